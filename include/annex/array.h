@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arrays on storage: typed elements behind a cache (BaM section 3.5).
+ *
+ * An array is a view: element size, count, and where its first byte lies in the cache's backing
+ * data. Views cost nothing; several may share a cache. Every access checks its bounds, in every
+ * build.
+ */
+#ifndef ANNEX_ARRAY_H
+#define ANNEX_ARRAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/cache.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct annex_array - A view of @count elements of @elem bytes each. Read it, do not write it.
+ */
+struct annex_array {
+	struct annex_cache *cache;
+	uint64_t base;  /* byte offset of element 0 in the backing data */
+	uint64_t count;
+	uint32_t elem;
+	uint32_t per_line; /* elements in a line */
+};
+
+/**
+ * annex_array_init() - Make a view.
+ * @base: byte offset of element 0, a multiple of @elem.
+ * @elem: element size: a power of two that divides the line.
+ *
+ * Return: 0; -EINVAL (@elem does not divide the line, @base is not a multiple of it); -ERANGE
+ * (it would end behind the backing data).
+ */
+int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t base, uint32_t elem,
+		     uint64_t count);
+
+/**
+ * annex_array_get() - Copy element @i to @out. annex_array_set() - Copy @val to element @i.
+ *
+ * Elements of 1, 2, 4 and 8 bytes are read and written whole: concurrent readers see the old or
+ * the new value.
+ *
+ * Return: 0, -ERANGE (no such element), or an error as annex_cache_pin().
+ */
+int annex_array_get(const struct annex_array *a, uint64_t i, void *out);
+int annex_array_set(const struct annex_array *a, uint64_t i, const void *val);
+
+/**
+ * annex_array_gather() - out[k] = array[idx[k]] for k < @n, misses read all at once.
+ * annex_array_scatter() - array[idx[k]] = vals[k] for k < @n; of equal indices the last one wins.
+ *
+ * Any @n: large vectors are worked through in groups.
+ *
+ * Return: 0; -ERANGE (an index is out of bounds; scatter has then written nothing); other errors
+ * as annex_cache_pin(), with an unspecified part done.
+ */
+int annex_array_gather(const struct annex_array *a, const uint64_t *idx, unsigned int n, void *out);
+int annex_array_scatter(const struct annex_array *a, const uint64_t *idx, unsigned int n,
+			const void *vals);
+
+/**
+ * annex_array_add_u32(), annex_array_add_u64() - Atomic addition to an element of that size.
+ * @old: NULL, or where the value before goes.
+ *
+ * Return: 0, -EINVAL (the element size is another), -ERANGE, or as annex_cache_pin().
+ */
+int annex_array_add_u32(const struct annex_array *a, uint64_t i, uint32_t delta, uint32_t *old);
+int annex_array_add_u64(const struct annex_array *a, uint64_t i, uint64_t delta, uint64_t *old);
+
+/**
+ * struct annex_span - A run of elements held in memory.
+ * @data: the element asked for and its neighbours after it, up to the end of the line.
+ * @count: how many of them.
+ */
+struct annex_span {
+	void *data;
+	uint64_t count;
+	uint64_t line;
+	unsigned int flags;
+};
+
+/**
+ * annex_array_span() - Pin the line of element @i for reuse (BaM's reference reuse).
+ * @max: take at most this many elements (0: to the end of the line).
+ * @flags: ANNEX_PIN_WRITE, or 0. ANNEX_PIN_NEW is taken only if the span covers its whole line.
+ *
+ * Return: 0, or an error as annex_array_get(). Give it back with annex_array_span_end().
+ */
+int annex_array_span(const struct annex_array *a, uint64_t i, uint64_t max, unsigned int flags,
+		     struct annex_span *span);
+void annex_array_span_end(const struct annex_array *a, struct annex_span *span);
+
+/**
+ * annex_array_prefetch() - Start reading elements [@i, @i + @n); see annex_cache_prefetch().
+ */
+int64_t annex_array_prefetch(const struct annex_array *a, uint64_t i, uint64_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

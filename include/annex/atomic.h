@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Atomics and waiting primitives in the three dialects of the hot paths: gcc, clang, CUDA.
+ *
+ * Shared words are plain fixed-width integers (CUDA does not know _Atomic) and are touched only
+ * through these macros. On a GPU every operation has system scope, because the other side of a
+ * queue may be the CPU or a device on the bus.
+ */
+#ifndef ANNEX_ATOMIC_H
+#define ANNEX_ATOMIC_H
+
+#include <stdint.h>
+
+#if defined(__CUDACC__) && !defined(__clang__)
+#define ANNEX_HD __host__ __device__
+#elif defined(__CUDA__)
+#define ANNEX_HD __attribute__((host)) __attribute__((device))
+#else
+#define ANNEX_HD
+#endif
+
+/* Defined while code for the GPU itself is compiled: no system calls, no host helpers there. */
+#ifdef __CUDA_ARCH__
+#define ANNEX_ON_GPU 1
+#else
+#define ANNEX_ON_GPU 0
+#endif
+
+#if defined(__CUDA_ARCH__) && !defined(__clang__)
+#define ANNEX_RELAXED __NV_ATOMIC_RELAXED
+#define ANNEX_ACQUIRE __NV_ATOMIC_ACQUIRE
+#define ANNEX_RELEASE __NV_ATOMIC_RELEASE
+#define ANNEX_ACQ_REL __NV_ATOMIC_ACQ_REL
+#define ANNEX_SEQ_CST __NV_ATOMIC_SEQ_CST
+
+#define annex_atomic_load(p, o) __nv_atomic_load_n((p), (o), __NV_THREAD_SCOPE_SYSTEM)
+#define annex_atomic_store(p, v, o) __nv_atomic_store_n((p), (v), (o), __NV_THREAD_SCOPE_SYSTEM)
+#define annex_atomic_add(p, v, o) __nv_atomic_fetch_add((p), (v), (o), __NV_THREAD_SCOPE_SYSTEM)
+#define annex_atomic_sub(p, v, o) __nv_atomic_fetch_sub((p), (v), (o), __NV_THREAD_SCOPE_SYSTEM)
+#define annex_atomic_or(p, v, o) __nv_atomic_fetch_or((p), (v), (o), __NV_THREAD_SCOPE_SYSTEM)
+#define annex_atomic_and(p, v, o) __nv_atomic_fetch_and((p), (v), (o), __NV_THREAD_SCOPE_SYSTEM)
+#define annex_atomic_cas(p, e, v, o)                                                               \
+	__nv_atomic_compare_exchange_n((p), (e), (v), 0, (o), __NV_ATOMIC_RELAXED,                 \
+				       __NV_THREAD_SCOPE_SYSTEM)
+#define annex_fence(o) __nv_atomic_thread_fence((o), __NV_THREAD_SCOPE_SYSTEM)
+#else
+#define ANNEX_RELAXED __ATOMIC_RELAXED
+#define ANNEX_ACQUIRE __ATOMIC_ACQUIRE
+#define ANNEX_RELEASE __ATOMIC_RELEASE
+#define ANNEX_ACQ_REL __ATOMIC_ACQ_REL
+#define ANNEX_SEQ_CST __ATOMIC_SEQ_CST
+
+#define annex_atomic_load(p, o) __atomic_load_n((p), (o))
+#define annex_atomic_store(p, v, o) __atomic_store_n((p), (v), (o))
+#define annex_atomic_add(p, v, o) __atomic_fetch_add((p), (v), (o))
+#define annex_atomic_sub(p, v, o) __atomic_fetch_sub((p), (v), (o))
+#define annex_atomic_or(p, v, o) __atomic_fetch_or((p), (v), (o))
+#define annex_atomic_and(p, v, o) __atomic_fetch_and((p), (v), (o))
+/* Strong compare and swap: 0 and the value found in *e when it fails (relaxed then). */
+#define annex_atomic_cas(p, e, v, o)                                                               \
+	__atomic_compare_exchange_n((p), (e), (v), 0, (o), __ATOMIC_RELAXED)
+#define annex_fence(o) __atomic_thread_fence((o))
+#endif
+
+/**
+ * annex_pause() - Tell the core that this thread spins.
+ */
+static inline ANNEX_HD void annex_pause(void)
+{
+#if defined(__CUDA_ARCH__)
+	/* A warp that spins takes issue slots from those that work: let it go for a while. */
+	__asm__ volatile("nanosleep.u32 100;");
+#elif defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#else
+	__asm__ volatile("" ::: "memory");
+#endif
+}
+
+/**
+ * annex_mmio_write32() - Write a device register, after everything written before it.
+ * @reg: the register, in mapped device memory or in the memory of a proxy.
+ * @val: what to write.
+ *
+ * The release order makes commands in queue memory visible to the controller before the doorbell
+ * that announces them.
+ */
+static inline ANNEX_HD void annex_mmio_write32(uint32_t *reg, uint32_t val)
+{
+	annex_atomic_store(reg, val, ANNEX_RELEASE);
+}
+
+#endif

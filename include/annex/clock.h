@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Deadlines. A deadline is a moment of the monotonic clock in nanoseconds; every wait has one.
+ */
+#ifndef ANNEX_CLOCK_H
+#define ANNEX_CLOCK_H
+
+#include <stdint.h>
+#include <annex/atomic.h>
+
+#if !ANNEX_ON_GPU
+#include <time.h>
+#endif
+
+#define ANNEX_NSEC_PER_SEC 1000000000ull
+#define ANNEX_NSEC_PER_MSEC 1000000ull
+
+/**
+ * annex_now() - The monotonic clock, in nanoseconds.
+ */
+static inline ANNEX_HD uint64_t annex_now(void)
+{
+#if ANNEX_ON_GPU
+	uint64_t t;
+
+	__asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+	return t;
+#else
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * ANNEX_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+#endif
+}
+
+/**
+ * annex_deadline_ms() - The moment @ms milliseconds from now.
+ */
+static inline ANNEX_HD uint64_t annex_deadline_ms(uint64_t ms)
+{
+	return annex_now() + ms * ANNEX_NSEC_PER_MSEC;
+}
+
+#endif

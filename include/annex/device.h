@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Devices: an NVMe controller and its namespaces, reached through queue pairs only.
+ *
+ * URIs:
+ *   mem:SIZE[?block=512|4096][&namespaces=N]       emulated in the process, RAM behind it
+ *   file:PATH[?size=SIZE][&block=512|4096][&direct=0|1][&readonly=0|1][&ns=PATH2]...
+ *                                                  the proxy: a file or block device, by io_uring
+ * and for both:
+ *   serve=caller|thread   who runs the controller: the threads that wait on it (default), or a
+ *                         thread of its own that sleeps when nothing is queued
+ *   fault=SPEC            see struct annex_fault; may be repeated
+ */
+#ifndef ANNEX_DEVICE_H
+#define ANNEX_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/log.h>
+#include <annex/provider.h>
+#include <annex/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct annex_dev;
+
+/**
+ * struct annex_dev_opts - How to open a device. Zero means the default.
+ * @queues: number of I/O queue pairs (default 4; fewer where the controller has fewer).
+ * @depth: entries of each queue, 2 to 65536 (default 1024; less where CAP.MQES is less).
+ * @max_transfer: largest command in bytes (default 1 MiB; less where MDTS is less).
+ * @timeout_ms: how long a command may take before recovery begins (default 30000).
+ * @provider: where queue memory comes from (default annex_provider_pages()).
+ */
+struct annex_dev_opts {
+	uint32_t queues;
+	uint32_t depth;
+	uint32_t max_transfer;
+	uint32_t timeout_ms;
+	const struct annex_provider *provider;
+};
+
+/**
+ * struct annex_ns - A namespace.
+ * @nsid: its identifier, from 1.
+ * @block: bytes of a logical block.
+ * @blocks: number of logical blocks.
+ */
+struct annex_ns {
+	uint32_t nsid;
+	uint32_t block;
+	uint64_t blocks;
+};
+
+/**
+ * annex_dev_open() - Bring a controller up and create its queue pairs.
+ * @uri: what to open, as above.
+ * @opts: NULL for the defaults.
+ * @out: the device, to be given back with annex_dev_close().
+ *
+ * Return: 0 or a negative errno; annex_last_error() says why. -EINVAL: bad URI or option;
+ * -EPROTONOSUPPORT: unknown scheme; -ENOENT, -EACCES, -EISDIR ...: from the file behind it;
+ * -ETIMEDOUT: the controller did not become ready.
+ */
+int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct annex_dev **out);
+
+/**
+ * annex_dev_close() - Delete the queues, shut the controller down, free everything.
+ *
+ * Commands still outstanding are ended by the deletion of their queue before any memory is freed.
+ * No other thread may be using the device. @dev may be NULL.
+ */
+void annex_dev_close(struct annex_dev *dev);
+
+/**
+ * annex_dev_uri() - The URI the device was opened with.
+ */
+const char *annex_dev_uri(const struct annex_dev *dev);
+
+/**
+ * annex_dev_ns() - Facts about namespace @nsid (from 1).
+ *
+ * Return: 0, or -ENXIO when the controller has no such namespace.
+ */
+int annex_dev_ns(const struct annex_dev *dev, uint32_t nsid, struct annex_ns *out);
+
+/**
+ * annex_dev_max_transfer() - The largest command in bytes, a multiple of 4096.
+ */
+uint32_t annex_dev_max_transfer(const struct annex_dev *dev);
+
+/**
+ * annex_dev_has_sgl() - Whether commands may describe their data by SGLs (any alignment).
+ */
+int annex_dev_has_sgl(const struct annex_dev *dev);
+
+/**
+ * annex_dev_map() - Let the device reach a piece of memory.
+ * @ptr: page aligned. @len: a multiple of the page size.
+ * @addr: device address of the first byte; the whole range is contiguous for the device.
+ *
+ * Return: 0, -EINVAL (alignment), -EEXIST (overlaps a mapped range), -ENOMEM.
+ */
+int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
+
+/**
+ * annex_dev_unmap() - Take back what annex_dev_map() gave, with the same length.
+ *
+ * Return: 0, -ENOENT, or -EBUSY while commands in flight use the range.
+ */
+int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len);
+
+/**
+ * annex_dev_qp() - The queue pair of the calling thread.
+ *
+ * The rule: threads are numbered in the order in which they first call this function in the
+ * process, and thread T uses I/O queue pair T mod N of a device with N of them. Threads may share
+ * a queue pair freely; the rule only spreads them. A token belongs to the queue pair that it was
+ * submitted to.
+ */
+struct annex_qp *annex_dev_qp(struct annex_dev *dev);
+
+/**
+ * annex_dev_qp_at() - I/O queue pair @index (from 0), or NULL when there are not so many.
+ */
+struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index);
+
+/**
+ * annex_dev_io() - Carry out commands and wait for all of them, however that ends.
+ * @ios: the commands. @n: how many.
+ * @res: NULL, or room for @n results.
+ *
+ * The bounded call that most programs want. A command that does not complete within the device's
+ * timeout is aborted; if the abort does not end it either, the controller is reset. On return no
+ * command of this call is outstanding, so its buffers are the caller's again.
+ *
+ * Return: 0, or the errno of the first command that failed (annex_nvme_errno()); -ETIMEDOUT when
+ * recovery was needed; -EINVAL when a command is malformed (nothing was submitted then); -ENODEV
+ * when the controller is gone.
+ */
+int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int n,
+		 struct annex_result *res);
+
+/**
+ * annex_dev_recover() - End commands that did not complete in time: abort, then controller reset.
+ * @qp: the queue pair that @token was submitted to.
+ *
+ * Afterwards @token is complete (annex_qp_poll() takes its result), or the device is dead, which
+ * completes it too. Any thread may call it; one at a time does the work.
+ *
+ * Return: 0; -ENODEV when the controller could not be brought back.
+ */
+int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token);
+
+/**
+ * annex_dev_timeout_ms() - The device's command timeout.
+ */
+uint32_t annex_dev_timeout_ms(const struct annex_dev *dev);
+
+/**
+ * enum annex_fault_kind - What an emulated controller can be told to do wrong.
+ * @ANNEX_FAULT_ERROR: complete with @status and do not carry the command out.
+ * @ANNEX_FAULT_DELAY: complete @delay_us later than it otherwise would.
+ * @ANNEX_FAULT_LOSE: carry the command out and never post its completion.
+ * @ANNEX_FAULT_REORDER: hold the completion back until a later command has completed.
+ * @ANNEX_FAULT_TORN: carry out the first block only, then complete with @status.
+ * @ANNEX_FAULT_FATAL: set CSTS.CFS and stop fetching commands (until the next reset).
+ * @ANNEX_FAULT_REMOVE: vanish: registers read as all ones, nothing completes any more.
+ */
+enum annex_fault_kind {
+	ANNEX_FAULT_ERROR,
+	ANNEX_FAULT_DELAY,
+	ANNEX_FAULT_LOSE,
+	ANNEX_FAULT_REORDER,
+	ANNEX_FAULT_TORN,
+	ANNEX_FAULT_FATAL,
+	ANNEX_FAULT_REMOVE,
+};
+
+/**
+ * struct annex_fault - One injected fault. In a URI: fault=KIND[,FIELD=VALUE]...
+ * @kind: error, delay, lose, reorder, torn, fatal, remove.
+ * @opcode: I/O commands with this opcode only; -1: any. (op=read|write|flush|compare|zeroes|dsm)
+ * @after: let this many matching commands pass first. (after=N)
+ * @count: then strike this many; 0: all that follow. (count=N, default 1)
+ * @lba, @blocks: only commands that touch this range; @blocks 0: any. (lba=N, blocks=N)
+ * @status: status to complete with (status=0xSSS as SCT << 8 | SC; default Internal Error).
+ * @delay_us: for delay. (us=N)
+ */
+struct annex_fault {
+	enum annex_fault_kind kind;
+	int opcode;
+	uint64_t after;
+	uint64_t count;
+	uint64_t lba;
+	uint64_t blocks;
+	uint16_t status;
+	uint32_t delay_us;
+};
+
+/**
+ * annex_fault_parse() - Read a fault from its URI form.
+ *
+ * Return: 0 or -EINVAL, with the reason in annex_last_error().
+ */
+int annex_fault_parse(const char *spec, struct annex_fault *out);
+
+/**
+ * annex_dev_inject() - Add a fault to an emulated controller.
+ *
+ * Return: 0, -ENOTSUP (real hardware), -ENOSPC (sixteen are active), -EINVAL.
+ */
+int annex_dev_inject(struct annex_dev *dev, const struct annex_fault *fault);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

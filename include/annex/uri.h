@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * URIs of devices and memory ranges: SCHEME:BODY[?KEY=VALUE[&KEY=VALUE]...]
+ *
+ * In values and in the body, %XX stands for a byte, so that a path may hold '?', '&' and '%'.
+ */
+#ifndef ANNEX_URI_H
+#define ANNEX_URI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ANNEX_URI_MAX 4096 /* longest URI taken, with its NUL */
+#define ANNEX_URI_PARAMS 16
+
+/**
+ * struct annex_uri - A URI in its parts. Strings point into @text.
+ */
+struct annex_uri {
+	const char *scheme;
+	const char *body;
+	unsigned int nparams;
+	struct {
+		const char *key;
+		const char *value;
+	} params[ANNEX_URI_PARAMS];
+	char text[ANNEX_URI_MAX];
+};
+
+/**
+ * annex_uri_parse() - Split a URI.
+ *
+ * Return: 0; -EINVAL (no scheme, empty key, key without value, bad escape, a NUL by escape);
+ * -E2BIG (too long, too many parameters).
+ */
+int annex_uri_parse(const char *uri, struct annex_uri *out);
+
+/**
+ * annex_uri_get() - Value of the first parameter @key, or NULL.
+ */
+const char *annex_uri_get(const struct annex_uri *uri, const char *key);
+
+/**
+ * annex_uri_check_keys() - Refuse every parameter whose key is not in the NULL-ended list @keys.
+ *
+ * Return: 0 or -EINVAL, with the key named in annex_last_error().
+ */
+int annex_uri_check_keys(const struct annex_uri *uri, const char *const *keys);
+
+/**
+ * annex_uri_u64(), annex_uri_bool() - A parameter as a number (annex_parse_size()) or as 0/1.
+ * @value: left alone when the parameter is absent.
+ *
+ * Return: 0; -EINVAL or -ERANGE, with the parameter named in annex_last_error().
+ */
+int annex_uri_u64(const struct annex_uri *uri, const char *key, uint64_t min, uint64_t max,
+		  uint64_t *value);
+int annex_uri_bool(const struct annex_uri *uri, const char *key, bool *value);
+
+/**
+ * annex_parse_size() - A decimal number with an optional suffix K, M, G or T (powers of 1024).
+ *
+ * Return: 0, -EINVAL (not such a number) or -ERANGE (does not fit).
+ */
+int annex_parse_size(const char *text, uint64_t *value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

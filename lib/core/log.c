@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stdio.h>
+#include "log.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "queue entries and files are read in place: little-endian machines only"
+#endif
+
+static annex_log_fn log_fn;
+static void *log_ctx;
+static _Thread_local char last_error[512];
+
+void annex_set_log(annex_log_fn fn, void *ctx)
+{
+	log_fn = fn;
+	log_ctx = ctx;
+}
+
+const char *annex_last_error(void)
+{
+	return last_error;
+}
+
+void annex_log(enum annex_log_level level, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (!log_fn)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	log_fn(log_ctx, level, line);
+}
+
+int annex_fail(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(last_error, sizeof(last_error), fmt, ap);
+	va_end(ap);
+	if (log_fn)
+		log_fn(log_ctx, ANNEX_LOG_ERROR, last_error);
+	return err;
+}
