@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opening a device: find its controller by URI, bring it up, create the queue pairs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/log.h"
+#include "emu/emu.h"
+#include "dev.h"
+
+#define DEFAULT_QUEUES 4u
+#define DEFAULT_DEPTH 1024u
+#define DEFAULT_TRANSFER (1u << 20)
+#define DEFAULT_TIMEOUT_MS 30000u
+#define MAX_QUEUES 1024u
+#define MAX_TRANSFER (2u << 20) /* a list of so many pages fills one page */
+#define MIN_LIST 256u
+#define NO_LIMIT_MDTS 31u
+
+static int check_opts(struct annex_dev *dev, const struct annex_dev_opts *opts)
+{
+	struct annex_dev_opts o = {0};
+
+	if (opts)
+		o = *opts;
+	o.queues = o.queues ? o.queues : DEFAULT_QUEUES;
+	o.depth = o.depth ? o.depth : DEFAULT_DEPTH;
+	o.max_transfer = o.max_transfer ? o.max_transfer : DEFAULT_TRANSFER;
+	o.timeout_ms = o.timeout_ms ? o.timeout_ms : DEFAULT_TIMEOUT_MS;
+	o.provider = o.provider ? o.provider : annex_provider_pages();
+	if (o.queues > MAX_QUEUES)
+		return annex_fail(-EINVAL, "%s: at most %u queue pairs", dev->uri, MAX_QUEUES);
+	if (o.depth < 2 || o.depth > 65536)
+		return annex_fail(-EINVAL, "%s: a queue has 2 to 65536 entries", dev->uri);
+	if (o.max_transfer % ANNEX_NVME_PAGE || o.max_transfer > MAX_TRANSFER)
+		return annex_fail(-EINVAL, "%s: largest transfer: a multiple of %u up to %u",
+				  dev->uri, ANNEX_NVME_PAGE, MAX_TRANSFER);
+	dev->opts = o;
+	return 0;
+}
+
+static int open_ctrl(struct annex_dev *dev)
+{
+	struct annex_uri *uri = malloc(sizeof(*uri));
+	int err;
+
+	if (!uri)
+		return annex_fail(-ENOMEM, "%.64s: out of memory", dev->uri);
+	err = annex_uri_parse(dev->uri, uri);
+	if (!err && (!strcmp(uri->scheme, "mem") || !strcmp(uri->scheme, "file")))
+		err = annex_emu_open(uri, &dev->ctrl);
+	else if (!err)
+		err = annex_fail(-EPROTONOSUPPORT, "%.64s: unknown scheme (there are mem: and file:)",
+				 dev->uri);
+	free(uri);
+	return err;
+}
+
+static int setup_admin(struct annex_dev *dev)
+{
+	const struct annex_provider *prov = dev->opts.provider;
+	uint64_t cap = dev->ctrl->ops->read(dev->ctrl, ANNEX_REG_CAP, 8);
+	int err;
+
+	dev->cap = cap;
+	if (ANNEX_CAP_MQES(cap) < dev->opts.depth)
+		dev->opts.depth = ANNEX_CAP_MQES(cap);
+	err = nvme_disable(dev);
+	if (err)
+		return err;
+	dev->scratch = prov->alloc(prov->ctx, ADMIN_SCRATCH, ANNEX_NVME_PAGE);
+	if (!dev->scratch)
+		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	err = dev->ctrl->ops->map(dev->ctrl, dev->scratch, ADMIN_SCRATCH, &dev->scratch_addr);
+	if (err) {
+		prov->free(prov->ctx, dev->scratch, ADMIN_SCRATCH);
+		dev->scratch = NULL;
+		return err;
+	}
+	err = nvme_queue_create(dev, &dev->admin, 0, ADMIN_DEPTH, MIN_LIST);
+	if (err)
+		return err;
+	dev->admin.qp->sq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, 0, 0);
+	dev->admin.qp->cq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, 0, 1);
+	return nvme_enable(dev);
+}
+
+static int read_namespace(struct annex_dev *dev, uint32_t nsid, struct annex_ns *ns)
+{
+	struct annex_id_ns *id = malloc(sizeof(*id));
+	int err;
+
+	if (!id)
+		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	err = nvme_identify(dev, ANNEX_CNS_NS, nsid, id);
+	if (!err) {
+		unsigned int lbads = id->lbaf[id->flbas & 15].lbads;
+
+		ns->nsid = nsid;
+		ns->blocks = id->nsze;
+		ns->block = lbads == 9 || lbads == 12 ? 1u << lbads : 0;
+		if (ns->blocks && !ns->block)
+			err = annex_fail(-EINVAL,
+					 "%s: namespace %u has blocks of 2^%u bytes; 512 and 4096 work",
+					 dev->uri, nsid, lbads);
+	}
+	free(id);
+	return err;
+}
+
+static int read_identity(struct annex_dev *dev)
+{
+	struct annex_id_ctrl *id = malloc(sizeof(*id));
+	uint32_t limit;
+	int err;
+
+	if (!id)
+		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	err = nvme_identify(dev, ANNEX_CNS_CTRL, 0, id);
+	if (err)
+		goto out;
+	limit = id->mdts && id->mdts < NO_LIMIT_MDTS - 12 ? ANNEX_NVME_PAGE << id->mdts : UINT32_MAX;
+	dev->max_transfer = dev->opts.max_transfer < limit ? dev->opts.max_transfer : limit;
+	dev->sgl = (id->sgls & 3) == 1; /* any alignment: what struct annex_io promises */
+	dev->nns = id->nn < 1024 ? id->nn : 1024;
+	dev->ns = calloc(dev->nns, sizeof(*dev->ns));
+	if (!dev->ns)
+		err = annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	for (uint32_t i = 0; !err && i < dev->nns; i++)
+		err = read_namespace(dev, i + 1, &dev->ns[i]);
+out:
+	free(id);
+	return err;
+}
+
+static int setup_io(struct annex_dev *dev)
+{
+	uint32_t list = MIN_LIST;
+	unsigned int n;
+	int err = nvme_set_queues(dev, dev->opts.queues, &n);
+
+	if (err)
+		return err;
+	while (list < dev->max_transfer / ANNEX_NVME_PAGE * 8)
+		list *= 2;
+	dev->io = calloc(n, sizeof(*dev->io));
+	if (!dev->io)
+		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	for (unsigned int i = 0; i < n; i++) {
+		struct nvme_queue *q = &dev->io[i];
+		uint16_t qid = (uint16_t)(i + 1);
+
+		err = nvme_queue_create(dev, q, qid, dev->opts.depth, list);
+		if (err)
+			return err;
+		dev->nio++;
+		err = nvme_create_queue(dev, q);
+		if (err)
+			return err;
+		q->qp->sq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, qid, 0);
+		q->qp->cq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, qid, 1);
+		nvme_queue_reopen(q);
+	}
+	return 0;
+}
+
+int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct annex_dev **out)
+{
+	struct annex_dev *dev = calloc(1, sizeof(*dev));
+	int err;
+
+	if (!dev)
+		return annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	pthread_mutex_init(&dev->admin_lock, NULL);
+	pthread_mutex_init(&dev->recover_lock, NULL);
+	dev->uri = strdup(uri);
+	err = dev->uri ? check_opts(dev, opts) : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	if (!err)
+		err = open_ctrl(dev);
+	if (!err)
+		err = setup_admin(dev);
+	if (!err)
+		err = read_identity(dev);
+	if (!err)
+		err = setup_io(dev);
+	if (err) {
+		annex_dev_close(dev);
+		return err;
+	}
+	*out = dev;
+	return 0;
+}
+
+/* Stop the controller before any memory that it knows is freed. */
+static void stop(struct annex_dev *dev)
+{
+	bool answers = true;
+
+	for (unsigned int i = 0; i < dev->nio; i++) {
+		nvme_queue_close(dev->io[i].qp, ANNEX_QP_DEAD);
+		answers = answers && !nvme_gone(dev) &&
+			  !nvme_delete_queue(dev, dev->io[i].qp->qid);
+	}
+	if (dev->admin.qp)
+		nvme_shutdown(dev);
+}
+
+void annex_dev_close(struct annex_dev *dev)
+{
+	if (!dev)
+		return;
+	if (dev->ctrl) {
+		const struct annex_provider *prov = dev->opts.provider;
+
+		stop(dev);
+		for (unsigned int i = 0; i < dev->nio; i++)
+			nvme_queue_destroy(dev, &dev->io[i]);
+		nvme_queue_destroy(dev, &dev->admin);
+		if (dev->scratch) {
+			dev->ctrl->ops->unmap(dev->ctrl, dev->scratch_addr, ADMIN_SCRATCH);
+			prov->free(prov->ctx, dev->scratch, ADMIN_SCRATCH);
+		}
+		dev->ctrl->ops->close(dev->ctrl);
+	}
+	pthread_mutex_destroy(&dev->admin_lock);
+	pthread_mutex_destroy(&dev->recover_lock);
+	free(dev->io);
+	free(dev->ns);
+	free(dev->uri);
+	free(dev);
+}
+
+const char *annex_dev_uri(const struct annex_dev *dev)
+{
+	return dev->uri;
+}
+
+int annex_dev_ns(const struct annex_dev *dev, uint32_t nsid, struct annex_ns *out)
+{
+	if (!nsid || nsid > dev->nns || !dev->ns[nsid - 1].blocks)
+		return annex_fail(-ENXIO, "%s: no namespace %u", dev->uri, nsid);
+	*out = dev->ns[nsid - 1];
+	return 0;
+}
+
+uint32_t annex_dev_max_transfer(const struct annex_dev *dev)
+{
+	return dev->max_transfer;
+}
+
+int annex_dev_has_sgl(const struct annex_dev *dev)
+{
+	return dev->sgl;
+}
+
+uint32_t annex_dev_timeout_ms(const struct annex_dev *dev)
+{
+	return dev->opts.timeout_ms;
+}
+
+int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
+{
+	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || !len || len % ANNEX_NVME_PAGE)
+		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
+	return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+}
+
+int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len)
+{
+	return dev->ctrl->ops->unmap(dev->ctrl, addr, len);
+}
+
+struct annex_qp *annex_dev_qp(struct annex_dev *dev)
+{
+	static unsigned int threads;
+	static _Thread_local unsigned int number; /* from 1; 0: not numbered yet */
+
+	if (!number) /* relaxed: the number only has to be unique */
+		number = annex_atomic_add(&threads, 1, ANNEX_RELAXED) + 1;
+	return dev->io[(number - 1) % dev->nio].qp;
+}
+
+struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index)
+{
+	return index < dev->nio ? dev->io[index].qp : NULL;
+}
+
+int annex_dev_inject(struct annex_dev *dev, const struct annex_fault *fault)
+{
+	if (!dev->ctrl->ops->inject)
+		return annex_fail(-ENOTSUP, "%s: real hardware takes no faults", dev->uri);
+	return dev->ctrl->ops->inject(dev->ctrl, fault);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The synchronous call: submit, wait, recover.
+ */
+#include <errno.h>
+#include "core/log.h"
+#include "dev.h"
+
+#define WINDOW 64u /* commands of one call in flight at once */
+
+/* Take the result of @token, by recovery if need be. Return: 0 or why its result is late. */
+static int finish(struct annex_dev *dev, struct annex_qp *qp, uint64_t token,
+		  struct annex_result *res, uint64_t deadline)
+{
+	int late = annex_qp_wait(qp, token, res, deadline);
+
+	if (!late)
+		return 0;
+	annex_dev_recover(dev, qp, token);
+	/* Recovery completes the token whatever happens, so this takes what is there. */
+	if (annex_qp_collect(qp, token, res))
+		return annex_fail(-EIO, "%s: a command did not end by recovery", dev->uri);
+	if (annex_atomic_load(&qp->state, ANNEX_ACQUIRE) == ANNEX_QP_DEAD)
+		return annex_fail(-ENODEV, "%s: the controller is gone", dev->uri);
+	return annex_fail(-ETIMEDOUT, "%s: a command did not complete in %u ms", dev->uri,
+			  dev->opts.timeout_ms);
+}
+
+static int submit_some(struct annex_dev *dev, struct annex_qp *qp, const struct annex_io *ios,
+		       unsigned int n, uint64_t *tokens, uint64_t deadline)
+{
+	int got = annex_qp_submit(qp, ios, n, tokens, deadline);
+
+	if (got == -EIO) { /* broken by somebody's command: bring it back, then try once more */
+		got = annex_dev_recover(dev, qp, NVME_NO_TOKEN);
+		if (!got)
+			got = annex_qp_submit(qp, ios, n, tokens, deadline);
+	}
+	return got;
+}
+
+int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int n,
+		 struct annex_result *res)
+{
+	struct annex_qp *qp = annex_dev_qp(dev);
+	int first = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		int err = annex_io_check(&ios[i], &qp->limits);
+
+		if (err)
+			return annex_fail(err, "%s: command %u of %u is malformed or too large",
+					  dev->uri, i + 1, n);
+	}
+	for (unsigned int done = 0; done < n;) {
+		uint64_t deadline = annex_deadline_ms(dev->opts.timeout_ms);
+		unsigned int want = n - done < WINDOW ? n - done : WINDOW;
+		uint64_t tokens[WINDOW];
+		int got = submit_some(dev, qp, ios + done, want, tokens, deadline);
+
+		if (got < 0)
+			return first ? first
+				     : annex_fail(got, "%s: cannot submit a command", dev->uri);
+		for (int i = 0; i < got; i++) {
+			struct annex_result r = {0, ANNEX_SC_ABORTED_BY_HOST};
+			int err = finish(dev, qp, tokens[i], &r, deadline);
+
+			if (!err && r.status)
+				err = annex_fail(annex_nvme_errno(r.status),
+						 "%s: command 0x%02x at block %llu: NVMe status 0x%03x",
+						 dev->uri, ios[done + (unsigned int)i].opcode,
+						 (unsigned long long)ios[done + (unsigned int)i].slba,
+						 r.status & ANNEX_SC_MASK);
+			if (!first)
+				first = err;
+			if (res)
+				res[done + (unsigned int)i] = r;
+		}
+		done += (unsigned int)got;
+	}
+	return first;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The memory of a queue pair, and its life around resets.
+ */
+#include <errno.h>
+#include <string.h>
+#include "core/log.h"
+#include "dev.h"
+
+static size_t pages(size_t bytes)
+{
+	return (bytes + ANNEX_NVME_PAGE - 1) & ~(size_t)(ANNEX_NVME_PAGE - 1);
+}
+
+/* The state of a ring that nothing has been put into (see annex/queue.h). */
+static void fresh_rings(struct annex_qp *qp)
+{
+	memset(qp->cq, 0, qp->depth * sizeof(*qp->cq)); /* phase 0: all entries are old */
+	for (uint32_t i = 0; i < qp->depth; i++) {
+		qp->sq_seq[i] = 0;
+		qp->cq_seq[i] = 0;
+	}
+	qp->sq_seq[qp->depth - 1] = UINT64_MAX; /* freed one late: not before the head moves */
+	qp->sq_ticket = 0;
+	qp->sq_tail = 0;
+	qp->sq_head = 0;
+	qp->cq_head = 0;
+	qp->sq_moving = 0;
+	qp->cq_moving = 0;
+}
+
+int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid, uint32_t depth,
+		      uint32_t list_bytes)
+{
+	size_t sq = pages(depth * sizeof(struct annex_sqe));
+	size_t cq = pages(depth * sizeof(struct annex_cqe));
+	size_t lists = pages((size_t)depth * list_bytes);
+	size_t seqs = 2 * depth * sizeof(uint64_t);
+	size_t reqs = depth * sizeof(struct annex_req);
+	const struct annex_provider *prov = dev->opts.provider;
+	const struct annex_ctrl_ops *ops = dev->ctrl->ops;
+	struct annex_qp *qp;
+	int err;
+
+	q->mapped = sq + cq + lists;
+	q->bytes = q->mapped + pages(sizeof(*qp) + seqs + reqs);
+	q->mem = prov->alloc(prov->ctx, q->bytes, ANNEX_NVME_PAGE);
+	if (!q->mem)
+		return annex_fail(-ENOMEM, "%s: no %zu bytes of %s memory for a queue of %u entries",
+				  dev->uri, q->bytes, prov->name, depth);
+	err = ops->map(dev->ctrl, q->mem, q->mapped, &q->addr);
+	if (err) {
+		prov->free(prov->ctx, q->mem, q->bytes);
+		q->mem = NULL;
+		return err;
+	}
+	qp = (struct annex_qp *)(q->mem + q->mapped);
+	qp->sq = (struct annex_sqe *)q->mem;
+	qp->cq = (struct annex_cqe *)(q->mem + sq);
+	qp->lists = q->mem + sq + cq;
+	qp->lists_addr = q->addr + sq + cq;
+	qp->sq_seq = (uint64_t *)(qp + 1);
+	qp->cq_seq = qp->sq_seq + depth;
+	qp->reqs = (struct annex_req *)(qp->cq_seq + depth);
+	qp->limits = (struct annex_io_limits){list_bytes, dev->max_transfer, dev->sgl};
+	qp->depth = depth;
+	qp->qid = qid;
+	qp->stall_ns = dev->opts.timeout_ms * ANNEX_NSEC_PER_MSEC;
+	qp->host = (struct annex_qp_host){dev->ctrl,  ops->rung,  ops->assist,
+					  ops->event, ops->sleep, ops->read, nvme_wake};
+	qp->state = ANNEX_QP_RESET;
+	fresh_rings(qp);
+	q->qp = qp;
+	return 0;
+}
+
+void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q)
+{
+	const struct annex_provider *prov = dev->opts.provider;
+
+	if (!q->mem)
+		return;
+	if (q->qp->spurious)
+		annex_log(ANNEX_LOG_WARNING, "%s: queue %u had %llu completions for no command",
+			  dev->uri, q->qp->qid, (unsigned long long)q->qp->spurious);
+	dev->ctrl->ops->unmap(dev->ctrl, q->addr, q->mapped);
+	prov->free(prov->ctx, q->mem, q->bytes);
+	q->mem = NULL;
+	q->qp = NULL;
+}
+
+bool nvme_queue_pending(const struct annex_qp *qp, uint64_t token)
+{
+	uint64_t s;
+
+	if ((token & 0xffff) >= qp->depth - 1)
+		return false;
+	s = annex_atomic_load(&qp->reqs[token & 0xffff].state, ANNEX_ACQUIRE);
+	return ANNEX_REQ_MATCHES(s, token) && ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN;
+}
+
+/*
+ * Close the gate and wait until nobody is inside. Those inside see the state in every loop of
+ * theirs, so this ends after the few instructions between.
+ */
+void nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state)
+{
+	annex_atomic_store(&qp->state, (uint32_t)state, ANNEX_SEQ_CST);
+	/* Acquire: pairs with annex_qp_leave(). */
+	for (unsigned int round = 0; annex_atomic_load(&qp->active, ANNEX_SEQ_CST); round++)
+		annex_qp_backoff(round);
+}
+
+/*
+ * End every outstanding command of a closed queue, once: its owner finds it aborted. The
+ * controller must have stopped, since the buffers are the owners' again.
+ */
+void nvme_queue_sweep(struct annex_qp *qp)
+{
+	for (uint32_t i = 0; i < qp->depth - 1; i++) {
+		uint64_t s = annex_atomic_load(&qp->reqs[i].state, ANNEX_RELAXED);
+
+		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN ||
+		    ANNEX_REQ_STATE(s) == ANNEX_REQ_ORPHAN)
+			annex_qp_deliver(qp, (uint16_t)i, ANNEX_SC_ABORTED_BY_HOST, 0);
+	}
+}
+
+void nvme_queue_reopen(struct nvme_queue *q)
+{
+	fresh_rings(q->qp);
+	/* Release, and more: the fresh rings are there for whoever finds the gate open. */
+	annex_atomic_store(&q->qp->state, (uint32_t)ANNEX_QP_LIVE, ANNEX_SEQ_CST);
+}
+
+int annex_qp_submit_sqe(struct annex_qp *qp, const struct annex_sqe *sqe, uint64_t *token,
+			uint64_t deadline)
+{
+	for (;;) {
+		struct annex_sqe copy = *sqe;
+		uint16_t cid;
+		int got = annex_qp_reserve(qp, 1, &cid, deadline);
+
+		if (got < 0)
+			return got;
+		copy.cid = cid;
+		*token = annex_qp_token(qp, cid);
+		if (!annex_qp_enqueue(qp, &copy, &cid, 1))
+			return 0;
+	}
+}

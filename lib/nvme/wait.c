@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How host threads wait for completions.
+ *
+ * A thread spins a little, then sleeps. Of the threads that sleep on one queue pair, one is the
+ * watcher: it sleeps on the controller's events, and delivers what has come, to whomever it
+ * belongs. The others doze, each on the state word of its own request (a futex), and are woken by
+ * whoever delivers it. So a completion wakes the threads it concerns, however many there are.
+ *
+ * A watcher that leaves wakes one dozer to take its place. A dozer marks its request before it
+ * looks for a watcher, and a watcher leaves its place before it looks for marks, both sequentially
+ * consistent: one of them sees the other.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "dev.h"
+
+#define SPIN_ROUNDS 16u
+#define YIELD_ROUNDS 64u
+#define NAP_NS 50000u
+#define NAP_DOUBLINGS 7u /* up to 6.4 ms: with many more threads than cores, naps must not eat them */
+#define GONE_CHECK 256u  /* rounds between looks at CSTS where the controller cannot wake us */
+
+void annex_qp_backoff(unsigned int round)
+{
+	unsigned int longer;
+	struct timespec nap;
+
+	if (round < SPIN_ROUNDS) {
+		annex_pause();
+	} else if (round < YIELD_ROUNDS) {
+		sched_yield();
+	} else {
+		longer = (round - YIELD_ROUNDS) / 2;
+		nap.tv_sec = 0;
+		nap.tv_nsec = NAP_NS << (longer < NAP_DOUBLINGS ? longer : NAP_DOUBLINGS);
+		nanosleep(&nap, NULL); /* the caller looks at its deadline between naps */
+	}
+}
+
+/* The half of the state word that changes with its state. */
+static uint32_t *futex_word(uint64_t *state)
+{
+	return (uint32_t *)state;
+}
+
+void nvme_wake(uint64_t *state)
+{
+	syscall(SYS_futex, futex_word(state), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Wake one dozer, if there is one, so that it becomes the watcher. */
+static void hand_over(struct annex_qp *qp)
+{
+	if (!annex_atomic_load(&qp->dozing, ANNEX_SEQ_CST))
+		return;
+	for (uint32_t i = 0; i < qp->depth - 1; i++) {
+		uint64_t *state = &qp->reqs[i].state;
+		uint64_t s = annex_atomic_load(state, ANNEX_SEQ_CST);
+
+		/* Without its mark the word has changed, so that it cannot fall asleep either. */
+		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN && s & ANNEX_REQ_ASLEEP &&
+		    annex_atomic_cas(state, &s, s & ~(uint64_t)ANNEX_REQ_ASLEEP, ANNEX_SEQ_CST)) {
+			nvme_wake(state);
+			return;
+		}
+	}
+}
+
+static void watch(struct annex_qp *qp, uint64_t token, uint64_t deadline)
+{
+	/* Before looking: an event after this number ends the sleep at once. */
+	uint32_t seen = qp->host.event(qp->host.ctrl, qp->qid);
+
+	annex_qp_help(qp);
+	if (nvme_queue_pending(qp, token) &&
+	    annex_atomic_load(&qp->state, ANNEX_ACQUIRE) == ANNEX_QP_LIVE)
+		qp->host.sleep(qp->host.ctrl, qp->qid, seen, deadline);
+	annex_atomic_store(&qp->watched, 0u, ANNEX_SEQ_CST);
+}
+
+static void doze(struct annex_qp *qp, uint64_t token, uint64_t deadline)
+{
+	uint64_t *state = &qp->reqs[token & 0xffff].state;
+	uint64_t s = annex_atomic_load(state, ANNEX_ACQUIRE);
+	struct timespec ts = {.tv_sec = (time_t)(deadline / ANNEX_NSEC_PER_SEC),
+			      .tv_nsec = (long)(deadline % ANNEX_NSEC_PER_SEC)};
+
+	annex_atomic_add(&qp->dozing, 1u, ANNEX_SEQ_CST);
+	if (ANNEX_REQ_MATCHES(s, token) && ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN &&
+	    annex_atomic_cas(state, &s, s | ANNEX_REQ_ASLEEP, ANNEX_SEQ_CST) &&
+	    annex_atomic_load(&qp->watched, ANNEX_SEQ_CST) &&
+	    annex_atomic_load(&qp->state, ANNEX_SEQ_CST) == ANNEX_QP_LIVE)
+		syscall(SYS_futex, futex_word(state), FUTEX_WAIT_BITSET_PRIVATE,
+			(uint32_t)(s | ANNEX_REQ_ASLEEP), &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+	annex_atomic_sub(&qp->dozing, 1u, ANNEX_SEQ_CST);
+}
+
+/* A controller that has failed or vanished will complete nothing: do not wait for the deadline. */
+static bool controller_failed(const struct annex_qp *qp)
+{
+	uint32_t csts;
+
+	if (!qp->host.read)
+		return false;
+	csts = (uint32_t)qp->host.read(qp->host.ctrl, ANNEX_REG_CSTS, 4);
+	return csts & ANNEX_CSTS_CFS; /* set in all ones too */
+}
+
+static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *res,
+		      uint64_t deadline)
+{
+	for (unsigned int round = 0;; round++) {
+		bool sleepy = round >= SPIN_ROUNDS;
+		int rc = annex_qp_collect(qp, token, res), got;
+
+		if (rc != -EINPROGRESS)
+			return rc;
+		if (qp->host.assist)
+			qp->host.assist(qp->host.ctrl, qp->qid);
+		got = annex_qp_process(qp);
+		rc = annex_qp_collect(qp, token, res);
+		if (rc != -EINPROGRESS)
+			return rc;
+		if (annex_qp_down(qp))
+			return -EIO;
+		if (annex_now() >= deadline)
+			return -ETIMEDOUT;
+		if ((sleepy || round % GONE_CHECK == GONE_CHECK - 1) && controller_failed(qp)) {
+			annex_qp_break(qp);
+			return -EIO;
+		}
+		/*
+		 * Somebody in the middle of delivering may be delivering ours, and a reset ends
+		 * without an event: both are short, so stay awake.
+		 */
+		if (!sleepy || got == -EBUSY || !qp->host.sleep ||
+		    annex_atomic_load(&qp->state, ANNEX_ACQUIRE) != ANNEX_QP_LIVE) {
+			annex_qp_backoff(round);
+		} else {
+			uint32_t nobody = 0;
+
+			if (annex_atomic_cas(&qp->watched, &nobody, 1u, ANNEX_SEQ_CST))
+				watch(qp, token, deadline);
+			else
+				doze(qp, token, deadline);
+		}
+	}
+}
+
+int annex_qp_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res, uint64_t deadline)
+{
+	int rc = annex_qp_collect(qp, token, res);
+
+	if (rc != -EINPROGRESS)
+		return rc;
+	rc = wait_awake(qp, token, res, deadline);
+	/* We may have been the watcher, or the one that a watcher chose. */
+	if (!annex_atomic_load(&qp->watched, ANNEX_SEQ_CST))
+		hand_over(qp);
+	return rc;
+}

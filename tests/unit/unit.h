@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The unit tests: each file registers its suite when the program starts, main.c runs them all.
+ */
+#ifndef ANNEX_TESTS_UNIT_H
+#define ANNEX_TESTS_UNIT_H
+
+#include <CUnit/CUnit.h>
+
+struct unit_test {
+	const char *name;
+	void (*run)(void);
+};
+
+struct unit_suite {
+	const char *name;
+	const struct unit_test *tests; /* ends with an empty entry */
+	struct unit_suite *next;
+};
+
+void unit_register(struct unit_suite *suite);
+
+/* UNIT_SUITE(queue, {"one command", one_command}, ...) at the end of a test file. */
+#define UNIT_SUITE(ident, ...)                                                                     \
+	static const struct unit_test ident##_tests[] = {__VA_ARGS__, {NULL, NULL}};               \
+	static struct unit_suite ident##_suite = {#ident, ident##_tests, NULL};                    \
+	__attribute__((constructor)) static void ident##_register(void)                            \
+	{                                                                                          \
+		unit_register(&ident##_suite);                                                     \
+	}
+
+#endif
