@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The files and block devices behind file: namespaces: opening, growing, choosing how.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "state.h"
+
+struct wish {
+	uint64_t size;  /* 0: as it is */
+	uint64_t block; /* 0: what suits */
+	bool direct;
+	bool readonly;
+};
+
+/* Alignments that O_DIRECT asks for; offset 0: it is not to be had. */
+struct align {
+	uint32_t mem;
+	uint32_t offset;
+};
+
+static int fail_errno(const char *path, const char *what)
+{
+	int err = -errno;
+
+	return annex_fail(err, "file: cannot %s %s: %s", what, path, strerror(-err));
+}
+
+/* Find out by trying: file systems say so only since Linux 6.1, and not all of them. */
+static struct align try_align(int fd)
+{
+	struct align align = {0, 0};
+	void *p = aligned_alloc(4096, 4096);
+
+	for (uint32_t n = 512; p && !align.offset && n <= 4096; n *= 8)
+		if (pread(fd, p, n, 0) >= 0)
+			align.mem = align.offset = n;
+	free(p);
+	return align;
+}
+
+static struct align find_align(int fd)
+{
+#ifdef STATX_DIOALIGN
+	struct statx stx;
+
+	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) && stx.stx_mask & STATX_DIOALIGN)
+		return (struct align){stx.stx_dio_mem_align, stx.stx_dio_offset_align};
+#endif
+	return try_align(fd);
+}
+
+static int set_flags(int fd, int set, int clear)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 ? -1 : fcntl(fd, F_SETFL, (flags | set) & ~clear);
+}
+
+/* Base: a namespace is made of whole blocks. */
+static int check_size(const char *path, uint64_t size, uint32_t block)
+{
+	if (!size)
+		return annex_fail(-EINVAL, "file: %s is empty: say how large it should be (size=)",
+				  path);
+	if (size % block)
+		return annex_fail(-EINVAL,
+				  "file: %s has %llu bytes, not a multiple of the %u-byte block; "
+				  "truncate -s %%%u pads it",
+				  path, (unsigned long long)size, block, block);
+	return 0;
+}
+
+/* Direct I/O where it is wanted and fits the blocks; chooses the block size where it is free to. */
+static void choose_direct(struct emu_ns *ns, const char *path, const struct wish *wish,
+			  uint64_t size, uint32_t *block)
+{
+	const char *why = NULL;
+	struct align align;
+
+	*block = wish->block ? (uint32_t)wish->block : 512;
+	if (!wish->direct)
+		return;
+	if (set_flags(ns->fd, O_DIRECT, 0)) {
+		why = strerror(errno);
+	} else {
+		align = find_align(ns->fd);
+		if (!wish->block && align.offset > 512 && align.offset <= 4096 && !(size % 4096))
+			*block = 4096;
+		if (!align.offset)
+			why = "the file system has none for it";
+		else if (*block % align.offset || align.mem > 4096)
+			why = "its alignment is larger than the block";
+		else
+			ns->mem_align = align.mem;
+	}
+	if (why) {
+		set_flags(ns->fd, 0, O_DIRECT);
+		annex_log(ANNEX_LOG_WARNING, "file: %s: buffered, no direct I/O: %s", path, why);
+	}
+	ns->direct = !why;
+}
+
+/* The size now, or what is wrong with the thing. */
+static int find_size(int fd, const char *path, uint64_t *size, bool *is_device)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return fail_errno(path, "examine");
+	*is_device = S_ISBLK(st.st_mode);
+	*size = (uint64_t)st.st_size;
+	if (S_ISDIR(st.st_mode))
+		return annex_fail(-EISDIR, "file: %s is a directory", path);
+	if (!S_ISREG(st.st_mode) && !*is_device)
+		return annex_fail(-EINVAL, "file: %s is neither a file nor a block device", path);
+	if (*is_device && ioctl(fd, BLKGETSIZE64, size))
+		return fail_errno(path, "find the size of");
+	return 0;
+}
+
+static int grow(int fd, const char *path, const struct wish *wish, bool is_device, uint64_t *size)
+{
+	if (*size >= wish->size)
+		return 0;
+	if (is_device)
+		return annex_fail(-EINVAL, "file: %s is a device of %llu bytes, less than size=",
+				  path, (unsigned long long)*size);
+	if (wish->readonly)
+		return annex_fail(-EROFS, "file: %s has %llu bytes, less than size=, and is "
+				  "readonly", path, (unsigned long long)*size);
+	if (ftruncate(fd, (off_t)wish->size))
+		return fail_errno(path, "grow");
+	*size = wish->size;
+	return 0;
+}
+
+static int open_fd(const char *path, const struct wish *wish, bool *created)
+{
+	/* O_NONBLOCK: a FIFO must not keep us waiting before it is refused. */
+	int flags = (wish->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, fd;
+
+	*created = false;
+	if (!*path)
+		return annex_fail(-EINVAL, "file: no path");
+	fd = open(path, flags);
+	if (fd < 0 && errno == ENOENT && wish->size && !wish->readonly) {
+		fd = open(path, flags | O_CREAT | O_EXCL, 0666);
+		*created = fd >= 0;
+	}
+	if (fd < 0)
+		return fail_errno(path, "open");
+	return fd;
+}
+
+static int open_ns(struct annex_emu *emu, const char *path, const struct wish *wish)
+{
+	struct emu_ns ns = {.nsid = emu->nns + 1, .readonly = wish->readonly};
+	bool is_device = false, created;
+	uint32_t block;
+	uint64_t size;
+	int err;
+
+	if (emu->nns == EMU_NAMESPACES)
+		return annex_fail(-EINVAL, "file: more than %u namespaces", EMU_NAMESPACES);
+	ns.fd = open_fd(path, wish, &created);
+	if (ns.fd < 0)
+		return ns.fd;
+	err = find_size(ns.fd, path, &size, &is_device);
+	if (!err && set_flags(ns.fd, 0, O_NONBLOCK))
+		err = fail_errno(path, "set flags of");
+	/* Look before growing, so that what cannot be used is left as it was. */
+	if (!err)
+		err = check_size(path, size > wish->size ? size : wish->size,
+				 wish->block ? (uint32_t)wish->block : 512);
+	if (!err)
+		err = grow(ns.fd, path, wish, is_device, &size);
+	if (err) {
+		close(ns.fd);
+		if (created)
+			unlink(path);
+		return err;
+	}
+	choose_direct(&ns, path, wish, size, &block);
+	ns.shift = (unsigned int)__builtin_ctz(block);
+	ns.blocks = size / block;
+	emu->ns[emu->nns++] = ns;
+	return 0;
+}
+
+static int read_wish(const struct annex_uri *uri, struct wish *wish)
+{
+	static const char *const keys[] = {"size", "block", "direct", "readonly",
+					   "ns",   "serve", "fault",  NULL};
+	int err = annex_uri_check_keys(uri, keys);
+
+	if (!err)
+		err = annex_uri_u64(uri, "size", 1, INT64_MAX, &wish->size);
+	if (!err)
+		err = annex_uri_u64(uri, "block", 512, 4096, &wish->block);
+	if (!err)
+		err = annex_uri_bool(uri, "direct", &wish->direct);
+	if (!err)
+		err = annex_uri_bool(uri, "readonly", &wish->readonly);
+	if (!err && wish->block && wish->block != 512 && wish->block != 4096)
+		err = annex_fail(-EINVAL, "file: block=%u is neither 512 nor 4096",
+				 (unsigned int)wish->block);
+	return err;
+}
+
+int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	struct wish wish = {.direct = true};
+	int err = read_wish(uri, &wish);
+
+	if (!err)
+		err = open_ns(emu, uri->body, &wish);
+	for (unsigned int i = 0; !err && i < uri->nparams; i++)
+		if (!strcmp(uri->params[i].key, "ns"))
+			err = open_ns(emu, uri->params[i].value, &wish);
+	return err;
+}
+
+void annex_emu_file_close(struct annex_emu *emu)
+{
+	for (unsigned int i = 0; i < emu->nns; i++)
+		if (emu->ns[i].fd >= 0)
+			close(emu->ns[i].fd);
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The NVM command set: decoding commands, and running a batch of them.
+ */
+#include <string.h>
+#include "io.h"
+#include "ring.h"
+#include "state.h"
+
+#define PREFETCH_BYTES 512u /* of each command's data in RAM; the hardware fetches on from there */
+
+static bool changes_data(uint8_t opcode)
+{
+	return opcode == ANNEX_NVM_WRITE || opcode == ANNEX_NVM_WRITE_ZEROES ||
+	       opcode == ANNEX_NVM_DSM;
+}
+
+/* NVM 3.2: blocks and their range. */
+static uint16_t decode_blocks(struct emu_cmd *cmd)
+{
+	const struct annex_sqe *sqe = &cmd->sqe;
+	const struct emu_ns *ns = cmd->ns;
+	uint64_t slba = sqe->cdw10 | (uint64_t)sqe->cdw11 << 32;
+
+	cmd->cover = sqe->cdw12 & 0xffff;
+	if (sqe->opcode != ANNEX_NVM_WRITE_ZEROES) {
+		cmd->len = (cmd->cover + 1) << ns->shift;
+		if (cmd->len > EMU_MAX_TRANSFER)
+			return ANNEX_SC_INVALID_FIELD;
+	}
+	if (slba >= ns->blocks || cmd->cover >= ns->blocks - slba)
+		return ANNEX_SC_LBA_RANGE;
+	cmd->pos = slba << ns->shift;
+	return 0;
+}
+
+/* Most data is one piece within a page: no walk needed. */
+static void decode_short_prp(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+{
+	uint64_t addr = cmd->sqe.dptr[0];
+	const struct emu_map *m = sq->last;
+
+	if (cmd->sqe.flags & ANNEX_SQE_PSDT_MASK || addr & 3 ||
+	    cmd->len > ANNEX_NVME_PAGE - addr % ANNEX_NVME_PAGE)
+		return;
+	if (!m || addr < m->addr || cmd->len > m->len || addr - m->addr > m->len - cmd->len) {
+		m = annex_emu_reach(emu, addr, cmd->len);
+		if (!m)
+			return;
+		sq->last = m;
+	}
+	cmd->data = (void *)(uintptr_t)addr;
+}
+
+static uint16_t decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+{
+	const struct annex_sqe *sqe = &cmd->sqe;
+	bool flush = sqe->opcode == ANNEX_NVM_FLUSH;
+	uint16_t sc;
+
+	switch (sqe->opcode) {
+	case ANNEX_NVM_FLUSH:
+	case ANNEX_NVM_WRITE:
+	case ANNEX_NVM_READ:
+	case ANNEX_NVM_COMPARE:
+	case ANNEX_NVM_WRITE_ZEROES:
+	case ANNEX_NVM_DSM:
+		break;
+	default:
+		return ANNEX_SC_INVALID_OPCODE;
+	}
+	/* Fused operations, SGLs for metadata, and reserved flags. */
+	if (sqe->flags & ~ANNEX_SQE_PSDT_SGL)
+		return ANNEX_SC_INVALID_FIELD;
+	if (flush && sqe->nsid == ANNEX_NSID_ALL)
+		return 0;
+	if (sqe->nsid - 1 >= emu->nns)
+		return ANNEX_SC_INVALID_NS;
+	cmd->ns = &emu->ns[sqe->nsid - 1];
+	if (cmd->ns->readonly && changes_data(sqe->opcode))
+		return ANNEX_SC_READ_ONLY;
+	if (flush)
+		return 0;
+	if (sqe->opcode == ANNEX_NVM_DSM) {
+		cmd->len = ((sqe->cdw10 & 0xff) + 1) * (uint32_t)sizeof(struct annex_dsm_range);
+		return 0;
+	}
+	sc = decode_blocks(cmd);
+	if (!sc && sqe->opcode != ANNEX_NVM_WRITE_ZEROES)
+		decode_short_prp(emu, sq, cmd);
+	return sc;
+}
+
+void annex_emu_decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+{
+	cmd->ns = NULL;
+	cmd->data = NULL;
+	cmd->pos = 0;
+	cmd->len = cmd->cover = 0;
+	cmd->fault = 0;
+	cmd->status = decode(emu, sq, cmd);
+}
+
+uint16_t annex_emu_dsm_ranges(struct annex_emu *emu, struct emu_sq *sq, const struct emu_cmd *cmd,
+			      struct annex_dsm_range *ranges, unsigned int *n)
+{
+	uint32_t count = cmd->len / sizeof(*ranges);
+	unsigned int nsegs, kept = 0;
+	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &nsegs);
+
+	*n = 0;
+	if (sc)
+		return sc;
+	annex_emu_from_host(sq->segs, nsegs, ranges, cmd->len);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct annex_dsm_range *r = &ranges[i];
+
+		if (r->slba > cmd->ns->blocks || r->nlb > cmd->ns->blocks - r->slba)
+			return ANNEX_SC_LBA_RANGE;
+	}
+	/* Without the attribute the ranges are hints about access, of no use here. */
+	for (uint32_t i = 0; i < count && cmd->sqe.cdw11 & ANNEX_DSM_DEALLOCATE; i++)
+		if (ranges[i].nlb)
+			ranges[kept++] = ranges[i];
+	*n = kept;
+	return 0;
+}
+
+static void count(struct emu_sq *sq, unsigned int n)
+{
+	uint64_t reads = 0, writes = 0, in = 0, out = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		const struct emu_cmd *cmd = &sq->cmds[i];
+
+		if (cmd->status || cmd->fault == ANNEX_FAULT_ERROR + 1)
+			continue;
+		if (cmd->sqe.opcode == ANNEX_NVM_WRITE) {
+			writes++;
+			out += cmd->len / 512;
+		} else if (cmd->sqe.opcode == ANNEX_NVM_READ ||
+			   cmd->sqe.opcode == ANNEX_NVM_COMPARE) {
+			reads++;
+			in += cmd->len / 512;
+		}
+	}
+	/* Written by the holder of the queue alone, read by the SMART log: no lock, no lost count. */
+	annex_atomic_store(&sq->reads, sq->reads + reads, ANNEX_RELAXED);
+	annex_atomic_store(&sq->writes, sq->writes + writes, ANNEX_RELAXED);
+	annex_atomic_store(&sq->units_read, sq->units_read + in, ANNEX_RELAXED);
+	annex_atomic_store(&sq->units_written, sq->units_written + out, ANNEX_RELAXED);
+}
+
+static void prefetch(const struct emu_cmd *cmd)
+{
+	uint32_t len = cmd->len < PREFETCH_BYTES ? cmd->len : PREFETCH_BYTES;
+
+	if (cmd->status || !cmd->data || !cmd->ns->ram)
+		return;
+	for (uint32_t i = 0; i < len; i += 64)
+		__builtin_prefetch(cmd->ns->ram + cmd->pos + i);
+}
+
+/* Nothing is slow and nothing is faulty: commands end within the batch. */
+static void run_fast(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
+{
+	struct emu_result res[EMU_BATCH];
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct emu_cmd *cmd = &sq->cmds[i];
+
+		if (!cmd->status)
+			cmd->status = annex_emu_mem_run(emu, sq, cmd);
+		if (cmd->status)
+			annex_emu_log_failure(emu, sq->qid, &cmd->sqe, cmd->status);
+		res[i].dw0 = 0;
+		res[i].cid = cmd->sqe.cid;
+		res[i].status = cmd->status;
+	}
+	annex_emu_post(emu, sq, res, n);
+}
+
+static void fill_request(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+{
+	struct emu_req *req = cmd->req;
+
+	req->sqe = cmd->sqe;
+	req->ns = cmd->ns;
+	req->pos = cmd->pos;
+	req->fault = cmd->fault;
+	req->delay_us = cmd->delay_us;
+	if (cmd->status)
+		return;
+	if (cmd->fault == ANNEX_FAULT_TORN + 1)
+		req->torn = cmd->fault_status;
+	if (cmd->fault == ANNEX_FAULT_ERROR + 1)
+		cmd->status = cmd->fault_status;
+	else if (emu->ring)
+		cmd->status = annex_emu_io_prepare(emu, sq, cmd);
+	else
+		cmd->status = annex_emu_mem_run(emu, sq, cmd);
+}
+
+/* Commands that outlive the batch. */
+static void run_slow(struct annex_emu *emu, struct emu_sq *sq, unsigned int n, unsigned int fetched)
+{
+	for (unsigned int i = 0; i < n; i++)
+		fill_request(emu, sq, &sq->cmds[i]);
+	pthread_mutex_lock(&emu->async);
+	for (unsigned int i = 0; i < n; i++) {
+		struct emu_cmd *cmd = &sq->cmds[i];
+
+		if (cmd->status || !emu->ring)
+			annex_emu_req_done(emu, cmd->req, cmd->status);
+		else
+			annex_emu_ring_start(emu, cmd->req);
+	}
+	for (unsigned int i = n; i < fetched; i++)
+		annex_emu_req_free(emu, sq->cmds[i].req);
+	if (emu->ring)
+		annex_emu_ring_submit(emu);
+	pthread_mutex_unlock(&emu->async);
+	annex_emu_hand_over(emu);
+}
+
+/* Let faults strike. Return: how many commands come before one that ends the controller. */
+static unsigned int strike(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct emu_cmd *cmd = &sq->cmds[i];
+
+		if (!annex_emu_fault_strike(emu, cmd))
+			continue;
+		if (cmd->fault == ANNEX_FAULT_FATAL + 1 || cmd->fault == ANNEX_FAULT_REMOVE + 1)
+			return i;
+	}
+	return n;
+}
+
+void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
+{
+	unsigned int alive = n;
+	bool slow = sq->cmds[0].req;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (!slow)
+			sq->cmds[i].req = NULL;
+		annex_emu_decode(emu, sq, &sq->cmds[i]);
+		prefetch(&sq->cmds[i]);
+	}
+	/* A fault injected since the requests were reserved strikes from the next batch on. */
+	if (slow && annex_atomic_load(&emu->faults.n, ANNEX_RELAXED))
+		alive = strike(emu, sq, n);
+	count(sq, alive);
+	if (slow)
+		run_slow(emu, sq, alive, n);
+	else
+		run_fast(emu, sq, n);
+	if (alive == n)
+		return;
+	if (sq->cmds[alive].fault == ANNEX_FAULT_FATAL + 1)
+		annex_emu_fatal(emu);
+	else
+		annex_emu_vanish(emu);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the host lets the controller reach. Device addresses are process addresses; every address
+ * of every command is looked up here, as an IOMMU would do it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "req.h"
+#include "ring.h"
+#include "state.h"
+
+/* Index of the first range that ends behind @addr. */
+static unsigned int find(const struct emu_maps *maps, uint64_t addr)
+{
+	unsigned int lo = 0, hi = maps->n;
+
+	while (lo < hi) {
+		unsigned int mid = (lo + hi) / 2;
+
+		if (maps->v[mid].addr + maps->v[mid].len > addr)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+/* The range that holds all of [@addr, @addr + @len), or NULL. */
+const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	unsigned int i = find(&emu->maps, addr);
+	const struct emu_map *m;
+
+	if (i == emu->maps.n)
+		return NULL;
+	m = &emu->maps.v[i];
+	return addr >= m->addr && len <= m->len && addr - m->addr <= m->len - len ? m : NULL;
+}
+
+/* The table changes only while nobody is in a queue, so that looking up needs no lock. */
+static void hold_all(struct annex_emu *emu)
+{
+	for (unsigned int i = 0; i < EMU_QUEUES; i++)
+		annex_emu_hold(&emu->sqs[i]);
+}
+
+static void release_all(struct annex_emu *emu)
+{
+	for (unsigned int i = 0; i < EMU_QUEUES; i++) {
+		emu->sqs[i].last = NULL;
+		annex_emu_release(emu, &emu->sqs[i]);
+	}
+}
+
+static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	struct emu_maps *maps = &emu->maps;
+	unsigned int i = find(maps, addr);
+
+	if (i < maps->n && maps->v[i].addr < addr + len)
+		return annex_fail(-EEXIST, "map: the range overlaps a mapped one");
+	if (maps->n == maps->room) {
+		unsigned int room = maps->room ? maps->room * 2 : 16;
+		struct emu_map *v = realloc(maps->v, room * sizeof(*v));
+
+		if (!v)
+			return annex_fail(-ENOMEM, "map: no memory for the table of ranges");
+		maps->v = v;
+		maps->room = room;
+	}
+	memmove(&maps->v[i + 1], &maps->v[i], (maps->n - i) * sizeof(*maps->v));
+	maps->v[i].addr = addr;
+	maps->v[i].len = len;
+	maps->v[i].buf = annex_emu_ring_register(emu, addr, len);
+	maps->n++;
+	return 0;
+}
+
+int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
+{
+	struct annex_emu *emu = annex_emu_of(ctrl);
+	uint64_t start = (uintptr_t)ptr;
+	int err;
+
+	if (!len || (start | len) % ANNEX_NVME_PAGE || start + len < start)
+		return annex_fail(-EINVAL, "map: range is not made of whole pages");
+	/* Writes nothing for memory without a file, but finds holes. */
+	if (msync(ptr, len, MS_ASYNC))
+		return annex_fail(-EFAULT, "map: no memory at part of the range");
+	pthread_mutex_lock(&emu->ctl);
+	hold_all(emu);
+	err = insert(emu, start, len);
+	release_all(emu);
+	pthread_mutex_unlock(&emu->ctl);
+	if (!err)
+		*addr = start;
+	return err;
+}
+
+static bool overlaps(uint64_t a, uint64_t a_len, const void *ptr, uint64_t b_len)
+{
+	uint64_t b = (uintptr_t)ptr;
+
+	return a < b + b_len && b < a + a_len;
+}
+
+/* Whether the controller still reads or writes part of a range. */
+static bool in_use(struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	bool gone = annex_atomic_load(&emu->gone, ANNEX_ACQUIRE), used;
+
+	for (unsigned int i = 0; i < EMU_QUEUES && !gone; i++) {
+		struct emu_sq *sq = &emu->sqs[i];
+		struct emu_cq *cq = &emu->cqs[i];
+
+		if (annex_atomic_load(&sq->state, ANNEX_ACQUIRE) != EMU_SQ_NONE &&
+		    overlaps(addr, len, sq->ring, sq->entries * sizeof(struct annex_sqe)))
+			return true;
+		if (annex_atomic_load(&cq->live, ANNEX_ACQUIRE) &&
+		    overlaps(addr, len, cq->ring, cq->entries * sizeof(struct annex_cqe)))
+			return true;
+	}
+	pthread_mutex_lock(&emu->async);
+	used = annex_emu_reqs_use(emu, addr, len);
+	pthread_mutex_unlock(&emu->async);
+	return used;
+}
+
+static int remove_range(struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	struct emu_maps *maps = &emu->maps;
+	unsigned int i = find(maps, addr);
+
+	if (i == maps->n || maps->v[i].addr != addr || maps->v[i].len != len)
+		return -ENOENT;
+	if (in_use(emu, addr, len))
+		return -EBUSY;
+	annex_emu_ring_unregister(emu, maps->v[i].buf, len);
+	maps->n--;
+	memmove(&maps->v[i], &maps->v[i + 1], (maps->n - i) * sizeof(*maps->v));
+	return 0;
+}
+
+int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
+{
+	struct annex_emu *emu = annex_emu_of(ctrl);
+	int err;
+
+	annex_emu_pass(emu);
+	pthread_mutex_lock(&emu->ctl);
+	hold_all(emu);
+	err = remove_range(emu, addr, len);
+	release_all(emu);
+	pthread_mutex_unlock(&emu->ctl);
+	if (err == -ENOENT)
+		return annex_fail(err, "unmap: no such range is mapped");
+	if (err)
+		return annex_fail(err, "unmap: a queue or a command still uses the range");
+	return 0;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opening and closing an emulated controller.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "emu.h"
+#include "req.h"
+#include "ring.h"
+#include "state.h"
+
+#define DOORBELL_BYTES (2 * EMU_QUEUES * (4u << EMU_DSTRD))
+#define MEM_REQS 1024u /* commands of mem: that faults can hold back at once */
+#define CLOSE_SEC 30u  /* how long the kernel's I/O may take to end */
+
+static void emu_close(struct annex_ctrl *ctrl);
+
+static const struct annex_ctrl_ops ops = {
+	.read = annex_emu_read,
+	.write = annex_emu_write,
+	.doorbell = annex_emu_doorbell,
+	.map = annex_emu_map,
+	.unmap = annex_emu_unmap,
+	.rung = annex_emu_rung,
+	.assist = annex_emu_assist,
+	.event = annex_emu_event_count,
+	.sleep = annex_emu_sleep,
+	.inject = annex_emu_inject,
+	.close = emu_close,
+};
+
+static void init_queues(struct annex_emu *emu)
+{
+	for (uint16_t i = 0; i < EMU_QUEUES; i++) {
+		emu->sqs[i].qid = emu->cqs[i].qid = i;
+		emu->sqs[i].doorbell = annex_emu_doorbell(&emu->ctrl, i, 0);
+		emu->cqs[i].doorbell = annex_emu_doorbell(&emu->ctrl, i, 1);
+		emu->sqs[i].delete_cid = EMU_NO_CID;
+	}
+}
+
+static struct annex_emu *emu_alloc(void)
+{
+	struct annex_emu *emu = aligned_alloc(64, sizeof(*emu));
+
+	if (!emu)
+		return NULL;
+	memset(emu, 0, sizeof(*emu));
+	emu->ctrl.ops = &ops;
+	emu->next_due = EMU_NEVER;
+	emu->opened_at = annex_now();
+	emu->doorbells = aligned_alloc(64, DOORBELL_BYTES);
+	emu->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!emu->doorbells || emu->kick < 0 ||
+	    getrandom(emu->uuid, sizeof(emu->uuid), 0) != sizeof(emu->uuid)) {
+		if (emu->kick >= 0)
+			close(emu->kick);
+		free(emu->doorbells);
+		free(emu);
+		return NULL;
+	}
+	memset(emu->doorbells, 0, DOORBELL_BYTES);
+	pthread_mutex_init(&emu->ctl, NULL);
+	pthread_mutex_init(&emu->async, NULL);
+	init_queues(emu);
+	return emu;
+}
+
+/* Wait, for a while, until the kernel has let go of all memory. */
+static void drain(struct annex_emu *emu)
+{
+	uint64_t deadline = annex_now() + CLOSE_SEC * ANNEX_NSEC_PER_SEC;
+
+	pthread_mutex_lock(&emu->async);
+	annex_emu_reqs_end(emu, NULL);
+	pthread_mutex_unlock(&emu->async);
+	annex_emu_pass(emu);
+	while (annex_atomic_load(&emu->inflight, ANNEX_ACQUIRE)) {
+		if (annex_now() >= deadline) {
+			annex_log(ANNEX_LOG_WARNING, "file: I/O has not ended after %u s",
+				  CLOSE_SEC);
+			return;
+		}
+		annex_emu_poll(emu, deadline);
+		annex_emu_pass(emu);
+	}
+}
+
+static void emu_close(struct annex_ctrl *ctrl)
+{
+	struct annex_emu *emu = annex_emu_of(ctrl);
+
+	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
+	annex_emu_thread_stop(emu);
+	drain(emu);
+	annex_emu_ring_close(emu);
+	annex_emu_file_close(emu);
+	annex_emu_mem_close(emu);
+	annex_emu_reqs_close(emu);
+	for (unsigned int i = 0; i < EMU_QUEUES; i++) {
+		free(emu->sqs[i].segs);
+		free(emu->sqs[i].cmds);
+	}
+	free(emu->maps.v);
+	free(emu->doorbells);
+	close(emu->kick);
+	pthread_mutex_destroy(&emu->ctl);
+	pthread_mutex_destroy(&emu->async);
+	free(emu);
+}
+
+static int add_faults(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < uri->nparams; i++) {
+		struct annex_fault fault;
+
+		if (strcmp(uri->params[i].key, "fault"))
+			continue;
+		err = annex_fault_parse(uri->params[i].value, &fault);
+		if (!err)
+			err = annex_emu_fault_add(emu, &fault);
+	}
+	return err;
+}
+
+static int start(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	const char *serve = annex_uri_get(uri, "serve");
+
+	if (!serve || !strcmp(serve, "caller"))
+		return 0;
+	if (!strcmp(serve, "thread"))
+		return annex_emu_thread_start(emu);
+	return annex_fail(-EINVAL, "%s: serve=%s is neither caller nor thread", uri->scheme, serve);
+}
+
+static int open_backend(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	int err = annex_emu_reqs_open(emu, !strcmp(uri->scheme, "file") ? EMU_RING_REQS : MEM_REQS);
+
+	if (err)
+		return err;
+	if (!strcmp(uri->scheme, "mem"))
+		return annex_emu_mem_open(emu, uri);
+	if (strcmp(uri->scheme, "file"))
+		return annex_fail(-EPROTONOSUPPORT, "no emulated controller for scheme \"%s\"",
+				  uri->scheme);
+	err = annex_emu_file_open(emu, uri);
+	return err ? err : annex_emu_ring_open(emu);
+}
+
+int annex_emu_open(const struct annex_uri *uri, struct annex_ctrl **out)
+{
+	struct annex_emu *emu = emu_alloc();
+	int err;
+
+	if (!emu)
+		return annex_fail(-ENOMEM, "%s: no memory for the controller", uri->scheme);
+	err = open_backend(emu, uri);
+	if (!err)
+		err = add_faults(emu, uri);
+	if (!err)
+		err = start(emu, uri);
+	if (err)
+		emu_close(&emu->ctrl);
+	else
+		*out = &emu->ctrl;
+	return err;
+}

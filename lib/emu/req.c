@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The table of requests, and what becomes of their completions.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "req.h"
+#include "ring.h"
+#include "state.h"
+
+int annex_emu_reqs_open(struct annex_emu *emu, uint32_t n)
+{
+	emu->reqs = calloc(n + 1, sizeof(*emu->reqs)); /* the last is for shutting down */
+	if (!emu->reqs)
+		return annex_fail(-ENOMEM, "emulated controller: no memory for %u requests", n);
+	emu->nreqs = n;
+	return 0;
+}
+
+void annex_emu_reqs_close(struct annex_emu *emu)
+{
+	for (uint32_t i = 0; i < emu->fresh; i++) {
+		free(emu->reqs[i].big);
+		free(emu->reqs[i].bounce);
+		free(emu->reqs[i].ranges);
+	}
+	free(emu->reqs);
+}
+
+static void init(struct emu_req *req, struct emu_sq *sq)
+{
+	req->state = EMU_REQ_FETCHED;
+	req->sq = sq;
+	req->done = req->tries = req->step = 0;
+	req->status = req->torn = 0;
+	req->fault = 0;
+	req->dropped = req->cancelled = req->zeroing = false;
+	req->nsegs = req->seg = 0;
+	req->steps = 1;
+	req->buf = -1;
+}
+
+/* The request of the controller's own flush; not from the table, so that there always is one. */
+struct emu_req *annex_emu_req_own(struct annex_emu *emu)
+{
+	struct emu_req *req = &emu->reqs[emu->nreqs];
+
+	init(req, NULL);
+	req->sqe = (struct annex_sqe){.opcode = ANNEX_NVM_FLUSH, .nsid = ANNEX_NSID_ALL};
+	req->steps = emu->nns;
+	annex_atomic_store(&emu->flushing, 1u, ANNEX_RELEASE);
+	return req;
+}
+
+static struct emu_req *take(struct annex_emu *emu, struct emu_sq *sq)
+{
+	struct emu_req *req = emu->free;
+
+	if (req)
+		emu->free = req->next;
+	else if (emu->fresh < emu->nreqs)
+		req = &emu->reqs[emu->fresh++];
+	else
+		return NULL;
+	init(req, sq);
+	return req;
+}
+
+/*
+ * Take requests for commands about to be fetched, into sq->cmds. When there is none the queue is
+ * marked, so that who frees one, under the same mutex, resumes it.
+ */
+uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t want)
+{
+	uint32_t n;
+
+	for (n = 0; n < want; n++) {
+		sq->cmds[n].req = take(emu, sq);
+		if (!sq->cmds[n].req)
+			break;
+	}
+	sq->inflight += n;
+	if (!n)
+		annex_atomic_or(&emu->stalled, 1ull << (sq->qid - 1), ANNEX_ACQ_REL);
+	return n;
+}
+
+/* The last command of a queue in deletion has ended: so has the deletion. */
+static void finish_delete(struct annex_emu *emu, struct emu_sq *sq)
+{
+	struct emu_result res = {.cid = (uint16_t)sq->delete_cid};
+
+	sq->delete_cid = EMU_NO_CID;
+	annex_atomic_sub(&sq->cq->users, 1u, ANNEX_RELAXED);
+	annex_atomic_store(&sq->state, (uint32_t)EMU_SQ_NONE, ANNEX_RELEASE);
+	annex_emu_post(emu, &emu->sqs[0], &res, 1);
+}
+
+void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req)
+{
+	struct emu_sq *sq = req->sq;
+
+	free(req->bounce);
+	free(req->ranges);
+	req->bounce = NULL;
+	req->ranges = NULL;
+	req->state = EMU_REQ_FREE;
+	req->sq = NULL;
+	if (!sq)
+		return;
+	req->next = emu->free;
+	emu->free = req;
+	if (!--sq->inflight && sq->delete_cid != EMU_NO_CID)
+		finish_delete(emu, sq);
+}
+
+/* Keep the pieces of @len bytes of data; the rest of the list is not needed. */
+int annex_emu_req_set_segs(struct emu_req *req, const struct iovec *segs, unsigned int n,
+			   uint32_t len)
+{
+	unsigned int used = 0;
+
+	req->segs = req->iov;
+	if (n > EMU_IOVS) {
+		if (!req->big)
+			req->big = calloc(EMU_SEGS, sizeof(*req->big));
+		if (!req->big)
+			return -ENOMEM;
+		req->segs = req->big;
+	}
+	for (; used < n && len; used++) {
+		req->segs[used] = segs[used];
+		if (req->segs[used].iov_len > len)
+			req->segs[used].iov_len = len;
+		len -= (uint32_t)req->segs[used].iov_len;
+	}
+	req->nsegs = used;
+	return 0;
+}
+
+static void set_next_due(struct annex_emu *emu)
+{
+	annex_atomic_store(&emu->next_due, emu->timers ? emu->timers->due : EMU_NEVER,
+			   ANNEX_RELEASE);
+}
+
+static void timer_remove(struct annex_emu *emu, struct emu_req *req)
+{
+	*(req->prev ? &req->prev->next : &emu->timers) = req->next;
+	*(req->next ? &req->next->prev : &emu->timers_last) = req->prev;
+	set_next_due(emu);
+}
+
+/* Sorted by due time; delays are mostly equal, so the place is near the end. */
+static void timer_add(struct annex_emu *emu, struct emu_req *req)
+{
+	struct emu_req *prev = emu->timers_last;
+
+	req->state = EMU_REQ_TIMED;
+	req->due = annex_now() + req->delay_us * 1000ull;
+	while (prev && prev->due > req->due)
+		prev = prev->prev;
+	req->prev = prev;
+	req->next = prev ? prev->next : emu->timers;
+	*(prev ? &prev->next : &emu->timers) = req;
+	*(req->next ? &req->next->prev : &emu->timers_last) = req;
+	set_next_due(emu);
+	/* Sleepers on this queue, and the service thread, computed their timeouts without it. */
+	annex_emu_event(emu, req->sq->cq);
+	if (emu->threaded)
+		annex_emu_kick(emu);
+}
+
+/* End a request with a completion. */
+void annex_emu_req_post(struct annex_emu *emu, struct emu_req *req, uint16_t status)
+{
+	struct emu_result res = {.cid = req->sqe.cid, .status = status};
+	struct emu_sq *sq = req->sq;
+
+	if (status)
+		annex_emu_log_failure(emu, sq->qid, &req->sqe, status);
+	annex_emu_post(emu, sq, &res, 1);
+	annex_emu_req_free(emu, req);
+}
+
+static void post_held(struct annex_emu *emu, struct emu_sq *sq)
+{
+	struct emu_req *held = sq->held;
+
+	if (!held)
+		return;
+	annex_atomic_store(&sq->held, (struct emu_req *)NULL, ANNEX_RELAXED);
+	annex_emu_req_post(emu, held, held->status);
+}
+
+/* A command has been carried out, or has failed: complete it, or do what a fault wants instead. */
+void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t status)
+{
+	struct emu_sq *sq = req->sq;
+
+	if (!sq)
+		annex_atomic_store(&emu->flushing, 0u, ANNEX_RELEASE);
+	if (!sq || req->dropped) {
+		annex_emu_req_free(emu, req);
+		return;
+	}
+	if (!status && req->torn)
+		status = req->torn;
+	req->status = status;
+	if (req->fault == ANNEX_FAULT_LOSE + 1) {
+		annex_emu_cq_give_back(sq->cq, 1);
+		annex_emu_req_free(emu, req);
+	} else if (req->fault == ANNEX_FAULT_DELAY + 1) {
+		timer_add(emu, req);
+	} else if (req->fault == ANNEX_FAULT_REORDER + 1 && !sq->held) {
+		/* One at a time: a second one is the later command that the first waits for. */
+		req->state = EMU_REQ_HELD;
+		annex_atomic_store(&sq->held, req, ANNEX_RELAXED);
+	} else {
+		annex_emu_req_post(emu, req, status);
+		post_held(emu, sq);
+	}
+}
+
+void annex_emu_fire_timers(struct annex_emu *emu)
+{
+	uint64_t now = annex_now();
+
+	while (emu->timers && emu->timers->due <= now) {
+		struct emu_req *req = emu->timers;
+		struct emu_sq *sq = req->sq;
+
+		timer_remove(emu, req);
+		annex_emu_req_post(emu, req, req->status);
+		post_held(emu, sq);
+	}
+}
+
+/* Take a finished request out of wherever its completion waits. */
+static bool unwait(struct annex_emu *emu, struct emu_req *req)
+{
+	if (req->state == EMU_REQ_TIMED)
+		timer_remove(emu, req);
+	else if (req->state == EMU_REQ_HELD)
+		annex_atomic_store(&req->sq->held, (struct emu_req *)NULL, ANNEX_RELAXED);
+	else
+		return false;
+	return true;
+}
+
+/* Abort (Base 5.1). Return: whether the command has been ended. */
+bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid)
+{
+	for (uint32_t i = 0; i < emu->fresh; i++) {
+		struct emu_req *req = &emu->reqs[i];
+
+		if (req->state == EMU_REQ_FREE || !req->sq || req->sq->qid != sqid ||
+		    req->sqe.cid != cid)
+			continue;
+		if (unwait(emu, req)) {
+			annex_emu_req_post(emu, req, ANNEX_SC_ABORT_REQUESTED);
+			return true;
+		}
+		if (req->state == EMU_REQ_RING)
+			annex_emu_ring_cancel(emu, req);
+		return false;
+	}
+	return false;
+}
+
+/*
+ * End the requests of a queue, or of all (@sq NULL). In the first case they complete, as the
+ * queue is being deleted; in the second they vanish, as in a reset. Those in the ring follow when
+ * the kernel has let go of their memory.
+ */
+void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq)
+{
+	for (uint32_t i = 0; i < emu->fresh; i++) {
+		struct emu_req *req = &emu->reqs[i];
+
+		if (req->state == EMU_REQ_FREE || (sq && req->sq != sq))
+			continue;
+		if (unwait(emu, req)) {
+			if (sq)
+				annex_emu_req_post(emu, req, ANNEX_SC_ABORT_SQ_DELETED);
+			else
+				annex_emu_req_free(emu, req);
+			continue;
+		}
+		req->dropped |= !sq;
+		if (req->state == EMU_REQ_RING)
+			annex_emu_ring_cancel(emu, req);
+	}
+	if (emu->ring)
+		annex_emu_ring_submit(emu);
+}
+
+/* Whether a request may still touch part of a range of host memory. */
+bool annex_emu_reqs_use(const struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	for (uint32_t i = 0; i < emu->fresh; i++) {
+		const struct emu_req *req = &emu->reqs[i];
+
+		for (unsigned int k = 0; req->state != EMU_REQ_FREE && k < req->nsegs; k++) {
+			uint64_t start = (uintptr_t)req->segs[k].iov_base;
+
+			if (start < addr + len && addr < start + req->segs[k].iov_len)
+				return true;
+		}
+	}
+	return false;
+}

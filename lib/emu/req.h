@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests: commands that outlive the batch they were fetched in, because the file behind the
+ * namespace is slow or because a fault holds their completion back.
+ */
+#ifndef ANNEX_EMU_REQ_H
+#define ANNEX_EMU_REQ_H
+
+#include "state.h"
+
+enum emu_req_state {
+	EMU_REQ_FREE,
+	EMU_REQ_FETCHED, /* with the holder of its submission queue */
+	EMU_REQ_RING,    /* the kernel has it */
+	EMU_REQ_TIMED,   /* done, its completion waits for a timer */
+	EMU_REQ_HELD,    /* done, its completion waits for another's */
+};
+
+/**
+ * struct emu_req - One such command.
+ * @next, @prev: in the free list or the list of timers.
+ * @sq: NULL for the flush of a shutdown.
+ * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
+ * @status, @delay_us, @fault: what becomes of the completion.
+ * @dropped: reset or deleted underway: ends without a completion.
+ * @step: where a command of several I/Os is; see ring.c.
+ */
+struct emu_req {
+	struct emu_req *next, *prev;
+	enum emu_req_state state;
+	struct emu_sq *sq;
+	struct emu_ns *ns;
+	struct annex_sqe sqe;
+	uint64_t pos;
+	uint32_t len;
+	uint32_t done;
+	uint32_t tries;
+	uint16_t status;
+	uint16_t torn;
+	uint8_t fault;
+	bool dropped;
+	bool cancelled;
+	bool zeroing;
+	uint32_t delay_us;
+	uint64_t due;
+	unsigned int step, steps;
+	struct annex_dsm_range *ranges;
+	char *bounce;
+	struct iovec *segs, *big;
+	unsigned int nsegs, seg;
+	int buf; /* registered buffer that holds the one piece of data, or -1 */
+	struct iovec iov[EMU_IOVS];
+};
+
+/* All of these want the async mutex held, but for open and close. */
+int annex_emu_reqs_open(struct annex_emu *emu, uint32_t n);
+void annex_emu_reqs_close(struct annex_emu *emu);
+struct emu_req *annex_emu_req_own(struct annex_emu *emu);
+uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t want);
+void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req);
+void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t status);
+void annex_emu_req_post(struct annex_emu *emu, struct emu_req *req, uint16_t status);
+void annex_emu_fire_timers(struct annex_emu *emu);
+bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid);
+void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq);
+bool annex_emu_reqs_use(const struct annex_emu *emu, uint64_t addr, uint64_t len);
+int annex_emu_req_set_segs(struct emu_req *req, const struct iovec *segs, unsigned int n,
+			   uint32_t len);
+
+#endif

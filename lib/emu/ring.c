@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The io_uring of a file: controller: one for all its queues, under the async mutex.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ring.h"
+
+static void register_files(struct annex_emu *emu)
+{
+	int fds[EMU_NAMESPACES], err;
+
+	for (unsigned int i = 0; i < emu->nns; i++)
+		fds[i] = emu->ns[i].fd;
+	err = io_uring_register_files(&emu->ring->uring, fds, emu->nns);
+	emu->ring->fixed_files = !err;
+	if (err)
+		annex_log(ANNEX_LOG_WARNING, "file: files are not registered with io_uring: %s",
+			  strerror(-err));
+}
+
+int annex_emu_ring_open(struct annex_emu *emu)
+{
+	/* Room for one I/O of each request and its cancellation, so that none is ever refused. */
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+		.cq_entries = 4 * EMU_RING_REQS,
+	};
+	struct emu_ring *ring = calloc(1, sizeof(*ring));
+	int err;
+
+	if (!ring)
+		return annex_fail(-ENOMEM, "file: no memory for the ring");
+	ring->zeroes = aligned_alloc(4096, EMU_ZEROES);
+	err = ring->zeroes ? io_uring_queue_init_params(2 * EMU_RING_REQS, &ring->uring, &params) :
+			     -ENOMEM;
+	if (err) {
+		free(ring->zeroes);
+		free(ring);
+		return annex_fail(err, "file: cannot set io_uring up: %s", strerror(-err));
+	}
+	memset(ring->zeroes, 0, EMU_ZEROES);
+	emu->ring = ring;
+	err = io_uring_register_buffers_sparse(&ring->uring, EMU_RING_BUFS);
+	ring->fixed_bufs = !err;
+	if (err)
+		annex_log(ANNEX_LOG_WARNING, "file: io_uring takes no registered buffers: %s",
+			  strerror(-err));
+	register_files(emu);
+	return 0;
+}
+
+void annex_emu_ring_close(struct annex_emu *emu)
+{
+	if (!emu->ring)
+		return;
+	io_uring_queue_exit(&emu->ring->uring);
+	free(emu->ring->zeroes);
+	free(emu->ring);
+}
+
+static int update_buf(struct emu_ring *ring, unsigned int at, uint64_t addr, uint64_t len)
+{
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)addr, .iov_len = len};
+	int rc = io_uring_register_buffers_update_tag(&ring->uring, at, &iov, NULL, 1);
+
+	return rc < 0 ? rc : 0;
+}
+
+static unsigned int chunks_of(uint64_t len)
+{
+	uint64_t n = (len + EMU_BUF_CHUNK - 1) / EMU_BUF_CHUNK;
+
+	return n > EMU_RING_BUFS ? EMU_RING_BUFS + 1 : (unsigned int)n;
+}
+
+/* First of @n neighbouring free slots, or -1. */
+static int find_slots(const struct emu_ring *ring, unsigned int n)
+{
+	unsigned int run = 0;
+
+	for (unsigned int i = 0; i < EMU_RING_BUFS; i++) {
+		run = ring->used[i] ? 0 : run + 1;
+		if (run == n)
+			return (int)(i + 1 - n);
+	}
+	return -1;
+}
+
+/*
+ * Register mapped memory, so that the kernel need not pin it for each I/O. Pinning can be refused
+ * (RLIMIT_MEMLOCK); I/O works without it.
+ */
+int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	unsigned int n = chunks_of(len), i;
+	struct emu_ring *ring = emu->ring;
+	int at, err = 0;
+
+	if (!ring || !ring->fixed_bufs)
+		return -1;
+	at = find_slots(ring, n);
+	for (i = 0; at >= 0 && !err && i < n; i++) {
+		uint64_t off = i * EMU_BUF_CHUNK;
+		uint64_t part = len - off < EMU_BUF_CHUNK ? len - off : EMU_BUF_CHUNK;
+
+		err = update_buf(ring, (unsigned int)at + i, addr + off, part);
+		ring->used[(unsigned int)at + i] = !err;
+	}
+	if (at >= 0 && !err)
+		return at;
+	annex_log(ANNEX_LOG_WARNING, "file: %llu bytes are not registered with io_uring: %s",
+		  (unsigned long long)len, err ? strerror(-err) : "too many ranges");
+	if (err)
+		annex_emu_ring_unregister(emu, at, (i - 1) * EMU_BUF_CHUNK);
+	return -1;
+}
+
+void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len)
+{
+	for (unsigned int i = 0; buf >= 0 && i < chunks_of(len); i++) {
+		update_buf(emu->ring, (unsigned int)buf + i, 0, 0);
+		emu->ring->used[(unsigned int)buf + i] = false;
+	}
+}
+
+static void finish(struct annex_emu *emu, struct emu_req *req, uint16_t status)
+{
+	/* Sequentially consistent: see annex_emu_hand_over(). */
+	annex_atomic_sub(&emu->inflight, 1u, ANNEX_SEQ_CST);
+	annex_emu_req_done(emu, req, status);
+}
+
+void annex_emu_ring_start(struct annex_emu *emu, struct emu_req *req)
+{
+	req->state = EMU_REQ_RING;
+	annex_atomic_add(&emu->inflight, 1u, ANNEX_SEQ_CST);
+	if (!annex_emu_io_issue(emu, req))
+		finish(emu, req, 0);
+}
+
+/* Ask the kernel to stop; what it has not yet given to the medium then ends with -ECANCELED. */
+void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req)
+{
+	struct io_uring *uring = &emu->ring->uring;
+	struct io_uring_sqe *sqe;
+
+	if (req->cancelled || io_uring_sq_space_left(uring) <= emu->nreqs)
+		return;
+	req->cancelled = true;
+	sqe = io_uring_get_sqe(uring);
+	io_uring_prep_cancel64(sqe, (uintptr_t)req, 0);
+	io_uring_sqe_set_data(sqe, NULL);
+}
+
+/* Whether the kernel has refused to take I/O for now; it is offered again with every pass. */
+bool annex_emu_ring_backlog(const struct annex_emu *emu)
+{
+	return io_uring_sq_ready(&emu->ring->uring) > 0;
+}
+
+void annex_emu_ring_submit(struct annex_emu *emu)
+{
+	/* An error (-EAGAIN, -EBUSY) leaves the entries where they are. */
+	if (annex_emu_ring_backlog(emu))
+		io_uring_submit(&emu->ring->uring);
+}
+
+/* Return: how many I/Os had ended. */
+unsigned int annex_emu_ring_reap(struct annex_emu *emu)
+{
+	struct io_uring *uring = &emu->ring->uring;
+	struct io_uring_cqe *cqes[64];
+	unsigned int n, total = 0;
+
+	do {
+		n = io_uring_peek_batch_cqe(uring, cqes, 64);
+		for (unsigned int i = 0; i < n; i++) {
+			struct emu_req *req = io_uring_cqe_get_data(cqes[i]);
+			uint16_t status = 0;
+
+			if (!req)
+				continue; /* a cancellation's own */
+			if (annex_emu_io_result(emu, req, cqes[i]->res, &status) ||
+			    !annex_emu_io_issue(emu, req))
+				finish(emu, req, status);
+		}
+		io_uring_cq_advance(uring, n);
+		total += n;
+	} while (n == 64);
+	annex_emu_ring_submit(emu);
+	return total;
+}

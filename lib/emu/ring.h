@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The io_uring behind file: namespaces. Functions want the async mutex held unless they say
+ * otherwise; most do nothing for a controller without a ring.
+ */
+#ifndef ANNEX_EMU_RING_H
+#define ANNEX_EMU_RING_H
+
+#include <liburing.h>
+#include "req.h"
+#include "state.h"
+
+#define EMU_RING_REQS 4096u
+#define EMU_RING_BUFS 1024u
+#define EMU_BUF_CHUNK (1ull << 30) /* the kernel's limit for one registered buffer */
+#define EMU_ZEROES (1u << 20)
+
+struct emu_ring {
+	struct io_uring uring;
+	bool fixed_files;
+	bool fixed_bufs;
+	bool used[EMU_RING_BUFS];
+	char *zeroes; /* EMU_ZEROES of them */
+};
+
+int annex_emu_ring_open(struct annex_emu *emu);
+void annex_emu_ring_close(struct annex_emu *emu);
+
+/* With every submission queue held instead of the mutex. -1 where there is nothing to register. */
+int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len);
+void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len);
+
+void annex_emu_ring_start(struct annex_emu *emu, struct emu_req *req);
+void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req);
+void annex_emu_ring_submit(struct annex_emu *emu);
+bool annex_emu_ring_backlog(const struct annex_emu *emu);
+unsigned int annex_emu_ring_reap(struct annex_emu *emu);
+
+/*
+ * file_io.c: a request as a sequence of I/Os. prepare() is for the holder of the submission queue
+ * instead of the mutex: it does what may take long. issue() puts the next I/O into the ring;
+ * false: there is no more. result() takes what became of one; false: go on with issue().
+ */
+uint16_t annex_emu_io_prepare(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd);
+bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req);
+bool annex_emu_io_result(struct annex_emu *emu, struct emu_req *req, int res, uint16_t *status);
+
+#endif

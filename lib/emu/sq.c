@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Submission queues of the emulated controller: who fetches, and how much.
+ *
+ * A queue is served under a lock that nobody waits for: who finds it taken leaves a count, and the
+ * thread inside looks again before it leaves. So no doorbell is missed, and no thread is held up
+ * by another that is not running. Different queues are served at the same time.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include "req.h"
+#include "state.h"
+
+/* So that a thread is not kept at work for others for ever. */
+#define SERVE_BATCHES 256
+
+/* Set a queue up; its lock must be held by annex_emu_hold(). */
+int annex_emu_sq_init(struct annex_emu *emu, uint16_t qid, uint16_t cqid, uint64_t addr,
+		      uint32_t entries)
+{
+	struct emu_sq *sq = &emu->sqs[qid];
+
+	if (!sq->segs)
+		sq->segs = calloc(EMU_SEGS, sizeof(*sq->segs));
+	if (!sq->cmds)
+		sq->cmds = calloc(EMU_BATCH, sizeof(*sq->cmds));
+	if (!sq->segs || !sq->cmds)
+		return annex_fail(-ENOMEM, "emulated controller: no memory for queue %u", qid);
+	sq->ring = (const struct annex_sqe *)(uintptr_t)addr;
+	sq->entries = entries;
+	sq->complained = UINT32_MAX;
+	sq->cq = &emu->cqs[cqid];
+	sq->delete_cid = EMU_NO_CID;
+	sq->held = NULL;
+	annex_atomic_add(&sq->cq->users, 1u, ANNEX_RELAXED);
+	annex_atomic_store(&sq->head, 0u, ANNEX_RELAXED);
+	annex_atomic_store(sq->doorbell, 0u, ANNEX_RELAXED);
+	annex_atomic_store(&sq->state, (uint32_t)EMU_SQ_LIVE, ANNEX_RELEASE);
+	return 0;
+}
+
+/* Whether to complain about this doorbell value: once, not each time it is looked at. */
+static void bad_tail(struct annex_emu *emu, struct emu_sq *sq, uint32_t tail)
+{
+	if (sq->complained == tail)
+		return;
+	sq->complained = tail;
+	annex_emu_raise(emu, EMU_EVENT_BAD_TAIL_HEAD);
+}
+
+/* How many commands can be fetched now: there must be room for all that comes of them. */
+static uint32_t reserve(struct annex_emu *emu, struct emu_sq *sq, uint32_t want)
+{
+	bool bad_head;
+	uint32_t n = annex_emu_cq_reserve(sq->cq, want, &bad_head), got;
+
+	if (bad_head)
+		annex_emu_raise(emu, EMU_EVENT_BAD_TAIL_HEAD);
+	sq->cmds[0].req = NULL;
+	if (!n || !sq->qid)
+		return n;
+	if (!emu->ring && !annex_atomic_load(&emu->faults.n, ANNEX_RELAXED) &&
+	    !annex_atomic_load(&sq->held, ANNEX_RELAXED))
+		return n;
+	pthread_mutex_lock(&emu->async);
+	got = annex_emu_reqs_take(emu, sq, n);
+	pthread_mutex_unlock(&emu->async);
+	if (got < n)
+		annex_emu_cq_give_back(sq->cq, n - got);
+	return got;
+}
+
+/* Copy entries out of queue memory, which the host can change at any time, exactly once. */
+static void fetch(struct emu_sq *sq, uint32_t n)
+{
+	uint32_t head = sq->head;
+
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(&sq->cmds[i].sqe, &sq->ring[head], sizeof(sq->cmds[i].sqe));
+		if (++head == sq->entries)
+			head = 0;
+	}
+	__asm__ volatile("" ::: "memory");
+	annex_atomic_store(&sq->head, head, ANNEX_RELAXED);
+}
+
+/* Return: whether anything was fetched. */
+static bool serve_batch(struct annex_emu *emu, struct emu_sq *sq)
+{
+	uint32_t tail, n;
+
+	if (!annex_atomic_load(&emu->running, ANNEX_ACQUIRE) || sq->state != EMU_SQ_LIVE)
+		return false;
+	/* Acquire: the commands that the doorbell announces are in the queue. */
+	tail = annex_atomic_load(sq->doorbell, ANNEX_ACQUIRE);
+	if (tail == sq->head)
+		return false;
+	if (tail >= sq->entries) {
+		bad_tail(emu, sq, tail);
+		return false;
+	}
+	n = tail > sq->head ? tail - sq->head : tail + sq->entries - sq->head;
+	n = reserve(emu, sq, n < EMU_BATCH ? n : EMU_BATCH);
+	if (!n)
+		return false;
+	fetch(sq, n);
+	if (sq->qid)
+		annex_emu_io_batch(emu, sq, n);
+	else
+		annex_emu_admin_batch(emu, sq, n);
+	return true;
+}
+
+/* Serve while there is something to serve, then let go. @seen: the count found. */
+static void serve_held(struct annex_emu *emu, struct emu_sq *sq, uint32_t seen)
+{
+	for (unsigned int i = 0; i < SERVE_BATCHES; i++) {
+		/* Whoever holds the queue next serves it when he is done. */
+		if (annex_atomic_load(&sq->hold, ANNEX_RELAXED)) {
+			annex_atomic_store(&sq->serving, 0u, ANNEX_RELEASE);
+			return;
+		}
+		if (serve_batch(emu, sq))
+			continue;
+		if (annex_atomic_cas(&sq->serving, &seen, 0u, ANNEX_RELEASE))
+			return;
+		/* Acquire: a doorbell rung before the count we see is seen by the next look. */
+		seen = annex_atomic_load(&sq->serving, ANNEX_ACQUIRE);
+	}
+	annex_atomic_store(&sq->serving, 0u, ANNEX_RELEASE);
+	/* There may be more: those who wait for it go on from here. */
+	annex_emu_event(emu, sq->cq);
+}
+
+void annex_emu_serve(struct annex_emu *emu, uint16_t qid)
+{
+	struct emu_sq *sq = &emu->sqs[qid];
+
+	/* Acquire: what the last holder left. Release: the doorbell is there before the count. */
+	if (!annex_atomic_add(&sq->serving, 1u, ANNEX_ACQ_REL))
+		serve_held(emu, sq, 1);
+}
+
+/* Keep everyone out of a queue; the holder leaves after the batch it is in. */
+void annex_emu_hold(struct emu_sq *sq)
+{
+	annex_atomic_add(&sq->hold, 1u, ANNEX_ACQ_REL);
+	for (;;) {
+		uint32_t free = 0;
+
+		if (annex_atomic_cas(&sq->serving, &free, 1u, ANNEX_ACQUIRE))
+			return;
+		sched_yield();
+	}
+}
+
+void annex_emu_release(struct annex_emu *emu, struct emu_sq *sq)
+{
+	annex_atomic_sub(&sq->hold, 1u, ANNEX_ACQ_REL);
+	serve_held(emu, sq, 1);
+}
+
+/* Serve the queues that stopped because there was no free request. */
+void annex_emu_resume_stalled(struct annex_emu *emu)
+{
+	uint64_t bits;
+
+	if (!annex_atomic_load(&emu->stalled, ANNEX_RELAXED))
+		return;
+	bits = annex_atomic_and(&emu->stalled, 0ull, ANNEX_ACQ_REL);
+	for (; bits; bits &= bits - 1)
+		annex_emu_serve(emu, (uint16_t)(__builtin_ctzll(bits) + 1));
+}

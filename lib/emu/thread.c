@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The service thread: serves every queue from its doorbells alone, and sleeps when nothing is
+ * queued.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "req.h"
+#include "ring.h"
+#include "state.h"
+
+#define SPIN_NS 50000u		     /* how long to look before sleeping */
+#define SLEEP_NS ANNEX_NSEC_PER_SEC  /* longest sleep */
+#define RETRY_NS ANNEX_NSEC_PER_MSEC /* while a queue is full, whose head doorbell is silent */
+
+void annex_emu_kick(struct annex_emu *emu)
+{
+	uint64_t one = 1;
+
+	/* Fails only when the counter is full: then a kick is on its way already. */
+	if (write(emu->kick, &one, sizeof(one)) < 0)
+		return;
+}
+
+void annex_emu_drain_kick(struct annex_emu *emu)
+{
+	uint64_t kicks;
+
+	/* Fails only when there is nothing to drain. */
+	if (read(emu->kick, &kicks, sizeof(kicks)) < 0)
+		return;
+}
+
+/* Look at everything once. *@stuck: a doorbell is ahead that cannot be served now. */
+static bool look(struct annex_emu *emu, bool *stuck)
+{
+	uint32_t inflight = annex_atomic_load(&emu->inflight, ANNEX_ACQUIRE);
+	bool progress = false;
+
+	*stuck = annex_atomic_load(&emu->stalled, ANNEX_RELAXED);
+	for (uint16_t i = 0; i < EMU_QUEUES; i++) {
+		struct emu_sq *sq = &emu->sqs[i];
+		uint32_t head = annex_atomic_load(&sq->head, ANNEX_RELAXED);
+
+		if (!annex_emu_ahead(sq))
+			continue;
+		annex_emu_serve(emu, i);
+		if (annex_atomic_load(&sq->head, ANNEX_RELAXED) != head)
+			progress = true;
+		else
+			*stuck = true;
+	}
+	annex_emu_pass(emu);
+	return progress || annex_atomic_load(&emu->inflight, ANNEX_ACQUIRE) != inflight;
+}
+
+static void doze(struct annex_emu *emu)
+{
+	uint64_t due, until = annex_now();
+	bool stuck;
+
+	/* Mark, then look once more: the other half of the handshake in annex_emu_rung(). */
+	annex_atomic_or(&emu->asleep, 1u, ANNEX_SEQ_CST);
+	if (!look(emu, &stuck)) {
+		due = annex_atomic_load(&emu->next_due, ANNEX_ACQUIRE);
+		until += stuck ? RETRY_NS : SLEEP_NS;
+		annex_emu_poll(emu, due < until ? due : until);
+	}
+	annex_atomic_and(&emu->asleep, 0u, ANNEX_SEQ_CST);
+}
+
+static void *service(void *arg)
+{
+	struct annex_emu *emu = arg;
+	uint64_t idle = 0;
+	bool stuck;
+
+	while (!annex_atomic_load(&emu->stop, ANNEX_ACQUIRE)) {
+		uint64_t now;
+
+		if (look(emu, &stuck)) {
+			idle = 0;
+			continue;
+		}
+		now = annex_now();
+		if (!idle)
+			idle = now;
+		if (now - idle < SPIN_NS) {
+			annex_pause();
+			continue;
+		}
+		doze(emu);
+		idle = 0;
+	}
+	return NULL;
+}
+
+int annex_emu_thread_start(struct annex_emu *emu)
+{
+	int err;
+
+	emu->threaded = true;
+	err = -pthread_create(&emu->thread, NULL, service, emu);
+	if (!err)
+		return 0;
+	emu->threaded = false;
+	return annex_fail(err, "emulated controller: cannot start its thread: %s", strerror(-err));
+}
+
+void annex_emu_thread_stop(struct annex_emu *emu)
+{
+	if (!emu->threaded)
+		return;
+	annex_atomic_store(&emu->stop, 1u, ANNEX_RELEASE);
+	annex_emu_kick(emu);
+	pthread_join(emu->thread, NULL);
+	emu->threaded = false;
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The proxy's files: growing, refusing, and failing as a file system does.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "emu_host.h"
+#include "unit.h"
+
+static int try_file(const char *path, const char *params)
+{
+	char uri[512];
+
+	snprintf(uri, sizeof(uri), "file:%s%s", path, params);
+	return host_try(uri);
+}
+
+static void ready_file(struct host *h, const char *path, const char *params)
+{
+	char uri[512];
+
+	snprintf(uri, sizeof(uri), "file:%s%s", path, params);
+	host_ready(h, uri);
+}
+
+static off_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? -1 : st.st_size;
+}
+
+static void growing(void)
+{
+	char path[HOST_PATH];
+	struct stat st;
+
+	host_tmpfile(path);
+	CU_ASSERT_EQUAL(try_file(path, ""), -EINVAL); /* empty */
+	CU_ASSERT(strstr(annex_last_error(), "size=") != NULL);
+	unlink(path);
+	CU_ASSERT_EQUAL(try_file(path, ""), -ENOENT);
+	CU_ASSERT_EQUAL(try_file(path, "?size=1M&readonly=1"), -ENOENT);
+	CU_ASSERT_EQUAL(try_file(path, "?size=1000"), -EINVAL);
+	CU_ASSERT_EQUAL(size_of(path), -1); /* nothing was left behind */
+	CU_ASSERT_EQUAL(try_file(path, "?size=64M"), 0);
+	CU_ASSERT_EQUAL_FATAL(stat(path, &st), 0);
+	CU_ASSERT_EQUAL(st.st_size, 64 << 20);
+	CU_ASSERT(st.st_blocks < 1024); /* sparse */
+	CU_ASSERT_EQUAL(try_file(path, "?size=96M&readonly=1"), -EROFS);
+	CU_ASSERT_EQUAL(size_of(path), 64 << 20);
+	CU_ASSERT_EQUAL(try_file(path, "?size=96M"), 0);
+	CU_ASSERT_EQUAL(size_of(path), 96 << 20);
+	CU_ASSERT_EQUAL(try_file(path, "?size=1M"), 0); /* never shrunk */
+	CU_ASSERT_EQUAL(size_of(path), 96 << 20);
+	CU_ASSERT_EQUAL(try_file(path, "?size=9999999999999999K"), -ERANGE);
+	unlink(path);
+}
+
+static void refused(void)
+{
+	char path[HOST_PATH], fifo[HOST_PATH + 8];
+
+	host_tmpfile(path);
+	CU_ASSERT_EQUAL_FATAL(truncate(path, 5000), 0);
+	CU_ASSERT_EQUAL(try_file(path, ""), -EINVAL);
+	CU_ASSERT(strstr(annex_last_error(), "truncate -s %512") != NULL);
+	CU_ASSERT_EQUAL_FATAL(truncate(path, 4608), 0);
+	CU_ASSERT_EQUAL(try_file(path, ""), 0);
+	CU_ASSERT_EQUAL(try_file(path, "?block=4096"), -EINVAL);
+	CU_ASSERT_EQUAL(try_file(path, "?block=2048"), -EINVAL);
+	CU_ASSERT_EQUAL(try_file(path, "?direct=2"), -ERANGE);
+	CU_ASSERT_EQUAL(try_file(path, "?namespaces=2"), -EINVAL);
+	CU_ASSERT_EQUAL(try_file(path, "?serve=tea"), -EINVAL);
+	CU_ASSERT_EQUAL(try_file("", ""), -EINVAL);
+	CU_ASSERT_EQUAL(try_file(P_tmpdir, ""), -EISDIR);
+	CU_ASSERT_EQUAL(try_file(P_tmpdir, "?readonly=1"), -EISDIR);
+	CU_ASSERT_EQUAL(try_file("/dev/null", ""), -EINVAL);
+	CU_ASSERT_EQUAL(try_file("/no/such/place", "?size=1M"), -ENOENT);
+	snprintf(fifo, sizeof(fifo), "%s.fifo", path);
+	CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
+	CU_ASSERT_EQUAL(try_file(fifo, ""), -EINVAL);
+	unlink(fifo);
+	if (geteuid()) { /* root may do anything */
+		CU_ASSERT_EQUAL_FATAL(chmod(path, 0), 0);
+		CU_ASSERT_EQUAL(try_file(path, ""), -EACCES);
+	}
+	unlink(path);
+}
+
+static void read_only(void)
+{
+	struct annex_dsm_range *range;
+	char path[HOST_PATH];
+	struct annex_sqe sqe;
+	struct host h;
+	char *p;
+
+	host_tmpfile(path);
+	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
+	ready_file(&h, path, "?readonly=1");
+	p = host_alloc(&h, 4096);
+	range = host_alloc(&h, 4096);
+	range->nlb = 1;
+	sqe = host_rw(ANNEX_NVM_WRITE, 0, 1, p, NULL);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_READ_ONLY);
+	sqe.opcode = ANNEX_NVM_WRITE_ZEROES;
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_READ_ONLY);
+	sqe = host_rw(ANNEX_NVM_DSM, 0, 1, range, NULL);
+	sqe.cdw11 = ANNEX_DSM_DEALLOCATE;
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_READ_ONLY);
+	sqe = host_rw(ANNEX_NVM_READ, 0, 1, p, NULL);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	sqe.opcode = ANNEX_NVM_FLUSH;
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	host_close(&h);
+	unlink(path);
+}
+
+/* What is written arrives in the file, in each namespace's own. */
+static void contents(void)
+{
+	char path[HOST_PATH], other[HOST_PATH], params[256], byte = 0;
+	struct annex_sqe sqe;
+	struct host h;
+	char *p;
+	int fd;
+
+	host_tmpfile(path);
+	host_tmpfile(other);
+	snprintf(params, sizeof(params), "?size=1M&ns=%s", other);
+	ready_file(&h, path, params);
+	p = host_alloc(&h, 4096);
+	for (uint32_t nsid = 1; nsid <= 2; nsid++) {
+		memset(p, (int)(0x10 * nsid), 4096);
+		sqe = host_rw(ANNEX_NVM_WRITE, 7, 1, p, NULL);
+		sqe.nsid = nsid;
+		CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	}
+	sqe = (struct annex_sqe){.opcode = ANNEX_NVM_FLUSH, .nsid = ANNEX_NSID_ALL};
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	host_close(&h);
+	for (int i = 1; i <= 2; i++) {
+		fd = open(i == 1 ? path : other, O_RDONLY);
+		CU_ASSERT_EQUAL(pread(fd, &byte, 1, 7 * 512 + 511), 1);
+		CU_ASSERT_EQUAL(byte, 0x10 * i);
+		CU_ASSERT_EQUAL(pread(fd, &byte, 1, 8 * 512), 1);
+		CU_ASSERT_EQUAL(byte, 0);
+		close(fd);
+	}
+	unlink(path);
+	unlink(other);
+}
+
+/* A file that shrinks behind the proxy's back: reads past its end fail, others do not. */
+static void shrunk(void)
+{
+	char path[HOST_PATH];
+	struct annex_sqe sqe;
+	struct host h;
+	char *p;
+
+	host_tmpfile(path);
+	ready_file(&h, path, "?size=64K");
+	p = host_alloc(&h, 65536);
+	CU_ASSERT_EQUAL(truncate(path, 4096), 0);
+	sqe = host_rw(ANNEX_NVM_READ, 0, 8, p, NULL);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	sqe = host_rw(ANNEX_NVM_READ, 0, 16, p, p + 4096);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_UNRECOVERED_READ);
+	sqe = host_rw(ANNEX_NVM_COMPARE, 64, 1, p, NULL);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_UNRECOVERED_READ);
+	host_close(&h);
+	unlink(path);
+}
+
+/* No space: a file size limit gives what a full disk gives, without filling one. */
+static void no_space(void)
+{
+	struct rlimit old, low;
+	char path[HOST_PATH];
+	struct annex_sqe sqe;
+	struct host h;
+	char *p;
+
+	host_tmpfile(path);
+	ready_file(&h, path, "?size=64K");
+	p = host_alloc(&h, 4096);
+	CU_ASSERT_EQUAL(truncate(path, 4096), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_FSIZE, &old), 0);
+	low = old;
+	low.rlim_cur = 16384;
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_FSIZE, &low), 0);
+	sqe = host_rw(ANNEX_NVM_WRITE, 64, 8, p, NULL);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_CAPACITY);
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	host_close(&h);
+	unlink(path);
+}
+
+static void write_cache(void)
+{
+	struct annex_sqe set = {.opcode = ANNEX_ADMIN_SET_FEATURES,
+				.cdw10 = ANNEX_FEAT_WRITE_CACHE};
+	struct annex_sqe get = {.opcode = ANNEX_ADMIN_GET_FEATURES,
+				.cdw10 = ANNEX_FEAT_WRITE_CACHE};
+	char path[HOST_PATH];
+	struct annex_sqe sqe;
+	uint32_t dw0 = 0;
+	struct host h;
+	char *p;
+
+	host_tmpfile(path);
+	ready_file(&h, path, "?size=1M");
+	p = host_alloc(&h, 4096);
+	CU_ASSERT_EQUAL(host_do(&h, 0, &get, &dw0), 0);
+	CU_ASSERT_EQUAL(dw0, 1);
+	CU_ASSERT_EQUAL(host_do(&h, 0, &set, NULL), 0);
+	CU_ASSERT_EQUAL(host_do(&h, 0, &get, &dw0), 0);
+	CU_ASSERT_EQUAL(dw0, 0);
+	sqe = host_rw(ANNEX_NVM_WRITE, 0, 1, p, NULL);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	sqe.opcode = ANNEX_NVM_WRITE_ZEROES;
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	host_close(&h);
+	unlink(path);
+}
+
+/* Delete a queue, reset, and close, with reads under way; nothing is written after that. */
+static void in_flight(void)
+{
+	char path[HOST_PATH];
+	struct annex_cqe cqe;
+	struct annex_sqe sqe;
+	struct host h;
+	char *p;
+
+	host_tmpfile(path);
+	ready_file(&h, path, "?size=4M");
+	p = host_alloc(&h, 32 * 4096);
+	for (unsigned int round = 0; round < 3; round++) {
+		unsigned int got = 0;
+
+		for (uint16_t i = 0; i < 32; i++) {
+			sqe = host_rw(ANNEX_NVM_READ, i * 8u, 8, p + i * 4096, NULL);
+			sqe.cid = i;
+			host_put(&h, 1, &sqe);
+		}
+		host_ring(&h, 1);
+		if (round == 2)
+			break; /* closed as it is */
+		if (round == 1) {
+			h.ctrl->ops->write(h.ctrl, ANNEX_REG_CC, 4, 0);
+			CU_ASSERT(host_wait_csts(&h, ANNEX_CSTS_RDY, 0));
+			CU_ASSERT_EQUAL(h.ctrl->ops->unmap(h.ctrl, host_addr(h.mem), HOST_MEM), 0);
+			CU_ASSERT_EQUAL(h.ctrl->ops->map(h.ctrl, h.mem, HOST_MEM,
+							 &(uint64_t){0}), 0);
+			host_enable(&h);
+		} else {
+			CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_SQ, 1), 0);
+			while (host_poll(&h, 1, &cqe)) {
+				CU_ASSERT(!(cqe.status >> 1) ||
+					  cqe.status >> 1 == ANNEX_SC_ABORT_SQ_DELETED);
+				got++;
+			}
+			CU_ASSERT_EQUAL(got, 32);
+			CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_CQ, 1), 0);
+		}
+		CU_ASSERT_EQUAL(host_create_cq(&h, 1, 64), 0);
+		CU_ASSERT_EQUAL(host_create_sq(&h, 1, 1, 64), 0);
+	}
+	host_close(&h);
+	unlink(path);
+}
+
+static void shutting_down(void)
+{
+	char path[HOST_PATH];
+	struct host h;
+
+	host_tmpfile(path);
+	ready_file(&h, path, "?size=1M");
+	h.ctrl->ops->write(h.ctrl, ANNEX_REG_CC, 4, ANNEX_CC_EN | ANNEX_CC_IOSQES_64 |
+			   ANNEX_CC_IOCQES_16 | ANNEX_CC_SHN_NORMAL);
+	CU_ASSERT(host_wait_csts(&h, ANNEX_CSTS_SHST_MASK, ANNEX_CSTS_SHST_DONE));
+	host_close(&h);
+	unlink(path);
+}
+
+UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused}, {"read only", read_only},
+	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
+	   {"write cache", write_cache}, {"I/O in flight", in_flight},
+	   {"shutdown", shutting_down})

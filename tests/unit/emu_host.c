@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "emu_host.h"
+#include "unit.h"
+
+int host_try(const char *uri)
+{
+	struct annex_uri parsed;
+	struct annex_ctrl *ctrl;
+	int err = annex_uri_parse(uri, &parsed);
+
+	if (!err)
+		err = annex_emu_open(&parsed, &ctrl);
+	if (!err)
+		ctrl->ops->close(ctrl);
+	return err;
+}
+
+void host_open(struct host *h, const char *uri)
+{
+	struct annex_uri parsed;
+	uint64_t addr = 0;
+
+	memset(h, 0, sizeof(*h));
+	CU_ASSERT_EQUAL_FATAL(annex_uri_parse(uri, &parsed), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_emu_open(&parsed, &h->ctrl), 0);
+	h->mem = mmap(NULL, HOST_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CU_ASSERT_FATAL(h->mem != MAP_FAILED);
+	CU_ASSERT_EQUAL_FATAL(h->ctrl->ops->map(h->ctrl, h->mem, HOST_MEM, &addr), 0);
+	CU_ASSERT_EQUAL_FATAL(addr, host_addr(h->mem));
+}
+
+void host_close(struct host *h)
+{
+	h->ctrl->ops->close(h->ctrl);
+	munmap(h->mem, HOST_MEM);
+}
+
+void *host_alloc(struct host *h, size_t len)
+{
+	char *p = h->mem + h->used;
+
+	len = (len + ANNEX_NVME_PAGE - 1) / ANNEX_NVME_PAGE * ANNEX_NVME_PAGE;
+	CU_ASSERT_FATAL(h->used + len <= HOST_MEM);
+	h->used += len;
+	memset(p, 0, len);
+	return p;
+}
+
+uint64_t host_addr(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+uint32_t host_csts(struct host *h)
+{
+	return (uint32_t)h->ctrl->ops->read(h->ctrl, ANNEX_REG_CSTS, 4);
+}
+
+bool host_wait_csts(struct host *h, uint32_t mask, uint32_t value)
+{
+	uint64_t deadline = annex_deadline_ms(HOST_WAIT_MS);
+
+	while ((host_csts(h) & mask) != value) {
+		if (annex_now() > deadline)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static void init_queue(struct host *h, uint16_t qid)
+{
+	h->q[qid].qid = qid;
+	h->q[qid].tail = h->q[qid].head = 0;
+	h->q[qid].phase = 1;
+}
+
+void host_enable(struct host *h)
+{
+	const struct annex_ctrl_ops *ops = h->ctrl->ops;
+	struct host_queue *q = &h->q[0];
+
+	init_queue(h, 0);
+	q->depth = 32;
+	q->sq = host_alloc(h, q->depth * sizeof(*q->sq));
+	q->cq = host_alloc(h, q->depth * sizeof(*q->cq));
+	ops->write(h->ctrl, ANNEX_REG_AQA, 4, ANNEX_AQA(q->depth, q->depth));
+	ops->write(h->ctrl, ANNEX_REG_ASQ, 8, host_addr(q->sq));
+	ops->write(h->ctrl, ANNEX_REG_ACQ, 8, (uintptr_t)q->cq);
+	ops->write(h->ctrl, ANNEX_REG_CC, 4, ANNEX_CC_EN | ANNEX_CC_IOSQES_64 | ANNEX_CC_IOCQES_16);
+	CU_ASSERT_FATAL(host_wait_csts(h, ANNEX_CSTS_RDY | ANNEX_CSTS_CFS, ANNEX_CSTS_RDY));
+}
+
+uint16_t host_create_cq(struct host *h, uint16_t qid, uint32_t depth)
+{
+	struct annex_sqe sqe = {.opcode = ANNEX_ADMIN_CREATE_CQ};
+	struct host_queue *q = &h->q[qid];
+
+	init_queue(h, qid);
+	q->depth = depth;
+	q->cq = host_alloc(h, depth * sizeof(*q->cq));
+	sqe.dptr[0] = (uintptr_t)q->cq;
+	sqe.cdw10 = (depth - 1) << 16 | qid;
+	sqe.cdw11 = ANNEX_QUEUE_CONTIGUOUS;
+	return host_do(h, 0, &sqe, NULL);
+}
+
+uint16_t host_create_sq(struct host *h, uint16_t qid, uint16_t cqid, uint32_t depth)
+{
+	struct annex_sqe sqe = {.opcode = ANNEX_ADMIN_CREATE_SQ};
+	struct host_queue *q = &h->q[qid];
+
+	q->tail = 0;
+	q->depth = depth;
+	q->sq = host_alloc(h, depth * sizeof(*q->sq));
+	sqe.dptr[0] = host_addr(q->sq);
+	sqe.cdw10 = (depth - 1) << 16 | qid;
+	sqe.cdw11 = (uint32_t)cqid << 16 | ANNEX_QUEUE_CONTIGUOUS;
+	return host_do(h, 0, &sqe, NULL);
+}
+
+uint16_t host_delete(struct host *h, uint8_t opcode, uint16_t qid)
+{
+	struct annex_sqe sqe = {.opcode = opcode, .cdw10 = qid};
+
+	return host_do(h, 0, &sqe, NULL);
+}
+
+void host_ready(struct host *h, const char *uri)
+{
+	host_open(h, uri);
+	host_enable(h);
+	CU_ASSERT_EQUAL_FATAL(host_create_cq(h, 1, 64), 0);
+	CU_ASSERT_EQUAL_FATAL(host_create_sq(h, 1, 1, 64), 0);
+}
+
+void host_put(struct host *h, uint16_t qid, const struct annex_sqe *sqe)
+{
+	struct host_queue *q = &h->q[qid];
+
+	q->sq[q->tail] = *sqe;
+	q->tail = (q->tail + 1) % q->depth;
+}
+
+void host_ring(struct host *h, uint16_t qid)
+{
+	annex_mmio_write32(h->ctrl->ops->doorbell(h->ctrl, qid, 0), h->q[qid].tail);
+	h->ctrl->ops->rung(h->ctrl, qid);
+}
+
+void host_submit(struct host *h, uint16_t qid, const struct annex_sqe *sqe)
+{
+	host_put(h, qid, sqe);
+	host_ring(h, qid);
+}
+
+bool host_poll(struct host *h, uint16_t qid, struct annex_cqe *out)
+{
+	struct host_queue *q = &h->q[qid];
+	volatile struct annex_cqe *cqe = &q->cq[q->head];
+	uint32_t word = annex_atomic_load((volatile uint32_t *)&cqe->cid, ANNEX_ACQUIRE);
+
+	if ((word >> 16 & 1) != q->phase)
+		return false;
+	*out = *(const struct annex_cqe *)(uintptr_t)cqe;
+	if (++q->head == q->depth) {
+		q->head = 0;
+		q->phase ^= 1;
+	}
+	annex_mmio_write32(h->ctrl->ops->doorbell(h->ctrl, qid, 1), q->head);
+	return true;
+}
+
+bool host_wait_ms(struct host *h, uint16_t qid, struct annex_cqe *out, uint64_t ms)
+{
+	const struct annex_ctrl_ops *ops = h->ctrl->ops;
+	uint64_t deadline = annex_deadline_ms(ms);
+
+	for (;;) {
+		uint32_t seen = ops->event(h->ctrl, qid);
+
+		if (host_poll(h, qid, out))
+			return true;
+		ops->assist(h->ctrl, qid);
+		if (host_poll(h, qid, out))
+			return true;
+		if (annex_now() >= deadline)
+			return false;
+		ops->sleep(h->ctrl, qid, seen, deadline);
+	}
+}
+
+bool host_wait(struct host *h, uint16_t qid, struct annex_cqe *out)
+{
+	return host_wait_ms(h, qid, out, HOST_WAIT_MS);
+}
+
+uint16_t host_do(struct host *h, uint16_t qid, const struct annex_sqe *sqe, uint32_t *dw0)
+{
+	static uint16_t cid;
+	struct annex_sqe copy = *sqe;
+	struct annex_cqe cqe;
+
+	copy.cid = ++cid;
+	host_submit(h, qid, &copy);
+	if (!host_wait(h, qid, &cqe) || cqe.cid != copy.cid)
+		return 0xffff;
+	if (dw0)
+		*dw0 = cqe.dw0;
+	return cqe.status >> 1;
+}
+
+void host_tmpfile(char *path)
+{
+	const char *dir = getenv("TMPDIR");
+	int fd;
+
+	snprintf(path, HOST_PATH, "%s/annex-emu-XXXXXX", dir && strlen(dir) < 100 ? dir : P_tmpdir);
+	fd = mkstemp(path);
+	CU_ASSERT_FATAL(fd >= 0);
+	close(fd);
+}
+
+struct annex_sqe host_rw(uint8_t opcode, uint64_t slba, uint32_t nlb, const void *prp1,
+			 const void *prp2)
+{
+	struct annex_sqe sqe = {.opcode = opcode, .nsid = 1};
+
+	sqe.dptr[0] = host_addr(prp1);
+	sqe.dptr[1] = host_addr(prp2);
+	sqe.cdw10 = (uint32_t)slba;
+	sqe.cdw11 = (uint32_t)(slba >> 32);
+	sqe.cdw12 = nlb - 1;
+	return sqe;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A minimal NVMe host for the tests of the emulated controller: registers, queues and commands by
+ * hand, so that what is tested is the controller alone.
+ */
+#ifndef ANNEX_TESTS_EMU_HOST_H
+#define ANNEX_TESTS_EMU_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/clock.h>
+#include <annex/device.h>
+#include <annex/nvme.h>
+#include "core/ctrl.h"
+#include "emu/emu.h"
+
+#define HOST_QUEUES 8
+#define HOST_MEM (8u << 20)
+#define HOST_WAIT_MS 20000
+
+struct host_queue {
+	uint16_t qid;
+	uint32_t depth;
+	uint32_t tail;
+	uint32_t head;
+	uint16_t phase;
+	struct annex_sqe *sq;
+	volatile struct annex_cqe *cq;
+};
+
+struct host {
+	struct annex_ctrl *ctrl;
+	char *mem; /* mapped, HOST_MEM bytes */
+	size_t used;
+	struct host_queue q[HOST_QUEUES]; /* by queue id */
+};
+
+/* Return: the errno of annex_emu_open(). */
+int host_try(const char *uri);
+/* Open a controller and map memory; then up to a live admin queue; then one I/O queue pair. */
+void host_open(struct host *h, const char *uri);
+void host_enable(struct host *h);
+void host_ready(struct host *h, const char *uri);
+void host_close(struct host *h);
+
+/* Zeroed, page-aligned, mapped; given back with the host. */
+void *host_alloc(struct host *h, size_t len);
+uint64_t host_addr(const void *p);
+
+uint32_t host_csts(struct host *h);
+/* Wait until (CSTS & mask) == value. Return: false after HOST_WAIT_MS. */
+bool host_wait_csts(struct host *h, uint32_t mask, uint32_t value);
+
+uint16_t host_create_cq(struct host *h, uint16_t qid, uint32_t depth);
+uint16_t host_create_sq(struct host *h, uint16_t qid, uint16_t cqid, uint32_t depth);
+uint16_t host_delete(struct host *h, uint8_t opcode, uint16_t qid);
+
+void host_put(struct host *h, uint16_t qid, const struct annex_sqe *sqe);
+void host_ring(struct host *h, uint16_t qid);
+void host_submit(struct host *h, uint16_t qid, const struct annex_sqe *sqe);
+/* The next completion of a CQ, if there is one now. */
+bool host_poll(struct host *h, uint16_t qid, struct annex_cqe *out);
+/* The same, sleeping for it. Return: false after @ms. */
+bool host_wait_ms(struct host *h, uint16_t qid, struct annex_cqe *out, uint64_t ms);
+bool host_wait(struct host *h, uint16_t qid, struct annex_cqe *out);
+/* Submit one command and wait for it. Return: its status, 0xffff when it does not complete. */
+uint16_t host_do(struct host *h, uint16_t qid, const struct annex_sqe *sqe, uint32_t *dw0);
+
+/* Make an empty file, for the test to unlink. @path: room for HOST_PATH bytes. */
+#define HOST_PATH 128
+void host_tmpfile(char *path);
+
+/* A read, write or compare of @nlb blocks with PRP1 and PRP2. */
+struct annex_sqe host_rw(uint8_t opcode, uint64_t slba, uint32_t nlb, const void *prp1,
+			 const void *prp2);
+
+#endif

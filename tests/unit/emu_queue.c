@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The emulated controller's queues: phases, heads, full completion queues, shared ones.
+ */
+#include <string.h>
+#include "emu_host.h"
+#include "unit.h"
+
+static const struct annex_sqe flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = 1};
+
+/* Queues of odd sizes, round and round: phase, head and order hold. */
+static void wrap(const char *uri)
+{
+	uint16_t cid = 0, expect = 0;
+	struct annex_cqe cqe;
+	struct host h;
+
+	host_open(&h, uri);
+	host_enable(&h);
+	CU_ASSERT_EQUAL(host_create_cq(&h, 1, 7), 0);
+	CU_ASSERT_EQUAL(host_create_sq(&h, 1, 1, 5), 0);
+	h.q[1].depth = 5;
+	for (unsigned int round = 0; round < 50; round++) {
+		for (unsigned int i = 0; i < 1 + round % 4; i++) {
+			struct annex_sqe sqe = flush;
+
+			sqe.cid = cid++;
+			host_put(&h, 1, &sqe);
+		}
+		host_ring(&h, 1);
+		while (expect != cid) {
+			h.q[1].depth = 7; /* of the completion queue */
+			CU_ASSERT_FATAL(host_wait(&h, 1, &cqe));
+			h.q[1].depth = 5;
+			CU_ASSERT_EQUAL(cqe.cid, expect);
+			CU_ASSERT_EQUAL(cqe.sq_id, 1);
+			CU_ASSERT(cqe.sq_head < 5);
+			expect++;
+		}
+		/* All are complete, so all have been fetched. */
+		CU_ASSERT_EQUAL(cqe.sq_head, h.q[1].tail);
+	}
+	host_close(&h);
+}
+
+static void wrapping(void)
+{
+	wrap("mem:1M");
+	wrap("mem:1M?serve=thread");
+}
+
+/* Look at a completion queue without taking anything from it. */
+static unsigned int count_new(struct host *h, uint16_t qid)
+{
+	struct host_queue *q = &h->q[qid];
+	uint16_t phase = q->phase;
+	unsigned int n = 0;
+
+	for (uint32_t i = q->head; n < q->depth; n++) {
+		if ((q->cq[i].status & 1) != phase)
+			break;
+		if (++i == q->depth) {
+			i = 0;
+			phase ^= 1;
+		}
+	}
+	return n;
+}
+
+static void full_completion_queue(void)
+{
+	struct annex_cqe cqe;
+	struct host h;
+
+	host_open(&h, "mem:1M");
+	host_enable(&h);
+	/* SQ 1 has room for 15 commands, its CQ (kept as queue 2) for 3 completions. */
+	CU_ASSERT_EQUAL(host_create_cq(&h, 2, 4), 0);
+	CU_ASSERT_EQUAL(host_create_sq(&h, 1, 2, 16), 0);
+	for (uint16_t i = 0; i < 10; i++) {
+		struct annex_sqe sqe = flush;
+
+		sqe.cid = i;
+		host_put(&h, 1, &sqe);
+	}
+	host_ring(&h, 1);
+	CU_ASSERT_EQUAL(count_new(&h, 2), 3);
+	for (uint16_t i = 0; i < 10; i++) {
+		CU_ASSERT_FATAL(host_poll(&h, 2, &cqe));
+		CU_ASSERT_EQUAL(cqe.cid, i);
+		/* Nobody rings for a head; whoever looks again finds it. */
+		h.ctrl->ops->assist(h.ctrl, 1);
+		CU_ASSERT(count_new(&h, 2) <= 3);
+	}
+	CU_ASSERT_FALSE(host_poll(&h, 2, &cqe));
+	host_close(&h);
+}
+
+/* The service thread finds a moved head by itself. */
+static void full_queue_thread(void)
+{
+	struct annex_cqe cqe;
+	struct host h;
+
+	host_open(&h, "mem:1M?serve=thread");
+	host_enable(&h);
+	CU_ASSERT_EQUAL(host_create_cq(&h, 2, 2), 0);
+	CU_ASSERT_EQUAL(host_create_sq(&h, 1, 2, 16), 0);
+	for (uint16_t i = 0; i < 6; i++) {
+		struct annex_sqe sqe = flush;
+
+		sqe.cid = i;
+		host_put(&h, 1, &sqe);
+	}
+	host_ring(&h, 1);
+	for (uint16_t i = 0; i < 6; i++) {
+		CU_ASSERT_FATAL(host_wait(&h, 2, &cqe));
+		CU_ASSERT_EQUAL(cqe.cid, i);
+	}
+	host_close(&h);
+}
+
+static void shared_completion_queue(void)
+{
+	bool seen[4] = {false};
+	struct annex_cqe cqe;
+	struct host h;
+
+	host_open(&h, "mem:1M");
+	host_enable(&h);
+	CU_ASSERT_EQUAL(host_create_cq(&h, 3, 16), 0);
+	CU_ASSERT_EQUAL(host_create_sq(&h, 1, 3, 8), 0);
+	CU_ASSERT_EQUAL(host_create_sq(&h, 2, 3, 8), 0);
+	for (uint16_t i = 0; i < 4; i++) {
+		struct annex_sqe sqe = flush;
+
+		sqe.cid = i;
+		host_submit(&h, (uint16_t)(1 + i % 2), &sqe);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		CU_ASSERT_FATAL(host_wait(&h, 3, &cqe));
+		CU_ASSERT_FATAL(cqe.cid < 4 && !seen[cqe.cid]);
+		CU_ASSERT_EQUAL(cqe.sq_id, 1 + cqe.cid % 2);
+		seen[cqe.cid] = true;
+	}
+	CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_SQ, 1), 0);
+	CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_CQ, 3), ANNEX_SC_QUEUE_DELETION);
+	CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_SQ, 2), 0);
+	CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_CQ, 3), 0);
+	host_close(&h);
+}
+
+/* A doorbell value outside the queue is ignored, and the next good one is not. */
+static void bad_tail(void)
+{
+	struct annex_sqe sqe = flush;
+	struct annex_cqe cqe;
+	struct host h;
+
+	host_ready(&h, "mem:1M");
+	sqe.cid = 3;
+	host_put(&h, 1, &sqe);
+	annex_mmio_write32(h.ctrl->ops->doorbell(h.ctrl, 1, 0), UINT32_MAX);
+	h.ctrl->ops->rung(h.ctrl, 1);
+	CU_ASSERT_FALSE(host_poll(&h, 1, &cqe));
+	host_ring(&h, 1);
+	CU_ASSERT(host_wait(&h, 1, &cqe));
+	CU_ASSERT_EQUAL(cqe.cid, 3);
+	h.ctrl->ops->rung(h.ctrl, 64);  /* no such queue now */
+	h.ctrl->ops->rung(h.ctrl, 999); /* or ever */
+	host_close(&h);
+}
+
+static void deepest(void)
+{
+	struct annex_sqe sqe = flush;
+	struct annex_cqe cqe;
+	struct host h;
+
+	host_open(&h, "mem:1M");
+	host_enable(&h);
+	CU_ASSERT_EQUAL(host_create_cq(&h, 1, 65536), 0);
+	CU_ASSERT_EQUAL(host_create_sq(&h, 1, 1, 65536), 0);
+	for (uint32_t i = 0; i < 65535; i++) {
+		sqe.cid = (uint16_t)i;
+		host_put(&h, 1, &sqe);
+	}
+	host_ring(&h, 1);
+	for (uint32_t i = 0; i < 65535; i++)
+		if (!host_poll(&h, 1, &cqe) && !host_wait(&h, 1, &cqe))
+			break;
+	CU_ASSERT_EQUAL(cqe.cid, 65534);
+	CU_ASSERT_EQUAL(cqe.sq_head, 65535);
+	host_close(&h);
+}
+
+UNIT_SUITE(emu_queue, {"wrapping", wrapping}, {"full completion queue", full_completion_queue},
+	   {"full completion queue, service thread", full_queue_thread},
+	   {"shared completion queue", shared_completion_queue}, {"bad tail", bad_tail},
+	   {"65536 entries", deepest})

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who runs the controller: sleeping, waking, many threads on one queue or on many.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "emu_host.h"
+#include "unit.h"
+
+#define THREADS 4
+
+static uint64_t cpu_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * ANNEX_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* Nothing queued: neither a sleeper nor the service thread burns time. */
+static void idle_on(const char *uri)
+{
+	struct annex_cqe cqe;
+	uint64_t before;
+	struct host h;
+
+	host_ready(&h, uri);
+	before = cpu_time();
+	CU_ASSERT_FALSE(host_wait_ms(&h, 1, &cqe, 200));
+	CU_ASSERT(cpu_time() - before < 50 * ANNEX_NSEC_PER_MSEC);
+	host_close(&h);
+}
+
+static void idle(void)
+{
+	idle_on("mem:1M");
+	idle_on("mem:1M?serve=thread");
+}
+
+struct sleeper {
+	struct host *h;
+	uint16_t qid;
+	uint32_t ready;
+	uint64_t ms;
+	bool got;
+	uint64_t when;
+	struct annex_cqe cqe;
+};
+
+static void *sleeping(void *arg)
+{
+	struct sleeper *s = arg;
+
+	annex_atomic_store(&s->ready, 1u, ANNEX_RELEASE);
+	s->got = host_wait_ms(s->h, s->qid, &s->cqe, s->ms);
+	s->when = annex_now();
+	return NULL;
+}
+
+static pthread_t put_to_sleep(struct sleeper *s)
+{
+	pthread_t thread;
+
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, sleeping, s), 0);
+	while (!annex_atomic_load(&s->ready, ANNEX_ACQUIRE))
+		annex_pause();
+	return thread;
+}
+
+/* A completion posted by one thread wakes another that sleeps for it. */
+static void wake_on(const char *uri)
+{
+	struct annex_sqe flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = 1, .cid = 4};
+	struct sleeper s = {.qid = 1, .ms = HOST_WAIT_MS};
+	pthread_t thread;
+	struct host h;
+
+	host_ready(&h, uri);
+	s.h = &h;
+	for (unsigned int i = 0; i < 50; i++) {
+		annex_atomic_store(&s.ready, 0u, ANNEX_RELAXED);
+		thread = put_to_sleep(&s);
+		if (i % 2)
+			sched_yield();
+		host_submit(&h, 1, &flush);
+		pthread_join(thread, NULL);
+		CU_ASSERT_FATAL(s.got && s.cqe.cid == 4);
+	}
+	host_close(&h);
+}
+
+static void waking(void)
+{
+	char path[HOST_PATH], uri[512];
+
+	wake_on("mem:1M");
+	wake_on("mem:1M?serve=thread");
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
+	wake_on(uri);
+	snprintf(uri, sizeof(uri), "file:%s?serve=thread", path);
+	wake_on(uri);
+	unlink(path);
+}
+
+/* A sleeper wakes for a timer that was set while it slept. */
+static void timer_wakes_on(const char *uri)
+{
+	struct annex_sqe flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = 1, .cid = 4};
+	struct sleeper s = {.qid = 1, .ms = HOST_WAIT_MS};
+	uint64_t start = annex_now();
+	pthread_t thread;
+	struct host h;
+
+	host_ready(&h, uri);
+	s.h = &h;
+	thread = put_to_sleep(&s);
+	host_submit(&h, 1, &flush);
+	pthread_join(thread, NULL);
+	CU_ASSERT(s.got && s.cqe.cid == 4);
+	CU_ASSERT(s.when - start >= 30 * ANNEX_NSEC_PER_MSEC);
+	CU_ASSERT(s.when - start < 10 * ANNEX_NSEC_PER_SEC);
+	host_close(&h);
+}
+
+static void timer_wakes(void)
+{
+	timer_wakes_on("mem:1M?fault=delay,us=30000");
+	timer_wakes_on("mem:1M?serve=thread&fault=delay,us=30000");
+}
+
+static void removal_wakes_on(const char *uri)
+{
+	struct annex_sqe flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = 1, .cid = 4};
+	uint64_t start = annex_now();
+	uint32_t seen;
+	struct host h;
+
+	host_ready(&h, uri);
+	seen = h.ctrl->ops->event(h.ctrl, 1);
+	host_submit(&h, 1, &flush);
+	h.ctrl->ops->sleep(h.ctrl, 1, seen, annex_deadline_ms(HOST_WAIT_MS));
+	/* The event of the removal; from then on sleeps are short. */
+	for (unsigned int i = 0; i < 3; i++)
+		h.ctrl->ops->sleep(h.ctrl, 1, h.ctrl->ops->event(h.ctrl, 1),
+				   annex_deadline_ms(HOST_WAIT_MS));
+	CU_ASSERT(annex_now() - start < 10 * ANNEX_NSEC_PER_SEC);
+	CU_ASSERT_EQUAL(host_csts(&h), UINT32_MAX);
+	host_close(&h);
+}
+
+static void removal_wakes(void)
+{
+	removal_wakes_on("mem:1M?fault=remove");
+	removal_wakes_on("mem:1M?serve=thread&fault=remove");
+}
+
+/* Each thread with its own queue pair, or all with theirs on one completion event stream. */
+struct worker {
+	struct host *h;
+	uint16_t qid;
+	unsigned int rounds;
+	unsigned int failed;
+	char *buf;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	for (unsigned int i = 0; i < w->rounds; i++) {
+		uint64_t lba = (w->qid * 64u) + i % 64;
+		struct annex_sqe sqe = host_rw(ANNEX_NVM_WRITE, lba, 1, w->buf, NULL);
+		struct annex_cqe cqe;
+
+		memset(w->buf, (int)(i + w->qid), 512);
+		for (unsigned int step = 0; step < 2; step++) {
+			sqe.cid = (uint16_t)(2 * i + step);
+			host_submit(w->h, w->qid, &sqe);
+			if (!host_wait(w->h, w->qid, &cqe) || cqe.cid != sqe.cid || cqe.status >> 1)
+				w->failed++;
+			sqe.opcode = ANNEX_NVM_READ;
+			if (!step)
+				memset(w->buf, 0, 512);
+		}
+		if (w->buf[0] != (char)(i + w->qid) || memcmp(w->buf, w->buf + 1, 511))
+			w->failed++;
+	}
+	return NULL;
+}
+
+static void crowd_on(const char *uri, unsigned int rounds)
+{
+	struct worker w[THREADS] = {{0}};
+	pthread_t threads[THREADS];
+	struct host h;
+
+	host_open(&h, uri);
+	host_enable(&h);
+	for (uint16_t i = 0; i < THREADS; i++) {
+		w[i] = (struct worker){.h = &h, .qid = (uint16_t)(i + 1), .rounds = rounds,
+				       .buf = host_alloc(&h, 4096)};
+		CU_ASSERT_EQUAL(host_create_cq(&h, w[i].qid, 8), 0);
+		CU_ASSERT_EQUAL(host_create_sq(&h, w[i].qid, w[i].qid, 8), 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, work, &w[i]), 0);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		CU_ASSERT_EQUAL(w[i].failed, 0);
+	}
+	host_close(&h);
+}
+
+static void crowd(void)
+{
+	char path[HOST_PATH], uri[512];
+
+	crowd_on("mem:1M", 2000);
+	crowd_on("mem:1M?serve=thread", 300);
+	crowd_on("mem:1M?fault=delay,us=100,after=20,count=100", 500);
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
+	crowd_on(uri, 200);
+	snprintf(uri, sizeof(uri), "file:%s?serve=thread", path);
+	crowd_on(uri, 200);
+	unlink(path);
+}
+
+/* Ranges come and go while commands run. */
+static void *map_and_unmap(void *arg)
+{
+	struct host *h = arg;
+	char *p = h->mem + HOST_MEM; /* never mapped memory: refused, but looked at */
+	uint64_t addr;
+
+	for (unsigned int i = 0; i < 200; i++) {
+		void *q = annex_provider_pages()->alloc(NULL, 8192, 4096);
+
+		if (!h->ctrl->ops->map(h->ctrl, q, 8192, &addr))
+			h->ctrl->ops->unmap(h->ctrl, addr, 8192);
+		annex_provider_pages()->free(NULL, q, 8192);
+		h->ctrl->ops->unmap(h->ctrl, host_addr(p), 4096);
+	}
+	return NULL;
+}
+
+static void mapping_on(const char *uri)
+{
+	struct worker w = {.qid = 1, .rounds = 500};
+	pthread_t worker, mapper;
+	struct host h;
+
+	host_ready(&h, uri);
+	w.h = &h;
+	w.buf = host_alloc(&h, 4096);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&worker, NULL, work, &w), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&mapper, NULL, map_and_unmap, &h), 0);
+	pthread_join(worker, NULL);
+	pthread_join(mapper, NULL);
+	CU_ASSERT_EQUAL(w.failed, 0);
+	host_close(&h);
+}
+
+static void mapping(void)
+{
+	char path[HOST_PATH], uri[512];
+
+	mapping_on("mem:1M");
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
+	mapping_on(uri);
+	unlink(path);
+}
+
+UNIT_SUITE(emu_sleep, {"idle", idle}, {"waking", waking}, {"a timer wakes", timer_wakes},
+	   {"removal wakes", removal_wakes}, {"crowd", crowd},
+	   {"mapping meanwhile", mapping})
