@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the cache share: the cache itself, and the word that says all about a line.
+ *
+ * The life of a line:
+ *
+ *	absent -- claim, with a slot --> busy -- read arrives --> valid -- evicted --> absent
+ *	                                 busy -- read fails ---> absent
+ *
+ * Whoever wants a line holds a reference first, in whatever state the line is; every transition
+ * keeps the references. A valid line without any may be evicted when it is clean. Nothing but a
+ * claim gives a line a slot, and nothing but eviction or a failed read takes it away, so a slot
+ * always has one owner: a line, the thread that took it from the clock, or nobody.
+ */
+#ifndef ANNEX_CACHE_CACHE_H
+#define ANNEX_CACHE_CACHE_H
+
+#include <annex/cache.h>
+#include <annex/device.h>
+#include "stats.h"
+
+#define LINE_REFS 0x7fffull              /* references */
+#define LINE_REFS_MAX 0x4000ull          /* refused from here; the rest takes failing attempts */
+#define LINE_VALID (1ull << 15)          /* the slot holds the line */
+#define LINE_BUSY (1ull << 16)           /* the slot is being filled */
+#define LINE_DIRTY (1ull << 17)          /* changed since the last write-back began */
+#define LINE_REFERENCED (1ull << 18)     /* used since the clock hand last passed */
+#define LINE_WRITEBACK (1ull << 19)      /* a write of it is in flight */
+#define LINE_SLOT_SHIFT 20
+#define LINE_SLOT_BITS 26
+#define LINE_SLOT_MASK (((1ull << LINE_SLOT_BITS) - 1) << LINE_SLOT_SHIFT)
+#define LINE_VERSION_ONE (1ull << (LINE_SLOT_SHIFT + LINE_SLOT_BITS)) /* 18 bits, one a claim */
+#define LINE_VERSION_MASK (~(LINE_VERSION_ONE - 1))
+
+/* What stays the same as long as a line stays in its slot. */
+#define LINE_RESIDENCE (LINE_VALID | LINE_SLOT_MASK | LINE_VERSION_MASK)
+
+#define SLOT_FREE UINT64_MAX        /* owner of a slot that nobody uses */
+#define SLOT_TAKEN (UINT64_MAX - 1) /* owner of a slot between clock and claim */
+#define SLOT_NONE UINT32_MAX
+#define XFER_NONE UINT32_MAX
+
+#define ANNEX_GROUP 64u /* members of a group, and lines claimed and sent together */
+
+struct annex_xfer;
+
+/* A device, and how the lines are reached through it. */
+struct annex_leaf {
+	struct annex_dev *dev;
+	uint64_t addr; /* device address of slot 0 */
+	uint32_t block;
+	bool mapped;
+};
+
+struct annex_cache {
+	/* Set at creation, read by every access. */
+	uint64_t *dir; /* one state word a line of the backing data */
+	char *mem;     /* the slots */
+	struct annex_shard *shards;
+	uint64_t nlines;
+	uint64_t size;
+	uint32_t line;
+	uint32_t line_shift;
+	uint32_t nslots;
+
+	/* Set at creation, read by misses. */
+	uint64_t *owner;     /* of each slot: a line or SLOT_* */
+	uint32_t *slot_xfer; /* of each slot: the transfer that moves its line, or XFER_NONE */
+	struct annex_xfer *xfers;
+	uint32_t nxfers;
+	struct annex_leaf *leaves;
+	uint32_t nleaves;
+	uint32_t nsid;
+	enum annex_layout layout;
+	uint32_t run_max;    /* lines that one command may carry */
+	uint32_t seg_max;    /* pieces of memory that one command may name */
+	uint32_t pieces;     /* commands for one line on one device */
+	uint32_t piece;      /* bytes of such a command */
+	uint32_t timeout_ms; /* the slowest device's */
+	const struct annex_provider *provider;
+	size_t mem_len;
+	void *dir_raw; /* what was mapped for the directory */
+	size_t dir_len;
+
+	__attribute__((aligned(64))) uint64_t hand; /* next slot of the clock */
+	uint64_t clean_hand;                        /* slots before it were looked at for writing */
+	uint32_t xfer_hand;
+	uint32_t rotor;       /* spreads reads over replicas */
+	uint64_t inflight;    /* lines in transfers */
+	uint64_t depth_max;
+	uint64_t prefetching; /* of them, lines read ahead */
+	uint64_t wb_errors;   /* failed write-backs, and the errno of the last */
+	int32_t wb_err;
+};
+
+static inline uint32_t annex_word_slot(uint64_t word)
+{
+	return (uint32_t)((word & LINE_SLOT_MASK) >> LINE_SLOT_SHIFT);
+}
+
+static inline char *annex_slot_mem(const struct annex_cache *c, uint32_t slot)
+{
+	return c->mem + ((uint64_t)slot << c->line_shift);
+}
+
+/* Bytes of a line that exist on the devices: the last line may be a part. */
+static inline uint32_t annex_line_bytes(const struct annex_cache *c, uint64_t line)
+{
+	uint64_t left = c->size - (line << c->line_shift);
+
+	return left < c->line ? (uint32_t)left : c->line;
+}
+
+#endif

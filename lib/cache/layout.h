@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where lines lie on the devices (enum annex_layout).
+ */
+#ifndef ANNEX_CACHE_LAYOUT_H
+#define ANNEX_CACHE_LAYOUT_H
+
+#include "cache.h"
+
+/**
+ * annex_layout_fits() - Check that the backing data of @c lies within devices of these sizes.
+ * @bytes: of each device.
+ * @size: what the caller asked for; 0: all there is.
+ *
+ * Sets @c->size. Return: 0 or -ERANGE.
+ */
+int annex_layout_fits(struct annex_cache *c, const uint64_t *bytes, uint64_t size);
+
+/* The device that holds a line; on replicas, all do. */
+static inline uint32_t annex_line_leaf(const struct annex_cache *c, uint64_t line)
+{
+	return c->layout == ANNEX_STRIPE ? (uint32_t)(line % c->nleaves) : 0;
+}
+
+/* The line's number on its device. */
+static inline uint64_t annex_line_at(const struct annex_cache *c, uint64_t line)
+{
+	return c->layout == ANNEX_STRIPE ? line / c->nleaves : line;
+}
+
+/* Between lines that are neighbours on their device. */
+static inline uint32_t annex_line_stride(const struct annex_cache *c)
+{
+	return c->layout == ANNEX_STRIPE ? c->nleaves : 1;
+}
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include "line.h"
+
+/* Join the transfer that moves the line whose word was @word. NULL: there is none yet, or no more. */
+static struct annex_xfer *join(struct annex_cache *c, uint64_t line, uint64_t word)
+{
+	uint64_t moving = LINE_RESIDENCE | LINE_BUSY | LINE_WRITEBACK, now;
+	/* Acquire: pairs with the store after the transfer was taken (issue.c). */
+	uint32_t i = annex_atomic_load(&c->slot_xfer[annex_word_slot(word)], ANNEX_ACQUIRE);
+	struct annex_xfer *x;
+
+	if (i == XFER_NONE || !annex_xfer_join(&c->xfers[i]))
+		return NULL;
+	x = &c->xfers[i];
+	/*
+	 * If the line still moves, this is the transfer that moves it, and stays so while it is
+	 * joined. Otherwise it may already carry other lines. The join's acquire keeps these
+	 * loads behind it.
+	 */
+	now = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE);
+	if ((now & moving) == (word & moving) &&
+	    annex_atomic_load(&c->slot_xfer[annex_word_slot(word)], ANNEX_RELAXED) == i)
+		return x;
+	annex_xfer_leave(x);
+	return NULL;
+}
+
+int annex_line_wait(struct annex_cache *c, uint64_t line)
+{
+	/* Acquire: pairs with the claim; the slot's transfer is of this claim or NONE. */
+	uint64_t word = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE);
+	struct annex_xfer *x;
+	int err;
+
+	if (!(word & (LINE_BUSY | LINE_WRITEBACK)))
+		return 0;
+	x = join(c, line, word);
+	if (!x) {
+		sched_yield(); /* its claimer is about to send it, or it has just ended */
+		return 0;
+	}
+	err = annex_xfer_wait(c, x);
+	annex_xfer_leave(x);
+	/* Other lines of the transfer may have failed, not this one. */
+	if (!err || err == XFER_UNSENT ||
+	    (word & LINE_BUSY && annex_atomic_load(&c->dir[line], ANNEX_RELAXED) & LINE_VALID))
+		return 0;
+	return err;
+}

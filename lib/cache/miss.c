@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <annex/clock.h>
+#include "core/log.h"
+#include "issue.h"
+#include "line.h"
+#include "miss.h"
+#include "slot.h"
+#include "writeback.h"
+
+/*
+ * How often to look at a cache of pinned lines. A group holds lines that others may be waiting for
+ * while they hold what it wants: it had better let go soon and begin again.
+ */
+#define PATIENCE_ONE 1024u
+#define PATIENCE_GROUP 4u
+
+/* Return: false when the line needs a slot and there is none to be had without waiting. */
+static bool claim(struct annex_cache *c, uint64_t line, unsigned int flags,
+		  struct annex_batch *batch)
+{
+	uint64_t word = annex_atomic_load(&c->dir[line], ANNEX_RELAXED);
+	uint32_t slot;
+
+	if (word & (LINE_VALID | LINE_BUSY))
+		return true;
+	slot = annex_slot_take(c);
+	if (slot == SLOT_NONE)
+		return false;
+	if (!annex_line_claim(c, line, slot)) {
+		annex_slot_give(c, slot);
+		return true;
+	}
+	if (flags & ANNEX_PIN_NEW) {
+		memset(annex_slot_mem(c, slot), 0, c->line);
+		annex_line_filled(c, line);
+		return true;
+	}
+	batch->claims[batch->n].line = line;
+	batch->claims[batch->n++].slot = slot;
+	return true;
+}
+
+int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
+{
+	if (err == -ERANGE)
+		return annex_fail(err, "cache: line %llu of %llu", (unsigned long long)line,
+				  (unsigned long long)c->nlines);
+	if (err == -EBUSY)
+		return annex_fail(err, "cache: line %llu: every slot is pinned, or the line is %llu "
+				  "times", (unsigned long long)line, LINE_REFS_MAX);
+	return annex_fail(err, "cache: line %llu cannot be brought in: %s",
+			  (unsigned long long)line, strerrorname_np(-err));
+}
+
+/*
+ * Wait for each line that is on its way. Return: 0: all are there; 1: some are absent, *@failed is
+ * one of them; or an error.
+ */
+static int wait_all(struct annex_cache *c, const uint64_t *lines, unsigned int n, uint64_t *failed)
+{
+	bool absent = false;
+
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t word;
+		int err;
+
+		/* Acquire: pairs with annex_line_filled(). */
+		while ((word = annex_atomic_load(&c->dir[lines[i]], ANNEX_ACQUIRE)) & LINE_BUSY) {
+			err = annex_line_wait(c, lines[i]);
+			*failed = lines[i];
+			if (err)
+				return err;
+		}
+		if (!(word & LINE_VALID)) {
+			*failed = lines[i];
+			absent = true;
+		}
+	}
+	return absent;
+}
+
+int annex_fill(struct annex_cache *c, const uint64_t *lines, unsigned int n, unsigned int flags,
+	       uint64_t *failed)
+{
+	struct annex_slot_wait wait = {0};
+	struct annex_batch batch;
+
+	for (;;) {
+		unsigned int i = 0;
+		int rc;
+
+		batch.n = 0;
+		while (i < n && claim(c, lines[i], flags, &batch))
+			i++;
+		if (batch.n)
+			annex_issue(c, &batch, ISSUE_READ, NULL);
+		annex_writeback_ahead(c);
+		rc = wait_all(c, lines, n, failed);
+		if (rc <= 0)
+			return rc;
+		if (i < n) {
+			rc = annex_slot_wait(c, &wait, n > 1 ? PATIENCE_GROUP : PATIENCE_ONE);
+			if (rc)
+				return rc;
+		}
+	}
+}

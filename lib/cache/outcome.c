@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the end of a transfer means for its lines.
+ */
+#include <errno.h>
+#include <string.h>
+#include "flush.h"
+#include "layout.h"
+#include "line.h"
+#include "send.h"
+
+static int first_error(const struct annex_xfer *x)
+{
+	for (uint32_t i = 0; i < x->ncmds; i++)
+		if (x->cmds[i].err)
+			return x->cmds[i].err;
+	return 0;
+}
+
+/* Whether the device that failed might answer to a second command. */
+static bool answers(int err)
+{
+	return err != -ENODEV && err != -ETIMEDOUT;
+}
+
+/* From the other replicas, and if the command carried more than this line, from the same again. */
+static int read_again(struct annex_cache *c, struct annex_xfer *x, uint32_t i, int err)
+{
+	uint32_t copies = c->layout == ANNEX_REPLICA ? c->nleaves : 1;
+	bool same = answers(err) && (x->count > 1 || err == -ECANCELED);
+
+	for (uint32_t k = 1; k < copies && err; k++)
+		err = annex_send_line(c, x, i, (x->leaf + k) % c->nleaves);
+	return err && same ? annex_send_line(c, x, i, x->leaf) : err;
+}
+
+static int write_again(struct annex_cache *c, struct annex_xfer *x, uint32_t i, int err)
+{
+	if (!answers(err) || (x->count == 1 && err != -ECANCELED))
+		return err;
+	if (c->layout == ANNEX_STRIPE)
+		return annex_send_line(c, x, i, x->leaf);
+	err = 0;
+	for (uint32_t leaf = 0; leaf < c->nleaves && !err; leaf++)
+		err = annex_send_line(c, x, i, leaf);
+	return err;
+}
+
+static void end_read(struct annex_cache *c, struct annex_xfer *x, uint32_t i, int err)
+{
+	uint64_t line = x->first + (uint64_t)i * x->stride;
+	uint32_t bytes = annex_line_bytes(c, line);
+
+	if (err) {
+		annex_line_unclaim(c, line, x->slots[i]);
+		return;
+	}
+	if (bytes < c->line)
+		memset(annex_slot_mem(c, x->slots[i]) + bytes, 0, c->line - bytes);
+	annex_line_filled(c, line);
+	annex_stat_add(c->shards, STAT_BYTES_READ, bytes);
+}
+
+static void end_write(struct annex_cache *c, struct annex_xfer *x, uint32_t i, int err)
+{
+	uint64_t line = x->first + (uint64_t)i * x->stride;
+	uint32_t copies = c->layout == ANNEX_REPLICA ? c->nleaves : 1;
+
+	if (err && err != XFER_UNSENT) {
+		annex_atomic_store(&c->wb_err, err, ANNEX_RELAXED);
+		/* Release: who sees the count sees the errno. */
+		annex_atomic_add(&c->wb_errors, 1, ANNEX_RELEASE);
+	}
+	if (!err) {
+		annex_stat_add(c->shards, STAT_WRITEBACKS, 1);
+		annex_stat_add(c->shards, STAT_BYTES_WRITTEN,
+			       (uint64_t)copies * annex_line_bytes(c, line));
+	}
+	annex_line_written(c, line, !err);
+}
+
+void annex_xfer_outcome(struct annex_cache *c, struct annex_xfer *x)
+{
+	int err = first_error(x);
+
+	x->err = 0;
+	if (err && err != XFER_UNSENT)
+		annex_stat_add(c->shards, STAT_ERRORS, 1);
+	for (uint32_t i = 0; i < x->count; i++) {
+		int e = err;
+
+		if (err && err != XFER_UNSENT)
+			e = x->write ? write_again(c, x, i, err) : read_again(c, x, i, err);
+		if (e && !x->err)
+			x->err = e;
+		if (x->write)
+			end_write(c, x, i, e);
+		else
+			end_read(c, x, i, e);
+	}
+	annex_atomic_sub(&c->inflight, (uint64_t)x->count, ANNEX_RELAXED);
+	if (x->prefetch)
+		annex_atomic_sub(&c->prefetching, (uint64_t)x->count, ANNEX_RELAXED);
+	if (x->flush)
+		annex_flush_report(x->flush, x->err, x->count);
+}

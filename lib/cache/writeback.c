@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "issue.h"
+#include "line.h"
+#include "writeback.h"
+
+#define WINDOW_MAX 1024u
+
+/* Claim the dirty line in a slot, if nobody holds it and it lacks the @forbidden bits. */
+static void collect(struct annex_cache *c, uint64_t at, uint64_t forbidden,
+		    struct annex_batch *batch)
+{
+	uint32_t slot = (uint32_t)(at % c->nslots);
+	uint64_t line = annex_atomic_load(&c->owner[slot], ANNEX_RELAXED);
+
+	if (line == SLOT_FREE || line == SLOT_TAKEN)
+		return;
+	if (!annex_line_clean(c, line, LINE_REFS | forbidden, &slot))
+		return;
+	batch->claims[batch->n].line = line;
+	batch->claims[batch->n++].slot = slot;
+}
+
+void annex_writeback_ahead(struct annex_cache *c)
+{
+	uint64_t window = c->nslots / 4 < WINDOW_MAX ? c->nslots / 4 : WINDOW_MAX;
+	uint64_t hand = annex_atomic_load(&c->hand, ANNEX_RELAXED);
+	uint64_t seen = annex_atomic_load(&c->clean_hand, ANNEX_RELAXED);
+	uint64_t step = window < 2 * ANNEX_GROUP ? (window + 1) / 2 : ANNEX_GROUP;
+	struct annex_batch batch;
+
+	while (window) {
+		uint64_t from = seen > hand ? seen : hand;
+		uint64_t to = from + step;
+
+		if (to > hand + window)
+			return; /* not a whole step is left in the window: next time */
+		/* Relaxed: it only shares the slots out among threads. */
+		if (!annex_atomic_cas(&c->clean_hand, &seen, to, ANNEX_RELAXED))
+			continue;
+		batch.n = 0;
+		for (uint64_t at = from; at < to; at++)
+			collect(c, at, LINE_REFERENCED, &batch);
+		if (batch.n)
+			annex_issue(c, &batch, ISSUE_AHEAD, NULL);
+		seen = to;
+	}
+}
+
+unsigned int annex_writeback_start(struct annex_cache *c)
+{
+	uint64_t hand = annex_atomic_load(&c->hand, ANNEX_RELAXED);
+	struct annex_batch batch = {.n = 0};
+
+	for (uint32_t i = 0; i < c->nslots && batch.n < ANNEX_GROUP; i++)
+		collect(c, hand + i, 0, &batch);
+	return batch.n ? annex_issue(c, &batch, ISSUE_WRITE, NULL) : 0;
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <annex/clock.h>
+#include "xfer.h"
+
+#define XFERS_MAX 1024u
+#define POLLS 8u /* transfers looked at to find a free one */
+#define PHASE 7u
+#define WAITER 8u
+#define NAP_NS (100 * ANNEX_NSEC_PER_MSEC) /* a sleeper looks again, whatever happens */
+
+enum phase {
+	FREE,
+	HELD,
+	FLYING,
+	REAPING,
+	DONE,
+};
+
+int annex_xfers_create(struct annex_cache *c)
+{
+	uint32_t copies = c->layout == ANNEX_REPLICA ? c->nleaves : 1;
+	uint32_t ncmds = copies * c->pieces;
+	struct annex_cmd *cmds;
+
+	c->nxfers = c->nslots < XFERS_MAX ? c->nslots : XFERS_MAX;
+	c->xfers = calloc(c->nxfers, sizeof(*c->xfers));
+	cmds = calloc((size_t)c->nxfers * ncmds, sizeof(*cmds));
+	if (!c->xfers || !cmds) {
+		free(cmds);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < c->nxfers; i++)
+		c->xfers[i].cmds = cmds + (size_t)i * ncmds;
+	return 0;
+}
+
+void annex_xfers_destroy(struct annex_cache *c)
+{
+	if (c->xfers)
+		free(c->xfers[0].cmds);
+	free(c->xfers);
+}
+
+static void nap(uint32_t *word, uint32_t seen)
+{
+	struct timespec ts = {.tv_nsec = NAP_NS};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
+}
+
+static void wake(uint32_t *word, int n)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+/* Leave phase @from for @to, keeping the waiters. Return: the word before. */
+static uint32_t change(struct annex_xfer *x, enum phase from, enum phase to)
+{
+	/*
+	 * Release: what this thread did to the transfer and its lines is visible to the next one
+	 * to take it. Acquire: the waiters counted here had joined.
+	 */
+	return annex_atomic_add(&x->word, (uint32_t)to - (uint32_t)from, ANNEX_ACQ_REL);
+}
+
+/* Become the reaper. */
+static bool catch(struct annex_xfer *x)
+{
+	uint32_t word = annex_atomic_load(&x->word, ANNEX_RELAXED);
+
+	while ((word & PHASE) == FLYING)
+		/* Acquire: pairs with change(); commands and tokens are all there. */
+		if (annex_atomic_cas(&x->word, &word, word - FLYING + REAPING, ANNEX_ACQUIRE))
+			return true;
+	return false;
+}
+
+static void release(struct annex_xfer *x)
+{
+	/* A waiter that came meanwhile sleeps: it becomes the reaper. */
+	if (change(x, REAPING, FLYING) >= WAITER)
+		wake(&x->word, 1);
+}
+
+/* Done without waiters is free. Whoever makes the last of them go does it, exactly once. */
+static void recycle(struct annex_xfer *x)
+{
+	uint32_t done = DONE;
+
+	annex_atomic_cas(&x->word, &done, (uint32_t)FREE, ANNEX_ACQ_REL);
+}
+
+static void finish(struct annex_cache *c, struct annex_xfer *x)
+{
+	annex_xfer_outcome(c, x);
+	if (change(x, REAPING, DONE) >= WAITER)
+		wake(&x->word, INT_MAX);
+	else
+		recycle(x);
+}
+
+void annex_xfer_fly(struct annex_xfer *x)
+{
+	if (change(x, HELD, FLYING) >= WAITER)
+		wake(&x->word, 1);
+}
+
+bool annex_xfer_join(struct annex_xfer *x)
+{
+	uint32_t word = annex_atomic_load(&x->word, ANNEX_RELAXED);
+
+	while ((word & PHASE) != FREE && (word & PHASE) != DONE)
+		/* Acquire: pairs with the transfer's preparation; its fields may be read. */
+		if (annex_atomic_cas(&x->word, &word, word + WAITER, ANNEX_ACQUIRE))
+			return true;
+	return false;
+}
+
+void annex_xfer_leave(struct annex_xfer *x)
+{
+	/* Release: the outcome has been read before the transfer is used again. */
+	if (annex_atomic_sub(&x->word, WAITER, ANNEX_ACQ_REL) == WAITER + DONE)
+		recycle(x);
+}
+
+static void settle(struct annex_cmd *cmd, int rc, const struct annex_result *res)
+{
+	cmd->err = rc ? rc : annex_nvme_errno(res->status);
+	cmd->pending = false;
+}
+
+bool annex_xfer_poll(struct annex_xfer *x)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < x->ncmds; i++) {
+		struct annex_result res = {0};
+		int rc;
+
+		if (!x->cmds[i].pending)
+			continue;
+		rc = annex_qp_poll(x->cmds[i].qp, x->cmds[i].token, &res);
+		if (rc == -EINPROGRESS)
+			all = false;
+		else
+			settle(&x->cmds[i], rc, &res);
+	}
+	return all;
+}
+
+/*
+ * End a command that is late (@why -ETIMEDOUT) or whose controller has failed (-EIO): abort, then
+ * reset, after which its result is there, or the device is dead. A command that a reset swept away
+ * may be sent again; one that was late would only be late again.
+ */
+static void rescue(struct annex_cache *c, struct annex_cmd *cmd, int why)
+{
+	struct annex_result res = {0};
+	int dead = annex_dev_recover(c->leaves[cmd->leaf].dev, cmd->qp, cmd->token);
+	int rc = annex_qp_poll(cmd->qp, cmd->token, &res);
+
+	settle(cmd, rc ? -ETIMEDOUT : 0, &res);
+	if (cmd->err && dead)
+		cmd->err = dead;
+	else if (cmd->err && why == -ETIMEDOUT)
+		cmd->err = why;
+}
+
+void annex_cmd_await(struct annex_cache *c, struct annex_cmd *cmd)
+{
+	struct annex_result res = {0};
+	int rc;
+
+	if (!cmd->pending)
+		return;
+	rc = annex_qp_wait(cmd->qp, cmd->token, &res, annex_deadline_ms(c->timeout_ms));
+	if (rc == -ETIMEDOUT || rc == -EIO)
+		rescue(c, cmd, rc);
+	else
+		settle(cmd, rc, &res);
+}
+
+int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)
+{
+	uint64_t deadline = 0;
+
+	for (;;) {
+		/* Acquire: pairs with change(); the outcome is there. */
+		uint32_t word = annex_atomic_load(&x->word, ANNEX_ACQUIRE);
+
+		if ((word & PHASE) == DONE)
+			return x->err;
+		if (catch(x)) {
+			for (uint32_t i = 0; i < x->ncmds; i++)
+				annex_cmd_await(c, &x->cmds[i]);
+			finish(c, x);
+			continue;
+		}
+		/* The reaper is bounded by timeout, abort and reset; this is for its bugs. */
+		if (!deadline)
+			deadline = annex_deadline_ms(8ull * c->timeout_ms + 1000);
+		else if (annex_now() > deadline)
+			return -ETIMEDOUT;
+		if ((word & PHASE) != FLYING)
+			nap(&x->word, word);
+	}
+}
+
+static bool reap(struct annex_cache *c, struct annex_xfer *x)
+{
+	if (!catch(x))
+		return false;
+	if (!annex_xfer_poll(x)) {
+		release(x);
+		return false;
+	}
+	finish(c, x);
+	return true;
+}
+
+struct annex_xfer *annex_xfer_get(struct annex_cache *c)
+{
+	/*
+	 * Relaxed: a hint where to look. Transfers are taken in turn, so that those ahead of the
+	 * hand are the oldest: a few of them are looked at, and what completed comes back.
+	 */
+	uint32_t at = annex_atomic_add(&c->xfer_hand, 1, ANNEX_RELAXED), polls = 0;
+
+	for (uint32_t i = 0; i < c->nxfers; i++) {
+		struct annex_xfer *x = &c->xfers[(at + i) % c->nxfers];
+		uint32_t word = annex_atomic_load(&x->word, ANNEX_RELAXED);
+
+		if ((word & PHASE) == FLYING && polls++ < POLLS && reap(c, x))
+			word = FREE;
+		/* Acquire: pairs with recycle(); nobody looks at the old contents any more. */
+		if (word == FREE && annex_atomic_cas(&x->word, &word, (uint32_t)HELD, ANNEX_ACQUIRE))
+			return x;
+	}
+	return NULL;
+}
+
+unsigned int annex_xfer_reap(struct annex_cache *c, unsigned int polls)
+{
+	uint32_t at = annex_atomic_load(&c->xfer_hand, ANNEX_RELAXED);
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < c->nxfers && polls; i++) {
+		struct annex_xfer *x = &c->xfers[(at + i) % c->nxfers];
+
+		if ((annex_atomic_load(&x->word, ANNEX_RELAXED) & PHASE) != FLYING)
+			continue;
+		if (reap(c, x))
+			n++;
+		else
+			polls--;
+	}
+	return n;
+}
+
+void annex_xfer_collect(struct annex_cache *c)
+{
+	for (uint32_t i = 0; i < c->nxfers; i++) {
+		if (!catch(&c->xfers[i]))
+			continue;
+		annex_xfer_poll(&c->xfers[i]);
+		release(&c->xfers[i]);
+	}
+}
+
+bool annex_xfer_wait_any(struct annex_cache *c)
+{
+	uint32_t at = annex_atomic_load(&c->xfer_hand, ANNEX_RELAXED);
+
+	for (uint32_t i = 0; i < c->nxfers; i++) {
+		struct annex_xfer *x = &c->xfers[(at + i) % c->nxfers];
+
+		if (!annex_xfer_join(x))
+			continue;
+		annex_xfer_wait(c, x);
+		annex_xfer_leave(x);
+		return true;
+	}
+	return false;
+}

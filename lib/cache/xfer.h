@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Transfers: runs of lines on their way between slots and devices.
+ *
+ * A thread that reads ahead may never come back for its lines, so no transfer belongs to a thread:
+ * whoever needs one of its lines, or a slot, ends it. One thread at a time is its reaper, polls or
+ * waits for its commands, and carries the outcome to the lines; others that wait for it sleep on
+ * its word.
+ *
+ *	free --> held (being prepared and sent) --> flying <--> reaping --> done --> free
+ *
+ * The word counts the waiters above the phase; a done transfer is kept, with its outcome, until
+ * the last waiter has left.
+ */
+#ifndef ANNEX_CACHE_XFER_H
+#define ANNEX_CACHE_XFER_H
+
+#include "cache.h"
+
+#define XFER_UNSENT 1 /* outcome of a command that was never submitted: try again */
+
+struct annex_flush;
+
+/* One command of a transfer. */
+struct annex_cmd {
+	struct annex_qp *qp;
+	uint64_t token;
+	uint32_t leaf;
+	int32_t err; /* the outcome, once it is not pending */
+	bool pending;
+};
+
+/**
+ * struct annex_xfer - A transfer.
+ * @word: phase and waiters.
+ * @write: write-back, or a read.
+ * @prefetch: a read that nobody had asked for when it began.
+ * @first, @stride, @count: the lines @first + i * @stride, neighbours on their device.
+ * @slots: where they are in memory.
+ * @leaf: the device of a read.
+ * @err: the first failure, for waiters; a line that is there nevertheless is not affected.
+ * @flush: whom a write-back is to be reported to, or NULL.
+ * @cmds, @ncmds: one command for each copy and piece.
+ */
+struct annex_xfer {
+	uint32_t word;
+	bool write;
+	bool prefetch;
+	uint64_t first;
+	uint32_t stride;
+	uint32_t count;
+	uint32_t leaf;
+	int32_t err;
+	struct annex_flush *flush;
+	struct annex_cmd *cmds;
+	uint32_t ncmds;
+	uint32_t slots[ANNEX_GROUP];
+};
+
+/**
+ * annex_xfers_create(), annex_xfers_destroy() - The pool of a cache's transfers.
+ */
+int annex_xfers_create(struct annex_cache *c);
+void annex_xfers_destroy(struct annex_cache *c);
+
+/**
+ * annex_xfer_get() - Take a free transfer (held), ending one that has completed if need be.
+ *
+ * Return: NULL when all are under way.
+ */
+struct annex_xfer *annex_xfer_get(struct annex_cache *c);
+
+/**
+ * annex_xfer_fly() - A held transfer is sent: from now on anyone may end it.
+ */
+void annex_xfer_fly(struct annex_xfer *x);
+
+/**
+ * annex_xfer_join() - Become a waiter. False when there is nothing to wait for.
+ *
+ * The caller then makes sure that the transfer is the one it means, waits or not, and leaves.
+ */
+bool annex_xfer_join(struct annex_xfer *x);
+void annex_xfer_leave(struct annex_xfer *x);
+
+/**
+ * annex_xfer_wait() - Wait, joined, until the transfer is done. Bounded by the device's timeout
+ * and its recovery.
+ *
+ * Return: 0, its error, XFER_UNSENT, or -ETIMEDOUT when even its reaper did not come back.
+ */
+int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x);
+
+/**
+ * annex_xfer_reap() - End transfers that have completed, the oldest first.
+ * @polls: stop when so many had not.
+ *
+ * Return: how many were ended.
+ */
+unsigned int annex_xfer_reap(struct annex_cache *c, unsigned int polls);
+
+/**
+ * annex_xfer_collect() - Take results of completed commands, so that their identifiers are free,
+ * without ending any transfer.
+ */
+void annex_xfer_collect(struct annex_cache *c);
+
+/**
+ * annex_xfer_poll() - Take the results of @x, which the caller holds. True when none is pending.
+ */
+bool annex_xfer_poll(struct annex_xfer *x);
+
+/**
+ * annex_cmd_await() - Wait for a command, by abort and reset if need be.
+ */
+void annex_cmd_await(struct annex_cache *c, struct annex_cmd *cmd);
+
+/**
+ * annex_xfer_wait_any() - Wait for some transfer. Return: false when none is under way.
+ */
+bool annex_xfer_wait_any(struct annex_cache *c);
+
+/* outcome.c: carry the results of all commands to the lines. Called by the reaper. */
+void annex_xfer_outcome(struct annex_cache *c, struct annex_xfer *x);
+
+#endif
