@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <annex/atomic.h>
+#include "cleanup.h"
+#include "error.h"
+
+#define SLOTS 128
+
+static char *slots[SLOTS];
+
+static int slot_of(const char *path)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (slots[i] && !strcmp(slots[i], path))
+			return i;
+	return -1;
+}
+
+static void remove_path(const char *path)
+{
+	if (unlink(path) && errno == EISDIR)
+		rmdir(path);
+}
+
+/* Only async-signal-safe calls here: the program may be anywhere. */
+static void on_signal(int sig)
+{
+	for (int i = SLOTS - 1; i >= 0; i--) {
+		char *path = annex_atomic_load(&slots[i], ANNEX_ACQUIRE);
+
+		if (path)
+			remove_path(path);
+	}
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+void cleanup_init(void)
+{
+	static const int sigs[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+	struct sigaction sa = {.sa_handler = on_signal}, old;
+
+	for (unsigned int i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++) {
+		sigaction(sigs[i], NULL, &old);
+		if (old.sa_handler != SIG_IGN) /* nohup's wish is respected */
+			sigaction(sigs[i], &sa, NULL);
+	}
+}
+
+int cleanup_add(const char *path)
+{
+	char *copy = strdup(path);
+	int free_slot = 0;
+
+	if (!copy)
+		return err_set(-ENOMEM, "out of memory");
+	/* A directory is added before its files: order counts, so gaps are not reused. */
+	for (int i = 0; i < SLOTS; i++)
+		if (slots[i])
+			free_slot = i + 1;
+	if (free_slot == SLOTS) {
+		free(copy);
+		return err_set(-ENOSPC, "more than %d temporary files at once", SLOTS);
+	}
+	annex_atomic_store(&slots[free_slot], copy, ANNEX_RELEASE);
+	return 0;
+}
+
+void cleanup_forget(const char *path)
+{
+	int i = slot_of(path);
+	char *copy;
+
+	if (i < 0)
+		return;
+	copy = slots[i];
+	annex_atomic_store(&slots[i], NULL, ANNEX_RELEASE);
+	free(copy);
+}
+
+void cleanup_remove(const char *path)
+{
+	remove_path(path);
+	cleanup_forget(path);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Files that must not outlive a command that was interrupted.
+ */
+#ifndef TOOLS_CLEANUP_H
+#define TOOLS_CLEANUP_H
+
+/* cleanup_init() - Catch the signals that end a command from outside. */
+void cleanup_init(void);
+
+/*
+ * cleanup_add() - Have @path (a file or an empty directory) removed should a signal end the
+ * program. Removal is in the reverse order. Returns 0, -ENOMEM or -ENOSPC.
+ */
+int cleanup_add(const char *path);
+
+/* cleanup_forget() - It was renamed, or is to stay. cleanup_remove() - Remove it now. */
+void cleanup_forget(const char *path);
+void cleanup_remove(const char *path);
+
+#endif

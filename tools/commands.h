@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The subcommands; each as struct cli_command's run.
+ */
+#ifndef TOOLS_COMMANDS_H
+#define TOOLS_COMMANDS_H
+
+int cmd_graph(int argc, char **argv);
+int cmd_scan(int argc, char **argv);
+int cmd_vadd(int argc, char **argv);
+int cmd_copy(int argc, char **argv);
+
+#endif

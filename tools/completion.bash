@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# bash completion for annex(1). It knows nothing by itself: commands, options and their choices are
+# read from annex --help, so that it is never out of date.
+
+# Print the subcommands that the help of "$@" lists.
+_annex_commands()
+{
+	"$@" --help 2>/dev/null </dev/null |
+		sed -n '/COMMAND \[/,$ s/^  \([a-z][a-z0-9]*\)  .*/\1/p'
+}
+
+# Print the options in the help of "$@": --name, or --name= where a value follows.
+_annex_options()
+{
+	"$@" --help 2>/dev/null </dev/null |
+		sed -n 's/^  \(-., \|    \)\(--[a-z-]*=\{0,1\}\).*/\2/p'
+}
+
+# Print the choices of option $1 in the help of the rest: a|b|c.
+_annex_choices()
+{
+	local option=$1
+	shift
+	"$@" --help 2>/dev/null </dev/null |
+		sed -n "s/^  \(-., \|    \)$option=\([a-z0-9]*|[a-z0-9|]*\).*/\2/p" | tr '|' '\n'
+}
+
+_annex_reply()
+{
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+_annex()
+{
+	local word=${COMP_WORDS[COMP_CWORD]} option='' commands i
+	local -a command=("${COMP_WORDS[0]}")
+
+	COMPREPLY=()
+	# Go down to the subcommand that the cursor is in.
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		commands=$(_annex_commands "${command[@]}")
+		[[ -n $commands && " ${commands//$'\n'/ } " == *" ${COMP_WORDS[i]} "* ]] || break
+		command+=("${COMP_WORDS[i]}")
+	done
+
+	# bash makes "--layout=str" three words.
+	if [[ $word == = ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 1]} word=''
+	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --* && $word != -* ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 1]}
+	fi
+	if [[ $option == --* ]]; then
+		_annex_reply "$(_annex_choices "$option" "${command[@]}")" "$word"
+	elif [[ $word == -* ]]; then
+		_annex_reply "$(_annex_options "${command[@]}") --help" "$word"
+		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
+	elif [[ ${#command[@]} -eq COMP_CWORD ]]; then
+		_annex_reply "$(_annex_commands "${command[@]}")" "$word"
+	fi
+	# Everything else is a file.
+	[[ ${#COMPREPLY[@]} -gt 0 ]] || compopt -o default 2>/dev/null
+}
+
+complete -F _annex annex

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex copy: an image of a file on one or several devices.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <annex/clock.h>
+#include "cli.h"
+#include "commands.h"
+#include "device.h"
+#include "error.h"
+#include "out.h"
+#include "progress.h"
+#include "target.h"
+
+enum { OPT_OVERWRITE = 256 };
+
+struct copy {
+	struct storage_opts store;
+	bool overwrite, json;
+	const char *src;
+	uint64_t size; /* of the source */
+	struct target targets[STORAGE_DEVS];
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct copy *c = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &c->store;
+		state->child_inputs[1] = &c->store;
+		state->child_inputs[2] = &c->json;
+		return 0;
+	case OPT_OVERWRITE:
+		c->overwrite = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (!c->src) {
+			c->src = arg;
+			return 0;
+		}
+		if (c->store.nuris == STORAGE_DEVS)
+			return -err_set(-EINVAL, "more than %d devices", STORAGE_DEVS);
+		c->store.uris[c->store.nuris++] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!c->src || !c->store.nuris)
+			return -err_set(-EINVAL, "name the file, and the devices to copy it to");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static uint64_t padded(uint64_t size)
+{
+	return (size + 4095) / 4096 * 4096;
+}
+
+/* Bytes that each device has to hold. */
+static uint64_t device_bytes(const struct copy *c)
+{
+	uint64_t lines = (padded(c->size) + c->store.line - 1) / c->store.line;
+
+	if (!c->store.layout)
+		lines = (lines + c->store.nuris - 1) / c->store.nuris;
+	return lines * c->store.line;
+}
+
+static int copy(struct copy *c, int fd)
+{
+	uint64_t start = annex_now(), bytes = device_bytes(c);
+	const char *uris[STORAGE_DEVS];
+	unsigned int n = c->store.nuris;
+	struct storage s;
+	struct out out;
+	double t;
+	int err = 0;
+
+	for (unsigned int i = 0; i < n && !err; i++) {
+		err = target_init(&c->targets[i], c->store.uris[i], bytes, c->overwrite);
+		uris[i] = c->targets[i].uri;
+	}
+	if (err)
+		return err;
+	err = storage_open(&s, &c->store, uris, n, padded(c->size), c->store.cache);
+	if (err)
+		return err;
+	err = storage_fill(&s, c->src, fd, c->size);
+	if (storage_close(&s) && !err)
+		err = -EIO;
+	progress_end();
+	if (err)
+		return err;
+	t = (double)(annex_now() - start) / 1e9;
+	out_init(&out, cli_name(), c->json);
+	out_text(&out, "file", "file", c->src);
+	out_bytes(&out, "bytes", "size", c->size);
+	out_count(&out, "devices", "devices", n);
+	out_text(&out, "layout", "layout", c->store.layout ? "replica" : "stripe");
+	out_bytes(&out, "line_bytes", "line", c->store.line);
+	out_seconds(&out, "time_s", "time", t);
+	out_rate(&out, "bytes_per_s", "speed", (double)c->size / t, "B");
+	return out_end(&out);
+}
+
+static const struct argp_option options[] = {
+	{"overwrite", OPT_OVERWRITE, NULL, 0, "Write to files and devices that hold data", 3}, {0}};
+
+static const char doc[] =
+	"Write an image of FILE to devices, for a job that reads it from there. The job needs the "
+	"same devices in the same order, layout and line size."
+	"\vExamples:\n"
+	"  annex copy kron22.csr file:/mnt/a/k.img file:/mnt/b/k.img\n"
+	"  annex copy kron22.csr file:/dev/nvme1n1 --overwrite";
+
+static const struct argp_child children[] = {
+	{&storage_layout_argp, 0, NULL, 0},
+	{&storage_cache_argp, 0, NULL, 0},
+	{&cli_json_argp, 0, NULL, 0},
+	{0},
+};
+
+int cmd_copy(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "FILE URI...", doc, children, NULL, NULL};
+	struct copy c = {.size = 0};
+	struct stat st;
+	int err = cli_parse(&argp, argc, argv, &c), fd;
+
+	if (err)
+		return err;
+	fd = open(c.src, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys("cannot open %s", c.src);
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size) {
+		err = err_set(-EINVAL, "%s is not a regular file with data in it", c.src);
+	} else {
+		c.size = (uint64_t)st.st_size;
+		err = copy(&c, fd);
+	}
+	for (unsigned int i = 0; i < c.store.nuris; i++)
+		target_done(&c.targets[i], err);
+	close(fd);
+	return err;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+#include <annex/uri.h>
+#include "cli.h"
+#include "device.h"
+#include "error.h"
+#include "mem.h"
+#include "pool.h"
+#include "progress.h"
+
+static const struct argp_option device_options[] = {
+	{"device", 'd', "URI", 0, "Storage to use; repeat it for several devices", 1}, {0}};
+
+static const struct argp_option layout_options[] = {
+	{"layout", 'y', "stripe|replica", 0, "How data lies on several devices (stripe)", 1}, {0}};
+
+static const struct argp_option cache_options[] = {
+	{"cache", 'c', "SIZE", 0, "Memory for the cache (256M)", 2},
+	{"line", 'l', "SIZE", 0, "Bytes of a cache line, 512 to 1M (4096)", 2},
+	{"threads", 't', "N", 0, "Threads that work (one a core)", 2},
+	{"queues", 'q', "N", 0, "Queue pairs of each device (4)", 2},
+	{"depth", 'D', "N", 0, "Entries of each queue (1024)", 2},
+	{0}};
+
+static error_t parse_device(int key, char *arg, struct argp_state *state)
+{
+	struct storage_opts *o = state->input;
+
+	if (key != 'd')
+		return ARGP_ERR_UNKNOWN;
+	if (o->nuris == STORAGE_DEVS)
+		return -err_set(-EINVAL, "more than %d devices", STORAGE_DEVS);
+	o->uris[o->nuris++] = arg;
+	return 0;
+}
+
+static error_t parse_layout(int key, char *arg, struct argp_state *state)
+{
+	static const char *const layouts[] = {"stripe", "replica", NULL};
+	struct storage_opts *o = state->input;
+
+	return key == 'y' ? -cli_choice("--layout", arg, layouts, &o->layout) : ARGP_ERR_UNKNOWN;
+}
+
+static error_t parse_cache(int key, char *arg, struct argp_state *state)
+{
+	struct storage_opts *o = state->input;
+	uint64_t limit = mem_limit();
+
+	switch (key) {
+	case 'c':
+		return -cli_size("--cache", arg, 512, limit, &o->cache);
+	case 'l':
+		if (cli_u32("--line", arg, 512, 1u << 20, &o->line))
+			return EINVAL;
+		if (o->line & (o->line - 1))
+			return -err_set(-EINVAL, "--line %s: give a power of two", arg);
+		return 0;
+	case 't':
+		return -cli_u32("--threads", arg, 1, 1024, &o->threads);
+	case 'q':
+		return -cli_u32("--queues", arg, 1, 65535, &o->queues);
+	case 'D':
+		return -cli_u32("--depth", arg, 2, 65536, &o->depth);
+	case ARGP_KEY_END:
+		if (!o->line)
+			o->line = 4096;
+		if (!o->cache)
+			o->cache = STORAGE_CACHE;
+		if (!o->threads)
+			o->threads = pool_default_threads();
+		if (o->cache < o->line)
+			return -err_set(-EINVAL, "--cache holds not even one line of %u bytes",
+					o->line);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp storage_device_argp = {device_options, parse_device, NULL, NULL,
+					 NULL,           NULL,         NULL};
+const struct argp storage_layout_argp = {layout_options, parse_layout, NULL, NULL,
+					 NULL,           NULL,         NULL};
+const struct argp storage_cache_argp = {cache_options, parse_cache, NULL, NULL, NULL, NULL, NULL};
+
+static int make_cache(struct storage *s, const struct storage_opts *o, uint64_t size,
+		      uint64_t bytes)
+{
+	struct annex_cache_opts opts = {
+		.bytes = bytes,
+		.line = o->line,
+		.devs = s->devs,
+		.ndevs = s->ndevs,
+		.layout = o->layout ? ANNEX_REPLICA : ANNEX_STRIPE,
+		.size = size,
+	};
+	int err = annex_cache_create(&opts, &s->cache);
+
+	return err ? err_lib(err, "cannot make the cache") : 0;
+}
+
+int storage_open(struct storage *s, const struct storage_opts *o, const char *const *uris,
+		 unsigned int n, uint64_t size, uint64_t bytes)
+{
+	struct annex_dev_opts opts = {.queues = o->queues, .depth = o->depth};
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	for (unsigned int i = 0; i < n; i++) {
+		err = annex_dev_open(uris[i], &opts, &s->devs[i]);
+		if (err) {
+			err_lib(err, "cannot open device %s", uris[i]);
+			storage_close(s);
+			return err;
+		}
+		s->ndevs++;
+	}
+	err = make_cache(s, o, size, bytes);
+	if (err)
+		storage_close(s);
+	return err;
+}
+
+int storage_close(struct storage *s)
+{
+	int err = annex_cache_destroy(s->cache);
+
+	if (err)
+		err_lib(err, "writing back to %s failed", annex_dev_uri(s->devs[0]));
+	for (unsigned int i = 0; i < s->ndevs; i++)
+		annex_dev_close(s->devs[i]);
+	memset(s, 0, sizeof(*s));
+	return err;
+}
+
+int storage_file_uri(char *buf, const char *path, const char *query)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t at = 5, room = ANNEX_URI_MAX - strlen(query) - 2;
+
+	memcpy(buf, "file:", 5);
+	for (; *path && at + 3 < room; path++) {
+		unsigned char c = (unsigned char)*path;
+
+		if (c != '?' && c != '&' && c != '%') {
+			buf[at++] = (char)c;
+			continue;
+		}
+		buf[at++] = '%';
+		buf[at++] = hex[c >> 4];
+		buf[at++] = hex[c & 15];
+	}
+	if (*path)
+		return err_set(-ENAMETOOLONG, "the path of the file is too long");
+	if (*query)
+		buf[at++] = '?';
+	strcpy(buf + at, query);
+	return 0;
+}
+
+/* All of [@at, @at + @len), or a line: the file is shorter than it was when it was opened. */
+static int read_all(int fd, const char *path, void *buf, size_t len, uint64_t at)
+{
+	char *p = buf;
+
+	while (len) {
+		ssize_t n = pread(fd, p, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys("cannot read %s", path);
+		if (!n)
+			return err_set(-EIO, "%s has become shorter while it was read", path);
+		p += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int storage_fill(struct storage *s, const char *path, int fd, uint64_t size)
+{
+	uint32_t line = annex_cache_line(s->cache);
+	uint64_t lines = (size + line - 1) / line;
+	int err = 0;
+
+	progress_begin("copying");
+	for (uint64_t i = 0; i < lines && !err; i++) {
+		uint64_t at = i * line;
+		void *data;
+
+		err = annex_cache_pin(s->cache, i, ANNEX_PIN_NEW, &data);
+		if (err)
+			return err_lib(err, "cannot write %s to the devices", path);
+		err = read_all(fd, path, data, size - at < line ? size - at : line, at);
+		annex_cache_unpin(s->cache, i, ANNEX_PIN_NEW);
+		progress_update(i, lines, "lines");
+	}
+	if (err)
+		return err;
+	err = annex_cache_flush(s->cache, 0, UINT64_MAX);
+	return err ? err_lib(err, "cannot write %s to the devices", path) : 0;
+}
+
+#define SAMPLES 16
+
+/* Sixteen blocks are compared: enough to notice another file, line size or order of devices. */
+static int check_image(struct storage *s, const char *path, int fd, uint64_t size)
+{
+	uint32_t line = annex_cache_line(s->cache);
+	char want[512];
+
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		uint64_t at = (size / SAMPLES * i + (i + 1 == SAMPLES ? size % SAMPLES : 0)) &
+			      ~511ull;
+		void *data;
+		bool same;
+		int err = read_all(fd, path, want, sizeof(want), at);
+
+		if (err)
+			return err;
+		err = annex_cache_pin(s->cache, at / line, 0, &data);
+		if (err)
+			return err_lib(err, "cannot read device %s", annex_dev_uri(s->devs[0]));
+		same = !memcmp((char *)data + at % line, want, sizeof(want));
+		annex_cache_unpin(s->cache, at / line, 0);
+		if (!same)
+			return err_set(-EINVAL,
+				       "the devices hold no image of %s with lines of %u bytes in "
+				       "this layout: write one with annex copy",
+				       path, line);
+	}
+	return 0;
+}
+
+static bool in_memory(const char *uri)
+{
+	return !strncmp(uri, "mem:", 4);
+}
+
+int storage_renew(struct storage *s, const struct storage_opts *o, uint64_t size, uint64_t bytes)
+{
+	int err = annex_cache_destroy(s->cache);
+
+	s->cache = NULL;
+	if (err)
+		return err_lib(err, "writing back to %s failed", annex_dev_uri(s->devs[0]));
+	err = make_cache(s, o, size, bytes);
+	if (!err)
+		storage_start(s);
+	return err;
+}
+
+int storage_open_image(struct storage *s, const struct storage_opts *o, const char *path, int fd,
+		       uint64_t size)
+{
+	char self[ANNEX_URI_MAX];
+	const char *const own[] = {self};
+	unsigned int mems = 0;
+	int err;
+
+	if (!o->nuris) {
+		err = storage_file_uri(self, path, "readonly=1");
+		if (!err)
+			err = storage_open(s, o, own, 1, size, o->cache);
+		if (!err)
+			storage_start(s);
+		return err;
+	}
+	for (unsigned int i = 0; i < o->nuris; i++)
+		mems += in_memory(o->uris[i]);
+	if (mems && mems != o->nuris)
+		return err_set(-EINVAL, "mem: devices are filled from the file, others hold it "
+					"already: do not mix them");
+	err = storage_open(s, o, o->uris, o->nuris, size, o->cache);
+	if (err)
+		return err;
+	err = mems ? storage_fill(s, path, fd, size) : check_image(s, path, fd, size);
+	/* Renewed, so that what has been touched so far is no hit later. */
+	if (!err)
+		err = storage_renew(s, o, size, o->cache);
+	if (err)
+		storage_close(s);
+	return err;
+}
+
+void storage_start(struct storage *s)
+{
+	annex_cache_get_stats(s->cache, &s->base);
+}
+
+void storage_used(const struct storage *s, struct annex_cache_stats *used)
+{
+	annex_cache_get_stats(s->cache, used);
+	used->hits -= s->base.hits;
+	used->misses -= s->base.misses;
+	used->prefetches -= s->base.prefetches;
+	used->evictions -= s->base.evictions;
+	used->writebacks -= s->base.writebacks;
+	used->bytes_read -= s->base.bytes_read;
+	used->bytes_written -= s->base.bytes_written;
+}
+
+void storage_report(const struct storage *s, uint64_t asked, struct out *o)
+{
+	struct annex_cache_stats st;
+
+	storage_used(s, &st);
+	out_percent(o, "hit_rate", "hit rate", (double)st.hits / (double)(st.hits + st.misses));
+	out_bytes(o, "bytes_asked", "bytes asked", asked);
+	out_bytes(o, "bytes_read", "bytes read", st.bytes_read);
+	out_ratio(o, "read_amplification", "read amplification",
+		  (double)st.bytes_read / (double)asked, "x");
+	out_count(o, "queue_depth", "queue depth reached", st.depth_max);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Storage as the commands see it: devices, and one cache over them.
+ */
+#ifndef TOOLS_DEVICE_H
+#define TOOLS_DEVICE_H
+
+#include <argp.h>
+#include <stdint.h>
+#include <annex/cache.h>
+#include <annex/device.h>
+#include "out.h"
+
+#define STORAGE_DEVS 16
+
+/*
+ * struct storage_opts - The options that commands share.
+ * @cache: bytes; 0: STORAGE_CACHE.
+ * @threads: 0: a thread a core.
+ */
+struct storage_opts {
+	const char *uris[STORAGE_DEVS];
+	unsigned int nuris;
+	int layout;
+	uint64_t cache;
+	uint32_t line;
+	uint32_t threads;
+	uint32_t queues;
+	uint32_t depth;
+};
+
+#define STORAGE_CACHE (256ull << 20)
+
+/* Child parsers whose input is a struct storage_opts: --device; --layout; and all the others. */
+extern const struct argp storage_device_argp;
+extern const struct argp storage_layout_argp;
+extern const struct argp storage_cache_argp;
+
+/*
+ * struct storage - Open devices and the cache over them. @base: the counters when the timing
+ * began. A zeroed one is closed.
+ */
+struct storage {
+	struct annex_dev *devs[STORAGE_DEVS];
+	unsigned int ndevs;
+	struct annex_cache *cache;
+	struct annex_cache_stats base;
+};
+
+/*
+ * storage_open() - Open @n devices and a cache of @bytes over the first @size bytes of their data.
+ * storage_close() - Close them; the errno of a write-back that failed.
+ */
+int storage_open(struct storage *s, const struct storage_opts *o, const char *const *uris,
+		 unsigned int n, uint64_t size, uint64_t bytes);
+int storage_close(struct storage *s);
+
+/* storage_renew() - Put an empty cache in the place of the present one. */
+int storage_renew(struct storage *s, const struct storage_opts *o, uint64_t size, uint64_t bytes);
+
+/*
+ * storage_open_image() - Storage that holds an image of the file @path, open as @fd, @size bytes:
+ * the devices of the options, or else the file itself. mem: devices are filled from the file, the
+ * others are compared with it in places. The cache is empty afterwards.
+ */
+int storage_open_image(struct storage *s, const struct storage_opts *o, const char *path, int fd,
+		       uint64_t size);
+
+/* storage_fill() - Write all of the file @fd through the cache, and flush. */
+int storage_fill(struct storage *s, const char *path, int fd, uint64_t size);
+
+/* storage_file_uri() - file: and the escaped @path and "?@query" in @buf of ANNEX_URI_MAX. */
+int storage_file_uri(char *buf, const char *path, const char *query);
+
+/* storage_start() - Zero the counters. storage_used() - Counters since then. */
+void storage_start(struct storage *s);
+void storage_used(const struct storage *s, struct annex_cache_stats *used);
+
+/* storage_report() - Rows on cache and devices; @asked bytes were needed by the job. */
+void storage_report(const struct storage *s, uint64_t asked, struct out *o);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The one line that a failing command prints. The first failure is kept, whichever thread had it:
+ * what fails afterwards is a consequence.
+ */
+#ifndef TOOLS_ERROR_H
+#define TOOLS_ERROR_H
+
+/* err_set() - Keep the line and return @err. */
+int err_set(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* err_sys() - The line, ": " and what errno means; returns -errno. */
+int err_sys(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* err_lib() - The line, ": " and why the library call that returned @err failed. */
+int err_lib(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* err_text() - The line kept, or "". err_clear() - Forget it. */
+const char *err_text(void);
+void err_clear(void);
+
+#endif

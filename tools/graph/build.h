@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From edges in any order to sorted rows, in parallel, with the result the same for any number of
+ * threads.
+ */
+#ifndef TOOLS_GRAPH_BUILD_H
+#define TOOLS_GRAPH_BUILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "../pool.h"
+#include "csr.h"
+#include "list.h"
+
+#define BUILD_BLOCK 16384u /* edges of a block */
+
+/*
+ * struct build_source - Where edges come from: numbered blocks, each of which can be produced at
+ * any time by any thread, and more than once.
+ * @fill: puts the edges of @block into @buf (room for BUILD_BLOCK) and returns how many.
+ */
+struct build_source {
+	void *ctx;
+	uint64_t blocks;
+	uint32_t (*fill)(void *ctx, uint64_t block, struct list_edge *buf);
+};
+
+/*
+ * build_csr() - Make the rows of @d from @src. Self loops and duplicates are left out; of
+ * duplicates the lightest stays. @both: every edge holds both ways. @d has its vertices and flags
+ * set; free it with build_free().
+ */
+int build_csr(struct pool *pool, const struct build_source *src, bool both, struct csr_data *d);
+void build_free(struct csr_data *d);
+
+/* build_list_source() - The edges of a list as a source. */
+void build_list_source(struct list *l, struct build_source *src);
+
+/* build_sort() - Sort @n words; @tmp has room for as many. */
+void build_sort(uint64_t *a, uint64_t *tmp, uint64_t n);
+
+#endif

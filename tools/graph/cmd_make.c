@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex graph import, gen and info.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <annex/clock.h>
+#include "../cli.h"
+#include "../error.h"
+#include "../out.h"
+#include "../pool.h"
+#include "../progress.h"
+#include "build.h"
+#include "gen.h"
+#include "graph.h"
+
+enum { OPT_SCALE = 256, OPT_DEGREE, OPT_SEED, OPT_WEIGHTS, OPT_UNDIRECTED, OPT_IDS };
+
+struct make_opts {
+	const char *format, *input, *output;
+	struct gen gen;
+	bool weights, undirected, json;
+	uint32_t ids, threads;
+};
+
+static error_t parse_make(int key, char *arg, struct argp_state *state)
+{
+	static const char *const widths[] = {"4", "8", NULL};
+	struct make_opts *o = state->input;
+	int choice;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->json;
+		return 0;
+	case 'o':
+		o->output = arg;
+		return 0;
+	case 't':
+		return -cli_u32("--threads", arg, 1, 1024, &o->threads);
+	case OPT_SCALE:
+		return -cli_u32("--scale", arg, 1, 31, &o->gen.scale);
+	case OPT_DEGREE:
+		return -cli_u32("--degree", arg, 1, 65536, &o->gen.degree);
+	case OPT_SEED:
+		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->gen.seed);
+	case OPT_WEIGHTS:
+		o->weights = true;
+		return 0;
+	case OPT_UNDIRECTED:
+		o->undirected = true;
+		return 0;
+	case OPT_IDS:
+		if (cli_choice("--ids", arg, widths, &choice))
+			return EINVAL;
+		o->ids = choice ? 8 : 4;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num == 0)
+			o->format = arg;
+		else if (state->arg_num == 1)
+			o->input = arg;
+		else
+			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->threads)
+			o->threads = pool_default_threads();
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child make_children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+
+static int need_output(const struct make_opts *o)
+{
+	return o->output ? 0 : err_set(-EINVAL, "where to? Name the graph file with -o FILE");
+}
+
+/* Rows, file, report: what import and gen have in common. */
+static int finish(const struct make_opts *o, const struct build_source *src, bool both,
+		  struct csr_data *d, uint64_t unresolved)
+{
+	uint64_t start = annex_now();
+	struct pool *pool = NULL;
+	struct stat st;
+	struct out out;
+	int err = pool_create(o->threads, &pool);
+
+	d->id_bytes = o->ids;
+	if (!err)
+		err = build_csr(pool, src, both, d);
+	pool_destroy(pool);
+	if (!err)
+		err = csr_write(o->output, d);
+	progress_end();
+	if (!err && stat(o->output, &st))
+		err = err_sys("cannot open %s", o->output);
+	if (err)
+		return err;
+	out_init(&out, cli_name(), o->json);
+	out_text(&out, "file", "graph file", o->output);
+	out_count(&out, "vertices", "vertices", d->vertices);
+	out_count(&out, "edges", "edges", d->edges);
+	out_count(&out, "self_loops", "self loops left out", d->loops);
+	out_count(&out, "duplicates", "duplicates left out", d->duplicates);
+	if (d->flags & CSR_NAMED)
+		out_count(&out, "unresolved", "unresolved names", unresolved);
+	out_bytes(&out, "bytes", "size", (uint64_t)st.st_size);
+	out_seconds(&out, "time_s", "time", (double)(annex_now() - start) / 1e9);
+	return out_end(&out);
+}
+
+static int read_input(const struct make_opts *o, struct list *l)
+{
+	FILE *f;
+	int err;
+
+	progress_begin("reading");
+	if (!o->input && !strcmp(o->format, "debian"))
+		return debian_import(l);
+	if (!o->input)
+		return err_set(-EINVAL, "which file? annex graph import %s INPUT -o FILE",
+			       o->format);
+	f = strcmp(o->input, "-") ? fopen(o->input, "re") : stdin;
+	if (!f)
+		return err_sys("cannot open %s", o->input);
+	if (!strcmp(o->format, "mtx"))
+		err = mtx_read(f, o->input, o->weights, l);
+	else if (!strcmp(o->format, "snap"))
+		err = snap_read(f, o->input, o->weights, l);
+	else
+		err = debian_read(f, o->input, l);
+	if (f != stdin)
+		fclose(f);
+	return err;
+}
+
+static const struct argp_option import_options[] = {
+	{"output", 'o', "FILE", 0, "The graph file to write", 0},
+	{"undirected", OPT_UNDIRECTED, NULL, 0, "Have every edge hold both ways", 0},
+	{"weights", OPT_WEIGHTS, NULL, 0, "Take values (third column) as weights, rounded", 0},
+	{"ids", OPT_IDS, "4|8", 0, "Bytes of a vertex id in the file (4)", 0},
+	{"threads", 't', "N", 0, "Threads that work (one a core)", 0},
+	{0}};
+
+static const char import_doc[] =
+	"Read a graph and write it as a graph file. Self loops and duplicates are left out.\n\n"
+	"FORMAT is mtx (Matrix Market), snap (two ids a line, # comments) or debian: stanzas as in "
+	"a "
+	"Packages file, without INPUT those of apt-cache dumpavail. INPUT - is standard input."
+	"\vExamples:\n"
+	"  annex graph import debian -o debian.csr\n"
+	"  annex graph import snap soc-LiveJournal1.txt -o lj.csr\n"
+	"  annex graph import mtx road.mtx --undirected --weights -o road.csr";
+
+int graph_import(int argc, char **argv)
+{
+	static const struct argp argp = {
+		import_options, parse_make, "FORMAT [INPUT]", import_doc, make_children,
+		NULL,           NULL};
+	static const char *const formats[] = {"mtx", "snap", "debian", NULL};
+	struct make_opts o = {.ids = 4};
+	struct build_source src;
+	struct csr_data d = {0};
+	struct list l = {0};
+	int err = cli_parse(&argp, argc, argv, &o), format;
+
+	if (err)
+		return err;
+	if (!o.format)
+		return err_set(-EINVAL, "which format? mtx, snap or debian");
+	err = cli_choice("format", o.format, formats, &format);
+	if (!err)
+		err = need_output(&o);
+	if (!err && o.weights && !strcmp(o.format, "debian"))
+		err = err_set(-EINVAL, "--weights: dependencies have no weights");
+	if (!err)
+		err = read_input(&o, &l);
+	if (!err) {
+		d.vertices = l.vertices;
+		d.flags = (l.undirected || o.undirected ? 0 : CSR_DIRECTED) |
+			  (l.weighted ? CSR_WEIGHTED : 0) | (l.names ? CSR_NAMED : 0);
+		d.names = l.names;
+		d.names_len = l.names_len;
+		build_list_source(&l, &src);
+		err = finish(&o, &src, l.undirected || o.undirected, &d, l.unresolved);
+	}
+	build_free(&d);
+	list_free(&l);
+	return err;
+}
+
+static const struct argp_option gen_options[] = {
+	{"output", 'o', "FILE", 0, "The graph file to write", 0},
+	{"scale", OPT_SCALE, "N", 0, "2^N vertices, N from 1 to 31 (16)", 0},
+	{"degree", OPT_DEGREE, "N", 0, "N edges a vertex, each both ways (16)", 0},
+	{"seed", OPT_SEED, "N", 0, "Another graph of the same kind (1)", 0},
+	{"weights", OPT_WEIGHTS, NULL, 0, "Give the edges weights from 1 to 255", 0},
+	{"ids", OPT_IDS, "4|8", 0, "Bytes of a vertex id in the file (4)", 0},
+	{"threads", 't', "N", 0, "Threads that work (one a core)", 0},
+	{0}};
+
+static const char gen_doc[] =
+	"Make a graph and write it as a graph file.\n\n"
+	"KIND is kron (Kronecker, A = 0.57, B = C = 0.19, as in the GAP benchmark suite) or urand "
+	"(uniform random). Edges hold both ways; self loops and duplicates are left out. The graph "
+	"depends on the seed, not on the number of threads."
+	"\vExamples:\n"
+	"  annex graph gen kron --scale 22 -o kron22.csr\n"
+	"  annex graph gen urand --scale 20 --degree 8 --weights -o urand20.csr";
+
+int graph_gen(int argc, char **argv)
+{
+	static const struct argp argp = {gen_options,   parse_make, "KIND", gen_doc,
+					 make_children, NULL,       NULL};
+	static const char *const kinds[] = {"kron", "urand", NULL};
+	struct make_opts o = {.ids = 4, .gen = {.scale = 16, .degree = 16, .seed = 1}};
+	struct build_source src;
+	struct csr_data d = {0};
+	int err = cli_parse(&argp, argc, argv, &o), kind;
+
+	if (err)
+		return err;
+	if (!o.format)
+		return err_set(-EINVAL, "which kind? kron or urand");
+	if (o.input)
+		return err_set(-EINVAL, "\"%s\" is one argument too many", o.input);
+	err = cli_choice("kind", o.format, kinds, &kind);
+	if (!err)
+		err = need_output(&o);
+	if (err)
+		return err;
+	o.gen.kron = kind == 0;
+	o.gen.weights = o.weights;
+	d.vertices = 1ull << o.gen.scale;
+	d.flags = o.weights ? CSR_WEIGHTED : 0;
+	err = gen_init(&o.gen, &src);
+	if (!err)
+		err = finish(&o, &src, true, &d, 0);
+	gen_free(&o.gen);
+	build_free(&d);
+	return err;
+}
+
+static void report_info(const struct csr *g, struct out *out)
+{
+	uint64_t most = 0, at = 0, alone = 0;
+	char buf[16];
+
+	for (uint64_t v = 0; v < g->h.vertices; v++) {
+		uint64_t degree = g->offsets[v + 1] - g->offsets[v];
+
+		alone += !degree;
+		if (degree > most) {
+			most = degree;
+			at = v;
+		}
+	}
+	out_text(out, "file", "graph file", g->path);
+	out_count(out, "vertices", "vertices", g->h.vertices);
+	out_count(out, "edges", "edges", g->h.edges);
+	out_bool(out, "directed", "directed", g->h.flags & CSR_DIRECTED);
+	out_bool(out, "weighted", "weighted", g->h.flags & CSR_WEIGHTED);
+	out_bool(out, "named", "named", g->h.flags & CSR_NAMED);
+	out_bytes(out, "id_bytes", "vertex id", g->h.id_bytes);
+	out_bytes(out, "edge_bytes", "edges and weights", csr_edge_bytes(g));
+	out_bytes(out, "bytes", "size", g->size);
+	out_ratio(out, "degree_mean", "mean degree", (double)g->h.edges / (double)g->h.vertices,
+		  "");
+	out_count(out, "degree_max", "highest degree", most);
+	out_text(out, "degree_max_vertex", "of vertex",
+		 csr_label(g, (uint32_t)at, buf, sizeof(buf)));
+	out_count(out, "edgeless", "vertices without edges", alone);
+}
+
+static const char info_doc[] = "Check a graph file and tell what it holds."
+			       "\vExample:\n  annex graph info kron22.csr";
+
+int graph_info(int argc, char **argv)
+{
+	static const struct argp argp = {NULL,          parse_make, "FILE", info_doc,
+					 make_children, NULL,       NULL};
+	struct make_opts o = {0};
+	struct csr g;
+	struct out out;
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (err)
+		return err;
+	if (!o.format || o.input)
+		return err_set(-EINVAL, "name one graph file");
+	err = csr_open(o.format, &g);
+	if (err)
+		return err;
+	out_init(&out, cli_name(), o.json);
+	report_info(&g, &out);
+	csr_close(&g);
+	return out_end(&out);
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <string.h>
+#include <annex/atomic.h>
+#include "../error.h"
+#include "../held.h"
+#include "edges.h"
+
+#define NARROW 512u /* ids of 8 bytes that are made 4 bytes at a time */
+
+/*
+ * Wanted lines that are no farther apart than this are read as one: it takes a disk less time to
+ * read what is between them than to carry out another command.
+ */
+#define GAP (8u << 10)
+
+struct sweep {
+	struct edges *e;
+	const uint64_t *set;
+	bool weights;
+	edges_visit visit;
+	void *ctx;
+	uint64_t next; /* block */
+	int err;       /* the first error of any thread, so that the others stop */
+};
+
+/* A list, or the part of it that lies in a block. */
+struct part {
+	uint64_t v;
+	uint64_t from, to;
+};
+
+static uint64_t next_member(const struct sweep *s, uint64_t v)
+{
+	uint64_t n = s->e->g->h.vertices, word;
+
+	if (!s->set || v >= n)
+		return v;
+	word = s->set[v / 64] >> v % 64;
+	if (word)
+		return v + (uint64_t)__builtin_ctzll(word);
+	for (v = v / 64 + 1; v * 64 < n; v++)
+		if (s->set[v])
+			return v * 64 + (uint64_t)__builtin_ctzll(s->set[v]);
+	return n;
+}
+
+/* The first wanted list at or after vertex @p->v with edges in [@first, @end). */
+static bool find_part(const struct sweep *s, struct part *p, uint64_t first, uint64_t end)
+{
+	const uint64_t *offsets = s->e->g->offsets;
+	uint64_t n = s->e->g->h.vertices;
+
+	for (;;) {
+		p->v = next_member(s, p->v);
+		if (p->v >= n || offsets[p->v] >= end)
+			return false;
+		p->from = offsets[p->v] > first ? offsets[p->v] : first;
+		p->to = offsets[p->v + 1] < end ? offsets[p->v + 1] : end;
+		if (p->from < p->to)
+			return true;
+		p->v++;
+	}
+}
+
+static void send_ahead(struct sweep *s, struct edges_lane *lane)
+{
+	/* A hint: what it does not bring, the span will. */
+	if (lane->ranges && s->e->window)
+		annex_cache_prefetch(s->e->store.cache, lane->range, lane->ranges);
+	lane->ranges = 0;
+	lane->last_ids = lane->last_weights = EDGES_RANGES;
+}
+
+/*
+ * Adds bytes of the file to the ranges to be read ahead; returns how many lines came with them.
+ * @last: the range that was added to before, of the same section.
+ */
+static uint64_t add_range(struct sweep *s, struct edges_lane *lane, unsigned int *last,
+			  uint64_t from, uint64_t to)
+{
+	uint64_t line = s->e->line, start = from / line * line, end = (to + line - 1) / line * line;
+
+	if (*last < lane->ranges) {
+		struct annex_range *r = &lane->range[*last];
+
+		if (start >= r->offset && start <= r->offset + r->len + GAP) {
+			uint64_t had = r->len;
+
+			if (end > r->offset + r->len)
+				r->len = end - r->offset;
+			return (r->len - had) / line;
+		}
+	}
+	if (lane->ranges == EDGES_RANGES)
+		send_ahead(s, lane);
+	*last = lane->ranges++;
+	lane->range[*last] = (struct annex_range){start, end - start};
+	return (end - start) / line;
+}
+
+/* The lines that block @b needs, put in line to be read; 0 if it holds nothing wanted. */
+static uint64_t look_ahead(struct sweep *s, struct edges_lane *lane, uint64_t b)
+{
+	const struct csr_header *h = &s->e->g->h;
+	uint64_t first, end, lines = 0;
+	struct part p = {.v = s->e->block_vertex[b]};
+	bool found = false;
+
+	edges_block(s->e, b, &first, &end);
+	for (; find_part(s, &p, first, end); p.v++) {
+		uint64_t ids = h->section[CSR_EDGES].offset, w = h->section[CSR_WEIGHTS].offset;
+
+		if (s->e->access != EDGES_ARRAY)
+			return 1;
+		found = true;
+		lines += add_range(s, lane, &lane->last_ids, ids + p.from * h->id_bytes,
+				   ids + p.to * h->id_bytes);
+		if (s->weights)
+			lines += add_range(s, lane, &lane->last_weights, w + p.from * 4,
+					   w + p.to * 4);
+	}
+	/* A block that adds no lines has come with others' already. */
+	return lines ? lines : found;
+}
+
+/* Take blocks until the window is full; not before half of it has been worked off. */
+static void refill(struct sweep *s, struct edges_lane *lane)
+{
+	uint64_t window = s->e->access == EDGES_ARRAY ? s->e->window : 0;
+
+	if (lane->head != lane->tail && lane->ahead > window / 2)
+		return;
+	while (lane->head == lane->tail ||
+	       (lane->ahead < window && lane->tail - lane->head < EDGES_RING)) {
+		uint64_t b = annex_atomic_add(&s->next, 1, ANNEX_RELAXED), lines;
+
+		if (b >= s->e->blocks)
+			break;
+		lines = look_ahead(s, lane, b);
+		if (!lines)
+			continue;
+		lane->ring[lane->tail % EDGES_RING].block = b;
+		lane->ring[lane->tail % EDGES_RING].lines = lines;
+		lane->tail++;
+		lane->ahead += lines;
+	}
+	send_ahead(s, lane);
+}
+
+static int bad_id(const struct sweep *s, uint64_t v, uint64_t id)
+{
+	return err_set(
+		-EINVAL,
+		"%s is no sound graph file: vertex %llu has the neighbour %llu, of %llu vertices",
+		s->e->g->path, (unsigned long long)v, (unsigned long long)id,
+		(unsigned long long)s->e->g->h.vertices);
+}
+
+static int visit_narrow(const struct sweep *s, unsigned int thread, uint64_t v, const uint32_t *ids,
+			const uint32_t *weights, uint64_t n)
+{
+	uint64_t last = s->e->g->h.vertices - 1, below = 0;
+
+	/* The difference is negative for an id that is too large: one test for all of them. */
+	for (uint64_t i = 0; i < n; i++)
+		below |= last - ids[i];
+	if (below >> 63) {
+		while (*ids <= last)
+			ids++;
+		return bad_id(s, v, *ids);
+	}
+	s->visit(s->ctx, thread, (uint32_t)v, ids, weights, n);
+	return 0;
+}
+
+static int visit_ids(const struct sweep *s, unsigned int thread, uint64_t v, const void *ids,
+		     const uint32_t *weights, uint64_t n)
+{
+	const uint64_t *wide = ids;
+	int err = 0;
+
+	if (s->e->g->h.id_bytes == 4)
+		return visit_narrow(s, thread, v, ids, weights, n);
+	for (uint64_t i = 0; i < n && !err; i += NARROW) {
+		uint64_t m = n - i < NARROW ? n - i : NARROW;
+		uint32_t narrow[NARROW];
+
+		for (uint64_t k = 0; k < m; k++) {
+			if (wide[i + k] >= s->e->g->h.vertices)
+				return bad_id(s, v, wide[i + k]);
+			narrow[k] = (uint32_t)wide[i + k];
+		}
+		err = visit_narrow(s, thread, v, narrow, weights ? weights + i : NULL, m);
+	}
+	return err;
+}
+
+static int work_part(const struct sweep *s, unsigned int thread, const struct part *p,
+		     struct held *ids, struct held *weights)
+{
+	const struct edges *e = s->e;
+	const struct csr_header *h = &e->g->h;
+	int err = 0;
+
+	for (uint64_t i = p->from; i < p->to && !err;) {
+		uint64_t n = p->to - i, have;
+		const void *id, *w = NULL;
+
+		if (e->access == EDGES_ARRAY) {
+			err = held_get(ids, i, &id, &have);
+			n = !err && have < n ? have : n;
+			if (!err && s->weights)
+				err = held_get(weights, i, &w, &have);
+			n = !err && have < n ? have : n;
+			if (err)
+				return err_lib(err, "cannot read the edges");
+		} else {
+			id = e->flat + h->section[CSR_EDGES].offset + i * h->id_bytes;
+			if (s->weights)
+				w = e->flat + h->section[CSR_WEIGHTS].offset + i * 4;
+		}
+		if (!err)
+			err = visit_ids(s, thread, p->v, id, w, n);
+		i += n;
+	}
+	return err;
+}
+
+static int work_block(struct sweep *s, unsigned int thread, uint64_t b)
+{
+	struct edges_lane *lane = &s->e->lanes[thread];
+	struct held ids = {.a = &s->e->ids}, weights = {.a = &s->e->weights};
+	struct part p = {.v = s->e->block_vertex[b]};
+	uint64_t first, end, count = 0;
+	int err = 0;
+
+	edges_block(s->e, b, &first, &end);
+	for (; !err && find_part(s, &p, first, end); p.v++) {
+		err = work_part(s, thread, &p, &ids, &weights);
+		count += p.to - p.from;
+	}
+	held_drop(&ids);
+	held_drop(&weights);
+	lane->count += count;
+	lane->asked += count * (s->e->g->h.id_bytes + (s->weights ? 4 : 0));
+	return err;
+}
+
+static int sweep_lane(void *ctx, unsigned int thread, unsigned int threads)
+{
+	struct sweep *s = ctx;
+	struct edges_lane *lane = &s->e->lanes[thread];
+	int err = 0;
+
+	(void)threads;
+	lane->head = lane->tail = 0;
+	lane->ahead = 0;
+	while (!err && !annex_atomic_load(&s->err, ANNEX_RELAXED)) {
+		refill(s, lane);
+		if (lane->head == lane->tail)
+			break;
+		err = work_block(s, thread, lane->ring[lane->head % EDGES_RING].block);
+		lane->ahead -= lane->ring[lane->head % EDGES_RING].lines;
+		lane->head++;
+	}
+	if (err)
+		annex_atomic_store(&s->err, err, ANNEX_RELAXED);
+	return err;
+}
+
+int edges_sweep(struct edges *e, const uint64_t *set, bool weights, edges_visit visit, void *ctx)
+{
+	struct sweep s = {
+		.e = e,
+		.set = set,
+		.weights = weights && (e->g->h.flags & CSR_WEIGHTED),
+		.visit = visit,
+		.ctx = ctx,
+	};
+
+	return pool_run(e->pool, sweep_lane, &s);
+}

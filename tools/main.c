@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex: work on data larger than memory, straight from storage.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cleanup.h"
+#include "cli.h"
+#include "commands.h"
+#include "error.h"
+#include "progress.h"
+
+#define VERSION "0.1.0"
+
+static const struct cli_command commands[] = {
+	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},
+	{"scan", cmd_scan, "sum columns where another column passes a filter"},
+	{"vadd", cmd_vadd, "add two vectors on storage into a third"},
+	{"copy", cmd_copy, "write a file's image to devices, striped or replicated"},
+	{NULL, NULL, NULL}};
+
+int main(int argc, char **argv)
+{
+	int err;
+
+	cleanup_init();
+	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
+		puts("annex " VERSION);
+		return EXIT_SUCCESS;
+	}
+	err = cli_dispatch(commands, "Work on data larger than memory, straight from storage.",
+			   argc, argv);
+	progress_end();
+	if (err == CLI_HELP)
+		err = fflush(stdout) ? err_sys("cannot write") : 0;
+	if (err)
+		fprintf(stderr, "%s: %s\n", cli_name(), *err_text() ? err_text() : strerror(-err));
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}

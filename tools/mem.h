@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Big arrays: one entry a vertex or an edge, accessed at random, hence in huge pages.
+ */
+#ifndef TOOLS_MEM_H
+#define TOOLS_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * mem_alloc() - @count zeroed elements of @size bytes; NULL with the line set when that overflows
+ * or exceeds the machine's memory (Linux would promise it, and kill the program later).
+ */
+void *mem_alloc(uint64_t count, size_t size, const char *what);
+void mem_free(void *p, uint64_t count, size_t size);
+
+/* mem_limit() - Bytes of the machine's memory. */
+uint64_t mem_limit(void);
+
+/* mem_anonymous() - Bytes of anonymous memory that the process has resident; 0: not told. */
+uint64_t mem_anonymous(void);
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <annex/atomic.h>
+#include <annex/clock.h>
+#include "progress.h"
+
+static const char *activity;
+static uint64_t started, next;
+static bool shown;
+
+void progress_begin(const char *what)
+{
+	progress_end();
+	activity = what;
+	started = annex_now();
+	annex_atomic_store(&next, isatty(STDERR_FILENO) ? started + ANNEX_NSEC_PER_SEC : UINT64_MAX,
+			   ANNEX_RELEASE);
+}
+
+void progress_update(uint64_t done, uint64_t total, const char *unit)
+{
+	uint64_t due = annex_atomic_load(&next, ANNEX_ACQUIRE), now;
+
+	if (due == UINT64_MAX)
+		return;
+	now = annex_now();
+	/* The thread that moves the moment on is the one that prints. */
+	if (now < due ||
+	    !annex_atomic_cas(&next, &due, now + ANNEX_NSEC_PER_SEC / 5, ANNEX_ACQ_REL))
+		return;
+	if (total)
+		fprintf(stderr, "\r\033[K  %s: %.0f %% of %llu %s, %.0f s", activity,
+			100.0 * (double)done / (double)total, (unsigned long long)total, unit,
+			(double)(now - started) / 1e9);
+	else
+		fprintf(stderr, "\r\033[K  %s: %llu %s, %.0f s", activity, (unsigned long long)done,
+			unit, (double)(now - started) / 1e9);
+	fflush(stderr);
+	annex_atomic_store(&shown, true, ANNEX_RELAXED);
+}
+
+void progress_end(void)
+{
+	annex_atomic_store(&next, UINT64_MAX, ANNEX_RELEASE);
+	if (shown)
+		fputs("\r\033[K", stderr);
+	shown = false;
+}

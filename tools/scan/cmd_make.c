@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex scan import and gen.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include "../cli.h"
+#include "../error.h"
+#include "../out.h"
+#include "../progress.h"
+#include "../random.h"
+#include "csv.h"
+#include "scan.h"
+#include "table.h"
+
+enum { OPT_ROWS = 256, OPT_SELECTIVITY, OPT_SEED };
+
+struct make_opts {
+	const char *input, *output;
+	uint64_t rows, seed;
+	double selectivity;
+	bool json;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct make_opts *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->json;
+		return 0;
+	case 'o':
+		o->output = arg;
+		return 0;
+	case OPT_ROWS:
+		return -cli_size("--rows", arg, 1, 1ull << 40, &o->rows);
+	case OPT_SELECTIVITY:
+		return -cli_double("--selectivity", arg, 0, 1, &o->selectivity);
+	case OPT_SEED:
+		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->seed);
+	case ARGP_KEY_ARG:
+		if (o->input)
+			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
+		o->input = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->output)
+			return -err_set(-EINVAL, "where to? Name the directory with -o DIR");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+
+static const struct argp_option import_options[] = {
+	{"output", 'o', "DIR", 0, "The directory of columns to make", 0}, {0}};
+
+static const char import_doc[] =
+	"Convert a CSV file into a directory of columns, one file each.\n\n"
+	"The first line names the columns. Integers become NAME.i64, other numbers NAME.f64 with "
+	"NaN "
+	"where a field is empty; columns of text are left out. The file rows holds the number of "
+	"rows."
+	"\vExample:\n"
+	"  annex scan import trips.csv -o trips";
+
+int scan_import(int argc, char **argv)
+{
+	static const struct argp argp = {import_options, parse, "FILE.csv", import_doc,
+					 children,       NULL,  NULL};
+	struct make_opts o = {0};
+	struct csv_summary sum;
+	struct out out;
+	FILE *f;
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (err)
+		return err;
+	if (!o.input)
+		return err_set(-EINVAL, "which CSV file?");
+	f = fopen(o.input, "re");
+	if (!f)
+		return err_sys("cannot open %s", o.input);
+	err = csv_import(f, o.input, o.output, false, &sum);
+	fclose(f);
+	progress_end();
+	if (err)
+		return err;
+	out_init(&out, cli_name(), o.json);
+	out_text(&out, "directory", "directory", o.output);
+	out_count(&out, "rows", "rows", sum.rows);
+	out_count(&out, "columns", "columns", sum.columns);
+	out_count(&out, "texts", "columns of text left out", sum.texts);
+	return out_end(&out);
+}
+
+#define FAR 30.0 /* miles; the filter of the taxi queries in BaM section 5.3 */
+
+static int fill(struct table_writer *t, const struct make_opts *o)
+{
+	static const char *const columns[] = {"distance", "total", "surcharge",
+					      "fee",      "tolls", "tax"};
+	static const double most[] = {0, 100, 5, 3, 20, 10};
+	unsigned int n = sizeof(columns) / sizeof(columns[0]);
+	uint64_t state = o->seed;
+	int err = table_create(t, o->output, false);
+
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = table_add(t, columns[i], COLUMN_F64);
+	for (t->rows = 0; t->rows < o->rows && !err; t->rows++) {
+		bool far = random_unit(&state) < o->selectivity;
+		double v = random_unit(&state) * FAR + (far ? FAR : 0);
+
+		err = column_put(&t->file[0], &v, sizeof(v));
+		for (unsigned int i = 1; i < n && !err; i++) {
+			v = random_unit(&state) * most[i];
+			err = column_put(&t->file[i], &v, sizeof(v));
+		}
+		if (t->rows % 16384 == 0)
+			progress_update(t->rows, o->rows, "rows");
+	}
+	return err;
+}
+
+static const struct argp_option gen_options[] = {
+	{"output", 'o', "DIR", 0, "The directory of columns to make", 0},
+	{"rows", OPT_ROWS, "N", 0, "Rows (1M)", 0},
+	{"selectivity", OPT_SELECTIVITY, "P", 0,
+	 "Share of rows with distance >= 30, 0 to 1 (0.001)", 0},
+	{"seed", OPT_SEED, "N", 0, "Other rows (1)", 0},
+	{0}};
+
+static const char gen_doc[] = "Make a table in the shape of taxi trips: distance, total, "
+			      "surcharge, fee, tolls, tax (f64)."
+			      "\vExample:\n"
+			      "  annex scan gen --rows 10M --selectivity 0.0003 -o trips";
+
+int scan_gen(int argc, char **argv)
+{
+	static const struct argp argp = {gen_options, parse, NULL, gen_doc, children, NULL, NULL};
+	struct make_opts o = {.rows = 1u << 20, .seed = 1, .selectivity = 0.001};
+	struct table_writer *t;
+	struct out out;
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (err)
+		return err;
+	if (o.input)
+		return err_set(-EINVAL, "\"%s\" is one argument too many", o.input);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_set(-ENOMEM, "out of memory");
+	progress_begin("generating");
+	err = table_close(t, fill(t, &o));
+	free(t);
+	progress_end();
+	if (err)
+		return err;
+	out_init(&out, cli_name(), o.json);
+	out_text(&out, "directory", "directory", o.output);
+	out_count(&out, "rows", "rows", o.rows);
+	return out_end(&out);
+}

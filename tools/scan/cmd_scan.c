@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex scan: a query over columns on storage.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/clock.h>
+#include "../cleanup.h"
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "../progress.h"
+#include "csv.h"
+#include "query.h"
+#include "scan.h"
+
+enum { OPT_COLUMNS = 256, OPT_CSV, OPT_WHERE, OPT_SUM, OPT_VERIFY };
+
+struct scan_opts {
+	struct storage_opts store;
+	const char *columns, *csv, *where;
+	char *sums;
+	bool verify, json;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct scan_opts *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->store;
+		state->child_inputs[1] = &o->json;
+		return 0;
+	case OPT_COLUMNS:
+		o->columns = arg;
+		return 0;
+	case OPT_CSV:
+		o->csv = arg;
+		return 0;
+	case OPT_WHERE:
+		if (o->where)
+			return -err_set(-EINVAL, "--where: one condition at a time");
+		o->where = arg;
+		return 0;
+	case OPT_SUM:
+		if (o->sums)
+			return -err_set(-EINVAL,
+					"--sum: write the columns in one list, with commas");
+		o->sums = arg;
+		return 0;
+	case OPT_VERIFY:
+		o->verify = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return -err_set(-EINVAL,
+				"no command \"%s\", and no argument: see annex scan --help", arg);
+	case ARGP_KEY_END:
+		if (!o->columns == !o->csv)
+			return -err_set(-EINVAL,
+					"name the data, by either --columns DIR or --csv FILE");
+		if (!o->where)
+			return -err_set(-EINVAL, "which rows? As in --where 'distance>=30'");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int name_columns(struct query *q, struct scan_opts *o)
+{
+	char *save = NULL, *name;
+	int err = filter_parse(o->where, &q->filter);
+
+	if (err)
+		return err;
+	q->col[q->n++].name = q->filter.column;
+	for (name = o->sums ? strtok_r(o->sums, ",", &save) : NULL; name;
+	     name = strtok_r(NULL, ",", &save)) {
+		if (q->n == QUERY_COLUMNS)
+			return err_set(-E2BIG, "--sum: more than %d columns", QUERY_COLUMNS - 1);
+		q->col[q->n++].name = name;
+	}
+	return 0;
+}
+
+static void report_sums(const struct query *q, struct out *out)
+{
+	json_t *sums = json_object();
+
+	for (unsigned int i = 1; i < q->n; i++) {
+		double sum = query_sum(&q->col[i]), mean = sum / (double)q->passed;
+		json_t *one = json_object();
+
+		json_object_set_new(one, "sum", json_real(sum));
+		json_object_set_new(one, "mean", q->passed ? json_real(mean) : json_null());
+		json_object_set_new(sums, q->col[i].name, one);
+		if (q->passed)
+			out_row(out, q->col[i].name, "sum %.10g, mean %.6g", sum, mean);
+		else
+			out_row(out, q->col[i].name, "sum 0, no mean");
+	}
+	out_json(out, "sums", sums);
+}
+
+static void report(const struct query *q, const struct scan_opts *o, double t, struct out *out)
+{
+	uint64_t whole = 0, read = 0, needed = 0, depth = 0;
+
+	for (unsigned int i = 0; i < q->n; i++) {
+		struct annex_cache_stats st;
+
+		storage_used(&q->col[i].store, &st);
+		read += st.bytes_read;
+		depth = st.depth_max > depth ? st.depth_max : depth;
+		whole += q->rows * column_size(q->col[i].type);
+		needed += (i ? q->passed : q->rows) * column_size(q->col[i].type);
+	}
+	out_text(out, "where", "where", o->where);
+	out_count(out, "rows", "rows", q->rows);
+	out_count(out, "passed", "rows that pass", q->passed);
+	out_percent(out, "selectivity", "share", (double)q->passed / (double)q->rows);
+	report_sums(q, out);
+	out_count(out, "threads", "threads", o->store.threads);
+	out_bytes(out, "cache_bytes", "cache", o->store.cache);
+	out_bytes(out, "line_bytes", "line", o->store.line);
+	out_seconds(out, "time_s", "time", t);
+	out_rate(out, "rows_per_s", "speed", (double)q->rows / t, " rows");
+	out_bytes(out, "bytes_needed", "bytes needed", needed);
+	out_bytes(out, "bytes_read", "bytes read", read);
+	out_bytes(out, "bytes_columns", "bytes of whole columns", whole);
+	out_ratio(out, "read_amplification", "read amplification", (double)read / (double)needed,
+		  "x");
+	out_ratio(out, "column_amplification", "that of whole columns",
+		  (double)whole / (double)needed, "x");
+	out_count(out, "queue_depth", "queue depth reached", depth);
+}
+
+static int scan_columns(struct query *q, const struct scan_opts *o, const char *dir,
+			struct out *out)
+{
+	struct pool *pool = NULL;
+	uint64_t start;
+	int err = pool_create(o->store.threads, &pool);
+
+	if (!err)
+		err = query_open(q, dir, &o->store);
+	start = annex_now();
+	if (!err)
+		err = query_run(q, &o->store, pool);
+	progress_end();
+	if (!err)
+		report(q, o, (double)(annex_now() - start) / 1e9, out);
+	if (!err && o->verify) {
+		err = query_verify(q);
+		progress_end();
+		out_bool(out, "verified", "verified", !err);
+	}
+	query_close(q);
+	pool_destroy(pool);
+	return err;
+}
+
+static void remove_table(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		char *path;
+
+		if (e->d_name[0] == '.' || asprintf(&path, "%s/%s", dir, e->d_name) < 0)
+			continue;
+		cleanup_remove(path);
+		free(path);
+	}
+	if (d)
+		closedir(d);
+	cleanup_remove(dir);
+}
+
+/* The columns go into a directory under TMPDIR, which is gone when the command ends, however. */
+static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct csv_summary sum;
+	FILE *f = fopen(o->csv, "re");
+	char *dir;
+	int err;
+
+	if (!f)
+		return err_sys("cannot open %s", o->csv);
+	if (asprintf(&dir, "%s/annex-scan.XXXXXX", tmp && *tmp ? tmp : P_tmpdir) < 0) {
+		fclose(f);
+		return err_set(-ENOMEM, "out of memory");
+	}
+	if (!mkdtemp(dir)) {
+		err = err_sys("cannot make a directory %s: set TMPDIR", dir);
+	} else {
+		err = cleanup_add(dir);
+		if (!err)
+			err = csv_import(f, o->csv, dir, true, &sum);
+		progress_end();
+		if (!err)
+			err = scan_columns(q, o, dir, out);
+		remove_table(dir);
+	}
+	fclose(f);
+	free(dir);
+	return err;
+}
+
+static const struct argp_option options[] = {
+	{"columns", OPT_COLUMNS, "DIR", 0,
+	 "A directory of columns: NAME.f64, .f32, .i64, .i32, .u64, .u32", 0},
+	{"csv", OPT_CSV, "FILE", 0, "A CSV file, converted to columns for this run", 0},
+	{"where", OPT_WHERE, "COND", 0, "Rows to take: COLUMN OP VALUE; OP is >= <= > < == !=", 0},
+	{"sum", OPT_SUM, "COL,...", 0,
+	 "Columns to sum over these rows; without it they are counted", 0},
+	{"verify", OPT_VERIFY, NULL, 0, "Compare with the answer of plain reads", 0},
+	{0}};
+
+static const char doc[] =
+	"Sum columns over the rows where another column passes a condition. Of the summed columns "
+	"only "
+	"the lines that hold such rows are read.\n\n"
+	"annex scan import converts a CSV file to columns for good, annex scan gen makes test data."
+	"\vExamples:\n"
+	"  annex scan gen --rows 10M -o trips\n"
+	"  annex scan --columns trips --where 'distance>=30'\n"
+	"  annex scan --columns trips --where 'distance>=30' --sum total,tolls,tax --cache 64M\n"
+	"  annex scan --csv trips.csv --where 'passengers==4' --sum fare --verify";
+
+static const struct argp_child children[] = {
+	{&storage_cache_argp, 0, NULL, 0},
+	{&cli_json_argp, 0, NULL, 0},
+	{0},
+};
+
+static int scan(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, NULL, doc, children, NULL, NULL};
+	struct scan_opts o = {.where = NULL};
+	struct query q = {.n = 0};
+	struct out out;
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (!err)
+		err = name_columns(&q, &o);
+	if (err)
+		return err;
+	out_init(&out, cli_name(), o.json);
+	err = o.csv ? scan_csv(&q, &o, &out) : scan_columns(&q, &o, o.columns, &out);
+	if (!err || err == -EBADMSG) {
+		int printed = out_end(&out);
+
+		return err ? err : printed;
+	}
+	out_drop(&out);
+	return err;
+}
+
+int cmd_scan(int argc, char **argv)
+{
+	static const struct cli_command makers[] = {
+		{"import", scan_import, ""}, {"gen", scan_gen, ""}, {NULL, NULL, NULL}};
+
+	for (const struct cli_command *c = makers; argc > 1 && c->name; c++)
+		if (!strcmp(argv[1], c->name))
+			return cli_dispatch(makers, "", argc, argv);
+	return scan(argc, argv);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * CSV files into tables of columns. The first line names the columns, fields may be quoted.
+ *
+ * Columns of nothing but integers become i64, other numbers f64, empty fields in them NaN; columns
+ * with anything else are left out.
+ */
+#ifndef TOOLS_SCAN_CSV_H
+#define TOOLS_SCAN_CSV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct csv_summary {
+	uint64_t rows;
+	unsigned int columns; /* written */
+	unsigned int texts;   /* left out */
+};
+
+/*
+ * csv_import() - Read @f, called @path in messages and read twice, into the new table @dir. Of a
+ * @temporary table, the removal of files and directory is left to the caller.
+ */
+int csv_import(FILE *f, const char *path, const char *dir, bool temporary, struct csv_summary *sum);
+
+#endif

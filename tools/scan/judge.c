@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The answer to a query by plain reads, a row at a time, in long double or exact integers.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "../error.h"
+#include "../progress.h"
+#include "query.h"
+
+static long double element(enum column_type type, const void *p)
+{
+	double d;
+	float f;
+	int64_t i;
+	int32_t s;
+	uint64_t u;
+	uint32_t w;
+
+	switch (type) {
+	case COLUMN_F64:
+		memcpy(&d, p, 8);
+		return d;
+	case COLUMN_F32:
+		memcpy(&f, p, 4);
+		return f;
+	case COLUMN_I64:
+		memcpy(&i, p, 8);
+		return i;
+	case COLUMN_I32:
+		memcpy(&s, p, 4);
+		return s;
+	case COLUMN_U64:
+		memcpy(&u, p, 8);
+		return u;
+	default:
+		memcpy(&w, p, 4);
+		return w;
+	}
+}
+
+/* A literal reading of the condition; a floating-point column is compared in its precision. */
+static bool passes(const struct filter *f, enum column_type type, long double x)
+{
+	long double v = type == COLUMN_F64 || type == COLUMN_F32 ? (double)f->value : f->value;
+
+	if (!strcmp(f->op, ">="))
+		return x >= v;
+	if (!strcmp(f->op, "<="))
+		return x <= v;
+	if (!strcmp(f->op, ">"))
+		return x > v;
+	if (!strcmp(f->op, "<"))
+		return x < v;
+	if (!strcmp(f->op, "!="))
+		return !(x == v);
+	return x == v;
+}
+
+static bool close_to(long double sum, long double size, const struct query_column *c)
+{
+	long double have = c->type == COLUMN_F64 || c->type == COLUMN_F32 ? (long double)c->sum_f
+									  : (long double)c->sum_i;
+
+	return have == sum || (isnan(have) && isnan(sum)) || fabsl(have - sum) <= 1e-9L * size;
+}
+
+static int read_all(const struct query *q, FILE **f, long double *sum, long double *size,
+		    uint64_t *passed)
+{
+	for (uint64_t row = 0; row < q->rows; row++) {
+		bool pass = false;
+
+		for (unsigned int i = 0; i < q->n; i++) {
+			char raw[8];
+			long double x;
+
+			if (fread(raw, column_size(q->col[i].type), 1, f[i]) != 1)
+				return err_set(-EIO, "cannot read %s", q->col[i].path);
+			x = element(q->col[i].type, raw);
+			if (!i)
+				pass = passes(&q->filter, q->col[i].type, x);
+			if (!i || !pass)
+				continue;
+			sum[i] += x;
+			size[i] += fabsl(x);
+		}
+		*passed += pass;
+		progress_update(row, q->rows, "rows");
+	}
+	return 0;
+}
+
+int query_verify(const struct query *q)
+{
+	FILE *f[QUERY_COLUMNS] = {NULL};
+	long double sum[QUERY_COLUMNS] = {0}, size[QUERY_COLUMNS] = {0};
+	uint64_t passed = 0;
+	int err = 0;
+
+	progress_begin("verifying");
+	for (unsigned int i = 0; i < q->n && !err; i++) {
+		f[i] = fopen(q->col[i].path, "re");
+		if (!f[i])
+			err = err_sys("cannot open %s", q->col[i].path);
+	}
+	if (!err)
+		err = read_all(q, f, sum, size, &passed);
+	if (!err && passed != q->passed)
+		err = err_set(-EBADMSG, "the result is wrong: %llu rows pass, not %llu",
+			      (unsigned long long)passed, (unsigned long long)q->passed);
+	for (unsigned int i = 1; i < q->n && !err; i++)
+		if (!close_to(sum[i], size[i], &q->col[i]))
+			err = err_set(-EBADMSG, "the result is wrong: the sum of %s is %.17Lg",
+				      q->col[i].name, sum[i]);
+	for (unsigned int i = 0; i < q->n; i++)
+		if (f[i])
+			fclose(f[i]);
+	return err;
+}

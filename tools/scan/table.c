@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../cleanup.h"
+#include "../error.h"
+#include "table.h"
+
+static char *column_path(const char *dir, const char *name, enum column_type type)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s.%s", dir, name, column_types[type]) >= 0)
+		return path;
+	err_set(-ENOMEM, "out of memory");
+	return NULL;
+}
+
+int table_find(const char *dir, const char *name, enum column_type *type, char **path)
+{
+	struct stat st;
+
+	if (stat(dir, &st))
+		return err_sys("cannot open %s", dir);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(-ENOTDIR, "%s is not a directory of columns", dir);
+	for (int t = 0; column_types[t] && !strchr(name, '/'); t++) {
+		*path = column_path(dir, name, (enum column_type)t);
+		if (!*path)
+			return -ENOMEM;
+		if (!access(*path, F_OK)) {
+			*type = (enum column_type)t;
+			return 0;
+		}
+		free(*path);
+	}
+	*path = NULL;
+	return err_set(
+		-ENOENT,
+		"%s has no column \"%s\": there is no file %s.f64, .f32, .i64, .i32, .u64 or .u32",
+		dir, name, name);
+}
+
+int table_rows(const char *dir, uint64_t *rows)
+{
+	char *path, extra;
+	FILE *f;
+	int n;
+
+	*rows = 0;
+	if (asprintf(&path, "%s/rows", dir) < 0)
+		return err_set(-ENOMEM, "out of memory");
+	f = fopen(path, "re");
+	free(path);
+	if (!f)
+		return errno == ENOENT ? 0 : err_sys("cannot open %s/rows", dir);
+	n = fscanf(f, "%" SCNu64 " %c", rows, &extra);
+	fclose(f);
+	if (n != 1 || !*rows)
+		return err_set(-EINVAL, "%s/rows should hold the number of rows and nothing else",
+			       dir);
+	return 0;
+}
+
+int table_create(struct table_writer *t, const char *dir, bool temporary)
+{
+	memset(t, 0, sizeof(*t));
+	t->temporary = temporary;
+	t->dir = strdup(dir);
+	if (!t->dir)
+		return err_set(-ENOMEM, "out of memory");
+	t->made = !mkdir(dir, 0777);
+	if (t->made)
+		return cleanup_add(dir);
+	if (errno != EEXIST)
+		return err_sys("cannot make %s", dir);
+	return 0;
+}
+
+int table_add(struct table_writer *t, const char *name, enum column_type type)
+{
+	struct table_column *c = &t->col[t->n];
+	char *path;
+	int err;
+
+	if (t->n == TABLE_COLUMNS)
+		return err_set(-E2BIG, "more than %d columns", TABLE_COLUMNS);
+	if (!*name || strlen(name) >= sizeof(c->name) || strchr(name, '/') || *name == '.')
+		return err_set(-EINVAL, "\"%s\" cannot be the name of a column file", name);
+	path = column_path(t->dir, name, type);
+	if (!path)
+		return -ENOMEM;
+	err = column_create(&t->file[t->n], path);
+	free(path);
+	if (err)
+		return err;
+	t->file[t->n].temporary = t->temporary;
+	strcpy(c->name, name);
+	c->type = type;
+	t->n++;
+	return 0;
+}
+
+static int write_rows(const struct table_writer *t)
+{
+	struct column_file f;
+	char *path, text[32];
+	int err, n = snprintf(text, sizeof(text), "%" PRIu64 "\n", t->rows);
+
+	if (asprintf(&path, "%s/rows", t->dir) < 0)
+		return err_set(-ENOMEM, "out of memory");
+	err = column_create(&f, path);
+	free(path);
+	if (err)
+		return err;
+	f.unpadded = true;
+	f.temporary = t->temporary;
+	return column_close(&f, column_put(&f, text, (uint32_t)n));
+}
+
+static void remove_columns(const struct table_writer *t)
+{
+	for (unsigned int i = 0; i < t->n; i++) {
+		char *path = column_path(t->dir, t->col[i].name, t->col[i].type);
+
+		if (path)
+			unlink(path);
+		free(path);
+	}
+}
+
+int table_close(struct table_writer *t, int err)
+{
+	for (unsigned int i = 0; i < t->n; i++)
+		err = column_close(&t->file[i], err);
+	/* Last, because a directory with it is a whole table. */
+	if (!err && t->dir)
+		err = write_rows(t);
+	if (err)
+		remove_columns(t);
+	if (t->made && err)
+		cleanup_remove(t->dir);
+	else if (t->made && !t->temporary)
+		cleanup_forget(t->dir);
+	free(t->dir);
+	memset(t, 0, sizeof(*t));
+	return err;
+}

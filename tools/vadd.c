@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex vadd: C = A + B, all three on storage (BaM section 5.4). Each thread has the inputs of its
+ * next blocks read ahead while it adds; whole lines of the output are not read first, and go back
+ * to storage while the inputs of others come.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/array.h>
+#include <annex/clock.h>
+#include <annex/uri.h>
+#include "blocks.h"
+#include "cli.h"
+#include "column.h"
+#include "commands.h"
+#include "device.h"
+#include "error.h"
+#include "out.h"
+#include "progress.h"
+#include "target.h"
+#include "vadd_gen.h"
+
+enum { OPT_TYPE = 256, OPT_OVERWRITE, OPT_VERIFY };
+enum { A, B, C, VECTORS };
+
+struct vadd {
+	struct storage_opts store;
+	const char *name[VECTORS];
+	bool overwrite, verify, json;
+	int type;       /* enum column_type */
+	uint64_t count; /* elements */
+	uint64_t block; /* elements of a block */
+	struct target target;
+	struct storage s[VECTORS];
+	struct annex_array v[VECTORS];
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct vadd *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->json;
+		state->child_inputs[1] = &o->store;
+		return 0;
+	case 'o':
+		o->name[C] = arg;
+		return 0;
+	case OPT_TYPE:
+		return -cli_choice("--type", arg, column_types, &o->type);
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return 0;
+	case OPT_VERIFY:
+		o->verify = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num > 1)
+			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
+		o->name[state->arg_num] = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+#define ADD(suffix, ctype)                                                                         \
+	static void add_##suffix(void *to, const void *a, const void *b, uint64_t n)               \
+	{                                                                                          \
+		const ctype *x = a, *y = b;                                                        \
+		ctype *z = to;                                                                     \
+		for (uint64_t i = 0; i < n; i++)                                                   \
+			z[i] = x[i] + y[i];                                                        \
+	}
+
+/* Integers are added unsigned: they wrap, whatever their sign. */
+ADD(f64, double)
+ADD(f32, float)
+ADD(64, uint64_t)
+ADD(32, uint32_t)
+
+static void (*const adders[])(void *to, const void *a, const void *b, uint64_t n) = {
+	[COLUMN_F64] = add_f64, [COLUMN_F32] = add_f32, [COLUMN_I64] = add_64,
+	[COLUMN_I32] = add_32,  [COLUMN_U64] = add_64,  [COLUMN_U32] = add_32,
+};
+
+static void prefetch(void *ctx, uint64_t block)
+{
+	struct vadd *o = ctx;
+	uint64_t at = block * o->block, n = o->count - at < o->block ? o->count - at : o->block;
+
+	/* A hint: what it does not bring, the span will. */
+	annex_array_prefetch(&o->v[A], at, n);
+	annex_array_prefetch(&o->v[B], at, n);
+}
+
+/* Adds the line of element @i, of at most @n elements; *@done says how many there were. */
+static int add_line(struct vadd *o, uint64_t i, uint64_t n, uint64_t *done)
+{
+	struct annex_span s[VECTORS];
+	int err, have = 0;
+
+	for (err = 0; have < VECTORS; have++) {
+		err = annex_array_span(&o->v[have], i, n,
+				       have == C ? ANNEX_PIN_WRITE | ANNEX_PIN_NEW : 0, &s[have]);
+		if (err) {
+			err_lib(err, "cannot %s %s", have == C ? "write" : "read", o->name[have]);
+			break;
+		}
+	}
+	if (!err) {
+		*done = s[C].count;
+		adders[o->type](s[C].data, s[A].data, s[B].data, s[C].count);
+	}
+	while (have--)
+		annex_array_span_end(&o->v[have], &s[have]);
+	return err;
+}
+
+static int add_block(void *ctx, unsigned int thread, uint64_t block)
+{
+	struct vadd *o = ctx;
+	uint64_t at = block * o->block, end = at + o->block < o->count ? at + o->block : o->count;
+	uint64_t n = 0;
+	int err = 0;
+
+	(void)thread;
+	for (; !err && at < end; at += n)
+		err = add_line(o, at, end - at, &n);
+	return err;
+}
+
+static bool is_uri(const char *name)
+{
+	const char *colon = strchr(name, ':'), *slash = strchr(name, '/');
+
+	return colon && (!slash || colon < slash);
+}
+
+static int open_input(struct vadd *o, int i)
+{
+	char buf[ANNEX_URI_MAX];
+	const char *uri = is_uri(o->name[i]) ? o->name[i] : buf;
+	struct annex_ns ns;
+	int err = uri == buf ? storage_file_uri(buf, o->name[i], "readonly=1") : 0;
+
+	if (!err)
+		err = storage_open(&o->s[i], &o->store, &uri, 1, 0, o->store.cache / VECTORS);
+	if (err)
+		return err;
+	err = annex_dev_ns(o->s[i].devs[0], 1, &ns);
+	if (err)
+		return err_lib(err, "%s", o->name[i]);
+	if (i && ns.block * ns.blocks / column_size(o->type) != o->count)
+		return err_set(-EINVAL, "%s has %llu elements, %s has %llu", o->name[A],
+			       (unsigned long long)o->count, o->name[i],
+			       (unsigned long long)(ns.block * ns.blocks / column_size(o->type)));
+	o->count = ns.block * ns.blocks / column_size(o->type);
+	return 0;
+}
+
+static int open_output(struct vadd *o)
+{
+	uint64_t bytes = o->count * column_size(o->type);
+	char buf[ANNEX_URI_MAX];
+	int err = 0;
+
+	if (!is_uri(o->name[C]))
+		err = storage_file_uri(buf, o->name[C], "");
+	if (!err)
+		err = target_init(&o->target, is_uri(o->name[C]) ? o->name[C] : buf, bytes,
+				  o->overwrite);
+	if (err)
+		return err;
+	return storage_open(&o->s[C], &o->store, (const char **)&o->target.uri, 1, bytes,
+			    o->store.cache / VECTORS);
+}
+
+static int open_all(struct vadd *o)
+{
+	int err = open_input(o, A);
+
+	if (!err)
+		err = open_input(o, B);
+	if (!err)
+		err = open_output(o);
+	for (int i = 0; i < VECTORS && !err; i++) {
+		err = annex_array_init(&o->v[i], o->s[i].cache, 0, column_size(o->type), o->count);
+		if (err)
+			err_lib(err, "cannot make an array of %s", o->name[i]);
+	}
+	return err;
+}
+
+static int add_all(struct vadd *o, struct pool *pool)
+{
+	uint64_t line = o->store.line, lines = o->store.cache / VECTORS / line / o->store.threads;
+	uint64_t block = line < 128u << 10 ? (128u << 10) / line : 1;
+	struct blocks b = {.ctx = o, .prefetch = prefetch, .work = add_block};
+	int err;
+
+	/* Half of a thread's share of the cache is for what is read ahead. */
+	while (block > 1 && block * 4 > lines)
+		block /= 2;
+	b.ahead = lines / 2 / block > BLOCKS_AHEAD ? BLOCKS_AHEAD
+						   : (unsigned int)(lines / 2 / block);
+	o->block = block * line / column_size(o->type);
+	b.count = (o->count + o->block - 1) / o->block;
+	progress_begin("adding");
+	err = blocks_run(pool, &b);
+	if (err)
+		return err;
+	err = annex_cache_flush(o->s[C].cache, 0, UINT64_MAX);
+	return err ? err_lib(err, "cannot write %s", o->name[C]) : 0;
+}
+
+/* From storage once more, with empty caches and one element at a time. */
+static int verify(struct vadd *o)
+{
+	uint32_t size = column_size(o->type);
+
+	progress_begin("verifying");
+	for (int i = 0; i < VECTORS; i++) {
+		if (storage_renew(&o->s[i], &o->store, o->count * size, o->store.cache / VECTORS))
+			return -EIO;
+		o->v[i].cache = o->s[i].cache;
+	}
+	for (uint64_t i = 0; i < o->count; i++) {
+		uint64_t x[VECTORS] = {0}, sum = 0;
+		int err = 0;
+
+		for (int k = 0; k < VECTORS && !err; k++)
+			err = annex_array_get(&o->v[k], i, &x[k]);
+		if (err)
+			return err_lib(err, "cannot read back");
+		adders[o->type](&sum, &x[A], &x[B], 1);
+		if (memcmp(&sum, &x[C], size))
+			return err_set(-EBADMSG, "the result is wrong: element %llu is not the sum",
+				       (unsigned long long)i);
+		progress_update(i, o->count, "elements");
+	}
+	return 0;
+}
+
+static void report(struct vadd *o, double t, struct out *out)
+{
+	struct annex_cache_stats st[VECTORS];
+
+	for (int i = 0; i < VECTORS; i++)
+		storage_used(&o->s[i], &st[i]);
+	out_count(out, "elements", "elements", o->count);
+	out_text(out, "type", "type", column_types[o->type]);
+	out_count(out, "threads", "threads", o->store.threads);
+	out_bytes(out, "cache_bytes", "cache", o->store.cache);
+	out_bytes(out, "line_bytes", "line", o->store.line);
+	out_seconds(out, "time_s", "time", t);
+	out_bytes(out, "bytes_read", "bytes read",
+		  st[A].bytes_read + st[B].bytes_read + st[C].bytes_read);
+	out_bytes(out, "bytes_written", "bytes written", st[C].bytes_written);
+	out_rate(out, "read_bytes_per_s", "read", (double)(st[A].bytes_read + st[B].bytes_read) / t,
+		 "B");
+	out_rate(out, "write_bytes_per_s", "written", (double)st[C].bytes_written / t, "B");
+}
+
+static int run(struct vadd *o, struct out *out)
+{
+	struct pool *pool = NULL;
+	uint64_t start;
+	int err = pool_create(o->store.threads, &pool);
+
+	if (!err)
+		err = open_all(o);
+	start = annex_now();
+	if (!err)
+		err = add_all(o, pool);
+	progress_end();
+	if (!err)
+		report(o, (double)(annex_now() - start) / 1e9, out);
+	if (!err && o->verify) {
+		err = verify(o);
+		progress_end();
+		out_bool(out, "verified", "verified", !err);
+	}
+	pool_destroy(pool);
+	return err;
+}
+
+static const struct argp_option options[] = {
+	{"output", 'o', "C", 0, "Where the sum goes: a file to be made, or a device", 0},
+	{"type", OPT_TYPE, "TYPE", 0, "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)", 0},
+	{"overwrite", OPT_OVERWRITE, NULL, 0, "Write to a file or device that holds data", 0},
+	{"verify", OPT_VERIFY, NULL, 0, "Read all three again and compare", 0},
+	{0}};
+
+static const char doc[] =
+	"C = A + B, element by element, with all three on storage. Integers wrap.\n\n"
+	"A, B and C are files or device URIs. The cache is shared equally among them. "
+	"annex vadd gen FILE makes inputs."
+	"\vExamples:\n"
+	"  annex vadd gen a.f64 --size 1G\n"
+	"  annex vadd gen b.f64 --size 1G --seed 2\n"
+	"  annex vadd a.f64 b.f64 -o c.f64 --type f64 --cache 96M --line 64K --verify";
+
+static const struct argp_child children[] = {
+	{&cli_json_argp, 0, NULL, 0},
+	{&storage_cache_argp, 0, NULL, 0},
+	{0},
+};
+
+/* Caches before the target: a write-back may come as late as their end. */
+static int close_all(struct vadd *o, int err)
+{
+	for (int i = 0; i < VECTORS; i++) {
+		int closed = storage_close(&o->s[i]);
+
+		err = err ? err : closed;
+	}
+	target_done(&o->target, err);
+	return err;
+}
+
+static int vadd(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "A B", doc, children, NULL, NULL};
+	struct vadd o = {.type = COLUMN_F64};
+	struct out out;
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (err)
+		return err;
+	if (!o.name[B] || !o.name[C])
+		return err_set(-EINVAL, "name two inputs, and the output with -o");
+	if (o.store.cache / VECTORS / o.store.line < 4ull * o.store.threads)
+		return err_set(-EINVAL,
+			       "--cache is too small: %u threads need %llu bytes with lines of %u",
+			       o.store.threads, 4ull * VECTORS * o.store.threads * o.store.line,
+			       o.store.line);
+	out_init(&out, cli_name(), o.json);
+	err = close_all(&o, run(&o, &out));
+	if (!err || err == -EBADMSG) {
+		int printed = out_end(&out);
+
+		return err ? err : printed;
+	}
+	out_drop(&out);
+	return err;
+}
+
+int cmd_vadd(int argc, char **argv)
+{
+	static const struct cli_command gen[] = {{"gen", vadd_gen, ""}, {NULL, NULL, NULL}};
+
+	if (argc > 1 && !strcmp(argv[1], "gen"))
+		return cli_dispatch(gen, "", argc, argv);
+	return vadd(argc, argv);
+}

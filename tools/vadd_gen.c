@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex vadd gen: inputs for annex vadd.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli.h"
+#include "column.h"
+#include "error.h"
+#include "out.h"
+#include "progress.h"
+#include "random.h"
+#include "vadd_gen.h"
+
+enum { OPT_TYPE = 256, OPT_SIZE, OPT_SEED };
+
+struct vadd_gen {
+	const char *name;
+	int type; /* enum column_type */
+	uint64_t size, seed;
+	bool json;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct vadd_gen *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->json;
+		return 0;
+	case OPT_TYPE:
+		return -cli_choice("--type", arg, column_types, &o->type);
+	case OPT_SIZE:
+		return -cli_size("--size", arg, 4096, 1ull << 50, &o->size);
+	case OPT_SEED:
+		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->seed);
+	case ARGP_KEY_ARG:
+		if (o->name)
+			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
+		o->name = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+
+static const struct argp_option options[] = {
+	{"size", OPT_SIZE, "SIZE", 0, "Bytes, a multiple of 4096", 0},
+	{"type", OPT_TYPE, "TYPE", 0, "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)", 0},
+	{"seed", OPT_SEED, "N", 0, "Other numbers (1)", 0},
+	{0}};
+
+static const char doc[] = "Write random numbers, floating-point ones from 0 to 1."
+			  "\vExample:\n  annex vadd gen a.f64 --size 1G --seed 7";
+
+static void random_elements(int type, uint64_t *state, uint64_t word[512])
+{
+	for (unsigned int i = 0; i < 512; i++) {
+		double d = random_unit(state);
+		float pair[2] = {(float)d / 2, 1 - (float)d};
+
+		word[i] = random_next(state);
+		if (type == COLUMN_F64)
+			memcpy(&word[i], &d, 8);
+		else if (type == COLUMN_F32)
+			memcpy(&word[i], pair, 8);
+	}
+}
+
+int vadd_gen(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "FILE", doc, children, NULL, NULL};
+	struct vadd_gen o = {.type = COLUMN_F64, .seed = 1};
+	struct column_file f;
+	struct out out;
+	uint64_t state, word[512];
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (err)
+		return err;
+	if (!o.name || !o.size || o.size % 4096)
+		return err_set(-EINVAL, "name one file, and with --size a multiple of 4096 bytes");
+	err = column_create(&f, o.name);
+	if (err)
+		return err;
+	progress_begin("generating");
+	state = o.seed;
+	for (uint64_t at = 0; at < o.size && !err; at += sizeof(word)) {
+		uint64_t left = o.size - at;
+
+		random_elements(o.type, &state, word);
+		err = column_put(&f, word, left < sizeof(word) ? (uint32_t)left : sizeof(word));
+		progress_update(at >> 20, o.size >> 20, "MiB");
+	}
+	err = column_close(&f, err);
+	if (err)
+		return err;
+	out_init(&out, cli_name(), o.json);
+	out_text(&out, "file", "file", o.name);
+	out_text(&out, "type", "type", column_types[o.type]);
+	out_bytes(&out, "bytes", "size", o.size);
+	return out_end(&out);
+}
