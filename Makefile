@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+# Annex: one entry to build, test and install.
+#
+#   make demo       everything a newcomer wants to see        make check   everything that is tested
+#   make            the library and the tool                  make help    all targets and settings
+
+VERSION := 0.1.0
+SOVERSION := 0
+
+BUILD ?= build
+FLAVOUR ?= release
+SAN ?=
+V ?=
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+COMPDIR ?= $(DATADIR)/bash-completion/completions
+INSTALL ?= install
+PKG_CONFIG ?= pkg-config
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ifeq ($(origin AR),default)
+AR := $(if $(findstring clang,$(CC)),ar,gcc-ar)
+endif
+
+ifeq ($(FLAVOUR),release)
+CFLAGS ?= -O2 -g
+else ifeq ($(FLAVOUR),debug)
+CFLAGS ?= -O0 -g3
+else
+$(error FLAVOUR is release or debug, not "$(FLAVOUR)")
+endif
+
+# Every kind of build has its own folder, so that none of them disturbs another. SAN=fuzzer is what
+# the fuzz targets are linked with.
+comma := ,
+empty :=
+space := $(empty) $(empty)
+clang := $(findstring clang,$(notdir $(CC)))
+variant := $(filter-out release,$(FLAVOUR)) $(clang) $(if $(SAN),san-$(subst $(comma),-,$(SAN)))
+OUT := $(BUILD)$(if $(strip $(variant)),/$(subst $(space),-,$(strip $(variant))))
+
+ifneq ($(SAN),)
+san_flags := -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	-fsanitize=$(if $(filter fuzzer,$(SAN)),fuzzer-no-link$(comma)address$(comma)undefined,$(SAN))
+# gcc warns that ThreadSanitizer does not see fences; the tests run under it all the same.
+san_flags += $(if $(findstring thread,$(SAN)),$(if $(clang),,-Wno-tsan))
+endif
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
+ALL_CFLAGS = -std=gnu11 $(WARN) -pthread -Iinclude -I. -Ilib $(CFLAGS) $(san_flags) $(CPPFLAGS)
+# Library objects serve both libraries. Calls inside the library bind to the library.
+LIB_CFLAGS := -fPIC -fno-semantic-interposition
+pkg_libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null || echo $(2))
+URING_LIBS := $(call pkg_libs,liburing,-luring)
+JANSSON_LIBS := $(call pkg_libs,jansson,-ljansson)
+CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
+
+LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
+TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
+HEADERS := $(sort $(wildcard include/annex/*.h))
+MAN := $(sort $(wildcard docs/man/*.[1-9]))
+LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
+TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
+# The tool without its main(): what tests link against.
+TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
+UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
+FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)
+BENCH_OBJ := $(BENCH_SRC:%.c=$(OUT)/%.o)
+FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(OUT)/%)
+SONAME := libannex.so.$(SOVERSION)
+SOFILE := libannex.so.$(VERSION)
+
+say = @printf '  %-7s %s\n' '$(1)' '$(patsubst $(OUT)/%,%,$@)'
+Q := $(if $(V),,@)
+ifneq ($(V),)
+say = @:
+endif
+
+all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex)
+unit: $(OUT)/unit
+bench-build: $(if $(BENCH_SRC),$(OUT)/bench/storage)
+fuzz-build: $(FUZZ_BIN)
+
+$(OUT)/libannex.a: $(LIB_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
+$(OUT)/$(SOFILE): $(LIB_OBJ) lib/libannex.map
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) \
+		-Wl,--version-script=lib/libannex.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
+		-o $@ $(LIB_OBJ) $(URING_LIBS)
+	$(Q)ln -sf $(SOFILE) $(OUT)/$(SONAME) && ln -sf $(SONAME) $(OUT)/libannex.so
+$(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
+$(OUT)/parts.a: $(TOOL_PARTS)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
+$(OUT)/unit: $(UNIT_OBJ) $(OUT)/libannex.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(CUNIT_LIBS) -lm
+$(OUT)/bench/storage: $(BENCH_OBJ) $(OUT)/libannex.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
+$(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/libannex.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
+
+$(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
+$(OUT)/%.o: %.c $(OUT)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(object_flags) -MMD -MP -c -o $@ $<
+
+$(OUT)/annex.pc: lib/annex.pc.in $(OUT)/flags
+	$(call say,GEN)
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@URING_LIBS@|$(URING_LIBS)|' $< > $@
+
+# Objects depend on how they were made: other flags make them again.
+flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS) $(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(VERSION)
+$(OUT)/flags: FORCE
+	@mkdir -p $(@D); echo '$(flags)' | cmp -s - $@ || echo '$(flags)' > $@
+
+# What must be there to build and to test. These targets install it, so the rest runs in a make of
+# its own, which sees it.
+deps:
+	@tests/deps.sh check
+demo:
+	@tests/deps.sh demo
+	@+$(MAKE) --no-print-directory all
+	@tests/demo.sh $(OUT)
+check:
+	@tests/deps.sh check
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh
+bench: all bench-build
+	$(Q)tests/bench/run.sh $(OUT)
+lint:
+	@BUILD='$(BUILD)' V='$(V)' tests/lint/run.sh
+# Longer than in check; FUZZ_TIME is in seconds for each target.
+fuzz:
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' FUZZ_TIME='$(or $(FUZZ_TIME),600)' tests/check.sh fuzz
+format:
+	$(Q)clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
+
+install: all
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/annex \
+		$(DESTDIR)$(COMPDIR) $(patsubst %,$(DESTDIR)$(MANDIR)/man%,1 3 7)
+	$(INSTALL) -m 755 $(OUT)/annex $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 644 $(OUT)/libannex.a $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(DESTDIR)$(LIBDIR)
+	ln -sf $(SOFILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libannex.so
+	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/annex
+	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
+	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m))) &&) :
+	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc \
+		$(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex.so $(SONAME) $(SOFILE)) \
+		$(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,$(notdir $(HEADERS))) \
+		$(foreach m,$(MAN),$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)))
+	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex
+	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@sed -n 's/^#h //p' $(firstword $(MAKEFILE_LIST))
+#h demo               install what is missing, build, search two graphs from storage
+#h check              install what is missing, build, run every test and check
+#h deps               install what check needs from Debian (NO_DEPS=1: never install)
+#h all                libannex.a, libannex.so and annex in build/
+#h unit               the unit test program, build/unit [SUITE]...
+#h bench              measure against fio, io_uring, arrays and mmap: table and build/bench/*.json
+#h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
+#h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
+#h format             run clang-format on every source
+#h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
+#h clean              remove build/
+#h
+#h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread  V=1 (show commands)
+
+.PHONY: all unit bench-build fuzz-build deps demo check bench lint fuzz format install uninstall \
+	clean help FORCE
+.DELETE_ON_ERROR:
+-include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(BENCH_OBJ:.o=.d)

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The queue pairs on mem: devices, against io_uring NOPs; many threads against few; wake-up.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <liburing.h>
+#include "bench.h"
+
+#define BATCH 32u
+#define BLOCK 512u
+#define DEVICE_MB 64u
+#define BLOCKS (DEVICE_MB * (1024 * 1024 / BLOCK))
+#define ROUND_S 0.5
+#define CHECK_EVERY 64u /* batches between looks at the clock */
+
+/* Every block carries its number in its first and last word. */
+static void stamp(struct annex_dev *dev)
+{
+	uint32_t chunk = 2048;
+	uint64_t addr;
+	char *buf = bench_map(dev, chunk * BLOCK, &addr);
+
+	for (uint64_t b = 0; b < BLOCKS; b += chunk) {
+		struct annex_io io = {
+			.opcode = ANNEX_NVM_WRITE, .nsid = 1, .slba = b, .nlb = chunk,
+			.bytes = chunk * BLOCK, .addr = addr,
+		};
+
+		for (uint64_t i = 0; i < chunk; i++) {
+			uint64_t n = b + i;
+
+			memcpy(buf + i * BLOCK, &n, 8);
+			memcpy(buf + i * BLOCK + BLOCK - 8, &n, 8);
+		}
+		if (annex_dev_io(dev, &io, 1, NULL))
+			bench_fail("%s", annex_last_error());
+	}
+	bench_unmap(dev, buf, chunk * BLOCK, addr);
+}
+
+static double nop_rate(void)
+{
+	struct io_uring ring;
+	double start, end;
+	uint64_t n = 0;
+
+	if (io_uring_queue_init(BATCH * 2, &ring, 0))
+		bench_fail("io_uring is not available");
+	start = bench_seconds();
+	do {
+		for (unsigned int k = 0; k < CHECK_EVERY; k++) {
+			struct io_uring_cqe *cqe;
+			unsigned int head, got = 0;
+
+			for (unsigned int i = 0; i < BATCH; i++)
+				io_uring_prep_nop(io_uring_get_sqe(&ring));
+			io_uring_submit_and_wait(&ring, BATCH);
+			io_uring_for_each_cqe(&ring, head, cqe)
+				got++;
+			io_uring_cq_advance(&ring, got);
+			n += got;
+		}
+		end = bench_seconds();
+	} while (end - start < ROUND_S);
+	io_uring_queue_exit(&ring);
+	return (double)n / (end - start);
+}
+
+/* Read BATCH random blocks and look at what came. */
+static void read_batch(struct annex_qp *qp, struct annex_io *ios, char *buf, uint64_t *rng)
+{
+	uint64_t tokens[BATCH], deadline = annex_deadline_ms(30000);
+	unsigned int sent = 0, taken = 0;
+
+	for (unsigned int i = 0; i < BATCH; i++)
+		ios[i].slba = bench_random(rng) % BLOCKS;
+	while (taken < BATCH) {
+		int got = 0;
+
+		if (sent < BATCH)
+			got = annex_qp_submit(qp, ios + sent, BATCH - sent, tokens + sent, deadline);
+		if (got < 0)
+			bench_fail("submit: %s", strerror(-got));
+		for (sent += (unsigned int)got; taken < sent; taken++) {
+			struct annex_result res;
+			uint64_t first, last;
+
+			if (annex_qp_wait(qp, tokens[taken], &res, deadline) || res.status)
+				bench_fail("a read failed");
+			memcpy(&first, buf + taken * BLOCK, 8);
+			memcpy(&last, buf + (taken + 1) * BLOCK - 8, 8);
+			if (first != ios[taken].slba || last != first)
+				bench_fail("a read brought wrong data");
+		}
+	}
+}
+
+struct worker {
+	struct annex_dev *dev;
+	pthread_t thread;
+	char *buf;
+	uint64_t addr;
+	uint64_t seed;
+	uint64_t done;
+	uint32_t *stop;
+};
+
+static void *worker(void *arg)
+{
+	struct worker *w = arg;
+	struct annex_qp *qp = annex_dev_qp(w->dev);
+	struct annex_io ios[BATCH];
+
+	for (unsigned int i = 0; i < BATCH; i++)
+		ios[i] = (struct annex_io){.opcode = ANNEX_NVM_READ, .nsid = 1, .nlb = 1,
+					   .bytes = BLOCK, .addr = w->addr + i * BLOCK};
+	while (!annex_atomic_load(w->stop, ANNEX_RELAXED)) {
+		read_batch(qp, ios, w->buf, &w->seed);
+		w->done += BATCH;
+	}
+	return NULL;
+}
+
+/* Commands a second of @n threads, each with batches of its own. */
+static double read_rate(struct annex_dev *dev, unsigned int n, char *buf, uint64_t addr)
+{
+	static struct worker workers[256];
+	struct timespec round = {0, (long)(ROUND_S * 1e9)};
+	uint32_t stop = 0;
+	uint64_t done = 0;
+	double start;
+
+	start = bench_seconds();
+	for (unsigned int i = 0; i < n; i++) {
+		workers[i] = (struct worker){
+			.dev = dev, .buf = buf + i * BATCH * BLOCK, .addr = addr + i * BATCH * BLOCK,
+			.seed = i + 1, .stop = &stop,
+		};
+		if (pthread_create(&workers[i].thread, NULL, worker, &workers[i]))
+			bench_fail("cannot create a thread");
+	}
+	nanosleep(&round, NULL); /* the length of the measurement */
+	annex_atomic_store(&stop, 1, ANNEX_RELAXED);
+	for (unsigned int i = 0; i < n; i++) {
+		pthread_join(workers[i].thread, NULL);
+		done += workers[i].done;
+	}
+	return (double)done / (bench_seconds() - start);
+}
+
+/* From a command into an idle controller with a thread of its own, to its completion. */
+static double wake_us(void)
+{
+	struct annex_dev *dev = bench_open("mem:1M?serve=thread", NULL);
+	struct timespec idle = {0, 2000000};
+	double us[201];
+	uint64_t addr;
+	char *buf = bench_map(dev, 4096, &addr);
+	struct annex_io io = {.opcode = ANNEX_NVM_READ, .nsid = 1, .nlb = 1, .bytes = BLOCK,
+			      .addr = addr};
+
+	for (unsigned int i = 0; i < 201; i++) {
+		double start;
+
+		nanosleep(&idle, NULL); /* the idle time that is measured */
+		start = bench_seconds();
+		if (annex_dev_io(dev, &io, 1, NULL))
+			bench_fail("%s", annex_last_error());
+		us[i] = (bench_seconds() - start) * 1e6;
+	}
+	bench_unmap(dev, buf, 4096, addr);
+	annex_dev_close(dev);
+	return bench_median(us, 201);
+}
+
+void bench_queue(const struct bench_ctx *ctx)
+{
+	size_t len = 256ul * BATCH * BLOCK;
+	double nop[BENCH_ROUNDS], one[BENCH_ROUNDS], two[BENCH_ROUNDS], many[BENCH_ROUNDS];
+	struct annex_dev *dev;
+	double a, b, c, d;
+	uint64_t addr;
+	char *buf, uri[32];
+
+	(void)ctx;
+	snprintf(uri, sizeof(uri), "mem:%uM", DEVICE_MB);
+	dev = bench_open(uri, NULL);
+	buf = bench_map(dev, len, &addr);
+	stamp(dev);
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+		nop[r] = nop_rate();
+		one[r] = read_rate(dev, 1, buf, addr);
+		two[r] = read_rate(dev, 2, buf, addr);
+		many[r] = read_rate(dev, 256, buf, addr);
+	}
+	a = bench_median(nop, BENCH_ROUNDS);
+	b = bench_median(one, BENCH_ROUNDS);
+	c = bench_median(two, BENCH_ROUNDS);
+	d = bench_median(many, BENCH_ROUNDS);
+	bench_figure("io_uring NOPs, batches of 32", a / 1e6, "M/s", 0, 0);
+	bench_figure("mem: random 512 B reads, batches of 32, 1 thread", b / 1e6, "M/s", 0, 0);
+	bench_figure("mem: reads with data / io_uring NOPs", b / a, "x", 0.6, 0);
+	bench_figure("mem: the same from 2 threads", c / 1e6, "M/s", 0, 0);
+	bench_figure("mem: the same from 256 threads", d / 1e6, "M/s", 0, 0);
+	bench_figure("mem: 256 threads / 2 threads", d / c, "x", 0.5, 0);
+	bench_unmap(dev, buf, len, addr);
+	annex_dev_close(dev);
+	bench_figure("idle controller thread: submit to completion, median", wake_us(), "us", 100, 1);
+}

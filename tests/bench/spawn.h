@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ANNEX_TESTS_SPAWN_H
+#define ANNEX_TESTS_SPAWN_H
+
+#include <jansson.h>
+
+/* Run a program to its end and read what it prints as JSON; the benchmark ends if that fails. */
+json_t *bench_run_json(const char *dir, char *const argv[]);
+
+/* The number at "key.key.key"; of an array on the way the first element is taken. */
+double bench_number(const json_t *object, const char *path);
+
+#endif

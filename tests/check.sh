@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Everything `make check` runs after the installation of what it needs, in the order in which
+# failures are the most telling. `check.sh fuzz` runs the fuzz targets only.
+#
+# A step that prints "N passed, N failed" last, or CUnit's summary, counts as its tests; any other
+# step counts as one. BUILD, MAKE, V and FUZZ_TIME come from the Makefile.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+build=${BUILD:-build}
+make=${MAKE:-make}
+fuzz_time=${FUZZ_TIME:-30}
+logs=$build/check
+passed=0
+failed=0
+broken=()
+mkdir -p "$logs" || exit 1
+
+# Tests fail on what the sanitizers find, however the program ends.
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+
+# Print "passed failed" of a finished step.
+count()
+{
+	local log=$1 rc=$2
+	awk -v rc="$rc" '
+	$1 == "tests" && NF == 6 { p += $4; f += $5; seen = 1; next }
+	/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; seen = 1 }
+	END {
+		if (!seen)
+			p = f = 0
+		if (rc && !f)
+			f = 1
+		if (!seen && !rc)
+			p = 1
+		print p + 0, f + 0
+	}' "$log"
+}
+
+# step NAME SECONDS COMMAND... - Run one step, bounded, and report it in one line.
+step()
+{
+	local name=$1 limit=$2 log rc start p f
+	shift 2
+	log=$logs/${name//[ \/]/-}.log
+	start=$SECONDS
+	[ -z "${V:-}" ] || echo "+ $*"
+	printf '%-34s' "$name"
+	if [ -n "${V:-}" ]; then
+		timeout -k 10 "$limit" "$@" </dev/null 2>&1 | tee "$log"
+		rc=${PIPESTATUS[0]}
+	else
+		timeout -k 10 "$limit" "$@" </dev/null >"$log" 2>&1
+		rc=$?
+	fi
+	read -r p f < <(count "$log" "$rc")
+	passed=$((passed + p))
+	failed=$((failed + f))
+	if [ "$rc" -eq 0 ] && [ "$f" -eq 0 ]; then
+		printf 'ok    %4d passed  %4d s\n' "$p" $((SECONDS - start))
+		return 0
+	fi
+	[ "$rc" -ne 124 ] || echo "did not end within $limit s" >>"$log"
+	printf 'FAIL  %4d passed, %d failed  %4d s\n' "$p" "$f" $((SECONDS - start))
+	[ -n "${V:-}" ] || tail -n 40 "$log" | sed 's/^/    | /'
+	echo "    whole log: $log"
+	broken+=("$name")
+	return 1
+}
+
+mk=("$make" --no-print-directory -j"$(nproc)" BUILD="$build")
+
+# ThreadSanitizer of this age cannot place its shadow under strong address randomisation.
+fixed_addresses=()
+if setarch -R true 2>/dev/null; then
+	fixed_addresses=(setarch -R)
+fi
+
+fuzz()
+{
+	step "build: fuzz targets" 900 "${mk[@]}" CC=clang SAN=fuzzer fuzz-build || return
+	step "fuzz: $fuzz_time s each" $((fuzz_time * 10 + 300)) \
+		tests/fuzz/run.sh "$build/clang-san-fuzzer" "$build/fuzz" "$fuzz_time"
+}
+
+finish()
+{
+	[ ${#broken[@]} -eq 0 ] || echo "failed: $(printf '%s; ' "${broken[@]}")"
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+	exit
+}
+
+if [ "${1:-}" = fuzz ]; then
+	fuzz
+	finish
+fi
+
+if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit bench-build; then
+	step "unit tests" 300 "$build/unit"
+	[ ! -e tests/tool/run.sh ] || step "tool tests" 600 tests/tool/run.sh "$build/annex"
+	step "install" 300 tests/install/run.sh "$build"
+fi
+if step "build: address, undefined" 900 "${mk[@]}" CC=gcc SAN=address,undefined all unit; then
+	step "unit tests: address, undefined" 600 "$build/san-address-undefined/unit"
+	[ ! -e tests/tool/run.sh ] ||
+		step "tool tests: address, undefined" 900 tests/tool/run.sh \
+			"$build/san-address-undefined/annex"
+fi
+step "build: thread" 900 "${mk[@]}" CC=gcc SAN=thread unit &&
+	step "unit tests: thread" 900 "${fixed_addresses[@]}" "$build/san-thread/unit"
+step "build: clang" 900 "${mk[@]}" CC=clang all unit
+[ ! -e tests/model/run.sh ] || step "model" 600 tests/model/run.sh "$build/model"
+fuzz
+step "cuda dialect" 300 tests/cuda/run.sh "$build/cuda"
+step "lint" 900 tests/lint/run.sh
+finish

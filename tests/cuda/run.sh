@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The hot-path headers as CUDA: run.sh WORK-DIR
+#
+# clang checks both passes of every file on any machine, with no CUDA toolkit. It only checks:
+# LLVM 14 cannot generate system-scope atomics. Where nvcc is, it compiles them for real.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+work=$1
+passed=0
+failed=0
+mkdir -p "$work" || exit 1
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+
+claim()
+{
+	local words=$1
+	shift
+	if "$@" >"$work/log" 2>&1; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED: $words: $*"
+		cat "$work/log"
+	fi
+}
+
+with_clang()
+{
+	clang -x cuda -nocudainc -nocudalib --cuda-gpu-arch=sm_70 -fsyntax-only -std=c++14 \
+		-Wall -Wextra -Werror -Wno-unknown-cuda-version -Iinclude "$@"
+}
+
+with_nvcc()
+{
+	"$nvcc" -c -std=c++17 -arch=sm_80 -Werror all-warnings -Xcompiler -Wall -Iinclude \
+		-o "$work/object.o" "$@"
+}
+
+sources=(tests/cuda/*.cu)
+# A header is on the hot path if it has code for the device.
+while read -r header; do
+	source=$work/$(basename "$header" .h)-alone.cu
+	printf '#include <annex/%s>\n' "$(basename "$header")" >"$source"
+	sources+=("$source")
+done < <(grep -l ANNEX_HD include/annex/*.h)
+
+for source in "${sources[@]}"; do
+	claim "clang, device pass" with_clang --cuda-device-only "$source"
+	claim "clang, host pass" with_clang --cuda-host-only "$source"
+	[ -z "$nvcc" ] || claim "nvcc" with_nvcc "$source"
+done
+[ -n "$nvcc" ] || echo "no nvcc here: checked with clang only"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

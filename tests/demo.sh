@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Two graphs, searched from storage with less memory than their edges take: demo.sh BUILD
+set -eu -o pipefail
+
+annex=$1/annex
+data=$1/demo
+scale=${SCALE:-20}
+mkdir -p "$data"
+
+say()
+{
+	printf '\n\033[1m%s\033[0m\n' "$*"
+}
+[ -t 1 ] || say() { printf '\n%s\n' "$*"; }
+
+run()
+{
+	echo "\$ annex $*"
+	"$annex" "$@"
+}
+
+# One eighth of the bytes of a graph's edges, in whole KiB.
+eighth()
+{
+	"$annex" graph info "$1" --json | sed -n 's/^ *"edge_bytes": \([0-9]*\).*/\1/p' |
+		awk '{ printf "%dK\n", $1 / 8 / 1024 }'
+}
+
+start=$SECONDS
+say "1. The dependencies of this machine's Debian packages, as a graph"
+run graph import debian -o "$data/debian.csr"
+cache=$(eighth "$data/debian.csr")
+
+say "2. What apt pulls in, searched from storage (cache: $cache, one eighth of the edges)"
+# On a machine without apt's package the search starts where the most edges are.
+"$annex" graph bfs "$data/debian.csr" --source apt >/dev/null 2>&1 && apt=(--source apt)
+run graph bfs "$data/debian.csr" ${apt[@]+"${apt[@]}"} --cache "$cache" --verify
+
+say "3. Which packages hang together"
+run graph cc "$data/debian.csr" --cache "$cache" --verify
+
+say "4. A Kronecker graph of scale $scale"
+[ -s "$data/kron$scale.csr" ] || run graph gen kron --scale "$scale" -o "$data/kron$scale.csr"
+cache=$(eighth "$data/kron$scale.csr")
+
+say "5. Searched from storage (cache: $cache, one eighth of the edges)"
+run graph bfs "$data/kron$scale.csr" --cache "$cache" --cold --verify
+
+say "Both graphs were searched and verified in $((SECONDS - start)) seconds."

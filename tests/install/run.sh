@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Install into an empty tree, use what lies there as another project would, uninstall: run.sh BUILD
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+build=$1
+make=${make:-make}
+root=$(mktemp -d) || exit 1
+trap 'rm -rf "$root"' EXIT
+passed=0
+failed=0
+
+# claim WORDS COMMAND... - One claim about the installed tree.
+claim()
+{
+	local words=$1
+	shift
+	if "$@" >"$root/log" 2>&1; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED: $words: $*"
+		sed 's/^/    /' "$root/log"
+	fi
+}
+
+in_tree()
+{
+	"$make" --no-print-directory BUILD="$build" DESTDIR="$root/tree" PREFIX=/usr "$@"
+}
+
+# The tree stands in for /: pkg-config puts it in front of every path.
+export PKG_CONFIG_SYSROOT_DIR=$root/tree
+export PKG_CONFIG_LIBDIR=$root/tree/usr/lib/pkgconfig
+export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
+tree=$root/tree/usr
+lib=$tree/lib
+strict=(-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -pedantic-errors -Wno-overlength-strings)
+
+flags()
+{
+	pkg-config "$@" annex
+}
+
+build_shared()
+{
+	# shellcheck disable=SC2046 # words are wanted
+	gcc "${strict[@]}" $(flags --cflags) -o "$root/shared" tests/install/program.c \
+		$(flags --libs) && readelf -d "$root/shared" | grep -q 'NEEDED.*libannex\.so\.0\]'
+}
+
+build_static()
+{
+	local libs
+	libs=$(flags --static --libs) || return
+	# shellcheck disable=SC2046,SC2086
+	gcc "${strict[@]}" $(flags --cflags) -o "$root/static" tests/install/program.c \
+		-Wl,-Bstatic -L"$lib" -lannex -Wl,-Bdynamic ${libs/-lannex/} &&
+		! readelf -d "$root/static" | grep -q libannex
+}
+
+build_cxx()
+{
+	command -v clang++ >/dev/null || return 0
+	# shellcheck disable=SC2046
+	clang++ -x c++ -std=c++17 -Wall -Werror -Wno-c99-extensions $(flags --cflags) \
+		-fsyntax-only tests/install/program_cxx.cc
+}
+
+prints_sum()
+{
+	local out
+	out=$("$@") && [ "$out" = 4999950000 ]
+}
+
+exports_headers()
+{
+	diff <(tests/install/public.sh) \
+		<(nm -D --defined-only "$lib/libannex.so" | sed -n 's/.* T \([^@]*\).*/\1/p' | sort -u)
+}
+
+exports_nothing_else()
+{
+	! nm -D --defined-only "$lib/libannex.so" | grep -v ' T annex_\| A ANNEX_'
+}
+
+static_names()
+{
+	! nm -g --defined-only "$lib/libannex.a" | awk 'NF == 3 && $3 !~ /^annex_/' | grep .
+}
+
+soname()
+{
+	readelf -d "$lib/libannex.so" | grep -q 'SONAME.*\[libannex\.so\.0\]'
+}
+
+same_version()
+{
+	[ "$("$tree/bin/annex" --version)" = "annex $(flags --modversion)" ]
+}
+
+headers_alone()
+{
+	local h
+	for h in "$tree"/include/annex/*.h; do
+		# shellcheck disable=SC2046
+		gcc "${strict[@]}" $(flags --cflags) -fsyntax-only -x c "$h" || return
+	done
+}
+
+man_pages()
+{
+	local page
+	for page in docs/man/*.[1-9]; do
+		[ -f "$tree/share/man/man${page##*.}/${page##*/}" ] || { echo "$page"; return 1; }
+	done
+}
+
+completes()
+{
+	bash -c '. "$1"; COMP_WORDS=(annex gr); COMP_CWORD=1; PATH=$2:$PATH; _annex annex gr annex;
+		[ "${COMPREPLY[*]}" = graph ]' - "$tree/share/bash-completion/completions/annex" \
+		"$tree/bin"
+}
+
+nothing_left()
+{
+	! find "$root/tree" ! -type d | grep . && [ ! -e "$tree/include/annex" ]
+}
+
+claim "make install" in_tree install
+claim "the version of tool and annex.pc" same_version
+claim "each header compiles alone as C11" headers_alone
+claim "a program links with the shared library" build_shared
+claim "it runs" prints_sum env LD_LIBRARY_PATH="$lib" "$root/shared"
+claim "a program links with the static library" build_static
+claim "it runs" prints_sum "$root/static"
+claim "the headers are C++ too" build_cxx
+claim "soname" soname
+claim "the shared library exports what the headers declare" exports_headers
+claim "and nothing else" exports_nothing_else
+claim "global names of the static library begin with annex_" static_names
+claim "man pages" man_pages
+claim "bash completion" completes
+claim "make uninstall" in_tree uninstall
+claim "uninstall leaves nothing" nothing_left
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# All static checks. Each is one claim; all run, whatever the others found.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+passed=0
+failed=0
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+include=(-Iinclude -I. -Ilib)
+
+list()
+{
+	git ls-files -co --exclude-standard "$@" | while read -r file; do
+		[ -f "$file" ] && echo "$file"
+	done
+}
+mapfile -t c_files < <(list '*.c')
+mapfile -t sources < <(list '*.c' '*.h')
+mapfile -t lib_files < <(list 'lib/*.c')
+mapfile -t scripts < <(list '*.sh' '*.bash' .ci/run)
+mapfile -t words < <(list '*.c' '*.h' '*.md' '*.sh' '*.[1-9]' Makefile)
+
+claim()
+{
+	local what=$1
+	shift
+	if "$@" >"$out" 2>&1; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED: $what"
+		grep -v '^[0-9]* warnings\? generated\|^Suppressed\|^Use -header' "$out"
+	fi
+}
+
+tidy()
+{
+	printf '%s\n' "${c_files[@]}" | xargs -d '\n' -P "$(nproc)" -n 1 clang-tidy --quiet \
+		--extra-arg=-std=gnu11 "${include[@]/#/--extra-arg=}"
+}
+
+# Sparse knows address spaces, lock contexts, and integers used as pointers. What it has to say
+# about the system's headers is not ours to mend.
+sparse_clean()
+{
+	! sparse -std=gnu11 -Wno-decl -Wno-vla -Wno-declaration-after-statement "${include[@]}" \
+		"${lib_files[@]}" 2>&1 | grep -E '^(lib|include)/[^ ]*: (error|warning)'
+}
+
+no_dead_private()
+{
+	# A function that nothing but its own file names should be static.
+	local name bad=0
+	while read -r name; do
+		[ "$(grep -lw "$name" lib/*/*.[ch] tests/*/*.c | wc -l)" -ge 3 ] ||
+			{ echo "lib: $name() is used by one file at most"; bad=1; }
+	done < <(sed -n 's/^[a-z].*[ *]\(annex_[a-z0-9_]*\)(.*/\1/p' lib/*/*.h | sort -u)
+	return $bad
+}
+
+claim "house style" tests/lint/style.sh
+claim "clang-format (make format repairs it)" clang-format --dry-run -Werror "${sources[@]}"
+claim "clang-tidy" tidy
+claim "sparse" sparse_clean
+claim "private functions are needed by two files" no_dead_private
+claim "shellcheck" shellcheck -x -S style "${scripts[@]}"
+claim "codespell" codespell -q 3 --ignore-words tests/lint/words.txt "${words[@]}"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

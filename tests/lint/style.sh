@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What the house style asks beyond clang-format: style.sh [FILE]... (default: all of the tree).
+# One line a finding, as FILE:LINE: words.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+if [ $# -eq 0 ]; then
+	mapfile -t files < <(git ls-files -co --exclude-standard)
+	set -- "${files[@]}"
+fi
+texts=()
+for file in "$@"; do
+	case $file in
+	LICENSES/* | tests/fuzz/seeds/* | *.png | *.svg) ;;
+	*) [ -f "$file" ] && texts+=("$file") ;;
+	esac
+done
+
+awk '
+function say(words) { printf "%s:%d: %s\n", FILENAME, FNR, words; found = 1 }
+
+# Columns that a line takes with tab stops of eight.
+function columns(s,    i, n) {
+	for (i = 1; i <= length(s); i++)
+		n = substr(s, i, 1) == "\t" ? n - n % 8 + 8 : n + 1
+	return n
+}
+
+function licence(file) {
+	if (file ~ /^tools\/.*\.[ch]$/)
+		return "GPL-2.0-or-later"
+	if (file ~ /^include\/uapi\//)
+		return "GPL-2.0 WITH Linux-syscall-note"
+	if (file ~ /^kernel\//)
+		return "GPL-2.0"
+	return file ~ /^tools\// ? "" : "MIT"
+}
+
+function needs_spdx(file) {
+	return source || script || file ~ /(^|\/)Makefile$|\.(awk|py|bash|map|in|pml|cu|cc|[1-9])$/
+}
+
+function end_file(    want) {
+	if (last == "")
+		return
+	if (lines > 700)
+		printf "%s:%d: longer than 700 lines: more than one noun?\n", last, lines
+	if (needs_spdx(last) && !spdx)
+		printf "%s:1: no SPDX-License-Identifier in the first three lines\n", last
+	want = licence(last)
+	if (spdx && want != "" && spdx != want)
+		printf "%s:1: licence %s, this folder has %s\n", last, spdx, want
+	if (header && !(guard && endif_seen))
+		printf "%s:1: no include guard\n", last
+	found = found || lines > 700 || (needs_spdx(last) && !spdx) ||
+		(spdx && want != "" && spdx != want) || (header && !(guard && endif_seen))
+}
+
+FNR == 1 {
+	end_file()
+	last = FILENAME
+	source = FILENAME ~ /\.[chS]$|\.cu$|\.cc$/
+	header = FILENAME ~ /\.h$/
+	script = /^#!/
+	prose = FILENAME ~ /\.md$/
+	lint = FILENAME ~ /^tests\/lint\//
+	spdx = guard = endif_seen = func_start = 0
+}
+{ lines = FNR }
+
+FNR <= 3 && match($0, /SPDX-License-Identifier: /) {
+	spdx = substr($0, RSTART + RLENGTH)
+	sub(/ *(\*\/|-->) *$/, "", spdx)
+}
+/[ \t]$/ { say("trailing space") }
+/\r/ { say("carriage return") }
+!prose && columns($0) > 100 { say("longer than 100 columns") }
+!lint && /(TODO|FIXME|XXX[^X]|HACK)/ && !/mktemp|XXXXXX/ { say("unfinished business") }
+!lint && /(^|[^A-Za-z0-9_.$}])\/(work|home|root)\// { say("path of somebody'\''s machine") }
+!lint && /(^|[^A-Za-z0-9_.$}])\/tmp\// && !/\/tmp\/annex|TMPDIR/ { say("path of somebody'\''s machine") }
+
+source && /^        / { say("indented with spaces") }
+source && /\/\/[^\/]*$/ && !/SPDX|:\/\/|"[^"]*\/\// { say("comment with //") }
+source && /^#ifndef [A-Z0-9_]+_H$/ { guard = 1 }
+source && /^#endif/ { endif_seen = 1 }
+FILENAME ~ /^tests\/.*\.c$/ && !/measure/ && /(^|[^a-z_.>])(u|nano|clock_nano)?sleep\(/ {
+	say("a test does not sleep")
+}
+FILENAME ~ /^tests\/.*\.sh$/ && !lint && /^[ \t]*sleep / { say("a test does not sleep") }
+
+# A function starts and ends in the first column; it should fit on a screen.
+source && /^\{/ { func_start = FNR }
+source && /^\}/ {
+	if (func_start && FNR - func_start > 60)
+		say("function of more than 60 lines")
+	func_start = 0
+}
+
+# Layers: each uses only those under it.
+FILENAME ~ /^tools\// && /^#include "(lib|core|nvme|emu|cache)\// { say("the tool uses include/ only") }
+FILENAME ~ /^lib\/core\// && /^#include "\.?\.?\/?(nvme|emu|cache)\// { say("core is the lowest layer") }
+FILENAME ~ /^lib\/emu\// && /^#include "\.?\.?\/?(nvme|cache)\// { say("controllers are below nvme and cache") }
+FILENAME ~ /^lib\/nvme\// && /^#include "\.?\.?\/?cache\// { say("nvme is below cache") }
+FILENAME ~ /^lib\/cache\// && /^#include "\.?\.?\/?(nvme|emu)\// { say("cache uses include/annex/device.h") }
+FILENAME ~ /^include\// && /^#include "/ { say("public headers include <annex/...> and the system") }
+
+END { end_file(); exit found }
+' "${texts[@]}"
+rc=$?
+
+# Kernel-doc: each public function is explained where it is declared.
+for name in $(tests/install/public.sh); do
+	grep -q "^ \* .*\b$name()" include/annex/*.h || {
+		echo "include/annex: $name() has no kernel-doc"
+		rc=1
+	}
+done
+exit $rc

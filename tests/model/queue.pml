@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The queue protocol of include/annex/queue.h, under its names. Every atomic load, store, add or
+ * compare-and-swap there is one step here; a command and a completion are written and read in
+ * halves, so that a torn, early or overwritten one is seen. An atomic or d_step block never holds
+ * more than one access to shared memory, beside checks (the words that no C code has; they stand
+ * under "Checks only" below).
+ *
+ * Shape: SUBMITTERS threads share a pool of COMMANDS commands, so that every
+ * distribution over them is covered; each waits for a command or abandons it at any moment. One controller
+ * fetches in order and completes in any order. At the end whoever is left drains the queue, and
+ * nothing may be outstanding, marked or reserved any more.
+ *
+ * Left out: the gate and resets (the queue is live throughout, so a turn that stayed away would
+ * show as a stuck waiter), and deadlines (a deadline only chooses a moment to abandon).
+ */
+
+#ifndef DEPTH
+#define DEPTH 2
+#endif
+#ifndef SUBMITTERS
+#define SUBMITTERS 3
+#endif
+#ifndef COMMANDS
+#define COMMANDS 6
+#endif
+#ifndef BATCH
+#define BATCH 1 /* commands that a submitter tries to carry in one pass */
+#endif
+#ifndef TURNS
+#define TURNS 40 /* turns are counted modulo this: even, as the phase is a turn's parity */
+#endif
+#ifndef START
+#define START 0 /* the turn that the queue starts in */
+#endif
+#ifndef ABANDONS
+#define ABANDONS COMMANDS /* how many tokens may be given up */
+#endif
+
+#ifdef MUT_IDS /* as many identifiers as entries */
+#define IDS DEPTH
+#else
+#define IDS (DEPTH - 1)
+#endif
+
+/* Positions that are never wrapped in the code are counted modulo WRAP here. */
+#define WRAP (DEPTH * TURNS)
+#define FIRST (DEPTH * START)
+#define PLUS(n, k) (((n) + (k)) % WRAP)
+#define DIFF(a, b) (((a) + WRAP - (b)) % WRAP)
+#define TURN(n) ((n) / DEPTH)
+#define ENTRY(n) ((n) % DEPTH)
+#define OLD_PHASE(n) (TURN(n) % 2)
+#define NEVER 255
+
+/* Values of an entry's word: sq_seq has the first two, cq_seq all three. */
+#define OPEN(n) (2 * TURN(n))
+#define MARKED(n) (2 * TURN(n) + 1)
+#define CLAIMED(n) MARKED(n)
+#define DELIVERED(n) OPEN(PLUS(n, DEPTH))
+
+/* Values of a request's word, less its generation, which only tells callers' old tokens apart. */
+#define FREE 0
+#define TAKEN 1
+#define DONE 2
+#define ORPHAN 3
+
+/* won = compare and swap of word from old to new; old becomes the value found when it fails. */
+#define CAS(word, old, new) \
+	if \
+	:: word == old -> word = new; won = true \
+	:: else -> old = word; won = false \
+	fi
+
+typedef sqe { byte cid; byte lo; byte hi };
+typedef cqe { byte dw0; byte sq_head; byte cid; bit phase };
+typedef req { byte state; byte dw0; byte status };
+
+/* struct annex_qp, and what it points to */
+sqe sq[DEPTH];
+cqe cq[DEPTH];
+byte sq_doorbell, cq_doorbell;
+byte sq_seq[DEPTH], cq_seq[DEPTH];
+req reqs[IDS];
+byte sq_ticket = FIRST, sq_tail = FIRST, sq_head = FIRST, cq_head = FIRST;
+byte sq_moving, cq_moving;
+bit quiet[SUBMITTERS]; /* struct annex_qp_host's event() gave what it gives now */
+
+/* The controller's own */
+byte fetched = FIRST, posted = FIRST; /* positions in the SQ and the CQ */
+byte executing[IDS];                  /* the command's position + 1 */
+
+/* Checks only */
+byte rung = FIRST, cq_rung = FIRST; /* the doorbells, unwrapped */
+bit inflight[IDS];                  /* written into the queue, not delivered */
+byte reported[DEPTH], last_reported; /* SQ head of each completion, unwrapped */
+byte todo = COMMANDS, abandons = ABANDONS, done;
+
+/*
+ * What nobody may read any more is set to zero: fewer states, and who reads it nevertheless gets
+ * the wrong value.
+ */
+#define SCRUB_SQE(e) sq[e].cid = 0; sq[e].lo = 0; sq[e].hi = 0
+#define SCRUB_REQ(c) reqs[c].dw0 = 0; reqs[c].status = 0
+
+/*
+ * Submitters are alike, so it is enough to look at runs in which the first has its first
+ * identifier first, then the second, and so on.
+ */
+byte first;
+#define IN_ORDER (first >= me)
+#define IN_ORDER_NEXT first = (first == me -> me + 1 : first)
+
+
+inline move_tail()
+{
+	d_step { seen = sq_moving; sq_moving++ };
+	if
+	:: seen -> seen = 0
+	:: else ->
+		seen = 1;
+		do
+		:: d_step { p = sq_tail; from = p };
+			do
+			:: atomic { sq_seq[ENTRY(p)] == MARKED(p) -> p = PLUS(p, 1) }
+			:: atomic { else -> break }
+			od;
+			if
+			:: p != from ->
+#ifdef MUT_RING_BEFORE_TAIL
+				ring_sq();
+				sq_tail = p;
+#else
+				sq_tail = p;
+				ring_sq();
+#endif
+			:: else
+			fi;
+#ifdef MUT_NO_RECHECK
+			atomic { sq_moving = 0; break }
+#else
+			atomic {
+				CAS(sq_moving, seen, 0);
+				if
+				:: won -> break
+				:: else
+				fi
+			}
+#endif
+		od;
+		atomic { seen = 0; p = 0; from = 0; won = 0 }
+	fi
+}
+
+inline ring_sq()
+{
+	d_step {
+		assert(DIFF(p, rung) >= 1 && DIFF(p, rung) < DEPTH); /* only forward */
+		assert(DIFF(p, fetched) < DEPTH); /* a full queue never looks empty */
+		sq_doorbell = ENTRY(p);
+		rung = p;
+	}
+}
+
+inline free_entries(head)
+{
+	/* Only the thread inside the head movement touches sq_head: no step of its own. */
+	moved = (head + DEPTH - ENTRY(sq_head)) % DEPTH;
+	assert(moved <= DIFF(sq_tail, sq_head)); /* else the queue would count as broken */
+	f = 0;
+	do
+	:: f < moved ->
+		d_step {
+#ifdef MUT_FREE_EARLY
+			slot = PLUS(sq_head, DEPTH + f);
+#else
+			slot = PLUS(sq_head, DEPTH - 1 + f);
+#endif
+			sq_seq[ENTRY(slot)] = OPEN(slot);
+			f++;
+		}
+	:: else -> break
+	od;
+	atomic { sq_head = PLUS(sq_head, moved); f = 0; moved = 0; slot = 0 }
+}
+
+inline move_head()
+{
+	d_step { seen = cq_moving; cq_moving++ };
+	if
+	:: seen -> seen = 0
+	:: else ->
+		seen = 1;
+		do
+		:: d_step { p = cq_head; from = p };
+			do
+			:: atomic { cq_seq[ENTRY(p)] == DELIVERED(p) -> skip };
+				d_step {
+					shead = cq[ENTRY(p)].sq_head;
+					assert(ENTRY(reported[ENTRY(p)]) == shead);
+					last_reported = reported[ENTRY(p)];
+					reported[ENTRY(p)] = 0;
+					cq[ENTRY(p)].sq_head = 0;
+					p = PLUS(p, 1);
+				}
+			:: atomic { else -> break }
+			od;
+			if
+			:: p != from ->
+				free_entries(shead);
+				/* Checks: no turn was misread as none; nothing is freed twice. */
+				d_step { assert(sq_head == last_reported); last_reported = 0 }
+				cq_head = p;
+				d_step {
+					assert(DIFF(p, cq_rung) >= 1 && DIFF(p, cq_rung) < DEPTH);
+					assert(DIFF(p, cq_rung) <= DIFF(posted, cq_rung));
+					cq_doorbell = ENTRY(p);
+					cq_rung = p;
+				}
+			:: else
+			fi;
+#ifdef MUT_NO_RECHECK
+			atomic { cq_moving = 0; break }
+#else
+			atomic {
+				CAS(cq_moving, seen, 0);
+				if
+				:: won -> break
+				:: else
+				fi
+			}
+#endif
+		od;
+		atomic { seen = 0; p = 0; from = 0; won = 0; shead = 0 }
+	fi
+}
+
+/* The compare-and-swap that ends deliver(): done is what it ends with. */
+inline settle(next)
+{
+#ifdef MUT_BLIND_DELIVERY
+	reqs[id].state = next; won = true;
+#else
+	CAS(reqs[id].state, rs, next);
+#endif
+	if
+	:: won -> assert(inflight[id]); inflight[id] = 0; result = 0; rs = 0; won = 0; break
+	:: else
+	fi
+}
+
+/* id and result are of the completion that this thread has claimed. */
+inline deliver()
+{
+	rs = reqs[id].state;
+	do
+	:: atomic { rs == TAKEN -> reqs[id].dw0 = result };
+		reqs[id].status = result;
+		atomic { settle(DONE) }
+	:: atomic { rs == ORPHAN -> settle(FREE) }
+	:: else -> assert(false) /* would be counted as spurious */
+	od
+}
+
+/* What to do about an entry whose word s does not let this thread claim it. */
+inline pass_by()
+{
+	if
+	:: s == CLAIMED(n) -> others = true; i++; n = PLUS(n, 1)
+	:: s == DELIVERED(n) -> i++; n = PLUS(n, 1)
+	:: else -> i = DEPTH /* the head has moved a whole turn past this thread */
+	fi;
+	s = 0
+}
+
+inline try_claim()
+{
+	if
+#ifndef MUT_NO_PHASE
+	:: atomic { cq[ENTRY(n)].phase == OLD_PHASE(n) -> i = DEPTH }
+#endif
+	:: atomic { else -> id = cq[ENTRY(n)].cid };
+		atomic {
+			s = OPEN(n);
+#ifdef MUT_NO_CLAIM
+			cq_seq[ENTRY(n)] = CLAIMED(n); won = true;
+#else
+			CAS(cq_seq[ENTRY(n)], s, CLAIMED(n));
+#endif
+			if
+			:: won -> s = 0
+			:: else -> pass_by(); id = 0
+			fi
+		}
+		if
+		:: atomic { won ->
+			won = 0;
+#ifdef MUT_MARK_BEFORE_DELIVERY
+			cq_seq[ENTRY(n)] = DELIVERED(n) };
+			d_step { result = cq[ENTRY(n)].dw0; cq[ENTRY(n)].dw0 = 0 };
+			deliver();
+			atomic {
+#else
+			result = cq[ENTRY(n)].dw0; cq[ENTRY(n)].dw0 = 0 };
+			deliver();
+			atomic {
+				cq_seq[ENTRY(n)] = DELIVERED(n);
+#endif
+				delivered = true; id = 0; i++; n = PLUS(n, 1);
+			}
+		:: else
+		fi
+	fi
+}
+
+inline process()
+{
+	n = cq_head;
+	do
+	:: i == DEPTH -> break
+	:: else ->
+		if
+		:: cq_seq[ENTRY(n)] == OPEN(n) -> try_claim()
+		:: atomic { else -> s = cq_seq[ENTRY(n)]; pass_by() }
+		fi
+	od;
+	atomic { n = 0; i = 0 };
+	if
+	:: delivered -> move_head()
+	:: else
+	fi
+}
+
+/* Up to want identifiers. They are alike, so the hint where to start is left out. */
+inline take(want)
+{
+	do
+	:: i == IDS || got == want -> break
+	:: else ->
+		if
+		:: atomic { reqs[n].state == FREE -> s = reqs[n].state };
+			atomic {
+				IN_ORDER || reqs[n].state != s ->
+				CAS(reqs[n].state, s, TAKEN);
+				if
+				:: won -> assert(!inflight[n]); cids[got] = n; got++; IN_ORDER_NEXT
+				:: else
+				fi;
+				n = (n + 1) % IDS; i++; s = 0; won = 0
+			}
+		:: atomic { else -> n = (n + 1) % IDS; i++ }
+		fi
+	od;
+	atomic { i = 0; n = 0 }
+}
+
+/* Its deadline is left out: who gives up here holds nothing. */
+inline reserve()
+{
+	do
+	:: take(BATCH);
+		if
+		:: got -> break
+		:: else
+		fi;
+		process();
+		atomic { delivered = false; others = false }
+	od
+}
+
+inline wait_turn()
+{
+	do
+	:: atomic { sq_seq[ENTRY(t)] == OPEN(t) -> break }
+	:: else ->
+		process();
+		atomic { delivered = false; others = false }
+	od
+}
+
+inline enqueue()
+{
+	d_step { ticket = sq_ticket; t = ticket; sq_ticket = PLUS(sq_ticket, got) }
+	k = 0;
+	do
+	:: k < got ->
+		wait_turn();
+#ifdef MUT_MARK_BEFORE_COMMAND
+		sq_seq[ENTRY(t)] = MARKED(t);
+#endif
+		atomic {
+			assert(DIFF(t, fetched) < DEPTH); /* what was here has been fetched */
+			inflight[cids[k]] = 1;
+			sq[ENTRY(t)].cid = cids[k];
+			sq[ENTRY(t)].lo = t;
+		}
+		sq[ENTRY(t)].hi = t;
+#ifndef MUT_MARK_BEFORE_COMMAND
+		sq_seq[ENTRY(t)] = MARKED(t);
+#endif
+		d_step { t = PLUS(t, 1); k++ }
+	:: else -> break
+	od;
+	atomic { t = 0; k = 0 }
+	move_tail()
+}
+
+/* Sets over when the command has ended and its result is taken. */
+inline collect()
+{
+	if
+	:: reqs[cids[k]].state == DONE ->
+		assert(reqs[cids[k]].dw0 == PLUS(ticket, k));    /* its own command's result */
+		assert(reqs[cids[k]].status == PLUS(ticket, k)); /* and all of it */
+		d_step { SCRUB_REQ(cids[k]); reqs[cids[k]].state = FREE; over = true }
+	:: atomic { else -> assert(reqs[cids[k]].state == TAKEN) }
+	fi
+}
+
+inline abandon()
+{
+	atomic { abandons && reqs[cids[k]].state == TAKEN -> abandons--; s = TAKEN };
+	atomic {
+#ifdef MUT_ABANDON_FREES
+		CAS(reqs[cids[k]].state, s, FREE);
+#else
+		CAS(reqs[cids[k]].state, s, ORPHAN);
+#endif
+		s = 0; over = won; won = 0
+	}
+	if
+	:: over
+	:: else -> collect(); assert(over) /* it had just completed */
+	fi
+}
+
+/* annex_qp_wait() of lib/nvme/qp.c; its spinning and its sleeping rounds come in any order. */
+inline wait()
+{
+	do
+	:: over -> break
+	:: else ->
+		if
+		:: abandon()
+		:: quiet[me] = 1; /* seen = event() */
+			collect();
+			if
+			:: over
+			:: else ->
+				process();
+				collect();
+				if
+				:: over
+				:: else /* back off, and look again */
+#ifdef MUT_SLEEP_AFTER_DELIVERY
+				:: !over && (delivered || !others) -> !quiet[me] /* sleep */
+#else
+				:: !over && !delivered && !others -> !quiet[me] /* sleep */
+#endif
+				fi
+			fi;
+			atomic { delivered = false; others = false; quiet[me] = 0 }
+		fi
+	od;
+	over = false
+}
+
+/* Of process() and all that it calls, and of move_tail() and take() */
+#define RING_LOCALS \
+	byte seen, p, from, shead, moved, f, slot, n, i, s, id, result, rs; \
+	bit won, delivered, others
+
+proctype submitter(byte me)
+{
+	byte cids[BATCH], got, ticket, k, t;
+	RING_LOCALS;
+	bit over;
+
+	do
+	:: atomic { todo -> todo-- };
+		reserve();
+		enqueue();
+		do
+		:: k < got -> wait(); k++
+		:: else -> break
+		od;
+		atomic {
+			k = 0; got = 0; ticket = 0; cids[0] = 0;
+#if BATCH > 1
+			cids[1] = 0
+#endif
+		}
+	:: atomic { !todo && IN_ORDER -> IN_ORDER_NEXT; done++; break }
+	od
+}
+
+#define CQ_ROOM (cq_doorbell != ENTRY(PLUS(posted, 1)))
+
+inline complete()
+{
+	d_step {
+		cq[ENTRY(posted)].dw0 = executing[id] - 1;
+		cq[ENTRY(posted)].sq_head = ENTRY(fetched);
+		reported[ENTRY(posted)] = fetched;
+		executing[id] = 0;
+	}
+	d_step {
+		cq[ENTRY(posted)].cid = id;
+		cq[ENTRY(posted)].phase = 1 - OLD_PHASE(posted);
+		posted = PLUS(posted, 1);
+		id = 0;
+	}
+	d_step { /* the next event */
+		do
+		:: id < SUBMITTERS -> quiet[id] = 0; id++
+		:: else -> break
+		od;
+		id = 0;
+	}
+}
+
+proctype controller()
+{
+	byte id, n;
+
+end:	do
+	:: atomic { sq_doorbell != ENTRY(fetched) -> skip };
+		d_step {
+			assert(sq[ENTRY(fetched)].lo == fetched);
+			id = sq[ENTRY(fetched)].cid;
+		}
+		d_step {
+			assert(sq[ENTRY(fetched)].hi == fetched);
+			assert(id < IDS && !executing[id]); /* unique among the outstanding */
+			executing[id] = fetched + 1;
+			SCRUB_SQE(ENTRY(fetched));
+			fetched = PLUS(fetched, 1);
+			id = 0;
+		}
+	:: atomic { CQ_ROOM && executing[0] -> id = 0 };
+		complete()
+#if DEPTH > 2 || defined(MUT_IDS)
+	:: atomic { CQ_ROOM && executing[1] -> id = 1 };
+		complete()
+#endif
+	od
+}
+
+#if DEPTH > 2 || defined(MUT_IDS)
+#define RESERVED (reqs[0].state != FREE || reqs[1].state != FREE)
+#else
+#define RESERVED (reqs[0].state != FREE)
+#endif
+
+init {
+	RING_LOCALS;
+
+	d_step { /* fresh_rings() */
+		do
+		:: i < DEPTH ->
+			sq_seq[i] = OPEN(FIRST);
+			cq_seq[i] = OPEN(FIRST);
+			cq[i].phase = OLD_PHASE(FIRST);
+			i++
+		:: else -> break
+		od;
+#ifndef MUT_FRESH_LAST
+		sq_seq[DEPTH - 1] = NEVER;
+#endif
+		i = 0;
+	}
+	atomic {
+		run controller();
+		do
+		:: i < SUBMITTERS -> run submitter(i); i++
+		:: else -> break
+		od;
+		i = 0
+	}
+	/* All have left and the controller is idle: take in what was abandoned. */
+	atomic { done == SUBMITTERS && fetched == rung && posted == fetched -> skip };
+	process();
+	atomic {
+		assert(sq_tail == sq_ticket && fetched == sq_ticket && posted == sq_ticket);
+		assert(cq_head == posted && cq_rung == posted && sq_head == fetched);
+		assert(!sq_moving && !cq_moving);
+		assert(!RESERVED);
+		delivered = false
+	}
+}
+
+ltl finish { <> (done == SUBMITTERS) }
