@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Annex: one entry to build, test and install.
 #
-#   make demo       everything a newcomer wants to see        make check   everything that is tested
-#   make            the library and the tool                  make help    all targets and settings
+#   make demo    what a newcomer wants to see    make check   everything that is tested
+#   make         the library and the tool        make help    all targets and settings
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -23,9 +23,7 @@ PKG_CONFIG ?= pkg-config
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-ifeq ($(origin AR),default)
-AR := $(if $(findstring clang,$(CC)),ar,gcc-ar)
-endif
+OBJCOPY ?= objcopy
 
 ifeq ($(FLAVOUR),release)
 CFLAGS ?= -O2 -g
@@ -45,13 +43,14 @@ variant := $(filter-out release,$(FLAVOUR)) $(clang) $(if $(SAN),san-$(subst $(c
 OUT := $(BUILD)$(if $(strip $(variant)),/$(subst $(space),-,$(strip $(variant))))
 
 ifneq ($(SAN),)
-san_flags := -fno-omit-frame-pointer -fno-sanitize-recover=all \
-	-fsanitize=$(if $(filter fuzzer,$(SAN)),fuzzer-no-link$(comma)address$(comma)undefined,$(SAN))
+sanitizers := $(patsubst fuzzer,fuzzer-no-link$(comma)address$(comma)undefined,$(SAN))
+san_flags := -fsanitize=$(sanitizers) -fno-sanitize-recover=all -fno-omit-frame-pointer
 # gcc warns that ThreadSanitizer does not see fences; the tests run under it all the same.
 san_flags += $(if $(findstring thread,$(SAN)),$(if $(clang),,-Wno-tsan))
 endif
 
-WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+	-Wpointer-arith
 ALL_CFLAGS = -std=gnu11 $(WARN) -pthread -Iinclude -I. -Ilib $(CFLAGS) $(san_flags) $(CPPFLAGS)
 # Library objects serve both libraries. Calls inside the library bind to the library.
 LIB_CFLAGS := -fPIC -fno-semantic-interposition
@@ -89,7 +88,15 @@ unit: $(OUT)/unit
 bench-build: $(if $(BENCH_SRC),$(OUT)/bench/storage)
 fuzz-build: $(FUZZ_BIN)
 
-$(OUT)/libannex.a: $(LIB_OBJ)
+# The static library has the public names only, like the shared one: the others are made local to
+# its one object. Tests of what is inside link with whole.a.
+$(OUT)/libannex.a: $(LIB_OBJ) lib/libannex.map
+	$(call say,AR)
+	$(Q)$(LD) -r -o $(OUT)/libannex.o $(LIB_OBJ)
+	$(Q)sed -n 's/^\t\(annex_.*\);$$/\1/p' lib/libannex.map > $(OUT)/public
+	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/public $(OUT)/libannex.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/libannex.o
+$(OUT)/whole.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 $(OUT)/$(SOFILE): $(LIB_OBJ) lib/libannex.map
@@ -104,16 +111,17 @@ $(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
-$(OUT)/unit: $(UNIT_OBJ) $(OUT)/libannex.a
+$(OUT)/unit: $(UNIT_OBJ) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(CUNIT_LIBS) -lm
 $(OUT)/bench/storage: $(BENCH_OBJ) $(OUT)/libannex.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
-$(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/libannex.a
+$(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \
+		$(URING_LIBS) $(JANSSON_LIBS) -lm
 
 $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
 $(OUT)/%.o: %.c $(OUT)/flags
@@ -121,13 +129,14 @@ $(OUT)/%.o: %.c $(OUT)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(object_flags) -MMD -MP -c -o $@ $<
 
-$(OUT)/annex.pc: lib/annex.pc.in $(OUT)/flags
-	$(call say,GEN)
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+# Made anew each time: it depends on where things are installed, and nothing depends on it.
+$(OUT)/annex.pc: lib/annex.pc.in FORCE
+	@mkdir -p $(@D)
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@URING_LIBS@|$(URING_LIBS)|' $< > $@
 
 # Objects depend on how they were made: other flags make them again.
-flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS) $(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(VERSION)
+flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS)
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D); echo '$(flags)' | cmp -s - $@ || echo '$(flags)' > $@
 
@@ -148,13 +157,15 @@ lint:
 	@BUILD='$(BUILD)' V='$(V)' tests/lint/run.sh
 # Longer than in check; FUZZ_TIME is in seconds for each target.
 fuzz:
-	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' FUZZ_TIME='$(or $(FUZZ_TIME),600)' tests/check.sh fuzz
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' FUZZ_TIME='$(or $(FUZZ_TIME),600)' \
+		tests/check.sh fuzz
 format:
 	$(Q)clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
+man_file = $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 install: all
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/annex \
-		$(DESTDIR)$(COMPDIR) $(patsubst %,$(DESTDIR)$(MANDIR)/man%,1 3 7)
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
+		$(DESTDIR)$(INCLUDEDIR)/annex $(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
 	$(INSTALL) -m 755 $(OUT)/annex $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(OUT)/libannex.a $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(DESTDIR)$(LIBDIR)
@@ -163,14 +174,14 @@ install: all
 	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/annex
 	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
-	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m))) &&) :
+	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(call man_file,$(m)) &&) :
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc \
-		$(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex.so $(SONAME) $(SOFILE)) \
-		$(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,$(notdir $(HEADERS))) \
-		$(foreach m,$(MAN),$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))/$(notdir $(m)))
+	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex.so $(SONAME) $(SOFILE))
+	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
+	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,$(notdir $(HEADERS)))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
@@ -178,7 +189,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@sed -n 's/^#h //p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^#h *//p' $(firstword $(MAKEFILE_LIST))
 #h demo               install what is missing, build, search two graphs from storage
 #h check              install what is missing, build, run every test and check
 #h deps               install what check needs from Debian (NO_DEPS=1: never install)
@@ -191,9 +202,10 @@ help:
 #h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
 #h clean              remove build/
 #h
-#h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread  V=1 (show commands)
+#h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
+#h V=1 (show commands)
 
 .PHONY: all unit bench-build fuzz-build deps demo check bench lint fuzz format install uninstall \
 	clean help FORCE
 .DELETE_ON_ERROR:
--include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(BENCH_OBJ:.o=.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ))

@@ -56,8 +56,8 @@ fi
 
 apt()
 {
-	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@" \
-		</dev/null
+	"${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+		apt-get -qq -o DPkg::Lock::Timeout=120 "$@" </dev/null
 }
 
 install()

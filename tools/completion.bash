@@ -56,7 +56,7 @@ _annex()
 	elif [[ $word == -* ]]; then
 		_annex_reply "$(_annex_options "${command[@]}") --help" "$word"
 		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
-	elif [[ ${#command[@]} -eq COMP_CWORD ]]; then
+	elif [[ ${#command[@]} -eq $COMP_CWORD ]]; then
 		_annex_reply "$(_annex_commands "${command[@]}")" "$word"
 	fi
 	# Everything else is a file.

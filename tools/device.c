@@ -11,6 +11,8 @@
 #include "pool.h"
 #include "progress.h"
 
+#define SPARE_LINES 64 /* beyond the data: enough for every thread to hold some */
+
 static const struct argp_option device_options[] = {
 	{"device", 'd', "URI", 0, "Storage to use; repeat it for several devices", 1}, {0}};
 
@@ -90,8 +92,10 @@ const struct argp storage_cache_argp = {cache_options, parse_cache, NULL, NULL, 
 static int make_cache(struct storage *s, const struct storage_opts *o, uint64_t size,
 		      uint64_t bytes)
 {
+	/* Lines that could never be used would only cost time to map. */
+	uint64_t most = size / o->line + SPARE_LINES;
 	struct annex_cache_opts opts = {
-		.bytes = bytes,
+		.bytes = size && bytes / o->line > most ? most * o->line : bytes,
 		.line = o->line,
 		.devs = s->devs,
 		.ndevs = s->ndevs,

@@ -59,7 +59,7 @@ struct annex_qp_host {
 	uint32_t (*event)(struct annex_ctrl *ctrl, uint16_t qid);
 	void (*sleep)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 	uint64_t (*read)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width);
-	void (*wake)(uint64_t *state); /* wake the thread that sleeps on this request */
+	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
 };
 
 /* A request's state word: generation << 3 | ANNEX_REQ_ASLEEP | one of these. */
@@ -189,6 +189,9 @@ static inline ANNEX_HD void annex_qp_break(struct annex_qp *qp)
 	annex_atomic_cas(&qp->state, &live, (uint32_t)ANNEX_QP_BROKEN, ANNEX_ACQ_REL);
 }
 
+/* Wake the host thread that sleeps until the request with this state word is delivered. */
+void annex_qp_wake(struct annex_qp *qp, uint64_t *state);
+
 /*
  * Write a completion into its request. The claim on the CQ entry makes this thread the only one
  * to deliver it; the CAS is against the owner abandoning the token, and against a controller that
@@ -221,7 +224,7 @@ static inline ANNEX_HD void annex_qp_deliver(struct annex_qp *qp, uint16_t cid, 
 	} while (!annex_atomic_cas(&r->state, &s, next, ANNEX_RELEASE));
 #if !ANNEX_ON_GPU
 	if (s & ANNEX_REQ_ASLEEP)
-		qp->host.wake(&r->state);
+		annex_qp_wake(qp, &r->state);
 #endif
 }
 

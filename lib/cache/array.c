@@ -4,7 +4,9 @@
 #include "core/log.h"
 #include "element.h"
 
-#define WARM_BYTES 512u
+#ifndef WARM_BYTES
+#define WARM_BYTES 4096u
+#endif
 
 typedef unsigned long long ull;
 
@@ -108,20 +110,25 @@ int annex_array_add_u64(const struct annex_array *a, uint64_t i, uint64_t delta,
 	return 0;
 }
 
+/* The line of this thread's last span. Initial-exec: one load even in the shared library. */
+static _Thread_local uint64_t last_line __attribute__((tls_model("initial-exec")));
+
 /*
- * A span that begins its line is usually one of a sequence. The atomic operations of the next pin
- * let no load pass, and the processor's own prefetcher ends at the page: so fetch the beginning of
- * the line after this one now. Whether it is still there does not matter for a prefetch.
+ * Spans that go from line to line: fetch the next one while this one is worked on, as it may lie
+ * anywhere in memory, where the processor's own prefetcher does not look. It need not be cached,
+ * nor stay: a prefetch can do no harm.
  */
 static void warm_next(const struct annex_cache *c, uint64_t line)
 {
-	uint64_t word;
+	uint32_t bytes = c->line < WARM_BYTES ? c->line : WARM_BYTES;
+	const char *next;
 
 	if (line + 1 >= c->nlines)
 		return;
-	word = annex_atomic_load(&c->dir[line + 1], ANNEX_RELAXED);
-	for (uint32_t at = 0; at < WARM_BYTES; at += 64)
-		__builtin_prefetch(annex_slot_mem(c, annex_word_slot(word)) + at);
+	next = annex_slot_mem(c, annex_word_slot(annex_atomic_load(&c->dir[line + 1],
+								   ANNEX_RELAXED)));
+	for (uint32_t at = 0; at < bytes; at += 64)
+		__builtin_prefetch(next + at);
 }
 
 int annex_array_span(const struct annex_array *a, uint64_t i, uint64_t max, unsigned int flags,
@@ -152,8 +159,9 @@ int annex_array_span(const struct annex_array *a, uint64_t i, uint64_t max, unsi
 	if (__builtin_expect(err, 0))
 		return err;
 	span->data = (char *)data + off;
-	if (!off)
+	if (span->line == last_line + 1)
 		warm_next(c, span->line);
+	last_line = span->line;
 	annex_stat_add(c->shards, STAT_BYTES_ASKED, left * a->elem);
 	return 0;
 }

@@ -84,7 +84,9 @@ struct annex_cache {
 
 	__attribute__((aligned(64))) uint64_t hand; /* next slot of the clock */
 	uint64_t clean_hand;                        /* slots before it were looked at for writing */
+	uint64_t xfer_free;   /* stack of free transfers */
 	uint32_t xfer_hand;
+	uint32_t groups;      /* vectors of elements that are waiting for lines */
 	uint32_t rotor;       /* spreads reads over replicas */
 	uint64_t inflight;    /* lines in transfers */
 	uint64_t depth_max;

@@ -77,7 +77,7 @@ static void wait_written(struct annex_cache *c, struct annex_flush *flush)
 			    !annex_xfer_join(x))
 				continue;
 			annex_xfer_wait(c, x);
-			annex_xfer_leave(x);
+			annex_xfer_leave(c, x);
 			waited = true;
 		}
 		if (!waited)

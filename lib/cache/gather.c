@@ -11,6 +11,9 @@
 #include "array.h"
 #include "element.h"
 #include "miss.h"
+#include "prefetch.h"
+
+#define AHEAD 256u /* members whose lines are read ahead together */
 
 /* Members that pass as a group: one bit each in a word. */
 struct group {
@@ -107,10 +110,9 @@ static int move_pinned(const struct part *p, unsigned int from, unsigned int n)
 	unsigned int flags = p->out ? 0 : ANNEX_PIN_WRITE;
 	void *data[ANNEX_GROUP];
 	uint64_t failed;
-	int err = -EBUSY;
+	int err;
 
-	if (n == 1 || n <= c->nslots / 2)
-		err = annex_pin_group(c, p->lines + from, n, flags, data, &failed);
+	err = annex_pin_group(c, p->lines + from, n, flags, data, &failed);
 	if (err == -EBUSY && n > 1) {
 		err = move_pinned(p, from, n / 2);
 		return err ? err : move_pinned(p, from + n / 2, n - n / 2);
@@ -123,6 +125,23 @@ static int move_pinned(const struct part *p, unsigned int from, unsigned int n)
 	return 0;
 }
 
+/* All @n members, in parts so large that all threads at this can hold theirs at once. */
+static int move_parts(const struct part *p, unsigned int n)
+{
+	struct annex_cache *c = p->a->cache;
+	/* Relaxed: an estimate; who is wrong about it finds the cache busy and halves. */
+	uint32_t groups = annex_atomic_add(&c->groups, 1, ANNEX_RELAXED) + 1;
+	uint32_t part = c->nslots / 4 / groups;
+	int err = 0;
+
+	if (part < 1)
+		part = 1;
+	for (unsigned int at = 0; at < n && !err; at += part)
+		err = move_pinned(p, at, n - at < part ? n - at : part);
+	annex_atomic_sub(&c->groups, 1, ANNEX_RELAXED);
+	return err;
+}
+
 /* Move the members of a group whose bits are set. */
 static int move_members(struct part *p, uint64_t members)
 {
@@ -133,7 +152,7 @@ static int move_members(struct part *p, uint64_t members)
 		p->lines[n] = annex_array_byte(p->a, p->idx[p->member[n]]) >>
 			      p->a->cache->line_shift;
 	}
-	return move_pinned(p, 0, n);
+	return move_parts(p, n);
 }
 
 static int check(const struct annex_array *a, const uint64_t *idx, unsigned int n)
@@ -148,21 +167,17 @@ static int check(const struct annex_array *a, const uint64_t *idx, unsigned int 
 	return 0;
 }
 
-/* At most ANNEX_GROUP members, checked. */
-static int gather_group(const struct annex_array *a, const uint64_t *idx, unsigned int n, char *out)
+/* The members of a checked group that gather_cached() did not find. */
+static int gather_missed(const struct annex_array *a, const uint64_t *idx, uint64_t missed,
+			 char *out)
 {
-	uint64_t bad = gather_cached(a, idx, n, out);
-	unsigned int missed = (unsigned int)__builtin_popcountll(bad);
 	struct part p;
 
-	annex_stat_add(a->cache->shards, STAT_HITS, n - missed);
-	if (!missed)
-		return 0;
 	p.a = a;
 	p.idx = idx;
 	p.out = out;
 	p.val = NULL;
-	return move_members(&p, bad);
+	return move_members(&p, missed);
 }
 
 int annex_array_get(const struct annex_array *a, uint64_t i, void *out)
@@ -170,18 +185,51 @@ int annex_array_get(const struct annex_array *a, uint64_t i, void *out)
 	if (__builtin_expect(i >= a->count, 0))
 		return annex_array_out(a, i);
 	annex_stat_add(a->cache->shards, STAT_BYTES_ASKED, a->elem);
-	return gather_group(a, &i, 1, out);
+	if (__builtin_expect(gather_cached(a, &i, 1, out) != 0, 0))
+		return gather_missed(a, &i, 1, out);
+	annex_stat_add(a->cache->shards, STAT_HITS, 1);
+	return 0;
+}
+
+/* Start reading for members that come later, as long as that is what gathering waits for. */
+static void read_ahead(const struct annex_array *a, const uint64_t *idx, unsigned int n)
+{
+	uint64_t lines[AHEAD];
+	unsigned int lines_n = 0;
+
+	for (unsigned int k = 0; k < n; k++)
+		if (idx[k] < a->count)
+			lines[lines_n++] = annex_array_byte(a, idx[k]) >> a->cache->line_shift;
+	annex_prefetch_lines(a->cache, lines, lines_n);
 }
 
 int annex_array_gather(const struct annex_array *a, const uint64_t *idx, unsigned int n, void *out)
 {
+	unsigned int ahead = 0; /* members before it have been read ahead or gathered */
+
 	for (unsigned int at = 0, k; at < n; at += k) {
+		char *to = (char *)out + (size_t)at * a->elem;
+		uint64_t missed;
 		int err;
 
 		k = n - at < ANNEX_GROUP ? n - at : ANNEX_GROUP;
 		err = check(a, idx + at, k);
-		if (!err)
-			err = gather_group(a, idx + at, k, (char *)out + (size_t)at * a->elem);
+		if (err)
+			return err;
+		missed = gather_cached(a, idx + at, k, to);
+		annex_stat_add(a->cache->shards, STAT_HITS,
+			       k - (unsigned int)__builtin_popcountll(missed));
+		if (!missed)
+			continue;
+		if (ahead < at + k)
+			ahead = at + k;
+		if (ahead < n && ahead - at <= AHEAD / 2) {
+			unsigned int more = n - ahead < AHEAD ? n - ahead : AHEAD;
+
+			read_ahead(a, idx + ahead, more);
+			ahead += more;
+		}
+		err = gather_missed(a, idx + at, missed, to);
 		if (err)
 			return err;
 	}

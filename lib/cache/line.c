@@ -24,7 +24,7 @@ static struct annex_xfer *join(struct annex_cache *c, uint64_t line, uint64_t wo
 	if ((now & moving) == (word & moving) &&
 	    annex_atomic_load(&c->slot_xfer[annex_word_slot(word)], ANNEX_RELAXED) == i)
 		return x;
-	annex_xfer_leave(x);
+	annex_xfer_leave(c, x);
 	return NULL;
 }
 
@@ -43,7 +43,7 @@ int annex_line_wait(struct annex_cache *c, uint64_t line)
 		return 0;
 	}
 	err = annex_xfer_wait(c, x);
-	annex_xfer_leave(x);
+	annex_xfer_leave(c, x);
 	/* Other lines of the transfer may have failed, not this one. */
 	if (!err || err == XFER_UNSENT ||
 	    (word & LINE_BUSY && annex_atomic_load(&c->dir[line], ANNEX_RELAXED) & LINE_VALID))

@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "issue.h"
 #include "line.h"
+#include "prefetch.h"
 #include "slot.h"
 #include "writeback.h"
 
@@ -79,6 +80,16 @@ static bool start_range(struct ahead *a, const struct annex_range *r)
 		if (!start(a, line++))
 			return false;
 	return true;
+}
+
+void annex_prefetch_lines(struct annex_cache *c, const uint64_t *lines, unsigned int n)
+{
+	struct ahead a = {.c = c};
+
+	for (unsigned int i = 0; i < n && start(&a, lines[i]); i++)
+		;
+	issue(&a);
+	annex_stat_add(c->shards, STAT_PREFETCHES, a.started);
 }
 
 int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ranges, unsigned int n)

@@ -9,8 +9,8 @@
 #include <annex/clock.h>
 #include "xfer.h"
 
-#define XFERS_MAX 1024u
-#define POLLS 8u /* transfers looked at to find a free one */
+#define XFERS_MAX 4096u /* as many as the default queues of a device take commands */
+#define POLLS 8u /* transfers looked at when none is free */
 #define PHASE 7u
 #define WAITER 8u
 #define NAP_NS (100 * ANNEX_NSEC_PER_MSEC) /* a sleeper looks again, whatever happens */
@@ -36,8 +36,10 @@ int annex_xfers_create(struct annex_cache *c)
 		free(cmds);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < c->nxfers; i++)
+	for (uint32_t i = 0; i < c->nxfers; i++) {
 		c->xfers[i].cmds = cmds + (size_t)i * ncmds;
+		c->xfers[i].next = i + 1 < c->nxfers ? i + 1 : XFER_NONE;
+	}
 	return 0;
 }
 
@@ -89,21 +91,54 @@ static void release(struct annex_xfer *x)
 		wake(&x->word, 1);
 }
 
-/* Done without waiters is free. Whoever makes the last of them go does it, exactly once. */
-static void recycle(struct annex_xfer *x)
+/*
+ * The free transfers are a stack: its head is an index, and above it a count of changes, without
+ * which a pop could miss that others had popped and pushed meanwhile.
+ */
+static struct annex_xfer *pop(struct annex_cache *c)
 {
-	uint32_t done = DONE;
+	/* Acquire: pairs with push(); the next index is there. */
+	uint64_t head = annex_atomic_load(&c->xfer_free, ANNEX_ACQUIRE), next;
 
-	annex_atomic_cas(&x->word, &done, (uint32_t)FREE, ANNEX_ACQ_REL);
+	do {
+		if ((uint32_t)head == XFER_NONE)
+			return NULL;
+		/* It may be popped and changed under us: then the exchange fails. */
+		next = (head >> 32) + 1;
+		next = next << 32 | annex_atomic_load(&c->xfers[(uint32_t)head].next, ANNEX_RELAXED);
+	} while (!annex_atomic_cas(&c->xfer_free, &head, next, ANNEX_ACQUIRE));
+	return &c->xfers[(uint32_t)head];
 }
 
-static void finish(struct annex_cache *c, struct annex_xfer *x)
+static void push(struct annex_cache *c, struct annex_xfer *x)
 {
+	uint64_t head = annex_atomic_load(&c->xfer_free, ANNEX_RELAXED), next;
+
+	do {
+		annex_atomic_store(&x->next, (uint32_t)head, ANNEX_RELAXED);
+		next = ((head >> 32) + 1) << 32 | (uint32_t)(x - c->xfers);
+		/* Release: whoever pops it finds nobody's traces. */
+	} while (!annex_atomic_cas(&c->xfer_free, &head, next, ANNEX_RELEASE));
+}
+
+/* Done without waiters is free. Nobody joins any more, so exactly one thread comes to do this. */
+static void recycle(struct annex_cache *c, struct annex_xfer *x)
+{
+	annex_atomic_store(&x->word, (uint32_t)FREE, ANNEX_RELAXED);
+	push(c, x);
+}
+
+/* The reaper is one of the waiters, or none (@joined), and needs no waking. */
+static void finish(struct annex_cache *c, struct annex_xfer *x, bool joined)
+{
+	uint32_t waiters;
+
 	annex_xfer_outcome(c, x);
-	if (change(x, REAPING, DONE) >= WAITER)
+	waiters = change(x, REAPING, DONE) / WAITER;
+	if (!waiters)
+		recycle(c, x);
+	else if (waiters > joined)
 		wake(&x->word, INT_MAX);
-	else
-		recycle(x);
 }
 
 void annex_xfer_fly(struct annex_xfer *x)
@@ -123,11 +158,11 @@ bool annex_xfer_join(struct annex_xfer *x)
 	return false;
 }
 
-void annex_xfer_leave(struct annex_xfer *x)
+void annex_xfer_leave(struct annex_cache *c, struct annex_xfer *x)
 {
 	/* Release: the outcome has been read before the transfer is used again. */
 	if (annex_atomic_sub(&x->word, WAITER, ANNEX_ACQ_REL) == WAITER + DONE)
-		recycle(x);
+		recycle(c, x);
 }
 
 static void settle(struct annex_cmd *cmd, int rc, const struct annex_result *res)
@@ -200,7 +235,7 @@ int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)
 		if (catch(x)) {
 			for (uint32_t i = 0; i < x->ncmds; i++)
 				annex_cmd_await(c, &x->cmds[i]);
-			finish(c, x);
+			finish(c, x, true);
 			continue;
 		}
 		/* The reaper is bounded by timeout, abort and reset; this is for its bugs. */
@@ -221,29 +256,38 @@ static bool reap(struct annex_cache *c, struct annex_xfer *x)
 		release(x);
 		return false;
 	}
-	finish(c, x);
+	finish(c, x, false);
 	return true;
+}
+
+/*
+ * Look at the next @n transfers in turn and end what has completed, so that none is forgotten
+ * while others are used.
+ */
+static void sweep(struct annex_cache *c, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		/* Relaxed: it only shares the looks out. */
+		uint32_t at = annex_atomic_add(&c->xfer_hand, 1, ANNEX_RELAXED);
+
+		reap(c, &c->xfers[at % c->nxfers]);
+	}
 }
 
 struct annex_xfer *annex_xfer_get(struct annex_cache *c)
 {
-	/*
-	 * Relaxed: a hint where to look. Transfers are taken in turn, so that those ahead of the
-	 * hand are the oldest: a few of them are looked at, and what completed comes back.
-	 */
-	uint32_t at = annex_atomic_add(&c->xfer_hand, 1, ANNEX_RELAXED), polls = 0;
+	struct annex_xfer *x;
 
-	for (uint32_t i = 0; i < c->nxfers; i++) {
-		struct annex_xfer *x = &c->xfers[(at + i) % c->nxfers];
-		uint32_t word = annex_atomic_load(&x->word, ANNEX_RELAXED);
-
-		if ((word & PHASE) == FLYING && polls++ < POLLS && reap(c, x))
-			word = FREE;
-		/* Acquire: pairs with recycle(); nobody looks at the old contents any more. */
-		if (word == FREE && annex_atomic_cas(&x->word, &word, (uint32_t)HELD, ANNEX_ACQUIRE))
-			return x;
+	sweep(c, 1);
+	x = pop(c);
+	if (!x) {
+		sweep(c, POLLS);
+		x = pop(c);
 	}
-	return NULL;
+	/* Release: a joiner of the past, which finds it by an old index, sees it unprepared. */
+	if (x)
+		annex_atomic_store(&x->word, (uint32_t)HELD, ANNEX_RELEASE);
+	return x;
 }
 
 unsigned int annex_xfer_reap(struct annex_cache *c, unsigned int polls)
@@ -276,7 +320,8 @@ void annex_xfer_collect(struct annex_cache *c)
 
 bool annex_xfer_wait_any(struct annex_cache *c)
 {
-	uint32_t at = annex_atomic_load(&c->xfer_hand, ANNEX_RELAXED);
+	/* Relaxed: it spreads the threads that wait. */
+	uint32_t at = annex_atomic_add(&c->xfer_hand, 1, ANNEX_RELAXED);
 
 	for (uint32_t i = 0; i < c->nxfers; i++) {
 		struct annex_xfer *x = &c->xfers[(at + i) % c->nxfers];
@@ -284,7 +329,7 @@ bool annex_xfer_wait_any(struct annex_cache *c)
 		if (!annex_xfer_join(x))
 			continue;
 		annex_xfer_wait(c, x);
-		annex_xfer_leave(x);
+		annex_xfer_leave(c, x);
 		return true;
 	}
 	return false;

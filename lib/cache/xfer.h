@@ -33,6 +33,7 @@ struct annex_cmd {
 /**
  * struct annex_xfer - A transfer.
  * @word: phase and waiters.
+ * @next: the next free one.
  * @write: write-back, or a read.
  * @prefetch: a read that nobody had asked for when it began.
  * @first, @stride, @count: the lines @first + i * @stride, neighbours on their device.
@@ -44,6 +45,7 @@ struct annex_cmd {
  */
 struct annex_xfer {
 	uint32_t word;
+	uint32_t next;
 	bool write;
 	bool prefetch;
 	uint64_t first;
@@ -81,7 +83,7 @@ void annex_xfer_fly(struct annex_xfer *x);
  * The caller then makes sure that the transfer is the one it means, waits or not, and leaves.
  */
 bool annex_xfer_join(struct annex_xfer *x);
-void annex_xfer_leave(struct annex_xfer *x);
+void annex_xfer_leave(struct annex_cache *c, struct annex_xfer *x);
 
 /**
  * annex_xfer_wait() - Wait, joined, until the transfer is done. Bounded by the device's timeout

@@ -25,13 +25,15 @@ struct annex_fault;
  *	for the whole range. -EEXIST when it overlaps a mapped range, -ENOMEM, -EFAULT.
  * @unmap: take back what map() gave. -ENOENT when there is no such range, -EBUSY while commands
  *	in flight use it.
- * @rung: the tail doorbell of SQ @qid was written. A hint for controllers that sleep; NULL where
- *	doorbells are hardware.
+ * @rung: the tail doorbell of SQ @qid was written. The controller may carry out what it announces
+ *	in this thread. NULL where doorbells are hardware.
  * @assist: lend this thread to the controller for one pass over what concerns queue pair @qid;
- *	never blocks. NULL where the controller needs no help.
+ *	never blocks. NULL where the controller needs no help. Who calls @rung or @assist looks
+ *	at CQ @qid afterwards: completions posted there meanwhile make no event.
  * @event: the number of the last event on CQ @qid; @sleep waits for the next. NULL: poll only.
  * @sleep: block until CQ @qid may have had an event after @seen, or until @deadline (annex_now()).
  *	May return early.
+ * @wake: end the sleep of whoever sleeps on CQ @qid.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.
  * @close: release everything. No other call may be running.
  */
@@ -45,6 +47,7 @@ struct annex_ctrl_ops {
 	void (*assist)(struct annex_ctrl *ctrl, uint16_t qid);
 	uint32_t (*event)(struct annex_ctrl *ctrl, uint16_t qid);
 	void (*sleep)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
+	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
 	int (*inject)(struct annex_ctrl *ctrl, const struct annex_fault *fault);
 	void (*close)(struct annex_ctrl *ctrl);
 };

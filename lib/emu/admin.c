@@ -125,7 +125,7 @@ static uint16_t delete_sq(struct annex_emu *emu, const struct annex_sqe *sqe)
 	annex_emu_release(emu, sq);
 	pthread_mutex_lock(&emu->async);
 	annex_emu_reqs_end(emu, sq);
-	if (sq->inflight) {
+	if (sq->in_flight) {
 		sq->delete_cid = sqe->cid;
 		sc = EMU_PENDING;
 	} else {

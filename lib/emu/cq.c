@@ -98,9 +98,12 @@ void annex_emu_cq_give_back(struct emu_cq *cq, uint32_t n)
 	annex_emu_unlock(&cq->lock);
 }
 
-/* Post completions of one submission queue, for which there are reservations. */
-void annex_emu_post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
-		    unsigned int n)
+/*
+ * Post completions of one submission queue, for which there are reservations. Return: false when
+ * nobody is there to see them.
+ */
+static bool post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
+		 unsigned int n)
 {
 	struct emu_cq *cq = sq->cq;
 	uint32_t head;
@@ -108,7 +111,7 @@ void annex_emu_post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_r
 	annex_emu_lock(&cq->lock);
 	if (!cq->live || annex_atomic_load(&emu->gone, ANNEX_ACQUIRE)) {
 		annex_emu_unlock(&cq->lock);
-		return;
+		return false;
 	}
 	/* Read under the lock: heads must not go back from one entry to the next. */
 	head = annex_atomic_load(&sq->head, ANNEX_RELAXED);
@@ -130,7 +133,22 @@ void annex_emu_post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_r
 	}
 	cq->reserved -= n;
 	annex_emu_unlock(&cq->lock);
-	annex_emu_event(emu, cq);
+	return true;
+}
+
+void annex_emu_post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
+		    unsigned int n)
+{
+	if (post(emu, sq, res, n))
+		annex_emu_event(emu, sq->cq);
+}
+
+/* The same for whoever holds the submission queue, and may look at the completions itself. */
+void annex_emu_post_held(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
+			 unsigned int n)
+{
+	if (post(emu, sq, res, n) && !sq->lent)
+		annex_emu_event(emu, sq->cq);
 }
 
 /*

@@ -13,16 +13,19 @@ struct name {
 };
 
 static const struct name kinds[] = {
-	{"error", ANNEX_FAULT_ERROR},     {"delay", ANNEX_FAULT_DELAY},
-	{"lose", ANNEX_FAULT_LOSE},       {"reorder", ANNEX_FAULT_REORDER},
-	{"torn", ANNEX_FAULT_TORN},       {"fatal", ANNEX_FAULT_FATAL},
-	{"remove", ANNEX_FAULT_REMOVE},   {NULL, 0},
+	{"error", ANNEX_FAULT_ERROR},   {"delay", ANNEX_FAULT_DELAY},
+	{"lose", ANNEX_FAULT_LOSE},     {"reorder", ANNEX_FAULT_REORDER},
+	{"torn", ANNEX_FAULT_TORN},     {"fatal", ANNEX_FAULT_FATAL},
+	{"remove", ANNEX_FAULT_REMOVE}, {NULL, 0},
 };
 
 static const struct name opcodes[] = {
-	{"read", ANNEX_NVM_READ},         {"write", ANNEX_NVM_WRITE},
-	{"flush", ANNEX_NVM_FLUSH},       {"compare", ANNEX_NVM_COMPARE},
-	{"zeroes", ANNEX_NVM_WRITE_ZEROES}, {"dsm", ANNEX_NVM_DSM},
+	{"read", ANNEX_NVM_READ},
+	{"write", ANNEX_NVM_WRITE},
+	{"flush", ANNEX_NVM_FLUSH},
+	{"compare", ANNEX_NVM_COMPARE},
+	{"zeroes", ANNEX_NVM_WRITE_ZEROES},
+	{"dsm", ANNEX_NVM_DSM},
 	{NULL, 0},
 };
 
@@ -106,9 +109,10 @@ int annex_fault_parse(const char *spec, struct annex_fault *out)
 		*next++ = '\0';
 	if (!find(kinds, text, &kind))
 		return annex_fail(-EINVAL, "fault: unknown kind \"%s\"", text);
-	*out = (struct annex_fault){
-		.kind = (enum annex_fault_kind)kind, .opcode = -1, .count = 1,
-		.status = ANNEX_SC_INTERNAL};
+	*out = (struct annex_fault){.kind = (enum annex_fault_kind)kind,
+				    .opcode = -1,
+				    .count = 1,
+				    .status = ANNEX_SC_INTERNAL};
 	while ((item = next)) {
 		char *eq = strchr(item, '=');
 

@@ -47,8 +47,8 @@ static uint32_t initial(uint8_t fid)
 
 void annex_emu_features_reset(struct annex_emu *emu)
 {
-	for (uint8_t fid = 0; fid < sizeof(emu->features) / sizeof(emu->features[0]); fid++)
-		emu->features[fid] = initial(fid);
+	for (unsigned int fid = 0; fid < EMU_FEATURES; fid++)
+		emu->features[fid] = initial((uint8_t)fid);
 	annex_atomic_store(&emu->write_through, 0u, ANNEX_RELAXED);
 }
 

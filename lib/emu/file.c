@@ -131,11 +131,14 @@ static int grow(int fd, const char *path, const struct wish *wish, bool is_devic
 	if (*size >= wish->size)
 		return 0;
 	if (is_device)
-		return annex_fail(-EINVAL, "file: %s is a device of %llu bytes, less than size=",
-				  path, (unsigned long long)*size);
+		return annex_fail(-EINVAL,
+				  "file: %s is a device of %llu bytes, less than size=", path,
+				  (unsigned long long)*size);
 	if (wish->readonly)
-		return annex_fail(-EROFS, "file: %s has %llu bytes, less than size=, and is "
-				  "readonly", path, (unsigned long long)*size);
+		return annex_fail(-EROFS,
+				  "file: %s has %llu bytes, less than size=, and is "
+				  "readonly",
+				  path, (unsigned long long)*size);
 	if (ftruncate(fd, (off_t)wish->size))
 		return fail_errno(path, "grow");
 	*size = wish->size;

@@ -12,6 +12,11 @@
 #include "io.h"
 #include "ring.h"
 
+/*
+ * RWF_DSYNC, and its place in the entry by another name of the union: the kernel's header gives
+ * both a type that only its own build can use.
+ */
+#define WRITE_DSYNC 0x2u
 #define RETRIES 64 /* of an I/O that the kernel wants to be asked for again */
 
 static bool durable(const struct annex_emu *emu, const struct emu_req *req)
@@ -191,7 +196,8 @@ bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req)
 		break;
 	case ANNEX_NVM_WRITE:
 		issue_write(req, sqe, fd);
-		sqe->rw_flags = durable(emu, req) ? RWF_DSYNC : 0;
+		if (durable(emu, req))
+			sqe->fsync_flags = WRITE_DSYNC;
 		break;
 	default:
 		issue_read(req, sqe, fd);
@@ -207,9 +213,9 @@ static uint16_t status_of(struct annex_emu *emu, const struct emu_req *req, int 
 	switch (err) {
 	case -ECANCELED:
 		return req->sq && annex_atomic_load(&req->sq->state, ANNEX_RELAXED) ==
-						EMU_SQ_DELETING ?
-			       ANNEX_SC_ABORT_SQ_DELETED :
-			       ANNEX_SC_ABORT_REQUESTED;
+					       EMU_SQ_DELETING
+			       ? ANNEX_SC_ABORT_SQ_DELETED
+			       : ANNEX_SC_ABORT_REQUESTED;
 	case -ENOSPC:
 	case -EDQUOT:
 	case -EFBIG:

@@ -7,7 +7,9 @@
 #include "ring.h"
 #include "state.h"
 
-#define PREFETCH_BYTES 512u /* of each command's data in RAM; the hardware fetches on from there */
+#define PREFETCH_BYTES                                                                             \
+	512u /* of each command's data in RAM; the hardware fetches on from there                  \
+	      */
 
 static bool changes_data(uint8_t opcode)
 {
@@ -52,7 +54,7 @@ static void decode_short_prp(struct annex_emu *emu, struct emu_sq *sq, struct em
 	cmd->data = (void *)(uintptr_t)addr;
 }
 
-static uint16_t decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+static uint16_t decode_fields(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
 {
 	const struct annex_sqe *sqe = &cmd->sqe;
 	bool flush = sqe->opcode == ANNEX_NVM_FLUSH;
@@ -91,14 +93,14 @@ static uint16_t decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd 
 	return sc;
 }
 
-void annex_emu_decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+static void decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
 {
 	cmd->ns = NULL;
 	cmd->data = NULL;
 	cmd->pos = 0;
 	cmd->len = cmd->cover = 0;
 	cmd->fault = 0;
-	cmd->status = decode(emu, sq, cmd);
+	cmd->status = decode_fields(emu, sq, cmd);
 }
 
 uint16_t annex_emu_dsm_ranges(struct annex_emu *emu, struct emu_sq *sq, const struct emu_cmd *cmd,
@@ -144,7 +146,8 @@ static void count(struct emu_sq *sq, unsigned int n)
 			in += cmd->len / 512;
 		}
 	}
-	/* Written by the holder of the queue alone, read by the SMART log: no lock, no lost count. */
+	/* Written by the holder of the queue alone, read by the SMART log: no lock, no lost count.
+	 */
 	annex_atomic_store(&sq->reads, sq->reads + reads, ANNEX_RELAXED);
 	annex_atomic_store(&sq->writes, sq->writes + writes, ANNEX_RELAXED);
 	annex_atomic_store(&sq->units_read, sq->units_read + in, ANNEX_RELAXED);
@@ -177,7 +180,7 @@ static void run_fast(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
 		res[i].cid = cmd->sqe.cid;
 		res[i].status = cmd->status;
 	}
-	annex_emu_post(emu, sq, res, n);
+	annex_emu_post_held(emu, sq, res, n);
 }
 
 static void fill_request(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
@@ -245,7 +248,7 @@ void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n
 	for (unsigned int i = 0; i < n; i++) {
 		if (!slow)
 			sq->cmds[i].req = NULL;
-		annex_emu_decode(emu, sq, &sq->cmds[i]);
+		decode(emu, sq, &sq->cmds[i]);
 		prefetch(&sq->cmds[i]);
 	}
 	/* A fault injected since the requests were reserved strikes from the next batch on. */

@@ -149,6 +149,9 @@ int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 	int err;
 
 	annex_emu_pass(emu);
+	/* Nobody is told of I/O of a controller that is gone: so it must have ended by now. */
+	if (annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
+		annex_emu_drain(emu);
 	pthread_mutex_lock(&emu->ctl);
 	hold_all(emu);
 	err = remove_range(emu, addr, len);

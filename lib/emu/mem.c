@@ -23,8 +23,11 @@ static int open_ns(struct annex_emu *emu, uint64_t size, unsigned int shift)
 		return annex_fail(-ENOMEM, "mem: no memory for %llu bytes",
 				  (unsigned long long)size);
 	madvise(ram, size, MADV_HUGEPAGE); /* a wish: ordinary pages serve as well */
-	*ns = (struct emu_ns){
-		.nsid = emu->nns + 1, .shift = shift, .blocks = size >> shift, .ram = ram, .fd = -1};
+	*ns = (struct emu_ns){.nsid = emu->nns + 1,
+			      .shift = shift,
+			      .blocks = size >> shift,
+			      .ram = ram,
+			      .fd = -1};
 	emu->nns++;
 	return 0;
 }
@@ -112,7 +115,8 @@ static uint16_t run_pieces(struct annex_emu *emu, struct emu_sq *sq, const struc
 
 	if (sc)
 		return sc;
-	/* Where the completion is held back, the host's memory counts as used until it is posted. */
+	/* Where the completion is held back, the host's memory counts as used until it is posted.
+	 */
 	if (cmd->req && annex_emu_req_set_segs(cmd->req, sq->segs, n, len))
 		return ANNEX_SC_INTERNAL;
 	if (cmd->sqe.opcode == ANNEX_NVM_COMPARE)

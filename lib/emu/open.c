@@ -16,6 +16,7 @@
 #define DOORBELL_BYTES (2 * EMU_QUEUES * (4u << EMU_DSTRD))
 #define MEM_REQS 1024u /* commands of mem: that faults can hold back at once */
 #define CLOSE_SEC 30u  /* how long the kernel's I/O may take to end */
+#define DRAIN_NS (10 * ANNEX_NSEC_PER_MSEC)
 
 static void emu_close(struct annex_ctrl *ctrl);
 
@@ -28,6 +29,7 @@ static const struct annex_ctrl_ops ops = {
 	.rung = annex_emu_rung,
 	.assist = annex_emu_assist,
 	.event = annex_emu_event_count,
+	.wake = annex_emu_wake,
 	.sleep = annex_emu_sleep,
 	.inject = annex_emu_inject,
 	.close = emu_close,
@@ -71,7 +73,7 @@ static struct annex_emu *emu_alloc(void)
 }
 
 /* Wait, for a while, until the kernel has let go of all memory. */
-static void drain(struct annex_emu *emu)
+void annex_emu_drain(struct annex_emu *emu)
 {
 	uint64_t deadline = annex_now() + CLOSE_SEC * ANNEX_NSEC_PER_SEC;
 
@@ -79,13 +81,14 @@ static void drain(struct annex_emu *emu)
 	annex_emu_reqs_end(emu, NULL);
 	pthread_mutex_unlock(&emu->async);
 	annex_emu_pass(emu);
-	while (annex_atomic_load(&emu->inflight, ANNEX_ACQUIRE)) {
+	while (annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE)) {
 		if (annex_now() >= deadline) {
 			annex_log(ANNEX_LOG_WARNING, "file: I/O has not ended after %u s",
 				  CLOSE_SEC);
 			return;
 		}
-		annex_emu_poll(emu, deadline);
+		/* Briefly: another thread may be the one that sees it end. */
+		annex_emu_poll(emu, annex_now() + DRAIN_NS);
 		annex_emu_pass(emu);
 	}
 }
@@ -96,7 +99,7 @@ static void emu_close(struct annex_ctrl *ctrl)
 
 	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
 	annex_emu_thread_stop(emu);
-	drain(emu);
+	annex_emu_drain(emu);
 	annex_emu_ring_close(emu);
 	annex_emu_file_close(emu);
 	annex_emu_mem_close(emu);

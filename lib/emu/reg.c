@@ -9,7 +9,7 @@
 
 #define CAP_TIMEOUT_500MS 60ull
 #define CAP_VALUE                                                                                  \
-	(0xffffull | ANNEX_CAP_CQR | CAP_TIMEOUT_500MS << 24 | (uint64_t)EMU_DSTRD << 32 |        \
+	(0xffffull | ANNEX_CAP_CQR | CAP_TIMEOUT_500MS << 24 | (uint64_t)EMU_DSTRD << 32 |         \
 	 ANNEX_CAP_CSS_NVM)
 #define CC_WRITABLE 0x00fffff1u
 #define DOORBELL_STRIDE (4u << EMU_DSTRD)
@@ -45,9 +45,10 @@ void annex_emu_vanish(struct annex_emu *emu)
 static void progress(struct annex_emu *emu)
 {
 	annex_emu_pass(emu);
-	if (emu->resetting && !annex_atomic_load(&emu->inflight, ANNEX_ACQUIRE)) {
-		emu->resetting = false;
+	if (annex_atomic_load(&emu->resetting, ANNEX_RELAXED) &&
+	    !annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE)) {
 		annex_atomic_store(&emu->csts, 0u, ANNEX_RELEASE);
+		annex_atomic_store(&emu->resetting, 0u, ANNEX_RELEASE);
 	}
 	if ((annex_atomic_load(&emu->csts, ANNEX_RELAXED) & ANNEX_CSTS_SHST_MASK) ==
 		    ANNEX_CSTS_SHST_BUSY &&
@@ -61,7 +62,7 @@ static uint32_t read32(struct annex_emu *emu, uint32_t reg)
 {
 	switch (reg) {
 	case ANNEX_REG_CAP:
-		return (uint32_t)CAP_VALUE;
+		return CAP_VALUE & UINT32_MAX;
 	case ANNEX_REG_CAP + 4:
 		return (uint32_t)(CAP_VALUE >> 32);
 	case ANNEX_REG_VS:
@@ -89,11 +90,25 @@ static uint32_t read32(struct annex_emu *emu, uint32_t reg)
 	}
 }
 
+/* Waiting threads look at CSTS again and again: where it can be read without the mutex, do. */
+static bool steady(const struct annex_emu *emu, uint64_t *value)
+{
+	uint32_t csts = annex_atomic_load(&emu->csts, ANNEX_ACQUIRE);
+
+	if (annex_atomic_load(&emu->resetting, ANNEX_ACQUIRE) ||
+	    (csts & ANNEX_CSTS_SHST_MASK) == ANNEX_CSTS_SHST_BUSY)
+		return false;
+	*value = annex_atomic_load(&emu->gone, ANNEX_ACQUIRE) ? UINT32_MAX : csts;
+	return true;
+}
+
 uint64_t annex_emu_read(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width)
 {
 	struct annex_emu *emu = annex_emu_of(ctrl);
 	uint64_t value;
 
+	if (reg == ANNEX_REG_CSTS && width == 4 && steady(emu, &value))
+		return value;
 	pthread_mutex_lock(&emu->ctl);
 	value = read32(emu, reg);
 	if (width == 8)
@@ -168,7 +183,7 @@ static void reset(struct annex_emu *emu)
 	annex_emu_reqs_end(emu, NULL);
 	pthread_mutex_unlock(&emu->async);
 	annex_emu_aer_reset(emu);
-	emu->resetting = true;
+	annex_atomic_store(&emu->resetting, 1u, ANNEX_RELEASE);
 	annex_emu_wake_all(emu);
 	progress(emu);
 }
@@ -191,7 +206,7 @@ static void write_cc(struct annex_emu *emu, uint32_t value)
 	uint32_t old = emu->cc;
 
 	value &= CC_WRITABLE;
-	if (emu->resetting)
+	if (annex_atomic_load(&emu->resetting, ANNEX_RELAXED))
 		value &= ~ANNEX_CC_EN; /* not before RDY has dropped (Base 3.5.1) */
 	emu->cc = value;
 	if (value & ANNEX_CC_EN && !(old & ANNEX_CC_EN))
@@ -208,8 +223,8 @@ static void write_doorbell(struct annex_emu *emu, uint32_t reg, uint32_t value)
 	bool cq = index & 1;
 
 	if (reg % DOORBELL_STRIDE || qid >= EMU_QUEUES ||
-	    (cq ? !annex_atomic_load(&emu->cqs[qid].live, ANNEX_ACQUIRE) :
-		  annex_atomic_load(&emu->sqs[qid].state, ANNEX_ACQUIRE) != EMU_SQ_LIVE)) {
+	    (cq ? !annex_atomic_load(&emu->cqs[qid].live, ANNEX_ACQUIRE)
+		: annex_atomic_load(&emu->sqs[qid].state, ANNEX_ACQUIRE) != EMU_SQ_LIVE)) {
 		if (annex_atomic_load(&emu->running, ANNEX_ACQUIRE))
 			annex_emu_raise(emu, EMU_EVENT_BAD_DOORBELL);
 		return;

@@ -80,7 +80,7 @@ uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t 
 		if (!sq->cmds[n].req)
 			break;
 	}
-	sq->inflight += n;
+	sq->in_flight += n;
 	if (!n)
 		annex_atomic_or(&emu->stalled, 1ull << (sq->qid - 1), ANNEX_ACQ_REL);
 	return n;
@@ -111,7 +111,7 @@ void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req)
 		return;
 	req->next = emu->free;
 	emu->free = req;
-	if (!--sq->inflight && sq->delete_cid != EMU_NO_CID)
+	if (!--sq->in_flight && sq->delete_cid != EMU_NO_CID)
 		finish_delete(emu, sq);
 }
 
@@ -173,7 +173,7 @@ static void timer_add(struct annex_emu *emu, struct emu_req *req)
 }
 
 /* End a request with a completion. */
-void annex_emu_req_post(struct annex_emu *emu, struct emu_req *req, uint16_t status)
+static void req_post(struct annex_emu *emu, struct emu_req *req, uint16_t status)
 {
 	struct emu_result res = {.cid = req->sqe.cid, .status = status};
 	struct emu_sq *sq = req->sq;
@@ -191,7 +191,7 @@ static void post_held(struct annex_emu *emu, struct emu_sq *sq)
 	if (!held)
 		return;
 	annex_atomic_store(&sq->held, (struct emu_req *)NULL, ANNEX_RELAXED);
-	annex_emu_req_post(emu, held, held->status);
+	req_post(emu, held, held->status);
 }
 
 /* A command has been carried out, or has failed: complete it, or do what a fault wants instead. */
@@ -218,7 +218,7 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 		req->state = EMU_REQ_HELD;
 		annex_atomic_store(&sq->held, req, ANNEX_RELAXED);
 	} else {
-		annex_emu_req_post(emu, req, status);
+		req_post(emu, req, status);
 		post_held(emu, sq);
 	}
 }
@@ -232,7 +232,7 @@ void annex_emu_fire_timers(struct annex_emu *emu)
 		struct emu_sq *sq = req->sq;
 
 		timer_remove(emu, req);
-		annex_emu_req_post(emu, req, req->status);
+		req_post(emu, req, req->status);
 		post_held(emu, sq);
 	}
 }
@@ -259,7 +259,7 @@ bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid)
 		    req->sqe.cid != cid)
 			continue;
 		if (unwait(emu, req)) {
-			annex_emu_req_post(emu, req, ANNEX_SC_ABORT_REQUESTED);
+			req_post(emu, req, ANNEX_SC_ABORT_REQUESTED);
 			return true;
 		}
 		if (req->state == EMU_REQ_RING)
@@ -283,7 +283,7 @@ void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq)
 			continue;
 		if (unwait(emu, req)) {
 			if (sq)
-				annex_emu_req_post(emu, req, ANNEX_SC_ABORT_SQ_DELETED);
+				req_post(emu, req, ANNEX_SC_ABORT_SQ_DELETED);
 			else
 				annex_emu_req_free(emu, req);
 			continue;

@@ -59,7 +59,6 @@ struct emu_req *annex_emu_req_own(struct annex_emu *emu);
 uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t want);
 void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req);
 void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t status);
-void annex_emu_req_post(struct annex_emu *emu, struct emu_req *req, uint16_t status);
 void annex_emu_fire_timers(struct annex_emu *emu);
 bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid);
 void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq);

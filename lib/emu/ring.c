@@ -33,8 +33,8 @@ int annex_emu_ring_open(struct annex_emu *emu)
 	if (!ring)
 		return annex_fail(-ENOMEM, "file: no memory for the ring");
 	ring->zeroes = aligned_alloc(4096, EMU_ZEROES);
-	err = ring->zeroes ? io_uring_queue_init_params(2 * EMU_RING_REQS, &ring->uring, &params) :
-			     -ENOMEM;
+	err = ring->zeroes ? io_uring_queue_init_params(2 * EMU_RING_REQS, &ring->uring, &params)
+			   : -ENOMEM;
 	if (err) {
 		free(ring->zeroes);
 		free(ring);
@@ -128,14 +128,14 @@ void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len)
 static void finish(struct annex_emu *emu, struct emu_req *req, uint16_t status)
 {
 	/* Sequentially consistent: see annex_emu_hand_over(). */
-	annex_atomic_sub(&emu->inflight, 1u, ANNEX_SEQ_CST);
+	annex_atomic_sub(&emu->in_flight, 1u, ANNEX_SEQ_CST);
 	annex_emu_req_done(emu, req, status);
 }
 
 void annex_emu_ring_start(struct annex_emu *emu, struct emu_req *req)
 {
 	req->state = EMU_REQ_RING;
-	annex_atomic_add(&emu->inflight, 1u, ANNEX_SEQ_CST);
+	annex_atomic_add(&emu->in_flight, 1u, ANNEX_SEQ_CST);
 	if (!annex_emu_io_issue(emu, req))
 		finish(emu, req, 0);
 }
@@ -154,17 +154,15 @@ void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req)
 	io_uring_sqe_set_data(sqe, NULL);
 }
 
-/* Whether the kernel has refused to take I/O for now; it is offered again with every pass. */
-bool annex_emu_ring_backlog(const struct annex_emu *emu)
-{
-	return io_uring_sq_ready(&emu->ring->uring) > 0;
-}
-
+/* What the kernel refuses for now (-EAGAIN, -EBUSY) stays, and is offered with the next pass. */
 void annex_emu_ring_submit(struct annex_emu *emu)
 {
-	/* An error (-EAGAIN, -EBUSY) leaves the entries where they are. */
-	if (annex_emu_ring_backlog(emu))
-		io_uring_submit(&emu->ring->uring);
+	struct io_uring *uring = &emu->ring->uring;
+
+	if (!io_uring_sq_ready(uring))
+		return;
+	io_uring_submit(uring);
+	annex_atomic_store(&emu->backlog, (uint32_t) !!io_uring_sq_ready(uring), ANNEX_RELEASE);
 }
 
 /* Return: how many I/Os had ended. */

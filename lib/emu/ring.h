@@ -33,7 +33,6 @@ void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len);
 void annex_emu_ring_start(struct annex_emu *emu, struct emu_req *req);
 void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req);
 void annex_emu_ring_submit(struct annex_emu *emu);
-bool annex_emu_ring_backlog(const struct annex_emu *emu);
 unsigned int annex_emu_ring_reap(struct annex_emu *emu);
 
 /*

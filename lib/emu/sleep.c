@@ -29,7 +29,7 @@ void annex_emu_pass(struct annex_emu *emu)
 	uint64_t due = annex_atomic_load(&emu->next_due, ANNEX_ACQUIRE);
 	bool fire = due != EMU_NEVER && annex_now() >= due;
 
-	if ((fire || annex_atomic_load(&emu->inflight, ANNEX_ACQUIRE)) &&
+	if ((fire || annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE)) &&
 	    !pthread_mutex_trylock(&emu->async)) {
 		if (fire)
 			annex_emu_fire_timers(emu);
@@ -49,7 +49,7 @@ void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid)
 	if (qid >= EMU_QUEUES)
 		return;
 	if (!emu->threaded) {
-		annex_emu_serve(emu, qid);
+		annex_emu_serve(emu, qid, true);
 		return;
 	}
 	/*
@@ -69,7 +69,7 @@ void annex_emu_assist(struct annex_ctrl *ctrl, uint16_t qid)
 	if (emu->threaded || qid >= EMU_QUEUES)
 		return;
 	if (annex_emu_ahead(&emu->sqs[qid]))
-		annex_emu_serve(emu, qid);
+		annex_emu_serve(emu, qid, true);
 	annex_emu_pass(emu);
 }
 
@@ -81,6 +81,14 @@ uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid)
 	return qid < EMU_QUEUES ? annex_atomic_load(&emu->cqs[qid].event, ANNEX_ACQUIRE) : 0;
 }
 
+void annex_emu_wake(struct annex_ctrl *ctrl, uint16_t qid)
+{
+	struct annex_emu *emu = annex_emu_of(ctrl);
+
+	if (qid < EMU_QUEUES)
+		annex_emu_event(emu, &emu->cqs[qid]);
+}
+
 /*
  * Called by who leaves sleep() and by who has started I/O: if there is I/O under way, and there
  * are sleepers, and none of them leads, wake one. Sleepers count themselves before they look at
@@ -89,7 +97,7 @@ uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid)
  */
 void annex_emu_hand_over(struct annex_emu *emu)
 {
-	if (emu->threaded || !emu->ring || !annex_atomic_load(&emu->inflight, ANNEX_SEQ_CST) ||
+	if (emu->threaded || !emu->ring || !annex_atomic_load(&emu->in_flight, ANNEX_SEQ_CST) ||
 	    annex_atomic_load(&emu->leader, ANNEX_SEQ_CST) ||
 	    !annex_atomic_load(&emu->sleepers, ANNEX_SEQ_CST))
 		return;
@@ -139,7 +147,7 @@ static uint64_t limit_of(struct annex_emu *emu, uint16_t qid, uint64_t deadline)
 
 	if (!annex_atomic_load(&emu->running, ANNEX_ACQUIRE))
 		soon = annex_now() + STOPPED_NS;
-	else if (annex_emu_ahead(&emu->sqs[qid]) || annex_atomic_load(&emu->stalled, ANNEX_RELAXED))
+	else if (annex_emu_ahead(&emu->sqs[qid]) || annex_emu_blocked(emu))
 		soon = annex_now() + RETRY_NS;
 	return soon < limit ? soon : limit;
 }
@@ -163,10 +171,10 @@ static bool lead(struct annex_emu *emu, uint16_t qid, uint32_t seen, uint64_t de
 	struct emu_cq *cq = &emu->cqs[qid];
 	uint32_t nobody = 0;
 
-	if (!annex_atomic_load(&emu->inflight, ANNEX_SEQ_CST) ||
+	if (!annex_atomic_load(&emu->in_flight, ANNEX_SEQ_CST) ||
 	    !annex_atomic_cas(&emu->leader, &nobody, LEADER_AWAKE, ANNEX_SEQ_CST))
 		return false;
-	while (quiet(cq, seen) && annex_atomic_load(&emu->inflight, ANNEX_SEQ_CST)) {
+	while (quiet(cq, seen) && annex_atomic_load(&emu->in_flight, ANNEX_SEQ_CST)) {
 		uint64_t limit = limit_of(emu, qid, deadline);
 
 		/*

@@ -134,13 +134,16 @@ static void serve_held(struct annex_emu *emu, struct emu_sq *sq, uint32_t seen)
 	annex_emu_event(emu, sq->cq);
 }
 
-void annex_emu_serve(struct annex_emu *emu, uint16_t qid)
+/* @lent: this thread looks at completion queue @qid afterwards (core/ctrl.h, rung and assist). */
+void annex_emu_serve(struct annex_emu *emu, uint16_t qid, bool lent)
 {
 	struct emu_sq *sq = &emu->sqs[qid];
 
 	/* Acquire: what the last holder left. Release: the doorbell is there before the count. */
-	if (!annex_atomic_add(&sq->serving, 1u, ANNEX_ACQ_REL))
-		serve_held(emu, sq, 1);
+	if (annex_atomic_add(&sq->serving, 1u, ANNEX_ACQ_REL))
+		return;
+	sq->lent = lent && sq->cq && sq->cq->qid == qid;
+	serve_held(emu, sq, 1);
 }
 
 /* Keep everyone out of a queue; the holder leaves after the batch it is in. */
@@ -159,6 +162,7 @@ void annex_emu_hold(struct emu_sq *sq)
 void annex_emu_release(struct annex_emu *emu, struct emu_sq *sq)
 {
 	annex_atomic_sub(&sq->hold, 1u, ANNEX_ACQ_REL);
+	sq->lent = false;
 	serve_held(emu, sq, 1);
 }
 
@@ -171,5 +175,5 @@ void annex_emu_resume_stalled(struct annex_emu *emu)
 		return;
 	bits = annex_atomic_and(&emu->stalled, 0ull, ANNEX_ACQ_REL);
 	for (; bits; bits &= bits - 1)
-		annex_emu_serve(emu, (uint16_t)(__builtin_ctzll(bits) + 1));
+		annex_emu_serve(emu, (uint16_t)(__builtin_ctzll(bits) + 1), false);
 }

@@ -41,6 +41,7 @@
 #define EMU_AERS 4u    /* asynchronous event requests */
 #define EMU_ERRORS 64u /* entries of the error log */
 #define EMU_FAULTS 16u
+#define EMU_FEATURES 16u
 #define EMU_DSTRD 4u /* doorbells 64 bytes apart: queues do not share cache lines */
 #define ANNEX_EMU_VERSION 0x00020000u /* NVMe 2.0 */
 #define ANNEX_EMU_FIRMWARE "1.0     "
@@ -125,18 +126,19 @@ struct emu_sq {
 	uint32_t head; /* written by the holder, read by whoever posts */
 	uint32_t complained;
 	uint16_t qid;
+	bool lent; /* the holder looks at the paired queue's completions when it is through */
 	const struct annex_sqe *ring;
 	uint32_t *doorbell;
 	struct emu_cq *cq;
 	const struct emu_map *last; /* the range of the last address checked */
-	struct iovec *segs; /* EMU_SEGS of them: the pieces of the command at hand */
-	struct emu_cmd *cmds; /* EMU_BATCH of them */
+	struct iovec *segs;         /* EMU_SEGS of them: the pieces of the command at hand */
+	struct emu_cmd *cmds;       /* EMU_BATCH of them */
 	uint64_t reads, writes, units_read, units_written; /* units of 512 bytes */
 
 	/* Under the async mutex. */
-	EMU_ALIGNED uint32_t inflight; /* requests of this queue */
-	uint32_t delete_cid;           /* of the delete command that waits for them */
-	struct emu_req *held;          /* waits for a later command to complete */
+	EMU_ALIGNED uint32_t in_flight; /* requests of this queue */
+	uint32_t delete_cid;            /* of the delete command that waits for them */
+	struct emu_req *held;           /* waits for a later command to complete */
 };
 
 /* A contiguous range that the host has mapped. */
@@ -190,9 +192,9 @@ struct annex_emu {
 	EMU_ALIGNED pthread_mutex_t ctl;
 	uint32_t cc, csts, aqa, intm;
 	uint64_t asq, acq;
-	bool resetting; /* CC.EN was cleared, and not all I/O has ended */
+	uint32_t resetting;   /* CC.EN was cleared, and not all I/O has ended */
 	struct emu_maps maps; /* changed while every queue is held */
-	uint32_t features[16];
+	uint32_t features[EMU_FEATURES];
 	uint32_t write_through;
 	uint64_t opened_at, media_errors;
 	uint8_t uuid[16];
@@ -202,8 +204,9 @@ struct annex_emu {
 	uint32_t nreqs, fresh; /* reqs[fresh...] were never used */
 	struct emu_req *free;
 	struct emu_req *timers, *timers_last;
-	uint32_t inflight; /* requests in the ring; read without the mutex */
-	uint32_t flushing; /* the flush of a shutdown is among them; likewise */
+	uint32_t in_flight; /* requests in the ring; read without the mutex */
+	uint32_t backlog;   /* the kernel did not take all that the ring holds; likewise */
+	uint32_t flushing;  /* the flush of a shutdown is among them; likewise */
 
 	struct emu_admin admin;
 	struct emu_faults faults;
@@ -230,6 +233,13 @@ static inline bool annex_emu_ahead(const struct emu_sq *sq)
 		       annex_atomic_load(&sq->head, ANNEX_RELAXED);
 }
 
+/* Whether something waits for room that no event announces. */
+static inline bool annex_emu_blocked(const struct annex_emu *emu)
+{
+	return annex_atomic_load(&emu->stalled, ANNEX_RELAXED) ||
+	       annex_atomic_load(&emu->backlog, ANNEX_ACQUIRE);
+}
+
 void annex_emu_lock(struct emu_spin *lock);
 void annex_emu_unlock(struct emu_spin *lock);
 
@@ -239,7 +249,6 @@ void annex_emu_write(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width, 
 uint32_t *annex_emu_doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq);
 void annex_emu_fatal(struct annex_emu *emu);
 void annex_emu_vanish(struct annex_emu *emu);
-void annex_emu_progress(struct annex_emu *emu);
 
 /* map.c: what the host lets the controller reach, and the check of every address. */
 int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
@@ -252,10 +261,13 @@ uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe
 uint32_t annex_emu_to_host(const struct iovec *segs, unsigned int n, const void *src, uint32_t len);
 uint32_t annex_emu_from_host(const struct iovec *segs, unsigned int n, void *dst, uint32_t len);
 
+/* open.c */
+void annex_emu_drain(struct annex_emu *emu);
+
 /* sq.c: who fetches and executes. */
 int annex_emu_sq_init(struct annex_emu *emu, uint16_t qid, uint16_t cqid, uint64_t addr,
 		      uint32_t entries);
-void annex_emu_serve(struct annex_emu *emu, uint16_t qid);
+void annex_emu_serve(struct annex_emu *emu, uint16_t qid, bool lent);
 void annex_emu_hold(struct emu_sq *sq);
 void annex_emu_release(struct annex_emu *emu, struct emu_sq *sq);
 void annex_emu_resume_stalled(struct annex_emu *emu);
@@ -267,10 +279,11 @@ uint32_t annex_emu_cq_reserve(struct emu_cq *cq, uint32_t want, bool *bad_head);
 void annex_emu_cq_give_back(struct emu_cq *cq, uint32_t n);
 void annex_emu_post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
 		    unsigned int n);
+void annex_emu_post_held(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
+			 unsigned int n);
 void annex_emu_event(struct annex_emu *emu, struct emu_cq *cq);
 
 /* io.c: the NVM command set. */
-void annex_emu_decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd);
 void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n);
 
 /* mem.c: RAM behind it. */
@@ -301,8 +314,8 @@ void annex_emu_log_failure(struct annex_emu *emu, uint16_t sqid, const struct an
 
 /* Error status events: the bit of each is its "asynchronous event information" (Base 5.2.1). */
 enum emu_event {
-	EMU_EVENT_BAD_DOORBELL = 0,   /* a doorbell of no queue was written */
-	EMU_EVENT_BAD_TAIL_HEAD = 1,  /* a doorbell was written an impossible value */
+	EMU_EVENT_BAD_DOORBELL = 0,  /* a doorbell of no queue was written */
+	EMU_EVENT_BAD_TAIL_HEAD = 1, /* a doorbell was written an impossible value */
 };
 
 uint16_t annex_emu_aer(struct annex_emu *emu, uint16_t cid);
@@ -320,6 +333,7 @@ void annex_emu_drain_kick(struct annex_emu *emu);
 void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_assist(struct annex_ctrl *ctrl, uint16_t qid);
 uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid);
+void annex_emu_wake(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 void annex_emu_pass(struct annex_emu *emu);
 void annex_emu_poll(struct annex_emu *emu, uint64_t until);

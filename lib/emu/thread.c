@@ -12,7 +12,7 @@
 #include "ring.h"
 #include "state.h"
 
-#define SPIN_NS 50000u		     /* how long to look before sleeping */
+#define SPIN_NS 50000u               /* how long to look before sleeping */
 #define SLEEP_NS ANNEX_NSEC_PER_SEC  /* longest sleep */
 #define RETRY_NS ANNEX_NSEC_PER_MSEC /* while a queue is full, whose head doorbell is silent */
 
@@ -37,24 +37,24 @@ void annex_emu_drain_kick(struct annex_emu *emu)
 /* Look at everything once. *@stuck: a doorbell is ahead that cannot be served now. */
 static bool look(struct annex_emu *emu, bool *stuck)
 {
-	uint32_t inflight = annex_atomic_load(&emu->inflight, ANNEX_ACQUIRE);
+	uint32_t in_flight = annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE);
 	bool progress = false;
 
-	*stuck = annex_atomic_load(&emu->stalled, ANNEX_RELAXED);
+	*stuck = annex_emu_blocked(emu);
 	for (uint16_t i = 0; i < EMU_QUEUES; i++) {
 		struct emu_sq *sq = &emu->sqs[i];
 		uint32_t head = annex_atomic_load(&sq->head, ANNEX_RELAXED);
 
 		if (!annex_emu_ahead(sq))
 			continue;
-		annex_emu_serve(emu, i);
+		annex_emu_serve(emu, i, false);
 		if (annex_atomic_load(&sq->head, ANNEX_RELAXED) != head)
 			progress = true;
 		else
 			*stuck = true;
 	}
 	annex_emu_pass(emu);
-	return progress || annex_atomic_load(&emu->inflight, ANNEX_ACQUIRE) != inflight;
+	return progress || annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE) != in_flight;
 }
 
 static void doze(struct annex_emu *emu)

@@ -58,9 +58,6 @@ void nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state);
 void nvme_queue_sweep(struct annex_qp *qp);
 void nvme_queue_reopen(struct nvme_queue *q);
 
-/* wait.c */
-void nvme_wake(uint64_t *state);
-
 /* admin.c: each is one admin command, bounded by the device's timeout */
 int nvme_admin(struct annex_dev *dev, const struct annex_sqe *sqe, struct annex_result *res);
 int nvme_identify(struct annex_dev *dev, enum annex_cns cns, uint32_t nsid, void *data);

@@ -67,7 +67,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 	qp->qid = qid;
 	qp->stall_ns = dev->opts.timeout_ms * ANNEX_NSEC_PER_MSEC;
 	qp->host = (struct annex_qp_host){dev->ctrl,  ops->rung,  ops->assist,
-					  ops->event, ops->sleep, ops->read, nvme_wake};
+					  ops->event, ops->sleep, ops->read, ops->wake};
 	qp->state = ANNEX_QP_RESET;
 	fresh_rings(qp);
 	q->qp = qp;

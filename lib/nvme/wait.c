@@ -49,9 +49,15 @@ static uint32_t *futex_word(uint64_t *state)
 	return (uint32_t *)state;
 }
 
-void nvme_wake(uint64_t *state)
+static long wake_dozer(uint64_t *state)
 {
-	syscall(SYS_futex, futex_word(state), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return syscall(SYS_futex, futex_word(state), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void annex_qp_wake(struct annex_qp *qp, uint64_t *state)
+{
+	if (wake_dozer(state) < 1) /* then it is the watcher, or not asleep yet */
+		qp->host.wake(qp->host.ctrl, qp->qid);
 }
 
 /* Wake one dozer, if there is one, so that it becomes the watcher. */
@@ -66,19 +72,35 @@ static void hand_over(struct annex_qp *qp)
 		/* Without its mark the word has changed, so that it cannot fall asleep either. */
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN && s & ANNEX_REQ_ASLEEP &&
 		    annex_atomic_cas(state, &s, s & ~(uint64_t)ANNEX_REQ_ASLEEP, ANNEX_SEQ_CST)) {
-			nvme_wake(state);
+			wake_dozer(state);
 			return;
 		}
 	}
+}
+
+/*
+ * Ask whoever delivers @token to wake this thread. Return: whether it is pending; *@marked is then
+ * the state word with the mark.
+ */
+static bool mark(struct annex_qp *qp, uint64_t token, uint64_t *marked)
+{
+	uint64_t *state = &qp->reqs[token & 0xffff].state;
+	uint64_t s = annex_atomic_load(state, ANNEX_ACQUIRE);
+
+	if (!ANNEX_REQ_MATCHES(s, token) || ANNEX_REQ_STATE(s) != ANNEX_REQ_TAKEN)
+		return false;
+	*marked = s | ANNEX_REQ_ASLEEP;
+	return annex_atomic_cas(state, &s, *marked, ANNEX_SEQ_CST);
 }
 
 static void watch(struct annex_qp *qp, uint64_t token, uint64_t deadline)
 {
 	/* Before looking: an event after this number ends the sleep at once. */
 	uint32_t seen = qp->host.event(qp->host.ctrl, qp->qid);
+	uint64_t marked;
 
 	annex_qp_help(qp);
-	if (nvme_queue_pending(qp, token) &&
+	if (mark(qp, token, &marked) &&
 	    annex_atomic_load(&qp->state, ANNEX_ACQUIRE) == ANNEX_QP_LIVE)
 		qp->host.sleep(qp->host.ctrl, qp->qid, seen, deadline);
 	annex_atomic_store(&qp->watched, 0u, ANNEX_SEQ_CST);
@@ -86,18 +108,16 @@ static void watch(struct annex_qp *qp, uint64_t token, uint64_t deadline)
 
 static void doze(struct annex_qp *qp, uint64_t token, uint64_t deadline)
 {
-	uint64_t *state = &qp->reqs[token & 0xffff].state;
-	uint64_t s = annex_atomic_load(state, ANNEX_ACQUIRE);
+	uint64_t marked;
 	struct timespec ts = {.tv_sec = (time_t)(deadline / ANNEX_NSEC_PER_SEC),
 			      .tv_nsec = (long)(deadline % ANNEX_NSEC_PER_SEC)};
 
 	annex_atomic_add(&qp->dozing, 1u, ANNEX_SEQ_CST);
-	if (ANNEX_REQ_MATCHES(s, token) && ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN &&
-	    annex_atomic_cas(state, &s, s | ANNEX_REQ_ASLEEP, ANNEX_SEQ_CST) &&
-	    annex_atomic_load(&qp->watched, ANNEX_SEQ_CST) &&
+	if (mark(qp, token, &marked) && annex_atomic_load(&qp->watched, ANNEX_SEQ_CST) &&
 	    annex_atomic_load(&qp->state, ANNEX_SEQ_CST) == ANNEX_QP_LIVE)
-		syscall(SYS_futex, futex_word(state), FUTEX_WAIT_BITSET_PRIVATE,
-			(uint32_t)(s | ANNEX_REQ_ASLEEP), &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+		syscall(SYS_futex, futex_word(&qp->reqs[token & 0xffff].state),
+			FUTEX_WAIT_BITSET_PRIVATE, (uint32_t)marked, &ts, NULL,
+			FUTEX_BITSET_MATCH_ANY);
 	annex_atomic_sub(&qp->dozing, 1u, ANNEX_SEQ_CST);
 }
 

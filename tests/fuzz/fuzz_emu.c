@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * libFuzzer target: a hostile host. The input is a program of register writes, doorbells, queue
- * entries and host memory; the controller must neither touch memory that was not mapped (it lies
- * between inaccessible pages) nor complete a command that it was not given.
+ * entries and host memory; the controller must not touch memory that was not mapped (what was lies
+ * between inaccessible pages), and must always be there for a reset.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,20 +61,22 @@ static struct annex_sqe *sq(unsigned int qid)
 	return (struct annex_sqe *)(void *)(mem + qid * 8192);
 }
 
-static void open_once(void)
+/* A new controller for each input, so that a finding can be repeated; in the same memory. */
+static void open_ctrl(void)
 {
 	struct annex_uri uri;
 	uint64_t addr;
 	char *p;
 
-	if (ctrl)
-		return;
-	p = mmap(NULL, MEM + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED || mprotect(p + GUARD, MEM, PROT_READ | PROT_WRITE) ||
-	    annex_uri_parse("mem:256K?namespaces=2", &uri) || annex_emu_open(&uri, &ctrl))
-		abort();
-	mem = p + GUARD;
-	if (ctrl->ops->map(ctrl, mem, MEM, &addr))
+	if (!mem) {
+		p = mmap(NULL, MEM + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED || mprotect(p + GUARD, MEM, PROT_READ | PROT_WRITE))
+			abort();
+		mem = p + GUARD;
+	}
+	memset(mem, 0, MEM);
+	if (annex_uri_parse("mem:256K?namespaces=2", &uri) || annex_emu_open(&uri, &ctrl) ||
+	    ctrl->ops->map(ctrl, mem, MEM, &addr))
 		abort();
 }
 
@@ -195,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 
-	open_once();
+	open_ctrl();
 	enable();
 	create_pair(1);
 	while (in.left)
@@ -203,5 +205,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ctrl->ops->write(ctrl, ANNEX_REG_CC, 4, 0);
 	if (ctrl->ops->read(ctrl, ANNEX_REG_CSTS, 4) & ANNEX_CSTS_RDY)
 		abort(); /* without I/O in flight a reset is done at once */
+	ctrl->ops->close(ctrl);
 	return 0;
 }

@@ -32,7 +32,7 @@ reap()
 	local name=${name_of[$pid]}
 	unset "name_of[$pid]"
 	if [ $rc -eq 0 ]; then
-		echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name/log") runs"
+		sed -n "s/^stat::number_of_executed_units: */$name: runs: /p" "$work/$name/log"
 		passed=$((passed + 1))
 	else
 		echo "$name: FAILED ($rc), log and input in $work/$name"

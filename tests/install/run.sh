@@ -77,7 +77,8 @@ prints_sum()
 exports_headers()
 {
 	diff <(tests/install/public.sh) \
-		<(nm -D --defined-only "$lib/libannex.so" | sed -n 's/.* T \([^@]*\).*/\1/p' | sort -u)
+		<(nm -D --defined-only "$lib/libannex.so" |
+			sed -n 's/.* T \([^@]*\).*/\1/p' | sort -u)
 }
 
 exports_nothing_else()
@@ -87,7 +88,31 @@ exports_nothing_else()
 
 static_names()
 {
-	! nm -g --defined-only "$lib/libannex.a" | awk 'NF == 3 && $3 !~ /^annex_/' | grep .
+	diff <(tests/install/public.sh) \
+		<(nm -g --defined-only "$lib/libannex.a" | awk 'NF == 3 { print $3 }' | sort -u)
+}
+
+examples()
+{
+	local example
+	for example in docs/examples/*.c; do
+		# shellcheck disable=SC2046
+		gcc "${strict[@]}" -Wshadow $(flags --cflags) -o "$root/example" "$example" \
+			$(flags --libs) || return
+	done
+}
+
+# The example of the README, on a thousand numbers.
+sums_a_file()
+{
+	local i out
+	for ((i = 0; i < 1024; i++)); do
+		printf '\x01\x02\x00\x00\x00\x00\x00\x00'
+	done >"$root/numbers"
+	# shellcheck disable=SC2046
+	gcc $(flags --cflags) -o "$root/sum" docs/examples/sum.c $(flags --libs) &&
+		out=$(LD_LIBRARY_PATH=$lib "$root/sum" "$root/numbers" 1024) &&
+		[ "$out" = $((513 * 1024)) ]
 }
 
 soname()
@@ -140,7 +165,9 @@ claim "the headers are C++ too" build_cxx
 claim "soname" soname
 claim "the shared library exports what the headers declare" exports_headers
 claim "and nothing else" exports_nothing_else
-claim "global names of the static library begin with annex_" static_names
+claim "so does the static library, and nothing else" static_names
+claim "the examples build" examples
+claim "docs/examples/sum.c sums a file" sums_a_file
 claim "man pages" man_pages
 claim "bash completion" completes
 claim "make uninstall" in_tree uninstall

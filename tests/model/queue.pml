@@ -33,8 +33,14 @@
 #ifndef START
 #define START 0 /* the turn that the queue starts in */
 #endif
-#ifndef ABANDONS
-#define ABANDONS COMMANDS /* how many tokens may be given up */
+/* ABANDONS: how many tokens may be given up; any number when not defined. */
+#ifdef ABANDONS
+#define MAY_ABANDON abandons
+#define COUNT_ABANDON abandons--
+byte abandons = ABANDONS;
+#else
+#define MAY_ABANDON true
+#define COUNT_ABANDON skip
 #endif
 
 #ifdef MUT_IDS /* as many identifiers as entries */
@@ -94,7 +100,7 @@ byte executing[IDS];                  /* the command's position + 1 */
 byte rung = FIRST, cq_rung = FIRST; /* the doorbells, unwrapped */
 bit inflight[IDS];                  /* written into the queue, not delivered */
 byte reported[DEPTH], last_reported; /* SQ head of each completion, unwrapped */
-byte todo = COMMANDS, abandons = ABANDONS, done;
+byte todo = COMMANDS, done;
 
 /*
  * What nobody may read any more is set to zero: fewer states, and who reads it nevertheless gets
@@ -419,7 +425,7 @@ inline collect()
 
 inline abandon()
 {
-	atomic { abandons && reqs[cids[k]].state == TAKEN -> abandons--; s = TAKEN };
+	atomic { MAY_ABANDON && reqs[cids[k]].state == TAKEN -> COUNT_ABANDON; s = TAKEN };
 	atomic {
 #ifdef MUT_ABANDON_FREES
 		CAS(reqs[cids[k]].state, s, FREE);
@@ -564,7 +570,7 @@ init {
 			i++
 		:: else -> break
 		od;
-#ifndef MUT_FRESH_LAST
+#if !defined(MUT_FRESH_LAST) && !defined(MUT_FREE_EARLY)
 		sq_seq[DEPTH - 1] = NEVER;
 #endif
 		i = 0;

@@ -141,8 +141,10 @@ static void deleting(void)
 
 static uint16_t set_feature(struct host *h, uint32_t cdw10, uint32_t cdw11, uint32_t *dw0)
 {
-	return admin(h, (struct annex_sqe){.opcode = ANNEX_ADMIN_SET_FEATURES, .cdw10 = cdw10,
-					   .cdw11 = cdw11}, dw0);
+	return admin(h,
+		     (struct annex_sqe){
+			     .opcode = ANNEX_ADMIN_SET_FEATURES, .cdw10 = cdw10, .cdw11 = cdw11},
+		     dw0);
 }
 
 static uint16_t get_feature(struct host *h, uint32_t cdw10, uint32_t *dw0)
@@ -153,9 +155,9 @@ static uint16_t get_feature(struct host *h, uint32_t cdw10, uint32_t *dw0)
 
 static void features(void)
 {
-	static const uint8_t plain[] = {ANNEX_FEAT_ARBITRATION, ANNEX_FEAT_TEMPERATURE,
+	static const uint8_t plain[] = {ANNEX_FEAT_ARBITRATION,    ANNEX_FEAT_TEMPERATURE,
 					ANNEX_FEAT_ERROR_RECOVERY, ANNEX_FEAT_COALESCING,
-					ANNEX_FEAT_ATOMICITY, ANNEX_FEAT_ASYNC_EVENT};
+					ANNEX_FEAT_ATOMICITY,      ANNEX_FEAT_ASYNC_EVENT};
 	uint32_t dw0 = 0, initial = 0;
 	struct host h;
 
@@ -267,8 +269,8 @@ static void smart_log(void)
 
 static void bad_log_pages(void)
 {
-	struct annex_sqe sqe = {.opcode = ANNEX_ADMIN_GET_LOG_PAGE, .cdw10 = ANNEX_LOG_PAGE_SMART,
-				.nsid = 1};
+	struct annex_sqe sqe = {
+		.opcode = ANNEX_ADMIN_GET_LOG_PAGE, .cdw10 = ANNEX_LOG_PAGE_SMART, .nsid = 1};
 	struct host h;
 	char *data;
 

@@ -55,8 +55,7 @@ static void errors_on(int on_file)
 	char *p;
 
 	/* The third and fourth read of blocks 8 to 11 fail, nothing else. */
-	open_with(&h, path, on_file,
-		  "error,op=read,lba=8,blocks=4,after=2,count=2,status=0x281");
+	open_with(&h, path, on_file, "error,op=read,lba=8,blocks=4,after=2,count=2,status=0x281");
 	p = host_alloc(&h, 8192);
 	CU_ASSERT_EQUAL(status_at(&h, 8, p), 0);
 	CU_ASSERT_EQUAL(status_at(&h, 11, p), 0);
@@ -86,9 +85,12 @@ static void torn_on(int on_file)
 	char *p;
 
 	open_with(&h, path, on_file, "error,op=write");
-	CU_ASSERT_EQUAL(h.ctrl->ops->inject(h.ctrl, &(struct annex_fault){
-		.kind = ANNEX_FAULT_TORN, .opcode = ANNEX_NVM_WRITE, .count = 1,
-		.status = ANNEX_SC_WRITE_FAULT}), 0);
+	CU_ASSERT_EQUAL(
+		h.ctrl->ops->inject(h.ctrl, &(struct annex_fault){.kind = ANNEX_FAULT_TORN,
+								  .opcode = ANNEX_NVM_WRITE,
+								  .count = 1,
+								  .status = ANNEX_SC_WRITE_FAULT}),
+		0);
 	p = host_alloc(&h, 8192);
 	memset(p, 0x77, 4096);
 	sqe = host_rw(ANNEX_NVM_WRITE, 0, 8, p, NULL);
@@ -303,8 +305,11 @@ static void delete_ends(void)
 	char *p;
 
 	open_with(&h, path, 0, "delay,us=4000000000,op=read");
-	CU_ASSERT_EQUAL(h.ctrl->ops->inject(h.ctrl, &(struct annex_fault){
-		.kind = ANNEX_FAULT_REORDER, .opcode = ANNEX_NVM_WRITE, .count = 1}), 0);
+	CU_ASSERT_EQUAL(
+		h.ctrl->ops->inject(h.ctrl, &(struct annex_fault){.kind = ANNEX_FAULT_REORDER,
+								  .opcode = ANNEX_NVM_WRITE,
+								  .count = 1}),
+		0);
 	p = host_alloc(&h, 8192);
 	sqe = read_at(0, 11, p);
 	host_submit(&h, 1, &sqe);
@@ -349,17 +354,32 @@ static void more_than_fit(void)
 static void parsing(void)
 {
 	static const char *const bad[] = {
-		"", "errors", "error,", "error,count", "error,count=", "error,=3", "error,count=x",
-		"error,status=0", "error,status=0x800", "error,op=erase", "error,us=5",
-		"error,lba=4", "delay,us=99999999999", "error,colour=red", "error,after=-1",
-		"error,status=0x", "error,status=0x-1", "error,lba=18446744073709551615,blocks=2",
+		"",
+		"errors",
+		"error,",
+		"error,count",
+		"error,count=",
+		"error,=3",
+		"error,count=x",
+		"error,status=0",
+		"error,status=0x800",
+		"error,op=erase",
+		"error,us=5",
+		"error,lba=4",
+		"delay,us=99999999999",
+		"error,colour=red",
+		"error,after=-1",
+		"error,status=0x",
+		"error,status=0x-1",
+		"error,lba=18446744073709551615,blocks=2",
 	};
 	struct annex_fault f;
 
 	CU_ASSERT_EQUAL(annex_fault_parse("error", &f), 0);
 	CU_ASSERT(f.kind == ANNEX_FAULT_ERROR && f.opcode == -1 && f.count == 1 && !f.after &&
 		  !f.blocks && f.status == ANNEX_SC_INTERNAL);
-	CU_ASSERT_EQUAL(annex_fault_parse("delay,op=dsm,after=3,count=0,lba=4K,blocks=2,us=7", &f), 0);
+	CU_ASSERT_EQUAL(annex_fault_parse("delay,op=dsm,after=3,count=0,lba=4K,blocks=2,us=7", &f),
+			0);
 	CU_ASSERT(f.kind == ANNEX_FAULT_DELAY && f.opcode == ANNEX_NVM_DSM && f.after == 3 &&
 		  !f.count && f.lba == 4096 && f.blocks == 2 && f.delay_us == 7);
 	CU_ASSERT_EQUAL(annex_fault_parse("torn,status=0x280", &f), 0);
@@ -388,5 +408,4 @@ static void injecting(void)
 UNIT_SUITE(emu_fault, {"error", errors}, {"torn", torn}, {"delay", delay},
 	   {"abort of a delayed command", delay_abort}, {"lose", lose}, {"reorder", reorder},
 	   {"fatal", fatal}, {"removal", removal}, {"deletion ends commands", delete_ends},
-	   {"more delayed than fit", more_than_fit}, {"parsing", parsing},
-	   {"injecting", injecting})
+	   {"more delayed than fit", more_than_fit}, {"parsing", parsing}, {"injecting", injecting})

@@ -263,8 +263,8 @@ static void in_flight(void)
 			h.ctrl->ops->write(h.ctrl, ANNEX_REG_CC, 4, 0);
 			CU_ASSERT(host_wait_csts(&h, ANNEX_CSTS_RDY, 0));
 			CU_ASSERT_EQUAL(h.ctrl->ops->unmap(h.ctrl, host_addr(h.mem), HOST_MEM), 0);
-			CU_ASSERT_EQUAL(h.ctrl->ops->map(h.ctrl, h.mem, HOST_MEM,
-							 &(uint64_t){0}), 0);
+			CU_ASSERT_EQUAL(h.ctrl->ops->map(h.ctrl, h.mem, HOST_MEM, &(uint64_t){0}),
+					0);
 			host_enable(&h);
 		} else {
 			CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_SQ, 1), 0);
@@ -290,8 +290,9 @@ static void shutting_down(void)
 
 	host_tmpfile(path);
 	ready_file(&h, path, "?size=1M");
-	h.ctrl->ops->write(h.ctrl, ANNEX_REG_CC, 4, ANNEX_CC_EN | ANNEX_CC_IOSQES_64 |
-			   ANNEX_CC_IOCQES_16 | ANNEX_CC_SHN_NORMAL);
+	h.ctrl->ops->write(h.ctrl, ANNEX_REG_CC, 4,
+			   ANNEX_CC_EN | ANNEX_CC_IOSQES_64 | ANNEX_CC_IOCQES_16 |
+				   ANNEX_CC_SHN_NORMAL);
 	CU_ASSERT(host_wait_csts(&h, ANNEX_CSTS_SHST_MASK, ANNEX_CSTS_SHST_DONE));
 	host_close(&h);
 	unlink(path);
@@ -299,5 +300,4 @@ static void shutting_down(void)
 
 UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
-	   {"write cache", write_cache}, {"I/O in flight", in_flight},
-	   {"shutdown", shutting_down})
+	   {"write cache", write_cache}, {"I/O in flight", in_flight}, {"shutdown", shutting_down})

@@ -205,16 +205,18 @@ static void sgls_on(const char *uri, unsigned int block)
 	a[3] = sgl(ANNEX_SGL_LAST_SEGMENT, host_addr(b), 32);
 	b[0] = sgl(ANNEX_SGL_DATA, host_addr(out + 20001), 1);
 	b[1] = sgl(ANNEX_SGL_DATA, host_addr(out + 300), total - 256);
-	CU_ASSERT_EQUAL(io(&h, sgl_rw(ANNEX_NVM_WRITE, 8, 4,
-				      sgl(ANNEX_SGL_SEGMENT, host_addr(a), 64))), 0);
-	CU_ASSERT_EQUAL(io(&h, sgl_rw(ANNEX_NVM_READ, 8, 4,
-				      sgl(ANNEX_SGL_DATA, host_addr(in + 3), total))), 0);
+	CU_ASSERT_EQUAL(
+		io(&h, sgl_rw(ANNEX_NVM_WRITE, 8, 4, sgl(ANNEX_SGL_SEGMENT, host_addr(a), 64))), 0);
+	CU_ASSERT_EQUAL(
+		io(&h, sgl_rw(ANNEX_NVM_READ, 8, 4, sgl(ANNEX_SGL_DATA, host_addr(in + 3), total))),
+		0);
 	CU_ASSERT_EQUAL(memcmp(in + 3, out + 1, 255), 0);
 	CU_ASSERT_EQUAL(in[258], out[20001]);
 	CU_ASSERT_EQUAL(memcmp(in + 259, out + 300, total - 256), 0);
 	CU_ASSERT(in[2] == 0 && in[3 + total] == 0);
-	CU_ASSERT_EQUAL(io(&h, sgl_rw(ANNEX_NVM_COMPARE, 8, 4,
-				      sgl(ANNEX_SGL_SEGMENT, host_addr(a), 64))), 0);
+	CU_ASSERT_EQUAL(
+		io(&h, sgl_rw(ANNEX_NVM_COMPARE, 8, 4, sgl(ANNEX_SGL_SEGMENT, host_addr(a), 64))),
+		0);
 	host_close(&h);
 }
 
@@ -293,11 +295,13 @@ static void many_pieces(const char *uri, unsigned int block)
 	in = host_alloc(&h, 2 << 20);
 	fill(out, 1 << 20, 17);
 	CU_ASSERT_EQUAL(io(&h, sgl_rw(ANNEX_NVM_WRITE, 0, nlb,
-				      sgl(ANNEX_SGL_DATA, host_addr(out), n * 512))), 0);
+				      sgl(ANNEX_SGL_DATA, host_addr(out), n * 512))),
+			0);
 	for (uint32_t i = 0; i < n; i++)
 		list[i] = sgl(ANNEX_SGL_DATA, host_addr(in + i * 1024), 512);
 	CU_ASSERT_EQUAL(io(&h, sgl_rw(ANNEX_NVM_READ, 0, nlb,
-				      sgl(ANNEX_SGL_LAST_SEGMENT, host_addr(list), n * 16))), 0);
+				      sgl(ANNEX_SGL_LAST_SEGMENT, host_addr(list), n * 16))),
+			0);
 	for (uint32_t i = 0; i < n; i++)
 		if (memcmp(in + i * 1024, out + i * 512, 512))
 			CU_FAIL("a piece differs");
@@ -386,8 +390,8 @@ static void zeroes(const char *uri, unsigned int block)
 	/* Deallocate two ranges of the fourth, the second of them empty. */
 	r[0] = (struct annex_dsm_range){.slba = 3 * per, .nlb = per};
 	r[1] = (struct annex_dsm_range){.slba = 0, .nlb = 0};
-	sqe = (struct annex_sqe){.opcode = ANNEX_NVM_DSM, .nsid = 1, .cdw10 = 1,
-				 .cdw11 = ANNEX_DSM_DEALLOCATE};
+	sqe = (struct annex_sqe){
+		.opcode = ANNEX_NVM_DSM, .nsid = 1, .cdw10 = 1, .cdw11 = ANNEX_DSM_DEALLOCATE};
 	sqe.dptr[0] = host_addr(r);
 	CU_ASSERT_EQUAL(io(&h, sqe), 0);
 	r[1].slba = BLOCKS;

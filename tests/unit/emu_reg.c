@@ -79,13 +79,13 @@ static void bad_config(void)
 {
 	uint32_t aqa = ANNEX_AQA(16, 16);
 
-	try_enable(ENABLE | 1u << 7, aqa, 0, 4096);         /* page size */
-	try_enable(ENABLE | 1u << 4, aqa, 0, 4096);         /* command set */
-	try_enable(ENABLE | 1u << 11, aqa, 0, 4096);        /* arbitration */
-	try_enable(ENABLE ^ 1u << 16, aqa, 0, 4096);        /* SQ entry size */
-	try_enable(ENABLE ^ 1u << 20, aqa, 0, 4096);        /* CQ entry size */
-	try_enable(ENABLE, ANNEX_AQA(1, 16), 0, 4096);      /* one entry */
-	try_enable(ENABLE, aqa, HOST_MEM, 4096);            /* not mapped */
+	try_enable(ENABLE | 1u << 7, aqa, 0, 4096);                    /* page size */
+	try_enable(ENABLE | 1u << 4, aqa, 0, 4096);                    /* command set */
+	try_enable(ENABLE | 1u << 11, aqa, 0, 4096);                   /* arbitration */
+	try_enable(ENABLE ^ 1u << 16, aqa, 0, 4096);                   /* SQ entry size */
+	try_enable(ENABLE ^ 1u << 20, aqa, 0, 4096);                   /* CQ entry size */
+	try_enable(ENABLE, ANNEX_AQA(1, 16), 0, 4096);                 /* one entry */
+	try_enable(ENABLE, aqa, HOST_MEM, 4096);                       /* not mapped */
 	try_enable(ENABLE, ANNEX_AQA(128, 16), HOST_MEM - 4096, 4096); /* mapped in part */
 	try_enable(ENABLE, aqa, 0, HOST_MEM);
 }

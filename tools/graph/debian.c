@@ -182,10 +182,10 @@ int debian_read(FILE *f, const char *path, struct list *l)
 	}
 	if (!err && errno)
 		err = err_sys("cannot read %s", path);
-	if (!err && !r.stanzas)
-		err = err_set(-EINVAL, "%s holds no package stanzas", path);
 	if (!err)
 		err = settle(&r);
+	if (!err && !l->vertices)
+		err = err_set(-EINVAL, "%s holds no package stanzas", path);
 	free(line);
 	free(r.exists);
 	names_free(&r.names);

@@ -1,0 +1,201 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# Bad input: one clear line, no success, nothing left behind.
+
+refused "no command" "which command" "$annex"
+refused "unknown command" "no command" "$annex" grpah
+refused "unknown subcommand" "no command" "$annex" graph bsf
+refused "unknown option" "option" "$annex" graph bfs k.csr --cashe 1M
+refused "option without value" "option" "$annex" graph bfs k.csr --cache
+refused "two files" "too many" "$annex" graph bfs k.csr u.csr
+refused "no file" "which graph" "$annex" graph bfs
+
+refused "cache of 0" "--cache 0" "$annex" graph bfs k.csr --cache 0
+refused "cache larger than memory" "--cache 900T" "$annex" graph bfs k.csr --cache 900T
+refused "cache beyond 64 bits" "--cache" "$annex" graph bfs k.csr --cache 99999999999999999999
+refused "cache that is no number" "--cache lots" "$annex" graph bfs k.csr --cache lots
+refused "cache of less than a line" "cache" "$annex" graph bfs k.csr --cache 512 --line 4096
+refused "cache too small for the threads" "cache" "$annex" graph bfs k.csr --cache 4096 --threads 8
+refused "odd line" "line" "$annex" graph bfs k.csr --line 5000
+refused "line of 256" "line" "$annex" graph bfs k.csr --line 256
+refused "line of 2M" "line" "$annex" graph bfs k.csr --line 2M
+refused "line below the block" "" "$annex" graph bfs k.csr --device 'mem:4M?block=4096' --line 512
+refused "0 threads" "--threads" "$annex" graph bfs k.csr --threads 0
+refused "0 queues" "--queues" "$annex" graph bfs k.csr --queues 0
+refused "depth of 1" "--depth" "$annex" graph bfs k.csr --depth 1
+refused "unknown layout" "stripe, replica" "$annex" graph bfs k.csr --layout raid5
+refused "unknown access" "array, mmap, memory" "$annex" graph bfs k.csr --access disk
+refused "advice without mmap" "mmap" "$annex" graph bfs k.csr --advise random
+refused "device without array" "array" "$annex" graph bfs k.csr --access mmap --device mem:4M
+
+refused "unknown scheme" "nvme:" "$annex" graph bfs k.csr --device nvme:0
+refused "no scheme" "scheme" "$annex" graph bfs k.csr --device 4M
+refused "unknown parameter" "colour" "$annex" graph bfs k.csr --device 'mem:4M?colour=red'
+refused "device too small" "mem:|size|device" "$annex" graph bfs k.csr --device mem:64K
+refused "mem: and file: mixed" "mix" "$annex" graph bfs k.csr --device mem:4M --device file:a.img
+refused "device that is a directory" "irectory" "$annex" graph bfs k.csr --device file:.
+refused "device that is not there" "nowhere" "$annex" graph bfs k.csr --device file:nowhere.img
+refused "device of odd size" "" sh -c "head -c 1000 k.csr >odd.img; '$annex' graph bfs k.csr \
+	--device file:odd.img; rc=\$?; rm odd.img; exit \$rc"
+refused "another graph's image" "no image" "$annex" graph bfs k.csr --device file:a.img \
+	--device file:b.img
+refused "devices in the wrong order" "no image" "$annex" graph bfs k2.csr --device file:b.img \
+	--device file:a.img
+refused "another line size" "no image" "$annex" graph bfs k2.csr --device file:a.img \
+	--device file:b.img --line 16K
+refused "a read error" "" "$annex" graph bfs k.csr \
+	--device 'mem:4M?fault=error,op=read,after=2,count=0'
+
+refused "missing graph" "nowhere" "$annex" graph bfs nowhere.csr
+refused "graph that is a directory" "directory" "$annex" graph bfs .
+refused "text as a graph" "no graph file" "$annex" graph bfs path.txt
+refused "unknown vertex" "0 to 4095" "$annex" graph bfs k.csr --source 4096
+refused "unknown name" "nobody" "$annex" graph bfs deb.csr --source nobody
+: >bad.csr
+refused "empty graph file" "header" "$annex" graph info bad.csr
+head -c 4096 k.csr >bad.csr
+refused "header only" "truncated" "$annex" graph info bad.csr
+head -c -4096 k.csr >bad.csr
+refused "cut by a page" "truncated" "$annex" graph bfs bad.csr
+head -c -100 k.csr >bad.csr
+refused "cut by 100 bytes" "truncated" "$annex" graph bfs bad.csr
+patch k.csr 0 42
+refused "other magic" "no graph file" "$annex" graph info bad.csr
+patch k.csr 8 07
+refused "other version" "version 7" "$annex" graph info bad.csr
+patch k.csr 12 80
+refused "unknown flags" "flags" "$annex" graph info bad.csr
+patch k.csr 16 05
+refused "ids of 5 bytes" "ids" "$annex" graph info bad.csr
+patch k.csr 24 0000000000000000
+refused "no vertices" "vertices" "$annex" graph info bad.csr
+patch k.csr 24 ffffffffffffffff
+refused "2^64 vertices" "vertices" "$annex" graph info bad.csr
+patch k.csr 32 ffffffffffffff7f
+refused "2^63 edges" "edges" "$annex" graph info bad.csr
+patch k.csr 40 0100000000000000
+refused "section off its alignment" "begin at byte 1" "$annex" graph info bad.csr
+patch k.csr 56 0010000000000000
+refused "sections that overlap" "overlap" "$annex" graph info bad.csr
+patch k.csr 56 00f0ffffffffffff
+refused "section at the end of 64 bits" "behind" "$annex" graph info bad.csr
+patch k.csr 4096 0100000000000000
+refused "first offset" "first row offset" "$annex" graph info bad.csr
+patch k.csr 8192 ffffff7f00000000
+refused "offsets that descend" "descend at vertex" "$annex" graph info bad.csr
+at=$(($(od -An -t u8 -j 56 -N 8 k.csr)))
+patch k.csr $at ffffff7f
+refused "id out of range" "neighbour 2147483647" "$annex" graph bfs bad.csr
+refused "id out of range, mapped" "neighbour" "$annex" graph cc bad.csr --access mmap
+at=$(($(od -An -t u8 -j 56 -N 8 wide.csr)))
+patch wide.csr $at 0000000001000000
+refused "wide id out of range" "neighbour 4294967296" "$annex" graph pagerank bad.csr
+at=$(($(od -An -t u8 -j 88 -N 8 deb.csr)))
+patch deb.csr $at 00
+refused "one name too many" "names" "$annex" graph info bad.csr
+
+refused "import without output" "-o FILE" "$annex" graph import snap path.txt
+refused "unknown format" "mtx, snap, debian" "$annex" graph import dot path.txt -o x.csr
+refused "missing input" "nowhere" "$annex" graph import snap nowhere -o x.csr
+refused "input that is a directory" "irectory" "$annex" graph import snap . -o x.csr
+refused "output in no directory" "nowhere" "$annex" graph import snap path.txt -o nowhere/x.csr
+echo "1 two" >bad.txt
+refused "snap, no id" "line 1" "$annex" graph import snap bad.txt -o x.csr
+refused "snap, no weight" "line 2.*third" "$annex" graph import snap ids.txt --weights -o x.csr
+echo "# nothing" >bad.txt
+refused "snap, no edges" "no edges" "$annex" graph import snap bad.txt -o x.csr
+echo "1 2 -5" >bad.txt
+refused "negative weight" "line 1.*weight -5" "$annex" graph import snap bad.txt --weights -o x.csr
+mtx()
+{
+	local words=$1 pattern=$2
+	shift 2
+	printf '%s\n' "$@" >bad.mtx
+	refused "$words" "$pattern" "$annex" graph import mtx bad.mtx -o x.csr
+}
+banner="%%MatrixMarket matrix coordinate pattern general"
+mtx "no banner" "line 1" "3 3 1" "1 2"
+mtx "dense matrix" "line 1.*coordinate" "%%MatrixMarket matrix array real general" "1 1" "1"
+mtx "complex matrix" "line 1.*field" "%%MatrixMarket matrix coordinate complex general"
+mtx "hermitian matrix" "line 1.*symmetry" "%%MatrixMarket matrix coordinate real hermitian"
+mtx "no size" "line 1.*missing" "$banner"
+mtx "not square" "line 2.*square" "$banner" "3 4 1" "1 2"
+mtx "row 0" "line 3.*from 1 to 3" "$banner" "3 3 1" "0 2"
+mtx "column too large" "line 3.*from 1 to 3" "$banner" "3 3 1" "1 4"
+mtx "words" "line 3" "$banner" "3 3 1" "one two"
+mtx "something behind" "line 3.*follows" "$banner" "3 3 1" "1 2 x"
+mtx "too few entries" "1 entries of 2" "$banner" "3 3 2" "1 2"
+mtx "too many entries" "line 4.*more" "$banner" "3 3 1" "1 2" "2 3"
+mtx "too many vertices" "line 2" "$banner" "4294967296 4294967296 1" "1 2"
+echo "just words" >bad.txt
+refused "no stanzas" "line 1" "$annex" graph import debian bad.txt -o x.csr
+refused "weights of packages" "weights" "$annex" graph import debian packages --weights -o x.csr
+refused "scale of 60" "--scale" "$annex" graph gen kron --scale 60 -o x.csr
+refused "unknown kind" "kron, urand" "$annex" graph gen grid -o x.csr
+
+refused "copy over data" "overwrite" "$annex" copy k.csr file:c.img
+refused "copy to memory" "gone" "$annex" copy k.csr mem:4M
+refused "copy of nothing" "nowhere" "$annex" copy nowhere file:x.img
+refused "copy to one and a bad one" "scheme" "$annex" copy k.csr file:x.img what
+refused "copy with a write error" "" "$annex" copy k.csr \
+	'file:x.img?fault=error,op=write,after=3,count=0'
+
+refused "no condition" "where" "$annex" scan --columns trips
+refused "no columns" "--columns" "$annex" scan --where 'a>1'
+refused "no operator" "--where" "$annex" scan --columns trips --where distance
+refused "unknown operator" "operator" "$annex" scan --columns trips --where 'distance=>30'
+refused "no number" "number" "$annex" scan --columns trips --where 'distance>=far'
+refused "unknown column" "no column" "$annex" scan --columns trips --where 'height>1'
+refused "unknown column to sum" "no column" "$annex" scan --columns trips --where 'tax>1' --sum x
+refused "directory that is not there" "nowhere" "$annex" scan --columns nowhere --where 'a>1'
+refused "file as a directory" "directory" "$annex" scan --columns t.csv --where 'a>1'
+mkdir -p short
+head -c 4096 trips/tax.f64 >short/a.f64
+head -c 512 trips/tax.f64 >short/b.f64
+refused "columns of two lengths" "64 elements" "$annex" scan --columns short --where 'a>1' --sum b
+head -c 1000 trips/tax.f64 >short/a.f64
+refused "column of odd size" "truncate" "$annex" scan --columns short --where 'a>1'
+echo 3x >short/rows
+refused "rows that are no number" "rows" "$annex" scan --columns short --where 'a>1'
+printf 'a,b\n1,2\n1\n' >bad.csv
+refused "CSV with a short line" "line 3" "$annex" scan import bad.csv -o x
+printf 'a,b\n1,"2\n' >bad.csv
+refused "CSV with an open quote" "quoted" "$annex" scan import bad.csv -o x
+refused "CSV with an open quote, in one go" "quoted" env TMPDIR="$dir/temp" "$annex" scan \
+	--csv bad.csv --where 'a>1'
+holds "the temporary directory is gone after an error" test -z "$(ls temp)"
+printf 'a/b\n1\n' >bad.csv
+refused "CSV column that is a path" "name" "$annex" scan import bad.csv -o x
+printf 'a\nb\n' >bad.csv
+refused "CSV without numbers" "numbers" "$annex" scan import bad.csv -o x
+: >bad.csv
+refused "empty CSV" "empty" "$annex" scan import bad.csv -o x
+refused "table that exists" "already" "$annex" scan import t.csv -o t
+
+refused "vadd of two lengths" "elements" "$annex" vadd x.f64 trips/tax.f64 -o q.f64
+refused "vadd over data" "overwrite" "$annex" vadd x.f64 y.f64 -o z.f64
+refused "vadd of an unknown type" "f64, f32" "$annex" vadd x.f64 y.f64 -o q.f64 --type f16
+refused "vadd with little cache" "cache" "$annex" vadd x.f64 y.f64 -o q.f64 --cache 16K
+refused "vadd without output" "output" "$annex" vadd x.f64 y.f64
+refused "vadd gen of odd size" "4096" "$annex" vadd gen q.f64 --size 5000
+
+# A full disk: a file system of its own, where one can be mounted.
+if mkdir -p full && mount -t tmpfs -o size=256K none full 2>/dev/null; then
+	refused "graph on a full disk" "space" "$annex" graph gen kron --scale 12 -o full/x.csr
+	refused "vadd on a full disk" "" "$annex" vadd x.f64 y.f64 -o full/x.f64
+	refused "table on a full disk" "space" "$annex" scan gen --rows 100000 -o full/x
+	holds "nothing is left on the full disk" test -z "$(ls full)"
+	umount full
+fi
+refused "a report that cannot be written" "report" sh -c "'$annex' graph info k.csr >/dev/full"
+
+# Interrupted: what was begun is removed by the signal that ends the command.
+for sig in INT TERM; do
+	"$annex" scan gen --rows 1T -o stopped >out 2>err &
+	pid=$!
+	end=$((SECONDS + 10))
+	until [ -e stopped/tax.f64 ] || [ $SECONDS -gt $end ]; do :; done
+	kill -$sig $pid
+	wait $pid 2>/dev/null
+	holds "a command ended by SIG$sig leaves nothing" test ! -e stopped
+done

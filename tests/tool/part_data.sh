@@ -1,0 +1,69 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# Columns and vectors that are right.
+
+claim "scan gen" "$annex" scan gen --rows 100000 --selectivity 0.01 -o trips
+claim "count" "$annex" scan --columns trips --where 'distance>=30' --verify
+claim "sums" "$annex" scan --columns trips --where 'distance>=30' --cache 512K \
+	--sum total,surcharge,fee,tolls,tax --verify --json
+holds "only some lines of the summed columns are read" \
+	test "$(number bytes_read)" -lt "$(number bytes_columns)"
+first=$(grep '"sum"' out)
+claim "sums by one thread" "$annex" scan --columns trips --where 'distance>=30' --threads 1 \
+	--sum total,surcharge,fee,tolls,tax --json
+holds "sums do not depend on the number of threads" test "$first" = "$(grep '"sum"' out)"
+claim "everything passes" "$annex" scan --columns trips --where 'distance>=0' --sum tax --verify
+claim "nothing passes" "$annex" scan --columns trips --where 'distance<0' --sum tax --verify --json
+value "none" passed 0
+
+cat >t.csv <<-END
+	id,"fare, all",name,empty
+	1,2.5,"Smith, J.",7
+	2,3.5,"two
+	lines",
+	3,-1e1,"say ""hi""",9
+END
+claim "scan import" "$annex" scan import t.csv -o t --json
+value "rows of the CSV" rows 3
+value "columns of numbers" columns 3
+value "columns of text" texts 1
+claim "quoted names" "$annex" scan --columns t --where 'id>1' --sum id --verify --json
+value "rows behind the first" passed 2
+claim "CSV in one go" "$annex" scan --csv t.csv --where 'id!=2' --sum id,empty --verify --json
+value "all but one" passed 2
+mkdir -p temp
+claim "CSV leaves nothing behind" env TMPDIR="$dir/temp" "$annex" scan --csv t.csv --where 'id=3'
+holds "the temporary directory is gone" test -z "$(ls temp)"
+for op in '>2' '>=2' '<2' '<=2' '==2' '=2' '!=2' '>1.5' '<2.5' '=1.5' '!=1.5' '>=-3' '<1e30'; do
+	claim "id$op" "$annex" scan --columns t --where "id$op" --sum id --verify
+done
+
+# Every type, with numbers at its ends: little-endian bytes, padded by a file "rows".
+mkdir -p ends
+le()
+{
+	printf "%b" "$(for h in "$@"; do echo "$h" | sed 's/../&\n/g' | tac | tr -d '\n' |
+		sed 's/../\\x&/g'; done)"
+}
+le ffffffffffffffff 0000000000000001 7fffffffffffffff >ends/a.u64
+le ffffffffffffffff 0000000000000001 7fffffffffffffff >ends/b.i64
+le ffffffff 00000001 7fffffff >ends/c.u32
+le ffffffff 00000001 7fffffff >ends/d.i32
+le 3f800000 bf800000 7f7fffff >ends/e.f32
+echo 3 >ends/rows
+truncate -s 4096 ends/*.*
+for where in 'a>=9223372036854775808' 'a<18446744073709551615' 'b<0' 'b>=9223372036854775807' \
+	'c>2147483647' 'd<0' 'e>1' 'e!=1' 'd>4294967296' 'c>=-1'; do
+	claim "$where" "$annex" scan --columns ends --where "$where" --sum a,b,c,d,e --verify
+done
+
+for type in f64 f32 i64 u32; do
+	claim "vadd gen $type" "$annex" vadd gen x.$type --size 1200K --type $type
+	claim "vadd gen $type" "$annex" vadd gen y.$type --size 1200K --type $type --seed 2
+	claim "vadd $type" "$annex" vadd x.$type y.$type -o z.$type --type $type --cache 384K --verify
+done
+holds "the sum is on the disk" test "$(stat -c %s z.f64)" -eq 1228800
+claim "vadd over data when told to" "$annex" vadd x.f64 y.f64 -o z.f64 --overwrite --line 16K \
+	--cache 3M --threads 3 --verify
+claim "vadd of a device" "$annex" vadd file:x.f64 'mem:1200K' -o file:w.f64 --verify
+holds "x and zeroes are x" cmp x.f64 w.f64

@@ -1,0 +1,127 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# Graphs that are right: making, importing, searching.
+
+claim "help lists the commands" "$annex" --help
+claim "version" "$annex" --version
+for c in "graph import" "graph gen" "graph info" "graph bfs" "graph cc" "graph pagerank" \
+	"graph sssp" scan "scan import" "scan gen" vadd "vadd gen" copy; do
+	# shellcheck disable=SC2086
+	claim "$c has help" "$annex" $c --help
+	holds "the help of $c has an example" grep -q "annex $c" out
+done
+
+claim "kron" "$annex" graph gen kron --scale 12 --weights -o k.csr --json
+value "kron vertices" vertices 4096
+claim "one thread" "$annex" graph gen kron --scale 12 --weights --threads 1 -o k1.csr
+holds "a graph does not depend on the number of threads" cmp k.csr k1.csr
+claim "wide ids" "$annex" graph gen kron --scale 12 --weights --ids 8 -o wide.csr
+claim "another seed" "$annex" graph gen kron --scale 12 --weights --seed 2 -o k2.csr
+holds "another seed makes another graph" test ! "$(cmp k.csr k2.csr)" = ""
+claim "urand" "$annex" graph gen urand --scale 10 --degree 4 -o u.csr
+claim "info" "$annex" graph info k.csr --json
+edges=$(number edges)
+edge_bytes=$((edges * 8))
+value "edge bytes count ids and weights" edge_bytes $edge_bytes
+
+for g in k.csr wide.csr u.csr; do
+	for a in bfs cc pagerank sssp; do
+		claim "$a of $g" "$annex" graph $a $g --verify --cache 256K --threads 3
+		claim "$a of $g, small and odd" "$annex" graph $a $g --verify --cache 64K --line 512
+		claim "$a of $g, long lines" "$annex" graph $a $g --verify --cache 1M --line 64K
+	done
+done
+for a in bfs sssp; do
+	claim "$a from memory" "$annex" graph $a k.csr --access memory --verify
+	claim "$a by mmap" "$annex" graph $a k.csr --access mmap --advise random --cold --verify
+	claim "$a from a vertex" "$annex" graph $a k.csr --source 7 --verify
+done
+
+claim "mem:" "$annex" graph bfs k.csr --device mem:4M --verify
+claim "two mem:, striped" "$annex" graph cc k.csr --device mem:2M --device mem:2M --verify
+claim "two mem:, replicated" "$annex" graph sssp k.csr --device mem:4M --device mem:4M \
+	--layout replica --verify
+claim "blocks of 4096" "$annex" graph bfs k.csr --device 'mem:4M?block=4096' --verify
+claim "copy, striped" "$annex" copy k.csr file:a.img file:b.img
+claim "search on the stripes" "$annex" graph pagerank k.csr --device file:a.img \
+	--device file:b.img --cache 128K --verify
+claim "copy, replicated" "$annex" copy k.csr file:c.img file:d.img --layout replica
+claim "search on the replicas" "$annex" graph bfs k.csr --device file:c.img \
+	--device file:d.img --layout replica --verify
+claim "copy over data when told to" "$annex" copy k2.csr file:a.img file:b.img --overwrite
+claim "search on the new image" "$annex" graph bfs k2.csr --device file:a.img --device file:b.img \
+	--verify
+claim "copy with long lines" "$annex" copy k.csr file:e.img file:f.img --line 16K
+claim "search with long lines" "$annex" graph bfs k.csr --device file:e.img --device file:f.img \
+	--line 16K --verify
+cp k.csr 'od?d&%.csr'
+claim "a path with ? and & and %" "$annex" graph bfs 'od?d&%.csr' --verify
+
+# A path of eight vertices: what the answers are is known.
+for i in 0 1 2 3 4 5 6; do
+	echo "$i $((i + 1)) 10"
+done >path.txt
+claim "import a path" "$annex" graph import snap path.txt --weights --undirected -o path.csr --json
+value "edges both ways" edges 14
+claim "bfs of the path" "$annex" graph bfs path.csr --source 0 --json --verify
+value "levels of the path" levels 7
+claim "sssp of the path" "$annex" graph sssp path.csr --source 0 --json --verify
+value "length of the path" farthest 70
+claim "cc of the path" "$annex" graph cc path.csr --json --verify
+value "one component" components 1
+claim "import it one way" "$annex" graph import snap path.txt -o way.csr
+claim "bfs from the end" "$annex" graph bfs way.csr --source 7 --json --verify
+value "nothing lies behind the end" reached 1
+claim "cc is weak" "$annex" graph cc way.csr --json --verify
+value "still one component" components 1
+
+printf '# a comment\n100\t200\n200\t300\n300\t300\n100\t200\n' >ids.txt
+claim "ids with gaps" "$annex" graph import snap ids.txt -o ids.csr --json
+value "gaps are closed" vertices 3
+value "a loop is dropped" self_loops 1
+value "a duplicate is dropped" duplicates 1
+claim "ids stay as names" "$annex" graph bfs ids.csr --source 200 --json --verify
+value "200 leads to 300" reached 2
+
+cat >m.mtx <<-END
+	%%MatrixMarket matrix coordinate real symmetric
+	% a comment
+	4 4 3
+	2 1 1.5
+	3 2 2.4
+
+	3 3 9
+END
+claim "mtx" "$annex" graph import mtx m.mtx --weights -o m.csr --json
+value "symmetric entries count twice" edges 4
+claim "sssp over rounded weights" "$annex" graph sssp m.csr --source 0 --json --verify
+value "2 and 2" farthest 4
+claim "mtx from standard input" sh -c "'$annex' graph import mtx - -o m2.csr <m.mtx"
+
+cat >packages <<-END
+	Package: editor
+	Version: 1.0
+	Depends: libc (>= 2.36), spell-dictionary | dict-en, missing-package
+	Recommends: help
+	Description: edits
+	 a long text: with colons, and | bars
+
+	Package: libc
+	Version: 2.36
+
+	Package: dict-en
+	Provides: spell-dictionary (= 1),
+	 words
+	Depends: libc:any
+
+	Package: help
+	Pre-Depends: libc
+END
+claim "debian" "$annex" graph import debian packages -o deb.csr --json
+value "packages and virtual packages" vertices 6
+value "dependencies, alternatives, providers" edges 8
+value "names that nobody has" unresolved 1
+claim "what an editor pulls in" "$annex" graph bfs deb.csr --source editor --json --verify
+value "all but words" reached 5
+claim "a ranking has names" "$annex" graph pagerank deb.csr
+holds "libc is first" grep -q "ranked first *libc" out
