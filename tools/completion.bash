@@ -1,66 +1,60 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# bash completion for annex(1). It knows nothing by itself: commands, options and their choices are
-# read from annex --help, so that it is never out of date.
+# Completion of annex for bash. Options come from the help of each command, so that they are those
+# of the version that is installed.
 
-# Print the subcommands that the help of "$@" lists.
 _annex_commands()
 {
-	"$@" --help 2>/dev/null </dev/null |
-		sed -n '/COMMAND \[/,$ s/^  \([a-z][a-z0-9]*\)  .*/\1/p'
+	"$@" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p'
 }
 
-# Print the options in the help of "$@": --name, or --name= where a value follows.
 _annex_options()
 {
-	"$@" --help 2>/dev/null </dev/null |
-		sed -n 's/^  \(-., \|    \)\(--[a-z-]*=\{0,1\}\).*/\2/p'
+	"$@" --help 2>/dev/null | grep -o -- '--[a-z][a-z]*'
 }
 
-# Print the choices of option $1 in the help of the rest: a|b|c.
-_annex_choices()
+# The words that an option takes, where they are few.
+_annex_values()
 {
-	local option=$1
-	shift
-	"$@" --help 2>/dev/null </dev/null |
-		sed -n "s/^  \(-., \|    \)$option=\([a-z0-9]*|[a-z0-9|]*\).*/\2/p" | tr '|' '\n'
-}
-
-_annex_reply()
-{
-	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+	case $1 in
+	--layout) echo stripe replica ;;
+	--access) echo array mmap memory ;;
+	--advise) echo normal random ;;
+	--type) echo f64 f32 i64 i32 u64 u32 ;;
+	--ids) echo 4 8 ;;
+	--device) echo mem: file: ;;
+	esac
 }
 
 _annex()
 {
-	local word=${COMP_WORDS[COMP_CWORD]} option='' commands i
-	local -a command=("${COMP_WORDS[0]}")
-
-	COMPREPLY=()
-	# Go down to the subcommand that the cursor is in.
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		commands=$(_annex_commands "${command[@]}")
-		[[ -n $commands && " ${commands//$'\n'/ } " == *" ${COMP_WORDS[i]} "* ]] || break
-		command+=("${COMP_WORDS[i]}")
-	done
-
-	# bash makes "--layout=str" three words.
-	if [[ $word == = ]]; then
-		option=${COMP_WORDS[COMP_CWORD - 1]} word=''
-	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
-		option=${COMP_WORDS[COMP_CWORD - 2]}
-	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --* && $word != -* ]]; then
-		option=${COMP_WORDS[COMP_CWORD - 1]}
+	local cur prev words cword command=(annex) list
+	_init_completion -n : || return
+	case ${words[1]} in
+	graph) command+=(graph ${words[2]:+"${words[2]}"}) ;;
+	scan | vadd | copy) command+=("${words[1]}") ;;
+	esac
+	case ${words[1]}/${words[2]} in
+	scan/import | scan/gen | vadd/gen) command+=("${words[2]}") ;;
+	esac
+	list=$(_annex_values "$prev")
+	if [ -n "$list" ]; then
+		:
+	elif [ "$cword" -eq 1 ]; then
+		list=$(_annex_commands annex)
+	elif [ "$cword" -eq 2 ] && [ "${words[1]}" = graph ]; then
+		list=$(_annex_commands annex graph)
+	elif [ "$cword" -eq 3 ] && [ "${words[2]}" = import ] && [ "${words[1]}" = graph ]; then
+		list="mtx snap debian"
+	elif [ "$cword" -eq 3 ] && [ "${words[2]}" = gen ] && [ "${words[1]}" = graph ]; then
+		list="kron urand"
+	elif [[ $cur == -* ]]; then
+		list=$(_annex_options "${command[@]}")
+	else
+		_filedir
+		return
 	fi
-	if [[ $option == --* ]]; then
-		_annex_reply "$(_annex_choices "$option" "${command[@]}")" "$word"
-	elif [[ $word == -* ]]; then
-		_annex_reply "$(_annex_options "${command[@]}") --help" "$word"
-		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
-	elif [[ ${#command[@]} -eq $COMP_CWORD ]]; then
-		_annex_reply "$(_annex_commands "${command[@]}")" "$word"
-	fi
-	# Everything else is a file.
-	[[ ${#COMPREPLY[@]} -gt 0 ]] || compopt -o default 2>/dev/null
+	mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
 }
 
 complete -F _annex annex

@@ -26,6 +26,11 @@ struct annex_array {
 	uint64_t count;
 	uint32_t elem;
 	uint32_t per_line; /* elements in a line */
+	/* What every access needs of the cache, one step nearer. */
+	uint64_t *dir;
+	char *mem;
+	uint8_t elem_shift;
+	uint8_t line_shift;
 };
 
 /**

@@ -3,10 +3,7 @@
 #include "array.h"
 #include "core/log.h"
 #include "element.h"
-
-#ifndef WARM_BYTES
-#define WARM_BYTES 4096u
-#endif
+#include "miss.h"
 
 typedef unsigned long long ull;
 
@@ -31,6 +28,10 @@ int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t 
 	a->count = count;
 	a->elem = elem;
 	a->per_line = cache->line / elem;
+	a->dir = cache->dir;
+	a->mem = cache->mem;
+	a->elem_shift = (uint8_t)__builtin_ctz(elem);
+	a->line_shift = (uint8_t)cache->line_shift;
 	return 0;
 }
 
@@ -110,67 +111,66 @@ int annex_array_add_u64(const struct annex_array *a, uint64_t i, uint64_t delta,
 	return 0;
 }
 
-/* The line of this thread's last span. Initial-exec: one load even in the shared library. */
-static _Thread_local uint64_t last_line __attribute__((tls_model("initial-exec")));
-
-/*
- * Spans that go from line to line: fetch the next one while this one is worked on, as it may lie
- * anywhere in memory, where the processor's own prefetcher does not look. It need not be cached,
- * nor stay: a prefetch can do no harm.
- */
-static void warm_next(const struct annex_cache *c, uint64_t line)
+/* Spans that write, or whose line is not there. */
+static int span_slow(const struct annex_array *a, unsigned int flags, struct annex_span *span,
+		     uint32_t off)
 {
-	uint32_t bytes = c->line < WARM_BYTES ? c->line : WARM_BYTES;
-	const char *next;
+	struct annex_cache *c = a->cache;
+	void *data;
+	int err;
 
-	if (line + 1 >= c->nlines)
-		return;
-	next = annex_slot_mem(c, annex_word_slot(annex_atomic_load(&c->dir[line + 1],
-								   ANNEX_RELAXED)));
-	for (uint32_t at = 0; at < bytes; at += 64)
-		__builtin_prefetch(next + at);
+	if (flags & ANNEX_PIN_NEW) {
+		flags |= ANNEX_PIN_WRITE;
+		if (off || span->count * a->elem < annex_line_bytes(c, span->line))
+			flags &= ~ANNEX_PIN_NEW;
+	}
+	span->flags = flags;
+	err = annex_cache_pin(c, span->line, flags, &data);
+	if (err)
+		return err;
+	span->data = (char *)data + off;
+	annex_stat_add(c->shards, STAT_BYTES_ASKED, span->count * a->elem);
+	return 0;
 }
 
 int annex_array_span(const struct annex_array *a, uint64_t i, uint64_t max, unsigned int flags,
 		     struct annex_span *span)
 {
-	struct annex_cache *c = a->cache;
-	uint64_t byte = annex_array_byte(a, i), left;
-	uint32_t off = (uint32_t)byte & (c->line - 1);
-	void *data;
-	int err;
+	uint64_t byte = a->base + (i << a->elem_shift), line = byte >> a->line_shift, left, word;
+	uint32_t off = (uint32_t)byte & ((1u << a->line_shift) - 1);
 
 	if (__builtin_expect(i >= a->count, 0))
 		return annex_array_out(a, i);
-	left = (c->line - off) >> __builtin_ctz(a->elem);
+	left = ((1u << a->line_shift) - off) >> a->elem_shift;
 	if (left > a->count - i)
 		left = a->count - i;
 	if (max && left > max)
 		left = max;
-	if (flags & ANNEX_PIN_NEW) {
-		flags |= ANNEX_PIN_WRITE;
-		if (off || left * a->elem < annex_line_bytes(c, byte >> c->line_shift))
-			flags &= ~ANNEX_PIN_NEW;
-	}
-	span->line = byte >> c->line_shift;
-	span->flags = flags;
+	span->line = line;
 	span->count = left;
-	err = annex_cache_pin(c, span->line, flags, &data);
-	if (__builtin_expect(err, 0))
-		return err;
-	span->data = (char *)data + off;
-	if (span->line == last_line + 1)
-		warm_next(c, span->line);
-	last_line = span->line;
-	annex_stat_add(c->shards, STAT_BYTES_ASKED, left * a->elem);
+	span->flags = flags;
+	if (flags)
+		return span_slow(a, flags, span, off);
+	word = annex_ref_get(&a->dir[line]);
+	if (__builtin_expect(!(word & LINE_VALID), 0)) {
+		if (word != LINE_REFS_MAX)
+			annex_ref_put(&a->dir[line]);
+		return span_slow(a, flags, span, off);
+	}
+	span->data = a->mem + ((uint64_t)annex_word_slot(word) << a->line_shift) + off;
+	annex_stat_hit(a->cache->shards, left << a->elem_shift);
 	return 0;
 }
 
 void annex_array_span_end(const struct annex_array *a, struct annex_span *span)
 {
-	annex_cache_unpin(a->cache, span->line, span->flags);
-	span->data = NULL;
+	if (span->flags)
+		annex_cache_unpin(a->cache, span->line, span->flags);
+	else if (span->data)
+		annex_ref_put(&a->dir[span->line]);
+	span->data = NULL; /* a second end does nothing */
 	span->count = 0;
+	span->flags = 0;
 }
 
 int64_t annex_array_prefetch(const struct annex_array *a, uint64_t i, uint64_t n)

@@ -52,7 +52,7 @@ static int pin_distinct(struct annex_cache *c, const struct group *g, unsigned i
 	int err = 0;
 
 	for (i = 0; i < g->n; i++) {
-		uint64_t word = annex_ref_get(c, g->lines[i]);
+		uint64_t word = annex_ref_get(&c->dir[g->lines[i]]);
 
 		if (word == LINE_REFS_MAX) {
 			*failed = g->lines[i];

@@ -30,35 +30,40 @@ int annex_pin_group(struct annex_cache *c, const uint64_t *lines, unsigned int n
 
 /**
  * annex_ref_get() - Take a reference on a line, in whatever state it is.
+ * @state: the line's word.
  *
  * Return: the word before, with LINE_VALID only when the line is there and may be used; or
  * LINE_REFS_MAX alone, and no reference, when there are too many.
  */
-static inline uint64_t annex_ref_get(struct annex_cache *c, uint64_t line)
+static inline uint64_t annex_ref_get(uint64_t *state)
 {
 	/* Acquire: pairs with annex_line_filled(); the data is there. */
-	uint64_t word = annex_atomic_add(&c->dir[line], 1, ANNEX_ACQUIRE);
+	uint64_t word = annex_atomic_add(state, 1, ANNEX_ACQUIRE);
 
-	if (__builtin_expect((word & LINE_REFS) >= LINE_REFS_MAX, 0)) {
-		annex_atomic_sub(&c->dir[line], 1, ANNEX_RELAXED);
-		return LINE_REFS_MAX;
+	/* The second chance's bit is only written when it changes. */
+	if (__builtin_expect((word & (LINE_VALID | LINE_REFERENCED | LINE_REFS_MAX)) !=
+			     (LINE_VALID | LINE_REFERENCED), 0)) {
+		if (word & LINE_REFS_MAX) {
+			annex_atomic_sub(state, 1, ANNEX_RELAXED);
+			return LINE_REFS_MAX;
+		}
+		if (word & LINE_VALID)
+			annex_atomic_or(state, LINE_REFERENCED, ANNEX_RELAXED);
 	}
-	if (__builtin_expect((word & (LINE_VALID | LINE_REFERENCED)) == LINE_VALID, 0))
-		annex_atomic_or(&c->dir[line], LINE_REFERENCED, ANNEX_RELAXED);
 	return word;
 }
 
 /**
  * annex_ref_put() - Give a reference back. Return: false, and nothing done, if there was none.
  */
-static inline bool annex_ref_put(struct annex_cache *c, uint64_t line)
+static inline bool annex_ref_put(uint64_t *state)
 {
 	/* Release: the holder has finished with the bytes; pairs with the eviction's acquire. */
-	uint64_t word = annex_atomic_sub(&c->dir[line], 1, ANNEX_RELEASE);
+	uint64_t word = annex_atomic_sub(state, 1, ANNEX_RELEASE);
 
 	if (__builtin_expect(word & LINE_REFS, 1))
 		return true;
-	annex_atomic_add(&c->dir[line], 1, ANNEX_RELAXED);
+	annex_atomic_add(state, 1, ANNEX_RELAXED);
 	return false;
 }
 

@@ -13,7 +13,7 @@ static int pin_slow(struct annex_cache *c, uint64_t line, unsigned int flags, ui
 	annex_stat_add(c->shards, STAT_MISSES, 1);
 	err = annex_fill(c, &line, 1, flags, &line);
 	if (err) {
-		annex_ref_put(c, line);
+		annex_ref_put(&c->dir[line]);
 		return annex_fill_fail(c, line, err);
 	}
 	word = annex_atomic_load(&c->dir[line], ANNEX_RELAXED); /* our reference keeps the slot */
@@ -27,7 +27,7 @@ int annex_cache_pin(struct annex_cache *c, uint64_t line, unsigned int flags, vo
 
 	if (__builtin_expect(line >= c->nlines, 0))
 		return annex_fill_fail(c, line, -ERANGE);
-	word = annex_ref_get(c, line);
+	word = annex_ref_get(&c->dir[line]);
 	if (__builtin_expect(!(word & LINE_VALID), 0))
 		return pin_slow(c, line, flags, word, data);
 	annex_stat_add(c->shards, STAT_HITS, 1);
@@ -61,6 +61,6 @@ void annex_cache_unpin(struct annex_cache *c, uint64_t line, unsigned int flags)
 		annex_fill_fail(c, line, -ERANGE);
 	else if (flags & (ANNEX_PIN_WRITE | ANNEX_PIN_NEW))
 		put_dirty(c, line);
-	else if (!annex_ref_put(c, line))
+	else if (!annex_ref_put(&c->dir[line]))
 		not_pinned(line);
 }

@@ -6,6 +6,7 @@
 #ifndef ANNEX_CACHE_STATS_H
 #define ANNEX_CACHE_STATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <annex/atomic.h>
 
@@ -37,19 +38,35 @@ extern _Thread_local unsigned int annex_shard_index __attribute__((tls_model("in
  */
 unsigned int annex_shard_enrol(void);
 
+static inline void annex_count(uint64_t *count, uint64_t n, bool own)
+{
+	if (own) /* relaxed: a count, read at any moment */
+		annex_atomic_store(count, annex_atomic_load(count, ANNEX_RELAXED) + n,
+				   ANNEX_RELAXED);
+	else
+		annex_atomic_add(count, n, ANNEX_RELAXED);
+}
+
 static inline void annex_stat_add(struct annex_shard *shards, enum annex_stat stat, uint64_t n)
+{
+	unsigned int index = annex_shard_index;
+
+	if (__builtin_expect(!index, 0))
+		index = annex_shard_enrol();
+	annex_count(&shards[index - 1].count[stat], n, index <= ANNEX_SHARDS_OWN);
+}
+
+/* A hit of an access that asked for @bytes. */
+static inline void annex_stat_hit(struct annex_shard *shards, uint64_t bytes)
 {
 	unsigned int index = annex_shard_index;
 	uint64_t *count;
 
 	if (__builtin_expect(!index, 0))
 		index = annex_shard_enrol();
-	count = &shards[index - 1].count[stat];
-	if (index <= ANNEX_SHARDS_OWN) /* relaxed: a count, read at any moment */
-		annex_atomic_store(count, annex_atomic_load(count, ANNEX_RELAXED) + n,
-				   ANNEX_RELAXED);
-	else
-		annex_atomic_add(count, n, ANNEX_RELAXED);
+	count = shards[index - 1].count;
+	annex_count(&count[STAT_HITS], 1, index <= ANNEX_SHARDS_OWN);
+	annex_count(&count[STAT_BYTES_ASKED], bytes, index <= ANNEX_SHARDS_OWN);
 }
 
 #endif

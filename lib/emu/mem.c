@@ -115,8 +115,7 @@ static uint16_t run_pieces(struct annex_emu *emu, struct emu_sq *sq, const struc
 
 	if (sc)
 		return sc;
-	/* Where the completion is held back, the host's memory counts as used until it is posted.
-	 */
+	/* If the completion is held back, the host's memory counts as used until it is posted. */
 	if (cmd->req && annex_emu_req_set_segs(cmd->req, sq->segs, n, len))
 		return ANNEX_SC_INTERNAL;
 	if (cmd->sqe.opcode == ANNEX_NVM_COMPARE)

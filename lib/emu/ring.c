@@ -7,6 +7,8 @@
 #include <string.h>
 #include "ring.h"
 
+#define RING_REQS_MIN 64u
+
 static void register_files(struct annex_emu *emu)
 {
 	int fds[EMU_NAMESPACES], err;
@@ -20,21 +22,34 @@ static void register_files(struct annex_emu *emu)
 			  strerror(-err));
 }
 
+/*
+ * Room for one I/O of each request and its cancellation, so that none is ever refused. Where the
+ * user's locked memory (RLIMIT_MEMLOCK) has no room for that, fewer requests have to do.
+ */
+static int init_uring(struct annex_emu *emu, struct io_uring *uring)
+{
+	int err;
+
+	do {
+		struct io_uring_params params = {
+			.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+			.cq_entries = 4 * emu->nreqs,
+		};
+
+		err = io_uring_queue_init_params(2 * emu->nreqs, uring, &params);
+	} while (err == -ENOMEM && (emu->nreqs /= 2) >= RING_REQS_MIN);
+	return err;
+}
+
 int annex_emu_ring_open(struct annex_emu *emu)
 {
-	/* Room for one I/O of each request and its cancellation, so that none is ever refused. */
-	struct io_uring_params params = {
-		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
-		.cq_entries = 4 * EMU_RING_REQS,
-	};
 	struct emu_ring *ring = calloc(1, sizeof(*ring));
 	int err;
 
 	if (!ring)
 		return annex_fail(-ENOMEM, "file: no memory for the ring");
 	ring->zeroes = aligned_alloc(4096, EMU_ZEROES);
-	err = ring->zeroes ? io_uring_queue_init_params(2 * EMU_RING_REQS, &ring->uring, &params)
-			   : -ENOMEM;
+	err = ring->zeroes ? init_uring(emu, &ring->uring) : -ENOMEM;
 	if (err) {
 		free(ring->zeroes);
 		free(ring);

@@ -23,7 +23,7 @@ run_one()
 
 passed=0
 failed=0
-declare -A name_of
+declare -A name_of=()
 reap()
 {
 	local pid rc
@@ -52,4 +52,4 @@ while [ ${#name_of[@]} -gt 0 ]; do
 	reap
 done
 echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

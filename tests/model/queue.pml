@@ -43,11 +43,7 @@ byte abandons = ABANDONS;
 #define COUNT_ABANDON skip
 #endif
 
-#ifdef MUT_IDS /* as many identifiers as entries */
-#define IDS DEPTH
-#else
 #define IDS (DEPTH - 1)
-#endif
 
 /* Positions that are never wrapped in the code are counted modulo WRAP here. */
 #define WRAP (DEPTH * TURNS)
@@ -90,7 +86,6 @@ byte sq_seq[DEPTH], cq_seq[DEPTH];
 req reqs[IDS];
 byte sq_ticket = FIRST, sq_tail = FIRST, sq_head = FIRST, cq_head = FIRST;
 byte sq_moving, cq_moving;
-bit quiet[SUBMITTERS]; /* struct annex_qp_host's event() gave what it gives now */
 
 /* The controller's own */
 byte fetched = FIRST, posted = FIRST; /* positions in the SQ and the CQ */
@@ -100,7 +95,15 @@ byte executing[IDS];                  /* the command's position + 1 */
 byte rung = FIRST, cq_rung = FIRST; /* the doorbells, unwrapped */
 bit inflight[IDS];                  /* written into the queue, not delivered */
 byte reported[DEPTH], last_reported; /* SQ head of each completion, unwrapped */
+byte claimed = FIRST;               /* how many completions have been claimed */
 byte todo = COMMANDS, done;
+
+/*
+ * A round of waiting that can change nothing is not worth looking at: a waiter goes round again
+ * when what it waits for has come or there is a completion to deliver. So who waits for ever
+ * shows as a deadlock.
+ */
+#define REST_UNTIL(come) (come) || posted != claimed
 
 /*
  * What nobody may read any more is set to zero: fewer states, and who reads it nevertheless gets
@@ -272,8 +275,7 @@ inline deliver()
 inline pass_by()
 {
 	if
-	:: s == CLAIMED(n) -> others = true; i++; n = PLUS(n, 1)
-	:: s == DELIVERED(n) -> i++; n = PLUS(n, 1)
+	:: s == CLAIMED(n) || s == DELIVERED(n) -> i++; n = PLUS(n, 1)
 	:: else -> i = DEPTH /* the head has moved a whole turn past this thread */
 	fi;
 	s = 0
@@ -294,7 +296,7 @@ inline try_claim()
 			CAS(cq_seq[ENTRY(n)], s, CLAIMED(n));
 #endif
 			if
-			:: won -> s = 0
+			:: won -> s = 0; claimed = PLUS(claimed, 1)
 			:: else -> pass_by(); id = 0
 			fi
 		}
@@ -370,7 +372,8 @@ inline reserve()
 		:: else
 		fi;
 		process();
-		atomic { delivered = false; others = false }
+		delivered = false;
+		REST_UNTIL(reqs[0].state == FREE || reqs[IDS - 1].state == FREE)
 	od
 }
 
@@ -380,7 +383,8 @@ inline wait_turn()
 	:: atomic { sq_seq[ENTRY(t)] == OPEN(t) -> break }
 	:: else ->
 		process();
-		atomic { delivered = false; others = false }
+		delivered = false;
+		REST_UNTIL(sq_seq[ENTRY(t)] == OPEN(t))
 	od
 }
 
@@ -440,7 +444,7 @@ inline abandon()
 	fi
 }
 
-/* annex_qp_wait() of lib/nvme/qp.c; its spinning and its sleeping rounds come in any order. */
+/* Polling; who sleeps instead is in wait.pml. */
 inline wait()
 {
 	do
@@ -448,24 +452,18 @@ inline wait()
 	:: else ->
 		if
 		:: abandon()
-		:: quiet[me] = 1; /* seen = event() */
-			collect();
+		:: collect();
 			if
 			:: over
 			:: else ->
 				process();
+				delivered = false;
 				collect();
 				if
 				:: over
-				:: else /* back off, and look again */
-#ifdef MUT_SLEEP_AFTER_DELIVERY
-				:: !over && (delivered || !others) -> !quiet[me] /* sleep */
-#else
-				:: !over && !delivered && !others -> !quiet[me] /* sleep */
-#endif
+				:: else -> REST_UNTIL(reqs[cids[k]].state == DONE)
 				fi
-			fi;
-			atomic { delivered = false; others = false; quiet[me] = 0 }
+			fi
 		fi
 	od;
 	over = false
@@ -474,7 +472,7 @@ inline wait()
 /* Of process() and all that it calls, and of move_tail() and take() */
 #define RING_LOCALS \
 	byte seen, p, from, shead, moved, f, slot, n, i, s, id, result, rs; \
-	bit won, delivered, others
+	bit won, delivered
 
 proctype submitter(byte me)
 {
@@ -516,13 +514,6 @@ inline complete()
 		posted = PLUS(posted, 1);
 		id = 0;
 	}
-	d_step { /* the next event */
-		do
-		:: id < SUBMITTERS -> quiet[id] = 0; id++
-		:: else -> break
-		od;
-		id = 0;
-	}
 }
 
 proctype controller()
@@ -545,14 +536,14 @@ end:	do
 		}
 	:: atomic { CQ_ROOM && executing[0] -> id = 0 };
 		complete()
-#if DEPTH > 2 || defined(MUT_IDS)
+#if DEPTH > 2
 	:: atomic { CQ_ROOM && executing[1] -> id = 1 };
 		complete()
 #endif
 	od
 }
 
-#if DEPTH > 2 || defined(MUT_IDS)
+#if DEPTH > 2
 #define RESERVED (reqs[0].state != FREE || reqs[1].state != FREE)
 #else
 #define RESERVED (reqs[0].state != FREE)

@@ -173,9 +173,99 @@ static void a_failed_device_flush_is_reported(void)
 	rig_close(&r);
 }
 
+static void strike(struct rig *r, unsigned int dev, enum annex_fault_kind kind, int opcode)
+{
+	struct annex_fault fault = {.kind = kind, .opcode = opcode, .count = 1};
+
+	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(r->devs[dev], &fault), 0);
+}
+
+static const struct annex_dev_opts hasty = {.timeout_ms = 300};
+
+static void a_lost_write_is_written_again(void)
+{
+	struct rig r;
+
+	rig_open(&r, 1, "mem:1M", &hasty);
+	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	dirty(&r, 1, 77);
+	strike(&r, 0, ANNEX_FAULT_LOSE, ANNEX_NVM_WRITE);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), 0);
+	CU_ASSERT_EQUAL(on_device(&r, 1), 77);
+	rig_close(&r);
+}
+
+/* The reset that ends one command sweeps away others, which are simply sent again. */
+static void a_failed_controller_is_brought_back(void)
+{
+	struct annex_range all = {0, 16 * 4096};
+	struct rig r;
+	void *p;
+
+	rig_open(&r, 1, "mem:1M", &hasty);
+	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	strike(&r, 0, ANNEX_FAULT_FATAL, ANNEX_NVM_READ);
+	CU_ASSERT_EQUAL(annex_cache_prefetch(r.c, &all, 1), 16);
+	for (uint64_t i = 0; i < 40; i++) {
+		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i, 0, &p), 0);
+		CU_ASSERT_EQUAL(*(uint64_t *)p, rig_word(0, i * 4096));
+		annex_cache_unpin(r.c, i, 0);
+	}
+	rig_close(&r);
+}
+
+static void a_removed_device_is_an_error_and_no_hang(void)
+{
+	struct annex_range all = {0, 16 * 4096};
+	struct rig r;
+	void *p;
+
+	rig_open(&r, 1, "mem:1M", &hasty);
+	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	dirty(&r, 60, 1);
+	strike(&r, 0, ANNEX_FAULT_REMOVE, -1);
+	annex_cache_prefetch(r.c, &all, 1);
+	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 3, 0, &p), -ENODEV);
+	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 30, 0, &p), -ENODEV);
+	CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, 60, 0, &p), 0); /* still in memory */
+	annex_cache_unpin(r.c, 60, 0);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), -ENODEV);
+	CU_ASSERT_EQUAL(annex_cache_destroy(r.c), -ENODEV);
+	r.c = NULL;
+	rig_close(&r);
+}
+
+static void a_removed_replica_is_not_missed_by_readers(void)
+{
+	uint64_t words[512];
+	struct rig r;
+	void *p;
+
+	rig_open(&r, 2, "mem:1M", &hasty);
+	for (uint64_t i = 0; i < 64; i++) {
+		rig_read(&r, 0, i * 4096, words, 4096);
+		rig_write(&r, 1, i * 4096, words, 4096);
+	}
+	rig_cache(&r, 16 * 4096, 4096, ANNEX_REPLICA, 0);
+	strike(&r, 1, ANNEX_FAULT_REMOVE, -1);
+	for (uint64_t i = 0; i < 64; i++) {
+		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i, 0, &p), 0);
+		CU_ASSERT_EQUAL(*(uint64_t *)p, rig_word(0, i * 4096));
+		annex_cache_unpin(r.c, i, 0);
+	}
+	CU_ASSERT_EQUAL(annex_cache_destroy(r.c), -ENODEV); /* the device flush says so */
+	r.c = NULL;
+	rig_close(&r);
+}
+
 UNIT_SUITE(cache_errors, {"absurd sizes are refused", absurd_sizes_are_refused},
 	   {"a failed read leaves nothing", a_failed_read_is_an_error_and_leaves_nothing},
 	   {"one bad line does not fail its neighbours", one_bad_line_does_not_fail_its_neighbours},
 	   {"a failed write-back stays dirty", a_failed_write_back_stays_dirty},
 	   {"nothing dirty is dropped for a slot", nothing_dirty_is_dropped_for_a_slot},
-	   {"a failed device flush is reported", a_failed_device_flush_is_reported})
+	   {"a failed device flush is reported", a_failed_device_flush_is_reported},
+	   {"a lost write is written again", a_lost_write_is_written_again},
+	   {"a failed controller is brought back", a_failed_controller_is_brought_back},
+	   {"a removed device is an error, no hang", a_removed_device_is_an_error_and_no_hang},
+	   {"a removed replica is not missed", a_removed_replica_is_not_missed_by_readers})
