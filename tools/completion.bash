@@ -1,60 +1,87 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Completion of annex for bash. Options come from the help of each command, so that they are those
-# of the version that is installed.
+# bash completion for annex(1). Commands, options and the choices of options are read from
+# annex --help, so that they are those of the version that is installed.
 
+# Print the subcommands that the help of "$@" lists.
 _annex_commands()
 {
-	"$@" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p'
+	"$@" --help 2>/dev/null </dev/null |
+		sed -n '/COMMAND \[/,$ s/^  \([a-z][a-z0-9]*\)  .*/\1/p'
+	# These do something by themselves, and tell of their subcommands in prose.
+	case $* in
+	*" scan") printf '%s\n' import gen ;;
+	*" vadd") printf '%s\n' gen ;;
+	esac
 }
 
+# Print the options in the help of "$@": --name, or --name= where a value follows.
 _annex_options()
 {
-	"$@" --help 2>/dev/null | grep -o -- '--[a-z][a-z]*'
+	"$@" --help 2>/dev/null </dev/null |
+		sed -n 's/^  \(-., \|    \)\(--[a-z-]*=\{0,1\}\).*/\2/p'
 }
 
-# The words that an option takes, where they are few.
+# Print the values of option $1 in the help of the rest: a|b|c, and those that prose tells there.
 _annex_values()
 {
-	case $1 in
-	--layout) echo stripe replica ;;
-	--access) echo array mmap memory ;;
-	--advise) echo normal random ;;
-	--type) echo f64 f32 i64 i32 u64 u32 ;;
-	--ids) echo 4 8 ;;
-	--device) echo mem: file: ;;
+	local option=$1
+	shift
+	"$@" --help 2>/dev/null </dev/null |
+		sed -n "s/^  \(-., \|    \)$option=\([a-z0-9]*|[a-z0-9|]*\).*/\2/p" | tr '|' '\n'
+	case $option in
+	--device) printf '%s\n' mem: file: ;;
+	--type) printf '%s\n' f64 f32 i64 i32 u64 u32 ;;
 	esac
+}
+
+# Print what the first argument of a command may be.
+_annex_arguments()
+{
+	case $* in
+	*" graph import") printf '%s\n' mtx snap debian ;;
+	*" graph gen") printf '%s\n' kron urand ;;
+	*) _annex_commands "$@" ;;
+	esac
+}
+
+_annex_reply()
+{
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
 _annex()
 {
-	local cur prev words cword command=(annex) list
-	_init_completion -n : || return
-	case ${words[1]} in
-	graph) command+=(graph ${words[2]:+"${words[2]}"}) ;;
-	scan | vadd | copy) command+=("${words[1]}") ;;
-	esac
-	case ${words[1]}/${words[2]} in
-	scan/import | scan/gen | vadd/gen) command+=("${words[2]}") ;;
-	esac
-	list=$(_annex_values "$prev")
-	if [ -n "$list" ]; then
-		:
-	elif [ "$cword" -eq 1 ]; then
-		list=$(_annex_commands annex)
-	elif [ "$cword" -eq 2 ] && [ "${words[1]}" = graph ]; then
-		list=$(_annex_commands annex graph)
-	elif [ "$cword" -eq 3 ] && [ "${words[2]}" = import ] && [ "${words[1]}" = graph ]; then
-		list="mtx snap debian"
-	elif [ "$cword" -eq 3 ] && [ "${words[2]}" = gen ] && [ "${words[1]}" = graph ]; then
-		list="kron urand"
-	elif [[ $cur == -* ]]; then
-		list=$(_annex_options "${command[@]}")
-	else
-		_filedir
-		return
+	local word=${COMP_WORDS[COMP_CWORD]} option='' commands i
+	local -a command=("${COMP_WORDS[0]}")
+
+	COMPREPLY=()
+	# Go down to the subcommand that the cursor is in.
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		commands=$(_annex_commands "${command[@]}")
+		[[ -n $commands && " ${commands//$'\n'/ } " == *" ${COMP_WORDS[i]} "* ]] || break
+		command+=("${COMP_WORDS[i]}")
+	done
+
+	# bash makes "--layout=str" three words.
+	if [[ $word == = ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 1]} word=''
+	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --* && $word != -* ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 1]}
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
+	if [[ $option == --* ]]; then
+		_annex_reply "$(_annex_values "$option" "${command[@]}")" "$word"
+	elif [[ $word == -* ]]; then
+		_annex_reply "$(_annex_options "${command[@]}") --help" "$word"
+	elif [[ ${#command[@]} -eq $COMP_CWORD ]]; then
+		_annex_reply "$(_annex_arguments "${command[@]}")" "$word"
+	fi
+	# A value follows a = or a : at once.
+	[[ ${COMPREPLY[0]-} != *[=:] ]] || compopt -o nospace 2>/dev/null
+	# Everything else is a file.
+	[[ ${#COMPREPLY[@]} -gt 0 ]] || compopt -o default 2>/dev/null
 }
 
 complete -F _annex annex

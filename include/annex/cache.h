@@ -53,7 +53,8 @@ struct annex_cache_opts {
 
 /**
  * struct annex_cache_stats - Counters since creation. Bytes are those of device commands.
- * @hits: probes that found their line, one a group.
+ * @hits: probes that found their line: one for equal members of a group, but one for each element
+ *	that annex_array_gather() finds cached, since those take no pin that could be shared.
  * @misses: probes that had to read their line or wait for another's read of it.
  * @prefetches: lines read by annex_cache_prefetch().
  * @evictions: valid lines given up for others.
@@ -137,7 +138,8 @@ void annex_cache_unpin(struct annex_cache *c, uint64_t line, unsigned int flags)
  * @data: @n pointers; entries with the same line number get the same pointer.
  *
  * Members that want the same line make one probe and one pin; all misses are read at once. Undo it
- * with annex_cache_unpin_group() and the same vector.
+ * with annex_cache_unpin_group() and the same vector. ANNEX_PIN_NEW is taken as ANNEX_PIN_WRITE:
+ * lines zeroed for a group that then fails would hide what is on the device.
  *
  * Return: 0 or the first error as annex_cache_pin(); nothing is pinned then. -EBUSY also when the
  * group has more distinct lines than can be held.

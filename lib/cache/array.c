@@ -3,7 +3,6 @@
 #include "array.h"
 #include "core/log.h"
 #include "element.h"
-#include "miss.h"
 
 typedef unsigned long long ull;
 
@@ -20,9 +19,9 @@ int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t 
 				  elem);
 	if (__builtin_mul_overflow(count, (uint64_t)elem, &bytes) ||
 	    __builtin_add_overflow(base, bytes, &end) || end > cache->size)
-		return annex_fail(-ERANGE, "array: %llu elements of %u bytes from %llu end behind "
-				  "the %llu bytes there are", (ull)count, elem, (ull)base,
-				  (ull)cache->size);
+		return annex_fail(-ERANGE,
+				  "array: %llu elements of %u bytes from %llu do not fit %llu",
+				  (ull)count, elem, (ull)base, (ull)cache->size);
 	a->cache = cache;
 	a->base = base;
 	a->count = count;
@@ -109,68 +108,6 @@ int annex_array_add_u64(const struct annex_array *a, uint64_t i, uint64_t delta,
 	if (old)
 		*old = was;
 	return 0;
-}
-
-/* Spans that write, or whose line is not there. */
-static int span_slow(const struct annex_array *a, unsigned int flags, struct annex_span *span,
-		     uint32_t off)
-{
-	struct annex_cache *c = a->cache;
-	void *data;
-	int err;
-
-	if (flags & ANNEX_PIN_NEW) {
-		flags |= ANNEX_PIN_WRITE;
-		if (off || span->count * a->elem < annex_line_bytes(c, span->line))
-			flags &= ~ANNEX_PIN_NEW;
-	}
-	span->flags = flags;
-	err = annex_cache_pin(c, span->line, flags, &data);
-	if (err)
-		return err;
-	span->data = (char *)data + off;
-	annex_stat_add(c->shards, STAT_BYTES_ASKED, span->count * a->elem);
-	return 0;
-}
-
-int annex_array_span(const struct annex_array *a, uint64_t i, uint64_t max, unsigned int flags,
-		     struct annex_span *span)
-{
-	uint64_t byte = a->base + (i << a->elem_shift), line = byte >> a->line_shift, left, word;
-	uint32_t off = (uint32_t)byte & ((1u << a->line_shift) - 1);
-
-	if (__builtin_expect(i >= a->count, 0))
-		return annex_array_out(a, i);
-	left = ((1u << a->line_shift) - off) >> a->elem_shift;
-	if (left > a->count - i)
-		left = a->count - i;
-	if (max && left > max)
-		left = max;
-	span->line = line;
-	span->count = left;
-	span->flags = flags;
-	if (flags)
-		return span_slow(a, flags, span, off);
-	word = annex_ref_get(&a->dir[line]);
-	if (__builtin_expect(!(word & LINE_VALID), 0)) {
-		if (word != LINE_REFS_MAX)
-			annex_ref_put(&a->dir[line]);
-		return span_slow(a, flags, span, off);
-	}
-	span->data = a->mem + ((uint64_t)annex_word_slot(word) << a->line_shift) + off;
-	annex_stat_hit(a->cache->shards, left << a->elem_shift);
-	return 0;
-}
-
-void annex_array_span_end(const struct annex_array *a, struct annex_span *span)
-{
-	if (span->flags)
-		annex_cache_unpin(a->cache, span->line, span->flags);
-	else if (span->data)
-		annex_ref_put(&a->dir[span->line]);
-	span->data = NULL; /* a second end does nothing */
-	span->count = 0;
-	span->flags = 0;
 }
 
 int64_t annex_array_prefetch(const struct annex_array *a, uint64_t i, uint64_t n)

@@ -27,8 +27,9 @@ static int check_sizes(const struct annex_cache *c, const struct annex_cache_opt
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
 	if (c->line < LINE_MIN || c->line > LINE_MAX || c->line & (c->line - 1))
-		return annex_fail(-EINVAL, "cache: a line of %u bytes is not a power of two from "
-				  "512 to 1 MiB", c->line);
+		return annex_fail(-EINVAL,
+				  "cache: a line of %u bytes, not a power of two from 512 to 1M",
+				  c->line);
 	if (opts->bytes / c->line < 2)
 		return annex_fail(-EINVAL, "cache: %llu bytes hold fewer than 2 lines of %u",
 				  (ull)opts->bytes, c->line);
@@ -36,9 +37,9 @@ static int check_sizes(const struct annex_cache *c, const struct annex_cache_opt
 		return annex_fail(-ENOMEM, "cache: %llu bytes are more than the machine's %llu",
 				  (ull)opts->bytes, (ull)memory);
 	if (opts->bytes / c->line >= 1ull << LINE_SLOT_BITS)
-		return annex_fail(-EINVAL, "cache: %llu lines in memory, of at most %llu: use "
-				  "longer lines", (ull)(opts->bytes / c->line),
-				  (1ull << LINE_SLOT_BITS) - 1);
+		return annex_fail(-EINVAL,
+				  "cache: %llu lines in memory, at most %llu: use longer ones",
+				  (ull)(opts->bytes / c->line), (1ull << LINE_SLOT_BITS) - 1);
 	if (!opts->devs || !opts->ndevs || opts->ndevs > UINT16_MAX)
 		return annex_fail(-EINVAL, "cache: %u devices", opts->ndevs);
 	if (opts->layout != ANNEX_STRIPE && opts->layout != ANNEX_REPLICA)
@@ -114,8 +115,9 @@ static int add_leaves(struct annex_cache *c, const struct annex_cache_opts *opts
 	free(bytes);
 	for (uint32_t i = 0; i < c->nleaves && !err; i++)
 		if (c->size % c->leaves[i].block)
-			err = annex_fail(-EINVAL, "cache: %llu bytes of backing data on blocks of "
-					 "%u", (ull)c->size, c->leaves[i].block);
+			err = annex_fail(-EINVAL,
+					 "cache: %llu bytes of backing data on blocks of %u",
+					 (ull)c->size, c->leaves[i].block);
 	if (!err && !c->size)
 		err = annex_fail(-EINVAL, "cache: no backing data");
 	return err;

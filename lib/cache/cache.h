@@ -19,13 +19,13 @@
 #include <annex/device.h>
 #include "stats.h"
 
-#define LINE_REFS 0x7fffull              /* references */
-#define LINE_REFS_MAX 0x4000ull          /* refused from here; the rest takes failing attempts */
-#define LINE_VALID (1ull << 15)          /* the slot holds the line */
-#define LINE_BUSY (1ull << 16)           /* the slot is being filled */
-#define LINE_DIRTY (1ull << 17)          /* changed since the last write-back began */
-#define LINE_REFERENCED (1ull << 18)     /* used since the clock hand last passed */
-#define LINE_WRITEBACK (1ull << 19)      /* a write of it is in flight */
+#define LINE_REFS 0x7fffull          /* references */
+#define LINE_REFS_MAX 0x4000ull      /* refused from here; the rest takes failing attempts */
+#define LINE_VALID (1ull << 15)      /* the slot holds the line */
+#define LINE_BUSY (1ull << 16)       /* the slot is being filled */
+#define LINE_DIRTY (1ull << 17)      /* changed since the last write-back began */
+#define LINE_REFERENCED (1ull << 18) /* used since the clock hand last passed */
+#define LINE_WRITEBACK (1ull << 19)  /* a write of it is in flight */
 #define LINE_SLOT_SHIFT 20
 #define LINE_SLOT_BITS 26
 #define LINE_SLOT_MASK (((1ull << LINE_SLOT_BITS) - 1) << LINE_SLOT_SHIFT)
@@ -84,11 +84,11 @@ struct annex_cache {
 
 	__attribute__((aligned(64))) uint64_t hand; /* next slot of the clock */
 	uint64_t clean_hand;                        /* slots before it were looked at for writing */
-	uint64_t xfer_free;   /* stack of free transfers */
+	uint64_t xfer_free;                         /* stack of free transfers */
 	uint32_t xfer_hand;
-	uint32_t groups;      /* vectors of elements that are waiting for lines */
-	uint32_t rotor;       /* spreads reads over replicas */
-	uint64_t inflight;    /* lines in transfers */
+	uint32_t groups;   /* vectors of elements that are waiting for lines */
+	uint32_t rotor;    /* spreads reads over replicas */
+	uint64_t inflight; /* lines in transfers */
 	uint64_t depth_max;
 	uint64_t prefetching; /* of them, lines read ahead */
 	uint64_t wb_errors;   /* failed write-backs, and the errno of the last */

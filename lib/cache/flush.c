@@ -118,6 +118,8 @@ int annex_cache_flush(struct annex_cache *c, uint64_t offset, uint64_t len)
 	err = flush_devices(c);
 	if (flush.err)
 		err = flush.err;
-	return err ? annex_fail(err, "cache: flush: not all is on the medium: %s",
-				strerrorname_np(-err)) : 0;
+	if (err)
+		annex_fail(err, "cache: flush: not all is on the medium: %s",
+			   strerrorname_np(-err));
+	return err;
 }

@@ -119,8 +119,8 @@ static void unpin_some(struct annex_cache *c, const uint64_t *lines, unsigned in
 	}
 }
 
-static int pin_all(struct annex_cache *c, const uint64_t *lines, unsigned int n,
-		   unsigned int flags, void **data, uint64_t *failed)
+static int pin_all(struct annex_cache *c, const uint64_t *lines, unsigned int n, unsigned int flags,
+		   void **data, uint64_t *failed)
 {
 	for (unsigned int at = 0, k; at < n; at += k) {
 		int err;

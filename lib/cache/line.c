@@ -4,7 +4,7 @@
 #include <sched.h>
 #include "line.h"
 
-/* Join the transfer that moves the line whose word was @word. NULL: there is none yet, or no more. */
+/* Join the transfer that moves the line whose word was @word. NULL: none yet, or no more. */
 static struct annex_xfer *join(struct annex_cache *c, uint64_t line, uint64_t word)
 {
 	uint64_t moving = LINE_RESIDENCE | LINE_BUSY | LINE_WRITEBACK, now;

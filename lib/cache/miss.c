@@ -49,10 +49,30 @@ int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
 		return annex_fail(err, "cache: line %llu of %llu", (unsigned long long)line,
 				  (unsigned long long)c->nlines);
 	if (err == -EBUSY)
-		return annex_fail(err, "cache: line %llu: every slot is pinned, or the line is %llu "
-				  "times", (unsigned long long)line, LINE_REFS_MAX);
+		return annex_fail(err,
+				  "cache: line %llu: all slots are pinned, or it is %llu times",
+				  (unsigned long long)line, LINE_REFS_MAX);
 	return annex_fail(err, "cache: line %llu cannot be brought in: %s",
 			  (unsigned long long)line, strerrorname_np(-err));
+}
+
+/* Wait while a line is busy. Return: 0: it is there; 1: it is absent; or an error. */
+static int wait_one(struct annex_cache *c, uint64_t line)
+{
+	uint64_t deadline = 0, word;
+
+	/* Acquire: pairs with annex_line_filled(). */
+	while ((word = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE)) & LINE_BUSY) {
+		int err = annex_line_wait(c, line);
+
+		if (err)
+			return err;
+		if (!deadline)
+			deadline = annex_deadline_ms(XFER_PATIENCE_MS(c));
+		else if (annex_now() > deadline)
+			return -ETIMEDOUT;
+	}
+	return !(word & LINE_VALID);
 }
 
 /*
@@ -61,25 +81,18 @@ int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
  */
 static int wait_all(struct annex_cache *c, const uint64_t *lines, unsigned int n, uint64_t *failed)
 {
-	bool absent = false;
+	int rc = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		uint64_t word;
-		int err;
+		int err = wait_one(c, lines[i]);
 
-		/* Acquire: pairs with annex_line_filled(). */
-		while ((word = annex_atomic_load(&c->dir[lines[i]], ANNEX_ACQUIRE)) & LINE_BUSY) {
-			err = annex_line_wait(c, lines[i]);
+		if (err)
 			*failed = lines[i];
-			if (err)
-				return err;
-		}
-		if (!(word & LINE_VALID)) {
-			*failed = lines[i];
-			absent = true;
-		}
+		if (err < 0)
+			return err;
+		rc |= err;
 	}
-	return absent;
+	return rc;
 }
 
 int annex_fill(struct annex_cache *c, const uint64_t *lines, unsigned int n, unsigned int flags,

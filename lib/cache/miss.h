@@ -28,6 +28,14 @@ int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err);
 int annex_pin_group(struct annex_cache *c, const uint64_t *lines, unsigned int n,
 		    unsigned int flags, void **data, uint64_t *failed);
 
+/* The line was there, had been used before, and can be referenced once more: nothing to be done. */
+static inline bool annex_ref_usual(uint64_t word)
+{
+	const uint64_t usual = LINE_VALID | LINE_REFERENCED;
+
+	return (word & (usual | LINE_REFS_MAX)) == usual;
+}
+
 /**
  * annex_ref_get() - Take a reference on a line, in whatever state it is.
  * @state: the line's word.
@@ -40,16 +48,15 @@ static inline uint64_t annex_ref_get(uint64_t *state)
 	/* Acquire: pairs with annex_line_filled(); the data is there. */
 	uint64_t word = annex_atomic_add(state, 1, ANNEX_ACQUIRE);
 
-	/* The second chance's bit is only written when it changes. */
-	if (__builtin_expect((word & (LINE_VALID | LINE_REFERENCED | LINE_REFS_MAX)) !=
-			     (LINE_VALID | LINE_REFERENCED), 0)) {
-		if (word & LINE_REFS_MAX) {
-			annex_atomic_sub(state, 1, ANNEX_RELAXED);
-			return LINE_REFS_MAX;
-		}
-		if (word & LINE_VALID)
-			annex_atomic_or(state, LINE_REFERENCED, ANNEX_RELAXED);
+	if (__builtin_expect(annex_ref_usual(word), 1))
+		return word;
+	if (word & LINE_REFS_MAX) {
+		annex_atomic_sub(state, 1, ANNEX_RELAXED);
+		return LINE_REFS_MAX;
 	}
+	/* The second chance: written only when it changes. */
+	if (word & LINE_VALID)
+		annex_atomic_or(state, LINE_REFERENCED, ANNEX_RELAXED);
 	return word;
 }
 

@@ -18,10 +18,9 @@ struct ahead {
 
 static void issue(struct ahead *a)
 {
-	if (!a->batch.n)
-		return;
-	a->started += annex_issue(a->c, &a->batch, ISSUE_PREFETCH, NULL);
-	annex_writeback_ahead(a->c);
+	if (a->batch.n)
+		a->started += annex_issue(a->c, &a->batch, ISSUE_PREFETCH, NULL);
+	annex_writeback_ahead(a->c); /* also when dirty lines left no slot for any read */
 }
 
 /*
@@ -92,7 +91,8 @@ void annex_prefetch_lines(struct annex_cache *c, const uint64_t *lines, unsigned
 	annex_stat_add(c->shards, STAT_PREFETCHES, a.started);
 }
 
-int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ranges, unsigned int n)
+int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ranges,
+			     unsigned int n)
 {
 	struct ahead a = {.c = c};
 

@@ -4,7 +4,7 @@
 #include "layout.h"
 #include "send.h"
 
-#define NO_TOKEN UINT64_MAX /* recovers the queue, not a command of it */
+#define NO_TOKEN UINT64_MAX          /* recovers the queue, not a command of it */
 #define STALL_NS ANNEX_NSEC_PER_MSEC /* between looks at one's own completions in a full queue */
 
 /* Commands for one device that go out together. */
@@ -214,9 +214,9 @@ int annex_send_line(struct annex_cache *c, struct annex_xfer *x, uint32_t i, uin
 	box.n = 0;
 	for (uint32_t at = 0; at < bytes && !cmd.err; at += c->piece) {
 		uint32_t len = bytes - at < c->piece ? bytes - at : c->piece;
+		struct annex_io *io = put(&box, &cmd, x->write, offset + at, len);
 
-		put(&box, &cmd, x->write, offset + at, len)->addr =
-			slot_addr(&box, x->slots[i]) + at;
+		io->addr = slot_addr(&box, x->slots[i]) + at;
 		post(&box);
 		annex_cmd_await(c, &cmd);
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <annex/clock.h>
 #include "line.h"
@@ -9,6 +8,7 @@
 #include "writeback.h"
 
 #define MOVING_MAX 256u /* lines in flight that the hand passes before it waits for them */
+#define POLLS 64u       /* transfers in flight that are looked at before one is waited for */
 #define FAILURES_MAX 4u /* rounds in which lines could not be written back */
 
 /* What the hand found in a slot. */
@@ -24,10 +24,10 @@ static enum found look(struct annex_cache *c, uint32_t slot)
 	/* Acquire: pairs with the slot's release; a free slot's last use is over. */
 	uint64_t owner = annex_atomic_load(&c->owner[slot], ANNEX_ACQUIRE), word;
 
-	if (owner == SLOT_FREE)
-		return annex_atomic_cas(&c->owner[slot], &owner, SLOT_TAKEN, ANNEX_ACQUIRE) ?
-			       VICTIM : MOVING;
-	if (owner == SLOT_TAKEN)
+	if (owner == SLOT_FREE &&
+	    annex_atomic_cas(&c->owner[slot], &owner, SLOT_TAKEN, ANNEX_ACQUIRE))
+		return VICTIM;
+	if (owner == SLOT_FREE || owner == SLOT_TAKEN)
 		return MOVING;
 	word = annex_atomic_load(&c->dir[owner], ANNEX_RELAXED);
 	if (!(word & LINE_VALID) || annex_word_slot(word) != slot)
@@ -87,7 +87,7 @@ int annex_slot_wait(struct annex_cache *c, struct annex_slot_wait *wait, unsigne
 	wait->wb_errors = errors;
 	if (wait->failures > FAILURES_MAX)
 		return annex_atomic_load(&c->wb_err, ANNEX_RELAXED);
-	progress = annex_xfer_reap(c, UINT_MAX);
+	progress = annex_xfer_reap(c, POLLS);
 	progress += annex_writeback_start(c);
 	if (progress || annex_xfer_wait_any(c)) {
 		wait->idle = 0;

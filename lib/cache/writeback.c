@@ -48,10 +48,14 @@ void annex_writeback_ahead(struct annex_cache *c)
 
 unsigned int annex_writeback_start(struct annex_cache *c)
 {
-	uint64_t hand = annex_atomic_load(&c->hand, ANNEX_RELAXED);
+	uint64_t hand = annex_atomic_load(&c->hand, ANNEX_RELAXED) + c->nslots;
 	struct annex_batch batch = {.n = 0};
 
-	for (uint32_t i = 0; i < c->nslots && batch.n < ANNEX_GROUP; i++)
-		collect(c, hand + i, 0, &batch);
+	/* Backwards: where the hand has just been is where it found them. */
+	for (uint32_t i = 1; i <= c->nslots && batch.n < ANNEX_GROUP; i++) {
+		if (i > WINDOW_MAX && batch.n)
+			break;
+		collect(c, hand - i, 0, &batch);
+	}
 	return batch.n ? annex_issue(c, &batch, ISSUE_WRITE, NULL) : 0;
 }

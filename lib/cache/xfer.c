@@ -10,7 +10,7 @@
 #include "xfer.h"
 
 #define XFERS_MAX 4096u /* as many as the default queues of a device take commands */
-#define POLLS 8u /* transfers looked at when none is free */
+#define POLLS 8u        /* transfers looked at when none is free */
 #define PHASE 7u
 #define WAITER 8u
 #define NAP_NS (100 * ANNEX_NSEC_PER_MSEC) /* a sleeper looks again, whatever happens */
@@ -73,7 +73,7 @@ static uint32_t change(struct annex_xfer *x, enum phase from, enum phase to)
 }
 
 /* Become the reaper. */
-static bool catch(struct annex_xfer *x)
+static bool grab(struct annex_xfer *x)
 {
 	uint32_t word = annex_atomic_load(&x->word, ANNEX_RELAXED);
 
@@ -105,7 +105,8 @@ static struct annex_xfer *pop(struct annex_cache *c)
 			return NULL;
 		/* It may be popped and changed under us: then the exchange fails. */
 		next = (head >> 32) + 1;
-		next = next << 32 | annex_atomic_load(&c->xfers[(uint32_t)head].next, ANNEX_RELAXED);
+		next = next << 32 |
+		       annex_atomic_load(&c->xfers[(uint32_t)head].next, ANNEX_RELAXED);
 	} while (!annex_atomic_cas(&c->xfer_free, &head, next, ANNEX_ACQUIRE));
 	return &c->xfers[(uint32_t)head];
 }
@@ -232,15 +233,14 @@ int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)
 
 		if ((word & PHASE) == DONE)
 			return x->err;
-		if (catch(x)) {
+		if (grab(x)) {
 			for (uint32_t i = 0; i < x->ncmds; i++)
 				annex_cmd_await(c, &x->cmds[i]);
 			finish(c, x, true);
 			continue;
 		}
-		/* The reaper is bounded by timeout, abort and reset; this is for its bugs. */
 		if (!deadline)
-			deadline = annex_deadline_ms(8ull * c->timeout_ms + 1000);
+			deadline = annex_deadline_ms(XFER_PATIENCE_MS(c));
 		else if (annex_now() > deadline)
 			return -ETIMEDOUT;
 		if ((word & PHASE) != FLYING)
@@ -250,7 +250,7 @@ int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)
 
 static bool reap(struct annex_cache *c, struct annex_xfer *x)
 {
-	if (!catch(x))
+	if (!grab(x))
 		return false;
 	if (!annex_xfer_poll(x)) {
 		release(x);
@@ -311,7 +311,7 @@ unsigned int annex_xfer_reap(struct annex_cache *c, unsigned int polls)
 void annex_xfer_collect(struct annex_cache *c)
 {
 	for (uint32_t i = 0; i < c->nxfers; i++) {
-		if (!catch(&c->xfers[i]))
+		if (!grab(&c->xfers[i]))
 			continue;
 		annex_xfer_poll(&c->xfers[i]);
 		release(&c->xfers[i]);

@@ -17,6 +17,10 @@
 
 #include "cache.h"
 
+/* How long to wait for a thread that is itself bounded by timeout, abort and reset: for its bugs.
+ */
+#define XFER_PATIENCE_MS(c) (8ull * (c)->timeout_ms + 1000)
+
 #define XFER_UNSENT 1 /* outcome of a command that was never submitted: try again */
 
 struct annex_flush;

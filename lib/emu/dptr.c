@@ -157,6 +157,7 @@ static uint16_t walk_sgl(struct walk *w, const struct annex_sqe *sqe)
 
 /**
  * annex_emu_dptr() - Find the memory of a command's data.
+ * @sqe: its flags have been checked: PRPs or SGLs, nothing else.
  * @len: bytes of data; not 0.
  * @segs: room for EMU_SEGS pieces; neighbours are merged.
  *
@@ -168,16 +169,10 @@ uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe
 	struct walk w = {.emu = emu, .segs = segs, .left = len};
 	uint16_t sc;
 
-	switch (sqe->flags & ANNEX_SQE_PSDT_MASK) {
-	case ANNEX_SQE_PSDT_PRP:
-		sc = walk_prps(&w, sqe->dptr[0], sqe->dptr[1]);
-		break;
-	case ANNEX_SQE_PSDT_SGL:
+	if (sqe->flags & ANNEX_SQE_PSDT_SGL)
 		sc = walk_sgl(&w, sqe);
-		break;
-	default:
-		return ANNEX_SC_INVALID_FIELD;
-	}
+	else
+		sc = walk_prps(&w, sqe->dptr[0], sqe->dptr[1]);
 	*nsegs = w.n;
 	return sc;
 }

@@ -213,7 +213,8 @@ static void run_slow(struct annex_emu *emu, struct emu_sq *sq, unsigned int n, u
 	for (unsigned int i = 0; i < n; i++) {
 		struct emu_cmd *cmd = &sq->cmds[i];
 
-		if (cmd->status || !emu->ring)
+		/* Dropped: the controller has vanished since the commands were fetched. */
+		if (cmd->status || !emu->ring || cmd->req->dropped)
 			annex_emu_req_done(emu, cmd->req, cmd->status);
 		else
 			annex_emu_ring_start(emu, cmd->req);

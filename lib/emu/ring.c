@@ -53,14 +53,15 @@ int annex_emu_ring_open(struct annex_emu *emu)
 	if (err) {
 		free(ring->zeroes);
 		free(ring);
-		return annex_fail(err, "file: cannot set io_uring up: %s", strerror(-err));
+		return annex_fail(err, "file: cannot set io_uring up: %s%s", strerror(-err),
+				  err == -ENOMEM ? " (is the limit of locked memory small?)" : "");
 	}
 	memset(ring->zeroes, 0, EMU_ZEROES);
 	emu->ring = ring;
 	err = io_uring_register_buffers_sparse(&ring->uring, EMU_RING_BUFS);
 	ring->fixed_bufs = !err;
 	if (err)
-		annex_log(ANNEX_LOG_WARNING, "file: io_uring takes no registered buffers: %s",
+		annex_log(ANNEX_LOG_INFO, "file: io_uring takes no registered buffers: %s",
 			  strerror(-err));
 	register_files(emu);
 	return 0;
@@ -125,7 +126,7 @@ int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len)
 	}
 	if (at >= 0 && !err)
 		return at;
-	annex_log(ANNEX_LOG_WARNING, "file: %llu bytes are not registered with io_uring: %s",
+	annex_log(ANNEX_LOG_INFO, "file: %llu bytes are not registered with io_uring: %s",
 		  (unsigned long long)len, err ? strerror(-err) : "too many ranges");
 	if (err)
 		annex_emu_ring_unregister(emu, at, (i - 1) * EMU_BUF_CHUNK);

@@ -17,8 +17,6 @@
 #include "ring.h"
 #include "state.h"
 
-/* Where a head doorbell, which nobody announces, or the kernel's memory is waited for. */
-#define RETRY_NS (1 * ANNEX_NSEC_PER_MSEC)
 /* While the controller does not run: who waits on it should find out, without spinning. */
 #define STOPPED_NS (10 * ANNEX_NSEC_PER_MSEC)
 #define LEADER_AWAKE UINT32_MAX
@@ -148,7 +146,7 @@ static uint64_t limit_of(struct annex_emu *emu, uint16_t qid, uint64_t deadline)
 	if (!annex_atomic_load(&emu->running, ANNEX_ACQUIRE))
 		soon = annex_now() + STOPPED_NS;
 	else if (annex_emu_ahead(&emu->sqs[qid]) || annex_emu_blocked(emu))
-		soon = annex_now() + RETRY_NS;
+		soon = annex_now() + EMU_RETRY_NS;
 	return soon < limit ? soon : limit;
 }
 

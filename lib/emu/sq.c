@@ -116,6 +116,8 @@ static bool serve_batch(struct annex_emu *emu, struct emu_sq *sq)
 /* Serve while there is something to serve, then let go. @seen: the count found. */
 static void serve_held(struct annex_emu *emu, struct emu_sq *sq, uint32_t seen)
 {
+	struct emu_cq *cq = sq->cq;
+
 	for (unsigned int i = 0; i < SERVE_BATCHES; i++) {
 		/* Whoever holds the queue next serves it when he is done. */
 		if (annex_atomic_load(&sq->hold, ANNEX_RELAXED)) {
@@ -131,7 +133,8 @@ static void serve_held(struct annex_emu *emu, struct emu_sq *sq, uint32_t seen)
 	}
 	annex_atomic_store(&sq->serving, 0u, ANNEX_RELEASE);
 	/* There may be more: those who wait for it go on from here. */
-	annex_emu_event(emu, sq->cq);
+	if (cq)
+		annex_emu_event(emu, cq);
 }
 
 /* @lent: this thread looks at completion queue @qid afterwards (core/ctrl.h, rung and assist). */

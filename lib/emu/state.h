@@ -2,7 +2,7 @@
 /*
  * What the parts of the emulated controller share: its state, and who may touch which of it.
  *
- * Locks, outermost first; each is taken only while none to its right is held:
+ * Locks, outermost first; each is taken only while none below it is held:
  *
  *   ctl        mutex: registers, mapping, closing
  *   sq.serving a combining try-lock per submission queue: fetching and executing its commands.
@@ -10,6 +10,7 @@
  *   async      mutex: requests that outlive the batch they were fetched in, the ring, timers
  *   admin      spinlock: asynchronous events, the error log
  *   cq.lock    spinlock per completion queue: its entries
+ *   faults     spinlock: the active faults; nothing is taken under it
  *
  * Fences are avoided in favour of sequentially consistent read-modify-writes on the words that two
  * sides race on, so that the thread sanitizer can follow.
@@ -45,6 +46,8 @@
 #define EMU_DSTRD 4u /* doorbells 64 bytes apart: queues do not share cache lines */
 #define ANNEX_EMU_VERSION 0x00020000u /* NVMe 2.0 */
 #define ANNEX_EMU_FIRMWARE "1.0     "
+/* How often to look for a head doorbell that moved, or for the kernel to take more: all silent. */
+#define EMU_RETRY_NS ANNEX_NSEC_PER_MSEC
 #define EMU_NEVER UINT64_MAX
 #define EMU_NO_CID 0x10000u
 

@@ -12,9 +12,8 @@
 #include "ring.h"
 #include "state.h"
 
-#define SPIN_NS 50000u               /* how long to look before sleeping */
-#define SLEEP_NS ANNEX_NSEC_PER_SEC  /* longest sleep */
-#define RETRY_NS ANNEX_NSEC_PER_MSEC /* while a queue is full, whose head doorbell is silent */
+#define SPIN_NS 50000u              /* how long to look before sleeping */
+#define SLEEP_NS ANNEX_NSEC_PER_SEC /* longest sleep */
 
 void annex_emu_kick(struct annex_emu *emu)
 {
@@ -66,7 +65,7 @@ static void doze(struct annex_emu *emu)
 	annex_atomic_or(&emu->asleep, 1u, ANNEX_SEQ_CST);
 	if (!look(emu, &stuck)) {
 		due = annex_atomic_load(&emu->next_due, ANNEX_ACQUIRE);
-		until += stuck ? RETRY_NS : SLEEP_NS;
+		until += stuck ? EMU_RETRY_NS : SLEEP_NS;
 		annex_emu_poll(emu, due < until ? due : until);
 	}
 	annex_atomic_and(&emu->asleep, 0u, ANNEX_SEQ_CST);

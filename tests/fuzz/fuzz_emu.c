@@ -142,7 +142,15 @@ static void write_memory(struct input *in)
 static void inject(struct input *in)
 {
 	struct annex_fault f = {.opcode = -1, .count = 1};
+	char text[48];
 
+	if (take_number(in, 1) & 1) {
+		take(in, text, sizeof(text) - 1);
+		text[sizeof(text) - 1] = '\0';
+		if (!annex_fault_parse(text, &f))
+			ctrl->ops->inject(ctrl, &f);
+		return;
+	}
 	f.kind = (enum annex_fault_kind)(take_number(in, 1) % ANNEX_FAULT_REMOVE);
 	f.after = take_number(in, 1) % 4;
 	f.blocks = take_number(in, 1);

@@ -37,8 +37,8 @@ claim()
 
 tidy()
 {
-	printf '%s\n' "${c_files[@]}" | xargs -d '\n' -P "$(nproc)" -n 1 clang-tidy --quiet \
-		--extra-arg=-std=gnu11 "${include[@]/#/--extra-arg=}"
+	printf '%s\n' "${c_files[@]}" | xargs -P "$(nproc)" -I '{}' \
+		clang-tidy --quiet '{}' -- -std=gnu11 "${include[@]}"
 }
 
 # Sparse knows address spaces, lock contexts, and integers used as pointers. What it has to say

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
 # Bad input: one clear line, no success, nothing left behind.
 
@@ -179,6 +179,22 @@ refused "vadd with little cache" "cache" "$annex" vadd x.f64 y.f64 -o q.f64 --ca
 refused "vadd without output" "output" "$annex" vadd x.f64 y.f64
 refused "vadd gen of odd size" "4096" "$annex" vadd gen q.f64 --size 5000
 
+# No permission: root has it always, so become somebody else where that is possible.
+cp k.csr secret.csr
+chmod 755 .
+chmod 000 secret.csr
+as=()
+[ "$(id -u)" -ne 0 ] || as=(setpriv --reuid=65534 --clear-groups)
+if "${as[@]}" test -x "$annex" 2>/dev/null; then
+	refused "graph that may not be read" "ermission" "${as[@]}" "$annex" graph info secret.csr
+	refused "device that may not be read" "ermission" "${as[@]}" "$annex" graph bfs u.csr \
+		--device file:secret.csr
+fi
+if [ "$(id -u)" -eq 0 ] && "${as[@]}" test -x "$annex" 2>/dev/null; then
+	refused "output that may not be written" "ermission" "${as[@]}" "$annex" graph gen kron \
+		-o x.csr
+fi
+
 # A full disk: a file system of its own, where one can be mounted.
 if mkdir -p full && mount -t tmpfs -o size=256K none full 2>/dev/null; then
 	refused "graph on a full disk" "space" "$annex" graph gen kron --scale 12 -o full/x.csr
@@ -193,15 +209,15 @@ refused "a report that cannot be written" "report" sh -c "'$annex' graph info k.
 # control lets its background commands ignore SIGINT, hence env; and a command that outlives the
 # signal is killed before it fills the disk.
 for sig in INT TERM; do
-	env --default-signal=INT "$annex" scan gen --rows 1T -o stopped >out 2>err &
+	env --default-signal=INT "$annex" scan gen --rows 50M -o stopped >out 2>err &
 	pid=$!
 	end=$((SECONDS + 10))
 	until [ -e stopped/tax.f64 ] || [ $SECONDS -gt $end ]; do :; done
-	kill -$sig $pid
+	kill -s "$sig" "$pid"
 	end=$((SECONDS + 10))
 	while kill -0 $pid 2>/dev/null && [ $SECONDS -lt $end ]; do :; done
 	{ kill -KILL $pid; } 2>/dev/null
-	wait $pid 2>/dev/null
+	wait "$pid" 2>/dev/null
 	holds "a command ended by SIG$sig leaves nothing" test ! -e stopped
 	rm -rf stopped
 done

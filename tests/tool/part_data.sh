@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
 # Columns and vectors that are right.
 
@@ -60,7 +60,8 @@ done
 for type in f64 f32 i64 u32; do
 	claim "vadd gen $type" "$annex" vadd gen x.$type --size 1200K --type $type
 	claim "vadd gen $type" "$annex" vadd gen y.$type --size 1200K --type $type --seed 2
-	claim "vadd $type" "$annex" vadd x.$type y.$type -o z.$type --type $type --cache 384K --verify
+	claim "vadd $type" "$annex" vadd x.$type y.$type -o z.$type --type $type --cache 384K \
+		--verify
 done
 holds "the sum is on the disk" test "$(stat -c %s z.f64)" -eq 1228800
 claim "vadd over data when told to" "$annex" vadd x.f64 y.f64 -o z.f64 --overwrite --line 16K \

@@ -90,8 +90,8 @@ static void many_elements(struct twin *t)
 	} else {
 		CU_ASSERT_EQUAL_FATAL(annex_array_gather(&t->a, t->idx, n, t->out), 0);
 		for (unsigned int k = 0; k < n; k++)
-			CU_ASSERT_EQUAL_FATAL(memcmp(t->out + k * elem,
-						     t->plain + t->idx[k] * elem, elem), 0);
+			CU_ASSERT_EQUAL_FATAL(
+				memcmp(t->out + k * elem, t->plain + t->idx[k] * elem, elem), 0);
 	}
 }
 

@@ -148,6 +148,38 @@ static void mostly_cached(void)
 	readers_see_whole_elements_of_their_line(480);
 }
 
+/* 64 threads want 64 lines each, of a cache of 64: they share it in smaller parts, and none fails. */
+static void *squeeze(void *arg)
+{
+	struct rig_thread *t = arg;
+	struct shared *s = t->arg;
+	uint64_t seed = s->seed + t->id, idx[64], val[64];
+
+	for (unsigned int round = 0; round < 10; round++) {
+		for (unsigned int k = 0; k < 64; k++)
+			idx[k] = random_next(&seed) % COUNT;
+		if (annex_array_gather(&s->a, idx, 64, val))
+			fail(s);
+		for (unsigned int k = 0; k < 64; k++)
+			if (val[k] != rig_word(0, 8 * idx[k]))
+				fail(s);
+		if (annex_array_scatter(&s->a, idx, 64, val))
+			fail(s);
+	}
+	return NULL;
+}
+
+static void groups_larger_than_the_cache_together(void)
+{
+	static struct shared s;
+
+	start(&s, 64, 8);
+	rig_threads(64, squeeze, &s);
+	CU_ASSERT_EQUAL(s.bad, 0);
+	rig_close(&s.r);
+}
+
 UNIT_SUITE(array_threads, {"no addition is lost", no_addition_is_lost},
 	   {"readers see whole elements, under eviction", under_eviction},
-	   {"readers see whole elements, mostly cached", mostly_cached})
+	   {"readers see whole elements, mostly cached", mostly_cached},
+	   {"groups larger than the cache together", groups_larger_than_the_cache_together})

@@ -308,6 +308,25 @@ static void unpin_without_a_pin_harms_nothing(void)
 	rig_close(&r);
 }
 
+static void a_device_smaller_than_a_line(void)
+{
+	uint64_t word[64];
+	struct rig r;
+	void *p;
+
+	rig_open(&r, 1, "mem:512", NULL);
+	rig_cache(&r, 2 << 20, 1 << 20, ANNEX_STRIPE, 0);
+	check_line(&r, 0);
+	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 1, 0, &p), -ERANGE);
+	CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, 0, ANNEX_PIN_NEW, &p), 0);
+	*(uint64_t *)p = 7;
+	annex_cache_unpin(r.c, 0, ANNEX_PIN_NEW);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), 0);
+	rig_read(&r, 0, 0, word, 512);
+	CU_ASSERT_EQUAL(word[0], 7);
+	rig_close(&r);
+}
+
 UNIT_SUITE(cache_lines,
 	   {"every line of every size is what the device holds", every_line_of_every_size},
 	   {"lines larger than a transfer, on a queue of one", small_transfers_and_blocks_of_4096},
@@ -316,6 +335,7 @@ UNIT_SUITE(cache_lines,
 	   {"changes survive eviction", changes_survive_eviction},
 	   {"a new line is not read", a_new_line_is_not_read},
 	   {"a flush writes its range only", a_flush_writes_its_range_only},
+	   {"a device smaller than a line", a_device_smaller_than_a_line},
 	   {"a partial last line", a_partial_last_line_is_written_in_its_length},
 	   {"destroy writes what is dirty", destroy_writes_what_is_dirty},
 	   {"write-back goes ahead of the hand", writes_of_neighbours_overlap_with_reads},

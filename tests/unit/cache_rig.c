@@ -72,8 +72,12 @@ void rig_cache(struct rig *r, uint64_t bytes, uint32_t line, enum annex_layout l
 	       uint64_t size)
 {
 	struct annex_cache_opts opts = {
-		.bytes = bytes, .line = line, .devs = r->devs, .ndevs = r->ndevs,
-		.layout = layout, .size = size,
+		.bytes = bytes,
+		.line = line,
+		.devs = r->devs,
+		.ndevs = r->ndevs,
+		.layout = layout,
+		.size = size,
 	};
 
 	CU_ASSERT_EQUAL_FATAL(annex_cache_create(&opts, &r->c), 0);
@@ -93,9 +97,13 @@ void rig_error(struct rig *r, unsigned int dev, int opcode, uint64_t lba, uint64
 	       uint64_t count)
 {
 	struct annex_fault fault = {
-		.kind = ANNEX_FAULT_ERROR, .opcode = opcode, .lba = lba, .blocks = blocks,
-		.count = count, .status = opcode == ANNEX_NVM_WRITE ? ANNEX_SC_WRITE_FAULT
-								    : ANNEX_SC_UNRECOVERED_READ,
+		.kind = ANNEX_FAULT_ERROR,
+		.opcode = opcode,
+		.lba = lba,
+		.blocks = blocks,
+		.count = count,
+		.status = opcode == ANNEX_NVM_WRITE ? ANNEX_SC_WRITE_FAULT
+						    : ANNEX_SC_UNRECOVERED_READ,
 	};
 
 	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(r->devs[dev], &fault), 0);

@@ -22,7 +22,8 @@ struct rig {
 #define RIG_BUF (1u << 20)
 
 /* Open @ndevs devices and fill each, past any cache, with words that rig_word() knows. */
-void rig_open(struct rig *r, unsigned int ndevs, const char *uri, const struct annex_dev_opts *opts);
+void rig_open(struct rig *r, unsigned int ndevs, const char *uri,
+	      const struct annex_dev_opts *opts);
 void rig_close(struct rig *r);
 
 /* A cache over the rig's devices. */

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -283,6 +284,36 @@ static void in_flight(void)
 	unlink(path);
 }
 
+static void keep_line(void *ctx, enum annex_log_level level, const char *line)
+{
+	if (level == ANNEX_LOG_WARNING && strstr(line, "buffered"))
+		*(bool *)ctx = true;
+}
+
+/*
+ * Where direct I/O is not to be had the log says so, unless nobody asked for it. Files in memory
+ * have none, but those of recent kernels take the flag.
+ */
+static void fallback(void)
+{
+	int fd = memfd_create("annex-emu", MFD_CLOEXEC), probe;
+	char path[HOST_PATH];
+	bool said = false;
+
+	CU_ASSERT_FATAL(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	probe = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	annex_set_log(keep_line, &said);
+	CU_ASSERT_EQUAL(try_file(path, "?size=1M&direct=0"), 0);
+	CU_ASSERT_FALSE(said);
+	CU_ASSERT_EQUAL(try_file(path, "?size=1M"), 0);
+	CU_ASSERT_EQUAL(said, probe < 0);
+	annex_set_log(NULL, NULL);
+	if (probe >= 0)
+		close(probe);
+	close(fd);
+}
+
 static void shutting_down(void)
 {
 	char path[HOST_PATH];
@@ -300,4 +331,5 @@ static void shutting_down(void)
 
 UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
-	   {"write cache", write_cache}, {"I/O in flight", in_flight}, {"shutdown", shutting_down})
+	   {"write cache", write_cache}, {"I/O in flight", in_flight},
+	   {"fallback to buffered I/O", fallback}, {"shutdown", shutting_down})

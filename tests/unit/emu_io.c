@@ -2,8 +2,10 @@
 /*
  * The emulated controller's I/O commands, on memory and on a file, with PRPs and SGLs.
  */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "emu_host.h"
 #include "unit.h"
@@ -28,10 +30,22 @@ static void on_file(struct place *p, unsigned int block, const char *more)
 		 block, more);
 }
 
+/* A file system that has neither direct I/O nor a way to zero a range. */
+static int on_memfd(struct place *p, unsigned int block)
+{
+	int fd = memfd_create("annex-emu", MFD_CLOEXEC);
+
+	CU_ASSERT_FATAL(fd >= 0);
+	snprintf(p->uri, sizeof(p->uri), "file:/proc/self/fd/%d?size=%u&block=%u", fd,
+		 BLOCKS * block, block);
+	return fd;
+}
+
 /* Run a test in each place. */
 static void everywhere(void (*test)(const char *uri, unsigned int block))
 {
 	struct place p;
+	int fd;
 
 	for (unsigned int block = 512; block <= 4096; block *= 8) {
 		on_mem(&p, block, "");
@@ -47,6 +61,9 @@ static void everywhere(void (*test)(const char *uri, unsigned int block))
 		on_file(&p, block, "&serve=thread");
 		test(p.uri, block);
 		unlink(p.path);
+		fd = on_memfd(&p, block);
+		test(p.uri, block);
+		close(fd);
 	}
 }
 

@@ -54,6 +54,16 @@ static void masks(void)
 	CU_ASSERT_EQUAL(get(&h, ANNEX_REG_INTMS, 4), 1);
 	set(&h, ANNEX_REG_ASQ, 8, 0x123456789abcdull);
 	CU_ASSERT_EQUAL(get(&h, ANNEX_REG_ASQ, 8), 0x123456789a000ull);
+	set(&h, ANNEX_REG_ACQ + 4, 4, 7);
+	CU_ASSERT_EQUAL(get(&h, ANNEX_REG_ACQ, 8), 7ull << 32);
+	host_enable(&h);
+	CU_ASSERT_EQUAL(get(&h, ANNEX_REG_CC, 4), ENABLE);
+	CU_ASSERT_EQUAL(get(&h, ANNEX_REG_AQA, 4), ANNEX_AQA(32, 32));
+	/* The admin queues stay where they are while the controller is enabled. */
+	set(&h, ANNEX_REG_AQA, 4, 0);
+	set(&h, ANNEX_REG_ASQ, 8, 0);
+	CU_ASSERT_EQUAL(get(&h, ANNEX_REG_AQA, 4), ANNEX_AQA(32, 32));
+	CU_ASSERT_EQUAL(get(&h, ANNEX_REG_ASQ, 8), host_addr(h.q[0].sq));
 	host_close(&h);
 }
 

@@ -23,6 +23,7 @@ struct make_opts {
 	struct gen gen;
 	bool weights, undirected, json;
 	uint32_t ids, threads;
+	uint64_t start;
 };
 
 static error_t parse_make(int key, char *arg, struct argp_state *state)
@@ -85,7 +86,6 @@ static int need_output(const struct make_opts *o)
 static int finish(const struct make_opts *o, const struct build_source *src, bool both,
 		  struct csr_data *d, uint64_t unresolved)
 {
-	uint64_t start = annex_now();
 	struct pool *pool = NULL;
 	struct stat st;
 	struct out out;
@@ -111,7 +111,7 @@ static int finish(const struct make_opts *o, const struct build_source *src, boo
 	if (d->flags & CSR_NAMED)
 		out_count(&out, "unresolved", "unresolved names", unresolved);
 	out_bytes(&out, "bytes", "size", (uint64_t)st.st_size);
-	out_seconds(&out, "time_s", "time", (double)(annex_now() - start) / 1e9);
+	out_seconds(&out, "time_s", "time", (double)(annex_now() - o->start) / 1e9);
 	return out_end(&out);
 }
 
@@ -164,7 +164,7 @@ int graph_import(int argc, char **argv)
 		import_options, parse_make, "FORMAT [INPUT]", import_doc, make_children,
 		NULL,           NULL};
 	static const char *const formats[] = {"mtx", "snap", "debian", NULL};
-	struct make_opts o = {.ids = 4};
+	struct make_opts o = {.ids = 4, .start = annex_now()};
 	struct build_source src;
 	struct csr_data d = {0};
 	struct list l = {0};
@@ -219,7 +219,8 @@ int graph_gen(int argc, char **argv)
 	static const struct argp argp = {gen_options,   parse_make, "KIND", gen_doc,
 					 make_children, NULL,       NULL};
 	static const char *const kinds[] = {"kron", "urand", NULL};
-	struct make_opts o = {.ids = 4, .gen = {.scale = 16, .degree = 16, .seed = 1}};
+	struct make_opts o = {
+		.ids = 4, .gen = {.scale = 16, .degree = 16, .seed = 1}, .start = annex_now()};
 	struct build_source src;
 	struct csr_data d = {0};
 	int err = cli_parse(&argp, argc, argv, &o), kind;

@@ -9,10 +9,11 @@
 #define NARROW 512u /* ids of 8 bytes that are made 4 bytes at a time */
 
 /*
- * Wanted lines that are no farther apart than this are read as one: it takes a disk less time to
- * read what is between them than to carry out another command.
+ * Wanted lines this close to each other are read as one: it takes a disk less time to read what is
+ * between them than to carry out another command. But never more than was wanted before it, so
+ * that lines far and few are read alone.
  */
-#define GAP (8u << 10)
+#define GAP_MAX (8u << 10)
 
 struct sweep {
 	struct edges *e;
@@ -83,8 +84,9 @@ static uint64_t add_range(struct sweep *s, struct edges_lane *lane, unsigned int
 
 	if (*last < lane->ranges) {
 		struct annex_range *r = &lane->range[*last];
+		uint64_t gap = r->len < GAP_MAX ? r->len : GAP_MAX;
 
-		if (start >= r->offset && start <= r->offset + r->len + GAP) {
+		if (start >= r->offset && start <= r->offset + r->len + gap) {
 			uint64_t had = r->len;
 
 			if (end > r->offset + r->len)
@@ -157,15 +159,28 @@ static int bad_id(const struct sweep *s, uint64_t v, uint64_t id)
 		(unsigned long long)s->e->g->h.vertices);
 }
 
+/* Four ids at once; gcc makes whatever the machine has of it. */
+typedef uint32_t ids4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+static bool all_at_most(const uint32_t *ids, uint64_t n, uint32_t last)
+{
+	const ids4 limit = {last, last, last, last};
+	ids4 over = {0};
+	uint64_t i = 0;
+
+	for (; i + 4 <= n; i += 4)
+		over |= (ids4)(*(const ids4 *)(ids + i) > limit);
+	for (; i < n; i++)
+		over[0] |= ids[i] > last;
+	return !(over[0] | over[1] | over[2] | over[3]);
+}
+
 static int visit_narrow(const struct sweep *s, unsigned int thread, uint64_t v, const uint32_t *ids,
 			const uint32_t *weights, uint64_t n)
 {
-	uint64_t last = s->e->g->h.vertices - 1, below = 0;
+	uint32_t last = (uint32_t)s->e->g->h.vertices - 1;
 
-	/* The difference is negative for an id that is too large: one test for all of them. */
-	for (uint64_t i = 0; i < n; i++)
-		below |= last - ids[i];
-	if (below >> 63) {
+	if (!all_at_most(ids, n, last)) {
 		while (*ids <= last)
 			ids++;
 		return bad_id(s, v, *ids);

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Check the models with spin: run.sh BUILD_DIR. One line a configuration; fails when one does.
+# A configuration that contains a mutation has to be refuted, for the reason given here.
+set -u
+
+src=$(cd "$(dirname "$0")" && pwd)
+dir=${1:?usage: run.sh BUILD_DIR}
+passed=0
+failed=0
+
+# build NAME MODEL DEFINES CFLAGS: a verifier in $dir/NAME
+build()
+{
+	rm -rf "${dir:?}/$1"
+	mkdir -p "$dir/$1" && cd "$dir/$1" || return 1
+	# shellcheck disable=SC2086 # lists of flags
+	spin $3 -a "$src/$2" >log 2>&1 && ${CC:-gcc} -O2 -w -DCOLLAPSE -DMEMLIM=3800 $4 -o pan pan.c >>log 2>&1
+}
+
+verdict()
+{
+	if [ "$2" = passed ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+	printf '%-34s %10s states  %s%s\n' "$1" "${3:-no}" "$2" "${4:+: $4}"
+}
+
+states()
+{
+	sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' out
+}
+
+# hold NAME MODEL DEFINES [live]: every run of the model is as it should be.
+# live: also, fair runs end (checked with the never claim, on top of all that is checked without).
+hold()
+{
+	if [ "${4:-}" = live ]; then
+		cflags=-DNFAIR=3 flags="-a -f"
+	else
+		cflags="-DSAFETY -DNOCLAIM" flags=
+	fi
+	if ! build "$1" "$2" "$3" "$cflags"; then
+		verdict "$1" failed "" "no verifier, see $dir/$1/log"
+		return
+	fi
+	# shellcheck disable=SC2086
+	timeout 600 ./pan -m1000000 $flags >out 2>&1
+	if [ $? -eq 0 ] && grep -q 'errors: 0$' out &&
+	   ! grep -q -e 'not completed' -e 'search depth too small' out; then
+		verdict "$1" passed "$(states)"
+	else
+		verdict "$1" failed "$(states)" "$(grep -m1 -e '^pan:' -e '^error:' out || echo "see $dir/$1/out")"
+	fi
+}
+
+# refute NAME MODEL DEFINES MESSAGE: spin finds a run that ends with MESSAGE.
+refute()
+{
+	if ! build "$1" "$2" "$3" "-DSAFETY -DNOCLAIM"; then
+		verdict "$1" failed "" "no verifier, see $dir/$1/log"
+		return
+	fi
+	timeout 600 ./pan -m1000000 >out 2>&1
+	if grep -q -F "pan:1: $4" out; then
+		verdict "$1" passed "$(states)" "refuted ($4)"
+	elif grep -q 'errors: 0$' out; then
+		verdict "$1" failed "$(states)" "not refuted"
+	else
+		verdict "$1" failed "$(states)" "$(grep -m1 -e '^pan:' -e '^error:' out || echo "see $dir/$1/out")"
+	fi
+}
+
+mkdir -p "$dir" && dir=$(cd "$dir" && pwd) || exit 1
+if ! command -v spin >/dev/null; then
+	echo "run.sh: spin is not installed" >&2
+	exit 1
+fi
+
+small="-DDEPTH=3 -DSUBMITTERS=2"
+hold depth2-3submitters queue.pml "-DCOMMANDS=6"
+hold depth2-counters-wrap queue.pml "-DCOMMANDS=5 -DTURNS=4 -DSTART=3"
+hold depth2-fair-runs-end queue.pml "-DCOMMANDS=4" live
+hold depth3-3submitters queue.pml "-DDEPTH=3 -DCOMMANDS=3"
+hold depth3-2submitters queue.pml "$small -DCOMMANDS=4"
+hold depth3-counters-wrap queue.pml "$small -DCOMMANDS=4 -DTURNS=4 -DSTART=3"
+hold depth3-batches queue.pml "$small -DCOMMANDS=3 -DBATCH=2"
+hold depth3-fair-runs-end queue.pml "$small -DCOMMANDS=3" live
+
+small="$small -DCOMMANDS=3"
+refute mutant-free-early queue.pml "$small -DMUT_FREE_EARLY" "assertion violated (sq_head==last_reported)"
+refute mutant-fresh-last queue.pml "-DCOMMANDS=4 -DMUT_FRESH_LAST" "invalid end state"
+refute mutant-no-recheck queue.pml "$small -DMUT_NO_RECHECK" "invalid end state"
+refute mutant-no-phase queue.pml "-DMUT_NO_PHASE" "assertion violated"
+refute mutant-no-claim queue.pml "-DMUT_NO_CLAIM" "assertion violated"
+refute mutant-abandon-frees queue.pml "-DMUT_ABANDON_FREES" "assertion violated  !(inflight"
+refute mutant-blind-delivery queue.pml "$small -DMUT_BLIND_DELIVERY" "invalid end state"
+refute mutant-mark-before-command queue.pml "$small -DMUT_MARK_BEFORE_COMMAND" "assertion violated (sq["
+refute mutant-mark-before-delivery queue.pml "$small -DMUT_MARK_BEFORE_DELIVERY" "assertion violated"
+refute mutant-ring-before-tail queue.pml "-DMUT_RING_BEFORE_TAIL" "assertion violated (moved<="
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex graph bfs and sssp: from one vertex.
+ */
+#include <stddef.h>
+#include "graph.h"
+#include "run.h"
+
+static int bfs_do(struct run *run, struct edges *e)
+{
+	return bfs_run(e, run->source, &run->r.bfs);
+}
+
+static int bfs_judge(struct run *run)
+{
+	return verify_bfs(&run->g, run->source, &run->r.bfs);
+}
+
+static void bfs_report(struct run *run, struct out *out)
+{
+	run_report_vertex(run, out, "source", "source", run->source);
+	out_count(out, "reached", "vertices reached", run->r.bfs.reached);
+	out_count(out, "levels", "levels", run->r.bfs.levels);
+}
+
+static void bfs_done(struct run *run)
+{
+	bfs_free(&run->r.bfs);
+}
+
+static const struct argp_option source_options[] = {
+	{"source", RUN_SOURCE, "VERTEX", 0,
+	 "Name or number of the vertex to start from (highest degree)", 0},
+	{0}};
+
+static const char bfs_doc[] =
+	"Breadth-first search: how many edges away every vertex is.\n\n" RUN_DOC "\vExamples:\n"
+	"  annex graph bfs debian.csr --source apt --cache 256K --verify\n"
+	"  annex graph bfs kron22.csr --cache 64M --line 4096\n"
+	"  annex graph bfs kron22.csr --device file:/mnt/a/k.img --device file:/mnt/b/k.img";
+
+int graph_bfs(int argc, char **argv)
+{
+	static const struct argp argp = {source_options, run_parse, "FILE", bfs_doc,
+					 run_children,   NULL,      NULL};
+	static const struct algorithm a = {&argp, bfs_do, bfs_judge, bfs_report, bfs_done, true};
+
+	return run_graph(&a, argc, argv);
+}
+
+static int sssp_do(struct run *run, struct edges *e)
+{
+	return sssp_run(e, run->source, run->delta, &run->r.sssp);
+}
+
+static int sssp_judge(struct run *run)
+{
+	return verify_sssp(&run->g, run->source, &run->r.sssp);
+}
+
+static void sssp_report(struct run *run, struct out *out)
+{
+	run_report_vertex(run, out, "source", "source", run->source);
+	out_count(out, "reached", "vertices reached", run->r.sssp.reached);
+	out_count(out, "farthest", "distance of the farthest", run->r.sssp.farthest);
+	out_count(out, "rounds", "rounds", run->r.sssp.rounds);
+}
+
+static void sssp_done(struct run *run)
+{
+	sssp_free(&run->r.sssp);
+}
+
+static const struct argp_option sssp_options[] = {
+	{"source", RUN_SOURCE, "VERTEX", 0,
+	 "Name or number of the vertex to start from (highest degree)", 0},
+	{"delta", RUN_DELTA, "N", 0,
+	 "Work on vertices up to N farther than the nearest at once (64)", 0},
+	{0}};
+
+static const char sssp_doc[] = "Shortest paths by the weights of the file; without weights every "
+			       "edge counts 1.\n\n" RUN_DOC "\vExample:\n"
+			       "  annex graph sssp road.csr --source 0 --cache 64M --delta 1000";
+
+int graph_sssp(int argc, char **argv)
+{
+	static const struct argp argp = {sssp_options, run_parse, "FILE", sssp_doc,
+					 run_children, NULL,      NULL};
+	static const struct algorithm a = {&argp,       sssp_do,   sssp_judge,
+					   sssp_report, sssp_done, true};
+
+	return run_graph(&a, argc, argv);
+}
