@@ -165,7 +165,8 @@ format:
 man_file = $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 install: all
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
-		$(DESTDIR)$(INCLUDEDIR)/annex $(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
+		$(DESTDIR)$(INCLUDEDIR)/annex \
+		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
 	$(INSTALL) -m 755 $(OUT)/annex $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(OUT)/libannex.a $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(DESTDIR)$(LIBDIR)

@@ -86,6 +86,15 @@ struct annex_range {
 	uint64_t len;
 };
 
+/*
+ * A line's state word, as far as annex/array.h reads it; the rest is the cache's own business.
+ */
+#define ANNEX_LINE_CROWDED (1ull << 14)    /* more references than a line may have */
+#define ANNEX_LINE_VALID (1ull << 15)      /* the line is in its slot */
+#define ANNEX_LINE_REFERENCED (1ull << 18) /* used since the clock hand last passed */
+#define ANNEX_LINE_SLOT_SHIFT 20
+#define ANNEX_LINE_SLOT_BITS 26
+
 /**
  * annex_cache_create() - Make a cache over one or several devices.
  *

@@ -44,7 +44,8 @@
 extern "C" {
 #endif
 
-#define ANNEX_QP_BATCH 32u /* commands that one pass of a submitter carries */
+#define ANNEX_QP_BATCH 32u     /* commands that one pass of a submitter carries */
+#define ANNEX_QP_PATIENCE 96u  /* rounds of waiting for an identifier, then a thread goes first */
 
 struct annex_ctrl;
 
@@ -122,6 +123,7 @@ struct annex_qp {
 
 	ANNEX_CACHE_ALIGNED uint64_t sq_ticket;
 	uint32_t cid_hint;
+	uint32_t starving; /* a thread goes first */
 
 	ANNEX_CACHE_ALIGNED uint64_t sq_tail;
 	uint32_t sq_moving;
@@ -406,31 +408,44 @@ static inline ANNEX_HD void annex_qp_untake(struct annex_qp *qp, const uint16_t 
 
 /*
  * Enter the queue and take 1 to @want command identifiers. On success the caller is inside the
- * gate and goes on with annex_qp_enqueue(). Return: how many, or an error of annex_qp_submit().
+ * gate and goes on with annex_qp_enqueue(). Identifiers go to whoever comes when one is free, which
+ * is fast, until a thread has looked in vain for long: then it goes first. Return: how many, or an
+ * error of annex_qp_submit().
  */
 static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, uint16_t *cids,
 					    uint64_t deadline)
 {
-	for (unsigned int round = 0;; round++) {
-		if (annex_qp_enter(qp)) {
-			uint32_t got = annex_qp_take(qp, want, cids);
+	bool first = false;
+	int rc = 0;
 
-			if (got)
-				return (int)got;
+	for (unsigned int round = 0; !rc; round++) {
+		uint32_t nobody = 0;
+
+		if (annex_qp_enter(qp)) {
+			/* Relaxed, here and below: a courtesy among threads, which orders nothing. */
+			if (first || !annex_atomic_load(&qp->starving, ANNEX_RELAXED))
+				rc = (int)annex_qp_take(qp, want, cids);
+			if (rc)
+				break;
 			annex_qp_leave(qp);
 		} else {
-			int err = annex_qp_down(qp);
-
-			if (err)
-				return err;
+			rc = annex_qp_down(qp);
+			if (rc)
+				break;
 		}
 		annex_qp_help(qp);
 		if (!deadline && round)
-			return -EAGAIN;
-		if (deadline && annex_now() >= deadline)
-			return -ETIMEDOUT;
-		annex_qp_backoff(round);
+			rc = -EAGAIN;
+		else if (deadline && annex_now() >= deadline)
+			rc = -ETIMEDOUT;
+		else if (!first && round >= ANNEX_QP_PATIENCE)
+			first = annex_atomic_cas(&qp->starving, &nobody, 1u, ANNEX_RELAXED);
+		if (!rc)
+			annex_qp_backoff(first ? ANNEX_QP_PATIENCE / 2 : round);
 	}
+	if (first)
+		annex_atomic_store(&qp->starving, 0u, ANNEX_RELAXED);
+	return rc;
 }
 
 /*

@@ -19,15 +19,15 @@
 #include <annex/device.h>
 #include "stats.h"
 
-#define LINE_REFS 0x7fffull          /* references */
-#define LINE_REFS_MAX 0x4000ull      /* refused from here; the rest takes failing attempts */
-#define LINE_VALID (1ull << 15)      /* the slot holds the line */
-#define LINE_BUSY (1ull << 16)       /* the slot is being filled */
-#define LINE_DIRTY (1ull << 17)      /* changed since the last write-back began */
-#define LINE_REFERENCED (1ull << 18) /* used since the clock hand last passed */
-#define LINE_WRITEBACK (1ull << 19)  /* a write of it is in flight */
-#define LINE_SLOT_SHIFT 20
-#define LINE_SLOT_BITS 26
+#define LINE_REFS 0x7fffull                   /* references */
+#define LINE_REFS_MAX ANNEX_LINE_CROWDED      /* refused from here; the rest is for attempts */
+#define LINE_VALID ANNEX_LINE_VALID           /* the slot holds the line */
+#define LINE_BUSY (1ull << 16)                /* the slot is being filled */
+#define LINE_DIRTY (1ull << 17)               /* changed since the last write-back began */
+#define LINE_REFERENCED ANNEX_LINE_REFERENCED /* used since the clock hand last passed */
+#define LINE_WRITEBACK (1ull << 19)           /* a write of it is in flight */
+#define LINE_SLOT_SHIFT ANNEX_LINE_SLOT_SHIFT
+#define LINE_SLOT_BITS ANNEX_LINE_SLOT_BITS
 #define LINE_SLOT_MASK (((1ull << LINE_SLOT_BITS) - 1) << LINE_SLOT_SHIFT)
 #define LINE_VERSION_ONE (1ull << (LINE_SLOT_SHIFT + LINE_SLOT_BITS)) /* 18 bits, one a claim */
 #define LINE_VERSION_MASK (~(LINE_VERSION_ONE - 1))

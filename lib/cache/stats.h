@@ -56,12 +56,15 @@ static inline void annex_stat_add(struct annex_shard *shards, enum annex_stat st
 	annex_count(&shards[index - 1].count[stat], n, index <= ANNEX_SHARDS_OWN);
 }
 
-/* A hit of an access that asked for @bytes, by a thread that is enrolled. */
+/* A hit of an access that asked for @bytes, counted together. */
 static inline void annex_stat_hit(struct annex_shard *shards, uint64_t bytes)
 {
 	unsigned int index = annex_shard_index;
-	uint64_t *count = shards[index - 1].count;
+	uint64_t *count;
 
+	if (__builtin_expect(!index, 0))
+		index = annex_shard_enrol();
+	count = shards[index - 1].count;
 	annex_count(&count[STAT_HITS], 1, index <= ANNEX_SHARDS_OWN);
 	annex_count(&count[STAT_BYTES_ASKED], bytes, index <= ANNEX_SHARDS_OWN);
 }

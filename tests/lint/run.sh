@@ -59,7 +59,8 @@ no_dead_private()
 		lines=$(grep -hw "$name" lib/*/*.h | grep -cv '^ \*')
 		[ "$files" -ge 2 ] || [ "$lines" -ge 2 ] ||
 			{ echo "lib: $name() is used by one file at most"; bad=1; }
-	done < <(sed -n '/^static/d; s/^[a-z].*[ *]\(annex_[a-z0-9_]*\)(.*/\1/p' lib/*/*.h | sort -u)
+	done < <(sed -n '/^static/d; s/^[a-z].*[ *]\(annex_[a-z0-9_]*\)(.*/\1/p' lib/*/*.h |
+		sort -u)
 	return $bad
 }
 

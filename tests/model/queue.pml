@@ -33,14 +33,10 @@
 #ifndef START
 #define START 0 /* the turn that the queue starts in */
 #endif
-/* ABANDONS: how many tokens may be given up; any number when not defined. */
-#ifdef ABANDONS
-#define MAY_ABANDON abandons
-#define COUNT_ABANDON abandons--
-byte abandons = ABANDONS;
+#ifdef PATIENT /* nobody gives up */
+#define MAY_ABANDON false
 #else
 #define MAY_ABANDON true
-#define COUNT_ABANDON skip
 #endif
 
 #define IDS (DEPTH - 1)
@@ -77,6 +73,18 @@ byte abandons = ABANDONS;
 typedef sqe { byte cid; byte lo; byte hi };
 typedef cqe { byte dw0; byte sq_head; byte cid; bit phase };
 typedef req { byte state; byte dw0; byte status };
+
+/* How deliver() ends a request; inflight is for checks. */
+#ifdef MUT_BLIND_DELIVERY
+#define SETTLE(next) reqs[id].state = next; inflight[id] = 0; won = true
+#else
+#define SETTLE(next) \
+	CAS(reqs[id].state, rs, next); \
+	if \
+	:: won -> assert(inflight[id]); inflight[id] = 0 \
+	:: else \
+	fi
+#endif
 
 /* struct annex_qp, and what it points to */
 sqe sq[DEPTH];
@@ -132,7 +140,7 @@ inline move_tail()
 		:: d_step { p = sq_tail; from = p };
 			do
 			:: atomic { sq_seq[ENTRY(p)] == MARKED(p) -> p = PLUS(p, 1) }
-			:: atomic { else -> break }
+			:: else -> break
 			od;
 			if
 			:: p != from ->
@@ -146,15 +154,14 @@ inline move_tail()
 			:: else
 			fi;
 #ifdef MUT_NO_RECHECK
-			atomic { sq_moving = 0; break }
+			sq_moving = 0;
+			break
 #else
-			atomic {
-				CAS(sq_moving, seen, 0);
-				if
-				:: won -> break
-				:: else
-				fi
-			}
+			d_step { CAS(sq_moving, seen, 0) };
+			if
+			:: won -> break
+			:: else
+			fi
 #endif
 		od;
 		atomic { seen = 0; p = 0; from = 0; won = 0 }
@@ -203,7 +210,7 @@ inline move_head()
 		do
 		:: d_step { p = cq_head; from = p };
 			do
-			:: atomic { cq_seq[ENTRY(p)] == DELIVERED(p) -> skip };
+			:: cq_seq[ENTRY(p)] == DELIVERED(p) ->
 				d_step {
 					shead = cq[ENTRY(p)].sq_head;
 					assert(ENTRY(reported[ENTRY(p)]) == shead);
@@ -212,7 +219,7 @@ inline move_head()
 					cq[ENTRY(p)].sq_head = 0;
 					p = PLUS(p, 1);
 				}
-			:: atomic { else -> break }
+			:: else -> break
 			od;
 			if
 			:: p != from ->
@@ -229,32 +236,17 @@ inline move_head()
 			:: else
 			fi;
 #ifdef MUT_NO_RECHECK
-			atomic { cq_moving = 0; break }
+			cq_moving = 0;
+			break
 #else
-			atomic {
-				CAS(cq_moving, seen, 0);
-				if
-				:: won -> break
-				:: else
-				fi
-			}
+			d_step { CAS(cq_moving, seen, 0) };
+			if
+			:: won -> break
+			:: else
+			fi
 #endif
 		od;
 		atomic { seen = 0; p = 0; from = 0; won = 0; shead = 0 }
-	fi
-}
-
-/* The compare-and-swap that ends deliver(): done is what it ends with. */
-inline settle(next)
-{
-#ifdef MUT_BLIND_DELIVERY
-	reqs[id].state = next; won = true;
-#else
-	CAS(reqs[id].state, rs, next);
-#endif
-	if
-	:: won -> assert(inflight[id]); inflight[id] = 0; result = 0; rs = 0; won = 0; break
-	:: else
 	fi
 }
 
@@ -263,12 +255,19 @@ inline deliver()
 {
 	rs = reqs[id].state;
 	do
-	:: atomic { rs == TAKEN -> reqs[id].dw0 = result };
-		reqs[id].status = result;
-		atomic { settle(DONE) }
-	:: atomic { rs == ORPHAN -> settle(FREE) }
-	:: else -> assert(false) /* would be counted as spurious */
-	od
+	:: won -> break
+	:: else ->
+		if
+		:: rs == TAKEN ->
+			reqs[id].dw0 = result;
+			reqs[id].status = result;
+			d_step { SETTLE(DONE) }
+		:: rs == ORPHAN ->
+			d_step { SETTLE(FREE) }
+		:: else -> assert(false) /* would be counted as spurious */
+		fi
+	od;
+	atomic { result = 0; rs = 0; won = 0 }
 }
 
 /* What to do about an entry whose word s does not let this thread claim it. */
@@ -277,8 +276,7 @@ inline pass_by()
 	if
 	:: s == CLAIMED(n) || s == DELIVERED(n) -> i++; n = PLUS(n, 1)
 	:: else -> i = DEPTH /* the head has moved a whole turn past this thread */
-	fi;
-	s = 0
+	fi
 }
 
 inline try_claim()
@@ -288,7 +286,7 @@ inline try_claim()
 	:: atomic { cq[ENTRY(n)].phase == OLD_PHASE(n) -> i = DEPTH }
 #endif
 	:: atomic { else -> id = cq[ENTRY(n)].cid };
-		atomic {
+		d_step {
 			s = OPEN(n);
 #ifdef MUT_NO_CLAIM
 			cq_seq[ENTRY(n)] = CLAIMED(n); won = true;
@@ -297,25 +295,21 @@ inline try_claim()
 #endif
 			if
 			:: won -> s = 0; claimed = PLUS(claimed, 1)
-			:: else -> pass_by(); id = 0
+			:: else -> pass_by(); s = 0; id = 0
 			fi
 		}
 		if
-		:: atomic { won ->
-			won = 0;
+		:: won ->
+			won = false;
 #ifdef MUT_MARK_BEFORE_DELIVERY
-			cq_seq[ENTRY(n)] = DELIVERED(n) };
+			cq_seq[ENTRY(n)] = DELIVERED(n);
+#endif
 			d_step { result = cq[ENTRY(n)].dw0; cq[ENTRY(n)].dw0 = 0 };
 			deliver();
-			atomic {
-#else
-			result = cq[ENTRY(n)].dw0; cq[ENTRY(n)].dw0 = 0 };
-			deliver();
-			atomic {
-				cq_seq[ENTRY(n)] = DELIVERED(n);
+#ifndef MUT_MARK_BEFORE_DELIVERY
+			cq_seq[ENTRY(n)] = DELIVERED(n);
 #endif
-				delivered = true; id = 0; i++; n = PLUS(n, 1);
-			}
+			atomic { delivered = true; id = 0; i++; n = PLUS(n, 1) }
 		:: else
 		fi
 	fi
@@ -329,7 +323,7 @@ inline process()
 	:: else ->
 		if
 		:: cq_seq[ENTRY(n)] == OPEN(n) -> try_claim()
-		:: atomic { else -> s = cq_seq[ENTRY(n)]; pass_by() }
+		:: atomic { else -> s = cq_seq[ENTRY(n)]; pass_by(); s = 0 }
 		fi
 	od;
 	atomic { n = 0; i = 0 };
@@ -346,8 +340,9 @@ inline take(want)
 	:: i == IDS || got == want -> break
 	:: else ->
 		if
-		:: atomic { reqs[n].state == FREE -> s = reqs[n].state };
-			atomic {
+		:: reqs[n].state == FREE ->
+			s = FREE;
+			d_step {
 				IN_ORDER || reqs[n].state != s ->
 				CAS(reqs[n].state, s, TAKEN);
 				if
@@ -380,7 +375,7 @@ inline reserve()
 inline wait_turn()
 {
 	do
-	:: atomic { sq_seq[ENTRY(t)] == OPEN(t) -> break }
+	:: sq_seq[ENTRY(t)] == OPEN(t) -> break
 	:: else ->
 		process();
 		delivered = false;
@@ -429,15 +424,18 @@ inline collect()
 
 inline abandon()
 {
-	atomic { MAY_ABANDON && reqs[cids[k]].state == TAKEN -> COUNT_ABANDON; s = TAKEN };
-	atomic {
+	if
+	:: atomic { reqs[cids[k]].state == TAKEN -> s = TAKEN };
+		d_step {
 #ifdef MUT_ABANDON_FREES
-		CAS(reqs[cids[k]].state, s, FREE);
+			CAS(reqs[cids[k]].state, s, FREE);
 #else
-		CAS(reqs[cids[k]].state, s, ORPHAN);
+			CAS(reqs[cids[k]].state, s, ORPHAN);
 #endif
-		s = 0; over = won; won = 0
-	}
+			s = 0; over = won; won = 0
+		}
+	:: else
+	fi;
 	if
 	:: over
 	:: else -> collect(); assert(over) /* it had just completed */
@@ -451,8 +449,8 @@ inline wait()
 	:: over -> break
 	:: else ->
 		if
-		:: abandon()
-		:: collect();
+		:: MAY_ABANDON -> abandon()
+		:: true -> collect();
 			if
 			:: over
 			:: else ->

@@ -81,14 +81,14 @@ if ! command -v spin >/dev/null; then
 fi
 
 small="-DDEPTH=3 -DSUBMITTERS=2"
-hold depth2-3submitters queue.pml "-DCOMMANDS=6"
+hold depth2-3submitters queue.pml "-DCOMMANDS=5"
 hold depth2-counters-wrap queue.pml "-DCOMMANDS=5 -DTURNS=4 -DSTART=3"
-hold depth2-fair-runs-end queue.pml "-DCOMMANDS=4" live
-hold depth3-3submitters queue.pml "-DDEPTH=3 -DCOMMANDS=3"
-hold depth3-2submitters queue.pml "$small -DCOMMANDS=4"
-hold depth3-counters-wrap queue.pml "$small -DCOMMANDS=4 -DTURNS=4 -DSTART=3"
-hold depth3-batches queue.pml "$small -DCOMMANDS=3 -DBATCH=2"
-hold depth3-fair-runs-end queue.pml "$small -DCOMMANDS=3" live
+hold depth2-fair-runs-end queue.pml "-DCOMMANDS=3" live
+hold depth3-3submitters queue.pml "-DDEPTH=3 -DCOMMANDS=3 -DPATIENT"
+hold depth3-2submitters queue.pml "$small -DCOMMANDS=3"
+hold depth3-counters-wrap queue.pml "$small -DCOMMANDS=5 -DPATIENT -DTURNS=4 -DSTART=3"
+hold depth3-batches queue.pml "$small -DCOMMANDS=2 -DBATCH=2"
+hold depth3-fair-runs-end queue.pml "$small -DCOMMANDS=2" live
 
 small="$small -DCOMMANDS=3"
 refute mutant-free-early queue.pml "$small -DMUT_FREE_EARLY" "assertion violated (sq_head==last_reported)"

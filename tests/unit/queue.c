@@ -398,6 +398,56 @@ static void malformed(void)
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), 0);
 }
 
+/* Who has waited long for an identifier gets the next one, before whoever comes by. */
+struct patient {
+	struct bench *b;
+	uint64_t token;
+	int got;
+};
+
+static void *wait_long(void *arg)
+{
+	struct patient *p = arg;
+	struct annex_io io = read_io(77);
+
+	p->got = annex_qp_submit(p->b->qp, &io, 1, &p->token, annex_deadline_ms(20000));
+	return NULL;
+}
+
+static void long_wait(void)
+{
+	struct annex_io io = read_io(1);
+	struct annex_result res;
+	struct patient p = {0};
+	struct annex_sqe sqe;
+	pthread_t thread;
+	struct bench b;
+	uint64_t token;
+
+	setup(&b, 2); /* one identifier */
+	p.b = &b;
+	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, &io, 1, &token, 0), 1);
+	CU_ASSERT_FATAL(!pthread_create(&thread, NULL, wait_long, &p));
+	while (!annex_atomic_load(&b.qp->starving, ANNEX_RELAXED))
+		annex_qp_backoff(20);
+	CU_ASSERT_FATAL(fetch(&b, &sqe));
+	post(&b, sqe.cid, 0, 0);
+	CU_ASSERT_EQUAL(annex_qp_wait(b.qp, token, &res, annex_deadline_ms(20000)), 0);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(p.got, 1);
+	CU_ASSERT_EQUAL(b.qp->starving, 0);
+	CU_ASSERT_FATAL(fetch(&b, &sqe));
+	CU_ASSERT_EQUAL(sqe.cdw10, 77);
+	post(&b, sqe.cid, 0, 0);
+	CU_ASSERT_EQUAL(annex_qp_wait(b.qp, p.token, &res, annex_deadline_ms(20000)), 0);
+	/* while somebody goes first, a free identifier is not for those who come by */
+	b.qp->starving = 1;
+	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, &io, 1, &token, 0), -EAGAIN);
+	b.qp->starving = 0;
+	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, &io, 1, &token, 0), 1);
+	teardown(&b);
+}
+
 /*
  * Many submitters, a controller that completes in random order, and submitters that give up now
  * and then: every command is fetched once, and each token gets its own result.
@@ -531,4 +581,4 @@ UNIT_SUITE(queue, {"one command", one_command}, {"turns wrap at every depth", wr
 	   {"one doorbell a batch", one_doorbell_a_batch}, {"a waiter gives up", give_up},
 	   {"hostile completions", hostile_completions}, {"a reset ends every command", sweep},
 	   {"PRP lists", prp_lists}, {"SGL lists", sgl_lists}, {"malformed commands", malformed},
-	   {"many submitters", crowd})
+	   {"a long wait comes first", long_wait}, {"many submitters", crowd})

@@ -11,7 +11,7 @@
 #include "edges.h"
 
 #define BLOCK_BYTES (64u << 10)
-#define WINDOW_MAX 512u /* lines of 4 KiB */
+#define WINDOW_MAX 256u /* lines of 4 KiB */
 
 void edges_block(const struct edges *e, uint64_t b, uint64_t *first, uint64_t *end)
 {

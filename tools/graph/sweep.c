@@ -25,43 +25,48 @@ struct sweep {
 	int err;       /* the first error of any thread, so that the others stop */
 };
 
-/* A list, or the part of it that lies in a block. */
+/*
+ * The wanted lists of a block, one after the other, or what of them lies in the block: edges
+ * [@from, @to) of vertex @v.
+ */
 struct part {
-	uint64_t v;
-	uint64_t from, to;
+	uint64_t first, end; /* edges of the block */
+	uint64_t last;       /* vertex that the block ends in */
+	uint64_t base, bits; /* 64 vertices from @base: those that are wanted and yet to come */
+	uint64_t v, from, to;
 };
 
-static uint64_t next_member(const struct sweep *s, uint64_t v)
+static void first_part(const struct sweep *s, uint64_t b, struct part *p)
 {
-	uint64_t n = s->e->g->h.vertices, word;
+	const struct edges *e = s->e;
+	uint64_t v = e->block_vertex[b];
 
-	if (!s->set || v >= n)
-		return v;
-	word = s->set[v / 64] >> v % 64;
-	if (word)
-		return v + (uint64_t)__builtin_ctzll(word);
-	for (v = v / 64 + 1; v * 64 < n; v++)
-		if (s->set[v])
-			return v * 64 + (uint64_t)__builtin_ctzll(s->set[v]);
-	return n;
+	edges_block(e, b, &p->first, &p->end);
+	p->last = b + 1 < e->blocks ? e->block_vertex[b + 1] : e->g->h.vertices - 1;
+	p->base = v / 64 * 64;
+	p->bits = (s->set ? s->set[v / 64] : ~0ull) & ~0ull << v % 64;
 }
 
-/* The first wanted list at or after vertex @p->v with edges in [@first, @end). */
-static bool find_part(const struct sweep *s, struct part *p, uint64_t first, uint64_t end)
+/* Return: whether there is one more. */
+static bool next_part(const struct sweep *s, struct part *p)
 {
 	const uint64_t *offsets = s->e->g->offsets;
-	uint64_t n = s->e->g->h.vertices;
 
-	for (;;) {
-		p->v = next_member(s, p->v);
-		if (p->v >= n || offsets[p->v] >= end)
+	do {
+		while (!p->bits) {
+			p->base += 64;
+			if (p->base > p->last)
+				return false;
+			p->bits = s->set ? s->set[p->base / 64] : ~0ull;
+		}
+		p->v = p->base + (uint64_t)__builtin_ctzll(p->bits);
+		p->bits &= p->bits - 1;
+		if (p->v > p->last)
 			return false;
-		p->from = offsets[p->v] > first ? offsets[p->v] : first;
-		p->to = offsets[p->v + 1] < end ? offsets[p->v + 1] : end;
-		if (p->from < p->to)
-			return true;
-		p->v++;
-	}
+		p->from = offsets[p->v] > p->first ? offsets[p->v] : p->first;
+		p->to = offsets[p->v + 1] < p->end ? offsets[p->v + 1] : p->end;
+	} while (p->from >= p->to);
+	return true;
 }
 
 static void send_ahead(struct sweep *s, struct edges_lane *lane)
@@ -105,12 +110,11 @@ static uint64_t add_range(struct sweep *s, struct edges_lane *lane, unsigned int
 static uint64_t look_ahead(struct sweep *s, struct edges_lane *lane, uint64_t b)
 {
 	const struct csr_header *h = &s->e->g->h;
-	uint64_t first, end, lines = 0;
-	struct part p = {.v = s->e->block_vertex[b]};
+	uint64_t lines = 0;
 	bool found = false;
+	struct part p;
 
-	edges_block(s->e, b, &first, &end);
-	for (; find_part(s, &p, first, end); p.v++) {
+	for (first_part(s, b, &p); next_part(s, &p);) {
 		uint64_t ids = h->section[CSR_EDGES].offset, w = h->section[CSR_WEIGHTS].offset;
 
 		if (s->e->access != EDGES_ARRAY)
@@ -246,12 +250,11 @@ static int work_block(struct sweep *s, unsigned int thread, uint64_t b)
 {
 	struct edges_lane *lane = &s->e->lanes[thread];
 	struct held ids = {.a = &s->e->ids}, weights = {.a = &s->e->weights};
-	struct part p = {.v = s->e->block_vertex[b]};
-	uint64_t first, end, count = 0;
+	uint64_t count = 0;
+	struct part p;
 	int err = 0;
 
-	edges_block(s->e, b, &first, &end);
-	for (; !err && find_part(s, &p, first, end); p.v++) {
+	for (first_part(s, b, &p); !err && next_part(s, &p);) {
 		err = work_part(s, thread, &p, &ids, &weights);
 		count += p.to - p.from;
 	}
