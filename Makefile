@@ -159,6 +159,10 @@ lint:
 fuzz:
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' FUZZ_TIME='$(or $(FUZZ_TIME),600)' \
 		tests/check.sh fuzz
+# The version script, after public functions came or went.
+map:
+	$(Q)mkdir -p $(OUT) && tests/install/public.sh --map > $(OUT)/map
+	$(Q)cmp -s $(OUT)/map lib/libannex.map || cp $(OUT)/map lib/libannex.map
 format:
 	$(Q)clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
@@ -200,13 +204,14 @@ help:
 #h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source
+#h map                write lib/libannex.map anew from the public headers
 #h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
 #h clean              remove build/
 #h
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
 #h V=1 (show commands)
 
-.PHONY: all unit bench-build fuzz-build deps demo check bench lint fuzz format install uninstall \
-	clean help FORCE
+.PHONY: all unit bench-build fuzz-build deps demo check bench lint fuzz map format install \
+	uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ))

@@ -93,9 +93,9 @@ static int make_cache(struct storage *s, const struct storage_opts *o, uint64_t 
 		      uint64_t bytes)
 {
 	/* Lines that could never be used would only cost time to map. */
-	uint64_t most = size / o->line + SPARE_LINES;
+	uint64_t most = (size / o->line + SPARE_LINES) * o->line;
 	struct annex_cache_opts opts = {
-		.bytes = size && bytes / o->line > most ? most * o->line : bytes,
+		.bytes = size && bytes > most ? most : bytes,
 		.line = o->line,
 		.devs = s->devs,
 		.ndevs = s->ndevs,
@@ -104,6 +104,7 @@ static int make_cache(struct storage *s, const struct storage_opts *o, uint64_t 
 	};
 	int err = annex_cache_create(&opts, &s->cache);
 
+	s->bytes = opts.bytes;
 	return err ? err_lib(err, "cannot make the cache") : 0;
 }
 

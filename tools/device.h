@@ -44,6 +44,7 @@ struct storage {
 	struct annex_dev *devs[STORAGE_DEVS];
 	unsigned int ndevs;
 	struct annex_cache *cache;
+	uint64_t bytes; /* of the cache: what was asked for, or what the data can use */
 	struct annex_cache_stats base;
 };
 

@@ -40,17 +40,14 @@ int annex_array_span_slow(const struct annex_array *a, uint64_t i, uint64_t max,
 
 void annex_array_span_end(const struct annex_array *a, struct annex_span *span)
 {
-	const void *data = span->data;
-	uint64_t bytes = span->count << a->elem_shift;
-
+	if (!span->data)
+		return;
+	if (span->flags == ANNEX_SPAN_HIT) {
+		annex_ref_put(&a->dir[span->line]);
+		annex_stat_hit(a->cache->shards, span->count << a->elem_shift);
+	} else {
+		annex_cache_unpin(a->cache, span->line, span->flags);
+	}
 	span->data = NULL;
 	span->count = 0;
-	if (!data)
-		return;
-	if (span->flags != ANNEX_SPAN_HIT) {
-		annex_cache_unpin(a->cache, span->line, span->flags);
-		return;
-	}
-	annex_ref_put(&a->dir[span->line]);
-	annex_stat_hit(a->cache->shards, bytes);
 }

@@ -138,12 +138,18 @@ headers_alone()
 	done
 }
 
+# Every page is installed, and every function with kernel-doc is in one.
 man_pages()
 {
-	local page
+	local page name bad=0
 	for page in docs/man/*.[1-9]; do
-		[ -f "$tree/share/man/man${page##*.}/${page##*/}" ] || { echo "$page"; return 1; }
+		[ -f "$tree/share/man/man${page##*.}/${page##*/}" ] || { echo "$page"; bad=1; }
 	done
+	for name in $(tests/install/public.sh); do
+		! grep -q "^ \* \(.*[ ,]\)\?$name() -" include/annex/*.h ||
+			grep -q "$name" docs/man/*.3 || { echo "$name()"; bad=1; }
+	done
+	return $bad
 }
 
 completes()

@@ -83,24 +83,35 @@ fi
 small="-DDEPTH=3 -DSUBMITTERS=2"
 hold depth2-3submitters queue.pml "-DCOMMANDS=5"
 hold depth2-counters-wrap queue.pml "-DCOMMANDS=5 -DTURNS=4 -DSTART=3"
-hold depth2-fair-runs-end queue.pml "-DCOMMANDS=3" live
+hold depth2-fair-runs-end queue.pml "-DCOMMANDS=4" live
 hold depth3-3submitters queue.pml "-DDEPTH=3 -DCOMMANDS=3 -DPATIENT"
 hold depth3-2submitters queue.pml "$small -DCOMMANDS=3"
-hold depth3-counters-wrap queue.pml "$small -DCOMMANDS=5 -DPATIENT -DTURNS=4 -DSTART=3"
+hold depth3-counters-wrap queue.pml "$small -DCOMMANDS=4 -DPATIENT -DTURNS=4 -DSTART=3"
 hold depth3-batches queue.pml "$small -DCOMMANDS=2 -DBATCH=2"
 hold depth3-fair-runs-end queue.pml "$small -DCOMMANDS=2" live
 
 small="$small -DCOMMANDS=3"
 refute mutant-free-early queue.pml "$small -DMUT_FREE_EARLY" "assertion violated (sq_head==last_reported)"
 refute mutant-fresh-last queue.pml "-DCOMMANDS=4 -DMUT_FRESH_LAST" "invalid end state"
-refute mutant-no-recheck queue.pml "$small -DMUT_NO_RECHECK" "invalid end state"
+refute mutant-no-recheck queue.pml "$small -DMUT_NO_RECHECK" "assertion violated ("
 refute mutant-no-phase queue.pml "-DMUT_NO_PHASE" "assertion violated"
 refute mutant-no-claim queue.pml "-DMUT_NO_CLAIM" "assertion violated"
 refute mutant-abandon-frees queue.pml "-DMUT_ABANDON_FREES" "assertion violated  !(inflight"
-refute mutant-blind-delivery queue.pml "$small -DMUT_BLIND_DELIVERY" "invalid end state"
+refute mutant-blind-delivery queue.pml "$small -DMUT_BLIND_DELIVERY" "assertion violated  !(((reqs"
 refute mutant-mark-before-command queue.pml "$small -DMUT_MARK_BEFORE_COMMAND" "assertion violated (sq["
-refute mutant-mark-before-delivery queue.pml "$small -DMUT_MARK_BEFORE_DELIVERY" "assertion violated"
+refute mutant-mark-before-delivery queue.pml \
+	"-DDEPTH=3 -DSUBMITTERS=2 -DCOMMANDS=4 -DPATIENT -DMUT_MARK_BEFORE_DELIVERY" \
+	"assertion violated (reqs["
 refute mutant-ring-before-tail queue.pml "-DMUT_RING_BEFORE_TAIL" "assertion violated (moved<="
+
+hold wait-3waiters wait.pml ""
+hold wait-again wait.pml "-DWAITERS=2 -DCOMMANDS=4"
+hold wait-patient wait.pml "-DCOMMANDS=4 -DIMPATIENT=0"
+refute mutant-stale-mark wait.pml "-DMUT_STALE_MARK" "invalid end state"
+refute mutant-no-hand-over wait.pml "-DMUT_NO_HAND_OVER" "invalid end state"
+refute mutant-mark-after-look wait.pml "-DMUT_MARK_AFTER_LOOK" "invalid end state"
+refute mutant-event-after-help wait.pml "-DMUT_EVENT_AFTER_HELP" "invalid end state"
+refute mutant-sleep-unmarked wait.pml "-DMUT_SLEEP_UNMARKED" "invalid end state"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -8,7 +8,7 @@ set -u
 annex=$(realpath "$1") || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
+trap 'umount -l "$dir/full" 2>/dev/null; rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 passed=0
 failed=0

@@ -148,7 +148,8 @@ static void mostly_cached(void)
 	readers_see_whole_elements_of_their_line(480);
 }
 
-/* 64 threads want 64 lines each, of a cache of 64: they share it in smaller parts, and none fails. */
+/* 64 threads want 64 lines each, of a cache of 64: they share it in smaller parts, and none fails.
+ */
 static void *squeeze(void *arg)
 {
 	struct rig_thread *t = arg;

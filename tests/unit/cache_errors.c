@@ -137,6 +137,24 @@ static void a_failed_write_back_stays_dirty(void)
 	rig_close(&r);
 }
 
+static void a_full_device_is_told_apart(void)
+{
+	struct annex_fault full = {.kind = ANNEX_FAULT_ERROR,
+				   .opcode = ANNEX_NVM_WRITE,
+				   .count = 1,
+				   .status = ANNEX_SC_CAPACITY};
+	struct rig r;
+
+	rig_open(&r, 1, "mem:1M", NULL);
+	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	dirty(&r, 5, 55);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(r.devs[0], &full), 0);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), -ENOSPC);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), 0); /* room was made */
+	CU_ASSERT_EQUAL(on_device(&r, 5), 55);
+	rig_close(&r);
+}
+
 static void nothing_dirty_is_dropped_for_a_slot(void)
 {
 	struct rig r;
@@ -263,6 +281,7 @@ UNIT_SUITE(cache_errors, {"absurd sizes are refused", absurd_sizes_are_refused},
 	   {"a failed read leaves nothing", a_failed_read_is_an_error_and_leaves_nothing},
 	   {"one bad line does not fail its neighbours", one_bad_line_does_not_fail_its_neighbours},
 	   {"a failed write-back stays dirty", a_failed_write_back_stays_dirty},
+	   {"a full device is told apart", a_full_device_is_told_apart},
 	   {"nothing dirty is dropped for a slot", nothing_dirty_is_dropped_for_a_slot},
 	   {"a failed device flush is reported", a_failed_device_flush_is_reported},
 	   {"a lost write is written again", a_lost_write_is_written_again},

@@ -134,7 +134,7 @@ void rig_threads(unsigned int n, void *(*fn)(void *), void *arg)
 	free(args);
 }
 
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__) || defined(__clang__)
 /*
  * A line may be changed while a write of it is in flight: it is dirty again afterwards. To the
  * race detector, the device that reads the line is a thread like any other.

@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "cache_rig.h"
+#include "emu_host.h"
 #include "random.h"
 #include "unit.h"
 
@@ -158,10 +161,26 @@ static void *use(void *arg)
 	return NULL;
 }
 
+/* Through another cache, so that only what the device holds can be right. */
+static void check_device(struct race *race, struct annex_dev *dev)
+{
+	struct annex_cache_opts opts = {.bytes = 2 * 4096, .devs = &dev, .ndevs = 1};
+	struct annex_cache *c;
+	void *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_cache_create(&opts, &c), 0);
+	for (uint64_t line = 0; line < LINES; line++) {
+		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(c, line, 0, &p), 0);
+		for (unsigned int t = 0; t < THREADS; t++)
+			CU_ASSERT_EQUAL_FATAL(((uint64_t *)p)[t], race->words[t][line]);
+		annex_cache_unpin(c, line, 0);
+	}
+	CU_ASSERT_EQUAL(annex_cache_destroy(c), 0);
+}
+
 static void everything_at_once(const char *uri, uint64_t slots)
 {
 	static struct race race;
-	uint64_t word[64];
 
 	memset(&race, 0, sizeof(race));
 	race.seed = random_seed("threads");
@@ -173,11 +192,7 @@ static void everything_at_once(const char *uri, uint64_t slots)
 	rig_threads(THREADS, use, &race);
 	CU_ASSERT_EQUAL(race.bad, 0);
 	CU_ASSERT_EQUAL(annex_cache_flush(race.rig.c, 0, UINT64_MAX), 0);
-	for (uint64_t line = 0; line < LINES; line++) {
-		rig_read(&race.rig, 0, line * 4096, word, 512);
-		for (unsigned int t = 0; t < THREADS; t++)
-			CU_ASSERT_EQUAL_FATAL(word[t], race.words[t][line]);
-	}
+	check_device(&race, race.rig.devs[0]);
 	rig_close(&race.rig);
 }
 
@@ -189,6 +204,30 @@ static void nothing_is_lost_under_eviction(void)
 static void nothing_is_lost_with_a_serving_thread(void)
 {
 	everything_at_once("mem:1M?serve=thread", 64);
+}
+
+static void a_file_keeps_what_was_destroyed(void)
+{
+	char path[HOST_PATH], uri[HOST_PATH + 32];
+	static struct race race;
+	struct annex_dev *dev;
+
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
+	memset(&race, 0, sizeof(race));
+	race.seed = random_seed("file");
+	rig_open(&race.rig, 1, uri, NULL);
+	rig_cache(&race.rig, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	for (unsigned int t = 0; t < THREADS; t++)
+		for (uint64_t line = 0; line < LINES; line++)
+			race.words[t][line] = rig_word(0, line * 4096 + 8 * t);
+	rig_threads(THREADS, use, &race);
+	CU_ASSERT_EQUAL(race.bad, 0);
+	rig_close(&race.rig); /* destroys the cache, which writes what is dirty */
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &dev), 0);
+	check_device(&race, dev);
+	annex_dev_close(dev);
+	unlink(path);
 }
 
 static void *wander(void *arg)
@@ -230,4 +269,5 @@ UNIT_SUITE(cache_threads, {"one read serves all waiters", one_read_serves_all_wa
 	   {"one error goes to all waiters", one_error_goes_to_all_waiters},
 	   {"nothing is lost under eviction", nothing_is_lost_under_eviction},
 	   {"nothing is lost with a serving thread", nothing_is_lost_with_a_serving_thread},
+	   {"a file keeps what was destroyed", a_file_keeps_what_was_destroyed},
 	   {"more threads than cores", more_threads_than_cores})

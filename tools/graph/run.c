@@ -112,7 +112,7 @@ static void report_head(const struct run *run, double s, const struct edges *e, 
 	out_text(out, "access", "access", access[e->access]);
 	out_count(out, "threads", "threads", run->store.threads);
 	if (e->access == EDGES_ARRAY) {
-		out_bytes(out, "cache_bytes", "cache", run->store.cache);
+		out_bytes(out, "cache_bytes", "cache", e->store.bytes);
 		out_bytes(out, "line_bytes", "line", run->store.line);
 	}
 	out_bytes(out, "anon_bytes", "anonymous memory", mem_anonymous());
