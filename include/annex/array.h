@@ -22,7 +22,7 @@ extern "C" {
  */
 struct annex_array {
 	struct annex_cache *cache;
-	uint64_t base;  /* byte offset of element 0 in the backing data */
+	uint64_t base; /* byte offset of element 0 in the backing data */
 	uint64_t count;
 	uint32_t elem;
 	uint32_t per_line; /* elements in a line */
@@ -93,7 +93,7 @@ struct annex_span {
 int annex_array_span_slow(const struct annex_array *a, uint64_t i, uint64_t max, unsigned int flags,
 			  struct annex_span *span);
 
-#define ANNEX_SPAN_HIT (1u << 31) /* in struct annex_span: the line was found by the inline path */
+#define ANNEX_SPAN_HIT (1u << 31) /* struct annex_span: found by the inline path */
 
 /**
  * annex_array_span() - Pin the line of element @i for reuse (BaM's reference reuse).

@@ -166,7 +166,8 @@ void annex_cache_unpin_group(struct annex_cache *c, const uint64_t *lines, unsig
  *
  * Return: the number of lines whose read was started (0 when all are cached), or -ERANGE.
  */
-int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ranges, unsigned int n);
+int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ranges,
+			     unsigned int n);
 
 /**
  * annex_cache_flush() - Make changes durable.

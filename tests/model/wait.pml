@@ -64,15 +64,20 @@ inline deliver()
 	od;
 	won = false;
 	if
-	:: s == TAKEN + ASLEEP ->
-		wake_dozer(c);
-		if
-		:: woken -> woken = false
-		:: else -> quiet = 0 /* the controller's wake() */
-		fi
+	:: s == TAKEN + ASLEEP -> wake(c)
 	:: else
 	fi;
 	s = 0
+}
+
+/* annex_qp_wake(): a dozer, or else the watcher through the controller's wake() */
+inline wake(who)
+{
+	wake_dozer(who);
+	if
+	:: woken -> woken = false
+	:: else -> quiet = 0
+	fi
 }
 
 inline wake_dozer(who)
@@ -86,17 +91,22 @@ inline hand_over()
 	:: dozing ->
 		c = 0;
 		do
-		:: c == WAITERS || woken -> break
+		:: c == WAITERS || won -> break
 		:: else ->
 			if
 			:: d_step { state[c] == TAKEN + ASLEEP -> state[c] = TAKEN };
+#ifdef MUT_WAKE_DOZER_ONLY
 				wake_dozer(c);
-				woken = true /* whether it slept yet or not */
+				woken = false;
+#else
+				wake(c); /* it may have become the watcher just now */
+#endif
+				won = true
 			:: else
 			fi;
 			c++
 		od;
-		atomic { c = 0; woken = false }
+		atomic { c = 0; won = false }
 	:: else
 	fi
 }
