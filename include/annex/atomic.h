@@ -40,9 +40,8 @@
 #define annex_atomic_or(p, v, o) __nv_atomic_fetch_or((p), (v), (o), __NV_THREAD_SCOPE_SYSTEM)
 #define annex_atomic_and(p, v, o) __nv_atomic_fetch_and((p), (v), (o), __NV_THREAD_SCOPE_SYSTEM)
 #define annex_atomic_cas(p, e, v, o)                                                               \
-	__nv_atomic_compare_exchange_n((p), (e), (v), 0, (o), __NV_ATOMIC_RELAXED,                 \
+	__nv_atomic_compare_exchange_n((p), (e), (v), 0, (o), ANNEX_CAS_FAILED(o),                 \
 				       __NV_THREAD_SCOPE_SYSTEM)
-#define annex_fence(o) __nv_atomic_thread_fence((o), __NV_THREAD_SCOPE_SYSTEM)
 #else
 #define ANNEX_RELAXED __ATOMIC_RELAXED
 #define ANNEX_ACQUIRE __ATOMIC_ACQUIRE
@@ -56,11 +55,16 @@
 #define annex_atomic_sub(p, v, o) __atomic_fetch_sub((p), (v), (o))
 #define annex_atomic_or(p, v, o) __atomic_fetch_or((p), (v), (o))
 #define annex_atomic_and(p, v, o) __atomic_fetch_and((p), (v), (o))
-/* Strong compare and swap: 0 and the value found in *e when it fails (relaxed then). */
 #define annex_atomic_cas(p, e, v, o)                                                               \
-	__atomic_compare_exchange_n((p), (e), (v), 0, (o), __ATOMIC_RELAXED)
-#define annex_fence(o) __atomic_thread_fence((o))
+	__atomic_compare_exchange_n((p), (e), (v), 0, (o), ANNEX_CAS_FAILED(o))
 #endif
+
+/*
+ * annex_atomic_cas() is strong: when it fails, *e is the value found, which has been acquired where
+ * success would have acquired.
+ */
+#define ANNEX_CAS_FAILED(o)                                                                        \
+	((o) == ANNEX_RELAXED || (o) == ANNEX_RELEASE ? ANNEX_RELAXED : ANNEX_ACQUIRE)
 
 /**
  * annex_pause() - Tell the core that this thread spins.

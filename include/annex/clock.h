@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlines. A deadline is a moment of the monotonic clock in nanoseconds; every wait has one.
+ * Deadlines. A deadline is a moment of the monotonic clock in nanoseconds; every wait has one. A
+ * GPU has a clock of its own, so a deadline is good only on the side that made it.
  */
 #ifndef ANNEX_CLOCK_H
 #define ANNEX_CLOCK_H
@@ -34,11 +35,15 @@ static inline ANNEX_HD uint64_t annex_now(void)
 }
 
 /**
- * annex_deadline_ms() - The moment @ms milliseconds from now.
+ * annex_deadline_ms() - The moment @ms milliseconds from now, or never if that is too far away.
  */
 static inline ANNEX_HD uint64_t annex_deadline_ms(uint64_t ms)
 {
-	return annex_now() + ms * ANNEX_NSEC_PER_MSEC;
+	uint64_t now = annex_now();
+
+	if (ms >= (UINT64_MAX - now) / ANNEX_NSEC_PER_MSEC)
+		return UINT64_MAX;
+	return now + ms * ANNEX_NSEC_PER_MSEC;
 }
 
 #endif

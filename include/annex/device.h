@@ -30,7 +30,8 @@ struct annex_dev;
  * struct annex_dev_opts - How to open a device. Zero means the default.
  * @queues: number of I/O queue pairs (default 4; fewer where the controller has fewer).
  * @depth: entries of each queue, 2 to 65536 (default 1024; less where CAP.MQES is less).
- * @max_transfer: largest command in bytes (default 1 MiB; less where MDTS is less).
+ * @max_transfer: largest command in bytes (default 512 KiB, at most 1 MiB; less where MDTS is
+ *	less).
  * @timeout_ms: how long a command may take before recovery begins (default 30000).
  * @provider: where queue memory comes from (default annex_provider_pages()).
  */

@@ -36,7 +36,8 @@ struct annex_seg {
  * @slba: first logical block. Not used by flush and dataset management.
  * @nlb: number of blocks, 1 to 65536; for dataset management the number of ranges, 1 to 256
  *	(each a struct annex_dsm_range in the data, always deallocated).
- * @bytes: length of the data: blocks times block size, or 16 per range. 0 for flush, write zeroes.
+ * @bytes: length of the data: blocks times block size (512 or 4096), or 16 per range. 0 for flush
+ *	and write zeroes.
  * @addr: device address of the data, 4-byte aligned (any alignment with SGLs).
  * @segs: pieces, in the order of the data; read only during the submitting call.
  */
@@ -159,6 +160,12 @@ static inline ANNEX_HD bool annex_io_moves_data(const struct annex_io *io)
 	return io->opcode != ANNEX_NVM_FLUSH && io->opcode != ANNEX_NVM_WRITE_ZEROES;
 }
 
+static inline ANNEX_HD bool annex_io_has_blocks(const struct annex_io *io)
+{
+	return io->opcode == ANNEX_NVM_READ || io->opcode == ANNEX_NVM_WRITE ||
+	       io->opcode == ANNEX_NVM_COMPARE;
+}
+
 /**
  * annex_io_check() - Whether a command is well formed and fits the limits.
  *
@@ -179,17 +186,24 @@ static inline ANNEX_HD int annex_io_check(const struct annex_io *io,
 		return io->bytes || io->nsegs ? -EINVAL : 0;
 	if (!io->bytes || (io->opcode == ANNEX_NVM_DSM && io->bytes != io->nlb * 16))
 		return -EINVAL;
+	if (annex_io_has_blocks(io) && io->bytes != (uint64_t)io->nlb << 9 &&
+	    io->bytes != (uint64_t)io->nlb << 12)
+		return -EINVAL;
 	if (io->bytes > limits->max_transfer)
 		return -E2BIG;
-	for (uint32_t i = 0; i < io->nsegs; i++) {
-		if (!io->segs[i].len || io->segs[i].len > io->bytes)
+	for (uint32_t i = 0; i < annex_io_pieces(io); i++) {
+		struct annex_seg s = annex_io_piece(io, i);
+
+		/* Nothing in the last page: what walks the pages must not wrap around. */
+		if (!s.len || s.len > io->bytes || s.addr >= 0 - (uint64_t)ANNEX_NVME_PAGE - s.len)
 			return -EINVAL;
-		sum += io->segs[i].len;
+		sum += s.len;
 	}
-	if (io->nsegs && sum != io->bytes)
+	if (sum != io->bytes)
 		return -EINVAL;
+	/* A list ends with a zero entry, so all but one of its entries can name pages. */
 	if (!(io->flags & ANNEX_IO_SGL) && annex_io_prp_shaped(io, &pages))
-		return pages - 1 > limits->list_bytes / 8 ? -E2BIG : 0;
+		return pages > limits->list_bytes / 8 ? -E2BIG : 0;
 	if (!limits->sgl)
 		return -EINVAL;
 	return annex_io_pieces(io) > limits->list_bytes / 16 ? -E2BIG : 0;
@@ -240,13 +254,16 @@ static inline ANNEX_HD void annex_io_build_prp(struct annex_sqe *sqe, const stru
 				list[k++] = page;
 		}
 	}
-	if (pages > 2)
-		sqe->dptr[1] = list_addr;
+	if (pages <= 2)
+		return;
+	sqe->dptr[1] = list_addr;
+	/* Who takes the blocks for larger than they were finds no page, not one of long ago. */
+	list[k] = 0;
 }
 
 /**
  * annex_io_build() - Make the submission queue entry of a command that annex_io_check() passed.
- * @list: the command's list memory, @limits->list_bytes long and not crossing a page.
+ * @list: the command's list memory, as long as the limits say and not crossing a page.
  * @list_addr: its device address.
  */
 static inline ANNEX_HD void annex_io_build(struct annex_sqe *sqe, const struct annex_io *io,

@@ -17,23 +17,24 @@
 
 /* Controller registers (Base 3.1.3) */
 enum annex_nvme_reg {
-	ANNEX_REG_CAP = 0x00,   /* 64 bits */
+	ANNEX_REG_CAP = 0x00, /* 64 bits */
 	ANNEX_REG_VS = 0x08,
 	ANNEX_REG_INTMS = 0x0c,
 	ANNEX_REG_INTMC = 0x10,
 	ANNEX_REG_CC = 0x14,
 	ANNEX_REG_CSTS = 0x1c,
 	ANNEX_REG_AQA = 0x24,
-	ANNEX_REG_ASQ = 0x28,   /* 64 bits */
-	ANNEX_REG_ACQ = 0x30,   /* 64 bits */
+	ANNEX_REG_ASQ = 0x28, /* 64 bits */
+	ANNEX_REG_ACQ = 0x30, /* 64 bits */
 	ANNEX_REG_DOORBELLS = 0x1000,
 };
 
-#define ANNEX_CAP_MQES(cap) ((uint32_t)((cap) & 0xffff) + 1)    /* entries, 1-based */
-#define ANNEX_CAP_CQR (1ull << 16)                              /* contiguous queues required */
+#define ANNEX_CAP_MQES(cap) ((uint32_t)((cap)&0xffff) + 1) /* entries, 1-based */
+#define ANNEX_CAP_CQR (1ull << 16)                         /* contiguous queues required */
 #define ANNEX_CAP_TO_MS(cap) ((uint32_t)((cap) >> 24 & 0xff) * 500)
-#define ANNEX_CAP_DSTRD(cap) ((uint32_t)((cap) >> 32 & 0xf))    /* doorbell stride: 4 << DSTRD */
+#define ANNEX_CAP_DSTRD(cap) ((uint32_t)((cap) >> 32 & 0xf)) /* doorbell stride: 4 << DSTRD */
 #define ANNEX_CAP_CSS_NVM (1ull << 37)
+#define ANNEX_CAP_MPSMIN(cap) ((uint32_t)((cap) >> 48 & 0xf)) /* pages of 4096 << MPSMIN */
 
 #define ANNEX_CC_EN (1u << 0)
 #define ANNEX_CC_CSS_MASK (7u << 4)
@@ -53,7 +54,7 @@ enum annex_nvme_reg {
 #define ANNEX_CSTS_SHST_BUSY (1u << 2)
 #define ANNEX_CSTS_SHST_DONE (2u << 2)
 
-#define ANNEX_AQA(sq_entries, cq_entries) (((cq_entries) - 1) << 16 | ((sq_entries) - 1))
+#define ANNEX_AQA(sq_entries, cq_entries) (((cq_entries)-1) << 16 | ((sq_entries)-1))
 
 /* Opcodes (Base 5, NVM 3) */
 enum annex_admin_opcode {
@@ -78,7 +79,7 @@ enum annex_nvm_opcode {
 	ANNEX_NVM_DSM = 0x09, /* dataset management */
 };
 
-/* Status field without the phase bit: DNR << 14 | M << 13 | CRD << 11 | SCT << 8 | SC (Base 3.3.3.2) */
+/* Status without the phase bit: DNR << 14 | M << 13 | CRD << 11 | SCT << 8 | SC (Base 3.3.3.2) */
 #define ANNEX_SC(sct, sc) ((sct) << 8 | (sc))
 #define ANNEX_SC_MASK 0x7ffu /* SCT and SC alone */
 #define ANNEX_SC_MORE (1u << 13)
@@ -172,11 +173,11 @@ struct annex_sqe {
 #define ANNEX_SQE_PSDT_PRP 0x00
 #define ANNEX_SQE_PSDT_SGL 0x40
 #define ANNEX_SQE_FUSE_MASK 0x03
-#define ANNEX_RW_FUA (1u << 30)           /* CDW12 of read and write (NVM 3.2.4, 3.2.6) */
-#define ANNEX_WZ_DEAC (1u << 25)          /* CDW12 of write zeroes */
-#define ANNEX_DSM_DEALLOCATE (1u << 2)    /* CDW11 of dataset management */
-#define ANNEX_QUEUE_CONTIGUOUS (1u << 0)  /* CDW11 of create SQ and CQ */
-#define ANNEX_CQ_INTERRUPTS (1u << 1)     /* CDW11 of create CQ */
+#define ANNEX_RW_FUA (1u << 30)          /* CDW12 of read and write (NVM 3.2.4, 3.2.6) */
+#define ANNEX_WZ_DEAC (1u << 25)         /* CDW12 of write zeroes */
+#define ANNEX_DSM_DEALLOCATE (1u << 2)   /* CDW11 of dataset management */
+#define ANNEX_QUEUE_CONTIGUOUS (1u << 0) /* CDW11 of create SQ and CQ */
+#define ANNEX_CQ_INTERRUPTS (1u << 1)    /* CDW11 of create CQ */
 
 /* Completion queue entry (Base 3.3.3.2). @cid and @status are one aligned 32-bit word. */
 struct annex_cqe {

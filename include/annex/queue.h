@@ -29,6 +29,9 @@
  * stay reserved until the completion arrives or the queue is reset. Nobody gives up while holding
  * a ticket: it writes its entry first.
  *
+ * A queue pair is for host threads or for GPU threads, not for both: a GPU cannot wake a host
+ * thread whose completion it delivers.
+ *
  * The model of this protocol is tests/model/queue.pml. Everything here compiles as C11 and as CUDA
  * device code; what only a host can do is behind struct annex_qp_host.
  */
@@ -44,8 +47,8 @@
 extern "C" {
 #endif
 
-#define ANNEX_QP_BATCH 32u     /* commands that one pass of a submitter carries */
-#define ANNEX_QP_PATIENCE 96u  /* rounds of waiting for an identifier, then a thread goes first */
+#define ANNEX_QP_BATCH 32u    /* commands that one pass of a submitter carries */
+#define ANNEX_QP_PATIENCE 96u /* rounds of waiting for an identifier, then a thread goes first */
 
 struct annex_ctrl;
 
@@ -71,8 +74,8 @@ enum annex_req_state {
 	ANNEX_REQ_ORPHAN, /* abandoned: its completion frees it */
 };
 
-#define ANNEX_REQ_STATE(s) ((s) & 3)
-#define ANNEX_REQ_ASLEEP 4u /* with TAKEN: its owner sleeps until it is delivered */
+#define ANNEX_REQ_STATE(s) ((s)&3)
+#define ANNEX_REQ_ASLEEP 4u  /* with TAKEN: its owner sleeps until it is delivered */
 #define ANNEX_REQ_KEEP ~7ull /* the generation */
 #define ANNEX_REQ_NEXT 8u    /* to the next generation */
 #define ANNEX_REQ_MATCHES(s, token) ((s) << 13 >> 16 == (token) >> 16)
@@ -137,6 +140,12 @@ struct annex_qp {
 	uint32_t dozing;
 };
 
+/* What the inline code below leaves to the library on a host (lib/nvme/wait.c). */
+void annex_host_backoff(unsigned int round);
+void annex_host_wake(struct annex_qp *qp, uint64_t *state);
+int annex_host_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res,
+		    uint64_t deadline);
+
 /* A place in a ring that is never wrapped, and its entry and turn. */
 struct annex_pos {
 	uint64_t n;
@@ -188,11 +197,14 @@ static inline ANNEX_HD void annex_qp_break(struct annex_qp *qp)
 {
 	uint32_t live = ANNEX_QP_LIVE;
 
-	annex_atomic_cas(&qp->state, &live, (uint32_t)ANNEX_QP_BROKEN, ANNEX_ACQ_REL);
+	if (!annex_atomic_cas(&qp->state, &live, (uint32_t)ANNEX_QP_BROKEN, ANNEX_SEQ_CST))
+		return;
+#if !ANNEX_ON_GPU
+	/* The watcher finds out, and each sleeper that leaves wakes the next (lib/nvme/wait.c). */
+	if (qp->host.wake)
+		qp->host.wake(qp->host.ctrl, qp->qid);
+#endif
 }
-
-/* Wake the host thread that sleeps until the request with this state word is delivered. */
-void annex_qp_wake(struct annex_qp *qp, uint64_t *state);
 
 /*
  * Write a completion into its request. The claim on the CQ entry makes this thread the only one
@@ -226,7 +238,7 @@ static inline ANNEX_HD void annex_qp_deliver(struct annex_qp *qp, uint16_t cid, 
 	} while (!annex_atomic_cas(&r->state, &s, next, ANNEX_RELEASE));
 #if !ANNEX_ON_GPU
 	if (s & ANNEX_REQ_ASLEEP)
-		annex_qp_wake(qp, &r->state);
+		annex_host_wake(qp, &r->state);
 #endif
 }
 
@@ -356,8 +368,16 @@ static inline ANNEX_HD void annex_qp_move_tail(struct annex_qp *qp)
 	} while (!annex_atomic_cas(&qp->sq_moving, &seen, 0u, ANNEX_ACQ_REL));
 }
 
-/* Let a thread that has waited @round times wait a little longer: spin, then yield. */
-ANNEX_HD void annex_qp_backoff(unsigned int round);
+/* Let a thread that has waited @round times wait a little longer: spin, yield, nap. */
+static inline ANNEX_HD void annex_qp_backoff(unsigned int round)
+{
+#if ANNEX_ON_GPU
+	for (unsigned int i = 0; i <= (round < 64 ? round : 64); i++)
+		annex_pause();
+#else
+	annex_host_backoff(round);
+#endif
+}
 
 static inline ANNEX_HD void annex_qp_help(struct annex_qp *qp)
 {
@@ -401,8 +421,9 @@ static inline ANNEX_HD void annex_qp_untake(struct annex_qp *qp, const uint16_t 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t *s = &qp->reqs[cids[i]].state;
 
-		annex_atomic_store(s, (annex_atomic_load(s, ANNEX_RELAXED) & ANNEX_REQ_KEEP) +
-					      ANNEX_REQ_NEXT, ANNEX_RELEASE);
+		annex_atomic_store(
+			s, (annex_atomic_load(s, ANNEX_RELAXED) & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT,
+			ANNEX_RELEASE);
 	}
 }
 
@@ -422,7 +443,8 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 		uint32_t nobody = 0;
 
 		if (annex_qp_enter(qp)) {
-			/* Relaxed, here and below: a courtesy among threads, which orders nothing. */
+			/* Relaxed, here and below: a courtesy among threads, which orders nothing.
+			 */
 			if (first || !annex_atomic_load(&qp->starving, ANNEX_RELAXED))
 				rc = (int)annex_qp_take(qp, want, cids);
 			if (rc)
@@ -441,7 +463,7 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 		else if (!first && round >= ANNEX_QP_PATIENCE)
 			first = annex_atomic_cas(&qp->starving, &nobody, 1u, ANNEX_RELAXED);
 		if (!rc)
-			annex_qp_backoff(first ? ANNEX_QP_PATIENCE / 2 : round);
+			annex_qp_backoff(first ? ANNEX_QP_PATIENCE * 2 / 3 : round);
 	}
 	if (first)
 		annex_atomic_store(&qp->starving, 0u, ANNEX_RELAXED);
@@ -643,19 +665,10 @@ static inline ANNEX_HD void annex_qp_abandon(struct annex_qp *qp, uint64_t token
  * Return: 0 (complete: the token is used up); -ETIMEDOUT, or -EIO when the controller has failed
  * (the token is still valid, annex_dev_recover() completes it); -EINVAL (no such token).
  */
-ANNEX_HD int annex_qp_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res,
-			   uint64_t deadline);
-
-#if ANNEX_ON_GPU || defined(__CUDACC__) || defined(__CUDA__)
-inline ANNEX_HD void annex_qp_backoff(unsigned int round)
+static inline ANNEX_HD int annex_qp_wait(struct annex_qp *qp, uint64_t token,
+					 struct annex_result *res, uint64_t deadline)
 {
-	for (unsigned int i = 0; i <= (round < 64 ? round : 64); i++)
-		annex_pause();
-}
-
-inline ANNEX_HD int annex_qp_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res,
-				  uint64_t deadline)
-{
+#if ANNEX_ON_GPU
 	for (unsigned int round = 0;; round++) {
 		int rc = annex_qp_poll(qp, token, res);
 
@@ -667,8 +680,12 @@ inline ANNEX_HD int annex_qp_wait(struct annex_qp *qp, uint64_t token, struct an
 			return -ETIMEDOUT;
 		annex_qp_backoff(round);
 	}
-}
+#else
+	int rc = annex_qp_collect(qp, token, res);
+
+	return rc != -EINPROGRESS ? rc : annex_host_wait(qp, token, res, deadline);
 #endif
+}
 
 /**
  * annex_qp_submit_sqe() - Submit one raw submission queue entry (host only).

@@ -63,7 +63,9 @@ static void unmap_pages(void *ctx, void *ptr, size_t size)
 const struct annex_provider *annex_provider_pages(void)
 {
 	static const struct annex_provider pages = {
-		.name = "pages", .alloc = pages_alloc, .free = unmap_pages,
+		.name = "pages",
+		.alloc = pages_alloc,
+		.free = unmap_pages,
 	};
 
 	return &pages;
@@ -72,7 +74,9 @@ const struct annex_provider *annex_provider_pages(void)
 const struct annex_provider *annex_provider_huge(void)
 {
 	static const struct annex_provider huge = {
-		.name = "huge", .alloc = huge_alloc, .free = unmap_pages,
+		.name = "huge",
+		.alloc = huge_alloc,
+		.free = unmap_pages,
 	};
 
 	return &huge;

@@ -60,15 +60,18 @@ void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid)
 		annex_emu_kick(emu);
 }
 
-void annex_emu_assist(struct annex_ctrl *ctrl, uint16_t qid)
+static void assist(struct annex_emu *emu, uint16_t qid, bool lent)
 {
-	struct annex_emu *emu = annex_emu_of(ctrl);
-
 	if (emu->threaded || qid >= EMU_QUEUES)
 		return;
 	if (annex_emu_ahead(&emu->sqs[qid]))
-		annex_emu_serve(emu, qid, true);
+		annex_emu_serve(emu, qid, lent);
 	annex_emu_pass(emu);
+}
+
+void annex_emu_assist(struct annex_ctrl *ctrl, uint16_t qid)
+{
+	assist(annex_emu_of(ctrl), qid, true);
 }
 
 uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid)
@@ -183,7 +186,7 @@ static bool lead(struct annex_emu *emu, uint16_t qid, uint32_t seen, uint64_t de
 		if (quiet(cq, seen))
 			annex_emu_poll(emu, limit);
 		annex_atomic_add(&emu->leader, LEADER_AWAKE - (qid + 1u), ANNEX_SEQ_CST);
-		annex_emu_assist(&emu->ctrl, qid);
+		assist(emu, qid, false); /* sleeps on: what is posted must make an event */
 		if (annex_now() >= deadline)
 			break;
 	}
@@ -199,7 +202,7 @@ void annex_emu_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint6
 	if (qid >= EMU_QUEUES)
 		return;
 	cq = &emu->cqs[qid];
-	annex_emu_assist(ctrl, qid);
+	assist(emu, qid, false); /* sleeps afterwards: what is posted must make an event */
 	annex_atomic_add(&emu->sleepers, 1u, ANNEX_SEQ_CST);
 	annex_atomic_add(&cq->waiters, 1u, ANNEX_SEQ_CST);
 	if (quiet(cq, seen) && (emu->threaded || !lead(emu, qid, seen, deadline)))

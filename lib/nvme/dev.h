@@ -54,7 +54,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q);
 #define NVME_NO_TOKEN UINT64_MAX /* names no request of any queue */
 bool nvme_queue_pending(const struct annex_qp *qp, uint64_t token);
-void nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state);
+bool nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state);
 void nvme_queue_sweep(struct annex_qp *qp);
 void nvme_queue_reopen(struct nvme_queue *q);
 
@@ -72,7 +72,6 @@ int nvme_disable(struct annex_dev *dev);
 int nvme_enable(struct annex_dev *dev);
 void nvme_shutdown(struct annex_dev *dev);
 int nvme_reset(struct annex_dev *dev);
-void nvme_kill(struct annex_dev *dev);
 bool nvme_gone(struct annex_dev *dev);
 
 #endif

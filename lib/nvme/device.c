@@ -11,10 +11,10 @@
 
 #define DEFAULT_QUEUES 4u
 #define DEFAULT_DEPTH 1024u
-#define DEFAULT_TRANSFER (1u << 20)
+#define DEFAULT_TRANSFER (512u << 10)
 #define DEFAULT_TIMEOUT_MS 30000u
 #define MAX_QUEUES 1024u
-#define MAX_TRANSFER (2u << 20) /* a list of so many pages fills one page */
+#define MAX_TRANSFER (1u << 20) /* a list of so many pages, and its end, fits in a page */
 #define MIN_LIST 256u
 #define NO_LIMIT_MDTS 31u
 
@@ -51,10 +51,19 @@ static int open_ctrl(struct annex_dev *dev)
 	if (!err && (!strcmp(uri->scheme, "mem") || !strcmp(uri->scheme, "file")))
 		err = annex_emu_open(uri, &dev->ctrl);
 	else if (!err)
-		err = annex_fail(-EPROTONOSUPPORT, "%.64s: unknown scheme (there are mem: and file:)",
-				 dev->uri);
+		err = annex_fail(-EPROTONOSUPPORT,
+				 "%.64s: unknown scheme (there are mem: and file:)", dev->uri);
 	free(uri);
 	return err;
+}
+
+static int find_doorbells(struct annex_dev *dev, struct nvme_queue *q)
+{
+	q->qp->sq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, q->qp->qid, 0);
+	q->qp->cq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, q->qp->qid, 1);
+	if (!q->qp->sq_doorbell || !q->qp->cq_doorbell)
+		return annex_fail(-EIO, "%s: no doorbells for queue %u", dev->uri, q->qp->qid);
+	return 0;
 }
 
 static int setup_admin(struct annex_dev *dev)
@@ -64,6 +73,12 @@ static int setup_admin(struct annex_dev *dev)
 	int err;
 
 	dev->cap = cap;
+	if (ANNEX_CAP_MQES(cap) < ADMIN_DEPTH || ANNEX_CAP_MPSMIN(cap) ||
+	    !(cap & ANNEX_CAP_CSS_NVM))
+		return annex_fail(
+			-ENODEV,
+			"%s: needs %u queue entries, pages of 4 KiB and the NVM command set",
+			dev->uri, ADMIN_DEPTH);
 	if (ANNEX_CAP_MQES(cap) < dev->opts.depth)
 		dev->opts.depth = ANNEX_CAP_MQES(cap);
 	err = nvme_disable(dev);
@@ -81,9 +96,8 @@ static int setup_admin(struct annex_dev *dev)
 	err = nvme_queue_create(dev, &dev->admin, 0, ADMIN_DEPTH, MIN_LIST);
 	if (err)
 		return err;
-	dev->admin.qp->sq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, 0, 0);
-	dev->admin.qp->cq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, 0, 1);
-	return nvme_enable(dev);
+	err = find_doorbells(dev, &dev->admin);
+	return err ? err : nvme_enable(dev);
 }
 
 static int read_namespace(struct annex_dev *dev, uint32_t nsid, struct annex_ns *ns)
@@ -95,15 +109,17 @@ static int read_namespace(struct annex_dev *dev, uint32_t nsid, struct annex_ns 
 		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
 	err = nvme_identify(dev, ANNEX_CNS_NS, nsid, id);
 	if (!err) {
-		unsigned int lbads = id->lbaf[id->flbas & 15].lbads;
+		const struct annex_lbaf *f = &id->lbaf[id->flbas & 15];
 
 		ns->nsid = nsid;
 		ns->blocks = id->nsze;
-		ns->block = lbads == 9 || lbads == 12 ? 1u << lbads : 0;
-		if (ns->blocks && !ns->block)
+		ns->block = f->lbads == 9 || f->lbads == 12 ? 1u << f->lbads : 0;
+		if (ns->blocks && (!ns->block || f->ms || ns->blocks > UINT64_MAX / ns->block))
 			err = annex_fail(-EINVAL,
-					 "%s: namespace %u has blocks of 2^%u bytes; 512 and 4096 work",
-					 dev->uri, nsid, lbads);
+					 "%s: namespace %u has %llu blocks of 2^%u and %u bytes; "
+					 "512 and 4096 bytes without metadata work",
+					 dev->uri, nsid, (unsigned long long)ns->blocks, f->lbads,
+					 f->ms);
 	}
 	free(id);
 	return err;
@@ -120,7 +136,8 @@ static int read_identity(struct annex_dev *dev)
 	err = nvme_identify(dev, ANNEX_CNS_CTRL, 0, id);
 	if (err)
 		goto out;
-	limit = id->mdts && id->mdts < NO_LIMIT_MDTS - 12 ? ANNEX_NVME_PAGE << id->mdts : UINT32_MAX;
+	limit = id->mdts && id->mdts < NO_LIMIT_MDTS - 12 ? ANNEX_NVME_PAGE << id->mdts
+							  : UINT32_MAX;
 	dev->max_transfer = dev->opts.max_transfer < limit ? dev->opts.max_transfer : limit;
 	dev->sgl = (id->sgls & 3) == 1; /* any alignment: what struct annex_io promises */
 	dev->nns = id->nn < 1024 ? id->nn : 1024;
@@ -142,7 +159,8 @@ static int setup_io(struct annex_dev *dev)
 
 	if (err)
 		return err;
-	while (list < dev->max_transfer / ANNEX_NVME_PAGE * 8)
+	/* One page more for data that begins inside a page, and the entry that ends the list. */
+	while (list < (dev->max_transfer / ANNEX_NVME_PAGE + 2) * 8)
 		list *= 2;
 	dev->io = calloc(n, sizeof(*dev->io));
 	if (!dev->io)
@@ -155,11 +173,11 @@ static int setup_io(struct annex_dev *dev)
 		if (err)
 			return err;
 		dev->nio++;
-		err = nvme_create_queue(dev, q);
+		err = find_doorbells(dev, q);
+		if (!err)
+			err = nvme_create_queue(dev, q);
 		if (err)
 			return err;
-		q->qp->sq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, qid, 0);
-		q->qp->cq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, qid, 1);
 		nvme_queue_reopen(q);
 	}
 	return 0;
@@ -199,8 +217,7 @@ static void stop(struct annex_dev *dev)
 
 	for (unsigned int i = 0; i < dev->nio; i++) {
 		nvme_queue_close(dev->io[i].qp, ANNEX_QP_DEAD);
-		answers = answers && !nvme_gone(dev) &&
-			  !nvme_delete_queue(dev, dev->io[i].qp->qid);
+		answers = answers && !nvme_gone(dev) && !nvme_delete_queue(dev, dev->io[i].qp->qid);
 	}
 	if (dev->admin.qp)
 		nvme_shutdown(dev);

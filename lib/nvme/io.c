@@ -29,8 +29,16 @@ static int finish(struct annex_dev *dev, struct annex_qp *qp, uint64_t token,
 static int submit_some(struct annex_dev *dev, struct annex_qp *qp, const struct annex_io *ios,
 		       unsigned int n, uint64_t *tokens, uint64_t deadline)
 {
+	/* Relaxed: two looks at a counter, a timeout apart. */
+	uint64_t head = annex_atomic_load(&qp->cq_head, ANNEX_RELAXED);
 	int got = annex_qp_submit(qp, ios, n, tokens, deadline);
 
+	/* Not one completion in all that time: those that hold the identifiers are lost. */
+	if (got == -ETIMEDOUT && head == annex_atomic_load(&qp->cq_head, ANNEX_RELAXED)) {
+		annex_qp_break(qp);
+		got = -EIO;
+		deadline = annex_deadline_ms(dev->opts.timeout_ms);
+	}
 	if (got == -EIO) { /* broken by somebody's command: bring it back, then try once more */
 		got = annex_dev_recover(dev, qp, NVME_NO_TOKEN);
 		if (!got)
@@ -45,6 +53,8 @@ int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int
 	struct annex_qp *qp = annex_dev_qp(dev);
 	int first = 0;
 
+	for (unsigned int i = 0; res && i < n; i++)
+		res[i] = (struct annex_result){0, ANNEX_SC_ABORTED_BY_HOST};
 	for (unsigned int i = 0; i < n; i++) {
 		int err = annex_io_check(&ios[i], &qp->limits);
 
@@ -66,11 +76,12 @@ int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int
 			int err = finish(dev, qp, tokens[i], &r, deadline);
 
 			if (!err && r.status)
-				err = annex_fail(annex_nvme_errno(r.status),
-						 "%s: command 0x%02x at block %llu: NVMe status 0x%03x",
-						 dev->uri, ios[done + (unsigned int)i].opcode,
-						 (unsigned long long)ios[done + (unsigned int)i].slba,
-						 r.status & ANNEX_SC_MASK);
+				err = annex_fail(
+					annex_nvme_errno(r.status),
+					"%s: command 0x%02x at block %llu: NVMe status 0x%03x",
+					dev->uri, ios[done + (unsigned int)i].opcode,
+					(unsigned long long)ios[done + (unsigned int)i].slba,
+					r.status & ANNEX_SC_MASK);
 			if (!first)
 				first = err;
 			if (res)

@@ -27,6 +27,7 @@ static void fresh_rings(struct annex_qp *qp)
 	qp->cq_head = 0;
 	qp->sq_moving = 0;
 	qp->cq_moving = 0;
+	qp->starving = 0;
 }
 
 int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid, uint32_t depth,
@@ -46,7 +47,8 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 	q->bytes = q->mapped + pages(sizeof(*qp) + seqs + reqs);
 	q->mem = prov->alloc(prov->ctx, q->bytes, ANNEX_NVME_PAGE);
 	if (!q->mem)
-		return annex_fail(-ENOMEM, "%s: no %zu bytes of %s memory for a queue of %u entries",
+		return annex_fail(-ENOMEM,
+				  "%s: no %zu bytes of %s memory for a queue of %u entries",
 				  dev->uri, q->bytes, prov->name, depth);
 	err = ops->map(dev->ctrl, q->mem, q->mapped, &q->addr);
 	if (err) {
@@ -66,8 +68,10 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 	qp->depth = depth;
 	qp->qid = qid;
 	qp->stall_ns = dev->opts.timeout_ms * ANNEX_NSEC_PER_MSEC;
-	qp->host = (struct annex_qp_host){dev->ctrl,  ops->rung,  ops->assist,
-					  ops->event, ops->sleep, ops->read, ops->wake};
+	qp->host = (struct annex_qp_host){dev->ctrl,  ops->rung, ops->assist, ops->event,
+					  ops->sleep, ops->read, ops->wake};
+	if (!ops->event || !ops->wake)
+		qp->host.sleep = NULL; /* they go together */
 	qp->state = ANNEX_QP_RESET;
 	fresh_rings(qp);
 	q->qp = qp;
@@ -83,8 +87,12 @@ void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q)
 	if (q->qp->spurious)
 		annex_log(ANNEX_LOG_WARNING, "%s: queue %u had %llu completions for no command",
 			  dev->uri, q->qp->qid, (unsigned long long)q->qp->spurious);
-	dev->ctrl->ops->unmap(dev->ctrl, q->addr, q->mapped);
-	prov->free(prov->ctx, q->mem, q->bytes);
+	/* Memory that a device or a thread may still write is lost rather than used again. */
+	if (dev->ctrl->ops->unmap(dev->ctrl, q->addr, q->mapped) || q->qp->active)
+		annex_log(ANNEX_LOG_ERROR, "%s: queue %u is still in use; its memory is lost",
+			  dev->uri, q->qp->qid);
+	else
+		prov->free(prov->ctx, q->mem, q->bytes);
 	q->mem = NULL;
 	q->qp = NULL;
 }
@@ -101,14 +109,25 @@ bool nvme_queue_pending(const struct annex_qp *qp, uint64_t token)
 
 /*
  * Close the gate and wait until nobody is inside. Those inside see the state in every loop of
- * theirs, so this ends after the few instructions between.
+ * theirs, so this ends after the few instructions between, unless a thread died there.
+ *
+ * Return: false when somebody is still inside after the queue's stall limit.
  */
-void nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state)
+bool nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state)
 {
+	uint64_t limit = annex_now() + qp->stall_ns;
+
 	annex_atomic_store(&qp->state, (uint32_t)state, ANNEX_SEQ_CST);
-	/* Acquire: pairs with annex_qp_leave(). */
-	for (unsigned int round = 0; annex_atomic_load(&qp->active, ANNEX_SEQ_CST); round++)
+	/* Pairs with annex_qp_enter() and, by its acquire, with annex_qp_leave(). */
+	for (unsigned int round = 0; annex_atomic_load(&qp->active, ANNEX_SEQ_CST); round++) {
+		if (annex_now() >= limit) {
+			annex_log(ANNEX_LOG_ERROR, "queue %u: a thread inside does not leave",
+				  qp->qid);
+			return false;
+		}
 		annex_qp_backoff(round);
+	}
+	return true;
 }
 
 /*
@@ -120,8 +139,7 @@ void nvme_queue_sweep(struct annex_qp *qp)
 	for (uint32_t i = 0; i < qp->depth - 1; i++) {
 		uint64_t s = annex_atomic_load(&qp->reqs[i].state, ANNEX_RELAXED);
 
-		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN ||
-		    ANNEX_REQ_STATE(s) == ANNEX_REQ_ORPHAN)
+		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN || ANNEX_REQ_STATE(s) == ANNEX_REQ_ORPHAN)
 			annex_qp_deliver(qp, (uint16_t)i, ANNEX_SC_ABORTED_BY_HOST, 0);
 	}
 }

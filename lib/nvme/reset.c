@@ -81,11 +81,14 @@ void nvme_shutdown(struct annex_dev *dev)
 	nvme_disable(dev);
 }
 
-static void close_all(struct annex_dev *dev, enum annex_qp_state state)
+/* Return: whether nobody is inside any queue. */
+static bool close_all(struct annex_dev *dev, enum annex_qp_state state)
 {
-	nvme_queue_close(dev->admin.qp, state);
+	bool closed = nvme_queue_close(dev->admin.qp, state);
+
 	for (unsigned int i = 0; i < dev->nio; i++)
-		nvme_queue_close(dev->io[i].qp, state);
+		closed = nvme_queue_close(dev->io[i].qp, state) && closed;
+	return closed;
 }
 
 static void sweep_all(struct annex_dev *dev)
@@ -95,34 +98,43 @@ static void sweep_all(struct annex_dev *dev)
 		nvme_queue_sweep(dev->io[i].qp);
 }
 
-void nvme_kill(struct annex_dev *dev)
+static int rebuild(struct annex_dev *dev)
 {
-	close_all(dev, ANNEX_QP_DEAD);
-	sweep_all(dev);
+	unsigned int n = 0;
+	int err = nvme_enable(dev);
+
+	if (!err) /* the number of queues does not survive a reset */
+		err = nvme_set_queues(dev, dev->nio, &n);
+	if (!err && n < dev->nio)
+		err = -EIO;
+	for (unsigned int i = 0; !err && i < dev->nio; i++)
+		err = nvme_create_queue(dev, &dev->io[i]);
+	for (unsigned int i = 0; !err && i < dev->nio; i++)
+		nvme_queue_reopen(&dev->io[i]);
+	return err;
 }
 
-/* Reset the controller and build all queues again. Outstanding commands end as aborted. */
+/*
+ * Reset the controller and build all queues again. Outstanding commands end as aborted, after the
+ * controller has stopped: only then are buffers their owners' again. One that does not even stop is
+ * dead, and may write until its memory is unmapped.
+ */
 int nvme_reset(struct annex_dev *dev)
 {
-	int err;
+	bool closed = close_all(dev, ANNEX_QP_RESET);
+	int err = nvme_disable(dev);
 
-	close_all(dev, ANNEX_QP_RESET);
-	err = nvme_disable(dev);
-	if (err)
-		goto dead;
-	sweep_all(dev); /* after the controller has stopped: buffers go back to their owners */
-	err = nvme_enable(dev);
-	for (unsigned int i = 0; !err && i < dev->nio; i++) {
-		err = nvme_create_queue(dev, &dev->io[i]);
-		if (!err)
-			nvme_queue_reopen(&dev->io[i]);
+	if (closed && !err) {
+		sweep_all(dev);
+		err = rebuild(dev);
+		if (!err) {
+			annex_log(ANNEX_LOG_WARNING, "%s: controller was reset", dev->uri);
+			return 0;
+		}
 	}
-	if (!err) {
-		annex_log(ANNEX_LOG_WARNING, "%s: controller was reset", dev->uri);
-		return 0;
-	}
-dead:
-	nvme_kill(dev);
+	close_all(dev, ANNEX_QP_DEAD);
+	nvme_disable(dev);
+	sweep_all(dev);
 	return annex_fail(-ENODEV, "%s: the controller could not be brought back; it is dead now",
 			  dev->uri);
 }
@@ -159,8 +171,9 @@ int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
 		err = -ENODEV;
 	} else if (state == ANNEX_QP_BROKEN || nvme_queue_pending(qp, token)) {
 		if (state == ANNEX_QP_LIVE && try_abort(dev, qp, token))
-			annex_log(ANNEX_LOG_WARNING, "%s: queue %u: a command was aborted after %u ms",
-				  dev->uri, qp->qid, dev->opts.timeout_ms);
+			annex_log(ANNEX_LOG_WARNING,
+				  "%s: queue %u: a command was aborted after %u ms", dev->uri,
+				  qp->qid, dev->opts.timeout_ms);
 		else
 			err = nvme_reset(dev);
 	}

@@ -23,10 +23,11 @@
 #define SPIN_ROUNDS 16u
 #define YIELD_ROUNDS 64u
 #define NAP_NS 50000u
-#define NAP_DOUBLINGS 7u /* up to 6.4 ms: with many more threads than cores, naps must not eat them */
-#define GONE_CHECK 256u  /* rounds between looks at CSTS where the controller cannot wake us */
+#define NAP_DOUBLINGS                                                                              \
+	7u /* up to 6.4 ms: with many more threads than cores, naps must not eat them */
+#define GONE_CHECK 256u /* rounds between looks at CSTS where the controller cannot wake us */
 
-void annex_qp_backoff(unsigned int round)
+void annex_host_backoff(unsigned int round)
 {
 	unsigned int longer;
 	struct timespec nap;
@@ -54,7 +55,7 @@ static long wake_dozer(uint64_t *state)
 	return syscall(SYS_futex, futex_word(state), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-void annex_qp_wake(struct annex_qp *qp, uint64_t *state)
+void annex_host_wake(struct annex_qp *qp, uint64_t *state)
 {
 	if (wake_dozer(state) < 1) /* then it is the watcher, or not asleep yet */
 		qp->host.wake(qp->host.ctrl, qp->qid);
@@ -72,8 +73,10 @@ static void hand_over(struct annex_qp *qp)
 		/* Without its mark the word has changed, so that it cannot fall asleep either. */
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN && s & ANNEX_REQ_ASLEEP &&
 		    annex_atomic_cas(state, &s, s & ~(uint64_t)ANNEX_REQ_ASLEEP, ANNEX_SEQ_CST)) {
-			wake_dozer(state);
-			return;
+			/* Nobody: the mark of one that has given up, or has not fallen asleep yet.
+			 */
+			if (wake_dozer(state) > 0)
+				return;
 		}
 	}
 }
@@ -135,6 +138,8 @@ static bool controller_failed(const struct annex_qp *qp)
 static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *res,
 		      uint64_t deadline)
 {
+	unsigned int busy = 0; /* rounds since somebody began to deliver */
+
 	for (unsigned int round = 0;; round++) {
 		bool sleepy = round >= SPIN_ROUNDS;
 		int rc = annex_qp_collect(qp, token, res), got;
@@ -159,9 +164,10 @@ static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *
 		 * Somebody in the middle of delivering may be delivering ours, and a reset ends
 		 * without an event: both are short, so stay awake.
 		 */
-		if (!sleepy || got == -EBUSY || !qp->host.sleep ||
+		busy = got == -EBUSY ? busy + 1 : 0;
+		if (!sleepy || busy || !qp->host.sleep ||
 		    annex_atomic_load(&qp->state, ANNEX_ACQUIRE) != ANNEX_QP_LIVE) {
-			annex_qp_backoff(round);
+			annex_qp_backoff(busy ? busy : round);
 		} else {
 			uint32_t nobody = 0;
 
@@ -173,13 +179,11 @@ static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *
 	}
 }
 
-int annex_qp_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res, uint64_t deadline)
+int annex_host_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res,
+		    uint64_t deadline)
 {
-	int rc = annex_qp_collect(qp, token, res);
+	int rc = wait_awake(qp, token, res, deadline);
 
-	if (rc != -EINPROGRESS)
-		return rc;
-	rc = wait_awake(qp, token, res, deadline);
 	/* We may have been the watcher, or the one that a watcher chose. */
 	if (!annex_atomic_load(&qp->watched, ANNEX_SEQ_CST))
 		hand_over(qp);

@@ -143,15 +143,17 @@ void bench_array(const struct bench_ctx *ctx)
 		pg[r] = gather_rate(&s, r + 1, gather_plain);
 		ag[r] = gather_rate(&s, r + 1, gather_array);
 	}
-	bench_figure("plain array, sequential sum of 1 GiB", 1.073741824 / bench_median(plain, BENCH_ROUNDS),
-		     "GB/s", 0, 0);
+	bench_figure("plain array, sequential sum of 1 GiB",
+		     1.073741824 / bench_median(plain, BENCH_ROUNDS), "GB/s", 0, 0);
 	bench_figure("cached array, spans of 4 KiB lines, the same sum",
 		     1.073741824 / bench_median(spans, BENCH_ROUNDS), "GB/s", 0, 0);
 	bench_figure("cached spans / plain array",
-		     bench_median(plain, BENCH_ROUNDS) / bench_median(spans, BENCH_ROUNDS), "x", 0.9, 0);
+		     bench_median(plain, BENCH_ROUNDS) / bench_median(spans, BENCH_ROUNDS), "x",
+		     0.9, 0);
 	bench_figure("plain array, random gathers of 64 over 1 GiB",
 		     bench_median(pg, BENCH_ROUNDS) / 1e6, "M/s", 0, 0);
-	bench_figure("cached array, the same gathers", bench_median(ag, BENCH_ROUNDS) / 1e6, "M/s", 0, 0);
+	bench_figure("cached array, the same gathers", bench_median(ag, BENCH_ROUNDS) / 1e6, "M/s",
+		     0, 0);
 	bench_figure("cached gathers / plain gathers",
 		     bench_median(ag, BENCH_ROUNDS) / bench_median(pg, BENCH_ROUNDS), "x", 0.4, 0);
 	if (annex_cache_destroy(cache))

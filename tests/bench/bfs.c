@@ -39,8 +39,13 @@ static void drop_caches(void)
 static struct result run(const struct bench_ctx *ctx, const char *cgroup, char *const args[])
 {
 	/* The shell joins the cgroup, then becomes the tool. */
-	char *argv[32] = {"sh", "-c", "[ -z \"$0\" ] || echo $$ >\"$0/cgroup.procs\"; exec \"$@\"",
-			  (char *)cgroup, (char *)ctx->tool, "graph", "bfs"};
+	char *argv[32] = {"sh",
+			  "-c",
+			  "[ -z \"$0\" ] || echo $$ >\"$0/cgroup.procs\"; exec \"$@\"",
+			  (char *)cgroup,
+			  (char *)ctx->tool,
+			  "graph",
+			  "bfs"};
 	unsigned int n = 7;
 	struct result r;
 	json_t *out;
@@ -92,8 +97,9 @@ static int make_cgroup(char *path, size_t len, uint64_t bytes)
 
 static void make_graph(const struct bench_ctx *ctx, char *path, size_t len)
 {
-	char *argv[] = {(char *)ctx->tool, "graph", "gen", "kron", "--scale", "22", "--degree", "16",
-			"--seed", "1", "-o", path, "--json", NULL};
+	char *argv[] = {(char *)ctx->tool, "graph", "gen",    "kron", "--scale", "22",
+			"--degree",        "16",    "--seed", "1",    "-o",      path,
+			"--json",          NULL};
 
 	snprintf(path, len, "%s/kron22.csr", ctx->dir);
 	if (!access(path, R_OK))
@@ -132,8 +138,8 @@ void bench_bfs(const struct bench_ctx *ctx)
 	char *cached[] = {path, "--cache", cache, "--threads", "2", "--cold", "--json", NULL};
 	char *checked[] = {path, "--cache", cache, "--threads", "2", "--verify", "--json", NULL};
 	char *mapped[] = {path, "--access", "mmap", "--threads", "2", "--cold", "--json", NULL};
-	char *advised[] = {path,	"--access",  "mmap",   "--advise", "random",
-			   "--threads", "2", "--cold", "--json",   NULL};
+	char *advised[] = {path,        "--access", "mmap",   "--advise", "random",
+			   "--threads", "2",        "--cold", "--json",   NULL};
 	uint64_t limit;
 
 	make_graph(ctx, path, sizeof(path));

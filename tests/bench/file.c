@@ -40,9 +40,18 @@ static void write_file(const char *path)
 static double fio_rate(const struct bench_ctx *ctx, const char *path)
 {
 	char file[4200], runtime[32];
-	char *argv[] = {"fio", "--name=randread", file, "--rw=randread", "--bs=4k", "--direct=1",
-			"--ioengine=io_uring", "--iodepth=256", runtime, "--time_based=1",
-			"--output-format=json", NULL};
+	char *argv[] = {"fio",
+			"--name=randread",
+			file,
+			"--rw=randread",
+			"--bs=4k",
+			"--direct=1",
+			"--ioengine=io_uring",
+			"--iodepth=256",
+			runtime,
+			"--time_based=1",
+			"--output-format=json",
+			NULL};
 	json_t *out;
 	double iops;
 
@@ -70,9 +79,12 @@ static double proxy_rate(const char *path)
 	buf = bench_map(dev, DEPTH * PAGE, &addr);
 	qp = annex_dev_qp_at(dev, 0);
 	for (unsigned int i = 0; i < DEPTH; i++)
-		ios[i] = (struct annex_io){.opcode = ANNEX_NVM_READ, .nsid = 1, .nlb = PAGE / 512,
+		ios[i] = (struct annex_io){.opcode = ANNEX_NVM_READ,
+					   .nsid = 1,
+					   .nlb = PAGE / 512,
 					   .slba = bench_random(&rng) % PAGES * (PAGE / 512),
-					   .bytes = PAGE, .addr = addr + i * PAGE};
+					   .bytes = PAGE,
+					   .addr = addr + i * PAGE};
 	start = bench_seconds();
 	if (annex_qp_submit(qp, ios, DEPTH, tokens, annex_deadline_ms(1000)) != DEPTH)
 		bench_fail("cannot fill the queue");

@@ -25,8 +25,12 @@ static void stamp(struct annex_dev *dev)
 
 	for (uint64_t b = 0; b < BLOCKS; b += chunk) {
 		struct annex_io io = {
-			.opcode = ANNEX_NVM_WRITE, .nsid = 1, .slba = b, .nlb = chunk,
-			.bytes = chunk * BLOCK, .addr = addr,
+			.opcode = ANNEX_NVM_WRITE,
+			.nsid = 1,
+			.slba = b,
+			.nlb = chunk,
+			.bytes = chunk * BLOCK,
+			.addr = addr,
 		};
 
 		for (uint64_t i = 0; i < chunk; i++) {
@@ -58,8 +62,7 @@ static double nop_rate(void)
 			for (unsigned int i = 0; i < BATCH; i++)
 				io_uring_prep_nop(io_uring_get_sqe(&ring));
 			io_uring_submit_and_wait(&ring, BATCH);
-			io_uring_for_each_cqe(&ring, head, cqe)
-				got++;
+			io_uring_for_each_cqe(&ring, head, cqe) got++;
 			io_uring_cq_advance(&ring, got);
 			n += got;
 		}
@@ -81,7 +84,8 @@ static void read_batch(struct annex_qp *qp, struct annex_io *ios, char *buf, uin
 		int got = 0;
 
 		if (sent < BATCH)
-			got = annex_qp_submit(qp, ios + sent, BATCH - sent, tokens + sent, deadline);
+			got = annex_qp_submit(qp, ios + sent, BATCH - sent, tokens + sent,
+					      deadline);
 		if (got < 0)
 			bench_fail("submit: %s", strerror(-got));
 		for (sent += (unsigned int)got; taken < sent; taken++) {
@@ -115,8 +119,11 @@ static void *worker(void *arg)
 	struct annex_io ios[BATCH];
 
 	for (unsigned int i = 0; i < BATCH; i++)
-		ios[i] = (struct annex_io){.opcode = ANNEX_NVM_READ, .nsid = 1, .nlb = 1,
-					   .bytes = BLOCK, .addr = w->addr + i * BLOCK};
+		ios[i] = (struct annex_io){.opcode = ANNEX_NVM_READ,
+					   .nsid = 1,
+					   .nlb = 1,
+					   .bytes = BLOCK,
+					   .addr = w->addr + i * BLOCK};
 	while (!annex_atomic_load(w->stop, ANNEX_RELAXED)) {
 		read_batch(qp, ios, w->buf, &w->seed);
 		w->done += BATCH;
@@ -136,8 +143,11 @@ static double read_rate(struct annex_dev *dev, unsigned int n, char *buf, uint64
 	start = bench_seconds();
 	for (unsigned int i = 0; i < n; i++) {
 		workers[i] = (struct worker){
-			.dev = dev, .buf = buf + i * BATCH * BLOCK, .addr = addr + i * BATCH * BLOCK,
-			.seed = i + 1, .stop = &stop,
+			.dev = dev,
+			.buf = buf + i * BATCH * BLOCK,
+			.addr = addr + i * BATCH * BLOCK,
+			.seed = i + 1,
+			.stop = &stop,
 		};
 		if (pthread_create(&workers[i].thread, NULL, worker, &workers[i]))
 			bench_fail("cannot create a thread");
@@ -159,8 +169,8 @@ static double wake_us(void)
 	double us[201];
 	uint64_t addr;
 	char *buf = bench_map(dev, 4096, &addr);
-	struct annex_io io = {.opcode = ANNEX_NVM_READ, .nsid = 1, .nlb = 1, .bytes = BLOCK,
-			      .addr = addr};
+	struct annex_io io = {
+		.opcode = ANNEX_NVM_READ, .nsid = 1, .nlb = 1, .bytes = BLOCK, .addr = addr};
 
 	for (unsigned int i = 0; i < 201; i++) {
 		double start;
@@ -208,5 +218,6 @@ void bench_queue(const struct bench_ctx *ctx)
 	bench_figure("mem: 256 threads / 2 threads", d / c, "x", 0.5, 0);
 	bench_unmap(dev, buf, len, addr);
 	annex_dev_close(dev);
-	bench_figure("idle controller thread: submit to completion, median", wake_us(), "us", 100, 1);
+	bench_figure("idle controller thread: submit to completion, median", wake_us(), "us", 100,
+		     1);
 }

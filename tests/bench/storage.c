@@ -16,7 +16,10 @@ static const struct {
 	const char *name;
 	void (*run)(const struct bench_ctx *ctx);
 } groups[] = {
-	{"queue", bench_queue}, {"file", bench_file}, {"array", bench_array}, {"bfs", bench_bfs},
+	{"queue", bench_queue},
+	{"file", bench_file},
+	{"array", bench_array},
+	{"bfs", bench_bfs},
 };
 
 static struct bench_ctx ctx;

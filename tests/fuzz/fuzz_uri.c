@@ -24,7 +24,7 @@ static int inside(const struct annex_uri *uri, const char *s)
 
 static void check_accepted(const struct annex_uri *uri, const char *text)
 {
-	static const char *const none[] = { NULL };
+	static const char *const none[] = {NULL};
 	uint64_t size = 7;
 	bool flag = true;
 

@@ -15,9 +15,11 @@ run_one()
 	local target=$1 name=$2 seeds=()
 	mkdir -p "$work/$name/corpus" || return 1
 	[ ! -d "$here/seeds/$name" ] || seeds=("$here/seeds/$name")
-	# Twice the time for the whole, because reading a grown corpus is not counted.
-	timeout -k 10 $((seconds * 2 + 60)) "$target" -max_total_time="$seconds" -timeout=10 \
-		-rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$work/$name/" \
+	# Twice the time for the whole, because reading a grown corpus is not counted. In the
+	# foreground, so that what ends this script ends them too.
+	timeout --foreground -k 10 $((seconds * 2 + 60)) "$target" \
+		-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix="$work/$name/" \
 		"$work/$name/corpus" "${seeds[@]}" >"$work/$name/log" 2>&1
 }
 

@@ -20,7 +20,7 @@
 
 static int round_trip(struct annex_dev *dev)
 {
-	struct annex_cache_opts opts = { .bytes = 64 << 10, .devs = &dev, .ndevs = 1 };
+	struct annex_cache_opts opts = {.bytes = 64 << 10, .devs = &dev, .ndevs = 1};
 	struct annex_cache *cache;
 	struct annex_array a;
 	uint64_t v, sum = 0;

@@ -35,6 +35,15 @@ claim()
 	fi
 }
 
+formatted()
+{
+	local file bad=0
+	for file in "${sources[@]}"; do
+		clang-format --dry-run -Werror "$file" 2>/dev/null || { echo "$file"; bad=1; }
+	done
+	return $bad
+}
+
 tidy()
 {
 	printf '%s\n' "${c_files[@]}" | xargs -P "$(nproc)" -I '{}' \
@@ -65,7 +74,7 @@ no_dead_private()
 }
 
 claim "house style" tests/lint/style.sh
-claim "clang-format (make format repairs it)" clang-format --dry-run -Werror "${sources[@]}"
+claim "clang-format (make format repairs it)" formatted
 claim "clang-tidy" tidy
 claim "sparse" sparse_clean
 claim "private functions are needed by two files" no_dead_private

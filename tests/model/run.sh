@@ -82,7 +82,7 @@ fi
 
 small="-DDEPTH=3 -DSUBMITTERS=2"
 hold depth2-3submitters queue.pml "-DCOMMANDS=5"
-hold depth2-counters-wrap queue.pml "-DCOMMANDS=5 -DTURNS=4 -DSTART=3"
+hold depth2-counters-wrap queue.pml "-DCOMMANDS=4 -DTURNS=4 -DSTART=3"
 hold depth2-fair-runs-end queue.pml "-DCOMMANDS=4" live
 hold depth3-3submitters queue.pml "-DDEPTH=3 -DCOMMANDS=3 -DPATIENT"
 hold depth3-2submitters queue.pml "$small -DCOMMANDS=3"
@@ -105,9 +105,8 @@ refute mutant-mark-before-delivery queue.pml \
 refute mutant-ring-before-tail queue.pml "-DMUT_RING_BEFORE_TAIL" "assertion violated (moved<="
 
 hold wait-3waiters wait.pml ""
-hold wait-again wait.pml "-DWAITERS=2 -DCOMMANDS=4"
-hold wait-patient wait.pml "-DCOMMANDS=4 -DIMPATIENT=0"
-refute mutant-stale-mark wait.pml "-DMUT_STALE_MARK" "invalid end state"
+hold wait-2waiters-again wait.pml "-DWAITERS=2 -DCOMMANDS=5"
+refute mutant-first-mark wait.pml "-DMUT_FIRST_MARK" "invalid end state"
 refute mutant-wake-dozer-only wait.pml "-DMUT_WAKE_DOZER_ONLY -DIMPATIENT=0" "invalid end state"
 refute mutant-no-hand-over wait.pml "-DMUT_NO_HAND_OVER" "invalid end state"
 refute mutant-mark-after-look wait.pml "-DMUT_MARK_AFTER_LOOK" "invalid end state"

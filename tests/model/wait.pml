@@ -64,20 +64,15 @@ inline deliver()
 	od;
 	won = false;
 	if
-	:: s == TAKEN + ASLEEP -> wake(c)
+	:: s == TAKEN + ASLEEP -> /* annex_qp_wake() */
+		wake_dozer(c);
+		if
+		:: woken
+		:: else -> quiet = 0 /* the watcher, through the controller's wake() */
+		fi
 	:: else
 	fi;
-	s = 0
-}
-
-/* annex_qp_wake(): a dozer, or else the watcher through the controller's wake() */
-inline wake(who)
-{
-	wake_dozer(who);
-	if
-	:: woken -> woken = false
-	:: else -> quiet = 0
-	fi
+	atomic { s = 0; c = 0; woken = false }
 }
 
 inline wake_dozer(who)
@@ -89,36 +84,39 @@ inline hand_over()
 {
 	if
 	:: dozing ->
-		c = 0;
 		do
-		:: c == WAITERS || won -> break
+		:: c == WAITERS || woken -> break
 		:: else ->
 			if
 			:: d_step { state[c] == TAKEN + ASLEEP -> state[c] = TAKEN };
-#ifdef MUT_WAKE_DOZER_ONLY
 				wake_dozer(c);
-				woken = false;
-#else
-				wake(c); /* it may have become the watcher just now */
+#ifdef MUT_FIRST_MARK
+				woken = true;
 #endif
-				won = true
+#ifndef MUT_WAKE_DOZER_ONLY
+				if
+				:: !woken -> quiet = 0 /* it may have become the watcher */
+				:: else
+				fi
+#endif
 			:: else
 			fi;
 			c++
 		od;
-		atomic { c = 0; won = false }
+		atomic { c = 0; woken = false }
 	:: else
 	fi
 }
 
-/* Load and compare-and-swap in one: between them the word only leaves TAKEN for good, or loses a
- * mark to hand_over(), and then the swap fails and nobody sleeps. That failure is the choice. */
+/*
+ * Load and compare-and-swap in one: where the swap would fail because the word has changed since,
+ * nobody sleeps and all is looked at again, as after a mark that came too late.
+ */
 inline mark()
 {
 	if
-	:: d_step { state[me] == TAKEN || state[me] == TAKEN + ASLEEP -> state[me] = TAKEN + ASLEEP };
-		marked = true
-	:: true -> marked = false
+	:: d_step { state[me] & TAKEN -> state[me] = TAKEN + ASLEEP }; marked = true
+	:: else
 	fi
 }
 
@@ -211,15 +209,6 @@ inline wait_awake()
 	od
 }
 
-/* Who leaves without a result is not asleep: hand_over() must not take it for a dozer. */
-inline unmark()
-{
-	if
-	:: d_step { state[me] == TAKEN + ASLEEP -> state[me] = TAKEN }
-	:: else
-	fi
-}
-
 proctype waiter(byte me)
 {
 	byte c, s;
@@ -229,12 +218,6 @@ proctype waiter(byte me)
 	:: d_step { todo && !late -> todo--; state[me] = TAKEN };
 		submitted[me] = 1;
 		wait_awake();
-#ifndef MUT_STALE_MARK
-		if
-		:: late -> unmark()
-		:: else
-		fi;
-#endif
 #ifndef MUT_NO_HAND_OVER
 		if
 		:: !watched -> hand_over()

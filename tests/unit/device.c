@@ -46,7 +46,11 @@ static struct annex_io rw(struct fixture *f, uint8_t opcode, uint64_t slba, uint
 			  uint32_t block, size_t offset)
 {
 	struct annex_io io = {
-		.opcode = opcode, .nsid = 1, .slba = slba, .nlb = nlb, .bytes = nlb * block,
+		.opcode = opcode,
+		.nsid = 1,
+		.slba = slba,
+		.nlb = nlb,
+		.bytes = nlb * block,
 		.addr = f->addr + offset,
 	};
 
@@ -146,8 +150,10 @@ static void against_reference(const char *uri, uint32_t block)
 			CU_ASSERT_EQUAL(one(&f, io), 0);
 			break;
 		case 1:
-			io = (struct annex_io){.opcode = ANNEX_NVM_WRITE_ZEROES, .nsid = 1,
-					       .slba = slba, .nlb = nlb};
+			io = (struct annex_io){.opcode = ANNEX_NVM_WRITE_ZEROES,
+					       .nsid = 1,
+					       .slba = slba,
+					       .nlb = nlb};
 			memset(ref + (size_t)slba * block, 0, bytes);
 			CU_ASSERT_EQUAL(one(&f, io), 0);
 			break;
@@ -212,8 +218,8 @@ static void flush_and_dsm(void)
 	ranges = (struct annex_dsm_range *)f.buf;
 	ranges[0] = (struct annex_dsm_range){.nlb = 2, .slba = 8};
 	ranges[1] = (struct annex_dsm_range){.nlb = 1, .slba = 15};
-	io = (struct annex_io){.opcode = ANNEX_NVM_DSM, .nsid = 1, .nlb = 2, .bytes = 32,
-			       .addr = f.addr};
+	io = (struct annex_io){
+		.opcode = ANNEX_NVM_DSM, .nsid = 1, .nlb = 2, .bytes = 32, .addr = f.addr};
 	CU_ASSERT_EQUAL(one(&f, io), 0);
 	CU_ASSERT_EQUAL(one(&f, rw(&f, ANNEX_NVM_READ, 8, 8, 512, 8192)), 0);
 	CU_ASSERT_EQUAL(f.buf[8192], 0);
@@ -330,7 +336,9 @@ static void injected_errors(void)
 
 static void inject_by_call(void)
 {
-	struct annex_fault fault = {.kind = ANNEX_FAULT_ERROR, .opcode = -1, .count = 1,
+	struct annex_fault fault = {.kind = ANNEX_FAULT_ERROR,
+				    .opcode = -1,
+				    .count = 1,
 				    .status = ANNEX_SC_WRITE_FAULT};
 	struct fixture f;
 
@@ -379,8 +387,8 @@ static void *reader(void *arg)
 static void read_through_resets(void)
 {
 	struct annex_dev_opts opts = {.timeout_ms = 30, .queues = 2, .depth = 8};
-	struct annex_fault fault = {.kind = ANNEX_FAULT_LOSE, .opcode = ANNEX_NVM_READ,
-				    .after = 100, .count = 3};
+	struct annex_fault fault = {
+		.kind = ANNEX_FAULT_LOSE, .opcode = ANNEX_NVM_READ, .after = 100, .count = 3};
 	struct reader readers[8];
 	struct fixture f;
 
@@ -404,6 +412,83 @@ static void read_through_resets(void)
 	}
 	CU_ASSERT_EQUAL(one(&f, rw(&f, ANNEX_NVM_READ, 0, 8, 512, 0)), 0);
 	close_it(&f);
+}
+
+/* Abandoned commands whose completions are lost hold every identifier: a reset frees them. */
+static void lost_orphans(void)
+{
+	struct annex_dev_opts opts = {.queues = 1, .depth = 4, .timeout_ms = 50};
+	struct annex_io ios[3];
+	uint64_t tokens[3];
+	struct fixture f;
+
+	open_with(&f, "mem:1M?fault=lose,count=3", &opts);
+	for (unsigned int i = 0; i < 3; i++)
+		ios[i] = rw(&f, ANNEX_NVM_READ, i, 1, 512, i * 512);
+	CU_ASSERT_EQUAL(annex_qp_submit(annex_dev_qp(f.dev), ios, 3, tokens, 0), 3);
+	for (unsigned int i = 0; i < 3; i++)
+		annex_qp_abandon(annex_dev_qp(f.dev), tokens[i]);
+	CU_ASSERT_EQUAL(one(&f, ios[0]), 0);
+	close_it(&f);
+}
+
+/*
+ * A waiter that gave up leaves its mark on its request. Whoever watches next must not take that for
+ * a sleeper: the one that really sleeps would have nobody to wake it.
+ */
+struct sleeper {
+	struct annex_qp *qp;
+	uint64_t token;
+	uint64_t deadline;
+	int rc;
+	pthread_t thread;
+};
+
+static void *sleep_on(void *arg)
+{
+	struct sleeper *s = arg;
+
+	s->rc = annex_qp_wait(s->qp, s->token, NULL, s->deadline);
+	return NULL;
+}
+
+static void mark_left_behind(void)
+{
+	static const char *const serve[] = {"caller", "thread"};
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct annex_dev_opts opts = {.queues = 1};
+		struct sleeper s[3];
+		uint64_t tokens[3], start = annex_now();
+		struct annex_io ios[3];
+		struct fixture f;
+		char uri[160];
+
+		/* The first two take very long, the third a moment. */
+		snprintf(uri, sizeof(uri),
+			 "mem:1M?serve=%s&fault=delay,us=600000000,count=2&fault=delay,us=300000",
+			 serve[i]);
+		open_with(&f, uri, &opts);
+		for (unsigned int k = 0; k < 3; k++)
+			ios[k] = rw(&f, ANNEX_NVM_READ, k, 1, 512, k * 512);
+		CU_ASSERT_EQUAL(annex_qp_submit(annex_dev_qp(f.dev), ios, 3, tokens, 0), 3);
+		for (unsigned int k = 0; k < 3; k++) {
+			s[k] = (struct sleeper){.qp = annex_dev_qp(f.dev), .token = tokens[k]};
+			s[k].deadline = annex_deadline_ms(k < 2 ? 50 + 50 * k : 20000);
+			CU_ASSERT_FATAL(!pthread_create(&s[k].thread, NULL, sleep_on, &s[k]));
+		}
+		for (unsigned int k = 0; k < 3; k++)
+			pthread_join(s[k].thread, NULL);
+		CU_ASSERT_EQUAL(s[0].rc, -ETIMEDOUT);
+		CU_ASSERT_EQUAL(s[1].rc, -ETIMEDOUT);
+		CU_ASSERT_EQUAL(s[2].rc, 0);
+		CU_ASSERT(annex_now() - start < 10 * ANNEX_NSEC_PER_SEC);
+		for (unsigned int k = 0; k < 2; k++) { /* an abort ends each at once */
+			CU_ASSERT_EQUAL(annex_dev_recover(f.dev, s[k].qp, s[k].token), 0);
+			CU_ASSERT_EQUAL(annex_qp_poll(s[k].qp, s[k].token, NULL), 0);
+		}
+		close_it(&f);
+	}
 }
 
 /* Closing with commands outstanding: memory is freed only after the controller has let go. */
@@ -433,4 +518,5 @@ UNIT_SUITE(device, {"bad URIs and options", bad_uris}, {"facts", facts},
 	   {"fatal status ends in a reset", recover_fatal}, {"removal", recover_removed},
 	   {"injected errors", injected_errors}, {"injected by call", inject_by_call},
 	   {"reads through resets", read_through_resets},
+	   {"a mark left behind", mark_left_behind}, {"lost orphans", lost_orphans},
 	   {"closing with commands outstanding", close_with_outstanding})

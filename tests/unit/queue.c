@@ -46,7 +46,9 @@ static void bench_rung(struct annex_ctrl *ctrl, uint16_t qid)
 }
 
 static const struct annex_ctrl_ops bench_ops = {
-	.map = bench_map, .unmap = bench_unmap, .rung = bench_rung,
+	.map = bench_map,
+	.unmap = bench_unmap,
+	.rung = bench_rung,
 };
 
 static void setup(struct bench *b, uint32_t depth)
@@ -105,7 +107,11 @@ static void post(struct bench *b, uint16_t cid, uint16_t status, uint32_t dw0)
 static struct annex_io read_io(uint64_t slba)
 {
 	struct annex_io io = {
-		.opcode = ANNEX_NVM_READ, .nsid = 1, .slba = slba, .nlb = 8, .bytes = 4096,
+		.opcode = ANNEX_NVM_READ,
+		.nsid = 1,
+		.slba = slba,
+		.nlb = 8,
+		.bytes = 4096,
 		.addr = 0x10000,
 	};
 
@@ -237,8 +243,8 @@ static void give_up(void)
 	}
 	post(&b, lost.cid, 0, 0); /* the late completion frees it */
 	annex_qp_process(b.qp);
-	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, (struct annex_io[]){io, io}, 2,
-					(uint64_t[2]){0}, 0), 2);
+	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, (struct annex_io[]){io, io}, 2, (uint64_t[2]){0}, 0),
+			2);
 	CU_ASSERT_EQUAL(b.qp->spurious, 0);
 	teardown(&b);
 }
@@ -299,9 +305,11 @@ static void sweep(void)
 		CU_ASSERT_EQUAL(res.status, ANNEX_SC_ABORTED_BY_HOST);
 	}
 	CU_ASSERT_EQUAL(annex_qp_poll(b.qp, tokens[4], &res), -EINVAL);
-	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, (struct annex_io[7]){ios[0], ios[0], ios[0], ios[0],
-								   ios[0], ios[0], ios[0]},
-					7, again, 0), 7);
+	CU_ASSERT_EQUAL(annex_qp_submit(b.qp,
+					(struct annex_io[7]){ios[0], ios[0], ios[0], ios[0], ios[0],
+							     ios[0], ios[0]},
+					7, again, 0),
+			7);
 	nvme_queue_close(b.qp, ANNEX_QP_DEAD);
 	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, ios, 1, tokens, annex_deadline_ms(1000)), -ENODEV);
 	teardown(&b);
@@ -317,7 +325,7 @@ static void prp_lists(void)
 
 	io.addr = 0x10ffc;
 	io.bytes = 4096;
-	memset(list, 0, sizeof(list));
+	memset(list, 0xee, sizeof(list)); /* what an earlier command left */
 	annex_io_build(&sqe, &io, 0, list, 0x777000);
 	CU_ASSERT_EQUAL(sqe.dptr[0], 0x10ffc);
 	CU_ASSERT_EQUAL(sqe.dptr[1], 0x11000);
@@ -374,14 +382,23 @@ static void malformed(void)
 	io.nlb = 0;
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
 	io = read_io(0);
+	io.bytes = 8192; /* neither 8 blocks of 512 nor of 4096 */
+	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
+	io.addr = UINT64_MAX - 4095; /* ends where addresses do */
+	io.bytes = 4096;
+	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
+	io = read_io(0);
+	io.nlb = 512;
 	io.bytes = 256 << 10;
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -E2BIG);
+	io.nlb = 16;
 	io.bytes = 0x2000;
 	io.segs = segs;
 	io.nsegs = 2;
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), 0);
 	segs[0].len = 0xe00; /* ends inside a page, and the sum is wrong */
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
+	io.nlb = 15;
 	io.bytes = 0x1e00;
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
 	limits.sgl = true;
@@ -391,8 +408,9 @@ static void malformed(void)
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
 	limits = (struct annex_io_limits){256, 2 << 20, false};
 	io = read_io(0);
-	io.addr = 0x10ffc; /* 33 pages and a bit: one list entry too many */
-	io.bytes = 33 * 4096;
+	io.addr = 0x10ffc; /* 32 pages and a bit: one list entry too many */
+	io.nlb = 32 * 8;
+	io.bytes = 32 * 4096;
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -E2BIG);
 	io.addr = 0x10000;
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), 0);
@@ -510,8 +528,7 @@ static void *submitter(void *arg)
 
 static bool cq_full(struct bench *b)
 {
-	return (b->cq_tail + 1) % b->qp->depth ==
-	       annex_atomic_load(&b->cq_doorbell, ANNEX_ACQUIRE);
+	return (b->cq_tail + 1) % b->qp->depth == annex_atomic_load(&b->cq_doorbell, ANNEX_ACQUIRE);
 }
 
 /* Play the controller until all submitters are through and everything is completed. */
@@ -558,8 +575,8 @@ static void crowd(void)
 		c.seed = random_seed("crowd");
 		for (unsigned int i = 0; i < SUBMITTERS; i++) {
 			members[i] = (struct member){.crowd = &c, .id = i};
-			CU_ASSERT_FATAL(!pthread_create(&members[i].thread, NULL, submitter,
-							&members[i]));
+			CU_ASSERT_FATAL(
+				!pthread_create(&members[i].thread, NULL, submitter, &members[i]));
 		}
 		control(&c);
 		for (unsigned int i = 0; i < SUBMITTERS; i++)

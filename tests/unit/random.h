@@ -18,8 +18,7 @@ static inline uint64_t random_seed(const char *test)
 	uint64_t seed;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
-	seed = fixed ? strtoull(fixed, NULL, 0)
-		     : (uint64_t)ts.tv_nsec ^ (uint64_t)ts.tv_sec << 30;
+	seed = fixed ? strtoull(fixed, NULL, 0) : (uint64_t)ts.tv_nsec ^ (uint64_t)ts.tv_sec << 30;
 	printf(" [%s: ANNEX_SEED=%llu] ", test, (unsigned long long)seed);
 	return seed;
 }

@@ -78,11 +78,31 @@ static void escapes_all_bytes(void)
 static void bad(void)
 {
 	static const char *const texts[] = {
-		"",		"file",		  ":x",		  "/data/x",	  "?a=b",
-		"?a=b:c",	"mem:1M?",	  "mem:1M?a",	  "mem:1M?=b",	  "mem:1M?a=b&",
-		"mem:1M?&a=b",	"mem:1M?a=b&&c=d", "file:%",	  "file:%4",	  "file:%g0",
-		"file:%0g",	"file:%00",	  "file:x?a=%",	  "file:x?a=%0",  "file:x?a=%00",
-		"file:x?a=%-1", "file:x?a=% 1",	  "file:x%",	  "file:x%x?a=b", "mem:1M?=",
+		"",
+		"file",
+		":x",
+		"/data/x",
+		"?a=b",
+		"?a=b:c",
+		"mem:1M?",
+		"mem:1M?a",
+		"mem:1M?=b",
+		"mem:1M?a=b&",
+		"mem:1M?&a=b",
+		"mem:1M?a=b&&c=d",
+		"file:%",
+		"file:%4",
+		"file:%g0",
+		"file:%0g",
+		"file:%00",
+		"file:x?a=%",
+		"file:x?a=%0",
+		"file:x?a=%00",
+		"file:x?a=%-1",
+		"file:x?a=% 1",
+		"file:x%",
+		"file:x%x?a=b",
+		"mem:1M?=",
 	};
 
 	for (unsigned int i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -129,7 +149,7 @@ static void most_parameters(void)
 
 static void unknown_key(void)
 {
-	static const char *const keys[] = { "size", "block", NULL };
+	static const char *const keys[] = {"size", "block", NULL};
 
 	CU_ASSERT_EQUAL(annex_uri_parse("mem:1M?block=512&size=1", &uri), 0);
 	CU_ASSERT_EQUAL(annex_uri_check_keys(&uri, keys), 0);
@@ -144,16 +164,16 @@ static void sizes(void)
 		const char *text;
 		uint64_t value;
 	} good[] = {
-		{ "0", 0 },
-		{ "007", 7 },
-		{ "512", 512 },
-		{ "1K", 1ull << 10 },
-		{ "64M", 64ull << 20 },
-		{ "8G", 8ull << 30 },
-		{ "3T", 3ull << 40 },
-		{ "0T", 0 },
-		{ "18446744073709551615", UINT64_MAX },
-		{ "16777215T", 16777215ull << 40 },
+		{"0", 0},
+		{"007", 7},
+		{"512", 512},
+		{"1K", 1ull << 10},
+		{"64M", 64ull << 20},
+		{"8G", 8ull << 30},
+		{"3T", 3ull << 40},
+		{"0T", 0},
+		{"18446744073709551615", UINT64_MAX},
+		{"16777215T", 16777215ull << 40},
 	};
 
 	for (unsigned int i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -166,10 +186,10 @@ static void sizes(void)
 
 static void bad_sizes(void)
 {
-	static const char *const malformed[] = { "",   "K",   "-1",  "+1", " 1",  "1 ", "1k",
-						 "1P", "1KK", "1.5M", "0x10", "1MB", "G1" };
-	static const char *const too_large[] = { "18446744073709551616", "16777216T",
-						 "99999999999999999999999999", "18014398509481984K" };
+	static const char *const malformed[] = {"",   "K",   "-1",   "+1",   " 1",  "1 ", "1k",
+						"1P", "1KK", "1.5M", "0x10", "1MB", "G1"};
+	static const char *const too_large[] = {"18446744073709551616", "16777216T",
+						"99999999999999999999999999", "18014398509481984K"};
 	uint64_t v = 5;
 
 	for (unsigned int i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
