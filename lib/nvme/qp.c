@@ -12,7 +12,7 @@ static size_t pages(size_t bytes)
 	return (bytes + ANNEX_NVME_PAGE - 1) & ~(size_t)(ANNEX_NVME_PAGE - 1);
 }
 
-/* The state of a ring that nothing has been put into (see annex/queue.h). */
+/* The state of a ring that nothing has been put into (see annex/ring.h). */
 static void fresh_rings(struct annex_qp *qp)
 {
 	memset(qp->cq, 0, qp->depth * sizeof(*qp->cq)); /* phase 0: all entries are old */

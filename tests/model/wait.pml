@@ -91,6 +91,7 @@ inline hand_over()
 			:: d_step { state[c] == TAKEN + ASLEEP -> state[c] = TAKEN };
 				wake_dozer(c);
 #ifdef MUT_FIRST_MARK
+				quiet = 0;
 				woken = true;
 #endif
 #ifndef MUT_WAKE_DOZER_ONLY

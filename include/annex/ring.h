@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rings of a queue pair: how many threads share them (BaM section 3.3). Programs include
+ * annex/queue.h.
+ *
+ * Enqueue. A submitter reserves command identifiers (each names a struct annex_req), takes as
+ * many consecutive tickets from one atomic counter, and copies its commands into the entries that
+ * the tickets name: ticket mod depth is the entry, ticket / depth the turn. One word per entry
+ * carries turn and mark: 2 * turn says "free for this turn", 2 * turn + 1 "written in this turn".
+ * Then one of the submitters moves the tail over the run of marked entries and rings the doorbell
+ * once for all of them.
+ *
+ * Dequeue. Any thread that looks at the completion queue claims new entries one by one (again one
+ * word per entry: 2 * turn unclaimed, + 1 claimed, + 2 delivered), whosever command they complete,
+ * writes the result into the request and marks the entry. One thread moves the head over the run
+ * of delivered entries, rings the doorbell once, reads the controller's SQ head from the last of
+ * them, and frees the submission entries up to it for their next turn.
+ *
+ * Moving is a critical section that nobody waits for: a thread that finds it taken leaves a count,
+ * and the thread inside goes round again before it leaves. So a mark is never left behind, and a
+ * submitter never depends on another one being scheduled to leave the queue.
+ *
+ * At most depth - 1 commands are outstanding, because there are depth - 1 identifiers; entries are
+ * freed one late (entry e of the next turn is freed when the head is past e + 1), so that tail and
+ * head never meet on a full queue, with any depth from 2. As an identifier is held before a ticket
+ * is taken, at least one of the depth - 1 tickets before it has completed, so the wait for the
+ * turn is only for a head movement under way, never for the medium.
+ *
+ * Giving up. A thread that stops waiting abandons its token: identifier, list memory and buffer
+ * stay reserved until the completion arrives or the queue is reset. Nobody gives up while holding
+ * a ticket: it writes its entry first.
+ *
+ * A queue pair is for host threads or for GPU threads, not for both: a GPU cannot wake a host
+ * thread whose completion it delivers.
+ *
+ * The model of this protocol is tests/model/queue.pml. Everything here compiles as C11 and as CUDA
+ * device code; what only a host can do is behind struct annex_qp_host.
+ */
+#ifndef ANNEX_RING_H
+#define ANNEX_RING_H
+
+#include <annex/atomic.h>
+#include <annex/clock.h>
+#include <annex/io.h>
+#include <annex/nvme.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ANNEX_QP_BATCH 32u    /* commands that one pass of a submitter carries */
+#define ANNEX_QP_PATIENCE 96u /* rounds of waiting for an identifier, then a thread goes first */
+
+struct annex_ctrl;
+
+/**
+ * struct annex_qp_host - What the controller offers a host thread beyond memory; see
+ * lib/core/ctrl.h. Any function may be NULL. Never called on a GPU.
+ */
+struct annex_qp_host {
+	struct annex_ctrl *ctrl;
+	void (*rung)(struct annex_ctrl *ctrl, uint16_t qid);
+	void (*assist)(struct annex_ctrl *ctrl, uint16_t qid);
+	uint32_t (*event)(struct annex_ctrl *ctrl, uint16_t qid);
+	void (*sleep)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
+	uint64_t (*read)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width);
+	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
+};
+
+/* A request's state word: generation << 3 | ANNEX_REQ_ASLEEP | one of these. */
+enum annex_req_state {
+	ANNEX_REQ_FREE,
+	ANNEX_REQ_TAKEN,  /* from reservation until its completion is delivered */
+	ANNEX_REQ_DONE,   /* result written, token not yet polled */
+	ANNEX_REQ_ORPHAN, /* abandoned: its completion frees it */
+};
+
+#define ANNEX_REQ_STATE(s) ((s)&3)
+#define ANNEX_REQ_ASLEEP 4u  /* with TAKEN: its owner sleeps until it is delivered */
+#define ANNEX_REQ_KEEP ~7ull /* the generation */
+#define ANNEX_REQ_NEXT 8u    /* to the next generation */
+#define ANNEX_REQ_MATCHES(s, token) ((s) << 13 >> 16 == (token) >> 16)
+
+/**
+ * struct annex_req - One command identifier.
+ * @state: generation and enum annex_req_state.
+ */
+struct annex_req {
+	uint64_t state;
+	uint32_t dw0;
+	uint16_t status;
+	uint16_t rsvd;
+};
+
+enum annex_qp_state {
+	ANNEX_QP_LIVE,
+	ANNEX_QP_RESET,  /* being rebuilt: submitters wait, completions are not looked at */
+	ANNEX_QP_DEAD,   /* controller gone: everything ends with -ENODEV */
+	ANNEX_QP_BROKEN, /* the controller broke the protocol or stopped: needs a reset */
+};
+
+#define ANNEX_CACHE_ALIGNED __attribute__((aligned(64)))
+
+/**
+ * struct annex_qp - A submission queue and its completion queue. Read no field of it directly.
+ */
+struct annex_qp {
+	/* Set at creation, only read afterwards. */
+	struct annex_sqe *sq;
+	struct annex_cqe *cq;
+	uint32_t *sq_doorbell;
+	uint32_t *cq_doorbell;
+	uint64_t *sq_seq; /* turn and mark of each submission entry */
+	uint64_t *cq_seq; /* turn and progress of each completion entry */
+	struct annex_req *reqs;
+	char *lists; /* PRP or SGL list memory, limits.list_bytes a request */
+	uint64_t lists_addr;
+	struct annex_io_limits limits;
+	uint32_t depth;
+	uint16_t qid;
+	uint64_t stall_ns; /* how long a turn may take to come before the queue counts as broken */
+	struct annex_qp_host host;
+
+	ANNEX_CACHE_ALIGNED uint32_t state; /* enum annex_qp_state */
+	uint32_t active;                    /* threads that are inside the rings */
+	uint64_t spurious;                  /* completions for no outstanding command */
+
+	ANNEX_CACHE_ALIGNED uint64_t sq_ticket;
+	uint32_t cid_hint;
+	uint32_t starving; /* a thread goes first */
+
+	ANNEX_CACHE_ALIGNED uint64_t sq_tail;
+	uint32_t sq_moving;
+
+	ANNEX_CACHE_ALIGNED uint64_t cq_head;
+	uint64_t sq_head;
+	uint32_t cq_moving;
+
+	/* Host threads that sleep; see lib/nvme/wait.c. */
+	ANNEX_CACHE_ALIGNED uint32_t watched;
+	uint32_t dozing;
+};
+
+/* What the inline code below leaves to the library on a host (lib/nvme/wait.c). */
+void annex_host_backoff(unsigned int round);
+void annex_host_wake(struct annex_qp *qp, uint64_t *state);
+int annex_host_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res,
+		    uint64_t deadline);
+
+/* A place in a ring that is never wrapped, and its entry and turn. */
+struct annex_pos {
+	uint64_t n;
+	uint64_t turn;
+	uint32_t entry;
+};
+
+static inline ANNEX_HD struct annex_pos annex_pos_at(const struct annex_qp *qp, uint64_t n)
+{
+	struct annex_pos p;
+
+	p.n = n;
+	p.turn = n / qp->depth;
+	p.entry = (uint32_t)(n - p.turn * qp->depth);
+	return p;
+}
+
+static inline ANNEX_HD void annex_pos_next(const struct annex_qp *qp, struct annex_pos *p)
+{
+	p->n++;
+	if (++p->entry == qp->depth) {
+		p->entry = 0;
+		p->turn++;
+	}
+}
+
+/*
+ * The gate. Resetting a queue rewrites its rings; it closes the gate (state), then waits until
+ * nobody is inside (active). Both sides store, then load the other's word: sequentially
+ * consistent, so that either the thread sees the gate closed or the reset sees the thread.
+ */
+static inline ANNEX_HD bool annex_qp_enter(struct annex_qp *qp)
+{
+	annex_atomic_add(&qp->active, 1, ANNEX_SEQ_CST);
+	if (annex_atomic_load(&qp->state, ANNEX_SEQ_CST) == ANNEX_QP_LIVE)
+		return true;
+	annex_atomic_sub(&qp->active, 1, ANNEX_RELEASE);
+	return false;
+}
+
+static inline ANNEX_HD void annex_qp_leave(struct annex_qp *qp)
+{
+	/* Release: what this thread did in the rings is visible to the reset that sees 0. */
+	annex_atomic_sub(&qp->active, 1, ANNEX_RELEASE);
+}
+
+/* Mark the queue as in need of a reset; a reset or removal already under way stands. */
+static inline ANNEX_HD void annex_qp_break(struct annex_qp *qp)
+{
+	uint32_t live = ANNEX_QP_LIVE;
+
+	if (!annex_atomic_cas(&qp->state, &live, (uint32_t)ANNEX_QP_BROKEN, ANNEX_SEQ_CST))
+		return;
+#if !ANNEX_ON_GPU
+	/* The watcher finds out, and each sleeper that leaves wakes the next (lib/nvme/wait.c). */
+	if (qp->host.wake)
+		qp->host.wake(qp->host.ctrl, qp->qid);
+#endif
+}
+
+/*
+ * Write a completion into its request. The claim on the CQ entry makes this thread the only one
+ * to deliver it; the CAS is against the owner abandoning the token, and against a controller that
+ * completes an identifier twice.
+ */
+static inline ANNEX_HD void annex_qp_deliver(struct annex_qp *qp, uint16_t cid, uint16_t status,
+					     uint32_t dw0)
+{
+	struct annex_req *r;
+	uint64_t s, next;
+
+	if (cid >= qp->depth - 1) {
+		annex_atomic_add(&qp->spurious, 1, ANNEX_RELAXED);
+		return;
+	}
+	r = &qp->reqs[cid];
+	s = annex_atomic_load(&r->state, ANNEX_ACQUIRE);
+	do {
+		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN) {
+			r->dw0 = dw0;
+			r->status = status;
+			next = (s & ANNEX_REQ_KEEP) | ANNEX_REQ_DONE;
+		} else if (ANNEX_REQ_STATE(s) == ANNEX_REQ_ORPHAN) {
+			next = (s & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT;
+		} else {
+			annex_atomic_add(&qp->spurious, 1, ANNEX_RELAXED);
+			return;
+		}
+		/* Release: the result is there before DONE; pairs with the acquire in poll. */
+	} while (!annex_atomic_cas(&r->state, &s, next, ANNEX_RELEASE));
+#if !ANNEX_ON_GPU
+	if (s & ANNEX_REQ_ASLEEP)
+		annex_host_wake(qp, &r->state);
+#endif
+}
+
+/*
+ * Free submission entries up to the head that the controller reported. Only the thread inside the
+ * head movement comes here. Return: false when the reported head is outside what was submitted.
+ */
+static inline ANNEX_HD bool annex_qp_free_entries(struct annex_qp *qp, uint32_t reported)
+{
+	uint64_t head = qp->sq_head, moved;
+	uint32_t entry = (uint32_t)(head % qp->depth);
+	struct annex_pos p;
+
+	if (reported >= qp->depth)
+		return false;
+	moved = (reported + qp->depth - entry) % qp->depth;
+	/* Acquire: pairs with the tail's release, so that a head beyond it is really wrong. */
+	if (head + moved > annex_atomic_load(&qp->sq_tail, ANNEX_ACQUIRE))
+		return false;
+	/* Entries are freed one late: see the top of this file. */
+	p = annex_pos_at(qp, head + qp->depth - 1);
+	for (uint64_t i = 0; i < moved; i++) {
+		/* Release: the controller has read the entry; pairs with the turn's acquire. */
+		annex_atomic_store(&qp->sq_seq[p.entry], 2 * p.turn, ANNEX_RELEASE);
+		annex_pos_next(qp, &p);
+	}
+	qp->sq_head = head + moved;
+	return true;
+}
+
+static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
+{
+	/* Acquire on entry, release on exit: the movers' own fields are handed on. */
+	uint32_t seen = annex_atomic_add(&qp->cq_moving, 1, ANNEX_ACQ_REL);
+
+	if (seen)
+		return; /* the thread inside goes round again */
+	seen = 1;
+	do {
+		uint64_t head = annex_atomic_load(&qp->cq_head, ANNEX_RELAXED);
+		struct annex_pos p = annex_pos_at(qp, head);
+		uint32_t sq_head = 0;
+
+		/* Acquire: pairs with the deliverer's mark; the entry has been read. */
+		while (annex_atomic_load(&qp->cq_seq[p.entry], ANNEX_ACQUIRE) == 2 * p.turn + 2) {
+			sq_head = qp->cq[p.entry].sq_head;
+			annex_pos_next(qp, &p);
+		}
+		if (p.n == head)
+			continue;
+		if (!annex_qp_free_entries(qp, sq_head))
+			annex_qp_break(qp);
+		/* Release: who starts at the new head sees the marks behind it. */
+		annex_atomic_store(&qp->cq_head, p.n, ANNEX_RELEASE);
+		annex_mmio_write32(qp->cq_doorbell, p.entry);
+		/* A waiter that misses this movement must see the count: full order. */
+	} while (!annex_atomic_cas(&qp->cq_moving, &seen, 0u, ANNEX_ACQ_REL));
+}
+
+/**
+ * annex_qp_process() - Deliver the completions that have arrived, whosever they are.
+ *
+ * Return: how many this call delivered; -EBUSY when it delivered none and another thread is in
+ * the middle of delivering one.
+ */
+static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
+{
+	struct annex_pos p;
+	int delivered = 0;
+	bool others = false;
+
+	if (!annex_qp_enter(qp))
+		return 0;
+	p = annex_pos_at(qp, annex_atomic_load(&qp->cq_head, ANNEX_ACQUIRE));
+	for (uint32_t i = 0; i < qp->depth; i++, annex_pos_next(qp, &p)) {
+		uint64_t *seq = &qp->cq_seq[p.entry], s;
+		uint32_t word;
+
+		s = annex_atomic_load(seq, ANNEX_ACQUIRE);
+		if (s == 2 * p.turn) {
+			/* Acquire: the phase tag is written last; the rest is there with it. */
+			word = annex_atomic_load((uint32_t *)(void *)&qp->cq[p.entry].cid,
+						 ANNEX_ACQUIRE);
+			if ((word >> 16 & 1) == (p.turn & 1))
+				break; /* phase of the turn before: nothing new */
+			/* Acquire and release: of two threads one claims, after all before it. */
+			if (annex_atomic_cas(seq, &s, s + 1, ANNEX_ACQ_REL)) {
+				annex_qp_deliver(qp, (uint16_t)word, (uint16_t)(word >> 17),
+						 qp->cq[p.entry].dw0);
+				/* Release: delivered before marked. */
+				annex_atomic_store(seq, 2 * p.turn + 2, ANNEX_RELEASE);
+				delivered++;
+				continue;
+			}
+		}
+		if (s == 2 * p.turn + 1)
+			others = true;
+		else if (s != 2 * p.turn + 2)
+			break; /* the head has moved a whole turn past us */
+	}
+	if (delivered)
+		annex_qp_move_head(qp);
+	annex_qp_leave(qp);
+	return delivered ? delivered : others ? -EBUSY : 0;
+}
+
+static inline ANNEX_HD void annex_qp_move_tail(struct annex_qp *qp)
+{
+	/* As in annex_qp_move_head(). */
+	uint32_t seen = annex_atomic_add(&qp->sq_moving, 1, ANNEX_ACQ_REL);
+
+	if (seen)
+		return;
+	seen = 1;
+	do {
+		uint64_t tail = annex_atomic_load(&qp->sq_tail, ANNEX_RELAXED);
+		struct annex_pos p = annex_pos_at(qp, tail);
+
+		/* Acquire: pairs with the mark; the command is in the entry. */
+		while (annex_atomic_load(&qp->sq_seq[p.entry], ANNEX_ACQUIRE) == 2 * p.turn + 1)
+			annex_pos_next(qp, &p);
+		if (p.n == tail)
+			continue;
+		/* Release: before the doorbell, so that no reported head is beyond it. */
+		annex_atomic_store(&qp->sq_tail, p.n, ANNEX_RELEASE);
+		annex_mmio_write32(qp->sq_doorbell, p.entry);
+	} while (!annex_atomic_cas(&qp->sq_moving, &seen, 0u, ANNEX_ACQ_REL));
+}
+
+/* Let a thread that has waited @round times wait a little longer: spin, yield, nap. */
+static inline ANNEX_HD void annex_qp_backoff(unsigned int round)
+{
+#if ANNEX_ON_GPU
+	for (unsigned int i = 0; i <= (round < 64 ? round : 64); i++)
+		annex_pause();
+#else
+	annex_host_backoff(round);
+#endif
+}
+
+static inline ANNEX_HD void annex_qp_help(struct annex_qp *qp)
+{
+#if !ANNEX_ON_GPU
+	if (qp->host.assist)
+		qp->host.assist(qp->host.ctrl, qp->qid);
+#endif
+	annex_qp_process(qp);
+}
+
+/* Why a queue cannot be entered: 0 while it is being reset (wait), else an errno. */
+static inline ANNEX_HD int annex_qp_down(struct annex_qp *qp)
+{
+	uint32_t state = annex_atomic_load(&qp->state, ANNEX_ACQUIRE);
+
+	return state == ANNEX_QP_DEAD ? -ENODEV : state == ANNEX_QP_BROKEN ? -EIO : 0;
+}
+
+/* Try to take up to @want command identifiers. Return: how many. */
+static inline ANNEX_HD uint32_t annex_qp_take(struct annex_qp *qp, uint32_t want, uint16_t *cids)
+{
+	uint32_t ids = qp->depth - 1, got = 0;
+	/* A hint only: spreads threads over the identifiers, so relaxed. */
+	uint32_t i = annex_atomic_add(&qp->cid_hint, want, ANNEX_RELAXED) % ids;
+
+	for (uint32_t tries = 0; tries < ids && got < want; tries++) {
+		uint64_t s = annex_atomic_load(&qp->reqs[i].state, ANNEX_RELAXED);
+
+		/* Acquire: pairs with the release that freed it; the list memory is ours. */
+		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_FREE &&
+		    annex_atomic_cas(&qp->reqs[i].state, &s, s | ANNEX_REQ_TAKEN, ANNEX_ACQUIRE))
+			cids[got++] = (uint16_t)i;
+		if (++i == ids)
+			i = 0;
+	}
+	return got;
+}
+
+static inline ANNEX_HD void annex_qp_untake(struct annex_qp *qp, const uint16_t *cids, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *s = &qp->reqs[cids[i]].state, now = annex_atomic_load(s, ANNEX_RELAXED);
+
+		annex_atomic_store(s, (now & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT, ANNEX_RELEASE);
+	}
+}
+
+/*
+ * Enter the queue and take 1 to @want command identifiers. On success the caller is inside the
+ * gate and goes on with annex_qp_enqueue(). Identifiers go to whoever comes when one is free, which
+ * is fast, until a thread has looked in vain for long: then it goes first. Return: how many, or an
+ * error of annex_qp_submit().
+ */
+static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, uint16_t *cids,
+					    uint64_t deadline)
+{
+	bool first = false;
+	int rc = 0;
+
+	for (unsigned int round = 0; !rc; round++) {
+		uint32_t nobody = 0;
+
+		if (annex_qp_enter(qp)) {
+			/* Relaxed, here and below: a courtesy that orders nothing. */
+			if (first || !annex_atomic_load(&qp->starving, ANNEX_RELAXED))
+				rc = (int)annex_qp_take(qp, want, cids);
+			if (rc)
+				break;
+			annex_qp_leave(qp);
+		} else {
+			rc = annex_qp_down(qp);
+			if (rc)
+				break;
+		}
+		annex_qp_help(qp);
+		if (!deadline && round)
+			rc = -EAGAIN;
+		else if (deadline && annex_now() >= deadline)
+			rc = -ETIMEDOUT;
+		else if (!first && round >= ANNEX_QP_PATIENCE)
+			first = annex_atomic_cas(&qp->starving, &nobody, 1u, ANNEX_RELAXED);
+		if (!rc)
+			annex_qp_backoff(first ? ANNEX_QP_PATIENCE * 2 / 3 : round);
+	}
+	if (first)
+		annex_atomic_store(&qp->starving, 0u, ANNEX_RELAXED);
+	return rc;
+}
+
+/*
+ * Wait until the entry at @p is free for its turn. It comes when a head movement that is under way
+ * ends, so helping with completions is all there is to do. Return: false when the queue left the
+ * live state, which it also does when the turn does not come within the stall limit.
+ */
+static inline ANNEX_HD bool annex_qp_wait_turn(struct annex_qp *qp, const struct annex_pos *p)
+{
+	uint64_t limit = 0;
+
+	for (unsigned int round = 0;; round++) {
+		/* Acquire: pairs with annex_qp_free_entries(). */
+		if (annex_atomic_load(&qp->sq_seq[p->entry], ANNEX_ACQUIRE) == 2 * p->turn)
+			return true;
+		if (annex_atomic_load(&qp->state, ANNEX_RELAXED) != ANNEX_QP_LIVE)
+			return false;
+		if (!limit)
+			limit = annex_now() + qp->stall_ns;
+		else if (annex_now() >= limit)
+			annex_qp_break(qp);
+		annex_qp_process(qp);
+		annex_qp_backoff(round);
+	}
+}
+
+/*
+ * Put commands with reserved identifiers into the queue, and leave it. Return: 0; -EAGAIN when the
+ * queue went down meanwhile: nothing was submitted then, and the identifiers are given back.
+ */
+static inline ANNEX_HD int annex_qp_enqueue(struct annex_qp *qp, const struct annex_sqe *sqes,
+					    const uint16_t *cids, uint32_t n)
+{
+	/* Tickets only order themselves; the entries' own words order the rest. */
+	struct annex_pos p = annex_pos_at(qp, annex_atomic_add(&qp->sq_ticket, n, ANNEX_RELAXED));
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++, annex_pos_next(qp, &p)) {
+		if (!annex_qp_wait_turn(qp, &p)) {
+			/* The rings will be rebuilt: holes do not matter any more. */
+			if (!i)
+				annex_qp_untake(qp, cids, n);
+			err = i ? 0 : -EAGAIN;
+			break;
+		}
+		qp->sq[p.entry] = sqes[i];
+		/* Release: the command is in the entry before its mark. */
+		annex_atomic_store(&qp->sq_seq[p.entry], 2 * p.turn + 1, ANNEX_RELEASE);
+	}
+	annex_qp_move_tail(qp);
+	annex_qp_leave(qp);
+#if !ANNEX_ON_GPU
+	if (qp->host.rung) {
+		qp->host.rung(qp->host.ctrl, qp->qid);
+		/* Commands may have been carried out on the spot: see who they were for. */
+		annex_qp_process(qp);
+	}
+#endif
+	return err;
+}
+
+static inline ANNEX_HD uint64_t annex_qp_token(const struct annex_qp *qp, uint16_t cid)
+{
+	return annex_atomic_load(&qp->reqs[cid].state, ANNEX_RELAXED) >> 3 << 16 | cid;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
