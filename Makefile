@@ -151,7 +151,9 @@ demo:
 check:
 	@tests/deps.sh check
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh
-bench: all bench-build
+bench:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/run.sh $(OUT)
 lint:
 	@BUILD='$(BUILD)' V='$(V)' tests/lint/run.sh
