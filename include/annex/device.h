@@ -7,10 +7,9 @@
  *   file:PATH[?size=SIZE][&block=512|4096][&direct=0|1][&readonly=0|1][&ns=PATH2]...
  *                                                  the proxy: a file or block device, by io_uring
  * and for both:
- *   serve=caller|thread   who runs the controller: the threads that use it (default), or a thread of
- *                         its own that sleeps when nothing is queued; the library's calls wake it,
- *                         a bare doorbell store is seen within a second
- *   fault=SPEC            see struct annex_fault; may be repeated
+ *   serve=caller|thread   who runs the controller: the threads that use it (default), or a thread
+ * of its own that sleeps when nothing is queued; the library's calls wake it, a bare doorbell store
+ * is seen within a second fault=SPEC            see struct annex_fault; may be repeated
  */
 #ifndef ANNEX_DEVICE_H
 #define ANNEX_DEVICE_H
@@ -140,10 +139,10 @@ struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index);
  * timeout is aborted; if the abort does not end it either, the controller is reset. On return no
  * command of this call is outstanding, so its buffers are the caller's again.
  *
- * Return: 0, or the errno of the first command that failed (annex_nvme_errno()); -ETIMEDOUT when one
- * was late, even if it succeeded in the end (@res has its status), or could not be submitted in time;
- * -EINVAL or -E2BIG when a command is malformed or too large (nothing was submitted then); -ENODEV
- * when the controller is gone. Results of commands that were not submitted have the status
+ * Return: 0, or the errno of the first command that failed (annex_nvme_errno()); -ETIMEDOUT when
+ * one was late, even if it succeeded in the end (@res has its status), or could not be submitted in
+ * time; -EINVAL or -E2BIG when a command is malformed or too large (nothing was submitted then);
+ * -ENODEV when the controller is gone. Results of commands that were not submitted have the status
  * ANNEX_SC_ABORTED_BY_HOST.
  */
 int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int n,

@@ -517,6 +517,6 @@ UNIT_SUITE(device, {"bad URIs and options", bad_uris}, {"facts", facts},
 	   {"lost completions end in a reset", recover_lost},
 	   {"fatal status ends in a reset", recover_fatal}, {"removal", recover_removed},
 	   {"injected errors", injected_errors}, {"injected by call", inject_by_call},
-	   {"reads through resets", read_through_resets},
-	   {"a mark left behind", mark_left_behind}, {"lost orphans", lost_orphans},
+	   {"reads through resets", read_through_resets}, {"a mark left behind", mark_left_behind},
+	   {"lost orphans", lost_orphans},
 	   {"closing with commands outstanding", close_with_outstanding})
