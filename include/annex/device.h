@@ -7,9 +7,10 @@
  *   file:PATH[?size=SIZE][&block=512|4096][&direct=0|1][&readonly=0|1][&ns=PATH2]...
  *                                                  the proxy: a file or block device, by io_uring
  * and for both:
- *   serve=caller|thread   who runs the controller: the threads that use it (default), or a thread
- * of its own that sleeps when nothing is queued; the library's calls wake it, a bare doorbell store
- * is seen within a second fault=SPEC            see struct annex_fault; may be repeated
+ *   serve=caller|thread   who runs the controller: the threads that use it (default), or a
+ *                         thread of its own, which sleeps when nothing is queued; the library's
+ *                         calls wake it, a bare doorbell store is seen within a second
+ *   fault=SPEC            see struct annex_fault; may be repeated
  */
 #ifndef ANNEX_DEVICE_H
 #define ANNEX_DEVICE_H
