@@ -124,6 +124,7 @@ $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 		$(URING_LIBS) $(JANSSON_LIBS) -lm
 
 $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
+$(OUT)/tools/main.o: private object_flags := -DANNEX_VERSION='"$(VERSION)"'
 $(OUT)/%.o: %.c $(OUT)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)

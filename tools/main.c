@@ -12,7 +12,6 @@
 #include "error.h"
 #include "progress.h"
 
-#define VERSION "0.1.0"
 
 static const struct cli_command commands[] = {
 	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},
@@ -27,7 +26,7 @@ int main(int argc, char **argv)
 
 	cleanup_init();
 	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
-		puts("annex " VERSION);
+		puts("annex " ANNEX_VERSION);
 		return EXIT_SUCCESS;
 	}
 	err = cli_dispatch(commands, "Work on data larger than memory, straight from storage.",

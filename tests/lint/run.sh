@@ -8,7 +8,7 @@ passed=0
 failed=0
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
-include=(-Iinclude -I. -Ilib)
+include=(-DANNEX_VERSION='"lint"' -Iinclude -I. -Ilib)
 
 list()
 {
