@@ -73,10 +73,14 @@ static void hand_over(struct annex_qp *qp)
 		/* Without its mark the word has changed, so that it cannot fall asleep either. */
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN && s & ANNEX_REQ_ASLEEP &&
 		    annex_atomic_cas(state, &s, s & ~(uint64_t)ANNEX_REQ_ASLEEP, ANNEX_SEQ_CST)) {
-			/* Nobody: the mark of one that has given up, or has not fallen asleep yet.
-			 */
 			if (wake_dozer(state) > 0)
 				return;
+			/*
+			 * Nobody: the mark of one that has given up, of one that has not fallen
+			 * asleep yet, or of one that has become the watcher since. The last sleeps
+			 * on events, and who delivers its command will not find the mark.
+			 */
+			qp->host.wake(qp->host.ctrl, qp->qid);
 		}
 	}
 }
