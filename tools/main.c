@@ -12,7 +12,6 @@
 #include "error.h"
 #include "progress.h"
 
-
 static const struct cli_command commands[] = {
 	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},
 	{"scan", cmd_scan, "sum columns where another column passes a filter"},

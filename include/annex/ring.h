@@ -134,6 +134,7 @@ struct annex_qp {
 
 	ANNEX_CACHE_ALIGNED uint64_t cq_head;
 	uint64_t sq_head;
+	uint64_t cq_claimed; /* completions before it are claimed: a hint where to look */
 	uint32_t cq_moving;
 
 	/* Host threads that sleep; see lib/nvme/wait.c. */
@@ -307,13 +308,17 @@ static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
  */
 static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 {
+	uint64_t from, claimed;
 	struct annex_pos p;
 	int delivered = 0;
 	bool others = false;
 
 	if (!annex_qp_enter(qp))
 		return 0;
-	p = annex_pos_at(qp, annex_atomic_load(&qp->cq_head, ANNEX_ACQUIRE));
+	from = annex_atomic_load(&qp->cq_head, ANNEX_ACQUIRE);
+	/* Relaxed: whatever was written there, entries before it had been claimed then. */
+	claimed = annex_atomic_load(&qp->cq_claimed, ANNEX_RELAXED);
+	p = annex_pos_at(qp, claimed > from ? claimed : from);
 	for (uint32_t i = 0; i < qp->depth; i++, annex_pos_next(qp, &p)) {
 		uint64_t *seq = &qp->cq_seq[p.entry], s;
 		uint32_t word;
@@ -340,8 +345,12 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 		else if (s != 2 * p.turn + 2)
 			break; /* the head has moved a whole turn past us */
 	}
-	if (delivered)
+	if (delivered) {
+		/* Relaxed: nobody has to begin here, or to see this at once. */
+		if (p.n > annex_atomic_load(&qp->cq_claimed, ANNEX_RELAXED))
+			annex_atomic_store(&qp->cq_claimed, p.n, ANNEX_RELAXED);
 		annex_qp_move_head(qp);
+	}
 	annex_qp_leave(qp);
 	return delivered ? delivered : others ? -EBUSY : 0;
 }
@@ -397,14 +406,17 @@ static inline ANNEX_HD int annex_qp_down(struct annex_qp *qp)
 	return state == ANNEX_QP_DEAD ? -ENODEV : state == ANNEX_QP_BROKEN ? -EIO : 0;
 }
 
-/* Try to take up to @want command identifiers. Return: how many. */
-static inline ANNEX_HD uint32_t annex_qp_take(struct annex_qp *qp, uint32_t want, uint16_t *cids)
+/* Try to take up to @want command identifiers, looking at @most of them. Return: how many. */
+static inline ANNEX_HD uint32_t annex_qp_take(struct annex_qp *qp, uint32_t want, uint16_t *cids,
+					      uint32_t most)
 {
 	uint32_t ids = qp->depth - 1, got = 0;
 	/* A hint only: spreads threads over the identifiers, so relaxed. */
 	uint32_t i = annex_atomic_add(&qp->cid_hint, want, ANNEX_RELAXED) % ids;
 
-	for (uint32_t tries = 0; tries < ids && got < want; tries++) {
+	if (most > ids)
+		most = ids;
+	for (uint32_t tries = 0; tries < most && got < want; tries++) {
 		uint64_t s = annex_atomic_load(&qp->reqs[i].state, ANNEX_RELAXED);
 
 		/* Acquire: pairs with the release that freed it; the list memory is ours. */
@@ -435,6 +447,8 @@ static inline ANNEX_HD void annex_qp_untake(struct annex_qp *qp, const uint16_t 
 static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, uint16_t *cids,
 					    uint64_t deadline)
 {
+	/* Who may come back looks at some identifiers each time: when none is free, all is slow. */
+	uint32_t look = deadline ? 4 * ANNEX_QP_BATCH : qp->depth;
 	bool first = false;
 	int rc = 0;
 
@@ -444,7 +458,7 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 		if (annex_qp_enter(qp)) {
 			/* Relaxed, here and below: a courtesy that orders nothing. */
 			if (first || !annex_atomic_load(&qp->starving, ANNEX_RELAXED))
-				rc = (int)annex_qp_take(qp, want, cids);
+				rc = (int)annex_qp_take(qp, want, cids, look);
 			if (rc)
 				break;
 			annex_qp_leave(qp);

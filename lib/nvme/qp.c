@@ -24,7 +24,9 @@ static void fresh_rings(struct annex_qp *qp)
 	qp->sq_ticket = 0;
 	qp->sq_tail = 0;
 	qp->sq_head = 0;
-	qp->cq_head = 0;
+	qp->cq_claimed = 0;
+	/* Atomic for the one who looks from outside the gate (lib/nvme/io.c). */
+	annex_atomic_store(&qp->cq_head, 0, ANNEX_RELAXED);
 	qp->sq_moving = 0;
 	qp->cq_moving = 0;
 	qp->starving = 0;

@@ -21,7 +21,7 @@
 #include "dev.h"
 
 #define SPIN_ROUNDS 16u
-#define YIELD_ROUNDS 64u
+#define YIELD_ROUNDS 24u
 #define NAP_NS 50000u
 #define NAP_DOUBLINGS                                                                              \
 	7u /* up to 6.4 ms: with many more threads than cores, naps must not eat them */

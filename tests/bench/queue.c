@@ -19,7 +19,7 @@
 /* Every block carries its number in its first and last word. */
 static void stamp(struct annex_dev *dev)
 {
-	uint32_t chunk = 2048;
+	uint32_t chunk = 1024;
 	uint64_t addr;
 	char *buf = bench_map(dev, chunk * BLOCK, &addr);
 

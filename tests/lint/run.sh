@@ -47,7 +47,7 @@ formatted()
 tidy()
 {
 	printf '%s\n' "${c_files[@]}" | xargs -P "$(nproc)" -I '{}' \
-		clang-tidy --quiet '{}' -- -std=gnu11 "${include[@]}"
+		clang-tidy --quiet '{}' -- -std=gnu11 -DANNEX_VERSION='""' "${include[@]}"
 }
 
 # Sparse knows address spaces, lock contexts, and integers used as pointers. What it has to say

@@ -210,7 +210,7 @@ refused "a report that cannot be written" "report" sh -c "'$annex' graph info k.
 # control lets its background commands ignore SIGINT, hence env; and a command that outlives the
 # signal is killed before it fills the disk.
 for sig in INT TERM; do
-	env --default-signal=INT "$annex" scan gen --rows 50M -o stopped >out 2>err &
+	env --default-signal=INT "$annex" scan gen --rows 20M -o stopped >out 2>err &
 	pid=$!
 	end=$((SECONDS + 10))
 	until [ -e stopped/tax.f64 ] || [ $SECONDS -gt $end ]; do :; done
