@@ -255,8 +255,9 @@ bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid)
 	for (uint32_t i = 0; i < emu->fresh; i++) {
 		struct emu_req *req = &emu->reqs[i];
 
-		if (req->state == EMU_REQ_FREE || !req->sq || req->sq->qid != sqid ||
-		    req->sqe.cid != cid)
+		/* What is with the holder of its queue is still being written, and about to end. */
+		if (req->state == EMU_REQ_FREE || req->state == EMU_REQ_FETCHED ||
+		    req->sq->qid != sqid || req->sqe.cid != cid)
 			continue;
 		if (unwait(emu, req)) {
 			req_post(emu, req, ANNEX_SC_ABORT_REQUESTED);
