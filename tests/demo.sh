@@ -29,7 +29,7 @@ eighth()
 
 start=$SECONDS
 say "1. The dependencies of this machine's Debian packages, as a graph"
-run graph import debian -o "$data/debian.csr"
+run graph import debian -o "$data/debian.csr" --overwrite
 cache=$(eighth "$data/debian.csr")
 
 say "2. What apt pulls in, searched from storage (cache: $cache, one eighth of the edges)"

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/clock.h>
+#include <annex/uri.h>
 #include "cli.h"
 #include "commands.h"
 #include "device.h"
@@ -71,6 +72,17 @@ static uint64_t device_bytes(const struct copy *c)
 	return lines * c->store.line;
 }
 
+static int check_apart(const struct copy *c)
+{
+	char src[ANNEX_URI_MAX];
+	int err = storage_file_uri(src, c->src, "");
+
+	for (unsigned int i = 0; i < c->store.nuris && !err; i++)
+		if (target_same(c->store.uris[i], src))
+			err = err_set(-EINVAL, "%s is the file itself", c->store.uris[i]);
+	return err;
+}
+
 static int copy(struct copy *c, int fd)
 {
 	uint64_t start = annex_now(), bytes = device_bytes(c);
@@ -79,12 +91,14 @@ static int copy(struct copy *c, int fd)
 	struct storage s;
 	struct out out;
 	double t;
-	int err = 0;
+	int err = check_apart(c);
 
 	for (unsigned int i = 0; i < n && !err; i++) {
 		err = target_init(&c->targets[i], c->store.uris[i], bytes, c->overwrite);
 		uris[i] = c->targets[i].uri;
 	}
+	if (!err)
+		err = target_room(c->targets, n);
 	if (err)
 		return err;
 	err = storage_open(&s, &c->store, uris, n, padded(c->size), c->store.cache);

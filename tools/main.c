@@ -26,13 +26,15 @@ int main(int argc, char **argv)
 	cleanup_init();
 	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
 		puts("annex " ANNEX_VERSION);
-		return EXIT_SUCCESS;
+		err = CLI_HELP;
+	} else {
+		err = cli_dispatch(commands,
+				   "Work on data larger than memory, straight from storage.", argc,
+				   argv);
 	}
-	err = cli_dispatch(commands, "Work on data larger than memory, straight from storage.",
-			   argc, argv);
 	progress_end();
 	if (err == CLI_HELP)
-		err = fflush(stdout) ? err_sys("cannot write") : 0;
+		err = fflush(stdout) || ferror(stdout) ? err_sys("cannot write") : 0;
 	if (err)
 		fprintf(stderr, "%s: %s\n", cli_name(), *err_text() ? err_text() : strerror(-err));
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include <annex/provider.h>
 #include "error.h"
@@ -39,16 +40,28 @@ void mem_free(void *p, uint64_t count, size_t size)
 		prov->free(prov->ctx, p, (count ? count : 1) * size);
 }
 
-uint64_t mem_anonymous(void)
+/* The number behind @key in a file of the kernel's, in KiB there; 0: not told. */
+static uint64_t kib_of(const char *path, const char *key)
 {
-	FILE *f = fopen("/proc/self/status", "re");
+	FILE *f = fopen(path, "re");
 	unsigned long long kib = 0;
+	size_t len = strlen(key);
 	char line[128];
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "RssAnon: %llu kB", &kib) == 1)
+		if (!strncmp(line, key, len) && sscanf(line + len, ": %llu kB", &kib) == 1)
 			break;
 	if (f)
 		fclose(f);
 	return kib * 1024;
+}
+
+uint64_t mem_available(void)
+{
+	return kib_of("/proc/meminfo", "MemAvailable");
+}
+
+uint64_t mem_anonymous(void)
+{
+	return kib_of("/proc/self/status", "RssAnon");
 }

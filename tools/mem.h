@@ -18,6 +18,9 @@ void mem_free(void *p, uint64_t count, size_t size);
 /* mem_limit() - Bytes of the machine's memory. */
 uint64_t mem_limit(void);
 
+/* mem_available() - Bytes of it that can be had now, as the kernel estimates; 0: not told. */
+uint64_t mem_available(void);
+
 /* mem_anonymous() - Bytes of anonymous memory that the process has resident; 0: not told. */
 uint64_t mem_anonymous(void);
 

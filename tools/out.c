@@ -142,7 +142,7 @@ int out_end(struct out *o)
 	int width = 0;
 
 	if (o->json) {
-		json_dumpf(o->obj, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+		json_dumpf(o->obj, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 		putchar('\n');
 	}
 	for (unsigned int i = 0; i < o->rows; i++)

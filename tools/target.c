@@ -7,26 +7,43 @@
 #include <annex/uri.h>
 #include "cleanup.h"
 #include "error.h"
+#include "output.h"
 #include "target.h"
+
+static int takes(struct target *t, const char *path, uint64_t bytes)
+{
+	t->grows = strdup(path);
+	t->need = bytes;
+	return t->grows ? 0 : err_set(-ENOMEM, "out of memory");
+}
 
 /* Whether the data of a file or device behind file: may go; *@grow: it has to be given its size. */
 static int check_file(struct target *t, const char *path, uint64_t bytes, bool overwrite,
 		      bool *grow)
 {
 	struct stat st;
+	uint64_t have;
 	int err;
 
 	if (stat(path, &st)) {
 		if (errno != ENOENT)
 			return err_sys("cannot open %s", path);
 		*grow = true;
+		err = takes(t, path, bytes);
+		if (err)
+			return err;
 		err = cleanup_add(path);
 		t->created = err ? NULL : strdup(path);
 		return err;
 	}
 	*grow = S_ISREG(st.st_mode) && (uint64_t)st.st_size < bytes;
-	if (overwrite || (S_ISREG(st.st_mode) && !st.st_size) || S_ISDIR(st.st_mode))
-		return 0;
+	if (overwrite || (S_ISREG(st.st_mode) && !st.st_size) || S_ISDIR(st.st_mode)) {
+		/* How much a file with holes will take is not known. */
+		have = (uint64_t)st.st_blocks * 512;
+		return *grow && have >= (uint64_t)st.st_size && have < bytes
+			       ? takes(t, path, bytes - have)
+			       : 0;
+	}
 	return err_set(-EEXIST, "%s holds data: give --overwrite if that may go", path);
 }
 
@@ -59,7 +76,7 @@ int target_init(struct target *t, const char *text, uint64_t bytes, bool overwri
 	struct annex_uri *uri = malloc(sizeof(*uri));
 	int err;
 
-	t->created = NULL;
+	t->created = t->grows = NULL;
 	t->uri = malloc(ANNEX_URI_MAX);
 	if (!uri || !t->uri) {
 		err = err_set(-ENOMEM, "out of memory");
@@ -72,6 +89,51 @@ int target_init(struct target *t, const char *text, uint64_t bytes, bool overwri
 	return err;
 }
 
+int target_room(const struct target *t, unsigned int n)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < n && !err; i++) {
+		uint64_t need = 0;
+
+		if (!t[i].grows)
+			continue;
+		for (unsigned int k = 0; k < n; k++)
+			if (t[k].grows && output_fs(t[k].grows) == output_fs(t[i].grows))
+				need += t[k].need;
+		err = output_room(t[i].grows, need);
+	}
+	return err;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	if (stat(a, &x) || stat(b, &y))
+		return false;
+	if (S_ISBLK(x.st_mode) && S_ISBLK(y.st_mode))
+		return x.st_rdev == y.st_rdev;
+	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool target_same(const char *a, const char *b)
+{
+	struct annex_uri *uri = malloc(2 * sizeof(*uri));
+	bool same = false;
+
+	/* What is no URI, or no memory for it, will be told by who opens it. */
+	if (uri && !annex_uri_parse(a, &uri[0]) && !annex_uri_parse(b, &uri[1]) &&
+	    !strcmp(uri[0].scheme, uri[1].scheme)) {
+		if (!strcmp(uri[0].scheme, "file"))
+			same = same_file(uri[0].body, uri[1].body);
+		else
+			same = strcmp(uri[0].scheme, "mem") && !strcmp(uri[0].body, uri[1].body);
+	}
+	free(uri);
+	return same;
+}
+
 void target_done(struct target *t, int err)
 {
 	if (t->created && err)
@@ -79,6 +141,7 @@ void target_done(struct target *t, int err)
 	else if (t->created)
 		cleanup_forget(t->created);
 	free(t->created);
+	free(t->grows);
 	free(t->uri);
-	t->created = t->uri = NULL;
+	t->created = t->grows = t->uri = NULL;
 }

@@ -12,6 +12,8 @@
 struct target {
 	char *uri;     /* with the size where it was missing */
 	char *created; /* NULL, or the file that was not there before */
+	char *grows;   /* NULL, or the file that will take @need more bytes */
+	uint64_t need;
 };
 
 /*
@@ -19,6 +21,12 @@ struct target {
  * file. @t is to be given to target_done() in any case, with the error of the whole command.
  */
 int target_init(struct target *t, const char *text, uint64_t bytes, bool overwrite);
+/* target_room() - Whether the files among @t, @n of them, have room for what they will hold. */
+int target_room(const struct target *t, unsigned int n);
+
+/* target_same() - Whether two URIs, of a target and of what is read, stand for the same storage. */
+bool target_same(const char *a, const char *b);
+
 void target_done(struct target *t, int err);
 
 #endif

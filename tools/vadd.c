@@ -161,6 +161,31 @@ static int open_input(struct vadd *o, int i)
 	return 0;
 }
 
+/* The text of what @name, a file or a URI, stands for; @buf is room for it. */
+static const char *uri_of(const char *name, char *buf)
+{
+	if (is_uri(name))
+		return name;
+	return storage_file_uri(buf, name, "") ? NULL : buf;
+}
+
+static int check_apart(const struct vadd *o)
+{
+	char in[ANNEX_URI_MAX], out[ANNEX_URI_MAX];
+	const char *to = uri_of(o->name[C], out);
+
+	for (int i = A; i < C; i++) {
+		const char *from = uri_of(o->name[i], in);
+
+		if (!from || !to)
+			return -ENAMETOOLONG;
+		if (target_same(to, from))
+			return err_set(-EINVAL, "%s is an input: write to another file or device",
+				       o->name[C]);
+	}
+	return 0;
+}
+
 static int open_output(struct vadd *o)
 {
 	uint64_t bytes = o->count * column_size(o->type);
@@ -172,6 +197,8 @@ static int open_output(struct vadd *o)
 	if (!err)
 		err = target_init(&o->target, is_uri(o->name[C]) ? o->name[C] : buf, bytes,
 				  o->overwrite);
+	if (!err)
+		err = target_room(&o->target, 1);
 	if (err)
 		return err;
 	return storage_open(&o->s[C], &o->store, (const char **)&o->target.uri, 1, bytes,
@@ -180,8 +207,10 @@ static int open_output(struct vadd *o)
 
 static int open_all(struct vadd *o)
 {
-	int err = open_input(o, A);
+	int err = check_apart(o);
 
+	if (!err)
+		err = open_input(o, A);
 	if (!err)
 		err = open_input(o, B);
 	if (!err)

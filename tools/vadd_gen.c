@@ -10,6 +10,7 @@
 #include "column.h"
 #include "error.h"
 #include "out.h"
+#include "output.h"
 #include "progress.h"
 #include "random.h"
 #include "vadd_gen.h"
@@ -85,7 +86,9 @@ int vadd_gen(int argc, char **argv)
 		return err;
 	if (!o.name || !o.size || o.size % 4096)
 		return err_set(-EINVAL, "name one file, and with --size a multiple of 4096 bytes");
-	err = column_create(&f, o.name);
+	err = output_room(o.name, o.size);
+	if (!err)
+		err = column_create(&f, o.name);
 	if (err)
 		return err;
 	progress_begin("generating");

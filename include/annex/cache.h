@@ -63,7 +63,8 @@ struct annex_cache_opts {
  * @bytes_read, @bytes_written: moved between devices and cache.
  * @bytes_asked: bytes that callers asked for through arrays (0 if only lines were pinned);
  *	bytes_read / bytes_asked is the read amplification.
- * @depth_max: most line transfers outstanding at once.
+ * @depth_max: most reads and writes outstanding on the devices at once, of all queues together;
+ *	one ends when the cache has seen its completion.
  */
 struct annex_cache_stats {
 	uint64_t hits;

@@ -45,7 +45,8 @@ int annex_uri_parse(const char *uri, struct annex_uri *out);
 const char *annex_uri_get(const struct annex_uri *uri, const char *key);
 
 /**
- * annex_uri_check_keys() - Refuse every parameter whose key is not in the NULL-ended list @keys.
+ * annex_uri_check_keys() - Refuse every parameter whose key is not in the NULL-ended list @keys,
+ * and every repeated one, unless the list has its key with three dots behind ("fault...").
  *
  * Return: 0 or -EINVAL, with the key named in annex_last_error().
  */

@@ -155,8 +155,10 @@ static int make_slots(struct annex_cache *c, uint64_t bytes)
 	c->mem = c->provider->alloc(c->provider->ctx, c->mem_len, page);
 	c->owner = malloc(c->nslots * sizeof(*c->owner));
 	c->slot_xfer = malloc(c->nslots * sizeof(*c->slot_xfer));
+	c->slot_retry = calloc(c->nslots, sizeof(*c->slot_retry));
 	c->shards = aligned_alloc(sizeof(*c->shards), ANNEX_SHARDS * sizeof(*c->shards));
-	if (!c->mem || !c->owner || !c->slot_xfer || !c->shards || annex_xfers_create(c))
+	if (!c->mem || !c->owner || !c->slot_xfer || !c->slot_retry || !c->shards ||
+	    annex_xfers_create(c))
 		return annex_fail(-ENOMEM, "cache: no memory for %llu bytes of lines (%s)",
 				  (ull)c->mem_len, c->provider->name);
 	memset(c->shards, 0, ANNEX_SHARDS * sizeof(*c->shards));
@@ -209,6 +211,7 @@ static int free_cache(struct annex_cache *c)
 		munmap(c->dir_raw, c->dir_len);
 	free(c->owner);
 	free(c->slot_xfer);
+	free(c->slot_retry);
 	free(c->shards);
 	free(c->leaves);
 	free(c);

@@ -64,8 +64,10 @@ struct annex_cache {
 	uint32_t nslots;
 
 	/* Set at creation, read by misses. */
-	uint64_t *owner;     /* of each slot: a line or SLOT_* */
-	uint32_t *slot_xfer; /* of each slot: the transfer that moves its line, or XFER_NONE */
+	uint64_t *owner;      /* of each slot: a line or SLOT_* */
+	uint32_t *slot_xfer;  /* of each slot: the transfer that moves its line, or XFER_NONE */
+	uint64_t *slot_retry; /* of each slot: when its line, whose write failed, may be tried again
+			       */
 	struct annex_xfer *xfers;
 	uint32_t nxfers;
 	struct annex_leaf *leaves;
@@ -88,9 +90,9 @@ struct annex_cache {
 	uint32_t xfer_hand;
 	uint32_t groups;   /* vectors of elements that are waiting for lines */
 	uint32_t rotor;    /* spreads reads over replicas */
-	uint64_t inflight; /* lines in transfers */
+	uint64_t inflight; /* commands submitted whose end nobody has seen */
 	uint64_t depth_max;
-	uint64_t prefetching; /* of them, lines read ahead */
+	uint64_t prefetching; /* lines that are being read ahead */
 	uint64_t wb_errors;   /* failed write-backs, and the errno of the last */
 	int32_t wb_err;
 };

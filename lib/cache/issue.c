@@ -75,17 +75,6 @@ static void unclaim(struct annex_cache *c, const struct annex_claim *claims, uns
 	}
 }
 
-static void count(struct annex_cache *c, unsigned int lines, enum annex_issue kind)
-{
-	uint64_t depth = annex_atomic_add(&c->inflight, (uint64_t)lines, ANNEX_RELAXED) + lines;
-	uint64_t max = annex_atomic_load(&c->depth_max, ANNEX_RELAXED);
-
-	if (kind == ISSUE_PREFETCH)
-		annex_atomic_add(&c->prefetching, (uint64_t)lines, ANNEX_RELAXED);
-	while (depth > max && !annex_atomic_cas(&c->depth_max, &max, depth, ANNEX_RELAXED))
-		;
-}
-
 unsigned int annex_issue(struct annex_cache *c, struct annex_batch *batch, enum annex_issue kind,
 			 struct annex_flush *flush)
 {
@@ -107,7 +96,8 @@ unsigned int annex_issue(struct annex_cache *c, struct annex_batch *batch, enum 
 		if (!x)
 			break;
 		prepare(c, x, batch->claims + at, n, kind, flush);
-		count(c, n, kind);
+		if (kind == ISSUE_PREFETCH)
+			annex_atomic_add(&c->prefetching, (uint64_t)n, ANNEX_RELAXED);
 		held[nheld++] = x;
 	}
 	annex_send(c, held, nheld, wait);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <annex/clock.h>
 #include "flush.h"
 #include "layout.h"
 #include "line.h"
@@ -61,17 +62,23 @@ static void end_read(struct annex_cache *c, struct annex_xfer *x, uint32_t i, in
 	annex_stat_add(c->shards, STAT_BYTES_READ, bytes);
 }
 
+/* When a line that could not be written may be written again for its slot; a flush does not ask. */
+#define RETRY_NS (100 * ANNEX_NSEC_PER_MSEC)
+
 static void end_write(struct annex_cache *c, struct annex_xfer *x, uint32_t i, int err)
 {
 	uint64_t line = x->first + (uint64_t)i * x->stride;
 	uint32_t copies = c->layout == ANNEX_REPLICA ? c->nleaves : 1;
 
 	if (err && err != XFER_UNSENT) {
+		annex_atomic_store(&c->slot_retry[x->slots[i]], annex_now() + RETRY_NS,
+				   ANNEX_RELAXED);
 		annex_atomic_store(&c->wb_err, err, ANNEX_RELAXED);
 		/* Release: who sees the count sees the errno. */
 		annex_atomic_add(&c->wb_errors, 1, ANNEX_RELEASE);
 	}
 	if (!err) {
+		annex_atomic_store(&c->slot_retry[x->slots[i]], 0, ANNEX_RELAXED);
 		annex_stat_add(c->shards, STAT_WRITEBACKS, 1);
 		annex_stat_add(c->shards, STAT_BYTES_WRITTEN,
 			       (uint64_t)copies * annex_line_bytes(c, line));
@@ -98,7 +105,6 @@ void annex_xfer_outcome(struct annex_cache *c, struct annex_xfer *x)
 		else
 			end_read(c, x, i, e);
 	}
-	annex_atomic_sub(&c->inflight, (uint64_t)x->count, ANNEX_RELAXED);
 	if (x->prefetch)
 		annex_atomic_sub(&c->prefetching, (uint64_t)x->count, ANNEX_RELAXED);
 	if (x->flush)

@@ -28,6 +28,15 @@ static void begin(struct annex_cmd *cmd, struct annex_qp *qp, uint64_t token)
 	cmd->pending = true;
 }
 
+static void count(struct annex_cache *c, uint64_t cmds)
+{
+	uint64_t depth = annex_atomic_add(&c->inflight, cmds, ANNEX_RELAXED) + cmds;
+	uint64_t max = annex_atomic_load(&c->depth_max, ANNEX_RELAXED);
+
+	while (depth > max && !annex_atomic_cas(&c->depth_max, &max, depth, ANNEX_RELAXED))
+		;
+}
+
 /*
  * The queue has no identifier free. They may all belong to completed commands of ours that nobody
  * has looked at, so take the results of every transfer, these held ones included.
@@ -35,7 +44,7 @@ static void begin(struct annex_cmd *cmd, struct annex_qp *qp, uint64_t token)
 static void make_room(struct outbox *box)
 {
 	for (unsigned int i = 0; i < box->nxfers; i++)
-		annex_xfer_poll(box->xfers[i]);
+		annex_xfer_poll(box->c, box->xfers[i]);
 	annex_xfer_collect(box->c);
 }
 
@@ -66,6 +75,7 @@ static void post(struct outbox *box)
 		for (int i = 0; i < rc; i++)
 			begin(box->cmds[done + (unsigned int)i], qp, tokens[i]);
 		if (rc > 0) {
+			count(box->c, (uint64_t)rc);
 			done += (unsigned int)rc;
 			continue;
 		}

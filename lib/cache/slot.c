@@ -10,6 +10,7 @@
 #define MOVING_MAX 256u /* lines in flight that the hand passes before it waits for them */
 #define POLLS 64u       /* transfers in flight that are looked at before one is waited for */
 #define FAILURES_MAX 4u /* rounds in which lines could not be written back */
+#define PATIENCE_BAD 4u /* looks, where lines that cannot be written are among the reasons */
 
 /* What the hand found in a slot. */
 enum found {
@@ -78,6 +79,7 @@ int annex_slot_wait(struct annex_cache *c, struct annex_slot_wait *wait, unsigne
 	/* Acquire: pairs with the count's release; the errno is there. */
 	uint64_t errors = annex_atomic_load(&c->wb_errors, ANNEX_ACQUIRE);
 	unsigned int progress;
+	uint32_t failed;
 
 	if (!wait->deadline) {
 		wait->deadline = annex_deadline_ms(c->timeout_ms);
@@ -88,9 +90,11 @@ int annex_slot_wait(struct annex_cache *c, struct annex_slot_wait *wait, unsigne
 	if (wait->failures > FAILURES_MAX)
 		return annex_atomic_load(&c->wb_err, ANNEX_RELAXED);
 	progress = annex_xfer_reap(c, POLLS);
-	progress += annex_writeback_start(c);
+	progress += annex_writeback_start(c, &failed);
 	if (progress || annex_xfer_wait_any(c)) {
 		wait->idle = 0;
+	} else if (failed && (failed == c->nslots || ++wait->idle > PATIENCE_BAD)) {
+		return annex_atomic_load(&c->wb_err, ANNEX_RELAXED);
 	} else if (++wait->idle > patience) {
 		return -EBUSY;
 	} else {

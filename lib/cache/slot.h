@@ -38,7 +38,7 @@ struct annex_slot_wait {
  * The caller holds no claim that it has not sent.
  *
  * Return: 0: try again; -EBUSY: every slot is pinned, or none came free within the devices'
- * timeout; the errno of write-backs that keep failing.
+ * timeout; the errno of write-backs that keep failing, at once where all have just failed.
  */
 int annex_slot_wait(struct annex_cache *c, struct annex_slot_wait *wait, unsigned int patience);
 

@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: MIT
+#include <annex/clock.h>
 #include "issue.h"
 #include "line.h"
 #include "writeback.h"
 
 #define WINDOW_MAX 1024u
 
-/* Claim the dirty line in a slot, if nobody holds it and it lacks the @forbidden bits. */
-static void collect(struct annex_cache *c, uint64_t at, uint64_t forbidden,
+/*
+ * Claim the dirty line in a slot, if nobody holds it and it lacks the @forbidden bits.
+ *
+ * Return: true, and nothing claimed, when a write of it has failed too recently.
+ */
+static bool collect(struct annex_cache *c, uint64_t at, uint64_t forbidden, uint64_t now,
 		    struct annex_batch *batch)
 {
 	uint32_t slot = (uint32_t)(at % c->nslots);
 	uint64_t line = annex_atomic_load(&c->owner[slot], ANNEX_RELAXED);
 
 	if (line == SLOT_FREE || line == SLOT_TAKEN)
-		return;
+		return false;
+	/* Relaxed: one look too many or too few does no harm. */
+	if (annex_atomic_load(&c->slot_retry[slot], ANNEX_RELAXED) > now)
+		return true;
 	if (!annex_line_clean(c, line, LINE_REFS | forbidden, &slot))
-		return;
+		return false;
 	batch->claims[batch->n].line = line;
 	batch->claims[batch->n++].slot = slot;
+	return false;
 }
 
 void annex_writeback_ahead(struct annex_cache *c)
@@ -27,6 +36,7 @@ void annex_writeback_ahead(struct annex_cache *c)
 	uint64_t seen = annex_atomic_load(&c->clean_hand, ANNEX_RELAXED);
 	uint64_t step = window < 2 * ANNEX_GROUP ? (window + 1) / 2 : ANNEX_GROUP;
 	struct annex_batch batch;
+	uint64_t now = 0;
 
 	while (window) {
 		uint64_t from = seen > hand ? seen : hand;
@@ -38,24 +48,28 @@ void annex_writeback_ahead(struct annex_cache *c)
 		if (!annex_atomic_cas(&c->clean_hand, &seen, to, ANNEX_RELAXED))
 			continue;
 		batch.n = 0;
+		now = now ? now : annex_now();
 		for (uint64_t at = from; at < to; at++)
-			collect(c, at, LINE_REFERENCED, &batch);
+			collect(c, at, LINE_REFERENCED, now, &batch);
 		if (batch.n)
 			annex_issue(c, &batch, ISSUE_AHEAD, NULL);
 		seen = to;
 	}
 }
 
-unsigned int annex_writeback_start(struct annex_cache *c)
+unsigned int annex_writeback_start(struct annex_cache *c, uint32_t *failed)
 {
 	uint64_t hand = annex_atomic_load(&c->hand, ANNEX_RELAXED) + c->nslots;
 	struct annex_batch batch = {.n = 0};
+	uint64_t now = annex_now();
+
+	*failed = 0;
 
 	/* Backwards: where the hand has just been is where it found them. */
 	for (uint32_t i = 1; i <= c->nslots && batch.n < ANNEX_GROUP; i++) {
 		if (i > WINDOW_MAX && batch.n)
 			break;
-		collect(c, hand - i, 0, &batch);
+		*failed += collect(c, hand - i, 0, now, &batch);
 	}
 	return batch.n ? annex_issue(c, &batch, ISSUE_WRITE, NULL) : 0;
 }

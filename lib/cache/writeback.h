@@ -16,9 +16,10 @@ void annex_writeback_ahead(struct annex_cache *c);
 
 /**
  * annex_writeback_start() - Begin to write dirty lines wherever they are, as no slot was to be had.
+ * @failed: set to how many lines were seen and let be, because a write of them has just failed.
  *
  * Return: how many lines.
  */
-unsigned int annex_writeback_start(struct annex_cache *c);
+unsigned int annex_writeback_start(struct annex_cache *c, uint32_t *failed);
 
 #endif

@@ -166,13 +166,15 @@ void annex_xfer_leave(struct annex_cache *c, struct annex_xfer *x)
 		recycle(c, x);
 }
 
-static void settle(struct annex_cmd *cmd, int rc, const struct annex_result *res)
+static void settle(struct annex_cache *c, struct annex_cmd *cmd, int rc,
+		   const struct annex_result *res)
 {
+	annex_atomic_sub(&c->inflight, 1, ANNEX_RELAXED);
 	cmd->err = rc ? rc : annex_nvme_errno(res->status);
 	cmd->pending = false;
 }
 
-bool annex_xfer_poll(struct annex_xfer *x)
+bool annex_xfer_poll(struct annex_cache *c, struct annex_xfer *x)
 {
 	bool all = true;
 
@@ -186,7 +188,7 @@ bool annex_xfer_poll(struct annex_xfer *x)
 		if (rc == -EINPROGRESS)
 			all = false;
 		else
-			settle(&x->cmds[i], rc, &res);
+			settle(c, &x->cmds[i], rc, &res);
 	}
 	return all;
 }
@@ -202,7 +204,7 @@ static void rescue(struct annex_cache *c, struct annex_cmd *cmd, int why)
 	int dead = annex_dev_recover(c->leaves[cmd->leaf].dev, cmd->qp, cmd->token);
 	int rc = annex_qp_poll(cmd->qp, cmd->token, &res);
 
-	settle(cmd, rc ? -ETIMEDOUT : 0, &res);
+	settle(c, cmd, rc ? -ETIMEDOUT : 0, &res);
 	if (cmd->err && dead)
 		cmd->err = dead;
 	else if (cmd->err && why == -ETIMEDOUT)
@@ -220,7 +222,7 @@ void annex_cmd_await(struct annex_cache *c, struct annex_cmd *cmd)
 	if (rc == -ETIMEDOUT || rc == -EIO)
 		rescue(c, cmd, rc);
 	else
-		settle(cmd, rc, &res);
+		settle(c, cmd, rc, &res);
 }
 
 int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)
@@ -252,7 +254,7 @@ static bool reap(struct annex_cache *c, struct annex_xfer *x)
 {
 	if (!grab(x))
 		return false;
-	if (!annex_xfer_poll(x)) {
+	if (!annex_xfer_poll(c, x)) {
 		release(x);
 		return false;
 	}
@@ -313,7 +315,7 @@ void annex_xfer_collect(struct annex_cache *c)
 	for (uint32_t i = 0; i < c->nxfers; i++) {
 		if (!grab(&c->xfers[i]))
 			continue;
-		annex_xfer_poll(&c->xfers[i]);
+		annex_xfer_poll(c, &c->xfers[i]);
 		release(&c->xfers[i]);
 	}
 }

@@ -114,7 +114,7 @@ void annex_xfer_collect(struct annex_cache *c);
 /**
  * annex_xfer_poll() - Take the results of @x, which the caller holds. True when none is pending.
  */
-bool annex_xfer_poll(struct annex_xfer *x);
+bool annex_xfer_poll(struct annex_cache *c, struct annex_xfer *x);
 
 /**
  * annex_cmd_await() - Wait for a command, by abort and reset if need be.

@@ -91,16 +91,30 @@ const char *annex_uri_get(const struct annex_uri *uri, const char *key)
 	return NULL;
 }
 
+/* Whether @key is the one that @entry of a list names, and may be repeated ("key..."). */
+static bool names(const char *entry, const char *key, bool *repeats)
+{
+	const char *dots = strstr(entry, "...");
+	size_t len = dots ? (size_t)(dots - entry) : strlen(entry);
+
+	*repeats = dots;
+	return strlen(key) == len && !memcmp(entry, key, len);
+}
+
 int annex_uri_check_keys(const struct annex_uri *uri, const char *const *keys)
 {
 	for (unsigned int i = 0; i < uri->nparams; i++) {
-		const char *const *k = keys;
+		const char *const *k = keys, *key = uri->params[i].key;
+		bool repeats = false;
 
-		while (*k && strcmp(*k, uri->params[i].key))
+		while (*k && !names(*k, key, &repeats))
 			k++;
 		if (!*k)
 			return annex_fail(-EINVAL, "%s: unknown parameter \"%s\"", uri->scheme,
-					  uri->params[i].key);
+					  key);
+		/* The first of a key is the one that counts. */
+		if (!repeats && annex_uri_get(uri, key) != uri->params[i].value)
+			return annex_fail(-EINVAL, "%s: %s= is given twice", uri->scheme, key);
 	}
 	return 0;
 }

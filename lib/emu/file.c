@@ -68,7 +68,9 @@ static int set_flags(int fd, int set, int clear)
 static int check_size(const char *path, uint64_t size, uint32_t block)
 {
 	if (!size)
-		return annex_fail(-EINVAL, "file: %s is empty: say how large it should be (size=)",
+		return annex_fail(-EINVAL,
+				  "file: %s is empty: say how large it should be (size=; not for "
+				  "ns=)",
 				  path);
 	if (size % block)
 		return annex_fail(-EINVAL,
@@ -126,7 +128,8 @@ static int find_size(int fd, const char *path, uint64_t *size, bool *is_device)
 	return 0;
 }
 
-static int grow(int fd, const char *path, const struct wish *wish, bool is_device, uint64_t *size)
+static int grow(struct annex_emu *emu, int fd, const char *path, const struct wish *wish,
+		bool is_device, uint64_t *size)
 {
 	if (*size >= wish->size)
 		return 0;
@@ -141,22 +144,23 @@ static int grow(int fd, const char *path, const struct wish *wish, bool is_devic
 				  path, (unsigned long long)*size);
 	if (ftruncate(fd, (off_t)wish->size))
 		return fail_errno(path, "grow");
+	emu->grown = true;
+	emu->grown_from = *size;
 	*size = wish->size;
 	return 0;
 }
 
-static int open_fd(const char *path, const struct wish *wish, bool *created)
+static int open_fd(struct annex_emu *emu, const char *path, const struct wish *wish)
 {
 	/* O_NONBLOCK: a FIFO must not keep us waiting before it is refused. */
 	int flags = (wish->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, fd;
 
-	*created = false;
 	if (!*path)
 		return annex_fail(-EINVAL, "file: no path");
 	fd = open(path, flags);
 	if (fd < 0 && errno == ENOENT && wish->size && !wish->readonly) {
 		fd = open(path, flags | O_CREAT | O_EXCL, 0666);
-		*created = fd >= 0;
+		emu->created = fd >= 0;
 	}
 	if (fd < 0)
 		return fail_errno(path, "open");
@@ -166,14 +170,14 @@ static int open_fd(const char *path, const struct wish *wish, bool *created)
 static int open_ns(struct annex_emu *emu, const char *path, const struct wish *wish)
 {
 	struct emu_ns ns = {.nsid = emu->nns + 1, .readonly = wish->readonly};
-	bool is_device = false, created;
+	bool is_device = false;
 	uint32_t block;
 	uint64_t size;
 	int err;
 
 	if (emu->nns == EMU_NAMESPACES)
 		return annex_fail(-EINVAL, "file: more than %u namespaces", EMU_NAMESPACES);
-	ns.fd = open_fd(path, wish, &created);
+	ns.fd = open_fd(emu, path, wish);
 	if (ns.fd < 0)
 		return ns.fd;
 	err = find_size(ns.fd, path, &size, &is_device);
@@ -184,11 +188,9 @@ static int open_ns(struct annex_emu *emu, const char *path, const struct wish *w
 		err = check_size(path, size > wish->size ? size : wish->size,
 				 wish->block ? (uint32_t)wish->block : 512);
 	if (!err)
-		err = grow(ns.fd, path, wish, is_device, &size);
+		err = grow(emu, ns.fd, path, wish, is_device, &size);
 	if (err) {
 		close(ns.fd);
-		if (created)
-			unlink(path);
 		return err;
 	}
 	choose_direct(&ns, path, wish, size, &block);
@@ -200,8 +202,8 @@ static int open_ns(struct annex_emu *emu, const char *path, const struct wish *w
 
 static int read_wish(const struct annex_uri *uri, struct wish *wish)
 {
-	static const char *const keys[] = {"size", "block", "direct", "readonly",
-					   "ns",   "serve", "fault",  NULL};
+	static const char *const keys[] = {"size",  "block", "direct",   "readonly",
+					   "ns...", "serve", "fault...", NULL};
 	int err = annex_uri_check_keys(uri, keys);
 
 	if (!err)
@@ -225,10 +227,21 @@ int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri)
 
 	if (!err)
 		err = open_ns(emu, uri->body, &wish);
+	wish.size = 0; /* the others are there already */
 	for (unsigned int i = 0; !err && i < uri->nparams; i++)
 		if (!strcmp(uri->params[i].key, "ns"))
 			err = open_ns(emu, uri->params[i].value, &wish);
 	return err;
+}
+
+/* The open failed: leave the file as it was found, or not at all. */
+void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	if (emu->created)
+		unlink(uri->body);
+	else if (emu->grown && ftruncate(emu->ns[0].fd, (off_t)emu->grown_from))
+		annex_log(ANNEX_LOG_WARNING, "file: %s stays grown: %s", uri->body,
+			  strerror(errno));
 }
 
 void annex_emu_file_close(struct annex_emu *emu)

@@ -160,8 +160,9 @@ static void prefetch(const struct emu_cmd *cmd)
 
 	if (cmd->status || !cmd->data || !cmd->ns->ram)
 		return;
+	/* Into the second level: the first has neither the room nor the misses for a batch. */
 	for (uint32_t i = 0; i < len; i += 64)
-		__builtin_prefetch(cmd->ns->ram + cmd->pos + i);
+		__builtin_prefetch(cmd->ns->ram + cmd->pos + i, 0, 2);
 }
 
 /* Nothing is slow and nothing is faulty: commands end within the batch. */

@@ -34,7 +34,7 @@ static int open_ns(struct annex_emu *emu, uint64_t size, unsigned int shift)
 
 int annex_emu_mem_open(struct annex_emu *emu, const struct annex_uri *uri)
 {
-	static const char *const keys[] = {"block", "namespaces", "serve", "fault", NULL};
+	static const char *const keys[] = {"block", "namespaces", "serve", "fault...", NULL};
 	uint64_t size, block = 512, count = 1, total;
 	int err = annex_uri_check_keys(uri, keys);
 

@@ -132,14 +132,13 @@ static int add_faults(struct annex_emu *emu, const struct annex_uri *uri)
 	return err;
 }
 
-static int start(struct annex_emu *emu, const struct annex_uri *uri)
+static int read_serve(const struct annex_uri *uri, bool *thread)
 {
 	const char *serve = annex_uri_get(uri, "serve");
 
-	if (!serve || !strcmp(serve, "caller"))
+	*thread = serve && !strcmp(serve, "thread");
+	if (!serve || *thread || !strcmp(serve, "caller"))
 		return 0;
-	if (!strcmp(serve, "thread"))
-		return annex_emu_thread_start(emu);
 	return annex_fail(-EINVAL, "%s: serve=%s is neither caller nor thread", uri->scheme, serve);
 }
 
@@ -161,18 +160,24 @@ static int open_backend(struct annex_emu *emu, const struct annex_uri *uri)
 int annex_emu_open(const struct annex_uri *uri, struct annex_ctrl **out)
 {
 	struct annex_emu *emu = emu_alloc();
+	bool thread;
 	int err;
 
 	if (!emu)
 		return annex_fail(-ENOMEM, "%s: no memory for the controller", uri->scheme);
-	err = open_backend(emu, uri);
+	/* All that can be wrong with the words, before the backend touches a file. */
+	err = read_serve(uri, &thread);
 	if (!err)
 		err = add_faults(emu, uri);
 	if (!err)
-		err = start(emu, uri);
-	if (err)
+		err = open_backend(emu, uri);
+	if (!err && thread)
+		err = annex_emu_thread_start(emu);
+	if (err) {
+		annex_emu_file_undo(emu, uri);
 		emu_close(&emu->ctrl);
-	else
+	} else {
 		*out = &emu->ctrl;
+	}
 	return err;
 }

@@ -184,6 +184,9 @@ struct annex_emu {
 	struct emu_ns ns[EMU_NAMESPACES];
 	struct emu_ring *ring; /* file: */
 	bool threaded;
+	bool created; /* the first file, by this open */
+	bool grown;
+	uint64_t grown_from; /* its size before that */
 
 	EMU_ALIGNED uint32_t running; /* commands are fetched */
 	uint32_t gone;                /* removed by surprise */
@@ -296,6 +299,7 @@ uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 
 /* file.c: the files behind it. */
 int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri);
+void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri);
 void annex_emu_file_close(struct annex_emu *emu);
 
 /* fault.c */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include <annex/clock.h>
 #include <annex/log.h>
 #include "cache_rig.h"
 #include "unit.h"
@@ -178,6 +179,56 @@ static void nothing_dirty_is_dropped_for_a_slot(void)
 	rig_close(&r);
 }
 
+/* Each line is tried again once in 100 ms, however often slots are asked for; a flush tries it. */
+static void lines_that_cannot_be_written_fail_fast(void)
+{
+	struct annex_fault full = {
+		.kind = ANNEX_FAULT_ERROR, .opcode = ANNEX_NVM_WRITE, .status = ANNEX_SC_CAPACITY};
+	uint64_t errors, began, periods;
+	struct rig r;
+	void *p;
+
+	rig_open(&r, 1, "mem:1M", NULL);
+	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	for (uint64_t i = 0; i < 8; i++)
+		dirty(&r, 2 * i, 3000 + i);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(r.devs[0], &full), 0);
+	began = annex_now();
+	for (uint64_t i = 0; i < 1000; i++)
+		CU_ASSERT_EQUAL(annex_cache_pin(r.c, 100 + i % 100, i % 2, &p), -ENOSPC);
+	periods = (annex_now() - began) / (100 * ANNEX_NSEC_PER_MSEC) + 1;
+	errors = rig_stats(&r).errors;
+	CU_ASSERT(errors >= 8);
+	CU_ASSERT(errors <= 8 * periods);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), -ENOSPC);
+	CU_ASSERT_EQUAL(rig_stats(&r).errors, errors + 8);
+	for (uint64_t i = 0; i < 8; i++) {
+		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, 2 * i, 0, &p), 0);
+		CU_ASSERT_EQUAL(*(uint64_t *)p, 3000 + i);
+		annex_cache_unpin(r.c, 2 * i, 0);
+	}
+	CU_ASSERT_EQUAL(annex_cache_destroy(r.c), -ENOSPC);
+	r.c = NULL;
+	rig_close(&r);
+}
+
+/* One bad line does not keep the others from making room. */
+static void a_bad_line_is_not_in_the_way(void)
+{
+	struct rig r;
+
+	rig_open(&r, 1, "mem:1M", NULL);
+	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	dirty(&r, 3, 33);
+	rig_error(&r, 0, ANNEX_NVM_WRITE, 3 * 8, 8, 2);
+	for (uint64_t i = 4; i < 200; i++)
+		dirty(&r, i, i);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 3 * 4096, 4096), -EIO);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), 0);
+	CU_ASSERT_EQUAL(on_device(&r, 3), 33);
+	rig_close(&r);
+}
+
 static void a_failed_device_flush_is_reported(void)
 {
 	struct rig r;
@@ -283,6 +334,8 @@ UNIT_SUITE(cache_errors, {"absurd sizes are refused", absurd_sizes_are_refused},
 	   {"a failed write-back stays dirty", a_failed_write_back_stays_dirty},
 	   {"a full device is told apart", a_full_device_is_told_apart},
 	   {"nothing dirty is dropped for a slot", nothing_dirty_is_dropped_for_a_slot},
+	   {"lines that cannot be written fail fast", lines_that_cannot_be_written_fail_fast},
+	   {"a bad line is not in the way", a_bad_line_is_not_in_the_way},
 	   {"a failed device flush is reported", a_failed_device_flush_is_reported},
 	   {"a lost write is written again", a_lost_write_is_written_again},
 	   {"a failed controller is brought back", a_failed_controller_is_brought_back},

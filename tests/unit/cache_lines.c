@@ -267,6 +267,27 @@ static void writes_of_neighbours_overlap_with_reads(void)
 	rig_close(&r);
 }
 
+/* Commands count, not their lines, and no more than a queue takes. */
+static void the_depth_reached_is_the_queue_s(void)
+{
+	const struct annex_dev_opts opts = {.queues = 1, .depth = 2};
+	struct annex_range all = {0, 64 * 4096};
+	uint64_t apart[16];
+	void *data[16];
+	struct rig r;
+
+	rig_open(&r, 1, "mem:1M", &opts);
+	rig_cache(&r, 128 * 4096, 4096, ANNEX_STRIPE, 0);
+	annex_cache_prefetch(r.c, &all, 1);
+	for (uint64_t i = 0; i < 16; i++)
+		apart[i] = 64 + 2 * i;
+	CU_ASSERT_EQUAL_FATAL(annex_cache_pin_group(r.c, apart, 16, ANNEX_PIN_WRITE, data), 0);
+	annex_cache_unpin_group(r.c, apart, 16, ANNEX_PIN_WRITE);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), 0);
+	CU_ASSERT_EQUAL(rig_stats(&r).depth_max, 1);
+	rig_close(&r);
+}
+
 static void all_pinned_is_busy(void)
 {
 	struct rig r;
@@ -339,5 +360,6 @@ UNIT_SUITE(cache_lines,
 	   {"a partial last line", a_partial_last_line_is_written_in_its_length},
 	   {"destroy writes what is dirty", destroy_writes_what_is_dirty},
 	   {"write-back goes ahead of the hand", writes_of_neighbours_overlap_with_reads},
+	   {"the depth reached is the queue's", the_depth_reached_is_the_queue_s},
 	   {"all pinned is busy", all_pinned_is_busy},
 	   {"unpin without a pin harms nothing", unpin_without_a_pin_harms_nothing})

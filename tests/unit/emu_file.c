@@ -96,6 +96,41 @@ static void refused(void)
 	unlink(path);
 }
 
+/* Whatever is wrong, what an open made is gone again, and what it grew as it was. */
+static void failed_open_leaves_nothing(void)
+{
+	static const char *const wrong[] = {
+		"?size=1M&fault=foo",    "?size=1M&serve=foo", "?size=1M&block=513",
+		"?size=1M&ns=",          "?size=1M&foo=1",     "?size=1M&ns=/no/such/place",
+		"?size=1M&ns=/dev/null",
+	};
+	char path[HOST_PATH], other[HOST_PATH], params[256];
+
+	host_tmpfile(path);
+	host_tmpfile(other);
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		unlink(path);
+		CU_ASSERT(try_file(path, wrong[i]) < 0);
+		CU_ASSERT_EQUAL(size_of(path), -1);
+		close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		CU_ASSERT_EQUAL_FATAL(truncate(path, 8192), 0);
+		CU_ASSERT(try_file(path, wrong[i]) < 0);
+		CU_ASSERT_EQUAL(size_of(path), 8192);
+		CU_ASSERT_EQUAL_FATAL(truncate(path, 0), 0);
+		CU_ASSERT(try_file(path, wrong[i]) < 0);
+		CU_ASSERT_EQUAL(size_of(path), 0);
+	}
+	/* size= is for the first path only. */
+	snprintf(params, sizeof(params), "?size=1M&ns=%s", other);
+	CU_ASSERT_EQUAL(try_file(path, params), -EINVAL);
+	CU_ASSERT_EQUAL(size_of(path), 0);
+	CU_ASSERT_EQUAL(size_of(other), 0);
+	unlink(other);
+	CU_ASSERT_EQUAL(try_file(path, params), -ENOENT);
+	CU_ASSERT_EQUAL(size_of(other), -1);
+	unlink(path);
+}
+
 static void read_only(void)
 {
 	struct annex_dsm_range *range;
@@ -136,6 +171,7 @@ static void contents(void)
 
 	host_tmpfile(path);
 	host_tmpfile(other);
+	CU_ASSERT_EQUAL_FATAL(truncate(other, 1 << 20), 0);
 	snprintf(params, sizeof(params), "?size=1M&ns=%s", other);
 	ready_file(&h, path, params);
 	p = host_alloc(&h, 4096);
@@ -329,7 +365,8 @@ static void shutting_down(void)
 	unlink(path);
 }
 
-UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused}, {"read only", read_only},
+UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
+	   {"a failed open leaves nothing", failed_open_leaves_nothing}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
 	   {"write cache", write_cache}, {"I/O in flight", in_flight},
 	   {"fallback to buffered I/O", fallback}, {"shutdown", shutting_down})

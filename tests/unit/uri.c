@@ -158,6 +158,19 @@ static void unknown_key(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "Size"));
 }
 
+static void repeated_key(void)
+{
+	static const char *const keys[] = {"ns...", "block", "n", NULL};
+
+	CU_ASSERT_EQUAL(annex_uri_parse("mem:1M?ns=1&block=512&ns=2&n=1&ns=1", &uri), 0);
+	CU_ASSERT_EQUAL(annex_uri_check_keys(&uri, keys), 0);
+	CU_ASSERT_EQUAL(annex_uri_parse("mem:1M?block=512&ns=1&block=512", &uri), 0);
+	CU_ASSERT_EQUAL(annex_uri_check_keys(&uri, keys), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "block= is given twice"));
+	CU_ASSERT_EQUAL(annex_uri_parse("mem:1M?ns...=1", &uri), 0);
+	CU_ASSERT_EQUAL(annex_uri_check_keys(&uri, keys), -EINVAL);
+}
+
 static void sizes(void)
 {
 	static const struct {
@@ -240,5 +253,6 @@ UNIT_SUITE(uri, {"scheme, body and parameters", parts}, {"colons in the body", b
 	   {"every byte but NUL can be escaped", escapes_all_bytes},
 	   {"malformed URIs are refused with a reason", bad}, {"the longest URI", longest},
 	   {"the most parameters", most_parameters}, {"unknown keys are named", unknown_key},
-	   {"sizes", sizes}, {"malformed and too large sizes", bad_sizes},
-	   {"numbers between limits", numbers}, {"booleans", booleans})
+	   {"repeated keys are refused", repeated_key}, {"sizes", sizes},
+	   {"malformed and too large sizes", bad_sizes}, {"numbers between limits", numbers},
+	   {"booleans", booleans})

@@ -9,19 +9,21 @@
 #include <annex/clock.h>
 #include "../cli.h"
 #include "../error.h"
+#include "../mem.h"
 #include "../out.h"
+#include "../output.h"
 #include "../pool.h"
 #include "../progress.h"
 #include "build.h"
 #include "gen.h"
 #include "graph.h"
 
-enum { OPT_SCALE = 256, OPT_DEGREE, OPT_SEED, OPT_WEIGHTS, OPT_UNDIRECTED, OPT_IDS };
+enum { OPT_SCALE = 256, OPT_DEGREE, OPT_SEED, OPT_WEIGHTS, OPT_UNDIRECTED, OPT_IDS, OPT_OVERWRITE };
 
 struct make_opts {
 	const char *format, *input, *output;
 	struct gen gen;
-	bool weights, undirected, json;
+	bool weights, undirected, overwrite, json;
 	uint32_t ids, threads;
 	uint64_t start;
 };
@@ -53,6 +55,9 @@ static error_t parse_make(int key, char *arg, struct argp_state *state)
 	case OPT_UNDIRECTED:
 		o->undirected = true;
 		return 0;
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return 0;
 	case OPT_IDS:
 		if (cli_choice("--ids", arg, widths, &choice))
 			return EINVAL;
@@ -77,9 +82,11 @@ static error_t parse_make(int key, char *arg, struct argp_state *state)
 
 static const struct argp_child make_children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
-static int need_output(const struct make_opts *o)
+static int check_output(const struct make_opts *o)
 {
-	return o->output ? 0 : err_set(-EINVAL, "where to? Name the graph file with -o FILE");
+	if (!o->output)
+		return err_set(-EINVAL, "where to? Name the graph file with -o FILE");
+	return output_check(o->output, o->overwrite);
 }
 
 /* Rows, file, report: what import and gen have in common. */
@@ -96,7 +103,7 @@ static int finish(const struct make_opts *o, const struct build_source *src, boo
 		err = build_csr(pool, src, both, d);
 	pool_destroy(pool);
 	if (!err)
-		err = csr_write(o->output, d);
+		err = csr_write(o->output, o->overwrite, d);
 	progress_end();
 	if (!err && stat(o->output, &st))
 		err = err_sys("cannot open %s", o->output);
@@ -142,6 +149,7 @@ static int read_input(const struct make_opts *o, struct list *l)
 
 static const struct argp_option import_options[] = {
 	{"output", 'o', "FILE", 0, "The graph file to write", 0},
+	{"overwrite", OPT_OVERWRITE, NULL, 0, "Replace a graph file of that name", 0},
 	{"undirected", OPT_UNDIRECTED, NULL, 0, "Have every edge hold both ways", 0},
 	{"weights", OPT_WEIGHTS, NULL, 0, "Take values (third column) as weights, rounded", 0},
 	{"ids", OPT_IDS, "4|8", 0, "Bytes of a vertex id in the file (4)", 0},
@@ -176,7 +184,7 @@ int graph_import(int argc, char **argv)
 		return err_set(-EINVAL, "which format? mtx, snap or debian");
 	err = cli_choice("format", o.format, formats, &format);
 	if (!err)
-		err = need_output(&o);
+		err = check_output(&o);
 	if (!err && o.weights && !strcmp(o.format, "debian"))
 		err = err_set(-EINVAL, "--weights: dependencies have no weights");
 	if (!err)
@@ -197,6 +205,7 @@ int graph_import(int argc, char **argv)
 
 static const struct argp_option gen_options[] = {
 	{"output", 'o', "FILE", 0, "The graph file to write", 0},
+	{"overwrite", OPT_OVERWRITE, NULL, 0, "Replace a graph file of that name", 0},
 	{"scale", OPT_SCALE, "N", 0, "2^N vertices, N from 1 to 31 (16)", 0},
 	{"degree", OPT_DEGREE, "N", 0, "N edges a vertex, each both ways (16)", 0},
 	{"seed", OPT_SEED, "N", 0, "Another graph of the same kind (1)", 0},
@@ -213,6 +222,24 @@ static const char gen_doc[] =
 	"\vExamples:\n"
 	"  annex graph gen kron --scale 22 -o kron22.csr\n"
 	"  annex graph gen urand --scale 20 --degree 8 --weights -o urand20.csr";
+
+/*
+ * What the work takes for certain: edges both ways, row offsets, degrees, the permutation; and of
+ * the file the row offsets, with half of the edges where so few are possible duplicates.
+ */
+static int check_fit(const struct make_opts *o)
+{
+	uint64_t vertices = 1ull << o->gen.scale, edges = 2ull * o->gen.degree << o->gen.scale;
+	uint64_t memory = edges * 8 + vertices * 20, available = mem_available();
+	uint64_t file = vertices * 8;
+
+	if (o->gen.degree <= vertices / 128)
+		file += edges / 2 * (o->ids + (o->weights ? 4 : 0));
+	if (available && memory > available)
+		return err_set(-ENOMEM, "this graph takes %llu bytes of memory, and %llu are free",
+			       (unsigned long long)memory, (unsigned long long)available);
+	return output_room(o->output, file);
+}
 
 int graph_gen(int argc, char **argv)
 {
@@ -233,7 +260,9 @@ int graph_gen(int argc, char **argv)
 		return err_set(-EINVAL, "\"%s\" is one argument too many", o.input);
 	err = cli_choice("kind", o.format, kinds, &kind);
 	if (!err)
-		err = need_output(&o);
+		err = check_output(&o);
+	if (!err)
+		err = check_fit(&o);
 	if (err)
 		return err;
 	o.gen.kron = kind == 0;

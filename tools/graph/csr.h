@@ -92,7 +92,7 @@ struct csr_data {
 	uint64_t duplicates;
 };
 
-/* csr_write() - Write all of it, or leave @path as it was. */
-int csr_write(const char *path, const struct csr_data *d);
+/* csr_write() - Write all of it, or leave @path as it was. @overwrite: a file may be there. */
+int csr_write(const char *path, bool overwrite, const struct csr_data *d);
 
 #endif

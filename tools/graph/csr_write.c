@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "../cleanup.h"
 #include "../error.h"
+#include "../output.h"
 #include "../progress.h"
 #include "csr.h"
 
@@ -125,6 +126,7 @@ static int write_all(struct writer *w, const struct csr_data *d)
 		w->err = err_set(-ENOMEM, "out of memory");
 	} else {
 		w->total = fill_header(h, d);
+		w->err = output_room(w->path, w->total);
 		put(w, h, sizeof(*h));
 		put(w, d->offsets, (d->vertices + 1) * 8);
 		pad(w);
@@ -165,7 +167,7 @@ static int open_temp(const char *path, char **temp)
 	return fd;
 }
 
-int csr_write(const char *path, const struct csr_data *d)
+int csr_write(const char *path, bool overwrite, const struct csr_data *d)
 {
 	struct writer w = {.path = path};
 	char *temp = NULL;
@@ -180,6 +182,9 @@ int csr_write(const char *path, const struct csr_data *d)
 	err = write_all(&w, d);
 	if (close(w.fd) && !err)
 		err = err_sys("cannot write %s", path);
+	/* Once more: what the name stands for may have changed since the work began. */
+	if (!err)
+		err = output_check(path, overwrite);
 	if (!err && rename(temp, path))
 		err = err_sys("cannot rename to %s", path);
 	if (err)

@@ -8,6 +8,7 @@
 #include "../cli.h"
 #include "../error.h"
 #include "../out.h"
+#include "../output.h"
 #include "../progress.h"
 #include "../random.h"
 #include "csv.h"
@@ -107,8 +108,10 @@ static int fill(struct table_writer *t, const struct make_opts *o)
 	static const double most[] = {0, 100, 5, 3, 20, 10};
 	unsigned int n = sizeof(columns) / sizeof(columns[0]);
 	uint64_t state = o->seed;
-	int err = table_create(t, o->output, false);
+	int err = output_room(o->output, n * ((o->rows * 8 + 4095) / 4096 * 4096));
 
+	if (!err)
+		err = table_create(t, o->output, false);
 	for (unsigned int i = 0; i < n && !err; i++)
 		err = table_add(t, columns[i], COLUMN_F64);
 	for (t->rows = 0; t->rows < o->rows && !err; t->rows++) {

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "csv.h"
 #include "query.h"
 #include "scan.h"
+#include "table.h"
 
 enum { OPT_COLUMNS = 256, OPT_CSV, OPT_WHERE, OPT_SUM, OPT_VERIFY };
 
@@ -72,16 +74,28 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static char *trim(char *s)
+{
+	char *end;
+
+	s += strspn(s, " \t");
+	for (end = s + strlen(s); end > s && (end[-1] == ' ' || end[-1] == '\t'); end--)
+		end[-1] = '\0';
+	return s;
+}
+
 static int name_columns(struct query *q, struct scan_opts *o)
 {
-	char *save = NULL, *name;
+	char *rest = o->sums, *name;
 	int err = filter_parse(o->where, &q->filter);
 
 	if (err)
 		return err;
 	q->col[q->n++].name = q->filter.column;
-	for (name = o->sums ? strtok_r(o->sums, ",", &save) : NULL; name;
-	     name = strtok_r(NULL, ",", &save)) {
+	while ((name = strsep(&rest, ","))) {
+		name = trim(name);
+		if (!*name)
+			return err_set(-EINVAL, "--sum: a name is missing; write COLUMN,COLUMN");
 		if (q->n == QUERY_COLUMNS)
 			return err_set(-E2BIG, "--sum: more than %d columns", QUERY_COLUMNS - 1);
 		q->col[q->n++].name = name;
@@ -89,19 +103,66 @@ static int name_columns(struct query *q, struct scan_opts *o)
 	return 0;
 }
 
+/* In as few digits as tell it from every other number; NaN has no sign for us. */
+static void real_text(double d, char *buf, size_t size)
+{
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(buf, size, "%.*g", digits, isnan(d) ? NAN : d);
+		if (strtod(buf, NULL) == d)
+			break;
+	}
+}
+
+static void integer_text(__int128 n, char *buf, size_t size)
+{
+	unsigned __int128 left = n < 0 ? -(unsigned __int128)n : (unsigned __int128)n;
+	char digits[40];
+	size_t at = sizeof(digits);
+
+	digits[--at] = '\0';
+	do {
+		digits[--at] = (char)('0' + (int)(left % 10));
+		left /= 10;
+	} while (left);
+	snprintf(buf, size, "%s%s", n < 0 ? "-" : "", digits + at);
+}
+
+/* JSON knows neither NaN nor infinity. */
+static json_t *real_json(double d)
+{
+	return isfinite(d) ? json_real(d) : json_null();
+}
+
+/* An integer beyond the 64 bits of JSON libraries goes as a string, which loses no digit. */
+static json_t *sum_json(const struct query_column *c, const char *text)
+{
+	if (!query_exact(c))
+		return real_json(c->sum_f);
+	if (c->sum_i < INT64_MIN || c->sum_i > INT64_MAX)
+		return json_string(text);
+	return json_integer((json_int_t)c->sum_i);
+}
+
 static void report_sums(const struct query *q, struct out *out)
 {
 	json_t *sums = json_object();
 
 	for (unsigned int i = 1; i < q->n; i++) {
-		double sum = query_sum(&q->col[i]), mean = sum / (double)q->passed;
+		const struct query_column *c = &q->col[i];
+		double mean = (query_exact(c) ? (double)c->sum_i : c->sum_f) / (double)q->passed;
+		char text[48], mean_text[32];
 		json_t *one = json_object();
 
-		json_object_set_new(one, "sum", json_real(sum));
-		json_object_set_new(one, "mean", q->passed ? json_real(mean) : json_null());
-		json_object_set_new(sums, q->col[i].name, one);
+		if (query_exact(c))
+			integer_text(c->sum_i, text, sizeof(text));
+		else
+			real_text(c->sum_f, text, sizeof(text));
+		real_text(mean, mean_text, sizeof(mean_text));
+		json_object_set_new(one, "sum", sum_json(c, text));
+		json_object_set_new(one, "mean", real_json(mean));
+		json_object_set_new(sums, c->name, one);
 		if (q->passed)
-			out_row(out, q->col[i].name, "sum %.10g, mean %.6g", sum, mean);
+			out_row(out, c->name, "sum %s, mean %s", text, mean_text);
 		else
 			out_row(out, q->col[i].name, "sum 0, no mean");
 	}
@@ -184,6 +245,28 @@ static void remove_table(const char *dir)
 	cleanup_remove(dir);
 }
 
+/* Here, so that the line names the file of the user and not the directory. */
+static int check_columns(const struct query *q, const char *csv, const char *dir,
+			 const struct csv_summary *sum)
+{
+	for (unsigned int i = 0; i < q->n; i++) {
+		enum column_type type;
+		char *path;
+		int err = table_find(dir, q->col[i].name, &type, &path);
+
+		free(path);
+		if (err != -ENOENT && err)
+			return err;
+		if (!err)
+			continue;
+		err_clear();
+		return err_set(-ENOENT, "%s has no column of numbers \"%s\", but %s%s", csv,
+			       q->col[i].name, sum->names,
+			       sum->texts ? " (columns of text are left out)" : "");
+	}
+	return 0;
+}
+
 /* The columns go into a directory under TMPDIR, which is gone when the command ends, however. */
 static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 {
@@ -206,6 +289,8 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 		if (!err)
 			err = csv_import(f, o->csv, dir, true, &sum);
 		progress_end();
+		if (!err)
+			err = check_columns(q, o->csv, dir, &sum);
 		if (!err)
 			err = scan_columns(q, o, dir, out);
 		remove_table(dir);

@@ -182,6 +182,26 @@ static int read_rows(struct csv *c, struct table_writer *t, uint64_t *rows)
 	return err;
 }
 
+/* Of those that are written: what is left out may be called as it likes. */
+static int check_name(const struct csv *c, unsigned int i)
+{
+	for (unsigned int k = 0; k < i; k++)
+		if (c->column[k] >= 0 && !strcmp(c->names[k], c->names[i]))
+			return err_set(-EINVAL, "%s: two columns are called \"%s\"", c->path,
+				       c->names[i]);
+	return 0;
+}
+
+static void list_name(const char *name, struct csv_summary *sum)
+{
+	size_t len = strlen(sum->names), room = sizeof(sum->names) - len;
+
+	if (strlen(name) + sizeof(", , ...") < room)
+		snprintf(sum->names + len, room, "%s%s", len ? ", " : "", name);
+	else if (strcmp(sum->names + (len < 3 ? 0 : len - 3), "...") != 0)
+		strcpy(sum->names + len, len ? ", ..." : "...");
+}
+
 static int open_columns(struct csv *c, struct table_writer *t, struct csv_summary *sum)
 {
 	int err = 0;
@@ -192,6 +212,10 @@ static int open_columns(struct csv *c, struct table_writer *t, struct csv_summar
 			sum->texts++;
 			continue;
 		}
+		err = check_name(c, i);
+		if (err)
+			break;
+		list_name(c->names[i], sum);
 		c->column[i] = (int)t->n;
 		err = table_add(t, c->names[i], c->kind[i] == KIND_INT ? COLUMN_I64 : COLUMN_F64);
 	}

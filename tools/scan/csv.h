@@ -16,6 +16,7 @@ struct csv_summary {
 	uint64_t rows;
 	unsigned int columns; /* written */
 	unsigned int texts;   /* left out */
+	char names[512];      /* of those written, or as many as fit */
 };
 
 /*

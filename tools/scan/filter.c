@@ -8,7 +8,7 @@
 
 static bool known_op(const char *op)
 {
-	static const char *const ops[] = {">=", "<=", ">", "<", "==", "=", "!="};
+	static const char *const ops[] = {">=", "<=", ">", "<", "==", "!="};
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		if (!strcmp(op, ops[i]))
@@ -18,12 +18,18 @@ static bool known_op(const char *op)
 
 int filter_parse(const char *text, struct filter *f)
 {
-	size_t name = strcspn(text, "<>=! \t"), skip = strspn(text + name, " \t"), op;
-	const char *p = text + name + skip;
+	size_t name, op;
+	const char *p;
 	char *end;
 
 	memset(f, 0, sizeof(*f));
+	/* The name may have blanks inside. */
+	text += strspn(text, " \t");
+	name = strcspn(text, "<>=!");
+	p = text + name;
 	op = strspn(p, "<>=!");
+	while (name && (text[name - 1] == ' ' || text[name - 1] == '\t'))
+		name--;
 	if (!name || name >= FILTER_NAME || !op || op > 2)
 		return err_set(-EINVAL, "--where %s: write COLUMN OP VALUE, as in 'distance>=30'",
 			       text);

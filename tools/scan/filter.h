@@ -23,7 +23,8 @@ struct filter {
 	bool negate; /* != */
 };
 
-/* filter_parse() - Read "COLUMN OP VALUE"; OP is one of >= <= > < == = !=. */
+/* filter_parse() - Read "COLUMN OP VALUE"; OP is one of >= <= > < == !=; COLUMN may have blanks
+ * inside. */
 int filter_parse(const char *text, struct filter *f);
 
 /* filter_bind() - Fix the type of the column. */

@@ -59,16 +59,18 @@ static bool passes(const struct filter *f, enum column_type type, long double x)
 	return x == v;
 }
 
-static bool close_to(long double sum, long double size, const struct query_column *c)
+static bool close_to(long double sum, __int128 exact, long double size,
+		     const struct query_column *c)
 {
-	long double have = c->type == COLUMN_F64 || c->type == COLUMN_F32 ? (long double)c->sum_f
-									  : (long double)c->sum_i;
+	long double have = c->sum_f;
 
+	if (query_exact(c))
+		return c->sum_i == exact;
 	return have == sum || (isnan(have) && isnan(sum)) || fabsl(have - sum) <= 1e-9L * size;
 }
 
-static int read_all(const struct query *q, FILE **f, long double *sum, long double *size,
-		    uint64_t *passed)
+static int read_all(const struct query *q, FILE **f, long double *sum, __int128 *exact,
+		    long double *size, uint64_t *passed)
 {
 	for (uint64_t row = 0; row < q->rows; row++) {
 		bool pass = false;
@@ -85,6 +87,8 @@ static int read_all(const struct query *q, FILE **f, long double *sum, long doub
 			if (!i || !pass)
 				continue;
 			sum[i] += x;
+			if (query_exact(&q->col[i]))
+				exact[i] += (__int128)x;
 			size[i] += fabsl(x);
 		}
 		*passed += pass;
@@ -97,6 +101,7 @@ int query_verify(const struct query *q)
 {
 	FILE *f[QUERY_COLUMNS] = {NULL};
 	long double sum[QUERY_COLUMNS] = {0}, size[QUERY_COLUMNS] = {0};
+	__int128 exact[QUERY_COLUMNS] = {0};
 	uint64_t passed = 0;
 	int err = 0;
 
@@ -107,12 +112,12 @@ int query_verify(const struct query *q)
 			err = err_sys("cannot open %s", q->col[i].path);
 	}
 	if (!err)
-		err = read_all(q, f, sum, size, &passed);
+		err = read_all(q, f, sum, exact, size, &passed);
 	if (!err && passed != q->passed)
 		err = err_set(-EBADMSG, "the result is wrong: %llu rows pass, not %llu",
 			      (unsigned long long)passed, (unsigned long long)q->passed);
 	for (unsigned int i = 1; i < q->n && !err; i++)
-		if (!close_to(sum[i], size[i], &q->col[i]))
+		if (!close_to(sum[i], exact[i], size[i], &q->col[i]))
 			err = err_set(-EBADMSG, "the result is wrong: the sum of %s is %.17Lg",
 				      q->col[i].name, sum[i]);
 	for (unsigned int i = 0; i < q->n; i++)

@@ -54,9 +54,9 @@ static bool is_float(enum column_type t)
 	return t == COLUMN_F64 || t == COLUMN_F32;
 }
 
-double query_sum(const struct query_column *c)
+bool query_exact(const struct query_column *c)
 {
-	return is_float(c->type) ? c->sum_f : (double)c->sum_i;
+	return !is_float(c->type);
 }
 
 static void prefetch(void *ctx, uint64_t block)

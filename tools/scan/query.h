@@ -20,7 +20,7 @@ struct query_column {
 	struct storage store;
 	struct annex_array array;
 	__int128 sum_i; /* of integer columns: exact */
-	double sum_f;
+	double sum_f;   /* of the others */
 };
 
 /*
@@ -43,6 +43,7 @@ int query_run(struct query *q, const struct storage_opts *so, struct pool *pool)
 int query_verify(const struct query *q);
 void query_close(struct query *q);
 
-double query_sum(const struct query_column *c);
+/* query_exact() - Whether the sum of @c is @sum_i, and not @sum_f. */
+bool query_exact(const struct query_column *c);
 
 #endif
