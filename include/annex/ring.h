@@ -49,7 +49,7 @@ extern "C" {
 #endif
 
 #define ANNEX_QP_BATCH 32u    /* commands that one pass of a submitter carries */
-#define ANNEX_QP_PATIENCE 96u /* rounds of waiting for an identifier, then a thread goes first */
+#define ANNEX_QP_PATIENCE 48u /* rounds of waiting for an identifier, then a thread goes first */
 
 struct annex_ctrl;
 
@@ -211,17 +211,18 @@ static inline ANNEX_HD void annex_qp_break(struct annex_qp *qp)
 /*
  * Write a completion into its request. The claim on the CQ entry makes this thread the only one
  * to deliver it; the CAS is against the owner abandoning the token, and against a controller that
- * completes an identifier twice.
+ * completes an identifier twice. Return: the state word on which the owner sleeps, to be given to
+ * annex_qp_wake(), or NULL.
  */
-static inline ANNEX_HD void annex_qp_deliver(struct annex_qp *qp, uint16_t cid, uint16_t status,
-					     uint32_t dw0)
+static inline ANNEX_HD uint64_t *annex_qp_deliver(struct annex_qp *qp, uint16_t cid,
+						  uint16_t status, uint32_t dw0)
 {
 	struct annex_req *r;
 	uint64_t s, next;
 
 	if (cid >= qp->depth - 1) {
 		annex_atomic_add(&qp->spurious, 1, ANNEX_RELAXED);
-		return;
+		return NULL;
 	}
 	r = &qp->reqs[cid];
 	s = annex_atomic_load(&r->state, ANNEX_ACQUIRE);
@@ -234,13 +235,23 @@ static inline ANNEX_HD void annex_qp_deliver(struct annex_qp *qp, uint16_t cid, 
 			next = (s & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT;
 		} else {
 			annex_atomic_add(&qp->spurious, 1, ANNEX_RELAXED);
-			return;
+			return NULL;
 		}
 		/* Release: the result is there before DONE; pairs with the acquire in poll. */
 	} while (!annex_atomic_cas(&r->state, &s, next, ANNEX_RELEASE));
+	return s & ANNEX_REQ_ASLEEP ? &r->state : NULL;
+}
+
+/* Wake the host threads that sleep on these state words. None of them is a GPU's. */
+static inline ANNEX_HD void annex_qp_wake(struct annex_qp *qp, uint64_t *const *asleep, uint32_t n)
+{
 #if !ANNEX_ON_GPU
-	if (s & ANNEX_REQ_ASLEEP)
-		annex_host_wake(qp, &r->state);
+	for (uint32_t i = 0; i < n; i++)
+		annex_host_wake(qp, asleep[i]);
+#else
+	(void)qp;
+	(void)asleep;
+	(void)n;
 #endif
 }
 
@@ -308,8 +319,10 @@ static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
  */
 static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 {
+	uint64_t *asleep[ANNEX_QP_BATCH];
 	uint64_t from, claimed;
 	struct annex_pos p;
+	uint32_t sleepers = 0;
 	int delivered = 0;
 	bool others = false;
 
@@ -332,11 +345,18 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 				break; /* phase of the turn before: nothing new */
 			/* Acquire and release: of two threads one claims, after all before it. */
 			if (annex_atomic_cas(seq, &s, s + 1, ANNEX_ACQ_REL)) {
-				annex_qp_deliver(qp, (uint16_t)word, (uint16_t)(word >> 17),
-						 qp->cq[p.entry].dw0);
+				uint64_t *owner = annex_qp_deliver(qp, (uint16_t)word,
+								   (uint16_t)(word >> 17),
+								   qp->cq[p.entry].dw0);
 				/* Release: delivered before marked. */
 				annex_atomic_store(seq, 2 * p.turn + 2, ANNEX_RELEASE);
 				delivered++;
+				if (owner)
+					asleep[sleepers++] = owner;
+				if (sleepers == ANNEX_QP_BATCH) {
+					annex_qp_wake(qp, asleep, sleepers);
+					sleepers = 0;
+				}
 				continue;
 			}
 		}
@@ -352,6 +372,8 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 		annex_qp_move_head(qp);
 	}
 	annex_qp_leave(qp);
+	/* Last: who is woken may take this core at once, and here nobody waits for us. */
+	annex_qp_wake(qp, asleep, sleepers);
 	return delivered ? delivered : others ? -EBUSY : 0;
 }
 
@@ -475,7 +497,7 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 		else if (!first && round >= ANNEX_QP_PATIENCE)
 			first = annex_atomic_cas(&qp->starving, &nobody, 1u, ANNEX_RELAXED);
 		if (!rc)
-			annex_qp_backoff(first ? ANNEX_QP_PATIENCE * 2 / 3 : round);
+			annex_qp_backoff(first ? ANNEX_QP_PATIENCE / 2 : round);
 	}
 	if (first)
 		annex_atomic_store(&qp->starving, 0u, ANNEX_RELAXED);

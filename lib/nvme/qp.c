@@ -140,9 +140,11 @@ void nvme_queue_sweep(struct annex_qp *qp)
 {
 	for (uint32_t i = 0; i < qp->depth - 1; i++) {
 		uint64_t s = annex_atomic_load(&qp->reqs[i].state, ANNEX_RELAXED);
+		uint64_t *owner = NULL;
 
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN || ANNEX_REQ_STATE(s) == ANNEX_REQ_ORPHAN)
-			annex_qp_deliver(qp, (uint16_t)i, ANNEX_SC_ABORTED_BY_HOST, 0);
+			owner = annex_qp_deliver(qp, (uint16_t)i, ANNEX_SC_ABORTED_BY_HOST, 0);
+		annex_qp_wake(qp, &owner, owner != NULL);
 	}
 }
 

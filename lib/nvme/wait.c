@@ -23,9 +23,8 @@
 #define SPIN_ROUNDS 16u
 #define YIELD_ROUNDS 24u
 #define NAP_NS 50000u
-#define NAP_DOUBLINGS                                                                              \
-	7u /* up to 6.4 ms: with many more threads than cores, naps must not eat them */
-#define GONE_CHECK 256u /* rounds between looks at CSTS where the controller cannot wake us */
+#define NAP_DOUBLINGS 9u /* to 25.6 ms, in time with the wait: many naps must not eat the cores */
+#define GONE_CHECK 256u  /* rounds between looks at CSTS where the controller cannot wake us */
 
 void annex_host_backoff(unsigned int round)
 {

@@ -88,17 +88,20 @@ static void read_batch(struct annex_qp *qp, struct annex_io *ios, char *buf, uin
 					      deadline);
 		if (got < 0)
 			bench_fail("submit: %s", strerror(-got));
-		for (sent += (unsigned int)got; taken < sent; taken++) {
+		/* From the last: who sleeps then sleeps once. */
+		sent += (unsigned int)got;
+		for (unsigned int k = sent; k-- > taken;) {
 			struct annex_result res;
 			uint64_t first, last;
 
-			if (annex_qp_wait(qp, tokens[taken], &res, deadline) || res.status)
+			if (annex_qp_wait(qp, tokens[k], &res, deadline) || res.status)
 				bench_fail("a read failed");
-			memcpy(&first, buf + taken * BLOCK, 8);
-			memcpy(&last, buf + (taken + 1) * BLOCK - 8, 8);
-			if (first != ios[taken].slba || last != first)
+			memcpy(&first, buf + k * BLOCK, 8);
+			memcpy(&last, buf + (k + 1) * BLOCK - 8, 8);
+			if (first != ios[k].slba || last != first)
 				bench_fail("a read brought wrong data");
 		}
+		taken = sent;
 	}
 }
 
@@ -109,6 +112,7 @@ struct worker {
 	uint64_t addr;
 	uint64_t seed;
 	uint64_t done;
+	uint32_t *ready;
 	uint32_t *stop;
 };
 
@@ -124,11 +128,21 @@ static void *worker(void *arg)
 					   .nlb = 1,
 					   .bytes = BLOCK,
 					   .addr = w->addr + i * BLOCK};
+	annex_atomic_add(w->ready, 1, ANNEX_RELAXED);
 	while (!annex_atomic_load(w->stop, ANNEX_RELAXED)) {
 		read_batch(qp, ios, w->buf, &w->seed);
-		w->done += BATCH;
+		annex_atomic_store(&w->done, w->done + BATCH, ANNEX_RELAXED);
 	}
 	return NULL;
+}
+
+static uint64_t done_by(const struct worker *workers, unsigned int n)
+{
+	uint64_t done = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		done += annex_atomic_load(&workers[i].done, ANNEX_RELAXED);
+	return done;
 }
 
 /* Commands a second of @n threads, each with batches of its own. */
@@ -136,29 +150,33 @@ static double read_rate(struct annex_dev *dev, unsigned int n, char *buf, uint64
 {
 	static struct worker workers[256];
 	struct timespec round = {0, (long)(ROUND_S * 1e9)};
-	uint32_t stop = 0;
-	uint64_t done = 0;
+	uint32_t stop = 0, ready = 0;
+	uint64_t done;
 	double start;
 
-	start = bench_seconds();
 	for (unsigned int i = 0; i < n; i++) {
 		workers[i] = (struct worker){
 			.dev = dev,
 			.buf = buf + i * BATCH * BLOCK,
 			.addr = addr + i * BATCH * BLOCK,
 			.seed = i + 1,
+			.ready = &ready,
 			.stop = &stop,
 		};
 		if (pthread_create(&workers[i].thread, NULL, worker, &workers[i]))
 			bench_fail("cannot create a thread");
 	}
+	while (annex_atomic_load(&ready, ANNEX_RELAXED) < n)
+		annex_qp_backoff(20);
+	start = bench_seconds();
+	done = done_by(workers, n);
 	nanosleep(&round, NULL); /* the length of the measurement */
+	done = done_by(workers, n) - done;
+	start = bench_seconds() - start;
 	annex_atomic_store(&stop, 1, ANNEX_RELAXED);
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++)
 		pthread_join(workers[i].thread, NULL);
-		done += workers[i].done;
-	}
-	return (double)done / (bench_seconds() - start);
+	return (double)done / start;
 }
 
 /* From a command into an idle controller with a thread of its own, to its completion. */
