@@ -220,12 +220,15 @@ static void a_bad_line_is_not_in_the_way(void)
 	rig_open(&r, 1, "mem:1M", NULL);
 	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
 	dirty(&r, 3, 33);
-	rig_error(&r, 0, ANNEX_NVM_WRITE, 3 * 8, 8, 2);
+	rig_error(&r, 0, ANNEX_NVM_WRITE, 3 * 8, 8, 0);
 	for (uint64_t i = 4; i < 200; i++)
 		dirty(&r, i, i);
-	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 3 * 4096, 4096), -EIO);
-	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), 0);
-	CU_ASSERT_EQUAL(on_device(&r, 3), 33);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 4 * 4096, UINT64_MAX), 0);
+	for (uint64_t i = 4; i < 200; i++)
+		CU_ASSERT_EQUAL(on_device(&r, i), i);
+	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), -EIO);
+	CU_ASSERT_EQUAL(annex_cache_destroy(r.c), -EIO); /* kept to the end */
+	r.c = NULL;
 	rig_close(&r);
 }
 

