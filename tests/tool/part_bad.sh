@@ -94,6 +94,7 @@ at=$(($(od -An -t u8 -j 88 -N 8 deb.csr)))
 patch deb.csr $at 00
 refused "one name too many" "names" "$annex" graph info bad.csr
 
+cp k.csr secret.csr
 refused "import without output" "-o FILE" "$annex" graph import snap path.txt
 refused "unknown format" "mtx, snap, debian" "$annex" graph import dot path.txt -o x.csr
 refused "missing input" "nowhere" "$annex" graph import snap nowhere -o x.csr
@@ -130,10 +131,42 @@ mtx "too many vertices" "line 2" "$banner" "4294967296 4294967296 1" "1 2"
 echo "just words" >bad.txt
 refused "no stanzas" "line 1" "$annex" graph import debian bad.txt -o x.csr
 refused "weights of packages" "weights" "$annex" graph import debian packages --weights -o x.csr
+refused "gen over a graph" "there already.*--overwrite" "$annex" graph gen kron -o k.csr
+refused "import over a graph" "there already.*--overwrite" "$annex" graph import snap path.txt \
+	-o k.csr
+holds "the graph is as it was" cmp k.csr secret.csr
+mkdir -p kinds/dir
+ln -s ../k.csr kinds/link
+ln -s nowhere kinds/dangling
+mkfifo kinds/fifo
+mknod kinds/null c 1 3 2>/dev/null
+for kind in kinds/*; do
+	was=$(stat -c %i-%f "$kind")
+	refused "gen over $kind" "not a regular file" "$annex" graph gen kron -o "$kind"
+	refused "gen over $kind when told to" "not a regular file" "$annex" graph gen kron \
+		--scale 4 -o "$kind" --overwrite
+	refused "import over $kind" "not a regular file" "$annex" graph import snap path.txt \
+		-o "$kind" --overwrite
+	holds "$kind is what it was" test "$(stat -c %i-%f "$kind")" = "$was"
+done
+# The name becomes a link during the work: who opens the input has looked at the output.
+mkfifo late
+timeout 30 "$annex" graph import mtx late -o changed.csr --overwrite >out 2>err &
+timeout 30 sh -c 'exec >late; ln -s k.csr changed.csr
+	echo "%%MatrixMarket matrix coordinate pattern general"; echo 3 3 1; echo 1 2'
+wait $!
+holds "a link made meanwhile is not replaced" test -L changed.csr
+holds "and it is told" grep -q "not a regular file" err
+rm -f changed.csr late
+holds "the graph is as it was" cmp k.csr secret.csr
+refused "graph beyond memory" "memory" "$annex" graph gen urand --scale 31 --degree 4096 -o x.csr
+refused "vector beyond the disk" "no space" "$annex" vadd gen q.f64 --size 1024T
+refused "table beyond the disk" "no space" "$annex" scan gen --rows 1T -o x
 refused "scale of 60" "--scale" "$annex" graph gen kron --scale 60 -o x.csr
 refused "unknown kind" "kron, urand" "$annex" graph gen grid -o x.csr
 
 refused "copy over data" "overwrite" "$annex" copy k.csr file:c.img
+refused "copy to itself" "itself" "$annex" copy k.csr file:k.csr --overwrite
 refused "copy to memory" "gone" "$annex" copy k.csr mem:4M
 refused "copy of nothing" "nowhere" "$annex" copy nowhere file:x.img
 refused "copy to one and a bad one" "scheme" "$annex" copy k.csr file:x.img what
@@ -143,6 +176,11 @@ refused "copy with a write error" "" "$annex" copy k.csr \
 refused "no condition" "where" "$annex" scan --columns trips
 refused "no columns" "--columns" "$annex" scan --where 'a>1'
 refused "no operator" "--where" "$annex" scan --columns trips --where distance
+refused "one = for two" "==" "$annex" scan --columns trips --where distance=30
+refused "something behind the number" "number" "$annex" scan --columns trips --where 'tax>1,'
+refused "no name to sum" "--sum" "$annex" scan --columns trips --where 'tax>1' --sum ''
+refused "a name too few to sum" "--sum" "$annex" scan --columns trips --where 'tax>1' --sum tax,
+refused "no name before the operator" "--where" "$annex" scan --columns trips --where ' >=1'
 refused "unknown operator" "operator" "$annex" scan --columns trips --where 'distance=>30'
 refused "no number" "number" "$annex" scan --columns trips --where 'distance>=far'
 refused "unknown column" "no column" "$annex" scan --columns trips --where 'height>1'
@@ -168,19 +206,37 @@ printf 'a/b\n1\n' >bad.csv
 refused "CSV column that is a path" "name" "$annex" scan import bad.csv -o x
 printf 'a\nb\n' >bad.csv
 refused "CSV without numbers" "numbers" "$annex" scan import bad.csv -o x
+printf 'a,b,a\n1,2,2.5\n' >bad.csv
+refused "CSV with one name twice" 'bad.csv: two columns are called "a"' "$annex" scan import \
+	bad.csv -o x
+refused "CSV with one name twice, in one go" 'bad.csv: two columns' "$annex" scan --csv bad.csv \
+	--where 'b>1'
+refused "CSV without the column" 't.csv has no column .*"cost", but id, fare' "$annex" scan \
+	--csv t.csv --where 'cost>1'
+refused "CSV whose column is text" "t.csv has no.*left out" "$annex" scan --csv t.csv \
+	--where 'id>1' --sum name
 : >bad.csv
 refused "empty CSV" "empty" "$annex" scan import bad.csv -o x
 refused "table that exists" "already" "$annex" scan import t.csv -o t
 
 refused "vadd of two lengths" "elements" "$annex" vadd x.f64 trips/tax.f64 -o q.f64
 refused "vadd over data" "overwrite" "$annex" vadd x.f64 y.f64 -o z.f64
+cp x.f64 in.f64
+ln -s in.f64 in.link
+ln in.f64 in.hard
+for name in in.f64 in.link in.hard file:in.f64; do
+	refused "vadd onto its input $name" "is an input" "$annex" vadd in.f64 y.f64 -o "$name" \
+		--overwrite
+	refused "vadd onto its second input" "is an input" "$annex" vadd y.f64 "$name" -o in.f64 \
+		--overwrite
+done
+holds "the input is as it was" cmp x.f64 in.f64
 refused "vadd of an unknown type" "f64, f32" "$annex" vadd x.f64 y.f64 -o q.f64 --type f16
 refused "vadd with little cache" "cache" "$annex" vadd x.f64 y.f64 -o q.f64 --cache 16K
 refused "vadd without output" "output" "$annex" vadd x.f64 y.f64
 refused "vadd gen of odd size" "4096" "$annex" vadd gen q.f64 --size 5000
 
 # No permission: root has it always, so become somebody else where that is possible.
-cp k.csr secret.csr
 chmod 755 .
 chmod 000 secret.csr
 as=()
@@ -200,10 +256,16 @@ if mkdir -p full && mount -t tmpfs -o size=256K none full 2>/dev/null; then
 	refused "graph on a full disk" "space" "$annex" graph gen kron --scale 12 -o full/x.csr
 	refused "vadd on a full disk" "" "$annex" vadd x.f64 y.f64 -o full/x.f64
 	refused "table on a full disk" "space" "$annex" scan gen --rows 100000 -o full/x
+	head -c 150K x.f64 >full.bin
+	refused "copy to a full disk" "no space" "$annex" copy k.csr file:full/x.img
+	refused "copies that together fill the disk" "no space" "$annex" copy full.bin \
+		file:full/x.img file:full/y.img --layout replica
+	refused "vadd gen on a full disk" "no space" "$annex" vadd gen full/x.f64 --size 1M
 	holds "nothing is left on the full disk" test -z "$(ls full)"
 	# Lazily: the kernel may take a moment to close the rings of the last command.
 	umount -l full
 fi
+refused "a version that cannot be written" "write" sh -c "'$annex' --version >/dev/full"
 refused "a report that cannot be written" "report" sh -c "'$annex' graph info k.csr >/dev/full"
 
 # Interrupted: what was begun is removed by the signal that ends the command. A shell without job

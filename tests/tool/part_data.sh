@@ -32,11 +32,34 @@ value "rows behind the first" passed 2
 claim "CSV in one go" "$annex" scan --csv t.csv --where 'id!=2' --sum id,empty --verify --json
 value "all but one" passed 2
 mkdir -p temp
-claim "CSV leaves nothing behind" env TMPDIR="$dir/temp" "$annex" scan --csv t.csv --where 'id=3'
+claim "CSV leaves nothing behind" env TMPDIR="$dir/temp" "$annex" scan --csv t.csv --where 'id==3'
 holds "the temporary directory is gone" test -z "$(ls temp)"
-for op in '>2' '>=2' '<2' '<=2' '==2' '=2' '!=2' '>1.5' '<2.5' '=1.5' '!=1.5' '>=-3' '<1e30'; do
+for op in '>2' '>=2' '<2' '<=2' '==2' '!=2' '>1.5' '<2.5' '==1.5' '!=1.5' '>=-3' '<1e30'; do
 	claim "id$op" "$annex" scan --columns t --where "id$op" --sum id --verify
 done
+
+cat >s.csv <<-END
+	trip distance,total,big,odd,same,same
+	1.5,0.1,9007199254740993,nan,x,1
+	2.5,0.2,9007199254740993,1,y,2
+	3.5,0.3,-1,inf,z,3
+END
+claim "names with spaces" "$annex" scan --csv s.csv --where 'trip distance >= 2' --json \
+	--sum 'total, odd,trip distance' --verify
+value "names with spaces" passed 2
+claim "sums of integers are exact" "$annex" scan --csv s.csv --where 'total<0.25' --sum big --verify
+holds "every digit is printed" grep -q "sum 18014398509481986, mean" out
+claim "sums of integers are exact" "$annex" scan --csv s.csv --where 'total<0.25' --json \
+	--sum big,total,odd
+value "every digit is in the JSON" sum 18014398509481986
+holds "every digit of a fraction is" grep -q '"sum": 0.300000000000000[0-9]' out
+holds "a sum that is no number is null" grep -q '"sum": null' out
+claim "a sum that is no number" "$annex" scan --csv s.csv --where 'total<0.25' --sum odd,total
+holds "it has no sign" grep -q "odd *sum nan, mean nan" out
+holds "a sum has the digits it needs and no more" \
+	grep -q "total *sum 0.30000000000000004, mean 0.15000000000000002" out
+claim "an infinite sum" "$annex" scan --csv s.csv --where 'total>0.25' --sum odd --json
+holds "an infinite sum is null" grep -q '"sum": null' out
 
 # Every type, with numbers at its ends: little-endian bytes, padded by a file "rows".
 mkdir -p ends
@@ -56,6 +79,10 @@ for where in 'a>=9223372036854775808' 'a<18446744073709551615' 'b<0' 'b>=9223372
 	'c>2147483647' 'd<0' 'e>1' 'e!=1' 'd>4294967296' 'c>=-1'; do
 	claim "$where" "$annex" scan --columns ends --where "$where" --sum a,b,c,d,e --verify
 done
+
+claim "sums beyond 64 bits" "$annex" scan --columns ends --where 'a>=0' --sum a,b --json
+holds "such a sum loses no digit" grep -q '"sum": "27670116110564327423"' out
+value "others are numbers" sum 9223372036854775807
 
 for type in f64 f32 i64 u32; do
 	claim "vadd gen $type" "$annex" vadd gen x.$type --size 1200K --type $type

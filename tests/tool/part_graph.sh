@@ -4,6 +4,7 @@
 
 claim "help lists the commands" "$annex" --help
 claim "version" "$annex" --version
+holds "the version is told" grep -q "^annex [0-9]" out
 for c in "graph import" "graph gen" "graph info" "graph bfs" "graph cc" "graph pagerank" \
 	"graph sssp" scan "scan import" "scan gen" vadd "vadd gen" copy; do
 	# shellcheck disable=SC2086
@@ -19,6 +20,8 @@ claim "wide ids" "$annex" graph gen kron --scale 12 --weights --ids 8 -o wide.cs
 claim "another seed" "$annex" graph gen kron --scale 12 --weights --seed 2 -o k2.csr
 holds "another seed makes another graph" test ! "$(cmp k.csr k2.csr)" = ""
 claim "urand" "$annex" graph gen urand --scale 10 --degree 4 -o u.csr
+claim "gen over a graph when told to" "$annex" graph gen urand --scale 10 --degree 4 -o u.csr \
+	--overwrite
 claim "info" "$annex" graph info k.csr --json
 edges=$(number edges)
 edge_bytes=$((edges * 8))
@@ -96,6 +99,8 @@ claim "mtx" "$annex" graph import mtx m.mtx --weights -o m.csr --json
 value "symmetric entries count twice" edges 4
 claim "sssp over rounded weights" "$annex" graph sssp m.csr --source 0 --json --verify
 value "2 and 2" farthest 4
+claim "import over a graph when told to" "$annex" graph import mtx m.mtx --weights -o m.csr \
+	--overwrite
 claim "mtx from standard input" sh -c "'$annex' graph import mtx - -o m2.csr <m.mtx"
 
 cat >packages <<-END
