@@ -134,6 +134,8 @@ static int map_directory(struct annex_cache *c)
 	c->nlines = (c->size + c->line - 1) >> c->line_shift;
 	if (c->size > UINT64_MAX - c->line || c->nlines > SIZE_MAX / 2 / sizeof(*c->dir))
 		return annex_fail(-ENOMEM, "cache: %llu bytes of backing data", (ull)c->size);
+	/* Room to align it, which leaves at least a page behind the last line (array.h looks
+	 * there). */
 	c->dir_len = c->nlines * sizeof(*c->dir) + HUGE_PAGE;
 	raw = mmap(NULL, c->dir_len, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
