@@ -39,16 +39,38 @@ static void on_signal(int sig)
 	raise(sig);
 }
 
+static const int sigs[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+#define NSIGS (sizeof(sigs) / sizeof(sigs[0]))
+
 void cleanup_init(void)
 {
-	static const int sigs[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 	struct sigaction sa = {.sa_handler = on_signal}, old;
 
-	for (unsigned int i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++) {
+	for (unsigned int i = 0; i < NSIGS; i++) {
 		sigaction(sigs[i], NULL, &old);
 		if (old.sa_handler != SIG_IGN) /* nohup's wish is respected */
 			sigaction(sigs[i], &sa, NULL);
 	}
+}
+
+static void mask(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (unsigned int i = 0; i < NSIGS; i++)
+		sigaddset(&set, sigs[i]);
+	pthread_sigmask(how, &set, NULL);
+}
+
+void cleanup_hold(void)
+{
+	mask(SIG_BLOCK);
+}
+
+void cleanup_release(void)
+{
+	mask(SIG_UNBLOCK);
 }
 
 int cleanup_add(const char *path)

@@ -9,6 +9,13 @@
 void cleanup_init(void);
 
 /*
+ * cleanup_hold() - Put these signals off, so that what is made can also be noted before one of them
+ * comes. cleanup_release() - Let them come. Only the main thread takes signals (pool.c).
+ */
+void cleanup_hold(void);
+void cleanup_release(void);
+
+/*
  * cleanup_add() - Have @path (a file or an empty directory) removed should a signal end the
  * program. Removal is in the reverse order. Returns 0, -ENOMEM or -ENOSPC.
  */

@@ -17,7 +17,7 @@ uint32_t column_size(enum column_type type)
 	return type == COLUMN_F32 || type == COLUMN_I32 || type == COLUMN_U32 ? 4 : 8;
 }
 
-int column_create(struct column_file *f, const char *path)
+static int create(struct column_file *f, const char *path)
 {
 	memset(f, 0, sizeof(*f));
 	f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -36,6 +36,16 @@ int column_create(struct column_file *f, const char *path)
 	free(f->buf);
 	memset(f, 0, sizeof(*f));
 	return err_set(-ENOMEM, "out of memory");
+}
+
+int column_create(struct column_file *f, const char *path)
+{
+	int err;
+
+	cleanup_hold();
+	err = create(f, path);
+	cleanup_release();
+	return err;
 }
 
 static int drain(struct column_file *f)

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include "cleanup.h"
 #include "error.h"
 #include "pool.h"
 
@@ -74,7 +75,10 @@ int pool_create(unsigned int threads, struct pool **out)
 
 		w->pool = p;
 		w->id = p->n;
+		/* Signals are the main thread's, which knows when to put them off (cleanup.h). */
+		cleanup_hold();
 		err = pthread_create(&w->thread, NULL, work, w);
+		cleanup_release();
 		if (err) {
 			pool_destroy(p);
 			return err_set(-err, "cannot start %u threads: use a smaller --threads",

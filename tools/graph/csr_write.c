@@ -156,14 +156,16 @@ static int open_temp(const char *path, char **temp)
 		*temp = NULL;
 		return err_set(-ENOMEM, "out of memory");
 	}
+	cleanup_hold();
 	fd = mkostemp(*temp, O_CLOEXEC);
-	if (fd < 0)
-		return err_sys("cannot create %s", path);
-	if (fchmod(fd, 0666 & ~mask) || cleanup_add(*temp)) {
+	if (fd < 0) {
+		fd = err_sys("cannot create %s", path);
+	} else if (fchmod(fd, 0666 & ~mask) || cleanup_add(*temp)) {
 		close(fd);
 		unlink(*temp);
-		return err_set(-EIO, "cannot create %s", path);
+		fd = err_set(-EIO, "cannot create %s", path);
 	}
+	cleanup_release();
 	return fd;
 }
 

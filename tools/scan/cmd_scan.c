@@ -273,7 +273,7 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 	const char *tmp = getenv("TMPDIR");
 	struct csv_summary sum;
 	FILE *f = fopen(o->csv, "re");
-	char *dir;
+	char *dir, *made;
 	int err;
 
 	if (!f)
@@ -282,10 +282,11 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 		fclose(f);
 		return err_set(-ENOMEM, "out of memory");
 	}
-	if (!mkdtemp(dir)) {
-		err = err_sys("cannot make a directory %s: set TMPDIR", dir);
-	} else {
-		err = cleanup_add(dir);
+	cleanup_hold();
+	made = mkdtemp(dir);
+	err = made ? cleanup_add(dir) : err_sys("cannot make a directory %s: set TMPDIR", dir);
+	cleanup_release();
+	if (made) {
 		if (!err)
 			err = csv_import(f, o->csv, dir, true, &sum);
 		progress_end();

@@ -69,17 +69,21 @@ int table_rows(const char *dir, uint64_t *rows)
 
 int table_create(struct table_writer *t, const char *dir, bool temporary)
 {
+	int err = 0;
+
 	memset(t, 0, sizeof(*t));
 	t->temporary = temporary;
 	t->dir = strdup(dir);
 	if (!t->dir)
 		return err_set(-ENOMEM, "out of memory");
+	cleanup_hold();
 	t->made = !mkdir(dir, 0777);
 	if (t->made)
-		return cleanup_add(dir);
-	if (errno != EEXIST)
-		return err_sys("cannot make %s", dir);
-	return 0;
+		err = cleanup_add(dir);
+	else if (errno != EEXIST)
+		err = err_sys("cannot make %s", dir);
+	cleanup_release();
+	return err;
 }
 
 int table_add(struct table_writer *t, const char *name, enum column_type type)
