@@ -103,7 +103,7 @@ $(OUT)/$(SOFILE): $(LIB_OBJ) lib/libannex.map
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) \
 		-Wl,--version-script=lib/libannex.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
-		-o $@ $(LIB_OBJ) $(URING_LIBS)
+		-o $@ $(LIB_OBJ) $(URING_LIBS) $(JANSSON_LIBS) -lm
 	$(Q)ln -sf $(SOFILE) $(OUT)/$(SONAME) && ln -sf $(SONAME) $(OUT)/libannex.so
 $(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
 	$(call say,LD)
@@ -113,7 +113,7 @@ $(OUT)/parts.a: $(TOOL_PARTS)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
 $(OUT)/unit: $(UNIT_OBJ) $(OUT)/whole.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(CUNIT_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) $(CUNIT_LIBS) -lm
 $(OUT)/bench/storage: $(BENCH_OBJ) $(OUT)/libannex.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
@@ -136,7 +136,8 @@ $(OUT)/%.o: %.c $(OUT)/flags
 $(OUT)/annex.pc: lib/annex.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@URING_LIBS@|$(URING_LIBS)|' $< > $@
+		-e 's|@PRIVATE_LIBS@|$(URING_LIBS) $(JANSSON_LIBS) -lm|' \
+		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' $< > $@
 
 # Objects depend on how they were made: other flags make them again.
 flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS)
