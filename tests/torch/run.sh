@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The PyTorch exporter, on the CPU: run.sh ANNEX. The traces that it writes must pass the tool.
+set -u
+
+annex=$(realpath "$1") || exit 1
+here=$(cd "$(dirname "$0")" && pwd)
+tools=$here/../../tools
+# Debian's own Python has Debian's PyTorch; another one may come first in the path.
+python=${PYTHON:-/usr/bin/python3}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+export PYTHONDONTWRITEBYTECODE=1
+passed=0
+failed=0
+
+claim()
+{
+	local words=$1
+	shift
+	if "$@" >out 2>err; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED: $words: $*"
+		cat out err
+	fi
+}
+
+# one_line WORDS PATTERN COMMAND... - It fails, and says why in one line.
+one_line()
+{
+	local words=$1 pattern=$2
+	shift 2
+	if ! "$@" >out 2>err && [ "$(wc -l <err)" -eq 1 ] && grep -q "$pattern" err; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED: $words: $*"
+		cat out err
+	fi
+}
+
+"$python" "$here/exporter.py" "$tools" >told 2>&1 || failed=$((failed + 1))
+sed '$d' told
+read -r p f < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' told)
+if [ -n "${p:-}" ]; then
+	passed=$((passed + p))
+	[ "$f" -eq 0 ] || failed=$((failed + f - 1))
+else
+	cat told
+	[ $failed -gt 0 ] || failed=1
+fi
+for example in mlp transformer; do
+	claim "example $example" "$python" "$tools/annex_torch.py" --example $example \
+		-o example-$example.json --iterations 2
+	claim "what it wrote is a trace" "$annex" trace show example-$example.json
+	claim "what the tests wrote is a trace" "$annex" trace show $example.json
+done
+claim "a trace with kept gradients is a trace" "$annex" trace show kept.json
+one_line "no such example" "example" "$python" "$tools/annex_torch.py" --example cnn -o x.json
+one_line "no such directory" "nowhere" "$python" "$tools/annex_torch.py" --example mlp \
+	-o nowhere/x.json
+one_line "no PyTorch" "PyTorch" "$python" -S "$tools/annex_torch.py" --example mlp -o x.json
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
