@@ -128,6 +128,7 @@ fi
 if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit bench-build; then
 	step "unit tests" 300 "$build/unit"
 	step "tool tests" 600 tests/tool/run.sh "$build/annex"
+	step "pytorch exporter" 300 tests/torch/run.sh "$build/annex"
 	step "install" 300 tests/install/run.sh "$build"
 fi
 if step "build: address, undefined" 900 "${mk[@]}" CC=gcc SAN=address,undefined all unit; then

@@ -6,7 +6,7 @@ set -u
 
 demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev)
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
-	spin fio git libcunit1-dev libnuma-dev libpci-dev)
+	spin fio git libcunit1-dev libnuma-dev libpci-dev gnuplot-nox python3-torch)
 
 die()
 {

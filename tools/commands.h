@@ -7,6 +7,9 @@
 
 int cmd_graph(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_simulate(int argc, char **argv);
 int cmd_vadd(int argc, char **argv);
 int cmd_copy(int argc, char **argv);
 

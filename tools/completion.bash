@@ -11,6 +11,7 @@ _annex_commands()
 	# These do something by themselves, and tell of their subcommands in prose.
 	case $* in
 	*" scan") printf '%s\n' import gen ;;
+	*" plan") printf '%s\n' show ;;
 	*" vadd") printf '%s\n' gen ;;
 	esac
 }

@@ -15,6 +15,9 @@
 static const struct cli_command commands[] = {
 	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},
 	{"scan", cmd_scan, "sum columns where another column passes a filter"},
+	{"trace", cmd_trace, "show and make traces of training iterations"},
+	{"plan", cmd_plan, "plan when each tensor leaves the GPU and when it returns"},
+	{"simulate", cmd_simulate, "say how fast a plan or a policy runs, and what bounds it"},
 	{"vadd", cmd_vadd, "add two vectors on storage into a third"},
 	{"copy", cmd_copy, "write a file's image to devices, striped or replicated"},
 	{NULL, NULL, NULL}};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one judge of plans: an event-driven simulator of kernels, links and memories, and a lower
+ * bound that no plan can pass.
+ */
+#ifndef ANNEX_SIMULATE_H
+#define ANNEX_SIMULATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <annex/plan.h>
+#include <annex/system.h>
+#include <annex/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct annex_sim_job - What one GPU runs.
+ */
+struct annex_sim_job {
+	const struct annex_trace *trace;
+	const struct annex_plan *plan;
+};
+
+/**
+ * struct annex_sim_sample - One kernel of the last iteration of GPU 0, for plots.
+ * @start, @end: nanoseconds from the start of that iteration.
+ * @gpu: bytes in use on the GPU while it ran (the most). @in, @out: bytes that passed its link.
+ */
+struct annex_sim_sample {
+	uint64_t start, end;
+	uint64_t gpu, host;
+	uint64_t in, out;
+};
+
+/**
+ * struct annex_sim_options - Zeroes are the defaults.
+ * @iterations: so many, and report the last; 0: until two in a row take the same time.
+ * @noise: each kernel takes 1 +- this share of its time, drawn anew each iteration from @seed.
+ * @samples: NULL, or n_kernels of GPU 0's trace.
+ */
+struct annex_sim_options {
+	uint32_t iterations;
+	double noise;
+	uint64_t seed;
+	struct annex_sim_sample *samples;
+};
+
+/**
+ * struct annex_sim_result - The last iteration. Times in seconds; of several GPUs, the slowest.
+ * @in, @out: bytes that came from, and went to, each tier, of all GPUs.
+ * @stalled_kernels: kernels of GPU 0 that took longer than their time.
+ * @overlapped: seconds in which links of GPU 0 moved data while a kernel ran unhindered.
+ */
+struct annex_sim_result {
+	double ideal, iteration;
+	double stalled, overlapped;
+	uint32_t stalled_kernels, iterations;
+	bool steady;
+	uint64_t faults;
+	uint64_t in[ANNEX_TIERS], out[ANNEX_TIERS];
+	uint64_t gpu_peak, host_peak, cxl_peak;
+};
+
+/**
+ * annex_simulate() - Run @n jobs, one a GPU, on a system with as many.
+ *
+ * Deterministic. The simulator checks as it goes that no kernel starts (with ANNEX_PLAN_OVERLAP:
+ * ends) without its tensors, that no byte is lost or doubled, and that no memory is ever more than
+ * full.
+ *
+ * Return: 0; -EINVAL (annex_plan_check() fails); -ENOSPC (a kernel does not fit); -EDEADLK (the
+ * plan stops for ever: a kernel waits for what no step brings); -ENOMEM.
+ */
+int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
+		   const struct annex_sim_options *opts, struct annex_sim_result *result);
+
+/**
+ * annex_bound() - Seconds that no plan's steady iteration can be shorter than, on one of the
+ * system's GPUs.
+ */
+int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, double *seconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

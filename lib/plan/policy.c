@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The policies, and what they share.
+ */
+#include <string.h>
+#include "policy.h"
+
+static const struct annex_policy policies[] = {
+	{"ideal", "a GPU with memory for everything", policy_ideal},
+	{"uvm", "page faults and LRU; nothing is planned or freed", policy_uvm},
+	{"flashneuron", "activations to the SSD, chosen in order of layers (Bae et al.)",
+	 policy_flashneuron},
+	{"deepum", "faults, LRU, and the next kernels prefetched by correlation (Jung et al.)",
+	 policy_deepum},
+	{"g10-gds", "G10 without host memory and without unified memory", policy_g10_gds},
+	{"g10-host", "G10 without unified memory", policy_g10_host},
+	{"g10", "G10: smart eviction and prefetching over unified memory", policy_g10},
+	{"annex", "ours: copies that are kept, links planned, the best of what the simulator sees",
+	 policy_annex}};
+
+#define POLICIES (sizeof(policies) / sizeof(policies[0]))
+
+const struct annex_policy *annex_policy_at(unsigned int i)
+{
+	return i < POLICIES ? &policies[i] : NULL;
+}
+
+const struct annex_policy *annex_policy_find(const char *name)
+{
+	for (unsigned int i = 0; i < POLICIES; i++)
+		if (!strcmp(policies[i].name, name))
+			return &policies[i];
+	return NULL;
+}
+
+int policy_step(struct annex_plan *plan, const struct annex_vitality *v, enum annex_plan_op op,
+		uint32_t kernel, uint32_t tensor, uint64_t bytes, unsigned int tier, bool keep)
+{
+	struct annex_plan_step step = {.kernel = kernel,
+				       .tensor = tensor,
+				       .bytes = bytes,
+				       .ns = v->start[kernel],
+				       .op = (uint8_t)op,
+				       .tier = (uint8_t)tier,
+				       .keep = keep};
+
+	return annex_plan_add(plan, &step);
+}
+
+uint32_t policy_alloc_at(const struct annex_vitality *v, const struct annex_system *sys,
+			 uint32_t kernel, uint64_t bytes)
+{
+	double due = (double)v->start[kernel] - (double)bytes / sys->alloc * 1e9;
+
+	while (kernel && (double)v->start[kernel] > due)
+		kernel--;
+	return kernel;
+}
+
+int policy_lifetimes(struct annex_plan *plan, const struct annex_vitality *v,
+		     const struct annex_system *sys)
+{
+	const struct annex_trace *t = v->trace;
+	int err = 0;
+
+	for (uint32_t i = 0; i < t->n_tensors && !err; i++) {
+		const struct annex_life *l = &v->life[i];
+		uint64_t bytes = t->tensors[i].bytes;
+
+		if (t->tensors[i].global || !l->used)
+			continue;
+		err = policy_step(plan, v, ANNEX_PLAN_ALLOC,
+				  policy_alloc_at(v, sys, l->birth, bytes), i, bytes, 0, false);
+		if (!err)
+			err = policy_step(plan, v, ANNEX_PLAN_FREE, l->death + 1, i, bytes, 0,
+					  false);
+	}
+	return err;
+}

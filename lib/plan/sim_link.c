@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Links of the simulator: chunks under way, and how they share what they pass.
+ *
+ * Every chunk passes its GPU's link and its tier's device. Rates are max-min fair: all grow
+ * together, and those stop that pass something full.
+ */
+#include <math.h>
+#include "sim.h"
+
+static bool over(const struct sim_request *r)
+{
+	return !r->left && !r->granted && !r->moving && !r->gated;
+}
+
+static void retire(struct sim_gpu *g, struct sim_flow *f)
+{
+	struct sim_request *r = f->head, **p = &g->tensors[r->tensor].requests;
+
+	while (*p != r)
+		p = &(*p)->sibling;
+	*p = r->sibling;
+	f->head = r->next;
+	if (!f->head)
+		f->tail = NULL;
+	r->next = g->sim->pool;
+	g->sim->pool = r;
+}
+
+/* Room at the destination; with reclaim, a full memory overflows to an SSD. */
+static bool make_room(struct sim_gpu *g, struct sim_flow *f, unsigned int tier, uint64_t bytes)
+{
+	struct sim *s = g->sim;
+	struct sim_request *r = f->head;
+	unsigned int ssd;
+
+	if (s->room[tier] >= bytes) {
+		s->room[tier] -= bytes;
+		return true;
+	}
+	if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !s->sys->ssds)
+		return false;
+	ssd = ANNEX_TIER_SSD + (unsigned int)(g - s->gpus) % s->sys->ssds;
+	f->head = r->next;
+	if (!f->head)
+		f->tail = NULL;
+	r->tier = (uint8_t)ssd;
+	r->next = NULL;
+	if (g->out[ssd].tail)
+		g->out[ssd].tail->next = r;
+	else
+		g->out[ssd].head = r;
+	g->out[ssd].tail = r;
+	return false;
+}
+
+static void start(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
+{
+	struct sim_request *r;
+	uint64_t n;
+
+	while (!f->busy && f->head) {
+		r = f->head;
+		if (over(r)) {
+			retire(g, f);
+			continue;
+		}
+		if (r->kind == SIM_IN || r->kind == SIM_ALLOC) {
+			/* The allocator hands out a tensor at a time. */
+			if (!r->granted || (r->kind == SIM_ALLOC && r->left))
+				return;
+			n = r->kind == SIM_IN && r->granted > SIM_CHUNK ? SIM_CHUNK : r->granted;
+			r->granted -= n;
+		} else {
+			if (!r->left)
+				return;
+			n = r->left > SIM_CHUNK ? SIM_CHUNK : r->left;
+			if (!make_room(g, f, tier, n)) {
+				if (f->head == r)
+					return;
+				continue;
+			}
+			r->left -= n;
+		}
+		r->moving = n;
+		f->left = (double)n;
+		f->busy = true;
+	}
+}
+
+/* Who shares what: each flow passes its GPU's link and one device, in one direction. */
+struct pipe {
+	double rate;
+	unsigned int users;
+};
+
+struct share {
+	struct sim_flow *flow;
+	struct pipe *link, *device;
+};
+
+static double fair(const struct pipe *p)
+{
+	return p->users ? p->rate / p->users : INFINITY;
+}
+
+static void fix(struct share *sh, double rate)
+{
+	sh->flow->rate = rate;
+	sh->link->rate = fmax(sh->link->rate - rate, 0);
+	sh->link->users--;
+	sh->device->rate = fmax(sh->device->rate - rate, 0);
+	sh->device->users--;
+	sh->flow = NULL;
+}
+
+static void water(struct share *shares, unsigned int n, struct pipe *pipes, unsigned int n_pipes)
+{
+	for (unsigned int fixed = 0; fixed < n;) {
+		double level = INFINITY;
+
+		for (unsigned int i = 0; i < n_pipes; i++)
+			level = fmin(level, fair(&pipes[i]));
+		for (unsigned int i = 0; i < n; i++) {
+			struct share *sh = &shares[i];
+
+			if (!sh->flow)
+				continue;
+			/* Rounding must not keep the fullest pipe from being recognised. */
+			if (fmin(fair(sh->link), fair(sh->device)) <= level * (1 + 1e-12)) {
+				fix(sh, level);
+				fixed++;
+			}
+		}
+	}
+}
+
+static void share_links(struct sim *s, bool in)
+{
+	const struct annex_system *sys = s->sys;
+	struct pipe pipes[ANNEX_MAX_GPUS + ANNEX_TIERS];
+	struct share shares[ANNEX_MAX_GPUS * ANNEX_TIERS];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < s->n; i++)
+		pipes[i] = (struct pipe){sys->pcie, 0};
+	for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+		double rate = in ? sys->ssd_read : sys->ssd_write;
+
+		if (t == ANNEX_TIER_HOST)
+			rate = sys->host_link > 0 ? sys->host_link : INFINITY;
+		else if (t == ANNEX_TIER_CXL)
+			rate = sys->cxl_rate;
+		pipes[s->n + t] = (struct pipe){rate, 0};
+	}
+	pipes[s->n + ANNEX_TIER_GPU] = (struct pipe){INFINITY, 0};
+	for (unsigned int i = 0; i < s->n; i++) {
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+			struct sim_flow *f = in ? &s->gpus[i].in[t] : &s->gpus[i].out[t];
+
+			if (!f->busy)
+				continue;
+			shares[n++] = (struct share){f, &pipes[i], &pipes[s->n + t]};
+			pipes[i].users++;
+			pipes[s->n + t].users++;
+		}
+	}
+	water(shares, n, pipes, s->n + s->tiers);
+}
+
+void sim_links_start(struct sim *s)
+{
+	for (unsigned int i = 0; i < s->n; i++) {
+		struct sim_gpu *g = &s->gpus[i];
+
+		start(g, &g->alloc, ANNEX_TIER_GPU);
+		g->alloc.rate = s->sys->alloc;
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+			start(g, &g->in[t], t);
+			start(g, &g->out[t], t);
+		}
+	}
+	share_links(s, true);
+	share_links(s, false);
+}
+
+static void soonest(const struct sim_flow *f, double *ns)
+{
+	if (f->busy)
+		*ns = fmin(*ns, f->left / f->rate * 1e9);
+}
+
+double sim_links_next(const struct sim *s)
+{
+	double ns = INFINITY;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		soonest(&s->gpus[i].alloc, &ns);
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+			soonest(&s->gpus[i].in[t], &ns);
+			soonest(&s->gpus[i].out[t], &ns);
+		}
+	}
+	return ns;
+}
+
+static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)
+{
+	struct sim_tensor *t = &g->tensors[r->tensor];
+
+	if (r->stale) {
+		g->used -= n;
+		return;
+	}
+	if (r->kind == SIM_ALLOC) {
+		t->place.dirty += n;
+		t->place.born = true;
+		t->allocating = false;
+	} else {
+		t->pending[r->tier] -= n;
+		t->place.out[r->tier] -= n;
+		if (r->keep) {
+			t->place.clean[r->tier] += n;
+		} else {
+			t->place.dirty += n;
+			g->sim->room[r->tier] += n;
+		}
+		g->stats->in[r->tier] += n;
+		g->moved_in += n;
+		if (r->tier >= ANNEX_TIER_SSD)
+			t->ready = g->sim->now + (double)g->sim->sys->ssd_read_ns;
+	}
+	sim_touch(g, r->tensor);
+}
+
+static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
+{
+	struct sim_tensor *t = &g->tensors[r->tensor];
+	uint64_t gone = r->left + n - r->stay;
+
+	g->stats->out[r->tier] += n;
+	g->moved_out += n;
+	if (r->stale) {
+		g->sim->room[r->tier] += n;
+		return;
+	}
+	/* What is to leave leaves first: somebody may wait for its memory. */
+	if (gone > n)
+		gone = n;
+	r->stay -= n - gone;
+	t->leaving -= n;
+	t->place.dirty -= n;
+	t->place.out[r->tier] += gone;
+	t->place.clean[r->tier] += n - gone;
+	g->used -= gone;
+	if (r->reclaim)
+		g->reclaiming -= gone;
+}
+
+static void advance(struct sim_gpu *g, struct sim_flow *f, double ns)
+{
+	struct sim_request *r = f->head;
+	uint64_t n;
+
+	if (!f->busy)
+		return;
+	f->left -= f->rate * ns / 1e9;
+	/* A thousandth of a byte is what rounding leaves. */
+	if (f->left > 1e-3)
+		return;
+	f->busy = false;
+	n = r->moving;
+	r->moving = 0;
+	if (r->kind == SIM_IN || r->kind == SIM_ALLOC)
+		arrived(g, r, n);
+	else
+		left(g, r, n);
+}
+
+void sim_links_advance(struct sim *s, double ns)
+{
+	for (unsigned int i = 0; i < s->n; i++) {
+		struct sim_gpu *g = &s->gpus[i];
+
+		advance(g, &g->alloc, ns);
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+			advance(g, &g->in[t], ns);
+			advance(g, &g->out[t], ns);
+		}
+	}
+}

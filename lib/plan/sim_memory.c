@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memories of the simulator: who asks for bytes, who gives them back, and what is reclaimed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "sim.h"
+
+#define NOBODY UINT32_MAX
+#define BLOCK 256
+
+struct sim_block {
+	struct sim_block *next;
+	struct sim_request req[BLOCK];
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct sim_request *request(struct sim_gpu *g, uint32_t tensor, enum sim_kind kind,
+				   unsigned int tier, uint64_t bytes)
+{
+	struct sim *s = g->sim;
+	struct sim_request *r = s->pool;
+
+	if (!r) {
+		struct sim_block *b = malloc(sizeof(*b));
+
+		if (!b) {
+			s->err = -ENOMEM;
+			return NULL;
+		}
+		b->next = s->blocks;
+		s->blocks = b;
+		for (unsigned int i = 0; i < BLOCK; i++) {
+			b->req[i].next = s->pool;
+			s->pool = &b->req[i];
+		}
+		r = s->pool;
+	}
+	s->pool = r->next;
+	*r = (struct sim_request){
+		.tensor = tensor, .kind = (uint8_t)kind, .tier = (uint8_t)tier, .left = bytes};
+	r->sibling = g->tensors[tensor].requests;
+	g->tensors[tensor].requests = r;
+	return r;
+}
+
+void sim_memory_free(struct sim *s)
+{
+	while (s->blocks) {
+		struct sim_block *b = s->blocks;
+
+		s->blocks = b->next;
+		free(b);
+	}
+}
+
+static void enqueue(struct sim_flow *f, struct sim_request *r, bool first)
+{
+	if (first && f->head && f->busy) {
+		/* Behind the chunk under way. */
+		r->next = f->head->next;
+		f->head->next = r;
+		if (f->tail == f->head)
+			f->tail = r;
+	} else if (first) {
+		r->next = f->head;
+		f->head = r;
+		if (!f->tail)
+			f->tail = r;
+	} else {
+		if (f->tail)
+			f->tail->next = r;
+		else
+			f->head = r;
+		f->tail = r;
+	}
+}
+
+static void gate_add(struct sim_gpu *g, struct sim_request *r, bool first)
+{
+	g->gate_bytes += r->left;
+	r->gated = true;
+	if (first) {
+		r->gate_next = g->gate;
+		g->gate = r;
+		if (!g->gate_tail)
+			g->gate_tail = r;
+	} else {
+		if (g->gate_tail)
+			g->gate_tail->gate_next = r;
+		else
+			g->gate = r;
+		g->gate_tail = r;
+	}
+}
+
+void sim_fetch(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes, bool keep,
+	       bool first)
+{
+	struct sim_request *r = request(g, tensor, SIM_IN, tier, bytes);
+
+	if (!r)
+		return;
+	r->keep = keep;
+	g->tensors[tensor].pending[tier] += bytes;
+	enqueue(&g->in[tier], r, first);
+	gate_add(g, r, first);
+}
+
+void sim_born(struct sim_gpu *g, uint32_t tensor, bool first)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+	uint64_t bytes = g->trace->tensors[tensor].bytes - t->place.dirty;
+	struct sim_request *r;
+
+	if (!bytes) {
+		t->place.born = true;
+		return;
+	}
+	r = request(g, tensor, SIM_ALLOC, ANNEX_TIER_GPU, bytes);
+	if (!r)
+		return;
+	t->allocating = true;
+	enqueue(&g->alloc, r, first);
+	gate_add(g, r, first);
+}
+
+static struct sim_request *leave(struct sim_gpu *g, uint32_t tensor, unsigned int tier,
+				 uint64_t bytes, uint64_t stay)
+{
+	struct sim_request *r = request(g, tensor, SIM_OUT, tier, bytes);
+
+	if (!r)
+		return NULL;
+	r->stay = stay;
+	g->tensors[tensor].leaving += bytes;
+	enqueue(&g->out[tier], r, false);
+	return r;
+}
+
+/* Bytes with a copy leave for free. Returns how many of @bytes are still to go. */
+static uint64_t drop_clean(struct sim_gpu *g, struct place *p, uint64_t bytes)
+{
+	for (unsigned int t = ANNEX_TIER_HOST; t < g->sim->tiers && bytes; t++) {
+		uint64_t n = least(p->clean[t], bytes);
+
+		p->clean[t] -= n;
+		p->out[t] += n;
+		g->used -= n;
+		bytes -= n;
+	}
+	return bytes;
+}
+
+/* What is being written need not be written twice. Returns how many of @bytes are still to go. */
+static uint64_t take_saves(struct sim_tensor *t, uint64_t bytes)
+{
+	for (struct sim_request *r = t->requests; r && bytes; r = r->sibling) {
+		uint64_t n = least(r->stay, bytes);
+
+		if (r->kind != SIM_OUT || r->stale)
+			continue;
+		r->stay -= n;
+		bytes -= n;
+	}
+	return bytes;
+}
+
+void sim_evict(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	bytes = drop_clean(g, &t->place, bytes);
+	bytes = take_saves(t, bytes);
+	bytes = least(bytes, t->place.dirty - t->leaving);
+	if (bytes)
+		leave(g, tensor, tier, bytes, 0);
+}
+
+void sim_save(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	bytes = least(bytes, t->place.dirty - t->leaving);
+	if (bytes)
+		leave(g, tensor, tier, bytes, bytes);
+}
+
+void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	for (struct sim_request *r = t->requests; r && *bytes; r = r->sibling) {
+		uint64_t n = least(r->left + r->moving - r->stay, *bytes), unwritten;
+
+		if (r->kind != SIM_OUT || r->stale)
+			continue;
+		/* What has not been started need not be written; the rest makes a copy. */
+		unwritten = least(n, r->left);
+		r->left -= unwritten;
+		t->leaving -= unwritten;
+		r->stay += n - unwritten;
+		*bytes -= n;
+		if (r->reclaim)
+			g->reclaiming -= n;
+	}
+}
+
+void sim_written(struct sim_gpu *g, uint32_t tensor)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
+		t->place.dirty += t->place.clean[i];
+		g->sim->room[i] += t->place.clean[i];
+		t->place.clean[i] = 0;
+	}
+	for (struct sim_request *r = t->requests; r; r = r->sibling) {
+		if (r->kind != SIM_OUT)
+			continue;
+		r->left = 0;
+		r->stale = true;
+	}
+	t->leaving = 0;
+}
+
+void sim_unlist(struct sim_gpu *g, uint32_t tensor)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	if (!t->listed)
+		return;
+	if (t->older == NOBODY)
+		g->oldest = t->newer;
+	else
+		g->tensors[t->older].newer = t->newer;
+	if (t->newer == NOBODY)
+		g->newest = t->older;
+	else
+		g->tensors[t->newer].older = t->older;
+	t->listed = false;
+}
+
+void sim_touch(struct sim_gpu *g, uint32_t tensor)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	sim_unlist(g, tensor);
+	t->older = g->newest;
+	t->newer = NOBODY;
+	if (g->newest == NOBODY)
+		g->oldest = tensor;
+	else
+		g->tensors[g->newest].newer = tensor;
+	g->newest = tensor;
+	t->listed = true;
+}
+
+void sim_free(struct sim_gpu *g, uint32_t tensor)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+	bool lazy = g->plan->flags & ANNEX_PLAN_LAZY;
+
+	for (struct sim_request *r = t->requests; r; r = r->sibling) {
+		if (r->kind == SIM_IN || r->kind == SIM_ALLOC) {
+			g->gate_bytes -= r->left;
+			g->used -= r->granted;
+			r->granted = 0;
+		} else if (r->reclaim) {
+			g->reclaiming -= r->left + r->moving - r->stay;
+			r->reclaim = 0;
+		}
+		r->left = 0;
+		r->stale = true;
+	}
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
+		g->used -= t->place.clean[i];
+		g->sim->room[i] += t->place.clean[i] + t->place.out[i];
+		t->pending[i] = 0;
+	}
+	if (!lazy) {
+		g->used -= t->place.dirty;
+		sim_unlist(g, tensor);
+	}
+	t->place = (struct place){.dirty = lazy ? t->place.dirty : 0};
+	t->leaving = 0;
+	t->allocating = false;
+}
+
+bool sim_ready(const struct sim_gpu *g, uint32_t tensor)
+{
+	const struct sim_tensor *t = &g->tensors[tensor];
+	uint64_t out = 0;
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
+		out += t->place.out[i];
+	return t->place.born && !out;
+}
+
+static uint64_t movable(const struct sim_gpu *g, const struct sim_tensor *t)
+{
+	uint64_t bytes = t->place.dirty - t->leaving;
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
+		bytes += t->place.clean[i];
+	return bytes;
+}
+
+/* The least recently used bytes leave, until those on their way are enough. */
+static void reclaim(struct sim_gpu *g, bool guarded)
+{
+	const struct annex_system *sys = g->sim->sys;
+	uint64_t want = least(g->gate_bytes, SIM_RECLAIM);
+	unsigned int tier = ANNEX_TIER_HOST;
+
+	if (g->sim->room[ANNEX_TIER_HOST] < SIM_CHUNK && sys->ssds)
+		tier = ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % sys->ssds;
+	for (uint32_t i = g->oldest, newer; i != NOBODY && g->reclaiming < want; i = newer) {
+		struct sim_tensor *t = &g->tensors[i];
+		uint64_t bytes = movable(g, t), left;
+		struct sim_request *r;
+
+		newer = t->newer;
+		if (!bytes && !t->leaving)
+			sim_unlist(g, i);
+		bytes = least(bytes, want - g->reclaiming);
+		if (!bytes || t->allocating || t->active > g->count ||
+		    (guarded && t->guarded > g->count))
+			continue;
+		left = drop_clean(g, &t->place, bytes);
+		if (!t->place.born) {
+			t->place.dirty -= left;
+			g->used -= left;
+			left = 0;
+		}
+		if (!left)
+			continue;
+		r = leave(g, i, tier, left, 0);
+		if (!r)
+			return;
+		r->reclaim = 1;
+		g->reclaiming += left;
+	}
+}
+
+static void grant(struct sim_gpu *g)
+{
+	while (g->gate) {
+		struct sim_request *r = g->gate;
+		uint64_t n = least(r->left, g->capacity - g->used);
+
+		r->left -= n;
+		r->granted += n;
+		g->used += n;
+		g->gate_bytes -= n;
+		if (r->left)
+			break;
+		g->gate = r->gate_next;
+		r->gated = false;
+		if (!g->gate)
+			g->gate_tail = NULL;
+	}
+	if (g->used > g->peak)
+		g->peak = g->used;
+	if (g->used > g->sample_peak)
+		g->sample_peak = g->used;
+}
+
+void sim_pump(struct sim_gpu *g)
+{
+	grant(g);
+	if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !g->gate_bytes)
+		return;
+	reclaim(g, true);
+	/* A kernel that waits must not wait for what the next ones have. */
+	if (!g->reclaiming && g->state == SIM_WAITS)
+		reclaim(g, false);
+	grant(g);
+}

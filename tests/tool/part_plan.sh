@@ -1,0 +1,210 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: MIT
+# Plans of training iterations: made, shown, simulated, drawn.
+
+# chain FILE LAYERS WEIGHT ACTIVATION NS - A trace of that many layers forward and backward, each
+# with a weight and an activation of so many MiB.
+chain()
+{
+	awk -v n="$2" -v w="$3" -v a="$4" -v ns="$5" 'BEGIN {
+		printf "{\"format\":\"annex-trace/1\",\n \"tensors\":[\n"
+		for (i = 0; i < n; i++)
+			printf "  {\"id\":%d,\"bytes\":%.0f,\"global\":true},\n", i, w * 1048576
+		for (i = n; i < 2 * n; i++)
+			printf "  {\"id\":%d,\"bytes\":%.0f,\"global\":false}%s\n", i, a * 1048576,
+				i < 2 * n - 1 ? "," : ""
+		printf " ],\n \"kernels\":[\n"
+		for (i = 0; i < n; i++) {
+			input = i ? i "," n + i - 1 : i
+			printf "  {\"name\":\"forward%d\",\"ns\":%d,", i, ns
+			printf "\"in\":[%s],\"out\":[%d]},\n", input, n + i
+		}
+		for (i = n - 1; i >= 0; i--) {
+			printf "  {\"name\":\"backward%d\",\"ns\":%d,", i, ns
+			printf "\"in\":[%d,%d],\"out\":[%d]}%s\n", i, n + i, i, i ? "," : ""
+		}
+		printf " ]}\n"
+	}' >"$1"
+}
+
+# fact KEY - A value from the JSON of the last claim, whatever it is.
+fact()
+{
+	sed -n "s/^ *\"$1\": *\(.*[^,]\),\{0,1\}$/\1/p" out | head -n 1
+}
+
+# below WORDS A B - The number A is not above B, but for rounding.
+below()
+{
+	holds "$1: $2 is above $3" awk -v a="$2" -v b="$3" \
+		'BEGIN { exit !(a != "" && b != "" && a <= b * (1 + 1e-9)) }'
+}
+
+chain chain.json 24 8 64 10000000
+machine=(--gpu 1G --host 512M --ssd-read 3.2G --ssd-write 3.2G)
+
+claim "plan" "$annex" plan chain.json "${machine[@]}" -o chain.plan --json
+holds "the ideal is the sum of its kernels" test "$(printf %.6f "$(number ideal_s)")" = 0.480000
+predicted=$(number iteration_s)
+below "the ideal is a bound" "$(number ideal_s)" "$predicted"
+below "the bound is one" "$(number bound_s)" "$predicted"
+below "a GPU is not more than full" "$(number gpu_peak_bytes)" $((1 << 30))
+below "nor is the host" "$(number host_peak_bytes)" $((512 << 20))
+steps=$(number steps)
+claim "plan in the binary form" "$annex" plan chain.json "${machine[@]}" -o chain.bin --binary
+holds "which is smaller" test "$(stat -c %s chain.bin)" -lt $((108 + 40 * steps))
+for file in chain.plan chain.bin; do
+	claim "show $file" "$annex" plan show $file --trace chain.json --kernel 0..48 --json
+	value "all steps" steps "$steps"
+	holds "it fits its trace" test "$(fact checked)" = true
+	holds "all are listed" test "$(grep -c '"op"' out)" -eq "$steps"
+	mv out "$file.shown"
+done
+holds "both forms say the same" cmp chain.plan.shown chain.bin.shown
+claim "show from standard input" sh -c "'$annex' plan show - <chain.bin"
+holds "the policy is told" grep -q "policy *annex" out
+claim "show lists steps" "$annex" plan show chain.plan --kernel 0
+claim "simulate a plan" "$annex" simulate chain.json --plan chain.bin "${machine[@]}" --json
+value "it takes as long as predicted" iteration_s "$predicted"
+claim "plan over a plan when told to" "$annex" plan chain.json "${machine[@]}" -o chain.plan \
+	--overwrite
+claim "bound" "$annex" plan chain.json "${machine[@]}" --bound --json
+below "it is below what is reached" "$(number bound_s)" "$predicted"
+
+for policy in ideal uvm deepum g10-gds g10-host g10 annex; do
+	claim "simulate $policy" "$annex" simulate chain.json --policy $policy "${machine[@]}" \
+		--json
+	holds "it is feasible" test "$(fact feasible)" = true
+	holds "it is named" test "$(fact policy)" = "\"$policy\""
+	[ $policy = ideal ] || below "bound of $policy" "$(number bound_s)" "$(number iteration_s)"
+	[ $policy != g10 ] || g10=$(number iteration_s)
+	first=$(number iteration_s)
+	claim "once more" "$annex" simulate chain.json --policy $policy "${machine[@]}" --json
+	value "the same comes out" iteration_s "$first"
+done
+below "ours is not slower than G10" "$predicted" "$g10"
+claim "all policies" "$annex" simulate chain.json --policy all "${machine[@]}"
+holds "in a line each" test "$(wc -l <out)" -eq 9
+claim "an iteration that fits needs nothing" "$annex" simulate chain.json --policy annex --json
+below "it is ideal, but for its first allocation" 0.999 "$(number share_of_ideal)"
+value "and nothing is written" ssd_written_bytes 0
+holds "so the SSD lasts" test "$(fact ssd_lifetime_years)" = null
+claim "noise" "$annex" simulate chain.json --policy annex "${machine[@]}" --noise 0.2 \
+	--iterations 4 --seed 7 --json
+value "as many iterations as told" iterations 4
+first=$(number iteration_s)
+claim "noise in percent" "$annex" simulate chain.json --policy annex "${machine[@]}" --noise 20 \
+	--iterations 4 --seed 7 --json
+value "is the same" iteration_s "$first"
+claim "another seed" "$annex" simulate chain.json --policy annex "${machine[@]}" --noise 0.2 \
+	--iterations 4 --seed 8 --json
+holds "is another time" test "$(number iteration_s)" != "$first"
+claim "CXL memory" "$annex" simulate chain.json --policy annex --gpu 1G --host 0 --cxl 4G \
+	--cxl-rate 12G --json
+below "it is not more than full" "$(number cxl_peak_bytes)" $((4 << 30))
+
+chain second.json 16 8 96 8000000
+claim "two GPUs" "$annex" simulate chain.json second.json --policy annex "${machine[@]}" --json
+value "are two" gpus 2
+claim "one trace on three GPUs" "$annex" simulate chain.json --gpus 3 --ssds 2 --policy g10 \
+	"${machine[@]}" --json
+value "are three" gpus 3
+holds "each SSD is told of" test "$(grep -c '"ssd": "ssd' out)" -eq 2
+
+# The weights alone exceed the GPU: FlashNeuron, which keeps them there, cannot run.
+chain heavy.json 24 64 8 10000000
+claim "a policy that cannot" "$annex" simulate heavy.json --policy flashneuron "${machine[@]}" \
+	--json
+holds "is not feasible" test "$(fact feasible)" = false
+holds "takes no time" test "$(fact iteration_s)" = null
+holds "and has a reason" test -n "$(fact reason)"
+claim "another can" "$annex" simulate heavy.json --policy annex "${machine[@]}" --json
+holds "and is feasible" test "$(fact feasible)" = true
+refused "a plan that cannot be" "flashneuron" "$annex" plan heavy.json --policy flashneuron \
+	"${machine[@]}" -o bad.plan
+
+claim "sweep" "$annex" simulate chain.json --policy g10,annex --gpu 1G \
+	--sweep ssd=1.6,3.2 host=0,0.5,16 --json
+holds "every combination" test "$(grep -c '"iteration_s"' out)" -eq 12
+holds "with its values" test "$(grep -c '"host": 0.5' out)" -eq 4
+claim "sweep in one word" "$annex" simulate chain.json --policy annex --gpu 1G \
+	--sweep 'ssd=1.6G host=512M'
+holds "is a table" test "$(wc -l <out)" -eq 2
+claim "sweep over policies" "$annex" simulate chain.json --sweep policy=uvm,g10 gpu=0.01,1 --json
+holds "a machine that is too small is not feasible" test "$(grep -c '"feasible": false' out)" -eq 2
+holds "it is told why" grep -q '"reason": ".*kernel 0 (forward0)' out
+
+if command -v gnuplot >/dev/null; then
+	claim "plot of a plan" "$annex" plan chain.json "${machine[@]}" --plot plan.svg
+	claim "plot of a simulation" "$annex" simulate chain.json "${machine[@]}" --policy uvm \
+		--plot uvm.svg
+	claim "plot of a sweep" "$annex" simulate chain.json --policy g10,annex --gpu 1G \
+		--sweep ssd=1.6,3.2 host=0,16 --plot sweep.svg
+	for file in plan uvm sweep; do
+		holds "$file.svg begins" grep -q '<svg' $file.svg
+		holds "$file.svg ends" grep -q '</svg>' $file.svg
+	done
+	holds "the capacity is drawn" grep -q capacity plan.svg
+	holds "and lines are named" grep -q 'annex, host 16' sweep.svg
+	refused "plot over a plot" "overwrite" "$annex" plan chain.json --plot plan.svg
+	mkdir -p broken
+	printf '#!/bin/sh\necho "no terminal" >&2\nexit 1\n' >broken/gnuplot
+	chmod +x broken/gnuplot
+	refused "gnuplot that fails" "gnuplot failed: no terminal" env PATH="$dir/broken:$PATH" \
+		"$annex" plan chain.json --plot bad.svg
+fi
+refused "no gnuplot" "gnuplot-nox" env PATH="$dir/kinds" "$annex" plan chain.json --plot bad.svg
+
+refused "no trace" "which trace" "$annex" plan
+refused "two traces" "too many" "$annex" plan chain.json second.json
+refused "no policy" "--policy" "$annex" simulate chain.json
+refused "unknown policy" "foo" "$annex" plan chain.json --policy foo
+refused "one unknown policy" "foo.*g10-gds" "$annex" simulate chain.json --policy g10,foo
+refused "one policy twice" "twice" "$annex" simulate chain.json --policy g10,g10
+refused "plan and policy" "alone" "$annex" simulate chain.json --policy g10 --plan chain.plan
+refused "missing trace" "nowhere" "$annex" plan nowhere.json -o bad.plan
+refused "missing plan" "nowhere" "$annex" simulate chain.json --plan nowhere.plan
+head -c 3000 chain.json >bad.json
+refused "truncated trace" "bad.json" "$annex" plan bad.json -o bad.plan
+refused "kernel beyond the GPU" "kernel 0 .forward0. uses" "$annex" plan chain.json --gpu 64M
+refused "kernel beyond the GPU, by a policy" "kernel 0 .forward0. uses" "$annex" simulate \
+	chain.json --policy g10 --gpu 64M
+for rate in pcie host-link cxl-rate ssd-read ssd-write alloc; do
+	for value in 0 -1 nan inf 1e400 0x10 3.2Q; do
+		refused "$rate of $value" "--$rate" "$annex" plan chain.json --$rate=$value
+	done
+done
+for size in gpu host cxl; do
+	for value in -1 nan lots 99999999999999999999 16777216T 1G1; do
+		refused "$size of $value" "--$size" "$annex" plan chain.json --$size=$value
+	done
+done
+refused "no GPU memory" "--gpu" "$annex" plan chain.json --gpu 0
+refused "CXL memory without a rate" "--cxl-rate" "$annex" plan chain.json --cxl 4G
+refused "half a GPU" "--gpus" "$annex" plan chain.json --gpus 1.5
+refused "no GPUs" "--gpus" "$annex" plan chain.json --gpus 0
+refused "more GPUs than traces" "3 GPUs" "$annex" simulate chain.json second.json --policy g10 \
+	--gpus 3
+refused "all noise" "--noise" "$annex" simulate chain.json --policy g10 --noise 100
+refused "sweep over nothing" "KEY=VALUE" "$annex" simulate chain.json --policy g10 --sweep ssd
+refused "sweep over what is no option" "colour" "$annex" simulate chain.json --policy g10 \
+	--sweep colour=1
+refused "sweep over no rate" "ssd 0" "$annex" simulate chain.json --policy g10 --sweep ssd=0,1
+refused "sweep twice" "twice" "$annex" simulate chain.json --policy g10 --sweep ssd=1 ssd=2
+refused "plot of several policies" "--plot" "$annex" simulate chain.json --policy all --plot bad.svg
+refused "plan without its name" "--binary" "$annex" plan chain.json --binary
+refused "plan over a plan" "overwrite" "$annex" plan chain.json -o chain.plan
+refused "plan in no directory" "nowhere" "$annex" plan chain.json -o nowhere/bad.plan
+refused "plan and plot in one file" "two files" "$annex" plan chain.json -o bad.svg --plot bad.svg
+refused "a plan for another trace" "chain.plan.*another trace|chain.plan.*kernels" "$annex" plan \
+	show chain.plan --trace second.json
+head -c 200 chain.bin >bad.plan
+refused "truncated binary plan" "truncated" "$annex" plan show bad.plan
+head -c 2000 chain.plan >bad.plan
+refused "truncated plan" "step" "$annex" plan show bad.plan
+sed '0,/"op":"alloc"/s//"op":"move"/' chain.plan >bad.plan
+refused "unknown operation" 'step [0-9]+: "op"' "$annex" plan show bad.plan
+sed '0,/"op":"free".*[0-9]}/s//"op":"free","tensor":0,"bytes":8388608}/' chain.plan >bad.plan
+refused "a plan that frees a weight" "step.*kernel.*tensor 0: free of a global" "$annex" simulate \
+	chain.json --plan bad.plan "${machine[@]}"
+refused "kernels backwards" "--kernel" "$annex" plan show chain.plan --kernel 5..3

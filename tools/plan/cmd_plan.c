@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex plan: when each tensor leaves the GPU and when it returns.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "../output.h"
+#include "gnuplot.h"
+#include "machine.h"
+#include "newfile.h"
+#include "plan.h"
+#include "report.h"
+#include "timeline.h"
+
+enum { OPT_POLICY = 256, OPT_BINARY, OPT_OVERWRITE, OPT_PLOT, OPT_BOUND };
+
+struct plan_opts {
+	struct annex_system sys;
+	const char *policy, *output, *plot;
+	char *trace;
+	bool binary, overwrite, bound, json;
+};
+
+static error_t check_opts(const struct plan_opts *o)
+{
+	if (!o->trace)
+		return -err_set(-EINVAL, "which trace? Give its file");
+	if (o->bound && (o->output || o->plot))
+		return -err_set(-EINVAL, "--bound makes no plan: it goes without -o and --plot");
+	if (o->binary && !o->output)
+		return -err_set(-EINVAL, "--binary is how -o FILE is written: name the file");
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct plan_opts *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->sys;
+		state->child_inputs[1] = &o->json;
+		return 0;
+	case OPT_POLICY:
+		o->policy = arg;
+		return 0;
+	case 'o':
+		o->output = arg;
+		return 0;
+	case OPT_BINARY:
+		o->binary = true;
+		return 0;
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return 0;
+	case OPT_PLOT:
+		o->plot = arg;
+		return 0;
+	case OPT_BOUND:
+		o->bound = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->trace)
+			return -err_set(-EINVAL, "too many arguments: \"%s\"", arg);
+		o->trace = arg;
+		return 0;
+	case ARGP_KEY_END:
+		return check_opts(o);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int report_bound(const struct plan_opts *o, const struct work *w)
+{
+	struct out out;
+	double bound;
+	int err = work_bound(w, &o->sys, &bound);
+
+	if (err)
+		return err;
+	out_init(&out, cli_name(), o->json);
+	out_json(&out, "ideal_s", json_real(work_ideal(w)));
+	out_row(&out, "ideal", "%.4f s", work_ideal(w));
+	out_json(&out, "bound_s", json_real(bound));
+	out_row(&out, "no plan is below", "%.4f s", bound);
+	return out_end(&out);
+}
+
+static int write_plan(const struct plan_opts *o, const struct annex_plan *plan)
+{
+	struct newfile file;
+	int err = newfile_open(&file, o->output, o->overwrite);
+
+	if (err)
+		return err;
+	err = o->binary ? annex_plan_write_binary(plan, file.f) : annex_plan_write(plan, file.f);
+	if (err)
+		err_lib(err, "%s", o->output);
+	return newfile_close(&file, err);
+}
+
+/* What was asked for beside the report. */
+static int make_files(const struct plan_opts *o, const struct work *w,
+		      const struct annex_plan *plan, const struct outcome *outcome,
+		      const struct annex_sim_sample *samples)
+{
+	int err = 0;
+
+	if (o->plot)
+		err = timeline_plot(o->plot, o->overwrite, w, &o->sys, outcome, samples);
+	if (!err && o->output)
+		err = write_plan(o, plan);
+	return err;
+}
+
+static int make_plan(const struct plan_opts *o, const struct work *w,
+		     const struct annex_policy *policy)
+{
+	struct annex_sim_options sim = {.samples = NULL};
+	struct annex_plan *plan = NULL;
+	struct outcome outcome;
+	struct out out;
+	int err;
+
+	sim.samples = calloc(w->traces[0]->n_kernels, sizeof(*sim.samples));
+	if (!sim.samples)
+		return err_set(-ENOMEM, "out of memory");
+	err = work_policy(w, &o->sys, policy, &sim, &plan, &outcome);
+	if (!err && !outcome.feasible)
+		err = err_set(-ENOSPC, "policy %s makes no plan: %s", policy->name, outcome.reason);
+	if (!err)
+		err = make_files(o, w, plan, &outcome, sim.samples);
+	if (!err) {
+		out_init(&out, cli_name(), o->json);
+		report_outcome(&out, &outcome, w, &o->sys, REPORT_ENDURANCE);
+		err = out_end(&out);
+	}
+	annex_plan_free(plan);
+	free(sim.samples);
+	return err;
+}
+
+static int check_outputs(const struct plan_opts *o)
+{
+	int err = o->output ? output_check(o->output, o->overwrite) : 0;
+
+	if (!err && o->plot)
+		err = gnuplot_check(o->plot, o->overwrite);
+	if (!err && o->output && o->plot && !strcmp(o->output, o->plot))
+		err = err_set(-EINVAL, "%s: the plan and its plot are two files", o->plot);
+	return err;
+}
+
+static int plan(struct plan_opts *o)
+{
+	const struct annex_policy *policy = annex_policy_find(o->policy);
+	struct work w;
+	int err = policy ? check_outputs(o)
+			 : err_set(-EINVAL, "no policy \"%s\": see annex plan --help", o->policy);
+
+	if (!err)
+		err = work_open(&w, &o->trace, 1);
+	if (err)
+		return err;
+	err = work_check(&w, &o->sys);
+	if (!err)
+		err = o->bound ? report_bound(o, &w) : make_plan(o, &w, policy);
+	work_close(&w);
+	return err;
+}
+
+static const struct argp_option options[] = {
+	{"policy", OPT_POLICY, "NAME", 0,
+	 "How to plan: annex (that, if not told), ideal, uvm, flashneuron, deepum, g10-gds, "
+	 "g10-host, g10",
+	 1},
+	{"bound", OPT_BOUND, NULL, 0,
+	 "No plan: only the time of an iteration that none can be below", 1},
+	{"output", 'o', "FILE", 0, "Write the plan", 3},
+	{"binary", OPT_BINARY, NULL, 0, "In the compact form, instead of JSON", 3},
+	{"plot", OPT_PLOT, "FILE.svg", 0, "Draw memory before and after, and the link, over time",
+	 3},
+	{"overwrite", OPT_OVERWRITE, NULL, 0, "The files may be there already", 3},
+	{0}};
+
+static const char doc[] =
+	"Plan when each tensor of a training iteration leaves the GPU and when it returns, so that "
+	"the iteration takes as little longer as possible than with memory for everything; and say "
+	"how long that is.\n\n"
+	"annex plan show tells what is in a plan."
+	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes a second.\n\n"
+	"Examples:\n"
+	"  annex plan bert.json -o bert.plan\n"
+	"  annex plan bert.json --gpu 24G --host 64G --ssd-read 6.4G --ssd-write 5G --plot "
+	"bert.svg\n"
+	"  annex plan bert.json --gpu 24G --bound\n"
+	"  annex plan bert.json --cxl 256G --cxl-rate 20G --binary -o bert.plan\n"
+	"  annex plan show bert.plan --trace bert.json --kernel 100..120";
+
+static const struct argp_child children[] = {
+	{&machine_argp, 0, "The machine (G10's, if not told):", 2},
+	{&cli_json_argp, 0, NULL, 0},
+	{0},
+};
+
+int cmd_plan(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "TRACE", doc, children, NULL, NULL};
+	static const struct cli_command show[] = {{"show", plan_show, ""}, {NULL, NULL, NULL}};
+	struct plan_opts o = {.policy = "annex"};
+	int err;
+
+	if (argc > 1 && !strcmp(argv[1], "show"))
+		return cli_dispatch(show, "", argc, argv);
+	err = cli_parse(&argp, argc, argv, &o);
+	return err ? err : plan(&o);
+}

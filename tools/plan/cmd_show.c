@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex plan show: what is in a plan.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/plan.h>
+#include "../cli.h"
+#include "../error.h"
+#include "../out.h"
+#include "plan.h"
+#include "report.h"
+
+enum { OPT_TRACE = 256, OPT_KERNEL };
+
+struct show_opts {
+	const char *plan, *trace;
+	uint32_t first, last;
+	bool list, json;
+};
+
+static const char *const ops[ANNEX_PLAN_OPS] = {"alloc", "free", "prefetch",
+						"evict", "save", "wait"};
+
+/* N, or N..M */
+static int parse_kernels(const char *arg, struct show_opts *o)
+{
+	char first[24];
+	const char *dots = strstr(arg, "..");
+	size_t len = dots ? (size_t)(dots - arg) : strlen(arg);
+	int err;
+
+	if (len >= sizeof(first))
+		len = sizeof(first) - 1;
+	memcpy(first, arg, len);
+	first[len] = '\0';
+	err = cli_u32("--kernel", first, 0, ANNEX_TRACE_MAX_KERNELS, &o->first);
+	o->last = o->first;
+	if (!err && dots)
+		err = cli_u32("--kernel", dots + 2, o->first, ANNEX_TRACE_MAX_KERNELS, &o->last);
+	o->list = true;
+	return err;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct show_opts *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->json;
+		return 0;
+	case OPT_TRACE:
+		o->trace = arg;
+		return 0;
+	case OPT_KERNEL:
+		return -parse_kernels(arg, o);
+	case ARGP_KEY_ARG:
+		if (o->plan)
+			return -err_set(-EINVAL, "too many arguments: \"%s\"", arg);
+		o->plan = arg;
+		return 0;
+	case ARGP_KEY_END:
+		return o->plan ? 0 : -err_set(-EINVAL, "which plan? Give its file");
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Whether the plan is one for the trace, on the machine that it was made for. */
+static int check_trace(const struct annex_plan *plan, const struct show_opts *o,
+		       struct annex_trace **trace)
+{
+	struct annex_system sys;
+	int err = annex_trace_read(o->trace, trace);
+
+	if (err)
+		return err_lib(err, "%s", o->trace);
+	annex_system_init(&sys);
+	sys.gpu = plan->gpu;
+	sys.host = plan->host;
+	sys.cxl = plan->cxl;
+	sys.ssds = ANNEX_MAX_SSDS;
+	err = annex_plan_check(plan, *trace, &sys);
+	return err ? err_lib(err, "%s", o->plan) : 0;
+}
+
+static void report_header(const struct annex_plan *p, struct out *out)
+{
+	char hash[24];
+
+	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)p->hash);
+	out_text(out, "policy", "policy", p->policy);
+	out_text(out, "trace", "trace", hash);
+	out_count(out, "kernels", "kernels", p->n_kernels);
+	out_count(out, "tensors", "tensors", p->n_tensors);
+	out_bytes(out, "gpu_bytes", "for GPU memory of", p->gpu);
+	out_bytes(out, "host_bytes", "for host memory of", p->host);
+	out_bytes(out, "cxl_bytes", "for CXL memory of", p->cxl);
+	out_bool(out, "overlap", "kernels run while they fault", p->flags & ANNEX_PLAN_OVERLAP);
+	out_bool(out, "reclaim", "memory is reclaimed", p->flags & ANNEX_PLAN_RECLAIM);
+	out_bool(out, "lazy", "dead tensors wait for that", p->flags & ANNEX_PLAN_LAZY);
+	out_bool(out, "unlimited", "on a GPU without limit", p->flags & ANNEX_PLAN_UNLIMITED);
+	out_count(out, "window", "kernels guarded from it", p->window);
+	out_count(out, "steps", "steps", p->n_steps);
+}
+
+static void report_ops(const struct annex_plan *p, struct out *out)
+{
+	json_t *obj = json_object();
+
+	for (unsigned int op = 0; op < ANNEX_PLAN_OPS; op++) {
+		uint64_t n = 0, bytes = 0;
+
+		for (size_t i = 0; i < p->n_steps; i++) {
+			n += p->steps[i].op == op;
+			bytes += p->steps[i].op == op ? p->steps[i].bytes : 0;
+		}
+		out_row(out, ops[op], "%llu steps, %.1f GiB", (unsigned long long)n,
+			(double)bytes / 0x1p30);
+		json_object_set_new(obj, ops[op],
+				    json_pack("{s:I, s:I}", "steps", (json_int_t)n, "bytes",
+					      (json_int_t)bytes));
+	}
+	out_json(out, "ops", obj);
+}
+
+/* What is evicted and saved to each tier, if there is only dirty data. */
+static void report_tiers(const struct annex_plan *p, struct out *out)
+{
+	uint64_t bytes[ANNEX_TIERS] = {0};
+	json_t *obj = json_object();
+
+	for (size_t i = 0; i < p->n_steps; i++)
+		bytes[p->steps[i].tier] += p->steps[i].bytes;
+	for (unsigned int t = ANNEX_TIER_HOST; t < ANNEX_TIERS; t++) {
+		if (!bytes[t])
+			continue;
+		out_row(out, annex_tier_name(t), "%.1f GiB evicted or saved to it",
+			(double)bytes[t] / 0x1p30);
+		json_object_set_new(obj, annex_tier_name(t), json_integer((json_int_t)bytes[t]));
+	}
+	out_json(out, "to_bytes", obj);
+}
+
+static json_t *step_json(const struct annex_plan_step *s)
+{
+	json_t *one = json_pack("{s:I, s:I, s:s, s:I, s:I}", "kernel", (json_int_t)s->kernel, "ns",
+				(json_int_t)s->ns, "op", ops[s->op], "tensor",
+				(json_int_t)s->tensor, "bytes", (json_int_t)s->bytes);
+
+	if (s->tier)
+		json_object_set_new(one, "to", json_string(annex_tier_name(s->tier)));
+	if (s->keep)
+		json_object_set_new(one, "keep", json_true());
+	return one;
+}
+
+static void print_text(const char *text)
+{
+	/* A name from a hostile file shall not write to the terminal what it likes. */
+	for (; text && *text; text++)
+		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+}
+
+static void print_step(size_t i, const struct annex_plan_step *s, const struct annex_trace *t)
+{
+	printf("%8zu %8u %12.6f s  %-8s %8u %14llu bytes", i, s->kernel, (double)s->ns * 1e-9,
+	       ops[s->op], s->tensor, (unsigned long long)s->bytes);
+	if (s->tier)
+		printf(" to %s", annex_tier_name(s->tier));
+	if (s->keep)
+		printf(", the copy is kept");
+	if (t && s->kernel < t->n_kernels && t->kernels[s->kernel].name) {
+		printf("  before ");
+		print_text(t->kernels[s->kernel].name);
+	}
+	putchar('\n');
+}
+
+static int report(const struct show_opts *o, const struct annex_plan *plan,
+		  const struct annex_trace *trace)
+{
+	json_t *steps = json_array();
+	struct out out;
+	int err;
+
+	out_init(&out, cli_name(), o->json);
+	report_header(plan, &out);
+	report_ops(plan, &out);
+	report_tiers(plan, &out);
+	if (trace)
+		out_bool(&out, "checked", "fits its trace", true);
+	for (size_t i = 0; i < plan->n_steps && o->list && o->json; i++)
+		if (plan->steps[i].kernel >= o->first && plan->steps[i].kernel <= o->last)
+			json_array_append_new(steps, step_json(&plan->steps[i]));
+	if (o->list)
+		out_json(&out, "listed", steps);
+	else
+		json_decref(steps);
+	err = out_end(&out);
+	if (err || o->json)
+		return err;
+	for (size_t i = 0; i < plan->n_steps && o->list; i++)
+		if (plan->steps[i].kernel >= o->first && plan->steps[i].kernel <= o->last)
+			print_step(i, &plan->steps[i], trace);
+	return report_printed();
+}
+
+static const struct argp_option options[] = {
+	{"trace", OPT_TRACE, "FILE", 0,
+	 "Check that the plan is one for this trace, and name kernels", 0},
+	{"kernel", OPT_KERNEL, "N..M", 0, "List the steps before these kernels", 0},
+	{0}};
+
+static const char doc[] = "Tell what is in a plan, JSON or binary; - is standard input."
+			  "\vExamples:\n"
+			  "  annex plan show bert.plan\n"
+			  "  annex plan show bert.plan --trace bert.json --kernel 100..120";
+
+static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+
+int plan_show(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "PLAN", doc, children, NULL, NULL};
+	struct annex_trace *trace = NULL;
+	struct annex_plan *plan = NULL;
+	struct show_opts o = {.plan = NULL};
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (err)
+		return err;
+	err = annex_plan_read(o.plan, &plan);
+	if (err)
+		err_lib(err, "%s", o.plan);
+	if (!err && o.trace)
+		err = check_trace(plan, &o, &trace);
+	if (!err)
+		err = report(&o, plan, trace);
+	annex_trace_free(trace);
+	annex_plan_free(plan);
+	return err;
+}

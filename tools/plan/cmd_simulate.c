@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex simulate: how fast a plan or a policy runs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "gnuplot.h"
+#include "machine.h"
+#include "report.h"
+#include "sweep.h"
+#include "timeline.h"
+
+enum {
+	OPT_POLICY = 256,
+	OPT_PLAN,
+	OPT_ITERATIONS,
+	OPT_NOISE,
+	OPT_SEED,
+	OPT_SWEEP,
+	OPT_ENDURANCE,
+	OPT_PLOT,
+	OPT_OVERWRITE
+};
+
+#define MAX_WORDS 64
+
+struct simulate_opts {
+	struct annex_system sys;
+	struct annex_sim_options sim;
+	const char *policy, *plan, *plot;
+	char *paths[ANNEX_MAX_GPUS];
+	unsigned int n_paths;
+	const char *words[MAX_WORDS]; /* of --sweep, and those that follow it */
+	unsigned int n_words;
+	double endurance;
+	bool overwrite, json;
+};
+
+/* A share, 0.2, or percents, 20. */
+static int parse_noise(const char *arg, double *noise)
+{
+	double v;
+	int err = cli_double("--noise", arg, 0, 99, &v);
+
+	if (!err)
+		*noise = v < 1 ? v : v / 100;
+	return err;
+}
+
+/* The shell makes several words of --sweep ssd=1,2 host=0,16. */
+static error_t parse_word(char *arg, struct simulate_opts *o)
+{
+	if (o->n_words && sweep_word(arg)) {
+		if (o->n_words == MAX_WORDS)
+			return -err_set(-E2BIG, "--sweep: too many words");
+		o->words[o->n_words++] = arg;
+		return 0;
+	}
+	if (o->n_paths == ANNEX_MAX_GPUS)
+		return -err_set(-E2BIG, "more than %d traces", ANNEX_MAX_GPUS);
+	o->paths[o->n_paths++] = arg;
+	return 0;
+}
+
+static error_t check_opts(const struct simulate_opts *o)
+{
+	if (!o->n_paths)
+		return -err_set(-EINVAL, "which trace? Give its file");
+	if (!o->policy && !o->plan && !o->n_words)
+		return -err_set(-EINVAL, "name what to simulate, by --policy NAME or --plan FILE");
+	if (o->plan && (o->policy || o->n_words))
+		return -err_set(-EINVAL, "--plan stands alone: a plan was made for one machine by "
+					 "one policy");
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct simulate_opts *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->sys;
+		state->child_inputs[1] = &o->json;
+		return 0;
+	case OPT_POLICY:
+		o->policy = arg;
+		return 0;
+	case OPT_PLAN:
+		o->plan = arg;
+		return 0;
+	case OPT_ITERATIONS:
+		return -cli_u32("--iterations", arg, 1, 100000, &o->sim.iterations);
+	case OPT_NOISE:
+		return -parse_noise(arg, &o->sim.noise);
+	case OPT_SEED:
+		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->sim.seed);
+	case OPT_SWEEP:
+		if (o->n_words == MAX_WORDS)
+			return -err_set(-E2BIG, "--sweep: too many words");
+		o->words[o->n_words++] = arg;
+		return 0;
+	case OPT_ENDURANCE:
+		return -cli_double("--endurance", arg, 1, 1e30, &o->endurance);
+	case OPT_PLOT:
+		o->plot = arg;
+		return 0;
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return parse_word(arg, o);
+	case ARGP_KEY_END:
+		return check_opts(o);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int report_one(const struct simulate_opts *o, const struct work *w,
+		      const struct outcome *outcome)
+{
+	struct out out;
+
+	if (o->plot && outcome->feasible) {
+		int err = timeline_plot(o->plot, o->overwrite, w, &o->sys, outcome, o->sim.samples);
+
+		if (err)
+			return err;
+	}
+	out_init(&out, cli_name(), o->json);
+	report_outcome(&out, outcome, w, &o->sys, o->endurance);
+	return out_end(&out);
+}
+
+/* One policy or plan on one machine. */
+static int simulate_one(struct simulate_opts *o, const struct work *w,
+			const struct annex_policy *policy)
+{
+	struct annex_plan *plan;
+	struct outcome outcome;
+	int err = work_check(w, &o->sys);
+
+	if (!err && o->plot) {
+		o->sim.samples = calloc(w->traces[0]->n_kernels, sizeof(*o->sim.samples));
+		if (!o->sim.samples)
+			err = err_set(-ENOMEM, "out of memory");
+	}
+	if (!err && policy) {
+		err = work_policy(w, &o->sys, policy, &o->sim, NULL, &outcome);
+	} else if (!err) {
+		err = annex_plan_read(o->plan, &plan);
+		if (err)
+			err_lib(err, "%s", o->plan);
+		else
+			err = work_plan(w, &o->sys, plan, &o->sim, &outcome);
+		annex_plan_free(plan);
+	}
+	if (!err)
+		err = report_one(o, w, &outcome);
+	free(o->sim.samples);
+	return err;
+}
+
+/* Several policies, or machines. */
+static int simulate_many(struct simulate_opts *o, const struct work *w, struct sweep *s)
+{
+	struct out out;
+	int err;
+
+	if (o->plot && !s->n_axes)
+		return err_set(-EINVAL, "--plot shows one policy, or a sweep over machines");
+	err = sweep_run(s, w, &o->sys, &o->sim);
+	if (!err && o->plot)
+		err = sweep_plot(s, w, o->plot, o->overwrite);
+	if (err || !o->json)
+		return err ? err : sweep_table(s, w);
+	out_init(&out, cli_name(), true);
+	out_json(&out, "runs", sweep_json(s, w, o->endurance));
+	return out_end(&out);
+}
+
+static int simulate(struct simulate_opts *o, struct sweep *s)
+{
+	struct work w;
+	int err = 0;
+
+	for (unsigned int i = 0; i < o->n_words && !err; i++)
+		err = sweep_add(s, o->words[i]);
+	if (!err && o->policy)
+		err = sweep_policies(s, o->policy);
+	if (!err && !o->plan && !s->n_policies)
+		err = err_set(-EINVAL, "name what to simulate, by --policy NAME");
+	if (!err && o->plot)
+		err = gnuplot_check(o->plot, o->overwrite);
+	if (!err)
+		err = work_open(&w, o->paths, o->n_paths);
+	if (err)
+		return err;
+	if (s->n_axes || s->n_policies > 1)
+		err = simulate_many(o, &w, s);
+	else
+		err = simulate_one(o, &w, s->policies[0]);
+	work_close(&w);
+	return err;
+}
+
+static const struct argp_option options[] = {
+	{"policy", OPT_POLICY, "NAME,...", 0,
+	 "Make plans by: ideal, uvm, flashneuron, deepum, g10-gds, g10-host, g10, annex; or all",
+	 1},
+	{"plan", OPT_PLAN, "FILE", 0, "Run this plan", 1},
+	{"iterations", OPT_ITERATIONS, "N", 0,
+	 "Report the last of so many (until one takes as long as the one before)", 3},
+	{"noise", OPT_NOISE, "P", 0,
+	 "Kernels take up to this share more or less than planned: 0.2, or 20 percent", 3},
+	{"seed", OPT_SEED, "N", 0, "Of the noise (0)", 3},
+	{"sweep", OPT_SWEEP, "KEY=V,...", 0,
+	 "Every combination of these values of options of the machine, without --, in G; \"ssd\" "
+	 "is "
+	 "--ssd-read and --ssd-write",
+	 3},
+	{"endurance", OPT_ENDURANCE, "BYTES", 0,
+	 "What an SSD can be written in its life (1.752e17: 30 times 3.2 TB a day, 5 years)", 3},
+	{"plot", OPT_PLOT, "FILE.svg", 0, "Draw memory and link over time, or the sweep", 4},
+	{"overwrite", OPT_OVERWRITE, NULL, 0, "The plot may be there already", 4},
+	{0}};
+
+static const char doc[] =
+	"Say how fast training iterations run when their tensors leave and return as a policy "
+	"plans "
+	"it, or as a plan says. Several traces run on as many GPUs, which share the SSDs and the "
+	"memories; with --gpus, one trace runs on all of them."
+	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes a second.\n\n"
+	"Examples:\n"
+	"  annex simulate bert.json --policy g10\n"
+	"  annex simulate bert.json --policy all --gpu 40G --host 128G --ssd-read 3.2G\n"
+	"  annex simulate bert.json --policy annex --noise 0.2 --iterations 20 --json\n"
+	"  annex simulate bert.json --policy g10,annex --sweep ssd=3.2,6.4,12.8 host=0,64,128 "
+	"--plot sweep.svg\n"
+	"  annex simulate a.json b.json --policy annex --ssds 4 --host-link 60G";
+
+static const struct argp_child children[] = {
+	{&machine_argp, 0, "The machine (G10's, if not told):", 2},
+	{&cli_json_argp, 0, NULL, 0},
+	{0},
+};
+
+int cmd_simulate(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "TRACE...", doc, children, NULL, NULL};
+	struct simulate_opts o = {.endurance = REPORT_ENDURANCE};
+	struct sweep s = {.n_axes = 0};
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (!err)
+		err = simulate(&o, &s);
+	sweep_free(&s);
+	return err;
+}

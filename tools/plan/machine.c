@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../cli.h"
+#include "../error.h"
+#include "machine.h"
+
+enum kind { SIZE, RATE, TIME, COUNT };
+
+#define MEMBER(m) offsetof(struct annex_system, m)
+#define NO_MEMBER SIZE_MAX
+
+/* In the order of the options, whose keys are their places here. */
+static const struct field {
+	const char *name;
+	enum kind kind;
+	size_t member, second;
+} fields[] = {
+	{"gpu", SIZE, MEMBER(gpu), NO_MEMBER},
+	{"host", SIZE, MEMBER(host), NO_MEMBER},
+	{"cxl", SIZE, MEMBER(cxl), NO_MEMBER},
+	{"pcie", RATE, MEMBER(pcie), NO_MEMBER},
+	{"host-link", RATE, MEMBER(host_link), NO_MEMBER},
+	{"cxl-rate", RATE, MEMBER(cxl_rate), NO_MEMBER},
+	{"ssd-read", RATE, MEMBER(ssd_read), NO_MEMBER},
+	{"ssd-write", RATE, MEMBER(ssd_write), NO_MEMBER},
+	{"ssd-read-latency", TIME, MEMBER(ssd_read_ns), NO_MEMBER},
+	{"ssd-write-latency", TIME, MEMBER(ssd_write_ns), NO_MEMBER},
+	{"alloc", RATE, MEMBER(alloc), NO_MEMBER},
+	{"fault", TIME, MEMBER(fault_ns), NO_MEMBER},
+	{"gpus", COUNT, MEMBER(gpus), NO_MEMBER},
+	{"ssds", COUNT, MEMBER(ssds), NO_MEMBER},
+	{"ssd", RATE, MEMBER(ssd_read), MEMBER(ssd_write)},
+};
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define KEY(i) (256 + (i))
+
+static const struct argp_option options[] = {
+	{"gpu", KEY(0), "SIZE", 0, "Memory of each GPU (40G)", 2},
+	{"host", KEY(1), "SIZE", 0, "Host memory for tensors (128G)", 2},
+	{"cxl", KEY(2), "SIZE", 0, "CXL memory (0); with --cxl-rate", 2},
+	{"pcie", KEY(3), "RATE", 0, "Link of each GPU, each way (15.754G)", 2},
+	{"host-link", KEY(4), "RATE", 0, "Host memory, each way, all GPUs together (no limit)", 2},
+	{"cxl-rate", KEY(5), "RATE", 0, "CXL memory, each way, all GPUs together", 2},
+	{"ssd-read", KEY(6), "RATE", 0, "Reads of each SSD (3.2G)", 2},
+	{"ssd-write", KEY(7), "RATE", 0, "Writes of each SSD (3.2G)", 2},
+	{"ssd-read-latency", KEY(8), "US", 0, "Latency of a read (12)", 2},
+	{"ssd-write-latency", KEY(9), "US", 0, "Latency of a write (16)", 2},
+	{"alloc", KEY(10), "RATE", 0, "Bytes a second that a GPU can allocate (1228G)", 2},
+	{"fault", KEY(11), "US", 0, "Handling of a page fault (45)", 2},
+	{"gpus", KEY(12), "N", 0, "GPUs (1, or as many as traces)", 2},
+	{"ssds", KEY(13), "N", 0, "SSDs (1)", 2},
+	{0}};
+
+/* A decimal number and a suffix: powers of @step. No sign, no blanks, no hexadecimal. */
+static bool parse_number(const char *text, double step, double unit, double *value)
+{
+	static const char suffixes[] = "KMGT";
+	const char *suffix;
+	char *end;
+
+	if (strspn(text, "0123456789.") == 0 ||
+	    (text[0] == '0' && strchr("xX", text[1]) && text[1]))
+		return false;
+	*value = strtod(text, &end);
+	suffix = *end ? strchr(suffixes, *end) : NULL;
+	if (*end && (!suffix || end[1]))
+		return false;
+	for (const char *s = suffixes; suffix && s <= suffix; s++)
+		*value *= step;
+	if (!suffix)
+		*value *= unit;
+	return *value <= 0x1p62;
+}
+
+static void store(struct annex_system *sys, size_t member, enum kind kind, double v)
+{
+	void *at = (char *)sys + member;
+
+	if (kind == RATE)
+		*(double *)at = v;
+	else if (kind == COUNT)
+		*(uint32_t *)at = (uint32_t)v;
+	else
+		*(uint64_t *)at = (uint64_t)v;
+}
+
+/* @what: the option or sweep, for the line. @giga: a size or rate without suffix is in G. */
+static int set(struct annex_system *sys, const struct field *f, const char *what, const char *text,
+	       bool giga, double *number)
+{
+	static const char *const wants[] = {
+		[SIZE] = "a size, as in 40G (2^30 bytes)",
+		[RATE] = "bytes a second, as in 3.2G (10^9 bytes)",
+		[TIME] = "microseconds",
+		[COUNT] = "a whole number from 0 to 16",
+	};
+	double giga_unit = f->kind == SIZE ? 0x1p30 : f->kind == RATE ? 1e9 : 1;
+	double v;
+
+	if (!parse_number(text, f->kind == SIZE ? 1024 : 1000, giga ? giga_unit : 1, &v) ||
+	    (f->kind == COUNT && (v > ANNEX_MAX_GPUS || v != (uint32_t)v)))
+		return err_set(-EINVAL, "%s %s: give %s", what, text, wants[f->kind]);
+	/* The check of the whole machine takes 0 as "no limit" or "not there" for some. */
+	if (f->kind == RATE && v <= 0)
+		return err_set(-EINVAL, "%s %s: a rate is above 0", what, text);
+	*number = v / giga_unit;
+	if (f->kind == TIME)
+		v *= 1000;
+	store(sys, f->member, f->kind, v);
+	if (f->second != NO_MEMBER)
+		store(sys, f->second, f->kind, v);
+	return 0;
+}
+
+int machine_set(struct annex_system *sys, const char *name, const char *text, double *number)
+{
+	for (size_t i = 0; i < FIELDS; i++)
+		if (!strcmp(name, fields[i].name))
+			return set(sys, &fields[i], name, text, true, number);
+	return -ENOENT;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct annex_system *sys = state->input;
+	char option[40] = "--";
+	double number;
+
+	if (key == ARGP_KEY_INIT)
+		annex_system_init(sys);
+	if (key < KEY(0) || key >= KEY((int)FIELDS))
+		return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
+	strcat(option, fields[key - KEY(0)].name);
+	return -set(sys, &fields[key - KEY(0)], option, arg, false, &number);
+}
+
+const struct argp machine_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};

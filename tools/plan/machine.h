@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The machine as options describe it: --gpu 40G --ssd-read 3.2G ...
+ */
+#ifndef TOOLS_PLAN_MACHINE_H
+#define TOOLS_PLAN_MACHINE_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <annex/system.h>
+
+/* The options as a child parser; its input is a struct annex_system, which starts as G10's. */
+extern const struct argp machine_argp;
+
+/*
+ * machine_set() - Set what an option of this name sets, from a text like its value, in which a
+ * number alone is in G. "ssd" is the rate of SSDs both ways. @number: the value in G, for plots.
+ *
+ * Return: 0; -ENOENT (no such name, no line set); -EINVAL.
+ */
+int machine_set(struct annex_system *sys, const char *name, const char *text, double *number);
+
+#endif

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../error.h"
+#include "../progress.h"
+#include "gnuplot.h"
+#include "machine.h"
+#include "report.h"
+#include "sweep.h"
+
+static int add_policy(struct sweep *s, const struct annex_policy *policy)
+{
+	for (unsigned int i = 0; i < s->n_policies; i++)
+		if (s->policies[i] == policy)
+			return err_set(-EINVAL, "policy %s is named twice", policy->name);
+	if (s->n_policies == SWEEP_VALUES)
+		return err_set(-E2BIG, "more than %d policies", SWEEP_VALUES);
+	s->policies[s->n_policies++] = policy;
+	return 0;
+}
+
+static int no_policy(const char *name)
+{
+	char list[200] = "";
+	size_t n = 0;
+
+	for (unsigned int i = 0; annex_policy_at(i) && n < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+				      annex_policy_at(i)->name);
+	return err_set(-EINVAL, "no policy \"%s\": choose among %s", name, list);
+}
+
+int sweep_policies(struct sweep *s, const char *names)
+{
+	char *copy = strdup(names), *rest = copy, *name;
+	int err = copy ? 0 : err_set(-ENOMEM, "out of memory");
+
+	if (!err && !strcmp(names, "all")) {
+		for (unsigned int i = 0; annex_policy_at(i) && !err; i++)
+			err = add_policy(s, annex_policy_at(i));
+		rest = NULL;
+	}
+	while (!err && (name = strsep(&rest, ","))) {
+		const struct annex_policy *p = annex_policy_find(name);
+
+		err = p ? add_policy(s, p) : no_policy(name);
+	}
+	free(copy);
+	return err;
+}
+
+bool sweep_word(const char *word)
+{
+	struct annex_system scratch;
+	size_t len = strcspn(word, "=");
+	char name[24];
+	double number;
+
+	if (!word[len] || len >= sizeof(name))
+		return false;
+	memcpy(name, word, len);
+	name[len] = '\0';
+	annex_system_init(&scratch);
+	return !strcmp(name, "policy") || machine_set(&scratch, name, "1", &number) != -ENOENT;
+}
+
+static int add_values(struct sweep_axis *a, char *values)
+{
+	struct annex_system scratch;
+	char *text;
+
+	annex_system_init(&scratch);
+	while ((text = strsep(&values, ","))) {
+		int err;
+
+		if (a->n == SWEEP_VALUES)
+			return err_set(-E2BIG, "--sweep %s: more than %d values", a->name,
+				       SWEEP_VALUES);
+		a->text[a->n] = text;
+		err = machine_set(&scratch, a->name, text, &a->number[a->n]);
+		if (err == -ENOENT)
+			return err_set(-EINVAL,
+				       "--sweep %s: not the name of an option of the machine",
+				       a->name);
+		if (err)
+			return err;
+		a->n++;
+	}
+	return 0;
+}
+
+static int add_axis(struct sweep *s, char *word)
+{
+	struct sweep_axis *a = &s->axes[s->n_axes];
+	char *values = strchr(word, '=');
+
+	if (!values)
+		return err_set(-EINVAL, "--sweep %s: write KEY=VALUE,VALUE", word);
+	*values++ = '\0';
+	if (!strcmp(word, "policy"))
+		return sweep_policies(s, values);
+	if (s->n_axes == SWEEP_AXES)
+		return err_set(-E2BIG, "--sweep: more than %d options", SWEEP_AXES);
+	for (unsigned int i = 0; i < s->n_axes; i++)
+		if (!strcmp(s->axes[i].name, word))
+			return err_set(-EINVAL, "--sweep %s: given twice", word);
+	a->name = word;
+	s->n_axes++;
+	return add_values(a, values);
+}
+
+int sweep_add(struct sweep *s, const char *words)
+{
+	unsigned int slot = 0;
+	char *rest, *word;
+	int err = 0;
+
+	while (slot < SWEEP_AXES && s->text[slot])
+		slot++;
+	if (slot == SWEEP_AXES)
+		return err_set(-E2BIG, "--sweep: more than %d options", SWEEP_AXES);
+	s->text[slot] = rest = strdup(words);
+	if (!rest)
+		return err_set(-ENOMEM, "out of memory");
+	while (!err && (word = strsep(&rest, " \t")))
+		if (*word)
+			err = add_axis(s, word);
+	return err;
+}
+
+void sweep_free(struct sweep *s)
+{
+	for (unsigned int i = 0; i < SWEEP_AXES; i++)
+		free(s->text[i]);
+	free(s->runs);
+}
+
+/* Room for all runs. */
+static int make_runs(struct sweep *s)
+{
+	size_t n = s->n_policies;
+
+	for (unsigned int i = 0; i < s->n_axes && n <= SWEEP_RUNS; i++)
+		n *= s->axes[i].n;
+	if (!n)
+		return err_set(-EINVAL, "--sweep: nothing to run");
+	if (n > SWEEP_RUNS)
+		return err_set(-E2BIG, "--sweep: more than %d runs", SWEEP_RUNS);
+	s->runs = calloc(n, sizeof(*s->runs));
+	if (!s->runs)
+		return err_set(-ENOMEM, "out of memory");
+	s->n_runs = n;
+	return 0;
+}
+
+/* The machine of run number @i: of the axes, the last one changes first. */
+static int set_machine(const struct sweep *s, size_t i, struct sweep_run *r)
+{
+	int err = 0;
+
+	for (unsigned int a = s->n_axes; a-- > 0 && !err; i /= s->axes[a].n) {
+		double number;
+
+		r->at[a] = (unsigned int)(i % s->axes[a].n);
+		err = machine_set(&r->sys, s->axes[a].name, s->axes[a].text[r->at[a]], &number);
+	}
+	return err;
+}
+
+static int run_one(const struct sweep *s, const struct annex_policy *policy, const struct work *w,
+		   const struct annex_sim_options *opts, struct sweep_run *r)
+{
+	int err = work_check(w, &r->sys);
+
+	if (err != -ENOSPC || !s->n_axes)
+		return err ? err : work_policy(w, &r->sys, policy, opts, NULL, &r->o);
+	/* Where a kernel does not fit, others of the sweep may still be of interest. */
+	snprintf(r->o.policy, sizeof(r->o.policy), "%s", policy->name);
+	snprintf(r->o.reason, sizeof(r->o.reason), "%s", err_text());
+	err_clear();
+	return work_bound(w, &r->sys, &r->o.bound);
+}
+
+int sweep_run(struct sweep *s, const struct work *w, const struct annex_system *sys,
+	      const struct annex_sim_options *opts)
+{
+	struct sweep_run *r;
+	int err = make_runs(s);
+
+	if (err)
+		return err;
+	progress_begin("simulating");
+	for (r = s->runs; r < s->runs + s->n_runs && !err; r++) {
+		size_t i = (size_t)(r - s->runs);
+
+		r->sys = *sys;
+		err = set_machine(s, i / s->n_policies, r);
+		if (!err)
+			err = run_one(s, s->policies[i % s->n_policies], w, opts, r);
+		progress_update(i + 1, s->n_runs, "runs");
+	}
+	progress_end();
+	return err;
+}
+
+int sweep_table(const struct sweep *s, const struct work *w)
+{
+	for (unsigned int a = 0; a < s->n_axes; a++)
+		printf("%9s  ", s->axes[a].name);
+	report_heads();
+	for (size_t i = 0; i < s->n_runs; i++) {
+		const struct sweep_run *r = &s->runs[i];
+
+		for (unsigned int a = 0; a < s->n_axes; a++)
+			printf("%*s  ",
+			       strlen(s->axes[a].name) > 9 ? (int)strlen(s->axes[a].name) : 9,
+			       s->axes[a].text[r->at[a]]);
+		report_line(&r->o, work_ideal(w));
+	}
+	return report_printed();
+}
+
+json_t *sweep_json(const struct sweep *s, const struct work *w, double endurance)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->n_runs; i++) {
+		const struct sweep_run *r = &s->runs[i];
+		json_t *one = report_json(&r->o, w, &r->sys, endurance);
+		json_t *at = json_object();
+
+		for (unsigned int a = 0; a < s->n_axes; a++)
+			json_object_set_new(at, s->axes[a].name,
+					    json_real(s->axes[a].number[r->at[a]]));
+		json_object_set_new(one, "sweep", at);
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
+/* Whether two runs belong to the same line: all but the first axis are alike. */
+static bool same_line(const struct sweep *s, const struct sweep_run *a, const struct sweep_run *b)
+{
+	return !strcmp(a->o.policy, b->o.policy) &&
+	       !memcmp(a->at + 1, b->at + 1, (s->n_axes - 1) * sizeof(a->at[0]));
+}
+
+/* The data of the line that begins with @first. */
+static void print_line(const struct sweep *s, FILE *f, size_t first, unsigned int number,
+		       double ideal)
+{
+	fprintf(f, "$line%u << END\n", number);
+	for (size_t i = first; i < s->n_runs; i++) {
+		const struct sweep_run *r = &s->runs[i];
+
+		if (same_line(s, &s->runs[first], r))
+			fprintf(f, "%.9g %.6g\n", s->axes[0].number[r->at[0]],
+				r->o.feasible ? ideal / r->o.r.iteration : 0);
+	}
+	fputs("END\n", f);
+}
+
+static void print_title(const struct sweep *s, FILE *f, size_t first)
+{
+	const struct sweep_run *r = &s->runs[first];
+
+	fprintf(f, "title '%s", r->o.policy);
+	for (unsigned int a = 1; a < s->n_axes; a++)
+		fprintf(f, ", %s %g", s->axes[a].name, s->axes[a].number[r->at[a]]);
+	fputc('\'', f);
+}
+
+int sweep_plot(const struct sweep *s, const struct work *w, const char *path, bool overwrite)
+{
+	FILE *f = gnuplot_begin(900, 600);
+	unsigned int lines = 0;
+	size_t i;
+
+	if (!f)
+		return -EIO;
+	/* The runs that begin a line are those with the first value of the first axis. */
+	for (i = 0; i < s->n_runs && !s->runs[i].at[0]; i++)
+		print_line(s, f, i, lines++, work_ideal(w));
+	fprintf(f,
+		"set title 'Performance: 1 is ideal, 0 does not run'\n"
+		"set xlabel '--%s, in G'\nset ylabel 'ideal / iteration'\n"
+		"set yrange [0:1.05]\nplot ",
+		s->axes[0].name);
+	for (i = 0; i < lines; i++) {
+		fprintf(f, "%s$line%zu using 1:2 with linespoints lw 2 ", i ? ", " : "", i);
+		print_title(s, f, i);
+	}
+	fputc('\n', f);
+	return gnuplot_end(f, path, overwrite, 0);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <annex/clock.h>
+#include <annex/log.h>
+#include "../error.h"
+#include "work.h"
+
+int work_open(struct work *w, char *const *paths, unsigned int n)
+{
+	int err = 0;
+
+	memset(w, 0, sizeof(*w));
+	for (unsigned int i = 0; i < n && !err; i++) {
+		w->paths[i] = paths[i];
+		w->n = i + 1;
+		err = annex_trace_read(paths[i], &w->traces[i]);
+		if (!err)
+			err = annex_vitality_create(w->traces[i], &w->vitality[i]);
+		if (err)
+			err_lib(err, "%s", paths[i]);
+	}
+	if (err)
+		work_close(w);
+	return err;
+}
+
+void work_close(struct work *w)
+{
+	for (unsigned int i = 0; i < w->n; i++) {
+		annex_vitality_destroy(w->vitality[i]);
+		annex_trace_free(w->traces[i]);
+	}
+	memset(w, 0, sizeof(*w));
+}
+
+static int check_kernels(const struct work *w, unsigned int i, uint64_t gpu)
+{
+	const struct annex_trace *t = w->traces[i];
+	const uint64_t *active = w->vitality[i]->active;
+
+	for (uint32_t k = 0; k < t->n_kernels; k++)
+		if (active[k] > gpu)
+			return err_set(-ENOSPC,
+				       "%s: kernel %u (%.60s) uses %llu bytes at once, and the GPU "
+				       "has %llu",
+				       w->paths[i], k, t->kernels[k].name ? t->kernels[k].name : "",
+				       (unsigned long long)active[k], (unsigned long long)gpu);
+	return 0;
+}
+
+int work_check(const struct work *w, struct annex_system *sys)
+{
+	int err;
+
+	if (w->n > 1 && sys->gpus == 1)
+		sys->gpus = w->n;
+	err = annex_system_check(sys);
+	if (err)
+		return err_set(err, "%s", annex_last_error());
+	if (w->n > 1 && sys->gpus != w->n)
+		return err_set(-EINVAL, "%u traces on %u GPUs: give one trace, or one for each",
+			       w->n, sys->gpus);
+	for (unsigned int i = 0; i < w->n && !err; i++)
+		err = check_kernels(w, i, sys->gpu);
+	return err;
+}
+
+double work_ideal(const struct work *w)
+{
+	double longest = 0;
+
+	for (unsigned int i = 0; i < w->n; i++) {
+		double s = (double)w->vitality[i]->start[w->traces[i]->n_kernels] * 1e-9;
+
+		longest = s > longest ? s : longest;
+	}
+	return longest;
+}
+
+int work_bound(const struct work *w, const struct annex_system *sys, double *seconds)
+{
+	*seconds = 0;
+	for (unsigned int i = 0; i < w->n; i++) {
+		double s;
+		int err = annex_bound(w->vitality[i], sys, &s);
+
+		if (err)
+			return err_lib(err, "%s: no bound", w->paths[i]);
+		*seconds = s > *seconds ? s : *seconds;
+	}
+	return 0;
+}
+
+static double since(uint64_t start)
+{
+	return (double)(annex_now() - start) * 1e-9;
+}
+
+/* A plan for each trace; GPUs beyond them run the same again. */
+static int simulate(const struct work *w, const struct annex_system *sys,
+		    struct annex_plan *const *plans, const struct annex_sim_options *opts,
+		    struct outcome *o)
+{
+	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
+	uint64_t start = annex_now();
+	int err;
+
+	for (unsigned int i = 0; i < sys->gpus; i++) {
+		jobs[i].trace = w->traces[i % w->n];
+		jobs[i].plan = plans[i % w->n];
+	}
+	err = annex_simulate(jobs, sys->gpus, sys, opts, &o->r);
+	o->sim_s = since(start);
+	o->steps = plans[0]->n_steps;
+	o->feasible = !err;
+	return err;
+}
+
+static int make_plans(const struct work *w, const struct annex_system *sys,
+		      const struct annex_policy *policy, struct annex_plan **plans,
+		      struct outcome *o)
+{
+	uint64_t start = annex_now();
+	int err = 0;
+
+	for (unsigned int i = 0; i < w->n && !err; i++)
+		err = policy->make(w->vitality[i], sys, &plans[i]);
+	o->plan_s = since(start);
+	return err;
+}
+
+int work_policy(const struct work *w, const struct annex_system *sys,
+		const struct annex_policy *policy, const struct annex_sim_options *opts,
+		struct annex_plan **plan, struct outcome *o)
+{
+	struct annex_plan *plans[ANNEX_MAX_GPUS] = {NULL};
+	int err;
+
+	memset(o, 0, sizeof(*o));
+	snprintf(o->policy, sizeof(o->policy), "%s", policy->name);
+	err = work_bound(w, sys, &o->bound);
+	if (err)
+		return err;
+	err = make_plans(w, sys, policy, plans, o);
+	if (!err)
+		err = simulate(w, sys, plans, opts, o);
+	if (err == -ENOSPC)
+		snprintf(o->reason, sizeof(o->reason), "%s", annex_last_error());
+	else if (err)
+		err_lib(err, "policy %s", policy->name);
+	for (unsigned int i = plan && !err; i < w->n; i++)
+		annex_plan_free(plans[i]);
+	if (plan)
+		*plan = err ? NULL : plans[0];
+	return err == -ENOSPC ? 0 : err;
+}
+
+int work_plan(const struct work *w, const struct annex_system *sys, const struct annex_plan *plan,
+	      const struct annex_sim_options *opts, struct outcome *o)
+{
+	struct annex_plan *plans[ANNEX_MAX_GPUS];
+	int err;
+
+	memset(o, 0, sizeof(*o));
+	snprintf(o->policy, sizeof(o->policy), "%s", plan->policy);
+	err = work_bound(w, sys, &o->bound);
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < w->n; i++)
+		plans[i] = (struct annex_plan *)plan;
+	err = simulate(w, sys, plans, opts, o);
+	return err ? err_lib(err, "the plan does not run") : 0;
+}

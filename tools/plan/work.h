@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Traces on a machine: one GPU each, or one trace on all of them; and what a plan or a policy makes
+ * of them.
+ */
+#ifndef TOOLS_PLAN_WORK_H
+#define TOOLS_PLAN_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <annex/plan.h>
+#include <annex/simulate.h>
+
+/* struct work - @n traces, each analysed. A zeroed one is empty. */
+struct work {
+	unsigned int n;
+	const char *paths[ANNEX_MAX_GPUS];
+	struct annex_trace *traces[ANNEX_MAX_GPUS];
+	struct annex_vitality *vitality[ANNEX_MAX_GPUS];
+};
+
+/* work_open() - Read the traces at @paths. work_close() - Free them. */
+int work_open(struct work *w, char *const *paths, unsigned int n);
+void work_close(struct work *w);
+
+/*
+ * work_check() - Whether such a machine can exist and runs these traces; several traces make as
+ * many GPUs of the default of one. A kernel whose own tensors exceed the GPU is named.
+ */
+int work_check(const struct work *w, struct annex_system *sys);
+
+/* work_ideal() - Seconds of the longest trace if nothing stalls. */
+double work_ideal(const struct work *w);
+
+/* work_bound() - Seconds that no plan is faster than. */
+int work_bound(const struct work *w, const struct annex_system *sys, double *seconds);
+
+/*
+ * struct outcome - What came of a policy or a plan. @reason: why it is not feasible. @steps: of the
+ * plan for the first GPU. @plan_s, @sim_s: how long planning and simulating took.
+ */
+struct outcome {
+	char policy[32];
+	bool feasible;
+	char reason[300];
+	size_t steps;
+	double bound, plan_s, sim_s;
+	struct annex_sim_result r;
+};
+
+/*
+ * work_policy() - Plan with @policy, and simulate. @plan: NULL, or where the plan for the first GPU
+ * goes (NULL if not feasible). Returns 0 too when it is not feasible.
+ * work_plan() - Simulate a plan on the first GPU and all like it; not feasible is an error.
+ */
+int work_policy(const struct work *w, const struct annex_system *sys,
+		const struct annex_policy *policy, const struct annex_sim_options *opts,
+		struct annex_plan **plan, struct outcome *o);
+int work_plan(const struct work *w, const struct annex_system *sys, const struct annex_plan *plan,
+	      const struct annex_sim_options *opts, struct outcome *o);
+
+#endif
