@@ -63,17 +63,18 @@ struct job {
 struct cut {
 	uint64_t bytes;
 	uint32_t period, drop;
+	uint32_t next; /* of the period */
 	uint8_t below;
 };
 
 /*
  * struct idle - What is planned for one inactive period.
  * @epoch: between two writes to a tensor its copies stay valid: periods of one epoch share them.
- * @out: bytes that leave in it. @keep: so many keep their copy when they return.
+ * @out: bytes that leave in it, by @cuts. @keep: so many keep their copy when they return.
  */
 struct idle {
 	uint64_t out, keep;
-	uint32_t epoch;
+	uint32_t epoch, cuts;
 };
 
 /*
@@ -90,13 +91,12 @@ struct epoch {
 };
 
 /*
- * struct annex_taste - What passes try differently.
- * @far: SSDs first, not host memory. The first tier is taken from which a tensor returns in @lead
- *	times the time that it takes alone.
- * @scarce: spare the scarcer link, rather than cut seldom.
+ * struct annex_taste - What passes try differently: which tiers come first, SSDs (@far) or host
+ * memory. The first one is taken from which a tensor returns in @lead times the time that it takes
+ * alone.
  */
 struct annex_taste {
-	bool far, scarce;
+	bool far;
 	double lead;
 };
 
@@ -183,6 +183,14 @@ bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uin
 		 unsigned int below, struct annex_price *price);
 void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
 	       unsigned int below);
+/*
+ * A cut that could be made sooner: one whose period is open at @drop already, but that leaves only
+ * in the next iteration; NONE if there is none. What that would cost; and make it so.
+ */
+uint32_t annex_later_cut(const struct annex_pass *p, uint32_t period, uint32_t drop);
+bool annex_price_sooner(const struct annex_pass *p, uint32_t cut, uint32_t drop,
+			struct annex_price *price);
+void annex_cut_sooner(struct annex_pass *p, uint32_t cut, uint32_t drop);
 /* annex_select.c: cut until all fits. annex_pull.c: pull transfers forward. */
 void annex_select(struct annex_pass *p);
 void annex_pull(struct annex_pass *p);

@@ -33,22 +33,27 @@ struct copies {
 	uint64_t clean, soon, fresh;
 };
 
+/* Bytes of an epoch that have a copy @window slots after the write. */
+static uint64_t in_time(const struct annex_pass *p, const struct epoch *e, uint32_t window)
+{
+	uint64_t bytes = e->always ? e->copied : 0;
+
+	for (uint32_t i = e->jobs; i != NONE; i = p->jobs[i].sibling)
+		if (p->jobs[i].window <= window)
+			bytes += p->jobs[i].bytes;
+	return bytes;
+}
+
 static struct copies find_copies(const struct annex_pass *p, uint32_t period, uint32_t window,
 				 uint64_t bytes)
 {
 	const struct idle *idle = &p->idle[period];
 	const struct epoch *e = &p->epochs[idle->epoch];
-	uint64_t in_time = e->always ? e->copied : 0, any = 0;
+	uint64_t made = in_time(p, e, window);
 	struct copies c;
 
-	for (uint32_t i = e->jobs; i != NONE; i = p->jobs[i].sibling)
-		if (p->jobs[i].window <= window)
-			in_time += p->jobs[i].bytes;
-	if (in_time > idle->out)
-		any = in_time - idle->out;
-	c.clean = least(bytes, any);
-	any = e->copied > idle->out ? e->copied - idle->out : 0;
-	c.soon = least(bytes, any) - c.clean;
+	c.clean = made > idle->out ? least(bytes, made - idle->out) : 0;
+	c.soon = (e->copied > idle->out ? least(bytes, e->copied - idle->out) : 0) - c.clean;
 	c.fresh = bytes - c.clean - c.soon;
 	return c;
 }
@@ -57,6 +62,26 @@ static struct copies find_copies(const struct annex_pass *p, uint32_t period, ui
 static uint32_t longer(const struct epoch *e, uint32_t to_end)
 {
 	return !e->always && to_end > e->until ? to_end - e->until : 0;
+}
+
+/* Jobs are hastened as they are: what that comes to for @bytes. */
+static uint64_t hastened(const struct annex_pass *p, const struct epoch *e, uint32_t window,
+			 uint64_t bytes)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = e->jobs; i != NONE && sum < bytes; i = p->jobs[i].sibling)
+		if (p->jobs[i].window > window)
+			sum += p->jobs[i].bytes;
+	return sum;
+}
+
+static bool room_for_sooner(const struct annex_pass *p, const struct epoch *e, uint64_t bytes)
+{
+	const struct span *fill = &p->fill[e->below];
+
+	return !bytes || span_most(fill, e->written, limit(p, e->until)) + (int64_t)bytes <=
+				 p->room[e->below];
 }
 
 static bool has_room(const struct annex_pass *p, const struct epoch *e, uint32_t end,
@@ -70,11 +95,6 @@ static bool has_room(const struct annex_pass *p, const struct epoch *e, uint32_t
 		most = e->always ? span_most(fill, 0, p->n)
 				 : span_most(fill, e->written, limit(p, end));
 		if (most + (int64_t)c->fresh > p->room[below])
-			return false;
-	}
-	if (c->soon) {
-		most = span_most(&p->fill[e->below], e->written, limit(p, e->until));
-		if (most + (int64_t)c->soon > p->room[e->below])
 			return false;
 	}
 	for (unsigned int b = 0; b < BELOWS && gap; b++) {
@@ -101,7 +121,8 @@ bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uin
 	uint32_t len = away(p, period, drop), window = annex_around(p, e->written, drop), reach;
 	struct copies c = find_copies(p, period, window, bytes);
 
-	if (!has_room(p, e, window + len, &c, below))
+	if (!has_room(p, e, window + len + 1, &c, below) ||
+	    !room_for_sooner(p, e, hastened(p, e, window, c.soon)))
 		return false;
 	price->writes = e->always ? 0 : c.fresh + c.soon;
 	/* Nothing passes in the slot of the cut itself. */
@@ -131,8 +152,12 @@ static int add_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_
 		p->cuts = cuts;
 		p->most_cuts = most;
 	}
-	p->cuts[p->n_cuts++] = (struct cut){
-		.bytes = bytes, .period = period, .drop = drop, .below = (uint8_t)below};
+	p->cuts[p->n_cuts++] = (struct cut){.bytes = bytes,
+					    .period = period,
+					    .drop = drop,
+					    .next = p->idle[period].cuts,
+					    .below = (uint8_t)below};
+	p->idle[period].cuts = p->n_cuts - 1;
 	return 0;
 }
 
@@ -168,8 +193,11 @@ static void make_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 		span_add(&p->fill[below], 0, p->n, (int64_t)bytes);
 		return;
 	}
-	/* From the cut on it is below; how much before, its slices say. */
-	span_add(&p->fill[below], drop, len, (int64_t)bytes);
+	/*
+	 * From the cut on it is below, and still when kernels that wait for it are about to start;
+	 * how much of it before, its slices say.
+	 */
+	span_add(&p->fill[below], drop, limit(p, len + 1), (int64_t)bytes);
 	job = annex_new_job(p, &j);
 	if (job != NONE)
 		e->jobs = job;
@@ -190,7 +218,8 @@ static void bring_back(struct annex_pass *p, uint32_t period, uint32_t drop, uin
 }
 
 /* Copies stay from the last period that used them to the end of this one, or to that from this. */
-static void keep_copies(struct annex_pass *p, uint32_t period, struct epoch *e, uint32_t end)
+static void keep_copies(struct annex_pass *p, uint32_t period, struct epoch *e, uint32_t window,
+			uint32_t end)
 {
 	uint32_t gap = longer(e, end);
 
@@ -200,8 +229,9 @@ static void keep_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 				 (int64_t)e->at[b]);
 	if (gap && e->copied)
 		p->idle[e->last].keep = e->copied;
+	/* Of copies for later periods, those that are made before this one. */
 	if (e->until > end)
-		p->idle[period].keep = e->copied;
+		p->idle[period].keep = in_time(p, e, window);
 	if (end > e->until) {
 		e->until = end;
 		e->last = period;
@@ -216,13 +246,14 @@ void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t by
 	uint32_t len = away(p, period, drop), window = annex_around(p, e->written, drop);
 	struct copies c = find_copies(p, period, window, bytes);
 
-	p->err = add_cut(p, period, drop, bytes, below);
+	/* What has a copy goes where that is. */
+	p->err = add_cut(p, period, drop, bytes, c.fresh ? below : e->below);
 	if (p->err)
 		return;
 	span_add(&p->press, drop, len, -(int64_t)bytes);
 	if (c.soon)
 		hasten(p, e, window, c.soon);
-	keep_copies(p, period, e, window + len);
+	keep_copies(p, period, e, window, window + len + 1);
 	if (c.fresh)
 		make_copies(p, period, e, drop, len, below, c.fresh);
 	if (idle->out + bytes > e->copied)
@@ -230,4 +261,50 @@ void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t by
 	idle->out += bytes;
 	bring_back(p, period, drop, len, e->below, bytes - c.fresh);
 	bring_back(p, period, drop, len, below, c.fresh);
+}
+
+uint32_t annex_later_cut(const struct annex_pass *p, uint32_t period, uint32_t drop)
+{
+	uint32_t from = p->v->periods[period].from % p->n, now = annex_around(p, from, drop);
+
+	for (uint32_t i = p->idle[period].cuts; i != NONE; i = p->cuts[i].next)
+		if (annex_around(p, from, p->cuts[i].drop) > now)
+			return i;
+	return NONE;
+}
+
+/* Of the bytes of a cut, those whose copies would have to be made sooner. */
+static uint64_t copies_sooner(const struct annex_pass *p, const struct epoch *e, uint32_t window,
+			      uint64_t bytes)
+{
+	return least(hastened(p, e, window, bytes), bytes);
+}
+
+bool annex_price_sooner(const struct annex_pass *p, uint32_t cut, uint32_t drop,
+			struct annex_price *price)
+{
+	const struct cut *c = &p->cuts[cut];
+	const struct epoch *e = &p->epochs[p->idle[c->period].epoch];
+	uint32_t window = annex_around(p, e->written, drop);
+
+	*price = (struct annex_price){.in = INFINITY,
+				      .out = INFINITY,
+				      .away = annex_around(p, drop, c->drop),
+				      .writes = copies_sooner(p, e, window, c->bytes)};
+	if (!price->writes)
+		return true;
+	price->out = annex_free(p, LINK_OUT, e->below, e->written, window);
+	price->late = fmax((double)price->writes - price->out, 0);
+	return room_for_sooner(p, e, hastened(p, e, window, price->writes));
+}
+
+void annex_cut_sooner(struct annex_pass *p, uint32_t cut, uint32_t drop)
+{
+	struct cut *c = &p->cuts[cut];
+	struct epoch *e = &p->epochs[p->idle[c->period].epoch];
+	uint32_t window = annex_around(p, e->written, drop);
+
+	span_add(&p->press, drop, annex_around(p, drop, c->drop), -(int64_t)c->bytes);
+	hasten(p, e, window, copies_sooner(p, e, window, c->bytes));
+	c->drop = drop;
 }

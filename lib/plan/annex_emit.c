@@ -22,6 +22,34 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/*
+ * Copies are kept for what later periods of the epoch take out, and for no more. Backwards over a
+ * tensor's periods, twice, for those whose epoch began in the iteration before.
+ */
+static void find_kept(struct emit *e, uint32_t tensor)
+{
+	const struct annex_pass *p = e->p;
+	const struct annex_life *l = &p->v->life[tensor];
+	uint32_t rounds = p->v->trace->tensors[tensor].global ? 2 : 1, epoch = NONE, last = 0;
+	uint64_t later = 0;
+
+	for (uint32_t i = rounds * l->n_periods; i--;) {
+		uint32_t period = l->period + i % l->n_periods;
+		const struct idle *idle = &p->idle[period];
+
+		const struct epoch *ep = &p->epochs[idle->epoch];
+		uint32_t since = annex_around(p, ep->written, p->v->periods[period].from % p->n);
+
+		/* Another epoch, or the same one of the iteration before. */
+		if (idle->epoch != epoch || since >= last)
+			later = 0;
+		epoch = idle->epoch;
+		last = since;
+		e->keep[period] = ep->always ? idle->out : least(idle->keep, later);
+		later = later > idle->out ? later : idle->out;
+	}
+}
+
 /* Copies of an epoch go to one SSD: that which has the least of them so far. */
 static unsigned int tier_of(struct emit *e, uint32_t epoch, unsigned int below)
 {
@@ -171,9 +199,8 @@ int annex_emit(struct annex_pass *p, struct annex_plan *plan)
 	e.ssd = calloc((size_t)p->n_epochs + 1, sizeof(*e.ssd));
 	e.row = malloc(((size_t)p->n_slices + 1) * sizeof(*e.row));
 	if (e.keep && e.ssd && e.row) {
-		for (uint32_t i = 0; i < p->v->n_periods; i++)
-			e.keep[i] = p->epochs[p->idle[i].epoch].always ? p->idle[i].out
-								       : p->idle[i].keep;
+		for (uint32_t i = 0; i < p->v->trace->n_tensors; i++)
+			find_kept(&e, i);
 		err = emit_all(&e);
 	}
 	free(e.keep);

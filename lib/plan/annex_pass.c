@@ -190,6 +190,8 @@ int annex_pass_init(struct annex_pass *p)
 		p->slot[k] = NONE;
 		p->when[k + 1] = p->when[k] + p->ns[k];
 	}
+	for (uint32_t i = 0; i < v->n_periods && !err; i++)
+		p->idle[i].cuts = NONE;
 	if (!err)
 		err = schedule_allocs(p, live);
 	if (!err)

@@ -96,25 +96,19 @@ static double relieves(const struct annex_pass *p, uint32_t from, uint32_t len)
 	return ns + p->ns[from];
 }
 
+/* struct choice - The best so far: a period to cut, or a @cut to make sooner. */
 struct choice {
-	uint32_t period;
+	uint32_t period, cut;
 	unsigned int below;
 	double score;
 };
 
-static double score(const struct annex_pass *p, const struct annex_price *price, double relief,
-		    double bytes)
+/* What is late is worse than all that is not; of that, a cut that nobody must write is better. */
+static double score(const struct annex_price *price, double relief, double bytes)
 {
-	double room;
-
 	if (price->late > 0)
 		return -price->late / bytes;
-	if (!p->taste.scarce)
-		return relief * (price->writes ? 1 : 2);
-	room = price->in / bytes;
-	if (price->writes)
-		room = fmin(room, price->out / (double)price->writes);
-	return relief * room;
+	return price->writes ? relief : 2 * relief;
 }
 
 /*
@@ -151,22 +145,47 @@ static bool find_tier(const struct walk_select *w, uint32_t drop, uint32_t perio
 	return false;
 }
 
+/* How much of a period a cut takes: what is needed, or all when little would be left. */
+static uint64_t cut_size(const struct annex_pass *p, uint32_t period, uint64_t need)
+{
+	uint64_t left = size(p, period) - p->idle[period].out;
+	uint64_t bytes = (need + GRAIN - 1) / GRAIN * GRAIN;
+
+	return bytes + GRAIN > left ? left : bytes;
+}
+
 /* Whether a period can leave at all; if it is better than the best so far, it is the best. */
 static bool consider(const struct walk_select *w, uint32_t drop, struct entry e, uint64_t need,
 		     struct choice *best)
 {
 	const struct annex_pass *p = w->p;
-	uint64_t left = size(p, e.period) - p->idle[e.period].out;
-	uint64_t bytes = need < left ? need : left;
+	uint64_t bytes = cut_size(p, e.period, need);
 	struct annex_price price;
 	unsigned int below;
 	double s;
 
 	if (!find_tier(w, drop, e.period, bytes, &below, &price))
 		return false;
-	s = score(p, &price, relieves(p, drop, price.away), (double)bytes);
+	s = score(&price, relieves(p, drop, price.away), (double)bytes);
 	if (s > best->score)
-		*best = (struct choice){e.period, below, s};
+		*best = (struct choice){e.period, NONE, below, s};
+	return true;
+}
+
+/* A cut of the period that was made for the next iteration and can be made now. */
+static bool consider_sooner(const struct walk_select *w, uint32_t drop, uint32_t period,
+			    struct choice *best)
+{
+	const struct annex_pass *p = w->p;
+	uint32_t cut = annex_later_cut(p, period, drop);
+	struct annex_price price;
+	double s;
+
+	if (cut == NONE || !annex_price_sooner(p, cut, drop, &price))
+		return false;
+	s = score(&price, relieves(p, drop, price.away), (double)p->cuts[cut].bytes);
+	if (s > best->score)
+		*best = (struct choice){period, cut, 0, s};
 	return true;
 }
 
@@ -179,10 +198,15 @@ static void look(struct walk_select *w, struct heap_of *h, uint32_t drop, uint64
 
 	while (h->n && n < PASS_BY && seen < LOOK) {
 		struct entry e = pop(h);
+		bool whole, sooner;
 
-		if (e.end <= w->at || w->p->idle[e.period].out >= size(w->p, e.period))
+		if (e.end <= w->at)
 			continue;
-		seen += consider(w, drop, e, need, best);
+		whole = w->p->idle[e.period].out < size(w->p, e.period);
+		sooner = consider_sooner(w, drop, e.period, best);
+		if (!whole && !sooner)
+			continue;
+		seen += (whole && consider(w, drop, e, need, best)) || sooner;
 		kept[n++] = e;
 	}
 	while (n)
@@ -193,18 +217,17 @@ static bool cut_one(struct walk_select *w, uint32_t drop, uint64_t need)
 {
 	struct annex_pass *p = w->p;
 	struct choice best = {.period = NONE, .score = -INFINITY};
-	uint64_t left, bytes = (need + GRAIN - 1) / GRAIN * GRAIN;
 
-	look(w, &w->heap[GLOBAL], drop, bytes, &best);
-	look(w, &w->heap[LOCAL], drop, bytes, &best);
+	look(w, &w->heap[GLOBAL], drop, need, &best);
+	look(w, &w->heap[LOCAL], drop, need, &best);
 	if (best.score < 0)
-		look(w, &w->heap[SMALL_ONE], drop, bytes, &best);
+		look(w, &w->heap[SMALL_ONE], drop, need, &best);
 	if (best.period == NONE)
 		return false;
-	left = size(p, best.period) - p->idle[best.period].out;
-	if (bytes + GRAIN > left)
-		bytes = left;
-	annex_cut(p, best.period, drop, bytes, best.below);
+	if (best.cut != NONE)
+		annex_cut_sooner(p, best.cut, drop);
+	else
+		annex_cut(p, best.period, drop, cut_size(p, best.period, need), best.below);
 	if (++w->since >= w->every) {
 		measure_over(p);
 		w->since = 0;

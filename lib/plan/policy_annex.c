@@ -15,18 +15,11 @@
 #include "annex.h"
 #include "policy.h"
 
-#define GOOD 1.0002 /* times the ideal need not be better */
-#define AGAIN 3     /* passes with measured times */
+#define PERFECT 1.000001 /* times the ideal is as good as it gets */
+#define GOOD 1.0002      /* is not worth more passes */
+#define AGAIN 6          /* passes with measured times */
 /* Kernels beyond which G10's planner, whose time grows with their square, is left out. */
 #define TOO_MANY 20000
-
-static const struct annex_taste tastes[] = {
-	{.far = false, .scarce = false, .lead = 2.0}, {.far = true, .scarce = false, .lead = 1.1},
-	{.far = true, .scarce = false, .lead = 2.0},  {.far = true, .scarce = true, .lead = 1.1},
-	{.far = false, .scarce = true, .lead = 2.0},
-};
-
-#define TASTES (sizeof(tastes) / sizeof(tastes[0]))
 
 struct search {
 	const struct annex_vitality *v;
@@ -36,15 +29,14 @@ struct search {
 	struct annex_sim_sample *samples, *best_samples;
 	struct annex_plan *best;
 	double ideal, best_s;
-	const struct annex_taste *taste; /* of the best */
+	bool far; /* the taste of the best */
 };
 
-static int one_pass(const struct search *s, const struct annex_taste *taste,
-		    struct annex_plan **plan)
+static int one_pass(const struct search *s, bool far, double lead, struct annex_plan **plan)
 {
 	struct annex_pass p = {.v = s->v,
 			       .sys = &s->alone,
-			       .taste = *taste,
+			       .taste = {far, lead},
 			       .n = s->v->trace->n_kernels,
 			       .ns = s->ns,
 			       .capacity = s->sys->gpu};
@@ -71,8 +63,16 @@ static int one_pass(const struct search *s, const struct annex_taste *taste,
 	return err;
 }
 
-/* Keep a plan if it is the best so far; one that cannot run is none. */
-static int judge(struct search *s, struct annex_plan *plan, const struct annex_taste *taste)
+static bool within(const struct search *s, double times)
+{
+	return s->best && s->best_s <= s->ideal * times;
+}
+
+/*
+ * Keep a plan if it is the best so far; one that cannot run is none. What the simulator saw of it
+ * is in s->samples, or, of the best, in s->best_samples.
+ */
+static int judge(struct search *s, struct annex_plan *plan, bool *better)
 {
 	struct annex_sim_job job = {s->v->trace, plan};
 	struct annex_sim_options opts = {.samples = s->samples};
@@ -80,47 +80,53 @@ static int judge(struct search *s, struct annex_plan *plan, const struct annex_t
 	struct annex_sim_result r;
 	int err = annex_simulate(&job, 1, &s->alone, &opts, &r);
 
-	if (err || (s->best && r.iteration >= s->best_s)) {
+	*better = !err && (!s->best || r.iteration < s->best_s);
+	if (!*better) {
 		annex_plan_free(plan);
 		return err == -ENOMEM ? err : 0;
 	}
 	annex_plan_free(s->best);
 	s->best = plan;
 	s->best_s = r.iteration;
-	s->taste = taste;
 	s->samples = s->best_samples;
 	s->best_samples = samples;
 	return 0;
 }
 
-static bool good(const struct search *s)
+static int try_pass(struct search *s, bool far, double lead, bool *better)
 {
-	return s->best && s->best_s <= s->ideal * GOOD;
+	struct annex_plan *plan;
+	int err = one_pass(s, far, lead, &plan);
+
+	if (!err)
+		err = judge(s, plan, better);
+	if (!err && *better)
+		s->far = far;
+	return err;
 }
 
-/* What a kernel waited is time of the slot before it. */
-static void stretch(struct search *s)
+/* The next pass reckons with what was seen. What a kernel waited is time of the slot before it. */
+static void reckon_with(struct search *s, const struct annex_sim_sample *seen)
 {
 	const struct annex_trace *t = s->v->trace;
 	uint32_t n = t->n_kernels;
 
 	for (uint32_t k = 0; k < n; k++) {
-		const struct annex_sim_sample *next = &s->best_samples[(k + 1) % n];
-		uint64_t ran = t->kernels[(k + 1) % n].ns, took = next->end - next->start;
+		const struct annex_sim_sample *next = seen ? &seen[(k + 1) % n] : NULL;
+		uint64_t ran = t->kernels[(k + 1) % n].ns,
+			 took = seen ? next->end - next->start : 0;
 
 		s->ns[k] = (double)(t->kernels[k].ns + (took > ran ? took - ran : 0));
 	}
 }
 
 /* The best once more, with kernels that begin while the last of their tensors arrive. */
-static int unified(struct search *s)
+static int try_unified(struct search *s)
 {
 	struct annex_plan *plan;
-	int err;
+	bool better;
+	int err = annex_plan_create("annex", s->v->trace, s->sys, &plan);
 
-	if (!s->best)
-		return 0;
-	err = annex_plan_create("annex", s->v->trace, s->sys, &plan);
 	for (size_t i = 0; i < s->best->n_steps && !err; i++)
 		err = annex_plan_add(plan, &s->best->steps[i]);
 	if (!err)
@@ -130,38 +136,39 @@ static int unified(struct search *s)
 		return err;
 	}
 	plan->flags = s->best->flags | ANNEX_PLAN_OVERLAP;
-	return judge(s, plan, s->taste);
+	return judge(s, plan, &better);
+}
+
+static int try_g10(struct search *s)
+{
+	struct annex_plan *plan = NULL;
+	bool better;
+	int err = policy_g10(s->v, s->sys, &plan);
+
+	return err ? err : judge(s, plan, &better);
 }
 
 static int search(struct search *s)
 {
-	struct annex_plan *plan = NULL;
-	uint32_t n = s->v->trace->n_kernels;
-	int err = 0;
+	static const double leads[] = {1.5, 1.1, 2.0, 3.0};
+	bool better;
+	int err;
 
-	for (uint32_t k = 0; k < n; k++)
-		s->ns[k] = (double)s->v->trace->kernels[k].ns;
-	for (unsigned int i = 0; i < TASTES && !good(s) && !err; i++) {
-		err = one_pass(s, &tastes[i], &plan);
-		if (!err)
-			err = judge(s, plan, &tastes[i]);
+	reckon_with(s, NULL);
+	err = try_pass(s, false, leads[0], &better);
+	if (!err && !within(s, GOOD))
+		err = try_pass(s, true, leads[0], &better);
+	if (s->best)
+		reckon_with(s, s->best_samples);
+	for (unsigned int i = 1; i <= AGAIN && s->best && !within(s, GOOD) && !err; i++) {
+		err = try_pass(s, s->far, leads[i % 4], &better);
+		reckon_with(s, better ? s->best_samples : s->samples);
 	}
-	for (unsigned int i = 0; i < AGAIN && s->best && !good(s) && !err; i++) {
-		double before = s->best_s;
-
-		stretch(s);
-		err = one_pass(s, s->taste, &plan);
-		if (!err)
-			err = judge(s, plan, s->taste);
-		if (s->best_s >= before)
-			break;
-	}
-	if (err || good(s) || n > TOO_MANY)
-		return err;
-	err = unified(s);
-	if (!err)
-		err = policy_g10(s->v, &s->alone, &plan);
-	return err ? err : judge(s, plan, s->taste);
+	if (!err && s->best && !within(s, PERFECT))
+		err = try_unified(s);
+	if (!err && !within(s, PERFECT) && s->v->trace->n_kernels <= TOO_MANY)
+		err = try_g10(s);
+	return err;
 }
 
 int policy_annex(const struct annex_vitality *v, const struct annex_system *sys,
