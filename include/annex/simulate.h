@@ -50,6 +50,7 @@ struct annex_sim_options {
 
 /**
  * struct annex_sim_result - The last iteration. Times in seconds; of several GPUs, the slowest.
+ * @ideal: the sum of the times of its kernels, with their noise.
  * @in, @out: bytes that came from, and went to, each tier, of all GPUs.
  * @stalled_kernels: kernels of GPU 0 that took longer than their time.
  * @overlapped: seconds in which links of GPU 0 moved data while a kernel ran unhindered.

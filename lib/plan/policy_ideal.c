@@ -14,6 +14,6 @@ int policy_ideal(const struct annex_vitality *v, const struct annex_system *sys,
 	if (!err)
 		err = annex_plan_finish(*plan);
 	if (!err)
-		(*plan)->flags = ANNEX_PLAN_UNLIMITED;
+		(*plan)->flags = ANNEX_PLAN_UNLIMITED | ANNEX_PLAN_OVERLAP;
 	return err;
 }

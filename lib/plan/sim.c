@@ -94,6 +94,7 @@ static void begin(struct sim *s)
 		g->state = SIM_NEXT;
 		g->peak = g->used;
 	}
+	memcpy(s->least_room, s->room, sizeof(s->room));
 }
 
 static bool all_done(const struct sim *s)
@@ -135,8 +136,14 @@ static int iterate(struct sim *s)
 		for (unsigned int i = 0; i < s->n; i++)
 			if (s->gpus[i].state == SIM_RUNS)
 				next = fmin(next, fmax(s->gpus[i].end - s->now, 0));
-		if (next == INFINITY)
+		if (next == INFINITY) {
+			/* Late transfers can hold room that the plan had given to others. */
+			if (sim_links_divert(s))
+				continue;
 			return stuck(s);
+		}
+		if (s->gpus->state == SIM_RUNS && sim_links_busy(s->gpus))
+			s->gpus->stats->overlapped += next * 1e-9;
 		s->now += next;
 		sim_links_advance(s, next);
 	}
@@ -149,11 +156,8 @@ static double collect(const struct sim *s, struct annex_sim_result *r)
 	memset(r, 0, sizeof(*r));
 	for (unsigned int i = 0; i < s->n; i++) {
 		const struct sim_gpu *g = &s->gpus[i];
-		double ideal = 0;
 
-		for (uint32_t k = 0; k < g->trace->n_kernels; k++)
-			ideal += (double)g->trace->kernels[k].ns * 1e-9;
-		r->ideal = fmax(r->ideal, ideal);
+		r->ideal = fmax(r->ideal, g->stats->ideal);
 		longest = fmax(longest, g->time * 1e-9);
 		for (unsigned int t = 0; t < ANNEX_TIERS; t++) {
 			r->in[t] += g->stats->in[t];
@@ -165,6 +169,9 @@ static double collect(const struct sim *s, struct annex_sim_result *r)
 	}
 	r->stalled = s->gpus->stats->stalled;
 	r->stalled_kernels = s->gpus->stats->stalled_kernels;
+	r->overlapped = s->gpus->stats->overlapped;
+	r->host_peak = s->sys->host - s->least_room[ANNEX_TIER_HOST];
+	r->cxl_peak = s->sys->cxl - s->least_room[ANNEX_TIER_CXL];
 	r->iteration = longest;
 	return longest;
 }

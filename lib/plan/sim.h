@@ -95,8 +95,8 @@ struct sim {
 	unsigned int n;
 	unsigned int tiers; /* in use: up to ANNEX_TIER_SSD + ssds */
 	double now;
-	uint64_t room[ANNEX_TIERS]; /* free bytes of host and CXL memory */
-	uint64_t peak[ANNEX_TIERS];
+	uint64_t room[ANNEX_TIERS];       /* free bytes of host and CXL memory */
+	uint64_t least_room[ANNEX_TIERS]; /* in this iteration */
 	struct sim_request *pool;
 	struct sim_block *blocks; /* what the requests were allocated in */
 	uint64_t random;
@@ -134,6 +134,13 @@ void sim_links_start(struct sim *s);
 double sim_links_next(const struct sim *s);
 /* Let @ns pass, and end the chunks that it completes. */
 void sim_links_advance(struct sim *s, double ns);
+/*
+ * What waits to be written to a memory that is full goes to an SSD instead. False: nothing waits
+ * so.
+ */
+bool sim_links_divert(struct sim *s);
+/* Whether anything is on the GPU's link. */
+bool sim_links_busy(const struct sim_gpu *g);
 
 /* sim_gpu.c */
 

@@ -137,6 +137,7 @@ static void issue(struct sim_gpu *g)
 	g->cost = (double)g->trace->kernels[g->kernel].ns;
 	if (g->sim->opts->noise > 0)
 		g->cost *= 1 + g->sim->opts->noise * (2 * uniform(&g->sim->random) - 1);
+	g->stats->ideal += g->cost * 1e-9;
 	g->state = SIM_WAITS;
 }
 

@@ -27,31 +27,58 @@ static void retire(struct sim_gpu *g, struct sim_flow *f)
 	g->sim->pool = r;
 }
 
-/* Room at the destination; with reclaim, a full memory overflows to an SSD. */
-static bool make_room(struct sim_gpu *g, struct sim_flow *f, unsigned int tier, uint64_t bytes)
+static struct sim_request *unqueue(struct sim_flow *f)
 {
-	struct sim *s = g->sim;
 	struct sim_request *r = f->head;
-	unsigned int ssd;
 
-	if (s->room[tier] >= bytes) {
-		s->room[tier] -= bytes;
-		return true;
-	}
-	if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !s->sys->ssds)
-		return false;
-	ssd = ANNEX_TIER_SSD + (unsigned int)(g - s->gpus) % s->sys->ssds;
 	f->head = r->next;
 	if (!f->head)
 		f->tail = NULL;
-	r->tier = (uint8_t)ssd;
 	r->next = NULL;
-	if (g->out[ssd].tail)
-		g->out[ssd].tail->next = r;
+	return r;
+}
+
+/* What was to go to a memory that is full goes to an SSD. */
+static bool divert(struct sim_gpu *g, struct sim_flow *f)
+{
+	struct sim_request *r;
+	struct sim_flow *ssd;
+
+	if (!g->sim->sys->ssds)
+		return false;
+	r = unqueue(f);
+	r->tier = (uint8_t)(ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % g->sim->sys->ssds);
+	ssd = &g->out[r->tier];
+	if (ssd->tail)
+		ssd->tail->next = r;
 	else
-		g->out[ssd].head = r;
-	g->out[ssd].tail = r;
-	return false;
+		ssd->head = r;
+	ssd->tail = r;
+	return true;
+}
+
+static bool take_room(struct sim *s, unsigned int tier, uint64_t bytes)
+{
+	if (s->room[tier] < bytes)
+		return false;
+	s->room[tier] -= bytes;
+	if (s->room[tier] < s->least_room[tier])
+		s->least_room[tier] = s->room[tier];
+	return true;
+}
+
+bool sim_links_divert(struct sim *s)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		for (unsigned int t = ANNEX_TIER_HOST; t < ANNEX_TIER_SSD; t++) {
+			struct sim_flow *f = &s->gpus[i].out[t];
+
+			any = (f->head && !f->busy && divert(&s->gpus[i], f)) || any;
+		}
+	}
+	return any;
 }
 
 static void start(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
@@ -75,8 +102,8 @@ static void start(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 			if (!r->left)
 				return;
 			n = r->left > SIM_CHUNK ? SIM_CHUNK : r->left;
-			if (!make_room(g, f, tier, n)) {
-				if (f->head == r)
+			if (!take_room(g->sim, tier, n)) {
+				if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !divert(g, f))
 					return;
 				continue;
 			}
@@ -202,6 +229,14 @@ double sim_links_next(const struct sim *s)
 		}
 	}
 	return ns;
+}
+
+bool sim_links_busy(const struct sim_gpu *g)
+{
+	for (unsigned int t = ANNEX_TIER_HOST; t < g->sim->tiers; t++)
+		if (g->in[t].busy || g->out[t].busy)
+			return true;
+	return false;
 }
 
 static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)

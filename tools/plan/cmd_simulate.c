@@ -179,7 +179,7 @@ static int simulate_many(struct simulate_opts *o, const struct work *w, struct s
 	if (!err && o->plot)
 		err = sweep_plot(s, w, o->plot, o->overwrite);
 	if (err || !o->json)
-		return err ? err : sweep_table(s, w);
+		return err ? err : sweep_table(s);
 	out_init(&out, cli_name(), true);
 	out_json(&out, "runs", sweep_json(s, w, o->endurance));
 	return out_end(&out);

@@ -60,15 +60,15 @@ static void put_ssds(struct out *out, const struct outcome *o, const struct anne
 		out_row(out, "SSD lifetime", "%.2f years of nothing else", years);
 }
 
-static void put_result(struct out *out, const struct outcome *o, double ideal,
-		       const struct annex_system *sys, double endurance)
+static void put_result(struct out *out, const struct outcome *o, const struct annex_system *sys,
+		       double endurance)
 {
 	const struct annex_sim_result *r = &o->r;
 
 	put_seconds(out, "iteration_s", "iteration", r->iteration);
 	put_seconds(out, "bound_s", "no plan is below", o->bound);
-	out_json(out, "share_of_ideal", json_real(ideal / r->iteration));
-	out_row(out, "share of ideal", "%.2f %%", 100 * ideal / r->iteration);
+	out_json(out, "share_of_ideal", json_real(r->ideal / r->iteration));
+	out_row(out, "share of ideal", "%.2f %%", 100 * r->ideal / r->iteration);
 	put_seconds(out, "stalled_s", "stalled", r->stalled);
 	put_seconds(out, "overlapped_s", "overlapped", r->overlapped);
 	out_count(out, "stalled_kernels", "kernels that stall", r->stalled_kernels);
@@ -91,9 +91,9 @@ void report_outcome(struct out *out, const struct outcome *o, const struct work 
 	out_count(out, "gpus", "GPUs", sys->gpus);
 	out_count(out, "kernels", "kernels", w->traces[0]->n_kernels);
 	out_bool(out, "feasible", "feasible", o->feasible);
-	put_seconds(out, "ideal_s", "ideal", work_ideal(w));
+	put_seconds(out, "ideal_s", "ideal", o->feasible ? o->r.ideal : work_ideal(w));
 	if (o->feasible) {
-		put_result(out, o, work_ideal(w), sys, endurance);
+		put_result(out, o, sys, endurance);
 	} else {
 		out_text(out, "reason", "because", o->reason);
 		out_json(out, "iteration_s", NULL);
@@ -120,7 +120,7 @@ void report_heads(void)
 	       "bound", "host in", "host out", "SSD in", "SSD out", "faults");
 }
 
-void report_line(const struct outcome *o, double ideal)
+void report_line(const struct outcome *o)
 {
 	const struct annex_sim_result *r = &o->r;
 
@@ -129,7 +129,7 @@ void report_line(const struct outcome *o, double ideal)
 		return;
 	}
 	printf("%-12s %10.4f s %7.2f %% %8.4f s %6.1f GiB %6.1f GiB %6.1f GiB %6.1f GiB %9llu\n",
-	       o->policy, r->iteration, 100 * ideal / r->iteration, o->bound,
+	       o->policy, r->iteration, 100 * r->ideal / r->iteration, o->bound,
 	       (double)r->in[ANNEX_TIER_HOST] / 0x1p30, (double)r->out[ANNEX_TIER_HOST] / 0x1p30,
 	       (double)of_ssds(r->in) / 0x1p30, (double)of_ssds(r->out) / 0x1p30,
 	       (unsigned long long)r->faults);

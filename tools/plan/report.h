@@ -22,7 +22,7 @@ json_t *report_json(const struct outcome *o, const struct work *w, const struct 
 /* report_heads() - Print the heads of a table of outcomes behind what stands in the line already.
  * report_line() - One line of it. */
 void report_heads(void);
-void report_line(const struct outcome *o, double ideal);
+void report_line(const struct outcome *o);
 
 /* report_printed() - 0, or the errno of printing. */
 int report_printed(void);

@@ -206,7 +206,7 @@ int sweep_run(struct sweep *s, const struct work *w, const struct annex_system *
 	return err;
 }
 
-int sweep_table(const struct sweep *s, const struct work *w)
+int sweep_table(const struct sweep *s)
 {
 	for (unsigned int a = 0; a < s->n_axes; a++)
 		printf("%9s  ", s->axes[a].name);
@@ -218,7 +218,7 @@ int sweep_table(const struct sweep *s, const struct work *w)
 			printf("%*s  ",
 			       strlen(s->axes[a].name) > 9 ? (int)strlen(s->axes[a].name) : 9,
 			       s->axes[a].text[r->at[a]]);
-		report_line(&r->o, work_ideal(w));
+		report_line(&r->o);
 	}
 	return report_printed();
 }

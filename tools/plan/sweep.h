@@ -55,7 +55,7 @@ int sweep_run(struct sweep *s, const struct work *w, const struct annex_system *
 	      const struct annex_sim_options *opts);
 
 /* sweep_table() - Print a line for each. sweep_json() - All of them as a list. */
-int sweep_table(const struct sweep *s, const struct work *w);
+int sweep_table(const struct sweep *s);
 json_t *sweep_json(const struct sweep *s, const struct work *w, double endurance);
 
 /* sweep_plot() - Performance against the first axis: a line for each policy and other values. */
