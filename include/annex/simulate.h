@@ -72,8 +72,9 @@ struct annex_sim_result {
  * ends) without its tensors, that no byte is lost or doubled, and that no memory is ever more than
  * full.
  *
- * Return: 0; -EINVAL (annex_plan_check() fails); -ENOSPC (a kernel does not fit); -EDEADLK (the
- * plan stops for ever: a kernel waits for what no step brings); -ENOMEM.
+ * Return: 0; -EINVAL (annex_system_check() or annex_plan_check() fails, or @n is 0 or more than the
+ * system's GPUs); -ENOSPC (a kernel does not fit); -EDEADLK (the plan stops for ever: a kernel waits
+ * for what no step brings); -ENOMEM.
  */
 int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
 		   const struct annex_sim_options *opts, struct annex_sim_result *result);

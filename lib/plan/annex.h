@@ -48,7 +48,8 @@ struct slice {
 
 /*
  * struct job - A transfer of bytes of a period: in slots @release to @release + @window, around the
- * clock. What does not fit there is late. Jobs that write copies of one epoch are siblings.
+ * clock. What does not fit there is late. Jobs that write copies of one epoch are siblings; one
+ * that is @reserved has room below from its release on, whenever it is done.
  */
 struct job {
 	uint64_t bytes;
@@ -56,6 +57,7 @@ struct job {
 	uint32_t release, window;
 	uint32_t slices, sibling;
 	uint8_t dir, below;
+	bool reserved;
 };
 
 /* struct cut - Bytes of a period that leave at the start of kernel @drop, to @below if not there.
@@ -181,8 +183,9 @@ struct annex_price {
 /* Whether @bytes of a period can leave at @drop to a tier, and at what price. */
 bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
 		 unsigned int below, struct annex_price *price);
+/* @open: the period began before the walk did, and the cut may be wanted sooner at its end. */
 void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
-	       unsigned int below);
+	       unsigned int below, bool open);
 /*
  * A cut that could be made sooner: one whose period is open at @drop already, but that leaves only
  * in the next iteration; NONE if there is none. What that would cost; and make it so.

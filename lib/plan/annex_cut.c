@@ -64,16 +64,22 @@ static uint32_t longer(const struct epoch *e, uint32_t to_end)
 	return !e->always && to_end > e->until ? to_end - e->until : 0;
 }
 
-/* Jobs are hastened as they are: what that comes to for @bytes. */
+/*
+ * Jobs are hastened as they are: what that comes to for @bytes, or how much of it needs room that
+ * it does not have.
+ */
 static uint64_t hastened(const struct annex_pass *p, const struct epoch *e, uint32_t window,
-			 uint64_t bytes)
+			 uint64_t bytes, bool need_room)
 {
-	uint64_t sum = 0;
+	uint64_t sum = 0, room = 0;
 
-	for (uint32_t i = e->jobs; i != NONE && sum < bytes; i = p->jobs[i].sibling)
-		if (p->jobs[i].window > window)
-			sum += p->jobs[i].bytes;
-	return sum;
+	for (uint32_t i = e->jobs; i != NONE && sum < bytes; i = p->jobs[i].sibling) {
+		if (p->jobs[i].window <= window)
+			continue;
+		sum += p->jobs[i].bytes;
+		room += p->jobs[i].reserved ? 0 : p->jobs[i].bytes;
+	}
+	return need_room ? room : sum;
 }
 
 static bool room_for_sooner(const struct annex_pass *p, const struct epoch *e, uint64_t bytes)
@@ -122,7 +128,7 @@ bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uin
 	struct copies c = find_copies(p, period, window, bytes);
 
 	if (!has_room(p, e, window + len + 1, &c, below) ||
-	    !room_for_sooner(p, e, hastened(p, e, window, c.soon)))
+	    !room_for_sooner(p, e, hastened(p, e, window, c.soon, true)))
 		return false;
 	price->writes = e->always ? 0 : c.fresh + c.soon;
 	/* Nothing passes in the slot of the cut itself. */
@@ -175,7 +181,7 @@ static void hasten(struct annex_pass *p, struct epoch *e, uint32_t window, uint6
 }
 
 static void make_copies(struct annex_pass *p, uint32_t period, struct epoch *e, uint32_t drop,
-			uint32_t len, unsigned int below, uint64_t bytes)
+			uint32_t len, unsigned int below, uint64_t bytes, bool open)
 {
 	uint32_t window = annex_around(p, e->written, drop), job;
 	struct job j = {.period = period,
@@ -184,7 +190,8 @@ static void make_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 			.bytes = bytes,
 			.sibling = e->jobs,
 			.dir = LINK_OUT,
-			.below = (uint8_t)below};
+			.below = (uint8_t)below,
+			.reserved = open};
 
 	if (!e->copied)
 		e->below = (uint8_t)below;
@@ -197,6 +204,8 @@ static void make_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 	 * From the cut on it is below, and still when kernels that wait for it are about to start;
 	 * how much of it before, its slices say.
 	 */
+	if (open)
+		span_add(&p->fill[below], e->written, window, (int64_t)bytes);
 	span_add(&p->fill[below], drop, limit(p, len + 1), (int64_t)bytes);
 	job = annex_new_job(p, &j);
 	if (job != NONE)
@@ -239,7 +248,7 @@ static void keep_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 }
 
 void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
-	       unsigned int below)
+	       unsigned int below, bool open)
 {
 	struct idle *idle = &p->idle[period];
 	struct epoch *e = &p->epochs[idle->epoch];
@@ -255,7 +264,7 @@ void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t by
 		hasten(p, e, window, c.soon);
 	keep_copies(p, period, e, window, window + len + 1);
 	if (c.fresh)
-		make_copies(p, period, e, drop, len, below, c.fresh);
+		make_copies(p, period, e, drop, len, below, c.fresh, open);
 	if (idle->out + bytes > e->copied)
 		e->copied = idle->out + bytes;
 	idle->out += bytes;
@@ -277,7 +286,7 @@ uint32_t annex_later_cut(const struct annex_pass *p, uint32_t period, uint32_t d
 static uint64_t copies_sooner(const struct annex_pass *p, const struct epoch *e, uint32_t window,
 			      uint64_t bytes)
 {
-	return least(hastened(p, e, window, bytes), bytes);
+	return least(hastened(p, e, window, bytes, false), bytes);
 }
 
 bool annex_price_sooner(const struct annex_pass *p, uint32_t cut, uint32_t drop,
@@ -295,7 +304,7 @@ bool annex_price_sooner(const struct annex_pass *p, uint32_t cut, uint32_t drop,
 		return true;
 	price->out = annex_free(p, LINK_OUT, e->below, e->written, window);
 	price->late = fmax((double)price->writes - price->out, 0);
-	return room_for_sooner(p, e, hastened(p, e, window, price->writes));
+	return room_for_sooner(p, e, hastened(p, e, window, price->writes, true));
 }
 
 void annex_cut_sooner(struct annex_pass *p, uint32_t cut, uint32_t drop)

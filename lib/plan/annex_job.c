@@ -25,6 +25,8 @@ uint32_t annex_due(const struct annex_pass *p, const struct job *j)
 void annex_weigh(struct annex_pass *p, const struct job *j, uint32_t slot, uint32_t len,
 		 int64_t bytes)
 {
+	if (j->reserved)
+		return;
 	span_add(j->dir == LINK_IN ? &p->press : &p->fill[j->below], slot, len, bytes);
 }
 

@@ -11,17 +11,18 @@
 #include <stdlib.h>
 #include "annex.h"
 
-#define LOOK 24            /* candidates compared for each cut */
+#define LOOK 12            /* candidates compared for each cut */
 #define PASS_BY 128        /* of them and of those that cannot leave */
 #define GRAIN (2ull << 20) /* cuts are multiples of it, or whole tensors */
 #define SMALL 4096         /* tensors below this part of the GPU come last */
 
 /*
  * struct entry - A period, or a slice since @since, that may leave memory until @end; both in slots
- * from where the walk began.
+ * from where the walk began. A period is @open if it began before that.
  */
 struct entry {
 	uint32_t period, end, since;
+	bool open;
 };
 
 struct heap_of {
@@ -100,6 +101,7 @@ static double relieves(const struct annex_pass *p, uint32_t from, uint32_t len)
 struct choice {
 	uint32_t period, cut;
 	unsigned int below;
+	bool open;
 	double score;
 };
 
@@ -113,7 +115,7 @@ static double score(const struct annex_price *price, double relief, double bytes
 
 /*
  * The tier for a period: the first, in the order of the pass's taste, from which it returns nearly
- * as fast as if nothing else did, or faster than from any other.
+ * as fast as if nothing else did; or that from which it is the least late, and then the fastest.
  */
 static bool find_tier(const struct walk_select *w, uint32_t drop, uint32_t period, uint64_t bytes,
 		      unsigned int *below, struct annex_price *price)
@@ -121,28 +123,24 @@ static bool find_tier(const struct walk_select *w, uint32_t drop, uint32_t perio
 	static const unsigned int near[BELOWS] = {BELOW_HOST, BELOW_CXL, BELOW_SSD};
 	static const unsigned int far[BELOWS] = {BELOW_SSD, BELOW_CXL, BELOW_HOST};
 	const struct annex_pass *p = w->p;
-	struct annex_price prices[BELOWS];
-	bool room[BELOWS];
-	double least_late = INFINITY, shortest = INFINITY;
+	bool found = false;
 
-	for (unsigned int b = 0; b < BELOWS; b++) {
-		room[b] = annex_price(p, period, drop, bytes, b, &prices[b]);
-		if (!room[b])
-			continue;
-		least_late = fmin(least_late, prices[b].late);
-		shortest = fmin(shortest, prices[b].lead);
-	}
 	for (unsigned int i = 0; i < BELOWS; i++) {
 		unsigned int b = p->taste.far ? far[i] : near[i];
+		struct annex_price next;
 
-		if (!room[b] || prices[b].late > least_late ||
-		    (prices[b].lead > shortest && prices[b].lead > p->taste.lead * prices[b].takes))
+		if (!p->room[b] || !annex_price(p, period, drop, bytes, b, &next))
 			continue;
+		if (found && (next.late > price->late ||
+			      (next.late >= price->late && next.lead >= price->lead)))
+			continue;
+		found = true;
 		*below = b;
-		*price = prices[b];
-		return true;
+		*price = next;
+		if (next.late <= 0 && next.lead <= p->taste.lead * next.takes)
+			break;
 	}
-	return false;
+	return found;
 }
 
 /* How much of a period a cut takes: what is needed, or all when little would be left. */
@@ -168,7 +166,7 @@ static bool consider(const struct walk_select *w, uint32_t drop, struct entry e,
 		return false;
 	s = score(&price, relieves(p, drop, price.away), (double)bytes);
 	if (s > best->score)
-		*best = (struct choice){e.period, NONE, below, s};
+		*best = (struct choice){e.period, NONE, below, e.open, s};
 	return true;
 }
 
@@ -185,7 +183,7 @@ static bool consider_sooner(const struct walk_select *w, uint32_t drop, uint32_t
 		return false;
 	s = score(&price, relieves(p, drop, price.away), (double)p->cuts[cut].bytes);
 	if (s > best->score)
-		*best = (struct choice){period, cut, 0, s};
+		*best = (struct choice){period, cut, 0, false, s};
 	return true;
 }
 
@@ -227,7 +225,8 @@ static bool cut_one(struct walk_select *w, uint32_t drop, uint64_t need)
 	if (best.cut != NONE)
 		annex_cut_sooner(p, best.cut, drop);
 	else
-		annex_cut(p, best.period, drop, cut_size(p, best.period, need), best.below);
+		annex_cut(p, best.period, drop, cut_size(p, best.period, need), best.below,
+			  best.open);
 	if (++w->since >= w->every) {
 		measure_over(p);
 		w->since = 0;
@@ -235,7 +234,7 @@ static bool cut_one(struct walk_select *w, uint32_t drop, uint64_t need)
 	return true;
 }
 
-static void enter(struct walk_select *w, uint32_t period, uint32_t end)
+static void enter(struct walk_select *w, uint32_t period, uint32_t end, bool open)
 {
 	bool global = w->p->v->trace->tensors[w->p->v->periods[period].tensor].global;
 	bool small = size(w->p, period) < w->p->capacity / SMALL;
@@ -243,7 +242,8 @@ static void enter(struct walk_select *w, uint32_t period, uint32_t end)
 	push(&w->heap[small    ? SMALL_ONE
 		      : global ? GLOBAL
 			       : LOCAL],
-	     (struct entry){period, end, w->at});
+
+	     (struct entry){period, end, w->at, open});
 }
 
 /* The slice that is due last arrives half as early: it may be late, but memory holds. */
@@ -281,7 +281,7 @@ static void note_early(struct walk_select *w, uint32_t k)
 			w->early.e = e;
 			w->most_early = most;
 		}
-		push(&w->early, (struct entry){i, w->at + annex_around(p, k, due), w->at});
+		push(&w->early, (struct entry){i, w->at + annex_around(p, k, due), w->at, false});
 	}
 }
 
@@ -345,7 +345,7 @@ static void enter_open(struct walk_select *w)
 		uint32_t since = (w->start + p->n - from) % p->n;
 
 		if (since && since < slots(p, from, to))
-			enter(w, i, slots(p, from, to) - since);
+			enter(w, i, slots(p, from, to) - since, true);
 	}
 }
 
@@ -360,7 +360,7 @@ static void walk(struct walk_select *w, const uint32_t *first)
 		for (uint32_t i = first[k]; i < first[k + 1]; i++) {
 			const struct annex_period *q = &p->v->periods[w->order[i]];
 
-			enter(w, w->order[i], w->at + slots(p, k, q->to % p->n));
+			enter(w, w->order[i], w->at + slots(p, k, q->to % p->n), false);
 		}
 		walk_slot(w);
 	}

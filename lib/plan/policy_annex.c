@@ -19,7 +19,7 @@
 #define GOOD 1.0002      /* is not worth more passes */
 #define AGAIN 6          /* passes with measured times */
 /* Kernels beyond which G10's planner, whose time grows with their square, is left out. */
-#define TOO_MANY 20000
+#define TOO_MANY 8000
 
 struct search {
 	const struct annex_vitality *v;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
+#include "label.h"
 #include "sim.h"
 
 /* Without a number of iterations, so many must do; plans repeat after one or two. */
@@ -14,17 +15,18 @@
 
 static int fits(const struct annex_trace *t, uint64_t capacity)
 {
+	char label[LABEL_SIZE];
+
 	for (uint32_t k = 0; k < t->n_kernels; k++) {
 		uint64_t bytes = 0;
 
 		for (uint32_t i = t->kernels[k].first; i < t->kernels[k + 1].first; i++)
 			bytes += t->tensors[t->uses[i].tensor].bytes;
 		if (bytes > capacity)
-			return annex_fail(
-				-ENOSPC,
-				"kernel %u (%s) uses %.2f GiB by itself; the GPU has %.2f GiB", k,
-				t->kernels[k].name, (double)bytes / 0x1p30,
-				(double)capacity / 0x1p30);
+			return annex_fail(-ENOSPC,
+					  "%s uses %.2f GiB by itself; the GPU has %.2f GiB",
+					  kernel_label(label, k, t->kernels[k].name),
+					  (double)bytes / 0x1p30, (double)capacity / 0x1p30);
 	}
 	return 0;
 }
@@ -107,12 +109,15 @@ static bool all_done(const struct sim *s)
 
 static int stuck(const struct sim *s)
 {
+	char label[LABEL_SIZE];
+
 	for (unsigned int i = 0; i < s->n; i++) {
 		const struct sim_gpu *g = &s->gpus[i];
 
 		if (g->state == SIM_WAITS)
-			return annex_fail(-EDEADLK, "kernel %u (%s) waits for ever", g->kernel,
-					  g->trace->kernels[g->kernel].name);
+			return annex_fail(
+				-EDEADLK, "%s waits for ever",
+				kernel_label(label, g->kernel, g->trace->kernels[g->kernel].name));
 	}
 	return annex_fail(-EDEADLK, "nothing moves");
 }
@@ -183,8 +188,12 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 	struct sim s = {.sys = sys, .opts = opts ? opts : &defaults, .n = n};
 	uint32_t most = s.opts->iterations ? s.opts->iterations : ENOUGH;
 	double last = -1;
-	int err = 0;
+	int err = annex_system_check(sys);
 
+	if (!err && (!n || n > sys->gpus))
+		err = annex_fail(-EINVAL, "%u traces, but %u GPUs", n, sys->gpus);
+	if (err)
+		return err;
 	s.tiers = ANNEX_TIER_SSD + sys->ssds;
 	s.random = s.opts->seed;
 	for (unsigned int t = ANNEX_TIER_SSD; t < ANNEX_TIERS; t++)
