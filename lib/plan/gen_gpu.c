@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <string.h>
+#include <strings.h>
 #include <annex/generate.h>
 
 #define GIB (1ull << 30)
@@ -34,7 +34,7 @@ const struct annex_gpu *annex_gpu_find(const char *name)
 	const struct annex_gpu *gpu;
 
 	for (unsigned int i = 0; (gpu = annex_gpu_at(i)); i++)
-		if (!strcmp(gpu->name, name))
+		if (!strcasecmp(gpu->name, name))
 			return gpu;
 	return NULL;
 }

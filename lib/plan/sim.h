@@ -33,16 +33,19 @@ struct sim_request {
 	uint64_t granted; /* has memory, not started */
 	uint64_t moving;  /* the chunk under way */
 	uint64_t stay;    /* SIM_OUT: of @left and @moving, what stays on the GPU with a copy */
+	double lands;     /* when the latency of its last chunk is over */
 	bool gated;       /* waits in the gate */
 	bool stale;       /* the tensor was written or freed: the chunk is worth nothing */
 };
 
 /*
  * struct sim_flow - One GPU's traffic with one tier in one direction, or its allocator: requests in
- * order, one chunk at a time.
+ * order, one chunk at a time. The last chunk of a request to or from an SSD lands some time after
+ * it has passed the link.
  */
 struct sim_flow {
 	struct sim_request *head, *tail;
+	struct sim_request *landing, *landing_tail;
 	double left; /* bytes of the chunk under way; meaningful when @busy */
 	double rate;
 	bool busy;
@@ -53,7 +56,6 @@ struct sim_tensor {
 	uint64_t pending[ANNEX_TIERS]; /* bytes on their way in, by where from */
 	uint64_t leaving;              /* dirty bytes of requests to evict or save them */
 	struct sim_request *requests;  /* all that are not over */
-	double ready;                  /* the latency of its last transfer ends then */
 	/* The last kernel, counted from 1 over iterations, that uses it, and that will soon. */
 	uint64_t active, guarded;
 	uint32_t older, newer; /* by last use, of all with bytes on the GPU */

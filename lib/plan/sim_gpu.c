@@ -154,26 +154,23 @@ static bool held_up(const struct sim_gpu *g)
 /* Its tensors are there: it runs, or, if it ran into faults, it may end. */
 static void launch(struct sim_gpu *g)
 {
-	double ready = g->sim->now;
 	unsigned int n;
 	const struct annex_use *u = uses(g, g->kernel, &n);
 
 	if (held_up(g))
 		return;
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++)
 		if (!sim_ready(g, u[i].tensor))
 			return;
-		ready = fmax(ready, g->tensors[u[i].tensor].ready);
-	}
 	for (unsigned int i = 0; i < n; i++) {
 		if (u[i].how & ANNEX_USE_WRITE)
 			sim_written(g, u[i].tensor);
 		sim_touch(g, u[i].tensor);
 	}
 	if (g->plan->flags & ANNEX_PLAN_OVERLAP)
-		g->end = fmax(g->issued + g->cost + g->fault, ready);
+		g->end = fmax(g->issued + g->cost + g->fault, g->sim->now);
 	else
-		g->end = ready + g->cost + g->fault;
+		g->end = g->sim->now + g->cost + g->fault;
 	g->state = SIM_RUNS;
 }
 

@@ -13,20 +13,6 @@ static bool over(const struct sim_request *r)
 	return !r->left && !r->granted && !r->moving && !r->gated;
 }
 
-static void retire(struct sim_gpu *g, struct sim_flow *f)
-{
-	struct sim_request *r = f->head, **p = &g->tensors[r->tensor].requests;
-
-	while (*p != r)
-		p = &(*p)->sibling;
-	*p = r->sibling;
-	f->head = r->next;
-	if (!f->head)
-		f->tail = NULL;
-	r->next = g->sim->pool;
-	g->sim->pool = r;
-}
-
 static struct sim_request *unqueue(struct sim_flow *f)
 {
 	struct sim_request *r = f->head;
@@ -36,6 +22,18 @@ static struct sim_request *unqueue(struct sim_flow *f)
 		f->tail = NULL;
 	r->next = NULL;
 	return r;
+}
+
+/* Nothing of it is left: it is forgotten. */
+static void retire(struct sim_gpu *g, struct sim_request *r)
+{
+	struct sim_request **p = &g->tensors[r->tensor].requests;
+
+	while (*p != r)
+		p = &(*p)->sibling;
+	*p = r->sibling;
+	r->next = g->sim->pool;
+	g->sim->pool = r;
 }
 
 /* What was to go to a memory that is full goes to an SSD. */
@@ -89,7 +87,7 @@ static void start(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 	while (!f->busy && f->head) {
 		r = f->head;
 		if (over(r)) {
-			retire(g, f);
+			retire(g, unqueue(f));
 			continue;
 		}
 		if (r->kind == SIM_IN || r->kind == SIM_ALLOC) {
@@ -211,10 +209,12 @@ void sim_links_start(struct sim *s)
 	share_links(s, false);
 }
 
-static void soonest(const struct sim_flow *f, double *ns)
+static void soonest(const struct sim_flow *f, double now, double *ns)
 {
 	if (f->busy)
 		*ns = fmin(*ns, f->left / f->rate * 1e9);
+	if (f->landing)
+		*ns = fmin(*ns, fmax(f->landing->lands - now, 0));
 }
 
 double sim_links_next(const struct sim *s)
@@ -222,10 +222,10 @@ double sim_links_next(const struct sim *s)
 	double ns = INFINITY;
 
 	for (unsigned int i = 0; i < s->n; i++) {
-		soonest(&s->gpus[i].alloc, &ns);
+		soonest(&s->gpus[i].alloc, s->now, &ns);
 		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
-			soonest(&s->gpus[i].in[t], &ns);
-			soonest(&s->gpus[i].out[t], &ns);
+			soonest(&s->gpus[i].in[t], s->now, &ns);
+			soonest(&s->gpus[i].out[t], s->now, &ns);
 		}
 	}
 	return ns;
@@ -262,8 +262,6 @@ static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 		}
 		g->stats->in[r->tier] += n;
 		g->moved_in += n;
-		if (r->tier >= ANNEX_TIER_SSD)
-			t->ready = g->sim->now + (double)g->sim->sys->ssd_read_ns;
 	}
 	sim_touch(g, r->tensor);
 }
@@ -292,24 +290,51 @@ static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 		g->reclaiming -= gone;
 }
 
-static void advance(struct sim_gpu *g, struct sim_flow *f, double ns)
+static void land(struct sim_gpu *g, struct sim_request *r)
 {
-	struct sim_request *r = f->head;
-	uint64_t n;
+	uint64_t n = r->moving;
 
-	if (!f->busy)
-		return;
-	f->left -= f->rate * ns / 1e9;
-	/* A thousandth of a byte is what rounding leaves. */
-	if (f->left > 1e-3)
-		return;
-	f->busy = false;
-	n = r->moving;
 	r->moving = 0;
-	if (r->kind == SIM_IN || r->kind == SIM_ALLOC)
-		arrived(g, r, n);
-	else
+	if (r->kind == SIM_OUT)
 		left(g, r, n);
+	else
+		arrived(g, r, n);
+}
+
+/* The last chunk of a request is not there before its latency has passed; the link goes on. */
+static void fly(struct sim_gpu *g, struct sim_flow *f, double latency)
+{
+	struct sim_request *r = unqueue(f);
+
+	r->lands = g->sim->now + latency;
+	if (f->landing)
+		f->landing_tail->next = r;
+	else
+		f->landing = r;
+	f->landing_tail = r;
+}
+
+static void advance(struct sim_gpu *g, struct sim_flow *f, double ns, double latency)
+{
+	if (f->busy) {
+		f->left -= f->rate * ns / 1e9;
+		/* A thousandth of a byte is what rounding leaves. */
+		if (f->left <= 1e-3) {
+			f->busy = false;
+			if (latency > 0 && !f->head->left && !f->head->granted)
+				fly(g, f, latency);
+			else
+				land(g, f->head);
+		}
+	}
+	/* A thousandth of a nanosecond, likewise. */
+	while (f->landing && f->landing->lands <= g->sim->now + 1e-3) {
+		struct sim_request *r = f->landing;
+
+		f->landing = r->next;
+		land(g, r);
+		retire(g, r);
+	}
 }
 
 void sim_links_advance(struct sim *s, double ns)
@@ -317,10 +342,12 @@ void sim_links_advance(struct sim *s, double ns)
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct sim_gpu *g = &s->gpus[i];
 
-		advance(g, &g->alloc, ns);
+		advance(g, &g->alloc, ns, 0);
 		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
-			advance(g, &g->in[t], ns);
-			advance(g, &g->out[t], ns);
+			bool ssd = t >= ANNEX_TIER_SSD;
+
+			advance(g, &g->in[t], ns, ssd ? (double)s->sys->ssd_read_ns : 0);
+			advance(g, &g->out[t], ns, ssd ? (double)s->sys->ssd_write_ns : 0);
 		}
 	}
 }
