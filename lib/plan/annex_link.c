@@ -73,26 +73,24 @@ double annex_free_at(const struct annex_pass *p, unsigned int dir, unsigned int 
 
 /*
  * How many slots from @slot back are full, at most @slot + 1. Who walks over full slots leaves in
- * the first how many there were, so that the next one takes them in one step.
+ * each how many there were, so that the next one takes them in one step (union-find's path
+ * compression). Slots become empty again only when a transfer is moved: then they may be passed by.
  */
 static uint32_t full_from(const struct annex_pass *p, struct link *l, uint32_t slot)
 {
-	uint32_t at = slot, past;
+	uint32_t end = slot + 1; /* slots before it are not known to be full */
 
 	if (!l->free)
 		return 0;
-	/* Slots become empty again only when a transfer is moved: then they may be passed by. */
-	while (l->free[at] < p->crumb) {
-		past = l->skip[at] ? l->skip[at] : 1;
-		if (past > at) {
-			l->skip[slot] = slot + 1;
-			return slot + 1;
-		}
+	while (end && l->free[end - 1] < p->crumb)
+		end -= l->skip[end - 1] ? l->skip[end - 1] : 1;
+	for (uint32_t at = slot + 1; at > end;) {
+		uint32_t past = l->skip[at - 1] ? l->skip[at - 1] : 1;
+
+		l->skip[at - 1] = at - end;
 		at -= past;
 	}
-	if (slot > at)
-		l->skip[slot] = slot - at;
-	return slot - at;
+	return slot + 1 - end;
 }
 
 uint32_t annex_skip(struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t slot,
@@ -113,22 +111,36 @@ uint32_t annex_skip(struct annex_pass *p, unsigned int dir, unsigned int below, 
 	return most + 1;
 }
 
+/* The last slot that has no more than @bytes of room before it; rounding aside. */
+static uint32_t first_with(const struct link *l, uint32_t n, double bytes)
+{
+	uint32_t slot = 0, step = 1;
+
+	while (step <= n / 2)
+		step *= 2;
+	for (; step; step /= 2) {
+		if (slot + step > n || l->sum[slot + step] > bytes)
+			continue;
+		slot += step;
+		bytes -= l->sum[slot];
+	}
+	return slot;
+}
+
 /* Slots before @to, up to @len, whose room is at least @bytes; @len when there is not so much. */
 static uint32_t back_from(const struct link *l, uint32_t n, uint32_t to, uint32_t len, double bytes)
 {
-	uint32_t lo = 0, hi = len;
+	double sum;
+	uint32_t back;
 
 	if (!l->free)
 		return 0;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (between(l, n, (to + n - mid) % n, mid) >= bytes)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	sum = before(l, to);
+	if (sum >= bytes)
+		back = to - first_with(l, n, sum - bytes);
+	else
+		back = to + n - first_with(l, n, fmax(before(l, n) - (bytes - sum), 0));
+	return back < len ? back : len;
 }
 
 uint32_t annex_reach(const struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t to,

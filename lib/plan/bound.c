@@ -2,23 +2,22 @@
 /*
  * A time that no plan's steady iteration can beat.
  *
- * Let a window go from the launch of kernel a to the launch of kernel b, later in the iteration. It
- * takes at least
- *  - the time of kernels a to b - 1, which run one after the other;
- *  - what must come in. Take the tensors that lived before a and that kernels a to b use: s bytes.
- *    At the launch of a, the GPU holds at most its capacity, of which the tensors of kernel a that
- *    are not among these take c. So at least s + c - capacity bytes of them are elsewhere, and at
- *    the launch of b all have been on the GPU: they passed the link. Of them, those that neither
- *    host nor CXL memory can hold came from SSDs.
- *  - what must go out. Take the tensors that kernels a to b - 1 write and that live when b
- * launches: w bytes, each without a copy elsewhere that is older than the window. At the launch of
- * b the GPU holds at most its capacity, of which other tensors of kernel b take c. So at least w +
- * c - capacity bytes were written out in the window; those that host and CXL memory cannot hold, to
- * SSDs.
+ * Let a window go from the end of kernel a to the end of kernel b, later in the iteration. It takes
+ * at least
+ *  - the time of kernels a + 1 to b, which run one after the other;
+ *  - what must come in. At the end of a, the GPU holds the tensors of a, and no more than its
+ *    capacity. Take these and all that was used before and that kernels a + 1 to b use: of t bytes,
+ * at least t - capacity are elsewhere, and by the end of b all have been on the GPU: they passed
+ *    the link. Of them, those that neither host nor CXL memory can hold came from SSDs.
+ *  - what must go out. At the end of b, the GPU holds the tensors of b, and no more than its
+ *    capacity. Take these and all that kernels a + 1 to b write and that will be used again: of t
+ * bytes, at least t - capacity are elsewhere, and of what was written there is no copy older than
+ * the window: they passed the link; those that host and CXL memory cannot hold, to SSDs.
  *
- * Windows that follow one another add up; the bound is the largest sum of windows from kernel 0 to
- * kernel 0 of the next iteration. It needs no more than that kernels run in order with their
- * tensors present, that memories hold what they hold, and that links carry what they carry.
+ * Windows that follow one another add up; the bound is the largest sum of windows from the end of
+ * one iteration to the end of the next. It needs no more than that kernels run in order, that the
+ * tensors of a kernel are all present when it ends, that memories hold what they hold, and that
+ * links carry what they carry. So it holds too where kernels begin before their tensors are there.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,8 +33,9 @@ struct bound {
 	uint32_t n, every;
 	double capacity, near;           /* of the GPU; of host and CXL memory, for one GPU */
 	double in, out, ssd_in, ssd_out; /* bytes a second, for one GPU */
-	double *best;                    /* seconds until each kernel launches, at least; n + 1 */
+	double *best;                    /* seconds until so many kernels ended, at least; n + 1 */
 	uint32_t *seen;                  /* of each tensor: the last window that counted it */
+	uint32_t *first, *last;          /* its uses: before and after them it may be nowhere */
 	uint32_t stamp;
 };
 
@@ -51,28 +51,29 @@ static double seconds(double bytes, double link, double near, double ssd)
 	return bytes > near ? fmax(s, ssd > 0 ? (bytes - near) / ssd : INFINITY) : s;
 }
 
-static bool lived_before(const struct bound *b, uint32_t tensor, uint32_t kernel)
+/* Whether a window counts a tensor for the first time. */
+static bool first_seen(struct bound *b, uint32_t tensor)
 {
-	return b->v->trace->tensors[tensor].global || b->v->life[tensor].birth < kernel;
+	bool first = b->seen[tensor] != b->stamp;
+
+	b->seen[tensor] = b->stamp;
+	return first;
 }
 
-static bool lives_at(const struct bound *b, uint32_t tensor, uint32_t kernel)
-{
-	return b->v->trace->tensors[tensor].global || b->v->life[tensor].death >= kernel;
-}
-
-/* Bytes that the kernel uses, but for those that count() has counted already. */
-static double others(const struct bound *b, uint32_t kernel)
+/* A new window begins with the tensors of one kernel. */
+static double count_kernel(struct bound *b, uint32_t kernel)
 {
 	const struct annex_trace *t = b->v->trace;
 	double sum = 0;
 
+	b->stamp++;
 	for (uint32_t u = t->kernels[kernel].first; u < t->kernels[kernel + 1].first; u++)
-		if (b->seen[t->uses[u].tensor] != b->stamp)
+		if (first_seen(b, t->uses[u].tensor))
 			sum += bytes_of(b, t->uses[u].tensor);
 	return sum;
 }
 
+/* Kernels @from to @to - 1 take @s seconds, or their own time. */
 static void reach(struct bound *b, uint32_t from, uint32_t to, double s)
 {
 	double ran = (double)(b->v->start[to] - b->v->start[from]) * 1e-9;
@@ -80,61 +81,41 @@ static void reach(struct bound *b, uint32_t from, uint32_t to, double s)
 	b->best[to] = fmax(b->best[to], b->best[from] + fmax(ran, s));
 }
 
-/* All windows from kernel @a, by what they must bring in. */
+/* All windows that begin when @a kernels ended, by what they must bring in. */
 static void windows_in(struct bound *b, uint32_t a)
 {
 	const struct annex_trace *t = b->v->trace;
-	double s = 0, own = 0;
+	double sum = count_kernel(b, (a + b->n - 1) % b->n);
 
-	b->stamp++;
-	for (uint32_t k = a; k <= b->n; k++) {
-		uint32_t kernel = k % b->n;
-
-		for (uint32_t u = t->kernels[kernel].first; u < t->kernels[kernel + 1].first; u++) {
+	for (uint32_t k = a; k < b->n; k++) {
+		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
 			uint32_t i = t->uses[u].tensor;
 
-			if (b->seen[i] == b->stamp || !lived_before(b, i, a) ||
-			    (k == b->n && !t->tensors[i].global))
-				continue;
-			b->seen[i] = b->stamp;
-			s += bytes_of(b, i);
+			if ((t->tensors[i].global || b->first[i] < a) && first_seen(b, i))
+				sum += bytes_of(b, i);
 		}
-		if (k == a)
-			own = others(b, a);
-		else
-			reach(b, a, k, seconds(s + own - b->capacity, b->in, b->near, b->ssd_in));
+		reach(b, a, k + 1, seconds(sum - b->capacity, b->in, b->near, b->ssd_in));
 	}
 }
 
 /*
- * All windows that end at kernel @z, by what must go out: backwards from it. Their beginnings'
- * times are known, since kernels are taken in order.
+ * All windows that end when @z kernels ended, by what must go out: backwards from it. How long it
+ * takes to get to their beginnings is known, since ends are taken in order.
  */
 static void windows_out(struct bound *b, uint32_t z)
 {
 	const struct annex_trace *t = b->v->trace;
-	uint32_t kernel = z % b->n;
-	double w = 0, own = 0;
+	double sum = count_kernel(b, z - 1);
 
-	b->stamp++;
-	for (uint32_t u = t->kernels[kernel].first; u < t->kernels[kernel + 1].first; u++)
-		own += bytes_of(b, t->uses[u].tensor);
 	for (uint32_t k = z; k--;) {
 		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
 			uint32_t i = t->uses[u].tensor;
 
-			if (!(t->uses[u].how & ANNEX_USE_WRITE) || b->seen[i] == b->stamp ||
-			    (z < b->n ? !lives_at(b, i, z) : !t->tensors[i].global))
-				continue;
-			b->seen[i] = b->stamp;
-			w += bytes_of(b, i);
-			/* What kernel z uses itself is not beside it. */
-			for (uint32_t x = t->kernels[kernel].first;
-			     x < t->kernels[kernel + 1].first; x++)
-				if (t->uses[x].tensor == i)
-					own -= bytes_of(b, i);
+			if ((t->uses[u].how & ANNEX_USE_WRITE) &&
+			    (t->tensors[i].global || b->last[i] >= z - 1) && first_seen(b, i))
+				sum += bytes_of(b, i);
 		}
-		reach(b, k, z, seconds(w + own - b->capacity, b->out, b->near, b->ssd_out));
+		reach(b, k, z, seconds(sum - b->capacity, b->out, b->near, b->ssd_out));
 	}
 }
 
@@ -151,29 +132,52 @@ static void init(struct bound *b)
 	b->every = b->n / BEGINNINGS + 1;
 }
 
+static void find_uses(struct bound *b)
+{
+	const struct annex_trace *t = b->v->trace;
+
+	for (uint32_t k = b->n; k--;)
+		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++)
+			b->first[t->uses[u].tensor] = k;
+	for (uint32_t k = 0; k < b->n; k++)
+		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++)
+			b->last[t->uses[u].tensor] = k;
+}
+
+static void all_windows(struct bound *b)
+{
+	for (uint32_t k = 0; k <= b->n; k++) {
+		if (k)
+			reach(b, k - 1, k, 0);
+		if (k % b->every && k != b->n)
+			continue;
+		if (k)
+			windows_out(b, k);
+		if (k < b->n)
+			windows_in(b, k);
+	}
+}
+
 int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, double *result)
 {
 	struct bound b = {.v = v, .sys = sys, .n = v->trace->n_kernels};
-	int err = 0;
+	size_t tensors = (size_t)v->trace->n_tensors + 1;
+	int err = -ENOMEM;
 
 	init(&b);
 	b.best = calloc((size_t)b.n + 1, sizeof(*b.best));
-	b.seen = calloc((size_t)v->trace->n_tensors + 1, sizeof(*b.seen));
-	if (!b.best || !b.seen)
-		err = -ENOMEM;
-	for (uint32_t k = 0; k <= b.n && !err; k++) {
-		if (k)
-			reach(&b, k - 1, k, 0);
-		if (k % b.every == 0 || k == b.n) {
-			if (k)
-				windows_out(&b, k);
-			if (k < b.n)
-				windows_in(&b, k);
-		}
-	}
-	if (!err)
+	b.seen = calloc(tensors, sizeof(*b.seen));
+	b.first = calloc(tensors, sizeof(*b.first));
+	b.last = calloc(tensors, sizeof(*b.last));
+	if (b.best && b.seen && b.first && b.last) {
+		find_uses(&b);
+		all_windows(&b);
 		*result = b.best[b.n];
+		err = 0;
+	}
 	free(b.best);
 	free(b.seen);
+	free(b.first);
+	free(b.last);
 	return err;
 }

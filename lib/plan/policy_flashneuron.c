@@ -14,6 +14,11 @@
 
 enum { NOWHERE, ON_GPU };
 
+/* struct queues - Tensors for which something is due at each kernel, in the order of their ids. */
+struct queues {
+	uint32_t *first, *next;
+};
+
 struct flash {
 	const struct annex_vitality *v;
 	const struct annex_system *sys;
@@ -22,6 +27,7 @@ struct flash {
 	uint64_t largest; /* most that one kernel uses beside weights */
 	uint64_t room;    /* for activations that stay */
 	uint32_t *left;   /* of each tensor: the kernel at which it leaves, or ANNEX_KERNEL_NONE */
+	struct queues births, leaves, deaths; /* of tensors that @lasting() */
 	/* The rehearsal: what is where, when, and the writes to the SSD in their order. */
 	struct heap heap;
 	uint64_t *at;
@@ -179,17 +185,21 @@ static int bring(struct flash *f, uint32_t k)
 	return err;
 }
 
+/* All others live for one kernel. */
 static bool lasting(const struct flash *f, uint32_t i)
 {
-	return !f->v->trace->tensors[i].global && f->v->life[i].birth != f->v->life[i].death;
+	return !f->v->trace->tensors[i].global && f->v->life[i].used &&
+	       f->v->life[i].birth != f->v->life[i].death;
 }
 
-static int rehearse_kernel(struct flash *f, uint32_t k)
+/* The kernel is about to run: what it needs is allocated, and what it does not need leaves. */
+static int before_kernel(struct flash *f, uint32_t k)
 {
 	const struct annex_trace *t = f->v->trace;
-	uint32_t first = t->kernels[k].first, end = t->kernels[k + 1].first;
 	int err = 0;
 
+	for (uint32_t i = f->leaves.first[k]; i != ANNEX_KERNEL_NONE; i = f->leaves.next[i])
+		begin_write(f, i);
 	if (k == f->loss) {
 		/* The backward pass begins when everything has left. */
 		while (finish_write(f))
@@ -198,17 +208,11 @@ static int rehearse_kernel(struct flash *f, uint32_t k)
 			err = policy_step(f->plan, f->v, ANNEX_PLAN_WAIT, k, f->last,
 					  t->tensors[f->last].bytes, 0, false);
 	}
-	for (uint32_t u = first; u < end && !err; u++)
+	for (uint32_t i = f->births.first[k]; i != ANNEX_KERNEL_NONE && !err; i = f->births.next[i])
+		err = need(f, k, i);
+	for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first && !err; u++)
 		if (lasting(f, t->uses[u].tensor))
 			err = need(f, k, t->uses[u].tensor);
-	f->now += (double)t->kernels[k].ns;
-	while (f->written < f->n_writes && f->ends[f->written] <= f->now)
-		finish_write(f);
-	for (uint32_t u = first; u < end && !err; u++)
-		if (lasting(f, t->uses[u].tensor) && f->v->life[t->uses[u].tensor].death == k)
-			release(f, t->uses[u].tensor);
-	if (k >= f->loss && k + 1 < t->n_kernels && !err)
-		err = bring(f, k + 1);
 	return err;
 }
 
@@ -218,32 +222,110 @@ static int rehearse(struct flash *f)
 	int err = 0;
 
 	for (uint32_t k = 0; k < t->n_kernels && !err; k++) {
-		for (uint32_t i = 0; k < f->loss && i < t->n_tensors; i++)
-			if (f->left[i] == k)
-				begin_write(f, i);
-		err = rehearse_kernel(f, k);
+		err = before_kernel(f, k);
+		f->now += (double)t->kernels[k].ns;
+		while (f->written < f->n_writes && f->ends[f->written] <= f->now)
+			finish_write(f);
+		for (uint32_t i = f->deaths.first[k]; i != ANNEX_KERNEL_NONE && !err;
+		     i = f->deaths.next[i])
+			if (f->where[i] != NOWHERE)
+				release(f, i);
+		if (k >= f->loss && k + 1 < t->n_kernels && !err)
+			err = bring(f, k + 1);
 	}
 	return err;
 }
 
-/* Beside the weights, the largest tensor of a single kernel has a place of its own. */
-static uint64_t scratch(const struct annex_vitality *v)
+/* Allocated at its first kernel, freed after its last. */
+static int lifetimes(struct flash *f)
 {
-	uint64_t most = 0;
+	const struct annex_trace *t = f->v->trace;
+	int err = 0;
 
-	for (uint32_t i = 0; i < v->trace->n_tensors; i++)
-		if (!v->trace->tensors[i].global && v->life[i].used &&
-		    v->life[i].birth == v->life[i].death && v->trace->tensors[i].bytes > most)
-			most = v->trace->tensors[i].bytes;
-	return most;
+	for (uint32_t i = 0; i < t->n_tensors && !err; i++) {
+		const struct annex_life *l = &f->v->life[i];
+		uint64_t bytes = t->tensors[i].bytes;
+
+		if (t->tensors[i].global || !l->used)
+			continue;
+		err = policy_step(f->plan, f->v, ANNEX_PLAN_ALLOC, l->birth, i, bytes, 0, false);
+		if (!err)
+			err = policy_step(f->plan, f->v, ANNEX_PLAN_FREE, l->death + 1, i, bytes, 0,
+					  false);
+	}
+	return err;
+}
+
+/* Beside the weights, what lives for a single kernel has a place of its own. */
+static int scratch(const struct annex_vitality *v, uint64_t *most)
+{
+	uint64_t *bytes = calloc(v->trace->n_kernels, sizeof(*bytes));
+
+	if (!bytes)
+		return -ENOMEM;
+	*most = 0;
+	for (uint32_t i = 0; i < v->trace->n_tensors; i++) {
+		uint32_t k = v->life[i].birth;
+
+		if (v->trace->tensors[i].global || !v->life[i].used || k != v->life[i].death)
+			continue;
+		bytes[k] += v->trace->tensors[i].bytes;
+		if (bytes[k] > *most)
+			*most = bytes[k];
+	}
+	free(bytes);
+	return 0;
+}
+
+static int queues_init(struct queues *q, const struct annex_trace *t)
+{
+	q->first = malloc((size_t)t->n_kernels * sizeof(*q->first));
+	q->next = malloc(((size_t)t->n_tensors + 1) * sizeof(*q->next));
+	if (!q->first || !q->next)
+		return -ENOMEM;
+	memset(q->first, 0xff, (size_t)t->n_kernels * sizeof(*q->first));
+	return 0;
+}
+
+static void queues_free(struct queues *q)
+{
+	free(q->first);
+	free(q->next);
+}
+
+static void queue(struct queues *q, uint32_t kernel, uint32_t tensor)
+{
+	q->next[tensor] = q->first[kernel];
+	q->first[kernel] = tensor;
+}
+
+static int make_queues(struct flash *f)
+{
+	const struct annex_trace *t = f->v->trace;
+
+	if (queues_init(&f->births, t) || queues_init(&f->leaves, t) || queues_init(&f->deaths, t))
+		return -ENOMEM;
+	for (uint32_t i = t->n_tensors; i--;) {
+		if (!lasting(f, i))
+			continue;
+		queue(&f->births, f->v->life[i].birth, i);
+		queue(&f->deaths, f->v->life[i].death, i);
+		if (f->left[i] != ANNEX_KERNEL_NONE)
+			queue(&f->leaves, f->left[i], i);
+	}
+	return 0;
 }
 
 static int setup(struct flash *f)
 {
 	const struct annex_vitality *v = f->v;
 	size_t n = (size_t)v->trace->n_tensors + 1;
-	uint64_t most = 0, apart = v->global_bytes + scratch(v);
+	uint64_t most = 0, apart = 0;
+	int err = scratch(v, &apart);
 
+	if (err)
+		return err;
+	apart += v->global_bytes;
 	f->loss = find_loss(v);
 	for (uint32_t k = 0; k < v->trace->n_kernels; k++) {
 		uint64_t mine = locals(v->trace, k);
@@ -282,9 +364,11 @@ int policy_flashneuron(const struct annex_vitality *v, const struct annex_system
 	if (!err)
 		err = setup(&f);
 	if (!err)
-		err = policy_lifetimes(f.plan, v, sys);
+		err = lifetimes(&f);
 	if (!err)
 		err = choose(&f);
+	if (!err)
+		err = make_queues(&f);
 	if (!err)
 		err = rehearse(&f);
 	if (!err)
@@ -294,6 +378,9 @@ int policy_flashneuron(const struct annex_vitality *v, const struct annex_system
 	free(f.where);
 	free(f.writes);
 	free(f.ends);
+	queues_free(&f.births);
+	queues_free(&f.leaves);
+	queues_free(&f.deaths);
 	heap_free(&f.heap);
 	if (err) {
 		annex_plan_free(f.plan);

@@ -107,19 +107,24 @@ static bool all_done(const struct sim *s)
 	return true;
 }
 
+/* Nothing moves any more. */
 static int stuck(const struct sim *s)
 {
 	char label[LABEL_SIZE];
+	const struct sim_gpu *g = s->gpus;
+	bool full = false;
 
 	for (unsigned int i = 0; i < s->n; i++) {
-		const struct sim_gpu *g = &s->gpus[i];
-
-		if (g->state == SIM_WAITS)
-			return annex_fail(
-				-EDEADLK, "%s waits for ever",
-				kernel_label(label, g->kernel, g->trace->kernels[g->kernel].name));
+		if (s->gpus[i].state == SIM_WAITS)
+			g = &s->gpus[i];
+		for (unsigned int t = 0; t < s->tiers; t++)
+			full = full || s->gpus[i].out[t].head;
 	}
-	return annex_fail(-EDEADLK, "nothing moves");
+	kernel_label(label, g->kernel, g->trace->kernels[g->kernel].name);
+	if (full)
+		return annex_fail(-ENOSPC, "%s waits for what cannot leave: all below is full",
+				  label);
+	return annex_fail(-EDEADLK, "%s waits for ever", label);
 }
 
 static int iterate(struct sim *s)

@@ -35,20 +35,20 @@ struct sim_request {
 	uint64_t stay;    /* SIM_OUT: of @left and @moving, what stays on the GPU with a copy */
 	double lands;     /* when the latency of its last chunk is over */
 	bool gated;       /* waits in the gate */
+	bool first;       /* went before all others: a kernel waits for it */
 	bool stale;       /* the tensor was written or freed: the chunk is worth nothing */
 };
 
 /*
  * struct sim_flow - One GPU's traffic with one tier in one direction, or its allocator: requests in
- * order, one chunk at a time. The last chunk of a request to or from an SSD lands some time after
- * it has passed the link.
+ * order, one chunk at a time, of @current. The last chunk of a request to or from an SSD lands some
+ * time after it has passed the link.
  */
 struct sim_flow {
-	struct sim_request *head, *tail;
+	struct sim_request *head, *tail, *current;
 	struct sim_request *landing, *landing_tail;
-	double left; /* bytes of the chunk under way; meaningful when @busy */
+	double left; /* bytes of the chunk under way */
 	double rate;
-	bool busy;
 };
 
 struct sim_tensor {
@@ -111,6 +111,10 @@ struct sim {
 void sim_fetch(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes, bool keep,
 	       bool first);
 void sim_born(struct sim_gpu *g, uint32_t tensor, bool first);
+/* A kernel waits for what was asked for: it goes before all that was asked for earlier. */
+void sim_hurry(struct sim_gpu *g, uint32_t tensor);
+/* Take a request out of its flow. */
+void sim_unqueue(struct sim_flow *f, struct sim_request *r);
 /* Bytes leave: those with a copy at once, the rest by a request. */
 void sim_evict(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier);
 void sim_save(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier);

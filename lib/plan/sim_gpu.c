@@ -81,6 +81,7 @@ static double fault(struct sim_gpu *g, uint32_t tensor)
 	struct sim_tensor *t = &g->tensors[tensor];
 	double ns = 0;
 
+	sim_hurry(g, tensor);
 	if (!t->place.born) {
 		if (!t->allocating)
 			sim_born(g, tensor, true);

@@ -13,17 +13,6 @@ static bool over(const struct sim_request *r)
 	return !r->left && !r->granted && !r->moving && !r->gated;
 }
 
-static struct sim_request *unqueue(struct sim_flow *f)
-{
-	struct sim_request *r = f->head;
-
-	f->head = r->next;
-	if (!f->head)
-		f->tail = NULL;
-	r->next = NULL;
-	return r;
-}
-
 /* Nothing of it is left: it is forgotten. */
 static void retire(struct sim_gpu *g, struct sim_request *r)
 {
@@ -39,12 +28,12 @@ static void retire(struct sim_gpu *g, struct sim_request *r)
 /* What was to go to a memory that is full goes to an SSD. */
 static bool divert(struct sim_gpu *g, struct sim_flow *f)
 {
-	struct sim_request *r;
+	struct sim_request *r = f->head;
 	struct sim_flow *ssd;
 
 	if (!g->sim->sys->ssds)
 		return false;
-	r = unqueue(f);
+	sim_unqueue(f, r);
 	r->tier = (uint8_t)(ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % g->sim->sys->ssds);
 	ssd = &g->out[r->tier];
 	if (ssd->tail)
@@ -73,43 +62,68 @@ bool sim_links_divert(struct sim *s)
 		for (unsigned int t = ANNEX_TIER_HOST; t < ANNEX_TIER_SSD; t++) {
 			struct sim_flow *f = &s->gpus[i].out[t];
 
-			any = (f->head && !f->busy && divert(&s->gpus[i], f)) || any;
+			any = (f->head && !f->current && divert(&s->gpus[i], f)) || any;
 		}
 	}
 	return any;
 }
 
-static void start(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
+/* The next request that may go on; NULL while the first of them waits for memory. */
+static struct sim_request *next_in(struct sim_gpu *g, struct sim_flow *f)
 {
-	struct sim_request *r;
-	uint64_t n;
+	struct sim_request *r, *next;
 
-	while (!f->busy && f->head) {
-		r = f->head;
+	for (r = f->head; r; r = next) {
+		next = r->next;
 		if (over(r)) {
-			retire(g, unqueue(f));
+			sim_unqueue(f, r);
+			retire(g, r);
 			continue;
 		}
-		if (r->kind == SIM_IN || r->kind == SIM_ALLOC) {
-			/* The allocator hands out a tensor at a time. */
-			if (!r->granted || (r->kind == SIM_ALLOC && r->left))
-				return;
-			n = r->kind == SIM_IN && r->granted > SIM_CHUNK ? SIM_CHUNK : r->granted;
-			r->granted -= n;
-		} else {
-			if (!r->left)
-				return;
-			n = r->left > SIM_CHUNK ? SIM_CHUNK : r->left;
-			if (!take_room(g->sim, tier, n)) {
-				if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !divert(g, f))
-					return;
-				continue;
-			}
-			r->left -= n;
+		/* The allocator hands out a tensor at a time. */
+		if (r->granted && (r->kind == SIM_IN || !r->left))
+			return r;
+		/* What came before others may wait for memory that these have. */
+		if (!r->first)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void start_in(struct sim_gpu *g, struct sim_flow *f)
+{
+	struct sim_request *r = f->current ? NULL : next_in(g, f);
+	uint64_t n;
+
+	if (!r)
+		return;
+	n = r->kind == SIM_IN && r->granted > SIM_CHUNK ? SIM_CHUNK : r->granted;
+	r->granted -= n;
+	r->moving = n;
+	f->left = (double)n;
+	f->current = r;
+}
+
+static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
+{
+	while (!f->current && f->head) {
+		struct sim_request *r = f->head;
+		uint64_t n = r->left > SIM_CHUNK ? SIM_CHUNK : r->left;
+
+		if (!n) {
+			sim_unqueue(f, r);
+			retire(g, r);
+			continue;
 		}
+		if (!take_room(g->sim, tier, n)) {
+			if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !divert(g, f))
+				return;
+			continue;
+		}
+		r->left -= n;
 		r->moving = n;
 		f->left = (double)n;
-		f->busy = true;
+		f->current = r;
 	}
 }
 
@@ -183,7 +197,7 @@ static void share_links(struct sim *s, bool in)
 		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
 			struct sim_flow *f = in ? &s->gpus[i].in[t] : &s->gpus[i].out[t];
 
-			if (!f->busy)
+			if (!f->current)
 				continue;
 			shares[n++] = (struct share){f, &pipes[i], &pipes[s->n + t]};
 			pipes[i].users++;
@@ -198,11 +212,11 @@ void sim_links_start(struct sim *s)
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct sim_gpu *g = &s->gpus[i];
 
-		start(g, &g->alloc, ANNEX_TIER_GPU);
+		start_in(g, &g->alloc);
 		g->alloc.rate = s->sys->alloc;
 		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
-			start(g, &g->in[t], t);
-			start(g, &g->out[t], t);
+			start_in(g, &g->in[t]);
+			start_out(g, &g->out[t], t);
 		}
 	}
 	share_links(s, true);
@@ -211,7 +225,7 @@ void sim_links_start(struct sim *s)
 
 static void soonest(const struct sim_flow *f, double now, double *ns)
 {
-	if (f->busy)
+	if (f->current)
 		*ns = fmin(*ns, f->left / f->rate * 1e9);
 	if (f->landing)
 		*ns = fmin(*ns, fmax(f->landing->lands - now, 0));
@@ -234,7 +248,7 @@ double sim_links_next(const struct sim *s)
 bool sim_links_busy(const struct sim_gpu *g)
 {
 	for (unsigned int t = ANNEX_TIER_HOST; t < g->sim->tiers; t++)
-		if (g->in[t].busy || g->out[t].busy)
+		if (g->in[t].current || g->out[t].current)
 			return true;
 	return false;
 }
@@ -302,10 +316,9 @@ static void land(struct sim_gpu *g, struct sim_request *r)
 }
 
 /* The last chunk of a request is not there before its latency has passed; the link goes on. */
-static void fly(struct sim_gpu *g, struct sim_flow *f, double latency)
+static void fly(struct sim_gpu *g, struct sim_flow *f, struct sim_request *r, double latency)
 {
-	struct sim_request *r = unqueue(f);
-
+	sim_unqueue(f, r);
 	r->lands = g->sim->now + latency;
 	if (f->landing)
 		f->landing_tail->next = r;
@@ -316,15 +329,17 @@ static void fly(struct sim_gpu *g, struct sim_flow *f, double latency)
 
 static void advance(struct sim_gpu *g, struct sim_flow *f, double ns, double latency)
 {
-	if (f->busy) {
+	if (f->current) {
 		f->left -= f->rate * ns / 1e9;
 		/* A thousandth of a byte is what rounding leaves. */
 		if (f->left <= 1e-3) {
-			f->busy = false;
-			if (latency > 0 && !f->head->left && !f->head->granted)
-				fly(g, f, latency);
+			struct sim_request *r = f->current;
+
+			f->current = NULL;
+			if (latency > 0 && !r->left && !r->granted)
+				fly(g, f, r, latency);
 			else
-				land(g, f->head);
+				land(g, r);
 		}
 	}
 	/* A thousandth of a nanosecond, likewise. */

@@ -58,15 +58,25 @@ void sim_memory_free(struct sim *s)
 	}
 }
 
+void sim_unqueue(struct sim_flow *f, struct sim_request *r)
+{
+	struct sim_request *before = NULL;
+
+	for (struct sim_request *i = f->head; i != r; i = i->next)
+		before = i;
+	if (before)
+		before->next = r->next;
+	else
+		f->head = r->next;
+	if (f->tail == r)
+		f->tail = before;
+	r->next = NULL;
+}
+
 static void enqueue(struct sim_flow *f, struct sim_request *r, bool first)
 {
-	if (first && f->head && f->busy) {
-		/* Behind the chunk under way. */
-		r->next = f->head->next;
-		f->head->next = r;
-		if (f->tail == f->head)
-			f->tail = r;
-	} else if (first) {
+	r->first = first;
+	if (first) {
 		r->next = f->head;
 		f->head = r;
 		if (!f->tail)
@@ -80,8 +90,23 @@ static void enqueue(struct sim_flow *f, struct sim_request *r, bool first)
 	}
 }
 
+/* Who is first in the gate may hold memory and wait for more: it waits no longer before others. */
+static void give_back(struct sim_gpu *g)
+{
+	struct sim_request *r = g->gate;
+
+	if (!r)
+		return;
+	g->used -= r->granted;
+	g->gate_bytes += r->granted;
+	r->left += r->granted;
+	r->granted = 0;
+}
+
 static void gate_add(struct sim_gpu *g, struct sim_request *r, bool first)
 {
+	if (first)
+		give_back(g);
 	g->gate_bytes += r->left;
 	r->gated = true;
 	if (first) {
@@ -95,6 +120,38 @@ static void gate_add(struct sim_gpu *g, struct sim_request *r, bool first)
 		else
 			g->gate = r;
 		g->gate_tail = r;
+	}
+}
+
+static void gate_remove(struct sim_gpu *g, struct sim_request *r)
+{
+	struct sim_request *before = NULL;
+
+	for (struct sim_request *i = g->gate; i != r; i = i->gate_next)
+		before = i;
+	if (before)
+		before->gate_next = r->gate_next;
+	else
+		g->gate = r->gate_next;
+	if (g->gate_tail == r)
+		g->gate_tail = before;
+	r->gate_next = NULL;
+	g->gate_bytes -= r->left;
+}
+
+void sim_hurry(struct sim_gpu *g, uint32_t tensor)
+{
+	for (struct sim_request *r = g->tensors[tensor].requests; r; r = r->sibling) {
+		struct sim_flow *f = r->kind == SIM_ALLOC ? &g->alloc : &g->in[r->tier];
+
+		if (!r->gated || r->first)
+			continue;
+		if (r == g->gate)
+			give_back(g);
+		gate_remove(g, r);
+		gate_add(g, r, true);
+		sim_unqueue(f, r);
+		enqueue(f, r, true);
 	}
 }
 
@@ -114,13 +171,16 @@ void sim_fetch(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t b
 void sim_born(struct sim_gpu *g, uint32_t tensor, bool first)
 {
 	struct sim_tensor *t = &g->tensors[tensor];
-	uint64_t bytes = g->trace->tensors[tensor].bytes - t->place.dirty;
+	uint64_t bytes = g->trace->tensors[tensor].bytes;
 	struct sim_request *r;
 
-	if (!bytes) {
+	if (t->place.dirty == bytes) {
 		t->place.born = true;
 		return;
 	}
+	/* Who waits for memory must not hold some. */
+	g->used -= t->place.dirty;
+	t->place.dirty = 0;
 	r = request(g, tensor, SIM_ALLOC, ANNEX_TIER_GPU, bytes);
 	if (!r)
 		return;
@@ -310,24 +370,27 @@ static uint64_t movable(const struct sim_gpu *g, const struct sim_tensor *t)
 	return bytes;
 }
 
-/* The least recently used bytes leave, until those on their way are enough. */
+/* The least recently used bytes leave, until those on their way, and those that left, are enough.
+ */
 static void reclaim(struct sim_gpu *g, bool guarded)
 {
 	const struct annex_system *sys = g->sim->sys;
-	uint64_t want = least(g->gate_bytes, SIM_RECLAIM);
+	uint64_t want = least(g->gate_bytes, SIM_RECLAIM), used = g->used;
 	unsigned int tier = ANNEX_TIER_HOST;
 
 	if (g->sim->room[ANNEX_TIER_HOST] < SIM_CHUNK && sys->ssds)
 		tier = ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % sys->ssds;
-	for (uint32_t i = g->oldest, newer; i != NOBODY && g->reclaiming < want; i = newer) {
+	for (uint32_t i = g->oldest, newer; i != NOBODY; i = newer) {
 		struct sim_tensor *t = &g->tensors[i];
-		uint64_t bytes = movable(g, t), left;
+		uint64_t done = g->reclaiming + used - g->used, bytes = movable(g, t), left;
 		struct sim_request *r;
 
 		newer = t->newer;
+		if (done >= want)
+			return;
 		if (!bytes && !t->leaving)
 			sim_unlist(g, i);
-		bytes = least(bytes, want - g->reclaiming);
+		bytes = least(bytes, want - done);
 		if (!bytes || t->allocating || t->active > g->count ||
 		    (guarded && t->guarded > g->count))
 			continue;
@@ -372,12 +435,13 @@ static void grant(struct sim_gpu *g)
 
 void sim_pump(struct sim_gpu *g)
 {
-	grant(g);
-	if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !g->gate_bytes)
-		return;
-	reclaim(g, true);
-	/* A kernel that waits must not wait for what the next ones have. */
-	if (!g->reclaiming && g->state == SIM_WAITS)
-		reclaim(g, false);
-	grant(g);
+	do {
+		grant(g);
+		if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !g->gate_bytes)
+			return;
+		reclaim(g, true);
+		/* A kernel that waits must not wait for what the next ones have. */
+		if (!g->reclaiming && g->used == g->capacity && g->state == SIM_WAITS)
+			reclaim(g, false);
+	} while (g->used < g->capacity);
 }
