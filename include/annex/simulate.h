@@ -28,10 +28,12 @@ struct annex_sim_job {
  * struct annex_sim_sample - One kernel of the last iteration of GPU 0, for plots.
  * @start, @end: nanoseconds from the start of that iteration.
  * @gpu: bytes in use on the GPU while it ran (the most). @in, @out: bytes that passed its link.
+ *
+ * Samples follow each other without gaps; the last one ends with the iteration.
  */
 struct annex_sim_sample {
 	uint64_t start, end;
-	uint64_t gpu, host;
+	uint64_t gpu;
 	uint64_t in, out;
 };
 

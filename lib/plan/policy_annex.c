@@ -69,16 +69,20 @@ static bool within(const struct search *s, double times)
 }
 
 /*
- * Keep a plan if it is the best so far; one that cannot run is none. What the simulator saw of it
- * is in s->samples, or, of the best, in s->best_samples.
+ * Keep a plan if it is the best so far, with every GPU doing the same; one that cannot run is none.
+ * What the simulator saw of it is in s->samples, or, of the best, in s->best_samples.
  */
 static int judge(struct search *s, struct annex_plan *plan, bool *better)
 {
-	struct annex_sim_job job = {s->v->trace, plan};
+	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
 	struct annex_sim_options opts = {.samples = s->samples};
 	struct annex_sim_sample *samples = s->samples;
 	struct annex_sim_result r;
-	int err = annex_simulate(&job, 1, &s->alone, &opts, &r);
+	int err;
+
+	for (unsigned int i = 0; i < s->sys->gpus; i++)
+		jobs[i] = (struct annex_sim_job){s->v->trace, plan};
+	err = annex_simulate(jobs, s->sys->gpus, s->sys, &opts, &r);
 
 	*better = !err && (!s->best || r.iteration < s->best_s);
 	if (!*better) {

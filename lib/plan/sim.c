@@ -93,8 +93,8 @@ static void begin(struct sim *s)
 
 		memset(g->stats, 0, sizeof(*g->stats));
 		g->began = s->now;
-		g->state = SIM_NEXT;
 		g->peak = g->used;
+		sim_gpu_next(g);
 	}
 	memcpy(s->least_room, s->room, sizeof(s->room));
 }
@@ -115,16 +115,32 @@ static int stuck(const struct sim *s)
 	bool full = false;
 
 	for (unsigned int i = 0; i < s->n; i++) {
-		if (s->gpus[i].state == SIM_WAITS)
+		if (s->gpus[i].state != SIM_DONE)
 			g = &s->gpus[i];
 		for (unsigned int t = 0; t < s->tiers; t++)
 			full = full || s->gpus[i].out[t].head;
 	}
-	kernel_label(label, g->kernel, g->trace->kernels[g->kernel].name);
+	if (g->kernel < g->trace->n_kernels)
+		kernel_label(label, g->kernel, g->trace->kernels[g->kernel].name);
+	else
+		snprintf(label, sizeof(label), "the end of the iteration");
 	if (full)
 		return annex_fail(-ENOSPC, "%s waits for what cannot leave: all below is full",
 				  label);
 	return annex_fail(-EDEADLK, "%s waits for ever", label);
+}
+
+/* All that can be done now. A step may wait for memory that is given out only here. */
+static void go_on(struct sim_gpu *g)
+{
+	size_t step;
+
+	do {
+		sim_pump(g);
+		step = g->step;
+		sim_gpu_run(g);
+	} while (g->state == SIM_NEXT && g->step != step);
+	sim_pump(g);
 }
 
 static int iterate(struct sim *s)
@@ -133,10 +149,8 @@ static int iterate(struct sim *s)
 	for (;;) {
 		double next;
 
-		for (unsigned int i = 0; i < s->n; i++) {
-			sim_gpu_run(&s->gpus[i]);
-			sim_pump(&s->gpus[i]);
-		}
+		for (unsigned int i = 0; i < s->n; i++)
+			go_on(&s->gpus[i]);
 		if (s->err)
 			return s->err;
 		if (all_done(s))

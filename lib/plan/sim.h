@@ -33,6 +33,7 @@ struct sim_request {
 	uint64_t granted; /* has memory, not started */
 	uint64_t moving;  /* the chunk under way */
 	uint64_t stay;    /* SIM_OUT: of @left and @moving, what stays on the GPU with a copy */
+	uint64_t forget;  /* SIM_OUT: of @moving, what stays without one */
 	double lands;     /* when the latency of its last chunk is over */
 	bool gated;       /* waits in the gate */
 	bool first;       /* went before all others: a kernel waits for it */
@@ -79,7 +80,8 @@ struct sim_gpu {
 	uint32_t kernel, iteration;
 	uint64_t count;     /* kernels since the start */
 	size_t first, step; /* the first of its steps, and the next one to carry out */
-	enum { SIM_NEXT, SIM_WAITS, SIM_RUNS, SIM_DONE } state;
+	enum { SIM_NEXT, SIM_WAITS, SIM_RUNS, SIM_DONE } state; /* SIM_NEXT: its steps are next */
+	double next;                                            /* when it was its turn */
 	double issued, end; /* when its steps were carried out; when it ends */
 	double cost;        /* its time, with noise */
 	double fault;       /* and what its faults add */
@@ -118,8 +120,11 @@ void sim_unqueue(struct sim_flow *f, struct sim_request *r);
 /* Bytes leave: those with a copy at once, the rest by a request. */
 void sim_evict(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier);
 void sim_save(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier);
-/* Up to @bytes that were to leave stay; what is left of @bytes must be fetched. */
-void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes);
+/*
+ * Up to @bytes that were to leave stay, with the copy that they would have left if they @keep it;
+ * what is left of @bytes must be fetched.
+ */
+void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes, bool keep);
 /* A kernel writes it: its copies are worth nothing. */
 void sim_written(struct sim_gpu *g, uint32_t tensor);
 void sim_free(struct sim_gpu *g, uint32_t tensor);
@@ -130,6 +135,13 @@ void sim_unlist(struct sim_gpu *g, uint32_t tensor);
 /* Give free memory to the gate, and reclaim more where the plan wants that. */
 void sim_pump(struct sim_gpu *g);
 bool sim_ready(const struct sim_gpu *g, uint32_t tensor);
+/*
+ * Whether a step does now what it does when all before it is done: what is to leave may still be on
+ * its way in, and what is to return on its way out, with somebody waiting for its memory.
+ */
+bool sim_can_evict(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes);
+bool sim_can_save(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes);
+bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes);
 void sim_memory_free(struct sim *s);
 
 /* sim_link.c */
@@ -150,6 +162,8 @@ bool sim_links_busy(const struct sim_gpu *g);
 
 /* sim_gpu.c */
 
+/* It is the turn of the next kernel's steps, or of those at the end of the iteration. */
+void sim_gpu_next(struct sim_gpu *g);
 /* Carry out what is due now: a kernel ends, steps are issued, a kernel starts. */
 void sim_gpu_run(struct sim_gpu *g);
 

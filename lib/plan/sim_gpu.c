@@ -30,7 +30,7 @@ static void prefetch(struct sim_gpu *g, const struct annex_plan_step *st)
 		sim_born(g, st->tensor, false);
 		return;
 	}
-	sim_recall(g, st->tensor, &bytes);
+	sim_recall(g, st->tensor, &bytes, st->keep);
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers && bytes; i++) {
 		uint64_t n = t->place.out[i] - t->pending[i];
 
@@ -65,13 +65,32 @@ static void carry_out(struct sim_gpu *g, const struct annex_plan_step *st)
 	}
 }
 
-/* Steps of the kernel that is next, or of the end of the iteration. */
-static void carry_out_all(struct sim_gpu *g)
+/*
+ * Whether a step must wait for those before it. Where faults mend what a plan gets wrong, none
+ * does.
+ */
+static bool must_wait(const struct sim_gpu *g, const struct annex_plan_step *st)
+{
+	if (g->plan->flags & ANNEX_PLAN_RECLAIM)
+		return false;
+	if (st->op == ANNEX_PLAN_PREFETCH)
+		return !sim_can_prefetch(g, st->tensor, st->bytes);
+	if (st->op == ANNEX_PLAN_EVICT)
+		return !sim_can_evict(g, st->tensor, st->bytes);
+	return st->op == ANNEX_PLAN_SAVE && !sim_can_save(g, st->tensor, st->bytes);
+}
+
+/* Steps of the kernel that is next, or of the end of the iteration. True when all are done. */
+static bool carry_out_all(struct sim_gpu *g)
 {
 	const struct annex_plan *p = g->plan;
 
-	for (; g->step < p->n_steps && p->steps[g->step].kernel == g->kernel; g->step++)
+	for (; g->step < p->n_steps && p->steps[g->step].kernel == g->kernel; g->step++) {
+		if (must_wait(g, &p->steps[g->step]))
+			return false;
 		carry_out(g, &p->steps[g->step]);
+	}
+	return true;
 }
 
 /* What is neither there nor on its way is a fault. Returns the time that it costs beside. */
@@ -124,14 +143,11 @@ static void issue(struct sim_gpu *g)
 
 	g->issued = g->sim->now;
 	g->fault = 0;
-	g->first = g->step;
-	guard(g);
-	carry_out_all(g);
 	for (unsigned int i = 0; i < n; i++) {
 		uint64_t all = UINT64_MAX;
 
 		g->tensors[u[i].tensor].active = g->count + 1;
-		sim_recall(g, u[i].tensor, &all);
+		sim_recall(g, u[i].tensor, &all, false);
 		if (p->flags & ANNEX_PLAN_RECLAIM)
 			g->fault += fault(g, u[i].tensor);
 	}
@@ -175,17 +191,21 @@ static void launch(struct sim_gpu *g)
 	g->state = SIM_RUNS;
 }
 
-static void sample(struct sim_gpu *g)
+static struct annex_sim_sample *sample_of(const struct sim_gpu *g, uint32_t kernel)
 {
 	struct annex_sim_sample *s = g->sim->opts->samples;
 
-	if (g == g->sim->gpus && s) {
-		s += g->kernel;
-		s->start = (uint64_t)llround(g->issued - g->began);
+	return s && g == g->sim->gpus ? s + kernel : NULL;
+}
+
+/* What happened since the sample before goes to this one. */
+static void sample(struct sim_gpu *g, struct annex_sim_sample *s)
+{
+	if (s) {
 		s->end = (uint64_t)llround(g->sim->now - g->began);
-		s->gpu = g->sample_peak;
-		s->in = g->moved_in - g->sample_in;
-		s->out = g->moved_out - g->sample_out;
+		s->gpu = s->gpu > g->sample_peak ? s->gpu : g->sample_peak;
+		s->in += g->moved_in - g->sample_in;
+		s->out += g->moved_out - g->sample_out;
 	}
 	g->sample_peak = g->used;
 	g->sample_in = g->moved_in;
@@ -194,19 +214,36 @@ static void sample(struct sim_gpu *g)
 
 static void end(struct sim_gpu *g)
 {
-	double took = g->sim->now - g->issued;
+	struct annex_sim_sample *s = sample_of(g, g->kernel);
+	double took = g->sim->now - g->next;
 
 	/* A nanosecond is what rounding leaves. */
 	if (took > g->cost + 1) {
 		g->stats->stalled += (took - g->cost) * 1e-9;
 		g->stats->stalled_kernels++;
 	}
-	sample(g);
+	if (s)
+		*s = (struct annex_sim_sample){.start = (uint64_t)llround(g->next - g->began)};
+	sample(g, s);
 	g->count++;
+	g->kernel++;
+	sim_gpu_next(g);
+}
+
+void sim_gpu_next(struct sim_gpu *g)
+{
 	g->state = SIM_NEXT;
-	if (++g->kernel < g->trace->n_kernels)
-		return;
-	carry_out_all(g);
+	g->next = g->sim->now;
+	g->first = g->step;
+	if (g->kernel < g->trace->n_kernels)
+		guard(g);
+}
+
+/* The steps at the end of the iteration may have waited. */
+static void finish(struct sim_gpu *g)
+{
+	sample(g, sample_of(g, g->kernel - 1));
+	g->stats->stalled += (g->sim->now - g->next) * 1e-9;
 	g->kernel = 0;
 	g->step = 0;
 	g->time = g->sim->now - g->began;
@@ -218,8 +255,12 @@ void sim_gpu_run(struct sim_gpu *g)
 	/* A thousandth of a nanosecond is what rounding leaves. */
 	if (g->state == SIM_RUNS && g->sim->now >= g->end - 1e-3)
 		end(g);
-	if (g->state == SIM_NEXT)
-		issue(g);
+	if (g->state == SIM_NEXT && carry_out_all(g)) {
+		if (g->kernel < g->trace->n_kernels)
+			issue(g);
+		else
+			finish(g);
+	}
 	if (g->state == SIM_WAITS)
 		launch(g);
 }

@@ -283,7 +283,7 @@ static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 {
 	struct sim_tensor *t = &g->tensors[r->tensor];
-	uint64_t gone = r->left + n - r->stay;
+	uint64_t forgotten = r->forget, gone;
 
 	g->stats->out[r->tier] += n;
 	g->moved_out += n;
@@ -291,11 +291,15 @@ static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 		g->sim->room[r->tier] += n;
 		return;
 	}
+	r->forget = 0;
+	t->leaving -= n;
+	g->sim->room[r->tier] += forgotten;
+	n -= forgotten;
 	/* What is to leave leaves first: somebody may wait for its memory. */
+	gone = r->left + n - r->stay;
 	if (gone > n)
 		gone = n;
 	r->stay -= n - gone;
-	t->leaving -= n;
 	t->place.dirty -= n;
 	t->place.out[r->tier] += gone;
 	t->place.clean[r->tier] += n - gone;

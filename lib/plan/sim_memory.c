@@ -250,23 +250,30 @@ void sim_save(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int t
 		leave(g, tensor, tier, bytes, bytes);
 }
 
-void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes)
+void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes, bool keep)
 {
 	struct sim_tensor *t = &g->tensors[tensor];
 
 	for (struct sim_request *r = t->requests; r && *bytes; r = r->sibling) {
-		uint64_t n = least(r->left + r->moving - r->stay, *bytes), unwritten;
+		uint64_t n = least(r->left + r->moving - r->stay - r->forget, *bytes), unwritten;
 
 		if (r->kind != SIM_OUT || r->stale)
 			continue;
-		/* What has not been started need not be written; the rest makes a copy. */
-		unwritten = least(n, r->left);
-		r->left -= unwritten;
-		t->leaving -= unwritten;
-		r->stay += n - unwritten;
 		*bytes -= n;
 		if (r->reclaim)
 			g->reclaiming -= n;
+		if (keep) {
+			r->stay += n;
+			continue;
+		}
+		unwritten = least(n, r->left);
+		r->left -= unwritten;
+		t->leaving -= unwritten;
+		/* The chunk under way makes a copy, for which a strict plan may have no room. */
+		if (g->plan->flags & ANNEX_PLAN_RECLAIM)
+			r->stay += n - unwritten;
+		else
+			r->forget += n - unwritten;
 	}
 }
 
@@ -331,7 +338,7 @@ void sim_free(struct sim_gpu *g, uint32_t tensor)
 			g->used -= r->granted;
 			r->granted = 0;
 		} else if (r->reclaim) {
-			g->reclaiming -= r->left + r->moving - r->stay;
+			g->reclaiming -= r->left + r->moving - r->stay - r->forget;
 			r->reclaim = 0;
 		}
 		r->left = 0;
@@ -370,6 +377,79 @@ static uint64_t movable(const struct sim_gpu *g, const struct sim_tensor *t)
 	return bytes;
 }
 
+static bool arriving(const struct sim_gpu *g, const struct sim_tensor *t)
+{
+	bool any = t->allocating;
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
+		any = any || t->pending[i];
+	return any;
+}
+
+/* struct copies - Bytes on the GPU that have a copy, or will when what is under way is done. */
+struct copies {
+	uint64_t bytes;
+	unsigned int tiers; /* where; a bit each */
+	bool coming;        /* with bytes that are not there yet */
+	bool saving;
+};
+
+static struct copies copies(const struct sim_gpu *g, const struct sim_tensor *t)
+{
+	struct copies c = {0};
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
+		c.bytes += t->place.clean[i];
+		c.tiers |= (unsigned int)!!t->place.clean[i] << i;
+	}
+	for (const struct sim_request *r = t->requests; r; r = r->sibling) {
+		bool coming = r->kind == SIM_IN && r->keep && r->left + r->granted + r->moving;
+		bool saving = r->kind == SIM_OUT && r->stay;
+
+		if (r->stale || (!coming && !saving))
+			continue;
+		c.coming = c.coming || coming;
+		c.saving = c.saving || saving;
+		c.bytes += saving ? r->stay : 0;
+		c.tiers |= 1u << r->tier;
+	}
+	return c;
+}
+
+bool sim_can_evict(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
+{
+	const struct sim_tensor *t = &g->tensors[tensor];
+	struct copies c = copies(g, t);
+
+	/* What has a copy goes first, and of several the nearest: all must be there to tell. */
+	if ((c.coming || c.saving) && (c.tiers & (c.tiers - 1)))
+		return false;
+	if (bytes <= c.bytes)
+		return true;
+	return !c.coming && (bytes - c.bytes <= t->place.dirty - t->leaving || !arriving(g, t));
+}
+
+bool sim_can_save(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
+{
+	const struct sim_tensor *t = &g->tensors[tensor];
+
+	return bytes <= t->place.dirty - t->leaving || !arriving(g, t);
+}
+
+bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
+{
+	const struct sim_tensor *t = &g->tensors[tensor];
+	uint64_t gone = 0;
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
+		gone += t->place.out[i] - t->pending[i];
+	for (const struct sim_request *r = t->requests; r; r = r->sibling)
+		if (r->kind == SIM_OUT && !r->stale)
+			gone += r->left + r->moving - r->stay - r->forget;
+	/* Of several places the nearest comes first; and who waits for the memory must have it. */
+	return !t->leaving || (!g->gate && bytes >= gone);
+}
+
 /* The least recently used bytes leave, until those on their way, and those that left, are enough.
  */
 static void reclaim(struct sim_gpu *g, bool guarded)
@@ -392,7 +472,7 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 			sim_unlist(g, i);
 		bytes = least(bytes, want - done);
 		if (!bytes || t->allocating || t->active > g->count ||
-		    (guarded && t->guarded > g->count))
+		    (guarded && (t->guarded > g->count || arriving(g, t))))
 			continue;
 		left = drop_clean(g, &t->place, bytes);
 		if (!t->place.born) {
@@ -441,7 +521,8 @@ void sim_pump(struct sim_gpu *g)
 			return;
 		reclaim(g, true);
 		/* A kernel that waits must not wait for what the next ones have. */
-		if (!g->reclaiming && g->used == g->capacity && g->state == SIM_WAITS)
+		if (!g->reclaiming && g->used == g->capacity &&
+		    g->tensors[g->gate->tensor].active > g->count)
 			reclaim(g, false);
 	} while (g->used < g->capacity);
 }

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The simulator: times that can be reckoned by hand, against a slow one, and what it refuses.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/log.h>
+#include <annex/simulate.h>
+#include "plan_traces.h"
+#include "random.h"
+#include "simulate_reference.h"
+#include "unit.h"
+
+static uint64_t seed;
+
+/* struct run - A trace and a plan on a machine, and what came out. */
+struct run {
+	struct annex_trace *t;
+	struct annex_plan *p;
+	struct annex_system sys;
+	struct annex_sim_options opts;
+	struct annex_sim_result r;
+};
+
+static struct run setup(const char *tensors, const char *kernels)
+{
+	struct run run = {.t = trace_from(tensors, kernels)};
+
+	round_system(&run.sys);
+	return run;
+}
+
+static int simulate(struct run *run, unsigned int n)
+{
+	struct annex_sim_job jobs[4];
+
+	for (unsigned int i = 0; i < n; i++)
+		jobs[i] = (struct annex_sim_job){run->t, run->p};
+	return annex_simulate(jobs, n, &run->sys, &run->opts, &run->r);
+}
+
+/* Milliseconds of the steady iteration of @n GPUs with the same plan. */
+static double ms_of(struct run *run, unsigned int n, const char *steps)
+{
+	int err;
+
+	annex_plan_free(run->p);
+	run->p = plan_from(run->t, &run->sys, steps);
+	err = simulate(run, n);
+	CU_ASSERT_EQUAL(err, 0);
+	if (err)
+		fprintf(stderr, "\n%s\n", annex_last_error());
+	CU_ASSERT(err || run->r.steady);
+	return run->r.iteration * 1e3;
+}
+
+static bool is(double ms, double want)
+{
+	bool same = fabs(ms - want) < 1e-5;
+
+	if (!same)
+		fprintf(stderr, "\n%.6f ms, not %.6f\n", ms, want);
+	return same;
+}
+
+static void done(struct run *run)
+{
+	annex_plan_free(run->p);
+	annex_trace_free(run->t);
+}
+
+static void out_and_back(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A>A 100:B 10:A");
+
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 64 host; 2 prefetch A 64"), 120 + 64));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 64 * MIB);
+	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_HOST], 64 * MIB);
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_SSD] + run.r.in[ANNEX_TIER_SSD], 0);
+	CU_ASSERT(is(run.r.stalled * 1e3, 64));
+	CU_ASSERT(is(run.r.overlapped * 1e3, 64));
+	CU_ASSERT(is(run.r.ideal * 1e3, 120));
+	CU_ASSERT_EQUAL(run.r.stalled_kernels, 1);
+	CU_ASSERT_EQUAL(run.r.faults, 0);
+	CU_ASSERT_EQUAL(run.r.gpu_peak, 68 * MIB);
+	CU_ASSERT_EQUAL(run.r.host_peak, 64 * MIB);
+	CU_ASSERT_EQUAL(run.r.cxl_peak, 0);
+	/* To an SSD, five times as slow; it is not all out when it is asked back. */
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 20 ssd; 2 prefetch A 20"), 120 + 100));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_SSD], 20 * MIB);
+	CU_ASSERT_EQUAL(run.r.host_peak, 0);
+	/* Asked back in time it costs nothing. */
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 44 host; 1 prefetch A 44"), 120));
+	done(&run);
+}
+
+static void what_has_not_left_stays(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A>A 18:B 10:A");
+
+	/* Four chunks of 4 MiB are out, the fifth one is under way and becomes a copy. */
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 64 host; 2 prefetch A 64"), 38 + 16));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 20 * MIB);
+	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_HOST], 16 * MIB);
+	done(&run);
+}
+
+static void both_ways_at_once(void)
+{
+	struct run run = setup("A:64g B:64g C:4g", "100:A>A 100:B>B 64:C 0:B>A");
+
+	/* While A goes out, B comes in. */
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "0 evict B 64 host; 1 prefetch B 64; 2 evict A 64 host; "
+			   "3 prefetch A 64; "),
+		     264 + 128));
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "1 evict A 64 host; 2 evict B 64 host; 2 prefetch A 64; "
+			   "3 prefetch B 64"),
+		     264 + 64));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 128 * MIB);
+	CU_ASSERT(is(run.r.overlapped * 1e3, 64 + 64));
+	done(&run);
+}
+
+static void ssd_and_host_share_the_link(void)
+{
+	struct run run = setup("A:80g B:64g C:4g", "10:A>A 10:B>B 1000:C 0:AB");
+
+	/* The SSD has its 200 MiB/s, host memory the other 800: both take 80 ms or more. */
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "2 evict A 80 host; 2 evict B 20 ssd; 3 prefetch A 80; "
+			   "3 prefetch B 20"),
+		     1020 + 100));
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "2 evict A 40 host; 2 evict B 20 ssd; 3 prefetch A 40; "
+			   "3 prefetch B 20"),
+		     1020 + 100));
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "2 evict A 80 host; 2 evict B 8 ssd; 3 prefetch A 80; "
+			   "3 prefetch B 8"),
+		     1020 + 40 + 48));
+	done(&run);
+}
+
+static void latency_of_reads(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A>A 400:B 10:A");
+
+	run.sys.ssd_read_ns = 5000000;
+	run.sys.ssd_write_ns = 3000000;
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 64 ssd; 2 prefetch A 64"), 420 + 320 + 5));
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 64 host; 2 prefetch A 64"), 420 + 64));
+	done(&run);
+}
+
+static void memory_is_given_out_at_a_rate(void)
+{
+	struct run run = setup("A:64 B:16", "10:>A 10:A>B");
+
+	run.sys.alloc = 4000.0 * MIB;
+	CU_ASSERT(is(ms_of(&run, 1, "0 alloc A; 1 alloc B; 2 free A; 2 free B"), 16 + 10 + 4 + 10));
+	CU_ASSERT(is(ms_of(&run, 1, "0 alloc A; 0 alloc B; 2 free A; 2 free B"), 16 + 10 + 10));
+	done(&run);
+}
+
+static void copies_leave_for_free(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A>A 100:B 10:A 10:B 10:A");
+
+	/* Saved while kernel 1 runs; dropped twice, brought back twice. */
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "1 save A 64 host; 2 evict A 0.001 host; 2 prefetch A 0.001 "
+			   "keep; 3 evict A 64 host; 4 prefetch A 64"),
+		     140 + 64 + 0.001));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 64 * MIB);
+	/* Without keeping, the copy is worth nothing the second time. */
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "1 evict A 64 host; 2 prefetch A 64; 3 evict A 8 host; "
+			   "4 prefetch A 8"),
+		     140 + 64 + 8));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 72 * MIB);
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "1 evict A 64 host; 2 prefetch A 64 keep; 3 evict A 8 host; "
+			   "4 prefetch A 8"),
+		     140 + 64 + 8));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 64 * MIB);
+	done(&run);
+}
+
+static void writes_make_copies_stale(void)
+{
+	struct run run = setup("A:64g B:4g", "100:B 10:A>A 100:B 10:A");
+
+	CU_ASSERT(is(ms_of(&run, 1, "0 save A 64 host; 2 evict A 64 host; 3 prefetch A 64 keep"),
+		     220 + 64));
+	/* A copy before the write, one after it; the second serves until the next iteration. */
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 64 * MIB);
+	CU_ASSERT(is(ms_of(&run, 1, "0 save A 64 host; 2 evict A 64 host; 3 prefetch A 64"),
+		     220 + 64));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 128 * MIB);
+	done(&run);
+}
+
+static void what_returns_gives_room_back(void)
+{
+	struct run run = setup("A:64g B:64g C:4g", "10:A>A 100:B>B 100:C 100:A 0:B");
+
+	run.sys.host = 100 * MIB;
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "1 evict A 64 host; 2 prefetch A 64; 2 evict B 64 host; "
+			   "4 prefetch B 64"),
+		     310 + 64));
+	CU_ASSERT(run.r.host_peak <= 100 * MIB && run.r.host_peak >= 64 * MIB);
+	annex_plan_free(run.p);
+	run.p = plan_from(run.t, &run.sys,
+			  "1 evict A 64 host; 2 prefetch A 64 keep; "
+			  "2 evict B 64 host; 4 prefetch B 64");
+	CU_ASSERT_EQUAL(simulate(&run, 1), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "host"));
+	done(&run);
+}
+
+static void gpus_share(void)
+{
+	struct run run = setup("A:60g B:4g", "10:A>A 1000:B 10:A");
+	const char *to_ssd = "1 evict A 60 ssd; 2 prefetch A 60";
+	const char *to_host = "1 evict A 60 host; 2 prefetch A 60";
+
+	run.sys.gpus = 2;
+	CU_ASSERT(is(ms_of(&run, 1, to_ssd), 1020 + 300));
+	CU_ASSERT(is(ms_of(&run, 2, to_ssd), 1020 + 600));
+	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_SSD], 120 * MIB);
+	CU_ASSERT(is(ms_of(&run, 2, to_host), 1020 + 60));
+	CU_ASSERT_EQUAL(run.r.host_peak, 120 * MIB);
+	run.sys.host_link = 1000.0 * MIB;
+	CU_ASSERT(is(ms_of(&run, 2, to_host), 1020 + 120));
+	run.sys.ssds = 2;
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 30 ssd0; 1 evict A 30 ssd1; 2 prefetch A 60"),
+		     1020 + 150));
+	CU_ASSERT(is(ms_of(&run, 2, "1 evict A 30 ssd0; 1 evict A 30 ssd1; 2 prefetch A 60"),
+		     1020 + 300));
+	done(&run);
+}
+
+static void cxl_memory_at_its_rate(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A>A 1000:B 10:A");
+
+	run.sys.cxl = 64 * MIB;
+	run.sys.cxl_rate = 400.0 * MIB;
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 64 cxl; 2 prefetch A 64"), 1020 + 160));
+	CU_ASSERT_EQUAL(run.r.cxl_peak, 64 * MIB);
+	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_CXL], 64 * MIB);
+	/* Half from host memory: beside the 400, it has the other 600. */
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 32 cxl; 1 evict A 32 host; 2 prefetch A 64"),
+		     1020 + 80));
+	run.sys.gpus = 2;
+	CU_ASSERT(is(ms_of(&run, 2, "1 evict A 32 cxl; 2 prefetch A 32"), 1020 + 160));
+	done(&run);
+}
+
+static void noise(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A>A 100:B 10:A");
+	struct annex_sim_result first;
+
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 64 host; 2 prefetch A 64"), 184));
+	run.opts = (struct annex_sim_options){.noise = 0.2, .seed = 3, .iterations = 3};
+	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+	first = run.r;
+	CU_ASSERT_EQUAL(first.iterations, 3);
+	CU_ASSERT(is((first.iteration - first.ideal) * 1e3, 64));
+	CU_ASSERT(fabs(first.ideal - 0.12) > 1e-9 && fabs(first.ideal - 0.12) <= 0.024);
+	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+	CU_ASSERT(!memcmp(&first, &run.r, sizeof(first)));
+	run.opts.seed = 4;
+	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+	CU_ASSERT(fabs(first.ideal - run.r.ideal) > 1e-9);
+	done(&run);
+}
+
+static void faults_bring_what_nobody_brought(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A 10:B");
+
+	run.sys.fault_ns = 1000000;
+	run.p = plan_from(run.t, &run.sys, "1 evict A 64 host");
+	CU_ASSERT_EQUAL(simulate(&run, 1), -EINVAL);
+	run.p->flags = ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM;
+	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+	CU_ASSERT(run.r.steady);
+	CU_ASSERT_EQUAL(run.r.faults, 1);
+	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_HOST], run.r.out[ANNEX_TIER_HOST]);
+	done(&run);
+}
+
+static void refusals(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A>A 100:B 10:A");
+	struct annex_trace *other = trace_from("A:64g B:4g", "10:A>A 101:B 10:A");
+
+	run.p = plan_from(other, &run.sys, "1 evict A 64 host; 2 prefetch A 64");
+	CU_ASSERT_EQUAL(simulate(&run, 1), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "another trace"));
+	annex_plan_free(run.p);
+	run.p = plan_from(run.t, &run.sys, "1 evict A 64 host");
+	CU_ASSERT_EQUAL(simulate(&run, 1), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "kernel 0"));
+	run.sys.gpu = 63 * MIB;
+	CU_ASSERT_EQUAL(simulate(&run, 1), -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "kernel 0"));
+	annex_trace_free(other);
+	done(&run);
+}
+
+/* struct tally - How many plans were tried, and what came of them. */
+struct tally {
+	unsigned int made, steady, compared;
+};
+
+static void random_machine(const struct annex_trace *t, struct annex_system *sys)
+{
+	static const uint64_t hosts[] = {0, 40, 200, 2000};
+	uint64_t least = largest_kernel(t);
+
+	round_system(sys);
+	sys->gpu = least + random_below(&seed, 3) * random_below(&seed, 100) * MIB + !least;
+	sys->host = hosts[random_below(&seed, 4)] * MIB;
+	sys->cxl = random_below(&seed, 3) ? 0 : random_below(&seed, 200) * MIB;
+	sys->cxl_rate = 600.0 * MIB;
+	sys->ssds = random_below(&seed, 3);
+	sys->ssd_write = (50.0 + random_below(&seed, 400)) * MIB;
+	sys->ssd_read_ns = random_below(&seed, 2) * 2000000;
+	sys->alloc = random_below(&seed, 2) ? 1e18 : 4000.0 * MIB;
+}
+
+static bool consistent(const struct run *run)
+{
+	const struct annex_sim_sample *s = run->opts.samples;
+	uint64_t in = 0, out = 0, end = 0;
+
+	for (uint32_t k = 0; k < run->t->n_kernels; k++) {
+		if (s[k].start != end || s[k].end < s[k].start || s[k].gpu > run->sys.gpu ||
+		    s[k].gpu > run->r.gpu_peak)
+			return false;
+		end = s[k].end;
+		in += s[k].in;
+		out += s[k].out;
+	}
+	for (unsigned int t = 0; t < ANNEX_TIERS; t++) {
+		in -= run->r.in[t];
+		out -= run->r.out[t];
+	}
+	return !in && !out && fabs((double)end * 1e-9 - run->r.iteration) < 2e-9 &&
+	       run->r.gpu_peak <= run->sys.gpu && run->r.host_peak <= run->sys.host &&
+	       run->r.cxl_peak <= run->sys.cxl &&
+	       run->r.iteration >= run->r.ideal * (1 - 1e-9) - 1e-9;
+}
+
+/* A sound plan never blocks, and what is said of it fits together. */
+static bool goes_on(struct run *run)
+{
+	int err;
+
+	run->opts.samples = calloc(run->t->n_kernels, sizeof(*run->opts.samples));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(run->opts.samples);
+	err = simulate(run, 1);
+	if (err)
+		fprintf(stderr, "\n%d: %s\n", err, annex_last_error());
+	else if (!consistent(run))
+		fprintf(stderr, "\nthe result contradicts itself\n");
+	err = err || !consistent(run);
+	free(run->opts.samples);
+	run->opts.samples = NULL;
+	return !err;
+}
+
+static bool close_to_reference(struct run *run)
+{
+	double fast, slow;
+
+	run->opts = (struct annex_sim_options){.iterations = 3};
+	CU_ASSERT_EQUAL_FATAL(simulate(run, 1), 0);
+	fast = run->r.iteration;
+	slow = reference_simulate(run->t, run->p, &run->sys, 3, 1e-4);
+	/* The slow one has no chunks of 4 MiB, which are written once they are begun. */
+	if (fabs(fast - slow) <= 0.03 * slow + 2 * 4.0 * MIB / run->sys.ssd_write)
+		return true;
+	fprintf(stderr, "\n%.6f s, the slow one says %.6f s\n", fast, slow);
+	return false;
+}
+
+static bool try_random_plan(struct tally *tally, bool compare)
+{
+	uint32_t layers = 1 + random_below(&seed, 3);
+	struct run run = {.opts = {.iterations = 4}};
+	bool good = true;
+
+	run.t = random_below(&seed, 4)
+			? random_kernels(&seed, 1 + random_below(&seed, 7),
+					 1 + random_below(&seed, 10), 150 * MIB, 100000000)
+			: random_training(&seed, layers, 150 * MIB, 100000000);
+	random_machine(run.t, &run.sys);
+	run.p = random_plan(&seed, run.t, &run.sys);
+	if (run.p) {
+		tally->made++;
+		run.opts.noise = random_below(&seed, 3) ? 0 : 0.3;
+		good = goes_on(&run) && (!compare || close_to_reference(&run));
+		CU_ASSERT(good);
+		if (!good)
+			print_case(run.t, &run.sys, run.p);
+	}
+	done(&run);
+	return good;
+}
+
+static void sound_plans_never_block(void)
+{
+	struct tally tally = {0};
+
+	seed = random_seed("sound plans");
+	for (int i = 0; i < 12000 && try_random_plan(&tally, false); i++)
+		;
+	printf(" %u plans ", tally.made);
+	CU_ASSERT(tally.made > 2000);
+}
+
+static void as_slow_as_the_slow_one(void)
+{
+	struct tally tally = {0};
+
+	seed = random_seed("reference");
+	for (int i = 0; i < 300 && try_random_plan(&tally, true); i++)
+		;
+	printf(" %u plans ", tally.made);
+	CU_ASSERT(tally.made > 50);
+}
+
+UNIT_SUITE(simulate, {"out and back", out_and_back},
+	   {"what has not left stays", what_has_not_left_stays},
+	   {"both ways at once", both_ways_at_once},
+	   {"an SSD and host memory share the link", ssd_and_host_share_the_link},
+	   {"latency of reads", latency_of_reads},
+	   {"memory is given out at a rate", memory_is_given_out_at_a_rate},
+	   {"copies leave for free", copies_leave_for_free},
+	   {"writes make copies stale", writes_make_copies_stale},
+	   {"what returns gives room back", what_returns_gives_room_back},
+	   {"GPUs share host memory and SSDs", gpus_share},
+	   {"CXL memory at its rate", cxl_memory_at_its_rate}, {"noise", noise},
+	   {"faults bring what nobody brought", faults_bring_what_nobody_brought},
+	   {"refusals", refusals}, {"sound plans never block", sound_plans_never_block},
+	   {"as slow as the slow one", as_slow_as_the_slow_one})
