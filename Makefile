@@ -64,6 +64,10 @@ TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
+# A program for each table; they share figures and the running of other programs.
+PLAN_SRC := $(filter tests/bench/plan%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
+STORAGE_SRC := $(filter-out tests/bench/plan%,$(BENCH_SRC))
+BENCH_BIN := $(OUT)/bench/storage $(OUT)/bench/plan
 HEADERS := $(sort $(wildcard include/annex/*.h))
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
@@ -85,7 +89,7 @@ endif
 
 all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex)
 unit: $(OUT)/unit
-bench-build: $(if $(BENCH_SRC),$(OUT)/bench/storage)
+bench-build: $(BENCH_BIN)
 fuzz-build: $(FUZZ_BIN)
 
 # The static library has the public names only, like the shared one: the others are made local to
@@ -114,10 +118,13 @@ $(OUT)/parts.a: $(TOOL_PARTS)
 $(OUT)/unit: $(UNIT_OBJ) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) $(CUNIT_LIBS) -lm
-$(OUT)/bench/storage: $(BENCH_OBJ) $(OUT)/libannex.a
+$(OUT)/bench/storage: $(STORAGE_SRC:%.c=$(OUT)/%.o)
+$(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
+$(BENCH_BIN): $(OUT)/libannex.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(OUT)/libannex.a \
+		$(URING_LIBS) $(JANSSON_LIBS) -lm
 $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \
@@ -158,7 +165,11 @@ check:
 bench:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/bench/run.sh $(OUT)
+	$(Q)tests/bench/run.sh $(OUT) storage
+bench-plan:
+	@tests/deps.sh demo
+	@+$(MAKE) --no-print-directory all bench-build
+	$(Q)tests/bench/run.sh $(OUT) plan
 lint:
 	@BUILD='$(BUILD)' V='$(V)' tests/lint/run.sh
 # Longer than in check; FUZZ_TIME is in seconds for each target.
@@ -207,6 +218,7 @@ help:
 #h all                libannex.a, libannex.so and annex in build/
 #h unit               the unit test program, build/unit [SUITE]...
 #h bench              measure against fio, io_uring, arrays and mmap: table and build/bench/*.json
+#h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source
@@ -217,7 +229,7 @@ help:
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
 #h V=1 (show commands)
 
-.PHONY: all unit bench-build fuzz-build deps demo check bench lint fuzz map format install \
-	uninstall clean help FORCE
+.PHONY: all unit bench-build fuzz-build deps demo check bench bench-plan lint fuzz map format \
+	install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ))

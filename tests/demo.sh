@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Two graphs, searched from storage with less memory than their edges take: demo.sh BUILD
+# Two graphs, searched from storage with less memory than their edges take, and a training
+# iteration planned for less memory than it takes: demo.sh BUILD
 set -eu -o pipefail
 
 annex=$1/annex
@@ -47,4 +48,8 @@ cache=$(eighth "$data/kron$scale.csr")
 say "5. Searched from storage (cache: $cache, one eighth of the edges)"
 run graph bfs "$data/kron$scale.csr" --cache "$cache" --cold --verify
 
-say "Both graphs were searched and verified in $((SECONDS - start)) seconds."
+say "6. A training iteration that takes 36 GiB, planned for a GPU of 24 GiB"
+run trace gen bert-base --batch 256 -o "$data/bert.json" --overwrite
+run simulate "$data/bert.json" --policy uvm,g10,annex --gpu 24G --host 32G
+
+say "Two graphs searched and verified, one iteration planned: $((SECONDS - start)) seconds."

@@ -23,6 +23,23 @@ _annex_options()
 		sed -n 's/^  \(-., \|    \)\(--[a-z-]*=\{0,1\}\).*/\2/p'
 }
 
+# Print the lines of the list "$1" in the help of the rest, first word each.
+_annex_listed()
+{
+	local list=$1
+	shift
+	"$@" --help 2>/dev/null </dev/null |
+		sed -n "/^$list/,/^\$/ s/^  \([a-z][a-z0-9.-]*\)  *.*/\1/p"
+}
+
+_annex_policies()
+{
+	printf '%s\n' ideal uvm flashneuron deepum g10-gds g10-host g10 annex
+	case $* in
+	*" simulate") echo all ;;
+	esac
+}
+
 # Print the values of option $1 in the help of the rest: a|b|c, and those that prose tells there.
 _annex_values()
 {
@@ -33,6 +50,11 @@ _annex_values()
 	case $option in
 	--device) printf '%s\n' mem: file: ;;
 	--type) printf '%s\n' f64 f32 i64 i32 u64 u32 ;;
+	--policy) _annex_policies "$@" ;;
+	--dtype) printf '%s\n' fp32 tf32 fp16 bf16 ;;
+	--optimizer) printf '%s\n' sgd momentum adam ;;
+	--sweep) printf '%s=\n' gpu host cxl pcie cxl-rate ssd-read ssd-write ssd gpus ssds ;;
+	--gpu) [[ $* != *" trace gen" ]] || _annex_listed GPUs "$@" ;;
 	esac
 }
 
@@ -42,6 +64,7 @@ _annex_arguments()
 	case $* in
 	*" graph import") printf '%s\n' mtx snap debian ;;
 	*" graph gen") printf '%s\n' kron urand ;;
+	*" trace gen") _annex_listed Models "$@" ;;
 	*) _annex_commands "$@" ;;
 	esac
 }

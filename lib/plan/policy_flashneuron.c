@@ -236,22 +236,19 @@ static int rehearse(struct flash *f)
 	return err;
 }
 
-/* Allocated at its first kernel, freed after its last. */
-static int lifetimes(struct flash *f)
+/* Allocated at its first kernel (@op ANNEX_PLAN_ALLOC), or freed after its last. */
+static int lifetimes(struct flash *f, enum annex_plan_op op)
 {
 	const struct annex_trace *t = f->v->trace;
 	int err = 0;
 
 	for (uint32_t i = 0; i < t->n_tensors && !err; i++) {
 		const struct annex_life *l = &f->v->life[i];
-		uint64_t bytes = t->tensors[i].bytes;
 
-		if (t->tensors[i].global || !l->used)
-			continue;
-		err = policy_step(f->plan, f->v, ANNEX_PLAN_ALLOC, l->birth, i, bytes, 0, false);
-		if (!err)
-			err = policy_step(f->plan, f->v, ANNEX_PLAN_FREE, l->death + 1, i, bytes, 0,
-					  false);
+		if (!t->tensors[i].global && l->used)
+			err = policy_step(f->plan, f->v, op,
+					  op == ANNEX_PLAN_ALLOC ? l->birth : l->death + 1, i,
+					  t->tensors[i].bytes, 0, false);
 	}
 	return err;
 }
@@ -363,10 +360,13 @@ int policy_flashneuron(const struct annex_vitality *v, const struct annex_system
 
 	if (!err)
 		err = setup(&f);
+	/* Steps of a kernel are done in this order: what leaves makes room for what comes. */
 	if (!err)
-		err = lifetimes(&f);
+		err = lifetimes(&f, ANNEX_PLAN_FREE);
 	if (!err)
 		err = choose(&f);
+	if (!err)
+		err = lifetimes(&f, ANNEX_PLAN_ALLOC);
 	if (!err)
 		err = make_queues(&f);
 	if (!err)

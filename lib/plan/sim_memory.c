@@ -217,7 +217,7 @@ static uint64_t drop_clean(struct sim_gpu *g, struct place *p, uint64_t bytes)
 }
 
 /* What is being written need not be written twice. Returns how many of @bytes are still to go. */
-static uint64_t take_saves(struct sim_tensor *t, uint64_t bytes)
+static uint64_t take_saves(struct sim_gpu *g, struct sim_tensor *t, uint64_t bytes)
 {
 	for (struct sim_request *r = t->requests; r && bytes; r = r->sibling) {
 		uint64_t n = least(r->stay, bytes);
@@ -226,6 +226,8 @@ static uint64_t take_saves(struct sim_tensor *t, uint64_t bytes)
 			continue;
 		r->stay -= n;
 		bytes -= n;
+		if (r->reclaim)
+			g->reclaiming += n;
 	}
 	return bytes;
 }
@@ -235,7 +237,7 @@ void sim_evict(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int 
 	struct sim_tensor *t = &g->tensors[tensor];
 
 	bytes = drop_clean(g, &t->place, bytes);
-	bytes = take_saves(t, bytes);
+	bytes = take_saves(g, t, bytes);
 	bytes = least(bytes, t->place.dirty - t->leaving);
 	if (bytes)
 		leave(g, tensor, tier, bytes, 0);

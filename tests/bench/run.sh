@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Run the storage benchmarks of a build: run.sh OUT [queue|file|array|bfs]...
-# Writes OUT/bench/storage.json and prints the same as a table.
+# Run the benchmarks of a build: run.sh OUT storage|plan [GROUP]...
+# Writes OUT/bench/storage.json or plan.json, and prints the same as a table.
 set -eu
 out=$1
-shift
+what=$2
+shift 2
 mkdir -p "$out/bench/data"
-exec "$out/bench/storage" "$out/bench/storage.json" "$out/annex" "$out/bench/data" "$@"
+exec "$out/bench/$what" "$out/bench/$what.json" "$out/annex" "$out/bench/data" "$@"

@@ -8,19 +8,27 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "bench.h"
+#include "figure.h"
 #include "spawn.h"
 
 extern char **environ;
 
 json_t *bench_run_json(const char *dir, char *const argv[])
 {
+	return bench_run_usage(dir, argv, NULL);
+}
+
+json_t *bench_run_usage(const char *dir, char *const argv[], struct bench_usage *usage)
+{
 	posix_spawn_file_actions_t fa;
 	char path[4096];
 	json_error_t jerr;
 	json_t *out;
+	double start = bench_seconds();
+	struct rusage ru;
 	int status, err;
 	pid_t pid;
 
@@ -32,8 +40,10 @@ json_t *bench_run_json(const char *dir, char *const argv[])
 	posix_spawn_file_actions_destroy(&fa);
 	if (err)
 		bench_fail("cannot run %s: %s", argv[0], strerror(err));
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
+	if (wait4(pid, &status, 0, &ru) != pid || !WIFEXITED(status) || WEXITSTATUS(status))
 		bench_fail("%s %s failed", argv[0], argv[1]);
+	if (usage)
+		*usage = (struct bench_usage){bench_seconds() - start, (double)ru.ru_maxrss * 1024};
 	out = json_load_file(path, 0, &jerr);
 	if (!out)
 		bench_fail("%s: output is not JSON: %s", argv[0], jerr.text);

@@ -7,6 +7,15 @@
 /* Run a program to its end and read what it prints as JSON; the benchmark ends if that fails. */
 json_t *bench_run_json(const char *dir, char *const argv[]);
 
+/*
+ * What it took besides: seconds from start to end, and the most memory that was resident, in bytes.
+ * The kernel counts in what the caller has resident as it starts it: measure while that is little.
+ */
+struct bench_usage {
+	double seconds, peak;
+};
+json_t *bench_run_usage(const char *dir, char *const argv[], struct bench_usage *usage);
+
 /* The number at "key.key.key"; of an array on the way the first element is taken. */
 double bench_number(const json_t *object, const char *path);
 
