@@ -75,15 +75,15 @@ struct annex_sim_result {
  * full.
  *
  * Return: 0; -EINVAL (annex_system_check() or annex_plan_check() fails, or @n is 0 or more than the
- * system's GPUs); -ENOSPC (a kernel does not fit); -EDEADLK (the plan stops for ever: a kernel waits
- * for what no step brings); -ENOMEM.
+ * system's GPUs); -ENOSPC (a kernel does not fit, or what must leave finds no room below); -EDEADLK
+ * (the plan stops for ever: a kernel waits for what no step brings); -ENOMEM.
  */
 int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
 		   const struct annex_sim_options *opts, struct annex_sim_result *result);
 
 /**
  * annex_bound() - Seconds that no plan's steady iteration can be shorter than, on one of the
- * system's GPUs.
+ * system's GPUs. What GPUs share counts as if this one had it all.
  */
 int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, double *seconds);
 

@@ -31,8 +31,8 @@ struct bound {
 	const struct annex_vitality *v;
 	const struct annex_system *sys;
 	uint32_t n, every;
-	double capacity, near;           /* of the GPU; of host and CXL memory, for one GPU */
-	double in, out, ssd_in, ssd_out; /* bytes a second, for one GPU */
+	double capacity, near;           /* of the GPU; of host and CXL memory */
+	double in, out, ssd_in, ssd_out; /* bytes a second */
 	double *best;                    /* seconds until so many kernels ended, at least; n + 1 */
 	uint32_t *seen;                  /* of each tensor: the last window that counted it */
 	uint32_t *first, *last;          /* its uses: before and after them it may be nowhere */
@@ -122,13 +122,13 @@ static void windows_out(struct bound *b, uint32_t z)
 static void init(struct bound *b)
 {
 	const struct annex_system *sys = b->sys;
-	double share = 1.0 / sys->gpus;
 
+	/* What GPUs share, one of them may have while the others need none of it. */
 	b->capacity = (double)sys->gpu;
-	b->near = ((double)sys->host + (double)sys->cxl) * share;
+	b->near = (double)sys->host + (double)sys->cxl;
 	b->in = b->out = sys->pcie;
-	b->ssd_in = fmin(sys->pcie, sys->ssd_read * sys->ssds * share);
-	b->ssd_out = fmin(sys->pcie, sys->ssd_write * sys->ssds * share);
+	b->ssd_in = fmin(sys->pcie, sys->ssd_read * sys->ssds);
+	b->ssd_out = fmin(sys->pcie, sys->ssd_write * sys->ssds);
 	b->every = b->n / BEGINNINGS + 1;
 }
 

@@ -11,7 +11,7 @@
 #include "sim.h"
 
 /* Without a number of iterations, so many must do; plans repeat after one or two. */
-#define ENOUGH 12
+#define ENOUGH 6
 
 static int fits(const struct annex_trace *t, uint64_t capacity)
 {

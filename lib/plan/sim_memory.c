@@ -494,10 +494,15 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 
 static void grant(struct sim_gpu *g)
 {
+	bool whole = g->plan->flags & ANNEX_PLAN_RECLAIM;
+
 	while (g->gate) {
 		struct sim_request *r = g->gate;
 		uint64_t n = least(r->left, g->capacity - g->used);
 
+		/* Where memory is reclaimed a chunk at a time, less would make ever smaller ones. */
+		if (whole && n < r->left && n < SIM_CHUNK)
+			break;
 		r->left -= n;
 		r->granted += n;
 		g->used += n;
@@ -517,14 +522,17 @@ static void grant(struct sim_gpu *g)
 
 void sim_pump(struct sim_gpu *g)
 {
+	uint64_t used;
+
 	do {
 		grant(g);
 		if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !g->gate_bytes)
 			return;
+		used = g->used;
 		reclaim(g, true);
 		/* A kernel that waits must not wait for what the next ones have. */
-		if (!g->reclaiming && g->used == g->capacity &&
+		if (!g->reclaiming && g->used == used &&
 		    g->tensors[g->gate->tensor].active > g->count)
 			reclaim(g, false);
-	} while (g->used < g->capacity);
+	} while (g->used != used);
 }

@@ -6,23 +6,26 @@
 #include "simulate_reference.h"
 #include "unit.h"
 
-#define DUST 1.0     /* bytes that rounding leaves */
+#define DUST 0.5     /* bytes that rounding leaves */
+#define TAIL 1024.0  /* the last bytes of an order, which are there when its latency is over */
 #define PATIENCE 1e5 /* steps without a byte moving or a kernel running */
 
 enum { IN, OUT, ALLOC };
 
-/* struct order - A step under way: @want has no memory yet; @stay: saved, not evicted. */
+/*
+ * struct order - A step under way: @want has no memory yet; @stay: saved, not evicted. @lands: when
+ * its last bytes are there; 0: they have not passed the link.
+ */
 struct order {
 	unsigned int kind, tier, tensor;
 	bool keep;
 	double want, have, stay;
-	double total;
+	double total, lands;
 };
 
 struct fluid {
 	double dirty, clean[ANNEX_TIERS], out[ANNEX_TIERS], coming[ANNEX_TIERS];
-	double ready;
-	bool born, asked;
+	bool born;
 };
 
 struct reference {
@@ -68,7 +71,7 @@ static void evict(struct reference *r, const struct annex_plan_step *s)
 		r->gpu += n;
 		left -= n;
 	}
-	for (unsigned int i = 0; i < r->n; i++) {
+	for (unsigned int i = r->n; i--;) {
 		struct order *o = &r->orders[i];
 		double n = o->kind == OUT && o->tensor == s->tensor ? fmin(left, o->stay) : 0;
 
@@ -80,10 +83,13 @@ static void evict(struct reference *r, const struct annex_plan_step *s)
 		order(r, OUT, s->tensor, s->tier, left);
 }
 
-/* Bytes that were to leave stay, some with a copy. Returns how many of @bytes must be fetched. */
+/*
+ * Bytes that were to leave stay, the last asked first, and some with a copy. Returns how many of
+ * @bytes must be fetched.
+ */
 static double recall(struct reference *r, unsigned int tensor, double bytes, bool keep)
 {
-	for (unsigned int i = 0; i < r->n; i++) {
+	for (unsigned int i = r->n; i--;) {
 		struct order *o = &r->orders[i];
 		double n = o->kind == OUT && o->tensor == tensor ? fmin(bytes, o->want - o->stay)
 								 : 0;
@@ -143,55 +149,94 @@ static void written(struct reference *r, unsigned int tensor)
 			r->orders[i].want = 0;
 }
 
-/* What is out, or will be, must all return, and nobody may wait for memory. */
+/* struct traffic - What is under way of one tensor. */
+struct traffic {
+	double arriving, leaving; /* @leaving: all that is being written */
+	double saving;            /* of @leaving, what will be on the GPU all the same */
+	unsigned int
+		keeping; /* tiers from where bytes come that keep their copy there; a bit each */
+	unsigned int copying; /* tiers where @saving goes */
+};
+
+static struct traffic traffic_of(const struct reference *r, unsigned int tensor)
+{
+	struct traffic w = {0};
+
+	for (unsigned int i = 0; i < r->n; i++) {
+		const struct order *o = &r->orders[i];
+
+		if (o->tensor != tensor || o->want + o->have <= DUST)
+			continue;
+		if (o->kind == OUT) {
+			w.leaving += o->want;
+			w.saving += o->stay;
+			w.copying |= (unsigned int)(o->stay > DUST) << o->tier;
+		} else {
+			w.arriving += o->want + o->have;
+			w.keeping |= (unsigned int)o->keep << o->tier;
+		}
+	}
+	return w;
+}
+
+static bool memory_is_short(const struct reference *r)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		if (r->orders[i].kind != OUT && r->orders[i].want > DUST)
+			return true;
+	return false;
+}
+
+/* While anything is written: all that is out, or will be, must return, and nobody wait for memory.
+ */
 static bool return_waits(const struct reference *r, const struct annex_plan_step *s)
 {
-	double leaving = 0, gone = 0, wanted = 0;
+	const struct fluid *f = &r->f[s->tensor];
+	struct traffic w = traffic_of(r, s->tensor);
+	double gone = w.leaving - w.saving;
 
-	for (unsigned int i = 0; i < r->n; i++) {
-		const struct order *o = &r->orders[i];
-
-		if (o->kind != OUT)
-			wanted += o->want;
-		else if (o->tensor == s->tensor)
-			leaving += o->want;
-		if (o->kind == OUT && o->tensor == s->tensor)
-			gone += o->want - o->stay;
-	}
 	for (unsigned int t = 0; t < r->tiers; t++)
-		gone += r->f[s->tensor].out[t] - r->f[s->tensor].coming[t];
-	return leaving > DUST && (wanted > DUST || (double)s->bytes < gone - DUST);
+		gone += f->out[t] - f->coming[t];
+	return w.leaving > DUST && (memory_is_short(r) || (double)s->bytes < gone - DUST);
 }
 
-/* What is still coming, and copies that are not made yet where there are several. */
-static bool leaving_waits(const struct reference *r, const struct annex_plan_step *s)
+/*
+ * Copies go first, and of several tiers the nearest: those under way must be there if there are
+ * others. For what is left there must be enough without a copy, or nothing that is still to come.
+ */
+static bool eviction_waits(const struct reference *r, const struct annex_plan_step *s)
 {
-	bool coming = false, saving = false;
-	unsigned int tiers = 0;
+	const struct fluid *f = &r->f[s->tensor];
+	struct traffic w = traffic_of(r, s->tensor);
+	unsigned int tiers = w.keeping | w.copying;
+	double left = (double)s->bytes - w.saving;
 
-	for (unsigned int t = 0; t < r->tiers; t++)
-		tiers |= (unsigned int)(r->f[s->tensor].clean[t] > DUST) << t;
-	for (unsigned int i = 0; i < r->n; i++) {
-		const struct order *o = &r->orders[i];
-
-		if (o->tensor != s->tensor)
-			continue;
-		coming = coming || (o->kind != OUT && o->want + o->have > DUST);
-		if (o->kind != OUT || o->stay <= DUST)
-			continue;
-		saving = true;
-		tiers |= 1u << o->tier;
+	for (unsigned int t = 0; t < r->tiers; t++) {
+		tiers |= (unsigned int)(f->clean[t] > DUST) << t;
+		left -= f->clean[t];
 	}
-	return coming || (saving && (tiers & (tiers - 1)));
+	if ((w.keeping || w.copying) && (tiers & (tiers - 1)))
+		return true;
+	if (left <= DUST)
+		return false;
+	return w.keeping || (w.arriving > DUST && left > f->dirty - w.leaving + DUST);
 }
 
+static bool save_waits(const struct reference *r, const struct annex_plan_step *s)
+{
+	struct traffic w = traffic_of(r, s->tensor);
+
+	return w.arriving > DUST && (double)s->bytes > r->f[s->tensor].dirty - w.leaving + DUST;
+}
+
+/* Whether to do it now would do something else than to do it when all before it is done. */
 static bool waits(const struct reference *r, const struct annex_plan_step *s)
 {
 	if (s->op == ANNEX_PLAN_PREFETCH)
 		return return_waits(r, s);
-	if (s->op == ANNEX_PLAN_EVICT || s->op == ANNEX_PLAN_SAVE)
-		return leaving_waits(r, s);
-	return false;
+	if (s->op == ANNEX_PLAN_EVICT)
+		return eviction_waits(r, s);
+	return s->op == ANNEX_PLAN_SAVE && save_waits(r, s);
 }
 
 static void carry_out(struct reference *r, const struct annex_plan_step *s)
@@ -240,6 +285,16 @@ static void give_memory(struct reference *r)
 	}
 }
 
+/* Bytes of an order that may pass the link now. */
+static double there(const struct reference *r, const struct order *o)
+{
+	if (o->kind == OUT)
+		return fmin(o->want, r->room[o->tier] + DUST);
+	if (o->kind == IN && o->tier >= ANNEX_TIER_SSD && r->sys->ssd_read_ns)
+		return fmax(o->have - fmin(TAIL, o->total), 0);
+	return o->have;
+}
+
 /* The first order of each tier in one direction, if it can move; those that are over go. */
 static void heads(struct reference *r, unsigned int kind, struct order **head)
 {
@@ -247,13 +302,14 @@ static void heads(struct reference *r, unsigned int kind, struct order **head)
 	for (unsigned int i = 0; i < r->n; i++) {
 		struct order *o = &r->orders[i];
 
-		if (o->kind == kind && !head[o->tier])
+		if (o->kind == kind && !head[o->tier] && o->lands <= 0)
 			head[o->tier] = o;
 	}
 	for (unsigned int t = 0; t < r->tiers; t++) {
-		if (kind == IN && head[t] && head[t]->have <= 0)
+		if (kind == IN && head[t] && there(r, head[t]) <= 0)
 			head[t] = NULL;
-		if (kind == OUT && head[t] && r->room[t] < DUST)
+		/* Rounding must not keep the last byte from its room. */
+		if (kind == OUT && head[t] && r->room[t] + DUST <= 0)
 			head[t] = NULL;
 		if (kind == ALLOC && head[t] && head[t]->want > 0)
 			head[t] = NULL;
@@ -305,8 +361,21 @@ static void arrive(struct reference *r, struct order *o, double n)
 		f->dirty += n;
 		r->room[o->tier] += n;
 	}
-	if (o->tier >= ANNEX_TIER_SSD)
-		f->ready = r->now + (double)r->sys->ssd_read_ns * 1e-9;
+}
+
+/* The last bytes of what is read from SSDs are there a latency after they have passed the link. */
+static void land(struct reference *r)
+{
+	for (unsigned int i = 0; i < r->n; i++) {
+		struct order *o = &r->orders[i];
+
+		if (o->kind != IN || o->have <= 0 || o->want > 0 || there(r, o) > 0)
+			continue;
+		if (o->lands <= 0)
+			o->lands = r->now + (double)r->sys->ssd_read_ns * 1e-9;
+		else if (r->now >= o->lands)
+			arrive(r, o, o->have);
+	}
 }
 
 static void leave(struct reference *r, struct order *o, double n)
@@ -348,7 +417,9 @@ static double flow(struct reference *r, unsigned int kind)
 
 		if (!o)
 			continue;
-		n = fmin(rate[t] * r->dt, kind == OUT ? fmin(o->want, r->room[t]) : o->have);
+		n = rate[t] * r->dt;
+		if (n > there(r, o) - DUST)
+			n = there(r, o);
 		moved += n;
 		if (kind == IN)
 			arrive(r, o, n);
@@ -379,7 +450,7 @@ static bool launches(const struct reference *r, uint32_t k)
 
 		for (unsigned int t = 0; t < r->tiers; t++)
 			out += f->out[t];
-		if (!f->born || out > 64 * DUST || f->ready > r->now)
+		if (!f->born || out > 64 * DUST)
 			return false;
 	}
 	return true;
@@ -389,10 +460,11 @@ static double pass(struct reference *r)
 {
 	double moved;
 
-	tidy(r);
-	give_memory(r);
 	moved = flow(r, OUT) + flow(r, IN) + flow(r, ALLOC);
 	r->now += r->dt;
+	land(r);
+	tidy(r);
+	give_memory(r);
 	return moved;
 }
 
@@ -426,6 +498,7 @@ static bool run_kernel(struct reference *r, uint32_t k, size_t *step)
 	for (uint32_t u = first; u < end; u++)
 		if (r->t->uses[u].how & ANNEX_USE_WRITE)
 			written(r, r->t->uses[u].tensor);
+	tidy(r);
 	until = r->now + (double)r->t->kernels[k].ns * 1e-9;
 	while (r->now < until - r->dt / 2)
 		pass(r);
