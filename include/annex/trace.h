@@ -48,7 +48,8 @@ enum annex_tensor_role {
  * @name: for people; may be NULL.
  * @bytes: size, at least 1.
  * @birth: a tensor that is not global is allocated before this kernel and freed after @death.
- *	Both contain every use; ANNEX_KERNEL_NONE: the first, or the last, use.
+ *	Both contain every use; ANNEX_KERNEL_NONE: the first, or the last, use (and what equals
+ *	that is made ANNEX_KERNEL_NONE). A tensor that no kernel uses has both or neither.
  */
 struct annex_tensor {
 	char *name;
@@ -116,8 +117,9 @@ int annex_trace_write(const struct annex_trace *trace, FILE *f);
 /**
  * annex_trace_create() - Begin a trace in memory. Strings are copied; NULL is allowed.
  * annex_trace_add_tensor() - Add a tensor as @t describes it (its name is copied).
- * annex_trace_add_kernel() - Add the next kernel, which reads @in and writes @out. A tensor may be
- *	in both, or twice in one.
+ *	Birth and death of a global one are ignored.
+ * annex_trace_add_kernel() - Add the next kernel, which reads @in and writes @out: ids of tensors,
+ *	which may be added later. A tensor may be in both, or twice in one.
  * annex_trace_finish() - Check what was added; the trace may now be used, and no longer grows.
  *
  * Return: annex_trace_add_tensor() the id of the tensor (at least 0), the others 0; -EINVAL with

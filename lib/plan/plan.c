@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
-#include "plan_file.h"
-#include "walk.h"
+#include "file.h"
+#include "trace/walk.h"
 
 #define FILE_MAX (1ull << 30)
 

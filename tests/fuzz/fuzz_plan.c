@@ -10,7 +10,7 @@
 #include <string.h>
 #include <annex/log.h>
 #include <annex/plan.h>
-#include "plan/plan_file.h"
+#include "plan/file.h"
 
 #define SMALL 64
 

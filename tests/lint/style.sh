@@ -116,6 +116,18 @@ source && /^#include "/ {
 	layer("^lib/emu/", "(^|/)(nvme|cache)/", "controllers are below nvme and cache")
 	layer("^lib/nvme/", "(^|/)cache/", "nvme is below cache")
 	layer("^lib/cache/", "(^|/)(nvme|emu)/", "the cache uses annex/device.h")
+	layer("^lib/(trace|generate|plan|simulate|policy|planner)/", "(^|/)(nvme|emu|cache)/",
+	      "plans need no devices")
+	layer("^lib/trace/", "(^|/)(generate|plan|simulate|policy|planner)/",
+	      "traces know nothing of plans")
+	layer("^lib/generate/", "(^|/)(plan|simulate|policy|planner)/",
+	      "the generator knows nothing of plans")
+	layer("^lib/plan/", "(^|/)(generate|simulate|policy|planner)/",
+	      "a plan does not know who made it, nor how fast it is")
+	layer("^lib/simulate/", "(^|/)(generate|policy|planner)/",
+	      "the simulator does not know who made a plan")
+	layer("^lib/policy/", "(^|/)(generate|simulate|planner)/", "policies are below the planner")
+	layer("^lib/planner/", "(^|/)generate/", "the planner takes any trace")
 }
 
 END { end_file(); exit found }

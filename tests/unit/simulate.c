@@ -13,7 +13,8 @@
 #include "simulate_reference.h"
 #include "unit.h"
 
-#define SLOW_STEP 5e-5 /* seconds */
+/* Of the slow one: seconds that it reckons at once, and how much wider its machines are. */
+#define SLOW_STEP 5e-5
 #define WIDE 256
 
 static uint64_t seed;
@@ -401,8 +402,6 @@ static bool close_to_reference(struct run *run)
 	CU_ASSERT_EQUAL_FATAL(simulate(run, 1), 0);
 	fast = run->r.iteration;
 	slow = reference_simulate(run->t, run->p, &run->sys, 3, SLOW_STEP);
-	if (getenv("W15"))
-		fprintf(stderr, "W15 %.6f %.6f %.6f %zu\n", fast, slow, tolerance(run), run->p->n_steps);
 	if (fabs(fast - slow) <= tolerance(run))
 		return true;
 	fprintf(stderr, "\n%.6f s, the slow one says %.6f s\n", fast, slow);
@@ -466,10 +465,10 @@ static void as_slow_as_the_slow_one(void)
 	struct tally tally = {0};
 
 	seed = random_seed("reference");
-	for (int i = 0; i < 80 && try_random_plan(&tally, true); i++)
+	for (int i = 0; i < 60 && try_random_plan(&tally, true); i++)
 		;
 	printf(" %u plans ", tally.made);
-	CU_ASSERT(tally.made > 30);
+	CU_ASSERT(tally.made > 25);
 }
 
 UNIT_SUITE(simulate, {"out and back", out_and_back},

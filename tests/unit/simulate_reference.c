@@ -325,26 +325,32 @@ static double device(const struct reference *r, unsigned int tier, unsigned int 
 	return kind == IN ? r->sys->ssd_read : r->sys->ssd_write;
 }
 
-/* Fair shares of the link: the slowest devices first, the others share what they leave. */
+/*
+ * Fair shares of the link: those that can take the least first, the others share what they leave.
+ * Nobody takes more than what may pass it in this step of time.
+ */
 static void share(const struct reference *r, unsigned int kind, struct order *const *head,
 		  double *rate)
 {
-	double left = r->sys->pcie;
+	double left = r->sys->pcie, most[ANNEX_TIERS];
 	unsigned int n = 0;
-	bool fixed[ANNEX_TIERS] = {false};
 
-	for (unsigned int t = 0; t < r->tiers; t++)
-		n += head[t] != NULL;
+	for (unsigned int t = 0; t < r->tiers; t++) {
+		most[t] = INFINITY;
+		if (!head[t])
+			continue;
+		most[t] = fmin(device(r, t, kind), there(r, head[t]) / r->dt);
+		n++;
+	}
 	while (n) {
-		unsigned int slow = ANNEX_TIERS;
+		unsigned int slow = 0;
 
 		for (unsigned int t = 0; t < r->tiers; t++)
-			if (head[t] && !fixed[t] &&
-			    (slow == ANNEX_TIERS || device(r, t, kind) < device(r, slow, kind)))
+			if (most[t] < most[slow])
 				slow = t;
-		rate[slow] = fmin(device(r, slow, kind), left / n--);
+		rate[slow] = fmin(most[slow], left / n--);
 		left -= rate[slow];
-		fixed[slow] = true;
+		most[slow] = INFINITY;
 	}
 }
 

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "plan/heap.h"
-#include "plan/span.h"
+#include "policy/heap.h"
+#include "planner/span.h"
 #include "plan_traces.h"
 #include "random.h"
 #include "unit.h"

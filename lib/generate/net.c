@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/log.h"
+#include "net.h"
+
+/* What kernels reach of a data sheet's figures, by measurement of large ones. */
+#define COMPUTE_EFFICIENCY 0.6
+#define MEMORY_EFFICIENCY 0.8
+
+static int net_fail(struct gen_net *net, int err)
+{
+	if (!net->err)
+		net->err = err;
+	return net->err;
+}
+
+/* Makes room for one more; false after an error. */
+static bool grow(struct gen_net *net, void **array, uint32_t n, uint32_t *room, size_t each)
+{
+	uint32_t more = *room ? *room * 2 : 256;
+	void *p;
+
+	if (net->err)
+		return false;
+	if (n < *room)
+		return true;
+	p = more <= ANNEX_TRACE_MAX_USES ? realloc(*array, more * each) : NULL;
+	if (!p) {
+		net_fail(net, annex_fail(-ENOMEM, "out of memory"));
+		return false;
+	}
+	*array = p;
+	*room = more;
+	return true;
+}
+
+int annex_gen_init(struct gen_net *net, const struct annex_trace_spec *spec)
+{
+	static const char *const dtypes[ANNEX_DTYPES] = {"", "fp32", "tf32", "fp16", "bf16"};
+	char device[96];
+
+	memset(net, 0, sizeof(*net));
+	net->gpu = annex_gpu_find(spec->gpu);
+	net->dtype = spec->dtype;
+	net->optimizer = spec->optimizer;
+	net->n_values = 1; /* value 0 is none */
+	snprintf(device, sizeof(device), "%s, %llu GiB, %s, generated", net->gpu->summary,
+		 (unsigned long long)(net->gpu->memory >> 30), dtypes[spec->dtype]);
+	return net_fail(net, annex_trace_create(spec->model, device, spec->batch, &net->trace));
+}
+
+void annex_gen_free(struct gen_net *net)
+{
+	free(net->values);
+	free(net->tape);
+	net->values = NULL;
+	net->tape = NULL;
+}
+
+void annex_gen_scope(struct gen_net *net, const char *part, uint64_t i)
+{
+	net->scope[0] = '\0';
+	if (part)
+		snprintf(net->scope, sizeof(net->scope), "%s.%llu.", part, (unsigned long long)i);
+}
+
+uint64_t annex_gen_size(struct gen_net *net, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	uint64_t n;
+
+	if (__builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) ||
+	    __builtin_mul_overflow(n, d, &n) || n > ANNEX_TRACE_MAX_BYTES) {
+		if (!net->err)
+			net_fail(net, annex_fail(-E2BIG,
+						 "a tensor of %llu x %llu x %llu x %llu elements "
+						 "is larger than a trace may hold",
+						 (unsigned long long)a, (unsigned long long)b,
+						 (unsigned long long)c, (unsigned long long)d));
+		return 1;
+	}
+	return n;
+}
+
+uint64_t annex_gen_elems(const struct gen_net *net, uint32_t value)
+{
+	return value ? net->values[value].elems : 1;
+}
+
+uint32_t annex_gen_tensor(struct gen_net *net, const char *name, uint64_t bytes,
+			  enum annex_tensor_role role, bool global)
+{
+	char full[96];
+	struct annex_tensor t = {.name = name ? full : NULL,
+				 .birth = ANNEX_KERNEL_NONE,
+				 .death = ANNEX_KERNEL_NONE,
+				 .role = (uint8_t)role,
+				 .global = global};
+	int id;
+
+	if (net->err)
+		return 0;
+	if (name)
+		snprintf(full, sizeof(full), "%s%s", net->scope, name);
+	t.bytes = (bytes + GEN_PAGE - 1) / GEN_PAGE * GEN_PAGE;
+	id = annex_trace_add_tensor(net->trace, &t);
+	if (id < 0)
+		net_fail(net, id);
+	return id < 0 ? 0 : (uint32_t)id;
+}
+
+static uint32_t add_value(struct gen_net *net, const struct gen_value *v)
+{
+	if (!grow(net, (void **)&net->values, net->n_values, &net->room_values, sizeof(*v)))
+		return 0;
+	net->values[net->n_values] = *v;
+	return net->n_values++;
+}
+
+static uint32_t model_bytes(const struct gen_net *net)
+{
+	return net->dtype == ANNEX_DTYPE_FP16 || net->dtype == ANNEX_DTYPE_BF16 ? 2 : 4;
+}
+
+static uint32_t new_value(struct gen_net *net, const char *name, uint64_t elems,
+			  unsigned int elem_bytes, enum annex_tensor_role role, bool global)
+{
+	struct gen_value v = {.elems = elems,
+			      .elem_bytes = (uint8_t)(elem_bytes ? elem_bytes : model_bytes(net)),
+			      .wants = role == ANNEX_ROLE_WEIGHT || role == ANNEX_ROLE_ACTIVATION,
+			      .weight = role == ANNEX_ROLE_WEIGHT};
+
+	v.tensor = annex_gen_tensor(net, name, annex_gen_size(net, elems, v.elem_bytes, 1, 1), role,
+				    global);
+	return add_value(net, &v);
+}
+
+uint32_t annex_gen_activation(struct gen_net *net, const char *name, uint64_t elems,
+			      unsigned int elem_bytes)
+{
+	return new_value(net, name, elems, elem_bytes, ANNEX_ROLE_ACTIVATION, false);
+}
+
+uint32_t annex_gen_input(struct gen_net *net, const char *name, uint64_t elems,
+			 unsigned int elem_bytes)
+{
+	return new_value(net, name, elems, elem_bytes, ANNEX_ROLE_INPUT, false);
+}
+
+uint32_t annex_gen_weight(struct gen_net *net, const char *name, uint64_t elems)
+{
+	net->work.params += elems;
+	return new_value(net, name, elems, 0, ANNEX_ROLE_WEIGHT, true);
+}
+
+uint32_t annex_gen_state(struct gen_net *net, const char *name, uint64_t elems)
+{
+	return new_value(net, name, elems, 0, ANNEX_ROLE_NONE, true);
+}
+
+uint32_t annex_gen_view(struct gen_net *net, uint32_t value, uint64_t elems)
+{
+	struct gen_value v;
+
+	if (net->err)
+		return 0;
+	v = net->values[value];
+	v.elems = elems;
+	return add_value(net, &v);
+}
+
+uint32_t annex_gen_gradient(struct gen_net *net, uint32_t value)
+{
+	struct gen_value v;
+
+	if (net->err)
+		return 0;
+	v = net->values[value];
+	/* A second one is added to the first, and gone. */
+	return new_value(net, NULL, v.elems, v.elem_bytes,
+			 v.weight && !v.grad ? ANNEX_ROLE_GRADIENT : ANNEX_ROLE_ACTIVATION, false);
+}
+
+static double value_bytes(const struct gen_net *net, uint32_t value)
+{
+	return (double)net->values[value].elems * net->values[value].elem_bytes;
+}
+
+void annex_gen_read(struct gen_net *net, struct gen_uses *u, uint32_t value)
+{
+	if (net->err || !value)
+		return;
+	u->in[u->n_in++] = net->values[value].tensor;
+	u->bytes += value_bytes(net, value);
+}
+
+void annex_gen_write(struct gen_net *net, struct gen_uses *u, uint32_t value)
+{
+	if (net->err || !value)
+		return;
+	u->out[u->n_out++] = net->values[value].tensor;
+	u->bytes += value_bytes(net, value);
+}
+
+void annex_gen_kernel(struct gen_net *net, const char *name, const char *suffix, struct gen_uses *u,
+		      double flops, uint64_t workspace)
+{
+	double compute = flops / (net->gpu->flops[net->dtype] * COMPUTE_EFFICIENCY);
+	double memory = u->bytes / (net->gpu->bandwidth * MEMORY_EFFICIENCY);
+	double ns = (compute > memory ? compute : memory) * 1e9 + net->gpu->launch_ns;
+	char full[64];
+
+	if (workspace)
+		u->out[u->n_out++] = annex_gen_tensor(net, NULL, workspace, ANNEX_ROLE_WORKSPACE,
+						      false);
+	if (net->err)
+		return;
+	snprintf(full, sizeof(full), "%s%s", name, suffix);
+	if (ns >= (double)ANNEX_TRACE_MAX_NS)
+		net_fail(net, annex_fail(-E2BIG, "kernel %s takes longer than a trace may", full));
+	else
+		net_fail(net, annex_trace_add_kernel(net->trace, full, (uint64_t)ns, u->in, u->n_in,
+						     u->out, u->n_out));
+}
+
+uint32_t annex_gen_op(struct gen_net *net, const struct gen_op *op)
+{
+	struct gen_uses u = {0};
+
+	if (!grow(net, (void **)&net->tape, net->n_ops, &net->room_ops, sizeof(*op)))
+		return 0;
+	net->tape[net->n_ops++] = *op;
+	net->work.forward_flops += op->flops;
+	if (op->flags & GEN_ATTENTION)
+		net->work.attention_flops += op->flops;
+	if (op->flags & GEN_VIEW)
+		return op->out[0];
+	for (unsigned int i = 0; i < GEN_INS; i++)
+		annex_gen_read(net, &u, op->in[i]);
+	annex_gen_read(net, &u, op->weight);
+	if (op->flags & GEN_GATHER)
+		u.bytes = value_bytes(net, op->out[0]);
+	annex_gen_read(net, &u, op->aux);
+	annex_gen_read(net, &u, op->bias);
+	for (unsigned int i = 0; i < GEN_OUTS; i++)
+		annex_gen_write(net, &u, op->out[i]);
+	for (unsigned int i = 0; i < GEN_SAVES; i++) {
+		annex_gen_write(net, &u, op->save[i]);
+		annex_gen_read(net, &u, op->state[i]);
+		annex_gen_write(net, &u, op->state[i]);
+	}
+	annex_gen_kernel(net, op->name, "_Forward", &u, op->flops, op->workspace[0]);
+	return op->out[0];
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whether a plan is sound: its steps done at once, one after the other, iteration after iteration.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/log.h"
+#include "trace/label.h"
+#include "place.h"
+#include "file.h"
+
+/* Iterations until one starts where the one before did. Plans of sense take two. */
+#define MAX_ITERATIONS 8
+
+/*
+ * struct replay - An iteration being done.
+ * @freed: for each tensor, the step that freed it in this iteration and one, or 0.
+ * @used: bytes of each memory that is limited. @room: what there is of it.
+ * @step, @kernel: what is being done.
+ * @judge: whether it is looked at: the first iteration leads to where the others start.
+ */
+struct replay {
+	const struct annex_plan *plan;
+	const struct annex_trace *trace;
+	struct place *places;
+	size_t *freed;
+	uint64_t used[ANNEX_TIER_SSD], room[ANNEX_TIER_SSD];
+	size_t step;
+	uint32_t kernel;
+	bool judge;
+};
+
+static int fail(const struct replay *r, bool step, uint32_t tensor, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* step 3, kernel 12 (gemm), tensor 7 (weight): words */
+static int fail(const struct replay *r, bool step, uint32_t tensor, const char *fmt, ...)
+{
+	const struct annex_trace *t = r->trace;
+	const char *name = r->kernel < t->n_kernels ? t->kernels[r->kernel].name : "the end";
+	char kernel[LABEL_SIZE], at[32] = "", words[160];
+	va_list ap;
+
+	if (step)
+		snprintf(at, sizeof(at), "step %zu, ", r->step);
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	return annex_fail(-EINVAL, "%s%s, tensor %u: %s", at, kernel_label(kernel, r->kernel, name),
+			  tensor, words);
+}
+
+static unsigned long long ull(uint64_t v)
+{
+	return v;
+}
+
+/* Add what a tensor takes of each memory, or take it away. */
+static void account(struct replay *r, const struct place *p, bool add)
+{
+	const uint64_t used[ANNEX_TIER_SSD] = {annex_place_resident(p),
+					       annex_place_below(p, ANNEX_TIER_HOST),
+					       annex_place_below(p, ANNEX_TIER_CXL)};
+
+	for (unsigned int t = 0; t < ANNEX_TIER_SSD; t++)
+		r->used[t] += add ? used[t] : -used[t];
+}
+
+static int check_room(const struct replay *r, bool step, uint32_t tensor)
+{
+	for (unsigned int t = 0; t < ANNEX_TIER_SSD; t++)
+		if (r->used[t] > r->room[t])
+			return fail(r, step, tensor, "%llu bytes of %s memory in use, of %llu",
+				    ull(r->used[t]), annex_tier_name(t), ull(r->room[t]));
+	return 0;
+}
+
+/* Whether the tensor lives as the step takes it to. */
+static int check_life(const struct replay *r, const struct annex_plan_step *s,
+		      const struct place *p)
+{
+	if (s->op == ANNEX_PLAN_ALLOC)
+		return p->born ? fail(r, true, s->tensor, "alloc of what lives already") : 0;
+	if (!p->born)
+		return fail(r, true, s->tensor, "%s of what does not live",
+			    annex_plan_op_name(s->op));
+	return 0;
+}
+
+/* Whether there are as many bytes as the step wants to move. */
+static int check_bytes(const struct replay *r, const struct annex_plan_step *s,
+		       const struct place *p)
+{
+	bool back = s->op == ANNEX_PLAN_PREFETCH;
+	bool away = s->op == ANNEX_PLAN_EVICT || s->op == ANNEX_PLAN_SAVE;
+	uint64_t there = back ? annex_place_out(p) : annex_place_resident(p);
+
+	if ((!back && !away) || s->bytes <= there)
+		return 0;
+	return fail(r, true, s->tensor, "%s of %llu bytes, but only %llu are %s the GPU",
+		    annex_plan_op_name(s->op), ull(s->bytes), ull(there), back ? "not on" : "on");
+}
+
+static void move(struct replay *r, const struct annex_plan_step *s, struct place *p)
+{
+	switch (s->op) {
+	case ANNEX_PLAN_ALLOC:
+		if (!p->born)
+			p->dirty = r->trace->tensors[s->tensor].bytes;
+		p->born = true;
+		break;
+	case ANNEX_PLAN_FREE:
+		*p = (struct place){0};
+		r->freed[s->tensor] = r->step + 1;
+		break;
+	case ANNEX_PLAN_PREFETCH:
+		annex_place_prefetch(p, s->bytes, s->keep);
+		break;
+	case ANNEX_PLAN_EVICT:
+		annex_place_evict(p, s->bytes, s->tier);
+		break;
+	case ANNEX_PLAN_SAVE:
+		annex_place_save(p, s->bytes, s->tier);
+		break;
+	}
+}
+
+static int do_step(struct replay *r)
+{
+	const struct annex_plan_step *s = &r->plan->steps[r->step];
+	struct place *p = &r->places[s->tensor];
+	int err = r->judge ? check_life(r, s, p) : 0;
+
+	if (!err && r->judge)
+		err = check_bytes(r, s, p);
+	if (err)
+		return err;
+	account(r, p, false);
+	move(r, s, p);
+	account(r, p, true);
+	return r->judge && s->op != ANNEX_PLAN_FREE ? check_room(r, true, s->tensor) : 0;
+}
+
+/* The kernel finds its tensors, and leaves those that it writes without copies. */
+static int do_kernel(struct replay *r)
+{
+	const struct annex_kernel *k = &r->trace->kernels[r->kernel];
+
+	for (uint32_t u = k->first; u < k[1].first; u++) {
+		uint32_t tensor = r->trace->uses[u].tensor;
+		struct place *p = &r->places[tensor];
+
+		if (r->judge && !p->born && r->freed[tensor])
+			return fail(r, false, tensor, "it is freed already, by step %zu",
+				    r->freed[tensor] - 1);
+		if (r->judge && !p->born)
+			return fail(r, false, tensor, "it is not allocated yet");
+		if (r->judge && annex_place_out(p))
+			return fail(r, false, tensor, "%llu of its bytes are not on the GPU",
+				    ull(annex_place_out(p)));
+		if (!(r->trace->uses[u].how & ANNEX_USE_WRITE))
+			continue;
+		account(r, p, false);
+		annex_place_write(p);
+		account(r, p, true);
+	}
+	return 0;
+}
+
+static int iterate(struct replay *r)
+{
+	const struct annex_plan *plan = r->plan;
+	int err = 0;
+
+	memset(r->freed, 0, r->trace->n_tensors * sizeof(*r->freed));
+	r->step = 0;
+	r->kernel = 0;
+	if (r->judge && r->trace->n_tensors)
+		err = check_room(r, false, 0);
+	for (; r->kernel <= plan->n_kernels && !err; r->kernel++) {
+		for (; r->step < plan->n_steps && !err; r->step++) {
+			if (plan->steps[r->step].kernel != r->kernel)
+				break;
+			err = do_step(r);
+		}
+		if (!err && r->kernel < plan->n_kernels)
+			err = do_kernel(r);
+	}
+	return err;
+}
+
+/* A number for all of where everything is. */
+static uint64_t digest(const struct replay *r)
+{
+	uint64_t h = 0;
+
+	for (uint32_t i = 0; i < r->trace->n_tensors; i++) {
+		const struct place *p = &r->places[i];
+
+		h = (h ^ p->dirty ^ p->born) * 0xd6e8feb86659fd93ull;
+		for (unsigned int t = ANNEX_TIER_HOST; t < ANNEX_TIERS; t++) {
+			h = (h ^ p->clean[t]) * 0xd6e8feb86659fd93ull;
+			h = (h ^ p->out[t] ^ h >> 32) * 0xd6e8feb86659fd93ull;
+		}
+	}
+	return h;
+}
+
+/* It goes on and on: what is not where it was when the iteration began. */
+static int restless(struct replay *r)
+{
+	uint32_t n = r->trace->n_tensors, i = 0;
+	struct place *before = malloc(((size_t)n + 1) * sizeof(*before));
+	int err = before ? 0 : -ENOMEM;
+
+	if (!err) {
+		memcpy(before, r->places, n * sizeof(*before));
+		err = iterate(r);
+	}
+	while (!err && i < n && !memcmp(&before[i], &r->places[i], sizeof(*before)))
+		i++;
+	free(before);
+	if (err || i == n)
+		return err;
+	r->kernel = r->trace->n_kernels;
+	return fail(r, false, i, "after %d iterations it is still not where it was before",
+		    MAX_ITERATIONS);
+}
+
+static int replay(struct replay *r)
+{
+	uint64_t before, after;
+	int err = iterate(r);
+
+	after = digest(r);
+	r->judge = true;
+	for (int i = 1; i < MAX_ITERATIONS && !err; i++) {
+		before = after;
+		err = iterate(r);
+		after = digest(r);
+		if (after == before)
+			return err;
+	}
+	return err ? err : restless(r);
+}
+
+/* Whether a step by itself is one for its tensor on such a machine. */
+static int check_step(const struct replay *r, const struct annex_system *sys)
+{
+	const struct annex_plan_step *s = &r->plan->steps[r->step];
+	const struct annex_tensor *t = &r->trace->tensors[s->tensor];
+
+	if (s->bytes > t->bytes)
+		return fail(r, true, s->tensor, "%llu bytes of %llu", ull(s->bytes), ull(t->bytes));
+	if (s->tier >= ANNEX_TIER_SSD + sys->ssds)
+		return fail(r, true, s->tensor, "to %s, but there are %u SSDs",
+			    annex_tier_name(s->tier), sys->ssds);
+	if (t->global && (s->op == ANNEX_PLAN_ALLOC || s->op == ANNEX_PLAN_FREE))
+		return fail(r, true, s->tensor, "%s of a global tensor, which always lives",
+			    annex_plan_op_name(s->op));
+	return 0;
+}
+
+/* Whether it is a plan for this trace, and each step by itself makes sense. */
+static int check_steps(struct replay *r, const struct annex_system *sys)
+{
+	const struct annex_plan *plan = r->plan;
+	const struct annex_trace *trace = r->trace;
+	int err = annex_plan_sound(plan);
+
+	if (err)
+		return err;
+	if (plan->n_kernels != trace->n_kernels || plan->n_tensors != trace->n_tensors)
+		return annex_fail(
+			-EINVAL,
+			"the plan is for %u kernels and %u tensors, the trace has %u and %u",
+			plan->n_kernels, plan->n_tensors, trace->n_kernels, trace->n_tensors);
+	if (plan->hash != annex_trace_hash(trace))
+		return annex_fail(-EINVAL,
+				  "the plan is for another trace: hash %016llx, not %016llx",
+				  ull(plan->hash), ull(annex_trace_hash(trace)));
+	for (r->step = 0; r->step < plan->n_steps && !err; r->step++) {
+		r->kernel = plan->steps[r->step].kernel;
+		err = check_step(r, sys);
+	}
+	return err;
+}
+
+static void start_globals(struct replay *r)
+{
+	for (uint32_t i = 0; i < r->trace->n_tensors; i++) {
+		const struct annex_tensor *t = &r->trace->tensors[i];
+
+		r->places[i] = (struct place){0};
+		if (!t->global)
+			continue;
+		r->places[i].dirty = t->bytes;
+		r->places[i].born = true;
+		account(r, &r->places[i], true);
+	}
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+int annex_plan_replay(const struct annex_plan *plan, const struct annex_trace *trace,
+		      const struct annex_system *sys, struct place *places)
+{
+	struct replay r = {
+		.plan = plan,
+		.trace = trace,
+		.places = places,
+		.room = {least(plan->gpu, sys->gpu), least(plan->host, sys->host),
+			 least(plan->cxl, sys->cxl)},
+	};
+	int err = check_steps(&r, sys);
+
+	if (err)
+		return err;
+	start_globals(&r);
+	if (plan->flags & ANNEX_PLAN_RECLAIM)
+		return 0;
+	r.freed = malloc(((size_t)trace->n_tensors + 1) * sizeof(*r.freed));
+	if (!r.freed)
+		return annex_fail(-ENOMEM, "no memory to check a plan of %u tensors",
+				  trace->n_tensors);
+	if (plan->flags & ANNEX_PLAN_UNLIMITED)
+		r.room[ANNEX_TIER_GPU] = UINT64_MAX;
+	err = replay(&r);
+	free(r.freed);
+	return err;
+}
+
+int annex_plan_check(const struct annex_plan *plan, const struct annex_trace *trace,
+		     const struct annex_system *sys)
+{
+	struct place *places = calloc((size_t)trace->n_tensors + 1, sizeof(*places));
+	int err;
+
+	if (!places)
+		return annex_fail(-ENOMEM, "no memory to check a plan of %u tensors",
+				  trace->n_tensors);
+	err = annex_plan_replay(plan, trace, sys, places);
+	free(places);
+	return err;
+}

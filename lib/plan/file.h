@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What building a plan and reading one share.
+ */
+#ifndef ANNEX_PLAN_FILE_H
+#define ANNEX_PLAN_FILE_H
+
+#include <annex/plan.h>
+
+/* Capacities in files: what a JSON integer holds. */
+#define PLAN_MAX_CAPACITY INT64_MAX
+/* Times in files: likewise, and no sum of two overflows. */
+#define PLAN_MAX_NS (1ull << 62)
+
+/* annex_plan_new() - A plan without anything in it, to be given to annex_plan_free(); or NULL. */
+struct annex_plan *annex_plan_new(void);
+
+/* annex_plan_append() - Make room for one more step, and store it as it is. 0 or -ENOMEM. */
+int annex_plan_append(struct annex_plan *plan, const struct annex_plan_step *step);
+
+/*
+ * annex_plan_sound() - Whether all of a plan that was read is within its limits and in order: 0, or
+ * -EINVAL and a line that names the member or the step.
+ */
+int annex_plan_sound(const struct annex_plan *plan);
+
+/* annex_plan_op_name() - "alloc", "free", ... as in files. */
+const char *annex_plan_op_name(unsigned int op);
+
+/* The two forms: json.c and binary.c. */
+#define PLAN_MAGIC                                                                                 \
+	"\x8e"                                                                                     \
+	"ANXPLN\n"
+#define PLAN_MAGIC_LEN 8
+int annex_plan_parse_json(const char *text, size_t len, struct annex_plan *plan);
+int annex_plan_parse_binary(const unsigned char *data, size_t len, struct annex_plan *plan);
+
+#endif

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A GPU of the simulator: kernels one after the other, and the steps of its plan between them.
+ */
+#include <math.h>
+#include "simulate.h"
+
+/* splitmix64: the same noise for the same seed. */
+static double uniform(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+static const struct annex_use *uses(const struct sim_gpu *g, uint32_t kernel, unsigned int *n)
+{
+	*n = g->trace->kernels[kernel + 1].first - g->trace->kernels[kernel].first;
+	return g->trace->uses + g->trace->kernels[kernel].first;
+}
+
+static void prefetch(struct sim_gpu *g, const struct annex_plan_step *st)
+{
+	struct sim_tensor *t = &g->tensors[st->tensor];
+	uint64_t bytes = st->bytes;
+
+	if (!t->place.born && !t->allocating) {
+		sim_born(g, st->tensor, false);
+		return;
+	}
+	sim_recall(g, st->tensor, &bytes, st->keep);
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers && bytes; i++) {
+		uint64_t n = t->place.out[i] - t->pending[i];
+
+		n = n < bytes ? n : bytes;
+		if (n)
+			sim_fetch(g, st->tensor, i, n, st->keep, false);
+		bytes -= n;
+	}
+}
+
+static void carry_out(struct sim_gpu *g, const struct annex_plan_step *st)
+{
+	struct sim_tensor *t = &g->tensors[st->tensor];
+
+	switch (st->op) {
+	case ANNEX_PLAN_ALLOC:
+		if (!t->place.born && !t->allocating)
+			sim_born(g, st->tensor, false);
+		break;
+	case ANNEX_PLAN_FREE:
+		sim_free(g, st->tensor);
+		break;
+	case ANNEX_PLAN_PREFETCH:
+		prefetch(g, st);
+		break;
+	case ANNEX_PLAN_EVICT:
+		sim_evict(g, st->tensor, st->bytes, st->tier);
+		break;
+	case ANNEX_PLAN_SAVE:
+		sim_save(g, st->tensor, st->bytes, st->tier);
+		break;
+	}
+}
+
+/*
+ * Whether a step must wait for those before it. Where faults mend what a plan gets wrong, none
+ * does.
+ */
+static bool must_wait(const struct sim_gpu *g, const struct annex_plan_step *st)
+{
+	if (g->plan->flags & ANNEX_PLAN_RECLAIM)
+		return false;
+	if (st->op == ANNEX_PLAN_PREFETCH)
+		return !sim_can_prefetch(g, st->tensor, st->bytes);
+	if (st->op == ANNEX_PLAN_EVICT)
+		return !sim_can_evict(g, st->tensor, st->bytes);
+	return st->op == ANNEX_PLAN_SAVE && !sim_can_save(g, st->tensor, st->bytes);
+}
+
+/* Steps of the kernel that is next, or of the end of the iteration. True when all are done. */
+static bool carry_out_all(struct sim_gpu *g)
+{
+	const struct annex_plan *p = g->plan;
+
+	for (; g->step < p->n_steps && p->steps[g->step].kernel == g->kernel; g->step++) {
+		if (must_wait(g, &p->steps[g->step]))
+			return false;
+		carry_out(g, &p->steps[g->step]);
+	}
+	return true;
+}
+
+/* What is neither there nor on its way is a fault. Returns the time that it costs beside. */
+static double fault(struct sim_gpu *g, uint32_t tensor)
+{
+	const struct annex_system *sys = g->sim->sys;
+	struct sim_tensor *t = &g->tensors[tensor];
+	double ns = 0;
+
+	sim_hurry(g, tensor);
+	if (!t->place.born) {
+		if (!t->allocating)
+			sim_born(g, tensor, true);
+		return 0;
+	}
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
+		uint64_t n = t->place.out[i] - t->pending[i];
+		double rate = i == ANNEX_TIER_HOST  ? sys->pcie
+			      : i == ANNEX_TIER_CXL ? fmin(sys->cxl_rate, sys->pcie)
+						    : fmin(sys->ssd_read, sys->pcie);
+
+		if (!n)
+			continue;
+		sim_fetch(g, tensor, i, n, false, true);
+		ns += (double)sys->fault_ns + (double)n / rate * 1e9;
+		g->stats->faults++;
+	}
+	return ns;
+}
+
+/* Tensors of the next @window kernels are not reclaimed. */
+static void guard(struct sim_gpu *g)
+{
+	uint32_t n = g->trace->n_kernels, window = g->plan->window;
+
+	for (uint32_t w = g->count ? window : 0; w <= window; w++) {
+		unsigned int n_uses;
+		const struct annex_use *u = uses(g, (uint32_t)((g->count + w) % n), &n_uses);
+
+		for (unsigned int i = 0; i < n_uses; i++)
+			g->tensors[u[i].tensor].guarded = g->count + w + 1;
+	}
+}
+
+static void issue(struct sim_gpu *g)
+{
+	const struct annex_plan *p = g->plan;
+	unsigned int n;
+	const struct annex_use *u = uses(g, g->kernel, &n);
+
+	g->issued = g->sim->now;
+	g->fault = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t all = UINT64_MAX;
+
+		g->tensors[u[i].tensor].active = g->count + 1;
+		sim_recall(g, u[i].tensor, &all, false);
+		if (p->flags & ANNEX_PLAN_RECLAIM)
+			g->fault += fault(g, u[i].tensor);
+	}
+	g->cost = (double)g->trace->kernels[g->kernel].ns;
+	if (g->sim->opts->noise > 0)
+		g->cost *= 1 + g->sim->opts->noise * (2 * uniform(&g->sim->random) - 1);
+	g->stats->ideal += g->cost * 1e-9;
+	g->state = SIM_WAITS;
+}
+
+/* What a step of this kernel waits for is still leaving. */
+static bool held_up(const struct sim_gpu *g)
+{
+	for (size_t i = g->first; i < g->step; i++)
+		if (g->plan->steps[i].op == ANNEX_PLAN_WAIT &&
+		    g->tensors[g->plan->steps[i].tensor].leaving)
+			return true;
+	return false;
+}
+
+/* Its tensors are there: it runs, or, if it ran into faults, it may end. */
+static void launch(struct sim_gpu *g)
+{
+	unsigned int n;
+	const struct annex_use *u = uses(g, g->kernel, &n);
+
+	if (held_up(g))
+		return;
+	for (unsigned int i = 0; i < n; i++)
+		if (!sim_ready(g, u[i].tensor))
+			return;
+	for (unsigned int i = 0; i < n; i++) {
+		if (u[i].how & ANNEX_USE_WRITE)
+			sim_written(g, u[i].tensor);
+		sim_touch(g, u[i].tensor);
+	}
+	if (g->plan->flags & ANNEX_PLAN_OVERLAP)
+		g->end = fmax(g->issued + g->cost + g->fault, g->sim->now);
+	else
+		g->end = g->sim->now + g->cost + g->fault;
+	g->state = SIM_RUNS;
+}
+
+static struct annex_sim_sample *sample_of(const struct sim_gpu *g, uint32_t kernel)
+{
+	struct annex_sim_sample *s = g->sim->opts->samples;
+
+	return s && g == g->sim->gpus ? s + kernel : NULL;
+}
+
+/* What happened since the sample before goes to this one. */
+static void sample(struct sim_gpu *g, struct annex_sim_sample *s)
+{
+	if (s) {
+		s->end = (uint64_t)llround(g->sim->now - g->began);
+		s->gpu = s->gpu > g->sample_peak ? s->gpu : g->sample_peak;
+		s->in += g->moved_in - g->sample_in;
+		s->out += g->moved_out - g->sample_out;
+	}
+	g->sample_peak = g->used;
+	g->sample_in = g->moved_in;
+	g->sample_out = g->moved_out;
+}
+
+static void end(struct sim_gpu *g)
+{
+	struct annex_sim_sample *s = sample_of(g, g->kernel);
+	double took = g->sim->now - g->next;
+
+	/* A nanosecond is what rounding leaves. */
+	if (took > g->cost + 1) {
+		g->stats->stalled += (took - g->cost) * 1e-9;
+		g->stats->stalled_kernels++;
+	}
+	if (s)
+		*s = (struct annex_sim_sample){.start = (uint64_t)llround(g->next - g->began)};
+	sample(g, s);
+	g->count++;
+	g->kernel++;
+	sim_gpu_next(g);
+}
+
+void sim_gpu_next(struct sim_gpu *g)
+{
+	g->state = SIM_NEXT;
+	g->next = g->sim->now;
+	g->first = g->step;
+	if (g->kernel < g->trace->n_kernels)
+		guard(g);
+}
+
+/* The steps at the end of the iteration may have waited. */
+static void finish(struct sim_gpu *g)
+{
+	sample(g, sample_of(g, g->kernel - 1));
+	g->stats->stalled += (g->sim->now - g->next) * 1e-9;
+	g->kernel = 0;
+	g->step = 0;
+	g->time = g->sim->now - g->began;
+	g->state = SIM_DONE;
+}
+
+void sim_gpu_run(struct sim_gpu *g)
+{
+	/* A thousandth of a nanosecond is what rounding leaves. */
+	if (g->state == SIM_RUNS && g->sim->now >= g->end - 1e-3)
+		end(g);
+	if (g->state == SIM_NEXT && carry_out_all(g)) {
+		if (g->kernel < g->trace->n_kernels)
+			issue(g);
+		else
+			finish(g);
+	}
+	if (g->state == SIM_WAITS)
+		launch(g);
+}

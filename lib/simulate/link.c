@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Links of the simulator: chunks under way, and how they share what they pass.
+ *
+ * Every chunk passes its GPU's link and its tier's device. Rates are max-min fair: all grow
+ * together, and those stop that pass something full.
+ */
+#include <math.h>
+#include "simulate.h"
+
+static bool over(const struct sim_request *r)
+{
+	return !r->left && !r->granted && !r->moving && !r->gated;
+}
+
+/* Nothing of it is left: it is forgotten. */
+static void retire(struct sim_gpu *g, struct sim_request *r)
+{
+	struct sim_request **p = &g->tensors[r->tensor].requests;
+
+	while (*p != r)
+		p = &(*p)->sibling;
+	*p = r->sibling;
+	r->next = g->sim->pool;
+	g->sim->pool = r;
+}
+
+/* What was to go to a memory that is full goes to an SSD. */
+static bool divert(struct sim_gpu *g, struct sim_flow *f)
+{
+	struct sim_request *r = f->head;
+	struct sim_flow *ssd;
+
+	if (!g->sim->sys->ssds)
+		return false;
+	sim_unqueue(f, r);
+	r->tier = (uint8_t)(ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % g->sim->sys->ssds);
+	ssd = &g->out[r->tier];
+	if (ssd->tail)
+		ssd->tail->next = r;
+	else
+		ssd->head = r;
+	ssd->tail = r;
+	return true;
+}
+
+static bool take_room(struct sim *s, unsigned int tier, uint64_t bytes)
+{
+	if (s->room[tier] < bytes)
+		return false;
+	s->room[tier] -= bytes;
+	if (s->room[tier] < s->least_room[tier])
+		s->least_room[tier] = s->room[tier];
+	return true;
+}
+
+bool sim_links_divert(struct sim *s)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		for (unsigned int t = ANNEX_TIER_HOST; t < ANNEX_TIER_SSD; t++) {
+			struct sim_flow *f = &s->gpus[i].out[t];
+
+			any = (f->head && !f->current && divert(&s->gpus[i], f)) || any;
+		}
+	}
+	return any;
+}
+
+/* The next request that may go on; NULL while the first of them waits for memory. */
+static struct sim_request *next_in(struct sim_gpu *g, struct sim_flow *f)
+{
+	struct sim_request *r, *next;
+
+	for (r = f->head; r; r = next) {
+		next = r->next;
+		if (over(r)) {
+			sim_unqueue(f, r);
+			retire(g, r);
+			continue;
+		}
+		/* The allocator hands out a tensor at a time. */
+		if (r->granted && (r->kind == SIM_IN || !r->left))
+			return r;
+		/* What came before others may wait for memory that these have. */
+		if (!r->first)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void start_in(struct sim_gpu *g, struct sim_flow *f)
+{
+	struct sim_request *r = f->current ? NULL : next_in(g, f);
+	uint64_t n;
+
+	if (!r)
+		return;
+	n = r->kind == SIM_IN && r->granted > SIM_CHUNK ? SIM_CHUNK : r->granted;
+	r->granted -= n;
+	r->moving = n;
+	f->left = (double)n;
+	f->current = r;
+}
+
+static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
+{
+	while (!f->current && f->head) {
+		struct sim_request *r = f->head;
+		uint64_t n = r->left > SIM_CHUNK ? SIM_CHUNK : r->left;
+
+		if (!n) {
+			sim_unqueue(f, r);
+			retire(g, r);
+			continue;
+		}
+		if (!take_room(g->sim, tier, n)) {
+			if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !divert(g, f))
+				return;
+			continue;
+		}
+		r->left -= n;
+		r->moving = n;
+		f->left = (double)n;
+		f->current = r;
+	}
+}
+
+/* Who shares what: each flow passes its GPU's link and one device, in one direction. */
+struct pipe {
+	double rate;
+	unsigned int users;
+};
+
+struct share {
+	struct sim_flow *flow;
+	struct pipe *link, *device;
+};
+
+static double fair(const struct pipe *p)
+{
+	return p->users ? p->rate / p->users : INFINITY;
+}
+
+static void fix(struct share *sh, double rate)
+{
+	sh->flow->rate = rate;
+	sh->link->rate = fmax(sh->link->rate - rate, 0);
+	sh->link->users--;
+	sh->device->rate = fmax(sh->device->rate - rate, 0);
+	sh->device->users--;
+	sh->flow = NULL;
+}
+
+static void water(struct share *shares, unsigned int n, struct pipe *pipes, unsigned int n_pipes)
+{
+	for (unsigned int fixed = 0; fixed < n;) {
+		double level = INFINITY;
+
+		for (unsigned int i = 0; i < n_pipes; i++)
+			level = fmin(level, fair(&pipes[i]));
+		for (unsigned int i = 0; i < n; i++) {
+			struct share *sh = &shares[i];
+
+			if (!sh->flow)
+				continue;
+			/* Rounding must not keep the fullest pipe from being recognised. */
+			if (fmin(fair(sh->link), fair(sh->device)) <= level * (1 + 1e-12)) {
+				fix(sh, level);
+				fixed++;
+			}
+		}
+	}
+}
+
+static void share_links(struct sim *s, bool in)
+{
+	const struct annex_system *sys = s->sys;
+	struct pipe pipes[ANNEX_MAX_GPUS + ANNEX_TIERS];
+	struct share shares[ANNEX_MAX_GPUS * ANNEX_TIERS];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < s->n; i++)
+		pipes[i] = (struct pipe){sys->pcie, 0};
+	for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+		double rate = in ? sys->ssd_read : sys->ssd_write;
+
+		if (t == ANNEX_TIER_HOST)
+			rate = sys->host_link > 0 ? sys->host_link : INFINITY;
+		else if (t == ANNEX_TIER_CXL)
+			rate = sys->cxl_rate;
+		pipes[s->n + t] = (struct pipe){rate, 0};
+	}
+	pipes[s->n + ANNEX_TIER_GPU] = (struct pipe){INFINITY, 0};
+	for (unsigned int i = 0; i < s->n; i++) {
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+			struct sim_flow *f = in ? &s->gpus[i].in[t] : &s->gpus[i].out[t];
+
+			if (!f->current)
+				continue;
+			shares[n++] = (struct share){f, &pipes[i], &pipes[s->n + t]};
+			pipes[i].users++;
+			pipes[s->n + t].users++;
+		}
+	}
+	water(shares, n, pipes, s->n + s->tiers);
+}
+
+void sim_links_start(struct sim *s)
+{
+	for (unsigned int i = 0; i < s->n; i++) {
+		struct sim_gpu *g = &s->gpus[i];
+
+		start_in(g, &g->alloc);
+		g->alloc.rate = s->sys->alloc;
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+			start_in(g, &g->in[t]);
+			start_out(g, &g->out[t], t);
+		}
+	}
+	share_links(s, true);
+	share_links(s, false);
+}
+
+static void soonest(const struct sim_flow *f, double now, double *ns)
+{
+	if (f->current)
+		*ns = fmin(*ns, f->left / f->rate * 1e9);
+	if (f->landing)
+		*ns = fmin(*ns, fmax(f->landing->lands - now, 0));
+}
+
+double sim_links_next(const struct sim *s)
+{
+	double ns = INFINITY;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		soonest(&s->gpus[i].alloc, s->now, &ns);
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+			soonest(&s->gpus[i].in[t], s->now, &ns);
+			soonest(&s->gpus[i].out[t], s->now, &ns);
+		}
+	}
+	return ns;
+}
+
+bool sim_links_busy(const struct sim_gpu *g)
+{
+	for (unsigned int t = ANNEX_TIER_HOST; t < g->sim->tiers; t++)
+		if (g->in[t].current || g->out[t].current)
+			return true;
+	return false;
+}
+
+static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)
+{
+	struct sim_tensor *t = &g->tensors[r->tensor];
+
+	if (r->stale) {
+		g->used -= n;
+		return;
+	}
+	if (r->kind == SIM_ALLOC) {
+		t->place.dirty += n;
+		t->place.born = true;
+		t->allocating = false;
+	} else {
+		t->pending[r->tier] -= n;
+		t->place.out[r->tier] -= n;
+		if (r->keep) {
+			t->place.clean[r->tier] += n;
+		} else {
+			t->place.dirty += n;
+			g->sim->room[r->tier] += n;
+		}
+		g->stats->in[r->tier] += n;
+		g->moved_in += n;
+	}
+	sim_touch(g, r->tensor);
+}
+
+static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
+{
+	struct sim_tensor *t = &g->tensors[r->tensor];
+	uint64_t forgotten = r->forget, gone;
+
+	g->stats->out[r->tier] += n;
+	g->moved_out += n;
+	if (r->stale) {
+		g->sim->room[r->tier] += n;
+		return;
+	}
+	r->forget = 0;
+	t->leaving -= n;
+	g->sim->room[r->tier] += forgotten;
+	n -= forgotten;
+	/* What is to leave leaves first: somebody may wait for its memory. */
+	gone = r->left + n - r->stay;
+	if (gone > n)
+		gone = n;
+	r->stay -= n - gone;
+	t->place.dirty -= n;
+	t->place.out[r->tier] += gone;
+	t->place.clean[r->tier] += n - gone;
+	g->used -= gone;
+	if (r->reclaim)
+		g->reclaiming -= gone;
+}
+
+static void land(struct sim_gpu *g, struct sim_request *r)
+{
+	uint64_t n = r->moving;
+
+	r->moving = 0;
+	if (r->kind == SIM_OUT)
+		left(g, r, n);
+	else
+		arrived(g, r, n);
+}
+
+/* The last chunk of a request is not there before its latency has passed; the link goes on. */
+static void fly(struct sim_gpu *g, struct sim_flow *f, struct sim_request *r, double latency)
+{
+	sim_unqueue(f, r);
+	r->lands = g->sim->now + latency;
+	if (f->landing)
+		f->landing_tail->next = r;
+	else
+		f->landing = r;
+	f->landing_tail = r;
+}
+
+static void advance(struct sim_gpu *g, struct sim_flow *f, double ns, double latency)
+{
+	if (f->current) {
+		f->left -= f->rate * ns / 1e9;
+		/* A thousandth of a byte is what rounding leaves. */
+		if (f->left <= 1e-3) {
+			struct sim_request *r = f->current;
+
+			f->current = NULL;
+			if (latency > 0 && !r->left && !r->granted)
+				fly(g, f, r, latency);
+			else
+				land(g, r);
+		}
+	}
+	/* A thousandth of a nanosecond, likewise. */
+	while (f->landing && f->landing->lands <= g->sim->now + 1e-3) {
+		struct sim_request *r = f->landing;
+
+		f->landing = r->next;
+		land(g, r);
+		retire(g, r);
+	}
+}
+
+void sim_links_advance(struct sim *s, double ns)
+{
+	for (unsigned int i = 0; i < s->n; i++) {
+		struct sim_gpu *g = &s->gpus[i];
+
+		advance(g, &g->alloc, ns, 0);
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
+			bool ssd = t >= ANNEX_TIER_SSD;
+
+			advance(g, &g->in[t], ns, ssd ? (double)s->sys->ssd_read_ns : 0);
+			advance(g, &g->out[t], ns, ssd ? (double)s->sys->ssd_write_ns : 0);
+		}
+	}
+}

@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memories of the simulator: who asks for bytes, who gives them back, and what is reclaimed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "simulate.h"
+
+#define NOBODY UINT32_MAX
+#define BLOCK 256
+
+struct sim_block {
+	struct sim_block *next;
+	struct sim_request req[BLOCK];
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct sim_request *request(struct sim_gpu *g, uint32_t tensor, enum sim_kind kind,
+				   unsigned int tier, uint64_t bytes)
+{
+	struct sim *s = g->sim;
+	struct sim_request *r = s->pool;
+
+	if (!r) {
+		struct sim_block *b = malloc(sizeof(*b));
+
+		if (!b) {
+			s->err = -ENOMEM;
+			return NULL;
+		}
+		b->next = s->blocks;
+		s->blocks = b;
+		for (unsigned int i = 0; i < BLOCK; i++) {
+			b->req[i].next = s->pool;
+			s->pool = &b->req[i];
+		}
+		r = s->pool;
+	}
+	s->pool = r->next;
+	*r = (struct sim_request){
+		.tensor = tensor, .kind = (uint8_t)kind, .tier = (uint8_t)tier, .left = bytes};
+	r->sibling = g->tensors[tensor].requests;
+	g->tensors[tensor].requests = r;
+	return r;
+}
+
+void sim_memory_free(struct sim *s)
+{
+	while (s->blocks) {
+		struct sim_block *b = s->blocks;
+
+		s->blocks = b->next;
+		free(b);
+	}
+}
+
+void sim_unqueue(struct sim_flow *f, struct sim_request *r)
+{
+	struct sim_request *before = NULL;
+
+	for (struct sim_request *i = f->head; i != r; i = i->next)
+		before = i;
+	if (before)
+		before->next = r->next;
+	else
+		f->head = r->next;
+	if (f->tail == r)
+		f->tail = before;
+	r->next = NULL;
+}
+
+static void enqueue(struct sim_flow *f, struct sim_request *r, bool first)
+{
+	r->first = first;
+	if (first) {
+		r->next = f->head;
+		f->head = r;
+		if (!f->tail)
+			f->tail = r;
+	} else {
+		if (f->tail)
+			f->tail->next = r;
+		else
+			f->head = r;
+		f->tail = r;
+	}
+}
+
+/* Who is first in the gate may hold memory and wait for more: it waits no longer before others. */
+static void give_back(struct sim_gpu *g)
+{
+	struct sim_request *r = g->gate;
+
+	if (!r)
+		return;
+	g->used -= r->granted;
+	g->gate_bytes += r->granted;
+	r->left += r->granted;
+	r->granted = 0;
+}
+
+static void gate_add(struct sim_gpu *g, struct sim_request *r, bool first)
+{
+	if (first)
+		give_back(g);
+	g->gate_bytes += r->left;
+	r->gated = true;
+	if (first) {
+		r->gate_next = g->gate;
+		g->gate = r;
+		if (!g->gate_tail)
+			g->gate_tail = r;
+	} else {
+		if (g->gate_tail)
+			g->gate_tail->gate_next = r;
+		else
+			g->gate = r;
+		g->gate_tail = r;
+	}
+}
+
+static void gate_remove(struct sim_gpu *g, struct sim_request *r)
+{
+	struct sim_request *before = NULL;
+
+	for (struct sim_request *i = g->gate; i != r; i = i->gate_next)
+		before = i;
+	if (before)
+		before->gate_next = r->gate_next;
+	else
+		g->gate = r->gate_next;
+	if (g->gate_tail == r)
+		g->gate_tail = before;
+	r->gate_next = NULL;
+	g->gate_bytes -= r->left;
+}
+
+void sim_hurry(struct sim_gpu *g, uint32_t tensor)
+{
+	for (struct sim_request *r = g->tensors[tensor].requests; r; r = r->sibling) {
+		struct sim_flow *f = r->kind == SIM_ALLOC ? &g->alloc : &g->in[r->tier];
+
+		if (!r->gated || r->first)
+			continue;
+		if (r == g->gate)
+			give_back(g);
+		gate_remove(g, r);
+		gate_add(g, r, true);
+		sim_unqueue(f, r);
+		enqueue(f, r, true);
+	}
+}
+
+void sim_fetch(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes, bool keep,
+	       bool first)
+{
+	struct sim_request *r = request(g, tensor, SIM_IN, tier, bytes);
+
+	if (!r)
+		return;
+	r->keep = keep;
+	g->tensors[tensor].pending[tier] += bytes;
+	enqueue(&g->in[tier], r, first);
+	gate_add(g, r, first);
+}
+
+void sim_born(struct sim_gpu *g, uint32_t tensor, bool first)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+	uint64_t bytes = g->trace->tensors[tensor].bytes;
+	struct sim_request *r;
+
+	if (t->place.dirty == bytes) {
+		t->place.born = true;
+		return;
+	}
+	/* Who waits for memory must not hold some. */
+	g->used -= t->place.dirty;
+	t->place.dirty = 0;
+	r = request(g, tensor, SIM_ALLOC, ANNEX_TIER_GPU, bytes);
+	if (!r)
+		return;
+	t->allocating = true;
+	enqueue(&g->alloc, r, first);
+	gate_add(g, r, first);
+}
+
+static struct sim_request *leave(struct sim_gpu *g, uint32_t tensor, unsigned int tier,
+				 uint64_t bytes, uint64_t stay)
+{
+	struct sim_request *r = request(g, tensor, SIM_OUT, tier, bytes);
+
+	if (!r)
+		return NULL;
+	r->stay = stay;
+	g->tensors[tensor].leaving += bytes;
+	enqueue(&g->out[tier], r, false);
+	return r;
+}
+
+/* Bytes with a copy leave for free. Returns how many of @bytes are still to go. */
+static uint64_t drop_clean(struct sim_gpu *g, struct place *p, uint64_t bytes)
+{
+	for (unsigned int t = ANNEX_TIER_HOST; t < g->sim->tiers && bytes; t++) {
+		uint64_t n = least(p->clean[t], bytes);
+
+		p->clean[t] -= n;
+		p->out[t] += n;
+		g->used -= n;
+		bytes -= n;
+	}
+	return bytes;
+}
+
+/* What is being written need not be written twice. Returns how many of @bytes are still to go. */
+static uint64_t take_saves(struct sim_gpu *g, struct sim_tensor *t, uint64_t bytes)
+{
+	for (struct sim_request *r = t->requests; r && bytes; r = r->sibling) {
+		uint64_t n = least(r->stay, bytes);
+
+		if (r->kind != SIM_OUT || r->stale)
+			continue;
+		r->stay -= n;
+		bytes -= n;
+		if (r->reclaim)
+			g->reclaiming += n;
+	}
+	return bytes;
+}
+
+void sim_evict(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	bytes = drop_clean(g, &t->place, bytes);
+	bytes = take_saves(g, t, bytes);
+	bytes = least(bytes, t->place.dirty - t->leaving);
+	if (bytes)
+		leave(g, tensor, tier, bytes, 0);
+}
+
+void sim_save(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	bytes = least(bytes, t->place.dirty - t->leaving);
+	if (bytes)
+		leave(g, tensor, tier, bytes, bytes);
+}
+
+void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes, bool keep)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	for (struct sim_request *r = t->requests; r && *bytes; r = r->sibling) {
+		uint64_t n = least(r->left + r->moving - r->stay - r->forget, *bytes), unwritten;
+
+		if (r->kind != SIM_OUT || r->stale)
+			continue;
+		*bytes -= n;
+		if (r->reclaim)
+			g->reclaiming -= n;
+		if (keep) {
+			r->stay += n;
+			continue;
+		}
+		unwritten = least(n, r->left);
+		r->left -= unwritten;
+		t->leaving -= unwritten;
+		/* The chunk under way makes a copy, for which a strict plan may have no room. */
+		if (g->plan->flags & ANNEX_PLAN_RECLAIM)
+			r->stay += n - unwritten;
+		else
+			r->forget += n - unwritten;
+	}
+}
+
+void sim_written(struct sim_gpu *g, uint32_t tensor)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
+		t->place.dirty += t->place.clean[i];
+		g->sim->room[i] += t->place.clean[i];
+		t->place.clean[i] = 0;
+	}
+	for (struct sim_request *r = t->requests; r; r = r->sibling) {
+		if (r->kind != SIM_OUT)
+			continue;
+		r->left = 0;
+		r->stale = true;
+	}
+	t->leaving = 0;
+}
+
+void sim_unlist(struct sim_gpu *g, uint32_t tensor)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	if (!t->listed)
+		return;
+	if (t->older == NOBODY)
+		g->oldest = t->newer;
+	else
+		g->tensors[t->older].newer = t->newer;
+	if (t->newer == NOBODY)
+		g->newest = t->older;
+	else
+		g->tensors[t->newer].older = t->older;
+	t->listed = false;
+}
+
+void sim_touch(struct sim_gpu *g, uint32_t tensor)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+
+	sim_unlist(g, tensor);
+	t->older = g->newest;
+	t->newer = NOBODY;
+	if (g->newest == NOBODY)
+		g->oldest = tensor;
+	else
+		g->tensors[g->newest].newer = tensor;
+	g->newest = tensor;
+	t->listed = true;
+}
+
+void sim_free(struct sim_gpu *g, uint32_t tensor)
+{
+	struct sim_tensor *t = &g->tensors[tensor];
+	bool lazy = g->plan->flags & ANNEX_PLAN_LAZY;
+
+	for (struct sim_request *r = t->requests; r; r = r->sibling) {
+		if (r->kind == SIM_IN || r->kind == SIM_ALLOC) {
+			g->gate_bytes -= r->left;
+			g->used -= r->granted;
+			r->granted = 0;
+		} else if (r->reclaim) {
+			g->reclaiming -= r->left + r->moving - r->stay - r->forget;
+			r->reclaim = 0;
+		}
+		r->left = 0;
+		r->stale = true;
+	}
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
+		g->used -= t->place.clean[i];
+		g->sim->room[i] += t->place.clean[i] + t->place.out[i];
+		t->pending[i] = 0;
+	}
+	if (!lazy) {
+		g->used -= t->place.dirty;
+		sim_unlist(g, tensor);
+	}
+	t->place = (struct place){.dirty = lazy ? t->place.dirty : 0};
+	t->leaving = 0;
+	t->allocating = false;
+}
+
+bool sim_ready(const struct sim_gpu *g, uint32_t tensor)
+{
+	const struct sim_tensor *t = &g->tensors[tensor];
+	uint64_t out = 0;
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
+		out += t->place.out[i];
+	return t->place.born && !out;
+}
+
+static uint64_t movable(const struct sim_gpu *g, const struct sim_tensor *t)
+{
+	uint64_t bytes = t->place.dirty - t->leaving;
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
+		bytes += t->place.clean[i];
+	return bytes;
+}
+
+static bool arriving(const struct sim_gpu *g, const struct sim_tensor *t)
+{
+	bool any = t->allocating;
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
+		any = any || t->pending[i];
+	return any;
+}
+
+/* struct copies - Bytes on the GPU that have a copy, or will when what is under way is done. */
+struct copies {
+	uint64_t bytes;
+	unsigned int tiers; /* where; a bit each */
+	bool coming;        /* with bytes that are not there yet */
+	bool saving;
+};
+
+static struct copies copies(const struct sim_gpu *g, const struct sim_tensor *t)
+{
+	struct copies c = {0};
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
+		c.bytes += t->place.clean[i];
+		c.tiers |= (unsigned int)!!t->place.clean[i] << i;
+	}
+	for (const struct sim_request *r = t->requests; r; r = r->sibling) {
+		bool coming = r->kind == SIM_IN && r->keep && r->left + r->granted + r->moving;
+		bool saving = r->kind == SIM_OUT && r->stay;
+
+		if (r->stale || (!coming && !saving))
+			continue;
+		c.coming = c.coming || coming;
+		c.saving = c.saving || saving;
+		c.bytes += saving ? r->stay : 0;
+		c.tiers |= 1u << r->tier;
+	}
+	return c;
+}
+
+bool sim_can_evict(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
+{
+	const struct sim_tensor *t = &g->tensors[tensor];
+	struct copies c = copies(g, t);
+
+	/* What has a copy goes first, and of several the nearest: all must be there to tell. */
+	if ((c.coming || c.saving) && (c.tiers & (c.tiers - 1)))
+		return false;
+	if (bytes <= c.bytes)
+		return true;
+	return !c.coming && (bytes - c.bytes <= t->place.dirty - t->leaving || !arriving(g, t));
+}
+
+bool sim_can_save(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
+{
+	const struct sim_tensor *t = &g->tensors[tensor];
+
+	return bytes <= t->place.dirty - t->leaving || !arriving(g, t);
+}
+
+bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
+{
+	const struct sim_tensor *t = &g->tensors[tensor];
+	uint64_t gone = 0;
+
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
+		gone += t->place.out[i] - t->pending[i];
+	for (const struct sim_request *r = t->requests; r; r = r->sibling)
+		if (r->kind == SIM_OUT && !r->stale)
+			gone += r->left + r->moving - r->stay - r->forget;
+	/* Of several places the nearest comes first; and who waits for the memory must have it. */
+	return !t->leaving || (!g->gate && bytes >= gone);
+}
+
+/* The least recently used bytes leave, until those on their way, and those that left, are enough.
+ */
+static void reclaim(struct sim_gpu *g, bool guarded)
+{
+	const struct annex_system *sys = g->sim->sys;
+	uint64_t want = least(g->gate_bytes, SIM_RECLAIM), used = g->used;
+	unsigned int tier = ANNEX_TIER_HOST;
+
+	if (g->sim->room[ANNEX_TIER_HOST] < SIM_CHUNK && sys->ssds)
+		tier = ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % sys->ssds;
+	for (uint32_t i = g->oldest, newer; i != NOBODY; i = newer) {
+		struct sim_tensor *t = &g->tensors[i];
+		uint64_t done = g->reclaiming + used - g->used, bytes = movable(g, t), left;
+		struct sim_request *r;
+
+		newer = t->newer;
+		if (done >= want)
+			return;
+		if (!bytes && !t->leaving)
+			sim_unlist(g, i);
+		bytes = least(bytes, want - done);
+		if (!bytes || t->allocating || t->active > g->count ||
+		    (guarded && (t->guarded > g->count || arriving(g, t))))
+			continue;
+		left = drop_clean(g, &t->place, bytes);
+		if (!t->place.born) {
+			t->place.dirty -= left;
+			g->used -= left;
+			left = 0;
+		}
+		if (!left)
+			continue;
+		r = leave(g, i, tier, left, 0);
+		if (!r)
+			return;
+		r->reclaim = 1;
+		g->reclaiming += left;
+	}
+}
+
+static void grant(struct sim_gpu *g)
+{
+	bool whole = g->plan->flags & ANNEX_PLAN_RECLAIM;
+
+	while (g->gate) {
+		struct sim_request *r = g->gate;
+		uint64_t n = least(r->left, g->capacity - g->used);
+
+		/* Where memory is reclaimed a chunk at a time, less would make ever smaller ones.
+		 */
+		if (whole && n < r->left && n < SIM_CHUNK)
+			break;
+		r->left -= n;
+		r->granted += n;
+		g->used += n;
+		g->gate_bytes -= n;
+		if (r->left)
+			break;
+		g->gate = r->gate_next;
+		r->gated = false;
+		if (!g->gate)
+			g->gate_tail = NULL;
+	}
+	if (g->used > g->peak)
+		g->peak = g->used;
+	if (g->used > g->sample_peak)
+		g->sample_peak = g->used;
+}
+
+void sim_pump(struct sim_gpu *g)
+{
+	uint64_t used;
+
+	do {
+		grant(g);
+		if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !g->gate_bytes)
+			return;
+		used = g->used;
+		reclaim(g, true);
+		/* A kernel that waits must not wait for what the next ones have. */
+		if (!g->reclaiming && g->used == used &&
+		    g->tensors[g->gate->tensor].active > g->count)
+			reclaim(g, false);
+	} while (g->used != used);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The simulator's parts: memories and requests (memory.c), links (link.c), kernels and
+ * steps (gpu.c), and the loop over events (simulate.c). Each uses only those before it.
+ *
+ * Memory moves in chunks. A request for GPU memory waits in its GPU's gate, in order; whoever is
+ * first takes what is free. So a later request never holds what an earlier one waits for, and a
+ * plan whose steps fit when each is done at once always goes on.
+ */
+#ifndef ANNEX_SIMULATE_SIMULATE_H
+#define ANNEX_SIMULATE_SIMULATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <annex/simulate.h>
+#include "plan/place.h"
+
+/* Small against tensors, large against the events that they cost. */
+#define SIM_CHUNK (4ull << 20)
+/* So much is reclaimed ahead of what needs it, so that both directions of the link are busy. */
+#define SIM_RECLAIM (4 * SIM_CHUNK)
+
+enum sim_kind { SIM_IN, SIM_ALLOC, SIM_OUT };
+
+/* struct sim_request - Bytes of one tensor that move between the GPU and one tier, or are born. */
+struct sim_request {
+	struct sim_request *next;      /* in its flow, or in the pool of free ones */
+	struct sim_request *gate_next; /* in the gate */
+	struct sim_request *sibling;   /* of the same tensor */
+	uint32_t tensor;
+	uint8_t kind, tier, keep, reclaim;
+	uint64_t left;    /* neither started nor, for SIM_IN and SIM_ALLOC, given memory */
+	uint64_t granted; /* has memory, not started */
+	uint64_t moving;  /* the chunk under way */
+	uint64_t stay;    /* SIM_OUT: of @left and @moving, what stays on the GPU with a copy */
+	uint64_t forget;  /* SIM_OUT: of @moving, what stays without one */
+	double lands;     /* when the latency of its last chunk is over */
+	bool gated;       /* waits in the gate */
+	bool first;       /* went before all others: a kernel waits for it */
+	bool stale;       /* the tensor was written or freed: the chunk is worth nothing */
+};
+
+/*
+ * struct sim_flow - One GPU's traffic with one tier in one direction, or its allocator: requests in
+ * order, one chunk at a time, of @current. The last chunk of a request to or from an SSD lands some
+ * time after it has passed the link.
+ */
+struct sim_flow {
+	struct sim_request *head, *tail, *current;
+	struct sim_request *landing, *landing_tail;
+	double left; /* bytes of the chunk under way */
+	double rate;
+};
+
+struct sim_tensor {
+	struct place place;
+	uint64_t pending[ANNEX_TIERS]; /* bytes on their way in, by where from */
+	uint64_t leaving;              /* dirty bytes of requests to evict or save them */
+	struct sim_request *requests;  /* all that are not over */
+	/* The last kernel, counted from 1 over iterations, that uses it, and that will soon. */
+	uint64_t active, guarded;
+	uint32_t older, newer; /* by last use, of all with bytes on the GPU */
+	bool allocating, listed;
+};
+
+struct sim;
+
+struct sim_gpu {
+	struct sim *sim;
+	const struct annex_trace *trace;
+	const struct annex_plan *plan;
+	struct sim_tensor *tensors;
+	uint64_t capacity, used, peak;
+	uint64_t reclaiming; /* bytes that will leave to make room */
+	struct sim_request *gate, *gate_tail;
+	uint64_t gate_bytes; /* that wait for memory */
+	uint32_t oldest, newest;
+	struct sim_flow in[ANNEX_TIERS], out[ANNEX_TIERS], alloc;
+	/* The kernel that runs or waits. */
+	uint32_t kernel, iteration;
+	uint64_t count;     /* kernels since the start */
+	size_t first, step; /* the first of its steps, and the next one to carry out */
+	enum { SIM_NEXT, SIM_WAITS, SIM_RUNS, SIM_DONE } state; /* SIM_NEXT: its steps are next */
+	double next;                                            /* when it was its turn */
+	double issued, end; /* when its steps were carried out; when it ends */
+	double cost;        /* its time, with noise */
+	double fault;       /* and what its faults add */
+	/* Of this iteration and the one before. */
+	double began, time;
+	struct annex_sim_result *stats;
+	uint64_t moved_in, moved_out; /* bytes through the link, for samples */
+	uint64_t sample_in, sample_out, sample_peak;
+};
+
+struct sim {
+	const struct annex_system *sys;
+	const struct annex_sim_options *opts;
+	struct sim_gpu *gpus;
+	unsigned int n;
+	unsigned int tiers; /* in use: up to ANNEX_TIER_SSD + ssds */
+	double now;
+	uint64_t room[ANNEX_TIERS];       /* free bytes of host and CXL memory */
+	uint64_t least_room[ANNEX_TIERS]; /* in this iteration */
+	struct sim_request *pool;
+	struct sim_block *blocks; /* what the requests were allocated in */
+	uint64_t random;
+	int err; /* the first failure of an allocation */
+};
+
+/* memory.c */
+
+/* Ask for bytes of a tensor that are out at @tier, or for memory for a new tensor. */
+void sim_fetch(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes, bool keep,
+	       bool first);
+void sim_born(struct sim_gpu *g, uint32_t tensor, bool first);
+/* A kernel waits for what was asked for: it goes before all that was asked for earlier. */
+void sim_hurry(struct sim_gpu *g, uint32_t tensor);
+/* Take a request out of its flow. */
+void sim_unqueue(struct sim_flow *f, struct sim_request *r);
+/* Bytes leave: those with a copy at once, the rest by a request. */
+void sim_evict(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier);
+void sim_save(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier);
+/*
+ * Up to @bytes that were to leave stay, with the copy that they would have left if they @keep it;
+ * what is left of @bytes must be fetched.
+ */
+void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes, bool keep);
+/* A kernel writes it: its copies are worth nothing. */
+void sim_written(struct sim_gpu *g, uint32_t tensor);
+void sim_free(struct sim_gpu *g, uint32_t tensor);
+/* It was used just now. */
+void sim_touch(struct sim_gpu *g, uint32_t tensor);
+/* Nothing of it is on the GPU. */
+void sim_unlist(struct sim_gpu *g, uint32_t tensor);
+/* Give free memory to the gate, and reclaim more where the plan wants that. */
+void sim_pump(struct sim_gpu *g);
+bool sim_ready(const struct sim_gpu *g, uint32_t tensor);
+/*
+ * Whether a step does now what it does when all before it is done: what is to leave may still be on
+ * its way in, and what is to return on its way out, with somebody waiting for its memory.
+ */
+bool sim_can_evict(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes);
+bool sim_can_save(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes);
+bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes);
+void sim_memory_free(struct sim *s);
+
+/* link.c */
+
+/* Start a chunk on every idle flow that can; then share the links among those under way. */
+void sim_links_start(struct sim *s);
+/* When the first chunk under way ends; INFINITY when none is. */
+double sim_links_next(const struct sim *s);
+/* Let @ns pass, and end the chunks that it completes. */
+void sim_links_advance(struct sim *s, double ns);
+/*
+ * What waits to be written to a memory that is full goes to an SSD instead. False: nothing waits
+ * so.
+ */
+bool sim_links_divert(struct sim *s);
+/* Whether anything is on the GPU's link. */
+bool sim_links_busy(const struct sim_gpu *g);
+
+/* gpu.c */
+
+/* It is the turn of the next kernel's steps, or of those at the end of the iteration. */
+void sim_gpu_next(struct sim_gpu *g);
+/* Carry out what is due now: a kernel ends, steps are issued, a kernel starts. */
+void sim_gpu_run(struct sim_gpu *g);
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Figures, as a table and as JSON.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <jansson.h>
+#include <annex/clock.h>
+#include "figure.h"
+
+static char command[512];
+static json_t *figures;
+
+void bench_begin(void)
+{
+	figures = json_array();
+}
+
+void bench_end(const char *path)
+{
+	if (json_dump_file(figures, path, JSON_INDENT(2) | JSON_REAL_PRECISION(6)))
+		bench_fail("cannot write %s: %s", path, strerror(errno));
+	json_decref(figures);
+}
+
+void bench_command(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+}
+
+void bench_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("bench: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	exit(1);
+}
+
+void bench_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("  ", stdout);
+	vprintf(fmt, ap);
+	putchar('\n');
+	fflush(stdout);
+	va_end(ap);
+}
+
+void bench_figure(const char *name, double value, const char *unit, double target, int at_most)
+{
+	int has_target = target > 0 || at_most;
+	int met = at_most ? value <= target : value >= target;
+	json_t *f = json_pack("{s:s, s:f, s:s, s:s}", "figure", name, "value", value, "unit", unit,
+			      "command", command);
+
+	if (!f)
+		bench_fail("out of memory");
+	json_object_set_new(f, "target", has_target ? json_real(target) : json_null());
+	json_object_set_new(f, "met", has_target ? json_boolean(met) : json_null());
+	json_array_append_new(figures, f);
+	if (value < 0 && value > -0.0005)
+		value = 0; /* is printed without a sign */
+	if (has_target)
+		printf("%-66s %10.3f %-10s %s %-6g %s\n", name, value, unit,
+		       at_most ? "<=" : ">=", target, met ? "met" : "MISSED");
+	else
+		printf("%-66s %10.3f %s\n", name, value, unit);
+	fflush(stdout);
+}
+
+double bench_seconds(void)
+{
+	return (double)annex_now() / 1e9;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double bench_median(double *values, unsigned int n)
+{
+	qsort(values, n, sizeof(*values), by_value);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* xorshift64*: three cycles, so that the yardstick is measured and not the generator */
+uint64_t bench_random(uint64_t *state)
+{
+	uint64_t x = *state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return x * 0x2545f4914f6cdd1dull;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the benchmarks of migration plans share: traces to plan for, and one policy run on one.
+ */
+#ifndef ANNEX_TESTS_PLAN_H
+#define ANNEX_TESTS_PLAN_H
+
+#include <stdbool.h>
+#include <annex/generate.h>
+#include <annex/log.h>
+#include <annex/plan.h>
+#include <annex/simulate.h>
+#include "figure.h"
+
+/**
+ * struct plan_ctx - Where they work.
+ * @dir: folder for files. @tool: path of the annex tool.
+ * @traces: folder of measured traces, which need not be there.
+ */
+struct plan_ctx {
+	const char *dir, *tool, *traces;
+};
+
+/**
+ * struct plan_subject - A trace: measured, or generated from a model.
+ * @name: of the measured file, without .json, or of the model.
+ * @batch: of the model; 0: measured.
+ */
+struct plan_subject {
+	const char *name;
+	uint64_t batch;
+};
+
+/* struct plan_trace - A subject that was read or made. @label: as figures name it. */
+struct plan_trace {
+	char label[64];
+	char file[4096]; /* as commands name it; of a generated one, what they write */
+	struct annex_trace *trace;
+	struct annex_vitality *vitality;
+};
+
+/* False: measured, and not there. */
+bool plan_open(const struct plan_ctx *ctx, const struct plan_subject *s, struct plan_trace *t);
+void plan_close(struct plan_trace *t);
+
+/* The command that writes the trace's file, with a "&&" behind it; nothing of a measured one. */
+const char *plan_prepare(const struct plan_subject *s);
+
+/**
+ * struct plan_run - What came of a policy. @plan: to be freed; NULL if not feasible.
+ * @made_s: seconds of a processor that planning took; it is one thread and waits for nothing.
+ */
+struct plan_run {
+	bool feasible;
+	struct annex_plan *plan;
+	struct annex_sim_result r;
+	double made_s;
+};
+
+/*
+ * Plan by a policy, check the plan, simulate it. The benchmark ends if the check fails: such a plan
+ * has no figure.
+ */
+void plan_run(const struct plan_trace *t, const struct annex_system *sys, const char *policy,
+	      struct plan_run *run);
+
+/* One file a group of figures. */
+void plan_cost(const struct plan_ctx *ctx);
+void plan_g10(const struct plan_ctx *ctx);
+void plan_noise(const struct plan_ctx *ctx);
+void plan_grid(const struct plan_ctx *ctx);
+void plan_growth(const struct plan_ctx *ctx);
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * annex against g10 on many machines: measured and generated traces, each on every combination of
+ * three GPUs, three host memories and three SSDs.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "plan.h"
+
+/* The planner is content with a millionth above the ideal. */
+#define EQUAL 1.000001
+#define MACHINES 27
+#define MOST_THREADS 64
+#define SWEEP "--sweep gpu=20,40,80 host=0,32,128 ssd=1.6,3.2,12.8"
+
+static const struct plan_subject subjects[] = {
+	{"bert-256", 0},     {"vit-1280", 0},    {"resnet152-1280", 0}, {"bert-base", 64},
+	{"bert-base", 256},  {"bert-large", 32}, {"bert-large", 128},   {"vit-l16", 64},
+	{"vit-l16", 256},    {"gpt2", 8},        {"gpt2", 32},          {"gpt2-xl", 1},
+	{"gpt2-xl", 4},      {"llama-1b", 1},    {"llama-1b", 4},       {"llama-7b", 1},
+	{"llama-7b", 2},     {"resnet50", 256},  {"resnet50", 1024},    {"resnet152", 256},
+	{"resnet152", 1024},
+};
+#define SUBJECTS (sizeof(subjects) / sizeof(*subjects))
+
+/* struct cell - One trace on one machine. Seconds are INFINITY where a policy cannot run it. */
+struct cell {
+	double g10, annex, bound;
+	bool fell_back;
+};
+
+struct grid {
+	struct plan_trace traces[SUBJECTS];
+	bool there[SUBJECTS];
+	struct cell cells[SUBJECTS * MACHINES];
+	atomic_uint next;
+};
+
+/* Machine @i of the grid; the last number changes first. */
+static struct annex_system machine(unsigned int i)
+{
+	static const uint64_t gpu[] = {20, 40, 80}, host[] = {0, 32, 128};
+	static const double ssd[] = {1.6e9, 3.2e9, 12.8e9};
+	struct annex_system sys;
+
+	annex_system_init(&sys);
+	sys.gpu = gpu[i / 9] << 30;
+	sys.host = host[i / 3 % 3] << 30;
+	sys.ssd_read = sys.ssd_write = ssd[i % 3];
+	return sys;
+}
+
+static double measure(const struct plan_trace *t, const struct annex_system *sys,
+		      const char *policy, bool *reclaims)
+{
+	struct plan_run run;
+	double s;
+
+	plan_run(t, sys, policy, &run);
+	s = run.feasible ? run.r.iteration : INFINITY;
+	*reclaims = run.feasible && run.plan->flags & ANNEX_PLAN_RECLAIM;
+	annex_plan_free(run.plan);
+	return s;
+}
+
+static void *work(void *arg)
+{
+	struct grid *g = arg;
+
+	for (;;) {
+		/* Only who comes first matters: cells are each written by one thread. */
+		unsigned int i = atomic_fetch_add_explicit(&g->next, 1, memory_order_relaxed);
+		struct cell *c = &g->cells[i];
+		struct plan_trace *t;
+		struct annex_system sys;
+		bool unused;
+
+		if (i >= SUBJECTS * MACHINES)
+			return NULL;
+		t = &g->traces[i / MACHINES];
+		if (!g->there[i / MACHINES])
+			continue;
+		sys = machine(i % MACHINES);
+		c->g10 = measure(t, &sys, "g10", &unused);
+		c->annex = measure(t, &sys, "annex", &c->fell_back);
+		if (annex_bound(t->vitality, &sys, &c->bound))
+			bench_fail("%s: out of memory", t->label);
+	}
+}
+
+static void run_all(struct grid *g)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t threads[MOST_THREADS];
+	unsigned int n = 0;
+
+	while (n < MOST_THREADS && n < cores && !pthread_create(&threads[n], NULL, work, g))
+		n++;
+	if (!n)
+		bench_fail("cannot create a thread");
+	while (n)
+		pthread_join(threads[--n], NULL);
+}
+
+/* struct sums - Over the cells that both policies can run, and over those where g10 stalls. */
+struct sums {
+	unsigned int runs, slower, only_annex, neither, fell_back, below, both, stalls;
+	double worst, faster, faster_stalls, above, best;
+};
+
+static void add(struct sums *s, const struct cell *c, double ideal)
+{
+	double times = c->g10 / c->annex;
+
+	s->runs++;
+	s->neither += isinf(c->g10) && isinf(c->annex);
+	s->only_annex += isinf(c->g10) && !isinf(c->annex);
+	s->slower += !isinf(c->g10) && c->annex > c->g10 * EQUAL;
+	s->fell_back += c->fell_back;
+	/* Sums of thousands of times differ in their last digits. */
+	s->below += c->annex < c->bound * (1 - 1e-9) || c->g10 < c->bound * (1 - 1e-9);
+	if (isinf(c->annex))
+		return;
+	s->above += log(c->annex / c->bound);
+	if (isinf(c->g10))
+		return;
+	s->both++;
+	s->worst = s->both == 1 || times < s->worst ? times : s->worst;
+	s->best = times > s->best ? times : s->best;
+	s->faster += log(times);
+	if (c->g10 > ideal * 1.001) {
+		s->stalls++;
+		s->faster_stalls += log(times);
+	}
+}
+
+static void report(const struct sums *s)
+{
+	unsigned int feasible = s->runs - s->neither;
+
+	bench_command("annex simulate TRACE --policy g10,annex " SWEEP);
+	bench_figure("grid: traces on machines", s->runs, "runs", 0, 0);
+	bench_figure("grid: annex slower than g10, or infeasible where g10 is not", s->slower,
+		     "runs", 0, 1);
+	bench_figure("grid: below the bound (the simulator would be wrong)", s->below, "runs", 0,
+		     1);
+	bench_figure("grid: only annex can run it", s->only_annex, "runs", 0, 0);
+	bench_figure("grid: neither can", s->neither, "runs", 0, 0);
+	bench_figure("grid: annex takes g10's plan", s->fell_back, "runs", 0, 0);
+	if (s->both) {
+		bench_figure("grid: g10 / annex, least", s->worst, "x", 0, 0);
+		bench_figure("grid: g10 / annex, geometric mean", exp(s->faster / s->both), "x", 0,
+			     0);
+		bench_figure("grid: g10 / annex, most", s->best, "x", 0, 0);
+	}
+	bench_figure("grid: where g10 is 0.1 % or more from the ideal", s->stalls, "runs", 0, 0);
+	if (s->stalls)
+		bench_figure("grid: g10 / annex there, geometric mean",
+			     exp(s->faster_stalls / s->stalls), "x", 0, 0);
+	if (feasible)
+		bench_figure("grid: annex above the bound, geometric mean",
+			     (exp(s->above / feasible) - 1) * 100, "%", 0, 0);
+}
+
+void plan_grid(const struct plan_ctx *ctx)
+{
+	struct grid *g = calloc(1, sizeof(*g));
+	struct sums sums = {0};
+
+	if (!g)
+		bench_fail("out of memory");
+	for (unsigned int i = 0; i < SUBJECTS; i++)
+		g->there[i] = plan_open(ctx, &subjects[i], &g->traces[i]);
+	run_all(g);
+	for (unsigned int i = 0; i < SUBJECTS * MACHINES; i++) {
+		const struct plan_trace *t = &g->traces[i / MACHINES];
+		struct annex_system sys = machine(i % MACHINES);
+		const struct cell *c = &g->cells[i];
+
+		if (!g->there[i / MACHINES])
+			continue;
+		add(&sums, c, (double)t->vitality->start[t->trace->n_kernels] / 1e9);
+		if (isinf(c->g10) != isinf(c->annex) || c->fell_back)
+			bench_note("%s: %s, gpu %llu, host %llu, ssd %.1f",
+				   c->fell_back ? "g10's plan" : "not both can", t->label,
+				   (unsigned long long)sys.gpu >> 30,
+				   (unsigned long long)sys.host >> 30, sys.ssd_read / 1e9);
+		if (!isinf(c->g10) && c->annex > c->g10 * EQUAL)
+			bench_note("slower: %s, gpu %llu, host %llu, ssd %.1f: %.6f s, g10 %.6f s",
+				   t->label, (unsigned long long)sys.gpu >> 30,
+				   (unsigned long long)sys.host >> 30, sys.ssd_read / 1e9, c->annex,
+				   c->g10);
+	}
+	report(&sums);
+	for (unsigned int i = 0; i < SUBJECTS; i++)
+		plan_close(&g->traces[i]);
+	free(g);
+}
