@@ -70,14 +70,20 @@ static unsigned int tier_of(struct emit *e, uint32_t epoch, unsigned int below)
 static int step(struct emit *e, enum annex_plan_op op, uint32_t kernel, uint32_t period,
 		uint64_t bytes, unsigned int below, bool keep)
 {
+	uint32_t tensor = e->p->v->periods[period].tensor;
 	unsigned int tier = 0;
+	struct annex_plan_step *last;
 
 	if (!bytes)
 		return 0;
 	if (op == ANNEX_PLAN_EVICT || op == ANNEX_PLAN_SAVE)
 		tier = tier_of(e, e->p->idle[period].epoch, below);
-	return policy_step(e->plan, e->p->v, op, kernel, e->p->v->periods[period].tensor, bytes,
-			   tier, keep);
+	last = e->plan->n_steps ? &e->plan->steps[e->plan->n_steps - 1] : NULL;
+	if (!last || last->op != op || last->kernel != kernel || last->tensor != tensor ||
+	    last->tier != tier || last->keep != keep)
+		return policy_step(e->plan, e->p->v, op, kernel, tensor, bytes, tier, keep);
+	last->bytes += bytes;
+	return 0;
 }
 
 /* Slots until a slice is due. */

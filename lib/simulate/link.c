@@ -16,11 +16,12 @@ static bool over(const struct sim_request *r)
 /* Nothing of it is left: it is forgotten. */
 static void retire(struct sim_gpu *g, struct sim_request *r)
 {
-	struct sim_request **p = &g->tensors[r->tensor].requests;
-
-	while (*p != r)
-		p = &(*p)->sibling;
-	*p = r->sibling;
+	if (r->newer)
+		r->newer->sibling = r->sibling;
+	else
+		g->tensors[r->tensor].requests = r->sibling;
+	if (r->sibling)
+		r->sibling->newer = r->newer;
 	r->next = g->sim->pool;
 	g->sim->pool = r;
 }

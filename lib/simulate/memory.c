@@ -44,6 +44,8 @@ static struct sim_request *request(struct sim_gpu *g, uint32_t tensor, enum sim_
 	*r = (struct sim_request){
 		.tensor = tensor, .kind = (uint8_t)kind, .tier = (uint8_t)tier, .left = bytes};
 	r->sibling = g->tensors[tensor].requests;
+	if (r->sibling)
+		r->sibling->newer = r;
 	g->tensors[tensor].requests = r;
 	return r;
 }

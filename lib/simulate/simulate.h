@@ -24,9 +24,9 @@ enum sim_kind { SIM_IN, SIM_ALLOC, SIM_OUT };
 
 /* struct sim_request - Bytes of one tensor that move between the GPU and one tier, or are born. */
 struct sim_request {
-	struct sim_request *next;      /* in its flow, or in the pool of free ones */
-	struct sim_request *gate_next; /* in the gate */
-	struct sim_request *sibling;   /* of the same tensor */
+	struct sim_request *next;            /* in its flow, or in the pool of free ones */
+	struct sim_request *gate_next;       /* in the gate */
+	struct sim_request *sibling, *newer; /* of the same tensor: the one before, and after */
 	uint32_t tensor;
 	uint8_t kind, tier, keep, reclaim;
 	uint64_t left;    /* neither started nor, for SIM_IN and SIM_ALLOC, given memory */

@@ -111,6 +111,21 @@ static void what_has_not_left_stays(void)
 	done(&run);
 }
 
+static void what_stays_may_leave_again(void)
+{
+	struct run run = setup("A:64g B:4g C:64", "10:A>A 2:B 10:>C 10:A");
+
+	/* The chunk under way is written for nothing; then all leaves, that chunk as well. */
+	run.sys.gpu = 68 * MIB;
+	CU_ASSERT(is(ms_of(&run, 1,
+			   "1 evict A 64 host; 2 prefetch A 64; 2 evict A 64 host; 2 alloc C; "
+			   "3 free C; 3 prefetch A 64"),
+		     32 + 2 + 64 + 64));
+	CU_ASSERT_EQUAL(run.r.out[ANNEX_TIER_HOST], 68 * MIB);
+	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_HOST], 64 * MIB);
+	done(&run);
+}
+
 static void both_ways_at_once(void)
 {
 	struct run run = setup("A:64g B:64g C:4g", "100:A>A 100:B>B 64:C 0:B>A");
@@ -473,6 +488,7 @@ static void as_slow_as_the_slow_one(void)
 
 UNIT_SUITE(simulate, {"out and back", out_and_back},
 	   {"what has not left stays", what_has_not_left_stays},
+	   {"what stays may leave again", what_stays_may_leave_again},
 	   {"both ways at once", both_ways_at_once},
 	   {"an SSD and host memory share the link", ssd_and_host_share_the_link},
 	   {"latency of reads", latency_of_reads},
