@@ -8,11 +8,10 @@
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
+#include "../newfile.h"
 #include "../out.h"
-#include "../output.h"
 #include "gnuplot.h"
 #include "machine.h"
-#include "newfile.h"
 #include "plan.h"
 #include "report.h"
 #include "timeline.h"
@@ -148,7 +147,7 @@ static int make_plan(const struct plan_opts *o, const struct work *w,
 
 static int check_outputs(const struct plan_opts *o)
 {
-	int err = o->output ? output_check(o->output, o->overwrite) : 0;
+	int err = o->output ? newfile_check(o->output, o->overwrite) : 0;
 
 	if (!err && o->plot)
 		err = gnuplot_check(o->plot, o->overwrite);

@@ -11,9 +11,8 @@
 #include <unistd.h>
 #include <annex/clock.h>
 #include "../error.h"
-#include "../output.h"
+#include "../newfile.h"
 #include "gnuplot.h"
-#include "newfile.h"
 
 #define SECONDS 60
 
@@ -22,7 +21,7 @@ extern char **environ;
 int gnuplot_check(const char *path, bool overwrite)
 {
 	const char *dirs = getenv("PATH");
-	int err = output_check(path, overwrite);
+	int err = newfile_check(path, overwrite);
 
 	if (err)
 		return err;

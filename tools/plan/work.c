@@ -136,6 +136,7 @@ int work_policy(const struct work *w, const struct annex_system *sys,
 		struct annex_plan **plan, struct outcome *o)
 {
 	struct annex_plan *plans[ANNEX_MAX_GPUS] = {NULL};
+	bool infeasible;
 	int err;
 
 	memset(o, 0, sizeof(*o));
@@ -146,7 +147,10 @@ int work_policy(const struct work *w, const struct annex_system *sys,
 	err = make_plans(w, sys, policy, plans, o);
 	if (!err)
 		err = simulate(w, sys, plans, opts, o);
-	if (err == -ENOSPC)
+	/* Nothing that a policy plans may run for ever; if it did, it would be no less infeasible.
+	 */
+	infeasible = err == -ENOSPC || err == -EDEADLK;
+	if (infeasible)
 		snprintf(o->reason, sizeof(o->reason), "%s", annex_last_error());
 	else if (err)
 		err_lib(err, "policy %s", policy->name);
@@ -154,7 +158,7 @@ int work_policy(const struct work *w, const struct annex_system *sys,
 		annex_plan_free(plans[i]);
 	if (plan)
 		*plan = err ? NULL : plans[0];
-	return err == -ENOSPC ? 0 : err;
+	return infeasible ? 0 : err;
 }
 
 int work_plan(const struct work *w, const struct annex_system *sys, const struct annex_plan *plan,

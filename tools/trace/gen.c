@@ -5,15 +5,15 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <annex/generate.h>
 #include <annex/log.h>
 #include <annex/trace.h>
 #include <annex/vitality.h>
 #include "../cli.h"
 #include "../error.h"
+#include "../newfile.h"
 #include "../out.h"
-#include "../output.h"
-#include "../plan/newfile.h"
 #include "trace.h"
 
 enum {
@@ -97,7 +97,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->json;
 		return 0;
 	case 'o':
-		o->output = arg;
+		o->output = strcmp(arg, "-") ? arg : NULL;
 		return 0;
 	case OPT_OVERWRITE:
 		o->overwrite = true;
@@ -113,7 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-	{"output", 'o', "FILE", 0, "The trace to write (standard output)", 0},
+	{"output", 'o', "FILE", 0, "The trace to write (-: standard output, the default)", 0},
 	{"overwrite", OPT_OVERWRITE, NULL, 0, "Replace a file of that name", 0},
 	{"batch", 'b', "N", 0, "Samples in an iteration", 0},
 	{"seq", OPT_SEQ, "N", 0, "Tokens in a sequence (BERT, GPT, Llama)", 0},
@@ -238,7 +238,7 @@ int trace_gen(int argc, char **argv)
 		return err_set(-EINVAL, "--json is about the report, which needs -o FILE: the "
 					"trace is on standard output");
 	if (o.output) {
-		err = output_check(o.output, o.overwrite);
+		err = newfile_check(o.output, o.overwrite);
 		if (err)
 			return err;
 	}

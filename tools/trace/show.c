@@ -189,7 +189,7 @@ static const char doc[] =
 	"SSD of 3.2 GB/s that does nothing else."
 	"\vExamples:\n"
 	"  annex trace show bert-256.json\n"
-	"  annex trace gen bert -o - | annex trace show - --json";
+	"  annex trace gen bert-base | annex trace show - --json";
 
 int trace_show(int argc, char **argv)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file that is there complete or not at all: written under another name, then renamed.
+ * A file that is there complete or not at all: written under another name, then renamed. A
+ * device or a pipe, as /dev/null, is written as it is.
  */
-#ifndef TOOLS_PLAN_NEWFILE_H
-#define TOOLS_PLAN_NEWFILE_H
+#ifndef TOOLS_NEWFILE_H
+#define TOOLS_NEWFILE_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +15,9 @@ struct newfile {
 	FILE *f;
 	bool overwrite;
 };
+
+/* newfile_check() - Whether @path could be begun now: before long work, not after it. */
+int newfile_check(const char *path, bool overwrite);
 
 /*
  * newfile_open() - Begin @path, which must outlive it. newfile_close() - Give it its name if @err
