@@ -13,6 +13,8 @@ claim "once more" "$annex" trace gen bert-base -o bert2.json
 holds "a trace does not depend on chance" cmp bert.json bert2.json
 claim "to standard output" "$annex" trace gen bert-base
 holds "it is the same trace" cmp bert.json out
+claim "to standard output by name" "$annex" trace gen bert-base -o -
+holds "it is the same trace" cmp bert.json out
 claim "over a trace when told to" "$annex" trace gen gpt2 --batch 1 -o bert2.json --overwrite
 for model in bert-large vit-b16 gpt2-xl gpt3-13b llama-1b llama-7b resnet50 resnet152; do
 	claim "$model" "$annex" trace gen $model --batch 2 -o $model.json --json

@@ -193,6 +193,12 @@ refused "sweep over no rate" "ssd 0" "$annex" simulate chain.json --policy g10 -
 refused "sweep twice" "twice" "$annex" simulate chain.json --policy g10 --sweep ssd=1 ssd=2
 refused "plot of several policies" "--plot" "$annex" simulate chain.json --policy all --plot bad.svg
 refused "plan without its name" "--binary" "$annex" plan chain.json --binary
+claim "a plan nobody keeps" "$annex" plan chain.json -o /dev/null
+mkfifo pipe.plan
+cat pipe.plan >piped.plan &
+claim "a plan into a pipe" "$annex" plan chain.json -o pipe.plan
+wait $!
+claim "what came out of the pipe" "$annex" plan show piped.plan
 refused "plan over a plan" "overwrite" "$annex" plan chain.json -o chain.plan
 refused "plan in no directory" "nowhere" "$annex" plan chain.json -o nowhere/bad.plan
 refused "plan and plot in one file" "two files" "$annex" plan chain.json -o bad.svg --plot bad.svg
