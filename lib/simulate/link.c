@@ -293,9 +293,9 @@ static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 		return;
 	}
 	r->forget = 0;
-	t->leaving -= n;
 	g->sim->room[r->tier] += forgotten;
 	n -= forgotten;
+	t->leaving -= n;
 	/* What is to leave leaves first: somebody may wait for its memory. */
 	gone = r->left + n - r->stay;
 	if (gone > n)

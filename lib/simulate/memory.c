@@ -274,10 +274,12 @@ void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes, bool keep)
 		r->left -= unwritten;
 		t->leaving -= unwritten;
 		/* The chunk under way makes a copy, for which a strict plan may have no room. */
-		if (g->plan->flags & ANNEX_PLAN_RECLAIM)
+		if (g->plan->flags & ANNEX_PLAN_RECLAIM) {
 			r->stay += n - unwritten;
-		else
+		} else {
 			r->forget += n - unwritten;
+			t->leaving -= n - unwritten;
+		}
 	}
 }
 

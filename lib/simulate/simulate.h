@@ -55,7 +55,7 @@ struct sim_flow {
 struct sim_tensor {
 	struct place place;
 	uint64_t pending[ANNEX_TIERS]; /* bytes on their way in, by where from */
-	uint64_t leaving;              /* dirty bytes of requests to evict or save them */
+	uint64_t leaving;              /* dirty bytes to evict or save, none to forget */
 	struct sim_request *requests;  /* all that are not over */
 	/* The last kernel, counted from 1 over iterations, that uses it, and that will soon. */
 	uint64_t active, guarded;
