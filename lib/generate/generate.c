@@ -24,11 +24,6 @@ const struct annex_model *annex_model_at(unsigned int i)
 	return i ? NULL : &annex_gen_synthetic_model;
 }
 
-int annex_gen_without(const char *model, const char *what, uint64_t value)
-{
-	return value ? annex_fail(-EINVAL, "%s has no %s", model, what) : 0;
-}
-
 static const struct gen_family *find(const char *model, unsigned int *i)
 {
 	for (unsigned int f = 0; f < N_FAMILIES; f++)

@@ -5,6 +5,8 @@
 #ifndef ANNEX_GENERATE_GENERATE_H
 #define ANNEX_GENERATE_GENERATE_H
 
+#include <errno.h>
+#include "core/log.h"
 #include "net.h"
 
 /**
@@ -25,7 +27,10 @@ extern const struct gen_family annex_gen_cnns;
 /**
  * annex_gen_without() - -EINVAL when @value, an option that @model does not have, is not 0.
  */
-int annex_gen_without(const char *model, const char *what, uint64_t value);
+static inline int annex_gen_without(const char *model, const char *what, uint64_t value)
+{
+	return value ? annex_fail(-EINVAL, "%s has no %s", model, what) : 0;
+}
 
 /**
  * annex_gen_synthetic() - The model "synthetic"; as annex_trace_generate().
