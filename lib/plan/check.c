@@ -208,6 +208,13 @@ static uint64_t digest(const struct replay *r)
 	return h;
 }
 
+static bool same_place(const struct place *a, const struct place *b)
+{
+	return a->dirty == b->dirty && a->born == b->born &&
+	       !memcmp(a->clean, b->clean, sizeof(a->clean)) &&
+	       !memcmp(a->out, b->out, sizeof(a->out));
+}
+
 /* It goes on and on: what is not where it was when the iteration began. */
 static int restless(struct replay *r)
 {
@@ -219,7 +226,7 @@ static int restless(struct replay *r)
 		memcpy(before, r->places, n * sizeof(*before));
 		err = iterate(r);
 	}
-	while (!err && i < n && !memcmp(&before[i], &r->places[i], sizeof(*before)))
+	while (!err && i < n && same_place(&before[i], &r->places[i]))
 		i++;
 	free(before);
 	if (err || i == n)

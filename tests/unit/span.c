@@ -19,8 +19,8 @@ static int64_t slow_most(const int64_t *values, uint32_t n, uint32_t from, uint3
 {
 	int64_t most = INT64_MIN;
 
-	for (uint32_t i = 0; i < len; i++)
-		most = values[(from + i) % n] > most ? values[(from + i) % n] : most;
+	for (uint32_t i = from; len--; i = i + 1 < n ? i + 1 : 0)
+		most = values[i] > most ? values[i] : most;
 	return most;
 }
 
@@ -61,8 +61,8 @@ static void spans_add_and_find_the_most(void)
 			int64_t value = random_value();
 
 			span_add(&s, from, len, value);
-			for (uint32_t k = 0; k < len; k++)
-				values[(from + k) % n] += value;
+			for (uint32_t k = from; len--; k = k + 1 < n ? k + 1 : 0)
+				values[k] += value;
 			same = same_span(&s, values);
 		}
 		CU_ASSERT(same);
