@@ -212,7 +212,7 @@ static bool eviction_waits(const struct reference *r, const struct annex_plan_st
 	double left = (double)s->bytes - w.saving;
 
 	for (unsigned int t = 0; t < r->tiers; t++) {
-		tiers |= (unsigned int)(f->clean[t] > DUST) << t;
+		tiers |= f->clean[t] > DUST ? 1u << t : 0;
 		left -= f->clean[t];
 	}
 	if ((w.keeping || w.copying) && (tiers & (tiers - 1)))
