@@ -86,8 +86,8 @@ static bool room_for_sooner(const struct annex_pass *p, const struct epoch *e, u
 {
 	const struct span *fill = &p->fill[e->below];
 
-	return !bytes || span_most(fill, e->written, limit(p, e->until)) + (int64_t)bytes <=
-				 p->room[e->below];
+	return !bytes ||
+	       span_fits(fill, e->written, limit(p, e->until), p->room[e->below] - (int64_t)bytes);
 }
 
 static bool has_room(const struct annex_pass *p, const struct epoch *e, uint32_t end,
@@ -95,19 +95,15 @@ static bool has_room(const struct annex_pass *p, const struct epoch *e, uint32_t
 {
 	const struct span *fill = &p->fill[below];
 	uint32_t gap = longer(e, end);
-	int64_t most;
 
-	if (c->fresh) {
-		most = e->always ? span_most(fill, 0, p->n)
-				 : span_most(fill, e->written, limit(p, end));
-		if (most + (int64_t)c->fresh > p->room[below])
+	if (c->fresh &&
+	    !span_fits(fill, e->always ? 0 : e->written, e->always ? p->n : limit(p, end),
+		       p->room[below] - (int64_t)c->fresh))
+		return false;
+	for (unsigned int b = 0; b < BELOWS && gap; b++)
+		if (e->at[b] && !span_fits(&p->fill[b], (e->written + e->until) % p->n,
+					   limit(p, gap), p->room[b] - (int64_t)e->at[b]))
 			return false;
-	}
-	for (unsigned int b = 0; b < BELOWS && gap; b++) {
-		most = span_most(&p->fill[b], (e->written + e->until) % p->n, limit(p, gap));
-		if (e->at[b] && most + (int64_t)e->at[b] > p->room[b])
-			return false;
-	}
 	return true;
 }
 

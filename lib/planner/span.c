@@ -13,28 +13,27 @@ int span_init(struct span *s, uint32_t n, const int64_t *values)
 	s->n = n;
 	for (s->half = 1; s->half < n; s->half *= 2)
 		;
-	s->most = calloc((size_t)s->half * 2, sizeof(*s->most));
-	s->carry = calloc((size_t)s->half * 2, sizeof(*s->carry));
-	if (!s->most || !s->carry)
+	s->node = calloc((size_t)s->half * 2, sizeof(*s->node));
+	if (!s->node)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->half; i++)
-		s->most[s->half + i] = i >= n ? INT64_MIN / 2 : values ? values[i] : 0;
+		s->node[s->half + i].most = i >= n ? INT64_MIN / 2 : values ? values[i] : 0;
 	for (uint32_t i = s->half - 1; i; i--)
-		s->most[i] = larger(s->most[2 * i], s->most[2 * i + 1]);
+		s->node[i].most = larger(s->node[2 * i].most, s->node[2 * i + 1].most);
 	return 0;
 }
 
 void span_free(struct span *s)
 {
-	free(s->most);
-	free(s->carry);
-	s->most = s->carry = NULL;
+	free(s->node);
+	s->node = NULL;
 }
 
 static void climb(struct span *s, uint32_t node)
 {
 	for (node /= 2; node; node /= 2)
-		s->most[node] = larger(s->most[2 * node], s->most[2 * node + 1]) + s->carry[node];
+		s->node[node].most = larger(s->node[2 * node].most, s->node[2 * node + 1].most) +
+				     s->node[node].carry;
 }
 
 static void add_straight(struct span *s, uint32_t from, uint32_t to, int64_t value)
@@ -45,12 +44,12 @@ static void add_straight(struct span *s, uint32_t from, uint32_t to, int64_t val
 		return;
 	for (; l < r; l /= 2, r /= 2) {
 		if (l & 1) {
-			s->most[l] += value;
-			s->carry[l++] += value;
+			s->node[l].most += value;
+			s->node[l++].carry += value;
 		}
 		if (r & 1) {
-			s->most[--r] += value;
-			s->carry[r] += value;
+			s->node[--r].most += value;
+			s->node[r].carry += value;
 		}
 	}
 	climb(s, from + s->half);
@@ -68,25 +67,25 @@ static int64_t most_straight(const struct span *s, uint32_t from, uint32_t to)
 	for (r--; l < r; l /= 2, r /= 2) {
 		/* l and r are in the span; their siblings between them are whole. */
 		if (left == INT64_MIN / 2)
-			left = s->most[l];
+			left = s->node[l].most;
 		if (right == INT64_MIN / 2)
-			right = s->most[r];
+			right = s->node[r].most;
 		if (l / 2 == r / 2)
 			break;
 		if (!(l & 1))
-			left = larger(left, s->most[l + 1]);
+			left = larger(left, s->node[l + 1].most);
 		if (r & 1)
-			right = larger(right, s->most[r - 1]);
-		left += s->carry[l / 2];
-		right += s->carry[r / 2];
+			right = larger(right, s->node[r - 1].most);
+		left += s->node[l / 2].carry;
+		right += s->node[r / 2].carry;
 	}
 	if (l == r && left == INT64_MIN / 2) {
-		left = s->most[l];
+		left = s->node[l].most;
 	} else {
 		left = larger(left, right);
 	}
 	for (l /= 2; l; l /= 2)
-		left += s->carry[l];
+		left += s->node[l].carry;
 	return left;
 }
 
@@ -107,11 +106,16 @@ int64_t span_most(const struct span *s, uint32_t from, uint32_t len)
 	return end > s->n ? larger(most, most_straight(s, 0, end - s->n)) : most;
 }
 
+bool span_fits(const struct span *s, uint32_t from, uint32_t len, int64_t most)
+{
+	return s->node[1].most <= most || span_most(s, from, len) <= most;
+}
+
 int64_t span_at(const struct span *s, uint32_t at)
 {
-	int64_t value = s->most[at + s->half];
+	int64_t value = s->node[at + s->half].most;
 
 	for (uint32_t i = (at + s->half) / 2; i; i /= 2)
-		value += s->carry[i];
+		value += s->node[i].carry;
 	return value;
 }

@@ -7,12 +7,21 @@
 #ifndef ANNEX_PLANNER_SPAN_H
 #define ANNEX_PLANNER_SPAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * struct span_node - The most below a node, without what its ancestors carry, and what it carries:
+ * added to all below it. Both in one place, since a walk to the root needs both and a large tree
+ * is in no near cache.
+ */
+struct span_node {
+	int64_t most, carry;
+};
 
 struct span {
 	uint32_t n, half; /* leaves; the power of two at or above */
-	int64_t *most;    /* of each node, without what its ancestors carry */
-	int64_t *carry;   /* added to all below */
+	struct span_node *node;
 };
 
 /* span_init() - @n kernels, from @values (NULL: zeroes). 0 or -ENOMEM. */
@@ -21,6 +30,8 @@ void span_free(struct span *s);
 void span_add(struct span *s, uint32_t from, uint32_t len, int64_t value);
 /* span_most() - The most in a span; INT64_MIN of an empty one. */
 int64_t span_most(const struct span *s, uint32_t from, uint32_t len);
+/* span_fits() - Whether nothing in a span is more than @most: at once where nothing anywhere is. */
+bool span_fits(const struct span *s, uint32_t from, uint32_t len, int64_t most);
 int64_t span_at(const struct span *s, uint32_t at);
 
 #endif
