@@ -57,12 +57,15 @@ LIB_CFLAGS := -fPIC -fno-semantic-interposition
 pkg_libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null || echo $(2))
 URING_LIBS := $(call pkg_libs,liburing,-luring)
 JANSSON_LIBS := $(call pkg_libs,jansson,-ljansson)
+# Of the tool only: libpci is GPL, the library is not.
+PCI_LIBS := $(call pkg_libs,libpci,-lpci)
 CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 
 LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+GUEST_SRC := $(sort $(wildcard tests/qemu/guest/*.c))
 BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
 # A program for each table; they share figures and the running of other programs.
 PLAN_SRC := $(filter tests/bench/plan%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
@@ -77,6 +80,8 @@ TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)
 BENCH_OBJ := $(BENCH_SRC:%.c=$(OUT)/%.o)
+GUEST_OBJ := $(GUEST_SRC:%.c=$(OUT)/%.o)
+GUEST_BIN := $(GUEST_SRC:tests/qemu/%.c=$(OUT)/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(OUT)/%)
 SONAME := libannex.so.$(SOVERSION)
 SOFILE := libannex.so.$(VERSION)
@@ -91,6 +96,7 @@ all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/
 unit: $(OUT)/unit
 bench-build: $(BENCH_BIN)
 fuzz-build: $(FUZZ_BIN)
+guest-build: $(GUEST_BIN)
 
 # The static library has the public names only, like the shared one: the others are made local to
 # its one object. Tests of what is inside link with whole.a.
@@ -111,7 +117,7 @@ $(OUT)/$(SOFILE): $(LIB_OBJ) lib/libannex.map
 	$(Q)ln -sf $(SOFILE) $(OUT)/$(SONAME) && ln -sf $(SONAME) $(OUT)/libannex.so
 $(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) $(PCI_LIBS) -lm
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
@@ -128,12 +134,19 @@ $(BENCH_BIN): $(OUT)/libannex.a
 $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \
-		$(URING_LIBS) $(JANSSON_LIBS) -lm
+		$(URING_LIBS) $(JANSSON_LIBS) $(PCI_LIBS) -lm
+
+# A test program in a guest.
+$(GUEST_BIN): $(OUT)/guest/%: $(OUT)/tests/qemu/guest/%.o $(OUT)/whole.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
 
 $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
 # Sums over arrays are worth vector instructions, which gcc 12 uses from -O3; both sides get them.
 $(OUT)/tests/bench/array.o: private object_flags := -O3
-$(OUT)/tools/main.o: private object_flags := -DANNEX_VERSION='"$(VERSION)"'
+$(OUT)/tools/main.o $(OUT)/tools/pci/checks_pci.o: private object_flags := \
+	-DANNEX_VERSION='"$(VERSION)"'
 $(OUT)/%.o: %.c $(OUT)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
@@ -162,6 +175,13 @@ demo:
 check:
 	@tests/deps.sh check
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh
+# Tests of the module in guests, and a guest to try it in; KERNEL, NVME, CXL and IOMMU say which.
+check-qemu:
+	@BUILD='$(BUILD)' tests/deps.sh qemu
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/qemu/run.sh
+lab:
+	@BUILD='$(BUILD)' tests/deps.sh qemu
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/qemu/lab.sh
 bench:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
@@ -214,6 +234,8 @@ help:
 	@sed -n 's/^#h *//p' $(firstword $(MAKEFILE_LIST))
 #h demo               install what is missing, build, search two graphs from storage
 #h check              install what is missing, build, run every test and check
+#h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4
+#h lab                a shell in a guest: NVME=1 CXL=0 IOMMU=0 KERNEL=6.12 SHARE=DIR
 #h deps               install what check needs from Debian (NO_DEPS=1: never install)
 #h all                libannex.a, libannex.so and annex in build/
 #h unit               the unit test program, build/unit [SUITE]...
@@ -229,7 +251,8 @@ help:
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
 #h V=1 (show commands)
 
-.PHONY: all unit bench-build fuzz-build deps demo check bench bench-plan lint fuzz map format \
-	install uninstall clean help FORCE
+.PHONY: all unit bench-build fuzz-build guest-build deps demo check check-qemu lab bench \
+	bench-plan lint fuzz map format install uninstall clean help FORCE
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ))
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ) \
+	$(GUEST_OBJ))

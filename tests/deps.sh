@@ -1,12 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Install what a target needs and this machine lacks: deps.sh demo|check.
+# Install what a target needs and this machine lacks: deps.sh demo|check|qemu.
 # Silent when nothing is missing. NO_DEPS=1 skips it.
 set -u
 
-demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev)
+demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libpci-dev)
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
-	spin fio git libcunit1-dev libnuma-dev libpci-dev gnuplot-nox python3-torch)
+	spin fio git libcunit1-dev libnuma-dev gnuplot-nox python3-torch)
+# The guests' kernels are not installed: tests/qemu/kernel.sh unpacks them under build/.
+qemu=("${demo[@]}" libcunit1-dev libnuma-dev qemu-system-x86 busybox-static kmod xz-utils
+	fio python3 gcc-12 libelf1 pahole)
 
 die()
 {
@@ -18,14 +21,15 @@ die()
 case ${1:-} in
 demo) want=("${demo[@]}") ;;
 check) want=("${check[@]}") ;;
-*) die "usage: deps.sh demo|check" ;;
+qemu) want=("${qemu[@]}") ;;
+*) die "usage: deps.sh demo|check|qemu" ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
 	for tool in gcc make pkg-config; do
 		command -v $tool >/dev/null || lacks+=" $tool"
 	done
-	for lib in liburing jansson; do
+	for lib in liburing jansson libpci; do
 		pkg-config --exists $lib 2>/dev/null || lacks+=" $lib"
 	done
 	[ -z "${lacks:-}" ] && exit 0
@@ -33,24 +37,51 @@ if ! command -v dpkg-query >/dev/null; then
 fi
 
 declare -A have
-while read -r name status; do
+while read -r name status version; do
+	# Bookworm's own emulator has no volatile CXL memory.
+	[ "$name" = qemu-system-x86 ] && dpkg --compare-versions "$version" lt 1:10 && continue
 	[ "$status" = installed ] && have[$name]=1
-done < <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${want[@]}" 2>/dev/null)
+done < <(dpkg-query -W -f '${Package} ${db:Status-Status} ${Version}\n' "${want[@]}" 2>/dev/null)
+bookworm=
+grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release && bookworm=1
 missing=()
 for package in "${want[@]}"; do
-	[ -n "${have[$package]:-}" ] || missing+=("$package")
+	[ -z "${have[$package]:-}" ] || continue
+	if [ "$package" = qemu-system-x86 ] && [ -n "$bookworm" ]; then
+		# By name, not with -t: that raises libudev1 too, after which libpci-dev does not
+		# install any more.
+		missing+=({qemu-system-{x86,common,data},seabios}/bookworm-backports)
+	else
+		missing+=("$package")
+	fi
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
 
-echo "deps: missing Debian packages: ${missing[*]}"
+# The newest kernel is in fresh lists only.
+stale=
+if [ "$1" = qemu ]; then
+	for series in 6.1 6.12; do
+		[ -e "${BUILD:-build}/qemu/kernel/$series/release" ] || stale=1
+	done
+fi
+[ ${#missing[@]} -gt 0 ] || [ -n "$stale" ] || exit 0
+
+[ ${#missing[@]} -eq 0 ] || echo "deps: missing Debian packages: ${missing[*]}"
+command="apt-get install ${missing[*]}"
+[ "$1" != qemu ] || command="tests/deps.sh qemu"
 root=()
 if [ "$(id -u)" -ne 0 ]; then
-	command -v sudo >/dev/null ||
-		die "neither root nor sudo; as root: apt-get install ${missing[*]}"
+	problem=
 	root=(sudo)
 	# Ask for a password only where somebody can type one.
-	if ! sudo -n true 2>/dev/null; then
-		[ -t 0 ] || die "sudo wants a password; as root: apt-get install ${missing[*]}"
+	if ! command -v sudo >/dev/null; then
+		problem="neither root nor sudo"
+	elif ! sudo -n true 2>/dev/null && [ ! -t 0 ]; then
+		problem="sudo wants a password"
+	fi
+	if [ -n "$problem" ]; then
+		# Old lists may do.
+		[ ${#missing[@]} -gt 0 ] || exit 0
+		die "$problem; as root: $command"
 	fi
 fi
 
@@ -65,8 +96,26 @@ install()
 	apt install -y --no-install-recommends "${missing[@]}"
 }
 
+# Linux 6.12 and QEMU 10 for bookworm; a source that is there, under whatever name, is used.
+add_backports()
+{
+	local file=/etc/apt/sources.list.d/annex-backports.sources
+	# shellcheck disable=SC2016 # the words are apt's
+	apt-get indextargets --format '$(CODENAME)' | grep -qx bookworm-backports && return
+	echo "deps: adding bookworm-backports to apt's sources: $file"
+	printf '%s\n' 'Types: deb' 'URIs: http://deb.debian.org/debian' \
+		'Suites: bookworm-backports' 'Components: main' \
+		'Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg' |
+		"${root[@]}" tee "$file" >/dev/null || die "cannot write $file"
+}
+
 log=$(mktemp) || die "cannot make a temporary file"
 trap 'rm -f "$log"' EXIT
+[ "$1" != qemu ] || [ -z "$bookworm" ] || add_backports
+if [ -n "$stale" ]; then
+	apt update >"$log" 2>&1 || { cat "$log" >&2; die "apt-get could not update its lists"; }
+fi
+[ ${#missing[@]} -gt 0 ] || exit 0
 # Old or absent package lists make the first try fail; fresh ones are fetched only then.
 if ! install >"$log" 2>&1 && ! { apt update && install; } >"$log" 2>&1; then
 	cat "$log" >&2

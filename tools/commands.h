@@ -12,5 +12,9 @@ int cmd_plan(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_vadd(int argc, char **argv);
 int cmd_copy(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_bind(int argc, char **argv);
+int cmd_unbind(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 
 #endif

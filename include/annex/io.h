@@ -110,12 +110,29 @@ static inline ANNEX_HD int annex_nvme_errno(uint16_t status)
  * @list_bytes: memory for the PRP or SGL list of one command.
  * @max_transfer: largest data of one command.
  * @sgl: the controller takes SGLs.
+ * @pages: the controller's address of each page of device addresses, @npages of them, 0 where
+ *	nothing is mapped; NULL: they are the same.
  */
 struct annex_io_limits {
 	uint32_t list_bytes;
 	uint32_t max_transfer;
 	bool sgl;
+	const uint64_t *pages;
+	uint64_t npages;
 };
+
+#define ANNEX_IO_NOWHERE (~0ull - ANNEX_NVME_PAGE + 1) /* a page that no bus has */
+
+/* What the controller calls a device address. */
+static inline ANNEX_HD uint64_t annex_io_addr(const struct annex_io_limits *limits, uint64_t addr)
+{
+	uint64_t i = addr / ANNEX_NVME_PAGE, page;
+
+	if (!limits->pages)
+		return addr;
+	page = i < limits->npages ? limits->pages[i] : 0;
+	return (page ? page : ANNEX_IO_NOWHERE) | (addr & (ANNEX_NVME_PAGE - 1));
+}
 
 static inline ANNEX_HD uint32_t annex_io_pieces(const struct annex_io *io)
 {
@@ -233,11 +250,12 @@ static inline ANNEX_HD void annex_io_build_sgl(struct annex_sqe *sqe, const stru
 }
 
 static inline ANNEX_HD void annex_io_build_prp(struct annex_sqe *sqe, const struct annex_io *io,
-					       uint64_t pages, uint64_t *list, uint64_t list_addr)
+					       const struct annex_io_limits *limits, uint64_t pages,
+					       uint64_t *list, uint64_t list_addr)
 {
 	uint32_t n = annex_io_pieces(io), k = 0;
 
-	sqe->dptr[0] = annex_io_piece(io, 0).addr;
+	sqe->dptr[0] = annex_io_addr(limits, annex_io_piece(io, 0).addr);
 	sqe->dptr[1] = 0;
 	if (pages == 1)
 		return;
@@ -249,25 +267,27 @@ static inline ANNEX_HD void annex_io_build_prp(struct annex_sqe *sqe, const stru
 			page += ANNEX_NVME_PAGE;
 		for (; page < s.addr + s.len; page += ANNEX_NVME_PAGE) {
 			if (pages == 2)
-				sqe->dptr[1] = page;
+				sqe->dptr[1] = annex_io_addr(limits, page);
 			else
-				list[k++] = page;
+				list[k++] = annex_io_addr(limits, page);
 		}
 	}
 	if (pages <= 2)
 		return;
-	sqe->dptr[1] = list_addr;
+	sqe->dptr[1] = annex_io_addr(limits, list_addr);
 	/* Who takes the blocks for larger than they were finds no page, not one of long ago. */
 	list[k] = 0;
 }
 
 /**
  * annex_io_build() - Make the submission queue entry of a command that annex_io_check() passed.
+ * @limits: the queue pair's.
  * @list: the command's list memory, as long as the limits say and not crossing a page.
  * @list_addr: its device address.
  */
 static inline ANNEX_HD void annex_io_build(struct annex_sqe *sqe, const struct annex_io *io,
-					   uint16_t cid, void *list, uint64_t list_addr)
+					   const struct annex_io_limits *limits, uint16_t cid,
+					   void *list, uint64_t list_addr)
 {
 	uint64_t pages;
 
@@ -294,7 +314,7 @@ static inline ANNEX_HD void annex_io_build(struct annex_sqe *sqe, const struct a
 	if (!annex_io_moves_data(io))
 		return;
 	if (!(io->flags & ANNEX_IO_SGL) && annex_io_prp_shaped(io, &pages))
-		annex_io_build_prp(sqe, io, pages, (uint64_t *)list, list_addr);
+		annex_io_build_prp(sqe, io, limits, pages, (uint64_t *)list, list_addr);
 	else
 		annex_io_build_sgl(sqe, io, (struct annex_sgl *)list, list_addr);
 }

@@ -54,8 +54,8 @@ static inline ANNEX_HD int annex_qp_submit(struct annex_qp *qp, const struct ann
 		for (int i = 0; i < got; i++) {
 			uint64_t list = (uint64_t)cids[i] * qp->limits.list_bytes;
 
-			annex_io_build(&sqes[i], &ios[done + i], cids[i], qp->lists + list,
-				       qp->lists_addr + list);
+			annex_io_build(&sqes[i], &ios[done + i], &qp->limits, cids[i],
+				       qp->lists + list, qp->lists_addr + list);
 			tokens[done + i] = annex_qp_token(qp, cids[i]);
 		}
 		if (!annex_qp_enqueue(qp, sqes, cids, (uint32_t)got))

@@ -92,6 +92,18 @@ struct annex_req {
 	uint16_t rsvd;
 };
 
+/**
+ * struct annex_doorbell - Where the controller is told of a queue's new tail, or head.
+ * @reg: the register.
+ * @shadow: memory that the controller looks at (Base 5.8); NULL: it has none.
+ * @event: where it says up to which value it looks by itself.
+ */
+struct annex_doorbell {
+	uint32_t *reg;
+	uint32_t *shadow;
+	const uint32_t *event;
+};
+
 enum annex_qp_state {
 	ANNEX_QP_LIVE,
 	ANNEX_QP_RESET,  /* being rebuilt: submitters wait, completions are not looked at */
@@ -108,8 +120,8 @@ struct annex_qp {
 	/* Set at creation, only read afterwards. */
 	struct annex_sqe *sq;
 	struct annex_cqe *cq;
-	uint32_t *sq_doorbell;
-	uint32_t *cq_doorbell;
+	struct annex_doorbell sq_doorbell;
+	struct annex_doorbell cq_doorbell;
 	uint64_t *sq_seq; /* turn and mark of each submission entry */
 	uint64_t *cq_seq; /* turn and progress of each completion entry */
 	struct annex_req *reqs;
@@ -141,6 +153,30 @@ struct annex_qp {
 	ANNEX_CACHE_ALIGNED uint32_t watched;
 	uint32_t dozing;
 };
+
+/*
+ * Tell the controller of a new value. With a shadow the register is written only when the
+ * controller asked to hear of a value that was passed just now; as in virtio, the differences are
+ * modulo 2^16.
+ */
+static inline ANNEX_HD void annex_ring(const struct annex_doorbell *bell, uint32_t value)
+{
+	uint32_t old, event;
+
+	if (!bell->shadow) {
+		annex_mmio_write32(bell->reg, value);
+		return;
+	}
+	old = annex_atomic_load(bell->shadow, ANNEX_RELAXED); /* nobody else writes it */
+	/*
+	 * Full order: the entries first, and the event index only after the shadow, since the
+	 * controller writes the one and then reads the other.
+	 */
+	annex_atomic_add(bell->shadow, value - old, ANNEX_SEQ_CST);
+	event = annex_atomic_load(bell->event, ANNEX_SEQ_CST);
+	if ((uint16_t)(value - event - 1) < (uint16_t)(value - old))
+		annex_mmio_write32(bell->reg, value);
+}
 
 /* What the inline code below leaves to the library on a host (lib/nvme/wait.c). */
 void annex_host_backoff(unsigned int round);
@@ -306,7 +342,7 @@ static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
 			annex_qp_break(qp);
 		/* Release: who starts at the new head sees the marks behind it. */
 		annex_atomic_store(&qp->cq_head, p.n, ANNEX_RELEASE);
-		annex_mmio_write32(qp->cq_doorbell, p.entry);
+		annex_ring(&qp->cq_doorbell, p.entry);
 		/* A waiter that misses this movement must see the count: full order. */
 	} while (!annex_atomic_cas(&qp->cq_moving, &seen, 0u, ANNEX_ACQ_REL));
 }
@@ -396,7 +432,7 @@ static inline ANNEX_HD void annex_qp_move_tail(struct annex_qp *qp)
 			continue;
 		/* Release: before the doorbell, so that no reported head is beyond it. */
 		annex_atomic_store(&qp->sq_tail, p.n, ANNEX_RELEASE);
-		annex_mmio_write32(qp->sq_doorbell, p.entry);
+		annex_ring(&qp->sq_doorbell, p.entry);
 	} while (!annex_atomic_cas(&qp->sq_moving, &seen, 0u, ANNEX_ACQ_REL));
 }
 

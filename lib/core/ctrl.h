@@ -9,11 +9,42 @@
 #ifndef ANNEX_CORE_CTRL_H
 #define ANNEX_CORE_CTRL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct annex_ctrl;
 struct annex_fault;
+
+/* Memory of the controller's side, for rings and data. */
+enum annex_ctrl_memory {
+	ANNEX_MEMORY_HOST, /* contiguous host memory */
+	ANNEX_MEMORY_CMB,  /* the controller memory buffer */
+};
+
+/**
+ * struct annex_admin_ops - What is done for the library where the admin queue is not its own, as
+ * behind a kernel module. Each is bounded, and may be called from any thread. Errors are negative
+ * errnos, with annex_last_error().
+ * @queues: I/O queue pairs that can be had.
+ * @identify: the Identify command, into 4096 bytes.
+ * @create, @destroy: queue pair @qid of @depth entries, in memory at device addresses.
+ * @abort: the Abort command; *@aborted: the controller says that it did.
+ * @reset: after which there are no queue pairs, and no command is outstanding.
+ * @alloc, @free: memory for rings, zeroed, and its device address.
+ */
+struct annex_admin_ops {
+	unsigned int (*queues)(struct annex_ctrl *ctrl);
+	int (*identify)(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
+	int (*create)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq,
+		      uint64_t cq);
+	int (*destroy)(struct annex_ctrl *ctrl, uint16_t qid);
+	int (*abort)(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
+	int (*reset)(struct annex_ctrl *ctrl);
+	void *(*alloc)(struct annex_ctrl *ctrl, enum annex_ctrl_memory kind, size_t bytes,
+		       uint64_t *addr);
+	void (*free)(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr);
+};
 
 /**
  * struct annex_ctrl_ops - One kind of controller. Every function may be called from any thread.
@@ -21,6 +52,7 @@ struct annex_fault;
  * @write: write a register, 4 or 8 bytes wide.
  * @doorbell: the 32-bit word that is the tail doorbell of SQ @qid (@cq 0) or the head doorbell of
  *	CQ @qid (@cq 1), to be written with plain stores; NULL if there is no such queue id.
+ * @shadow: its shadow, and the event index in *@event; NULL: it has none. NULL: none has.
  * @map: let the controller reach [@ptr, @ptr + @len); *@addr is its device address, contiguous
  *	for the whole range. -EEXIST when it overlaps a mapped range, -ENOMEM, -EFAULT.
  * @unmap: take back what map() gave. -ENOENT when there is no such range, -EBUSY while commands
@@ -34,6 +66,7 @@ struct annex_fault;
  * @sleep: block until CQ @qid may have had an event after @seen, or until @deadline (annex_now()).
  *	May return early.
  * @wake: end the sleep of whoever sleeps on CQ @qid.
+ * @admin: NULL where the library has the admin queue.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.
  * @close: release everything. No other call may be running.
  */
@@ -41,6 +74,7 @@ struct annex_ctrl_ops {
 	uint64_t (*read)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width);
 	void (*write)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width, uint64_t value);
 	uint32_t *(*doorbell)(struct annex_ctrl *ctrl, uint16_t qid, int cq);
+	uint32_t *(*shadow)(struct annex_ctrl *ctrl, uint16_t qid, int cq, const uint32_t **event);
 	int (*map)(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 	int (*unmap)(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
 	void (*rung)(struct annex_ctrl *ctrl, uint16_t qid);
@@ -48,13 +82,18 @@ struct annex_ctrl_ops {
 	uint32_t (*event)(struct annex_ctrl *ctrl, uint16_t qid);
 	void (*sleep)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
+	const struct annex_admin_ops *admin;
 	int (*inject)(struct annex_ctrl *ctrl, const struct annex_fault *fault);
 	void (*close)(struct annex_ctrl *ctrl);
 };
 
-/* The first member of every controller. */
+/*
+ * The first member of every controller. @pages, @npages: as in struct annex_io_limits.
+ */
 struct annex_ctrl {
 	const struct annex_ctrl_ops *ops;
+	const uint64_t *pages;
+	uint64_t npages;
 };
 
 #endif

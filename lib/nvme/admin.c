@@ -42,6 +42,7 @@ int nvme_admin(struct annex_dev *dev, const struct annex_sqe *sqe, struct annex_
 
 int nvme_identify(struct annex_dev *dev, enum annex_cns cns, uint32_t nsid, void *data)
 {
+	const struct annex_admin_ops *admin = dev->ctrl->ops->admin;
 	struct annex_sqe sqe = {
 		.opcode = ANNEX_ADMIN_IDENTIFY,
 		.nsid = nsid,
@@ -50,6 +51,8 @@ int nvme_identify(struct annex_dev *dev, enum annex_cns cns, uint32_t nsid, void
 	};
 	int err;
 
+	if (admin)
+		return admin->identify(dev->ctrl, cns, nsid, data);
 	pthread_mutex_lock(&dev->admin_lock);
 	err = nvme_admin(dev, &sqe, NULL);
 	if (!err)
@@ -67,8 +70,14 @@ int nvme_set_queues(struct annex_dev *dev, unsigned int want, unsigned int *got)
 	};
 	struct annex_result res;
 	unsigned int sqs, cqs;
-	int err = nvme_admin(dev, &sqe, &res);
+	int err;
 
+	if (dev->ctrl->ops->admin) {
+		*got = dev->ctrl->ops->admin->queues(dev->ctrl);
+		*got = *got < want ? *got : want;
+		return 0;
+	}
+	err = nvme_admin(dev, &sqe, &res);
 	if (err)
 		return err;
 	sqs = (res.dw0 & 0xffff) + 1;
@@ -82,8 +91,11 @@ int nvme_set_queues(struct annex_dev *dev, unsigned int want, unsigned int *got)
 int nvme_delete_queue(struct annex_dev *dev, uint16_t qid)
 {
 	struct annex_sqe sqe = {.opcode = ANNEX_ADMIN_DELETE_SQ, .cdw10 = qid};
-	int err = nvme_admin(dev, &sqe, NULL);
+	int err;
 
+	if (dev->ctrl->ops->admin)
+		return dev->ctrl->ops->admin->destroy(dev->ctrl, qid);
+	err = nvme_admin(dev, &sqe, NULL);
 	if (err)
 		return err;
 	sqe.opcode = ANNEX_ADMIN_DELETE_CQ;
@@ -92,19 +104,22 @@ int nvme_delete_queue(struct annex_dev *dev, uint16_t qid)
 
 int nvme_create_queue(struct annex_dev *dev, struct nvme_queue *q)
 {
-	uint64_t cq_offset = (uint64_t)((char *)q->qp->cq - q->mem);
 	struct annex_sqe sqe = {
 		.opcode = ANNEX_ADMIN_CREATE_CQ,
-		.dptr = {q->addr + cq_offset, 0},
+		.dptr = {q->cq_addr, 0},
 		.cdw10 = (q->qp->depth - 1) << 16 | q->qp->qid,
 		.cdw11 = ANNEX_QUEUE_CONTIGUOUS,
 	};
-	int err = nvme_admin(dev, &sqe, NULL);
+	int err;
 
+	if (dev->ctrl->ops->admin)
+		return dev->ctrl->ops->admin->create(dev->ctrl, q->qp->qid, q->qp->depth,
+						     q->sq_addr, q->cq_addr);
+	err = nvme_admin(dev, &sqe, NULL);
 	if (err)
 		return err;
 	sqe.opcode = ANNEX_ADMIN_CREATE_SQ;
-	sqe.dptr[0] = q->addr;
+	sqe.dptr[0] = q->sq_addr;
 	sqe.cdw11 = (uint32_t)q->qp->qid << 16 | ANNEX_QUEUE_CONTIGUOUS;
 	return nvme_admin(dev, &sqe, NULL);
 }
@@ -116,8 +131,11 @@ int nvme_abort(struct annex_dev *dev, uint16_t sqid, uint16_t cid, uint64_t dead
 		.cdw10 = (uint32_t)cid << 16 | sqid,
 	};
 	struct annex_result res;
-	int err = admin_run(dev, &sqe, &res, deadline);
+	int err;
 
+	if (dev->ctrl->ops->admin)
+		return dev->ctrl->ops->admin->abort(dev->ctrl, sqid, cid, aborted);
+	err = admin_run(dev, &sqe, &res, deadline);
 	*aborted = !err && !res.status && !(res.dw0 & 1);
 	return err;
 }

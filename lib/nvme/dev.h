@@ -18,6 +18,7 @@
  * @qp: what submitters see.
  * @mem, @bytes: the provider's memory: rings and lists (mapped for the device), then the arrays.
  * @mapped: bytes at the start that the device can reach, at @addr.
+ * @sq_addr, @cq_addr: the rings, which are there, or in memory of the controller's side.
  */
 struct nvme_queue {
 	struct annex_qp *qp;
@@ -25,6 +26,7 @@ struct nvme_queue {
 	size_t bytes;
 	size_t mapped;
 	uint64_t addr;
+	uint64_t sq_addr, cq_addr;
 };
 
 struct annex_dev {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "core/log.h"
 #include "emu/emu.h"
+#include "module/module.h"
 #include "dev.h"
 
 #define DEFAULT_QUEUES 4u
@@ -50,18 +51,30 @@ static int open_ctrl(struct annex_dev *dev)
 	err = annex_uri_parse(dev->uri, uri);
 	if (!err && (!strcmp(uri->scheme, "mem") || !strcmp(uri->scheme, "file")))
 		err = annex_emu_open(uri, &dev->ctrl);
+	else if (!err && !strcmp(uri->scheme, "pci"))
+		err = annex_module_open(uri, &dev->ctrl);
 	else if (!err)
 		err = annex_fail(-EPROTONOSUPPORT,
-				 "%.64s: unknown scheme (there are mem: and file:)", dev->uri);
+				 "%.64s: unknown scheme (there are mem:, file: and pci:)",
+				 dev->uri);
 	free(uri);
 	return err;
 }
 
+static struct annex_doorbell find_doorbell(struct annex_dev *dev, uint16_t qid, int cq)
+{
+	struct annex_doorbell bell = {dev->ctrl->ops->doorbell(dev->ctrl, qid, cq), NULL, NULL};
+
+	if (dev->ctrl->ops->shadow)
+		bell.shadow = dev->ctrl->ops->shadow(dev->ctrl, qid, cq, &bell.event);
+	return bell;
+}
+
 static int find_doorbells(struct annex_dev *dev, struct nvme_queue *q)
 {
-	q->qp->sq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, q->qp->qid, 0);
-	q->qp->cq_doorbell = dev->ctrl->ops->doorbell(dev->ctrl, q->qp->qid, 1);
-	if (!q->qp->sq_doorbell || !q->qp->cq_doorbell)
+	q->qp->sq_doorbell = find_doorbell(dev, q->qp->qid, 0);
+	q->qp->cq_doorbell = find_doorbell(dev, q->qp->qid, 1);
+	if (!q->qp->sq_doorbell.reg || !q->qp->cq_doorbell.reg)
 		return annex_fail(-EIO, "%s: no doorbells for queue %u", dev->uri, q->qp->qid);
 	return 0;
 }
@@ -81,6 +94,8 @@ static int setup_admin(struct annex_dev *dev)
 			dev->uri, ADMIN_DEPTH);
 	if (ANNEX_CAP_MQES(cap) < dev->opts.depth)
 		dev->opts.depth = ANNEX_CAP_MQES(cap);
+	if (dev->ctrl->ops->admin)
+		return 0;
 	err = nvme_disable(dev);
 	if (err)
 		return err;
@@ -139,7 +154,8 @@ static int read_identity(struct annex_dev *dev)
 	limit = id->mdts && id->mdts < NO_LIMIT_MDTS - 12 ? ANNEX_NVME_PAGE << id->mdts
 							  : UINT32_MAX;
 	dev->max_transfer = dev->opts.max_transfer < limit ? dev->opts.max_transfer : limit;
-	dev->sgl = (id->sgls & 3) == 1; /* any alignment: what struct annex_io promises */
+	/* Any alignment, as struct annex_io promises, and pieces that are in one piece. */
+	dev->sgl = (id->sgls & 3) == 1 && !dev->ctrl->pages;
 	dev->nns = id->nn < 1024 ? id->nn : 1024;
 	dev->ns = calloc(dev->nns, sizeof(*dev->ns));
 	if (!dev->ns)

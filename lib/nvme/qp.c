@@ -32,6 +32,31 @@ static void fresh_rings(struct annex_qp *qp)
 	qp->starving = 0;
 }
 
+/* Rings where the controller's side has memory for them: contiguous for it. */
+static int own_rings(struct annex_dev *dev, struct nvme_queue *q, size_t sq, size_t cq)
+{
+	const struct annex_admin_ops *admin = dev->ctrl->ops->admin;
+
+	q->qp->sq = admin->alloc(dev->ctrl, ANNEX_MEMORY_HOST, sq, &q->sq_addr);
+	if (q->qp->sq)
+		q->qp->cq = admin->alloc(dev->ctrl, ANNEX_MEMORY_HOST, cq, &q->cq_addr);
+	return q->qp->sq && q->qp->cq ? 0 : -ENOMEM;
+}
+
+static void free_rings(struct annex_dev *dev, struct nvme_queue *q)
+{
+	const struct annex_admin_ops *admin = dev->ctrl->ops->admin;
+
+	if (!admin)
+		return;
+	if (q->qp->cq)
+		admin->free(dev->ctrl, q->qp->cq, pages(q->qp->depth * sizeof(struct annex_cqe)),
+			    q->cq_addr);
+	if (q->qp->sq)
+		admin->free(dev->ctrl, q->qp->sq, pages(q->qp->depth * sizeof(struct annex_sqe)),
+			    q->sq_addr);
+}
+
 int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid, uint32_t depth,
 		      uint32_t list_bytes)
 {
@@ -45,7 +70,10 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 	struct annex_qp *qp;
 	int err;
 
-	q->mapped = sq + cq + lists;
+	if (ops->admin)
+		q->mapped = lists;
+	else
+		q->mapped = sq + cq + lists;
 	q->bytes = q->mapped + pages(sizeof(*qp) + seqs + reqs);
 	q->mem = prov->alloc(prov->ctx, q->bytes, ANNEX_NVME_PAGE);
 	if (!q->mem)
@@ -59,15 +87,27 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 		return err;
 	}
 	qp = (struct annex_qp *)(q->mem + q->mapped);
-	qp->sq = (struct annex_sqe *)q->mem;
-	qp->cq = (struct annex_cqe *)(q->mem + sq);
-	qp->lists = q->mem + sq + cq;
-	qp->lists_addr = q->addr + sq + cq;
+	q->qp = qp;
+	qp->depth = depth;
+	if (ops->admin) {
+		err = own_rings(dev, q, sq, cq);
+		if (err) {
+			nvme_queue_destroy(dev, q);
+			return err;
+		}
+	} else {
+		qp->sq = (struct annex_sqe *)q->mem;
+		qp->cq = (struct annex_cqe *)(q->mem + sq);
+		q->sq_addr = q->addr;
+		q->cq_addr = q->addr + sq;
+	}
+	qp->lists = q->mem + q->mapped - lists;
+	qp->lists_addr = q->addr + q->mapped - lists;
 	qp->sq_seq = (uint64_t *)(qp + 1);
 	qp->cq_seq = qp->sq_seq + depth;
 	qp->reqs = (struct annex_req *)(qp->cq_seq + depth);
-	qp->limits = (struct annex_io_limits){list_bytes, dev->max_transfer, dev->sgl};
-	qp->depth = depth;
+	qp->limits = (struct annex_io_limits){list_bytes, dev->max_transfer, dev->sgl,
+					      dev->ctrl->pages, dev->ctrl->npages};
 	qp->qid = qid;
 	qp->stall_ns = dev->opts.timeout_ms * ANNEX_NSEC_PER_MSEC;
 	qp->host = (struct annex_qp_host){dev->ctrl,  ops->rung, ops->assist, ops->event,
@@ -76,7 +116,6 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 		qp->host.sleep = NULL; /* they go together */
 	qp->state = ANNEX_QP_RESET;
 	fresh_rings(qp);
-	q->qp = qp;
 	return 0;
 }
 
@@ -89,6 +128,7 @@ void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q)
 	if (q->qp->spurious)
 		annex_log(ANNEX_LOG_WARNING, "%s: queue %u had %llu completions for no command",
 			  dev->uri, q->qp->qid, (unsigned long long)q->qp->spurious);
+	free_rings(dev, q);
 	/* Memory that a device or a thread may still write is lost rather than used again. */
 	if (dev->ctrl->ops->unmap(dev->ctrl, q->addr, q->mapped) || q->qp->active)
 		annex_log(ANNEX_LOG_ERROR, "%s: queue %u is still in use; its memory is lost",

@@ -48,8 +48,11 @@ static int wait_status(struct annex_dev *dev, uint32_t mask, uint32_t value, con
 
 int nvme_disable(struct annex_dev *dev)
 {
-	uint32_t cc = reg32(dev, ANNEX_REG_CC);
+	uint32_t cc;
 
+	if (dev->ctrl->ops->admin) /* comes back enabled, with no I/O queues */
+		return dev->ctrl->ops->admin->reset(dev->ctrl);
+	cc = reg32(dev, ANNEX_REG_CC);
 	set32(dev, ANNEX_REG_CC, cc & ~(ANNEX_CC_EN | ANNEX_CC_SHN_MASK));
 	return wait_status(dev, ANNEX_CSTS_RDY, 0, "end of the reset (CSTS.RDY 0)");
 }
@@ -57,12 +60,13 @@ int nvme_disable(struct annex_dev *dev)
 int nvme_enable(struct annex_dev *dev)
 {
 	struct nvme_queue *q = &dev->admin;
-	uint64_t cq = q->addr + (uint64_t)((char *)q->qp->cq - q->mem);
 	int err;
 
+	if (dev->ctrl->ops->admin)
+		return 0;
 	set32(dev, ANNEX_REG_AQA, ANNEX_AQA(q->qp->depth, q->qp->depth));
-	dev->ctrl->ops->write(dev->ctrl, ANNEX_REG_ASQ, 8, q->addr);
-	dev->ctrl->ops->write(dev->ctrl, ANNEX_REG_ACQ, 8, cq);
+	dev->ctrl->ops->write(dev->ctrl, ANNEX_REG_ASQ, 8, q->sq_addr);
+	dev->ctrl->ops->write(dev->ctrl, ANNEX_REG_ACQ, 8, q->cq_addr);
 	set32(dev, ANNEX_REG_CC, ANNEX_CC_EN | ANNEX_CC_IOSQES_64 | ANNEX_CC_IOCQES_16);
 	err = wait_status(dev, ANNEX_CSTS_RDY, ANNEX_CSTS_RDY, "ready state (CSTS.RDY 1)");
 	if (!err)
@@ -74,7 +78,7 @@ void nvme_shutdown(struct annex_dev *dev)
 {
 	uint32_t cc = reg32(dev, ANNEX_REG_CC);
 
-	if (nvme_gone(dev))
+	if (dev->ctrl->ops->admin || nvme_gone(dev))
 		return;
 	set32(dev, ANNEX_REG_CC, (cc & ~ANNEX_CC_SHN_MASK) | ANNEX_CC_SHN_NORMAL);
 	wait_status(dev, ANNEX_CSTS_SHST_MASK, ANNEX_CSTS_SHST_DONE, "end of the shutdown");
@@ -84,7 +88,7 @@ void nvme_shutdown(struct annex_dev *dev)
 /* Return: whether nobody is inside any queue. */
 static bool close_all(struct annex_dev *dev, enum annex_qp_state state)
 {
-	bool closed = nvme_queue_close(dev->admin.qp, state);
+	bool closed = !dev->admin.qp || nvme_queue_close(dev->admin.qp, state);
 
 	for (unsigned int i = 0; i < dev->nio; i++)
 		closed = nvme_queue_close(dev->io[i].qp, state) && closed;
@@ -93,7 +97,8 @@ static bool close_all(struct annex_dev *dev, enum annex_qp_state state)
 
 static void sweep_all(struct annex_dev *dev)
 {
-	nvme_queue_sweep(dev->admin.qp);
+	if (dev->admin.qp)
+		nvme_queue_sweep(dev->admin.qp);
 	for (unsigned int i = 0; i < dev->nio; i++)
 		nvme_queue_sweep(dev->io[i].qp);
 }

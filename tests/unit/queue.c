@@ -63,8 +63,8 @@ static void setup(struct bench *b, uint32_t depth)
 	b->dev.sgl = true;
 	CU_ASSERT_FATAL(!nvme_queue_create(&b->dev, &b->q, 1, depth, 2048));
 	b->qp = b->q.qp;
-	b->qp->sq_doorbell = &b->sq_doorbell;
-	b->qp->cq_doorbell = &b->cq_doorbell;
+	b->qp->sq_doorbell.reg = &b->sq_doorbell;
+	b->qp->cq_doorbell.reg = &b->cq_doorbell;
 	nvme_queue_reopen(&b->q);
 	b->phase = 1;
 }
@@ -316,6 +316,8 @@ static void sweep(void)
 }
 
 /* Data pointers. The list memory of identifier 0 is at the start of qp->lists. */
+static const struct annex_io_limits straight;
+
 static void prp_lists(void)
 {
 	struct annex_seg segs[] = {{0x5200, 0xe00}, {0x9000, 0x2000}, {0xd000, 0x200}};
@@ -326,11 +328,11 @@ static void prp_lists(void)
 	io.addr = 0x10ffc;
 	io.bytes = 4096;
 	memset(list, 0xee, sizeof(list)); /* what an earlier command left */
-	annex_io_build(&sqe, &io, 0, list, 0x777000);
+	annex_io_build(&sqe, &io, &straight, 0, list, 0x777000);
 	CU_ASSERT_EQUAL(sqe.dptr[0], 0x10ffc);
 	CU_ASSERT_EQUAL(sqe.dptr[1], 0x11000);
 	io.bytes = 3 * 4096;
-	annex_io_build(&sqe, &io, 0, list, 0x777000);
+	annex_io_build(&sqe, &io, &straight, 0, list, 0x777000);
 	CU_ASSERT_EQUAL(sqe.dptr[1], 0x777000);
 	CU_ASSERT_EQUAL(list[0], 0x11000);
 	CU_ASSERT_EQUAL(list[2], 0x13000);
@@ -338,7 +340,7 @@ static void prp_lists(void)
 	io.bytes = 0xe00 + 0x2000 + 0x200;
 	io.segs = segs;
 	io.nsegs = 3;
-	annex_io_build(&sqe, &io, 0, list, 0x777000);
+	annex_io_build(&sqe, &io, &straight, 0, list, 0x777000);
 	CU_ASSERT_EQUAL(sqe.flags, 0);
 	CU_ASSERT_EQUAL(sqe.dptr[0], 0x5200);
 	CU_ASSERT_EQUAL(list[0], 0x9000);
@@ -354,14 +356,14 @@ static void sgl_lists(void)
 	struct annex_sqe sqe;
 
 	io.addr = 0x10001;
-	annex_io_build(&sqe, &io, 0, list, 0x777000);
+	annex_io_build(&sqe, &io, &straight, 0, list, 0x777000);
 	CU_ASSERT_EQUAL(sqe.flags, ANNEX_SQE_PSDT_SGL);
 	CU_ASSERT_EQUAL(sqe.dptr[0], 0x10001);
 	CU_ASSERT_EQUAL(sqe.dptr[1], 4096);
 	io.bytes = 0x400;
 	io.segs = segs;
 	io.nsegs = 2;
-	annex_io_build(&sqe, &io, 0, list, 0x777000);
+	annex_io_build(&sqe, &io, &straight, 0, list, 0x777000);
 	CU_ASSERT_EQUAL(sqe.dptr[0], 0x777000);
 	CU_ASSERT_EQUAL(sqe.dptr[1], 32 | 0x30ull << 56);
 	CU_ASSERT_EQUAL(list[1].addr, 0x9003);
@@ -371,7 +373,7 @@ static void sgl_lists(void)
 
 static void malformed(void)
 {
-	struct annex_io_limits limits = {256, 128 << 10, false};
+	struct annex_io_limits limits = {256, 128 << 10, false, NULL, 0};
 	struct annex_seg segs[2] = {{0x1000, 0x1000}, {0x5000, 0x1000}};
 	struct annex_io io = read_io(0);
 
@@ -406,7 +408,7 @@ static void malformed(void)
 	io = read_io(0);
 	io.opcode = ANNEX_NVM_FLUSH; /* carries no data */
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
-	limits = (struct annex_io_limits){256, 2 << 20, false};
+	limits = (struct annex_io_limits){256, 2 << 20, false, NULL, 0};
 	io = read_io(0);
 	io.addr = 0x10ffc; /* 32 pages and a bit: one list entry too many */
 	io.nlb = 32 * 8;

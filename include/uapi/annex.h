@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * The calls between annex.ko and its users, on /dev/annex/DDDD:BB:DD.F: one file a controller, one
+ * owner a file.
+ *
+ * The module owns the controller's registers and its admin queue. The owner has I/O queue pairs in
+ * memory of its choice, which it fills and rings itself, and says what memory the controller may
+ * reach. The first call on a file is ANNEX_IOC_INFO; any other before it is -EPROTO.
+ *
+ * Every structure begins with its own size. A size, flag or reserved field that this version does
+ * not know is -EINVAL. A controller that was removed, or cannot be brought back, is -ENODEV in every
+ * call; poll() reports POLLHUP then.
+ */
+#ifndef _UAPI_ANNEX_H
+#define _UAPI_ANNEX_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define ANNEX_ABI 1
+
+/* What ANNEX_IOC_INFO says of a controller. */
+#define ANNEX_INFO_IOMMU (1u << 0)    /* a strict IOMMU domain holds what the owner maps, no more */
+#define ANNEX_INFO_SHADOW (1u << 1)   /* shadow doorbells, at ANNEX_MMAP_SHADOW and _EVENTIDX */
+#define ANNEX_INFO_CMB_SQ (1u << 2)   /* submission queues may lie in controller memory */
+#define ANNEX_INFO_CMB_CQ (1u << 3)   /* completion queues, likewise */
+#define ANNEX_INFO_CMB_DATA (1u << 4) /* data to be read and written, likewise */
+#define ANNEX_INFO_CMB_LIST (1u << 5) /* PRP and SGL lists, likewise */
+
+/**
+ * struct annex_ioc_info - ANNEX_IOC_INFO: the version handshake, and facts.
+ * @size: in: bytes of this structure.
+ * @abi: in: ANNEX_ABI of the caller; another than the module's is -EPROTONOSUPPORT. out: the
+ *	module's, in both cases.
+ * @flags: out: ANNEX_INFO_*.
+ * @vs: out: the controller's VS register.
+ * @cap: out: its CAP register.
+ * @cmb_bytes: out: bytes of controller memory that can be had (ANNEX_MAP_CMB).
+ * @queues: out: I/O queue pairs that the controller grants; identifiers are 1 to this.
+ * @max_depth: out: most entries of a queue.
+ * @max_transfer: out: most bytes of a command; 0: no limit.
+ * @vectors: out: interrupt vectors for completion queues; 0: poll only.
+ * @doorbells: out: bytes that can be mapped at ANNEX_MMAP_DOORBELLS, and of each shadow page.
+ * @rsvd: out: 0.
+ */
+struct annex_ioc_info {
+	__u32 size;
+	__u32 abi;
+	__u32 flags;
+	__u32 vs;
+	__aligned_u64 cap;
+	__aligned_u64 cmb_bytes;
+	__u32 queues;
+	__u32 max_depth;
+	__u32 max_transfer;
+	__u32 vectors;
+	__u32 doorbells;
+	__u32 rsvd;
+};
+
+/**
+ * struct annex_ioc_identify - ANNEX_IOC_IDENTIFY: the Identify command.
+ * @size: in: bytes of this structure.
+ * @cns: in: 0 (namespace), 1 (controller) or 2 (list of active namespaces); others are -EINVAL.
+ * @nsid: in: the namespace, or where a list begins.
+ * @status: out: status field of the completion, without the phase; -EIO when it is not 0.
+ * @data: in: address of 4096 bytes to be filled.
+ */
+struct annex_ioc_identify {
+	__u32 size;
+	__u32 cns;
+	__u32 nsid;
+	__u32 status;
+	__aligned_u64 data;
+};
+
+/* What memory ANNEX_IOC_MAP gives the controller. */
+#define ANNEX_MAP_USER 0u   /* the caller's: pinned, and counted against RLIMIT_MEMLOCK */
+#define ANNEX_MAP_HOST 1u   /* new host memory, contiguous for the controller, zeroed */
+#define ANNEX_MAP_CMB 2u    /* new controller memory; not zeroed */
+#define ANNEX_MAP_DMABUF 3u /* of a dma-buf: memory of a GPU or of another driver */
+
+/* Largest ANNEX_MAP_HOST and ANNEX_MAP_CMB, largest ANNEX_MAP_USER and ANNEX_MAP_DMABUF. */
+#define ANNEX_MAP_NEW_MAX (4u << 20)
+#define ANNEX_MAP_MAX (1ull << 36)
+
+/**
+ * struct annex_ioc_seg - One run of addresses that the controller sees as contiguous.
+ * @addr: device address, a multiple of 4096.
+ * @bytes: its length, a multiple of 4096.
+ */
+struct annex_ioc_seg {
+	__aligned_u64 addr;
+	__aligned_u64 bytes;
+};
+
+/**
+ * struct annex_ioc_map - ANNEX_IOC_MAP: let the controller reach memory.
+ * @size: in: bytes of this structure.
+ * @kind: in: ANNEX_MAP_*.
+ * @addr: in: of ANNEX_MAP_USER the address, page aligned; else 0.
+ * @offset: in: of ANNEX_MAP_DMABUF the first byte, page aligned; else 0.
+ * @bytes: in: how much, whole pages.
+ * @segs: in: address of an array of struct annex_ioc_seg, which receives where the controller sees it,
+ *	in order.
+ * @nsegs: in: room in @segs. out: how many there are; more than there was room for is -ENOSPC, and
+ *	nothing is mapped then. One is enough behind an IOMMU, and for ANNEX_MAP_HOST and _CMB.
+ * @fd: in: the dma-buf of ANNEX_MAP_DMABUF; else -1.
+ * @id: out: what names the mapping, from 1; ANNEX_MMAP_NEW(@id) maps _HOST and _CMB memory.
+ * @rsvd: in: 0.
+ *
+ * -EFAULT: no such memory, or it is not writable; -ENOMEM: beyond RLIMIT_MEMLOCK, or none left;
+ * -EOPNOTSUPP: file pages that cannot be pinned for long, no such controller memory, or a dma-buf
+ * that the controller cannot reach; -ENOSPC also when the controller memory is taken.
+ */
+struct annex_ioc_map {
+	__u32 size;
+	__u32 kind;
+	__aligned_u64 addr;
+	__aligned_u64 offset;
+	__aligned_u64 bytes;
+	__aligned_u64 segs;
+	__u32 nsegs;
+	__s32 fd;
+	__u32 id;
+	__u32 rsvd;
+};
+
+/**
+ * struct annex_ioc_unmap - ANNEX_IOC_UNMAP: take it back.
+ * @size: in: bytes of this structure.
+ * @id: in: of the mapping; -ENOENT when there is none.
+ *
+ * -EBUSY: a queue lies in it; or there is no IOMMU and the owner has queue pairs, whose commands
+ * could still reach the memory. Behind an IOMMU a late command fails there.
+ */
+struct annex_ioc_unmap {
+	__u32 size;
+	__u32 id;
+};
+
+/**
+ * struct annex_ioc_queue - ANNEX_IOC_QUEUE_CREATE: a queue pair in mapped memory.
+ * @size: in: bytes of this structure.
+ * @qid: in: its identifier, 1 to queues; -EEXIST when it is there already.
+ * @depth: in: entries of each of both queues, 2 to max_depth.
+ * @sq_map, @cq_map: in: mappings that the queues lie in.
+ * @sq_offset, @cq_offset: in: where in them, page aligned. Each queue must be contiguous for the
+ *	controller, and the two may not overlap each other or another queue.
+ * @eventfd: in: signalled at completions; -1: none, poll.
+ * @status: out: status field of the command that failed, with -EIO.
+ * @rsvd: in: 0.
+ *
+ * The queues' memory is as the caller left it: the completion queue must be zeroed before.
+ * -EOPNOTSUPP: the controller does not allow queues in that memory, or has no vector for @eventfd.
+ */
+struct annex_ioc_queue {
+	__u32 size;
+	__u32 qid;
+	__u32 depth;
+	__u32 sq_map;
+	__u32 cq_map;
+	__s32 eventfd;
+	__aligned_u64 sq_offset;
+	__aligned_u64 cq_offset;
+	__u32 status;
+	__u32 rsvd;
+};
+
+/**
+ * struct annex_ioc_qid - ANNEX_IOC_QUEUE_DELETE: end a queue pair and all commands in it.
+ * @size: in: bytes of this structure.
+ * @qid: in: which; -ENOENT when there is none.
+ *
+ * On return the controller uses neither the queues nor the buffers of their commands; when it did
+ * not do as told it was reset for that, and all queue pairs are gone: -EIO.
+ */
+struct annex_ioc_qid {
+	__u32 size;
+	__u32 qid;
+};
+
+/**
+ * struct annex_ioc_abort - ANNEX_IOC_ABORT: the Abort command.
+ * @size: in: bytes of this structure.
+ * @qid, @cid: in: the command to be aborted.
+ * @aborted: out: 1 when the controller says that it was.
+ */
+struct annex_ioc_abort {
+	__u32 size;
+	__u32 qid;
+	__u32 cid;
+	__u32 aborted;
+};
+
+/**
+ * struct annex_ioc_state - ANNEX_IOC_STATE: how the controller is.
+ * @size: in: bytes of this structure.
+ * @csts: out: its CSTS register; all ones when it is gone.
+ * @resets: out: how many resets it has had; a change means that all queue pairs are gone.
+ * @rsvd: out: 0.
+ */
+struct annex_ioc_state {
+	__u32 size;
+	__u32 csts;
+	__u32 resets;
+	__u32 rsvd;
+};
+
+#define ANNEX_IOC_INFO _IOWR('A', 0x40, struct annex_ioc_info)
+#define ANNEX_IOC_IDENTIFY _IOWR('A', 0x41, struct annex_ioc_identify)
+#define ANNEX_IOC_MAP _IOWR('A', 0x42, struct annex_ioc_map)
+#define ANNEX_IOC_UNMAP _IOW('A', 0x43, struct annex_ioc_unmap)
+#define ANNEX_IOC_QUEUE_CREATE _IOWR('A', 0x44, struct annex_ioc_queue)
+#define ANNEX_IOC_QUEUE_DELETE _IOW('A', 0x45, struct annex_ioc_qid)
+#define ANNEX_IOC_ABORT _IOWR('A', 0x46, struct annex_ioc_abort)
+#define ANNEX_IOC_STATE _IOWR('A', 0x47, struct annex_ioc_state)
+/* Reset the controller; all queue pairs are gone then, mappings stay. -ENODEV: it did not return. */
+#define ANNEX_IOC_RESET _IO('A', 0x48)
+
+/*
+ * Offsets for mmap(), shared and never inherited by a child. Doorbell of queue Q: the 32-bit word
+ * number 2 * Q for its submission queue and 2 * Q + 1 for its completion queue, at the stride of
+ * CAP.DSTRD. After a reset or removal stores to them go nowhere, and never fault.
+ */
+#define ANNEX_MMAP_DOORBELLS 0ull
+#define ANNEX_MMAP_SHADOW (1ull << 32)
+#define ANNEX_MMAP_EVENTIDX (2ull << 32)
+#define ANNEX_MMAP_NEW(id) (((__u64)(id) + 3) << 32)
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bitmap.h>
+#include <linux/io-64-nonatomic-hi-lo.h>
+#include <linux/sizes.h>
+#include <uapi/annex.h>
+#include "ctrl.h"
+
+#define CMB_MOST SZ_1G /* of it, the first so many bytes are used */
+
+static u32 flags_of(u32 cmbsz)
+{
+	u32 flags = 0;
+
+	if (cmbsz & NVME_CMBSZ_SQS)
+		flags |= ANNEX_INFO_CMB_SQ;
+	if (cmbsz & NVME_CMBSZ_CQS)
+		flags |= ANNEX_INFO_CMB_CQ;
+	if (cmbsz & NVME_CMBSZ_LISTS)
+		flags |= ANNEX_INFO_CMB_LIST;
+	if ((cmbsz & NVME_CMBSZ_RDS) && (cmbsz & NVME_CMBSZ_WDS))
+		flags |= ANNEX_INFO_CMB_DATA;
+	return flags;
+}
+
+int annex_cmb_init(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+	struct annex_cmb *cmb = &ctrl->cmb;
+	u64 unit, offset, bytes, end;
+	u32 size, loc, bar;
+
+	if (NVME_CAP_CMBS(ctrl->cap)) /* its registers are hidden until then */
+		writel(NVME_CMBMSC_CRE, ctrl->bar + NVME_REG_CMBMSC);
+	size = readl(ctrl->bar + NVME_REG_CMBSZ);
+	if (!size || size == U32_MAX)
+		return 0;
+	loc = readl(ctrl->bar + NVME_REG_CMBLOC);
+	bar = NVME_CMB_BIR(loc);
+	/* 4 KiB << 4 * SZU; 64 GiB is the largest that is defined. */
+	if ((size >> NVME_CMBSZ_SZU_SHIFT & NVME_CMBSZ_SZU_MASK) > 6 || bar >= PCI_STD_NUM_BARS)
+		return 0;
+	unit = 1ull << (12 + 4 * (size >> NVME_CMBSZ_SZU_SHIFT & NVME_CMBSZ_SZU_MASK));
+	bytes = unit * (size >> NVME_CMBSZ_SZ_SHIFT & NVME_CMBSZ_SZ_MASK);
+	offset = unit * NVME_CMB_OFST(loc);
+	end = pci_resource_len(pdev, bar);
+	if (!(pci_resource_flags(pdev, bar) & IORESOURCE_MEM) || offset >= end)
+		return 0;
+	bytes = min3(bytes, end - offset, (u64)CMB_MOST);
+	cmb->phys = pci_resource_start(pdev, bar) + offset;
+	cmb->bus = pci_bus_address(pdev, bar) + offset;
+	cmb->flags = flags_of(size);
+	if (!IS_ALIGNED(cmb->phys | cmb->bus, ANNEX_PAGE))
+		return 0;
+	cmb->taken = bitmap_zalloc(bytes / ANNEX_PAGE, GFP_KERNEL);
+	if (!cmb->taken)
+		return -ENOMEM;
+	cmb->pages = bytes / ANNEX_PAGE;
+	return 0;
+}
+
+void annex_cmb_exit(struct annex_ctrl *ctrl)
+{
+	bitmap_free(ctrl->cmb.taken);
+	ctrl->cmb.taken = NULL;
+	ctrl->cmb.pages = 0;
+}
+
+void annex_cmb_begin(struct annex_ctrl *ctrl)
+{
+	/*
+	 * The same address as on the bus: the host bridges' windows are kept out of every IOMMU
+	 * domain of PCI devices, so no mapped memory has it too.
+	 */
+	if (ctrl->cmb.pages && NVME_CAP_CMBS(ctrl->cap))
+		hi_lo_writeq(NVME_CMBMSC_CRE | NVME_CMBMSC_CMSE | ctrl->cmb.bus,
+			     ctrl->bar + NVME_REG_CMBMSC);
+}
+
+int annex_cmb_take(struct annex_ctrl *ctrl, u32 count, u32 *first)
+{
+	struct annex_cmb *cmb = &ctrl->cmb;
+	unsigned long at = bitmap_find_next_zero_area(cmb->taken, cmb->pages, 0, count, 0);
+
+	if (at >= cmb->pages)
+		return -ENOSPC;
+	bitmap_set(cmb->taken, at, count);
+	*first = at;
+	return 0;
+}
+
+void annex_cmb_give(struct annex_ctrl *ctrl, u32 first, u32 count)
+{
+	bitmap_clear(ctrl->cmb.taken, first, count);
+}
+
+bool annex_cmb_hits(const struct annex_ctrl *ctrl, u64 addr, u64 bytes)
+{
+	const struct annex_cmb *cmb = &ctrl->cmb;
+	u64 end = cmb->bus + (u64)cmb->pages * ANNEX_PAGE;
+
+	return cmb->pages && addr < end && cmb->bus < addr + bytes;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What changed its form between Linux 6.1 and today, in one place.
+ */
+#ifndef ANNEX_COMPAT_H
+#define ANNEX_COMPAT_H
+
+#include <linux/device/class.h>
+#include <linux/eventfd.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "Annex needs Linux 6.1 or newer"
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+static inline struct class *annex_class_create(const char *name)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	return class_create(THIS_MODULE, name);
+#else
+	return class_create(name);
+#endif
+}
+
+static inline void annex_eventfd_signal(struct eventfd_ctx *ctx)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+	eventfd_signal(ctx, 1);
+#else
+	eventfd_signal(ctx);
+#endif
+}
+
+/* The namespace of an exported symbol became a string literal. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define ANNEX_IMPORT_NS(ns) MODULE_IMPORT_NS(ns)
+#else
+#define ANNEX_IMPORT_NS(ns) MODULE_IMPORT_NS(#ns)
+#endif
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Enabling, resetting and stopping a controller (NVMe Base 2.0 sections 3.5 to 3.7).
+ */
+#include <linux/dma-map-ops.h>
+#include <linux/iommu.h>
+#include <linux/iopoll.h>
+#include "ctrl.h"
+#include "view.h"
+
+#define POLL_US 100
+
+u32 annex_ctrl_csts(struct annex_ctrl *ctrl)
+{
+	return ctrl->gone ? U32_MAX : readl(ctrl->bar + NVME_REG_CSTS);
+}
+
+int annex_ctrl_domain(struct annex_ctrl *ctrl)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(&ctrl->pdev->dev);
+
+	ctrl->iommu = domain;
+	if (!domain || domain->type == IOMMU_DOMAIN_DMA)
+		return 0;
+	return annex_refuse(ctrl, -EPERM, "its IOMMU group's type must be DMA: use annex bind");
+}
+
+bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr)
+{
+	if (!ctrl->iommu)
+		return !dma_need_sync(&ctrl->pdev->dev, addr);
+	/* Only what an untrusted device shares a page with is bounced. */
+	return !ctrl->pdev->untrusted && dev_is_dma_coherent(&ctrl->pdev->dev);
+}
+
+/* Wait for CSTS & @mask to become @value, as long as CAP.TO allows. */
+static int wait_status(struct annex_ctrl *ctrl, u32 mask, u32 value)
+{
+	u64 limit = max_t(u64, NVME_CAP_TIMEOUT(ctrl->cap), 1) * 500 * USEC_PER_MSEC;
+	u32 csts;
+	int err = read_poll_timeout(annex_ctrl_csts, csts,
+				    csts == U32_MAX || (csts & mask) == value ||
+					    (value && csts & NVME_CSTS_CFS),
+				    POLL_US, limit, false, ctrl);
+
+	if (csts == U32_MAX)
+		return -ENODEV;
+	return (csts & mask) == value ? 0 : err ? err : -EIO;
+}
+
+static int disable(struct annex_ctrl *ctrl)
+{
+	u32 cc = readl(ctrl->bar + NVME_REG_CC);
+
+	writel(cc & ~(NVME_CC_ENABLE | NVME_CC_SHN_MASK), ctrl->bar + NVME_REG_CC);
+	return wait_status(ctrl, NVME_CSTS_RDY, 0);
+}
+
+/* How many queue pairs it grants; the number does not survive a reset. */
+static int set_queues(struct annex_ctrl *ctrl, u32 want, u32 *got)
+{
+	struct nvme_command cmd = {};
+	u32 result = 0;
+	int status;
+
+	cmd.features.opcode = nvme_admin_set_features;
+	cmd.features.fid = cpu_to_le32(NVME_FEAT_NUM_QUEUES);
+	cmd.features.dword11 = cpu_to_le32((want - 1) << 16 | (want - 1));
+	status = annex_admin_run(ctrl, &cmd, &result);
+	if (status)
+		return status < 0 ? status : -EIO;
+	*got = min3((result & 0xffff) + 1, (result >> 16) + 1, want);
+	return 0;
+}
+
+static int enable(struct annex_ctrl *ctrl)
+{
+	u32 got;
+	int err;
+
+	annex_admin_begin(ctrl);
+	writel(NVME_CC_ENABLE | NVME_CC_CSS_NVM | NVME_CC_IOSQES | NVME_CC_IOCQES,
+	       ctrl->bar + NVME_REG_CC);
+	err = wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY);
+	if (err)
+		return err;
+	annex_cmb_begin(ctrl);
+	err = set_queues(ctrl, ctrl->queues, &got);
+	if (!err && got < ctrl->queues)
+		ctrl->queues = got;
+	return err ? err : annex_shadow_begin(ctrl);
+}
+
+/* Nothing reaches memory after this, even from a controller that does not listen. */
+static void silence(struct annex_ctrl *ctrl)
+{
+	pci_clear_master(ctrl->pdev);
+	if (!pci_device_is_present(ctrl->pdev))
+		return;
+	/* Reads come back behind the posted writes that were under way. */
+	readl(ctrl->bar + NVME_REG_CSTS);
+}
+
+int annex_ctrl_reset(struct annex_ctrl *ctrl)
+{
+	int err;
+
+	lockdep_assert_held(&ctrl->lock);
+	if (ctrl->gone)
+		return -ENODEV;
+	annex_view_close(ctrl);
+	ctrl->resets++;
+	atomic64_inc(&ctrl->count.resets);
+	err = disable(ctrl);
+	if (!err)
+		err = enable(ctrl);
+	if (!err) {
+		annex_view_open(ctrl);
+		return 0;
+	}
+	dev_err(&ctrl->dev, "does not come back from a reset: error %d\n", err);
+	silence(ctrl);
+	annex_view_end(ctrl);
+	wake_up_all(&ctrl->wait);
+	return -ENODEV;
+}
+
+static void read_limits(struct annex_ctrl *ctrl)
+{
+	const struct nvme_id_ctrl *id = ctrl->admin.data;
+	u32 shift = 12 + NVME_CAP_MPSMIN(ctrl->cap) + id->mdts;
+
+	ctrl->max_transfer = id->mdts && shift < 32 ? 1u << shift : 0;
+}
+
+/* First bytes after the doorbells that are something else's: the MSI-X table or its pending bits. */
+static u64 doorbell_end(struct annex_ctrl *ctrl)
+{
+	static const int where[] = {PCI_MSIX_TABLE, PCI_MSIX_PBA};
+	u64 end = ctrl->bar_bytes;
+	u32 reg;
+
+	if (!ctrl->pdev->msix_cap)
+		return end;
+	for (unsigned int i = 0; i < ARRAY_SIZE(where); i++) {
+		pci_read_config_dword(ctrl->pdev, ctrl->pdev->msix_cap + where[i], &reg);
+		if (!(reg & PCI_MSIX_TABLE_BIR))
+			end = min_t(u64, end, reg & PCI_MSIX_TABLE_OFFSET);
+	}
+	return end;
+}
+
+static int place_doorbells(struct annex_ctrl *ctrl)
+{
+	u32 stride = 4u << NVME_CAP_STRIDE(ctrl->cap);
+	u64 end = doorbell_end(ctrl), pages;
+
+	if (end < NVME_REG_DBS + PAGE_SIZE)
+		return annex_refuse(ctrl, -EOPNOTSUPP, "its doorbells share a page with others");
+	pages = (end - NVME_REG_DBS) / PAGE_SIZE;
+	ctrl->queues = min_t(u64, ctrl->queues, pages * PAGE_SIZE / (2 * stride) - 1);
+	ctrl->door_bytes = PAGE_ALIGN(2 * (ctrl->queues + 1) * stride);
+	return 0;
+}
+
+static int identify(struct annex_ctrl *ctrl, bool *shadow)
+{
+	const struct nvme_id_ctrl *id = ctrl->admin.data;
+	int status = annex_admin_identify(ctrl, NVME_ID_CNS_CTRL, 0);
+
+	if (status)
+		return status < 0 ? status : -EIO;
+	read_limits(ctrl);
+	*shadow = le16_to_cpu(id->oacs) & NVME_CTRL_OACS_DBBUF_SUPP;
+	return 0;
+}
+
+int annex_ctrl_start(struct annex_ctrl *ctrl)
+{
+	bool shadow;
+	u32 got;
+	int err;
+
+	ctrl->cap = readl(ctrl->bar + NVME_REG_CAP) |
+		    (u64)readl(ctrl->bar + NVME_REG_CAP + 4) << 32;
+	if (ctrl->cap == U64_MAX)
+		return -ENODEV;
+	if (NVME_CAP_MPSMIN(ctrl->cap) || NVME_CAP_MQES(ctrl->cap) + 1 < ANNEX_ADMIN_DEPTH ||
+	    !(NVME_CAP_CSS(ctrl->cap) & NVME_CAP_CSS_NVM))
+		return annex_refuse(ctrl, -EOPNOTSUPP,
+				    "needs pages of 4 KiB, %u entries and the NVM command set",
+				    ANNEX_ADMIN_DEPTH);
+	ctrl->queues = ANNEX_MAX_QUEUES;
+	err = place_doorbells(ctrl);
+	if (!err)
+		err = disable(ctrl);
+	if (!err)
+		err = annex_admin_init(ctrl);
+	if (!err)
+		err = annex_cmb_init(ctrl);
+	if (!err)
+		err = enable(ctrl);
+	if (!err)
+		err = identify(ctrl, &shadow);
+	if (!err)
+		err = place_doorbells(ctrl); /* no more of them than there are queues */
+	if (!err)
+		err = annex_shadow_init(ctrl, shadow);
+	if (!err)
+		err = annex_shadow_begin(ctrl);
+	if (!err)
+		err = set_queues(ctrl, ctrl->queues, &got);
+	if (err)
+		return err;
+	annex_view_open(ctrl);
+	return 0;
+}
+
+void annex_ctrl_stop(struct annex_ctrl *ctrl)
+{
+	annex_view_end(ctrl);
+	if (ctrl->bar && pci_device_is_present(ctrl->pdev)) {
+		u32 cc = readl(ctrl->bar + NVME_REG_CC);
+
+		writel((cc & ~NVME_CC_SHN_MASK) | NVME_CC_SHN_NORMAL, ctrl->bar + NVME_REG_CC);
+		if (cc & NVME_CC_ENABLE)
+			wait_status(ctrl, NVME_CSTS_SHST_MASK, NVME_CSTS_SHST_CMPLT);
+		disable(ctrl);
+		silence(ctrl);
+	}
+	wake_up_all(&ctrl->wait);
+	annex_shadow_exit(ctrl);
+	annex_cmb_exit(ctrl);
+	annex_admin_exit(ctrl);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Annex: NVMe controllers whose queues belong to user space.
+ *
+ * The table of devices is empty: a controller comes here only when somebody with the right to says
+ * so (driver_override), never because the module was loaded.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include "compat.h"
+#include "ctrl.h"
+#include "owner.h"
+#include "sysfs.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+#define MINORS 1024
+
+static struct class *annex_class;
+static dev_t first_minor;
+static DEFINE_IDA(minors);
+
+static void free_ctrl(struct device *dev)
+{
+	struct annex_ctrl *ctrl = container_of(dev, struct annex_ctrl, dev);
+
+	ida_free(&minors, MINOR(dev->devt) - MINOR(first_minor));
+	__free_page(ctrl->sink);
+	kfree(ctrl);
+}
+
+/* The character device's half, which its last user frees. */
+static struct annex_ctrl *make_ctrl(struct pci_dev *pdev)
+{
+	struct annex_ctrl *ctrl = kzalloc(sizeof(*ctrl), GFP_KERNEL);
+	int minor;
+
+	if (!ctrl)
+		return ERR_PTR(-ENOMEM);
+	ctrl->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!ctrl->sink) {
+		kfree(ctrl);
+		return ERR_PTR(-ENOMEM);
+	}
+	minor = ida_alloc_max(&minors, MINORS - 1, GFP_KERNEL);
+	if (minor < 0) {
+		__free_page(ctrl->sink);
+		kfree(ctrl);
+		return ERR_PTR(minor);
+	}
+	device_initialize(&ctrl->dev);
+	ctrl->dev.class = annex_class;
+	ctrl->dev.parent = &pdev->dev;
+	ctrl->dev.devt = MKDEV(MAJOR(first_minor), MINOR(first_minor) + minor);
+	ctrl->dev.groups = annex_sysfs_groups;
+	ctrl->dev.release = free_ctrl;
+	ctrl->pdev = pdev;
+	mutex_init(&ctrl->lock);
+	init_rwsem(&ctrl->view);
+	init_waitqueue_head(&ctrl->wait);
+	cdev_init(&ctrl->cdev, &annex_owner_ops);
+	ctrl->cdev.owner = THIS_MODULE;
+	if (dev_set_name(&ctrl->dev, "annex!%s", pci_name(pdev))) {
+		put_device(&ctrl->dev);
+		return ERR_PTR(-ENOMEM);
+	}
+	return ctrl;
+}
+
+static int enable_pci(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+	int err = pci_enable_device_mem(pdev);
+
+	if (err)
+		return err;
+	err = pci_request_mem_regions(pdev, "annex");
+	if (err)
+		goto disable;
+	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (err)
+		goto release;
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	err = -ENOMEM;
+	ctrl->bar_bytes = pci_resource_len(pdev, 0);
+	if (pci_resource_flags(pdev, 0) & IORESOURCE_MEM)
+		ctrl->bar = pci_iomap(pdev, 0, 0);
+	if (!ctrl->bar)
+		goto release;
+	pci_set_master(pdev);
+	return 0;
+release:
+	pci_release_mem_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+	return err;
+}
+
+static void disable_pci(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+
+	pci_iounmap(pdev, ctrl->bar);
+	pci_release_mem_regions(pdev);
+	pci_disable_device(pdev);
+}
+
+static void take_vectors(struct annex_ctrl *ctrl)
+{
+	int n = pci_alloc_irq_vectors(ctrl->pdev, 2, ctrl->queues + 1, PCI_IRQ_MSIX);
+
+	ctrl->vectors = n > 0 ? n : 0; /* without any, completions are polled for */
+}
+
+static int annex_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct annex_ctrl *ctrl;
+	int err;
+
+	/* driver_override matches whatever it is written to. */
+	if (pdev->class != PCI_CLASS_STORAGE_EXPRESS) {
+		pci_err(pdev, "annex: not an NVMe controller (class %06x)\n", pdev->class);
+		return -ENODEV;
+	}
+	if (PAGE_SIZE != ANNEX_PAGE) {
+		pci_err(pdev, "annex: needs pages of 4 KiB, to keep doorbells apart\n");
+		return -EOPNOTSUPP;
+	}
+	ctrl = make_ctrl(pdev);
+	if (IS_ERR(ctrl))
+		return PTR_ERR(ctrl);
+	err = annex_ctrl_domain(ctrl);
+	if (!err)
+		err = enable_pci(ctrl);
+	if (err)
+		goto put;
+	mutex_lock(&ctrl->lock);
+	err = annex_ctrl_start(ctrl);
+	mutex_unlock(&ctrl->lock);
+	if (err)
+		goto stop;
+	take_vectors(ctrl);
+	pci_set_drvdata(pdev, ctrl);
+	err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
+	if (err)
+		goto vectors;
+	dev_info(&ctrl->dev, "%u queue pairs of %llu entries, %s\n", ctrl->queues,
+		 NVME_CAP_MQES(ctrl->cap) + 1, ctrl->iommu ? "behind an IOMMU" : "no IOMMU");
+	return 0;
+vectors:
+	if (ctrl->vectors)
+		pci_free_irq_vectors(pdev);
+stop:
+	annex_owner_evict(ctrl);
+	disable_pci(ctrl);
+	pci_err(pdev, "annex: the controller cannot be used: error %d\n", err);
+put:
+	put_device(&ctrl->dev);
+	return err;
+}
+
+static void annex_remove(struct pci_dev *pdev)
+{
+	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
+
+	cdev_device_del(&ctrl->cdev, &ctrl->dev);
+	annex_owner_evict(ctrl);
+	if (ctrl->vectors)
+		pci_free_irq_vectors(pdev);
+	disable_pci(ctrl);
+	put_device(&ctrl->dev);
+}
+
+static const struct pci_device_id no_ids[] = {{}};
+
+static struct pci_driver driver = {
+	.name = "annex",
+	.id_table = no_ids,
+	.probe = annex_probe,
+	.remove = annex_remove,
+	.shutdown = annex_remove,
+};
+
+static int __init annex_init(void)
+{
+	int err;
+
+	annex_class = annex_class_create("annex");
+	if (IS_ERR(annex_class))
+		return PTR_ERR(annex_class);
+	err = alloc_chrdev_region(&first_minor, 0, MINORS, "annex");
+	if (err)
+		goto class;
+	err = pci_register_driver(&driver);
+	if (err)
+		goto region;
+	return 0;
+region:
+	unregister_chrdev_region(first_minor, MINORS);
+class:
+	class_destroy(annex_class);
+	return err;
+}
+
+static void __exit annex_exit(void)
+{
+	pci_unregister_driver(&driver);
+	unregister_chrdev_region(first_minor, MINORS);
+	class_destroy(annex_class);
+	ida_destroy(&minors);
+}
+
+module_init(annex_init);
+module_exit(annex_exit);
+MODULE_DESCRIPTION("NVMe controllers whose queues belong to user space");
+MODULE_LICENSE("GPL");

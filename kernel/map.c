@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/dma-mapping.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <uapi/annex.h>
+#include "ctrl.h"
+#include "map.h"
+#include "owner.h"
+#include "trace.h"
+#include "view.h"
+
+#define MOST_MAPS (1u << 20)
+
+/* Count pages of the caller's against RLIMIT_MEMLOCK, as other long-term pins are. */
+static int charge(struct annex_map *map, unsigned long pages)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long now = atomic64_add_return(pages, &map->mm->pinned_vm);
+
+	map->charged = pages;
+	if (now <= limit || capable(CAP_IPC_LOCK))
+		return 0;
+	return annex_refuse(map->ctrl, -ENOMEM, "map: %lu pages are more than RLIMIT_MEMLOCK",
+			    now);
+}
+
+static int host_alloc(struct annex_map *map)
+{
+	void *mem = alloc_pages_exact(map->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+
+	if (!mem)
+		return -ENOMEM;
+	map->npages = map->bytes >> PAGE_SHIFT;
+	map->pages = kvcalloc(map->npages, sizeof(*map->pages), GFP_KERNEL_ACCOUNT);
+	if (!map->pages) {
+		free_pages_exact(mem, map->bytes);
+		return -ENOMEM;
+	}
+	for (unsigned long i = 0; i < map->npages; i++)
+		map->pages[i] = virt_to_page(mem + i * PAGE_SIZE);
+	return 0;
+}
+
+static int one_seg(struct annex_map *map, u64 addr)
+{
+	map->segs = kzalloc(sizeof(*map->segs), GFP_KERNEL_ACCOUNT);
+	if (!map->segs)
+		return -ENOMEM;
+	map->nsegs = 1;
+	map->segs[0] = (struct annex_ioc_seg){addr, map->bytes};
+	return 0;
+}
+
+static int host_map(struct annex_map *map)
+{
+	struct device *dma = &map->ctrl->pdev->dev;
+
+	map->addr = dma_map_page(dma, map->pages[0], 0, map->bytes, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dma, map->addr))
+		return -ENOMEM;
+	map->live = true;
+	if (!annex_ctrl_sees(map->ctrl, map->addr))
+		return annex_refuse(map->ctrl, -EOPNOTSUPP, "map: memory is not coherent");
+	return one_seg(map, map->addr);
+}
+
+static int cmb_map(struct annex_map *map)
+{
+	struct annex_ctrl *ctrl = map->ctrl;
+	int err;
+
+	if (!ctrl->cmb.pages)
+		return annex_refuse(ctrl, -EOPNOTSUPP, "map: no controller memory");
+	err = annex_cmb_take(ctrl, map->bytes / ANNEX_PAGE, &map->first);
+	if (err)
+		return annex_refuse(ctrl, err, "map: no 0x%llx bytes of controller memory are free",
+				    map->bytes);
+	map->live = true;
+	return one_seg(map, ctrl->cmb.bus + (u64)map->first * ANNEX_PAGE);
+}
+
+/* Under the controller's lock: it does not reach the memory any more. */
+static void cut(struct annex_map *map)
+{
+	struct annex_ctrl *ctrl = map->ctrl;
+
+	switch (map->kind) {
+	case ANNEX_MAP_USER:
+		annex_pin_cut(map);
+		break;
+	case ANNEX_MAP_HOST:
+		if (map->live)
+			dma_unmap_page(&ctrl->pdev->dev, map->addr, map->bytes, DMA_BIDIRECTIONAL);
+		break;
+	case ANNEX_MAP_CMB:
+		if (map->live)
+			annex_cmb_give(ctrl, map->first, map->bytes / ANNEX_PAGE);
+		break;
+	case ANNEX_MAP_DMABUF:
+		annex_peer_cut(map);
+		break;
+	}
+	if (map->live)
+		atomic64_inc(&ctrl->count.unmaps);
+	map->live = false;
+}
+
+/* Without the lock: pages and accounts. */
+static void drop(struct annex_map *map)
+{
+	if (map->kind == ANNEX_MAP_USER)
+		annex_unpin(map);
+	else if (map->kind == ANNEX_MAP_HOST)
+		for (unsigned long i = 0; i < map->npages; i++)
+			put_page(map->pages[i]); /* the owner may still see some of them */
+	if (map->mm) {
+		atomic64_sub(map->charged, &map->mm->pinned_vm);
+		mmdrop(map->mm);
+	}
+	kvfree(map->pages);
+	kvfree(map->segs);
+	kfree(map);
+}
+
+static int check(struct annex_ctrl *ctrl, const struct annex_ioc_map *args)
+{
+	bool fresh = args->kind == ANNEX_MAP_HOST || args->kind == ANNEX_MAP_CMB;
+	u64 most = fresh ? ANNEX_MAP_NEW_MAX : ANNEX_MAP_MAX;
+
+	if (args->kind > ANNEX_MAP_DMABUF || args->rsvd)
+		return annex_refuse(ctrl, -EINVAL, "map: kind %u", args->kind);
+	if (!args->bytes || args->bytes > most || !PAGE_ALIGNED(args->bytes))
+		return annex_refuse(ctrl, -EINVAL, "map: 0x%llx bytes", args->bytes);
+	if (!PAGE_ALIGNED(args->addr) || args->addr > U64_MAX - args->bytes ||
+	    (args->addr && args->kind != ANNEX_MAP_USER))
+		return annex_refuse(ctrl, -EINVAL, "map: address 0x%llx", args->addr);
+	if (!PAGE_ALIGNED(args->offset) || args->offset > U64_MAX - args->bytes ||
+	    (args->offset && args->kind != ANNEX_MAP_DMABUF))
+		return annex_refuse(ctrl, -EINVAL, "map: offset 0x%llx", args->offset);
+	if ((args->fd < 0) != (args->kind != ANNEX_MAP_DMABUF))
+		return annex_refuse(ctrl, -EINVAL, "map: descriptor %d", args->fd);
+	return 0;
+}
+
+/* What may sleep for long, or touches the caller's memory. */
+static int prepare(struct annex_map *map, const struct annex_ioc_map *args)
+{
+	int err = 0;
+
+	if (map->kind == ANNEX_MAP_USER || map->kind == ANNEX_MAP_HOST) {
+		map->mm = current->mm;
+		mmgrab(map->mm);
+		err = charge(map, map->bytes >> PAGE_SHIFT);
+	}
+	if (!err && map->kind == ANNEX_MAP_USER)
+		err = annex_pin(map, args->addr);
+	if (!err && map->kind == ANNEX_MAP_HOST)
+		err = host_alloc(map);
+	return err;
+}
+
+static int publish(struct annex_owner *owner, struct annex_map *map)
+{
+	struct annex_ctrl *ctrl = map->ctrl;
+	int err;
+
+	for (u32 i = 0; map->kind != ANNEX_MAP_CMB && i < map->nsegs; i++)
+		if (annex_cmb_hits(ctrl, map->segs[i].addr, map->segs[i].bytes))
+			return annex_refuse(ctrl, -EADDRINUSE, "map: address of its own memory");
+	down_write(&ctrl->view);
+	err = xa_alloc(&owner->maps, &map->id, map, XA_LIMIT(1, MOST_MAPS), GFP_KERNEL_ACCOUNT);
+	up_write(&ctrl->view);
+	if (err)
+		return err == -EBUSY ? -ENOSPC : err;
+	atomic64_inc(&ctrl->count.maps);
+	return 0;
+}
+
+static int map_locked(struct annex_owner *owner, struct annex_map *map, struct annex_ioc_map *args,
+		      struct annex_ioc_seg **segs)
+{
+	struct annex_ctrl *ctrl = owner->ctrl;
+	u32 room = args->nsegs;
+	int err = ctrl->gone ? -ENODEV : annex_ctrl_domain(ctrl);
+
+	if (err)
+		return err;
+	switch (map->kind) {
+	case ANNEX_MAP_USER:
+		err = annex_pin_map(map);
+		break;
+	case ANNEX_MAP_HOST:
+		err = host_map(map);
+		break;
+	case ANNEX_MAP_CMB:
+		err = cmb_map(map);
+		break;
+	case ANNEX_MAP_DMABUF:
+		err = annex_peer_map(map, args->fd);
+		break;
+	}
+	args->nsegs = map->nsegs;
+	if (!err && map->nsegs > room)
+		err = -ENOSPC;
+	if (!err) {
+		*segs = kvmalloc_array(map->nsegs, sizeof(**segs), GFP_KERNEL_ACCOUNT);
+		err = *segs ? publish(owner, map) : -ENOMEM;
+	}
+	if (err) {
+		kvfree(*segs);
+		cut(map);
+		return err;
+	}
+	memcpy(*segs, map->segs, map->nsegs * sizeof(**segs));
+	args->id = map->id;
+	return 0;
+}
+
+int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
+		     struct annex_ioc_seg **segs)
+{
+	struct annex_ctrl *ctrl = owner->ctrl;
+	struct annex_map *map;
+	int err = check(ctrl, args);
+
+	if (err)
+		return err;
+	*segs = NULL;
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return -ENOMEM;
+	map->ctrl = ctrl;
+	map->kind = args->kind;
+	map->bytes = args->bytes;
+	map->offset = args->offset;
+	err = prepare(map, args);
+	if (!err) {
+		mutex_lock(&ctrl->lock);
+		err = map_locked(owner, map, args, segs);
+		mutex_unlock(&ctrl->lock);
+	}
+	trace_annex_map(ctrl, args->id, args->kind, args->bytes, err);
+	if (err)
+		drop(map);
+	return err;
+}
+
+int annex_map_remove(struct annex_owner *owner, u32 id)
+{
+	struct annex_ctrl *ctrl = owner->ctrl;
+	struct annex_map *map;
+	int err = 0;
+
+	mutex_lock(&ctrl->lock);
+	map = xa_load(&owner->maps, id);
+	if (ctrl->gone)
+		err = -ENODEV;
+	else if (!map)
+		err = annex_refuse(ctrl, -ENOENT, "unmap: no mapping %u", id);
+	else if (map->users || (!ctrl->iommu && !xa_empty(&owner->queues)))
+		err = annex_refuse(ctrl, -EBUSY, "unmap: queues may still reach mapping %u", id);
+	if (!err) {
+		down_write(&ctrl->view);
+		xa_erase(&owner->maps, id);
+		up_write(&ctrl->view);
+		annex_view_forget(ctrl, map);
+		cut(map);
+	}
+	mutex_unlock(&ctrl->lock);
+	trace_annex_unmap(ctrl, id, err);
+	if (!err)
+		drop(map);
+	return err;
+}
+
+void annex_map_cut_all(struct annex_owner *owner, struct list_head *list)
+{
+	struct annex_map *map;
+	unsigned long id;
+
+	down_write(&owner->ctrl->view);
+	xa_for_each(&owner->maps, id, map) {
+		xa_erase(&owner->maps, id);
+		list_add(&map->list, list);
+	}
+	up_write(&owner->ctrl->view);
+	list_for_each_entry(map, list, list) {
+		annex_view_forget(owner->ctrl, map);
+		cut(map);
+	}
+}
+
+void annex_map_drop_all(struct list_head *list)
+{
+	struct annex_map *map, *next;
+
+	list_for_each_entry_safe(map, next, list, list)
+		drop(map);
+}
+
+int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr)
+{
+	u64 at = 0;
+
+	if (bytes > map->bytes || offset > map->bytes - bytes)
+		return -EINVAL;
+	for (u32 i = 0; i < map->nsegs; at += map->segs[i++].bytes) {
+		if (offset - at >= map->segs[i].bytes)
+			continue;
+		*addr = map->segs[i].addr + (offset - at);
+		return bytes <= map->segs[i].bytes - (offset - at) ? 0 : -EOPNOTSUPP;
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of another device, by dma-buf: pinned where it is, so that it does not move while queues
+ * use it.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
+#include <uapi/annex.h>
+#include "compat.h"
+#include "ctrl.h"
+#include "map.h"
+#include "owner.h"
+
+ANNEX_IMPORT_NS(DMA_BUF);
+
+/* The exporter's lock is held: what ends the queues comes after. */
+static void move_notify(struct dma_buf_attachment *attach)
+{
+	struct annex_map *map = attach->importer_priv;
+
+	schedule_work(&map->moved);
+}
+
+static const struct dma_buf_attach_ops attach_ops = {
+	.allow_peer2peer = true,
+	.move_notify = move_notify,
+};
+
+/* Pinned memory that its exporter takes away all the same is gone for the owner's commands. */
+static void take_away(struct work_struct *work)
+{
+	struct annex_map *map = container_of(work, struct annex_map, moved);
+
+	annex_owner_revoke(map->ctrl, map);
+}
+
+static int attach(struct annex_map *map)
+{
+	struct dma_buf_attachment *a;
+	int err;
+
+	a = dma_buf_dynamic_attach(map->dmabuf, &map->ctrl->pdev->dev, &attach_ops, map);
+	if (IS_ERR(a))
+		return PTR_ERR(a);
+	dma_resv_lock(map->dmabuf->resv, NULL);
+	err = dma_buf_pin(a);
+	if (!err) {
+		map->peer = dma_buf_map_attachment(a, DMA_BIDIRECTIONAL);
+		err = PTR_ERR_OR_ZERO(map->peer);
+		if (err)
+			dma_buf_unpin(a);
+	}
+	dma_resv_unlock(map->dmabuf->resv);
+	if (err) {
+		map->peer = NULL;
+		dma_buf_detach(map->dmabuf, a);
+		return err;
+	}
+	map->attach = a;
+	map->live = true;
+	return 0;
+}
+
+/* What of the exporter's runs lies in [offset, offset + bytes). */
+static int read_segs(struct annex_map *map)
+{
+	u64 at = 0, end = map->offset + map->bytes;
+	struct scatterlist *sg;
+	unsigned int i;
+	u32 n = 0;
+
+	map->segs = kvcalloc(map->peer->nents, sizeof(*map->segs), GFP_KERNEL_ACCOUNT);
+	if (!map->segs)
+		return -ENOMEM;
+	for_each_sgtable_dma_sg(map->peer, sg, i) {
+		u64 from = max(at, map->offset), to = min(at + sg_dma_len(sg), end);
+		u64 addr = sg_dma_address(sg) + (from - at);
+
+		at += sg_dma_len(sg);
+		if (from >= to)
+			continue;
+		if (!IS_ALIGNED(addr | (to - from), ANNEX_PAGE))
+			return annex_refuse(map->ctrl, -EOPNOTSUPP,
+					    "map: the dma-buf is not in pages of 4 KiB");
+		if (n && map->segs[n - 1].addr + map->segs[n - 1].bytes == addr)
+			map->segs[n - 1].bytes += to - from;
+		else
+			map->segs[n++] = (struct annex_ioc_seg){addr, to - from};
+	}
+	map->nsegs = n;
+	return at >= end ? 0 : -EINVAL;
+}
+
+int annex_peer_map(struct annex_map *map, int fd)
+{
+	int err;
+
+	INIT_WORK(&map->moved, take_away);
+	map->dmabuf = dma_buf_get(fd);
+	if (IS_ERR(map->dmabuf)) {
+		err = PTR_ERR(map->dmabuf);
+		map->dmabuf = NULL;
+		return annex_refuse(map->ctrl, err, "map: descriptor %d is no dma-buf", fd);
+	}
+	if (map->offset + map->bytes > map->dmabuf->size)
+		return annex_refuse(map->ctrl, -EINVAL, "map: beyond the end of the dma-buf");
+	err = attach(map);
+	if (err)
+		return annex_refuse(map->ctrl, err, "map: the dma-buf cannot be attached");
+	return read_segs(map);
+}
+
+void annex_peer_cut(struct annex_map *map)
+{
+	if (map->attach) {
+		dma_resv_lock(map->dmabuf->resv, NULL);
+		dma_buf_unmap_attachment(map->attach, map->peer, DMA_BIDIRECTIONAL);
+		dma_buf_unpin(map->attach);
+		dma_resv_unlock(map->dmabuf->resv);
+		dma_buf_detach(map->dmabuf, map->attach);
+		map->attach = NULL;
+	}
+	if (map->dmabuf)
+		dma_buf_put(map->dmabuf);
+	map->dmabuf = NULL;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * I/O queue pairs: the owner's memory, which the controller is told of (NVMe Base 2.0 sections 5.4,
+ * 5.5, 5.6, 5.7).
+ */
+#ifndef ANNEX_QUEUE_H
+#define ANNEX_QUEUE_H
+
+#include <linux/types.h>
+
+struct annex_ctrl;
+struct annex_ioc_abort;
+struct annex_ioc_queue;
+struct annex_map;
+struct annex_owner;
+struct eventfd_ctx;
+
+/**
+ * struct annex_queue - A queue pair.
+ * @sq, @cq: mappings that it lies in. @sq_addr, @cq_addr: where, for the controller.
+ * @event: signalled by its interrupt, @irq; NULL: none.
+ */
+struct annex_queue {
+	struct annex_ctrl *ctrl;
+	struct annex_map *sq, *cq;
+	u64 sq_addr, cq_addr;
+	u32 qid;
+	u32 depth;
+	struct eventfd_ctx *event;
+	int irq;
+};
+
+/* All under the controller's lock. */
+int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args);
+/* 0; -ENOENT; -EIO: the controller had to be reset, and all queue pairs are gone. */
+int annex_queue_delete(struct annex_owner *owner, u32 qid);
+int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args);
+/* annex_queue_forget() - All of an owner's, of which a reset controller knows none any more. */
+void annex_queue_forget(struct annex_owner *owner);
+
+#endif

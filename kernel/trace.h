@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints: annex:annex_map, annex_unmap, annex_queue, annex_queue_delete, annex_reset. Each has
+ * the controller's name and how the call ended.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM annex
+
+#if !defined(ANNEX_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define ANNEX_TRACE_H
+
+#include <linux/tracepoint.h>
+#include "ctrl.h"
+
+#define ANNEX_NAME 32
+
+TRACE_EVENT(annex_map,
+	TP_PROTO(struct annex_ctrl *ctrl, u32 id, u32 kind, u64 bytes, int err),
+	TP_ARGS(ctrl, id, kind, bytes, err),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(u32, id)
+		__field(u32, kind)
+		__field(u64, bytes)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, dev_name(&ctrl->dev), ANNEX_NAME);
+		__entry->id = id;
+		__entry->kind = kind;
+		__entry->bytes = bytes;
+		__entry->err = err;
+	),
+	TP_printk("%s id=%u kind=%u bytes=%llu err=%d", __entry->name, __entry->id, __entry->kind,
+		  __entry->bytes, __entry->err)
+);
+
+DECLARE_EVENT_CLASS(annex_one,
+	TP_PROTO(struct annex_ctrl *ctrl, u32 id, int err),
+	TP_ARGS(ctrl, id, err),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(u32, id)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, dev_name(&ctrl->dev), ANNEX_NAME);
+		__entry->id = id;
+		__entry->err = err;
+	),
+	TP_printk("%s id=%u err=%d", __entry->name, __entry->id, __entry->err)
+);
+
+DEFINE_EVENT(annex_one, annex_unmap,
+	TP_PROTO(struct annex_ctrl *ctrl, u32 id, int err),
+	TP_ARGS(ctrl, id, err)
+);
+
+DEFINE_EVENT(annex_one, annex_queue_delete,
+	TP_PROTO(struct annex_ctrl *ctrl, u32 id, int err),
+	TP_ARGS(ctrl, id, err)
+);
+
+TRACE_EVENT(annex_queue,
+	TP_PROTO(struct annex_ctrl *ctrl, u32 qid, u32 depth, int err),
+	TP_ARGS(ctrl, qid, depth, err),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(u32, qid)
+		__field(u32, depth)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, dev_name(&ctrl->dev), ANNEX_NAME);
+		__entry->qid = qid;
+		__entry->depth = depth;
+		__entry->err = err;
+	),
+	TP_printk("%s qid=%u depth=%u err=%d", __entry->name, __entry->qid, __entry->depth,
+		  __entry->err)
+);
+
+TRACE_EVENT(annex_reset,
+	TP_PROTO(struct annex_ctrl *ctrl, int err),
+	TP_ARGS(ctrl, err),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, dev_name(&ctrl->dev), ANNEX_NAME);
+		__entry->err = err;
+	),
+	TP_printk("%s err=%d", __entry->name, __entry->err)
+);
+
+#endif
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>

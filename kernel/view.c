@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <uapi/annex.h>
+#include "compat.h"
+#include "ctrl.h"
+#include "map.h"
+#include "owner.h"
+#include "view.h"
+
+#define OFFSET_SHIFT (32 - PAGE_SHIFT) /* of vm_pgoff: which thing, above pages within it */
+#define FIRST_NEW 3
+
+static unsigned long which(const struct vm_area_struct *vma)
+{
+	return vma->vm_pgoff >> OFFSET_SHIFT;
+}
+
+static unsigned long first_page(const struct vm_area_struct *vma)
+{
+	return vma->vm_pgoff & ((1ul << OFFSET_SHIFT) - 1);
+}
+
+static void zap(struct annex_ctrl *ctrl, u64 from, u64 bytes)
+{
+	if (ctrl->owner && ctrl->owner->mapping)
+		unmap_mapping_range(ctrl->owner->mapping, from, bytes, 1);
+}
+
+void annex_view_open(struct annex_ctrl *ctrl)
+{
+	down_write(&ctrl->view);
+	ctrl->open = true;
+	up_write(&ctrl->view);
+	zap(ctrl, 0, 0); /* the sink's pages give way */
+}
+
+void annex_view_close(struct annex_ctrl *ctrl)
+{
+	down_write(&ctrl->view);
+	ctrl->open = false;
+	up_write(&ctrl->view);
+	zap(ctrl, 0, 0);
+}
+
+void annex_view_end(struct annex_ctrl *ctrl)
+{
+	down_write(&ctrl->view);
+	ctrl->gone = true;
+	ctrl->open = false;
+	up_write(&ctrl->view);
+	zap(ctrl, 0, 0);
+}
+
+void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map)
+{
+	zap(ctrl, ANNEX_MMAP_NEW(map->id), map->bytes);
+}
+
+/* The page of the controller's that a fault asks for; the sink where there is none. */
+static unsigned long find_pfn(struct annex_ctrl *ctrl, struct annex_owner *owner,
+			      unsigned long thing, unsigned long page)
+{
+	const struct annex_map *map;
+
+	if (!ctrl->open)
+		return page_to_pfn(ctrl->sink);
+	if (thing < FIRST_NEW)
+		return ((pci_resource_start(ctrl->pdev, 0) + NVME_REG_DBS) >> PAGE_SHIFT) + page;
+	map = xa_load(&owner->maps, thing - FIRST_NEW);
+	if (!map || map->kind != ANNEX_MAP_CMB || page >= map->bytes >> PAGE_SHIFT)
+		return page_to_pfn(ctrl->sink);
+	return (ctrl->cmb.phys >> PAGE_SHIFT) + map->first + page;
+}
+
+static vm_fault_t fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct annex_owner *owner = vma->vm_file->private_data;
+	struct annex_ctrl *ctrl = owner->ctrl;
+	vm_fault_t ret;
+
+	down_read(&ctrl->view);
+	ret = vmf_insert_pfn(vma, vmf->address & PAGE_MASK,
+			     find_pfn(ctrl, owner, which(vma),
+				      vmf->pgoff & ((1ul << OFFSET_SHIFT) - 1)));
+	up_read(&ctrl->view);
+	return ret;
+}
+
+static const struct vm_operations_struct device_ops = {.fault = fault};
+
+static int map_device(struct vm_area_struct *vma)
+{
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	vma->vm_ops = &device_ops;
+	return 0;
+}
+
+static int map_pages(struct vm_area_struct *vma, struct page **pages, unsigned long n)
+{
+	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	return vm_map_pages_zero(vma, pages, n);
+}
+
+static int map_new(struct vm_area_struct *vma, struct annex_owner *owner, u32 id)
+{
+	const struct annex_map *map = xa_load(&owner->maps, id);
+
+	if (!map || first_page(vma) || vma_pages(vma) != map->bytes >> PAGE_SHIFT)
+		return -EINVAL;
+	if (map->kind == ANNEX_MAP_CMB)
+		return map_device(vma);
+	return map->kind == ANNEX_MAP_HOST ? map_pages(vma, map->pages, map->npages) : -EINVAL;
+}
+
+int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct annex_owner *owner = file->private_data;
+	struct annex_ctrl *ctrl = owner->ctrl;
+	unsigned long thing = which(vma);
+	int err = -EINVAL;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+		return annex_refuse(ctrl, -EINVAL, "mmap: shared, and not executable");
+	vm_flags_clear(vma, VM_MAYEXEC);
+	down_read(&ctrl->view);
+	if (ctrl->gone)
+		err = -ENODEV;
+	else if (thing >= FIRST_NEW && thing - FIRST_NEW <= U32_MAX)
+		err = map_new(vma, owner, thing - FIRST_NEW);
+	else if (!thing && first_page(vma) + vma_pages(vma) <= ctrl->door_bytes >> PAGE_SHIFT)
+		err = map_device(vma);
+	else if (thing && thing < FIRST_NEW && ctrl->shadow.page[thing - 1] && !first_page(vma) &&
+		 vma_pages(vma) == 1)
+		err = map_pages(vma, &ctrl->shadow.page[thing - 1], 1);
+	up_read(&ctrl->view);
+	return err == -EINVAL ? annex_refuse(ctrl, err, "mmap: nothing at offset 0x%llx",
+					     (u64)vma->vm_pgoff << PAGE_SHIFT)
+			      : err;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include "core/log.h"
+#include "state.h"
+
+static unsigned int queues(struct annex_ctrl *ctrl)
+{
+	return module_of(ctrl)->info.queues;
+}
+
+static int identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data)
+{
+	struct annex_ioc_identify args = {
+		.size = sizeof(args), .cns = cns, .nsid = nsid, .data = (uintptr_t)data};
+
+	return module_call(module_of(ctrl), ANNEX_IOC_IDENTIFY, &args, "identify");
+}
+
+static int create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq, uint64_t cq)
+{
+	struct module *p = module_of(ctrl);
+	struct annex_ioc_queue args = {
+		.size = sizeof(args), .qid = qid, .depth = depth, .eventfd = -1};
+	uint64_t sq_offset, cq_offset;
+	int err = module_find(p, sq, &args.sq_map, &sq_offset);
+
+	if (!err)
+		err = module_find(p, cq, &args.cq_map, &cq_offset);
+	if (err)
+		return annex_fail(err, "pci:%s: a queue in memory that is not mapped", p->name);
+	args.sq_offset = sq_offset;
+	args.cq_offset = cq_offset;
+	return module_call(p, ANNEX_IOC_QUEUE_CREATE, &args, "creating a queue pair");
+}
+
+static int destroy(struct annex_ctrl *ctrl, uint16_t qid)
+{
+	struct annex_ioc_qid args = {.size = sizeof(args), .qid = qid};
+
+	return module_call(module_of(ctrl), ANNEX_IOC_QUEUE_DELETE, &args, "deleting a queue pair");
+}
+
+static int abort_command(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted)
+{
+	struct annex_ioc_abort args = {.size = sizeof(args), .qid = qid, .cid = cid};
+	int err = module_call(module_of(ctrl), ANNEX_IOC_ABORT, &args, "abort");
+
+	*aborted = !err && args.aborted;
+	return err;
+}
+
+static int reset(struct annex_ctrl *ctrl)
+{
+	return module_call(module_of(ctrl), ANNEX_IOC_RESET, NULL, "reset");
+}
+
+const struct annex_admin_ops module_admin_ops = {
+	.queues = queues,
+	.identify = identify,
+	.create = create,
+	.destroy = destroy,
+	.abort = abort_command,
+	.reset = reset,
+	.alloc = module_alloc,
+	.free = module_free,
+};

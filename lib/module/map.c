@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory that the controller can reach.
+ *
+ * Behind an IOMMU a mapping is contiguous for the controller, and its addresses are the device
+ * addresses. Without one its pages lie about: then device addresses are numbers of ours, and a
+ * table has the controller's address of each page, for the queue code to look up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <annex/nvme.h>
+#include "core/log.h"
+#include "state.h"
+
+#define PAGES (1ull << 26) /* of 4 KiB that can be mapped without an IOMMU: 256 GiB */
+#define FIRST 1            /* the page at which our addresses begin */
+
+int module_pages_init(struct module *p)
+{
+	void *table;
+
+	if (p->info.flags & ANNEX_INFO_IOMMU)
+		return 0;
+	/* Only what is used of it becomes memory. */
+	table = mmap(NULL, PAGES * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (table == MAP_FAILED)
+		return annex_fail(-ENOMEM, "pci:%s: no room for a table of pages", p->name);
+	p->ctrl.pages = table;
+	p->ctrl.npages = PAGES;
+	return 0;
+}
+
+void module_pages_free(struct module *p)
+{
+	if (p->ctrl.pages)
+		munmap((void *)p->ctrl.pages, PAGES * sizeof(uint64_t));
+}
+
+/* Index of the first mapping that ends behind @addr. */
+static unsigned int search(const struct module *p, uint64_t addr)
+{
+	unsigned int lo = 0, hi = p->n;
+
+	while (lo < hi) {
+		unsigned int mid = (lo + hi) / 2;
+
+		if (p->maps[mid].addr + p->maps[mid].len > addr)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static int make_room(struct module *p)
+{
+	struct module_map *more;
+
+	if (p->n < p->room)
+		return 0;
+	more = realloc(p->maps, (p->room * 2 + 16) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	p->maps = more;
+	p->room = p->room * 2 + 16;
+	return 0;
+}
+
+static void insert(struct module *p, const struct module_map *m)
+{
+	unsigned int i = search(p, m->addr);
+
+	memmove(&p->maps[i + 1], &p->maps[i], (p->n - i) * sizeof(*p->maps));
+	p->maps[i] = *m;
+	p->n++;
+}
+
+static bool overlaps(const struct module *p, const char *ptr, size_t len)
+{
+	for (unsigned int i = 0; i < p->n; i++)
+		if (ptr < p->maps[i].ptr + p->maps[i].len && p->maps[i].ptr < ptr + len)
+			return true;
+	return false;
+}
+
+/* The lowest free device addresses. */
+static int place(const struct module *p, size_t len, uint64_t *addr)
+{
+	uint64_t at = FIRST * ANNEX_NVME_PAGE;
+
+	for (unsigned int i = 0; i < p->n; i++) {
+		if (p->maps[i].addr - at >= len)
+			break;
+		at = p->maps[i].addr + p->maps[i].len;
+	}
+	if (len > PAGES * ANNEX_NVME_PAGE - at)
+		return -ENOMEM;
+	*addr = at;
+	return 0;
+}
+
+static void fill(struct module *p, uint64_t addr, const struct annex_ioc_seg *segs, uint32_t n)
+{
+	uint64_t *page = (uint64_t *)p->ctrl.pages + addr / ANNEX_NVME_PAGE;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint64_t at = 0; at < segs[i].bytes; at += ANNEX_NVME_PAGE)
+			*page++ = segs[i].addr + at;
+}
+
+/* Ask the module, and note what it says. The lock is held. */
+static int map_locked(struct module *p, struct annex_ioc_map *args, struct module_map *m)
+{
+	bool straight = !p->ctrl.pages;
+	uint32_t room = straight ? 1 : (uint32_t)(args->bytes / ANNEX_NVME_PAGE);
+	struct annex_ioc_seg *segs = calloc(room, sizeof(*segs));
+	int err = segs ? make_room(p) : -ENOMEM;
+
+	args->segs = (uintptr_t)segs;
+	args->nsegs = room;
+	if (!err && !straight)
+		err = place(p, args->bytes, &m->addr);
+	if (!err)
+		err = module_call(p, ANNEX_IOC_MAP, args, "mapping memory");
+	if (err == -ENOSPC)
+		annex_fail(err, "pci:%s: no %zu bytes for the controller in one piece", p->name,
+			   (size_t)args->bytes);
+	if (!err) {
+		m->len = args->bytes;
+		m->id = args->id;
+		if (straight)
+			m->addr = segs[0].addr;
+		else
+			fill(p, m->addr, segs, args->nsegs);
+		insert(p, m);
+	}
+	free(segs);
+	return err;
+}
+
+int module_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
+{
+	struct module *p = module_of(ctrl);
+	struct annex_ioc_map args = {.size = sizeof(args),
+				     .kind = ANNEX_MAP_USER,
+				     .addr = (uintptr_t)ptr,
+				     .bytes = len,
+				     .fd = -1};
+	struct module_map m = {.ptr = ptr};
+	int err;
+
+	pthread_mutex_lock(&p->lock);
+	err = overlaps(p, ptr, len)
+		      ? annex_fail(-EEXIST, "pci:%s: memory is mapped already", p->name)
+		      : map_locked(p, &args, &m);
+	pthread_mutex_unlock(&p->lock);
+	*addr = m.addr;
+	return err;
+}
+
+int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
+{
+	struct module *p = module_of(ctrl);
+	struct annex_ioc_unmap args = {.size = sizeof(args)};
+	unsigned int i;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&p->lock);
+	i = search(p, addr);
+	if (i < p->n && p->maps[i].addr == addr && p->maps[i].len == len) {
+		args.id = p->maps[i].id;
+		err = module_call(p, ANNEX_IOC_UNMAP, &args, "unmapping memory");
+		/*
+		 * A controller that is gone reaches nothing. Without an IOMMU the module keeps the
+		 * pages until the last queue is deleted; no command names them any more.
+		 */
+		if (err == -ENODEV || (err == -EBUSY && p->ctrl.pages))
+			err = 0;
+	}
+	if (!err) {
+		if (p->ctrl.pages)
+			memset((uint64_t *)p->ctrl.pages + addr / ANNEX_NVME_PAGE, 0,
+			       len / ANNEX_NVME_PAGE * sizeof(uint64_t));
+		memmove(&p->maps[i], &p->maps[i + 1], (p->n - i - 1) * sizeof(*p->maps));
+		p->n--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return err;
+}
+
+int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset)
+{
+	unsigned int i;
+	int err = -ENOENT;
+
+	pthread_mutex_lock(&p->lock);
+	i = search(p, addr);
+	if (i < p->n && addr >= p->maps[i].addr) {
+		*id = p->maps[i].id;
+		*offset = addr - p->maps[i].addr;
+		err = 0;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return err;
+}
+
+void *module_alloc(struct annex_ctrl *ctrl, enum annex_ctrl_memory kind, size_t bytes,
+		   uint64_t *addr)
+{
+	struct module *p = module_of(ctrl);
+	struct annex_ioc_map args = {.size = sizeof(args),
+				     .kind = kind == ANNEX_MEMORY_CMB ? ANNEX_MAP_CMB
+								      : ANNEX_MAP_HOST,
+				     .bytes = bytes,
+				     .fd = -1};
+	struct module_map m = {.ptr = NULL};
+	void *ptr = MAP_FAILED;
+
+	pthread_mutex_lock(&p->lock);
+	if (!map_locked(p, &args, &m)) {
+		ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd,
+			   (off_t)ANNEX_MMAP_NEW(m.id));
+		p->maps[search(p, m.addr)].ptr = ptr == MAP_FAILED ? NULL : ptr;
+	}
+	pthread_mutex_unlock(&p->lock);
+	*addr = m.addr;
+	if (ptr == MAP_FAILED && m.id)
+		module_unmap(ctrl, m.addr, bytes);
+	return ptr == MAP_FAILED ? NULL : ptr;
+}
+
+void module_free(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr)
+{
+	munmap(ptr, bytes);
+	module_unmap(ctrl, addr, bytes);
+}

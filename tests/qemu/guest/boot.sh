@@ -1,0 +1,23 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# The guest is the machine that was asked for.
+. /test/lib.sh
+
+# One group of the right kind for each controller, or none at all.
+groups()
+{
+	case $IOMMU in
+	1) want=DMA ;;
+	lazy) want=DMA-FQ ;;
+	*) want= ;;
+	esac
+	for address in $(controllers); do
+		type=$(cat "/sys/bus/pci/devices/$address/iommu_group/type" 2>/dev/null)
+		[ "$type" = "$want" ] || { echo "$address: '$type', not '$want'"; return 1; }
+	done
+}
+
+claim "user space is reached" true
+claim "kernel $KERNEL" expr "$(uname -r)" : "$KERNEL\."
+claim "$NVME NVMe controllers" [ "$(controllers | wc -l)" -eq "$NVME" ]
+claim "IOMMU groups as asked for ($IOMMU)" groups

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What a guest has: initramfs.sh KERNEL OUT [PROGRAM]... makes the archive OUT of
+#
+#   the folder KERNEL's in-tree modules, and KERNEL/annex.ko when it has been built
+#   PROGRAMs in /bin with the libraries that they are linked with
+#   tests/qemu/guest: /init, and the tests in /test
+set -eu -o pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+kernel=$1
+out=$2
+shift 2
+release=$(cat "$kernel/release")
+tree=$out.tree
+
+# program FILE - Put it into /bin, and its libraries where its loader looks for them.
+program()
+{
+	local file=$1 library
+	cp "$file" "$tree/bin/"
+	{ ldd "$file" 2>/dev/null || :; } | grep -o '/[^ ]*' | while read -r library; do
+		[ -e "$tree$library" ] || cp -L --parents "$library" "$tree"
+	done
+}
+
+rm -rf "$tree"
+mkdir -p "$tree"/{bin,sbin,dev,proc,sys,run,tmp,etc,root,share,usr,test}
+cp /bin/busybox "$tree/bin/"
+ln -s busybox "$tree/bin/sh"
+for file in "$@"; do
+	program "$file"
+done
+
+cp -r "$kernel/lib" "$tree/"
+if [ -e "$kernel/annex.ko" ]; then
+	mkdir "$tree/lib/modules/$release/updates"
+	cp "$kernel/annex.ko" "$tree/lib/modules/$release/updates/"
+	/sbin/depmod -b "$tree" "$release"
+fi
+
+echo 'root:x:0:0::/root:/bin/sh
+nobody:x:65534:65534::/:/bin/sh' >"$tree/etc/passwd"
+echo 'root:x:0:
+nogroup:x:65534:' >"$tree/etc/group"
+cp "$here/guest/init" "$tree/"
+cp "$here"/guest/*.sh "$tree/test/"
+
+(cd "$tree" && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >"$out"
+rm -rf "$tree"

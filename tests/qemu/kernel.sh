@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1 or 6.12). Prints its folder:
+#
+#   release    what uname -r says in the guest
+#   vmlinuz    the kernel
+#   lib        the in-tree modules that guests may load, uncompressed, with what they depend on
+#   headers    what annex.ko is built against
+#
+# The packages are unpacked, not installed: a kernel that is installed becomes the one that the
+# machine boots next, and Debian's headers of 6.12 depend on theirs. So no root is needed either.
+set -eu -o pipefail
+cd "$(dirname "$0")/../.."
+
+series=$1
+dir=$(realpath -m "${BUILD:-build}")/qemu/kernel/$series
+modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 vfio_pci 9p 9pnet_virtio
+	virtio_pci)
+[ "$series" = 6.1 ] || modules+=(dax_cxl)
+
+die()
+{
+	echo "kernel: $*" >&2
+	exit 1
+}
+
+# The release is written last, so that a half-made folder is none. Another list of modules, and a
+# tree that was moved, renew it.
+stamp="$dir: ${modules[*]}"
+mkdir -p "$dir"
+exec 9>"$dir.lock"
+flock 9
+if [ -e "$dir/release" ] && [ "$(cat "$dir/stamp" 2>/dev/null)" = "$stamp" ]; then
+	echo "$dir"
+	exit
+fi
+
+# depends PACKAGE PATTERN - What the newest version of a package depends on, of that name.
+depends()
+{
+	apt-cache show "$1" 2>/dev/null | grep '^Depends:' | grep -oE "(^|[ ,])$2" | tr -d ' ,' |
+		sort -V | tail -n 1
+}
+
+image=$(depends linux-image-amd64 "linux-image-$series\.[0-9][^ ,]*-amd64") ||
+	die "apt knows no Linux $series; on Debian 12, as root: tests/deps.sh qemu"
+release=${image#linux-image-}
+common=linux-headers-${release%-amd64}-common
+kbuild=$(depends "linux-headers-$release" 'linux-kbuild-[^ ,]*') ||
+	die "apt knows no headers of Linux $release"
+
+echo "kernel: unpacking Linux $release" >&2
+rm -rf "$dir"
+mkdir -p "$dir/deb" "$dir/all"
+(
+	cd "$dir/deb"
+	apt-get -qq -o APT::Sandbox::User=root download \
+		"$image" "linux-headers-$release" "$common" "$kbuild" >&2
+) || die "apt-get could not download Linux $release; as root: apt-get update"
+for deb in "$dir"/deb/linux-image-*; do
+	dpkg-deb -x "$deb" "$dir/all"
+done
+for deb in "$dir"/deb/linux-[!i]*; do
+	dpkg-deb -x "$deb" "$dir"
+done
+
+# Debian's makefile names the other half of the headers by where it would be installed.
+echo "include $dir/usr/src/$common/Makefile" >"$dir/usr/src/linux-headers-$release/Makefile"
+ln -s "usr/src/linux-headers-$release" "$dir/headers"
+
+# The few modules, where modprobe looks for them; newer packages have them under /usr.
+tree=$dir/all
+[ -d "$tree/lib/modules" ] || tree=$dir/all/usr
+/sbin/depmod -b "$tree" "$release"
+rm -rf "${dir:?}/lib"
+for module in "${modules[@]}"; do
+	/sbin/modprobe -d "$tree" -S "$release" --show-depends "$module"
+done | sed -n "s|^insmod $tree/\([^ ]*\).*|\1|p" | sort -u | while read -r file; do
+	mkdir -p "$dir/${file%/*}"
+	case $file in
+	*.xz) xz -dc "$tree/$file" >"$dir/${file%.xz}" ;;
+	*) cp "$tree/$file" "$dir/$file" ;;
+	esac
+done
+cp "$tree/lib/modules/$release"/modules.{builtin,order}* "$dir/lib/modules/$release/"
+/sbin/depmod -b "$dir" "$release"
+cp "$dir/all/boot/vmlinuz-$release" "$dir/vmlinuz"
+rm -rf "$dir/all" "$dir/deb"
+echo "$stamp" >"$dir/stamp"
+echo "$release" >"$dir/release"
+echo "$dir"

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""QEMU's monitor from outside.
+
+qmp.py SOCKET COMMAND [KEY=VALUE]...   one command: qmp.py qmp device_del id=nvme0
+qmp.py SOCKET --serve PORT             serve a guest until it ends: what it writes to its second
+                                       serial port is printed, but for the lines
+                                       "@host COMMAND [KEY=VALUE]...", which are carried out and
+                                       answered with one line, "ok ..." or "error ..."
+"""
+import json
+import socket
+import sys
+import time
+
+
+def connect(path):
+    """QEMU makes its sockets a moment after its start."""
+    deadline = time.monotonic() + 10
+    while True:
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.connect(path)
+            return sock
+        except OSError:
+            sock.close()
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def value(text):
+    """Numbers, true, lists and objects are as in JSON; anything else is a string."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+class Monitor:
+    def __init__(self, path):
+        sock = connect(path)
+        sock.settimeout(10)
+        self.file = sock.makefile("rw")
+        self.reply()
+        self.command("qmp_capabilities")
+
+    def reply(self):
+        while True:
+            line = self.file.readline()
+            if not line:
+                raise ConnectionError("QEMU has ended")
+            reply = json.loads(line)
+            if "event" not in reply:
+                return reply
+
+    def command(self, name, *words):
+        """Its words are KEY=VALUE. True and the answer, or False and why not."""
+        pairs = (word.split("=", 1) for word in words)
+        request = {"execute": name, "arguments": {key: value(text) for key, text in pairs}}
+        self.file.write(json.dumps(request) + "\n")
+        self.file.flush()
+        reply = self.reply()
+        if "error" in reply:
+            return False, reply["error"]["desc"]
+        return True, json.dumps(reply["return"])
+
+
+def answer(monitor, words):
+    try:
+        done, text = monitor.command(*words)
+    except (OSError, TypeError, ValueError) as error:
+        done, text = False, str(error)
+    return ("ok " if done else "error ") + " ".join(text.split()) + "\n"
+
+
+def serve(monitor, port):
+    for line in port.makefile("r", errors="replace", newline="\n"):
+        words = line.split()
+        if words[:1] == ["@host"]:
+            port.sendall(answer(monitor, words[1:]).encode())
+        else:
+            print(line.rstrip("\r\n"), flush=True)
+
+
+def main(argv):
+    if len(argv) < 3:
+        sys.exit(__doc__)
+    try:
+        if argv[2] == "--serve":
+            # The guest starts when its port is connected.
+            port = connect(argv[3])
+            serve(Monitor(argv[1]), port)
+            return
+        done, text = Monitor(argv[1]).command(*argv[2:])
+    except (OSError, ValueError) as error:
+        sys.exit(f"qmp: {argv[1]}: {error}")
+    if not done:
+        sys.exit(f"qmp: {text}")
+    print(text)
+
+
+main(sys.argv)

@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Tests of the module in guests, as TAP. While editing: one machine, some tests:
+#
+#   run.sh [-k 6.1|6.12] [-i 0|1|lazy] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
+#
+# Without arguments: all tests on a machine of each kind. Lists as in -k 6.1,6.12 make a smaller
+# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options. The
+# tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how to write one.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/qemu/build.sh
+. tests/qemu/build.sh
+# shellcheck source=tests/qemu/machine.sh
+. tests/qemu/machine.sh
+
+if [ $# -eq 0 ]; then
+	kernels=${KERNEL:-6.1,6.12} iommus=${IOMMU:-0,1} nvmes=${NVME:-1,4}
+else
+	kernels=${KERNEL:-6.12} iommus=${IOMMU:-0} nvmes=${NVME:-1}
+fi
+CXL=${CXL:-0}
+while getopts k:i:n:c:a: option; do
+	case $option in
+	k) kernels=$OPTARG ;;
+	i) iommus=$OPTARG ;;
+	n) nvmes=$OPTARG ;;
+	c) CXL=$OPTARG ;;
+	a) APPEND=$OPTARG ;;
+	*) sed -n 's/^#   run.sh/usage: run.sh/p' "$0" >&2; exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+tests=("$@")
+if [ $# -eq 0 ]; then
+	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
+		name=$(basename "${file%.*}")
+		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab)$ ]] || tests+=("$name")
+	done
+fi
+limit=60
+programs=()
+for name in "${tests[@]}"; do
+	[ -e "$here/guest/$name.sh" ] || [ -e "$here/guest/$name.c" ] ||
+		die "there is no test $name in $here/guest"
+	header=$(head -n 20 "$here/guest/$name".*)
+	own=$(sed -n 's/^# limit: \([0-9]*\)$/\1/p' <<<"$header")
+	limit=$((limit + ${own:-30}))
+	for program in $(sed -n 's/^# programs: //p' <<<"$header"); do
+		programs+=("$program")
+	done
+done
+
+count=0
+passed=0
+failed=0
+
+# verdict ok|"not ok" WORDS
+verdict()
+{
+	count=$((count + 1))
+	echo "$1 $count - $cell $2"
+	case $1:$2 in
+	not*) failed=$((failed + 1)) ;;
+	*'# SKIP'*) ;;
+	*) passed=$((passed + 1)) ;;
+	esac
+}
+
+# A line that came from the guest.
+judge()
+{
+	local line=$1 rc
+	case $line in
+	"begin "*)
+		name=${line#begin }
+		failed_before=$failed
+		;;
+	"ok "*) verdict ok "$name: ${line#ok }" ;;
+	"not ok "*) verdict "not ok" "$name: ${line#not ok }" ;;
+	"skip "*) verdict ok "$name # SKIP ${line#skip }" ;;
+	"end "*)
+		rc=${line##* }
+		ended+=" $name "
+		# A script that broke off said why, if it was a claim that failed.
+		[ "$rc" -eq 0 ] || [ $failed -gt $failed_before ] ||
+			verdict "not ok" "$name: exit status $rc"
+		[ "$rc" -ne 0 ] || [ -e "$here/guest/$name.sh" ] || verdict ok "$name"
+		;;
+	"#"*) echo "$line" ;;
+	esac
+}
+
+show()
+{
+	grep -qsv ': info: ' "$1" || return
+	echo "# the last lines of $1:"
+	tail -n 50 "$1" | tr -d '\r' | cut -c 1-160 | sed 's/^/#   | /'
+}
+
+qemu_pid=
+trap '[ -z "$qemu_pid" ] || kill "$qemu_pid"; exit 130' INT TERM
+
+# Boot one machine, from start to verdict.
+run_cell()
+{
+	local dir=$build/qemu/run/$KERNEL-iommu$IOMMU-nvme$NVME line start=$EPOCHREALTIME
+	cell="$KERNEL/iommu=$IOMMU/nvme=$NVME"
+	ended=
+	name=
+	failed_before=$failed
+	exec 8>"$dir.lock" && flock -w 600 8 || die "another run.sh keeps $dir"
+	rm -rf "$dir"
+	mkdir -p "$dir" || exit 1
+	(
+		cd "$dir" || exit 1
+		APPEND="KERNEL=$KERNEL TESTS=$(IFS=,; echo "${tests[*]}") ${APPEND:-}" \
+			machine "$kernel" "$initramfs"
+		exec timeout -k 5 $limit "${qemu[@]}" -serial file:console \
+			-serial unix:port,server=on,wait=on </dev/null >qemu 2>&1
+	) &
+	qemu_pid=$!
+	failed_cell=$failed
+	while IFS= read -r line; do
+		judge "$line"
+	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" && python3 "$qmp" qmp --serve port 2>serve)
+	wait $qemu_pid
+	qemu_pid=
+	for name in "${tests[@]}"; do
+		[[ $ended == *" $name "* ]] || verdict "not ok" "$name: runs to its end"
+	done
+	if [ $failed -gt $failed_cell ]; then
+		show "$dir/qemu"
+		show "$dir/serve"
+		show "$dir/console"
+		echo "# whole log: $dir/console"
+	else
+		# The disks are sparse, but not empty.
+		rm -f "$dir"/disk* "$dir"/cxl*
+	fi
+	exec 8>&-
+	echo "# $cell: $(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $start }") s"
+}
+
+mkdir -p "$build/qemu/run" || exit 1
+initramfs=$build/qemu/run/initramfs.$$
+trap 'rm -rf "$initramfs" "$initramfs.tree"' EXIT
+echo "TAP version 13"
+for KERNEL in ${kernels//,/ }; do
+	build_guest "$KERNEL" "$initramfs" ${programs[@]+"${programs[@]}"}
+	for IOMMU in ${iommus//,/ }; do
+		for NVME in ${nvmes//,/ }; do
+			run_cell
+		done
+	done
+done
+echo "1..$count"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

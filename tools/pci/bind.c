@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex bind, annex unbind: controllers to annex.ko and back.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "../progress.h"
+#include "binding.h"
+#include "pcidev.h"
+#include "sysfs.h"
+#include "users.h"
+
+/* struct bind_job - @pick: @n controllers of @list, each once. */
+struct bind_job {
+	char **addrs;
+	unsigned int n_addrs;
+	bool json;
+	struct pcidev_list list;
+	struct pcidev **pick;
+	struct users *users;
+	unsigned int n;
+};
+
+static bool is_driver(const struct pcidev *d, const char *name)
+{
+	return !strcmp(d->driver, name);
+}
+
+/* The first of its users, and how to end that. */
+static int say_busy(const struct pcidev *d, const struct user *u)
+{
+	char text[256];
+
+	user_text(u, text, sizeof(text));
+	switch (u->kind) {
+	case USER_MOUNT:
+		return err_set(-EBUSY, "%s is in use: %s: umount %s first", d->addr, text, u->name);
+	case USER_SWAP:
+		return err_set(-EBUSY, "%s is in use: %s: swapoff /dev/%s first", d->addr, text,
+			       u->device);
+	case USER_HOLDER:
+		return err_set(-EBUSY, "%s is in use: %s: %s%s first", d->addr, text,
+			       !strncmp(u->name, "md", 2) ? "mdadm --stop /dev/"
+							  : "dmsetup remove /dev/",
+			       u->name);
+	case USER_PROCESS:
+		break;
+	}
+	return err_set(-EBUSY, "%s is in use: %s: end it first", d->addr, text);
+}
+
+static int check_root(const char *command, const struct pcidev *d)
+{
+	if (!access("/sys/bus/pci/drivers_probe", W_OK))
+		return 0;
+	return err_set(-EPERM, "only root may change drivers: sudo %s %s", command, d->addr);
+}
+
+static int check_bind(const struct pcidev *d, const struct users *users)
+{
+	if (is_driver(d, BINDING_DRIVER))
+		return 0;
+	if (*d->driver && !is_driver(d, "nvme"))
+		return err_set(-EBUSY,
+			       "%s belongs to the driver %s: echo %s > "
+			       "/sys/bus/pci/drivers/%s/unbind takes it away from there",
+			       d->addr, d->driver, d->addr, d->driver);
+	if (users->n)
+		return say_busy(d, &users->user[0]);
+	if (!sysfs_is("", "sys/bus/pci/drivers/" BINDING_DRIVER))
+		return err_set(-ENODEV, "the kernel module is not loaded: modprobe annex "
+					"(annex doctor says more)");
+	return check_root("annex bind", d);
+}
+
+static int check_unbind(const struct pcidev *d, const struct users *users)
+{
+	if (is_driver(d, "nvme"))
+		return 0;
+	if (*d->driver && !is_driver(d, BINDING_DRIVER))
+		return err_set(-EINVAL, "%s is not annex's, but the driver %s's", d->addr,
+			       d->driver);
+	if (users->n)
+		return say_busy(d, &users->user[0]);
+	if (!sysfs_is("", "sys/bus/pci/drivers/nvme"))
+		return err_set(-ENODEV, "there is no nvme driver to take %s: modprobe nvme first",
+			       d->addr);
+	return check_root("annex unbind", d);
+}
+
+static void put_result(struct out *out, json_t *devices, const struct pcidev *d, const char *was,
+		       bool changed)
+{
+	json_t *one = json_pack("{ss ss}", "address", d->addr, "driver", d->driver);
+	bool ours = is_driver(d, BINDING_DRIVER);
+
+	json_object_set_new(one, "driver_before", *was ? json_string(was) : json_null());
+	json_object_set_new(one, "changed", json_boolean(changed));
+	json_object_set_new(one, "iommu_group",
+			    d->group < 0 ? json_null() : json_integer(d->group));
+	json_object_set_new(one, "iommu_domain",
+			    d->group < 0 ? json_null() : json_string(d->domain));
+	json_array_append_new(devices, one);
+	if (!changed)
+		out_row(out, d->addr, "is with %s already", d->driver);
+	else if (ours && d->group < 0)
+		out_row(out, d->addr,
+			"bound to %s; no IOMMU: opening it needs CAP_SYS_RAWIO and modprobe annex "
+			"allow_no_iommu=1",
+			d->driver);
+	else if (d->group < 0)
+		out_row(out, d->addr, "bound to %s", d->driver);
+	else
+		out_row(out, d->addr, "bound to %s, IOMMU group %d of type %s", d->driver, d->group,
+			d->domain);
+}
+
+/* What was done is reported even if the rest failed. */
+static int change_all(struct bind_job *job, bool take)
+{
+	json_t *devices = json_array();
+	struct out out;
+	char was[32];
+	int err = 0, printed;
+
+	out_init(&out, cli_name(), job->json);
+	progress_begin(take ? "binding" : "unbinding");
+	for (unsigned int i = 0; i < job->n && !err; i++) {
+		struct pcidev *d = job->pick[i];
+		bool done = is_driver(d, take ? BINDING_DRIVER : "nvme");
+
+		snprintf(was, sizeof(was), "%s", d->driver);
+		if (!done)
+			err = take ? binding_take(d, &job->users[i]) : binding_return(d);
+		if (!err)
+			put_result(&out, devices, d, was, !done);
+	}
+	progress_end();
+	out_json(&out, "devices", devices);
+	if (err && !out.rows) {
+		out_drop(&out);
+		return err;
+	}
+	printed = out_end(&out);
+	return err ? err : printed;
+}
+
+/* All controllers are looked at before the first is touched. */
+static int pick(struct bind_job *job)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < job->n_addrs && !err; i++) {
+		struct pcidev *d = NULL;
+		bool twice = false;
+
+		err = pcidev_find(&job->list, job->addrs[i], &d);
+		for (unsigned int k = 0; k < job->n && !err; k++)
+			twice = twice || job->pick[k] == d;
+		if (!err && !twice)
+			err = users_find("", d, 1, &job->users[job->n]);
+		if (!err && !twice)
+			job->pick[job->n++] = d;
+	}
+	return err;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct bind_job *job = state->input;
+	char addr[PCIDEV_ADDR];
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &job->json;
+		return 0;
+	case ARGP_KEY_ARG:
+		job->addrs[job->n_addrs++] = arg;
+		return -pcidev_addr(arg, addr);
+	case ARGP_KEY_END:
+		if (!job->n_addrs)
+			return -err_set(-EINVAL, "which controller? annex list shows them");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int run(struct bind_job *job, bool take)
+{
+	int err = pcidev_list("", &job->list);
+
+	if (!err)
+		err = pick(job);
+	for (unsigned int i = 0; i < job->n && !err; i++)
+		err = take ? check_bind(job->pick[i], &job->users[i])
+			   : check_unbind(job->pick[i], &job->users[i]);
+	if (!err)
+		err = change_all(job, take);
+	users_free(job->users, job->n);
+	pcidev_list_free(&job->list);
+	return err;
+}
+
+static int command(const struct argp *argp, int argc, char **argv, bool take)
+{
+	struct bind_job job = {
+		.addrs = calloc((size_t)argc, sizeof(*job.addrs)),
+		.pick = calloc((size_t)argc, sizeof(struct pcidev *)),
+		.users = calloc((size_t)argc, sizeof(*job.users)),
+	};
+	int err = job.addrs && job.pick && job.users ? cli_parse(argp, argc, argv, &job)
+						     : err_set(-ENOMEM, "out of memory");
+
+	if (!err)
+		err = run(&job, take);
+	free(job.addrs);
+	free(job.pick);
+	free(job.users);
+	return err;
+}
+
+static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+
+static const char bind_doc[] =
+	"Hand NVMe controllers to the kernel module annex, so that --device pci:ADDR can use them. "
+	"Refused while anything uses a namespace of theirs. The IOMMU group of each gets a strict "
+	"domain (type DMA). If a step fails, everything is put back."
+	"\vExamples:\n"
+	"  annex bind 0000:00:04.0\n"
+	"  annex bind 00:04.0 00:05.0 --json";
+
+static const char unbind_doc[] =
+	"Give controllers back to the kernel's nvme driver, and their IOMMU groups the type that "
+	"boot chose. Refused while a program has them open."
+	"\vExamples:\n"
+	"  annex unbind 0000:00:04.0";
+
+int cmd_bind(int argc, char **argv)
+{
+	static const struct argp argp = {NULL, parse, "ADDR...", bind_doc, children, NULL, NULL};
+
+	return command(&argp, argc, argv, true);
+}
+
+int cmd_unbind(int argc, char **argv)
+{
+	static const struct argp argp = {NULL, parse, "ADDR...", unbind_doc, children, NULL, NULL};
+
+	return command(&argp, argc, argv, false);
+}

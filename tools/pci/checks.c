@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * mem:, file:, limits, NUMA nodes and GPUs.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <annex/device.h>
+#include <annex/log.h>
+#include "checks.h"
+#include "sysfs.h"
+
+/* Queues, a cache of some size and staging buffers. */
+#define MEMLOCK_ENOUGH (64ull << 20)
+
+void checks_add(struct checks *c, const char *device, const char *name, enum check_state state,
+		const char *fmt, ...)
+{
+	struct check *k = &c->check[c->n < CHECKS ? c->n++ : CHECKS - 1];
+	va_list ap;
+
+	memset(k, 0, sizeof(*k));
+	k->device = device;
+	k->name = name;
+	k->state = state;
+	va_start(ap, fmt);
+	vsnprintf(k->means, sizeof(k->means), fmt, ap);
+	va_end(ap);
+}
+
+void checks_mend(struct checks *c, const char *fmt, ...)
+{
+	struct check *k = &c->check[c->n - 1];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(k->mend, sizeof(k->mend), fmt, ap);
+	va_end(ap);
+}
+
+/* A device behind file: is opened, on memory: there is no better proof that io_uring works. */
+static bool file_works(void)
+{
+	struct annex_dev *dev = NULL;
+	char uri[64];
+	int fd = memfd_create("annex-doctor", MFD_CLOEXEC);
+	bool works;
+
+	if (fd < 0)
+		return false;
+	snprintf(uri, sizeof(uri), "file:/proc/self/fd/%d?size=1M&direct=0", fd);
+	works = !annex_dev_open(uri, NULL, &dev);
+	annex_dev_close(dev);
+	close(fd);
+	return works;
+}
+
+static void check_file(struct checks *c)
+{
+	long long off = sysfs_number(-1, c->root, "proc/sys/kernel/io_uring_disabled");
+
+	if (*c->root && off <= 0)
+		checks_add(c, "file:", "io_uring", off ? CHECK_UNKNOWN : CHECK_OK,
+			   off ? "this kernel does not tell; the machine itself can try"
+			       : "allowed: any file or block device can be used");
+	else if (!*c->root && file_works())
+		checks_add(c, "file:", "io_uring", CHECK_OK,
+			   "works: any file or block device can be used");
+	else if (off > 0)
+		checks_add(c, "file:", "io_uring", CHECK_MISSING,
+			   "switched off: no file or block device can be used");
+	else
+		checks_add(c, "file:", "io_uring", CHECK_MISSING,
+			   "refused, by the kernel or by a container's filter: %.120s",
+			   annex_last_error());
+	if (off > 0)
+		checks_mend(c, "sudo sysctl -w kernel.io_uring_disabled=0");
+	else if (c->check[c->n - 1].state == CHECK_MISSING)
+		checks_mend(c, "docker run --security-opt seccomp=unconfined ...");
+}
+
+static void check_memlock(struct checks *c)
+{
+	struct rlimit limit;
+
+	if (*c->root || getrlimit(RLIMIT_MEMLOCK, &limit)) {
+		checks_add(c, "pci:", "memlock", CHECK_UNKNOWN,
+			   "a limit of each process: only the machine itself can tell");
+	} else if (limit.rlim_cur == RLIM_INFINITY || !geteuid()) {
+		checks_add(c, "pci:", "memlock", CHECK_OK, "unlimited%s: any buffer can be pinned",
+			   geteuid() ? "" : " for root");
+	} else if (limit.rlim_cur >= MEMLOCK_ENOUGH) {
+		checks_add(c, "pci:", "memlock", CHECK_OK, "%llu MiB of buffers can be pinned",
+			   (unsigned long long)limit.rlim_cur >> 20);
+	} else {
+		checks_add(c, "pci:", "memlock", CHECK_MISSING,
+			   "only %llu KiB of queues and buffers can be pinned for a controller",
+			   (unsigned long long)limit.rlim_cur >> 10);
+		checks_mend(c, "echo '* - memlock unlimited' | sudo tee "
+			       "/etc/security/limits.d/annex.conf   # then log in anew");
+	}
+}
+
+static void check_numa(struct checks *c)
+{
+	char memory[80], cpus[80];
+
+	if (!sysfs_text(memory, sizeof(memory), c->root, "sys/devices/system/node/has_memory")) {
+		checks_add(c, "numa:", "nodes", CHECK_MISSING,
+			   "this kernel knows of no NUMA nodes");
+		return;
+	}
+	sysfs_text(cpus, sizeof(cpus), c->root, "sys/devices/system/node/has_cpu");
+	checks_add(c, "numa:", "nodes", CHECK_OK, "with memory: %s; with processors: %s", memory,
+		   *cpus ? cpus : "none");
+}
+
+static void check_gpu(struct checks *c)
+{
+	char version[200];
+
+	if (!sysfs_text(version, sizeof(version), c->root, "proc/driver/nvidia/version")) {
+		checks_add(c, "gpu", "driver", CHECK_MISSING,
+			   "no NVIDIA driver: queues and data cannot lie in GPU memory");
+		checks_mend(c, "sudo apt-get install nvidia-open-kernel-dkms");
+		return;
+	}
+	checks_add(c, "gpu", "driver", CHECK_OK, "%.200s", version);
+	if (strstr(version, "Open Kernel Module")) {
+		checks_add(c, "gpu", "dma-buf", CHECK_OK, "the driver can export GPU memory");
+		return;
+	}
+	checks_add(c, "gpu", "dma-buf", CHECK_MISSING,
+		   "only NVIDIA's open kernel modules export GPU memory to other devices");
+	checks_mend(c, "sudo apt-get install nvidia-open-kernel-dkms");
+}
+
+void checks_host(struct checks *c)
+{
+	checks_add(c, "mem:", "memory", CHECK_OK, "emulated in the process: nothing is needed");
+	check_file(c);
+	check_numa(c);
+	check_gpu(c);
+	check_memlock(c);
+}

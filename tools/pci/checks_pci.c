@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What controllers on PCI and CXL memory need: a kernel, its headers, annex.ko, an IOMMU.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../error.h"
+#include "binding.h"
+#include "checks.h"
+#include "pcidev.h"
+#include "sysfs.h"
+#include "users.h"
+
+/* The oldest kernel that annex.ko builds for. */
+#define KERNEL_MAJOR 6
+#define KERNEL_MINOR 1
+
+static void check_kernel(struct checks *c, const char *release)
+{
+	int major = 0, minor = 0;
+	bool new;
+
+	new = sscanf(release, "%d.%d", &major, &minor) == 2 &&
+	      (major > KERNEL_MAJOR || (major == KERNEL_MAJOR && minor >= KERNEL_MINOR));
+	checks_add(c, "pci:", "kernel", new ? CHECK_OK : CHECK_MISSING,
+		   "%s; annex.ko needs %d.%d%s", *release ? release : "unknown", KERNEL_MAJOR,
+		   KERNEL_MINOR, new ? " or newer" : ", or newer");
+	if (!new)
+		checks_mend(c, "sudo apt-get install linux-image-amd64");
+}
+
+/* Whether depmod has found annex.ko. */
+static bool is_installed(const struct checks *c, const char *release)
+{
+	char path[SYSFS_PATH], *line = NULL;
+	const char *name;
+	bool found = false;
+	size_t size = 0;
+	FILE *f;
+
+	sysfs_path(path, c->root, "lib/modules/%s/modules.dep", release);
+	f = fopen(path, "re");
+	while (f && !found && getline(&line, &size, f) > 0) {
+		line[strcspn(line, ":")] = '\0';
+		name = strrchr(line, '/');
+		found = !strncmp(name ? name + 1 : line, "annex.ko", 8);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static void check_module(struct checks *c, const char *release)
+{
+	bool loaded = sysfs_is(c->root, "sys/bus/pci/drivers/" BINDING_DRIVER);
+	bool installed = is_installed(c, release);
+
+	if (sysfs_is(c->root, "lib/modules/%s/build", release)) {
+		checks_add(c, "pci:", "headers", CHECK_OK, "annex.ko can be built for %s", release);
+	} else if (loaded || installed) {
+		checks_add(c, "pci:", "headers", CHECK_OK,
+			   "not there, and not needed: annex.ko is built");
+	} else {
+		checks_add(c, "pci:", "headers", CHECK_MISSING, "annex.ko cannot be built for %s",
+			   release);
+		checks_mend(c, "sudo apt-get install dkms linux-headers-%s", release);
+	}
+	if (loaded) {
+		checks_add(c, "pci:", "module", CHECK_OK, "annex.ko is loaded");
+	} else if (installed) {
+		checks_add(c, "pci:", "module", CHECK_MISSING, "annex.ko is not loaded");
+		checks_mend(c, "sudo modprobe annex");
+	} else {
+		checks_add(c, "pci:", "module", CHECK_MISSING,
+			   "annex.ko is not built; in the folder of Annex's source:");
+		checks_mend(c, "sudo dkms add \"$PWD\" && sudo dkms install annex/" ANNEX_VERSION
+			       " && sudo modprobe annex");
+	}
+}
+
+static bool is_amd(const struct checks *c)
+{
+	char path[SYSFS_PATH], line[256];
+	bool amd = false;
+	FILE *f;
+
+	sysfs_path(path, c->root, "proc/cpuinfo");
+	f = fopen(path, "re");
+	while (f && !amd && fgets(line, sizeof(line), f) && line[0] != '\n')
+		amd = strstr(line, "AuthenticAMD");
+	if (f)
+		fclose(f);
+	return amd;
+}
+
+static void mend_by_boot(struct checks *c, const char *words)
+{
+	checks_mend(c,
+		    "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX %s\"' | sudo tee "
+		    "/etc/default/grub.d/annex.cfg && sudo update-grub && sudo reboot",
+		    words);
+}
+
+static void check_iommu(struct checks *c)
+{
+	struct sysfs_dir groups;
+
+	sysfs_dir(&groups, c->root, "sys/kernel/iommu_groups");
+	if (groups.n) {
+		checks_add(c, "pci:", "IOMMU", CHECK_OK, "on: %u groups", groups.n);
+	} else {
+		checks_add(c, "pci:", "IOMMU", CHECK_MISSING,
+			   "off: a controller can reach all memory, so opening one needs "
+			   "CAP_SYS_RAWIO and modprobe annex allow_no_iommu=1");
+		if (is_amd(c))
+			checks_mend(c, "sudo systemctl reboot --firmware-setup   # AMD-Vi: on");
+		else
+			mend_by_boot(c, "intel_iommu=on");
+	}
+	sysfs_dir_free(&groups);
+}
+
+/* Controllers whose group is not strict, and that annex bind could not make so. */
+static void check_strict(struct checks *c, const struct pcidev_list *list)
+{
+	struct sysfs_dir members;
+
+	for (unsigned int i = 0; i < list->n; i++) {
+		const struct pcidev *d = &list->dev[i];
+
+		if (d->kind != PCIDEV_NVME || d->group < 0 || !strcmp(d->domain, "DMA"))
+			continue;
+		sysfs_dir(&members, c->root, "sys/kernel/iommu_groups/%d/devices", d->group);
+		if (members.n > 1) {
+			checks_add(c, "pci:", "strict", CHECK_MISSING,
+				   "%s shares IOMMU group %d, of type %s, with %u more: annex bind "
+				   "may not be able to make it strict",
+				   d->addr, d->group, d->domain, members.n - 1);
+			mend_by_boot(c, "iommu.passthrough=0 iommu.strict=1");
+		}
+		sysfs_dir_free(&members);
+		if (c->check[c->n - 1].mend[0] && !strcmp(c->check[c->n - 1].name, "strict"))
+			return;
+	}
+	if (sysfs_is(c->root, "sys/kernel/iommu_groups/0"))
+		checks_add(c, "pci:", "strict", CHECK_OK,
+			   "annex bind gives each controller's group a strict domain");
+}
+
+static int check_controllers(struct checks *c, const struct pcidev_list *list)
+{
+	struct users *users = calloc(list->n + 1, sizeof(*users));
+	unsigned int all = 0, ours = 0, idle = 0;
+	int err = users ? users_find(c->root, list->dev, list->n, users)
+			: err_set(-ENOMEM, "out of memory");
+
+	for (unsigned int i = 0; i < list->n && !err; i++) {
+		bool taken = !strcmp(list->dev[i].driver, BINDING_DRIVER);
+
+		if (list->dev[i].kind != PCIDEV_NVME)
+			continue;
+		all++;
+		ours += taken;
+		idle += !taken && !users[i].n;
+	}
+	if (!err)
+		users_free(users, list->n);
+	free(users);
+	if (err)
+		return err;
+	checks_add(c, "pci:", "controllers", ours + idle ? CHECK_OK : CHECK_MISSING,
+		   all ? "%u NVMe: %u bound to annex, %u more that nothing uses"
+		       : "there is no NVMe controller on PCI",
+		   all, ours, idle);
+	if (all && !(ours + idle))
+		checks_mend(c, "annex list   # who uses them");
+	return 0;
+}
+
+static void check_nodes(struct checks *c)
+{
+	char path[SYSFS_PATH];
+	struct sysfs_dir nodes;
+	struct group *group;
+	struct stat st;
+
+	sysfs_dir(&nodes, c->root, "dev/annex");
+	if (!nodes.n)
+		checks_add(c, "pci:", "permission", CHECK_UNKNOWN,
+			   "no controller is bound to annex");
+	for (unsigned int i = 0; i < nodes.n; i++) {
+		sysfs_path(path, c->root, "dev/annex/%s", nodes.name[i]);
+		if (!access(path, R_OK | W_OK))
+			continue;
+		checks_add(c, "pci:", "permission", CHECK_MISSING,
+			   "you may not read and write /dev/annex/%s", nodes.name[i]);
+		group = stat(path, &st) ? NULL : getgrgid(st.st_gid);
+		if (group && st.st_gid)
+			checks_mend(c, "sudo usermod -aG %s \"$USER\"   # then log in anew",
+				    group->gr_name);
+		else
+			checks_mend(c, "sudo annex ...");
+		break;
+	}
+	if (nodes.n && strcmp(c->check[c->n - 1].name, "permission") != 0)
+		checks_add(c, "pci:", "permission", CHECK_OK, "you may use all of /dev/annex");
+	sysfs_dir_free(&nodes);
+}
+
+static void check_cxl(struct checks *c, const struct pcidev_list *list)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < list->n; i++)
+		n += list->dev[i].kind == PCIDEV_CXL;
+	checks_add(c, "cxl", "devices", n ? CHECK_OK : CHECK_MISSING,
+		   n ? "%u CXL memory devices" : "there is no CXL memory device", n);
+	if (sysfs_is(c->root, "sys/bus/pci/drivers/cxl_pci") &&
+	    sysfs_is(c->root, "sys/bus/cxl/drivers/cxl_mem")) {
+		checks_add(c, "cxl", "drivers", CHECK_OK, "the kernel's own are loaded");
+		return;
+	}
+	checks_add(c, "cxl", "drivers", CHECK_MISSING,
+		   "the kernel's own are not loaded: CXL memory cannot become a NUMA node");
+	checks_mend(c, "sudo modprobe -a cxl_acpi cxl_pci cxl_mem cxl_port");
+}
+
+int checks_pci(struct checks *c)
+{
+	struct pcidev_list list;
+	char release[80];
+	int err = pcidev_list(c->root, &list);
+
+	if (err)
+		return err;
+	sysfs_text(release, sizeof(release), c->root, "proc/sys/kernel/osrelease");
+	check_kernel(c, release);
+	check_module(c, release);
+	check_iommu(c);
+	check_strict(c, &list);
+	err = check_controllers(c, &list);
+	check_nodes(c);
+	check_cxl(c, &list);
+	pcidev_list_free(&list);
+	return err;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex doctor: what the machine lacks, and how to mend it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "checks.h"
+#include "root.h"
+
+struct doctor_opts {
+	struct root root;
+	bool json;
+};
+
+static const char *const states[] = {"ok", "missing", "unknown"};
+
+/* Without file: nothing of the machine's can be used but memory. */
+static bool default_works(const struct checks *c)
+{
+	for (unsigned int i = 0; i < c->n; i++)
+		if (!strcmp(c->check[i].device, "file:") && c->check[i].state == CHECK_MISSING)
+			return false;
+	return true;
+}
+
+static int report_json(const struct checks *c)
+{
+	json_t *list = json_array();
+	struct out out;
+
+	for (unsigned int i = 0; i < c->n; i++) {
+		const struct check *k = &c->check[i];
+		json_t *one = json_pack("{ss ss ss}", "device", k->device, "check", k->name,
+					"state", states[k->state]);
+		json_t *means = json_string(k->means);
+
+		json_object_set_new(one, "means", means ? means : json_null());
+		json_object_set_new(one, "mend", *k->mend ? json_string(k->mend) : json_null());
+		json_array_append_new(list, one);
+	}
+	out_init(&out, cli_name(), true);
+	out_json(&out, "default_works", json_boolean(default_works(c)));
+	out_json(&out, "checks", list);
+	return out_end(&out);
+}
+
+static int report_table(const struct checks *c)
+{
+	for (unsigned int i = 0; i < c->n; i++) {
+		const struct check *k = &c->check[i];
+
+		printf("%-6s %-12s %-8s %s\n", k->device, k->name, states[k->state], k->means);
+		if (*k->mend)
+			printf("%28s $ %s\n", "", k->mend);
+	}
+	return fflush(stdout) || ferror(stdout) ? err_sys("cannot write the report") : 0;
+}
+
+static int diagnose(const struct doctor_opts *o)
+{
+	struct checks checks = {.root = o->root.dir};
+	int err;
+
+	checks_host(&checks);
+	err = checks_pci(&checks);
+	if (!err)
+		err = o->json ? report_json(&checks) : report_table(&checks);
+	if (!err && !default_works(&checks))
+		err = err_set(-ENOSYS, "file: cannot work here, so no storage can be used");
+	return err;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct doctor_opts *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->root;
+		state->child_inputs[1] = &o->json;
+		return 0;
+	case ARGP_KEY_ARG:
+		return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {
+	{&root_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
+
+static const char doc[] =
+	"What this machine has and lacks for each kind of device, what that means, and the command "
+	"that mends it. Fails only if the default, file:, cannot work."
+	"\vExamples:\n"
+	"  annex doctor\n"
+	"  annex doctor --json";
+
+int cmd_doctor(int argc, char **argv)
+{
+	static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
+	struct doctor_opts o = {.root = {.dir = ""}};
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	return err ? err : diagnose(&o);
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "../error.h"
+#include "sysfs.h"
+#include "users.h"
+
+/* Holders of holders: no sane stack of block devices is deeper. */
+#define DEPTH 8
+
+static int oom(void)
+{
+	return err_set(-ENOMEM, "out of memory");
+}
+
+static int add_user(struct users *u, const struct user *user)
+{
+	struct user *grown;
+
+	for (unsigned int i = 0; i < u->n; i++)
+		if (u->user[i].kind == user->kind && u->user[i].pid == user->pid &&
+		    !strcmp(u->user[i].name, user->name) &&
+		    !strcmp(u->user[i].device, user->device))
+			return 0;
+	grown = realloc(u->user, (u->n + 1) * sizeof(*grown));
+	if (!grown)
+		return oom();
+	u->user = grown;
+	u->user[u->n++] = *user;
+	return 0;
+}
+
+static int add_block(struct users *u, const char *name, bool disk)
+{
+	struct users_block *grown, *b;
+
+	for (unsigned int i = 0; i < u->n_blocks; i++)
+		if (!strcmp(u->block[i].name, name))
+			return 0;
+	grown = realloc(u->block, (u->n_blocks + 1) * sizeof(*grown));
+	if (!grown)
+		return oom();
+	u->block = grown;
+	b = &grown[u->n_blocks++];
+	memset(b, 0, sizeof(*b));
+	snprintf(b->name, sizeof(b->name), "%s", name);
+	b->disk = disk;
+	return 0;
+}
+
+/* A block device, and those that hold it. */
+static int add_stack(const char *root, struct users *u, const char *name, bool disk, int depth)
+{
+	struct user holder = {.kind = USER_HOLDER};
+	struct users_block *b;
+	struct sysfs_dir dir;
+	int err = add_block(u, name, disk);
+
+	if (err || depth == DEPTH)
+		return err;
+	b = &u->block[u->n_blocks - 1];
+	sysfs_text(b->number, sizeof(b->number), root, "sys/class/block/%s/dev", name);
+	sysfs_text(b->label, sizeof(b->label), root, "sys/class/block/%s/dm/name", name);
+	snprintf(holder.device, sizeof(holder.device), "%s", name);
+	sysfs_dir(&dir, root, "sys/class/block/%s/holders", name);
+	for (unsigned int i = 0; i < dir.n && !err; i++) {
+		snprintf(holder.name, sizeof(holder.name), "%s", dir.name[i]);
+		err = add_user(u, &holder);
+		if (!err)
+			err = add_stack(root, u, dir.name[i], false, depth + 1);
+	}
+	sysfs_dir_free(&dir);
+	return err;
+}
+
+/* A namespace and its partitions, whose folders are inside its own. */
+static int add_disk(const char *root, struct users *u, const char *name)
+{
+	size_t len = strlen(name);
+	struct sysfs_dir dir;
+	int err = add_stack(root, u, name, true, 0);
+
+	sysfs_dir(&dir, root, "sys/class/block/%s", name);
+	for (unsigned int i = 0; i < dir.n && !err; i++)
+		if (!strncmp(dir.name[i], name, len) && dir.name[i][len] == 'p')
+			err = add_stack(root, u, dir.name[i], false, 0);
+	sysfs_dir_free(&dir);
+	return err;
+}
+
+/*
+ * What lies in a controller's folder. Where the kernel knows several paths to a namespace, the
+ * folder has the hidden disk nvme0c1n1 of one of them; what is used is nvme0n1.
+ */
+static int add_namespace(const char *root, struct users *u, const char *name)
+{
+	char head[64];
+	int subsystem, path, ns;
+
+	if (!strncmp(name, "ng", 2))
+		return add_block(u, name, false);
+	if (sscanf(name, "nvme%dc%dn%d", &subsystem, &path, &ns) == 3)
+		snprintf(head, sizeof(head), "nvme%dn%d", subsystem, ns);
+	else if (sscanf(name, "nvme%dn%d", &subsystem, &ns) == 2)
+		snprintf(head, sizeof(head), "%s", name);
+	else
+		return 0;
+	return add_disk(root, u, head);
+}
+
+static int add_blocks(const char *root, struct users *u, const struct pcidev *d)
+{
+	struct sysfs_dir ctrl, dir;
+	char node[PCIDEV_ADDR + 8];
+	int err;
+
+	snprintf(node, sizeof(node), "annex/%s", d->addr);
+	err = add_block(u, node, false);
+	sysfs_dir(&ctrl, root, "sys/bus/pci/devices/%s/nvme", d->addr);
+	for (unsigned int c = 0; c < ctrl.n && !err; c++) {
+		err = add_block(u, ctrl.name[c], false);
+		sysfs_dir(&dir, root, "sys/bus/pci/devices/%s/nvme/%s", d->addr, ctrl.name[c]);
+		for (unsigned int i = 0; i < dir.n && !err; i++)
+			err = add_namespace(root, u, dir.name[i]);
+		sysfs_dir_free(&dir);
+	}
+	sysfs_dir_free(&ctrl);
+	return err;
+}
+
+static bool is_device(const struct users_block *b, const char *path)
+{
+	const char *name = path;
+
+	if (strncmp(path, "/dev/", 5) != 0)
+		return false;
+	name += 5;
+	if (!strcmp(name, b->name))
+		return true;
+	return b->label[0] && !strncmp(name, "mapper/", 7) && !strcmp(name + 7, b->label);
+}
+
+/* \040 and its like, as the kernel writes spaces in paths. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (s[0] == '\\' && isdigit(s[1]) && isdigit(s[2]) && isdigit(s[3])) {
+			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* One line of mountinfo, proc(5). A file system of several devices has none of their numbers. */
+static int check_mount(char *line, struct users *users, unsigned int n)
+{
+	struct user user = {.kind = USER_MOUNT};
+	char number[24], source[256] = "", *rest;
+
+	if (sscanf(line, "%*s %*s %23s %*s %159s", number, user.name) != 2)
+		return 0;
+	rest = strstr(line, " - ");
+	if (rest && sscanf(rest, " - %*s %255s", source) == 1)
+		unescape(source);
+	unescape(user.name);
+	for (unsigned int i = 0; i < n; i++) {
+		for (unsigned int k = 0; k < users[i].n_blocks; k++) {
+			const struct users_block *b = &users[i].block[k];
+
+			if (strcmp(b->number, number) != 0 && !is_device(b, source))
+				continue;
+			snprintf(user.device, sizeof(user.device), "%s", b->name);
+			if (add_user(&users[i], &user))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* One line of /proc/swaps: the first word is the device. */
+static int check_swap(char *line, struct users *users, unsigned int n)
+{
+	struct user user = {.kind = USER_SWAP};
+	char source[256];
+
+	if (sscanf(line, "%255s", source) != 1)
+		return 0;
+	unescape(source);
+	for (unsigned int i = 0; i < n; i++) {
+		for (unsigned int k = 0; k < users[i].n_blocks; k++) {
+			const struct users_block *b = &users[i].block[k];
+
+			if (!is_device(b, source))
+				continue;
+			snprintf(user.device, sizeof(user.device), "%s", b->name);
+			if (add_user(&users[i], &user))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int each_line(const char *root, const char *file,
+		     int (*check)(char *line, struct users *users, unsigned int n),
+		     struct users *users, unsigned int n)
+{
+	char path[SYSFS_PATH], *line = NULL;
+	size_t size = 0;
+	int err = 0;
+	FILE *f;
+
+	sysfs_path(path, root, "%s", file);
+	f = fopen(path, "re");
+	while (f && !err && getline(&line, &size, f) > 0)
+		err = check(line, users, n);
+	free(line);
+	if (f)
+		fclose(f);
+	return err;
+}
+
+/* A file that a process has open. */
+static int check_open(const char *root, const char *pid, const char *file, struct users *users,
+		      unsigned int n)
+{
+	struct user user = {.kind = USER_PROCESS, .pid = (int)strtol(pid, NULL, 10)};
+
+	for (unsigned int i = 0; i < n; i++) {
+		for (unsigned int k = 0; k < users[i].n_blocks; k++) {
+			const struct users_block *b = &users[i].block[k];
+
+			if (!is_device(b, file))
+				continue;
+			sysfs_text(user.name, sizeof(user.name), root, "proc/%s/comm", pid);
+			snprintf(user.device, sizeof(user.device), "%s", b->name);
+			if (add_user(&users[i], &user))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int check_process(const char *root, const char *pid, struct users *users, unsigned int n)
+{
+	char path[SYSFS_PATH], to[256];
+	struct sysfs_dir fds;
+	ssize_t len;
+	int err = 0;
+
+	sysfs_path(path, root, "proc/%s/fd", pid);
+	if (access(path, R_OK | X_OK) && errno == EACCES)
+		for (unsigned int i = 0; i < n; i++)
+			users[i].partial = true;
+	sysfs_dir(&fds, root, "proc/%s/fd", pid);
+	for (unsigned int i = 0; i < fds.n && !err; i++) {
+		sysfs_path(path, root, "proc/%s/fd/%s", pid, fds.name[i]);
+		len = readlink(path, to, sizeof(to) - 1);
+		if (len <= 0)
+			continue;
+		to[len] = '\0';
+		if (!strncmp(to, "/dev/", 5))
+			err = check_open(root, pid, to, users, n);
+	}
+	sysfs_dir_free(&fds);
+	return err;
+}
+
+static int check_processes(const char *root, struct users *users, unsigned int n)
+{
+	struct sysfs_dir dir;
+	char own[16] = "";
+	int err = 0;
+
+	if (!*root)
+		snprintf(own, sizeof(own), "%d", (int)getpid());
+	sysfs_dir(&dir, root, "proc");
+	for (unsigned int i = 0; i < dir.n && !err; i++)
+		/* What this process was started with, those who started it have too. */
+		if (isdigit((unsigned char)dir.name[i][0]) && strcmp(dir.name[i], own) != 0)
+			err = check_process(root, dir.name[i], users, n);
+	sysfs_dir_free(&dir);
+	return err;
+}
+
+/* What must end first comes first: a mount before the holder that it is on. */
+static int by_kind(const void *a, const void *b)
+{
+	const struct user *x = a, *y = b;
+
+	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->name, y->name);
+}
+
+int users_find(const char *root, const struct pcidev *devs, unsigned int n, struct users *users)
+{
+	int err = 0;
+
+	memset(users, 0, n * sizeof(*users));
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = add_blocks(root, &users[i], &devs[i]);
+	if (!err && n)
+		err = each_line(root, "proc/self/mountinfo", check_mount, users, n);
+	if (!err && n)
+		err = each_line(root, "proc/swaps", check_swap, users, n);
+	if (!err && n)
+		err = check_processes(root, users, n);
+	for (unsigned int i = 0; i < n && !err; i++)
+		if (users[i].n)
+			qsort(users[i].user, users[i].n, sizeof(*users[i].user), by_kind);
+	if (err)
+		users_free(users, n);
+	return err;
+}
+
+void users_free(struct users *users, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		free(users[i].block);
+		free(users[i].user);
+		memset(&users[i], 0, sizeof(users[i]));
+	}
+}
+
+const char *user_kind(const struct user *u)
+{
+	static const char *const kinds[] = {"mount", "swap", "holder", "process"};
+
+	return kinds[u->kind];
+}
+
+void user_text(const struct user *u, char *buf, size_t size)
+{
+	switch (u->kind) {
+	case USER_MOUNT:
+		snprintf(buf, size, "%s on %s", u->name, u->device);
+		break;
+	case USER_SWAP:
+		snprintf(buf, size, "swap on %s", u->device);
+		break;
+	case USER_HOLDER:
+		snprintf(buf, size, "%s on %s", u->name, u->device);
+		break;
+	case USER_PROCESS:
+		snprintf(buf, size, "process %d (%s)", u->pid, u->name);
+		break;
+	}
+	/* A name that somebody chose shall not write to the terminal what it likes. */
+	for (char *p = buf; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who uses a controller: file systems, swap and block devices on top of its namespaces, and
+ * processes that have its namespaces or its annex device open.
+ */
+#ifndef TOOLS_PCI_USERS_H
+#define TOOLS_PCI_USERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "pcidev.h"
+
+enum user_kind { USER_MOUNT, USER_SWAP, USER_HOLDER, USER_PROCESS };
+
+struct user {
+	enum user_kind kind;
+	char device[64]; /* block device or node that is used */
+	char name[160];  /* mount point, holder, or command of the process */
+	int pid;         /* of a process */
+};
+
+/* struct users_block - A block device: a namespace, a partition, or what lies on top. */
+struct users_block {
+	char name[64];
+	char label[64];  /* of the device mapper */
+	char number[24]; /* MAJOR:MINOR */
+	bool disk;       /* a whole namespace */
+};
+
+struct users {
+	struct users_block *block;
+	unsigned int n_blocks;
+	struct user *user;
+	unsigned int n;
+	bool partial; /* processes of other users could not be looked at */
+};
+
+/* users_find() - For each of @n devices, into the array @users; what must end first is first. */
+int users_find(const char *root, const struct pcidev *devs, unsigned int n, struct users *users);
+void users_free(struct users *users, unsigned int n);
+
+/* user_text() - A user in words, as "/home on nvme0n1p2". */
+void user_text(const struct user *u, char *buf, size_t size);
+
+/* user_kind() - Its kind as JSON has it. */
+const char *user_kind(const struct user *u);
+
+#endif
