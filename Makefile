@@ -18,6 +18,11 @@ INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
 COMPDIR ?= $(DATADIR)/bash-completion/completions
+# DKMS and udev look in few places; what is installed for oneself alone stays in its own.
+system := $(filter /usr /usr/local,$(PREFIX))
+DKMSDIR ?= $(if $(system),/usr,$(PREFIX))/src
+UDEVDIR ?= $(if $(system),/usr,$(PREFIX))/lib/udev/rules.d
+KDIR ?= /lib/modules/$(shell uname -r)/build
 INSTALL ?= install
 PKG_CONFIG ?= pkg-config
 ifeq ($(origin CC),default)
@@ -72,6 +77,7 @@ PLAN_SRC := $(filter tests/bench/plan%,$(BENCH_SRC)) tests/bench/figure.c tests/
 STORAGE_SRC := $(filter-out tests/bench/plan%,$(BENCH_SRC))
 BENCH_BIN := $(OUT)/bench/storage $(OUT)/bench/plan
 HEADERS := $(sort $(wildcard include/annex/*.h))
+MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch])) include/uapi/annex.h
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
 TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
@@ -152,6 +158,18 @@ $(OUT)/%.o: %.c $(OUT)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(object_flags) -MMD -MP -c -o $@ $<
 
+# annex.ko for the kernel whose headers KDIR has. Each kernel has a folder of its own, with a copy
+# of the sources, since kbuild puts objects beside them. W=1 and C=2 go through to kbuild.
+module_dir = $(BUILD)/module/$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+	$(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+module:
+	@[ -e $(KDIR)/include/generated/utsrelease.h ] || { echo "no kernel headers in $(KDIR):" \
+		"apt-get install linux-headers-$$(uname -r), or KDIR=DIR" >&2; exit 1; }
+	$(Q)dir='$(module_dir)'; for file in $(MODULE_SRC); do \
+		cmp -s $$file $$dir/$$file || install -D -m 644 $$file $$dir/$$file || exit; done
+	$(Q)+$(MAKE) $(if $(V),,-s) -C $(KDIR) M=$(abspath $(module_dir)) modules
+	@echo '  KO      $(module_dir)/annex.ko'
+
 # Made anew each time: it depends on where things are installed, and nothing depends on it.
 $(OUT)/annex.pc: lib/annex.pc.in FORCE
 	@mkdir -p $(@D)
@@ -175,6 +193,14 @@ demo:
 check:
 	@tests/deps.sh check
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh
+# Longer than check: what takes its time in guests.
+check-long:
+	@tests/deps.sh check
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh long
+# The module as Debian's kernels see it, without running it.
+check-module:
+	@BUILD='$(BUILD)' tests/deps.sh module
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/module/run.sh
 # Tests of the module in guests, and a guest to try it in; KERNEL, NVME, CXL and IOMMU say which.
 check-qemu:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
@@ -204,7 +230,7 @@ format:
 	$(Q)clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
 man_file = $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
-install: all
+install: all install-module
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
 		$(DESTDIR)$(INCLUDEDIR)/annex \
 		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
@@ -219,11 +245,21 @@ install: all
 	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(call man_file,$(m)) &&) :
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
+# What annex.ko needs: its sources, for DKMS to build, and who may open what it offers.
+install-module:
+	$(foreach f,dkms.conf $(MODULE_SRC), \
+		$(INSTALL) -D -m 644 $(f) $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)/$(f) &&) :
+	$(INSTALL) -d $(DESTDIR)$(UDEVDIR)
+	$(INSTALL) -m 644 kernel/60-annex.rules $(DESTDIR)$(UDEVDIR)
+	$(if $(DESTDIR),,$(if $(system),getent group annex >/dev/null || groupadd --system annex))
+
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex.so $(SONAME) $(SOFILE))
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
 	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,$(notdir $(HEADERS)))
+	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules
+	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
@@ -235,6 +271,9 @@ help:
 #h demo               install what is missing, build, search two graphs from storage
 #h check              install what is missing, build, run every test and check
 #h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4
+#h check-long         the long ones too: owners killed, calls fuzzed
+#h check-module       annex.ko for Debian's kernels: builds, sparse, checkpatch, DKMS
+#h module             annex.ko for KDIR=/lib/modules/RELEASE/build
 #h lab                a shell in a guest: NVME=1 CXL=0 IOMMU=0 KERNEL=6.12 SHARE=DIR
 #h deps               install what check needs from Debian (NO_DEPS=1: never install)
 #h all                libannex.a, libannex.so and annex in build/
@@ -245,14 +284,16 @@ help:
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source
 #h map                write lib/libannex.map anew from the public headers
+#h install-module     annex.ko's source for DKMS, and its udev rule; part of install
 #h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
 #h clean              remove build/
 #h
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
 #h V=1 (show commands)
 
-.PHONY: all unit bench-build fuzz-build guest-build deps demo check check-qemu lab bench \
-	bench-plan lint fuzz map format install uninstall clean help FORCE
+.PHONY: all unit bench-build fuzz-build guest-build module deps demo check check-long \
+	check-module check-qemu lab bench bench-plan lint fuzz map format install \
+	install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ) \
 	$(GUEST_OBJ))

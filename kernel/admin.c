@@ -10,7 +10,7 @@
 #define CQ_BYTES (ANNEX_ADMIN_DEPTH * sizeof(struct nvme_completion))
 #define TIMEOUT_US (5 * USEC_PER_SEC)
 #define POLL_US 20
-#define REFUSED 0x7f /* an opcode that is reserved (Base figure 138) */
+#define REFUSED 0x03 /* an opcode that is reserved (Base figure 138) */
 
 int annex_admin_init(struct annex_ctrl *ctrl)
 {
@@ -106,7 +106,9 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 	lockdep_assert_held(&ctrl->lock);
 	if (a->broken)
 		return -EIO;
-	cmd->common.command_id = ++a->next;
+	if (!++a->next) /* 0 is what entries that are not in use have */
+		++a->next;
+	cmd->common.command_id = a->next;
 	*slot = *cmd;
 	if (++a->tail == ANNEX_ADMIN_DEPTH)
 		a->tail = 0;

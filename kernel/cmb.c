@@ -45,16 +45,17 @@ int annex_cmb_init(struct annex_ctrl *ctrl)
 	end = pci_resource_len(pdev, bar);
 	if (!(pci_resource_flags(pdev, bar) & IORESOURCE_MEM) || offset >= end)
 		return 0;
+	cmb->bytes = bytes;
 	bytes = min3(bytes, end - offset, (u64)CMB_MOST);
 	cmb->phys = pci_resource_start(pdev, bar) + offset;
 	cmb->bus = pci_bus_address(pdev, bar) + offset;
-	cmb->flags = flags_of(size);
 	if (!IS_ALIGNED(cmb->phys | cmb->bus, ANNEX_PAGE))
 		return 0;
 	cmb->taken = bitmap_zalloc(bytes / ANNEX_PAGE, GFP_KERNEL);
 	if (!cmb->taken)
 		return -ENOMEM;
 	cmb->pages = bytes / ANNEX_PAGE;
+	cmb->flags = flags_of(size);
 	return 0;
 }
 
@@ -96,7 +97,6 @@ void annex_cmb_give(struct annex_ctrl *ctrl, u32 first, u32 count)
 bool annex_cmb_hits(const struct annex_ctrl *ctrl, u64 addr, u64 bytes)
 {
 	const struct annex_cmb *cmb = &ctrl->cmb;
-	u64 end = cmb->bus + (u64)cmb->pages * ANNEX_PAGE;
 
-	return cmb->pages && addr < end && cmb->bus < addr + bytes;
+	return addr < cmb->bus + cmb->bytes && cmb->bus < addr + bytes;
 }

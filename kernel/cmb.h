@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The controller memory buffer (NVMe Base 2.0 sections 3.1.3.11 to 3.1.3.15, 8.5): where it is, what
- * it is good for, and which of its pages are taken.
+ * The controller memory buffer (NVMe Base 2.0 sections 3.1.3.11 to 3.1.3.15, 8.5): where it is,
+ * what it is good for, and which of its pages are taken.
  */
 #ifndef ANNEX_CMB_H
 #define ANNEX_CMB_H
@@ -12,7 +12,8 @@ struct annex_ctrl;
 
 /**
  * struct annex_cmb - Controller memory.
- * @pages: how many of ANNEX_PAGE; 0: none.
+ * @pages: how many of ANNEX_PAGE are used; 0: none.
+ * @bytes: how many the controller takes for its own, from @bus on.
  * @phys: where the CPU sees it. @bus: where the controller does.
  * @flags: ANNEX_INFO_CMB_*.
  * @taken: one bit a page.
@@ -20,6 +21,7 @@ struct annex_ctrl;
 struct annex_cmb {
 	u32 pages;
 	u32 flags;
+	u64 bytes;
 	phys_addr_t phys;
 	u64 bus;
 	unsigned long *taken;

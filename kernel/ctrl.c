@@ -15,6 +15,25 @@ u32 annex_ctrl_csts(struct annex_ctrl *ctrl)
 	return ctrl->gone ? U32_MAX : readl(ctrl->bar + NVME_REG_CSTS);
 }
 
+/* Bridges reach no memory on their own account. */
+static int is_other(struct device *dev, void *data)
+{
+	struct annex_ctrl *ctrl = data;
+
+	return dev != &ctrl->pdev->dev &&
+	       !(dev_is_pci(dev) && to_pci_dev(dev)->hdr_type == PCI_HEADER_TYPE_BRIDGE);
+}
+
+int annex_ctrl_alone(struct annex_ctrl *ctrl)
+{
+	struct iommu_group *group = iommu_group_get(&ctrl->pdev->dev);
+	int other = group ? iommu_group_for_each_dev(group, ctrl, is_other) : 0;
+
+	iommu_group_put(group);
+	return other ? annex_refuse(ctrl, -EPERM, "it shares its IOMMU group with other devices")
+		     : 0;
+}
+
 int annex_ctrl_domain(struct annex_ctrl *ctrl)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(&ctrl->pdev->dev);
@@ -33,12 +52,18 @@ bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr)
 	return !ctrl->pdev->untrusted && dev_is_dma_coherent(&ctrl->pdev->dev);
 }
 
+/* Also of a controller that nobody else may touch any more. */
+static u32 read_csts(struct annex_ctrl *ctrl)
+{
+	return readl(ctrl->bar + NVME_REG_CSTS);
+}
+
 /* Wait for CSTS & @mask to become @value, as long as CAP.TO allows. */
 static int wait_status(struct annex_ctrl *ctrl, u32 mask, u32 value)
 {
 	u64 limit = max_t(u64, NVME_CAP_TIMEOUT(ctrl->cap), 1) * 500 * USEC_PER_MSEC;
 	u32 csts;
-	int err = read_poll_timeout(annex_ctrl_csts, csts,
+	int err = read_poll_timeout(read_csts, csts,
 				    csts == U32_MAX || (csts & mask) == value ||
 					    (value && csts & NVME_CSTS_CFS),
 				    POLL_US, limit, false, ctrl);
@@ -133,7 +158,7 @@ static void read_limits(struct annex_ctrl *ctrl)
 	ctrl->max_transfer = id->mdts && shift < 32 ? 1u << shift : 0;
 }
 
-/* First bytes after the doorbells that are something else's: the MSI-X table or its pending bits. */
+/* First bytes after the doorbells that are something else's: the MSI-X table, its pending bits. */
 static u64 doorbell_end(struct annex_ctrl *ctrl)
 {
 	static const int where[] = {PCI_MSIX_TABLE, PCI_MSIX_PBA};
@@ -153,12 +178,13 @@ static u64 doorbell_end(struct annex_ctrl *ctrl)
 static int place_doorbells(struct annex_ctrl *ctrl)
 {
 	u32 stride = 4u << NVME_CAP_STRIDE(ctrl->cap);
-	u64 end = doorbell_end(ctrl), pages;
+	u64 end = doorbell_end(ctrl), pairs = 0;
 
-	if (end < NVME_REG_DBS + PAGE_SIZE)
+	if (end >= NVME_REG_DBS)
+		pairs = round_down(end - NVME_REG_DBS, PAGE_SIZE) / (2 * stride);
+	if (pairs < 2) /* the admin queue's, and one */
 		return annex_refuse(ctrl, -EOPNOTSUPP, "its doorbells share a page with others");
-	pages = (end - NVME_REG_DBS) / PAGE_SIZE;
-	ctrl->queues = min_t(u64, ctrl->queues, pages * PAGE_SIZE / (2 * stride) - 1);
+	ctrl->queues = min_t(u64, ctrl->queues, pairs - 1);
 	ctrl->door_bytes = PAGE_ALIGN(2 * (ctrl->queues + 1) * stride);
 	return 0;
 }
@@ -181,8 +207,8 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	u32 got;
 	int err;
 
-	ctrl->cap = readl(ctrl->bar + NVME_REG_CAP) |
-		    (u64)readl(ctrl->bar + NVME_REG_CAP + 4) << 32;
+	ctrl->cap = readl(ctrl->bar + NVME_REG_CAP);
+	ctrl->cap |= (u64)readl(ctrl->bar + NVME_REG_CAP + 4) << 32;
 	if (ctrl->cap == U64_MAX)
 		return -ENODEV;
 	if (NVME_CAP_MPSMIN(ctrl->cap) || NVME_CAP_MQES(ctrl->cap) + 1 < ANNEX_ADMIN_DEPTH ||
@@ -194,8 +220,10 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	err = place_doorbells(ctrl);
 	if (!err)
 		err = disable(ctrl);
-	if (!err)
+	if (!err) {
+		pci_set_master(ctrl->pdev); /* not before: it may have been left running */
 		err = annex_admin_init(ctrl);
+	}
 	if (!err)
 		err = annex_cmb_init(ctrl);
 	if (!err)
@@ -229,6 +257,10 @@ void annex_ctrl_stop(struct annex_ctrl *ctrl)
 		silence(ctrl);
 	}
 	wake_up_all(&ctrl->wait);
+}
+
+void annex_ctrl_free(struct annex_ctrl *ctrl)
+{
 	annex_shadow_exit(ctrl);
 	annex_cmb_exit(ctrl);
 	annex_admin_exit(ctrl);

@@ -54,7 +54,7 @@ struct annex_ctrl {
 	struct device dev;
 	struct cdev cdev;
 	struct pci_dev *pdev;
-	struct mutex lock;
+	struct mutex lock; /* of all but @view */
 	struct rw_semaphore view;
 	bool open;
 	bool gone;
@@ -78,8 +78,10 @@ struct annex_ctrl {
 
 /* annex_ctrl_start() - Bring a controller up after probe. 0 or a negative errno. */
 int annex_ctrl_start(struct annex_ctrl *ctrl);
-/* annex_ctrl_stop() - Let it touch no memory any more, whatever it takes, and free what it used. */
+/* annex_ctrl_stop() - Let it touch no memory any more, whatever it takes. It is gone then. */
 void annex_ctrl_stop(struct annex_ctrl *ctrl);
+/* annex_ctrl_free() - Free what it used, when its owner's mappings are cut. */
+void annex_ctrl_free(struct annex_ctrl *ctrl);
 /*
  * annex_ctrl_reset() - Reset: all I/O queues end. -ENODEV when it does not come back; it touches no
  * memory any more then either.
@@ -88,23 +90,29 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl);
 /* annex_ctrl_csts() - Its status; all ones when it is gone. */
 u32 annex_ctrl_csts(struct annex_ctrl *ctrl);
 /*
+ * annex_ctrl_alone() - Whether its IOMMU group, and so its domain, is not that of other devices
+ * too, whose memory an owner could reach. -EPERM, with a line.
+ */
+int annex_ctrl_alone(struct annex_ctrl *ctrl);
+/*
  * annex_ctrl_domain() - Whether what is between the controller and memory lets it reach what is
  * mapped and nothing else. -EPERM, with a line: identity, or one that forgets unmapped pages late.
  */
 int annex_ctrl_domain(struct annex_ctrl *ctrl);
 
 /*
- * annex_ctrl_sees() - Whether the controller and the CPU see the same bytes behind an address at any
- * time: queues are polled by both, so a bounce buffer, or caches that are not kept in step, would
- * not do.
+ * annex_ctrl_sees() - Whether the controller and the CPU see the same bytes behind an address at
+ * any time: queues are polled by both, so a bounce buffer, or caches that are not kept in step,
+ * would not do.
  */
 bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr);
 
 /* One line for what a caller got wrong, not more than a few a second. */
 #define annex_refuse(ctrl, err, fmt, ...)                                                          \
 	({                                                                                         \
-		atomic64_inc(&(ctrl)->count.refusals);                                             \
-		dev_notice_ratelimited(&(ctrl)->dev, fmt "\n", ##__VA_ARGS__);                     \
+		struct annex_ctrl *_ctrl = (ctrl);                                                 \
+		atomic64_inc(&_ctrl->count.refusals);                                              \
+		dev_notice_ratelimited(&_ctrl->dev, fmt "\n", ##__VA_ARGS__);                      \
 		(err);                                                                             \
 	})
 

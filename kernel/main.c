@@ -84,13 +84,13 @@ static int enable_pci(struct annex_ctrl *ctrl)
 	if (err)
 		goto release;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	dma_set_seg_boundary(&pdev->dev, ULONG_MAX); /* or the DMA layer leaves gaps */
 	err = -ENOMEM;
 	ctrl->bar_bytes = pci_resource_len(pdev, 0);
 	if (pci_resource_flags(pdev, 0) & IORESOURCE_MEM)
 		ctrl->bar = pci_iomap(pdev, 0, 0);
 	if (!ctrl->bar)
 		goto release;
-	pci_set_master(pdev);
 	return 0;
 release:
 	pci_release_mem_regions(pdev);
@@ -134,6 +134,8 @@ static int annex_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return PTR_ERR(ctrl);
 	err = annex_ctrl_domain(ctrl);
 	if (!err)
+		err = annex_ctrl_alone(ctrl);
+	if (!err)
 		err = enable_pci(ctrl);
 	if (err)
 		goto put;
@@ -174,6 +176,12 @@ static void annex_remove(struct pci_dev *pdev)
 	put_device(&ctrl->dev);
 }
 
+/* remove may still come. */
+static void annex_shutdown(struct pci_dev *pdev)
+{
+	annex_owner_evict(pci_get_drvdata(pdev));
+}
+
 static const struct pci_device_id no_ids[] = {{}};
 
 static struct pci_driver driver = {
@@ -181,7 +189,7 @@ static struct pci_driver driver = {
 	.id_table = no_ids,
 	.probe = annex_probe,
 	.remove = annex_remove,
-	.shutdown = annex_remove,
+	.shutdown = annex_shutdown,
 };
 
 static int __init annex_init(void)
@@ -193,14 +201,14 @@ static int __init annex_init(void)
 		return PTR_ERR(annex_class);
 	err = alloc_chrdev_region(&first_minor, 0, MINORS, "annex");
 	if (err)
-		goto class;
+		goto destroy;
 	err = pci_register_driver(&driver);
 	if (err)
 		goto region;
 	return 0;
 region:
 	unregister_chrdev_region(first_minor, MINORS);
-class:
+destroy:
 	class_destroy(annex_class);
 	return err;
 }

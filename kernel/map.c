@@ -9,7 +9,7 @@
 #include "trace.h"
 #include "view.h"
 
-#define MOST_MAPS (1u << 20)
+#define MOST_MAPS 1000000u
 
 /* Count pages of the caller's against RLIMIT_MEMLOCK, as other long-term pins are. */
 static int charge(struct annex_map *map, unsigned long pages)
@@ -20,8 +20,7 @@ static int charge(struct annex_map *map, unsigned long pages)
 	map->charged = pages;
 	if (now <= limit || capable(CAP_IPC_LOCK))
 		return 0;
-	return annex_refuse(map->ctrl, -ENOMEM, "map: %lu pages are more than RLIMIT_MEMLOCK",
-			    now);
+	return annex_refuse(map->ctrl, -ENOMEM, "map: %lu pages are more than RLIMIT_MEMLOCK", now);
 }
 
 static int host_alloc(struct annex_map *map)
@@ -79,8 +78,7 @@ static int cmb_map(struct annex_map *map)
 	return one_seg(map, ctrl->cmb.bus + (u64)map->first * ANNEX_PAGE);
 }
 
-/* Under the controller's lock: it does not reach the memory any more. */
-static void cut(struct annex_map *map)
+void annex_map_cut(struct annex_map *map)
 {
 	struct annex_ctrl *ctrl = map->ctrl;
 
@@ -110,6 +108,8 @@ static void drop(struct annex_map *map)
 {
 	if (map->kind == ANNEX_MAP_USER)
 		annex_unpin(map);
+	else if (map->kind == ANNEX_MAP_DMABUF)
+		annex_peer_drop(map);
 	else if (map->kind == ANNEX_MAP_HOST)
 		for (unsigned long i = 0; i < map->npages; i++)
 			put_page(map->pages[i]); /* the owner may still see some of them */
@@ -137,7 +137,7 @@ static int check(struct annex_ctrl *ctrl, const struct annex_ioc_map *args)
 	if (!PAGE_ALIGNED(args->offset) || args->offset > U64_MAX - args->bytes ||
 	    (args->offset && args->kind != ANNEX_MAP_DMABUF))
 		return annex_refuse(ctrl, -EINVAL, "map: offset 0x%llx", args->offset);
-	if ((args->fd < 0) != (args->kind != ANNEX_MAP_DMABUF))
+	if (args->kind == ANNEX_MAP_DMABUF ? args->fd < 0 : args->fd >= 0)
 		return annex_refuse(ctrl, -EINVAL, "map: descriptor %d", args->fd);
 	return 0;
 }
@@ -168,9 +168,11 @@ static int publish(struct annex_owner *owner, struct annex_map *map)
 		if (annex_cmb_hits(ctrl, map->segs[i].addr, map->segs[i].bytes))
 			return annex_refuse(ctrl, -EADDRINUSE, "map: address of its own memory");
 	down_write(&ctrl->view);
-	err = xa_alloc(&owner->maps, &map->id, map, XA_LIMIT(1, MOST_MAPS), GFP_KERNEL_ACCOUNT);
+	/* Not one that was taken back just now, which page tables may still have. */
+	err = xa_alloc_cyclic(&owner->maps, &map->id, map, XA_LIMIT(1, MOST_MAPS), &owner->next,
+			      GFP_KERNEL_ACCOUNT);
 	up_write(&ctrl->view);
-	if (err)
+	if (err < 0)
 		return err == -EBUSY ? -ENOSPC : err;
 	atomic64_inc(&ctrl->count.maps);
 	return 0;
@@ -208,7 +210,7 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 	}
 	if (err) {
 		kvfree(*segs);
-		cut(map);
+		annex_map_cut(map);
 		return err;
 	}
 	memcpy(*segs, map->segs, map->nsegs * sizeof(**segs));
@@ -233,6 +235,7 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 	map->kind = args->kind;
 	map->bytes = args->bytes;
 	map->offset = args->offset;
+	annex_peer_init(map);
 	err = prepare(map, args);
 	if (!err) {
 		mutex_lock(&ctrl->lock);
@@ -243,6 +246,12 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 	if (err)
 		drop(map);
 	return err;
+}
+
+/* Whether late commands fail once it is unmapped: a domain's type can be changed under a driver. */
+static bool strict(struct annex_ctrl *ctrl)
+{
+	return !annex_ctrl_domain(ctrl) && ctrl->iommu;
 }
 
 int annex_map_remove(struct annex_owner *owner, u32 id)
@@ -257,14 +266,14 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 		err = -ENODEV;
 	else if (!map)
 		err = annex_refuse(ctrl, -ENOENT, "unmap: no mapping %u", id);
-	else if (map->users || (!ctrl->iommu && !xa_empty(&owner->queues)))
+	else if (map->users || (!strict(ctrl) && !xa_empty(&owner->queues)))
 		err = annex_refuse(ctrl, -EBUSY, "unmap: queues may still reach mapping %u", id);
 	if (!err) {
 		down_write(&ctrl->view);
 		xa_erase(&owner->maps, id);
 		up_write(&ctrl->view);
 		annex_view_forget(ctrl, map);
-		cut(map);
+		annex_map_cut(map);
 	}
 	mutex_unlock(&ctrl->lock);
 	trace_annex_unmap(ctrl, id, err);
@@ -286,7 +295,7 @@ void annex_map_cut_all(struct annex_owner *owner, struct list_head *list)
 	up_write(&owner->ctrl->view);
 	list_for_each_entry(map, list, list) {
 		annex_view_forget(owner->ctrl, map);
-		cut(map);
+		annex_map_cut(map);
 	}
 }
 

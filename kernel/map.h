@@ -66,8 +66,14 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 /* annex_map_remove() - ANNEX_IOC_UNMAP. */
 int annex_map_remove(struct annex_owner *owner, u32 id);
 /*
- * annex_map_cut_all() - The controller, which has no queues, can reach nothing of @owner's any more.
- * Under the lock; what is left of the mappings goes to @list, for annex_map_drop_all() without it.
+ * annex_map_cut() - The controller, which has no queues in it, does not reach it any more. Under
+ * the lock.
+ */
+void annex_map_cut(struct annex_map *map);
+/*
+ * annex_map_cut_all() - The controller, which has no queues, can reach nothing of @owner's any
+ * more. Under the lock; what is left of the mappings goes to @list, for annex_map_drop_all()
+ * without it.
  */
 void annex_map_cut_all(struct annex_owner *owner, struct list_head *list);
 void annex_map_drop_all(struct list_head *list);
@@ -83,8 +89,10 @@ int annex_pin_map(struct annex_map *map);
 void annex_pin_cut(struct annex_map *map);
 void annex_unpin(struct annex_map *map);
 
-/* peer.c: a dma-buf. */
+/* peer.c: a dma-buf. annex_peer_drop() waits for what the controller's lock is needed for. */
+void annex_peer_init(struct annex_map *map);
 int annex_peer_map(struct annex_map *map, int fd);
 void annex_peer_cut(struct annex_map *map);
+void annex_peer_drop(struct annex_map *map);
 
 #endif

@@ -15,8 +15,7 @@
 static bool allow_no_iommu;
 module_param(allow_no_iommu, bool, 0444);
 MODULE_PARM_DESC(allow_no_iommu,
-		 "let controllers without an IOMMU be opened by CAP_SYS_RAWIO: their owner can "
-		 "reach all memory");
+		 "without an IOMMU let CAP_SYS_RAWIO open controllers, and so reach all memory");
 
 int annex_owner_reset(struct annex_owner *owner)
 {
@@ -27,12 +26,13 @@ int annex_owner_reset(struct annex_owner *owner)
 	return err;
 }
 
-void annex_owner_revoke(struct annex_ctrl *ctrl, const struct annex_map *map)
+void annex_owner_revoke(struct annex_ctrl *ctrl, struct annex_map *map)
 {
 	mutex_lock(&ctrl->lock);
 	if (ctrl->owner && map->live && !ctrl->gone) {
 		dev_warn(&ctrl->dev, "a dma-buf was taken away: reset\n");
 		annex_owner_reset(ctrl->owner);
+		annex_map_cut(map);
 	}
 	mutex_unlock(&ctrl->lock);
 }
@@ -52,6 +52,7 @@ void annex_owner_evict(struct annex_ctrl *ctrl)
 	annex_ctrl_stop(ctrl);
 	if (ctrl->owner)
 		end(ctrl->owner, &maps);
+	annex_ctrl_free(ctrl);
 	mutex_unlock(&ctrl->lock);
 	annex_map_drop_all(&maps);
 }
@@ -60,6 +61,8 @@ static int may_open(struct annex_ctrl *ctrl)
 {
 	int err = annex_ctrl_domain(ctrl);
 
+	if (!err)
+		err = annex_ctrl_alone(ctrl);
 	if (err || ctrl->iommu)
 		return err;
 	if (!allow_no_iommu || !capable(CAP_SYS_RAWIO))
@@ -172,8 +175,8 @@ static int do_identify(struct annex_owner *owner, struct annex_ioc_identify *arg
 }
 
 /*
- * The calls, under the lock: each takes its arguments in @arg and leaves its results there. @data is
- * a page for those that have more of them.
+ * The calls, under the lock: each takes its arguments in @arg and leaves its results there. @data
+ * is a page for those that have more of them.
  */
 static int call(struct annex_owner *owner, unsigned int cmd, void *arg, void *data)
 {
@@ -280,8 +283,7 @@ static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 					    args.size);
 	}
 	if (!READ_ONCE(owner->hello) && cmd != ANNEX_IOC_INFO)
-		return annex_refuse(ctrl, -EPROTO, "call 0x%x before ANNEX_IOC_INFO",
-				    _IOC_NR(cmd));
+		return annex_refuse(ctrl, -EPROTO, "call 0x%x before ANNEX_IOC_INFO", _IOC_NR(cmd));
 	err = carry_out(owner, cmd, &args);
 	/* Failures have results too: a status, a count, a version. */
 	if (_IOC_DIR(cmd) & _IOC_READ && copy_to_user(at, &args, _IOC_SIZE(cmd)))

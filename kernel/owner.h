@@ -14,7 +14,8 @@ struct annex_map;
 /**
  * struct annex_owner - An open file.
  * @mapping: whose page tables show the controller.
- * @maps: by identifier; written under the controller's lock and its view.
+ * @maps: by identifier; written under the controller's lock and its view. @next: where the search
+ *	for a free one begins.
  * @queues: by identifier; under the controller's lock.
  * @hello: versions have been compared.
  */
@@ -22,6 +23,7 @@ struct annex_owner {
 	struct annex_ctrl *ctrl;
 	struct address_space *mapping;
 	struct xarray maps, queues;
+	u32 next;
 	bool hello;
 };
 
@@ -32,6 +34,6 @@ int annex_owner_reset(struct annex_owner *owner);
 /* annex_owner_evict() - The controller leaves: nothing of its owner's is in use any more. */
 void annex_owner_evict(struct annex_ctrl *ctrl);
 /* annex_owner_revoke() - Memory of another device's is taken away. */
-void annex_owner_revoke(struct annex_ctrl *ctrl, const struct annex_map *map);
+void annex_owner_revoke(struct annex_ctrl *ctrl, struct annex_map *map);
 
 #endif

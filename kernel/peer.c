@@ -14,6 +14,8 @@
 
 ANNEX_IMPORT_NS(DMA_BUF);
 
+#define SETTLE (5 * HZ)
+
 /* The exporter's lock is held: what ends the queues comes after. */
 static void move_notify(struct dma_buf_attachment *attach)
 {
@@ -35,6 +37,24 @@ static void take_away(struct work_struct *work)
 	annex_owner_revoke(map->ctrl, map);
 }
 
+void annex_peer_init(struct annex_map *map)
+{
+	INIT_WORK(&map->moved, take_away);
+}
+
+void annex_peer_drop(struct annex_map *map)
+{
+	cancel_work_sync(&map->moved);
+}
+
+/* Until the memory is where the exporter says: whoever can be told of moves is not made to wait. */
+static int settle(struct annex_map *map)
+{
+	long left = dma_resv_wait_timeout(map->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true, SETTLE);
+
+	return left > 0 ? 0 : left ? left : -ETIMEDOUT;
+}
+
 static int attach(struct annex_map *map)
 {
 	struct dma_buf_attachment *a;
@@ -48,6 +68,11 @@ static int attach(struct annex_map *map)
 	if (!err) {
 		map->peer = dma_buf_map_attachment(a, DMA_BIDIRECTIONAL);
 		err = PTR_ERR_OR_ZERO(map->peer);
+		if (!err) {
+			err = settle(map);
+			if (err)
+				dma_buf_unmap_attachment(a, map->peer, DMA_BIDIRECTIONAL);
+		}
 		if (err)
 			dma_buf_unpin(a);
 	}
@@ -80,6 +105,8 @@ static int read_segs(struct annex_map *map)
 		at += sg_dma_len(sg);
 		if (from >= to)
 			continue;
+		if (!annex_ctrl_sees(map->ctrl, addr))
+			return annex_refuse(map->ctrl, -EOPNOTSUPP, "map: memory is not coherent");
 		if (!IS_ALIGNED(addr | (to - from), ANNEX_PAGE))
 			return annex_refuse(map->ctrl, -EOPNOTSUPP,
 					    "map: the dma-buf is not in pages of 4 KiB");
@@ -96,7 +123,6 @@ int annex_peer_map(struct annex_map *map, int fd)
 {
 	int err;
 
-	INIT_WORK(&map->moved, take_away);
 	map->dmabuf = dma_buf_get(fd);
 	if (IS_ERR(map->dmabuf)) {
 		err = PTR_ERR(map->dmabuf);

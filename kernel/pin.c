@@ -11,50 +11,81 @@
 #include "map.h"
 
 #define BATCH 512ul /* pages a call */
+#define LARGE (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+/* Only memory is taken that needs none; and a page may be mapped twice then. */
+#define NO_SYNC DMA_ATTR_SKIP_CPU_SYNC
 
 /*
- * A file system that tracks what is dirty writes a page protects it, and does not expect a device to
- * write on. Kernels of today refuse such pins themselves; 6.1 does not.
+ * A file system that tracks what is dirty writes a page protects it, and does not expect a device
+ * to write on. Kernels of today refuse such pins themselves; 6.1 does not.
  */
-static bool may_pin(struct page *page)
+static int may_pin(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 	struct address_space *mapping;
 	bool ok;
 
 	if (folio_test_anon(folio))
-		return true;
-	folio_lock(folio); /* or truncation takes the mapping away */
+		return 0;
+	/* Or truncation takes the mapping away. A file system may sit on it for long. */
+	if (folio_lock_killable(folio))
+		return -EINTR;
 	mapping = folio_mapping(folio);
 	ok = mapping && !mapping_can_writeback(mapping);
 	folio_unlock(folio);
-	return ok;
+	return ok ? 0 : -EOPNOTSUPP;
+}
+
+/* What the kernel's own refusal was about. */
+static bool written_back(u64 addr)
+{
+	struct vm_area_struct *vma;
+	bool is;
+
+	if (mmap_read_lock_killable(current->mm))
+		return false;
+	vma = vma_lookup(current->mm, addr);
+	is = vma && (vma->vm_flags & VM_SHARED) && (vma->vm_flags & VM_WRITE) && vma->vm_file &&
+	     mapping_can_writeback(vma->vm_file->f_mapping);
+	mmap_read_unlock(current->mm);
+	return is;
+}
+
+static int refuse(struct annex_map *map, int err, u64 addr)
+{
+	if (err == -EFAULT && written_back(addr))
+		err = -EOPNOTSUPP;
+	if (err == -EOPNOTSUPP)
+		return annex_refuse(map->ctrl, err, "map: pages of a file that is written back");
+	return annex_refuse(map->ctrl, err, "map: cannot pin page %lu of %llu", map->npages,
+			    map->bytes >> PAGE_SHIFT);
 }
 
 int annex_pin(struct annex_map *map, u64 addr)
 {
 	unsigned long want = map->bytes >> PAGE_SHIFT;
 
-	map->pages = kvmalloc_array(want, sizeof(*map->pages), GFP_KERNEL_ACCOUNT);
+	map->pages = kvmalloc_array(want, sizeof(*map->pages), LARGE);
 	if (!map->pages)
 		return -ENOMEM;
 	while (map->npages < want) {
-		int got = pin_user_pages_fast(addr + map->npages * PAGE_SIZE,
-					      min(want - map->npages, BATCH),
+		u64 at = addr + map->npages * PAGE_SIZE;
+		int got = pin_user_pages_fast(at, min(want - map->npages, BATCH),
 					      FOLL_WRITE | FOLL_LONGTERM, map->pages + map->npages);
 
 		if (got <= 0)
-			return annex_refuse(map->ctrl, got ? got : -EFAULT,
-					    "map: cannot pin page %lu of %lu", map->npages, want);
+			return refuse(map, got ? got : -EFAULT, at);
 		map->npages += got;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
-	for (unsigned long i = 0; i < map->npages; i++)
-		if (!may_pin(map->pages[i]))
-			return annex_refuse(map->ctrl, -EOPNOTSUPP,
-					    "map: pages of a file that is written back");
+	for (unsigned long i = 0; i < map->npages; i++) {
+		int err = may_pin(map->pages[i]);
+
+		if (err)
+			return refuse(map, err, addr);
+	}
 	return 0;
 }
 
@@ -64,7 +95,7 @@ static int read_segs(struct annex_map *map)
 	unsigned int i;
 	u32 n = 0;
 
-	map->segs = kvcalloc(map->sgt.nents, sizeof(*map->segs), GFP_KERNEL_ACCOUNT);
+	map->segs = kvcalloc(map->sgt.nents, sizeof(*map->segs), LARGE);
 	if (!map->segs)
 		return -ENOMEM;
 	for_each_sgtable_dma_sg(&map->sgt, sg, i) {
@@ -90,7 +121,7 @@ int annex_pin_map(struct annex_map *map)
 						dma_get_max_seg_size(dma), GFP_KERNEL_ACCOUNT);
 	if (err)
 		return err;
-	err = dma_map_sgtable(dma, &map->sgt, DMA_BIDIRECTIONAL, 0);
+	err = dma_map_sgtable(dma, &map->sgt, DMA_BIDIRECTIONAL, NO_SYNC);
 	if (err) {
 		sg_free_table(&map->sgt);
 		return err;
@@ -104,12 +135,13 @@ void annex_pin_cut(struct annex_map *map)
 	if (!map->live)
 		return;
 	/* A strict domain has forgotten the addresses when this returns. */
-	dma_unmap_sgtable(&map->ctrl->pdev->dev, &map->sgt, DMA_BIDIRECTIONAL, 0);
+	dma_unmap_sgtable(&map->ctrl->pdev->dev, &map->sgt, DMA_BIDIRECTIONAL, NO_SYNC);
 	sg_free_table(&map->sgt);
 }
 
 void annex_unpin(struct annex_map *map)
 {
+	/* A page that the controller never reached may be of a file that must not become dirty. */
 	if (map->npages)
-		unpin_user_pages_dirty_lock(map->pages, map->npages, true);
+		unpin_user_pages_dirty_lock(map->pages, map->npages, map->segs);
 }

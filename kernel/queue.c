@@ -86,7 +86,7 @@ static int place(struct annex_owner *owner, u32 id, u64 offset, u64 bytes, u32 c
 	struct annex_map *m = xa_load(&owner->maps, id);
 	int err;
 
-	if (!m)
+	if (!m || !m->live)
 		return annex_refuse(ctrl, -ENOENT, "queue: no mapping %u", id);
 	if (!IS_ALIGNED(offset, ANNEX_PAGE))
 		return annex_refuse(ctrl, -EINVAL, "queue: offset 0x%llx is not aligned", offset);
@@ -203,7 +203,9 @@ int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args)
 	q->ctrl = ctrl;
 	q->qid = args->qid;
 	q->depth = args->depth;
-	err = check(owner, q, args);
+	err = annex_ctrl_domain(ctrl);
+	if (!err)
+		err = check(owner, q, args);
 	if (!err)
 		err = place(owner, args->sq_map, args->sq_offset, sq_bytes(q), ANNEX_INFO_CMB_SQ,
 			    &q->sq, &q->sq_addr);
@@ -262,7 +264,7 @@ int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args)
 		return annex_refuse(ctrl, -ENOENT, "abort: no queue %u", args->qid);
 	cmd.abort.opcode = nvme_admin_abort_cmd;
 	cmd.abort.sqid = cpu_to_le16(args->qid);
-	cmd.abort.cid = cpu_to_le16(args->cid);
+	cmd.abort.cid = (__force u16)cpu_to_le16(args->cid); /* the header forgets its order */
 	status = annex_admin_run(ctrl, &cmd, &result);
 	args->aborted = !status && !(result & 1);
 	if (status < 0)

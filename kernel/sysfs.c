@@ -5,12 +5,15 @@
 #include "ctrl.h"
 #include "sysfs.h"
 
+static struct annex_count *count_of(struct device *dev)
+{
+	return &container_of(dev, struct annex_ctrl, dev)->count;
+}
+
 #define COUNTER(name)                                                                              \
 	static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)   \
 	{                                                                                          \
-		struct annex_ctrl *ctrl = container_of(dev, struct annex_ctrl, dev);               \
-                                                                                                   \
-		return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&ctrl->count.name));           \
+		return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&count_of(dev)->name));        \
 	}                                                                                          \
 	static DEVICE_ATTR_RO(name)
 
@@ -23,8 +26,10 @@ COUNTER(resets);
 COUNTER(refusals);
 
 static struct attribute *counters[] = {
-	&dev_attr_opens.attr,	 &dev_attr_maps.attr,	&dev_attr_unmaps.attr,	 &dev_attr_creates.attr,
-	&dev_attr_deletes.attr, &dev_attr_resets.attr, &dev_attr_refusals.attr, NULL,
+	&dev_attr_opens.attr,    &dev_attr_maps.attr,
+	&dev_attr_unmaps.attr,   &dev_attr_creates.attr,
+	&dev_attr_deletes.attr,  &dev_attr_resets.attr,
+	&dev_attr_refusals.attr, NULL,
 };
 
 static const struct attribute_group group = {.name = "count", .attrs = counters};

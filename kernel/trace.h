@@ -14,6 +14,9 @@
 
 #define ANNEX_NAME 32
 
+/* In the form that the kernel's own have. */
+/* clang-format off */
+
 TRACE_EVENT(annex_map,
 	TP_PROTO(struct annex_ctrl *ctrl, u32 id, u32 kind, u64 bytes, int err),
 	TP_ARGS(ctrl, id, kind, bytes, err),
@@ -93,6 +96,8 @@ TRACE_EVENT(annex_reset,
 	),
 	TP_printk("%s err=%d", __entry->name, __entry->err)
 );
+
+/* clang-format on */
 
 #endif
 

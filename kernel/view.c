@@ -21,10 +21,23 @@ static unsigned long first_page(const struct vm_area_struct *vma)
 	return vma->vm_pgoff & ((1ul << OFFSET_SHIFT) - 1);
 }
 
-static void zap(struct annex_ctrl *ctrl, u64 from, u64 bytes)
+void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map)
 {
-	if (ctrl->owner && ctrl->owner->mapping)
-		unmap_mapping_range(ctrl->owner->mapping, from, bytes, 1);
+	if (map->kind == ANNEX_MAP_CMB)
+		unmap_mapping_range(ctrl->owner->mapping, ANNEX_MMAP_NEW(map->id), map->bytes, 1);
+}
+
+/* What is the controller's; new host memory stays where it is seen. */
+static void zap(struct annex_ctrl *ctrl)
+{
+	const struct annex_map *map;
+	unsigned long id;
+
+	if (!ctrl->owner)
+		return;
+	unmap_mapping_range(ctrl->owner->mapping, 0, ANNEX_MMAP_NEW(0), 1);
+	xa_for_each(&ctrl->owner->maps, id, map)
+		annex_view_forget(ctrl, map);
 }
 
 void annex_view_open(struct annex_ctrl *ctrl)
@@ -32,7 +45,7 @@ void annex_view_open(struct annex_ctrl *ctrl)
 	down_write(&ctrl->view);
 	ctrl->open = true;
 	up_write(&ctrl->view);
-	zap(ctrl, 0, 0); /* the sink's pages give way */
+	zap(ctrl); /* the sink's pages give way */
 }
 
 void annex_view_close(struct annex_ctrl *ctrl)
@@ -40,7 +53,7 @@ void annex_view_close(struct annex_ctrl *ctrl)
 	down_write(&ctrl->view);
 	ctrl->open = false;
 	up_write(&ctrl->view);
-	zap(ctrl, 0, 0);
+	zap(ctrl);
 }
 
 void annex_view_end(struct annex_ctrl *ctrl)
@@ -49,12 +62,7 @@ void annex_view_end(struct annex_ctrl *ctrl)
 	ctrl->gone = true;
 	ctrl->open = false;
 	up_write(&ctrl->view);
-	zap(ctrl, 0, 0);
-}
-
-void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map)
-{
-	zap(ctrl, ANNEX_MMAP_NEW(map->id), map->bytes);
+	zap(ctrl);
 }
 
 /* The page of the controller's that a fault asks for; the sink where there is none. */
@@ -65,7 +73,9 @@ static unsigned long find_pfn(struct annex_ctrl *ctrl, struct annex_owner *owner
 
 	if (!ctrl->open)
 		return page_to_pfn(ctrl->sink);
-	if (thing < FIRST_NEW)
+	if (thing && thing < FIRST_NEW)
+		return page_to_pfn(ctrl->shadow.page[thing - 1]);
+	if (!thing)
 		return ((pci_resource_start(ctrl->pdev, 0) + NVME_REG_DBS) >> PAGE_SHIFT) + page;
 	map = xa_load(&owner->maps, thing - FIRST_NEW);
 	if (!map || map->kind != ANNEX_MAP_CMB || page >= map->bytes >> PAGE_SHIFT)
@@ -78,24 +88,33 @@ static vm_fault_t fault(struct vm_fault *vmf)
 	struct vm_area_struct *vma = vmf->vma;
 	struct annex_owner *owner = vma->vm_file->private_data;
 	struct annex_ctrl *ctrl = owner->ctrl;
+	unsigned long page = vmf->pgoff & ((1ul << OFFSET_SHIFT) - 1);
 	vm_fault_t ret;
 
 	down_read(&ctrl->view);
 	ret = vmf_insert_pfn(vma, vmf->address & PAGE_MASK,
-			     find_pfn(ctrl, owner, which(vma),
-				      vmf->pgoff & ((1ul << OFFSET_SHIFT) - 1)));
+			     find_pfn(ctrl, owner, which(vma), page));
 	up_read(&ctrl->view);
 	return ret;
 }
 
 static const struct vm_operations_struct device_ops = {.fault = fault};
 
-static int map_device(struct vm_area_struct *vma)
+/*
+ * Not by reference, which a direct transfer or a pipe could keep longer than the file: the next
+ * owner has the same.
+ */
+static int map_by_fault(struct vm_area_struct *vma)
 {
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
-	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	vma->vm_ops = &device_ops;
 	return 0;
+}
+
+static int map_device(struct vm_area_struct *vma)
+{
+	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	return map_by_fault(vma);
 }
 
 static int map_pages(struct vm_area_struct *vma, struct page **pages, unsigned long n)
@@ -124,6 +143,8 @@ int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
 		return annex_refuse(ctrl, -EINVAL, "mmap: shared, and not executable");
+	if (!READ_ONCE(owner->hello))
+		return annex_refuse(ctrl, -EPROTO, "mmap before ANNEX_IOC_INFO");
 	vm_flags_clear(vma, VM_MAYEXEC);
 	down_read(&ctrl->view);
 	if (ctrl->gone)
@@ -134,7 +155,7 @@ int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
 		err = map_device(vma);
 	else if (thing && thing < FIRST_NEW && ctrl->shadow.page[thing - 1] && !first_page(vma) &&
 		 vma_pages(vma) == 1)
-		err = map_pages(vma, &ctrl->shadow.page[thing - 1], 1);
+		err = map_by_fault(vma);
 	up_read(&ctrl->view);
 	return err == -EINVAL ? annex_refuse(ctrl, err, "mmap: nothing at offset 0x%llx",
 					     (u64)vma->vm_pgoff << PAGE_SHIFT)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What user space has in its page tables: doorbells, shadow doorbells, new host memory, controller
- * memory. What belongs to the controller is put there by faults and taken away by a reset or a
- * removal; then a page that nothing reads takes its place, so that a store by an owner who does not
- * know yet goes nowhere.
+ * memory. All but host memory is put there by faults and taken away by a reset or a removal; then a
+ * page that nothing reads takes its place, so that a store by an owner who does not know yet goes
+ * nowhere.
  */
 #ifndef ANNEX_VIEW_H
 #define ANNEX_VIEW_H

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Everything `make check` runs after the installation of what it needs, in the order in which
-# failures are the most telling. `check.sh fuzz` runs the fuzz targets only.
+# failures are the most telling. `check.sh fuzz` runs the fuzz targets only, `check.sh long` the
+# tests in guests that take long.
 #
 # A step that prints "N passed, N failed" last, or CUnit's summary, counts as its tests; any other
 # step counts as one. BUILD, MAKE, V and FUZZ_TIME come from the Makefile.
@@ -112,6 +113,23 @@ fuzz()
 		tests/fuzz/run.sh "$build/clang-san-fuzzer" "$build/fuzz" "$fuzz_time"
 }
 
+# The module needs kernels, and its tests an emulator, which cannot be had everywhere: then the step
+# says so and fails.
+module()
+{
+	step "module: 6.1, 6.12" 1200 sh -c 'tests/deps.sh module && tests/module/run.sh'
+	step "guests" 2400 sh -c 'tests/deps.sh qemu && tests/qemu/run.sh'
+}
+
+# In two cells of the matrix, with everything that finds a wrong store.
+long()
+{
+	local test='tests/deps.sh qemu && tests/qemu/run.sh'
+	export LONG=1 APPEND="kfence.sample_interval=1 slub_debug=FZPU"
+	step "guests, long: 6.1" 5400 env KERNEL=6.1 IOMMU=0 NVME=1 sh -c "$test"
+	step "guests, long: 6.12, IOMMU" 5400 env KERNEL=6.12 IOMMU=1 NVME=4 sh -c "$test"
+}
+
 finish()
 {
 	[ ${#broken[@]} -eq 0 ] || echo "failed: $(printf '%s; ' "${broken[@]}")"
@@ -122,6 +140,10 @@ finish()
 
 if [ "${1:-}" = fuzz ]; then
 	fuzz
+	finish
+fi
+if [ "${1:-}" = long ]; then
+	long
 	finish
 fi
 
@@ -139,6 +161,7 @@ fi
 step "build: thread" 900 "${mk[@]}" CC=gcc SAN=thread unit &&
 	step "unit tests: thread" 900 "${fixed_addresses[@]}" "$build/san-thread/unit"
 step "build: clang" 900 "${mk[@]}" CC=clang all unit
+module
 fuzz
 # The model takes long on one core: what follows has the others.
 begin "model" 900 tests/model/run.sh "$build/model"

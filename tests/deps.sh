@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Install what a target needs and this machine lacks: deps.sh demo|check|qemu.
+# Install what a target needs and this machine lacks: deps.sh demo|check|module|qemu.
 # Silent when nothing is missing. NO_DEPS=1 skips it.
 set -u
 
 demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libpci-dev)
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
 	spin fio git libcunit1-dev libnuma-dev gnuplot-nox python3-torch)
-# The guests' kernels are not installed: tests/qemu/kernel.sh unpacks them under build/.
-qemu=("${demo[@]}" libcunit1-dev libnuma-dev qemu-system-x86 busybox-static kmod xz-utils
-	fio python3 gcc-12 libelf1 pahole)
+# The kernels are not installed: tests/qemu/kernel.sh unpacks them under build/.
+module=(make gcc-12 libelf1 pahole kmod xz-utils sparse perl dkms)
+qemu=("${demo[@]}" "${module[@]}" libcunit1-dev libnuma-dev qemu-system-x86 busybox-static fio
+	python3)
 
 die()
 {
@@ -21,8 +22,9 @@ die()
 case ${1:-} in
 demo) want=("${demo[@]}") ;;
 check) want=("${check[@]}") ;;
+module) want=("${module[@]}") ;;
 qemu) want=("${qemu[@]}") ;;
-*) die "usage: deps.sh demo|check|qemu" ;;
+*) die "usage: deps.sh demo|check|module|qemu" ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
@@ -58,7 +60,9 @@ done
 
 # The newest kernel is in fresh lists only.
 stale=
-if [ "$1" = qemu ]; then
+kernels=
+[[ $1 != @(module|qemu) ]] || kernels=1
+if [ -n "$kernels" ]; then
 	for series in 6.1 6.12; do
 		[ -e "${BUILD:-build}/qemu/kernel/$series/release" ] || stale=1
 	done
@@ -67,7 +71,7 @@ fi
 
 [ ${#missing[@]} -eq 0 ] || echo "deps: missing Debian packages: ${missing[*]}"
 command="apt-get install ${missing[*]}"
-[ "$1" != qemu ] || command="tests/deps.sh qemu"
+[ -z "$kernels" ] || command="tests/deps.sh $1"
 root=()
 if [ "$(id -u)" -ne 0 ]; then
 	problem=
@@ -111,7 +115,7 @@ add_backports()
 
 log=$(mktemp) || die "cannot make a temporary file"
 trap 'rm -f "$log"' EXIT
-[ "$1" != qemu ] || [ -z "$bookworm" ] || add_backports
+[ -z "$kernels" ] || [ -z "$bookworm" ] || add_backports
 if [ -n "$stale" ]; then
 	apt update >"$log" 2>&1 || { cat "$log" >&2; die "apt-get could not update its lists"; }
 fi

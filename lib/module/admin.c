@@ -19,8 +19,10 @@ static int identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *
 static int create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq, uint64_t cq)
 {
 	struct module *p = module_of(ctrl);
-	struct annex_ioc_queue args = {
-		.size = sizeof(args), .qid = qid, .depth = depth, .eventfd = -1};
+	struct annex_ioc_queue args = {.size = sizeof(args),
+				       .qid = qid,
+				       .depth = depth,
+				       .eventfd = module_eventfd(module_of(ctrl), qid)};
 	uint64_t sq_offset, cq_offset;
 	int err = module_find(p, sq, &args.sq_map, &sq_offset);
 
@@ -61,6 +63,4 @@ const struct annex_admin_ops module_admin_ops = {
 	.destroy = destroy,
 	.abort = abort_command,
 	.reset = reset,
-	.alloc = module_alloc,
-	.free = module_free,
 };

@@ -96,18 +96,39 @@ static void close_module(struct annex_ctrl *ctrl)
 	if (p->fd >= 0)
 		close(p->fd);
 	module_pages_free(p);
+	module_events_free(p);
 	free(p->maps);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
-static const struct annex_ctrl_ops module_ops = {
+static const struct annex_ctrl_ops polled_ops = {
 	.read = read_reg,
 	.write = write_reg,
 	.doorbell = doorbell,
 	.shadow = shadow,
 	.map = module_map,
 	.unmap = module_unmap,
+	.map_dmabuf = module_map_dmabuf,
+	.alloc = module_alloc,
+	.free = module_free,
+	.admin = &module_admin_ops,
+	.close = close_module,
+};
+
+static const struct annex_ctrl_ops sleepy_ops = {
+	.read = read_reg,
+	.write = write_reg,
+	.doorbell = doorbell,
+	.shadow = shadow,
+	.map = module_map,
+	.unmap = module_unmap,
+	.map_dmabuf = module_map_dmabuf,
+	.alloc = module_alloc,
+	.free = module_free,
+	.event = module_event,
+	.sleep = module_sleep,
+	.wake = module_wake,
 	.admin = &module_admin_ops,
 	.close = close_module,
 };
@@ -180,18 +201,31 @@ static bool full_name(const char *body, char name[PCI_NAME])
 	return slot <= 31 && function <= 7;
 }
 
+static int read_wait(struct module *p, const struct annex_uri *uri)
+{
+	const char *wait = annex_uri_get(uri, "wait");
+
+	if (!wait || !strcmp(wait, "poll"))
+		return 0;
+	if (strcmp(wait, "sleep"))
+		return annex_fail(-EINVAL, "wait=%.32s: waiters poll or sleep", wait);
+	if (!p->info.vectors)
+		return annex_fail(-EOPNOTSUPP, "pci:%s: it has no interrupts to sleep for",
+				  p->name);
+	p->sleeps = true;
+	p->ctrl.ops = &sleepy_ops;
+	return 0;
+}
+
 int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out)
 {
-	static const char *const keys[] = {NULL};
 	struct module *p;
-	int err = annex_uri_check_keys(uri, keys);
+	int err;
 
-	if (err)
-		return err;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return annex_fail(-ENOMEM, "pci: out of memory");
-	p->ctrl.ops = &module_ops;
+	p->ctrl.ops = &polled_ops;
 	p->fd = -1;
 	pthread_mutex_init(&p->lock, NULL);
 	err = full_name(uri->body, p->name)
@@ -204,6 +238,10 @@ int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out)
 		err = map_registers(p);
 	if (!err)
 		err = module_pages_init(p);
+	if (!err)
+		err = module_events_init(p);
+	if (!err)
+		err = read_wait(p, uri);
 	if (err) {
 		close_module(&p->ctrl);
 		return err;

@@ -10,6 +10,7 @@
 
 /**
  * annex_module_open() - Become the owner of a controller that is bound to annex.ko.
+ * @uri: pci:DDDD:BB:DD.F[?wait=poll|sleep], other parameters left alone.
  * @out: the controller, enabled and without I/O queues, to be given back with its close().
  *
  * Return: 0; -ENOENT (no such controller, or not bound); -EBUSY (it has an owner); -EACCES, -EPERM;

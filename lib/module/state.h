@@ -24,9 +24,20 @@ struct module_map {
 #define PCI_NAME 16 /* 0000:00:04.0 */
 
 /**
+ * struct module_event - Completion interrupts of a queue pair.
+ * @fd: an eventfd; -1: it has none.
+ * @seen: how many times it was found readable.
+ */
+struct module_event {
+	int fd;
+	uint32_t seen;
+};
+
+/**
  * struct module - A controller.
  * @fd: its file, closed last.
  * @doorbells: of all queues, of info.doorbells bytes. @shadow, @event: likewise, or NULL.
+ * @sleeps: whether waiters sleep. @events: one for each queue identifier.
  * @lock: of @maps and the pages of ctrl.
  * @maps: @n of them, sorted by device address.
  */
@@ -37,6 +48,8 @@ struct module {
 	struct annex_ioc_info info;
 	char *doorbells;
 	char *shadow, *event;
+	bool sleeps;
+	struct module_event *events;
 	pthread_mutex_t lock;
 	struct module_map *maps;
 	unsigned int n, room;
@@ -52,11 +65,21 @@ int module_pages_init(struct module *p);
 void module_pages_free(struct module *p);
 int module_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
-void *module_alloc(struct annex_ctrl *ctrl, enum annex_ctrl_memory kind, size_t bytes,
-		   uint64_t *addr);
+int module_map_dmabuf(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *ptr, size_t len,
+		      uint64_t *addr);
+int module_alloc(struct annex_ctrl *ctrl, enum annex_place place, size_t len, void **ptr,
+		 uint64_t *addr);
 void module_free(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr);
 /* module_find() - Which mapping a device address is in, and where. -ENOENT. */
 int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset);
+
+/* sleep.c. module_eventfd() - What completions of a queue pair signal; -1: nothing. */
+int module_events_init(struct module *p);
+void module_events_free(struct module *p);
+int module_eventfd(struct module *p, uint16_t qid);
+uint32_t module_event(struct annex_ctrl *ctrl, uint16_t qid);
+void module_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
+void module_wake(struct annex_ctrl *ctrl, uint16_t qid);
 
 extern const struct annex_admin_ops module_admin_ops;
 

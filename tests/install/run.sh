@@ -159,6 +159,33 @@ completes()
 		"$tree/bin"
 }
 
+# What DKMS copies has all that the module is made of, under the name that it asks for.
+module_source()
+{
+	local source version
+	version=$(flags --modversion)
+	source=$tree/src/annex-$version
+	diff <(git ls-files -co --exclude-standard dkms.conf Kbuild 'kernel/*.[ch]' include/uapi |
+		sort) <(cd "$source" && find . -type f -printf '%P\n' | sort) &&
+		grep -qx "PACKAGE_VERSION=\"$version\"" "$source/dkms.conf"
+}
+
+udev_rule()
+{
+	[ "$(stat -c %a "$tree/lib/udev/rules.d/60-annex.rules")" = 644 ]
+}
+
+# Who installs for himself need not be root.
+own_prefix()
+{
+	local prefix=$root/own
+	"$make" --no-print-directory BUILD="$build" PREFIX="$prefix" install &&
+		[ -e "$prefix/src/annex-$(flags --modversion)/dkms.conf" ] &&
+		[ -e "$prefix/lib/udev/rules.d/60-annex.rules" ] &&
+		"$make" --no-print-directory BUILD="$build" PREFIX="$prefix" uninstall &&
+		! find "$prefix" ! -type d | grep .
+}
+
 nothing_left()
 {
 	! find "$root/tree" ! -type d | grep . && [ ! -e "$tree/include/annex" ]
@@ -180,6 +207,9 @@ claim "the examples build" examples
 claim "docs/examples/element.c reads a file" reads_a_file
 claim "man pages" man_pages
 claim "bash completion" completes
+claim "the module's source, for DKMS" module_source
+claim "its udev rule" udev_rule
+claim "a prefix of its own keeps everything" own_prefix
 claim "make uninstall" in_tree uninstall
 claim "uninstall leaves nothing" nothing_left
 echo "$passed passed, $failed failed"

@@ -39,14 +39,15 @@ function licence(file) {
 	if (file ~ /^tools\/.*\.[ch]$/)
 		return "GPL-2.0-or-later"
 	if (file ~ /^include\/uapi\//)
-		return "GPL-2.0 WITH Linux-syscall-note"
-	if (file ~ /^kernel\//)
+		return "(GPL-2.0 WITH Linux-syscall-note) OR MIT"
+	if (file ~ /^kernel\/|^Kbuild$|^dkms\.conf$/)
 		return "GPL-2.0"
 	return file ~ /^tools\// ? "" : "MIT"
 }
 
 function needs_spdx(file) {
-	return source || script || file ~ /(^|\/)Makefile$|\.(awk|py|bash|map|in|pml|cu|cc|[1-9])$/
+	return source || script || file ~ /(^|\/)(Makefile|Kbuild)$|\.(conf|rules)$/ ||
+	       file ~ /\.(awk|py|bash|map|in|pml|cu|cc|[1-9])$/
 }
 
 function end_file(    want) {
@@ -94,6 +95,8 @@ FNR <= 3 && match($0, /SPDX-License-Identifier: /) {
 source && /^        / { say("indented with spaces") }
 source && /\/\/[^\/]*$/ && !/SPDX|:\/\/|"[^"]*\/\// { say("comment with //") }
 source && /^#ifndef [A-Z0-9_]+_H$/ { guard = 1 }
+# Tracepoints are read several times on purpose.
+source && /^#if !defined\([A-Z0-9_]+_H\) \|\| defined\(TRACE_HEADER_MULTI_READ\)$/ { guard = 1 }
 source && /^#endif/ { endif_seen = 1 }
 FILENAME ~ /^tests\/.*\.c$/ && !/measure/ && /(^|[^a-z_.>])(u|nano|clock_nano)?sleep\(/ {
 	say("a test does not sleep")
@@ -112,12 +115,14 @@ source && /^\}/ {
 source && /^#include "/ {
 	layer("^include/", "^", "public headers include <annex/...> and the system only")
 	layer("^tools/", "^(lib|core|nvme|emu|cache)/", "the tool uses include/ only")
-	layer("^lib/core/", "(^|/)(nvme|emu|cache)/", "core is the lowest layer")
-	layer("^lib/emu/", "(^|/)(nvme|cache)/", "controllers are below nvme and cache")
+	layer("^kernel/", "/", "the module uses its own headers and the kernel'\''s")
+	layer("^lib/core/", "(^|/)(nvme|emu|module|cache)/", "core is the lowest layer")
+	layer("^lib/emu/", "(^|/)(nvme|module|cache)/", "controllers are below nvme and cache")
+	layer("^lib/module/", "(^|/)(nvme|emu|cache)/", "controllers are below nvme and cache")
 	layer("^lib/nvme/", "(^|/)cache/", "nvme is below cache")
-	layer("^lib/cache/", "(^|/)(nvme|emu)/", "the cache uses annex/device.h")
-	layer("^lib/(trace|generate|plan|simulate|policy|planner)/", "(^|/)(nvme|emu|cache)/",
-	      "plans need no devices")
+	layer("^lib/cache/", "(^|/)(nvme|emu|module)/", "the cache uses annex/device.h")
+	layer("^lib/(trace|generate|plan|simulate|policy|planner)/",
+	      "(^|/)(nvme|emu|module|cache)/", "plans need no devices")
 	layer("^lib/trace/", "(^|/)(generate|plan|simulate|policy|planner)/",
 	      "traces know nothing of plans")
 	layer("^lib/generate/", "(^|/)(plan|simulate|policy|planner)/",

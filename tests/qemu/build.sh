@@ -3,6 +3,8 @@
 # What goes into a guest is made anew where its sources are newer; sourced by run.sh and lab.sh,
 # from the top of the tree. BUILD and MAKE come from the Makefile, or are the usual ones.
 build=$(realpath -m "${BUILD:-build}")
+# make goes by the name that others call it by: what depends on what is kept by that name.
+given=${BUILD:-build}
 here=tests/qemu
 
 die()
@@ -26,26 +28,23 @@ quietly()
 build_programs()
 {
 	quietly "building the tool" "${MAKE:-make}" --no-print-directory -j"$(nproc)" \
-		BUILD="$build" all guest-build
+		BUILD="$given" all unit guest-build
 }
 
-# annex.ko from a copy of its sources, since each kernel needs objects of its own.
 build_module()
 {
-	local kernel=$1 copy=$1/module
-	[ -e Kbuild ] || { rm -f "$kernel/annex.ko"; return 0; }
-	mkdir -p "$copy"
-	cp -pru --parents Kbuild kernel include/uapi "$copy"
-	quietly "building annex.ko for $(cat "$kernel/release")" \
-		"${MAKE:-make}" -j"$(nproc)" -C "$kernel/headers" M="$copy" modules
-	cp "$copy/annex.ko" "$kernel/"
+	local kernel=$1 release
+	release=$(cat "$kernel/release")
+	quietly "building annex.ko for $release" "${MAKE:-make}" --no-print-directory \
+		-j"$(nproc)" BUILD="$given" KDIR="$kernel/headers" module
+	cp "$build/module/$release/annex.ko" "$kernel/"
 }
 
 # build_guest SERIES OUT [PROGRAM]... - Set kernel to its folder, and make the archive OUT with the
 # annex tool, the guest's test programs and these.
 build_guest()
 {
-	local programs=("$build/annex") program out=$2
+	local programs=("$build/annex" "$build/unit") program out=$2
 	kernel=$("$here/kernel.sh" "$1") || exit 1
 	shift 2
 	mkdir -p "$build/qemu" && exec 8>"$build/qemu/lock" && flock -w 600 8 ||

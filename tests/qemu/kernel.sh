@@ -14,8 +14,8 @@ cd "$(dirname "$0")/../.."
 
 series=$1
 dir=$(realpath -m "${BUILD:-build}")/qemu/kernel/$series
-modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 vfio_pci 9p 9pnet_virtio
-	virtio_pci)
+modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 crc32c_generic vfio_pci 9p
+	9pnet_virtio virtio_pci)
 [ "$series" = 6.1 ] || modules+=(dax_cxl)
 
 die()

@@ -3,12 +3,13 @@
 # The machine that guests run on; sourced. machine KERNEL INITRAMFS sets the array `qemu` to the
 # command that starts it in the current folder, which holds its disks and sockets:
 #
-#   disk0...   what the NVMe controllers nvme0... keep
+#   disk0...   what the NVMe controllers nvme0... keep; the objects limit0... slow them down
 #   cxl0...    the memory of the CXL devices cxl0...: what the guest stores is seen there
 #   qmp        QEMU's monitor, for qmp.py
 #   port       the guest's second serial port: results and requests, see guest/lib.sh
 #
-# It reads IOMMU (0 none, 1 strict, lazy), NVME and CXL (how many), APPEND (kernel parameters).
+# It reads IOMMU (0 none, 1 strict, lazy), NVME and CXL (how many), APPEND (kernel parameters), and
+# LONG (1: tests in their long form).
 
 iommu_options()
 {
@@ -27,12 +28,14 @@ iommu_options()
 # controller can be plugged in again. The kernel's own driver does not use the CMB.
 nvme_options()
 {
-	local i at
+	local i at disk
 	for ((i = 0; i < NVME; i++)); do
 		rm -f "disk$i"
 		truncate -s 256M "disk$i"
 		at="bus=port$i,drive=disk$i,serial=annex$i"
-		qemu+=(-blockdev "driver=raw,node-name=disk$i,file.driver=file,file.filename=disk$i"
+		disk="file.driver=raw,file.file.driver=file,file.file.filename=disk$i"
+		qemu+=(-object "throttle-group,id=limit$i"
+			-blockdev "driver=throttle,node-name=disk$i,throttle-group=limit$i,$disk"
 			-device "pcie-root-port,id=port$i,bus=pcie.0,chassis=$((i + 1)),slot=$i"
 			-device "nvme,id=nvme$i,$at,$NVME_OPTIONS")
 	done
@@ -56,7 +59,7 @@ cxl_options()
 
 machine()
 {
-	local split="" append="console=ttyS0 panic=-1 oops=panic ${APPEND:-}"
+	local split="" append="console=ttyS0 panic=-1 oops=panic LONG=${LONG:-0} ${APPEND:-}"
 	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=65
 	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
 	# KVM is not everywhere, and not the same everywhere.

@@ -5,8 +5,9 @@
 #   run.sh [-k 6.1|6.12] [-i 0|1|lazy] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
 #
 # Without arguments: all tests on a machine of each kind. Lists as in -k 6.1,6.12 make a smaller
-# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options. The
-# tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how to write one.
+# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options; LONG=1
+# there: tests in their long form, where they have one. The tests are guest/NAME.sh and programs
+# guest/NAME.c; docs/lab.md says how to write one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh
@@ -36,6 +37,8 @@ tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
 		name=$(basename "${file%.*}")
+		# What has a script is run by it.
+		[[ $file != *.c ]] || [ ! -e "${file%.c}.sh" ] || continue
 		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab)$ ]] || tests+=("$name")
 	done
 fi
@@ -45,7 +48,9 @@ for name in "${tests[@]}"; do
 	[ -e "$here/guest/$name.sh" ] || [ -e "$here/guest/$name.c" ] ||
 		die "there is no test $name in $here/guest"
 	header=$(head -n 20 "$here/guest/$name".*)
-	own=$(sed -n 's/^# limit: \([0-9]*\)$/\1/p' <<<"$header")
+	own=
+	[ "${LONG:-0}" != 1 ] || own=$(sed -n 's/^# long: \([0-9]*\)$/\1/p' <<<"$header")
+	[ -n "$own" ] || own=$(sed -n 's/^# limit: \([0-9]*\)$/\1/p' <<<"$header")
 	limit=$((limit + ${own:-30}))
 	for program in $(sed -n 's/^# programs: //p' <<<"$header"); do
 		programs+=("$program")

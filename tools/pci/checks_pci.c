@@ -79,7 +79,7 @@ static void check_module(struct checks *c, const char *release)
 	} else {
 		checks_add(c, "pci:", "module", CHECK_MISSING,
 			   "annex.ko is not built; in the folder of Annex's source:");
-		checks_mend(c, "sudo dkms add \"$PWD\" && sudo dkms install annex/" ANNEX_VERSION
+		checks_mend(c, "sudo make install-module && sudo dkms install annex/" ANNEX_VERSION
 			       " && sudo modprobe annex");
 	}
 }

@@ -46,11 +46,18 @@ pull()
 	host device_del "id=nvme$1"
 }
 
-# QEMU lets go of a controller a moment after the guest, so this may have to be tried again.
+# QEMU lets go of a controller a moment after the guest, so this may have to be tried again. It
+# never lets go of the disk of one that was reset with commands in flight (they keep a reference to
+# it), so the same file is opened again, beside what may still be there.
 plug()
 {
+	read -r node _ </proc/uptime
+	node=disk$1-${node%.*}${node#*.}
+	file="{\"driver\":\"file\",\"filename\":\"disk$1\",\"locking\":\"off\"}"
+	host blockdev-add driver=throttle "node-name=$node" "throttle-group=limit$1" \
+		"file={\"driver\":\"raw\",\"file\":$file}" || return 1
 	# shellcheck disable=SC2046 # words are wanted
-	host device_add driver=nvme "id=nvme$1" "bus=port$1" "drive=disk$1" \
+	host device_add driver=nvme "id=nvme$1" "bus=port$1" "drive=$node" \
 		"serial=annex$1" $(echo "$NVME_OPTIONS" | tr , ' ')
 }
 
@@ -78,11 +85,19 @@ clean_log()
 	! dmesg | grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API|DMAR: .*[Ff]ault"
 }
 
-# test_limit NAME - The seconds it may take, from a line "# limit: N" in it.
+# test_limit NAME - The seconds it may take, from a line "# limit: N" in it; from "# long: N" where
+# LONG=1 asks for the long form of those that have one.
 test_limit()
 {
-	limit=$(sed -n 's/^# limit: \([0-9]*\)$/\1/p' "/test/$1.sh" 2>/dev/null)
-	echo "${limit:-30}"
+	long=
+	[ "${LONG:-0}" != 1 ] || long=$(number_in "$1" long)
+	[ -n "$long" ] || long=$(number_in "$1" limit)
+	echo "${long:-30}"
+}
+
+number_in()
+{
+	sed -n "s/^# $2: \([0-9]*\)$/\1/p" "/test/$1.sh" 2>/dev/null
 }
 
 # disk N - The in-tree driver's disk on the controller that is called nvmeN outside; the kernel
@@ -103,4 +118,105 @@ controllers()
 	for device in /sys/bus/pci/devices/*; do
 		[ "$(cat "$device/class")" != 0x010802 ] || echo "${device##*/}"
 	done
+}
+
+# throttle N IOPS - Slow the disk of the controller that is called nvmeN outside down to so many
+# commands a second; 0: as fast as it can. The disk stays slow when its controller is pulled.
+throttle()
+{
+	host qom-set "path=/objects/limit$1" property=limits "value={\"iops-total\":$2}"
+}
+
+has_iommu()
+{
+	[ -e "/sys/bus/pci/devices/$1/iommu_group" ]
+}
+
+needs_module()
+{
+	[ -n "$(find /lib/modules -name annex.ko)" ] ||
+		skip "there is no Kbuild to make annex.ko from"
+}
+
+# with_module - Load annex.ko so that it can be used here, and hand it the first controller: $uri,
+# at $address, with a fast disk. Ends the test if that fails.
+with_module()
+{
+	needs_module
+	address=$(controllers | head -n 1)
+	uri=pci:$address
+	parameter=allow_no_iommu=1
+	! has_iommu "$address" || parameter=
+	# shellcheck disable=SC2086 # none or one word
+	claim "the module loads" modprobe annex $parameter || exit 1
+	claim "a controller is bound" annex bind "$address" || exit 1
+	throttle 0 0 >/dev/null
+}
+
+# count NAME - What the module has counted for $address.
+count()
+{
+	cat "/sys/class/annex/annex!$address/count/$1"
+}
+
+# start COMMAND... - Run it beside the test, as $pid; `hears` has what it says, and file `errors`
+# what it complains of. One at a time.
+start()
+{
+	[ -p said ] || mkfifo said
+	"$@" >said 2>errors &
+	pid=$!
+	exec 5<said
+}
+
+# hears SECONDS WORDS - The next line of what was started last begins like that; it is $heard.
+hears()
+{
+	heard=
+	# shellcheck disable=SC3045 # busybox has it
+	read -r -t "$1" heard <&5
+	case $heard in
+	"$2"*) return 0 ;;
+	esac
+	echo "not '$2' but '$heard'"
+	cat errors
+	return 1
+}
+
+# ended RC - What was started last ends, with this exit status.
+ended()
+{
+	wait "$pid"
+	rc=$?
+	exec 5<&-
+	[ $rc -eq "$1" ] || { echo "exit status $rc"; cat errors; return 1; }
+}
+
+# refused WORDS COMMAND... - The command fails, and says why in one line, which has these words.
+refused()
+{
+	refusal=$1
+	shift
+	! "$@" >refusal 2>&1 || { echo "it succeeded"; return 1; }
+	cat refusal
+	grep -q -e "$refusal" refusal && [ "$(wc -l <refusal)" -eq 1 ]
+}
+
+# pinned - How many pages are pinned, in the whole machine.
+pinned()
+{
+	echo 1 >/proc/sys/vm/stat_refresh
+	awk '/^nr_foll_pin_acquired / { n += $2 } /^nr_foll_pin_released / { n -= $2 }
+		END { print n }' /proc/vmstat
+}
+
+# free_kb - What is free, and would be without caches. The kernel does not count what lies in each
+# core's list of free pages, which may be 40 MiB.
+free_kb()
+{
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	echo 1 >/proc/sys/vm/stat_refresh
+	awk '$1 == "pages" && $2 == "free" { n += $3 } $1 == "count:" { n += $2 }
+		END { print n * 4 }' /proc/zoneinfo
 }

@@ -7,6 +7,7 @@
 ko=$(find /lib/modules -name annex.ko)
 [ -n "$ko" ] || skip "there is no Kbuild to make annex.ko from"
 size=4194304
+# shellcheck disable=SC2046 # words are wanted
 set -- $(controllers)
 address=$1
 

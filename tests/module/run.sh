@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The module as Debian's kernels see it, without running it: run.sh [SERIES]... (default: 6.1 6.12).
+# BUILD and MAKE come from the Makefile.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+build=$(realpath -m "${BUILD:-build}")
+make=${MAKE:-make}
+PATH=$PATH:/usr/sbin:/sbin # modinfo, dkms
+passed=0
+failed=0
+root=$(mktemp -d) || exit 1
+trap 'rm -rf "$root"' EXIT
+
+claim()
+{
+	local words=$1
+	shift
+	if "$@" >"$root/log" 2>&1; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED: $words"
+		grep -v '^make\[' "$root/log"
+	fi
+}
+
+# Warnings beyond those of an ordinary build are errors; those of modpost are names that the kernel
+# does not export. Not beside other builds, whose objects are made with other options.
+warns_nothing()
+{
+	"$make" --no-print-directory -j"$(nproc)" BUILD="$build/strict" KDIR="$headers" \
+		W=1 C=2 KCFLAGS=-Werror module || return
+	# Sparse does not fail for what it finds.
+	! grep -E '(warning|error):' "$root/log"
+}
+
+for_this_kernel()
+{
+	[[ $(modinfo -F vermagic "$1") == "$release "* ]]
+}
+
+loaded_by_nothing()
+{
+	! modinfo -F alias "$ko" | grep .
+}
+
+# Ways round what the kernel lets modules see.
+no_tricks()
+{
+	! grep -nE 'kallsyms|kprobe|ftrace|symbol_get|livepatch' kernel/*.[ch]
+}
+
+# As its users do, in trees of its own. To install it there takes root.
+dkms_builds()
+{
+	local action=build version
+	version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' dkms.conf)
+	mkdir -p "$root"/{dkms,to/"$release"}
+	[ "$(id -u)" -ne 0 ] || action=install
+	dkms $action "annex/$version" -k "$release" --kernelsourcedir "$headers" --no-depmod \
+		--dkmstree "$root/dkms" --sourcetree "$root/source/usr/src" \
+		--installtree "$root/to" </dev/null || {
+		cat "$root/dkms/annex/$version"/*/log/make.log "$root"/dkms/annex/*/build/make.log
+		return 1
+	} 2>/dev/null
+	for_this_kernel "$(find "$root/dkms/annex/$version/$release" "$root/to" -name 'annex.ko*' |
+		tail -n 1)"
+}
+
+series=("$@")
+[ $# -gt 0 ] || series=(6.1 6.12)
+claim "make install-module" "$make" --no-print-directory DESTDIR="$root/source" PREFIX=/usr \
+	install-module
+claim "no way round the kernel's exports" no_tricks
+for one in "${series[@]}"; do
+	kernel=$(BUILD=$build tests/qemu/kernel.sh "$one") || {
+		echo "FAILED: there is no Linux $one to build for"
+		failed=$((failed + 1))
+		continue
+	}
+	release=$(cat "$kernel/release")
+	headers=$kernel/headers
+	ko=$build/strict/module/$release/annex.ko
+	rm -f "$ko"
+	claim "$one: builds with W=1, sparse has nothing to say, symbols are exported" warns_nothing
+	claim "$one: it is for $release" for_this_kernel "$ko"
+	claim "$one: no device has it loaded" loaded_by_nothing
+	claim "$one: builds with DKMS" dkms_builds
+done
+claim "checkpatch --strict" tests/module/checkpatch.sh "$build/module/checkpatch"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

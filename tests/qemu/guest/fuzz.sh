@@ -1,0 +1,49 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# Random calls and mappings end nothing but the owner's own commands, also while the controller is
+# taken away and given back.
+# limit: 180
+# long: 360
+. /test/lib.sh
+
+# The IOMMU reports commands with addresses that are not the owner's: it is there for that.
+clean_but_faults()
+{
+	dmesg >log
+	bad='WARNING|BUG|Oops|INFO: |general protection'
+	! grep -v DMAR: log | grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API"
+}
+
+# Under its owner's hands, which `annex unbind` refuses.
+bind_again()
+{
+	echo "$address" >/sys/bus/pci/drivers/annex/unbind &&
+		echo "$address" >/sys/bus/pci/drivers/annex/bind
+}
+
+busy()
+{
+	[ "$(count maps)" -gt 10 ]
+}
+
+seconds=10
+[ "${LONG:-0}" != 1 ] || seconds=60
+with_module
+pins=$(pinned)
+claim "random calls for $seconds s" fuzz "$address" $seconds
+claim "the kernel saw nothing wrong" clean_but_faults
+claim "no page stays pinned" [ "$(pinned)" -eq "$pins" ]
+claim "data goes to the controller and comes back as it was" place "$uri" any any
+
+fuzz "$address" 8 &
+pid=$!
+for i in 1 2 3 4 5; do
+	claim "it is taken away and given back" bind_again
+	claim "the next owner is at it" within 20 busy || break
+done
+claim "random calls go on meanwhile" wait $pid
+claim "the kernel saw nothing wrong" clean_but_faults
+claim "no page stays pinned" [ "$(pinned)" -eq "$pins" ]
+claim "data goes to the controller and comes back as it was" place "$uri" any any
+claim "it unloads" rmmod annex
+dmesg -c >/dev/null

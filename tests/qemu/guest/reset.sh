@@ -1,0 +1,79 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# A controller that is reset while threads read from it, by the library for commands that come too
+# late, or by somebody else: every call ends in its time, and what it has read is right.
+# limit: 60
+# long: 300
+. /test/lib.sh
+
+rounds=3
+[ "${LONG:-0}" != 1 ] || rounds=60
+late_ms=500
+
+resets_since()
+{
+	[ "$(count resets)" -gt "$1" ]
+}
+
+# The disk gets stuck, for as long as it takes commands to be late, and goes on.
+stuck()
+{
+	before=$(count resets)
+	throttle 0 1 && within 10 resets_since "$before" && throttle 0 0
+}
+
+stuck_often()
+{
+	for i in $(seq $rounds); do
+		stuck || { echo "in round $i"; cat errors; return 1; }
+	done
+}
+
+some_late()
+{
+	[ "${heard#* late 0 }" = "$heard" ] || { echo "$heard"; return 1; }
+}
+
+# A call is 16 commands: one timeout, one abort for it, the reset, and again for what other threads
+# had to be ended for; the library gives an abort 1 s, twice.
+longest_under()
+{
+	[ "${heard##* }" -lt "$1" ] || { echo "$heard"; return 1; }
+}
+
+# A function level reset, behind the module's back.
+reset_outside()
+{
+	echo flr >"/sys/bus/pci/devices/$address/reset_method" &&
+		echo 1 >"/sys/bus/pci/devices/$address/reset"
+}
+
+with_module
+claim "a pattern is written" life fill "$uri"
+pins=$(pinned)
+
+start life load "$uri" $late_ms term
+claim "threads read and verify" hears 20 loaded
+claim "the disk gets stuck $rounds times, and the controller is reset" stuck_often
+claim "the threads are told to end" kill -TERM $pid
+claim "they do, after a call that succeeds" hears 20 verified
+report "# $heard; resets $(count resets)"
+claim "there were late calls" some_late
+claim "no call took more than 10 s" longest_under 10000
+claim "the device can be closed" ended 0
+claim "the data is whole" life check "$uri"
+
+start life load "$uri" $late_ms term
+claim "threads read and verify" hears 20 loaded
+before=$(count resets)
+claim "somebody else resets it" reset_outside
+claim "the library brings it back" within 20 resets_since "$before"
+claim "the threads are told to end" kill -TERM $pid
+claim "they do, after a call that succeeds" hears 20 verified
+report "# $heard; resets $(count resets)"
+claim "there were late calls" some_late
+claim "no call took more than 15 s" longest_under 15000
+claim "the device can be closed" ended 0
+claim "the data is whole" life check "$uri"
+claim "no page stays pinned" [ "$(pinned)" -eq "$pins" ]
+claim "the module unloads" rmmod annex

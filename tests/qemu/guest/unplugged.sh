@@ -1,0 +1,80 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# A controller that is pulled, or hangs for good, while threads read from it: every wait ends with
+# an error, and the next controller works.
+# limit: 90
+# long: 150
+. /test/lib.sh
+
+gone()
+{
+	[ ! -e "/sys/bus/pci/devices/$address" ] && [ ! -e "/dev/annex/$address" ]
+}
+
+back()
+{
+	[ "$(controllers | head -n 1)" = "$address" ]
+}
+
+
+# memory_space 0|1 - Whether the controller answers to loads and stores: without, QEMU answers 0.
+memory_space()
+{
+	file=/sys/bus/pci/devices/$address/config
+	low=$(od -An -tu1 -j4 -N1 "$file")
+	# shellcheck disable=SC2059 # an octal number
+	printf "\\$(printf %o $(((low & ~2) | $1 * 2)))" |
+		dd of="$file" bs=1 seek=4 conv=notrunc 2>/dev/null
+	[ $(($(od -An -tu1 -j4 -N1 "$file") & 2)) -eq $(($1 * 2)) ]
+}
+
+comes_back()
+{
+	claim "the controller disappears within 5 s" within 5 gone
+	claim "the module unloads" rmmod annex
+	claim "the disk is as fast as ever" throttle 0 0
+	claim "a controller is plugged in" within 5 plug 0
+	claim "it appears within 5 s" within 5 back
+	with_module
+	claim "the data is whole" life check "$uri"
+}
+
+with_module
+claim "a pattern is written" life fill "$uri"
+pins=$(pinned)
+
+start life load "$uri" 60000 gone
+claim "threads read and verify" hears 20 loaded
+claim "the controller is pulled" pull 0
+claim "all waits end within 15 s" hears 15 verified
+claim "and the device can be closed" ended 0
+comes_back
+
+# Now nothing ends by itself: only the removal can end the waits.
+start life load "$uri" 60000 gone
+claim "threads read and verify" hears 20 loaded
+claim "the disk is as good as stopped" throttle 0 1
+claim "the controller is pulled" pull 0
+claim "all waits end within 15 s, not after the timeout of 60 s" hears 15 verified
+claim "and the device can be closed" ended 0
+comes_back
+
+# A controller whose registers are not all ones has its time: 5 s for the abort, for coming back
+# CAP.TO, here 7.5 s.
+hangs()
+{
+	start life load "$uri" 1000 gone
+	claim "threads read and verify" hears 20 loaded
+	claim "the controller does not answer any more" memory_space 0
+	claim "all waits end within 40 s" hears 40 verified
+	claim "and the device can be closed" ended 0
+	claim "no new owner gets it" refused "" life check "$uri"
+	claim "the module unloads" rmmod annex
+	claim "the controller answers again" memory_space 1
+	with_module
+	claim "the data is whole" life check "$uri"
+}
+
+[ "${LONG:-0}" != 1 ] || hangs
+claim "no page stays pinned" [ "$(pinned)" -eq "$pins" ]
+claim "the module unloads" rmmod annex
