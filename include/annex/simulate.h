@@ -41,9 +41,9 @@ struct annex_sim_sample {
  * struct annex_sim_result - The last iteration. Times in seconds.
  * @ideal: the sum of the times of its kernels, with their noise; of several GPUs, the most.
  * @iteration, @stalled, @overlapped, @stalled_kernels: of the GPU that took longest.
- * @steady: all is where it was an iteration before, and took as long; or, where memory is reclaimed
- *and no iteration is quite like another, the means of four and of the four before agree within half
- *a percent: then @iteration is such a mean.
+ * @steady: all is where it was an iteration before, and took as long; or, where memory is
+ *	reclaimed and no iteration is quite like another, the means of four and of the four before
+ *	agree within half a percent: then @iteration and @ideal are such means.
  * @stalled_kernels: kernels that took longer than their time, by @stalled seconds.
  * @overlapped: seconds in which links moved data while a kernel ran unhindered.
  * @in, @out: bytes that came from, and went to, each tier, and @faults: of all GPUs.

@@ -21,8 +21,6 @@
 #define FAIR 1.02        /* leaves little for others to win */
 #define AGAIN 6          /* passes with measured times */
 #define SETTLES 2        /* times the best, an iteration takes before memories have settled */
-/* Kernels beyond which G10's planner, whose time grows with their square, is left out. */
-#define TOO_MANY 8000
 
 struct search {
 	const struct annex_vitality *v;
@@ -170,7 +168,7 @@ static int try_others(struct search *s)
 					   policy_uvm};
 	int err = 0;
 
-	if (!within(s, PERFECT) && s->v->trace->n_kernels <= TOO_MANY)
+	if (!within(s, PERFECT))
 		err = try_other(s, policy_g10, 0);
 	for (unsigned int i = 0; i < sizeof(others) / sizeof(others[0]) && !err; i++)
 		if (!within(s, FAIR))

@@ -246,7 +246,7 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 		if (err)
 			break;
 		collect(&s, result);
-		sim_remember(&history, &s, result->iteration);
+		sim_remember(&history, &s, result);
 		result->iterations = i + 1;
 		result->steady = sim_steady(&history, result);
 		if (result->steady && !s.opts->iterations)

@@ -174,15 +174,15 @@ void sim_gpu_run(struct sim_gpu *g);
 /* struct sim_history - How the last iterations ended, in a ring; @count of them. */
 struct sim_history {
 	struct sim_ending {
-		double took, under_way;
+		double took, ideal, under_way;
 		uint64_t digest, room;
 	} at[2 * SIM_WINDOW];
 	uint32_t count;
 };
 
-/* sim_remember() - An iteration of @took seconds is over. */
-void sim_remember(struct sim_history *h, const struct sim *s, double took);
-/* sim_steady() - Whether the iterations are steady now; @r has what one of them takes. */
+/* sim_remember() - An iteration is over, as @r says. */
+void sim_remember(struct sim_history *h, const struct sim *s, const struct annex_sim_result *r);
+/* sim_steady() - Whether the iterations are steady now; @r has what one of them takes then. */
 bool sim_steady(const struct sim_history *h, struct annex_sim_result *r);
 
 #endif

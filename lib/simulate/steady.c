@@ -56,10 +56,11 @@ static const struct sim_ending *ago(const struct sim_history *h, uint32_t back)
 	return &h->at[(h->count - 1 - back) % (2 * SIM_WINDOW)];
 }
 
-void sim_remember(struct sim_history *h, const struct sim *s, double took)
+void sim_remember(struct sim_history *h, const struct sim *s, const struct annex_sim_result *r)
 {
 	h->at[h->count++ % (2 * SIM_WINDOW)] = (struct sim_ending){
-		took,
+		r->iteration,
+		r->ideal,
 		under_way(s),
 		digest(s),
 		s->room[ANNEX_TIER_HOST] + s->room[ANNEX_TIER_CXL],
@@ -75,11 +76,8 @@ static bool repeats(const struct sim_history *h)
 	       fabs(a->under_way - b->under_way) < 16;
 }
 
-/*
- * Iterations differ, but their means do not, and the memories below are not just filling up.
- * *@mean is of the last ones.
- */
-static bool agrees(const struct sim_history *h, double *mean)
+/* Iterations differ, but their means do not, and the memories below are not just filling up. */
+static bool agrees(const struct sim_history *h)
 {
 	double before = 0, after = 0;
 	bool fills = true;
@@ -87,23 +85,25 @@ static bool agrees(const struct sim_history *h, double *mean)
 	if (h->count < 2 * SIM_WINDOW)
 		return false;
 	for (uint32_t i = 0; i < SIM_WINDOW; i++) {
-		after += ago(h, i)->took / SIM_WINDOW;
-		before += ago(h, i + SIM_WINDOW)->took / SIM_WINDOW;
+		after += ago(h, i)->took;
+		before += ago(h, i + SIM_WINDOW)->took;
 	}
 	for (uint32_t i = 0; i < 2 * SIM_WINDOW - 1; i++)
 		fills = fills && ago(h, i)->room < ago(h, i + 1)->room;
-	*mean = after;
 	return !fills && fabs(after - before) < AGREE * after;
 }
 
 bool sim_steady(const struct sim_history *h, struct annex_sim_result *r)
 {
-	double mean;
-
 	if (repeats(h))
 		return true;
-	if (!agrees(h, &mean))
+	if (!agrees(h))
 		return false;
-	r->iteration = mean;
+	r->iteration = 0;
+	r->ideal = 0;
+	for (uint32_t i = 0; i < SIM_WINDOW; i++) {
+		r->iteration += ago(h, i)->took / SIM_WINDOW;
+		r->ideal += ago(h, i)->ideal / SIM_WINDOW;
+	}
 	return true;
 }
