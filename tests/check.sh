@@ -164,9 +164,9 @@ step "build: clang" 900 "${mk[@]}" CC=clang all unit
 module
 fuzz
 # The model takes long on one core: what follows has the others.
-begin "model" 900 tests/model/run.sh "$build/model"
+begin "model" 2400 tests/model/run.sh "$build/model"
 model=$begun
 step "cuda dialect" 300 tests/cuda/run.sh "$build/cuda"
-step "lint" 900 tests/lint/run.sh
+step "lint" 1800 tests/lint/run.sh
 report "model" "$model"
 finish

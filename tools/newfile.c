@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cleanup.h"
@@ -33,11 +35,75 @@ static bool is_stream(const char *path)
 {
 	struct stat st;
 
-	return !stat(path, &st) && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode));
+	return newfile_stdout(path) ||
+	       (!stat(path, &st) && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)));
+}
+
+bool newfile_stdout(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+static bool same_stat(const struct stat *x, const struct stat *y)
+{
+	if (S_ISBLK(x->st_mode) && S_ISBLK(y->st_mode))
+		return x->st_rdev == y->st_rdev;
+	return x->st_dev == y->st_dev && x->st_ino == y->st_ino;
+}
+
+/* The directory that @path is in, and its name there, which is to be freed with *@copy. */
+static const char *last_name(const char *path, struct stat *dir, char **copy)
+{
+	char *parent = strdup(path);
+	bool known = parent && !stat(dirname(parent), dir);
+
+	free(parent);
+	*copy = known ? strdup(path) : NULL;
+	return *copy ? basename(*copy) : NULL;
+}
+
+/* Of two files that are not there yet. */
+static bool same_place(const char *a, const char *b)
+{
+	struct stat x, y;
+	char *copy_a, *copy_b;
+	const char *name_a = last_name(a, &x, &copy_a), *name_b = last_name(b, &y, &copy_b);
+	bool same = name_a && name_b && same_stat(&x, &y) && !strcmp(name_a, name_b);
+
+	free(copy_a);
+	free(copy_b);
+	return same;
+}
+
+bool newfile_same(const char *a, const char *b)
+{
+	struct stat x, y;
+	bool is_a = !stat(a, &x), is_b = !stat(b, &y);
+
+	if (newfile_stdout(a) || newfile_stdout(b))
+		return !strcmp(a, b);
+	if (is_a && is_b)
+		return same_stat(&x, &y);
+	return !is_a && !is_b && same_place(a, b);
+}
+
+int newfile_spares(const char *path, const char *input)
+{
+	struct stat x, y;
+
+	if (is_stream(path) || stat(path, &x))
+		return 0;
+	if ((strcmp(input, "-") ? stat(input, &y) : fstat(STDIN_FILENO, &y)) || !same_stat(&x, &y))
+		return 0;
+	return err_set(-EINVAL, "%s is also what is read: choose another name", path);
 }
 
 int newfile_check(const char *path, bool overwrite)
 {
+	size_t len = strlen(path);
+
+	if (!len || path[len - 1] == '/')
+		return err_set(-EINVAL, "\"%s\" is not the name of a file", path);
 	return is_stream(path) ? 0 : output_check(path, overwrite);
 }
 
@@ -48,6 +114,11 @@ int newfile_open(struct newfile *n, const char *path, bool overwrite)
 	n->path = path;
 	n->overwrite = overwrite;
 	n->temp = NULL;
+	if (newfile_stdout(path)) {
+		n->path = "standard output";
+		n->f = stdout;
+		return 0;
+	}
 	if (is_stream(path)) {
 		n->f = fopen(path, "we");
 		return n->f ? 0 : err_sys("cannot open %s", path);
@@ -63,24 +134,55 @@ int newfile_open(struct newfile *n, const char *path, bool overwrite)
 	return err;
 }
 
-int newfile_close(struct newfile *n, int err)
+/* All that was written is where it belongs, but for its name. */
+static int finish(struct newfile *n, int err)
 {
 	/* On the medium before the rename, or a crash could leave an empty file of that name. */
 	if (!err && (fflush(n->f) || (n->temp && fdatasync(fileno(n->f)))))
 		err = err_sys("cannot write %s", n->path);
-	if (fclose(n->f) && !err)
+	if (!err && ferror(n->f))
+		err = err_set(-EIO, "cannot write %s", n->path);
+	if (n->f != stdout && fclose(n->f) && !err)
 		err = err_sys("cannot write %s", n->path);
-	if (!n->temp)
-		return err;
 	/* Once more: what the name stands for may have changed since the work began. */
-	if (!err)
+	if (!err && n->temp)
 		err = output_check(n->path, n->overwrite);
-	if (!err && rename(n->temp, n->path))
-		err = err_sys("cannot rename to %s", n->path);
-	if (err)
-		cleanup_remove(n->temp);
-	else
-		cleanup_forget(n->temp);
-	free(n->temp);
+	return err;
+}
+
+/* @made: whether nothing of that name was there. */
+static int give_name(struct newfile *n, bool *made)
+{
+	struct stat st;
+
+	*made = n->temp && lstat(n->path, &st);
+	if (n->temp && rename(n->temp, n->path))
+		return err_sys("cannot rename to %s", n->path);
+	return 0;
+}
+
+int newfile_close(struct newfile *n, unsigned int count, int err)
+{
+	bool made[NEWFILES];
+	unsigned int named = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		err = finish(&n[i], err);
+	/* No signal shall come between the names of files that belong together. */
+	cleanup_hold();
+	while (!err && named < count) {
+		err = give_name(&n[named], &made[named]);
+		named += !err;
+	}
+	for (unsigned int i = 0; i < count; i++) {
+		if (err && i < named && made[i])
+			unlink(n[i].path);
+		if (err && i >= named && n[i].temp)
+			cleanup_remove(n[i].temp);
+		else if (n[i].temp)
+			cleanup_forget(n[i].temp);
+		free(n[i].temp);
+	}
+	cleanup_release();
 	return err;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A file that is there complete or not at all: written under another name, then renamed. A
- * device or a pipe, as /dev/null, is written as it is.
+ * device or a pipe, as /dev/null, is written as it is; "-" is standard output.
  */
 #ifndef TOOLS_NEWFILE_H
 #define TOOLS_NEWFILE_H
 
 #include <stdbool.h>
 #include <stdio.h>
+
+/* As many as belong together at most. */
+#define NEWFILES 2
 
 struct newfile {
 	const char *path;
@@ -19,11 +22,21 @@ struct newfile {
 /* newfile_check() - Whether @path could be begun now: before long work, not after it. */
 int newfile_check(const char *path, bool overwrite);
 
+/* newfile_spares() - Whether making @path leaves @input, which is read, as it is; "-" is stdin. */
+int newfile_spares(const char *path, const char *input);
+
+/* newfile_same() - Whether two names stand for one file or device, or would once it is made. */
+bool newfile_same(const char *a, const char *b);
+
+/* newfile_stdout() - Whether @path, which may be NULL, is standard output. */
+bool newfile_stdout(const char *path);
+
 /*
- * newfile_open() - Begin @path, which must outlive it. newfile_close() - Give it its name if @err
- * is 0, else remove it; returns @err or the errno of a failure.
+ * newfile_open() - Begin @path, which must outlive it. newfile_close() - Give @count files
+ * (NEWFILES at most) their names if @err is 0 and all of them are written, else remove them all;
+ * returns @err or the errno of a failure.
  */
 int newfile_open(struct newfile *n, const char *path, bool overwrite);
-int newfile_close(struct newfile *n, int err);
+int newfile_close(struct newfile *n, unsigned int count, int err);
 
 #endif

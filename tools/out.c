@@ -76,14 +76,22 @@ static double scaled(double v, double step, unsigned int max, unsigned int *unit
 	return v;
 }
 
-void out_bytes(struct out *o, const char *key, const char *label, uint64_t bytes)
+const char *out_size(double bytes, char buf[OUT_SIZE])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	unsigned int u;
-	double v = scaled((double)bytes, 1024, 4, &u);
+	double v = scaled(bytes, 1024, 4, &u);
+
+	snprintf(buf, OUT_SIZE, "%.*f %s", u ? 1 : 0, v, units[u]);
+	return buf;
+}
+
+void out_bytes(struct out *o, const char *key, const char *label, uint64_t bytes)
+{
+	char size[OUT_SIZE];
 
 	out_json(o, key, json_integer((json_int_t)bytes));
-	out_row(o, label, "%.*f %s", u ? 1 : 0, v, units[u]);
+	out_row(o, label, "%s", out_size((double)bytes, size));
 }
 
 void out_seconds(struct out *o, const char *key, const char *label, double s)

@@ -10,7 +10,9 @@
 #include <stdint.h>
 #include <jansson.h>
 
-#define OUT_ROWS 48
+#define OUT_ROWS 64
+/* Room for out_size(). */
+#define OUT_SIZE 24
 
 struct out {
 	bool json;
@@ -39,6 +41,9 @@ void out_bool(struct out *o, const char *key, const char *label, bool yes);
 void out_row(struct out *o, const char *label, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void out_json(struct out *o, const char *key, json_t *value);
+
+/* out_size() - "47.8 GiB", in @buf; for rows of several values. */
+const char *out_size(double bytes, char buf[OUT_SIZE]);
 
 /* out_end() - Print and free. 0, or -errno with the line set when stdout takes no more. */
 int out_end(struct out *o);

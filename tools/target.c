@@ -7,6 +7,7 @@
 #include <annex/uri.h>
 #include "cleanup.h"
 #include "error.h"
+#include "newfile.h"
 #include "output.h"
 #include "target.h"
 
@@ -106,17 +107,6 @@ int target_room(const struct target *t, unsigned int n)
 	return err;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	if (stat(a, &x) || stat(b, &y))
-		return false;
-	if (S_ISBLK(x.st_mode) && S_ISBLK(y.st_mode))
-		return x.st_rdev == y.st_rdev;
-	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 bool target_same(const char *a, const char *b)
 {
 	struct annex_uri *uri = malloc(2 * sizeof(*uri));
@@ -126,7 +116,7 @@ bool target_same(const char *a, const char *b)
 	if (uri && !annex_uri_parse(a, &uri[0]) && !annex_uri_parse(b, &uri[1]) &&
 	    !strcmp(uri[0].scheme, uri[1].scheme)) {
 		if (!strcmp(uri[0].scheme, "file"))
-			same = same_file(uri[0].body, uri[1].body);
+			same = newfile_same(uri[0].body, uri[1].body);
 		else
 			same = strcmp(uri[0].scheme, "mem") && !strcmp(uri[0].body, uri[1].body);
 	}

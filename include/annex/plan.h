@@ -115,10 +115,11 @@ void annex_plan_free(struct annex_plan *plan);
 
 /**
  * annex_plan_check() - Whether a plan is one for this trace and this system: every tensor is
- * allocated before, and freed after, its uses; no step touches one that does not live; nothing is
- * evicted twice or brought back twice; capacities hold when each step is done at once; and after a
- * few iterations each ends with everything where it was when it began. With RECLAIM, what is
- * missing or too much is made up for as it runs, and not looked at.
+ * allocated before, and freed after, its uses, and not thrown away between two of them; no step
+ * touches one that does not live; nothing is evicted twice or brought back twice; capacities hold
+ * when each step is done at once; and after a few iterations each ends with everything where it was
+ * when it began. With RECLAIM, what is missing or too much is made up for as it runs, and only what
+ * concerns the lives of tensors is looked at.
  *
  * Return: 0, or -EINVAL with the step, kernel and tensor named in annex_last_error().
  */

@@ -38,24 +38,16 @@ struct annex_sim_sample {
 };
 
 /**
- * struct annex_sim_options - Zeroes are the defaults.
- * @iterations: so many, and report the last; 0: until two in a row take the same time.
- * @noise: each kernel takes 1 +- this share of its time, drawn anew each iteration from @seed.
- * @samples: NULL, or n_kernels of GPU 0's trace.
- */
-struct annex_sim_options {
-	uint32_t iterations;
-	double noise;
-	uint64_t seed;
-	struct annex_sim_sample *samples;
-};
-
-/**
- * struct annex_sim_result - The last iteration. Times in seconds; of several GPUs, the slowest.
- * @ideal: the sum of the times of its kernels, with their noise.
- * @in, @out: bytes that came from, and went to, each tier, of all GPUs.
- * @stalled_kernels: kernels of GPU 0 that took longer than their time.
- * @overlapped: seconds in which links of GPU 0 moved data while a kernel ran unhindered.
+ * struct annex_sim_result - The last iteration. Times in seconds.
+ * @ideal: the sum of the times of its kernels, with their noise; of several GPUs, the most.
+ * @iteration, @stalled, @overlapped, @stalled_kernels: of the GPU that took longest.
+ * @steady: all is where it was an iteration before, and took as long; or, where memory is
+ *	reclaimed and no iteration is quite like another, the means of four and of the four before
+ *	agree within half a percent: then @iteration and @ideal are such means.
+ * @stalled_kernels: kernels that took longer than their time, by @stalled seconds.
+ * @overlapped: seconds in which links moved data while a kernel ran unhindered.
+ * @in, @out: bytes that came from, and went to, each tier, and @faults: of all GPUs.
+ * @gpu_peak: the fullest GPU. @host_peak, @cxl_peak: what all GPUs took.
  */
 struct annex_sim_result {
 	double ideal, iteration;
@@ -68,6 +60,24 @@ struct annex_sim_result {
 };
 
 /**
+ * struct annex_sim_options - Zeroes are the defaults.
+ * @iterations: so many, and report the last; 0: until they are steady.
+ * @limit: seconds; an iteration that takes longer ends the simulation with -ETIME, unless it is the
+ *	first, which finds the memories as no iteration leaves them. 0: none.
+ * @noise: each kernel takes 1 +- this share of its time, drawn anew each iteration from @seed.
+ * @samples: NULL, or n_kernels of GPU 0's trace.
+ * @gpus: NULL, or one for each job: the result of each GPU by itself.
+ */
+struct annex_sim_options {
+	uint32_t iterations;
+	double limit;
+	double noise;
+	uint64_t seed;
+	struct annex_sim_sample *samples;
+	struct annex_sim_result *gpus;
+};
+
+/**
  * annex_simulate() - Run @n jobs, one a GPU, on a system with as many.
  *
  * Deterministic. The simulator checks as it goes that no kernel starts (with ANNEX_PLAN_OVERLAP:
@@ -76,7 +86,8 @@ struct annex_sim_result {
  *
  * Return: 0; -EINVAL (annex_system_check() or annex_plan_check() fails, or @n is 0 or more than the
  * system's GPUs); -ENOSPC (a kernel does not fit, or what must leave finds no room below); -EDEADLK
- * (the plan stops for ever: a kernel waits for what no step brings); -ENOMEM.
+ * (the plan stops for ever: a kernel waits for what no step brings); -ETIME (@opts' limit);
+ * -ENOMEM.
  */
 int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
 		   const struct annex_sim_options *opts, struct annex_sim_result *result);

@@ -16,7 +16,6 @@
 
 /*
  * struct replay - An iteration being done.
- * @freed: for each tensor, the step that freed it in this iteration and one, or 0.
  * @used: bytes of each memory that is limited. @room: what there is of it.
  * @step, @kernel: what is being done.
  * @judge: whether it is looked at: the first iteration leads to where the others start.
@@ -25,7 +24,6 @@ struct replay {
 	const struct annex_plan *plan;
 	const struct annex_trace *trace;
 	struct place *places;
-	size_t *freed;
 	uint64_t used[ANNEX_TIER_SSD], room[ANNEX_TIER_SSD];
 	size_t step;
 	uint32_t kernel;
@@ -113,7 +111,6 @@ static void move(struct replay *r, const struct annex_plan_step *s, struct place
 		break;
 	case ANNEX_PLAN_FREE:
 		*p = (struct place){0};
-		r->freed[s->tensor] = r->step + 1;
 		break;
 	case ANNEX_PLAN_PREFETCH:
 		annex_place_prefetch(p, s->bytes, s->keep);
@@ -152,9 +149,6 @@ static int do_kernel(struct replay *r)
 		uint32_t tensor = r->trace->uses[u].tensor;
 		struct place *p = &r->places[tensor];
 
-		if (r->judge && !p->born && r->freed[tensor])
-			return fail(r, false, tensor, "it is freed already, by step %zu",
-				    r->freed[tensor] - 1);
 		if (r->judge && !p->born)
 			return fail(r, false, tensor, "it is not allocated yet");
 		if (r->judge && annex_place_out(p))
@@ -174,7 +168,6 @@ static int iterate(struct replay *r)
 	const struct annex_plan *plan = r->plan;
 	int err = 0;
 
-	memset(r->freed, 0, r->trace->n_tensors * sizeof(*r->freed));
 	r->step = 0;
 	r->kernel = 0;
 	if (r->judge && r->trace->n_tensors)
@@ -253,6 +246,45 @@ static int replay(struct replay *r)
 	return err ? err : restless(r);
 }
 
+/* struct use_span - The first kernel that uses a tensor, and the one after the last. */
+struct use_span {
+	uint32_t first, end;
+};
+
+static struct use_span *find_uses(const struct annex_trace *t)
+{
+	struct use_span *uses = malloc(((size_t)t->n_tensors + 1) * sizeof(*uses));
+
+	if (!uses)
+		return NULL;
+	for (uint32_t i = 0; i < t->n_tensors; i++)
+		uses[i] = (struct use_span){.first = t->n_kernels};
+	for (uint32_t k = 0; k < t->n_kernels; k++) {
+		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
+			struct use_span *s = &uses[t->uses[u].tensor];
+
+			s->first = k < s->first ? k : s->first;
+			s->end = k + 1;
+		}
+	}
+	return uses;
+}
+
+/*
+ * What is in a tensor lasts from its first use to its last. Before and after, it may live or not: a
+ * step may belong to the iteration before or after.
+ */
+static int check_lifetime(const struct replay *r, const struct use_span *u)
+{
+	const struct annex_plan_step *s = &r->plan->steps[r->step];
+
+	if ((s->op != ANNEX_PLAN_ALLOC && s->op != ANNEX_PLAN_FREE) || s->kernel <= u->first ||
+	    s->kernel >= u->end)
+		return 0;
+	return fail(r, true, s->tensor, "%s between its uses by kernels %u and %u",
+		    annex_plan_op_name(s->op), u->first, u->end - 1);
+}
+
 /* Whether a step by itself is one for its tensor on such a machine. */
 static int check_step(const struct replay *r, const struct annex_system *sys)
 {
@@ -275,6 +307,7 @@ static int check_steps(struct replay *r, const struct annex_system *sys)
 {
 	const struct annex_plan *plan = r->plan;
 	const struct annex_trace *trace = r->trace;
+	struct use_span *uses;
 	int err = annex_plan_sound(plan);
 
 	if (err)
@@ -288,10 +321,17 @@ static int check_steps(struct replay *r, const struct annex_system *sys)
 		return annex_fail(-EINVAL,
 				  "the plan is for another trace: hash %016llx, not %016llx",
 				  ull(plan->hash), ull(annex_trace_hash(trace)));
+	uses = find_uses(trace);
+	if (!uses)
+		return annex_fail(-ENOMEM, "no memory to check a plan of %u tensors",
+				  trace->n_tensors);
 	for (r->step = 0; r->step < plan->n_steps && !err; r->step++) {
 		r->kernel = plan->steps[r->step].kernel;
 		err = check_step(r, sys);
+		if (!err)
+			err = check_lifetime(r, &uses[plan->steps[r->step].tensor]);
 	}
+	free(uses);
 	return err;
 }
 
@@ -331,15 +371,9 @@ int annex_plan_replay(const struct annex_plan *plan, const struct annex_trace *t
 	start_globals(&r);
 	if (plan->flags & ANNEX_PLAN_RECLAIM)
 		return 0;
-	r.freed = malloc(((size_t)trace->n_tensors + 1) * sizeof(*r.freed));
-	if (!r.freed)
-		return annex_fail(-ENOMEM, "no memory to check a plan of %u tensors",
-				  trace->n_tensors);
 	if (plan->flags & ANNEX_PLAN_UNLIMITED)
 		r.room[ANNEX_TIER_GPU] = UINT64_MAX;
-	err = replay(&r);
-	free(r.freed);
-	return err;
+	return replay(&r);
 }
 
 int annex_plan_check(const struct annex_plan *plan, const struct annex_trace *trace,

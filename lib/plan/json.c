@@ -75,14 +75,15 @@ int annex_plan_write(const struct annex_plan *plan, FILE *f)
 	}
 	fputs(" ]}\n", f);
 	if (fflush(f) || ferror(f))
-		return annex_fail(-EIO, "cannot write the plan");
+		return annex_fail(-EIO, "cannot write the plan: %s", strerror(errno));
 	return 0;
 }
 
-/* struct reader - @where: the member or the step that is being read, for messages. */
+/* struct reader - @where: the member or the step that is being read, for messages; @step: which. */
 struct reader {
 	struct walk walk;
 	char where[48];
+	bool step;
 };
 
 /* What the walk says, with where that is in a plan. */
@@ -94,27 +95,39 @@ static int at_place(const struct reader *r, int err)
 	return annex_fail(err, "%s: %s", r->where, why);
 }
 
+/* What is wrong with a member: of a step, which is named, or of the plan itself. */
+static int wrong(const struct reader *r, const char *why)
+{
+	return annex_fail(-EINVAL, "%s%s%s", r->step ? r->where : "", r->step ? ": " : "", why);
+}
+
 static int unknown_key(const struct reader *r, const char *key)
 {
-	char shown[48];
+	char why[64];
 
-	snprintf(shown, sizeof(shown), "%.40s", key);
-	return annex_fail(-EINVAL, "%s: unknown key \"%s\"", r->where, one_line(shown));
+	snprintf(why, sizeof(why), "unknown key \"%.40s\"", key);
+	return wrong(r, one_line(why));
 }
 
 static int bad(const struct reader *r, const char *what, const char *want)
 {
-	return annex_fail(-EINVAL, "%s: \"%s\" is not %s", r->where, what, want);
+	char why[96];
+
+	snprintf(why, sizeof(why), "\"%s\" is not %s", what, want);
+	return wrong(r, why);
 }
 
 /* The integer @v, from 0 to @max. */
 static int as_number(const struct reader *r, const char *name, const json_t *v, uint64_t max,
 		     uint64_t *number)
 {
+	char why[96];
+
 	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
-	    (uint64_t)json_integer_value(v) > max)
-		return annex_fail(-EINVAL, "%s: \"%s\" is no integer from 0 to %" PRIu64, r->where,
-				  name, max);
+	    (uint64_t)json_integer_value(v) > max) {
+		snprintf(why, sizeof(why), "\"%s\" is no integer from 0 to %" PRIu64, name, max);
+		return wrong(r, why);
+	}
 	*number = (uint64_t)json_integer_value(v);
 	return 0;
 }
@@ -240,6 +253,7 @@ static int read_steps(struct reader *r, struct annex_plan *plan)
 		if (err <= 0)
 			break;
 		snprintf(r->where, sizeof(r->where), "step %zu", plan->n_steps);
+		r->step = true;
 		err = annex_walk_value(&r->walk, &v);
 		if (err)
 			break;
@@ -250,7 +264,19 @@ static int read_steps(struct reader *r, struct annex_plan *plan)
 		if (err)
 			return err;
 	}
+	r->step = false;
 	return err ? at_place(r, err) : 0;
+}
+
+static int as_format(const struct reader *r, const json_t *v)
+{
+	const char *text = json_string_value(v);
+
+	if (text && !strcmp(text, FORMAT))
+		return 0;
+	if (text && !strncmp(text, "annex-trace/", 12))
+		return wrong(r, "this is a trace, not a plan: \"format\" is not \"" FORMAT "\"");
+	return bad(r, "format", "\"" FORMAT "\"");
 }
 
 static int read_value(const struct reader *r, unsigned int key, const json_t *v,
@@ -260,9 +286,7 @@ static int read_value(const struct reader *r, unsigned int key, const json_t *v,
 
 	switch (key) {
 	case KEY_FORMAT:
-		if (!json_is_string(v) || strcmp(json_string_value(v), FORMAT))
-			return bad(r, name, "\"" FORMAT "\"");
-		return 0;
+		return as_format(r, v);
 	case KEY_POLICY:
 		return as_policy(r, v, plan);
 	case KEY_TRACE:

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <annex/plan.h>
-#include "span.h"
+#include "policy/span.h"
 
 #define NONE UINT32_MAX
 

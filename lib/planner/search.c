@@ -4,8 +4,9 @@
  *
  * The first passes reckon with kernels that never wait, and differ in taste. Where the links cannot
  * keep up, kernels do wait, and a transfer has more time than was reckoned: further passes take the
- * times that the simulator measured of the best. Where even the best is far from the ideal, a plan
- * of G10's stands beside it, so that it is never slower than that.
+ * times that the simulator measured of the best. A plan of G10's stands beside those that are not
+ * perfect, so that none is slower than that, and beside those that are far from the ideal, one of
+ * each other baseline.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,9 +18,9 @@
 
 #define PERFECT 1.000001 /* times the ideal is as good as it gets */
 #define GOOD 1.0002      /* is not worth more passes */
+#define FAIR 1.02        /* leaves little for others to win */
 #define AGAIN 6          /* passes with measured times */
-/* Kernels beyond which G10's planner, whose time grows with their square, is left out. */
-#define TOO_MANY 8000
+#define SETTLES 2        /* times the best, an iteration takes before memories have settled */
 
 struct search {
 	const struct annex_vitality *v;
@@ -29,7 +30,8 @@ struct search {
 	struct annex_sim_sample *samples, *best_samples;
 	struct annex_plan *best;
 	double ideal, best_s;
-	bool far; /* the taste of the best */
+	unsigned int together; /* GPUs that do the same when a plan is judged */
+	bool far;              /* the taste of the best */
 };
 
 static int one_pass(const struct search *s, bool far, double lead, struct annex_plan **plan)
@@ -69,20 +71,22 @@ static bool within(const struct search *s, double times)
 }
 
 /*
- * Keep a plan if it is the best so far, with every GPU doing the same; one that cannot run is none.
- * What the simulator saw of it is in s->samples, or, of the best, in s->best_samples.
+ * Keep a plan if it is the best so far, with every GPU doing the same; one that cannot run, or
+ * takes longer than @limit, is none. What the simulator saw of it is in s->samples, or, of the
+ * best, in s->best_samples.
  */
-static int judge(struct search *s, struct annex_plan *plan, bool *better)
+static int judge(struct search *s, struct annex_plan *plan, double limit, bool *better)
 {
+	const struct annex_system *sys = s->together > 1 ? s->sys : &s->alone;
 	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
-	struct annex_sim_options opts = {.samples = s->samples};
+	struct annex_sim_options opts = {.samples = s->samples, .limit = limit};
 	struct annex_sim_sample *samples = s->samples;
 	struct annex_sim_result r;
 	int err;
 
-	for (unsigned int i = 0; i < s->sys->gpus; i++)
+	for (unsigned int i = 0; i < s->together; i++)
 		jobs[i] = (struct annex_sim_job){s->v->trace, plan};
-	err = annex_simulate(jobs, s->sys->gpus, s->sys, &opts, &r);
+	err = annex_simulate(jobs, s->together, sys, &opts, &r);
 
 	*better = !err && (!s->best || r.iteration < s->best_s);
 	if (!*better) {
@@ -103,7 +107,7 @@ static int try_pass(struct search *s, bool far, double lead, bool *better)
 	int err = one_pass(s, far, lead, &plan);
 
 	if (!err)
-		err = judge(s, plan, better);
+		err = judge(s, plan, 0, better);
 	if (!err && *better)
 		s->far = far;
 	return err;
@@ -140,16 +144,36 @@ static int try_unified(struct search *s)
 		return err;
 	}
 	plan->flags = s->best->flags | ANNEX_PLAN_OVERLAP;
-	return judge(s, plan, &better);
+	return judge(s, plan, 0, &better);
 }
 
-static int try_g10(struct search *s)
+typedef int (*make_plan)(const struct annex_vitality *v, const struct annex_system *sys,
+			 struct annex_plan **plan);
+
+/* What others would do. A policy that has no plan here is no reason to have none. */
+static int try_other(struct search *s, make_plan make, double limit)
 {
 	struct annex_plan *plan = NULL;
 	bool better;
-	int err = policy_g10(s->v, s->sys, &plan);
+	int err = make(s->v, s->sys, &plan);
 
-	return err ? err : judge(s, plan, &better);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	return judge(s, plan, limit, &better);
+}
+
+static int try_others(struct search *s)
+{
+	static const make_plan others[] = {policy_deepum, policy_g10_gds, policy_g10_host,
+					   policy_uvm};
+	int err = 0;
+
+	if (!within(s, PERFECT))
+		err = try_other(s, policy_g10, 0);
+	for (unsigned int i = 0; i < sizeof(others) / sizeof(others[0]) && !err; i++)
+		if (!within(s, FAIR))
+			err = try_other(s, others[i], s->best_s * SETTLES);
+	return err;
 }
 
 static int search(struct search *s)
@@ -170,9 +194,7 @@ static int search(struct search *s)
 	}
 	if (!err && s->best && !within(s, PERFECT))
 		err = try_unified(s);
-	if (!err && !within(s, PERFECT) && s->v->trace->n_kernels <= TOO_MANY)
-		err = try_g10(s);
-	return err;
+	return err ? err : try_others(s);
 }
 
 /* The machine as one of its GPUs sees it while the others do the same. */
@@ -202,8 +224,14 @@ int policy_annex(const struct annex_vitality *v, const struct annex_system *sys,
 	s.ns = calloc(n, sizeof(*s.ns));
 	s.samples = calloc(n, sizeof(*s.samples));
 	s.best_samples = calloc(n, sizeof(*s.best_samples));
+	s.together = sys->gpus;
 	if (s.ns && s.samples && s.best_samples)
 		err = search(&s);
+	/* The others may do something else, which leaves more room. */
+	if (!err && !s.best && sys->gpus > 1) {
+		s.together = 1;
+		err = search(&s);
+	}
 	free(s.ns);
 	free(s.samples);
 	free(s.best_samples);

@@ -14,7 +14,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include "above.h"
 #include "policy.h"
+#include "span.h"
+#include "sum.h"
 
 /* The artifact's parameters. */
 #define TARGET 0.99 /* of the memory is planned for */
@@ -23,11 +26,8 @@
 #define FAULT_US 45.0
 #define GIB 1.073741824 /* it reckons with gigabytes of 2^30 bytes */
 
-/* struct link - How much of one direction each kernel's time still takes. */
-struct link {
-	double *room; /* bytes */
-	double *sum;  /* room of all kernels before each; n + 1 */
-};
+/* Bytes that a link has room for in an iteration, at most: one of more is never full. */
+#define ROOM_MOST 0x1p60
 
 enum { SSD_OUT, SSD_IN, PCIE_OUT, PCIE_IN, LINKS };
 
@@ -37,136 +37,112 @@ struct move {
 	uint32_t left, back; /* out of memory when kernel @left ends, asked for at @back */
 	bool looped;
 	double gain; /* as it was last reckoned: it only falls */
+	double rest; /* byte-nanoseconds that it lasts */
 };
 
+/*
+ * What an eviction changes is kept in trees: sizes and times are whole bytes and nanoseconds, so
+ * that gains that are equal are so to the last bit, whatever was added before.
+ */
 struct g10 {
 	const struct annex_vitality *v;
 	const struct annex_system *sys;
 	struct annex_plan *plan;
 	uint32_t n;
 	double *us;               /* start of each kernel; 2n + 1 */
-	double *mem;              /* estimated pressure, in bytes */
-	double *plain;            /* what must still leave, were links fast */
-	double *host;             /* estimated use of host memory */
-	double *excess;           /* microseconds above the line before each kernel; n + 1 */
-	double *uncovered;        /* those in which something must still leave */
+	struct span mem;          /* estimated pressure, in bytes */
+	struct span host;         /* estimated use of host memory */
+	struct above excess;      /* where pressure is above the line */
+	struct above uncovered;   /* where something must still leave, were links fast */
 	double ssd_cap, pcie_cap; /* bytes a microsecond */
-	struct link link[LINKS];
-	struct move *moves; /* a heap of candidates, by gain */
+	struct sum link[LINKS];   /* bytes that each kernel's time still takes */
+	struct move *moves;       /* a heap of candidates, by gain */
 	uint32_t n_moves;
 	struct move *eager;
 	uint32_t n_eager;
-	double line, target, host_line;
+	double target;
+	int64_t host_line;
 };
 
-static void resum(struct g10 *g)
+static int64_t smaller(int64_t a, int64_t b)
 {
-	for (uint32_t k = 0; k < g->n; k++) {
-		double us = g->us[k + 1] - g->us[k];
-
-		g->excess[k + 1] = g->excess[k] + (g->mem[k] > g->line ? us : 0);
-		g->uncovered[k + 1] = g->uncovered[k] + (g->plain[k] > 0 ? us : 0);
-	}
-	for (unsigned int l = 0; l < LINKS; l++)
-		for (uint32_t k = 0; k < g->n; k++)
-			g->link[l].sum[k + 1] = g->link[l].sum[k] + g->link[l].room[k];
+	return a < b ? a : b;
 }
 
 /* The kernel during which @bytes that start at kernel @from have passed. */
-static uint32_t passes(const struct g10 *g, unsigned int l, double bytes, uint32_t from)
+static uint32_t passes(const struct g10 *g, unsigned int l, int64_t bytes, uint32_t from)
 {
-	const double *sum = g->link[l].sum;
-	double want = sum[from] + bytes;
-	uint32_t lo = from, hi = g->n - 1;
+	const struct sum *room = &g->link[l];
+	uint32_t k = sum_reach(room, sum_before(room, from) + bytes - 1);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (sum[mid + 1] >= want)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return k < g->n ? k : g->n - 1;
 }
 
 /* The last kernel from whose start @bytes pass before kernel @to. */
-static uint32_t starts(const struct g10 *g, unsigned int l, double bytes, uint32_t to)
+static uint32_t starts(const struct g10 *g, unsigned int l, int64_t bytes, uint32_t to)
 {
-	const double *sum = g->link[l].sum;
-	double want = sum[to] - bytes;
-	uint32_t lo = 0, hi = to ? to - 1 : 0;
+	const struct sum *room = &g->link[l];
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo + 1) / 2;
-
-		if (sum[mid] <= want)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	return lo;
+	return sum_reach(room, sum_before(room, to) - bytes);
 }
 
-/* Traffic takes room of its own link and of the one that it shares. */
-static void take(struct g10 *g, unsigned int ssd, unsigned int pcie, bool is_ssd, double bytes,
+/* The first kernel, at or after @from, that has room; n if none has. */
+static uint32_t with_room(const struct sum *room, uint32_t from)
+{
+	return sum_reach(room, sum_before(room, from));
+}
+
+/*
+ * Traffic takes room of its own link and of the one that it shares. Kernels that have none to take
+ * are passed over, so that each step but the last empties one.
+ */
+static void take(struct g10 *g, unsigned int ssd, unsigned int pcie, bool is_ssd, int64_t bytes,
 		 uint32_t from)
 {
-	for (uint32_t k = from; k < g->n && bytes > 0; k++) {
-		double *s = &g->link[ssd].room[k], *p = &g->link[pcie].room[k];
-		double n = fmin(bytes, is_ssd ? *s : *p);
+	struct sum *s = &g->link[ssd], *p = &g->link[pcie];
 
+	while (bytes > 0) {
+		uint32_t k = with_room(s, from), other = is_ssd ? k : with_room(p, from);
+		int64_t s_room, p_room, n, p_left;
+
+		k = other < k ? other : k;
+		if (k == g->n)
+			break;
+		s_room = sum_at(s, k);
+		p_room = sum_at(p, k);
+		n = smaller(bytes, is_ssd ? s_room : p_room);
 		bytes -= n;
-		*p = fmax(*p - n, 0);
-		*s = is_ssd ? fmax(*s - n, 0) : fmin(*s, *p);
+		p_left = p_room - smaller(n, p_room);
+		sum_add(p, k, p_left - p_room);
+		sum_add(s, k, is_ssd ? -n : smaller(p_left - s_room, 0));
+		from = k + 1;
 	}
 }
 
-static double bytes_of(const struct g10 *g, const struct move *m)
+static int64_t bytes_of(const struct g10 *g, const struct move *m)
 {
-	return (double)g->v->trace->tensors[g->v->periods[m->period].tensor].bytes;
+	return (int64_t)g->v->trace->tensors[g->v->periods[m->period].tensor].bytes;
 }
 
-/* Of @sums before each kernel, what lies in a period that may wrap. */
-static double within(const struct g10 *g, const double *sums, uint32_t from, uint32_t to)
-{
-	if (to <= g->n)
-		return to > from ? sums[to] - sums[from] : 0;
-	return sums[g->n] - sums[from] + sums[to - g->n];
-}
-
-/* Byte-microseconds of excess that an eviction takes away. */
+/* Byte-nanoseconds of excess that an eviction takes away. */
 static double benefit(const struct g10 *g, const struct move *m)
 {
-	double bytes = bytes_of(g, m);
+	int64_t bytes = bytes_of(g, m), half = (bytes + 1) / 2;
+	uint32_t from = m->looped ? m->from : passes(g, SSD_OUT, half, m->from);
+	uint32_t to = m->looped ? m->to : starts(g, SSD_IN, half, m->to);
 
-	if (m->looped)
-		return bytes * within(g, g->excess, m->from, m->to);
-	return bytes * within(g, g->excess, passes(g, SSD_OUT, bytes / 2, m->from),
-			      starts(g, SSD_IN, bytes / 2, m->to));
+	return (double)bytes * (double)above_ns(&g->excess, from, to);
 }
 
 /* The same, were links fast. */
 static double relief(const struct g10 *g, const struct move *m)
 {
-	return bytes_of(g, m) * within(g, g->uncovered, m->from, m->to);
+	return (double)bytes_of(g, m) * (double)above_ns(&g->uncovered, m->from, m->to);
 }
 
-static bool over(const struct g10 *g, double line, const struct move *m)
+static bool over(const struct g10 *g, const struct move *m)
 {
-	for (uint32_t k = m->from; k < m->to; k++)
-		if (g->mem[k % g->n] > line)
-			return true;
-	return false;
-}
-
-static double most(const double *x, uint32_t n)
-{
-	double max = 0;
-
-	for (uint32_t k = 0; k < n; k++)
-		max = fmax(max, x[k]);
-	return max;
+	return !span_fits(&g->mem, m->from % g->n, m->to - m->from, (int64_t)g->target);
 }
 
 static uint32_t kernel_at(const struct g10 *g, double us, uint32_t lo, uint32_t hi)
@@ -184,14 +160,24 @@ static uint32_t kernel_at(const struct g10 *g, double us, uint32_t lo, uint32_t 
 
 static int evict(struct g10 *g, const struct move *m, unsigned int tier)
 {
-	for (uint32_t k = m->from; k < m->to; k++)
-		g->plain[k % g->n] -= bytes_of(g, m);
+	above_fall(&g->uncovered, m->from % g->n, m->to - m->from, bytes_of(g, m));
 	return policy_step(g->plan, g->v, ANNEX_PLAN_EVICT, m->from % g->n,
 			   g->v->periods[m->period].tensor, (uint64_t)bytes_of(g, m), tier, false);
 }
 
+/* What has left by the end of a move's kernel @left is away until its kernel @back. */
+static void empty(struct g10 *g, const struct move *m)
+{
+	uint32_t from = m->left + 1;
+
+	if (from >= m->back)
+		return;
+	span_add(&g->mem, from % g->n, m->back - from, -bytes_of(g, m));
+	above_fall(&g->excess, from % g->n, m->back - from, bytes_of(g, m));
+}
+
 /* A period that wraps: estimated by itself, without what others leave of the links. */
-static int looped(struct g10 *g, struct move *m, double bytes, unsigned int tier, double move_us)
+static int looped(struct g10 *g, struct move *m, int64_t bytes, unsigned int tier, double move_us)
 {
 	uint32_t tensor = g->v->periods[m->period].tensor;
 	int err;
@@ -204,18 +190,16 @@ static int looped(struct g10 *g, struct move *m, double bytes, unsigned int tier
 	if (!err)
 		err = policy_step(g->plan, g->v, ANNEX_PLAN_PREFETCH, m->back % g->n, tensor,
 				  (uint64_t)bytes, 0, false);
-	for (uint32_t k = m->left + 1; k < m->back; k++)
-		g->mem[k % g->n] -= bytes;
+	empty(g, m);
 	return err;
 }
 
-static void fill_host(struct g10 *g, const struct move *m, double bytes)
+static void fill_host(struct g10 *g, const struct move *m, int64_t bytes)
 {
-	for (uint32_t k = m->from; k < m->to; k++)
-		g->host[k % g->n] += bytes;
+	span_add(&g->host, m->from % g->n, m->to - m->from, bytes);
 }
 
-static int straight(struct g10 *g, struct move *m, double bytes, bool ssd)
+static int straight(struct g10 *g, struct move *m, int64_t bytes, bool ssd)
 {
 	unsigned int out = ssd ? SSD_OUT : PCIE_OUT, in = ssd ? SSD_IN : PCIE_IN;
 	int err;
@@ -230,8 +214,7 @@ static int straight(struct g10 *g, struct move *m, double bytes, bool ssd)
 	take(g, SSD_OUT, PCIE_OUT, ssd, bytes, m->from);
 	if (!ssd)
 		fill_host(g, m, bytes);
-	for (uint32_t k = m->left + 1; k < m->back; k++)
-		g->mem[k] -= bytes;
+	empty(g, m);
 	return err;
 }
 
@@ -239,13 +222,13 @@ static int straight(struct g10 *g, struct move *m, double bytes, bool ssd)
 static int schedule(struct g10 *g, struct move *m)
 {
 	const struct annex_period *p = &g->v->periods[m->period];
-	double bytes = bytes_of(g, m);
+	int64_t bytes = bytes_of(g, m);
 	double us = (double)p->ns / 1e3;
-	double ssd_us = SSD_US + FAULT_US + bytes / g->ssd_cap;
-	double host_us = FAULT_US + bytes / g->pcie_cap;
-	bool host = most(g->host, g->n) + bytes <= g->host_line;
+	double ssd_us = SSD_US + FAULT_US + (double)bytes / g->ssd_cap;
+	double host_us = FAULT_US + (double)bytes / g->pcie_cap;
+	bool host = span_most(&g->host, 0, g->n) + bytes <= g->host_line;
 
-	if (m->to - m->from == 1 || !over(g, g->target, m))
+	if (m->to - m->from == 1 || !over(g, m))
 		return 0;
 	if (us > ssd_us * (2 + MARGIN)) {
 		uint32_t ideal;
@@ -253,7 +236,7 @@ static int schedule(struct g10 *g, struct move *m)
 		if (m->looped)
 			return looped(g, m, bytes, ANNEX_TIER_SSD, ssd_us);
 		ideal = kernel_at(g, g->us[m->from] + ssd_us, m->from, m->to);
-		if (g->link[SSD_OUT].sum[ideal] - g->link[SSD_OUT].sum[m->from] <= 0 && host)
+		if (host && with_room(&g->link[SSD_OUT], m->from) >= ideal)
 			return straight(g, m, bytes, false);
 		return straight(g, m, bytes, true);
 	}
@@ -266,12 +249,11 @@ static int schedule(struct g10 *g, struct move *m)
 }
 
 /* Of equal gains, the one that lasts longer, and is larger, comes first. */
-static bool before(const struct g10 *g, const struct move *a, const struct move *b)
+static bool before(const struct move *a, const struct move *b)
 {
 	if (a->gain != b->gain)
 		return a->gain > b->gain;
-	return (double)g->v->periods[a->period].ns * bytes_of(g, a) >
-	       (double)g->v->periods[b->period].ns * bytes_of(g, b);
+	return a->rest > b->rest;
 }
 
 static void sift(struct g10 *g, uint32_t i)
@@ -283,9 +265,9 @@ static void sift(struct g10 *g, uint32_t i)
 
 		if (c >= g->n_moves)
 			break;
-		if (c + 1 < g->n_moves && before(g, &g->moves[c + 1], &g->moves[c]))
+		if (c + 1 < g->n_moves && before(&g->moves[c + 1], &g->moves[c]))
 			c++;
-		if (!before(g, &g->moves[c], &m))
+		if (!before(&g->moves[c], &m))
 			break;
 		g->moves[i] = g->moves[c];
 		i = c;
@@ -314,15 +296,11 @@ static int evict_while(struct g10 *g, double (*gain)(const struct g10 *, const s
 {
 	int err = 0;
 
-	resum(g);
 	for (uint32_t i = 0; i < g->n_moves; i++)
 		g->moves[i].gain = gain(g, &g->moves[i]);
 	for (uint32_t i = g->n_moves / 2; i--;)
 		sift(g, i);
-	while (!err && most(g->mem, g->n) > g->target) {
-		resum(g);
-		if (!find_best(g, gain))
-			break;
+	while (!err && !span_fits(&g->mem, 0, g->n, (int64_t)g->target) && find_best(g, gain)) {
 		err = schedule(g, &g->moves[0]);
 		g->moves[0] = g->moves[--g->n_moves];
 		if (g->n_moves)
@@ -353,34 +331,84 @@ static int prefetches(struct g10 *g)
 	qsort(g->eager, g->n_eager, sizeof(*g->eager), by_back);
 	for (uint32_t i = 0; i < g->n_eager && !err; i++) {
 		struct move *m = &g->eager[i];
-		uint32_t tensor = g->v->periods[m->period].tensor, at = m->back;
-		uint64_t bytes = g->v->trace->tensors[tensor].bytes;
+		uint32_t tensor = g->v->periods[m->period].tensor, at = m->left + 1;
+		uint32_t full = span_last(&g->mem, at, m->back - at, (int64_t)ceil(g->target));
+		int64_t bytes = bytes_of(g, m);
 
-		while (at > m->left + 1 && g->mem[at - 1] < g->target)
-			g->mem[--at] += (double)bytes;
-		err = policy_step(g->plan, g->v, ANNEX_PLAN_PREFETCH, at, tensor, bytes, 0, false);
+		at = full < g->n ? full + 1 : at;
+		span_add(&g->mem, at, m->back - at, bytes);
+		err = policy_step(g->plan, g->v, ANNEX_PLAN_PREFETCH, at, tensor, (uint64_t)bytes,
+				  0, false);
 	}
 	return err;
 }
 
 /* What lives, from when it is asked for. */
-static void fill_memory(struct g10 *g)
+static void fill_memory(const struct g10 *g, int64_t *mem)
 {
 	const struct annex_vitality *v = g->v;
+	int64_t asked = 0;
 
-	for (uint32_t k = 0; k < g->n; k++)
-		g->mem[k] = (double)v->live[k];
+	/* Changes first; a tensor that is asked for at its birth changes nothing. */
 	for (uint32_t i = 0; i < v->trace->n_tensors; i++) {
 		const struct annex_life *l = &v->life[i];
 		uint64_t bytes = v->trace->tensors[i].bytes;
 
 		if (v->trace->tensors[i].global || !l->used)
 			continue;
-		for (uint32_t k = policy_alloc_at(v, g->sys, l->birth, bytes); k < l->birth; k++)
-			g->mem[k] += (double)bytes;
+		mem[policy_alloc_at(v, g->sys, l->birth, bytes)] += (int64_t)bytes;
+		mem[l->birth] -= (int64_t)bytes;
 	}
-	for (uint32_t k = 0; k < g->n; k++)
-		g->plain[k] = (g->mem[k] - g->target) * (1 + MARGIN);
+	for (uint32_t k = 0; k < g->n; k++) {
+		asked += mem[k];
+		mem[k] = (int64_t)v->live[k] + asked;
+	}
+}
+
+/* Memory, how far it is above the line, and, with the margin, above what is planned for. */
+static int setup_memory(struct g10 *g)
+{
+	size_t n = g->n + 1ull; /* never none */
+	int64_t *mem = calloc(n, sizeof(*mem));
+	int64_t *above = calloc(n, sizeof(*above)), *plain = calloc(n, sizeof(*plain));
+	int err = -ENOMEM;
+
+	if (mem && above && plain) {
+		fill_memory(g, mem);
+		for (uint32_t k = 0; k < g->n; k++) {
+			above[k] = mem[k] - (int64_t)g->sys->gpu;
+			plain[k] = (int64_t)ceil(((double)mem[k] - g->target) * (1 + MARGIN));
+		}
+		err = span_init(&g->mem, g->n, mem);
+		if (!err)
+			err = span_init(&g->host, g->n, NULL);
+		if (!err)
+			err = above_init(&g->excess, g->n, above, g->v->start);
+		if (!err)
+			err = above_init(&g->uncovered, g->n, plain, g->v->start);
+	}
+	free(mem);
+	free(above);
+	free(plain);
+	return err;
+}
+
+/* What each kernel's time carries in whole bytes; parts of one go to the next kernel. */
+static int setup_link(struct g10 *g, unsigned int l, double cap)
+{
+	int64_t *room = calloc(g->n + 1ull, sizeof(*room));
+	double total = cap * g->us[g->n];
+	int err = -ENOMEM;
+
+	if (total > ROOM_MOST)
+		cap *= ROOM_MOST / total;
+	if (room) {
+		for (uint32_t k = 0; k < g->n; k++)
+			room[k] = (int64_t)(cap * g->us[k + 1]) - (int64_t)(cap * g->us[k]);
+		err = sum_init(&g->link[l], g->n, room);
+	}
+	free(room);
+	return err;
 }
 
 static void find_moves(struct g10 *g)
@@ -389,6 +417,7 @@ static void find_moves(struct g10 *g)
 		const struct annex_period *p = &g->v->periods[i];
 		struct move m = {.period = i, .from = p->from, .to = p->to, .looped = p->wraps};
 
+		m.rest = (double)p->ns * (double)bytes_of(g, &m);
 		if (p->from == g->n) {
 			m.from = 0;
 			m.looped = false;
@@ -404,56 +433,37 @@ static int setup(struct g10 *g)
 {
 	const struct annex_vitality *v = g->v;
 	uint32_t n = g->n = v->trace->n_kernels;
+	int err;
 
 	g->ssd_cap = fmin(g->sys->ssd_read, g->sys->ssd_write) * g->sys->ssds * GIB / 1e6;
 	g->pcie_cap = g->sys->pcie * GIB / 1e6;
-	g->line = (double)g->sys->gpu;
-	g->target = g->line * TARGET;
-	g->host_line = (double)g->plan->host;
+	g->target = (double)g->sys->gpu * TARGET;
+	g->host_line = (int64_t)g->plan->host;
 	g->us = calloc(2 * (size_t)n + 1, sizeof(double));
-	g->mem = calloc(n, sizeof(double));
-	g->plain = calloc(n, sizeof(double));
-	g->host = calloc(n, sizeof(double));
-	g->excess = calloc((size_t)n + 1, sizeof(double));
-	g->uncovered = calloc((size_t)n + 1, sizeof(double));
 	g->moves = calloc((size_t)v->n_periods + 1, sizeof(*g->moves));
 	g->eager = calloc((size_t)v->n_periods + 1, sizeof(*g->eager));
-	for (unsigned int l = 0; l < LINKS; l++) {
-		g->link[l].room = calloc(n, sizeof(double));
-		g->link[l].sum = calloc((size_t)n + 1, sizeof(double));
-		if (!g->link[l].room || !g->link[l].sum)
-			return -ENOMEM;
-	}
-	if (!g->us || !g->mem || !g->plain || !g->host || !g->excess || !g->uncovered ||
-	    !g->moves || !g->eager)
+	if (!g->us || !g->moves || !g->eager)
 		return -ENOMEM;
 	for (uint32_t k = 0; k <= 2 * n; k++)
 		g->us[k] = (double)(k < n ? v->start[k] : v->start[n] + v->start[k - n]) / 1e3;
-	for (uint32_t k = 0; k < n; k++) {
-		double us = g->us[k + 1] - g->us[k];
-
-		g->link[SSD_OUT].room[k] = g->link[SSD_IN].room[k] = g->ssd_cap * us;
-		g->link[PCIE_OUT].room[k] = g->link[PCIE_IN].room[k] = g->pcie_cap * us;
-	}
-	fill_memory(g);
+	err = setup_memory(g);
+	for (unsigned int l = 0; l < LINKS && !err; l++)
+		err = setup_link(g, l, l == SSD_OUT || l == SSD_IN ? g->ssd_cap : g->pcie_cap);
 	find_moves(g);
-	return 0;
+	return err;
 }
 
 static void discard(struct g10 *g)
 {
 	free(g->us);
-	free(g->mem);
-	free(g->plain);
-	free(g->host);
-	free(g->excess);
-	free(g->uncovered);
+	span_free(&g->mem);
+	span_free(&g->host);
+	above_free(&g->excess);
+	above_free(&g->uncovered);
+	for (unsigned int l = 0; l < LINKS; l++)
+		sum_free(&g->link[l]);
 	free(g->moves);
 	free(g->eager);
-	for (unsigned int l = 0; l < LINKS; l++) {
-		free(g->link[l].room);
-		free(g->link[l].sum);
-	}
 }
 
 static int make(const struct annex_vitality *v, const struct annex_system *sys, const char *name,

@@ -51,9 +51,18 @@ uint32_t policy_alloc_at(const struct annex_vitality *v, const struct annex_syst
 			 uint32_t kernel, uint64_t bytes)
 {
 	double due = (double)v->start[kernel] - (double)bytes / sys->alloc * 1e9;
+	uint32_t late = kernel;
 
-	while (kernel && (double)v->start[kernel] > due)
-		kernel--;
+	if ((double)v->start[kernel] <= due)
+		return kernel;
+	for (kernel = 0; kernel + 1 < late;) {
+		uint32_t mid = kernel + (late - kernel) / 2;
+
+		if ((double)v->start[mid] <= due)
+			kernel = mid;
+		else
+			late = mid;
+	}
 	return kernel;
 }
 

@@ -456,8 +456,7 @@ bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
 	return !t->leaving || (!g->gate && bytes >= gone);
 }
 
-/* The least recently used bytes leave, until those on their way, and those that left, are enough.
- */
+/* The least recently used bytes leave, until those on the way, and those that left, are enough. */
 static void reclaim(struct sim_gpu *g, bool guarded)
 {
 	const struct annex_system *sys = g->sim->sys;
@@ -476,7 +475,8 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 			return;
 		if (!bytes && !t->leaving)
 			sim_unlist(g, i);
-		bytes = least(bytes, want - done);
+		/* Less than a chunk would ask for less than a chunk the next time, and so on. */
+		bytes = least(bytes, want - done > SIM_CHUNK ? want - done : SIM_CHUNK);
 		if (!bytes || t->allocating || t->active > g->count ||
 		    (guarded && (t->guarded > g->count || arriving(g, t))))
 			continue;

@@ -10,9 +10,8 @@
 #include "trace/label.h"
 #include "simulate.h"
 
-/* Without a number of iterations, so many must do; plans repeat after one or two. */
-#define ENOUGH 6
-
+/* Without a number of iterations, so many must do. Most plans repeat after one or two. */
+#define ENOUGH 64
 static int fits(const struct annex_trace *t, uint64_t capacity)
 {
 	char label[LABEL_SIZE];
@@ -61,8 +60,17 @@ static int place(struct sim *s, struct sim_gpu *g)
 			err = below(s, g, i);
 		places[i] = g->tensors[i].place;
 		g->used += annex_place_resident(&places[i]);
-		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++)
-			s->room[t] -= annex_place_below(&places[i], t);
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers && !err; t++) {
+			uint64_t bytes = annex_place_below(&places[i], t);
+
+			if (bytes > s->room[t])
+				err = annex_fail(-ENOSPC,
+						 "the plans together keep more in %s memory "
+						 "than there is",
+						 annex_tier_name(t));
+			else
+				s->room[t] -= bytes;
+		}
 	}
 	free(places);
 	return err;
@@ -145,6 +153,8 @@ static void go_on(struct sim_gpu *g)
 
 static int iterate(struct sim *s)
 {
+	double end = s->now && s->opts->limit > 0 ? s->now + s->opts->limit * 1e9 : INFINITY;
+
 	begin(s);
 	for (;;) {
 		double next;
@@ -166,38 +176,45 @@ static int iterate(struct sim *s)
 				continue;
 			return stuck(s);
 		}
-		if (s->gpus->state == SIM_RUNS && sim_links_busy(s->gpus))
-			s->gpus->stats->overlapped += next * 1e-9;
+		for (unsigned int i = 0; i < s->n; i++)
+			if (s->gpus[i].state == SIM_RUNS && sim_links_busy(&s->gpus[i]))
+				s->gpus[i].stats->overlapped += next * 1e-9;
 		s->now += next;
+		if (s->now > end)
+			return -ETIME;
 		sim_links_advance(s, next);
 	}
 }
 
-static double collect(const struct sim *s, struct annex_sim_result *r)
+/* What one GPU saw; of the memories that all share, what all took. */
+static void collect_one(const struct sim *s, const struct sim_gpu *g, struct annex_sim_result *r)
 {
-	double longest = 0;
-
-	memset(r, 0, sizeof(*r));
-	for (unsigned int i = 0; i < s->n; i++) {
-		const struct sim_gpu *g = &s->gpus[i];
-
-		r->ideal = fmax(r->ideal, g->stats->ideal);
-		longest = fmax(longest, g->time * 1e-9);
-		for (unsigned int t = 0; t < ANNEX_TIERS; t++) {
-			r->in[t] += g->stats->in[t];
-			r->out[t] += g->stats->out[t];
-		}
-		r->faults += g->stats->faults;
-		if (g->peak > r->gpu_peak)
-			r->gpu_peak = g->peak;
-	}
-	r->stalled = s->gpus->stats->stalled;
-	r->stalled_kernels = s->gpus->stats->stalled_kernels;
-	r->overlapped = s->gpus->stats->overlapped;
+	*r = *g->stats;
+	r->iteration = g->time * 1e-9;
+	r->gpu_peak = g->peak;
 	r->host_peak = s->sys->host - s->least_room[ANNEX_TIER_HOST];
 	r->cxl_peak = s->sys->cxl - s->least_room[ANNEX_TIER_CXL];
-	r->iteration = longest;
-	return longest;
+}
+
+static void collect(const struct sim *s, struct annex_sim_result *all)
+{
+	memset(all, 0, sizeof(*all));
+	for (unsigned int i = 0; i < s->n; i++) {
+		struct annex_sim_result r, sum = *all;
+
+		collect_one(s, &s->gpus[i], &r);
+		if (s->opts->gpus)
+			s->opts->gpus[i] = r;
+		if (!i || r.iteration > all->iteration)
+			*all = r;
+		all->ideal = fmax(r.ideal, sum.ideal);
+		all->faults = r.faults + sum.faults;
+		all->gpu_peak = r.gpu_peak > sum.gpu_peak ? r.gpu_peak : sum.gpu_peak;
+		for (unsigned int t = 0; t < ANNEX_TIERS; t++) {
+			all->in[t] = r.in[t] + sum.in[t];
+			all->out[t] = r.out[t] + sum.out[t];
+		}
+	}
 }
 
 int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
@@ -206,7 +223,7 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 	static const struct annex_sim_options defaults;
 	struct sim s = {.sys = sys, .opts = opts ? opts : &defaults, .n = n};
 	uint32_t most = s.opts->iterations ? s.opts->iterations : ENOUGH;
-	double last = -1;
+	struct sim_history history = {.count = 0};
 	int err = annex_system_check(sys);
 
 	if (!err && (!n || n > sys->gpus))
@@ -225,17 +242,15 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 	for (unsigned int i = 0; i < n && !err; i++)
 		err = setup(&s, &s.gpus[i], &jobs[i]);
 	for (uint32_t i = 0; i < most && !err; i++) {
-		double took;
-
 		err = iterate(&s);
 		if (err)
 			break;
-		took = collect(&s, result);
+		collect(&s, result);
+		sim_remember(&history, &s, result);
 		result->iterations = i + 1;
-		result->steady = fabs(took - last) < 1e-6;
+		result->steady = sim_steady(&history, result);
 		if (result->steady && !s.opts->iterations)
 			break;
-		last = took;
 	}
 	for (unsigned int i = 0; i < n; i++) {
 		free(s.gpus[i].tensors);

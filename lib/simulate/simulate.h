@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The simulator's parts: memories and requests (memory.c), links (link.c), kernels and
- * steps (gpu.c), and the loop over events (simulate.c). Each uses only those before it.
+ * steps (gpu.c), how iterations ended (steady.c), and the loop over events (simulate.c). Each uses
+ * only those before it.
  *
  * Memory moves in chunks. A request for GPU memory waits in its GPU's gate, in order; whoever is
  * first takes what is free. So a later request never holds what an earlier one waits for, and a
@@ -166,5 +167,22 @@ bool sim_links_busy(const struct sim_gpu *g);
 void sim_gpu_next(struct sim_gpu *g);
 /* Carry out what is due now: a kernel ends, steps are issued, a kernel starts. */
 void sim_gpu_run(struct sim_gpu *g);
+
+/* Where memory is reclaimed nothing may ever repeat: then the means of so many iterations agree. */
+#define SIM_WINDOW 4
+
+/* struct sim_history - How the last iterations ended, in a ring; @count of them. */
+struct sim_history {
+	struct sim_ending {
+		double took, ideal, under_way;
+		uint64_t digest, room;
+	} at[2 * SIM_WINDOW];
+	uint32_t count;
+};
+
+/* sim_remember() - An iteration is over, as @r says. */
+void sim_remember(struct sim_history *h, const struct sim *s, const struct annex_sim_result *r);
+/* sim_steady() - Whether the iterations are steady now; @r has what one of them takes then. */
+bool sim_steady(const struct sim_history *h, struct annex_sim_result *r);
 
 #endif

@@ -35,9 +35,10 @@ static const char *place_label(const struct place *p, char buf[LABEL_SIZE])
 
 static int bad(const struct place *p, const char *key, const char *why)
 {
-	char label[LABEL_SIZE];
+	char label[LABEL_SIZE], shown[LABEL_SIZE];
 
-	return annex_fail(-EINVAL, "%s: \"%s\" %s", place_label(p, label), key, why);
+	snprintf(shown, sizeof(shown), "%.64s", key);
+	return annex_fail(-EINVAL, "%s: \"%s\" %s", place_label(p, label), one_line(shown), why);
 }
 
 /* A key that means nothing is a mistake in one that does. */

@@ -100,6 +100,9 @@ int annex_walk_value(struct walk *w, json_t **value)
 		return annex_fail(-ENOMEM, "no memory for a JSON value");
 	if (len < rest && (size_t)error.position >= len)
 		return fail_at(w, 0, 1, "a value of more than 16 MiB");
+	if (json_error_code(&error) == json_error_null_character)
+		return fail_at(w, (size_t)error.line - 1, (size_t)error.column,
+			       "a string holds a zero byte (\\u0000)");
 	/* Its words may quote the file. */
 	return fail_at(w, (size_t)error.line - 1, (size_t)error.column, one_line(error.text));
 }

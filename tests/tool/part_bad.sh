@@ -261,6 +261,14 @@ if mkdir -p full && mount -t tmpfs -o size=256K none full 2>/dev/null; then
 	refused "copies that together fill the disk" "no space" "$annex" copy full.bin \
 		file:full/x.img file:full/y.img --layout replica
 	refused "vadd gen on a full disk" "no space" "$annex" vadd gen full/x.f64 --size 1M
+	head -c 252K x.f64 >full/fill
+	refused "plan on a full disk" "full/x.plan: .*No space" "$annex" plan chain.json \
+		"${machine[@]}" -o full/x.plan
+	if command -v gnuplot >/dev/null; then
+		refused "plot on a full disk" "full/x.svg: No space" "$annex" plan chain.json \
+			"${machine[@]}" -o x.plan --plot full/x.svg
+	fi
+	rm full/fill
 	holds "nothing is left on the full disk" test -z "$(ls full)"
 	# Lazily: the kernel may take a moment to close the rings of the last command.
 	umount -l full

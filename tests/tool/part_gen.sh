@@ -50,3 +50,7 @@ refused "a seed of BERT" "no seed" "$annex" trace gen bert-base --seed 3 -o x.js
 refused "gen over a trace" "there already.*--overwrite" "$annex" trace gen gpt2 -o bert.json
 refused "a report without a file" "-o FILE" "$annex" trace gen gpt2 --json
 refused "gen in no directory" "nowhere" "$annex" trace gen gpt2 -o nowhere/x.json
+refused "a trace without a name" "not the name of a file" "$annex" trace gen gpt2 -o ""
+refused "a trace on a full disk" "/dev/full: No space" "$annex" trace gen gpt2 -o /dev/full
+refused "a trace to standard output that is full" "standard output: No space" sh -c \
+	"'$annex' trace gen gpt2 >/dev/full"

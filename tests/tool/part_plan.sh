@@ -87,13 +87,14 @@ claim "all policies" "$annex" simulate chain.json --policy all "${machine[@]}"
 holds "in a line each" test "$(wc -l <out)" -eq 9
 claim "an iteration that fits needs nothing" "$annex" simulate chain.json --policy annex --json
 below "it is ideal, but for its first allocation" 0.999 "$(number share_of_ideal)"
-value "and nothing is written" ssd_written_bytes 0
+value "and nothing is written" out_ssd_bytes 0
 holds "so the SSD lasts" test "$(fact ssd_lifetime_years)" = null
 claim "noise" "$annex" simulate chain.json --policy annex "${machine[@]}" --noise 0.2 \
 	--iterations 4 --seed 7 --json
 value "as many iterations as told" iterations 4
 first=$(number iteration_s)
-claim "noise in percent" "$annex" simulate chain.json --policy annex "${machine[@]}" --noise 20 \
+holds "no bound, which is of the times without it" test "$(fact bound_s)" = null
+claim "noise in percent" "$annex" simulate chain.json --policy annex "${machine[@]}" --noise 20% \
 	--iterations 4 --seed 7 --json
 value "is the same" iteration_s "$first"
 claim "another seed" "$annex" simulate chain.json --policy annex "${machine[@]}" --noise 0.2 \
@@ -185,7 +186,10 @@ refused "half a GPU" "--gpus" "$annex" plan chain.json --gpus 1.5
 refused "no GPUs" "--gpus" "$annex" plan chain.json --gpus 0
 refused "more GPUs than traces" "3 GPUs" "$annex" simulate chain.json second.json --policy g10 \
 	--gpus 3
-refused "all noise" "--noise" "$annex" simulate chain.json --policy g10 --noise 100
+for noise in 1 20 100% -0.1 nan 0.2x %; do
+	refused "noise of $noise" "--noise $noise: .*0.2.*20%" "$annex" simulate chain.json \
+		--policy g10 --noise=$noise
+done
 refused "sweep over nothing" "KEY=VALUE" "$annex" simulate chain.json --policy g10 --sweep ssd
 refused "sweep over what is no option" "colour" "$annex" simulate chain.json --policy g10 \
 	--sweep colour=1

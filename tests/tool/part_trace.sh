@@ -33,6 +33,7 @@ value "times are added" ideal_s 4.0
 value "periods: of the tensor that no kernel uses" periods 1
 value "which lasts an iteration" period_max_s 4.0
 value "and is long enough for the SSD" hidden_share 1.0
+value "a kernel uses almost all of the peak" active_of_peak_max 0.99967447916666663
 holds "the peak" sh -c 'tr -d " \n" <out | grep -q "\"peak\":{\"bytes\":3072,\"kernel\":1,"'
 holds "weights" sh -c 'tr -d " \n" <out | grep -q "\"weight\":{\"tensors\":2,\"bytes\":1025}"'
 cp out show.json
@@ -57,7 +58,8 @@ refused "directory as a trace" "directory" "$annex" trace show .
 head -c 400 small.json >bad.json
 refused "truncated trace" "bad.json: line 10, column 43" "$annex" trace show bad.json
 echo '{"format":"annex-plan/1","steps":[]}' >bad.json
-refused "a plan as a trace" "no trace" "$annex" trace show bad.json
+refused "a plan as a trace" "bad.json is a plan, not a trace" "$annex" trace show bad.json
+refused "a plan as a trace, from stdin" "no trace" sh -c "'$annex' trace show - <bad.json"
 
 # bad_trace WORDS PATTERN SED-SCRIPT - The small trace with a mistake in it.
 bad_trace()

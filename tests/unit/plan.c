@@ -221,7 +221,7 @@ static void each_mistake_is_named(void)
 	const struct annex_plan_step late[] = {ALLOC(1, 2), FREE(4, 2)};
 	const struct annex_plan_step early[] = {ALLOC(0, 2), FREE(3, 2)};
 	const struct annex_plan_step never[] = {ALLOC(0, 2)};
-	const struct annex_plan_step twice[] = {ALLOC(0, 2), ALLOC(1, 2), FREE(4, 2)};
+	const struct annex_plan_step twice[] = {ALLOC(0, 2), ALLOC(0, 2), FREE(4, 2)};
 	const struct annex_plan_step again[] = {ALLOC(0, 2), FREE(4, 2), FREE(4, 2)};
 	const struct annex_plan_step global[] = {ALLOC(0, 2), FREE(4, 2), FREE(4, 1)};
 	const struct annex_plan_step born[] = {ALLOC(0, 2), ALLOC(1, 1), FREE(4, 2)};
@@ -235,11 +235,12 @@ static void each_mistake_is_named(void)
 
 	checked(NULL, 0, sys, "kernel 0 (forward), tensor 2: it is not allocated yet");
 	checked(unborn, N(unborn), sys, "kernel 0 (forward), tensor 2: it is not allocated yet");
-	checked(late, N(late), sys, "kernel 0 (forward), tensor 2: it is not allocated yet");
+	checked(late, N(late), sys,
+		"step 0, kernel 1 (middle), tensor 2: alloc between its uses by kernels 0 and 3");
 	checked(early, N(early), sys,
-		"kernel 3 (backward), tensor 2: it is freed already, by step 1");
+		"step 1, kernel 3 (backward), tensor 2: free between its uses by kernels 0 and 3");
 	checked(never, N(never), sys, "step 0, kernel 0 (forward), tensor 2: alloc of what lives");
-	checked(twice, N(twice), sys, "step 1, kernel 1 (middle), tensor 2: alloc of what lives");
+	checked(twice, N(twice), sys, "step 1, kernel 0 (forward), tensor 2: alloc of what lives");
 	checked(again, N(again), sys,
 		"step 2, kernel 4 (the end), tensor 2: free of what does not");
 	checked(global, N(global), sys, "step 2, kernel 4 (the end), tensor 1: free of a global");
@@ -254,6 +255,24 @@ static void each_mistake_is_named(void)
 		"step 0, kernel 0 (forward), tensor 2: save of what does not live");
 	checked(lost, N(lost), sys,
 		"step 1, kernel 1 (middle), tensor 0: to ssd2, but there are 2");
+}
+
+/* Nor may what a later kernel reads be thrown away where memory is reclaimed. */
+static void contents_last(void)
+{
+	const struct annex_plan_step anew[] = {ALLOC(0, 2), FREE(1, 2), ALLOC(3, 2), FREE(4, 2)};
+	const char *words =
+		"step 1, kernel 1 (middle), tensor 2: free between its uses by kernels 0 and 3";
+	const struct annex_system sys = machine(180, 80, 0);
+	struct annex_trace *t = small_trace();
+	struct annex_plan *p = make(t, &sys, anew, N(anew));
+
+	checked(anew, N(anew), sys, words);
+	p->flags |= ANNEX_PLAN_RECLAIM | ANNEX_PLAN_OVERLAP;
+	CU_ASSERT_EQUAL(annex_plan_check(p, t, &sys), -EINVAL);
+	CU_ASSERT(says(words));
+	annex_plan_free(p);
+	annex_trace_free(t);
 }
 
 static void another_trace_is_refused(void)
@@ -354,6 +373,7 @@ UNIT_SUITE(plan, {"steps are sorted by kernel, stably", steps_are_sorted},
 	   {"what dies last may be freed as the next iteration begins", wrapped_free_passes},
 	   {"capacities are respected at each step", capacity_is_respected},
 	   {"each mistake is named", each_mistake_is_named},
+	   {"contents last from use to use", contents_last},
 	   {"a plan for another trace is refused", another_trace_is_refused},
 	   {"a plan keeps to what it was made for", less_than_the_machine_has},
 	   {"a plan that reclaims is not replayed", reclaim_is_not_looked_at},

@@ -264,6 +264,59 @@ static void gpus_share(void)
 	done(&run);
 }
 
+static void each_gpu_has_its_result(void)
+{
+	struct run run = setup("A:60g B:4g", "10:A>A 1000:B 10:A");
+	struct annex_sim_result gpus[2];
+	struct annex_sim_job jobs[2];
+
+	run.sys.gpus = 2;
+	run.opts.gpus = gpus;
+	run.p = plan_from(run.t, &run.sys, "1 evict A 60 ssd; 2 prefetch A 60");
+	jobs[0] = (struct annex_sim_job){run.t, plan_from(run.t, &run.sys, "")};
+	jobs[1] = (struct annex_sim_job){run.t, run.p};
+	CU_ASSERT_EQUAL(annex_simulate(jobs, 2, &run.sys, &run.opts, &run.r), 0);
+	CU_ASSERT(is(gpus[0].iteration * 1e3, 1020) && is(gpus[0].stalled * 1e3, 0));
+	CU_ASSERT(is(gpus[1].iteration * 1e3, 1020 + 300) && is(gpus[1].stalled * 1e3, 300));
+	CU_ASSERT_EQUAL(gpus[0].in[ANNEX_TIER_SSD], 0);
+	CU_ASSERT_EQUAL(gpus[1].in[ANNEX_TIER_SSD], 60 * MIB);
+	/* What all did, and how long the slowest took. */
+	CU_ASSERT(is(run.r.iteration * 1e3, 1020 + 300) && is(run.r.stalled * 1e3, 300));
+	CU_ASSERT_EQUAL(run.r.stalled_kernels, 1);
+	annex_plan_free((struct annex_plan *)jobs[0].plan);
+	done(&run);
+}
+
+/* A plan that has all of the host's memory for itself has no neighbour. */
+static void plans_together_fit(void)
+{
+	struct run run = setup("A:60g B:4g", "10:A>A 1000:B");
+
+	run.sys.host = 100 * MIB;
+	run.p = plan_from(run.t, &run.sys, "0 prefetch A 60; 1 evict A 60 host");
+	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+	CU_ASSERT_EQUAL(run.r.host_peak, 60 * MIB);
+	run.sys.gpus = 2;
+	CU_ASSERT_EQUAL(simulate(&run, 2), -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "together"));
+	run.sys.host = 120 * MIB;
+	CU_ASSERT_EQUAL(simulate(&run, 2), 0);
+	CU_ASSERT_EQUAL(run.r.host_peak, 120 * MIB);
+	done(&run);
+}
+
+static void limited(void)
+{
+	struct run run = setup("A:64g B:4g", "10:A>A 100:B 10:A");
+
+	CU_ASSERT(is(ms_of(&run, 1, "1 evict A 64 host; 2 prefetch A 64"), 184));
+	run.opts.limit = 0.185;
+	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+	run.opts.limit = 0.183;
+	CU_ASSERT_EQUAL(simulate(&run, 1), -ETIME);
+	done(&run);
+}
+
 static void cxl_memory_at_its_rate(void)
 {
 	struct run run = setup("A:64g B:4g", "10:A>A 1000:B 10:A");
@@ -497,6 +550,8 @@ UNIT_SUITE(simulate, {"out and back", out_and_back},
 	   {"writes make copies stale", writes_make_copies_stale},
 	   {"what returns gives room back", what_returns_gives_room_back},
 	   {"GPUs share host memory and SSDs", gpus_share},
+	   {"each GPU has its result", each_gpu_has_its_result},
+	   {"plans together fit", plans_together_fit}, {"an iteration has a limit", limited},
 	   {"CXL memory at its rate", cxl_memory_at_its_rate}, {"noise", noise},
 	   {"faults bring what nobody brought", faults_bring_what_nobody_brought},
 	   {"refusals", refusals}, {"sound plans never block", sound_plans_never_block},

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "policy/heap.h"
-#include "planner/span.h"
+#include "policy/span.h"
 #include "plan_traces.h"
 #include "random.h"
 #include "unit.h"
@@ -24,6 +24,17 @@ static int64_t slow_most(const int64_t *values, uint32_t n, uint32_t from, uint3
 	return most;
 }
 
+static uint32_t slow_last(const int64_t *values, uint32_t n, uint32_t from, uint32_t len,
+			  int64_t least)
+{
+	uint32_t last = n;
+
+	for (uint32_t i = from; len--; i = i + 1 < n ? i + 1 : 0)
+		if (values[i] >= least)
+			last = i;
+	return last;
+}
+
 static int64_t random_value(void)
 {
 	return (int64_t)(random_next(&seed) >> random_below(&seed, 40) >> 8) -
@@ -37,14 +48,20 @@ static bool same_span(const struct span *s, const int64_t *values)
 			return false;
 	for (int i = 0; i < 20; i++) {
 		uint32_t from = random_below(&seed, s->n), len = random_below(&seed, s->n + 1);
+		/* One that is there, or one more, or any. */
+		int64_t least = random_below(&seed, 4)
+					? values[random_below(&seed, s->n)] + random_below(&seed, 2)
+					: random_value();
 
 		if (span_most(s, from, len) != slow_most(values, s->n, from, len))
+			return false;
+		if (span_last(s, from, len, least) != slow_last(values, s->n, from, len, least))
 			return false;
 	}
 	return span_most(s, 0, s->n) == slow_most(values, s->n, 0, s->n);
 }
 
-static void spans_add_and_find_the_most(void)
+static void spans_add_and_find(void)
 {
 	seed = random_seed("spans");
 	for (int round = 0; round < 300; round++) {
@@ -76,6 +93,9 @@ static void spans_that_are_empty(void)
 
 	CU_ASSERT_EQUAL_FATAL(span_init(&s, 5, NULL), 0);
 	CU_ASSERT_EQUAL(span_most(&s, 3, 0), INT64_MIN);
+	CU_ASSERT_EQUAL(span_last(&s, 3, 0, INT64_MIN), 5);
+	CU_ASSERT_EQUAL(span_last(&s, 3, 5, 0), 2);
+	CU_ASSERT_EQUAL(span_last(&s, 3, 5, 1), 5);
 	span_add(&s, 4, 0, 7);
 	CU_ASSERT_EQUAL(span_most(&s, 0, 5), 0);
 	span_add(&s, 4, 2, 7);
@@ -166,6 +186,6 @@ static void heaps_give_what_brute_force_gives(void)
 		heap_round(1 + random_below(&seed, HEAP), 1 + random_below(&seed, 63));
 }
 
-UNIT_SUITE(span, {"spans add and find the most", spans_add_and_find_the_most},
+UNIT_SUITE(span, {"spans add and find the most, and the last", spans_add_and_find},
 	   {"empty spans, and around the end", spans_that_are_empty},
 	   {"heaps give what brute force gives", heaps_give_what_brute_force_gives})

@@ -205,6 +205,8 @@ static void bad_files(void)
 		 "line 3, column 4: duplicate object key"},
 		{HEAD "\"kernel\":[]}", "trace: unknown key \"kernel\""},
 		{HEAD "\"a\\nb\":1}", "trace: unknown key \"a?b\""},
+		{"{\"a\\nb\":1,\"a\\nb\":1}", "trace: \"a?b\" appears twice"},
+		{HEAD "\"a\":\"\\u0000\"}", "a string holds a zero byte"},
 		{HEAD "\"model\":1}", "trace: \"model\" is not a string"},
 		{HEAD "\"batch\":-1}", "trace: \"batch\" is -1, not 0 to"},
 		{HEAD "\"batch\":2.0}", "trace: \"batch\" is not an integer"},

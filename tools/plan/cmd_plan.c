@@ -3,6 +3,7 @@
  * annex plan: when each tensor leaves the GPU and when it returns.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../cli.h"
@@ -19,11 +20,17 @@
 enum { OPT_POLICY = 256, OPT_BINARY, OPT_OVERWRITE, OPT_PLOT, OPT_BOUND };
 
 struct plan_opts {
-	struct annex_system sys;
+	struct machine machine;
 	const char *policy, *output, *plot;
 	char *trace;
 	bool binary, overwrite, bound, json;
 };
+
+/* Whether standard output is taken, so that the report cannot be there. */
+static bool is_silent(const struct plan_opts *o)
+{
+	return newfile_stdout(o->output) || newfile_stdout(o->plot);
+}
 
 static error_t check_opts(const struct plan_opts *o)
 {
@@ -33,6 +40,13 @@ static error_t check_opts(const struct plan_opts *o)
 		return -err_set(-EINVAL, "--bound makes no plan: it goes without -o and --plot");
 	if (o->binary && !o->output)
 		return -err_set(-EINVAL, "--binary is how -o FILE is written: name the file");
+	if (newfile_stdout(o->output) && newfile_stdout(o->plot))
+		return -err_set(-EINVAL, "-o - and --plot -: only one can go to standard output");
+	if (o->json && is_silent(o))
+		return -err_set(-EINVAL,
+				"--json is about the report, which has no place: the %s "
+				"is on standard output",
+				newfile_stdout(o->plot) ? "plot" : "plan");
 	return 0;
 }
 
@@ -42,7 +56,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->sys;
+		state->child_inputs[0] = &o->machine;
 		state->child_inputs[1] = &o->json;
 		return 0;
 	case OPT_POLICY:
@@ -75,47 +89,53 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int report_bound(const struct plan_opts *o, const struct work *w)
+static int tell_bound(const struct plan_opts *o, const struct work *w)
 {
 	struct out out;
 	double bound;
-	int err = work_bound(w, &o->sys, &bound);
+	int err = work_bound(w, &o->machine.sys, &bound);
 
+	if (!err && !isfinite(bound))
+		err = err_set(-ENOSPC,
+			      "no plan can run %s on this machine: not all that lives "
+			      "fits in its memories",
+			      o->trace);
 	if (err)
 		return err;
 	out_init(&out, cli_name(), o->json);
 	out_json(&out, "ideal_s", json_real(work_ideal(w)));
 	out_row(&out, "ideal", "%.4f s", work_ideal(w));
-	out_json(&out, "bound_s", json_real(bound));
-	out_row(&out, "no plan is below", "%.4f s", bound);
+	report_bound(&out, bound);
 	return out_end(&out);
 }
 
-static int write_plan(const struct plan_opts *o, const struct annex_plan *plan)
+static int write_plan(const struct plan_opts *o, const struct annex_plan *plan,
+		      struct newfile *file)
 {
-	struct newfile file;
-	int err = newfile_open(&file, o->output, o->overwrite);
+	int err = o->binary ? annex_plan_write_binary(plan, file->f)
+			    : annex_plan_write(plan, file->f);
 
-	if (err)
-		return err;
-	err = o->binary ? annex_plan_write_binary(plan, file.f) : annex_plan_write(plan, file.f);
-	if (err)
-		err_lib(err, "%s", o->output);
-	return newfile_close(&file, err);
+	return err ? err_lib(err, "%s", file->path) : 0;
 }
 
-/* What was asked for beside the report. */
+/* What was asked for beside the report: all of it, or nothing. */
 static int make_files(const struct plan_opts *o, const struct work *w,
 		      const struct annex_plan *plan, const struct outcome *outcome,
 		      const struct annex_sim_sample *samples)
 {
+	struct newfile files[NEWFILES];
+	unsigned int n = 0;
 	int err = 0;
 
 	if (o->plot)
-		err = timeline_plot(o->plot, o->overwrite, w, &o->sys, outcome, samples);
+		err = newfile_open(&files[n], o->plot, o->overwrite);
+	if (!err && o->plot)
+		err = timeline_plot(&files[n++], w, &o->machine.sys, outcome, samples);
 	if (!err && o->output)
-		err = write_plan(o, plan);
-	return err;
+		err = newfile_open(&files[n], o->output, o->overwrite);
+	if (!err && o->output)
+		err = write_plan(o, plan, &files[n++]);
+	return newfile_close(files, n, err);
 }
 
 static int make_plan(const struct plan_opts *o, const struct work *w,
@@ -130,16 +150,17 @@ static int make_plan(const struct plan_opts *o, const struct work *w,
 	sim.samples = calloc(w->traces[0]->n_kernels, sizeof(*sim.samples));
 	if (!sim.samples)
 		return err_set(-ENOMEM, "out of memory");
-	err = work_policy(w, &o->sys, policy, &sim, &plan, &outcome);
+	err = work_policy(w, &o->machine.sys, policy, &sim, &plan, &outcome);
 	if (!err && !outcome.feasible)
 		err = err_set(-ENOSPC, "policy %s makes no plan: %s", policy->name, outcome.reason);
 	if (!err)
 		err = make_files(o, w, plan, &outcome, sim.samples);
-	if (!err) {
+	if (!err && !is_silent(o)) {
 		out_init(&out, cli_name(), o->json);
-		report_outcome(&out, &outcome, w, &o->sys, REPORT_ENDURANCE);
+		report_outcome(&out, &outcome, w, &o->machine.sys, REPORT_ENDURANCE);
 		err = out_end(&out);
 	}
+	outcome_free(&outcome);
 	annex_plan_free(plan);
 	free(sim.samples);
 	return err;
@@ -149,9 +170,13 @@ static int check_outputs(const struct plan_opts *o)
 {
 	int err = o->output ? newfile_check(o->output, o->overwrite) : 0;
 
+	if (!err && o->output)
+		err = newfile_spares(o->output, o->trace);
 	if (!err && o->plot)
 		err = gnuplot_check(o->plot, o->overwrite);
-	if (!err && o->output && o->plot && !strcmp(o->output, o->plot))
+	if (!err && o->plot)
+		err = newfile_spares(o->plot, o->trace);
+	if (!err && o->output && o->plot && newfile_same(o->output, o->plot))
 		err = err_set(-EINVAL, "%s: the plan and its plot are two files", o->plot);
 	return err;
 }
@@ -167,9 +192,9 @@ static int plan(struct plan_opts *o)
 		err = work_open(&w, &o->trace, 1);
 	if (err)
 		return err;
-	err = work_check(&w, &o->sys);
+	err = work_check(&w, &o->machine.sys);
 	if (!err)
-		err = o->bound ? report_bound(o, &w) : make_plan(o, &w, policy);
+		err = o->bound ? tell_bound(o, &w) : make_plan(o, &w, policy);
 	work_close(&w);
 	return err;
 }
@@ -181,10 +206,10 @@ static const struct argp_option options[] = {
 	 1},
 	{"bound", OPT_BOUND, NULL, 0,
 	 "No plan: only the time of an iteration that none can be below", 1},
-	{"output", 'o', "FILE", 0, "Write the plan", 3},
+	{"output", 'o', "FILE", 0, "Write the plan (-: to standard output, and no report)", 3},
 	{"binary", OPT_BINARY, NULL, 0, "In the compact form, instead of JSON", 3},
-	{"plot", OPT_PLOT, "FILE.svg", 0, "Draw memory before and after, and the link, over time",
-	 3},
+	{"plot", OPT_PLOT, "FILE.svg", 0,
+	 "Draw memory before and after, and the link, over time (-: as for -o)", 3},
 	{"overwrite", OPT_OVERWRITE, NULL, 0, "The files may be there already", 3},
 	{0}};
 

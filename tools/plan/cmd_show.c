@@ -10,6 +10,7 @@
 #include "../cli.h"
 #include "../error.h"
 #include "../out.h"
+#include "../trace/read.h"
 #include "plan.h"
 #include "report.h"
 
@@ -74,10 +75,10 @@ static int check_trace(const struct annex_plan *plan, const struct show_opts *o,
 		       struct annex_trace **trace)
 {
 	struct annex_system sys;
-	int err = annex_trace_read(o->trace, trace);
+	int err = trace_read(o->trace, trace);
 
 	if (err)
-		return err_lib(err, "%s", o->trace);
+		return err;
 	annex_system_init(&sys);
 	sys.gpu = plan->gpu;
 	sys.host = plan->host;
@@ -85,6 +86,21 @@ static int check_trace(const struct annex_plan *plan, const struct show_opts *o,
 	sys.ssds = ANNEX_MAX_SSDS;
 	err = annex_plan_check(plan, *trace, &sys);
 	return err ? err_lib(err, "%s", o->plan) : 0;
+}
+
+/* A kernel beyond the last has no steps before it; "before" the end there are some. */
+static int check_kernels(const struct annex_plan *plan, const struct show_opts *o)
+{
+	char range[40];
+
+	if (!o->list || o->first <= plan->n_kernels)
+		return 0;
+	if (o->first == o->last)
+		snprintf(range, sizeof(range), "%u", o->first);
+	else
+		snprintf(range, sizeof(range), "%u..%u", o->first, o->last);
+	return err_set(-EINVAL, "--kernel %s: %s has kernels 0 to %u, and %u is its end", range,
+		       o->plan, plan->n_kernels - 1, plan->n_kernels);
 }
 
 static void report_header(const struct annex_plan *p, struct out *out)
@@ -110,6 +126,7 @@ static void report_header(const struct annex_plan *p, struct out *out)
 static void report_ops(const struct annex_plan *p, struct out *out)
 {
 	json_t *obj = json_object();
+	char size[OUT_SIZE];
 
 	for (unsigned int op = 0; op < ANNEX_PLAN_OPS; op++) {
 		uint64_t n = 0, bytes = 0;
@@ -118,8 +135,8 @@ static void report_ops(const struct annex_plan *p, struct out *out)
 			n += p->steps[i].op == op;
 			bytes += p->steps[i].op == op ? p->steps[i].bytes : 0;
 		}
-		out_row(out, ops[op], "%llu steps, %.1f GiB", (unsigned long long)n,
-			(double)bytes / 0x1p30);
+		out_row(out, ops[op], "%llu steps, %s", (unsigned long long)n,
+			out_size((double)bytes, size));
 		json_object_set_new(obj, ops[op],
 				    json_pack("{s:I, s:I}", "steps", (json_int_t)n, "bytes",
 					      (json_int_t)bytes));
@@ -132,14 +149,15 @@ static void report_tiers(const struct annex_plan *p, struct out *out)
 {
 	uint64_t bytes[ANNEX_TIERS] = {0};
 	json_t *obj = json_object();
+	char size[OUT_SIZE];
 
 	for (size_t i = 0; i < p->n_steps; i++)
 		bytes[p->steps[i].tier] += p->steps[i].bytes;
 	for (unsigned int t = ANNEX_TIER_HOST; t < ANNEX_TIERS; t++) {
 		if (!bytes[t])
 			continue;
-		out_row(out, annex_tier_name(t), "%.1f GiB evicted or saved to it",
-			(double)bytes[t] / 0x1p30);
+		out_row(out, annex_tier_name(t), "%s evicted or saved to it",
+			out_size((double)bytes[t], size));
 		json_object_set_new(obj, annex_tier_name(t), json_integer((json_int_t)bytes[t]));
 	}
 	out_json(out, "to_bytes", obj);
@@ -235,6 +253,8 @@ int plan_show(int argc, char **argv)
 	err = annex_plan_read(o.plan, &plan);
 	if (err)
 		err_lib(err, "%s", o.plan);
+	if (!err)
+		err = check_kernels(plan, &o);
 	if (!err && o.trace)
 		err = check_trace(plan, &o, &trace);
 	if (!err)

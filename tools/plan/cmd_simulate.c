@@ -30,7 +30,7 @@ enum {
 #define MAX_WORDS 64
 
 struct simulate_opts {
-	struct annex_system sys;
+	struct machine machine;
 	struct annex_sim_options sim;
 	const char *policy, *plan, *plot;
 	char *paths[ANNEX_MAX_GPUS];
@@ -41,15 +41,23 @@ struct simulate_opts {
 	bool overwrite, json;
 };
 
-/* A share, 0.2, or percents, 20. */
+/* A share, 0.2, or percent, 20%. */
 static int parse_noise(const char *arg, double *noise)
 {
-	double v;
-	int err = cli_double("--noise", arg, 0, 99, &v);
+	char *end;
+	double v = strtod(arg, &end);
 
-	if (!err)
-		*noise = v < 1 ? v : v / 100;
-	return err;
+	if (end != arg && !strcmp(end, "%")) {
+		v /= 100;
+		end++;
+	}
+	if (end == arg || *end || !(v >= 0 && v < 1))
+		return err_set(-EINVAL,
+			       "--noise %s: give a share below 1, as 0.2, or percent, "
+			       "as 20%%",
+			       arg);
+	*noise = v;
+	return 0;
 }
 
 /* The shell makes several words of --sweep ssd=1,2 host=0,16. */
@@ -76,6 +84,9 @@ static error_t check_opts(const struct simulate_opts *o)
 	if (o->plan && (o->policy || o->n_words))
 		return -err_set(-EINVAL, "--plan stands alone: a plan was made for one machine by "
 					 "one policy");
+	if (o->json && newfile_stdout(o->plot))
+		return -err_set(-EINVAL, "--json is about the report, which has no place: the plot "
+					 "is on standard output");
 	return 0;
 }
 
@@ -85,7 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->sys;
+		state->child_inputs[0] = &o->machine;
 		state->child_inputs[1] = &o->json;
 		return 0;
 	case OPT_POLICY:
@@ -122,49 +133,83 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static int plot_one(const struct simulate_opts *o, const struct work *w,
+		    const struct outcome *outcome)
+{
+	struct newfile svg;
+	int err;
+
+	if (!outcome->feasible)
+		return newfile_stdout(o->plot) ? err_set(-ENOSPC, "policy %s makes no plan: %s",
+							 outcome->policy, outcome->reason)
+					       : 0;
+	err = newfile_open(&svg, o->plot, o->overwrite);
+	if (err)
+		return err;
+	err = timeline_plot(&svg, w, &o->machine.sys, outcome, o->sim.samples);
+	return newfile_close(&svg, 1, err);
+}
+
 static int report_one(const struct simulate_opts *o, const struct work *w,
 		      const struct outcome *outcome)
 {
+	int err = o->plot ? plot_one(o, w, outcome) : 0;
 	struct out out;
 
-	if (o->plot && outcome->feasible) {
-		int err = timeline_plot(o->plot, o->overwrite, w, &o->sys, outcome, o->sim.samples);
-
-		if (err)
-			return err;
-	}
+	if (err || newfile_stdout(o->plot))
+		return err;
 	out_init(&out, cli_name(), o->json);
-	report_outcome(&out, outcome, w, &o->sys, o->endurance);
+	report_outcome(&out, outcome, w, &o->machine.sys, o->endurance);
 	return out_end(&out);
+}
+
+static int simulate_plan(const struct simulate_opts *o, const struct work *w,
+			 struct outcome *outcome)
+{
+	struct annex_plan *plan;
+	int err = annex_plan_read(o->plan, &plan);
+
+	if (err)
+		err_lib(err, "%s", o->plan);
+	else if (plan->flags & ANNEX_PLAN_UNLIMITED)
+		err = err_set(-EINVAL,
+			      "%s: such a plan is for a GPU without limit, and runs on no other: "
+			      "use --policy ideal",
+			      o->plan);
+	else
+		err = work_plan(w, &o->machine.sys, plan, &o->sim, outcome);
+	annex_plan_free(plan);
+	return err;
 }
 
 /* One policy or plan on one machine. */
 static int simulate_one(struct simulate_opts *o, const struct work *w,
 			const struct annex_policy *policy)
 {
-	struct annex_plan *plan;
-	struct outcome outcome;
-	int err = work_check(w, &o->sys);
+	struct outcome outcome = {.gpus = NULL};
+	int err = work_check(w, &o->machine.sys);
 
 	if (!err && o->plot) {
 		o->sim.samples = calloc(w->traces[0]->n_kernels, sizeof(*o->sim.samples));
 		if (!o->sim.samples)
 			err = err_set(-ENOMEM, "out of memory");
 	}
-	if (!err && policy) {
-		err = work_policy(w, &o->sys, policy, &o->sim, NULL, &outcome);
-	} else if (!err) {
-		err = annex_plan_read(o->plan, &plan);
-		if (err)
-			err_lib(err, "%s", o->plan);
-		else
-			err = work_plan(w, &o->sys, plan, &o->sim, &outcome);
-		annex_plan_free(plan);
-	}
+	if (!err)
+		err = policy ? work_policy(w, &o->machine.sys, policy, &o->sim, NULL, &outcome)
+			     : simulate_plan(o, w, &outcome);
 	if (!err)
 		err = report_one(o, w, &outcome);
+	outcome_free(&outcome);
 	free(o->sim.samples);
 	return err;
+}
+
+static int plot_many(const struct simulate_opts *o, const struct sweep *s)
+{
+	struct newfile svg;
+	int err = newfile_open(&svg, o->plot, o->overwrite);
+
+	return err ? err : newfile_close(&svg, 1, sweep_plot(s, &svg));
 }
 
 /* Several policies, or machines. */
@@ -175,14 +220,27 @@ static int simulate_many(struct simulate_opts *o, const struct work *w, struct s
 
 	if (o->plot && !s->n_axes)
 		return err_set(-EINVAL, "--plot shows one policy, or a sweep over machines");
-	err = sweep_run(s, w, &o->sys, &o->sim);
+	err = sweep_run(s, w, &o->machine.sys, &o->sim);
 	if (!err && o->plot)
-		err = sweep_plot(s, w, o->plot, o->overwrite);
-	if (err || !o->json)
-		return err ? err : sweep_table(s);
+		err = plot_many(o, s);
+	if (err || newfile_stdout(o->plot))
+		return err;
+	if (!o->json)
+		return sweep_table(s);
 	out_init(&out, cli_name(), true);
 	out_json(&out, "runs", sweep_json(s, w, o->endurance));
 	return out_end(&out);
+}
+
+static int check_plot(const struct simulate_opts *o)
+{
+	int err = gnuplot_check(o->plot, o->overwrite);
+
+	for (unsigned int i = 0; i < o->n_paths && !err; i++)
+		err = newfile_spares(o->plot, o->paths[i]);
+	if (!err && o->plan)
+		err = newfile_spares(o->plot, o->plan);
+	return err;
 }
 
 static int simulate(struct simulate_opts *o, struct sweep *s)
@@ -191,17 +249,18 @@ static int simulate(struct simulate_opts *o, struct sweep *s)
 	int err = 0;
 
 	for (unsigned int i = 0; i < o->n_words && !err; i++)
-		err = sweep_add(s, o->words[i]);
+		err = sweep_add(s, o->words[i], o->machine.given);
 	if (!err && o->policy)
 		err = sweep_policies(s, o->policy);
 	if (!err && !o->plan && !s->n_policies)
 		err = err_set(-EINVAL, "name what to simulate, by --policy NAME");
 	if (!err && o->plot)
-		err = gnuplot_check(o->plot, o->overwrite);
+		err = check_plot(o);
 	if (!err)
 		err = work_open(&w, o->paths, o->n_paths);
 	if (err)
 		return err;
+	machine_gpus(&o->machine, w.n);
 	if (s->n_axes || s->n_policies > 1)
 		err = simulate_many(o, &w, s);
 	else
@@ -218,16 +277,18 @@ static const struct argp_option options[] = {
 	{"iterations", OPT_ITERATIONS, "N", 0,
 	 "Report the last of so many (until one takes as long as the one before)", 3},
 	{"noise", OPT_NOISE, "P", 0,
-	 "Kernels take up to this share more or less than planned: 0.2, or 20 percent", 3},
+	 "Kernels take up to this share more or less than planned: 0.2, or 20%", 3},
 	{"seed", OPT_SEED, "N", 0, "Of the noise (0)", 3},
 	{"sweep", OPT_SWEEP, "KEY=V,...", 0,
-	 "Every combination of these values of options of the machine, without --, in G; \"ssd\" "
-	 "is "
-	 "--ssd-read and --ssd-write",
+	 "Every combination of these values of options of the machine, without --: sizes and "
+	 "rates in G if no letter follows, times in microseconds, gpus and ssds as numbers; "
+	 "\"ssd\" "
+	 "is --ssd-read and --ssd-write",
 	 3},
 	{"endurance", OPT_ENDURANCE, "BYTES", 0,
 	 "What an SSD can be written in its life (1.752e17: 30 times 3.2 TB a day, 5 years)", 3},
-	{"plot", OPT_PLOT, "FILE.svg", 0, "Draw memory and link over time, or the sweep", 4},
+	{"plot", OPT_PLOT, "FILE.svg", 0,
+	 "Draw memory and link over time, or the sweep (-: to standard output, and no report)", 4},
 	{"overwrite", OPT_OVERWRITE, NULL, 0, "The plot may be there already", 4},
 	{0}};
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include <annex/clock.h>
 #include "../error.h"
-#include "../newfile.h"
 #include "gnuplot.h"
 
 #define SECONDS 60
@@ -76,67 +75,101 @@ static int spawn(int in, int out, int complain, pid_t *pid)
 	return err ? err_sys("cannot run gnuplot") : 0;
 }
 
-/* Its first complaint, until it closes the pipe, which it does by ending; bounded. */
-static int listen_to(int fd, pid_t pid, char *first, size_t size)
+/* struct child - What it draws goes to @svg, what it complains of to @first, as far as it fits. */
+struct child {
+	pid_t pid;
+	struct pollfd pipes[2]; /* its output, its complaints; -1 once it has closed one */
+	struct newfile *svg;
+	char first[300];
+	size_t fill;
+};
+
+enum { DRAWS, COMPLAINS };
+
+/* gnuplot does not look at whether it can write: what it draws passes here, where one does. */
+static int take(struct child *c, unsigned int which)
 {
-	uint64_t end = annex_now() + SECONDS * ANNEX_NSEC_PER_SEC;
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	size_t fill = 0;
-	char buf[512];
+	char buf[4096];
+	ssize_t n = read(c->pipes[which].fd, buf, sizeof(buf));
+	size_t room = sizeof(c->first) - 1 - c->fill;
 
-	for (;;) {
-		uint64_t now = annex_now();
-		ssize_t n;
-
-		if (now >= end || poll(&p, 1, (int)((end - now) / 1000000) + 1) == 0) {
-			kill(pid, SIGKILL);
-			return err_set(-ETIMEDOUT, "gnuplot did not end within %d s", SECONDS);
-		}
-		n = read(fd, buf, sizeof(buf));
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
-			break;
-		n = (size_t)n < size - 1 - fill ? n : (ssize_t)(size - 1 - fill);
-		memcpy(first + fill, buf, (size_t)n);
-		fill += (size_t)n;
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return 0;
+	if (n <= 0) {
+		c->pipes[which].fd = -1;
+	} else if (which == COMPLAINS) {
+		room = (size_t)n < room ? (size_t)n : room;
+		memcpy(c->first + c->fill, buf, room);
+		c->fill += room;
+	} else if (fwrite(buf, 1, (size_t)n, c->svg->f) != (size_t)n) {
+		return err_sys("cannot write %s", c->svg->path);
 	}
-	first[fill] = '\0';
 	return 0;
 }
 
-static int run(int in, int out)
+/* Until it closes both pipes, which it does by ending; bounded. */
+static int listen_to(struct child *c)
 {
-	char first[300] = "";
-	int pipe_fd[2], status, err;
-	pid_t pid;
+	uint64_t end = annex_now() + SECONDS * ANNEX_NSEC_PER_SEC;
+	int err = 0;
 
-	if (pipe2(pipe_fd, O_CLOEXEC))
-		return err_sys("cannot make a pipe");
-	err = spawn(in, out, pipe_fd[1], &pid);
-	close(pipe_fd[1]);
-	if (!err) {
-		err = listen_to(pipe_fd[0], pid, first, sizeof(first));
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-		if (!err && status)
-			err = err_set(-EIO, "gnuplot failed: %s", first);
+	while (!err && (c->pipes[DRAWS].fd >= 0 || c->pipes[COMPLAINS].fd >= 0)) {
+		uint64_t now = annex_now();
+		int n = now < end ? poll(c->pipes, 2, (int)((end - now) / 1000000) + 1) : 0;
+
+		if (!n)
+			err = err_set(-ETIMEDOUT, "gnuplot did not end within %d s", SECONDS);
+		for (unsigned int i = 0; i < 2 && n > 0 && !err; i++)
+			if (c->pipes[i].fd >= 0 && c->pipes[i].revents)
+				err = take(c, i);
 	}
-	close(pipe_fd[0]);
 	return err;
 }
 
-int gnuplot_end(FILE *script, const char *path, bool overwrite, int err)
+static int wait_for(struct child *c, int err)
 {
-	struct newfile svg;
+	int status = 0;
 
-	if (!err && (fflush(script) || ferror(script)))
+	if (err)
+		kill(c->pid, SIGKILL);
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return !err && status ? err_set(-EIO, "gnuplot failed: %s", c->first) : err;
+}
+
+static int run(int in, struct newfile *svg)
+{
+	struct child c = {.svg = svg};
+	int draws[2], complains[2], err;
+
+	if (pipe2(draws, O_CLOEXEC))
+		return err_sys("cannot make a pipe");
+	if (pipe2(complains, O_CLOEXEC)) {
+		close(draws[0]);
+		close(draws[1]);
+		return err_sys("cannot make a pipe");
+	}
+	c.pipes[DRAWS] = (struct pollfd){.fd = draws[0], .events = POLLIN};
+	c.pipes[COMPLAINS] = (struct pollfd){.fd = complains[0], .events = POLLIN};
+	err = spawn(in, draws[1], complains[1], &c.pid);
+	close(draws[1]);
+	close(complains[1]);
+	if (!err)
+		err = wait_for(&c, listen_to(&c));
+	close(draws[0]);
+	close(complains[0]);
+	return err;
+}
+
+int gnuplot_end(FILE *script, struct newfile *svg)
+{
+	int err;
+
+	if (fflush(script) || ferror(script)) {
 		err = err_sys("cannot write a temporary file");
-	if (!err) {
+	} else {
 		rewind(script);
-		err = newfile_open(&svg, path, overwrite);
-		if (!err)
-			err = newfile_close(&svg, run(fileno(script), fileno(svg.f)));
+		err = run(fileno(script), svg);
 	}
 	fclose(script);
 	return err;

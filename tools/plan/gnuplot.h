@@ -7,15 +7,16 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include "../newfile.h"
 
 /* gnuplot_check() - Before the work: whether there is a gnuplot, and @path may be made. */
 int gnuplot_check(const char *path, bool overwrite);
 
 /*
  * gnuplot_begin() - A file for the script, with what all of them begin with; NULL with the line
- * set. gnuplot_end() - Run it if @err is 0, and make @path of what comes out. Closes @script.
+ * set. gnuplot_end() - Run it, and write to @svg what comes out. Closes @script.
  */
 FILE *gnuplot_begin(unsigned int width, unsigned int height);
-int gnuplot_end(FILE *script, const char *path, bool overwrite, int err);
+int gnuplot_end(FILE *script, struct newfile *svg);
 
 #endif

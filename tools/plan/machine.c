@@ -115,26 +115,65 @@ static int set(struct annex_system *sys, const struct field *f, const char *what
 	return 0;
 }
 
-int machine_set(struct annex_system *sys, const char *name, const char *text, double *number)
+static const struct field *find(const char *name)
 {
 	for (size_t i = 0; i < FIELDS; i++)
 		if (!strcmp(name, fields[i].name))
-			return set(sys, &fields[i], name, text, true, number);
-	return -ENOENT;
+			return &fields[i];
+	return NULL;
+}
+
+int machine_set(struct annex_system *sys, const char *name, const char *text, double *number)
+{
+	const struct field *f = find(name);
+
+	return f ? set(sys, f, name, text, true, number) : -ENOENT;
+}
+
+uint32_t machine_sets(const char *name)
+{
+	const struct field *f = find(name);
+	uint32_t bits = 0;
+
+	for (size_t i = 0; f && i < FIELDS; i++)
+		if (fields[i].member == f->member || fields[i].member == f->second)
+			bits |= 1u << i;
+	return bits;
+}
+
+const char *machine_unit(const char *name)
+{
+	static const char *const units[] = {
+		[SIZE] = "G", [RATE] = "G", [TIME] = "us", [COUNT] = ""};
+	const struct field *f = find(name);
+
+	return f ? units[f->kind] : "";
+}
+
+void machine_gpus(struct machine *m, unsigned int traces)
+{
+	if (!(m->given & machine_sets("gpus")))
+		m->sys.gpus = traces;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct annex_system *sys = state->input;
+	struct machine *m = state->input;
 	char option[40] = "--";
+	const struct field *f;
 	double number;
 
-	if (key == ARGP_KEY_INIT)
-		annex_system_init(sys);
+	if (key == ARGP_KEY_INIT) {
+		annex_system_init(&m->sys);
+		m->given = 0;
+		return 0;
+	}
 	if (key < KEY(0) || key >= KEY((int)FIELDS))
-		return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
-	strcat(option, fields[key - KEY(0)].name);
-	return -set(sys, &fields[key - KEY(0)], option, arg, false, &number);
+		return ARGP_ERR_UNKNOWN;
+	f = &fields[key - KEY(0)];
+	strcat(option, f->name);
+	m->given |= machine_sets(f->name);
+	return -set(&m->sys, f, option, arg, false, &number);
 }
 
 const struct argp machine_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};

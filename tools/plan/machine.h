@@ -9,8 +9,20 @@
 #include <stdbool.h>
 #include <annex/system.h>
 
-/* The options as a child parser; its input is a struct annex_system, which starts as G10's. */
+/* struct machine - @given: what options have set, as in machine_sets(). */
+struct machine {
+	struct annex_system sys;
+	uint32_t given;
+};
+
+/* The options as a child parser; its input is a struct machine, which starts as G10's. */
 extern const struct argp machine_argp;
+
+/* machine_gpus() - As many GPUs as traces, unless it was told how many. */
+void machine_gpus(struct machine *m, unsigned int traces);
+
+/* machine_sets() - A bit for each number that an option of this name sets; 0: no such name. */
+uint32_t machine_sets(const char *name);
 
 /*
  * machine_set() - Set what an option of this name sets, from a text like its value, in which a
@@ -19,5 +31,8 @@ extern const struct argp machine_argp;
  * Return: 0; -ENOENT (no such name, no line set); -EINVAL.
  */
 int machine_set(struct annex_system *sys, const char *name, const char *text, double *number);
+
+/* machine_unit() - "G", "us", or "" of what machine_set() takes and tells. */
+const char *machine_unit(const char *name);
 
 #endif

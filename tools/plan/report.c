@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <math.h>
 #include <stdio.h>
 #include "../error.h"
 #include "report.h"
@@ -30,6 +31,15 @@ static void put_seconds(struct out *out, const char *key, const char *label, dou
 	out_row(out, label, "%.4f s", s);
 }
 
+void report_bound(struct out *out, double bound)
+{
+	out_json(out, "bound_s", isfinite(bound) ? json_real(bound) : NULL);
+	if (isinf(bound))
+		out_row(out, "no plan is below", "no plan can run this");
+	else if (!isnan(bound))
+		out_row(out, "no plan is below", "%.4f s", bound);
+}
+
 static void put_traffic(struct out *out, const struct outcome *o, const struct annex_system *sys)
 {
 	const struct annex_sim_result *r = &o->r;
@@ -41,7 +51,7 @@ static void put_traffic(struct out *out, const struct outcome *o, const struct a
 		out_bytes(out, "out_cxl_bytes", "out to CXL", r->out[ANNEX_TIER_CXL]);
 	}
 	out_bytes(out, "in_ssd_bytes", "in from SSD", of_ssds(r->in));
-	out_bytes(out, "ssd_written_bytes", "out to SSD", of_ssds(r->out));
+	out_bytes(out, "out_ssd_bytes", "out to SSD", of_ssds(r->out));
 }
 
 static void put_ssds(struct out *out, const struct outcome *o, const struct annex_system *sys,
@@ -60,13 +70,52 @@ static void put_ssds(struct out *out, const struct outcome *o, const struct anne
 		out_row(out, "SSD lifetime", "%.2f years of nothing else", years);
 }
 
+static json_t *gpu_json(const struct annex_sim_result *r, const char *trace)
+{
+	return json_pack("{s:o?, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "trace",
+			 json_string(trace), "ideal_s", r->ideal, "iteration_s", r->iteration,
+			 "stalled_s", r->stalled, "overlapped_s", r->overlapped, "stalled_kernels",
+			 (json_int_t)r->stalled_kernels, "faults", (json_int_t)r->faults,
+			 "in_host_bytes", (json_int_t)r->in[ANNEX_TIER_HOST], "out_host_bytes",
+			 (json_int_t)r->out[ANNEX_TIER_HOST], "in_ssd_bytes",
+			 (json_int_t)of_ssds(r->in), "out_ssd_bytes", (json_int_t)of_ssds(r->out),
+			 "gpu_peak_bytes", (json_int_t)r->gpu_peak);
+}
+
+/* What the values of the whole, of which some are the slowest GPU's, do not tell. */
+static void put_gpus(struct out *out, const struct outcome *o, const struct work *w,
+		     const struct annex_system *sys)
+{
+	json_t *list = json_array();
+
+	out_row(out, "each GPU", "%2s  %12s %9s %11s %9s %9s  %s", "", "iteration", "of ideal",
+		"stalled", "kernels", "faults", "trace");
+	for (unsigned int i = 0; i < sys->gpus; i++) {
+		const struct annex_sim_result *r = &o->gpus[i];
+		const char *trace = w->paths[work_trace(w, i)];
+		json_t *one = gpu_json(r, trace);
+
+		if (sys->cxl) {
+			json_object_set_new(one, "in_cxl_bytes",
+					    json_integer((json_int_t)r->in[ANNEX_TIER_CXL]));
+			json_object_set_new(one, "out_cxl_bytes",
+					    json_integer((json_int_t)r->out[ANNEX_TIER_CXL]));
+		}
+		json_array_append_new(list, one);
+		out_row(out, "", "%2u  %10.4f s %7.2f %% %9.4f s %9u %9llu  %s", i, r->iteration,
+			100 * r->ideal / r->iteration, r->stalled, r->stalled_kernels,
+			(unsigned long long)r->faults, trace);
+	}
+	out_json(out, "per_gpu", list);
+}
+
 static void put_result(struct out *out, const struct outcome *o, const struct annex_system *sys,
 		       double endurance)
 {
 	const struct annex_sim_result *r = &o->r;
 
 	put_seconds(out, "iteration_s", "iteration", r->iteration);
-	put_seconds(out, "bound_s", "no plan is below", o->bound);
+	report_bound(out, o->bound);
 	out_json(out, "share_of_ideal", json_real(r->ideal / r->iteration));
 	out_row(out, "share of ideal", "%.2f %%", 100 * r->ideal / r->iteration);
 	put_seconds(out, "stalled_s", "stalled", r->stalled);
@@ -91,16 +140,21 @@ void report_outcome(struct out *out, const struct outcome *o, const struct work 
 	out_count(out, "gpus", "GPUs", sys->gpus);
 	out_count(out, "kernels", "kernels", w->traces[0]->n_kernels);
 	out_bool(out, "feasible", "feasible", o->feasible);
+	out_json(out, "unlimited", json_boolean(o->unlimited));
+	if (o->unlimited)
+		out_row(out, "GPU memory", "without limit: what the GPU has is not looked at");
 	put_seconds(out, "ideal_s", "ideal", o->feasible ? o->r.ideal : work_ideal(w));
 	if (o->feasible) {
 		put_result(out, o, sys, endurance);
 	} else {
 		out_text(out, "reason", "because", o->reason);
 		out_json(out, "iteration_s", NULL);
-		put_seconds(out, "bound_s", "no plan is below", o->bound);
+		report_bound(out, o->bound);
 	}
 	out_seconds(out, "plan_time_s", "time to plan", o->plan_s);
 	out_seconds(out, "simulate_time_s", "time to simulate", o->sim_s);
+	if (o->feasible && o->gpus)
+		put_gpus(out, o, w, sys);
 }
 
 json_t *report_json(const struct outcome *o, const struct work *w, const struct annex_system *sys,
@@ -123,16 +177,20 @@ void report_heads(void)
 void report_line(const struct outcome *o)
 {
 	const struct annex_sim_result *r = &o->r;
+	char bound[OUT_SIZE] = "-", size[4][OUT_SIZE];
 
 	if (!o->feasible) {
 		printf("%-12s infeasible: %s\n", o->policy, o->reason);
 		return;
 	}
-	printf("%-12s %10.4f s %7.2f %% %8.4f s %6.1f GiB %6.1f GiB %6.1f GiB %6.1f GiB %9llu\n",
-	       o->policy, r->iteration, 100 * r->ideal / r->iteration, o->bound,
-	       (double)r->in[ANNEX_TIER_HOST] / 0x1p30, (double)r->out[ANNEX_TIER_HOST] / 0x1p30,
-	       (double)of_ssds(r->in) / 0x1p30, (double)of_ssds(r->out) / 0x1p30,
-	       (unsigned long long)r->faults);
+	if (isfinite(o->bound))
+		snprintf(bound, sizeof(bound), "%.4f s", o->bound);
+	printf("%-12s %10.4f s %7.2f %% %10s %10s %10s %10s %10s %9llu\n", o->policy, r->iteration,
+	       100 * r->ideal / r->iteration, bound,
+	       out_size((double)r->in[ANNEX_TIER_HOST], size[0]),
+	       out_size((double)r->out[ANNEX_TIER_HOST], size[1]),
+	       out_size((double)of_ssds(r->in), size[2]),
+	       out_size((double)of_ssds(r->out), size[3]), (unsigned long long)r->faults);
 }
 
 int report_printed(void)

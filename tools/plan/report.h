@@ -15,6 +15,9 @@
 void report_outcome(struct out *out, const struct outcome *o, const struct work *w,
 		    const struct annex_system *sys, double endurance);
 
+/* report_bound() - A bound: infinite where no plan can run, NAN where there is none. */
+void report_bound(struct out *out, double bound);
+
 /* report_json() - The same as an object by itself, for lists. */
 json_t *report_json(const struct outcome *o, const struct work *w, const struct annex_system *sys,
 		    double endurance);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #define _GNU_SOURCE
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,10 +93,30 @@ static int add_values(struct sweep_axis *a, char *values)
 	return 0;
 }
 
-static int add_axis(struct sweep *s, char *word)
+/* Two values for one number would leave the user to guess which of them holds. */
+static int check_axis(const struct sweep *s, const char *name, uint32_t given)
+{
+	uint32_t sets = machine_sets(name);
+
+	for (unsigned int i = 0; i < s->n_axes; i++) {
+		if (!strcmp(s->axes[i].name, name))
+			return err_set(-EINVAL, "--sweep %s: given twice", name);
+		if (machine_sets(s->axes[i].name) & sets)
+			return err_set(-EINVAL, "--sweep %s: %s sets that already", name,
+				       s->axes[i].name);
+	}
+	return given & sets ? err_set(-EINVAL,
+				      "--sweep %s: an option sets that already: leave one of them "
+				      "out",
+				      name)
+			    : 0;
+}
+
+static int add_axis(struct sweep *s, char *word, uint32_t given)
 {
 	struct sweep_axis *a = &s->axes[s->n_axes];
 	char *values = strchr(word, '=');
+	int err;
 
 	if (!values)
 		return err_set(-EINVAL, "--sweep %s: write KEY=VALUE,VALUE", word);
@@ -104,15 +125,15 @@ static int add_axis(struct sweep *s, char *word)
 		return sweep_policies(s, values);
 	if (s->n_axes == SWEEP_AXES)
 		return err_set(-E2BIG, "--sweep: more than %d options", SWEEP_AXES);
-	for (unsigned int i = 0; i < s->n_axes; i++)
-		if (!strcmp(s->axes[i].name, word))
-			return err_set(-EINVAL, "--sweep %s: given twice", word);
+	err = check_axis(s, word, given);
+	if (err)
+		return err;
 	a->name = word;
 	s->n_axes++;
 	return add_values(a, values);
 }
 
-int sweep_add(struct sweep *s, const char *words)
+int sweep_add(struct sweep *s, const char *words, uint32_t given)
 {
 	unsigned int slot = 0;
 	char *rest, *word;
@@ -127,7 +148,7 @@ int sweep_add(struct sweep *s, const char *words)
 		return err_set(-ENOMEM, "out of memory");
 	while (!err && (word = strsep(&rest, " \t")))
 		if (*word)
-			err = add_axis(s, word);
+			err = add_axis(s, word, given);
 	return err;
 }
 
@@ -135,6 +156,8 @@ void sweep_free(struct sweep *s)
 {
 	for (unsigned int i = 0; i < SWEEP_AXES; i++)
 		free(s->text[i]);
+	for (size_t i = 0; i < s->n_runs; i++)
+		outcome_free(&s->runs[i].o);
 	free(s->runs);
 }
 
@@ -180,8 +203,9 @@ static int run_one(const struct sweep *s, const struct annex_policy *policy, con
 	/* Where a kernel does not fit, others of the sweep may still be of interest. */
 	snprintf(r->o.policy, sizeof(r->o.policy), "%s", policy->name);
 	snprintf(r->o.reason, sizeof(r->o.reason), "%s", err_text());
+	r->o.bound = opts->noise > 0 ? NAN : INFINITY;
 	err_clear();
-	return work_bound(w, &r->sys, &r->o.bound);
+	return 0;
 }
 
 int sweep_run(struct sweep *s, const struct work *w, const struct annex_system *sys,
@@ -249,8 +273,7 @@ static bool same_line(const struct sweep *s, const struct sweep_run *a, const st
 }
 
 /* The data of the line that begins with @first. */
-static void print_line(const struct sweep *s, FILE *f, size_t first, unsigned int number,
-		       double ideal)
+static void print_line(const struct sweep *s, FILE *f, size_t first, unsigned int number)
 {
 	fprintf(f, "$line%u << END\n", number);
 	for (size_t i = first; i < s->n_runs; i++) {
@@ -258,7 +281,7 @@ static void print_line(const struct sweep *s, FILE *f, size_t first, unsigned in
 
 		if (same_line(s, &s->runs[first], r))
 			fprintf(f, "%.9g %.6g\n", s->axes[0].number[r->at[0]],
-				r->o.feasible ? ideal / r->o.r.iteration : 0);
+				r->o.feasible ? r->o.r.ideal / r->o.r.iteration : 0);
 	}
 	fputs("END\n", f);
 }
@@ -273,8 +296,9 @@ static void print_title(const struct sweep *s, FILE *f, size_t first)
 	fputc('\'', f);
 }
 
-int sweep_plot(const struct sweep *s, const struct work *w, const char *path, bool overwrite)
+int sweep_plot(const struct sweep *s, struct newfile *svg)
 {
+	const char *unit = machine_unit(s->axes[0].name);
 	FILE *f = gnuplot_begin(900, 600);
 	unsigned int lines = 0;
 	size_t i;
@@ -283,16 +307,16 @@ int sweep_plot(const struct sweep *s, const struct work *w, const char *path, bo
 		return -EIO;
 	/* The runs that begin a line are those with the first value of the first axis. */
 	for (i = 0; i < s->n_runs && !s->runs[i].at[0]; i++)
-		print_line(s, f, i, lines++, work_ideal(w));
+		print_line(s, f, i, lines++);
 	fprintf(f,
 		"set title 'Performance: 1 is ideal, 0 does not run'\n"
-		"set xlabel '--%s, in G'\nset ylabel 'ideal / iteration'\n"
+		"set xlabel '--%s%s%s'\nset ylabel 'ideal / iteration'\n"
 		"set yrange [0:1.05]\nplot ",
-		s->axes[0].name);
+		s->axes[0].name, *unit ? ", in " : "", unit);
 	for (i = 0; i < lines; i++) {
 		fprintf(f, "%s$line%zu using 1:2 with linespoints lw 2 ", i ? ", " : "", i);
 		print_title(s, f, i);
 	}
 	fputc('\n', f);
-	return gnuplot_end(f, path, overwrite, 0);
+	return gnuplot_end(f, svg);
 }

@@ -7,6 +7,7 @@
 #define TOOLS_PLAN_SWEEP_H
 
 #include <jansson.h>
+#include "../newfile.h"
 #include "work.h"
 
 #define SWEEP_AXES 6
@@ -45,9 +46,11 @@ struct sweep {
 /* sweep_policies() - Add policies, from "all", or names with commas. */
 int sweep_policies(struct sweep *s, const char *names);
 
-/* sweep_add() - Read "KEY=VALUE,... KEY=VALUE,...". sweep_word() - Whether @word begins like one.
+/*
+ * sweep_add() - Read "KEY=VALUE,... KEY=VALUE,...", none of which sets what options have @given
+ * already. sweep_word() - Whether @word begins like one.
  */
-int sweep_add(struct sweep *s, const char *words);
+int sweep_add(struct sweep *s, const char *words, uint32_t given);
 bool sweep_word(const char *word);
 
 /* sweep_run() - Plan and simulate them all, on machines like @sys. */
@@ -59,7 +62,7 @@ int sweep_table(const struct sweep *s);
 json_t *sweep_json(const struct sweep *s, const struct work *w, double endurance);
 
 /* sweep_plot() - Performance against the first axis: a line for each policy and other values. */
-int sweep_plot(const struct sweep *s, const struct work *w, const char *path, bool overwrite);
+int sweep_plot(const struct sweep *s, struct newfile *svg);
 
 void sweep_free(struct sweep *s);
 

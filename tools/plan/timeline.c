@@ -53,8 +53,7 @@ static void print_data(FILE *f, const struct bins *b)
 	fputs("END\n", f);
 }
 
-static void print_panels(FILE *f, const struct annex_system *sys, const struct outcome *o,
-			 double ideal)
+static void print_panels(FILE *f, const struct annex_system *sys, const struct outcome *o)
 {
 	fprintf(f,
 		"set xrange [0:%.9g]\nset yrange [0:]\n"
@@ -69,13 +68,12 @@ static void print_panels(FILE *f, const struct annex_system *sys, const struct o
 		"$data using 1:5 with steps lw 2 lc rgb '#e08214' title 'out', "
 		"%.9g with lines dt 2 lc rgb '#dd181f' title 'the link, each way'\n"
 		"unset multiplot\n",
-		o->r.iteration, o->policy, o->r.iteration, 100 * ideal / o->r.iteration,
+		o->r.iteration, o->policy, o->r.iteration, 100 * o->r.ideal / o->r.iteration,
 		(double)sys->gpu / 0x1p30, sys->pcie * 1e-9);
 }
 
-int timeline_plot(const char *path, bool overwrite, const struct work *w,
-		  const struct annex_system *sys, const struct outcome *o,
-		  const struct annex_sim_sample *samples)
+int timeline_plot(struct newfile *svg, const struct work *w, const struct annex_system *sys,
+		  const struct outcome *o, const struct annex_sim_sample *samples)
 {
 	uint32_t n = w->traces[0]->n_kernels;
 	struct bins *b = calloc(1, sizeof(*b));
@@ -92,7 +90,7 @@ int timeline_plot(const char *path, bool overwrite, const struct work *w,
 	for (uint32_t k = 0; k < n; k++)
 		add_kernel(b, &samples[k], w->vitality[0]->live[k]);
 	print_data(f, b);
-	print_panels(f, sys, o, work_ideal(w));
+	print_panels(f, sys, o);
 	free(b);
-	return gnuplot_end(f, path, overwrite, 0);
+	return gnuplot_end(f, svg);
 }

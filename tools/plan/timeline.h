@@ -5,11 +5,11 @@
 #ifndef TOOLS_PLAN_TIMELINE_H
 #define TOOLS_PLAN_TIMELINE_H
 
+#include "../newfile.h"
 #include "work.h"
 
-/* timeline_plot() - Plot @samples of the first trace into the new file @path. */
-int timeline_plot(const char *path, bool overwrite, const struct work *w,
-		  const struct annex_system *sys, const struct outcome *o,
-		  const struct annex_sim_sample *samples);
+/* timeline_plot() - Plot @samples of the first trace into @svg. */
+int timeline_plot(struct newfile *svg, const struct work *w, const struct annex_system *sys,
+		  const struct outcome *o, const struct annex_sim_sample *samples);
 
 #endif

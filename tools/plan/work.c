@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <annex/clock.h>
 #include <annex/log.h>
 #include "../error.h"
+#include "../trace/read.h"
 #include "work.h"
 
 int work_open(struct work *w, char *const *paths, unsigned int n)
@@ -15,7 +18,7 @@ int work_open(struct work *w, char *const *paths, unsigned int n)
 	for (unsigned int i = 0; i < n && !err; i++) {
 		w->paths[i] = paths[i];
 		w->n = i + 1;
-		err = annex_trace_read(paths[i], &w->traces[i]);
+		err = trace_read(paths[i], &w->traces[i]);
 		if (!err)
 			err = annex_vitality_create(w->traces[i], &w->vitality[i]);
 		if (err)
@@ -50,18 +53,15 @@ static int check_kernels(const struct work *w, unsigned int i, uint64_t gpu)
 	return 0;
 }
 
-int work_check(const struct work *w, struct annex_system *sys)
+int work_check(const struct work *w, const struct annex_system *sys)
 {
-	int err;
+	int err = annex_system_check(sys);
 
-	if (w->n > 1 && sys->gpus == 1)
-		sys->gpus = w->n;
-	err = annex_system_check(sys);
 	if (err)
 		return err_set(err, "%s", annex_last_error());
 	if (w->n > 1 && sys->gpus != w->n)
-		return err_set(-EINVAL, "%u traces on %u GPUs: give one trace, or one for each",
-			       w->n, sys->gpus);
+		return err_set(-EINVAL, "%u traces on %u GPU%s: give one trace, or one for each",
+			       w->n, sys->gpus, sys->gpus == 1 ? "" : "s");
 	for (unsigned int i = 0; i < w->n && !err; i++)
 		err = check_kernels(w, i, sys->gpu);
 	return err;
@@ -98,22 +98,34 @@ static double since(uint64_t start)
 	return (double)(annex_now() - start) * 1e-9;
 }
 
+unsigned int work_trace(const struct work *w, unsigned int gpu)
+{
+	return gpu < w->n ? gpu : 0;
+}
+
 /* A plan for each trace; GPUs beyond them run the same again. */
 static int simulate(const struct work *w, const struct annex_system *sys,
 		    struct annex_plan *const *plans, const struct annex_sim_options *opts,
 		    struct outcome *o)
 {
 	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
+	struct annex_sim_options each = *opts;
 	uint64_t start = annex_now();
 	int err;
 
-	for (unsigned int i = 0; i < sys->gpus; i++) {
-		jobs[i].trace = w->traces[i % w->n];
-		jobs[i].plan = plans[i % w->n];
+	if (sys->gpus > 1) {
+		each.gpus = o->gpus = calloc(sys->gpus, sizeof(*o->gpus));
+		if (!o->gpus)
+			return err_set(-ENOMEM, "out of memory");
 	}
-	err = annex_simulate(jobs, sys->gpus, sys, opts, &o->r);
+	for (unsigned int i = 0; i < sys->gpus; i++) {
+		jobs[i].trace = w->traces[work_trace(w, i)];
+		jobs[i].plan = plans[work_trace(w, i)];
+	}
+	err = annex_simulate(jobs, sys->gpus, sys, &each, &o->r);
 	o->sim_s = since(start);
 	o->steps = plans[0]->n_steps;
+	o->unlimited = plans[0]->flags & ANNEX_PLAN_UNLIMITED;
 	o->feasible = !err;
 	return err;
 }
@@ -131,6 +143,20 @@ static int make_plans(const struct work *w, const struct annex_system *sys,
 	return err;
 }
 
+/* The bound holds for the times of the trace, and noise makes other ones. */
+static int bound_without(const struct work *w, const struct annex_system *sys, double noise,
+			 double *bound)
+{
+	*bound = NAN;
+	return noise > 0 ? 0 : work_bound(w, sys, bound);
+}
+
+void outcome_free(struct outcome *o)
+{
+	free(o->gpus);
+	o->gpus = NULL;
+}
+
 int work_policy(const struct work *w, const struct annex_system *sys,
 		const struct annex_policy *policy, const struct annex_sim_options *opts,
 		struct annex_plan **plan, struct outcome *o)
@@ -141,7 +167,7 @@ int work_policy(const struct work *w, const struct annex_system *sys,
 
 	memset(o, 0, sizeof(*o));
 	snprintf(o->policy, sizeof(o->policy), "%s", policy->name);
-	err = work_bound(w, sys, &o->bound);
+	err = bound_without(w, sys, opts->noise, &o->bound);
 	if (err)
 		return err;
 	err = make_plans(w, sys, policy, plans, o);
@@ -169,7 +195,7 @@ int work_plan(const struct work *w, const struct annex_system *sys, const struct
 
 	memset(o, 0, sizeof(*o));
 	snprintf(o->policy, sizeof(o->policy), "%s", plan->policy);
-	err = work_bound(w, sys, &o->bound);
+	err = bound_without(w, sys, opts->noise, &o->bound);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < w->n; i++)

@@ -24,34 +24,45 @@ int work_open(struct work *w, char *const *paths, unsigned int n);
 void work_close(struct work *w);
 
 /*
- * work_check() - Whether such a machine can exist and runs these traces; several traces make as
- * many GPUs of the default of one. A kernel whose own tensors exceed the GPU is named.
+ * work_check() - Whether such a machine can exist and runs these traces. A kernel whose own tensors
+ * exceed the GPU is named.
  */
-int work_check(const struct work *w, struct annex_system *sys);
+int work_check(const struct work *w, const struct annex_system *sys);
+
+/* work_trace() - Which trace a GPU runs. */
+unsigned int work_trace(const struct work *w, unsigned int gpu);
 
 /* work_ideal() - Seconds of the longest trace if nothing stalls. */
 double work_ideal(const struct work *w);
 
-/* work_bound() - Seconds that no plan is faster than. */
+/* work_bound() - Seconds that no plan is faster than; infinity: no plan can run. */
 int work_bound(const struct work *w, const struct annex_system *sys, double *seconds);
 
 /*
- * struct outcome - What came of a policy or a plan. @reason: why it is not feasible. @steps: of the
- * plan for the first GPU. @plan_s, @sim_s: how long planning and simulating took.
+ * struct outcome - What came of a policy or a plan. @unlimited: on a GPU that has memory for
+ * everything. @reason: why it is not feasible. @steps: of the plan for the first GPU. @bound: as
+ * work_bound(), or NAN: with noise there is none. @plan_s, @sim_s: how long planning and simulating
+ * took. @gpus: NULL, or the result of each of several GPUs, until outcome_free().
  */
 struct outcome {
 	char policy[32];
-	bool feasible;
+	bool feasible, unlimited;
 	char reason[300];
 	size_t steps;
 	double bound, plan_s, sim_s;
 	struct annex_sim_result r;
+	struct annex_sim_result *gpus;
 };
+
+void outcome_free(struct outcome *o);
 
 /*
  * work_policy() - Plan with @policy, and simulate. @plan: NULL, or where the plan for the first GPU
  * goes (NULL if not feasible). Returns 0 too when it is not feasible.
+ *
  * work_plan() - Simulate a plan on the first GPU and all like it; not feasible is an error.
+ *
+ * Whatever they return, @o is to be given to outcome_free().
  */
 int work_policy(const struct work *w, const struct annex_system *sys,
 		const struct annex_policy *policy, const struct annex_sim_options *opts,

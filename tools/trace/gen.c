@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <annex/generate.h>
 #include <annex/log.h>
 #include <annex/trace.h>
@@ -97,7 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->json;
 		return 0;
 	case 'o':
-		o->output = strcmp(arg, "-") ? arg : NULL;
+		o->output = arg;
 		return 0;
 	case OPT_OVERWRITE:
 		o->overwrite = true;
@@ -171,7 +170,7 @@ static const char doc[] =
 
 static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
-static int write_file(const struct annex_trace *trace, const char *path, bool overwrite)
+static int write_trace(const struct annex_trace *trace, const char *path, bool overwrite)
 {
 	struct newfile file;
 	int err = newfile_open(&file, path, overwrite);
@@ -180,17 +179,8 @@ static int write_file(const struct annex_trace *trace, const char *path, bool ov
 		return err;
 	err = annex_trace_write(trace, file.f);
 	if (err)
-		err = err_lib(err, "cannot write %s", path);
-	return newfile_close(&file, err);
-}
-
-static int write_stdout(const struct annex_trace *trace)
-{
-	int err = annex_trace_write(trace, stdout);
-
-	if (err)
-		return err_lib(err, "cannot write");
-	return fflush(stdout) || ferror(stdout) ? err_sys("cannot write") : 0;
+		err = err_lib(err, "cannot write %s", file.path);
+	return newfile_close(&file, 1, err);
 }
 
 static int report(const struct gen_opts *o, const struct annex_trace *trace)
@@ -226,7 +216,7 @@ static int report(const struct gen_opts *o, const struct annex_trace *trace)
 int trace_gen(int argc, char **argv)
 {
 	static const struct argp argp = {options, parse, "MODEL", doc, children, filter_help, NULL};
-	struct gen_opts o = {0};
+	struct gen_opts o = {.output = "-"};
 	struct annex_trace *trace;
 	int err = cli_parse(&argp, argc, argv, &o);
 
@@ -234,19 +224,17 @@ int trace_gen(int argc, char **argv)
 		return err;
 	if (!o.spec.model)
 		return err_set(-EINVAL, "which model? See %s --help", cli_name());
-	if (o.json && !o.output)
+	if (o.json && newfile_stdout(o.output))
 		return err_set(-EINVAL, "--json is about the report, which needs -o FILE: the "
 					"trace is on standard output");
-	if (o.output) {
-		err = newfile_check(o.output, o.overwrite);
-		if (err)
-			return err;
-	}
+	err = newfile_check(o.output, o.overwrite);
+	if (err)
+		return err;
 	err = annex_trace_generate(&o.spec, &trace);
 	if (err)
 		return err_set(err, "%s", annex_last_error());
-	err = o.output ? write_file(trace, o.output, o.overwrite) : write_stdout(trace);
-	if (!err && o.output)
+	err = write_trace(trace, o.output, o.overwrite);
+	if (!err && !newfile_stdout(o.output))
 		err = report(&o, trace);
 	annex_trace_free(trace);
 	return err;

@@ -10,6 +10,7 @@
 #include "../cli.h"
 #include "../error.h"
 #include "../out.h"
+#include "read.h"
 #include "show_periods.h"
 #include "trace.h"
 
@@ -42,10 +43,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void group_row(struct out *o, const char *label, uint64_t tensors, uint64_t bytes)
 {
-	char size[SHOW_SIZE];
+	char size[OUT_SIZE];
 
-	out_row(o, label, "%llu of %s", (unsigned long long)tensors,
-		show_size((double)bytes, size));
+	out_row(o, label, "%llu of %s", (unsigned long long)tensors, out_size((double)bytes, size));
 }
 
 /* Tensors by what they are for, as far as the trace says so. */
@@ -100,9 +100,9 @@ static void show_at_kernel(struct out *o, const struct annex_vitality *v, const 
 {
 	const char *name = v->trace->kernels[kernel].name ? v->trace->kernels[kernel].name : "";
 	double s = (double)v->start[kernel] * 1e-9;
-	char size[SHOW_SIZE];
+	char size[OUT_SIZE];
 
-	out_row(o, label, "%s at %.3f s, kernel %u%s%.40s", show_size((double)bytes, size), s,
+	out_row(o, label, "%s at %.3f s, kernel %u%s%.40s", out_size((double)bytes, size), s,
 		kernel, *name ? ": " : "", name);
 	out_json(o, key,
 		 json_pack("{sI sI ss sf}", "bytes", (json_int_t)bytes, "kernel",
@@ -134,9 +134,9 @@ static void show_active(struct out *o, const struct annex_vitality *v)
 		       largest);
 	out_percent(o, "active_of_live", "active of live, mean", of_live);
 	out_percent(o, "active_of_live_max", "  at most", of_live_max);
-	out_percent(o, "active_share", "active of peak, mean",
+	out_percent(o, "active_of_peak", "active of peak, mean",
 		    v->peak_bytes ? bytes / (double)v->peak_bytes : NAN);
-	out_percent(o, "active_share_max", "  at most",
+	out_percent(o, "active_of_peak_max", "  at most",
 		    v->peak_bytes ? (double)v->active[largest] / (double)v->peak_bytes : NAN);
 }
 
@@ -200,9 +200,9 @@ int trace_show(int argc, char **argv)
 
 	if (err)
 		return err;
-	err = annex_trace_read(o.path, &t);
+	err = trace_read(o.path, &t);
 	if (err)
-		return err_lib(err, "cannot read %s", o.path);
+		return err;
 	err = show(t, o.json);
 	annex_trace_free(t);
 	return err;

@@ -41,17 +41,6 @@ struct tally {
 	struct group all, hidden, wrapping;
 };
 
-const char *show_size(double bytes, char buf[SHOW_SIZE])
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	unsigned int u = 0;
-
-	for (; u < 4 && bytes >= 1024; u++)
-		bytes /= 1024;
-	snprintf(buf, SHOW_SIZE, "%.*f %s", u ? 1 : 0, bytes, units[u]);
-	return buf;
-}
-
 static void count(struct group *c, uint64_t bytes)
 {
 	c->periods++;
@@ -156,7 +145,7 @@ static void show_longer(struct out *o, const struct tally *t)
 
 static void show_class_rows(struct out *o, const struct tally *t)
 {
-	char line[120], buf[SHOW_SIZE];
+	char line[120], buf[OUT_SIZE];
 	struct group sum;
 	int n = 0;
 
@@ -175,14 +164,14 @@ static void show_class_rows(struct out *o, const struct tally *t)
 				      (unsigned long long)c->periods);
 		}
 		if (sum.periods)
-			out_row(o, sizes[s].label, "%s%11s", line, show_size(sum.bytes, buf));
+			out_row(o, sizes[s].label, "%s%11s", line, out_size(sum.bytes, buf));
 	}
 }
 
 /* What the periods of a column of the table hold. */
 static void show_class_bytes(struct out *o, const struct tally *t)
 {
-	char line[120], buf[SHOW_SIZE];
+	char line[120], buf[OUT_SIZE];
 	int n = 0;
 
 	for (unsigned int l = 0; l < LENGTHS; l++) {
@@ -190,7 +179,7 @@ static void show_class_bytes(struct out *o, const struct tally *t)
 
 		for (unsigned int s = 0; s < SIZES; s++)
 			bytes += t->of[s][l].bytes;
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "%10s", show_size(bytes, buf));
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%10s", out_size(bytes, buf));
 	}
 	out_row(o, "  bytes", "%s", line);
 }

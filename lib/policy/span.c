@@ -119,3 +119,44 @@ int64_t span_at(const struct span *s, uint32_t at)
 		value += s->node[i].carry;
 	return value;
 }
+
+/*
+ * Down to the last leaf of the span, past the left neighbour of each right child: of those that
+ * hold enough, the deepest lies last. @least is less what the ancestors carry.
+ */
+static uint32_t last_straight(const struct span *s, uint32_t from, uint32_t to, int64_t least)
+{
+	uint32_t leaf = s->half + to - 1, node = 1, found = 0;
+	int64_t enough = 0;
+
+	if (from >= to)
+		return s->n;
+	for (uint32_t width = s->half / 2; width; width /= 2) {
+		least -= s->node[node].carry;
+		node = leaf / width;
+		if (node & 1 && s->node[node - 1].most >= least) {
+			found = node - 1;
+			enough = least;
+		}
+	}
+	if (s->node[leaf].most >= least)
+		return to - 1;
+	if (!found)
+		return s->n;
+	while (found < s->half) {
+		enough -= s->node[found].carry;
+		found = 2 * found + 1;
+		if (s->node[found].most < enough)
+			found--;
+	}
+	return found - s->half >= from ? found - s->half : s->n;
+}
+
+uint32_t span_last(const struct span *s, uint32_t from, uint32_t len, int64_t least)
+{
+	uint32_t end = from + len, last = s->n;
+
+	if (end > s->n)
+		last = last_straight(s, 0, end - s->n, least);
+	return last < s->n ? last : last_straight(s, from, end < s->n ? end : s->n, least);
+}

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A quantity over kernels: add to a span, ask for the most in a span, both in logarithmic time.
+ * A quantity over kernels: add to a span, ask for the most in a span, or for the last that is no
+ * less than a value, all in logarithmic time.
  *
  * Spans are circular: [@from, @from + @len) modulo the number of kernels, @len at most that.
  */
-#ifndef ANNEX_PLANNER_SPAN_H
-#define ANNEX_PLANNER_SPAN_H
+#ifndef ANNEX_POLICY_SPAN_H
+#define ANNEX_POLICY_SPAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +34,10 @@ int64_t span_most(const struct span *s, uint32_t from, uint32_t len);
 /* span_fits() - Whether nothing in a span is more than @most: at once where nothing anywhere is. */
 bool span_fits(const struct span *s, uint32_t from, uint32_t len, int64_t most);
 int64_t span_at(const struct span *s, uint32_t at);
+/*
+ * span_last() - The last kernel, in the order of the span, of at least @least; the number of
+ * kernels when there is none.
+ */
+uint32_t span_last(const struct span *s, uint32_t from, uint32_t len, int64_t least);
 
 #endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "../error.h"
+#include "read.h"
+
+/* Whether a file begins like a plan of either form. */
+static bool is_plan(const char *path)
+{
+	static const char binary[] = "\x8e"
+				     "ANXPLN",
+			  json[] = "\"annex-plan/";
+	struct stat st;
+	char head[512];
+	size_t n;
+	FILE *f;
+
+	/* What was piped is gone. */
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || !(f = fopen(path, "re")))
+		return false;
+	n = fread(head, 1, sizeof(head), f);
+	fclose(f);
+	return (n >= sizeof(binary) - 1 && !memcmp(head, binary, sizeof(binary) - 1)) ||
+	       memmem(head, n, json, sizeof(json) - 1);
+}
+
+int trace_read(const char *path, struct annex_trace **trace)
+{
+	int err = annex_trace_read(path, trace);
+
+	if (err == -EINVAL && is_plan(path))
+		return err_set(err, "%s is a plan, not a trace", path);
+	return err ? err_lib(err, "%s", path) : 0;
+}
