@@ -74,7 +74,8 @@ static int look(struct annex_ctrl *ctrl)
 	csts = annex_ctrl_csts(ctrl);
 	if (csts == U32_MAX)
 		return -ENODEV;
-	return csts & NVME_CSTS_CFS ? -EIO : 0;
+	/* Not ready: something else has reset it, and it forgot the command. */
+	return csts & NVME_CSTS_CFS || !(csts & NVME_CSTS_RDY) ? -EIO : 0;
 }
 
 /* Take the completion at the head, which must be that of command @id. */

@@ -266,8 +266,10 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 		err = -ENODEV;
 	else if (!map)
 		err = annex_refuse(ctrl, -ENOENT, "unmap: no mapping %u", id);
-	else if (map->users || (!strict(ctrl) && !xa_empty(&owner->queues)))
-		err = annex_refuse(ctrl, -EBUSY, "unmap: queues may still reach mapping %u", id);
+	else if (map->users)
+		err = annex_refuse(ctrl, -EBUSY, "unmap: a queue lies in mapping %u", id);
+	else if (!strict(ctrl) && !xa_empty(&owner->queues))
+		err = -EBUSY; /* nothing wrong: the caller does not know of the IOMMU */
 	if (!err) {
 		down_write(&ctrl->view);
 		xa_erase(&owner->maps, id);

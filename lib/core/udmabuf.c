@@ -5,23 +5,15 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/udmabuf.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <annex/provider.h>
 
-/* struct piece - An allocation, @fd its dma-buf. */
-struct piece {
-	struct piece *next;
-	void *ptr;
-	int fd;
+/* What is noted of an allocation, in a page of its own before it. */
+struct note {
+	int fd; /* its dma-buf */
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct piece *pieces; /* under the lock */
 
 /* The dma-buf of a memfd of so many bytes, both closed by the caller; -1: there is none. */
 static int export_memfd(int memfd, size_t size)
@@ -40,77 +32,77 @@ static int export_memfd(int memfd, size_t size)
 	return fd;
 }
 
-static void *udmabuf_alloc(void *ctx, size_t size, size_t align)
+static size_t page_size(void)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct piece *p = calloc(1, sizeof(*p));
-	int memfd = memfd_create("annex", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	(void)ctx;
-	size = (size + page - 1) & ~(page - 1);
-	if (!p || memfd < 0 || align > page || !size)
-		goto fail;
-	p->fd = export_memfd(memfd, size);
-	if (p->fd < 0)
-		goto fail;
-	p->ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-	if (p->ptr == MAP_FAILED) {
-		close(p->fd);
-		goto fail;
-	}
-	close(memfd);
-	pthread_mutex_lock(&lock);
-	p->next = pieces;
-	pieces = p;
-	pthread_mutex_unlock(&lock);
-	return p->ptr;
-fail:
-	if (memfd >= 0)
-		close(memfd);
-	free(p);
-	return NULL;
+	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The link to the piece at @ptr. The lock is held. */
-static struct piece **find(const void *ptr)
+static struct note *note_of(void *ptr)
 {
-	struct piece **at = &pieces;
+	return (struct note *)((char *)ptr - page_size());
+}
 
-	while (*at && (*at)->ptr != ptr)
-		at = &(*at)->next;
-	return at;
+/* Memory of the memfd with a page before it, or MAP_FAILED. */
+static void *map_memfd(int memfd, size_t size)
+{
+	size_t page = page_size();
+	char *base = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	if (base == MAP_FAILED)
+		return MAP_FAILED;
+	if (mmap(base + page, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd, 0) ==
+	    MAP_FAILED) {
+		munmap(base, page + size);
+		return MAP_FAILED;
+	}
+	return base + page;
+}
+
+static size_t whole_pages(size_t size)
+{
+	return (size + page_size() - 1) & ~(page_size() - 1);
+}
+
+static void *udmabuf_alloc(void *ctx, size_t size, size_t align)
+{
+	void *ptr = MAP_FAILED;
+	int memfd, fd;
+
+	(void)ctx;
+	if (!size || align > page_size())
+		return NULL;
+	size = whole_pages(size);
+	memfd = memfd_create("annex", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (memfd < 0)
+		return NULL;
+	fd = export_memfd(memfd, size);
+	if (fd >= 0)
+		ptr = map_memfd(memfd, size);
+	close(memfd);
+	if (ptr == MAP_FAILED) {
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	note_of(ptr)->fd = fd;
+	return ptr;
 }
 
 static void udmabuf_free(void *ctx, void *ptr, size_t size)
 {
-	struct piece **at, *p;
-
 	(void)ctx;
-	pthread_mutex_lock(&lock);
-	at = find(ptr);
-	p = *at;
-	if (p)
-		*at = p->next;
-	pthread_mutex_unlock(&lock);
-	if (!p)
+	if (!ptr)
 		return;
-	munmap(ptr, size);
-	close(p->fd);
-	free(p);
+	close(note_of(ptr)->fd);
+	munmap(note_of(ptr), page_size() + whole_pages(size));
 }
 
 static int udmabuf_fd(void *ctx, void *ptr, uint64_t *offset)
 {
-	struct piece *p;
-	int fd;
-
 	(void)ctx;
 	*offset = 0;
-	pthread_mutex_lock(&lock);
-	p = *find(ptr);
-	fd = p ? p->fd : -1;
-	pthread_mutex_unlock(&lock);
-	return fd;
+	return note_of(ptr)->fd;
 }
 
 const struct annex_provider *annex_provider_udmabuf(void)

@@ -132,7 +132,7 @@ claim "it is unbound" annex unbind "$address"
 claim "the kernel's driver has it, as before" with_nvme
 claim "to unbind it again is nothing" annex unbind "$address"
 claim "the data is whole" is "$(sum)" "$data"
-claim "to and fro, three times" often
+claim "forth and back, three times" often
 claim "the data is whole" is "$(sum)" "$data"
 # shellcheck disable=SC2046 # words are wanted
 claim "all controllers are bound" annex bind $(controllers)

@@ -22,6 +22,9 @@ for queues in any host cmb provider; do
 	for data in any pages host cmb provider; do
 		case $queues,$data in
 		provider,pages) continue ;; # one provider for both
+		*provider*) [ -e /dev/udmabuf ] || continue ;; # Debian's 6.1 has none
+		esac
+		case $queues,$data in
 		# Without an IOMMU, queues need memory in one piece.
 		provider,*) [ $iommu = 1 ] || continue ;;
 		esac
