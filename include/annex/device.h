@@ -11,6 +11,10 @@
  *                         thread of its own, which sleeps when nothing is queued; the library's
  *                         calls wake it, a bare doorbell store is seen within a second
  *   fault=SPEC            see struct annex_fault; may be repeated
+ *
+ *   pci:DDDD:BB:DD.F[?sq=any|provider|host|cmb][&cq=any|provider|host|cmb]
+ *                                                  a controller that is bound to annex.ko, and
+ * where its queues lie
  */
 #ifndef ANNEX_DEVICE_H
 #define ANNEX_DEVICE_H
@@ -28,6 +32,20 @@ extern "C" {
 struct annex_dev;
 
 /**
+ * enum annex_place - Where memory lies that a device works with.
+ * @ANNEX_PLACE_ANY: ANNEX_PLACE_HOST where there is such memory, else ANNEX_PLACE_PROVIDER.
+ * @ANNEX_PLACE_PROVIDER: memory of annex_dev_opts' provider.
+ * @ANNEX_PLACE_HOST: host memory that is contiguous for the device (pci: only).
+ * @ANNEX_PLACE_CMB: the controller memory buffer (NVMe Base 2.0 section 8.5; pci: only).
+ */
+enum annex_place {
+	ANNEX_PLACE_ANY,
+	ANNEX_PLACE_PROVIDER,
+	ANNEX_PLACE_HOST,
+	ANNEX_PLACE_CMB,
+};
+
+/**
  * struct annex_dev_opts - How to open a device. Zero means the default.
  * @queues: number of I/O queue pairs (default 4; fewer where the controller has fewer).
  * @depth: entries of each queue, 2 to 65536 (default 1024; less where CAP.MQES is less).
@@ -35,6 +53,7 @@ struct annex_dev;
  *	less).
  * @timeout_ms: how long a command may take before recovery begins (default 30000).
  * @provider: where queue memory comes from (default annex_provider_pages()).
+ * @sq, @cq: where submission and completion queues lie (default ANNEX_PLACE_ANY).
  */
 struct annex_dev_opts {
 	uint32_t queues;
@@ -42,6 +61,7 @@ struct annex_dev_opts {
 	uint32_t max_transfer;
 	uint32_t timeout_ms;
 	const struct annex_provider *provider;
+	enum annex_place sq, cq;
 };
 
 /**
@@ -108,6 +128,32 @@ int annex_dev_has_sgl(const struct annex_dev *dev);
  * -ENOMEM.
  */
 int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
+
+/**
+ * annex_dev_map_dmabuf() - The same for memory of another device, or of another driver.
+ * @fd, @offset: the dma-buf, and the first byte in it, page aligned.
+ * @ptr: where this process sees that byte; a device that works in the process (mem:, file:) moves
+ *	data there. May be NULL for pci:.
+ *
+ * Return: as annex_dev_map(); -EOPNOTSUPP: the device cannot reach that memory.
+ */
+int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,
+			 uint64_t *addr);
+
+/**
+ * annex_dev_alloc() - Memory that the device can reach, zeroed.
+ * @place: where. @len: a multiple of the page size.
+ * @ptr: where this process sees it. @addr: its device address.
+ *
+ * Give it back with annex_dev_free(), before the device is closed.
+ *
+ * Return: 0; -EOPNOTSUPP: this device has no such memory; -ENOSPC: not so much of it is left;
+ * -EINVAL, -ENOMEM.
+ */
+int annex_dev_alloc(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
+		    uint64_t *addr);
+void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len,
+		    uint64_t addr);
 
 /**
  * annex_dev_unmap() - Take back what annex_dev_map() gave, with the same length.

@@ -7,6 +7,7 @@
 #define ANNEX_PROVIDER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,15 +18,18 @@ extern "C" {
  * @name: for messages.
  * @alloc: returns @size zeroed bytes aligned to @align (a power of two), or NULL.
  * @free: gives back what @alloc returned, with the same size.
- * @ctx: passed to both.
+ * @dmabuf: the descriptor of the dma-buf that @ptr, which @alloc returned, begins in, and *@offset
+ *	where in it; NULL: it is ordinary process memory. The descriptor stays the provider's.
+ * @ctx: passed to all.
  *
- * A provider must outlive everything created with it. Both functions may be called from any
+ * A provider must outlive everything created with it. Its functions may be called from any
  * thread.
  */
 struct annex_provider {
 	const char *name;
 	void *(*alloc)(void *ctx, size_t size, size_t align);
 	void (*free)(void *ctx, void *ptr, size_t size);
+	int (*dmabuf)(void *ctx, void *ptr, uint64_t *offset);
 	void *ctx;
 };
 
@@ -41,6 +45,14 @@ const struct annex_provider *annex_provider_pages(void);
  * TLB misses on caches of many megabytes.
  */
 const struct annex_provider *annex_provider_huge(void);
+
+/**
+ * annex_provider_udmabuf() - Process memory behind dma-bufs (Linux's udmabuf): what memory of
+ * another device looks like, on a machine without one.
+ *
+ * Its alloc needs /dev/udmabuf, and returns NULL without.
+ */
+const struct annex_provider *annex_provider_udmabuf(void);
 
 #ifdef __cplusplus
 }

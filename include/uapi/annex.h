@@ -8,8 +8,8 @@
  * reach. The first call on a file is ANNEX_IOC_INFO; any other before it is -EPROTO.
  *
  * Every structure begins with its own size. A size, flag or reserved field that this version does
- * not know is -EINVAL. A controller that was removed, or cannot be brought back, is -ENODEV in every
- * call; poll() reports POLLHUP then.
+ * not know is -EINVAL. A controller that was removed, or cannot be brought back, is -ENODEV in
+ * every call; poll() reports POLLHUP then.
  */
 #ifndef _UAPI_ANNEX_H
 #define _UAPI_ANNEX_H
@@ -101,8 +101,8 @@ struct annex_ioc_seg {
  * @addr: in: of ANNEX_MAP_USER the address, page aligned; else 0.
  * @offset: in: of ANNEX_MAP_DMABUF the first byte, page aligned; else 0.
  * @bytes: in: how much, whole pages.
- * @segs: in: address of an array of struct annex_ioc_seg, which receives where the controller sees it,
- *	in order.
+ * @segs: in: address of an array of struct annex_ioc_seg, which receives where the controller
+ *	sees it, in order.
  * @nsegs: in: room in @segs. out: how many there are; more than there was room for is -ENOSPC, and
  *	nothing is mapped then. One is enough behind an IOMMU, and for ANNEX_MAP_HOST and _CMB.
  * @fd: in: the dma-buf of ANNEX_MAP_DMABUF; else -1.
@@ -215,7 +215,7 @@ struct annex_ioc_state {
 #define ANNEX_IOC_QUEUE_DELETE _IOW('A', 0x45, struct annex_ioc_qid)
 #define ANNEX_IOC_ABORT _IOWR('A', 0x46, struct annex_ioc_abort)
 #define ANNEX_IOC_STATE _IOWR('A', 0x47, struct annex_ioc_state)
-/* Reset the controller; all queue pairs are gone then, mappings stay. -ENODEV: it did not return. */
+/* Reset the controller; queue pairs are gone then, mappings stay. -ENODEV: it did not return. */
 #define ANNEX_IOC_RESET _IO('A', 0x48)
 
 /*

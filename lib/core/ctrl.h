@@ -12,15 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <annex/device.h>
 
 struct annex_ctrl;
-struct annex_fault;
-
-/* Memory of the controller's side, for rings and data. */
-enum annex_ctrl_memory {
-	ANNEX_MEMORY_HOST, /* contiguous host memory */
-	ANNEX_MEMORY_CMB,  /* the controller memory buffer */
-};
 
 /**
  * struct annex_admin_ops - What is done for the library where the admin queue is not its own, as
@@ -31,7 +25,6 @@ enum annex_ctrl_memory {
  * @create, @destroy: queue pair @qid of @depth entries, in memory at device addresses.
  * @abort: the Abort command; *@aborted: the controller says that it did.
  * @reset: after which there are no queue pairs, and no command is outstanding.
- * @alloc, @free: memory for rings, zeroed, and its device address.
  */
 struct annex_admin_ops {
 	unsigned int (*queues)(struct annex_ctrl *ctrl);
@@ -41,9 +34,6 @@ struct annex_admin_ops {
 	int (*destroy)(struct annex_ctrl *ctrl, uint16_t qid);
 	int (*abort)(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
 	int (*reset)(struct annex_ctrl *ctrl);
-	void *(*alloc)(struct annex_ctrl *ctrl, enum annex_ctrl_memory kind, size_t bytes,
-		       uint64_t *addr);
-	void (*free)(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr);
 };
 
 /**
@@ -57,6 +47,8 @@ struct annex_admin_ops {
  *	for the whole range. -EEXIST when it overlaps a mapped range, -ENOMEM, -EFAULT.
  * @unmap: take back what map() gave. -ENOENT when there is no such range, -EBUSY while commands
  *	in flight use it.
+ * @map_dmabuf: let it reach memory behind a dma-buf, which is at @ptr in this process if not NULL.
+ * @alloc, @free: memory of its side, ANNEX_PLACE_HOST or _CMB, zeroed; NULL: it has none.
  * @rung: the tail doorbell of SQ @qid was written. The controller may carry out what it announces
  *	in this thread. NULL where doorbells are hardware.
  * @assist: lend this thread to the controller for one pass over what concerns queue pair @qid;
@@ -77,6 +69,11 @@ struct annex_ctrl_ops {
 	uint32_t *(*shadow)(struct annex_ctrl *ctrl, uint16_t qid, int cq, const uint32_t **event);
 	int (*map)(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 	int (*unmap)(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
+	int (*map_dmabuf)(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *ptr, size_t len,
+			  uint64_t *addr);
+	int (*alloc)(struct annex_ctrl *ctrl, enum annex_place place, size_t len, void **ptr,
+		     uint64_t *addr);
+	void (*free)(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t addr);
 	void (*rung)(struct annex_ctrl *ctrl, uint16_t qid);
 	void (*assist)(struct annex_ctrl *ctrl, uint16_t qid);
 	uint32_t (*event)(struct annex_ctrl *ctrl, uint16_t qid);

@@ -61,6 +61,4 @@ const struct annex_admin_ops module_admin_ops = {
 	.destroy = destroy,
 	.abort = abort_command,
 	.reset = reset,
-	.alloc = module_alloc,
-	.free = module_free,
 };

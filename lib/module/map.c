@@ -207,29 +207,55 @@ int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset)
 	return err;
 }
 
-void *module_alloc(struct annex_ctrl *ctrl, enum annex_ctrl_memory kind, size_t bytes,
-		   uint64_t *addr)
+int module_alloc(struct annex_ctrl *ctrl, enum annex_place place, size_t len, void **ptr,
+		 uint64_t *addr)
 {
 	struct module *p = module_of(ctrl);
 	struct annex_ioc_map args = {.size = sizeof(args),
-				     .kind = kind == ANNEX_MEMORY_CMB ? ANNEX_MAP_CMB
+				     .kind = place == ANNEX_PLACE_CMB ? ANNEX_MAP_CMB
 								      : ANNEX_MAP_HOST,
-				     .bytes = bytes,
+				     .bytes = len,
 				     .fd = -1};
 	struct module_map m = {.ptr = NULL};
-	void *ptr = MAP_FAILED;
+	int err;
 
 	pthread_mutex_lock(&p->lock);
-	if (!map_locked(p, &args, &m)) {
-		ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd,
-			   (off_t)ANNEX_MMAP_NEW(m.id));
-		p->maps[search(p, m.addr)].ptr = ptr == MAP_FAILED ? NULL : ptr;
+	err = map_locked(p, &args, &m);
+	if (!err) {
+		*ptr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd,
+			    (off_t)ANNEX_MMAP_NEW(m.id));
+		p->maps[search(p, m.addr)].ptr = *ptr;
 	}
 	pthread_mutex_unlock(&p->lock);
 	*addr = m.addr;
-	if (ptr == MAP_FAILED && m.id)
-		module_unmap(ctrl, m.addr, bytes);
-	return ptr == MAP_FAILED ? NULL : ptr;
+	if (err)
+		return err;
+	if (*ptr == MAP_FAILED) {
+		module_unmap(ctrl, m.addr, len);
+		return annex_fail(-ENOMEM, "pci:%s: cannot map %zu bytes", p->name, len);
+	}
+	if (place == ANNEX_PLACE_CMB) /* what its last user left */
+		memset(*ptr, 0, len);
+	return 0;
+}
+
+int module_map_dmabuf(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *ptr, size_t len,
+		      uint64_t *addr)
+{
+	struct module *p = module_of(ctrl);
+	struct annex_ioc_map args = {.size = sizeof(args),
+				     .kind = ANNEX_MAP_DMABUF,
+				     .offset = offset,
+				     .bytes = len,
+				     .fd = fd};
+	struct module_map m = {.ptr = ptr};
+	int err;
+
+	pthread_mutex_lock(&p->lock);
+	err = map_locked(p, &args, &m);
+	pthread_mutex_unlock(&p->lock);
+	*addr = m.addr;
+	return err;
 }
 
 void module_free(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr)

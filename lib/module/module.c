@@ -108,6 +108,9 @@ static const struct annex_ctrl_ops module_ops = {
 	.shadow = shadow,
 	.map = module_map,
 	.unmap = module_unmap,
+	.map_dmabuf = module_map_dmabuf,
+	.alloc = module_alloc,
+	.free = module_free,
 	.admin = &module_admin_ops,
 	.close = close_module,
 };
@@ -182,12 +185,9 @@ static bool full_name(const char *body, char name[PCI_NAME])
 
 int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out)
 {
-	static const char *const keys[] = {NULL};
 	struct module *p;
-	int err = annex_uri_check_keys(uri, keys);
+	int err;
 
-	if (err)
-		return err;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return annex_fail(-ENOMEM, "pci: out of memory");

@@ -52,8 +52,10 @@ int module_pages_init(struct module *p);
 void module_pages_free(struct module *p);
 int module_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
-void *module_alloc(struct annex_ctrl *ctrl, enum annex_ctrl_memory kind, size_t bytes,
-		   uint64_t *addr);
+int module_map_dmabuf(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *ptr, size_t len,
+		      uint64_t *addr);
+int module_alloc(struct annex_ctrl *ctrl, enum annex_place place, size_t len, void **ptr,
+		 uint64_t *addr);
 void module_free(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr);
 /* module_find() - Which mapping a device address is in, and where. -ENOENT. */
 int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset);

@@ -16,9 +16,9 @@
 /**
  * struct nvme_queue - A queue pair and the memory it lives in.
  * @qp: what submitters see.
- * @mem, @bytes: the provider's memory: rings and lists (mapped for the device), then the arrays.
+ * @mem, @bytes: the provider's memory: lists (mapped for the device), then the arrays.
  * @mapped: bytes at the start that the device can reach, at @addr.
- * @sq_addr, @cq_addr: the rings, which are there, or in memory of the controller's side.
+ * @sq_addr, @cq_addr: the rings.
  */
 struct nvme_queue {
 	struct annex_qp *qp;

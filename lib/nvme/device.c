@@ -34,11 +34,43 @@ static int check_opts(struct annex_dev *dev, const struct annex_dev_opts *opts)
 		return annex_fail(-EINVAL, "%s: at most %u queue pairs", dev->uri, MAX_QUEUES);
 	if (o.depth < 2 || o.depth > 65536)
 		return annex_fail(-EINVAL, "%s: a queue has 2 to 65536 entries", dev->uri);
+	if (o.sq > ANNEX_PLACE_CMB || o.cq > ANNEX_PLACE_CMB)
+		return annex_fail(-EINVAL, "%s: no such place for queues", dev->uri);
 	if (o.max_transfer % ANNEX_NVME_PAGE || o.max_transfer > MAX_TRANSFER)
 		return annex_fail(-EINVAL, "%s: largest transfer: a multiple of %u up to %u",
 				  dev->uri, ANNEX_NVME_PAGE, MAX_TRANSFER);
 	dev->opts = o;
 	return 0;
+}
+
+/* Where the URI says that a queue lies; *@place is left alone when it does not. */
+static int read_place(const struct annex_uri *uri, const char *key, enum annex_place *place)
+{
+	static const char *const names[] = {"any", "provider", "host", "cmb"};
+	const char *value = annex_uri_get(uri, key);
+
+	if (!value)
+		return 0;
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(value, names[i])) {
+			*place = (enum annex_place)i;
+			return 0;
+		}
+	}
+	return annex_fail(-EINVAL, "%s=%.32s: queues lie in any, provider, host or cmb memory", key,
+			  value);
+}
+
+static int open_pci(struct annex_dev *dev, const struct annex_uri *uri)
+{
+	static const char *const keys[] = {"sq", "cq", NULL};
+	int err = annex_uri_check_keys(uri, keys);
+
+	if (!err)
+		err = read_place(uri, "sq", &dev->opts.sq);
+	if (!err)
+		err = read_place(uri, "cq", &dev->opts.cq);
+	return err ? err : annex_module_open(uri, &dev->ctrl);
 }
 
 static int open_ctrl(struct annex_dev *dev)
@@ -52,7 +84,7 @@ static int open_ctrl(struct annex_dev *dev)
 	if (!err && (!strcmp(uri->scheme, "mem") || !strcmp(uri->scheme, "file")))
 		err = annex_emu_open(uri, &dev->ctrl);
 	else if (!err && !strcmp(uri->scheme, "pci"))
-		err = annex_module_open(uri, &dev->ctrl);
+		err = open_pci(dev, uri);
 	else if (!err)
 		err = annex_fail(-EPROTONOSUPPORT,
 				 "%.64s: unknown scheme (there are mem:, file: and pci:)",
@@ -290,18 +322,6 @@ int annex_dev_has_sgl(const struct annex_dev *dev)
 uint32_t annex_dev_timeout_ms(const struct annex_dev *dev)
 {
 	return dev->opts.timeout_ms;
-}
-
-int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
-{
-	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || !len || len % ANNEX_NVME_PAGE)
-		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
-	return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
-}
-
-int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len)
-{
-	return dev->ctrl->ops->unmap(dev->ctrl, addr, len);
 }
 
 struct annex_qp *annex_dev_qp(struct annex_dev *dev)

@@ -32,36 +32,44 @@ static void fresh_rings(struct annex_qp *qp)
 	qp->starving = 0;
 }
 
-/* Rings where the controller's side has memory for them: contiguous for it. */
-static int own_rings(struct annex_dev *dev, struct nvme_queue *q, size_t sq, size_t cq)
+static size_t sq_bytes(uint32_t depth)
 {
-	const struct annex_admin_ops *admin = dev->ctrl->ops->admin;
+	return pages(depth * sizeof(struct annex_sqe));
+}
 
-	q->qp->sq = admin->alloc(dev->ctrl, ANNEX_MEMORY_HOST, sq, &q->sq_addr);
-	if (q->qp->sq)
-		q->qp->cq = admin->alloc(dev->ctrl, ANNEX_MEMORY_HOST, cq, &q->cq_addr);
-	return q->qp->sq && q->qp->cq ? 0 : -ENOMEM;
+static size_t cq_bytes(uint32_t depth)
+{
+	return pages(depth * sizeof(struct annex_cqe));
+}
+
+static int alloc_rings(struct annex_dev *dev, struct nvme_queue *q)
+{
+	uint32_t depth = q->qp->depth;
+	void *sq, *cq;
+	int err = annex_dev_alloc(dev, dev->opts.sq, sq_bytes(depth), &sq, &q->sq_addr);
+
+	if (err)
+		return err;
+	q->qp->sq = sq;
+	err = annex_dev_alloc(dev, dev->opts.cq, cq_bytes(depth), &cq, &q->cq_addr);
+	if (!err)
+		q->qp->cq = cq;
+	return err;
 }
 
 static void free_rings(struct annex_dev *dev, struct nvme_queue *q)
 {
-	const struct annex_admin_ops *admin = dev->ctrl->ops->admin;
+	uint32_t depth = q->qp->depth;
 
-	if (!admin)
-		return;
 	if (q->qp->cq)
-		admin->free(dev->ctrl, q->qp->cq, pages(q->qp->depth * sizeof(struct annex_cqe)),
-			    q->cq_addr);
+		annex_dev_free(dev, dev->opts.cq, q->qp->cq, cq_bytes(depth), q->cq_addr);
 	if (q->qp->sq)
-		admin->free(dev->ctrl, q->qp->sq, pages(q->qp->depth * sizeof(struct annex_sqe)),
-			    q->sq_addr);
+		annex_dev_free(dev, dev->opts.sq, q->qp->sq, sq_bytes(depth), q->sq_addr);
 }
 
 int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid, uint32_t depth,
 		      uint32_t list_bytes)
 {
-	size_t sq = pages(depth * sizeof(struct annex_sqe));
-	size_t cq = pages(depth * sizeof(struct annex_cqe));
 	size_t lists = pages((size_t)depth * list_bytes);
 	size_t seqs = 2 * depth * sizeof(uint64_t);
 	size_t reqs = depth * sizeof(struct annex_req);
@@ -70,10 +78,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 	struct annex_qp *qp;
 	int err;
 
-	if (ops->admin)
-		q->mapped = lists;
-	else
-		q->mapped = sq + cq + lists;
+	q->mapped = lists;
 	q->bytes = q->mapped + pages(sizeof(*qp) + seqs + reqs);
 	q->mem = prov->alloc(prov->ctx, q->bytes, ANNEX_NVME_PAGE);
 	if (!q->mem)
@@ -89,20 +94,13 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 	qp = (struct annex_qp *)(q->mem + q->mapped);
 	q->qp = qp;
 	qp->depth = depth;
-	if (ops->admin) {
-		err = own_rings(dev, q, sq, cq);
-		if (err) {
-			nvme_queue_destroy(dev, q);
-			return err;
-		}
-	} else {
-		qp->sq = (struct annex_sqe *)q->mem;
-		qp->cq = (struct annex_cqe *)(q->mem + sq);
-		q->sq_addr = q->addr;
-		q->cq_addr = q->addr + sq;
+	qp->lists = q->mem;
+	qp->lists_addr = q->addr;
+	err = alloc_rings(dev, q);
+	if (err) {
+		nvme_queue_destroy(dev, q);
+		return err;
 	}
-	qp->lists = q->mem + q->mapped - lists;
-	qp->lists_addr = q->addr + q->mapped - lists;
 	qp->sq_seq = (uint64_t *)(qp + 1);
 	qp->cq_seq = qp->sq_seq + depth;
 	qp->reqs = (struct annex_req *)(qp->cq_seq + depth);

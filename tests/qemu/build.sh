@@ -26,7 +26,7 @@ quietly()
 build_programs()
 {
 	quietly "building the tool" "${MAKE:-make}" --no-print-directory -j"$(nproc)" \
-		BUILD="$build" all guest-build
+		BUILD="$build" all unit guest-build
 }
 
 # annex.ko from a copy of its sources, since each kernel needs objects of its own.
@@ -45,7 +45,7 @@ build_module()
 # annex tool, the guest's test programs and these.
 build_guest()
 {
-	local programs=("$build/annex") program out=$2
+	local programs=("$build/annex" "$build/unit") program out=$2
 	kernel=$("$here/kernel.sh" "$1") || exit 1
 	shift 2
 	mkdir -p "$build/qemu" && exec 8>"$build/qemu/lock" && flock -w 600 8 ||

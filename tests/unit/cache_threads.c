@@ -198,7 +198,7 @@ static void everything_at_once(const char *uri, uint64_t slots)
 
 static void nothing_is_lost_under_eviction(void)
 {
-	everything_at_once("mem:1M", 40);
+	everything_at_once(unit_device(), 40);
 }
 
 static void nothing_is_lost_with_a_serving_thread(void)

@@ -3,6 +3,7 @@
  * Runs every registered suite, or only those named on the command line.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <CUnit/Basic.h>
 #include "unit.h"
@@ -13,6 +14,13 @@ void unit_register(struct unit_suite *suite)
 {
 	suite->next = suites;
 	suites = suite;
+}
+
+const char *unit_device(void)
+{
+	const char *uri = getenv("ANNEX_TEST_DEVICE");
+
+	return uri ? uri : "mem:1M";
 }
 
 static int wanted(const char *name, int argc, char **argv)

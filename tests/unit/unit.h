@@ -20,6 +20,12 @@ struct unit_suite {
 
 void unit_register(struct unit_suite *suite);
 
+/*
+ * unit_device() - The device that ANNEX_TEST_DEVICE names, with blocks of 512 bytes, of which tests
+ * may overwrite the first MiB; "mem:1M" without it. So the same tests run on hardware.
+ */
+const char *unit_device(void);
+
 /* UNIT_SUITE(queue, {"one command", one_command}, ...) at the end of a test file. */
 #define UNIT_SUITE(ident, ...)                                                                     \
 	static const struct unit_test ident##_tests[] = {__VA_ARGS__, {NULL, NULL}};               \

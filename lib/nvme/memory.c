@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory that a device can reach: whose it is, and where it lies.
+ */
+#include <errno.h>
+#include "core/log.h"
+#include "dev.h"
+
+int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
+{
+	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || !len || len % ANNEX_NVME_PAGE)
+		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
+	return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+}
+
+int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,
+			 uint64_t *addr)
+{
+	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || offset % ANNEX_NVME_PAGE || !len ||
+	    len % ANNEX_NVME_PAGE)
+		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
+	if (dev->ctrl->ops->map_dmabuf)
+		return dev->ctrl->ops->map_dmabuf(dev->ctrl, fd, offset, ptr, len, addr);
+	/* A controller that works in this process needs to see it there. */
+	if (!ptr)
+		return annex_fail(-EOPNOTSUPP, "%s: memory that this process does not see",
+				  dev->uri);
+	return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+}
+
+int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len)
+{
+	return dev->ctrl->ops->unmap(dev->ctrl, addr, len);
+}
+
+static int provide(struct annex_dev *dev, size_t len, void **ptr, uint64_t *addr)
+{
+	const struct annex_provider *prov = dev->opts.provider;
+	uint64_t offset = 0;
+	int fd, err;
+
+	*ptr = prov->alloc(prov->ctx, len, ANNEX_NVME_PAGE);
+	if (!*ptr)
+		return annex_fail(-ENOMEM, "%s: no %zu bytes of %s memory", dev->uri, len,
+				  prov->name);
+	if (prov->dmabuf) {
+		fd = prov->dmabuf(prov->ctx, *ptr, &offset);
+		err = annex_dev_map_dmabuf(dev, fd, offset, *ptr, len, addr);
+	} else {
+		err = dev->ctrl->ops->map(dev->ctrl, *ptr, len, addr);
+	}
+	if (err)
+		prov->free(prov->ctx, *ptr, len);
+	return err;
+}
+
+static bool is_provided(const struct annex_dev *dev, enum annex_place place)
+{
+	return place == ANNEX_PLACE_PROVIDER ||
+	       (place == ANNEX_PLACE_ANY && !dev->ctrl->ops->alloc);
+}
+
+int annex_dev_alloc(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
+		    uint64_t *addr)
+{
+	if (place > ANNEX_PLACE_CMB || !len || len % ANNEX_NVME_PAGE)
+		return annex_fail(-EINVAL, "%s: memory is given out in whole pages", dev->uri);
+	if (is_provided(dev, place))
+		return provide(dev, len, ptr, addr);
+	if (!dev->ctrl->ops->alloc)
+		return annex_fail(-EOPNOTSUPP, "%s: it has no memory of its own", dev->uri);
+	if (place == ANNEX_PLACE_ANY)
+		place = ANNEX_PLACE_HOST;
+	return dev->ctrl->ops->alloc(dev->ctrl, place, len, ptr, addr);
+}
+
+void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len,
+		    uint64_t addr)
+{
+	const struct annex_provider *prov = dev->opts.provider;
+
+	if (!is_provided(dev, place)) {
+		dev->ctrl->ops->free(dev->ctrl, ptr, len, addr);
+		return;
+	}
+	/* Memory that a device may still write is lost rather than used again. */
+	if (dev->ctrl->ops->unmap(dev->ctrl, addr, len))
+		annex_log(ANNEX_LOG_ERROR, "%s: memory is still in use, and lost", dev->uri);
+	else
+		prov->free(prov->ctx, ptr, len);
+}
