@@ -8,7 +8,8 @@
 #   qmp        QEMU's monitor, for qmp.py
 #   port       the guest's second serial port: results and requests, see guest/lib.sh
 #
-# It reads IOMMU (0 none, 1 strict, lazy), NVME and CXL (how many), APPEND (kernel parameters).
+# It reads IOMMU (0 none, 1 strict, lazy), NVME and CXL (how many), APPEND (kernel parameters);
+# NVME_EXTRA and DISK_EXTRA (more options of the controllers, and of the files behind them).
 
 iommu_options()
 {
@@ -27,12 +28,13 @@ iommu_options()
 # controller can be plugged in again. The kernel's own driver does not use the CMB.
 nvme_options()
 {
-	local i at
+	local i at file
 	for ((i = 0; i < NVME; i++)); do
 		rm -f "disk$i"
 		truncate -s 256M "disk$i"
 		at="bus=port$i,drive=disk$i,serial=annex$i"
-		qemu+=(-blockdev "driver=raw,node-name=disk$i,file.driver=file,file.filename=disk$i"
+		file="file.driver=file,file.filename=disk$i${DISK_EXTRA:+,$DISK_EXTRA}"
+		qemu+=(-blockdev "driver=raw,node-name=disk$i,$file"
 			-device "pcie-root-port,id=port$i,bus=pcie.0,chassis=$((i + 1)),slot=$i"
 			-device "nvme,id=nvme$i,$at,$NVME_OPTIONS")
 	done
@@ -57,7 +59,7 @@ cxl_options()
 machine()
 {
 	local split="" append="console=ttyS0 panic=-1 oops=panic ${APPEND:-}"
-	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=65
+	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=65${NVME_EXTRA:+,$NVME_EXTRA}
 	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
 	# KVM is not everywhere, and not the same everywhere.
 	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot

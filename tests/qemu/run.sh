@@ -36,7 +36,7 @@ tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
 		name=$(basename "${file%.*}")
-		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab)$ ]] || tests+=("$name")
+		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench)$ ]] || tests+=("$name")
 	done
 fi
 limit=60
