@@ -216,6 +216,10 @@ bench-plan:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/run.sh $(OUT) plan
+# In guests, against the kernel's own driver there.
+bench-qemu:
+	@BUILD='$(BUILD)' tests/deps.sh qemu
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/bench/qemu.sh $(OUT)
 lint:
 	@BUILD='$(BUILD)' V='$(V)' tests/lint/run.sh
 # Longer than in check; FUZZ_TIME is in seconds for each target.
@@ -280,6 +284,7 @@ help:
 #h unit               the unit test program, build/unit [SUITE]...
 #h bench              measure against fio, io_uring, arrays and mmap: table and build/bench/*.json
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
+#h bench-qemu         measure the module in a guest against fio on the kernel's driver: ROUNDS=5
 #h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source
@@ -292,7 +297,7 @@ help:
 #h V=1 (show commands)
 
 .PHONY: all unit bench-build fuzz-build guest-build module deps demo check check-long \
-	check-module check-qemu lab bench bench-plan lint fuzz map format install \
+	check-module check-qemu lab bench bench-plan bench-qemu lint fuzz map format install \
 	install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ) \

@@ -64,6 +64,7 @@ _annex_arguments()
 	case $* in
 	*" graph import") printf '%s\n' mtx snap debian ;;
 	*" graph gen") printf '%s\n' kron urand ;;
+	*" verify" | *" bench block") printf '%s\n' mem: file: pci: ;;
 	*" bind" | *" unbind") "$1" list 2>/dev/null | sed -n 's/ *nvme .*//p' ;;
 	*" trace gen") _annex_listed Models "$@" ;;
 	*) _annex_commands "$@" ;;

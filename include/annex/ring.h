@@ -447,13 +447,14 @@ static inline ANNEX_HD void annex_qp_backoff(unsigned int round)
 #endif
 }
 
-static inline ANNEX_HD void annex_qp_help(struct annex_qp *qp)
+/* Have the controller go on, and deliver. Return: as annex_qp_process(). */
+static inline ANNEX_HD int annex_qp_help(struct annex_qp *qp)
 {
 #if !ANNEX_ON_GPU
 	if (qp->host.assist)
 		qp->host.assist(qp->host.ctrl, qp->qid);
 #endif
-	annex_qp_process(qp);
+	return annex_qp_process(qp);
 }
 
 /* Why a queue cannot be entered: 0 while it is being reset (wait), else an errno. */

@@ -9,7 +9,8 @@
 #   port       the guest's second serial port: results and requests, see guest/lib.sh
 #
 # It reads IOMMU (0 none, 1 strict, lazy), NVME and CXL (how many), APPEND (kernel parameters), and
-# LONG (1: tests in their long form).
+# LONG (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the controllers,
+# and of the files behind them).
 
 iommu_options()
 {
@@ -34,6 +35,7 @@ nvme_options()
 		truncate -s 256M "disk$i"
 		at="bus=port$i,drive=disk$i,serial=annex$i"
 		disk="file.driver=raw,file.file.driver=file,file.file.filename=disk$i"
+		disk+=${DISK_EXTRA:+,file.file.$DISK_EXTRA}
 		qemu+=(-object "throttle-group,id=limit$i"
 			-blockdev "driver=throttle,node-name=disk$i,throttle-group=limit$i,$disk"
 			-device "pcie-root-port,id=port$i,bus=pcie.0,chassis=$((i + 1)),slot=$i"
@@ -60,7 +62,7 @@ cxl_options()
 machine()
 {
 	local split="" append="console=ttyS0 panic=-1 oops=panic LONG=${LONG:-0} ${APPEND:-}"
-	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=65
+	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=65${NVME_EXTRA:+,$NVME_EXTRA}
 	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
 	# KVM is not everywhere, and not the same everywhere.
 	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot

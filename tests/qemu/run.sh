@@ -39,7 +39,7 @@ if [ $# -eq 0 ]; then
 		name=$(basename "${file%.*}")
 		# What has a script is run by it.
 		[[ $file != *.c ]] || [ ! -e "${file%.c}.sh" ] || continue
-		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab)$ ]] || tests+=("$name")
+		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench)$ ]] || tests+=("$name")
 	done
 fi
 limit=60

@@ -1,0 +1,91 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# Random reads through the kernel's own driver and through queues of user space, in turns on one
+# controller: tests/bench/qemu.sh asks for it, and reads the lines that begin with "# bench".
+# limit: 900
+# programs: fio
+. /test/lib.sh
+
+ROUNDS=${ROUNDS:-5}
+ko=$(find /lib/modules -name annex.ko)
+[ -n "$ko" ] || skip "there is no Kbuild to make annex.ko from"
+address=$(controllers | head -n 1)
+[ -e "/sys/bus/pci/devices/$address/iommu_group" ] && unsafe=0 || unsafe=1
+
+# Ticks that the processors were idle; the rest of the time they were not. What /proc/stat says was
+# work is counted by whole ticks, and misses what begins and ends between two.
+idle()
+{
+	read -r _ _ _ _ idle iowait _ </proc/stat
+	echo $((idle + iowait))
+}
+
+# measure SIDE SIZE COMMAND... - It runs for 4 s and leaves its rate in the file rate; the
+# processors' time is that of 2 s in the middle, when both sides do nothing but I/O.
+measure()
+{
+	side=$1 size=$2
+	shift 2
+	"$@" >out 2>err &
+	sleep 1.5 # until what is measured goes at its pace
+	from=$(idle)
+	read -r from_s _ </proc/uptime
+	sleep 2 # the length of the measurement: what is measured goes on for longer
+	to=$(idle)
+	read -r to_s _ </proc/uptime
+	wait $! || { cat out err; return 1; }
+	case $side in
+	annex) rate=$(sed -n 's/^ *"iops": *\([0-9.]*\).*/\1/p' out) ;;
+	*) rate=$(cut -d ';' -f 8 out) ;;
+	esac
+	[ -n "$rate" ] || return 1
+	echo "$side $size $rate $from $to $from_s $to_s $(nproc)" | awk '{
+		busy = $8 - ($5 - $4) / 100 / ($7 - $6)
+		printf "# bench %s %s %s %.9g\n", $1, $2, $3, busy / $3 }' >&3
+}
+
+# run_fio SIDE SIZE [OPTION]... - Settings that made fio faster here, and no clock of its own.
+run_fio()
+{
+	side=$1 size=$2
+	shift 2
+	measure "$side" "$size" fio --name=x --filename="$(disk 0)" --rw=randread --direct=1 \
+		--bs="$size" --ioengine=io_uring --iodepth=64 --time_based=1 --runtime=4 \
+		--norandommap --randrepeat=0 --fixedbufs --registerfiles --gtod_reduce=1 \
+		--minimal "$@"
+}
+
+kernel_side()
+{
+	for size in 4096 512; do
+		claim "fio, $size bytes" run_fio fio $size --iodepth_batch=32 \
+			--iodepth_batch_complete_min=32 || return
+		claim "fio polling, $size bytes" run_fio fio-hipri $size --hipri \
+			--iodepth_batch=16 --iodepth_batch_complete_min=16 || return
+	done
+	claim "data is right through the kernel's driver" \
+		annex verify "file:$(disk 0)" --read-only --size 64K
+}
+
+annex_side()
+{
+	for size in 4096 512; do
+		claim "annex, $size bytes, verified" measure annex $size annex bench block \
+			"pci:$address" --size $size --depth 64 --threads 1 --nap 1 --seconds 4 \
+			--verify --json || return
+	done
+	claim "data is right through user space's queues" \
+		annex verify "pci:$address" --read-only --size 64K
+}
+
+modprobe nvme poll_queues=1
+claim "the disk is there" within 10 disk 0 || exit 1
+claim "the pattern is written" annex verify "file:$(disk 0)" --overwrite --size 64K || exit 1
+claim "the module loads" modprobe annex allow_no_iommu="$unsafe" || exit 1
+for round in $(seq "$ROUNDS"); do
+	kernel_side || exit 1
+	claim "round $round: bound to annex" annex bind "$address" || exit 1
+	annex_side || exit 1
+	claim "round $round: bound to nvme" annex unbind "$address" || exit 1
+	within 10 disk 0
+done

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex bench block: how many commands a second a device carries out, and what each costs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/clock.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "../progress.h"
+#include "../random.h"
+#include "../target.h"
+#include "cpu.h"
+#include "hist.h"
+#include "opts.h"
+#include "pattern.h"
+#include "stamp.h"
+
+#define CLOCK_EVERY 64u /* commands between two looks at the clock */
+
+enum { OPT_WRITE = 256, OPT_SECONDS, OPT_IOS, OPT_VERIFY, OPT_NAP };
+
+struct bench {
+	struct block_opts block;
+	bool write, verify;
+	double seconds;
+	uint64_t ios;
+	const char *uri;
+};
+
+/* What a thread has; no other one writes near it. */
+struct worker {
+	ANNEX_CACHE_ALIGNED struct run *run;
+	uint64_t rng, place, left, done, since_look;
+	struct hist hist;
+};
+
+/* struct run - @slots: places on the device where a command can begin. */
+struct run {
+	const struct bench *b;
+	struct lanes *ls;
+	struct worker *workers;
+	uint64_t slots, start, end;
+	uint32_t sectors, stop;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct bench *b = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &b->block;
+		state->child_inputs[1] = &b->block.json;
+		return 0;
+	case OPT_WRITE:
+		b->write = true;
+		return 0;
+	case OPT_VERIFY:
+		b->verify = true;
+		return 0;
+	case OPT_SECONDS:
+		return -cli_double("--seconds", arg, 0.01, 86400, &b->seconds);
+	case OPT_NAP:
+		return -cli_u32("--nap", arg, 0, 100000, &b->block.lanes.nap_us);
+	case OPT_IOS:
+		return -cli_size("--ios", arg, 1, INT64_MAX, &b->ios);
+	case ARGP_KEY_ARG:
+		if (b->uri)
+			return -err_set(-EINVAL, "\"%s\" is one device too many", arg);
+		b->uri = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!b->uri)
+			return -err_set(-EINVAL, "name the device, as pci:0000:00:04.0");
+		if (b->write && b->verify)
+			return -err_set(-EINVAL, "--verify is for reads; check what --write wrote "
+						 "with annex verify --read-only");
+		if (!b->write && b->block.overwrite)
+			return -err_set(-EINVAL, "--overwrite without --write");
+		if (!b->ios && b->seconds == 0)
+			b->seconds = 5;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Whether the time is over; the first thread shows how far it is. */
+static bool over(struct worker *w)
+{
+	struct run *r = w->run;
+	uint64_t now;
+
+	if (++w->since_look % CLOCK_EVERY)
+		return false;
+	if (annex_atomic_load(&r->stop, ANNEX_RELAXED))
+		return true;
+	if (r->end == UINT64_MAX)
+		return false;
+	now = annex_now();
+	if (w == r->workers)
+		progress_update((now - r->start) / ANNEX_NSEC_PER_MSEC,
+				(r->end - r->start) / ANNEX_NSEC_PER_MSEC, "ms");
+	return now >= r->end;
+}
+
+static bool next(void *ctx, struct annex_io *io, void *data)
+{
+	struct worker *w = ctx;
+	struct run *r = w->run;
+	uint64_t place;
+
+	if (!w->left || over(w))
+		return false;
+	w->left--;
+	if (r->b->block.order == BLOCK_RANDOM)
+		/* The upper half of a product: no division. */
+		place = (uint64_t)((unsigned __int128)random_next(&w->rng) * r->slots >> 64);
+	else
+		place = w->place = w->place + 1 < r->slots ? w->place + 1 : 0;
+	io->nlb = r->b->block.lanes.size / r->ls->ns.block;
+	io->slba = place * io->nlb;
+	io->opcode = r->b->write ? ANNEX_NVM_WRITE : ANNEX_NVM_READ;
+	if (r->b->write)
+		pattern_fill(data, place * r->sectors, r->sectors, r->b->block.seed);
+	else if (r->b->verify)
+		for (uint32_t i = 0; i < r->sectors; i++)
+			memset((char *)data + i * PATTERN_SECTOR, 0xa5, sizeof(uint64_t));
+	return true;
+}
+
+static int done(void *ctx, const struct lane_flight *f, const void *data, uint64_t ns)
+{
+	struct worker *w = ctx;
+	struct run *r = w->run;
+	uint64_t sector = f->slba * (r->ls->ns.block / PATTERN_SECTOR);
+
+	w->done++;
+	hist_add(&w->hist, ns);
+	for (uint32_t i = 0; r->b->verify && i < r->sectors; i++)
+		if (!pattern_stamped((const char *)data + i * PATTERN_SECTOR, sector + i,
+				     r->b->block.seed))
+			return stamp_wrong(r->ls, f, data, i, r->b->block.seed);
+	return 0;
+}
+
+static int work(void *ctx, unsigned int id, unsigned int n)
+{
+	struct run *r = ctx;
+	struct worker *w = &r->workers[id];
+	struct lane_job job = {w, next, done};
+	uint64_t ios = r->b->ios;
+	int err;
+
+	w->run = r;
+	w->rng = r->b->block.seed * 1024 + id;
+	w->place = r->slots / n * id;
+	w->left = ios ? ios / n + (id < ios % n) : UINT64_MAX;
+	r->ls->lane[id].timed = true;
+	err = lane_run(&r->ls->lane[id], &job, r->ls->ns.block);
+	if (err)
+		annex_atomic_store(&r->stop, 1u, ANNEX_RELAXED);
+	return err;
+}
+
+static void report_cost(struct out *out, struct cpu_use from, struct cpu_use to, double ios)
+{
+	double own = (to.own - from.own) / ios, machine = (to.machine - from.machine) / ios;
+
+	out_json(out, "cpu_s_per_io", json_real(own));
+	out_row(out, "own CPU time per I/O", "%.0f ns", own * 1e9);
+	if (from.machine < 0 || to.machine < 0)
+		return;
+	out_json(out, "machine_cpu_s_per_io", json_real(machine));
+	out_row(out, "the machine's CPU time per I/O", "%.0f ns", machine * 1e9);
+}
+
+static int report(const struct run *r, struct cpu_use from, struct cpu_use to, double s)
+{
+	const struct bench *b = r->b;
+	struct hist *h = &r->workers[0].hist;
+	uint64_t ios = r->workers[0].done;
+	struct out out;
+
+	for (unsigned int i = 1; i < b->block.lanes.threads; i++) {
+		ios += r->workers[i].done;
+		hist_merge(h, &r->workers[i].hist);
+	}
+	out_init(&out, cli_name(), b->block.json);
+	out_text(&out, "device", "device", b->uri);
+	out_text(&out, "operation", "operation", b->write ? "write" : "read");
+	block_report(&out, &b->block, r->ls);
+	out_text(&out, "verified", "verified",
+		 b->verify  ? "stamps"
+		 : b->write ? "no: annex verify --read-only"
+			    : "no");
+	out_count(&out, "ios", "I/Os", ios);
+	out_seconds(&out, "time_s", "time", s);
+	out_rate(&out, "iops", "rate", (double)ios / s, "");
+	out_rate(&out, "bytes_per_s", "speed", (double)ios * b->block.lanes.size / s, "B");
+	out_seconds(&out, "latency_p50_s", "latency, median", hist_at(h, 0.5));
+	out_seconds(&out, "latency_p99_s", "latency, 99 %", hist_at(h, 0.99));
+	out_seconds(&out, "latency_p999_s", "latency, 99.9 %", hist_at(h, 0.999));
+	out_seconds(&out, "latency_max_s", "latency, most", (double)h->most / 1e9);
+	report_cost(&out, from, to, (double)ios);
+	return out_end(&out);
+}
+
+static int measure(const struct bench *b, struct lanes *ls, struct pool *pool, uint64_t bytes)
+{
+	struct run r = {.b = b,
+			.ls = ls,
+			.slots = bytes / b->block.lanes.size,
+			.sectors = b->block.lanes.size / PATTERN_SECTOR,
+			.end = UINT64_MAX};
+	struct cpu_use from, to;
+	double s;
+	int err = 0;
+
+	if (!r.slots)
+		return err_set(-EINVAL, "%s holds not even one command of --size %u", b->uri,
+			       b->block.lanes.size);
+	/* What is in memory holds nothing yet. */
+	if (b->verify && !strncmp(b->uri, "mem:", 4))
+		err = stamp_pass(ls, pool, bytes, b->block.seed, ORDER_UP, true);
+	if (err)
+		return err;
+	r.workers = aligned_alloc(64, b->block.lanes.threads * sizeof(*r.workers));
+	if (!r.workers)
+		return err_set(-ENOMEM, "out of memory");
+	memset(r.workers, 0, b->block.lanes.threads * sizeof(*r.workers));
+	progress_begin("measuring");
+	from = cpu_now();
+	r.start = annex_now();
+	if (b->seconds > 0)
+		r.end = r.start + (uint64_t)(b->seconds * 1e9);
+	err = pool_run(pool, work, &r);
+	s = (double)(annex_now() - r.start) / 1e9;
+	to = cpu_now();
+	if (!err && b->write)
+		err = block_flush(ls);
+	progress_end();
+	if (!err)
+		err = report(&r, from, to, s);
+	free(r.workers);
+	return err;
+}
+
+static const struct argp_option options[] = {
+	{"write", OPT_WRITE, NULL, 0, "Write (needs --overwrite): the pattern of annex verify", 1},
+	{"verify", OPT_VERIFY, NULL, 0,
+	 "Check the stamps of what is read: the place, the seed and their checksum in each 512 "
+	 "bytes, not the words between. The device was written by annex verify with this --seed; "
+	 "mem: is written first",
+	 1},
+	{"nap", OPT_NAP, "US", 0,
+	 "Sleep so many microseconds when nothing has come, instead of looking again at once (0). "
+	 "Costs latency, saves the processor's time",
+	 2},
+	{"seconds", OPT_SECONDS, "S", 0, "How long (5)", 3},
+	{"ios", OPT_IOS, "N", 0, "How many commands in all, instead or at most", 3},
+	{0}};
+
+static const char doc[] =
+	"Read from a device, or write to it, at random places or one after the other, and tell "
+	"commands and bytes a second, latencies (from submission to the look that found the "
+	"completion) and what each command costs the processors."
+	"\vExamples:\n"
+	"  annex bench block file:/dev/nvme1n1?readonly=1\n"
+	"  annex bench block pci:0000:00:04.0 --size 512 --depth 256 --threads 4\n"
+	"  annex verify pci:0000:00:04.0 --overwrite && annex bench block pci:0000:00:04.0 "
+	"--verify\n"
+	"  annex bench block file:new.img --bytes 1G --write --order sequential --size 128K";
+
+static const struct argp_child children[] = {
+	{&block_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
+
+static int bench_block(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "URI", doc, children, NULL, NULL};
+	struct bench b = {.ios = 0};
+	struct pool *pool = NULL;
+	struct lanes ls = {.n = 0};
+	struct target t;
+	uint64_t bytes = 0;
+	int err = cli_parse(&argp, argc, argv, &b);
+
+	if (err)
+		return err;
+	err = pool_create(b.block.lanes.threads, &pool);
+	if (err)
+		return err;
+	err = block_open(&ls, &t, &b.block, b.uri, b.write, &bytes);
+	if (!err)
+		err = measure(&b, &ls, pool, bytes);
+	block_close(&ls, &t, err);
+	pool_destroy(pool);
+	return err;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+	static const struct cli_command commands[] = {
+		{"block", bench_block, "reads or writes of a device, as many as it takes"},
+		{NULL, NULL, NULL}};
+
+	return cli_dispatch(commands, "Measure how fast devices are.", argc, argv);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What annex verify and annex bench block are both told.
+ */
+#ifndef TOOLS_BLOCK_OPTS_H
+#define TOOLS_BLOCK_OPTS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include "lane.h"
+
+/*
+ * @bytes: of the device, from its beginning; 0: all of it.
+ */
+struct block_opts {
+	struct lanes_opts lanes;
+	uint64_t bytes, seed;
+	int order;
+	bool overwrite, json;
+};
+
+enum { BLOCK_RANDOM, BLOCK_SEQUENTIAL };
+
+/* Child parser; its input is a struct block_opts, to which defaults are given first. */
+extern const struct argp block_argp;
+
+/*
+ * block_open() - Open @uri, for writing (@write) only if what it holds may go. *@bytes: how much of
+ * it is used. After a success, and also after a failure, block_close() with the error of the whole
+ * command.
+ */
+struct target;
+int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, const char *uri,
+	       bool write, uint64_t *bytes);
+void block_close(struct lanes *ls, struct target *t, int err);
+
+/* block_flush() - What has been written reaches the medium. */
+int block_flush(struct lanes *ls);
+
+/* block_report() - The options, as rows of a report. */
+struct out;
+void block_report(struct out *out, const struct block_opts *o, const struct lanes *ls);
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex verify: does a device give back what was written to it, and where?
+ */
+#include <errno.h>
+#include <annex/clock.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "../target.h"
+#include "opts.h"
+#include "stamp.h"
+
+#define MOST_DEVICES 16
+#define NAP_US 50u /* nobody measures latency here */
+
+enum { OPT_READ_ONLY = 256 };
+
+struct verify {
+	struct block_opts block;
+	bool read_only;
+	const char *uris[MOST_DEVICES];
+	unsigned int n;
+	uint64_t bytes;
+	double write_s, read_s;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct verify *v = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &v->block;
+		state->child_inputs[1] = &v->block.json;
+		return 0;
+	case OPT_READ_ONLY:
+		v->read_only = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (v->n == MOST_DEVICES)
+			return -err_set(-EINVAL, "more than %d devices", MOST_DEVICES);
+		v->uris[v->n++] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!v->n)
+			return -err_set(-EINVAL, "name the device, as file:/dev/nvme0n1");
+		if (v->read_only && v->block.overwrite)
+			return -err_set(-EINVAL, "--read-only writes nothing: leave --overwrite");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static double seconds_since(uint64_t start)
+{
+	return (double)(annex_now() - start) / 1e9;
+}
+
+static int passes(struct verify *v, struct lanes *ls, struct pool *pool, uint64_t bytes)
+{
+	bool sequential = v->block.order == BLOCK_SEQUENTIAL;
+	uint64_t start = annex_now(), seed = v->block.seed;
+	int err = 0;
+
+	if (!v->read_only) {
+		err = stamp_pass(ls, pool, bytes, seed, sequential ? ORDER_UP : ORDER_RANDOM, true);
+		v->write_s += seconds_since(start);
+	}
+	if (err)
+		return err;
+	start = annex_now();
+	err = stamp_pass(ls, pool, bytes, seed, sequential ? ORDER_DOWN : ORDER_RANDOM, false);
+	v->read_s += seconds_since(start);
+	v->bytes += bytes;
+	return err;
+}
+
+static void report(const struct verify *v, const struct lanes *ls, struct out *out)
+{
+	double bytes = (double)v->bytes;
+
+	out_init(out, cli_name(), v->block.json);
+	out_text(out, "device", "device", v->uris[0]);
+	if (v->n > 1)
+		out_count(out, "devices", "devices", v->n);
+	out_bytes(out, "bytes", "verified", v->bytes);
+	block_report(out, &v->block, ls);
+	if (!v->read_only) {
+		out_seconds(out, "write_s", "time to write", v->write_s);
+		out_rate(out, "write_bytes_per_s", "writing", bytes / v->write_s, "B");
+	}
+	out_seconds(out, "read_s", "time to read", v->read_s);
+	out_rate(out, "read_bytes_per_s", "reading", bytes / v->read_s, "B");
+}
+
+static int one(struct verify *v, const char *uri, struct pool *pool, struct out *out)
+{
+	struct target t;
+	struct lanes ls;
+	uint64_t bytes = 0;
+	int err = block_open(&ls, &t, &v->block, uri, !v->read_only, &bytes);
+
+	if (!err)
+		err = passes(v, &ls, pool, bytes);
+	if (!err && uri == v->uris[v->n - 1])
+		report(v, &ls, out);
+	block_close(&ls, &t, err);
+	return err;
+}
+
+static const struct argp_option options[] = {
+	{"read-only", OPT_READ_ONLY, NULL, 0,
+	 "Write nothing: check what an earlier run with the same --seed wrote", 1},
+	{0}};
+
+static const char doc[] =
+	"Write a pattern to all of a device, read it back in another order and check every bit. "
+	"Each 512 bytes carry their place and the seed, so that what is misplaced, stale, torn or "
+	"corrupt is told apart. ALL DATA ON THE DEVICE IS LOST, which --overwrite allows."
+	"\vExamples:\n"
+	"  annex verify file:/dev/nvme1n1 --overwrite\n"
+	"  annex verify pci:0000:00:04.0 --overwrite --threads 8 --size 64K\n"
+	"  annex verify file:new.img --bytes 1G --seed 7\n"
+	"  annex verify file:new.img --bytes 1G --seed 7 --read-only   after a power cut";
+
+static const struct argp_child children[] = {
+	{&block_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
+
+int cmd_verify(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "URI...", doc, children, NULL, NULL};
+	struct verify v = {.n = 0};
+	struct pool *pool = NULL;
+	struct out out;
+	int err = cli_parse(&argp, argc, argv, &v);
+
+	if (err)
+		return err;
+	v.block.lanes.nap_us = NAP_US;
+	err = pool_create(v.block.lanes.threads, &pool);
+	for (unsigned int i = 0; i < v.n && !err; i++)
+		err = one(&v, v.uris[i], pool, &out);
+	pool_destroy(pool);
+	return err ? err : out_end(&out);
+}
