@@ -4,16 +4,9 @@
 # limit: 120
 . /test/lib.sh
 
-ko=$(find /lib/modules -name annex.ko)
-[ -n "$ko" ] || skip "there is no Kbuild to make annex.ko from"
-address=$(controllers | head -n 1)
-
-iommu=0
-[ ! -e "/sys/bus/pci/devices/$address/iommu_group" ] || iommu=1
-claim "the module loads" modprobe annex allow_no_iommu=$((1 - iommu)) || exit 1
-claim "a controller is bound" annex bind "$address" || exit 1
+with_module
 for wait in poll sleep; do
-	export ANNEX_TEST_DEVICE="pci:$address?wait=$wait"
+	export ANNEX_TEST_DEVICE="$uri?wait=$wait"
 	for suite in device_io cache_threads; do
 		claim "the suite $suite passes on it, with wait=$wait" unit $suite
 	done
