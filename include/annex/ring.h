@@ -101,7 +101,7 @@ struct annex_req {
 struct annex_doorbell {
 	uint32_t *reg;
 	uint32_t *shadow;
-	const uint32_t *event;
+	uint32_t *event; /* only read; the atomics of a GPU take no const */
 };
 
 enum annex_qp_state {

@@ -66,7 +66,7 @@ struct annex_ctrl_ops {
 	uint64_t (*read)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width);
 	void (*write)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width, uint64_t value);
 	uint32_t *(*doorbell)(struct annex_ctrl *ctrl, uint16_t qid, int cq);
-	uint32_t *(*shadow)(struct annex_ctrl *ctrl, uint16_t qid, int cq, const uint32_t **event);
+	uint32_t *(*shadow)(struct annex_ctrl *ctrl, uint16_t qid, int cq, uint32_t **event);
 	int (*map)(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 	int (*unmap)(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
 	int (*map_dmabuf)(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *ptr, size_t len,

@@ -67,11 +67,11 @@ static uint32_t *doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq)
 	return (uint32_t *)word_of(p, p->doorbells, qid, cq);
 }
 
-static uint32_t *shadow(struct annex_ctrl *ctrl, uint16_t qid, int cq, const uint32_t **event)
+static uint32_t *shadow(struct annex_ctrl *ctrl, uint16_t qid, int cq, uint32_t **event)
 {
 	struct module *p = module_of(ctrl);
 
-	*event = (const uint32_t *)word_of(p, p->event, qid, cq);
+	*event = (uint32_t *)word_of(p, p->event, qid, cq);
 	return (uint32_t *)word_of(p, p->shadow, qid, cq);
 }
 
