@@ -24,7 +24,7 @@ static bool reach(struct walk *w, uint64_t addr, uint64_t len)
 {
 	const struct emu_map *m = w->last;
 
-	if (m && addr >= m->addr && len <= m->len && addr - m->addr <= m->len - len)
+	if (m && range_holds(&m->range, addr, len))
 		return true;
 	m = annex_emu_reach(w->emu, addr, len);
 	if (m)

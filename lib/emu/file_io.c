@@ -43,7 +43,7 @@ static int find_buf(const struct annex_emu *emu, const struct iovec *seg)
 
 	if (!m || m->buf < 0)
 		return -1;
-	off = addr - m->addr;
+	off = addr - m->range.addr;
 	if (off / EMU_BUF_CHUNK != (off + seg->iov_len - 1) / EMU_BUF_CHUNK)
 		return -1;
 	return m->buf + (int)(off / EMU_BUF_CHUNK);

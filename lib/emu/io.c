@@ -45,7 +45,7 @@ static void decode_short_prp(struct annex_emu *emu, struct emu_sq *sq, struct em
 	if (cmd->sqe.flags & ANNEX_SQE_PSDT_MASK || addr & 3 ||
 	    cmd->len > ANNEX_NVME_PAGE - addr % ANNEX_NVME_PAGE)
 		return;
-	if (!m || addr < m->addr || cmd->len > m->len || addr - m->addr > m->len - cmd->len) {
+	if (!m || !range_holds(&m->range, addr, cmd->len)) {
 		m = annex_emu_reach(emu, addr, cmd->len);
 		if (!m)
 			return;

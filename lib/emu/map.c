@@ -11,20 +11,9 @@
 #include "ring.h"
 #include "state.h"
 
-/* Index of the first range that ends behind @addr. */
 static unsigned int find(const struct emu_maps *maps, uint64_t addr)
 {
-	unsigned int lo = 0, hi = maps->n;
-
-	while (lo < hi) {
-		unsigned int mid = (lo + hi) / 2;
-
-		if (maps->v[mid].addr + maps->v[mid].len > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return range_search(maps->v, maps->n, sizeof(*maps->v), addr);
 }
 
 /* The range that holds all of [@addr, @addr + @len), or NULL. */
@@ -36,7 +25,7 @@ const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr
 	if (i == emu->maps.n)
 		return NULL;
 	m = &emu->maps.v[i];
-	return addr >= m->addr && len <= m->len && addr - m->addr <= m->len - len ? m : NULL;
+	return range_holds(&m->range, addr, len) ? m : NULL;
 }
 
 /* The table changes only while nobody is in a queue, so that looking up needs no lock. */
@@ -59,7 +48,7 @@ static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len)
 	struct emu_maps *maps = &emu->maps;
 	unsigned int i = find(maps, addr);
 
-	if (i < maps->n && maps->v[i].addr < addr + len)
+	if (i < maps->n && maps->v[i].range.addr < addr + len)
 		return annex_fail(-EEXIST, "map: the range overlaps a mapped one");
 	if (maps->n == maps->room) {
 		unsigned int room = maps->room ? maps->room * 2 : 16;
@@ -71,8 +60,8 @@ static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len)
 		maps->room = room;
 	}
 	memmove(&maps->v[i + 1], &maps->v[i], (maps->n - i) * sizeof(*maps->v));
-	maps->v[i].addr = addr;
-	maps->v[i].len = len;
+	maps->v[i].range.addr = addr;
+	maps->v[i].range.len = len;
 	maps->v[i].buf = annex_emu_ring_register(emu, addr, len);
 	maps->n++;
 	return 0;
@@ -133,7 +122,7 @@ static int remove_range(struct annex_emu *emu, uint64_t addr, uint64_t len)
 	struct emu_maps *maps = &emu->maps;
 	unsigned int i = find(maps, addr);
 
-	if (i == maps->n || maps->v[i].addr != addr || maps->v[i].len != len)
+	if (i == maps->n || maps->v[i].range.addr != addr || maps->v[i].range.len != len)
 		return -ENOENT;
 	if (in_use(emu, addr, len))
 		return -EBUSY;

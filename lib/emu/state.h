@@ -29,6 +29,7 @@
 #include <annex/nvme.h>
 #include <annex/uri.h>
 #include "../core/ctrl.h"
+#include "../core/range.h"
 #include "../core/log.h"
 
 #define EMU_IO_QUEUES 64u
@@ -146,8 +147,7 @@ struct emu_sq {
 
 /* A contiguous range that the host has mapped. */
 struct emu_map {
-	uint64_t addr;
-	uint64_t len;
+	struct range range;
 	int buf; /* first registered buffer of the ring, or -1 */
 };
 

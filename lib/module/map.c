@@ -39,20 +39,9 @@ void module_pages_free(struct module *p)
 		munmap((void *)p->ctrl.pages, PAGES * sizeof(uint64_t));
 }
 
-/* Index of the first mapping that ends behind @addr. */
 static unsigned int search(const struct module *p, uint64_t addr)
 {
-	unsigned int lo = 0, hi = p->n;
-
-	while (lo < hi) {
-		unsigned int mid = (lo + hi) / 2;
-
-		if (p->maps[mid].addr + p->maps[mid].len > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return range_search(p->maps, p->n, sizeof(*p->maps), addr);
 }
 
 static int make_room(struct module *p)
@@ -71,7 +60,7 @@ static int make_room(struct module *p)
 
 static void insert(struct module *p, const struct module_map *m)
 {
-	unsigned int i = search(p, m->addr);
+	unsigned int i = search(p, m->range.addr);
 
 	memmove(&p->maps[i + 1], &p->maps[i], (p->n - i) * sizeof(*p->maps));
 	p->maps[i] = *m;
@@ -81,7 +70,7 @@ static void insert(struct module *p, const struct module_map *m)
 static bool overlaps(const struct module *p, const char *ptr, size_t len)
 {
 	for (unsigned int i = 0; i < p->n; i++)
-		if (ptr < p->maps[i].ptr + p->maps[i].len && p->maps[i].ptr < ptr + len)
+		if (ptr < p->maps[i].ptr + p->maps[i].range.len && p->maps[i].ptr < ptr + len)
 			return true;
 	return false;
 }
@@ -92,9 +81,9 @@ static int place(const struct module *p, size_t len, uint64_t *addr)
 	uint64_t at = FIRST * ANNEX_NVME_PAGE;
 
 	for (unsigned int i = 0; i < p->n; i++) {
-		if (p->maps[i].addr - at >= len)
+		if (p->maps[i].range.addr - at >= len)
 			break;
-		at = p->maps[i].addr + p->maps[i].len;
+		at = p->maps[i].range.addr + p->maps[i].range.len;
 	}
 	if (len > PAGES * ANNEX_NVME_PAGE - at)
 		return -ENOMEM;
@@ -122,19 +111,19 @@ static int map_locked(struct module *p, struct annex_ioc_map *args, struct modul
 	args->segs = (uintptr_t)segs;
 	args->nsegs = room;
 	if (!err && !straight)
-		err = place(p, args->bytes, &m->addr);
+		err = place(p, args->bytes, &m->range.addr);
 	if (!err)
 		err = module_call(p, ANNEX_IOC_MAP, args, "mapping memory");
 	if (err == -ENOSPC)
 		annex_fail(err, "pci:%s: no %zu bytes for the controller in one piece", p->name,
 			   (size_t)args->bytes);
 	if (!err) {
-		m->len = args->bytes;
+		m->range.len = args->bytes;
 		m->id = args->id;
 		if (straight)
-			m->addr = segs[0].addr;
+			m->range.addr = segs[0].addr;
 		else
-			fill(p, m->addr, segs, args->nsegs);
+			fill(p, m->range.addr, segs, args->nsegs);
 		insert(p, m);
 	}
 	free(segs);
@@ -157,7 +146,7 @@ int module_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
 		      ? annex_fail(-EEXIST, "pci:%s: memory is mapped already", p->name)
 		      : map_locked(p, &args, &m);
 	pthread_mutex_unlock(&p->lock);
-	*addr = m.addr;
+	*addr = m.range.addr;
 	return err;
 }
 
@@ -170,7 +159,7 @@ int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 
 	pthread_mutex_lock(&p->lock);
 	i = search(p, addr);
-	if (i < p->n && p->maps[i].addr == addr && p->maps[i].len == len) {
+	if (i < p->n && p->maps[i].range.addr == addr && p->maps[i].range.len == len) {
 		args.id = p->maps[i].id;
 		err = module_call(p, ANNEX_IOC_UNMAP, &args, "unmapping memory");
 		/*
@@ -198,9 +187,9 @@ int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset)
 
 	pthread_mutex_lock(&p->lock);
 	i = search(p, addr);
-	if (i < p->n && addr >= p->maps[i].addr) {
+	if (i < p->n && addr >= p->maps[i].range.addr) {
 		*id = p->maps[i].id;
-		*offset = addr - p->maps[i].addr;
+		*offset = addr - p->maps[i].range.addr;
 		err = 0;
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -224,14 +213,14 @@ int module_alloc(struct annex_ctrl *ctrl, enum annex_place place, size_t len, vo
 	if (!err) {
 		*ptr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd,
 			    (off_t)ANNEX_MMAP_NEW(m.id));
-		p->maps[search(p, m.addr)].ptr = *ptr;
+		p->maps[search(p, m.range.addr)].ptr = *ptr;
 	}
 	pthread_mutex_unlock(&p->lock);
-	*addr = m.addr;
+	*addr = m.range.addr;
 	if (err)
 		return err;
 	if (*ptr == MAP_FAILED) {
-		module_unmap(ctrl, m.addr, len);
+		module_unmap(ctrl, m.range.addr, len);
 		return annex_fail(-ENOMEM, "pci:%s: cannot map %zu bytes", p->name, len);
 	}
 	if (place == ANNEX_PLACE_CMB) /* what its last user left */
@@ -254,7 +243,7 @@ int module_map_dmabuf(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *pt
 	pthread_mutex_lock(&p->lock);
 	err = map_locked(p, &args, &m);
 	pthread_mutex_unlock(&p->lock);
-	*addr = m.addr;
+	*addr = m.range.addr;
 	return err;
 }
 

@@ -102,21 +102,7 @@ static void close_module(struct annex_ctrl *ctrl)
 	free(p);
 }
 
-static const struct annex_ctrl_ops polled_ops = {
-	.read = read_reg,
-	.write = write_reg,
-	.doorbell = doorbell,
-	.shadow = shadow,
-	.map = module_map,
-	.unmap = module_unmap,
-	.map_dmabuf = module_map_dmabuf,
-	.alloc = module_alloc,
-	.free = module_free,
-	.admin = &module_admin_ops,
-	.close = close_module,
-};
-
-static const struct annex_ctrl_ops sleepy_ops = {
+static const struct annex_ctrl_ops module_ops = {
 	.read = read_reg,
 	.write = write_reg,
 	.doorbell = doorbell,
@@ -205,15 +191,16 @@ static int read_wait(struct module *p, const struct annex_uri *uri)
 {
 	const char *wait = annex_uri_get(uri, "wait");
 
-	if (!wait || !strcmp(wait, "poll"))
+	if (!wait || !strcmp(wait, "poll")) {
+		p->ops.event = NULL; /* nobody sleeps */
 		return 0;
+	}
 	if (strcmp(wait, "sleep"))
 		return annex_fail(-EINVAL, "wait=%.32s: waiters poll or sleep", wait);
 	if (!p->info.vectors)
 		return annex_fail(-EOPNOTSUPP, "pci:%s: it has no interrupts to sleep for",
 				  p->name);
 	p->sleeps = true;
-	p->ctrl.ops = &sleepy_ops;
 	return 0;
 }
 
@@ -225,7 +212,8 @@ int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return annex_fail(-ENOMEM, "pci: out of memory");
-	p->ctrl.ops = &polled_ops;
+	p->ops = module_ops;
+	p->ctrl.ops = &p->ops;
 	p->fd = -1;
 	pthread_mutex_init(&p->lock, NULL);
 	err = full_name(uri->body, p->name)

@@ -8,15 +8,15 @@
 #include <pthread.h>
 #include <uapi/annex.h>
 #include "core/ctrl.h"
+#include "core/range.h"
 
 /**
  * struct module_map - Memory that the controller can reach.
- * @addr: its first device address. @ptr: where this process sees it.
+ * @range: its device addresses. @ptr: where this process sees it.
  * @id: what the module calls it.
  */
 struct module_map {
-	uint64_t addr;
-	size_t len;
+	struct range range;
 	char *ptr;
 	uint32_t id;
 };
@@ -35,6 +35,7 @@ struct module_event {
 
 /**
  * struct module - A controller.
+ * @ops: of ctrl.
  * @fd: its file, closed last.
  * @doorbells: of all queues, of info.doorbells bytes. @shadow, @event: likewise, or NULL.
  * @sleeps: whether waiters sleep. @events: one for each queue identifier.
@@ -43,6 +44,7 @@ struct module_event {
  */
 struct module {
 	struct annex_ctrl ctrl;
+	struct annex_ctrl_ops ops;
 	char name[PCI_NAME];
 	int fd;
 	struct annex_ioc_info info;

@@ -14,16 +14,6 @@
 
 #define BENCH_ROUNDS 5
 
-/**
- * struct bench_ctx - Where a benchmark works.
- * @dir: folder for its files.
- * @tool: path of the annex tool.
- */
-struct bench_ctx {
-	const char *dir;
-	const char *tool;
-};
-
 struct annex_dev *bench_open(const char *uri, const struct annex_dev_opts *opts);
 void *bench_map(struct annex_dev *dev, size_t len, uint64_t *addr);
 void bench_unmap(struct annex_dev *dev, void *buf, size_t len, uint64_t addr);

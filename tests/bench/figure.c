@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +15,42 @@
 static char command[512];
 static json_t *figures;
 
-void bench_begin(void)
+static bool wanted(const char *name, int argc, char **argv)
 {
-	figures = json_array();
+	for (int i = 4; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc == 4;
 }
 
-void bench_end(const char *path)
+static _Noreturn void bad_usage(const struct bench_group *groups, const char *program)
 {
-	if (json_dump_file(figures, path, JSON_INDENT(2) | JSON_REAL_PRECISION(6)))
-		bench_fail("cannot write %s: %s", path, strerror(errno));
+	fprintf(stderr, "bench: usage: %s OUTPUT.json TOOL DIR [GROUP]...; there are", program);
+	for (; groups->name; groups++)
+		fprintf(stderr, " %s", groups->name);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+void bench_groups(const struct bench_group *groups, int argc, char **argv)
+{
+	struct bench_ctx ctx;
+	unsigned int ran = 0;
+
+	if (argc < 4)
+		bad_usage(groups, argv[0]);
+	ctx = (struct bench_ctx){.dir = argv[3], .tool = argv[2]};
+	figures = json_array();
+	for (const struct bench_group *g = groups; g->name; g++) {
+		if (!wanted(g->name, argc, argv))
+			continue;
+		g->run(&ctx);
+		ran++;
+	}
+	if (!ran)
+		bad_usage(groups, argv[0]);
+	if (json_dump_file(figures, argv[1], JSON_INDENT(2) | JSON_REAL_PRECISION(6)))
+		bench_fail("cannot write %s: %s", argv[1], strerror(errno));
 	json_decref(figures);
 }
 

@@ -7,9 +7,27 @@
 
 #include <stdint.h>
 
-/* bench_begin() - Before the first figure. bench_end() - Write all of them to a file. */
-void bench_begin(void);
-void bench_end(const char *path);
+/**
+ * struct bench_ctx - Where a benchmark works.
+ * @dir: folder for its files.
+ * @tool: path of the annex tool.
+ */
+struct bench_ctx {
+	const char *dir;
+	const char *tool;
+};
+
+/* struct bench_group - Some figures that are measured together. */
+struct bench_group {
+	const char *name;
+	void (*run)(const struct bench_ctx *ctx);
+};
+
+/*
+ * bench_groups() - A program NAME OUTPUT.json TOOL DIR [GROUP]...: measure all @groups, whose names
+ * end with NULL, or those that are named, and write their figures to a file.
+ */
+void bench_groups(const struct bench_group *groups, int argc, char **argv);
 
 /* How the figures that follow can be had again. */
 void bench_command(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

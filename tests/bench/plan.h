@@ -13,15 +13,6 @@
 #include "figure.h"
 
 /**
- * struct plan_ctx - Where they work.
- * @dir: folder for files. @tool: path of the annex tool.
- * @traces: folder of measured traces, which need not be there.
- */
-struct plan_ctx {
-	const char *dir, *tool, *traces;
-};
-
-/**
  * struct plan_subject - A trace: measured, or generated from a model.
  * @name: of the measured file, without .json, or of the model.
  * @batch: of the model; 0: measured.
@@ -40,7 +31,7 @@ struct plan_trace {
 };
 
 /* False: measured, and not there. */
-bool plan_open(const struct plan_ctx *ctx, const struct plan_subject *s, struct plan_trace *t);
+bool plan_open(const struct plan_subject *s, struct plan_trace *t);
 void plan_close(struct plan_trace *t);
 
 /* The command that writes the trace's file, with a "&&" behind it; nothing of a measured one. */
@@ -65,10 +56,10 @@ void plan_run(const struct plan_trace *t, const struct annex_system *sys, const 
 	      struct plan_run *run);
 
 /* One file a group of figures. */
-void plan_cost(const struct plan_ctx *ctx);
-void plan_g10(const struct plan_ctx *ctx);
-void plan_noise(const struct plan_ctx *ctx);
-void plan_grid(const struct plan_ctx *ctx);
-void plan_growth(const struct plan_ctx *ctx);
+void plan_cost(const struct bench_ctx *ctx);
+void plan_g10(const struct bench_ctx *ctx);
+void plan_noise(const struct bench_ctx *ctx);
+void plan_grid(const struct bench_ctx *ctx);
+void plan_growth(const struct bench_ctx *ctx);
 
 #endif

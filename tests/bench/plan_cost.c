@@ -17,7 +17,7 @@ static const struct plan_subject generated[] = {
 	{"bert-base", 256}, {"vit-l16", 256}, {"resnet152", 1024}};
 
 /* The tool reads a file: what is generated is written first. */
-static void write_trace(const struct plan_ctx *ctx, struct plan_trace *t)
+static void write_trace(const struct bench_ctx *ctx, struct plan_trace *t)
 {
 	char path[4300];
 	FILE *f;
@@ -29,14 +29,14 @@ static void write_trace(const struct plan_ctx *ctx, struct plan_trace *t)
 	snprintf(t->file, sizeof(t->file), "%.4095s", path);
 }
 
-static void one(const struct plan_ctx *ctx, const struct plan_subject *s)
+static void one(const struct bench_ctx *ctx, const struct plan_subject *s)
 {
 	double seconds = INFINITY, peak = 0;
 	struct plan_trace t;
 	char name[160];
 	char *argv[] = {(char *)ctx->tool, "simulate", t.file, "--policy", "annex", "--json", NULL};
 
-	if (!plan_open(ctx, s, &t))
+	if (!plan_open(s, &t))
 		return;
 	bench_command("%s/usr/bin/time -v annex simulate %s --policy annex", plan_prepare(s),
 		      t.file);
@@ -58,13 +58,13 @@ static void one(const struct plan_ctx *ctx, const struct plan_subject *s)
 	bench_figure(name, peak / 1e6, "MB", 200, 1);
 }
 
-void plan_cost(const struct plan_ctx *ctx)
+void plan_cost(const struct bench_ctx *ctx)
 {
 	struct plan_trace t;
 	bool there = true;
 
 	for (unsigned int i = 0; i < 3; i++) {
-		there = plan_open(ctx, &measured[i], &t);
+		there = plan_open(&measured[i], &t);
 		plan_close(&t);
 		if (!there)
 			break;

@@ -87,17 +87,18 @@ static void annex_of(const struct plan_trace *t, const struct annex_system *sys,
 	bench_figure(figure, (s / bound - 1) * 100, "%", 0, 0);
 }
 
-void plan_g10(const struct plan_ctx *ctx)
+void plan_g10(const struct bench_ctx *ctx)
 {
 	struct annex_system sys;
 
+	(void)ctx;
 	annex_system_init(&sys);
 	for (unsigned int i = 0; i < sizeof(references) / sizeof(*references); i++) {
 		double ours[POLICIES];
 		struct plan_trace t;
 		char figure[160];
 
-		if (!plan_open(ctx, &references[i].subject, &t)) {
+		if (!plan_open(&references[i].subject, &t)) {
 			bench_note("%s is not there: nothing to compare with G10", t.file);
 			continue;
 		}

@@ -166,15 +166,16 @@ static void report(const struct sums *s)
 			     (exp(s->above / feasible) - 1) * 100, "%", 0, 0);
 }
 
-void plan_grid(const struct plan_ctx *ctx)
+void plan_grid(const struct bench_ctx *ctx)
 {
 	struct grid *g = calloc(1, sizeof(*g));
 	struct sums sums = {0};
 
+	(void)ctx;
 	if (!g)
 		bench_fail("out of memory");
 	for (unsigned int i = 0; i < SUBJECTS; i++)
-		g->there[i] = plan_open(ctx, &subjects[i], &g->traces[i]);
+		g->there[i] = plan_open(&subjects[i], &g->traces[i]);
 	run_all(g);
 	for (unsigned int i = 0; i < SUBJECTS * MACHINES; i++) {
 		const struct plan_trace *t = &g->traces[i / MACHINES];

@@ -58,7 +58,7 @@ static double slope(const double *x, const double *y, unsigned int n)
 	return (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
-void plan_growth(const struct plan_ctx *ctx)
+void plan_growth(const struct bench_ctx *ctx)
 {
 	double x[SIZES], y[SIZES], first = 0, last = 0;
 

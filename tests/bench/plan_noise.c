@@ -31,10 +31,11 @@ static double noisy(const struct plan_trace *t, const struct annex_system *sys,
 	return sum / SEEDS;
 }
 
-void plan_noise(const struct plan_ctx *ctx)
+void plan_noise(const struct bench_ctx *ctx)
 {
 	struct annex_system sys;
 
+	(void)ctx;
 	annex_system_init(&sys);
 	for (unsigned int i = 0; i < sizeof(subjects) / sizeof(*subjects); i++) {
 		struct plan_trace t;
@@ -42,7 +43,7 @@ void plan_noise(const struct plan_ctx *ctx)
 		char figure[160];
 		double still;
 
-		if (!plan_open(ctx, &subjects[i], &t))
+		if (!plan_open(&subjects[i], &t))
 			continue;
 		plan_run(&t, &sys, "annex", &run);
 		if (!run.feasible)

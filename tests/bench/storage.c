@@ -7,14 +7,9 @@
 #include <annex/log.h>
 #include "bench.h"
 
-static const struct {
-	const char *name;
-	void (*run)(const struct bench_ctx *ctx);
-} groups[] = {
-	{"queue", bench_queue},
-	{"file", bench_file},
-	{"array", bench_array},
-	{"bfs", bench_bfs},
+static const struct bench_group groups[] = {
+	{"queue", bench_queue}, {"file", bench_file}, {"array", bench_array},
+	{"bfs", bench_bfs},     {NULL, NULL},
 };
 
 struct annex_dev *bench_open(const char *uri, const struct annex_dev_opts *opts)
@@ -55,33 +50,10 @@ static void print_log(void *unused, enum annex_log_level level, const char *line
 		fprintf(stderr, "  annex: %s\n", line);
 }
 
-static int wanted(const char *name, int argc, char **argv)
-{
-	for (int i = 4; i < argc; i++)
-		if (!strcmp(argv[i], name))
-			return 1;
-	return argc == 4;
-}
-
 int main(int argc, char **argv)
 {
-	struct bench_ctx ctx;
-	unsigned int ran = 0;
-
-	if (argc < 4)
-		bench_fail("usage: storage OUTPUT.json TOOL DIR [queue|file|array|bfs]...");
-	ctx = (struct bench_ctx){.dir = argv[3], .tool = argv[2]};
 	annex_set_log(print_log, NULL);
-	bench_begin();
 	bench_command("make bench");
-	for (unsigned int i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
-		if (!wanted(groups[i].name, argc, argv))
-			continue;
-		groups[i].run(&ctx);
-		ran++;
-	}
-	if (!ran)
-		bench_fail("no such benchmark: there are queue, file, array, bfs");
-	bench_end(argv[1]);
+	bench_groups(groups, argc, argv);
 	return 0;
 }

@@ -8,23 +8,12 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 work=$1
-passed=0
-failed=0
 mkdir -p "$work" || exit 1
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
-claim()
-{
-	local words=$1
-	shift
-	if "$@" >"$work/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $words: $*"
-		cat "$work/log"
-	fi
-}
+claim_log=$work/log
+# shellcheck source=tests/claim.sh
+. tests/claim.sh
 
 with_clang()
 {
@@ -52,5 +41,4 @@ for source in "${sources[@]}"; do
 	[ -z "$nvcc" ] || claim "nvcc" with_nvcc "$source"
 done
 [ -n "$nvcc" ] || echo "no nvcc here: checked with clang only"
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+claims_end

@@ -8,22 +8,10 @@ build=$1
 make=${make:-make}
 root=$(mktemp -d) || exit 1
 trap 'rm -rf "$root"' EXIT
-passed=0
-failed=0
 
-# claim WORDS COMMAND... - One claim about the installed tree.
-claim()
-{
-	local words=$1
-	shift
-	if "$@" >"$root/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $words: $*"
-		sed 's/^/    /' "$root/log"
-	fi
-}
+claim_log=$root/log
+# shellcheck source=tests/claim.sh
+. tests/claim.sh
 
 in_tree()
 {
@@ -212,5 +200,4 @@ claim "its udev rule" udev_rule
 claim "a prefix of its own keeps everything" own_prefix
 claim "make uninstall" in_tree uninstall
 claim "uninstall leaves nothing" nothing_left
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+claims_end

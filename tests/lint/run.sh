@@ -4,8 +4,6 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-passed=0
-failed=0
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 include=(-DANNEX_VERSION='"lint"' -Iinclude -I. -Ilib)
@@ -23,17 +21,13 @@ mapfile -t lib_files < <(list 'lib/*.c')
 mapfile -t scripts < <(list '*.sh' '*.bash' .ci/run)
 mapfile -t words < <(list '*.c' '*.h' '*.md' '*.sh' '*.[1-9]' '*.conf' '*.rules' Makefile Kbuild)
 
-claim()
+claim_log=$out
+# shellcheck source=tests/claim.sh
+. tests/claim.sh
+
+claim_says()
 {
-	local what=$1
-	shift
-	if "$@" >"$out" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $what"
-		grep -v '^[0-9]* warnings\? generated\|^Suppressed\|^Use -header' "$out"
-	fi
+	grep -v '^[0-9]* warnings\? generated\|^Suppressed\|^Use -header' "$claim_log"
 }
 
 formatted()
@@ -82,5 +76,4 @@ claim "private functions are needed by two files" no_dead_private
 # Parts of a script see what the whole has set (SC2034, SC2154).
 claim "shellcheck" shellcheck -x -S warning -e SC2034,SC2154 "${scripts[@]}"
 claim "codespell" codespell -q 3 --ignore-words tests/lint/words.txt "${words[@]}"
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+claims_end

@@ -8,22 +8,16 @@ cd "$(dirname "$0")/../.." || exit 1
 build=$(realpath -m "${BUILD:-build}")
 make=${MAKE:-make}
 PATH=$PATH:/usr/sbin:/sbin # modinfo, dkms
-passed=0
-failed=0
 root=$(mktemp -d) || exit 1
 trap 'rm -rf "$root"' EXIT
 
-claim()
+claim_log=$root/log
+# shellcheck source=tests/claim.sh
+. tests/claim.sh
+
+claim_says()
 {
-	local words=$1
-	shift
-	if "$@" >"$root/log" 2>&1; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $words"
-		grep -v '^make\[' "$root/log"
-	fi
+	grep -v '^make\[' "$claim_log"
 }
 
 # Warnings beyond those of an ordinary build are errors; those of modpost are names that the kernel
@@ -33,7 +27,7 @@ warns_nothing()
 	"$make" --no-print-directory -j"$(nproc)" BUILD="$build/strict" KDIR="$headers" \
 		W=1 C=2 KCFLAGS=-Werror module || return
 	# Sparse does not fail for what it finds.
-	! grep -E '(warning|error):' "$root/log"
+	! grep -E '(warning|error):' "$claim_log"
 }
 
 for_this_kernel()
@@ -90,5 +84,4 @@ for one in "${series[@]}"; do
 	claim "$one: builds with DKMS" dkms_builds
 done
 claim "checkpatch --strict" tests/module/checkpatch.sh "$build/module/checkpatch"
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+claims_end

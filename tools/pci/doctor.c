@@ -10,12 +10,7 @@
 #include "../error.h"
 #include "../out.h"
 #include "checks.h"
-#include "root.h"
-
-struct doctor_opts {
-	struct root root;
-	bool json;
-};
+#include "look.h"
 
 static const char *const states[] = {"ok", "missing", "unknown"};
 
@@ -61,38 +56,19 @@ static int report_table(const struct checks *c)
 	return fflush(stdout) || ferror(stdout) ? err_sys("cannot write the report") : 0;
 }
 
-static int diagnose(const struct doctor_opts *o)
+static int diagnose(const struct look *look)
 {
-	struct checks checks = {.root = o->root.dir};
+	struct checks checks = {.root = look->root};
 	int err;
 
 	checks_host(&checks);
 	err = checks_pci(&checks);
 	if (!err)
-		err = o->json ? report_json(&checks) : report_table(&checks);
+		err = look->json ? report_json(&checks) : report_table(&checks);
 	if (!err && !default_works(&checks))
 		err = err_set(-ENOSYS, "file: cannot work here, so no storage can be used");
 	return err;
 }
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct doctor_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->root;
-		state->child_inputs[1] = &o->json;
-		return 0;
-	case ARGP_KEY_ARG:
-		return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child children[] = {
-	{&root_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
 
 static const char doc[] =
 	"What this machine has and lacks for each kind of device, what that means, and the command "
@@ -103,9 +79,8 @@ static const char doc[] =
 
 int cmd_doctor(int argc, char **argv)
 {
-	static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
-	struct doctor_opts o = {.root = {.dir = ""}};
-	int err = cli_parse(&argp, argc, argv, &o);
+	struct look look;
+	int err = look_parse(doc, argc, argv, &look);
 
-	return err ? err : diagnose(&o);
+	return err ? err : diagnose(&look);
 }

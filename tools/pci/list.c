@@ -12,15 +12,10 @@
 #include "../out.h"
 #include "grid.h"
 #include "pcidev.h"
-#include "root.h"
+#include "look.h"
 #include "users.h"
 
 #define COLS 10
-
-struct list_opts {
-	struct root root;
-	bool json;
-};
 
 static json_t *text_or_null(const char *text)
 {
@@ -154,44 +149,25 @@ static int report_table(const struct pcidev_list *list, const struct users *user
 	return err;
 }
 
-static int list_devices(const struct list_opts *o)
+static int list_devices(const struct look *look)
 {
 	struct pcidev_list list;
 	struct users *users;
-	int err = pcidev_list(o->root.dir, &list);
+	int err = pcidev_list(look->root, &list);
 
 	if (err)
 		return err;
 	users = calloc(list.n + 1, sizeof(*users));
-	err = users ? users_find(o->root.dir, list.dev, list.n, users)
+	err = users ? users_find(look->root, list.dev, list.n, users)
 		    : err_set(-ENOMEM, "out of memory");
 	if (!err) {
-		err = o->json ? report_json(&list, users) : report_table(&list, users);
+		err = look->json ? report_json(&list, users) : report_table(&list, users);
 		users_free(users, list.n);
 	}
 	free(users);
 	pcidev_list_free(&list);
 	return err;
 }
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct list_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->root;
-		state->child_inputs[1] = &o->json;
-		return 0;
-	case ARGP_KEY_ARG:
-		return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child children[] = {
-	{&root_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
 
 static const char doc[] =
 	"NVMe controllers and CXL memory devices: address, driver, IOMMU group and the type of its "
@@ -204,9 +180,8 @@ static const char doc[] =
 
 int cmd_list(int argc, char **argv)
 {
-	static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
-	struct list_opts o = {.root = {.dir = ""}};
-	int err = cli_parse(&argp, argc, argv, &o);
+	struct look look;
+	int err = look_parse(doc, argc, argv, &look);
 
-	return err ? err : list_devices(&o);
+	return err ? err : list_devices(&look);
 }

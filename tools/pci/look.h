@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the commands that only look at a machine have in common: --root and --json.
+ */
+#ifndef TOOLS_PCI_LOOK_H
+#define TOOLS_PCI_LOOK_H
+
+#include <stdbool.h>
+
+/*
+ * struct look - @root: the folder with copies of another machine's /sys, /proc and /dev; "" is this
+ * machine. What sysfs.h calls a root.
+ */
+struct look {
+	const char *root;
+	bool json;
+};
+
+/* look_parse() - The command line of such a command. As cli_parse(). */
+int look_parse(const char *doc, int argc, char **argv, struct look *look);
+
+#endif
