@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include "core/random.h"
 #include "core/log.h"
 #include "generate.h"
 
@@ -44,20 +45,10 @@ struct synthetic {
 	int err;
 };
 
-/* SplitMix64: a counter, and a hash of it. */
-static double unit(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
-}
-
 /* Mostly small, sometimes 25 times as large. */
 static double skewed(uint64_t *state)
 {
-	double u = unit(state);
+	double u = random_unit(state);
 
 	return 0.2 + 5 * u * u * u;
 }
@@ -66,7 +57,7 @@ static void draw(struct synthetic *s)
 {
 	for (uint32_t i = 0; i < s->layers; i++) {
 		struct layer *l = &s->layer[i];
-		double u = unit(&s->seed), reach = unit(&s->seed);
+		double u = random_unit(&s->seed), reach = random_unit(&s->seed);
 
 		l->size = skewed(&s->seed);
 		l->weight_size = skewed(&s->seed);
@@ -126,7 +117,7 @@ static void kernel(struct synthetic *s, const char *name, double ns, struct gen_
 /* One kernel in three has a workspace, up to twice the mean output. */
 static void workspace(struct synthetic *s, struct gen_uses *u)
 {
-	double u1 = unit(&s->seed), u2 = unit(&s->seed);
+	double u1 = random_unit(&s->seed), u2 = random_unit(&s->seed);
 
 	if (u1 < 1.0 / 3)
 		u->out[u->n_out++] = tensor(s, u2 * 2 * SHARE_OUTPUTS * (double)s->peak / s->layers,

@@ -3,17 +3,8 @@
  * A GPU of the simulator: kernels one after the other, and the steps of its plan between them.
  */
 #include <math.h>
+#include "core/random.h"
 #include "simulate.h"
-
-/* splitmix64: the same noise for the same seed. */
-static double uniform(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
 
 static const struct annex_use *uses(const struct sim_gpu *g, uint32_t kernel, unsigned int *n)
 {
@@ -153,7 +144,7 @@ static void issue(struct sim_gpu *g)
 	}
 	g->cost = (double)g->trace->kernels[g->kernel].ns;
 	if (g->sim->opts->noise > 0)
-		g->cost *= 1 + g->sim->opts->noise * (2 * uniform(&g->sim->random) - 1);
+		g->cost *= 1 + g->sim->opts->noise * (2 * random_unit(&g->sim->random) - 1);
 	g->stats->ideal += g->cost * 1e-9;
 	g->state = SIM_WAITS;
 }

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include <annex/array.h>
+#include "core/random.h"
 #include "bench.h"
 
 #define GROUP 64u
@@ -91,7 +92,7 @@ static double gather_rate(const struct arrays *s, uint64_t seed,
 			uint64_t wrong = 0;
 
 			for (unsigned int k = 0; k < GROUP; k++)
-				idx[k] = bench_random(&seed) % s->count;
+				idx[k] = random_next(&seed) % s->count;
 			gather(s, idx, out);
 			for (unsigned int k = 0; k < GROUP; k++)
 				wrong |= out[k] ^ value_of(idx[k]);

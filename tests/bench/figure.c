@@ -128,13 +128,3 @@ double bench_median(double *values, unsigned int n)
 }
 
 /* xorshift64*: three cycles, so that the yardstick is measured and not the generator */
-uint64_t bench_random(uint64_t *state)
-{
-	uint64_t x = *state;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*state = x;
-	return x * 0x2545f4914f6cdd1dull;
-}

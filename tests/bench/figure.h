@@ -41,6 +41,5 @@ void bench_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 double bench_seconds(void);
 double bench_median(double *values, unsigned int n);
-uint64_t bench_random(uint64_t *state);
 
 #endif

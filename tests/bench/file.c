@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/random.h"
 #include "bench.h"
 #include "spawn.h"
 
@@ -82,7 +83,7 @@ static double proxy_rate(const char *path)
 		ios[i] = (struct annex_io){.opcode = ANNEX_NVM_READ,
 					   .nsid = 1,
 					   .nlb = PAGE / 512,
-					   .slba = bench_random(&rng) % PAGES * (PAGE / 512),
+					   .slba = random_next(&rng) % PAGES * (PAGE / 512),
 					   .bytes = PAGE,
 					   .addr = addr + i * PAGE};
 	start = bench_seconds();
@@ -102,7 +103,7 @@ static double proxy_rate(const char *path)
 				if (res.status || memcmp(buf + i * PAGE, &n, 8) ||
 				    memcmp(buf + (i + 1) * PAGE - 8, &n, 8))
 					bench_fail("a read brought wrong data");
-				ios[i].slba = bench_random(&rng) % PAGES * (PAGE / 512);
+				ios[i].slba = random_next(&rng) % PAGES * (PAGE / 512);
 				i++;
 			} while (i < DEPTH && i - first < 32 &&
 				 !annex_qp_collect(qp, tokens[i], &res));

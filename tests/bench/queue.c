@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <liburing.h>
+#include "core/random.h"
 #include "bench.h"
 
 #define BATCH 32u
@@ -79,7 +80,7 @@ static void read_batch(struct annex_qp *qp, struct annex_io *ios, char *buf, uin
 	unsigned int sent = 0, taken = 0;
 
 	for (unsigned int i = 0; i < BATCH; i++)
-		ios[i].slba = bench_random(rng) % BLOCKS;
+		ios[i].slba = random_next(rng) % BLOCKS;
 	while (taken < BATCH) {
 		int got = 0;
 

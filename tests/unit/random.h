@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "core/random.h"
 
 static inline uint64_t random_seed(const char *test)
 {
@@ -21,16 +22,6 @@ static inline uint64_t random_seed(const char *test)
 	seed = fixed ? strtoull(fixed, NULL, 0) : (uint64_t)ts.tv_nsec ^ (uint64_t)ts.tv_sec << 30;
 	printf(" [%s: ANNEX_SEED=%llu] ", test, (unsigned long long)seed);
 	return seed;
-}
-
-/* splitmix64 */
-static inline uint64_t random_next(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
 }
 
 static inline void random_fill(uint64_t *state, void *buf, size_t len)

@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <uapi/annex.h>
+#include "core/random.h"
 
 #define PAGE 4096ull
 #define THREADS 4u
@@ -77,10 +78,7 @@ static void idle(uint64_t ms)
 
 static uint64_t draw(struct fuzzer *f, uint64_t n)
 {
-	f->state ^= f->state << 13;
-	f->state ^= f->state >> 7;
-	f->state ^= f->state << 17;
-	return f->state % n;
+	return random_next(&f->state) % n;
 }
 
 /* One time in @n. */
@@ -469,7 +467,7 @@ static int owner(const char *path, uint64_t seed)
 		ioctl(fd, ANNEX_IOC_INFO, &info);
 	deadline = now() + 0.2 + (double)draw(&self, 1000) / 1000;
 	for (unsigned int i = 0; i < THREADS; i++) {
-		fuzzers[i].state = draw(&self, ~0ull) | 1;
+		fuzzers[i].state = draw(&self, ~0ull);
 		fuzzers[i].region = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		regions[i] = fuzzers[i].region;
@@ -524,7 +522,7 @@ int main(int argc, char **argv)
 		return 3;
 	snprintf(path, sizeof(path), "/dev/annex/%s", argv[1]);
 	end = now() + strtod(argv[2], NULL);
-	f.state = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)(now() * 1e9) | 1;
+	f.state = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)(now() * 1e9);
 	dprintf(3, "# seed %llu\n", (unsigned long long)f.state);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	while (ok && now() < end) {
