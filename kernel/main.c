@@ -1,72 +1,60 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Annex: NVMe controllers whose queues belong to user space.
+ * Annex: NVMe controllers whose queues belong to user space, and CXL memory.
  *
  * The table of devices is empty: a controller comes here only when somebody with the right to says
  * so (driver_override), never because the module was loaded.
  */
 #include <linux/dma-mapping.h>
-#include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/pci.h>
-#include "compat.h"
 #include "ctrl.h"
+#include "cxl.h"
+#include "hdm.h"
+#include "node.h"
 #include "owner.h"
+#include "range.h"
 #include "sysfs.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-#define MINORS 1024
-
-static struct class *annex_class;
-static dev_t first_minor;
-static DEFINE_IDA(minors);
-
 static void free_ctrl(struct device *dev)
 {
 	struct annex_ctrl *ctrl = container_of(dev, struct annex_ctrl, dev);
 
-	ida_free(&minors, MINOR(dev->devt) - MINOR(first_minor));
+	annex_node_exit(dev);
 	__free_page(ctrl->sink);
 	kfree(ctrl);
 }
+
+static const struct annex_node_type ctrl_type = {
+	.ops = &annex_owner_ops,
+	.groups = annex_sysfs_groups,
+	.release = free_ctrl,
+};
 
 /* The character device's half, which its last user frees. */
 static struct annex_ctrl *make_ctrl(struct pci_dev *pdev)
 {
 	struct annex_ctrl *ctrl = kzalloc(sizeof(*ctrl), GFP_KERNEL);
-	int minor;
+	int err = -ENOMEM;
 
 	if (!ctrl)
 		return ERR_PTR(-ENOMEM);
 	ctrl->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!ctrl->sink) {
+	if (ctrl->sink)
+		err = annex_node_init(&ctrl->dev, &ctrl->cdev, pdev, &ctrl_type);
+	if (err) {
+		if (ctrl->sink)
+			__free_page(ctrl->sink);
 		kfree(ctrl);
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(err);
 	}
-	minor = ida_alloc_max(&minors, MINORS - 1, GFP_KERNEL);
-	if (minor < 0) {
-		__free_page(ctrl->sink);
-		kfree(ctrl);
-		return ERR_PTR(minor);
-	}
-	device_initialize(&ctrl->dev);
-	ctrl->dev.class = annex_class;
-	ctrl->dev.parent = &pdev->dev;
-	ctrl->dev.devt = MKDEV(MAJOR(first_minor), MINOR(first_minor) + minor);
-	ctrl->dev.groups = annex_sysfs_groups;
-	ctrl->dev.release = free_ctrl;
 	ctrl->pdev = pdev;
 	mutex_init(&ctrl->lock);
 	init_rwsem(&ctrl->view);
 	init_waitqueue_head(&ctrl->wait);
-	cdev_init(&ctrl->cdev, &annex_owner_ops);
-	ctrl->cdev.owner = THIS_MODULE;
-	if (dev_set_name(&ctrl->dev, "annex!%s", pci_name(pdev))) {
-		put_device(&ctrl->dev);
-		return ERR_PTR(-ENOMEM);
-	}
 	return ctrl;
 }
 
@@ -115,16 +103,11 @@ static void take_vectors(struct annex_ctrl *ctrl)
 	ctrl->vectors = n > 0 ? n : 0; /* without any, completions are polled for */
 }
 
-static int annex_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+static int ctrl_probe(struct pci_dev *pdev)
 {
 	struct annex_ctrl *ctrl;
 	int err;
 
-	/* driver_override matches whatever it is written to. */
-	if (pdev->class != PCI_CLASS_STORAGE_EXPRESS) {
-		pci_err(pdev, "annex: not an NVMe controller (class %06x)\n", pdev->class);
-		return -ENODEV;
-	}
 	if (PAGE_SIZE != ANNEX_PAGE) {
 		pci_err(pdev, "annex: needs pages of 4 KiB, to keep doorbells apart\n");
 		return -EOPNOTSUPP;
@@ -164,7 +147,18 @@ put:
 	return err;
 }
 
-static void annex_remove(struct pci_dev *pdev)
+/* driver_override matches whatever it is written to. */
+static int annex_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	if (pdev->class == PCI_CLASS_STORAGE_EXPRESS)
+		return ctrl_probe(pdev);
+	if (pdev->class == CXL_CLASS_MEMORY)
+		return annex_hdm_probe(pdev);
+	pci_err(pdev, "annex: not an NVMe controller, nor CXL memory (class %06x)\n", pdev->class);
+	return -ENODEV;
+}
+
+static void ctrl_remove(struct pci_dev *pdev)
 {
 	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
 
@@ -176,10 +170,19 @@ static void annex_remove(struct pci_dev *pdev)
 	put_device(&ctrl->dev);
 }
 
-/* remove may still come. */
+static void annex_remove(struct pci_dev *pdev)
+{
+	if (pdev->class == CXL_CLASS_MEMORY)
+		annex_hdm_remove(pdev);
+	else
+		ctrl_remove(pdev);
+}
+
+/* remove may still come. CXL memory keeps nothing that must end before the machine does. */
 static void annex_shutdown(struct pci_dev *pdev)
 {
-	annex_owner_evict(pci_get_drvdata(pdev));
+	if (pdev->class != CXL_CLASS_MEMORY)
+		annex_owner_evict(pci_get_drvdata(pdev));
 }
 
 static const struct pci_device_id no_ids[] = {{}};
@@ -194,34 +197,32 @@ static struct pci_driver driver = {
 
 static int __init annex_init(void)
 {
-	int err;
+	int err = annex_nodes_init();
 
-	annex_class = annex_class_create("annex");
-	if (IS_ERR(annex_class))
-		return PTR_ERR(annex_class);
-	err = alloc_chrdev_region(&first_minor, 0, MINORS, "annex");
 	if (err)
-		goto destroy;
+		return err;
+	err = annex_ranges_init();
+	if (err)
+		goto nodes;
 	err = pci_register_driver(&driver);
 	if (err)
-		goto region;
+		goto ranges;
 	return 0;
-region:
-	unregister_chrdev_region(first_minor, MINORS);
-destroy:
-	class_destroy(annex_class);
+ranges:
+	annex_ranges_exit();
+nodes:
+	annex_nodes_exit();
 	return err;
 }
 
 static void __exit annex_exit(void)
 {
 	pci_unregister_driver(&driver);
-	unregister_chrdev_region(first_minor, MINORS);
-	class_destroy(annex_class);
-	ida_destroy(&minors);
+	annex_ranges_exit();
+	annex_nodes_exit();
 }
 
 module_init(annex_init);
 module_exit(annex_exit);
-MODULE_DESCRIPTION("NVMe controllers whose queues belong to user space");
+MODULE_DESCRIPTION("NVMe controllers whose queues belong to user space, and CXL memory");
 MODULE_LICENSE("GPL");

@@ -25,7 +25,8 @@ static int may_pin(struct page *page)
 	struct address_space *mapping;
 	bool ok;
 
-	if (folio_test_anon(folio))
+	/* CXL memory has pages of this kind too; those of a file system are not pinned for long. */
+	if (folio_test_anon(folio) || is_zone_device_page(page))
 		return 0;
 	/* Or truncation takes the mapping away. A file system may sit on it for long. */
 	if (folio_lock_killable(folio))

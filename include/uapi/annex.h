@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
  * The calls between annex.ko and its users, on /dev/annex/DDDD:BB:DD.F: one file a controller, one
- * owner a file.
+ * owner a file; for CXL memory see below.
  *
  * The module owns the controller's registers and its admin queue. The owner has I/O queue pairs in
  * memory of its choice, which it fills and rings itself, and says what memory the controller may
@@ -230,5 +230,162 @@ struct annex_ioc_state {
 #define ANNEX_MMAP_SHADOW (1ull << 32)
 #define ANNEX_MMAP_EVENTIDX (2ull << 32)
 #define ANNEX_MMAP_NEW(id) (((__u64)(id) + 3) << 32)
+
+/*
+ * CXL memory devices. /dev/annex/ADDRESS of one has the calls below and none of those above, may be
+ * open any number of times, and its first call is ANNEX_IOC_HDM_INFO (-EPROTO before it).
+ *
+ * A range is host memory made of the memory of one or several devices. A file has at most one. It
+ * is there until its last file, mapping, dma-buf and pinned page is gone. Of a device that is
+ * removed while it has one nothing remains: calls are -ENODEV, memory that is touched is SIGBUS.
+ */
+#define ANNEX_HDM_EVENTS (1u << 0) /* events come with interrupts; else calls look for them */
+#define ANNEX_HDM_POISON (1u << 1) /* it has a list of its poison */
+#define ANNEX_HDM_HEALTH (1u << 2) /* @health is there */
+
+/* What memory: lost without power, or kept. */
+#define ANNEX_HDM_VOLATILE 0u
+#define ANNEX_HDM_PERSISTENT 1u
+
+/* Most devices of a range, and least and most bytes that lie on one of them in a row. */
+#define ANNEX_HDM_MEMBERS 8u
+#define ANNEX_HDM_GRANULARITY_MIN 256u
+#define ANNEX_HDM_GRANULARITY_MAX 16384u
+
+/**
+ * struct annex_ioc_hdm_info - ANNEX_IOC_HDM_INFO: the version handshake, and facts.
+ * @size: in: bytes of this structure.
+ * @abi: in: ANNEX_ABI of the caller; another than the module's is -EPROTONOSUPPORT. out: the
+ *	module's, in both cases.
+ * @flags: out: ANNEX_HDM_*.
+ * @decoders: out: HDM decoders of the device.
+ * @serial: out: its serial number; 0: none.
+ * @volatile_bytes, @persistent_bytes: out: its capacity of each kind.
+ * @granule: out: a range takes a multiple of so many bytes of each member.
+ * @status: out: its Memory Device Status register; all ones when it is gone.
+ * @range_bytes: out: of the range that it has; 0: none.
+ * @poison: out: records in its list of poison.
+ * @users: out: files that have it open, this one among them.
+ * @health: out: the answer to Get Health Info (18 bytes), then 0.
+ * @rsvd: out: 0.
+ */
+struct annex_ioc_hdm_info {
+	__u32 size;
+	__u32 abi;
+	__u32 flags;
+	__u32 decoders;
+	__aligned_u64 serial;
+	__aligned_u64 volatile_bytes;
+	__aligned_u64 persistent_bytes;
+	__aligned_u64 granule;
+	__aligned_u64 status;
+	__aligned_u64 range_bytes;
+	__u32 poison;
+	__u32 users;
+	__u8 health[20];
+	__u32 rsvd;
+};
+
+/**
+ * struct annex_ioc_hdm_range - ANNEX_IOC_HDM_RANGE: create the range of this device, or join it.
+ * @size: in: bytes of this structure.
+ * @kind: in: ANNEX_HDM_VOLATILE or _PERSISTENT.
+ * @bytes: in: how much; 0: all that is free, or as much as there is already. out: how much it is.
+ * @wc: in: bytes before the uncached ones that are mapped write-combining, multiple of 2 MiB.
+ * @uc: in: bytes at the end that are mapped uncached, multiple of 2 MiB; they are had in pieces, by
+ *	ANNEX_IOC_HDM_M2FUNC, and the write-combining ones by mmap() only: neither is in dma-bufs,
+ *	nor can files be read into it without a copy.
+ * @members: in: address of @nmembers descriptors of files of CXL devices, in interleave order, this
+ *	file's among them; 0: this device alone.
+ * @nmembers: in: 0, 1, 2, 4 or 8.
+ * @granularity: in: bytes on one member before the next; 0: the window's. out: what it is.
+ * @base: out: host physical address.
+ *
+ * -EBUSY: there is one with other numbers, or one on its way out; decoders of another driver's, or
+ * committed out of order; -ENOSPC: no window with room, no free decoder, not so much memory;
+ * -EOPNOTSUPP: no window for these devices in this order, or with this kind of memory; -EPERM:
+ * decoders locked by firmware; -EIO, -ETIMEDOUT: a device refuses what it is told.
+ */
+struct annex_ioc_hdm_range {
+	__u32 size;
+	__u32 kind;
+	__aligned_u64 bytes;
+	__aligned_u64 wc;
+	__aligned_u64 uc;
+	__aligned_u64 members;
+	__u32 nmembers;
+	__u32 granularity;
+	__aligned_u64 base;
+};
+
+/**
+ * struct annex_ioc_hdm_dmabuf - ANNEX_IOC_HDM_DMABUF: cacheable memory of the range as a dma-buf.
+ * @size: in: bytes of this structure.
+ * @fd: out: its descriptor, closed on exec.
+ * @offset, @bytes: in: which part of the range, whole pages.
+ */
+struct annex_ioc_hdm_dmabuf {
+	__u32 size;
+	__s32 fd;
+	__aligned_u64 offset;
+	__aligned_u64 bytes;
+};
+
+/**
+ * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory for this file
+ * alone, until it is closed. Not zeroed; a child that is forked does not have it mapped.
+ * @size: in: bytes of this structure.
+ * @rsvd: in: 0.
+ * @bytes: in: how much, whole pages; -ENOSPC when there is no such piece.
+ * @offset: out: where in the range, for mmap(). Any other file's mmap() there is -EACCES.
+ */
+struct annex_ioc_hdm_m2func {
+	__u32 size;
+	__u32 rsvd;
+	__aligned_u64 bytes;
+	__aligned_u64 offset;
+};
+
+#define ANNEX_POISON_RESCAN (1u << 0) /* ask the devices first */
+#define ANNEX_POISON_DEVICE (1u << 1) /* records of this device, with device addresses */
+
+/**
+ * struct annex_ioc_hdm_poison - ANNEX_IOC_HDM_POISON: what must not be touched.
+ * @size: in: bytes of this structure.
+ * @flags: in: ANNEX_POISON_*.
+ * @list: in: address of an array of struct annex_ioc_seg: whole pages, by their offset in the
+ *	range, ascending; with ANNEX_POISON_DEVICE device addresses.
+ * @count: in: room in @list. out: how many there are; @list has as many of them as it has room for.
+ * @rsvd: in: 0.
+ */
+struct annex_ioc_hdm_poison {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 list;
+	__u32 count;
+	__u32 rsvd;
+};
+
+/**
+ * struct annex_hdm_event - What read() gives, whole ones only: an event record of the device's.
+ * A file sees those that come after it was opened; without O_NONBLOCK read() waits for the next.
+ * poll() reports POLLIN when there are some.
+ * @seq: number of the record since the device was bound, from 1.
+ * @log: 0 information, 1 warning, 2 failure, 3 fatal.
+ * @lost: how many came before it that this file has not seen: it was too slow, or the device was.
+ * @record: as the device gave it (Common Event Record Format, CXL 3.1 section 8.2.9.2.1).
+ */
+struct annex_hdm_event {
+	__aligned_u64 seq;
+	__u32 log;
+	__u32 lost;
+	__u8 record[128];
+};
+
+#define ANNEX_IOC_HDM_INFO _IOWR('A', 0x60, struct annex_ioc_hdm_info)
+#define ANNEX_IOC_HDM_RANGE _IOWR('A', 0x61, struct annex_ioc_hdm_range)
+#define ANNEX_IOC_HDM_DMABUF _IOWR('A', 0x62, struct annex_ioc_hdm_dmabuf)
+#define ANNEX_IOC_HDM_M2FUNC _IOWR('A', 0x63, struct annex_ioc_hdm_m2func)
+#define ANNEX_IOC_HDM_POISON _IOWR('A', 0x64, struct annex_ioc_hdm_poison)
 
 #endif

@@ -4,13 +4,15 @@
 # command that starts it in the current folder, which holds its disks and sockets:
 #
 #   disk0...   what the NVMe controllers nvme0... keep; the objects limit0... slow them down
-#   cxl0...    the memory of the CXL devices cxl0...: what the guest stores is seen there
+#   cxl0...    the memory of the CXL devices cxl0...: what the guest stores is seen there;
+#   pmem0...   if they have persistent memory, that is there
 #   qmp        QEMU's monitor, for qmp.py
 #   port       the guest's second serial port: results and requests, see guest/lib.sh
 #
 # It reads IOMMU (0 none, 1 strict, lazy), NVME and CXL (how many), APPEND (kernel parameters), and
-# LONG (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the controllers,
-# and of the files behind them).
+# CXL_SHAPE (flat, tree) and CXL_KIND (volatile, persistent, both) of the devices, CPU (as QEMU has
+# it), LONG (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the
+# controllers, and of the files behind them).
 
 iommu_options()
 {
@@ -43,34 +45,97 @@ nvme_options()
 	done
 }
 
-# One host bridge, a root port a device; everything else is on pcie.0 by name.
-cxl_options()
+# cxl_memory FILE BYTES - Memory that is a file too, of the same name as its object.
+cxl_memory()
 {
-	local i at
-	[ "$CXL" -gt 0 ] || return 0
+	rm -f "$1"
+	qemu+=(-object "memory-backend-file,id=$1-memory,share=on,mem-path=$1,size=$2")
+}
+
+# cxl_device N BUS - A CXL memory device there, with 256 MiB of each of its kinds.
+cxl_device()
+{
+	local options=
+	[ "$CXL_KIND" = persistent ] || {
+		cxl_memory "cxl$1" 256M
+		options+=,volatile-memdev=cxl$1-memory
+	}
+	[ "$CXL_KIND" = volatile ] || {
+		cxl_memory "pmem$1" 256M
+		cxl_memory "label$1" 64K
+		options+=,persistent-memdev=pmem$1-memory,lsa=label$1-memory
+	}
+	qemu+=(-device "cxl-type3,id=cxl$1,bus=$2,sn=$(($1 + 1))$options")
+}
+
+# cxl_port ID BUS SLOT - A root port.
+cxl_port()
+{
+	qemu+=(-device "cxl-rp,id=$1,bus=$2,port=$3,chassis=$((32 + $3)),slot=$((32 + $3))")
+}
+
+# flat: one host bridge, a root port a device. tree: four devices, two below the root ports of one
+# host bridge, two below a switch below the only root port of another; a window over both bridges,
+# and two for each. Everything that is not CXL is on pcie.0 by name.
+cxl_flat()
+{
+	local i
 	qemu+=(-device "pxb-cxl,id=cxl,bus_nr=64,bus=pcie.0"
 		-M "cxl-fmw.0.targets.0=cxl,cxl-fmw.0.size=4G")
 	for ((i = 0; i < CXL; i++)); do
-		rm -f "cxl$i"
-		at="port=$i,chassis=$((32 + i)),slot=$((32 + i))"
-		qemu+=(-object "memory-backend-file,id=mem$i,share=on,mem-path=cxl$i,size=256M"
-			-device "cxl-rp,id=cxlport$i,bus=cxl,$at"
-			-device "cxl-type3,id=cxl$i,bus=cxlport$i,volatile-memdev=mem$i,sn=$i")
+		cxl_port "cxlport$i" cxl "$i"
+		cxl_device "$i" "cxlport$i"
 	done
+}
+
+cxl_tree()
+{
+	local i w=cxl-fmw windows
+	windows=$w.0.targets.0=cxl,$w.0.targets.1=cxlb,$w.0.size=4G,$w.0.interleave-granularity=4k
+	windows+=,$w.1.targets.0=cxl,$w.1.size=256M,$w.2.targets.0=cxl,$w.2.size=1G
+	windows+=,$w.3.targets.0=cxlb,$w.3.size=256M,$w.4.targets.0=cxlb,$w.4.size=1G
+	qemu+=(-device "pxb-cxl,id=cxl,bus_nr=64,bus=pcie.0"
+		-device "pxb-cxl,id=cxlb,bus_nr=128,bus=pcie.0"
+		-M "$windows")
+	for ((i = 0; i < 2; i++)); do
+		cxl_port "cxlport$i" cxl "$i"
+		cxl_device "$i" "cxlport$i"
+	done
+	cxl_port cxlport2 cxlb 2
+	qemu+=(-device "cxl-upstream,bus=cxlport2,id=switch,addr=0.0,multifunction=on")
+	for ((i = 2; i < 4; i++)); do
+		qemu+=(-device
+			"cxl-downstream,port=$i,bus=switch,id=down$i,chassis=$((64 + i)),slot=$i")
+		cxl_device "$i" "down$i"
+	done
+}
+
+cxl_options()
+{
+	[ "$CXL" -gt 0 ] || return 0
+	case $CXL_SHAPE in
+	tree) cxl_tree ;;
+	*) cxl_flat ;;
+	esac
 }
 
 machine()
 {
-	local split="" append="console=ttyS0 panic=-1 oops=panic LONG=${LONG:-0} ${APPEND:-}"
+	local split=""
+	CXL_SHAPE=${CXL_SHAPE:-flat} CXL_KIND=${CXL_KIND:-volatile}
+	local append="console=ttyS0 panic=-1 oops=panic LONG=${LONG:-0} ${APPEND:-}"
+	# On what it takes for a real machine the kernel tries the timer, which TCG is too slow for.
+	[[ ${CPU:-} != *hypervisor=off* ]] || append+=" no_timer_check"
 	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=65${NVME_EXTRA:+,$NVME_EXTRA}
 	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
 	# KVM is not everywhere, and not the same everywhere.
 	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
-		-accel "tcg,thread=multi" -M "q35,cxl=on$split" -cpu max -smp 2
+		-accel "tcg,thread=multi" -M "q35,cxl=on$split" -cpu "${CPU:-max}" -smp 2
 		-m "1G,maxmem=8G,slots=4")
 	iommu_options
 	nvme_options
 	cxl_options
 	qemu+=(-qmp "unix:qmp,server=on,wait=off" -kernel "$1/vmlinuz" -initrd "$2")
+	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND"
 	qemu+=(-append "$append IOMMU=$IOMMU NVME=$NVME CXL=$CXL NVME_OPTIONS=$NVME_OPTIONS")
 }

@@ -4,10 +4,11 @@
 #
 #   run.sh [-k 6.1|6.12] [-i 0|1|lazy] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
 #
-# Without arguments: all tests on a machine of each kind. Lists as in -k 6.1,6.12 make a smaller
-# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options; LONG=1
-# there: tests in their long form, where they have one. The tests are guest/NAME.sh and programs
-# guest/NAME.c; docs/lab.md says how to write one.
+# Without arguments: all tests on a machine of each kind, and those of CXL memory, hdm*, on machines
+# that have some. Lists as in -k 6.1,6.12 make a smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND
+# in the environment are the same as the options; LONG=1 there: tests in their long form, where they
+# have one; CXL_SHAPE, CXL_KIND and CPU are as machine.sh says. The tests are guest/NAME.sh and
+# programs guest/NAME.c; docs/lab.md says how to write one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh
@@ -17,6 +18,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 if [ $# -eq 0 ]; then
 	kernels=${KERNEL:-6.1,6.12} iommus=${IOMMU:-0,1} nvmes=${NVME:-1,4}
+	[ -n "${CXL:-}" ] || cxls=1
 else
 	kernels=${KERNEL:-6.12} iommus=${IOMMU:-0} nvmes=${NVME:-1}
 fi
@@ -42,20 +44,28 @@ if [ $# -eq 0 ]; then
 		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench)$ ]] || tests+=("$name")
 	done
 fi
-limit=60
 programs=()
 for name in "${tests[@]}"; do
 	[ -e "$here/guest/$name.sh" ] || [ -e "$here/guest/$name.c" ] ||
 		die "there is no test $name in $here/guest"
-	header=$(head -n 20 "$here/guest/$name".*)
-	own=
-	[ "${LONG:-0}" != 1 ] || own=$(sed -n 's/^# long: \([0-9]*\)$/\1/p' <<<"$header")
-	[ -n "$own" ] || own=$(sed -n 's/^# limit: \([0-9]*\)$/\1/p' <<<"$header")
-	limit=$((limit + ${own:-30}))
-	for program in $(sed -n 's/^# programs: //p' <<<"$header"); do
+	for program in $(sed -n 's/^# programs: //p' "$here/guest/$name".*); do
 		programs+=("$program")
 	done
 done
+
+# What all of them may take.
+limit_of()
+{
+	local name header own limit=60
+	for name in "$@"; do
+		header=$(head -n 20 "$here/guest/$name".*)
+		own=
+		[ "${LONG:-0}" != 1 ] || own=$(sed -n 's/^# long: \([0-9]*\)$/\1/p' <<<"$header")
+		[ -n "$own" ] || own=$(sed -n 's/^# limit: \([0-9]*\)$/\1/p' <<<"$header")
+		limit=$((limit + ${own:-30}))
+	done
+	echo $limit
+}
 
 count=0
 passed=0
@@ -111,7 +121,10 @@ trap '[ -z "$qemu_pid" ] || kill "$qemu_pid"; exit 130' INT TERM
 run_cell()
 {
 	local dir=$build/qemu/run/$KERNEL-iommu$IOMMU-nvme$NVME line start=$EPOCHREALTIME
+	local limit
+	limit=$(limit_of "${tests[@]}")
 	cell="$KERNEL/iommu=$IOMMU/nvme=$NVME"
+	[ "$CXL" = 0 ] || cell+="/cxl=$CXL${CXL_SHAPE:+,$CXL_SHAPE}${CXL_KIND:+,$CXL_KIND}"
 	ended=
 	name=
 	failed_before=$failed
@@ -142,11 +155,35 @@ run_cell()
 		echo "# whole log: $dir/console"
 	else
 		# The disks are sparse, but not empty.
-		rm -f "$dir"/disk* "$dir"/cxl*
+		rm -f "$dir"/disk* "$dir"/cxl* "$dir"/pmem*
 	fi
 	exec 8>&-
 	echo "# $cell: $(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $start }") s"
 }
+
+# Two devices that the kernel's own driver can be compared on; four below a switch and two bridges,
+# behind an IOMMU; and persistent memory behind the volatile.
+cxl_cells()
+{
+	tests=("${hdm[@]}")
+	NVME=1 CXL=2
+	IOMMU=0 CPU=max,hypervisor=off run_cell
+	CXL=4
+	IOMMU=1 CXL_SHAPE=tree CPU=max,hypervisor=off run_cell
+	CXL=1
+	IOMMU=0 CXL_KIND=both run_cell
+	CXL=0
+}
+
+most=()
+hdm=()
+for name in "${tests[@]}"; do
+	if [ -n "${cxls:-}" ] && [[ $name == hdm* ]]; then
+		hdm+=("$name")
+	else
+		most+=("$name")
+	fi
+done
 
 mkdir -p "$build/qemu/run" || exit 1
 initramfs=$build/qemu/run/initramfs.$$
@@ -154,11 +191,13 @@ trap 'rm -rf "$initramfs" "$initramfs.tree"' EXIT
 echo "TAP version 13"
 for KERNEL in ${kernels//,/ }; do
 	build_guest "$KERNEL" "$initramfs" ${programs[@]+"${programs[@]}"}
+	tests=(${most[@]+"${most[@]}"})
 	for IOMMU in ${iommus//,/ }; do
 		for NVME in ${nvmes//,/ }; do
-			run_cell
+			[ ${#tests[@]} -eq 0 ] || run_cell
 		done
 	done
+	[ ${#hdm[@]} -eq 0 ] || cxl_cells
 done
 echo "1..$count"
 echo "$passed passed, $failed failed"

@@ -5,11 +5,6 @@
 # limit: 90
 . /test/lib.sh
 
-is()
-{
-	[ "$1" = "$2" ] || { echo "'$1', not '$2'"; return 1; }
-}
-
 # What was chosen for the controller: driver, type of its IOMMU group, override.
 state()
 {

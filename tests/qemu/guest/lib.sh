@@ -120,6 +120,71 @@ controllers()
 	done
 }
 
+# The PCI addresses of the CXL memory devices.
+cxl_devices()
+{
+	for device in /sys/bus/pci/devices/*; do
+		[ "$(cat "$device/class")" != 0x050210 ] || echo "${device##*/}"
+	done
+}
+
+# cxl N - The address of the one that is called cxlN outside, by its serial number.
+cxl()
+{
+	for address in $(cxl_devices); do
+		[ "$(serial "$address")" != "$(($1 + 1))" ] || { echo "$address"; return; }
+	done
+	return 1
+}
+
+# serial ADDRESS - The low word of the Device Serial Number, in its extended capability.
+serial()
+{
+	at=256
+	config=/sys/bus/pci/devices/$1/config
+	while [ $at -ge 256 ]; do
+		# shellcheck disable=SC2046 # words are wanted
+		set -- $(od -An -tu4 -j$at -N8 "$config")
+		[ $(($1 & 65535)) -ne 3 ] || { echo "$2"; return; }
+		at=$(($1 >> 20))
+	done
+	return 1
+}
+
+# with_hdm - Load annex.ko and hand it all CXL memory devices; cxl0 is at $first. Skips the test
+# where there is none.
+with_hdm()
+{
+	needs_module
+	[ "$CXL" -gt 0 ] || skip "there is no CXL memory"
+	claim "the module loads" modprobe annex allow_no_iommu=1 || exit 1
+	for address in $(cxl_devices); do
+		claim "$address is bound" bind_cxl "$address" || exit 1
+	done
+	first=$(cxl 0)
+}
+
+# bind_cxl ADDRESS, unbind_cxl ADDRESS - As annex bind does it, for CXL memory.
+bind_cxl()
+{
+	echo annex >"/sys/bus/pci/devices/$1/driver_override"
+	echo "$1" >/sys/bus/pci/drivers_probe
+	[ -c "/dev/annex/$1" ]
+}
+
+unbind_cxl()
+{
+	echo "$1" >/sys/bus/pci/drivers/annex/unbind
+	echo >"/sys/bus/pci/devices/$1/driver_override"
+	[ ! -e "/dev/annex/$1" ]
+}
+
+# is GOT WANT
+is()
+{
+	[ "$1" = "$2" ] || { echo "'$1', not '$2'"; return 1; }
+}
+
 # throttle N IOPS - Slow the disk of the controller that is called nvmeN outside down to so many
 # commands a second; 0: as fast as it can. The disk stays slow when its controller is pulled.
 throttle()

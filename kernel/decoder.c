@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bitfield.h>
+#include <linux/io.h>
+#include <linux/iopoll.h>
+#include <linux/log2.h>
+#include <linux/sysfs.h>
+#include <uapi/annex.h>
+#include "cxl.h"
+#include "decoder.h"
+
+#define COMMIT_US (20 * USEC_PER_MSEC) /* 10 ms is the most it may take (8.2.4.20.12) */
+#define POLL_US 100
+#define GRANULARITY_SHIFT 8
+
+#define say(d, fmt, ...) pr_notice("annex: %s: " fmt "\n", (d)->name, ##__VA_ARGS__)
+
+u32 annex_decoders_count(u32 cap)
+{
+	u32 n = FIELD_GET(CXL_HDM_CAP_COUNT, cap);
+
+	return !n ? 1 : n <= 8 ? 2 * n : n <= 12 ? 4 * n - 16 : 0;
+}
+
+void annex_decoders_init(struct annex_decoders *d, void __iomem *regs, phys_addr_t phys,
+			 const char *name, bool endpoint)
+{
+	d->regs = regs;
+	d->phys = phys;
+	d->name = name;
+	d->cap = readl(regs + CXL_HDM_CAP);
+	d->count = annex_decoders_count(d->cap);
+	d->targets = endpoint ? 0 : clamp_t(u32, FIELD_GET(CXL_HDM_CAP_TARGETS, d->cap), 1, 8);
+}
+
+static void __iomem *decoder(const struct annex_decoders *d, u32 id)
+{
+	return d->regs + CXL_HDM_DECODER(id);
+}
+
+static u64 read_pair(void __iomem *at)
+{
+	return (u64)readl(at + 4) << 32 | readl(at);
+}
+
+static void write_pair(u64 value, void __iomem *at)
+{
+	writel(upper_32_bits(value), at + 4);
+	writel(lower_32_bits(value), at);
+}
+
+static bool committed(u32 ctrl)
+{
+	return ctrl != U32_MAX && ctrl & CXL_DEC_CTRL_COMMITTED;
+}
+
+bool annex_decoder_range(const struct annex_decoders *d, u32 id, u64 *base, u64 *bytes)
+{
+	if (!committed(readl(decoder(d, id) + CXL_DEC_CTRL)))
+		return false;
+	*base = read_pair(decoder(d, id) + CXL_DEC_BASE);
+	*bytes = read_pair(decoder(d, id) + CXL_DEC_SIZE);
+	return true;
+}
+
+int annex_decoders_next(struct annex_decoders *d)
+{
+	u32 next = d->count, ctrl;
+
+	for (u32 i = 0; i < d->count; i++) {
+		ctrl = readl(decoder(d, i) + CXL_DEC_CTRL);
+		if (ctrl == U32_MAX)
+			return -ENODEV;
+		if (!(ctrl & (CXL_DEC_CTRL_COMMITTED | CXL_DEC_CTRL_COMMIT))) {
+			next = min(next, i);
+		} else if (next < i) {
+			say(d, "decoder %u is committed, but not decoder %u", i, next);
+			return -EBUSY;
+		}
+	}
+	if (next == d->count) {
+		say(d, "all %u decoders are in use", d->count);
+		return -ENOSPC;
+	}
+	if (readl(decoder(d, next) + CXL_DEC_CTRL) & CXL_DEC_CTRL_LOCK) {
+		say(d, "decoder %u is locked by firmware", next);
+		return -EPERM;
+	}
+	return next;
+}
+
+u64 annex_decoders_end(const struct annex_decoders *d)
+{
+	u64 end = 0, base, bytes;
+
+	for (u32 i = 0; i < d->count; i++)
+		if (annex_decoder_range(d, i, &base, &bytes))
+			end = max(end, base + bytes);
+	return end;
+}
+
+static u32 ways_of(u32 ctrl)
+{
+	u32 code = FIELD_GET(CXL_DEC_CTRL_WAYS, ctrl);
+
+	return code < 8 ? 1u << code : 3u << (code - 8);
+}
+
+u64 annex_decoders_used(const struct annex_decoders *d)
+{
+	u64 used = 0, base, bytes;
+
+	for (u32 i = 0; i < d->count; i++)
+		if (annex_decoder_range(d, i, &base, &bytes))
+			used += read_pair(decoder(d, i) + CXL_DEC_LIST) +
+				div_u64(bytes, ways_of(readl(decoder(d, i) + CXL_DEC_CTRL)));
+	return used;
+}
+
+/* Address bits that choose the target must be among those that the component can look at. */
+static bool can_interleave(const struct annex_decoders *d, const struct annex_setup *setup)
+{
+	u32 first = ilog2(setup->granularity), end = first + ilog2(setup->ways);
+
+	for (u32 bit = first; bit < end; bit++)
+		if (bit > 14 || !(d->cap & (bit < 12 ? CXL_HDM_CAP_BITS_8 : CXL_HDM_CAP_BITS_12)))
+			return false;
+	return setup->granularity <= ANNEX_HDM_GRANULARITY_MAX &&
+	       (!d->targets || setup->ways <= d->targets);
+}
+
+static void clear(struct annex_decoders *d, u32 id, u32 ctrl)
+{
+	void __iomem *at = decoder(d, id);
+
+	ctrl &= ~(CXL_DEC_CTRL_COMMIT | CXL_DEC_CTRL_WAYS | CXL_DEC_CTRL_GRANULARITY |
+		  CXL_DEC_CTRL_HOST_ONLY);
+	writel(ctrl, at + CXL_DEC_CTRL);
+	if (readl_poll_timeout(at + CXL_DEC_CTRL, ctrl, !committed(ctrl), POLL_US, COMMIT_US))
+		say(d, "decoder %u stays committed", id);
+	write_pair(0, at + CXL_DEC_SIZE);
+	write_pair(0, at + CXL_DEC_BASE);
+	write_pair(0, at + CXL_DEC_LIST);
+}
+
+static void enable(struct annex_decoders *d)
+{
+	u32 ctrl = readl(d->regs + CXL_HDM_CTRL);
+
+	if (!(ctrl & CXL_HDM_CTRL_ENABLE)) {
+		writel(ctrl | CXL_HDM_CTRL_ENABLE, d->regs + CXL_HDM_CTRL);
+		d->enabled = true;
+	}
+}
+
+static void disable(struct annex_decoders *d)
+{
+	if (d->ours || !d->enabled)
+		return;
+	writel(readl(d->regs + CXL_HDM_CTRL) & ~CXL_HDM_CTRL_ENABLE, d->regs + CXL_HDM_CTRL);
+	d->enabled = false;
+}
+
+static int wait_commit(void __iomem *at)
+{
+	u32 ctrl;
+	int err = readl_poll_timeout(at + CXL_DEC_CTRL, ctrl,
+				     ctrl & (CXL_DEC_CTRL_COMMITTED | CXL_DEC_CTRL_ERROR), POLL_US,
+				     COMMIT_US);
+
+	if (ctrl == U32_MAX)
+		return -ENODEV;
+	return err ? err : ctrl & CXL_DEC_CTRL_ERROR ? -EIO : 0;
+}
+
+int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *setup, u32 *id)
+{
+	int next = annex_decoders_next(d), err;
+	void __iomem *at;
+	u32 ctrl;
+
+	if (next < 0)
+		return next;
+	if (!can_interleave(d, setup)) {
+		say(d, "it cannot interleave %u ways by %u bytes", setup->ways, setup->granularity);
+		return -EOPNOTSUPP;
+	}
+	enable(d);
+	at = decoder(d, next);
+	write_pair(setup->base, at + CXL_DEC_BASE);
+	write_pair(setup->bytes, at + CXL_DEC_SIZE);
+	write_pair(setup->list, at + CXL_DEC_LIST);
+	ctrl = readl(at + CXL_DEC_CTRL) & ~(CXL_DEC_CTRL_WAYS | CXL_DEC_CTRL_GRANULARITY);
+	ctrl |= FIELD_PREP(CXL_DEC_CTRL_WAYS, ilog2(setup->ways)) |
+		FIELD_PREP(CXL_DEC_CTRL_GRANULARITY,
+			   ilog2(setup->granularity) - GRANULARITY_SHIFT) |
+		CXL_DEC_CTRL_HOST_ONLY | CXL_DEC_CTRL_COMMIT;
+	writel(ctrl, at + CXL_DEC_CTRL);
+	err = wait_commit(at);
+	if (err) {
+		say(d, "decoder %d does not take 0x%llx + 0x%llx: error %d", next, setup->base,
+		    setup->bytes, err);
+		clear(d, next, readl(at + CXL_DEC_CTRL));
+		disable(d);
+		return err;
+	}
+	d->ours |= BIT(next);
+	*id = next;
+	return 0;
+}
+
+void annex_decoder_release(struct annex_decoders *d, u32 id)
+{
+	d->ended |= BIT(id);
+	if (!d->regs)
+		return;
+	for (u32 i = d->count; i-- > 0;) {
+		u32 ctrl = readl(decoder(d, i) + CXL_DEC_CTRL);
+
+		if (!committed(ctrl))
+			continue;
+		if (!(d->ours & d->ended & BIT(i)))
+			break;
+		clear(d, i, ctrl);
+		d->ours &= ~BIT(i);
+		d->ended &= ~BIT(i);
+	}
+	disable(d);
+}
+
+int annex_decoders_show(const struct annex_decoders *d, char *buf, int at)
+{
+	u64 base, bytes;
+	int from = at;
+
+	for (u32 i = 0; i < d->count; i++) {
+		if (!annex_decoder_range(d, i, &base, &bytes))
+			continue;
+		at += sysfs_emit_at(buf, at, "%s %u at 0x%llx base 0x%llx bytes 0x%llx", d->name, i,
+				    (u64)d->phys + CXL_HDM_DECODER(i), base, bytes);
+		at += sysfs_emit_at(buf, at, " ctrl 0x%08x list 0x%llx\n",
+				    readl(decoder(d, i) + CXL_DEC_CTRL),
+				    read_pair(decoder(d, i) + CXL_DEC_LIST));
+	}
+	return at - from;
+}

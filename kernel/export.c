@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/dma-buf.h>
+#include <linux/dma-map-ops.h>
+#include <linux/dma-resv.h>
+#include <linux/iommu.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include "compat.h"
+#include "export.h"
+#include "range.h"
+
+ANNEX_IMPORT_NS(DMA_BUF);
+
+#define RUN SZ_1G /* bytes of a scatterlist's entry, which has 32 bits for them */
+
+/*
+ * struct annex_export - A dma-buf.
+ * @list: of the range's (the ranges' lock). @base, @bytes: which addresses.
+ * @range: held. @dmabuf: holds this.
+ * @ended: it can be mapped no more. @maps: by how many it is mapped. Both under the dma-buf's
+ *	reservation lock; @maps is read without it.
+ */
+struct annex_export {
+	struct list_head list;
+	struct annex_range *range;
+	struct dma_buf *dmabuf;
+	u64 base, bytes;
+	bool ended;
+	atomic_t maps;
+};
+
+/* It stays where it is unless its device is removed. */
+static int pin(struct dma_buf_attachment *attach)
+{
+	struct annex_export *e = attach->dmabuf->priv;
+
+	return e->ended ? -ENODEV : 0;
+}
+
+static void unpin(struct dma_buf_attachment *attach)
+{
+}
+
+/* A bounce buffer would be a copy that nobody keeps in step. */
+static bool bounces(struct device *dev, struct sg_table *sgt)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+	struct scatterlist *sg;
+	int i;
+
+	if (domain && domain->type != IOMMU_DOMAIN_IDENTITY)
+		return dev_is_pci(dev) && to_pci_dev(dev)->untrusted;
+	for_each_sgtable_dma_sg(sgt, sg, i)
+		if (dma_need_sync(dev, sg_dma_address(sg)))
+			return true;
+	return false;
+}
+
+static struct sg_table *make_table(const struct annex_export *e)
+{
+	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	struct scatterlist *sg;
+	u64 at = 0;
+
+	if (!sgt)
+		return ERR_PTR(-ENOMEM);
+	if (sg_alloc_table(sgt, DIV_ROUND_UP_ULL(e->bytes, RUN), GFP_KERNEL)) {
+		kfree(sgt);
+		return ERR_PTR(-ENOMEM);
+	}
+	for (sg = sgt->sgl; sg; sg = sg_next(sg)) {
+		u64 bytes = min_t(u64, e->bytes - at, RUN);
+
+		sg_set_page(sg, pfn_to_page(PHYS_PFN(e->base + at)), bytes, 0);
+		at += bytes;
+	}
+	return sgt;
+}
+
+static void free_table(struct sg_table *sgt)
+{
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+static struct sg_table *map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
+{
+	struct annex_export *e = attach->dmabuf->priv;
+	struct sg_table *sgt;
+	int err;
+
+	if (e->ended)
+		return ERR_PTR(-ENODEV);
+	sgt = make_table(e);
+	if (IS_ERR(sgt))
+		return sgt;
+	err = dma_map_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	if (!err && bounces(attach->dev, sgt)) {
+		dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+		dev_notice_ratelimited(attach->dev, "annex: it does not reach CXL memory itself\n");
+		err = -EOPNOTSUPP;
+	}
+	if (err) {
+		free_table(sgt);
+		return ERR_PTR(err);
+	}
+	atomic_inc(&e->maps);
+	return sgt;
+}
+
+static void unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
+		  enum dma_data_direction dir)
+{
+	struct annex_export *e = attach->dmabuf->priv;
+
+	dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	free_table(sgt);
+	/* Ordered after the device's last access: whoever sees 0 may take the memory away. */
+	smp_mb__before_atomic();
+	atomic_dec(&e->maps);
+}
+
+static void release(struct dma_buf *dmabuf)
+{
+	struct annex_export *e = dmabuf->priv;
+
+	annex_ranges_lock();
+	list_del(&e->list);
+	annex_range_put(e->range);
+	annex_ranges_unlock();
+	kfree(e);
+}
+
+static const struct dma_buf_ops ops = {
+	.pin = pin,
+	.unpin = unpin,
+	.map_dma_buf = map,
+	.unmap_dma_buf = unmap,
+	.release = release,
+};
+
+static int export(struct annex_export *e)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+
+	info.ops = &ops;
+	info.size = e->bytes;
+	info.flags = O_RDWR | O_CLOEXEC;
+	info.priv = e;
+	e->dmabuf = dma_buf_export(&info);
+	return PTR_ERR_OR_ZERO(e->dmabuf);
+}
+
+int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
+			struct annex_ioc_hdm_dmabuf *args)
+{
+	struct annex_export *e;
+	int err;
+
+	if (!args->bytes || !PAGE_ALIGNED(args->offset | args->bytes) || args->bytes > r->cached ||
+	    args->offset > r->cached - args->bytes)
+		return annex_hdm_refuse(hdm, -EINVAL, "dma-buf: 0x%llx + 0x%llx of 0x%llx",
+					args->offset, args->bytes, r->cached);
+	e = kzalloc(sizeof(*e), GFP_KERNEL_ACCOUNT);
+	if (!e)
+		return -ENOMEM;
+	e->range = r;
+	e->base = r->base + args->offset;
+	e->bytes = args->bytes;
+	annex_ranges_lock();
+	err = r->ended ? -ENODEV : export(e);
+	if (!err) {
+		r->refs++;
+		list_add(&e->list, &r->exports);
+	}
+	annex_ranges_unlock();
+	if (err) {
+		kfree(e);
+		return err;
+	}
+	args->fd = dma_buf_fd(e->dmabuf, O_CLOEXEC);
+	if (args->fd < 0) {
+		err = args->fd;
+		dma_buf_put(e->dmabuf); /* frees it, outside of the lock */
+	}
+	return err;
+}
+
+void annex_export_end(struct annex_range *r)
+{
+	struct annex_export *e;
+
+	list_for_each_entry(e, &r->exports, list) {
+		dma_resv_lock(e->dmabuf->resv, NULL);
+		e->ended = true;
+		dma_buf_move_notify(e->dmabuf);
+		dma_resv_unlock(e->dmabuf->resv);
+	}
+}
+
+bool annex_export_idle(struct annex_range *r)
+{
+	struct annex_export *e;
+
+	list_for_each_entry(e, &r->exports, list)
+		if (atomic_read(&e->maps))
+			return false;
+	smp_rmb(); /* pairs with unmap() */
+	return true;
+}
+
+unsigned int annex_export_count(struct annex_range *r)
+{
+	struct annex_export *e;
+	unsigned int n = 0;
+
+	list_for_each_entry(e, &r->exports, list)
+		n++;
+	return n;
+}

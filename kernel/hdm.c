@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/slab.h>
+#include "cxl.h"
+#include "hdm.h"
+#include "node.h"
+#include "range.h"
+#include "user.h"
+
+static struct annex_hdm *hdm_of(struct device *dev)
+{
+	return container_of(dev, struct annex_hdm, dev);
+}
+
+static void free_hdm(struct device *dev)
+{
+	struct annex_hdm *hdm = hdm_of(dev);
+
+	annex_node_exit(dev);
+	annex_media_exit(&hdm->media);
+	annex_mbox_exit(&hdm->mbox);
+	kfree(hdm);
+}
+
+/* What unbinding would take away from somebody. */
+static ssize_t users_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", annex_range_users(hdm_of(dev)));
+}
+static DEVICE_ATTR_RO(users);
+
+static ssize_t range_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return annex_range_show(hdm_of(dev), buf);
+}
+static DEVICE_ATTR_RO(range);
+
+static ssize_t decoders_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return annex_range_decoders(hdm_of(dev), buf);
+}
+static DEVICE_ATTR_RO(decoders);
+
+static ssize_t refusals_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&hdm_of(dev)->refusals));
+}
+static DEVICE_ATTR_RO(refusals);
+
+static struct attribute *attributes[] = {
+	&dev_attr_users.attr,
+	&dev_attr_range.attr,
+	&dev_attr_decoders.attr,
+	&dev_attr_refusals.attr,
+	NULL,
+};
+
+static const struct attribute_group group = {.name = "hdm", .attrs = attributes};
+static const struct attribute_group *groups[] = {&group, NULL};
+
+static const struct annex_node_type type = {
+	.ops = &annex_user_ops,
+	.groups = groups,
+	.release = free_hdm,
+};
+
+static struct annex_hdm *make_hdm(struct pci_dev *pdev)
+{
+	struct annex_hdm *hdm = kzalloc(sizeof(*hdm), GFP_KERNEL);
+	int err;
+
+	if (!hdm)
+		return ERR_PTR(-ENOMEM);
+	err = annex_node_init(&hdm->dev, &hdm->cdev, pdev, &type);
+	if (err) {
+		kfree(hdm);
+		return ERR_PTR(err);
+	}
+	hdm->pdev = pdev;
+	mutex_init(&hdm->mbox.lock);
+	mutex_init(&hdm->media.lock);
+	init_waitqueue_head(&hdm->media.wait);
+	return hdm;
+}
+
+static int read_capacity(struct annex_hdm *hdm)
+{
+	struct cxl_identify id;
+	struct cxl_partition part;
+	u64 most = BIT_ULL(52) / CXL_CAPACITY_UNIT; /* what addresses have room for */
+	int err = annex_mbox_call(&hdm->mbox, CXL_OP_IDENTIFY, NULL, 0, &id, sizeof(id));
+
+	if (err)
+		return err;
+	part.volatile_now = id.volatile_only;
+	part.persistent_now = id.persistent_only;
+	if (id.align) /* the rest is one kind or the other */
+		err = annex_mbox_call(&hdm->mbox, CXL_OP_GET_PARTITION, NULL, 0, &part,
+				      sizeof(part));
+	if (err)
+		return err;
+	if (le64_to_cpu(part.volatile_now) > most || le64_to_cpu(part.persistent_now) > most)
+		return annex_hdm_refuse(hdm, -EINVAL, "it says that it has 0x%llx + 0x%llx units",
+					le64_to_cpu(part.volatile_now),
+					le64_to_cpu(part.persistent_now));
+	hdm->bytes[ANNEX_HDM_VOLATILE] = le64_to_cpu(part.volatile_now) * CXL_CAPACITY_UNIT;
+	hdm->bytes[ANNEX_HDM_PERSISTENT] = le64_to_cpu(part.persistent_now) * CXL_CAPACITY_UNIT;
+	return 0;
+}
+
+static void poison_changed(struct annex_media *media)
+{
+	annex_range_poison(container_of(media, struct annex_hdm, media));
+}
+
+static int start(struct annex_hdm *hdm)
+{
+	struct annex_regs *regs = &hdm->regs;
+	struct pci_dev *pdev = hdm->pdev;
+	int err = annex_regs_init(pdev, regs);
+
+	if (!err)
+		err = annex_regs_ready(pdev, regs);
+	if (!err)
+		err = annex_mbox_init(&hdm->mbox, &hdm->dev, regs->mbox, regs->mbox_bytes);
+	if (!err)
+		err = read_capacity(hdm);
+	if (err)
+		return err;
+	annex_decoders_init(&hdm->decoders, regs->component + regs->hdm, regs->phys + regs->hdm,
+			    pci_name(pdev), true);
+	hdm->serial = pci_get_dsn(pdev);
+	return annex_media_init(&hdm->media, pdev, &hdm->mbox, regs->status,
+				hdm->bytes[0] + hdm->bytes[1], poison_changed);
+}
+
+/* Nothing of the module's reaches it any more. */
+static void stop(struct annex_hdm *hdm)
+{
+	annex_range_evict(hdm);
+	annex_media_end(&hdm->media);
+	annex_mbox_end(&hdm->mbox);
+	annex_regs_exit(&hdm->regs);
+}
+
+int annex_hdm_probe(struct pci_dev *pdev)
+{
+	struct annex_hdm *hdm;
+	int err;
+
+	if (PAGE_SIZE != SZ_4K) {
+		pci_err(pdev, "annex: needs pages of 4 KiB\n");
+		return -EOPNOTSUPP;
+	}
+	hdm = make_hdm(pdev);
+	if (IS_ERR(hdm))
+		return PTR_ERR(hdm);
+	err = pci_enable_device_mem(pdev);
+	if (err)
+		goto put;
+	err = pci_request_mem_regions(pdev, "annex");
+	if (err)
+		goto disable;
+	err = start(hdm);
+	if (err)
+		goto stop;
+	pci_set_drvdata(pdev, hdm);
+	err = cdev_device_add(&hdm->cdev, &hdm->dev);
+	if (err)
+		goto stop;
+	dev_info(&hdm->dev, "0x%llx bytes of volatile and 0x%llx of persistent CXL memory\n",
+		 hdm->bytes[ANNEX_HDM_VOLATILE], hdm->bytes[ANNEX_HDM_PERSISTENT]);
+	return 0;
+stop:
+	stop(hdm);
+	pci_release_mem_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+	pci_err(pdev, "annex: the CXL memory cannot be used: error %d\n", err);
+put:
+	put_device(&hdm->dev);
+	return err;
+}
+
+void annex_hdm_remove(struct pci_dev *pdev)
+{
+	struct annex_hdm *hdm = pci_get_drvdata(pdev);
+
+	cdev_device_del(&hdm->cdev, &hdm->dev);
+	stop(hdm);
+	pci_release_mem_regions(pdev);
+	pci_disable_device(pdev);
+	put_device(&hdm->dev);
+}
+
+int annex_hdm_enable(struct annex_hdm *hdm)
+{
+	int at = hdm->regs.dvsec;
+	u16 ctrl, lock;
+
+	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, &ctrl);
+	if (ctrl & CXL_DEVICE_CTRL_MEM)
+		return 0;
+	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_LOCK, &lock);
+	if (lock & CXL_DEVICE_LOCKED)
+		return annex_hdm_refuse(hdm, -EPERM, "firmware has locked it without CXL.mem");
+	pci_write_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, ctrl | CXL_DEVICE_CTRL_MEM);
+	hdm->mem_enabled = true;
+	return 0;
+}
+
+void annex_hdm_disable(struct annex_hdm *hdm)
+{
+	int at = hdm->regs.dvsec;
+	u16 ctrl;
+
+	if (!hdm->mem_enabled)
+		return;
+	hdm->mem_enabled = false;
+	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, &ctrl);
+	if (ctrl != U16_MAX)
+		pci_write_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, ctrl & ~CXL_DEVICE_CTRL_MEM);
+}

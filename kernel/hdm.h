@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A CXL memory device.
+ *
+ * Locks, outermost first: the ranges' (range.h), the media's, the mailbox's; and as the NVMe half
+ * has it, a caller's mmap_lock, then a range's view.
+ */
+#ifndef ANNEX_HDM_H
+#define ANNEX_HDM_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/pci.h>
+#include "decoder.h"
+#include "mbox.h"
+#include "media.h"
+#include "regs.h"
+
+struct annex_range;
+
+/**
+ * struct annex_hdm - One device.
+ * @dev, @cdev: its character device; the last reference to @dev frees all of this.
+ * @pdev: the PCI device; not to be touched when @gone.
+ * @gone: removed. Written under the ranges' lock.
+ * @regs, @mbox, @media, @decoders: what it consists of.
+ * @serial: its number. @bytes: its capacity by kind.
+ * @mem_enabled: CXL.mem was enabled here.
+ * @range: what it is part of (the ranges' lock).
+ * @users: open files (the ranges' lock).
+ * @refusals: calls that were wrong.
+ */
+struct annex_hdm {
+	struct device dev;
+	struct cdev cdev;
+	struct pci_dev *pdev;
+	bool gone;
+	struct annex_regs regs;
+	struct annex_mbox mbox;
+	struct annex_media media;
+	struct annex_decoders decoders;
+	u64 serial;
+	u64 bytes[2];
+	bool mem_enabled;
+	struct annex_range *range;
+	unsigned int users;
+	atomic64_t refusals;
+};
+
+int annex_hdm_probe(struct pci_dev *pdev);
+void annex_hdm_remove(struct pci_dev *pdev);
+/* annex_hdm_enable() - Let it answer to CXL.mem. -EPERM: firmware has locked it without. */
+int annex_hdm_enable(struct annex_hdm *hdm);
+/* annex_hdm_disable() - As it was before. */
+void annex_hdm_disable(struct annex_hdm *hdm);
+
+#define annex_hdm_refuse(hdm, err, fmt, ...)                                                       \
+	({                                                                                         \
+		struct annex_hdm *_hdm = (hdm);                                                    \
+		atomic64_inc(&_hdm->refusals);                                                     \
+		dev_notice_ratelimited(&_hdm->dev, fmt "\n", ##__VA_ARGS__);                       \
+		(err);                                                                             \
+	})
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bitfield.h>
+#include <linux/device.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/iopoll.h>
+#include <linux/slab.h>
+#include "cxl.h"
+#include "mbox.h"
+
+#define TIMEOUT_US (2 * USEC_PER_SEC) /* what a device may take to clear its doorbell */
+#define POLL_US 20
+
+int annex_mbox_init(struct annex_mbox *mbox, struct device *dev, void __iomem *regs, u32 bytes)
+{
+	u32 shift = FIELD_GET(CXL_MBOX_CAP_PAYLOAD, readl(regs + CXL_MBOX_CAP));
+
+	if (shift < 8 || shift > 20 || (1u << shift) > bytes - CXL_MBOX_PAYLOAD) {
+		dev_err(dev, "a mailbox of 2^%u bytes in 0x%x\n", shift, bytes);
+		return -EINVAL;
+	}
+	mbox->bytes = min(1u << shift, ANNEX_MBOX_BYTES);
+	mbox->in = kzalloc(ANNEX_MBOX_BYTES, GFP_KERNEL);
+	mbox->out = kzalloc(ANNEX_MBOX_BYTES, GFP_KERNEL);
+	if (!mbox->in || !mbox->out)
+		return -ENOMEM;
+	mbox->dev = dev;
+	mbox->regs = regs;
+	return 0;
+}
+
+void annex_mbox_end(struct annex_mbox *mbox)
+{
+	mutex_lock(&mbox->lock);
+	mbox->regs = NULL;
+	mutex_unlock(&mbox->lock);
+}
+
+void annex_mbox_exit(struct annex_mbox *mbox)
+{
+	kfree(mbox->in);
+	kfree(mbox->out);
+}
+
+static bool is_busy(u32 ctrl)
+{
+	return ctrl & CXL_MBOX_CTRL_DOORBELL && ctrl != U32_MAX;
+}
+
+static int errno_of(u32 code)
+{
+	switch (code) {
+	case 0:
+		return 0;
+	case CXL_CODE_INPUT:
+		return -EINVAL;
+	case CXL_CODE_UNSUPPORTED:
+		return -EOPNOTSUPP;
+	case CXL_CODE_RETRY:
+	case CXL_CODE_BUSY:
+		return -EBUSY;
+	}
+	return -EIO;
+}
+
+static int read_answer(struct annex_mbox *mbox)
+{
+	u64 status = readq(mbox->regs + CXL_MBOX_STATUS);
+	u32 bytes = FIELD_GET(CXL_MBOX_CMD_BYTES, readq(mbox->regs + CXL_MBOX_CMD));
+	int err = errno_of(FIELD_GET(CXL_MBOX_STATUS_CODE, status));
+
+	if (err)
+		return err;
+	/* A longer one is cut off: no command here needs it. */
+	bytes = min(bytes, mbox->bytes);
+	memcpy_fromio(mbox->out, mbox->regs + CXL_MBOX_PAYLOAD, bytes);
+	return bytes;
+}
+
+int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
+{
+	u32 ctrl;
+	int err;
+
+	lockdep_assert_held(&mbox->lock);
+	if (!mbox->regs)
+		return -ENODEV;
+	if (in_bytes > mbox->bytes)
+		return -EINVAL;
+	/* One that timed out may still be under way. */
+	if (is_busy(readl(mbox->regs + CXL_MBOX_CTRL)))
+		return -EBUSY;
+	memcpy_toio(mbox->regs + CXL_MBOX_PAYLOAD, mbox->in, in_bytes);
+	writeq(FIELD_PREP(CXL_MBOX_CMD_OPCODE, opcode) | FIELD_PREP(CXL_MBOX_CMD_BYTES, in_bytes),
+	       mbox->regs + CXL_MBOX_CMD);
+	writel(CXL_MBOX_CTRL_DOORBELL, mbox->regs + CXL_MBOX_CTRL);
+	err = readl_poll_timeout(mbox->regs + CXL_MBOX_CTRL, ctrl, !is_busy(ctrl), POLL_US,
+				 TIMEOUT_US);
+	if (ctrl == U32_MAX)
+		err = -ENODEV;
+	if (!err)
+		err = read_answer(mbox);
+	if (err < 0 && err != -EOPNOTSUPP)
+		dev_warn_ratelimited(mbox->dev, "mailbox command 0x%04x: error %d\n", opcode, err);
+	return err;
+}
+
+int annex_mbox_call(struct annex_mbox *mbox, u16 opcode, const void *in, u32 in_bytes, void *out,
+		    u32 out_bytes)
+{
+	int got;
+
+	mutex_lock(&mbox->lock);
+	if (in_bytes)
+		memcpy(mbox->in, in, in_bytes);
+	got = annex_mbox_run(mbox, opcode, in_bytes);
+	if (got >= 0 && out_bytes) {
+		if ((u32)got >= out_bytes)
+			memcpy(out, mbox->out, out_bytes);
+		else
+			got = -EIO;
+	}
+	mutex_unlock(&mbox->lock);
+	return got < 0 ? got : 0;
+}

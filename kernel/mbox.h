@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The mailbox of a memory device: one command at a time (CXL 3.1 section 8.2.8.4).
+ */
+#ifndef ANNEX_MBOX_H
+#define ANNEX_MBOX_H
+
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+struct device;
+
+#define ANNEX_MBOX_BYTES 4096u /* of a payload, here; a device may have more, or less */
+
+/**
+ * struct annex_mbox - The mailbox.
+ * @dev: who complains.
+ * @lock: one command at a time. Whoever needs a device's ranges takes their lock first.
+ * @regs: NULL when the device is gone.
+ * @bytes: of a payload.
+ * @in, @out: for the payloads of whoever holds @lock.
+ */
+struct annex_mbox {
+	struct device *dev;
+	struct mutex lock; /* of all */
+	void __iomem *regs;
+	u32 bytes;
+	u8 *in, *out;
+};
+
+int annex_mbox_init(struct annex_mbox *mbox, struct device *dev, void __iomem *regs, u32 bytes);
+/* annex_mbox_end() - The device leaves: commands are -ENODEV from now on. */
+void annex_mbox_end(struct annex_mbox *mbox);
+/* annex_mbox_exit() - Free it, when nobody can call any more. */
+void annex_mbox_exit(struct annex_mbox *mbox);
+/*
+ * annex_mbox_run() - A command, with @in_bytes of @mbox.in; the answer is in @mbox.out. Under its
+ * lock. The answer's bytes, or -EOPNOTSUPP (the device does not know the command), -EINVAL (it
+ * finds something wrong), -EBUSY, -ETIMEDOUT, -EIO, -ENODEV.
+ */
+int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes);
+/* annex_mbox_call() - The same for one command, whose whole answer has at least @out_bytes. */
+int annex_mbox_call(struct annex_mbox *mbox, u16 opcode, const void *in, u32 in_bytes, void *out,
+		    u32 out_bytes);
+
+#endif

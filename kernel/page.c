@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bitmap.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/pfn_t.h>
+#include "compat.h"
+#include "page.h"
+#include "range.h"
+#include "user.h"
+
+static vm_fault_t insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long addr = vmf->address & PAGE_MASK;
+
+	if (at < r->cached)
+		return vmf_insert_mixed(vma, addr, phys_to_pfn_t(r->base + at, PFN_DEV | PFN_MAP));
+	return vmf_insert_pfn(vma, addr, PHYS_PFN(r->base + at));
+}
+
+static vm_fault_t fault(struct vm_fault *vmf)
+{
+	struct annex_range *r = vmf->vma->vm_private_data;
+	vm_fault_t ret;
+
+	down_read(&r->view);
+	if (r->ended || vmf->pgoff >= r->bytes >> PAGE_SHIFT)
+		ret = VM_FAULT_SIGBUS;
+	else if (test_bit(vmf->pgoff, r->bad))
+		ret = VM_FAULT_HWPOISON;
+	else
+		ret = insert(r, vmf, (u64)vmf->pgoff << PAGE_SHIFT);
+	up_read(&r->view);
+	return ret;
+}
+
+static const struct vm_operations_struct ops = {.fault = fault};
+
+/* Each of a file's pieces is one run of pages. */
+static bool has_piece(const struct annex_user *user, u64 at, u64 bytes)
+{
+	const struct annex_piece *piece;
+
+	list_for_each_entry(piece, &user->pieces, list)
+		if (at >= piece->offset && at + bytes <= piece->offset + piece->bytes)
+			return true;
+	return false;
+}
+
+static int choose(struct annex_range *r, struct annex_user *user, struct vm_area_struct *vma,
+		  u64 at, u64 bytes)
+{
+	u64 uc = r->cached + r->wc;
+
+	if (bytes > r->bytes || at > r->bytes - bytes)
+		return -EINVAL;
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	if (at + bytes <= r->cached) {
+		vm_flags_set(vma, VM_MIXEDMAP);
+		return 0;
+	}
+	vm_flags_set(vma, VM_IO | VM_PFNMAP);
+	if (at >= r->cached && at + bytes <= uc) {
+		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
+		return 0;
+	}
+	if (at < uc)
+		return -EINVAL; /* more than one part */
+	if (!has_piece(user, at, bytes))
+		return -EACCES;
+	vm_flags_set(vma, VM_DONTCOPY);
+	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	return 0;
+}
+
+int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma)
+{
+	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with join()'s */
+	u64 at = (u64)vma->vm_pgoff << PAGE_SHIFT, bytes = vma->vm_end - vma->vm_start;
+	int err = -ENODEV;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+		return annex_hdm_refuse(user->hdm, -EINVAL, "mmap: shared, and not executable");
+	if (!r)
+		return annex_hdm_refuse(user->hdm, -ENXIO, "mmap before ANNEX_IOC_HDM_RANGE");
+	vm_flags_clear(vma, VM_MAYEXEC);
+	down_read(&r->view);
+	if (!r->ended)
+		err = choose(r, user, vma, at, bytes);
+	up_read(&r->view);
+	if (!err) {
+		vma->vm_private_data = r; /* the file has a reference, and the mapping the file */
+		vma->vm_ops = &ops;
+	}
+	if (err == -EACCES)
+		return annex_hdm_refuse(user->hdm, err, "mmap: 0x%llx is not this file's", at);
+	return err == -EINVAL ? annex_hdm_refuse(user->hdm, err, "mmap: 0x%llx + 0x%llx", at, bytes)
+			      : err;
+}
+
+void annex_page_join(struct annex_range *r, struct annex_user *user)
+{
+	down_write(&r->view);
+	list_add(&user->list, &r->users);
+	up_write(&r->view);
+}
+
+void annex_page_leave(struct annex_range *r, struct annex_user *user)
+{
+	struct annex_piece *piece, *next;
+	u64 uc = r->cached + r->wc;
+
+	down_write(&r->view);
+	list_del(&user->list);
+	list_for_each_entry_safe(piece, next, &user->pieces, list) {
+		bitmap_clear(r->pieces, (piece->offset - uc) >> PAGE_SHIFT,
+			     piece->bytes >> PAGE_SHIFT);
+		kfree(piece);
+	}
+	up_write(&r->view);
+}
+
+static void zap(struct annex_range *r, u64 at, u64 bytes)
+{
+	struct annex_user *user;
+
+	lockdep_assert_held_write(&r->view);
+	list_for_each_entry(user, &r->users, list)
+		unmap_mapping_range(user->mapping, at, bytes, 1);
+}
+
+void annex_page_end(struct annex_range *r)
+{
+	down_write(&r->view);
+	r->ended = true;
+	zap(r, 0, r->bytes);
+	up_write(&r->view);
+}
+
+/* Each page has one reference of the kernel's; one more is somebody's. */
+bool annex_page_idle(struct annex_range *r)
+{
+	unsigned long pfn = PHYS_PFN(r->base);
+
+	for (u64 i = 0; r->paged && i < r->cached >> PAGE_SHIFT; i++) {
+		if (page_ref_count(pfn_to_page(pfn + i)) != 1)
+			return false;
+		if (!(i % SZ_64K))
+			cond_resched();
+	}
+	return true;
+}
+
+void annex_page_strike(struct annex_range *r, u64 first, u64 n)
+{
+	down_write(&r->view);
+	if (find_next_zero_bit(r->bad, first + n, first) < first + n) {
+		bitmap_set(r->bad, first, n);
+		zap(r, first << PAGE_SHIFT, n << PAGE_SHIFT);
+	}
+	up_write(&r->view);
+}
+
+int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long n, int flags)
+{
+	struct annex_range *r = container_of(pgmap, struct annex_range, pgmap);
+	u64 first = pfn - PHYS_PFN(r->base);
+
+	annex_page_strike(r, first, min_t(u64, n, (r->cached >> PAGE_SHIFT) - first));
+	return 0;
+}
+
+int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, u64 *offset)
+{
+	unsigned long pages = r->uc >> PAGE_SHIFT, want = bytes >> PAGE_SHIFT, at;
+	struct annex_piece *piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
+	int err = -ENOSPC;
+
+	if (!piece)
+		return -ENOMEM;
+	down_write(&r->view);
+	at = bytes <= r->uc ? bitmap_find_next_zero_area(r->pieces, pages, 0, want, 0) : pages;
+	if (r->ended) {
+		err = -ENODEV;
+	} else if (at < pages) {
+		bitmap_set(r->pieces, at, want);
+		piece->offset = r->cached + r->wc + ((u64)at << PAGE_SHIFT);
+		piece->bytes = bytes;
+		list_add(&piece->list, &user->pieces);
+		*offset = piece->offset;
+		err = 0;
+	}
+	up_write(&r->view);
+	if (err)
+		kfree(piece);
+	return err;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/bitmap.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include "page.h"
+#include "poison.h"
+#include "range.h"
+
+/* Where in the range byte @at of member @p's share is. */
+static u64 offset_of(const struct annex_range *r, unsigned int p, u64 at)
+{
+	u32 within = at & (r->granularity - 1);
+
+	return ((at - within) * r->n) + (u64)p * r->granularity + within;
+}
+
+static void strike(struct annex_range *r, u64 first, u64 last)
+{
+	annex_page_strike(r, first >> PAGE_SHIFT, (last >> PAGE_SHIFT) - (first >> PAGE_SHIFT) + 1);
+}
+
+/* Bytes [@at, @end) of a member's share. */
+static void apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
+{
+	u64 stop;
+
+	/* Where each page has some of each member there is nothing between. */
+	if ((u64)r->granularity * r->n <= PAGE_SIZE) {
+		strike(r, offset_of(r, p, at), offset_of(r, p, end - 1));
+		return;
+	}
+	for (; at < end; at = stop) {
+		stop = min(end, round_down(at, r->granularity) + r->granularity);
+		strike(r, offset_of(r, p, at), offset_of(r, p, stop - 1));
+		cond_resched();
+	}
+}
+
+static void apply_member(struct annex_range *r, unsigned int p)
+{
+	struct annex_media *media = &r->members[p]->media;
+	u64 share = div_u64(r->bytes, r->n), from = r->dpa[p], at, end;
+
+	mutex_lock(&media->lock);
+	for (u32 i = 0; i < media->npoison; i++) {
+		at = max(media->poison[i].addr, from);
+		end = min(media->poison[i].addr + media->poison[i].bytes, from + share);
+		if (at < end && r->n == 1)
+			strike(r, at - from, end - 1 - from);
+		else if (at < end)
+			apply(r, p, at - from, end - from);
+	}
+	mutex_unlock(&media->lock);
+}
+
+void annex_poison_apply(struct annex_range *r)
+{
+	for (unsigned int p = 0; p < r->n; p++)
+		apply_member(r, p);
+}
+
+u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 room)
+{
+	unsigned long pages = r->bytes >> PAGE_SHIFT, at = 0, end;
+	u32 n = 0;
+
+	down_read(&r->view);
+	while (at < pages) {
+		at = find_next_bit(r->bad, pages, at);
+		if (at >= pages)
+			break;
+		end = find_next_zero_bit(r->bad, pages, at);
+		if (n < room)
+			list[n] = (struct annex_ioc_seg){(u64)at << PAGE_SHIFT,
+							 (u64)(end - at) << PAGE_SHIFT};
+		n++;
+		at = end;
+	}
+	up_read(&r->view);
+	return n;
+}
+
+u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 room)
+{
+	u32 n;
+
+	mutex_lock(&hdm->media.lock);
+	n = hdm->media.npoison;
+	memcpy(list, hdm->media.poison, min(n, room) * sizeof(*list));
+	mutex_unlock(&hdm->media.lock);
+	return n;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The devices' poison as pages of a range.
+ */
+#ifndef ANNEX_POISON_H
+#define ANNEX_POISON_H
+
+#include <uapi/annex.h>
+
+struct annex_hdm;
+struct annex_range;
+
+/* annex_poison_apply() - What members' lists have may not be touched. Under the ranges' lock. */
+void annex_poison_apply(struct annex_range *r);
+/*
+ * annex_poison_list() - Runs of pages that may not be touched, @room of them into @list. How many
+ * there are.
+ */
+u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 room);
+/* annex_poison_records() - The same of a device's list. */
+u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 room);
+
+#endif

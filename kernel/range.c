@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/acpi.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include "cxl.h"
+#include "export.h"
+#include "page.h"
+#include "poison.h"
+#include "range.h"
+
+#define LOOK (HZ / 50) /* how often for pages that are held */
+
+static DEFINE_MUTEX(lock);
+static DECLARE_WAIT_QUEUE_HEAD(cut_wait);
+static struct workqueue_struct *queue;
+
+int annex_ranges_init(void)
+{
+	queue = alloc_workqueue("annex", WQ_UNBOUND, 0);
+	return queue ? 0 : -ENOMEM;
+}
+
+void annex_ranges_exit(void)
+{
+	destroy_workqueue(queue);
+}
+
+void annex_ranges_lock(void)
+{
+	mutex_lock(&lock);
+}
+
+void annex_ranges_unlock(void)
+{
+	mutex_unlock(&lock);
+}
+
+/*
+ * What CPUs have of addresses whose decoders change. A hypervisor's CXL memory is memory of its
+ * own, which no decoder moves about behind its caches.
+ */
+static int flush_caches(struct annex_hdm *hdm)
+{
+#ifdef CONFIG_X86
+	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
+		wbinvd_on_all_cpus();
+	return 0;
+#else
+	return annex_hdm_refuse(hdm, -EOPNOTSUPP,
+				"range: no way to empty the caches of this kind of CPU");
+#endif
+}
+
+/* Whether its kind of memory, and all of its decoders, leave room on a device; how much. */
+static int find_room(struct annex_hdm *hdm, u32 kind, u64 *dpa, u64 *room)
+{
+	u64 used = annex_decoders_used(&hdm->decoders);
+	u64 start = kind == ANNEX_HDM_PERSISTENT ? hdm->bytes[ANNEX_HDM_VOLATILE] : 0;
+	u64 end = start + hdm->bytes[kind];
+	int next = annex_decoders_next(&hdm->decoders);
+
+	if (next < 0)
+		return next;
+	*dpa = max(start, used);
+	*room = *dpa < end ? round_down(end - *dpa, CXL_GRANULE) : 0;
+	if (!*room)
+		return annex_hdm_refuse(hdm, -ENOSPC, "range: no %s memory is left",
+					kind ? "persistent" : "volatile");
+	return 0;
+}
+
+static int find_memory(struct annex_range *r, const struct annex_want *want)
+{
+	u64 least = U64_MAX, room;
+	int err;
+
+	for (unsigned int i = 0; i < r->n; i++) {
+		err = find_room(r->members[i], r->kind, &r->dpa[i], &room);
+		if (err)
+			return err;
+		least = min(least, room);
+	}
+	r->bytes = want->bytes ? want->bytes : least * r->n;
+	if (r->bytes > least * r->n)
+		return annex_hdm_refuse(r->members[0], -ENOSPC,
+					"range: 0x%llx bytes, and 0x%llx are left", r->bytes,
+					least * r->n);
+	if (want->wc > r->bytes || want->uc > r->bytes - want->wc)
+		return annex_hdm_refuse(r->members[0], -EINVAL, "range: parts of 0x%llx + 0x%llx",
+					want->wc, want->uc);
+	r->wc = want->wc;
+	r->uc = want->uc;
+	r->cached = r->bytes - r->wc - r->uc;
+	return 0;
+}
+
+static bool fits(const struct annex_window *w, const struct annex_want *want)
+{
+	u16 need = ACPI_CEDT_CFMWS_RESTRICT_TYPE3 |
+		   (want->kind ? ACPI_CEDT_CFMWS_RESTRICT_PMEM : ACPI_CEDT_CFMWS_RESTRICT_VOLATILE);
+
+	return w->usable && (w->restrictions & need) == need &&
+	       !(w->restrictions & ACPI_CEDT_CFMWS_RESTRICT_FIXED) &&
+	       (w->ways == 1 || !want->granularity || want->granularity == w->granularity);
+}
+
+/* A window that leads to the members, with room: in the order of the table. */
+static int take_window(struct annex_range *r, const struct annex_want *want)
+{
+	struct annex_hdm *hdm = r->members[0];
+	struct annex_window *windows;
+	struct annex_taken *taken;
+	u64 floor = annex_route_end(&r->route);
+	int n = annex_windows_read(&windows), ntaken, err = -EOPNOTSUPP;
+
+	if (n < 0)
+		return n;
+	ntaken = annex_route_taken(&r->route, &taken);
+	if (ntaken < 0) {
+		kfree(windows);
+		return ntaken;
+	}
+	for (unsigned int i = 0; i < r->n; i++)
+		floor = max(floor, annex_decoders_end(&r->members[i]->decoders));
+	for (int i = 0; i < n && !r->res; i++) {
+		if (!fits(&windows[i], want) || annex_route_plan(&r->route, &windows[i]))
+			continue;
+		err = -ENOSPC;
+		r->granularity = want->granularity ? want->granularity : windows[i].granularity;
+		r->res = annex_window_take(&windows[i], r->bytes, floor, taken, ntaken);
+	}
+	kfree(taken);
+	kfree(windows);
+	if (r->res)
+		r->base = r->res->start;
+	else if (err == -ENOSPC)
+		annex_hdm_refuse(hdm, err, "range: no window has 0x%llx bytes free from 0x%llx on",
+				 r->bytes, floor);
+	else
+		annex_hdm_refuse(hdm, err,
+				 "range: no window for %u %s devices by 0x%x bytes in this order",
+				 r->n, r->kind ? "persistent" : "volatile", want->granularity);
+	return r->res ? 0 : err;
+}
+
+static int commit_members(struct annex_range *r)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < r->n && !err; i++) {
+		struct annex_hdm *hdm = r->members[i];
+		struct annex_setup setup = {
+			.base = r->base,
+			.bytes = r->bytes,
+			.ways = r->n,
+			.granularity = r->granularity,
+			.list = r->dpa[i] - annex_decoders_used(&hdm->decoders),
+		};
+
+		err = annex_hdm_enable(hdm);
+		if (!err)
+			err = annex_decoder_commit(&hdm->decoders, &setup, &r->ids[i]);
+		if (err)
+			annex_hdm_disable(hdm);
+		else
+			r->committed++;
+	}
+	return err;
+}
+
+static const struct dev_pagemap_ops pagemap_ops = {.memory_failure = annex_page_failure};
+
+static int make_pages(struct annex_range *r)
+{
+	u64 pages = r->bytes >> PAGE_SHIFT;
+	void *at;
+
+	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
+	r->pieces = kvcalloc(BITS_TO_LONGS((r->uc >> PAGE_SHIFT) + 1), sizeof(long), GFP_KERNEL);
+	if (!r->bad || !r->pieces)
+		return -ENOMEM;
+	if (r->wc && arch_io_reserve_memtype_wc(r->base + r->cached, r->wc))
+		return annex_hdm_refuse(r->members[0], -EBUSY,
+					"range: it cannot be write-combining");
+	r->combining = r->wc;
+	if (!r->cached)
+		return 0;
+	r->pgmap.type = MEMORY_DEVICE_GENERIC;
+	r->pgmap.range = (struct range){r->base, r->base + r->cached - 1};
+	r->pgmap.nr_range = 1;
+	r->pgmap.ops = &pagemap_ops;
+	at = memremap_pages(&r->pgmap, dev_to_node(&r->members[0]->pdev->dev));
+	if (IS_ERR(at))
+		return annex_hdm_refuse(r->members[0], PTR_ERR(at),
+					"range: the kernel makes no pages for 0x%llx + 0x%llx",
+					r->base, r->cached);
+	r->paged = true;
+	return 0;
+}
+
+/* Take back whatever is there, in the reverse order. Nobody holds a page. */
+static void cut(struct annex_range *r)
+{
+	if (r->paged)
+		memunmap_pages(&r->pgmap);
+	if (r->combining)
+		arch_io_free_memtype_wc(r->base + r->cached, r->wc);
+	r->paged = false;
+	r->combining = false;
+	if (r->committed)
+		flush_caches(r->members[0]); /* back to the devices, while there is a way */
+	annex_route_release(&r->route);
+	while (r->committed) {
+		struct annex_hdm *hdm = r->members[--r->committed];
+
+		annex_decoder_release(&hdm->decoders, r->ids[r->committed]);
+		annex_hdm_disable(hdm);
+	}
+	annex_route_drop(&r->route);
+	if (r->res)
+		release_mem_region(r->base, r->bytes);
+	r->res = NULL;
+	for (unsigned int i = 0; i < r->n; i++)
+		if (r->members[i]->range == r)
+			WRITE_ONCE(r->members[i]->range, NULL);
+	r->live = false;
+	wake_up_all(&cut_wait);
+}
+
+static void drop(struct annex_range *r)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		put_device(&r->members[i]->dev);
+	kvfree(r->bad);
+	kvfree(r->pieces);
+	kfree(r);
+}
+
+/* Not while the work is on its way to the lock: it may be the last thing that happens to it. */
+static void look(struct annex_range *r, unsigned long delay)
+{
+	if (!r->queued)
+		queue_delayed_work(queue, &r->end, delay);
+	r->queued = true;
+}
+
+static void end_work(struct work_struct *work)
+{
+	struct annex_range *r = container_of(to_delayed_work(work), struct annex_range, end);
+	bool all;
+
+	mutex_lock(&lock);
+	r->queued = false;
+	if (r->live && annex_export_idle(r) && annex_page_idle(r))
+		cut(r);
+	if (r->live)
+		look(r, LOOK);
+	all = !r->live && !r->refs;
+	mutex_unlock(&lock);
+	if (all)
+		drop(r);
+}
+
+/* No new use of it; cut it as soon as can be. */
+static void end(struct annex_range *r)
+{
+	annex_page_end(r);
+	annex_export_end(r);
+	look(r, 0);
+}
+
+static int start(struct annex_range *r, const struct annex_want *want)
+{
+	struct pci_dev *pdevs[ANNEX_HDM_MEMBERS];
+	int err = find_memory(r, want);
+
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < r->n; i++)
+		pdevs[i] = r->members[i]->pdev;
+	err = annex_route_find(&r->route, pdevs, r->n);
+	if (!err)
+		err = take_window(r, want);
+	if (!err)
+		err = commit_members(r);
+	if (!err)
+		err = annex_route_commit(&r->route, r->base, r->bytes, r->granularity);
+	if (!err)
+		err = flush_caches(r->members[0]);
+	return err ? err : make_pages(r);
+}
+
+static struct annex_range *create(const struct annex_want *want)
+{
+	struct annex_range *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+	r->refs = 1;
+	r->live = true;
+	r->kind = want->kind;
+	init_rwsem(&r->view);
+	INIT_LIST_HEAD(&r->users);
+	INIT_LIST_HEAD(&r->exports);
+	INIT_DELAYED_WORK(&r->end, end_work);
+	for (r->n = 0; r->n < want->n; r->n++) {
+		r->members[r->n] = want->members[r->n];
+		get_device(&r->members[r->n]->dev);
+	}
+	err = start(r, want);
+	if (err) {
+		cut(r);
+		drop(r);
+		return ERR_PTR(err);
+	}
+	for (unsigned int i = 0; i < r->n; i++)
+		r->members[i]->range = r;
+	annex_poison_apply(r);
+	dev_info(&r->members[0]->dev, "range of 0x%llx bytes at 0x%llx, %u ways\n", r->bytes,
+		 r->base, r->n);
+	return r;
+}
+
+static bool same(const struct annex_range *r, const struct annex_want *want)
+{
+	return r->kind == want->kind && (!want->bytes || want->bytes == r->bytes) &&
+	       want->wc == r->wc && want->uc == r->uc && want->n == r->n &&
+	       (!want->granularity || want->granularity == r->granularity) &&
+	       !memcmp(r->members, want->members, want->n * sizeof(want->members[0]));
+}
+
+struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want)
+{
+	struct annex_range *r = hdm->range;
+
+	lockdep_assert_held(&lock);
+	for (unsigned int i = 0; i < want->n; i++) {
+		if (want->members[i]->gone)
+			return ERR_PTR(-ENODEV);
+		if (want->members[i]->range != r)
+			return ERR_PTR(annex_hdm_refuse(want->members[i], -EBUSY,
+							"range: it is part of another one"));
+	}
+	if (!r)
+		return create(want);
+	if (r->ended) {
+		annex_hdm_refuse(hdm, -EBUSY, "range: pages of the last one are still held");
+		return ERR_PTR(-EBUSY);
+	}
+	if (!same(r, want)) {
+		annex_hdm_refuse(hdm, -EBUSY,
+				 "range: there is one of %u ways and 0x%llx (0x%llx, 0x%llx) bytes",
+				 r->n, r->bytes, r->wc, r->uc);
+		return ERR_PTR(-EBUSY);
+	}
+	r->refs++;
+	return r;
+}
+
+void annex_range_put(struct annex_range *r)
+{
+	lockdep_assert_held(&lock);
+	if (--r->refs)
+		return;
+	/* Most often nobody has a page any more, and the next one need not wait. */
+	if (r->live) {
+		annex_page_end(r);
+		if (annex_page_idle(r))
+			cut(r);
+	}
+	look(r, 0);
+}
+
+void annex_range_evict(struct annex_hdm *hdm)
+{
+	mutex_lock(&lock);
+	hdm->gone = true;
+	if (hdm->range)
+		end(hdm->range);
+	mutex_unlock(&lock);
+	/* The lock, taken below, orders what follows behind the cut. */
+	while (!wait_event_timeout(cut_wait, !READ_ONCE(hdm->range), 10 * HZ))
+		dev_warn(&hdm->dev, "removal waits for whoever holds pages of its range\n");
+	mutex_lock(&lock);
+	hdm->decoders.regs = NULL;
+	mutex_unlock(&lock);
+}
+
+void annex_range_poison(struct annex_hdm *hdm)
+{
+	mutex_lock(&lock);
+	if (hdm->range && !hdm->range->ended)
+		annex_poison_apply(hdm->range);
+	mutex_unlock(&lock);
+}
+
+unsigned int annex_range_users(struct annex_hdm *hdm)
+{
+	unsigned int users;
+
+	mutex_lock(&lock);
+	users = hdm->users + (hdm->range ? annex_export_count(hdm->range) : 0);
+	if (hdm->range && hdm->range->ended)
+		users++; /* whoever holds its pages */
+	mutex_unlock(&lock);
+	return users;
+}
+
+int annex_range_show(struct annex_hdm *hdm, char *buf)
+{
+	struct annex_range *r;
+	int at = 0;
+
+	mutex_lock(&lock);
+	r = hdm->range;
+	if (r) {
+		at = sysfs_emit(buf, "base 0x%llx bytes 0x%llx kind %u granularity %u%s members",
+				r->base, r->bytes, r->kind, r->granularity,
+				r->ended ? " ended" : "");
+		for (unsigned int i = 0; i < r->n; i++)
+			at += sysfs_emit_at(buf, at, " %s", pci_name(r->members[i]->pdev));
+		at += sysfs_emit_at(buf, at, "\n");
+	}
+	mutex_unlock(&lock);
+	return at;
+}
+
+int annex_range_decoders(struct annex_hdm *hdm, char *buf)
+{
+	int at = 0;
+
+	mutex_lock(&lock);
+	if (hdm->range)
+		at = annex_route_show(&hdm->range->route, buf, 0);
+	if (hdm->decoders.regs)
+		at += annex_decoders_show(&hdm->decoders, buf, at);
+	mutex_unlock(&lock);
+	return at;
+}

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/acpi.h>
+#include <linux/list.h>
+#include <linux/slab.h>
+#include "cxl.h"
+#include "regs.h"
+#include "route.h"
+
+#define TAKEN_MOST 1024
+
+/*
+ * struct annex_port - A host bridge or the upstream port of a switch, while ranges need it.
+ * @list: of all. @dev: which, held. @name: for lines in the log.
+ * @users: ranges.
+ * @cm: its capabilities. @decoders: @cm's; without registers in a host bridge that has one root
+ *	port and lets all through.
+ * @claimed, @claimed_bytes: the decoders' registers, which are nobody else's then.
+ */
+struct annex_port {
+	struct list_head list;
+	struct device *dev;
+	unsigned int users;
+	char name[32];
+	void __iomem *cm;
+	struct annex_decoders decoders;
+	resource_size_t claimed, claimed_bytes;
+};
+
+static LIST_HEAD(ports);
+
+static unsigned int count_root_ports(struct pci_bus *bus)
+{
+	struct pci_dev *pdev;
+	unsigned int n = 0;
+
+	list_for_each_entry(pdev, &bus->devices, bus_list)
+		n += pci_is_pcie(pdev) && pci_pcie_type(pdev) == PCI_EXP_TYPE_ROOT_PORT;
+	return n;
+}
+
+/* Nobody else may program them: the in-tree driver keeps count of those that are committed. */
+static int claim(struct annex_port *port)
+{
+	struct annex_decoders *d = &port->decoders;
+
+	port->claimed = d->phys;
+	port->claimed_bytes = CXL_HDM_BYTES(d->count);
+	if (request_mem_region(port->claimed, port->claimed_bytes, "annex"))
+		return 0;
+	port->claimed_bytes = 0;
+	pr_notice("annex: %s: its decoders at 0x%llx are another driver's, see /proc/iomem\n",
+		  port->name, (u64)d->phys);
+	return -EBUSY;
+}
+
+static int open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus *below)
+{
+	u32 hdm;
+	int err;
+
+	port->cm = ioremap(cm, CXL_CM_BYTES);
+	if (!port->cm)
+		return -ENOMEM;
+	err = annex_regs_find_hdm(port->cm, &hdm);
+	if (err == -ENODEV && below && count_root_ports(below) == 1)
+		return 0;
+	if (err) {
+		pr_notice("annex: %s: no HDM decoders that can be used: error %d\n", port->name,
+			  err);
+		return err == -ENODEV ? -EOPNOTSUPP : err;
+	}
+	annex_decoders_init(&port->decoders, port->cm + hdm, cm + hdm, port->name, false);
+	return claim(port);
+}
+
+static int open_bridge(struct annex_port *port, struct pci_bus *bus, u32 uid)
+{
+	phys_addr_t at;
+	int err = annex_window_bridge(uid, &at);
+
+	return err ? err : open_decoders(port, at + CXL_CM, bus);
+}
+
+static int open_switch(struct annex_port *port, struct pci_dev *pdev)
+{
+	phys_addr_t at;
+	u64 bytes;
+	u16 command;
+	int err = annex_regs_locate(pdev, CXL_BLOCK_COMPONENT, &at, &bytes);
+
+	if (err)
+		return err == -ENXIO ? -EOPNOTSUPP : err;
+	pci_read_config_word(pdev, PCI_COMMAND, &command);
+	if (bytes < CXL_CM + CXL_CM_BYTES || !(command & PCI_COMMAND_MEMORY)) {
+		pci_err(pdev, "annex: its component registers cannot be reached\n");
+		return -EINVAL;
+	}
+	return open_decoders(port, at + CXL_CM, NULL);
+}
+
+static void put_port(struct annex_port *port)
+{
+	if (--port->users)
+		return;
+	if (port->claimed_bytes)
+		release_mem_region(port->claimed, port->claimed_bytes);
+	if (port->cm)
+		iounmap(port->cm);
+	list_del(&port->list);
+	put_device(port->dev);
+	kfree(port);
+}
+
+/* @pdev: a switch's upstream port; NULL: the host bridge of @bus. */
+static struct annex_port *get_port(struct device *dev, struct pci_dev *pdev, struct pci_bus *bus,
+				   u32 uid)
+{
+	struct annex_port *port;
+	int err;
+
+	list_for_each_entry(port, &ports, list)
+		if (port->dev == dev) {
+			port->users++;
+			return port;
+		}
+	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	if (!port)
+		return ERR_PTR(-ENOMEM);
+	port->dev = get_device(dev);
+	port->users = 1;
+	if (pdev)
+		snprintf(port->name, sizeof(port->name), "switch %s", pci_name(pdev));
+	else
+		snprintf(port->name, sizeof(port->name), "bridge %u", uid);
+	list_add(&port->list, &ports);
+	err = pdev ? open_switch(port, pdev) : open_bridge(port, bus, uid);
+	if (err) {
+		put_port(port);
+		return ERR_PTR(err);
+	}
+	return port;
+}
+
+/* struct step - A port and how it is left, on the way up from a device. */
+struct step {
+	struct pci_dev *pdev; /* NULL: the host bridge */
+	u8 target;
+};
+
+static u8 port_number(struct pci_dev *pdev)
+{
+	u32 cap = 0;
+
+	pcie_capability_read_dword(pdev, PCI_EXP_LNKCAP, &cap);
+	return cap >> 24;
+}
+
+/* Steps from a device to its host bridge. How many, or -EOPNOTSUPP. */
+static int climb(struct pci_dev *pdev, struct step *steps)
+{
+	struct pci_dev *down = pci_upstream_bridge(pdev), *up;
+	int n = 0;
+
+	while (down && n < ANNEX_ROUTE_DEPTH) {
+		steps[n].target = port_number(down);
+		if (pci_pcie_type(down) == PCI_EXP_TYPE_ROOT_PORT) {
+			steps[n].pdev = NULL;
+			return n + 1;
+		}
+		up = pci_upstream_bridge(down);
+		if (pci_pcie_type(down) != PCI_EXP_TYPE_DOWNSTREAM || !up)
+			break;
+		steps[n++].pdev = up;
+		down = pci_upstream_bridge(up);
+	}
+	pci_err(pdev, "annex: it is not below a root port that leads to CXL memory\n");
+	return -EOPNOTSUPP;
+}
+
+static struct pci_bus *root_of(struct pci_bus *bus)
+{
+	while (bus->parent)
+		bus = bus->parent;
+	return bus;
+}
+
+static int uid_of(struct pci_dev *pdev, u32 *uid)
+{
+	acpi_handle handle = ACPI_HANDLE(root_of(pdev->bus)->bridge);
+	unsigned long long value;
+
+	if (!handle || ACPI_FAILURE(acpi_evaluate_integer(handle, "_UID", NULL, &value))) {
+		pci_err(pdev, "annex: its host bridge has no _UID\n");
+		return -EOPNOTSUPP;
+	}
+	*uid = value;
+	return 0;
+}
+
+static int find_hop(struct annex_route *r, struct device *dev, u32 *hop)
+{
+	for (*hop = 0; *hop < r->nhops; ++*hop)
+		if (r->hops[*hop].port->dev == dev)
+			return 0;
+	return -ENOENT;
+}
+
+static int add_member(struct annex_route *r, struct pci_dev *pdev, u32 p)
+{
+	struct pci_bus *root = root_of(pdev->bus);
+	struct step steps[ANNEX_ROUTE_DEPTH];
+	int n = climb(pdev, steps), err;
+
+	if (n < 0)
+		return n;
+	err = uid_of(pdev, &r->uid[p]);
+	if (err)
+		return err;
+	r->depth[p] = n;
+	for (int level = 0; level < n; level++) {
+		struct step *s = &steps[n - 1 - level];
+		struct device *dev = s->pdev ? &s->pdev->dev : root->bridge;
+		u32 hop;
+
+		if (find_hop(r, dev, &hop)) {
+			struct annex_port *port = get_port(dev, s->pdev, root, r->uid[p]);
+
+			if (IS_ERR(port))
+				return PTR_ERR(port);
+			r->hops[hop] = (struct annex_hop){.port = port, .level = level, .first = p};
+			r->nhops++;
+		}
+		r->at[p][level].hop = hop;
+		r->at[p][level].target = s->target;
+	}
+	return 0;
+}
+
+int annex_route_find(struct annex_route *r, struct pci_dev *const *members, unsigned int n)
+{
+	int err = 0;
+
+	r->n = n;
+	r->nhops = 0;
+	for (u32 p = 0; p < n && !err; p++)
+		err = add_member(r, members[p], p);
+	if (err)
+		annex_route_drop(r);
+	return err;
+}
+
+void annex_route_drop(struct annex_route *r)
+{
+	while (r->nhops)
+		put_port(r->hops[--r->nhops].port);
+}
+
+static bool is_below(const struct annex_route *r, u32 p, u32 hop)
+{
+	u32 level = r->hops[hop].level;
+
+	return level < r->depth[p] && r->at[p][level].hop == hop;
+}
+
+/*
+ * Members below a hop come by its targets in turn: the first ones to come up are its targets, and
+ * those after them must repeat their order.
+ */
+static int plan_hop(struct annex_route *r, u32 hop, u32 above)
+{
+	struct annex_hop *h = &r->hops[hop];
+	u8 seen[ANNEX_HDM_MEMBERS];
+	u32 n = 0;
+
+	h->above = above;
+	h->ways = 0;
+	h->list = 0;
+	for (u32 p = 0; p < r->n; p++)
+		if (is_below(r, p, hop))
+			seen[n++] = r->at[p][h->level].target;
+	while (h->ways < n && (!h->ways || seen[h->ways] != seen[0])) {
+		h->list |= (u64)seen[h->ways] << (8 * h->ways);
+		h->ways++;
+	}
+	for (u32 i = 0; i < n; i++)
+		if (seen[i] != seen[i % h->ways])
+			return -EOPNOTSUPP;
+	/* Nor may one come twice within a turn. */
+	for (u32 i = 1; i < h->ways; i++)
+		for (u32 j = 0; j < i; j++)
+			if (seen[i] == seen[j])
+				return -EOPNOTSUPP;
+	if (!is_power_of_2(h->ways) || n % h->ways)
+		return -EOPNOTSUPP;
+	return h->port->decoders.regs || h->ways == 1 ? 0 : -EOPNOTSUPP;
+}
+
+/* Ways of the hops above one, and of the window. */
+static u32 ways_above(const struct annex_route *r, u32 hop, u32 ways)
+{
+	const struct annex_hop *h = &r->hops[hop];
+
+	for (u32 level = 0; level < h->level; level++)
+		ways *= r->hops[r->at[h->first][level].hop].ways;
+	return ways;
+}
+
+int annex_route_plan(struct annex_route *r, const struct annex_window *w)
+{
+	u32 ways;
+	int err;
+
+	if (r->n % w->ways)
+		return -EOPNOTSUPP;
+	for (u32 p = 0; p < r->n; p++)
+		if (r->uid[p] != w->targets[p % w->ways])
+			return -EOPNOTSUPP;
+	/* A hop is added after those above it. */
+	for (u32 hop = 0; hop < r->nhops; hop++) {
+		err = plan_hop(r, hop, ways_above(r, hop, w->ways));
+		if (err)
+			return err;
+	}
+	for (u32 p = 0; p < r->n; p++) {
+		ways = w->ways;
+		for (u32 level = 0; level < r->depth[p]; level++)
+			ways *= r->hops[r->at[p][level].hop].ways;
+		if (ways != r->n)
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+u64 annex_route_end(const struct annex_route *r)
+{
+	u64 end = 0;
+
+	for (u32 hop = 0; hop < r->nhops; hop++)
+		if (r->hops[hop].port->decoders.regs)
+			end = max(end, annex_decoders_end(&r->hops[hop].port->decoders));
+	return end;
+}
+
+int annex_route_commit(struct annex_route *r, u64 base, u64 bytes, u32 granularity)
+{
+	int err = 0;
+
+	for (u32 hop = r->nhops; hop-- > 0 && !err;) {
+		struct annex_hop *h = &r->hops[hop];
+		struct annex_setup setup = {
+			.base = base,
+			.bytes = bytes,
+			.ways = h->ways,
+			.granularity = granularity * h->above,
+			.list = h->list,
+		};
+
+		if (!h->port->decoders.regs)
+			continue;
+		err = annex_decoder_commit(&h->port->decoders, &setup, &h->id);
+		h->live = !err;
+	}
+	if (err)
+		annex_route_release(r);
+	return err;
+}
+
+void annex_route_release(struct annex_route *r)
+{
+	for (u32 hop = 0; hop < r->nhops; hop++) {
+		struct annex_hop *h = &r->hops[hop];
+
+		if (h->live)
+			annex_decoder_release(&h->port->decoders, h->id);
+		h->live = false;
+	}
+}
+
+int annex_route_show(const struct annex_route *r, char *buf, int at)
+{
+	int from = at;
+
+	for (u32 hop = 0; hop < r->nhops; hop++)
+		if (r->hops[hop].port->decoders.regs)
+			at += annex_decoders_show(&r->hops[hop].port->decoders, buf, at);
+	return at - from;
+}
+
+static unsigned int add_taken(const struct annex_decoders *d, struct annex_taken *taken,
+			      unsigned int n)
+{
+	for (u32 i = 0; i < d->count && n < TAKEN_MOST; i++)
+		n += annex_decoder_range(d, i, &taken[n].base, &taken[n].bytes);
+	return n;
+}
+
+/* Of a device that may be another driver's: its registers are read and nothing else. */
+static unsigned int add_device(struct pci_dev *pdev, struct annex_taken *taken, unsigned int n)
+{
+	struct annex_decoders d = {};
+	void __iomem *cm;
+	phys_addr_t at;
+	u64 bytes;
+	u16 command;
+	u32 hdm;
+
+	pci_read_config_word(pdev, PCI_COMMAND, &command);
+	if (!(command & PCI_COMMAND_MEMORY) || command == U16_MAX ||
+	    annex_regs_locate(pdev, CXL_BLOCK_COMPONENT, &at, &bytes) ||
+	    bytes < CXL_CM + CXL_CM_BYTES)
+		return n;
+	cm = ioremap(at + CXL_CM, CXL_CM_BYTES);
+	if (!cm)
+		return n;
+	if (!annex_regs_find_hdm(cm, &hdm)) {
+		annex_decoders_init(&d, cm + hdm, at + CXL_CM + hdm, pci_name(pdev), true);
+		n = add_taken(&d, taken, n);
+	}
+	iounmap(cm);
+	return n;
+}
+
+int annex_route_taken(const struct annex_route *r, struct annex_taken **taken)
+{
+	struct pci_dev *pdev = NULL;
+	unsigned int n = 0;
+
+	*taken = kcalloc(TAKEN_MOST, sizeof(**taken), GFP_KERNEL);
+	if (!*taken)
+		return -ENOMEM;
+	for (u32 hop = 0; hop < r->nhops; hop++)
+		if (r->hops[hop].port->decoders.regs)
+			n = add_taken(&r->hops[hop].port->decoders, *taken, n);
+	while ((pdev = pci_get_class(CXL_CLASS_MEMORY, pdev)))
+		n = add_device(pdev, *taken, n);
+	return n;
+}

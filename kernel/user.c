@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/file.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include "cxl.h"
+#include "export.h"
+#include "hdm.h"
+#include "page.h"
+#include "poison.h"
+#include "range.h"
+#include "user.h"
+
+#define LIST_MOST 65536u /* of poison, in one call */
+
+static int user_open(struct inode *inode, struct file *file)
+{
+	struct annex_hdm *hdm = container_of(inode->i_cdev, struct annex_hdm, cdev);
+	struct annex_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	bool gone;
+
+	if (!user)
+		return -ENOMEM;
+	user->hdm = hdm;
+	user->mapping = inode->i_mapping;
+	INIT_LIST_HEAD(&user->pieces);
+	mutex_init(&user->reading);
+	annex_ranges_lock();
+	gone = hdm->gone;
+	if (!gone) {
+		hdm->users++;
+		get_device(&hdm->dev);
+	}
+	annex_ranges_unlock();
+	if (gone) {
+		kfree(user);
+		return -ENODEV;
+	}
+	annex_media_begin(&hdm->media, &user->reader);
+	file->private_data = user;
+	file->f_mapping = user->mapping;
+	return nonseekable_open(inode, file);
+}
+
+static int user_release(struct inode *inode, struct file *file)
+{
+	struct annex_user *user = file->private_data;
+	struct annex_hdm *hdm = user->hdm;
+
+	annex_ranges_lock();
+	hdm->users--;
+	if (user->range) {
+		annex_page_leave(user->range, user);
+		annex_range_put(user->range);
+	}
+	annex_ranges_unlock();
+	kfree(user);
+	put_device(&hdm->dev);
+	return 0;
+}
+
+static bool is_gone(struct annex_hdm *hdm)
+{
+	return READ_ONCE(hdm->gone);
+}
+
+/* Whether there is one, having looked if the device does not say so by itself. */
+static bool look(struct annex_user *user)
+{
+	struct annex_media *media = &user->hdm->media;
+
+	if (!annex_media_has(media, &user->reader) && !media->interrupts)
+		annex_media_fetch(media);
+	return annex_media_has(media, &user->reader);
+}
+
+static __poll_t user_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct annex_user *user = file->private_data;
+
+	poll_wait(file, &user->hdm->media.wait, wait);
+	return (look(user) ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (is_gone(user->hdm) ? EPOLLHUP | EPOLLERR : 0);
+}
+
+static bool has_news(struct annex_user *user)
+{
+	return annex_media_has(&user->hdm->media, &user->reader) || is_gone(user->hdm);
+}
+
+/* A device without interrupts is asked once a second. */
+static int wait_event_of(struct annex_user *user, struct file *file)
+{
+	struct annex_hdm *hdm = user->hdm;
+	struct annex_media *media = &hdm->media;
+	long left;
+
+	while (!look(user)) {
+		if (is_gone(hdm))
+			return -ENODEV;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		left = wait_event_interruptible_timeout(media->wait, has_news(user), HZ);
+		if (left < 0)
+			return left;
+	}
+	return 0;
+}
+
+static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_t *pos)
+{
+	struct annex_user *user = file->private_data;
+	struct annex_hdm_event event;
+	ssize_t done = 0;
+	int err;
+
+	if (bytes < sizeof(event))
+		return -EINVAL;
+	if (mutex_lock_interruptible(&user->reading))
+		return -ERESTARTSYS;
+	err = wait_event_of(user, file);
+	while (!err && bytes - done >= sizeof(event) &&
+	       annex_media_next(&user->hdm->media, &user->reader, &event)) {
+		if (copy_to_user(to + done, &event, sizeof(event)))
+			err = -EFAULT;
+		else
+			done += sizeof(event);
+	}
+	mutex_unlock(&user->reading);
+	return done ? done : err;
+}
+
+static int do_info(struct annex_user *user, struct annex_ioc_hdm_info *args)
+{
+	struct annex_hdm *hdm = user->hdm;
+	u32 abi = args->abi;
+
+	*args = (struct annex_ioc_hdm_info){
+		.size = sizeof(*args),
+		.abi = ANNEX_ABI,
+		.flags = (hdm->media.interrupts ? ANNEX_HDM_EVENTS : 0) |
+			 (hdm->media.lists ? ANNEX_HDM_POISON : 0),
+		.decoders = hdm->decoders.count,
+		.serial = hdm->serial,
+		.volatile_bytes = hdm->bytes[ANNEX_HDM_VOLATILE],
+		.persistent_bytes = hdm->bytes[ANNEX_HDM_PERSISTENT],
+		.granule = CXL_GRANULE,
+		.status = readq(hdm->regs.memdev),
+		.range_bytes = hdm->range ? hdm->range->bytes : 0,
+		.poison = hdm->media.npoison,
+		.users = hdm->users,
+	};
+	BUILD_BUG_ON(sizeof(args->health) < CXL_HEALTH_BYTES);
+	if (!annex_mbox_call(&hdm->mbox, CXL_OP_GET_HEALTH, NULL, 0, args->health,
+			     CXL_HEALTH_BYTES))
+		args->flags |= ANNEX_HDM_HEALTH;
+	if (abi != ANNEX_ABI)
+		return annex_hdm_refuse(hdm, -EPROTONOSUPPORT, "version %u, this is %u", abi,
+					ANNEX_ABI);
+	user->hello = true;
+	return 0;
+}
+
+static int check_range(struct annex_hdm *hdm, const struct annex_ioc_hdm_range *args)
+{
+	u32 n = max(args->nmembers, 1u);
+
+	if (args->kind > ANNEX_HDM_PERSISTENT)
+		return annex_hdm_refuse(hdm, -EINVAL, "range: kind %u", args->kind);
+	if (n > ANNEX_HDM_MEMBERS || !is_power_of_2(n) || !args->nmembers != !args->members)
+		return annex_hdm_refuse(hdm, -EINVAL, "range: %u members", args->nmembers);
+	if (args->bytes % ((u64)CXL_GRANULE * n))
+		return annex_hdm_refuse(hdm, -EINVAL, "range: 0x%llx bytes for %u members",
+					args->bytes, n);
+	if (!IS_ALIGNED(args->wc | args->uc, ANNEX_RANGE_UNIT))
+		return annex_hdm_refuse(hdm, -EINVAL, "range: parts of 0x%llx + 0x%llx bytes",
+					args->wc, args->uc);
+	if (args->granularity &&
+	    (!is_power_of_2(args->granularity) || args->granularity < ANNEX_HDM_GRANULARITY_MIN ||
+	     args->granularity > ANNEX_HDM_GRANULARITY_MAX))
+		return annex_hdm_refuse(hdm, -EINVAL, "range: granularity %u", args->granularity);
+	return 0;
+}
+
+/* The devices of the files that are named; these stay open until files are put. */
+static int get_members(struct annex_user *user, const struct annex_ioc_hdm_range *args,
+		       struct annex_want *want, struct file **files, u32 *nfiles)
+{
+	s32 fds[ANNEX_HDM_MEMBERS];
+	bool self = false;
+
+	if (copy_from_user(fds, u64_to_user_ptr(args->members), args->nmembers * sizeof(fds[0])))
+		return -EFAULT;
+	for (u32 i = 0; i < args->nmembers; i++) {
+		struct file *file = fget(fds[i]);
+		struct annex_hdm *hdm;
+
+		if (!file)
+			return annex_hdm_refuse(user->hdm, -EBADF, "range: descriptor %d", fds[i]);
+		files[(*nfiles)++] = file;
+		if (file->f_op != &annex_user_ops)
+			return annex_hdm_refuse(user->hdm, -EINVAL,
+						"range: descriptor %d is no CXL memory", fds[i]);
+		hdm = ((struct annex_user *)file->private_data)->hdm;
+		for (u32 j = 0; j < i; j++)
+			if (want->members[j] == hdm)
+				return annex_hdm_refuse(hdm, -EINVAL, "range: a member twice");
+		want->members[i] = hdm;
+		self |= hdm == user->hdm;
+	}
+	return self ? 0 : annex_hdm_refuse(user->hdm, -EINVAL, "range: members without this one");
+}
+
+static int join(struct annex_user *user, const struct annex_want *want,
+		struct annex_ioc_hdm_range *args)
+{
+	struct annex_range *r;
+
+	lockdep_assert_held(&user->reading);
+	annex_ranges_lock();
+	if (user->range)
+		r = ERR_PTR(annex_hdm_refuse(user->hdm, -EBUSY, "range: this file has one"));
+	else
+		r = annex_range_get(user->hdm, want);
+	if (!IS_ERR(r)) {
+		annex_page_join(r, user);
+		smp_store_release(&user->range, r); /* mmap() and calls see it whole */
+		args->bytes = r->bytes;
+		args->granularity = r->granularity;
+		args->base = r->base;
+	}
+	annex_ranges_unlock();
+	return PTR_ERR_OR_ZERO(r);
+}
+
+static int do_range(struct annex_user *user, struct annex_ioc_hdm_range *args)
+{
+	struct annex_want want = {
+		.kind = args->kind,
+		.granularity = args->granularity,
+		.bytes = args->bytes,
+		.wc = args->wc,
+		.uc = args->uc,
+		.n = max(args->nmembers, 1u),
+		.members = {user->hdm},
+	};
+	struct file *files[ANNEX_HDM_MEMBERS];
+	u32 nfiles = 0;
+	int err = check_range(user->hdm, args);
+
+	if (!err && args->nmembers)
+		err = get_members(user, args, &want, files, &nfiles);
+	if (!err)
+		err = join(user, &want, args);
+	while (nfiles)
+		fput(files[--nfiles]);
+	return err;
+}
+
+/* The range of a file; NULL, with a line: none yet. */
+static struct annex_range *range_of(struct annex_user *user)
+{
+	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with join()'s */
+
+	if (!r)
+		annex_hdm_refuse(user->hdm, -ENXIO, "a call that needs ANNEX_IOC_HDM_RANGE before");
+	return r;
+}
+
+static int do_m2func(struct annex_user *user, struct annex_ioc_hdm_m2func *args)
+{
+	struct annex_range *r = range_of(user);
+	int err;
+
+	if (!r)
+		return -ENXIO;
+	if (args->rsvd || !args->bytes || !PAGE_ALIGNED(args->bytes))
+		return annex_hdm_refuse(user->hdm, -EINVAL, "m2func: 0x%llx bytes", args->bytes);
+	err = annex_page_piece(r, user, args->bytes, &args->offset);
+	if (err == -ENOSPC)
+		annex_hdm_refuse(user->hdm, err, "m2func: no 0x%llx uncached bytes are free",
+				 args->bytes);
+	return err;
+}
+
+static int rescan(struct annex_user *user)
+{
+	struct annex_range *r = user->range;
+	int err = 0;
+
+	if (!r) {
+		err = annex_media_scan(&user->hdm->media);
+	} else {
+		for (unsigned int i = 0; i < r->n && !err; i++)
+			err = annex_media_scan(&r->members[i]->media);
+	}
+	if (!err)
+		annex_range_poison(user->hdm); /* which may be others' only */
+	return err == -EOPNOTSUPP ? annex_hdm_refuse(user->hdm, err, "poison: it keeps no list")
+				  : err;
+}
+
+static int do_poison(struct annex_user *user, struct annex_ioc_hdm_poison *args)
+{
+	bool device = args->flags & ANNEX_POISON_DEVICE;
+	struct annex_range *r = device ? NULL : range_of(user);
+	struct annex_ioc_seg *list;
+	u32 room = args->count;
+	int err = 0;
+
+	if (args->flags & ~(ANNEX_POISON_RESCAN | ANNEX_POISON_DEVICE) || args->rsvd ||
+	    room > LIST_MOST)
+		return annex_hdm_refuse(user->hdm, -EINVAL, "poison: flags 0x%x, room %u",
+					args->flags, room);
+	if (!device && !r)
+		return -ENXIO;
+	if (args->flags & ANNEX_POISON_RESCAN)
+		err = rescan(user);
+	if (err)
+		return err;
+	list = kvcalloc(max(room, 1u), sizeof(*list), GFP_KERNEL_ACCOUNT);
+	if (!list)
+		return -ENOMEM;
+	args->count = device ? annex_poison_records(user->hdm, list, room)
+			     : annex_poison_list(r, list, room);
+	if (copy_to_user(u64_to_user_ptr(args->list), list, min(args->count, room) * sizeof(*list)))
+		err = -EFAULT;
+	kvfree(list);
+	return err;
+}
+
+union args {
+	u32 size;
+	struct annex_ioc_hdm_info info;
+	struct annex_ioc_hdm_range range;
+	struct annex_ioc_hdm_dmabuf dmabuf;
+	struct annex_ioc_hdm_m2func m2func;
+	struct annex_ioc_hdm_poison poison;
+};
+
+static long carry_out(struct annex_user *user, unsigned int cmd, union args *args)
+{
+	struct annex_range *r;
+	long err;
+
+	switch (cmd) {
+	case ANNEX_IOC_HDM_INFO:
+		annex_ranges_lock();
+		err = is_gone(user->hdm) ? -ENODEV : do_info(user, &args->info);
+		annex_ranges_unlock();
+		return err;
+	case ANNEX_IOC_HDM_RANGE:
+		mutex_lock(&user->reading);
+		err = do_range(user, &args->range);
+		mutex_unlock(&user->reading);
+		return err;
+	case ANNEX_IOC_HDM_DMABUF:
+		r = range_of(user);
+		return r ? annex_export_create(r, user->hdm, &args->dmabuf) : -ENXIO;
+	case ANNEX_IOC_HDM_M2FUNC:
+		return do_m2func(user, &args->m2func);
+	case ANNEX_IOC_HDM_POISON:
+		return do_poison(user, &args->poison);
+	}
+	return -ENOTTY;
+}
+
+static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct annex_user *user = file->private_data;
+	void __user *at = (void __user *)arg;
+	union args args = {};
+	long err;
+
+	if (_IOC_TYPE(cmd) != 'A' || _IOC_NR(cmd) < _IOC_NR(ANNEX_IOC_HDM_INFO) ||
+	    _IOC_NR(cmd) > _IOC_NR(ANNEX_IOC_HDM_POISON) || _IOC_SIZE(cmd) > sizeof(args) ||
+	    _IOC_SIZE(cmd) < sizeof(args.size))
+		return -ENOTTY;
+	if (copy_from_user(&args, at, _IOC_SIZE(cmd)))
+		return -EFAULT;
+	if (args.size != _IOC_SIZE(cmd))
+		return annex_hdm_refuse(user->hdm, -EINVAL, "call 0x%x: %u bytes", _IOC_NR(cmd),
+					args.size);
+	if (is_gone(user->hdm))
+		return -ENODEV;
+	if (!READ_ONCE(user->hello) && cmd != ANNEX_IOC_HDM_INFO)
+		return annex_hdm_refuse(user->hdm, -EPROTO, "call 0x%x before ANNEX_IOC_HDM_INFO",
+					_IOC_NR(cmd));
+	err = carry_out(user, cmd, &args);
+	/* Failures have results too: a version. */
+	if (copy_to_user(at, &args, _IOC_SIZE(cmd)))
+		err = -EFAULT;
+	return err;
+}
+
+static int user_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	return annex_page_mmap(file->private_data, vma);
+}
+
+const struct file_operations annex_user_ops = {
+	.owner = THIS_MODULE,
+	.open = user_open,
+	.release = user_release,
+	.read = user_read,
+	.unlocked_ioctl = user_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = user_mmap,
+	.poll = user_poll,
+};

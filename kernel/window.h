@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Windows of host addresses that the platform routes to CXL (CEDT: CXL 3.1 section 9.18.1), and
+ * what is free in them.
+ */
+#ifndef ANNEX_WINDOW_H
+#define ANNEX_WINDOW_H
+
+#include <linux/ioport.h>
+#include <linux/types.h>
+
+#define ANNEX_WINDOW_TARGETS 16
+
+/**
+ * struct annex_window - A fixed memory window.
+ * @base, @bytes: host addresses.
+ * @ways, @granularity: over host bridges, whose _UIDs are @targets.
+ * @restrictions: ACPI_CEDT_CFMWS_RESTRICT_*.
+ * @usable: its arithmetic is known here.
+ */
+struct annex_window {
+	u64 base, bytes;
+	u32 ways, granularity;
+	u32 targets[ANNEX_WINDOW_TARGETS];
+	u16 restrictions;
+	bool usable;
+};
+
+/* annex_windows_read() - All of them, for kfree(). How many, or -ENODEV (no CEDT), -ENOMEM. */
+int annex_windows_read(struct annex_window **windows);
+/* annex_window_bridge() - Component registers of a host bridge, by _UID. -ENXIO: unknown. */
+int annex_window_bridge(u32 uid, phys_addr_t *at);
+
+/**
+ * struct annex_taken - Host addresses that committed decoders cover.
+ */
+struct annex_taken {
+	u64 base, bytes;
+};
+
+/*
+ * annex_window_take() - The first @bytes of a window, from @floor on, that no decoder in @taken and
+ * no other driver uses; reserved, for release_resource(). NULL: there are none.
+ */
+struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 floor,
+				   const struct annex_taken *taken, unsigned int n);
+
+#endif

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A user of CXL memory through annex.ko, for hdm.sh and its neighbours. MEMBERS are addresses in
+ * interleave order, with commas between; CXL_KIND=persistent in the environment takes that memory.
+ *
+ *   hdm info ADDRESS                what the module says of a device
+ *   hdm fill MEMBERS GRAIN          fill a range with a pattern, verify it, print where it is; what
+ *                                   each member must have is in the files member0... then
+ *   hdm verify MEMBERS GRAIN        the pattern is there
+ *   hdm time ADDRESS                milliseconds from open() to memory that can be used
+ *   hdm direct MEMBERS FILE [on]    O_DIRECT between a file and the range, both ways
+ *   hdm dmabuf MEMBERS URI [on]     queues and data of an NVMe device in the range; on: say
+ *                                   "running", and go on until something fails; so above
+ *   hdm hold MEMBERS FIFO           say "holding", then do what lines from there say: "touch AT":
+ *                                   say what byte is there, or "SIGBUS"; "pin AT": a pipe has that
+ *                                   page; "drop": no more; "unmap"; "close"; "end"
+ *   hdm wait ADDRESS                say "waiting", then "event LOG" for each event
+ *   hdm poison MEMBERS              ask the devices, print pages that must not be touched
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+#include <annex/clock.h>
+#include <annex/device.h>
+#include <annex/log.h>
+#include <annex/provider.h>
+#include "hdm.h"
+#include "tests/unit/random.h"
+
+#define SAMPLE (2 * MIB) /* of each member, that is compared outside */
+
+/*
+ * struct range - A range that was joined: its numbers, its members' files, @fds[0] that it was
+ * joined by, and where the cacheable memory is mapped.
+ */
+struct range {
+	struct annex_ioc_hdm_range args;
+	int fds[ANNEX_HDM_MEMBERS];
+	uint32_t n;
+	unsigned char *mem;
+	uint64_t cached;
+};
+
+/* @members: addresses with commas between. */
+static void open_members(struct range *r, const char *members)
+{
+	char *words = strdup(members), *save, *word;
+
+	r->n = 0;
+	for (word = strtok_r(words, ",", &save); word && r->n < ANNEX_HDM_MEMBERS;
+	     word = strtok_r(NULL, ",", &save))
+		r->fds[r->n++] = open_hdm(word);
+	free(words);
+}
+
+static void join(struct range *r, const char *members, struct annex_ioc_hdm_range want)
+{
+	long err;
+
+	open_members(r, members);
+	r->args = want;
+	r->args.size = sizeof(r->args);
+	if (r->n > 1) {
+		r->args.members = (uintptr_t)r->fds;
+		r->args.nmembers = r->n;
+	}
+	err = call(r->fds[0], ANNEX_IOC_HDM_RANGE, &r->args);
+	if (err)
+		die("%s: range: %s", members, strerror((int)-err));
+	r->cached = r->args.bytes - want.wc - want.uc;
+	r->mem = map_at(r->fds[0], 0, r->cached);
+	if (!r->mem)
+		die("%s: mmap: %m", members);
+}
+
+static uint64_t word_at(uint64_t offset)
+{
+	return (offset + 8) * 0x9e3779b97f4a7c15u;
+}
+
+static int info(const char *address)
+{
+	struct annex_ioc_hdm_info in;
+	int fd = open_hdm(address);
+
+	if (info_of(fd, &in))
+		die("info: %m");
+	printf("serial %llu volatile %llu persistent %llu decoders %u granule %llu flags %u poison "
+	       "%u users %u\n",
+	       in.serial, in.volatile_bytes, in.persistent_bytes, in.decoders, in.granule, in.flags,
+	       in.poison, in.users);
+	return 0;
+}
+
+/* Every word of the first and the last part of each member's share, some of those between. */
+static bool is_sample(const struct range *r, uint64_t at)
+{
+	uint64_t part = SAMPLE * r->n;
+
+	return at < part || at >= r->cached - part || at % (MIB * 3) < PAGE;
+}
+
+static void verify(const struct range *r)
+{
+	for (uint64_t at = 0; at < r->cached; at += 8)
+		if (!is_sample(r, at))
+			at += PAGE - 8;
+		else if (*(uint64_t *)(r->mem + at) != word_at(at))
+			die("word at 0x%llx is 0x%llx", (unsigned long long)at,
+			    (unsigned long long)*(uint64_t *)(r->mem + at));
+}
+
+static void write_member(const struct range *r, uint32_t p)
+{
+	uint32_t grain = r->args.granularity;
+	char name[24];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "member%u", p);
+	file = fopen(name, "w");
+	for (uint64_t at = 0; file && at < SAMPLE; at += 8) {
+		uint64_t word = word_at((at / grain * r->n + p) * grain + at % grain);
+
+		fwrite(&word, sizeof(word), 1, file);
+	}
+	if (!file || fclose(file))
+		die("%s: %m", name);
+}
+
+static struct annex_ioc_hdm_range want(const char *grain)
+{
+	const char *kind = getenv("CXL_KIND");
+
+	return (struct annex_ioc_hdm_range){
+		.granularity = (uint32_t)strtoul(grain, NULL, 0),
+		.kind = kind && !strcmp(kind, "persistent") ? ANNEX_HDM_PERSISTENT
+							    : ANNEX_HDM_VOLATILE,
+	};
+}
+
+static int fill(const char *members, const char *grain)
+{
+	struct range r;
+
+	join(&r, members, want(grain));
+	for (uint64_t at = 0; at < r.cached; at += 8)
+		if (!is_sample(&r, at))
+			at += PAGE - 8;
+		else
+			*(uint64_t *)(r.mem + at) = word_at(at);
+	verify(&r);
+	for (uint32_t p = 0; p < r.n; p++)
+		write_member(&r, p);
+	printf("base 0x%llx bytes 0x%llx granularity %u\n", r.args.base, r.args.bytes,
+	       r.args.granularity);
+	return 0;
+}
+
+static int look(const char *members, const char *grain)
+{
+	struct range r;
+
+	join(&r, members, want(grain));
+	verify(&r);
+	return 0;
+}
+
+static int time_open(const char *address)
+{
+	uint64_t start = annex_now();
+	struct range r;
+
+	join(&r, address, want("0"));
+	*(volatile uint64_t *)r.mem = 1;
+	printf("%llu\n", (unsigned long long)((annex_now() - start) / 1000000));
+	return 0;
+}
+
+static void there_and_back(const struct range *r, int fd, unsigned int i, size_t bytes)
+{
+	unsigned char *out = r->mem + i * 4 * MIB, *in = out + 2 * MIB;
+	static uint64_t seed = 1;
+
+	random_fill(&seed, out, bytes);
+	memset(in, 0, bytes);
+	if (pwrite(fd, out, bytes, (off_t)(i * MIB)) != (ssize_t)bytes)
+		die("write of %zu bytes: %m", bytes);
+	if (pread(fd, in, bytes, (off_t)(i * MIB)) != (ssize_t)bytes)
+		die("read of %zu bytes: %m", bytes);
+	if (memcmp(in, out, bytes))
+		die("%zu bytes are not what they were", bytes);
+}
+
+static int direct(const char *members, const char *path, bool forever)
+{
+	const size_t sizes[] = {4096, 65536, 1048576};
+	struct range r;
+	int fd;
+
+	join(&r, members, want("0"));
+	fd = open(path, O_RDWR | O_DIRECT);
+	if (fd < 0)
+		die("%s: %m", path);
+	do {
+		for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			there_and_back(&r, fd, i, sizes[i]);
+		printf("running\n");
+		fflush(stdout);
+	} while (forever);
+	return 0;
+}
+
+/* A provider of the range's memory, first come first served. */
+struct arena {
+	struct range range;
+	int dmabuf;
+	size_t used;
+};
+
+static void *arena_alloc(void *ctx, size_t size, size_t align)
+{
+	struct arena *a = ctx;
+	size_t at = (a->used + PAGE - 1) / PAGE * PAGE;
+
+	if (align > PAGE || at + size > a->range.cached)
+		return NULL;
+	a->used = at + size;
+	return a->range.mem + at;
+}
+
+static void arena_free(void *ctx, void *ptr, size_t size)
+{
+	(void)ctx;
+	(void)ptr;
+	(void)size;
+}
+
+static int arena_dmabuf(void *ctx, void *ptr, uint64_t *offset)
+{
+	struct arena *a = ctx;
+
+	*offset = (uint64_t)((unsigned char *)ptr - a->range.mem);
+	return a->dmabuf;
+}
+
+static int rounds(struct annex_dev *dev, bool forever)
+{
+	uint64_t seed = 1, out_addr, in_addr;
+	void *out, *in;
+	struct annex_ns ns;
+	int err = annex_dev_ns(dev, 1, &ns);
+
+	if (!err)
+		err = annex_dev_alloc(dev, ANNEX_PLACE_PROVIDER, 65536, &out, &out_addr);
+	if (!err)
+		err = annex_dev_alloc(dev, ANNEX_PLACE_PROVIDER, 65536, &in, &in_addr);
+	for (unsigned int round = 0; (forever || round < 50) && !err; round++) {
+		struct annex_io io = {.opcode = ANNEX_NVM_WRITE,
+				      .nsid = 1,
+				      .slba = round % 64 * 16,
+				      .nlb = 16,
+				      .bytes = 16 * ns.block,
+				      .addr = out_addr};
+
+		random_fill(&seed, out, io.bytes);
+		memset(in, 0, io.bytes);
+		err = annex_dev_io(dev, &io, 1, NULL);
+		io.opcode = ANNEX_NVM_READ;
+		io.addr = in_addr;
+		if (!err)
+			err = annex_dev_io(dev, &io, 1, NULL);
+		if (!err && memcmp(in, out, io.bytes))
+			die("round %u: data is wrong", round);
+		if (forever && !round) {
+			printf("running\n");
+			fflush(stdout);
+		}
+	}
+	return err;
+}
+
+static int dmabuf(const char *members, const char *uri, bool forever)
+{
+	struct arena a = {.dmabuf = -1};
+	const struct annex_provider provider = {.name = "hdm",
+						.ctx = &a,
+						.alloc = arena_alloc,
+						.free = arena_free,
+						.dmabuf = arena_dmabuf};
+	struct annex_dev_opts opts = {.queues = 1,
+				      .depth = 32,
+				      .timeout_ms = 10000,
+				      .sq = ANNEX_PLACE_PROVIDER,
+				      .cq = ANNEX_PLACE_PROVIDER,
+				      .provider = &provider};
+	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .bytes = 64 * MIB};
+	struct annex_dev *dev = NULL;
+	int err;
+
+	join(&a.range, members, want("0"));
+	if (call(a.range.fds[0], ANNEX_IOC_HDM_DMABUF, &args))
+		die("dma-buf: %m");
+	a.dmabuf = args.fd;
+	err = annex_dev_open(uri, &opts, &dev);
+	if (!err)
+		err = rounds(dev, forever);
+	if (err)
+		die("%s: %s", strerror(-err), annex_last_error());
+	annex_dev_close(dev);
+	return 0;
+}
+
+static sigjmp_buf bus;
+
+static void on_bus(int signal)
+{
+	(void)signal;
+	siglongjmp(bus, 1);
+}
+
+static void touch(const volatile unsigned char *at)
+{
+	if (sigsetjmp(bus, 1))
+		printf("SIGBUS\n");
+	else
+		printf("byte %u\n", *at);
+}
+
+static int hold(const char *members, const char *fifo)
+{
+	FILE *lines = fopen(fifo, "r");
+	struct range r;
+	char line[64];
+	int pipes[2];
+
+	if (!lines || pipe(pipes))
+		die("%s: %m", fifo);
+	join(&r, members, want("0"));
+	signal(SIGBUS, on_bus);
+	printf("holding\n");
+	while (fflush(stdout), fgets(line, sizeof(line), lines)) {
+		uint64_t at = strtoull(strchr(line, ' ') ? strchr(line, ' ') : "0", NULL, 0);
+		struct iovec page = {r.mem + at, PAGE};
+		char byte[PAGE];
+
+		if (!strncmp(line, "touch", 5))
+			touch(r.mem + at);
+		else if (!strncmp(line, "pin", 3))
+			printf("pinned %zd\n", vmsplice(pipes[1], &page, 1, 0));
+		else if (!strncmp(line, "unmap", 5))
+			printf("unmapped %d\n", munmap(r.mem, r.cached));
+		else if (!strncmp(line, "close", 5))
+			printf("closed %d\n", close(r.fds[0]));
+		else if (!strncmp(line, "drop", 4))
+			printf("dropped %zd\n", read(pipes[0], byte, sizeof(byte)));
+		else
+			break;
+	}
+	return 0;
+}
+
+static int wait_events(const char *address)
+{
+	struct annex_hdm_event events[4];
+	struct pollfd p = {.fd = open_hdm(address), .events = POLLIN};
+	ssize_t got;
+
+	if (read(p.fd, events, 1) >= 0 || errno != EINVAL)
+		die("a short read is not EINVAL");
+	printf("waiting\n");
+	fflush(stdout);
+	for (;;) {
+		if (poll(&p, 1, 20000) != 1)
+			die("no event in 20 s");
+		if (p.revents & POLLHUP)
+			return 0;
+		got = read(p.fd, events, sizeof(events));
+		if (got <= 0 || got % (ssize_t)sizeof(events[0]))
+			die("read: %zd: %m", got);
+		for (ssize_t i = 0; i < got / (ssize_t)sizeof(events[0]); i++)
+			printf("event %u seq %llu lost %u\n", events[i].log, events[i].seq,
+			       events[i].lost);
+		fflush(stdout);
+	}
+}
+
+static int poison(const char *members)
+{
+	struct annex_ioc_seg list[64];
+	struct annex_ioc_hdm_poison args = {.size = sizeof(args),
+					    .flags = ANNEX_POISON_RESCAN,
+					    .list = (uintptr_t)list,
+					    .count = 64};
+	struct range r;
+
+	join(&r, members, want("0"));
+	if (call(r.fds[0], ANNEX_IOC_HDM_POISON, &args))
+		die("poison: %m");
+	for (uint32_t i = 0; i < args.count && i < 64; i++)
+		printf("0x%llx 0x%llx\n", list[i].addr, list[i].bytes);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 2 ? argv[1] : "";
+
+	if (!strcmp(what, "info"))
+		return info(argv[2]);
+	if (!strcmp(what, "fill") && argc == 4)
+		return fill(argv[2], argv[3]);
+	if (!strcmp(what, "verify") && argc == 4)
+		return look(argv[2], argv[3]);
+	if (!strcmp(what, "time"))
+		return time_open(argv[2]);
+	if (!strcmp(what, "direct") && argc >= 4)
+		return direct(argv[2], argv[3], argc > 4);
+	if (!strcmp(what, "dmabuf") && argc >= 4)
+		return dmabuf(argv[2], argv[3], argc > 4);
+	if (!strcmp(what, "hold") && argc == 4)
+		return hold(argv[2], argv[3]);
+	if (!strcmp(what, "wait"))
+		return wait_events(argv[2]);
+	if (!strcmp(what, "poison"))
+		return poison(argv[2]);
+	die("usage: see the head of hdm.c");
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The calls of annex.ko on CXL memory with one field wrong at a time, for hdmcalls.sh: hdmcalls
+ * ADDRESS NODE, where NODE is a file of another kind. Reports to file 3.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include "hdm.h"
+
+#define PART (2 * MIB)
+
+static unsigned int failures;
+static const char *address;
+
+static void expect(long want, long got, const char *words)
+{
+	if (got == want) {
+		dprintf(3, "ok %s\n", words);
+		return;
+	}
+	dprintf(3, "not ok %s\n#   %ld (%s), not %ld (%s)\n", words, got, strerror((int)labs(got)),
+		want, strerror((int)labs(want)));
+	failures++;
+}
+
+static long try_mmap(int fd, uint64_t offset, uint64_t bytes, int prot, int flags)
+{
+	void *at = mmap(NULL, bytes, prot, flags, fd, (off_t)offset);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	munmap(at, bytes);
+	return 0;
+}
+
+static long try_rw(int fd, uint64_t offset, uint64_t bytes)
+{
+	return try_mmap(fd, offset, bytes, PROT_READ | PROT_WRITE, MAP_SHARED);
+}
+
+static struct annex_ioc_hdm_range whole(void)
+{
+	return (struct annex_ioc_hdm_range){.size = sizeof(struct annex_ioc_hdm_range)};
+}
+
+static void no_range(int fd, long want, struct annex_ioc_hdm_range args, const char *words)
+{
+	char text[120];
+
+	snprintf(text, sizeof(text), "range: %s", words);
+	expect(want, call(fd, ANNEX_IOC_HDM_RANGE, &args), text);
+}
+
+static void handshake(void)
+{
+	struct annex_ioc_hdm_range range = whole();
+	struct annex_ioc_hdm_info info = {.size = sizeof(info), .abi = ANNEX_ABI + 1};
+	int fd = open_node(address);
+
+	expect(-EPROTO, call(fd, ANNEX_IOC_HDM_RANGE, &range), "a call before the handshake");
+	expect(-EPROTONOSUPPORT, call(fd, ANNEX_IOC_HDM_INFO, &info), "another version");
+	expect(ANNEX_ABI, info.abi, "the module's version is told");
+	info.size--;
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_INFO, &info), "another size");
+	expect(-ENOTTY, call(fd, ANNEX_IOC_RESET, NULL), "a call of controllers");
+	expect(-ENOTTY, call(fd, _IO('A', 0x60), NULL), "a call without arguments");
+	expect(-EFAULT, call(fd, ANNEX_IOC_HDM_INFO, NULL), "no arguments");
+	expect(0, info_of(fd, &info), "the handshake");
+	expect(-ENXIO, try_rw(fd, 0, PAGE), "mmap without a range");
+	close(fd);
+}
+
+static void wrong_ranges(int fd, int other)
+{
+	struct annex_ioc_hdm_range args;
+	int fds[ANNEX_HDM_MEMBERS] = {fd, fd, -1, other};
+
+#define WRONG(want, words, ...)                                                                    \
+	do {                                                                                       \
+		args = whole();                                                                    \
+		__VA_ARGS__;                                                                       \
+		no_range(fd, want, args, words);                                                   \
+	} while (0)
+	WRONG(-EINVAL, "another kind", args.kind = 2);
+	WRONG(-EINVAL, "half a granule", args.bytes = GRANULE / 2);
+	WRONG(-ENOSPC, "more than there is", args.bytes = 1ull << 40);
+	WRONG(-ENOSPC, "all that 64 bits have", args.bytes = ~0ull - GRANULE + 1);
+	WRONG(-EINVAL, "uncached bytes that are no unit", args.uc = PAGE);
+	WRONG(-EINVAL, "parts that are more than all", args.uc = GRANULE; args.wc = GRANULE * 64);
+	WRONG(-EINVAL, "parts whose sum wraps", args.uc = 0 - PART; args.wc = PART);
+	WRONG(-EINVAL, "granularity 128", args.granularity = 128);
+	WRONG(-EINVAL, "granularity 3000", args.granularity = 3000);
+	WRONG(-EINVAL, "granularity 32768", args.granularity = 32768);
+	WRONG(-EINVAL, "three members", args.nmembers = 3; args.members = (uintptr_t)fds);
+	WRONG(-EINVAL, "64 members", args.nmembers = 64; args.members = (uintptr_t)fds);
+	WRONG(-EINVAL, "no list of members", args.nmembers = 1);
+	WRONG(-EFAULT, "members in no memory", args.nmembers = 1; args.members = 8);
+	WRONG(-EINVAL, "a member twice", args.nmembers = 2; args.members = (uintptr_t)fds);
+	WRONG(-EBADF, "a descriptor of nothing", args.nmembers = 1;
+	      args.members = (uintptr_t)(fds + 2));
+	WRONG(-EINVAL, "a file of another kind", args.nmembers = 1;
+	      args.members = (uintptr_t)(fds + 3));
+#undef WRONG
+}
+
+/* Whether the kernel knows of these addresses as write-combining. */
+static bool is_combining(uint64_t base)
+{
+	FILE *file = fopen("/sys/kernel/debug/x86/pat_memtype_list", "r");
+	char line[160], want[40];
+	bool found = false;
+
+	snprintf(want, sizeof(want), "0x%016llx", (unsigned long long)base);
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strstr(line, want) && strstr(line, "write-combining");
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static void parts(int fd)
+{
+	struct annex_ioc_hdm_range args = whole();
+	uint64_t cached = GRANULE - 2 * PART;
+	struct annex_ioc_hdm_info info;
+	volatile uint64_t *wc;
+
+	args.wc = PART;
+	args.uc = PART;
+	expect(0, call(fd, ANNEX_IOC_HDM_RANGE, &args),
+	       "range: with uncached and combining memory");
+	expect(true, is_combining(args.base + cached), "the kernel knows what is combining");
+	expect(0, info_of(fd, &info), "the handshake again");
+	expect((long)GRANULE, (long)info.range_bytes, "the range is told");
+	no_range(fd, -EBUSY, args, "a second time");
+	expect(0, try_rw(fd, 0, cached), "mmap: all that is cached");
+	expect(0, try_rw(fd, cached, PART), "mmap: what is write-combining");
+	expect(-EINVAL, try_rw(fd, cached - PAGE, 2 * PAGE), "mmap: two parts");
+	expect(-EINVAL, try_rw(fd, GRANULE, PAGE), "mmap: beyond the end");
+	expect(-EINVAL, try_rw(fd, 1ull << 50, PAGE), "mmap: far beyond");
+	expect(-EACCES, try_rw(fd, cached + PART, PAGE), "mmap: uncached memory of nobody's");
+	expect(-EINVAL, try_mmap(fd, 0, PAGE, PROT_READ, MAP_PRIVATE), "mmap: private");
+	expect(-EINVAL, try_mmap(fd, 0, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED),
+	       "mmap: to execute");
+	wc = map_at(fd, cached, PART);
+	wc[5] = 0x1234567;
+	__sync_synchronize();
+	expect(0x1234567, (long)wc[5], "write-combining memory keeps what is stored");
+}
+
+static void other_files(void)
+{
+	struct annex_ioc_hdm_range args = whole();
+	int fd = open_hdm(address);
+
+	no_range(fd, -EBUSY, args, "joined with other numbers");
+	args.wc = PART;
+	args.uc = PART;
+	args.kind = ANNEX_HDM_PERSISTENT;
+	no_range(fd, -EBUSY, args, "joined as another kind");
+	args.kind = ANNEX_HDM_VOLATILE;
+	no_range(fd, 0, args, "joined with the same");
+	close(fd);
+}
+
+static void dmabufs(int fd)
+{
+	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .bytes = PAGE, .offset = 1};
+
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_DMABUF, &args), "dma-buf: not a page");
+	args.offset = GRANULE - 2 * PART;
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_DMABUF, &args), "dma-buf: of uncached memory");
+	args.offset = ~0ull << 12;
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_DMABUF, &args), "dma-buf: that wraps");
+	args.offset = 0;
+	args.bytes = 0;
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_DMABUF, &args), "dma-buf: of nothing");
+	args.bytes = PAGE;
+	expect(0, call(fd, ANNEX_IOC_HDM_DMABUF, &args), "dma-buf: of a page");
+	close(args.fd);
+}
+
+static void poison(int fd)
+{
+	struct annex_ioc_seg list[4];
+	struct annex_ioc_hdm_poison args = {
+		.size = sizeof(args), .list = (uintptr_t)list, .count = 4, .flags = 8};
+
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_POISON, &args), "poison: an unknown flag");
+	args.flags = ANNEX_POISON_RESCAN;
+	args.count = 1u << 30;
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_POISON, &args), "poison: too much room");
+	args.count = 4;
+	expect(0, call(fd, ANNEX_IOC_HDM_POISON, &args), "poison: read anew");
+}
+
+static bool has(uint64_t *piece)
+{
+	return *piece == 0x4d324e4450;
+}
+
+/* Two files in two processes, as two users of M2func would be. */
+static void pieces(int fd)
+{
+	struct annex_ioc_hdm_m2func mine = {.size = sizeof(mine), .bytes = 4 * PAGE}, theirs = mine;
+	struct annex_ioc_hdm_range args = whole();
+	uint64_t *piece;
+	int other = open_hdm(address), status;
+	pid_t pid;
+
+	args.wc = PART;
+	args.uc = PART;
+	no_range(other, 0, args, "joined by another file");
+	mine.bytes = 1;
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: not a page");
+	mine.bytes = 2 * PART;
+	expect(-ENOSPC, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: more than there is");
+	mine.bytes = ~0ull << 12;
+	expect(-ENOSPC, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: all that 64 bits have");
+	mine.bytes = 4 * PAGE;
+	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: a piece");
+	expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: one for another file");
+	expect(0, try_rw(fd, mine.offset, 4 * PAGE), "its own can be mapped");
+	expect(-EACCES, try_rw(fd, theirs.offset, PAGE), "the other's cannot");
+	expect(-EACCES, try_rw(other, mine.offset, PAGE), "nor the other way round");
+	expect(-EACCES, try_rw(fd, mine.offset, 5 * PAGE), "nor more than the piece");
+	piece = map_at(fd, mine.offset, 4 * PAGE);
+	*piece = 0x4d324e4450;
+	expect(true, has(piece), "it keeps what is stored");
+	pid = fork();
+	if (!pid)
+		_exit(has(piece));
+	waitpid(pid, &status, 0);
+	expect(true, WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV,
+	       "a child that is forked does not have it");
+	theirs.bytes = PART - 8 * PAGE;
+	expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: all the rest");
+	theirs.bytes = PAGE;
+	expect(-ENOSPC, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: then there is none");
+	close(other);
+	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &theirs), "a file that is closed gives them back");
+}
+
+int main(int argc, char **argv)
+{
+	int fd, other;
+
+	if (argc != 3)
+		die("usage: hdmcalls ADDRESS NODE");
+	address = argv[1];
+	other = open(argv[2], O_RDWR);
+	handshake();
+	fd = open_hdm(address);
+	wrong_ranges(fd, other);
+	parts(fd);
+	other_files();
+	dmabufs(fd);
+	poison(fd);
+	pieces(fd);
+	return failures > 0;
+}

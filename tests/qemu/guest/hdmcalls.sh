@@ -1,0 +1,13 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# Every call on CXL memory with every field out of range has a precise answer; what is one user's
+# is nobody else's.
+# limit: 60
+. /test/lib.sh
+
+[ "$CXL_KIND" != persistent ] || skip "there is no volatile memory"
+with_hdm
+claim "all calls are answered as they should be" hdmcalls "$first" /dev/null
+claim "nothing is left of it" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
+claim "what was wrong was counted" [ "$(cat "/sys/class/annex/annex!$first/hdm/refusals")" -gt 30 ]
+claim "it unloads" rmmod annex

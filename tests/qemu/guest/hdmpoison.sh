@@ -1,0 +1,66 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# Poison of a CXL device reaches who touches it, and nobody else; events reach who reads them.
+# limit: 120
+. /test/lib.sh
+
+poison()
+{
+	host cxl-inject-poison path=/machine/peripheral/cxl0 "start=$(($1))" length=64
+}
+
+media_event()
+{
+	host cxl-inject-general-media-event path=/machine/peripheral/cxl0 "log=$1" flags=1 \
+		dpa=4096 descriptor=3 type=2 transaction-type=1
+}
+
+says()
+{
+	echo "$1" >&6
+	hears 20 "$2"
+}
+
+listed()
+{
+	is "$(hdm poison "$1")" "$2"
+}
+
+# The same device, as the second of two.
+interleaved()
+{
+	listed "$(cxl 1),$first" "0xc801000 0x1000
+0xc80a000 0x1000"
+}
+
+# QEMU keeps its lists until it ends: these pages are not what other tests touch.
+with_hdm
+mkfifo go
+exec 6<>go
+start hdm hold "$first" go
+claim "a range is held" hears 20 holding || exit 1
+claim "its memory can be read" says "touch 0x6405000" byte
+hdm wait "$first" >events &
+waiter=$!
+claim "an event is waited for" within 10 grep -q waiting events
+claim "poison is injected" poison 0x6405040
+claim "nobody knows of it" says "touch 0x6405000" byte
+claim "a media event comes" media_event failure
+claim "it reaches who waits" within 10 grep -q "^event 2 seq [0-9]* lost 0" events
+claim "the page is SIGBUS to who touches it" says "touch 0x6405000" SIGBUS
+claim "the page before it is not" says "touch 0x6404fff" byte
+claim "nor the one behind" says "touch 0x6406000" byte
+claim "the page is in the list" listed "$first" "0x6405000 0x1000"
+claim "another event, in another log" media_event informational
+claim "that one too" within 10 grep -q "^event 0 seq [0-9]* lost 0" events
+claim "interrupts announce them" grep -q "annex!$first" /proc/interrupts
+echo end >&6
+claim "the range is given up" ended 0
+claim "the next one knows the poison from the beginning" listed "$first" "0x6405000 0x1000"
+if [ "$CXL" -gt 1 ] && [ "$CXL_SHAPE" = flat ]; then
+	claim "poison at the end of 4 KiB" poison 0x6400fc0
+	# By 256 bytes each page of a range of two has 2 KiB of each.
+	claim "where it is in a range of two" interleaved
+fi
+kill $waiter
+claim "it unloads" within 5 rmmod annex
