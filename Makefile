@@ -62,6 +62,9 @@ LIB_CFLAGS := -fPIC -fno-semantic-interposition
 pkg_libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null || echo $(2))
 URING_LIBS := $(call pkg_libs,liburing,-luring)
 JANSSON_LIBS := $(call pkg_libs,jansson,-ljansson)
+NUMA_LIBS := $(call pkg_libs,numa,-lnuma)
+# What the library needs.
+LIB_LIBS := $(URING_LIBS) $(JANSSON_LIBS) $(NUMA_LIBS)
 # Of the tool only: libpci is GPL, the library is not.
 PCI_LIBS := $(call pkg_libs,libpci,-lpci)
 CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
@@ -119,34 +122,34 @@ $(OUT)/$(SOFILE): $(LIB_OBJ) lib/libannex.map
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) \
 		-Wl,--version-script=lib/libannex.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
-		-o $@ $(LIB_OBJ) $(URING_LIBS) $(JANSSON_LIBS) -lm
+		-o $@ $(LIB_OBJ) $(LIB_LIBS) -lm
 	$(Q)ln -sf $(SOFILE) $(OUT)/$(SONAME) && ln -sf $(SONAME) $(OUT)/libannex.so
 $(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) $(PCI_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) -lm
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
 $(OUT)/unit: $(UNIT_OBJ) $(OUT)/whole.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) $(CUNIT_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CUNIT_LIBS) -lm
 $(OUT)/bench/storage: $(STORAGE_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
 $(BENCH_BIN): $(OUT)/libannex.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(OUT)/libannex.a \
-		$(URING_LIBS) $(JANSSON_LIBS) -lm
+		$(LIB_LIBS) -lm
 $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \
-		$(URING_LIBS) $(JANSSON_LIBS) $(PCI_LIBS) -lm
+		$(LIB_LIBS) $(PCI_LIBS) -lm
 
 # A test program in a guest.
 $(GUEST_BIN): $(OUT)/guest/%: $(OUT)/tests/qemu/guest/%.o $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(URING_LIBS) $(JANSSON_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) -lm
 
 $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
 # Sums over arrays are worth vector instructions, which gcc 12 uses from -O3; both sides get them.
@@ -174,7 +177,7 @@ module:
 $(OUT)/annex.pc: lib/annex.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		-e 's|@PRIVATE_LIBS@|$(URING_LIBS) $(JANSSON_LIBS) -lm|' \
+		-e 's|@PRIVATE_LIBS@|$(LIB_LIBS) -lm|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' $< > $@
 
 # Objects depend on how they were made: other flags make them again.

@@ -4,12 +4,12 @@
 # Silent when nothing is missing. NO_DEPS=1 skips it.
 set -u
 
-demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libpci-dev)
+demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libpci-dev)
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
-	spin fio git libcunit1-dev libnuma-dev gnuplot-nox python3-torch)
+	spin fio git libcunit1-dev gnuplot-nox python3-torch)
 # The kernels are not installed: tests/qemu/kernel.sh unpacks them under build/.
 module=(make gcc-12 libelf1 pahole kmod xz-utils sparse perl dkms)
-qemu=("${demo[@]}" "${module[@]}" libcunit1-dev libnuma-dev qemu-system-x86 busybox-static fio
+qemu=("${demo[@]}" "${module[@]}" libcunit1-dev qemu-system-x86 busybox-static fio
 	python3)
 
 die()
@@ -31,7 +31,7 @@ if ! command -v dpkg-query >/dev/null; then
 	for tool in gcc make pkg-config; do
 		command -v $tool >/dev/null || lacks+=" $tool"
 	done
-	for lib in liburing jansson libpci; do
+	for lib in liburing jansson numa libpci; do
 		pkg-config --exists $lib 2>/dev/null || lacks+=" $lib"
 	done
 	[ -z "${lacks:-}" ] && exit 0

@@ -49,6 +49,7 @@ _annex_values()
 		sed -n "s/^  \(-., \|    \)$option=\([a-z0-9]*|[a-z0-9|]*\).*/\2/p" | tr '|' '\n'
 	case $option in
 	--device) printf '%s\n' mem: file: ;;
+	--cache-in) printf '%s\n' shm: dax: numa: pci: ;;
 	--type) printf '%s\n' f64 f32 i64 i32 u64 u32 ;;
 	--policy) _annex_policies "$@" ;;
 	--dtype) printf '%s\n' fp32 tf32 fp16 bf16 ;;
@@ -65,7 +66,8 @@ _annex_arguments()
 	*" graph import") printf '%s\n' mtx snap debian ;;
 	*" graph gen") printf '%s\n' kron urand ;;
 	*" verify" | *" bench block") printf '%s\n' mem: file: pci: ;;
-	*" bind" | *" unbind") "$1" list 2>/dev/null | sed -n 's/ *nvme .*//p' ;;
+	*" bench hdm") printf '%s\n' shm: dax: numa: pci: ;;
+	*" bind" | *" unbind") "$1" list 2>/dev/null | sed -n 's/ *\(nvme\|cxl\) .*//p' ;;
 	*" trace gen") _annex_listed Models "$@" ;;
 	*) _annex_commands "$@" ;;
 	esac

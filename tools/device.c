@@ -11,6 +11,8 @@
 #include "pool.h"
 #include "progress.h"
 
+enum { OPT_CACHE_IN = 600 };
+
 #define SPARE_LINES 64 /* beyond the data: enough for every thread to hold some */
 
 static const struct argp_option device_options[] = {
@@ -21,6 +23,8 @@ static const struct argp_option layout_options[] = {
 
 static const struct argp_option cache_options[] = {
 	{"cache", 'c', "SIZE", 0, "Memory for the cache (256M)", 2},
+	{"cache-in", OPT_CACHE_IN, "URI", 0,
+	 "Memory range that the cache lies in, as numa:1?size=1G (ordinary memory)", 2},
 	{"line", 'l', "SIZE", 0, "Bytes of a cache line, 512 to 1M (4096)", 2},
 	{"threads", 't', "N", 0, "Threads that work (one a core)", 2},
 	{"queues", 'q', "N", 0, "Queue pairs of each device (4)", 2},
@@ -55,6 +59,9 @@ static error_t parse_cache(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'c':
 		return -cli_size("--cache", arg, 512, limit, &o->cache);
+	case OPT_CACHE_IN:
+		o->cache_in = arg;
+		return 0;
 	case 'l':
 		if (cli_u32("--line", arg, 512, 1u << 20, &o->line))
 			return EINVAL;
@@ -101,11 +108,39 @@ static int make_cache(struct storage *s, const struct storage_opts *o, uint64_t 
 		.ndevs = s->ndevs,
 		.layout = o->layout ? ANNEX_REPLICA : ANNEX_STRIPE,
 		.size = size,
+		.provider = s->range ? annex_hdm_provider(s->range) : NULL,
 	};
 	int err = annex_cache_create(&opts, &s->cache);
 
 	s->bytes = opts.bytes;
 	return err ? err_lib(err, "cannot make the cache") : 0;
+}
+
+/* One range for all caches of a command, since each numa: URI that is opened is memory of its own.
+ */
+static struct annex_hdm *shared;
+static unsigned int sharers;
+
+static int open_range(struct storage *s, const struct storage_opts *o)
+{
+	int err = 0;
+
+	if (!o->cache_in)
+		return 0;
+	if (!sharers)
+		err = annex_hdm_open(o->cache_in, NULL, &shared);
+	if (err)
+		return err_lib(err, "cannot open the range %s", o->cache_in);
+	sharers++;
+	s->range = shared;
+	s->range_uri = o->cache_in;
+	return 0;
+}
+
+static void close_range_of(struct storage *s)
+{
+	if (s->range && !--sharers)
+		annex_hdm_close(shared);
 }
 
 int storage_open(struct storage *s, const struct storage_opts *o, const char *const *uris,
@@ -124,7 +159,9 @@ int storage_open(struct storage *s, const struct storage_opts *o, const char *co
 		}
 		s->ndevs++;
 	}
-	err = make_cache(s, o, size, bytes);
+	err = open_range(s, o);
+	if (!err)
+		err = make_cache(s, o, size, bytes);
 	if (err)
 		storage_close(s);
 	return err;
@@ -138,6 +175,7 @@ int storage_close(struct storage *s)
 		err_lib(err, "writing back to %s failed", annex_dev_uri(s->devs[0]));
 	for (unsigned int i = 0; i < s->ndevs; i++)
 		annex_dev_close(s->devs[i]);
+	close_range_of(s);
 	memset(s, 0, sizeof(*s));
 	return err;
 }
@@ -316,6 +354,8 @@ void storage_report(const struct storage *s, uint64_t asked, struct out *o)
 	struct annex_cache_stats st;
 
 	storage_used(s, &st);
+	if (s->range)
+		out_text(o, "cache_in", "cache in", s->range_uri);
 	out_percent(o, "hit_rate", "hit rate", (double)st.hits / (double)(st.hits + st.misses));
 	out_bytes(o, "bytes_asked", "bytes asked", asked);
 	out_bytes(o, "bytes_read", "bytes read", st.bytes_read);

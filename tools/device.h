@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <annex/cache.h>
 #include <annex/device.h>
+#include <annex/hdm.h>
 #include "out.h"
 
 #define STORAGE_DEVS 16
@@ -17,6 +18,7 @@
  * struct storage_opts - The options that commands share.
  * @cache: bytes; 0: STORAGE_CACHE.
  * @threads: 0: a thread a core.
+ * @cache_in: the range that the cache's lines lie in; NULL: ordinary memory.
  */
 struct storage_opts {
 	const char *uris[STORAGE_DEVS];
@@ -27,6 +29,7 @@ struct storage_opts {
 	uint32_t threads;
 	uint32_t queues;
 	uint32_t depth;
+	const char *cache_in;
 };
 
 #define STORAGE_CACHE (256ull << 20)
@@ -37,12 +40,14 @@ extern const struct argp storage_layout_argp;
 extern const struct argp storage_cache_argp;
 
 /*
- * struct storage - Open devices and the cache over them. @base: the counters when the timing
- * began. A zeroed one is closed.
+ * struct storage - Open devices and the cache over them, in @range if not NULL. @base: the counters
+ * when the timing began. A zeroed one is closed.
  */
 struct storage {
 	struct annex_dev *devs[STORAGE_DEVS];
 	unsigned int ndevs;
+	struct annex_hdm *range;
+	const char *range_uri;
 	struct annex_cache *cache;
 	uint64_t bytes; /* of the cache: what was asked for, or what the data can use */
 	struct annex_cache_stats base;

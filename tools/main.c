@@ -21,9 +21,9 @@ static const struct cli_command commands[] = {
 	{"vadd", cmd_vadd, "add two vectors on storage into a third"},
 	{"copy", cmd_copy, "write a file's image to devices, striped or replicated"},
 	{"verify", cmd_verify, "write patterns to a device and check that they come back"},
-	{"bench", cmd_bench, "measure how fast devices are"},
+	{"bench", cmd_bench, "measure how fast devices and memory ranges are"},
 	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and who uses them"},
-	{"bind", cmd_bind, "hand NVMe controllers to the kernel module annex"},
+	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},
 	{"unbind", cmd_unbind, "give them back to the kernel's own driver"},
 	{"doctor", cmd_doctor, "tell what this machine lacks for each kind of device"},
 	{NULL, NULL, NULL}};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,34 +118,6 @@ static const struct annex_ctrl_ops module_ops = {
 	.close = close_module,
 };
 
-static int open_file(struct module *p)
-{
-	char path[64];
-	int err;
-
-	snprintf(path, sizeof(path), "/dev/annex/%s", p->name);
-	p->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (p->fd >= 0)
-		return 0;
-	err = -errno;
-	switch (err) {
-	case -ENOENT:
-		return annex_fail(err, "pci:%s: not bound to annex.ko: annex bind %s", p->name,
-				  p->name);
-	case -EBUSY:
-		return annex_fail(err, "pci:%s: another program has it open", p->name);
-	case -EACCES:
-		return annex_fail(err, "pci:%s: no permission to open %s", p->name, path);
-	case -EPERM:
-		return annex_fail(err,
-				  "pci:%s: refused by annex.ko; the kernel log says why: "
-				  "annex doctor",
-				  p->name);
-	default:
-		return annex_fail(err, "pci:%s: %s: %s", p->name, path, strerror(-err));
-	}
-}
-
 static int shake_hands(struct module *p)
 {
 	p->info = (struct annex_ioc_info){.size = sizeof(p->info), .abi = ANNEX_ABI};
@@ -169,22 +140,6 @@ static int map_registers(struct module *p)
 	    !p->event != !p->shadow)
 		return annex_fail(-ENOMEM, "pci:%s: cannot map the doorbells", p->name);
 	return 0;
-}
-
-/* DDDD:BB:DD.F, or BB:DD.F in domain 0. Return: whether @body is one. */
-static bool full_name(const char *body, char name[PCI_NAME])
-{
-	unsigned int domain = 0, bus, slot, function;
-	int n = 0;
-
-	if (!(sscanf(body, "%4x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &n) == 4 &&
-	      !body[n])) {
-		domain = 0;
-		if (sscanf(body, "%2x:%2x.%1x%n", &bus, &slot, &function, &n) != 3 || body[n])
-			return false;
-	}
-	snprintf(name, PCI_NAME, "%04x:%02x:%02x.%x", domain, bus, slot, function);
-	return slot <= 31 && function <= 7;
 }
 
 static int read_wait(struct module *p, const struct annex_uri *uri)
@@ -216,8 +171,8 @@ int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out)
 	p->ctrl.ops = &p->ops;
 	p->fd = -1;
 	pthread_mutex_init(&p->lock, NULL);
-	err = full_name(uri->body, p->name)
-		      ? open_file(p)
+	err = module_name(uri->body, p->name)
+		      ? module_open_file(p->name, &p->fd)
 		      : annex_fail(-EINVAL, "pci:%.32s: no PCI address, such as 0000:00:04.0",
 				   uri->body);
 	if (!err)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Controllers behind annex.ko: pci:DDDD:BB:DD.F (include/uapi/annex.h).
+ * Controllers and memory devices behind annex.ko: pci:DDDD:BB:DD.F (include/uapi/annex.h).
  */
 #ifndef ANNEX_MODULE_MODULE_H
 #define ANNEX_MODULE_MODULE_H
 
 #include <annex/uri.h>
 #include "../core/ctrl.h"
+#include "../core/medium.h"
 
 /**
  * annex_module_open() - Become the owner of a controller that is bound to annex.ko.
@@ -17,5 +18,16 @@
  * -EPROTONOSUPPORT (another version of the module); -EINVAL, -ENODEV, -ENOMEM.
  */
 int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out);
+
+/**
+ * annex_module_range() - Create the range of CXL memory devices that are bound to annex.ko, or join
+ * the one that they have.
+ * @uri: pci:DDDD:BB:DD.F[,DDDD:BB:DD.F...][?size=, granularity=, persistent=]: several devices are
+ *	interleaved, in this order.
+ *
+ * Return: 0; as annex_module_open(); -ENODEV (no memory device); -EBUSY, -ENOSPC, -EOPNOTSUPP as
+ * ANNEX_IOC_HDM_RANGE.
+ */
+int annex_module_range(const struct annex_uri *uri, struct annex_medium **out);
 
 #endif

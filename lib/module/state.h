@@ -57,6 +57,11 @@ struct module {
 	unsigned int n, room;
 };
 
+/* module_name() - An address in full; false: it is none. */
+bool module_name(const char *text, char name[PCI_NAME]);
+/* module_open_file() - Open a device's file. A negative errno, with a line. */
+int module_open_file(const char *name, int *fd);
+
 struct module *module_of(struct annex_ctrl *ctrl);
 
 /* One call of the module's; a negative errno, with a line for what users can do about it. */

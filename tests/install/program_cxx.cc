@@ -3,6 +3,7 @@
 #include <annex/array.h>
 #include <annex/cache.h>
 #include <annex/device.h>
+#include <annex/hdm.h>
 #include <annex/log.h>
 #include <annex/provider.h>
 #include <annex/queue.h>

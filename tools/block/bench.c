@@ -9,6 +9,7 @@
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
+#include "../hdm/bench.h"
 #include "../out.h"
 #include "../progress.h"
 #include "../random.h"
@@ -306,7 +307,9 @@ int cmd_bench(int argc, char **argv)
 {
 	static const struct cli_command commands[] = {
 		{"block", bench_block, "reads or writes of a device, as many as it takes"},
+		{"hdm", bench_hdm, "loads, stores and pieces of a memory range"},
 		{NULL, NULL, NULL}};
 
-	return cli_dispatch(commands, "Measure how fast devices are.", argc, argv);
+	return cli_dispatch(commands, "Measure how fast devices and memory ranges are.", argc,
+			    argv);
 }

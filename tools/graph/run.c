@@ -45,6 +45,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 			return -err_set(-EINVAL, "--advise is for --access mmap only");
 		if (run->store.nuris && run->edges.access != EDGES_ARRAY)
 			return -err_set(-EINVAL, "--device is for --access array only");
+		if (run->store.cache_in && run->edges.access != EDGES_ARRAY)
+			return -err_set(-EINVAL, "--cache-in is for --access array only");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory ranges: CXL memory and what stands in for it, mapped, given out in pieces, made persistent
+ * where the medium is. HDM is CXL's word: host-managed device memory (CXL 3.1, section 3.3).
+ *
+ * A range is named by a URI (annex-uri(7)):
+ *
+ *	shm:/path?size=256M	a shared file, also the one behind an emulated CXL device
+ *	dax:/dev/dax0.0		a devdax region that the kernel's own drivers made
+ *	numa:1?size=1G		memory of one NUMA node
+ *	pci:0000:0d:00.0	a CXL device, or several in turns, through annex.ko
+ *
+ * Pieces with a name are for everybody who opens the range, and stay until they are freed: on a
+ * persistent range over restarts too. Pieces without one belong to the handle, and end with it;
+ * what a process had when it was killed is taken back by whoever needs it.
+ */
+#ifndef ANNEX_HDM_H
+#define ANNEX_HDM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/log.h>
+#include <annex/provider.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct annex_hdm;
+
+#define ANNEX_HDM_LINE 64u           /* every piece begins on its own cache line */
+#define ANNEX_HDM_ALIGN (2u << 20)   /* the largest alignment of a piece */
+#define ANNEX_HDM_NAME 104u          /* the longest name of a piece, with its NUL */
+#define ANNEX_HDM_MIN (256ull << 10) /* the smallest range */
+
+/**
+ * struct annex_hdm_opts - Zero means the default.
+ * @timeout_ms: how long a call waits for other processes (default 30000).
+ */
+struct annex_hdm_opts {
+	uint32_t timeout_ms;
+};
+
+/**
+ * annex_hdm_open() - Map a range, and check or make the table of its pieces.
+ * @uri: shm:, dax:, numa: or pci:.
+ * @opts: NULL: the defaults.
+ *
+ * Memory that is all zeroes where the table goes gets a new one. Anything else that is no table is
+ * somebody's data, and is refused unless the URI says format=1. The handle may be used by any
+ * number of threads. It is of no use in a child of fork(), but to be closed: open the range there.
+ *
+ * Return: 0; -EINVAL, -ERANGE, -E2BIG (the URI); -EPROTONOSUPPORT (its scheme, or a table of
+ * another version); -EOPNOTSUPP (a kernel without NUMA, no window for these devices); -ENOENT, -EACCES (no such file);
+ * -ENODEV (no such device or node); -ENXIO (the driver device_dax does not have it); -EILSEQ (no
+ * table, or one that is broken); -EBUSY (format=1, and others use it); -EMFILE (1024 handles are
+ * open on it); -EIO (its table is on poisoned memory, or pages are not on the node); -ETIMEDOUT;
+ * -ENOSPC; -ENOMEM.
+ */
+int annex_hdm_open(const char *uri, const struct annex_hdm_opts *opts, struct annex_hdm **out);
+
+/**
+ * annex_hdm_close() - Free the pieces without a name that came from this handle, and unmap.
+ *
+ * No other thread may be using it. @h may be NULL.
+ */
+void annex_hdm_close(struct annex_hdm *h);
+
+/**
+ * struct annex_hdm_info - What a range is.
+ * @base, @bytes: where it is mapped, and its size with its table.
+ * @granule: pieces of more than 8 KiB, and those with a name, take whole ones of so many bytes.
+ * @node: the NUMA node that it is on; -1: not known.
+ * @persistent: what has been given to annex_hdm_persist() survives a loss of power.
+ * @flush: how that is done: "clwb", "clflushopt", "clflush", "dc cvap", "dc cvac", "msync"; "none":
+ *	the range is volatile, and annex_hdm_persist() does nothing.
+ * @scheme: of its URI.
+ */
+struct annex_hdm_info {
+	void *base;
+	uint64_t bytes;
+	uint64_t granule;
+	int node;
+	bool persistent;
+	const char *flush;
+	const char *scheme;
+};
+
+/**
+ * annex_hdm_get_info() - Tell it.
+ */
+void annex_hdm_get_info(const struct annex_hdm *h, struct annex_hdm_info *info);
+
+/**
+ * annex_hdm_persist() - Have stores to [@addr, @addr + @bytes) reach a persistent medium.
+ *
+ * By the processor's best instruction, and a fence; by msync() for a file in a page cache. Does
+ * nothing on a volatile range.
+ *
+ * Return: 0; -EINVAL (not in the range); -EIO and whatever else msync() says.
+ */
+int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes);
+
+/**
+ * annex_hdm_alloc() - Take a piece of the range; what is in it is undefined.
+ * @bytes: at least 1.
+ * @align: a power of two up to ANNEX_HDM_ALIGN; 0: ANNEX_HDM_LINE. It holds in every process.
+ * @name: who opens the range finds it by this name, as long as nobody frees it; NULL: it is this
+ *	handle's alone. Printable ASCII.
+ *
+ * Small pieces without a name cost no call of the kernel most of the time. After a crash, of the
+ * process or of the machine, a piece with a name is there as a whole or not at all.
+ *
+ * Return: 0; -EINVAL; -ENAMETOOLONG; -EEXIST (there is one of that name); -ENOSPC (no room);
+ *-EMFILE (no room for more names, of which there can be one for eight granules, 16 to 4096);
+ *-EILSEQ (the table was damaged); -ETIMEDOUT; -ECHILD (the handle is of before fork()); -ENOMEM.
+ */
+int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char *name, void **out);
+
+/**
+ * annex_hdm_free() - Give a piece back: one that this handle has, or any that has a name.
+ *
+ * Return: 0, also for NULL; -EINVAL (no such piece); -EPERM (another handle's); -EILSEQ,
+ * -ETIMEDOUT, -ECHILD.
+ */
+int annex_hdm_free(struct annex_hdm *h, void *ptr);
+
+/**
+ * struct annex_hdm_block - A piece of the range as its table knows it.
+ * @offset: from the base; the same in every process.
+ * @bytes: of a piece with a name, what was asked for; else whole granules, small pieces together.
+ * @owned: it has no name and is this handle's. @dead: it has no name, and its handle is no more.
+ * @name: "": none.
+ */
+struct annex_hdm_block {
+	uint64_t offset;
+	uint64_t bytes;
+	bool owned;
+	bool dead;
+	char name[ANNEX_HDM_NAME];
+};
+
+/**
+ * annex_hdm_find() - The piece of that name.
+ *
+ * Return: 0; -ENOENT (there is none: no line for annex_last_error()); -EILSEQ, -ETIMEDOUT, -ECHILD.
+ */
+int annex_hdm_find(struct annex_hdm *h, const char *name, struct annex_hdm_block *out);
+
+/**
+ * annex_hdm_next() - Walk over the pieces, in the order of their offsets.
+ * @cursor: 0 at first; the call moves it on.
+ *
+ * Return: 1 and a piece in *@out; 0: there are no more; -EILSEQ, -ETIMEDOUT, -ECHILD.
+ */
+int annex_hdm_next(struct annex_hdm *h, uint64_t *cursor, struct annex_hdm_block *out);
+
+/**
+ * struct annex_hdm_usage - What there is in a range, in bytes of whole granules.
+ * @table: taken by the table itself. @poisoned: free, but never given out.
+ * @used: by all handles. @free, @largest: all that is left, and the longest run of it.
+ */
+struct annex_hdm_usage {
+	uint64_t table;
+	uint64_t poisoned;
+	uint64_t used;
+	uint64_t free;
+	uint64_t largest;
+};
+
+/**
+ * annex_hdm_get_usage() - Count it.
+ *
+ * Return: 0; -EILSEQ, -ETIMEDOUT, -ECHILD.
+ */
+int annex_hdm_get_usage(struct annex_hdm *h, struct annex_hdm_usage *out);
+
+/**
+ * annex_hdm_at() - The address of an offset, as annex_hdm_block has it; NULL: it is outside.
+ */
+void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset);
+
+/**
+ * annex_hdm_provider() - The range as a provider: queues, buffers and cache lines created with it
+ * live in the range, as pieces without a name. It lives as long as the handle.
+ */
+const struct annex_provider *annex_hdm_provider(struct annex_hdm *h);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

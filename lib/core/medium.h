@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a memory range (annex/hdm.h) lies in: mapped memory, a file to lock, and what it takes to
+ * make stores last.
+ *
+ * The ranges (lib/hdm) sit above this interface; below it are shared files, devdax, NUMA nodes, and
+ * what a kernel module may offer.
+ */
+#ifndef ANNEX_CORE_MEDIUM_H
+#define ANNEX_CORE_MEDIUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "range.h"
+
+struct annex_medium;
+
+#define ANNEX_MEDIUM_ALIGN (2ull << 20) /* of every mapping */
+
+/**
+ * struct annex_medium_ops - One kind of medium. Functions may be called from any thread.
+ * @scheme: of its URIs.
+ * @flush: how stores are made to last, when @persist does it.
+ * @persist: stores to [@ptr, @ptr + @len) have reached a persistent medium when it returns 0; NULL:
+ *	writing back the cache lines and a fence are enough.
+ * @dmabuf: the descriptor of a dma-buf that holds the byte @offset of the range, and *@at where in
+ *	it; it stays the medium's. NULL: it is memory of the process like any other.
+ * @close: unmap, and release everything. No other call may be running.
+ */
+struct annex_medium_ops {
+	const char *scheme;
+	const char *flush;
+	int (*persist)(struct annex_medium *m, void *ptr, size_t len);
+	int (*dmabuf)(struct annex_medium *m, uint64_t offset, uint64_t *at);
+	void (*close)(struct annex_medium *m);
+};
+
+/**
+ * struct annex_medium - The first member of every medium.
+ * @base, @bytes: where it is mapped, on a multiple of ANNEX_MEDIUM_ALIGN, and how large it is, a
+ *	multiple of 4096.
+ * @fd: an open file description for advisory locks that all who share it see. It is not the one
+ *	that is mapped, since a mapping would keep it, and its locks, when the process is dead and
+ *	a child of it is not.
+ * @node: the NUMA node it is on; -1: not known.
+ * @persistent: what is in it survives a loss of power.
+ * @scratch: what is in it means nothing before somebody uses it as a range.
+ * @poison, @npoison: bytes in it that must not be touched, sorted and apart.
+ */
+struct annex_medium {
+	const struct annex_medium_ops *ops;
+	char *base;
+	uint64_t bytes;
+	int fd;
+	int node;
+	bool persistent;
+	bool scratch;
+	struct range *poison;
+	unsigned int npoison;
+};
+
+/*
+ * annex_medium_map() - Map @bytes of a file on a multiple of ANNEX_MEDIUM_ALIGN, or of @align if
+ * that is more; @flags of mmap(). NULL and errno.
+ */
+void *annex_medium_map(int fd, uint64_t bytes, uint64_t align, int flags);
+
+#endif

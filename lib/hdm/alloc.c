@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pieces of a range: taken, given back, found.
+ */
+#include <errno.h>
+#include <string.h>
+#include "core/log.h"
+#include "hdm.h"
+
+#define OWNERS_WORDS (HDM_OWNERS / 64)
+
+int hdm_sweep(struct annex_hdm *h, bool own, uint32_t *freed)
+{
+	uint64_t asked[OWNERS_WORDS] = {0}, lives[OWNERS_WORDS] = {0};
+	struct hdm_run r;
+	int err = 0;
+
+	*freed = 0;
+	for (uint32_t at = h->t.g.first; !err && at < h->t.g.granules; at += r.len) {
+		uint64_t bit;
+
+		err = hdm_run_at(&h->t, at, &r);
+		if (err || r.kind != HDM_OWNED)
+			continue;
+		bit = 1ull << r.index % 64;
+		if (!(asked[r.index / 64] & bit)) {
+			asked[r.index / 64] |= bit;
+			lives[r.index / 64] |= hdm_owner_lives(h, r.index) ? bit : 0;
+		}
+		if (lives[r.index / 64] & bit && !(own && r.index == h->owner))
+			continue;
+		err = hdm_run_clear(&h->t, at);
+		++*freed;
+	}
+	return err;
+}
+
+static int find_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *len,
+		    uint32_t *at)
+{
+	uint64_t n = bytes / h->t.g.granule + !!(bytes % h->t.g.granule);
+	uint32_t freed;
+	int err;
+
+	if (n > h->t.g.granules)
+		return -ENOSPC;
+	*len = (uint32_t)n;
+	err = hdm_run_find(&h->t, *len, align, at);
+	if (err != -ENOSPC)
+		return err;
+	/* What the dead have left is looked for when it is needed. */
+	err = hdm_sweep(h, false, &freed);
+	if (!err)
+		err = freed ? hdm_run_find(&h->t, *len, align, at) : -ENOSPC;
+	return err;
+}
+
+int hdm_take_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *at)
+{
+	struct hdm_run r = {.kind = HDM_OWNED, .index = h->owner};
+	int err = hdm_lock(h);
+
+	if (err)
+		return err;
+	err = find_run(h, bytes, align, &r.len, &r.at);
+	if (!err)
+		err = hdm_run_commit(&h->t, &r);
+	hdm_unlock(h);
+	*at = r.at;
+	return err;
+}
+
+int hdm_give_run(struct annex_hdm *h, uint32_t at)
+{
+	unsigned long long offset = at * h->t.g.granule;
+	struct hdm_run r;
+	int err = hdm_lock(h);
+
+	if (err)
+		return err;
+	err = hdm_run_at(&h->t, at, &r);
+	if (!err && (r.kind == HDM_FREE || r.kind == HDM_TABLE))
+		err = annex_fail(-EINVAL, "%s: nothing to free at offset %llu", h->uri, offset);
+	else if (!err && r.kind == HDM_OWNED && r.index != h->owner)
+		err = annex_fail(-EPERM, "%s: what is at offset %llu is another handle's", h->uri,
+				 offset);
+	if (!err)
+		err = hdm_run_clear(&h->t, at);
+	hdm_unlock(h);
+	return err;
+}
+
+static int take_named(struct annex_hdm *h, uint64_t bytes, uint32_t align, const char *name,
+		      uint32_t *at)
+{
+	struct hdm_run r, old;
+	struct hdm_slot slot;
+	int err = hdm_lock(h);
+
+	if (err)
+		return err;
+	err = hdm_name_find(&h->t, name, &old, &slot);
+	if (!err)
+		err = annex_fail(-EEXIST, "%s: there is a %s already", h->uri, name);
+	else if (err == -ENOENT)
+		err = find_run(h, bytes, align, &r.len, &r.at);
+	if (!err)
+		err = hdm_name_put(&h->t, name, bytes, r.at, &r.index);
+	if (!err) {
+		r.kind = HDM_NAMED;
+		err = hdm_run_commit(&h->t, &r);
+		*at = r.at;
+	}
+	hdm_unlock(h);
+	return err;
+}
+
+static int take(struct annex_hdm *h, size_t bytes, size_t align, const char *name, uint64_t *offset)
+{
+	/* Granules are powers of two, so that larger ones serve every alignment up to theirs. */
+	uint32_t granules = align > h->t.g.granule ? (uint32_t)(align / h->t.g.granule) : 1, at;
+	int class = name ? -1 : slab_class(bytes, align);
+	int err = -ENOSPC;
+
+	if (class >= 0)
+		err = slab_take(h, (unsigned int)class, offset);
+	if (err != -ENOSPC)
+		return err;
+	err = name ? take_named(h, bytes, granules, name, &at)
+		   : hdm_take_run(h, bytes, granules, &at);
+	*offset = err ? 0 : at * h->t.g.granule;
+	return err;
+}
+
+static int check(const struct annex_hdm *h, size_t bytes, size_t align, const char *name)
+{
+	int err = name ? hdm_name_test(name) : 0;
+
+	if (h->forked)
+		return annex_fail(-ECHILD, "%s: opened before fork(): open it in the child",
+				  h->uri);
+	if (!bytes || align > ANNEX_HDM_ALIGN || (align & (align - 1)))
+		return annex_fail(-EINVAL, "%s: %zu bytes aligned to %zu: there are no such pieces",
+				  h->uri, bytes, align);
+	return err ? annex_fail(err, "%s: a name has 1 to %u printable characters, no space",
+				h->uri, ANNEX_HDM_NAME - 1)
+		   : 0;
+}
+
+int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char *name, void **out)
+{
+	uint64_t offset = 0;
+	uint32_t freed = 0;
+	int err = check(h, bytes, align, name);
+
+	if (err)
+		return err;
+	align = align < ANNEX_HDM_LINE ? ANNEX_HDM_LINE : align;
+	err = take(h, bytes, align, name, &offset);
+	if (err == -ENOSPC && !slabs_trim(h, &freed) && freed)
+		err = take(h, bytes, align, name, &offset);
+	if (err == -ENOSPC)
+		annex_fail(err, "%s: no room for %zu bytes aligned to %zu", h->uri, bytes, align);
+	if (!err)
+		*out = h->m->base + offset;
+	return err;
+}
+
+int annex_hdm_free(struct annex_hdm *h, void *ptr)
+{
+	uint64_t offset = (uint64_t)((char *)ptr - h->m->base);
+	struct slab *slab;
+	int err;
+
+	if (!ptr)
+		return 0;
+	if (h->forked)
+		return annex_fail(-ECHILD, "%s: opened before fork()", h->uri);
+	if (offset / h->t.g.granule >= h->t.g.granules)
+		return annex_fail(-EINVAL, "%s: %p is not in it", h->uri, ptr);
+	slab = slab_of(h, offset);
+	if (!slab && offset % h->t.g.granule == 0)
+		return hdm_give_run(h, (uint32_t)(offset / h->t.g.granule));
+	err = slab ? slab_give(h, slab, offset) : -EINVAL;
+	if (err == -EINVAL)
+		annex_fail(err, "%s: nothing to free at offset %llu", h->uri,
+			   (unsigned long long)offset);
+	return err;
+}
+
+static int describe(struct annex_hdm *h, const struct hdm_run *r, struct annex_hdm_block *out)
+{
+	struct hdm_slot slot;
+	int err;
+
+	*out = (struct annex_hdm_block){.offset = r->at * h->t.g.granule,
+					.bytes = r->len * h->t.g.granule};
+	if (r->kind == HDM_OWNED) {
+		out->owned = r->index == h->owner;
+		out->dead = !hdm_owner_lives(h, r->index);
+		return 0;
+	}
+	err = hdm_name_read(&h->t, r, &slot);
+	if (!err) {
+		out->bytes = slot.bytes;
+		memcpy(out->name, slot.name, sizeof(out->name));
+	}
+	return err;
+}
+
+int annex_hdm_find(struct annex_hdm *h, const char *name, struct annex_hdm_block *out)
+{
+	struct hdm_slot slot;
+	struct hdm_run r;
+	int err = hdm_lock(h);
+
+	if (err)
+		return err;
+	err = hdm_name_test(name) ? -ENOENT : hdm_name_find(&h->t, name, &r, &slot);
+	if (!err)
+		err = describe(h, &r, out);
+	hdm_unlock(h);
+	return err;
+}
+
+/* The run that begins at @from or behind, which others may have moved meanwhile. */
+static int next_run(struct annex_hdm *h, uint64_t from, struct hdm_run *r)
+{
+	for (uint32_t at = h->t.g.first; at < h->t.g.granules; at += r->len) {
+		int err = hdm_run_at(&h->t, at, r);
+
+		if (err)
+			return err;
+		if (r->kind != HDM_FREE && at >= from)
+			return 1;
+	}
+	return 0;
+}
+
+int annex_hdm_next(struct annex_hdm *h, uint64_t *cursor, struct annex_hdm_block *out)
+{
+	struct hdm_run r;
+	int err = hdm_lock(h), found;
+
+	if (err)
+		return err;
+	found = next_run(h, *cursor, &r);
+	if (found == 1) {
+		*cursor = r.at + 1ull;
+		err = describe(h, &r, out);
+	}
+	hdm_unlock(h);
+	return err ? err : found;
+}
+
+int annex_hdm_get_usage(struct annex_hdm *h, struct annex_hdm_usage *out)
+{
+	uint64_t granule = h->t.g.granule, room = 0;
+	struct hdm_run r;
+	int err = hdm_lock(h);
+
+	if (err)
+		return err;
+	*out = (struct annex_hdm_usage){.table = h->t.g.first * granule};
+	for (uint32_t at = h->t.g.first; !err && at < h->t.g.granules; at += r.len) {
+		bool poisoned = hdm_run_poisoned(&h->t, at);
+
+		err = hdm_run_at(&h->t, at, &r);
+		if (r.kind != HDM_FREE)
+			out->used += r.len * granule;
+		else if (poisoned)
+			out->poisoned += granule;
+		else
+			out->free += granule;
+		room = r.kind == HDM_FREE && !poisoned ? room + granule : 0;
+		out->largest = room > out->largest ? room : out->largest;
+	}
+	hdm_unlock(h);
+	return err;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a range, shared by the files of lib/hdm.
+ */
+#ifndef ANNEX_HDM_HDM_H
+#define ANNEX_HDM_HDM_H
+
+#include <pthread.h>
+#include <annex/queue.h>
+#include <annex/uri.h>
+#include "slab.h"
+#include "table.h"
+
+/*
+ * struct annex_hdm - @lock: of this process's threads, taken before the one of the file. @owner: by
+ * whose number runs without a name are known. @forked: this is a child's copy. @next: of all ranges
+ * that are open, for fork().
+ */
+struct annex_hdm {
+	struct annex_medium *m;
+	char *uri;
+	struct hdm_table t;
+	pthread_mutex_t lock;
+	uint32_t timeout_ms;
+	uint32_t owner;
+	bool forked;
+	struct slabs slabs;
+	struct annex_provider provider;
+	struct annex_hdm *next;
+};
+
+/* open.c: hdm_open_medium() - A range in @m, which is closed with it, and also when that fails.
+ * @anew: make a table in any case. */
+int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_hdm_opts *opts,
+		    bool anew, struct annex_hdm **out);
+
+/* share.c: hdm_lock() - The table for this thread alone: -ETIMEDOUT, -ECHILD. */
+int hdm_lock(struct annex_hdm *h);
+void hdm_unlock(struct annex_hdm *h);
+/* hdm_join() - Take a number, with the lock: -EMFILE. hdm_alone() - Whether no other handle has
+ * one. hdm_owner_lives() - Whether a handle has it. */
+int hdm_join(struct annex_hdm *h);
+bool hdm_alone(const struct annex_hdm *h);
+bool hdm_owner_lives(const struct annex_hdm *h, uint32_t owner);
+/* hdm_enlist() - Have fork() know of it, until hdm_delist(). */
+void hdm_enlist(struct annex_hdm *h);
+void hdm_delist(struct annex_hdm *h);
+
+/* alloc.c: hdm_sweep() - Free the runs of owners who are no more, and ours too if @own; with the
+ * lock. *@freed: how many. */
+int hdm_sweep(struct annex_hdm *h, bool own, uint32_t *freed);
+/* hdm_take_run(), hdm_give_run() - Granules for this handle alone, without the lock. */
+int hdm_take_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *at);
+int hdm_give_run(struct annex_hdm *h, uint32_t at);
+
+/* provider.c */
+void hdm_provider_init(struct annex_hdm *h);
+
+/* Media, each by its scheme. @timeout_ms: for other processes. */
+int hdm_shm_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
+int hdm_dax_open(const struct annex_uri *uri, struct annex_medium **out);
+int hdm_numa_open(const struct annex_uri *uri, struct annex_medium **out);
+
+/* unshare.c: hdm_unshare() - Replace the file description that was mapped by one of its own, for locks. */
+int hdm_unshare(struct annex_medium *m);
+
+/* persist.c: the persist of media in a page cache. */
+int hdm_msync(struct annex_medium *m, void *ptr, size_t len);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <annex/clock.h>
+#include "lock.h"
+
+#define LOCK_AT ((off_t)1 << 62)
+#define NAP_LEAST 5000l /* ns */
+#define NAP_MOST 1000000l
+
+static int call(int fd, int op, short type, uint32_t byte, struct flock *lock)
+{
+	*lock = (struct flock){
+		.l_type = type, .l_whence = SEEK_SET, .l_start = LOCK_AT + byte, .l_len = 1};
+	return fcntl(fd, op, lock) ? -errno : 0;
+}
+
+int lock_try(int fd, uint32_t byte)
+{
+	struct flock lock;
+	int err = call(fd, F_OFD_SETLK, F_WRLCK, byte, &lock);
+
+	return err == -EACCES ? -EAGAIN : err;
+}
+
+/* The kernel's own waiting has no deadline. */
+int lock_take(int fd, uint32_t byte, uint64_t deadline)
+{
+	struct timespec nap = {0, NAP_LEAST};
+	int err;
+
+	while ((err = lock_try(fd, byte)) == -EAGAIN) {
+		if (annex_now() >= deadline)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+		nap.tv_nsec = nap.tv_nsec * 2 < NAP_MOST ? nap.tv_nsec * 2 : NAP_MOST;
+	}
+	return err;
+}
+
+void lock_drop(int fd, uint32_t byte)
+{
+	struct flock lock;
+
+	call(fd, F_OFD_SETLK, F_UNLCK, byte, &lock);
+}
+
+bool lock_taken(int fd, uint32_t byte)
+{
+	struct flock lock;
+
+	return call(fd, F_OFD_GETLK, F_WRLCK, byte, &lock) || lock.l_type != F_UNLCK;
+}

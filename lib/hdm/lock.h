@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locks on bytes of a file, far behind its end: one for the table, and one for each owner. They
+ * belong to an open file description, and the kernel drops them with it: a process that dies leaves
+ * none behind.
+ */
+#ifndef ANNEX_HDM_LOCK_H
+#define ANNEX_HDM_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOCK_TABLE 0u
+#define LOCK_OWNER(n) (1u + (n))
+
+/* lock_take() - Wait for a lock until @deadline: -ETIMEDOUT, without a line. lock_try(): -EAGAIN.
+ */
+int lock_take(int fd, uint32_t byte, uint64_t deadline);
+int lock_try(int fd, uint32_t byte);
+void lock_drop(int fd, uint32_t byte);
+
+/* lock_taken() - Whether another file description has it; one that cannot be asked has it. */
+bool lock_taken(int fd, uint32_t byte);
+
+#endif

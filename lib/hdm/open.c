@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opening a range: find its medium by URI, find or make its table, become an owner.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/log.h"
+#include "module/module.h"
+#include "hdm.h"
+
+#define DEFAULT_TIMEOUT_MS 30000u
+
+/* What lies there is given up. */
+static int format(struct annex_hdm *h)
+{
+	if (!hdm_alone(h))
+		return annex_fail(-EBUSY, "%s: others use it: it is not formatted", h->uri);
+	return hdm_table_format(&h->t);
+}
+
+static int read_table(struct annex_hdm *h, bool anew)
+{
+	int err = anew ? -ENODATA : hdm_table_read(&h->t);
+
+	/* Nobody can have stored anything in what means nothing, unless he still uses it. */
+	if (err == -EILSEQ && h->m->scratch && hdm_alone(h)) {
+		annex_log(ANNEX_LOG_WARNING, "%s: what was there is forgotten", h->uri);
+		err = -ENODATA;
+	}
+	if (err == -ENODATA)
+		err = format(h);
+	return err;
+}
+
+/* An owner with the number of one who is dead begins with nothing. */
+static int enter(struct annex_hdm *h, bool anew)
+{
+	uint32_t freed;
+	int err = hdm_lock(h);
+
+	if (err)
+		return err;
+	err = hdm_join(h);
+	if (!err)
+		err = read_table(h, anew);
+	if (!err)
+		err = hdm_sweep(h, true, &freed);
+	hdm_unlock(h);
+	return err;
+}
+
+static int check_medium(const struct annex_hdm *h)
+{
+	if (h->m->bytes < ANNEX_HDM_MIN)
+		return annex_fail(-EINVAL, "%s: %llu bytes; a range has at least %llu", h->uri,
+				  (unsigned long long)h->m->bytes, ANNEX_HDM_MIN);
+	return 0;
+}
+
+int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_hdm_opts *opts,
+		    bool anew, struct annex_hdm **out)
+{
+	struct annex_hdm *h = calloc(1, sizeof(*h));
+	int err;
+
+	if (!h) {
+		m->ops->close(m);
+		return annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	}
+	h->m = m;
+	h->owner = HDM_OWNERS;
+	h->timeout_ms = opts && opts->timeout_ms ? opts->timeout_ms : DEFAULT_TIMEOUT_MS;
+	pthread_mutex_init(&h->lock, NULL);
+	hdm_enlist(h);
+	hdm_provider_init(h);
+	h->uri = strdup(uri);
+	err = h->uri ? check_medium(h) : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	if (!err) {
+		h->t.m = m;
+		h->t.uri = h->uri;
+		hdm_geo_init(&h->t.g, m->bytes);
+		err = slabs_init(h);
+	}
+	if (!err)
+		err = enter(h, anew);
+	if (err) {
+		h->owner = HDM_OWNERS;
+		annex_hdm_close(h);
+		return err;
+	}
+	*out = h;
+	return 0;
+}
+
+static int open_scheme(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out)
+{
+	if (!strcmp(uri->scheme, "shm"))
+		return hdm_shm_open(uri, timeout_ms, out);
+	if (!strcmp(uri->scheme, "dax"))
+		return hdm_dax_open(uri, out);
+	if (!strcmp(uri->scheme, "numa"))
+		return hdm_numa_open(uri, out);
+	if (!strcmp(uri->scheme, "pci"))
+		return annex_module_range(uri, out);
+	return annex_fail(-EPROTONOSUPPORT,
+			  "%.64s: unknown scheme (there are shm:, dax:, numa: and pci:)",
+			  uri->scheme);
+}
+
+int annex_hdm_open(const char *text, const struct annex_hdm_opts *opts, struct annex_hdm **out)
+{
+	struct annex_uri *uri = malloc(sizeof(*uri));
+	struct annex_medium *m = NULL;
+	bool anew = false;
+	int err;
+
+	if (!uri)
+		return annex_fail(-ENOMEM, "%.64s: out of memory", text);
+	err = annex_uri_parse(text, uri);
+	if (!err)
+		err = annex_uri_bool(uri, "format", &anew);
+	if (!err)
+		err = open_scheme(
+			uri, opts && opts->timeout_ms ? opts->timeout_ms : DEFAULT_TIMEOUT_MS, &m);
+	free(uri);
+	return err ? err : hdm_open_medium(m, text, opts, anew, out);
+}
+
+void annex_hdm_close(struct annex_hdm *h)
+{
+	uint32_t freed;
+
+	if (!h)
+		return;
+	hdm_delist(h);
+	if (h->owner < HDM_OWNERS && !h->forked && !hdm_lock(h)) {
+		if (hdm_sweep(h, true, &freed))
+			annex_log(ANNEX_LOG_WARNING, "%s: what was taken is not given back",
+				  h->uri);
+		hdm_unlock(h);
+	}
+	slabs_free(h);
+	h->m->ops->close(h->m);
+	pthread_mutex_destroy(&h->lock);
+	free(h->uri);
+	free(h);
+}
+
+void annex_hdm_get_info(const struct annex_hdm *h, struct annex_hdm_info *info)
+{
+	*info = (struct annex_hdm_info){
+		.base = h->m->base,
+		.bytes = h->m->bytes,
+		.granule = h->t.g.granule,
+		.node = h->m->node,
+		.persistent = h->m->persistent,
+		.flush = hdm_persist_name(h->m),
+		.scheme = h->m->ops->scheme,
+	};
+}
+
+void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset)
+{
+	return offset < h->m->bytes ? h->m->base + offset : NULL;
+}
+
+int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes)
+{
+	uint64_t offset = (uint64_t)((const char *)addr - h->m->base);
+
+	if (offset > h->m->bytes || bytes > h->m->bytes - offset)
+		return annex_fail(-EINVAL, "%s: %zu bytes at %p are not in it", h->uri, bytes,
+				  addr);
+	return hdm_persist(h->m, h->m->base + offset, bytes);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A range as a provider.
+ */
+#include <string.h>
+#include "core/log.h"
+#include "hdm.h"
+
+static void *range_alloc(void *ctx, size_t size, size_t align)
+{
+	void *ptr;
+
+	if (annex_hdm_alloc(ctx, size, align, NULL, &ptr))
+		return NULL;
+	return memset(ptr, 0, size);
+}
+
+static void range_free(void *ctx, void *ptr, size_t size)
+{
+	struct annex_hdm *h = ctx;
+
+	(void)size;
+	if (annex_hdm_free(h, ptr))
+		annex_log(ANNEX_LOG_ERROR, "%s: a piece could not be freed", h->uri);
+}
+
+static int range_dmabuf(void *ctx, void *ptr, uint64_t *offset)
+{
+	struct annex_hdm *h = ctx;
+
+	return h->m->ops->dmabuf(h->m, (uint64_t)((char *)ptr - h->m->base), offset);
+}
+
+void hdm_provider_init(struct annex_hdm *h)
+{
+	h->provider = (struct annex_provider){
+		.name = h->m->ops->scheme,
+		.alloc = range_alloc,
+		.free = range_free,
+		.dmabuf = h->m->ops->dmabuf ? range_dmabuf : NULL,
+		.ctx = h,
+	};
+}
+
+const struct annex_provider *annex_hdm_provider(struct annex_hdm *h)
+{
+	return &h->provider;
+}

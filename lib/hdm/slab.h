@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small pieces without a name: a run of granules that this handle has, cut into pieces of one size.
+ * Which of them are taken is known here only, in memory of the process: to everybody else the run
+ * is one piece, and it is free when the handle is no more.
+ */
+#ifndef ANNEX_HDM_SLAB_H
+#define ANNEX_HDM_SLAB_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/queue.h>
+
+#define SLAB_BYTES (64u << 10) /* or one granule, if that is more */
+#define SLAB_LARGEST 8192u
+#define SLAB_CLASSES 24u
+#define SLAB_SHARDS 32u
+#define SLAB_WORDS (SLAB_BYTES / 64 / 64)
+
+struct annex_hdm;
+
+/*
+ * struct slab - @at: its granule. @n pieces, of which @nfree are free, by bits of @free; words
+ * before @scan have none. @prev, @next: slabs with free pieces. @all: of its shard.
+ */
+struct slab {
+	struct slab *prev, *next, *all;
+	uint32_t at, size, n, nfree, scan;
+	uint16_t class, shard;
+	uint64_t free[SLAB_WORDS];
+};
+
+/*
+ * struct shard - What the threads of one number share. @spare: descriptions that stand for no run.
+ * Descriptions are freed with the handle only, so that a stray pointer leads to one.
+ */
+struct shard {
+	ANNEX_CACHE_ALIGNED pthread_mutex_t lock;
+	struct slab *some[SLAB_CLASSES];
+	struct slab *spare, *all;
+};
+
+/* struct slabs - @of: the slab that a granule is in. */
+struct slabs {
+	struct shard *shards;
+	struct slab **of;
+	size_t of_bytes;
+};
+
+int slabs_init(struct annex_hdm *h);
+void slabs_free(struct annex_hdm *h);
+
+/* slab_class() - The class for such a piece; -1: it takes granules. */
+int slab_class(size_t bytes, size_t align);
+
+/* slab_take() - A piece of a class: -ENOSPC without a line. slab_give(): -EINVAL without a line. */
+int slab_take(struct annex_hdm *h, unsigned int class, uint64_t *offset);
+int slab_give(struct annex_hdm *h, struct slab *slab, uint64_t offset);
+
+/* slab_of() - The slab that an offset is in, or NULL. */
+struct slab *slab_of(struct annex_hdm *h, uint64_t offset);
+
+/* slabs_trim() - Give back runs of which nothing is taken. *@freed: how many. */
+int slabs_trim(struct annex_hdm *h, uint32_t *freed);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of a range: what of it is taken, by whom, and under which names.
+ *
+ *	byte 0		struct hdm_head: magic, version, bytes of the range, check
+ *	byte 64		the number of changes so far
+ *	byte 4096	one 64-bit word a granule
+ *	then		name slots of 128 bytes
+ *
+ * Everything about the layout follows from the bytes of the range (hdm_geo_init()), so there are no
+ * offsets in the table that could lie. A granule is a page, or more where there would be too many.
+ *
+ * A run of granules is taken by one word, that of its first granule: kind, length, an index, and a
+ * check of the three and the place. All other words are zero: those inside of runs, which are
+ * skipped, and those of free granules. So taking a run is one store of 8 bytes, freeing it is
+ * another, and after any crash each run is there or is not. Nothing has to be repaired.
+ *
+ * A name slot is in use if it names a run whose word names the slot. It is written first, and made
+ * to last; the word that makes it valid is written after. When the word goes, so does the name.
+ *
+ * The index of a run without a name is its owner, a number that a handle holds by a lock on a byte
+ * of the file (lock.h). The kernel drops the lock when the process dies, and the run is free.
+ *
+ * Formatting begins and ends with a store to the magic, so that a table half made is made again.
+ *
+ * Changes are made by one handle at a time. Other processes may write to the table what they like:
+ * each word is loaded once, and believed in nothing that would lead outside of the range.
+ */
+#ifndef ANNEX_HDM_TABLE_H
+#define ANNEX_HDM_TABLE_H
+
+#include <annex/hdm.h>
+#include "core/medium.h"
+
+#define HDM_MAGIC 0x314d44485845414eull /* "NAEXHDM1" */
+#define HDM_UNFINISHED 0x304d44485845414eull
+#define HDM_VERSION 1u
+#define HDM_PAGE 4096u
+#define HDM_GRANULES (1u << 22) /* at most */
+#define HDM_NAMES 4096u         /* at most */
+#define HDM_NAMES_LEAST 16u
+#define HDM_OWNERS 1024u
+#define HDM_GEN_AT 64u
+
+enum hdm_kind { HDM_FREE, HDM_TABLE, HDM_NAMED, HDM_OWNED };
+
+struct hdm_head {
+	uint64_t magic;
+	uint64_t version;
+	uint64_t bytes;
+	uint64_t check;
+};
+
+/* struct hdm_slot - @run: the granule that the name stands for. */
+struct hdm_slot {
+	uint64_t bytes;
+	uint64_t run;
+	uint64_t check;
+	char name[ANNEX_HDM_NAME];
+};
+
+/* struct hdm_run - A word of the table, looked through: @len granules from @at. */
+struct hdm_run {
+	enum hdm_kind kind;
+	uint32_t at, len, index;
+};
+
+/* struct hdm_geo - @first: granules of the table itself. */
+struct hdm_geo {
+	uint64_t bytes, granule, names_at;
+	uint32_t granules, names, first;
+};
+
+/*
+ * struct hdm_table - @hint: where to look for room, as long as nothing has changed since @seen.
+ */
+struct hdm_table {
+	struct annex_medium *m;
+	const char *uri;
+	struct hdm_geo g;
+	uint64_t seen;
+	uint32_t hint;
+};
+
+/* All of the following with the lock of the range, and with -EILSEQ for a table that is broken. */
+
+void hdm_geo_init(struct hdm_geo *g, uint64_t bytes);
+
+/* table.c: hdm_table_read() - Find the table, and check all of it: -ENODATA when there is none, and
+ * nothing else either; -EILSEQ when there is something else. hdm_table_format() - Make one. */
+int hdm_table_read(struct hdm_table *t);
+int hdm_table_format(struct hdm_table *t);
+
+/* run.c: hdm_run_at() - What begins at granule @at; free ones come one at a time. */
+int hdm_run_at(const struct hdm_table *t, uint32_t at, struct hdm_run *r);
+/* hdm_run_find() - Room for @len granules on a multiple of @align of them; -ENOSPC, without a line.
+ * hdm_run_commit(), hdm_run_clear() - Take what was found; give it back. */
+int hdm_run_find(struct hdm_table *t, uint32_t len, uint32_t align, uint32_t *at);
+int hdm_run_commit(struct hdm_table *t, const struct hdm_run *r);
+int hdm_run_clear(struct hdm_table *t, uint32_t at);
+bool hdm_run_poisoned(const struct hdm_table *t, uint32_t at);
+/* hdm_run_broken() - The line, and -EILSEQ. */
+int hdm_run_broken(const struct hdm_table *t, uint32_t at);
+
+/* name.c: hdm_name_test() - Whether it can be one: -EINVAL, -ENAMETOOLONG, without a line. */
+int hdm_name_test(const char *name);
+/* hdm_name_find() - The slot of a name: -ENOENT. hdm_name_read() - The slot that run @r
+ * has, as a copy. hdm_name_put() - Write a slot for a run that will be taken: -EMFILE. */
+int hdm_name_find(const struct hdm_table *t, const char *name, struct hdm_run *r,
+		  struct hdm_slot *slot);
+int hdm_name_read(const struct hdm_table *t, const struct hdm_run *r, struct hdm_slot *slot);
+int hdm_name_put(struct hdm_table *t, const char *name, uint64_t bytes, uint32_t run,
+		 uint32_t *index);
+/* hdm_name_check() - That the run @r has a name, and no other one has it. */
+int hdm_name_check(const struct hdm_table *t, const struct hdm_run *r);
+
+/* persist.c */
+int hdm_persist(struct annex_medium *m, void *ptr, size_t len);
+const char *hdm_persist_name(const struct annex_medium *m);
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pci: memory of CXL devices that are bound to annex.ko, one or several in turns.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "core/log.h"
+#include "module.h"
+#include "state.h"
+
+/**
+ * struct module_range - A range.
+ * @name: of the first device. @members: files of all, @n of them; only the first stays open.
+ * @dmabuf: all of it.
+ */
+struct module_range {
+	struct annex_medium m;
+	char name[PCI_NAME];
+	int members[ANNEX_HDM_MEMBERS];
+	unsigned int n;
+	int dmabuf;
+};
+
+static struct module_range *range_of(struct annex_medium *m)
+{
+	return (struct module_range *)m; /* its first member */
+}
+
+static int find_dmabuf(struct annex_medium *m, uint64_t offset, uint64_t *at)
+{
+	*at = offset;
+	return range_of(m)->dmabuf;
+}
+
+static void close_members(struct module_range *r, unsigned int from)
+{
+	while (r->n > from)
+		close(r->members[--r->n]);
+}
+
+static void close_range_of(struct annex_medium *m)
+{
+	struct module_range *r = range_of(m);
+
+	if (m->base)
+		munmap(m->base, m->bytes);
+	if (m->fd >= 0)
+		close(m->fd);
+	if (r->dmabuf >= 0)
+		close(r->dmabuf);
+	close_members(r, 0);
+	free(m->poison);
+	free(r);
+}
+
+static const struct annex_medium_ops range_ops = {
+	.scheme = "pci", .dmabuf = find_dmabuf, .close = close_range_of};
+
+static int ask(const struct module_range *r, int fd, unsigned long request, void *args,
+	       const char *what)
+{
+	if (!ioctl(fd, request, args))
+		return 0;
+	return annex_fail(-errno, "pci:%s: %s: %s; the kernel log says more", r->name, what,
+			  strerror(errno));
+}
+
+static int shake_hands(struct module_range *r, int fd, struct annex_ioc_hdm_info *info)
+{
+	*info = (struct annex_ioc_hdm_info){.size = sizeof(*info), .abi = ANNEX_ABI};
+	if (!ioctl(fd, ANNEX_IOC_HDM_INFO, info))
+		return 0;
+	if (errno == EPROTONOSUPPORT)
+		return annex_fail(-errno, "pci:%s: annex.ko speaks version %u, this library %u",
+				  r->name, info->abi, ANNEX_ABI);
+	if (errno == ENOTTY)
+		return annex_fail(-ENODEV, "pci:%s: no CXL memory device", r->name);
+	return annex_fail(-errno, "pci:%s: %s", r->name, strerror(errno));
+}
+
+/* The next address of a list with commas; false: it is none, or one too many. */
+static bool next_name(const char **at, char name[PCI_NAME])
+{
+	size_t len = strcspn(*at, ",");
+	char word[PCI_NAME + 1];
+
+	if (len >= sizeof(word))
+		return false;
+	memcpy(word, *at, len);
+	word[len] = '\0';
+	*at += len + ((*at)[len] == ',');
+	return module_name(word, name);
+}
+
+static int open_members(struct module_range *r, const char *body, struct annex_ioc_hdm_info *info)
+{
+	struct annex_ioc_hdm_info other;
+	const char *at = body;
+	char name[PCI_NAME];
+	int err;
+
+	do {
+		if (r->n == ANNEX_HDM_MEMBERS || !next_name(&at, name))
+			return annex_fail(-EINVAL,
+					  "pci:%.64s: up to %u PCI addresses, such as 0000:0d:00.0",
+					  body, ANNEX_HDM_MEMBERS);
+		if (!r->n)
+			memcpy(r->name, name, sizeof(r->name));
+		err = module_open_file(name, &r->members[r->n]);
+		if (err)
+			return err;
+		r->n++;
+		err = shake_hands(r, r->members[r->n - 1], r->n == 1 ? info : &other);
+		if (err)
+			return err;
+	} while (*at);
+	return 0;
+}
+
+static int make_range(struct module_range *r, const struct annex_uri *uri,
+		      const struct annex_ioc_hdm_info *info)
+{
+	struct annex_ioc_hdm_range args = {.size = sizeof(args)};
+	bool persistent = !info->volatile_bytes;
+	uint64_t size = 0, granularity = 0;
+	int err = annex_uri_bool(uri, "persistent", &persistent);
+
+	if (!err)
+		err = annex_uri_u64(uri, "size", 1, INT64_MAX, &size);
+	if (!err)
+		err = annex_uri_u64(uri, "granularity", ANNEX_HDM_GRANULARITY_MIN,
+				    ANNEX_HDM_GRANULARITY_MAX, &granularity);
+	if (err)
+		return err;
+	if (r->n > 1) { /* else it is the file's own device */
+		args.members = (uintptr_t)r->members;
+		args.nmembers = r->n;
+	}
+	args.kind = persistent ? ANNEX_HDM_PERSISTENT : ANNEX_HDM_VOLATILE;
+	args.bytes = size;
+	args.granularity = (uint32_t)granularity;
+	err = ask(r, r->members[0], ANNEX_IOC_HDM_RANGE, &args, "no range of it");
+	r->m.bytes = args.bytes;
+	r->m.persistent = persistent;
+	r->m.scratch = !persistent;
+	return err;
+}
+
+static int read_poison(struct module_range *r)
+{
+	struct annex_ioc_hdm_poison args = {.size = sizeof(args)};
+	struct annex_ioc_seg *list;
+	int err = ask(r, r->members[0], ANNEX_IOC_HDM_POISON, &args, "its poison");
+	uint32_t room = args.count;
+
+	if (err || !room)
+		return err;
+	list = calloc(room, sizeof(*list));
+	r->m.poison = calloc(room, sizeof(*r->m.poison));
+	args.list = (uintptr_t)list;
+	err = list && r->m.poison ? ask(r, r->members[0], ANNEX_IOC_HDM_POISON, &args, "its poison")
+				  : annex_fail(-ENOMEM, "pci:%s: out of memory", r->name);
+	for (uint32_t i = 0; !err && i < room && i < args.count; i++)
+		r->m.poison[r->m.npoison++] = (struct range){list[i].addr, list[i].bytes};
+	free(list);
+	return err;
+}
+
+/* All that a queue or a buffer may ever lie in, while the file that it is a part of is open. */
+static int export_all(struct module_range *r)
+{
+	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .bytes = r->m.bytes};
+	int err = ask(r, r->members[0], ANNEX_IOC_HDM_DMABUF, &args, "no dma-buf of it");
+
+	if (!err)
+		r->dmabuf = args.fd;
+	return err;
+}
+
+static int map_range(struct module_range *r)
+{
+	r->m.base = annex_medium_map(r->members[0], r->m.bytes, 0, MAP_SHARED);
+	if (!r->m.base)
+		return annex_fail(-errno, "pci:%s: it cannot be mapped: %s", r->name,
+				  strerror(errno));
+	/* Locks want a file description that no mapping keeps. */
+	return module_open_file(r->name, &r->m.fd);
+}
+
+int annex_module_range(const struct annex_uri *uri, struct annex_medium **out)
+{
+	static const char *const keys[] = {"size", "granularity", "persistent", "format", NULL};
+	struct module_range *r = calloc(1, sizeof(*r));
+	struct annex_ioc_hdm_info info;
+	int err;
+
+	if (!r)
+		return annex_fail(-ENOMEM, "pci: out of memory");
+	r->m = (struct annex_medium){.ops = &range_ops, .fd = -1, .node = -1};
+	r->dmabuf = -1;
+	err = annex_uri_check_keys(uri, keys);
+	if (!err)
+		err = open_members(r, uri->body, &info);
+	if (!err)
+		err = make_range(r, uri, &info);
+	if (!err)
+		err = read_poison(r);
+	if (!err)
+		err = export_all(r);
+	if (!err)
+		err = map_range(r);
+	if (err) {
+		close_range_of(&r->m);
+		return err;
+	}
+	close_members(r, 1);
+	*out = &r->m;
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How fast memory is: loads, stores, copies, chains of pointers. What is read is checked.
+ */
+#ifndef TOOLS_HDM_ACCESS_H
+#define TOOLS_HDM_ACCESS_H
+
+#include <stdint.h>
+#include <annex/hdm.h>
+#include "../pool.h"
+
+/* struct memory - What is measured, and what errors call it. */
+struct memory {
+	char *buf;
+	uint64_t bytes;
+	const char *name;
+};
+
+/*
+ * struct access - Measured: bytes a second, of all threads; 8-byte loads at random places, of all
+ * threads a second; seconds for each load whose address is what the one before it found, alone, and
+ * beside threads that load all they can.
+ */
+struct access {
+	double load, store, copy;
+	double random;
+	double latency, loaded;
+};
+
+/* struct persist - Seconds to store and persist a line; bytes a second in blocks of 4 KiB. */
+struct persist {
+	double line, rate;
+};
+
+/*
+ * access_run() - Measure @m with the threads of @pool, each thing for at least @seconds. -EBADMSG,
+ * with the line, for a word that is not what was stored.
+ */
+int access_run(const struct memory *m, struct pool *pool, double seconds, struct access *out);
+
+/* access_persist() - By one thread. */
+int access_persist(const struct memory *m, struct annex_hdm *h, double seconds,
+		   struct persist *out);
+
+#endif
