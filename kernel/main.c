@@ -182,6 +182,22 @@ static void annex_shutdown(struct pci_dev *pdev)
 	annex_owner_evict(pci_get_drvdata(pdev));
 }
 
+static void reset_prepare(struct pci_dev *pdev)
+{
+	annex_owner_pause(pci_get_drvdata(pdev));
+}
+
+static void reset_done(struct pci_dev *pdev)
+{
+	annex_owner_resume(pci_get_drvdata(pdev));
+}
+
+/* A reset that somebody else asks for, through sysfs. */
+static const struct pci_error_handlers resets = {
+	.reset_prepare = reset_prepare,
+	.reset_done = reset_done,
+};
+
 static const struct pci_device_id no_ids[] = {{}};
 
 static struct pci_driver driver = {
@@ -190,6 +206,7 @@ static struct pci_driver driver = {
 	.probe = annex_probe,
 	.remove = annex_remove,
 	.shutdown = annex_shutdown,
+	.err_handler = &resets,
 };
 
 static int __init annex_init(void)
