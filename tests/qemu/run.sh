@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Tests of the module in guests, as TAP. While editing: one machine, some tests:
 #
-#   run.sh [-k 6.1|6.12] [-i 0|1|lazy] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
+#   run.sh [-k KERNEL] [-i IOMMU] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
 #
-# Without arguments: all tests on a machine of each kind. Lists as in -k 6.1,6.12 make a smaller
-# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options; LONG=1
-# there: tests in their long form, where they have one. The tests are guest/NAME.sh and programs
-# guest/NAME.c; docs/lab.md says how to write one.
+# KERNEL and IOMMU are as in machine.sh. Without arguments: all tests on a machine of each kind.
+# Lists as in -k 6.1,6.12 make a smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the
+# environment are the same as the options; LONG=1 there: tests in their long form, where they have
+# one. The tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how to write one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh
@@ -15,7 +15,10 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/machine.sh
 . tests/qemu/machine.sh
 
+# Also machines that a few tests are enough for.
+odd=
 if [ $# -eq 0 ]; then
+	[ -n "${IOMMU:-}" ] || odd=1
 	kernels=${KERNEL:-6.1,6.12} iommus=${IOMMU:-0,1} nvmes=${NVME:-1,4}
 else
 	kernels=${KERNEL:-6.12} iommus=${IOMMU:-0} nvmes=${NVME:-1}
@@ -39,8 +42,9 @@ if [ $# -eq 0 ]; then
 		name=$(basename "${file%.*}")
 		# What has a script is run by it.
 		[[ $file != *.c ]] || [ ! -e "${file%.c}.sh" ] || continue
-		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench)$ ]] || tests+=("$name")
+		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench|leaks)$ ]] || tests+=("$name")
 	done
+	tests+=(leaks) # of all others
 fi
 limit=60
 programs=()
@@ -120,9 +124,9 @@ run_cell()
 	mkdir -p "$dir" || exit 1
 	(
 		cd "$dir" || exit 1
-		APPEND="KERNEL=$KERNEL TESTS=$(IFS=,; echo "${tests[*]}") ${APPEND:-}" \
+		APPEND="TESTS=$(IFS=,; echo "${tests[*]}") ${APPEND:-}" \
 			machine "$kernel" "$initramfs"
-		exec timeout -k 5 $limit "${qemu[@]}" -serial file:console \
+		exec timeout -k 5 $((limit * $(slowness))) "${qemu[@]}" -serial file:console \
 			-serial unix:port,server=on,wait=on </dev/null >qemu 2>&1
 	) &
 	qemu_pid=$!
@@ -159,6 +163,12 @@ for KERNEL in ${kernels//,/ }; do
 			run_cell
 		done
 	done
+	if [ -n "$odd" ]; then
+		all=("${tests[@]}")
+		IOMMU=noremap NVME=1 tests=(boot owners)
+		run_cell
+		tests=("${all[@]}")
+	fi
 done
 echo "1..$count"
 echo "$passed passed, $failed failed"
