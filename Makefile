@@ -208,6 +208,10 @@ check-module:
 check-qemu:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/qemu/run.sh
+# The same on a kernel that watches itself, which is built once.
+check-debug-kernel:
+	@BUILD='$(BUILD)' tests/deps.sh debug
+	@+BUILD='$(BUILD)' MAKE='$(MAKE)' KERNEL=debug NVME=1 tests/qemu/run.sh
 lab:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/qemu/lab.sh
@@ -279,6 +283,7 @@ help:
 #h check              install what is missing, build, run every test and check
 #h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4
 #h check-long         the long ones too: owners killed, calls fuzzed
+#h check-debug-kernel tests in guests on a kernel with KASAN, lockdep, kmemleak, failing allocations
 #h check-module       annex.ko for Debian's kernels: builds, sparse, checkpatch, DKMS
 #h module             annex.ko for KDIR=/lib/modules/RELEASE/build
 #h lab                a shell in a guest: NVME=1 CXL=0 IOMMU=0 KERNEL=6.12 SHARE=DIR
@@ -300,8 +305,8 @@ help:
 #h V=1 (show commands)
 
 .PHONY: all unit bench-build fuzz-build guest-build module deps demo check check-long \
-	check-module check-qemu lab bench bench-plan bench-qemu lint fuzz map format install \
-	install-module uninstall clean help FORCE
+	check-module check-qemu check-debug-kernel lab bench bench-plan bench-qemu lint fuzz map \
+	format install install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ) \
 	$(GUEST_OBJ))

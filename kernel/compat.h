@@ -7,8 +7,11 @@
 
 #include <linux/device/class.h>
 #include <linux/eventfd.h>
+#include <linux/iommu.h>
+#include <linux/irqdomain.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/msi.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
@@ -42,6 +45,16 @@ static inline void annex_eventfd_signal(struct eventfd_ctx *ctx)
 	eventfd_signal(ctx, 1);
 #else
 	eventfd_signal(ctx);
+#endif
+}
+
+/* Whether what a device writes can raise no interrupts but its own. */
+static inline bool annex_isolated_msi(struct device *dev)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	return irq_domain_check_msi_remap() || device_iommu_capable(dev, IOMMU_CAP_INTR_REMAP);
+#else
+	return msi_device_has_isolated_msi(dev);
 #endif
 }
 

@@ -185,6 +185,24 @@ static void annex_shutdown(struct pci_dev *pdev)
 		annex_owner_evict(pci_get_drvdata(pdev));
 }
 
+static void reset_prepare(struct pci_dev *pdev)
+{
+	if (pdev->class == PCI_CLASS_STORAGE_EXPRESS)
+		annex_owner_pause(pci_get_drvdata(pdev));
+}
+
+static void reset_done(struct pci_dev *pdev)
+{
+	if (pdev->class == PCI_CLASS_STORAGE_EXPRESS)
+		annex_owner_resume(pci_get_drvdata(pdev));
+}
+
+/* A reset that somebody else asks for, through sysfs. Memory and decoders are not affected by it. */
+static const struct pci_error_handlers resets = {
+	.reset_prepare = reset_prepare,
+	.reset_done = reset_done,
+};
+
 static const struct pci_device_id no_ids[] = {{}};
 
 static struct pci_driver driver = {
@@ -193,6 +211,7 @@ static struct pci_driver driver = {
 	.probe = annex_probe,
 	.remove = annex_remove,
 	.shutdown = annex_shutdown,
+	.err_handler = &resets,
 };
 
 static int __init annex_init(void)

@@ -25,16 +25,16 @@ static int charge(struct annex_map *map, unsigned long pages)
 
 static int host_alloc(struct annex_map *map)
 {
-	void *mem = alloc_pages_exact(map->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	unsigned long n = map->bytes >> PAGE_SHIFT;
+	void *mem;
 
+	map->pages = kvcalloc(n, sizeof(*map->pages), GFP_KERNEL_ACCOUNT);
+	if (!map->pages)
+		return -ENOMEM;
+	mem = alloc_pages_exact(map->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	if (!mem)
 		return -ENOMEM;
-	map->npages = map->bytes >> PAGE_SHIFT;
-	map->pages = kvcalloc(map->npages, sizeof(*map->pages), GFP_KERNEL_ACCOUNT);
-	if (!map->pages) {
-		free_pages_exact(mem, map->bytes);
-		return -ENOMEM;
-	}
+	map->npages = n;
 	for (unsigned long i = 0; i < map->npages; i++)
 		map->pages[i] = virt_to_page(mem + i * PAGE_SIZE);
 	return 0;
@@ -98,7 +98,7 @@ void annex_map_cut(struct annex_map *map)
 		annex_peer_cut(map);
 		break;
 	}
-	if (map->live)
+	if (map->live && map->id) /* not one that came to nothing */
 		atomic64_inc(&ctrl->count.unmaps);
 	map->live = false;
 }

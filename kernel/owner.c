@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <uapi/annex.h>
+#include "compat.h"
 #include "ctrl.h"
 #include "map.h"
 #include "owner.h"
@@ -57,17 +58,37 @@ void annex_owner_evict(struct annex_ctrl *ctrl)
 	annex_map_drop_all(&maps);
 }
 
+void annex_owner_pause(struct annex_ctrl *ctrl)
+{
+	mutex_lock(&ctrl->lock);
+	if (!ctrl->gone)
+		annex_view_close(ctrl);
+}
+
+void annex_owner_resume(struct annex_ctrl *ctrl)
+{
+	if (ctrl->owner)
+		annex_owner_reset(ctrl->owner);
+	else
+		annex_ctrl_reset(ctrl);
+	mutex_unlock(&ctrl->lock);
+}
+
 static int may_open(struct annex_ctrl *ctrl)
 {
+	bool safe;
 	int err = annex_ctrl_domain(ctrl);
 
 	if (!err)
 		err = annex_ctrl_alone(ctrl);
-	if (err || ctrl->iommu)
+	/* Data written to where interrupts are raised must not raise those of others. */
+	safe = ctrl->iommu && annex_isolated_msi(&ctrl->pdev->dev);
+	if (err || safe)
 		return err;
 	if (!allow_no_iommu || !capable(CAP_SYS_RAWIO))
 		return annex_refuse(ctrl, -EPERM,
-				    "no IOMMU: needs allow_no_iommu=1 and CAP_SYS_RAWIO");
+				    "no IOMMU%s: needs allow_no_iommu=1 and CAP_SYS_RAWIO",
+				    ctrl->iommu ? " for interrupts" : "");
 	add_taint(TAINT_USER, LOCKDEP_STILL_OK);
 	return 0;
 }
@@ -286,8 +307,11 @@ static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 		return annex_refuse(ctrl, -EPROTO, "call 0x%x before ANNEX_IOC_INFO", _IOC_NR(cmd));
 	err = carry_out(owner, cmd, &args);
 	/* Failures have results too: a status, a count, a version. */
-	if (_IOC_DIR(cmd) & _IOC_READ && copy_to_user(at, &args, _IOC_SIZE(cmd)))
+	if (_IOC_DIR(cmd) & _IOC_READ && copy_to_user(at, &args, _IOC_SIZE(cmd))) {
+		if (!err && cmd == ANNEX_IOC_MAP) /* nobody knows its name */
+			annex_map_remove(owner, args.map.id);
 		err = -EFAULT;
+	}
 	return err;
 }
 

@@ -33,6 +33,12 @@ extern const struct file_operations annex_owner_ops;
 int annex_owner_reset(struct annex_owner *owner);
 /* annex_owner_evict() - The controller leaves: nothing of its owner's is in use any more. */
 void annex_owner_evict(struct annex_ctrl *ctrl);
+/*
+ * annex_owner_pause() - The PCI core resets the controller: calls wait, and doorbells go nowhere,
+ * until annex_owner_resume() has brought it up again, without its queue pairs.
+ */
+void annex_owner_pause(struct annex_ctrl *ctrl);
+void annex_owner_resume(struct annex_ctrl *ctrl);
 /* annex_owner_revoke() - Memory of another device's is taken away. */
 void annex_owner_revoke(struct annex_ctrl *ctrl, struct annex_map *map);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Install what a target needs and this machine lacks: deps.sh demo|check|module|qemu.
+# Install what a target needs and this machine lacks: deps.sh demo|check|module|qemu|debug.
 # Silent when nothing is missing. NO_DEPS=1 skips it.
 set -u
 
@@ -11,6 +11,8 @@ check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shel
 module=(make gcc-12 libelf1 pahole kmod xz-utils sparse perl dkms)
 qemu=("${demo[@]}" "${module[@]}" libcunit1-dev qemu-system-x86 busybox-static fio
 	python3)
+# A kernel is built from source.
+debug=("${qemu[@]}" bc bison flex libelf-dev)
 
 die()
 {
@@ -24,7 +26,8 @@ demo) want=("${demo[@]}") ;;
 check) want=("${check[@]}") ;;
 module) want=("${module[@]}") ;;
 qemu) want=("${qemu[@]}") ;;
-*) die "usage: deps.sh demo|check|module|qemu" ;;
+debug) want=("${debug[@]}") ;;
+*) die "usage: deps.sh demo|check|module|qemu|debug" ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
@@ -61,10 +64,12 @@ done
 # The newest kernel is in fresh lists only.
 stale=
 kernels=
-[[ $1 != @(module|qemu) ]] || kernels=1
+series=(6.1 6.12)
+[ "$1" != debug ] || series=(debug)
+[[ $1 != @(module|qemu|debug) ]] || kernels=1
 if [ -n "$kernels" ]; then
-	for series in 6.1 6.12; do
-		[ -e "${BUILD:-build}/qemu/kernel/$series/release" ] || stale=1
+	for one in "${series[@]}"; do
+		[ -e "${BUILD:-build}/qemu/kernel/$one/release" ] || stale=1
 	done
 fi
 [ ${#missing[@]} -gt 0 ] || [ -n "$stale" ] || exit 0

@@ -136,7 +136,12 @@ int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
  * @ptr: where this process sees that byte; a device that works in the process (mem:, file:) moves
  *	data there. May be NULL for pci:.
  *
- * Return: as annex_dev_map(); -EOPNOTSUPP: the device cannot reach that memory.
+ * Whether one device reaches the memory of another is not written anywhere, so the first page is
+ * tried out in both directions, by reads and compares of one block, and then is as it was. Without
+ * @ptr that is left to the caller. Memory of the provider is tried out when the device is opened.
+ *
+ * Return: as annex_dev_map(); -EOPNOTSUPP: the device cannot reach that memory; -EIO: it may, but
+ * what it transfers gets lost.
  */
 int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,
 			 uint64_t *addr);

@@ -35,6 +35,7 @@ struct annex_dev {
 	struct annex_dev_opts opts;
 	uint64_t cap;
 	bool sgl;
+	bool compare; /* the Compare command is there */
 	uint32_t max_transfer;
 
 	struct nvme_queue admin;
@@ -68,6 +69,9 @@ int nvme_create_queue(struct annex_dev *dev, struct nvme_queue *q);
 int nvme_delete_queue(struct annex_dev *dev, uint16_t qid);
 int nvme_abort(struct annex_dev *dev, uint16_t sqid, uint16_t cid, uint64_t deadline,
 	       bool *aborted);
+
+/* prove.c: -EIO when what the controller reads or writes there gets lost */
+int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr);
 
 /* reset.c */
 int nvme_disable(struct annex_dev *dev);

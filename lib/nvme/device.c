@@ -188,6 +188,7 @@ static int read_identity(struct annex_dev *dev)
 	dev->max_transfer = dev->opts.max_transfer < limit ? dev->opts.max_transfer : limit;
 	/* Any alignment, as struct annex_io promises, and pieces that are in one piece. */
 	dev->sgl = (id->sgls & 3) == 1 && !dev->ctrl->pages;
+	dev->compare = id->oncs & ANNEX_ONCS_COMPARE;
 	dev->nns = id->nn < 1024 ? id->nn : 1024;
 	dev->ns = calloc(dev->nns, sizeof(*dev->ns));
 	if (!dev->ns)
@@ -231,6 +232,24 @@ static int setup_io(struct annex_dev *dev)
 	return 0;
 }
 
+/* Memory that its provider has from another device is tried out once, for all of it. */
+static int try_provider(struct annex_dev *dev)
+{
+	const struct annex_provider *prov = dev->opts.provider;
+	uint64_t addr;
+	void *ptr;
+	int err;
+
+	if (!prov->dmabuf || !dev->ctrl->ops->map_dmabuf)
+		return 0;
+	err = annex_dev_alloc(dev, ANNEX_PLACE_PROVIDER, ANNEX_NVME_PAGE, &ptr, &addr);
+	if (err)
+		return err;
+	err = nvme_prove(dev, ptr, addr);
+	annex_dev_free(dev, ANNEX_PLACE_PROVIDER, ptr, ANNEX_NVME_PAGE, addr);
+	return err;
+}
+
 int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct annex_dev **out)
 {
 	struct annex_dev *dev = calloc(1, sizeof(*dev));
@@ -250,6 +269,8 @@ int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct an
 		err = read_identity(dev);
 	if (!err)
 		err = setup_io(dev);
+	if (!err)
+		err = try_provider(dev);
 	if (err) {
 		annex_dev_close(dev);
 		return err;

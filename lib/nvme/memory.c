@@ -13,12 +13,9 @@ int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
 	return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
 }
 
-int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,
-			 uint64_t *addr)
+static int map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,
+		      uint64_t *addr)
 {
-	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || offset % ANNEX_NVME_PAGE || !len ||
-	    len % ANNEX_NVME_PAGE)
-		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
 	if (dev->ctrl->ops->map_dmabuf)
 		return dev->ctrl->ops->map_dmabuf(dev->ctrl, fd, offset, ptr, len, addr);
 	/* A controller that works in this process needs to see it there. */
@@ -26,6 +23,23 @@ int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *p
 		return annex_fail(-EOPNOTSUPP, "%s: memory that this process does not see",
 				  dev->uri);
 	return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+}
+
+int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,
+			 uint64_t *addr)
+{
+	int err;
+
+	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || offset % ANNEX_NVME_PAGE || !len ||
+	    len % ANNEX_NVME_PAGE)
+		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
+	err = map_dmabuf(dev, fd, offset, ptr, len, addr);
+	if (err || !dev->ctrl->ops->map_dmabuf || !ptr)
+		return err;
+	err = nvme_prove(dev, ptr, *addr);
+	if (err)
+		annex_dev_unmap(dev, *addr, len);
+	return err;
 }
 
 int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len)
@@ -45,7 +59,7 @@ static int provide(struct annex_dev *dev, size_t len, void **ptr, uint64_t *addr
 				  prov->name);
 	if (prov->dmabuf) {
 		fd = prov->dmabuf(prov->ctx, *ptr, &offset);
-		err = annex_dev_map_dmabuf(dev, fd, offset, *ptr, len, addr);
+		err = map_dmabuf(dev, fd, offset, *ptr, len, addr);
 	} else {
 		err = dev->ctrl->ops->map(dev->ctrl, *ptr, len, addr);
 	}

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1 or 6.12). Prints its folder:
+# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1 or 6.12; debug is made by
+# debug.sh). Prints its folder:
 #
 #   release    what uname -r says in the guest
 #   vmlinuz    the kernel
@@ -13,6 +14,7 @@ set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 
 series=$1
+[ "$series" != debug ] || exec tests/qemu/debug.sh
 dir=$(realpath -m "${BUILD:-build}")/qemu/kernel/$series
 modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 crc32c_generic vfio_pci 9p
 	9pnet_virtio virtio_pci)

@@ -9,21 +9,28 @@
 #   qmp        QEMU's monitor, for qmp.py
 #   port       the guest's second serial port: results and requests, see guest/lib.sh
 #
-# It reads IOMMU (0 none, 1 strict, lazy), NVME and CXL (how many), APPEND (kernel parameters), and
-# CXL_SHAPE (flat, tree) and CXL_KIND (volatile, persistent, both) of the devices, CPU (as QEMU has
-# it), LONG (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the
-# controllers, and of the files behind them).
+# It reads KERNEL (6.1, 6.12, debug), IOMMU (0 none, 1 strict, lazy, noremap: all but interrupts),
+# NVME and CXL (how many), CXL_SHAPE (flat, tree) and CXL_KIND (volatile, persistent, both) of the
+# devices, CPU (as QEMU has it), APPEND (kernel parameters), LONG (1: tests in their long form),
+# NVME_EXTRA and DISK_EXTRA (one more option of the controllers, and of the files behind them).
+
+# slowness - How many times longer things take on this kernel than on others.
+slowness()
+{
+	[ "$KERNEL" = debug ] && echo 5 || echo 1
+}
 
 iommu_options()
 {
-	local caching=on strict=1
+	local caching=on strict=1 remap=on
 	[ "$IOMMU" != 0 ] || return 0
+	[ "$IOMMU" != noremap ] || remap=off
 	if [ "$IOMMU" = lazy ]; then
 		# A guest that is told of caching mode flushes at every unmap.
 		caching=off
 		strict=0
 	fi
-	qemu+=(-device "intel-iommu,intremap=on,caching-mode=$caching,device-iotlb=on")
+	qemu+=(-device "intel-iommu,intremap=$remap,caching-mode=$caching,device-iotlb=on")
 	append+=" intel_iommu=on iommu.strict=$strict"
 }
 
@@ -121,17 +128,20 @@ cxl_options()
 
 machine()
 {
-	local split=""
-	CXL_SHAPE=${CXL_SHAPE:-flat} CXL_KIND=${CXL_KIND:-volatile}
+	local split="" mem=1G vectors=65
 	local append="console=ttyS0 panic=-1 oops=panic LONG=${LONG:-0} ${APPEND:-}"
 	# On what it takes for a real machine the kernel tries the timer, which TCG is too slow for.
 	[[ ${CPU:-} != *hypervisor=off* ]] || append+=" no_timer_check"
-	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=65${NVME_EXTRA:+,$NVME_EXTRA}
+	# To watch memory takes memory, and each vector's allocations would fail for themselves.
+	[ "$KERNEL" != debug ] || mem=3G vectors=5
+	append+=" KERNEL=$KERNEL SLOW=$(slowness)"
+	CXL_SHAPE=${CXL_SHAPE:-flat} CXL_KIND=${CXL_KIND:-volatile}
+	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=$vectors${NVME_EXTRA:+,$NVME_EXTRA}
 	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
 	# KVM is not everywhere, and not the same everywhere.
 	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
 		-accel "tcg,thread=multi" -M "q35,cxl=on$split" -cpu "${CPU:-max}" -smp 2
-		-m "1G,maxmem=8G,slots=4")
+		-m "$mem,maxmem=8G,slots=4")
 	iommu_options
 	nvme_options
 	cxl_options

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 # Tests of the module in guests, as TAP. While editing: one machine, some tests:
 #
-#   run.sh [-k 6.1|6.12] [-i 0|1|lazy] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
+#   run.sh [-k KERNEL] [-i IOMMU] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
 #
-# Without arguments: all tests on a machine of each kind, and those of CXL memory, hdm*, on machines
-# that have some. Lists as in -k 6.1,6.12 make a smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND
-# in the environment are the same as the options; LONG=1 there: tests in their long form, where they
-# have one; CXL_SHAPE, CXL_KIND and CPU are as machine.sh says. The tests are guest/NAME.sh and
-# programs guest/NAME.c; docs/lab.md says how to write one.
+# KERNEL and IOMMU are as in machine.sh. Without arguments: all tests on a machine of each kind, and
+# those of CXL memory, hdm*, on machines that have some. Lists as in -k 6.1,6.12 make a smaller
+# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options; LONG=1
+# there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU are as machine.sh
+# says. The tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how to write one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh
@@ -16,9 +16,11 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/machine.sh
 . tests/qemu/machine.sh
 
+# Also machines that some of the tests are for.
+odd=
 if [ $# -eq 0 ]; then
+	[ -n "${IOMMU:-}${CXL:-}" ] || odd=1
 	kernels=${KERNEL:-6.1,6.12} iommus=${IOMMU:-0,1} nvmes=${NVME:-1,4}
-	[ -n "${CXL:-}" ] || cxls=1
 else
 	kernels=${KERNEL:-6.12} iommus=${IOMMU:-0} nvmes=${NVME:-1}
 fi
@@ -41,8 +43,9 @@ if [ $# -eq 0 ]; then
 		name=$(basename "${file%.*}")
 		# What has a script is run by it.
 		[[ $file != *.c ]] || [ ! -e "${file%.c}.sh" ] || continue
-		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench)$ ]] || tests+=("$name")
+		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench|leaks)$ ]] || tests+=("$name")
 	done
+	tests+=(leaks) # of all others
 fi
 programs=()
 for name in "${tests[@]}"; do
@@ -64,7 +67,7 @@ limit_of()
 		[ -n "$own" ] || own=$(sed -n 's/^# limit: \([0-9]*\)$/\1/p' <<<"$header")
 		limit=$((limit + ${own:-30}))
 	done
-	echo $limit
+	echo $((limit * $(slowness)))
 }
 
 count=0
@@ -133,9 +136,9 @@ run_cell()
 	mkdir -p "$dir" || exit 1
 	(
 		cd "$dir" || exit 1
-		APPEND="KERNEL=$KERNEL TESTS=$(IFS=,; echo "${tests[*]}") ${APPEND:-}" \
+		APPEND="TESTS=$(IFS=,; echo "${tests[*]}") ${APPEND:-}" \
 			machine "$kernel" "$initramfs"
-		exec timeout -k 5 $limit "${qemu[@]}" -serial file:console \
+		exec timeout -k 5 "$limit" "${qemu[@]}" -serial file:console \
 			-serial unix:port,server=on,wait=on </dev/null >qemu 2>&1
 	) &
 	qemu_pid=$!
@@ -161,24 +164,23 @@ run_cell()
 	echo "# $cell: $(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $start }") s"
 }
 
-# Two devices that the kernel's own driver can be compared on; four below a switch and two bridges,
-# behind an IOMMU; and persistent memory behind the volatile.
-cxl_cells()
+# An IOMMU that interrupts pass by. Of CXL memory, two devices that the kernel's own driver can be
+# compared on; four below a switch and two bridges, behind an IOMMU; persistent memory behind the
+# volatile.
+odd_cells()
 {
+	local NVME=1 tests=(boot owners)
+	IOMMU=noremap run_cell
 	tests=("${hdm[@]}")
-	NVME=1 CXL=2
-	IOMMU=0 CPU=max,hypervisor=off run_cell
-	CXL=4
-	IOMMU=1 CXL_SHAPE=tree CPU=max,hypervisor=off run_cell
-	CXL=1
-	IOMMU=0 CXL_KIND=both run_cell
-	CXL=0
+	CXL=2 IOMMU=0 CPU=max,hypervisor=off run_cell
+	CXL=4 IOMMU=1 CXL_SHAPE=tree CPU=max,hypervisor=off run_cell
+	CXL=1 IOMMU=0 CXL_KIND=both run_cell
 }
 
 most=()
 hdm=()
 for name in "${tests[@]}"; do
-	if [ -n "${cxls:-}" ] && [[ $name == hdm* ]]; then
+	if [ -n "$odd" ] && [[ $name == hdm* ]]; then
 		hdm+=("$name")
 	else
 		most+=("$name")
@@ -191,13 +193,13 @@ trap 'rm -rf "$initramfs" "$initramfs.tree"' EXIT
 echo "TAP version 13"
 for KERNEL in ${kernels//,/ }; do
 	build_guest "$KERNEL" "$initramfs" ${programs[@]+"${programs[@]}"}
-	tests=(${most[@]+"${most[@]}"})
+	tests=("${most[@]}")
 	for IOMMU in ${iommus//,/ }; do
 		for NVME in ${nvmes//,/ }; do
-			[ ${#tests[@]} -eq 0 ] || run_cell
+			run_cell
 		done
 	done
-	[ ${#hdm[@]} -eq 0 ] || cxl_cells
+	[ -z "$odd" ] || odd_cells
 done
 echo "1..$count"
 echo "$passed passed, $failed failed"

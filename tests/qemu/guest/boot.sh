@@ -7,7 +7,7 @@
 groups()
 {
 	case $IOMMU in
-	1) want=DMA ;;
+	1 | noremap) want=DMA ;;
 	lazy) want=DMA-FQ ;;
 	*) want= ;;
 	esac
@@ -17,7 +17,16 @@ groups()
 	done
 }
 
+is_kernel()
+{
+	case $(uname -r) in
+	"$KERNEL".* | *-"$KERNEL") return 0 ;;
+	esac
+	uname -r
+	return 1
+}
+
 claim "user space is reached" true
-claim "kernel $KERNEL" expr "$(uname -r)" : "$KERNEL\."
+claim "kernel $KERNEL" is_kernel
 claim "$NVME NVMe controllers" [ "$(controllers | wc -l)" -eq "$NVME" ]
 claim "IOMMU groups as asked for ($IOMMU)" groups

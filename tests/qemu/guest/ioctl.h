@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of annex.ko with one field wrong at a time, and what is expected of them: the inside of
- * ioctl.c.
+ * The calls of annex.ko with one field wrong at a time, and what is expected of them: what ioctl.c
+ * and view.c share.
  */
 #ifndef TESTS_QEMU_IOCTL_H
 #define TESTS_QEMU_IOCTL_H
@@ -37,8 +37,8 @@ static struct annex_ioc_seg segs[ROOM];
 static char *mem; /* 16 pages */
 static unsigned int failures;
 
-__attribute__((format(printf, 3, 4))) static bool expect(long want, long got, const char *format,
-							 ...)
+__attribute__((format(printf, 3, 4))) static inline bool expect(long want, long got,
+								const char *format, ...)
 {
 	char words[160];
 	va_list args;
@@ -56,12 +56,12 @@ __attribute__((format(printf, 3, 4))) static bool expect(long want, long got, co
 	return false;
 }
 
-static bool has(uint32_t flag)
+static inline bool has(uint32_t flag)
 {
 	return info.flags & flag;
 }
 
-static long call(unsigned long request, void *args)
+static inline long call(unsigned long request, void *args)
 {
 	int got = ioctl(fd, request, args);
 
@@ -69,7 +69,7 @@ static long call(unsigned long request, void *args)
 }
 
 /* An address, or a negative errno; it is unmapped again. */
-static long try_mmap(size_t bytes, int prot, int flags, uint64_t offset)
+static inline long try_mmap(size_t bytes, int prot, int flags, uint64_t offset)
 {
 	void *at = mmap(NULL, bytes, prot, flags, fd, (off_t)offset);
 
@@ -79,7 +79,7 @@ static long try_mmap(size_t bytes, int prot, int flags, uint64_t offset)
 	return 0;
 }
 
-static char *pages(unsigned int n, int prot)
+static inline char *pages(unsigned int n, int prot)
 {
 	char *at = mmap(NULL, n * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -88,7 +88,7 @@ static char *pages(unsigned int n, int prot)
 	return at;
 }
 
-static long open_again(void)
+static inline long open_again(void)
 {
 	int got = open(path, O_RDWR | O_CLOEXEC);
 
@@ -98,7 +98,7 @@ static long open_again(void)
 	return 0;
 }
 
-static struct annex_ioc_map user(const void *addr, uint64_t bytes)
+static inline struct annex_ioc_map user(const void *addr, uint64_t bytes)
 {
 	return (struct annex_ioc_map){.size = sizeof(struct annex_ioc_map),
 				      .kind = ANNEX_MAP_USER,
@@ -109,7 +109,7 @@ static struct annex_ioc_map user(const void *addr, uint64_t bytes)
 				      .fd = -1};
 }
 
-static struct annex_ioc_map fresh(uint32_t kind, uint64_t bytes)
+static inline struct annex_ioc_map fresh(uint32_t kind, uint64_t bytes)
 {
 	struct annex_ioc_map args = user(NULL, bytes);
 
@@ -117,7 +117,7 @@ static struct annex_ioc_map fresh(uint32_t kind, uint64_t bytes)
 	return args;
 }
 
-static struct annex_ioc_map dmabuf(int file, uint64_t offset, uint64_t bytes)
+static inline struct annex_ioc_map dmabuf(int file, uint64_t offset, uint64_t bytes)
 {
 	struct annex_ioc_map args = fresh(ANNEX_MAP_DMABUF, bytes);
 
@@ -126,7 +126,7 @@ static struct annex_ioc_map dmabuf(int file, uint64_t offset, uint64_t bytes)
 	return args;
 }
 
-static long map(struct annex_ioc_map args, uint32_t *id)
+static inline long map(struct annex_ioc_map args, uint32_t *id)
 {
 	long err = call(ANNEX_IOC_MAP, &args);
 
@@ -135,7 +135,7 @@ static long map(struct annex_ioc_map args, uint32_t *id)
 	return err;
 }
 
-static long unmap(uint32_t id)
+static inline long unmap(uint32_t id)
 {
 	struct annex_ioc_unmap args = {.size = sizeof(args), .id = id};
 
@@ -143,7 +143,7 @@ static long unmap(uint32_t id)
 }
 
 /* A mapping that should not be is taken back, or it would spoil what comes next. */
-static void no_map(long want, struct annex_ioc_map args, const char *words)
+static inline void no_map(long want, struct annex_ioc_map args, const char *words)
 {
 	uint32_t id;
 	long got = map(args, &id);
@@ -155,7 +155,7 @@ static void no_map(long want, struct annex_ioc_map args, const char *words)
 
 static uint32_t rings; /* a mapping for queues */
 
-static struct annex_ioc_queue queue(uint32_t qid)
+static inline struct annex_ioc_queue queue(uint32_t qid)
 {
 	return (struct annex_ioc_queue){.size = sizeof(struct annex_ioc_queue),
 					.qid = qid,
@@ -166,14 +166,14 @@ static struct annex_ioc_queue queue(uint32_t qid)
 					.cq_offset = RINGS / 2};
 }
 
-static long destroy(uint32_t qid)
+static inline long destroy(uint32_t qid)
 {
 	struct annex_ioc_qid args = {.size = sizeof(args), .qid = qid};
 
 	return call(ANNEX_IOC_QUEUE_DELETE, &args);
 }
 
-static void no_queue(long want, struct annex_ioc_queue args, const char *words)
+static inline void no_queue(long want, struct annex_ioc_queue args, const char *words)
 {
 	long got = call(ANNEX_IOC_QUEUE_CREATE, &args);
 
@@ -182,14 +182,14 @@ static void no_queue(long want, struct annex_ioc_queue args, const char *words)
 		destroy(args.qid);
 }
 
-static void no_mmap(long want, size_t bytes, uint64_t offset, const char *words)
+static inline void no_mmap(long want, size_t bytes, uint64_t offset, const char *words)
 {
 	expect(want, try_mmap(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, offset), "mmap: %s",
 	       words);
 }
 
 /* What a child exits with, or the signal that ends it. */
-static int in_child(int (*what)(void *), void *arg)
+static inline int in_child(int (*what)(void *), void *arg)
 {
 	int status;
 	pid_t pid = fork();

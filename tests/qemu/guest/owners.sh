@@ -31,32 +31,33 @@ tainted()
 	[ $(($(cat /proc/sys/kernel/tainted) & 64)) -ne 0 ]
 }
 
-# Without an IOMMU the owner can reach all memory, so that takes a decision and a right.
-no_iommu()
+# Without an IOMMU the owner can reach all memory, and with one that does not know interrupts he can
+# raise those of others, so that takes a decision and a right.
+no_fence()
 {
 	claim "the module loads as it is by default" modprobe annex
 	claim "a controller is bound" annex bind "$address"
-	claim "without an IOMMU nobody may open it, root neither" \
+	claim "without a full IOMMU nobody may open it, root neither" \
 		refused "refused by annex.ko" life check "pci:$address"
 	claim "it unloads" rmmod annex
 }
 
 needs_module
 address=$(controllers | head -n 1)
-has_iommu "$address" || no_iommu
+is_fenced "$address" || no_fence
 with_module
 claim "a pattern is written" life fill "$uri"
-has_iommu "$address" || claim "that taints the kernel" tainted
+is_fenced "$address" || claim "that taints the kernel" tainted
 
 claim "only root has the right to open it" refused "no permission to open" \
 	nobody life check "$uri"
 chmod 666 "/dev/annex/$address"
-if has_iommu "$address"; then
+if is_fenced "$address"; then
 	# shellcheck disable=SC3045 # busybox has it
 	ulimit -l unlimited
-	claim "an IOMMU lets others have it" nobody life check "$uri"
+	claim "a full IOMMU lets others have it" nobody life check "$uri"
 else
-	claim "without an IOMMU it takes more than permission" refused "refused by annex.ko" \
+	claim "without it, that takes more than permission" refused "refused by annex.ko" \
 		nobody life check "$uri"
 fi
 

@@ -44,7 +44,14 @@ static int transfer(const struct work *w, uint8_t opcode, uint64_t lba, uint32_t
 	return annex_dev_io(w->dev, &io, 1, NULL);
 }
 
-/* Write blocks, read them into other memory, compare here and by the controller. */
+static int flush(const struct work *w)
+{
+	struct annex_io io = {.opcode = ANNEX_NVM_FLUSH, .nsid = 1};
+
+	return annex_dev_io(w->dev, &io, 1, NULL);
+}
+
+/* Write blocks, and flush; read them into other memory, compare here and by the controller. */
 static int one_round(const struct work *w)
 {
 	uint32_t blocks = 1 + (uint32_t)(random_next(&seed) % (w->most / w->ns.block));
@@ -58,6 +65,8 @@ static int one_round(const struct work *w)
 	memcpy(w->out + skew, written, bytes);
 	memset(w->in, 0, bytes);
 	err = transfer(w, ANNEX_NVM_WRITE, lba, blocks, w->out_addr + skew);
+	if (!err)
+		err = flush(w);
 	if (!err)
 		err = transfer(w, ANNEX_NVM_READ, lba, blocks, w->in_addr);
 	if (!err)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory of another device is not trusted before a transfer in each direction has arrived.
+ *
+ * Whether a switch, a bridge or the root passes commands of one device on to another is not
+ * written anywhere: where it does not, reads return all ones, and writes get lost without a word.
+ * So the controller reads a block into that memory, which is compared with what it reads into
+ * ordinary memory, and compares the block with it itself, which takes what lies there back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/atomic.h>
+#include "core/log.h"
+#include "dev.h"
+
+#define TRIES 3 /* the block may be written meanwhile */
+
+/* struct proof - A page of that memory, one of ordinary memory, and a block that fits in both. */
+struct proof {
+	struct annex_dev *dev;
+	const struct annex_ns *ns;
+	unsigned char *peer, *host;
+	uint64_t peer_addr, host_addr;
+};
+
+static int block(const struct proof *p, uint8_t opcode, uint64_t addr, struct annex_result *res)
+{
+	struct annex_io io = {.opcode = opcode,
+			      .nsid = p->ns->nsid,
+			      .slba = p->ns->blocks - 1,
+			      .nlb = 1,
+			      .bytes = p->ns->block,
+			      .addr = addr};
+
+	return annex_dev_io(p->dev, &io, 1, res);
+}
+
+/* What was stored through a mapping that combines writes is there before the controller looks. */
+static void flush_stores(void)
+{
+	static uint32_t any;
+
+	/* A locked instruction drains them; ordered with the doorbell that follows. */
+	annex_atomic_add(&any, 1, ANNEX_SEQ_CST);
+}
+
+/* 1: what it writes arrives. 0: it does not. */
+static int arrives(const struct proof *p)
+{
+	int err = block(p, ANNEX_NVM_READ, p->host_addr, NULL);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < p->ns->block; i++)
+		p->peer[i] = (unsigned char)~p->host[i];
+	flush_stores();
+	err = block(p, ANNEX_NVM_READ, p->peer_addr, NULL);
+	return err ? err : !memcmp(p->peer, p->host, p->ns->block);
+}
+
+/* 1: it finds what lies there, and sees a change. 0: it does not. */
+static int is_read(const struct proof *p)
+{
+	struct annex_result same = {0}, other = {0};
+	int err = block(p, ANNEX_NVM_COMPARE, p->peer_addr, &same);
+
+	if (err && (same.status & ANNEX_SC_MASK) != ANNEX_SC_COMPARE_FAILURE)
+		return err;
+	if (err)
+		return 0;
+	p->peer[0] ^= 1;
+	flush_stores();
+	err = block(p, ANNEX_NVM_COMPARE, p->peer_addr, &other);
+	if (err && (other.status & ANNEX_SC_MASK) != ANNEX_SC_COMPARE_FAILURE)
+		return err;
+	return err != 0;
+}
+
+static int judge(const struct proof *p)
+{
+	int got = 0;
+
+	for (int i = 0; i < TRIES && !got; i++) {
+		got = arrives(p);
+		if (got > 0 && p->dev->compare)
+			got = is_read(p);
+	}
+	if (got < 0)
+		return annex_fail(got, "%s: trying the memory of another device: %s", p->dev->uri,
+				  strerror(-got));
+	return got ? 0
+		   : annex_fail(-EIO,
+				"%s: transfers between it and that memory get lost: the two must "
+				"sit below one root that connects them",
+				p->dev->uri);
+}
+
+static const struct annex_ns *any_ns(const struct annex_dev *dev)
+{
+	for (uint32_t i = 0; i < dev->nns; i++)
+		if (dev->ns[i].blocks)
+			return &dev->ns[i];
+	return NULL;
+}
+
+int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr)
+{
+	struct proof p = {.dev = dev, .ns = any_ns(dev), .peer = ptr, .peer_addr = addr};
+	unsigned char *saved;
+	int err;
+
+	if (!p.ns) /* no data to move either */
+		return 0;
+	p.host = aligned_alloc(ANNEX_NVME_PAGE, ANNEX_NVME_PAGE);
+	saved = malloc(ANNEX_NVME_PAGE);
+	err = p.host && saved
+		      ? dev->ctrl->ops->map(dev->ctrl, p.host, ANNEX_NVME_PAGE, &p.host_addr)
+		      : annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	if (!err) {
+		memcpy(saved, ptr, ANNEX_NVME_PAGE);
+		err = judge(&p);
+		memcpy(ptr, saved, ANNEX_NVME_PAGE);
+		/* What a device may still write is lost rather than used again. */
+		if (dev->ctrl->ops->unmap(dev->ctrl, p.host_addr, ANNEX_NVME_PAGE))
+			p.host = NULL;
+	}
+	free(saved);
+	free(p.host);
+	return err;
+}
