@@ -41,6 +41,16 @@ static ssize_t decoders_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(decoders);
 
+static ssize_t events_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	u64 n[CXL_EVENT_LOGS];
+
+	annex_media_count(&hdm_of(dev)->media, n);
+	return sysfs_emit(buf, "information %llu warning %llu failure %llu fatal %llu\n", n[0],
+			  n[1], n[2], n[3]);
+}
+static DEVICE_ATTR_RO(events);
+
 static ssize_t refusals_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&hdm_of(dev)->refusals));
@@ -48,11 +58,8 @@ static ssize_t refusals_show(struct device *dev, struct device_attribute *attr, 
 static DEVICE_ATTR_RO(refusals);
 
 static struct attribute *attributes[] = {
-	&dev_attr_users.attr,
-	&dev_attr_range.attr,
-	&dev_attr_decoders.attr,
-	&dev_attr_refusals.attr,
-	NULL,
+	&dev_attr_users.attr,  &dev_attr_range.attr,    &dev_attr_decoders.attr,
+	&dev_attr_events.attr, &dev_attr_refusals.attr, NULL,
 };
 
 static const struct attribute_group group = {.name = "hdm", .attrs = attributes};

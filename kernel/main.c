@@ -197,7 +197,7 @@ static void reset_done(struct pci_dev *pdev)
 		annex_owner_resume(pci_get_drvdata(pdev));
 }
 
-/* A reset that somebody else asks for, through sysfs. Memory and decoders are not affected by it. */
+/* A reset that somebody else asks for, through sysfs. CXL memory outlives it. */
 static const struct pci_error_handlers resets = {
 	.reset_prepare = reset_prepare,
 	.reset_done = reset_done,

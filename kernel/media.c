@@ -110,6 +110,7 @@ static void push(struct annex_media *media, u32 log, const struct cxl_event *eve
 	to->log = log;
 	memcpy(to->record, event, CXL_EVENT_BYTES);
 	media->count++;
+	media->logged[log]++;
 }
 
 /* One answer, of which the device is told to forget what was in it. 1: there may be more. */
@@ -283,6 +284,14 @@ void annex_media_exit(struct annex_media *media)
 {
 	kvfree(media->events);
 	kvfree(media->poison);
+}
+
+void annex_media_count(struct annex_media *media, u64 logged[CXL_EVENT_LOGS])
+{
+	annex_media_fetch(media);
+	mutex_lock(&media->lock);
+	memcpy(logged, media->logged, sizeof(media->logged));
+	mutex_unlock(&media->lock);
 }
 
 void annex_media_begin(struct annex_media *media, struct annex_reader *reader)

@@ -9,6 +9,7 @@
 #include <linux/pci.h>
 #include <linux/wait.h>
 #include <uapi/annex.h>
+#include "cxl.h"
 #include "mbox.h"
 
 #define ANNEX_EVENTS 256u /* that are kept */
@@ -20,6 +21,7 @@
  * @lists: it has a list of its poison.
  * @poison, @npoison: records of that list, by device addresses.
  * @events: the last ones, as a ring. @count: how many there were. @seq: the last one's number.
+ * @logged: how many there were, by log.
  * @interrupts: it says so when there is a new one. @vectors: MSI-X or MSI, requested by @irqs.
  * @wait: sleepers in read() and poll().
  */
@@ -34,6 +36,7 @@ struct annex_media {
 	u32 npoison;
 	struct annex_hdm_event *events;
 	u64 count, seq;
+	u64 logged[CXL_EVENT_LOGS];
 	bool interrupts;
 	u32 irqs;
 	wait_queue_head_t wait;
@@ -61,6 +64,8 @@ void annex_media_exit(struct annex_media *media);
 int annex_media_scan(struct annex_media *media);
 /* annex_media_fetch() - Take new events from the device. */
 void annex_media_fetch(struct annex_media *media);
+/* annex_media_count() - How many there were of each log, new ones among them. */
+void annex_media_count(struct annex_media *media, u64 logged[CXL_EVENT_LOGS]);
 /* annex_media_begin() - What comes from now on is new for a reader. */
 void annex_media_begin(struct annex_media *media, struct annex_reader *reader);
 /* annex_media_next() - The next event for a reader; false: there is none. */

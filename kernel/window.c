@@ -101,10 +101,15 @@ int annex_window_bridge(u32 uid, phys_addr_t *at)
 	return 0;
 }
 
-/* The windows themselves, which the kernel may have in its tree, have no descriptor. */
+/*
+ * cxl_acpi has the windows themselves in the kernel's tree, and in them its regions, which have no
+ * descriptor, and are not busy before they have pages.
+ */
 static int is_used(struct resource *res, void *arg)
 {
-	return res->desc != IORES_DESC_NONE;
+	if (res->desc == IORES_DESC_CXL)
+		return 0;
+	return res->desc != IORES_DESC_NONE || (res->parent && res->parent->desc == IORES_DESC_CXL);
 }
 
 static bool hits(const struct annex_taken *taken, unsigned int n, u64 base, u64 bytes)

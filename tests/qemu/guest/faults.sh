@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Memory that cannot be had, at each site where the module asks for some, is one failed call and
 # nothing else.
-# limit: 200
+# limit: 400
 . /test/lib.sh
 
 kinds="failslab fail_page_alloc fail_usercopy"

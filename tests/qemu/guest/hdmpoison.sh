@@ -47,6 +47,7 @@ claim "poison is injected" poison 0x6405040
 claim "nobody knows of it" says "touch 0x6405000" byte
 claim "a media event comes" media_event failure
 claim "it reaches who waits" within 10 grep -q "^event 2 seq [0-9]* lost 0" events
+claim "annex list counts it" eval 'annex list --json | grep "\"failure\": [1-9]"'
 claim "the page is SIGBUS to who touches it" says "touch 0x6405000" SIGBUS
 claim "the page before it is not" says "touch 0x6404fff" byte
 claim "nor the one behind" says "touch 0x6406000" byte
