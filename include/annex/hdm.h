@@ -52,11 +52,11 @@ struct annex_hdm_opts {
  * number of threads. It is of no use in a child of fork(), but to be closed: open the range there.
  *
  * Return: 0; -EINVAL, -ERANGE, -E2BIG (the URI); -EPROTONOSUPPORT (its scheme, or a table of
- * another version); -EOPNOTSUPP (a kernel without NUMA, no window for these devices); -ENOENT, -EACCES (no such file);
- * -ENODEV (no such device or node); -ENXIO (the driver device_dax does not have it); -EILSEQ (no
- * table, or one that is broken); -EBUSY (format=1, and others use it); -EMFILE (1024 handles are
- * open on it); -EIO (its table is on poisoned memory, or pages are not on the node); -ETIMEDOUT;
- * -ENOSPC; -ENOMEM.
+ * another version); -EOPNOTSUPP (a kernel without NUMA; no window for these devices); -ENOENT,
+ * -EACCES (no such file); -ENODEV (no such device or node); -ENXIO (the driver device_dax does not
+ * have it); -EILSEQ (no table, or one that is broken); -EBUSY (format=1, and others use it; the
+ * device has another range); -EMFILE (1024 handles are open on it); -EIO (its table is on poisoned
+ * memory, or pages are not on the node); -ETIMEDOUT; -ENOSPC; -ENOMEM.
  */
 int annex_hdm_open(const char *uri, const struct annex_hdm_opts *opts, struct annex_hdm **out);
 

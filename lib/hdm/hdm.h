@@ -61,7 +61,8 @@ int hdm_shm_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_
 int hdm_dax_open(const struct annex_uri *uri, struct annex_medium **out);
 int hdm_numa_open(const struct annex_uri *uri, struct annex_medium **out);
 
-/* unshare.c: hdm_unshare() - Replace the file description that was mapped by one of its own, for locks. */
+/* unshare.c: hdm_unshare() - Replace the file description that was mapped by one of its own, for
+ * locks. */
 int hdm_unshare(struct annex_medium *m);
 
 /* persist.c: the persist of media in a page cache. */

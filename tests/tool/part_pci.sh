@@ -67,6 +67,8 @@ func 0000:00:07.0 0x010802 0x1b36 0x0010 nvme -
 func 0000:00:08.0 0x010802 0x1b36 0x0010 vfio-pci 7
 func 0000:00:09.0 0x010801 0x1b36 0x0010 - -
 func 0000:0d:00.0 0x050210 0x8086 0x0d93 cxl_pci 6
+func 0000:0e:00.0 0x050210 0x8086 0x0d93 annex -
+func 0000:0f:00.0 0x050210 0x8086 0x0d93 - -
 func 10000:01:00.0 0x010802 0x1b36 0x0010 - -
 {
 	echo '22 1 259:1 / / rw - ext4 /dev/nvme0n1p1 rw'
@@ -77,6 +79,34 @@ func 10000:01:00.0 0x010802 0x1b36 0x0010 - -
 	echo 'Filename	Type	Size	Used	Priority'
 	echo '/dev/nvme1n1p1	partition	1	0	-2'
 } >there/proc/swaps
+# The memory of 0d:00.0 is one of two regions, and that a NUMA node; 0e:00.0 is in a range of annex.
+cxl=there/sys/bus/cxl/devices
+mkdir -p $pci/devices/0000:0d:00.0/mem3/{ram,pmem} $cxl/endpoint4/decoder4.{0,1} \
+	$cxl/endpoint5/decoder5.0 $cxl/region{0,1,2} $cxl/region1/dax_region1/dax1.0
+echo 0x40000000 >$pci/devices/0000:0d:00.0/mem3/ram/size
+echo 0x0 >$pci/devices/0000:0d:00.0/mem3/pmem/size
+ln -s ../../../pci/devices/0000:0d:00.0/mem3 $cxl/endpoint4/uport
+ln -s ../../../pci/devices/0000:10:00.0/mem4 $cxl/endpoint5/uport
+echo region1 >$cxl/endpoint4/decoder4.0/region
+echo region0 >$cxl/endpoint4/decoder4.1/region
+echo region2 >$cxl/endpoint5/decoder5.0/region
+echo 0 >$cxl/region0/commit
+echo 1 >$cxl/region1/commit
+echo 1 >$cxl/region2/commit
+ln -s ../../../../../dax/drivers/kmem $cxl/region1/dax_region1/dax1.0/driver
+hdm=there/sys/class/annex/annex!0000:0e:00.0/hdm
+mkdir -p $hdm
+echo 3 >$hdm/users
+echo "base 0x110000000 bytes 0x20000000 kind 1 granularity 4096 ended members 0000:0e:00.0 \
+0000:0d:00.0" >$hdm/range
+echo "information 5 warning 0 failure 2 fatal 0" >$hdm/events
+{
+	echo '00000000-00000fff : Reserved'
+	echo '  00000000-00000000 : port1'
+	echo '  00000000-00000000 : endpoint4'
+	echo '  00000000-00000000 : portable'
+	echo '    00000000-00000000 : port12'
+} >there/proc/iomem
 mkdir -p there/proc/4242/fd there/sys/class/block/nvme1n1/nvme1n1p1
 block nvme1n1p1 259:6
 echo reader >there/proc/4242/comm
@@ -89,30 +119,51 @@ row()
 	holds "row of $1: $2" grep -qE "^$1 +$2" out
 }
 
-# lines_up - Every column of the last claim's table begins where its name does.
+# lines_up FILE - Every column of a table begins where its name does.
 lines_up()
 {
 	awk 'NR == 1 { for (i = 2; i < length($0); i++)
 			if (substr($0, i - 1, 2) ~ / [^ ]/ && substr($0, i - 2, 2) == "  ") at[i] }
 		NR > 1 { for (i in at) if (substr($0, i - 1, 2) !~ /^ [^ ]/) bad = 1 }
-		END { exit bad || NR < 2 }' out
+		END { exit bad || NR < 2 }' "$1"
 }
 
 claim "list of a copied machine" "$annex" list --root there
-holds "a line for each and one of names" test "$(wc -l <out)" -eq 8
-holds "the columns line up" lines_up
+sed '/^$/,$d' out >devices
+sed '1,/^$/d' out >memory
+holds "a line for each and one of names" test "$(wc -l <devices)" -eq 10
+holds "the columns line up" lines_up devices
+holds "and so for CXL memory" test "$(wc -l <memory)" -eq 4
+holds "whose columns line up" lines_up memory
+rm devices memory
 row 0000:00:04.0 'nvme +nvme +3 +DMA-FQ +1 +16.0 GT/s x4 +256 KiB +/ on nvme0n1p1 \+2 +Disk of'
 holds "no bytes for the terminal" sh -c '! grep -q "$(printf "\033")" out'
 row 0000:00:05.0 'nvme +nvme +4 +DMA-FQ +- +- +- +/pool on nvme1n1 \+1'
 row 0000:00:06.0 'nvme +annex +5 +DMA +- +- +- +process 4242 \(reader\)'
 row 0000:00:07.0 'nvme +nvme +- +- +- +- +- +- '
-row 0000:0d:00.0 'cxl +cxl_pci +6'
+row 0000:0d:00.0 'cxl +cxl_pci +6 .* dax1.0 with driver kmem \+1 '
+row 0000:0d:00.0 '1.0 GiB +- +\? +\? +-$'
+row 0000:0e:00.0 'cxl +annex .* 3 in the module '
+row 0000:0e:00.0 '\? +\? +\? +5 information, 2 failure +512.0 MiB at 0x110000000, 2 ways, ended$'
+row 0000:0f:00.0 '\? +\? +\? +\? +-$'
 row 10000:01:00.0 'nvme +- '
 holds "an IDE controller is not listed" sh -c '! grep -q 00:09.0 out'
 holds "a network card is not listed" sh -c '! grep -q 00:02.0 out'
 
 claim "list in JSON" "$annex" list --root there --json
-holds "seven devices" test "$(grep -c '"address"' out)" -eq 7
+holds "nine devices" test "$(grep -c '"address"' out)" -eq 9
+value "volatile memory" volatile_bytes 1073741824
+value "and no persistent" persistent_bytes 0
+value "where a range is" base 4563402752
+value "how it turns" granularity_bytes 4096
+value "events that failed" failure 2
+value "users that are no processes" count 3
+holds "a range that ended" grep -q '"ended": true' out
+holds "its last member" sh -c "grep -A 3 '\"members\"' out | grep -q 0000:0d:00.0"
+holds "a region" grep -q '"name": "region1"' out
+holds "but one that is committed, and of this device" \
+	sh -c "! grep -qE '\"region[02]\"' out"
+holds "what no driver tells" grep -q '"poison_records": null' out
 value "the buffer in bytes" cmb_bytes 262144
 value "group" iommu_group 3
 holds "a space in a mount point" grep -q '"name": "/with space"' out
@@ -143,11 +194,18 @@ holds "IOMMU" grep -qE '^pci: +IOMMU +ok' out
 holds "strict" grep -qE '^pci: +strict +ok' out
 holds "nodes" grep -qE '^numa: +nodes +ok +with memory: 0-1; with processors: 0' out
 holds "controllers" grep -qE 'controllers +ok +6 NVMe: 1 bound to annex, 3 more' out
-holds "CXL devices" grep -qE '^cxl +devices +ok +1 ' out
+holds "CXL devices" grep -qE '^cxl +devices +ok +3 .* 1 bound to annex, 1 more' out
+holds "no windows" grep -qE '^cxl +windows +missing' out
+holds "bridges whose decoders are held" grep -qE '^cxl +bridges +missing .* port1, port12:' out
+holds "the command that frees them" grep -q 'sudo modprobe -r cxl_mem cxl_acpi ' out
 holds "a limit of processes is not guessed" grep -qE '^pci: +memlock +unknown' out
 
 mv $pci/drivers/annex kept
 mv there/lib/modules/6.1.0-9-amd64/build kept2
+ln -snf ../../drivers/cxl_pci $pci/devices/0000:0e:00.0/driver
+mkdir -p there/sys/firmware/acpi/tables
+printf '' >there/sys/firmware/acpi/tables/CEDT
+sed -i '/: port[0-9]/d' there/proc/iomem
 ln -s ../../../../bus/pci/devices/0000:00:02.0 there/sys/kernel/iommu_groups/3/devices/0000:00:02.0
 echo 5.15.0 >there/proc/sys/kernel/osrelease
 echo 2 >there/proc/sys/kernel/io_uring_disabled
@@ -156,6 +214,9 @@ holds "the command that allows io_uring" grep -q 'sysctl -w kernel.io_uring_disa
 holds "an old kernel" grep -qE '^pci: +kernel +missing' out
 holds "no headers, and their package" grep -q 'apt-get install dkms linux-headers-5.15.0' out
 holds "no module" grep -q 'dkms install annex/' out
+holds "windows" grep -qE '^cxl +windows +ok' out
+holds "bridges that nobody holds" grep -qE '^cxl +bridges +ok' out
+holds "memory that nothing uses" grep -q 'sudo annex bind 0000:0f:00.0' out
 holds "a shared group" grep -q '0000:00:04.0 shares IOMMU group 3' out
 refused "JSON likewise" "file: cannot work" "$annex" doctor --root there --json
 holds "says so" grep -q '"default_works": false' out
@@ -170,14 +231,15 @@ holds "where to turn it on" grep -q 'firmware-setup' out
 holds "a module that is not loaded" grep -q 'sudo modprobe annex' out
 mv kept $pci/drivers/annex
 mv kept2 there/lib/modules/6.1.0-9-amd64/build
+ln -snf ../../drivers/annex $pci/devices/0000:0e:00.0/driver
 
 refused "a root that is none" "no folder sys" "$annex" list --root nowhere
 refused "a root that is none" "no folder sys" "$annex" doctor --root .
 refused "list of something" "too many" "$annex" list 0000:00:04.0
 refused "doctor of something" "too many" "$annex" doctor pci:
 refused "bind has no root" "no option" "$annex" bind --root there 0000:00:04.0
-refused "bind nothing" "which controller" "$annex" bind
-refused "unbind nothing" "which controller" "$annex" unbind
+refused "bind nothing" "which device" "$annex" bind
+refused "unbind nothing" "which device" "$annex" unbind
 for addr in '' 0 00:04 00:04.8 00:20.0 00:4.0.0 0000:00:04.0x x000:00:04.0 '00:04.0 ' -00:04.0 \
 	000000000:00:04.0 0x00:00:04.0 nvme0 /dev/nvme0 123:00:04.00; do
 	refused "bind of \"$addr\"" "no PCI address" "$annex" bind -- "$addr"
@@ -211,9 +273,36 @@ if "${hidden[@]}" sh -c "$inside" - there/sys true 2>/dev/null; then
 	refused "bind of a held partition" "dm-0 on nvme0n1p2: dmsetup remove /dev/dm-0 first" \
 		"${there[@]}" "$annex" bind 00:04.0
 	refused "bind of another driver's" "vfio-pci/unbind" "${there[@]}" "$annex" bind 00:08.0
-	refused "bind of a network card" "no NVMe controller .class 0x020000" "${there[@]}" \
-		"$annex" bind 00:02.0
-	refused "bind of CXL memory" "no NVMe controller" "${there[@]}" "$annex" bind 0d:00.0
+	refused "bind of a network card" "no NVMe controller, nor CXL memory .class 0x020000" \
+		"${there[@]}" "$annex" bind 00:02.0
+	refused "bind of a NUMA node" \
+		"daxctl offline-memory dax1.0 && echo dax1.0 > /sys/bus/dax/drivers/kmem/unbind" \
+		"${there[@]}" "$annex" bind 0d:00.0
+	ln -snf ../../../../../dax/drivers/device_dax $cxl/region1/dax_region1/dax1.0/driver
+	refused "bind of a devdax" "driver device_dax: echo dax1.0 > /sys/bus/dax/drivers/device" \
+		"${there[@]}" "$annex" bind 00:06.0 0d:00.0
+	rm $cxl/region1/dax_region1/dax1.0/driver
+	refused "bind of a region" "region1 on mem3: echo 0 > .*/region1/commit first" \
+		"${there[@]}" "$annex" bind 0d:00.0
+	mkdir -p there/sys/kernel/iommu_groups/6
+	echo DMA-FQ >there/sys/kernel/iommu_groups/6/type
+	printf '' >$pci/drivers/cxl_pci/unbind
+	echo 0 >$cxl/region1/commit
+	refused "memory that the module does not take" "0d:00.0: annex.ko did not take it: dmesg" \
+		"${there[@]}" "$annex" bind 0d:00.0
+	holds "its override is gone" test -z \
+		"$(head -n 1 $pci/devices/0000:0d:00.0/driver_override)"
+	holds "and its group's domain was left alone" grep -qx DMA-FQ \
+		there/sys/kernel/iommu_groups/6/type
+	claim "unbind of memory that is not bound" "${there[@]}" "$annex" unbind 0d:00.0
+	holds "says so" grep -q 'is with cxl_pci already' out
+	refused "unbind of memory whose users are not seen" "3 in the module, not by a process" \
+		"${there[@]}" "$annex" unbind 0d:00.0 0e:00.0
+	echo 0 >$hdm/users
+	mv $pci/drivers/cxl_pci kept
+	refused "unbind of memory without the kernel's driver" "modprobe cxl_pci" \
+		"${there[@]}" "$annex" unbind 0e:00.0
+	mv kept $pci/drivers/cxl_pci
 	refused "a namespace that cannot be looked at" "cannot see whether .*nvme1n1" \
 		"${there[@]}" "$annex" bind 00:05.0
 	holds "and nothing was touched" test ! -s $pci/drivers/nvme/unbind

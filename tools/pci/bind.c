@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex bind, annex unbind: controllers to annex.ko and back.
+ * annex bind, annex unbind: controllers and CXL memory to annex.ko and back.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "sysfs.h"
 #include "users.h"
 
-/* struct bind_job - @pick: @n controllers of @list, each once. */
+/* struct bind_job - @pick: @n devices of @list, each once. */
 struct bind_job {
 	char **addrs;
 	unsigned int n_addrs;
@@ -31,6 +31,17 @@ struct bind_job {
 static bool is_driver(const struct pcidev *d, const char *name)
 {
 	return !strcmp(d->driver, name);
+}
+
+/* Memory that the kernel uses itself must be empty before its driver can leave. */
+static int say_dax(const struct pcidev *d, const struct user *u, const char *text)
+{
+	char before[128] = "";
+
+	if (!strcmp(u->name, "kmem"))
+		snprintf(before, sizeof(before), "daxctl offline-memory %s && ", u->device);
+	return err_set(-EBUSY, "%s is in use: %s: %secho %s > /sys/bus/dax/drivers/%s/unbind first",
+		       d->addr, text, before, u->device, u->name);
 }
 
 /* The first of its users, and how to end that. */
@@ -50,6 +61,17 @@ static int say_busy(const struct pcidev *d, const struct user *u)
 			       !strncmp(u->name, "md", 2) ? "mdadm --stop /dev/"
 							  : "dmsetup remove /dev/",
 			       u->name);
+	case USER_DAX:
+		return say_dax(d, u, text);
+	case USER_REGION:
+		return err_set(-EBUSY,
+			       "%s is in use: %s: echo 0 > /sys/bus/cxl/devices/%s/commit first",
+			       d->addr, text, u->name);
+	case USER_COUNT:
+		return err_set(-EBUSY,
+			       "%s is in use: %s, not by a process that has it open: end who has a "
+			       "dma-buf of it, or pages of it under way",
+			       d->addr, text);
 	case USER_PROCESS:
 		break;
 	}
@@ -67,7 +89,7 @@ static int check_bind(const struct pcidev *d, const struct users *users)
 {
 	if (is_driver(d, BINDING_DRIVER))
 		return 0;
-	if (*d->driver && !is_driver(d, "nvme"))
+	if (*d->driver && !is_driver(d, pcidev_home(d)))
 		return err_set(-EBUSY,
 			       "%s belongs to the driver %s: echo %s > "
 			       "/sys/bus/pci/drivers/%s/unbind takes it away from there",
@@ -82,16 +104,16 @@ static int check_bind(const struct pcidev *d, const struct users *users)
 
 static int check_unbind(const struct pcidev *d, const struct users *users)
 {
-	if (is_driver(d, "nvme"))
+	if (is_driver(d, pcidev_home(d)))
 		return 0;
 	if (*d->driver && !is_driver(d, BINDING_DRIVER))
 		return err_set(-EINVAL, "%s is not annex's, but the driver %s's", d->addr,
 			       d->driver);
 	if (users->n)
 		return say_busy(d, &users->user[0]);
-	if (!sysfs_is("", "sys/bus/pci/drivers/nvme"))
-		return err_set(-ENODEV, "there is no nvme driver to take %s: modprobe nvme first",
-			       d->addr);
+	if (!sysfs_is("", "sys/bus/pci/drivers/%s", pcidev_home(d)))
+		return err_set(-ENODEV, "there is no %s driver to take %s: modprobe %s first",
+			       pcidev_home(d), d->addr, pcidev_home(d));
 	return check_root("annex unbind", d);
 }
 
@@ -99,7 +121,7 @@ static void put_result(struct out *out, json_t *devices, const struct pcidev *d,
 		       bool changed)
 {
 	json_t *one = json_pack("{ss ss}", "address", d->addr, "driver", d->driver);
-	bool ours = is_driver(d, BINDING_DRIVER);
+	bool alone = d->kind == PCIDEV_NVME && d->group < 0;
 
 	json_object_set_new(one, "driver_before", *was ? json_string(was) : json_null());
 	json_object_set_new(one, "changed", json_boolean(changed));
@@ -110,7 +132,7 @@ static void put_result(struct out *out, json_t *devices, const struct pcidev *d,
 	json_array_append_new(devices, one);
 	if (!changed)
 		out_row(out, d->addr, "is with %s already", d->driver);
-	else if (ours && d->group < 0)
+	else if (alone && is_driver(d, BINDING_DRIVER))
 		out_row(out, d->addr,
 			"bound to %s; no IOMMU: opening it needs CAP_SYS_RAWIO and modprobe annex "
 			"allow_no_iommu=1",
@@ -134,7 +156,7 @@ static int change_all(struct bind_job *job, bool take)
 	progress_begin(take ? "binding" : "unbinding");
 	for (unsigned int i = 0; i < job->n && !err; i++) {
 		struct pcidev *d = job->pick[i];
-		bool done = is_driver(d, take ? BINDING_DRIVER : "nvme");
+		bool done = is_driver(d, take ? BINDING_DRIVER : pcidev_home(d));
 
 		snprintf(was, sizeof(was), "%s", d->driver);
 		if (!done)
@@ -152,7 +174,7 @@ static int change_all(struct bind_job *job, bool take)
 	return err ? err : printed;
 }
 
-/* All controllers are looked at before the first is touched. */
+/* All devices are looked at before the first is touched. */
 static int pick(struct bind_job *job)
 {
 	int err = 0;
@@ -186,7 +208,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return -pcidev_addr(arg, addr);
 	case ARGP_KEY_END:
 		if (!job->n_addrs)
-			return -err_set(-EINVAL, "which controller? annex list shows them");
+			return -err_set(-EINVAL, "which device? annex list shows them");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -230,16 +252,18 @@ static int command(const struct argp *argp, int argc, char **argv, bool take)
 static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
 static const char bind_doc[] =
-	"Hand NVMe controllers to the kernel module annex, so that --device pci:ADDR can use them. "
-	"Refused while anything uses a namespace of theirs. The IOMMU group of each gets a strict "
-	"domain (type DMA). If a step fails, everything is put back."
+	"Hand NVMe controllers to the kernel module annex, so that --device pci:ADDR can use them, "
+	"and CXL memory devices, for --cache-in pci:ADDR. Refused while anything uses a namespace "
+	"or a region of theirs. The IOMMU group of each controller gets a strict domain (type "
+	"DMA). If a step fails, everything is put back."
 	"\vExamples:\n"
 	"  annex bind 0000:00:04.0\n"
-	"  annex bind 00:04.0 00:05.0 --json";
+	"  annex bind 00:04.0 0d:00.0 --json";
 
 static const char unbind_doc[] =
 	"Give controllers back to the kernel's nvme driver, and their IOMMU groups the type that "
-	"boot chose. Refused while a program has them open."
+	"boot chose; CXL memory devices to its cxl_pci driver. Refused while a program has them "
+	"open, or uses their memory."
 	"\vExamples:\n"
 	"  annex unbind 0000:00:04.0";
 

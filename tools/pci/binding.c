@@ -10,12 +10,12 @@
 #include "binding.h"
 #include "sysfs.h"
 
-/* What the slowest controller takes to stop; and once it has taken that, it gets no more. */
+/* What the slowest device takes to stop; and once it has taken that, it gets no more. */
 #define WAIT_MS 60000
 #define AGAIN_MS 3000
 
 /*
- * struct change - Writes on behalf of one controller. The locks of a device that is stuck are held
+ * struct change - Writes on behalf of one device. The locks of a device that is stuck are held
  * against reads too, so what is to be put back is what has been written, not what can be read.
  */
 struct change {
@@ -168,14 +168,19 @@ static void neighbours(const struct pcidev *d, char *buf, size_t size)
 	sysfs_dir_free(&dir);
 }
 
-/* annex.ko takes nothing in a domain that lets late commands through. */
+/* annex.ko takes no controller in a domain that lets late commands through. Memory sends none. */
+static bool needs_strict(const struct pcidev *d)
+{
+	return d->kind == PCIDEV_NVME && d->group >= 0;
+}
+
 static int make_strict(struct change *c, const struct pcidev *d)
 {
 	char others[120];
 	size_t len;
 	int err;
 
-	if (d->group < 0 || !strcmp(d->domain, "DMA"))
+	if (!needs_strict(d) || !strcmp(d->domain, "DMA"))
 		return 0;
 	err = set_type(c, d->group, "DMA");
 	neighbours(d, others, sizeof(others));
@@ -261,7 +266,7 @@ int binding_take(struct pcidev *d, const struct users *users)
 	struct claims claims;
 	int err;
 
-	/* An interrupt waits until the controller has a driver: every step ends in its time. */
+	/* An interrupt waits until the device has a driver: every step ends in its time. */
 	cleanup_hold();
 	err = claims_take(&claims, d->addr, users);
 	if (!err)
@@ -282,7 +287,7 @@ static int give(struct pcidev *d)
 	if (!err)
 		err = override(&c, "");
 	/* A group that stays strict is slower, and no worse: others in it may keep it so. */
-	if (!err && d->group >= 0 && !strcmp(d->domain, "DMA"))
+	if (!err && needs_strict(d) && !strcmp(d->domain, "DMA"))
 		set_type(&aside, d->group, "auto");
 	if (!err)
 		err = probe(&c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which driver has a controller: the changes, each of which ends, and is taken back if one of them
+ * Which driver has a device: the changes, each of which ends, and is taken back if one of them
  * fails.
  */
 #ifndef TOOLS_PCI_BINDING_H
@@ -13,13 +13,13 @@
 #define BINDING_DRIVER "annex"
 
 /*
- * binding_take() - Give @d to annex.ko: off its driver, into a strict IOMMU domain, bound. No other
- * program can begin to use its namespaces meanwhile. On success @d says how it is now; on failure
- * the controller is where it was, or the line says what could not be put back.
+ * binding_take() - Give @d to annex.ko: off its driver, a controller into a strict IOMMU domain,
+ * bound. No other program can begin to use its namespaces meanwhile. On success @d says how it is
+ * now; on failure the device is where it was, or the line says what could not be put back.
  */
 int binding_take(struct pcidev *d, const struct users *users);
 
-/* binding_return() - The way back: to the nvme driver, in the type of domain that boot chose. */
+/* binding_return() - The way back: to the kernel's own driver, in the domain that boot chose. */
 int binding_return(struct pcidev *d);
 
 #endif

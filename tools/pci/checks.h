@@ -33,8 +33,9 @@ void checks_add(struct checks *c, const char *device, const char *name, enum che
 		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void checks_mend(struct checks *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Everything but pci: and CXL; then these. 0 or a negative errno with the line set. */
+/* Everything but pci: and CXL; then these two. 0 or a negative errno with the line set. */
 void checks_host(struct checks *c);
 int checks_pci(struct checks *c);
+int checks_cxl(struct checks *c);
 
 #endif

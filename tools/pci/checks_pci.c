@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What controllers on PCI and CXL memory need: a kernel, its headers, annex.ko, an IOMMU.
+ * What controllers on PCI need: a kernel, its headers, annex.ko, an IOMMU.
  */
 #include <errno.h>
 #include <grp.h>
@@ -192,8 +192,7 @@ static void check_nodes(struct checks *c)
 
 	sysfs_dir(&nodes, c->root, "dev/annex");
 	if (!nodes.n)
-		checks_add(c, "pci:", "permission", CHECK_UNKNOWN,
-			   "no controller is bound to annex");
+		checks_add(c, "pci:", "permission", CHECK_UNKNOWN, "nothing is bound to annex");
 	for (unsigned int i = 0; i < nodes.n; i++) {
 		sysfs_path(path, c->root, "dev/annex/%s", nodes.name[i]);
 		if (!access(path, R_OK | W_OK))
@@ -213,24 +212,6 @@ static void check_nodes(struct checks *c)
 	sysfs_dir_free(&nodes);
 }
 
-static void check_cxl(struct checks *c, const struct pcidev_list *list)
-{
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < list->n; i++)
-		n += list->dev[i].kind == PCIDEV_CXL;
-	checks_add(c, "cxl", "devices", n ? CHECK_OK : CHECK_MISSING,
-		   n ? "%u CXL memory devices" : "there is no CXL memory device", n);
-	if (sysfs_is(c->root, "sys/bus/pci/drivers/cxl_pci") &&
-	    sysfs_is(c->root, "sys/bus/cxl/drivers/cxl_mem")) {
-		checks_add(c, "cxl", "drivers", CHECK_OK, "the kernel's own are loaded");
-		return;
-	}
-	checks_add(c, "cxl", "drivers", CHECK_MISSING,
-		   "the kernel's own are not loaded: CXL memory cannot become a NUMA node");
-	checks_mend(c, "sudo modprobe -a cxl_acpi cxl_pci cxl_mem cxl_port");
-}
-
 int checks_pci(struct checks *c)
 {
 	struct pcidev_list list;
@@ -246,7 +227,6 @@ int checks_pci(struct checks *c)
 	check_strict(c, &list);
 	err = check_controllers(c, &list);
 	check_nodes(c);
-	check_cxl(c, &list);
 	pcidev_list_free(&list);
 	return err;
 }

@@ -64,6 +64,8 @@ static int diagnose(const struct look *look)
 	checks_host(&checks);
 	err = checks_pci(&checks);
 	if (!err)
+		err = checks_cxl(&checks);
+	if (!err)
 		err = look->json ? report_json(&checks) : report_table(&checks);
 	if (!err && !default_works(&checks))
 		err = err_set(-ENOSYS, "file: cannot work here, so no storage can be used");

@@ -13,9 +13,18 @@
 #include "grid.h"
 #include "pcidev.h"
 #include "look.h"
+#include "memory.h"
 #include "users.h"
 
 #define COLS 10
+#define MEMORY_COLS 6
+
+/* struct seen - A device, and what was found of it. @memory: of CXL memory. */
+struct seen {
+	const struct pcidev *d;
+	const struct users *users;
+	struct memory memory;
+};
 
 static json_t *text_or_null(const char *text)
 {
@@ -38,7 +47,9 @@ static json_t *users_json(const struct users *users)
 		const struct user *u = &users->user[i];
 		json_t *one = json_pack("{ss ss}", "kind", user_kind(u), "device", u->device);
 
-		if (u->kind != USER_SWAP)
+		if (u->kind == USER_COUNT)
+			json_object_set_new(one, "count", json_integer(u->count));
+		else if (u->kind != USER_SWAP)
 			json_object_set_new(one, "name", text_or_null(u->name));
 		if (u->kind == USER_PROCESS)
 			json_object_set_new(one, "pid", json_integer(u->pid));
@@ -47,8 +58,41 @@ static json_t *users_json(const struct users *users)
 	return list;
 }
 
-static json_t *device_json(const struct pcidev *d, const struct users *users)
+static json_t *range_json(const struct memory_range *r)
 {
+	json_t *o, *members;
+
+	if (!r->n)
+		return json_null();
+	o = json_object();
+	members = json_array();
+	json_object_set_new(o, "base", json_integer((json_int_t)r->base));
+	json_object_set_new(o, "bytes", json_integer((json_int_t)r->bytes));
+	json_object_set_new(o, "persistent", json_boolean(r->persistent));
+	json_object_set_new(o, "granularity_bytes", json_integer(r->granularity));
+	json_object_set_new(o, "ended", json_boolean(r->ended));
+	for (unsigned int i = 0; i < r->n; i++)
+		json_array_append_new(members, json_string(r->member[i]));
+	json_object_set_new(o, "members", members);
+	return o;
+}
+
+static void put_memory(json_t *o, const struct memory *m)
+{
+	json_t *events = json_object();
+
+	for (unsigned int i = 0; i < MEMORY_LOGS; i++)
+		json_object_set_new(events, memory_log(i), number_or_null(m->events[i], 0));
+	json_object_set_new(o, "volatile_bytes", number_or_null(m->capacity[0], 0));
+	json_object_set_new(o, "persistent_bytes", number_or_null(m->capacity[1], 0));
+	json_object_set_new(o, "range", range_json(&m->range));
+	json_object_set_new(o, "poison_records", number_or_null(m->poison, 0));
+	json_object_set_new(o, "events", events);
+}
+
+static json_t *device_json(const struct seen *seen)
+{
+	const struct pcidev *d = seen->d;
 	json_t *o = json_object();
 
 	json_object_set_new(o, "address", json_string(d->addr));
@@ -63,18 +107,20 @@ static json_t *device_json(const struct pcidev *d, const struct users *users)
 	json_object_set_new(o, "link_speed", text_or_null(d->speed));
 	json_object_set_new(o, "link_width", number_or_null(d->width, 1));
 	json_object_set_new(o, "cmb_bytes", number_or_null(d->cmb, 0));
-	json_object_set_new(o, "used_by", users_json(users));
-	json_object_set_new(o, "all_processes_seen", json_boolean(!users->partial));
+	json_object_set_new(o, "used_by", users_json(seen->users));
+	json_object_set_new(o, "all_processes_seen", json_boolean(!seen->users->partial));
+	if (d->kind == PCIDEV_CXL)
+		put_memory(o, &seen->memory);
 	return o;
 }
 
-static int report_json(const struct pcidev_list *list, const struct users *users)
+static int report_json(const struct seen *seen, unsigned int n)
 {
 	json_t *devices = json_array();
 	struct out out;
 
-	for (unsigned int i = 0; i < list->n; i++)
-		json_array_append_new(devices, device_json(&list->dev[i], &users[i]));
+	for (unsigned int i = 0; i < n; i++)
+		json_array_append_new(devices, device_json(&seen[i]));
 	out_init(&out, cli_name(), true);
 	out_json(&out, "devices", devices);
 	return out_end(&out);
@@ -106,8 +152,9 @@ static void used_text(char *buf, size_t size, const struct pcidev *d, const stru
 	}
 }
 
-static int put_row(struct grid *g, const struct pcidev *d, const struct users *users)
+static int put_row(struct grid *g, const struct seen *seen)
 {
+	const struct pcidev *d = seen->d;
 	char group[16] = "", numa[16] = "", link[32] = "", cmb[32], used[GRID_CELL],
 	     model[GRID_CELL];
 	const char *row[COLS] = {d->addr, pcidev_kind(d), d->driver, group, d->domain,
@@ -120,7 +167,7 @@ static int put_row(struct grid *g, const struct pcidev *d, const struct users *u
 	if (d->width > 0)
 		snprintf(link, sizeof(link), "%s x%d", d->speed, d->width);
 	cmb_text(cmb, sizeof(cmb), d->cmb);
-	used_text(used, sizeof(used), d, users);
+	used_text(used, sizeof(used), d, seen->users);
 	if (*d->model)
 		snprintf(model, sizeof(model), "%s", d->model);
 	else
@@ -128,24 +175,120 @@ static int put_row(struct grid *g, const struct pcidev *d, const struct users *u
 	return grid_row(g, row);
 }
 
-static int report_table(const struct pcidev_list *list, const struct users *users)
+static void capacity_text(char buf[OUT_SIZE], int64_t bytes)
+{
+	if (bytes < 0)
+		snprintf(buf, OUT_SIZE, "?");
+	else if (bytes)
+		out_size((double)bytes, buf);
+	else
+		buf[0] = '\0';
+}
+
+/* How large, where, and on how many devices. */
+static void range_text(char buf[GRID_CELL], const struct memory_range *r)
+{
+	char size[OUT_SIZE], ways[24] = "";
+
+	buf[0] = '\0';
+	if (r->n > 1)
+		snprintf(ways, sizeof(ways), ", %u ways", r->n);
+	if (r->n)
+		snprintf(buf, GRID_CELL, "%s at 0x%llx%s%s", out_size((double)r->bytes, size),
+			 (unsigned long long)r->base, ways, r->ended ? ", ended" : "");
+}
+
+/* The logs that have records. */
+static void events_text(char buf[GRID_CELL], const struct memory *m)
+{
+	bool known = false;
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (unsigned int i = 0; i < MEMORY_LOGS; i++) {
+		known = known || m->events[i] >= 0;
+		if (m->events[i] > 0)
+			len += (size_t)snprintf(buf + len, GRID_CELL - len, "%s%lld %s",
+						len ? ", " : "", (long long)m->events[i],
+						memory_log(i));
+	}
+	if (!len)
+		snprintf(buf, GRID_CELL, "%s", known ? "none" : "?");
+}
+
+static int put_memory_row(struct grid *g, const struct seen *seen)
+{
+	char capacity[2][OUT_SIZE], range[GRID_CELL], poison[24] = "?", events[GRID_CELL];
+	const char *row[MEMORY_COLS] = {seen->d->addr, capacity[0], capacity[1],
+					poison,        events,      range};
+
+	capacity_text(capacity[0], seen->memory.capacity[0]);
+	capacity_text(capacity[1], seen->memory.capacity[1]);
+	range_text(range, &seen->memory.range);
+	if (seen->memory.poison >= 0)
+		snprintf(poison, sizeof(poison), "%lld", (long long)seen->memory.poison);
+	events_text(events, &seen->memory);
+	return grid_row(g, row);
+}
+
+/* Of CXL memory, if there is some, below the other. */
+static int report_memory(const struct seen *seen, unsigned int n)
+{
+	static const char *const heads[MEMORY_COLS] = {"CXL memory", "volatile", "persistent",
+						       "poison",     "events",   "range"};
+	struct grid g;
+	int err;
+
+	grid_init(&g, MEMORY_COLS);
+	err = grid_row(&g, heads);
+	for (unsigned int i = 0; i < n && !err; i++)
+		if (seen[i].d->kind == PCIDEV_CXL)
+			err = put_memory_row(&g, &seen[i]);
+	if (!err && g.rows > 1) {
+		puts("");
+		return grid_end(&g);
+	}
+	grid_drop(&g);
+	return err;
+}
+
+static int report_table(const struct seen *seen, unsigned int n)
 {
 	static const char *const heads[COLS] = {"address", "kind", "driver", "group",   "domain",
 						"numa",    "link", "cmb",    "used by", "model"};
 	struct grid g;
 	int err;
 
-	if (!list->n) {
+	if (!n) {
 		puts("no NVMe controller on PCI, no CXL memory device");
 		return fflush(stdout) || ferror(stdout) ? err_sys("cannot write the report") : 0;
 	}
 	grid_init(&g, COLS);
 	err = grid_row(&g, heads);
-	for (unsigned int i = 0; i < list->n && !err; i++)
-		err = put_row(&g, &list->dev[i], &users[i]);
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = put_row(&g, &seen[i]);
 	if (!err)
-		return grid_end(&g);
+		err = grid_end(&g);
 	grid_drop(&g);
+	return err ? err : report_memory(seen, n);
+}
+
+static int report(const struct look *look, const struct pcidev_list *list,
+		  const struct users *users)
+{
+	struct seen *seen = calloc(list->n + 1, sizeof(*seen));
+	int err;
+
+	if (!seen)
+		return err_set(-ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < list->n; i++) {
+		seen[i].d = &list->dev[i];
+		seen[i].users = &users[i];
+		if (list->dev[i].kind == PCIDEV_CXL)
+			memory_read(look->root, &list->dev[i], &seen[i].memory);
+	}
+	err = look->json ? report_json(seen, list->n) : report_table(seen, list->n);
+	free(seen);
 	return err;
 }
 
@@ -161,7 +304,7 @@ static int list_devices(const struct look *look)
 	err = users ? users_find(look->root, list.dev, list.n, users)
 		    : err_set(-ENOMEM, "out of memory");
 	if (!err) {
-		err = look->json ? report_json(&list, users) : report_table(&list, users);
+		err = report(look, &list, users);
 		users_free(users, list.n);
 	}
 	free(users);
@@ -172,7 +315,9 @@ static int list_devices(const struct look *look)
 static const char doc[] =
 	"NVMe controllers and CXL memory devices: address, driver, IOMMU group and the type of its "
 	"domain, NUMA node, link, controller memory buffer, and who uses it. What is not known is "
-	"-; the buffer is known while the nvme driver uses it."
+	"-; the buffer is known while the nvme driver uses it. Of CXL memory also its capacity, "
+	"records of poison and of events, and the range that annex.ko made of it; ? is what no "
+	"driver tells, or only to those who may use the device."
 	"\vExamples:\n"
 	"  annex list\n"
 	"  annex list --json\n"

@@ -47,6 +47,11 @@ const char *pcidev_kind(const struct pcidev *dev)
 	return dev->kind == PCIDEV_NVME ? "nvme" : "cxl";
 }
 
+const char *pcidev_home(const struct pcidev *dev)
+{
+	return dev->kind == PCIDEV_NVME ? "nvme" : "cxl_pci";
+}
+
 static bool is_ours(const struct pci_dev *p, enum pcidev_kind *kind)
 {
 	*kind = p->device_class == CLASS_NVME ? PCIDEV_NVME : PCIDEV_CXL;
@@ -227,13 +232,14 @@ int pcidev_find(const struct pcidev_list *list, const char *text, struct pcidev 
 		return err;
 	for (unsigned int i = 0; i < list->n; i++) {
 		*dev = &list->dev[i];
-		if (!strcmp(addr, (*dev)->addr) && (*dev)->kind == PCIDEV_NVME)
+		if (!strcmp(addr, (*dev)->addr))
 			return 0;
 	}
 	if (!sysfs_text(class, sizeof(class), "", "sys/bus/pci/devices/%s/class", addr))
 		return err_set(-ENODEV, "there is no PCI device %s: annex list shows those to take",
 			       addr);
 	return err_set(-ENODEV,
-		       "%s is no NVMe controller (class %s): annex list shows those to take", addr,
-		       class);
+		       "%s is no NVMe controller, nor CXL memory (class %s): annex list shows "
+		       "those to take",
+		       addr, class);
 }

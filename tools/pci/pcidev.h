@@ -46,10 +46,13 @@ void pcidev_facts(const char *root, struct pcidev *dev);
 /* pcidev_addr() - An address in full from one that may lack its domain, "00:04.0". */
 int pcidev_addr(const char *text, char *addr);
 
-/* pcidev_find() - The NVMe controller of this machine that @text is the address of. */
+/* pcidev_find() - The device of this machine that @text is the address of. */
 int pcidev_find(const struct pcidev_list *list, const char *text, struct pcidev **dev);
 
 /* pcidev_kind() - "nvme" or "cxl". */
 const char *pcidev_kind(const struct pcidev *dev);
+
+/* pcidev_home() - The kernel's own driver for it: "nvme" or "cxl_pci". */
+const char *pcidev_home(const struct pcidev *dev);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../error.h"
+#include "region.h"
 #include "sysfs.h"
 #include "users.h"
 
@@ -112,14 +113,11 @@ static int add_namespace(const char *root, struct users *u, const char *name)
 	return add_disk(root, u, head);
 }
 
-static int add_blocks(const char *root, struct users *u, const struct pcidev *d)
+static int add_namespaces(const char *root, struct users *u, const struct pcidev *d)
 {
 	struct sysfs_dir ctrl, dir;
-	char node[PCIDEV_ADDR + 8];
-	int err;
+	int err = 0;
 
-	snprintf(node, sizeof(node), "annex/%s", d->addr);
-	err = add_block(u, node, false);
 	sysfs_dir(&ctrl, root, "sys/bus/pci/devices/%s/nvme", d->addr);
 	for (unsigned int c = 0; c < ctrl.n && !err; c++) {
 		err = add_block(u, ctrl.name[c], false);
@@ -130,6 +128,76 @@ static int add_blocks(const char *root, struct users *u, const struct pcidev *d)
 	}
 	sysfs_dir_free(&ctrl);
 	return err;
+}
+
+/* A region that is committed; where it has become devdax, that device and its driver. */
+static int add_region(const char *root, struct users *u, const char *mem, const char *region)
+{
+	struct user dax = {.kind = USER_DAX}, user = {.kind = USER_REGION};
+	struct sysfs_dir dir;
+	int err = 0;
+
+	sysfs_dir(&dir, root, "sys/bus/cxl/devices/%s/dax_%s", region, region);
+	for (unsigned int i = 0; i < dir.n && !err; i++) {
+		if (!region_is_dax(dir.name[i]))
+			continue;
+		err = add_block(u, dir.name[i], false);
+		snprintf(dax.device, sizeof(dax.device), "%s", dir.name[i]);
+		if (!err && sysfs_link(dax.name, sizeof(dax.name), root,
+				       "sys/bus/cxl/devices/%s/dax_%s/%s/driver", region, region,
+				       dir.name[i]))
+			err = add_user(u, &dax);
+	}
+	sysfs_dir_free(&dir);
+	snprintf(user.device, sizeof(user.device), "%s", mem);
+	snprintf(user.name, sizeof(user.name), "%s", region);
+	return err ? err : add_user(u, &user);
+}
+
+static int add_memory(const char *root, struct users *u, const struct pcidev *d)
+{
+	char mem[REGION_NAME], node[REGION_NAME + 4];
+	struct region_list regions;
+	int err;
+
+	if (!region_memdev(root, d->addr, mem))
+		return 0;
+	snprintf(node, sizeof(node), "cxl/%s", mem);
+	err = add_block(u, node, false);
+	if (!err)
+		err = region_list(root, mem, &regions);
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < regions.n && !err; i++)
+		err = add_region(root, u, mem, regions.name[i]);
+	region_list_free(&regions);
+	return err;
+}
+
+static int add_blocks(const char *root, struct users *u, const struct pcidev *d)
+{
+	char node[PCIDEV_ADDR + 8];
+	int err;
+
+	snprintf(node, sizeof(node), "annex/%s", d->addr);
+	err = add_block(u, node, false);
+	if (err)
+		return err;
+	return d->kind == PCIDEV_NVME ? add_namespaces(root, u, d) : add_memory(root, u, d);
+}
+
+/* What annex.ko counts where no process is seen: dma-bufs that went on, pages that are held. */
+static int add_count(const char *root, struct users *u, const struct pcidev *d)
+{
+	struct user user = {.kind = USER_COUNT};
+	long long n;
+
+	n = sysfs_number(0, root, "sys/class/annex/annex!%s/hdm/users", d->addr);
+	if (n <= 0 || u->n)
+		return 0;
+	user.count = (unsigned int)n;
+	snprintf(user.device, sizeof(user.device), "annex/%s", d->addr);
+	return add_user(u, &user);
 }
 
 static bool is_device(const struct users_block *b, const char *path)
@@ -249,6 +317,28 @@ static int check_open(const char *root, const char *pid, const char *file, struc
 	return 0;
 }
 
+/* What it has mapped may be closed, and be in use all the same: proc(5), maps. */
+static int check_maps(const char *root, const char *pid, struct users *users, unsigned int n)
+{
+	char path[SYSFS_PATH], *line = NULL, *file;
+	size_t size = 0;
+	int err = 0;
+	FILE *f;
+
+	sysfs_path(path, root, "proc/%s/maps", pid);
+	f = fopen(path, "re");
+	while (f && !err && getline(&line, &size, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		file = strstr(line, " /dev/");
+		if (file)
+			err = check_open(root, pid, file + 1, users, n);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return err;
+}
+
 static int check_process(const char *root, const char *pid, struct users *users, unsigned int n)
 {
 	char path[SYSFS_PATH], to[256];
@@ -271,7 +361,7 @@ static int check_process(const char *root, const char *pid, struct users *users,
 			err = check_open(root, pid, to, users, n);
 	}
 	sysfs_dir_free(&fds);
-	return err;
+	return err ? err : check_maps(root, pid, users, n);
 }
 
 static int check_processes(const char *root, struct users *users, unsigned int n)
@@ -313,6 +403,8 @@ int users_find(const char *root, const struct pcidev *devs, unsigned int n, stru
 	if (!err && n)
 		err = check_processes(root, users, n);
 	for (unsigned int i = 0; i < n && !err; i++)
+		err = add_count(root, &users[i], &devs[i]);
+	for (unsigned int i = 0; i < n && !err; i++)
 		if (users[i].n)
 			qsort(users[i].user, users[i].n, sizeof(*users[i].user), by_kind);
 	if (err)
@@ -331,7 +423,8 @@ void users_free(struct users *users, unsigned int n)
 
 const char *user_kind(const struct user *u)
 {
-	static const char *const kinds[] = {"mount", "swap", "holder", "process"};
+	static const char *const kinds[] = {"mount", "swap",   "holder", "process",
+					    "dax",   "region", "count"};
 
 	return kinds[u->kind];
 }
@@ -346,7 +439,14 @@ void user_text(const struct user *u, char *buf, size_t size)
 		snprintf(buf, size, "swap on %s", u->device);
 		break;
 	case USER_HOLDER:
+	case USER_REGION:
 		snprintf(buf, size, "%s on %s", u->name, u->device);
+		break;
+	case USER_DAX:
+		snprintf(buf, size, "%s with driver %s", u->device, u->name);
+		break;
+	case USER_COUNT:
+		snprintf(buf, size, "%u in the module", u->count);
 		break;
 	case USER_PROCESS:
 		snprintf(buf, size, "process %d (%s)", u->pid, u->name);

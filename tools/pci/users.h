@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who uses a controller: file systems, swap and block devices on top of its namespaces, and
- * processes that have its namespaces or its annex device open.
+ * Who uses a device: file systems, swap and block devices on top of a controller's namespaces;
+ * processes that have any of its nodes open or mapped, its annex device among them; regions that
+ * the kernel's drivers made of CXL memory, and what annex.ko counts beside.
  */
 #ifndef TOOLS_PCI_USERS_H
 #define TOOLS_PCI_USERS_H
@@ -10,16 +11,26 @@
 #include <stddef.h>
 #include "pcidev.h"
 
-enum user_kind { USER_MOUNT, USER_SWAP, USER_HOLDER, USER_PROCESS };
+/* In the order in which they must end. */
+enum user_kind {
+	USER_MOUNT,
+	USER_SWAP,
+	USER_HOLDER,
+	USER_PROCESS,
+	USER_DAX,
+	USER_REGION,
+	USER_COUNT
+};
 
 struct user {
 	enum user_kind kind;
-	char device[64]; /* block device or node that is used */
-	char name[160];  /* mount point, holder, or command of the process */
-	int pid;         /* of a process */
+	char device[64];    /* block device, node or memory device that is used */
+	char name[160];     /* mount point, holder, command of the process, driver, region */
+	int pid;            /* of a process */
+	unsigned int count; /* users in the module whose processes are not seen */
 };
 
-/* struct users_block - A block device: a namespace, a partition, or what lies on top. */
+/* struct users_block - A node: of a namespace, a partition, what lies on top, or of memory. */
 struct users_block {
 	char name[64];
 	char label[64];  /* of the device mapper */
