@@ -123,7 +123,7 @@ source && /^#include "/ {
 	layer("^lib/module/", "(^|/)(nvme|emu|cache)/", "controllers are below nvme and cache")
 	layer("^lib/nvme/", "(^|/)(cache|hdm)/", "nvme is below cache, and knows no ranges")
 	layer("^lib/hdm/", "(^|/)(nvme|cache|emu)/", "ranges know no devices")
-	layer("^lib/module/", "(^|/)(nvme|cache|hdm)/", "the module's user is below devices and ranges")
+	layer("^lib/module/", "(^|/)(nvme|cache|hdm)/", "it is below devices and ranges")
 	layer("^lib/cache/", "(^|/)(nvme|emu|module)/", "the cache uses annex/device.h")
 	layer("^lib/(trace|generate|plan|simulate|policy|planner)/",
 	      "(^|/)(nvme|emu|module|cache)/", "plans need no devices")
