@@ -120,11 +120,13 @@ void pcidev_facts(const char *root, struct pcidev *d)
 	facts_of_nvme(root, d);
 }
 
+/* From pci.ids alone: for each name that it lacks, libpci loses a handle on udev's database. */
 static void put_name(struct pci_access *acc, const struct pci_dev *p, struct pcidev *d)
 {
-	pci_lookup_name(acc, d->vendor, sizeof(d->vendor), PCI_LOOKUP_VENDOR, p->vendor_id);
-	pci_lookup_name(acc, d->name, sizeof(d->name), PCI_LOOKUP_DEVICE, p->vendor_id,
-			p->device_id);
+	pci_lookup_name(acc, d->vendor, sizeof(d->vendor), PCI_LOOKUP_VENDOR | PCI_LOOKUP_NO_HWDB,
+			p->vendor_id);
+	pci_lookup_name(acc, d->name, sizeof(d->name), PCI_LOOKUP_DEVICE | PCI_LOOKUP_NO_HWDB,
+			p->vendor_id, p->device_id);
 }
 
 static void put(struct pci_access *acc, struct pci_dev *p, const char *root,
