@@ -204,12 +204,12 @@ static int direct(const char *members, const char *path, bool forever)
 	fd = open(path, O_RDWR | O_DIRECT);
 	if (fd < 0)
 		die("%s: %m", path);
-	do {
+	for (bool again = true; again; again = forever) {
 		for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 			there_and_back(&r, fd, i, sizes[i]);
 		printf("running\n");
 		fflush(stdout);
-	} while (forever);
+	}
 	return 0;
 }
 
