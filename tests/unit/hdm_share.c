@@ -335,6 +335,16 @@ static void killed_in_the_middle(void)
 	munmap(s, sizeof(*s));
 }
 
+/* In a child: most of the range, as an owner of its own. */
+static void take_most(const struct hdm_rig *r)
+{
+	struct annex_hdm *h;
+	void *p;
+
+	if (annex_hdm_open(r->uri, NULL, &h) || annex_hdm_alloc(h, RANGE / 4 * 3, 0, NULL, &p))
+		_exit(1);
+}
+
 /* What a dead process had is taken back when there is no room without it. */
 static void room_of_the_dead(void)
 {
@@ -348,11 +358,7 @@ static void room_of_the_dead(void)
 	hdm_rig_open(&r, RANGE, "");
 	child = fork();
 	if (!child) {
-		struct annex_hdm *h;
-
-		if (annex_hdm_open(r.uri, NULL, &h) ||
-		    annex_hdm_alloc(h, RANGE / 4 * 3, 0, NULL, &p))
-			_exit(1);
+		take_most(&r);
 		annex_atomic_store(&s->calls, 1, ANNEX_RELEASE);
 		for (;;)
 			pause();
@@ -382,11 +388,7 @@ static void heirs(void)
 	hdm_rig_open(&r, RANGE, "");
 	child = fork();
 	if (!child) {
-		struct annex_hdm *h;
-
-		if (annex_hdm_open(r.uri, NULL, &h) ||
-		    annex_hdm_alloc(h, RANGE / 4 * 3, 0, NULL, &p))
-			_exit(1);
+		take_most(&r);
 		if (!fork())
 			annex_atomic_store(&s->calls, (uint64_t)getpid(), ANNEX_RELEASE);
 		for (;;)
