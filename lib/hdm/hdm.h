@@ -65,6 +65,8 @@ int hdm_numa_open(const struct annex_uri *uri, struct annex_medium **out);
  * locks. */
 int hdm_unshare(struct annex_medium *m);
 
+_Static_assert(ANNEX_MEDIUM_ALIGN % ANNEX_HDM_ALIGN == 0, "pieces are aligned in every process");
+
 /* persist.c: the persist of media in a page cache. */
 int hdm_msync(struct annex_medium *m, void *ptr, size_t len);
 
