@@ -98,8 +98,9 @@ int rv_batch_create(const struct rv_opts *opts, const struct rv_mem *mem, struct
 void rv_batch_destroy(struct rv_batch *b);
 
 /*
- * rv_start() - Lanes [0, @n) are at @pc, with all registers, vl, vtype and CSRs zero (vill set). Their
- * registers are set with the functions below, before rv_run().
+ * rv_start() - Lanes [0, @n) are at @pc, with all registers that @code names, vl, vtype and CSRs
+ * zero (vill set). They are given other values with the functions below, before rv_run(). Registers
+ * of lanes that have ended mean nothing while others run on.
  */
 void rv_start(struct rv_batch *b, const struct rv_code *code, unsigned int n, uint64_t pc);
 uint64_t *rv_x(struct rv_batch *b, unsigned int reg); /* [RV_LANES]; not of x0 */
@@ -111,7 +112,8 @@ uint64_t *rv_pc(struct rv_batch *b);                  /* [RV_LANES] */
  * rv_run() - Run until all lanes have ended, or one cannot go on, or @budget instructions (of all
  * lanes together) have been executed; what has been executed is added to *@done. Memory accesses of
  * one instruction are made lane after lane. To go on after a stop, change pcs or the cause, and
- * call again.
+ * call again. When lanes stop because of one that cannot execute an instruction, the pcs of all
+ * that were with it are at that instruction, which lower ones may have executed already.
  */
 struct rv_stop rv_run(struct rv_batch *b, uint64_t budget, uint64_t *done);
 
@@ -140,7 +142,10 @@ struct rv_step {
 	struct rv_touch touch[RV_TOUCHES];
 };
 
-/* rv_step() - Execute one instruction of lane 0, the only one, and tell what it was. */
+/*
+ * rv_step() - Execute one instruction of lane 0, the only one, and tell what it was. RV_BUDGET: it
+ * goes on.
+ */
 struct rv_stop rv_step(struct rv_batch *b, struct rv_step *out);
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of handlers that are compiled twice: for any processor, and for those with AVX2, FMA and
+ * F16C (RV_AVX2 is defined). The Makefile lists them (HOT_SRC). What such a file defines for others
+ * is named with RV_HOT(), and its users choose with rv_hot().
+ */
+#ifndef ANNEX_EMU_RV_HOT_H
+#define ANNEX_EMU_RV_HOT_H
+
+#include <stdbool.h>
+
+#ifdef RV_AVX2
+#define RV_HOT(name) name##_avx2
+#else
+#define RV_HOT(name) name
+#endif
+
+#ifdef __x86_64__
+/* Who has AVX2 has F16C, of which clang 14 cannot ask. */
+static inline bool rv_has_avx2(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#define rv_hot(name) (rv_has_avx2() ? name##_avx2 : name)
+#else
+#define rv_hot(name) name
+#endif
+
+#endif

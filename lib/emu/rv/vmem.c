@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Unit-stride vector loads and stores: of elements and segments, up to the first fault, of whole
+ * registers and of masks. What lies in one piece is copied at once.
+ */
+#include "vaccess.h"
+
+/* Between memory, at @mem, and bytes [@from, @to) of the registers at @reg of lane @i. */
+static inline void copy_lane(struct rv_batch *b, unsigned int reg, unsigned int i, char *mem,
+			     uint64_t from, uint64_t to, bool store)
+{
+	uint64_t vlenb = b->vlenb;
+
+	for (uint64_t at = from, n; at < to; at += n) {
+		unsigned int r = reg + (unsigned int)at / b->vlenb;
+		uint64_t skip = at & (vlenb - 1);
+		char *v = rv_row(b, r) + (size_t)i * vlenb + skip, *m = mem + (at - from);
+
+		n = vlenb - skip < to - at ? vlenb - skip : to - at;
+		if (n == 32)
+			memcpy(store ? m : v, store ? v : m, 32);
+		else
+			memcpy(store ? m : v, store ? v : m, n);
+	}
+}
+
+/* The group is the lowest @n lanes, and their addresses are evenly spaced, all the same maybe. */
+static bool in_order(const struct rv_batch *b, const uint64_t *x, uint64_t *step, unsigned int *n)
+{
+	uint64_t uneven = 0, first = x[0];
+
+	*n = (unsigned int)__builtin_popcountll(b->group);
+	if (*n < 4 || b->group != RV_ALL >> (RV_LANES - *n))
+		return false;
+	*step = x[1] - first;
+	for (unsigned int i = 0; i < *n; i++)
+		uneven |= x[i] ^ (first + i * *step);
+	return !uneven && *step <= UINT32_MAX;
+}
+
+/* What a copy of one piece of memory for all lanes needs: lane i's is at @mem + i * @step. */
+struct even {
+	struct rv_batch *b;
+	unsigned int reg, n;
+	char *mem;
+	uint64_t step;
+	bool store;
+};
+
+/* @regs registers of 32 bytes of each lane. */
+static void copy_rows(const struct even *e, unsigned int regs)
+{
+	for (unsigned int r = 0; r < regs; r++) {
+		char *v = rv_row(e->b, e->reg + r), *m = e->mem + (size_t)r * 32;
+
+		for (unsigned int i = 0; i < e->n; i++) {
+			char *vi = v + (size_t)i * 32, *mi = m + i * e->step;
+
+			memcpy(e->store ? mi : vi, e->store ? vi : mi, 32);
+		}
+	}
+}
+
+/* Of each lane 8 bytes, such as a mask of 64 elements. */
+static void copy_words(const struct even *e)
+{
+	char *row = rv_row(e->b, e->reg);
+
+	for (unsigned int i = 0; i < e->n; i++) {
+		char *v = row + (size_t)i * e->b->vlenb, *m = e->mem + i * e->step;
+
+		memcpy(e->store ? m : v, e->store ? v : m, 8);
+	}
+}
+
+/* All lanes at once; each has @bytes. Stores that overlap are left to be made one by one. */
+static bool copy_all(struct rv_batch *b, const struct rv_insn *in, uint64_t bytes, bool store)
+{
+	struct even e = {.b = b, .reg = in->rd, .store = store};
+	char *row = rv_row(b, in->rd);
+
+	if (!bytes || !in_order(b, b->x[in->rs1], &e.step, &e.n) || (store && e.step < bytes))
+		return false;
+	e.mem = rv_reach(b, b->x[in->rs1][0], (e.n - 1) * e.step + bytes,
+			 store ? RV_WRITE : RV_READ);
+	if (!e.mem)
+		return false;
+	if (bytes == b->vlenb && e.step == bytes) {
+		memcpy(store ? e.mem : row, store ? row : e.mem, e.n * bytes);
+	} else if (b->vlenb == 32 && bytes % 32 == 0) {
+		copy_rows(&e, (unsigned int)bytes / 32);
+	} else if (bytes == 8) {
+		copy_words(&e);
+	} else {
+		for (unsigned int i = 0; i < e.n; i++)
+			copy_lane(b, in->rd, i, e.mem + i * e.step, 0, bytes, store);
+	}
+	return true;
+}
+
+/* Lane @i, element by element: where it ended, as rv_vget_elems(). */
+static uint64_t elements(struct rv_batch *b, const struct rv_insn *in, const struct rv_vway *way,
+			 unsigned int i, bool store)
+{
+	uint64_t va[RV_VELEMS], base = b->x[in->rs1][i];
+
+	for (uint64_t e = b->vstart; e < b->vl; e++)
+		va[e] = base + (e * way->nf << way->eew);
+	return store ? rv_vput_elems(b, in, way, i, va) : rv_vget_elems(b, in, way, i, va);
+}
+
+/* Lane @i at once, if that can be done. */
+static bool copy_one(struct rv_batch *b, const struct rv_insn *in, const struct rv_vway *way,
+		     unsigned int i, bool store)
+{
+	uint64_t from = b->vstart << way->eew, to = b->vl << way->eew;
+	char *mem;
+
+	if (!in->vm || way->nf > 1 || from >= to)
+		return false;
+	mem = rv_reach(b, b->x[in->rs1][i] + from, to - from, store ? RV_WRITE : RV_READ);
+	if (!mem)
+		return false;
+	copy_lane(b, in->rd, i, mem, from, to, store);
+	return true;
+}
+
+static void access_unit(struct rv_batch *b, const struct rv_insn *in, bool store)
+{
+	struct rv_vway way;
+	unsigned int i;
+
+	if (!rv_vway(b, in, in->aux & 15, store, &way)) {
+		rv_illegal(b, in);
+		return;
+	}
+	if (in->vm && way.nf == 1 && !b->vstart && copy_all(b, in, b->vl << way.eew, store)) {
+		rv_vdone(b, way.regs);
+		return;
+	}
+	rv_each(b, i) {
+		uint64_t e;
+
+		if (copy_one(b, in, &way, i, store))
+			continue;
+		e = elements(b, in, &way, i, store);
+		if (e < b->vl) {
+			rv_vfault(b, i, e);
+			return;
+		}
+	}
+	rv_vdone(b, way.nf * way.regs);
+}
+
+void rv_vload_unit(struct rv_batch *b, const struct rv_insn *in)
+{
+	access_unit(b, in, false);
+}
+
+void rv_vstore_unit(struct rv_batch *b, const struct rv_insn *in)
+{
+	access_unit(b, in, true);
+}
+
+/* Only element 0 faults; another that cannot be loaded ends the vector before it. */
+void rv_vload_first(struct rv_batch *b, const struct rv_insn *in)
+{
+	struct rv_vway way;
+	bool differ = false;
+	uint64_t vl[RV_LANES];
+	unsigned int i;
+
+	if (!rv_vway(b, in, in->aux & 15, false, &way)) {
+		rv_illegal(b, in);
+		return;
+	}
+	rv_each(b, i) {
+		struct rv_stop halt = b->halt;
+		bool pause = b->pause;
+
+		vl[i] = b->vl;
+		if (copy_one(b, in, &way, i, false))
+			continue;
+		vl[i] = elements(b, in, &way, i, false);
+		if (vl[i] >= b->vl) {
+			vl[i] = b->vl;
+		} else if (!vl[i]) {
+			rv_vfault(b, i, 0);
+			return;
+		} else {
+			b->halt = halt;
+			b->pause = pause;
+			differ = true;
+		}
+	}
+	if (differ) {
+		rv_each(b, i) {
+			b->lane_vl[i] = vl[i];
+			b->lane_vtype[i] = b->vtype;
+		}
+		b->pause = true;
+	}
+	rv_vdone(b, way.nf * way.regs);
+}
+
+/* One element, which is not changed by a load that faults. */
+static bool one(struct rv_batch *b, unsigned int i, uint64_t va, char *v, unsigned int bytes,
+		bool store)
+{
+	uint64_t value;
+
+	if (store)
+		return rv_store(b, i, va, v, bytes);
+	if (!rv_load(b, i, va, &value, bytes))
+		return false;
+	memcpy(v, &value, bytes);
+	return true;
+}
+
+/*
+ * Whole registers, whatever vtype is, or the bytes of a mask (aux is 0 then). vstart counts
+ * elements of the width in the encoding.
+ */
+static void access_whole(struct rv_batch *b, const struct rv_insn *in, bool store)
+{
+	unsigned int eew = in->aux & 15, regs = in->aux >> 4, i;
+	uint64_t from = b->vstart << eew, to = regs ? (uint64_t)regs * b->vlenb : (b->vl + 7) / 8;
+	unsigned int prot = store ? RV_WRITE : RV_READ;
+
+	if ((!regs && rv_vill(b)) || in->rd & (regs ? regs - 1 : 0) ||
+	    in->rd + regs > b->code->isa.nv) {
+		rv_illegal(b, in);
+		return;
+	}
+	if (!from && copy_all(b, in, to, store)) {
+		rv_vdone(b, regs ? regs : 1);
+		return;
+	}
+	rv_each(b, i) {
+		uint64_t va = b->x[in->rs1][i];
+		char *mem = from < to ? rv_reach(b, va + from, to - from, prot) : NULL;
+
+		if (mem) {
+			copy_lane(b, in->rd, i, mem, from, to, store);
+			continue;
+		}
+		for (uint64_t at = from; at < to; at += 1u << eew) {
+			char *v = rv_row(b, in->rd + (unsigned int)at / b->vlenb) +
+				  (size_t)i * b->vlenb + at % b->vlenb;
+
+			if (!one(b, i, va + at, v, 1u << eew, store)) {
+				rv_vfault(b, i, at >> eew);
+				return;
+			}
+		}
+	}
+	rv_vdone(b, regs ? regs : 1);
+}
+
+void rv_vload_whole(struct rv_batch *b, const struct rv_insn *in)
+{
+	access_whole(b, in, false);
+}
+
+void rv_vstore_whole(struct rv_batch *b, const struct rv_insn *in)
+{
+	access_whole(b, in, true);
+}
