@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A process that is served: what it may ask for over its socket, before and beside its calls.
+ *
+ * Nothing that it sends is believed, and no answer is waited for to be read: who does not take what
+ * he asked for is dropped.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "core/log.h"
+#include "serve.h"
+
+#define FILES 4         /* in a message; none of them is kept */
+#define HELLO_MS 10000  /* that a process may be silent before it is a client */
+#define REFUSED_MS 1000 /* and one that will be none */
+#define ANSWER_ROOM 16384u
+
+/* struct request - A message, and the files that came with it. */
+struct request {
+	struct annex_m2_message ask;
+	int fd[FILES];
+	unsigned int fds;
+};
+
+static void close_files(struct request *r)
+{
+	while (r->fds)
+		close(r->fd[--r->fds]);
+}
+
+static void take_files(struct request *r, struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < bytes / sizeof(int) && r->fds < FILES; i++)
+			memcpy(&r->fd[r->fds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+	}
+}
+
+/* Return: false: there is none, or it is not one of ours. */
+static bool receive(const struct ndp_peer *p, struct request *r)
+{
+	char control[CMSG_SPACE(FILES * sizeof(int))];
+	struct iovec iov = {&r->ask, sizeof(r->ask)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(p->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	r->fds = 0;
+	if (n < 0)
+		return false;
+	take_files(r, &m);
+	if (n == sizeof(r->ask) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	    r->ask.magic == ANNEX_M2_MAGIC)
+		return true;
+	close_files(r);
+	return false;
+}
+
+static bool send_bytes(const struct ndp_peer *p, void *bytes, size_t n, const int *fds,
+		       unsigned int nfds)
+{
+	char control[CMSG_SPACE(2 * sizeof(int))] = {0};
+	struct iovec iov = {bytes, n};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c;
+
+	if (nfds) {
+		m.msg_control = control;
+		m.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+	}
+	return sendmsg(p->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+static struct annex_m2_message answer_to(const struct annex_m2_message *ask, int result)
+{
+	return (struct annex_m2_message){.magic = ANNEX_M2_MAGIC,
+					 .version = ANNEX_M2_VERSION,
+					 .ask = ask->ask,
+					 .result = result};
+}
+
+static bool answer(const struct ndp_peer *p, const struct request *r, int result)
+{
+	struct annex_m2_message a = answer_to(&r->ask, result);
+
+	return send_bytes(p, &a, sizeof(a), NULL, 0);
+}
+
+/* The file that came along is a proof of access, and no more: what is mapped is the server's. */
+static int find_memory(const struct ndp_peer *p, const struct request *r,
+		       const struct ndp_memory **out)
+{
+	int flags = r->fds == 1 ? fcntl(r->fd[0], F_GETFL) : -1;
+	int mode = flags & O_ACCMODE;
+	struct stat st;
+
+	/* With O_PATH anybody has a file open. */
+	if (flags < 0 || flags & O_PATH || fstat(r->fd[0], &st))
+		return annex_fail(-EBADF, "NDP: process %d shows no file", p->pid);
+	if (!r->ask.d || r->ask.d & ~3ull)
+		return annex_fail(-EINVAL, "NDP: process %d asks for protection %#llx", p->pid,
+				  (unsigned long long)r->ask.d);
+	if ((r->ask.d & 1 && mode == O_WRONLY) || (r->ask.d & 2 && mode == O_RDONLY))
+		return annex_fail(-EACCES, "NDP: process %d may not do that with its file", p->pid);
+	for (unsigned int i = 0; i < p->s->memories; i++) {
+		*out = &p->s->memory[i];
+		if ((*out)->dev == st.st_dev && (*out)->ino == st.st_ino)
+			return 0;
+	}
+	return annex_fail(-ENXIO, "NDP: process %d shows a file that is not served", p->pid);
+}
+
+static int map(struct ndp_peer *p, const struct request *r)
+{
+	const struct annex_m2_message *ask = &r->ask;
+	const struct ndp_memory *mem = NULL;
+	int err = find_memory(p, r, &mem);
+
+	if (err)
+		return err;
+	if (ask->c > mem->bytes || !ask->b || ask->b > mem->bytes - ask->c ||
+	    ask->c % ANNEX_M2_PAGE)
+		return annex_fail(-EINVAL, "NDP: process %d: %llu bytes at %llu are not served",
+				  p->pid, (unsigned long long)ask->b, (unsigned long long)ask->c);
+	if (p->maps == NDP_PEER_MAPS)
+		return annex_fail(-ENOSPC, "NDP: process %d has %u mappings already", p->pid,
+				  NDP_PEER_MAPS);
+	err = ndp_client_map(p->front->client, ask->a, mem->base + ask->c, ask->b,
+			     (unsigned int)ask->d);
+	if (err)
+		return err;
+	pthread_mutex_lock(&p->s->lock);
+	p->maps++;
+	p->mapped += ask->b;
+	pthread_mutex_unlock(&p->s->lock);
+	return 0;
+}
+
+static int unmap(struct ndp_peer *p, const struct request *r)
+{
+	int err = ndp_client_unmap(p->front->client, r->ask.a, r->ask.b);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&p->s->lock);
+	p->maps--;
+	p->mapped -= r->ask.b;
+	pthread_mutex_unlock(&p->s->lock);
+	return 0;
+}
+
+static bool tell(struct ndp_peer *p, const struct request *r)
+{
+	struct annex_m2_message a = answer_to(&r->ask, 0);
+	char buf[ANSWER_ROOM];
+	size_t n = ndp_listing(p->s, &r->ask, &a, buf, sizeof(buf));
+
+	return send_bytes(p, buf, n, NULL, 0);
+}
+
+/* Return: whether the process is served further. */
+static bool handle(struct ndp_peer *p, struct request *r)
+{
+	int result;
+
+	if (r->ask.version != ANNEX_M2_VERSION)
+		return answer(p, r, -EPROTONOSUPPORT);
+	switch (r->ask.ask) {
+	case ANNEX_M2_LIST:
+	case ANNEX_M2_RECORDS:
+		return tell(p, r);
+	case ANNEX_M2_MAP:
+		result = p->front ? map(p, r) : -ENOTCONN;
+		break;
+	case ANNEX_M2_UNMAP:
+		result = p->front ? unmap(p, r) : -ENOTCONN;
+		break;
+	case ANNEX_M2_HELLO:
+		result = -EISCONN;
+		break;
+	default:
+		result = -ENOSYS;
+	}
+	return answer(p, r, result);
+}
+
+/* As ndp_front's ready. */
+static bool readable(void *ctx)
+{
+	struct ndp_peer *p = ctx;
+	struct request r;
+	bool more;
+
+	if (!receive(p, &r))
+		return false;
+	more = handle(p, &r);
+	close_files(&r);
+	return more;
+}
+
+static int open_front(struct ndp_peer *p, const struct ndp_front_opts *opts, struct bell *theirs,
+		      struct ndp_front **out)
+{
+	struct ndp_client *c;
+	struct bell ours;
+	int err = bell_pair(&ours, theirs, true);
+
+	if (err)
+		return err;
+	/* Table II: shooting down others' translations is for who may do anything anyway. */
+	err = ndp_client_open(p->s->ndp, !p->uid, &c);
+	if (err) {
+		bell_close(&ours);
+		bell_close(theirs);
+		return err;
+	}
+	err = ndp_front_open(p->s->ndp, c, opts, &ours, out);
+	if (err) {
+		ndp_client_close(c);
+		bell_close(theirs);
+	}
+	return err;
+}
+
+static bool hello(struct ndp_peer *p, const struct request *r)
+{
+	const struct annex_m2_message *ask = &r->ask;
+	struct ndp_front_opts opts = {(uint32_t)ask->a, (uint32_t)ask->b,
+				      (enum annex_m2_transport)ask->c};
+	struct annex_m2_message a = answer_to(ask, 0);
+	struct ndp_front *f;
+	struct bell theirs;
+	int fds[2];
+	bool sent;
+
+	if (ask->a > ANNEX_M2_STRIDE_MAX || ask->b > ANNEX_M2_SLOTS_MAX || ask->c > ANNEX_M2_REGS)
+		a.result = -EINVAL;
+	else
+		a.result = open_front(p, &opts, &theirs, &f);
+	if (a.result) {
+		send_bytes(p, &a, sizeof(a), NULL, 0);
+		return false;
+	}
+	f->also = p->fd;
+	f->ready = readable;
+	f->ctx = p;
+	pthread_mutex_lock(&p->s->lock);
+	p->front = f;
+	p->transport = opts.transport;
+	pthread_mutex_unlock(&p->s->lock);
+	fds[0] = f->fd;
+	fds[1] = theirs.in;
+	a.a = ndp_client_asid(f->client);
+	sent = send_bytes(p, &a, sizeof(a), fds, 2);
+	bell_close(&theirs);
+	return sent;
+}
+
+static void leave(struct ndp_peer *p)
+{
+	struct ndp_front *f = p->front;
+
+	if (!f)
+		return;
+	/* Who lists clients must not find it while it is being closed. */
+	pthread_mutex_lock(&p->s->lock);
+	p->front = NULL;
+	pthread_mutex_unlock(&p->s->lock);
+	ndp_front_end(f);
+	ndp_front_close(f);
+}
+
+void ndp_peer_run(struct ndp_peer *p)
+{
+	struct pollfd fd = {.fd = p->fd, .events = POLLIN};
+	bool more = true;
+	struct request r;
+
+	while (more && !p->front) {
+		if (poll(&fd, 1, p->refused ? REFUSED_MS : HELLO_MS) <= 0 || !receive(p, &r))
+			break;
+		if (p->refused) {
+			answer(p, &r, p->refused);
+			more = false;
+		} else if (r.ask.ask == ANNEX_M2_HELLO && r.ask.version == ANNEX_M2_VERSION) {
+			more = hello(p, &r);
+		} else {
+			more = handle(p, &r);
+		}
+		close_files(&r);
+	}
+	if (more && p->front)
+		ndp_front_watch(p->front);
+	leave(p);
+	/* Its other end learns of it now, not when the thread is joined. */
+	shutdown(p->fd, SHUT_RDWR);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who gets the next thread: the client whose units have been busy least, its instances in turn.
+ * All locked.
+ */
+#ifndef ANNEX_EMU_NDP_SCHEDULE_H
+#define ANNEX_EMU_NDP_SCHEDULE_H
+
+#include "instance.h"
+#include "state.h"
+#include "unit.h"
+
+/* ndp_schedule() - What the instance has ready has changed. */
+void ndp_schedule(struct ndp_instance *in);
+
+/* ndp_wake() - Wake a thread, if there is work that none is about to take. */
+void ndp_wake(struct annex_ndp *ndp);
+
+/**
+ * struct ndp_turn - A unit in the hands of a thread.
+ * @grant: instructions that it may execute. @since: when it was taken.
+ * @cpu: the thread's time then; 0: not known.
+ */
+struct ndp_turn {
+	struct ndp_batch *batch;
+	uint64_t grant;
+	uint64_t since;
+	uint64_t cpu;
+};
+
+/*
+ * ndp_take() - A unit for @thread, for about @slice instructions; false: nothing is ready. Without
+ * a batch in *@turn an instance has ended, and *@reply says how.
+ * ndp_settle() - And back. The instance may have ended by it.
+ */
+bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, struct ndp_turn *turn,
+	      struct ndp_reply *reply);
+void ndp_settle(struct annex_ndp *ndp, const struct ndp_turn *turn, const struct ndp_run *run,
+		struct ndp_reply *reply);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A device for other processes: a Unix socket, and for each process that connects a thread, a
+ * client and a region of its own.
+ */
+#ifndef ANNEX_EMU_NDP_SERVE_H
+#define ANNEX_EMU_NDP_SERVE_H
+
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include "front.h"
+
+#define NDP_PEERS 64u      /* processes that are served at once */
+#define NDP_REFUSED 16u    /* and that are being told that they are not */
+#define NDP_PEER_MAPS 256u /* mappings of each */
+
+/**
+ * struct ndp_memory - What is served: a file, as it is told from others, and where it is mapped.
+ */
+struct ndp_memory {
+	dev_t dev;
+	ino_t ino;
+	char *base;
+	uint64_t bytes;
+};
+
+/**
+ * struct ndp_peer - A process. @refused: why it is not served. @front: NULL before it has said
+ * hello; with the server's lock, as @maps and @mapped, which others read.
+ * @over: its thread has nothing to do any more.
+ */
+struct ndp_peer {
+	struct ndp_server *s;
+	int fd;
+	int refused;
+	pid_t pid;
+	uid_t uid;
+	pthread_t thread;
+	uint32_t over;
+	struct ndp_front *front;
+	uint32_t transport;
+	uint32_t maps;
+	uint64_t mapped;
+	LIST_ENTRY(ndp_peer) link;
+};
+
+/**
+ * struct ndp_server - @kick: wakes its thread. @dev, @ino: of the socket's name. @lock: peers.
+ */
+struct ndp_server {
+	struct annex_ndp *ndp;
+	struct ndp_memory *memory;
+	unsigned int memories;
+	char *path;
+	int listener;
+	int kick;
+	dev_t dev;
+	ino_t ino;
+	uint32_t stop;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	LIST_HEAD(, ndp_peer) peers;
+	unsigned int served, refused;
+};
+
+/*
+ * ndp_server_open() - Serve @ndp and @n memories at @path, where only this user and root may
+ * connect. -EADDRINUSE (somebody serves there); -EEXIST (something that is no socket);
+ * -ENAMETOOLONG; -EBUSY (another is being started there); what bind() says.
+ */
+int ndp_server_open(struct annex_ndp *ndp, const struct ndp_memory *memory, unsigned int n,
+		    const char *path, struct ndp_server **out);
+
+/* ndp_server_close() - All its clients are closed, and its name is removed. */
+void ndp_server_close(struct ndp_server *s);
+
+/* name.c: ndp_name_take() - A socket that listens at s->path. ndp_name_drop() - Remove the name. */
+int ndp_name_take(struct ndp_server *s);
+void ndp_name_drop(const struct ndp_server *s);
+
+/* peer.c: ndp_peer_run() - Serve it, until it goes or the server shuts its socket. */
+void ndp_peer_run(struct ndp_peer *p);
+
+/* listing.c: what is told of others, behind @answer in @room bytes at @to; bytes in all. */
+size_t ndp_listing(struct ndp_server *s, const struct annex_m2_message *ask,
+		   struct annex_m2_message *answer, char *to, size_t room);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the near-data processor share, and who may touch which of it.
+ *
+ * Locks, outermost first; none is held while micro-threads run or an answer is given:
+ *
+ *   ndp.lock    clients, kernels, instances, units: everything here, but for what a unit's holder
+ *               has for itself (struct ndp_batch)
+ *   space.lock  one address space; units take it alone when a span is new to them
+ *   tlb         the DRAM-TLB
+ */
+#ifndef ANNEX_EMU_NDP_STATE_H
+#define ANNEX_EMU_NDP_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <annex/atomic.h>
+#include <annex/clock.h>
+#include "engine.h"
+#include "space.h"
+#include "tlb.h"
+
+#define NDP_CLIENTS 1024u /* M2NDP section III-B: the packet filter's entries */
+#define NDP_PHASES (ANNEX_M2_BODIES + 2)
+#define NDP_ARGS_MAX 248u /* struct annex_m2_register has a byte for it */
+
+struct rv_code;
+struct rv_batch;
+struct ndp_instance;
+struct ndp_client;
+
+/**
+ * struct ndp_phase - Micro-threads that run at once: one a piece of the pool, or one a slot.
+ */
+struct ndp_phase {
+	uint64_t pc;
+	bool slots;
+};
+
+struct ndp_kernel {
+	uint32_t id; /* 0: none */
+	struct rv_code *code;
+	struct ndp_phase phase[NDP_PHASES];
+	unsigned int phases;
+	uint32_t scratchpad; /* bytes that a unit has, arguments included */
+	struct annex_m2_register asked;
+	uint32_t instances; /* that run or wait */
+	uint64_t launches;
+};
+
+/**
+ * struct ndp_batch - The micro-threads that a unit executes together; those who hold a unit have
+ * it.
+ * @stop: read by rv_run(); set for somebody to come out of it.
+ * @running: a thread is in it, without the lock. @stale: translations in it may be wrong.
+ * @live: lanes are under way; otherwise the unit's next ones are to be started.
+ * @fresh: it has spans of another unit or instance.
+ */
+struct ndp_batch {
+	struct rv_batch *rv;
+	struct ndp_instance *instance;
+	unsigned int unit;
+	unsigned int thread; /* that ran it last */
+	uint32_t stop;
+	bool running, stale, live, fresh;
+	SLIST_ENTRY(ndp_batch) link;
+	SLIST_ENTRY(ndp_batch) all;
+};
+
+/**
+ * struct ndp_unit - An NDP unit as one instance sees it.
+ * @next: number of its next batch in this phase. @warm: the scratchpad has its arguments.
+ */
+struct ndp_unit {
+	struct ndp_batch *batch;
+	uint64_t next;
+	bool warm;
+};
+
+/**
+ * struct ndp_place - What an instance needs to run; there are as many as may run at once.
+ */
+struct ndp_place {
+	struct ndp_unit *unit;
+	uint16_t *ready; /* units with work that nobody executes; those with a batch last */
+	char *scratchpad;
+	SLIST_ENTRY(ndp_place) link;
+};
+
+/**
+ * struct ndp_instance - A launch.
+ * @place: NULL while it waits.
+ * @batches: the pool's, in this phase. @grain: that lie beside each other, for one unit.
+ * @phase: of the kernel, the one after that which runs.
+ * @held: units that threads are executing. @todo: units that have not finished the phase.
+ */
+struct ndp_instance {
+	uint64_t id;
+	struct ndp_client *client;
+	struct ndp_kernel *kernel;
+	struct ndp_place *place;
+	ndp_done *done; /* of a synchronous launch */
+	void *ctx;
+	uint64_t base, pieces; /* the pool */
+	uint64_t batches, grain;
+	uint64_t left; /* of the instruction budget */
+	uint64_t deadline;
+	unsigned int phase;
+	unsigned int nready, held, todo;
+	unsigned int counted; /* in annex_ndp.nready: not 0 while it is active */
+	bool failed;
+	bool slow; /* its last turn took longer than it should */
+	struct annex_m2_answer answer;
+	unsigned char args[NDP_ARGS_MAX];
+	TAILQ_ENTRY(ndp_instance) link; /* free, waiting or running */
+	TAILQ_ENTRY(ndp_instance) turn;
+};
+
+TAILQ_HEAD(ndp_instances, ndp_instance);
+
+/**
+ * struct ndp_past - What a poll finds: @answer.value is 1 while it runs.
+ */
+struct ndp_past {
+	uint64_t id;
+	struct annex_m2_answer answer;
+};
+
+/**
+ * struct ndp_client - A process.
+ * @used: nanoseconds of units, for fair shares. @answering: threads in a @done of its.
+ */
+struct ndp_client {
+	struct annex_ndp *ndp;
+	uint16_t asid;
+	bool privileged, closing;
+	uint64_t used, launches;
+	unsigned int answering;
+	unsigned int nwaiting, nrunning;
+	struct ndp_instances waiting, running, active;
+	TAILQ_ENTRY(ndp_client) turn;  /* among those with active instances */
+	TAILQ_ENTRY(ndp_client) queue; /* among those with waiting ones */
+	struct ndp_kernel kernel[ANNEX_M2_KERNELS];
+	struct ndp_past *past;
+	struct ndp_space space;
+};
+
+TAILQ_HEAD(ndp_clients, ndp_client);
+
+/**
+ * struct annex_ndp - The device.
+ * @work: there is more of it. @settled: a thread has come out of a batch, or has answered.
+ * @nready: units that are ready, of all instances; idle threads look at it without the lock.
+ * @busy: clients with running instances. @queueing: those with waiting ones, in turn.
+ * @floor: of ndp_client.used, for who comes back from idling.
+ */
+struct annex_ndp {
+	struct annex_ndp_opts opts;
+	pthread_mutex_t lock;
+	pthread_cond_t work, settled;
+	uint32_t nready;
+	unsigned int sleeping, spinning, lent, assisting;
+	bool stop;
+	struct ndp_tlb *tlb;
+	struct ndp_client *client[NDP_CLIENTS]; /* by ASID - 1 */
+	unsigned int clients, busy, nqueueing;
+	struct ndp_clients active, queueing;
+	uint64_t floor;
+	struct ndp_instances free;
+	SLIST_HEAD(, ndp_place) places;
+	SLIST_HEAD(, ndp_batch) batches, all_batches;
+	unsigned int nwaiting, nrunning;
+	uint32_t past; /* entries of each client, a power of two */
+	uint64_t launches, instructions;
+	uint32_t kernels; /* registered so far */
+	struct ndp_instance *instance;
+	struct ndp_place *place;
+	struct ndp_unit *unit;
+	uint16_t *ready;
+	char *scratchpad; /* a mapping: only what is used takes memory */
+	size_t scratchpad_bytes, scratchpad_stride;
+	pthread_t *thread;
+	unsigned int threads;
+	struct ndp_watch *watch;
+};
+
+static inline unsigned int ndp_unit_slots(const struct annex_ndp *ndp)
+{
+	return ndp->opts.subcores * ndp->opts.slots;
+}
+
+#endif
