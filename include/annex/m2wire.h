@@ -8,6 +8,7 @@
  *	one page		struct annex_m2_head, which the device writes
  *	@slots call slots	one for each thread that calls; each has ANNEX_M2_FUNCTIONS cells
  *	@kernels records	struct annex_m2_record, which the device writes
+ *	from the next page on	struct annex_m2_doors: what other transports have, and sleepers
  *
  * A cell is @stride bytes, at offset function * stride of its slot as in Table II. A call is stored
  * to it, payload first and the word at its end last, by one vector store or several stores in
@@ -33,6 +34,9 @@ enum annex_m2_function {
 	ANNEX_M2_LAUNCH,
 	ANNEX_M2_POLL,
 	ANNEX_M2_SHOOTDOWN, /* privileged */
+	/* What a device is asked where nobody else can be: see struct annex_m2_attach. */
+	ANNEX_M2_ATTACH,
+	ANNEX_M2_DETACH,
 };
 #define ANNEX_M2_FUNCTIONS 8u
 
@@ -41,12 +45,16 @@ enum annex_m2_function {
  * call of this cell and is never 0; bits 32 to 62 the low bits of CRC-32C over the payload and the
  * four bytes of the sequence number; bit 63 says that it is an answer, to the call of that number.
  *
- * A device answers -EBADMSG to a call whose checksum is wrong (torn), -EPROTO to one whose number is
- * neither the last one nor the next (calls were lost), and gives the last answer once more to one
- * it has answered already (repeated).
+ * A device answers -EBADMSG to a call whose checksum is wrong (torn), -EPROTO to one whose number
+ * is neither the last one nor the next (calls were lost), and gives the last answer once more to
+ * one it has answered already (repeated). With -EPROTO, @addr of the answer is the last number.
  */
 #define ANNEX_M2_ANSWER (1ull << 63)
 
+/*
+ * Of a region in annex.ko's table the process writes @stride and @slots, then @version, and the device the
+ * rest, @magic last.
+ */
 struct annex_m2_head {
 	uint64_t magic;
 	uint32_t version;
@@ -75,6 +83,42 @@ struct annex_m2_record { /* of a registered kernel; @id 0: none */
 	uint8_t nx, nf, nv, args;
 	uint32_t running;
 	uint64_t launches;
+};
+
+/*
+ * How the device comes to look at a cell. M2func: it sees every store. The others are for
+ * comparison (M2NDP section II-C), and have the same cells: a ring, where a call is announced by
+ * its number and answered by a completion; registers, one call at a time, in slot 0.
+ */
+enum annex_m2_transport {
+	ANNEX_M2_CELLS,
+	ANNEX_M2_RING,
+	ANNEX_M2_REGS,
+};
+
+#define ANNEX_M2_RING_DEPTH ANNEX_M2_SLOTS_MAX
+/* The number of a cell is slot * ANNEX_M2_FUNCTIONS + function. */
+#define ANNEX_M2_GO(count, cell) ((uint64_t)(count) << 32 | (cell))
+
+/*
+ * @tail: doorbell of the ring: how many calls were announced, ever. @go: the register that starts a
+ * call, ANNEX_M2_GO() with another count each time. @sleepers: threads of the host that sleep until
+ * a cell is answered: the device wakes them, if it can.
+ * @head: calls taken out of the ring. @asleep: 1: the device sleeps, and wants its bell to be rung
+ * after a store; only an emulated one does. @done: the last @go that was carried out.
+ * @command: numbers of cells. @completion: ANNEX_M2_GO(), counted from 1 on.
+ */
+struct annex_m2_doors {
+	uint32_t tail;
+	uint32_t sleepers;
+	uint64_t go;
+	uint64_t of_host[6];
+	uint32_t head;
+	uint32_t asleep;
+	uint64_t done;
+	uint64_t of_device[502];
+	uint32_t command[ANNEX_M2_RING_DEPTH];
+	uint64_t completion[ANNEX_M2_RING_DEPTH];
 };
 
 /* Payloads. What follows them in a cell is zero, but for the arguments of a launch. */
@@ -109,12 +153,23 @@ struct annex_m2_shootdown {
 };
 
 /*
+ * The process has @bytes of the range, from @offset on, mapped at @va, whole pages; the low bits of @va are
+ * 1 to read, 2 to write. Only of regions that the device found in annex.ko's table (struct
+ * annex_filter): who can open the range can map any of it, so a process says for itself what it has where.
+ */
+struct annex_m2_attach {
+	uint64_t va;
+	uint64_t bytes;
+	uint64_t offset; /* of ANNEX_M2_DETACH: 0 */
+};
+
+/*
  * An answer. Registration: the kernel's id, above 0. Launch: asynchronous, the instance, above 0;
- * synchronous, the same when the kernel has ended well. Poll: 0 finished, 1 running. Else 0.
- * A negative errno is an error (Table II has -1): -ENOENT (no such kernel or instance), -EINVAL,
+ * synchronous, the same when the kernel has ended well. Poll: 0 finished, 1 running. Else 0. A
+ * negative errno is an error (Table II has -1): -ENOENT (no such kernel or instance), -EINVAL,
  * -EBUSY (too many launches wait; the kernel runs), -ENOSPC (too many kernels), -EPERM, -ENOSYS,
- * -EFAULT (memory that cannot be reached), -ENOEXEC (image, or illegal instruction), -EDOM (ebreak),
- * -ETIME (instruction budget), -ETIMEDOUT (deadline), -EBADMSG, -EPROTO.
+ * -EFAULT (memory that cannot be reached), -ENOEXEC (image, or illegal instruction), -EDOM
+ * (ebreak), -ETIME (instruction budget), -ETIMEDOUT (deadline), -EBADMSG, -EPROTO.
  */
 struct annex_m2_answer {
 	int64_t value;
@@ -128,6 +183,7 @@ struct annex_m2_answer {
  */
 #define ANNEX_M2_IMAGE_MAGIC 0x4d49324d /* "M2IM" */
 #define ANNEX_M2_BODIES 8u
+#define ANNEX_M2_IMAGE_MAX 65536u /* bytes */
 
 struct annex_m2_image {
 	uint32_t magic;
@@ -146,14 +202,19 @@ struct annex_m2_image {
 #define ANNEX_M2_SCRATCHPAD 0x10000000ull
 
 /*
- * What the host's driver asks of a device before and beside all that: which process has which region
- * and which memory (the packet filter's entries and the page tables). An emulated device is asked
- * over a Unix socket of type SOCK_SEQPACKET, one message and one answer at a time.
+ * What the host's driver asks of a device before and beside all that: which process has which
+ * region and which memory (the packet filter's entries and the page tables). An emulated device is
+ * asked over a Unix socket of type SOCK_SEQPACKET, one message and one answer at a time.
  */
 enum annex_m2_ask {
-	ANNEX_M2_HELLO = 1, /* @a: stride, @b: slots, @c: transport; the answer has the region as a file */
-	ANNEX_M2_MAP,       /* @a: address, @b: bytes, @c: offset in the file sent along, @d: 1 r 2 w */
+	ANNEX_M2_HELLO = 1, /* @a: stride, @b: slots, @c: transport; the answer has two files: the
+			     * region, and a socket where each side sends a byte to wake the
+			     * other */
+	ANNEX_M2_MAP,       /* @a: address, @b: bytes, @c: offset in the file that comes along;
+			     * @d: 1: to be read, 2: written */
 	ANNEX_M2_UNMAP,     /* @a: address, @b: bytes */
+	ANNEX_M2_LIST,      /* the answer is followed by @a of struct annex_m2_listed */
+	ANNEX_M2_RECORDS,   /* @a: asid; the answer is followed by @a of struct annex_m2_record */
 };
 
 struct annex_m2_message {
@@ -162,6 +223,22 @@ struct annex_m2_message {
 	uint32_t ask;
 	int64_t result; /* of answers: 0 or a negative errno */
 	uint64_t a, b, c, d;
+};
+
+/* A client of an emulated device. @torn, @lost, @repeated: calls that were told apart. */
+struct annex_m2_listed {
+	uint32_t asid;
+	uint32_t pid;
+	uint32_t uid;
+	uint32_t transport;
+	uint32_t kernels;
+	uint32_t maps;
+	uint64_t mapped;   /* bytes */
+	uint64_t calls;
+	uint64_t launches;
+	uint64_t torn;
+	uint64_t lost;
+	uint64_t repeated;
 };
 
 #if defined(__cplusplus)
@@ -176,5 +253,7 @@ ANNEX_M2_ASSERT(sizeof(struct annex_m2_launch) == 24);
 ANNEX_M2_ASSERT(sizeof(struct annex_m2_answer) == 24);
 ANNEX_M2_ASSERT(sizeof(struct annex_m2_image) == 64);
 ANNEX_M2_ASSERT(sizeof(struct annex_m2_message) == 56);
+ANNEX_M2_ASSERT(sizeof(struct annex_m2_listed) == 72);
+ANNEX_M2_ASSERT(sizeof(struct annex_m2_doors) == 16384);
 
 #endif

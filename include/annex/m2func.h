@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * M2func: kernels run by a near-data processor on what lies in its memory, called with plain
+ *stores. M2NDP sections III-B and III-C, Table II; annex/m2wire.h has it to the byte.
+ *
+ *	annex_hdm_open("shm:/dev/shm/range?size=256M", NULL, &hdm);
+ *	annex_m2_open("ndp:/run/annex-ndp.sock", NULL, &m2);
+ *	annex_m2_map(m2, hdm, NULL, 0, ANNEX_M2_READ | ANNEX_M2_WRITE);
+ *	annex_m2_load(m2, hdm, elf, elf_bytes, &kernel);
+ *	annex_m2_run(m2, kernel->id, data, bytes, &args, sizeof(args), NULL);
+ */
+#ifndef ANNEX_M2FUNC_H
+#define ANNEX_M2FUNC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/hdm.h>
+#include <annex/m2wire.h>
+#include <annex/ndp.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct annex_m2;
+
+#define ANNEX_M2_READ 1u
+#define ANNEX_M2_WRITE 2u
+
+/**
+ * struct annex_m2_opts - Zero means the default.
+ * @transport: M2func's cells; or, for comparison, a command ring with doorbell and completions, or
+ *	single-shot registers: one call at a time, one kernel at a time (M2NDP section II-C).
+ * @stride: bytes of a cell, a power of two from 32 to 1024 (128). A launch takes 32 of them, and
+ *the kernel's arguments the rest.
+ * @slots: how many threads call at once, up to 1024 (16; registers: 1). Others wait for their turn.
+ * @timeout_ms: how long a call may take (30000).
+ * @interrupt: of a ring: threads sleep at once until a completion rings, instead of looking for it
+ *	first.
+ * @mem_ns, @io_ns, @ring_ns: the paper's latencies, to be added (0): a round trip of CXL.mem, half
+ *of it before a store, half after the answer was seen; one of CXL.io, half of it before a register
+ *is written, half before and half after each read of the status; what a ring takes from doorbell to
+ *launch, before the doorbell, and one and a half @io_ns after a completion. With 70, 2000 and 4500
+ *that is Figure 4: 0.07, 3 and 7.5 microseconds for a launch that waits.
+ */
+struct annex_m2_opts {
+	enum annex_m2_transport transport;
+	uint32_t stride;
+	uint32_t slots;
+	uint32_t timeout_ms;
+	bool interrupt;
+	uint32_t mem_ns;
+	uint32_t io_ns;
+	uint32_t ring_ns;
+};
+
+/**
+ * annex_m2_open() - Become a client of a device that another process serves, or of one behind annex.ko.
+ * @uri: ndp:/path/to/socket, as `annex ndp serve` makes it; or the range, with the uncached memory that it
+ *	has: pci:0000:0d:00.0?m2func=2M. There only M2func's own transport is to be had.
+ * @opts: NULL: the defaults.
+ *
+ * The handle may be used by any number of threads. It is of no use in a child of fork().
+ *
+ * Return: 0; -EINVAL (the URI, an option); -EPROTONOSUPPORT (its scheme, or a device of another
+ * version); -ENOENT, -ECONNREFUSED (no such socket, nobody serves it); -EACCES (not for this user);
+ * -ENOSPC (the device has no room for more clients); -EPROTO (what answers is no device);
+ * -ETIMEDOUT; -ENOMEM; -EMFILE.
+ */
+int annex_m2_open(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
+
+/**
+ * annex_m2_open_local() - Become a client of a device in this process.
+ *
+ * The client is privileged: it may shoot down translations. The device may be destroyed first; then
+ * every call gives -ENODEV, also those under way.
+ *
+ * Return: 0; -EINVAL; -ENOSPC; -ENOMEM; -EMFILE; -EAGAIN (no more threads).
+ */
+int annex_m2_open_local(struct annex_ndp *ndp, const struct annex_m2_opts *opts,
+			struct annex_m2 **out);
+
+/**
+ * annex_m2_close() - Its kernels end, and what it has mapped and registered is forgotten.
+ *
+ * No other thread may be using it. @m2 may be NULL.
+ */
+void annex_m2_close(struct annex_m2 *m2);
+
+/**
+ * struct annex_m2_info - What the device is, and what was agreed on.
+ * @units: NDP units; each has @subcores with @threads micro-thread slots.
+ * @vlen: bits of a vector register. @piece: bytes of the pool region for a micro-thread.
+ * @scratchpad: bytes that a unit has. @running: kernel instances at once; @waiting: launches that
+ *wait for one to end. @kernels: that can be registered.
+ * @args: the most bytes of arguments that a launch takes.
+ * @coherent: the device sees the host's caches: annex_m2_flush() is not needed.
+ */
+struct annex_m2_info {
+	uint32_t version;
+	enum annex_m2_transport transport;
+	uint32_t stride;
+	uint32_t slots;
+	uint32_t asid;
+	uint32_t units;
+	uint32_t subcores;
+	uint32_t threads;
+	uint32_t vlen;
+	uint32_t piece;
+	uint32_t scratchpad;
+	uint32_t running;
+	uint32_t waiting;
+	uint32_t kernels;
+	uint32_t args;
+	bool coherent;
+};
+
+/**
+ * annex_m2_get_info() - Tell it.
+ */
+void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info);
+
+/**
+ * annex_m2_map() - Let kernels reach memory of a range, at the addresses that this process has it
+ * at.
+ * @addr, @bytes: whole pages in @hdm; NULL and 0: all of it.
+ * @prot: ANNEX_M2_READ, ANNEX_M2_WRITE.
+ *
+ * A device in another process must serve the same memory; what it is shown is an open file, as
+ * proof that this process has access to it. The range must stay open while it is mapped.
+ *
+ * Return: 0; -EINVAL (not in the range, no whole pages); -EEXIST (some of it is mapped); -EACCES,
+ * -ENXIO (the device does not serve that memory); -ENOSPC (too many mappings); -ENODEV, -ETIMEDOUT,
+ * -ECHILD, -ENOMEM.
+ */
+int annex_m2_map(struct annex_m2 *m2, struct annex_hdm *hdm, void *addr, uint64_t bytes,
+		 unsigned int prot);
+
+/**
+ * annex_m2_unmap() - No more; when it returns, nothing touches that memory.
+ * @addr, @bytes: as they were mapped.
+ *
+ * Kernels that still want it end with -EFAULT.
+ *
+ * Return: 0; -ENOENT (not mapped like that); -ENODEV, -ETIMEDOUT, -ECHILD.
+ */
+int annex_m2_unmap(struct annex_m2 *m2, void *addr, uint64_t bytes);
+
+/**
+ * struct annex_m2_needs - What a kernel needs.
+ * @scratchpad: bytes, its arguments included.
+ * @nx, @nf, @nv: registers that it uses, each kind from 0 on, up to 32.
+ * @args: bytes of arguments, a multiple of 8.
+ */
+struct annex_m2_needs {
+	uint32_t scratchpad;
+	uint8_t nx, nf, nv;
+	uint8_t args;
+};
+
+/**
+ * annex_m2_register() - Make a kernel known.
+ * @image: struct annex_m2_image and code, in memory that is mapped. It stays where it is while the
+ *	kernel is registered.
+ * @id: what to launch it by.
+ *
+ * Return: 0; -EINVAL (needs more than there is); -ENOSPC (too many kernels); -EFAULT (not mapped);
+ * -ENOEXEC (no image); or as every call: -EBUSY (all slots were taken for timeout_ms), -ETIMEDOUT,
+ * -ENODEV, -ECHILD, -EIO (the device does not answer as it should).
+ */
+int annex_m2_register(struct annex_m2 *m2, const void *image, const struct annex_m2_needs *needs,
+		      uint32_t *id);
+
+/**
+ * annex_m2_unregister() - Forget a kernel.
+ *
+ * Return: 0; -ENOENT (no such kernel of this client); -EBUSY (it runs); as every call.
+ */
+int annex_m2_unregister(struct annex_m2 *m2, uint32_t id);
+
+/**
+ * struct annex_m2_kernel - A kernel that was loaded.
+ * @image, @bytes: where in the range. @args: bytes of arguments.
+ */
+struct annex_m2_kernel {
+	uint32_t id;
+	uint8_t args;
+	void *image;
+	size_t bytes;
+	struct annex_hdm *hdm;
+};
+
+/**
+ * annex_m2_load() - Put a kernel from an ELF file into a range, and register it.
+ * @hdm: a range, of which enough for the image must be mapped: best all of it.
+ * @elf, @bytes: a static executable for riscv64, with the symbols ndp_body0 (and ndp_body1 up to
+ *	ndp_body7, ndp_init, ndp_fini if there are such), and, absolute, ndp_regs_x, ndp_regs_f,
+ *	ndp_regs_v, ndp_scratchpad and ndp_args; docs/m2func.md says how to write one.
+ *
+ * Return: 0; -ENOEXEC, -EINVAL, -E2BIG (no such file, or one that is broken); -ENOSPC (no room in
+ *the range); as annex_m2_register().
+ */
+int annex_m2_load(struct annex_m2 *m2, struct annex_hdm *hdm, const void *elf, size_t bytes,
+		  struct annex_m2_kernel **out);
+
+/**
+ * annex_m2_unload() - Unregister it, and give its memory back.
+ *
+ * Return: 0, also for NULL and when the device is gone; -EBUSY: it runs, and is not unloaded; as
+ * every call, when it is not unloaded either.
+ */
+int annex_m2_unload(struct annex_m2 *m2, struct annex_m2_kernel *kernel);
+
+/**
+ * struct annex_m2_end - Where a kernel ended in an error; else zeroes.
+ * @pc: the instruction's address. @addr: what it wanted to reach, or the instruction itself.
+ */
+struct annex_m2_end {
+	uint64_t pc;
+	uint64_t addr;
+};
+
+/**
+ * annex_m2_launch() - Have a kernel run, and do not wait for it.
+ * @pool, @bytes: the micro-thread pool region: one micro-thread for each piece of it.
+ * @args, @nargs: its arguments, inline in the call: as many bytes as were registered.
+ * @instance: for annex_m2_poll() and annex_m2_wait().
+ *
+ * Where the device does not see the host's caches the lines of the pool region are flushed first;
+ * other data is for the caller to flush.
+ *
+ * Return: 0; -ENOENT (no such kernel of this client); -EINVAL (size of the arguments, an empty pool
+ * region); -EFAULT (the pool region is not mapped); -EBUSY (too many launches wait, or all
+ * slots are taken); as every call.
+ */
+int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t bytes,
+		    const void *args, size_t nargs, uint64_t *instance);
+
+/**
+ * annex_m2_run() - Have a kernel run, and wait for its end: one store, one load.
+ * @end: where it ended in an error; may be NULL.
+ *
+ * Return: 0: it has ended well; -EFAULT, -ENOEXEC (illegal instruction), -EDOM (ebreak), -ETIME
+ * (too many instructions), -ETIMEDOUT: it has not, or did not in time; as annex_m2_launch().
+ */
+int annex_m2_run(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t bytes,
+		 const void *args, size_t nargs, struct annex_m2_end *end);
+
+/**
+ * annex_m2_poll() - Whether an instance has ended.
+ *
+ * Return: 0: it has, and well; 1: it runs or waits; its error; -ENOENT (no such instance, or one
+ * before the last thousand of this client); as every call.
+ */
+int annex_m2_poll(struct annex_m2 *m2, uint64_t instance, struct annex_m2_end *end);
+
+/**
+ * annex_m2_wait() - Wait until it has, for up to @timeout_ms.
+ *
+ * Return: as annex_m2_poll(), but -ETIMEDOUT instead of 1.
+ */
+int annex_m2_wait(struct annex_m2 *m2, uint64_t instance, uint32_t timeout_ms,
+		  struct annex_m2_end *end);
+
+/**
+ * annex_m2_shootdown() - Have the device forget how it translated the page at @addr for @asid.
+ *
+ * Return: 0; -EPERM (not for this client); -ENOENT (no such client); as every call.
+ */
+int annex_m2_shootdown(struct annex_m2 *m2, uint32_t asid, const void *addr);
+
+/**
+ * annex_m2_flush() - Write the host's cache lines of [@addr, @addr + @bytes) back, and drop them.
+ *
+ * Before a launch, for what the kernel reads or writes, where annex_m2_info says that the device
+ * is not coherent. It touches every line, dirty or not.
+ *
+ * Return: 0; -EOPNOTSUPP (this processor cannot, from user space).
+ */
+int annex_m2_flush(const void *addr, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

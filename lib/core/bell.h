@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two sides that wake each other by a file descriptor: eventfds within a process, a socket between
+ * processes. An eventfd's flags are shared by all who have it, so another process could make
+ * ringing it block; on a socket each call says for itself that it must not.
+ */
+#ifndef ANNEX_CORE_BELL_H
+#define ANNEX_CORE_BELL_H
+
+#include <stdbool.h>
+
+/* struct bell - One side. @in: readable when the other side rang. @out: what rings there. */
+struct bell {
+	int in;
+	int out;
+	bool socket;
+};
+
+#define BELL_NONE ((struct bell){-1, -1, false})
+
+/* bell_pair() - Both sides; @socket: one of them goes to another process. 0 or -errno. */
+int bell_pair(struct bell *a, struct bell *b, bool socket);
+
+/* bell_ring(), bell_drain() - Never block. Rings that were not drained are one. */
+void bell_ring(const struct bell *b);
+void bell_drain(const struct bell *b);
+
+void bell_close(struct bell *b);
+
+#endif

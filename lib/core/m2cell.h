@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cells of M2func (annex/m2wire.h) as both sides store and load them, and where they are.
+ */
+#ifndef ANNEX_CORE_M2CELL_H
+#define ANNEX_CORE_M2CELL_H
+
+#include <stdbool.h>
+#include <annex/atomic.h>
+#include <annex/m2wire.h>
+
+#define M2_WORDS (ANNEX_M2_STRIDE_MAX / 8)
+
+/* struct m2_layout - Of a region with @kernels records. */
+struct m2_layout {
+	uint32_t stride;
+	uint32_t slots;
+	uint32_t kernels;
+};
+
+/* m2_layout_right() - Whether stride and slots are what the protocol allows. */
+bool m2_layout_right(const struct m2_layout *l);
+
+static inline uint64_t m2_cells_at(void)
+{
+	return ANNEX_M2_PAGE;
+}
+
+static inline uint32_t m2_cells(const struct m2_layout *l)
+{
+	return l->slots * ANNEX_M2_FUNCTIONS;
+}
+
+static inline uint64_t m2_records_at(const struct m2_layout *l)
+{
+	return m2_cells_at() + (uint64_t)m2_cells(l) * l->stride;
+}
+
+static inline uint64_t m2_doors_at(const struct m2_layout *l)
+{
+	uint64_t end = m2_records_at(l) + l->kernels * sizeof(struct annex_m2_record);
+
+	return (end + ANNEX_M2_PAGE - 1) / ANNEX_M2_PAGE * ANNEX_M2_PAGE;
+}
+
+static inline uint64_t m2_bytes(const struct m2_layout *l)
+{
+	return m2_doors_at(l) + sizeof(struct annex_m2_doors);
+}
+
+/* m2_next() - The number after @seq; 0 is none. */
+static inline uint32_t m2_next(uint32_t seq)
+{
+	return seq + 1 ? seq + 1 : 1;
+}
+
+static inline uint64_t *m2_word_of(char *cell, uint32_t stride)
+{
+	return (uint64_t *)(void *)(cell + stride - sizeof(uint64_t));
+}
+
+/* m2_word_half() - The half of a word in memory that an answer changes: for futexes. */
+static inline uint32_t *m2_word_half(uint64_t *word)
+{
+	return (uint32_t *)word + 1;
+}
+
+/* m2_word() - The word for a payload of @n words. */
+uint64_t m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool answer);
+
+/*
+ * m2_store() - Payload first, its word last. m2_load() - The payload, once, word by word: the
+ * other side may be writing it, which its checksum tells.
+ */
+void m2_store(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word);
+void m2_load(const char *cell, uint32_t stride, uint64_t *payload);
+
+/* m2_store_whole() - m2_store() by one instruction, where this processor has it for that stride. */
+void m2_store_whole(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word);
+
+#endif

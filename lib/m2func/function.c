@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The functions of Table II, as C functions.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include "core/log.h"
+#include "m2.h"
+
+#define ERRNO_MOST 4095
+#define NAP_LEAST 10000u /* ns */
+#define NAP_MOST (2 * ANNEX_NSEC_PER_MSEC)
+#define LOOKS 32u /* polls before the first nap */
+
+/* What an answer means; *@end where a kernel ended. */
+static int verdict(const char *what, const struct annex_m2_answer *a, struct annex_m2_end *end)
+{
+	if (end)
+		*end = (struct annex_m2_end){0};
+	if (a->value >= 0)
+		return 0;
+	if (a->value < -ERRNO_MOST)
+		return annex_fail(-EIO, "M2func: %s: the device answers %lld", what,
+				  (long long)a->value);
+	if (!a->pc)
+		return annex_fail((int)a->value, "M2func: %s: %s", what, strerror((int)-a->value));
+	if (end)
+		*end = (struct annex_m2_end){a->pc, a->addr};
+	return annex_fail((int)a->value, "M2func: %s: the kernel ended at %#llx: %s (%#llx)", what,
+			  (unsigned long long)a->pc, strerror((int)-a->value),
+			  (unsigned long long)a->addr);
+}
+
+/* A function that has nothing behind its payload, and answers 0. */
+static int call(struct annex_m2 *m2, enum annex_m2_function function, const char *what,
+		const void *payload, size_t bytes, struct annex_m2_answer *a)
+{
+	int err = m2_call(m2, function, payload, bytes, "", 0, a);
+
+	return err ? err : verdict(what, a, NULL);
+}
+
+int annex_m2_register(struct annex_m2 *m2, const void *image, const struct annex_m2_needs *needs,
+		      uint32_t *id)
+{
+	struct annex_m2_register ask = {.code = (uintptr_t)image,
+					.scratchpad = needs->scratchpad,
+					.nx = needs->nx,
+					.nf = needs->nf,
+					.nv = needs->nv,
+					.args = needs->args};
+	struct annex_m2_answer a;
+	int err = call(m2, ANNEX_M2_REGISTER, "registration", &ask, sizeof(ask), &a);
+
+	if (err)
+		return err;
+	if (!a.value || a.value > UINT32_MAX)
+		return annex_fail(-EIO, "M2func: registration: the device answers %lld",
+				  (long long)a.value);
+	*id = (uint32_t)a.value;
+	return 0;
+}
+
+int annex_m2_unregister(struct annex_m2 *m2, uint32_t id)
+{
+	struct annex_m2_unregister ask = {.id = id};
+	struct annex_m2_answer a;
+
+	return call(m2, ANNEX_M2_UNREGISTER, "unregistration", &ask, sizeof(ask), &a);
+}
+
+int annex_m2_shootdown(struct annex_m2 *m2, uint32_t asid, const void *addr)
+{
+	struct annex_m2_shootdown ask = {.asid = asid, .page = (uintptr_t)addr / ANNEX_M2_PAGE};
+	struct annex_m2_answer a;
+
+	return call(m2, ANNEX_M2_SHOOTDOWN, "shootdown", &ask, sizeof(ask), &a);
+}
+
+static void nap(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = 0, .tv_nsec = (long)ns};
+
+	nanosleep(&ts, NULL);
+}
+
+/* In time with what was waited for so far. */
+static void nap_after(uint64_t since)
+{
+	uint64_t ns = (annex_now() - since) / 8;
+
+	ns = ns > NAP_LEAST ? ns : NAP_LEAST;
+	nap(ns < NAP_MOST ? ns : NAP_MOST);
+}
+
+static int launch(struct annex_m2 *m2, struct annex_m2_launch *ask, const void *args, size_t nargs,
+		  struct annex_m2_answer *a)
+{
+	uint64_t since = annex_now(), deadline = annex_deadline_ms(m2->opts.timeout_ms);
+	uint64_t bytes = ask->bound - ask->base;
+	int err;
+
+	if (nargs > UINT8_MAX)
+		return annex_fail(-EINVAL, "M2func: launch: %zu bytes of arguments", nargs);
+	ask->args = (uint8_t)nargs;
+	err = m2->head.coherent ? 0 : annex_m2_flush((void *)(uintptr_t)ask->base, bytes);
+	for (; !err; nap_after(since)) {
+		err = m2_call(m2, ANNEX_M2_LAUNCH, ask, sizeof(*ask), nargs ? args : "", nargs, a);
+		/* Registers are one kernel's until it has ended. */
+		if (m2->opts.transport != ANNEX_M2_REGS || a->value != -EBUSY ||
+		    annex_now() >= deadline)
+			break;
+	}
+	return err;
+}
+
+int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t bytes,
+		    const void *args, size_t nargs, uint64_t *instance)
+{
+	struct annex_m2_launch ask = {
+		.id = id, .base = (uintptr_t)pool, .bound = (uintptr_t)pool + bytes};
+	struct annex_m2_answer a = {0};
+	int err = launch(m2, &ask, args, nargs, &a);
+
+	if (!err)
+		err = verdict("launch", &a, NULL);
+	if (!err)
+		*instance = (uint64_t)a.value;
+	return err;
+}
+
+int annex_m2_run(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t bytes,
+		 const void *args, size_t nargs, struct annex_m2_end *end)
+{
+	struct annex_m2_launch ask = {
+		.id = id, .sync = 1, .base = (uintptr_t)pool, .bound = (uintptr_t)pool + bytes};
+	struct annex_m2_answer a = {0};
+	int err = launch(m2, &ask, args, nargs, &a);
+
+	if (end)
+		*end = (struct annex_m2_end){0};
+	return err ? err : verdict("launch", &a, end);
+}
+
+int annex_m2_poll(struct annex_m2 *m2, uint64_t instance, struct annex_m2_end *end)
+{
+	struct annex_m2_poll ask = {.instance = instance};
+	struct annex_m2_answer a;
+	int err = m2_call(m2, ANNEX_M2_POLL, &ask, sizeof(ask), "", 0, &a);
+
+	if (end)
+		*end = (struct annex_m2_end){0};
+	if (!err)
+		err = verdict("poll", &a, end);
+	return err ? err : a.value != 0;
+}
+
+int annex_m2_wait(struct annex_m2 *m2, uint64_t instance, uint32_t timeout_ms,
+		  struct annex_m2_end *end)
+{
+	uint64_t since = annex_now(), deadline = annex_deadline_ms(timeout_ms);
+
+	for (unsigned int looks = 0;; looks++) {
+		int rc = annex_m2_poll(m2, instance, end);
+
+		if (rc != 1)
+			return rc;
+		if (annex_now() >= deadline)
+			return annex_fail(-ETIMEDOUT, "M2func: instance %llu runs after %u ms",
+					  (unsigned long long)instance, timeout_ms);
+		if (looks >= LOOKS)
+			nap_after(since);
+	}
+}

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT */
+	.include "kernel.inc"
+	.include "share.inc"
+	.include "bitmap.inc"
+	bitmap_kernel vand.vv

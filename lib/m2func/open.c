@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Options, regions, and what is told of them.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "core/log.h"
+#include "m2.h"
+
+#define DEFAULT_STRIDE 128u
+#define DEFAULT_SLOTS 16u
+#define DEFAULT_TIMEOUT_MS 30000u
+#define DELAY_MAX 1000000000u
+
+static int check_opts(struct annex_m2 *m2)
+{
+	struct annex_m2_opts *o = &m2->opts;
+
+	o->stride = o->stride ? o->stride : DEFAULT_STRIDE;
+	o->timeout_ms = o->timeout_ms ? o->timeout_ms : DEFAULT_TIMEOUT_MS;
+	if (o->transport > ANNEX_M2_REGS)
+		return annex_fail(-EINVAL, "M2func: no transport %u", (unsigned int)o->transport);
+	if (o->transport == ANNEX_M2_REGS && o->slots > 1)
+		return annex_fail(-EINVAL, "M2func: registers take one call at a time, not %u",
+				  o->slots);
+	if (!o->slots)
+		o->slots = o->transport == ANNEX_M2_REGS ? 1 : DEFAULT_SLOTS;
+	if (o->interrupt && o->transport != ANNEX_M2_RING)
+		return annex_fail(-EINVAL, "M2func: only a ring has interrupts");
+	if (o->mem_ns > DELAY_MAX || o->io_ns > DELAY_MAX || o->ring_ns > DELAY_MAX)
+		return annex_fail(-EINVAL, "M2func: latencies of more than a second");
+	m2->layout = (struct m2_layout){.stride = o->stride, .slots = o->slots};
+	if (!m2_layout_right(&m2->layout))
+		return annex_fail(-EINVAL,
+				  "M2func: stride %u, %u slots: a power of two from %u to %u, and "
+				  "up to %u",
+				  o->stride, o->slots, ANNEX_M2_STRIDE_MIN, ANNEX_M2_STRIDE_MAX,
+				  ANNEX_M2_SLOTS_MAX);
+	return 0;
+}
+
+/* Who wants to know in each call whether this is a child needs no system call for it. */
+static int make_mine(struct annex_m2 *m2)
+{
+	void *page = mmap(NULL, ANNEX_M2_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	if (page == MAP_FAILED)
+		return annex_fail(-ENOMEM, "M2func: out of memory");
+	m2->mine = page;
+	if (madvise(page, ANNEX_M2_PAGE, MADV_WIPEONFORK))
+		return annex_fail(-errno, "M2func: MADV_WIPEONFORK: %s", strerror(errno));
+	*m2->mine = 1;
+	return 0;
+}
+
+static int make_slots(struct annex_m2 *m2)
+{
+	size_t bytes = m2->opts.slots * sizeof(*m2->slot);
+
+	m2->slot = aligned_alloc(M2_LINE, bytes);
+	if (!m2->slot)
+		return annex_fail(-ENOMEM, "M2func: out of memory");
+	memset(m2->slot, 0, bytes);
+	return 0;
+}
+
+int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
+{
+	static const struct m2_transport *const transports[] = {
+		[ANNEX_M2_CELLS] = &m2_cells_transport,
+		[ANNEX_M2_RING] = &m2_ring_transport,
+		[ANNEX_M2_REGS] = &m2_regs_transport,
+	};
+	struct annex_m2 *m2 = calloc(1, sizeof(*m2));
+	pthread_condattr_t monotonic;
+	int err;
+
+	if (!m2)
+		return annex_fail(-ENOMEM, "M2func: out of memory");
+	if (opts)
+		m2->opts = *opts;
+	m2->bell = BELL_NONE;
+	pthread_mutex_init(&m2->ring, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&m2->reaped_some, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	err = check_opts(m2);
+	if (!err)
+		err = make_mine(m2);
+	if (!err)
+		err = make_slots(m2);
+	if (err) {
+		m2_free(m2);
+		return err;
+	}
+	m2->transport = transports[m2->opts.transport];
+	*out = m2;
+	return 0;
+}
+
+int m2_attach(struct annex_m2 *m2, char *region)
+{
+	struct annex_m2_head *head = &m2->head;
+
+	memcpy(head, region, sizeof(*head));
+	m2->layout.kernels = head->kernels;
+	if (head->magic != ANNEX_M2_MAGIC || head->stride != m2->layout.stride ||
+	    head->slots != m2->layout.slots || head->bytes != m2_bytes(&m2->layout))
+		return annex_fail(-EPROTO, "M2func: the region is not as it was agreed on");
+	if (head->version != ANNEX_M2_VERSION)
+		return annex_fail(-EPROTONOSUPPORT,
+				  "M2func: the device speaks version %u, this library %u",
+				  head->version, ANNEX_M2_VERSION);
+	m2->region = region;
+	m2->doors = (struct annex_m2_doors *)(void *)(region + m2_doors_at(&m2->layout));
+	return 0;
+}
+
+void m2_free(struct annex_m2 *m2)
+{
+	bell_close(&m2->bell);
+	if (m2->mine)
+		munmap(m2->mine, ANNEX_M2_PAGE);
+	pthread_cond_destroy(&m2->reaped_some);
+	pthread_mutex_destroy(&m2->ring);
+	free(m2->slot);
+	free(m2);
+}
+
+int annex_m2_open(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out)
+{
+	return strncmp(uri, "pci:", 4) ? m2_open_remote(uri, opts, out)
+				       : m2_open_pci(uri, opts, out);
+}
+
+void annex_m2_close(struct annex_m2 *m2)
+{
+	if (!m2)
+		return;
+	m2->link->close(m2);
+	m2_free(m2);
+}
+
+void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info)
+{
+	const struct annex_m2_head *h = &m2->head;
+
+	*info = (struct annex_m2_info){
+		.version = h->version,
+		.transport = m2->opts.transport,
+		.stride = h->stride,
+		.slots = h->slots,
+		.asid = h->asid,
+		.units = h->units,
+		.subcores = h->subcores,
+		.threads = h->threads,
+		.vlen = h->vlen,
+		.piece = h->piece,
+		.scratchpad = h->scratchpad,
+		.running = h->running,
+		.waiting = h->waiting,
+		.kernels = h->kernels,
+		.args = m2->layout.stride - 8 - (uint32_t)sizeof(struct annex_m2_launch),
+		.coherent = h->coherent,
+	};
+}
+
+static int whole_pages(struct annex_hdm *hdm, char **addr, uint64_t *bytes)
+{
+	struct annex_hdm_info info;
+	uint64_t offset;
+
+	annex_hdm_get_info(hdm, &info);
+	if (!*addr) {
+		*addr = info.base;
+		*bytes = *bytes ? *bytes : info.bytes;
+	}
+	offset = (uint64_t)(*addr - (char *)info.base);
+	if (offset > info.bytes || !*bytes || *bytes > info.bytes - offset)
+		return annex_fail(-EINVAL, "M2func: %llu bytes at %p are not in the range",
+				  (unsigned long long)*bytes, (void *)*addr);
+	if ((offset | *bytes) % ANNEX_M2_PAGE)
+		return annex_fail(-EINVAL, "M2func: %llu bytes at %p are no whole pages",
+				  (unsigned long long)*bytes, (void *)*addr);
+	return 0;
+}
+
+int annex_m2_map(struct annex_m2 *m2, struct annex_hdm *hdm, void *addr, uint64_t bytes,
+		 unsigned int prot)
+{
+	char *at = addr;
+	int err = m2_usable(m2);
+
+	if (!err)
+		err = whole_pages(hdm, &at, &bytes);
+	if (!err && (!prot || prot & ~(ANNEX_M2_READ | ANNEX_M2_WRITE)))
+		err = annex_fail(-EINVAL, "M2func: no such protection: %#x", prot);
+	return err ? err : m2->link->map(m2, hdm, at, bytes, prot);
+}
+
+int annex_m2_unmap(struct annex_m2 *m2, void *addr, uint64_t bytes)
+{
+	int err = m2_usable(m2);
+
+	return err ? err : m2->link->unmap(m2, (uintptr_t)addr, bytes);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A device that another process serves.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "core/log.h"
+#include "hdm/hdm.h"
+#include "m2.h"
+#include "talk.h"
+
+/* struct remote - @lock: one message at a time. @sock: -1 after it made no sense. */
+struct remote {
+	char *uri;
+	int sock;
+	pthread_mutex_t lock;
+	uint64_t bytes;
+};
+
+static struct remote *remote_of(struct annex_m2 *m2)
+{
+	return m2->behind;
+}
+
+static void lose(struct annex_m2 *m2)
+{
+	/* Release: with m2_down(). */
+	annex_atomic_store(&m2->gone, 1u, ANNEX_RELEASE);
+}
+
+/* *@result: what the server says. */
+static int ask(struct annex_m2 *m2, const struct annex_m2_message *what, int fd, int64_t *result)
+{
+	struct remote *r = remote_of(m2);
+	struct annex_m2_message a;
+	int err;
+
+	pthread_mutex_lock(&r->lock);
+	err = talk(r->sock, what, fd, &a, NULL, 0, NULL, NULL);
+	pthread_mutex_unlock(&r->lock);
+	if (err)
+		lose(m2);
+	else
+		*result = a.result;
+	return err;
+}
+
+static struct annex_m2_message message(uint32_t kind)
+{
+	return (struct annex_m2_message){
+		.magic = ANNEX_M2_MAGIC, .version = ANNEX_M2_VERSION, .ask = kind};
+}
+
+/* A file description of its own: the range's has its locks, which the server must not keep. */
+static int reopen(const struct annex_hdm *hdm, unsigned int prot)
+{
+	int flags = (prot & ANNEX_M2_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+	char path[32];
+	int fd;
+
+	if (hdm->forked)
+		return annex_fail(-ECHILD, "%s: opened before fork()", hdm->uri);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", hdm->m->fd);
+	fd = open(path, flags);
+	return fd < 0 ? annex_fail(-errno, "%s: %s", hdm->uri, strerror(errno)) : fd;
+}
+
+static int map(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t bytes,
+	       unsigned int prot)
+{
+	struct annex_m2_message m = message(ANNEX_M2_MAP);
+	int64_t result = 0;
+	int err, fd = reopen(hdm, prot);
+
+	if (fd < 0)
+		return fd;
+	m.a = (uintptr_t)addr;
+	m.b = bytes;
+	m.c = (uint64_t)(addr - hdm->m->base);
+	m.d = prot;
+	err = ask(m2, &m, fd, &result);
+	close(fd);
+	if (err || !result)
+		return err;
+	if (result == -ENXIO)
+		return annex_fail(-ENXIO, "%s: it does not serve %s", remote_of(m2)->uri, hdm->uri);
+	return annex_fail((int)result, "%s: it does not map %s: %s", remote_of(m2)->uri, hdm->uri,
+			  strerror((int)-result));
+}
+
+static int unmap(struct annex_m2 *m2, uint64_t addr, uint64_t bytes)
+{
+	struct annex_m2_message m = message(ANNEX_M2_UNMAP);
+	int64_t result = 0;
+	int err;
+
+	m.a = addr;
+	m.b = bytes;
+	err = ask(m2, &m, -1, &result);
+	if (err || !result)
+		return err;
+	return annex_fail((int)result, "%s: %llu bytes at %#llx: %s", remote_of(m2)->uri,
+			  (unsigned long long)bytes, (unsigned long long)addr,
+			  strerror((int)-result));
+}
+
+/* A server that is killed cannot say so in the region, but its socket does. */
+static bool down(struct annex_m2 *m2)
+{
+	struct pollfd fd = {.fd = remote_of(m2)->sock};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+static void close_remote(struct annex_m2 *m2)
+{
+	struct remote *r = remote_of(m2);
+
+	if (m2->region)
+		munmap(m2->region, r->bytes);
+	if (r->sock >= 0)
+		close(r->sock);
+	pthread_mutex_destroy(&r->lock);
+	free(r->uri);
+	free(r);
+}
+
+static const struct m2_link remote_link = {
+	.map = map, .unmap = unmap, .down = down, .close = close_remote};
+
+/* What cannot be cut short later, and is as large as it must be. */
+static int map_region(struct annex_m2 *m2, struct remote *r, int fd)
+{
+	struct stat st;
+	void *region;
+	int err;
+
+	if (fstat(fd, &st) || fcntl(fd, F_GET_SEALS) < 0 ||
+	    !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+		return annex_fail(-EPROTO, "%s: the region is no sealed memory", r->uri);
+	m2->layout.kernels = 0;
+	if ((uint64_t)st.st_size < m2_bytes(&m2->layout) || st.st_size > UINT32_MAX)
+		return annex_fail(-EPROTO, "%s: a region of %lld bytes", r->uri,
+				  (long long)st.st_size);
+	region = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (region == MAP_FAILED)
+		return annex_fail(-errno, "%s: the region cannot be mapped: %s", r->uri,
+				  strerror(errno));
+	r->bytes = (uint64_t)st.st_size;
+	err = m2_attach(m2, region);
+	if (!err && m2->head.bytes != r->bytes)
+		err = annex_fail(-EPROTO, "%s: the region is not as large as it says", r->uri);
+	if (err) {
+		munmap(region, r->bytes);
+		m2->region = NULL;
+	}
+	return err;
+}
+
+static int hello(struct annex_m2 *m2, struct remote *r)
+{
+	struct annex_m2_message m = message(ANNEX_M2_HELLO), a;
+	int fds[2], err;
+
+	m.a = m2->opts.stride;
+	m.b = m2->opts.slots;
+	m.c = m2->opts.transport;
+	err = talk(r->sock, &m, -1, &a, fds, 2, NULL, NULL);
+	if (err)
+		return err;
+	if (a.result == -ENOSPC)
+		return annex_fail(-ENOSPC, "%s: it serves as many processes as it can", r->uri);
+	if (a.result)
+		return annex_fail((int)a.result, "%s: it does not serve this process: %s", r->uri,
+				  strerror((int)-a.result));
+	m2->bell = (struct bell){fds[1], fds[1], true};
+	err = map_region(m2, r, fds[0]);
+	close(fds[0]);
+	return err;
+}
+
+int m2_open_remote(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out)
+{
+	struct annex_m2 *m2;
+	struct remote *r;
+	int err = m2_create(opts, &m2);
+
+	if (err)
+		return err;
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		m2_free(m2);
+		return annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	}
+	m2->behind = r;
+	m2->link = &remote_link;
+	pthread_mutex_init(&r->lock, NULL);
+	r->uri = strdup(uri);
+	r->sock = r->uri ? talk_connect(uri, m2->opts.timeout_ms)
+			 : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	err = r->sock < 0 ? r->sock : hello(m2, r);
+	if (err) {
+		annex_m2_close(m2);
+		return err;
+	}
+	*out = m2;
+	return 0;
+}

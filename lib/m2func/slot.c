@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Slots: one for each thread that calls. A thread that gives up before its answer comes leaves its
+ * slot to itself, until the answer is there: a call stored over it would be answered by it.
+ */
+#include <errno.h>
+#include <limits.h>
+#include "core/futex.h"
+#include "core/log.h"
+#include "m2.h"
+
+#define NAP_NS (10 * ANNEX_NSEC_PER_MSEC)
+
+/* Threads begin to look where they found one last, so that they seldom meet. */
+static unsigned int first_of_thread(void)
+{
+	static uint32_t threads;
+	static _Thread_local unsigned int first;
+	static _Thread_local bool numbered;
+
+	if (!numbered) {
+		/* Relaxed: the numbers only have to differ. */
+		first = annex_atomic_add(&threads, 1u, ANNEX_RELAXED);
+		numbered = true;
+	}
+	return first;
+}
+
+/* An answer that came too late for who wanted it. */
+static void reclaim(struct annex_m2 *m2, uint32_t slot)
+{
+	struct m2_slot *s = &m2->slot[slot];
+	uint32_t state = M2_STUCK;
+	struct annex_m2_answer late;
+	uint32_t seq;
+
+	/* Acquires what the thread that gave up left, see m2_slot_give(). */
+	if (!annex_atomic_cas(&s->state, &state, (uint32_t)M2_TAKEN, ANNEX_ACQUIRE))
+		return;
+	seq = m2_next(s->seq[s->stuck]);
+	if (m2_read_answer(m2, slot, s->stuck, seq, &late)) {
+		s->seq[s->stuck] = seq;
+		state = M2_FREE;
+	}
+	annex_atomic_store(&s->state, state, ANNEX_RELEASE);
+}
+
+static bool try_all(struct annex_m2 *m2, uint32_t *slot)
+{
+	uint32_t n = m2->opts.slots, first = first_of_thread() % n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = (first + i) % n, is_free = M2_FREE;
+
+		/* Acquires what who had it before has released; sequentially consistent as in
+		 * m2_slot_give(). */
+		if (annex_atomic_cas(&m2->slot[at].state, &is_free, (uint32_t)M2_TAKEN,
+				     ANNEX_SEQ_CST)) {
+			*slot = at;
+			return true;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (annex_atomic_load(&m2->slot[i].state, ANNEX_RELAXED) == M2_STUCK)
+			reclaim(m2, i);
+	return false;
+}
+
+int m2_slot_take(struct annex_m2 *m2, uint64_t deadline, uint32_t *slot)
+{
+	bool got = try_all(m2, slot);
+
+	/* Counted before the last look; who gives one looks at the count afterwards. */
+	if (got)
+		return 0;
+	annex_atomic_add(&m2->waiters, 1u, ANNEX_SEQ_CST);
+	for (;;) {
+		uint32_t seen = annex_atomic_load(&m2->released, ANNEX_SEQ_CST);
+		uint64_t now = annex_now(), nap = now + NAP_NS;
+
+		got = try_all(m2, slot);
+		if (got || now >= deadline || m2_down(m2))
+			break;
+		futex_sleep(&m2->released, seen, nap < deadline ? nap : deadline);
+	}
+	annex_atomic_sub(&m2->waiters, 1u, ANNEX_RELAXED);
+	if (got)
+		return 0;
+	if (m2_down(m2))
+		return annex_fail(-ENODEV, "M2func: the device is gone");
+	return annex_fail(-EBUSY, "M2func: all %u slots were taken for %u ms", m2->opts.slots,
+			  m2->opts.timeout_ms);
+}
+
+void m2_slot_give(struct annex_m2 *m2, uint32_t slot, bool stuck, uint32_t function)
+{
+	struct m2_slot *s = &m2->slot[slot];
+
+	s->stuck = function;
+	/* Releases the slot to who takes it next; then looks whether somebody waits, who counted
+	 * himself before he looked at the slots for the last time. */
+	annex_atomic_store(&s->state, (uint32_t)(stuck ? M2_STUCK : M2_FREE), ANNEX_SEQ_CST);
+	if (!annex_atomic_load(&m2->waiters, ANNEX_SEQ_CST))
+		return;
+	annex_atomic_add(&m2->released, 1u, ANNEX_SEQ_CST);
+	futex_rouse(&m2->released, 1);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The socket to a server: one message, one answer.
+ */
+#ifndef ANNEX_M2FUNC_TALK_H
+#define ANNEX_M2FUNC_TALK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/m2wire.h>
+
+/* talk_connect() - To the server that @uri names. The socket, or -errno. */
+int talk_connect(const char *uri, uint32_t timeout_ms);
+
+/*
+ * talk() - Ask, with the file @fd if it is not -1; *@a is the answer, which may say no.
+ * @fds: takes @nfds files, that must come if it says yes. @more: takes what follows, up to *@nmore
+ *	bytes; NULL: nothing may.
+ *
+ * Return: 0; -ENODEV (the server is gone); -ETIMEDOUT; -EPROTO (what it says makes no sense): then
+ * there is nothing more to talk about.
+ */
+int talk(int sock, const struct annex_m2_message *ask, int fd, struct annex_m2_message *a, int *fds,
+	 unsigned int nfds, void *more, size_t *nmore);
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stddef.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "ndp.h"
+
+static const struct cli_command commands[] = {
+	{"run", ndp_run, "run a RISC-V program on the processor's harts"},
+	{"serve", ndp_serve, "be a near-data processor for other processes"},
+	{"list", ndp_list, "show who uses one, and for what"},
+	{NULL, NULL, NULL}};
+
+int cmd_ndp(int argc, char **argv)
+{
+	return cli_dispatch(commands, "A near-data processor in software.", argc, argv);
+}

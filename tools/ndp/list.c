@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex ndp list: who uses a near-data processor, and for what.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/m2serve.h>
+#include "../cli.h"
+#include "../error.h"
+#include "../out.h"
+#include "ndp.h"
+
+#define ROWS 48u /* of processes in the table; JSON has all */
+
+struct list_opts {
+	const char *socket;
+	bool json;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct list_opts *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->json;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->socket)
+			return -err_set(-EINVAL, "too many arguments: one socket");
+		o->socket = arg;
+		return 0;
+	case ARGP_KEY_END:
+		return o->socket ? 0 : -err_set(-EINVAL, "name the socket that it serves at");
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+
+static const char doc[] = "Show the processes that a near-data processor serves: their kernels, "
+			  "launches and calls, and "
+			  "how much memory they have mapped."
+			  "\vExample:\n"
+			  "  annex ndp list /run/annex-ndp.sock";
+
+static const char *transport_name(uint32_t transport)
+{
+	static const char *const names[] = {"M2func", "ring", "registers"};
+
+	return transport < sizeof(names) / sizeof(names[0]) ? names[transport] : "?";
+}
+
+static json_t *kernels_json(const char *uri, const struct annex_m2_listed *l)
+{
+	struct annex_m2_record all[ANNEX_M2_RECORDS_MAX];
+	json_t *list = json_array();
+	/* It may be gone by now: then it has none. */
+	int n = annex_m2_list_kernels(uri, l->asid, all);
+
+	for (int i = 0; i < n; i++) {
+		json_t *one = json_object();
+
+		json_object_set_new(one, "id", json_integer(all[i].id));
+		json_object_set_new(one, "launches", json_integer((json_int_t)all[i].launches));
+		json_object_set_new(one, "running", json_integer(all[i].running));
+		json_object_set_new(one, "scratchpad_bytes", json_integer(all[i].scratchpad));
+		json_object_set_new(one, "argument_bytes", json_integer(all[i].args));
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
+static json_t *client_json(const char *uri, const struct annex_m2_listed *l)
+{
+	json_t *one = json_object();
+
+	json_object_set_new(one, "asid", json_integer(l->asid));
+	json_object_set_new(one, "pid", json_integer(l->pid));
+	json_object_set_new(one, "uid", json_integer(l->uid));
+	json_object_set_new(one, "transport", json_string(transport_name(l->transport)));
+	json_object_set_new(one, "maps", json_integer(l->maps));
+	json_object_set_new(one, "mapped_bytes", json_integer((json_int_t)l->mapped));
+	json_object_set_new(one, "calls", json_integer((json_int_t)l->calls));
+	json_object_set_new(one, "launches", json_integer((json_int_t)l->launches));
+	json_object_set_new(one, "torn", json_integer((json_int_t)l->torn));
+	json_object_set_new(one, "lost", json_integer((json_int_t)l->lost));
+	json_object_set_new(one, "repeated", json_integer((json_int_t)l->repeated));
+	json_object_set_new(one, "kernels", kernels_json(uri, l));
+	return one;
+}
+
+static void report(struct out *out, const char *uri, const struct annex_m2_listed *all,
+		   unsigned int n)
+{
+	uint64_t launches = 0, calls = 0;
+	json_t *list = json_array();
+	char size[OUT_SIZE];
+
+	for (unsigned int i = 0; i < n; i++) {
+		const struct annex_m2_listed *l = &all[i];
+
+		launches += l->launches;
+		calls += l->calls;
+		json_array_append_new(list, client_json(uri, l));
+		if (i < ROWS)
+			out_row(out, "process",
+				"%u: %s, %u kernels, %llu launches, %llu calls, %s mapped", l->pid,
+				transport_name(l->transport), l->kernels,
+				(unsigned long long)l->launches, (unsigned long long)l->calls,
+				out_size((double)l->mapped, size));
+	}
+	out_count(out, "processes", "processes", n);
+	out_count(out, "launches", "launches", launches);
+	out_count(out, "calls", "calls", calls);
+	out_json(out, "clients", list);
+}
+
+int ndp_list(int argc, char **argv)
+{
+	static const struct argp argp = {NULL, parse, "SOCKET", doc, children, NULL, NULL};
+	struct annex_m2_listed all[ANNEX_M2_CLIENTS];
+	struct list_opts o = {.socket = NULL};
+	struct out out;
+	char *uri;
+	int err = cli_parse(&argp, argc, argv, &o), n;
+
+	if (err)
+		return err;
+	if (asprintf(&uri, "ndp:%s", o.socket) < 0)
+		return err_set(-ENOMEM, "out of memory");
+	n = annex_m2_list(uri, all);
+	if (n < 0) {
+		err = err_lib(n, "cannot list");
+	} else {
+		out_init(&out, cli_name(), o.json);
+		report(&out, uri, all, (unsigned int)n);
+		err = out_end(&out);
+	}
+	free(uri);
+	return err;
+}

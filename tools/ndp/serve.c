@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex ndp serve: a near-data processor for other processes, until it is told to end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <annex/m2serve.h>
+#include "../cleanup.h"
+#include "../cli.h"
+#include "../error.h"
+#include "../out.h"
+#include "ndp.h"
+
+enum { OPT_SOCKET = 256, OPT_THREADS, OPT_UNITS, OPT_VLEN, OPT_PIECE, OPT_DEADLINE, OPT_BUDGET };
+
+struct serve_opts {
+	struct annex_ndp_opts device;
+	const char *socket;
+	char *made;
+	const char *uri[ANNEX_M2_SERVED];
+	unsigned int n;
+	bool json;
+};
+
+/* struct serve - What is open. */
+struct serve {
+	struct annex_ndp *ndp;
+	struct annex_hdm *range[ANNEX_M2_SERVED];
+	struct annex_m2_server *server;
+};
+
+static const struct argp_option options[] = {
+	{"socket", OPT_SOCKET, "PATH", 0,
+	 "Where processes connect (annex-ndp.sock in XDG_RUNTIME_DIR, or in /run)", 0},
+	{"threads", OPT_THREADS, "N", 0, "Threads of the host (one for each processor)", 0},
+	{"units", OPT_UNITS, "N", 0, "NDP units (32)", 0},
+	{"vlen", OPT_VLEN, "BITS", 0, "Bits of a vector register: 128, 256, 512 or 1024 (256)", 0},
+	{"piece", OPT_PIECE, "BYTES", 0, "Of the pool region for a micro-thread: 32 or 64 (32)", 0},
+	{"deadline", OPT_DEADLINE, "MS", 0, "How long a kernel may run (30000)", 0},
+	{"budget", OPT_BUDGET, "N", 0, "Instructions that it may execute (100 billion)", 0},
+	{0}};
+
+static error_t add_range(struct serve_opts *o, const char *uri)
+{
+	if (o->n == ANNEX_M2_SERVED)
+		return -err_set(-EINVAL, "more than %u ranges", ANNEX_M2_SERVED);
+	o->uri[o->n++] = uri;
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct serve_opts *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->json;
+		return 0;
+	case OPT_SOCKET:
+		o->socket = arg;
+		return 0;
+	case OPT_THREADS:
+		return -cli_u32("--threads", arg, 1, 256, &o->device.threads);
+	case OPT_UNITS:
+		return -cli_u32("--units", arg, 1, 1024, &o->device.units);
+	case OPT_VLEN:
+		return -cli_u32("--vlen", arg, 128, 1024, &o->device.vlen);
+	case OPT_PIECE:
+		return -cli_u32("--piece", arg, 32, 64, &o->device.piece);
+	case OPT_DEADLINE:
+		return -cli_u32("--deadline", arg, 1, UINT32_MAX, &o->device.deadline_ms);
+	case OPT_BUDGET:
+		return -cli_size("--budget", arg, 1, UINT64_MAX, &o->device.budget);
+	case ARGP_KEY_ARG:
+		return add_range(o, arg);
+	case ARGP_KEY_END:
+		return o->n ? 0
+			    : -err_set(-EINVAL,
+				       "name the range, as in shm:/dev/shm/range?size=256M");
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+
+static const char doc[] =
+	"Be a near-data processor for this user's processes, on what lies in one or more memory "
+	"ranges. Says when it is ready, and runs until SIGINT or SIGTERM.\n\n"
+	"Programs open it as ndp:PATH (annex_m2_open()), and map what they can open themselves."
+	"\vExample:\n"
+	"  annex ndp serve --socket /run/annex-ndp.sock 'shm:/dev/shm/range?size=1G' &\n"
+	"  annex ndp list /run/annex-ndp.sock";
+
+static int default_socket(struct serve_opts *o)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+
+	if (asprintf(&o->made, "%s/annex-ndp.sock", dir && *dir ? dir : "/run") < 0) {
+		o->made = NULL;
+		return err_set(-ENOMEM, "out of memory");
+	}
+	o->socket = o->made;
+	return 0;
+}
+
+static int open_all(struct serve *s, const struct serve_opts *o)
+{
+	int err = annex_ndp_create(&o->device, &s->ndp);
+
+	if (err)
+		return err_lib(err, "cannot make the processor");
+	for (unsigned int i = 0; i < o->n; i++) {
+		err = annex_hdm_open(o->uri[i], NULL, &s->range[i]);
+		if (err)
+			return err_lib(err, "cannot open the range");
+	}
+	err = annex_m2_serve(s->ndp, s->range, o->n, o->socket, &s->server);
+	return err ? err_lib(err, "cannot serve") : 0;
+}
+
+static void close_all(struct serve *s, unsigned int n)
+{
+	annex_m2_server_close(s->server);
+	annex_ndp_destroy(s->ndp);
+	while (n)
+		annex_hdm_close(s->range[--n]);
+}
+
+static int say_ready(const struct serve *s, const struct serve_opts *o)
+{
+	struct annex_hdm_info info;
+	uint64_t bytes = 0;
+	struct out out;
+	char size[OUT_SIZE];
+
+	for (unsigned int i = 0; i < o->n; i++) {
+		annex_hdm_get_info(s->range[i], &info);
+		bytes += info.bytes;
+	}
+	if (!o->json) {
+		printf("ready: %s of memory at ndp:%s\n", out_size((double)bytes, size), o->socket);
+		return fflush(stdout) ? err_sys("cannot write") : 0;
+	}
+	out_init(&out, cli_name(), true);
+	out_bool(&out, "ready", "ready", true);
+	out_text(&out, "socket", "socket", o->socket);
+	out_bytes(&out, "range_bytes", "memory", bytes);
+	return out_end(&out);
+}
+
+/* cleanup_hold() has put them off for every thread, so this one takes them here. */
+static void wait_for_the_end(void)
+{
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	while (sigwait(&set, &sig))
+		;
+}
+
+int ndp_serve(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, "RANGE...", doc, children, NULL, NULL};
+	struct serve_opts o = {.socket = NULL};
+	struct serve s = {.ndp = NULL};
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (!err && !o.socket)
+		err = default_socket(&o);
+	if (err)
+		return err;
+	cleanup_hold();
+	err = open_all(&s, &o);
+	if (!err)
+		err = say_ready(&s, &o);
+	if (!err)
+		wait_for_the_end();
+	/* They stay put off: a second one must not undo an end that is in order. */
+	close_all(&s, o.n);
+	free(o.made);
+	return err;
+}
