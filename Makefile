@@ -29,6 +29,8 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 OBJCOPY ?= objcopy
+# For near-data kernels, which are assembled for the device.
+RISCV ?= riscv64-linux-gnu-
 
 ifeq ($(FLAVOUR),release)
 CFLAGS ?= -O2 -g
@@ -67,28 +69,37 @@ NUMA_LIBS := $(call pkg_libs,numa,-lnuma)
 LIB_LIBS := $(URING_LIBS) $(JANSSON_LIBS) $(NUMA_LIBS)
 # Of the tool only: libpci is GPL, the library is not.
 PCI_LIBS := $(call pkg_libs,libpci,-lpci)
+# And what only the tool needs.
+CSV_LIBS := -lcsv
 CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 
 LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
-UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*.c tests/ndp/*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+RVFUZZ_SRC := $(sort $(wildcard tests/rv/*.c))
 GUEST_SRC := $(sort $(wildcard tests/qemu/guest/*.c))
 BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
 # A program for each table; they share figures and the running of other programs.
 PLAN_SRC := $(filter tests/bench/plan%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
-STORAGE_SRC := $(filter-out tests/bench/plan%,$(BENCH_SRC))
-BENCH_BIN := $(OUT)/bench/storage $(OUT)/bench/plan
+NDP_BENCH_SRC := $(filter tests/bench/ndp%,$(BENCH_SRC)) tests/bench/figure.c
+STORAGE_SRC := $(filter-out tests/bench/plan% tests/bench/ndp%,$(BENCH_SRC))
+BENCH_BIN := $(OUT)/bench/storage $(OUT)/bench/plan $(OUT)/bench/ndp
 HEADERS := $(sort $(wildcard include/annex/*.h))
 MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch])) include/uapi/annex.h
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
-LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
+# Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
+RV_SRC := $(filter lib/emu/rv/%,$(LIB_SRC))
+HOT_SRC := $(if $(filter x86_64,$(shell uname -m)),$(shell grep -l RV_HOT $(RV_SRC)))
+HOT_OBJ := $(HOT_SRC:%.c=$(OUT)/%.avx2.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o) $(HOT_OBJ)
 TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
 # The tool without its main(): what tests link against.
 TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)
 BENCH_OBJ := $(BENCH_SRC:%.c=$(OUT)/%.o)
+RVFUZZ_OBJ := $(RVFUZZ_SRC:%.c=$(OUT)/%.o)
 GUEST_OBJ := $(GUEST_SRC:%.c=$(OUT)/%.o)
 GUEST_BIN := $(GUEST_SRC:tests/qemu/%.c=$(OUT)/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(OUT)/%)
@@ -106,6 +117,7 @@ unit: $(OUT)/unit
 bench-build: $(BENCH_BIN)
 fuzz-build: $(FUZZ_BIN)
 guest-build: $(GUEST_BIN)
+rv-build: $(OUT)/rv/rvfuzz
 
 # The static library has the public names only, like the shared one: the others are made local to
 # its one object. Tests of what is inside link with whole.a.
@@ -126,24 +138,31 @@ $(OUT)/$(SOFILE): $(LIB_OBJ) lib/libannex.map
 	$(Q)ln -sf $(SOFILE) $(OUT)/$(SONAME) && ln -sf $(SONAME) $(OUT)/libannex.so
 $(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) -lm
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
 $(OUT)/unit: $(UNIT_OBJ) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CUNIT_LIBS) -lm
-$(OUT)/bench/storage: $(STORAGE_SRC:%.c=$(OUT)/%.o)
-$(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
-$(BENCH_BIN): $(OUT)/libannex.a
+$(OUT)/rv/rvfuzz: $(RVFUZZ_OBJ) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(OUT)/libannex.a \
-		$(LIB_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) -lm
+$(OUT)/bench/storage: $(STORAGE_SRC:%.c=$(OUT)/%.o)
+$(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
+$(OUT)/bench/ndp: $(NDP_BENCH_SRC:%.c=$(OUT)/%.o)
+$(OUT)/bench/storage $(OUT)/bench/plan: $(OUT)/libannex.a
+# This one looks inside, at how kernels are run.
+$(OUT)/bench/ndp: $(OUT)/tests/ndp/way.o $(OUT)/whole.a
+$(BENCH_BIN):
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIB_LIBS) -lm
 $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \
-		$(LIB_LIBS) $(PCI_LIBS) -lm
+		$(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) -lm
 
 # A test program in a guest.
 $(GUEST_BIN): $(OUT)/guest/%: $(OUT)/tests/qemu/guest/%.o $(OUT)/whole.a
@@ -152,14 +171,54 @@ $(GUEST_BIN): $(OUT)/guest/%: $(OUT)/tests/qemu/guest/%.o $(OUT)/whole.a
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) -lm
 
 $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
+# One instruction of the harts is a loop over 64 of them. Nobody sees the host's flags, and a
+# product and a sum are two roundings unless they are one instruction of the harts. clang warns of
+# loops that could be vectors and are not.
+RV_CFLAGS := $(LIB_CFLAGS) -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math \
+	-Wno-pass-failed
+$(filter $(OUT)/lib/emu/rv/%,$(LIB_OBJ)): private object_flags := $(RV_CFLAGS)
+$(HOT_OBJ): private object_flags := $(RV_CFLAGS) -mavx2 -mfma -mf16c -DRV_AVX2
+# Near-data kernels are part of the library, each as an ELF file. They say how many registers they
+# use, which is checked.
+NDP_KERNELS := $(patsubst lib/m2func/kernels/%.S,$(OUT)/kernels/%.elf,\
+	$(sort $(wildcard lib/m2func/kernels/*.S)))
+NDP_INC := $(wildcard lib/m2func/kernels/*.inc)
+NDP_AS := $(RISCV)as -march=rv64gcv_zba_zbb_zfh -I lib/m2func/kernels
+$(OUT)/kernels/%.elf: lib/m2func/kernels/%.S $(NDP_INC) lib/m2func/kernels/check.sh
+	$(call say,RISCV)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NDP_AS) -o $(@:.elf=.o) $<
+	$(Q)$(RISCV)ld --no-relax -n -z noseparate-code -Ttext=0x1000 -e ndp_body0 -o $@ \
+		$(@:.elf=.o)
+	$(Q)lib/m2func/kernels/check.sh $(RISCV)objdump $(RISCV)nm $@
+# Each as a program too, for an emulator that it is compared with.
+NDP_PROGRAMS := $(NDP_KERNELS:$(OUT)/kernels/%.elf=$(OUT)/ndp/%)
+$(OUT)/ndp/harness.o: tests/ndp/harness.S
+	$(call say,RISCV)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NDP_AS) -o $@ $<
+$(OUT)/ndp/%: lib/m2func/kernels/%.S $(NDP_INC) tests/ndp/ecall.inc $(OUT)/ndp/harness.o
+	$(call say,RISCV)
+	$(Q)$(NDP_AS) -o $@.o tests/ndp/ecall.inc $<
+	$(Q)$(RISCV)ld --no-relax -e _start -o $@ $(OUT)/ndp/harness.o $@.o
+ndp-build: $(NDP_PROGRAMS)
+$(OUT)/lib/m2func/image.o: $(NDP_KERNELS)
+$(OUT)/lib/m2func/image.o: private object_flags := $(LIB_CFLAGS) -Wa,-I,$(OUT)/kernels
 # Sums over arrays are worth vector instructions, which gcc 12 uses from -O3; both sides get them.
 $(OUT)/tests/bench/array.o: private object_flags := -O3
+# The host's side of annex query, which is measured beside the device's.
+$(OUT)/tools/query/host.o: private object_flags := -O3
 $(OUT)/tools/main.o $(OUT)/tools/pci/checks_pci.o: private object_flags := \
 	-DANNEX_VERSION='"$(VERSION)"'
-$(OUT)/%.o: %.c $(OUT)/flags
+define compile
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(object_flags) -MMD -MP -c -o $@ $<
+endef
+$(OUT)/%.avx2.o: %.c $(OUT)/flags
+	$(compile)
+$(OUT)/%.o: %.c $(OUT)/flags
+	$(compile)
 
 # annex.ko for the kernel whose headers KDIR has. Each kernel has a folder of its own, with a copy
 # of the sources, since kbuild puts objects beside them. W=1 and C=2 go through to kbuild.
@@ -181,7 +240,7 @@ $(OUT)/annex.pc: lib/annex.pc.in FORCE
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' $< > $@
 
 # Objects depend on how they were made: other flags make them again.
-flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS)
+flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS) $(RV_CFLAGS)
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D); echo '$(flags)' | cmp -s - $@ || echo '$(flags)' > $@
 
@@ -200,6 +259,11 @@ check:
 check-long:
 	@tests/deps.sh check
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh long
+# Instructions of the near-data processor, one by one, against qemu's.
+check-riscv:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all rv-build
+	$(Q)tests/rv/run.sh $(OUT) $(or $(COUNT),1000000) $(or $(SEED),1)
 # The module as Debian's kernels see it, without running it.
 check-module:
 	@BUILD='$(BUILD)' tests/deps.sh module
@@ -223,6 +287,10 @@ bench-plan:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/run.sh $(OUT) plan
+bench-ndp:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all bench-build ndp-build
+	$(Q)tests/bench/run.sh $(OUT) ndp
 # In guests, against the kernel's own driver there.
 bench-qemu:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
@@ -282,6 +350,7 @@ help:
 #h demo               install what is missing, build, search two graphs from storage
 #h check              install what is missing, build, run every test and check
 #h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4
+#h check-riscv        the RISC-V core against qemu-riscv64: COUNT=1000000 SEED=1
 #h check-long         the long ones too: owners killed, calls fuzzed
 #h check-debug-kernel tests in guests on a kernel with KASAN, lockdep, kmemleak, failing allocations
 #h check-module       annex.ko for Debian's kernels: builds, sparse, checkpatch, DKMS
@@ -292,6 +361,7 @@ help:
 #h unit               the unit test program, build/unit [SUITE]...
 #h bench              measure against fio, io_uring, arrays and mmap: table and build/bench/*.json
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
+#h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-qemu         measure the module in a guest against fio on the kernel's driver: ROUNDS=5
 #h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
@@ -304,9 +374,9 @@ help:
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
 #h V=1 (show commands)
 
-.PHONY: all unit bench-build fuzz-build guest-build module deps demo check check-long \
-	check-module check-qemu check-debug-kernel lab bench bench-plan bench-qemu lint fuzz map \
-	format install install-module uninstall clean help FORCE
+.PHONY: all unit bench-build fuzz-build guest-build rv-build module deps demo check check-long \
+	check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan bench-ndp \
+	ndp-build bench-qemu lint fuzz map format install install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ) \
-	$(GUEST_OBJ))
+	$(GUEST_OBJ) $(RVFUZZ_OBJ))

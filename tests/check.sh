@@ -147,8 +147,9 @@ if [ "${1:-}" = long ]; then
 	finish
 fi
 
-if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit bench-build; then
+if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit bench-build rv-build; then
 	step "unit tests" 300 "$build/unit"
+	step "riscv: against qemu" 900 tests/rv/run.sh "$build" 200000
 	step "tool tests" 600 tests/tool/run.sh "$build/annex"
 	step "pytorch exporter" 300 tests/torch/run.sh "$build/annex"
 	step "install" 300 tests/install/run.sh "$build"

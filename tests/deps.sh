@@ -4,9 +4,11 @@
 # Silent when nothing is missing. NO_DEPS=1 skips it.
 set -u
 
-demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libpci-dev)
+demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libpci-dev
+	libcsv-dev binutils-riscv64-linux-gnu)
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
-	spin fio git libcunit1-dev gnuplot-nox python3-torch)
+	spin fio git libcunit1-dev gnuplot-nox python3-torch qemu-user
+	python3-venv)
 # The kernels are not installed: tests/qemu/kernel.sh unpacks them under build/.
 module=(make gcc-12 libelf1 pahole kmod xz-utils sparse perl dkms)
 qemu=("${demo[@]}" "${module[@]}" libcunit1-dev qemu-system-x86 busybox-static fio
@@ -31,31 +33,38 @@ debug) want=("${debug[@]}") ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
-	for tool in gcc make pkg-config; do
+	for tool in gcc make pkg-config riscv64-linux-gnu-as; do
 		command -v $tool >/dev/null || lacks+=" $tool"
 	done
 	for lib in liburing jansson numa libpci; do
 		pkg-config --exists $lib 2>/dev/null || lacks+=" $lib"
 	done
+	# It tells pkg-config nothing.
+	echo '#include <csv.h>' | gcc -E - >/dev/null 2>&1 || lacks+=" libcsv"
 	[ -z "${lacks:-}" ] && exit 0
 	die "not a Debian system; install these with their headers, then use NO_DEPS=1:$lacks"
 fi
 
 declare -A have
 while read -r name status version; do
-	# Bookworm's own emulator has no volatile CXL memory.
-	[ "$name" = qemu-system-x86 ] && dpkg --compare-versions "$version" lt 1:10 && continue
+	# Bookworm's own emulators have no volatile CXL memory, and no vectors of version 1.0.
+	[[ $name == qemu-@(system-x86|user) ]] && dpkg --compare-versions "$version" lt 1:10 &&
+		continue
 	[ "$status" = installed ] && have[$name]=1
 done < <(dpkg-query -W -f '${Package} ${db:Status-Status} ${Version}\n' "${want[@]}" 2>/dev/null)
 bookworm=
 grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release && bookworm=1
 missing=()
+backports=
 for package in "${want[@]}"; do
 	[ -z "${have[$package]:-}" ] || continue
 	if [ "$package" = qemu-system-x86 ] && [ -n "$bookworm" ]; then
 		# By name, not with -t: that raises libudev1 too, after which libpci-dev does not
 		# install any more.
 		missing+=({qemu-system-{x86,common,data},seabios}/bookworm-backports)
+	elif [ "$package" = qemu-user ] && [ -n "$bookworm" ]; then
+		missing+=(qemu-user/bookworm-backports)
+		backports=1
 	else
 		missing+=("$package")
 	fi
@@ -120,7 +129,7 @@ add_backports()
 
 log=$(mktemp) || die "cannot make a temporary file"
 trap 'rm -f "$log"' EXIT
-[ -z "$kernels" ] || [ -z "$bookworm" ] || add_backports
+[ -z "$kernels$backports" ] || [ -z "$bookworm" ] || add_backports
 if [ -n "$stale" ]; then
 	apt update >"$log" 2>&1 || { cat "$log" >&2; die "apt-get could not update its lists"; }
 fi

@@ -7,12 +7,14 @@
 
 int cmd_graph(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
+int cmd_query(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_vadd(int argc, char **argv);
 int cmd_copy(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_ndp(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_bind(int argc, char **argv);

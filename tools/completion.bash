@@ -40,6 +40,14 @@ _annex_policies()
 	esac
 }
 
+_annex_devices()
+{
+	case $* in
+	*" query run") printf '%s\n' local ndp: ;;
+	*) printf '%s\n' mem: file: ;;
+	esac
+}
+
 # Print the values of option $1 in the help of the rest: a|b|c, and those that prose tells there.
 _annex_values()
 {
@@ -48,8 +56,8 @@ _annex_values()
 	"$@" --help 2>/dev/null </dev/null |
 		sed -n "s/^  \(-., \|    \)$option=\([a-z0-9]*|[a-z0-9|]*\).*/\2/p" | tr '|' '\n'
 	case $option in
-	--device) printf '%s\n' mem: file: ;;
-	--cache-in) printf '%s\n' shm: dax: numa: pci: ;;
+	--device) _annex_devices "$@" ;;
+	--cache-in | --range) printf '%s\n' shm: dax: numa: pci: ;;
 	--type) printf '%s\n' f64 f32 i64 i32 u64 u32 ;;
 	--policy) _annex_policies "$@" ;;
 	--dtype) printf '%s\n' fp32 tf32 fp16 bf16 ;;
@@ -67,6 +75,7 @@ _annex_arguments()
 	*" graph gen") printf '%s\n' kron urand ;;
 	*" verify" | *" bench block") printf '%s\n' mem: file: pci: ;;
 	*" bench hdm") printf '%s\n' shm: dax: numa: pci: ;;
+	*" query run") printf '%s\n' q6 q14 ssb1.1 ssb1.2 ssb1.3 ;;
 	*" bind" | *" unbind") "$1" list 2>/dev/null | sed -n 's/ *\(nvme\|cxl\) .*//p' ;;
 	*" trace gen") _annex_listed Models "$@" ;;
 	*) _annex_commands "$@" ;;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A kernel that does nothing, called over each of the three transports, with the paper's link
+ * latencies and without (M2NDP, section II-C and Figure 4).
+ */
+#include <stdio.h>
+#include "ndp.h"
+
+#define ROUNDS 7
+#define CALLS 2000
+#define MEM_NS 70
+#define IO_NS 2000
+#define RING_NS 4500
+#define KERNEL_US 6.4 /* DLRM(SLS)-B32 */
+
+struct way {
+	const char *name;
+	struct annex_m2_opts opts;
+	double us; /* median */
+};
+
+/* Of one call, from the store to the answer; all polling but where a ring has its interrupt. */
+static double measure(struct ndp_bench *b, unsigned int calls)
+{
+	double start = bench_seconds();
+
+	for (unsigned int i = 0; i < calls; i++)
+		if (annex_m2_run(b->m2, b->null, b->piece, 32, NULL, 0, NULL))
+			bench_fail("%s", annex_last_error());
+	return (bench_seconds() - start) / calls * 1e6;
+}
+
+/* In turns, since the machine is noisy. */
+static void measure_all(const struct bench_ctx *ctx, struct way *ways, unsigned int n)
+{
+	struct ndp_bench b[4];
+	double us[4][ROUNDS];
+
+	for (unsigned int i = 0; i < n; i++)
+		ndp_bench_open(ctx, 4 << 20, NULL, &ways[i].opts, &b[i]);
+	for (unsigned int r = 0; r < ROUNDS; r++)
+		for (unsigned int i = 0; i < n; i++) {
+			measure(&b[i], CALLS / 10); /* the device is awake then */
+			us[i][r] = measure(&b[i], CALLS);
+		}
+	for (unsigned int i = 0; i < n; i++) {
+		ways[i].us = bench_median(us[i], ROUNDS);
+		ndp_bench_close(&b[i]);
+	}
+}
+
+static double less(double us, double than)
+{
+	return 1 - (us + KERNEL_US) / (than + KERNEL_US);
+}
+
+void ndp_calls(const struct bench_ctx *ctx)
+{
+	struct way real[] = {
+		{"M2func", {.transport = ANNEX_M2_CELLS}, 0},
+		{"ring", {.transport = ANNEX_M2_RING}, 0},
+		{"registers", {.transport = ANNEX_M2_REGS}, 0},
+		{"ring, doorbell and eventfd", {.transport = ANNEX_M2_RING, .interrupt = true}, 0},
+	};
+	struct way paper[] = {
+		{"M2func", {.transport = ANNEX_M2_CELLS, .mem_ns = MEM_NS}, 0},
+		{"ring", {.transport = ANNEX_M2_RING, .io_ns = IO_NS, .ring_ns = RING_NS}, 0},
+		{"registers", {.transport = ANNEX_M2_REGS, .io_ns = IO_NS}, 0},
+	};
+	char name[128];
+
+	measure_all(ctx, paper, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "null kernel, paper's latencies: %s", paper[i].name);
+		bench_figure(name, paper[i].us, "us", 0, 0);
+	}
+	bench_figure("6.4 us kernel end to end, M2func: less than by registers",
+		     less(paper[0].us, paper[2].us), "of 1", 0.31, 0);
+	bench_figure("6.4 us kernel end to end, M2func: less than by a ring",
+		     less(paper[0].us, paper[1].us), "of 1", 0.53, 0);
+	measure_all(ctx, real, 4);
+	for (unsigned int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "null kernel, this machine: %s", real[i].name);
+		bench_figure(name, real[i].us, "us", 0, 0);
+	}
+}

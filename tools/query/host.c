@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Compiled with -O3, so that the loops over rows become vector instructions.
+ */
+#include <string.h>
+#include "host.h"
+
+#define BLOCK 64u
+
+/* Eight bytes of 0 or 1 into one of bits: the product brings byte i to bit 56 + i. */
+static void pack(const uint8_t pass[BLOCK], size_t n, uint8_t *bits)
+{
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t eight;
+
+		memcpy(&eight, pass + i, 8);
+		bits[i / 8] = (uint8_t)(eight * 0x0102040810204080ull >> 56);
+	}
+}
+
+/* What is behind the last row has not passed. */
+static size_t block_at(size_t n, size_t at, uint8_t pass[BLOCK])
+{
+	size_t have = n - at < BLOCK ? n - at : BLOCK;
+
+	if (have < BLOCK)
+		memset(pass, 0, BLOCK);
+	return have;
+}
+
+void host_i32(const int32_t *column, size_t n, int32_t lo, int32_t hi, uint8_t *bits)
+{
+	uint8_t pass[BLOCK];
+
+	for (size_t at = 0; at < n; at += BLOCK) {
+		const int32_t *v = column + at;
+		size_t have = block_at(n, at, pass);
+
+		if (have == BLOCK)
+			for (size_t i = 0; i < BLOCK; i++)
+				pass[i] = (v[i] >= lo) & (v[i] <= hi);
+		else
+			for (size_t i = 0; i < have; i++)
+				pass[i] = (v[i] >= lo) & (v[i] <= hi);
+		pack(pass, have, bits + at / 8);
+	}
+}
+
+void host_i64(const int64_t *column, size_t n, int64_t lo, int64_t hi, uint8_t *bits)
+{
+	uint8_t pass[BLOCK];
+
+	for (size_t at = 0; at < n; at += BLOCK) {
+		const int64_t *v = column + at;
+		size_t have = block_at(n, at, pass);
+
+		if (have == BLOCK)
+			for (size_t i = 0; i < BLOCK; i++)
+				pass[i] = (v[i] >= lo) & (v[i] <= hi);
+		else
+			for (size_t i = 0; i < have; i++)
+				pass[i] = (v[i] >= lo) & (v[i] <= hi);
+		pack(pass, have, bits + at / 8);
+	}
+}
+
+void host_prefix(const char *column, size_t width, size_t n, const char *prefix, size_t length,
+		 uint8_t *bits)
+{
+	uint8_t pass[BLOCK];
+
+	for (size_t at = 0; at < n; at += BLOCK) {
+		size_t have = block_at(n, at, pass);
+
+		for (size_t i = 0; i < have; i++)
+			pass[i] = !memcmp(column + (at + i) * width, prefix, length);
+		pack(pass, have, bits + at / 8);
+	}
+}
+
+void host_and(const uint8_t *a, const uint8_t *b, uint8_t *c, size_t n)
+{
+	for (size_t i = 0; i < (n + 7) / 8; i++)
+		c[i] = a[i] & b[i];
+}
+
+uint64_t host_count(const uint8_t *bits, size_t n)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < n / 8; i++)
+		count += (unsigned int)__builtin_popcount(bits[i]);
+	for (size_t i = n / 8 * 8; i < n; i++)
+		count += bits[i / 8] >> i % 8 & 1;
+	return count;
+}
