@@ -43,7 +43,7 @@ claim "the kernel saw nothing wrong" clean_but_faults
 claim "no page stays pinned" within 10 no_pins
 claim "data goes to the controller and comes back as it was" place "$uri" any any
 
-fuzz "$address" 8 &
+fuzz "$address" $((8 * SLOW)) &
 pid=$!
 for i in 1 2 3 4 5; do
 	claim "it is taken away and given back" bind_again
