@@ -136,7 +136,8 @@ static int take_window(struct annex_range *r, const struct annex_want *want)
 	if (r->res)
 		r->base = r->res->start;
 	else if (err == -ENOSPC)
-		annex_hdm_refuse(hdm, err, "range: no window has 0x%llx bytes free from 0x%llx on",
+		annex_hdm_refuse(hdm, err,
+				 "range: no window has 0x%llx free from 0x%llx: see /proc/iomem",
 				 r->bytes, floor);
 	else
 		annex_hdm_refuse(hdm, err,
