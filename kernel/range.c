@@ -9,6 +9,7 @@
 #include "page.h"
 #include "poison.h"
 #include "range.h"
+#include "trace.h"
 
 #define LOOK (HZ / 50) /* how often for pages that are held */
 
@@ -312,6 +313,7 @@ static struct annex_range *create(const struct annex_want *want)
 		get_device(&r->members[r->n]->dev);
 	}
 	err = start(r, want);
+	trace_annex_hdm_range(dev_name(&r->members[0]->dev), r->base, r->bytes, r->n, err);
 	if (err) {
 		cut(r);
 		drop(r);
