@@ -44,7 +44,7 @@ if [ $# -eq 0 ]; then
 		name=$(basename "${file%.*}")
 		# What has a script is run by it.
 		[[ $file != *.c ]] || [ ! -e "${file%.c}.sh" ] || continue
-		[ ! -e "$file" ] || [[ $name =~ ^(lib|intree|lab|bench|leaks)$ ]] || tests+=("$name")
+		[ ! -e "$file" ] || [[ $name =~ ^(lib|intree|lab|bench|benchhdm|leaks)$ ]] || tests+=("$name")
 	done
 	tests+=(leaks) # of all others
 fi
