@@ -86,7 +86,7 @@ def hdm(iommu):
         rate, time, copied = boot[side]
         figure(f"{where}: {name}", rate / 1e6, "MB/s")
         figure(f"{where}: {name}, processors", time * 2**20 * 1e6, "us/MiB")
-        figure(f"{where}: {name}, CPU's bytes", copied, "B/B",
+        figure(f"{where}: {name}, copied by the CPU", copied, "B/B",
                0 if side == "hdm-direct" else None, True)
 
 

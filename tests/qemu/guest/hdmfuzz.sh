@@ -27,7 +27,8 @@ of_devices()
 
 nothing_left()
 {
-	! of_devices range | grep . && ! of_devices decoders | grep . && ! of_devices users | grep -vx 0
+	! of_devices range | grep . && ! of_devices decoders | grep . &&
+		! of_devices users | grep -vx 0
 }
 
 as_good()

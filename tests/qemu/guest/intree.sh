@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Regions of the kernel's own driver, for tests beside it: `. /test/intree.sh`. One is committed only
-# where the kernel sees no hypervisor (CPU=max,hypervisor=off); Linux 6.1 makes none of volatile
-# memory.
+# Regions of the kernel's own driver, for tests beside it: `. /test/intree.sh`. One is committed
+# only where the kernel sees no hypervisor (CPU=max,hypervisor=off); Linux 6.1 makes none of
+# volatile memory.
 
 cxl=/sys/bus/cxl/devices
 

@@ -302,8 +302,8 @@ recorded()
 	return 1
 }
 
-# no_pins - None is. A child that was killed may end a moment after its parent, and io_uring lets go of the buffers of
-# an earlier test in its own time.
+# no_pins - None is. A child that was killed may end a moment after its parent, and io_uring lets go
+# of the buffers of an earlier test in its own time.
 no_pins()
 {
 	left=$(pinned)
