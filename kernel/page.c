@@ -6,6 +6,7 @@
 #include "compat.h"
 #include "page.h"
 #include "range.h"
+#include "trace.h"
 #include "user.h"
 
 static vm_fault_t insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
@@ -88,6 +89,7 @@ int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma)
 	if (!r->ended)
 		err = choose(r, user, vma, at, bytes);
 	up_read(&r->view);
+	trace_annex_hdm_map(dev_name(&user->hdm->dev), at, bytes, err);
 	if (!err) {
 		vma->vm_private_data = r; /* the file has a reference, and the mapping the file */
 		vma->vm_ops = &ops;
@@ -156,6 +158,8 @@ void annex_page_strike(struct annex_range *r, u64 first, u64 n)
 	down_write(&r->view);
 	if (find_next_zero_bit(r->bad, first + n, first) < first + n) {
 		bitmap_set(r->bad, first, n);
+		trace_annex_hdm_poison(dev_name(&r->members[0]->dev), first << PAGE_SHIFT,
+				       n << PAGE_SHIFT);
 		zap(r, first << PAGE_SHIFT, n << PAGE_SHIFT);
 	}
 	up_write(&r->view);

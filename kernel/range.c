@@ -9,6 +9,7 @@
 #include "page.h"
 #include "poison.h"
 #include "range.h"
+#include "trace.h"
 
 #define LOOK (HZ / 50) /* how often for pages that are held */
 
@@ -136,7 +137,8 @@ static int take_window(struct annex_range *r, const struct annex_want *want)
 	if (r->res)
 		r->base = r->res->start;
 	else if (err == -ENOSPC)
-		annex_hdm_refuse(hdm, err, "range: no window has 0x%llx bytes free from 0x%llx on",
+		annex_hdm_refuse(hdm, err,
+				 "range: no window has 0x%llx free from 0x%llx: see /proc/iomem",
 				 r->bytes, floor);
 	else
 		annex_hdm_refuse(hdm, err,
@@ -311,6 +313,7 @@ static struct annex_range *create(const struct annex_want *want)
 		get_device(&r->members[r->n]->dev);
 	}
 	err = start(r, want);
+	trace_annex_hdm_range(dev_name(&r->members[0]->dev), r->base, r->bytes, r->n, err);
 	if (err) {
 		cut(r);
 		drop(r);

@@ -38,15 +38,17 @@ while getopts k:i:n:c:a: option; do
 done
 shift $((OPTIND - 1))
 
+# What is no test by itself; the leaks are those of all others.
+parts='^(lib|intree|lab|bench.*|leaks)$'
 tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
 		name=$(basename "${file%.*}")
 		# What has a script is run by it.
 		[[ $file != *.c ]] || [ ! -e "${file%.c}.sh" ] || continue
-		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench|leaks)$ ]] || tests+=("$name")
+		[ ! -e "$file" ] || [[ $name =~ $parts ]] || tests+=("$name")
 	done
-	tests+=(leaks) # of all others
+	tests+=(leaks)
 fi
 programs=()
 for name in "${tests[@]}"; do

@@ -26,14 +26,6 @@ busy()
 	[ "$(count maps)" -gt 10 ]
 }
 
-# A child that was killed may end a moment after its parent, and io_uring lets go of the buffers of
-# an earlier test in its own time.
-no_pins()
-{
-	left=$(pinned)
-	[ "$left" -eq 0 ] || { echo "$left pages are pinned"; return 1; }
-}
-
 seconds=10
 [ "${LONG:-0}" != 1 ] || seconds=60
 with_module

@@ -282,6 +282,34 @@ pinned()
 		END { print n }' /proc/vmstat
 }
 
+# record, no_record - The module's tracepoints are recorded from now on, and no more.
+record()
+{
+	echo >/sys/kernel/tracing/trace
+	echo 1 >/sys/kernel/tracing/events/annex/enable
+}
+
+no_record()
+{
+	echo 0 >/sys/kernel/tracing/events/annex/enable
+}
+
+# recorded WORDS - One of them looks like that.
+recorded()
+{
+	grep -E -e "$1" /sys/kernel/tracing/trace && return
+	tail -n 15 /sys/kernel/tracing/trace
+	return 1
+}
+
+# no_pins - None is. A child that was killed may end a moment after its parent, and io_uring lets go
+# of the buffers of an earlier test in its own time.
+no_pins()
+{
+	left=$(pinned)
+	[ "$left" -eq 0 ] || { echo "$left pages are pinned"; return 1; }
+}
+
 # free_kb - What is free, and would be without caches. The kernel does not count what lies in each
 # core's list of free pages, which may be 40 MiB.
 free_kb()
