@@ -148,7 +148,8 @@ run_cell()
 	failed_cell=$failed
 	while IFS= read -r line; do
 		judge "$line"
-	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" && python3 "$qmp" qmp --serve port 2>serve)
+	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" &&
+		ANNEX=$build/annex python3 "$qmp" qmp --serve port 2>serve)
 	wait $qemu_pid
 	qemu_pid=
 	for name in "${tests[@]}"; do

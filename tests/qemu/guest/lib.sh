@@ -79,11 +79,15 @@ within()
 }
 
 # The kernel saw nothing wrong since the test began. Loading a module that Debian did not sign is
-# nothing wrong.
+# nothing wrong; that Linux's pciehp takes two locks of its own in both orders is not ours.
 clean_log()
 {
 	bad='WARNING|BUG|Oops|INFO: |general protection'
-	! dmesg | grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API: .*:|DMAR: .*[Ff]ault"
+	theirs='^$'
+	dmesg >/run/log
+	! grep -q 'reset_lock.*at: pciehp_unconfigure_device' /run/log || theirs='circular locking'
+	! grep -v "$theirs" /run/log |
+		grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API: .*:|DMAR: .*[Ff]ault"
 }
 
 # test_limit NAME - The seconds it may take, from a line "# limit: N" in it; from "# long: N" where
