@@ -362,7 +362,7 @@ help:
 #h bench              measure against fio, io_uring, arrays and mmap: table and build/bench/*.json
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
-#h bench-qemu         measure the module in a guest against fio on the kernel's driver: ROUNDS=5
+#h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
 #h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source

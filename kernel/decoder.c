@@ -7,6 +7,7 @@
 #include <uapi/annex.h>
 #include "cxl.h"
 #include "decoder.h"
+#include "trace.h"
 
 #define COMMIT_US (20 * USEC_PER_MSEC) /* 10 ms is the most it may take (8.2.4.20.12) */
 #define POLL_US 100
@@ -128,18 +129,21 @@ static bool can_interleave(const struct annex_decoders *d, const struct annex_se
 	       (!d->targets || setup->ways <= d->targets);
 }
 
-static void clear(struct annex_decoders *d, u32 id, u32 ctrl)
+static int clear(struct annex_decoders *d, u32 id, u32 ctrl)
 {
 	void __iomem *at = decoder(d, id);
+	int err;
 
 	ctrl &= ~(CXL_DEC_CTRL_COMMIT | CXL_DEC_CTRL_WAYS | CXL_DEC_CTRL_GRANULARITY |
 		  CXL_DEC_CTRL_HOST_ONLY);
 	writel(ctrl, at + CXL_DEC_CTRL);
-	if (readl_poll_timeout(at + CXL_DEC_CTRL, ctrl, !committed(ctrl), POLL_US, COMMIT_US))
+	err = readl_poll_timeout(at + CXL_DEC_CTRL, ctrl, !committed(ctrl), POLL_US, COMMIT_US);
+	if (err)
 		say(d, "decoder %u stays committed", id);
 	write_pair(0, at + CXL_DEC_SIZE);
 	write_pair(0, at + CXL_DEC_BASE);
 	write_pair(0, at + CXL_DEC_LIST);
+	return err;
 }
 
 static void enable(struct annex_decoders *d)
@@ -196,6 +200,7 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 		CXL_DEC_CTRL_HOST_ONLY | CXL_DEC_CTRL_COMMIT;
 	writel(ctrl, at + CXL_DEC_CTRL);
 	err = wait_commit(at);
+	trace_annex_hdm_commit(d->name, next, setup->base, setup->bytes, err);
 	if (err) {
 		say(d, "decoder %d does not take 0x%llx + 0x%llx: error %d", next, setup->base,
 		    setup->bytes, err);
@@ -210,17 +215,19 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 
 void annex_decoder_release(struct annex_decoders *d, u32 id)
 {
+	u64 base, bytes;
+	int err;
+
 	d->ended |= BIT(id);
 	if (!d->regs)
 		return;
 	for (u32 i = d->count; i-- > 0;) {
-		u32 ctrl = readl(decoder(d, i) + CXL_DEC_CTRL);
-
-		if (!committed(ctrl))
+		if (!annex_decoder_range(d, i, &base, &bytes))
 			continue;
 		if (!(d->ours & d->ended & BIT(i)))
 			break;
-		clear(d, i, ctrl);
+		err = clear(d, i, readl(decoder(d, i) + CXL_DEC_CTRL));
+		trace_annex_hdm_decommit(d->name, i, base, bytes, err);
 		d->ours &= ~BIT(i);
 		d->ended &= ~BIT(i);
 	}

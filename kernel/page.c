@@ -4,8 +4,10 @@
 #include <linux/mm.h>
 #include <linux/pfn_t.h>
 #include "compat.h"
+#include "filter.h"
 #include "page.h"
 #include "range.h"
+#include "trace.h"
 #include "user.h"
 
 static vm_fault_t insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
@@ -88,6 +90,7 @@ int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma)
 	if (!r->ended)
 		err = choose(r, user, vma, at, bytes);
 	up_read(&r->view);
+	trace_annex_hdm_map(dev_name(&user->hdm->dev), at, bytes, err);
 	if (!err) {
 		vma->vm_private_data = r; /* the file has a reference, and the mapping the file */
 		vma->vm_ops = &ops;
@@ -105,19 +108,28 @@ void annex_page_join(struct annex_range *r, struct annex_user *user)
 	up_write(&r->view);
 }
 
+static void give_back(struct annex_range *r, const struct annex_piece *piece)
+{
+	down_write(&r->view);
+	bitmap_clear(r->pieces, (piece->offset - r->cached - r->wc) >> PAGE_SHIFT,
+		     piece->bytes >> PAGE_SHIFT);
+	up_write(&r->view);
+}
+
 void annex_page_leave(struct annex_range *r, struct annex_user *user)
 {
 	struct annex_piece *piece, *next;
-	u64 uc = r->cached + r->wc;
 
 	down_write(&r->view);
 	list_del(&user->list);
+	up_write(&r->view);
 	list_for_each_entry_safe(piece, next, &user->pieces, list) {
-		bitmap_clear(r->pieces, (piece->offset - uc) >> PAGE_SHIFT,
-			     piece->bytes >> PAGE_SHIFT);
+		if (annex_filter_remove(r, piece))
+			give_back(r, piece);
+		else
+			dev_warn(&user->hdm->dev, "m2func: the device holds on to a piece\n");
 		kfree(piece);
 	}
-	up_write(&r->view);
 }
 
 static void zap(struct annex_range *r, u64 at, u64 bytes)
@@ -156,6 +168,8 @@ void annex_page_strike(struct annex_range *r, u64 first, u64 n)
 	down_write(&r->view);
 	if (find_next_zero_bit(r->bad, first + n, first) < first + n) {
 		bitmap_set(r->bad, first, n);
+		trace_annex_hdm_poison(dev_name(&r->members[0]->dev), first << PAGE_SHIFT,
+				       n << PAGE_SHIFT);
 		zap(r, first << PAGE_SHIFT, n << PAGE_SHIFT);
 	}
 	up_write(&r->view);
@@ -170,28 +184,46 @@ int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned lo
 	return 0;
 }
 
-int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, u64 *offset)
+static int take(struct annex_range *r, struct annex_piece *piece)
 {
-	unsigned long pages = r->uc >> PAGE_SHIFT, want = bytes >> PAGE_SHIFT, at;
-	struct annex_piece *piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
+	unsigned long pages = r->uc >> PAGE_SHIFT, want = piece->bytes >> PAGE_SHIFT, at = pages;
 	int err = -ENOSPC;
 
-	if (!piece)
-		return -ENOMEM;
 	down_write(&r->view);
-	at = bytes <= r->uc ? bitmap_find_next_zero_area(r->pieces, pages, 0, want, 0) : pages;
+	if (piece->bytes <= r->uc)
+		at = bitmap_find_next_zero_area(r->pieces, pages, 0, want, 0);
 	if (r->ended) {
 		err = -ENODEV;
 	} else if (at < pages) {
 		bitmap_set(r->pieces, at, want);
 		piece->offset = r->cached + r->wc + ((u64)at << PAGE_SHIFT);
-		piece->bytes = bytes;
-		list_add(&piece->list, &user->pieces);
-		*offset = piece->offset;
 		err = 0;
 	}
 	up_write(&r->view);
-	if (err)
-		kfree(piece);
 	return err;
+}
+
+int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, u64 *offset)
+{
+	struct annex_piece *piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!piece)
+		return -ENOMEM;
+	piece->bytes = bytes;
+	err = take(r, piece);
+	if (!err) {
+		err = annex_filter_add(r, piece);
+		if (err)
+			give_back(r, piece);
+	}
+	if (err) {
+		kfree(piece);
+		return err;
+	}
+	*offset = piece->offset;
+	down_write(&r->view);
+	list_add(&piece->list, &user->pieces); /* it can be mapped now */
+	up_write(&r->view);
+	return 0;
 }

@@ -9,6 +9,7 @@
 #include "page.h"
 #include "poison.h"
 #include "range.h"
+#include "trace.h"
 
 #define LOOK (HZ / 50) /* how often for pages that are held */
 
@@ -136,7 +137,8 @@ static int take_window(struct annex_range *r, const struct annex_want *want)
 	if (r->res)
 		r->base = r->res->start;
 	else if (err == -ENOSPC)
-		annex_hdm_refuse(hdm, err, "range: no window has 0x%llx bytes free from 0x%llx on",
+		annex_hdm_refuse(hdm, err,
+				 "range: no window has 0x%llx free from 0x%llx: see /proc/iomem",
 				 r->bytes, floor);
 	else
 		annex_hdm_refuse(hdm, err,
@@ -176,6 +178,7 @@ static int make_pages(struct annex_range *r)
 {
 	u64 pages = r->bytes >> PAGE_SHIFT;
 	void *at;
+	int err;
 
 	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
 	r->pieces = kvcalloc(BITS_TO_LONGS((r->uc >> PAGE_SHIFT) + 1), sizeof(long), GFP_KERNEL);
@@ -185,8 +188,9 @@ static int make_pages(struct annex_range *r)
 		return annex_hdm_refuse(r->members[0], -EBUSY,
 					"range: it cannot be write-combining");
 	r->combining = r->wc;
-	if (!r->cached)
-		return 0;
+	err = annex_filter_init(r);
+	if (err || !r->cached)
+		return err;
 	r->pgmap.type = MEMORY_DEVICE_GENERIC;
 	r->pgmap.range = (struct range){r->base, r->base + r->cached - 1};
 	r->pgmap.nr_range = 1;
@@ -203,6 +207,7 @@ static int make_pages(struct annex_range *r)
 /* Take back whatever is there, in the reverse order. Nobody holds a page. */
 static void cut(struct annex_range *r)
 {
+	annex_filter_exit(r);
 	if (r->paged)
 		memunmap_pages(&r->pgmap);
 	if (r->combining)
@@ -303,6 +308,7 @@ static struct annex_range *create(const struct annex_want *want)
 	r->live = true;
 	r->kind = want->kind;
 	init_rwsem(&r->view);
+	mutex_init(&r->gate.lock);
 	INIT_LIST_HEAD(&r->users);
 	INIT_LIST_HEAD(&r->exports);
 	INIT_DELAYED_WORK(&r->end, end_work);
@@ -311,6 +317,7 @@ static struct annex_range *create(const struct annex_want *want)
 		get_device(&r->members[r->n]->dev);
 	}
 	err = start(r, want);
+	trace_annex_hdm_range(dev_name(&r->members[0]->dev), r->base, r->bytes, r->n, err);
 	if (err) {
 		cut(r);
 		drop(r);

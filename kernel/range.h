@@ -18,6 +18,7 @@
 #include <linux/rwsem.h>
 #include <linux/workqueue.h>
 #include <uapi/annex.h>
+#include "filter.h"
 #include "hdm.h"
 #include "route.h"
 
@@ -33,6 +34,7 @@
  * @cached, @wc, @uc: bytes of its parts, in this order.
  * @res: its addresses, which are nobody else's. @pgmap: struct pages of the cacheable part.
  * @paged: they are there. @combining: the addresses of @wc are known to be write-combining.
+ * @gate: the uncached part, and who has pieces of it, for the device to see.
  * @route: what is between the window and the members.
  * @view: over what follows.
  * @ended: no page of it may be put into page tables any more.
@@ -57,6 +59,7 @@ struct annex_range {
 	struct dev_pagemap pgmap;
 	bool paged;
 	bool combining;
+	struct annex_gate gate;
 	struct annex_route route;
 	struct rw_semaphore view;
 	bool ended;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: annex:annex_map, annex_unmap, annex_queue, annex_queue_delete, annex_reset. Each has
- * the controller's name and how the call ended.
+ * Tracepoints: annex:annex_map, annex_unmap, annex_queue, annex_queue_delete, annex_reset, with the
+ * controller's name and how the call ended; and of CXL memory annex_hdm_range, annex_hdm_map,
+ * annex_hdm_commit, annex_hdm_decommit, annex_hdm_poison, with the name of the device, or of the
+ * bridge or switch whose decoder it is.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM annex
@@ -95,6 +97,94 @@ TRACE_EVENT(annex_reset,
 		__entry->err = err;
 	),
 	TP_printk("%s err=%d", __entry->name, __entry->err)
+);
+
+TRACE_EVENT(annex_hdm_range,
+	TP_PROTO(const char *name, u64 base, u64 bytes, u32 ways, int err),
+	TP_ARGS(name, base, bytes, ways, err),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(u64, base)
+		__field(u64, bytes)
+		__field(u32, ways)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, name, ANNEX_NAME);
+		__entry->base = base;
+		__entry->bytes = bytes;
+		__entry->ways = ways;
+		__entry->err = err;
+	),
+	TP_printk("%s base=0x%llx bytes=0x%llx ways=%u err=%d", __entry->name, __entry->base,
+		  __entry->bytes, __entry->ways, __entry->err)
+);
+
+TRACE_EVENT(annex_hdm_map,
+	TP_PROTO(const char *name, u64 offset, u64 bytes, int err),
+	TP_ARGS(name, offset, bytes, err),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(u64, offset)
+		__field(u64, bytes)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, name, ANNEX_NAME);
+		__entry->offset = offset;
+		__entry->bytes = bytes;
+		__entry->err = err;
+	),
+	TP_printk("%s offset=0x%llx bytes=0x%llx err=%d", __entry->name, __entry->offset,
+		  __entry->bytes, __entry->err)
+);
+
+TRACE_EVENT(annex_hdm_poison,
+	TP_PROTO(const char *name, u64 offset, u64 bytes),
+	TP_ARGS(name, offset, bytes),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(u64, offset)
+		__field(u64, bytes)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, name, ANNEX_NAME);
+		__entry->offset = offset;
+		__entry->bytes = bytes;
+	),
+	TP_printk("%s offset=0x%llx bytes=0x%llx", __entry->name, __entry->offset,
+		  __entry->bytes)
+);
+
+DECLARE_EVENT_CLASS(annex_hdm_decoder,
+	TP_PROTO(const char *name, u32 id, u64 base, u64 bytes, int err),
+	TP_ARGS(name, id, base, bytes, err),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(u32, id)
+		__field(u64, base)
+		__field(u64, bytes)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, name, ANNEX_NAME);
+		__entry->id = id;
+		__entry->base = base;
+		__entry->bytes = bytes;
+		__entry->err = err;
+	),
+	TP_printk("%s id=%u base=0x%llx bytes=0x%llx err=%d", __entry->name, __entry->id,
+		  __entry->base, __entry->bytes, __entry->err)
+);
+
+DEFINE_EVENT(annex_hdm_decoder, annex_hdm_commit,
+	TP_PROTO(const char *name, u32 id, u64 base, u64 bytes, int err),
+	TP_ARGS(name, id, base, bytes, err)
+);
+
+DEFINE_EVENT(annex_hdm_decoder, annex_hdm_decommit,
+	TP_PROTO(const char *name, u32 id, u64 base, u64 bytes, int err),
+	TP_ARGS(name, id, base, bytes, err)
 );
 
 /* clang-format on */

@@ -19,6 +19,7 @@ struct annex_range;
 struct annex_piece {
 	struct list_head list;
 	u64 offset, bytes;
+	unsigned int entry; /* of the filter */
 };
 
 /**

@@ -101,15 +101,34 @@ int annex_window_bridge(u32 uid, phys_addr_t *at)
 	return 0;
 }
 
-/*
- * cxl_acpi has the windows themselves in the kernel's tree, and in them its regions, which have no
- * descriptor, and are not busy before they have pages.
- */
-static int is_used(struct resource *res, void *arg)
+/* struct look - Whether @res lies in nothing but a window. */
+struct look {
+	const struct resource *res;
+	bool alone;
+};
+
+/* There is no such place: it is called for the lock that it is called with. */
+static resource_size_t look(void *arg, const struct resource *avail, resource_size_t size,
+			    resource_size_t align)
 {
-	if (res->desc == IORES_DESC_CXL)
-		return 0;
-	return res->desc != IORES_DESC_NONE || (res->parent && res->parent->desc == IORES_DESC_CXL);
+	struct look *l = arg;
+
+	l->alone = l->res->parent == &iomem_resource || l->res->parent->desc == IORES_DESC_CXL;
+	return PHYS_ADDR_MAX;
+}
+
+/*
+ * cxl_acpi has the windows in the kernel's tree, and in them its regions, which take in whatever is
+ * requested there as long as they are not busy, that is, before they have pages. Both come and go,
+ * and of what is exported only this takes the tree's lock around a look at it.
+ */
+static bool is_alone(const struct resource *res)
+{
+	struct resource nowhere = {}, none = {};
+	struct look l = {.res = res};
+
+	allocate_resource(&nowhere, &none, 1, 0, 0, 1, look, &l);
+	return l.alone;
 }
 
 static bool hits(const struct annex_taken *taken, unsigned int n, u64 base, u64 bytes)
@@ -127,13 +146,13 @@ struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 
 	struct resource *res;
 
 	for (; base < end && bytes <= end - base; base += CXL_GRANULE) {
-		if (hits(taken, n, base, bytes) ||
-		    walk_iomem_res_desc(IORES_DESC_NONE, IORESOURCE_MEM, base, base + bytes - 1,
-					NULL, is_used) > 0)
+		if (hits(taken, n, base, bytes))
 			continue;
 		res = request_mem_region(base, bytes, "annex");
-		if (res)
+		if (res && is_alone(res))
 			return res;
+		if (res)
+			release_mem_region(base, bytes);
 	}
 	return NULL;
 }

@@ -333,10 +333,11 @@ struct annex_ioc_hdm_dmabuf {
 
 /**
  * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory for this file
- * alone, until it is closed. Not zeroed; a child that is forked does not have it mapped.
+ * alone, until it is closed. It is zeroed, and has an entry in the device's filter, below; a child
+ * that is forked does not have it mapped.
  * @size: in: bytes of this structure.
  * @rsvd: in: 0.
- * @bytes: in: how much, whole pages; -ENOSPC when there is no such piece.
+ * @bytes: in: how much, whole pages; -ENOSPC when there is no such piece, or no entry.
  * @offset: out: where in the range, for mmap(). Any other file's mmap() there is -EACCES.
  */
 struct annex_ioc_hdm_m2func {
@@ -344,6 +345,42 @@ struct annex_ioc_hdm_m2func {
 	__u32 rsvd;
 	__aligned_u64 bytes;
 	__aligned_u64 offset;
+};
+
+/**
+ * struct annex_filter - What a device that answers M2func calls looks at: the packet filter of M2NDP
+ * (section III-B), in the first page of the uncached memory, which no file can map. Written by the
+ * module, but for @seen and @beat.
+ * @magic: ANNEX_FILTER_MAGIC once the rest is there; 0 when the range ends.
+ * @version: ANNEX_FILTER_VERSION. @entries: how many there are room for.
+ * @change: goes up when entries have changed; the same before and after they are read: they belong
+ *	together.
+ * @seen: by the device: the last @change that it acts upon. A piece is given to somebody else when
+ *	it has seen that the last owner is gone, or is not there.
+ * @beat: by the device: goes up, at least ten times a second.
+ * @entry: [@base, @bound), by offset in the range, is the region of address space @asid; 0: of none.
+ */
+#define ANNEX_FILTER_MAGIC 0x32746c46786e6e41ull
+#define ANNEX_FILTER_VERSION 1
+#define ANNEX_FILTER_ENTRIES 124
+struct annex_filter_entry {
+	__aligned_u64 base;
+	__aligned_u64 bound;
+	__u32 asid;
+	__u32 rsvd0;
+	__aligned_u64 rsvd1;
+};
+
+struct annex_filter {
+	__aligned_u64 magic;
+	__u32 version;
+	__u32 entries;
+	__aligned_u64 change;
+	__aligned_u64 rsvd0[5];
+	__aligned_u64 seen;
+	__aligned_u64 beat;
+	__aligned_u64 rsvd1[6];
+	struct annex_filter_entry entry[ANNEX_FILTER_ENTRIES];
 };
 
 #define ANNEX_POISON_RESCAN (1u << 0) /* ask the devices first */

@@ -171,13 +171,25 @@ static int make_slots(struct annex_cache *c, uint64_t bytes)
 	return 0;
 }
 
+/* Lines that lie in a dma-buf are reached by it: there need be no host memory to pin. */
+static int map_leaf(struct annex_cache *c, struct annex_leaf *leaf)
+{
+	const struct annex_provider *p = c->provider;
+	uint64_t offset = 0;
+	int fd;
+
+	if (!p->dmabuf)
+		return annex_dev_map(leaf->dev, c->mem, c->mem_len, &leaf->addr);
+	fd = p->dmabuf(p->ctx, c->mem, &offset);
+	return annex_dev_map_dmabuf(leaf->dev, fd, offset, c->mem, c->mem_len, &leaf->addr);
+}
+
 static int map_slots(struct annex_cache *c)
 {
 	for (uint32_t i = 0; i < c->nleaves; i++) {
 		struct annex_leaf *leaf = &c->leaves[i];
-		int err;
+		int err = map_leaf(c, leaf);
 
-		err = annex_dev_map(leaf->dev, c->mem, c->mem_len, &leaf->addr);
 		if (err)
 			return annex_fail(err, "cache: device %u cannot reach the lines: %s", i,
 					  strerrorname_np(-err));

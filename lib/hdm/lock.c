@@ -10,17 +10,17 @@
 #define NAP_LEAST 5000l /* ns */
 #define NAP_MOST 1000000l
 
-static int call(int fd, int op, short type, uint32_t byte, struct flock *lock)
+static int call(int fd, int op, short type, uint32_t byte, uint32_t n, struct flock *lock)
 {
 	*lock = (struct flock){
-		.l_type = type, .l_whence = SEEK_SET, .l_start = LOCK_AT + byte, .l_len = 1};
+		.l_type = type, .l_whence = SEEK_SET, .l_start = LOCK_AT + byte, .l_len = n};
 	return fcntl(fd, op, lock) ? -errno : 0;
 }
 
 int lock_try(int fd, uint32_t byte)
 {
 	struct flock lock;
-	int err = call(fd, F_OFD_SETLK, F_WRLCK, byte, &lock);
+	int err = call(fd, F_OFD_SETLK, F_WRLCK, byte, 1, &lock);
 
 	return err == -EACCES ? -EAGAIN : err;
 }
@@ -44,12 +44,12 @@ void lock_drop(int fd, uint32_t byte)
 {
 	struct flock lock;
 
-	call(fd, F_OFD_SETLK, F_UNLCK, byte, &lock);
+	call(fd, F_OFD_SETLK, F_UNLCK, byte, 1, &lock);
 }
 
-bool lock_taken(int fd, uint32_t byte)
+bool lock_taken(int fd, uint32_t byte, uint32_t n)
 {
 	struct flock lock;
 
-	return call(fd, F_OFD_GETLK, F_WRLCK, byte, &lock) || lock.l_type != F_UNLCK;
+	return call(fd, F_OFD_GETLK, F_WRLCK, byte, n, &lock) || lock.l_type != F_UNLCK;
 }

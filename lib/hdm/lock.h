@@ -19,7 +19,8 @@ int lock_take(int fd, uint32_t byte, uint64_t deadline);
 int lock_try(int fd, uint32_t byte);
 void lock_drop(int fd, uint32_t byte);
 
-/* lock_taken() - Whether another file description has it; one that cannot be asked has it. */
-bool lock_taken(int fd, uint32_t byte);
+/* lock_taken() - Whether another file description has one of @n from @byte on; of those that cannot
+ * be asked for it has. */
+bool lock_taken(int fd, uint32_t byte, uint32_t n);
 
 #endif

@@ -71,15 +71,12 @@ int hdm_join(struct annex_hdm *h)
 
 bool hdm_owner_lives(const struct annex_hdm *h, uint32_t owner)
 {
-	return owner == h->owner || lock_taken(h->m->fd, LOCK_OWNER(owner));
+	return owner == h->owner || lock_taken(h->m->fd, LOCK_OWNER(owner), 1);
 }
 
 bool hdm_alone(const struct annex_hdm *h)
 {
-	for (uint32_t i = 0; i < HDM_OWNERS; i++)
-		if (i != h->owner && lock_taken(h->m->fd, LOCK_OWNER(i)))
-			return false;
-	return true;
+	return !lock_taken(h->m->fd, LOCK_OWNER(0), HDM_OWNERS);
 }
 
 static void before_fork(void)

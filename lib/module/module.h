@@ -22,12 +22,31 @@ int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out);
 /**
  * annex_module_range() - Create the range of CXL memory devices that are bound to annex.ko, or join
  * the one that they have.
- * @uri: pci:DDDD:BB:DD.F[,DDDD:BB:DD.F...][?size=, granularity=, persistent=]: several devices are
- *	interleaved, in this order.
+ * @uri: pci:DDDD:BB:DD.F[,DDDD:BB:DD.F...][?size=, granularity=, persistent=, m2func=]: several devices
+ *	are interleaved, in this order; @m2func of its bytes are not mapped, but had in pieces.
  *
  * Return: 0; as annex_module_open(); -ENODEV (no memory device); -EBUSY, -ENOSPC, -EOPNOTSUPP as
  * ANNEX_IOC_HDM_RANGE.
  */
 int annex_module_range(const struct annex_uri *uri, struct annex_medium **out);
+
+/**
+ * struct annex_module_piece - Uncached memory of a range, zeroed, that nobody else has.
+ * @bytes: whole pages. @fd: whose it is.
+ */
+struct annex_module_piece {
+	void *at;
+	uint64_t bytes;
+	int fd;
+};
+
+/**
+ * annex_module_piece() - Join a range, or create it, and have a piece of @out->bytes.
+ * @uri: as for annex_module_range(), which needs nothing else of this.
+ *
+ * Return: as annex_module_range(); -ENOSPC: no such piece is left.
+ */
+int annex_module_piece(const struct annex_uri *uri, struct annex_module_piece *out);
+void annex_module_piece_close(struct annex_module_piece *piece);
 
 #endif

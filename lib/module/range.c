@@ -39,7 +39,8 @@ static int find_dmabuf(struct annex_medium *m, uint64_t offset, uint64_t *at)
 static void close_members(struct module_range *r, unsigned int from)
 {
 	while (r->n > from)
-		close(r->members[--r->n]);
+		if (r->members[--r->n] >= 0)
+			close(r->members[r->n]);
 }
 
 static void close_range_of(struct annex_medium *m)
@@ -126,7 +127,7 @@ static int make_range(struct module_range *r, const struct annex_uri *uri,
 {
 	struct annex_ioc_hdm_range args = {.size = sizeof(args)};
 	bool persistent = !info->volatile_bytes;
-	uint64_t size = 0, granularity = 0;
+	uint64_t size = 0, granularity = 0, uncached = 0;
 	int err = annex_uri_bool(uri, "persistent", &persistent);
 
 	if (!err)
@@ -134,6 +135,8 @@ static int make_range(struct module_range *r, const struct annex_uri *uri,
 	if (!err)
 		err = annex_uri_u64(uri, "granularity", ANNEX_HDM_GRANULARITY_MIN,
 				    ANNEX_HDM_GRANULARITY_MAX, &granularity);
+	if (!err)
+		err = annex_uri_u64(uri, "m2func", 0, INT64_MAX, &uncached);
 	if (err)
 		return err;
 	if (r->n > 1) { /* else it is the file's own device */
@@ -143,8 +146,9 @@ static int make_range(struct module_range *r, const struct annex_uri *uri,
 	args.kind = persistent ? ANNEX_HDM_PERSISTENT : ANNEX_HDM_VOLATILE;
 	args.bytes = size;
 	args.granularity = (uint32_t)granularity;
+	args.uc = uncached;
 	err = ask(r, r->members[0], ANNEX_IOC_HDM_RANGE, &args, "no range of it");
-	r->m.bytes = args.bytes;
+	r->m.bytes = args.bytes - uncached;
 	r->m.persistent = persistent;
 	r->m.scratch = !persistent;
 	return err;
@@ -191,9 +195,11 @@ static int map_range(struct module_range *r)
 	return module_open_file(r->name, &r->m.fd);
 }
 
-int annex_module_range(const struct annex_uri *uri, struct annex_medium **out)
+/* Its members, and the range as it is or as it shall be. */
+static int join_range(const struct annex_uri *uri, struct module_range **out)
 {
-	static const char *const keys[] = {"size", "granularity", "persistent", "format", NULL};
+	static const char *const keys[] = {"size",   "granularity", "persistent",
+					   "format", "m2func",      NULL};
 	struct module_range *r = calloc(1, sizeof(*r));
 	struct annex_ioc_hdm_info info;
 	int err;
@@ -207,8 +213,21 @@ int annex_module_range(const struct annex_uri *uri, struct annex_medium **out)
 		err = open_members(r, uri->body, &info);
 	if (!err)
 		err = make_range(r, uri, &info);
-	if (!err)
-		err = read_poison(r);
+	if (err)
+		close_range_of(&r->m);
+	else
+		*out = r;
+	return err;
+}
+
+int annex_module_range(const struct annex_uri *uri, struct annex_medium **out)
+{
+	struct module_range *r;
+	int err = join_range(uri, &r);
+
+	if (err)
+		return err;
+	err = read_poison(r);
 	if (!err)
 		err = export_all(r);
 	if (!err)
@@ -220,4 +239,34 @@ int annex_module_range(const struct annex_uri *uri, struct annex_medium **out)
 	close_members(r, 1);
 	*out = &r->m;
 	return 0;
+}
+
+int annex_module_piece(const struct annex_uri *uri, struct annex_module_piece *out)
+{
+	struct annex_ioc_hdm_m2func args = {.size = sizeof(args), .bytes = out->bytes};
+	struct module_range *r;
+	int err = join_range(uri, &r);
+
+	if (err)
+		return err;
+	err = ask(r, r->members[0], ANNEX_IOC_HDM_M2FUNC, &args, "no uncached memory of it");
+	if (!err) {
+		out->at = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->members[0],
+			       (off_t)args.offset);
+		if (out->at == MAP_FAILED)
+			err = annex_fail(-errno, "pci:%s: its uncached memory cannot be mapped: %s",
+					 r->name, strerror(errno));
+	}
+	if (!err) {
+		out->fd = r->members[0];
+		r->members[0] = -1; /* the piece is this file's */
+	}
+	close_range_of(&r->m);
+	return err;
+}
+
+void annex_module_piece_close(struct annex_module_piece *piece)
+{
+	munmap(piece->at, piece->bytes);
+	close(piece->fd);
 }

@@ -70,6 +70,10 @@ int nvme_delete_queue(struct annex_dev *dev, uint16_t qid);
 int nvme_abort(struct annex_dev *dev, uint16_t sqid, uint16_t cid, uint64_t deadline,
 	       bool *aborted);
 
+/* memory.c: nvme_map_provided() - Let the device reach what its provider has allocated, by the
+ * dma-buf that it lies in, if it does. */
+int nvme_map_provided(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
+
 /* prove.c: -EIO when what the controller reads or writes there gets lost */
 int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr);
 

@@ -47,22 +47,28 @@ int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len)
 	return dev->ctrl->ops->unmap(dev->ctrl, addr, len);
 }
 
-static int provide(struct annex_dev *dev, size_t len, void **ptr, uint64_t *addr)
+int nvme_map_provided(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
 {
 	const struct annex_provider *prov = dev->opts.provider;
 	uint64_t offset = 0;
-	int fd, err;
+	int fd;
+
+	if (!prov->dmabuf)
+		return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+	fd = prov->dmabuf(prov->ctx, ptr, &offset);
+	return map_dmabuf(dev, fd, offset, ptr, len, addr);
+}
+
+static int provide(struct annex_dev *dev, size_t len, void **ptr, uint64_t *addr)
+{
+	const struct annex_provider *prov = dev->opts.provider;
+	int err;
 
 	*ptr = prov->alloc(prov->ctx, len, ANNEX_NVME_PAGE);
 	if (!*ptr)
 		return annex_fail(-ENOMEM, "%s: no %zu bytes of %s memory", dev->uri, len,
 				  prov->name);
-	if (prov->dmabuf) {
-		fd = prov->dmabuf(prov->ctx, *ptr, &offset);
-		err = map_dmabuf(dev, fd, offset, *ptr, len, addr);
-	} else {
-		err = dev->ctrl->ops->map(dev->ctrl, *ptr, len, addr);
-	}
+	err = nvme_map_provided(dev, *ptr, len, addr);
 	if (err)
 		prov->free(prov->ctx, *ptr, len);
 	return err;

@@ -85,7 +85,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 		return annex_fail(-ENOMEM,
 				  "%s: no %zu bytes of %s memory for a queue of %u entries",
 				  dev->uri, q->bytes, prov->name, depth);
-	err = ops->map(dev->ctrl, q->mem, q->mapped, &q->addr);
+	err = nvme_map_provided(dev, q->mem, q->mapped, &q->addr);
 	if (err) {
 		prov->free(prov->ctx, q->mem, q->bytes);
 		q->mem = NULL;

@@ -23,5 +23,6 @@ void bench_queue(const struct bench_ctx *ctx);
 void bench_file(const struct bench_ctx *ctx);
 void bench_array(const struct bench_ctx *ctx);
 void bench_bfs(const struct bench_ctx *ctx);
+void bench_range(const struct bench_ctx *ctx);
 
 #endif

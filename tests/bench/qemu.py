@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Figures from the logs of guests: qemu.py DIR COMMAND. See qemu.sh."""
+"""Figures from the logs of guests: qemu.py DIR COMMAND GROUP... See qemu.sh."""
 import json
 import statistics
 import sys
 
-folder, command = sys.argv[1:]
+folder, command, *groups = sys.argv[1:]
 figures = []
 
 
@@ -22,16 +22,30 @@ def figure(name, value, unit, target=None, at_most=False):
     print(line.rstrip())
 
 
-def read(iommu):
-    """The runs of a boot: side and size to lists of (rate, time a command)."""
-    runs = {}
-    with open(f"{folder}/qemu-iommu{iommu}.log", encoding="utf-8") as log:
+def lines(name):
+    """What a boot has measured, in words."""
+    with open(f"{folder}/{name}.log", encoding="utf-8") as log:
         for line in log:
             words = line.split()
             if words[:2] == ["#", "bench"]:
-                runs.setdefault((words[2], words[3]), []).append(
-                    (float(words[4]), float(words[5])))
+                yield words[2:]
+
+
+def read(iommu):
+    """The runs of a boot: side and size to lists of (rate, time a command)."""
+    runs = {}
+    for side, size, rate, time in lines(f"qemu-iommu{iommu}"):
+        runs.setdefault((side, size), []).append((float(rate), float(time)))
     return runs
+
+
+def read_hdm(iommu):
+    """The medians of what a boot has measured of CXL memory: side to numbers."""
+    runs = {}
+    for side, *numbers in lines(f"qemu-hdm-iommu{iommu}"):
+        runs.setdefault(side, []).append([float(number) for number in numbers])
+    return {side: [statistics.median(column) for column in zip(*rows)]
+            for side, rows in runs.items()}
 
 
 def medians(runs, side, size):
@@ -41,7 +55,10 @@ def medians(runs, side, size):
 
 
 TARGETS = {(0, "4096"): 1.5, (0, "512"): 1.5, (1, "4096"): 2.5, (1, "512"): None}
-for iommu in (0, 1):
+
+
+def nvme(iommu):
+    """The module against fio on the kernel's driver."""
     boot = read(iommu)
     for size in ("4096", "512"):
         where = f"{size} B" + (", strict virtual IOMMU" if iommu else "")
@@ -57,6 +74,25 @@ for iommu in (0, 1):
         figure(f"{where}: time of the processors, annex", time * 1e6, "us")
         figure(f"{where}: time of the processors, cheaper fio", cheap * 1e6, "us")
         figure(f"{where}: annex / cheaper fio", time / cheap, "x", 0.6, True)
+
+
+def hdm(iommu):
+    """CXL memory that a controller reads into, against DRAM and a copy."""
+    boot = read_hdm(iommu)
+    where = "CXL memory" + (", strict virtual IOMMU" if iommu else "")
+    seconds, size = boot["hdm-open"]
+    figure(f"{where}: open to usable range of {size / 2**20:.0f} MiB", seconds, "s", 0.5, True)
+    for side, name in (("hdm-direct", "NVMe read"), ("hdm-copy", "NVMe read to DRAM, copy")):
+        rate, time, copied = boot[side]
+        figure(f"{where}: {name}", rate / 1e6, "MB/s")
+        figure(f"{where}: {name}, processors", time * 2**20 * 1e6, "us/MiB")
+        figure(f"{where}: {name}, copied by the CPU", copied, "B/B",
+               0 if side == "hdm-direct" else None, True)
+
+
+for group in groups:
+    for has_iommu in (0, 1):
+        {"nvme": nvme, "hdm": hdm}[group](has_iommu)
 with open(f"{folder}/qemu.json", "w", encoding="utf-8") as out:
     json.dump(figures, out, indent=2)
     out.write("\n")

@@ -1,29 +1,43 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The module in a guest against the kernel's own driver there, on one controller of one boot, in
-# turns: qemu.sh OUT. Writes OUT/bench/qemu.json, and prints the same as a table. ROUNDS says how
-# often each (5); KERNEL is 6.1 or 6.12. Data that is wrong ends it.
+# turns (group nvme), and CXL memory that a controller reads into (hdm): qemu.sh OUT [GROUP]...
+# Writes OUT/bench/qemu.json, and prints the same as a table. ROUNDS says how often each (5); KERNEL
+# is 6.1 or 6.12. Data that is wrong ends it.
 set -eu
 cd "$(dirname "$0")/../.."
 out=$1
+shift
+[ $# -gt 0 ] || set -- nvme hdm
 kernel=${KERNEL:-6.12}
 rounds=${ROUNDS:-5}
 # For both sides: queues that are rung through an eventfd, and a file that QEMU reads without
 # handing each command to a thread. Else the figures are those of QEMU's threads.
 export NVME_EXTRA=${NVME_EXTRA-ioeventfd=on} DISK_EXTRA=${DISK_EXTRA-aio=io_uring}
 
-mkdir -p "$out/bench"
-for iommu in 0 1; do
-	log=$out/bench/qemu-iommu$iommu.log
-	if ! APPEND="ROUNDS=$rounds" tests/qemu/run.sh -k "$kernel" -i $iommu -n 1 bench \
-		>"$log" 2>&1; then
+# boot LOG OPTION... - In a guest like that; its lines are in the log.
+boot()
+{
+	local log=$out/bench/$1
+	shift
+	if ! APPEND="ROUNDS=$rounds" tests/qemu/run.sh -k "$kernel" -n 1 "$@" >"$log" 2>&1; then
 		tail -n 40 "$log" >&2
 		echo "bench: the guest did not come to its end; whole log: $log" >&2
 		exit 1
 	fi
-	runs=$(grep -c '^# bench' "$log")
-	checks=$(grep -c 'data is right' "$log")
-	echo "  IOMMU=$iommu: $runs runs, all data on the disk verified $checks times"
+	echo "  $*: $(grep -c '^# bench' "$log") runs, data verified" \
+		"$(grep -c 'data is right' "$log") times"
+}
+
+mkdir -p "$out/bench"
+for iommu in 0 1; do
+	for group in "$@"; do
+		case $group in
+		nvme) boot qemu-iommu$iommu.log -i $iommu bench ;;
+		hdm) boot qemu-hdm-iommu$iommu.log -i $iommu -c 1 benchhdm ;;
+		*) echo "bench: there are nvme and hdm, no $group" >&2; exit 2 ;;
+		esac
+	done
 done
-command="KERNEL=$kernel ROUNDS=$rounds tests/bench/qemu.sh $out"
-exec python3 tests/bench/qemu.py "$out/bench" "$command"
+command="KERNEL=$kernel ROUNDS=$rounds tests/bench/qemu.sh $out $*"
+exec python3 tests/bench/qemu.py "$out/bench" "$command" "$@"

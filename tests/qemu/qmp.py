@@ -9,12 +9,15 @@ qmp.py SOCKET --serve PORT             serve a guest until it ends: what it writ
                                        answered with one line, "ok ..." or "error ..."
 
 Besides QEMU's commands a guest has "peek file=cxl0 offset=0 bytes=4096": the MD5 of what lies there
-in the memory of a CXL device.
+in the memory of a CXL device; and "ndp do=serve file=cxl0 uncached=2M", do=kill, do=end: a near-data
+processor, the program $ANNEX, that serves a CXL device's memory.
 """
 import hashlib
 import json
+import os
 import re
 import socket
+import subprocess
 import sys
 import time
 
@@ -80,13 +83,48 @@ def peek(file, offset, bytes):
         return hashlib.md5(memory.read(int(bytes, 0))).hexdigest()
 
 
+class Ndp:
+    """One at a time, which ends with the guest."""
+
+    def __init__(self):
+        self.process = None
+
+    def serve(self, file, uncached):
+        if not re.fullmatch(r"cxl[0-9]+", file):
+            raise ValueError(f"{file} is no CXL device's memory")
+        command = [os.environ["ANNEX"], "ndp", "serve", "--guest", file, "--uncached", uncached]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        return self.process.stdout.readline()  # it says when it is ready
+
+    def end(self, signal="terminate"):
+        if not self.process:
+            raise ValueError("there is no device")
+        getattr(self.process, signal)()
+        code = self.process.wait(10)
+        self.process = None
+        if signal == "terminate" and code:
+            raise ValueError(f"it ended with {code}")
+        return str(code)
+
+    def carry_out(self, do, **words):
+        if do == "serve":
+            return self.serve(**words)
+        return self.end({"kill": "kill", "end": "terminate"}[do])
+
+
+ndp = Ndp()
+
+
 def answer(monitor, words):
     try:
+        pairs = dict(word.split("=", 1) for word in words[1:]) if words[0] in ("peek", "ndp") else {}
         if words[0] == "peek":
-            done, text = True, peek(**dict(word.split("=", 1) for word in words[1:]))
+            done, text = True, peek(**pairs)
+        elif words[0] == "ndp":
+            done, text = True, ndp.carry_out(**pairs)
         else:
             done, text = monitor.command(*words)
-    except (IndexError, OSError, TypeError, ValueError) as error:
+    except (LookupError, OSError, TypeError, ValueError, subprocess.SubprocessError) as error:
         done, text = False, str(error)
     return ("ok " if done else "error ") + " ".join(text.split()) + "\n"
 
@@ -107,7 +145,11 @@ def main(argv):
         if argv[2] == "--serve":
             # The guest starts when its port is connected.
             port = connect(argv[3])
-            serve(Monitor(argv[1]), port)
+            try:
+                serve(Monitor(argv[1]), port)
+            finally:
+                if ndp.process:
+                    ndp.end("kill")
             return
         done, text = Monitor(argv[1]).command(*argv[2:])
     except (OSError, ValueError) as error:

@@ -38,15 +38,17 @@ while getopts k:i:n:c:a: option; do
 done
 shift $((OPTIND - 1))
 
+# What is no test by itself; the leaks are those of all others.
+parts='^(lib|intree|lab|bench.*|leaks)$'
 tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
 		name=$(basename "${file%.*}")
 		# What has a script is run by it.
 		[[ $file != *.c ]] || [ ! -e "${file%.c}.sh" ] || continue
-		[ ! -e "$file" ] || [[ $name =~ ^(lib|lab|bench|leaks)$ ]] || tests+=("$name")
+		[ ! -e "$file" ] || [[ $name =~ $parts ]] || tests+=("$name")
 	done
-	tests+=(leaks) # of all others
+	tests+=(leaks)
 fi
 programs=()
 for name in "${tests[@]}"; do
@@ -146,7 +148,8 @@ run_cell()
 	failed_cell=$failed
 	while IFS= read -r line; do
 		judge "$line"
-	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" && python3 "$qmp" qmp --serve port 2>serve)
+	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" &&
+		ANNEX=$build/annex python3 "$qmp" qmp --serve port 2>serve)
 	wait $qemu_pid
 	qemu_pid=
 	for name in "${tests[@]}"; do

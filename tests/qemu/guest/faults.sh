@@ -40,6 +40,8 @@ for kind in $kinds; do
 	[ ! -e "$debug/$kind"/ignore-gfp-wait ] || echo N >"$debug/$kind"/ignore-gfp-wait
 	[ ! -e "$debug/$kind"/ignore-gfp-highmem ] || echo N >"$debug/$kind"/ignore-gfp-highmem
 	[ ! -e "$debug/$kind"/min-order ] || echo 0 >"$debug/$kind"/min-order
+	# What fails further down comes back to the module in the same ways, from a thousand places.
+	echo 12 >"$debug/$kind"/stacktrace-depth
 done
 sort /proc/kallsyms >symbols
 acpi=$(first acpi_ns_evaluate)

@@ -10,27 +10,15 @@
  * controller may be taken away and given back meanwhile.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/udmabuf.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include <uapi/annex.h>
-#include "core/random.h"
+#include "fuzz.h"
 
-#define PAGE 4096ull
 #define THREADS 4u
 #define REGION (64 * PAGE) /* memory of a thread that it may map */
 #define VIEWS 8u           /* what a thread sees of the file */
@@ -39,7 +27,6 @@
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif
-#define STUCK_S 90 /* longer than any call, which a reset may be in */
 
 /* struct fuzzer - A thread. */
 struct fuzzer {
@@ -53,6 +40,7 @@ struct fuzzer {
 	struct annex_ioc_seg segs[64];
 };
 
+static const char *address;
 static struct annex_ioc_info info;
 static int fd;
 static int bufs[BUFS];
@@ -63,102 +51,44 @@ static volatile uint32_t known[KNOWN];
 static volatile uint64_t known_addr[KNOWN];
 static volatile unsigned long done;
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void idle(uint64_t ms)
-{
-	poll(NULL, 0, (int)ms);
-}
-
-static uint64_t draw(struct fuzzer *f, uint64_t n)
-{
-	return random_next(&f->state) % n;
-}
-
-/* One time in @n. */
-static bool rarely(struct fuzzer *f, uint64_t n)
-{
-	return !draw(f, n);
-}
-
-static uint64_t odd(struct fuzzer *f)
-{
-	static const uint64_t edges[] = {0,
-					 1,
-					 2,
-					 511,
-					 4095,
-					 4096,
-					 4097,
-					 0xffff,
-					 0x10000,
-					 0x7fffffff,
-					 0x80000000,
-					 0xffffffff,
-					 1ull << 32,
-					 0x7ffffffff000,
-					 0x800000000000,
-					 ~0ull - 4095,
-					 ~0ull};
-
-	switch (draw(f, 3)) {
-	case 0:
-		return draw(f, 64);
-	case 1:
-		return edges[draw(f, sizeof(edges) / sizeof(edges[0]))];
-	default:
-		return draw(f, ~0ull) >> draw(f, 64);
-	}
-}
-
-/* @usual, but now and then something else. */
-static uint64_t maybe(struct fuzzer *f, uint64_t usual)
-{
-	return rarely(f, 30) ? odd(f) : usual;
-}
-
 static uint64_t size_of(struct fuzzer *f, unsigned long request)
 {
-	return rarely(f, 60) ? odd(f) : _IOC_SIZE(request);
+	return rarely(&f->state, 60) ? odd(&f->state) : _IOC_SIZE(request);
 }
 
 static uint32_t some_id(struct fuzzer *f)
 {
-	return (uint32_t)maybe(f, known[draw(f, KNOWN)]);
+	return (uint32_t)maybe(&f->state, known[draw(&f->state, KNOWN)]);
 }
 
 static long call(struct fuzzer *f, unsigned long request, void *args)
 {
-	if (rarely(f, 200))
-		args = (void *)odd(f);
+	if (rarely(&f->state, 200))
+		args = (void *)odd(&f->state);
 	return ioctl(fd, request, args);
 }
 
 static char *some_memory(struct fuzzer *f)
 {
-	return regions[draw(f, THREADS)] + draw(f, REGION / PAGE) * PAGE;
+	return regions[draw(&f->state, THREADS)] + draw(&f->state, REGION / PAGE) * PAGE;
 }
 
 static void do_map(struct fuzzer *f)
 {
-	unsigned int slot = (unsigned int)draw(f, KNOWN);
+	unsigned int slot = (unsigned int)draw(&f->state, KNOWN);
 	struct annex_ioc_map args = {.size = (uint32_t)size_of(f, ANNEX_IOC_MAP),
-				     .kind = (uint32_t)maybe(f, draw(f, 4)),
-				     .bytes = maybe(f, (1 + draw(f, 8)) * PAGE),
-				     .segs = maybe(f, (uintptr_t)f->segs),
-				     .nsegs = (uint32_t)maybe(f, 64),
-				     .rsvd = (uint32_t)maybe(f, 0)};
+				     .kind = (uint32_t)maybe(&f->state, draw(&f->state, 4)),
+				     .bytes = maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE),
+				     .segs = maybe(&f->state, (uintptr_t)f->segs),
+				     .nsegs = (uint32_t)maybe(&f->state, 64),
+				     .rsvd = (uint32_t)maybe(&f->state, 0)};
 
-	args.addr = maybe(f, args.kind == ANNEX_MAP_USER ? (uintptr_t)some_memory(f) : 0);
-	args.offset = maybe(f, args.kind == ANNEX_MAP_DMABUF ? draw(f, 16) * PAGE : 0);
-	args.fd = (int)maybe(f, args.kind == ANNEX_MAP_DMABUF ? (uint64_t)bufs[draw(f, BUFS)]
-							      : UINT32_MAX);
+	args.addr = maybe(&f->state, args.kind == ANNEX_MAP_USER ? (uintptr_t)some_memory(f) : 0);
+	args.offset = maybe(&f->state,
+			    args.kind == ANNEX_MAP_DMABUF ? draw(&f->state, 16) * PAGE : 0);
+	args.fd = (int)maybe(&f->state, args.kind == ANNEX_MAP_DMABUF
+						? (uint64_t)bufs[draw(&f->state, BUFS)]
+						: UINT32_MAX);
 	/* No segments at an address that happens to be good. */
 	if (args.nsegs > 64)
 		args.segs = (uintptr_t)f->segs * (args.segs == (uintptr_t)f->segs ? 0 : 1);
@@ -180,18 +110,18 @@ static void do_queue(struct fuzzer *f)
 {
 	struct annex_ioc_queue args = {
 		.size = (uint32_t)size_of(f, ANNEX_IOC_QUEUE_CREATE),
-		.qid = (uint32_t)maybe(f, 1 + draw(f, 8)),
-		.depth = (uint32_t)maybe(f, 2 + draw(f, 127)),
+		.qid = (uint32_t)maybe(&f->state, 1 + draw(&f->state, 8)),
+		.depth = (uint32_t)maybe(&f->state, 2 + draw(&f->state, 127)),
 		.sq_map = some_id(f),
 		.cq_map = some_id(f),
-		.sq_offset = maybe(f, draw(f, 4) * PAGE),
-		.cq_offset = maybe(f, draw(f, 4) * PAGE),
+		.sq_offset = maybe(&f->state, draw(&f->state, 4) * PAGE),
+		.cq_offset = maybe(&f->state, draw(&f->state, 4) * PAGE),
 		.eventfd = -1,
-		.rsvd = (uint32_t)maybe(f, 0),
+		.rsvd = (uint32_t)maybe(&f->state, 0),
 	};
-	int event = rarely(f, 4) ? eventfd(0, EFD_CLOEXEC) : -1;
+	int event = rarely(&f->state, 4) ? eventfd(0, EFD_CLOEXEC) : -1;
 
-	args.eventfd = (int)maybe(f, (uint32_t)event);
+	args.eventfd = (int)maybe(&f->state, (uint32_t)event);
 	call(f, ANNEX_IOC_QUEUE_CREATE, &args);
 	if (event >= 0)
 		close(event);
@@ -200,12 +130,12 @@ static void do_queue(struct fuzzer *f)
 static void do_qid(struct fuzzer *f)
 {
 	struct annex_ioc_qid qid = {.size = (uint32_t)size_of(f, ANNEX_IOC_QUEUE_DELETE),
-				    .qid = (uint32_t)maybe(f, 1 + draw(f, 8))};
+				    .qid = (uint32_t)maybe(&f->state, 1 + draw(&f->state, 8))};
 	struct annex_ioc_abort abort = {.size = (uint32_t)size_of(f, ANNEX_IOC_ABORT),
 					.qid = qid.qid,
-					.cid = (uint32_t)maybe(f, draw(f, 64))};
+					.cid = (uint32_t)maybe(&f->state, draw(&f->state, 64))};
 
-	if (rarely(f, 3))
+	if (rarely(&f->state, 3))
 		call(f, ANNEX_IOC_ABORT, &abort);
 	else
 		call(f, ANNEX_IOC_QUEUE_DELETE, &qid);
@@ -214,17 +144,17 @@ static void do_qid(struct fuzzer *f)
 static void do_small(struct fuzzer *f)
 {
 	struct annex_ioc_info again = {.size = (uint32_t)size_of(f, ANNEX_IOC_INFO),
-				       .abi = (uint32_t)maybe(f, ANNEX_ABI)};
+				       .abi = (uint32_t)maybe(&f->state, ANNEX_ABI)};
 	struct annex_ioc_state state = {.size = (uint32_t)size_of(f, ANNEX_IOC_STATE)};
 	struct annex_ioc_identify identify = {.size = (uint32_t)size_of(f, ANNEX_IOC_IDENTIFY),
-					      .cns = (uint32_t)maybe(f, draw(f, 3)),
-					      .nsid = (uint32_t)maybe(f, 1)};
+					      .cns = (uint32_t)maybe(&f->state, draw(&f->state, 3)),
+					      .nsid = (uint32_t)maybe(&f->state, 1)};
 	static __thread char page[PAGE];
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	uint32_t any[1024 / 4];
 
-	identify.data = rarely(f, 10) ? 0 : (uintptr_t)page;
-	switch (draw(f, 5)) {
+	identify.data = rarely(&f->state, 10) ? 0 : (uintptr_t)page;
+	switch (draw(&f->state, 5)) {
 	case 0:
 		call(f, ANNEX_IOC_INFO, &again);
 		break;
@@ -240,8 +170,11 @@ static void do_small(struct fuzzer *f)
 	default:
 		/* Zeroes, or the kernel would write to where numbers point. */
 		memset(any, 0, sizeof(any));
-		any[0] = (uint32_t)odd(f);
-		call(f, _IOC(draw(f, 4), 'A', draw(f, 16) + 0x3c, draw(f, 200)), any);
+		any[0] = (uint32_t)odd(&f->state);
+		call(f,
+		     _IOC(draw(&f->state, 4), 'A', draw(&f->state, 16) + 0x3c,
+			  draw(&f->state, 200)),
+		     any);
 		break;
 	}
 }
@@ -256,14 +189,15 @@ static void scribble(struct fuzzer *f, char *at)
 	if (!(info.flags & ANNEX_INFO_IOMMU))
 		return;
 	for (unsigned int i = 0; i < 8; i++) {
-		cmd[0] = opcodes[draw(f, sizeof(opcodes))] | (uint32_t)draw(f, 64) << 16;
-		cmd[1] = (uint32_t)maybe(f, 1);
-		prp = maybe(f, known_addr[draw(f, KNOWN)]);
+		cmd[0] = opcodes[draw(&f->state, sizeof(opcodes))] | (uint32_t)draw(&f->state, 64)
+									     << 16;
+		cmd[1] = (uint32_t)maybe(&f->state, 1);
+		prp = maybe(&f->state, known_addr[draw(&f->state, KNOWN)]);
 		memcpy(&cmd[6], &prp, 8);
-		prp = maybe(f, known_addr[draw(f, KNOWN)]);
+		prp = maybe(&f->state, known_addr[draw(&f->state, KNOWN)]);
 		memcpy(&cmd[8], &prp, 8);
-		cmd[10] = (uint32_t)maybe(f, draw(f, 1000));
-		cmd[12] = (uint32_t)draw(f, 64);
+		cmd[10] = (uint32_t)maybe(&f->state, draw(&f->state, 1000));
+		cmd[12] = (uint32_t)draw(&f->state, 64);
 		memcpy(at + i * 64, cmd, 64);
 	}
 }
@@ -271,25 +205,26 @@ static void scribble(struct fuzzer *f, char *at)
 static void ring(struct fuzzer *f, char *doors)
 {
 	/* The admin queue's are seldom rung: each time costs seconds. */
-	uint64_t word = rarely(f, 300) ? draw(f, 2) : 2 + draw(f, 16);
+	uint64_t word = rarely(&f->state, 300) ? draw(&f->state, 2) : 2 + draw(&f->state, 16);
 
-	*(volatile uint32_t *)(doors + word * 4) = (uint32_t)maybe(f, draw(f, 64));
+	*(volatile uint32_t *)(doors + word * 4) = (uint32_t)maybe(&f->state, draw(&f->state, 64));
 }
 
 static void touch(struct fuzzer *f)
 {
-	unsigned int i = (unsigned int)draw(f, VIEWS);
+	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
 	char *at = f->views[i].at;
 
 	if (!at) {
-		scribble(f, f->region + draw(f, REGION / PAGE) * PAGE);
+		scribble(f, f->region + draw(&f->state, REGION / PAGE) * PAGE);
 	} else if (f->views[i].offset < ANNEX_MMAP_SHADOW) {
 		ring(f, at);
 	} else if (f->views[i].offset < ANNEX_MMAP_NEW(0)) {
-		*(volatile uint32_t *)(at + draw(f, 1024) * 4) = (uint32_t)maybe(f, draw(f, 64));
+		*(volatile uint32_t *)(at + draw(&f->state, 1024) * 4) =
+			(uint32_t)maybe(&f->state, draw(&f->state, 64));
 	} else {
 		*(volatile char *)at;
-		scribble(f, at + draw(f, f->views[i].bytes / PAGE) * PAGE);
+		scribble(f, at + draw(&f->state, f->views[i].bytes / PAGE) * PAGE);
 	}
 }
 
@@ -304,19 +239,19 @@ static void do_mmap(struct fuzzer *f)
 {
 	const uint64_t offsets[] = {ANNEX_MMAP_DOORBELLS, ANNEX_MMAP_SHADOW, ANNEX_MMAP_EVENTIDX,
 				    ANNEX_MMAP_NEW(some_id(f)), ANNEX_MMAP_NEW(some_id(f))};
-	unsigned int i = (unsigned int)draw(f, VIEWS);
-	uint64_t offset = maybe(f, offsets[draw(f, 5)]) & ~(PAGE - 1);
-	size_t bytes = (size_t)maybe(f, (1 + draw(f, 8)) * PAGE);
+	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
+	uint64_t offset = maybe(&f->state, offsets[draw(&f->state, 5)]) & ~(PAGE - 1);
+	size_t bytes = (size_t)maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE);
 	char *at;
 
 	drop_view(f, i);
 	if (offset < ANNEX_MMAP_NEW(0))
-		bytes = maybe(f, PAGE);
+		bytes = maybe(&f->state, PAGE);
 	/* Later touched as a whole, so not larger than a touch. */
 	if (bytes % PAGE || !bytes || bytes > 1 << 20)
 		bytes = PAGE;
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, rarely(f, 50) ? MAP_PRIVATE : MAP_SHARED, fd,
-		  (off_t)offset);
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		  rarely(&f->state, 50) ? MAP_PRIVATE : MAP_SHARED, fd, (off_t)offset);
 	if (at == MAP_FAILED)
 		return;
 	f->views[i].at = at;
@@ -327,12 +262,12 @@ static void do_mmap(struct fuzzer *f)
 /* Its own memory and views in other forms, that are as good afterwards. */
 static void reshape(struct fuzzer *f)
 {
-	char *page = f->region + draw(f, REGION / PAGE) * PAGE;
-	unsigned int i = (unsigned int)draw(f, VIEWS);
+	char *page = f->region + draw(&f->state, REGION / PAGE) * PAGE;
+	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
 	int advice;
 	void *moved;
 
-	switch (draw(f, 6)) {
+	switch (draw(&f->state, 6)) {
 	case 0:
 		(void)mmap(page, PAGE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -346,7 +281,7 @@ static void reshape(struct fuzzer *f)
 		madvise(page, PAGE, MADV_DONTNEED);
 		break;
 	case 3:
-		advice = (int)draw(f, 26);
+		advice = (int)draw(&f->state, 26);
 		/* These lose host memory from sight, for good. */
 		if (f->views[i].at && advice != MADV_DONTNEED && advice != MADV_DONTNEED_LOCKED)
 			madvise(f->views[i].at, f->views[i].bytes, advice);
@@ -355,7 +290,8 @@ static void reshape(struct fuzzer *f)
 		if (!f->views[i].at)
 			break;
 		moved = mremap(f->views[i].at, f->views[i].bytes,
-			       f->views[i].bytes + (rarely(f, 2) ? PAGE : 0), MREMAP_MAYMOVE);
+			       f->views[i].bytes + (rarely(&f->state, 2) ? PAGE : 0),
+			       MREMAP_MAYMOVE);
 		if (moved != MAP_FAILED)
 			f->views[i].at = moved;
 		break;
@@ -370,20 +306,20 @@ static void step(struct fuzzer *f);
 /* A child shares the file, and sees none of the views. */
 static void do_fork(struct fuzzer *f)
 {
-	unsigned int steps = (unsigned int)draw(f, 30);
+	unsigned int steps = (unsigned int)draw(&f->state, 30);
 
 	if (fork())
 		return;
 	memset(f->views, 0, sizeof(f->views));
 	while (steps--)
 		step(f);
-	idle(draw(f, 100));
+	idle(draw(&f->state, 100));
 	_exit(0);
 }
 
 static void step(struct fuzzer *f)
 {
-	uint64_t n = draw(f, 1000);
+	uint64_t n = draw(&f->state, 1000);
 
 	if (n < 200)
 		do_map(f);
@@ -434,40 +370,25 @@ static void make_bufs(void)
 	close(dev);
 }
 
-/* Open it, as soon as the last owner's children and the driver allow. */
-static bool get_file(const char *path, int flags)
-{
-	double end = now() + 30;
-
-	while ((fd = open(path, flags | O_CLOEXEC)) < 0) {
-		if (now() > end ||
-		    (errno != EBUSY && errno != ENOENT && errno != ENODEV && errno != ENXIO))
-			return false;
-		idle(2);
-	}
-	return true;
-}
-
 /* An owner's life. Without an IOMMU what is left in the controller's memory could be commands. */
-static int owner(const char *path, uint64_t seed)
+static int owner(uint64_t seed)
 {
 	static struct fuzzer fuzzers[THREADS];
 	struct fuzzer self = {.state = seed};
 	pthread_t threads[THREADS];
-	uint64_t way = draw(&self, 4);
+	uint64_t way = draw(&self.state, 4);
 
 	signal(SIGCHLD, SIG_IGN);
 	make_bufs();
-	if (!get_file(path, rarely(&self, 8) ? O_RDONLY : O_RDWR)) {
-		dprintf(3, "# %s: %s\n", path, strerror(errno));
+	fd = get_file(address, rarely(&self.state, 8) ? O_RDONLY : O_RDWR, 30);
+	if (fd < 0)
 		return 2;
-	}
 	info = (struct annex_ioc_info){.size = sizeof(info), .abi = ANNEX_ABI};
-	if (!rarely(&self, 10))
+	if (!rarely(&self.state, 10))
 		ioctl(fd, ANNEX_IOC_INFO, &info);
-	deadline = now() + 0.2 + (double)draw(&self, 1000) / 1000;
+	deadline = now() + 0.2 + (double)draw(&self.state, 1000) / 1000;
 	for (unsigned int i = 0; i < THREADS; i++) {
-		fuzzers[i].state = draw(&self, ~0ull);
+		fuzzers[i].state = draw(&self.state, ~0ull);
 		fuzzers[i].region = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		regions[i] = fuzzers[i].region;
@@ -475,7 +396,7 @@ static int owner(const char *path, uint64_t seed)
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, fuzz, &fuzzers[i]);
 	if (way == 0) /* in the middle of everything */
-		idle(draw(&self, 300));
+		idle(draw(&self.state, 300));
 	else if (way == 1)
 		close(dup(fd));
 	for (unsigned int i = 0; way && i < THREADS; i++)
@@ -488,50 +409,10 @@ static int owner(const char *path, uint64_t seed)
 	_exit(0);
 }
 
-/* Wait for it as long as it can take. Whether it ended as it may. */
-static bool await(pid_t pid)
-{
-	double end = now() + STUCK_S;
-	int status;
-
-	while (waitpid(pid, &status, WNOHANG) != pid) {
-		if (now() > end) {
-			dprintf(3, "# owner %d is stuck\n", pid);
-			return false;
-		}
-		idle(2);
-	}
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		; /* children that it left */
-	if ((WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) ||
-	    (WIFEXITED(status) && WEXITSTATUS(status))) {
-		dprintf(3, "# owner %d ended with status 0x%x\n", pid, status);
-		return false;
-	}
-	return true;
-}
-
 int main(int argc, char **argv)
 {
-	struct fuzzer f;
-	char path[64];
-	double end;
-	bool ok = true;
-
 	if (argc < 3)
 		return 3;
-	snprintf(path, sizeof(path), "/dev/annex/%s", argv[1]);
-	end = now() + strtod(argv[2], NULL);
-	f.state = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)(now() * 1e9);
-	dprintf(3, "# seed %llu\n", (unsigned long long)f.state);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	while (ok && now() < end) {
-		uint64_t seed = draw(&f, ~0ull) | 1;
-		pid_t pid = fork();
-
-		if (!pid)
-			_exit(owner(path, seed));
-		ok = await(pid);
-	}
-	return ok ? 0 : 1;
+	address = argv[1];
+	return owners(argv[2], argc > 3 ? argv[3] : NULL, owner);
 }

@@ -226,6 +226,9 @@ static void pieces(int fd)
 	expect(-EACCES, try_rw(fd, theirs.offset, PAGE), "the other's cannot");
 	expect(-EACCES, try_rw(other, mine.offset, PAGE), "nor the other way round");
 	expect(-EACCES, try_rw(fd, mine.offset, 5 * PAGE), "nor more than the piece");
+	piece = map_at(other, theirs.offset, 4 * PAGE);
+	*piece = 0x4d324e4450;
+	munmap(piece, 4 * PAGE);
 	piece = map_at(fd, mine.offset, 4 * PAGE);
 	*piece = 0x4d324e4450;
 	expect(true, has(piece), "it keeps what is stored");
@@ -235,12 +238,16 @@ static void pieces(int fd)
 	waitpid(pid, &status, 0);
 	expect(true, WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV,
 	       "a child that is forked does not have it");
-	theirs.bytes = PART - 8 * PAGE;
+	theirs.bytes = PART - 9 * PAGE; /* one is the filter's */
 	expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: all the rest");
 	theirs.bytes = PAGE;
 	expect(-ENOSPC, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: then there is none");
 	close(other);
+	theirs.bytes = PART - 5 * PAGE;
 	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &theirs), "a file that is closed gives them back");
+	piece = map_at(fd, theirs.offset, 4 * PAGE);
+	expect(0, (long)*piece, "without what was in them");
+	expect(-EACCES, try_rw(fd, GRANULE - PART, PAGE), "the filter cannot be mapped");
 }
 
 int main(int argc, char **argv)

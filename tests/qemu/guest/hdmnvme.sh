@@ -4,6 +4,12 @@
 # limit: 120
 . /test/lib.sh
 
+# When it is opened, memory of a provider's is tried out, with a page of the process for comparison.
+pins_nothing()
+{
+	! recorded "annex_map: .* kind=0" | grep "kind=0" | grep -v " bytes=4096 "
+}
+
 with_hdm
 modprobe nvme
 claim "the kernel's driver has a disk" within 5 disk 0 || exit 1
@@ -13,7 +19,18 @@ if [ "$CXL" -gt 1 ]; then
 fi
 address=$(controllers | head -n 1)
 claim "a controller is bound" annex bind "$address" || exit 1
+record
 claim "its queues and data are in CXL memory" hdm dmabuf "$first" "pci:$address"
+claim "they are reached as a dma-buf" recorded 'annex_map: .* kind=3 .* err=0'
+claim "lists too: but for the page of the trial nothing is pinned" pins_nothing
+claim "a graph is made" annex graph gen kron --scale 10 -o graph.csr
+claim "and is on its disk" annex copy graph.csr "pci:$address" --overwrite
+claim "it is searched with its cache in CXL memory" annex graph bfs graph.csr --verify \
+	--device "pci:$address" --cache 256K --cache-in "pci:$first?format=1"
+claim "whose lines are reached as a dma-buf" \
+	recorded 'annex_map: .* kind=3 bytes=262144 err=0'
+claim "and not pinned" eval '! recorded "annex_map: .* kind=0 bytes=262144"'
+no_record
 claim "nothing of it is left" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
 claim "it is unbound" annex unbind "$address"
 rmmod nvme

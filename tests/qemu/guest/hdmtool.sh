@@ -3,6 +3,7 @@
 # The annex tool hands CXL memory to the module, says what it is, works in it, and gives it back.
 # limit: 300
 . /test/lib.sh
+. /test/intree.sh
 
 # driver ADDRESS NAME - Which one has it.
 driver()
@@ -75,36 +76,12 @@ measured()
 		grep '"verified": true' measures
 }
 
-# A region of the kernel's own driver.
-region()
-{
-	cxl=/sys/bus/cxl/devices
-	name=$(cat $cxl/decoder0.0/create_ram_region)
-	echo "$name" >$cxl/decoder0.0/create_ram_region || return 1
-	for port in "$cxl"/endpoint*; do
-		[ "$(readlink -f "$port/uport")" != "$(readlink -f "$cxl/$(memdev "$first")")" ] ||
-			decoder=$(basename "$port"/decoder*.0)
-	done
-	echo 256 >"$cxl/$name/interleave_granularity" && echo 1 >"$cxl/$name/interleave_ways" &&
-		echo 268435456 >"$cxl/$name/size" && echo ram >"$cxl/$decoder/mode" &&
-		echo 268435456 >"$cxl/$decoder/dpa_size" &&
-		echo "$decoder" >"$cxl/$name/target0" && echo 1 >"$cxl/$name/commit" &&
-		echo "$name" >/sys/bus/cxl/drivers/cxl_region/bind
-}
-
-# The kernel would make ordinary memory of it, which is for good in the end.
-devdax()
-{
-	dax=$(basename "/sys/bus/cxl/devices/$name/dax_$name"/dax*.*)
-	echo "$dax" >/sys/bus/dax/drivers/device_dax/new_id &&
-		[ -e "/sys/bus/dax/devices/$dax/driver" ]
-}
-
 # What its refusal tells to do is done, and then it is refused no more.
 with_region()
 {
-	claim "the kernel's driver has a region" region || return
-	claim "and a devdax" devdax
+	claim "the kernel's driver has a region" commit_region decoder0.0 "$first" 1 256 || return
+	claim "and a devdax" make_dax
+	claim "which a driver has" take_dax
 	claim "that is in use: refused" refused "$dax with driver device_dax" annex bind "$first"
 	claim "the list says so" lists "^$first .*$dax with driver device_dax"
 	told=$(sed -n 's/.*: \(echo .*\) first$/\1/p' refusal)
@@ -112,7 +89,7 @@ with_region()
 	claim "it is committed: refused" refused "$name on mem" annex bind "$first"
 	told=$(sed -n 's/.*: \(echo .*\) first$/\1/p' refusal)
 	claim "what it says can be done" eval "$told"
-	echo "$name" >/sys/bus/cxl/devices/decoder0.0/delete_region
+	echo "$name" >"$root/delete_region"
 }
 
 needs_module
@@ -138,7 +115,6 @@ claim "another kind of device: refused" refused "nor CXL memory" annex bind 0000
 # Linux makes one only where no hypervisor is seen, and 6.1 none of volatile memory.
 if ! grep -q hypervisor /proc/cpuinfo && [ "$KERNEL" != 6.1 ] &&
 	[ "$CXL_SHAPE $CXL_KIND" = "flat volatile" ]; then
-	modprobe -a device_dax dax_cxl
 	with_region
 fi
 # A bridge with one root port has no decoders to hold.

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/delay.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/io.h>
+#include "filter.h"
+#include "page.h"
+#include "range.h"
+#include "user.h"
+
+#define LOOK_MS 2
+#define LOOKS 500      /* a second */
+#define DEAD_LOOKS 100 /* a device whose beat stands still so long is none */
+
+static_assert(sizeof(struct annex_filter) == SZ_4K);
+
+static void __iomem *field(struct annex_gate *g, size_t at)
+{
+	return g->at + at;
+}
+
+#define TABLE(g, member) field(g, offsetof(struct annex_filter, member))
+
+/* Entries before the number that says that they have changed. */
+static void publish(struct annex_gate *g)
+{
+	wmb(); /* the device reads @change first, and once more when it has read the entries */
+	writeq(++g->change, TABLE(g, change));
+}
+
+int annex_filter_init(struct annex_range *r)
+{
+	struct annex_gate *g = &r->gate;
+
+	if (!r->uc)
+		return 0;
+	g->at = ioremap(r->base + r->cached + r->wc, r->uc);
+	if (!g->at)
+		return -ENOMEM;
+	memset_io(g->at, 0, PAGE_SIZE);
+	writel(ANNEX_FILTER_VERSION, TABLE(g, version));
+	writel(ANNEX_FILTER_ENTRIES, TABLE(g, entries));
+	wmb(); /* whoever sees the magic sees the rest */
+	writeq(ANNEX_FILTER_MAGIC, TABLE(g, magic));
+	__set_bit(0, r->pieces);
+	return 0;
+}
+
+void annex_filter_exit(struct annex_range *r)
+{
+	struct annex_gate *g = &r->gate;
+
+	mutex_lock(&g->lock);
+	if (g->at) {
+		writeq(0, TABLE(g, magic));
+		iounmap(g->at);
+	}
+	g->at = NULL;
+	mutex_unlock(&g->lock);
+}
+
+static size_t entry_at(unsigned int i)
+{
+	return offsetof(struct annex_filter, entry) + i * sizeof(struct annex_filter_entry);
+}
+
+static u32 asid_at(struct annex_gate *g, unsigned int i)
+{
+	return readl(field(g, entry_at(i) + offsetof(struct annex_filter_entry, asid)));
+}
+
+/* There are fewer entries than numbers. */
+static u32 new_asid(struct annex_gate *g)
+{
+	unsigned int i;
+
+	do {
+		g->asid = g->asid == U16_MAX ? 1 : g->asid + 1;
+		for (i = 0; i < ANNEX_FILTER_ENTRIES && asid_at(g, i) != g->asid; i++)
+			;
+	} while (i < ANNEX_FILTER_ENTRIES);
+	return g->asid;
+}
+
+static void write_entry(struct annex_gate *g, unsigned int i, const struct annex_piece *piece,
+			u32 asid)
+{
+	size_t at = entry_at(i);
+
+	writeq(piece->offset, field(g, at + offsetof(struct annex_filter_entry, base)));
+	writeq(piece->offset + piece->bytes,
+	       field(g, at + offsetof(struct annex_filter_entry, bound)));
+	writel(asid, field(g, at + offsetof(struct annex_filter_entry, asid)));
+	publish(g);
+}
+
+int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
+{
+	struct annex_gate *g = &r->gate;
+	int err = -ENOSPC;
+
+	mutex_lock(&g->lock);
+	if (!g->at)
+		err = -ENODEV;
+	for (unsigned int i = 0; err == -ENOSPC && i < ANNEX_FILTER_ENTRIES; i++) {
+		if (asid_at(g, i))
+			continue;
+		/* What an earlier owner left there is nobody's business, nor are its calls. */
+		memset_io(g->at + (piece->offset - r->cached - r->wc), 0, piece->bytes);
+		piece->entry = i;
+		write_entry(g, i, piece, new_asid(g));
+		err = 0;
+	}
+	mutex_unlock(&g->lock);
+	return err;
+}
+
+/* Whether a device has seen the last change, or there is none. */
+static bool heard(struct annex_gate *g)
+{
+	u64 beat = readq(TABLE(g, beat));
+	unsigned int still = beat ? 0 : DEAD_LOOKS; /* there was never one */
+
+	for (unsigned int i = 0; i < LOOKS && still < DEAD_LOOKS; i++) {
+		u64 now;
+
+		if (readq(TABLE(g, seen)) == g->change)
+			return true;
+		msleep(LOOK_MS);
+		now = readq(TABLE(g, beat));
+		still = now == beat ? still + 1 : 0;
+		beat = now;
+	}
+	return still == DEAD_LOOKS;
+}
+
+bool annex_filter_remove(struct annex_range *r, struct annex_piece *piece)
+{
+	struct annex_gate *g = &r->gate;
+	bool free = true;
+
+	mutex_lock(&g->lock);
+	if (g->at) {
+		write_entry(g, piece->entry, piece, 0);
+		free = heard(g);
+	}
+	mutex_unlock(&g->lock);
+	return free;
+}

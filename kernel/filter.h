@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The table that tells a device which uncached pieces of a range are whose (struct annex_filter). The
+ * device is not trusted: what it writes there only says how long to wait for it.
+ */
+#ifndef ANNEX_FILTER_H
+#define ANNEX_FILTER_H
+
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+struct annex_filter;
+struct annex_piece;
+struct annex_range;
+
+/**
+ * struct annex_gate - The uncached part of a range, as the kernel has it mapped.
+ * @lock: over what follows. @at: NULL: there is none, or it has been cut.
+ * @asid: given last. @change: what the table says.
+ */
+struct annex_gate {
+	struct mutex lock;
+	void __iomem *at;
+	u32 asid;
+	u64 change;
+};
+
+/* annex_filter_init() - Write the table, without entries, to the first page of the uncached part. */
+int annex_filter_init(struct annex_range *r);
+void annex_filter_exit(struct annex_range *r);
+/* annex_filter_add() - The piece is zeroed, and has an entry. -ENOSPC, -ENODEV. */
+int annex_filter_add(struct annex_range *r, struct annex_piece *piece);
+/*
+ * annex_filter_remove() - It has none any more. Whether the piece may be another's now: a device that
+ * lives, but has not taken notice within a second, may still answer calls there.
+ */
+bool annex_filter_remove(struct annex_range *r, struct annex_piece *piece);
+
+#endif

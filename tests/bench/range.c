@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pieces of a memory range that are taken and freed by two threads, against malloc() in ordinary
+ * memory: `annex bench hdm` measures both in one run, and looks whether any piece was given twice.
+ */
+#include <stdio.h>
+#include <unistd.h>
+#include "bench.h"
+#include "spawn.h"
+
+void bench_range(const struct bench_ctx *ctx)
+{
+	double range[BENCH_ROUNDS], memory[BENCH_ROUNDS];
+	char path[64], uri[96];
+	char *argv[] = {(char *)ctx->tool, "bench", "hdm",       uri, "--threads", "2",
+			"--bytes",         "1M",    "--seconds", "1", "--json",    NULL};
+
+	snprintf(path, sizeof(path), "/dev/shm/annex-bench-%d", (int)getpid());
+	snprintf(uri, sizeof(uri), "shm:%s?size=256M", path);
+	bench_command("annex bench hdm %s --threads 2 --bytes 1M --seconds 1",
+		      "'shm:/dev/shm/range?size=256M'");
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+		json_t *out = bench_run_json(ctx->dir, argv);
+
+		range[r] = bench_number(out, "pairs_per_s");
+		memory[r] = bench_number(out, "memory_pairs_per_s");
+		json_decref(out);
+	}
+	unlink(path);
+	bench_figure("malloc() in DRAM, take and free 64 to 1087 bytes, 2 threads",
+		     bench_median(memory, BENCH_ROUNDS) / 1e6, "M/s", 0, 0);
+	bench_figure("shm: range, the same pairs", bench_median(range, BENCH_ROUNDS) / 1e6, "M/s",
+		     0, 0);
+	bench_figure("shm: range / malloc()",
+		     bench_median(range, BENCH_ROUNDS) / bench_median(memory, BENCH_ROUNDS), "x",
+		     0.2, 0);
+	bench_command("make bench");
+}

@@ -1,0 +1,106 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# Where the kernel's own driver has a region in a window, a range lies beside it.
+# limit: 90
+. /test/lib.sh
+. /test/intree.sh
+
+hex()
+{
+	printf '0x%x' "$(cat "$1")"
+}
+
+# of WORD - A number of the range's line in sysfs.
+of()
+{
+	sed -n "s/.*$1 \(0x[0-9a-f]*\) .*/\1/p" "/sys/class/annex/annex!$first/hdm/range"
+}
+
+apart()
+{
+	base=$(of base) end=$(($(of base) + $(of bytes)))
+	from=$(hex "$region/resource") to=$(($(hex "$region/resource") + $(hex "$region/size")))
+	echo "range $base to $end, region $from to $to"
+	[ $((end)) -gt $((base)) ] && [ $((to)) -gt $((from)) ] &&
+		{ [ $((base)) -ge $((to)) ] || [ $((end)) -le $((from)) ]; }
+}
+
+same_window()
+{
+	start=$(hex "$root/start") size=$(hex "$root/size")
+	[ $(($(of base))) -ge $((start)) ] && [ $(($(of base))) -lt $((start + size)) ]
+}
+
+stored()
+{
+	hdm fill "$first" 0 && is "$(host peek "file=$file" offset=0 bytes=2097152)" \
+		"$(md5sum <member0 | cut -d ' ' -f 1)"
+}
+
+# owner_told - The log says where the registers are that another driver has, and /proc/iomem whose.
+owner_told()
+{
+	at=$(dmesg | sed -n "s/.*its decoders at 0x\([0-9a-f]*\) are another driver's.*/\1/p" |
+		tail -n 1)
+	[ -n "$at" ] && grep -i "^ *0*$at-.* : " /proc/iomem | grep -v " : annex"
+}
+
+# Bridges with several root ports have decoders, which the kernel's driver holds while it is there.
+no_bridge()
+{
+	claim "the bridge is another driver's: refused" refused "Device or resource busy" \
+		hdm fill "$first" 0
+	claim "the log says whose" owner_told
+	claim "the region is as it was" grep " : $name$" /proc/iomem
+	echo "$name" >"$root/delete_region"
+	without_intree
+	claim "when it has gone, there is a range" hdm fill "$first" 0
+}
+
+# Where there is one root port only the window is shared.
+share_window()
+{
+	start hdm hold "$first" go
+	claim "annex has a range" hears 20 holding
+	claim "it is beside the region" apart
+	claim "in the same window" same_window
+	echo end >&6
+	claim "its user ends" ended 0
+	claim "data is in the device's memory, beside it as well" stored
+	claim "the region is as it was" grep " : $name$" /proc/iomem
+	echo "$name" >"$root/delete_region"
+	start hdm hold "$first" go
+	claim "annex has a range first" hears 20 holding
+	claim "the kernel's driver has a region then" reserve $window $kind 1 256 268435456
+	claim "it is beside the range" apart
+	echo end >&6
+	claim "its user ends" ended 0
+	echo "$name" >"$root/delete_region"
+	all=$(hex "$root/size")
+	claim "the kernel's driver has all of the window" \
+		reserve $window $kind 1 256 $((all)) || exit 1
+	claim "there is no room: refused" refused "No space left" hdm fill "$first" 0
+	claim "the log says so, and where to look" eval 'dmesg |
+		grep "no window has 0x.* free from 0x.*: see /proc/iomem"'
+	claim "whose it is, is there" grep " : $name$" /proc/iomem
+	echo "$name" >"$root/delete_region"
+	claim "then there is room again" hdm fill "$first" 0
+	without_intree
+}
+
+kind=ram window=decoder0.0 file=cxl0
+[ "$KERNEL" != 6.1 ] || kind=pmem
+[ "$CXL_KIND" != persistent ] || kind=pmem file=pmem0
+[ "$CXL_SHAPE" != tree ] || window=decoder0.1 # of one bridge
+with_hdm
+modprobe -a cxl_acpi cxl_port
+claim "the kernel's driver has a region" reserve $window $kind 1 256 268435456 || exit 1
+claim "its addresses are taken" grep " : $name$" /proc/iomem
+mkfifo go
+exec 6<>go
+if [ "$CXL" -gt 1 ]; then
+	no_bridge
+else
+	share_window
+fi
+claim "it unloads" rmmod annex
