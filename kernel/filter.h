@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The table that tells a device which uncached pieces of a range are whose (struct annex_filter). The
- * device is not trusted: what it writes there only says how long to wait for it.
+ * The table that tells a device which uncached pieces of a range are whose (struct annex_filter).
+ * The device is not trusted: what it writes there only says how long to wait for it.
  */
 #ifndef ANNEX_FILTER_H
 #define ANNEX_FILTER_H
@@ -25,14 +25,14 @@ struct annex_gate {
 	u64 change;
 };
 
-/* annex_filter_init() - Write the table, without entries, to the first page of the uncached part. */
+/* annex_filter_init() - Write the table, without entries, to the uncached part's first page. */
 int annex_filter_init(struct annex_range *r);
 void annex_filter_exit(struct annex_range *r);
 /* annex_filter_add() - The piece is zeroed, and has an entry. -ENOSPC, -ENODEV. */
 int annex_filter_add(struct annex_range *r, struct annex_piece *piece);
 /*
- * annex_filter_remove() - It has none any more. Whether the piece may be another's now: a device that
- * lives, but has not taken notice within a second, may still answer calls there.
+ * annex_filter_remove() - It has none any more. Whether the piece may be another's now: a device
+ * that lives, but has not taken notice within a second, may still answer calls there.
  */
 bool annex_filter_remove(struct annex_range *r, struct annex_piece *piece);
 

@@ -56,9 +56,10 @@ struct annex_m2_opts {
 };
 
 /**
- * annex_m2_open() - Become a client of a device that another process serves, or of one behind annex.ko.
- * @uri: ndp:/path/to/socket, as `annex ndp serve` makes it; or the range, with the uncached memory that it
- *	has: pci:0000:0d:00.0?m2func=2M. There only M2func's own transport is to be had.
+ * annex_m2_open() - Become a client of a device that another process serves, or of one behind
+ *annex.ko.
+ * @uri: ndp:/path/to/socket, as `annex ndp serve` makes it; or the range, with the uncached memory
+ *that it has: pci:0000:0d:00.0?m2func=2M. There only M2func's own transport is to be had.
  * @opts: NULL: the defaults.
  *
  * The handle may be used by any number of threads. It is of no use in a child of fork().

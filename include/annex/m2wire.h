@@ -52,25 +52,25 @@ enum annex_m2_function {
 #define ANNEX_M2_ANSWER (1ull << 63)
 
 /*
- * Of a region in annex.ko's table the process writes @stride and @slots, then @version, and the device the
- * rest, @magic last.
+ * Of a region in annex.ko's table the process writes @stride and @slots, then @version, and the
+ * device the rest, @magic last.
  */
 struct annex_m2_head {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t bytes;    /* of the region */
+	uint32_t bytes; /* of the region */
 	uint32_t stride;
 	uint32_t slots;
-	uint32_t kernels;  /* records behind the slots */
+	uint32_t kernels; /* records behind the slots */
 	uint32_t asid;
-	uint32_t units;    /* NDP units */
-	uint32_t subcores; /* of a unit */
-	uint32_t threads;  /* micro-thread slots of a sub-core */
-	uint32_t vlen;     /* bits */
-	uint32_t piece;    /* bytes of the pool region for a micro-thread */
+	uint32_t units;      /* NDP units */
+	uint32_t subcores;   /* of a unit */
+	uint32_t threads;    /* micro-thread slots of a sub-core */
+	uint32_t vlen;       /* bits */
+	uint32_t piece;      /* bytes of the pool region for a micro-thread */
 	uint32_t scratchpad; /* bytes of a unit */
-	uint32_t running;  /* kernel instances at once */
-	uint32_t waiting;  /* and launches that wait for their turn, before -EBUSY */
+	uint32_t running;    /* kernel instances at once */
+	uint32_t waiting;    /* and launches that wait for their turn, before -EBUSY */
 	uint32_t coherent; /* sees the host's caches: nothing needs to be flushed before a launch */
 	uint32_t gone;     /* the device is no more: -ENODEV */
 	uint64_t beat;     /* goes up while the device lives */
@@ -153,9 +153,10 @@ struct annex_m2_shootdown {
 };
 
 /*
- * The process has @bytes of the range, from @offset on, mapped at @va, whole pages; the low bits of @va are
- * 1 to read, 2 to write. Only of regions that the device found in annex.ko's table (struct
- * annex_filter): who can open the range can map any of it, so a process says for itself what it has where.
+ * The process has @bytes of the range, from @offset on, mapped at @va, whole pages; the low bits of
+ * @va are 1 to read, 2 to write. Only of regions that the device found in annex.ko's table (struct
+ * annex_filter): who can open the range can map any of it, so a process says for itself what it has
+ * where.
  */
 struct annex_m2_attach {
 	uint64_t va;
@@ -233,7 +234,7 @@ struct annex_m2_listed {
 	uint32_t transport;
 	uint32_t kernels;
 	uint32_t maps;
-	uint64_t mapped;   /* bytes */
+	uint64_t mapped; /* bytes */
 	uint64_t calls;
 	uint64_t launches;
 	uint64_t torn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A near-data processor in software: it stands in for a CXL memory that runs kernels on what lies in
- * it (M2NDP sections III and IV), in this process or, through a socket, for others.
+ * A near-data processor in software: it stands in for a CXL memory that runs kernels on what lies
+ * in it (M2NDP sections III and IV), in this process or, through a socket, for others.
  */
 #ifndef ANNEX_NDP_H
 #define ANNEX_NDP_H

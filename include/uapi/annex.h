@@ -348,8 +348,8 @@ struct annex_ioc_hdm_m2func {
 };
 
 /**
- * struct annex_filter - What a device that answers M2func calls looks at: the packet filter of M2NDP
- * (section III-B), in the first page of the uncached memory, which no file can map. Written by the
+ * struct annex_filter - What a device that answers M2func calls looks at: the packet filter of
+ * M2NDP (section III-B), in the first page of the uncached memory, which no file can map. Written by the
  * module, but for @seen and @beat.
  * @magic: ANNEX_FILTER_MAGIC once the rest is there; 0 when the range ends.
  * @version: ANNEX_FILTER_VERSION. @entries: how many there are room for.
@@ -358,7 +358,8 @@ struct annex_ioc_hdm_m2func {
  * @seen: by the device: the last @change that it acts upon. A piece is given to somebody else when
  *	it has seen that the last owner is gone, or is not there.
  * @beat: by the device: goes up, at least ten times a second.
- * @entry: [@base, @bound), by offset in the range, is the region of address space @asid; 0: of none.
+ * @entry: [@base, @bound), by offset in the range, is the region of address space @asid; 0: of
+ *	none.
  */
 #define ANNEX_FILTER_MAGIC 0x32746c46786e6e41ull
 #define ANNEX_FILTER_VERSION 1

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A device that looks for its clients' regions where annex.ko says that they are: the hardware's way. Nothing
- * rings on either side, and memory is mapped by calls too, since there is nobody else to be asked.
+ * A device that looks for its clients' regions where annex.ko says that they are: the hardware's
+ * way. Nothing rings on either side, and memory is mapped by calls too, since there is nobody else
+ * to be asked.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "m2.h"
 #include "module/module.h"
 
-#define LOOK_NS (100 * ANNEX_NSEC_PER_USEC)
+#define LOOK_NS 100000
 
 struct pci {
 	struct annex_module_piece piece;
@@ -67,7 +68,8 @@ static void close_pci(struct annex_m2 *m2)
 	free(p);
 }
 
-static const struct m2_link pci_link = {.map = map, .unmap = unmap, .down = down, .close = close_pci};
+static const struct m2_link pci_link = {
+	.map = map, .unmap = unmap, .down = down, .close = close_pci};
 
 /* Say how the region shall be, and wait for a device that makes it so. */
 static int greet(struct annex_m2 *m2, const char *uri)
@@ -83,9 +85,8 @@ static int greet(struct annex_m2 *m2, const char *uri)
 	/* Acquire: all of the head is there with its magic. */
 	while (!annex_atomic_load(&head->magic, ANNEX_ACQUIRE)) {
 		if (annex_now() >= deadline)
-			return annex_fail(-ENODEV,
-					  "%s: no device answers calls there: annex ndp serve",
-					  uri);
+			return annex_fail(
+				-ENODEV, "%s: no device answers calls there: annex ndp serve", uri);
 		nanosleep(&pause, NULL);
 	}
 	return m2_attach(m2, pci_of(m2)->piece.at);

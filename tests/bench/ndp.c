@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The benchmarks of near-data processing: ndp OUTPUT.json TOOL DIR [calls|launches|filter|kernels]...
+ * The benchmarks of near-data processing: ndp OUTPUT.json TOOL DIR
+ * [calls|launches|filter|kernels]...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,8 @@
 #include "ndp.h"
 
 static const struct bench_group groups[] = {
-	{"calls", ndp_calls},
-	{"launches", ndp_launches},
-	{"filter", ndp_filter},
-	{"kernels", ndp_kernels},
+	{"calls", ndp_calls},   {"launches", ndp_launches},
+	{"filter", ndp_filter}, {"kernels", ndp_kernels},
 	{NULL, NULL},
 };
 

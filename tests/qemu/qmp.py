@@ -9,8 +9,8 @@ qmp.py SOCKET --serve PORT             serve a guest until it ends: what it writ
                                        answered with one line, "ok ..." or "error ..."
 
 Besides QEMU's commands a guest has "peek file=cxl0 offset=0 bytes=4096": the MD5 of what lies there
-in the memory of a CXL device; and "ndp do=serve file=cxl0 uncached=2M", do=kill, do=end: a near-data
-processor, the program $ANNEX, that serves a CXL device's memory.
+in the memory of a CXL device; and "ndp do=serve file=cxl0 uncached=2M", do=kill, do=end: the
+program $ANNEX serves a CXL device's memory as a near-data processor.
 """
 import hashlib
 import json
@@ -117,11 +117,9 @@ ndp = Ndp()
 
 def answer(monitor, words):
     try:
-        pairs = dict(word.split("=", 1) for word in words[1:]) if words[0] in ("peek", "ndp") else {}
-        if words[0] == "peek":
-            done, text = True, peek(**pairs)
-        elif words[0] == "ndp":
-            done, text = True, ndp.carry_out(**pairs)
+        ours = {"peek": peek, "ndp": ndp.carry_out}.get(words[0])
+        if ours:
+            done, text = True, ours(**dict(word.split("=", 1) for word in words[1:]))
         else:
             done, text = monitor.command(*words)
     except (LookupError, OSError, TypeError, ValueError, subprocess.SubprocessError) as error:

@@ -14,12 +14,26 @@
 #include "../out.h"
 #include "ndp.h"
 
-enum { OPT_SOCKET = 256, OPT_THREADS, OPT_UNITS, OPT_VLEN, OPT_PIECE, OPT_DEADLINE, OPT_BUDGET };
+enum {
+	OPT_SOCKET = 256,
+	OPT_GUEST,
+	OPT_UNCACHED,
+	OPT_THREADS,
+	OPT_UNITS,
+	OPT_VLEN,
+	OPT_PIECE,
+	OPT_DEADLINE,
+	OPT_BUDGET
+};
+
+#define UNCACHED (2ull << 20)
 
 struct serve_opts {
 	struct annex_ndp_opts device;
 	const char *socket;
 	char *made;
+	const char *guest;
+	uint64_t uncached;
 	const char *uri[ANNEX_M2_SERVED];
 	unsigned int n;
 	bool json;
@@ -35,6 +49,10 @@ struct serve {
 static const struct argp_option options[] = {
 	{"socket", OPT_SOCKET, "PATH", 0,
 	 "Where processes connect (annex-ndp.sock in XDG_RUNTIME_DIR, or in /run)", 0},
+	{"guest", OPT_GUEST, "FILE", 0,
+	 "Serve the programs of a virtual machine whose CXL memory is this file, not a socket", 0},
+	{"uncached", OPT_UNCACHED, "SIZE", 0,
+	 "Bytes at its end that are uncached: m2func= of the guest's range (2M)", 0},
 	{"threads", OPT_THREADS, "N", 0, "Threads of the host (one for each processor)", 0},
 	{"units", OPT_UNITS, "N", 0, "NDP units (32)", 0},
 	{"vlen", OPT_VLEN, "BITS", 0, "Bits of a vector register: 128, 256, 512 or 1024 (256)", 0},
@@ -51,6 +69,19 @@ static error_t add_range(struct serve_opts *o, const char *uri)
 	return 0;
 }
 
+static error_t check(struct serve_opts *o)
+{
+	if (o->guest && (o->n || o->socket))
+		return -err_set(-EINVAL, "--guest: it has neither ranges nor a socket");
+	if (o->uncached && !o->guest)
+		return -err_set(-EINVAL, "--uncached is of --guest");
+	if (!o->uncached)
+		o->uncached = UNCACHED;
+	return o->n || o->guest
+		       ? 0
+		       : -err_set(-EINVAL, "name the range, as in shm:/dev/shm/range?size=256M");
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct serve_opts *o = state->input;
@@ -62,6 +93,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SOCKET:
 		o->socket = arg;
 		return 0;
+	case OPT_GUEST:
+		o->guest = arg;
+		return 0;
+	case OPT_UNCACHED:
+		return -cli_size("--uncached", arg, UNCACHED, UINT64_MAX, &o->uncached);
 	case OPT_THREADS:
 		return -cli_u32("--threads", arg, 1, 256, &o->device.threads);
 	case OPT_UNITS:
@@ -77,9 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return add_range(o, arg);
 	case ARGP_KEY_END:
-		return o->n ? 0
-			    : -err_set(-EINVAL,
-				       "name the range, as in shm:/dev/shm/range?size=256M");
+		return check(o);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -91,9 +125,10 @@ static const char doc[] =
 	"Be a near-data processor for this user's processes, on what lies in one or more memory "
 	"ranges. Says when it is ready, and runs until SIGINT or SIGTERM.\n\n"
 	"Programs open it as ndp:PATH (annex_m2_open()), and map what they can open themselves."
-	"\vExample:\n"
+	"\vExamples:\n"
 	"  annex ndp serve --socket /run/annex-ndp.sock 'shm:/dev/shm/range?size=1G' &\n"
-	"  annex ndp list /run/annex-ndp.sock";
+	"  annex ndp list /run/annex-ndp.sock\n"
+	"  annex ndp serve --guest cxl0      # beside QEMU; inside: pci:ADDRESS?m2func=2M";
 
 static int default_socket(struct serve_opts *o)
 {
@@ -118,7 +153,8 @@ static int open_all(struct serve *s, const struct serve_opts *o)
 		if (err)
 			return err_lib(err, "cannot open the range");
 	}
-	err = annex_m2_serve(s->ndp, s->range, o->n, o->socket, &s->server);
+	err = o->guest ? annex_m2_serve_guest(s->ndp, o->guest, o->uncached, &s->server)
+		       : annex_m2_serve(s->ndp, s->range, o->n, o->socket, &s->server);
 	return err ? err_lib(err, "cannot serve") : 0;
 }
 
@@ -137,6 +173,10 @@ static int say_ready(const struct serve *s, const struct serve_opts *o)
 	struct out out;
 	char size[OUT_SIZE];
 
+	if (o->guest && !o->json) {
+		printf("ready: for the guest of %s\n", o->guest);
+		return fflush(stdout) ? err_sys("cannot write") : 0;
+	}
 	for (unsigned int i = 0; i < o->n; i++) {
 		annex_hdm_get_info(s->range[i], &info);
 		bytes += info.bytes;
@@ -147,6 +187,10 @@ static int say_ready(const struct serve *s, const struct serve_opts *o)
 	}
 	out_init(&out, cli_name(), true);
 	out_bool(&out, "ready", "ready", true);
+	if (o->guest) {
+		out_text(&out, "guest", "guest", o->guest);
+		return out_end(&out);
+	}
 	out_text(&out, "socket", "socket", o->socket);
 	out_bytes(&out, "range_bytes", "memory", bytes);
 	return out_end(&out);
@@ -173,7 +217,7 @@ int ndp_serve(int argc, char **argv)
 	struct serve s = {.ndp = NULL};
 	int err = cli_parse(&argp, argc, argv, &o);
 
-	if (!err && !o.socket)
+	if (!err && !o.socket && !o.guest)
 		err = default_socket(&o);
 	if (err)
 		return err;

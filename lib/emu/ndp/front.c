@@ -36,8 +36,7 @@ static int take_region(struct ndp_front *f)
 {
 	if (f->bytes > f->opts.room)
 		return annex_fail(-EINVAL, "M2func: a region of %llu bytes in %llu",
-				  (unsigned long long)f->bytes,
-				  (unsigned long long)f->opts.room);
+				  (unsigned long long)f->bytes, (unsigned long long)f->opts.room);
 	f->region = f->opts.region;
 	f->doors = (struct annex_m2_doors *)(void *)(f->region + m2_doors_at(&f->layout));
 	return 0;

@@ -129,7 +129,8 @@ bool ndp_cell_look(struct ndp_front *f, uint32_t number);
 bool ndp_ring_look(struct ndp_front *f);
 void ndp_ring_post(struct ndp_front *f, uint32_t number);
 
-/* attach.c: ndp_front_attach() - ANNEX_M2_ATTACH and _DETACH, of a process that may: 0, or an errno. */
+/* attach.c: ndp_front_attach() - ANNEX_M2_ATTACH and _DETACH, of a process that may: 0, or an
+ * errno. */
 int ndp_front_attach(struct ndp_front *f, uint32_t function, const struct annex_m2_attach *asked);
 
 /* regs.c: ndp_regs_taken() - Whether the kernel that was launched last runs still. */

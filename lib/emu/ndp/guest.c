@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's table is looked at again and again, since nothing in it can ring. What stands there is
- * copied and checked before it is used: it may be anything.
+ * The guest's table is looked at again and again, since nothing in it can ring. What stands there
+ * is copied and checked before it is used: it may be anything.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,12 +12,13 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <annex/clock.h>
 #include <uapi/annex.h>
 #include "core/log.h"
 #include "front.h"
 #include "guest.h"
 
-#define LOOK_NS (ANNEX_NSEC_PER_MSEC)
+#define LOOK_NS ANNEX_NSEC_PER_MSEC
 #define DOZE_MS 1
 #define UNIT (2ull << 20)
 
@@ -122,7 +123,8 @@ static bool copy_table(struct ndp_guest *g, struct annex_filter_entry *to, uint6
 	const uint64_t *from = (const uint64_t *)(const void *)t->entry;
 	uint64_t words[sizeof(t->entry) / 8], before;
 
-	/* Acquire, each: @change, then the magic that is there when it is, entries, @change again. */
+	/* Acquire, each: @change, then the magic that is there when it is, entries, @change again.
+	 */
 	before = annex_atomic_load((uint64_t *)&t->change, ANNEX_ACQUIRE);
 	if (annex_atomic_load((uint64_t *)&t->magic, ANNEX_ACQUIRE) != ANNEX_FILTER_MAGIC ||
 	    t->version != ANNEX_FILTER_VERSION || t->entries != ANNEX_FILTER_ENTRIES) {
@@ -196,9 +198,8 @@ static int map_file(struct ndp_guest *g, const char *path, uint64_t uncached)
 	if (!S_ISREG(st.st_mode) || !uncached || uncached % UNIT || uncached > g->bytes ||
 	    g->bytes % UNIT) {
 		close(fd);
-		return annex_fail(-EINVAL, "%s: %llu uncached bytes of %llu: multiples of 2M",
-				  path, (unsigned long long)uncached,
-				  (unsigned long long)g->bytes);
+		return annex_fail(-EINVAL, "%s: %llu uncached bytes of %llu: multiples of 2M", path,
+				  (unsigned long long)uncached, (unsigned long long)g->bytes);
 	}
 	at = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);

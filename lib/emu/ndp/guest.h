@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device for the processes of another machine, a guest, whose CXL memory is a file here: whose region
- * lies where is in the table that the guest's annex.ko keeps in that memory (struct annex_filter).
+ * A device for the processes of another machine, a guest, whose CXL memory is a file here: whose
+ * region lies where is in the table that the guest's annex.ko keeps in that memory (struct
+ * annex_filter).
  */
 #ifndef ANNEX_EMU_NDP_GUEST_H
 #define ANNEX_EMU_NDP_GUEST_H
@@ -12,9 +13,9 @@ struct annex_ndp;
 struct ndp_guest;
 
 /*
- * ndp_guest_open() - Serve @ndp in the file @path, whose last @uncached bytes are the range's uncached
- * part; @uncached is a multiple of 2 MiB. The guest may come and go. -EINVAL (sizes, no regular file);
- * what open() and mmap() say; -EAGAIN (no more threads).
+ * ndp_guest_open() - Serve @ndp in the file @path, whose last @uncached bytes are the range's
+ * uncached part; @uncached is a multiple of 2 MiB. The guest may come and go. -EINVAL (sizes, no
+ * regular file); what open() and mmap() say; -EAGAIN (no more threads).
  */
 int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 		   struct ndp_guest **out);

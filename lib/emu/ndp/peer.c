@@ -241,8 +241,9 @@ static int open_front(struct ndp_peer *p, const struct ndp_front_opts *opts, str
 static bool hello(struct ndp_peer *p, const struct request *r)
 {
 	const struct annex_m2_message *ask = &r->ask;
-	struct ndp_front_opts opts = {(uint32_t)ask->a, (uint32_t)ask->b,
-				      (enum annex_m2_transport)ask->c};
+	struct ndp_front_opts opts = {.stride = (uint32_t)ask->a,
+				      .slots = (uint32_t)ask->b,
+				      .transport = (enum annex_m2_transport)ask->c};
 	struct annex_m2_message a = answer_to(ask, 0);
 	struct ndp_front *f;
 	struct bell theirs;
