@@ -349,8 +349,8 @@ struct annex_ioc_hdm_m2func {
 
 /**
  * struct annex_filter - What a device that answers M2func calls looks at: the packet filter of
- * M2NDP (section III-B), in the first page of the uncached memory, which no file can map. Written by the
- * module, but for @seen and @beat.
+ * M2NDP (section III-B), in the first page of the uncached memory, which no file can map. Written
+ * by the module, but for @seen and @beat.
  * @magic: ANNEX_FILTER_MAGIC once the rest is there; 0 when the range ends.
  * @version: ANNEX_FILTER_VERSION. @entries: how many there are room for.
  * @change: goes up when entries have changed; the same before and after they are read: they belong

@@ -23,7 +23,8 @@ int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out);
  * annex_module_range() - Create the range of CXL memory devices that are bound to annex.ko, or join
  * the one that they have.
  * @uri: pci:DDDD:BB:DD.F[,DDDD:BB:DD.F...][?size=, granularity=, persistent=, m2func=]: several
- *	devices are interleaved, in this order; @m2func of its bytes are not mapped, but had in pieces.
+ *	devices are interleaved, in this order; m2func of its bytes are not mapped, but had by
+ *	annex_module_piece().
  *
  * Return: 0; as annex_module_open(); -ENODEV (no memory device); -EBUSY, -ENOSPC, -EOPNOTSUPP as
  * ANNEX_IOC_HDM_RANGE.
