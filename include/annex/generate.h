@@ -52,7 +52,7 @@ enum annex_optimizer {
  * @image: width and height of images.
  * @kernels, @seed, @peak: of the model "synthetic", a random trace in the shape of training: how
  *	many kernels, which one, and how many bytes live at its peak (120 GiB). Sizes shrink as
- *kernels get more, so that memory pressure over time hardly depends on their number.
+ *	kernels get more, so that memory pressure over time hardly depends on their number.
  */
 struct annex_trace_spec {
 	const char *model, *gpu;
@@ -74,7 +74,8 @@ int annex_trace_generate(const struct annex_trace_spec *spec, struct annex_trace
  * struct annex_work - How much a model is.
  * @params: trained parameters; a matrix that two layers share counts once.
  * @forward_flops: of matrix multiplications and convolutions of one forward pass; two for a
- *multiply and add. @attention_flops: the part of it that multiplies activations with each other.
+ *	multiply and add. @attention_flops: the part of it that multiplies activations with each
+ *	other.
  */
 struct annex_work {
 	uint64_t params;

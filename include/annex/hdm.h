@@ -113,8 +113,8 @@ int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes);
  * process or of the machine, a piece with a name is there as a whole or not at all.
  *
  * Return: 0; -EINVAL; -ENAMETOOLONG; -EEXIST (there is one of that name); -ENOSPC (no room);
- *-EMFILE (no room for more names, of which there can be one for eight granules, 16 to 4096);
- *-EILSEQ (the table was damaged); -ETIMEDOUT; -ECHILD (the handle is of before fork()); -ENOMEM.
+ * -EMFILE (no room for more names, of which there can be one for eight granules, 16 to 4096);
+ * -EILSEQ (the table was damaged); -ETIMEDOUT; -ECHILD (the handle is of before fork()); -ENOMEM.
  */
 int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char *name, void **out);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Near-data kernels for databases, graphs and models: work that reads much and computes little,
- *done where the data lies (M2NDP, section IV-B).
+ * done where the data lies (M2NDP, section IV-B).
  *
  *	annex_kernels_open(m2, hdm, &k);
  *	annex_ndp_filter_i32(k, column, rows, 18, 65, bitmap);
  *	annex_kernels_close(k);
  *
  * Every call waits until its kernel has ended. Unless it says otherwise, what pointers lead to lies
- *in memory that the device was given with annex_m2_map(), and begins on a multiple of
+ * in memory that the device was given with annex_m2_map(), and begins on a multiple of
  * ANNEX_NDP_ALIGN bytes, as pieces of a range do. Lengths may be anything: whole pieces are the
  * device's business. Results must not overlap what is read, unless it says so.
  *
  * Unless it says more, a call returns 0, -EINVAL (a pointer that is not aligned, an argument out of
- *range), or what annex_m2_load() and annex_m2_run() return, -EFAULT above all: an array that the
- *device was not given.
+ * range), or what annex_m2_load() and annex_m2_run() return, -EFAULT above all: an array that the
+ * device was not given.
  */
 #ifndef ANNEX_KERNELS_H
 #define ANNEX_KERNELS_H
@@ -118,7 +118,7 @@ int annex_ndp_filter_decimal(struct annex_kernels *k, const int64_t *column, siz
  * annex_ndp_filter_prefix() - Rows of a column of strings, @width bytes each, that begin with
  *@prefix.
  * @prefix: anywhere in the process's memory; @length bytes, up to ANNEX_NDP_PREFIX. One that is
- *longer than @width is -EINVAL. With 0 bytes every row does.
+ * longer than @width is -EINVAL. With 0 bytes every row does.
  */
 int annex_ndp_filter_prefix(struct annex_kernels *k, const char *column, size_t width, size_t n,
 			    const char *prefix, size_t length, uint8_t *bitmap);
@@ -180,7 +180,7 @@ int annex_ndp_kv_get(struct annex_ndp_kv *kv, const void *keys, size_t n, void *
  *	value stays.
  *
  * Calls at the same time, by threads or processes, leave the table whole; what they leave of a key
- *that several of them set is a mixture of values at worst.
+ * that several of them set is a mixture of values at worst.
  *
  * Return: 0; -ENOSPC: there was no room for some of those that are new; the others were set.
  */
@@ -235,9 +235,9 @@ struct annex_ndp_edges {
 
 /**
  * annex_ndp_sssp_relax() - One round of shortest paths: no distance is more than that of a
- *neighbour plus the edge from there.
+ * neighbour plus the edge from there.
  * @distance: of each vertex, less than 2^30 of them: 0 of the source, ANNEX_NDP_FAR where no path
- *is known yet. Sums that large are no path.
+ * is known yet. Sums that large are no path.
  * @changed: whether some distance has become less. When none has, they are the shortest ones; how
  *	many rounds that takes depends on the order in which edges are done.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * M2func: kernels run by a near-data processor on what lies in its memory, called with plain
- *stores. M2NDP sections III-B and III-C, Table II; annex/m2wire.h has it to the byte.
+ * stores. M2NDP sections III-B and III-C, Table II; annex/m2wire.h has it to the byte.
  *
  *	annex_hdm_open("shm:/dev/shm/range?size=256M", NULL, &hdm);
  *	annex_m2_open("ndp:/run/annex-ndp.sock", NULL, &m2);
@@ -33,16 +33,17 @@ struct annex_m2;
  * @transport: M2func's cells; or, for comparison, a command ring with doorbell and completions, or
  *	single-shot registers: one call at a time, one kernel at a time (M2NDP section II-C).
  * @stride: bytes of a cell, a power of two from 32 to 1024 (128). A launch takes 32 of them, and
- *the kernel's arguments the rest.
+ *	the kernel's arguments the rest.
  * @slots: how many threads call at once, up to 1024 (16; registers: 1). Others wait for their turn.
  * @timeout_ms: how long a call may take (30000).
  * @interrupt: of a ring: threads sleep at once until a completion rings, instead of looking for it
  *	first.
- * @mem_ns, @io_ns, @ring_ns: the paper's latencies, to be added (0): a round trip of CXL.mem, half
- *of it before a store, half after the answer was seen; one of CXL.io, half of it before a register
- *is written, half before and half after each read of the status; what a ring takes from doorbell to
- *launch, before the doorbell, and one and a half @io_ns after a completion. With 70, 2000 and 4500
- *that is Figure 4: 0.07, 3 and 7.5 microseconds for a launch that waits.
+ * @mem_ns, @io_ns, @ring_ns: the paper's latencies, to be added (0): a round trip of CXL.mem,
+ *	half of it before a store, half after the answer was seen; one of CXL.io, half of it
+ *	before a register is written, half before and half after each read of the status; what a
+ *	ring takes from doorbell to launch, before the doorbell, and one and a half @io_ns after
+ *	a completion. With 70, 2000 and 4500 that is Figure 4: 0.07, 3 and 7.5 microseconds for a
+ *	launch that waits.
  */
 struct annex_m2_opts {
 	enum annex_m2_transport transport;
@@ -57,9 +58,9 @@ struct annex_m2_opts {
 
 /**
  * annex_m2_open() - Become a client of a device that another process serves, or of one behind
- *annex.ko.
+ * annex.ko.
  * @uri: ndp:/path/to/socket, as `annex ndp serve` makes it; or the range, with the uncached memory
- *that it has: pci:0000:0d:00.0?m2func=2M. There only M2func's own transport is to be had.
+ *	that it has: pci:0000:0d:00.0?m2func=2M. There only M2func's own transport is to be had.
  * @opts: NULL: the defaults.
  *
  * The handle may be used by any number of threads. It is of no use in a child of fork().
@@ -94,7 +95,7 @@ void annex_m2_close(struct annex_m2 *m2);
  * @units: NDP units; each has @subcores with @threads micro-thread slots.
  * @vlen: bits of a vector register. @piece: bytes of the pool region for a micro-thread.
  * @scratchpad: bytes that a unit has. @running: kernel instances at once; @waiting: launches that
- *wait for one to end. @kernels: that can be registered.
+ *	wait for one to end. @kernels: that can be registered.
  * @args: the most bytes of arguments that a launch takes.
  * @coherent: the device sees the host's caches: annex_m2_flush() is not needed.
  */
@@ -200,7 +201,7 @@ struct annex_m2_kernel {
  *	ndp_regs_v, ndp_scratchpad and ndp_args; docs/m2func.md says how to write one.
  *
  * Return: 0; -ENOEXEC, -EINVAL, -E2BIG (no such file, or one that is broken); -ENOSPC (no room in
- *the range); as annex_m2_register().
+ * the range); as annex_m2_register().
  */
 int annex_m2_load(struct annex_m2 *m2, struct annex_hdm *hdm, const void *elf, size_t bytes,
 		  struct annex_m2_kernel **out);

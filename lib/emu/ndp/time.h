@@ -24,7 +24,8 @@
  * @l2_bytes, @l2_ways, @l2_cycles: in front of each channel.
  * @channels, @interleave: of DRAM; bytes to one channel before the next, hashed.
  * @dram_mhz, @trc, @trcd, @tcl, @trp: LPDDR5-6400's command clock, in which a channel of 16 bits
- *has 32 bytes in @tbl = 2 clocks: 409.6 GB/s in all. In its clocks, like all that begin with t.
+ *	has 32 bytes in @tbl = 2 clocks: 409.6 GB/s in all. In its clocks, like all that begin
+ *	with t.
  * @crossbars: of the network, half of them for requests, half for answers; flits of 32 bytes.
  * @cxl_ns: load to use over the link: a launch takes it once, there and back.
  *
@@ -36,9 +37,9 @@
  * @noc_cycles: through a crossbar with nobody else there. The head of a packet takes a flit.
  * @loads, @stores: sectors that a unit may have under way.
  * @banks, @row: of a channel; bytes. @row_idle: clocks after which a row is closed that nobody
- *uses.
+ *	uses.
  * @tcwl, @trrd, @tfaw, @twr, @twtr, @trtp: as LPDDR5-6400 has them. Refresh is left out: by bank,
- *it hides behind the other banks.
+ *	it hides behind the other banks.
  * @queue: reads, and writes, that a channel holds; writes wait until there are @drain_high, or no
  *	reads, and are then done until there are @drain_low.
  */

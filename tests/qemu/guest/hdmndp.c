@@ -2,9 +2,9 @@
 /*
  * Calls by plain stores from a guest to a device outside, on data in CXL memory:
  *
- *	hdmndp run URI		kernels of the library on random data, compared with this
- *processor's hdmndp apart URI	two processes: neither reaches what is the other's hdmndp loop URI
- *calls until the device is gone; says "running", then "gone"
+ *	hdmndp run URI		kernels on random data, compared with this processor's
+ *	hdmndp apart URI	two processes: neither reaches what is the other's
+ *	hdmndp loop URI		calls until the device is gone; says "running", then "gone"
  */
 #include <errno.h>
 #include <stdio.h>
