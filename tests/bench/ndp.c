@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The benchmarks of near-data processing: ndp OUTPUT.json TOOL DIR
- * [calls|launches|filter|kernels]...
+ * [calls|launches|filter|kernels|timing]...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +10,8 @@
 #include "ndp.h"
 
 static const struct bench_group groups[] = {
-	{"calls", ndp_calls},   {"launches", ndp_launches},
-	{"filter", ndp_filter}, {"kernels", ndp_kernels},
-	{NULL, NULL},
+	{"calls", ndp_calls},     {"launches", ndp_launches}, {"filter", ndp_filter},
+	{"kernels", ndp_kernels}, {"timing", ndp_timing},     {NULL, NULL},
 };
 
 static void check(int err)
@@ -47,7 +46,7 @@ static void register_null(struct ndp_bench *b)
 	check(annex_m2_register(b->m2, image, &needs, &b->null));
 }
 
-void ndp_bench_open(const struct bench_ctx *ctx, uint64_t bytes, const struct annex_ndp_opts *ndp,
+void ndp_bench_open(uint64_t bytes, const struct annex_ndp_opts *ndp,
 		    const struct annex_m2_opts *m2, struct ndp_bench *out)
 {
 	char uri[4200], path[4096];
@@ -55,7 +54,6 @@ void ndp_bench_open(const struct bench_ctx *ctx, uint64_t bytes, const struct an
 	/* In memory: the figures are of the device, not of a disk. */
 	snprintf(path, sizeof(path), "/dev/shm/annex-bench-%d", (int)getpid());
 	snprintf(uri, sizeof(uri), "shm:%s?size=%llu", path, (unsigned long long)bytes);
-	(void)ctx;
 	check(annex_hdm_open(uri, NULL, &out->hdm));
 	unlink(path);
 	check(annex_ndp_create(ndp, &out->ndp));

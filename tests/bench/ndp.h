@@ -23,7 +23,7 @@ struct ndp_bench {
 };
 
 /* Ends the program if something fails. @bytes: of the range. */
-void ndp_bench_open(const struct bench_ctx *ctx, uint64_t bytes, const struct annex_ndp_opts *ndp,
+void ndp_bench_open(uint64_t bytes, const struct annex_ndp_opts *ndp,
 		    const struct annex_m2_opts *m2, struct ndp_bench *out);
 void ndp_bench_close(struct ndp_bench *b);
 void *ndp_bench_alloc(struct ndp_bench *b, size_t bytes);
@@ -33,5 +33,6 @@ void ndp_calls(const struct bench_ctx *ctx);
 void ndp_launches(const struct bench_ctx *ctx);
 void ndp_filter(const struct bench_ctx *ctx);
 void ndp_kernels(const struct bench_ctx *ctx);
+void ndp_timing(const struct bench_ctx *ctx);
 
 #endif

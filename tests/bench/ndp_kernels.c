@@ -443,14 +443,14 @@ static double compare(struct world *w, const struct kernel_case *c)
 	return log(qemu / device);
 }
 
-static void open_world(struct world *w, const struct bench_ctx *ctx, char *programs)
+static void open_world(struct world *w, char *programs)
 {
 	const struct annex_ndp_opts opts = {.threads = 1};
 	struct annex_hdm_info info;
 	char path[64];
 	int fd;
 
-	ndp_bench_open(ctx, RANGE, &opts, NULL, &w->b);
+	ndp_bench_open(RANGE, &opts, NULL, &w->b);
 	if (annex_kernels_open(w->b.m2, w->b.hdm, &w->device))
 		bench_fail("%s", annex_last_error());
 	annex_hdm_get_info(w->b.hdm, &info);
@@ -482,7 +482,7 @@ void ndp_kernels(const struct bench_ctx *ctx)
 	double sum = 0;
 
 	snprintf(programs, sizeof(programs), "%s/../../ndp", ctx->dir);
-	open_world(&w, ctx, programs);
+	open_world(&w, programs);
 	for (unsigned int i = 0; i < n; i++)
 		sum += compare(&w, &cases[i]);
 	bench_figure("kernels on the core against qemu-riscv64, geometric mean", exp(sum / n), "x",

@@ -52,8 +52,9 @@ void ndp_launches(const struct bench_ctx *ctx)
 	double many[ROUNDS], single[ROUNDS], rate;
 	struct ndp_bench a, b;
 
-	ndp_bench_open(ctx, 4 << 20, NULL, &cells, &a);
-	ndp_bench_open(ctx, 4 << 20, NULL, &regs, &b);
+	(void)ctx;
+	ndp_bench_open(4 << 20, NULL, &cells, &a);
+	ndp_bench_open(4 << 20, NULL, &regs, &b);
 	for (unsigned int r = 0; r < ROUNDS; r++) {
 		many[r] = outstanding(&a) / 1e3;
 		single[r] = one_by_one(&b) / 1e3;
