@@ -15,11 +15,11 @@ struct annex_range;
 
 /**
  * struct annex_gate - The uncached part of a range, as the kernel has it mapped.
- * @lock: over what follows. @at: NULL: there is none, or it has been cut.
+ * @at: NULL: there is none, or it has been cut.
  * @asid: given last. @change: what the table says.
  */
 struct annex_gate {
-	struct mutex lock;
+	struct mutex lock; /* over what follows; inside of the ranges' lock */
 	void __iomem *at;
 	u32 asid;
 	u64 change;

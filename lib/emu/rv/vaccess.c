@@ -92,6 +92,26 @@ static bool all_seen(const struct rv_batch *b, const uint64_t *va, uint64_t byte
 		}                                                                                  \
 	} while (0)
 
+/*
+ * Aligned elements are single accesses of the host too, as those of scalars (load.c): harts of
+ * other threads may be at the same place, and order nothing by it.
+ */
+#define PEEK(T, to, from)                                                                          \
+	do {                                                                                       \
+		const void *from_ = (from);                                                        \
+		if ((uintptr_t)from_ % sizeof(T))                                                  \
+			memcpy(to, from_, sizeof(T));                                              \
+		else                                                                               \
+			*(to) = __atomic_load_n((const T *)from_, __ATOMIC_RELAXED);               \
+	} while (0)
+#define POKE(T, to, from)                                                                          \
+	do {                                                                                       \
+		if ((uintptr_t)(to) % sizeof(T))                                                   \
+			memcpy(to, from, sizeof(T));                                               \
+		else                                                                               \
+			__atomic_store_n((T *)(to), *(from), __ATOMIC_RELAXED);                    \
+	} while (0)
+
 /* Elements that are all active and all in the window need not be looked at one by one. */
 #define LOAD(T)                                                                                    \
 	do {                                                                                       \
@@ -101,12 +121,12 @@ static bool all_seen(const struct rv_batch *b, const uint64_t *va, uint64_t byte
 			uint64_t base = s->va;                                                     \
 			T *data = (T *)buffer;                                                     \
 			for (e = b->vstart; e < vl; e++)                                           \
-				memcpy(&data[e], host + (va[e] - base), sizeof(T));                \
+				PEEK(T, &data[e], host + (va[e] - base));                          \
 		} else {                                                                           \
-			ACCESS(T, rv_load, RV_READ, memcpy(it, p, sizeof(T)));                     \
+			ACCESS(T, rv_load, RV_READ, PEEK(T, it, p));                               \
 		}                                                                                  \
 	} while (0)
-#define STORE(T) ACCESS(T, rv_store, RV_WRITE, memcpy(p, it, sizeof(T)))
+#define STORE(T) ACCESS(T, rv_store, RV_WRITE, POKE(T, p, it))
 
 uint64_t rv_vget_elems(struct rv_batch *b, const struct rv_insn *in, const struct rv_vway *way,
 		       unsigned int i, const uint64_t *va)
