@@ -67,8 +67,9 @@ struct annex_m2_opts {
  *
  * Return: 0; -EINVAL (the URI, an option); -EPROTONOSUPPORT (its scheme, or a device of another
  * version); -ENOENT, -ECONNREFUSED (no such socket, nobody serves it); -EACCES (not for this user);
- * -ENOSPC (the device has no room for more clients); -EPROTO (what answers is no device);
- * -ETIMEDOUT; -ENOMEM; -EMFILE.
+ * -ENOSPC (the device has no room for more clients, the range no uncached memory); -EPROTO (what
+ * answers is no device); -ENODEV (of pci: no device answers there in timeout_ms); -EOPNOTSUPP (of
+ * pci: another transport); as annex_hdm_open() of pci:; -ETIMEDOUT; -ENOMEM; -EMFILE.
  */
 int annex_m2_open(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
 
@@ -240,7 +241,8 @@ int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t
 		    const void *args, size_t nargs, uint64_t *instance);
 
 /**
- * annex_m2_run() - Have a kernel run, and wait for its end: one store, one load.
+ * annex_m2_run() - Have a kernel run, and wait for its end: one store, one load, where a cell is as
+ * large as a vector register (a stride of 32, or of 64 with AVX-512); else several of each.
  * @end: where it ended in an error; may be NULL.
  *
  * Return: 0: it has ended well; -EFAULT, -ENOEXEC (illegal instruction), -EDOM (ebreak), -ETIME

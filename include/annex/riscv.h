@@ -37,8 +37,9 @@ struct annex_rv_result {
 };
 
 /**
- * annex_rv_run() - Run a static Linux program for RV64 (IMAFDC, Zicsr, Zba, Zbb, Zfh, V), until it
- * exits. System calls other than those to write, to exit and to get memory fail in it (ENOSYS).
+ * annex_rv_run() - Run a static Linux program for RV64 (IMAFDC, Zicsr, Zba, Zbb, Zfh, V, Zvfh),
+ * until it exits. It can write, get memory, random bytes and the time, and ask what C libraries ask
+ * at their start; other system calls fail in it (ENOSYS).
  * @argv: its arguments, the first of which is its name, NULL at the end.
  *
  * Return: 0: it exited, and *@out is filled. Otherwise a negative errno, with the reason in

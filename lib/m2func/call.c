@@ -91,7 +91,8 @@ int m2_call(struct annex_m2 *m2, enum annex_m2_function function, const void *pa
 	call.answer = (struct annex_m2_answer){0};
 	memset(call.payload, 0, room);
 	memcpy(call.payload, payload, bytes);
-	memcpy((char *)call.payload + bytes, more, nmore);
+	if (nmore)
+		memcpy((char *)call.payload + bytes, more, nmore);
 	call.deadline = annex_deadline_ms(m2->opts.timeout_ms);
 	err = m2_slot_take(m2, call.deadline, &call.slot);
 	if (err)

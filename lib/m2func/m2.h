@@ -58,6 +58,7 @@ struct m2_transport {
 /*
  * struct m2_link - What is behind it: a device in this process, or a server.
  * @down: the other side is no more. @close: release it, and the region.
+ * @nap_ns: nothing wakes who waits: how long to sleep between looks; 0: the device does.
  */
 struct m2_link {
 	int (*map)(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t bytes,
@@ -65,6 +66,7 @@ struct m2_link {
 	int (*unmap)(struct annex_m2 *m2, uint64_t addr, uint64_t bytes);
 	bool (*down)(struct annex_m2 *m2);
 	void (*close)(struct annex_m2 *m2);
+	uint32_t nap_ns;
 };
 
 /*

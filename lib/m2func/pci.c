@@ -69,7 +69,7 @@ static void close_pci(struct annex_m2 *m2)
 }
 
 static const struct m2_link pci_link = {
-	.map = map, .unmap = unmap, .down = down, .close = close_pci};
+	.nap_ns = LOOK_NS, .map = map, .unmap = unmap, .down = down, .close = close_pci};
 
 /* Say how the region shall be, and wait for a device that makes it so. */
 static int greet(struct annex_m2 *m2, const char *uri)

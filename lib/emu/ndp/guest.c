@@ -23,7 +23,8 @@
 #define UNIT (2ull << 20)
 
 /**
- * struct guest_client - An entry of the table that is served. @asid: 0: none.
+ * struct guest_client - An entry of the table that was looked at. @asid: 0: none. @front: NULL: it
+ * is not served.
  */
 struct guest_client {
 	uint32_t asid;
@@ -31,18 +32,13 @@ struct guest_client {
 	pthread_t thread;
 };
 
-/**
- * struct ndp_guest - @bytes: of the file; kernels reach the first @cached of them.
- * @seen: the table's last change that is acted upon.
- */
+/* struct ndp_guest - @bytes: of the file; kernels reach the first @cached of them. */
 struct ndp_guest {
 	struct annex_ndp *ndp;
 	char *base;
 	uint64_t bytes, cached;
 	struct annex_filter *table;
-	uint64_t seen;
 	uint32_t stop;
-	uint32_t clients;
 	pthread_t thread;
 	struct guest_client client[ANNEX_FILTER_ENTRIES];
 };
@@ -53,15 +49,16 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static void drop(struct ndp_guest *g, struct guest_client *c)
+static void drop(struct guest_client *c)
 {
+	c->asid = 0;
+	if (!c->front)
+		return;
 	ndp_front_stop(c->front);
 	pthread_join(c->thread, NULL);
 	ndp_front_end(c->front);
 	ndp_front_close(c->front);
-	c->asid = 0;
-	/* Relaxed: only told. */
-	annex_atomic_store(&g->clients, g->clients - 1, ANNEX_RELAXED);
+	c->front = NULL;
 }
 
 /* Whole pages of the uncached part, the table's own excluded, and nobody else's. */
@@ -79,11 +76,32 @@ static bool is_right(const struct ndp_guest *g, const struct annex_filter_entry 
 	return true;
 }
 
+/* A thread that serves a region; NULL, with a line: it cannot be served. */
+static struct ndp_front *serve_region(struct ndp_guest *g, const struct ndp_front_opts *opts,
+				      pthread_t *thread)
+{
+	struct bell none = BELL_NONE;
+	struct ndp_client *client;
+	struct ndp_front *f;
+
+	if (ndp_client_open(g->ndp, false, &client))
+		return NULL;
+	if (ndp_front_open(g->ndp, client, opts, &none, &f)) {
+		ndp_client_close(client);
+		return NULL;
+	}
+	if (!pthread_create(thread, NULL, watch, f))
+		return f;
+	ndp_front_end(f);
+	ndp_front_close(f);
+	return NULL;
+}
+
 /*
- * The owner of a region says first how he wants it. Nothing yet: he will. Return: whether there is
- * nothing more to do for this entry.
+ * The owner of a region says first how he wants it. Nothing yet: he will. What is not to be had is
+ * not looked at again before the entry is another's.
  */
-static bool begin(struct ndp_guest *g, struct guest_client *c, const struct annex_filter_entry *e)
+static void begin(struct ndp_guest *g, struct guest_client *c, const struct annex_filter_entry *e)
 {
 	struct annex_m2_head *wish = (void *)(g->base + e->base);
 	struct ndp_front_opts opts = {.transport = ANNEX_M2_CELLS,
@@ -92,28 +110,14 @@ static bool begin(struct ndp_guest *g, struct guest_client *c, const struct anne
 				      .doze_ms = DOZE_MS,
 				      .memory = g->base,
 				      .memory_bytes = g->cached};
-	struct bell none = BELL_NONE;
-	struct ndp_client *client;
 
 	/* Acquire: what was stored before. */
 	if (!annex_atomic_load(&wish->version, ANNEX_ACQUIRE))
-		return false;
+		return;
 	opts.stride = annex_atomic_load(&wish->stride, ANNEX_RELAXED);
 	opts.slots = annex_atomic_load(&wish->slots, ANNEX_RELAXED);
-	if (ndp_client_open(g->ndp, false, &client))
-		return true;
-	if (ndp_front_open(g->ndp, client, &opts, &none, &c->front)) {
-		ndp_client_close(client);
-		return true;
-	}
-	if (pthread_create(&c->thread, NULL, watch, c->front)) {
-		ndp_front_end(c->front);
-		ndp_front_close(c->front);
-		return true;
-	}
 	c->asid = e->asid;
-	annex_atomic_store(&g->clients, g->clients + 1, ANNEX_RELAXED);
-	return true;
+	c->front = serve_region(g, &opts, &c->thread);
 }
 
 /* Whether what was copied belongs together. */
@@ -150,7 +154,7 @@ static void look(struct ndp_guest *g)
 		struct guest_client *c = &g->client[i];
 
 		if (c->asid && c->asid != now[i].asid)
-			drop(g, c);
+			drop(c);
 	}
 	for (unsigned int i = 0; i < ANNEX_FILTER_ENTRIES; i++) {
 		struct guest_client *c = &g->client[i];
@@ -177,7 +181,7 @@ static void *serve(void *arg)
 	}
 	for (unsigned int i = 0; i < ANNEX_FILTER_ENTRIES; i++)
 		if (g->client[i].asid)
-			drop(g, &g->client[i]);
+			drop(&g->client[i]);
 	return NULL;
 }
 
@@ -245,9 +249,4 @@ void ndp_guest_close(struct ndp_guest *g)
 	pthread_join(g->thread, NULL);
 	munmap(g->base, g->bytes);
 	free(g);
-}
-
-unsigned int ndp_guest_clients(struct ndp_guest *g)
-{
-	return annex_atomic_load(&g->clients, ANNEX_RELAXED);
 }

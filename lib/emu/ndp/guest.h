@@ -23,7 +23,4 @@ int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 /* ndp_guest_close() - All its clients are closed. */
 void ndp_guest_close(struct ndp_guest *g);
 
-/* ndp_guest_clients() - How many there are. */
-unsigned int ndp_guest_clients(struct ndp_guest *g);
-
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <annex/kernels.h>
 #include "core/random.h"
+#include "m2func/kernels.h"
 
 #define N 100000u /* no multiple of what a unit takes */
 #define TIMEOUT_MS 20000
@@ -115,56 +116,94 @@ static int run(const char *uri)
 	return 0;
 }
 
-/* The child's kernel is known to the child alone, and so is memory that only it has mapped. */
+struct sum_args {
+	uint64_t a, b, c, n, piece;
+};
+
+/* A kernel by its number, with the arguments that it takes. */
+static int run_by(struct side *s, uint32_t id)
+{
+	const struct sum_args args = {(uintptr_t)s->a, (uintptr_t)s->b, (uintptr_t)s->c, N, 32};
+
+	return annex_m2_run(s->m2, id, s->c, (uint64_t)N * 4 / 32 * 32, &args, sizeof(args), NULL);
+}
+
+static uint32_t load_sum(struct side *s, struct annex_m2_kernel **kernel)
+{
+	const struct k_image *elf = &k_image[K_vadd_i32];
+
+	if (annex_m2_load(s->m2, s->hdm, elf->elf, (size_t)(elf->end - elf->elf), kernel))
+		die("load");
+	return (*kernel)->id;
+}
+
+/* A client that has nothing mapped, in this process, where the addresses are the same. */
+static int without_memory(const char *uri, const void *image)
+{
+	const struct annex_m2_opts opts = {.timeout_ms = TIMEOUT_MS};
+	const struct annex_m2_needs needs = {.scratchpad = 64, .nx = 32, .nf = 32, .nv = 32};
+	struct annex_m2 *other;
+	uint32_t id;
+	int err;
+
+	if (annex_m2_open(uri, &opts, &other))
+		die("another client");
+	err = annex_m2_register(other, image, &needs, &id);
+	annex_m2_close(other);
+	return err;
+}
+
+static int tell(bool right, const char *what)
+{
+	if (!right)
+		puts(what);
+	return right ? 0 : 1;
+}
+
+/* In the child: it has a kernel, tells its number, and still has it when the other has tried. */
+static int second(struct side *s, int to, int from)
+{
+	struct annex_m2_kernel *kernel;
+	uint32_t id = load_sum(s, &kernel);
+	char go;
+
+	if (run_by(s, id) || write(to, &id, sizeof(id)) != sizeof(id) || read(from, &go, 1) != 1 ||
+	    run_by(s, id))
+		die("the second");
+	annex_m2_unload(s->m2, kernel);
+	close_side(s);
+	return 0;
+}
+
 static int apart(const char *uri)
 {
-	int to[2], from[2], status;
+	struct annex_m2_kernel *kernel;
+	int to[2], from[2], status, bad;
+	uint32_t mine, theirs;
 	struct side s;
-	uint64_t theirs[2];
-	int64_t sum;
 	pid_t pid;
-	char go;
 
 	if (pipe(to) || pipe(from))
 		return 1;
 	pid = fork();
 	open_side(&s, uri);
 	fill(&s, (uint64_t)getpid());
-	if (compute(&s, &sum) || !is_right(&s, sum))
-		die(pid ? "the first" : "the second");
-	if (!pid) {
-		struct annex_m2_info info;
-
-		annex_m2_get_info(s.m2, &info);
-		theirs[0] = info.asid;
-		theirs[1] = (uintptr_t)s.a;
-		if (write(from[1], theirs, sizeof(theirs)) != sizeof(theirs) ||
-		    read(to[0], &go, 1) != 1)
-			return 1;
-		if (compute(&s, &sum) || !is_right(&s, sum))
-			die("the second, afterwards");
-		close_side(&s);
-		exit(0);
-	}
-	if (read(from[0], theirs, sizeof(theirs)) != sizeof(theirs))
+	if (!pid)
+		exit(second(&s, from[1], to[0]));
+	if (read(from[0], &theirs, sizeof(theirs)) != sizeof(theirs))
 		return 1;
-	for (uint32_t id = 1; id < 256; id++)
-		if (!annex_m2_run(s.m2, id, s.a, 32, NULL, 0, NULL)) {
-			printf("kernel %u without arguments: nobody's here\n", id);
-			return 1;
-		}
-	if (annex_m2_shootdown(s.m2, (uint32_t)theirs[0], s.a) != -EPERM) {
-		puts("it may shoot down translations");
-		return 1;
-	}
-	if (annex_m2_unmap(s.m2, (void *)(UINT64_C(1) << 40), 4096) != -ENOENT) {
-		puts("it unmaps what it has not mapped");
-		return 1;
-	}
-	if (write(to[1], "g", 1) != 1 || waitpid(pid, &status, 0) != pid || status)
-		return 1;
+	mine = load_sum(&s, &kernel);
+	bad = tell(!run_by(&s, mine), "its own kernel does not run");
+	bad |= tell(run_by(&s, theirs) == -ENOENT, "the other's kernel runs");
+	bad |= tell(annex_m2_unregister(s.m2, theirs) == -ENOENT, "it is taken away");
+	bad |= tell(without_memory(uri, kernel->image) == -EFAULT,
+		    "who has mapped nothing reaches memory");
+	bad |= tell(annex_m2_shootdown(s.m2, 1, s.a) == -EPERM, "it shoots down translations");
+	bad |= tell(write(to[1], "g", 1) == 1 && waitpid(pid, &status, 0) == pid && !status,
+		    "the other does not run any more");
+	annex_m2_unload(s.m2, kernel);
 	close_side(&s);
-	return 0;
+	return bad;
 }
 
 static int loop(const char *uri)
