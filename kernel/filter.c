@@ -8,8 +8,7 @@
 #include "user.h"
 
 #define LOOK_MS 2
-#define LOOKS 500      /* a second */
-#define DEAD_LOOKS 100 /* a device whose beat stands still so long is none */
+#define DEAD (HZ / 5) /* a device whose beat stands still so long is none */
 
 static_assert(sizeof(struct annex_filter) == SZ_4K);
 
@@ -20,10 +19,16 @@ static void __iomem *field(struct annex_gate *g, size_t at)
 
 #define TABLE(g, member) field(g, offsetof(struct annex_filter, member))
 
-/* Entries before the number that says that they have changed. */
-static void publish(struct annex_gate *g)
+/* An odd number while entries are being written, and an even one when they belong together. */
+static void begin_change(struct annex_gate *g)
 {
-	wmb(); /* the device reads @change first, and once more when it has read the entries */
+	writeq(++g->change, TABLE(g, change));
+	wmb(); /* before the entries, which the device reads between two looks at it */
+}
+
+static void end_change(struct annex_gate *g)
+{
+	wmb(); /* after the entries */
 	writeq(++g->change, TABLE(g, change));
 }
 
@@ -86,11 +91,12 @@ static void write_entry(struct annex_gate *g, unsigned int i, const struct annex
 {
 	size_t at = entry_at(i);
 
+	begin_change(g);
 	writeq(piece->offset, field(g, at + offsetof(struct annex_filter_entry, base)));
 	writeq(piece->offset + piece->bytes,
 	       field(g, at + offsetof(struct annex_filter_entry, bound)));
 	writel(asid, field(g, at + offsetof(struct annex_filter_entry, asid)));
-	publish(g);
+	end_change(g);
 }
 
 int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
@@ -117,20 +123,21 @@ int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
 /* Whether a device has seen the last change, or there is none. */
 static bool heard(struct annex_gate *g)
 {
+	unsigned long end = jiffies + HZ, still = jiffies;
 	u64 beat = readq(TABLE(g, beat));
-	unsigned int still = beat ? 0 : DEAD_LOOKS; /* there was never one */
 
-	for (unsigned int i = 0; i < LOOKS && still < DEAD_LOOKS; i++) {
+	while (beat && time_before(jiffies, end) && time_before(jiffies, still + DEAD)) {
 		u64 now;
 
 		if (readq(TABLE(g, seen)) == g->change)
 			return true;
 		msleep(LOOK_MS);
 		now = readq(TABLE(g, beat));
-		still = now == beat ? still + 1 : 0;
+		if (now != beat)
+			still = jiffies;
 		beat = now;
 	}
-	return still == DEAD_LOOKS;
+	return !beat || !time_before(jiffies, still + DEAD);
 }
 
 bool annex_filter_remove(struct annex_range *r, struct annex_piece *piece)

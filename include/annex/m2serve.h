@@ -41,8 +41,8 @@ int annex_m2_serve(struct annex_ndp *ndp, struct annex_hdm *const *ranges, unsig
  *	multiple of 2 MiB. The guest's annex.ko says there whose regions lie where (struct
  *	annex_filter), so all of the file must be one device's, and one range's.
  *
- * Return: 0; -EINVAL (sizes, no regular file); what open() says; -EAGAIN (no more threads);
- * -ENOMEM.
+ * Return: 0; -EINVAL (sizes, no regular file); -EBUSY (another serves it); what open() says;
+ * -EAGAIN (no more threads); -ENOMEM.
  */
 int annex_m2_serve_guest(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 			 struct annex_m2_server **out);

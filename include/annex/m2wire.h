@@ -134,6 +134,8 @@ struct annex_m2_unregister {
 	uint32_t zero;
 };
 
+#define ANNEX_M2_ARGS_MAX 248u /* bytes of arguments: a byte says how many, in steps of 8 */
+
 struct annex_m2_launch { /* followed by the kernel's arguments */
 	uint32_t id;
 	uint8_t sync; /* 1: the answer comes when the kernel has ended */

@@ -353,8 +353,8 @@ struct annex_ioc_hdm_m2func {
  * by the module, but for @seen and @beat.
  * @magic: ANNEX_FILTER_MAGIC once the rest is there; 0 when the range ends.
  * @version: ANNEX_FILTER_VERSION. @entries: how many there are room for.
- * @change: goes up when entries have changed; the same before and after they are read: they belong
- *	together.
+ * @change: goes up before entries are changed, to an odd number, and afterwards; the same even one
+ *	before and after they are read: they belong together.
  * @seen: by the device: the last @change that it acts upon. A piece is given to somebody else when
  *	it has seen that the last owner is gone, or is not there.
  * @beat: by the device: goes up, at least ten times a second.

@@ -21,9 +21,12 @@ struct bell {
 /* bell_pair() - Both sides; @socket: one of them goes to another process. 0 or -errno. */
 int bell_pair(struct bell *a, struct bell *b, bool socket);
 
-/* bell_ring(), bell_drain() - Never block. Rings that were not drained are one. */
+/*
+ * bell_ring(), bell_drain() - Never block. Rings that were not drained are one. bell_drain():
+ * false: the other side is closed, for good.
+ */
 void bell_ring(const struct bell *b);
-void bell_drain(const struct bell *b);
+bool bell_drain(const struct bell *b);
 
 void bell_close(struct bell *b);
 

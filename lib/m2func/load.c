@@ -139,7 +139,8 @@ static int place(struct annex_m2 *m2, struct annex_m2_kernel *k, const struct m2
 	err = m2->head.coherent ? 0 : annex_m2_flush(k->image, k->bytes);
 	if (!err)
 		err = annex_m2_register(m2, k->image, &p->needs, &k->id);
-	if (err)
+	/* What was not answered may still be carried out, and the image be read then. */
+	if (err && err != -ETIMEDOUT && err != -EIO)
 		annex_hdm_free(k->hdm, k->image);
 	return err;
 }
@@ -177,7 +178,8 @@ int annex_m2_unload(struct annex_m2 *m2, struct annex_m2_kernel *kernel)
 	if (!kernel)
 		return 0;
 	err = annex_m2_unregister(m2, kernel->id);
-	if (err && err != -ENODEV)
+	/* It may have been done by a call that was not answered in time. */
+	if (err && err != -ENODEV && err != -ENOENT)
 		return err;
 	err = annex_hdm_free(kernel->hdm, kernel->image);
 	free(kernel);

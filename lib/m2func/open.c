@@ -149,6 +149,7 @@ void annex_m2_close(struct annex_m2 *m2)
 
 void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info)
 {
+	uint32_t room = m2->layout.stride - 8 - (uint32_t)sizeof(struct annex_m2_launch);
 	const struct annex_m2_head *h = &m2->head;
 
 	*info = (struct annex_m2_info){
@@ -166,7 +167,7 @@ void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info)
 		.running = h->running,
 		.waiting = h->waiting,
 		.kernels = h->kernels,
-		.args = m2->layout.stride - 8 - (uint32_t)sizeof(struct annex_m2_launch),
+		.args = room < ANNEX_M2_ARGS_MAX ? room : ANNEX_M2_ARGS_MAX,
 		.coherent = h->coherent,
 	};
 }

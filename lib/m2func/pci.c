@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <annex/m2serve.h>
 #include "core/log.h"
@@ -25,6 +26,15 @@ static struct pci *pci_of(struct annex_m2 *m2)
 	return m2->behind;
 }
 
+/* What calls name by its offset must be this device's range. */
+static bool is_range_of(struct annex_m2 *m2, const struct annex_hdm *hdm)
+{
+	struct stat ours, theirs;
+
+	return !fstat(pci_of(m2)->piece.fd, &ours) && !fstat(hdm->m->fd, &theirs) &&
+	       S_ISCHR(theirs.st_mode) && ours.st_rdev == theirs.st_rdev;
+}
+
 static int map(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t bytes,
 	       unsigned int prot)
 {
@@ -32,7 +42,11 @@ static int map(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t 
 					    .bytes = bytes,
 					    .offset = (uint64_t)(addr - hdm->m->base)};
 	struct annex_m2_answer a;
-	int err = m2_call(m2, ANNEX_M2_ATTACH, &ask, sizeof(ask), NULL, 0, &a);
+	int err;
+
+	if (!is_range_of(m2, hdm))
+		return annex_fail(-ENXIO, "M2func: %s is not the memory of this device", hdm->uri);
+	err = m2_call(m2, ANNEX_M2_ATTACH, &ask, sizeof(ask), NULL, 0, &a);
 
 	if (err || !a.value)
 		return err;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "core/log.h"
@@ -17,7 +18,7 @@
 #include "m2.h"
 #include "talk.h"
 
-/* struct remote - @lock: one message at a time. @sock: -1 after it made no sense. */
+/* struct remote - @lock: one message at a time. @sock: -1: there is none. */
 struct remote {
 	char *uri;
 	int sock;
@@ -120,12 +121,30 @@ static bool down(struct annex_m2 *m2)
 	return poll(&fd, 1, 0) > 0;
 }
 
+/*
+ * The server says by ending the connection that nothing of ours runs any more; as long as talking
+ * to it may take. A child that was forked has the socket too, so closing it would tell nobody.
+ */
+static void await_end(int sock)
+{
+	char rest[sizeof(struct annex_m2_message)];
+	ssize_t n;
+
+	if (shutdown(sock, SHUT_WR))
+		return;
+	do
+		n = recv(sock, rest, sizeof(rest), 0);
+	while (n > 0 || (n < 0 && errno == EINTR));
+}
+
 static void close_remote(struct annex_m2 *m2)
 {
 	struct remote *r = remote_of(m2);
 
 	if (m2->region)
 		munmap(m2->region, r->bytes);
+	if (r->sock >= 0 && *m2->mine)
+		await_end(r->sock);
 	if (r->sock >= 0)
 		close(r->sock);
 	pthread_mutex_destroy(&r->lock);

@@ -7,16 +7,29 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <annex/clock.h>
 #include <annex/uri.h>
 #include "core/log.h"
 #include "talk.h"
 
 #define FILES 2
 
+/* Signals do not end a wait that has a limit, nor do they make it longer than twice that. */
+static bool goes_on(int sock, uint64_t since)
+{
+	struct timeval tv;
+	socklen_t len = sizeof(tv);
+
+	return errno == EINTR && !getsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, &len) &&
+	       annex_now() - since < ((uint64_t)tv.tv_sec * 1000 + (uint64_t)tv.tv_usec / 1000) *
+					     ANNEX_NSEC_PER_MSEC;
+}
+
 static int connect_to(const char *path, uint32_t timeout_ms)
 {
 	struct timeval tv = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	uint64_t since = annex_now();
 	int fd, err = 0;
 
 	if (!*path || strlen(path) >= sizeof(at.sun_path))
@@ -28,9 +41,11 @@ static int connect_to(const char *path, uint32_t timeout_ms)
 		return annex_fail(-errno, "ndp:%s: %s", path, strerror(errno));
 	/* Connecting waits as sending does, for a server that does not accept. */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) ||
-	    connect(fd, (const struct sockaddr *)&at, sizeof(at)))
-		err = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)))
+		err = -errno;
+	while (!err && connect(fd, (const struct sockaddr *)&at, sizeof(at)))
+		if (!goes_on(fd, since))
+			err = errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
 	if (!err)
 		return fd;
 	close(fd);
@@ -63,7 +78,7 @@ int talk_connect(const char *text, uint32_t timeout_ms)
 
 static int trouble(const char *what)
 {
-	if (errno == EAGAIN)
+	if (errno == EAGAIN || errno == EINTR)
 		return annex_fail(-ETIMEDOUT, "ndp: the server does not answer");
 	if (errno == EPIPE || errno == ECONNRESET)
 		return annex_fail(-ENODEV, "ndp: the server is gone");
@@ -75,6 +90,7 @@ static int ask_it(int sock, const struct annex_m2_message *ask, int fd)
 	char control[CMSG_SPACE(sizeof(int))] = {0};
 	struct iovec iov = {(void *)ask, sizeof(*ask)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	uint64_t since = annex_now();
 	struct cmsghdr *c;
 
 	if (fd >= 0) {
@@ -86,7 +102,10 @@ static int ask_it(int sock, const struct annex_m2_message *ask, int fd)
 		c->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(c), &fd, sizeof(int));
 	}
-	return sendmsg(sock, &m, MSG_NOSIGNAL) < 0 ? trouble("asking") : 0;
+	while (sendmsg(sock, &m, MSG_NOSIGNAL) < 0)
+		if (!goes_on(sock, since))
+			return trouble("asking");
+	return 0;
 }
 
 static unsigned int take_files(struct msghdr *m, int fds[FILES])
@@ -119,12 +138,15 @@ int talk(int sock, const struct annex_m2_message *ask, int fd, struct annex_m2_m
 			   .msg_control = control,
 			   .msg_controllen = sizeof(control)};
 	int got[FILES], err = ask_it(sock, ask, fd);
+	uint64_t since = annex_now();
 	unsigned int n;
 	ssize_t len;
 
 	if (err)
 		return err;
-	len = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+	do
+		len = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+	while (len < 0 && goes_on(sock, since));
 	if (len < 0)
 		return trouble("its answer");
 	if (!len)

@@ -253,9 +253,11 @@ int annex_module_piece(const struct annex_uri *uri, struct annex_module_piece *o
 	if (!err) {
 		out->at = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->members[0],
 			       (off_t)args.offset);
-		if (out->at == MAP_FAILED)
+		if (out->at == MAP_FAILED) {
+			out->at = NULL;
 			err = annex_fail(-errno, "pci:%s: its uncached memory cannot be mapped: %s",
 					 r->name, strerror(errno));
+		}
 	}
 	if (!err) {
 		out->fd = r->members[0];

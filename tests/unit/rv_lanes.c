@@ -115,6 +115,42 @@ static void a_lock_goes_round(void)
 	rv_rig_close(&r);
 }
 
+/* In slices, as a unit of a device runs it; @insn ends with the lock's release, and counts at 8. */
+static void in_slices(const uint32_t *insn, size_t n, uint64_t slice)
+{
+	struct rv_stop stop = {.why = RV_BUDGET};
+	struct rv_rig r;
+
+	start(&r, insn, n, RV_LANES);
+	while (stop.why == RV_BUDGET && r.done < 50000000)
+		stop = rv_run(r.b, slice, &r.done);
+	CU_ASSERT_EQUAL(stop.why, RV_ENDED);
+	CU_ASSERT_EQUAL(*rv_rig_word(&r, RIG_DATA + 8), RV_LANES);
+	rv_rig_close(&r);
+}
+
+static void a_lock_goes_round_in_slices(void)
+{
+	const uint32_t plain[] = {amoswap_d(T, ONE, P), bne(T, 0, -4), ld(U, P, 8), addi(U, U, 1),
+				  sd(U, P, 8),          sd(0, P, 0),   ECALL};
+	/* Lanes part within the loop: half of them take a step more. */
+	const uint32_t parting[] = {asm_i(0x13, B, 7, A, 1),
+				    bne(B, 0, 8),
+				    addi(0, 0, 0),
+				    amoswap_d(T, ONE, P),
+				    bne(T, 0, -12),
+				    ld(U, P, 8),
+				    addi(U, U, 1),
+				    sd(U, P, 8),
+				    sd(0, P, 0),
+				    ECALL};
+
+	for (uint64_t slice = 2048; slice <= 1u << 20; slice <<= 4) {
+		in_slices(plain, COUNT(plain), slice);
+		in_slices(parting, COUNT(parting), slice);
+	}
+}
+
 /* One lane waits for what another one, which is behind it in the code, stores. */
 static void a_flag_is_seen(void)
 {
@@ -234,6 +270,7 @@ static void somebody_stops_it(void)
 UNIT_SUITE(rv_lanes, {"two ways meet", two_ways_meet},
 	   {"loops of different length meet", loops_of_different_length_meet},
 	   {"jumps to many places", jumps_to_many_places}, {"a lock goes round", a_lock_goes_round},
+	   {"a lock goes round, in slices", a_lock_goes_round_in_slices},
 	   {"a flag is seen", a_flag_is_seen}, {"each lane has its vl", each_lane_has_its_vl},
 	   {"each lane has its vstart", each_lane_has_its_vstart},
 	   {"each lane rounds its way", each_lane_rounds_its_way},

@@ -65,7 +65,7 @@ static int64_t call_launch(struct ndp_client *c, const void *payload, size_t byt
 {
 	struct {
 		struct annex_m2_launch asked;
-		unsigned char args[NDP_ARGS_MAX];
+		unsigned char args[ANNEX_M2_ARGS_MAX];
 	} launch;
 	int64_t id;
 	int err;
@@ -73,7 +73,7 @@ static int64_t call_launch(struct ndp_client *c, const void *payload, size_t byt
 	if (bytes < sizeof(launch.asked))
 		return annex_fail(-EINVAL, "NDP: a launch of %zu bytes", bytes);
 	memcpy(&launch.asked, payload, sizeof(launch.asked));
-	if (launch.asked.args > NDP_ARGS_MAX)
+	if (launch.asked.args > ANNEX_M2_ARGS_MAX)
 		return annex_fail(-EINVAL, "NDP: %u bytes of arguments", launch.asked.args);
 	err = take(payload, bytes, &launch, sizeof(launch.asked) + launch.asked.args);
 	if (err)

@@ -89,11 +89,16 @@ static bool refuse(struct ndp_cell *c, uint32_t seq, int why)
 
 static void attach(struct ndp_cell *c, uint32_t function, const uint64_t *payload)
 {
+	uint32_t words = c->f->layout.stride / 8 - 1;
 	struct annex_m2_answer a = {0};
 	struct annex_m2_attach asked;
 
 	memcpy(&asked, payload, sizeof(asked));
-	a.value = ndp_front_attach(c->f, function, &asked);
+	for (uint32_t i = sizeof(asked) / 8; i < words; i++)
+		if (payload[i])
+			a.value = -EINVAL;
+	if (!a.value)
+		a.value = ndp_front_attach(c->f, function, &asked);
 	settle(c, &a);
 }
 

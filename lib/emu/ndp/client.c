@@ -87,6 +87,13 @@ static void end_all(struct ndp_client *c)
 		;
 	while (!TAILQ_EMPTY(&c->running) || c->answering)
 		pthread_cond_wait(&c->ndp->settled, &c->ndp->lock);
+	pthread_mutex_unlock(&c->ndp->lock);
+}
+
+/* Its number may be another's from now on, so nothing in the TLB has it any more. */
+static void give_up_place(struct ndp_client *c)
+{
+	pthread_mutex_lock(&c->ndp->lock);
 	c->ndp->client[c->asid - 1] = NULL;
 	c->ndp->clients--;
 	ndp_instance_admit(c->ndp); /* places that were kept for it */
@@ -101,6 +108,7 @@ void ndp_client_close(struct ndp_client *c)
 	for (unsigned int i = 0; i < ANNEX_M2_KERNELS; i++)
 		rv_code_destroy(c->kernel[i].code);
 	ndp_space_release(&c->space);
+	give_up_place(c);
 	free(c->past);
 	free(c);
 }
@@ -191,6 +199,8 @@ int ndp_client_shootdown(struct ndp_client *c, const struct annex_m2_shootdown *
 		return annex_fail(-ENOENT, "NDP: no process has ASID %u", asked->asid);
 	pthread_mutex_lock(&ndp->lock);
 	whose = ndp->client[asked->asid - 1];
+	if (whose && whose->closing)
+		whose = NULL;
 	if (whose) {
 		ndp_tlb_drop(ndp->tlb, whose->asid, asked->page);
 		whose->answering++; /* it stays meanwhile */

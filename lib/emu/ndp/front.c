@@ -171,8 +171,8 @@ static bool attend(struct ndp_front *f, int wait)
 	if (poll(fds, 2, wait) > 0) {
 		if (fds[0].revents & ~POLLIN) /* it would be readable for ever */
 			return false;
-		if (fds[0].revents)
-			bell_drain(&f->bell);
+		if (fds[0].revents && !bell_drain(&f->bell))
+			return false;
 		if (fds[1].revents && !f->ready(f->ctx))
 			return false;
 	}

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -35,6 +36,7 @@ struct guest_client {
 /* struct ndp_guest - @bytes: of the file; kernels reach the first @cached of them. */
 struct ndp_guest {
 	struct annex_ndp *ndp;
+	int fd;
 	char *base;
 	uint64_t bytes, cached;
 	struct annex_filter *table;
@@ -114,6 +116,12 @@ static void begin(struct ndp_guest *g, struct guest_client *c, const struct anne
 	/* Acquire: what was stored before. */
 	if (!annex_atomic_load(&wish->version, ANNEX_ACQUIRE))
 		return;
+	if (annex_atomic_load(&wish->magic, ANNEX_RELAXED)) {
+		/* A device before this one had it, and its kernels and answers are gone. */
+		annex_atomic_store(&wish->gone, 1u, ANNEX_RELEASE);
+		c->asid = e->asid;
+		return;
+	}
 	opts.stride = annex_atomic_load(&wish->stride, ANNEX_RELAXED);
 	opts.slots = annex_atomic_load(&wish->slots, ANNEX_RELAXED);
 	c->asid = e->asid;
@@ -130,6 +138,8 @@ static bool copy_table(struct ndp_guest *g, struct annex_filter_entry *to, uint6
 	/* Acquire, each: @change, then the magic that is there when it is, entries, @change again.
 	 */
 	before = annex_atomic_load((uint64_t *)&t->change, ANNEX_ACQUIRE);
+	if (before % 2)
+		return false;
 	if (annex_atomic_load((uint64_t *)&t->magic, ANNEX_ACQUIRE) != ANNEX_FILTER_MAGIC ||
 	    t->version != ANNEX_FILTER_VERSION || t->entries != ANNEX_FILTER_ENTRIES) {
 		memset(to, 0, sizeof(t->entry));
@@ -175,8 +185,9 @@ static void *serve(void *arg)
 
 	/* Acquire: with ndp_guest_close(). */
 	while (!annex_atomic_load(&g->stop, ANNEX_ACQUIRE)) {
-		look(g);
+		/* First: before somebody is served, a device is seen to live. */
 		annex_atomic_store((uint64_t *)&g->table->beat, ++beat, ANNEX_RELAXED);
+		look(g);
 		nanosleep(&pause, NULL);
 	}
 	for (unsigned int i = 0; i < ANNEX_FILTER_ENTRIES; i++)
@@ -205,14 +216,28 @@ static int map_file(struct ndp_guest *g, const char *path, uint64_t uncached)
 		return annex_fail(-EINVAL, "%s: %llu uncached bytes of %llu: multiples of 2M", path,
 				  (unsigned long long)uncached, (unsigned long long)g->bytes);
 	}
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return annex_fail(-EBUSY, "%s: another device serves it", path);
+	}
 	at = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (at == MAP_FAILED)
-		return annex_fail(-errno, "%s: it cannot be mapped: %s", path, strerror(errno));
+	if (at == MAP_FAILED) {
+		int err = annex_fail(-errno, "%s: it cannot be mapped: %s", path, strerror(errno));
+
+		close(fd);
+		return err;
+	}
+	g->fd = fd; /* whose lock it is */
 	g->base = at;
 	g->cached = g->bytes - uncached;
 	g->table = (void *)(g->base + g->cached);
 	return 0;
+}
+
+static void release(struct ndp_guest *g)
+{
+	munmap(g->base, g->bytes);
+	close(g->fd);
 }
 
 int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
@@ -232,7 +257,7 @@ int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 	}
 	if (err) {
 		if (g->base)
-			munmap(g->base, g->bytes);
+			release(g);
 		free(g);
 		return err;
 	}
@@ -247,6 +272,6 @@ void ndp_guest_close(struct ndp_guest *g)
 	/* Release: with serve(). */
 	annex_atomic_store(&g->stop, 1u, ANNEX_RELEASE);
 	pthread_join(g->thread, NULL);
-	munmap(g->base, g->bytes);
+	release(g);
 	free(g);
 }

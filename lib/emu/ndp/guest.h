@@ -14,8 +14,9 @@ struct ndp_guest;
 
 /*
  * ndp_guest_open() - Serve @ndp in the file @path, whose last @uncached bytes are the range's
- * uncached part; @uncached is a multiple of 2 MiB. The guest may come and go. -EINVAL (sizes, no
- * regular file); what open() and mmap() say; -EAGAIN (no more threads).
+ * uncached part; @uncached is a multiple of 2 MiB. The guest may come and go. -EBUSY (another
+ * serves it); -EINVAL (sizes, no regular file); what open() and mmap() say; -EAGAIN (no more
+ * threads).
  */
 int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 		   struct ndp_guest **out);

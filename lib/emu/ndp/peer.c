@@ -294,7 +294,11 @@ void ndp_peer_run(struct ndp_peer *p)
 	struct request r;
 
 	while (more && !p->front) {
-		if (poll(&fd, 1, p->refused ? REFUSED_MS : HELLO_MS) <= 0 || !receive(p, &r))
+		int n = poll(&fd, 1, p->refused ? REFUSED_MS : HELLO_MS);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0 || !receive(p, &r))
 			break;
 		if (p->refused) {
 			answer(p, &r, p->refused);

@@ -12,6 +12,8 @@
 #include "core/log.h"
 #include "serve.h"
 
+#define REST_MS 50
+
 static void kick(struct ndp_server *s)
 {
 	uint64_t one = 1;
@@ -126,6 +128,8 @@ static void *serve(void *arg)
 
 			if (fd >= 0)
 				take_peer(s, fd);
+			else /* it stays readable: no descriptors, perhaps */
+				poll(&fds[1], 1, REST_MS);
 		}
 	}
 	return NULL;

@@ -234,6 +234,7 @@ static const struct ndp_mapping *translate(struct ndp_space *s, uint64_t va)
 {
 	uint64_t page = va >> NDP_PAGE_SHIFT;
 	unsigned int level = 0;
+	const struct ndp_mapping *m;
 	struct ndp_page found;
 	uint64_t *entry;
 
@@ -248,7 +249,8 @@ static const struct ndp_mapping *translate(struct ndp_space *s, uint64_t va)
 					  .large = level};
 		ndp_tlb_fill(s->tlb, s->asid, page, &found);
 	}
-	return &s->mapping[found.frame >> PAGE_BITS];
+	m = &s->mapping[found.frame >> PAGE_BITS];
+	return va - m->va < m->bytes ? m : NULL;
 }
 
 int ndp_space_find(struct ndp_space *s, uint64_t va, struct rv_span *span)

@@ -25,7 +25,6 @@
 
 #define NDP_CLIENTS 1024u /* M2NDP section III-B: the packet filter's entries */
 #define NDP_PHASES (ANNEX_M2_BODIES + 2)
-#define NDP_ARGS_MAX 248u /* struct annex_m2_register has a byte for it */
 
 struct rv_code;
 struct rv_batch;
@@ -114,7 +113,7 @@ struct ndp_instance {
 	bool failed;
 	bool slow; /* its last turn took longer than it should */
 	struct annex_m2_answer answer;
-	unsigned char args[NDP_ARGS_MAX];
+	unsigned char args[ANNEX_M2_ARGS_MAX];
 	TAILQ_ENTRY(ndp_instance) link; /* free, waiting or running */
 	TAILQ_ENTRY(ndp_instance) turn;
 };

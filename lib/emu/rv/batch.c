@@ -17,7 +17,9 @@
 #include <annex/atomic.h>
 #include "group.h"
 
-#define TURN 4096u /* instructions; the stop word is looked at as often */
+#define TURN 4096u     /* instructions; the stop word is looked at as often */
+#define EXACT_TURN 64u /* of those that may take a millisecond each */
+#define FAIR_ROUNDS 16u
 
 int rv_batch_create(const struct rv_opts *opts, const struct rv_mem *mem, struct rv_batch **out)
 {
@@ -75,6 +77,8 @@ void rv_start(struct rv_batch *b, const struct rv_code *code, unsigned int n, ui
 	memset(b->lr_bytes, 0, sizeof(b->lr_bytes));
 	memset(b->lane_vl, 0, sizeof(b->lane_vl));
 	memset(b->lane_vstart, 0, sizeof(b->lane_vstart));
+	b->alone = 0;
+	b->fair = 0;
 	memset(b->ran, 0, sizeof(b->ran));
 	b->clock = 0;
 	for (unsigned int i = 0; i < RV_LANES; i++) {
@@ -160,9 +164,27 @@ static struct rv_stop stop_now(struct rv_batch *b, enum rv_why why)
 	return (struct rv_stop){why, i, b->pc[i], 0};
 }
 
+/*
+ * Whether those who wait the longest are next, and not those with the smallest pc: some rounds long
+ * after each TURN instructions, however they were cut up, so that who spins on a lock lets its
+ * holder come on.
+ */
+static bool is_fair_round(struct rv_batch *b)
+{
+	if (b->alone >= TURN) {
+		b->alone = 0;
+		b->fair = FAIR_ROUNDS;
+	}
+	if (!b->fair)
+		return false;
+	b->fair--;
+	return true;
+}
+
 static struct rv_stop run(struct rv_batch *b, uint64_t budget)
 {
-	bool others = false;
+	/* Exact flags are told by soft arithmetic, and the stop word is looked at between. */
+	const uint64_t turn = b->exact ? EXACT_TURN : TURN;
 
 	b->halt.why = RV_ENDED;
 	while (b->alive) {
@@ -173,12 +195,11 @@ static struct rv_stop run(struct rv_batch *b, uint64_t budget)
 			return stop_now(b, RV_STOPPED);
 		if (!budget)
 			return stop_now(b, RV_BUDGET);
-		rv_hot(rv_choose)(b, rv_hot(rv_first)(b, others ? b->ran : b->pc));
+		rv_hot(rv_choose)(b, rv_hot(rv_first)(b, is_fair_round(b) ? b->ran : b->pc));
 		lanes = (uint64_t)__builtin_popcountll(b->group);
 		most = budget / lanes + (budget % lanes != 0);
-		most = most < TURN ? most : TURN;
-		n = go(b, most);
-		others = n == TURN;
+		n = go(b, most < turn ? most : turn);
+		b->alone += n;
 		b->done += n * lanes;
 		budget -= n * lanes < budget ? n * lanes : budget;
 		/* After a pause, shapes may be the lanes' own already (hart.h). */

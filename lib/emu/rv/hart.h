@@ -87,6 +87,8 @@ struct rv_batch {
 	uint64_t done;
 	uint64_t limit;                /* the pc where others wait for the group */
 	uint64_t ran[RV_LANES], clock; /* when each had its last turn */
+	uint64_t alone;                /* instructions since those who wait were last asked */
+	unsigned int fair;             /* rounds that are still theirs */
 
 	const struct rv_code *code;
 	struct rv_mem mem;

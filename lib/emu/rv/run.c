@@ -13,7 +13,7 @@
 #include "user.h"
 
 #define MOVED 0x1000000000ull   /* where a program goes that goes anywhere */
-#define CODE_MOST (64ull << 20) /* bytes, from the first to the last executable one */
+#define CODE_MOST (16ull << 20) /* bytes, from the first to the last executable one */
 #define FILE_MOST (1ll << 30)
 #define TURN (1ull << 32) /* instructions between two looks at the budget */
 

@@ -19,7 +19,9 @@
 enum rv_prot { RV_READ = 1, RV_WRITE = 2 };
 
 /**
- * struct rv_span - Bytes that lie one after the other for the harts and in the host's memory.
+ * struct rv_span - Bytes that lie one after the other for the harts and in the host's memory; @va
+ * and
+ * @host are the same modulo 8.
  */
 struct rv_span {
 	uint64_t va;

@@ -185,7 +185,12 @@ void rv_vload_first(struct rv_batch *b, const struct rv_insn *in)
 		if (vl[i] >= b->vl) {
 			vl[i] = b->vl;
 		} else if (!vl[i]) {
+			uint64_t lower = b->group & ((1ull << i) - 1);
+
 			rv_vfault(b, i, 0);
+			for (unsigned int j = 0; j < i; j++)
+				if (lower >> j & 1)
+					b->lane_vl[j] = vl[j];
 			return;
 		} else {
 			b->halt = halt;
