@@ -3,6 +3,7 @@
  * Arithmetic and comparisons of the F, D and Zfh extensions: by the host where that gives the same,
  * otherwise exactly.
  */
+#include <math.h>
 #include "fp.h"
 #include "hot.h"
 
@@ -70,7 +71,7 @@ static void sqrt_s(struct rv_batch *b, const struct rv_insn *in)
 	uint64_t *x = b->f[in->rs1], *d = b->f[in->rd];
 
 	if (rv_fast(b, in))
-		rv_lanes(b, i, d[i] = put_s(__builtin_sqrtf(get_s(x[i]))));
+		rv_lanes(b, i, d[i] = put_s(sqrtf(get_s(x[i]))));
 	else
 		exactly(b, in, soft_root);
 }
@@ -80,7 +81,7 @@ static void sqrt_d(struct rv_batch *b, const struct rv_insn *in)
 	uint64_t *x = b->f[in->rs1], *d = b->f[in->rd];
 
 	if (rv_fast(b, in))
-		rv_lanes(b, i, d[i] = put_d(__builtin_sqrt(get_d(x[i]))));
+		rv_lanes(b, i, d[i] = put_d(sqrt(get_d(x[i]))));
 	else
 		exactly(b, in, soft_root);
 }
@@ -119,8 +120,8 @@ static void fused_exactly(struct rv_batch *b, const struct rv_insn *in, unsigned
 	}
 
 #define FUSED(name, a, c, signs)                                                                   \
-	FUSED_FAST(name, s, __builtin_fmaf, a, c, signs)                                           \
-	FUSED_FAST(name, d, __builtin_fma, a, c, signs)                                            \
+	FUSED_FAST(name, s, fmaf, a, c, signs)                                                     \
+	FUSED_FAST(name, d, fma, a, c, signs)                                                      \
 	static void name##_h(struct rv_batch *b, const struct rv_insn *in)                         \
 	{                                                                                          \
 		fused_exactly(b, in, signs);                                                       \

@@ -57,11 +57,10 @@
 	VOP_FLOAT(name, 0, 1, RV_VNONE, 0, ALL3(name), ALL3X(name))
 
 #define TO_INTS(kind, prefix)                                                                      \
-	TO_##kind(prefix##_xu_f, UNSIGNED, false, __builtin_rintf, __builtin_rint, RM_FLAGS);      \
-	TO_##kind(prefix##_x_f, SIGNED, true, __builtin_rintf, __builtin_rint, RM_FLAGS);          \
-	TO_##kind(prefix##_rtz_xu_f, UNSIGNED, false, __builtin_truncf, __builtin_trunc,           \
-		  RTZ_FLAGS);                                                                      \
-	TO_##kind(prefix##_rtz_x_f, SIGNED, true, __builtin_truncf, __builtin_trunc, RTZ_FLAGS)
+	TO_##kind(prefix##_xu_f, UNSIGNED, false, rintf, rint, RM_FLAGS);                          \
+	TO_##kind(prefix##_x_f, SIGNED, true, rintf, rint, RM_FLAGS);                              \
+	TO_##kind(prefix##_rtz_xu_f, UNSIGNED, false, truncf, trunc, RTZ_FLAGS);                   \
+	TO_##kind(prefix##_rtz_x_f, SIGNED, true, truncf, trunc, RTZ_FLAGS)
 
 TO_INTS(SAME, vfcvt);
 TO_INTS(WIDE, vfwcvt);

@@ -9,6 +9,7 @@
 #ifndef ANNEX_EMU_RV_VFLOAT_H
 #define ANNEX_EMU_RV_VFLOAT_H
 
+#include <math.h>
 #include "soft.h"
 #include "vkern.h"
 
@@ -101,12 +102,12 @@ static inline float fma_h(float x, float y, float z)
 }
 
 /* A number rather than NaN, and the zeros are ordered. */
-#define NEGATIVE(x) (__builtin_copysignf(1, (float)(x)) < 0)
+#define NEGATIVE(x) (copysignf(1, (float)(x)) < 0)
 #define LEAST(x, y) ((x) < (y) || (y) != (y) || ((x) == (y) && NEGATIVE(x)) ? (x) : (y))
 #define MOST(x, y) ((x) > (y) || (y) != (y) || ((x) == (y) && !NEGATIVE(x)) ? (x) : (y))
 
-#define fma_s __builtin_fmaf
-#define fma_d __builtin_fma
+#define fma_s fmaf
+#define fma_d fma
 
 /* @expr is of x, y and z: vs2, vs1 and vd as numbers. */
 #define FAST(name, TD, TA, TB, F, put, of_a, of_b, expr)                                           \

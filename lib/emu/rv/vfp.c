@@ -49,9 +49,9 @@ FP_SIGN(vfsgnj, (a[k] & ~SIGN) | (b[k] & SIGN));
 FP_SIGN(vfsgnjn, (a[k] & ~SIGN) | (~b[k] & SIGN));
 FP_SIGN(vfsgnjx, a[k] ^ (b[k] & SIGN));
 
-FAST_ONE(vfsqrt_16, v_u16, v_u16, float, to_h, of_h, __builtin_sqrtf(x));
-FAST_ONE(vfsqrt_32, v_f32, v_f32, float, to_s, of_s, __builtin_sqrtf(x));
-FAST_ONE(vfsqrt_64, v_f64, v_f64, double, to_d, of_d, __builtin_sqrt(x));
+FAST_ONE(vfsqrt_16, v_u16, v_u16, float, to_h, of_h, sqrtf(x));
+FAST_ONE(vfsqrt_32, v_f32, v_f32, float, to_s, of_s, sqrtf(x));
+FAST_ONE(vfsqrt_64, v_f64, v_f64, double, to_d, of_d, sqrt(x));
 SOFT3(vfsqrt, rv_soft_sqrt(fmt, a[k], RM_FLAGS));
 VOP_FLOAT(vfsqrt, 0, 0, RV_VNONE, RV_VOP_SFU, FLOAT3(vfsqrt, ), FLOAT3(vfsqrt, x));
 
