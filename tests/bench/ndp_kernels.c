@@ -322,7 +322,7 @@ static int sssp(struct world *w, unsigned int who)
 
 static void embeddings(struct world *w)
 {
-	uint32_t *first = (uint32_t *)w->out, *index;
+	uint32_t *first, *index;
 
 	numbers(w);
 	first = (uint32_t *)(w->in + (88u << 20));

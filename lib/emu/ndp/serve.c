@@ -183,7 +183,7 @@ int ndp_server_open(struct annex_ndp *ndp, const struct ndp_memory *memory, unsi
 
 void ndp_server_close(struct ndp_server *s)
 {
-	struct ndp_peer *p;
+	struct ndp_peer *p, *next;
 
 	if (!s)
 		return;
@@ -192,7 +192,8 @@ void ndp_server_close(struct ndp_server *s)
 	kick(s);
 	pthread_join(s->thread, NULL);
 	/* Nobody but this thread takes peers off the list now. */
-	while ((p = LIST_FIRST(&s->peers))) {
+	for (p = LIST_FIRST(&s->peers); p; p = next) {
+		next = LIST_NEXT(p, link);
 		shutdown(p->fd, SHUT_RDWR);
 		pthread_join(p->thread, NULL);
 		forget(p);
