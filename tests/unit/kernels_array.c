@@ -55,7 +55,7 @@ static void sum(struct kernels_rig *r, size_t n)
 	CU_ASSERT_EQUAL(annex_ndp_sum_f32(r->k, c, n, &sum_f), 0);
 	CU_ASSERT(fabs(sum_f - want) <= bound);
 	CU_ASSERT_EQUAL(annex_ndp_sum_f32(r->k, c, n, &again), 0);
-	CU_ASSERT_EQUAL(memcmp(&sum_f, &again, sizeof(again)), 0);
+	CU_ASSERT_DOUBLE_EQUAL(sum_f, again, 0);
 }
 
 static void count(struct kernels_rig *r, size_t n, int32_t low, unsigned int shift, size_t bins)

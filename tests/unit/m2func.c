@@ -231,7 +231,7 @@ static void kernels_from_files(void)
 	for (size_t cut = 0; cut < bytes; cut += 7)
 		CU_ASSERT(annex_m2_load(r.m2, r.hdm, vadd->elf, cut, &kernel) < 0);
 	/* Without names for its entries it is a program like any other. */
-	bad = malloc(bytes);
+	bad = malloc(bytes + 1);
 	memcpy(bad, vadd->elf, bytes);
 	for (size_t i = 0; i + 9 < bytes; i++)
 		if (!memcmp(bad + i, "ndp_body0", 9))
