@@ -13,6 +13,7 @@
 #include <annex/nvme.h>
 #include "core/ctrl.h"
 #include "emu/emu.h"
+#include "input.h"
 
 #define MEM (1u << 20)   /* mapped for the controller */
 #define GUARD (1u << 20) /* on both sides */
@@ -22,31 +23,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
-	const uint8_t *p;
-	size_t left;
-};
-
 static struct annex_ctrl *ctrl;
 static char *mem;
-
-static void take(struct input *in, void *out, size_t n)
-{
-	size_t have = n < in->left ? n : in->left;
-
-	memset(out, 0, n);
-	memcpy(out, in->p, have);
-	in->p += have;
-	in->left -= have;
-}
-
-static uint64_t take_number(struct input *in, size_t bytes)
-{
-	uint64_t v = 0;
-
-	take(in, &v, bytes);
-	return v;
-}
 
 /* Mostly an address at or near the mapped memory, so that lists and data are found. */
 static uint64_t address(uint64_t v)

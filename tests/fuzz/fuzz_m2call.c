@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "emu/ndp/front.h"
+#include "input.h"
 
 #define MEM (64u << 10)
 #define GUARD (64u << 10) /* on both sides */
@@ -21,11 +22,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
-	const uint8_t *p;
-	size_t left;
-};
-
 static struct annex_ndp *ndp;
 static char *mem;
 
@@ -33,24 +29,6 @@ static void require(int truth)
 {
 	if (!truth)
 		abort();
-}
-
-static void take(struct input *in, void *out, size_t n)
-{
-	size_t have = n < in->left ? n : in->left;
-
-	memset(out, 0, n);
-	memcpy(out, in->p, have);
-	in->p += have;
-	in->left -= have;
-}
-
-static uint64_t take_number(struct input *in, size_t bytes)
-{
-	uint64_t v = 0;
-
-	take(in, &v, bytes);
-	return v;
 }
 
 /* Mostly an address at or near the memory. */

@@ -8,6 +8,7 @@
  */
 	.include "kernel.inc"
 	.include "share.inc"
+	.include "sum.inc"
 	uses	x=10, f=0, v=12, scratchpad=48, args=40
 	begins	ndp_body0
 	vsetvli	x5, x0, e64, m4, ta, ma
@@ -22,18 +23,4 @@
 	sh3add	x8, x7, x8
 	bgtz	x6, 1b
 	vsetvli	x5, x0, e64, m4, ta, ma
-	vmv.s.x	v0, x0
-	vredsum.vs v0, v8, v0
-	vmv.x.s	x4, v0
-	addi	x3, x3, 40
-	amoadd.d x0, x4, (x3)
-2:	ecall
-
-	begins	ndp_fini
-	lui	x3, SCRATCHPAD
-	addi	x4, x3, 40
-	amoswap.d x5, x0, (x4)
-	beqz	x5, 1f
-	ld	x4, 32(x3)
-	amoadd.d x0, x5, (x4)
-1:	ecall
+	sums_up
