@@ -81,7 +81,9 @@ report()
 	if [ -n "${V:-}" ]; then
 		cat "$log"
 	else
-		tail -n 40 "$log" | cut -c 1-200 | sed 's/^/    | /'
+		# What failed may stand far above what came last.
+		{ grep -a '^not ok' "$log" | head -n 20; tail -n 40 "$log"; } |
+			cut -c 1-200 | sed 's/^/    | /'
 	fi
 	echo "    whole log: $log"
 	broken+=("$name")
