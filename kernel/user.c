@@ -281,6 +281,9 @@ static int do_m2func(struct annex_user *user, struct annex_ioc_hdm_m2func *args)
 	if (err == -ENOSPC)
 		annex_hdm_refuse(user->hdm, err, "m2func: no 0x%llx uncached bytes are free",
 				 args->bytes);
+	else if (err == -EMFILE)
+		annex_hdm_refuse(user->hdm, err, "m2func: 0x%llx bytes: the process has its share",
+				 args->bytes);
 	return err;
 }
 
