@@ -25,6 +25,8 @@ struct annex_ndp;
  * @piece: bytes of the pool region for one micro-thread, 32 or 64 (32).
  * @scratchpad: bytes of a unit (128 KiB).
  * @running: kernel instances at once (48). @waiting: launches that wait for one to end (64).
+ *	Some of both are kept for processes that have none, up to half; a launch of a process that
+ *	has no other under way waits at worst, and is not refused.
  * @budget: instructions that a kernel instance may execute (100 billion).
  * @deadline_ms: how long an instance may run (30000).
  */
