@@ -23,14 +23,17 @@ u32 annex_decoders_count(u32 cap)
 	return !n ? 1 : n <= 8 ? 2 * n : n <= 12 ? 4 * n - 16 : 0;
 }
 
-void annex_decoders_init(struct annex_decoders *d, void __iomem *regs, phys_addr_t phys,
+void annex_decoders_init(struct annex_decoders *d, void __iomem *cm, u32 at, phys_addr_t phys,
 			 const char *name, bool endpoint)
 {
-	d->regs = regs;
-	d->phys = phys;
+	d->regs = cm + at;
+	d->phys = phys + at;
 	d->name = name;
-	d->cap = readl(regs + CXL_HDM_CAP);
+	d->cap = readl(d->regs + CXL_HDM_CAP);
 	d->count = annex_decoders_count(d->cap);
+	/* It may say something else than when it was found. */
+	while (d->count && CXL_HDM_BYTES(d->count) > CXL_CM_BYTES - at)
+		d->count--;
 	d->targets = endpoint ? 0 : clamp_t(u32, FIELD_GET(CXL_HDM_CAP_TARGETS, d->cap), 1, 8);
 }
 

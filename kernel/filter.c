@@ -99,6 +99,15 @@ static void write_entry(struct annex_gate *g, const struct annex_piece *piece, u
 	writel(asid, field(g, at + offsetof(struct annex_filter_entry, asid)));
 }
 
+/* Uncached stores are slow. */
+static void wipe(void __iomem *at, u64 bytes)
+{
+	for (u64 done = 0; done < bytes; done += PAGE_SIZE) {
+		memset_io(at + done, 0, PAGE_SIZE);
+		cond_resched();
+	}
+}
+
 int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
 {
 	struct annex_gate *g = &r->gate;
@@ -111,7 +120,7 @@ int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
 		if (asid_at(g, i))
 			continue;
 		/* What an earlier owner left there is nobody's business, nor are its calls. */
-		memset_io(g->at + (piece->offset - r->cached - r->wc), 0, piece->bytes);
+		wipe(g->at + (piece->offset - r->cached - r->wc), piece->bytes);
 		piece->entry = i;
 		begin_change(g);
 		write_entry(g, piece, new_asid(g));

@@ -19,7 +19,7 @@ struct annex_range;
  * @at: NULL: there is none, or it has been cut.
  * @asid: given last. @change: what the table says.
  * @deaf: the device did not take notice of a change in time, though it lives; @heard, @beat: what
- *it had written then.
+ * it had written then.
  */
 struct annex_gate {
 	struct mutex lock; /* over what follows; inside of the ranges' lock */

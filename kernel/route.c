@@ -70,7 +70,7 @@ static int open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus
 		say(port->name, "no HDM decoders that can be used: error %d", err);
 		return err == -ENODEV ? -EOPNOTSUPP : err;
 	}
-	annex_decoders_init(&port->decoders, port->cm + hdm, cm + hdm, port->name, false);
+	annex_decoders_init(&port->decoders, port->cm, hdm, cm, port->name, false);
 	return claim(port);
 }
 
@@ -414,7 +414,7 @@ static unsigned int add_device(struct pci_dev *pdev, struct annex_taken *taken, 
 	if (!cm)
 		return n;
 	if (!annex_regs_find_hdm(cm, &hdm)) {
-		annex_decoders_init(&d, cm + hdm, at + CXL_CM + hdm, pci_name(pdev), true);
+		annex_decoders_init(&d, cm, hdm, at + CXL_CM, pci_name(pdev), true);
 		n = add_taken(&d, taken, n);
 	}
 	iounmap(cm);

@@ -354,7 +354,9 @@ static long carry_out(struct annex_user *user, unsigned int cmd, union args *arg
 		annex_ranges_unlock();
 		return err;
 	case ANNEX_IOC_HDM_RANGE:
-		mutex_lock(&user->reading);
+		/* A read() may wait for an event with it. */
+		if (mutex_lock_interruptible(&user->reading))
+			return -ERESTARTSYS;
 		err = do_range(user, &args->range);
 		mutex_unlock(&user->reading);
 		return err;

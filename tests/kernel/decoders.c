@@ -195,9 +195,22 @@ static void no_end(void)
 	end();
 }
 
+/* It says something else than when it was found, and its registers were mapped. */
+static void more_than_are_mapped(void)
+{
+	u32 at = CXL_CM_BYTES - CXL_HDM_BYTES(2), cap = 12; /* thirty-two */
+	struct annex_decoders d;
+
+	begin();
+	memcpy(rig_register(0, CXL_CM + at), &cap, sizeof(cap));
+	annex_decoders_init(&d, rig.regs.component, at, rig.regs.phys, "device", true);
+	CU_ASSERT_EQUAL(d.count, 2);
+	end();
+}
+
 UNIT_SUITE(cxl_decoders, {"a decoder is committed and given back", committed},
 	   {"a decoder is locked", locked}, {"firmware has a decoder", firmware},
 	   {"decoders are committed in odd places", odd_places},
 	   {"a decoder that does not obey", stubborn}, {"a component that is gone", gone},
 	   {"interleaving that it has not", cannot_interleave},
-	   {"addresses beyond the last", no_end})
+	   {"addresses beyond the last", no_end}, {"more than are mapped", more_than_are_mapped})

@@ -281,8 +281,7 @@ int rig_start(void)
 		err = annex_mbox_call(&rig.mbox, CXL_OP_IDENTIFY, NULL, 0, &id, sizeof(id));
 	if (err)
 		return err;
-	annex_decoders_init(&rig.decoders, regs->component + regs->hdm, regs->phys + regs->hdm,
-			    "device", true);
+	annex_decoders_init(&rig.decoders, regs->component, regs->hdm, regs->phys, "device", true);
 	return annex_media_init(&rig.media, &rig.pdev, &rig.mbox, regs->status, RIG_BYTES, changed);
 }
 
