@@ -19,7 +19,8 @@ struct annex_ndp;
 
 /**
  * struct annex_ndp_opts - Zero means the default, which is M2NDP's Table IV.
- * @threads: of the host (default: as many as it has processors, at most @units).
+ * @threads: of the host (default: as many as it has processors, at most @units). Those that look
+ *	for clients' calls run kernels as well.
  * @units: NDP units (32). @subcores: of each (4). @slots: micro-thread slots of a sub-core (16).
  * @vlen: bits of a vector register, 128 to 1024 (256).
  * @piece: bytes of the pool region for one micro-thread, 32 or 64 (32).
