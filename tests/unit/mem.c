@@ -5,8 +5,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <annex/clock.h>
 #include <annex/mem.h>
@@ -96,6 +100,208 @@ static void there_and_back(void)
 	CU_ASSERT_EQUAL(memcmp(p, before, sizeof(before)), 0);
 	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
 	CU_ASSERT_EQUAL(stats(&r).stored, 0);
+	rig_close(&r);
+}
+
+static void waits_for_nothing(void)
+{
+	struct annex_move *m;
+	struct rig r;
+	char *p;
+
+	rig_open(&r, "mem:1M", (struct annex_space_opts){.device = 2 * MIB});
+	p = alloc(&r, "p", 100);
+	fetch(&r, p, 100);
+	CU_ASSERT_EQUAL(stats(&r).device, 0);
+	p[99] = 1;
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 101, ANNEX_TIER_SSD, NULL), 0);
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 1 << 20, ANNEX_TIER_SSD, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 100, ANNEX_TIER_HOST, NULL), -ENXIO);
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 100, ANNEX_TIER_GPU, NULL), -ENXIO);
+	CU_ASSERT_EQUAL(annex_prefetch(r.space, &r, 1, 0, &m), -EINVAL);
+	CU_ASSERT_EQUAL(annex_alloc(r.space, "none", 0, (void **)&p), -EINVAL);
+	CU_ASSERT_EQUAL(annex_alloc(r.space, "huge", 5 * MIB, (void **)&p), -ENOSPC);
+	CU_ASSERT_EQUAL(annex_free(r.space, &r), -EINVAL);
+	CU_ASSERT_EQUAL(annex_free(r.space, NULL), 0);
+	CU_ASSERT_EQUAL(annex_hold(r.space, &r), -EINVAL);
+	CU_ASSERT_EQUAL(annex_let_go(r.space, p), -EINVAL);
+	CU_ASSERT_EQUAL(annex_store_close(r.stores[0]), -EBUSY);
+	rig_close(&r);
+}
+
+static void clean_ones_are_not_written(void)
+{
+	struct annex_space_stats st;
+	struct rig r;
+	char *p;
+
+	rig_open(&r, "mem:4M", (struct annex_space_opts){.device = 4 * MIB});
+	p = alloc(&r, "p", MIB);
+	memset(p, 1, MIB);
+	evict(&r, p, MIB, ANNEX_TIER_SSD);
+	fetch(&r, p, MIB);
+	CU_ASSERT_EQUAL(p[5000], 1);
+	st = stats(&r);
+	evict(&r, p, MIB, ANNEX_TIER_SSD);
+	/* Before Linux 6.4 nobody can tell that it was only read. */
+	if (stats(&r).clean) {
+		CU_ASSERT_EQUAL(stats(&r).out, st.out);
+		CU_ASSERT_EQUAL(stats(&r).clean, MIB);
+		fetch(&r, p, MIB);
+		p[5000] = 2;
+		CU_ASSERT_EQUAL(stats(&r).write_faults, 1);
+		evict(&r, p, MIB, ANNEX_TIER_SSD);
+		CU_ASSERT(stats(&r).out > st.out);
+	}
+	CU_ASSERT_EQUAL(p[4999], 1);
+	rig_close(&r);
+}
+
+/* In a child, which dies of it: its signal. */
+static int dies_of(void (*touch)(void))
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		struct rlimit none = {0};
+
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGSEGV, SIG_DFL);
+		alarm(20);
+		touch();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void touch_freed(void)
+{
+	struct rig r;
+	volatile char *p;
+
+	rig_open(&r, NULL, (struct annex_space_opts){.device = 2 * MIB});
+	p = alloc(&r, "p", MIB);
+	p[4096] = 1;
+	annex_free(r.space, (void *)p);
+	p[4096] = 2;
+}
+
+static void touch_lost(void)
+{
+	struct rig r;
+	volatile char *p;
+
+	rig_open(&r, "mem:4M?fault=error,op=read,count=0", (struct annex_space_opts){.device = MIB});
+	p = alloc(&r, "p", MIB);
+	p[4096] = 1;
+	evict(&r, (void *)p, MIB, ANNEX_TIER_SSD);
+	p[4096] = 2;
+}
+
+static void nothing_hangs(void)
+{
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	CU_ASSERT_EQUAL(dies_of(touch_freed), SIGSEGV);
+	CU_ASSERT_EQUAL(dies_of(touch_lost), SIGSEGV);
+#endif
+}
+
+static void devices_that_fail(void)
+{
+	struct annex_move *m;
+	struct rig r;
+	char *p;
+
+	rig_open(&r, "mem:4M?fault=error,op=write,count=2&fault=error,op=read,count=1",
+		 (struct annex_space_opts){.device = 2 * MIB});
+	p = alloc(&r, "victim", MIB);
+	memset(p, 7, MIB);
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, MIB, ANNEX_TIER_SSD, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "victim"));
+	/* What could not be written is still there. */
+	for (unsigned int i = 0; i < MIB; i += 4096)
+		CU_ASSERT_EQUAL(p[i], 7);
+	evict(&r, p, MIB, ANNEX_TIER_SSD);
+	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
+	fetch(&r, p, MIB);
+	for (unsigned int i = 0; i < MIB; i += 4096)
+		CU_ASSERT_EQUAL(p[i], 7);
+	rig_close(&r);
+}
+
+static void completions_get_lost(void)
+{
+	struct annex_store_opts few = {.timeout_ms = 200};
+	struct annex_space_opts opts = {.device = 2 * MIB, .n_stores = 1};
+	struct rig r = {0};
+	char *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:4M?fault=lose,op=write,after=1", &few,
+					       &r.stores[0]), 0);
+	opts.stores = r.stores;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
+	p = alloc(&r, "p", MIB);
+	memset(p, 3, MIB);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct annex_move *m;
+		int err;
+
+		CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, MIB, ANNEX_TIER_SSD, &m), 0);
+		err = annex_move_wait(m, WAIT_MS);
+		CU_ASSERT(i ? !err : err == -ETIMEDOUT);
+	}
+	CU_ASSERT_EQUAL(stats(&r).device, 0);
+	for (unsigned int i = 0; i < MIB; i += 4096)
+		CU_ASSERT_EQUAL(p[i], 3);
+	rig_close(&r);
+}
+
+static void full_storage(void)
+{
+	struct annex_move *m;
+	struct rig r;
+	char *p;
+
+	rig_open(&r, "mem:1M", (struct annex_space_opts){.device = 4 * MIB});
+	p = alloc(&r, "large", 3 * MIB);
+	memset(p, 9, 3 * MIB);
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 3 * MIB, ANNEX_TIER_SSD, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "large"));
+	CU_ASSERT_EQUAL(stats(&r).stored, MIB);
+	for (unsigned int i = 0; i < 3 * MIB; i += 4096)
+		CU_ASSERT_EQUAL(p[i], 9);
+	rig_close(&r);
+}
+
+static void budgets_change(void)
+{
+	uint64_t state = random_seed("budgets change"), want;
+	struct rig r;
+	char *p, *plain = malloc(4 * MIB);
+
+	rig_open(&r, "mem:8M", (struct annex_space_opts){.device = 4 * MIB});
+	p = alloc(&r, "p", 4 * MIB);
+	random_fill(&state, plain, 4 * MIB);
+	memcpy(p, plain, 4 * MIB);
+	CU_ASSERT_EQUAL(annex_space_resize(r.space, MIB), 0);
+	want = annex_deadline_ms(WAIT_MS);
+	while (stats(&r).device > MIB && annex_now() < want)
+		sched_yield();
+	CU_ASSERT(stats(&r).device <= MIB);
+	CU_ASSERT_EQUAL(memcmp(p, plain, 4 * MIB), 0);
+	CU_ASSERT(stats(&r).device <= MIB);
+	CU_ASSERT_EQUAL(annex_space_resize(r.space, 100), -EINVAL);
+	CU_ASSERT_EQUAL(annex_space_resize(r.space, 3 * MIB), 0);
+	CU_ASSERT_EQUAL(memcmp(p, plain, 4 * MIB), 0);
+	CU_ASSERT(stats(&r).device > MIB);
+	free(plain);
 	rig_close(&r);
 }
 
@@ -252,4 +458,8 @@ static void beside_a_twin(void)
 	unlink("/dev/shm/annex-mem-test");
 }
 
-UNIT_SUITE(mem, {"there and back", there_and_back}, {"beside a twin", beside_a_twin})
+UNIT_SUITE(mem, {"there and back", there_and_back}, {"bad calls", waits_for_nothing},
+	   {"what was only read is not written", clean_ones_are_not_written},
+	   {"touches of what is no more", nothing_hangs}, {"devices that fail", devices_that_fail},
+	   {"completions get lost", completions_get_lost}, {"full storage", full_storage},
+	   {"budgets change", budgets_change}, {"beside a twin", beside_a_twin})
