@@ -38,8 +38,9 @@ struct annex_store;
  * struct annex_store_opts - Zero means the default.
  * @first, @bytes: the part of the namespace to use, in bytes, whole blocks of 4096 (all of it).
  * @nsid: the namespace (1).
- * @read_rate, @write_rate: bytes a second, at most; to rehearse slower hardware (no limit).
- * @depth: transfers under way at once (32).
+ * @read_rate, @write_rate: bytes a second, at most, and at least a page; to rehearse slower
+ *	hardware (no limit).
+ * @depth: transfers under way at once, up to half of what the device's queues hold (32).
  * @timeout_ms: of a command (30000).
  */
 struct annex_store_opts {
@@ -98,7 +99,10 @@ struct annex_space_opts {
  *
  * Without the right to handle the kernel's own page faults (CAP_SYS_PTRACE, or
  * vm.unprivileged_userfaultfd), a system call that is given an address whose bytes are not in the
- * device tier fails with EFAULT: prefetch first.
+ * device tier fails with EFAULT: hold the tensor and prefetch it first.
+ *
+ * Whatever the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA), must be
+ * held until that is over: pages that leave meanwhile take none of it along.
  *
  * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -EPERM (not
  * for this user); -ENOSPC (the range); -ENOMEM; -EMFILE; -EAGAIN (no more threads).
@@ -108,14 +112,15 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 /**
  * annex_space_destroy() - Wait for what is under way, and give everything back. NULL is allowed.
  *
- * No other thread may be using the space, or touch its tensors.
+ * No other thread may be using the space, or touch its tensors. Moves that were asked for must have
+ * been waited for.
  */
 void annex_space_destroy(struct annex_space *s);
 
 /**
  * annex_alloc() - A new tensor, all zeroes. It takes no memory before it is written.
- * @name: for messages; copied; may be NULL.
- * @ptr: aligned to 64 bytes. Tensors smaller than a page share pages.
+ * @name: for messages; copied; may be NULL. Those smaller than a page share pages, and have none.
+ * @ptr: aligned to 64 bytes.
  *
  * Any thread may call this, and all calls below.
  *
@@ -136,7 +141,7 @@ int annex_free(struct annex_space *s, void *ptr);
  * annex_prefetch() - Bring bytes to the device tier, in the background.
  * @ptr, @bytes: anywhere in one tensor; the pages that they are in are moved.
  * @deadline: when they are wanted (annex_now()); earlier ones go first. 0: at once.
- * @move: for annex_move_wait(); NULL: nobody waits, and an error is logged only.
+ * @move: for annex_move_wait(), which must come; NULL: nobody waits, and an error is logged only.
  *
  * Return: 0; -EINVAL (not in one tensor); -ENOMEM.
  */
@@ -147,9 +152,10 @@ int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint6
  * annex_pre_evict() - Take bytes out of the device tier, or from another to @tier, in the
  * background.
  * @tier: ANNEX_TIER_HOST, _CXL, or _SSD and up. What has a copy below that is still good keeps
- *	that one, and is not written again.
+ *	that one, and is not written again; what is on storage stays on that storage.
  *
- * Return: as annex_prefetch(); -ENXIO: there is no such tier. A full tier is told by @move: -ENOSPC.
+ * Return: as annex_prefetch(); -ENXIO: there is no such tier. @move tells of a full tier (-ENOSPC), of a
+ * tensor that is held (-EBUSY).
  */
 int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
 		    struct annex_move **move);
@@ -164,7 +170,8 @@ int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsi
 int annex_move_wait(struct annex_move *move, uint32_t timeout_ms);
 
 /**
- * annex_hold() - Keep what of a tensor is in the device tier there until annex_let_go().
+ * annex_hold() - Keep what of a tensor is in the device tier there until annex_let_go(). It is not
+ * brought there.
  *
  * Holds are counted. Return: 0, -EINVAL: no tensor there.
  */
@@ -174,7 +181,7 @@ int annex_let_go(struct annex_space *s, const void *ptr);
 /**
  * annex_space_resize() - Change the device tier's budget while it is used.
  *
- * What is too much leaves by and by. Return: 0, -EINVAL (less than a megabyte).
+ * What is too much leaves by and by. Return: 0, -EINVAL (less than a megabyte, more than @size).
  */
 int annex_space_resize(struct annex_space *s, uint64_t device);
 

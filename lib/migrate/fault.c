@@ -16,7 +16,7 @@
 /* The part of a page's tensor that is brought for one touch: where it begins, and its pages. */
 static uint32_t window(const struct annex_space *s, uint32_t page, uint32_t *n)
 {
-	const struct tensor *t = &s->tensors[s->pages[page].tensor];
+	const struct tensor *t = tensor_of(s, page);
 	uint32_t size = s->opts.fault_bytes / ANNEX_MEM_PAGE;
 	uint32_t first = page / size * size, end = first + size;
 
@@ -41,14 +41,8 @@ static uint32_t around(const struct annex_space *s, uint32_t page, uint8_t mask,
 static int bring_zeroes(struct annex_space *s, uint32_t page)
 {
 	uint32_t n, first = around(s, page, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY, &n);
-	struct job *job = annex_job_new(s, NULL, JOB_FAULT, first, n);
 
-	if (!job)
-		return -ENOMEM;
-	job->from.tier = NO_TIER;
-	job->to = (struct place){ANNEX_TIER_GPU, first};
-	annex_jobs_sort_in(&s->waiting, job);
-	return 0;
+	return annex_move_zeroes(s, NULL, JOB_FAULT, first, n);
 }
 
 static int bring_copy(struct annex_space *s, uint32_t page)
@@ -76,13 +70,16 @@ void annex_fault_absent(struct annex_space *s, uint32_t page)
 		err = bring_zeroes(s, page);
 	if (err) {
 		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: no memory",
-			  annex_tensor_name(&s->tensors[s->pages[page].tensor]));
+			  annex_tensor_name(tensor_of(s, page)));
 		annex_pages_fence(s, page, 1);
 	}
 }
 
-/* A job moves the page: it goes before others, and the page is shown when it has ended. */
-static void hurry(struct annex_space *s, uint32_t page)
+/*
+ * A job moves the page: it goes before others, and the page is shown when it has ended. Return: the
+ * lane to be kicked, or NULL.
+ */
+static struct lane *hurry(struct annex_space *s, uint32_t page)
 {
 	struct job *job = s->waiting.head;
 
@@ -95,33 +92,35 @@ static void hurry(struct annex_space *s, uint32_t page)
 		annex_jobs_sort_in(&s->waiting, job);
 	}
 	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS && !job; tier++)
-		if (s->tiers[tier].present)
-			annex_link_hurry(&s->tiers[tier].lane, page);
+		if (s->tiers[tier].present && annex_link_hurry(&s->tiers[tier].lane, page))
+			return &s->tiers[tier].lane;
+	return NULL;
 }
 
 /* Return: the page, if it is in a tensor that lives; else who touched it has a SIGSEGV. */
 static bool of_tensor(struct annex_space *s, uint32_t page)
 {
-	uint32_t t = s->pages[page].tensor;
+	const struct page *p = &s->pages[page];
 
-	if (t != NO_TENSOR && s->tensors[t].live && !(s->pages[page].flags & PAGE_FENCED))
+	if (p->tensor && tensor_of(s, page)->live && !(p->flags & PAGE_FENCED))
 		return true;
 	annex_pages_fence(s, page, 1);
 	return false;
 }
 
-static void touched(struct annex_space *s, uint32_t page, bool write_protected,
-		    struct job_list *start)
+static struct lane *touched(struct annex_space *s, uint32_t page, bool write_protected,
+			    struct job_list *start)
 {
 	uint8_t flags = s->pages[page].flags;
+	struct lane *kick = NULL;
 	uint32_t first, n;
 
 	if (!of_tensor(s, page))
-		return;
-	annex_tensor_use(s, &s->tensors[s->pages[page].tensor]);
+		return NULL;
+	annex_tensor_use(s, tensor_of(s, page));
 	if (flags & PAGE_BUSY) {
 		s->stats.faults++;
-		hurry(s, page);
+		kick = hurry(s, page);
 	} else if (!(flags & PAGE_DEVICE)) {
 		s->stats.faults++;
 		annex_fault_absent(s, page);
@@ -134,10 +133,12 @@ static void touched(struct annex_space *s, uint32_t page, bool write_protected,
 		annex_pages_show(s, first, n);
 	}
 	annex_room_made(s, start);
+	return kick;
 }
 
 static void hear(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)
 {
+	struct lane *kick[MSGS] = {NULL};
 	struct job_list start = {0};
 
 	pthread_mutex_lock(&s->lock);
@@ -145,11 +146,15 @@ static void hear(struct annex_space *s, const struct uffd_msg *msgs, unsigned in
 		uint64_t at = msgs[i].arg.pagefault.address - (uintptr_t)s->base;
 
 		if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
-			touched(s, (uint32_t)(at / ANNEX_MEM_PAGE),
-				msgs[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP, &start);
+			kick[i] = touched(s, (uint32_t)(at / ANNEX_MEM_PAGE),
+					  msgs[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
+					  &start);
 	}
 	pthread_mutex_unlock(&s->lock);
 	annex_link_add(&start);
+	for (unsigned int i = 0; i < n; i++)
+		if (kick[i])
+			annex_link_kick(kick[i]);
 }
 
 static void *handle(void *arg)
@@ -176,7 +181,7 @@ int annex_fault_start(struct annex_space *s)
 	s->bell = eventfd(0, EFD_CLOEXEC);
 	if (s->bell < 0)
 		return annex_fail(-errno, "space: no eventfd: %s", strerror(errno));
-	if (pthread_create(&s->handler, NULL, handle, s))
+	if (annex_thread_start(&s->handler, handle, s))
 		return annex_fail(-EAGAIN, "space: no more threads");
 	s->handles = true;
 	return 0;

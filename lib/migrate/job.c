@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "core/crc32c.h"
 #include "core/log.h"
 #include "fault.h"
@@ -27,7 +28,7 @@ struct job *annex_job_new(struct annex_space *s, struct annex_move *move, enum j
 	job->deadline = move ? move->deadline : 0;
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags |= PAGE_BUSY;
-	s->tensors[s->pages[first].tensor].jobs++;
+	tensor_of(s, first)->jobs++;
 	s->jobs++;
 	if (move)
 		move->jobs++;
@@ -42,12 +43,38 @@ void *annex_job_memory(const struct job *job, struct place side)
 	return arena + pages_bytes(side.page);
 }
 
-static void end_in(struct annex_space *s, const struct job *job, struct tensor *t)
+static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32_t n, int err)
 {
-	uint32_t first = job->page, end = first + job->n, part;
+	uint32_t end = first + n, part;
+
+	for (; first < end; first += part) {
+		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
+		if (!(s->pages[first].flags & PAGE_WANTED))
+			continue;
+		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: it cannot be had: %s",
+			  annex_tensor_name(t), strerror(-err));
+		annex_pages_fence(s, first, part);
+	}
+}
+
+/* Some of it may be good: page by page, then. Return: whether it is tried again. */
+static bool one_by_one(struct annex_space *s, const struct job *job, struct tensor *t)
+{
+	if (job->n == 1 || !t->live || job->from.tier == NO_TIER || job->err == -ENODEV ||
+	    job->err == -ENOSPC)
+		return false;
+	for (uint32_t i = job->page; i < job->page + job->n; i++)
+		if (annex_move_in(s, job->move, job->kind, i, 1))
+			lose(s, t, i, 1, -ENOMEM);
+	return true;
+}
+
+static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
+{
+	uint32_t first = job->page;
 
 	t->resident += job->n;
-	for (uint32_t i = first; i < end; i++)
+	for (uint32_t i = first; i < first + job->n; i++)
 		s->pages[i].flags |= PAGE_DEVICE;
 	if (!job->err) {
 		s->stats.in += job->from.tier == NO_TIER ? 0 : pages_bytes(job->n);
@@ -56,14 +83,10 @@ static void end_in(struct annex_space *s, const struct job *job, struct tensor *
 		return;
 	}
 	annex_pages_drop(s, first, job->n);
-	for (; first < end; first += part) {
-		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
-		if (!(s->pages[first].flags & PAGE_WANTED))
-			continue;
-		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: it cannot be read: %s",
-			  annex_tensor_name(t), strerror(-job->err));
-		annex_pages_fence(s, first, part);
-	}
+	if (one_by_one(s, job, t))
+		job->err = 0;
+	else
+		lose(s, t, first, job->n, job->err);
 }
 
 /* They are below now, at the place that the job has written to. */
@@ -87,8 +110,13 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 
 	s->leaving -= job->n;
 	t->leaving -= job->n;
+	s->tiers[job->to.tier].failed = job->err;
 	if (job->err) {
 		annex_tier_give(s, job->to.tier, job->to.page, job->n);
+		if (!job->move)
+			annex_log(ANNEX_LOG_ERROR, "%s: it cannot leave for %s: %s",
+				  annex_tensor_name(t), annex_tier_name(job->to.tier),
+				  strerror(-job->err));
 	} else {
 		s->stats.out += pages_bytes(job->n);
 		settle(s, job, crc);
@@ -114,7 +142,8 @@ static void end_below(struct annex_space *s, const struct job *job, const uint32
 		settle(s, job, crc);
 	}
 	for (uint32_t i = first; i < end; i++)
-		if (s->pages[i].flags & PAGE_WANTED)
+		/* One brings its neighbours along. */
+		if ((s->pages[i].flags & (PAGE_WANTED | PAGE_BUSY)) == PAGE_WANTED)
 			annex_fault_absent(s, i);
 }
 
@@ -140,15 +169,22 @@ static void compare(struct annex_space *s, struct job *job, const struct tensor 
 		}
 }
 
+/* The pages are mapped a second time while they are moved; that would count twice. */
+static void unmap_alias(const struct annex_space *s, const struct job *job)
+{
+	madvise(s->alias + pages_bytes(job->page), pages_bytes(job->n), MADV_DONTNEED);
+}
+
 static void end(struct annex_space *s, struct job *job, const uint32_t *crc,
 		struct job_list *start)
 {
-	struct tensor *t = &s->tensors[s->pages[job->page].tensor];
+	struct tensor *t = tensor_of(s, job->page);
 
 	for (uint32_t i = job->page; i < job->page + job->n; i++)
 		s->pages[i].flags &= (uint8_t)~PAGE_BUSY;
 	t->jobs--;
 	s->jobs--;
+	unmap_alias(s, job);
 	if (crc && !job->err && job->from.tier != ANNEX_TIER_GPU)
 		compare(s, job, t, crc);
 	if (job->to.tier == ANNEX_TIER_GPU)
@@ -157,6 +193,8 @@ static void end(struct annex_space *s, struct job *job, const uint32_t *crc,
 		end_out(s, job, t, crc);
 	else
 		end_below(s, job, crc);
+	if (job->bounced)
+		s->stats.bounced += pages_bytes(job->n);
 	if (job->move) {
 		job->move->jobs--;
 		if (job->err && !job->move->err)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <signal.h>
 #include <annex/clock.h>
 #include "link.h"
 
@@ -84,7 +85,7 @@ static struct job *choose(struct link *link)
 			lane = poorest(link, kind);
 		}
 	}
-	if (!lane || (link->ops->room && !link->ops->room(link, lane->queued[kind].head)))
+	if (!lane || (link->ops->ready && !link->ops->ready(link, lane->queued[kind].head)))
 		return NULL;
 	job = annex_jobs_take(&lane->queued[kind]);
 	lane->served += (uint64_t)job->n * ANNEX_MEM_PAGE;
@@ -145,7 +146,7 @@ void annex_link_add(struct job_list *jobs)
 	jobs->head = NULL;
 }
 
-void annex_link_hurry(struct lane *lane, uint32_t page)
+bool annex_link_hurry(struct lane *lane, uint32_t page)
 {
 	struct link *link = lane->link;
 	struct job *job;
@@ -158,9 +159,16 @@ void annex_link_hurry(struct lane *lane, uint32_t page)
 		annex_jobs_remove(&lane->queued[JOB_IN], job);
 		job->kind = JOB_FAULT;
 		annex_jobs_add(&lane->queued[JOB_FAULT], job);
-		pump(link);
 	}
 	pthread_mutex_unlock(&link->lock);
+	return job;
+}
+
+void annex_link_kick(struct lane *lane)
+{
+	pthread_mutex_lock(&lane->link->lock);
+	pump(lane->link);
+	pthread_mutex_unlock(&lane->link->lock);
 }
 
 static void sleep_until(uint64_t when)
@@ -185,7 +193,7 @@ static struct job_list reap(struct link *link, struct crew *crew)
 			job->ended = link->ops->poll(link, job);
 		if (job->ended && job->due <= now) {
 			link->flying[job->kind]--;
-			if (link->ops->finish)
+			if (link->ops->finish && job->err != -ECANCELED)
 				link->ops->finish(link, job);
 			annex_jobs_add(&done, job);
 		} else {
@@ -220,12 +228,32 @@ static void *work(void *arg)
 		done = reap(link, crew);
 		pump(link);
 		pthread_mutex_unlock(&link->lock);
-		while ((job = annex_jobs_take(&done)))
+		while ((job = annex_jobs_take(&done))) {
+			bool again = job->err == -ECANCELED && link->ops->again;
+
+			if (again) {
+				link->ops->again(link, job);
+				annex_link_kick(job->lane); /* it has given back what it had */
+			}
 			annex_job_done(job);
+		}
 		pthread_mutex_lock(&link->lock);
 	}
 	pthread_mutex_unlock(&link->lock);
 	return NULL;
+}
+
+int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	/* A handler that runs in a thread of ours could touch what only that thread can bring. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err ? -EAGAIN : 0;
 }
 
 int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int crews)
@@ -238,7 +266,7 @@ int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int
 
 		crew->link = link;
 		pthread_cond_init(&crew->more, NULL);
-		if (pthread_create(&crew->thread, NULL, work, crew)) {
+		if (annex_thread_start(&crew->thread, work, crew)) {
 			annex_link_stop(link);
 			return -EAGAIN;
 		}

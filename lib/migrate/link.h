@@ -36,7 +36,7 @@ struct place {
 /**
  * struct job - One transfer of @n neighbouring pages, the first of which is @page of the space.
  * @deadline: as for annex_prefetch(). @due: when it may end on a link that is held back.
- * @err: how it ended. @token, @buffer: of the device.
+ * @bounced: it went through a buffer. @err: how it ended. @token, @buffer: of the device.
  */
 struct job {
 	struct job *next;
@@ -47,7 +47,7 @@ struct job {
 	uint32_t page, n;
 	enum job_kind kind;
 	int err;
-	bool ended;
+	bool ended, bounced;
 	uint32_t buffer;
 	uint64_t token;
 	uint64_t deadline, due, limit;
@@ -78,15 +78,24 @@ struct lane {
 /**
  * struct link_ops - @begin: start jobs; what cannot be started has @err and @ended. @wait: until
  * @job has ended, or its time limit. Sets @err. @poll: whether it has, without waiting. @finish: it
- * has. @room: whether @job can be begun now. All but @wait are called with the link's lock.
+ * has. @ready: take what @job needs to begin; false: there is none of it now. @again: it was ended
+ * by somebody else's error; carry it out, and set @err. All but @wait and @again are called with the
+ * link's lock; all but @wait may be NULL, where there is nothing to do, or to look at.
  */
 struct link_ops {
 	void (*begin)(struct link *link, struct job **jobs, unsigned int n);
 	void (*wait)(struct link *link, struct job *job);
 	bool (*poll)(struct link *link, struct job *job);
 	void (*finish)(struct link *link, struct job *job);
-	bool (*room)(struct link *link, const struct job *job);
+	bool (*ready)(struct link *link, struct job *job);
+	void (*again)(struct link *link, struct job *job);
 };
+
+/* Bytes a second that a link can be held back to, or 0. */
+static inline bool annex_rate_is_sound(double rate)
+{
+	return rate == 0 || (rate >= ANNEX_MEM_PAGE && rate <= 1e15);
+}
 
 /**
  * struct crew - A thread that waits for jobs under way.
@@ -115,6 +124,9 @@ struct link {
 	bool stop;
 };
 
+/* A thread that handles no signals. */
+int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
+
 int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int crews);
 
 /* There are no jobs any more. */
@@ -126,8 +138,12 @@ void annex_link_leave(struct link *link, struct lane *lane);
 /* Each ends in annex_job_done(), in a thread of the link. */
 void annex_link_add(struct job_list *jobs);
 
-/* A program waits for page @page: what brings it goes first. */
-void annex_link_hurry(struct lane *lane, uint32_t page);
+/*
+ * A program waits for page @page: what brings it goes first, if it is queued here, when the caller
+ * has let go of the space and calls annex_link_kick(). Return: whether it is.
+ */
+bool annex_link_hurry(struct lane *lane, uint32_t page);
+void annex_link_kick(struct lane *lane);
 
 /* By the space: a job has ended; where in this process one of its two sides is, which is memory. */
 void annex_job_done(struct job *job);

@@ -42,27 +42,45 @@ int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind 
 	return 0;
 }
 
+int annex_move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+		      uint32_t first, uint32_t n)
+{
+	struct job *job = annex_job_new(s, move, kind, first, n);
+
+	if (!job)
+		return annex_fail(-ENOMEM, "space: no memory for a transfer");
+	job->from.tier = NO_TIER;
+	job->to = (struct place){ANNEX_TIER_GPU, first};
+	annex_jobs_sort_in(&s->waiting, job);
+	return 0;
+}
+
 /* Pages that have no copy below get one. */
 static int write_out(struct annex_space *s, struct annex_move *move, unsigned int tier,
 		     uint32_t first, uint32_t n, struct job_list *start)
 {
 	struct job *job;
 	uint32_t loc;
+	int err;
 
 	n = annex_tier_take(s, tier, least(n, s->tiers[tier].job_pages), &loc);
 	if (!n)
 		return -ENOSPC;
+	err = annex_pages_hide(s, first, n);
+	if (err) {
+		annex_tier_give(s, tier, loc, n);
+		return err;
+	}
 	job = annex_job_new(s, move, JOB_OUT, first, n);
 	if (!job) {
 		annex_tier_give(s, tier, loc, n);
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
 	}
-	annex_pages_hide(s, first, n);
 	job->from = (struct place){ANNEX_TIER_GPU, first};
 	job->to = (struct place){(uint8_t)tier, loc};
 	job->lane = &s->tiers[tier].lane;
 	s->leaving += n;
-	s->tensors[s->pages[first].tensor].leaving += n;
+	tensor_of(s, first)->leaving += n;
 	annex_jobs_add(start, job);
 	return (int)n;
 }
@@ -123,14 +141,21 @@ static int step(struct annex_space *s, struct annex_move *m, struct job_list *st
 	if (flags & PAGE_BUSY)
 		return 0;
 	if (m->to != ANNEX_TIER_GPU)
-		return annex_move_out(s, m, m->to, m->at, n, start);
+		return tensor_of(s, m->at)->holds
+			       ? -EBUSY
+			       : annex_move_out(s, m, m->to, m->at, n, start);
 	n = annex_pages_alike(s, m->at, n, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY | PAGE_SHOWN);
 	if (flags & PAGE_DEVICE && !(flags & PAGE_SHOWN))
 		annex_pages_show(s, m->at, n);
-	if (flags & PAGE_DEVICE || !(flags & PAGE_BELOW))
+	if (flags & PAGE_DEVICE || (!(flags & PAGE_BELOW) && !s->user_only))
 		return (int)n;
-	n = annex_pages_together(s, m->at, n);
-	err = annex_move_in(s, m, JOB_IN, m->at, n);
+	if (flags & PAGE_BELOW) {
+		n = annex_pages_together(s, m->at, n);
+		err = annex_move_in(s, m, JOB_IN, m->at, n);
+	} else {
+		n = least(n, JOB_PAGES);
+		err = annex_move_zeroes(s, m, JOB_IN, m->at, n);
+	}
 	return err ? err : (int)n;
 }
 
@@ -241,6 +266,9 @@ static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, unsigne
 	m->detached = !move;
 	m->next = t->moves;
 	t->moves = m;
+	/* What is wanted soon is not what leaves next. */
+	if (to == ANNEX_TIER_GPU)
+		annex_tensor_use(s, t);
 	if (move)
 		*move = m;
 	go_on(s, t, m, start);

@@ -41,6 +41,10 @@ uint32_t annex_pages_together(const struct annex_space *s, uint32_t first, uint3
 int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 		  uint32_t first, uint32_t n);
 
+/* Neighbouring pages that hold nothing get room, likewise. */
+int annex_move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+		      uint32_t first, uint32_t n);
+
 /*
  * Have neighbouring pages leave the device tier, those without a copy for @tier; or another tier
  * for @tier. @move may be NULL. Return: how many pages, from the first, were seen to; a negative

@@ -11,8 +11,11 @@
 #include "page.h"
 #include "store.h"
 
-/* Since Linux 6.4; not in all headers. */
+/* Since Linux 6.4, and 5.18; not in all headers. */
 #define CONTINUE_MODE_WP (1ull << 1)
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask)
 {
@@ -52,9 +55,13 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 	/* EAGAIN: another thread changes the mappings. */
 	if (errno == EAGAIN)
 		return 0;
-	if (errno != EEXIST)
-		annex_log(ANNEX_LOG_ERROR, "space: a page is not shown: %s", strerror(errno));
-	wake(s, first, 1);
+	if (errno == EEXIST) {
+		wake(s, first, 1);
+		return 1;
+	}
+	/* Whoever touches it would come back for ever. */
+	annex_log(ANNEX_LOG_ERROR, "space: a page is not shown: %s", strerror(errno));
+	annex_pages_fence(s, first, 1);
 	return 1;
 }
 
@@ -62,6 +69,7 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	uint32_t end = first + n, part;
 
+	annex_pages_unfence(s, first, n);
 	for (; first < end; first += part) {
 		uint8_t flags = s->pages[first].flags;
 		bool clean = s->track && flags & PAGE_BELOW;
@@ -71,17 +79,22 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 			annex_pages_forget(s, first, part);
 		part = put(s, first, part, clean);
 		for (uint32_t i = first; i < first + part; i++) {
+			if (s->pages[i].flags & PAGE_FENCED)
+				continue;
 			s->pages[i].flags |= PAGE_SHOWN | (clean ? PAGE_CLEAN : 0);
 			s->pages[i].flags &= (uint8_t)~PAGE_WANTED;
 		}
 	}
 }
 
-void annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
+int annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 {
-	madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED);
+	/* Also what a program has locked in memory. */
+	if (madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED))
+		return annex_fail(-errno, "space: pages cannot be hidden: %s", strerror(errno));
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t) ~(PAGE_SHOWN | PAGE_CLEAN);
+	return 0;
 }
 
 void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
@@ -91,7 +104,7 @@ void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
 		annex_log(ANNEX_LOG_ERROR, "space: memory is not given back: %s", strerror(errno));
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t) ~(PAGE_DEVICE | PAGE_SHOWN | PAGE_CLEAN);
-	s->tensors[s->pages[first].tensor].resident -= n;
+	tensor_of(s, first)->resident -= n;
 	s->device -= n;
 }
 

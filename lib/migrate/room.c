@@ -18,7 +18,7 @@ static uint32_t free_in(struct annex_space *s, unsigned int tier)
 	struct tier *t = &s->tiers[tier];
 	uint32_t n;
 
-	if (!t->present)
+	if (!t->present || t->failed)
 		return 0;
 	if (!t->store)
 		return t->runs->free;
@@ -103,6 +103,8 @@ static uint32_t reclaim(struct annex_space *s, uint32_t want, struct job_list *s
 		if (!give_copies_up(s))
 			return 0;
 		tier = choose_tier(s);
+		if (tier == NO_TIER)
+			return 0;
 	}
 	rc = annex_move_out(s, NULL, tier, first, n, start);
 	if (rc <= 0)
@@ -124,28 +126,63 @@ static bool make_room(struct annex_space *s, uint32_t need, struct job_list *sta
 static void fill(struct annex_space *s, struct job *job)
 {
 	off_t at = (off_t)pages_bytes(job->page);
+	int rc;
 
-	if (fallocate(s->file, 0, at, (off_t)pages_bytes(job->n)))
+	do
+		rc = fallocate(s->file, 0, at, (off_t)pages_bytes(job->n));
+	while (rc && errno == EINTR);
+	if (rc)
 		job->err = -errno;
-}
-
-static bool is_dead(const struct annex_space *s, const struct job *job)
-{
-	return !s->tensors[s->pages[job->page].tensor].live;
 }
 
 /* Charge a job to the device tier, and let it go. */
 static void admit(struct annex_space *s, struct job *job, struct job_list *start)
 {
 	s->device += job->n;
-	if (is_dead(s, job))
-		job->err = -ECANCELED;
-	else if (job->from.tier == NO_TIER)
+	if (!job->err && job->from.tier == NO_TIER)
 		fill(s, job);
 	if (job->err || job->from.tier == NO_TIER)
 		annex_job_finish(s, job, start);
 	else
 		annex_jobs_add(start, job);
+}
+
+void annex_room_drop(struct annex_space *s, const struct tensor *t, struct job_list *start)
+{
+	struct job_list left = {0}, dropped = {0};
+	struct job *job;
+
+	if (!t->jobs)
+		return;
+	while ((job = annex_jobs_take(&s->waiting)))
+		annex_jobs_add(tensor_of(s, job->page) == t ? &dropped : &left, job);
+	s->waiting = left;
+	while ((job = annex_jobs_take(&dropped))) {
+		job->err = -ECANCELED;
+		admit(s, job, start);
+	}
+}
+
+/*
+ * What to do with a job that there is no room for, and nothing can leave. 0: it goes beyond the
+ * budget: the rest is held, and a program would wait for ever. An errno: it fails.
+ */
+static int no_room(struct annex_space *s, const struct job *job)
+{
+	for (uint32_t i = s->oldest; i != NO_TENSOR; i = s->tensors[i].newer)
+		if (!s->tensors[i].holds && s->tensors[i].resident)
+			return -ENOSPC;
+	return job->kind == JOB_FAULT ? 0 : -EAGAIN;
+}
+
+/* Whether something is on its way, after which there may be room. */
+static bool moves(const struct annex_space *s)
+{
+	uint64_t waiting = 0;
+
+	for (const struct job *job = s->waiting.head; job; job = job->next)
+		waiting++;
+	return s->jobs > waiting;
 }
 
 void annex_room_made(struct annex_space *s, struct job_list *start)
@@ -157,15 +194,14 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 		return;
 	s->admitting = true;
 	while ((job = s->waiting.head)) {
-		bool room = make_room(s, job->n, start);
-
-		/*
-		 * What a program waits for comes even if nothing can leave, as all of it is held:
-		 * it would wait for ever.
-		 */
-		if (s->device + job->n > s->budget &&
-		    (room || s->leaving || job->kind != JOB_FAULT))
-			break;
+		make_room(s, job->n, start);
+		if (s->device + job->n > s->budget) {
+			if (s->leaving || moves(s))
+				break;
+			job->err = no_room(s, job);
+			if (job->err == -EAGAIN)
+				break;
+		}
 		admit(s, annex_jobs_take(&s->waiting), start);
 	}
 	if (s->device + spare > s->budget + s->leaving)

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#define RUNS_MOST (UINT32_MAX - 64) /* pages */
+
 /**
  * struct runs - Which of @n pages are taken, a bit each.
  * @free: how many are not. @hand: where the next search begins: behind the last run, so that what

@@ -30,10 +30,26 @@ static uint64_t round_up(uint64_t bytes)
 	return (bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE * ANNEX_MEM_PAGE;
 }
 
+static int check_sizes(struct annex_space_opts *o)
+{
+	uint64_t most = pages_bytes(PAGES_MAX), all = 0;
+
+	if (o->device > most || o->host > most || o->cxl_bytes > most || o->size > most)
+		return annex_fail(-EINVAL, "space: a tier of more than %llu bytes", (ull)most);
+	o->device = round_up(o->device);
+	o->host = round_up(o->host);
+	o->cxl_bytes = round_up(o->cxl_bytes);
+	for (unsigned int i = 0; i < o->n_stores; i++)
+		all += o->stores[i]->opts.bytes;
+	all += o->device + o->host + o->cxl_bytes;
+	if (!o->size)
+		o->size = all < most ? all : most;
+	o->size = round_up(o->size < o->device ? o->device : o->size);
+	return 0;
+}
+
 static int check(struct annex_space_opts *o)
 {
-	uint64_t all;
-
 	if (!o->fault_bytes)
 		o->fault_bytes = FAULT_BYTES;
 	if (o->fault_bytes % ANNEX_MEM_PAGE || o->fault_bytes & (o->fault_bytes - 1) ||
@@ -50,23 +66,12 @@ static int check(struct annex_space_opts *o)
 	if (o->cxl_bytes && !o->cxl)
 		return annex_fail(-EINVAL, "space: %llu bytes of no CXL memory",
 				  (ull)o->cxl_bytes);
-	if (o->host_rate < 0 || o->cxl_rate < 0)
-		return annex_fail(-EINVAL, "space: a rate below 0");
-	o->device = round_up(o->device);
-	o->host = round_up(o->host);
-	o->cxl_bytes = round_up(o->cxl_bytes);
-	all = o->device + o->host + o->cxl_bytes;
-	for (unsigned int i = 0; i < o->n_stores; i++)
-		all += o->stores[i]->opts.bytes;
-	o->size = round_up(o->size ? o->size : all);
-	o->size = o->size < o->device ? o->device : o->size;
-	if (o->size / ANNEX_MEM_PAGE > PAGES_MAX || all / ANNEX_MEM_PAGE > UINT32_MAX)
-		return annex_fail(-EINVAL, "space: %llu bytes, at most %llu", (ull)o->size,
-				  (ull)pages_bytes(PAGES_MAX));
-	return 0;
+	if (!annex_rate_is_sound(o->host_rate) || !annex_rate_is_sound(o->cxl_rate))
+		return annex_fail(-EINVAL, "space: a rate below %u", ANNEX_MEM_PAGE);
+	return check_sizes(o);
 }
 
-static int open_uffd(void)
+static int open_uffd(struct annex_space *s)
 {
 	int dev, fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
@@ -79,6 +84,7 @@ static int open_uffd(void)
 	}
 	if (fd < 0) {
 		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+		s->user_only = fd >= 0;
 		if (fd >= 0)
 			annex_log(ANNEX_LOG_INFO, "space: system calls do not wait for what is "
 						  "absent (vm.unprivileged_userfaultfd is 0)");
@@ -99,7 +105,7 @@ static int watch(struct annex_space *s)
 			UFFDIO_REGISTER_MODE_WP,
 	};
 
-	s->uffd = open_uffd();
+	s->uffd = open_uffd(s);
 	if (s->uffd < 0)
 		return annex_fail(-errno, "space: no userfaultfd: %s", strerror(errno));
 	if (ioctl(s->uffd, UFFDIO_API, &api) || ioctl(s->uffd, UFFDIO_REGISTER, &reg))
@@ -116,7 +122,8 @@ static void try_tracking(struct annex_space *s)
 		.mode = CONTINUE_MODE_WP,
 	};
 
-	if (fallocate(s->file, 0, 0, ANNEX_MEM_PAGE))
+	/* A system call could not write what is clean. */
+	if (s->user_only || fallocate(s->file, 0, 0, ANNEX_MEM_PAGE))
 		return;
 	s->track = !ioctl(s->uffd, UFFDIO_CONTINUE, &c);
 	fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ANNEX_MEM_PAGE);
@@ -162,8 +169,6 @@ static int make_tables(struct annex_space *s)
 	s->pages = calloc(s->n_pages, sizeof(*s->pages));
 	if (!s->pages || annex_runs_init(&s->addresses, s->n_pages))
 		return annex_fail(-ENOMEM, "space: no memory for a table of %u pages", s->n_pages);
-	for (uint32_t i = 0; i < s->n_pages; i++)
-		s->pages[i].tensor = NO_TENSOR;
 	return 0;
 }
 
@@ -256,30 +261,44 @@ static int build(struct annex_space *s)
 	return err ? err : annex_fault_start(s);
 }
 
+/* What devices may have been working with. */
+static void release_memory(struct annex_space *s)
+{
+	if (s->tiers[ANNEX_TIER_HOST].arena)
+		munmap(s->tiers[ANNEX_TIER_HOST].arena, s->opts.host);
+	if (s->tiers[ANNEX_TIER_CXL].arena)
+		annex_hdm_free(s->opts.cxl, s->tiers[ANNEX_TIER_CXL].arena);
+	if (s->alias)
+		munmap(s->alias, s->opts.size);
+	/* A child that was forked may have the file for longer. */
+	if (s->file >= 0 && ftruncate(s->file, 0))
+		annex_log(ANNEX_LOG_ERROR, "space: its memory is not given back: %s",
+			  strerror(errno));
+}
+
 /* Whatever there is of it. Nothing moves. */
 static void release(struct annex_space *s)
 {
 	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes};
+	bool left = true;
 
 	annex_fault_stop(s);
 	for (unsigned int i = ANNEX_TIER_SSD; i < ANNEX_TIERS; i++)
 		if (s->tiers[i].present)
-			annex_store_leave(s->tiers[i].store, &s->tiers[i].lane, bytes);
+			left &= annex_store_leave(s->tiers[i].store, &s->tiers[i].lane, bytes);
 	for (unsigned int i = ANNEX_TIER_HOST; i < ANNEX_TIER_SSD; i++) {
 		if (s->tiers[i].present)
 			annex_link_stop(&s->copies[i]);
 		annex_runs_fini(&s->tiers[i].own);
 	}
-	if (s->tiers[ANNEX_TIER_HOST].arena)
-		munmap(s->tiers[ANNEX_TIER_HOST].arena, s->opts.host);
-	if (s->tiers[ANNEX_TIER_CXL].arena)
-		annex_hdm_free(s->opts.cxl, s->tiers[ANNEX_TIER_CXL].arena);
 	if (s->uffd >= 0)
 		close(s->uffd);
 	if (s->base)
 		munmap(s->base, s->opts.size);
-	if (s->alias)
-		munmap(s->alias, s->opts.size);
+	if (left)
+		release_memory(s);
+	else
+		annex_log(ANNEX_LOG_ERROR, "space: memory is still in use by a device, and lost");
 	if (s->file >= 0)
 		close(s->file);
 	annex_runs_fini(&s->addresses);

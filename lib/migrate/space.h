@@ -15,8 +15,11 @@
 #include "link.h"
 #include "runs.h"
 
-#define NO_TENSOR UINT32_MAX
 #define NO_TIER UINT8_MAX
+
+#define NO_TENSOR UINT32_MAX /* in the order of use */
+#define SHARED_PAGES 16u     /* that small tensors are given places in together */
+#define SMALL 64u            /* bytes, to which these places are aligned */
 
 /*
  * What is known of a page.
@@ -34,7 +37,7 @@
 #define PAGE_FENCED 64u
 
 /**
- * struct page - @tensor: which it belongs to, or NO_TENSOR. @tier, @loc: of BELOW: page number in
+ * struct page - @tensor: number of the one that it belongs to, from 1; 0: none. @tier, @loc: of BELOW: page number in
  * the tier. @crc: of the copy below, where the space has checksums.
  */
 struct page {
@@ -50,7 +53,8 @@ struct page {
  * @moves: that are not done. @hand: where reclaiming goes on. @holds: who wants it to stay. @jobs:
  * that move it. @resident: pages in the device tier; @leaving: of them on their way out.
  * @older, @newer: the tensors that were used before and after it, by index.
- * @parts: of pages that small tensors share: how many live; @fill: bytes given out.
+ * @parts: of pages that small tensors share: how many live; @fill: bytes given out; @starts: a bit
+ * for each place where one begins.
  * @shared: it is such. @live: it has not been freed. With no @n there is none.
  */
 struct tensor {
@@ -62,13 +66,14 @@ struct tensor {
 	uint32_t resident, leaving;
 	uint32_t older, newer;
 	uint32_t parts, fill;
+	uint64_t starts[SHARED_PAGES * ANNEX_MEM_PAGE / SMALL / 64];
 	bool shared, live;
 };
 
 /**
  * struct tier - One below the device tier.
  * @arena: its memory, or NULL on storage. @store: then it. @lane: what this space has on its link.
- * @job_pages: the most of one transfer.
+ * @job_pages: the most of one transfer. @failed: the last one to it has, so it is not chosen.
  */
 struct tier {
 	struct runs own, *runs;
@@ -77,7 +82,7 @@ struct tier {
 	struct lane lane;
 	uint32_t job_pages;
 	uint32_t used;
-	bool present;
+	bool present, failed;
 };
 
 /**
@@ -108,9 +113,14 @@ struct annex_space {
 	struct link copies[ANNEX_TIER_SSD];
 	uint32_t next_store;
 	pthread_t handler;
-	bool handles, admitting;
+	bool handles, admitting, user_only;
 	struct annex_space_stats stats;
 };
+
+static inline struct tensor *tensor_of(const struct annex_space *s, uint32_t page)
+{
+	return &s->tensors[s->pages[page].tensor - 1];
+}
 
 static inline uint64_t pages_bytes(uint32_t n)
 {

@@ -49,9 +49,11 @@ static bool bounces(const struct job *job)
 	return !job->lane->at[memory_of(job).tier];
 }
 
-static bool has_room(struct link *link, const struct job *job)
+static bool take_buffer(struct link *link, struct job *job)
 {
-	return !bounces(job) || store_of(link)->free_buffers.free;
+	job->buffer = NO_BUFFER;
+	job->bounced = bounces(job);
+	return !job->bounced || annex_runs_take(&store_of(link)->free_buffers, 1, &job->buffer);
 }
 
 static uint8_t *buffer_of(const struct annex_store *store, const struct job *job)
@@ -59,14 +61,9 @@ static uint8_t *buffer_of(const struct annex_store *store, const struct job *job
 	return store->buffers + (size_t)job->buffer * JOB_PAGES * ANNEX_MEM_PAGE;
 }
 
-static void take_buffer(struct annex_store *store, struct job *job)
+static void fill_buffer(struct annex_store *store, struct job *job)
 {
-	job->buffer = NO_BUFFER;
-	if (!bounces(job))
-		return;
-	/* There is one: the link saw to that. */
-	annex_runs_take(&store->free_buffers, 1, &job->buffer);
-	if (is_out(job))
+	if (job->buffer != NO_BUFFER && is_out(job))
 		memcpy(buffer_of(store, job), annex_job_memory(job, memory_of(job)), bytes_of(job));
 }
 
@@ -139,7 +136,7 @@ static void begin(struct link *link, struct job **jobs, unsigned int n)
 	struct annex_store *store = store_of(link);
 
 	for (unsigned int i = 0; i < n; i++) {
-		take_buffer(store, jobs[i]);
+		fill_buffer(store, jobs[i]);
 		jobs[i]->limit = annex_deadline_ms(store->opts.timeout_ms);
 	}
 	/* Those that programs wait for come first, on their own queue pair. */
@@ -151,13 +148,6 @@ static void begin(struct link *link, struct job **jobs, unsigned int n)
 	}
 }
 
-/* The controller was reset over somebody else's command: this one is carried out again. */
-static int again(struct annex_store *store, const struct job *job)
-{
-	struct annex_io io = describe(store, job);
-
-	return annex_dev_io(store->dev, &io, 1, NULL);
-}
 
 static void wait_for(struct link *link, struct job *job)
 {
@@ -176,8 +166,8 @@ static void wait_for(struct link *link, struct job *job)
 			annex_qp_abandon(qp, job->token);
 	}
 	job->err = rc ? rc : annex_nvme_errno(res.status);
-	if (job->err == -ECANCELED)
-		job->err = late ? -ETIMEDOUT : again(store, job);
+	if (job->err == -ECANCELED && late)
+		job->err = -ETIMEDOUT;
 }
 
 static bool has_ended(struct link *link, struct job *job)
@@ -189,8 +179,6 @@ static bool has_ended(struct link *link, struct job *job)
 	if (rc == -EINPROGRESS)
 		return false;
 	job->err = rc ? rc : annex_nvme_errno(res.status);
-	if (job->err == -ECANCELED)
-		job->err = again(store, job);
 	return true;
 }
 
@@ -199,21 +187,35 @@ static void finish(struct link *link, struct job *job)
 	give_buffer(store_of(link), job);
 }
 
+/* The controller was reset over somebody else's command: this one is carried out again. */
+static void again(struct link *link, struct job *job)
+{
+	struct annex_store *store = store_of(link);
+	struct annex_io io = describe(store, job);
+
+	job->err = annex_dev_io(store->dev, &io, 1, NULL);
+	pthread_mutex_lock(&link->lock);
+	give_buffer(store, job);
+	pthread_mutex_unlock(&link->lock);
+}
+
 static const struct link_ops ops = {
 	.begin = begin,
 	.wait = wait_for,
 	.poll = has_ended,
 	.finish = finish,
-	.room = has_room,
+	.ready = take_buffer,
+	.again = again,
 };
 
 static int check(const char *uri, struct annex_store_opts *o, const struct annex_ns *ns)
 {
 	uint64_t size = ns->blocks * ns->block;
 
-	if (o->read_rate < 0 || o->write_rate < 0 || o->depth > DEPTH_MAX)
-		return annex_fail(-EINVAL, "%s: a rate below 0, or a depth above %u", uri,
-				  DEPTH_MAX);
+	if (!annex_rate_is_sound(o->read_rate) || !annex_rate_is_sound(o->write_rate) ||
+	    o->depth > DEPTH_MAX)
+		return annex_fail(-EINVAL, "%s: a rate below %u, or a depth above %u", uri,
+				  ANNEX_MEM_PAGE, DEPTH_MAX);
 	if (o->first % ANNEX_MEM_PAGE || o->bytes % ANNEX_MEM_PAGE)
 		return annex_fail(-EINVAL, "%s: a part that is not made of blocks of %u bytes", uri,
 				  ANNEX_MEM_PAGE);
@@ -222,7 +224,7 @@ static int check(const char *uri, struct annex_store_opts *o, const struct annex
 				  (unsigned long long)size);
 	if (!o->bytes)
 		o->bytes = (size - o->first) / ANNEX_MEM_PAGE * ANNEX_MEM_PAGE;
-	if (!o->bytes || o->bytes / ANNEX_MEM_PAGE >= UINT32_MAX)
+	if (!o->bytes || o->bytes / ANNEX_MEM_PAGE > RUNS_MOST)
 		return annex_fail(-ENOSPC, "%s: %llu bytes to be used", uri,
 				  (unsigned long long)o->bytes);
 	return 0;
@@ -232,6 +234,7 @@ static int prepare(struct annex_store *store, const char *uri)
 {
 	struct annex_dev_opts dev_opts = {.queues = 2, .timeout_ms = store->opts.timeout_ms};
 	struct annex_ns ns;
+	uint32_t most;
 	int err = annex_dev_open(uri, &dev_opts, &store->dev);
 
 	if (!err)
@@ -243,7 +246,9 @@ static int prepare(struct annex_store *store, const char *uri)
 	store->block = ns.block;
 	if (annex_runs_init(&store->runs, (uint32_t)(store->opts.bytes / ANNEX_MEM_PAGE)))
 		return annex_fail(-ENOMEM, "%s: no memory for its table of pages", uri);
-	store->link.depth = store->opts.depth;
+	/* Half of a queue: submitting never waits. */
+	most = annex_dev_qp_at(store->dev, 0)->depth / 2;
+	store->link.depth = store->opts.depth < most ? store->opts.depth : most;
 	store->link.rate[0] = store->opts.read_rate;
 	store->link.rate[1] = store->opts.write_rate;
 	err = annex_link_start(&store->link, &ops, 2);
@@ -260,7 +265,7 @@ static void release(struct annex_store *store)
 	if (store->works)
 		annex_link_stop(&store->link);
 	if (store->buffers)
-		annex_dev_free(store->dev, ANNEX_PLACE_ANY, store->buffers, bytes,
+		annex_dev_free(store->dev, ANNEX_PLACE_PROVIDER, store->buffers, bytes,
 			       store->buffers_at);
 	annex_dev_close(store->dev);
 	annex_runs_fini(&store->runs);
@@ -319,7 +324,8 @@ static int need_buffers(struct annex_store *store)
 		return 0;
 	if (annex_runs_init(&store->free_buffers, n))
 		return annex_fail(-ENOMEM, "%s: no memory", annex_dev_uri(store->dev));
-	err = annex_dev_alloc(store->dev, ANNEX_PLACE_ANY, bytes, &memory, &store->buffers_at);
+	err = annex_dev_alloc(store->dev, ANNEX_PLACE_PROVIDER, bytes, &memory,
+			      &store->buffers_at);
 	if (err)
 		annex_runs_fini(&store->free_buffers);
 	else
@@ -361,11 +367,15 @@ static int map_arenas(struct annex_store *store, struct lane *lane, struct annex
 	return err;
 }
 
-static void unmap_arenas(struct annex_store *store, struct lane *lane, const uint64_t *bytes)
+/* Return: whether the device reaches none of them any more. */
+static bool unmap_arenas(struct annex_store *store, struct lane *lane, const uint64_t *bytes)
 {
+	bool all = true;
+
 	for (unsigned int tier = 0; tier < ANNEX_TIER_SSD; tier++)
-		if (lane->at[tier])
-			annex_dev_unmap(store->dev, lane->at[tier], bytes[tier]);
+		if (lane->at[tier] && annex_dev_unmap(store->dev, lane->at[tier], bytes[tier]))
+			all = false;
+	return all;
 }
 
 int annex_store_join(struct annex_store *store, struct lane *lane, struct annex_hdm *cxl,
@@ -385,11 +395,14 @@ int annex_store_join(struct annex_store *store, struct lane *lane, struct annex_
 	return err;
 }
 
-void annex_store_leave(struct annex_store *store, struct lane *lane, const uint64_t *bytes)
+bool annex_store_leave(struct annex_store *store, struct lane *lane, const uint64_t *bytes)
 {
+	bool all;
+
 	annex_link_leave(&store->link, lane);
 	pthread_mutex_lock(&store->lock);
-	unmap_arenas(store, lane, bytes);
+	all = unmap_arenas(store, lane, bytes);
 	store->users--;
 	pthread_mutex_unlock(&store->lock);
+	return all;
 }

@@ -29,6 +29,7 @@ struct annex_store {
  */
 int annex_store_join(struct annex_store *store, struct lane *lane, struct annex_hdm *cxl,
 		     uint8_t *const *arenas, const uint64_t *bytes);
-void annex_store_leave(struct annex_store *store, struct lane *lane, const uint64_t *bytes);
+/* Return: false: the device may still write to them, so they must stay. */
+bool annex_store_leave(struct annex_store *store, struct lane *lane, const uint64_t *bytes);
 
 #endif

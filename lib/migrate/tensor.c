@@ -8,9 +8,6 @@
 #include "room.h"
 #include "tensor.h"
 
-#define ALIGN 64u           /* bytes, of tensors that share pages */
-#define SHARED_PAGES 16u    /* that are given out to small tensors together */
-
 typedef unsigned long long ull;
 
 const char *annex_tensor_name(const struct tensor *t)
@@ -20,12 +17,12 @@ const char *annex_tensor_name(const struct tensor *t)
 
 static struct tensor *of_page(struct annex_space *s, uint64_t page)
 {
-	uint32_t i;
+	struct tensor *t;
 
 	if (page >= s->n_pages)
 		return NULL;
-	i = s->pages[page].tensor;
-	return i == NO_TENSOR || !s->tensors[i].live ? NULL : &s->tensors[i];
+	t = s->pages[page].tensor ? tensor_of(s, (uint32_t)page) : NULL;
+	return t && t->live ? t : NULL;
 }
 
 struct tensor *annex_tensor_at(struct annex_space *s, const void *ptr, uint64_t bytes,
@@ -122,7 +119,7 @@ static int create(struct annex_space *s, uint32_t n, struct tensor **out)
 	annex_pages_unfence(s, first, n);
 	for (uint32_t i = first; i < first + n; i++) {
 		memset(&s->pages[i], 0, sizeof(s->pages[i]));
-		s->pages[i].tensor = (uint32_t)(t - s->tensors);
+		s->pages[i].tensor = (uint32_t)(t - s->tensors) + 1;
 	}
 	link_used(s, t);
 	*out = t;
@@ -131,7 +128,7 @@ static int create(struct annex_space *s, uint32_t n, struct tensor **out)
 
 static int create_small(struct annex_space *s, uint64_t bytes, void **ptr)
 {
-	uint32_t need = ((uint32_t)bytes + ALIGN - 1) / ALIGN * ALIGN;
+	uint32_t need = ((uint32_t)bytes + SMALL - 1) / SMALL * SMALL;
 	struct tensor *t = s->open == NO_TENSOR ? NULL : &s->tensors[s->open];
 	int err;
 
@@ -143,6 +140,7 @@ static int create_small(struct annex_space *s, uint64_t bytes, void **ptr)
 		s->open = (uint32_t)(t - s->tensors);
 	}
 	*ptr = s->base + pages_bytes(t->first) + t->fill;
+	t->starts[t->fill / SMALL / 64] |= 1ull << t->fill / SMALL % 64;
 	t->fill += need;
 	t->parts++;
 	return 0;
@@ -203,13 +201,13 @@ static void clear(struct annex_space *s, uint32_t first, uint32_t n)
 
 void annex_tensor_rest(struct annex_space *s, struct tensor *t)
 {
-	if (t->live || t->jobs)
+	if (t->live || t->jobs || !t->n)
 		return;
 	clear(s, t->first, t->n);
 	for (uint32_t i = t->first; i < t->first + t->n; i++) {
 		if (s->pages[i].flags & PAGE_WANTED)
 			annex_pages_fence(s, i, 1);
-		s->pages[i].tensor = NO_TENSOR;
+		s->pages[i].tensor = 0;
 	}
 	annex_runs_give(&s->addresses, t->first, t->n);
 	free(t->name);
@@ -230,8 +228,24 @@ static void release(struct annex_space *s, struct tensor *t, struct job_list *st
 	unlink_used(s, t);
 	clear(s, t->first, t->n);
 	annex_moves_cancel(s, t);
+	annex_room_drop(s, t, start);
 	annex_tensor_rest(s, t);
 	annex_room_made(s, start);
+}
+
+/* Whether a tensor begins there; of small ones, it does so no more. */
+static bool begins(struct annex_space *s, struct tensor *t, const void *ptr)
+{
+	uint64_t at = (uintptr_t)ptr - (uintptr_t)s->base - pages_bytes(t->first);
+	uint64_t *word = &t->starts[at / SMALL / 64 % (sizeof(t->starts) / sizeof(*t->starts))];
+	uint64_t bit = 1ull << at / SMALL % 64;
+
+	if (!t->shared)
+		return !at;
+	if (at % SMALL || !(*word & bit))
+		return false;
+	*word &= ~bit;
+	return true;
 }
 
 int annex_free(struct annex_space *s, void *ptr)
@@ -244,7 +258,7 @@ int annex_free(struct annex_space *s, void *ptr)
 		return 0;
 	pthread_mutex_lock(&s->lock);
 	t = annex_tensor_at(s, ptr, 1, &first, &n);
-	if (t && !t->shared && first != t->first)
+	if (t && !begins(s, t, ptr))
 		t = NULL;
 	if (t)
 		release(s, t, &start);
