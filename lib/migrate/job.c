@@ -25,7 +25,7 @@ struct job *annex_job_new(struct annex_space *s, struct annex_move *move, enum j
 	job->kind = kind;
 	job->page = first;
 	job->n = n;
-	job->deadline = move ? move->deadline : 0;
+	job->deadline = move ? move->want.deadline : 0;
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags |= PAGE_BUSY;
 	tensor_of(s, first)->jobs++;
@@ -78,6 +78,8 @@ static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
 		s->pages[i].flags |= PAGE_DEVICE;
 	if (!job->err) {
 		s->stats.in += job->from.tier == NO_TIER ? 0 : pages_bytes(job->n);
+		if (!job->keep)
+			annex_pages_forget(s, first, job->n);
 		if (t->live)
 			annex_pages_show(s, first, job->n);
 		return;
@@ -108,7 +110,8 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 {
 	uint32_t first = job->page, end = first + job->n, part;
 
-	s->leaving -= job->n;
+	if (!job->keep)
+		s->leaving -= job->n;
 	t->leaving -= job->n;
 	s->tiers[job->to.tier].failed = job->err;
 	if (job->err) {
@@ -123,9 +126,10 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 	}
 	for (; first < end; first += part) {
 		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
-		if (s->pages[first].flags & PAGE_WANTED)
+		/* Shown where writes are not seen, it would count as written. */
+		if (s->pages[first].flags & PAGE_WANTED || (job->keep && s->track))
 			annex_pages_show(s, first, part);
-		else if (!job->err)
+		else if (!job->err && !job->keep)
 			annex_pages_drop(s, first, part);
 	}
 }

@@ -4,6 +4,8 @@
 #include <annex/clock.h>
 #include "link.h"
 
+#define MEASURED (1u << 20) /* bytes, before a rate means something */
+
 void annex_jobs_add(struct job_list *list, struct job *job)
 {
 	job->next = NULL;
@@ -106,6 +108,33 @@ static uint64_t due(struct link *link, const struct job *job)
 	return link->free_at[out];
 }
 
+static void count_begin(struct link *link, bool out)
+{
+	if (!link->active[out]++)
+		link->since[out] = annex_now();
+}
+
+static void count_end(struct link *link, const struct job *job)
+{
+	bool out = job->kind == JOB_OUT;
+
+	link->moved[out] += (uint64_t)job->n * ANNEX_MEM_PAGE;
+	if (!--link->active[out])
+		link->busy[out] += annex_now() - link->since[out];
+}
+
+double annex_link_rate(struct link *link, bool out)
+{
+	double rate;
+
+	pthread_mutex_lock(&link->lock);
+	rate = link->rate[out];
+	if (rate <= 0 && link->moved[out] >= MEASURED && link->busy[out])
+		rate = (double)link->moved[out] * 1e9 / (double)link->busy[out];
+	pthread_mutex_unlock(&link->lock);
+	return rate;
+}
+
 /* Begin what may begin. The lock is held. */
 static void pump(struct link *link)
 {
@@ -115,6 +144,7 @@ static void pump(struct link *link)
 	do {
 		for (n = 0; n < LINK_BATCH && (jobs[n] = choose(link)); n++) {
 			link->flying[jobs[n]->kind]++;
+			count_begin(link, jobs[n]->kind == JOB_OUT);
 			jobs[n]->due = due(link, jobs[n]);
 		}
 		if (n && link->ops->begin)
@@ -193,6 +223,7 @@ static struct job_list reap(struct link *link, struct crew *crew)
 			job->ended = link->ops->poll(link, job);
 		if (job->ended && job->due <= now) {
 			link->flying[job->kind]--;
+			count_end(link, job);
 			if (link->ops->finish && job->err != -ECANCELED)
 				link->ops->finish(link, job);
 			annex_jobs_add(&done, job);

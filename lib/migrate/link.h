@@ -36,7 +36,7 @@ struct place {
 /**
  * struct job - One transfer of @n neighbouring pages, the first of which is @page of the space.
  * @deadline: as for annex_prefetch(). @due: when it may end on a link that is held back.
- * @bounced: it went through a buffer. @err: how it ended. @token, @buffer: of the device.
+ * @keep: as in struct want. @bounced: it went through a buffer. @err: how it ended. @token, @buffer: of the device.
  */
 struct job {
 	struct job *next;
@@ -47,7 +47,7 @@ struct job {
 	uint32_t page, n;
 	enum job_kind kind;
 	int err;
-	bool ended, bounced;
+	bool ended, bounced, keep;
 	uint32_t buffer;
 	uint64_t token;
 	uint64_t deadline, due, limit;
@@ -111,6 +111,8 @@ struct crew {
 /**
  * struct link - @rate: bytes a second in and out, 0: as fast as it goes. @free_at: when the last job
  * that was begun will have passed, at that rate. @flying: jobs begun, by kind.
+ * @moved, @busy: bytes in and out, and the time in which there were any: it began at @since if jobs
+ * are @active.
  */
 struct link {
 	pthread_mutex_t lock;
@@ -121,6 +123,8 @@ struct link {
 	double rate[2];
 	uint64_t free_at[2];
 	uint32_t depth, flying[JOB_KINDS];
+	uint32_t active[2];
+	uint64_t since[2], busy[2], moved[2];
 	bool stop;
 };
 
@@ -131,6 +135,9 @@ int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int
 
 /* There are no jobs any more. */
 void annex_link_stop(struct link *link);
+
+/* Bytes a second that have passed, in or @out; its limit, if it is held back; 0: not known. */
+double annex_link_rate(struct link *link, bool out);
 
 void annex_link_join(struct link *link, struct lane *lane);
 void annex_link_leave(struct link *link, struct lane *lane);

@@ -38,6 +38,7 @@ int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind 
 	job->from = (struct place){p->tier, p->loc};
 	job->to = (struct place){ANNEX_TIER_GPU, first};
 	job->lane = &s->tiers[p->tier].lane;
+	job->keep = !move || move->want.keep;
 	annex_jobs_sort_in(&s->waiting, job);
 	return 0;
 }
@@ -79,7 +80,9 @@ static int write_out(struct annex_space *s, struct annex_move *move, unsigned in
 	job->from = (struct place){ANNEX_TIER_GPU, first};
 	job->to = (struct place){(uint8_t)tier, loc};
 	job->lane = &s->tiers[tier].lane;
-	s->leaving += n;
+	job->keep = move && move->want.keep;
+	if (!job->keep)
+		s->leaving += n;
 	tensor_of(s, first)->leaving += n;
 	annex_jobs_add(start, job);
 	return (int)n;
@@ -126,9 +129,43 @@ int annex_move_out(struct annex_space *s, struct annex_move *move, unsigned int 
 		return flags & PAGE_BELOW ? shift(s, move, tier, first, n, start) : (int)n;
 	if (!(flags & PAGE_BELOW))
 		return write_out(s, move, tier, first, n, start);
+	if (move && move->want.keep)
+		return (int)n;
 	s->stats.clean += pages_bytes(n);
 	annex_pages_drop(s, first, n);
 	return (int)n;
+}
+
+/* Return: as step(). */
+static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
+{
+	enum job_kind kind = m->want.urgent ? JOB_FAULT : JOB_IN;
+	int err = 0;
+
+	if (s->pages[m->at].flags & PAGE_BELOW) {
+		n = least(annex_pages_together(s, m->at, n), m->want.most);
+		err = annex_move_in(s, m, kind, m->at, n);
+		m->want.most -= n;
+	} else if (m->want.urgent || s->user_only) {
+		n = least(n, JOB_PAGES);
+		err = annex_move_zeroes(s, m, kind, m->at, n);
+	}
+	return err ? err : (int)n;
+}
+
+/* Return: as step(). */
+static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n,
+		    struct job_list *start)
+{
+	bool device = s->pages[m->at].flags & PAGE_DEVICE;
+	int rc;
+
+	if (tensor_of(s, m->at)->holds && !m->want.keep)
+		return -EBUSY;
+	rc = annex_move_out(s, m, m->want.to, m->at, least(n, m->want.most), start);
+	if (rc > 0 && device)
+		m->want.most -= (uint32_t)rc;
+	return rc;
 }
 
 /* Return: how many pages were seen to; 0: the next one moves already; a negative errno. */
@@ -136,27 +173,19 @@ static int step(struct annex_space *s, struct annex_move *m, struct job_list *st
 {
 	uint8_t flags = s->pages[m->at].flags;
 	uint32_t n = m->end - m->at;
-	int err;
 
 	if (flags & PAGE_BUSY)
 		return 0;
-	if (m->to != ANNEX_TIER_GPU)
-		return tensor_of(s, m->at)->holds
-			       ? -EBUSY
-			       : annex_move_out(s, m, m->to, m->at, n, start);
 	n = annex_pages_alike(s, m->at, n, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY | PAGE_SHOWN);
-	if (flags & PAGE_DEVICE && !(flags & PAGE_SHOWN))
-		annex_pages_show(s, m->at, n);
-	if (flags & PAGE_DEVICE || (!(flags & PAGE_BELOW) && !s->user_only))
+	if (!m->want.most)
 		return (int)n;
-	if (flags & PAGE_BELOW) {
-		n = annex_pages_together(s, m->at, n);
-		err = annex_move_in(s, m, JOB_IN, m->at, n);
-	} else {
-		n = least(n, JOB_PAGES);
-		err = annex_move_zeroes(s, m, JOB_IN, m->at, n);
-	}
-	return err ? err : (int)n;
+	if (m->want.to != ANNEX_TIER_GPU)
+		return step_out(s, m, n, start);
+	if (!(flags & PAGE_DEVICE))
+		return step_in(s, m, n);
+	if (!(flags & PAGE_SHOWN))
+		annex_pages_show(s, m->at, n);
+	return (int)n;
 }
 
 static void dispose(struct annex_move *m)
@@ -180,7 +209,7 @@ static void finish(struct tensor *t, struct annex_move *m)
 	}
 	if (m->err && m->err != -ECANCELED)
 		annex_log(ANNEX_LOG_ERROR, "%s: it cannot be moved to %s: %s", m->name,
-			  annex_tier_name(m->to), strerror(-m->err));
+			  annex_tier_name(m->want.to), strerror(-m->err));
 	dispose(m);
 }
 
@@ -226,7 +255,8 @@ void annex_moves_cancel(struct annex_space *s, struct tensor *t)
 	annex_moves_go_on(s, t, &none);
 }
 
-static struct annex_move *new_move(struct annex_space *s, struct tensor *t, unsigned int to)
+static struct annex_move *new_move(struct annex_space *s, struct tensor *t,
+				   const struct want *want)
 {
 	struct annex_move *m = calloc(1, sizeof(*m));
 	pthread_condattr_t attr;
@@ -243,12 +273,12 @@ static struct annex_move *new_move(struct annex_space *s, struct tensor *t, unsi
 	pthread_cond_init(&m->ended, &attr);
 	pthread_condattr_destroy(&attr);
 	m->space = s;
-	m->to = (uint8_t)to;
+	m->want = *want;
 	return m;
 }
 
-static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int to,
-		 uint64_t deadline, struct annex_move **move, struct job_list *start)
+static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const struct want *want,
+		 struct annex_move **move, struct job_list *start)
 {
 	uint32_t first, n;
 	struct tensor *t = annex_tensor_at(s, ptr, bytes, &first, &n);
@@ -257,17 +287,16 @@ static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, unsigne
 	if (!t)
 		return annex_fail(-EINVAL, "move: %llu bytes at %p are not in one tensor",
 				  (unsigned long long)bytes, ptr);
-	m = new_move(s, t, to);
+	m = new_move(s, t, want);
 	if (!m)
 		return annex_fail(-ENOMEM, "move: no memory");
 	m->at = first;
 	m->end = first + n;
-	m->deadline = deadline;
 	m->detached = !move;
 	m->next = t->moves;
 	t->moves = m;
 	/* What is wanted soon is not what leaves next. */
-	if (to == ANNEX_TIER_GPU)
+	if (want->to == ANNEX_TIER_GPU)
 		annex_tensor_use(s, t);
 	if (move)
 		*move = m;
@@ -276,14 +305,14 @@ static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, unsigne
 	return 0;
 }
 
-static int move_to(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int to,
-		   uint64_t deadline, struct annex_move **move)
+int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
+		     const struct want *want, struct annex_move **move)
 {
 	struct job_list start = {0};
 	int err;
 
 	pthread_mutex_lock(&s->lock);
-	err = begin(s, ptr, bytes, to, deadline, move, &start);
+	err = begin(s, ptr, bytes, want, move, &start);
 	pthread_mutex_unlock(&s->lock);
 	annex_link_add(&start);
 	return err;
@@ -292,15 +321,20 @@ static int move_to(struct annex_space *s, const void *ptr, uint64_t bytes, unsig
 int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint64_t deadline,
 		   struct annex_move **move)
 {
-	return move_to(s, ptr, bytes, ANNEX_TIER_GPU, deadline, move);
+	struct want want = {
+		.to = ANNEX_TIER_GPU, .keep = true, .most = UINT32_MAX, .deadline = deadline};
+
+	return annex_move_begin(s, ptr, bytes, &want, move);
 }
 
 int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
 		    struct annex_move **move)
 {
+	struct want want = {.to = (uint8_t)tier, .most = UINT32_MAX};
+
 	if (tier == ANNEX_TIER_GPU || tier >= ANNEX_TIERS || !s->tiers[tier].present)
 		return annex_fail(-ENXIO, "move: the space has no tier %u", tier);
-	return move_to(s, ptr, bytes, tier, 0, move);
+	return annex_move_begin(s, ptr, bytes, &want, move);
 }
 
 int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
@@ -319,10 +353,10 @@ int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
 	pthread_mutex_unlock(&s->lock);
 	if (!done)
 		return annex_fail(-ETIMEDOUT, "%s: it is not at %s after %u ms", m->name,
-				  annex_tier_name(m->to), timeout_ms);
+				  annex_tier_name(m->want.to), timeout_ms);
 	err = m->err;
 	if (err)
-		annex_fail(err, "%s: it cannot be moved to %s: %s", m->name, annex_tier_name(m->to),
+		annex_fail(err, "%s: it cannot be moved to %s: %s", m->name, annex_tier_name(m->want.to),
 			   strerror(-err));
 	dispose(m);
 	return err;

@@ -9,21 +9,40 @@
 #include "tensor.h"
 
 /**
+ * struct want - What is asked for: that pages go to tier @to.
+ * @most: so many of those that are elsewhere.
+ * @deadline: as for annex_prefetch(). @urgent: a kernel waits for them; those that hold nothing yet
+ * come as well. @keep: on the way in, copies below stay good; on the way out, pages stay in the
+ * device tier too.
+ */
+struct want {
+	uint8_t to;
+	bool urgent, keep;
+	uint32_t most;
+	uint64_t deadline;
+};
+
+/**
  * struct annex_move - Pages @at to @end of a tensor are still to be looked at.
- * @to: tier that they go to. @jobs: of it that are under way. @err: the first error, of @name.
- * @detached: nobody waits for it.
+ * @jobs: of it that are under way. @err: the first error, of @name. @detached: nobody waits for it.
  */
 struct annex_move {
 	struct annex_move *next;
 	struct annex_space *space;
 	pthread_cond_t ended;
 	char *name;
-	uint64_t deadline;
+	struct want want;
 	uint32_t at, end, jobs;
 	int err;
-	uint8_t to;
 	bool detached, done;
 };
+
+/*
+ * Ask for it, for pages of one tensor. The lock is not held. @move may be NULL. Return: as
+ * annex_prefetch().
+ */
+int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
+		     const struct want *want, struct annex_move **move);
 
 /* A tensor was freed: its moves end. */
 void annex_moves_cancel(struct annex_space *s, struct tensor *t);

@@ -411,6 +411,16 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 	return 0;
 }
 
+uint64_t annex_space_budget(struct annex_space *s)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&s->lock);
+	bytes = pages_bytes(s->budget);
+	pthread_mutex_unlock(&s->lock);
+	return bytes;
+}
+
 int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out)
 {
 	uint32_t first, n;

@@ -50,7 +50,7 @@ struct page {
 
 /**
  * struct tensor - Pages @first to @first + @n.
- * @moves: that are not done. @hand: where reclaiming goes on. @holds: who wants it to stay. @jobs:
+ * @serial: of all that there ever were. @moves: that are not done. @hand: where reclaiming goes on. @holds: who wants it to stay. @jobs:
  * that move it. @resident: pages in the device tier; @leaving: of them on their way out.
  * @older, @newer: the tensors that were used before and after it, by index.
  * @parts: of pages that small tensors share: how many live; @fill: bytes given out; @starts: a bit
@@ -60,6 +60,7 @@ struct page {
 struct tensor {
 	char *name;
 	struct annex_move *moves;
+	uint64_t serial;
 	uint32_t first, n;
 	uint32_t hand;
 	uint32_t holds, jobs;
@@ -106,7 +107,7 @@ struct annex_space {
 	uint32_t n_tensors, tensor_room, open;
 	uint32_t *spare, n_spare;
 	uint32_t oldest, newest;
-	uint64_t jobs;
+	uint64_t jobs, serials;
 	uint32_t device, budget, leaving;
 	struct job_list waiting;
 	struct tier tiers[ANNEX_TIERS];
@@ -121,6 +122,9 @@ static inline struct tensor *tensor_of(const struct annex_space *s, uint32_t pag
 {
 	return &s->tensors[s->pages[page].tensor - 1];
 }
+
+/* The device tier, as it is now. */
+uint64_t annex_space_budget(struct annex_space *s);
 
 static inline uint64_t pages_bytes(uint32_t n)
 {

@@ -42,6 +42,34 @@ struct tensor *annex_tensor_at(struct annex_space *s, const void *ptr, uint64_t 
 	return t;
 }
 
+int annex_tensor_info(struct annex_space *s, const void *ptr, struct tensor_info *out)
+{
+	uint32_t first, n;
+	struct tensor *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (t)
+		*out = (struct tensor_info){
+			.ptr = s->base + pages_bytes(t->first),
+			.bytes = pages_bytes(t->n),
+			.serial = t->serial,
+			.shared = t->shared,
+		};
+	pthread_mutex_unlock(&s->lock);
+	return t ? 0 : annex_fail(-EINVAL, "%p is in no tensor", ptr);
+}
+
+uint64_t annex_tensor_serials(struct annex_space *s)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->serials;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
 /* Out of the order of use. */
 static void unlink_used(struct annex_space *s, struct tensor *t)
 {
@@ -115,6 +143,7 @@ static int create(struct annex_space *s, uint32_t n, struct tensor **out)
 	memset(t, 0, sizeof(*t));
 	t->first = t->hand = first;
 	t->n = n;
+	t->serial = s->serials++;
 	t->live = true;
 	annex_pages_unfence(s, first, n);
 	for (uint32_t i = first; i < first + n; i++) {
