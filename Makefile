@@ -76,6 +76,7 @@ CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/*.c tests/ndp/*.c))
+SHIM_SRC := $(sort $(wildcard tests/kernel/*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 RVFUZZ_SRC := $(sort $(wildcard tests/rv/*.c))
 GUEST_SRC := $(sort $(wildcard tests/qemu/guest/*.c))
@@ -97,6 +98,9 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
 # The tool without its main(): what tests link against.
 TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
+SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
+# What of the module reads registers and tables, for tests outside of a kernel.
+SHIM_MODULE := $(patsubst %,$(OUT)/shim/%.o,decoder mbox media regs window)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)
 BENCH_OBJ := $(BENCH_SRC:%.c=$(OUT)/%.o)
 RVFUZZ_OBJ := $(RVFUZZ_SRC:%.c=$(OUT)/%.o)
@@ -142,7 +146,7 @@ $(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
-$(OUT)/unit: $(UNIT_OBJ) $(OUT)/whole.a
+$(OUT)/unit: $(UNIT_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CUNIT_LIBS) -lm
 $(OUT)/rv/rvfuzz: $(RVFUZZ_OBJ) $(OUT)/whole.a
@@ -159,6 +163,7 @@ $(BENCH_BIN):
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIB_LIBS) -lm
+$(OUT)/fuzz_cxl: $(patsubst %,$(OUT)/tests/kernel/%.o,hostile rig shim) $(SHIM_MODULE)
 $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \
@@ -218,6 +223,18 @@ endef
 $(OUT)/%.avx2.o: %.c $(OUT)/flags
 	$(compile)
 $(OUT)/%.o: %.c $(OUT)/flags
+	$(compile)
+
+# The module's sources with one header in the place of the kernel's.
+SHIM_COPIES := $(patsubst kernel/%,$(OUT)/shim/%,$(wildcard kernel/*.[ch]))
+$(SHIM_COPIES): $(OUT)/shim/%: kernel/% Makefile
+	@mkdir -p $(@D)
+	@{ echo '#line 1 "$<"'; sed -e 's,<linux/.*>,"tests/kernel/shim.h",' \
+		-e 's,"trace.h"\|"compat.h","tests/kernel/shim.h",' $<; } > $@
+$(SHIM_MODULE) $(SHIM_OBJ): $(SHIM_COPIES)
+$(SHIM_MODULE) $(SHIM_OBJ): private object_flags := -I$(OUT)/shim -Wno-pointer-arith \
+	-Wno-sign-compare -Wno-shadow -Wno-unused-parameter -Wno-address-of-packed-member
+$(SHIM_MODULE): %.o: %.c $(OUT)/flags
 	$(compile)
 
 # annex.ko for the kernel whose headers KDIR has. Each kernel has a folder of its own, with a copy
@@ -291,6 +308,11 @@ bench-ndp:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build ndp-build
 	$(Q)tests/bench/run.sh $(OUT) ndp
+# Queries of annex query, beside DuckDB and Polars.
+bench-query:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all
+	$(Q)BUILD='$(BUILD)' tests/bench/query.sh $(OUT) $(or $(SCALE),1) $(DEVICE)
 # In guests, against the kernel's own driver there.
 bench-qemu:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
@@ -362,6 +384,7 @@ help:
 #h bench              measure against fio, io_uring, arrays and mmap: table and build/bench/*.json
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
+#h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
 #h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
@@ -376,7 +399,8 @@ help:
 
 .PHONY: all unit bench-build fuzz-build guest-build rv-build module deps demo check check-long \
 	check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan bench-ndp \
-	ndp-build bench-qemu lint fuzz map format install install-module uninstall clean help FORCE
+	ndp-build bench-query bench-qemu lint fuzz map format install install-module uninstall \
+	clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ) \
-	$(GUEST_OBJ) $(RVFUZZ_OBJ))
+	$(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE))

@@ -26,6 +26,8 @@
 #define CXL_DEVICE_SIZE_LOW(range) (0x1c + 0x10 * (range))
 #define CXL_DEVICE_VALID BIT(0)
 #define CXL_DEVICE_ACTIVE BIT(1)
+#define CXL_DEVICE_RANGES 2
+#define CXL_DEVICE_BYTES 0x38 /* with both ranges */
 
 #define CXL_LOCATOR_BLOCKS 0x0c
 #define CXL_LOCATOR_BAR GENMASK(2, 0)

@@ -3,6 +3,7 @@
 #include <linux/io.h>
 #include <linux/iopoll.h>
 #include <linux/log2.h>
+#include <linux/overflow.h>
 #include <linux/sysfs.h>
 #include <uapi/annex.h>
 #include "cxl.h"
@@ -13,7 +14,7 @@
 #define POLL_US 100
 #define GRANULARITY_SHIFT 8
 
-#define say(d, fmt, ...) pr_notice("annex: %s: " fmt "\n", (d)->name, ##__VA_ARGS__)
+#define say(d, fmt, ...) pr_notice_ratelimited("annex: %s: " fmt "\n", (d)->name, ##__VA_ARGS__)
 
 u32 annex_decoders_count(u32 cap)
 {
@@ -22,14 +23,17 @@ u32 annex_decoders_count(u32 cap)
 	return !n ? 1 : n <= 8 ? 2 * n : n <= 12 ? 4 * n - 16 : 0;
 }
 
-void annex_decoders_init(struct annex_decoders *d, void __iomem *regs, phys_addr_t phys,
+void annex_decoders_init(struct annex_decoders *d, void __iomem *cm, u32 at, phys_addr_t phys,
 			 const char *name, bool endpoint)
 {
-	d->regs = regs;
-	d->phys = phys;
+	d->regs = cm + at;
+	d->phys = phys + at;
 	d->name = name;
-	d->cap = readl(regs + CXL_HDM_CAP);
+	d->cap = readl(d->regs + CXL_HDM_CAP);
 	d->count = annex_decoders_count(d->cap);
+	/* It may say something else than when it was found. */
+	while (d->count && CXL_HDM_BYTES(d->count) > CXL_CM_BYTES - at)
+		d->count--;
 	d->targets = endpoint ? 0 : clamp_t(u32, FIELD_GET(CXL_HDM_CAP_TARGETS, d->cap), 1, 8);
 }
 
@@ -59,7 +63,8 @@ bool annex_decoder_range(const struct annex_decoders *d, u32 id, u64 *base, u64 
 	if (!committed(readl(decoder(d, id) + CXL_DEC_CTRL)))
 		return false;
 	*base = read_pair(decoder(d, id) + CXL_DEC_BASE);
-	*bytes = read_pair(decoder(d, id) + CXL_DEC_SIZE);
+	/* Addresses end, whatever it says. */
+	*bytes = min(read_pair(decoder(d, id) + CXL_DEC_SIZE), U64_MAX - *base);
 	return true;
 }
 
@@ -110,10 +115,15 @@ u64 annex_decoders_used(const struct annex_decoders *d)
 {
 	u64 used = 0, base, bytes;
 
-	for (u32 i = 0; i < d->count; i++)
-		if (annex_decoder_range(d, i, &base, &bytes))
-			used += read_pair(decoder(d, i) + CXL_DEC_LIST) +
-				div_u64(bytes, ways_of(readl(decoder(d, i) + CXL_DEC_CTRL)));
+	for (u32 i = 0; i < d->count; i++) {
+		if (!annex_decoder_range(d, i, &base, &bytes))
+			continue;
+		bytes = div_u64(bytes, ways_of(readl(decoder(d, i) + CXL_DEC_CTRL)));
+		/* More than there can be is as good as all. */
+		if (check_add_overflow(used, read_pair(decoder(d, i) + CXL_DEC_LIST), &used) ||
+		    check_add_overflow(used, bytes, &used))
+			return U64_MAX;
+	}
 	return used;
 }
 

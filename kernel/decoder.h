@@ -39,7 +39,8 @@ struct annex_decoders {
 
 /* annex_decoders_count() - How many a capability register declares; 0: a reserved number. */
 u32 annex_decoders_count(u32 cap);
-void annex_decoders_init(struct annex_decoders *d, void __iomem *regs, phys_addr_t phys,
+/* annex_decoders_init() - Those at @at of capabilities mapped at @cm, which are at @phys. */
+void annex_decoders_init(struct annex_decoders *d, void __iomem *cm, u32 at, phys_addr_t phys,
 			 const char *name, bool endpoint);
 /*
  * annex_decoder_commit() - Program the next free one, and enable all. Its number in @id, or

@@ -2,6 +2,7 @@
 #include <linux/delay.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/io.h>
+#include <linux/random.h>
 #include "filter.h"
 #include "page.h"
 #include "range.h"
@@ -44,6 +45,8 @@ int annex_filter_init(struct annex_range *r)
 	memset_io(g->at, 0, PAGE_SIZE);
 	writel(ANNEX_FILTER_VERSION, TABLE(g, version));
 	writel(ANNEX_FILTER_ENTRIES, TABLE(g, entries));
+	/* For a device that has not looked since a kernel before this one crashed. */
+	writeq(get_random_u64(), TABLE(g, generation));
 	wmb(); /* whoever sees the magic sees the rest */
 	writeq(ANNEX_FILTER_MAGIC, TABLE(g, magic));
 	__set_bit(0, r->pieces);
@@ -86,17 +89,23 @@ static u32 new_asid(struct annex_gate *g)
 	return g->asid;
 }
 
-static void write_entry(struct annex_gate *g, unsigned int i, const struct annex_piece *piece,
-			u32 asid)
+static void write_entry(struct annex_gate *g, const struct annex_piece *piece, u32 asid)
 {
-	size_t at = entry_at(i);
+	size_t at = entry_at(piece->entry);
 
-	begin_change(g);
 	writeq(piece->offset, field(g, at + offsetof(struct annex_filter_entry, base)));
 	writeq(piece->offset + piece->bytes,
 	       field(g, at + offsetof(struct annex_filter_entry, bound)));
 	writel(asid, field(g, at + offsetof(struct annex_filter_entry, asid)));
-	end_change(g);
+}
+
+/* Uncached stores are slow. */
+static void wipe(void __iomem *at, u64 bytes)
+{
+	for (u64 done = 0; done < bytes; done += PAGE_SIZE) {
+		memset_io(at + done, 0, PAGE_SIZE);
+		cond_resched();
+	}
 }
 
 int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
@@ -111,9 +120,11 @@ int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
 		if (asid_at(g, i))
 			continue;
 		/* What an earlier owner left there is nobody's business, nor are its calls. */
-		memset_io(g->at + (piece->offset - r->cached - r->wc), 0, piece->bytes);
+		wipe(g->at + (piece->offset - r->cached - r->wc), piece->bytes);
 		piece->entry = i;
-		write_entry(g, i, piece, new_asid(g));
+		begin_change(g);
+		write_entry(g, piece, new_asid(g));
+		end_change(g);
 		err = 0;
 	}
 	mutex_unlock(&g->lock);
@@ -124,30 +135,42 @@ int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
 static bool heard(struct annex_gate *g)
 {
 	unsigned long end = jiffies + HZ, still = jiffies;
-	u64 beat = readq(TABLE(g, beat));
+	u64 beat = readq(TABLE(g, beat)), seen = readq(TABLE(g, seen));
 
+	if (g->deaf && seen == g->heard && beat != g->beat)
+		return false;
 	while (beat && time_before(jiffies, end) && time_before(jiffies, still + DEAD)) {
 		u64 now;
 
-		if (readq(TABLE(g, seen)) == g->change)
+		seen = readq(TABLE(g, seen));
+		if (seen == g->change) {
+			g->deaf = false;
 			return true;
+		}
 		msleep(LOOK_MS);
 		now = readq(TABLE(g, beat));
 		if (now != beat)
 			still = jiffies;
 		beat = now;
 	}
-	return !beat || !time_before(jiffies, still + DEAD);
+	g->deaf = beat && time_before(jiffies, still + DEAD);
+	g->heard = seen;
+	g->beat = beat;
+	return !g->deaf;
 }
 
-bool annex_filter_remove(struct annex_range *r, struct annex_piece *piece)
+bool annex_filter_remove(struct annex_range *r, const struct list_head *pieces)
 {
 	struct annex_gate *g = &r->gate;
+	const struct annex_piece *piece;
 	bool free = true;
 
 	mutex_lock(&g->lock);
 	if (g->at) {
-		write_entry(g, piece->entry, piece, 0);
+		begin_change(g);
+		list_for_each_entry(piece, pieces, list)
+			write_entry(g, piece, 0);
+		end_change(g);
 		free = heard(g);
 	}
 	mutex_unlock(&g->lock);

@@ -134,8 +134,8 @@ static int start(struct annex_hdm *hdm)
 		err = read_capacity(hdm);
 	if (err)
 		return err;
-	annex_decoders_init(&hdm->decoders, regs->component + regs->hdm, regs->phys + regs->hdm,
-			    pci_name(pdev), true);
+	annex_decoders_init(&hdm->decoders, regs->component, regs->hdm, regs->phys, pci_name(pdev),
+			    true);
 	hdm->serial = pci_get_dsn(pdev);
 	return annex_media_init(&hdm->media, pdev, &hdm->mbox, regs->status,
 				hdm->bytes[0] + hdm->bytes[1], poison_changed);

@@ -18,9 +18,9 @@ int annex_mbox_init(struct annex_mbox *mbox, struct device *dev, void __iomem *r
 		dev_err(dev, "a mailbox of 2^%u bytes in 0x%x\n", shift, bytes);
 		return -EINVAL;
 	}
-	mbox->bytes = min(1u << shift, ANNEX_MBOX_BYTES);
-	mbox->in = kzalloc(ANNEX_MBOX_BYTES, GFP_KERNEL);
-	mbox->out = kzalloc(ANNEX_MBOX_BYTES, GFP_KERNEL);
+	mbox->bytes = 1u << shift;
+	mbox->in = kzalloc(ANNEX_MBOX_IN, GFP_KERNEL);
+	mbox->out = kvzalloc(mbox->bytes, GFP_KERNEL);
 	if (!mbox->in || !mbox->out)
 		return -ENOMEM;
 	mbox->dev = dev;
@@ -38,7 +38,7 @@ void annex_mbox_end(struct annex_mbox *mbox)
 void annex_mbox_exit(struct annex_mbox *mbox)
 {
 	kfree(mbox->in);
-	kfree(mbox->out);
+	kvfree(mbox->out);
 }
 
 static bool is_busy(u32 ctrl)
@@ -70,24 +70,21 @@ static int read_answer(struct annex_mbox *mbox)
 
 	if (err)
 		return err;
-	/* A longer one is cut off: no command here needs it. */
-	bytes = min(bytes, mbox->bytes);
+	if (bytes > mbox->bytes)
+		return -EPROTO;
 	memcpy_fromio(mbox->out, mbox->regs + CXL_MBOX_PAYLOAD, bytes);
 	return bytes;
 }
 
-int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
+static int run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 {
-	u32 ctrl;
+	u32 ctrl = readl(mbox->regs + CXL_MBOX_CTRL);
 	int err;
 
-	lockdep_assert_held(&mbox->lock);
-	if (!mbox->regs)
+	if (ctrl == U32_MAX)
 		return -ENODEV;
-	if (in_bytes > mbox->bytes)
-		return -EINVAL;
 	/* One that timed out may still be under way. */
-	if (is_busy(readl(mbox->regs + CXL_MBOX_CTRL)))
+	if (is_busy(ctrl))
 		return -EBUSY;
 	memcpy_toio(mbox->regs + CXL_MBOX_PAYLOAD, mbox->in, in_bytes);
 	writeq(FIELD_PREP(CXL_MBOX_CMD_OPCODE, opcode) | FIELD_PREP(CXL_MBOX_CMD_BYTES, in_bytes),
@@ -96,9 +93,20 @@ int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 	err = readl_poll_timeout(mbox->regs + CXL_MBOX_CTRL, ctrl, !is_busy(ctrl), POLL_US,
 				 TIMEOUT_US);
 	if (ctrl == U32_MAX)
-		err = -ENODEV;
-	if (!err)
-		err = read_answer(mbox);
+		return -ENODEV;
+	return err ? err : read_answer(mbox);
+}
+
+int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
+{
+	int err;
+
+	lockdep_assert_held(&mbox->lock);
+	if (!mbox->regs)
+		return -ENODEV;
+	if (in_bytes > min(mbox->bytes, ANNEX_MBOX_IN))
+		return -EINVAL;
+	err = run(mbox, opcode, in_bytes);
 	if (err < 0 && err != -EOPNOTSUPP)
 		dev_warn_ratelimited(mbox->dev, "mailbox command 0x%04x: error %d\n", opcode, err);
 	return err;
@@ -113,11 +121,12 @@ int annex_mbox_call(struct annex_mbox *mbox, u16 opcode, const void *in, u32 in_
 	if (in_bytes)
 		memcpy(mbox->in, in, in_bytes);
 	got = annex_mbox_run(mbox, opcode, in_bytes);
-	if (got >= 0 && out_bytes) {
-		if ((u32)got >= out_bytes)
-			memcpy(out, mbox->out, out_bytes);
-		else
-			got = -EIO;
+	if (got >= 0 && (u32)got < out_bytes) {
+		dev_warn_ratelimited(mbox->dev, "mailbox command 0x%04x: %d bytes, not 0x%x\n",
+				     opcode, got, out_bytes);
+		got = -EPROTO;
+	} else if (got >= 0 && out_bytes) {
+		memcpy(out, mbox->out, out_bytes);
 	}
 	mutex_unlock(&mbox->lock);
 	return got < 0 ? got : 0;

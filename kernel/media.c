@@ -2,14 +2,17 @@
 #include <linux/bitfield.h>
 #include <linux/interrupt.h>
 #include <linux/io.h>
+#include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/timekeeping.h>
 #include <linux/uuid.h>
 #include "cxl.h"
 #include "media.h"
 
 #define POISON_MOST 65536u /* records */
-#define ROUNDS 1024        /* commands for a list that has more and more */
+#define ROUNDS 8192        /* commands for a list that has more and more */
+#define LIST (10 * HZ)     /* and the time for them */
 #define VECTORS 16
 
 /* General media and DRAM events (8.2.9.2.1): they tell of poison. */
@@ -18,15 +21,22 @@ static const uuid_t general_media = UUID_INIT(0xfbcd0a77, 0xc260, 0x417f, 0x85, 
 static const uuid_t dram = UUID_INIT(0x601dcbb3, 0x9c06, 0x4eab, 0xb8, 0xaf, 0x4e, 0x9b, 0xfb, 0x5c,
 				     0x96, 0x24);
 
+static bool goes_on(int more, unsigned int round, unsigned long end)
+{
+	return more > 0 && round < ROUNDS && time_before(jiffies, end);
+}
+
 /* One answer: its records into @list. 1: there are more, 0: that is all. */
 static int take_poison(struct annex_media *media, u32 got, struct annex_ioc_seg *list, u32 *n)
 {
 	const struct cxl_poison_out *out = (void *)media->mbox->out;
 	u32 count;
 
-	if (got < sizeof(*out))
-		return -EIO;
-	count = min_t(u32, le16_to_cpu(out->count), (got - sizeof(*out)) / sizeof(out->records[0]));
+	if (got < sizeof(*out) || got < struct_size(out, records, le16_to_cpu(out->count))) {
+		dev_warn_ratelimited(media->mbox->dev, "its list of poison ends in a record\n");
+		return -EPROTO;
+	}
+	count = le16_to_cpu(out->count);
 	for (u32 i = 0; i < count && *n < POISON_MOST; i++) {
 		u64 addr = le64_to_cpu(out->records[i].address) & CXL_POISON_ADDRESS;
 		u64 bytes = (u64)le32_to_cpu(out->records[i].lines) * CXL_LINE;
@@ -37,15 +47,16 @@ static int take_poison(struct annex_media *media, u32 got, struct annex_ioc_seg 
 	}
 	if (out->flags & CXL_POISON_OVERFLOW || *n == POISON_MOST)
 		dev_warn_ratelimited(media->mbox->dev, "its list of poison is not complete\n");
-	return out->flags & CXL_POISON_MORE && count && *n < POISON_MOST;
+	return out->flags & CXL_POISON_MORE && *n < POISON_MOST;
 }
 
 static int read_poison(struct annex_media *media, struct annex_ioc_seg *list, u32 *n)
 {
 	struct cxl_poison_in in = {.lines = cpu_to_le64(media->bytes / CXL_LINE)};
+	unsigned long end = jiffies + LIST;
 	int more = 1;
 
-	for (unsigned int round = 0; more > 0 && round < ROUNDS; round++) {
+	for (unsigned int round = 0; goes_on(more, round, end); round++) {
 		mutex_lock(&media->mbox->lock);
 		memcpy(media->mbox->in, &in, sizeof(in));
 		more = annex_mbox_run(media->mbox, CXL_OP_GET_POISON, sizeof(in));
@@ -53,7 +64,36 @@ static int read_poison(struct annex_media *media, struct annex_ioc_seg *list, u3
 			more = take_poison(media, more, list, n);
 		mutex_unlock(&media->mbox->lock);
 	}
-	return more < 0 ? more : 0;
+	if (more > 0) {
+		dev_warn_ratelimited(media->mbox->dev, "its list of poison does not end\n");
+		return -EIO;
+	}
+	return more;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct annex_ioc_seg *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* A device may say the same over and over: what it says is looked through for each range. */
+static u32 merge(struct annex_ioc_seg *list, u32 n)
+{
+	u32 kept = 0;
+
+	sort(list, n, sizeof(*list), by_address, NULL);
+	for (u32 i = 0; i < n; i++) {
+		u64 end = list[i].addr + list[i].bytes;
+		struct annex_ioc_seg *last = &list[kept ? kept - 1 : 0];
+
+		if (kept && list[i].addr <= last->addr + last->bytes)
+			last->bytes = max(last->addr + last->bytes, end) - last->addr;
+		else
+			list[kept++] = list[i];
+	}
+	return kept;
 }
 
 static int scan(struct annex_media *media)
@@ -68,6 +108,7 @@ static int scan(struct annex_media *media)
 		return -ENOMEM;
 	err = read_poison(media, list, &n);
 	if (!err) {
+		n = merge(list, n);
 		fit = kvmalloc_array(max(n, 1u), sizeof(*fit), GFP_KERNEL);
 		if (fit) {
 			memcpy(fit, list, n * sizeof(*fit));
@@ -122,10 +163,11 @@ static int take_events(struct annex_media *media, u32 log, u32 got, bool *poison
 	u32 n, most = (media->mbox->bytes - offsetof(struct cxl_clear_events, handle)) / 2;
 	int err;
 
-	if (got < sizeof(*out))
-		return -EIO;
-	n = min3((u32)le16_to_cpu(out->count),
-		 (u32)((got - sizeof(*out)) / sizeof(out->records[0])), min(most, 255u));
+	if (got < sizeof(*out) || got < struct_size(out, records, le16_to_cpu(out->count))) {
+		dev_warn_ratelimited(media->mbox->dev, "its event log %u ends in a record\n", log);
+		return -EPROTO;
+	}
+	n = min3((u32)le16_to_cpu(out->count), most, 255u);
 	if (!n)
 		return 0;
 	if (out->flags & CXL_EVENTS_OVERFLOW)
@@ -141,11 +183,12 @@ static int take_events(struct annex_media *media, u32 log, u32 got, bool *poison
 	return err < 0 ? err : 1;
 }
 
-static int fetch_log(struct annex_media *media, u32 log, bool *poison)
+static void fetch_log(struct annex_media *media, u32 log, bool *poison)
 {
+	unsigned long end = jiffies + LIST;
 	int more = 1;
 
-	for (unsigned int round = 0; more > 0 && round < ROUNDS; round++) {
+	for (unsigned int round = 0; goes_on(more, round, end); round++) {
 		mutex_lock(&media->mbox->lock);
 		media->mbox->in[0] = log;
 		more = annex_mbox_run(media->mbox, CXL_OP_GET_EVENTS, 1);
@@ -153,7 +196,8 @@ static int fetch_log(struct annex_media *media, u32 log, bool *poison)
 			more = take_events(media, log, more, poison);
 		mutex_unlock(&media->mbox->lock);
 	}
-	return more;
+	if (more > 0)
+		dev_warn_ratelimited(media->mbox->dev, "its event log %u does not end\n", log);
 }
 
 void annex_media_fetch(struct annex_media *media)
@@ -213,20 +257,16 @@ static void drop_vectors(struct annex_media *media)
 	pci_free_irq_vectors(media->pdev);
 }
 
-/* Without interrupts events are looked for when somebody asks. */
-static void announce(struct annex_media *media)
+/* Which vectors it uses is the device's choice. */
+static int use_vectors(struct annex_media *media, int vectors)
 {
 	u8 policy[CXL_EVENT_LOGS];
-	int vectors = pci_alloc_irq_vectors(media->pdev, 1, VECTORS, PCI_IRQ_MSIX | PCI_IRQ_MSI);
 	int err;
 
-	if (vectors < 0)
-		return;
 	pci_set_master(media->pdev); /* interrupts are writes */
 	memset(policy, CXL_POLICY_MSI, sizeof(policy));
 	err = annex_mbox_call(media->mbox, CXL_OP_SET_EVENT_POLICY, policy, sizeof(policy), NULL,
 			      0);
-	/* Which vectors it uses is the device's choice. */
 	if (!err)
 		err = annex_mbox_call(media->mbox, CXL_OP_GET_EVENT_POLICY, NULL, 0, policy,
 				      sizeof(policy));
@@ -234,6 +274,17 @@ static void announce(struct annex_media *media)
 		err = request_vectors(media, policy, vectors);
 	if (err)
 		drop_vectors(media);
+	return err;
+}
+
+/* Without interrupts events are looked for when somebody asks. */
+static void announce(struct annex_media *media)
+{
+	int vectors = pci_alloc_irq_vectors(media->pdev, 1, VECTORS, PCI_IRQ_MSIX | PCI_IRQ_MSI);
+	int err = vectors < 0 ? vectors : use_vectors(media, vectors);
+
+	if (err)
+		dev_notice(media->mbox->dev, "its events come without interrupts: error %d\n", err);
 	media->interrupts = !err;
 }
 

@@ -3,6 +3,8 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/pfn_t.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
 #include "compat.h"
 #include "filter.h"
 #include "page.h"
@@ -44,7 +46,8 @@ static bool has_piece(const struct annex_user *user, u64 at, u64 bytes)
 	const struct annex_piece *piece;
 
 	list_for_each_entry(piece, &user->pieces, list)
-		if (at >= piece->offset && at + bytes <= piece->offset + piece->bytes)
+		if (piece->ready && at >= piece->offset &&
+		    at + bytes <= piece->offset + piece->bytes)
 			return true;
 	return false;
 }
@@ -110,26 +113,32 @@ void annex_page_join(struct annex_range *r, struct annex_user *user)
 
 static void give_back(struct annex_range *r, const struct annex_piece *piece)
 {
-	down_write(&r->view);
+	lockdep_assert_held_write(&r->view);
 	bitmap_clear(r->pieces, (piece->offset - r->cached - r->wc) >> PAGE_SHIFT,
 		     piece->bytes >> PAGE_SHIFT);
-	up_write(&r->view);
+}
+
+static void drop(struct annex_piece *piece)
+{
+	put_pid(piece->owner);
+	kfree(piece);
 }
 
 void annex_page_leave(struct annex_range *r, struct annex_user *user)
 {
 	struct annex_piece *piece, *next;
+	bool free = list_empty(&user->pieces) || annex_filter_remove(r, &user->pieces);
 
+	if (!free)
+		dev_warn(&user->hdm->dev, "m2func: the device holds on to a file's pieces\n");
 	down_write(&r->view);
 	list_del(&user->list);
-	up_write(&r->view);
 	list_for_each_entry_safe(piece, next, &user->pieces, list) {
-		if (annex_filter_remove(r, piece))
+		if (free)
 			give_back(r, piece);
-		else
-			dev_warn(&user->hdm->dev, "m2func: the device holds on to a piece\n");
-		kfree(piece);
+		drop(piece);
 	}
+	up_write(&r->view);
 }
 
 static void zap(struct annex_range *r, u64 at, u64 bytes)
@@ -184,7 +193,24 @@ int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned lo
 	return 0;
 }
 
-static int take(struct annex_range *r, struct annex_piece *piece)
+/* Whether a process may have one more, by what it has over all of its files. */
+static bool may_have(const struct annex_range *r, const struct annex_piece *more)
+{
+	const struct annex_piece *piece;
+	const struct annex_user *user;
+	u64 bytes = more->bytes;
+	unsigned int n = 1;
+
+	list_for_each_entry(user, &r->users, list)
+		list_for_each_entry(piece, &user->pieces, list)
+			if (piece->owner == more->owner) {
+				bytes += piece->bytes;
+				n++;
+			}
+	return n <= ANNEX_M2FUNC_PIECES && bytes <= r->uc / ANNEX_M2FUNC_SHARE;
+}
+
+static int take(struct annex_range *r, struct annex_user *user, struct annex_piece *piece)
 {
 	unsigned long pages = r->uc >> PAGE_SHIFT, want = piece->bytes >> PAGE_SHIFT, at = pages;
 	int err = -ENOSPC;
@@ -192,12 +218,14 @@ static int take(struct annex_range *r, struct annex_piece *piece)
 	down_write(&r->view);
 	if (piece->bytes <= r->uc)
 		at = bitmap_find_next_zero_area(r->pieces, pages, 0, want, 0);
-	if (r->ended) {
+	if (r->ended)
 		err = -ENODEV;
-	} else if (at < pages) {
+	else if (at < pages)
+		err = may_have(r, piece) ? 0 : -EMFILE;
+	if (!err) {
 		bitmap_set(r->pieces, at, want);
 		piece->offset = r->cached + r->wc + ((u64)at << PAGE_SHIFT);
-		err = 0;
+		list_add(&piece->list, &user->pieces);
 	}
 	up_write(&r->view);
 	return err;
@@ -211,19 +239,21 @@ int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, 
 	if (!piece)
 		return -ENOMEM;
 	piece->bytes = bytes;
-	err = take(r, piece);
-	if (!err) {
-		err = annex_filter_add(r, piece);
-		if (err)
-			give_back(r, piece);
-	}
+	piece->owner = get_pid(task_tgid(current));
+	err = take(r, user, piece);
 	if (err) {
-		kfree(piece);
+		drop(piece);
 		return err;
 	}
-	*offset = piece->offset;
+	err = annex_filter_add(r, piece);
 	down_write(&r->view);
-	list_add(&piece->list, &user->pieces); /* it can be mapped now */
+	piece->ready = !err; /* it can be mapped now */
+	*offset = piece->offset;
+	if (err) {
+		list_del(&piece->list);
+		give_back(r, piece);
+		drop(piece);
+	}
 	up_write(&r->view);
-	return 0;
+	return err;
 }

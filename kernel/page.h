@@ -25,7 +25,10 @@ bool annex_page_idle(struct annex_range *r);
 void annex_page_strike(struct annex_range *r, u64 first, u64 n);
 /* annex_page_failure() - The kernel found that memory of these pages is lost. */
 int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long n, int flags);
-/* annex_page_piece() - Uncached pages for a file alone; @offset in the range. -ENOSPC. */
+/*
+ * annex_page_piece() - Uncached pages for a file alone; @offset in the range. -ENOSPC; -EMFILE: the
+ * process has its share.
+ */
 int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, u64 *offset);
 
 #endif

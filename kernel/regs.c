@@ -9,7 +9,11 @@
 #define POLL_US 10000
 #define VALID_US (1 * USEC_PER_SEC)   /* until sizes are valid (8.1.3.8.2) */
 #define ACTIVE_US (60 * USEC_PER_SEC) /* until memory is there: 64 s is the most it can declare */
+#define MBOX_US (60 * USEC_PER_SEC)   /* until its mailbox is */
 #define DEVICE_CAPS 64
+
+/* Who asks for a range has other devices looked at, as often as he likes. */
+#define complain(pdev, fmt, ...) pci_notice_ratelimited(pdev, "annex: " fmt "\n", ##__VA_ARGS__)
 
 static int check_block(struct pci_dev *pdev, u32 low, u32 high, phys_addr_t *at, u64 *bytes)
 {
@@ -19,8 +23,8 @@ static int check_block(struct pci_dev *pdev, u32 low, u32 high, phys_addr_t *at,
 
 	if (!room || !(pci_resource_flags(pdev, bar) & IORESOURCE_MEM) ||
 	    offset > room - min_t(u64, room, PAGE_SIZE)) {
-		pci_err(pdev, "annex: its register locator points to 0x%llx of 0x%llx in BAR %u\n",
-			offset, room, bar);
+		complain(pdev, "its register locator points to 0x%llx of 0x%llx in BAR %u", offset,
+			 room, bar);
 		return -EINVAL;
 	}
 	*at = pci_resource_start(pdev, bar) + offset;
@@ -35,14 +39,14 @@ int annex_regs_locate(struct pci_dev *pdev, u8 type, phys_addr_t *at, u64 *bytes
 	unsigned int n;
 
 	if (!dvsec) {
-		pci_err(pdev, "annex: it has no register locator\n");
+		complain(pdev, "it has no register locator");
 		return -ENXIO;
 	}
 	pci_read_config_dword(pdev, dvsec + PCI_DVSEC_HEADER1, &header);
 	n = PCI_DVSEC_HEADER1_LEN(header);
 	if (n < CXL_LOCATOR_BLOCKS || n > CXL_LOCATOR_BLOCKS + 8 * LOCATOR_MOST ||
 	    dvsec + n > PCI_CFG_SPACE_EXP_SIZE) {
-		pci_err(pdev, "annex: its register locator has %u bytes\n", n);
+		complain(pdev, "its register locator has %u bytes", n);
 		return -EINVAL;
 	}
 	for (unsigned int i = CXL_LOCATOR_BLOCKS; i + 8 <= n; i += 8) {
@@ -51,7 +55,7 @@ int annex_regs_locate(struct pci_dev *pdev, u8 type, phys_addr_t *at, u64 *bytes
 		if (FIELD_GET(CXL_LOCATOR_TYPE, low) == type)
 			return check_block(pdev, low, high, at, bytes);
 	}
-	pci_err(pdev, "annex: its register locator has no block of type %u\n", type);
+	complain(pdev, "its register locator has no block of type %u", type);
 	return -ENXIO;
 }
 
@@ -71,7 +75,8 @@ int annex_regs_find_hdm(void __iomem *cm, u32 *offset)
 		if (n < 1 || n > 3)
 			return -EOPNOTSUPP;
 		*offset = FIELD_GET(CXL_CM_AT, entry);
-		if (*offset % 4 || *offset > CXL_CM_BYTES - CXL_HDM_BYTES(1))
+		if (*offset % 4 || *offset < 4 * (FIELD_GET(CXL_CM_COUNT, header) + 1) ||
+		    *offset > CXL_CM_BYTES - CXL_HDM_BYTES(1))
 			return -EINVAL;
 		n = annex_decoders_count(readl(cm + *offset + CXL_HDM_CAP));
 		return !n || *offset + CXL_HDM_BYTES(n) > CXL_CM_BYTES ? -EINVAL : 0;
@@ -102,9 +107,9 @@ static int map_component(struct pci_dev *pdev, struct annex_regs *regs)
 }
 
 /* What one header says; those that nothing here needs are left alone. */
-static int take_header(struct pci_dev *pdev, struct annex_regs *regs, void __iomem *header,
-		       u64 bytes)
+static int take_header(struct pci_dev *pdev, struct annex_regs *regs, u64 i, u64 n, u64 bytes)
 {
+	void __iomem *header = regs->device + i * CXL_DEV_HEADER;
 	u32 first = readl(header), at = readl(header + 4), len = readl(header + 8);
 	u32 version = FIELD_GET(CXL_DEV_VERSION, first), least, newest = 1;
 	void __iomem **where;
@@ -132,7 +137,8 @@ static int take_header(struct pci_dev *pdev, struct annex_regs *regs, void __iom
 			FIELD_GET(CXL_DEV_ID, first), version);
 		return -EOPNOTSUPP;
 	}
-	if (at % 8 || len < least || at > bytes || len > bytes - at) {
+	if (at % 8 || at < (n + 1) * CXL_DEV_HEADER || len < least || at > bytes ||
+	    len > bytes - at || *where) {
 		pci_err(pdev, "annex: device registers at 0x%x, 0x%x bytes, of 0x%llx\n", at, len,
 			bytes);
 		return -EINVAL;
@@ -141,11 +147,28 @@ static int take_header(struct pci_dev *pdev, struct annex_regs *regs, void __iom
 	return 0;
 }
 
+/* The device registers end where others begin. */
+static int locate_device(struct pci_dev *pdev, struct annex_regs *regs, phys_addr_t *at, u64 *bytes)
+{
+	phys_addr_t component = regs->phys - CXL_CM;
+	int err = annex_regs_locate(pdev, CXL_BLOCK_DEVICE, at, bytes);
+
+	if (err)
+		return err;
+	if (*at >= component && *at < component + CXL_COMPONENT_BYTES) {
+		pci_err(pdev, "annex: its device registers lie in its component registers\n");
+		return -EINVAL;
+	}
+	if (*at < component)
+		*bytes = min(*bytes, component - *at);
+	return 0;
+}
+
 static int map_device(struct pci_dev *pdev, struct annex_regs *regs)
 {
 	phys_addr_t at;
 	u64 bytes, array, n;
-	int err = annex_regs_locate(pdev, CXL_BLOCK_DEVICE, &at, &bytes);
+	int err = locate_device(pdev, regs, &at, &bytes);
 
 	if (err)
 		return err;
@@ -164,7 +187,7 @@ static int map_device(struct pci_dev *pdev, struct annex_regs *regs)
 		return -EOPNOTSUPP;
 	}
 	for (u64 i = 1; i <= n && !err; i++)
-		err = take_header(pdev, regs, regs->device + i * CXL_DEV_HEADER, bytes);
+		err = take_header(pdev, regs, i, n, bytes);
 	if (!err && (!regs->status || !regs->mbox || !regs->memdev)) {
 		pci_err(pdev, "annex: status, mailbox or memory device registers are missing\n");
 		err = -ENXIO;
@@ -172,21 +195,38 @@ static int map_device(struct pci_dev *pdev, struct annex_regs *regs)
 	return err;
 }
 
-int annex_regs_init(struct pci_dev *pdev, struct annex_regs *regs)
+static int find_dvsec(struct pci_dev *pdev, int *dvsec)
 {
+	u32 header, n;
 	u16 cap;
-	int err;
 
-	regs->dvsec = pci_find_dvsec_capability(pdev, CXL_VENDOR, CXL_DVSEC_DEVICE);
-	if (!regs->dvsec) {
+	*dvsec = pci_find_dvsec_capability(pdev, CXL_VENDOR, CXL_DVSEC_DEVICE);
+	if (!*dvsec) {
 		pci_err(pdev, "annex: it has no CXL DVSEC\n");
 		return -ENXIO;
 	}
-	pci_read_config_word(pdev, regs->dvsec + CXL_DEVICE_CAP, &cap);
+	pci_read_config_dword(pdev, *dvsec + PCI_DVSEC_HEADER1, &header);
+	pci_read_config_word(pdev, *dvsec + CXL_DEVICE_CAP, &cap);
+	n = PCI_DVSEC_HEADER1_LEN(header);
+	if (n < CXL_DEVICE_BYTES || *dvsec + n > PCI_CFG_SPACE_EXP_SIZE ||
+	    FIELD_GET(CXL_DEVICE_CAP_RANGES, cap) > CXL_DEVICE_RANGES) {
+		pci_err(pdev, "annex: its CXL DVSEC has %u bytes and %lu ranges\n", n,
+			FIELD_GET(CXL_DEVICE_CAP_RANGES, cap));
+		return -EINVAL;
+	}
 	if (!(cap & CXL_DEVICE_CAP_MEM)) {
 		pci_err(pdev, "annex: it cannot do CXL.mem\n");
 		return -ENXIO;
 	}
+	return 0;
+}
+
+int annex_regs_init(struct pci_dev *pdev, struct annex_regs *regs)
+{
+	int err = find_dvsec(pdev, &regs->dvsec);
+
+	if (err)
+		return err;
 	err = map_component(pdev, regs);
 	if (!err)
 		err = map_device(pdev, regs);
@@ -222,10 +262,32 @@ static int wait_range(struct pci_dev *pdev, int at, u32 bit, u64 limit)
 	return low == U32_MAX ? -ENODEV : err;
 }
 
+static bool has_failed(u64 status)
+{
+	return status & (CXL_MEMDEV_FATAL | CXL_MEMDEV_HALT) ||
+	       FIELD_GET(CXL_MEMDEV_MEDIA, status) > CXL_MEMDEV_MEDIA_READY;
+}
+
+static bool is_ready(u64 status)
+{
+	return FIELD_GET(CXL_MEMDEV_MEDIA, status) == CXL_MEMDEV_MEDIA_READY &&
+	       status & CXL_MEMDEV_MBOX_READY;
+}
+
+static int wait_memdev(struct annex_regs *regs, u64 *status)
+{
+	int err = read_poll_timeout(readq, *status, has_failed(*status) || is_ready(*status),
+				    POLL_US, MBOX_US, false, regs->memdev);
+
+	if (*status == U64_MAX)
+		return -ENODEV;
+	return !err && has_failed(*status) ? -EIO : err;
+}
+
 int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs)
 {
+	u64 status = 0;
 	int err = 0;
-	u64 status;
 	u16 cap;
 
 	pci_read_config_word(pdev, regs->dvsec + CXL_DEVICE_CAP, &cap);
@@ -236,13 +298,8 @@ int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs)
 		if (!err)
 			err = wait_range(pdev, at, CXL_DEVICE_ACTIVE, ACTIVE_US);
 	}
-	status = readq(regs->memdev);
-	if (status == U64_MAX)
-		err = -ENODEV;
-	else if (!err && (status & (CXL_MEMDEV_FATAL | CXL_MEMDEV_HALT) ||
-			  FIELD_GET(CXL_MEMDEV_MEDIA, status) != CXL_MEMDEV_MEDIA_READY ||
-			  !(status & CXL_MEMDEV_MBOX_READY)))
-		err = -EIO;
+	if (!err)
+		err = wait_memdev(regs, &status);
 	if (err)
 		pci_err(pdev, "annex: its memory does not get ready (status 0x%llx): error %d\n",
 			status, err);

@@ -8,6 +8,8 @@
 
 #define TAKEN_MOST 1024
 
+#define say(name, fmt, ...) pr_notice_ratelimited("annex: %s: " fmt "\n", name, ##__VA_ARGS__)
+
 /*
  * struct annex_port - A host bridge or the upstream port of a switch, while ranges need it.
  * @list: of all. @dev: which, held. @name: for lines in the log.
@@ -48,8 +50,8 @@ static int claim(struct annex_port *port)
 	if (request_mem_region(port->claimed, port->claimed_bytes, "annex"))
 		return 0;
 	port->claimed_bytes = 0;
-	pr_notice("annex: %s: its decoders at 0x%llx are another driver's, see /proc/iomem\n",
-		  port->name, (u64)d->phys);
+	say(port->name, "its decoders at 0x%llx are another driver's, see /proc/iomem",
+	    (u64)d->phys);
 	return -EBUSY;
 }
 
@@ -65,11 +67,10 @@ static int open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus
 	if (err == -ENODEV && below && count_root_ports(below) == 1)
 		return 0;
 	if (err) {
-		pr_notice("annex: %s: no HDM decoders that can be used: error %d\n", port->name,
-			  err);
+		say(port->name, "no HDM decoders that can be used: error %d", err);
 		return err == -ENODEV ? -EOPNOTSUPP : err;
 	}
-	annex_decoders_init(&port->decoders, port->cm + hdm, cm + hdm, port->name, false);
+	annex_decoders_init(&port->decoders, port->cm, hdm, cm, port->name, false);
 	return claim(port);
 }
 
@@ -92,7 +93,7 @@ static int open_switch(struct annex_port *port, struct pci_dev *pdev)
 		return err == -ENXIO ? -EOPNOTSUPP : err;
 	pci_read_config_word(pdev, PCI_COMMAND, &command);
 	if (bytes < CXL_CM + CXL_CM_BYTES || !(command & PCI_COMMAND_MEMORY)) {
-		pci_err(pdev, "annex: its component registers cannot be reached\n");
+		say(pci_name(pdev), "its component registers cannot be reached");
 		return -EINVAL;
 	}
 	return open_decoders(port, at + CXL_CM, NULL);
@@ -173,7 +174,7 @@ static int climb(struct pci_dev *pdev, struct step *steps)
 		steps[n++].pdev = up;
 		down = pci_upstream_bridge(up);
 	}
-	pci_err(pdev, "annex: it is not below a root port that leads to CXL memory\n");
+	say(pci_name(pdev), "it is not below a root port that leads to CXL memory");
 	return -EOPNOTSUPP;
 }
 
@@ -190,7 +191,7 @@ static int uid_of(struct pci_dev *pdev, u32 *uid)
 	unsigned long long value;
 
 	if (!handle || ACPI_FAILURE(acpi_evaluate_integer(handle, "_UID", NULL, &value))) {
-		pci_err(pdev, "annex: its host bridge has no _UID\n");
+		say(pci_name(pdev), "its host bridge has no _UID");
 		return -EOPNOTSUPP;
 	}
 	*uid = value;
@@ -413,7 +414,7 @@ static unsigned int add_device(struct pci_dev *pdev, struct annex_taken *taken, 
 	if (!cm)
 		return n;
 	if (!annex_regs_find_hdm(cm, &hdm)) {
-		annex_decoders_init(&d, cm + hdm, at + CXL_CM + hdm, pci_name(pdev), true);
+		annex_decoders_init(&d, cm, hdm, at + CXL_CM, pci_name(pdev), true);
 		n = add_taken(&d, taken, n);
 	}
 	iounmap(cm);

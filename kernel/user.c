@@ -281,6 +281,9 @@ static int do_m2func(struct annex_user *user, struct annex_ioc_hdm_m2func *args)
 	if (err == -ENOSPC)
 		annex_hdm_refuse(user->hdm, err, "m2func: no 0x%llx uncached bytes are free",
 				 args->bytes);
+	else if (err == -EMFILE)
+		annex_hdm_refuse(user->hdm, err, "m2func: 0x%llx bytes: the process has its share",
+				 args->bytes);
 	return err;
 }
 
@@ -351,7 +354,9 @@ static long carry_out(struct annex_user *user, unsigned int cmd, union args *arg
 		annex_ranges_unlock();
 		return err;
 	case ANNEX_IOC_HDM_RANGE:
-		mutex_lock(&user->reading);
+		/* A read() may wait for an event with it. */
+		if (mutex_lock_interruptible(&user->reading))
+			return -ERESTARTSYS;
 		err = do_range(user, &args->range);
 		mutex_unlock(&user->reading);
 		return err;

@@ -15,11 +15,14 @@ struct annex_range;
 
 /**
  * struct annex_piece - Uncached pages that are a file's alone.
+ * @owner: the process that asked for it, held. @ready: zeroed, and in the filter as @entry.
  */
 struct annex_piece {
 	struct list_head list;
 	u64 offset, bytes;
-	unsigned int entry; /* of the filter */
+	struct pid *owner;
+	bool ready;
+	unsigned int entry;
 };
 
 /**

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/acpi.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include "compat.h"
 #include "cxl.h"
@@ -9,10 +11,13 @@ ANNEX_IMPORT_NS(ACPI);
 
 #define WINDOWS_MOST 64
 
-/* struct table - What is read from the CEDT. */
+#define say(fmt, ...) pr_notice_ratelimited("annex: " fmt "\n", ##__VA_ARGS__)
+
+/* struct table - What is read from the CEDT. @odd: windows that make no sense, the first at @at. */
 struct table {
 	struct annex_window *windows;
-	unsigned int n;
+	unsigned int n, odd;
+	u64 at;
 };
 
 /* 0: one way, 1: two, ... and from 8 on: three, six, twelve. 0: reserved. */
@@ -21,18 +26,45 @@ static u32 ways_of(u8 code)
 	return code <= 4 ? 1u << code : code >= 8 && code <= 10 ? 3u << (code - 8) : 0;
 }
 
+/* The kernel looks only whether an entry begins in the table. */
+static bool is_whole(const struct acpi_cedt_header *header, size_t bytes, unsigned long end)
+{
+	unsigned long at = (unsigned long)header;
+
+	return end - at >= bytes && header->length >= bytes && header->length <= end - at;
+}
+
+/* Where the machine has addresses, and not on another one. */
+static bool is_sound(const struct acpi_cedt_cfmws *c, const struct table *t)
+{
+	u64 last = c->base_hpa + c->window_size - 1;
+
+	if (!c->window_size || !IS_ALIGNED(c->base_hpa, CXL_GRANULE) || last < c->base_hpa ||
+	    last > iomem_resource.end || t->n == WINDOWS_MOST)
+		return false;
+	for (unsigned int i = 0; i < t->n; i++)
+		if (c->base_hpa < t->windows[i].base + t->windows[i].bytes &&
+		    t->windows[i].base <= last)
+			return false;
+	return true;
+}
+
 static int take_window(union acpi_subtable_headers *header, void *arg, const unsigned long end)
 {
 	struct acpi_cedt_cfmws *c = (struct acpi_cedt_cfmws *)header;
 	struct table *t = arg;
 	struct annex_window *w = &t->windows[t->n];
-	u32 ways = ways_of(c->interleave_ways);
+	u32 ways;
 
-	if (c->header.length < sizeof(*c) + ways * sizeof(u32) || t->n == WINDOWS_MOST || !ways ||
-	    c->granularity > 6 || !c->window_size || !IS_ALIGNED(c->base_hpa, CXL_GRANULE) ||
-	    c->base_hpa > PHYS_ADDR_MAX - c->window_size) {
-		pr_notice("annex: the CEDT has a window that makes no sense, at 0x%llx\n",
-			  c->base_hpa);
+	if (!is_whole(&c->header, sizeof(*c), end)) {
+		say("the CEDT has a window that is cut off");
+		return 0;
+	}
+	ways = ways_of(c->interleave_ways);
+	if (!is_whole(&c->header, sizeof(*c) + ways * sizeof(u32), end) || !ways ||
+	    c->granularity > 6 || !is_sound(c, t)) {
+		if (!t->odd++)
+			t->at = c->base_hpa;
 		return 0;
 	}
 	*w = (struct annex_window){
@@ -50,6 +82,15 @@ static int take_window(union acpi_subtable_headers *header, void *arg, const uns
 	return 0;
 }
 
+static int read_table(int type, acpi_tbl_entry_handler_arg take, void *arg)
+{
+	int got = acpi_table_parse_cedt(type, take, arg);
+
+	if (got < 0 && got != -ENODEV)
+		say("the CEDT cannot be read: error %d", got);
+	return got;
+}
+
 int annex_windows_read(struct annex_window **windows)
 {
 	struct table t = {};
@@ -58,10 +99,17 @@ int annex_windows_read(struct annex_window **windows)
 	t.windows = kcalloc(WINDOWS_MOST, sizeof(*t.windows), GFP_KERNEL);
 	if (!t.windows)
 		return -ENOMEM;
-	got = acpi_table_parse_cedt(ACPI_CEDT_TYPE_CFMWS, take_window, &t);
-	if (got <= 0 || !t.n) {
+	got = read_table(ACPI_CEDT_TYPE_CFMWS, take_window, &t);
+	if (t.odd)
+		say("windows of the CEDT that make no sense: %u, the first at 0x%llx", t.odd, t.at);
+	if (got < 0 && got != -ENODEV) {
 		kfree(t.windows);
-		pr_notice("annex: firmware declares no CXL window (no CEDT)\n");
+		return got;
+	}
+	if (!t.n) {
+		kfree(t.windows);
+		say("firmware declares no CXL window (%s)",
+		    got < 0 ? "no CEDT" : "none in the CEDT");
 		return -ENODEV;
 	}
 	*windows = t.windows;
@@ -80,7 +128,7 @@ static int take_bridge(union acpi_subtable_headers *header, void *arg, const uns
 	struct acpi_cedt_chbs *c = (struct acpi_cedt_chbs *)header;
 	struct bridge *b = arg;
 
-	if (c->uid == b->uid && c->header.length >= sizeof(*c)) {
+	if (is_whole(&c->header, sizeof(*c), end) && c->uid == b->uid) {
 		b->base = c->base;
 		b->bytes = c->length;
 		b->version = c->cxl_version;
@@ -91,11 +139,19 @@ static int take_bridge(union acpi_subtable_headers *header, void *arg, const uns
 int annex_window_bridge(u32 uid, phys_addr_t *at)
 {
 	struct bridge b = {.uid = uid};
+	int got = read_table(ACPI_CEDT_TYPE_CHBS, take_bridge, &b);
 
-	if (acpi_table_parse_cedt(ACPI_CEDT_TYPE_CHBS, take_bridge, &b) <= 0 || !b.base ||
-	    b.version != ACPI_CEDT_CHBS_VERSION_CXL20 || b.bytes < CXL_COMPONENT_BYTES) {
-		pr_notice("annex: host bridge %u has no registers of CXL 2.0 in the CEDT\n", uid);
+	if (got < 0 && got != -ENODEV)
+		return got;
+	if (!b.base || b.version != ACPI_CEDT_CHBS_VERSION_CXL20 || b.bytes < CXL_COMPONENT_BYTES) {
+		say("host bridge %u has no registers of CXL 2.0 in the CEDT", uid);
 		return -ENXIO;
+	}
+	if (!IS_ALIGNED(b.base, PAGE_SIZE) || b.base > iomem_resource.end - CXL_COMPONENT_BYTES ||
+	    region_intersects(b.base, CXL_COMPONENT_BYTES, IORESOURCE_SYSTEM_RAM,
+			      IORES_DESC_NONE) != REGION_DISJOINT) {
+		say("host bridge %u cannot have registers at 0x%llx", uid, b.base);
+		return -EINVAL;
 	}
 	*at = b.base;
 	return 0;
@@ -131,28 +187,35 @@ static bool is_alone(const struct resource *res)
 	return l.alone;
 }
 
-static bool hits(const struct annex_taken *taken, unsigned int n, u64 base, u64 bytes)
+/* The end of one of these in the way; 0: there is none. */
+static u64 end_of_hit(const struct annex_taken *taken, unsigned int n, u64 base, u64 bytes)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (taken[i].base < base + bytes && base < taken[i].base + taken[i].bytes)
-			return true;
-	return false;
+			return taken[i].base + taken[i].bytes;
+	return 0;
 }
 
 struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 floor,
 				   const struct annex_taken *taken, unsigned int n)
 {
-	u64 base = max(w->base, ALIGN(floor, CXL_GRANULE)), end = w->base + w->bytes;
+	u64 at = max(w->base, floor), end = w->base + w->bytes, base, hit;
 	struct resource *res;
 
-	for (; base < end && bytes <= end - base; base += CXL_GRANULE) {
-		if (hits(taken, n, base, bytes))
+	while (at < end) {
+		base = ALIGN(at, CXL_GRANULE);
+		if (base >= end || bytes > end - base)
+			break;
+		hit = end_of_hit(taken, n, base, bytes);
+		at = hit ? hit : base + CXL_GRANULE;
+		if (hit)
 			continue;
 		res = request_mem_region(base, bytes, "annex");
 		if (res && is_alone(res))
 			return res;
 		if (res)
 			release_mem_region(base, bytes);
+		cond_resched();
 	}
 	return NULL;
 }

@@ -26,9 +26,15 @@ struct annex_window {
 	bool usable;
 };
 
-/* annex_windows_read() - All of them, for kfree(). How many, or -ENODEV (no CEDT), -ENOMEM. */
+/*
+ * annex_windows_read() - All that make sense, for kfree(). How many, or -ENODEV (none, or no CEDT),
+ * -EINVAL (a CEDT that cannot be read), -ENOMEM. With a line.
+ */
 int annex_windows_read(struct annex_window **windows);
-/* annex_window_bridge() - Component registers of a host bridge, by _UID. -ENXIO: unknown. */
+/*
+ * annex_window_bridge() - Component registers of a host bridge, by _UID. -ENXIO: unknown; -EINVAL:
+ * where they cannot be, or a CEDT that cannot be read. With a line.
+ */
 int annex_window_bridge(u32 uid, phys_addr_t *at);
 
 /**

@@ -81,7 +81,9 @@ report()
 	if [ -n "${V:-}" ]; then
 		cat "$log"
 	else
-		tail -n 40 "$log" | cut -c 1-200 | sed 's/^/    | /'
+		# What failed may stand far above what came last.
+		{ grep -a '^not ok' "$log" | head -n 20; tail -n 40 "$log"; } |
+			cut -c 1-200 | sed 's/^/    | /'
 	fi
 	echo "    whole log: $log"
 	broken+=("$name")
@@ -109,7 +111,7 @@ fi
 fuzz()
 {
 	step "build: fuzz targets" 900 "${mk[@]}" CC=clang SAN=fuzzer fuzz-build || return
-	step "fuzz: $fuzz_time s each" $((fuzz_time * 10 + 300)) \
+	step "fuzz: $fuzz_time s each" $((fuzz_time * 11 + 300)) \
 		tests/fuzz/run.sh "$build/clang-san-fuzzer" "$build/fuzz" "$fuzz_time"
 }
 
@@ -147,8 +149,11 @@ if [ "${1:-}" = long ]; then
 	finish
 fi
 
-if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit bench-build rv-build; then
+if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit bench-build rv-build \
+	ndp-build; then
 	step "unit tests" 300 "$build/unit"
+	step "near-data kernels: qemu" 900 env ANNEX_TEST_QEMU="$build/ndp" "$build/unit" \
+		kernels_array kernels_column kernels_graph kernels_kv kernels_model
 	step "riscv: against qemu" 900 tests/rv/run.sh "$build" 200000
 	step "tool tests" 600 tests/tool/run.sh "$build/annex"
 	step "pytorch exporter" 300 tests/torch/run.sh "$build/annex"

@@ -15,6 +15,7 @@
 #include "out.h"
 #include "progress.h"
 #include "target.h"
+#include "uri.h"
 
 enum { OPT_OVERWRITE = 256 };
 
@@ -75,7 +76,7 @@ static uint64_t device_bytes(const struct copy *c)
 static int check_apart(const struct copy *c)
 {
 	char src[ANNEX_URI_MAX];
-	int err = storage_file_uri(src, c->src, "");
+	int err = path_uri(src, "file", c->src, "");
 
 	for (unsigned int i = 0; i < c->store.nuris && !err; i++)
 		if (target_same(c->store.uris[i], src))

@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "pool.h"
 #include "progress.h"
+#include "uri.h"
 
 enum { OPT_CACHE_IN = 600 };
 
@@ -180,31 +181,6 @@ int storage_close(struct storage *s)
 	return err;
 }
 
-int storage_file_uri(char *buf, const char *path, const char *query)
-{
-	static const char hex[] = "0123456789abcdef";
-	size_t at = 5, room = ANNEX_URI_MAX - strlen(query) - 2;
-
-	memcpy(buf, "file:", 5);
-	for (; *path && at + 3 < room; path++) {
-		unsigned char c = (unsigned char)*path;
-
-		if (c != '?' && c != '&' && c != '%') {
-			buf[at++] = (char)c;
-			continue;
-		}
-		buf[at++] = '%';
-		buf[at++] = hex[c >> 4];
-		buf[at++] = hex[c & 15];
-	}
-	if (*path)
-		return err_set(-ENAMETOOLONG, "the path of the file is too long");
-	if (*query)
-		buf[at++] = '?';
-	strcpy(buf + at, query);
-	return 0;
-}
-
 /* All of [@at, @at + @len), or a line: the file is shorter than it was when it was opened. */
 static int read_all(int fd, const char *path, void *buf, size_t len, uint64_t at)
 {
@@ -308,7 +284,7 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 	int err;
 
 	if (!o->nuris) {
-		err = storage_file_uri(self, path, "readonly=1");
+		err = path_uri(self, "file", path, "readonly=1");
 		if (!err)
 			err = storage_open(s, o, own, 1, size, o->cache);
 		if (!err)

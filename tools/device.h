@@ -75,9 +75,6 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 /* storage_fill() - Write all of the file @fd through the cache, and flush. */
 int storage_fill(struct storage *s, const char *path, int fd, uint64_t size);
 
-/* storage_file_uri() - file: and the escaped @path and "?@query" in @buf of ANNEX_URI_MAX. */
-int storage_file_uri(char *buf, const char *path, const char *query);
-
 /* storage_start() - Zero the counters. storage_used() - Counters since then. */
 void storage_start(struct storage *s);
 void storage_used(const struct storage *s, struct annex_cache_stats *used);

@@ -19,6 +19,7 @@
 #include "out.h"
 #include "progress.h"
 #include "target.h"
+#include "uri.h"
 #include "vadd_gen.h"
 
 enum { OPT_TYPE = 256, OPT_OVERWRITE, OPT_VERIFY };
@@ -144,7 +145,7 @@ static int open_input(struct vadd *o, int i)
 	char buf[ANNEX_URI_MAX];
 	const char *uri = is_uri(o->name[i]) ? o->name[i] : buf;
 	struct annex_ns ns;
-	int err = uri == buf ? storage_file_uri(buf, o->name[i], "readonly=1") : 0;
+	int err = uri == buf ? path_uri(buf, "file", o->name[i], "readonly=1") : 0;
 
 	if (!err)
 		err = storage_open(&o->s[i], &o->store, &uri, 1, 0, o->store.cache / VECTORS);
@@ -166,7 +167,7 @@ static const char *uri_of(const char *name, char *buf)
 {
 	if (is_uri(name))
 		return name;
-	return storage_file_uri(buf, name, "") ? NULL : buf;
+	return path_uri(buf, "file", name, "") ? NULL : buf;
 }
 
 static int check_apart(const struct vadd *o)
@@ -193,7 +194,7 @@ static int open_output(struct vadd *o)
 	int err = 0;
 
 	if (!is_uri(o->name[C]))
-		err = storage_file_uri(buf, o->name[C], "");
+		err = path_uri(buf, "file", o->name[C], "");
 	if (!err)
 		err = target_init(&o->target, is_uri(o->name[C]) ? o->name[C] : buf, bytes,
 				  o->overwrite);

@@ -46,8 +46,12 @@ int annex_kernels_open(struct annex_m2 *m2, struct annex_hdm *hdm, struct annex_
 
 /**
  * annex_kernels_close() - Unload them. No other thread may be using it. @k may be NULL.
+ *
+ * Return: 0, also when the device is gone; else @k is still open, with the kernels that could not
+ * be unloaded: -EBUSY (one runs still, after a call that was not answered in time), as
+ * annex_m2_unload().
  */
-void annex_kernels_close(struct annex_kernels *k);
+int annex_kernels_close(struct annex_kernels *k);
 
 /* Arrays */
 

@@ -32,8 +32,8 @@ struct annex_m2;
  * struct annex_m2_opts - Zero means the default.
  * @transport: M2func's cells; or, for comparison, a command ring with doorbell and completions, or
  *	single-shot registers: one call at a time, one kernel at a time (M2NDP section II-C).
- * @stride: bytes of a cell, a power of two from 32 to 1024 (128). A launch takes 32 of them, and
- *	the kernel's arguments the rest.
+ * @stride: bytes of a cell, a power of two from 32 to 1024 (64). A launch takes 32 of them, and
+ *	the kernel's arguments the rest; what does not fit, another cell of the slot.
  * @slots: how many threads call at once, up to 1024 (16; registers: 1). Others wait for their turn.
  * @timeout_ms: how long a call may take (30000).
  * @interrupt: of a ring: threads sleep at once until a completion rings, instead of looking for it
@@ -241,8 +241,9 @@ int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t
 		    const void *args, size_t nargs, uint64_t *instance);
 
 /**
- * annex_m2_run() - Have a kernel run, and wait for its end: one store, one load, where a cell is as
- * large as a vector register (a stride of 32, or of 64 with AVX-512); else several of each.
+ * annex_m2_run() - Have a kernel run, and wait for its end: one vector store, one vector load,
+ * where registers are as large as a cell (64 bytes: AVX-512) and the arguments fit in it (stride -
+ * 32 bytes); one store more for more arguments, and twice as many with registers of 32 bytes.
  * @end: where it ended in an error; may be NULL.
  *
  * Return: 0: it has ended well; -EFAULT, -ENOEXEC (illegal instruction), -EDOM (ebreak), -ETIME
@@ -250,6 +251,41 @@ int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t
  */
 int annex_m2_run(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t bytes,
 		 const void *args, size_t nargs, struct annex_m2_end *end);
+
+/**
+ * struct annex_m2_job - One of many launches.
+ * @id, @pool, @bytes, @args, @nargs: as of annex_m2_launch().
+ * @err: what came of it: 0, or an error as of annex_m2_launch() or annex_m2_run().
+ * @instance, @end: likewise.
+ */
+struct annex_m2_job {
+	uint32_t id;
+	int err;
+	const void *pool;
+	uint64_t bytes;
+	const void *args;
+	size_t nargs;
+	uint64_t instance;
+	struct annex_m2_end end;
+};
+
+/**
+ * annex_m2_launch_many() - Launch @n kernels, and do not wait for them.
+ * annex_m2_run_many() - and wait for their ends.
+ *
+ * Calls are stored to as many slots as are free before the first answer is looked for, and to each
+ * slot anew when it has its answer; so one thread has up to 64 calls under way. The device may take
+ * them in any order. Registers take one call at a time all the same. @timeout_ms of the options is
+ * for all of them together.
+ *
+ * Each job is tried, and has its own @err: -EBUSY for those that the device has no room for, or
+ * that no slot was free for in time; -ETIMEDOUT for those that were stored, but not answered in
+ * time; -ENODEV for all that are left when the device is gone.
+ *
+ * Return: 0: all have 0; else the @err of the first one that has not.
+ */
+int annex_m2_launch_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n);
+int annex_m2_run_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n);
 
 /**
  * annex_m2_poll() - Whether an instance has ended.
@@ -262,7 +298,11 @@ int annex_m2_poll(struct annex_m2 *m2, uint64_t instance, struct annex_m2_end *e
 /**
  * annex_m2_wait() - Wait until it has, for up to @timeout_ms.
  *
- * Return: as annex_m2_poll(), but -ETIMEDOUT instead of 1.
+ * When that is over, the poll that is under way or made then has 100 ms to be answered; what the
+ * options say of a call is of no matter here. @timeout_ms 0: one poll.
+ *
+ * Return: as annex_m2_poll(), but -ETIMEDOUT instead of 1, and so when the device did not answer in
+ * that time, or all slots were taken.
  */
 int annex_m2_wait(struct annex_m2 *m2, uint64_t instance, uint32_t timeout_ms,
 		  struct annex_m2_end *end);

@@ -37,6 +37,8 @@ enum annex_m2_function {
 	/* What a device is asked where nobody else can be: see struct annex_m2_attach. */
 	ANNEX_M2_ATTACH,
 	ANNEX_M2_DETACH,
+	/* No function: the arguments of a launch that its own cell has no room for. */
+	ANNEX_M2_REST,
 };
 #define ANNEX_M2_FUNCTIONS 8u
 
@@ -136,7 +138,12 @@ struct annex_m2_unregister {
 
 #define ANNEX_M2_ARGS_MAX 248u /* bytes of arguments: a byte says how many, in steps of 8 */
 
-struct annex_m2_launch { /* followed by the kernel's arguments */
+/*
+ * Followed by the kernel's arguments. Those that do not fit before the word, up to a stride of
+ * them, lie in the slot's cell ANNEX_M2_REST, zeroes behind them; the checksum is over them too,
+ * behind the payload.
+ */
+struct annex_m2_launch {
 	uint32_t id;
 	uint8_t sync; /* 1: the answer comes when the kernel has ended */
 	uint8_t args; /* bytes that follow */

@@ -19,12 +19,15 @@ struct annex_ndp;
 
 /**
  * struct annex_ndp_opts - Zero means the default, which is M2NDP's Table IV.
- * @threads: of the host (default: as many as it has processors, at most @units).
+ * @threads: of the host (default: as many as it has processors, at most @units). Those that look
+ *	for clients' calls run kernels as well.
  * @units: NDP units (32). @subcores: of each (4). @slots: micro-thread slots of a sub-core (16).
  * @vlen: bits of a vector register, 128 to 1024 (256).
  * @piece: bytes of the pool region for one micro-thread, 32 or 64 (32).
  * @scratchpad: bytes of a unit (128 KiB).
  * @running: kernel instances at once (48). @waiting: launches that wait for one to end (64).
+ *	Some of both are kept for processes that have none, up to half; a launch of a process that
+ *	has no other under way waits at worst, and is not refused.
  * @budget: instructions that a kernel instance may execute (100 billion).
  * @deadline_ms: how long an instance may run (30000).
  */

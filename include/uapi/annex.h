@@ -337,9 +337,13 @@ struct annex_ioc_hdm_dmabuf {
  * that is forked does not have it mapped.
  * @size: in: bytes of this structure.
  * @rsvd: in: 0.
- * @bytes: in: how much, whole pages; -ENOSPC when there is no such piece, or no entry.
+ * @bytes: in: how much, whole pages; -ENOSPC when there is no such piece, or no entry; -EMFILE when
+ *	the process that asks would have more than ANNEX_M2FUNC_PIECES of the range, or more than
+ *	one part in ANNEX_M2FUNC_SHARE of its uncached memory, over all of its files.
  * @offset: out: where in the range, for mmap(). Any other file's mmap() there is -EACCES.
  */
+#define ANNEX_M2FUNC_PIECES 31
+#define ANNEX_M2FUNC_SHARE 2
 struct annex_ioc_hdm_m2func {
 	__u32 size;
 	__u32 rsvd;
@@ -355,6 +359,8 @@ struct annex_ioc_hdm_m2func {
  * @version: ANNEX_FILTER_VERSION. @entries: how many there are room for.
  * @change: goes up before entries are changed, to an odd number, and afterwards; the same even one
  *	before and after they are read: they belong together.
+ * @generation: a random number, another one for each table: where it has changed, all of what the
+ *	last one said is over, though the same may stand there again.
  * @seen: by the device: the last @change that it acts upon. A piece is given to somebody else when
  *	it has seen that the last owner is gone, or is not there.
  * @beat: by the device: goes up, at least ten times a second.
@@ -377,7 +383,8 @@ struct annex_filter {
 	__u32 version;
 	__u32 entries;
 	__aligned_u64 change;
-	__aligned_u64 rsvd0[5];
+	__aligned_u64 generation;
+	__aligned_u64 rsvd0[4];
 	__aligned_u64 seen;
 	__aligned_u64 beat;
 	__aligned_u64 rsvd1[6];

@@ -29,63 +29,177 @@ uint64_t m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool ans
 	return (answer ? ANNEX_M2_ANSWER : 0) | check << 32 | seq;
 }
 
-void m2_store(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word)
+unsigned int m2_rest(uint32_t function, const uint64_t *payload, uint32_t stride)
 {
-	uint64_t *to = (uint64_t *)(void *)cell;
-	unsigned int n = stride / 8 - 1;
+	struct annex_m2_launch launch;
+	uint32_t room = stride - 8 - (uint32_t)sizeof(launch);
 
-	/* Relaxed: the word, stored last, orders them. */
-	for (unsigned int i = 0; i < n; i++)
-		annex_atomic_store(&to[i], payload[i], ANNEX_RELAXED);
-	/*
-	 * Releases the payload to who acquires the word. Sequentially consistent, since the one who
-	 * stores then looks whether the other side sleeps, and that side says so before it looks at
-	 * the word for the last time: one of them sees the other.
-	 */
-	annex_atomic_store(&to[n], word, ANNEX_SEQ_CST);
+	if (function != ANNEX_M2_LAUNCH)
+		return 0;
+	memcpy(&launch, payload, sizeof(launch));
+	return launch.args > room && launch.args <= room + stride ? stride / 8 : 0;
 }
 
-void m2_load(const char *cell, uint32_t stride, uint64_t *payload)
+/* Word by word, in order but for the last one: relaxed, since that one orders them. */
+static void store_words(char *cell, const uint64_t *words, unsigned int n)
+{
+	uint64_t *to = (uint64_t *)(void *)cell;
+
+	for (unsigned int i = 0; i < n; i++)
+		annex_atomic_store(&to[i], words[i], ANNEX_RELAXED);
+}
+
+static void load_words(const char *cell, uint64_t *words, unsigned int n)
 {
 	const uint64_t *from = (const uint64_t *)(const void *)cell;
 
 	/* Relaxed: ordered by the word, which was acquired before. */
-	for (unsigned int i = 0; i < stride / 8 - 1; i++)
-		payload[i] = annex_atomic_load(&from[i], ANNEX_RELAXED);
+	for (unsigned int i = 0; i < n; i++)
+		words[i] = annex_atomic_load(&from[i], ANNEX_RELAXED);
+}
+
+/*
+ * Releases the payload to who acquires the word. Sequentially consistent where m2_fence() is
+ * nothing: who stores then looks whether the other side sleeps, and that side says so before it
+ * looks at the word for the last time: one of them sees the other.
+ */
+static void store_by_words(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word)
+{
+	store_words(cell, payload, stride / 8 - 1);
+	annex_atomic_store(m2_word_of(cell, stride), word, ANNEX_SEQ_CST);
+}
+
+static uint64_t load_by_words(const char *cell, uint32_t stride, uint64_t *all)
+{
+	const char *at = cell + stride - sizeof(uint64_t);
+	/* Acquires the payload from who stored the word; sequentially consistent, since it may be
+	 * the last look before sleeping. */
+	uint64_t word = annex_atomic_load((const uint64_t *)(const void *)at, ANNEX_SEQ_CST);
+
+	load_words(cell, all, stride / 8 - 1);
+	all[stride / 8 - 1] = word;
+	return word;
 }
 
 #if defined(__x86_64__) && !defined(M2_SANITIZED)
-__attribute__((target("avx"))) static void store32(char *cell, const uint64_t *all)
-{
-	_mm256_store_si256((__m256i *)(void *)cell, _mm256_loadu_si256((const void *)all));
-}
+/* x86 keeps stores in order, and loads; this keeps the compiler from changing it. */
+#define IN_ORDER() __asm__ volatile("" ::: "memory")
 
-__attribute__((target("avx512f"))) static void store64(char *cell, const uint64_t *all)
+__attribute__((target("avx"))) static void store32(char *cell, const uint64_t *all, uint32_t bytes)
 {
-	_mm512_store_si512(cell, _mm512_loadu_si512(all));
-}
-
-void m2_store_whole(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word)
-{
-	uint64_t all[8];
-
-	if ((stride == 32 && __builtin_cpu_supports("avx")) ||
-	    (stride == 64 && __builtin_cpu_supports("avx512f"))) {
-		memcpy(all, payload, stride - sizeof(word));
-		all[stride / 8 - 1] = word;
-		if (stride == 32)
-			store32(cell, all);
-		else
-			store64(cell, all);
-		/* As m2_store()'s word: before the look whether the other side sleeps. */
-		__atomic_thread_fence(ANNEX_SEQ_CST);
-		return;
+	for (uint32_t at = 0; at < bytes; at += 32) {
+		IN_ORDER();
+		_mm256_store_si256((__m256i *)(void *)(cell + at),
+				   _mm256_loadu_si256((const void *)(all + at / 8)));
 	}
-	m2_store(cell, stride, payload, word);
+	IN_ORDER();
+}
+
+__attribute__((target("avx512f"))) static void store64(char *cell, const uint64_t *all,
+						       uint32_t bytes)
+{
+	for (uint32_t at = 0; at < bytes; at += 64) {
+		IN_ORDER();
+		_mm512_store_si512(cell + at, _mm512_loadu_si512(all + at / 8));
+	}
+	IN_ORDER();
+}
+
+/* From the end on, so that the word is first. */
+__attribute__((target("avx"))) static void load32(const char *cell, uint64_t *all, uint32_t bytes)
+{
+	for (uint32_t at = bytes; at; at -= 32) {
+		IN_ORDER();
+		_mm256_storeu_si256((void *)(all + at / 8 - 4),
+				    _mm256_load_si256((const void *)(cell + at - 32)));
+	}
+	IN_ORDER();
+}
+
+__attribute__((target("avx512f"))) static void load64(const char *cell, uint64_t *all,
+						      uint32_t bytes)
+{
+	for (uint32_t at = bytes; at; at -= 64) {
+		IN_ORDER();
+		_mm512_storeu_si512(all + at / 8 - 8, _mm512_load_si512(cell + at - 64));
+	}
+	IN_ORDER();
+}
+
+static bool store_vectors(char *cell, const uint64_t *all, uint32_t bytes)
+{
+	if (bytes >= 64 && __builtin_cpu_supports("avx512f"))
+		store64(cell, all, bytes);
+	else if (__builtin_cpu_supports("avx"))
+		store32(cell, all, bytes);
+	else
+		return false;
+	return true;
+}
+
+static bool load_vectors(const char *cell, uint64_t *all, uint32_t bytes)
+{
+	if (bytes >= 64 && __builtin_cpu_supports("avx512f"))
+		load64(cell, all, bytes);
+	else if (__builtin_cpu_supports("avx"))
+		load32(cell, all, bytes);
+	else
+		return false;
+	return true;
+}
+
+void m2_fence(void)
+{
+	__atomic_thread_fence(ANNEX_SEQ_CST);
 }
 #else
-void m2_store_whole(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word)
+static bool store_vectors(char *cell, const uint64_t *all, uint32_t bytes)
 {
-	m2_store(cell, stride, payload, word);
+	(void)cell;
+	(void)all;
+	(void)bytes;
+	return false;
+}
+
+static bool load_vectors(const char *cell, uint64_t *all, uint32_t bytes)
+{
+	(void)cell;
+	(void)all;
+	(void)bytes;
+	return false;
+}
+
+void m2_fence(void)
+{
+	/* The word's store is sequentially consistent: see store_by_words(). */
 }
 #endif
+
+void m2_store(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word)
+{
+	uint64_t all[M2_WORDS];
+
+	memcpy(all, payload, stride - sizeof(word));
+	all[stride / 8 - 1] = word;
+	if (!store_vectors(cell, all, stride))
+		store_by_words(cell, stride, payload, word);
+}
+
+void m2_store_rest(char *cell, uint32_t stride, const uint64_t *words)
+{
+	if (!store_vectors(cell, words, stride))
+		store_words(cell, words, stride / 8);
+}
+
+uint64_t m2_load(const char *cell, uint32_t stride, uint64_t *all)
+{
+	if (!load_vectors(cell, all, stride))
+		return load_by_words(cell, stride, all);
+	return all[stride / 8 - 1];
+}
+
+void m2_load_rest(const char *cell, uint32_t stride, uint64_t *words)
+{
+	if (!load_vectors(cell, words, stride))
+		load_words(cell, words, stride / 8);
+}

@@ -69,13 +69,25 @@ static inline uint32_t *m2_word_half(uint64_t *word)
 uint64_t m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool answer);
 
 /*
- * m2_store() - Payload first, its word last. m2_load() - The payload, once, word by word: the
- * other side may be writing it, which its checksum tells.
+ * m2_rest() - How many words of a launch's arguments lie in the slot's last cell: what its own cell
+ * has no room for. @payload: what is in that.
+ */
+unsigned int m2_rest(uint32_t function, const uint64_t *payload, uint32_t stride);
+
+/*
+ * m2_store() - Payload first, its word last, by as few instructions as this processor has for that
+ * stride: one where a vector register is as large. Before one looks whether the other side sleeps,
+ * m2_fence(). m2_store_rest() - A cell without a word: whose word comes later tells.
  */
 void m2_store(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word);
-void m2_load(const char *cell, uint32_t stride, uint64_t *payload);
+void m2_store_rest(char *cell, uint32_t stride, const uint64_t *words);
+void m2_fence(void);
 
-/* m2_store_whole() - m2_store() by one instruction, where this processor has it for that stride. */
-void m2_store_whole(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word);
+/*
+ * m2_load() - The word, and the payload, by as few instructions likewise: the other side may be
+ * writing it, which its checksum tells. @all: a cell's bytes. m2_load_rest() - Without a word.
+ */
+uint64_t m2_load(const char *cell, uint32_t stride, uint64_t *all);
+void m2_load_rest(const char *cell, uint32_t stride, uint64_t *words);
 
 #endif

@@ -53,7 +53,8 @@ static void *map_memfd(int memfd, size_t size)
 		return MAP_FAILED;
 	if (mmap(base + page, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd, 0) ==
 	    MAP_FAILED) {
-		munmap(base, page + size);
+		/* Of the rest, which may have been replaced, others may have been given some. */
+		munmap(base, page);
 		return MAP_FAILED;
 	}
 	return base + page;

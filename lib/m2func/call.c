@@ -8,8 +8,6 @@
 #include "core/log.h"
 #include "m2.h"
 
-#define TRIES 8
-
 char *m2_cell(const struct annex_m2 *m2, uint32_t slot, uint32_t function)
 {
 	uint64_t number = (uint64_t)slot * ANNEX_M2_FUNCTIONS + function;
@@ -21,17 +19,14 @@ bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function,
 		    struct annex_m2_answer *out)
 {
 	uint32_t stride = m2->layout.stride;
-	char *cell = m2_cell(m2, slot, function);
-	/* Acquires the answer from who stored the word. */
-	uint64_t word = annex_atomic_load(m2_word_of(cell, stride), ANNEX_ACQUIRE);
-	uint64_t payload[M2_WORDS];
+	uint64_t all[M2_WORDS];
+	uint64_t word = m2_load(m2_cell(m2, slot, function), stride, all);
 
 	if (!(word & ANNEX_M2_ANSWER) || (uint32_t)word != seq)
 		return false;
-	m2_load(cell, stride, payload);
-	if (m2_word(payload, stride / 8 - 1, seq, true) != word)
+	if (m2_word(all, stride / 8 - 1, seq, true) != word)
 		return false;
-	memcpy(out, payload, sizeof(*out));
+	memcpy(out, all, sizeof(*out));
 	return true;
 }
 
@@ -45,60 +40,76 @@ int m2_usable(struct annex_m2 *m2)
 	return 0;
 }
 
-static int converse(struct m2_call *call)
+uint32_t m2_args_most(const struct annex_m2 *m2)
+{
+	uint32_t room = 2 * m2->layout.stride - 8 - (uint32_t)sizeof(struct annex_m2_launch);
+
+	return room < ANNEX_M2_ARGS_MAX ? room : ANNEX_M2_ARGS_MAX;
+}
+
+int m2_begin(struct m2_call *call, bool wait)
+{
+	size_t nargs = call->text.nargs;
+
+	if (nargs > m2_args_most(call->m2))
+		return annex_fail(
+			-EINVAL,
+			"M2func: %zu bytes of arguments; a stride of %u leaves room for %u", nargs,
+			call->m2->layout.stride, m2_args_most(call->m2));
+	return m2_slot_take(call, wait);
+}
+
+void m2_store_call(struct m2_call *call)
 {
 	struct annex_m2 *m2 = call->m2;
-	uint32_t *last = &m2->slot[call->slot].seq[call->function];
-	unsigned int n = m2->layout.stride / 8 - 1;
+	const struct m2_text *t = &call->text;
+	uint32_t stride = m2->layout.stride,
+		 seq = m2_next(m2->slot[call->slot].seq[call->function]);
+	unsigned int n = stride / 8 - 1, rest;
+	uint64_t all[M2_WORDS];
 
-	for (unsigned int tries = 0; tries < TRIES; tries++) {
-		uint32_t seq = m2_next(*last);
-		int err;
+	memset(all, 0, t->bytes + t->nargs > 8 * n ? 2 * stride - 8 : 8 * n);
+	memcpy(all, t->payload, t->bytes);
+	if (t->nargs)
+		memcpy((char *)all + t->bytes, t->args, t->nargs);
+	rest = m2_rest(call->function, all, stride);
+	if (rest)
+		m2_store_rest(m2_cell(m2, call->slot, ANNEX_M2_REST), stride, all + n);
+	call->word = m2_word(all, n + rest, seq, false);
+	m2_store(m2_cell(m2, call->slot, call->function), stride, all, call->word);
+	if (m2->transport->announce)
+		m2->transport->announce(call);
+}
 
-		call->word = m2_word(call->payload, n, seq, false);
-		m2->transport->send(call);
-		err = m2_wait(call);
-		if (err == -EAGAIN)
-			continue;
-		if (err)
-			return err;
-		if (call->answer.value == -EPROTO) {
-			*last = (uint32_t)call->answer.addr;
-		} else if (call->answer.value != -EBADMSG) {
-			*last = seq;
-			return 0;
-		}
-	}
-	return annex_fail(-EIO, "M2func: %u stores of a call came to nothing", TRIES);
+void m2_end(const struct m2_call *call, int err)
+{
+	m2_slot_give(call, err == -ETIMEDOUT || err == -EIO);
+}
+
+int m2_call_until(struct annex_m2 *m2, enum annex_m2_function function, const struct m2_text *text,
+		  uint64_t deadline, struct annex_m2_answer *out)
+{
+	struct m2_call call = {.m2 = m2, .function = function, .text = *text, .deadline = deadline};
+	int err = m2_usable(m2);
+
+	if (!err)
+		err = m2_begin(&call, true);
+	if (err)
+		return err;
+	m2_delay(m2->before_ns);
+	m2_store_call(&call);
+	m2_wake_device(m2);
+	err = m2_wait(&call);
+	m2_delay(m2->after_ns);
+	m2_end(&call, err);
+	*out = call.answer;
+	return err;
 }
 
 int m2_call(struct annex_m2 *m2, enum annex_m2_function function, const void *payload, size_t bytes,
-	    const void *more, size_t nmore, struct annex_m2_answer *out)
+	    const void *args, size_t nargs, struct annex_m2_answer *out)
 {
-	struct m2_call call;
-	size_t room = m2->layout.stride - sizeof(uint64_t);
-	int err = m2_usable(m2);
+	const struct m2_text text = {payload, bytes, args, nargs};
 
-	if (err)
-		return err;
-	if (nmore > room - bytes)
-		return annex_fail(
-			-EINVAL,
-			"M2func: %zu bytes of arguments; a stride of %u leaves room for %zu", nmore,
-			m2->layout.stride, room - bytes);
-	call.m2 = m2;
-	call.function = function;
-	call.answer = (struct annex_m2_answer){0};
-	memset(call.payload, 0, room);
-	memcpy(call.payload, payload, bytes);
-	if (nmore)
-		memcpy((char *)call.payload + bytes, more, nmore);
-	call.deadline = annex_deadline_ms(m2->opts.timeout_ms);
-	err = m2_slot_take(m2, call.deadline, &call.slot);
-	if (err)
-		return err;
-	err = converse(&call);
-	m2_slot_give(m2, call.slot, err == -ETIMEDOUT || err == -EIO, function);
-	*out = call.answer;
-	return err;
+	return m2_call_until(m2, function, &text, 0, out);
 }

@@ -15,7 +15,8 @@ void m2_wake_device(struct annex_m2 *m2)
 {
 	uint32_t asleep = 1;
 
-	/* Sequentially consistent, as the store before: see m2_store(). One of many rings. */
+	m2_fence();
+	/* Sequentially consistent, with what was stored before the fence. One of many rings. */
 	if (annex_atomic_load(&m2->doors->asleep, ANNEX_SEQ_CST) &&
 	    annex_atomic_cas(&m2->doors->asleep, &asleep, 0u, ANNEX_SEQ_CST))
 		bell_ring(&m2->bell);
@@ -39,24 +40,4 @@ void m2_rest_on_cell(struct m2_call *call, uint64_t until)
 	annex_atomic_sub(&m2->doors->sleepers, 1u, ANNEX_RELAXED);
 }
 
-static void send(struct m2_call *call)
-{
-	struct annex_m2 *m2 = call->m2;
-
-	m2_delay(m2->opts.mem_ns / 2);
-	m2_store_whole(m2_cell(m2, call->slot, call->function), m2->layout.stride, call->payload,
-		       call->word);
-	m2_wake_device(m2);
-}
-
-static bool answered(struct m2_call *call)
-{
-	/* Acquire: with the device's store of the answer. */
-	if (annex_atomic_load(word_of(call), ANNEX_ACQUIRE) == call->word)
-		return false;
-	m2_delay(call->m2->opts.mem_ns / 2);
-	return true;
-}
-
-const struct m2_transport m2_cells_transport = {
-	.send = send, .answered = answered, .rest = m2_rest_on_cell};
+const struct m2_transport m2_cells_transport = {.rest = m2_rest_on_cell};

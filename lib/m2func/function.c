@@ -11,10 +11,10 @@
 #define ERRNO_MOST 4095
 #define NAP_LEAST 10000u /* ns */
 #define NAP_MOST (2 * ANNEX_NSEC_PER_MSEC)
-#define LOOKS 32u /* polls before the first nap */
+#define LOOKS 32u    /* polls before the first nap */
+#define LAST_MS 100u /* that a call may take which is made when time is up */
 
-/* What an answer means; *@end where a kernel ended. */
-static int verdict(const char *what, const struct annex_m2_answer *a, struct annex_m2_end *end)
+int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m2_end *end)
 {
 	if (end)
 		*end = (struct annex_m2_end){0};
@@ -36,9 +36,9 @@ static int verdict(const char *what, const struct annex_m2_answer *a, struct ann
 static int call(struct annex_m2 *m2, enum annex_m2_function function, const char *what,
 		const void *payload, size_t bytes, struct annex_m2_answer *a)
 {
-	int err = m2_call(m2, function, payload, bytes, "", 0, a);
+	int err = m2_call(m2, function, payload, bytes, NULL, 0, a);
 
-	return err ? err : verdict(what, a, NULL);
+	return err ? err : m2_verdict(what, a, NULL);
 }
 
 int annex_m2_register(struct annex_m2 *m2, const void *image, const struct annex_m2_needs *needs,
@@ -85,34 +85,62 @@ static void nap(uint64_t ns)
 	nanosleep(&ts, NULL);
 }
 
-/* In time with what was waited for so far. */
-static void nap_after(uint64_t since)
+/* In time with what was waited for so far; not beyond @until. */
+static void nap_after(uint64_t since, uint64_t until)
 {
-	uint64_t ns = (annex_now() - since) / 8;
+	uint64_t now = annex_now(), ns = (now - since) / 8;
 
 	ns = ns > NAP_LEAST ? ns : NAP_LEAST;
-	nap(ns < NAP_MOST ? ns : NAP_MOST);
+	ns = ns < NAP_MOST ? ns : NAP_MOST;
+	if (now < until)
+		nap(ns < until - now ? ns : until - now);
 }
 
-static int launch(struct annex_m2 *m2, struct annex_m2_launch *ask, const void *args, size_t nargs,
-		  struct annex_m2_answer *a)
+/* @deadline, but time for one call that is only made now. */
+static uint64_t not_before(uint64_t deadline)
 {
-	uint64_t since = annex_now(), deadline = annex_deadline_ms(m2->opts.timeout_ms);
-	uint64_t bytes = ask->bound - ask->base;
-	int err;
+	uint64_t least = annex_deadline_ms(LAST_MS);
 
+	return deadline > least ? deadline : least;
+}
+
+int m2_launch_ready(struct annex_m2 *m2, struct annex_m2_launch *ask, size_t nargs)
+{
 	if (nargs > UINT8_MAX)
 		return annex_fail(-EINVAL, "M2func: launch: %zu bytes of arguments", nargs);
 	ask->args = (uint8_t)nargs;
-	err = m2->head.coherent ? 0 : annex_m2_flush((void *)(uintptr_t)ask->base, bytes);
-	for (; !err; nap_after(since)) {
-		err = m2_call(m2, ANNEX_M2_LAUNCH, ask, sizeof(*ask), nargs ? args : "", nargs, a);
-		/* Registers are one kernel's until it has ended. */
-		if (m2->opts.transport != ANNEX_M2_REGS || a->value != -EBUSY ||
-		    annex_now() >= deadline)
-			break;
+	return m2->head.coherent
+		       ? 0
+		       : annex_m2_flush((void *)(uintptr_t)ask->base, ask->bound - ask->base);
+}
+
+/* Registers are one kernel's until it has ended. */
+static int launch_on_registers(struct annex_m2 *m2, const struct m2_text *text, uint64_t deadline,
+			       struct annex_m2_answer *a)
+{
+	uint64_t since = annex_now();
+	int err;
+
+	deadline = deadline ? deadline : annex_deadline_ms(m2->opts.timeout_ms);
+	for (;;) {
+		err = m2_call_until(m2, ANNEX_M2_LAUNCH, text, not_before(deadline), a);
+		if (err || a->value != -EBUSY || annex_now() >= deadline)
+			return err;
+		nap_after(since, deadline);
 	}
-	return err;
+}
+
+int m2_launch_one(struct annex_m2 *m2, struct annex_m2_launch *ask, const void *args, size_t nargs,
+		  uint64_t deadline, struct annex_m2_answer *a)
+{
+	const struct m2_text text = {ask, sizeof(*ask), args, nargs};
+	int err = m2_launch_ready(m2, ask, nargs);
+
+	if (err)
+		return err;
+	if (m2->opts.transport == ANNEX_M2_REGS)
+		return launch_on_registers(m2, &text, deadline, a);
+	return m2_call_until(m2, ANNEX_M2_LAUNCH, &text, deadline, a);
 }
 
 int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t bytes,
@@ -121,10 +149,10 @@ int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t
 	struct annex_m2_launch ask = {
 		.id = id, .base = (uintptr_t)pool, .bound = (uintptr_t)pool + bytes};
 	struct annex_m2_answer a = {0};
-	int err = launch(m2, &ask, args, nargs, &a);
+	int err = m2_launch_one(m2, &ask, args, nargs, 0, &a);
 
 	if (!err)
-		err = verdict("launch", &a, NULL);
+		err = m2_verdict("launch", &a, NULL);
 	if (!err)
 		*instance = (uint64_t)a.value;
 	return err;
@@ -136,23 +164,32 @@ int annex_m2_run(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t by
 	struct annex_m2_launch ask = {
 		.id = id, .sync = 1, .base = (uintptr_t)pool, .bound = (uintptr_t)pool + bytes};
 	struct annex_m2_answer a = {0};
-	int err = launch(m2, &ask, args, nargs, &a);
+	int err = m2_launch_one(m2, &ask, args, nargs, 0, &a);
 
 	if (end)
 		*end = (struct annex_m2_end){0};
-	return err ? err : verdict("launch", &a, end);
+	return err ? err : m2_verdict("launch", &a, end);
+}
+
+/* Until @deadline; 0: as options say. */
+static int poll_until(struct annex_m2 *m2, uint64_t instance, uint64_t deadline,
+		      struct annex_m2_answer *a)
+{
+	const struct annex_m2_poll ask = {.instance = instance};
+	const struct m2_text text = {.payload = &ask, .bytes = sizeof(ask)};
+
+	return m2_call_until(m2, ANNEX_M2_POLL, &text, deadline, a);
 }
 
 int annex_m2_poll(struct annex_m2 *m2, uint64_t instance, struct annex_m2_end *end)
 {
-	struct annex_m2_poll ask = {.instance = instance};
 	struct annex_m2_answer a;
-	int err = m2_call(m2, ANNEX_M2_POLL, &ask, sizeof(ask), "", 0, &a);
+	int err = poll_until(m2, instance, 0, &a);
 
 	if (end)
 		*end = (struct annex_m2_end){0};
 	if (!err)
-		err = verdict("poll", &a, end);
+		err = m2_verdict("poll", &a, end);
 	return err ? err : a.value != 0;
 }
 
@@ -161,15 +198,20 @@ int annex_m2_wait(struct annex_m2 *m2, uint64_t instance, uint32_t timeout_ms,
 {
 	uint64_t since = annex_now(), deadline = annex_deadline_ms(timeout_ms);
 
+	if (end)
+		*end = (struct annex_m2_end){0};
 	for (unsigned int looks = 0;; looks++) {
-		int rc = annex_m2_poll(m2, instance, end);
+		struct annex_m2_answer a;
+		int err = poll_until(m2, instance, not_before(deadline), &a);
 
-		if (rc != 1)
-			return rc;
+		if (!err && a.value <= 0)
+			return m2_verdict("poll", &a, end);
+		if (err && err != -EBUSY && err != -ETIMEDOUT)
+			return err;
 		if (annex_now() >= deadline)
 			return annex_fail(-ETIMEDOUT, "M2func: instance %llu runs after %u ms",
 					  (unsigned long long)instance, timeout_ms);
 		if (looks >= LOOKS)
-			nap_after(since);
+			nap_after(since, deadline);
 	}
 }

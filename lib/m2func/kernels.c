@@ -75,14 +75,25 @@ int annex_kernels_open(struct annex_m2 *m2, struct annex_hdm *hdm, struct annex_
 	return 0;
 }
 
-void annex_kernels_close(struct annex_kernels *k)
+int annex_kernels_close(struct annex_kernels *k)
 {
+	int err = 0;
+
 	if (!k)
-		return;
-	for (unsigned int i = 0; i < K_KERNELS; i++)
-		annex_m2_unload(k->m2, k->kernel[i]);
+		return 0;
+	for (unsigned int i = 0; i < K_KERNELS; i++) {
+		int failed = annex_m2_unload(k->m2, k->kernel[i]);
+
+		if (!failed)
+			k->kernel[i] = NULL;
+		else if (!err)
+			err = failed;
+	}
+	if (err)
+		return err;
 	pthread_mutex_destroy(&k->lock);
 	free(k);
+	return 0;
 }
 
 int k_run(struct annex_kernels *k, enum k_kernel kernel, const void *pool, uint64_t pieces,

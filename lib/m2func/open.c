@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "m2.h"
 
-#define DEFAULT_STRIDE 128u
+#define DEFAULT_STRIDE 64u
 #define DEFAULT_SLOTS 16u
 #define DEFAULT_TIMEOUT_MS 30000u
 #define DELAY_MAX 1000000000u
@@ -69,6 +69,25 @@ static int make_slots(struct annex_m2 *m2)
 	return 0;
 }
 
+/* Figure 4 of M2NDP; of registers the status has its own, each time. */
+static void choose_latencies(struct annex_m2 *m2)
+{
+	const struct annex_m2_opts *o = &m2->opts;
+
+	switch (o->transport) {
+	case ANNEX_M2_CELLS:
+		m2->before_ns = m2->after_ns = o->mem_ns / 2;
+		break;
+	case ANNEX_M2_RING:
+		m2->before_ns = o->ring_ns;
+		m2->after_ns = o->io_ns + o->io_ns / 2;
+		break;
+	case ANNEX_M2_REGS:
+		m2->before_ns = o->io_ns / 2;
+		break;
+	}
+}
+
 int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
 {
 	static const struct m2_transport *const transports[] = {
@@ -99,6 +118,7 @@ int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
 		m2_free(m2);
 		return err;
 	}
+	choose_latencies(m2);
 	m2->transport = transports[m2->opts.transport];
 	*out = m2;
 	return 0;
@@ -149,7 +169,6 @@ void annex_m2_close(struct annex_m2 *m2)
 
 void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info)
 {
-	uint32_t room = m2->layout.stride - 8 - (uint32_t)sizeof(struct annex_m2_launch);
 	const struct annex_m2_head *h = &m2->head;
 
 	*info = (struct annex_m2_info){
@@ -167,7 +186,7 @@ void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info)
 		.running = h->running,
 		.waiting = h->waiting,
 		.kernels = h->kernels,
-		.args = room < ANNEX_M2_ARGS_MAX ? room : ANNEX_M2_ARGS_MAX,
+		.args = m2_args_most(m2),
 		.coherent = h->coherent,
 	};
 }

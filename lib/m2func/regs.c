@@ -10,17 +10,13 @@ static uint64_t go_of(const struct m2_call *call)
 	return ANNEX_M2_GO(call->m2->go, call->function);
 }
 
-static void send(struct m2_call *call)
+static void announce(struct m2_call *call)
 {
 	struct annex_m2 *m2 = call->m2;
 
-	m2_store(m2_cell(m2, call->slot, call->function), m2->layout.stride, call->payload,
-		 call->word);
 	m2->go++;
-	m2_delay(m2->opts.io_ns / 2);
-	/* Releases the cell; sequentially consistent as in m2_store(). */
+	/* Releases the cell; sequentially consistent as m2_wake_device(). */
 	annex_atomic_store(&m2->doors->go, go_of(call), ANNEX_SEQ_CST);
-	m2_wake_device(m2);
 }
 
 static bool answered(struct m2_call *call)
@@ -36,4 +32,4 @@ static bool answered(struct m2_call *call)
 }
 
 const struct m2_transport m2_regs_transport = {
-	.send = send, .answered = answered, .rest = m2_rest_on_cell};
+	.announce = announce, .answered = answered, .rest = m2_rest_on_cell};

@@ -2,7 +2,7 @@
 /*
  * The command ring, for comparison (M2NDP figure 4b).
  *
- * Whoever looks for his completion takes all that have come, and marks whose they are. Of the
+ * Whoever looks for his completion takes all that have come, and counts whose they are. Of the
  * threads that sleep one waits for the bell, and wakes the others.
  */
 #define _GNU_SOURCE
@@ -14,25 +14,27 @@ static uint32_t number_of(const struct m2_call *call)
 	return call->slot * ANNEX_M2_FUNCTIONS + call->function;
 }
 
-static void send(struct m2_call *call)
+static uint32_t completions(const struct m2_call *call)
+{
+	/* Acquire: with reap(). */
+	return annex_atomic_load(&call->m2->slot[call->slot].completed, ANNEX_ACQUIRE);
+}
+
+static void announce(struct m2_call *call)
 {
 	struct annex_m2 *m2 = call->m2;
 	struct annex_m2_doors *d = m2->doors;
 
-	m2_store(m2_cell(m2, call->slot, call->function), m2->layout.stride, call->payload,
-		 call->word);
-	/* Relaxed: who reaps has taken the lock after it was announced. */
-	annex_atomic_store(&m2->slot[call->slot].completed, 0u, ANNEX_RELAXED);
-	m2_delay(m2->opts.ring_ns);
+	call->seen = completions(call);
 	pthread_mutex_lock(&m2->ring);
-	/* There is room: a slot has one call, and there are no more slots than entries. */
+	/* There is room: a slot has one call, and there are no more slots than entries. Relaxed:
+	 * the tail orders it. */
 	annex_atomic_store(&d->command[m2->announced % ANNEX_M2_RING_DEPTH], number_of(call),
 			   ANNEX_RELAXED);
 	m2->announced++;
-	/* The doorbell: releases cell and command; sequentially consistent as in m2_store(). */
+	/* The doorbell: releases cell and command; sequentially consistent as m2_wake_device(). */
 	annex_atomic_store(&d->tail, m2->announced, ANNEX_SEQ_CST);
 	pthread_mutex_unlock(&m2->ring);
-	m2_wake_device(m2);
 }
 
 /* With the lock. */
@@ -50,32 +52,32 @@ static void reap(struct annex_m2 *m2)
 			break;
 		m2->reaped++;
 		some = true;
-		if (slot < m2->opts.slots) /* Release: with marked(). */
-			annex_atomic_store(&m2->slot[slot].completed, 1u, ANNEX_RELEASE);
+		if (slot < m2->opts.slots) /* Release: with completions(). */
+			annex_atomic_add(&m2->slot[slot].completed, 1u, ANNEX_RELEASE);
 	}
 	if (some)
 		pthread_cond_broadcast(&m2->reaped_some);
 }
 
+/* There is one that the call has not seen yet: its own, or one of before that came late. */
 static bool marked(const struct m2_call *call)
 {
-	/* Acquire: with reap(). */
-	return annex_atomic_load(&call->m2->slot[call->slot].completed, ANNEX_ACQUIRE);
+	return completions(call) != call->seen;
 }
 
 static bool answered(struct m2_call *call)
 {
 	struct annex_m2 *m2 = call->m2;
+	uint32_t now;
 
 	if (!marked(call) && !pthread_mutex_trylock(&m2->ring)) {
 		reap(m2);
 		pthread_mutex_unlock(&m2->ring);
 	}
-	if (!marked(call))
+	now = completions(call);
+	if (now == call->seen)
 		return false;
-	/* Relaxed: should it have been another's, that came late, the next mark is waited for. */
-	annex_atomic_store(&m2->slot[call->slot].completed, 0u, ANNEX_RELAXED);
-	m2_delay(m2->opts.io_ns + m2->opts.io_ns / 2);
+	call->seen = now;
 	return true;
 }
 
@@ -126,4 +128,5 @@ static void rest(struct m2_call *call, uint64_t until)
 	pthread_mutex_unlock(&m2->ring);
 }
 
-const struct m2_transport m2_ring_transport = {.send = send, .answered = answered, .rest = rest};
+const struct m2_transport m2_ring_transport = {
+	.announce = announce, .answered = answered, .rest = rest};

@@ -66,37 +66,47 @@ static bool try_all(struct annex_m2 *m2, uint32_t *slot)
 	return false;
 }
 
-int m2_slot_take(struct annex_m2 *m2, uint64_t deadline, uint32_t *slot)
+static int wait_for_one(struct m2_call *call)
 {
-	bool got = try_all(m2, slot);
+	struct annex_m2 *m2 = call->m2;
+	bool got, down;
 
 	/* Counted before the last look; who gives one looks at the count afterwards. */
-	if (got)
-		return 0;
 	annex_atomic_add(&m2->waiters, 1u, ANNEX_SEQ_CST);
 	for (;;) {
 		uint32_t seen = annex_atomic_load(&m2->released, ANNEX_SEQ_CST);
-		uint64_t now = annex_now(), nap = now + NAP_NS;
+		uint64_t nap = annex_now() + NAP_NS;
+		bool late = m2_late(call);
 
-		got = try_all(m2, slot);
-		if (got || now >= deadline || m2_down(m2))
+		got = try_all(m2, &call->slot);
+		/* With its heart: who has the slots may have given up, and look no more. */
+		down = !got && m2_down(m2, &call->heart);
+		if (got || down || late)
 			break;
-		futex_sleep(&m2->released, seen, nap < deadline ? nap : deadline);
+		futex_sleep(&m2->released, seen, nap < call->deadline ? nap : call->deadline);
 	}
 	annex_atomic_sub(&m2->waiters, 1u, ANNEX_RELAXED);
 	if (got)
 		return 0;
-	if (m2_down(m2))
+	if (down)
 		return annex_fail(-ENODEV, "M2func: the device is gone");
 	return annex_fail(-EBUSY, "M2func: all %u slots were taken for %u ms", m2->opts.slots,
 			  m2->opts.timeout_ms);
 }
 
-void m2_slot_give(struct annex_m2 *m2, uint32_t slot, bool stuck, uint32_t function)
+int m2_slot_take(struct m2_call *call, bool wait)
 {
-	struct m2_slot *s = &m2->slot[slot];
+	if (try_all(call->m2, &call->slot))
+		return 0;
+	return wait ? wait_for_one(call) : -EBUSY;
+}
 
-	s->stuck = function;
+void m2_slot_give(const struct m2_call *call, bool stuck)
+{
+	struct annex_m2 *m2 = call->m2;
+	struct m2_slot *s = &m2->slot[call->slot];
+
+	s->stuck = call->function;
 	/* Releases the slot to who takes it next; then looks whether somebody waits, who counted
 	 * himself before he looked at the slots for the last time. */
 	annex_atomic_store(&s->state, (uint32_t)(stuck ? M2_STUCK : M2_FREE), ANNEX_SEQ_CST);

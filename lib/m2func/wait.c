@@ -10,8 +10,9 @@
 #include "core/log.h"
 #include "m2.h"
 
-#define LOOKS 64u   /* a few microseconds */
-#define YIELDS 192u /* rounds in all before sleeping */
+#define TRIES 8u    /* stores of a call */
+#define LOOKS 128u  /* a few microseconds */
+#define YIELDS 256u /* rounds in all before sleeping */
 #define CLOCK_EVERY 16u
 #define NAP_NS (10 * ANNEX_NSEC_PER_MSEC)
 #define HEART_NS (5 * ANNEX_NSEC_PER_SEC) /* without a beat: it is dead */
@@ -30,28 +31,28 @@ void m2_delay(uint64_t ns)
 }
 
 /* An emulated device's heart beats four times a second at least. */
-static bool heart_stopped(struct m2_call *call)
+static bool heart_stopped(struct annex_m2 *m2, struct m2_heart *heart)
 {
-	const struct annex_m2_head *h = (const void *)call->m2->region;
+	const struct annex_m2_head *h = (const void *)m2->region;
 	/* Relaxed: it only has to change. */
 	uint64_t beat = annex_atomic_load(&h->beat, ANNEX_RELAXED), now = annex_now();
 
-	if (!call->beat_at || call->beat != beat) {
-		call->beat = beat;
-		call->beat_at = now;
-	}
-	return now > call->beat_at + HEART_NS;
+	if (!heart->at || heart->beat != beat)
+		*heart = (struct m2_heart){beat, now};
+	return now > heart->at + HEART_NS;
 }
 
-bool m2_down(struct annex_m2 *m2)
+bool m2_down(struct annex_m2 *m2, struct m2_heart *heart)
 {
 	const struct annex_m2_head *h = (const void *)m2->region;
 
 	/* Acquire: what was answered before the device was gone is there. */
 	if (annex_atomic_load(&m2->gone, ANNEX_ACQUIRE))
 		return true;
-	if (!annex_atomic_load(&h->gone, ANNEX_ACQUIRE) && !m2->link->down(m2))
+	if (!annex_atomic_load(&h->gone, ANNEX_ACQUIRE) && !m2->link->down(m2) &&
+	    !heart_stopped(m2, heart))
 		return false;
+	/* Release: with the load above, in another thread. */
 	annex_atomic_store(&m2->gone, 1u, ANNEX_RELEASE);
 	return true;
 }
@@ -62,20 +63,6 @@ static bool take_answer(struct m2_call *call)
 			      &call->answer);
 }
 
-static void back_off(struct m2_call *call, unsigned int round)
-{
-	uint64_t nap;
-
-	if (round < LOOKS && !call->m2->opts.interrupt) {
-		annex_pause();
-	} else if (round < YIELDS && !call->m2->opts.interrupt) {
-		sched_yield();
-	} else {
-		nap = annex_now() + NAP_NS;
-		call->m2->transport->rest(call, nap < call->deadline ? nap : call->deadline);
-	}
-}
-
 /* Looked at when there is time: whether there will ever be an answer. */
 static int examine(struct m2_call *call)
 {
@@ -83,12 +70,9 @@ static int examine(struct m2_call *call)
 	char *cell = m2_cell(m2, call->slot, call->function);
 	uint64_t word;
 
-	if (m2_down(m2) || heart_stopped(call)) {
-		/* Release, with m2_down(). */
-		annex_atomic_store(&m2->gone, 1u, ANNEX_RELEASE);
+	if (m2_down(m2, &call->heart))
 		return annex_fail(-ENODEV, "M2func: the device is gone");
-	}
-	/* Acquire, as in m2_read_answer(). */
+	/* Acquire, as in m2_load(). */
 	word = annex_atomic_load(m2_word_of(cell, m2->layout.stride), ANNEX_ACQUIRE);
 	if (word == call->word)
 		return 0;
@@ -100,23 +84,91 @@ static int examine(struct m2_call *call)
 	return annex_fail(-EIO, "M2func: the device's answer cannot be read");
 }
 
+static int store_again(struct m2_call *call)
+{
+	if (++call->tries == TRIES)
+		return annex_fail(-EIO, "M2func: %u stores of a call came to nothing", TRIES);
+	m2_store_call(call);
+	m2_wake_device(call->m2);
+	return M2_LATER;
+}
+
+/* There is an answer; but the call may not have come to be one. */
+static int settle(struct m2_call *call)
+{
+	uint32_t *last = &call->m2->slot[call->slot].seq[call->function];
+
+	switch (call->answer.value) {
+	case -EPROTO:
+		*last = (uint32_t)call->answer.addr;
+		return store_again(call);
+	case -EBADMSG:
+		return store_again(call);
+	default:
+		*last = (uint32_t)call->word;
+		return 0;
+	}
+}
+
+int m2_look(struct m2_call *call, bool slow)
+{
+	const struct m2_transport *t = call->m2->transport;
+	int err = 0;
+
+	if ((!t->answered || t->answered(call)) && take_answer(call))
+		return settle(call);
+	if (slow)
+		err = examine(call);
+	if (err == -EAGAIN)
+		return store_again(call);
+	if (err) /* it may have been answered by the device as it went */
+		return take_answer(call) ? settle(call) : err;
+	return M2_LATER;
+}
+
+bool m2_slow(const struct annex_m2 *m2, unsigned int round)
+{
+	return round >= YIELDS || m2->opts.interrupt;
+}
+
+bool m2_late(struct m2_call *call)
+{
+	if (!call->deadline)
+		call->deadline = annex_deadline_ms(call->m2->opts.timeout_ms);
+	return annex_now() >= call->deadline;
+}
+
+bool m2_over(struct m2_call *call, unsigned int round)
+{
+	return (m2_slow(call->m2, round) || round % CLOCK_EVERY == 0) && m2_late(call);
+}
+
+void m2_back_off(struct m2_call *call, unsigned int round, uint64_t nap_ns)
+{
+	uint64_t until;
+
+	if (m2_slow(call->m2, round)) {
+		until = annex_now() + nap_ns;
+		call->m2->transport->rest(call, until < call->deadline ? until : call->deadline);
+	} else if (round < LOOKS) {
+		annex_pause();
+	} else {
+		sched_yield();
+	}
+}
+
 int m2_wait(struct m2_call *call)
 {
 	struct annex_m2 *m2 = call->m2;
 
-	call->beat_at = 0;
-	for (unsigned int round = 0;; round++) {
-		bool slow = round >= YIELDS || m2->opts.interrupt;
-		int err;
+	for (unsigned int round = 1;; round++) {
+		int rc = m2_look(call, m2_slow(m2, round));
 
-		if (m2->transport->answered(call) && take_answer(call))
-			return 0;
-		err = slow ? examine(call) : 0;
-		if (err) /* it may have been answered by the device as it went */
-			return take_answer(call) ? 0 : err;
-		if ((slow || round % CLOCK_EVERY == 0) && annex_now() >= call->deadline)
+		if (rc != M2_LATER)
+			return rc;
+		if (m2_over(call, round))
 			return annex_fail(-ETIMEDOUT, "M2func: no answer in %u ms",
 					  m2->opts.timeout_ms);
-		back_off(call, round);
+		m2_back_off(call, round, NAP_NS);
 	}
 }

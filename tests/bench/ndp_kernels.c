@@ -4,9 +4,11 @@
  * same code over the same data: one core each, results compared. What counts is the kernel alone:
  * from launch to end on the device, the loop over micro-threads in the emulator.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -443,6 +445,24 @@ static double compare(struct world *w, const struct kernel_case *c)
 	return log(qemu / device);
 }
 
+/*
+ * One core for both: threads of the device, and qemu, inherit it. The thread that looks for calls
+ * runs micro-threads as well.
+ */
+static void stay_on_one_core(cpu_set_t *before)
+{
+	cpu_set_t one;
+
+	if (sched_getaffinity(0, sizeof(*before), before))
+		bench_fail("processors: %s", strerror(errno));
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, before) && !CPU_COUNT(&one))
+			CPU_SET(i, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		bench_fail("processors: %s", strerror(errno));
+}
+
 static void open_world(struct world *w, char *programs)
 {
 	const struct annex_ndp_opts opts = {.threads = 1};
@@ -479,9 +499,11 @@ void ndp_kernels(const struct bench_ctx *ctx)
 	const unsigned int n = sizeof(cases) / sizeof(cases[0]);
 	char programs[4200];
 	struct world w = {0};
+	cpu_set_t before;
 	double sum = 0;
 
 	snprintf(programs, sizeof(programs), "%s/../../ndp", ctx->dir);
+	stay_on_one_core(&before);
 	open_world(&w, programs);
 	for (unsigned int i = 0; i < n; i++)
 		sum += compare(&w, &cases[i]);
@@ -495,4 +517,5 @@ void ndp_kernels(const struct bench_ctx *ctx)
 	close(w.qemu.fd);
 	annex_kernels_close(w.device);
 	ndp_bench_close(&w.b);
+	sched_setaffinity(0, sizeof(before), &before);
 }

@@ -4,26 +4,42 @@
  * into its region, of calls that are well formed as far as the wire goes, and of bytes in the
  * memory that it has mapped, which lies between inaccessible pages. The device answers what it has
  * taken, and is there for the next client.
+ *
+ * Or a hostile guest: what it writes in its driver's table, and where regions may be. The device
+ * writes to regions that are in the table, and nowhere else.
  */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+#include <uapi/annex.h>
 #include "emu/ndp/front.h"
+#include "emu/ndp/guest.h"
 #include "input.h"
 
 #define MEM (64u << 10)
 #define GUARD (64u << 10) /* on both sides */
 #define VA 0x40000000ull
-#define STRIDE 128u
+#define STRIDE 64u
 #define SLOTS 2u
 #define STEPS 200u
+#define ATTACHED (VA + (1u << 20)) /* where the client says that it has memory */
+#define PART (2ull << 20)          /* of a guest's memory: the cached one, and the uncached one */
+#define FIRST (PART + ANNEX_M2_PAGE)
+#define ROOM (32u << 10) /* of a region: 62 of them */
+
+enum { HOSTS = 3, ATTACHING = 3, GUEST = 4, MODES = 5 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct annex_ndp *ndp;
 static char *mem;
+static struct ndp_guest *guest;
+static char *guest_mem;
 
 static void require(int truth)
 {
@@ -56,6 +72,18 @@ static void make_device(void)
 	require(!annex_ndp_create(&opts, &ndp));
 }
 
+static void make_guest(void)
+{
+	char path[32];
+	int fd = memfd_create("guest", MFD_CLOEXEC);
+
+	require(fd >= 0 && !ftruncate(fd, 2 * PART));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	guest_mem = mmap(NULL, 2 * PART, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	require(guest_mem != MAP_FAILED && !ndp_guest_take(ndp, path, PART, &guest));
+	close(fd);
+}
+
 /* A kernel of what comes next, at the beginning of the memory. */
 static void put_image(struct input *in)
 {
@@ -73,20 +101,27 @@ static void put_image(struct input *in)
 	memcpy(mem + sizeof(image), words, sizeof(words));
 }
 
+/* @payload: and what may be in another cell, behind it. */
 static void store(struct ndp_front *f, uint32_t number, uint32_t seq, const uint64_t *payload)
 {
-	char *cell = f->region + m2_cells_at() + (uint64_t)number * STRIDE;
+	uint32_t function = number % ANNEX_M2_FUNCTIONS;
+	char *slot = f->region + m2_cells_at() + (uint64_t)(number - function) * STRIDE;
+	unsigned int rest = m2_rest(function, payload, STRIDE), n = STRIDE / 8 - 1;
 
-	m2_store(cell, STRIDE, payload, m2_word(payload, STRIDE / 8 - 1, seq, false));
+	if (rest)
+		m2_store_rest(slot + (size_t)ANNEX_M2_REST * STRIDE, STRIDE, payload + n);
+	m2_store(slot + (size_t)function * STRIDE, STRIDE, payload,
+		 m2_word(payload, n + rest, seq, false));
 }
 
 /* A call whose word is right; what is in it may be anything. */
 static void call(struct ndp_front *f, struct input *in)
 {
 	uint32_t number = (uint32_t)take_number(in, 1) % m2_cells(&f->layout);
-	uint64_t all[STRIDE / 8 - 1] = {0};
+	uint64_t all[2 * STRIDE / 8 - 1] = {0};
 	struct annex_m2_launch *l = (struct annex_m2_launch *)all;
 	struct annex_m2_register *r = (struct annex_m2_register *)all;
+	struct annex_m2_attach *a = (struct annex_m2_attach *)all;
 	struct annex_m2_record known[ANNEX_M2_KERNELS];
 	uint8_t how = (uint8_t)take_number(in, 1);
 
@@ -108,6 +143,14 @@ static void call(struct ndp_front *f, struct input *in)
 		l->base = address(l->base) & ~31ull;
 		l->bound = how & 4 ? address(l->bound) : l->base + 256;
 		break;
+	case ANNEX_M2_ATTACH:
+	case ANNEX_M2_DETACH:
+		if (how & 2)
+			break;
+		a->va = ATTACHED + (a->va % (MEM + 8192) & (how & 4 ? ~0ull : ~4092ull));
+		a->bytes = (a->bytes % 17 + 1) * 4096;
+		a->offset = how & 8 ? a->offset % (MEM + 8192) : a->offset % 17 * 4096;
+		break;
 	default:
 		break;
 	}
@@ -127,7 +170,8 @@ static void look(struct ndp_front *f)
 {
 	switch (f->transport) {
 	case ANNEX_M2_CELLS:
-		ndp_cells_look(f, true);
+		ndp_cells_look_at_all(f);
+		ndp_cells_look(f);
 		break;
 	case ANNEX_M2_RING:
 		ndp_ring_look(f);
@@ -175,9 +219,97 @@ static void all_answered(void *ctx, const struct annex_m2_answer *a)
 	*(bool *)ctx = true;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static struct annex_filter *table(void)
 {
-	struct input in = {data, size};
+	return (struct annex_filter *)(void *)(guest_mem + PART);
+}
+
+static struct annex_m2_head *head(uint64_t number)
+{
+	return (struct annex_m2_head *)(void *)(guest_mem + FIRST + number % 62 * ROOM);
+}
+
+/* Mostly what the driver might write. */
+static void put_entry(struct input *in)
+{
+	struct annex_filter_entry *e = &table()->entry[take_number(in, 1) % ANNEX_FILTER_ENTRIES];
+	uint8_t how = (uint8_t)take_number(in, 1);
+
+	e->base = how & 1 ? take_number(in, 8) : FIRST + take_number(in, 1) % 62 * ROOM;
+	e->bound = how & 2 ? take_number(in, 8) : e->base + ROOM;
+	e->asid = how & 4 ? (uint32_t)take_number(in, 4) : how & 8;
+	table()->change += how & 16 ? 1 : 2;
+}
+
+static void put_wish(struct input *in)
+{
+	struct annex_m2_head *h = head(take_number(in, 1));
+	uint8_t how = (uint8_t)take_number(in, 1);
+
+	h->stride = how & 1 ? (uint32_t)take_number(in, 4) : STRIDE;
+	h->slots = how & 2 ? (uint32_t)take_number(in, 4) : SLOTS;
+	h->magic = how & 4 ? take_number(in, 8) : 0;
+	/* Release: as a process does it. */
+	annex_atomic_store(&h->version, 1u, ANNEX_RELEASE);
+}
+
+static void guest_step(struct input *in)
+{
+	uint64_t *words = (uint64_t *)(void *)table();
+	struct annex_filter before;
+	uint64_t at;
+
+	switch (take_number(in, 1) % 8) {
+	case 0:
+		at = take_number(in, 2) % (sizeof(struct annex_filter) / 8);
+		words[at] = take_number(in, 8);
+		break;
+	case 1:
+		table()->generation = take_number(in, 1);
+		break;
+	case 2: /* a call, or anything else */
+		words = (uint64_t *)(void *)head(take_number(in, 1));
+		at = take_number(in, 2) % (ROOM / 8);
+		annex_atomic_store(&words[at], take_number(in, 8), ANNEX_RELAXED);
+		break;
+	case 3:
+	case 4:
+		put_entry(in);
+		break;
+	case 5:
+		put_wish(in);
+		break;
+	default:
+		before = *table();
+		ndp_guest_look(guest);
+		require(table()->beat != before.beat);
+		before.beat = table()->beat;
+		before.seen = table()->seen;
+		require(!memcmp(&before, table(), sizeof(before)));
+		break;
+	}
+}
+
+static void be_guest(struct input *in)
+{
+	if (!guest)
+		make_guest();
+	memset(guest_mem + PART, 0, PART);
+	table()->magic = ANNEX_FILTER_MAGIC;
+	table()->version = ANNEX_FILTER_VERSION;
+	table()->entries = ANNEX_FILTER_ENTRIES;
+	for (unsigned int i = 0; i < STEPS && in->left; i++)
+		guest_step(in);
+	/* The range ends, and so does everybody. */
+	table()->magic = 0;
+	table()->change = 0;
+	ndp_guest_look(guest);
+	for (uint64_t i = 0; i < PART / 8; i++)
+		require(!((uint64_t *)(void *)guest_mem)[i]);
+}
+
+static void be_host(struct input *in, unsigned int mode)
+{
 	struct ndp_front_opts opts = {.stride = STRIDE, .slots = SLOTS};
 	const struct annex_m2_poll poll = {.instance = UINT64_MAX};
 	struct bell ours, theirs;
@@ -185,17 +317,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ndp_front *f;
 	bool answered = false;
 
-	if (!ndp)
-		make_device();
 	memset(mem, 0, MEM);
-	opts.transport = (enum annex_m2_transport)(take_number(&in, 1) % 3);
+	opts.transport = (enum annex_m2_transport)(mode % HOSTS);
+	if (mode == ATTACHING) {
+		opts.memory = mem;
+		opts.memory_bytes = MEM;
+	}
 	require(!bell_pair(&ours, &theirs, false));
-	require(!ndp_client_open(ndp, take_number(&in, 1) & 1, &c));
+	require(!ndp_client_open(ndp, take_number(in, 1) & 1, &c));
 	require(!ndp_front_open(ndp, c, &opts, &ours, &f));
 	require(!ndp_client_map(c, VA, mem, MEM, 3));
 	ndp_lend(ndp);
-	for (unsigned int i = 0; i < STEPS && in.left; i++)
-		step(f, &in);
+	for (unsigned int i = 0; i < STEPS && in->left; i++)
+		step(f, in);
 	ndp_unlend(ndp);
 	/* It still answers. */
 	ndp_call(c, ANNEX_M2_POLL, &poll, sizeof(poll), all_answered, &answered);
@@ -205,5 +339,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(!f->cell[i].busy);
 	ndp_front_close(f);
 	bell_close(&theirs);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	unsigned int mode = (unsigned int)take_number(&in, 1) % MODES;
+
+	if (!ndp)
+		make_device();
+	if (mode == GUEST)
+		be_guest(&in);
+	else
+		be_host(&in, mode);
 	return 0;
 }

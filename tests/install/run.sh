@@ -107,6 +107,86 @@ reads_a_file()
 	[ "$out" = 12 ]
 }
 
+# kernel_in_c SOURCE - The command of docs/m2func.md for kernels in C, with the installed headers.
+kernel_in_c()
+{
+	local words elf
+	elf=$root/$(basename "$1" .c).elf
+	command -v clang-19 >/dev/null ||
+		{ echo "clang-19 is missing: apt-get install clang-19, or make deps"; return 1; }
+	read -ra words < <(sed -n '/^clang-19 --target/,/\.c$/p' docs/m2func.md | tr '\\\n' '  ')
+	words=("${words[@]/#saxpy.c/$1}")
+	words=("${words[@]/#saxpy.elf/$elf}")
+	# shellcheck disable=SC2046 # words are wanted
+	[ ${#words[@]} -gt 5 ] && "${words[@]}" -Wall -Wextra -Werror $(flags --cflags)
+}
+
+# On a device in this process, and on one of another.
+saxpy_runs()
+{
+	local range="shm:$root/saxpy.range" ready
+	# shellcheck disable=SC2046
+	gcc "${strict[@]}" $(flags --cflags) -o "$root/saxpy" docs/examples/saxpy.c \
+		$(flags --libs) || return
+	export LD_LIBRARY_PATH=$lib
+	"$root/saxpy" "$root/saxpy.elf" "$range?size=16M" >"$root/out" &&
+		grep -qx '100000 numbers, 0 wrong' "$root/out" || return
+	coproc serve { exec timeout 60 "$tree/bin/annex" ndp serve --socket "$root/sock" "$range"; }
+	local server=$serve_PID
+	read -r -t 30 ready <&"${serve[0]}" && [[ $ready == ready:* ]] &&
+		"$root/saxpy" "$root/saxpy.elf" "$range" "ndp:$root/sock" >"$root/out" &&
+		grep -qx '100000 numbers, 0 wrong' "$root/out"
+	local rc=$?
+	kill "$server"
+	return $rc
+}
+
+# time_kernel NAME ARGUMENT... - What it leaves in the array that --save names is in $root/saved.
+time_kernel()
+{
+	local name=$1
+	shift
+	LD_LIBRARY_PATH=$lib "$tree/bin/annex" ndp time "$root/$name.elf" "$@" >"$root/out"
+}
+
+# 1005 numbers, whose last piece is not whole, against a loop of the host.
+dot_is_right()
+{
+	local piece vlen
+	python3 -c '
+import random, struct, sys
+seed = random.randrange(2**32)
+print("seed", seed)
+random.seed(seed)
+a, b = ([random.randrange(-2**31, 2**31) for _ in range(1005)] for _ in "ab")
+for name, numbers in ("a", a), ("b", b):
+    open(sys.argv[1] + "/" + name, "wb").write(struct.pack("<1005i", *numbers))
+total = (sum(x * y for x, y in zip(a, b)) + 2**63) % 2**64 - 2**63
+open(sys.argv[1] + "/want", "wb").write(struct.pack("<q", total))' "$root" || return
+	for piece in 32 64; do
+		for vlen in 128 256 1024; do
+			time_kernel dot "file:$root/b" 1005 zero:8 $((piece / 4)) \
+				--pool "file:$root/a" --piece $piece --vlen $vlen \
+				--save "3=$root/saved" --overwrite || return
+			cmp "$root/saved" "$root/want" || return
+		done
+	done
+}
+
+# What wants a stack ends in an error, and touches nothing.
+no_stack()
+{
+	cat >"$root/stack.c" <<-'END'
+		#include <annex/ndp_kernel.h>
+		ANNEX_KERNEL(32, 32, 32, 0, 0)
+		__attribute__((noinline)) static int next(volatile int *p) { return ++*p; }
+		ANNEX_KERNEL_BODY(0, piece, offset) { if (offset) next(piece), next(piece); }
+	END
+	kernel_in_c "$root/stack.c" || return
+	! time_kernel stack --pool zero:64 2>"$root/err" &&
+		grep -q '0xfffffffffffffff8 cannot be reached' "$root/err"
+}
+
 soname()
 {
 	readelf -d "$lib/libannex.so" | grep -q 'SONAME.*\[libannex\.so\.0\]'
@@ -193,6 +273,11 @@ claim "and nothing else" exports_nothing_else
 claim "so does the static library, and nothing else" static_names
 claim "the examples build" examples
 claim "docs/examples/element.c reads a file" reads_a_file
+claim "a kernel in C builds by its one command" kernel_in_c docs/examples/kernels/saxpy.c
+claim "and runs on devices" saxpy_runs
+claim "another one builds" kernel_in_c docs/examples/kernels/dot.c
+claim "and gives what the host's loop gives" dot_is_right
+claim "a kernel that wants a stack ends there" no_stack
 claim "man pages" man_pages
 claim "bash completion" completes
 claim "the module's source, for DKMS" module_source

@@ -64,10 +64,14 @@ fi
 
 log=$dir/log
 make=(make -C "$dir/source" "O=$dir/headers" -j"$(nproc)")
-rm -rf "$dir"
-mkdir -p "$dir/headers"
-echo "kernel: unpacking Debian's source of Linux" >&2
-tests/module/source.sh "$dir/source" >&2 || die "there is no source"
+# One that was broken off is gone on with.
+if [ "$(cat "$dir/begun" 2>/dev/null)" != "$stamp" ]; then
+	rm -rf "$dir"
+	mkdir -p "$dir/headers"
+	echo "kernel: unpacking Debian's source of Linux" >&2
+	tests/module/source.sh "$dir/source" >&2 || die "there is no source"
+	echo "$stamp" >"$dir/begun"
+fi
 echo "kernel: building a kernel that watches itself, a quarter of an hour; log: $log" >&2
 if ! (configure && "${make[@]}" bzImage modules &&
 	"${make[@]}" INSTALL_MOD_PATH="$dir" modules_install) >"$log" 2>&1 </dev/null; then

@@ -136,6 +136,9 @@ machine()
 	append+=" KERNEL=$KERNEL SLOW=$(slowness)"
 	CXL_SHAPE=${CXL_SHAPE:-flat} CXL_KIND=${CXL_KIND:-volatile}
 	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=$vectors${NVME_EXTRA:+,$NVME_EXTRA}
+	# Data in CXL memory goes through buffers of QEMU's. A command that waits for one while the
+	# controller is reset is completed into a queue that is no more, and QEMU crashes.
+	NVME_OPTIONS+=,x-max-bounce-buffer-size=$((64 << 20))
 	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
 	# KVM is not everywhere, and not the same everywhere.
 	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot

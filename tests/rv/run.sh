@@ -8,8 +8,8 @@
 # the tables must have been run.
 #
 # Left out or bent, since qemu 10.0 has it wrong or it is not defined: fault-only-first loads of
-# segments, and such loads of elements on two pages or from the middle on (qemu aborts); more than 2
-# bits for vxrm (qemu keeps them); the order of unordered sums, whose numbers are small and whole;
+# elements on two pages, of segments on two, or from the middle on (qemu aborts); more than 2 bits
+# for vxrm (qemu keeps them); the order of unordered sums, whose numbers are small and whole;
 # elements wider than the fraction of 64 bits that LMUL is, which an implementation may have. Both
 # leave tails and masked-off elements as they were.
 set -u

@@ -102,6 +102,14 @@ refused "parts of a piece" "--quantity 2.5" "$annex" query run --range $r q6 --q
 refused "no runs" "--runs 0" "$annex" query run --range $r q6 --runs 0
 refused "too many threads" "--threads 5000" "$annex" query run --range $r q6 --threads 5000
 refused "no such device" "cannot use device" "$annex" query run --range $r q6 --device ndp:none
+refused "a device that is not there" "cannot use device pci:0000:99:00.0" \
+	"$annex" query run --range $r q6 --device 'pci:0000:99:00.0?m2func=2M'
+refused "a device without memory for calls" "cannot use device pci:" \
+	"$annex" query run --range $r q6 --device pci:0000:99:00.0
+refused "no address" "cannot use device pci:nowhere" \
+	"$annex" query run --range $r q6 --device 'pci:nowhere?m2func=2M'
+refused "no size" "cannot use device pci:.*m2func" \
+	"$annex" query run --range $r q6 --device 'pci:0000:99:00.0?m2func=some'
 refused "no device at all" "cannot use device" "$annex" query run --range $r q6 --device tpu
 
 # broken WORDS PATTERN LINES - A file of lineitem with these lines behind the first is refused.

@@ -5,10 +5,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <annex/atomic.h>
 #include <annex/cache.h>
 #include <annex/device.h>
 #include "hdm_rig.h"
@@ -485,6 +489,55 @@ static void large_ranges(void)
 	}
 }
 
+#define OTHERS 3u
+
+static void *maps_memory(void *arg)
+{
+	const uint32_t *stop = arg;
+
+	/* Relaxed: nothing else is passed on. */
+	while (!annex_atomic_load(stop, ANNEX_RELAXED)) {
+		char *p = mmap(NULL, RANGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
+
+		for (uint64_t at = 0; p != MAP_FAILED && at < RANGE; at += RANGE / 64)
+			p[at] = 1;
+		munmap(p, RANGE);
+	}
+	return NULL;
+}
+
+/*
+ * A file system that has MAP_SYNC in principle refuses it late, when what was there before is
+ * unmapped already. Nobody loses memory by that.
+ */
+static void beside_others_mappings(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char path[PATH_MAX], uri[PATH_MAX + 64];
+	pthread_t threads[OTHERS];
+	uint32_t stop = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/annex-range-XXXXXX", dir ? dir : P_tmpdir);
+	fd = mkstemp(path);
+	CU_ASSERT_FATAL(fd >= 0);
+	snprintf(uri, sizeof(uri), "shm:%s?size=%llu", path, RANGE);
+	for (unsigned int i = 0; i < OTHERS; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, maps_memory, &stop), 0);
+	for (unsigned int i = 0; i < 300; i++) {
+		struct annex_hdm *h = NULL;
+
+		CU_ASSERT_EQUAL(annex_hdm_open(uri, NULL, &h), 0);
+		annex_hdm_close(h);
+	}
+	annex_atomic_store(&stop, 1u, ANNEX_RELAXED);
+	for (unsigned int i = 0; i < OTHERS; i++)
+		pthread_join(threads[i], NULL);
+	unlink(path);
+	close(fd);
+}
+
 UNIT_SUITE(hdm, {"behind a dma-buf", behind_a_dmabuf}, {"large ranges", large_ranges},
 	   {"what is no range is refused", what_is_no_range},
 	   {"files that do not fit", files_that_do_not_fit},
@@ -496,4 +549,5 @@ UNIT_SUITE(hdm, {"behind a dma-buf", behind_a_dmabuf}, {"large ranges", large_ra
 	   {"names stay, the rest goes", names_stay}, {"no more names", no_more_names},
 	   {"poison is left out", poison_is_left_out},
 	   {"the home of queues and cache lines", home_of_queues_and_lines},
+	   {"beside others' mappings", beside_others_mappings},
 	   {"memory of a node", memory_of_a_node})

@@ -44,7 +44,7 @@ static void every_function(const struct annex_m2_opts *opts)
 static void over_cells(void)
 {
 	every_function(NULL);
-	every_function(&(struct annex_m2_opts){.stride = 64, .slots = 1});
+	every_function(&(struct annex_m2_opts){.stride = 128, .slots = 1});
 	every_function(&(struct annex_m2_opts){.stride = 1024, .slots = 1024});
 }
 
@@ -64,24 +64,66 @@ static void over_registers(void)
 	every_function(&(struct annex_m2_opts){.transport = ANNEX_M2_REGS});
 }
 
-/* One store of 32 bytes has room for a launch, but not for arguments. */
+/* One store of 32 bytes has room for a launch; its arguments are in another cell. */
 static void the_smallest_cell(void)
 {
 	const struct annex_m2_opts opts = {.stride = 32};
 	struct annex_m2_info info;
-	uint64_t add = 1;
+	uint64_t args[5] = {1};
 	struct m2_rig r;
 	uint32_t id;
 
 	m2_rig_open(&r, &opts);
 	annex_m2_get_info(r.m2, &info);
-	CU_ASSERT_EQUAL(info.args, 0);
+	CU_ASSERT_EQUAL(info.args, 32);
 	id = m2_rig_register(r.m2, M2_IMAGE(&r, sd(1, 1, 0), ECALL), 0);
 	CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 4096, NULL, 0, NULL), 0);
 	for (unsigned int i = 0; i < 4096 / 32; i++)
 		CU_ASSERT_EQUAL(r.pool[4 * i], (uintptr_t)&r.pool[4 * i]);
-	CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, &add, sizeof(add), NULL), -EINVAL);
+	CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, args, 8, NULL), -EINVAL);
+	id = m2_rig_register(r.m2, m2_rig_counter(&r), 40);
+	CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, args, 40, NULL), -EINVAL);
+	CU_ASSERT(strstr(annex_last_error(), "leaves room for 32") != NULL);
 	m2_rig_close(&r);
+}
+
+/* As many as there is room for, in one cell or two: the first and the last one arrive. */
+static void arguments_of(const struct annex_m2_opts *opts)
+{
+	uint64_t args[ANNEX_M2_ARGS_MAX / 8];
+	struct annex_m2_info info;
+	struct m2_rig r;
+
+	m2_rig_open(&r, opts);
+	annex_m2_get_info(r.m2, &info);
+	CU_ASSERT_EQUAL(info.args, info.stride > 128 ? 248 : 2 * info.stride - 32);
+	for (unsigned int bytes = 8; bytes <= info.args; bytes += 8) {
+		uint32_t id = m2_rig_register(r.m2,
+					      M2_IMAGE(&r, lui(3, ANNEX_M2_SCRATCHPAD >> 12),
+						       ld(4, 3, 0), sd(4, 1, 0),
+						       ld(4, 3, bytes - 8), sd(4, 1, 8), ECALL),
+					      bytes);
+
+		for (unsigned int i = 0; i < bytes / 8; i++)
+			args[i] = 0x8000000000000100ull * bytes +
+				  i; /* words that look like calls */
+		CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, args, bytes, NULL), 0);
+		CU_ASSERT_EQUAL(r.pool[0], args[0]);
+		CU_ASSERT_EQUAL(r.pool[1], args[bytes / 8 - 1]);
+		args[bytes / 8 - 1] = 5; /* and one that looks like the word of a call */
+		CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, args, bytes, NULL), 0);
+		CU_ASSERT_EQUAL(r.pool[1], 5);
+		CU_ASSERT_EQUAL(annex_m2_unregister(r.m2, id), 0);
+	}
+	m2_rig_close(&r);
+}
+
+static void arguments(void)
+{
+	for (uint32_t stride = 32; stride <= 1024; stride *= 2)
+		arguments_of(&(struct annex_m2_opts){.stride = stride});
+	arguments_of(&(struct annex_m2_opts){.transport = ANNEX_M2_RING});
+	arguments_of(&(struct annex_m2_opts){.transport = ANNEX_M2_REGS});
 }
 
 static void what_the_device_is(void)
@@ -93,7 +135,7 @@ static void what_the_device_is(void)
 	annex_m2_get_info(r.m2, &info);
 	CU_ASSERT_EQUAL(info.version, ANNEX_M2_VERSION);
 	CU_ASSERT_EQUAL(info.transport, ANNEX_M2_CELLS);
-	CU_ASSERT(info.stride == 128 && info.slots == 16 && info.args == 96);
+	CU_ASSERT(info.stride == 64 && info.slots == 16 && info.args == 96);
 	CU_ASSERT(info.units == 2 && info.subcores == 4 && info.threads == 16);
 	CU_ASSERT(info.vlen == 256 && info.piece == 32 && info.scratchpad == 128u << 10);
 	CU_ASSERT(info.running == 8 && info.waiting == 8 && info.kernels == 64);
@@ -340,9 +382,9 @@ static void checksums(void)
 UNIT_SUITE(m2func, {"over cells", over_cells}, {"over a ring", over_a_ring},
 	   {"over a ring with interrupts", over_a_ring_with_interrupts},
 	   {"over registers", over_registers}, {"the smallest cell", the_smallest_cell},
-	   {"what the device is", what_the_device_is}, {"bad options", bad_options},
-	   {"bad maps", bad_maps}, {"how kernels end", how_kernels_end},
-	   {"what is not registered", what_is_not_registered},
+	   {"arguments", arguments}, {"what the device is", what_the_device_is},
+	   {"bad options", bad_options}, {"bad maps", bad_maps},
+	   {"how kernels end", how_kernels_end}, {"what is not registered", what_is_not_registered},
 	   {"not while it runs", not_while_it_runs}, {"kernels from files", kernels_from_files},
 	   {"added latency", added_latency}, {"lines are flushed", lines_are_flushed},
 	   {"not in a child", not_in_a_child}, {"checksums", checksums})

@@ -517,6 +517,32 @@ static void stopped(void)
 	end(&v);
 }
 
+/* Nor does it matter who has the slots: here one that was given up. A heart that has not beaten for
+ * five seconds is dead, long before the call's own time is over. */
+static void stopped_for_long(void)
+{
+	const struct annex_m2_opts opts = {.slots = 1, .timeout_ms = 60000};
+	struct annex_m2 *m2;
+	struct served v;
+	uint64_t since;
+	int status;
+
+	prepare(&v);
+	serve_in_child(&v);
+	m2 = client_with_map(&v, &opts);
+	kill(v.child, SIGSTOP);
+	waitpid(v.child, &status, WUNTRACED);
+	since = annex_now();
+	CU_ASSERT_EQUAL(annex_m2_wait(m2, 1, 100, NULL), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(annex_m2_poll(m2, 1, NULL), -ENODEV);
+	CU_ASSERT(annex_now() - since < 40 * ANNEX_NSEC_PER_SEC);
+	kill(v.child, SIGKILL);
+	waitpid(v.child, NULL, 0);
+	annex_m2_close(m2);
+	CU_ASSERT_EQUAL(unlink(v.path), 0);
+	end(&v);
+}
+
 /* Only root may shoot down what others have; another user does not come in at all. */
 static void other_users(void)
 {
@@ -545,4 +571,4 @@ UNIT_SUITE(m2func_serve, {"all transports", all_transports}, {"clients apart", c
 	   {"as many as it can", as_many_as_it_can}, {"listed", listed}, {"names", names},
 	   {"closed under its clients", closed_under_its_clients},
 	   {"killed and restarted", killed_and_restarted}, {"stopped", stopped},
-	   {"other users", other_users})
+	   {"stopped for long", stopped_for_long}, {"other users", other_users})

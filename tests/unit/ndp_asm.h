@@ -118,6 +118,22 @@ static inline uint32_t amoswap_d(unsigned int rd, unsigned int rs2, unsigned int
 	return asm_r(0x2f, rd, 3, rs1, rs2, 4);
 }
 
+/* vsetvli, by the bits of vtype */
+static inline uint32_t vsetvli(unsigned int rd, unsigned int rs, unsigned int vtype)
+{
+	return asm_i(0x57, rd, 7, rs, (int)vtype);
+}
+
+static inline uint32_t vmv_v_i(unsigned int vd, unsigned int imm)
+{
+	return asm_r(0x57, vd, 3, imm, 0, 0x17 << 1 | 1);
+}
+
+static inline uint32_t vdiv_vv(unsigned int vd, unsigned int vs2, unsigned int vs1)
+{
+	return asm_r(0x57, vd, 2, vs1, vs2, 0x21 << 1 | 1);
+}
+
 #define ECALL 0x73u
 #define EBREAK 0x100073u
 #define NONE 0xffffffffu /* no instruction at all */

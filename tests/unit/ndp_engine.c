@@ -243,6 +243,44 @@ static void errors(void)
 	near_close(&r);
 }
 
+/*
+ * Every atomic instruction at every address that is not a multiple of its size ends the kernel
+ * there, and nothing was stored; at those that are it does what it says.
+ */
+static void misaligned_atomics(void)
+{
+	static const unsigned int what[] = {1, 2, 3, 0, 4, 8, 12, 16, 20, 24, 28};
+	struct annex_m2_answer answer;
+	unsigned int wrong = 0;
+	struct near r;
+
+	near_open(&r, NULL);
+	for (unsigned int i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
+		for (unsigned int at = 0; at < 32; at++) {
+			unsigned int f3 = at < 16 ? 2 : 3, by = at % 16;
+			uint32_t atomic = asm_r(0x2f, 4, f3, 3, what[i] == 2 ? 0 : 5, what[i] << 2);
+			uint64_t pc = NEAR_VA + r.used + sizeof(struct annex_m2_image) + 8;
+			int64_t id = NEAR_ONE(&r, addi(3, 1, (int)by), addi(5, 0, 1), atomic,
+					      ECALL);
+
+			memset(near_data(&r), 0x55, 32);
+			answer = near_run(&r, id, 0, 32, NULL, 0);
+			if (by % (f3 == 2 ? 4 : 8) == 0) {
+				wrong += answer.value <= 0;
+			} else {
+				wrong += answer.value != -EFAULT || answer.pc != pc ||
+					 answer.addr != NEAR_POOL + by;
+				for (unsigned int k = 0; k < 4; k++)
+					wrong += near_data(&r)[k] != 0x5555555555555555;
+			}
+			wrong += near_unregister(&r, id) != 0;
+			r.used = 0;
+		}
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+	near_close(&r);
+}
+
 /* RISC-V knows no trap for it: all ones. */
 static void divide_by_zero(void)
 {
@@ -492,6 +530,6 @@ static void options(void)
 UNIT_SUITE(ndp_engine, {"options", options}, {"null kernel", null_kernel},
 	   {"vector add", vector_add}, {"reduction", reduction}, {"slots", slots},
 	   {"barrier between bodies", barrier}, {"scratchpad", scratchpad}, {"errors", errors},
-	   {"divide by zero", divide_by_zero}, {"registers", registers}, {"endless", endless},
-	   {"images", images}, {"images are copied", copied}, {"payloads", payloads},
-	   {"records", records})
+	   {"misaligned atomics", misaligned_atomics}, {"divide by zero", divide_by_zero},
+	   {"registers", registers}, {"endless", endless}, {"images", images},
+	   {"images are copied", copied}, {"payloads", payloads}, {"records", records})

@@ -93,6 +93,14 @@ static inline uint64_t *near_data(struct near *r)
 
 #define NEAR_POOL (NEAR_VA + NEAR_DATA)
 
+/*
+ * near_make_wait() - A kernel that ends when the word at its piece is not zero, as near_let_go()
+ * makes it. near_make_count(): one that counts it up, endlessly.
+ */
+int64_t near_make_wait(struct near *r);
+int64_t near_make_count(struct near *r);
+void near_let_go(uint64_t *word);
+
 /* near_grows() - Whether a word that kernels count up goes up by @much in time. */
 bool near_grows(uint64_t *word, uint64_t much);
 

@@ -14,7 +14,7 @@
 #define LARGE (2ull << 20)
 #define TOP (1ull << 47)
 
-static char host[4 * PAGE];
+static char host[4 * PAGE] __attribute__((aligned(PAGE)));
 
 static struct ndp_space *space_open(struct ndp_tlb *tlb, uint16_t asid)
 {
@@ -42,6 +42,10 @@ static void bounds(void)
 	CU_ASSERT_EQUAL(ndp_space_map(s, 0, host, PAGE + 1, RV_READ), -EINVAL);
 	CU_ASSERT_EQUAL(ndp_space_map(s, 0, host, PAGE, 0), -EINVAL);
 	CU_ASSERT_EQUAL(ndp_space_map(s, 0, host, PAGE, 4), -EINVAL);
+	for (unsigned int i = 1; i < 8; i++)
+		CU_ASSERT_EQUAL(ndp_space_map(s, 0, host + i, PAGE, RV_READ), -EINVAL);
+	CU_ASSERT_EQUAL(ndp_space_map(s, 0, host + 8, PAGE, RV_READ), 0);
+	CU_ASSERT_EQUAL(ndp_space_unmap(s, 0, PAGE), 0);
 	CU_ASSERT_EQUAL(ndp_space_map(s, TOP, host, PAGE, RV_READ), -EINVAL);
 	CU_ASSERT_EQUAL(ndp_space_map(s, TOP - PAGE, host, 2 * PAGE, RV_READ), -EINVAL);
 	CU_ASSERT_EQUAL(ndp_space_map(s, PAGE, host, -PAGE, RV_READ), -EINVAL);

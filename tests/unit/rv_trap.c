@@ -27,6 +27,7 @@
 #define WRITE_VSTART(n) (0x00805073u | (n) << 15)
 #define VLE32_V8_A 0x0203e407u
 #define VLE32FF_V8_A 0x0303e407u
+#define VLSEG2E32FF_V8_A 0x2303e407u
 #define VSE32_V8_A 0x0203e427u
 #define VADD_V8_V8_V8 0x02840457u
 #define VREDSUM_V8_V8_V8 0x02842457u
@@ -269,6 +270,27 @@ static void only_the_first_fault_counts(void)
 	done(r);
 }
 
+/* A segment counts when all of it was loaded; what qemu 10.0 cannot be asked. */
+static void nor_does_half_a_segment(void)
+{
+	struct rig *r = SETUP(1, VSETIVLI_8_E32, VLSEG2E32FF_V8_A, READ_VL, EBREAK);
+	unsigned char *first = rv_v(r->b, 8), *second = rv_v(r->b, 9);
+
+	rv_x(r->b, 7)[0] = DATA + PAGE - 20;
+	CU_ASSERT_EQUAL(run(r).why, RV_EBREAK);
+	CU_ASSERT_EQUAL(rv_x(r->b, 9)[0], 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(memcmp(first + i * 4, r->data + PAGE - 20 + i * 8, 4), 0);
+		CU_ASSERT_EQUAL(memcmp(second + i * 4, r->data + PAGE - 16 + i * 8, 4), 0);
+	}
+	done(r);
+
+	r = SETUP(1, VSETIVLI_8_E32, VLSEG2E32FF_V8_A, READ_VL, EBREAK);
+	rv_x(r->b, 7)[0] = DATA + PAGE - 4;
+	stopped(r, RV_LOAD, 1, DATA + PAGE);
+	done(r);
+}
+
 static void one_lane_of_many(void)
 {
 	struct rig *r = SETUP(RV_LANES, LI(5, 77), LW_X6_A, LI(4, 3), ECALL);
@@ -318,4 +340,5 @@ UNIT_SUITE(rv_trap, {"illegal instructions", illegal_instructions},
 	   {"a vector load ends in the middle", a_vector_load_ends_in_the_middle},
 	   {"vstart tells the element", vstart_tells_the_element},
 	   {"only the first fault counts", only_the_first_fault_counts},
+	   {"nor does half a segment", nor_does_half_a_segment},
 	   {"one lane of many", one_lane_of_many}, {"endless loops end", endless_loops_end})

@@ -52,9 +52,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
 static const char doc[] =
-	"Run a static Linux program for RV64 (IMAFDC, Zicsr, Zba, Zbb, Zfh, V) on one hart of the "
-	"near-data processor. It can write, get memory, random bytes and the time, and exit; the "
-	"status is the program's.\n\n"
+	"Run a static Linux program for RV64 (IMAFDC, Zicsr, Zba, Zbb, Zfh, V, Zvfh) on one hart "
+	"of the near-data processor. It can write, get memory, random bytes and the time, and "
+	"exit; the status is the program's.\n\n"
 	"What follows the program's name are its own arguments. With --json, stdout has the report "
 	"and the program's goes to stderr."
 	"\vExample:\n"

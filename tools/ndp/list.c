@@ -2,15 +2,15 @@
 /*
  * annex ndp list: who uses a near-data processor, and for what.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <annex/m2serve.h>
+#include <annex/uri.h>
 #include "../cli.h"
 #include "../error.h"
 #include "../out.h"
+#include "../uri.h"
 #include "ndp.h"
 
 #define ROWS 48u /* of processes in the table; JSON has all */
@@ -125,14 +125,14 @@ int ndp_list(int argc, char **argv)
 	static const struct argp argp = {NULL, parse, "SOCKET", doc, children, NULL, NULL};
 	struct annex_m2_listed all[ANNEX_M2_CLIENTS];
 	struct list_opts o = {.socket = NULL};
+	char uri[ANNEX_URI_MAX];
 	struct out out;
-	char *uri;
 	int err = cli_parse(&argp, argc, argv, &o), n;
 
+	if (!err)
+		err = path_uri(uri, "ndp", o.socket, "");
 	if (err)
 		return err;
-	if (asprintf(&uri, "ndp:%s", o.socket) < 0)
-		return err_set(-ENOMEM, "out of memory");
 	n = annex_m2_list(uri, all);
 	if (n < 0) {
 		err = err_lib(n, "cannot list");
@@ -141,6 +141,5 @@ int ndp_list(int argc, char **argv)
 		report(&out, uri, all, (unsigned int)n);
 		err = out_end(&out);
 	}
-	free(uri);
 	return err;
 }

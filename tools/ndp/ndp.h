@@ -6,6 +6,7 @@
 #define TOOLS_NDP_NDP_H
 
 int ndp_run(int argc, char **argv);
+int ndp_time(int argc, char **argv);
 int ndp_serve(int argc, char **argv);
 int ndp_list(int argc, char **argv);
 

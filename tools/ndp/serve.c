@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <annex/m2serve.h>
+#include <annex/uri.h>
 #include "../cleanup.h"
 #include "../cli.h"
 #include "../error.h"
 #include "../out.h"
+#include "../uri.h"
 #include "ndp.h"
 
 enum {
@@ -171,7 +173,7 @@ static int say_ready(const struct serve *s, const struct serve_opts *o)
 	struct annex_hdm_info info;
 	uint64_t bytes = 0;
 	struct out out;
-	char size[OUT_SIZE];
+	char size[OUT_SIZE], uri[ANNEX_URI_MAX];
 
 	if (o->guest && !o->json) {
 		printf("ready: for the guest of %s\n", o->guest);
@@ -182,7 +184,11 @@ static int say_ready(const struct serve *s, const struct serve_opts *o)
 		bytes += info.bytes;
 	}
 	if (!o->json) {
-		printf("ready: %s of memory at ndp:%s\n", out_size((double)bytes, size), o->socket);
+		int err = path_uri(uri, "ndp", o->socket, "");
+
+		if (err)
+			return err;
+		printf("ready: %s of memory at %s\n", out_size((double)bytes, size), uri);
 		return fflush(stdout) ? err_sys("cannot write") : 0;
 	}
 	out_init(&out, cli_name(), true);

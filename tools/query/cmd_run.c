@@ -188,8 +188,8 @@ static int answer(const struct run *r, const struct question *q, struct store *s
 static const struct argp_option options[] = {
 	{"range", OPT_RANGE, "URI", 0, "The memory range that annex query load has filled", 0},
 	{"device", OPT_DEVICE, "DEVICE", 0,
-	 "Who evaluates: local, a device in this process (default), or ndp:/path, one that annex "
-	 "ndp serve has",
+	 "Who evaluates: local, a device in this process (default), ndp:/path, one that annex ndp "
+	 "serve has, or the range's own, pci:ADDRESS?m2func=SIZE",
 	 0},
 	{"threads", 't', "N", 0,
 	 "Threads of the local device, and of the host's loops (one a core)", 0},

@@ -16,6 +16,7 @@
 #include "../held.h"
 #include "../mem.h"
 #include "../progress.h"
+#include "../uri.h"
 #include "query.h"
 #include "table.h"
 
@@ -280,7 +281,7 @@ static int open_column(struct query *q, unsigned int i, const char *dir,
 			       "%s: %lld bytes are no multiple of 512; pad it (truncate -s %%4096) "
 			       "and put the number of rows in %s/rows",
 			       c->path, (long long)st.st_size, dir);
-	err = storage_file_uri(buf, c->path, "readonly=1");
+	err = path_uri(buf, "file", c->path, "readonly=1");
 	if (!err)
 		err = storage_open(&c->store, so, &uri, 1, (uint64_t)st.st_size, so->cache / q->n);
 	if (err)

@@ -7,8 +7,8 @@
 #include "core/futex.h"
 #include "front.h"
 
-#define LOOKS 16u      /* at a call that is torn: it may be in the middle of being stored */
-#define REST_EVERY 32u /* passes between looks at slots that were never called in */
+#define LOOKS 16u /* at a call that is torn: it may be in the middle of being stored */
+#define COLD 4u   /* cells that were not called lately, a look */
 
 static char *cell_of(const struct ndp_front *f, uint32_t number)
 {
@@ -21,11 +21,46 @@ static void count(uint64_t *what)
 	annex_atomic_store(what, *what + 1, ANNEX_RELAXED);
 }
 
+/* A host that sleeps on one of these cells. */
+static void ring(struct ndp_front *f, const uint16_t *numbers, unsigned int n)
+{
+	uint32_t stride = f->layout.stride;
+
+	m2_fence();
+	/* Sequentially consistent, with the answers that were stored before the fence: who sleeps
+	 * counts himself before he looks at his cell for the last time. */
+	if (!annex_atomic_load(&f->doors->sleepers, ANNEX_SEQ_CST))
+		return;
+	for (unsigned int i = 0; i < n; i++)
+		futex_rouse(m2_word_half(m2_word_of(cell_of(f, numbers[i]), stride)), 1);
+}
+
+void ndp_cells_ring(struct ndp_front *f)
+{
+	if (f->nunrung)
+		ring(f, f->unrung, f->nunrung);
+	f->nunrung = 0;
+}
+
+/* The watching thread looks for sleepers when it has nothing else to do. */
+static void ring_later(struct ndp_front *f, uint32_t number)
+{
+	const uint16_t one = (uint16_t)number;
+
+	if (!ndp_front_watches(f)) {
+		ring(f, &one, 1);
+		return;
+	}
+	if (f->nunrung == NDP_UNRUNG)
+		ndp_cells_ring(f);
+	f->unrung[f->nunrung++] = one;
+}
+
 static void put(struct ndp_cell *c, uint32_t seq, const struct annex_m2_answer *a)
 {
 	struct ndp_front *f = c->f;
 	uint32_t stride = f->layout.stride;
-	uint64_t payload[M2_WORDS], *word;
+	uint64_t payload[M2_WORDS];
 	char *cell = cell_of(f, c->number);
 
 	memset(payload, 0, stride);
@@ -37,10 +72,7 @@ static void put(struct ndp_cell *c, uint32_t seq, const struct annex_m2_answer *
 	}
 	if (f->transport == ANNEX_M2_REGS)
 		ndp_regs_done(f);
-	word = m2_word_of(cell, stride);
-	/* Sequentially consistent, as the store of the word: see m2_store(). */
-	if (annex_atomic_load(&f->doors->sleepers, ANNEX_SEQ_CST))
-		futex_rouse(m2_word_half(word), 1);
+	ring_later(f, c->number);
 }
 
 /*
@@ -102,7 +134,8 @@ static void attach(struct ndp_cell *c, uint32_t function, const uint64_t *payloa
 	settle(c, &a);
 }
 
-static bool begin(struct ndp_cell *c, uint64_t word, const uint64_t *payload)
+/* @bytes: of the payload. */
+static bool begin(struct ndp_cell *c, uint64_t word, const uint64_t *payload, uint32_t bytes)
 {
 	static const struct annex_m2_answer taken = {.value = -EBUSY};
 	struct ndp_front *f = c->f;
@@ -127,53 +160,112 @@ static bool begin(struct ndp_cell *c, uint64_t word, const uint64_t *payload)
 	else if (f->opts.memory && (function == ANNEX_M2_ATTACH || function == ANNEX_M2_DETACH))
 		attach(c, function, payload);
 	else
-		ndp_call(f->client, function, payload, f->layout.stride - sizeof(word), answered,
-			 c);
+		ndp_call(f->client, function, payload, bytes, answered, c);
 	return true;
+}
+
+/* The call as it is in its cell, and what is in another one. Return: its words; 0: it is torn. */
+static unsigned int load_call(struct ndp_cell *c, uint64_t *all, uint64_t *word)
+{
+	struct ndp_front *f = c->f;
+	uint32_t stride = f->layout.stride, function = c->number % ANNEX_M2_FUNCTIONS;
+	unsigned int n = stride / 8 - 1, rest;
+
+	*word = m2_load(cell_of(f, c->number), stride, all);
+	rest = m2_rest(function, all, stride);
+	if (rest)
+		m2_load_rest(cell_of(f, c->number - function + ANNEX_M2_REST), stride, all + n);
+	n += rest;
+	return m2_word(all, n, (uint32_t)*word, false) == *word ? n : 0;
 }
 
 bool ndp_cell_look(struct ndp_front *f, uint32_t number)
 {
 	struct ndp_cell *c = &f->cell[number];
-	char *cell = cell_of(f, number);
-	uint32_t stride = f->layout.stride;
-	uint64_t payload[M2_WORDS], word;
+	uint64_t payload[M2_WORDS], seen, word;
 
+	if (number % ANNEX_M2_FUNCTIONS == ANNEX_M2_REST)
+		return false;
 	for (unsigned int looks = 0;; looks++) {
+		unsigned int n;
+
 		/*
 		 * Acquires the payload from who stored the word; sequentially consistent, since it
-		 * may be the last look before sleeping: see m2_store().
+		 * may be the last look before sleeping: see m2_fence().
 		 */
-		word = annex_atomic_load(m2_word_of(cell, stride), ANNEX_SEQ_CST);
+		seen = annex_atomic_load(m2_word_of(cell_of(f, number), f->layout.stride),
+					 ANNEX_SEQ_CST);
 		/* Acquire: what settle() released. What is being answered wants another look. */
 		if (annex_atomic_load(&c->busy, ANNEX_ACQUIRE))
-			return word != c->word;
-		if (!word || word & ANNEX_M2_ANSWER)
+			return seen != c->word;
+		if (!seen || seen & ANNEX_M2_ANSWER)
 			return false;
-		m2_load(cell, stride, payload);
-		if (m2_word(payload, stride / 8 - 1, (uint32_t)word, false) == word)
-			break;
+		n = load_call(c, payload, &word);
+		if (n)
+			return begin(c, word, payload, n * 8);
 		if (looks == LOOKS) {
 			count(&f->stats.torn);
-			return refuse(c, (uint32_t)word, -EBADMSG);
+			return refuse(c, (uint32_t)seen, -EBADMSG);
 		}
 		annex_pause();
 	}
-	return begin(c, word, payload);
 }
 
-bool ndp_cells_look(struct ndp_front *f, bool all)
+static void warm(struct ndp_front *f, uint32_t number)
 {
-	uint32_t cells = (all || !(f->pass++ % REST_EVERY) ? f->layout.slots : f->used) *
-			 ANNEX_M2_FUNCTIONS;
+	struct ndp_cell *c = &f->cell[number];
+
+	if (c->hot || f->nhot == NDP_HOT)
+		return;
+	c->hot = true;
+	f->hot[f->nhot++] = (uint16_t)number;
+}
+
+void ndp_cells_cool(struct ndp_front *f)
+{
+	while (f->nhot)
+		f->cell[f->hot[--f->nhot]].hot = false;
+	f->at = 0;
+}
+
+/* A few of all: whoever calls a lot must not keep a new caller from being seen. */
+static bool look_at_cold(struct ndp_front *f)
+{
+	for (unsigned int i = 0; i < COLD; i++) {
+		uint32_t number = f->cold;
+
+		f->cold = f->cold + 1 < m2_cells(&f->layout) ? f->cold + 1 : 0;
+		if (!ndp_cell_look(f, number))
+			continue;
+		warm(f, number);
+		return true;
+	}
+	return false;
+}
+
+bool ndp_cells_look(struct ndp_front *f)
+{
+	if (look_at_cold(f))
+		return true;
+	for (unsigned int i = 0; i < f->nhot; i++) {
+		uint32_t number = f->hot[f->at];
+
+		f->at = f->at + 1 < f->nhot ? f->at + 1 : 0;
+		if (ndp_cell_look(f, number))
+			return true;
+	}
+	return false;
+}
+
+bool ndp_cells_look_at_all(struct ndp_front *f)
+{
 	bool some = false;
 
-	for (uint32_t i = 0; i < cells; i++) {
+	for (uint32_t i = 0; i < m2_cells(&f->layout); i++) {
 		if (!ndp_cell_look(f, i))
 			continue;
+		warm(f, i);
 		some = true;
-		if (i / ANNEX_M2_FUNCTIONS >= f->used)
-			f->used = i / ANNEX_M2_FUNCTIONS + 1;
 	}
 	return some;
 }

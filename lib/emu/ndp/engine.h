@@ -34,7 +34,7 @@ uint32_t ndp_client_asid(const struct ndp_client *c);
 
 /*
  * ndp_client_map() - Its kernels see @host at @va, in whole pages. -EEXIST: something is there;
- * -EINVAL: not aligned, the scratchpad's addresses, or beyond 47 bits.
+ * -EINVAL: not aligned (@host: to 8), the scratchpad's addresses, or beyond 47 bits.
  * ndp_client_unmap() - and no more; when it returns, no unit touches that memory (-ENOENT: it was
  * not mapped like that).
  */

@@ -24,7 +24,8 @@
 #define SPIN_NS 50000u
 #define DOZE_MS 250
 #define TICK_NS ANNEX_NSEC_PER_MSEC /* between looks at what is not a call */
-#define AWAKE_ROUNDS 64u            /* before others are let run between rounds */
+#define AWAKE_ROUNDS 128u           /* before others are let run between rounds */
+#define CLOCK_EVERY 16u             /* rounds */
 #define RECORD_WORDS (ANNEX_M2_KERNELS * sizeof(struct annex_m2_record) / 8)
 
 static struct annex_m2_head *head_of(struct ndp_front *f)
@@ -147,11 +148,18 @@ void ndp_front_tell(struct ndp_front *f)
 		annex_atomic_store(&to[i], words[i], ANNEX_RELAXED);
 }
 
-static bool look(struct ndp_front *f, bool all)
+static _Thread_local const struct ndp_front *watched;
+
+bool ndp_front_watches(const struct ndp_front *f)
+{
+	return watched == f;
+}
+
+static bool look(struct ndp_front *f)
 {
 	switch (f->transport) {
 	case ANNEX_M2_CELLS:
-		return ndp_cells_look(f, all);
+		return ndp_cells_look(f);
 	case ANNEX_M2_RING:
 		return ndp_ring_look(f);
 	case ANNEX_M2_REGS:
@@ -185,13 +193,24 @@ static bool doze(struct ndp_front *f)
 	bool more;
 
 	ndp_front_tell(f);
-	/* Sequentially consistent, as the looks that follow: see m2_store(). */
+	ndp_cells_cool(f);
+	/* Sequentially consistent, as the looks that follow: see m2_fence(). */
 	annex_atomic_store(&f->doors->asleep, 1u, ANNEX_SEQ_CST);
-	more = look(f, true);
+	more = f->transport == ANNEX_M2_CELLS ? ndp_cells_look_at_all(f) : look(f);
+	ndp_cells_ring(f);
 	more = attend(f, more ? 0 : f->opts.doze_ms ? f->opts.doze_ms : DOZE_MS);
 	/* Relaxed: who sees it too late rings in vain. */
 	annex_atomic_store(&f->doors->asleep, 0u, ANNEX_RELAXED);
 	return more;
+}
+
+/* What was called is carried out before the next call is looked for. Return: whether there was
+ * something. */
+static bool work(struct ndp_front *f)
+{
+	bool some = look(f);
+
+	return ndp_assist(f->ndp) || some;
 }
 
 /* Until nothing comes any more. Return: whether to go on. */
@@ -200,15 +219,21 @@ static bool serve(struct ndp_front *f)
 	uint64_t now = annex_now(), last = now, tick = now;
 	unsigned int quiet = 0;
 
-	while (now - last < SPIN_NS) {
-		if (look(f, false) || ndp_assist(f->ndp))
+	for (unsigned int round = 1; now - last < SPIN_NS; round++) {
+		if (work(f)) {
 			quiet = 0;
-		else if (++quiet < AWAKE_ROUNDS)
-			annex_pause();
-		else
-			sched_yield();
+		} else {
+			ndp_cells_ring(f);
+			if (++quiet < AWAKE_ROUNDS)
+				annex_pause();
+			else
+				sched_yield();
+		}
+		if (round % CLOCK_EVERY)
+			continue;
+		ndp_cells_ring(f);
 		now = annex_now();
-		if (!quiet)
+		if (quiet < CLOCK_EVERY)
 			last = now;
 		if (now - tick < TICK_NS)
 			continue;
@@ -223,13 +248,16 @@ void ndp_front_watch(struct ndp_front *f)
 {
 	bool more = true;
 
+	watched = f;
 	while (more) {
 		ndp_lend(f->ndp);
 		more = serve(f);
+		ndp_cells_ring(f);
 		ndp_unlend(f->ndp);
 		if (more)
 			more = doze(f);
 	}
+	watched = NULL;
 }
 
 void ndp_front_stop(struct ndp_front *f)

@@ -45,6 +45,7 @@ struct ndp_front_stats {
  * is
  * @busy, when who answers has it.
  * @word, @seq: of the call that is busy. @last, @kept: of the one answered last; 0: none.
+ * @hot: it is in the front's list.
  */
 struct ndp_cell {
 	struct ndp_front *f;
@@ -53,13 +54,19 @@ struct ndp_cell {
 	uint32_t seq;
 	uint32_t last;
 	uint32_t busy;
+	bool hot;
 	struct annex_m2_answer kept;
 };
+
+#define NDP_HOT 256u
+#define NDP_UNRUNG 64u
 
 /**
  * struct ndp_front - A region and its thread.
  * @fd: the region's memory, for the client; -1: it was given (@opts). @bell: our side.
- * @used: slots that were called in, from 0 on; others are looked at now and then.
+ * @hot: cells that were called since it last dozed, which are looked at each time, from @at on;
+ *	@cold: the next one of all others. @unrung: cells that were answered since a host that
+ *	sleeps was last looked for.
  * @head, @posted, @post: ring. @go, @instance: registers.
  * @also: another descriptor to watch, -1: none; @ready is called when it is readable, and
  *	returns false when the front end shall end.
@@ -77,8 +84,11 @@ struct ndp_front {
 	struct bell bell;
 	struct ndp_cell *cell;
 	struct ndp_front_stats stats;
-	uint32_t used;
-	uint32_t pass;
+	unsigned int nhot, at;
+	uint32_t cold;
+	uint16_t hot[NDP_HOT];
+	unsigned int nunrung;
+	uint16_t unrung[NDP_UNRUNG];
 	uint32_t head;
 	uint32_t posted;
 	pthread_mutex_t post;
@@ -100,6 +110,9 @@ int ndp_front_open(struct annex_ndp *ndp, struct ndp_client *c, const struct ndp
 /* ndp_front_watch() - Serve it, in the calling thread, until ndp_front_stop() or @ready says so. */
 void ndp_front_watch(struct ndp_front *f);
 
+/* ndp_front_watches() - Whether the calling thread is in ndp_front_watch(). */
+bool ndp_front_watches(const struct ndp_front *f);
+
 /* ndp_front_stop() - From another thread, which then makes its descriptors readable. */
 void ndp_front_stop(struct ndp_front *f);
 
@@ -118,12 +131,18 @@ void ndp_front_tell(struct ndp_front *f);
 /*
  * cells.c
  *
- * ndp_cells_look() - Serve each cell once; @all: also those where nothing has come so far. Return:
- * whether there was something.
- * ndp_cell_look() - Serve one. Return: whether there was something, or will be soon.
+ * ndp_cells_look() - Serve the next cell that was called, so that what it asks for can be carried
+ * out before the next one is served. ndp_cells_look_at_all() - Serve each once. Return: whether
+ * there was something. ndp_cell_look() - Serve one. Return: whether there was something, or will be
+ * soon. ndp_cells_cool() - Nothing has come for a while: no cell is looked at more often than
+ * others. ndp_cells_ring() - Wake hosts that sleep until what the watching thread has answered is
+ * answered.
  */
-bool ndp_cells_look(struct ndp_front *f, bool all);
+bool ndp_cells_look(struct ndp_front *f);
+bool ndp_cells_look_at_all(struct ndp_front *f);
 bool ndp_cell_look(struct ndp_front *f, uint32_t number);
+void ndp_cells_cool(struct ndp_front *f);
+void ndp_cells_ring(struct ndp_front *f);
 
 /* ring.c: ndp_ring_post() - Cell @number has its answer. From any thread. */
 bool ndp_ring_look(struct ndp_front *f);

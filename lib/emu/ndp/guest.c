@@ -24,23 +24,37 @@
 #define UNIT (2ull << 20)
 
 /**
- * struct guest_client - An entry of the table that was looked at. @asid: 0: none. @front: NULL: it
- * is not served.
+ * struct guest_table - What stands in the table, when it belongs together. @change: 0: there is
+ * none.
+ */
+struct guest_table {
+	uint64_t change, generation;
+	struct annex_filter_entry entry[ANNEX_FILTER_ENTRIES];
+};
+
+/**
+ * struct guest_client - An entry of the table that was looked at. @entry.asid: 0: none. @front:
+ * NULL: it is not served.
  */
 struct guest_client {
-	uint32_t asid;
+	struct annex_filter_entry entry;
 	struct ndp_front *front;
 	pthread_t thread;
 };
 
-/* struct ndp_guest - @bytes: of the file; kernels reach the first @cached of them. */
+/**
+ * struct ndp_guest - @bytes: of the file; kernels reach the first @cached of them.
+ * @generation: of the table that @client is about. @beat: the last one. @watched: by @thread.
+ */
 struct ndp_guest {
 	struct annex_ndp *ndp;
 	int fd;
 	char *base;
 	uint64_t bytes, cached;
 	struct annex_filter *table;
+	uint64_t generation, beat;
 	uint32_t stop;
+	bool watched;
 	pthread_t thread;
 	struct guest_client client[ANNEX_FILTER_ENTRIES];
 };
@@ -51,16 +65,41 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static void drop(struct guest_client *c)
+/* A device whose heart stands still is taken for a dead one, so also while it is busy with many. */
+static void beat(struct ndp_guest *g)
 {
-	c->asid = 0;
-	if (!c->front)
-		return;
-	ndp_front_stop(c->front);
-	pthread_join(c->thread, NULL);
-	ndp_front_end(c->front);
-	ndp_front_close(c->front);
-	c->front = NULL;
+	/* Relaxed: it only has to change. */
+	annex_atomic_store((uint64_t *)&g->table->beat, ++g->beat, ANNEX_RELAXED);
+}
+
+/* Those whose entries are no longer the same; all: NULL. They end at once, so it takes no longer
+ * than one. */
+static void drop(struct ndp_guest *g, const struct annex_filter_entry *now)
+{
+	bool over[ANNEX_FILTER_ENTRIES];
+
+	for (unsigned int i = 0; i < ANNEX_FILTER_ENTRIES; i++) {
+		const struct annex_filter_entry *e = &g->client[i].entry;
+
+		over[i] = e->asid && (!now || e->asid != now[i].asid || e->base != now[i].base ||
+				      e->bound != now[i].bound);
+		if (over[i] && g->client[i].front)
+			ndp_front_stop(g->client[i].front);
+	}
+	for (unsigned int i = 0; i < ANNEX_FILTER_ENTRIES; i++) {
+		struct guest_client *c = &g->client[i];
+
+		if (!over[i])
+			continue;
+		c->entry.asid = 0;
+		if (!c->front)
+			continue;
+		pthread_join(c->thread, NULL);
+		ndp_front_end(c->front);
+		ndp_front_close(c->front);
+		c->front = NULL;
+		beat(g);
+	}
 }
 
 /* Whole pages of the uncached part, the table's own excluded, and nobody else's. */
@@ -119,80 +158,86 @@ static void begin(struct ndp_guest *g, struct guest_client *c, const struct anne
 	if (annex_atomic_load(&wish->magic, ANNEX_RELAXED)) {
 		/* A device before this one had it, and its kernels and answers are gone. */
 		annex_atomic_store(&wish->gone, 1u, ANNEX_RELEASE);
-		c->asid = e->asid;
+		c->entry = *e;
 		return;
 	}
 	opts.stride = annex_atomic_load(&wish->stride, ANNEX_RELAXED);
 	opts.slots = annex_atomic_load(&wish->slots, ANNEX_RELAXED);
-	c->asid = e->asid;
+	c->entry = *e;
 	c->front = serve_region(g, &opts, &c->thread);
 }
 
-/* Whether what was copied belongs together. */
-static bool copy_table(struct ndp_guest *g, struct annex_filter_entry *to, uint64_t *change)
+static uint64_t field(const struct annex_filter *t, size_t at)
 {
-	struct annex_filter *t = g->table;
-	const uint64_t *from = (const uint64_t *)(const void *)t->entry;
-	uint64_t words[sizeof(t->entry) / 8], before;
+	/* Acquire: what is read afterwards is as new as this. */
+	return annex_atomic_load((const uint64_t *)(const void *)((const char *)t + at),
+				 ANNEX_ACQUIRE);
+}
 
-	/* Acquire, each: @change, then the magic that is there when it is, entries, @change again.
-	 */
-	before = annex_atomic_load((uint64_t *)&t->change, ANNEX_ACQUIRE);
-	if (before % 2)
+#define FIELD(t, member) field(t, offsetof(struct annex_filter, member))
+
+/* Version and number of entries are one word. */
+static bool is_table(const struct annex_filter *t)
+{
+	const uint32_t right[2] = {ANNEX_FILTER_VERSION, ANNEX_FILTER_ENTRIES};
+	uint64_t word = FIELD(t, version);
+
+	return FIELD(t, magic) == ANNEX_FILTER_MAGIC && !memcmp(&word, right, sizeof(word));
+}
+
+/* Whether what was copied belongs together: nothing was changed, or begun anew, meanwhile. */
+static bool copy_table(const struct annex_filter *t, struct guest_table *to)
+{
+	uint64_t words[sizeof(to->entry) / 8];
+
+	memset(to, 0, sizeof(*to));
+	to->change = FIELD(t, change);
+	if (to->change % 2)
 		return false;
-	if (annex_atomic_load((uint64_t *)&t->magic, ANNEX_ACQUIRE) != ANNEX_FILTER_MAGIC ||
-	    t->version != ANNEX_FILTER_VERSION || t->entries != ANNEX_FILTER_ENTRIES) {
-		memset(to, 0, sizeof(t->entry));
-		*change = 0;
+	to->generation = FIELD(t, generation);
+	if (!is_table(t)) {
+		to->change = 0;
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(words) / 8; i++)
-		words[i] = annex_atomic_load(&from[i], ANNEX_ACQUIRE);
-	memcpy(to, words, sizeof(words));
-	*change = before;
-	return annex_atomic_load((uint64_t *)&t->change, ANNEX_ACQUIRE) == before;
+		words[i] = field(t, offsetof(struct annex_filter, entry) + 8 * i);
+	memcpy(to->entry, words, sizeof(words));
+	return FIELD(t, generation) == to->generation && FIELD(t, change) == to->change;
 }
 
-static void look(struct ndp_guest *g)
+void ndp_guest_look(struct ndp_guest *g)
 {
-	struct annex_filter_entry now[ANNEX_FILTER_ENTRIES];
-	uint64_t change;
+	struct guest_table now;
 
-	if (!copy_table(g, now, &change))
+	beat(g); /* first: before somebody is served, a device is seen to live */
+	if (!copy_table(g->table, &now))
 		return;
+	/* A guest that was started again may have the same entries. */
+	if (now.generation != g->generation)
+		drop(g, NULL);
+	g->generation = now.generation;
+	drop(g, now.entry);
 	for (unsigned int i = 0; i < ANNEX_FILTER_ENTRIES; i++) {
 		struct guest_client *c = &g->client[i];
 
-		if (c->asid && c->asid != now[i].asid)
-			drop(c);
-	}
-	for (unsigned int i = 0; i < ANNEX_FILTER_ENTRIES; i++) {
-		struct guest_client *c = &g->client[i];
-
-		if (!c->asid && now[i].asid && is_right(g, now, i))
-			begin(g, c, &now[i]);
+		if (!c->entry.asid && now.entry[i].asid && is_right(g, now.entry, i))
+			begin(g, c, &now.entry[i]);
 	}
 	/* Release: those that are gone from the table are not served any more. */
-	if (change)
-		annex_atomic_store((uint64_t *)&g->table->seen, change, ANNEX_RELEASE);
+	if (now.change)
+		annex_atomic_store((uint64_t *)&g->table->seen, now.change, ANNEX_RELEASE);
 }
 
 static void *serve(void *arg)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	struct ndp_guest *g = arg;
-	uint64_t beat = 0;
 
 	/* Acquire: with ndp_guest_close(). */
 	while (!annex_atomic_load(&g->stop, ANNEX_ACQUIRE)) {
-		/* First: before somebody is served, a device is seen to live. */
-		annex_atomic_store((uint64_t *)&g->table->beat, ++beat, ANNEX_RELAXED);
-		look(g);
+		ndp_guest_look(g);
 		nanosleep(&pause, NULL);
 	}
-	for (unsigned int i = 0; i < ANNEX_FILTER_ENTRIES; i++)
-		if (g->client[i].asid)
-			drop(&g->client[i]);
 	return NULL;
 }
 
@@ -234,13 +279,7 @@ static int map_file(struct ndp_guest *g, const char *path, uint64_t uncached)
 	return 0;
 }
 
-static void release(struct ndp_guest *g)
-{
-	munmap(g->base, g->bytes);
-	close(g->fd);
-}
-
-int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
+int ndp_guest_take(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 		   struct ndp_guest **out)
 {
 	struct ndp_guest *g = calloc(1, sizeof(*g));
@@ -250,16 +289,26 @@ int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 		return annex_fail(-ENOMEM, "%s: out of memory", path);
 	g->ndp = ndp;
 	err = map_file(g, path, uncached);
-	if (!err) {
-		err = -pthread_create(&g->thread, NULL, serve, g);
-		if (err)
-			annex_fail(err, "%s: cannot start its thread: %s", path, strerror(-err));
-	}
-	if (err) {
-		if (g->base)
-			release(g);
+	if (err)
 		free(g);
+	else
+		*out = g;
+	return err;
+}
+
+int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
+		   struct ndp_guest **out)
+{
+	struct ndp_guest *g;
+	int err = ndp_guest_take(ndp, path, uncached, &g);
+
+	if (err)
 		return err;
+	err = -pthread_create(&g->thread, NULL, serve, g);
+	g->watched = !err;
+	if (err) {
+		ndp_guest_close(g);
+		return annex_fail(err, "%s: cannot start its thread: %s", path, strerror(-err));
 	}
 	*out = g;
 	return 0;
@@ -271,7 +320,10 @@ void ndp_guest_close(struct ndp_guest *g)
 		return;
 	/* Release: with serve(). */
 	annex_atomic_store(&g->stop, 1u, ANNEX_RELEASE);
-	pthread_join(g->thread, NULL);
-	release(g);
+	if (g->watched)
+		pthread_join(g->thread, NULL);
+	drop(g, NULL);
+	munmap(g->base, g->bytes);
+	close(g->fd);
 	free(g);
 }

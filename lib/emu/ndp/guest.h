@@ -21,6 +21,14 @@ struct ndp_guest;
 int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 		   struct ndp_guest **out);
 
+/*
+ * ndp_guest_take() - The same without a thread that looks. ndp_guest_look() - Look once: who is no
+ * longer in the table is not served any more when it returns, and who is new is.
+ */
+int ndp_guest_take(struct annex_ndp *ndp, const char *path, uint64_t uncached,
+		   struct ndp_guest **out);
+void ndp_guest_look(struct ndp_guest *g);
+
 /* ndp_guest_close() - All its clients are closed. */
 void ndp_guest_close(struct ndp_guest *g);
 

@@ -2,9 +2,12 @@
 /*
  * Who runs, who waits, and how it ended.
  *
- * A client alone may take all places. Of those that have nothing running, each finds one kept for
- * it, up to half of them all; so a process with endless kernels does not keep the others out
- * (M2NDP section III-J).
+ * A client alone may take all places but one. Of those that have nothing running, each finds one
+ * kept for it, and so does one that is yet to come, up to half of them all; so a process with
+ * endless kernels does not keep the others out (M2NDP section III-J). Places to wait in are kept
+ * likewise, and beside them each client has its own, for when it has nothing else under way. So
+ * such a launch is never refused, however many clients there are, and is overtaken by no other
+ * client more than once: clients that wait are admitted in turn, a launch each.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,19 +20,21 @@
 #define ID_BITS 20u /* of an instance's number: where its answer is kept */
 #define RUNNING 1   /* Table II */
 
-static unsigned int kept(unsigned int idle, unsigned int places)
+static unsigned int kept(unsigned int clients, unsigned int places)
 {
-	return idle < places / 2 ? idle : places / 2;
+	return clients < places / 2 ? clients : places / 2;
 }
 
 static bool may_run(const struct ndp_client *c)
 {
 	const struct annex_ndp *ndp = c->ndp;
-	unsigned int keep = c->nrunning ? kept(ndp->clients - ndp->busy, ndp->opts.running) : 0;
+	unsigned int idle = ndp->clients - ndp->busy;
+	unsigned int keep = c->nrunning ? kept(idle + 1, ndp->opts.running) : 0;
 
 	return ndp->nrunning + keep < ndp->opts.running;
 }
 
+/* Where others wait too. */
 static bool may_wait(const struct ndp_client *c)
 {
 	const struct annex_ndp *ndp = c->ndp;
@@ -61,7 +66,7 @@ static void enqueue(struct ndp_instance *in)
 	struct annex_ndp *ndp = c->ndp;
 
 	TAILQ_INSERT_TAIL(&c->waiting, in, link);
-	ndp->nwaiting++;
+	ndp->nwaiting += in != &c->own;
 	if (!c->nwaiting++) {
 		TAILQ_INSERT_TAIL(&ndp->queueing, c, queue);
 		ndp->nqueueing++;
@@ -74,7 +79,7 @@ static void dequeue(struct ndp_instance *in)
 	struct annex_ndp *ndp = c->ndp;
 
 	TAILQ_REMOVE(&c->waiting, in, link);
-	ndp->nwaiting--;
+	ndp->nwaiting -= in != &c->own;
 	TAILQ_REMOVE(&ndp->queueing, c, queue);
 	if (--c->nwaiting)
 		TAILQ_INSERT_TAIL(&ndp->queueing, c, queue);
@@ -122,6 +127,20 @@ static struct ndp_past *recall(struct ndp_client *c, uint64_t id)
 	return id && at < c->ndp->past && c->past[at].id == id ? &c->past[at] : NULL;
 }
 
+/* NULL: there is no place, neither to run nor to wait. */
+static struct ndp_instance *take_free(struct ndp_client *c, bool now)
+{
+	struct ndp_instance *in = NULL;
+
+	if (now || may_wait(c)) {
+		in = TAILQ_FIRST(&c->ndp->free);
+		TAILQ_REMOVE(&c->ndp->free, in, link);
+	} else if (!c->nrunning && !c->nwaiting) {
+		in = &c->own;
+	}
+	return in;
+}
+
 static int launch(struct ndp_client *c, const struct annex_m2_launch *asked,
 		  struct ndp_instance **out)
 {
@@ -138,10 +157,9 @@ static int launch(struct ndp_client *c, const struct annex_m2_launch *asked,
 		return -EINVAL;
 	if (!ndp_space_covers(&c->space, asked->base, asked->bound - asked->base))
 		return -EFAULT;
-	if (!now && !may_wait(c))
+	in = take_free(c, now);
+	if (!in)
 		return -EBUSY;
-	in = TAILQ_FIRST(&ndp->free);
-	TAILQ_REMOVE(&ndp->free, in, link);
 	*in = (struct ndp_instance){.client = c, .kernel = k, .base = asked->base};
 	in->pieces = (asked->bound - asked->base) / ndp->opts.piece;
 	k->instances++;
@@ -237,7 +255,8 @@ void ndp_instance_end(struct ndp_instance *in, struct ndp_reply *reply)
 			reply->answer.value = (int64_t)in->id;
 		c->answering++;
 	}
-	TAILQ_INSERT_HEAD(&c->ndp->free, in, link);
+	if (in != &c->own)
+		TAILQ_INSERT_HEAD(&c->ndp->free, in, link);
 	ndp_instance_admit(c->ndp);
 	if (c->closing)
 		pthread_cond_broadcast(&c->ndp->settled);

@@ -111,7 +111,8 @@ static int alloc_instances(struct annex_ndp *ndp)
 	TAILQ_INIT(&ndp->free);
 	for (size_t i = 0; i < n; i++)
 		TAILQ_INSERT_TAIL(&ndp->free, &ndp->instance[i], link);
-	for (ndp->past = PAST_MIN; ndp->past < 2 * n; ndp->past *= 2)
+	/* Each client has one more of its own. */
+	for (ndp->past = PAST_MIN; ndp->past < 2 * (n + 1); ndp->past *= 2)
 		;
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 bool ndp_regs_look(struct ndp_front *f)
 {
-	/* Acquires the cell; sequentially consistent as the look before sleeping: see m2_store().
+	/* Acquires the cell; sequentially consistent as the look before sleeping: see m2_fence().
 	 */
 	uint64_t go = annex_atomic_load(&f->doors->go, ANNEX_SEQ_CST);
 	uint32_t number = (uint32_t)go;

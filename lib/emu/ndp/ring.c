@@ -11,7 +11,7 @@ bool ndp_ring_look(struct ndp_front *f)
 {
 	/*
 	 * Acquires commands and cells from who moved the tail; sequentially consistent, as the look
-	 * before sleeping: see m2_store().
+	 * before sleeping: see m2_fence().
 	 */
 	uint32_t tail = annex_atomic_load(&f->doors->tail, ANNEX_SEQ_CST), left = tail - f->head;
 

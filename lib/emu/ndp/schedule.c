@@ -7,10 +7,16 @@
 #include <string.h>
 #include "schedule.h"
 
-/* What a turn takes at most, as a rule. Who takes longer gets shorter ones, and is measured. */
+/* What a turn takes at most, as a rule. Only of one that takes longer it is asked why. */
 #define NS_A_TURN 1000u
 #define NS_AN_INSTRUCTION 8u
-#define SLOW 16u /* times fewer instructions */
+
+/* So long a turn may be, by the clock. Threads that poll have somebody waiting for them. */
+#define TURN_NS 500000u
+#define BRIEF_NS 50000u
+#define OVERLONG 4u         /* times that, and threads that poll leave the client alone */
+#define APART 64u           /* times what it took: so little of their time a client can waste */
+#define MEASURED_NS 200000u /* how old the last look at the processor's time may be */
 
 static void activate(struct ndp_client *c)
 {
@@ -49,15 +55,21 @@ void ndp_wake(struct annex_ndp *ndp)
 		pthread_cond_signal(&ndp->work);
 }
 
-/* Whose units have been busy least. */
-static struct ndp_client *poorest(struct annex_ndp *ndp)
+/* Whose units have been busy least; of those that a thread that polls may serve, if it is one. */
+static struct ndp_client *poorest(struct annex_ndp *ndp, bool brief, uint64_t now)
 {
-	struct ndp_client *c, *least = TAILQ_FIRST(&ndp->active);
+	struct ndp_client *c, *least = NULL, *fit = NULL;
 
 	TAILQ_FOREACH(c, &ndp->active, turn)
-	if (c->used < least->used)
-		least = c;
-	return least;
+	{
+		if (!least || c->used < least->used)
+			least = c;
+		if (now >= c->apart && (!fit || c->used < fit->used))
+			fit = c;
+	}
+	if (least)
+		ndp->floor = least->used;
+	return brief ? fit : least;
 }
 
 /* A ready unit: those begun before the others, and of each kind rather one the thread had before.
@@ -85,13 +97,21 @@ static unsigned int take_unit(struct ndp_instance *in, unsigned int thread)
 	return taken;
 }
 
-/* The processor's time that the calling thread has had. A system call, unlike annex_now(). */
-static uint64_t thread_now(void)
+/*
+ * The processor's time that the calling thread has had, and when it was looked at. A system call,
+ * unlike annex_now(), so not before each turn.
+ */
+static _Thread_local struct {
+	uint64_t had, at;
+} measured;
+
+static void measure(uint64_t now)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * ANNEX_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	measured.had = (uint64_t)ts.tv_sec * ANNEX_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	measured.at = now;
 }
 
 /* It is the instance's turn. Return: whether it can go on. */
@@ -117,25 +137,24 @@ static bool take(struct ndp_instance *in, unsigned int thread, uint64_t slice,
 	b->running = true;
 	in->held++;
 	turn->batch = b;
-	turn->cpu = in->slow ? thread_now() : 0;
-	turn->grant = in->slow ? slice / SLOW : slice;
-	turn->grant = turn->grant < in->left ? turn->grant : in->left;
+	turn->grant = slice < in->left ? slice : in->left;
 	in->left -= turn->grant;
 	ndp_schedule(in);
 	return true;
 }
 
-bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, struct ndp_turn *turn,
-	      struct ndp_reply *reply)
+bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, bool brief,
+	      struct ndp_turn *turn, struct ndp_reply *reply)
 {
-	struct ndp_client *c = poorest(ndp);
 	struct ndp_instance *in;
+	struct ndp_client *c;
 
-	*turn = (struct ndp_turn){0};
+	*turn = (struct ndp_turn){.since = annex_now(), .limit = brief ? BRIEF_NS : TURN_NS};
+	c = poorest(ndp, brief, turn->since);
 	if (!c)
 		return false;
-	turn->since = annex_now();
-	ndp->floor = c->used;
+	if (turn->since - measured.at > MEASURED_NS)
+		measure(turn->since);
 	in = TAILQ_FIRST(&c->active);
 	TAILQ_REMOVE(&c->active, in, turn);
 	TAILQ_INSERT_TAIL(&c->active, in, turn);
@@ -145,17 +164,22 @@ bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, struct
 }
 
 /*
- * What a turn costs the client: the time it took, but not that in which the thread was kept from
- * running, which may be far longer.
+ * What a turn costs the client: the time it took, all of it, or kernels whose instructions are long
+ * would have more than their share (M2NDP section III-J). But not that in which the thread was kept
+ * from running, which may be far longer: never more than the thread has had of the processor since
+ * it was measured, which is MEASURED_NS before the turn at the earliest.
  */
-static uint64_t charge(struct ndp_instance *in, const struct ndp_turn *turn,
-		       const struct ndp_run *run)
+static uint64_t charge(struct ndp_client *c, const struct ndp_turn *turn, uint64_t done)
 {
-	uint64_t most = NS_A_TURN + run->done * NS_AN_INSTRUCTION;
-	uint64_t took = turn->cpu ? thread_now() - turn->cpu : annex_now() - turn->since;
+	uint64_t now = annex_now(), took = now - turn->since, before = measured.had;
 
-	in->slow = took > most;
-	return took < most || turn->cpu ? took : most;
+	if (took > NS_A_TURN + done * NS_AN_INSTRUCTION) {
+		measure(now);
+		took = took < measured.had - before ? took : measured.had - before;
+	}
+	if (took > OVERLONG * (uint64_t)turn->limit)
+		c->apart = now + APART * took;
+	return took;
 }
 
 /* The unit's turn went well. Return: whether the instance has ended by it. */
@@ -183,7 +207,7 @@ void ndp_settle(struct annex_ndp *ndp, const struct ndp_turn *turn, const struct
 		pthread_cond_broadcast(&ndp->settled);
 	}
 	ndp->instructions += run->done;
-	in->client->used += charge(in, turn, run);
+	in->client->used += charge(in->client, turn, run->done);
 	in->held--;
 	/* What it did not need, less what an instruction of several lanes went beyond. */
 	in->left += turn->grant;

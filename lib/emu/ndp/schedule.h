@@ -18,23 +18,24 @@ void ndp_wake(struct annex_ndp *ndp);
 
 /**
  * struct ndp_turn - A unit in the hands of a thread.
- * @grant: instructions that it may execute. @since: when it was taken.
- * @cpu: the thread's time then; 0: not known.
+ * @grant: instructions that it may execute. @since: when it was taken. @limit: nanoseconds that it
+ * may be kept, give or take some instructions.
  */
 struct ndp_turn {
 	struct ndp_batch *batch;
 	uint64_t grant;
 	uint64_t since;
-	uint64_t cpu;
+	uint32_t limit;
 };
 
 /*
  * ndp_take() - A unit for @thread, for about @slice instructions; false: nothing is ready. Without
- * a batch in *@turn an instance has ended, and *@reply says how.
+ * a batch in *@turn an instance has ended, and *@reply says how. @brief: the thread polls, and must
+ * not be kept; it gets none of a client whose turns were far too long of late.
  * ndp_settle() - And back. The instance may have ended by it.
  */
-bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, struct ndp_turn *turn,
-	      struct ndp_reply *reply);
+bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, bool brief,
+	      struct ndp_turn *turn, struct ndp_reply *reply);
 void ndp_settle(struct annex_ndp *ndp, const struct ndp_turn *turn, const struct ndp_run *run,
 		struct ndp_reply *reply);
 

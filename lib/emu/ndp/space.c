@@ -15,6 +15,7 @@
 #define TOP 3u        /* levels above that of the small pages; large ones are at level 1 */
 #define LEAF 4ull     /* beside RV_READ and RV_WRITE; nodes' addresses have none of them */
 #define PAGE_BITS 36u /* of a frame: the page of its mapping; above that the mapping */
+#define ATOMIC 8u     /* bytes of the widest atomic instruction */
 #define LARGE_PAGES (1u << (NDP_LARGE_SHIFT - NDP_PAGE_SHIFT))
 /* 64 MiB of page table: enough for 16 TiB in large pages. */
 #define NODES_MAX 16384u
@@ -175,7 +176,9 @@ int ndp_space_map(struct ndp_space *s, uint64_t va, void *host, uint64_t bytes, 
 {
 	int number;
 
-	if (!is_range(va, bytes) || !prot || prot & ~(unsigned int)(RV_READ | RV_WRITE))
+	/* What is aligned for a kernel is so for the host, or its atomics would tear. */
+	if (!is_range(va, bytes) || (uintptr_t)host % ATOMIC || !prot ||
+	    prot & ~(unsigned int)(RV_READ | RV_WRITE))
 		return annex_fail(-EINVAL, "NDP: %#llx bytes cannot be mapped at %#llx",
 				  (unsigned long long)bytes, (unsigned long long)va);
 	pthread_mutex_lock(&s->lock);

@@ -43,7 +43,8 @@ void ndp_space_init(struct ndp_space *s, struct ndp_tlb *tlb, uint16_t asid);
 void ndp_space_release(struct ndp_space *s);
 
 /*
- * ndp_space_map() - -EEXIST: something is there; -EINVAL: not whole pages, or beyond 47 bits;
+ * ndp_space_map() - -EEXIST: something is there; -EINVAL: not whole pages, beyond 47 bits, or @host
+ * is no multiple of 8;
  * -ENOSPC: too many mappings, or too large ones; -ENOMEM.
  * ndp_space_unmap() - -ENOENT: not mapped like that. Spans that units have are theirs to forget.
  */

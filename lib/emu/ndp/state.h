@@ -111,7 +111,6 @@ struct ndp_instance {
 	unsigned int nready, held, todo;
 	unsigned int counted; /* in annex_ndp.nready: not 0 while it is active */
 	bool failed;
-	bool slow; /* its last turn took longer than it should */
 	struct annex_m2_answer answer;
 	unsigned char args[ANNEX_M2_ARGS_MAX];
 	TAILQ_ENTRY(ndp_instance) link; /* free, waiting or running */
@@ -131,15 +130,18 @@ struct ndp_past {
 /**
  * struct ndp_client - A process.
  * @used: nanoseconds of units, for fair shares. @answering: threads in a @done of its.
+ * @apart: until then only the device's own threads run its kernels.
+ * @own: for a launch when it has nothing else under way, so there always is room for that.
  */
 struct ndp_client {
 	struct annex_ndp *ndp;
 	uint16_t asid;
 	bool privileged, closing;
-	uint64_t used, launches;
+	uint64_t used, launches, apart;
 	unsigned int answering;
 	unsigned int nwaiting, nrunning;
 	struct ndp_instances waiting, running, active;
+	struct ndp_instance own;
 	TAILQ_ENTRY(ndp_client) turn;  /* among those with active instances */
 	TAILQ_ENTRY(ndp_client) queue; /* among those with waiting ones */
 	struct ndp_kernel kernel[ANNEX_M2_KERNELS];
@@ -154,6 +156,7 @@ TAILQ_HEAD(ndp_clients, ndp_client);
  * @work: there is more of it. @settled: a thread has come out of a batch, or has answered.
  * @nready: units that are ready, of all instances; idle threads look at it without the lock.
  * @busy: clients with running instances. @queueing: those with waiting ones, in turn.
+ * @nwaiting: without those that wait in their clients' own.
  * @floor: of ndp_client.used, for who comes back from idling.
  */
 struct annex_ndp {

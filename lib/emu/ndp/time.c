@@ -81,7 +81,8 @@ static int check_device(const struct ndp_time_params *p)
 
 static int check(const struct ndp_time_kernel *k, const struct ndp_time_params *p)
 {
-	if (k->scratchpad < k->args_bytes || k->scratchpad + p->l1_ways * LINE > p->l1_bytes)
+	if (k->scratchpad < k->args_bytes ||
+	    (uint64_t)k->scratchpad + (uint64_t)p->l1_ways * LINE > p->l1_bytes)
 		return annex_fail(-EINVAL, "a scratchpad of %u bytes, of %u that L1 is a part of",
 				  k->scratchpad, p->l1_bytes);
 	if (k->bound <= k->base || !k->piece || k->image->bodies > ANNEX_M2_BODIES)
@@ -96,7 +97,7 @@ static int count_slots(struct time_sim *s)
 	uint32_t bytes = isa->nx * 8 + isa->nf * 8 + isa->nv * isa->vlen / 8;
 	uint32_t n = bytes ? s->p->register_file / s->p->subcores / bytes : s->p->slots;
 
-	s->slots_used = n < s->p->slots ? n : s->p->slots;
+	s->out->slots = s->slots_used = n < s->p->slots ? n : s->p->slots;
 	return n ? 0 : annex_fail(-EINVAL, "%u bytes of registers for a micro-thread", bytes);
 }
 
@@ -272,7 +273,8 @@ int ndp_time_kernel(struct ndp_time *t, const struct ndp_time_kernel *k,
 		err = phases(s);
 	end(s);
 	out->cycles = s->cycle - since;
-	out->total_ns = (double)out->cycles * 1e3 / t->params.mhz + t->params.cxl_ns;
+	out->link_ns = t->params.cxl_ns;
+	out->total_ns = (double)out->cycles * 1e3 / t->params.mhz + out->link_ns;
 	if (err)
 		forget(t);
 	return err;

@@ -89,21 +89,22 @@ struct ndp_time_kernel {
 /**
  * struct ndp_time_result - What it took.
  * @cycles: from the first micro-thread to the last answer of memory.
- * @total_ns: the same with the link.
+ * @total_ns: the same with the link. @link_ns: which is this of it.
  * @issued: instructions by unit. @busy: cycles that the units of each kind were taken, of all.
  * @read, @written: bytes of DRAM. @row_hits, @row_misses: accesses to DRAM that found their row
  *	open, and that did not. @l1_hits and so on: sectors. @walks: misses of TLBs.
- * @threads: micro-threads. @pc, @addr: of an error.
+ * @threads: micro-threads. @slots: of a sub-core, that there was room for. @pc, @addr: of an error.
  */
 struct ndp_time_result {
 	uint64_t cycles;
-	double total_ns;
+	double total_ns, link_ns;
 	uint64_t issued[RV_VLSU + 1], busy[RV_VLSU + 1];
 	uint64_t read, written;
 	uint64_t row_hits, row_misses;
 	uint64_t l1_hits, l1_misses, l2_hits, l2_misses;
 	uint64_t walks;
 	uint64_t threads;
+	uint32_t slots;
 	uint64_t pc, addr;
 };
 

@@ -187,7 +187,7 @@ static int error_of(enum rv_why why)
 	}
 }
 
-/* Go on with what is live. Return: whether all of it has ended. */
+/* Go on with what is live. Return: whether there may be more to do at once. */
 static bool go_on(struct ndp_batch *b, uint64_t most, struct ndp_run *run)
 {
 	struct rv_stop stop = rv_run(b->rv, most, &run->done);
@@ -197,6 +197,7 @@ static bool go_on(struct ndp_batch *b, uint64_t most, struct ndp_run *run)
 		b->live = false;
 		return true;
 	case RV_BUDGET:
+		return true;
 	case RV_STOPPED:
 		return false;
 	default:
@@ -208,20 +209,29 @@ static bool go_on(struct ndp_batch *b, uint64_t most, struct ndp_run *run)
 	}
 }
 
-void ndp_unit_run(struct ndp_batch *b, uint64_t grant, struct ndp_run *run)
+void ndp_unit_run(struct ndp_batch *b, const struct ndp_bounds *bounds, struct ndp_run *run)
 {
+	uint64_t look, left;
+
 	*run = (struct ndp_run){.end = NDP_LATER};
 	run->err = prepare(b);
 	if (run->err) {
 		run->end = NDP_FAILED;
 		return;
 	}
+	look = bounds->step; /* at the clock, which is not for nothing */
 	do {
 		if (!b->live && !spawn(b)) {
 			run->end = NDP_FINISHED;
 			return;
 		}
-	} while (go_on(b, grant - run->done, run) && run->done < grant);
+		if (run->done >= look) {
+			if (annex_now() >= bounds->until)
+				break;
+			look = run->done + bounds->step;
+		}
+		left = bounds->grant < look ? bounds->grant : look;
+	} while (go_on(b, left - run->done, run) && run->done < bounds->grant);
 	if (run->end == NDP_LATER && !b->live) {
 		uint64_t first;
 

@@ -34,7 +34,18 @@ struct ndp_run {
 	uint64_t pc, addr;
 };
 
-/* ndp_unit_run() - Execute at least @grant instructions, if there are as many. Not locked. */
-void ndp_unit_run(struct ndp_batch *b, uint64_t grant, struct ndp_run *run);
+/**
+ * struct ndp_bounds - Of a unit's turn.
+ * @grant: instructions; so many are executed, if there are as many, unless it is @until. How late
+ * that is seen is a matter of @step instructions.
+ */
+struct ndp_bounds {
+	uint64_t grant;
+	uint64_t until;
+	uint64_t step;
+};
+
+/* ndp_unit_run() - Execute what the bounds allow. Not locked. */
+void ndp_unit_run(struct ndp_batch *b, const struct ndp_bounds *bounds, struct ndp_run *run);
 
 #endif

@@ -14,7 +14,9 @@
 
 #define SPIN_NS 20000u
 #define SLICE 32768u        /* instructions of a turn */
-#define ASSIST_SLICE 16384u /* of one in a thread that has to poll */
+#define STEP 8192u          /* between looks at the clock */
+#define ASSIST_SLICE 16384u /* the same in a thread that has to poll */
+#define ASSIST_STEP 2048u
 
 struct worker {
 	struct annex_ndp *ndp;
@@ -22,17 +24,20 @@ struct worker {
 };
 
 /* One turn of a unit; the lock is held before and after, but not meanwhile. */
-static bool work(struct annex_ndp *ndp, unsigned int thread, uint64_t slice)
+static bool work(struct annex_ndp *ndp, unsigned int thread, bool brief)
 {
+	struct ndp_bounds bounds = {.step = brief ? ASSIST_STEP : STEP};
 	struct ndp_reply reply = {0};
 	struct ndp_turn turn;
 	struct ndp_run run;
 
-	if (!ndp_take(ndp, thread, slice, &turn, &reply))
+	if (!ndp_take(ndp, thread, brief ? ASSIST_SLICE : SLICE, brief, &turn, &reply))
 		return false;
 	if (turn.batch) {
 		pthread_mutex_unlock(&ndp->lock);
-		ndp_unit_run(turn.batch, turn.grant, &run);
+		bounds.grant = turn.grant;
+		bounds.until = turn.since + turn.limit;
+		ndp_unit_run(turn.batch, &bounds, &run);
 		pthread_mutex_lock(&ndp->lock);
 		ndp_settle(ndp, &turn, &run, &reply);
 	}
@@ -66,7 +71,7 @@ static void *serve(void *arg)
 	free(arg);
 	pthread_mutex_lock(&ndp->lock);
 	while (!ndp->stop) {
-		if (work(ndp, me.number, SLICE))
+		if (work(ndp, me.number, false))
 			continue;
 		/* One is enough, and none while a thread that polls anyway does it. */
 		if (!ndp->spinning && ndp->lent <= ndp->assisting)
@@ -134,8 +139,11 @@ bool ndp_assist(struct annex_ndp *ndp)
 		return false;
 	pthread_mutex_lock(&ndp->lock);
 	ndp->assisting++;
-	worked = work(ndp, ndp->opts.threads, ASSIST_SLICE);
+	worked = work(ndp, ndp->opts.threads, true);
 	ndp->assisting--;
+	/* Of a client that is left to the device's own threads: none may be awake. */
+	if (!worked && ndp->nready && ndp->sleeping && !ndp->spinning)
+		pthread_cond_signal(&ndp->work);
 	pthread_mutex_unlock(&ndp->lock);
 	return worked;
 }

@@ -13,6 +13,7 @@
 
 #define RV_DUMP 32 /* where what is written to x0 goes */
 #define RV_SPANS 8 /* kept by a batch */
+#define RV_STREAMS 16
 #define RV_MANY 16 /* lanes in a group that make work on all 64 cheaper than a walk */
 #define RV_VILL (1ull << 63)
 
@@ -56,6 +57,11 @@ struct rv_code {
 	struct rv_insn insn[]; /* one for each two bytes */
 };
 
+/* struct rv_stream - Where lane 0 was with the instruction at @pc, and how far on that had been. */
+struct rv_stream {
+	uint64_t pc, va, step;
+};
+
 struct rv_batch {
 	/* the group */
 	uint64_t group; /* its lanes; member: all ones in those, zero in others */
@@ -95,6 +101,7 @@ struct rv_batch {
 	struct rv_opts opts;
 	struct rv_span span[RV_SPANS];
 	unsigned int nspan, newest;
+	struct rv_stream stream[RV_STREAMS]; /* a guess at what is accessed next; by pc */
 };
 
 #define RV_ALL (~0ull)

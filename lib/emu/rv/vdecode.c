@@ -234,21 +234,21 @@ static unsigned int decode_unit(bool store, unsigned int nf, unsigned int eew, s
 {
 	switch (in->rs2) {
 	case 0:
-		in->op = store ? rv_vstore_unit : rv_vload_unit;
+		in->op = store ? rv_hot(rv_vstore_unit) : rv_hot(rv_vload_unit);
 		return VD | X1;
 	case 0x08:
 		if (!in->vm || nf & (nf - 1) || (store && eew))
 			return 0;
-		in->op = store ? rv_vstore_whole : rv_vload_whole;
+		in->op = store ? rv_hot(rv_vstore_whole) : rv_hot(rv_vload_whole);
 		return VD | X1;
 	case 0x0b:
 		if (!in->vm || nf != 1 || eew)
 			return 0;
-		in->op = store ? rv_vstore_whole : rv_vload_whole;
+		in->op = store ? rv_hot(rv_vstore_whole) : rv_hot(rv_vload_whole);
 		in->aux = 0; /* not registers, but vl bits of one */
 		return VD | X1;
 	case 0x10:
-		in->op = rv_vload_first;
+		in->op = rv_hot(rv_vload_first);
 		return store ? 0 : VD | X1;
 	default:
 		return 0;

@@ -49,6 +49,12 @@ struct rv_vctx {
  */
 typedef void rv_kern(void *d, const void *a, const void *b, size_t n, struct rv_vctx *c);
 
+/*
+ * Comparisons of all lanes, of which vlenb is 32: bit r * n + k of d[lane] is that of element k of
+ * register r. Registers of @a lie as rows do, those of @b are @b_row bytes apart.
+ */
+typedef void rv_bits(uint64_t *d, const char *a, const char *b, size_t b_row, unsigned int regs);
+
 #define RV_VNONE (-8) /* operand is not there */
 
 enum rv_vop_flags {
@@ -67,12 +73,14 @@ enum rv_vop_flags {
  * @d, @a, @b: EEW of vd, vs2 and vs1 (or the scalar), as a power of two times SEW; RV_VNONE.
  * @kern: for SEW 8, 16, 32 and 64; NULL: reserved.
  * @exact: likewise, for any rounding mode and with flags; NULL: @kern is right always.
+ * @bits: the same as @kern, where the result is a mask; NULL: @kern will do.
  */
 struct rv_vop {
 	int8_t d, a, b;
 	uint8_t flags;
 	rv_kern *kern[4];
 	rv_kern *exact[4];
+	rv_bits *bits[4];
 };
 
 /* One for each funct6 of OPIVV, OPIVX, OPIVI and so on. */
@@ -140,11 +148,19 @@ static inline bool rv_vbit(const v_u64 *mask, uint64_t e)
 	return mask[e / 64] >> e % 64 & 1;
 }
 
+/* 32 bytes, in one go where the host can. */
+static inline void rv_copy_32(void *to, const void *from)
+{
+	typedef uint64_t four __attribute__((vector_size(32), aligned(1), may_alias));
+
+	*(four *)to = *(const four *)from;
+}
+
 /* A lane's part of a row; most machines have a VLEN of 256. */
 static inline void rv_vcopy(void *to, const void *from, unsigned int vlenb)
 {
 	if (vlenb == 32)
-		memcpy(to, from, 32);
+		rv_copy_32(to, from);
 	else
 		memcpy(to, from, vlenb);
 }
@@ -216,10 +232,11 @@ extern const rv_vops rv_vcvt, rv_vcvt_avx2, rv_vfp_one, rv_vfp_one_avx2;
 extern const rv_vops rv_vfp_bits, rv_vfp_bits_avx2;
 
 /* Handlers. */
-rv_op rv_velem, rv_velem_avx2;                                             /* velem.c */
-rv_op rv_vset;                                                             /* vset.c */
-rv_op rv_vload_unit, rv_vstore_unit, rv_vload_first;                       /* vmem.c */
-rv_op rv_vload_whole, rv_vstore_whole;                                     /* vmem.c */
+rv_op rv_velem, rv_velem_avx2;                                                /* velem.c */
+rv_op rv_vset;                                                                /* vset.c */
+rv_op rv_vload_unit, rv_vload_unit_avx2, rv_vstore_unit, rv_vstore_unit_avx2; /* vmem.c */
+rv_op rv_vload_first, rv_vload_first_avx2;
+rv_op rv_vload_whole, rv_vload_whole_avx2, rv_vstore_whole, rv_vstore_whole_avx2;
 rv_op rv_vload_apart, rv_vstore_apart;                                     /* vindex.c */
 rv_op rv_vslideup, rv_vslidedown, rv_vslide1up, rv_vslide1down;            /* vperm.c */
 rv_op rv_vgather, rv_vgather16, rv_vcompress;                              /* vperm.c */

@@ -129,6 +129,32 @@ static inline void fill(char *to, uint64_t word, size_t bytes)
 	memcpy(to + (bytes & ~(size_t)7), &word, bytes & 7);
 }
 
+#define SPLAT(T)                                                                                   \
+	do {                                                                                       \
+		typedef T elements __attribute__((vector_size(32), may_alias));                    \
+		elements *to = (elements *)w->y;                                                   \
+		for (unsigned int l = 0; l < w->lanes; l++)                                        \
+			to[l] = (T)value[l] - (elements){0};                                       \
+	} while (0)
+
+/* Each lane has 32 bytes of elements that are its value. */
+static void splat_32(struct work *w, const uint64_t *value, unsigned int eew)
+{
+	switch (eew) {
+	case 0:
+		SPLAT(uint8_t);
+		break;
+	case 1:
+		SPLAT(uint16_t);
+		break;
+	case 2:
+		SPLAT(uint32_t);
+		break;
+	default:
+		SPLAT(uint64_t);
+	}
+}
+
 /* The second operand is a scalar: each element has it, where w->y is an array of them. */
 static void splat(struct work *w)
 {
@@ -144,14 +170,12 @@ static void splat(struct work *w)
 		return;
 	}
 	scalars(w, value);
-	for (unsigned int l = 0; l < w->lanes; l++)
-		value[l] = repeat(value[l], eew);
-	for (unsigned int l = 0; l < w->lanes; l++) {
-		if (bytes == 32)
-			fill(w->y + l * (size_t)32, value[l], 32);
-		else
-			fill(w->y + l * bytes, value[l], bytes);
+	if (bytes == 32) {
+		splat_32(w, value, eew);
+		return;
 	}
+	for (unsigned int l = 0; l < w->lanes; l++)
+		fill(w->y + l * bytes, repeat(value[l], eew), bytes);
 }
 
 /* Which of the elements [@at, @at + @n) of lane @i are active, with n up to 64. */
@@ -312,6 +336,37 @@ static void blend(struct work *w, unsigned int i, char *to, const char *from)
 	}
 }
 
+/*
+ * A comparison by rv_bits, as far as it goes: a word of each lane's mask at a time. What a source
+ * is overwritten by, where they overlap, has been read. Return: steps that are done.
+ */
+static unsigned int compare(struct work *w)
+{
+	struct rv_batch *b = w->b;
+	unsigned int regs = (unsigned int)(b->vl / w->n), most = 64 / w->n, n;
+	rv_bits *bits = w->op->bits[w->sew];
+	bool scalar = w->in->rm >= 3;
+	uint64_t word[RV_LANES];
+
+	if (!bits || b->vlenb != 32 || w->lanes != RV_LANES || !w->all || !w->in->vm || b->vstart)
+		return 0;
+	for (unsigned int r = 0; r < regs; r += n) {
+		char *to = rv_row(b, w->in->rd) + r * w->n / 8;
+		uint64_t mask;
+
+		n = least(regs - r, most);
+		mask = UINT64_MAX >> (64 - n * w->n);
+		bits(word, rv_row(b, w->in->rs2 + r), scalar ? w->y : rv_row(b, w->in->rs1 + r),
+		     scalar ? 0 : (size_t)RV_LANES * 32, n);
+		for (unsigned int l = 0; l < RV_LANES; l++) {
+			v_u64 *d = (v_u64 *)(to + (size_t)l * 32);
+
+			*d = (*d & ~mask) | word[l];
+		}
+	}
+	return regs;
+}
+
 static void call(struct work *w, char *d, const char *x, const char *y)
 {
 	const struct rv_vop *op = w->op;
@@ -389,8 +444,10 @@ static void lanes(struct work *w, unsigned int lane, unsigned int n)
 	w->ctx.rm = w->op->flags & RV_VOP_FIXED ? b->vxrm[lane] : b->frm[lane];
 	if (w->op->b != RV_VNONE && w->in->rm >= 3)
 		splat(w);
-	for (w->step = (unsigned int)(b->vstart / w->n); (uint64_t)w->step * w->n < b->vl;
-	     w->step++)
+	w->step = (unsigned int)(b->vstart / w->n);
+	if (w->op->flags & RV_VOP_MASK)
+		w->step += compare(w);
+	for (; (uint64_t)w->step * w->n < b->vl; w->step++)
 		step(w);
 	if (w->single) {
 		b->fflags[lane] |= w->ctx.flags;

@@ -23,14 +23,14 @@ OP4(vsra, i, u, RV_VOP_UIMM, a[k] >> AMOUNT);
 OP_NWV(vnsrl, u, RV_VOP_UIMM, a[k] >> AMOUNT);
 OP_NWV(vnsra, i, RV_VOP_UIMM, a[k] >> AMOUNT);
 
-OP_MASK(vmseq, u, 0, a[k] == b[k]);
-OP_MASK(vmsne, u, 0, a[k] != b[k]);
-OP_MASK(vmsltu, u, 0, a[k] < b[k]);
-OP_MASK(vmslt, i, 0, a[k] < b[k]);
-OP_MASK(vmsleu, u, 0, a[k] <= b[k]);
-OP_MASK(vmsle, i, 0, a[k] <= b[k]);
-OP_MASK(vmsgtu, u, 0, a[k] > b[k]);
-OP_MASK(vmsgt, i, 0, a[k] > b[k]);
+OP_COMPARE(vmseq, u, a[k] == b[k]);
+OP_COMPARE(vmsne, u, a[k] != b[k]);
+OP_COMPARE(vmsltu, u, a[k] < b[k]);
+OP_COMPARE(vmslt, i, a[k] < b[k]);
+OP_COMPARE(vmsleu, u, a[k] <= b[k]);
+OP_COMPARE(vmsle, i, a[k] <= b[k]);
+OP_COMPARE(vmsgtu, u, a[k] > b[k]);
+OP_COMPARE(vmsgt, i, a[k] > b[k]);
 
 /* The sum wrapped, if it is below an addend, or equals it with a carry. */
 #define SUM (W)(a[k] + b[k])
@@ -46,7 +46,7 @@ KERN(vmadcm_16, v_u32, v_u8, v_u16, v_u16, a[k] + b[k] + c->m[k] > UINT16_MAX);
 KERN(vmadcm_32, v_u32, v_u8, v_u32, v_u32, SUM < a[k] || (SUM == UINT32_MAX && c->m[k]));
 KERN(vmadcm_64, v_u64, v_u8, v_u64, v_u64, SUM < a[k] || (SUM == UINT64_MAX && c->m[k]));
 VOP(vmadcm, 0, 0, 0, RV_VOP_MASK | RV_VOP_BITS, ALL4(vmadcm));
-OP_MASK(vmsbc, u, 0, a[k] < b[k]);
+OP_COMPARE(vmsbc, u, a[k] < b[k]);
 OP_MASK(vmsbcm, u, RV_VOP_BITS, a[k] < b[k] || (a[k] == b[k] && c->m[k]));
 
 OP4(vmerge, u, u, RV_VOP_BITS | RV_VOP_MERGE, c->m[k] ? b[k] : a[k]);

@@ -6,6 +6,9 @@
 #ifndef ANNEX_EMU_RV_VKERN_H
 #define ANNEX_EMU_RV_VKERN_H
 
+#ifdef RV_AVX2
+#include <immintrin.h>
+#endif
 #include "vector.h"
 
 #define KERN(name, WIDE, TD, TA, TB, expr)                                                         \
@@ -79,6 +82,72 @@
 #define OP_MASK(name, S, bits, expr)                                                               \
 	KERN_MASK(name, S, expr);                                                                  \
 	VOP(name, 0, 0, 0, RV_VOP_MASK | (bits), ALL4(name))
+
+/* Comparisons also as bits (rv_bits); their expression is one of vectors of the host then. */
+#ifdef RV_AVX2
+#define KERN_BITS(name, T, n, pack, expr)                                                          \
+	static inline uint64_t name##_of(const char *a_, const char *b_, size_t b_row,             \
+					 unsigned int regs)                                        \
+	{                                                                                          \
+		typedef T V __attribute__((vector_size(32), may_alias));                           \
+		uint64_t bits = 0;                                                                 \
+		for (unsigned int r = 0, k = 0; r < regs; r++) {                                   \
+			const V *a = (const V *)(a_ + r * (size_t)RV_LANES * 32);                  \
+			const V *b = (const V *)(b_ + r * b_row);                                  \
+			bits |= (uint64_t)pack((__m256i)(expr)) << r * (n);                        \
+		}                                                                                  \
+		return bits;                                                                       \
+	}                                                                                          \
+	static void name(uint64_t *d, const char *a, const char *b, size_t b_row,                  \
+			 unsigned int regs)                                                        \
+	{                                                                                          \
+		const unsigned int most = (n) < 8 ? 8 : 64 / (n);                                  \
+		for (size_t l = 0; l < 32 * (size_t)RV_LANES; l += 32) {                           \
+			if (regs == most) /* without a loop */                                     \
+				d[l / 32] = name##_of(a + l, b + l, b_row, most);                  \
+			else                                                                       \
+				d[l / 32] = name##_of(a + l, b + l, b_row, regs);                  \
+		}                                                                                  \
+	}                                                                                          \
+	_Static_assert(sizeof(T) * (n) == 32, "a bit for each element")
+
+static inline uint32_t rv_pack_8(__m256i m)
+{
+	return (uint32_t)_mm256_movemask_epi8(m);
+}
+
+static inline uint32_t rv_pack_16(__m256i m)
+{
+	__m128i low = _mm256_castsi256_si128(m), high = _mm256_extracti128_si256(m, 1);
+
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+}
+
+static inline uint32_t rv_pack_32(__m256i m)
+{
+	return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(m));
+}
+
+static inline uint32_t rv_pack_64(__m256i m)
+{
+	return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(m));
+}
+
+#define OP_COMPARE(name, S, expr)                                                                  \
+	KERN_MASK(name, S, expr);                                                                  \
+	KERN_BITS(name##_bits_8, v_##S##8, 32, rv_pack_8, expr);                                   \
+	KERN_BITS(name##_bits_16, v_##S##16, 16, rv_pack_16, expr);                                \
+	KERN_BITS(name##_bits_32, v_##S##32, 8, rv_pack_32, expr);                                 \
+	KERN_BITS(name##_bits_64, v_##S##64, 4, rv_pack_64, expr);                                 \
+	static const struct rv_vop name = {                                                        \
+		.flags = RV_VOP_MASK,                                                              \
+		.kern = ALL4(name),                                                                \
+		.bits = ALL4(name##_bits),                                                         \
+	}
+#else
+#define OP_COMPARE(name, S, expr) OP_MASK(name, S, 0, expr)
+#endif
+
 #define OP_WVV(name, SA, SB, bits, expr)                                                           \
 	KERN_WVV(name, SA, SB, expr);                                                              \
 	VOP(name, 1, 0, 0, bits, ALL3(name))

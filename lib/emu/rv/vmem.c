@@ -5,6 +5,8 @@
  */
 #include "vaccess.h"
 
+#define LINE 64u /* of the host's caches */
+
 /* Between memory, at @mem, and bytes [@from, @to) of the registers at @reg of lane @i. */
 static inline void copy_lane(struct rv_batch *b, unsigned int reg, unsigned int i, char *mem,
 			     uint64_t from, uint64_t to, bool store)
@@ -18,7 +20,7 @@ static inline void copy_lane(struct rv_batch *b, unsigned int reg, unsigned int 
 
 		n = vlenb - skip < to - at ? vlenb - skip : to - at;
 		if (n == 32)
-			memcpy(store ? m : v, store ? v : m, 32);
+			rv_copy_32(store ? m : v, store ? v : m);
 		else
 			memcpy(store ? m : v, store ? v : m, n);
 	}
@@ -38,27 +40,69 @@ static bool in_order(const struct rv_batch *b, const uint64_t *x, uint64_t *step
 	return !uneven && *step <= UINT32_MAX;
 }
 
-/* What a copy of one piece of memory for all lanes needs: lane i's is at @mem + i * @step. */
+/*
+ * What a copy of one piece of memory for all lanes needs: lane i's @bytes are at @mem + i * @step.
+ * @ahead: how far from there they will be the next time; 0: that is not known.
+ */
 struct even {
 	struct rv_batch *b;
 	unsigned int reg, n;
 	char *mem;
-	uint64_t step;
+	uint64_t step, bytes, ahead;
 	bool store;
 };
 
+/*
+ * How far on the lanes will be when they come to this instruction again: as far as the last two
+ * times. 0: that differed, or they would leave the span. What they access then, @bytes in all, is
+ * asked for now: the host's own guesses end with each piece, and there is time until then for
+ * memory to answer.
+ */
+static uint64_t ahead(struct rv_batch *b, uint64_t va, uint64_t bytes)
+{
+	struct rv_stream *s = &b->stream[b->at / 2 % RV_STREAMS];
+	const struct rv_span *span = &b->span[b->newest];
+	uint64_t step = va - s->va, next = va + step - span->va;
+	bool same = s->pc == b->at && s->step == step;
+
+	*s = (struct rv_stream){b->at, va, step};
+	return same && next < span->bytes && bytes <= span->bytes - next ? step : 0;
+}
+
+/* Ask the host for @bytes that are going to be accessed, from @at on. */
+static inline void fetch(uintptr_t at, uint64_t bytes)
+{
+	for (uint64_t k = 0; k < bytes; k += LINE)
+		__builtin_prefetch((const void *)(at + k), 0, 2);
+}
+
 /* @regs registers of 32 bytes of each lane; in the order of memory, which is the slower side. */
-static void copy_rows(const struct even *e, unsigned int regs)
+static inline void copy_rows(const struct even *e, unsigned int regs, bool store)
 {
 	const size_t row = (size_t)RV_LANES * 32;
 	char *v = rv_row(e->b, e->reg), *m = e->mem;
 
-	for (unsigned int i = 0; i < e->n; i++, v += 32, m += e->step)
+	for (unsigned int i = 0; i < e->n; i++, v += 32, m += e->step) {
+		if (e->ahead)
+			fetch((uintptr_t)m + e->ahead, e->bytes);
 		for (unsigned int r = 0; r < regs; r++) {
 			char *vr = v + r * row, *mr = m + r * 32;
 
-			memcpy(e->store ? mr : vr, e->store ? vr : mr, 32);
+			rv_copy_32(store ? mr : vr, store ? vr : mr);
 		}
+	}
+}
+
+static void copy_regs(const struct even *e)
+{
+	unsigned int regs = (unsigned int)e->bytes / 32;
+
+	if (e->store)
+		copy_rows(e, regs, true);
+	else if (regs == 8)
+		copy_rows(e, 8, false); /* without a loop */
+	else
+		copy_rows(e, regs, false);
 }
 
 /* Of each lane 8 bytes, such as a mask of 64 elements. */
@@ -76,19 +120,25 @@ static void copy_words(const struct even *e)
 /* All lanes at once; each has @bytes. Stores that overlap are left to be made one by one. */
 static bool copy_all(struct rv_batch *b, const struct rv_insn *in, uint64_t bytes, bool store)
 {
-	struct even e = {.b = b, .reg = in->rd, .store = store};
+	struct even e = {.b = b, .reg = in->rd, .bytes = bytes, .store = store};
 	char *row = rv_row(b, in->rd);
+	uint64_t first = b->x[in->rs1][0], all;
 
 	if (!bytes || !in_order(b, b->x[in->rs1], &e.step, &e.n) || (store && e.step < bytes))
 		return false;
-	e.mem = rv_reach(b, b->x[in->rs1][0], (e.n - 1) * e.step + bytes,
-			 store ? RV_WRITE : RV_READ);
+	all = (e.n - 1) * e.step + bytes;
+	e.mem = rv_reach(b, first, all, store ? RV_WRITE : RV_READ);
 	if (!e.mem)
 		return false;
+	e.ahead = e.step >= bytes ? ahead(b, first, all) : 0;
+	if (e.ahead && e.step <= LINE) {
+		fetch((uintptr_t)e.mem + e.ahead, all);
+		e.ahead = 0;
+	}
 	if (bytes == b->vlenb && e.step == bytes) {
 		memcpy(store ? e.mem : row, store ? row : e.mem, e.n * bytes);
 	} else if (b->vlenb == 32 && bytes % 32 == 0) {
-		copy_rows(&e, (unsigned int)bytes / 32);
+		copy_regs(&e);
 	} else if (bytes == 8) {
 		copy_words(&e);
 	} else {
@@ -152,18 +202,18 @@ static void access_unit(struct rv_batch *b, const struct rv_insn *in, bool store
 	rv_vdone(b, way.nf * way.regs);
 }
 
-void rv_vload_unit(struct rv_batch *b, const struct rv_insn *in)
+void RV_HOT(rv_vload_unit)(struct rv_batch *b, const struct rv_insn *in)
 {
 	access_unit(b, in, false);
 }
 
-void rv_vstore_unit(struct rv_batch *b, const struct rv_insn *in)
+void RV_HOT(rv_vstore_unit)(struct rv_batch *b, const struct rv_insn *in)
 {
 	access_unit(b, in, true);
 }
 
 /* Only element 0 faults; another that cannot be loaded ends the vector before it. */
-void rv_vload_first(struct rv_batch *b, const struct rv_insn *in)
+void RV_HOT(rv_vload_first)(struct rv_batch *b, const struct rv_insn *in)
 {
 	struct rv_vway way;
 	bool differ = false;
@@ -262,12 +312,12 @@ static void access_whole(struct rv_batch *b, const struct rv_insn *in, bool stor
 	rv_vdone(b, regs ? regs : 1);
 }
 
-void rv_vload_whole(struct rv_batch *b, const struct rv_insn *in)
+void RV_HOT(rv_vload_whole)(struct rv_batch *b, const struct rv_insn *in)
 {
 	access_whole(b, in, false);
 }
 
-void rv_vstore_whole(struct rv_batch *b, const struct rv_insn *in)
+void RV_HOT(rv_vstore_whole)(struct rv_batch *b, const struct rv_insn *in)
 {
 	access_whole(b, in, true);
 }

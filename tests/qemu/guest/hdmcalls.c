@@ -201,6 +201,32 @@ static bool has(uint64_t *piece)
 	return *piece == 0x4d324e4450;
 }
 
+/* A process has no more than its share, over all of its files; another has the rest. */
+static void share(int fd, int other)
+{
+	struct annex_ioc_hdm_m2func more = {.size = sizeof(more)};
+	int status;
+	pid_t pid;
+
+	more.bytes = PART - 9 * PAGE; /* one is the filter's */
+	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: all the rest");
+	more.bytes = PAGE;
+	for (unsigned int i = 2; i < ANNEX_M2FUNC_PIECES; i++)
+		expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: so many pieces");
+	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: and not one more");
+	expect(-EMFILE, call(fd, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: nor by another file");
+	pid = fork();
+	if (!pid) {
+		more.bytes = PART / 2;
+		_exit(call(other, ANNEX_IOC_HDM_M2FUNC, &more) != 0);
+	}
+	waitpid(pid, &status, 0);
+	expect(0, status, "m2func: another process has its own share");
+	more.bytes = PART / 2;
+	expect(-ENOSPC, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: then there is no room");
+	close(other);
+}
+
 /* Two files in two processes, as two users of M2func would be. */
 static void pieces(int fd)
 {
@@ -238,12 +264,8 @@ static void pieces(int fd)
 	waitpid(pid, &status, 0);
 	expect(true, WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV,
 	       "a child that is forked does not have it");
-	theirs.bytes = PART - 9 * PAGE; /* one is the filter's */
-	expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: all the rest");
-	theirs.bytes = PAGE;
-	expect(-ENOSPC, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: then there is none");
-	close(other);
-	theirs.bytes = PART - 5 * PAGE;
+	share(fd, other);
+	theirs.bytes = PART / 2 - 4 * PAGE;
 	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &theirs), "a file that is closed gives them back");
 	piece = map_at(fd, theirs.offset, 4 * PAGE);
 	expect(0, (long)*piece, "without what was in them");

@@ -37,12 +37,23 @@ stored()
 		"$(md5sum <member0 | cut -d ' ' -f 1)"
 }
 
-# owner_told - The log says where the registers are that another driver has, and /proc/iomem whose.
+# owner_told - The log says where the registers are that another driver has, and /proc/iomem whose:
+# Linux 6.1 may have claimed more than them.
 owner_told()
 {
 	at=$(dmesg | sed -n "s/.*its decoders at 0x\([0-9a-f]*\) are another driver's.*/\1/p" |
 		tail -n 1)
-	[ -n "$at" ] && grep -i "^ *0*$at-.* : " /proc/iomem | grep -v " : annex"
+	[ -n "$at" ] || return
+	last=
+	while read -r range _ owner; do
+		[ $((0x${range%-*})) -gt $((0x$at)) ] || [ $((0x${range#*-})) -lt $((0x$at)) ] ||
+			last=$owner
+	done </proc/iomem
+	echo "$at is of: $last"
+	case $last in
+	port* | endpoint* | mem*) ;;
+	*) return 1 ;;
+	esac
 }
 
 # Bridges with several root ports have decoders, which the kernel's driver holds while it is there.

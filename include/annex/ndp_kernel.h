@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Near-data kernels in C: what a kernel's own source includes, which a compiler for riscv64 makes
+ * into an ELF file for annex_m2_load(). clang from 17 on has vector intrinsics (riscv_vector.h)
+ * too; docs/m2func.md has the command.
+ *
+ *	struct args {
+ *		const int32_t *b;
+ *		int32_t *c;
+ *	};
+ *	ANNEX_KERNEL(16, 0, 10, sizeof(struct args), sizeof(struct args))
+ *
+ *	ANNEX_KERNEL_BODY(0, piece, offset)
+ *	{
+ *		const struct args *args = ANNEX_KERNEL_SCRATCHPAD;
+ *		...
+ *	}
+ *
+ * There is no stack: what calls other functions, or has more variables than there are registers,
+ * ends with -EFAULT at an address below 0. Have functions inlined. Variables that are not constant
+ * are one and the same for all micro-threads, so they are for atomics.
+ */
+#ifndef ANNEX_NDP_KERNEL_H
+#define ANNEX_NDP_KERNEL_H
+
+#include <stdint.h>
+#include <annex/m2wire.h>
+
+/* The unit's scratchpad. The kernel's arguments are at its beginning, zeroes behind them. */
+#define ANNEX_KERNEL_SCRATCHPAD ((void *)ANNEX_M2_SCRATCHPAD)
+
+/**
+ * ANNEX_KERNEL() - What the kernel needs: numbers, once in its source.
+ * @x, @f, @v: registers by the numbers of their kinds: 16 is x0 to x15, the last of which is a5.
+ *	32 is always enough, and less means more micro-threads at once: all 16 of a sub-core, if
+ *	those of one are at most 768 bytes on Table IV's device (8 for each of the first two kinds,
+ *	32 for each vector). One that is not named ends the kernel with -ENOEXEC.
+ * @scratchpad: bytes of it, arguments included. @args: bytes of arguments, a multiple of 8.
+ */
+#define ANNEX_KERNEL(x, f, v, scratchpad, args)                                                    \
+	ANNEX_M2_ASSERT((args) % 8 == 0 && (args) <= ANNEX_M2_ARGS_MAX && (args) <= (scratchpad)); \
+	ANNEX_M2_ASSERT((x) >= 12 && (x) <= 32 && (f) <= 32 && (v) <= 32);                         \
+	__attribute__((naked, used)) static void annex_kernel_needs(void)                          \
+	{                                                                                          \
+		__asm__ volatile(".globl ndp_regs_x, ndp_regs_f, ndp_regs_v\n\t"                   \
+				 ".globl ndp_scratchpad, ndp_args\n\t"                             \
+				 ".set ndp_regs_x, %0\n\t"                                         \
+				 ".set ndp_regs_f, %1\n\t"                                         \
+				 ".set ndp_regs_v, %2\n\t"                                         \
+				 ".set ndp_scratchpad, %3\n\t"                                     \
+				 ".set ndp_args, %4" ::"i"(x),                                     \
+				 "i"(f), "i"(v), "i"(scratchpad), "i"(args));                      \
+	}
+
+/*
+ * An entry: x1 and x2 become arguments, and the stack pointer is 0, from where every access is a
+ * fault. When the function returns, the micro-thread ends.
+ */
+#define ANNEX_KERNEL_ENTRY(name, first, second)                                                    \
+	__attribute__((noinline, used)) static void annex_kernel_##name(first, second);            \
+	void ndp_##name(void);                                                                     \
+	__attribute__((naked, used)) void ndp_##name(void)                                         \
+	{                                                                                          \
+		__asm__ volatile("mv a0, x1\n\t"                                                   \
+				 "mv a1, x2\n\t"                                                   \
+				 "li x2, 0\n\t"                                                    \
+				 "jal x1, annex_kernel_" #name "\n\t"                              \
+				 "ecall");                                                         \
+	}                                                                                          \
+	static void annex_kernel_##name(first, second)
+
+#define ANNEX_KERNEL_UNUSED __attribute__((unused))
+
+/**
+ * ANNEX_KERNEL_BODY() - Body @n, from 0 to 7: what a micro-thread does, as the head of a function.
+ * @piece: name of its void *: its 32 or 64 bytes of the pool region. @offset: name of its uint64_t:
+ *	where these are in the region.
+ */
+#define ANNEX_KERNEL_BODY(n, piece, offset)                                                        \
+	ANNEX_KERNEL_ENTRY(body##n, void *piece ANNEX_KERNEL_UNUSED,                               \
+			   uint64_t offset ANNEX_KERNEL_UNUSED)
+
+/**
+ * ANNEX_KERNEL_INIT() - What is done before the bodies, once for each slot of a micro-thread.
+ * ANNEX_KERNEL_FINI() - What is done after them, likewise.
+ * @slots: name of a uint64_t: how many slots the device has. @slot: name of one: which it is.
+ */
+#define ANNEX_KERNEL_INIT(slots, slot)                                                             \
+	ANNEX_KERNEL_ENTRY(init, uint64_t slots ANNEX_KERNEL_UNUSED,                               \
+			   uint64_t slot ANNEX_KERNEL_UNUSED)
+#define ANNEX_KERNEL_FINI(slots, slot)                                                             \
+	ANNEX_KERNEL_ENTRY(fini, uint64_t slots ANNEX_KERNEL_UNUSED,                               \
+			   uint64_t slot ANNEX_KERNEL_UNUSED)
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Many launches by one thread: stored to all slots that are free, and only then are answers looked
+ * for, so that the device and what lies between work on one while others are under way.
+ */
+#include <errno.h>
+#include "core/log.h"
+#include "m2.h"
+
+#define FLIGHTS 64u                /* at most under way */
+#define NAP_NS ANNEX_NSEC_PER_MSEC /* another one may be answered before the oldest */
+
+/* struct flight - A launch under way. */
+struct flight {
+	struct m2_call call;
+	struct annex_m2_launch ask;
+	struct annex_m2_job *job;
+};
+
+/*
+ * struct many - @order: places in @flight: of those under way, oldest first, then those that are
+ * free. @next: the job to be launched next. @deadline: of all.
+ */
+struct many {
+	struct annex_m2 *m2;
+	struct annex_m2_job *jobs;
+	size_t n, next;
+	bool sync;
+	uint64_t deadline;
+	unsigned int flying;
+	uint8_t order[FLIGHTS];
+	struct flight flight[FLIGHTS];
+};
+
+static void conclude(struct annex_m2_job *job, int err, const struct annex_m2_answer *a)
+{
+	job->err = err ? err : m2_verdict("launch", a, &job->end);
+	if (!job->err)
+		job->instance = (uint64_t)a->value;
+}
+
+static struct annex_m2_launch ask_of(const struct many *m, const struct annex_m2_job *job)
+{
+	return (struct annex_m2_launch){.id = job->id,
+					.sync = m->sync,
+					.base = (uintptr_t)job->pool,
+					.bound = (uintptr_t)job->pool + job->bytes};
+}
+
+/* It has a slot. */
+static int fly(struct many *m, struct flight *f)
+{
+	f->job->err = m2_launch_ready(m->m2, &f->ask, f->job->nargs);
+	if (f->job->err)
+		m2_end(&f->call, f->job->err);
+	else
+		m2_store_call(&f->call);
+	return f->job->err;
+}
+
+/* The next job, if there is a slot. @wait: for one. Return: whether there may be one for others. */
+static bool take_off(struct many *m, bool wait)
+{
+	struct flight *f = &m->flight[m->order[m->flying]];
+	struct annex_m2_job *job = &m->jobs[m->next];
+	int err;
+
+	f->ask = ask_of(m, job);
+	f->job = job;
+	f->call = (struct m2_call){
+		.m2 = m->m2,
+		.function = ANNEX_M2_LAUNCH,
+		.deadline = m->deadline,
+		.text = {&f->ask, sizeof(f->ask), job->args, job->nargs},
+	};
+	err = m2_usable(m->m2);
+	if (!err)
+		err = m2_begin(&f->call, wait);
+	if (err == -EBUSY && !wait)
+		return false;
+	m->next++;
+	if (err)
+		job->err = err;
+	else if (!fly(m, f))
+		m->flying++;
+	return true;
+}
+
+/* As many as can. One thread that has none under way waits for a slot. */
+static void take_off_all(struct many *m)
+{
+	unsigned int before = m->flying;
+
+	if (m->next == m->n)
+		return;
+	m2_delay(m->m2->before_ns);
+	while (m->next < m->n && m->flying < FLIGHTS && take_off(m, !m->flying))
+		;
+	if (m->flying > before)
+		m2_wake_device(m->m2);
+}
+
+/* The one at @at in order is no longer under way. */
+static void land(struct many *m, unsigned int at, int err)
+{
+	uint8_t place = m->order[at];
+	struct flight *f = &m->flight[place];
+
+	m2_end(&f->call, err);
+	conclude(f->job, err, &f->call.answer);
+	m->flying--;
+	for (unsigned int i = at; i < m->flying; i++)
+		m->order[i] = m->order[i + 1];
+	m->order[m->flying] = place;
+}
+
+/*
+ * Those that are answered, up to the first one that is not: looking at the others would only take
+ * their cells away from the device. @slow: all of them. Return: how many.
+ */
+static unsigned int collect(struct many *m, bool slow)
+{
+	unsigned int at = 0, before = m->flying;
+
+	while (at < m->flying) {
+		int rc = m2_look(&m->flight[m->order[at]].call, slow);
+
+		if (rc != M2_LATER)
+			land(m, at, rc);
+		else if (slow)
+			at++;
+		else
+			break;
+	}
+	return before - m->flying;
+}
+
+static void give_up(struct many *m)
+{
+	while (m->flying)
+		land(m, 0,
+		     annex_fail(-ETIMEDOUT, "M2func: no answer in %u ms", m->m2->opts.timeout_ms));
+}
+
+/* Until one at least is answered, or none will be any more. */
+static void await(struct many *m)
+{
+	struct m2_call *oldest = &m->flight[m->order[0]].call;
+
+	for (unsigned int round = 1;; round++) {
+		if (collect(m, m2_slow(m->m2, round)))
+			break;
+		if (m2_over(oldest, round)) {
+			give_up(m);
+			break;
+		}
+		m2_back_off(oldest, round, NAP_NS);
+	}
+	m2_delay(m->m2->after_ns);
+}
+
+static void launch_all(struct many *m)
+{
+	for (unsigned int i = 0; i < FLIGHTS; i++)
+		m->order[i] = (uint8_t)i;
+	while (m->next < m->n || m->flying) {
+		take_off_all(m);
+		if (m->flying)
+			await(m);
+	}
+}
+
+/* Registers are one kernel's at a time. */
+static void launch_one_by_one(struct many *m)
+{
+	for (; m->next < m->n; m->next++) {
+		struct annex_m2_job *job = &m->jobs[m->next];
+		struct annex_m2_launch ask = ask_of(m, job);
+		struct annex_m2_answer a = {0};
+		int err = m2_launch_one(m->m2, &ask, job->args, job->nargs, m->deadline, &a);
+
+		conclude(job, err, &a);
+	}
+}
+
+static int launch_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n, bool sync)
+{
+	struct many m = {.m2 = m2,
+			 .jobs = jobs,
+			 .n = n,
+			 .sync = sync,
+			 .deadline = annex_deadline_ms(m2->opts.timeout_ms)};
+
+	for (size_t i = 0; i < n; i++) {
+		jobs[i].err = 0;
+		jobs[i].instance = 0;
+		jobs[i].end = (struct annex_m2_end){0};
+	}
+	if (m2->opts.transport == ANNEX_M2_REGS)
+		launch_one_by_one(&m);
+	else
+		launch_all(&m);
+	for (size_t i = 0; i < n; i++)
+		if (jobs[i].err)
+			return jobs[i].err;
+	return 0;
+}
+
+int annex_m2_launch_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n)
+{
+	return launch_many(m2, jobs, n, false);
+}
+
+int annex_m2_run_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n)
+{
+	return launch_many(m2, jobs, n, true);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Decoders that firmware, or others, have locked or committed, and decoders that do not do as they
+ * are told: what cannot be programmed is refused, and the registers are as they were.
+ */
+#include "rig.h"
+#include "tests/unit/unit.h"
+
+#define BASE (8ull << 30)
+#define MOST 4
+
+static u8 before[CXL_HDM_BYTES(MOST)];
+static u32 id;
+
+static void *decoder(u32 i)
+{
+	return rig_register(0, CXL_CM + RIG_HDM + CXL_HDM_DECODER(i));
+}
+
+static void set(u32 i, u64 base, u64 bytes, u32 ctrl)
+{
+	memcpy(decoder(i) + CXL_DEC_BASE, &base, sizeof(base));
+	memcpy(decoder(i) + CXL_DEC_SIZE, &bytes, sizeof(bytes));
+	memcpy(decoder(i) + CXL_DEC_CTRL, &ctrl, sizeof(ctrl));
+}
+
+static void begin(void)
+{
+	rig_make();
+	CU_ASSERT_EQUAL_FATAL(rig_start(), 0);
+}
+
+static void end(void)
+{
+	rig_stop();
+	rig_end();
+}
+
+static bool is_unchanged(void)
+{
+	return !memcmp(before, rig_register(0, CXL_CM + RIG_HDM), sizeof(before));
+}
+
+static int commit(u32 ways, u32 granularity)
+{
+	struct annex_setup setup = {.base = BASE,
+				    .bytes = RIG_BYTES,
+				    .ways = ways,
+				    .granularity = granularity,
+				    .list = annex_decoders_used(&rig.decoders)};
+
+	memcpy(before, rig_register(0, CXL_CM + RIG_HDM), sizeof(before));
+	return annex_decoder_commit(&rig.decoders, &setup, &id);
+}
+
+/* With one line, and nothing of it is left. */
+static void refused(int err)
+{
+	CU_ASSERT_EQUAL(commit(1, 256), err);
+	CU_ASSERT_EQUAL(shim.lines, 1);
+	CU_ASSERT(is_unchanged());
+	CU_ASSERT(shim.us < USEC_PER_SEC);
+	end();
+}
+
+static void committed(void)
+{
+	u64 base, bytes;
+
+	begin();
+	CU_ASSERT_EQUAL(commit(2, 512), 0);
+	CU_ASSERT_EQUAL(id, 0);
+	CU_ASSERT(annex_decoder_range(&rig.decoders, 0, &base, &bytes));
+	CU_ASSERT(base == BASE && bytes == RIG_BYTES);
+	CU_ASSERT_EQUAL(annex_decoders_end(&rig.decoders), BASE + RIG_BYTES);
+	CU_ASSERT_EQUAL(annex_decoders_used(&rig.decoders), RIG_BYTES / 2);
+	annex_decoder_release(&rig.decoders, id);
+	CU_ASSERT(is_unchanged());
+	CU_ASSERT_EQUAL(shim.lines, 0);
+	end();
+}
+
+static void locked(void)
+{
+	begin();
+	set(0, 0, 0, CXL_DEC_CTRL_LOCK);
+	refused(-EPERM);
+}
+
+/* Firmware's is left alone, below what is ours, and when that ends. */
+static void firmware(void)
+{
+	begin();
+	set(0, 4ull << 30, SZ_256M, CXL_DEC_CTRL_LOCK | CXL_DEC_CTRL_COMMITTED);
+	CU_ASSERT_EQUAL(annex_decoders_used(&rig.decoders), SZ_256M);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(id, 1);
+	annex_decoder_release(&rig.decoders, id);
+	before[CXL_HDM_CTRL] = *(u8 *)rig_register(0, CXL_CM + RIG_HDM + CXL_HDM_CTRL);
+	CU_ASSERT(is_unchanged());
+	CU_ASSERT_EQUAL(shim.lines, 0);
+	end();
+}
+
+static void odd_places(void)
+{
+	begin();
+	set(2, 4ull << 30, SZ_256M, CXL_DEC_CTRL_COMMITTED);
+	refused(-EBUSY);
+	begin();
+	set(0, 4ull << 30, SZ_256M, CXL_DEC_CTRL_COMMIT); /* on its way */
+	set(3, 6ull << 30, SZ_256M, CXL_DEC_CTRL_COMMITTED);
+	refused(-EBUSY);
+	begin();
+	for (u32 i = 0; i < MOST; i++)
+		set(i, (4ull + i) << 30, SZ_256M, CXL_DEC_CTRL_COMMITTED);
+	refused(-ENOSPC);
+}
+
+static void stubborn(void)
+{
+	u32 ctrl;
+
+	begin();
+	rig.error = true;
+	CU_ASSERT_EQUAL(commit(1, 256), -EIO);
+	CU_ASSERT_EQUAL(shim.lines, 1);
+	memcpy(&ctrl, decoder(0) + CXL_DEC_CTRL, sizeof(ctrl));
+	CU_ASSERT_EQUAL(ctrl & ~(u32)CXL_DEC_CTRL_ERROR, 0);
+	memset(decoder(0) + CXL_DEC_CTRL, 0, sizeof(ctrl));
+	CU_ASSERT(is_unchanged());
+	end();
+	begin();
+	shim.wrote = NULL;
+	CU_ASSERT_EQUAL(commit(1, 256), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(shim.lines, 1);
+	CU_ASSERT(is_unchanged());
+	CU_ASSERT(shim.us < USEC_PER_SEC);
+	shim.wrote = NULL;
+	end();
+	begin();
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	rig.locked = true;
+	annex_decoder_release(&rig.decoders, id);
+	CU_ASSERT_EQUAL(shim.lines, 1);
+	CU_ASSERT(shim.us < USEC_PER_SEC);
+	end();
+}
+
+static void gone(void)
+{
+	begin();
+	memset(rig_register(0, CXL_CM + RIG_HDM), 0xff, sizeof(before));
+	CU_ASSERT_EQUAL(commit(1, 256), -ENODEV);
+	CU_ASSERT_EQUAL(annex_decoders_end(&rig.decoders), 0);
+	CU_ASSERT_EQUAL(annex_decoders_used(&rig.decoders), 0);
+	end();
+}
+
+static void cannot_interleave(void)
+{
+	u32 cap = 2; /* four decoders, and no bits of addresses */
+
+	begin();
+	CU_ASSERT_EQUAL(commit(16, 16384), -EOPNOTSUPP); /* by bits beyond the last one */
+	CU_ASSERT_EQUAL(shim.lines, 1);
+	CU_ASSERT(is_unchanged());
+	end();
+	rig_make();
+	memcpy(rig_register(0, CXL_CM + RIG_HDM), &cap, sizeof(cap));
+	CU_ASSERT_EQUAL_FATAL(rig_start(), 0);
+	CU_ASSERT_EQUAL(commit(2, 256), -EOPNOTSUPP);
+	CU_ASSERT_EQUAL(commit(2, 4096), -EOPNOTSUPP);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	annex_decoder_release(&rig.decoders, id);
+	end();
+}
+
+/* Numbers that would go round stay where they are. */
+static void no_end(void)
+{
+	u64 base, bytes, skip = U64_MAX - 4096;
+
+	begin();
+	set(0, U64_MAX - SZ_256M, U64_MAX, CXL_DEC_CTRL_COMMITTED | 15 << 4);
+	CU_ASSERT(annex_decoder_range(&rig.decoders, 0, &base, &bytes));
+	CU_ASSERT_EQUAL(bytes, SZ_256M);
+	CU_ASSERT_EQUAL(annex_decoders_end(&rig.decoders), U64_MAX);
+	set(0, 0, U64_MAX, CXL_DEC_CTRL_COMMITTED);
+	set(1, 0, SZ_256M, CXL_DEC_CTRL_COMMITTED);
+	CU_ASSERT_EQUAL(annex_decoders_used(&rig.decoders), U64_MAX);
+	set(0, 0, SZ_256M, CXL_DEC_CTRL_COMMITTED);
+	memcpy(decoder(0) + CXL_DEC_LIST, &skip, sizeof(skip));
+	CU_ASSERT_EQUAL(annex_decoders_used(&rig.decoders), U64_MAX);
+	end();
+}
+
+/* It says something else than when it was found, and its registers were mapped. */
+static void more_than_are_mapped(void)
+{
+	u32 at = CXL_CM_BYTES - CXL_HDM_BYTES(2), cap = 12; /* thirty-two */
+	struct annex_decoders d;
+
+	begin();
+	memcpy(rig_register(0, CXL_CM + at), &cap, sizeof(cap));
+	annex_decoders_init(&d, rig.regs.component, at, rig.regs.phys, "device", true);
+	CU_ASSERT_EQUAL(d.count, 2);
+	end();
+}
+
+UNIT_SUITE(cxl_decoders, {"a decoder is committed and given back", committed},
+	   {"a decoder is locked", locked}, {"firmware has a decoder", firmware},
+	   {"decoders are committed in odd places", odd_places},
+	   {"a decoder that does not obey", stubborn}, {"a component that is gone", gone},
+	   {"interleaving that it has not", cannot_interleave},
+	   {"addresses beyond the last", no_end}, {"more than are mapped", more_than_are_mapped})

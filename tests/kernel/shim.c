@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stdio.h>
+#include "tests/kernel/shim.h"
+
+struct shim shim;
+struct resource iomem_resource = {.end = (1ull << 40) - 1};
+
+void shim_require(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+void shim_say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(shim.line, sizeof(shim.line), format, args);
+	va_end(args);
+	shim_require(strchr(shim.line, '\n') == shim.line + strlen(shim.line) - 1);
+	shim.lines++;
+}
+
+static void load(const void *at, void *value, size_t bytes)
+{
+	shim_require((uintptr_t)at % bytes == 0);
+	if (shim.reads)
+		shim.reads(at);
+	memcpy(value, at, bytes);
+}
+
+static void store(void *at, const void *value, size_t bytes)
+{
+	shim_require((uintptr_t)at % bytes == 0);
+	memcpy(at, value, bytes);
+	if (shim.wrote)
+		shim.wrote(at);
+}
+
+u32 readl(const void *at)
+{
+	u32 value;
+
+	load(at, &value, sizeof(value));
+	return value;
+}
+
+u64 readq(const void *at)
+{
+	u64 value;
+
+	load(at, &value, sizeof(value));
+	return value;
+}
+
+void writel(u32 value, void *at)
+{
+	store(at, &value, sizeof(value));
+}
+
+void writeq(u64 value, void *at)
+{
+	store(at, &value, sizeof(value));
+}
+
+/* Nobody maps what is not all of the device's. */
+void *ioremap(phys_addr_t at, u64 bytes)
+{
+	for (int i = 0; i < SHIM_BARS; i++) {
+		u64 start = shim.bar[i].start, size = shim.bar[i].bytes;
+
+		if (!shim.bar[i].mem || at < start || at - start >= size)
+			continue;
+		shim_require(bytes && bytes <= size - (at - start));
+		shim.mapped++;
+		return shim.bar[i].mem + (at - start);
+	}
+	abort();
+}
+
+void iounmap(void *at)
+{
+	shim_require(at && shim.mapped-- > 0);
+}
+
+/* As the kernel does it: a list that goes round ends after as many steps as there is room for. */
+u16 pci_find_dvsec_capability(struct pci_dev *pdev, u16 vendor, u16 id)
+{
+	u32 at = 0x100, header, first, second;
+
+	for (int i = 0; i < (4096 - 256) / 8 && at >= 0x100; i++) {
+		pci_read_config_dword(pdev, (int)at, &header);
+		pci_read_config_dword(pdev, (int)at + PCI_DVSEC_HEADER1, &first);
+		pci_read_config_dword(pdev, (int)at + PCI_DVSEC_HEADER2, &second);
+		if ((header & 0xffff) == PCI_EXT_CAP_ID_DVSEC &&
+		    PCI_DVSEC_HEADER1_VID(first) == vendor && PCI_DVSEC_HEADER2_ID(second) == id)
+			return (u16)at;
+		at = header >> 20 & ~3u;
+	}
+	return 0;
+}
+
+static int read_config(int at, void *value, int bytes)
+{
+	bool there = at >= 0 && at <= PCI_CFG_SPACE_EXP_SIZE - bytes && at % bytes == 0;
+
+	memset(value, 0xff, (size_t)bytes);
+	if (there)
+		memcpy(value, shim.config + at, (size_t)bytes);
+	return there ? 0 : -EINVAL;
+}
+
+int pci_read_config_word(struct pci_dev *pdev, int at, u16 *value)
+{
+	(void)pdev;
+	return read_config(at, value, sizeof(*value));
+}
+
+int pci_read_config_dword(struct pci_dev *pdev, int at, u32 *value)
+{
+	(void)pdev;
+	return read_config(at, value, sizeof(*value));
+}
+
+int pci_alloc_irq_vectors(struct pci_dev *pdev, unsigned int least, unsigned int most,
+			  unsigned int flags)
+{
+	(void)pdev;
+	shim_require(least && most <= SHIM_VECTORS && flags);
+	return shim.vectors ? shim.vectors : -ENOSPC;
+}
+
+void pci_free_irq_vectors(struct pci_dev *pdev)
+{
+	(void)pdev;
+	for (int i = 0; i < SHIM_VECTORS; i++)
+		shim_require(!shim.thread[i]);
+}
+
+int request_threaded_irq(unsigned int irq, void *quick, irqreturn_t (*thread)(int, void *),
+			 unsigned long flags, const char *name, void *data)
+{
+	shim_require(!quick && flags == IRQF_ONESHOT && name && irq < (unsigned int)shim.vectors &&
+		     !shim.thread[irq]);
+	shim.thread[irq] = thread;
+	shim.data[irq] = data;
+	return 0;
+}
+
+void free_irq(unsigned int irq, void *data)
+{
+	shim_require(shim.thread[irq] && shim.data[irq] == data);
+	shim.thread[irq] = NULL;
+}
+
+/* It looks whether an entry begins in the table, not whether it ends there. */
+int acpi_table_parse_cedt(int id, acpi_tbl_entry_handler_arg handler, void *arg)
+{
+	u8 *at = shim.cedt + 36, *end = shim.cedt + shim.cedt_bytes;
+	struct acpi_cedt_header h;
+	int count = 0;
+
+	if (!shim.cedt)
+		return -ENODEV;
+	for (; at + sizeof(h) < end; at += h.length) {
+		memcpy(&h, at, sizeof(h));
+		if (h.type == id) {
+			if (handler((union acpi_subtable_headers *)at, arg, (unsigned long)end))
+				return -EINVAL;
+			count++;
+		}
+		if (!h.length)
+			return -EINVAL;
+	}
+	return count;
+}
+
+struct resource *request_mem_region(u64 base, u64 bytes, const char *name)
+{
+	struct resource *free = NULL;
+
+	shim_require(name && bytes && base + bytes - 1 <= iomem_resource.end);
+	for (int i = 0; i < SHIM_REGIONS; i++) {
+		struct resource *r = &shim.taken[i];
+
+		if (!r->end)
+			free = r;
+		else if (base <= r->end && r->start <= base + bytes - 1)
+			return NULL;
+	}
+	shim_require(!!free);
+	*free = (struct resource){base, base + bytes - 1, &iomem_resource, IORES_DESC_NONE};
+	return free;
+}
+
+void release_mem_region(u64 base, u64 bytes)
+{
+	int i = 0;
+
+	while (i < SHIM_REGIONS &&
+	       (shim.taken[i].start != base || shim.taken[i].end != base + bytes - 1))
+		i++;
+	shim_require(i < SHIM_REGIONS);
+	shim.taken[i].end = 0;
+}
+
+/* The first GiB is the machine's memory. */
+int region_intersects(u64 start, u64 bytes, unsigned long flags, unsigned long desc)
+{
+	shim_require(bytes && flags == IORESOURCE_SYSTEM_RAM && desc == IORES_DESC_NONE);
+	return start >= 1ull << 30 ? REGION_DISJOINT : 0;
+}
+
+int allocate_resource(struct resource *root, struct resource *res, u64 size, u64 from, u64 to,
+		      u64 align,
+		      resource_size_t (*look)(void *, const struct resource *, resource_size_t,
+					      resource_size_t),
+		      void *arg)
+{
+	shim_require(from <= to);
+	return look(arg, root, size, align) >= to ? -EBUSY : (res->start = from, 0);
+}
+
+int sysfs_emit_at(char *buf, int at, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	shim_require(at >= 0 && at < (int)PAGE_SIZE);
+	va_start(args, format);
+	n = vsnprintf(buf + at, PAGE_SIZE - (size_t)at, format, args);
+	va_end(args);
+	return min(n, (int)PAGE_SIZE - at - 1);
+}

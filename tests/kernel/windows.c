@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Firmware's table of windows, when it is broken: entries that make no sense are left out with a
+ * line, nothing is read beyond the table, and what is left can be used.
+ */
+#include "rig.h"
+#include "tests/unit/unit.h"
+
+#define BASE RIG_WINDOW
+#define GIB (1ull << 30)
+
+static struct annex_window *windows;
+
+/* How many windows there are, or the errno; and how many lines. */
+static void expect(int n, unsigned int lines)
+{
+	int got = annex_windows_read(&windows);
+
+	if (got != n || shim.lines != lines)
+		printf("%d, %u lines: %s", got, shim.lines, shim.line);
+	CU_ASSERT_EQUAL(got, n);
+	CU_ASSERT_EQUAL(shim.lines, lines);
+	if (got > 0)
+		free(windows);
+	shim.lines = 0;
+}
+
+static void good_table(void)
+{
+	rig_make();
+	rig_bridge(7, 3 * GIB);
+	rig_window(BASE, GIB, 0);
+	rig_window(BASE + GIB, 2 * GIB, 2);
+	rig_window(BASE + 4 * GIB, GIB, 0)->interleave_arithmetic = 9;
+	rig_window(BASE + 5 * GIB, GIB, 1)->interleave_arithmetic = 9;
+	CU_ASSERT_EQUAL_FATAL(annex_windows_read(&windows), 4);
+	CU_ASSERT(windows[1].base == BASE + GIB && windows[1].bytes == 2 * GIB);
+	CU_ASSERT(windows[1].ways == 4 && windows[1].granularity == 256);
+	CU_ASSERT_EQUAL(windows[1].targets[3], 10);
+	CU_ASSERT(windows[0].usable && windows[1].usable && windows[2].usable);
+	CU_ASSERT_FALSE(windows[3].usable);
+	CU_ASSERT_EQUAL(shim.lines, 0);
+	free(windows);
+	rig_end();
+}
+
+static void no_table(void)
+{
+	rig_make();
+	expect(-ENODEV, 1);
+	CU_ASSERT_STRING_EQUAL(shim.line,
+			       "annex: firmware declares no CXL window (none in the CEDT)\n");
+	rig_end();
+	shim.cedt = NULL;
+	expect(-ENODEV, 1);
+	CU_ASSERT_STRING_EQUAL(shim.line, "annex: firmware declares no CXL window (no CEDT)\n");
+}
+
+/* A list whose next entry is the same again. */
+static void zero_length(void)
+{
+	rig_make();
+	rig_window(BASE, GIB, 0);
+	rig_window(BASE + GIB, GIB, 0)->header.length = 0;
+	expect(-EINVAL, 2);
+	rig_end();
+}
+
+/* As many bytes of an entry as there may be, at the end of the table. */
+static void cut_off(void)
+{
+	u32 whole = sizeof(struct acpi_cedt_cfmws) + 4;
+
+	for (u32 bytes = 5; bytes < whole; bytes++) {
+		rig_make();
+		rig_window(BASE, GIB, 0);
+		rig_window(BASE + GIB, GIB, 0);
+		shim.cedt_bytes -= whole - bytes;
+		shim.cedt = realloc(shim.cedt, shim.cedt_bytes);
+		expect(1, 1);
+		rig_end();
+	}
+	for (u32 length = 1; length < whole; length++) {
+		rig_make();
+		rig_window(BASE, GIB, 0);
+		/* What follows is looked for inside of it, where there is nothing. */
+		memset(rig_window(0, 0, 0), 0xff, whole);
+		((struct acpi_cedt_header *)(shim.cedt + 36 + whole))->type = 1;
+		((struct acpi_cedt_header *)(shim.cedt + 36 + whole))->length = (u16)length;
+		CU_ASSERT_EQUAL(annex_windows_read(&windows), 1);
+		CU_ASSERT(shim.lines >= 1);
+		free(windows);
+		rig_end();
+	}
+	rig_make();
+	rig_window(BASE, GIB, 0);
+	rig_window(BASE + GIB, GIB, 0)->interleave_ways = 4;
+	expect(1, 1);
+	rig_end();
+}
+
+static void no_sense(void)
+{
+	static const struct {
+		u64 base, bytes;
+		u8 ways;
+		u32 granularity;
+	} odd[] = {{BASE, 0, 0, 0},
+		   {BASE + 4096, GIB, 0, 0},
+		   {BASE, 512 * GIB * 2, 0, 0}, /* the machine has no such addresses */
+		   {1ull << 40, GIB, 0, 0},
+		   {U64_MAX - SZ_256M + 1, GIB, 0, 0}, /* nor are there any */
+		   {BASE, U64_MAX, 0, 0},
+		   {BASE, GIB, 5, 0},
+		   {BASE, GIB, 7, 0},
+		   {BASE, GIB, 11, 0},
+		   {BASE, GIB, 255, 0},
+		   {BASE, GIB, 0, 7},
+		   {BASE, GIB, 0, U32_MAX}};
+
+	for (u32 i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		rig_make();
+		rig_window(odd[i].base, odd[i].bytes, odd[i].ways)->granularity =
+			odd[i].granularity;
+		rig_window(BASE, GIB, 0);
+		expect(1, 1);
+		rig_end();
+	}
+}
+
+static void overlaps(void)
+{
+	rig_make();
+	rig_window(BASE, 4 * GIB, 0);
+	rig_window(BASE + 2 * GIB, 4 * GIB, 0);
+	rig_window(BASE, 4 * GIB, 0);
+	rig_window(BASE + 4 * GIB, GIB, 0);
+	rig_window(2 * GIB, 64 * GIB, 0);
+	expect(2, 1);
+	rig_end();
+}
+
+static void too_many(void)
+{
+	rig_make();
+	for (u32 i = 0; i < 70; i++)
+		rig_window(BASE + i * GIB, GIB, 0);
+	expect(64, 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(shim.line, "make no sense: 6, the first at 0x1100000000"));
+	rig_end();
+}
+
+static void bridge(int err, unsigned int lines)
+{
+	phys_addr_t at = 0;
+
+	CU_ASSERT_EQUAL(annex_window_bridge(7, &at), err);
+	CU_ASSERT_EQUAL(shim.lines, lines);
+	CU_ASSERT_EQUAL(!err, at == 3 * GIB);
+	rig_end();
+}
+
+static void bridges(void)
+{
+	static const u64 nowhere[] = {GIB / 2, 3 * GIB + 4, (1ull << 40) - SZ_4K,
+				      U64_MAX - SZ_4K + 1};
+
+	rig_make();
+	rig_bridge(8, 5 * GIB);
+	rig_bridge(7, 3 * GIB);
+	bridge(0, 0);
+	rig_make();
+	rig_bridge(8, 3 * GIB);
+	bridge(-ENXIO, 1);
+	rig_make();
+	rig_bridge(7, 3 * GIB)->cxl_version = 0;
+	bridge(-ENXIO, 1);
+	rig_make();
+	rig_bridge(7, 3 * GIB)->length = SZ_4K;
+	bridge(-ENXIO, 1);
+	rig_make();
+	rig_bridge(7, 0);
+	bridge(-ENXIO, 1);
+	for (u32 bytes = 5; bytes < sizeof(struct acpi_cedt_chbs); bytes++) {
+		rig_make();
+		rig_bridge(7, 3 * GIB);
+		shim.cedt_bytes = 36 + bytes;
+		shim.cedt = realloc(shim.cedt, shim.cedt_bytes);
+		bridge(-ENXIO, 1);
+	}
+	for (u32 i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+		rig_make();
+		rig_bridge(7, nowhere[i]);
+		bridge(-EINVAL, 1);
+	}
+	rig_make();
+	rig_bridge(7, 3 * GIB);
+	rig_bridge(8, 3 * GIB)->header.length = 0;
+	bridge(-EINVAL, 1);
+}
+
+static u64 take(u64 floor, const struct annex_taken *taken, u32 n)
+{
+	static const struct annex_window w = {.base = BASE, .bytes = 4 * GIB};
+	struct resource *res = annex_window_take(&w, GIB, floor, taken, n);
+	u64 base = res ? res->start : 0;
+
+	if (res)
+		release_mem_region(base, GIB);
+	return base;
+}
+
+static void room(void)
+{
+	static const struct annex_taken all[] = {{BASE, GIB}, {BASE + GIB, 3 * GIB}};
+	static const struct annex_taken most[] = {{BASE + 8, 1}, {0, BASE + 3 * GIB - 1}};
+	static const struct annex_taken endless[] = {{BASE + GIB, U64_MAX - BASE - GIB}};
+
+	rig_make();
+	CU_ASSERT_EQUAL(take(0, NULL, 0), BASE);
+	CU_ASSERT_EQUAL(take(BASE + 1, NULL, 0), BASE + SZ_256M);
+	CU_ASSERT_EQUAL(take(BASE + 3 * GIB, NULL, 0), BASE + 3 * GIB);
+	CU_ASSERT_EQUAL(take(BASE + 3 * GIB + 1, NULL, 0), 0);
+	/* What decoders cover may be up to the last address there is. */
+	CU_ASSERT_EQUAL(take(U64_MAX, NULL, 0), 0);
+	CU_ASSERT_EQUAL(take(U64_MAX - SZ_256M, NULL, 0), 0);
+	CU_ASSERT_EQUAL(take(0, all, 2), 0);
+	CU_ASSERT_EQUAL(take(0, most, 2), BASE + 3 * GIB);
+	CU_ASSERT_EQUAL(take(0, endless, 1), BASE);
+	CU_ASSERT_EQUAL(take(BASE + SZ_256M, endless, 1), 0);
+	request_mem_region(BASE + GIB, 2 * GIB, "somebody");
+	CU_ASSERT_EQUAL(take(SZ_256M, NULL, 0), BASE);
+	CU_ASSERT_EQUAL(take(BASE + SZ_256M, NULL, 0), BASE + 3 * GIB);
+	rig_end();
+}
+
+UNIT_SUITE(cxl_windows, {"a good table", good_table}, {"no table, or an empty one", no_table},
+	   {"an entry of no length", zero_length}, {"entries that are cut off", cut_off},
+	   {"windows that make no sense", no_sense}, {"windows that overlap", overlaps},
+	   {"more windows than there can be", too_many}, {"host bridges", bridges},
+	   {"room in a window", room})
