@@ -31,8 +31,8 @@ struct annex_exec;
 
 /**
  * struct annex_exec_opts - Zero means the default.
- * @policy: a policy's name (annex_policy_find(), "annex"), or "none": what is absent is brought when
- *	a kernel wants it, and what was used longest ago leaves.
+ * @policy: a policy's name (annex_policy_find(), "annex"), or "none": what is absent is brought
+ *when a kernel wants it, and what was used longest ago leaves.
  * @record: iterations to look at before a plan is made; the last of them is it (2).
  * @drift: a plan is made anew when a kernel takes so many times as long as it did, or as little, in
  *	three iterations (1.3).
@@ -80,8 +80,8 @@ struct annex_exec_use {
 };
 
 /**
- * annex_exec_before() - A kernel is about to start. Returns when its tensors are in the device tier;
- * there they stay until annex_exec_after().
+ * annex_exec_before() - A kernel is about to start. Returns when its tensors are in the device
+ * tier; there they stay until annex_exec_after().
  *
  * Return: 0; -EINVAL (out of turn; no such tensor; a use that is none); -ENOSPC (they do not fit,
  * or nothing can leave for them); -EIO and others of storage, with the tensor named in
@@ -115,8 +115,8 @@ struct annex_exec_stats {
 void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *out);
 
 /**
- * annex_exec_plan() - The plan in use, and the trace it was made of, for tools to look at; NULL: none.
- * Both stay until the next annex_exec_begin().
+ * annex_exec_plan() - The plan in use, and the trace it was made of, for tools to look at; NULL:
+ * none. Both stay until the next annex_exec_begin().
  */
 const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
 					 const struct annex_trace **trace,

@@ -101,8 +101,8 @@ struct annex_space_opts {
  * vm.unprivileged_userfaultfd), a system call that is given an address whose bytes are not in the
  * device tier fails with EFAULT: hold the tensor and prefetch it first.
  *
- * Whatever the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA), must be
- * held until that is over: pages that leave meanwhile take none of it along.
+ * Whatever the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA), must
+ * be held until that is over: pages that leave meanwhile take none of it along.
  *
  * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -EPERM (not
  * for this user); -ENOSPC (the range); -ENOMEM; -EMFILE; -EAGAIN (no more threads).
@@ -154,8 +154,8 @@ int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint6
  * @tier: ANNEX_TIER_HOST, _CXL, or _SSD and up. What has a copy below that is still good keeps
  *	that one, and is not written again; what is on storage stays on that storage.
  *
- * Return: as annex_prefetch(); -ENXIO: there is no such tier. @move tells of a full tier (-ENOSPC), of a
- * tensor that is held (-EBUSY).
+ * Return: as annex_prefetch(); -ENXIO: there is no such tier. @move tells of a full tier (-ENOSPC),
+ *of a tensor that is held (-EBUSY).
  */
 int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
 		    struct annex_move **move);

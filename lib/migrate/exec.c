@@ -146,7 +146,8 @@ static int wait_for(struct annex_exec *e, struct annex_move *move)
 static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
 {
 	const struct log_tensor *t = find(e, step->tensor);
-	struct want want = {.most = (uint32_t)((step->bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE)};
+	struct want want = {
+		.most = (uint32_t)((step->bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE)};
 	struct annex_move *move;
 	int err;
 

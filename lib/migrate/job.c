@@ -179,8 +179,7 @@ static void unmap_alias(const struct annex_space *s, const struct job *job)
 	madvise(s->alias + pages_bytes(job->page), pages_bytes(job->n), MADV_DONTNEED);
 }
 
-static void end(struct annex_space *s, struct job *job, const uint32_t *crc,
-		struct job_list *start)
+static void end(struct annex_space *s, struct job *job, const uint32_t *crc, struct job_list *start)
 {
 	struct tensor *t = tensor_of(s, job->page);
 

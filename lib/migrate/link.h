@@ -36,7 +36,8 @@ struct place {
 /**
  * struct job - One transfer of @n neighbouring pages, the first of which is @page of the space.
  * @deadline: as for annex_prefetch(). @due: when it may end on a link that is held back.
- * @keep: as in struct want. @bounced: it went through a buffer. @err: how it ended. @token, @buffer: of the device.
+ * @keep: as in struct want. @bounced: it went through a buffer. @err: how it ended. @token,
+ * @buffer: of the device.
  */
 struct job {
 	struct job *next;
@@ -79,8 +80,8 @@ struct lane {
  * struct link_ops - @begin: start jobs; what cannot be started has @err and @ended. @wait: until
  * @job has ended, or its time limit. Sets @err. @poll: whether it has, without waiting. @finish: it
  * has. @ready: take what @job needs to begin; false: there is none of it now. @again: it was ended
- * by somebody else's error; carry it out, and set @err. All but @wait and @again are called with the
- * link's lock; all but @wait may be NULL, where there is nothing to do, or to look at.
+ * by somebody else's error; carry it out, and set @err. All but @wait and @again are called with
+ * the link's lock; all but @wait may be NULL, where there is nothing to do, or to look at.
  */
 struct link_ops {
 	void (*begin)(struct link *link, struct job **jobs, unsigned int n);
@@ -109,8 +110,8 @@ struct crew {
 };
 
 /**
- * struct link - @rate: bytes a second in and out, 0: as fast as it goes. @free_at: when the last job
- * that was begun will have passed, at that rate. @flying: jobs begun, by kind.
+ * struct link - @rate: bytes a second in and out, 0: as fast as it goes. @free_at: when the last
+ * job that was begun will have passed, at that rate. @flying: jobs begun, by kind.
  * @moved, @busy: bytes in and out, and the time in which there were any: it began at @since if jobs
  * are @active.
  */

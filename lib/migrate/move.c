@@ -154,8 +154,7 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 }
 
 /* Return: as step(). */
-static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n,
-		    struct job_list *start)
+static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, struct job_list *start)
 {
 	bool device = s->pages[m->at].flags & PAGE_DEVICE;
 	int rc;
@@ -255,8 +254,7 @@ void annex_moves_cancel(struct annex_space *s, struct tensor *t)
 	annex_moves_go_on(s, t, &none);
 }
 
-static struct annex_move *new_move(struct annex_space *s, struct tensor *t,
-				   const struct want *want)
+static struct annex_move *new_move(struct annex_space *s, struct tensor *t, const struct want *want)
 {
 	struct annex_move *m = calloc(1, sizeof(*m));
 	pthread_condattr_t attr;
@@ -356,8 +354,8 @@ int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
 				  annex_tier_name(m->want.to), timeout_ms);
 	err = m->err;
 	if (err)
-		annex_fail(err, "%s: it cannot be moved to %s: %s", m->name, annex_tier_name(m->want.to),
-			   strerror(-err));
+		annex_fail(err, "%s: it cannot be moved to %s: %s", m->name,
+			   annex_tier_name(m->want.to), strerror(-err));
 	dispose(m);
 	return err;
 }

@@ -51,8 +51,7 @@ static bool give_copies_up(struct annex_space *s)
 	for (uint32_t i = 0; i < s->n_pages && given < JOB_PAGES; i++) {
 		uint8_t flags = s->pages[i].flags;
 
-		if ((flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY)) !=
-		    (PAGE_DEVICE | PAGE_BELOW))
+		if ((flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY)) != (PAGE_DEVICE | PAGE_BELOW))
 			continue;
 		annex_pages_dirty(s, i, 1);
 		given++;
@@ -65,8 +64,8 @@ static struct tensor *oldest(struct annex_space *s)
 {
 	uint32_t i = s->oldest;
 
-	while (i != NO_TENSOR && (s->tensors[i].holds ||
-				  s->tensors[i].resident <= s->tensors[i].leaving))
+	while (i != NO_TENSOR &&
+	       (s->tensors[i].holds || s->tensors[i].resident <= s->tensors[i].leaving))
 		i = s->tensors[i].newer;
 	return i == NO_TENSOR ? NULL : &s->tensors[i];
 }

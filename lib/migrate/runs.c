@@ -41,7 +41,8 @@ static uint32_t find(const struct runs *r, uint32_t i, uint32_t end, bool taken)
 	return end;
 }
 
-/* The first run of at least @least pages in [@from, @end), no longer than @want; 0: there is none. */
+/* The first run of at least @least pages in [@from, @end), no longer than @want; 0: there is none.
+ */
 static uint32_t search(const struct runs *r, uint32_t from, uint32_t end, uint32_t least,
 		       uint32_t want, uint32_t *first)
 {

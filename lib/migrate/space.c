@@ -64,8 +64,7 @@ static int check(struct annex_space_opts *o)
 		return annex_fail(-EINVAL, "space: %u stores, at most %u", o->n_stores,
 				  ANNEX_MAX_SSDS);
 	if (o->cxl_bytes && !o->cxl)
-		return annex_fail(-EINVAL, "space: %llu bytes of no CXL memory",
-				  (ull)o->cxl_bytes);
+		return annex_fail(-EINVAL, "space: %llu bytes of no CXL memory", (ull)o->cxl_bytes);
 	if (!annex_rate_is_sound(o->host_rate) || !annex_rate_is_sound(o->cxl_rate))
 		return annex_fail(-EINVAL, "space: a rate below %u", ANNEX_MEM_PAGE);
 	return check_sizes(o);
@@ -206,7 +205,8 @@ static int add_host(struct annex_space *s)
 	if (s->opts.bind) {
 		if (s->opts.node < 0 || s->opts.node >= (int)(16 * bits))
 			return annex_fail(-EINVAL, "space: NUMA node %d", s->opts.node);
-		nodes[(unsigned int)s->opts.node / bits] |= 1ul << (unsigned int)s->opts.node % bits;
+		nodes[(unsigned int)s->opts.node / bits] |= 1ul
+							    << (unsigned int)s->opts.node % bits;
 		if (mbind(p, s->opts.host, MPOL_BIND, nodes, 16ul * bits, 0))
 			return annex_fail(-errno, "space: memory of NUMA node %d: %s", s->opts.node,
 					  strerror(errno));

@@ -23,10 +23,9 @@
 
 /*
  * What is known of a page.
- * DEVICE: it is in the device tier. BELOW: there is a copy in @tier at @loc that is as good. Neither:
- *	all zeroes.
- * BUSY: a job moves it. SHOWN: programs see it. CLEAN: and cannot write it unnoticed.
- * WANTED: a program waits for it. FENCED: who touches it has a SIGSEGV.
+ * DEVICE: it is in the device tier. BELOW: there is a copy in @tier at @loc that is as good.
+ *Neither: all zeroes. BUSY: a job moves it. SHOWN: programs see it. CLEAN: and cannot write it
+ *unnoticed. WANTED: a program waits for it. FENCED: who touches it has a SIGSEGV.
  */
 #define PAGE_DEVICE 1u
 #define PAGE_BELOW 2u
@@ -37,8 +36,8 @@
 #define PAGE_FENCED 64u
 
 /**
- * struct page - @tensor: number of the one that it belongs to, from 1; 0: none. @tier, @loc: of BELOW: page number in
- * the tier. @crc: of the copy below, where the space has checksums.
+ * struct page - @tensor: number of the one that it belongs to, from 1; 0: none. @tier, @loc: of
+ * BELOW: page number in the tier. @crc: of the copy below, where the space has checksums.
  */
 struct page {
 	uint32_t tensor;
@@ -50,8 +49,9 @@ struct page {
 
 /**
  * struct tensor - Pages @first to @first + @n.
- * @serial: of all that there ever were. @moves: that are not done. @hand: where reclaiming goes on. @holds: who wants it to stay. @jobs:
- * that move it. @resident: pages in the device tier; @leaving: of them on their way out.
+ * @serial: of all that there ever were. @moves: that are not done. @hand: where reclaiming goes on.
+ * @holds: who wants it to stay. @jobs: that move it. @resident: pages in the device tier; @leaving:
+ * of them on their way out.
  * @older, @newer: the tensors that were used before and after it, by index.
  * @parts: of pages that small tensors share: how many live; @fill: bytes given out; @starts: a bit
  * for each place where one begins.
@@ -90,8 +90,8 @@ struct tier {
  * struct annex_space - @lock orders all that changes in it. Links' and stores' locks come after it.
  * @idle: @jobs is 0. @track: writes to clean pages are seen.
  * @spare: entries of @tensors that are free; @open: the one that small tensors go to.
- * @device: pages charged to the device tier, @budget of them are allowed; @leaving: of them on their
- * way out. @waiting: jobs that wait for room. @zeroes: pages that jobs fill with nothing.
+ * @device: pages charged to the device tier, @budget of them are allowed; @leaving: of them on
+ * their way out. @waiting: jobs that wait for room. @zeroes: pages that jobs fill with nothing.
  */
 struct annex_space {
 	pthread_mutex_t lock;

@@ -94,7 +94,8 @@ static struct annex_io describe(const struct annex_store *store, const struct jo
 	};
 }
 
-/* One attempt, and another when the queue needed to be brought back. Return: as annex_qp_submit(). */
+/* One attempt, and another when the queue needed to be brought back. Return: as annex_qp_submit().
+ */
 static int submit(struct annex_store *store, struct annex_qp *qp, const struct annex_io *ios,
 		  unsigned int n, uint64_t *tokens)
 {
@@ -147,7 +148,6 @@ static void begin(struct link *link, struct job **jobs, unsigned int n)
 		post(store, jobs + from, to - from);
 	}
 }
-
 
 static void wait_for(struct link *link, struct job *job)
 {
@@ -324,8 +324,7 @@ static int need_buffers(struct annex_store *store)
 		return 0;
 	if (annex_runs_init(&store->free_buffers, n))
 		return annex_fail(-ENOMEM, "%s: no memory", annex_dev_uri(store->dev));
-	err = annex_dev_alloc(store->dev, ANNEX_PLACE_PROVIDER, bytes, &memory,
-			      &store->buffers_at);
+	err = annex_dev_alloc(store->dev, ANNEX_PLACE_PROVIDER, bytes, &memory, &store->buffers_at);
 	if (err)
 		annex_runs_fini(&store->free_buffers);
 	else

@@ -185,8 +185,8 @@ static int create_whole(struct annex_space *s, const char *name, uint64_t bytes,
 	if (name && !copy)
 		return annex_fail(-ENOMEM, "space: no memory for the name of a tensor");
 	if (n > s->n_pages)
-		err = annex_fail(-ENOSPC, "%s: %llu bytes in a space of %llu", name ? name : "space",
-				 (ull)bytes, (ull)pages_bytes(s->n_pages));
+		err = annex_fail(-ENOSPC, "%s: %llu bytes in a space of %llu",
+				 name ? name : "space", (ull)bytes, (ull)pages_bytes(s->n_pages));
 	else
 		err = create(s, (uint32_t)n, &t);
 	if (err) {
