@@ -131,6 +131,14 @@ int annex_dev_has_sgl(const struct annex_dev *dev);
 int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
 
 /**
+ * annex_dev_map_sparse() - The same for memory most of which does not exist most of the time: none
+ * of it is taken from the system, or pinned, before a command needs it.
+ *
+ * Return: as annex_dev_map(); -EOPNOTSUPP: this device works with pinned memory only.
+ */
+int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
+
+/**
  * annex_dev_map_dmabuf() - The same for memory of another device, or of another driver.
  * @fd, @offset: the dma-buf, and the first byte in it, page aligned.
  * @ptr: where this process sees that byte; a device that works in the process (mem:, file:) moves

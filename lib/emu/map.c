@@ -43,7 +43,7 @@ static void release_all(struct annex_emu *emu)
 	}
 }
 
-static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len)
+static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len, bool sparse)
 {
 	struct emu_maps *maps = &emu->maps;
 	unsigned int i = find(maps, addr);
@@ -62,12 +62,12 @@ static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len)
 	memmove(&maps->v[i + 1], &maps->v[i], (maps->n - i) * sizeof(*maps->v));
 	maps->v[i].range.addr = addr;
 	maps->v[i].range.len = len;
-	maps->v[i].buf = annex_emu_ring_register(emu, addr, len);
+	maps->v[i].buf = sparse ? -1 : annex_emu_ring_register(emu, addr, len);
 	maps->n++;
 	return 0;
 }
 
-int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
+static int map(struct annex_ctrl *ctrl, void *ptr, size_t len, bool sparse, uint64_t *addr)
 {
 	struct annex_emu *emu = annex_emu_of(ctrl);
 	uint64_t start = (uintptr_t)ptr;
@@ -80,12 +80,22 @@ int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr
 		return annex_fail(-EFAULT, "map: no memory at part of the range");
 	pthread_mutex_lock(&emu->ctl);
 	hold_all(emu);
-	err = insert(emu, start, len);
+	err = insert(emu, start, len, sparse);
 	release_all(emu);
 	pthread_mutex_unlock(&emu->ctl);
 	if (!err)
 		*addr = start;
 	return err;
+}
+
+int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
+{
+	return map(ctrl, ptr, len, false, addr);
+}
+
+int annex_emu_map_sparse(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
+{
+	return map(ctrl, ptr, len, true, addr);
 }
 
 static bool overlaps(uint64_t a, uint64_t a_len, const void *ptr, uint64_t b_len)

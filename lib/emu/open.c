@@ -25,6 +25,7 @@ static const struct annex_ctrl_ops ops = {
 	.write = annex_emu_write,
 	.doorbell = annex_emu_doorbell,
 	.map = annex_emu_map,
+	.map_sparse = annex_emu_map_sparse,
 	.unmap = annex_emu_unmap,
 	.rung = annex_emu_rung,
 	.assist = annex_emu_assist,

@@ -258,6 +258,7 @@ void annex_emu_vanish(struct annex_emu *emu);
 
 /* map.c: what the host lets the controller reach, and the check of every address. */
 int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
+int annex_emu_map_sparse(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
 const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len);
 

@@ -6,11 +6,29 @@
 #include "core/log.h"
 #include "dev.h"
 
-int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
+static int whole_pages(const struct annex_dev *dev, const void *ptr, size_t len)
 {
 	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || !len || len % ANNEX_NVME_PAGE)
 		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
-	return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+	return 0;
+}
+
+int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
+{
+	int err = whole_pages(dev, ptr, len);
+
+	return err ? err : dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+}
+
+int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
+{
+	int err = whole_pages(dev, ptr, len);
+
+	if (err)
+		return err;
+	if (!dev->ctrl->ops->map_sparse)
+		return annex_fail(-EOPNOTSUPP, "%s: it works with pinned memory only", dev->uri);
+	return dev->ctrl->ops->map_sparse(dev->ctrl, ptr, len, addr);
 }
 
 static int map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,

@@ -128,7 +128,7 @@ bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uin
 		return false;
 	price->writes = e->always ? 0 : c.fresh + c.soon;
 	/* Nothing passes in the slot of the cut itself. */
-	price->in = len > 1 ? annex_free(p, LINK_IN, below, (drop + 1) % p->n, len - 1) : 0;
+	price->in = len > 1 ? annex_link_free(p, LINK_IN, below, (drop + 1) % p->n, len - 1) : 0;
 	reach = annex_reach(p, LINK_IN, below, (drop + len) % p->n, len - 1, (double)bytes);
 	price->away = len - reach;
 	price->lead = time_of(p, (drop + price->away) % p->n, reach);
@@ -136,7 +136,7 @@ bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uin
 	price->out = INFINITY;
 	price->late = fmax((double)bytes - price->in, 0);
 	if (price->writes) {
-		price->out = annex_free(p, LINK_OUT, below, e->written, window);
+		price->out = annex_link_free(p, LINK_OUT, below, e->written, window);
 		price->late += fmax((double)price->writes - price->out, 0);
 	}
 	return true;
@@ -298,7 +298,7 @@ bool annex_price_sooner(const struct annex_pass *p, uint32_t cut, uint32_t drop,
 				      .writes = copies_sooner(p, e, window, c->bytes)};
 	if (!price->writes)
 		return true;
-	price->out = annex_free(p, LINK_OUT, e->below, e->written, window);
+	price->out = annex_link_free(p, LINK_OUT, e->below, e->written, window);
 	price->late = fmax((double)price->writes - price->out, 0);
 	return room_for_sooner(p, e, hastened(p, e, window, price->writes, true));
 }

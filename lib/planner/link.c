@@ -53,8 +53,8 @@ static double between(const struct link *l, uint32_t n, uint32_t from, uint32_t 
 	return before(l, n) - before(l, from) + before(l, end - n);
 }
 
-double annex_free(const struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t from,
-		  uint32_t len)
+double annex_link_free(const struct annex_pass *p, unsigned int dir, unsigned int below,
+		       uint32_t from, uint32_t len)
 {
 	return fmin(between(&p->pcie[dir], p->n, from, len),
 		    between(&p->below[dir][below], p->n, from, len));

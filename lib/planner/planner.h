@@ -137,8 +137,8 @@ void annex_pass_free(struct annex_pass *p);
 /* link.c: room of a direction and tier in slots [@from, @from + @len), around the clock. */
 int link_init(struct link *l, uint32_t n, const double *ns, double rate);
 void link_free(struct link *l);
-double annex_free(const struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t from,
-		  uint32_t len);
+double annex_link_free(const struct annex_pass *p, unsigned int dir, unsigned int below,
+		       uint32_t from, uint32_t len);
 double annex_free_at(const struct annex_pass *p, unsigned int dir, unsigned int below,
 		     uint32_t slot);
 /* How many slots, from @slot back, are full; at most @most are looked at, and @most + 1 is all. */

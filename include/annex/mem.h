@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Unified memory: tensors in a device tier of limited size, in host memory, in CXL memory and on
+ * storage, at addresses that stay the same wherever their bytes are (G10 sections 4.5, 4.6).
+ *
+ *	annex_store_open("file:/data/annex.img?size=8G&direct=1", NULL, &store);
+ *	annex_space_create(&(struct annex_space_opts){.device = 512 << 20, .stores = &store,
+ *						      .n_stores = 1}, &space);
+ *	annex_alloc(space, "weights", bytes, &ptr);
+ *	annex_pre_evict(space, ptr, bytes, ANNEX_TIER_SSD, NULL);
+ *	annex_prefetch(space, ptr, bytes, 0, &move);
+ *	annex_move_wait(move, 1000);
+ *
+ * Who touches what is not in the device tier waits until it is (userfaultfd). When the device tier
+ * is full, what was used longest ago leaves it. Nothing here says what moves when: plans do
+ * (annex/exec.h).
+ */
+#ifndef ANNEX_MEM_H
+#define ANNEX_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/hdm.h>
+#include <annex/system.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct annex_move;
+struct annex_space;
+struct annex_store;
+
+#define ANNEX_MEM_PAGE 4096u
+
+/**
+ * struct annex_store_opts - Zero means the default.
+ * @first, @bytes: the part of the namespace to use, in bytes, whole blocks of 4096 (all of it).
+ * @nsid: the namespace (1).
+ * @read_rate, @write_rate: bytes a second, at most, and at least a page; to rehearse slower
+ *	hardware (no limit).
+ * @depth: transfers under way at once, up to half of what the device's queues hold (32).
+ * @timeout_ms: of a command (30000).
+ */
+struct annex_store_opts {
+	uint64_t first, bytes;
+	uint32_t nsid;
+	double read_rate, write_rate;
+	uint32_t depth;
+	uint32_t timeout_ms;
+};
+
+/**
+ * annex_store_open() - Storage that spaces of this process evict to, each with its fair share.
+ * @uri: any device (annex/device.h). What it held is overwritten.
+ *
+ * Which blocks hold what is known to this process only: with it, everything there is forgotten, and
+ * the next one finds all of it free.
+ *
+ * Return: 0; -EINVAL (options); -ENOSPC (no 4096 bytes there); as annex_dev_open(); -ENOMEM;
+ * -EAGAIN (no more threads).
+ */
+int annex_store_open(const char *uri, const struct annex_store_opts *opts,
+		     struct annex_store **out);
+
+/**
+ * annex_store_close() - Return: 0, also for NULL; -EBUSY: a space uses it, and it stays open.
+ */
+int annex_store_close(struct annex_store *store);
+
+/**
+ * struct annex_space_opts - Sizes in bytes, rounded up to pages. Zero means the default.
+ * @device: the device tier. At least a megabyte.
+ * @host: memory of the process, on NUMA node @node if @bind (none).
+ * @cxl, @cxl_bytes: CXL memory, of which so much is allocated in the range (none).
+ * @stores, @n_stores: storage: tiers ANNEX_TIER_SSD and up (none).
+ * @size: of all tensors together (all tiers together, and at least that of the device tier).
+ * @host_rate, @cxl_rate: bytes a second each way, at most (no limit).
+ * @fault_bytes: what is brought for one fault, a power of two of pages (65536).
+ * @checksum: bytes that come back are compared with those that left (CRC-32C).
+ */
+struct annex_space_opts {
+	uint64_t device, host;
+	int node;
+	bool bind;
+	struct annex_hdm *cxl;
+	uint64_t cxl_bytes;
+	struct annex_store *const *stores;
+	unsigned int n_stores;
+	uint64_t size;
+	double host_rate, cxl_rate;
+	uint32_t fault_bytes;
+	bool checksum;
+};
+
+/**
+ * annex_space_create() - Make one. Stores and range must outlive it.
+ *
+ * Without the right to handle the kernel's own page faults (CAP_SYS_PTRACE, or
+ * vm.unprivileged_userfaultfd), a system call that is given an address whose bytes are not in the
+ * device tier fails with EFAULT: hold the tensor and prefetch it first.
+ *
+ * Whatever the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA), must
+ * be held until that is over: pages that leave meanwhile take none of it along.
+ *
+ * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -EPERM (not
+ * for this user); -ENOSPC (the range); -ENOMEM; -EMFILE; -EAGAIN (no more threads).
+ */
+int annex_space_create(const struct annex_space_opts *opts, struct annex_space **out);
+
+/**
+ * annex_space_destroy() - Wait for what is under way, and give everything back. NULL is allowed.
+ *
+ * No other thread may be using the space, or touch its tensors. Moves that were asked for must have
+ * been waited for.
+ */
+void annex_space_destroy(struct annex_space *s);
+
+/**
+ * annex_alloc() - A new tensor, all zeroes. It takes no memory before it is written.
+ * @name: for messages; copied; may be NULL. Those smaller than a page share pages, and have none.
+ * @ptr: aligned to 64 bytes.
+ *
+ * Any thread may call this, and all calls below.
+ *
+ * Return: 0; -EINVAL (no bytes); -ENOSPC (@size is used up); -ENOMEM.
+ */
+int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr);
+
+/**
+ * annex_free() - Give a tensor back, wherever its bytes are. NULL is allowed.
+ *
+ * Transfers of it that are under way end by themselves; their moves tell -ECANCELED.
+ *
+ * Return: 0; -EINVAL: no tensor begins there.
+ */
+int annex_free(struct annex_space *s, void *ptr);
+
+/**
+ * annex_prefetch() - Bring bytes to the device tier, in the background.
+ * @ptr, @bytes: anywhere in one tensor; the pages that they are in are moved.
+ * @deadline: when they are wanted (annex_now()); earlier ones go first. 0: at once.
+ * @move: for annex_move_wait(), which must come; NULL: nobody waits, and an error is logged only.
+ *
+ * Return: 0; -EINVAL (not in one tensor); -ENOMEM.
+ */
+int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint64_t deadline,
+		   struct annex_move **move);
+
+/**
+ * annex_pre_evict() - Take bytes out of the device tier, or from another to @tier, in the
+ * background.
+ * @tier: ANNEX_TIER_HOST, _CXL, or _SSD and up. What has a copy below that is still good keeps
+ *	that one, and is not written again; what is on storage stays on that storage.
+ *
+ * Return: as annex_prefetch(); -ENXIO: there is no such tier. @move tells of a full tier (-ENOSPC),
+ *of a tensor that is held (-EBUSY).
+ */
+int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
+		    struct annex_move **move);
+
+/**
+ * annex_move_wait() - Wait until it is done.
+ *
+ * Return: 0; its error: -EIO and others of the device, -ENOSPC, -EILSEQ (a checksum), -ECANCELED
+ * (freed meanwhile), with the tensor's name in annex_last_error(); then @move is no more.
+ * -ETIMEDOUT: not in time, and it can be waited for again.
+ */
+int annex_move_wait(struct annex_move *move, uint32_t timeout_ms);
+
+/**
+ * annex_hold() - Keep what of a tensor is in the device tier there until annex_let_go(). It is not
+ * brought there.
+ *
+ * Holds are counted. Return: 0, -EINVAL: no tensor there.
+ */
+int annex_hold(struct annex_space *s, const void *ptr);
+int annex_let_go(struct annex_space *s, const void *ptr);
+
+/**
+ * annex_space_resize() - Change the device tier's budget while it is used.
+ *
+ * What is too much leaves by and by. Return: 0, -EINVAL (less than a megabyte, more than @size).
+ */
+int annex_space_resize(struct annex_space *s, uint64_t device);
+
+/**
+ * struct annex_mem_page - Where a page is.
+ * @device: it is in the device tier. @below: there is a good copy below, in @tier. @busy: it moves.
+ */
+struct annex_mem_page {
+	bool device, below, busy;
+	uint8_t tier;
+};
+
+/**
+ * annex_mem_lookup() - Where the page at @ptr is. Return: 0; -EINVAL: in no tensor.
+ */
+int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out);
+
+/**
+ * struct annex_space_stats - Since the space was made.
+ * @device, @host, @cxl: bytes now in use. @stored: on storage.
+ * @in, @out: bytes moved into, and out of, the device tier. @below: between lower tiers.
+ * @clean: bytes that left it and were not written, as they had not changed.
+ * @bounced: bytes that passed a buffer on the way, as the device cannot reach the memory itself.
+ * @faults: of programs, on what was absent. @write_faults: on what had been clean.
+ * @reclaimed: bytes that left because others wanted the room.
+ */
+struct annex_space_stats {
+	uint64_t device, host, cxl, stored;
+	uint64_t in, out, below, clean, bounced;
+	uint64_t faults, write_faults, reclaimed;
+};
+
+/**
+ * annex_space_get_stats() - Tell it.
+ */
+void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

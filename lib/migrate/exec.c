@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/clock.h>
+#include <annex/exec.h>
+#include "core/log.h"
+#include "move.h"
+#include "planning.h"
+#include "store.h"
+
+#define RECORD 2u
+#define DRIFT 1.3
+#define TIMEOUT_MS 60000u
+#define STRIKES 3u  /* iterations that a kernel takes another time, until it counts */
+#define WORTH 1000u /* what takes less than this part of an iteration does not */
+#define SPARE 64u   /* that part of the device tier is not planned for: it is kept free */
+#define FAST 1e11   /* bytes a second of what is not known to be a limit */
+#define SLOW 1e9    /* of a link that has hardly been used */
+#define NS 20000u   /* of a fault, or of storage before its first byte */
+
+/**
+ * struct annex_exec - @now: the iteration under way; @last: the one before.
+ * @plan: in use, if it has one; @next: being made. @step: of the plan, the next one.
+ * @strikes: of each kernel of the plan's. @held: tensors of the kernel that runs.
+ * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
+ */
+struct annex_exec {
+	struct annex_space *space;
+	const struct annex_policy *policy;
+	struct annex_exec_opts opts;
+	struct iteration_log now, last;
+	struct planning *plan, *next;
+	size_t step;
+	uint8_t *strikes;
+	const void **held;
+	uint32_t n_held, held_room;
+	uint64_t began, kernel_began, stall, serial, order;
+	bool iterates, runs, strayed, drifted;
+	struct annex_exec_stats stats;
+};
+
+int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
+		      struct annex_exec **out)
+{
+	struct annex_exec *e = calloc(1, sizeof(*e));
+	const char *name;
+
+	if (!e)
+		return annex_fail(-ENOMEM, "exec: no memory");
+	if (opts)
+		e->opts = *opts;
+	name = e->opts.policy ? e->opts.policy : "annex";
+	e->policy = annex_policy_find(name);
+	e->opts.drift = e->opts.drift != 0 ? e->opts.drift : DRIFT;
+	e->opts.record = e->opts.record ? e->opts.record : RECORD;
+	e->opts.timeout_ms = e->opts.timeout_ms ? e->opts.timeout_ms : TIMEOUT_MS;
+	e->space = s;
+	if ((e->policy || !strcmp(name, "none")) && e->opts.drift > 1) {
+		*out = e;
+		return 0;
+	}
+	free(e);
+	return annex_fail(-EINVAL, "exec: no policy \"%s\", or a drift of 1 or less", name);
+}
+
+static void discard(struct planning *p)
+{
+	if (p)
+		annex_planning_clear(p);
+	free(p);
+}
+
+static void let_go(struct annex_exec *e)
+{
+	while (e->n_held)
+		annex_let_go(e->space, e->held[--e->n_held]);
+}
+
+void annex_exec_destroy(struct annex_exec *e)
+{
+	if (!e)
+		return;
+	let_go(e);
+	discard(e->plan);
+	discard(e->next);
+	annex_log_clear(&e->now);
+	annex_log_clear(&e->last);
+	free(e->strikes);
+	free(e->held);
+	free(e);
+}
+
+/* A plan that has been finished is used from now on. */
+static void take_plan(struct annex_exec *e)
+{
+	uint8_t *strikes;
+
+	if (!e->next || !annex_planning_ended(e->next))
+		return;
+	annex_planning_join(e->next);
+	e->stats.plan_err = e->next->err;
+	strikes = calloc(e->next->log.n_kernels + 1, 1);
+	if (e->next->err || !strikes) {
+		discard(e->next);
+		free(strikes);
+	} else {
+		discard(e->plan);
+		free(e->strikes);
+		e->plan = e->next;
+		e->strikes = strikes;
+		e->stats.plans++;
+	}
+	e->next = NULL;
+}
+
+int annex_exec_begin(struct annex_exec *e)
+{
+	if (e->iterates)
+		return annex_fail(-EINVAL, "exec: an iteration is under way");
+	take_plan(e);
+	e->iterates = true;
+	e->strayed = e->drifted = false;
+	e->step = 0;
+	e->stall = 0;
+	e->serial = annex_tensor_serials(e->space);
+	e->began = annex_now();
+	return 0;
+}
+
+/* Where a tensor of the plan is now; NULL: it has not been made yet. */
+static const struct log_tensor *find(const struct annex_exec *e, uint32_t number)
+{
+	const struct log_tensor *t = &e->plan->log.tensors[number];
+
+	if (number < e->now.n_tensors)
+		return &e->now.tensors[number];
+	return t->global ? t : NULL;
+}
+
+static int wait_for(struct annex_exec *e, struct annex_move *move)
+{
+	return annex_move_wait(move, e->opts.timeout_ms);
+}
+
+static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
+{
+	const struct log_tensor *t = find(e, step->tensor);
+	struct want want = {
+		.most = (uint32_t)((step->bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE)};
+	struct annex_move *move;
+	int err;
+
+	if (!t || step->op == ANNEX_PLAN_ALLOC || step->op == ANNEX_PLAN_FREE)
+		return 0;
+	switch (step->op) {
+	case ANNEX_PLAN_PREFETCH:
+		want.keep = step->keep;
+		want.deadline = ++e->order;
+		break;
+	case ANNEX_PLAN_SAVE:
+		want.keep = true;
+		want.to = step->tier;
+		break;
+	case ANNEX_PLAN_EVICT:
+		want.to = step->tier;
+		break;
+	default: /* wait until nothing of it moves */
+		want.most = 0;
+	}
+	err = annex_move_begin(e->space, t->ptr, t->bytes, &want,
+			       step->op == ANNEX_PLAN_WAIT ? &move : NULL);
+	/* One that the program has freed meanwhile needs nothing. */
+	if (err || step->op != ANNEX_PLAN_WAIT)
+		return err == -EINVAL ? 0 : err;
+	err = wait_for(e, move);
+	return err == -ECANCELED ? 0 : err;
+}
+
+/* What the plan has before kernel @k, if this iteration is what it was made for. */
+static int follow(struct annex_exec *e, uint32_t k)
+{
+	const struct annex_plan *plan;
+	int err = 0;
+
+	if (!e->plan || e->strayed)
+		return 0;
+	plan = e->plan->plan;
+	while (!err && e->step < plan->n_steps && plan->steps[e->step].kernel <= k)
+		err = carry_out(e, &plan->steps[e->step++]);
+	return err;
+}
+
+static int remember_held(struct annex_exec *e, const void *ptr)
+{
+	uint32_t room = e->held_room ? 2 * e->held_room : 16;
+	const void **held;
+
+	if (e->n_held == e->held_room) {
+		held = realloc(e->held, room * sizeof(*held));
+		if (!held)
+			return annex_fail(-ENOMEM, "exec: no memory");
+		e->held = held;
+		e->held_room = room;
+	}
+	e->held[e->n_held++] = ptr;
+	return 0;
+}
+
+/* Tensors that share pages with others come and go with them: they are brought, not planned. */
+static int write_down(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct tensor_info info;
+		struct log_tensor t;
+		int64_t number;
+		int err = annex_tensor_info(e->space, uses[i].ptr, &info);
+
+		if (err)
+			return err;
+		if (!uses[i].how || uses[i].how & ~(uint32_t)(ANNEX_USE_READ | ANNEX_USE_WRITE))
+			return annex_fail(-EINVAL, "exec: a use of %u", uses[i].how);
+		if (info.shared)
+			continue;
+		t = (struct log_tensor){info.serial, info.bytes, info.ptr, info.serial < e->serial};
+		number = annex_log_tensor(&e->now, &t);
+		if (number < 0 || annex_log_use(&e->now, (uint32_t)number, uses[i].how))
+			return annex_fail(-ENOMEM, "exec: no memory");
+	}
+	return 0;
+}
+
+static int hold_all(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < n && !err; i++) {
+		err = annex_hold(e->space, uses[i].ptr);
+		if (!err) {
+			err = remember_held(e, uses[i].ptr);
+			if (err)
+				annex_let_go(e->space, uses[i].ptr);
+		}
+	}
+	return err;
+}
+
+/* Everything at once, and then wait for all of it, so that nothing is under way after an error. */
+static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
+{
+	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = UINT32_MAX};
+	struct annex_move **moves = calloc(n + 1, sizeof(struct annex_move *));
+	int err = moves ? 0 : annex_fail(-ENOMEM, "exec: no memory");
+
+	for (unsigned int i = 0; i < n && !err; i++) {
+		struct tensor_info info;
+
+		err = annex_tensor_info(e->space, uses[i].ptr, &info);
+		if (!err)
+			err = annex_move_begin(e->space, info.ptr, info.bytes, &want, &moves[i]);
+	}
+	for (unsigned int i = 0; moves && i < n && moves[i]; i++) {
+		int rc = wait_for(e, moves[i]);
+
+		err = err ? err : rc;
+	}
+	free(moves);
+	return err;
+}
+
+static bool fits(const struct annex_exec *e)
+{
+	const struct log_kernel *k = &e->now.kernels[e->now.n_kernels - 1];
+	uint64_t bytes = 0;
+
+	for (uint32_t i = k->first; i < e->now.n_uses; i++)
+		bytes += e->now.tensors[e->now.uses[i].tensor].bytes;
+	return bytes <= annex_space_budget(e->space);
+}
+
+/* Under unified memory a kernel starts at once, and faults. */
+static bool faults(const struct annex_exec *e)
+{
+	uint32_t both = ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM;
+
+	return e->plan && !e->strayed && (e->plan->plan->flags & both) == both;
+}
+
+static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
+{
+	uint32_t k = e->now.n_kernels - 1;
+	int err = write_down(e, uses, n);
+
+	if (err)
+		return err;
+	if (e->plan && !annex_log_alike(&e->now, &e->plan->log, k))
+		e->strayed = true;
+	if (!fits(e))
+		return annex_fail(-ENOSPC, "exec: what %s uses does not fit into the device tier",
+				  e->now.kernels[k].name);
+	err = follow(e, k);
+	if (!err)
+		err = hold_all(e, uses, n);
+	if (!err && !faults(e))
+		err = bring(e, uses, n);
+	return err;
+}
+
+int annex_exec_before(struct annex_exec *e, const char *name, const struct annex_exec_use *uses,
+		      unsigned int n)
+{
+	uint64_t since = annex_now();
+	int err;
+
+	if (!e->iterates || e->runs)
+		return annex_fail(-EINVAL, "exec: %s begins out of turn", name ? name : "a kernel");
+	err = annex_log_kernel(&e->now, name);
+	if (err)
+		return annex_fail(err, "exec: no memory");
+	err = prepare(e, uses, n);
+	if (err)
+		let_go(e);
+	e->runs = !err;
+	e->kernel_began = annex_now();
+	e->stall += e->kernel_began - since;
+	return err;
+}
+
+int annex_exec_after(struct annex_exec *e)
+{
+	if (!e->runs)
+		return annex_fail(-EINVAL, "exec: no kernel runs");
+	e->now.kernels[e->now.n_kernels - 1].ns = annex_now() - e->kernel_began;
+	let_go(e);
+	e->runs = false;
+	return 0;
+}
+
+/* Whether kernels take another time than when the plan was made. */
+static bool has_drifted(struct annex_exec *e)
+{
+	const struct iteration_log *log = &e->plan->log;
+	uint64_t least = (annex_now() - e->began) / WORTH;
+	bool drifted = false;
+
+	for (uint32_t k = 0; k < log->n_kernels; k++) {
+		double was = (double)log->kernels[k].ns, is = (double)e->now.kernels[k].ns;
+		bool other = is > was * e->opts.drift || was > is * e->opts.drift;
+
+		if (!other || (was < (double)least && is < (double)least))
+			e->strikes[k] = 0;
+		else if (++e->strikes[k] >= STRIKES)
+			drifted = true;
+	}
+	return drifted;
+}
+
+static double known(double rate)
+{
+	return rate > 0 ? rate : SLOW;
+}
+
+static struct annex_system measure(struct annex_space *s)
+{
+	struct annex_system sys;
+
+	annex_system_init(&sys);
+	sys.gpus = 1;
+	sys.ssds = s->opts.n_stores;
+	sys.pcie = sys.alloc = FAST;
+	sys.fault_ns = sys.ssd_read_ns = sys.ssd_write_ns = NS;
+	sys.host_link = sys.cxl_rate = SLOW;
+	sys.ssd_read = sys.ssd_write = FAST;
+	if (s->opts.host)
+		sys.host_link = known(annex_link_rate(&s->copies[ANNEX_TIER_HOST], false));
+	if (s->opts.cxl_bytes)
+		sys.cxl_rate = known(annex_link_rate(&s->copies[ANNEX_TIER_CXL], false));
+	for (unsigned int i = 0; i < s->opts.n_stores; i++) {
+		double in = known(annex_link_rate(&s->opts.stores[i]->link, false));
+		double out = known(annex_link_rate(&s->opts.stores[i]->link, true));
+
+		sys.ssd_read = in < sys.ssd_read ? in : sys.ssd_read;
+		sys.ssd_write = out < sys.ssd_write ? out : sys.ssd_write;
+	}
+	return sys;
+}
+
+static int plan_anew(struct annex_exec *e)
+{
+	struct annex_system sys = e->opts.system ? *e->opts.system : measure(e->space);
+	int err;
+
+	sys.gpu = annex_space_budget(e->space);
+	sys.gpu -= sys.gpu / SPARE;
+	sys.host = e->space->opts.host;
+	sys.cxl = e->space->opts.cxl_bytes;
+	e->next = calloc(1, sizeof(*e->next));
+	if (!e->next)
+		return annex_fail(-ENOMEM, "exec: no memory for a plan");
+	err = annex_planning_start(e->next, e->policy, &sys, &e->last);
+	if (err) {
+		free(e->next);
+		e->next = NULL;
+	}
+	return err;
+}
+
+/* Return: whether a plan is to be made of this iteration, which is like the one before. */
+static bool wants_plan(const struct annex_exec *e, bool same)
+{
+	if (!e->policy || e->next || !same || !e->now.n_kernels)
+		return false;
+	return e->plan ? e->strayed || e->drifted
+		       : e->stats.iterations + 1 >= e->opts.record && !e->stats.plan_err;
+}
+
+static void finish(struct annex_exec *e)
+{
+	bool whole = !e->runs;
+
+	if (e->plan && e->now.n_kernels != e->plan->log.n_kernels)
+		e->strayed = true;
+	if (e->plan && !e->strayed && whole)
+		e->drifted = has_drifted(e);
+	e->stats.ns = annex_now() - e->began;
+	e->stats.stall_ns = e->stall;
+	e->stats.planned = e->plan && !e->strayed;
+	e->stats.strayed = e->plan && e->strayed;
+}
+
+int annex_exec_end(struct annex_exec *e)
+{
+	bool plan;
+	int err;
+
+	if (!e->iterates)
+		return annex_fail(-EINVAL, "exec: no iteration is under way");
+	if (e->runs)
+		annex_exec_after(e);
+	err = e->plan && !e->strayed && e->now.n_kernels == e->plan->log.n_kernels
+		      ? follow(e, e->now.n_kernels)
+		      : 0;
+	finish(e);
+	plan = wants_plan(e, annex_log_same(&e->now, &e->last));
+	annex_log_clear(&e->last);
+	e->last = e->now;
+	memset(&e->now, 0, sizeof(e->now));
+	e->iterates = false;
+	e->stats.iterations++;
+	if (plan && !err)
+		err = plan_anew(e);
+	return err;
+}
+
+void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *out)
+{
+	*out = e->stats;
+}
+
+const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
+					 const struct annex_trace **trace,
+					 const struct annex_system **sys)
+{
+	if (!e->plan)
+		return NULL;
+	*trace = e->plan->trace;
+	*sys = &e->plan->sys;
+	return e->plan->plan;
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the end of a job means for its pages, and for who waits for them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "core/crc32c.h"
+#include "core/log.h"
+#include "fault.h"
+#include "job.h"
+#include "page.h"
+#include "room.h"
+
+struct job *annex_job_new(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+			  uint32_t first, uint32_t n)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->space = s;
+	job->move = move;
+	job->kind = kind;
+	job->page = first;
+	job->n = n;
+	job->deadline = move ? move->want.deadline : 0;
+	for (uint32_t i = first; i < first + n; i++)
+		s->pages[i].flags |= PAGE_BUSY;
+	tensor_of(s, first)->jobs++;
+	s->jobs++;
+	if (move)
+		move->jobs++;
+	return job;
+}
+
+void *annex_job_memory(const struct job *job, struct place side)
+{
+	struct annex_space *s = job->space;
+	uint8_t *arena = side.tier == ANNEX_TIER_GPU ? s->alias : s->tiers[side.tier].arena;
+
+	return arena + pages_bytes(side.page);
+}
+
+static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32_t n, int err)
+{
+	uint32_t end = first + n, part;
+
+	for (; first < end; first += part) {
+		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
+		if (!(s->pages[first].flags & PAGE_WANTED))
+			continue;
+		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: it cannot be had: %s",
+			  annex_tensor_name(t), strerror(-err));
+		annex_pages_fence(s, first, part);
+	}
+}
+
+/* Some of it may be good: page by page, then. Return: whether it is tried again. */
+static bool one_by_one(struct annex_space *s, const struct job *job, struct tensor *t)
+{
+	if (job->n == 1 || !t->live || job->from.tier == NO_TIER || job->err == -ENODEV ||
+	    job->err == -ENOSPC)
+		return false;
+	for (uint32_t i = job->page; i < job->page + job->n; i++)
+		if (annex_move_in(s, job->move, job->kind, i, 1))
+			lose(s, t, i, 1, -ENOMEM);
+	return true;
+}
+
+static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
+{
+	uint32_t first = job->page;
+
+	t->resident += job->n;
+	for (uint32_t i = first; i < first + job->n; i++)
+		s->pages[i].flags |= PAGE_DEVICE;
+	if (!job->err) {
+		s->stats.in += job->from.tier == NO_TIER ? 0 : pages_bytes(job->n);
+		if (!job->keep)
+			annex_pages_forget(s, first, job->n);
+		if (t->live)
+			annex_pages_show(s, first, job->n);
+		return;
+	}
+	annex_pages_drop(s, first, job->n);
+	if (one_by_one(s, job, t))
+		job->err = 0;
+	else
+		lose(s, t, first, job->n, job->err);
+}
+
+/* They are below now, at the place that the job has written to. */
+static void settle(struct annex_space *s, const struct job *job, const uint32_t *crc)
+{
+	for (uint32_t i = 0; i < job->n; i++) {
+		struct page *p = &s->pages[job->page + i];
+
+		p->flags |= PAGE_BELOW;
+		p->tier = job->to.tier;
+		p->loc = job->to.page + i;
+		if (crc)
+			p->crc = crc[i];
+	}
+}
+
+static void end_out(struct annex_space *s, const struct job *job, struct tensor *t,
+		    const uint32_t *crc)
+{
+	uint32_t first = job->page, end = first + job->n, part;
+
+	if (!job->keep)
+		s->leaving -= job->n;
+	t->leaving -= job->n;
+	s->tiers[job->to.tier].failed = job->err;
+	if (job->err) {
+		annex_tier_give(s, job->to.tier, job->to.page, job->n);
+		if (!job->move)
+			annex_log(ANNEX_LOG_ERROR, "%s: it cannot leave for %s: %s",
+				  annex_tensor_name(t), annex_tier_name(job->to.tier),
+				  strerror(-job->err));
+	} else {
+		s->stats.out += pages_bytes(job->n);
+		settle(s, job, crc);
+	}
+	for (; first < end; first += part) {
+		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
+		/* Shown where writes are not seen, it would count as written. */
+		if (s->pages[first].flags & PAGE_WANTED || (job->keep && s->track))
+			annex_pages_show(s, first, part);
+		else if (!job->err && !job->keep)
+			annex_pages_drop(s, first, part);
+	}
+}
+
+static void end_below(struct annex_space *s, const struct job *job, const uint32_t *crc)
+{
+	uint32_t first = job->page, end = first + job->n;
+
+	if (job->err) {
+		annex_tier_give(s, job->to.tier, job->to.page, job->n);
+	} else {
+		s->stats.below += pages_bytes(job->n);
+		annex_tier_give(s, job->from.tier, job->from.page, job->n);
+		settle(s, job, crc);
+	}
+	for (uint32_t i = first; i < end; i++)
+		/* One brings its neighbours along. */
+		if ((s->pages[i].flags & (PAGE_WANTED | PAGE_BUSY)) == PAGE_WANTED)
+			annex_fault_absent(s, i);
+}
+
+static void sums(const struct job *job, uint32_t *crc)
+{
+	const uint8_t *p;
+
+	p = annex_job_memory(job, job->to.tier < ANNEX_TIER_SSD ? job->to : job->from);
+	for (uint32_t i = 0; i < job->n; i++)
+		crc[i] = crc32c((const void *)(p + pages_bytes(i)), ANNEX_MEM_PAGE / 8, 0);
+}
+
+/* Whether what came back is what had left. */
+static void compare(struct annex_space *s, struct job *job, const struct tensor *t,
+		    const uint32_t *crc)
+{
+	for (uint32_t i = 0; i < job->n && !job->err; i++)
+		if (s->pages[job->page + i].crc != crc[i]) {
+			job->err = -EILSEQ;
+			annex_log(ANNEX_LOG_ERROR, "%s: page %u of it came back wrong from %s",
+				  annex_tensor_name(t), job->page + i - t->first,
+				  annex_tier_name(job->from.tier));
+		}
+}
+
+/* The pages are mapped a second time while they are moved; that would count twice. */
+static void unmap_alias(const struct annex_space *s, const struct job *job)
+{
+	madvise(s->alias + pages_bytes(job->page), pages_bytes(job->n), MADV_DONTNEED);
+}
+
+static void end(struct annex_space *s, struct job *job, const uint32_t *crc, struct job_list *start)
+{
+	struct tensor *t = tensor_of(s, job->page);
+
+	for (uint32_t i = job->page; i < job->page + job->n; i++)
+		s->pages[i].flags &= (uint8_t)~PAGE_BUSY;
+	t->jobs--;
+	s->jobs--;
+	unmap_alias(s, job);
+	if (crc && !job->err && job->from.tier != ANNEX_TIER_GPU)
+		compare(s, job, t, crc);
+	if (job->to.tier == ANNEX_TIER_GPU)
+		end_in(s, job, t);
+	else if (job->from.tier == ANNEX_TIER_GPU)
+		end_out(s, job, t, crc);
+	else
+		end_below(s, job, crc);
+	if (job->bounced)
+		s->stats.bounced += pages_bytes(job->n);
+	if (job->move) {
+		job->move->jobs--;
+		if (job->err && !job->move->err)
+			job->move->err = job->err;
+	}
+	annex_moves_go_on(s, t, start);
+	annex_tensor_rest(s, t);
+	annex_room_made(s, start);
+	if (!s->jobs)
+		pthread_cond_broadcast(&s->idle);
+	free(job);
+}
+
+void annex_job_finish(struct annex_space *s, struct job *job, struct job_list *start)
+{
+	end(s, job, NULL, start);
+}
+
+void annex_job_done(struct job *job)
+{
+	struct annex_space *s = job->space;
+	struct job_list start = {0};
+	uint32_t crc[JOB_PAGES];
+
+	/* Nobody writes the pages of a job, so this needs no lock. */
+	if (s->opts.checksum && !job->err)
+		sums(job, crc);
+	pthread_mutex_lock(&s->lock);
+	end(s, job, s->opts.checksum ? crc : NULL, &start);
+	pthread_mutex_unlock(&s->lock);
+	annex_link_add(&start);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A link: the way between two tiers, with a queue for each kind of transfer (G10 section 4.6,
+ * Figure 10), shared by the spaces that use it.
+ *
+ * What programs wait for goes first, beside everything else. Of the rest, transfers in and out take
+ * turns by what is under way of each, those in by deadline; and of several spaces the one that had
+ * the fewest bytes goes next.
+ */
+#ifndef ANNEX_MIGRATE_LINK_H
+#define ANNEX_MIGRATE_LINK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <annex/mem.h>
+
+#define JOB_PAGES 128u
+#define LINK_BATCH 32u
+
+enum job_kind {
+	JOB_FAULT,
+	JOB_IN,
+	JOB_OUT,
+	JOB_KINDS,
+};
+
+/**
+ * struct place - Page @page of tier @tier; in the device tier pages are those of the space.
+ */
+struct place {
+	uint8_t tier;
+	uint32_t page;
+};
+
+/**
+ * struct job - One transfer of @n neighbouring pages, the first of which is @page of the space.
+ * @deadline: as for annex_prefetch(). @due: when it may end on a link that is held back.
+ * @keep: as in struct want. @bounced: it went through a buffer. @err: how it ended. @token,
+ * @buffer: of the device.
+ */
+struct job {
+	struct job *next;
+	struct annex_space *space;
+	struct annex_move *move;
+	struct lane *lane;
+	struct place from, to;
+	uint32_t page, n;
+	enum job_kind kind;
+	int err;
+	bool ended, bounced, keep;
+	uint32_t buffer;
+	uint64_t token;
+	uint64_t deadline, due, limit;
+};
+
+struct job_list {
+	struct job *head, *last;
+};
+
+void annex_jobs_add(struct job_list *list, struct job *job);
+/* By kind, then by deadline, behind those that are equal. */
+void annex_jobs_sort_in(struct job_list *list, struct job *job);
+struct job *annex_jobs_take(struct job_list *list);
+void annex_jobs_remove(struct job_list *list, struct job *job);
+
+/**
+ * struct lane - What one space has on one link. @at: where the device finds the arenas, by tier; 0:
+ * not at all.
+ */
+struct lane {
+	struct lane *next;
+	struct link *link;
+	struct job_list queued[JOB_KINDS];
+	uint64_t served;
+	uint64_t at[ANNEX_TIER_SSD];
+};
+
+/**
+ * struct link_ops - @begin: start jobs; what cannot be started has @err and @ended. @wait: until
+ * @job has ended, or its time limit. Sets @err. @poll: whether it has, without waiting. @finish: it
+ * has. @ready: take what @job needs to begin; false: there is none of it now. @again: it was ended
+ * by somebody else's error; carry it out, and set @err. All but @wait and @again are called with
+ * the link's lock; all but @wait may be NULL, where there is nothing to do, or to look at.
+ */
+struct link_ops {
+	void (*begin)(struct link *link, struct job **jobs, unsigned int n);
+	void (*wait)(struct link *link, struct job *job);
+	bool (*poll)(struct link *link, struct job *job);
+	void (*finish)(struct link *link, struct job *job);
+	bool (*ready)(struct link *link, struct job *job);
+	void (*again)(struct link *link, struct job *job);
+};
+
+/* Bytes a second that a link can be held back to, or 0. */
+static inline bool annex_rate_is_sound(double rate)
+{
+	return rate == 0 || (rate >= ANNEX_MEM_PAGE && rate <= 1e15);
+}
+
+/**
+ * struct crew - A thread that waits for jobs under way.
+ */
+struct crew {
+	struct link *link;
+	struct job_list flying;
+	pthread_cond_t more;
+	pthread_t thread;
+	bool works;
+};
+
+/**
+ * struct link - @rate: bytes a second in and out, 0: as fast as it goes. @free_at: when the last
+ * job that was begun will have passed, at that rate. @flying: jobs begun, by kind.
+ * @moved, @busy: bytes in and out, and the time in which there were any: it began at @since if jobs
+ * are @active.
+ */
+struct link {
+	pthread_mutex_t lock;
+	const struct link_ops *ops;
+	struct lane *lanes;
+	struct crew crews[2];
+	unsigned int n_crews;
+	double rate[2];
+	uint64_t free_at[2];
+	uint32_t depth, flying[JOB_KINDS];
+	uint32_t active[2];
+	uint64_t since[2], busy[2], moved[2];
+	bool stop;
+};
+
+/* A thread that handles no signals. */
+int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
+
+int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int crews);
+
+/* There are no jobs any more. */
+void annex_link_stop(struct link *link);
+
+/* Bytes a second that have passed, in or @out; its limit, if it is held back; 0: not known. */
+double annex_link_rate(struct link *link, bool out);
+
+void annex_link_join(struct link *link, struct lane *lane);
+void annex_link_leave(struct link *link, struct lane *lane);
+
+/* Each ends in annex_job_done(), in a thread of the link. */
+void annex_link_add(struct job_list *jobs);
+
+/*
+ * A program waits for page @page: what brings it goes first, if it is queued here, when the caller
+ * has let go of the space and calls annex_link_kick(). Return: whether it is.
+ */
+bool annex_link_hurry(struct lane *lane, uint32_t page);
+void annex_link_kick(struct lane *lane);
+
+/* By the space: a job has ended; where in this process one of its two sides is, which is memory. */
+void annex_job_done(struct job *job);
+void *annex_job_memory(const struct job *job, struct place side);
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "log.h"
+
+void annex_log_clear(struct iteration_log *log)
+{
+	for (uint32_t i = 0; i < log->n_kernels; i++)
+		free(log->kernels[i].name);
+	free(log->tensors);
+	free(log->uses);
+	free(log->kernels);
+	free(log->slots);
+	memset(log, 0, sizeof(*log));
+}
+
+/* Room for one more element of @size bytes. */
+static int grow(void **v, uint32_t n, uint32_t *room, size_t size)
+{
+	uint32_t more = *room ? 2 * *room : 64;
+	void *p;
+
+	if (n < *room)
+		return 0;
+	p = realloc(*v, more * size);
+	if (!p)
+		return -ENOMEM;
+	*v = p;
+	*room = more;
+	return 0;
+}
+
+/* Where the number of a tensor is, or would be. */
+static uint32_t *slot_of(const struct iteration_log *log, uint64_t serial)
+{
+	uint32_t i = (uint32_t)(serial * 0x9e3779b97f4a7c15ull >> 32);
+
+	for (;; i++) {
+		uint32_t *slot = &log->slots[i & (log->slot_room - 1)];
+
+		if (!*slot || log->tensors[*slot - 1].serial == serial)
+			return slot;
+	}
+}
+
+/* Twice as many slots as there are tensors, at least. */
+static int grow_slots(struct iteration_log *log)
+{
+	uint32_t room = log->slot_room ? 2 * log->slot_room : 256;
+	uint32_t *slots;
+
+	if (log->n_tensors < log->slot_room / 2)
+		return 0;
+	slots = calloc(room, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	free(log->slots);
+	log->slots = slots;
+	log->slot_room = room;
+	for (uint32_t i = 0; i < log->n_tensors; i++)
+		*slot_of(log, log->tensors[i].serial) = i + 1;
+	return 0;
+}
+
+int64_t annex_log_tensor(struct iteration_log *log, const struct log_tensor *t)
+{
+	uint32_t *slot;
+
+	if (grow_slots(log) ||
+	    grow((void **)&log->tensors, log->n_tensors, &log->tensor_room, sizeof(*t)))
+		return -ENOMEM;
+	slot = slot_of(log, t->serial);
+	if (!*slot) {
+		log->tensors[log->n_tensors] = *t;
+		*slot = ++log->n_tensors;
+	}
+	return *slot - 1;
+}
+
+int annex_log_kernel(struct iteration_log *log, const char *name)
+{
+	struct log_kernel *k;
+
+	if (grow((void **)&log->kernels, log->n_kernels, &log->kernel_room, sizeof(*k)))
+		return -ENOMEM;
+	k = &log->kernels[log->n_kernels];
+	k->name = strdup(name ? name : "");
+	k->first = log->n_uses;
+	k->ns = 0;
+	if (!k->name)
+		return -ENOMEM;
+	log->n_kernels++;
+	return 0;
+}
+
+int annex_log_use(struct iteration_log *log, uint32_t tensor, uint32_t how)
+{
+	for (uint32_t i = log->kernels[log->n_kernels - 1].first; i < log->n_uses; i++)
+		if (log->uses[i].tensor == tensor) {
+			log->uses[i].how |= how;
+			return 0;
+		}
+	if (grow((void **)&log->uses, log->n_uses, &log->use_room, sizeof(*log->uses)))
+		return -ENOMEM;
+	log->uses[log->n_uses++] = (struct log_use){tensor, how};
+	return 0;
+}
+
+static uint32_t uses_end(const struct iteration_log *log, uint32_t k)
+{
+	return k + 1 < log->n_kernels ? log->kernels[k + 1].first : log->n_uses;
+}
+
+bool annex_log_alike(const struct iteration_log *a, const struct iteration_log *b, uint32_t k)
+{
+	uint32_t n, from_a, from_b;
+
+	if (k >= a->n_kernels || k >= b->n_kernels)
+		return false;
+	from_a = a->kernels[k].first;
+	from_b = b->kernels[k].first;
+	n = uses_end(a, k) - from_a;
+	if (n != uses_end(b, k) - from_b)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct log_use *x = &a->uses[from_a + i], *y = &b->uses[from_b + i];
+
+		if (x->tensor != y->tensor || x->how != y->how ||
+		    a->tensors[x->tensor].bytes != b->tensors[y->tensor].bytes ||
+		    a->tensors[x->tensor].global != b->tensors[y->tensor].global)
+			return false;
+	}
+	return true;
+}
+
+bool annex_log_same(const struct iteration_log *a, const struct iteration_log *b)
+{
+	if (a->n_kernels != b->n_kernels)
+		return false;
+	for (uint32_t k = 0; k < a->n_kernels; k++)
+		if (!annex_log_alike(a, b, k))
+			return false;
+	return true;
+}
+
+static int add_kernel(const struct iteration_log *log, uint32_t k, struct annex_trace *trace)
+{
+	uint32_t first = log->kernels[k].first, end = uses_end(log, k), n_in = 0, n_out = 0;
+	uint32_t *ids = malloc(2 * (end - first + 1) * sizeof(*ids));
+	uint32_t *in = ids, *out = ids + (end - first + 1);
+	int err;
+
+	if (!ids)
+		return -ENOMEM;
+	for (uint32_t i = first; i < end; i++) {
+		if (log->uses[i].how & ANNEX_USE_READ)
+			in[n_in++] = log->uses[i].tensor;
+		if (log->uses[i].how & ANNEX_USE_WRITE)
+			out[n_out++] = log->uses[i].tensor;
+	}
+	err = annex_trace_add_kernel(trace, log->kernels[k].name, log->kernels[k].ns, in, n_in, out,
+				     n_out);
+	free(ids);
+	return err;
+}
+
+int annex_log_trace(const struct iteration_log *log, struct annex_trace **out)
+{
+	struct annex_trace *trace;
+	int err = annex_trace_create("recorded", "device tier", 0, &trace);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < log->n_tensors && !err; i++) {
+		struct annex_tensor t = {.bytes = log->tensors[i].bytes,
+					 .birth = ANNEX_KERNEL_NONE,
+					 .death = ANNEX_KERNEL_NONE,
+					 .global = log->tensors[i].global};
+		int id = annex_trace_add_tensor(trace, &t);
+
+		err = id < 0 ? id : 0;
+	}
+	for (uint32_t k = 0; k < log->n_kernels && !err; k++)
+		err = add_kernel(log, k, trace);
+	if (!err)
+		err = annex_trace_finish(trace);
+	if (err)
+		annex_trace_free(trace);
+	else
+		*out = trace;
+	return err;
+}

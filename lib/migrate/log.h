@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is written down of an iteration.
+ */
+#ifndef ANNEX_MIGRATE_LOG_H
+#define ANNEX_MIGRATE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <annex/trace.h>
+
+/**
+ * struct log_tensor - In the order of their first use; that is their number.
+ * @serial: of the space's tensor; @ptr: where it begins. @global: it lived before the iteration.
+ */
+struct log_tensor {
+	uint64_t serial, bytes;
+	void *ptr;
+	bool global;
+};
+
+struct log_use {
+	uint32_t tensor, how;
+};
+
+/* struct log_kernel - Its uses begin at @first, and end where those of the next one begin. */
+struct log_kernel {
+	char *name;
+	uint64_t ns;
+	uint32_t first;
+};
+
+/**
+ * struct iteration_log - One iteration. @slots: numbers of tensors, from 1, hashed by serial.
+ */
+struct iteration_log {
+	struct log_tensor *tensors;
+	struct log_use *uses;
+	struct log_kernel *kernels;
+	uint32_t *slots;
+	uint32_t n_tensors, n_uses, n_kernels;
+	uint32_t tensor_room, use_room, kernel_room, slot_room;
+};
+
+void annex_log_clear(struct iteration_log *log);
+
+/* The number of a tensor, which may be new; or -ENOMEM. */
+int64_t annex_log_tensor(struct iteration_log *log, const struct log_tensor *t);
+/* The next kernel. And what it uses: one that it uses already is used in both ways. -ENOMEM. */
+int annex_log_kernel(struct iteration_log *log, const char *name);
+int annex_log_use(struct iteration_log *log, uint32_t tensor, uint32_t how);
+
+/* Whether kernel @k of both uses the same tensors in the same way; all kernels. */
+bool annex_log_alike(const struct iteration_log *a, const struct iteration_log *b, uint32_t k);
+bool annex_log_same(const struct iteration_log *a, const struct iteration_log *b);
+
+/* A trace of it. -EINVAL, -ENOMEM. */
+int annex_log_trace(const struct iteration_log *log, struct annex_trace **trace);
+
+#endif

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/clock.h>
+#include "core/log.h"
+#include "job.h"
+#include "move.h"
+#include "page.h"
+#include "room.h"
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+uint32_t annex_pages_together(const struct annex_space *s, uint32_t first, uint32_t n)
+{
+	const struct page *p = &s->pages[first];
+	uint32_t i = 1;
+
+	n = least(n, s->tiers[p->tier].job_pages);
+	while (i < n && (p[i].flags & (PAGE_BUSY | PAGE_DEVICE | PAGE_BELOW)) == PAGE_BELOW &&
+	       p[i].tier == p->tier && p[i].loc == p->loc + i)
+		i++;
+	return i;
+}
+
+int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+		  uint32_t first, uint32_t n)
+{
+	const struct page *p = &s->pages[first];
+	struct job *job = annex_job_new(s, move, kind, first, n);
+
+	if (!job)
+		return annex_fail(-ENOMEM, "space: no memory for a transfer");
+	job->from = (struct place){p->tier, p->loc};
+	job->to = (struct place){ANNEX_TIER_GPU, first};
+	job->lane = &s->tiers[p->tier].lane;
+	job->keep = !move || move->want.keep;
+	annex_jobs_sort_in(&s->waiting, job);
+	return 0;
+}
+
+int annex_move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+		      uint32_t first, uint32_t n)
+{
+	struct job *job = annex_job_new(s, move, kind, first, n);
+
+	if (!job)
+		return annex_fail(-ENOMEM, "space: no memory for a transfer");
+	job->from.tier = NO_TIER;
+	job->to = (struct place){ANNEX_TIER_GPU, first};
+	annex_jobs_sort_in(&s->waiting, job);
+	return 0;
+}
+
+/* Pages that have no copy below get one. */
+static int write_out(struct annex_space *s, struct annex_move *move, unsigned int tier,
+		     uint32_t first, uint32_t n, struct job_list *start)
+{
+	struct job *job;
+	uint32_t loc;
+	int err;
+
+	n = annex_tier_take(s, tier, least(n, s->tiers[tier].job_pages), &loc);
+	if (!n)
+		return -ENOSPC;
+	err = annex_pages_hide(s, first, n);
+	if (err) {
+		annex_tier_give(s, tier, loc, n);
+		return err;
+	}
+	job = annex_job_new(s, move, JOB_OUT, first, n);
+	if (!job) {
+		annex_tier_give(s, tier, loc, n);
+		return annex_fail(-ENOMEM, "space: no memory for a transfer");
+	}
+	job->from = (struct place){ANNEX_TIER_GPU, first};
+	job->to = (struct place){(uint8_t)tier, loc};
+	job->lane = &s->tiers[tier].lane;
+	job->keep = move && move->want.keep;
+	if (!job->keep)
+		s->leaving += n;
+	tensor_of(s, first)->leaving += n;
+	annex_jobs_add(start, job);
+	return (int)n;
+}
+
+static bool is_stored(unsigned int tier)
+{
+	return tier >= ANNEX_TIER_SSD;
+}
+
+/* From one tier below to another. From storage to storage nothing goes by itself. */
+static int shift(struct annex_space *s, struct annex_move *move, unsigned int tier, uint32_t first,
+		 uint32_t n, struct job_list *start)
+{
+	unsigned int from = s->pages[first].tier;
+	struct job *job;
+	uint32_t loc;
+
+	n = annex_pages_together(s, first, n);
+	if (from == tier || (is_stored(from) && is_stored(tier)))
+		return (int)n;
+	n = annex_tier_take(s, tier, least(n, s->tiers[tier].job_pages), &loc);
+	if (!n)
+		return -ENOSPC;
+	job = annex_job_new(s, move, is_stored(tier) ? JOB_OUT : JOB_IN, first, n);
+	if (!job) {
+		annex_tier_give(s, tier, loc, n);
+		return annex_fail(-ENOMEM, "space: no memory for a transfer");
+	}
+	job->from = (struct place){(uint8_t)from, s->pages[first].loc};
+	job->to = (struct place){(uint8_t)tier, loc};
+	job->lane = &s->tiers[is_stored(from) ? from : tier].lane;
+	annex_jobs_add(start, job);
+	return (int)n;
+}
+
+int annex_move_out(struct annex_space *s, struct annex_move *move, unsigned int tier,
+		   uint32_t first, uint32_t n, struct job_list *start)
+{
+	uint8_t flags = s->pages[first].flags;
+
+	n = annex_pages_alike(s, first, n, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY);
+	if (!(flags & PAGE_DEVICE))
+		return flags & PAGE_BELOW ? shift(s, move, tier, first, n, start) : (int)n;
+	if (!(flags & PAGE_BELOW))
+		return write_out(s, move, tier, first, n, start);
+	if (move && move->want.keep)
+		return (int)n;
+	s->stats.clean += pages_bytes(n);
+	annex_pages_drop(s, first, n);
+	return (int)n;
+}
+
+/* Return: as step(). */
+static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
+{
+	enum job_kind kind = m->want.urgent ? JOB_FAULT : JOB_IN;
+	int err = 0;
+
+	if (s->pages[m->at].flags & PAGE_BELOW) {
+		n = least(annex_pages_together(s, m->at, n), m->want.most);
+		err = annex_move_in(s, m, kind, m->at, n);
+		m->want.most -= n;
+	} else if (m->want.urgent || s->user_only) {
+		n = least(n, JOB_PAGES);
+		err = annex_move_zeroes(s, m, kind, m->at, n);
+	}
+	return err ? err : (int)n;
+}
+
+/* Return: as step(). */
+static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, struct job_list *start)
+{
+	bool device = s->pages[m->at].flags & PAGE_DEVICE;
+	int rc;
+
+	if (tensor_of(s, m->at)->holds && !m->want.keep)
+		return -EBUSY;
+	rc = annex_move_out(s, m, m->want.to, m->at, least(n, m->want.most), start);
+	if (rc > 0 && device)
+		m->want.most -= (uint32_t)rc;
+	return rc;
+}
+
+/* Return: how many pages were seen to; 0: the next one moves already; a negative errno. */
+static int step(struct annex_space *s, struct annex_move *m, struct job_list *start)
+{
+	uint8_t flags = s->pages[m->at].flags;
+	uint32_t n = m->end - m->at;
+
+	if (flags & PAGE_BUSY)
+		return 0;
+	n = annex_pages_alike(s, m->at, n, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY | PAGE_SHOWN);
+	if (!m->want.most)
+		return (int)n;
+	if (m->want.to != ANNEX_TIER_GPU)
+		return step_out(s, m, n, start);
+	if (!(flags & PAGE_DEVICE))
+		return step_in(s, m, n);
+	if (!(flags & PAGE_SHOWN))
+		annex_pages_show(s, m->at, n);
+	return (int)n;
+}
+
+static void dispose(struct annex_move *m)
+{
+	pthread_cond_destroy(&m->ended);
+	free(m->name);
+	free(m);
+}
+
+static void finish(struct tensor *t, struct annex_move *m)
+{
+	struct annex_move **at = &t->moves;
+
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+	m->done = true;
+	if (!m->detached) {
+		pthread_cond_broadcast(&m->ended);
+		return;
+	}
+	if (m->err && m->err != -ECANCELED)
+		annex_log(ANNEX_LOG_ERROR, "%s: it cannot be moved to %s: %s", m->name,
+			  annex_tier_name(m->want.to), strerror(-m->err));
+	dispose(m);
+}
+
+static void go_on(struct annex_space *s, struct tensor *t, struct annex_move *m,
+		  struct job_list *start)
+{
+	if (m->err)
+		m->at = m->end;
+	while (m->at < m->end) {
+		int n = step(s, m, start);
+
+		if (!n)
+			return;
+		if (n < 0) {
+			m->err = m->err ? m->err : n;
+			m->at = m->end;
+		} else {
+			m->at += (uint32_t)n;
+		}
+	}
+	if (!m->jobs)
+		finish(t, m);
+}
+
+void annex_moves_go_on(struct annex_space *s, struct tensor *t, struct job_list *start)
+{
+	struct annex_move *next;
+
+	for (struct annex_move *m = t->moves; m; m = next) {
+		next = m->next;
+		go_on(s, t, m, start);
+	}
+}
+
+void annex_moves_cancel(struct annex_space *s, struct tensor *t)
+{
+	struct job_list none = {0};
+
+	for (struct annex_move *m = t->moves; m; m = m->next) {
+		m->err = m->err ? m->err : -ECANCELED;
+		m->at = m->end;
+	}
+	annex_moves_go_on(s, t, &none);
+}
+
+static struct annex_move *new_move(struct annex_space *s, struct tensor *t, const struct want *want)
+{
+	struct annex_move *m = calloc(1, sizeof(*m));
+	pthread_condattr_t attr;
+
+	if (!m)
+		return NULL;
+	m->name = strdup(annex_tensor_name(t));
+	if (!m->name) {
+		free(m);
+		return NULL;
+	}
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	m->space = s;
+	m->want = *want;
+	return m;
+}
+
+static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const struct want *want,
+		 struct annex_move **move, struct job_list *start)
+{
+	uint32_t first, n;
+	struct tensor *t = annex_tensor_at(s, ptr, bytes, &first, &n);
+	struct annex_move *m;
+
+	if (!t)
+		return annex_fail(-EINVAL, "move: %llu bytes at %p are not in one tensor",
+				  (unsigned long long)bytes, ptr);
+	m = new_move(s, t, want);
+	if (!m)
+		return annex_fail(-ENOMEM, "move: no memory");
+	m->at = first;
+	m->end = first + n;
+	m->detached = !move;
+	m->next = t->moves;
+	t->moves = m;
+	/* What is wanted soon is not what leaves next. */
+	if (want->to == ANNEX_TIER_GPU)
+		annex_tensor_use(s, t);
+	if (move)
+		*move = m;
+	go_on(s, t, m, start);
+	annex_room_made(s, start);
+	return 0;
+}
+
+int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
+		     const struct want *want, struct annex_move **move)
+{
+	struct job_list start = {0};
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	err = begin(s, ptr, bytes, want, move, &start);
+	pthread_mutex_unlock(&s->lock);
+	annex_link_add(&start);
+	return err;
+}
+
+int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint64_t deadline,
+		   struct annex_move **move)
+{
+	struct want want = {
+		.to = ANNEX_TIER_GPU, .keep = true, .most = UINT32_MAX, .deadline = deadline};
+
+	return annex_move_begin(s, ptr, bytes, &want, move);
+}
+
+int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
+		    struct annex_move **move)
+{
+	struct want want = {.to = (uint8_t)tier, .most = UINT32_MAX};
+
+	if (tier == ANNEX_TIER_GPU || tier >= ANNEX_TIERS || !s->tiers[tier].present)
+		return annex_fail(-ENXIO, "move: the space has no tier %u", tier);
+	return annex_move_begin(s, ptr, bytes, &want, move);
+}
+
+int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
+{
+	uint64_t end = annex_deadline_ms(timeout_ms);
+	struct timespec ts = {.tv_sec = (time_t)(end / ANNEX_NSEC_PER_SEC),
+			      .tv_nsec = (long)(end % ANNEX_NSEC_PER_SEC)};
+	struct annex_space *s = m->space;
+	int err = 0;
+	bool done;
+
+	pthread_mutex_lock(&s->lock);
+	while (!m->done && !err)
+		err = pthread_cond_timedwait(&m->ended, &s->lock, &ts);
+	done = m->done;
+	pthread_mutex_unlock(&s->lock);
+	if (!done)
+		return annex_fail(-ETIMEDOUT, "%s: it is not at %s after %u ms", m->name,
+				  annex_tier_name(m->want.to), timeout_ms);
+	err = m->err;
+	if (err)
+		annex_fail(err, "%s: it cannot be moved to %s: %s", m->name,
+			   annex_tier_name(m->want.to), strerror(-err));
+	dispose(m);
+	return err;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Moves: what was asked for, as jobs. The space's lock is held; jobs that may start are handed to
+ * the caller, who gives them to their links when he has let go of it.
+ */
+#ifndef ANNEX_MIGRATE_MOVE_H
+#define ANNEX_MIGRATE_MOVE_H
+
+#include "tensor.h"
+
+/**
+ * struct want - What is asked for: that pages go to tier @to.
+ * @most: so many of those that are elsewhere.
+ * @deadline: as for annex_prefetch(). @urgent: a kernel waits for them; those that hold nothing yet
+ * come as well. @keep: on the way in, copies below stay good; on the way out, pages stay in the
+ * device tier too.
+ */
+struct want {
+	uint8_t to;
+	bool urgent, keep;
+	uint32_t most;
+	uint64_t deadline;
+};
+
+/**
+ * struct annex_move - Pages @at to @end of a tensor are still to be looked at.
+ * @jobs: of it that are under way. @err: the first error, of @name. @detached: nobody waits for it.
+ */
+struct annex_move {
+	struct annex_move *next;
+	struct annex_space *space;
+	pthread_cond_t ended;
+	char *name;
+	struct want want;
+	uint32_t at, end, jobs;
+	int err;
+	bool detached, done;
+};
+
+/*
+ * Ask for it, for pages of one tensor. The lock is not held. @move may be NULL. Return: as
+ * annex_prefetch().
+ */
+int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
+		     const struct want *want, struct annex_move **move);
+
+/* A tensor was freed: its moves end. */
+void annex_moves_cancel(struct annex_space *s, struct tensor *t);
+
+/* A page of a tensor came to rest: its moves go on. */
+void annex_moves_go_on(struct annex_space *s, struct tensor *t, struct job_list *start);
+
+/* Neighbours from @first on, which has a copy below, with copies that are neighbours as well. */
+uint32_t annex_pages_together(const struct annex_space *s, uint32_t first, uint32_t n);
+
+/*
+ * Bring such pages, for @move or (NULL) for whoever waits for them. The job waits for room:
+ * annex_room_made().
+ */
+int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+		  uint32_t first, uint32_t n);
+
+/* Neighbouring pages that hold nothing get room, likewise. */
+int annex_move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+		      uint32_t first, uint32_t n);
+
+/*
+ * Have neighbouring pages leave the device tier, those without a copy for @tier; or another tier
+ * for @tier. @move may be NULL. Return: how many pages, from the first, were seen to; a negative
+ * errno.
+ */
+int annex_move_out(struct annex_space *s, struct annex_move *move, unsigned int tier,
+		   uint32_t first, uint32_t n, struct job_list *start);
+
+#endif

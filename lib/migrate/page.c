@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include "core/log.h"
+#include "page.h"
+#include "store.h"
+
+/* Since Linux 6.4, and 5.18; not in all headers. */
+#define CONTINUE_MODE_WP (1ull << 1)
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask)
+{
+	uint8_t flags = s->pages[first].flags & mask;
+	uint32_t i = 1;
+
+	while (i < n && (s->pages[first + i].flags & mask) == flags)
+		i++;
+	return i;
+}
+
+static uint64_t address(const struct annex_space *s, uint32_t page)
+{
+	return (uintptr_t)s->base + pages_bytes(page);
+}
+
+static void wake(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	struct uffdio_range range = {.start = address(s, first), .len = pages_bytes(n)};
+
+	if (ioctl(s->uffd, UFFDIO_WAKE, &range))
+		annex_log(ANNEX_LOG_ERROR, "space: programs are not woken: %s", strerror(errno));
+}
+
+/* Return: how many pages could be shown before an error, or a page that already was. */
+static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clean)
+{
+	struct uffdio_continue c = {
+		.range = {.start = address(s, first), .len = pages_bytes(n)},
+		.mode = clean ? CONTINUE_MODE_WP : 0,
+	};
+
+	if (!ioctl(s->uffd, UFFDIO_CONTINUE, &c))
+		return n;
+	if (c.mapped > 0)
+		return (uint32_t)((uint64_t)c.mapped / ANNEX_MEM_PAGE);
+	/* EAGAIN: another thread changes the mappings. */
+	if (errno == EAGAIN)
+		return 0;
+	if (errno == EEXIST) {
+		wake(s, first, 1);
+		return 1;
+	}
+	/* Whoever touches it would come back for ever. */
+	annex_log(ANNEX_LOG_ERROR, "space: a page is not shown: %s", strerror(errno));
+	annex_pages_fence(s, first, 1);
+	return 1;
+}
+
+void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	uint32_t end = first + n, part;
+
+	annex_pages_unfence(s, first, n);
+	for (; first < end; first += part) {
+		uint8_t flags = s->pages[first].flags;
+		bool clean = s->track && flags & PAGE_BELOW;
+
+		part = annex_pages_alike(s, first, end - first, PAGE_BELOW | PAGE_SHOWN);
+		if (!s->track && flags & PAGE_BELOW)
+			annex_pages_forget(s, first, part);
+		part = put(s, first, part, clean);
+		for (uint32_t i = first; i < first + part; i++) {
+			if (s->pages[i].flags & PAGE_FENCED)
+				continue;
+			s->pages[i].flags |= PAGE_SHOWN | (clean ? PAGE_CLEAN : 0);
+			s->pages[i].flags &= (uint8_t)~PAGE_WANTED;
+		}
+	}
+}
+
+int annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	/* Also what a program has locked in memory. */
+	if (madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED))
+		return annex_fail(-errno, "space: pages cannot be hidden: %s", strerror(errno));
+	for (uint32_t i = first; i < first + n; i++)
+		s->pages[i].flags &= (uint8_t) ~(PAGE_SHOWN | PAGE_CLEAN);
+	return 0;
+}
+
+void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	if (fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)pages_bytes(first), (off_t)pages_bytes(n)))
+		annex_log(ANNEX_LOG_ERROR, "space: memory is not given back: %s", strerror(errno));
+	for (uint32_t i = first; i < first + n; i++)
+		s->pages[i].flags &= (uint8_t) ~(PAGE_DEVICE | PAGE_SHOWN | PAGE_CLEAN);
+	tensor_of(s, first)->resident -= n;
+	s->device -= n;
+}
+
+void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < first + n; i++) {
+		struct page *p = &s->pages[i];
+
+		if (p->flags & PAGE_BELOW)
+			annex_tier_give(s, p->tier, p->loc, 1);
+		p->flags &= (uint8_t)~PAGE_BELOW;
+	}
+}
+
+void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	struct uffdio_writeprotect wp = {
+		.range = {.start = address(s, first), .len = pages_bytes(n)},
+	};
+
+	annex_pages_forget(s, first, n);
+	for (uint32_t i = first; i < first + n; i++)
+		s->pages[i].flags &= (uint8_t)~PAGE_CLEAN;
+	while (ioctl(s->uffd, UFFDIO_WRITEPROTECT, &wp))
+		if (errno != EAGAIN) {
+			annex_log(ANNEX_LOG_ERROR, "space: pages stay read-only: %s",
+				  strerror(errno));
+			return;
+		}
+}
+
+void annex_pages_fence(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	if (mprotect(s->base + pages_bytes(first), pages_bytes(n), PROT_NONE))
+		annex_log(ANNEX_LOG_ERROR, "space: who touches freed memory hangs: %s",
+			  strerror(errno));
+	for (uint32_t i = first; i < first + n; i++) {
+		s->pages[i].flags |= PAGE_FENCED;
+		s->pages[i].flags &= (uint8_t)~PAGE_WANTED;
+	}
+	wake(s, first, n);
+}
+
+void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	uint32_t end = first + n, part;
+
+	for (; first < end; first += part) {
+		part = annex_pages_alike(s, first, end - first, PAGE_FENCED);
+		if (!(s->pages[first].flags & PAGE_FENCED))
+			continue;
+		if (mprotect(s->base + pages_bytes(first), pages_bytes(part),
+			     PROT_READ | PROT_WRITE))
+			annex_log(ANNEX_LOG_ERROR, "space: pages cannot be used: %s",
+				  strerror(errno));
+		for (uint32_t i = first; i < first + part; i++)
+			s->pages[i].flags &= (uint8_t)~PAGE_FENCED;
+	}
+}
+
+uint32_t annex_tier_take(struct annex_space *s, unsigned int tier, uint32_t want, uint32_t *loc)
+{
+	struct tier *t = &s->tiers[tier];
+	uint32_t n;
+
+	if (t->store)
+		pthread_mutex_lock(&t->store->lock);
+	n = annex_runs_take(t->runs, want, loc);
+	if (t->store)
+		pthread_mutex_unlock(&t->store->lock);
+	t->used += n;
+	return n;
+}
+
+void annex_tier_give(struct annex_space *s, unsigned int tier, uint32_t loc, uint32_t n)
+{
+	struct tier *t = &s->tiers[tier];
+
+	if (t->store)
+		pthread_mutex_lock(&t->store->lock);
+	annex_runs_give(t->runs, loc, n);
+	if (t->store)
+		pthread_mutex_unlock(&t->store->lock);
+	t->used -= n;
+}

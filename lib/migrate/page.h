@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages of a space: what programs see of them, and their copies below. The space's lock is held.
+ */
+#ifndef ANNEX_MIGRATE_PAGE_H
+#define ANNEX_MIGRATE_PAGE_H
+
+#include "space.h"
+
+/* Neighbours from @first on, @n at most, that agree in @mask of their flags with the first. */
+uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask);
+
+/* Show pages that are in the device tier, and are not busy, to programs. */
+void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n);
+
+/* Programs do not see them any more, and wait if they want them. Return: 0, or why they still do.
+ */
+int annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n);
+
+/* They are not in the device tier any more. What they held must be elsewhere, or not be wanted. */
+void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n);
+
+/* Their copies below are no longer good. */
+void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n);
+
+/* Somebody is about to write shown ones: they are no longer clean. */
+void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n);
+
+/* Who touches them has a SIGSEGV; and no more. */
+void annex_pages_fence(struct annex_space *s, uint32_t first, uint32_t n);
+void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n);
+
+/* Room in @tier: as annex_runs_take(). And back. */
+uint32_t annex_tier_take(struct annex_space *s, unsigned int tier, uint32_t want, uint32_t *loc);
+void annex_tier_give(struct annex_space *s, unsigned int tier, uint32_t loc, uint32_t n);
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/atomic.h>
+#include <annex/vitality.h>
+#include "core/log.h"
+#include "link.h"
+#include "planning.h"
+
+static int make(struct planning *p)
+{
+	struct annex_vitality *v;
+	int err = annex_vitality_create(p->trace, &v);
+
+	if (err)
+		return err;
+	err = p->policy->make(v, &p->sys, &p->plan);
+	annex_vitality_destroy(v);
+	return err ? err : annex_plan_check(p->plan, p->trace, &p->sys);
+}
+
+static void *run(void *arg)
+{
+	struct planning *p = arg;
+
+	p->err = make(p);
+	if (p->err) {
+		annex_log(ANNEX_LOG_WARNING, "exec: there is no plan by %s: %s", p->policy->name,
+			  annex_last_error());
+		annex_plan_free(p->plan);
+		p->plan = NULL;
+	}
+	/* Release: the plan is there; pairs with annex_planning_ended(). */
+	annex_atomic_store(&p->done, 1u, ANNEX_RELEASE);
+	return NULL;
+}
+
+int annex_planning_start(struct planning *p, const struct annex_policy *policy,
+			 const struct annex_system *sys, struct iteration_log *log)
+{
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	p->policy = policy;
+	p->sys = *sys;
+	p->log = *log;
+	memset(log, 0, sizeof(*log));
+	err = annex_log_trace(&p->log, &p->trace);
+	if (!err)
+		err = annex_thread_start(&p->thread, run, p);
+	p->running = !err;
+	if (err)
+		annex_planning_clear(p);
+	return err;
+}
+
+bool annex_planning_ended(const struct planning *p)
+{
+	/* Acquire: pairs with the thread's end. */
+	return p->running && annex_atomic_load(&p->done, ANNEX_ACQUIRE);
+}
+
+void annex_planning_join(struct planning *p)
+{
+	if (p->running)
+		pthread_join(p->thread, NULL);
+	p->running = false;
+}
+
+void annex_planning_clear(struct planning *p)
+{
+	annex_planning_join(p);
+	annex_plan_free(p->plan);
+	annex_trace_free(p->trace);
+	annex_log_clear(&p->log);
+	memset(p, 0, sizeof(*p));
+}

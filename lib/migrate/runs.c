@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include "runs.h"
+
+#define BITS 64u
+
+int annex_runs_init(struct runs *r, uint32_t n)
+{
+	r->taken = calloc((n + BITS - 1) / BITS + 1, sizeof(*r->taken));
+	r->n = r->free = n;
+	r->hand = 0;
+	return r->taken ? 0 : -ENOMEM;
+}
+
+void annex_runs_fini(struct runs *r)
+{
+	free(r->taken);
+	r->taken = NULL;
+}
+
+static bool is_taken(const struct runs *r, uint32_t i)
+{
+	return r->taken[i / BITS] >> i % BITS & 1;
+}
+
+/* The first page from @i on, below @end, that is taken, or that is not; @end: none. */
+static uint32_t find(const struct runs *r, uint32_t i, uint32_t end, bool taken)
+{
+	while (i < end) {
+		uint64_t word = r->taken[i / BITS];
+
+		word = (taken ? word : ~word) >> i % BITS;
+		if (word) {
+			i += (uint32_t)__builtin_ctzll(word);
+			return i < end ? i : end;
+		}
+		i = (i / BITS + 1) * BITS;
+	}
+	return end;
+}
+
+/* The first run of at least @least pages in [@from, @end), no longer than @want; 0: there is none.
+ */
+static uint32_t search(const struct runs *r, uint32_t from, uint32_t end, uint32_t least,
+		       uint32_t want, uint32_t *first)
+{
+	while ((from = find(r, from, end, false)) < end) {
+		uint32_t limit = end - from < want ? end : from + want;
+		uint32_t stop = find(r, from, limit, true);
+
+		if (stop - from >= least) {
+			*first = from;
+			return stop - from;
+		}
+		from = stop;
+	}
+	return 0;
+}
+
+static uint32_t take(struct runs *r, uint32_t least, uint32_t want, uint32_t *first)
+{
+	uint32_t n = 0;
+
+	if (want && r->free >= least)
+		n = search(r, r->hand, r->n, least, want, first);
+	/* A run may begin before the hand and end behind it. */
+	if (!n && want && r->free >= least)
+		n = search(r, 0, r->n, least, want, first);
+	for (uint32_t i = *first; i < *first + n; i++)
+		r->taken[i / BITS] |= 1ull << i % BITS;
+	r->free -= n;
+	if (n)
+		r->hand = *first + n;
+	return n;
+}
+
+uint32_t annex_runs_take(struct runs *r, uint32_t want, uint32_t *first)
+{
+	*first = 0;
+	return take(r, 1, want, first);
+}
+
+uint32_t annex_runs_take_all(struct runs *r, uint32_t want, uint32_t *first)
+{
+	*first = 0;
+	return take(r, want, want, first);
+}
+
+void annex_runs_give(struct runs *r, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < first + n; i++)
+		if (is_taken(r, i)) {
+			r->taken[i / BITS] &= ~(1ull << i % BITS);
+			r->free++;
+		}
+}

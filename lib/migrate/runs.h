@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages of a tier, given out in runs of neighbours.
+ */
+#ifndef ANNEX_MIGRATE_RUNS_H
+#define ANNEX_MIGRATE_RUNS_H
+
+#include <stdint.h>
+
+#define RUNS_MOST (UINT32_MAX - 64) /* pages */
+
+/**
+ * struct runs - Which of @n pages are taken, a bit each.
+ * @free: how many are not. @hand: where the next search begins: behind the last run, so that what
+ *	is taken together lies together.
+ */
+struct runs {
+	uint64_t *taken;
+	uint32_t n, free, hand;
+};
+
+int annex_runs_init(struct runs *r, uint32_t n);
+void annex_runs_fini(struct runs *r);
+
+/* Up to @want neighbours: how many there are, at *@first; 0: none is free. */
+uint32_t annex_runs_take(struct runs *r, uint32_t want, uint32_t *first);
+
+/* @want neighbours or none: as annex_runs_take(). */
+uint32_t annex_runs_take_all(struct runs *r, uint32_t want, uint32_t *first);
+
+void annex_runs_give(struct runs *r, uint32_t first, uint32_t n);
+
+#endif

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <numaif.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "copy.h"
+#include "core/log.h"
+#include "fault.h"
+#include "job.h"
+#include "page.h"
+#include "room.h"
+#include "store.h"
+
+#define DEVICE_MIN (1u << 20)
+#define FAULT_BYTES 65536u
+#define PAGES_MAX (1u << 31)
+#define CONTINUE_MODE_WP (1ull << 1)
+
+typedef unsigned long long ull;
+
+static uint64_t round_up(uint64_t bytes)
+{
+	return (bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE * ANNEX_MEM_PAGE;
+}
+
+static int check_sizes(struct annex_space_opts *o)
+{
+	uint64_t most = pages_bytes(PAGES_MAX), all = 0;
+
+	if (o->device > most || o->host > most || o->cxl_bytes > most || o->size > most)
+		return annex_fail(-EINVAL, "space: a tier of more than %llu bytes", (ull)most);
+	o->device = round_up(o->device);
+	o->host = round_up(o->host);
+	o->cxl_bytes = round_up(o->cxl_bytes);
+	for (unsigned int i = 0; i < o->n_stores; i++)
+		all += o->stores[i]->opts.bytes;
+	all += o->device + o->host + o->cxl_bytes;
+	if (!o->size)
+		o->size = all < most ? all : most;
+	o->size = round_up(o->size < o->device ? o->device : o->size);
+	return 0;
+}
+
+static int check(struct annex_space_opts *o)
+{
+	if (!o->fault_bytes)
+		o->fault_bytes = FAULT_BYTES;
+	if (o->fault_bytes % ANNEX_MEM_PAGE || o->fault_bytes & (o->fault_bytes - 1) ||
+	    o->fault_bytes > JOB_PAGES * ANNEX_MEM_PAGE)
+		return annex_fail(-EINVAL,
+				  "space: %u bytes for a fault: a power of two from %u to %u",
+				  o->fault_bytes, ANNEX_MEM_PAGE, JOB_PAGES * ANNEX_MEM_PAGE);
+	if (o->device < DEVICE_MIN)
+		return annex_fail(-EINVAL, "space: a device tier of %llu bytes, at least %u",
+				  (ull)o->device, DEVICE_MIN);
+	if (o->n_stores > ANNEX_MAX_SSDS || (o->n_stores && !o->stores))
+		return annex_fail(-EINVAL, "space: %u stores, at most %u", o->n_stores,
+				  ANNEX_MAX_SSDS);
+	if (o->cxl_bytes && !o->cxl)
+		return annex_fail(-EINVAL, "space: %llu bytes of no CXL memory", (ull)o->cxl_bytes);
+	if (!annex_rate_is_sound(o->host_rate) || !annex_rate_is_sound(o->cxl_rate))
+		return annex_fail(-EINVAL, "space: a rate below %u", ANNEX_MEM_PAGE);
+	return check_sizes(o);
+}
+
+static int open_uffd(struct annex_space *s)
+{
+	int dev, fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 || errno != EPERM)
+		return fd;
+	dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	if (dev >= 0) {
+		fd = ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+		close(dev);
+	}
+	if (fd < 0) {
+		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+		s->user_only = fd >= 0;
+		if (fd >= 0)
+			annex_log(ANNEX_LOG_INFO, "space: system calls do not wait for what is "
+						  "absent (vm.unprivileged_userfaultfd is 0)");
+	}
+	return fd;
+}
+
+static int watch(struct annex_space *s)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+			    UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+	};
+	struct uffdio_register reg = {
+		.range = {.start = (uintptr_t)s->base, .len = s->opts.size},
+		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR |
+			UFFDIO_REGISTER_MODE_WP,
+	};
+
+	s->uffd = open_uffd(s);
+	if (s->uffd < 0)
+		return annex_fail(-errno, "space: no userfaultfd: %s", strerror(errno));
+	if (ioctl(s->uffd, UFFDIO_API, &api) || ioctl(s->uffd, UFFDIO_REGISTER, &reg))
+		return annex_fail(-EOPNOTSUPP, "space: this kernel's userfaultfd is too old: %s",
+				  strerror(errno));
+	return 0;
+}
+
+/* Whether pages can be shown so that a first write is seen, which Linux can since 6.4. */
+static void try_tracking(struct annex_space *s)
+{
+	struct uffdio_continue c = {
+		.range = {.start = (uintptr_t)s->base, .len = ANNEX_MEM_PAGE},
+		.mode = CONTINUE_MODE_WP,
+	};
+
+	/* A system call could not write what is clean. */
+	if (s->user_only || fallocate(s->file, 0, 0, ANNEX_MEM_PAGE))
+		return;
+	s->track = !ioctl(s->uffd, UFFDIO_CONTINUE, &c);
+	fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ANNEX_MEM_PAGE);
+	if (!s->track)
+		annex_log(ANNEX_LOG_INFO, "space: what a program has seen counts as written: "
+					  "Linux can tell since 6.4");
+}
+
+static void *map_file(const struct annex_space *s)
+{
+	void *p = mmap(NULL, s->opts.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		       s->file, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int make_range(struct annex_space *s)
+{
+	int err;
+
+	s->file = memfd_create("annex-space", MFD_CLOEXEC);
+	if (s->file < 0 || ftruncate(s->file, (off_t)s->opts.size))
+		return annex_fail(-errno, "space: no memory file of %llu bytes: %s",
+				  (ull)s->opts.size, strerror(errno));
+	s->base = map_file(s);
+	s->alias = map_file(s);
+	if (!s->base || !s->alias)
+		return annex_fail(-ENOMEM, "space: no %llu bytes of addresses", (ull)s->opts.size);
+	/* A child would see pages come and go that nobody brings for it. */
+	madvise(s->base, s->opts.size, MADV_DONTFORK);
+	madvise(s->alias, s->opts.size, MADV_DONTFORK);
+	err = watch(s);
+	if (!err)
+		try_tracking(s);
+	return err;
+}
+
+static int make_tables(struct annex_space *s)
+{
+	s->n_pages = (uint32_t)(s->opts.size / ANNEX_MEM_PAGE);
+	s->budget = (uint32_t)(s->opts.device / ANNEX_MEM_PAGE);
+	s->open = s->oldest = s->newest = NO_TENSOR;
+	s->pages = calloc(s->n_pages, sizeof(*s->pages));
+	if (!s->pages || annex_runs_init(&s->addresses, s->n_pages))
+		return annex_fail(-ENOMEM, "space: no memory for a table of %u pages", s->n_pages);
+	return 0;
+}
+
+/* A tier that is memory: its pages, and the thread that copies. */
+static int add_memory(struct annex_space *s, unsigned int tier, void *arena, uint64_t bytes,
+		      double rate)
+{
+	struct tier *t = &s->tiers[tier];
+	int err;
+
+	t->arena = arena;
+	t->runs = &t->own;
+	t->job_pages = JOB_PAGES;
+	if (annex_runs_init(&t->own, (uint32_t)(bytes / ANNEX_MEM_PAGE)))
+		return annex_fail(-ENOMEM, "space: no memory for a table of pages");
+	err = annex_copy_start(&s->copies[tier], rate);
+	if (err)
+		return annex_fail(err, "space: no more threads");
+	annex_link_join(&s->copies[tier], &t->lane);
+	t->present = true;
+	return 0;
+}
+
+static int add_host(struct annex_space *s)
+{
+	unsigned long nodes[16] = {0};
+	unsigned int bits = 8 * sizeof(nodes[0]);
+	void *p = mmap(NULL, s->opts.host, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return annex_fail(-ENOMEM, "space: no %llu bytes of host memory",
+				  (ull)s->opts.host);
+	s->tiers[ANNEX_TIER_HOST].arena = p;
+	if (s->opts.bind) {
+		if (s->opts.node < 0 || s->opts.node >= (int)(16 * bits))
+			return annex_fail(-EINVAL, "space: NUMA node %d", s->opts.node);
+		nodes[(unsigned int)s->opts.node / bits] |= 1ul
+							    << (unsigned int)s->opts.node % bits;
+		if (mbind(p, s->opts.host, MPOL_BIND, nodes, 16ul * bits, 0))
+			return annex_fail(-errno, "space: memory of NUMA node %d: %s", s->opts.node,
+					  strerror(errno));
+	}
+	return add_memory(s, ANNEX_TIER_HOST, p, s->opts.host, s->opts.host_rate);
+}
+
+static int add_cxl(struct annex_space *s)
+{
+	void *p;
+	int err = annex_hdm_alloc(s->opts.cxl, s->opts.cxl_bytes, ANNEX_MEM_PAGE, NULL, &p);
+
+	if (err)
+		return err;
+	s->tiers[ANNEX_TIER_CXL].arena = p;
+	return add_memory(s, ANNEX_TIER_CXL, p, s->opts.cxl_bytes, s->opts.cxl_rate);
+}
+
+static int add_store(struct annex_space *s, unsigned int i)
+{
+	struct annex_store *store = s->opts.stores[i];
+	struct tier *t = &s->tiers[ANNEX_TIER_SSD + i];
+	uint8_t *arenas[] = {s->alias, s->tiers[ANNEX_TIER_HOST].arena,
+			     s->tiers[ANNEX_TIER_CXL].arena};
+	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes};
+	uint32_t most = annex_dev_max_transfer(store->dev) / ANNEX_MEM_PAGE;
+	int err = annex_store_join(store, &t->lane, s->opts.cxl, arenas, bytes);
+
+	if (err)
+		return err;
+	t->store = store;
+	t->runs = &store->runs;
+	t->job_pages = most < JOB_PAGES ? most : JOB_PAGES;
+	t->present = true;
+	return 0;
+}
+
+static int build(struct annex_space *s)
+{
+	int err = check(&s->opts);
+
+	if (!err)
+		err = make_range(s);
+	if (!err)
+		err = make_tables(s);
+	if (!err && s->opts.host)
+		err = add_host(s);
+	if (!err && s->opts.cxl_bytes)
+		err = add_cxl(s);
+	for (unsigned int i = 0; !err && i < s->opts.n_stores; i++)
+		err = add_store(s, i);
+	return err ? err : annex_fault_start(s);
+}
+
+/* What devices may have been working with. */
+static void release_memory(struct annex_space *s)
+{
+	if (s->tiers[ANNEX_TIER_HOST].arena)
+		munmap(s->tiers[ANNEX_TIER_HOST].arena, s->opts.host);
+	if (s->tiers[ANNEX_TIER_CXL].arena)
+		annex_hdm_free(s->opts.cxl, s->tiers[ANNEX_TIER_CXL].arena);
+	if (s->alias)
+		munmap(s->alias, s->opts.size);
+	/* A child that was forked may have the file for longer. */
+	if (s->file >= 0 && ftruncate(s->file, 0))
+		annex_log(ANNEX_LOG_ERROR, "space: its memory is not given back: %s",
+			  strerror(errno));
+}
+
+/* Whatever there is of it. Nothing moves. */
+static void release(struct annex_space *s)
+{
+	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes};
+	bool left = true;
+
+	annex_fault_stop(s);
+	for (unsigned int i = ANNEX_TIER_SSD; i < ANNEX_TIERS; i++)
+		if (s->tiers[i].present)
+			left &= annex_store_leave(s->tiers[i].store, &s->tiers[i].lane, bytes);
+	for (unsigned int i = ANNEX_TIER_HOST; i < ANNEX_TIER_SSD; i++) {
+		if (s->tiers[i].present)
+			annex_link_stop(&s->copies[i]);
+		annex_runs_fini(&s->tiers[i].own);
+	}
+	if (s->uffd >= 0)
+		close(s->uffd);
+	if (s->base)
+		munmap(s->base, s->opts.size);
+	if (left)
+		release_memory(s);
+	else
+		annex_log(ANNEX_LOG_ERROR, "space: memory is still in use by a device, and lost");
+	if (s->file >= 0)
+		close(s->file);
+	annex_runs_fini(&s->addresses);
+	for (uint32_t i = 0; i < s->n_tensors; i++)
+		free(s->tensors[i].name);
+	free(s->tensors);
+	free(s->spare);
+	free(s->pages);
+	pthread_cond_destroy(&s->idle);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+int annex_space_create(const struct annex_space_opts *opts, struct annex_space **out)
+{
+	struct annex_space *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return annex_fail(-ENOMEM, "space: no memory");
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->idle, NULL);
+	s->file = s->uffd = s->bell = -1;
+	s->opts = *opts;
+	err = build(s);
+	if (err) {
+		release(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+/* What is under way ends, within the time that its devices have; what waits does not begin. */
+static void settle(struct annex_space *s)
+{
+	struct job_list start = {0};
+	struct job *job;
+
+	pthread_mutex_lock(&s->lock);
+	s->admitting = true;
+	for (uint32_t i = 0; i < s->n_tensors; i++)
+		if (s->tensors[i].n)
+			annex_moves_cancel(s, &s->tensors[i]);
+	while ((job = annex_jobs_take(&s->waiting))) {
+		s->device += job->n;
+		job->err = -ECANCELED;
+		annex_job_finish(s, job, &start);
+	}
+	while (s->jobs)
+		pthread_cond_wait(&s->idle, &s->lock);
+	for (uint32_t i = 0; i < s->n_tensors; i++)
+		if (s->tensors[i].n && s->tensors[i].live)
+			annex_pages_forget(s, s->tensors[i].first, s->tensors[i].n);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void annex_space_destroy(struct annex_space *s)
+{
+	if (!s)
+		return;
+	settle(s);
+	release(s);
+}
+
+static int hold(struct annex_space *s, const void *ptr, bool on)
+{
+	struct job_list start = {0};
+	uint32_t first, n;
+	struct tensor *t;
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (!t || (!on && !t->holds)) {
+		err = annex_fail(-EINVAL, "hold: %p is in no tensor%s", ptr,
+				 t ? " that is held" : "");
+	} else {
+		t->holds += on ? 1u : -1u;
+		annex_tensor_use(s, t);
+		annex_room_made(s, &start);
+	}
+	pthread_mutex_unlock(&s->lock);
+	annex_link_add(&start);
+	return err;
+}
+
+int annex_hold(struct annex_space *s, const void *ptr)
+{
+	return hold(s, ptr, true);
+}
+
+int annex_let_go(struct annex_space *s, const void *ptr)
+{
+	return hold(s, ptr, false);
+}
+
+int annex_space_resize(struct annex_space *s, uint64_t device)
+{
+	struct job_list start = {0};
+
+	if (device < DEVICE_MIN || device > s->opts.size)
+		return annex_fail(-EINVAL, "space: a device tier of %llu bytes: from %u to %llu",
+				  (ull)device, DEVICE_MIN, (ull)s->opts.size);
+	pthread_mutex_lock(&s->lock);
+	s->budget = (uint32_t)(device / ANNEX_MEM_PAGE);
+	annex_room_made(s, &start);
+	pthread_mutex_unlock(&s->lock);
+	annex_link_add(&start);
+	return 0;
+}
+
+uint64_t annex_space_budget(struct annex_space *s)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&s->lock);
+	bytes = pages_bytes(s->budget);
+	pthread_mutex_unlock(&s->lock);
+	return bytes;
+}
+
+int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out)
+{
+	uint32_t first, n;
+	struct tensor *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (t) {
+		const struct page *p = &s->pages[first];
+
+		*out = (struct annex_mem_page){
+			.device = p->flags & PAGE_DEVICE,
+			.below = p->flags & PAGE_BELOW,
+			.busy = p->flags & PAGE_BUSY,
+			.tier = p->flags & PAGE_BELOW ? p->tier : ANNEX_TIER_GPU,
+		};
+	}
+	pthread_mutex_unlock(&s->lock);
+	return t ? 0 : annex_fail(-EINVAL, "lookup: %p is in no tensor", ptr);
+}
+
+void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->stats;
+	out->device = pages_bytes(s->device);
+	out->host = pages_bytes(s->tiers[ANNEX_TIER_HOST].used);
+	out->cxl = pages_bytes(s->tiers[ANNEX_TIER_CXL].used);
+	out->stored = 0;
+	for (unsigned int i = ANNEX_TIER_SSD; i < ANNEX_TIERS; i++)
+		out->stored += pages_bytes(s->tiers[i].used);
+	pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Storage: jobs become NVMe commands, straight from and to the memory of the tiers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/clock.h>
+#include "core/log.h"
+#include "store.h"
+
+#define DEPTH 32u
+#define DEPTH_MAX 512u
+#define TIMEOUT_MS 30000u
+#define FAULT_BUFFERS 8u /* beyond those of the transfers that wait their turn */
+#define NO_BUFFER UINT32_MAX
+
+static struct annex_store *store_of(struct link *link)
+{
+	return (struct annex_store *)((char *)link - offsetof(struct annex_store, link));
+}
+
+/* A queue pair of their own for what programs wait for. */
+static struct annex_qp *qp_of(const struct annex_store *store, const struct job *job)
+{
+	struct annex_qp *qp = job->kind == JOB_FAULT ? annex_dev_qp_at(store->dev, 1) : NULL;
+
+	return qp ? qp : annex_dev_qp_at(store->dev, 0);
+}
+
+static bool is_out(const struct job *job)
+{
+	return job->to.tier >= ANNEX_TIER_SSD;
+}
+
+static uint64_t bytes_of(const struct job *job)
+{
+	return (uint64_t)job->n * ANNEX_MEM_PAGE;
+}
+
+/* The side of a job that is memory. */
+static struct place memory_of(const struct job *job)
+{
+	return is_out(job) ? job->from : job->to;
+}
+
+static bool bounces(const struct job *job)
+{
+	return !job->lane->at[memory_of(job).tier];
+}
+
+static bool take_buffer(struct link *link, struct job *job)
+{
+	job->buffer = NO_BUFFER;
+	job->bounced = bounces(job);
+	return !job->bounced || annex_runs_take(&store_of(link)->free_buffers, 1, &job->buffer);
+}
+
+static uint8_t *buffer_of(const struct annex_store *store, const struct job *job)
+{
+	return store->buffers + (size_t)job->buffer * JOB_PAGES * ANNEX_MEM_PAGE;
+}
+
+static void fill_buffer(struct annex_store *store, struct job *job)
+{
+	if (job->buffer != NO_BUFFER && is_out(job))
+		memcpy(buffer_of(store, job), annex_job_memory(job, memory_of(job)), bytes_of(job));
+}
+
+static void give_buffer(struct annex_store *store, struct job *job)
+{
+	if (job->buffer == NO_BUFFER)
+		return;
+	if (!is_out(job) && !job->err)
+		memcpy(annex_job_memory(job, memory_of(job)), buffer_of(store, job), bytes_of(job));
+	annex_runs_give(&store->free_buffers, job->buffer, 1);
+}
+
+static struct annex_io describe(const struct annex_store *store, const struct job *job)
+{
+	struct place stored = is_out(job) ? job->to : job->from, memory = memory_of(job);
+	uint64_t at = store->opts.first + (uint64_t)stored.page * ANNEX_MEM_PAGE;
+	uint64_t addr = job->lane->at[memory.tier] + (uint64_t)memory.page * ANNEX_MEM_PAGE;
+
+	if (job->buffer != NO_BUFFER)
+		addr = store->buffers_at + (uint64_t)job->buffer * JOB_PAGES * ANNEX_MEM_PAGE;
+	return (struct annex_io){
+		.opcode = is_out(job) ? ANNEX_NVM_WRITE : ANNEX_NVM_READ,
+		.nsid = store->opts.nsid,
+		.slba = at / store->block,
+		.nlb = (uint32_t)(bytes_of(job) / store->block),
+		.bytes = (uint32_t)bytes_of(job),
+		.addr = addr,
+	};
+}
+
+/* One attempt, and another when the queue needed to be brought back. Return: as annex_qp_submit().
+ */
+static int submit(struct annex_store *store, struct annex_qp *qp, const struct annex_io *ios,
+		  unsigned int n, uint64_t *tokens)
+{
+	uint64_t limit = annex_deadline_ms(store->opts.timeout_ms);
+	int rc = annex_qp_submit(qp, ios, n, tokens, limit);
+
+	if (rc != -EIO)
+		return rc;
+	rc = annex_dev_recover(store->dev, qp, UINT64_MAX);
+	return rc ? rc : annex_qp_submit(qp, ios, n, tokens, limit);
+}
+
+static void post(struct annex_store *store, struct job **jobs, unsigned int n)
+{
+	struct annex_qp *qp = qp_of(store, jobs[0]);
+	struct annex_io ios[LINK_BATCH];
+	uint64_t tokens[LINK_BATCH];
+	unsigned int done = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		ios[i] = describe(store, jobs[i]);
+	while (done < n) {
+		int rc = submit(store, qp, ios + done, n - done, tokens + done);
+
+		if (rc < 0) {
+			for (; done < n; done++) {
+				jobs[done]->err = rc;
+				jobs[done]->ended = true;
+			}
+			return;
+		}
+		for (int i = 0; i < rc; i++, done++)
+			jobs[done]->token = tokens[done];
+	}
+}
+
+static void begin(struct link *link, struct job **jobs, unsigned int n)
+{
+	struct annex_store *store = store_of(link);
+
+	for (unsigned int i = 0; i < n; i++) {
+		fill_buffer(store, jobs[i]);
+		jobs[i]->limit = annex_deadline_ms(store->opts.timeout_ms);
+	}
+	/* Those that programs wait for come first, on their own queue pair. */
+	for (unsigned int from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n; to++)
+			if (qp_of(store, jobs[to]) != qp_of(store, jobs[from]))
+				break;
+		post(store, jobs + from, to - from);
+	}
+}
+
+static void wait_for(struct link *link, struct job *job)
+{
+	struct annex_store *store = store_of(link);
+	struct annex_qp *qp = qp_of(store, job);
+	struct annex_result res = {0};
+	bool late = false;
+	int rc = annex_qp_wait(qp, job->token, &res, job->limit);
+
+	if (rc == -ETIMEDOUT || rc == -EIO) {
+		late = rc == -ETIMEDOUT;
+		rc = annex_dev_recover(store->dev, qp, job->token);
+		if (!rc)
+			rc = annex_qp_poll(qp, job->token, &res);
+		else
+			annex_qp_abandon(qp, job->token);
+	}
+	job->err = rc ? rc : annex_nvme_errno(res.status);
+	if (job->err == -ECANCELED && late)
+		job->err = -ETIMEDOUT;
+}
+
+static bool has_ended(struct link *link, struct job *job)
+{
+	struct annex_store *store = store_of(link);
+	struct annex_result res;
+	int rc = annex_qp_poll(qp_of(store, job), job->token, &res);
+
+	if (rc == -EINPROGRESS)
+		return false;
+	job->err = rc ? rc : annex_nvme_errno(res.status);
+	return true;
+}
+
+static void finish(struct link *link, struct job *job)
+{
+	give_buffer(store_of(link), job);
+}
+
+/* The controller was reset over somebody else's command: this one is carried out again. */
+static void again(struct link *link, struct job *job)
+{
+	struct annex_store *store = store_of(link);
+	struct annex_io io = describe(store, job);
+
+	job->err = annex_dev_io(store->dev, &io, 1, NULL);
+	pthread_mutex_lock(&link->lock);
+	give_buffer(store, job);
+	pthread_mutex_unlock(&link->lock);
+}
+
+static const struct link_ops ops = {
+	.begin = begin,
+	.wait = wait_for,
+	.poll = has_ended,
+	.finish = finish,
+	.ready = take_buffer,
+	.again = again,
+};
+
+static int check(const char *uri, struct annex_store_opts *o, const struct annex_ns *ns)
+{
+	uint64_t size = ns->blocks * ns->block;
+
+	if (!annex_rate_is_sound(o->read_rate) || !annex_rate_is_sound(o->write_rate) ||
+	    o->depth > DEPTH_MAX)
+		return annex_fail(-EINVAL, "%s: a rate below %u, or a depth above %u", uri,
+				  ANNEX_MEM_PAGE, DEPTH_MAX);
+	if (o->first % ANNEX_MEM_PAGE || o->bytes % ANNEX_MEM_PAGE)
+		return annex_fail(-EINVAL, "%s: a part that is not made of blocks of %u bytes", uri,
+				  ANNEX_MEM_PAGE);
+	if (o->first > size || (o->bytes && o->bytes > size - o->first))
+		return annex_fail(-ENOSPC, "%s: it ends at %llu bytes", uri,
+				  (unsigned long long)size);
+	if (!o->bytes)
+		o->bytes = (size - o->first) / ANNEX_MEM_PAGE * ANNEX_MEM_PAGE;
+	if (!o->bytes || o->bytes / ANNEX_MEM_PAGE > RUNS_MOST)
+		return annex_fail(-ENOSPC, "%s: %llu bytes to be used", uri,
+				  (unsigned long long)o->bytes);
+	return 0;
+}
+
+static int prepare(struct annex_store *store, const char *uri)
+{
+	struct annex_dev_opts dev_opts = {.queues = 2, .timeout_ms = store->opts.timeout_ms};
+	struct annex_ns ns;
+	uint32_t most;
+	int err = annex_dev_open(uri, &dev_opts, &store->dev);
+
+	if (!err)
+		err = annex_dev_ns(store->dev, store->opts.nsid, &ns);
+	if (!err)
+		err = check(uri, &store->opts, &ns);
+	if (err)
+		return err;
+	store->block = ns.block;
+	if (annex_runs_init(&store->runs, (uint32_t)(store->opts.bytes / ANNEX_MEM_PAGE)))
+		return annex_fail(-ENOMEM, "%s: no memory for its table of pages", uri);
+	/* Half of a queue: submitting never waits. */
+	most = annex_dev_qp_at(store->dev, 0)->depth / 2;
+	store->link.depth = store->opts.depth < most ? store->opts.depth : most;
+	store->link.rate[0] = store->opts.read_rate;
+	store->link.rate[1] = store->opts.write_rate;
+	err = annex_link_start(&store->link, &ops, 2);
+	if (err)
+		return annex_fail(err, "%s: no more threads", uri);
+	store->works = true;
+	return 0;
+}
+
+static void release(struct annex_store *store)
+{
+	uint64_t bytes = store->free_buffers.n * (uint64_t)JOB_PAGES * ANNEX_MEM_PAGE;
+
+	if (store->works)
+		annex_link_stop(&store->link);
+	if (store->buffers)
+		annex_dev_free(store->dev, ANNEX_PLACE_PROVIDER, store->buffers, bytes,
+			       store->buffers_at);
+	annex_dev_close(store->dev);
+	annex_runs_fini(&store->runs);
+	annex_runs_fini(&store->free_buffers);
+	pthread_mutex_destroy(&store->lock);
+	free(store);
+}
+
+int annex_store_open(const char *uri, const struct annex_store_opts *opts, struct annex_store **out)
+{
+	struct annex_store *store = calloc(1, sizeof(*store));
+	int err;
+
+	if (!store)
+		return annex_fail(-ENOMEM, "%s: no memory", uri);
+	pthread_mutex_init(&store->lock, NULL);
+	if (opts)
+		store->opts = *opts;
+	store->opts.nsid = store->opts.nsid ? store->opts.nsid : 1;
+	store->opts.depth = store->opts.depth ? store->opts.depth : DEPTH;
+	if (!store->opts.timeout_ms)
+		store->opts.timeout_ms = TIMEOUT_MS;
+	err = prepare(store, uri);
+	if (err) {
+		release(store);
+		return err;
+	}
+	*out = store;
+	return 0;
+}
+
+int annex_store_close(struct annex_store *store)
+{
+	uint32_t users;
+
+	if (!store)
+		return 0;
+	pthread_mutex_lock(&store->lock);
+	users = store->users;
+	pthread_mutex_unlock(&store->lock);
+	if (users)
+		return annex_fail(-EBUSY, "%s: %u spaces use it", annex_dev_uri(store->dev), users);
+	release(store);
+	return 0;
+}
+
+/* Buffers for memory that the device cannot reach. */
+static int need_buffers(struct annex_store *store)
+{
+	uint32_t n = store->opts.depth + FAULT_BUFFERS;
+	size_t bytes = n * (size_t)JOB_PAGES * ANNEX_MEM_PAGE;
+	void *memory;
+	int err;
+
+	if (store->buffers)
+		return 0;
+	if (annex_runs_init(&store->free_buffers, n))
+		return annex_fail(-ENOMEM, "%s: no memory", annex_dev_uri(store->dev));
+	err = annex_dev_alloc(store->dev, ANNEX_PLACE_PROVIDER, bytes, &memory, &store->buffers_at);
+	if (err)
+		annex_runs_fini(&store->free_buffers);
+	else
+		store->buffers = memory;
+	return err;
+}
+
+/* The range that CXL memory is in is a dma-buf, where it has one. */
+static int map_range(struct annex_store *store, struct annex_hdm *cxl, void *arena, uint64_t bytes,
+		     uint64_t *at)
+{
+	const struct annex_provider *range = annex_hdm_provider(cxl);
+	uint64_t offset;
+	int fd;
+
+	if (!range->dmabuf)
+		return annex_dev_map(store->dev, arena, bytes, at);
+	fd = range->dmabuf(range->ctx, arena, &offset);
+	return annex_dev_map_dmabuf(store->dev, fd, offset, arena, bytes, at);
+}
+
+static int map_arenas(struct annex_store *store, struct lane *lane, struct annex_hdm *cxl,
+		      uint8_t *const *arenas, const uint64_t *bytes)
+{
+	int err;
+
+	err = annex_dev_map_sparse(store->dev, arenas[ANNEX_TIER_GPU], bytes[ANNEX_TIER_GPU],
+				   &lane->at[ANNEX_TIER_GPU]);
+	if (err == -EOPNOTSUPP) {
+		lane->at[ANNEX_TIER_GPU] = 0;
+		err = need_buffers(store);
+	}
+	if (!err && arenas[ANNEX_TIER_HOST])
+		err = annex_dev_map(store->dev, arenas[ANNEX_TIER_HOST], bytes[ANNEX_TIER_HOST],
+				    &lane->at[ANNEX_TIER_HOST]);
+	if (!err && arenas[ANNEX_TIER_CXL])
+		err = map_range(store, cxl, arenas[ANNEX_TIER_CXL], bytes[ANNEX_TIER_CXL],
+				&lane->at[ANNEX_TIER_CXL]);
+	return err;
+}
+
+/* Return: whether the device reaches none of them any more. */
+static bool unmap_arenas(struct annex_store *store, struct lane *lane, const uint64_t *bytes)
+{
+	bool all = true;
+
+	for (unsigned int tier = 0; tier < ANNEX_TIER_SSD; tier++)
+		if (lane->at[tier] && annex_dev_unmap(store->dev, lane->at[tier], bytes[tier]))
+			all = false;
+	return all;
+}
+
+int annex_store_join(struct annex_store *store, struct lane *lane, struct annex_hdm *cxl,
+		     uint8_t *const *arenas, const uint64_t *bytes)
+{
+	int err;
+
+	pthread_mutex_lock(&store->lock);
+	err = map_arenas(store, lane, cxl, arenas, bytes);
+	if (err)
+		unmap_arenas(store, lane, bytes);
+	else
+		store->users++;
+	pthread_mutex_unlock(&store->lock);
+	if (!err)
+		annex_link_join(&store->link, lane);
+	return err;
+}
+
+bool annex_store_leave(struct annex_store *store, struct lane *lane, const uint64_t *bytes)
+{
+	bool all;
+
+	annex_link_leave(&store->link, lane);
+	pthread_mutex_lock(&store->lock);
+	all = unmap_arenas(store, lane, bytes);
+	store->users--;
+	pthread_mutex_unlock(&store->lock);
+	return all;
+}

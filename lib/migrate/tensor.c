@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/log.h"
+#include "move.h"
+#include "page.h"
+#include "room.h"
+#include "tensor.h"
+
+typedef unsigned long long ull;
+
+const char *annex_tensor_name(const struct tensor *t)
+{
+	return t->shared ? "(small tensors)" : t->name ? t->name : "(no name)";
+}
+
+static struct tensor *of_page(struct annex_space *s, uint64_t page)
+{
+	struct tensor *t;
+
+	if (page >= s->n_pages)
+		return NULL;
+	t = s->pages[page].tensor ? tensor_of(s, (uint32_t)page) : NULL;
+	return t && t->live ? t : NULL;
+}
+
+struct tensor *annex_tensor_at(struct annex_space *s, const void *ptr, uint64_t bytes,
+			       uint32_t *first, uint32_t *n)
+{
+	uint64_t at = (uintptr_t)ptr - (uintptr_t)s->base;
+	struct tensor *t = of_page(s, at / ANNEX_MEM_PAGE);
+	uint64_t end;
+
+	if (!t || !bytes)
+		return NULL;
+	end = pages_bytes(t->first + t->n);
+	if (bytes > end - at)
+		return NULL;
+	*first = (uint32_t)(at / ANNEX_MEM_PAGE);
+	*n = (uint32_t)((at + bytes - 1) / ANNEX_MEM_PAGE) - *first + 1;
+	return t;
+}
+
+int annex_tensor_info(struct annex_space *s, const void *ptr, struct tensor_info *out)
+{
+	uint32_t first, n;
+	struct tensor *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (t)
+		*out = (struct tensor_info){
+			.ptr = s->base + pages_bytes(t->first),
+			.bytes = pages_bytes(t->n),
+			.serial = t->serial,
+			.shared = t->shared,
+		};
+	pthread_mutex_unlock(&s->lock);
+	return t ? 0 : annex_fail(-EINVAL, "%p is in no tensor", ptr);
+}
+
+uint64_t annex_tensor_serials(struct annex_space *s)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->serials;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+/* Out of the order of use. */
+static void unlink_used(struct annex_space *s, struct tensor *t)
+{
+	if (t->older == NO_TENSOR)
+		s->oldest = t->newer;
+	else
+		s->tensors[t->older].newer = t->newer;
+	if (t->newer == NO_TENSOR)
+		s->newest = t->older;
+	else
+		s->tensors[t->newer].older = t->older;
+}
+
+static void link_used(struct annex_space *s, struct tensor *t)
+{
+	uint32_t i = (uint32_t)(t - s->tensors);
+
+	t->older = s->newest;
+	t->newer = NO_TENSOR;
+	if (s->newest == NO_TENSOR)
+		s->oldest = i;
+	else
+		s->tensors[s->newest].newer = i;
+	s->newest = i;
+}
+
+void annex_tensor_use(struct annex_space *s, struct tensor *t)
+{
+	if (t->newer == NO_TENSOR)
+		return;
+	unlink_used(s, t);
+	link_used(s, t);
+}
+
+/* An entry of the table that is not in use, or NULL. */
+static struct tensor *new_entry(struct annex_space *s)
+{
+	uint32_t room = s->tensor_room ? 2 * s->tensor_room : 64;
+	struct tensor *v;
+
+	if (s->n_spare)
+		return &s->tensors[s->spare[--s->n_spare]];
+	if (s->n_tensors == s->tensor_room) {
+		uint32_t *spare = realloc(s->spare, room * sizeof(*spare));
+
+		if (!spare)
+			return NULL;
+		s->spare = spare;
+		v = realloc(s->tensors, room * sizeof(*v));
+		if (!v)
+			return NULL;
+		s->tensors = v;
+		s->tensor_room = room;
+	}
+	return &s->tensors[s->n_tensors++];
+}
+
+static int create(struct annex_space *s, uint32_t n, struct tensor **out)
+{
+	uint32_t first;
+	struct tensor *t;
+
+	if (!annex_runs_take_all(&s->addresses, n, &first))
+		return annex_fail(-ENOSPC, "space: no %llu bytes of addresses are left of %llu",
+				  (ull)pages_bytes(n), (ull)pages_bytes(s->n_pages));
+	t = new_entry(s);
+	if (!t) {
+		annex_runs_give(&s->addresses, first, n);
+		return annex_fail(-ENOMEM, "space: no memory for one more tensor");
+	}
+	memset(t, 0, sizeof(*t));
+	t->first = t->hand = first;
+	t->n = n;
+	t->serial = s->serials++;
+	t->live = true;
+	annex_pages_unfence(s, first, n);
+	for (uint32_t i = first; i < first + n; i++) {
+		memset(&s->pages[i], 0, sizeof(s->pages[i]));
+		s->pages[i].tensor = (uint32_t)(t - s->tensors) + 1;
+	}
+	link_used(s, t);
+	*out = t;
+	return 0;
+}
+
+static int create_small(struct annex_space *s, uint64_t bytes, void **ptr)
+{
+	uint32_t need = ((uint32_t)bytes + SMALL - 1) / SMALL * SMALL;
+	struct tensor *t = s->open == NO_TENSOR ? NULL : &s->tensors[s->open];
+	int err;
+
+	if (!t || t->fill + need > pages_bytes(t->n)) {
+		err = create(s, SHARED_PAGES, &t);
+		if (err)
+			return err;
+		t->shared = true;
+		s->open = (uint32_t)(t - s->tensors);
+	}
+	*ptr = s->base + pages_bytes(t->first) + t->fill;
+	t->starts[t->fill / SMALL / 64] |= 1ull << t->fill / SMALL % 64;
+	t->fill += need;
+	t->parts++;
+	return 0;
+}
+
+static int create_whole(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
+{
+	uint64_t n = (bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE;
+	char *copy = name ? strdup(name) : NULL;
+	struct tensor *t;
+	int err;
+
+	if (name && !copy)
+		return annex_fail(-ENOMEM, "space: no memory for the name of a tensor");
+	if (n > s->n_pages)
+		err = annex_fail(-ENOSPC, "%s: %llu bytes in a space of %llu",
+				 name ? name : "space", (ull)bytes, (ull)pages_bytes(s->n_pages));
+	else
+		err = create(s, (uint32_t)n, &t);
+	if (err) {
+		free(copy);
+		return err;
+	}
+	t->name = copy;
+	*ptr = s->base + pages_bytes(t->first);
+	return 0;
+}
+
+int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
+{
+	int err;
+
+	if (!bytes)
+		return annex_fail(-EINVAL, "%s: a tensor of no bytes", name ? name : "space");
+	pthread_mutex_lock(&s->lock);
+	if (bytes < ANNEX_MEM_PAGE)
+		err = create_small(s, bytes, ptr);
+	else
+		err = create_whole(s, name, bytes, ptr);
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+/* Everything about pages that do not move. */
+static void clear(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	uint32_t end = first + n, part;
+
+	for (; first < end; first += part) {
+		part = annex_pages_alike(s, first, end - first, PAGE_DEVICE | PAGE_BUSY);
+		if (s->pages[first].flags & PAGE_BUSY)
+			continue;
+		annex_pages_forget(s, first, part);
+		if (s->pages[first].flags & PAGE_DEVICE)
+			annex_pages_drop(s, first, part);
+	}
+}
+
+void annex_tensor_rest(struct annex_space *s, struct tensor *t)
+{
+	if (t->live || t->jobs || !t->n)
+		return;
+	clear(s, t->first, t->n);
+	for (uint32_t i = t->first; i < t->first + t->n; i++) {
+		if (s->pages[i].flags & PAGE_WANTED)
+			annex_pages_fence(s, i, 1);
+		s->pages[i].tensor = 0;
+	}
+	annex_runs_give(&s->addresses, t->first, t->n);
+	free(t->name);
+	t->name = NULL;
+	t->n = 0;
+	s->spare[s->n_spare++] = (uint32_t)(t - s->tensors);
+}
+
+static void release(struct annex_space *s, struct tensor *t, struct job_list *start)
+{
+	uint32_t i = (uint32_t)(t - s->tensors);
+
+	if (t->shared && --t->parts) /* its other parts live */
+		return;
+	if (s->open == i)
+		s->open = NO_TENSOR;
+	t->live = false;
+	unlink_used(s, t);
+	clear(s, t->first, t->n);
+	annex_moves_cancel(s, t);
+	annex_room_drop(s, t, start);
+	annex_tensor_rest(s, t);
+	annex_room_made(s, start);
+}
+
+/* Whether a tensor begins there; of small ones, it does so no more. */
+static bool begins(struct annex_space *s, struct tensor *t, const void *ptr)
+{
+	uint64_t at = (uintptr_t)ptr - (uintptr_t)s->base - pages_bytes(t->first);
+	uint64_t *word = &t->starts[at / SMALL / 64 % (sizeof(t->starts) / sizeof(*t->starts))];
+	uint64_t bit = 1ull << at / SMALL % 64;
+
+	if (!t->shared)
+		return !at;
+	if (at % SMALL || !(*word & bit))
+		return false;
+	*word &= ~bit;
+	return true;
+}
+
+int annex_free(struct annex_space *s, void *ptr)
+{
+	struct job_list start = {0};
+	struct tensor *t;
+	uint32_t first, n;
+
+	if (!ptr)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (t && !begins(s, t, ptr))
+		t = NULL;
+	if (t)
+		release(s, t, &start);
+	pthread_mutex_unlock(&s->lock);
+	annex_link_add(&start);
+	return t ? 0 : annex_fail(-EINVAL, "free: no tensor begins at %p", ptr);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tensors: which addresses they have. The space's lock is held.
+ */
+#ifndef ANNEX_MIGRATE_TENSOR_H
+#define ANNEX_MIGRATE_TENSOR_H
+
+#include "space.h"
+
+/* The tensor that has the pages of [@ptr, @ptr + @bytes), or NULL; they are @n from *@first. */
+struct tensor *annex_tensor_at(struct annex_space *s, const void *ptr, uint64_t bytes,
+			       uint32_t *first, uint32_t *n);
+
+/* It is now in use. */
+void annex_tensor_use(struct annex_space *s, struct tensor *t);
+
+/* A freed one is forgotten when nothing moves it any more. */
+void annex_tensor_rest(struct annex_space *s, struct tensor *t);
+
+/**
+ * struct tensor_info - Its pages, and its number among all that there ever were.
+ */
+struct tensor_info {
+	void *ptr;
+	uint64_t bytes, serial;
+	bool shared;
+};
+
+/* What is at @ptr; the lock is not held. -EINVAL: nothing. How many there have been. */
+int annex_tensor_info(struct annex_space *s, const void *ptr, struct tensor_info *out);
+uint64_t annex_tensor_serials(struct annex_space *s);
+
+const char *annex_tensor_name(const struct tensor *t);
+
+#endif

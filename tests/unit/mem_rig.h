@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A space with two stores, and what tests of it do all the time.
+ */
+#ifndef ANNEX_TESTS_MEM_RIG_H
+#define ANNEX_TESTS_MEM_RIG_H
+
+#include <annex/mem.h>
+
+#define MIB (1ull << 20)
+#define WAIT_MS 20000u
+
+struct mem_rig {
+	struct annex_store *stores[2];
+	struct annex_space *space;
+};
+
+/* Stores at @uri, both the same; NULL: none. */
+void mem_rig_open(struct mem_rig *r, const char *uri, struct annex_space_opts opts);
+void mem_rig_close(struct mem_rig *r);
+
+struct annex_space_stats mem_stats(struct mem_rig *r);
+void *mem_alloc(struct mem_rig *r, const char *name, uint64_t bytes);
+void mem_evict(struct mem_rig *r, void *p, uint64_t bytes, unsigned int tier);
+void mem_fetch(struct mem_rig *r, void *p, uint64_t bytes);
+
+#endif

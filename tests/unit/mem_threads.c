@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Unified memory under many threads: touched while it moves, and random programs beside a twin in
+ * plain memory.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/atomic.h>
+#include "hdm_rig.h"
+#include "mem_rig.h"
+#include "migrate/store.h"
+#include "nvme/dev.h"
+#include "random.h"
+#include "unit.h"
+
+#define TOUCHERS 8u
+#define ROUNDS 20u
+
+struct touchers {
+	const volatile char *p;
+	uint64_t bytes;
+	pthread_barrier_t round;
+	uint32_t wrong;
+};
+
+static void *touch_all(void *arg)
+{
+	struct touchers *t = arg;
+
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		pthread_barrier_wait(&t->round);
+		for (uint64_t at = 0; at < t->bytes; at += 4096)
+			if (t->p[at] != (char)(at >> 12))
+				annex_atomic_add(&t->wrong, 1u, ANNEX_RELAXED);
+	}
+	return NULL;
+}
+
+/* Many programs touch what is on its way, or has just gone; a device may need buffers for it. */
+static void touched_by_many(struct mem_rig *r)
+{
+	struct touchers t = {.bytes = MIB};
+	pthread_t threads[TOUCHERS];
+	char *p = mem_alloc(r, "p", MIB);
+
+	for (uint64_t at = 0; at < MIB; at += 4096)
+		p[at] = (char)(at >> 12);
+	t.p = p;
+	pthread_barrier_init(&t.round, NULL, TOUCHERS + 1);
+	for (unsigned int i = 0; i < TOUCHERS; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, touch_all, &t), 0);
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		annex_pre_evict(r->space, p, MIB, ANNEX_TIER_HOST, NULL);
+		pthread_barrier_wait(&t.round);
+		annex_pre_evict(r->space, p, MIB, ANNEX_TIER_SSD, NULL);
+		annex_prefetch(r->space, p, MIB, 0, NULL);
+		annex_pre_evict(r->space, p, MIB, ANNEX_TIER_SSD, NULL);
+	}
+	for (unsigned int i = 0; i < TOUCHERS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&t.round);
+	CU_ASSERT_EQUAL(t.wrong, 0);
+	CU_ASSERT_EQUAL(annex_free(r->space, p), 0);
+}
+
+static void many_touch_it(void)
+{
+	struct mem_rig r;
+
+	for (unsigned int i = 0; i < 8; i++) {
+		mem_rig_open(&r, "mem:4M",
+			     (struct annex_space_opts){.device = (i % 2 ? 1 : 2) * MIB,
+						       .host = MIB / 2,
+						       .fault_bytes = i < 4 ? 4096 : 0});
+		touched_by_many(&r);
+		mem_rig_close(&r);
+	}
+}
+
+/* As hardware, which works with pinned memory only. */
+static void through_buffers(void)
+{
+	struct annex_store_opts narrow = {.depth = 1};
+	struct annex_space_opts opts = {
+		.device = MIB, .n_stores = 1, .fault_bytes = 4096, .checksum = true};
+	struct annex_ctrl_ops ops;
+	struct mem_rig r = {0};
+
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:4M", &narrow, &r.stores[0]), 0);
+	ops = *r.stores[0]->dev->ctrl->ops;
+	ops.map_sparse = NULL;
+	r.stores[0]->dev->ctrl->ops = &ops;
+	opts.stores = r.stores;
+	opts.size = 4 * MIB;
+	opts.host = 4096;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
+	touched_by_many(&r);
+	CU_ASSERT(mem_stats(&r).bounced > 0);
+	mem_rig_close(&r);
+}
+
+#define TENSORS 24u
+#define THREADS 3u
+#define STEPS 400u
+
+struct twin {
+	struct mem_rig *r;
+	uint64_t seed;
+	unsigned int wrong;
+};
+
+struct pair {
+	uint8_t *p, *plain;
+	uint64_t bytes;
+};
+
+static void check(struct twin *t, const struct pair *x)
+{
+	if (memcmp(x->p, x->plain, x->bytes))
+		t->wrong++;
+}
+
+static void change(uint64_t *state, const struct pair *x)
+{
+	uint64_t at = random_next(state) % x->bytes;
+	uint64_t n = random_next(state) % (x->bytes - at) + 1;
+
+	random_fill(state, x->plain + at, n);
+	memcpy(x->p + at, x->plain + at, n);
+}
+
+static void renew(struct twin *t, uint64_t *state, struct pair *x)
+{
+	if (x->p) {
+		check(t, x);
+		t->wrong += annex_free(t->r->space, x->p) != 0;
+		free(x->plain);
+		x->p = NULL;
+	}
+	x->bytes = random_next(state) % 4 ? random_next(state) % 200000 + 1
+					  : random_next(state) % 3000 + 1;
+	if (annex_alloc(t->r->space, "random", x->bytes, (void **)&x->p)) {
+		t->wrong++;
+		x->p = NULL;
+		return;
+	}
+	x->plain = calloc(1, x->bytes);
+}
+
+static void move(struct twin *t, uint64_t *state, const struct pair *x)
+{
+	static const unsigned int tiers[] = {ANNEX_TIER_HOST, ANNEX_TIER_CXL, ANNEX_TIER_SSD,
+					     ANNEX_TIER_SSD + 1};
+	uint64_t at = random_next(state) % x->bytes;
+	uint64_t n = random_next(state) % (x->bytes - at) + 1;
+	bool wait = random_next(state) % 4 == 0;
+	struct annex_move *m;
+	int err;
+
+	if (random_next(state) % 2)
+		err = annex_prefetch(t->r->space, x->p + at, n, random_next(state) % 100,
+				     wait ? &m : NULL);
+	else
+		err = annex_pre_evict(t->r->space, x->p + at, n, tiers[random_next(state) % 4],
+				      wait ? &m : NULL);
+	t->wrong += err != 0;
+	if (!err && wait) {
+		err = annex_move_wait(m, WAIT_MS);
+		/* Small ones share pages with some that another thread holds. */
+		t->wrong += err && err != -ENOSPC && err != -EBUSY;
+	}
+}
+
+static void *live(void *arg)
+{
+	struct twin *t = arg;
+	struct pair pairs[TENSORS] = {0};
+	uint64_t state = t->seed;
+
+	for (unsigned int i = 0; i < TENSORS; i++)
+		renew(t, &state, &pairs[i]);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		struct pair *x = &pairs[random_next(&state) % TENSORS];
+
+		switch (random_next(&state) % 8) {
+		case 0:
+			renew(t, &state, x);
+			break;
+		case 1:
+		case 2:
+			change(&state, x);
+			break;
+		case 3:
+			check(t, x);
+			break;
+		case 4:
+			t->wrong += annex_hold(t->r->space, x->p) != 0;
+			change(&state, x);
+			t->wrong += annex_let_go(t->r->space, x->p) != 0;
+			break;
+		default:
+			move(t, &state, x);
+		}
+	}
+	for (unsigned int i = 0; i < TENSORS; i++) {
+		check(t, &pairs[i]);
+		t->wrong += annex_free(t->r->space, pairs[i].p) != 0;
+		free(pairs[i].plain);
+	}
+	return NULL;
+}
+
+static void live_together(struct mem_rig *r, uint64_t *state)
+{
+	struct twin twins[THREADS] = {0};
+	pthread_t threads[THREADS];
+
+	for (unsigned int i = 0; i < THREADS; i++) {
+		twins[i].r = r;
+		twins[i].seed = random_next(state);
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, live, &twins[i]), 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		CU_ASSERT_EQUAL(twins[i].wrong, 0);
+	}
+}
+
+static void beside_a_twin(void)
+{
+	uint64_t state = random_seed("beside a twin");
+	struct hdm_rig range;
+	struct mem_rig r;
+
+	hdm_rig_open(&range, 8 * MIB, "");
+	for (unsigned int round = 0; round < 10; round++) {
+		mem_rig_open(&r, "mem:16M",
+			     (struct annex_space_opts){
+				     .device = MIB + random_next(&state) % (3 * MIB),
+				     .host = MIB,
+				     .cxl = range.h,
+				     .cxl_bytes = MIB,
+				     .size = 64 * MIB,
+				     .fault_bytes = 4096u << random_next(&state) % 8,
+				     .checksum = round % 2,
+			     });
+		live_together(&r, &state);
+		CU_ASSERT_EQUAL(mem_stats(&r).stored, 0);
+		CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
+		mem_rig_close(&r);
+	}
+	hdm_rig_close(&range);
+}
+
+UNIT_SUITE(mem_threads, {"many touch it", many_touch_it}, {"through buffers", through_buffers},
+	   {"beside a twin", beside_a_twin})
