@@ -199,7 +199,7 @@ static void shares(void)
 	for (unsigned int i = 0; i < CHILDREN; i++)
 		least[i] = counted(&h, i);
 	for (unsigned int i = 0; i < CHILDREN; i++)
-		CU_ASSERT(grows(&h, i, 300000));
+		CU_ASSERT(grows(&h, i, 100000));
 	for (unsigned int i = 0; i < CHILDREN; i++)
 		least[i] = counted(&h, i) - least[i];
 	for (unsigned int i = 0; i < CHILDREN; i++)
