@@ -120,7 +120,7 @@ fuzz()
 module()
 {
 	step "module: 6.1, 6.12" 1200 sh -c 'tests/deps.sh module && tests/module/run.sh'
-	step "guests" 2400 sh -c 'tests/deps.sh qemu && tests/qemu/run.sh'
+	step "guests" 3600 sh -c 'tests/deps.sh qemu && tests/qemu/run.sh'
 }
 
 # In two cells of the matrix, with everything that finds a wrong store.
@@ -165,7 +165,7 @@ if step "build: address, undefined" 900 "${mk[@]}" CC=gcc SAN=address,undefined 
 		"$build/san-address-undefined/annex"
 fi
 step "build: thread" 900 "${mk[@]}" CC=gcc SAN=thread unit &&
-	step "unit tests: thread" 900 "${fixed_addresses[@]}" "$build/san-thread/unit"
+	step "unit tests: thread" 1200 "${fixed_addresses[@]}" "$build/san-thread/unit"
 step "build: clang" 900 "${mk[@]}" CC=clang all unit
 module
 fuzz
