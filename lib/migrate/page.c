@@ -11,8 +11,7 @@
 #include "page.h"
 #include "store.h"
 
-/* Since Linux 6.4, and 5.18; not in all headers. */
-#define CONTINUE_MODE_WP (1ull << 1)
+/* Since Linux 5.18; not in all headers. */
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif

@@ -7,6 +7,9 @@
 
 #include "space.h"
 
+/* Of UFFDIO_CONTINUE, since Linux 6.4; not in all headers: pages are clean. */
+#define CONTINUE_MODE_WP (1ull << 1)
+
 /* Neighbours from @first on, @n at most, that agree in @mask of their flags with the first. */
 uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask);
 

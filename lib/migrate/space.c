@@ -21,7 +21,6 @@
 #define DEVICE_MIN (1u << 20)
 #define FAULT_BYTES 65536u
 #define PAGES_MAX (1u << 31)
-#define CONTINUE_MODE_WP (1ull << 1)
 
 typedef unsigned long long ull;
 

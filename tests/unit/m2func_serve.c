@@ -494,19 +494,28 @@ static void killed_and_restarted(void)
 	end(&v);
 }
 
+/* One that stands still, and its client. */
+static struct annex_m2 *stop_server(struct served *v, const struct annex_m2_opts *opts)
+{
+	struct annex_m2 *m2;
+	int status;
+
+	prepare(v);
+	serve_in_child(v);
+	m2 = client_with_map(v, opts);
+	kill(v->child, SIGSTOP);
+	waitpid(v->child, &status, WUNTRACED);
+	return m2;
+}
+
 /* A server that stands still: calls and questions end all the same. */
 static void stopped(void)
 {
 	const struct annex_m2_opts opts = {.timeout_ms = 100};
 	struct annex_m2 *m2;
 	struct served v;
-	int status;
 
-	prepare(&v);
-	serve_in_child(&v);
-	m2 = client_with_map(&v, &opts);
-	kill(v.child, SIGSTOP);
-	waitpid(v.child, &status, WUNTRACED);
+	m2 = stop_server(&v, &opts);
 	CU_ASSERT_EQUAL(annex_m2_poll(m2, 1, NULL), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(annex_m2_map(m2, v.r.hdm, v.r.pool, 4096, 1), -ETIMEDOUT);
 	kill(v.child, SIGKILL);
@@ -525,13 +534,8 @@ static void stopped_for_long(void)
 	struct annex_m2 *m2;
 	struct served v;
 	uint64_t since;
-	int status;
 
-	prepare(&v);
-	serve_in_child(&v);
-	m2 = client_with_map(&v, &opts);
-	kill(v.child, SIGSTOP);
-	waitpid(v.child, &status, WUNTRACED);
+	m2 = stop_server(&v, &opts);
 	since = annex_now();
 	CU_ASSERT_EQUAL(annex_m2_wait(m2, 1, 100, NULL), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(annex_m2_poll(m2, 1, NULL), -ENODEV);

@@ -24,6 +24,12 @@
 #define SANITIZED false
 #endif
 
+static void all_are(const char *p, uint64_t bytes, char what)
+{
+	for (uint64_t i = 0; i < bytes; i += 4096)
+		CU_ASSERT_EQUAL(p[i], what);
+}
+
 static void there_and_back(void)
 {
 	uint64_t state = random_seed("there and back"), before[512];
@@ -178,13 +184,11 @@ static void devices_that_fail(void)
 	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "victim"));
 	/* What could not be written is still there. */
-	for (unsigned int i = 0; i < MIB; i += 4096)
-		CU_ASSERT_EQUAL(p[i], 7);
+	all_are(p, MIB, 7);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
 	/* One command failed; page by page all can be read. */
 	mem_fetch(&r, p, MIB);
-	for (unsigned int i = 0; i < MIB; i += 4096)
-		CU_ASSERT_EQUAL(p[i], 7);
+	all_are(p, MIB, 7);
 	mem_rig_close(&r);
 }
 
@@ -319,8 +323,7 @@ static void completions_get_lost(void)
 		CU_ASSERT(i ? !err : err == -ETIMEDOUT);
 	}
 	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
-	for (unsigned int i = 0; i < MIB; i += 4096)
-		CU_ASSERT_EQUAL(p[i], 3);
+	all_are(p, MIB, 3);
 	mem_rig_close(&r);
 }
 
@@ -337,8 +340,7 @@ static void full_storage(void)
 	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOSPC);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "large"));
 	CU_ASSERT_EQUAL(mem_stats(&r).stored, MIB);
-	for (unsigned int i = 0; i < 3 * MIB; i += 4096)
-		CU_ASSERT_EQUAL(p[i], 9);
+	all_are(p, 3 * MIB, 9);
 	mem_rig_close(&r);
 }
 

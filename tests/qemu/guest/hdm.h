@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,21 +16,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <uapi/annex.h>
+#include "die.h"
 
 #define PAGE 4096ull
 #define MIB (1ull << 20)
 #define GRANULE (256 * MIB)
-
-__attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
 
 static int open_node(const char *address)
 {

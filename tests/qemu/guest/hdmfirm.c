@@ -10,29 +10,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "die.h"
 
 #define PAGE 4096ull
 #define BIOS 0xe0000u
 #define BIOS_BYTES 0x20000u
 #define HEADER_BYTES 36u
-
-__attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
 
 /* Whole pages; they stay mapped until the program ends. */
 static unsigned char *map_file(const char *path, uint64_t at, size_t bytes)
