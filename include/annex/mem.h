@@ -199,6 +199,32 @@ struct annex_mem_page {
  */
 int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out);
 
+#define ANNEX_MEM_NAME 64u
+
+/**
+ * struct annex_mem_tensor - Where a tensor's pages are; small ones that share pages are one.
+ * @name: as it was given, or what it can hold of that. @ptr, @bytes: its pages.
+ * @device: bytes in the device tier. @below: bytes with a good copy in a tier below, by tier: what
+ *	is in both counts in both. @zero: in none, as it holds zeroes. @moving: on their way.
+ * @held: who wants it to stay (annex_hold()).
+ */
+struct annex_mem_tensor {
+	char name[ANNEX_MEM_NAME];
+	void *ptr;
+	uint64_t bytes;
+	uint64_t device, zero, moving, below[ANNEX_TIERS];
+	uint32_t held;
+};
+
+/**
+ * annex_mem_next() - The page table, a tensor at a time, in the order of addresses; its pages are
+ * told by annex_mem_lookup().
+ * @cursor: NULL in the beginning. What is made or freed meanwhile may be seen or not.
+ *
+ * Return: 1; 0: there are no more.
+ */
+int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_tensor *out);
+
 /**
  * struct annex_space_stats - Since the space was made.
  * @device, @host, @cxl: bytes now in use. @stored: on storage.

@@ -1,18 +1,49 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include "copy.h"
+#include "space.h"
 
 #define DEPTH 2u /* the next one is known while one is copied */
+
+/* Between memory and the device tier's file: for so few bytes its pages need not be mapped. */
+static int copy_file(const struct job *job, struct place memory, bool in)
+{
+	uint8_t *p = annex_job_memory(job, memory);
+	uint64_t at = pages_bytes(job->page), left = pages_bytes(job->n);
+
+	while (left) {
+		ssize_t n = in ? pwrite(job->space->file, p, left, (off_t)at)
+			       : pread(job->space->file, p, left, (off_t)at);
+
+		if (n <= 0 && (!n || errno != EINTR))
+			return n ? -errno : -EIO;
+		if (n > 0) {
+			p += n;
+			at += (uint64_t)n;
+			left -= (uint64_t)n;
+		}
+	}
+	return 0;
+}
 
 static void copy(struct link *link, struct job *job)
 {
 	(void)link;
-	memcpy(annex_job_memory(job, job->to), annex_job_memory(job, job->from),
-	       (size_t)job->n * ANNEX_MEM_PAGE);
+	if (job->to.tier == ANNEX_TIER_GPU)
+		job->err = copy_file(job, job->from, true);
+	else if (job->from.tier == ANNEX_TIER_GPU)
+		job->err = copy_file(job, job->to, false);
+	else
+		memcpy(annex_job_memory(job, job->to), annex_job_memory(job, job->from),
+		       pages_bytes(job->n));
 }
 
 static const struct link_ops ops = {
 	.wait = copy,
+	.at_once = true,
 };
 
 int annex_copy_start(struct link *link, double rate)

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include "core/log.h"
 #include "fault.h"
@@ -129,11 +130,21 @@ static struct lane *touched(struct annex_space *s, uint32_t page, bool write_pro
 		first = around(s, page, PAGE_DEVICE | PAGE_BUSY | PAGE_SHOWN | PAGE_CLEAN, &n);
 		annex_pages_dirty(s, first, n);
 	} else {
+		s->pages[page].flags |= PAGE_WANTED;
 		first = around(s, page, PAGE_DEVICE | PAGE_BUSY | PAGE_SHOWN, &n);
 		annex_pages_show(s, first, n);
 	}
 	annex_room_made(s, start);
 	return kick;
+}
+
+/* Pages that a transfer was to find there could not be had before: it faults for itself then. */
+static void let_transfers_fault(struct annex_space *s)
+{
+	struct uffdio_range alias = {.start = (uintptr_t)s->alias, .len = s->opts.size};
+
+	if (ioctl(s->uffd, UFFDIO_UNREGISTER, &alias))
+		annex_log(ANNEX_LOG_ERROR, "space: a transfer hangs: %s", strerror(errno));
 }
 
 static void hear(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)
@@ -145,7 +156,9 @@ static void hear(struct annex_space *s, const struct uffd_msg *msgs, unsigned in
 	for (unsigned int i = 0; i < n; i++) {
 		uint64_t at = msgs[i].arg.pagefault.address - (uintptr_t)s->base;
 
-		if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
+		if (at >= s->opts.size)
+			let_transfers_fault(s);
+		else if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
 			kick[i] = touched(s, (uint32_t)(at / ANNEX_MEM_PAGE),
 					  msgs[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
 					  &start);

@@ -3,8 +3,10 @@
  * What the end of a job means for its pages, and for who waits for them.
  */
 #include <errno.h>
+#include <linux/userfaultfd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "core/crc32c.h"
 #include "core/log.h"
@@ -41,6 +43,40 @@ void *annex_job_memory(const struct job *job, struct place side)
 	uint8_t *arena = side.tier == ANNEX_TIER_GPU ? s->alias : s->tiers[side.tier].arena;
 
 	return arena + pages_bytes(side.page);
+}
+
+static bool is_stored(const struct job *job)
+{
+	return job->from.tier >= ANNEX_TIER_SSD || job->to.tier >= ANNEX_TIER_SSD;
+}
+
+/* Those of a transfer that are neighbours in the device tier, from *@job on, which is moved on. */
+static struct uffdio_range neighbours(const struct job **job)
+{
+	const struct job *j = *job;
+	uint64_t at = (uintptr_t)j->space->alias + pages_bytes(j->page), n = j->n;
+
+	for (; j->with && j->with->page == j->page + j->n; j = j->with)
+		n += j->with->n;
+	*job = j->with;
+	return (struct uffdio_range){.start = at, .len = n * ANNEX_MEM_PAGE};
+}
+
+/* What an ioctl leaves out is faulted in. */
+void annex_job_map(const struct job *first)
+{
+	int uffd = first->space->uffd;
+
+	for (const struct job *job = first; job && first->to.tier == ANNEX_TIER_GPU;) {
+		struct uffdio_zeropage zero = {.range = neighbours(&job)};
+
+		ioctl(uffd, UFFDIO_ZEROPAGE, &zero);
+	}
+	for (const struct job *job = first; job && first->from.tier == ANNEX_TIER_GPU;) {
+		struct uffdio_continue there = {.range = neighbours(&job)};
+
+		ioctl(uffd, UFFDIO_CONTINUE, &there);
+	}
 }
 
 static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32_t n, int err)
@@ -116,6 +152,8 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 	s->tiers[job->to.tier].failed = job->err;
 	if (job->err) {
 		annex_tier_give(s, job->to.tier, job->to.page, job->n);
+		if (job->err == -ENOSPC)
+			annex_tier_rewind(s, job->to.tier);
 		if (!job->move)
 			annex_log(ANNEX_LOG_ERROR, "%s: it cannot leave for %s: %s",
 				  annex_tensor_name(t), annex_tier_name(job->to.tier),
@@ -151,11 +189,18 @@ static void end_below(struct annex_space *s, const struct job *job, const uint32
 			annex_fault_absent(s, i);
 }
 
+/* Where the device tier need not be looked at, it is not mapped. */
+static struct place summed(const struct job *job)
+{
+	if (is_stored(job))
+		return job->to.tier < ANNEX_TIER_SSD ? job->to : job->from;
+	return job->to.tier == ANNEX_TIER_GPU ? job->from : job->to;
+}
+
 static void sums(const struct job *job, uint32_t *crc)
 {
-	const uint8_t *p;
+	const uint8_t *p = annex_job_memory(job, summed(job));
 
-	p = annex_job_memory(job, job->to.tier < ANNEX_TIER_SSD ? job->to : job->from);
 	for (uint32_t i = 0; i < job->n; i++)
 		crc[i] = crc32c((const void *)(p + pages_bytes(i)), ANNEX_MEM_PAGE / 8, 0);
 }
@@ -173,12 +218,6 @@ static void compare(struct annex_space *s, struct job *job, const struct tensor 
 		}
 }
 
-/* The pages are mapped a second time while they are moved; that would count twice. */
-static void unmap_alias(const struct annex_space *s, const struct job *job)
-{
-	madvise(s->alias + pages_bytes(job->page), pages_bytes(job->n), MADV_DONTNEED);
-}
-
 static void end(struct annex_space *s, struct job *job, const uint32_t *crc, struct job_list *start)
 {
 	struct tensor *t = tensor_of(s, job->page);
@@ -187,7 +226,6 @@ static void end(struct annex_space *s, struct job *job, const uint32_t *crc, str
 		s->pages[i].flags &= (uint8_t)~PAGE_BUSY;
 	t->jobs--;
 	s->jobs--;
-	unmap_alias(s, job);
 	if (crc && !job->err && job->from.tier != ANNEX_TIER_GPU)
 		compare(s, job, t, crc);
 	if (job->to.tier == ANNEX_TIER_GPU)
@@ -216,17 +254,37 @@ void annex_job_finish(struct annex_space *s, struct job *job, struct job_list *s
 	end(s, job, NULL, start);
 }
 
-void annex_job_done(struct job *job)
+/* That they were mapped a second time would count twice. */
+static void unmap_alias(const struct job *job)
 {
-	struct annex_space *s = job->space;
-	struct job_list start = {0};
-	uint32_t crc[JOB_PAGES];
+	while (job) {
+		struct uffdio_range range = neighbours(&job);
+
+		madvise((void *)(uintptr_t)range.start, range.len, MADV_DONTNEED);
+	}
+}
+
+void annex_job_done(struct job *first, struct job_list *start)
+{
+	struct annex_space *s = first->space;
+	uint32_t sum[JOB_PAGES], *crc = s->opts.checksum ? sum : NULL;
+	struct job *job, *next;
 
 	/* Nobody writes the pages of a job, so this needs no lock. */
-	if (s->opts.checksum && !job->err)
-		sums(job, crc);
+	for (job = first; job && crc; crc += job->n, job = job->with)
+		if (!job->err)
+			sums(job, crc);
+	if (is_stored(first) &&
+	    (first->to.tier == ANNEX_TIER_GPU || first->from.tier == ANNEX_TIER_GPU))
+		unmap_alias(first);
+	crc = s->opts.checksum ? sum : NULL;
 	pthread_mutex_lock(&s->lock);
-	end(s, job, s->opts.checksum ? crc : NULL, &start);
+	for (job = first; job; job = next) {
+		uint32_t n = job->n;
+
+		next = job->with;
+		end(s, job, crc, start);
+		crc = crc ? crc + n : NULL;
+	}
 	pthread_mutex_unlock(&s->lock);
-	annex_link_add(&start);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <annex/clock.h>
 #include "link.h"
 
 #define MEASURED (1u << 20) /* bytes, before a rate means something */
+#define PREPARED 4u         /* transfers, before they begin */
 
 void annex_jobs_add(struct job_list *list, struct job *job)
 {
@@ -14,6 +16,7 @@ void annex_jobs_add(struct job_list *list, struct job *job)
 	else
 		list->head = job;
 	list->last = job;
+	list->n++;
 }
 
 static bool earlier(const struct job *a, const struct job *b)
@@ -33,14 +36,17 @@ void annex_jobs_sort_in(struct job_list *list, struct job *job)
 		at = &(*at)->next;
 	job->next = *at;
 	*at = job;
+	list->n++;
 }
 
 struct job *annex_jobs_take(struct job_list *list)
 {
 	struct job *job = list->head;
 
-	if (job)
+	if (job) {
 		list->head = job->next;
+		list->n--;
+	}
 	return job;
 }
 
@@ -55,11 +61,15 @@ void annex_jobs_remove(struct job_list *list, struct job *job)
 	*at = job->next;
 	if (list->last == job)
 		list->last = before;
+	list->n--;
 }
 
+/* The first waits for what programs wait for, the others for the rest in turns. */
 static struct crew *crew_of(struct link *link, const struct job *job)
 {
-	return &link->crews[job->kind == JOB_FAULT ? 0 : link->n_crews - 1];
+	if (job->kind == JOB_FAULT || link->n_crews == 1)
+		return &link->crews[0];
+	return &link->crews[1 + link->turn++ % (link->n_crews - 1)];
 }
 
 static struct lane *poorest(struct link *link, enum job_kind kind)
@@ -72,7 +82,26 @@ static struct lane *poorest(struct link *link, enum job_kind kind)
 	return best;
 }
 
-/* The next job that may begin, or NULL. */
+/*
+ * What is queued behind @job and goes on where it ends goes with it: the busier a link is, the
+ * larger are its transfers.
+ */
+static void join(struct link *link, struct job_list *queued, struct job *job)
+{
+	struct job *last = job, *next;
+
+	job->total = job->n;
+	for (unsigned int n = 1; n < JOINED && link->ops->joins; n++) {
+		next = queued->head;
+		if (!next || job->total + next->n > link->most || !link->ops->joins(last, next))
+			return;
+		last->with = annex_jobs_take(queued);
+		last = next;
+		job->total += next->n;
+	}
+}
+
+/* The next transfer that may begin, or NULL. */
 static struct job *choose(struct link *link)
 {
 	struct lane *lane = poorest(link, JOB_FAULT);
@@ -90,7 +119,8 @@ static struct job *choose(struct link *link)
 	if (!lane || (link->ops->ready && !link->ops->ready(link, lane->queued[kind].head)))
 		return NULL;
 	job = annex_jobs_take(&lane->queued[kind]);
-	lane->served += (uint64_t)job->n * ANNEX_MEM_PAGE;
+	join(link, &lane->queued[kind], job);
+	lane->served += (uint64_t)job->total * ANNEX_MEM_PAGE;
 	return job;
 }
 
@@ -104,7 +134,8 @@ static uint64_t due(struct link *link, const struct job *job)
 		return 0;
 	if (link->free_at[out] < now)
 		link->free_at[out] = now;
-	link->free_at[out] += (uint64_t)(job->n * (double)ANNEX_MEM_PAGE * 1e9 / link->rate[out]);
+	link->free_at[out] +=
+		(uint64_t)(job->total * (double)ANNEX_MEM_PAGE * 1e9 / link->rate[out]);
 	return link->free_at[out];
 }
 
@@ -118,7 +149,7 @@ static void count_end(struct link *link, const struct job *job)
 {
 	bool out = job->kind == JOB_OUT;
 
-	link->moved[out] += (uint64_t)job->n * ANNEX_MEM_PAGE;
+	link->moved[out] += (uint64_t)job->total * ANNEX_MEM_PAGE;
 	if (!--link->active[out])
 		link->busy[out] += annex_now() - link->since[out];
 }
@@ -135,18 +166,28 @@ double annex_link_rate(struct link *link, bool out)
 	return rate;
 }
 
-/* Begin what may begin. The lock is held. */
+static void prepare(struct link *link, struct job **jobs, unsigned int n)
+{
+	pthread_mutex_unlock(&link->lock);
+	for (unsigned int i = 0; i < n; i++)
+		link->ops->prepare(link, jobs[i]);
+	pthread_mutex_lock(&link->lock);
+}
+
+/* Begin what may begin. The lock is held, but for a while in which others may do the same. */
 static void pump(struct link *link)
 {
+	unsigned int n, most = link->ops->prepare ? PREPARED : LINK_BATCH;
 	struct job *jobs[LINK_BATCH];
-	unsigned int n;
 
 	do {
-		for (n = 0; n < LINK_BATCH && (jobs[n] = choose(link)); n++) {
+		for (n = 0; n < most && (jobs[n] = choose(link)); n++) {
 			link->flying[jobs[n]->kind]++;
 			count_begin(link, jobs[n]->kind == JOB_OUT);
 			jobs[n]->due = due(link, jobs[n]);
 		}
+		if (n && link->ops->prepare)
+			prepare(link, jobs, n);
 		if (n && link->ops->begin)
 			link->ops->begin(link, jobs, n);
 		for (unsigned int i = 0; i < n; i++) {
@@ -155,25 +196,37 @@ static void pump(struct link *link)
 			annex_jobs_add(&crew->flying, jobs[i]);
 			pthread_cond_signal(&crew->more);
 		}
-	} while (n == LINK_BATCH);
+	} while (n == most);
+}
+
+/* No other thread needs to be woken for what is short, and waited for. */
+static bool at_once(const struct job *job)
+{
+	const struct link *link = job->lane->link;
+
+	return link->ops->at_once && job->kind == JOB_FAULT && !job->move && link->rate[0] <= 0;
 }
 
 void annex_link_add(struct job_list *jobs)
 {
-	struct job *job = jobs->head, *next;
+	struct job *job;
 
-	while (job) {
+	while ((job = jobs->head)) {
 		struct link *link = job->lane->link;
 
+		if (at_once(job)) {
+			link->ops->wait(link, annex_jobs_take(jobs));
+			annex_job_done(job, jobs);
+			continue;
+		}
 		pthread_mutex_lock(&link->lock);
-		for (; job && job->lane->link == link; job = next) {
-			next = job->next;
+		for (; job && job->lane->link == link && !at_once(job); job = jobs->head) {
+			annex_jobs_take(jobs);
 			annex_jobs_sort_in(&job->lane->queued[job->kind], job);
 		}
 		pump(link);
 		pthread_mutex_unlock(&link->lock);
 	}
-	jobs->head = NULL;
 }
 
 bool annex_link_hurry(struct lane *lane, uint32_t page)
@@ -210,6 +263,31 @@ static void sleep_until(uint64_t when)
 		;
 }
 
+/* Of several jobs that went together, an error is that of one of them, perhaps. */
+static bool needs_again(const struct link *link, const struct job *job)
+{
+	if (!link->ops->again || !job->err)
+		return false;
+	return job->err == -ECANCELED ||
+	       (job->with && job->err != -ENODEV && job->err != -ETIMEDOUT);
+}
+
+/* Transfers have ended; the lock is not held. */
+static void tell(struct link *link, struct job_list *done)
+{
+	struct job_list start = {0};
+	struct job *job;
+
+	while ((job = annex_jobs_take(done))) {
+		if (needs_again(link, job)) {
+			link->ops->again(link, job);
+			annex_link_kick(job->lane); /* it has given back what it had */
+		}
+		annex_job_done(job, &start);
+	}
+	annex_link_add(&start);
+}
+
 /* Take what has ended off the crew's list, the first of which has for sure. The lock is held. */
 static struct job_list reap(struct link *link, struct crew *crew)
 {
@@ -224,7 +302,7 @@ static struct job_list reap(struct link *link, struct crew *crew)
 		if (job->ended && job->due <= now) {
 			link->flying[job->kind]--;
 			count_end(link, job);
-			if (link->ops->finish && job->err != -ECANCELED)
+			if (link->ops->finish && !needs_again(link, job))
 				link->ops->finish(link, job);
 			annex_jobs_add(&done, job);
 		} else {
@@ -259,15 +337,7 @@ static void *work(void *arg)
 		done = reap(link, crew);
 		pump(link);
 		pthread_mutex_unlock(&link->lock);
-		while ((job = annex_jobs_take(&done))) {
-			bool again = job->err == -ECANCELED && link->ops->again;
-
-			if (again) {
-				link->ops->again(link, job);
-				annex_link_kick(job->lane); /* it has given back what it had */
-			}
-			annex_job_done(job);
-		}
+		tell(link, &done);
 		pthread_mutex_lock(&link->lock);
 	}
 	pthread_mutex_unlock(&link->lock);
@@ -287,9 +357,19 @@ int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 	return err ? -EAGAIN : 0;
 }
 
+void annex_mutex_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int crews)
 {
-	pthread_mutex_init(&link->lock, NULL);
+	annex_mutex_init(&link->lock);
 	link->ops = ops;
 	link->n_crews = crews;
 	for (unsigned int i = 0; i < crews; i++) {

@@ -16,7 +16,9 @@
 #include <annex/mem.h>
 
 #define JOB_PAGES 128u
+#define JOINED 32u /* jobs, at most, that one transfer is made of */
 #define LINK_BATCH 32u
+#define LINK_CREWS 3u
 
 enum job_kind {
 	JOB_FAULT,
@@ -35,17 +37,18 @@ struct place {
 
 /**
  * struct job - One transfer of @n neighbouring pages, the first of which is @page of the space.
+ * @with: the next one of the same transfer; @total: of the first one, pages of all of them.
  * @deadline: as for annex_prefetch(). @due: when it may end on a link that is held back.
  * @keep: as in struct want. @bounced: it went through a buffer. @err: how it ended. @token,
  * @buffer: of the device.
  */
 struct job {
-	struct job *next;
+	struct job *next, *with;
 	struct annex_space *space;
 	struct annex_move *move;
 	struct lane *lane;
 	struct place from, to;
-	uint32_t page, n;
+	uint32_t page, n, total;
 	enum job_kind kind;
 	int err;
 	bool ended, bounced, keep;
@@ -56,6 +59,7 @@ struct job {
 
 struct job_list {
 	struct job *head, *last;
+	uint32_t n;
 };
 
 void annex_jobs_add(struct job_list *list, struct job *job);
@@ -77,19 +81,25 @@ struct lane {
 };
 
 /**
- * struct link_ops - @begin: start jobs; what cannot be started has @err and @ended. @wait: until
- * @job has ended, or its time limit. Sets @err. @poll: whether it has, without waiting. @finish: it
- * has. @ready: take what @job needs to begin; false: there is none of it now. @again: it was ended
- * by somebody else's error; carry it out, and set @err. All but @wait and @again are called with
- * the link's lock; all but @wait may be NULL, where there is nothing to do, or to look at.
+ * struct link_ops - @ready: take what @job needs to begin; false: there is none of it now. @joins:
+ * @next may be moved together with those that end with @last. @prepare: what takes its time before
+ * it begins. @begin: start transfers; what cannot be started has @err and @ended. @wait: until @job
+ * has ended, or its time limit. Sets @err. @poll: whether it has, without waiting. @finish: it has.
+ * @again: it was ended by somebody else's error; carry it out, each job by itself, and set their
+ * @err. All but @prepare, @wait and @again are called with the link's lock; all but @wait may be
+ * NULL, where there is nothing to do, or to look at.
+ * @at_once: what programs wait for is carried out by @wait, in the thread that adds it.
  */
 struct link_ops {
+	void (*prepare)(struct link *link, struct job *job);
 	void (*begin)(struct link *link, struct job **jobs, unsigned int n);
 	void (*wait)(struct link *link, struct job *job);
 	bool (*poll)(struct link *link, struct job *job);
 	void (*finish)(struct link *link, struct job *job);
 	bool (*ready)(struct link *link, struct job *job);
+	bool (*joins)(const struct job *last, const struct job *next);
 	void (*again)(struct link *link, struct job *job);
+	bool at_once;
 };
 
 /* Bytes a second that a link can be held back to, or 0. */
@@ -111,7 +121,8 @@ struct crew {
 
 /**
  * struct link - @rate: bytes a second in and out, 0: as fast as it goes. @free_at: when the last
- * job that was begun will have passed, at that rate. @flying: jobs begun, by kind.
+ * job that was begun will have passed, at that rate. @turn: whose the next one is, of the crews.
+ * @flying: transfers begun, by kind; @most: pages of one.
  * @moved, @busy: bytes in and out, and the time in which there were any: it began at @since if jobs
  * are @active.
  */
@@ -119,11 +130,11 @@ struct link {
 	pthread_mutex_t lock;
 	const struct link_ops *ops;
 	struct lane *lanes;
-	struct crew crews[2];
-	unsigned int n_crews;
+	struct crew crews[LINK_CREWS];
+	unsigned int n_crews, turn;
 	double rate[2];
 	uint64_t free_at[2];
-	uint32_t depth, flying[JOB_KINDS];
+	uint32_t depth, most, flying[JOB_KINDS];
 	uint32_t active[2];
 	uint64_t since[2], busy[2], moved[2];
 	bool stop;
@@ -131,6 +142,9 @@ struct link {
 
 /* A thread that handles no signals. */
 int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
+
+/* One that is held for so short a time that who wants it had better not sleep at once. */
+void annex_mutex_init(pthread_mutex_t *lock);
 
 int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int crews);
 
@@ -143,7 +157,7 @@ double annex_link_rate(struct link *link, bool out);
 void annex_link_join(struct link *link, struct lane *lane);
 void annex_link_leave(struct link *link, struct lane *lane);
 
-/* Each ends in annex_job_done(), in a thread of the link. */
+/* Each ends in annex_job_done(), in a thread of the link, or in this one. */
 void annex_link_add(struct job_list *jobs);
 
 /*
@@ -153,8 +167,17 @@ void annex_link_add(struct job_list *jobs);
 bool annex_link_hurry(struct lane *lane, uint32_t page);
 void annex_link_kick(struct lane *lane);
 
-/* By the space: a job has ended; where in this process one of its two sides is, which is memory. */
-void annex_job_done(struct job *job);
+/*
+ * By the space: the jobs of a transfer have ended, and others may start; where in this process one
+ * of a job's two sides is, which is memory.
+ */
+void annex_job_done(struct job *job, struct job_list *start);
 void *annex_job_memory(const struct job *job, struct place side);
+
+/*
+ * A device is about to move pages of a transfer into or out of the device tier: they are mapped all
+ * at once, which is cheaper than to fault, and those to be written come into being.
+ */
+void annex_job_map(const struct job *first);
 
 #endif

@@ -39,6 +39,14 @@ static void wake(struct annex_space *s, uint32_t first, uint32_t n)
 		annex_log(ANNEX_LOG_ERROR, "space: programs are not woken: %s", strerror(errno));
 }
 
+static bool wanted(const struct annex_space *s, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < first + n; i++)
+		if (s->pages[i].flags & PAGE_WANTED)
+			return true;
+	return false;
+}
+
 /* Return: how many pages could be shown before an error, or a page that already was. */
 static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clean)
 {
@@ -47,6 +55,9 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 		.mode = clean ? CONTINUE_MODE_WP : 0,
 	};
 
+	/* Who has touched one, and was not heard yet, is woken when that is heard. */
+	if (!wanted(s, first, n))
+		c.mode |= UFFDIO_CONTINUE_MODE_DONTWAKE;
 	if (!ioctl(s->uffd, UFFDIO_CONTINUE, &c))
 		return n;
 	if (c.mapped > 0)
@@ -188,4 +199,15 @@ void annex_tier_give(struct annex_space *s, unsigned int tier, uint32_t loc, uin
 	if (t->store)
 		pthread_mutex_unlock(&t->store->lock);
 	t->used -= n;
+}
+
+void annex_tier_rewind(struct annex_space *s, unsigned int tier)
+{
+	struct tier *t = &s->tiers[tier];
+
+	if (!t->store)
+		return;
+	pthread_mutex_lock(&t->store->lock);
+	t->runs->hand = 0;
+	pthread_mutex_unlock(&t->store->lock);
 }

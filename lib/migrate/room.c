@@ -177,11 +177,7 @@ static int no_room(struct annex_space *s, const struct job *job)
 /* Whether something is on its way, after which there may be room. */
 static bool moves(const struct annex_space *s)
 {
-	uint64_t waiting = 0;
-
-	for (const struct job *job = s->waiting.head; job; job = job->next)
-		waiting++;
-	return s->jobs > waiting;
+	return s->jobs > s->waiting.n;
 }
 
 void annex_room_made(struct annex_space *s, struct job_list *start)

@@ -103,11 +103,20 @@ static int watch(struct annex_space *s)
 			UFFDIO_REGISTER_MODE_WP,
 	};
 
+	struct uffdio_register alias = {
+		.range = {.start = (uintptr_t)s->alias, .len = s->opts.size},
+		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR,
+	};
+
 	s->uffd = open_uffd(s);
 	if (s->uffd < 0)
 		return annex_fail(-errno, "space: no userfaultfd: %s", strerror(errno));
 	if (ioctl(s->uffd, UFFDIO_API, &api) || ioctl(s->uffd, UFFDIO_REGISTER, &reg))
 		return annex_fail(-EOPNOTSUPP, "space: this kernel's userfaultfd is too old: %s",
+				  strerror(errno));
+	/* For annex_job_map(). Without, one touch would map neighbours, too. */
+	if (ioctl(s->uffd, UFFDIO_REGISTER, &alias))
+		return annex_fail(-EOPNOTSUPP, "space: no userfaultfd for transfers: %s",
 				  strerror(errno));
 	return 0;
 }
@@ -231,14 +240,13 @@ static int add_store(struct annex_space *s, unsigned int i)
 	uint8_t *arenas[] = {s->alias, s->tiers[ANNEX_TIER_HOST].arena,
 			     s->tiers[ANNEX_TIER_CXL].arena};
 	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes};
-	uint32_t most = annex_dev_max_transfer(store->dev) / ANNEX_MEM_PAGE;
 	int err = annex_store_join(store, &t->lane, s->opts.cxl, arenas, bytes);
 
 	if (err)
 		return err;
 	t->store = store;
 	t->runs = &store->runs;
-	t->job_pages = most < JOB_PAGES ? most : JOB_PAGES;
+	t->job_pages = store->link.most;
 	t->present = true;
 	return 0;
 }
@@ -318,7 +326,7 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 
 	if (!s)
 		return annex_fail(-ENOMEM, "space: no memory");
-	pthread_mutex_init(&s->lock, NULL);
+	annex_mutex_init(&s->lock);
 	pthread_cond_init(&s->idle, NULL);
 	s->file = s->uffd = s->bell = -1;
 	s->opts = *opts;
@@ -418,27 +426,6 @@ uint64_t annex_space_budget(struct annex_space *s)
 	bytes = pages_bytes(s->budget);
 	pthread_mutex_unlock(&s->lock);
 	return bytes;
-}
-
-int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out)
-{
-	uint32_t first, n;
-	struct tensor *t;
-
-	pthread_mutex_lock(&s->lock);
-	t = annex_tensor_at(s, ptr, 1, &first, &n);
-	if (t) {
-		const struct page *p = &s->pages[first];
-
-		*out = (struct annex_mem_page){
-			.device = p->flags & PAGE_DEVICE,
-			.below = p->flags & PAGE_BELOW,
-			.busy = p->flags & PAGE_BUSY,
-			.tier = p->flags & PAGE_BELOW ? p->tier : ANNEX_TIER_GPU,
-		};
-	}
-	pthread_mutex_unlock(&s->lock);
-	return t ? 0 : annex_fail(-EINVAL, "lookup: %p is in no tensor", ptr);
 }
 
 void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out)

@@ -3,9 +3,10 @@
  * What a space is made of.
  *
  * The address range is a file in memory, mapped twice. Programs use @base; there a page is absent
- * until it has been shown (userfaultfd). Transfers use @alias, where every page of the file can be
- * reached at any time. A page of the file is taken from the system when it is first written, and
- * given back when a hole is punched: the file's pages are the device tier.
+ * until it has been shown (userfaultfd). Devices use @alias, where a page is mapped while it is
+ * moved, and no longer: so none counts twice. Processors copy from and to the file. A page of it is
+ * taken from the system when it is first written, and given back when a hole is punched: the file's
+ * pages are the device tier.
  */
 #ifndef ANNEX_MIGRATE_SPACE_H
 #define ANNEX_MIGRATE_SPACE_H

@@ -38,6 +38,12 @@ static uint64_t bytes_of(const struct job *job)
 	return (uint64_t)job->n * ANNEX_MEM_PAGE;
 }
 
+/* The side of a job that is storage. */
+static struct place stored_of(const struct job *job)
+{
+	return is_out(job) ? job->to : job->from;
+}
+
 /* The side of a job that is memory. */
 static struct place memory_of(const struct job *job)
 {
@@ -61,37 +67,87 @@ static uint8_t *buffer_of(const struct annex_store *store, const struct job *job
 	return store->buffers + (size_t)job->buffer * JOB_PAGES * ANNEX_MEM_PAGE;
 }
 
-static void fill_buffer(struct annex_store *store, struct job *job)
+/* Several in one command: they lie side by side on storage, and anywhere in one memory. */
+static bool joins(const struct job *last, const struct job *next)
 {
-	if (job->buffer != NO_BUFFER && is_out(job))
-		memcpy(buffer_of(store, job), annex_job_memory(job, memory_of(job)), bytes_of(job));
+	struct place a = stored_of(last), b = stored_of(next);
+
+	return is_out(last) == is_out(next) && a.tier == b.tier && a.page + last->n == b.page &&
+	       memory_of(last).tier == memory_of(next).tier;
 }
 
-static void give_buffer(struct annex_store *store, struct job *job)
+static void fill_buffer(struct annex_store *store, struct job *first)
 {
-	if (job->buffer == NO_BUFFER)
+	uint8_t *p;
+
+	if (first->buffer == NO_BUFFER)
 		return;
-	if (!is_out(job) && !job->err)
-		memcpy(annex_job_memory(job, memory_of(job)), buffer_of(store, job), bytes_of(job));
-	annex_runs_give(&store->free_buffers, job->buffer, 1);
+	p = buffer_of(store, first);
+	for (struct job *job = first; job; p += bytes_of(job), job = job->with) {
+		job->bounced = true;
+		if (is_out(job))
+			memcpy(p, annex_job_memory(job, memory_of(job)), bytes_of(job));
+	}
 }
 
-static struct annex_io describe(const struct annex_store *store, const struct job *job)
+static void give_buffer(struct annex_store *store, struct job *first)
 {
-	struct place stored = is_out(job) ? job->to : job->from, memory = memory_of(job);
-	uint64_t at = store->opts.first + (uint64_t)stored.page * ANNEX_MEM_PAGE;
-	uint64_t addr = job->lane->at[memory.tier] + (uint64_t)memory.page * ANNEX_MEM_PAGE;
+	uint8_t *p;
 
-	if (job->buffer != NO_BUFFER)
-		addr = store->buffers_at + (uint64_t)job->buffer * JOB_PAGES * ANNEX_MEM_PAGE;
+	if (first->buffer == NO_BUFFER)
+		return;
+	p = buffer_of(store, first);
+	for (struct job *job = first; job; p += bytes_of(job), job = job->with)
+		if (!is_out(job) && !job->err)
+			memcpy(annex_job_memory(job, memory_of(job)), p, bytes_of(job));
+	annex_runs_give(&store->free_buffers, first->buffer, 1);
+}
+
+static struct annex_seg seg_of(const struct job *job)
+{
+	struct place memory = memory_of(job);
+
+	return (struct annex_seg){
+		.addr = job->lane->at[memory.tier] + (uint64_t)memory.page * ANNEX_MEM_PAGE,
+		.len = bytes_of(job),
+	};
+}
+
+/* A command for @pages from the first of @job, which are at @addr. */
+static struct annex_io describe(const struct annex_store *store, const struct job *job,
+				uint32_t pages, uint64_t addr)
+{
+	uint64_t at = store->opts.first + (uint64_t)stored_of(job).page * ANNEX_MEM_PAGE;
+	uint32_t bytes = pages * ANNEX_MEM_PAGE;
+
 	return (struct annex_io){
 		.opcode = is_out(job) ? ANNEX_NVM_WRITE : ANNEX_NVM_READ,
 		.nsid = store->opts.nsid,
 		.slba = at / store->block,
-		.nlb = (uint32_t)(bytes_of(job) / store->block),
-		.bytes = (uint32_t)bytes_of(job),
+		.nlb = bytes / store->block,
+		.bytes = bytes,
 		.addr = addr,
 	};
+}
+
+static uint64_t buffer_at(const struct annex_store *store, const struct job *job)
+{
+	return store->buffers_at + (uint64_t)job->buffer * JOB_PAGES * ANNEX_MEM_PAGE;
+}
+
+/* A command for all jobs of a transfer. @segs: room for their memory. */
+static struct annex_io describe_all(const struct annex_store *store, const struct job *first,
+				    struct annex_seg *segs)
+{
+	struct annex_io io;
+
+	if (first->buffer != NO_BUFFER)
+		return describe(store, first, first->total, buffer_at(store, first));
+	io = describe(store, first, first->total, seg_of(first).addr);
+	for (const struct job *job = first; job && first->with; job = job->with)
+		segs[io.nsegs++] = seg_of(job);
+	io.segs = segs;
+	return io;
 }
 
 /* One attempt, and another when the queue needed to be brought back. Return: as annex_qp_submit().
@@ -111,12 +167,13 @@ static int submit(struct annex_store *store, struct annex_qp *qp, const struct a
 static void post(struct annex_store *store, struct job **jobs, unsigned int n)
 {
 	struct annex_qp *qp = qp_of(store, jobs[0]);
+	struct annex_seg segs[LINK_BATCH][JOINED];
 	struct annex_io ios[LINK_BATCH];
 	uint64_t tokens[LINK_BATCH];
 	unsigned int done = 0;
 
 	for (unsigned int i = 0; i < n; i++)
-		ios[i] = describe(store, jobs[i]);
+		ios[i] = describe_all(store, jobs[i], segs[i]);
 	while (done < n) {
 		int rc = submit(store, qp, ios + done, n - done, tokens + done);
 
@@ -130,6 +187,12 @@ static void post(struct annex_store *store, struct job **jobs, unsigned int n)
 		for (int i = 0; i < rc; i++, done++)
 			jobs[done]->token = tokens[done];
 	}
+}
+
+static void map_pages(struct link *link, struct job *first)
+{
+	(void)link;
+	annex_job_map(first);
 }
 
 static void begin(struct link *link, struct job **jobs, unsigned int n)
@@ -182,29 +245,42 @@ static bool has_ended(struct link *link, struct job *job)
 	return true;
 }
 
-static void finish(struct link *link, struct job *job)
+static void finish(struct link *link, struct job *first)
 {
-	give_buffer(store_of(link), job);
+	for (struct job *job = first->with; job; job = job->with)
+		job->err = first->err;
+	give_buffer(store_of(link), first);
 }
 
-/* The controller was reset over somebody else's command: this one is carried out again. */
-static void again(struct link *link, struct job *job)
+/*
+ * The controller was reset over somebody else's command, or one of several jobs has failed: they
+ * are carried out again, each by itself.
+ */
+static void again(struct link *link, struct job *first)
 {
 	struct annex_store *store = store_of(link);
-	struct annex_io io = describe(store, job);
+	uint64_t buffer = buffer_at(store, first);
 
-	job->err = annex_dev_io(store->dev, &io, 1, NULL);
+	for (struct job *job = first; job; buffer += bytes_of(job), job = job->with) {
+		bool bounced = first->buffer != NO_BUFFER;
+		struct annex_io io = describe(store, job, job->n,
+					      bounced ? buffer : seg_of(job).addr);
+
+		job->err = annex_dev_io(store->dev, &io, 1, NULL);
+	}
 	pthread_mutex_lock(&link->lock);
-	give_buffer(store, job);
+	give_buffer(store, first);
 	pthread_mutex_unlock(&link->lock);
 }
 
 static const struct link_ops ops = {
+	.prepare = map_pages,
 	.begin = begin,
 	.wait = wait_for,
 	.poll = has_ended,
 	.finish = finish,
 	.ready = take_buffer,
+	.joins = joins,
 	.again = again,
 };
 
@@ -249,9 +325,11 @@ static int prepare(struct annex_store *store, const char *uri)
 	/* Half of a queue: submitting never waits. */
 	most = annex_dev_qp_at(store->dev, 0)->depth / 2;
 	store->link.depth = store->opts.depth < most ? store->opts.depth : most;
+	most = annex_dev_max_transfer(store->dev) / ANNEX_MEM_PAGE;
+	store->link.most = most < JOB_PAGES ? most : JOB_PAGES;
 	store->link.rate[0] = store->opts.read_rate;
 	store->link.rate[1] = store->opts.write_rate;
-	err = annex_link_start(&store->link, &ops, 2);
+	err = annex_link_start(&store->link, &ops, LINK_CREWS);
 	if (err)
 		return annex_fail(err, "%s: no more threads", uri);
 	store->works = true;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <annex/clock.h>
 #include "mem_rig.h"
+#include "migrate/space.h"
 #include "random.h"
 #include "unit.h"
 
@@ -68,7 +69,8 @@ static void waits_for_nothing(void)
 	mem_rig_open(&r, "mem:1M", (struct annex_space_opts){.device = 2 * MIB});
 	p = mem_alloc(&r, "p", 100);
 	mem_fetch(&r, p, 100);
-	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
+	/* Where the kernel's own faults are not handled, what is fetched is made. */
+	CU_ASSERT(!mem_stats(&r).device || r.space->user_only);
 	p[99] = 1;
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 101, ANNEX_TIER_SSD, NULL), 0);
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 1 << 20, ANNEX_TIER_SSD, NULL), -EINVAL);

@@ -102,9 +102,15 @@ static void through_buffers(void)
 	mem_rig_close(&r);
 }
 
-#define TENSORS 24u
-#define THREADS 3u
-#define STEPS 400u
+/* Programs: a thousand, or as many as a sanitizer can bear. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define PROGRAMS 60u
+#else
+#define PROGRAMS 1000u
+#endif
+#define TENSORS 12u
+#define THREADS 4u
+#define STEPS 80u
 
 struct twin {
 	struct mem_rig *r;
@@ -185,7 +191,11 @@ static void *live(void *arg)
 	for (unsigned int i = 0; i < STEPS; i++) {
 		struct pair *x = &pairs[random_next(&state) % TENSORS];
 
-		switch (random_next(&state) % 8) {
+		switch (random_next(&state) % 9) {
+		case 8:
+			t->wrong += annex_space_resize(t->r->space,
+						       (1 + random_next(&state) % 4) * MIB) != 0;
+			break;
 		case 0:
 			renew(t, &state, x);
 			break;
@@ -236,7 +246,7 @@ static void beside_a_twin(void)
 	struct mem_rig r;
 
 	hdm_rig_open(&range, 8 * MIB, "");
-	for (unsigned int round = 0; round < 10; round++) {
+	for (unsigned int round = 0; round < PROGRAMS / THREADS; round++) {
 		mem_rig_open(&r, "mem:16M",
 			     (struct annex_space_opts){
 				     .device = MIB + random_next(&state) % (3 * MIB),

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The page table, for others to look at.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/log.h"
+#include "tensor.h"
+
+int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out)
+{
+	uint32_t first, n;
+	struct tensor *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (t) {
+		const struct page *p = &s->pages[first];
+
+		*out = (struct annex_mem_page){
+			.device = p->flags & PAGE_DEVICE,
+			.below = p->flags & PAGE_BELOW,
+			.busy = p->flags & PAGE_BUSY,
+			.tier = p->flags & PAGE_BELOW ? p->tier : ANNEX_TIER_GPU,
+		};
+	}
+	pthread_mutex_unlock(&s->lock);
+	return t ? 0 : annex_fail(-EINVAL, "lookup: %p is in no tensor", ptr);
+}
+
+static void count(const struct annex_space *s, const struct tensor *t, struct annex_mem_tensor *out)
+{
+	for (uint32_t i = t->first; i < t->first + t->n; i++) {
+		const struct page *p = &s->pages[i];
+
+		if (p->flags & PAGE_DEVICE)
+			out->device += ANNEX_MEM_PAGE;
+		if (p->flags & PAGE_BELOW)
+			out->below[p->tier] += ANNEX_MEM_PAGE;
+		if (!(p->flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY)))
+			out->zero += ANNEX_MEM_PAGE;
+		if (p->flags & PAGE_BUSY)
+			out->moving += ANNEX_MEM_PAGE;
+	}
+}
+
+/* The first tensor that lives from page @i on, or NULL. */
+static const struct tensor *from_page(const struct annex_space *s, uint64_t i)
+{
+	for (; i < s->n_pages; i++)
+		if (s->pages[i].tensor && tensor_of(s, (uint32_t)i)->live)
+			return tensor_of(s, (uint32_t)i);
+	return NULL;
+}
+
+int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_tensor *out)
+{
+	uint64_t at = *cursor ? (uintptr_t)*cursor - (uintptr_t)s->base : 0;
+	const struct tensor *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = from_page(s, (at + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE);
+	if (t) {
+		memset(out, 0, sizeof(*out));
+		snprintf(out->name, sizeof(out->name), "%s", annex_tensor_name(t));
+		out->ptr = s->base + pages_bytes(t->first);
+		out->bytes = pages_bytes(t->n);
+		out->held = t->holds;
+		count(s, t, out);
+		*cursor = s->base + pages_bytes(t->first + t->n);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return t ? 1 : 0;
+}
