@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/msi.h>
+#include <linux/pci.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
@@ -55,6 +56,16 @@ static inline bool annex_isolated_msi(struct device *dev)
 	return irq_domain_check_msi_remap() || device_iommu_capable(dev, IOMMU_CAP_INTR_REMAP);
 #else
 	return msi_device_has_isolated_msi(dev);
+#endif
+}
+
+/* Whether firmware left event records of CXL devices to the kernel; earlier ones do not ask it. */
+static inline bool annex_owns_events(struct pci_dev *pdev)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	return true;
+#else
+	return pci_find_host_bridge(pdev->bus)->native_cxl_error;
 #endif
 }
 

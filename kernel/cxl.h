@@ -26,6 +26,8 @@
 #define CXL_DEVICE_SIZE_LOW(range) (0x1c + 0x10 * (range))
 #define CXL_DEVICE_VALID BIT(0)
 #define CXL_DEVICE_ACTIVE BIT(1)
+#define CXL_DEVICE_TIMEOUT GENMASK(15, 13) /* 4 to its power, in seconds, until active */
+#define CXL_DEVICE_TIMEOUT_MOST 4
 #define CXL_DEVICE_RANGES 2
 #define CXL_DEVICE_BYTES 0x38 /* with both ranges */
 
@@ -123,6 +125,7 @@ enum {
 	CXL_CODE_UNSUPPORTED = 3,
 	CXL_CODE_RETRY = 5,
 	CXL_CODE_BUSY = 6,
+	CXL_CODE_ADDRESS = 15,
 };
 
 #define CXL_CAPACITY_UNIT SZ_256M
@@ -215,6 +218,7 @@ struct cxl_clear_events {
 /* For each log how it makes itself heard: by MSI or MSI-X, with this message number. */
 #define CXL_POLICY_MODE GENMASK(1, 0)
 #define CXL_POLICY_MSI 1
+#define CXL_POLICY_FIRMWARE 2
 #define CXL_POLICY_MESSAGE GENMASK(7, 4)
 
 #endif

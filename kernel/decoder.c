@@ -139,21 +139,22 @@ static bool can_interleave(const struct annex_decoders *d, const struct annex_se
 	       (!d->targets || setup->ways <= d->targets);
 }
 
+/* What stays committed is not changed: it would lead elsewhere, or half of it. */
 static int clear(struct annex_decoders *d, u32 id, u32 ctrl)
 {
 	void __iomem *at = decoder(d, id);
-	int err;
 
 	ctrl &= ~(CXL_DEC_CTRL_COMMIT | CXL_DEC_CTRL_WAYS | CXL_DEC_CTRL_GRANULARITY |
 		  CXL_DEC_CTRL_HOST_ONLY);
 	writel(ctrl, at + CXL_DEC_CTRL);
-	err = readl_poll_timeout(at + CXL_DEC_CTRL, ctrl, !committed(ctrl), POLL_US, COMMIT_US);
-	if (err)
+	if (readl_poll_timeout(at + CXL_DEC_CTRL, ctrl, !committed(ctrl), POLL_US, COMMIT_US)) {
 		say(d, "decoder %u stays committed", id);
+		return -ENOTRECOVERABLE;
+	}
 	write_pair(0, at + CXL_DEC_SIZE);
 	write_pair(0, at + CXL_DEC_BASE);
 	write_pair(0, at + CXL_DEC_LIST);
-	return err;
+	return 0;
 }
 
 static void enable(struct annex_decoders *d)
@@ -214,7 +215,12 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 	if (err) {
 		say(d, "decoder %d does not take 0x%llx + 0x%llx: error %d", next, setup->base,
 		    setup->bytes, err);
-		clear(d, next, readl(at + CXL_DEC_CTRL));
+		if (clear(d, next, readl(at + CXL_DEC_CTRL))) {
+			d->ours |= BIT(next);
+			d->ended |= BIT(next);
+			d->lost |= BIT(next);
+			err = -ENOTRECOVERABLE;
+		}
 		disable(d);
 		return err;
 	}
@@ -223,25 +229,48 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 	return 0;
 }
 
-void annex_decoder_release(struct annex_decoders *d, u32 id)
+static void forget(struct annex_decoders *d, u32 id)
+{
+	d->ours &= ~BIT(id);
+	d->ended &= ~BIT(id);
+	d->lost &= ~BIT(id);
+}
+
+/* A component that was reset, or is not there, has given them back by itself. */
+static void forget_reset(struct annex_decoders *d)
+{
+	for (u32 i = 0; i < d->count; i++)
+		if (d->ended & BIT(i) && !committed(readl(decoder(d, i) + CXL_DEC_CTRL)))
+			forget(d, i);
+}
+
+int annex_decoder_release(struct annex_decoders *d, u32 id)
 {
 	u64 base, bytes;
-	int err;
+	int err = 0;
+	u32 left;
 
 	d->ended |= BIT(id);
 	if (!d->regs)
-		return;
-	for (u32 i = d->count; i-- > 0;) {
+		return 0;
+	forget_reset(d);
+	for (u32 i = d->count; i-- > 0 && !err;) {
 		if (!annex_decoder_range(d, i, &base, &bytes))
 			continue;
 		if (!(d->ours & d->ended & BIT(i)))
 			break;
 		err = clear(d, i, readl(decoder(d, i) + CXL_DEC_CTRL));
 		trace_annex_hdm_decommit(d->name, i, base, bytes, err);
-		d->ours &= ~BIT(i);
-		d->ended &= ~BIT(i);
+		if (!err)
+			forget(d, i);
 	}
 	disable(d);
+	/* Those below it that did not obey do not matter when it did, if somebody knows of them. */
+	left = err ? d->ours & BIT(id) : 0;
+	if (!(d->ours & ~d->ended))
+		left |= d->ours & ~d->lost; /* nothing is left that they could wait for */
+	d->lost |= left;
+	return left ? -ENOTRECOVERABLE : 0;
 }
 
 int annex_decoders_show(const struct annex_decoders *d, char *buf, int at)

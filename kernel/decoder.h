@@ -26,7 +26,8 @@ struct annex_setup {
  * @name: the component's, for lines in the log.
  * @cap: their capability. @count: how many. @targets: most targets of one; 0: an endpoint.
  * @enabled: they were enabled here.
- * @ours: those committed here. @ended: of these, those that wait for others above them.
+ * @ours: those committed here. @ended: of these, those that wait for others above them, or that
+ *	did not do as they were told. @lost: of these, those that somebody was told will stay.
  */
 struct annex_decoders {
 	void __iomem *regs;
@@ -34,7 +35,7 @@ struct annex_decoders {
 	const char *name;
 	u32 cap, count, targets;
 	bool enabled;
-	u32 ours, ended;
+	u32 ours, ended, lost;
 };
 
 /* annex_decoders_count() - How many a capability register declares; 0: a reserved number. */
@@ -45,11 +46,17 @@ void annex_decoders_init(struct annex_decoders *d, void __iomem *cm, u32 at, phy
 /*
  * annex_decoder_commit() - Program the next free one, and enable all. Its number in @id, or
  * -ENOSPC (none is free), -EPERM (locked), -EBUSY (out of order already), -EOPNOTSUPP (it cannot
- * interleave like that), -EIO (refused), -ETIMEDOUT, -ENODEV. With a line, and as it was.
+ * interleave like that), -EIO (refused), -ETIMEDOUT, -ENODEV. With a line, and as it was; but
+ * -ENOTRECOVERABLE: it took only some of it and does not give that up.
  */
 int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *setup, u32 *id);
-/* annex_decoder_release() - Take it back, when its turn comes. */
-void annex_decoder_release(struct annex_decoders *d, u32 id);
+/*
+ * annex_decoder_release() - Take it back; 0 also if it waits for one of ours above it, to be taken
+ * back with that. -ENOTRECOVERABLE: it, or one above, stays committed: its addresses go on leading
+ * to its memory, and may be nobody else's. So the last of ours answers for those that waited for
+ * it, when they stay, or when another driver's are above them.
+ */
+int annex_decoder_release(struct annex_decoders *d, u32 id);
 /* annex_decoders_next() - Number of the next free one, or as annex_decoder_commit(). */
 int annex_decoders_next(struct annex_decoders *d);
 /* annex_decoders_end() - First address above all that is committed: the next base is not lower. */

@@ -85,8 +85,7 @@ static struct annex_hdm *make_hdm(struct pci_dev *pdev)
 	}
 	hdm->pdev = pdev;
 	mutex_init(&hdm->mbox.lock);
-	mutex_init(&hdm->media.lock);
-	init_waitqueue_head(&hdm->media.wait);
+	annex_media_prepare(&hdm->media);
 	return hdm;
 }
 
@@ -137,8 +136,8 @@ static int start(struct annex_hdm *hdm)
 	annex_decoders_init(&hdm->decoders, regs->component, regs->hdm, regs->phys, pci_name(pdev),
 			    true);
 	hdm->serial = pci_get_dsn(pdev);
-	return annex_media_init(&hdm->media, pdev, &hdm->mbox, regs->status,
-				hdm->bytes[0] + hdm->bytes[1], poison_changed);
+	return annex_media_init(&hdm->media, pdev, &hdm->mbox, regs->status, hdm->bytes,
+				poison_changed);
 }
 
 /* Nothing of the module's reaches it any more. */

@@ -2,8 +2,11 @@
 /*
  * A CXL memory device.
  *
- * Locks, outermost first: the ranges' (range.h), the media's, the mailbox's; and as the NVMe half
- * has it, a caller's mmap_lock, then a range's view.
+ * Locks, outermost first: the ranges' (range.h), then the media's; a talk with a device, its
+ * mailbox's, then the media's: nobody waits for a device with the ranges' lock. And as the NVMe
+ * half has it, a caller's mmap_lock, then a range's view. A range's gate (filter.h) has a lock with
+ * which a device is waited for, a second at most: inside of the ranges', but both are taken only
+ * when a range ends, and never in the view.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H

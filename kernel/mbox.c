@@ -58,6 +58,8 @@ static int errno_of(u32 code)
 	case CXL_CODE_RETRY:
 	case CXL_CODE_BUSY:
 		return -EBUSY;
+	case CXL_CODE_ADDRESS:
+		return -EFAULT;
 	}
 	return -EIO;
 }
@@ -97,6 +99,12 @@ static int run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 	return err ? err : read_answer(mbox);
 }
 
+/* A device need not know all commands, nor keep a list for all of its addresses. */
+static bool is_usual(u16 opcode, int err)
+{
+	return err == -EOPNOTSUPP || (err == -EFAULT && opcode == CXL_OP_GET_POISON);
+}
+
 int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 {
 	int err;
@@ -107,7 +115,7 @@ int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 	if (in_bytes > min(mbox->bytes, ANNEX_MBOX_IN))
 		return -EINVAL;
 	err = run(mbox, opcode, in_bytes);
-	if (err < 0 && err != -EOPNOTSUPP)
+	if (err < 0 && !is_usual(opcode, err))
 		dev_warn_ratelimited(mbox->dev, "mailbox command 0x%04x: error %d\n", opcode, err);
 	return err;
 }

@@ -15,7 +15,8 @@ struct device;
 /**
  * struct annex_mbox - The mailbox.
  * @dev: who complains.
- * @lock: one command at a time. Whoever needs a device's ranges takes their lock first.
+ * @lock: one command at a time. A command may take seconds: nobody waits for it who has a lock that
+ *	calls on ranges need.
  * @regs: NULL when the device is gone.
  * @bytes: of a payload, as the device has it: an answer may be as long.
  * @in, @out: for the payloads of whoever holds @lock.
@@ -36,7 +37,8 @@ void annex_mbox_exit(struct annex_mbox *mbox);
 /*
  * annex_mbox_run() - A command, with @in_bytes of @mbox.in; the answer is in @mbox.out. Under its
  * lock. The answer's bytes, or -EOPNOTSUPP (the device does not know the command), -EINVAL (it
- * finds something wrong), -EBUSY, -ETIMEDOUT, -EPROTO (it answers what cannot be), -EIO, -ENODEV.
+ * finds something wrong), -EFAULT (an address that it has not), -EBUSY, -ETIMEDOUT, -EPROTO (it
+ * answers what cannot be), -EIO, -ENODEV.
  */
 int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes);
 /* annex_mbox_call() - The same for one command, whose whole answer has at least @out_bytes. */

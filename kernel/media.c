@@ -7,6 +7,7 @@
 #include <linux/sort.h>
 #include <linux/timekeeping.h>
 #include <linux/uuid.h>
+#include "compat.h"
 #include "cxl.h"
 #include "media.h"
 
@@ -14,6 +15,7 @@
 #define ROUNDS 8192        /* commands for a list that has more and more */
 #define LIST (10 * HZ)     /* and the time for them */
 #define VECTORS 16
+#define RETRY_MOST (32 * HZ)
 
 /* General media and DRAM events (8.2.9.2.1): they tell of poison. */
 static const uuid_t general_media = UUID_INIT(0xfbcd0a77, 0xc260, 0x417f, 0x85, 0xa9, 0x08, 0x8b,
@@ -50,11 +52,14 @@ static int take_poison(struct annex_media *media, u32 got, struct annex_ioc_seg 
 	return out->flags & CXL_POISON_MORE && *n < POISON_MOST;
 }
 
-static int read_poison(struct annex_media *media, struct annex_ioc_seg *list, u32 *n)
+/* Of one kind of memory, [@start, @stop): a device need not answer for both at once. */
+static int read_poison(struct annex_media *media, u64 start, u64 stop, struct annex_ioc_seg *list,
+		       u32 *n)
 {
-	struct cxl_poison_in in = {.lines = cpu_to_le64(media->bytes / CXL_LINE)};
+	struct cxl_poison_in in = {.address = cpu_to_le64(start),
+				   .lines = cpu_to_le64((stop - start) / CXL_LINE)};
 	unsigned long end = jiffies + LIST;
-	int more = 1;
+	int more = start < stop;
 
 	for (unsigned int round = 0; goes_on(more, round, end); round++) {
 		mutex_lock(&media->mbox->lock);
@@ -69,6 +74,20 @@ static int read_poison(struct annex_media *media, struct annex_ioc_seg *list, u3
 		return -EIO;
 	}
 	return more;
+}
+
+/* Of volatile memory a device need not keep a list (8.2.9.9.4.1): its addresses are wrong then. */
+static int read_both(struct annex_media *media, struct annex_ioc_seg *list, u32 *n)
+{
+	int err = read_poison(media, 0, media->border, list, n);
+
+	if (err && err != -EFAULT)
+		return err;
+	err = read_poison(media, media->border, media->bytes, list, n);
+	if (err != -EFAULT)
+		return err;
+	dev_warn_ratelimited(media->mbox->dev, "it lists no poison of its persistent memory\n");
+	return -EIO;
 }
 
 static int by_address(const void *a, const void *b)
@@ -98,26 +117,27 @@ static u32 merge(struct annex_ioc_seg *list, u32 n)
 
 static int scan(struct annex_media *media)
 {
-	struct annex_ioc_seg *list, *fit;
+	struct annex_ioc_seg *list, *fit = NULL;
 	u32 n = 0;
 	int err;
 
-	lockdep_assert_held(&media->lock);
+	lockdep_assert_held(&media->talk);
 	list = kvmalloc_array(POISON_MOST, sizeof(*list), GFP_KERNEL);
 	if (!list)
 		return -ENOMEM;
-	err = read_poison(media, list, &n);
+	err = read_both(media, list, &n);
 	if (!err) {
 		n = merge(list, n);
 		fit = kvmalloc_array(max(n, 1u), sizeof(*fit), GFP_KERNEL);
-		if (fit) {
-			memcpy(fit, list, n * sizeof(*fit));
-			kvfree(media->poison);
-			media->poison = fit;
-			media->npoison = n;
-		} else {
-			err = -ENOMEM;
-		}
+		err = fit ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		memcpy(fit, list, n * sizeof(*fit));
+		mutex_lock(&media->lock);
+		swap(media->poison, fit);
+		WRITE_ONCE(media->npoison, n);
+		mutex_unlock(&media->lock);
+		kvfree(fit);
 	}
 	kvfree(list);
 	return err;
@@ -127,12 +147,12 @@ int annex_media_scan(struct annex_media *media)
 {
 	int err = -EOPNOTSUPP;
 
-	mutex_lock(&media->lock);
+	mutex_lock(&media->talk);
 	if (!media->status)
 		err = -ENODEV;
 	else if (media->lists)
 		err = scan(media);
-	mutex_unlock(&media->lock);
+	mutex_unlock(&media->talk);
 	return err;
 }
 
@@ -142,20 +162,46 @@ static bool tells_of_poison(const struct cxl_event *event)
 	       uuid_equal((const uuid_t *)event->type, &dram);
 }
 
+/* Whether it is here already, of a log whose records came and were not cleared. */
+static bool has_come(const struct annex_media *media, u32 log, const struct cxl_event *event)
+{
+	u32 n = media->unclear & BIT(log) ? min_t(u64, media->count, ANNEX_EVENTS) : 0;
+
+	for (u32 i = 0; i < n; i++)
+		if (media->events[i].log == log &&
+		    !memcmp(media->events[i].record, event, CXL_EVENT_BYTES))
+			return true;
+	return false;
+}
+
 static void push(struct annex_media *media, u32 log, const struct cxl_event *event)
 {
 	struct annex_hdm_event *to = &media->events[media->count % ANNEX_EVENTS];
 
 	BUILD_BUG_ON(sizeof(*event) != CXL_EVENT_BYTES);
+	if (has_come(media, log, event))
+		return;
 	to->seq = ++media->seq;
 	to->log = log;
 	memcpy(to->record, event, CXL_EVENT_BYTES);
-	media->count++;
 	media->logged[log]++;
+	WRITE_ONCE(media->count, media->count + 1);
+}
+
+/* It says so with each answer until it is cleared. What was lost may have told of poison. */
+static void note_lost(struct annex_media *media, u32 log, const struct cxl_events_out *out)
+{
+	u16 lost = le16_to_cpu(out->lost), before = media->lost[log];
+
+	if (!(out->flags & CXL_EVENTS_OVERFLOW))
+		return;
+	media->seq += lost >= before ? lost - before : lost;
+	media->lost[log] = lost;
+	media->stale = true;
 }
 
 /* One answer, of which the device is told to forget what was in it. 1: there may be more. */
-static int take_events(struct annex_media *media, u32 log, u32 got, bool *poison)
+static int take_events(struct annex_media *media, u32 log, u32 got)
 {
 	struct cxl_events_out *out = (void *)media->mbox->out;
 	struct cxl_clear_events *in = (void *)media->mbox->in;
@@ -170,20 +216,25 @@ static int take_events(struct annex_media *media, u32 log, u32 got, bool *poison
 	n = min3((u32)le16_to_cpu(out->count), most, 255u);
 	if (!n)
 		return 0;
-	if (out->flags & CXL_EVENTS_OVERFLOW)
-		media->seq += le16_to_cpu(out->lost);
 	*in = (struct cxl_clear_events){.log = log, .count = n};
+	mutex_lock(&media->lock);
+	note_lost(media, log, out);
 	for (u32 i = 0; i < n; i++) {
 		push(media, log, &out->records[i]);
-		*poison |= tells_of_poison(&out->records[i]);
+		media->stale |= tells_of_poison(&out->records[i]);
 		handles[i] = out->records[i].handle;
 	}
+	mutex_unlock(&media->lock);
 	err = annex_mbox_run(media->mbox, CXL_OP_CLEAR_EVENTS,
 			     offsetof(struct cxl_clear_events, handle) + n * sizeof(*handles));
-	return err < 0 ? err : 1;
+	media->unclear = err < 0 ? media->unclear | BIT(log) : media->unclear & ~BIT(log);
+	if (err < 0)
+		return err;
+	media->lost[log] = 0;
+	return 1;
 }
 
-static void fetch_log(struct annex_media *media, u32 log, bool *poison)
+static int fetch_log(struct annex_media *media, u32 log)
 {
 	unsigned long end = jiffies + LIST;
 	int more = 1;
@@ -193,33 +244,115 @@ static void fetch_log(struct annex_media *media, u32 log, bool *poison)
 		media->mbox->in[0] = log;
 		more = annex_mbox_run(media->mbox, CXL_OP_GET_EVENTS, 1);
 		if (more >= 0)
-			more = take_events(media, log, more, poison);
+			more = take_events(media, log, more);
 		mutex_unlock(&media->mbox->lock);
 	}
 	if (more > 0)
 		dev_warn_ratelimited(media->mbox->dev, "its event log %u does not end\n", log);
+	return more;
+}
+
+/* The work is queued only while there is a device: annex_media_end() waits for it after that. */
+static void look_in(struct annex_media *media, unsigned long delay)
+{
+	mutex_lock(&media->lock);
+	if (media->status)
+		queue_delayed_work(system_long_wq, &media->again, delay);
+	mutex_unlock(&media->lock);
+}
+
+/* An interrupt comes when a log gets its first record: none comes for one that is not emptied. */
+static void retry(struct annex_media *media, bool failed)
+{
+	media->pause = failed ? clamp_t(unsigned long, 2 * media->pause, HZ, RETRY_MOST) : 0;
+	if (failed)
+		look_in(media, media->pause);
+}
+
+static void fetch(struct annex_media *media)
+{
+	u32 logs = media->status ? readl(media->status) : 0;
+	bool failed = false, poison = false;
+
+	lockdep_assert_held(&media->talk);
+	if (logs == U32_MAX) { /* it is being reset, or it is gone */
+		retry(media, true);
+		return;
+	}
+	for (u32 log = 0; log < CXL_EVENT_LOGS; log++)
+		if (logs & BIT(log) & ~media->theirs)
+			failed |= fetch_log(media, log) != 0;
+	if (media->stale && media->lists && media->status) {
+		poison = !scan(media);
+		failed |= !poison;
+	}
+	media->stale &= !poison;
+	media->found += poison;
+	retry(media, failed);
+}
+
+/*
+ * Without @talk: ranges are changed. Whoever reads an event that tells of poison finds it in their
+ * list, also when somebody else has fetched that one and has come no further than here.
+ */
+static void publish(struct annex_media *media, u64 count, u64 found)
+{
+	bool news;
+
+	/* Pairs with the release below: what that one applied is there before events are. */
+	if (smp_load_acquire(&media->applied) < found)
+		media->changed(media);
+	mutex_lock(&media->lock);
+	if (media->applied < found)
+		smp_store_release(&media->applied, found); /* pairs with the acquire above */
+	news = media->shown < count;
+	if (news)
+		smp_store_release(&media->shown, count); /* pairs with annex_media_has()'s */
+	mutex_unlock(&media->lock);
+	if (news)
+		wake_up_all(&media->wait);
+}
+
+/* Gives back @talk. */
+static void fetch_all(struct annex_media *media)
+{
+	u64 count, found;
+
+	fetch(media);
+	count = media->count;
+	found = media->found;
+	mutex_unlock(&media->talk);
+	publish(media, count, found);
 }
 
 void annex_media_fetch(struct annex_media *media)
 {
-	bool poison = false;
-	u64 before;
-	u32 logs = 0;
+	mutex_lock(&media->talk);
+	fetch_all(media);
+}
 
-	mutex_lock(&media->lock);
-	before = media->count;
-	if (media->status)
-		logs = readl(media->status);
-	for (u32 log = 0; log < CXL_EVENT_LOGS && logs != U32_MAX; log++)
-		if (logs & BIT(log))
-			fetch_log(media, log, &poison);
-	if (poison && media->lists)
-		poison = !scan(media);
-	if (media->count != before)
-		wake_up_all(&media->wait);
-	mutex_unlock(&media->lock);
-	if (poison)
-		media->changed(media);
+void annex_media_ask(struct annex_media *media)
+{
+	if (READ_ONCE(media->interrupts) || !mutex_trylock(&media->talk))
+		return;
+	if (media->pause)
+		mutex_unlock(&media->talk);
+	else
+		fetch_all(media);
+}
+
+void annex_media_watch(struct annex_media *media)
+{
+	if (!READ_ONCE(media->interrupts) && wq_has_sleeper(&media->wait))
+		look_in(media, HZ);
+}
+
+static void look_again(struct work_struct *work)
+{
+	struct annex_media *media = container_of(to_delayed_work(work), struct annex_media, again);
+
+	annex_media_fetch(media);
+	annex_media_watch(media);
 }
 
 static irqreturn_t interrupt(int irq, void *data)
@@ -236,6 +369,8 @@ static int request_vectors(struct annex_media *media, const u8 *policy, int vect
 	for (u32 log = 0; log < CXL_EVENT_LOGS && !err; log++) {
 		u32 message = FIELD_GET(CXL_POLICY_MESSAGE, policy[log]);
 
+		if (media->theirs & BIT(log))
+			continue;
 		if (FIELD_GET(CXL_POLICY_MODE, policy[log]) != CXL_POLICY_MSI || message >= vectors)
 			return -ENXIO;
 		if (media->irqs & BIT(message))
@@ -257,6 +392,18 @@ static void drop_vectors(struct annex_media *media)
 	pci_free_irq_vectors(media->pdev);
 }
 
+static int read_policy(struct annex_media *media, u8 policy[CXL_EVENT_LOGS])
+{
+	return annex_mbox_call(media->mbox, CXL_OP_GET_EVENT_POLICY, NULL, 0, policy,
+			       CXL_EVENT_LOGS);
+}
+
+static int write_policy(struct annex_media *media, const u8 policy[CXL_EVENT_LOGS])
+{
+	return annex_mbox_call(media->mbox, CXL_OP_SET_EVENT_POLICY, policy, CXL_EVENT_LOGS, NULL,
+			       0);
+}
+
 /* Which vectors it uses is the device's choice. */
 static int use_vectors(struct annex_media *media, int vectors)
 {
@@ -264,32 +411,62 @@ static int use_vectors(struct annex_media *media, int vectors)
 	int err;
 
 	pci_set_master(media->pdev); /* interrupts are writes */
-	memset(policy, CXL_POLICY_MSI, sizeof(policy));
-	err = annex_mbox_call(media->mbox, CXL_OP_SET_EVENT_POLICY, policy, sizeof(policy), NULL,
-			      0);
+	for (u32 log = 0; log < CXL_EVENT_LOGS; log++)
+		policy[log] = media->theirs & BIT(log) ? media->policy[log] : CXL_POLICY_MSI;
+	err = write_policy(media, policy);
 	if (!err)
-		err = annex_mbox_call(media->mbox, CXL_OP_GET_EVENT_POLICY, NULL, 0, policy,
-				      sizeof(policy));
+		err = read_policy(media, policy);
 	if (!err)
 		err = request_vectors(media, policy, vectors);
-	if (err)
+	if (err) {
+		write_policy(media, media->policy);
 		drop_vectors(media);
+	}
 	return err;
+}
+
+/* Firmware that has a log reads it, and clears it: records that are taken here are lost there. */
+static int leave_theirs(struct annex_media *media)
+{
+	const u32 all = BIT(CXL_EVENT_LOGS) - 1;
+	int err = read_policy(media, media->policy);
+
+	if (!annex_owns_events(media->pdev))
+		media->theirs = all;
+	for (u32 log = 0; log < CXL_EVENT_LOGS && !err; log++)
+		if (FIELD_GET(CXL_POLICY_MODE, media->policy[log]) == CXL_POLICY_FIRMWARE)
+			media->theirs |= BIT(log);
+	if (media->theirs)
+		dev_notice(media->mbox->dev, "its event logs 0x%x are firmware's\n", media->theirs);
+	return media->theirs == all ? -EPERM : err;
 }
 
 /* Without interrupts events are looked for when somebody asks. */
 static void announce(struct annex_media *media)
 {
-	int vectors = pci_alloc_irq_vectors(media->pdev, 1, VECTORS, PCI_IRQ_MSIX | PCI_IRQ_MSI);
-	int err = vectors < 0 ? vectors : use_vectors(media, vectors);
+	int err = leave_theirs(media), vectors;
 
-	if (err)
+	if (!err) {
+		vectors = pci_alloc_irq_vectors(media->pdev, 1, VECTORS,
+						PCI_IRQ_MSIX | PCI_IRQ_MSI);
+		err = vectors < 0 ? vectors : use_vectors(media, vectors);
+	}
+	if (err && err != -EPERM)
 		dev_notice(media->mbox->dev, "its events come without interrupts: error %d\n", err);
-	media->interrupts = !err;
+	WRITE_ONCE(media->interrupts, !err);
+}
+
+void annex_media_prepare(struct annex_media *media)
+{
+	mutex_init(&media->talk);
+	mutex_init(&media->lock);
+	init_waitqueue_head(&media->wait);
+	INIT_DELAYED_WORK(&media->again, look_again);
 }
 
 int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct annex_mbox *mbox,
-		     void __iomem *status, u64 bytes, void (*changed)(struct annex_media *media))
+		     void __iomem *status, const u64 bytes[2],
+		     void (*changed)(struct annex_media *media))
 {
 	__le64 now = cpu_to_le64(ktime_get_real_ns());
 	int err;
@@ -299,35 +476,36 @@ int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct ann
 		return -ENOMEM;
 	media->pdev = pdev;
 	media->mbox = mbox;
-	media->bytes = bytes;
+	media->border = bytes[ANNEX_HDM_VOLATILE];
+	media->bytes = media->border + bytes[ANNEX_HDM_PERSISTENT];
 	media->changed = changed;
 	media->status = status;
 	/* Records are as good without the time of day. */
 	annex_mbox_call(mbox, CXL_OP_SET_TIMESTAMP, &now, sizeof(now), NULL, 0);
-	mutex_lock(&media->lock);
+	mutex_lock(&media->talk);
 	err = scan(media);
 	media->lists = !err;
-	mutex_unlock(&media->lock);
+	mutex_unlock(&media->talk);
 	if (err && err != -EOPNOTSUPP)
 		return err;
-	annex_media_fetch(media);
 	announce(media);
+	annex_media_fetch(media); /* what came before interrupts did */
 	return 0;
 }
 
 void annex_media_end(struct annex_media *media)
 {
-	u8 policy[CXL_EVENT_LOGS] = {};
-
 	if (media->interrupts) {
-		annex_mbox_call(media->mbox, CXL_OP_SET_EVENT_POLICY, policy, sizeof(policy), NULL,
-				0);
+		write_policy(media, media->policy);
 		drop_vectors(media);
 	}
+	mutex_lock(&media->talk);
 	mutex_lock(&media->lock);
-	media->interrupts = false;
+	WRITE_ONCE(media->interrupts, false);
 	media->status = NULL;
 	mutex_unlock(&media->lock);
+	mutex_unlock(&media->talk);
+	cancel_delayed_work_sync(&media->again);
 	wake_up_all(&media->wait);
 }
 
@@ -354,7 +532,7 @@ void annex_media_begin(struct annex_media *media, struct annex_reader *reader)
 
 bool annex_media_has(struct annex_media *media, const struct annex_reader *reader)
 {
-	return reader->at < READ_ONCE(media->count);
+	return reader->at < smp_load_acquire(&media->shown); /* pairs with publish()'s */
 }
 
 bool annex_media_next(struct annex_media *media, struct annex_reader *reader,
@@ -365,7 +543,7 @@ bool annex_media_next(struct annex_media *media, struct annex_reader *reader,
 	mutex_lock(&media->lock);
 	if (media->count - reader->at > ANNEX_EVENTS)
 		reader->at = media->count - ANNEX_EVENTS;
-	has = reader->at < media->count;
+	has = reader->at < media->shown;
 	if (has) {
 		*event = media->events[reader->at++ % ANNEX_EVENTS];
 		event->lost = event->seq - reader->seq - 1;

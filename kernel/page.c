@@ -12,6 +12,21 @@
 #include "trace.h"
 #include "user.h"
 
+/*
+ * Whether it is the calling process's by this file: neither that of a child that inherits the file,
+ * nor of whoever shared the memory of an owner that is gone. Each piece is one run of pages.
+ */
+static bool has_piece(const struct annex_user *user, u64 at, u64 bytes)
+{
+	const struct annex_piece *piece;
+
+	list_for_each_entry(piece, &user->pieces, list)
+		if (piece->ready && piece->owner == task_tgid(current) && at >= piece->offset &&
+		    at + bytes <= piece->offset + piece->bytes)
+			return true;
+	return false;
+}
+
 static vm_fault_t insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -19,6 +34,8 @@ static vm_fault_t insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
 
 	if (at < r->cached)
 		return vmf_insert_mixed(vma, addr, phys_to_pfn_t(r->base + at, PFN_DEV | PFN_MAP));
+	if (at >= r->cached + r->wc && !has_piece(vma->vm_file->private_data, at, PAGE_SIZE))
+		return VM_FAULT_SIGBUS;
 	return vmf_insert_pfn(vma, addr, PHYS_PFN(r->base + at));
 }
 
@@ -39,18 +56,6 @@ static vm_fault_t fault(struct vm_fault *vmf)
 }
 
 static const struct vm_operations_struct ops = {.fault = fault};
-
-/* Each of a file's pieces is one run of pages. */
-static bool has_piece(const struct annex_user *user, u64 at, u64 bytes)
-{
-	const struct annex_piece *piece;
-
-	list_for_each_entry(piece, &user->pieces, list)
-		if (piece->ready && at >= piece->offset &&
-		    at + bytes <= piece->offset + piece->bytes)
-			return true;
-	return false;
-}
 
 static int choose(struct annex_range *r, struct annex_user *user, struct vm_area_struct *vma,
 		  u64 at, u64 bytes)
@@ -99,7 +104,7 @@ int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma)
 		vma->vm_ops = &ops;
 	}
 	if (err == -EACCES)
-		return annex_hdm_refuse(user->hdm, err, "mmap: 0x%llx is not this file's", at);
+		return annex_hdm_refuse(user->hdm, err, "mmap: 0x%llx is not this process's", at);
 	return err == -EINVAL ? annex_hdm_refuse(user->hdm, err, "mmap: 0x%llx + 0x%llx", at, bytes)
 			      : err;
 }
@@ -124,23 +129,6 @@ static void drop(struct annex_piece *piece)
 	kfree(piece);
 }
 
-void annex_page_leave(struct annex_range *r, struct annex_user *user)
-{
-	struct annex_piece *piece, *next;
-	bool free = list_empty(&user->pieces) || annex_filter_remove(r, &user->pieces);
-
-	if (!free)
-		dev_warn(&user->hdm->dev, "m2func: the device holds on to a file's pieces\n");
-	down_write(&r->view);
-	list_del(&user->list);
-	list_for_each_entry_safe(piece, next, &user->pieces, list) {
-		if (free)
-			give_back(r, piece);
-		drop(piece);
-	}
-	up_write(&r->view);
-}
-
 static void zap(struct annex_range *r, u64 at, u64 bytes)
 {
 	struct annex_user *user;
@@ -148,6 +136,58 @@ static void zap(struct annex_range *r, u64 at, u64 bytes)
 	lockdep_assert_held_write(&r->view);
 	list_for_each_entry(user, &r->users, list)
 		unmap_mapping_range(user->mapping, at, bytes, 1);
+}
+
+/* What a file has, all of it or of one process, on its way out. */
+static void collect(struct annex_range *r, struct annex_user *user, const struct pid *owner,
+		    struct list_head *out)
+{
+	struct annex_piece *piece, *next;
+
+	lockdep_assert_held_write(&r->view);
+	list_for_each_entry_safe(piece, next, &user->pieces, list)
+		if (!owner || piece->owner == owner) {
+			zap(r, piece->offset, piece->bytes);
+			list_move(&piece->list, out);
+		}
+}
+
+/* Nobody has them, nor can map them. */
+static void free_pieces(struct annex_range *r, struct annex_user *user, struct list_head *pieces)
+{
+	struct annex_piece *piece, *next;
+	bool free = list_empty(pieces) || annex_filter_remove(r, pieces);
+
+	if (!free)
+		dev_warn(&user->hdm->dev, "m2func: the device holds on to a file's pieces\n");
+	down_write(&r->view);
+	list_for_each_entry_safe(piece, next, pieces, list) {
+		if (free)
+			give_back(r, piece);
+		drop(piece);
+	}
+	up_write(&r->view);
+}
+
+void annex_page_leave(struct annex_range *r, struct annex_user *user)
+{
+	LIST_HEAD(pieces);
+
+	down_write(&r->view);
+	collect(r, user, NULL, &pieces);
+	list_del(&user->list);
+	up_write(&r->view);
+	free_pieces(r, user, &pieces);
+}
+
+void annex_page_exit(struct annex_range *r, struct annex_user *user)
+{
+	LIST_HEAD(pieces);
+
+	down_write(&r->view);
+	collect(r, user, task_tgid(current), &pieces);
+	up_write(&r->view);
+	free_pieces(r, user, &pieces);
 }
 
 void annex_page_end(struct annex_range *r)
@@ -172,24 +212,37 @@ bool annex_page_idle(struct annex_range *r)
 	return true;
 }
 
-void annex_page_strike(struct annex_range *r, u64 first, u64 n)
+bool annex_page_strike(struct annex_range *r, u64 first, u64 last)
 {
-	down_write(&r->view);
-	if (find_next_zero_bit(r->bad, first + n, first) < first + n) {
-		bitmap_set(r->bad, first, n);
-		trace_annex_hdm_poison(dev_name(&r->members[0]->dev), first << PAGE_SHIFT,
-				       n << PAGE_SHIFT);
-		zap(r, first << PAGE_SHIFT, n << PAGE_SHIFT);
-	}
-	up_write(&r->view);
+	u64 from = first >> PAGE_SHIFT, end = (last >> PAGE_SHIFT) + 1;
+
+	lockdep_assert_held_write(&r->view);
+	if (find_next_zero_bit(r->bad, end, from) >= end)
+		return false;
+	bitmap_set(r->bad, from, end - from);
+	trace_annex_hdm_poison(dev_name(&r->members[0]->dev), from << PAGE_SHIFT,
+			       (end - from) << PAGE_SHIFT);
+	return true;
+}
+
+void annex_page_struck(struct annex_range *r, u64 first, u64 last)
+{
+	u64 from = round_down(first, PAGE_SIZE);
+
+	zap(r, from, round_down(last, PAGE_SIZE) + PAGE_SIZE - from);
+	WRITE_ONCE(r->struck, r->struck + 1);
 }
 
 int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long n, int flags)
 {
 	struct annex_range *r = container_of(pgmap, struct annex_range, pgmap);
-	u64 first = pfn - PHYS_PFN(r->base);
+	u64 first = PFN_PHYS(pfn) - r->base, last = min(first + PFN_PHYS(n), r->cached) - 1;
 
-	annex_page_strike(r, first, min_t(u64, n, (r->cached >> PAGE_SHIFT) - first));
+	down_write(&r->view);
+	if (annex_page_strike(r, first, last))
+		annex_page_struck(r, first, last);
+	up_write(&r->view);
+	annex_range_wake(r);
 	return 0;
 }
 
@@ -231,6 +284,34 @@ static int take(struct annex_range *r, struct annex_user *user, struct annex_pie
 	return err;
 }
 
+static bool is_dead(struct pid *owner)
+{
+	bool dead;
+
+	rcu_read_lock();
+	dead = !pid_task(owner, PIDTYPE_TGID);
+	rcu_read_unlock();
+	return dead;
+}
+
+/* A process that closed its file before it ended, which another one has, told nobody. */
+static void bury(struct annex_range *r, struct annex_user *by)
+{
+	struct annex_piece *piece, *next;
+	struct annex_user *user;
+	LIST_HEAD(pieces);
+
+	down_write(&r->view);
+	list_for_each_entry(user, &r->users, list)
+		list_for_each_entry_safe(piece, next, &user->pieces, list)
+			if (piece->ready && is_dead(piece->owner)) {
+				zap(r, piece->offset, piece->bytes);
+				list_move(&piece->list, &pieces);
+			}
+	up_write(&r->view);
+	free_pieces(r, by, &pieces);
+}
+
 int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, u64 *offset)
 {
 	struct annex_piece *piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
@@ -240,6 +321,7 @@ int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, 
 		return -ENOMEM;
 	piece->bytes = bytes;
 	piece->owner = get_pid(task_tgid(current));
+	bury(r, user);
 	err = take(r, user, piece);
 	if (err) {
 		drop(piece);

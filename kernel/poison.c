@@ -14,26 +14,26 @@ static u64 offset_of(const struct annex_range *r, unsigned int p, u64 at)
 	return ((at - within) * r->n) + (u64)p * r->granularity + within;
 }
 
-static void strike(struct annex_range *r, u64 first, u64 last)
-{
-	annex_page_strike(r, first >> PAGE_SHIFT, (last >> PAGE_SHIFT) - (first >> PAGE_SHIFT) + 1);
-}
-
-/* Bytes [@at, @end) of a member's share. */
+/* Bytes [@at, @end) of a member's share: page tables are gone through once for all of them. */
 static void apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
 {
-	u64 stop;
+	u64 first = offset_of(r, p, at), last = offset_of(r, p, end - 1), stop;
+	bool news = false;
 
+	down_write(&r->view);
 	/* Where each page has some of each member there is nothing between. */
-	if ((u64)r->granularity * r->n <= PAGE_SIZE) {
-		strike(r, offset_of(r, p, at), offset_of(r, p, end - 1));
-		return;
+	if (r->n == 1 || (u64)r->granularity * r->n <= PAGE_SIZE) {
+		news = annex_page_strike(r, first, last);
+		at = end;
 	}
 	for (; at < end; at = stop) {
 		stop = min(end, round_down(at, r->granularity) + r->granularity);
-		strike(r, offset_of(r, p, at), offset_of(r, p, stop - 1));
+		news |= annex_page_strike(r, offset_of(r, p, at), offset_of(r, p, stop - 1));
 		cond_resched();
 	}
+	if (news)
+		annex_page_struck(r, first, last);
+	up_write(&r->view);
 }
 
 static void apply_member(struct annex_range *r, unsigned int p)
@@ -45,9 +45,7 @@ static void apply_member(struct annex_range *r, unsigned int p)
 	for (u32 i = 0; i < media->npoison; i++) {
 		at = max(media->poison[i].addr, from);
 		end = min(media->poison[i].addr + media->poison[i].bytes, from + share);
-		if (at < end && r->n == 1)
-			strike(r, at - from, end - 1 - from);
-		else if (at < end)
+		if (at < end)
 			apply(r, p, at - from, end - from);
 	}
 	mutex_unlock(&media->lock);
@@ -57,22 +55,25 @@ void annex_poison_apply(struct annex_range *r)
 {
 	for (unsigned int p = 0; p < r->n; p++)
 		apply_member(r, p);
+	annex_range_wake(r);
 }
 
-u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 room)
+u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 first, u32 room,
+		      u64 *struck)
 {
 	unsigned long pages = r->bytes >> PAGE_SHIFT, at = 0, end;
 	u32 n = 0;
 
 	down_read(&r->view);
+	*struck = r->struck;
 	while (at < pages) {
 		at = find_next_bit(r->bad, pages, at);
 		if (at >= pages)
 			break;
 		end = find_next_zero_bit(r->bad, pages, at);
-		if (n < room)
-			list[n] = (struct annex_ioc_seg){(u64)at << PAGE_SHIFT,
-							 (u64)(end - at) << PAGE_SHIFT};
+		if (n >= first && n - first < room)
+			list[n - first] = (struct annex_ioc_seg){(u64)at << PAGE_SHIFT,
+								 (u64)(end - at) << PAGE_SHIFT};
 		n++;
 		at = end;
 	}
@@ -80,13 +81,14 @@ u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 roo
 	return n;
 }
 
-u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 room)
+u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 first, u32 room)
 {
 	u32 n;
 
 	mutex_lock(&hdm->media.lock);
 	n = hdm->media.npoison;
-	memcpy(list, hdm->media.poison, min(n, room) * sizeof(*list));
+	if (first < n)
+		memcpy(list, hdm->media.poison + first, min(n - first, room) * sizeof(*list));
 	mutex_unlock(&hdm->media.lock);
 	return n;
 }

@@ -13,11 +13,12 @@ struct annex_range;
 /* annex_poison_apply() - What members' lists have may not be touched. Under the ranges' lock. */
 void annex_poison_apply(struct annex_range *r);
 /*
- * annex_poison_list() - Runs of pages that may not be touched, @room of them into @list. How many
- * there are.
+ * annex_poison_list() - Runs of pages that may not be touched, @room of them into @list, without
+ * the first @first. How many there are; @struck: as the range has it with them.
  */
-u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 room);
+u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 first, u32 room,
+		      u64 *struck);
 /* annex_poison_records() - The same of a device's list. */
-u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 room);
+u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 first, u32 room);
 
 #endif

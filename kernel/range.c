@@ -2,6 +2,7 @@
 #include <linux/acpi.h>
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include "cxl.h"
@@ -38,21 +39,39 @@ void annex_ranges_unlock(void)
 	mutex_unlock(&lock);
 }
 
+#ifdef CONFIG_X86
+static int check_caches(struct annex_hdm *hdm)
+{
+	return 0;
+}
+
 /*
  * What CPUs have of addresses whose decoders change. A hypervisor's CXL memory is memory of its
  * own, which no decoder moves about behind its caches.
  */
-static int flush_caches(struct annex_hdm *hdm)
+static void flush_caches(void)
 {
-#ifdef CONFIG_X86
 	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
 		wbinvd_on_all_cpus();
-	return 0;
-#else
-	return annex_hdm_refuse(hdm, -EOPNOTSUPP,
-				"range: no way to empty the caches of this kind of CPU");
-#endif
 }
+#else
+static bool allow_stale_caches;
+module_param(allow_stale_caches, bool, 0444);
+MODULE_PARM_DESC(allow_stale_caches,
+		 "Ranges of CXL memory may be made where CPU caches cannot be emptied");
+
+static int check_caches(struct annex_hdm *hdm)
+{
+	if (allow_stale_caches)
+		return 0;
+	return annex_hdm_refuse(hdm, -EOPNOTSUPP,
+				"range: nothing empties this CPU's caches: see allow_stale_caches");
+}
+
+static void flush_caches(void)
+{
+}
+#endif
 
 /* Whether its kind of memory, and all of its decoders, leave room on a device; how much. */
 static int find_room(struct annex_hdm *hdm, u32 kind, u64 *dpa, u64 *room)
@@ -204,6 +223,22 @@ static int make_pages(struct annex_range *r)
 	return 0;
 }
 
+static void take_back(struct annex_range *r)
+{
+	r->stuck |= annex_route_release(&r->route) != 0;
+	while (r->committed) {
+		struct annex_hdm *hdm = r->members[--r->committed];
+
+		r->stuck |= annex_decoder_release(&hdm->decoders, r->ids[r->committed]) != 0;
+		annex_hdm_disable(hdm);
+	}
+	annex_route_drop(&r->route);
+	if (r->stuck)
+		dev_err(&r->members[0]->dev,
+			"decoders stay committed: 0x%llx + 0x%llx are lost until the next boot\n",
+			r->base, r->bytes);
+}
+
 /* Take back whatever is there, in the reverse order. Nobody holds a page. */
 static void cut(struct annex_range *r)
 {
@@ -215,16 +250,9 @@ static void cut(struct annex_range *r)
 	r->paged = false;
 	r->combining = false;
 	if (r->committed)
-		flush_caches(r->members[0]); /* back to the devices, while there is a way */
-	annex_route_release(&r->route);
-	while (r->committed) {
-		struct annex_hdm *hdm = r->members[--r->committed];
-
-		annex_decoder_release(&hdm->decoders, r->ids[r->committed]);
-		annex_hdm_disable(hdm);
-	}
-	annex_route_drop(&r->route);
-	if (r->res)
+		flush_caches(); /* back to the devices, while there is a way */
+	take_back(r);
+	if (r->res && !r->stuck)
 		release_mem_region(r->base, r->bytes);
 	r->res = NULL;
 	for (unsigned int i = 0; i < r->n; i++)
@@ -232,6 +260,9 @@ static void cut(struct annex_range *r)
 			WRITE_ONCE(r->members[i]->range, NULL);
 	r->live = false;
 	wake_up_all(&cut_wait);
+	/* What addresses are called in the kernel's tree is in the module. */
+	if (!r->stuck)
+		module_put(THIS_MODULE);
 }
 
 static void drop(struct annex_range *r)
@@ -243,10 +274,14 @@ static void drop(struct annex_range *r)
 	kfree(r);
 }
 
-/* Not while the work is on its way to the lock: it may be the last thing that happens to it. */
+/*
+ * Not while the work is on its way to the lock: it may be the last thing that happens to it. One
+ * that waits for its time is due at once: no timer is left when the range is cut, and with the last
+ * of them the queue may go.
+ */
 static void look(struct annex_range *r, unsigned long delay)
 {
-	if (!r->queued)
+	if (!r->queued || cancel_delayed_work(&r->end))
 		queue_delayed_work(queue, &r->end, delay);
 	r->queued = true;
 }
@@ -279,8 +314,10 @@ static void end(struct annex_range *r)
 static int start(struct annex_range *r, const struct annex_want *want)
 {
 	struct pci_dev *pdevs[ANNEX_HDM_MEMBERS];
-	int err = find_memory(r, want);
+	int err = check_caches(r->members[0]);
 
+	if (!err)
+		err = find_memory(r, want);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < r->n; i++)
@@ -292,9 +329,10 @@ static int start(struct annex_range *r, const struct annex_want *want)
 		err = commit_members(r);
 	if (!err)
 		err = annex_route_commit(&r->route, r->base, r->bytes, r->granularity);
-	if (!err)
-		err = flush_caches(r->members[0]);
-	return err ? err : make_pages(r);
+	if (err)
+		return err;
+	flush_caches();
+	return make_pages(r);
 }
 
 static struct annex_range *create(const struct annex_want *want)
@@ -316,7 +354,9 @@ static struct annex_range *create(const struct annex_want *want)
 		r->members[r->n] = want->members[r->n];
 		get_device(&r->members[r->n]->dev);
 	}
+	__module_get(THIS_MODULE); /* who asks has a file open */
 	err = start(r, want);
+	r->stuck = err == -ENOTRECOVERABLE;
 	trace_annex_hdm_range(dev_name(&r->members[0]->dev), r->base, r->bytes, r->n, err);
 	if (err) {
 		cut(r);
@@ -394,6 +434,12 @@ void annex_range_evict(struct annex_hdm *hdm)
 	mutex_lock(&lock);
 	hdm->decoders.regs = NULL;
 	mutex_unlock(&lock);
+}
+
+void annex_range_wake(struct annex_range *r)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		wake_up_all(&r->members[i]->media.wait);
 }
 
 void annex_range_poison(struct annex_hdm *hdm)

@@ -26,8 +26,9 @@
 
 /**
  * struct annex_range - A range.
- * @refs: files, dma-bufs. @live: there are decoders and pages. @end: looks whether it can be cut,
- *	if @queued.
+ * @refs: files, dma-bufs. @live: there are decoders and pages, and the module stays. @end: looks
+ *	whether it can be cut, if @queued.
+ * @stuck: a decoder stays committed: addresses are never given back.
  * @n, @members: its devices, held. @dpa: where in each one. @ids: by which decoders, of the first
  *	@committed.
  * @kind, @granularity, @base, @bytes: as in struct annex_ioc_hdm_range.
@@ -38,14 +39,15 @@
  * @route: what is between the window and the members.
  * @view: over what follows.
  * @ended: no page of it may be put into page tables any more.
- * @bad: a bit for each page that must not be touched. Once set it stays.
+ * @bad: a bit for each page that must not be touched. Once set it stays. @struck: how often there
+ *	were new ones; read without the view.
  * @pieces: a bit for each uncached page that is somebody's.
  * @users: open files, and so page tables.
  * @exports: dma-bufs (the ranges' lock).
  */
 struct annex_range {
 	unsigned int refs;
-	bool live;
+	bool live, stuck;
 	struct delayed_work end;
 	bool queued;
 	unsigned int n;
@@ -64,6 +66,7 @@ struct annex_range {
 	struct rw_semaphore view;
 	bool ended;
 	unsigned long *bad;
+	u64 struck;
 	unsigned long *pieces;
 	struct list_head users;
 	struct list_head exports;
@@ -78,7 +81,7 @@ struct annex_want {
 };
 
 int annex_ranges_init(void);
-/* annex_ranges_exit() - When no device is left: whatever was on its way out is out. */
+/* annex_ranges_exit() - When no range is live: whatever was on its way out is out. */
 void annex_ranges_exit(void);
 void annex_ranges_lock(void);
 void annex_ranges_unlock(void);
@@ -96,6 +99,8 @@ void annex_range_put(struct annex_range *range);
 void annex_range_evict(struct annex_hdm *hdm);
 /* annex_range_poison() - A device has another list of poison. */
 void annex_range_poison(struct annex_hdm *hdm);
+/* annex_range_wake() - Whoever polls a file of its devices' looks again. */
+void annex_range_wake(struct annex_range *range);
 
 /* What sysfs shows. */
 unsigned int annex_range_users(struct annex_hdm *hdm);

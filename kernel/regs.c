@@ -8,7 +8,7 @@
 #define LOCATOR_MOST 16 /* blocks */
 #define POLL_US 10000
 #define VALID_US (1 * USEC_PER_SEC)   /* until sizes are valid (8.1.3.8.2) */
-#define ACTIVE_US (60 * USEC_PER_SEC) /* until memory is there: 64 s is the most it can declare */
+#define ACTIVE_US (60 * USEC_PER_SEC) /* until memory is there, if it does not declare more */
 #define MBOX_US (60 * USEC_PER_SEC)   /* until its mailbox is */
 #define DEVICE_CAPS 64
 
@@ -253,6 +253,15 @@ static u32 range_state(struct pci_dev *pdev, int at)
 	return low;
 }
 
+/* How long memory may take by what the device declares; a reserved number is the longest. */
+static u64 active_us(struct pci_dev *pdev, int at)
+{
+	u32 code = FIELD_GET(CXL_DEVICE_TIMEOUT, range_state(pdev, at));
+
+	code = min_t(u32, code, CXL_DEVICE_TIMEOUT_MOST);
+	return max_t(u64, ACTIVE_US, (1ull << (2 * code)) * USEC_PER_SEC);
+}
+
 static int wait_range(struct pci_dev *pdev, int at, u32 bit, u64 limit)
 {
 	u32 low;
@@ -296,7 +305,7 @@ int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs)
 
 		err = wait_range(pdev, at, CXL_DEVICE_VALID, VALID_US);
 		if (!err)
-			err = wait_range(pdev, at, CXL_DEVICE_ACTIVE, ACTIVE_US);
+			err = wait_range(pdev, at, CXL_DEVICE_ACTIVE, active_us(pdev, at));
 	}
 	if (!err)
 		err = wait_memdev(regs, &status);

@@ -30,13 +30,18 @@ struct annex_port {
 
 static LIST_HEAD(ports);
 
-static unsigned int count_root_ports(struct pci_bus *bus)
+static int count_root_port(struct pci_dev *pdev, void *n)
 {
-	struct pci_dev *pdev;
+	*(unsigned int *)n += pci_is_pcie(pdev) && pci_pcie_type(pdev) == PCI_EXP_TYPE_ROOT_PORT;
+	return 0;
+}
+
+/* Below a root port there is none. Others may be plugged in or pulled meanwhile: the walk locks. */
+static unsigned int count_root_ports(struct pci_bus *root)
+{
 	unsigned int n = 0;
 
-	list_for_each_entry(pdev, &bus->devices, bus_list)
-		n += pci_is_pcie(pdev) && pci_pcie_type(pdev) == PCI_EXP_TYPE_ROOT_PORT;
+	pci_walk_bus(root, count_root_port, &n);
 	return n;
 }
 
@@ -361,20 +366,23 @@ int annex_route_commit(struct annex_route *r, u64 base, u64 bytes, u32 granulari
 		err = annex_decoder_commit(&h->port->decoders, &setup, &h->id);
 		h->live = !err;
 	}
-	if (err)
-		annex_route_release(r);
+	if (err && annex_route_release(r))
+		err = -ENOTRECOVERABLE;
 	return err;
 }
 
-void annex_route_release(struct annex_route *r)
+int annex_route_release(struct annex_route *r)
 {
+	int err = 0;
+
 	for (u32 hop = 0; hop < r->nhops; hop++) {
 		struct annex_hop *h = &r->hops[hop];
 
-		if (h->live)
-			annex_decoder_release(&h->port->decoders, h->id);
+		if (h->live && annex_decoder_release(&h->port->decoders, h->id))
+			err = -ENOTRECOVERABLE;
 		h->live = false;
 	}
+	return err;
 }
 
 int annex_route_show(const struct annex_route *r, char *buf, int at)

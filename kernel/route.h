@@ -62,9 +62,13 @@ void annex_route_drop(struct annex_route *r);
 int annex_route_plan(struct annex_route *r, const struct annex_window *w);
 /* annex_route_end() - First address above all that its decoders cover. */
 u64 annex_route_end(const struct annex_route *r);
-/* annex_route_commit() - Program the decoders on the way; all or none. */
+/*
+ * annex_route_commit() - Program the decoders on the way; all or none, but -ENOTRECOVERABLE as for
+ * one decoder.
+ */
 int annex_route_commit(struct annex_route *r, u64 base, u64 bytes, u32 granularity);
-void annex_route_release(struct annex_route *r);
+/* annex_route_release() - Take them back. -ENOTRECOVERABLE: one of them stays. */
+int annex_route_release(struct annex_route *r);
 int annex_route_show(const struct annex_route *r, char *buf, int at);
 /*
  * annex_route_taken() - What the decoders on this way, and those of all memory devices of this

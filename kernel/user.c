@@ -2,6 +2,7 @@
 #include <linux/file.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "cxl.h"
@@ -48,15 +49,30 @@ static int user_release(struct inode *inode, struct file *file)
 	struct annex_user *user = file->private_data;
 	struct annex_hdm *hdm = user->hdm;
 
+	if (user->range)
+		annex_page_leave(user->range, user); /* which may wait for the device */
 	annex_ranges_lock();
 	hdm->users--;
-	if (user->range) {
-		annex_page_leave(user->range, user);
+	if (user->range)
 		annex_range_put(user->range);
-	}
 	annex_ranges_unlock();
 	kfree(user);
 	put_device(&hdm->dev);
+	return 0;
+}
+
+/*
+ * A descriptor is closed. When its process ends, and not when one of its copies is, its pieces are
+ * free, though another process may have the file as well.
+ */
+static int user_flush(struct file *file, fl_owner_t id)
+{
+	struct annex_user *user = file->private_data;
+	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with join()'s */
+
+	/* Threads count themselves out of @live before they give up their files. */
+	if (r && current->flags & PF_EXITING && !atomic_read(&current->signal->live))
+		annex_page_exit(r, user);
 	return 0;
 }
 
@@ -70,18 +86,36 @@ static bool look(struct annex_user *user)
 {
 	struct annex_media *media = &user->hdm->media;
 
-	if (!annex_media_has(media, &user->reader) && !media->interrupts)
-		annex_media_fetch(media);
+	if (!annex_media_has(media, &user->reader))
+		annex_media_ask(media);
 	return annex_media_has(media, &user->reader);
+}
+
+/* What it has is asked for even if there are events to be read: somebody may want poison alone. */
+static void poll_device(struct annex_hdm *hdm, struct file *file, struct poll_table_struct *wait)
+{
+	poll_wait(file, &hdm->media.wait, wait);
+	annex_media_ask(&hdm->media);
+	annex_media_watch(&hdm->media);
 }
 
 static __poll_t user_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct annex_user *user = file->private_data;
+	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with join()'s */
+	__poll_t ready = 0;
 
-	poll_wait(file, &user->hdm->media.wait, wait);
-	return (look(user) ? EPOLLIN | EPOLLRDNORM : 0) |
-	       (is_gone(user->hdm) ? EPOLLHUP | EPOLLERR : 0);
+	poll_device(user->hdm, file, wait);
+	for (unsigned int i = 0; r && i < r->n; i++)
+		if (r->members[i] != user->hdm)
+			poll_device(r->members[i], file, wait);
+	if (annex_media_has(&user->hdm->media, &user->reader))
+		ready |= EPOLLIN | EPOLLRDNORM;
+	if (r && READ_ONCE(r->struck) != READ_ONCE(user->struck))
+		ready |= EPOLLPRI;
+	if (is_gone(user->hdm))
+		ready |= EPOLLHUP | EPOLLERR;
+	return ready;
 }
 
 static bool has_news(struct annex_user *user)
@@ -131,15 +165,13 @@ static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_
 	return done ? done : err;
 }
 
-static int do_info(struct annex_user *user, struct annex_ioc_hdm_info *args)
+/* What is known without asking the device. Under the ranges' lock. */
+static void tell(struct annex_hdm *hdm, struct annex_ioc_hdm_info *args)
 {
-	struct annex_hdm *hdm = user->hdm;
-	u32 abi = args->abi;
-
 	*args = (struct annex_ioc_hdm_info){
 		.size = sizeof(*args),
 		.abi = ANNEX_ABI,
-		.flags = (hdm->media.interrupts ? ANNEX_HDM_EVENTS : 0) |
+		.flags = (READ_ONCE(hdm->media.interrupts) ? ANNEX_HDM_EVENTS : 0) |
 			 (hdm->media.lists ? ANNEX_HDM_POISON : 0),
 		.decoders = hdm->decoders.count,
 		.serial = hdm->serial,
@@ -148,9 +180,23 @@ static int do_info(struct annex_user *user, struct annex_ioc_hdm_info *args)
 		.granule = CXL_GRANULE,
 		.status = readq(hdm->regs.memdev),
 		.range_bytes = hdm->range ? hdm->range->bytes : 0,
-		.poison = hdm->media.npoison,
+		.poison = READ_ONCE(hdm->media.npoison),
 		.users = hdm->users,
 	};
+}
+
+static int do_info(struct annex_user *user, struct annex_ioc_hdm_info *args)
+{
+	struct annex_hdm *hdm = user->hdm;
+	u32 abi = args->abi;
+
+	annex_ranges_lock();
+	if (hdm->gone) {
+		annex_ranges_unlock();
+		return -ENODEV;
+	}
+	tell(hdm, args);
+	annex_ranges_unlock();
 	BUILD_BUG_ON(sizeof(args->health) < CXL_HEALTH_BYTES);
 	if (!annex_mbox_call(&hdm->mbox, CXL_OP_GET_HEALTH, NULL, 0, args->health,
 			     CXL_HEALTH_BYTES))
@@ -298,22 +344,33 @@ static int rescan(struct annex_user *user)
 		for (unsigned int i = 0; i < r->n && !err; i++)
 			err = annex_media_scan(&r->members[i]->media);
 	}
-	if (!err)
-		annex_range_poison(user->hdm); /* which may be others' only */
+	annex_range_poison(user->hdm); /* which may be others' only; also what some of them told */
 	return err == -EOPNOTSUPP ? annex_hdm_refuse(user->hdm, err, "poison: it keeps no list")
 				  : err;
+}
+
+/*
+ * A list that is told in parts is as old as the first of them: poison that came meanwhile is news
+ * after the last one.
+ */
+static void note_told(struct annex_user *user, u32 first, bool last, u64 struck)
+{
+	if (!first)
+		WRITE_ONCE(user->telling, struck);
+	if (last)
+		WRITE_ONCE(user->struck, READ_ONCE(user->telling));
 }
 
 static int do_poison(struct annex_user *user, struct annex_ioc_hdm_poison *args)
 {
 	bool device = args->flags & ANNEX_POISON_DEVICE;
 	struct annex_range *r = device ? NULL : range_of(user);
+	u32 room = args->count, first = args->first, told;
 	struct annex_ioc_seg *list;
-	u32 room = args->count;
+	u64 struck = 0;
 	int err = 0;
 
-	if (args->flags & ~(ANNEX_POISON_RESCAN | ANNEX_POISON_DEVICE) || args->rsvd ||
-	    room > LIST_MOST)
+	if (args->flags & ~(ANNEX_POISON_RESCAN | ANNEX_POISON_DEVICE) || room > LIST_MOST)
 		return annex_hdm_refuse(user->hdm, -EINVAL, "poison: flags 0x%x, room %u",
 					args->flags, room);
 	if (!device && !r)
@@ -325,10 +382,13 @@ static int do_poison(struct annex_user *user, struct annex_ioc_hdm_poison *args)
 	list = kvcalloc(max(room, 1u), sizeof(*list), GFP_KERNEL_ACCOUNT);
 	if (!list)
 		return -ENOMEM;
-	args->count = device ? annex_poison_records(user->hdm, list, room)
-			     : annex_poison_list(r, list, room);
-	if (copy_to_user(u64_to_user_ptr(args->list), list, min(args->count, room) * sizeof(*list)))
+	args->count = device ? annex_poison_records(user->hdm, list, first, room)
+			     : annex_poison_list(r, list, first, room, &struck);
+	told = min(args->count - min(args->count, first), room);
+	if (copy_to_user(u64_to_user_ptr(args->list), list, told * sizeof(*list)))
 		err = -EFAULT;
+	else if (!device)
+		note_told(user, first, args->count <= (u64)first + room, struck);
 	kvfree(list);
 	return err;
 }
@@ -345,14 +405,11 @@ union args {
 static long carry_out(struct annex_user *user, unsigned int cmd, union args *args)
 {
 	struct annex_range *r;
-	long err;
+	int err;
 
 	switch (cmd) {
 	case ANNEX_IOC_HDM_INFO:
-		annex_ranges_lock();
-		err = is_gone(user->hdm) ? -ENODEV : do_info(user, &args->info);
-		annex_ranges_unlock();
-		return err;
+		return do_info(user, &args->info);
 	case ANNEX_IOC_HDM_RANGE:
 		/* A read() may wait for an event with it. */
 		if (mutex_lock_interruptible(&user->reading))
@@ -407,6 +464,7 @@ static int user_mmap(struct file *file, struct vm_area_struct *vma)
 const struct file_operations annex_user_ops = {
 	.owner = THIS_MODULE,
 	.open = user_open,
+	.flush = user_flush,
 	.release = user_release,
 	.read = user_read,
 	.unlocked_ioctl = user_ioctl,

@@ -14,7 +14,7 @@ struct annex_hdm;
 struct annex_range;
 
 /**
- * struct annex_piece - Uncached pages that are a file's alone.
+ * struct annex_piece - Uncached pages that a process has by a file: both have to be there.
  * @owner: the process that asked for it, held. @ready: zeroed, and in the filter as @entry.
  */
 struct annex_piece {
@@ -31,6 +31,8 @@ struct annex_piece {
  * @hello: versions have been compared.
  * @range: what it has joined, once and for all; written under the ranges' lock.
  * @list: of the range's users. @pieces: its own (the range's view).
+ * @struck: what the range had when it was asked for its poison last. @telling: when the first part
+ *	of that was told.
  * @reading: one read() at a time. @reader: how far it has come.
  */
 struct annex_user {
@@ -39,6 +41,7 @@ struct annex_user {
 	bool hello;
 	struct annex_range *range;
 	struct list_head list, pieces;
+	u64 struck, telling;
 	struct mutex reading; /* of @reader */
 	struct annex_reader reader;
 };

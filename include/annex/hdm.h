@@ -51,12 +51,15 @@ struct annex_hdm_opts {
  * somebody's data, and is refused unless the URI says format=1. The handle may be used by any
  * number of threads. It is of no use in a child of fork(), but to be closed: open the range there.
  *
- * Return: 0; -EINVAL, -ERANGE, -E2BIG (the URI); -EPROTONOSUPPORT (its scheme, or a table of
- * another version); -EOPNOTSUPP (a kernel without NUMA; no window for these devices); -ENOENT,
- * -EACCES (no such file); -ENODEV (no such device or node); -ENXIO (the driver device_dax does not
- * have it); -EILSEQ (no table, or one that is broken); -EBUSY (format=1, and others use it; the
- * device has another range); -EMFILE (1024 handles are open on it); -EIO (its table is on poisoned
- * memory, or pages are not on the node); -ETIMEDOUT; -ENOSPC; -ENOMEM.
+ * Return: 0; -EINVAL, -ERANGE, -E2BIG (the URI); -EPROTONOSUPPORT (its scheme, a table or a module
+ * of another version); -EOPNOTSUPP (a kernel without NUMA; no window for these devices, or no way
+ * to empty the processor's caches); -ENOENT, -EACCES (no such file, or not for this user); -EPERM
+ * (firmware has locked the device's decoders); -ENODEV (no such device or node; firmware declares
+ * no window); -ENXIO (the driver device_dax does not have it; nothing says where a bridge has its
+ * decoders); -EILSEQ (no table, or one that is broken); -EBUSY (format=1, and others use it; the
+ * device has another range; another driver has decoders); -EMFILE (1024 handles are open on it);
+ * -EIO (its table is on poisoned memory, pages are not on the node, or a device refuses its
+ * decoders); -ENOTRECOVERABLE (and does not give them back); -ETIMEDOUT; -ENOSPC; -ENOMEM.
  */
 int annex_hdm_open(const char *uri, const struct annex_hdm_opts *opts, struct annex_hdm **out);
 
@@ -112,9 +115,13 @@ int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes);
  * Small pieces without a name cost no call of the kernel most of the time. After a crash, of the
  * process or of the machine, a piece with a name is there as a whole or not at all.
  *
+ * No piece lies on poison that the medium knows of, also when it has come while the range was open:
+ * it is asked whenever granules are taken, and for small pieces a hundred times a second at most.
+ *
  * Return: 0; -EINVAL; -ENAMETOOLONG; -EEXIST (there is one of that name); -ENOSPC (no room);
  * -EMFILE (no room for more names, of which there can be one for eight granules, 16 to 4096);
- * -EILSEQ (the table was damaged); -ETIMEDOUT; -ECHILD (the handle is of before fork()); -ENOMEM.
+ * -EILSEQ (the table was damaged); -EIO (it is on poisoned memory); -ENODEV (the device was
+ * removed); -ETIMEDOUT; -ECHILD (the handle is of before fork()); -ENOMEM.
  */
 int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char *name, void **out);
 
@@ -172,7 +179,7 @@ struct annex_hdm_usage {
 /**
  * annex_hdm_get_usage() - Count it.
  *
- * Return: 0; -EILSEQ, -ETIMEDOUT, -ECHILD.
+ * Return: 0; -EILSEQ, -ETIMEDOUT, -ECHILD; -EIO, -ENODEV, -ENOMEM as annex_hdm_alloc().
  */
 int annex_hdm_get_usage(struct annex_hdm *h, struct annex_hdm_usage *out);
 

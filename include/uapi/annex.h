@@ -238,6 +238,8 @@ struct annex_ioc_state {
  * A range is host memory made of the memory of one or several devices. A file has at most one. It
  * is there until its last file, mapping, dma-buf and pinned page is gone. Of a device that is
  * removed while it has one nothing remains: calls are -ENODEV, memory that is touched is SIGBUS.
+ * Each call can also be -EFAULT (no such arguments), -EINVAL (another @size), -ENOTTY (no such
+ * call).
  */
 #define ANNEX_HDM_EVENTS (1u << 0) /* events come with interrupts; else calls look for them */
 #define ANNEX_HDM_POISON (1u << 1) /* it has a list of its poison */
@@ -302,9 +304,16 @@ struct annex_ioc_hdm_info {
  * @base: out: host physical address.
  *
  * -EBUSY: there is one with other numbers, or one on its way out; decoders of another driver's, or
- * committed out of order; -ENOSPC: no window with room, no free decoder, not so much memory;
- * -EOPNOTSUPP: no window for these devices in this order, or with this kind of memory; -EPERM:
- * decoders locked by firmware; -EIO, -ETIMEDOUT: a device refuses what it is told.
+ * committed out of order; addresses that cannot be write-combining; -ENOSPC: no window with room,
+ * no free decoder, not so much memory; -EOPNOTSUPP: no window for these devices in this order, or
+ * with this kind of memory; a bridge or switch without decoders; a processor whose caches cannot be
+ * emptied, unless the module's allow_stale_caches is set; -EPERM: firmware has locked decoders, or
+ * the device without CXL.mem; -EIO, -ETIMEDOUT: a device refuses what it is told; -ENOTRECOVERABLE:
+ * and keeps a decoder committed, whose addresses are lost until the next boot; -ENODEV: one of them
+ * was removed, or firmware declares no window; -ENXIO: it does not say where a host bridge has its
+ * registers; -EINVAL: numbers that cannot be, a member twice, without this file's, or no CXL
+ * memory, registers that cannot be where they are said to be; -EBADF, -EFAULT: no such @members;
+ * -ENOMEM.
  */
 struct annex_ioc_hdm_range {
 	__u32 size;
@@ -323,6 +332,9 @@ struct annex_ioc_hdm_range {
  * @size: in: bytes of this structure.
  * @fd: out: its descriptor, closed on exec.
  * @offset, @bytes: in: which part of the range, whole pages.
+ *
+ * -ENXIO: the file has no range; -EINVAL: no such pages, or not cacheable ones; -ENODEV: the range
+ * has ended; -EMFILE, -ENFILE: no more descriptors; -ENOMEM.
  */
 struct annex_ioc_hdm_dmabuf {
 	__u32 size;
@@ -332,15 +344,19 @@ struct annex_ioc_hdm_dmabuf {
 };
 
 /**
- * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory for this file
- * alone, until it is closed. It is zeroed, and has an entry in the device's filter, below; a child
- * that is forked does not have it mapped.
+ * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory for the
+ * process that asks alone, until the file is closed or the process ends. It is zeroed, and has an
+ * entry in the device's filter, below; a child that is forked does not have it mapped. Where a
+ * process closed its copy of the file, which another one has open, before it ended, that is found
+ * out when somebody asks for a piece next.
  * @size: in: bytes of this structure.
  * @rsvd: in: 0.
  * @bytes: in: how much, whole pages; -ENOSPC when there is no such piece, or no entry; -EMFILE when
  *	the process that asks would have more than ANNEX_M2FUNC_PIECES of the range, or more than
- *	one part in ANNEX_M2FUNC_SHARE of its uncached memory, over all of its files.
- * @offset: out: where in the range, for mmap(). Any other file's mmap() there is -EACCES.
+ *	one part in ANNEX_M2FUNC_SHARE of its uncached memory, over all of its files; -EINVAL: not
+ *	whole pages, or @rsvd; -ENXIO: the file has no range; -ENODEV: it has ended; -ENOMEM.
+ * @offset: out: where in the range, for mmap(). Any other file's mmap() there is -EACCES, and any
+ *	other process's, also by the same file.
  */
 #define ANNEX_M2FUNC_PIECES 31
 #define ANNEX_M2FUNC_SHARE 2
@@ -401,20 +417,32 @@ struct annex_filter {
  * @list: in: address of an array of struct annex_ioc_seg: whole pages, by their offset in the
  *	range, ascending; with ANNEX_POISON_DEVICE device addresses.
  * @count: in: room in @list. out: how many there are; @list has as many of them as it has room for.
- * @rsvd: in: 0.
+ * @first: in: so many are left out, from the beginning: for a list that is read in parts.
+ *
+ * -EINVAL: unknown flags, room for more than 65536; -ENXIO: the file has no range; -EFAULT: no such
+ * @list; -ENOMEM; with ANNEX_POISON_RESCAN also -EOPNOTSUPP: a device has no such list; -EIO,
+ * -EPROTO, -EBUSY, -ETIMEDOUT: it does not tell it, or does not tell it right.
+ *
+ * More pages may become poison at any time. poll() reports POLLPRI when there are some that this
+ * file has not been told of, that is, since the last call here with @first 0 after which all of the
+ * list was told, by it or by further ones. When there are some between two parts, runs may have
+ * become one: whoever wants all begins anew. A device without interrupts is asked by poll(), and
+ * once a second while it waits; poll() of a file that has no range yet looks at its device alone.
  */
 struct annex_ioc_hdm_poison {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 list;
 	__u32 count;
-	__u32 rsvd;
+	__u32 first;
 };
 
 /**
  * struct annex_hdm_event - What read() gives, whole ones only: an event record of the device's.
  * A file sees those that come after it was opened; without O_NONBLOCK read() waits for the next.
- * poll() reports POLLIN when there are some.
+ * poll() reports POLLIN when there are some; whoever is woken by one that tells of poison finds the
+ * pages in the range's list, if the device could list them. A device without interrupts is asked
+ * once a second meanwhile. Of logs that are firmware's nothing is seen.
  * @seq: number of the record since the device was bound, from 1.
  * @log: 0 information, 1 warning, 2 failure, 3 fatal.
  * @lost: how many came before it that this file has not seen: it was too slow, or the device was.

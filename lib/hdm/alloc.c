@@ -45,6 +45,9 @@ static int find_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_
 	if (n > h->t.g.granules)
 		return -ENOSPC;
 	*len = (uint32_t)n;
+	err = hdm_poison_look(h);
+	if (err)
+		return err;
 	err = hdm_run_find(&h->t, *len, align, at);
 	if (err != -ENOSPC)
 		return err;
@@ -262,6 +265,7 @@ int annex_hdm_get_usage(struct annex_hdm *h, struct annex_hdm_usage *out)
 	if (err)
 		return err;
 	*out = (struct annex_hdm_usage){.table = h->t.g.first * granule};
+	err = hdm_poison_look(h);
 	for (uint32_t at = h->t.g.first; !err && at < h->t.g.granules; at += r.len) {
 		bool poisoned = hdm_run_poisoned(&h->t, at);
 

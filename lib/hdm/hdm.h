@@ -13,14 +13,18 @@
 
 /*
  * struct annex_hdm - @lock: of this process's threads, taken before the one of the file. @owner: by
- * whose number runs without a name are known. @forked: this is a child's copy. @next: of all ranges
- * that are open, for fork().
+ * whose number runs without a name are known. @looking: taken to ask the medium for its poison,
+ * @recall: when to ask it next for small pieces, @looked: the error that asking last came to, or 0.
+ * @forked: this is a child's copy. @next: of all ranges that are open, for fork().
  */
 struct annex_hdm {
 	struct annex_medium *m;
 	char *uri;
 	struct hdm_table t;
 	pthread_mutex_t lock;
+	pthread_mutex_t looking;
+	uint64_t recall;
+	int looked;
 	uint32_t timeout_ms;
 	uint32_t owner;
 	bool forked;
@@ -52,6 +56,15 @@ int hdm_sweep(struct annex_hdm *h, bool own, uint32_t *freed);
 /* hdm_take_run(), hdm_give_run() - Granules for this handle alone, without the lock. */
 int hdm_take_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *at);
 int hdm_give_run(struct annex_hdm *h, uint32_t at);
+
+/* poison.c: hdm_poison_look() - Ask the medium anew: -EIO (it is in the table), or its error.
+ * hdm_poison_recall() - That, if nobody has for a while; else what it came to last.
+ * hdm_poisoned() - Whether bytes of the range must not be touched. */
+int hdm_poison_init(struct annex_hdm *h);
+void hdm_poison_free(struct annex_hdm *h);
+int hdm_poison_look(struct annex_hdm *h);
+int hdm_poison_recall(struct annex_hdm *h);
+bool hdm_poisoned(const struct annex_hdm *h, uint64_t offset, uint64_t bytes);
 
 /* provider.c */
 void hdm_provider_init(struct annex_hdm *h);

@@ -72,6 +72,7 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 	h->owner = HDM_OWNERS;
 	h->timeout_ms = opts && opts->timeout_ms ? opts->timeout_ms : DEFAULT_TIMEOUT_MS;
 	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->looking, NULL);
 	hdm_enlist(h);
 	hdm_provider_init(h);
 	h->uri = strdup(uri);
@@ -82,6 +83,8 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 		hdm_geo_init(&h->t.g, m->bytes);
 		err = slabs_init(h);
 	}
+	if (!err)
+		err = hdm_poison_init(h);
 	if (!err)
 		err = enter(h, anew);
 	if (err) {
@@ -141,7 +144,9 @@ void annex_hdm_close(struct annex_hdm *h)
 		hdm_unlock(h);
 	}
 	slabs_free(h);
+	hdm_poison_free(h);
 	h->m->ops->close(h->m);
+	pthread_mutex_destroy(&h->looking);
 	pthread_mutex_destroy(&h->lock);
 	free(h->uri);
 	free(h);

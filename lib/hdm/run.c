@@ -58,15 +58,6 @@ int hdm_run_at(const struct hdm_table *t, uint32_t at, struct hdm_run *r)
 	return 0;
 }
 
-bool hdm_run_poisoned(const struct hdm_table *t, uint32_t at)
-{
-	const struct annex_medium *m = t->m;
-	uint64_t from = at * t->g.granule;
-	unsigned int i = range_search(m->poison, m->npoison, sizeof(*m->poison), from);
-
-	return i < m->npoison && m->poison[i].addr < from + t->g.granule;
-}
-
 /* The first room of @len granules from @at on that begins before @end. */
 static int search(const struct hdm_table *t, uint32_t at, uint32_t end, uint32_t len,
 		  uint32_t align, uint32_t *out)

@@ -170,25 +170,37 @@ static int grow(struct annex_hdm *h, struct shard *sh, unsigned int class)
 	return 0;
 }
 
+/* The next free piece of a slab that has one. */
+static uint64_t take_first(struct annex_hdm *h, struct shard *sh, struct slab *slab)
+{
+	uint32_t bit;
+
+	while (!slab->free[slab->scan])
+		slab->scan++;
+	bit = (uint32_t)__builtin_ctzll(slab->free[slab->scan]);
+	slab->free[slab->scan] &= slab->free[slab->scan] - 1;
+	if (!--slab->nfree)
+		unlink_slab(sh, slab);
+	return slab->at * h->t.g.granule + (slab->scan * 64 + bit) * slab->size;
+}
+
+/* Pieces on pages that were poisoned since are taken, and given to nobody. */
 int slab_take(struct annex_hdm *h, unsigned int class, uint64_t *offset)
 {
 	struct shard *sh = my_shard(h);
-	struct slab *slab;
-	uint32_t bit;
-	int err = 0;
+	bool good = false;
+	int err = hdm_poison_recall(h);
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&sh->lock);
-	if (!sh->some[class])
-		err = grow(h, sh, class);
-	if (!err) {
-		slab = sh->some[class];
-		while (!slab->free[slab->scan])
-			slab->scan++;
-		bit = (uint32_t)__builtin_ctzll(slab->free[slab->scan]);
-		slab->free[slab->scan] &= slab->free[slab->scan] - 1;
-		if (!--slab->nfree)
-			unlink_slab(sh, slab);
-		*offset = slab->at * h->t.g.granule + (slab->scan * 64 + bit) * slab->size;
+	while (!err && !good) {
+		if (!sh->some[class])
+			err = grow(h, sh, class);
+		if (!err) {
+			*offset = take_first(h, sh, sh->some[class]);
+			good = !hdm_poisoned(h, *offset, class_size(class));
+		}
 	}
 	pthread_mutex_unlock(&sh->lock);
 	return err;

@@ -108,20 +108,10 @@ static int check_runs(const struct hdm_table *t)
 	return 0;
 }
 
-static int check_poison(const struct hdm_table *t)
-{
-	for (uint32_t at = 0; at < t->g.first; at++)
-		if (hdm_run_poisoned(t, at))
-			return annex_fail(-EIO, "%s: the memory of its table is poisoned", t->uri);
-	return 0;
-}
-
 int hdm_table_read(struct hdm_table *t)
 {
-	int err = check_poison(t);
+	int err = check_head(t);
 
-	if (!err)
-		err = check_head(t);
 	return err ? err : check_runs(t);
 }
 

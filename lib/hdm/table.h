@@ -72,12 +72,14 @@ struct hdm_geo {
 };
 
 /*
- * struct hdm_table - @hint: where to look for room, as long as nothing has changed since @seen.
+ * struct hdm_table - @bad: a bit for each granule that must not be touched.
+ * @hint: where to look for room, as long as nothing has changed since @seen.
  */
 struct hdm_table {
 	struct annex_medium *m;
 	const char *uri;
 	struct hdm_geo g;
+	uint64_t *bad;
 	uint64_t seen;
 	uint32_t hint;
 };
@@ -98,9 +100,12 @@ int hdm_run_at(const struct hdm_table *t, uint32_t at, struct hdm_run *r);
 int hdm_run_find(struct hdm_table *t, uint32_t len, uint32_t align, uint32_t *at);
 int hdm_run_commit(struct hdm_table *t, const struct hdm_run *r);
 int hdm_run_clear(struct hdm_table *t, uint32_t at);
-bool hdm_run_poisoned(const struct hdm_table *t, uint32_t at);
 /* hdm_run_broken() - The line, and -EILSEQ. */
 int hdm_run_broken(const struct hdm_table *t, uint32_t at);
+
+/* poison.c: hdm_run_poisoned() - Whether a granule must not be touched, for all that was known when
+ * hdm_poison_look() (hdm.h) looked last. */
+bool hdm_run_poisoned(const struct hdm_table *t, uint32_t at);
 
 /* name.c: hdm_name_test() - Whether it can be one: -EINVAL, -ENAMETOOLONG, without a line. */
 int hdm_name_test(const char *name);

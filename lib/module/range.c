@@ -3,6 +3,7 @@
  * pci: memory of CXL devices that are bound to annex.ko, one or several in turns.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,7 +16,7 @@
 /**
  * struct module_range - A range.
  * @name: of the first device. @members: files of all, @n of them; only the first stays open.
- * @dmabuf: all of it.
+ * @dmabuf: all of it. @room: of the list of poison, in elements.
  */
 struct module_range {
 	struct annex_medium m;
@@ -23,7 +24,15 @@ struct module_range {
 	int members[ANNEX_HDM_MEMBERS];
 	unsigned int n;
 	int dmabuf;
+	uint32_t room;
 };
+
+#define POISON_ONCE 65536u /* runs of pages that the module tells of in one call */
+
+/* It fills in the list as the ranges have it. */
+_Static_assert(sizeof(struct annex_ioc_seg) == sizeof(struct range) &&
+		       offsetof(struct annex_ioc_seg, bytes) == offsetof(struct range, len),
+	       "runs of pages are told as ranges are kept");
 
 static struct module_range *range_of(struct annex_medium *m)
 {
@@ -58,9 +67,6 @@ static void close_range_of(struct annex_medium *m)
 	free(r);
 }
 
-static const struct annex_medium_ops range_ops = {
-	.scheme = "pci", .dmabuf = find_dmabuf, .close = close_range_of};
-
 static int ask(const struct module_range *r, int fd, unsigned long request, void *args,
 	       const char *what)
 {
@@ -69,6 +75,76 @@ static int ask(const struct module_range *r, int fd, unsigned long request, void
 	return annex_fail(-errno, "pci:%s: %s: %s; the kernel log says more", r->name, what,
 			  strerror(errno));
 }
+
+/* For @want, and some that come while they are read. */
+static int make_room(struct module_range *r, uint32_t want)
+{
+	uint32_t room = want <= UINT32_MAX / 2 ? want * 2 : UINT32_MAX;
+	struct range *list = realloc(r->m.poison, room * sizeof(*list));
+
+	if (!list)
+		return annex_fail(-ENOMEM, "pci:%s: out of memory", r->name);
+	r->m.poison = list;
+	r->room = room;
+	return 0;
+}
+
+/* Whether the list may have changed since it was read: to ask for that costs less than the list. */
+static bool has_news(const struct module_range *r)
+{
+	struct pollfd p = {.fd = r->members[0], .events = POLLPRI};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* The list from the @at-th run on, as much as is told at once; *@n: how long all of it is. */
+static int read_part(struct module_range *r, uint32_t *at, uint32_t *n)
+{
+	uint32_t room = r->room - *at < POISON_ONCE ? r->room - *at : POISON_ONCE;
+	struct annex_ioc_hdm_poison args = {.size = sizeof(args),
+					    .list = (uintptr_t)(r->m.poison + *at),
+					    .count = room,
+					    .first = *at};
+	int err = ask(r, r->members[0], ANNEX_IOC_HDM_POISON, &args, "its poison");
+
+	*n = args.count;
+	if (!err && *n > *at)
+		*at += *n - *at < room ? *n - *at : room;
+	return err;
+}
+
+static int read_list(struct module_range *r)
+{
+	uint32_t at = 0, n = 16;
+	int err = 0;
+
+	do {
+		if (n > r->room)
+			err = make_room(r, n);
+		if (!err)
+			err = read_part(r, &at, &n);
+	} while (!err && n > at);
+	if (!err)
+		r->m.npoison = at;
+	return err;
+}
+
+/*
+ * What came while it was read in parts may have moved the others. There may be more each time, but
+ * not without end: a page is told once.
+ */
+static int read_poison(struct annex_medium *m)
+{
+	struct module_range *r = range_of(m);
+	int err = 0;
+
+	while (!err && has_news(r))
+		err = read_list(r);
+	return err;
+}
+
+static const struct annex_medium_ops range_ops = {
+	.scheme = "pci", .dmabuf = find_dmabuf, .poison = read_poison, .close = close_range_of};
 
 static int shake_hands(struct module_range *r, int fd, struct annex_ioc_hdm_info *info)
 {
@@ -154,26 +230,6 @@ static int make_range(struct module_range *r, const struct annex_uri *uri,
 	return err;
 }
 
-static int read_poison(struct module_range *r)
-{
-	struct annex_ioc_hdm_poison args = {.size = sizeof(args)};
-	struct annex_ioc_seg *list;
-	int err = ask(r, r->members[0], ANNEX_IOC_HDM_POISON, &args, "its poison");
-	uint32_t room = args.count;
-
-	if (err || !room)
-		return err;
-	list = calloc(room, sizeof(*list));
-	r->m.poison = calloc(room, sizeof(*r->m.poison));
-	args.list = (uintptr_t)list;
-	err = list && r->m.poison ? ask(r, r->members[0], ANNEX_IOC_HDM_POISON, &args, "its poison")
-				  : annex_fail(-ENOMEM, "pci:%s: out of memory", r->name);
-	for (uint32_t i = 0; !err && i < room && i < args.count; i++)
-		r->m.poison[r->m.npoison++] = (struct range){list[i].addr, list[i].bytes};
-	free(list);
-	return err;
-}
-
 /* All that a queue or a buffer may ever lie in, while the file that it is a part of is open. */
 static int export_all(struct module_range *r)
 {
@@ -227,9 +283,7 @@ int annex_module_range(const struct annex_uri *uri, struct annex_medium **out)
 
 	if (err)
 		return err;
-	err = read_poison(r);
-	if (!err)
-		err = export_all(r);
+	err = export_all(r);
 	if (!err)
 		err = map_range(r);
 	if (err) {

@@ -30,12 +30,6 @@ static void begin(void)
 	CU_ASSERT_EQUAL_FATAL(rig_start(), 0);
 }
 
-static void end(void)
-{
-	rig_stop();
-	rig_end();
-}
-
 static bool is_unchanged(void)
 {
 	return !memcmp(before, rig_register(0, CXL_CM + RIG_HDM), sizeof(before));
@@ -60,7 +54,7 @@ static void refused(int err)
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT(is_unchanged());
 	CU_ASSERT(shim.us < USEC_PER_SEC);
-	end();
+	rig_over();
 }
 
 static void committed(void)
@@ -77,7 +71,7 @@ static void committed(void)
 	annex_decoder_release(&rig.decoders, id);
 	CU_ASSERT(is_unchanged());
 	CU_ASSERT_EQUAL(shim.lines, 0);
-	end();
+	rig_over();
 }
 
 static void locked(void)
@@ -99,7 +93,7 @@ static void firmware(void)
 	before[CXL_HDM_CTRL] = *(u8 *)rig_register(0, CXL_CM + RIG_HDM + CXL_HDM_CTRL);
 	CU_ASSERT(is_unchanged());
 	CU_ASSERT_EQUAL(shim.lines, 0);
-	end();
+	rig_over();
 }
 
 static void odd_places(void)
@@ -119,6 +113,7 @@ static void odd_places(void)
 
 static void stubborn(void)
 {
+	u64 base, bytes;
 	u32 ctrl;
 
 	begin();
@@ -129,7 +124,7 @@ static void stubborn(void)
 	CU_ASSERT_EQUAL(ctrl & ~(u32)CXL_DEC_CTRL_ERROR, 0);
 	memset(decoder(0) + CXL_DEC_CTRL, 0, sizeof(ctrl));
 	CU_ASSERT(is_unchanged());
-	end();
+	rig_over();
 	begin();
 	shim.wrote = NULL;
 	CU_ASSERT_EQUAL(commit(1, 256), -ETIMEDOUT);
@@ -137,14 +132,96 @@ static void stubborn(void)
 	CU_ASSERT(is_unchanged());
 	CU_ASSERT(shim.us < USEC_PER_SEC);
 	shim.wrote = NULL;
-	end();
+	rig_over();
+	begin();
+	/* An error, and committed all the same. */
+	rig.locked = true;
+	rig.error = true;
+	CU_ASSERT_EQUAL(commit(1, 256), -ENOTRECOVERABLE);
+	CU_ASSERT_EQUAL(shim.lines, 2);
+	CU_ASSERT(annex_decoder_range(&rig.decoders, 0, &base, &bytes));
+	CU_ASSERT(base == BASE && bytes == RIG_BYTES);
+	rig_over();
+}
+
+/* It leads where it did, and is tried again when others above it end. */
+static void stays(void)
+{
+	u64 base, bytes;
+
 	begin();
 	CU_ASSERT_EQUAL(commit(1, 256), 0);
 	rig.locked = true;
-	annex_decoder_release(&rig.decoders, id);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), -ENOTRECOVERABLE);
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT(shim.us < USEC_PER_SEC);
-	end();
+	CU_ASSERT(annex_decoder_range(&rig.decoders, 0, &base, &bytes));
+	CU_ASSERT(base == BASE && bytes == RIG_BYTES);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(id, 1);
+	rig.locked = false;
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), 0);
+	CU_ASSERT_FALSE(annex_decoder_range(&rig.decoders, 1, &base, &bytes));
+	CU_ASSERT_EQUAL(shim.lines, 1);
+	CU_ASSERT_FALSE(annex_decoder_range(&rig.decoders, 0, &base, &bytes));
+	CU_ASSERT_EQUAL(rig.decoders.ours, 0);
+	rig_over();
+}
+
+/* One below a decoder that stays committed may not be given back before it. */
+static void below(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), 0); /* waits */
+	rig.locked = true;
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), -ENOTRECOVERABLE);
+	CU_ASSERT_EQUAL(shim.lines, 1); /* of the upper one */
+	CU_ASSERT_EQUAL(rig.decoders.ours, 3);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), -ENOTRECOVERABLE);
+	CU_ASSERT_EQUAL(rig.decoders.ours, 3);
+	rig_over();
+}
+
+/* Two wait, and somebody else's has come to be above them: the last of them says so. */
+static void waits(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	set(2, 16ull << 30, SZ_256M, CXL_DEC_CTRL_COMMITTED);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), 0);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), -ENOTRECOVERABLE);
+	CU_ASSERT_EQUAL(rig.decoders.ours, 3);
+	CU_ASSERT_EQUAL(rig.decoders.lost, 3);
+	set(2, 0, 0, 0);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), 0);
+	CU_ASSERT_EQUAL(rig.decoders.ours, 0);
+	CU_ASSERT_EQUAL(shim.lines, 0);
+	rig_over();
+}
+
+/* The one above it is gone by itself, and is not missed. */
+static void stays_late(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), 0);
+	set(1, 0, 0, 0);
+	rig.locked = true;
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), -ENOTRECOVERABLE);
+	CU_ASSERT_EQUAL(rig.decoders.ours, 1);
+	CU_ASSERT_EQUAL(rig.decoders.lost, 1);
+	rig.locked = false;
+	set(0, 0, 0, 0);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	set(0, 0, 0, 0);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, id), 0);
+	CU_ASSERT_EQUAL(rig.decoders.ours, 0);
+	CU_ASSERT_EQUAL(shim.lines, 1);
+	rig_over();
 }
 
 static void gone(void)
@@ -154,7 +231,7 @@ static void gone(void)
 	CU_ASSERT_EQUAL(commit(1, 256), -ENODEV);
 	CU_ASSERT_EQUAL(annex_decoders_end(&rig.decoders), 0);
 	CU_ASSERT_EQUAL(annex_decoders_used(&rig.decoders), 0);
-	end();
+	rig_over();
 }
 
 static void cannot_interleave(void)
@@ -165,7 +242,7 @@ static void cannot_interleave(void)
 	CU_ASSERT_EQUAL(commit(16, 16384), -EOPNOTSUPP); /* by bits beyond the last one */
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT(is_unchanged());
-	end();
+	rig_over();
 	rig_make();
 	memcpy(rig_register(0, CXL_CM + RIG_HDM), &cap, sizeof(cap));
 	CU_ASSERT_EQUAL_FATAL(rig_start(), 0);
@@ -173,7 +250,7 @@ static void cannot_interleave(void)
 	CU_ASSERT_EQUAL(commit(2, 4096), -EOPNOTSUPP);
 	CU_ASSERT_EQUAL(commit(1, 256), 0);
 	annex_decoder_release(&rig.decoders, id);
-	end();
+	rig_over();
 }
 
 /* Numbers that would go round stay where they are. */
@@ -192,7 +269,7 @@ static void no_end(void)
 	set(0, 0, SZ_256M, CXL_DEC_CTRL_COMMITTED);
 	memcpy(decoder(0) + CXL_DEC_LIST, &skip, sizeof(skip));
 	CU_ASSERT_EQUAL(annex_decoders_used(&rig.decoders), U64_MAX);
-	end();
+	rig_over();
 }
 
 /* It says something else than when it was found, and its registers were mapped. */
@@ -205,12 +282,14 @@ static void more_than_are_mapped(void)
 	memcpy(rig_register(0, CXL_CM + at), &cap, sizeof(cap));
 	annex_decoders_init(&d, rig.regs.component, at, rig.regs.phys, "device", true);
 	CU_ASSERT_EQUAL(d.count, 2);
-	end();
+	rig_over();
 }
 
 UNIT_SUITE(cxl_decoders, {"a decoder is committed and given back", committed},
 	   {"a decoder is locked", locked}, {"firmware has a decoder", firmware},
 	   {"decoders are committed in odd places", odd_places},
-	   {"a decoder that does not obey", stubborn}, {"a component that is gone", gone},
+	   {"a decoder that does not obey", stubborn}, {"a decoder that stays committed", stays},
+	   {"a decoder below it", below}, {"decoders that wait in vain", waits},
+	   {"a decoder that waited and stays", stays_late}, {"a component that is gone", gone},
 	   {"interleaving that it has not", cannot_interleave},
 	   {"addresses beyond the last", no_end}, {"more than are mapped", more_than_are_mapped})

@@ -58,8 +58,7 @@ static void refuse(const struct lie *lies, u32 n, u64 most_s)
 		CU_ASSERT_EQUAL(err, lies[i].err);
 		CU_ASSERT_EQUAL(shim.lines, 1);
 		CU_ASSERT(shim.us <= 1 + most_s * USEC_PER_SEC);
-		rig_stop();
-		rig_end();
+		rig_over();
 	}
 }
 
@@ -77,8 +76,7 @@ static void good_device(void)
 	CU_ASSERT_EQUAL(rig.media.poison[0].addr, 4096);
 	CU_ASSERT_EQUAL(rig.media.poison[0].bytes, 128);
 	CU_ASSERT(rig.media.interrupts);
-	rig_stop();
-	rig_end();
+	rig_over();
 }
 
 static void dvsec_lies(void)
@@ -147,8 +145,7 @@ static void component_lies(void)
 	rig_stop();
 	memcpy(rig_register(0, CXL_CM + 0xfb0), &many, sizeof(many));
 	CU_ASSERT_EQUAL(rig_start(), -EINVAL);
-	rig_stop();
-	rig_end();
+	rig_over();
 }
 
 static void array_lies(void)
@@ -198,6 +195,24 @@ static void never_ready(void)
 	REFUSE(lies, 90);
 }
 
+/* As long as it declares, and not much longer; a number that is reserved is the most. */
+static void declared(void)
+{
+	static const u64 most_s[] = {60, 60, 60, 64, 256, 256, 256, 256};
+
+	for (u32 code = 0; code < 8; code++) {
+		u32 low = CXL_DEVICE_VALID | code << 13;
+
+		rig_make();
+		memcpy(rig_config(DVSEC(CXL_DEVICE_SIZE_LOW(0))), &low, sizeof(low));
+		CU_ASSERT_EQUAL(rig_start(), -ETIMEDOUT);
+		CU_ASSERT(shim.us > most_s[code] * USEC_PER_SEC);
+		CU_ASSERT(shim.us < 3 * most_s[code] / 2 * USEC_PER_SEC);
+		CU_ASSERT_EQUAL(shim.lines, 1);
+		rig_over();
+	}
+}
+
 static void late_device(void)
 {
 	rig_make();
@@ -206,8 +221,7 @@ static void late_device(void)
 	CU_ASSERT_EQUAL(rig_start(), 0);
 	CU_ASSERT(shim.us >= 5 * USEC_PER_SEC && shim.us < 10 * USEC_PER_SEC);
 	CU_ASSERT_EQUAL(shim.lines, 0);
-	rig_stop();
-	rig_end();
+	rig_over();
 }
 
 /* The device registers before the component registers in a BAR end where those begin. */
@@ -230,8 +244,7 @@ static void shared_bar(void)
 	at = RIG_MEMDEV;
 	memcpy(rig_register(2, HEADER(3) + 4), &at, sizeof(at));
 	CU_ASSERT_EQUAL(rig_start(), 0);
-	rig_stop();
-	rig_end();
+	rig_over();
 }
 
 static void random_devices(void)
@@ -250,5 +263,6 @@ UNIT_SUITE(cxl_device, {"a good device starts", good_device}, {"a DVSEC that lie
 	   {"a register locator that lies", locator_lies},
 	   {"component registers that lie", component_lies},
 	   {"device registers that lie", array_lies}, {"a device that is never ready", never_ready},
+	   {"a device that declares how late it is", declared},
 	   {"a device that is ready late", late_device}, {"registers that share a BAR", shared_bar},
 	   {"random devices", random_devices})

@@ -9,7 +9,7 @@
 #define STEPS 64
 #define LIES 16
 #define ROOM 0x2000u  /* of the device's registers, for the rig's own use */
-#define MOST_S 600ull /* a start, and two looks at its events */
+#define MOST_S 900ull /* a start, and three looks at its events */
 
 struct step {
 	u8 what, bytes;
@@ -139,6 +139,7 @@ static void use_media(void)
 	while (annex_media_next(&rig.media, &reader, &event))
 		shim_require(event.log < CXL_EVENT_LOGS && event.seq);
 	annex_media_scan(&rig.media);
+	shim_work(&rig.media.again);
 }
 
 static void use_windows(void)

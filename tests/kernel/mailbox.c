@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mailboxes that lie, and lists of poison and of events that do: each ends in time, with its errno
- * and a line.
+ * Mailboxes that lie, and lists of poison that do: each ends in time, with its errno and a line.
  */
 #include "rig.h"
 #include "tests/unit/unit.h"
@@ -11,12 +10,6 @@
 
 static u16 target;
 static u32 a_code, a_length, rounds;
-
-static void end(void)
-{
-	rig_stop();
-	rig_end();
-}
 
 static void says_code(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 {
@@ -32,9 +25,13 @@ static void codes(void)
 		u32 code;
 		int err;
 		u32 lines;
-	} known[] = {{CXL_CODE_INPUT, -EINVAL, 1},      {CXL_CODE_UNSUPPORTED, -EOPNOTSUPP, 0},
-		     {CXL_CODE_RETRY, -EBUSY, 1},       {CXL_CODE_BUSY, -EBUSY, 1},
-		     {1 /* goes on behind */, -EIO, 1}, {U16_MAX, -EIO, 1}};
+	} known[] = {{CXL_CODE_INPUT, -EINVAL, 1},
+		     {CXL_CODE_UNSUPPORTED, -EOPNOTSUPP, 0},
+		     {CXL_CODE_RETRY, -EBUSY, 1},
+		     {CXL_CODE_BUSY, -EBUSY, 1},
+		     {CXL_CODE_ADDRESS, -EFAULT, 1},
+		     {1 /* goes on behind */, -EIO, 1},
+		     {U16_MAX, -EIO, 1}};
 
 	target = CXL_OP_IDENTIFY;
 	for (u32 i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -43,7 +40,7 @@ static void codes(void)
 		a_code = known[i].code;
 		CU_ASSERT_EQUAL(rig_start(), known[i].err);
 		CU_ASSERT_EQUAL(shim.lines, known[i].lines);
-		end();
+		rig_over();
 	}
 }
 
@@ -65,7 +62,7 @@ static void length(u16 opcode, u32 bytes)
 	CU_ASSERT_EQUAL(rig_start(), -EPROTO);
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT_EQUAL(rig.media.npoison, 0);
-	end();
+	rig_over();
 }
 
 static void lengths(void)
@@ -94,7 +91,7 @@ static void doorbell(void)
 			-EBUSY);
 	CU_ASSERT_EQUAL(rig.commands, 1);
 	CU_ASSERT_EQUAL(shim.lines, 2);
-	end();
+	rig_over();
 }
 
 static void gone(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
@@ -116,7 +113,7 @@ static void unplugged(void)
 	CU_ASSERT_EQUAL(annex_mbox_call(&rig.mbox, CXL_OP_IDENTIFY, NULL, 0, &id, sizeof(id)),
 			-ENODEV);
 	CU_ASSERT(shim.us < USEC_PER_SEC);
-	end();
+	rig_over();
 }
 
 /* Each answer says that there is more. */
@@ -144,7 +141,7 @@ static void endless(u32 npoison, u64 busy_us)
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT(rounds > 1 && rounds < 20000);
 	CU_ASSERT(shim.us < 20 * USEC_PER_SEC);
-	end();
+	rig_over();
 }
 
 static void endless_poison(void)
@@ -166,7 +163,7 @@ static void full_poison(void)
 	CU_ASSERT_STRING_EQUAL(shim.line, "its list of poison is not complete\n");
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT_EQUAL(rig.media.npoison, RIG_RECORDS); /* over and over the same */
-	end();
+	rig_over();
 }
 
 static void odd_poison(void)
@@ -190,7 +187,7 @@ static void odd_poison(void)
 	CU_ASSERT_EQUAL(rig_start(), 0);
 	CU_ASSERT_EQUAL_FATAL(rig.media.npoison, 3);
 	CU_ASSERT(!memcmp(rig.media.poison, want, sizeof(want)));
-	end();
+	rig_over();
 }
 
 static void fills(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
@@ -219,118 +216,52 @@ static void long_answer(void)
 	rig.lie = fills;
 	CU_ASSERT_EQUAL(rig_start(), 0);
 	CU_ASSERT_EQUAL(rig.media.npoison, LONG_LIST);
-	end();
+	rig_over();
 }
 
-static void events_begin(u32 n)
+static void two_kinds(void)
 {
-	u32 status = BIT(2);
-
-	rig.nevents = n;
-	memcpy(rig_register(2, RIG_STATUS), &status, sizeof(status));
+	rig.bytes[0] = RIG_BYTES / 2;
+	rig.bytes[1] = RIG_BYTES / 2;
+	rig.poison[0] = (struct cxl_poison_record){.address = 0x1000, .lines = 1};
+	rig.poison[1] = (struct cxl_poison_record){.address = RIG_BYTES / 2, .lines = 1};
+	rig.npoison = 2;
 }
 
-static void events(void)
+/* It is asked for each kind by itself, and of volatile memory it need not know. */
+static void kinds_of_poison(void)
 {
 	rig_make();
-	events_begin(RIG_RECORDS);
+	two_kinds();
 	CU_ASSERT_EQUAL(rig_start(), 0);
-	CU_ASSERT_EQUAL(rig.media.logged[2], RIG_RECORDS);
-	CU_ASSERT_EQUAL(rig.nevents, 0);
-	CU_ASSERT_EQUAL(rig.changed, 1);
-	events_begin(2);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(shim.thread[0]);
-	shim.thread[0](0, shim.data[0]);
-	CU_ASSERT_EQUAL(rig.media.logged[2], RIG_RECORDS + 2);
+	CU_ASSERT_EQUAL(rig.media.npoison, 2);
+	rig.unlisted = true;
+	CU_ASSERT_EQUAL(annex_media_scan(&rig.media), 0);
+	CU_ASSERT_EQUAL_FATAL(rig.media.npoison, 1);
+	CU_ASSERT_EQUAL(rig.media.poison[0].addr, RIG_BYTES / 2);
 	CU_ASSERT_EQUAL(shim.lines, 0);
-	end();
+	rig_over();
 }
 
-/* A record for each that is taken away. */
-static void refills(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
-{
-	(void)payload;
-	(void)bytes;
-	(void)code;
-	if (opcode == CXL_OP_CLEAR_EVENTS)
-		events_begin(1);
-}
-
-static void endless_events(void)
+static void no_persistent_poison(void)
 {
 	rig_make();
-	CU_ASSERT_EQUAL(rig_start(), 0);
-	rig.lie = refills;
-	events_begin(1);
-	annex_media_fetch(&rig.media);
-	CU_ASSERT_STRING_EQUAL(shim.line, "its event log 2 does not end\n");
+	two_kinds();
+	rig.bytes[0] = 0;
+	rig.bytes[1] = RIG_BYTES;
+	rig.lie = says_code;
+	target = CXL_OP_GET_POISON;
+	a_code = CXL_CODE_ADDRESS;
+	CU_ASSERT_EQUAL(rig_start(), -EIO);
+	CU_ASSERT_STRING_EQUAL(shim.line, "it lists no poison of its persistent memory\n");
 	CU_ASSERT_EQUAL(shim.lines, 1);
-	rig.busy_us = 1500000;
-	shim.us = 0;
-	annex_media_fetch(&rig.media);
-	CU_ASSERT(shim.us < 20 * USEC_PER_SEC);
-	CU_ASSERT_EQUAL(shim.lines, 2);
-	end();
-}
-
-static void more_events(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
-{
-	struct cxl_events_out *out = (void *)payload;
-
-	(void)bytes;
-	(void)code;
-	if (opcode == CXL_OP_GET_EVENTS)
-		out->count = U16_MAX;
-}
-
-static void cut_events(void)
-{
-	rig_make();
-	CU_ASSERT_EQUAL(rig_start(), 0);
-	rig.lie = more_events;
-	events_begin(1);
-	annex_media_fetch(&rig.media);
-	CU_ASSERT_STRING_EQUAL(shim.line, "its event log 2 ends in a record\n");
-	CU_ASSERT_EQUAL(shim.lines, 1);
-	CU_ASSERT_EQUAL(rig.media.count, 0);
-	end();
-}
-
-static void says_vectors(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
-{
-	(void)bytes;
-	(void)code;
-	if (opcode == CXL_OP_GET_EVENT_POLICY)
-		memset(payload, (int)a_code, CXL_EVENT_LOGS);
-}
-
-/* Events are then looked for when somebody asks. */
-static void wrong_vectors(void)
-{
-	static const u32 policies[] = {0, CXL_POLICY_MSI | 1 << 4, 0xff, 2};
-
-	for (u32 i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
-		rig_make();
-		a_code = policies[i];
-		rig.lie = says_vectors;
-		CU_ASSERT_EQUAL(rig_start(), 0);
-		CU_ASSERT_FALSE(rig.media.interrupts);
-		CU_ASSERT_EQUAL(shim.lines, 1);
-		CU_ASSERT_PTR_NULL(shim.thread[0]);
-		end();
-	}
-	rig_make();
-	shim.vectors = 0;
-	CU_ASSERT_EQUAL(rig_start(), 0);
-	CU_ASSERT_FALSE(rig.media.interrupts);
-	CU_ASSERT_EQUAL(shim.lines, 1);
-	end();
+	rig_over();
 }
 
 UNIT_SUITE(cxl_mailbox, {"codes of commands", codes}, {"lengths that lie", lengths},
 	   {"a doorbell that is never cleared", doorbell}, {"a device that is gone", unplugged},
 	   {"poison that never ends", endless_poison}, {"poison that fills the list", full_poison},
 	   {"poison that overlaps, or is elsewhere", odd_poison},
-	   {"an answer of many pages", long_answer}, {"events are taken", events},
-	   {"events that never end", endless_events}, {"events that are cut off", cut_events},
-	   {"interrupts that cannot be", wrong_vectors})
+	   {"an answer of many pages", long_answer},
+	   {"poison of two kinds of memory", kinds_of_poison},
+	   {"poison of persistent memory that is not listed", no_persistent_poison})

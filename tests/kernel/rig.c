@@ -38,13 +38,26 @@ static u64 get64(const void *at)
 	return value;
 }
 
-static u32 list_poison(u8 *payload)
+/* Of one kind of memory; if there is but one, wherever it is. */
+static u32 list_poison(u8 *payload, u32 *code)
 {
 	struct cxl_poison_out *out = (void *)payload;
+	struct cxl_poison_in in;
+	u64 stop;
 
-	out->count = (u16)rig.npoison;
-	memcpy(out->records, rig.poison, rig.npoison * sizeof(rig.poison[0]));
-	return (u32)struct_size(out, records, rig.npoison);
+	memcpy(&in, payload, sizeof(in));
+	stop = in.address + in.lines * CXL_LINE;
+	if (stop > rig.bytes[0] + rig.bytes[1] ||
+	    (in.address < rig.bytes[0]) != (stop <= rig.bytes[0]))
+		*code = CXL_CODE_INPUT;
+	else if (rig.unlisted && in.address < rig.bytes[0])
+		*code = CXL_CODE_ADDRESS;
+	memset(payload, 0, RIG_PAYLOAD);
+	for (u32 i = 0; i < rig.npoison; i++)
+		if (!rig.bytes[1] ||
+		    (rig.poison[i].address >= in.address && rig.poison[i].address < stop))
+			out->records[out->count++] = rig.poison[i];
+	return (u32)struct_size(out, records, out->count);
 }
 
 /* As many as there is room for. */
@@ -69,11 +82,13 @@ static u32 answer(u16 opcode, u8 *payload, u32 bytes, u32 *code)
 	switch (opcode) {
 	case CXL_OP_IDENTIFY:
 		memset(id, 0, sizeof(*id));
-		id->total = id->volatile_only = RIG_BYTES / CXL_CAPACITY_UNIT;
+		id->volatile_only = rig.bytes[0] / CXL_CAPACITY_UNIT;
+		id->persistent_only = rig.bytes[1] / CXL_CAPACITY_UNIT;
+		id->total = id->volatile_only + id->persistent_only;
 		return sizeof(*id);
 	case CXL_OP_GET_POISON:
-		memset(payload, 0, RIG_PAYLOAD);
-		return list_poison(payload);
+		shim_require(bytes == sizeof(struct cxl_poison_in));
+		return list_poison(payload, code);
 	case CXL_OP_GET_EVENTS:
 		shim_require(bytes == 1);
 		memset(payload + 1, 0, RIG_PAYLOAD - 1);
@@ -84,10 +99,13 @@ static u32 answer(u16 opcode, u8 *payload, u32 bytes, u32 *code)
 		set32(DEV(RIG_STATUS), rig.nevents ? BIT(2) : 0);
 		return 0;
 	case CXL_OP_SET_TIMESTAMP:
+		return 0;
 	case CXL_OP_SET_EVENT_POLICY:
+		shim_require(bytes == CXL_EVENT_LOGS);
+		memcpy(rig.policy, payload, CXL_EVENT_LOGS);
 		return 0;
 	case CXL_OP_GET_EVENT_POLICY:
-		memset(payload, CXL_POLICY_MSI, CXL_EVENT_LOGS);
+		memcpy(payload, rig.policy, CXL_EVENT_LOGS);
 		return CXL_EVENT_LOGS;
 	}
 	*code = CXL_CODE_UNSUPPORTED;
@@ -131,7 +149,7 @@ static void commit(u8 *at)
 	if (!(ctrl & CXL_DEC_CTRL_COMMIT))
 		ctrl &= rig.locked ? ~0u : ~(u32)CXL_DEC_CTRL_COMMITTED;
 	else if (rig.error)
-		ctrl |= CXL_DEC_CTRL_ERROR;
+		ctrl |= CXL_DEC_CTRL_ERROR | (rig.locked ? CXL_DEC_CTRL_COMMITTED : 0);
 	else
 		ctrl |= CXL_DEC_CTRL_COMMITTED;
 	set32(at, ctrl);
@@ -239,6 +257,7 @@ void rig_make(void)
 	memset(&shim, 0, sizeof(shim));
 	memset(&rig, 0, sizeof(rig));
 	shim.us = 1;
+	rig.bytes[0] = RIG_BYTES;
 	make_bar(0, 3ull << 30, SZ_64K);
 	make_bar(2, (3ull << 30) + SZ_64K, 2 * SZ_64K);
 	make_config();
@@ -273,6 +292,7 @@ int rig_start(void)
 	struct cxl_identify id;
 	int err = annex_regs_init(&rig.pdev, regs);
 
+	annex_media_prepare(&rig.media);
 	if (!err)
 		err = annex_regs_ready(&rig.pdev, regs);
 	if (!err)
@@ -282,7 +302,7 @@ int rig_start(void)
 	if (err)
 		return err;
 	annex_decoders_init(&rig.decoders, regs->component, regs->hdm, regs->phys, "device", true);
-	return annex_media_init(&rig.media, &rig.pdev, &rig.mbox, regs->status, RIG_BYTES, changed);
+	return annex_media_init(&rig.media, &rig.pdev, &rig.mbox, regs->status, rig.bytes, changed);
 }
 
 void rig_stop(void)
@@ -296,4 +316,10 @@ void rig_stop(void)
 	memset(&rig.mbox, 0, sizeof(rig.mbox));
 	memset(&rig.media, 0, sizeof(rig.media));
 	memset(&rig.decoders, 0, sizeof(rig.decoders));
+}
+
+void rig_over(void)
+{
+	rig_stop();
+	rig_end();
 }

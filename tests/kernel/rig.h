@@ -26,8 +26,9 @@
 
 /**
  * struct rig - What the device is, and what the module has of it.
- * @poison: what it lists. @npoison: how many.
- * @nevents: records in its failure log.
+ * @bytes: of memory, volatile and persistent.
+ * @poison: what it lists. @npoison: how many. @unlisted: for volatile memory it keeps no list.
+ * @nevents: records in its failure log. @policy: how its logs make themselves heard.
  * @busy_us: how long its mailbox takes for a command.
  * @lie: changes an answer: its payload, how many bytes it says, its code.
  * @late: since when its memory is ready.
@@ -35,8 +36,11 @@
  * @locked: its decoders go on being committed. @error: and do not become so.
  */
 extern struct rig {
+	u64 bytes[2];
 	struct cxl_poison_record poison[RIG_RECORDS];
 	u32 npoison, nevents;
+	bool unlisted;
+	u8 policy[CXL_EVENT_LOGS];
 	u64 busy_us, done, late;
 	void (*lie)(u16 opcode, u8 *payload, u32 *bytes, u32 *code);
 	u32 commands;
@@ -56,6 +60,8 @@ void rig_end(void);
 /* rig_start() - As far as the module gets with it: 0, or a negative errno. */
 int rig_start(void);
 void rig_stop(void);
+/* rig_over() - rig_stop() and rig_end(). */
+void rig_over(void);
 /* rig_config(), rig_register() - What is at @at of its configuration space, of its BAR @bar. */
 void *rig_config(u32 at);
 void *rig_register(u32 bar, u32 at);

@@ -12,6 +12,21 @@ void shim_require(bool truth)
 		abort();
 }
 
+u64 shim_us(void)
+{
+	return shim.us;
+}
+
+bool shim_work(struct delayed_work *w)
+{
+	if (!w->due)
+		return false;
+	shim.us = max(shim.us, w->due);
+	w->due = 0;
+	w->work.work(&w->work);
+	return true;
+}
+
 void shim_say(const char *format, ...)
 {
 	va_list args;

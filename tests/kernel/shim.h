@@ -54,11 +54,22 @@ typedef int irqreturn_t, gfp_t;
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define min3(a, b, c) min(a, min(b, c))
 #define min_t(type, a, b) min((type)(a), (type)(b))
+#define max_t(type, a, b) max((type)(a), (type)(b))
 #define clamp_t(type, v, lo, hi) max((type)(lo), min_t(type, v, hi))
 #define check_add_overflow __builtin_add_overflow
 #define struct_size(p, member, n) (sizeof(*(p)) + (size_t)(n) * sizeof((p)->member[0]))
 #define BUILD_BUG_ON(condition) _Static_assert(!(condition), "")
 #define READ_ONCE(v) (v)
+#define WRITE_ONCE(v, to) ((v) = (to))
+#define smp_load_acquire(p) (*(p))
+#define smp_store_release(p, to) (*(p) = (to))
+#define container_of(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
+#define swap(a, b)                                                                                 \
+	do {                                                                                       \
+		typeof(a) _was = (a);                                                              \
+		(a) = (b);                                                                         \
+		(b) = _was;                                                                        \
+	} while (0)
 #define le16_to_cpu(v) (v)
 #define le32_to_cpu(v) (v)
 #define le64_to_cpu(v) (v)
@@ -90,6 +101,7 @@ struct mutex {
 };
 
 void shim_require(bool truth);
+u64 shim_us(void);
 #define lockdep_assert_held(l) shim_require((l)->held)
 
 static inline void mutex_lock(struct mutex *l)
@@ -98,14 +110,26 @@ static inline void mutex_lock(struct mutex *l)
 	l->held = true;
 }
 
+static inline bool mutex_trylock(struct mutex *l)
+{
+	bool got = !l->held;
+
+	l->held = true;
+	return got;
+}
+
 static inline void mutex_unlock(struct mutex *l)
 {
 	shim_require(l->held);
 	l->held = false;
 }
 
+#define mutex_init(l) ((l)->held = false)
+
 typedef unsigned int wait_queue_head_t;
+#define init_waitqueue_head(w) (*(w) = 0)
 #define wake_up_all(w) (++*(w))
+#define wq_has_sleeper(w) ((void)(w), shim.sleepers)
 #define cond_resched() ((void)0)
 
 /* Time. */
@@ -113,6 +137,31 @@ typedef unsigned int wait_queue_head_t;
 #define jiffies ((unsigned long)(shim.us / 1000))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
 #define ktime_get_real_ns() 1234567890ull
+
+/* Work that is due some time: a test does it when it likes. */
+struct work_struct {
+	void (*work)(struct work_struct *);
+};
+
+struct delayed_work {
+	struct work_struct work;
+	u64 due; /* 0: it is not asked for */
+};
+
+#define to_delayed_work(w) container_of(w, struct delayed_work, work)
+#define INIT_DELAYED_WORK(w, f) (*(w) = (struct delayed_work){.work = {f}})
+#define system_long_wq NULL
+
+static inline void queue_delayed_work(void *queue, struct delayed_work *w, unsigned long delay)
+{
+	shim_require(!queue && w->work.work);
+	if (!w->due)
+		w->due = shim_us() + delay * 1000 + 1;
+}
+
+#define cancel_delayed_work_sync(w) ((w)->due = 0)
+/* shim_work() - It becomes due, and is done; false: nobody asked for it. */
+bool shim_work(struct delayed_work *w);
 
 /* The longer it takes, the less often somebody looks. */
 #define read_poll_timeout(op, v, condition, sleep_us, limit_us, before, ...)                       \
@@ -165,6 +214,7 @@ void pci_free_irq_vectors(struct pci_dev *pdev);
 int request_threaded_irq(unsigned int irq, void *quick, irqreturn_t (*thread)(int, void *),
 			 unsigned long flags, const char *name, void *data);
 void free_irq(unsigned int irq, void *data);
+#define annex_owns_events(pdev) ((void)(pdev), !shim.firmware)
 
 typedef struct {
 	u8 b[16];
@@ -254,6 +304,8 @@ int sysfs_emit_at(char *buf, int at, const char *format, ...) __attribute__((for
  * @cedt: the table, with its header; NULL: there is none.
  * @taken: regions that somebody has; the module's, if @owned.
  * @vectors: of interrupts; @thread: who serves them.
+ * @firmware: it keeps event records for itself.
+ * @sleepers: somebody waits.
  * @line: the last one of the log. @lines: how many there were.
  */
 extern struct shim {
@@ -272,6 +324,7 @@ extern struct shim {
 	int vectors;
 	irqreturn_t (*thread[SHIM_VECTORS])(int, void *);
 	void *data[SHIM_VECTORS];
+	bool firmware, sleepers;
 	char line[256];
 	unsigned int lines;
 } shim;

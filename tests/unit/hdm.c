@@ -335,33 +335,6 @@ static void no_more_names(void)
 	hdm_rig_close(&r);
 }
 
-static void poison_is_left_out(void)
-{
-	static const uint64_t bad[] = {64 << 10, 65 << 10, 1 << 20, (1 << 20) - 4096};
-	struct annex_hdm_usage u;
-	struct hdm_rig r;
-	uint64_t seen = 0;
-	char *p;
-
-	hdm_rig_open(&r, 2 << 20, "&poison=65K&poison=64K&poison=1M&poison=1020K");
-	CU_ASSERT_EQUAL_FATAL(annex_hdm_get_usage(r.h, &u), 0);
-	CU_ASSERT_EQUAL(u.poisoned, 3 * 4096);
-	for (; !annex_hdm_alloc(r.h, 4096 * 3, 0, NULL, (void **)&p); seen++)
-		for (unsigned int i = 0; i < 4; i++) {
-			uint64_t at = (uint64_t)(p - r.h->m->base);
-
-			CU_ASSERT(at + 4096 * 3 <= bad[i] || at > bad[i]);
-		}
-	for (; !annex_hdm_alloc(r.h, 4096, 4096, NULL, (void **)&p); seen++)
-		for (unsigned int i = 0; i < 4; i++)
-			CU_ASSERT((uint64_t)(p - r.h->m->base) != bad[i] / 4096 * 4096);
-	CU_ASSERT_EQUAL_FATAL(annex_hdm_get_usage(r.h, &u), 0);
-	CU_ASSERT(seen > 100);
-	CU_ASSERT_EQUAL(u.poisoned, 3 * 4096);
-	CU_ASSERT_EQUAL(u.free, 0);
-	hdm_rig_close(&r);
-}
-
 static void home_of_queues_and_lines(void)
 {
 	struct annex_dev_opts opts = {.queues = 2, .depth = 16};
@@ -547,7 +520,6 @@ UNIT_SUITE(hdm, {"behind a dma-buf", behind_a_dmabuf}, {"large ranges", large_ra
 	   {"cache lines written back", lines_written_back}, {"bad pieces", bad_pieces},
 	   {"freed wrongly", freed_wrongly}, {"small pieces", small_pieces},
 	   {"names stay, the rest goes", names_stay}, {"no more names", no_more_names},
-	   {"poison is left out", poison_is_left_out},
 	   {"the home of queues and cache lines", home_of_queues_and_lines},
 	   {"beside others' mappings", beside_others_mappings},
 	   {"memory of a node", memory_of_a_node})
