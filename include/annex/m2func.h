@@ -69,7 +69,8 @@ struct annex_m2_opts {
  * version); -ENOENT, -ECONNREFUSED (no such socket, nobody serves it); -EACCES (not for this user);
  * -ENOSPC (the device has no room for more clients, the range no uncached memory); -EPROTO (what
  * answers is no device); -ENODEV (of pci: no device answers there in timeout_ms); -EOPNOTSUPP (of
- * pci: another transport); as annex_hdm_open() of pci:; -ETIMEDOUT; -ENOMEM; -EMFILE.
+ * pci: another transport); -EMFILE (no more files; of pci: this process has its share of the
+ * uncached memory, half of it and 31 pieces); as annex_hdm_open() of pci:; -ETIMEDOUT; -ENOMEM.
  */
 int annex_m2_open(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
 

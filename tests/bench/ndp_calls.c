@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * A kernel that does nothing, called over each of the three transports, with the paper's link
- * latencies and without (M2NDP, section II-C and Figure 4).
+ * latencies and without (M2NDP, section II-C and Figure 4); and what it costs a host whose caches
+ * the device does not see to write its data back before such a call.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include "ndp.h"
 
 #define ROUNDS 7
@@ -12,6 +15,7 @@
 #define IO_NS 2000
 #define RING_NS 4500
 #define KERNEL_US 6.4 /* DLRM(SLS)-B32 */
+#define FLUSH_BYTES (64ull << 20)
 
 struct way {
 	const char *name;
@@ -54,6 +58,61 @@ static double less(double us, double than)
 	return 1 - (us + KERNEL_US) / (than + KERNEL_US);
 }
 
+/* All lines dirty, as far as the caches hold them. */
+static void soil(uint64_t *words, uint64_t round)
+{
+	for (uint64_t i = 0; i < FLUSH_BYTES / sizeof(*words); i++)
+		words[i] = i + round;
+}
+
+static double flush(void *data)
+{
+	double start = bench_seconds();
+
+	if (annex_m2_flush(data, FLUSH_BYTES))
+		bench_fail("%s", annex_last_error());
+	return FLUSH_BYTES / (bench_seconds() - start) / 1e9;
+}
+
+static double copy(void *to, const void *from)
+{
+	double start = bench_seconds(), end;
+
+	memcpy(to, from, FLUSH_BYTES);
+	end = bench_seconds();
+	if (memcmp(to, from, FLUSH_BYTES))
+		bench_fail("a copy is not what was copied");
+	return FLUSH_BYTES / (end - start) / 1e9;
+}
+
+static void measure_flush(void)
+{
+	double dirty[ROUNDS], clean[ROUNDS], copied[ROUNDS];
+	struct ndp_bench b;
+	void *data, *to;
+
+	if (annex_m2_flush(&b, sizeof(b)) == -EOPNOTSUPP) {
+		bench_note("%s", annex_last_error());
+		return;
+	}
+	ndp_bench_open(4 * FLUSH_BYTES, NULL, NULL, &b);
+	data = ndp_bench_alloc(&b, FLUSH_BYTES);
+	to = ndp_bench_alloc(&b, FLUSH_BYTES);
+	for (unsigned int r = 0; r < ROUNDS; r++) {
+		soil(data, r);
+		dirty[r] = flush(data);
+		clean[r] = flush(data);
+		soil(data, r);
+		copied[r] = copy(to, data);
+	}
+	bench_figure("annex_m2_flush of 64 MiB that was just written", bench_median(dirty, ROUNDS),
+		     "GB/s", 0, 0);
+	bench_figure("the same, of what is in no cache", bench_median(clean, ROUNDS), "GB/s", 0, 0);
+	bench_figure("memcpy of 64 MiB that was just written", bench_median(copied, ROUNDS), "GB/s",
+		     0, 0);
+	ndp_bench_close(&b);
+}
+
 void ndp_calls(const struct bench_ctx *ctx)
 {
 	struct way real[] = {
@@ -84,4 +143,5 @@ void ndp_calls(const struct bench_ctx *ctx)
 		snprintf(name, sizeof(name), "null kernel, this machine: %s", real[i].name);
 		bench_figure(name, real[i].us, "us", 0, 0);
 	}
+	measure_flush();
 }
