@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -126,7 +127,18 @@ static bool await(pid_t pid)
 	return true;
 }
 
-/* Owners for so long, each with a seed of its own; @seed: NULL: any. The exit status. */
+static volatile sig_atomic_t enough;
+
+static void has_enough(int sig)
+{
+	(void)sig;
+	enough = 1;
+}
+
+/*
+ * Owners for so long, or until SIGTERM, each with a seed of its own; @seed: NULL: any. The exit
+ * status.
+ */
 static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t seed))
 {
 	double end = now() + strtod(seconds, NULL);
@@ -135,7 +147,8 @@ static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t s
 
 	dprintf(3, "# seed %llu\n", (unsigned long long)state);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	while (ok && now() < end) {
+	signal(SIGTERM, has_enough);
+	while (ok && !enough && now() < end) {
 		uint64_t own = draw(&state, ~0ull) | 1;
 		pid_t pid = fork();
 

@@ -6,12 +6,14 @@
 # long: 360
 . /test/lib.sh
 
-# The IOMMU reports commands with addresses that are not the owner's: it is there for that.
+# The IOMMU reports commands with addresses that are not the owner's: it is there for that. An owner
+# may map the same memory as often as it likes; a debug kernel counts to 7, and warns.
 clean_but_faults()
 {
 	dmesg >log
 	bad='WARNING|BUG|Oops|INFO: |general protection'
-	! grep -v DMAR: log | grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API"
+	theirs='DMAR:|exceeded 7 overlapping mappings|WARNING.*/dma/debug.c.* add_dma_entry'
+	! grep -vE "$theirs" log | grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API"
 }
 
 # Under its owner's hands, which `annex unbind` refuses.
@@ -35,12 +37,13 @@ claim "the kernel saw nothing wrong" clean_but_faults
 claim "no page stays pinned" within 10 no_pins
 claim "data goes to the controller and comes back as it was" place "$uri" any any
 
-fuzz "$address" $((8 * SLOW)) &
+fuzz "$address" $((100 * SLOW)) &
 pid=$!
 for i in 1 2 3 4 5; do
 	claim "it is taken away and given back" bind_again
 	claim "the next owner is at it" within 20 busy || break
 done
+kill $pid
 claim "random calls go on meanwhile" wait $pid
 claim "the kernel saw nothing wrong" clean_but_faults
 claim "no page stays pinned" within 10 no_pins

@@ -13,7 +13,9 @@
  *                                   "running", and go on until something fails; so above
  *   hdm hold MEMBERS FIFO           say "holding", then do what lines from there say: "touch AT":
  *                                   say what byte is there, or "SIGBUS"; "pin AT": a pipe has that
- *                                   page; "drop": no more; "unmap"; "close"; "end"
+ *                                   page; "drop": no more; "unmap"; "close"; "news MS": whether
+ *                                   poll() says within that time that there is new poison;
+ *                                   "list": ask for it, without asking the devices; "end"
  *   hdm wait ADDRESS                say "waiting", then "event LOG" for each event
  *   hdm poison MEMBERS              ask the devices, print pages that must not be touched
  */
@@ -329,6 +331,31 @@ static void touch(const volatile unsigned char *at)
 		printf("byte %u\n", *at);
 }
 
+/* One by one, as a list is read that has more than one call tells. */
+static unsigned int list_poison(const struct range *r)
+{
+	struct annex_ioc_seg seg = {.addr = 0};
+	struct annex_ioc_hdm_poison args = {.size = sizeof(args), .list = (uintptr_t)&seg};
+	unsigned long long end = 0;
+
+	do {
+		args.count = 1;
+		if (call(r->fds[0], ANNEX_IOC_HDM_POISON, &args))
+			die("poison: %m");
+		if (args.first < args.count && end && seg.addr <= end)
+			die("poison: 0x%llx after 0x%llx", seg.addr, end);
+		end = seg.addr + seg.bytes;
+	} while (++args.first < args.count);
+	return args.count;
+}
+
+static bool has_news(const struct range *r, uint64_t ms)
+{
+	struct pollfd p = {.fd = r->fds[0], .events = POLLPRI};
+
+	return poll(&p, 1, (int)ms) == 1 && p.revents == POLLPRI;
+}
+
 static int hold(const char *members, const char *fifo)
 {
 	FILE *lines = fopen(fifo, "r");
@@ -350,6 +377,10 @@ static int hold(const char *members, const char *fifo)
 			touch(r.mem + at);
 		else if (!strncmp(line, "pin", 3))
 			printf("pinned %zd\n", vmsplice(pipes[1], &page, 1, 0));
+		else if (!strncmp(line, "news", 4))
+			printf("news %d\n", has_news(&r, at));
+		else if (!strncmp(line, "list", 4))
+			printf("listed %u\n", list_poison(&r));
 		else if (!strncmp(line, "unmap", 5))
 			printf("unmapped %d\n", munmap(r.mem, r.cached));
 		else if (!strncmp(line, "close", 5))

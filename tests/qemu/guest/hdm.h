@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of annex.ko on CXL memory, for tests of them (hdm.c, hdmcalls.c): what fails ends the
- * program with one line.
+ * The calls of annex.ko on CXL memory, for tests of them (hdm.c, hdmapart.c, hdmcalls.c): what
+ * fails ends the program with one line, but for what is expected.
  */
 #ifndef TESTS_QEMU_HDM_H
 #define TESTS_QEMU_HDM_H
@@ -21,6 +21,20 @@
 #define PAGE 4096ull
 #define MIB (1ull << 20)
 #define GRANULE (256 * MIB)
+
+static unsigned int failures;
+
+/* A claim that goes on when it fails, and counts in @failures. */
+static inline void expect(long want, long got, const char *words)
+{
+	if (got == want) {
+		dprintf(3, "ok %s\n", words);
+		return;
+	}
+	dprintf(3, "not ok %s\n#   %ld (%s), not %ld (%s)\n", words, got, strerror((int)labs(got)),
+		want, strerror((int)labs(want)));
+	failures++;
+}
 
 static int open_node(const char *address)
 {

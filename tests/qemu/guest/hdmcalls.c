@@ -11,19 +11,7 @@
 
 #define PART (2 * MIB)
 
-static unsigned int failures;
 static const char *address;
-
-static void expect(long want, long got, const char *words)
-{
-	if (got == want) {
-		dprintf(3, "ok %s\n", words);
-		return;
-	}
-	dprintf(3, "not ok %s\n#   %ld (%s), not %ld (%s)\n", words, got, strerror((int)labs(got)),
-		want, strerror((int)labs(want)));
-	failures++;
-}
 
 static long try_mmap(int fd, uint64_t offset, uint64_t bytes, int prot, int flags)
 {
@@ -201,12 +189,35 @@ static bool has(uint64_t *piece)
 	return *piece == 0x4d324e4450;
 }
 
+/*
+ * Another process with the same file asks for a large piece, and maps it; there is no room for
+ * another one. @closes: it closes the file before it ends.
+ */
+static long child_asks(int fd, bool closes)
+{
+	struct annex_ioc_hdm_m2func more = {.size = sizeof(more), .bytes = PART / 2};
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		long err = call(fd, ANNEX_IOC_HDM_M2FUNC, &more);
+
+		if (!err)
+			err = map_at(fd, more.offset, PART / 2) ? 0 : -errno;
+		if (!err && call(fd, ANNEX_IOC_HDM_M2FUNC, &more) != -ENOSPC)
+			err = -EEXIST;
+		if (closes)
+			close(fd);
+		_exit((int)-err);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
 /* A process has no more than its share, over all of its files; another has the rest. */
 static void share(int fd, int other)
 {
 	struct annex_ioc_hdm_m2func more = {.size = sizeof(more)};
-	int status;
-	pid_t pid;
 
 	more.bytes = PART - 9 * PAGE; /* one is the filter's */
 	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: all the rest");
@@ -215,15 +226,13 @@ static void share(int fd, int other)
 		expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: so many pieces");
 	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: and not one more");
 	expect(-EMFILE, call(fd, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: nor by another file");
-	pid = fork();
-	if (!pid) {
-		more.bytes = PART / 2;
-		_exit(call(other, ANNEX_IOC_HDM_M2FUNC, &more) != 0);
-	}
-	waitpid(pid, &status, 0);
-	expect(0, status, "m2func: another process has its own share");
+	expect(0, child_asks(other, false), "m2func: another process has its own share");
 	more.bytes = PART / 2;
-	expect(-ENOSPC, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: then there is no room");
+	/* Not -ENOSPC: there is room. */
+	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more),
+	       "m2func: which is free when it ends, though the file is open");
+	expect(0, child_asks(other, true), "m2func: so is that of one that closes it before");
+	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: there is room again");
 	close(other);
 }
 
@@ -264,6 +273,12 @@ static void pieces(int fd)
 	waitpid(pid, &status, 0);
 	expect(true, WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV,
 	       "a child that is forked does not have it");
+	pid = fork();
+	if (!pid)
+		_exit(try_rw(fd, mine.offset, PAGE) != -EACCES);
+	waitpid(pid, &status, 0);
+	expect(0, status, "nor can it map it by the file that it has as well");
+	expect(0, try_rw(fd, mine.offset, PAGE), "which leaves it its owner's");
 	share(fd, other);
 	theirs.bytes = PART / 2 - 4 * PAGE;
 	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &theirs), "a file that is closed gives them back");

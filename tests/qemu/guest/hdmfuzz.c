@@ -158,7 +158,7 @@ static void do_poison(struct fuzzer *f)
 		.flags = (uint32_t)maybe(&f->state, draw(&f->state, 4)),
 		.list = maybe(&f->state, (uintptr_t)f->segs),
 		.count = (uint32_t)maybe(&f->state, draw(&f->state, 64)),
-		.rsvd = (uint32_t)maybe(&f->state, 0),
+		.first = (uint32_t)maybe(&f->state, draw(&f->state, 4)),
 	};
 
 	/* No list at an address that happens to be good. */

@@ -57,12 +57,13 @@ claim "some were refused" recorded 'annex_hdm_map: .* err=-'
 no_record
 as_good
 
-hdmfuzz "$list" "$nvme" 8 &
+hdmfuzz "$list" "$nvme" $((100 * SLOW)) &
 pid=$!
 for i in 1 2 3 4 5; do
 	claim "a device is taken away and given back" bind_again
 	claim "the next user is at it" within 20 busy || break
 done
+kill $pid
 claim "random calls go on meanwhile" wait $pid
 as_good
 claim "it unloads" rmmod annex

@@ -33,5 +33,8 @@ claim "and not pinned" eval '! recorded "annex_map: .* kind=0 bytes=262144"'
 no_record
 claim "nothing of it is left" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
 claim "it is unbound" annex unbind "$address"
+claim "the kernel's driver has the disk again" within 5 disk 0
+claim "io_uring reads from it into CXL memory, by O_DIRECT" annex graph bfs graph.csr --verify \
+	--device "file:$(disk 0)?direct=1&readonly=1" --cache 256K --cache-in "pci:$first?format=1"
 rmmod nvme
 claim "it unloads" rmmod annex

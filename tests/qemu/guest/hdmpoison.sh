@@ -40,14 +40,21 @@ exec 6<>go
 start hdm hold "$first" go
 claim "a range is held" hears 20 holding || exit 1
 claim "its memory can be read" says "touch 0x6405000" byte
+claim "its poison so far is none" says list "listed 0"
+claim "nothing is new" says "news 0" "news 0"
 hdm wait "$first" >events &
 waiter=$!
 claim "an event is waited for" within 10 grep -q waiting events
 claim "poison is injected" poison 0x6405040
 claim "nobody knows of it" says "touch 0x6405000" byte
+# It sleeps in poll() until there is.
+echo "news 20000" >&6
 claim "a media event comes" media_event failure
 claim "it reaches who waits" within 10 grep -q "^event 2 seq [0-9]* lost 0" events
 claim "annex list counts it" eval 'annex list --json | grep "\"failure\": [1-9]"'
+claim "poll() says that there is new poison" hears 20 "news 1"
+claim "until it is asked for" says list "listed 1"
+claim "and then no more" says "news 0" "news 0"
 claim "the page is SIGBUS to who touches it" says "touch 0x6405000" SIGBUS
 claim "the page before it is not" says "touch 0x6404fff" byte
 claim "nor the one behind" says "touch 0x6406000" byte
@@ -64,4 +71,41 @@ if [ "$CXL" -gt 1 ] && [ "$CXL_SHAPE" = flat ]; then
 	claim "where it is in a range of two" interleaved
 fi
 kill $waiter
+wait $waiter
+
+msi=/sys/bus/pci/devices/$first/msi_bus
+claim "the device is bound without interrupts" eval 'unbind_cxl "$first" && echo 0 >"$msi" &&
+	bind_cxl "$first" && ! grep "annex!$first" /proc/interrupts'
+hdm wait "$first" >polled &
+waiter=$!
+claim "an event is waited for" within 10 grep -q waiting polled
+claim "a media event comes" media_event warning
+claim "it reaches who sleeps in poll()" within 10 grep -q "^event 1 seq" polled
+kill $waiter
+wait $waiter
+# Its poison by POLLPRI alone, to who never reads an event; of two, as a member that is not the
+# file's.
+members=$first
+if [ "$CXL" -gt 1 ] && [ "$CXL_SHAPE" = flat ]; then
+	members="$(cxl 1),$first"
+fi
+start hdm hold "$members" go
+claim "a range is held" hears 20 holding
+claim "a media event comes" media_event failure
+# What the device lists already was told with the range, or is now.
+claim "poll() has it fetched" says "news 0" news
+claim "all poison is known" says list listed
+claim "nothing is new" says "news 0" "news 0"
+claim "poison is injected, further on" poison 0x6407040
+claim "a media event comes, and no event was read" media_event failure
+claim "poll() says that there is new poison" says "news 0" "news 1"
+claim "it is told" says list listed
+claim "and then no more" says "news 0" "news 0"
+claim "poison is injected once more" poison 0x6409040
+echo "news 20000" >&6
+claim "a media event comes" media_event failure
+claim "poll() that sleeps says it" hears 20 "news 1"
+echo end >&6
+claim "the range is given up" ended 0
+echo 1 >"$msi"
 claim "it unloads" within 5 rmmod annex

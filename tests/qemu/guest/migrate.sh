@@ -1,0 +1,25 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# Tensors move between a small device tier, CXL memory and an NVMe controller.
+# limit: 240
+. /test/lib.sh
+
+# What it says of buffers is in the report.
+told()
+{
+	"$@" >said.migrate 2>&1
+	rc=$?
+	cat said.migrate
+	grep 'by a buffer' said.migrate | sed 's/^/# /' >&3
+	return $rc
+}
+
+[ "$NVME" -gt 0 ] || skip "there is no NVMe controller"
+with_hdm
+address=$(controllers | head -n 1)
+claim "a controller is bound" annex bind "$address" || exit 1
+claim "a tensor is the same after all ways" told migrate ways "pci:$first" "pci:$address"
+claim "a planned network computes what it should" told migrate plan "pci:$first" "pci:$address"
+claim "nothing of it is left" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
+claim "nor pinned" within 10 no_pins
+claim "it unloads" rmmod annex
