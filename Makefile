@@ -84,8 +84,9 @@ BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
 # A program for each table; they share figures and the running of other programs.
 PLAN_SRC := $(filter tests/bench/plan%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
 NDP_BENCH_SRC := $(filter tests/bench/ndp%,$(BENCH_SRC)) tests/bench/figure.c
-STORAGE_SRC := $(filter-out tests/bench/plan% tests/bench/ndp%,$(BENCH_SRC))
-BENCH_BIN := $(OUT)/bench/storage $(OUT)/bench/plan $(OUT)/bench/ndp
+MIGRATE_SRC := $(filter tests/bench/migrate%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
+STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate%),$(BENCH_SRC))
+BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate)
 HEADERS := $(sort $(wildcard include/annex/*.h))
 MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch])) include/uapi/annex.h
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
@@ -98,6 +99,9 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
 # The tool without its main(): what tests link against.
 TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
+# What of the tool is tested by itself.
+UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,cleanup error pool $(addprefix train/,adamw attention \
+	backward blas each embed forward gelu kernels linear loss memory model norm text))
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 # What of the module reads registers and tables, for tests outside of a kernel.
 SHIM_MODULE := $(patsubst %,$(OUT)/shim/%.o,decoder mbox media regs window)
@@ -146,7 +150,7 @@ $(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
-$(OUT)/unit: $(UNIT_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) $(OUT)/whole.a
+$(OUT)/unit: $(UNIT_OBJ) $(UNIT_PARTS) $(SHIM_OBJ) $(SHIM_MODULE) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CUNIT_LIBS) -lm
 $(OUT)/rv/rvfuzz: $(RVFUZZ_OBJ) $(OUT)/whole.a
@@ -156,7 +160,8 @@ $(OUT)/rv/rvfuzz: $(RVFUZZ_OBJ) $(OUT)/whole.a
 $(OUT)/bench/storage: $(STORAGE_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/ndp: $(NDP_BENCH_SRC:%.c=$(OUT)/%.o)
-$(OUT)/bench/storage $(OUT)/bench/plan: $(OUT)/libannex.a
+$(OUT)/bench/migrate: $(MIGRATE_SRC:%.c=$(OUT)/%.o)
+$(OUT)/bench/storage $(OUT)/bench/plan $(OUT)/bench/migrate: $(OUT)/libannex.a
 # This one looks inside, at how kernels are run.
 $(OUT)/bench/ndp: $(OUT)/tests/ndp/way.o $(OUT)/whole.a
 $(BENCH_BIN):
@@ -213,6 +218,9 @@ $(OUT)/lib/m2func/image.o: private object_flags := $(LIB_CFLAGS) -Wa,-I,$(OUT)/k
 $(OUT)/tests/bench/array.o: private object_flags := -O3
 # The host's side of annex query, which is measured beside the device's.
 $(OUT)/tools/query/host.o: private object_flags := -O3
+# Loops over activations, as vectors; a product and a sum are two roundings everywhere.
+$(filter $(OUT)/tools/train/%,$(TOOL_OBJ)): private object_flags := -O3 -ffp-contract=off \
+	-fno-math-errno -fno-trapping-math
 $(OUT)/tools/main.o $(OUT)/tools/pci/checks_pci.o: private object_flags := \
 	-DANNEX_VERSION='"$(VERSION)"'
 define compile
@@ -269,6 +277,11 @@ demo:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
 	@tests/demo.sh $(OUT)
+# The same model trained with all the memory it wants, and with a quarter of it.
+train-demo:
+	@tests/deps.sh demo
+	@+$(MAKE) --no-print-directory all
+	@tests/train_demo.sh $(OUT)
 check:
 	@tests/deps.sh check
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh
@@ -308,6 +321,10 @@ bench-ndp:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build ndp-build
 	$(Q)tests/bench/run.sh $(OUT) ndp
+bench-migrate:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all bench-build
+	$(Q)tests/bench/run.sh $(OUT) migrate
 # Queries of annex query, beside DuckDB and Polars.
 bench-query:
 	@tests/deps.sh check
@@ -370,6 +387,7 @@ clean:
 help:
 	@sed -n 's/^#h *//p' $(firstword $(MAKEFILE_LIST))
 #h demo               install what is missing, build, search two graphs from storage
+#h train-demo         train a small GPT with all the memory it wants, then with a quarter: STEPS=5
 #h check              install what is missing, build, run every test and check
 #h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4
 #h check-riscv        the RISC-V core against qemu-riscv64: COUNT=1000000 SEED=1
@@ -384,6 +402,7 @@ help:
 #h bench              measure against fio, io_uring, arrays and mmap: table and build/bench/*.json
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
+#h bench-migrate      measure tensors that move between tiers, likewise
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
 #h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
@@ -397,10 +416,10 @@ help:
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
 #h V=1 (show commands)
 
-.PHONY: all unit bench-build fuzz-build guest-build rv-build module deps demo check check-long \
-	check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan bench-ndp \
-	ndp-build bench-query bench-qemu lint fuzz map format install install-module uninstall \
-	clean help FORCE
+.PHONY: all unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
+	check-long check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan \
+	bench-ndp bench-migrate ndp-build bench-query bench-qemu lint fuzz map format install \
+	install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ) \
 	$(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE))

@@ -11,6 +11,7 @@ int cmd_query(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
+int cmd_train(int argc, char **argv);
 int cmd_vadd(int argc, char **argv);
 int cmd_copy(int argc, char **argv);
 int cmd_verify(int argc, char **argv);

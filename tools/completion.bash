@@ -34,6 +34,8 @@ _annex_listed()
 
 _annex_policies()
 {
+	# Its help has them all.
+	[[ $* != *" train" ]] || return 0
 	printf '%s\n' ideal uvm flashneuron deepum g10-gds g10-host g10 annex
 	case $* in
 	*" simulate") echo all ;;
@@ -58,6 +60,7 @@ _annex_values()
 	case $option in
 	--device) _annex_devices "$@" ;;
 	--cache-in | --range) printf '%s\n' shm: dax: numa: pci: ;;
+	--storage) printf '%s\n' mem: file: pci: ;;
 	--type) printf '%s\n' f64 f32 i64 i32 u64 u32 ;;
 	--policy) _annex_policies "$@" ;;
 	--dtype) printf '%s\n' fp32 tf32 fp16 bf16 ;;

@@ -1,0 +1,104 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: MIT
+# A small model that learns, with all the memory it wants and with less.
+
+claim "train has help" "$annex" train --help
+holds "with an example" grep -q "annex train --device-memory" out
+
+# A text that a small model soon knows.
+awk 'BEGIN { for (i = 0; i < 400; i++) print "the quick brown fox jumps over the lazy dog" }' >fox
+small=(--text fox --layers 4 --width 64 --heads 4 --context 32 --batch 16 --steps 16
+	--learning-rate 0.003)
+
+# losses - All of the last claim.
+losses()
+{
+	sed -n '/"losses"/,/]/p' out
+}
+
+claim "train" "$annex" train "${small[@]}" --json
+losses >whole.losses
+holds "all of them" test "$(wc -l <whole.losses)" -eq 18
+holds "it knows nothing at first" \
+	awk -v l="$(number first_loss)" 'BEGIN { exit !(l > 5.2 && l < 6) }'
+holds "it has learnt" awk -v l="$(number loss)" 'BEGIN { exit !(l < 3.3) }'
+value "nothing moves" in_bytes 0
+value "nothing leaves" out_bytes 0
+holds "no policy" grep -q '"policy": null' out
+tensors=$(number tensors_bytes)
+claim "on one thread" "$annex" train "${small[@]}" --threads 1 --json
+losses >one.losses
+holds "are the same losses" cmp whole.losses one.losses
+claim "another seed" "$annex" train "${small[@]}" --seed 2 --json
+losses >other.losses
+
+holds "are other losses" test "$(cat other.losses)" != "$(cat whole.losses)"
+for policy in none uvm g10 annex; do
+	claim "a quarter of the memory, $policy" "$annex" train "${small[@]}" \
+		--device-memory $((tensors / 4)) --storage 'file:tensors?size=64M' \
+		--policy $policy --json
+	losses >part.losses
+	holds "the same losses" cmp whole.losses part.losses
+	holds "what left has returned" test "$(number in_bytes)" -gt $((tensors / 4))
+	holds "no more than that is in use" test "$(sed -n \
+		's/^ *"device_bytes": \([0-9]*\),/\1/p' out | sort -n | tail -n 1)" -le \
+		$((tensors / 4 + 4096))
+	if [ $policy = none ]; then
+		holds "there was no plan" grep -q '"predicted_s": null' out
+	else
+		holds "there was a plan" test "$(number plans)" -gt 0
+		holds "that the simulator knows" awk -v s="$(number predicted_s)" \
+			'BEGIN { exit !(s > 0) }'
+	fi
+done
+claim "two files and a host tier" "$annex" train "${small[@]}" --device-memory $((tensors / 4)) \
+	--host 1M --storage 'file:tensors?size=64M' --storage mem:64M --json
+losses >part.losses
+holds "the same losses" cmp whole.losses part.losses
+claim "a table" "$annex" train "${small[@]}" --steps 1
+holds "tells of the loss" grep -q 'loss *[0-9.]* at first' out
+claim "links held back" "$annex" train "${small[@]}" --steps 2 --device-memory $((tensors / 4)) \
+	--host 64M --rate 32M --json
+holds "take their time" awk -v s="$(number iteration_s)" -v b="$(number in_bytes)" \
+	'BEGIN { exit !(b > 0 && s > b / 33554432 / 2) }'
+if command -v gnuplot >/dev/null; then
+	claim "plot" "$annex" train "${small[@]}" --device-memory $((tensors / 4)) --host 64M \
+		--plot train.svg
+	holds "it is whole" grep -q '</svg>' train.svg
+	holds "the capacity is drawn" grep -q capacity train.svg
+	refused "plot over a plot" "overwrite" "$annex" train "${small[@]}" --plot train.svg
+	claim "plot to standard output" "$annex" train "${small[@]}" --steps 1 --plot -
+	holds "is a plot" grep -q '</svg>' out
+	refused "no place for a report" "--json" "$annex" train --plot - --json
+fi
+
+refused "a text that is too short" "short.*33" sh -c "head -c 32 fox >short; trap 'rm short' EXIT; \
+	'$annex' train --text short --context 32"
+refused "no text" "nowhere" "$annex" train --text nowhere
+refused "heads that do not fit" "--width 64.*--heads 5" "$annex" train "${small[@]}" --heads 5
+refused "no layers" "--layers 0" "$annex" train --layers 0
+refused "too much at once" "--batch" "$annex" train --batch 65536 --context 16384
+refused "more than there is" "TiB|memory" "$annex" train --layers 1000 --width 16384
+refused "no learning" "--learning-rate 0" "$annex" train --learning-rate 0
+refused "an argument" "no argument" "$annex" train fox
+refused "storage without a budget" "--storage.*--device-memory" "$annex" train --storage mem:1M
+refused "host memory without a budget" "--host.*--device-memory" "$annex" train --host 1M
+refused "a policy without a budget" "--policy.*--device-memory" "$annex" train --policy g10
+refused "a rate without a budget" "--rate.*--device-memory" "$annex" train --rate 1G
+refused "a budget alone" "--storage" "$annex" train --device-memory 8M
+refused "a small budget" "--device-memory" "$annex" train --device-memory 4K --host 1G
+refused "an unknown policy" "none, uvm, g10, annex" "$annex" train --device-memory 8M --host 1G \
+	--policy lru
+refused "storage that cannot be written" "nowhere/tensors" "$annex" train "${small[@]}" \
+	--device-memory 2M --storage 'file:nowhere/tensors?size=1M'
+refused "storage that is no device" "cannot store" "$annex" train "${small[@]}" \
+	--device-memory 2M --storage nothing
+refused "storage that is too small" "full|No space|fit" "$annex" train "${small[@]}" \
+	--device-memory 1M --storage mem:64K
+refused "a kernel that does not fit" "uses does not fit" "$annex" train --width 512 \
+	--steps 1 --device-memory 2M --host 1G
+mkdir -p noblas
+printf 'nothing\n' >noblas/libopenblas.so.0
+refused "no OpenBLAS" "libopenblas0-pthread" env LD_LIBRARY_PATH="$dir/noblas" "$annex" train \
+	--steps 1
+rm -rf noblas tensors

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <string.h>
+#include "../error.h"
+#include "memory.h"
+
+static int open_stores(struct memory *m, const struct memory_opts *o)
+{
+	struct annex_store_opts opts = {.read_rate = o->rate, .write_rate = o->rate};
+
+	for (; m->n_stores < o->n_stores; m->n_stores++) {
+		const char *uri = o->stores[m->n_stores];
+		int err = annex_store_open(uri, &opts, &m->stores[m->n_stores]);
+
+		if (err)
+			return err_lib(err, "cannot store tensors on %s", uri);
+	}
+	return 0;
+}
+
+int memory_open(struct memory *m, const struct memory_opts *o)
+{
+	struct annex_space_opts space = {
+		.device = o->device ? o->device : o->size,
+		.host = o->host,
+		.stores = m->stores,
+		.n_stores = o->n_stores,
+		.size = o->size,
+		.host_rate = o->rate,
+	};
+	struct annex_exec_opts exec = {.policy = o->policy};
+	int err;
+
+	memset(m, 0, sizeof(*m));
+	err = open_stores(m, o);
+	if (err)
+		goto fail;
+	err = annex_space_create(&space, &m->space);
+	if (err) {
+		err_lib(err, "cannot make the memory for tensors");
+		goto fail;
+	}
+	err = annex_exec_create(m->space, &exec, &m->exec);
+	if (err) {
+		err_lib(err, "cannot plan");
+		goto fail;
+	}
+	return 0;
+fail:
+	memory_close(m);
+	return err;
+}
+
+void memory_close(struct memory *m)
+{
+	annex_exec_destroy(m->exec);
+	annex_space_destroy(m->space);
+	while (m->n_stores)
+		annex_store_close(m->stores[--m->n_stores]);
+	memset(m, 0, sizeof(*m));
+}
+
+int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p)
+{
+	void *at;
+	int err = annex_alloc(m->space, name, n * sizeof(float), &at);
+
+	if (err)
+		return err_lib(err, "cannot allocate %s", name);
+	*p = at;
+	m->now += n * sizeof(float);
+	m->peak = m->now > m->peak ? m->now : m->peak;
+	return 0;
+}
+
+int memory_free(struct memory *m, uint64_t n, float **p)
+{
+	int err = annex_free(m->space, *p);
+
+	if (err)
+		return err_lib(err, "cannot free a tensor");
+	*p = NULL;
+	m->now -= n * sizeof(float);
+	return 0;
+}

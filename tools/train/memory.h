@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where the tensors are: a space, what it evicts to, and the executor that moves them.
+ */
+#ifndef TOOLS_TRAIN_MEMORY_H
+#define TOOLS_TRAIN_MEMORY_H
+
+#include <annex/exec.h>
+
+/*
+ * struct memory_opts - @size: of all tensors together, at most. @device: of the device tier; 0: as
+ * much as @size. @rate: bytes a second each way of each link, or 0.
+ */
+struct memory_opts {
+	uint64_t size, device, host;
+	const char *const *stores;
+	unsigned int n_stores;
+	const char *policy;
+	double rate;
+};
+
+/* struct memory - @now, @peak: bytes of tensors that live, wherever they are. */
+struct memory {
+	struct annex_space *space;
+	struct annex_exec *exec;
+	struct annex_store *stores[ANNEX_MAX_SSDS];
+	unsigned int n_stores;
+	uint64_t now, peak;
+};
+
+/* memory_open() - 0 or -errno with the line set. memory_close() - Give back all there is of it. */
+int memory_open(struct memory *m, const struct memory_opts *o);
+void memory_close(struct memory *m);
+
+/* memory_alloc() - A tensor of @n numbers, all 0. memory_free() - It ends; *@p becomes NULL. */
+int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p);
+int memory_free(struct memory *m, uint64_t n, float **p);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A training run: what was asked for, and how each iteration went.
+ */
+#ifndef TOOLS_TRAIN_TRAIN_H
+#define TOOLS_TRAIN_TRAIN_H
+
+#include "model.h"
+
+/* struct train_opts - @device: 0: as much as all tensors want. @rate: of learning. */
+struct train_opts {
+	struct shape shape;
+	const char *text, *plot;
+	const char *stores[ANNEX_MAX_SSDS];
+	unsigned int n_stores;
+	uint64_t device, host, link_rate, seed;
+	const char *policy;
+	uint32_t steps, threads;
+	double rate;
+	bool overwrite, json;
+};
+
+/*
+ * struct train_step - @device, @host, @stored: bytes there between the iteration's halves, when
+ * there are most; @resident: of the process then.
+ */
+struct train_step {
+	double loss;
+	uint64_t ns, stall_ns;
+	uint64_t device, host, stored, resident;
+	bool planned;
+};
+
+/*
+ * struct train - @base, @resident: memory of the process before there was any tensor, and at most.
+ * @before, @stats: of the space when the second half began, and at the end: only then every run is
+ * as it will go on. @times: of that half; @user_ns, @kernel_ns: what all threads computed in it.
+ * @predicted: seconds of an iteration by its plan, as the simulator has it; 0: there is no plan.
+ */
+struct train {
+	const struct train_opts *opts;
+	struct train_step *steps;
+	uint64_t text_bytes, params, tensors, base, resident;
+	struct annex_space_stats before, stats;
+	uint64_t user_ns, kernel_ns;
+	struct annex_exec_stats exec;
+	double predicted;
+	struct model_time times[MODEL_KERNELS];
+};
+
+/* train_run() - Do it. 0 or -errno with the line set. train_free() - Forget it. */
+int train_run(struct train *t, const struct train_opts *o);
+void train_free(struct train *t);
+
+/* train_second() - The first iteration of the second half. */
+static inline uint32_t train_second(const struct train_opts *o)
+{
+	return o->steps / 2;
+}
+
+/* train_report() - Tell of it. train_plot() - Draw losses and memory. */
+int train_report(const struct train *t);
+int train_plot(const struct train *t);
+
+#endif
