@@ -10,6 +10,7 @@
 #include <string.h>
 #include <jansson.h>
 #include <annex/clock.h>
+#include <annex/log.h>
 #include "figure.h"
 
 static char command[512];
@@ -32,6 +33,13 @@ static _Noreturn void bad_usage(const struct bench_group *groups, const char *pr
 	exit(1);
 }
 
+static void print_log(void *unused, enum annex_log_level level, const char *line)
+{
+	(void)unused;
+	if (level != ANNEX_LOG_INFO)
+		fprintf(stderr, "  annex: %s\n", line);
+}
+
 void bench_groups(const struct bench_group *groups, int argc, char **argv)
 {
 	struct bench_ctx ctx;
@@ -39,6 +47,7 @@ void bench_groups(const struct bench_group *groups, int argc, char **argv)
 
 	if (argc < 4)
 		bad_usage(groups, argv[0]);
+	annex_set_log(print_log, NULL);
 	ctx = (struct bench_ctx){.dir = argv[3], .tool = argv[2]};
 	figures = json_array();
 	for (const struct bench_group *g = groups; g->name; g++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Run the benchmarks of a build: run.sh OUT storage|plan|ndp [GROUP]...
-# Writes OUT/bench/storage.json, plan.json or ndp.json, and prints the same as a table.
+# Run the benchmarks of a build: run.sh OUT storage|plan|ndp|migrate [GROUP]...
+# Writes OUT/bench/storage.json, plan.json and so on, and prints the same as a table.
 set -eu
 out=$1
 what=$2

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <annex/log.h>
 #include "bench.h"
 
 static const struct bench_group groups[] = {
@@ -43,16 +42,8 @@ void bench_unmap(struct annex_dev *dev, void *buf, size_t len, uint64_t addr)
 	p->free(p->ctx, buf, len);
 }
 
-static void print_log(void *unused, enum annex_log_level level, const char *line)
-{
-	(void)unused;
-	if (level != ANNEX_LOG_INFO)
-		fprintf(stderr, "  annex: %s\n", line);
-}
-
 int main(int argc, char **argv)
 {
-	annex_set_log(print_log, NULL);
 	bench_command("make bench");
 	bench_groups(groups, argc, argv);
 	return 0;

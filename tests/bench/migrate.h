@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the benchmarks of the migration engine share: a store on a file, tensors, moves of many of
+ * them, and data that is looked at.
+ */
+#ifndef ANNEX_TESTS_BENCH_MIGRATE_H
+#define ANNEX_TESTS_BENCH_MIGRATE_H
+
+#include <annex/mem.h>
+#include "figure.h"
+
+#define MIB (1ull << 20)
+
+/**
+ * struct migrate_tensor - Every page of it has its number in its first and its last word: @seed and
+ * up.
+ */
+struct migrate_tensor {
+	char *p;
+	uint64_t bytes, seed;
+};
+
+/* What fails ends the program. @bytes: of the file; it is made, or made larger. */
+struct annex_store *migrate_store(const char *path, uint64_t bytes);
+struct annex_space *migrate_space(const struct annex_space_opts *opts);
+void migrate_alloc(struct annex_space *s, struct migrate_tensor *t, uint64_t bytes, uint64_t seed);
+void migrate_fill(const struct migrate_tensor *t);
+void migrate_verify(const struct migrate_tensor *t);
+
+/* All of them to @tier, as a plan does it: asked for at once, waited for at the end. Seconds. */
+double migrate_all(struct annex_space *s, const struct migrate_tensor *tensors, unsigned int n,
+		   unsigned int tier);
+
+/* One file a group of figures. */
+void migrate_rates(const struct bench_ctx *ctx);
+void migrate_faults(const struct bench_ctx *ctx);
+void migrate_small(const struct bench_ctx *ctx);
+void migrate_train(const struct bench_ctx *ctx);
+void migrate_policy(const struct bench_ctx *ctx);
+
+#endif

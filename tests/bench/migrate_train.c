@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * annex train with all the memory that it wants, and with a quarter of it, the rest on storage, in
+ * turns: the same losses, bit for bit, and nearly the same speed.
+ */
+#include <stdio.h>
+#include <unistd.h>
+#include <jansson.h>
+#include "migrate.h"
+#include "spawn.h"
+
+#define ROUNDS 2u
+#define STEPS "6"
+#define LITTLE (64 * MIB) /* that may be resident beyond the budget */
+
+/* @budget: of the device tier, or 0. */
+static json_t *train(const struct bench_ctx *ctx, uint64_t budget)
+{
+	char tool[4096], device[32], storage[4200];
+	char *argv[] = {tool,        "train",     "--layers", "2",
+			"--width",   "1536",      "--heads",  "8",
+			"--context", "256",       "--batch",  "32",
+			"--steps",   STEPS,       "--json",   "--device-memory",
+			device,      "--storage", storage,    NULL};
+
+	snprintf(tool, sizeof(tool), "%s", ctx->tool);
+	snprintf(device, sizeof(device), "%llu", (unsigned long long)budget);
+	snprintf(storage, sizeof(storage), "file:%s/train.data?size=3G&direct=1", ctx->dir);
+	if (!budget)
+		argv[15] = NULL;
+	return bench_run_json(ctx->dir, argv);
+}
+
+void migrate_train(const struct bench_ctx *ctx)
+{
+	double whole[ROUNDS], part[ROUNDS], beyond = 0, a, b;
+	uint64_t budget = 0;
+	char path[4200];
+
+	for (unsigned int r = 0; r < ROUNDS; r++) {
+		json_t *all = train(ctx, 0), *less;
+		double resident;
+
+		budget = (uint64_t)bench_number(all, "tensors_bytes") / 4 / MIB * MIB;
+		less = train(ctx, budget);
+		if (!json_equal(json_object_get(all, "losses"), json_object_get(less, "losses")))
+			bench_fail("annex train: with less memory the losses are others");
+		whole[r] = bench_number(all, "tokens_per_s");
+		part[r] = bench_number(less, "tokens_per_s");
+		resident = bench_number(less, "resident_bytes") -
+			   bench_number(less, "resident_base_bytes") - (double)budget;
+		beyond = resident > beyond ? resident : beyond;
+		json_decref(all);
+		json_decref(less);
+	}
+	snprintf(path, sizeof(path), "%s/train.data", ctx->dir);
+	unlink(path);
+	a = bench_median(whole, ROUNDS);
+	b = bench_median(part, ROUNDS);
+	bench_figure("annex train, all memory", a, "tokens/s", 0, 0);
+	bench_figure("annex train, device tier of a quarter, storage by O_DIRECT", b, "tokens/s", 0,
+		     0);
+	bench_figure("a quarter / all of the memory, losses equal bit for bit", b / a, "x", 0.95,
+		     0);
+	bench_figure("resident beyond the device tier", beyond / MIB, "MiB", (double)LITTLE / MIB,
+		     1);
+}
