@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The PyTorch exporter, on the CPU: run.sh ANNEX. The traces that it writes must pass the tool.
+# The PyTorch exporter and annex.offload, on the CPU: run.sh ANNEX. The traces that the exporter
+# writes must pass the tool; the library is the one beside it.
 set -u
 
 annex=$(realpath "$1") || exit 1
@@ -42,16 +43,25 @@ one_line()
 	fi
 }
 
-"$python" "$here/exporter.py" "$tools" >told 2>&1 || failed=$((failed + 1))
-sed '$d' told
-read -r p f < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' told)
-if [ -n "${p:-}" ]; then
-	passed=$((passed + p))
-	[ "$f" -eq 0 ] || failed=$((failed + f - 1))
-else
-	cat told
-	[ $failed -gt 0 ] || failed=1
-fi
+# claims COMMAND... - Its last line says how many of its own have passed and failed.
+claims()
+{
+	local p='' f=''
+	"$@" >told 2>&1 || failed=$((failed + 1))
+	sed '$d' told
+	read -r p f < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' told)
+	if [ -n "$p" ]; then
+		passed=$((passed + p))
+		[ "$f" -eq 0 ] || failed=$((failed + f - 1))
+	else
+		tail -n 1 told
+		[ $failed -gt 0 ] || failed=1
+	fi
+}
+
+claims "$python" "$here/exporter.py" "$tools"
+claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+	"$python" "$here/offload.py" "$tools/pytorch" "$here/../../include"
 for example in mlp transformer; do
 	claim "example $example" "$python" "$tools/annex_torch.py" --example $example \
 		-o example-$example.json --iterations 2
@@ -63,5 +73,9 @@ one_line "no such example" "example" "$python" "$tools/annex_torch.py" --example
 one_line "no such directory" "nowhere" "$python" "$tools/annex_torch.py" --example mlp \
 	-o nowhere/x.json
 one_line "no PyTorch" "PyTorch" "$python" -S "$tools/annex_torch.py" --example mlp -o x.json
+claim "the comparison: losses are the same" env \
+	ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" "$python" "$tools/pytorch/compare.py" \
+	--model mlp --iterations 1 --budget 32M --json
+one_line "a comparison of no such model" "model" "$python" "$tools/pytorch/compare.py" --model cnn
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: MIT
+"""What annex.offload claims: offload.py DIRECTORY-OF-annex INCLUDE. ANNEX_LIBRARY says which."""
+import contextlib
+import ctypes
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, sys.argv[1])
+import torch  # noqa: E402
+import annex  # noqa: E402
+from annex import library, memory, saved, state  # noqa: E402
+
+F = torch.nn.functional
+MIB = 1 << 20
+passed = failed = 0
+
+
+def claim(words, holds):
+    global passed, failed
+    if holds:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED: {words}")
+
+
+def refused(words, number, pattern, call):
+    try:
+        call()
+        claim(f"{words} is refused", False)
+    except annex.Error as error:
+        text = str(error)
+        claim(f"{words} is refused: {text}", error.errno == number and pattern in text and
+              "\n" not in text)
+
+
+def alike(a, b):
+    return len(a) == len(b) and all(x.dtype == y.dtype and torch.equal(x, y) for x, y in zip(a, b))
+
+
+def mlp():
+    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Dropout(0.2),
+                                torch.nn.Linear(512, 512), torch.nn.ReLU(inplace=True),
+                                torch.nn.LayerNorm(512), torch.nn.Linear(512, 100))
+    return model, torch.randn(256, 256), torch.randint(100, (256,))
+
+
+def small():
+    model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(3)])
+    return model, torch.randn(16, 256), torch.randint(100, (16,))
+
+
+def convnet():
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.BatchNorm2d(16),
+                                torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+                                torch.nn.Conv2d(16, 32, 3, padding=1), torch.nn.GELU(),
+                                torch.nn.AdaptiveAvgPool2d(8), torch.nn.Flatten(),
+                                torch.nn.Linear(2048, 100))
+    return model.to(memory_format=torch.channels_last), torch.randn(8, 3, 32, 32), \
+        torch.randint(100, (8,))
+
+
+class Transformer(torch.nn.Module):
+    """The embedding is also the output's matrix."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(500, 128)
+        layer = torch.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
+        self.layers = torch.nn.TransformerEncoder(layer, 3)
+
+    def forward(self, tokens):
+        return F.linear(self.layers(self.embed(tokens)), self.embed.weight).flatten(0, 1)
+
+
+def transformer():
+    tokens = torch.randint(500, (4, 64))
+    return Transformer(), tokens, tokens.flatten()
+
+
+def numbers(model, optimizer):
+    """All that training has changed."""
+    found = [t.detach().clone() for t in (*model.parameters(), *model.buffers())]
+    for values in optimizer.state.values():
+        found += [v.clone() for v in values.values() if isinstance(v, torch.Tensor)]
+    return found
+
+
+def train(make, optimizer, around, iterations=4, outside=1):
+    """Losses, all numbers afterwards, and what @around gave: some iterations come after it."""
+    torch.manual_seed(7)
+    model, x, target = make()
+    optimizer = optimizer(model.parameters())
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    losses = []
+
+    def run(count):
+        for _ in range(count):
+            optimizer.zero_grad(set_to_none=True)
+            loss = F.cross_entropy(model(x), target)
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            losses.append(loss.detach().clone())
+
+    with around as it:
+        run(iterations)
+        stats = it.stats() if it else None
+    run(outside)
+    return losses, numbers(model, optimizer), stats, it
+
+
+def check_training():
+    for make in (mlp, convnet, transformer):
+        def adam(p):
+            return torch.optim.AdamW(p, lr=1e-2, amsgrad=True)
+        plain = train(make, adam, contextlib.nullcontext())
+        with_it = train(make, adam, annex.offload(4 * MIB, "mem:64M"))
+        what, stats = make.__name__, with_it[2]
+        claim(f"{what}: the same losses", alike(plain[0], with_it[0]))
+        claim(f"{what}: the same weights and state", alike(plain[1], with_it[1]))
+        claim(f"{what}: things have left and returned: {stats}",
+              stats["out"] > MIB and stats["in"] > MIB)
+        claim(f"{what}: never more than the budget: {stats}", stats["device"] <= 4 * MIB and
+              stats["reclaimed"] == 0)
+        claim(f"{what}: all is freed", freed(with_it[3]))
+
+
+def freed(it):
+    gc.collect()
+    return not it.memory.space and not it.memory.stores and not it.memory.regions
+
+
+def check_optimizers():
+    makers = {name: getattr(torch.optim, name) for name in (
+        "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "ASGD", "NAdam", "RAdam", "RMSprop",
+        "Rprop")}
+    makers["SGD"] = lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)
+    makers["RMSprop"] = lambda p: torch.optim.RMSprop(p, momentum=0.9, centered=True)
+    makers["foreach"] = lambda p: torch.optim.Adam(p, foreach=True)
+    for name, make in makers.items():
+        plain = train(small, make, contextlib.nullcontext(), 2)
+        it = annex.offload(MIB, "mem:64M")
+        seen = []
+        adopt = state.Stepper.region_of
+        state.Stepper.region_of = lambda s, t: seen.append(adopt(s, t)) or seen[-1]
+        with_it = train(small, make, it, 2)
+        state.Stepper.region_of = adopt
+        claim(f"{name}: the same numbers", alike(plain[1], with_it[1]))
+        claim(f"{name}: its state was in the space", any(seen))
+        claim(f"{name}: and is not now", freed(it))
+
+
+def check_views():
+    with annex.offload(8 * MIB, "mem:64M") as it:
+        x = torch.randn(512, 512, requires_grad=True) * 1
+        y = x.sin() + x.cos() + (x @ x.t()).exp().sum() * 0 + x.t().tanh()
+        names = [r.name for r in it.memory.regions.values()]
+        claim(f"one storage goes once: {names}", sum("[512, 512]" in n for n in names) <= 4)
+        y.sum().backward()
+        data = torch.randn(64, 1024, 32)
+        weight = torch.randn(1024, 32, requires_grad=True)
+        before = sum(r.room for r in it.memory.regions.values())
+        z = (data[3] * weight).sum()
+        room = sum(r.room for r in it.memory.regions.values()) - before
+        claim(f"a slice of much does not take all along: {room}", room == 1024 * 32 * 4)
+        z.backward()
+        claim("and comes back", torch.equal(weight.grad, data[3]))
+        qkv = torch.randn(256, 768, requires_grad=True) * 1
+        q, k, v = qkv.chunk(3, dim=-1)
+        strides = []
+        hook = saved.Moved.unpack
+
+        def unpack(moved):
+            strides.append((moved.size, hook(moved).stride()))
+            return hook(moved)
+        saved.Moved.unpack = unpack
+        (q * k * v).sum().backward()
+        saved.Moved.unpack = hook
+        claim(f"views come back with their strides: {strides}",
+              any(stride == (768, 1) for _, stride in strides))
+        wide = torch.randn(1, 70000, requires_grad=True)
+        (wide.expand(3, -1) * torch.ones(3, 70000)).sum().backward()
+        claim("expanded ones", torch.equal(wide.grad, torch.full((1, 70000), 3.0)))
+        half = torch.randn(70000, dtype=torch.bfloat16, requires_grad=True)
+        (half * half).sum().backward()
+        claim("other types", torch.equal(half.grad, (2 * half).detach()))
+        turned = torch.randn(70000, dtype=torch.complex64, requires_grad=True)
+        (turned.conj() * 1j * turned).real.sum().backward()
+        claim("conjugates", torch.isfinite(turned.grad.real).all().item())
+    del x, y, z, q, k, v, qkv
+    claim("all is freed after views", freed(it))
+
+
+def check_graphs():
+    with annex.offload(8 * MIB, "mem:64M") as it:
+        x = torch.randn(300, 300, requires_grad=True)
+        y = (x.sin() * x).tanh().sum()
+        (first,) = torch.autograd.grad(y, x, retain_graph=True)
+        (second,) = torch.autograd.grad(y, x)
+        claim("a graph that is kept is used twice", torch.equal(first, second))
+        (g,) = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)
+        (gg,) = torch.autograd.grad(g.sum(), x)
+        claim("gradients of gradients", torch.allclose(gg, 6 * x))
+        x.grad = None
+        w = torch.nn.Parameter(torch.randn(300, 300))
+        z = (w @ x).sum()
+        with torch.no_grad():
+            w.add_(1)
+        try:
+            z.backward()
+            claim("a parameter that was changed is noticed", False)
+        except RuntimeError as error:
+            claim("a parameter that was changed is noticed", "inplace" in str(error))
+        late = (x.sin() * x).sum()
+        numbers_ = [r for r in it.memory.regions.values()]
+        claim("something is saved", len(numbers_) > 0)
+    del y, z, g, gg
+    claim("a graph that lives on keeps the space", it.memory.space and not freed(it))
+    late.backward()
+    claim("and works", torch.allclose(x.grad, x.cos() * x + x.sin()))
+    del late, numbers_
+    claim("and then it is freed", freed(it))
+
+
+def fill(count, side=512):
+    """A graph that saves so many MiB."""
+    x = torch.ones(side, side, requires_grad=True) * 1
+    for _ in range(count):
+        x = x.sin()
+    return x.sum()
+
+
+def check_errors(scratch):
+    path = os.path.join(scratch, "image")
+    refused("no library", 2, "make", lambda: environment("/nowhere/libannex.so"))
+    refused("a size that is none", 22, "12Q", lambda: annex.offload("12Q", "mem:64M"))
+    refused("no storage", 22, "storage", lambda: annex.offload("8M", []))
+    refused("a budget of a page", 22, "device tier", lambda: enter("4K", "mem:64M"))
+    refused("another scheme", 93, "tape", lambda: enter("8M", "tape:3"))
+    refused("no such directory", 2, "nowhere", lambda: enter("8M", "file:/nowhere/image"))
+    with annex.offload("8M", "mem:64M"):
+        refused("nesting", 16, "nest", lambda: enter("8M", "mem:64M"))
+    for budget, uri, count, number, words in (
+            ("2M", "mem:64M", None, 28, "too small"), ("4M", "mem:4M", 40, 28, "saved float32"),
+            ("4M", "mem:64M?fault=error,op=write,count=0", 40, 5, "saved float32"),
+            ("4M", "mem:64M?fault=error,op=read,count=0", 40, 5, "saved float32")):
+        it = annex.offload(budget, uri)
+
+        def run():
+            with it:
+                fill(count or 2, 512 if count else 1024).backward()
+        refused(f"{uri} with {budget}", number, words, run)
+        claim(f"and all of {uri} with {budget} is freed", freed(it))
+    it = annex.offload("8M", f"file:{path}")
+    try:
+        with it:
+            loss = fill(40)
+            claim("its file has no name", os.listdir(scratch) == [])
+            raise KeyError("a fault in the loop")
+    except KeyError:
+        pass
+    del loss
+    claim("a loop that fails leaves nothing", freed(it) and os.listdir(scratch) == [])
+    with open(path, "wb") as f:
+        f.truncate(64 * MIB)
+    with annex.offload("8M", f"file:{path}") as it:
+        fill(40).backward()
+    claim("a file that was there stays", freed(it) and os.listdir(scratch) == ["image"])
+    claim("nothing is replaced any more", isinstance(
+        sys.modules["torch.optim.adam"].torch, type(torch)) and
+        sys.modules["torch.optim.adam"].adam.__module__ == "torch.optim.adam")
+
+
+def environment(path):
+    old = os.environ["ANNEX_LIBRARY"]
+    os.environ["ANNEX_LIBRARY"] = path
+    try:
+        library.Library()
+    finally:
+        os.environ["ANNEX_LIBRARY"] = old
+
+
+def enter(budget, uri):
+    with annex.offload(budget, uri):
+        pass
+
+
+def check_state_errors():
+    """State that storage does not give back: an error, and no crash."""
+    torch.manual_seed(7)
+    model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)])
+    optimizer = torch.optim.Adam(model.parameters())
+    it = annex.offload("4M", "mem:64M?fault=error,op=read,count=0")
+
+    def run():
+        with it:
+            for _ in range(3):
+                model(torch.randn(4, 512)).sum().backward()
+                optimizer.step()
+    refused("state that cannot be had", 5, "state float32", run)
+    sizes = [v["exp_avg"].numel() for v in optimizer.state.values() if "exp_avg" in v]
+    claim(f"what could be had is there, the rest is empty: {sizes}",
+          0 in sizes and all(size in (0, 512, 512 * 512) for size in sizes))
+    claim("and the space is freed", freed(it))
+
+
+def check_order():
+    """What is wanted last leaves first, and backward finds what it wants, prefetched."""
+    seen = []
+    bring = memory.Memory.bring
+
+    def watch(it, region):
+        seen.append((region.name, region.resident and not region.leaving))
+        bring(it, region)
+    with annex.offload("8M", "mem:64M") as it:
+        loss = fill(40)
+        there = [r.resident and not r.leaving for r in it.memory.regions.values()]
+        claim(f"the oldest have left, the newest are there: {there}",
+              not any(there[:20]) and all(there[-4:]))
+        memory.Memory.bring = watch
+        loss.backward()
+        memory.Memory.bring = bring
+        ready = sum(resident for _, resident in seen)
+        claim(f"{ready} of {len(seen)} were there when they were wanted",
+              len(seen) == 40 and ready >= 38)
+        claim("and all has been freed on the way", not it.memory.regions and not it.memory.turns)
+
+
+def check_threads():
+    """Graphs that are made in several threads, and go backward in others, with much garbage."""
+    old = gc.get_threshold()
+    gc.set_threshold(50)
+    wrong = []
+
+    def work(seed):
+        for i in range(6):
+            x = torch.full((256, 256), float(seed + i), requires_grad=True)
+            hooks = torch.autograd.graph.saved_tensors_hooks(*current)
+            with hooks:
+                y = (x.sin() * x.cos()).tanh().sum()
+            loop = [y]
+            loop.append(loop)  # only the collector frees it
+            other = threading.Thread(target=y.backward)
+            other.start()
+            other.join()
+            z = x.detach().clone().requires_grad_()
+            (z.sin() * z.cos()).tanh().sum().backward()
+            if not torch.equal(x.grad, z.grad):
+                wrong.append(seed)
+
+    with annex.offload("4M", "mem:64M") as it:
+        saver = saved.Saver(it.memory)
+        current = saver.pack, saver.unpack
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        claim("threads end", not any(thread.is_alive() for thread in threads))
+    gc.set_threshold(*old)
+    claim(f"each has its own numbers: {wrong}", not wrong)
+    claim("all is freed after threads", freed(it))
+
+
+def check_children():
+    data = torch.utils.data.TensorDataset(torch.arange(64.0).reshape(8, 8))
+    with annex.offload("4M", "mem:64M") as it:
+        loss = fill(20, 256)
+        total = sum(x.sum().item() for (x,) in torch.utils.data.DataLoader(
+            data, num_workers=2, timeout=60))
+        claim("workers of a loader", total == 64 * 63 / 2)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            del loss
+            gc.collect()
+            os._exit(0)
+        claim("a child that drops a graph", os.waitpid(child, 0)[1] == 0)
+        regions = len(it.memory.regions)
+        loss.backward()
+        claim(f"takes nothing from its parent: {regions}", regions >= 20)
+    del loss
+    claim("all is freed after children", freed(it))
+
+
+def check_structures(include, scratch):
+    """Python's idea of the structures is the header's."""
+    source = "#include <stddef.h>\n#include <stdio.h>\n#include <annex/mem.h>\nint main(void)\n{\n"
+    expected = []
+    for name, structure in library.STRUCTURES.items():
+        source += f'printf("%zu\\n", sizeof(struct {name}));\n'
+        expected.append(ctypes.sizeof(structure))
+        for field, _ in structure._fields_:
+            source += f'printf("%zu\\n", offsetof(struct {name}, {field}));\n'
+            expected.append(getattr(structure, field).offset)
+    source += 'printf("%d\\n", ANNEX_TIER_SSD);\n}\n'
+    expected.append(library.SSD)
+    program = os.path.join(scratch, "program")
+    subprocess.run([os.environ.get("CC", "cc"), "-x", "c", "-I", include, "-o", program, "-"],
+                   input=source.encode(), check=True)
+    told = subprocess.run([program], stdout=subprocess.PIPE, check=True).stdout.split()
+    os.remove(program)
+    claim("structures are those of the header", [int(n) for n in told] == expected)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        check_structures(sys.argv[2], scratch)
+        check_errors(scratch)
+    check_state_errors()
+    check_training()
+    check_optimizers()
+    check_views()
+    check_graphs()
+    check_order()
+    check_threads()
+    check_children()
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""libannex's unified memory (annex/mem.h), by ctypes."""
+import ctypes
+import errno
+import os
+
+SSD = 3  # enum annex_tier
+M_MMAP_THRESHOLD, MMAP_THRESHOLD = -3, 1 << 17  # malloc.h; what glibc begins with
+
+
+class Error(OSError):
+    """What libannex refused or failed to do: its errno, and its words."""
+
+
+class StoreOpts(ctypes.Structure):
+    _fields_ = [("first", ctypes.c_uint64), ("bytes", ctypes.c_uint64), ("nsid", ctypes.c_uint32),
+                ("read_rate", ctypes.c_double), ("write_rate", ctypes.c_double),
+                ("depth", ctypes.c_uint32), ("timeout_ms", ctypes.c_uint32)]
+
+
+class SpaceOpts(ctypes.Structure):
+    _fields_ = [("device", ctypes.c_uint64), ("host", ctypes.c_uint64), ("node", ctypes.c_int),
+                ("bind", ctypes.c_bool), ("cxl", ctypes.c_void_p), ("cxl_bytes", ctypes.c_uint64),
+                ("stores", ctypes.POINTER(ctypes.c_void_p)), ("n_stores", ctypes.c_uint),
+                ("size", ctypes.c_uint64), ("host_rate", ctypes.c_double),
+                ("cxl_rate", ctypes.c_double), ("fault_bytes", ctypes.c_uint32),
+                ("checksum", ctypes.c_bool)]
+
+
+class SpaceStats(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        "device", "host", "cxl", "stored", "in", "out", "below", "clean", "bounced", "faults",
+        "write_faults", "reclaimed")]
+
+
+STRUCTURES = {"annex_store_opts": StoreOpts, "annex_space_opts": SpaceOpts,
+              "annex_space_stats": SpaceStats}
+
+VOID, U64, U32, TEXT = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p
+OUT = ctypes.POINTER(VOID)
+# Functions that return 0 or a negative errno.
+CALLS = {
+    "annex_parse_size": (TEXT, ctypes.POINTER(U64)),
+    "annex_store_open": (TEXT, ctypes.POINTER(StoreOpts), OUT),
+    "annex_store_close": (VOID,),
+    "annex_space_create": (ctypes.POINTER(SpaceOpts), OUT),
+    "annex_alloc": (VOID, TEXT, U64, OUT),
+    "annex_free": (VOID, VOID),
+    "annex_prefetch": (VOID, VOID, U64, U64, OUT),
+    "annex_pre_evict": (VOID, VOID, U64, ctypes.c_uint, OUT),
+    "annex_move_wait": (VOID, U32),
+    "annex_hold": (VOID, VOID),
+    "annex_let_go": (VOID, VOID),
+}
+
+
+class Library:
+    """The library's functions, which raise Error where C tells an errno."""
+
+    def __init__(self):
+        name = os.environ.get("ANNEX_LIBRARY", "libannex.so.0")
+        try:
+            self.dll = ctypes.CDLL(name)
+            for call, arguments in CALLS.items():
+                getattr(self.dll, call).argtypes = arguments
+            self.dll.annex_space_destroy.argtypes = (VOID,)
+            self.dll.annex_space_destroy.restype = None
+            self.dll.annex_space_get_stats.argtypes = (VOID, ctypes.POINTER(SpaceStats))
+            self.dll.annex_space_get_stats.restype = None
+            self.dll.annex_last_error.restype = TEXT
+        except (OSError, AttributeError) as missing:
+            raise Error(errno.ENOENT, f"{missing}: run make in Annex's sources, then make install, "
+                        "or set ANNEX_LIBRARY to build/libannex.so") from None
+
+    def __call__(self, name, *arguments):
+        """Call a function; raise its errno and annex_last_error()."""
+        code = getattr(self.dll, name)(*arguments)
+        if code < 0:
+            raise Error(-code, self.words() or f"{name}: {os.strerror(-code)}")
+
+    def words(self):
+        return self.dll.annex_last_error().decode(errors="replace")
+
+    @staticmethod
+    def give_memory_back():
+        """Have malloc return what is freed of large tensors to the system, from now on.
+
+        glibc learns to keep up to 32 MB at a time, in pieces that later tensors do not fit into.
+        """
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt:
+            mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD)
+
+    def size(self, text):
+        """Bytes, from a number or from one with a suffix."""
+        value = U64()
+        if self.dll.annex_parse_size(str(text).encode(), ctypes.byref(value)) < 0:
+            raise Error(errno.EINVAL, f'offload: "{text}" is no size: 512M, 8G')
+        return value.value
