@@ -151,21 +151,21 @@ fi
 
 if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit bench-build rv-build \
 	ndp-build; then
-	step "unit tests" 300 "$build/unit"
+	step "unit tests" 600 "$build/unit"
 	step "near-data kernels: qemu" 900 env ANNEX_TEST_QEMU="$build/ndp" "$build/unit" \
 		kernels_array kernels_column kernels_graph kernels_kv kernels_model
 	step "riscv: against qemu" 900 tests/rv/run.sh "$build" 200000
 	step "tool tests" 600 tests/tool/run.sh "$build/annex"
-	step "pytorch exporter" 300 tests/torch/run.sh "$build/annex"
+	step "pytorch" 600 tests/torch/run.sh "$build/annex"
 	step "install" 300 tests/install/run.sh "$build"
 fi
 if step "build: address, undefined" 900 "${mk[@]}" CC=gcc SAN=address,undefined all unit; then
-	step "unit tests: address, undefined" 600 "$build/san-address-undefined/unit"
+	step "unit tests: address, undefined" 900 "$build/san-address-undefined/unit"
 	step "tool tests: address, undefined" 900 tests/tool/run.sh \
 		"$build/san-address-undefined/annex"
 fi
 step "build: thread" 900 "${mk[@]}" CC=gcc SAN=thread unit &&
-	step "unit tests: thread" 1200 "${fixed_addresses[@]}" "$build/san-thread/unit"
+	step "unit tests: thread" 1800 "${fixed_addresses[@]}" "$build/san-thread/unit"
 step "build: clang" 900 "${mk[@]}" CC=clang all unit
 module
 fuzz

@@ -107,16 +107,17 @@ reads_a_file()
 	[ "$out" = 12 ]
 }
 
-# kernel_in_c SOURCE - The command of docs/m2func.md for kernels in C, with the installed headers.
+# kernel_in_c SOURCE [COMPILER] - The command of docs/m2func.md for kernels in C, by clang-19 or
+# that one, with the installed headers.
 kernel_in_c()
 {
-	local words elf
+	local words elf compiler=${2:-clang-19}
 	elf=$root/$(basename "$1" .c).elf
-	command -v clang-19 >/dev/null ||
-		{ echo "clang-19 is missing: apt-get install clang-19, or make deps"; return 1; }
-	read -ra words < <(sed -n '/^clang-19 --target/,/\.c$/p' docs/m2func.md | tr '\\\n' '  ')
-	words=("${words[@]/#saxpy.c/$1}")
-	words=("${words[@]/#saxpy.elf/$elf}")
+	command -v "$compiler" >/dev/null ||
+		{ echo "$compiler is missing: make deps installs it"; return 1; }
+	read -ra words < <(sed -n "/^$compiler -/,/\.c\$/p" docs/m2func.md | tr '\\\n' '  ')
+	words=("${words[@]/#*.c/$1}")
+	words=("${words[@]/#*.elf/$elf}")
 	# shellcheck disable=SC2046 # words are wanted
 	[ ${#words[@]} -gt 5 ] && "${words[@]}" -Wall -Wextra -Werror $(flags --cflags)
 }
@@ -171,6 +172,18 @@ open(sys.argv[1] + "/want", "wb").write(struct.pack("<q", total))' "$root" || re
 			cmp "$root/saved" "$root/want" || return
 		done
 	done
+}
+
+vadd_is_right()
+{
+	# Small bytes, so that no sum carries into the next one.
+	python3 -c '
+import os, sys
+a, b = (bytes(x & 127 for x in os.urandom(65536)) for _ in "ab")
+for name, data in ("a", a), ("b", b), ("want", bytes(x + y for x, y in zip(a, b))):
+    open(sys.argv[1] + "/" + name, "wb").write(data)' "$root" || return
+	time_kernel vadd "file:$root/b" zero:64K --pool "file:$root/a" \
+		--save "2=$root/saved" --overwrite && cmp "$root/saved" "$root/want"
 }
 
 # What wants a stack ends in an error, and touches nothing.
@@ -277,6 +290,9 @@ claim "a kernel in C builds by its one command" kernel_in_c docs/examples/kernel
 claim "and runs on devices" saxpy_runs
 claim "another one builds" kernel_in_c docs/examples/kernels/dot.c
 claim "and gives what the host's loop gives" dot_is_right
+claim "a kernel for gcc 12 builds by its one command" \
+	kernel_in_c docs/examples/kernels/vadd.c riscv64-linux-gnu-gcc
+claim "and adds" vadd_is_right
 claim "a kernel that wants a stack ends there" no_stack
 claim "man pages" man_pages
 claim "bash completion" completes
