@@ -134,7 +134,13 @@ long()
 
 finish()
 {
-	[ ${#broken[@]} -eq 0 ] || echo "failed: $(printf '%s; ' "${broken[@]}")"
+	local name
+	# Once more, since of a long report often the end alone is kept.
+	for name in ${broken[@]+"${broken[@]}"}; do
+		echo "failed: $name"
+		grep -a '^not ok' "$logs/${name//[ \/:]/-}.log" | cut -c 1-160 | head -n 15 |
+			sed 's/^/    | /'
+	done
 	echo "$passed passed, $failed failed"
 	[ "$failed" -eq 0 ]
 	exit

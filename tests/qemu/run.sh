@@ -5,11 +5,11 @@
 #   run.sh [-k KERNEL] [-i IOMMU] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
 #
 # KERNEL and IOMMU are as in machine.sh. Without arguments: all tests on a machine of each kind, and
-# those of CXL memory, hdm* and migrate, on machines that have some. Lists as in -k 6.1,6.12 make a
-# smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the
-# options; LONG=1 there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU
-# are as in machine.sh. The tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how
-# to write one.
+# those of CXL memory, hdm*, on machines that have some. Lists as in -k 6.1,6.12 make a smaller
+# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options; LONG=1
+# there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU are as in
+# machine.sh. The tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how to write
+# one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh
@@ -184,7 +184,7 @@ odd_cells()
 most=()
 hdm=()
 for name in "${tests[@]}"; do
-	if [ -n "$odd" ] && [[ $name == hdm* || $name == migrate ]]; then
+	if [ -n "$odd" ] && [[ $name == hdm* ]]; then
 		hdm+=("$name")
 	else
 		most+=("$name")

@@ -5,8 +5,8 @@
  *   hdmtake keep URI NAME BYTES   take a piece of that name, fill it, make it last; say "at OFFSET"
  *   hdmtake find URI NAME BYTES   it is there, with all that is in it; say "at OFFSET"
  *   hdmtake hold URI FIFO         say "open", then do what lines from there say: "small": take a
- *                                 small piece, say "at OFFSET"; "all": take all that there is,
- * store to each page, say "took PAGES poisoned PAGES"; "find NAME BYTES": as above; "end"
+ *                                 small piece, far in, say "at OFFSET"; "all": take all that there
+ * is, store to each page, say "took PAGES poisoned PAGES"; "find NAME BYTES": as above; "end"
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,6 +18,7 @@
 
 #define PAGE 4096u
 #define SMALL 192u
+#define FAR (106u << 20) /* its neighbours are no sample of hdm.c, whose tests come later */
 
 static struct annex_hdm *open_range(const char *uri)
 {
@@ -80,9 +81,10 @@ static void find(struct annex_hdm *h, const char *name, size_t bytes)
 
 static void small(struct annex_hdm *h)
 {
-	void *p;
+	void *before, *p;
 
-	if (annex_hdm_alloc(h, SMALL, 0, NULL, &p))
+	if (annex_hdm_alloc(h, FAR, 0, NULL, &before) || annex_hdm_alloc(h, SMALL, 0, NULL, &p) ||
+	    annex_hdm_free(h, before))
 		die("%s", annex_last_error());
 	printf("at %" PRIu64 "\n", offset_of(h, p));
 }

@@ -7,10 +7,10 @@
 # What it says of buffers is in the report.
 told()
 {
-	"$@" >said.migrate 2>&1
+	"$@" >said.hdmmigrate 2>&1
 	rc=$?
-	cat said.migrate
-	grep 'by a buffer' said.migrate | sed 's/^/# /' >&3
+	cat said.hdmmigrate
+	grep 'by a buffer' said.hdmmigrate | sed 's/^/# /' >&3
 	return $rc
 }
 
@@ -18,8 +18,8 @@ told()
 with_hdm
 address=$(controllers | head -n 1)
 claim "a controller is bound" annex bind "$address" || exit 1
-claim "a tensor is the same after all ways" told migrate ways "pci:$first" "pci:$address"
-claim "a planned network computes what it should" told migrate plan "pci:$first" "pci:$address"
+claim "a tensor is the same after all ways" told hdmmigrate ways "pci:$first" "pci:$address"
+claim "a planned network computes what it should" told hdmmigrate plan "pci:$first" "pci:$address"
 claim "nothing of it is left" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
 claim "nor pinned" within 10 no_pins
 claim "it unloads" rmmod annex

@@ -2,10 +2,11 @@
 /*
  * Unified memory whose tiers are a small device budget, CXL memory and an NVMe controller:
  *
- *	migrate ways CXL-URI NVME-URI	a tensor on all ways between the three, compared byte by
- *					byte; what of it passes a buffer
- *	migrate plan CXL-URI NVME-URI	iterations of a network in whole numbers, which are planned
- *					after two, beside the same in plain memory
+ *	hdmmigrate ways CXL-URI NVME-URI	a tensor on all ways between the three, compared
+ *						byte by byte; what of it passes a buffer
+ *	hdmmigrate plan CXL-URI NVME-URI	iterations of a network in whole numbers, which
+ *						are planned after two, beside the same in plain
+ *						memory
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,5 +233,5 @@ int main(int argc, char **argv)
 		return ways(argv[2], argv[3]);
 	if (argc == 4 && !strcmp(argv[1], "plan"))
 		return plan(argv[2], argv[3]);
-	die("usage: migrate ways|plan CXL-URI NVME-URI");
+	die("usage: hdmmigrate ways|plan CXL-URI NVME-URI");
 }
