@@ -3,8 +3,13 @@
  * Atomics and waiting primitives in the three dialects of the hot paths: gcc, clang, CUDA.
  *
  * Shared words are plain fixed-width integers (CUDA does not know _Atomic) and are touched only
- * through these macros. On a GPU every operation has system scope, because the other side of a
- * queue may be the CPU or a device on the bus.
+ * through these macros. On a GPU the operations of annex_atomic_*() have system scope, because the
+ * other side of a queue may be the CPU or a device on the bus.
+ *
+ * annex_local_*() are for words that, while kernels run, only threads of one kind look at: those of
+ * one GPU, or those of the host. On a GPU they have device scope, which is cheaper. Order that is
+ * handed on from one to the other holds: a doorbell, stored with system scope, is behind all that
+ * its writer has seen by words of device scope.
  */
 #ifndef ANNEX_ATOMIC_H
 #define ANNEX_ATOMIC_H
@@ -42,6 +47,17 @@
 #define annex_atomic_cas(p, e, v, o)                                                               \
 	__nv_atomic_compare_exchange_n((p), (e), (v), 0, (o), ANNEX_CAS_FAILED(o),                 \
 				       __NV_THREAD_SCOPE_SYSTEM)
+
+#define ANNEX_LOCAL_SCOPE __NV_THREAD_SCOPE_DEVICE
+#define annex_local_load(p, o) __nv_atomic_load_n((p), (o), ANNEX_LOCAL_SCOPE)
+#define annex_local_store(p, v, o) __nv_atomic_store_n((p), (v), (o), ANNEX_LOCAL_SCOPE)
+#define annex_local_add(p, v, o) __nv_atomic_fetch_add((p), (v), (o), ANNEX_LOCAL_SCOPE)
+#define annex_local_sub(p, v, o) __nv_atomic_fetch_sub((p), (v), (o), ANNEX_LOCAL_SCOPE)
+#define annex_local_or(p, v, o) __nv_atomic_fetch_or((p), (v), (o), ANNEX_LOCAL_SCOPE)
+#define annex_local_and(p, v, o) __nv_atomic_fetch_and((p), (v), (o), ANNEX_LOCAL_SCOPE)
+#define annex_local_cas(p, e, v, o)                                                                \
+	__nv_atomic_compare_exchange_n((p), (e), (v), 0, (o), ANNEX_CAS_FAILED(o),                 \
+				       ANNEX_LOCAL_SCOPE)
 #else
 #define ANNEX_RELAXED __ATOMIC_RELAXED
 #define ANNEX_ACQUIRE __ATOMIC_ACQUIRE
@@ -57,6 +73,26 @@
 #define annex_atomic_and(p, v, o) __atomic_fetch_and((p), (v), (o))
 #define annex_atomic_cas(p, e, v, o)                                                               \
 	__atomic_compare_exchange_n((p), (e), (v), 0, (o), ANNEX_CAS_FAILED(o))
+
+#define annex_local_load annex_atomic_load
+#define annex_local_store annex_atomic_store
+#define annex_local_add annex_atomic_add
+#define annex_local_sub annex_atomic_sub
+#define annex_local_or annex_atomic_or
+#define annex_local_and annex_atomic_and
+#define annex_local_cas annex_atomic_cas
+#endif
+
+/*
+ * For functions that read what others may be writing, and know afterwards whether that was so. The
+ * race detector cannot follow that.
+ */
+#if ANNEX_ON_GPU
+#define ANNEX_RACY
+#elif defined(__clang__) /* which otherwise still looks at atomics */
+#define ANNEX_RACY __attribute__((disable_sanitizer_instrumentation))
+#else
+#define ANNEX_RACY __attribute__((no_sanitize("thread")))
 #endif
 
 /*

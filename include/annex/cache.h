@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <annex/atomic.h>
+#include <annex/line.h>
 #include <annex/log.h>
 #include <annex/provider.h>
 
@@ -87,15 +87,6 @@ struct annex_range {
 	uint64_t len;
 };
 
-/*
- * A line's state word, as far as annex/array.h reads it; the rest is the cache's own business.
- */
-#define ANNEX_LINE_CROWDED (1ull << 14)    /* more references than a line may have */
-#define ANNEX_LINE_VALID (1ull << 15)      /* the line is in its slot */
-#define ANNEX_LINE_REFERENCED (1ull << 18) /* used since the clock hand last passed */
-#define ANNEX_LINE_SLOT_SHIFT 20
-#define ANNEX_LINE_SLOT_BITS 26
-
 /**
  * annex_cache_create() - Make a cache over one or several devices.
  *
@@ -119,9 +110,6 @@ int annex_cache_destroy(struct annex_cache *c);
  */
 uint32_t annex_cache_line(const struct annex_cache *c);
 uint64_t annex_cache_size(const struct annex_cache *c);
-
-#define ANNEX_PIN_WRITE (1u << 0) /* the holder will change the line; unpin then marks it dirty */
-#define ANNEX_PIN_NEW (1u << 1)   /* the holder overwrites all of it: a miss does not read */
 
 /**
  * annex_cache_pin() - Hold a line in memory.

@@ -36,10 +36,10 @@ static int check_sizes(const struct annex_cache *c, const struct annex_cache_opt
 	if (in_process(c->provider) && opts->bytes > memory)
 		return annex_fail(-ENOMEM, "cache: %llu bytes are more than the machine's %llu",
 				  (ull)opts->bytes, (ull)memory);
-	if (opts->bytes / c->line >= 1ull << LINE_SLOT_BITS)
+	if (opts->bytes / c->line >= 1ull << ANNEX_LINE_SLOT_BITS)
 		return annex_fail(-EINVAL,
 				  "cache: %llu lines in memory, at most %llu: use longer ones",
-				  (ull)(opts->bytes / c->line), (1ull << LINE_SLOT_BITS) - 1);
+				  (ull)(opts->bytes / c->line), (1ull << ANNEX_LINE_SLOT_BITS) - 1);
 	if (!opts->devs || !opts->ndevs || opts->ndevs > UINT16_MAX)
 		return annex_fail(-EINVAL, "cache: %u devices", opts->ndevs);
 	if (opts->layout != ANNEX_STRIPE && opts->layout != ANNEX_REPLICA)
@@ -165,7 +165,7 @@ static int make_slots(struct annex_cache *c, uint64_t bytes)
 				  (ull)c->mem_len, c->provider->name);
 	memset(c->shards, 0, ANNEX_SHARDS * sizeof(*c->shards));
 	for (uint32_t i = 0; i < c->nslots; i++) {
-		c->owner[i] = SLOT_FREE;
+		c->owner[i] = ANNEX_SLOT_FREE;
 		c->slot_xfer[i] = XFER_NONE;
 	}
 	return 0;

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the cache share: the cache itself, and the word that says all about a line.
- *
- * The life of a line:
- *
- *	absent -- claim, with a slot --> busy -- read arrives --> valid -- evicted --> absent
- *	                                 busy -- read fails ---> absent
- *
- * Whoever wants a line holds a reference first, in whatever state the line is; every transition
- * keeps the references. A valid line without any may be evicted when it is clean. Nothing but a
- * claim gives a line a slot, and nothing but eviction or a failed read takes it away, so a slot
- * always has one owner: a line, the thread that took it from the clock, or nobody.
+ * What the files of the cache share. The word that says all about a line is in annex/line.h.
  */
 #ifndef ANNEX_CACHE_CACHE_H
 #define ANNEX_CACHE_CACHE_H
@@ -19,25 +9,6 @@
 #include <annex/device.h>
 #include "stats.h"
 
-#define LINE_REFS 0x7fffull                   /* references */
-#define LINE_REFS_MAX ANNEX_LINE_CROWDED      /* refused from here; the rest is for attempts */
-#define LINE_VALID ANNEX_LINE_VALID           /* the slot holds the line */
-#define LINE_BUSY (1ull << 16)                /* the slot is being filled */
-#define LINE_DIRTY (1ull << 17)               /* changed since the last write-back began */
-#define LINE_REFERENCED ANNEX_LINE_REFERENCED /* used since the clock hand last passed */
-#define LINE_WRITEBACK (1ull << 19)           /* a write of it is in flight */
-#define LINE_SLOT_SHIFT ANNEX_LINE_SLOT_SHIFT
-#define LINE_SLOT_BITS ANNEX_LINE_SLOT_BITS
-#define LINE_SLOT_MASK (((1ull << LINE_SLOT_BITS) - 1) << LINE_SLOT_SHIFT)
-#define LINE_VERSION_ONE (1ull << (LINE_SLOT_SHIFT + LINE_SLOT_BITS)) /* 18 bits, one a claim */
-#define LINE_VERSION_MASK (~(LINE_VERSION_ONE - 1))
-
-/* What stays the same as long as a line stays in its slot. */
-#define LINE_RESIDENCE (LINE_VALID | LINE_SLOT_MASK | LINE_VERSION_MASK)
-
-#define SLOT_FREE UINT64_MAX        /* owner of a slot that nobody uses */
-#define SLOT_TAKEN (UINT64_MAX - 1) /* owner of a slot between clock and claim */
-#define SLOT_NONE UINT32_MAX
 #define XFER_NONE UINT32_MAX
 
 #define ANNEX_GROUP 64u /* members of a group, and lines claimed and sent together */
@@ -96,11 +67,6 @@ struct annex_cache {
 	uint64_t wb_errors;   /* failed write-backs, and the errno of the last */
 	int32_t wb_err;
 };
-
-static inline uint32_t annex_word_slot(uint64_t word)
-{
-	return (uint32_t)((word & LINE_SLOT_MASK) >> LINE_SLOT_SHIFT);
-}
 
 static inline char *annex_slot_mem(const struct annex_cache *c, uint32_t slot)
 {

@@ -13,17 +13,10 @@
 #define ELEMENT_INLINE static inline __attribute__((always_inline))
 
 /*
- * Reads without a reference race with the next fill of the slot, and look at the line's word again
- * afterwards to know. The race detector cannot follow that.
+ * From shared memory, racing with the next fill of the slot where no reference is held; the line's
+ * word is then looked at again. Acquire: what is read afterwards is not older.
  */
-#ifdef __clang__ /* which otherwise still looks at atomics */
-#define ELEMENT_RACY __attribute__((disable_sanitizer_instrumentation))
-#else
-#define ELEMENT_RACY __attribute__((no_sanitize("thread")))
-#endif
-
-/* From shared memory. Acquire: what is read afterwards is not older. */
-ELEMENT_INLINE ELEMENT_RACY void annex_element_load(void *to, const void *from, uint32_t elem)
+ELEMENT_INLINE ANNEX_RACY void annex_element_load(void *to, const void *from, uint32_t elem)
 {
 	uint64_t v8;
 	uint32_t v4;

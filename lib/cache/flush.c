@@ -27,15 +27,15 @@ static void issue(struct annex_cache *c, struct annex_batch *batch, struct annex
 static void visit(struct annex_cache *c, uint64_t line, struct annex_batch *batch,
 		  struct annex_flush *flush)
 {
-	uint32_t slot = SLOT_NONE;
+	uint32_t slot = ANNEX_SLOT_NONE;
 
 	/* Somebody else's write of the line: should it fail, the line is dirty again. */
-	while (annex_atomic_load(&c->dir[line], ANNEX_RELAXED) & LINE_WRITEBACK) {
+	while (annex_atomic_load(&c->dir[line], ANNEX_RELAXED) & ANNEX_LINE_WRITEBACK) {
 		if (batch->n)
 			issue(c, batch, flush);
 		annex_line_wait(c, line);
 	}
-	if (!annex_line_clean(c, line, 0, &slot))
+	if (!annex_write_begin(c, line, 0, &slot))
 		return;
 	batch->claims[batch->n].line = line;
 	batch->claims[batch->n++].slot = slot;

@@ -25,8 +25,9 @@ struct group {
 static void touch(const struct group *g, unsigned int n)
 {
 	for (unsigned int k = 0; k < n; k++)
-		if ((g->word[k] & (LINE_VALID | LINE_REFERENCED)) == LINE_VALID)
-			annex_atomic_or((uint64_t *)g->state[k], LINE_REFERENCED, ANNEX_RELAXED);
+		if ((g->word[k] & (ANNEX_LINE_VALID | ANNEX_LINE_REFERENCED)) == ANNEX_LINE_VALID)
+			annex_atomic_or((uint64_t *)g->state[k], ANNEX_LINE_REFERENCED,
+					ANNEX_RELAXED);
 }
 
 /*
@@ -34,11 +35,11 @@ static void touch(const struct group *g, unsigned int n)
  * words, copy all elements, look at all words again. Return: a bit for each member that was not
  * there, and whose copy is worth nothing.
  */
-ELEMENT_INLINE ELEMENT_RACY uint64_t copy_cached(const struct annex_array *a, const uint64_t *idx,
-						 unsigned int n, char *out, uint32_t elem)
+ELEMENT_INLINE ANNEX_RACY uint64_t copy_cached(const struct annex_array *a, const uint64_t *idx,
+					       unsigned int n, char *out, uint32_t elem)
 {
 	const struct annex_cache *c = a->cache;
-	uint64_t all = LINE_VALID | LINE_REFERENCED, bad = 0;
+	uint64_t all = ANNEX_LINE_VALID | ANNEX_LINE_REFERENCED, bad = 0;
 	struct group g;
 
 	for (unsigned int k = 0; k < n; k++) {
@@ -57,18 +58,18 @@ ELEMENT_INLINE ELEMENT_RACY uint64_t copy_cached(const struct annex_array *a, co
 	for (unsigned int k = 0; k < n; k++) {
 		/* After the copies, by their acquire. */
 		uint64_t now = annex_atomic_load(g.state[k], ANNEX_RELAXED);
-		bool moved = ((now ^ g.word[k]) & LINE_RESIDENCE) | (~now & LINE_VALID);
+		bool moved = ((now ^ g.word[k]) & ANNEX_LINE_RESIDENCE) | (~now & ANNEX_LINE_VALID);
 
 		bad |= (uint64_t)moved << k;
 	}
-	if (!(all & LINE_REFERENCED))
+	if (!(all & ANNEX_LINE_REFERENCED))
 		touch(&g, n);
 	return bad;
 }
 
 /* A copy of the loop for each common size, so that the copies are plain loads. */
-ELEMENT_RACY static uint64_t gather_cached(const struct annex_array *a, const uint64_t *idx,
-					   unsigned int n, char *out)
+ANNEX_RACY static uint64_t gather_cached(const struct annex_array *a, const uint64_t *idx,
+					 unsigned int n, char *out)
 {
 	switch (a->elem) {
 	case 4:

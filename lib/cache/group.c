@@ -54,12 +54,12 @@ static int pin_distinct(struct annex_cache *c, const struct group *g, unsigned i
 	for (i = 0; i < g->n; i++) {
 		uint64_t word = annex_ref_get(&c->dir[g->lines[i]]);
 
-		if (word == LINE_REFS_MAX) {
+		if (word == ANNEX_LINE_CROWDED) {
 			*failed = g->lines[i];
 			err = -EBUSY;
 			break;
 		}
-		if (!(word & LINE_VALID))
+		if (!(word & ANNEX_LINE_VALID))
 			missing[nmissing++] = g->lines[i];
 	}
 	if (!err && nmissing)

@@ -7,7 +7,7 @@
 /* Join the transfer that moves the line whose word was @word. NULL: none yet, or no more. */
 static struct annex_xfer *join(struct annex_cache *c, uint64_t line, uint64_t word)
 {
-	uint64_t moving = LINE_RESIDENCE | LINE_BUSY | LINE_WRITEBACK, now;
+	uint64_t moving = ANNEX_LINE_RESIDENCE | ANNEX_LINE_BUSY | ANNEX_LINE_WRITEBACK, now;
 	/* Acquire: pairs with the store after the transfer was taken (issue.c). */
 	uint32_t i = annex_atomic_load(&c->slot_xfer[annex_word_slot(word)], ANNEX_ACQUIRE);
 	struct annex_xfer *x;
@@ -35,7 +35,7 @@ int annex_line_wait(struct annex_cache *c, uint64_t line)
 	struct annex_xfer *x;
 	int err;
 
-	if (!(word & (LINE_BUSY | LINE_WRITEBACK)))
+	if (!(word & (ANNEX_LINE_BUSY | ANNEX_LINE_WRITEBACK)))
 		return 0;
 	x = join(c, line, word);
 	if (!x) {
@@ -46,7 +46,8 @@ int annex_line_wait(struct annex_cache *c, uint64_t line)
 	annex_xfer_leave(c, x);
 	/* Other lines of the transfer may have failed, not this one. */
 	if (!err || err == XFER_UNSENT ||
-	    (word & LINE_BUSY && annex_atomic_load(&c->dir[line], ANNEX_RELAXED) & LINE_VALID))
+	    (word & ANNEX_LINE_BUSY &&
+	     annex_atomic_load(&c->dir[line], ANNEX_RELAXED) & ANNEX_LINE_VALID))
 		return 0;
 	return err;
 }

@@ -24,18 +24,18 @@ static bool claim(struct annex_cache *c, uint64_t line, unsigned int flags,
 	uint64_t word = annex_atomic_load(&c->dir[line], ANNEX_RELAXED);
 	uint32_t slot;
 
-	if (word & (LINE_VALID | LINE_BUSY))
+	if (word & (ANNEX_LINE_VALID | ANNEX_LINE_BUSY))
 		return true;
 	slot = annex_slot_take(c);
-	if (slot == SLOT_NONE)
+	if (slot == ANNEX_SLOT_NONE)
 		return false;
-	if (!annex_line_claim(c, line, slot)) {
-		annex_slot_give(c, slot);
+	if (!annex_fill_begin(c, line, slot)) {
+		annex_slot_free(c->owner, slot);
 		return true;
 	}
 	if (flags & ANNEX_PIN_NEW) {
 		memset(annex_slot_mem(c, slot), 0, c->line);
-		annex_line_filled(c, line);
+		annex_line_filled(c->dir, line);
 		return true;
 	}
 	batch->claims[batch->n].line = line;
@@ -51,7 +51,7 @@ int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
 	if (err == -EBUSY)
 		return annex_fail(err,
 				  "cache: line %llu: all slots are pinned, or it is %llu times",
-				  (unsigned long long)line, LINE_REFS_MAX);
+				  (unsigned long long)line, ANNEX_LINE_CROWDED);
 	return annex_fail(err, "cache: line %llu cannot be brought in: %s",
 			  (unsigned long long)line, strerrorname_np(-err));
 }
@@ -62,7 +62,7 @@ static int wait_one(struct annex_cache *c, uint64_t line)
 	uint64_t deadline = 0, word;
 
 	/* Acquire: pairs with annex_line_filled(). */
-	while ((word = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE)) & LINE_BUSY) {
+	while ((word = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE)) & ANNEX_LINE_BUSY) {
 		int err = annex_line_wait(c, line);
 
 		if (err)
@@ -72,7 +72,7 @@ static int wait_one(struct annex_cache *c, uint64_t line)
 		else if (annex_now() > deadline)
 			return -ETIMEDOUT;
 	}
-	return !(word & LINE_VALID);
+	return !(word & ANNEX_LINE_VALID);
 }
 
 /*

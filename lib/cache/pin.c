@@ -8,7 +8,7 @@ static int pin_slow(struct annex_cache *c, uint64_t line, unsigned int flags, ui
 {
 	int err;
 
-	if (word == LINE_REFS_MAX)
+	if (word == ANNEX_LINE_CROWDED)
 		return annex_fill_fail(c, line, -EBUSY);
 	annex_stat_add(c->shards, STAT_MISSES, 1);
 	err = annex_fill(c, &line, 1, flags, &line);
@@ -28,7 +28,7 @@ int annex_cache_pin(struct annex_cache *c, uint64_t line, unsigned int flags, vo
 	if (__builtin_expect(line >= c->nlines, 0))
 		return annex_fill_fail(c, line, -ERANGE);
 	word = annex_ref_get(&c->dir[line]);
-	if (__builtin_expect(!(word & LINE_VALID), 0))
+	if (__builtin_expect(!(word & ANNEX_LINE_VALID), 0))
 		return pin_slow(c, line, flags, word, data);
 	annex_stat_add(c->shards, STAT_HITS, 1);
 	*data = annex_slot_mem(c, annex_word_slot(word));
@@ -41,26 +41,16 @@ static void not_pinned(uint64_t line)
 		   (unsigned long long)line);
 }
 
-/* Dirty and one reference less in one step, so that no eviction comes between. */
-static void put_dirty(struct annex_cache *c, uint64_t line)
-{
-	uint64_t word = annex_atomic_load(&c->dir[line], ANNEX_RELAXED);
-
-	do {
-		if (!(word & LINE_REFS)) {
-			not_pinned(line);
-			return;
-		}
-		/* Release: the changed bytes; pairs with the acquire of write-backs and pins. */
-	} while (!annex_atomic_cas(&c->dir[line], &word, (word | LINE_DIRTY) - 1, ANNEX_RELEASE));
-}
-
 void annex_cache_unpin(struct annex_cache *c, uint64_t line, unsigned int flags)
 {
+	bool held = true;
+
 	if (line >= c->nlines)
 		annex_fill_fail(c, line, -ERANGE);
 	else if (flags & (ANNEX_PIN_WRITE | ANNEX_PIN_NEW))
-		put_dirty(c, line);
-	else if (!annex_ref_put(&c->dir[line]))
+		held = annex_ref_put_dirty(&c->dir[line]);
+	else
+		held = annex_ref_put(&c->dir[line]);
+	if (!held)
 		not_pinned(line);
 }

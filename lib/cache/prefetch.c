@@ -48,19 +48,19 @@ static bool start(struct ahead *a, uint64_t line)
 	uint64_t word = annex_atomic_load(&c->dir[line], ANNEX_RELAXED);
 	uint32_t slot;
 
-	if (word & (LINE_VALID | LINE_BUSY)) {
+	if (word & (ANNEX_LINE_VALID | ANNEX_LINE_BUSY)) {
 		/* Wanted soon: as good as used. */
-		if ((word & (LINE_VALID | LINE_REFERENCED)) == LINE_VALID)
-			annex_atomic_or(&c->dir[line], LINE_REFERENCED, ANNEX_RELAXED);
+		if ((word & (ANNEX_LINE_VALID | ANNEX_LINE_REFERENCED)) == ANNEX_LINE_VALID)
+			annex_atomic_or(&c->dir[line], ANNEX_LINE_REFERENCED, ANNEX_RELAXED);
 		return true;
 	}
 	if (!room(a))
 		return false;
 	slot = annex_slot_take(c);
-	if (slot == SLOT_NONE)
+	if (slot == ANNEX_SLOT_NONE)
 		return false;
-	if (!annex_line_claim(c, line, slot)) {
-		annex_slot_give(c, slot);
+	if (!annex_fill_begin(c, line, slot)) {
+		annex_slot_free(c->owner, slot);
 		return true;
 	}
 	a->batch.claims[a->batch.n].line = line;

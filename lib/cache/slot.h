@@ -10,15 +10,10 @@
 /**
  * annex_slot_take() - Take a slot from the clock, evicting the clean line in it. Never waits.
  *
- * Return: the slot, SLOT_TAKEN, or SLOT_NONE when two turns of the clock, or a stretch of lines
- * that wait for their write-back, brought none.
+ * Return: the slot, ANNEX_SLOT_TAKEN, or ANNEX_SLOT_NONE when two turns of the clock, or a stretch
+ * of lines that wait for their write-back, brought none.
  */
 uint32_t annex_slot_take(struct annex_cache *c);
-
-/**
- * annex_slot_give() - Give back a slot that was taken and not used.
- */
-void annex_slot_give(struct annex_cache *c, uint32_t slot);
 
 /**
  * struct annex_slot_wait - How long a thread has been waiting for a slot. All zero to begin with.

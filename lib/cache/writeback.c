@@ -17,12 +17,12 @@ static bool collect(struct annex_cache *c, uint64_t at, uint64_t forbidden, uint
 	uint32_t slot = (uint32_t)(at % c->nslots);
 	uint64_t line = annex_atomic_load(&c->owner[slot], ANNEX_RELAXED);
 
-	if (line == SLOT_FREE || line == SLOT_TAKEN)
+	if (line == ANNEX_SLOT_FREE || line == ANNEX_SLOT_TAKEN)
 		return false;
 	/* Relaxed: one look too many or too few does no harm. */
 	if (annex_atomic_load(&c->slot_retry[slot], ANNEX_RELAXED) > now)
 		return true;
-	if (!annex_line_clean(c, line, LINE_REFS | forbidden, &slot))
+	if (!annex_write_begin(c, line, ANNEX_LINE_REFS | forbidden, &slot))
 		return false;
 	batch->claims[batch->n].line = line;
 	batch->claims[batch->n++].slot = slot;
@@ -50,7 +50,7 @@ void annex_writeback_ahead(struct annex_cache *c)
 		batch.n = 0;
 		now = now ? now : annex_now();
 		for (uint64_t at = from; at < to; at++)
-			collect(c, at, LINE_REFERENCED, now, &batch);
+			collect(c, at, ANNEX_LINE_REFERENCED, now, &batch);
 		if (batch.n)
 			annex_issue(c, &batch, ISSUE_AHEAD, NULL);
 		seen = to;

@@ -142,6 +142,6 @@ void rig_threads(unsigned int n, void *(*fn)(void *), void *arg)
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
-	return "race:annex_emu_mem_run\n";
+	return "race:annex_emu_mem_run\nrace:host_moves\n";
 }
 #endif

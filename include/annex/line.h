@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The word that says all about a line of a cache, and how it changes; the same on CPU and GPU.
+ *
+ * The life of a line:
+ *
+ *	absent -- claim, with a slot --> busy -- read arrives --> valid -- evicted --> absent
+ *	                                 busy -- read fails ---> absent
+ *
+ * Whoever wants a line holds a reference first, in whatever state the line is; every transition
+ * keeps the references. A valid line without any may be evicted when it is clean. Nothing but a
+ * claim gives a line a slot, and nothing but eviction or a failed read takes it away, so a slot
+ * always has one owner: a line, the thread that took it from the clock, or nobody.
+ *
+ * The functions work on two arrays: @dir has the word of each line, @owner the owner of each slot.
+ * Their threads are those of one GPU, or of the host.
+ */
+#ifndef ANNEX_LINE_H
+#define ANNEX_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <annex/atomic.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ANNEX_PIN_WRITE (1u << 0) /* the holder will change the line; unpin then marks it dirty */
+#define ANNEX_PIN_NEW (1u << 1)   /* the holder overwrites all of it: a miss does not read */
+
+#define ANNEX_LINE_REFS 0x7fffull          /* references */
+#define ANNEX_LINE_CROWDED (1ull << 14)    /* refused from here; the rest is for attempts */
+#define ANNEX_LINE_VALID (1ull << 15)      /* the slot holds the line */
+#define ANNEX_LINE_BUSY (1ull << 16)       /* the slot is being filled */
+#define ANNEX_LINE_DIRTY (1ull << 17)      /* changed since the last write-back began */
+#define ANNEX_LINE_REFERENCED (1ull << 18) /* used since the clock hand last passed */
+#define ANNEX_LINE_WRITEBACK (1ull << 19)  /* a write of it is in flight */
+#define ANNEX_LINE_SLOT_SHIFT 20
+#define ANNEX_LINE_SLOT_BITS 26
+#define ANNEX_LINE_SLOT_MASK ((((uint64_t)1 << ANNEX_LINE_SLOT_BITS) - 1) << ANNEX_LINE_SLOT_SHIFT)
+/* 18 bits, one more with each claim */
+#define ANNEX_LINE_VERSION_ONE ((uint64_t)1 << (ANNEX_LINE_SLOT_SHIFT + ANNEX_LINE_SLOT_BITS))
+#define ANNEX_LINE_VERSION_MASK (~(ANNEX_LINE_VERSION_ONE - 1))
+
+/* What stays the same as long as a line stays in its slot. */
+#define ANNEX_LINE_RESIDENCE (ANNEX_LINE_VALID | ANNEX_LINE_SLOT_MASK | ANNEX_LINE_VERSION_MASK)
+
+#define ANNEX_SLOT_FREE UINT64_MAX        /* owner of a slot that nobody uses */
+#define ANNEX_SLOT_TAKEN (UINT64_MAX - 1) /* owner of a slot between clock and claim */
+#define ANNEX_SLOT_NONE UINT32_MAX
+
+/* Where a line is that is valid or busy; 0 for others. */
+static inline ANNEX_HD uint32_t annex_word_slot(uint64_t word)
+{
+	return (uint32_t)((word & ANNEX_LINE_SLOT_MASK) >> ANNEX_LINE_SLOT_SHIFT);
+}
+
+/**
+ * annex_line_claim() - Make an absent line busy in @slot, which the caller took from the clock.
+ *
+ * Return: false when somebody else has claimed it; the slot is still the caller's.
+ */
+static inline ANNEX_HD bool annex_line_claim(uint64_t *dir, uint64_t *owner, uint64_t line,
+					     uint32_t slot)
+{
+	uint64_t word = annex_local_load(&dir[line], ANNEX_RELAXED), next;
+
+	do {
+		if (word & (ANNEX_LINE_VALID | ANNEX_LINE_BUSY))
+			return false;
+		next = ((word & (ANNEX_LINE_REFS | ANNEX_LINE_VERSION_MASK)) +
+			ANNEX_LINE_VERSION_ONE) |
+		       ANNEX_LINE_BUSY | ANNEX_LINE_REFERENCED |
+		       (uint64_t)slot << ANNEX_LINE_SLOT_SHIFT;
+		/* Release: who sees the slot sees that nothing moves its line yet. */
+	} while (!annex_local_cas(&dir[line], &word, next, ANNEX_ACQ_REL));
+	/* Relaxed: the clock checks the line's word before it believes an owner. */
+	annex_local_store(&owner[slot], line, ANNEX_RELAXED);
+	return true;
+}
+
+/**
+ * annex_line_filled() - A busy line's data is there.
+ */
+static inline ANNEX_HD void annex_line_filled(uint64_t *dir, uint64_t line)
+{
+	/* Release: the data before VALID; pairs with the acquire of whoever uses it. */
+	annex_local_add(&dir[line], ANNEX_LINE_VALID - ANNEX_LINE_BUSY, ANNEX_RELEASE);
+}
+
+/**
+ * annex_line_absent() - A busy line's data did not come; its slot is the caller's.
+ */
+static inline ANNEX_HD void annex_line_absent(uint64_t *dir, uint64_t line)
+{
+	/* Release: whatever was written into the slot is over before it is used again. */
+	annex_local_and(&dir[line], ANNEX_LINE_REFS | ANNEX_LINE_VERSION_MASK, ANNEX_ACQ_REL);
+}
+
+/**
+ * annex_slot_free() - Nobody uses a slot any more.
+ */
+static inline ANNEX_HD void annex_slot_free(uint64_t *owner, uint32_t slot)
+{
+	/* Release: its last use is over; pairs with the acquire of the clock. */
+	annex_local_store(&owner[slot], ANNEX_SLOT_FREE, ANNEX_RELEASE);
+}
+
+/**
+ * annex_line_clean() - Begin the write-back of a dirty line; its bytes from now on are written.
+ * @forbidden: bits that must be clear (ANNEX_LINE_REFS, ANNEX_LINE_REFERENCED), besides.
+ * @slot: where the line must be, ANNEX_SLOT_NONE for anywhere; set to where it is.
+ */
+static inline ANNEX_HD bool annex_line_clean(uint64_t *dir, uint64_t line, uint64_t forbidden,
+					     uint32_t *slot)
+{
+	const uint64_t wanted = ANNEX_LINE_VALID | ANNEX_LINE_DIRTY;
+	uint64_t word = annex_local_load(&dir[line], ANNEX_RELAXED);
+
+	do {
+		if ((word & wanted) != wanted || word & (forbidden | ANNEX_LINE_WRITEBACK))
+			return false;
+		if (*slot != ANNEX_SLOT_NONE && annex_word_slot(word) != *slot)
+			return false;
+		/*
+		 * Acquire: pairs with the unpin that made it dirty; its stores are visible to the
+		 * device. Release: a store that comes after this sets DIRTY again.
+		 */
+	} while (!annex_local_cas(&dir[line], &word,
+				  (word & ~ANNEX_LINE_DIRTY) | ANNEX_LINE_WRITEBACK,
+				  ANNEX_ACQ_REL));
+	*slot = annex_word_slot(word);
+	return true;
+}
+
+/**
+ * annex_line_written() - The write-back ended. A line that was not written is as dirty as before.
+ */
+static inline ANNEX_HD void annex_line_written(uint64_t *dir, uint64_t line, bool ok)
+{
+	if (!ok)
+		annex_local_or(&dir[line], ANNEX_LINE_DIRTY, ANNEX_RELAXED);
+	/* Release: the device has read the slot before an eviction sees it clean. */
+	annex_local_and(&dir[line], ~ANNEX_LINE_WRITEBACK, ANNEX_RELEASE);
+}
+
+/* The line was there, had been used before, and can be referenced once more: nothing to be done. */
+static inline ANNEX_HD bool annex_ref_usual(uint64_t word)
+{
+	const uint64_t usual = ANNEX_LINE_VALID | ANNEX_LINE_REFERENCED;
+
+	return (word & (usual | ANNEX_LINE_CROWDED)) == usual;
+}
+
+/**
+ * annex_ref_get() - Take a reference on a line, in whatever state it is.
+ * @state: the line's word.
+ *
+ * Return: the word before, with ANNEX_LINE_VALID only when the line is there and may be used; or
+ * ANNEX_LINE_CROWDED alone, and no reference, when there are too many.
+ */
+static inline ANNEX_HD uint64_t annex_ref_get(uint64_t *state)
+{
+	/* Acquire: pairs with annex_line_filled(); the data is there. */
+	uint64_t word = annex_local_add(state, 1, ANNEX_ACQUIRE);
+
+	if (__builtin_expect(annex_ref_usual(word), 1))
+		return word;
+	if (word & ANNEX_LINE_CROWDED) {
+		annex_local_sub(state, 1, ANNEX_RELAXED);
+		return ANNEX_LINE_CROWDED;
+	}
+	/* The second chance: written only when it changes. */
+	if (word & ANNEX_LINE_VALID)
+		annex_local_or(state, ANNEX_LINE_REFERENCED, ANNEX_RELAXED);
+	return word;
+}
+
+/**
+ * annex_ref_put() - Give a reference back. Return: false, and nothing done, if there was none.
+ */
+static inline ANNEX_HD bool annex_ref_put(uint64_t *state)
+{
+	/* Release: the holder has finished with the bytes; pairs with the eviction's acquire. */
+	uint64_t word = annex_local_sub(state, 1, ANNEX_RELEASE);
+
+	if (__builtin_expect((word & ANNEX_LINE_REFS) != 0, 1))
+		return true;
+	annex_local_add(state, 1, ANNEX_RELAXED);
+	return false;
+}
+
+/**
+ * annex_ref_put_dirty() - The same for a holder who has changed the line: dirty and one reference
+ * less in one step, so that no eviction comes between.
+ */
+static inline ANNEX_HD bool annex_ref_put_dirty(uint64_t *state)
+{
+	uint64_t word = annex_local_load(state, ANNEX_RELAXED);
+
+	do {
+		if (!(word & ANNEX_LINE_REFS))
+			return false;
+		/* Release: the changed bytes; pairs with the acquire of write-backs and pins. */
+	} while (!annex_local_cas(state, &word, (word | ANNEX_LINE_DIRTY) - 1, ANNEX_RELEASE));
+	return true;
+}
+
+/* What the clock found in a slot. */
+enum annex_look {
+	ANNEX_LOOK_PINNED,
+	ANNEX_LOOK_MOVING,
+	ANNEX_LOOK_DIRTY,
+	ANNEX_LOOK_SPARED, /* its second chance */
+	ANNEX_LOOK_FREE,   /* the slot is the caller's; it was free, */
+	ANNEX_LOOK_VICTIM, /* or its line was evicted */
+};
+
+/**
+ * annex_slot_look() - What the clock does with a slot as it passes.
+ */
+static inline ANNEX_HD enum annex_look annex_slot_look(uint64_t *dir, uint64_t *owner,
+						       uint32_t slot)
+{
+	/* Acquire: pairs with the slot's release; a free slot's last use is over. */
+	uint64_t line = annex_local_load(&owner[slot], ANNEX_ACQUIRE), word;
+
+	if (line == ANNEX_SLOT_FREE &&
+	    annex_local_cas(&owner[slot], &line, ANNEX_SLOT_TAKEN, ANNEX_ACQUIRE))
+		return ANNEX_LOOK_FREE;
+	if (line == ANNEX_SLOT_FREE || line == ANNEX_SLOT_TAKEN)
+		return ANNEX_LOOK_MOVING;
+	word = annex_local_load(&dir[line], ANNEX_RELAXED);
+	if (!(word & ANNEX_LINE_VALID) || annex_word_slot(word) != slot)
+		return ANNEX_LOOK_MOVING;
+	if (word & ANNEX_LINE_REFS)
+		return ANNEX_LOOK_PINNED;
+	if (word & ANNEX_LINE_REFERENCED) {
+		annex_local_and(&dir[line], ~ANNEX_LINE_REFERENCED, ANNEX_RELAXED);
+		return ANNEX_LOOK_SPARED;
+	}
+	if (word & ANNEX_LINE_WRITEBACK)
+		return ANNEX_LOOK_MOVING;
+	if (word & ANNEX_LINE_DIRTY)
+		return ANNEX_LOOK_DIRTY;
+	/*
+	 * Acquire: pairs with the release of the last unpin and of the write-back; nobody reads
+	 * or writes the slot any more. Release: a reader without a reference that sees new data
+	 * in the slot also sees that the line has gone.
+	 */
+	if (!annex_local_cas(&dir[line], &word, word & ANNEX_LINE_VERSION_MASK, ANNEX_ACQ_REL))
+		return ANNEX_LOOK_MOVING;
+	annex_local_store(&owner[slot], ANNEX_SLOT_TAKEN, ANNEX_RELAXED);
+	return ANNEX_LOOK_VICTIM;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
