@@ -65,14 +65,14 @@ static inline ANNEX_HD int annex_qp_submit(struct annex_qp *qp, const struct ann
 }
 
 /**
- * annex_qp_collect() - Take the result of a token if it has been delivered; nothing more.
+ * annex_qp_peek() - See whether a token's result has been delivered, and leave it there.
  *
- * Does not look at the completion queue: for taking many tokens after one annex_qp_process().
+ * As long as it is not collected, the identifier and what belongs to it stay the token's.
  *
- * Return: 0 (complete: the token is used up), -EINPROGRESS, -EINVAL (no such token).
+ * Return: as annex_qp_collect().
  */
-static inline ANNEX_HD int annex_qp_collect(struct annex_qp *qp, uint64_t token,
-					    struct annex_result *res)
+static inline ANNEX_HD int annex_qp_peek(struct annex_qp *qp, uint64_t token,
+					 struct annex_result *res)
 {
 	struct annex_req *r;
 	uint64_t s;
@@ -81,7 +81,7 @@ static inline ANNEX_HD int annex_qp_collect(struct annex_qp *qp, uint64_t token,
 		return -EINVAL;
 	r = &qp->reqs[token & 0xffff];
 	/* Acquire: pairs with the delivery. */
-	s = annex_atomic_load(&r->state, ANNEX_ACQUIRE);
+	s = annex_local_load(&r->state, ANNEX_ACQUIRE);
 	if (!ANNEX_REQ_MATCHES(s, token) || ANNEX_REQ_STATE(s) == ANNEX_REQ_FREE ||
 	    ANNEX_REQ_STATE(s) == ANNEX_REQ_ORPHAN)
 		return -EINVAL;
@@ -91,8 +91,32 @@ static inline ANNEX_HD int annex_qp_collect(struct annex_qp *qp, uint64_t token,
 		res->dw0 = r->dw0;
 		res->status = r->status;
 	}
-	/* Release: list memory and result are no longer used; pairs with the next taker. */
-	annex_atomic_store(&r->state, (s & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT, ANNEX_RELEASE);
+	return 0;
+}
+
+/**
+ * annex_qp_collect() - Take the result of a token if it has been delivered; nothing more.
+ *
+ * Does not look at the completion queue: for taking many tokens after one annex_qp_process().
+ *
+ * Return: 0 (complete: the token is used up), -EINPROGRESS, -EINVAL (no such token).
+ */
+static inline ANNEX_HD int annex_qp_collect(struct annex_qp *qp, uint64_t token,
+					    struct annex_result *res)
+{
+	int rc = annex_qp_peek(qp, token, res);
+	uint64_t *state;
+
+	if (rc)
+		return rc;
+	state = &qp->reqs[token & 0xffff].state;
+	/*
+	 * Relaxed: nobody else changes it now. Release: list memory and result are no longer used;
+	 * pairs with the next taker.
+	 */
+	annex_local_store(
+		state, (annex_local_load(state, ANNEX_RELAXED) & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT,
+		ANNEX_RELEASE);
 	return 0;
 }
 
@@ -129,11 +153,11 @@ static inline ANNEX_HD void annex_qp_abandon(struct annex_qp *qp, uint64_t token
 	if ((token & 0xffff) >= qp->depth - 1)
 		return;
 	r = &qp->reqs[token & 0xffff];
-	s = annex_atomic_load(&r->state, ANNEX_ACQUIRE);
+	s = annex_local_load(&r->state, ANNEX_ACQUIRE);
 	while (ANNEX_REQ_MATCHES(s, token) && ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN) {
 		/* Release: whatever the owner did with the request is over. */
-		if (annex_atomic_cas(&r->state, &s, (s & ANNEX_REQ_KEEP) | ANNEX_REQ_ORPHAN,
-				     ANNEX_RELEASE))
+		if (annex_local_cas(&r->state, &s, (s & ANNEX_REQ_KEEP) | ANNEX_REQ_ORPHAN,
+				    ANNEX_RELEASE))
 			return;
 	}
 	annex_qp_collect(qp, token, NULL); /* it had just completed */

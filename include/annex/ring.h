@@ -31,7 +31,8 @@
  * a ticket: it writes its entry first.
  *
  * A queue pair is for host threads or for GPU threads, not for both: a GPU cannot wake a host
- * thread whose completion it delivers.
+ * thread whose completion it delivers. So of all words here only doorbells, entries and lists are
+ * shared with the controller; the others are touched by threads of one kind (annex_local_*()).
  *
  * The model of this protocol is tests/model/queue.pml. Everything here compiles as C11 and as CUDA
  * device code; what only a host can do is behind struct annex_qp_host.
@@ -217,17 +218,17 @@ static inline ANNEX_HD void annex_pos_next(const struct annex_qp *qp, struct ann
  */
 static inline ANNEX_HD bool annex_qp_enter(struct annex_qp *qp)
 {
-	annex_atomic_add(&qp->active, 1, ANNEX_SEQ_CST);
-	if (annex_atomic_load(&qp->state, ANNEX_SEQ_CST) == ANNEX_QP_LIVE)
+	annex_local_add(&qp->active, 1, ANNEX_SEQ_CST);
+	if (annex_local_load(&qp->state, ANNEX_SEQ_CST) == ANNEX_QP_LIVE)
 		return true;
-	annex_atomic_sub(&qp->active, 1, ANNEX_RELEASE);
+	annex_local_sub(&qp->active, 1, ANNEX_RELEASE);
 	return false;
 }
 
 static inline ANNEX_HD void annex_qp_leave(struct annex_qp *qp)
 {
 	/* Release: what this thread did in the rings is visible to the reset that sees 0. */
-	annex_atomic_sub(&qp->active, 1, ANNEX_RELEASE);
+	annex_local_sub(&qp->active, 1, ANNEX_RELEASE);
 }
 
 /* Mark the queue as in need of a reset; a reset or removal already under way stands. */
@@ -235,7 +236,7 @@ static inline ANNEX_HD void annex_qp_break(struct annex_qp *qp)
 {
 	uint32_t live = ANNEX_QP_LIVE;
 
-	if (!annex_atomic_cas(&qp->state, &live, (uint32_t)ANNEX_QP_BROKEN, ANNEX_SEQ_CST))
+	if (!annex_local_cas(&qp->state, &live, (uint32_t)ANNEX_QP_BROKEN, ANNEX_SEQ_CST))
 		return;
 #if !ANNEX_ON_GPU
 	/* The watcher finds out, and each sleeper that leaves wakes the next (lib/nvme/wait.c). */
@@ -257,11 +258,11 @@ static inline ANNEX_HD uint64_t *annex_qp_deliver(struct annex_qp *qp, uint16_t 
 	uint64_t s, next;
 
 	if (cid >= qp->depth - 1) {
-		annex_atomic_add(&qp->spurious, 1, ANNEX_RELAXED);
+		annex_local_add(&qp->spurious, 1, ANNEX_RELAXED);
 		return NULL;
 	}
 	r = &qp->reqs[cid];
-	s = annex_atomic_load(&r->state, ANNEX_ACQUIRE);
+	s = annex_local_load(&r->state, ANNEX_ACQUIRE);
 	do {
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN) {
 			r->dw0 = dw0;
@@ -270,11 +271,11 @@ static inline ANNEX_HD uint64_t *annex_qp_deliver(struct annex_qp *qp, uint16_t 
 		} else if (ANNEX_REQ_STATE(s) == ANNEX_REQ_ORPHAN) {
 			next = (s & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT;
 		} else {
-			annex_atomic_add(&qp->spurious, 1, ANNEX_RELAXED);
+			annex_local_add(&qp->spurious, 1, ANNEX_RELAXED);
 			return NULL;
 		}
 		/* Release: the result is there before DONE; pairs with the acquire in poll. */
-	} while (!annex_atomic_cas(&r->state, &s, next, ANNEX_RELEASE));
+	} while (!annex_local_cas(&r->state, &s, next, ANNEX_RELEASE));
 	return s & ANNEX_REQ_ASLEEP ? &r->state : NULL;
 }
 
@@ -305,13 +306,13 @@ static inline ANNEX_HD bool annex_qp_free_entries(struct annex_qp *qp, uint32_t 
 		return false;
 	moved = (reported + qp->depth - entry) % qp->depth;
 	/* Acquire: pairs with the tail's release, so that a head beyond it is really wrong. */
-	if (head + moved > annex_atomic_load(&qp->sq_tail, ANNEX_ACQUIRE))
+	if (head + moved > annex_local_load(&qp->sq_tail, ANNEX_ACQUIRE))
 		return false;
 	/* Entries are freed one late: see the top of this file. */
 	p = annex_pos_at(qp, head + qp->depth - 1);
 	for (uint64_t i = 0; i < moved; i++) {
 		/* Release: the controller has read the entry; pairs with the turn's acquire. */
-		annex_atomic_store(&qp->sq_seq[p.entry], 2 * p.turn, ANNEX_RELEASE);
+		annex_local_store(&qp->sq_seq[p.entry], 2 * p.turn, ANNEX_RELEASE);
 		annex_pos_next(qp, &p);
 	}
 	qp->sq_head = head + moved;
@@ -321,18 +322,18 @@ static inline ANNEX_HD bool annex_qp_free_entries(struct annex_qp *qp, uint32_t 
 static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
 {
 	/* Acquire on entry, release on exit: the movers' own fields are handed on. */
-	uint32_t seen = annex_atomic_add(&qp->cq_moving, 1, ANNEX_ACQ_REL);
+	uint32_t seen = annex_local_add(&qp->cq_moving, 1, ANNEX_ACQ_REL);
 
 	if (seen)
 		return; /* the thread inside goes round again */
 	seen = 1;
 	do {
-		uint64_t head = annex_atomic_load(&qp->cq_head, ANNEX_RELAXED);
+		uint64_t head = annex_local_load(&qp->cq_head, ANNEX_RELAXED);
 		struct annex_pos p = annex_pos_at(qp, head);
 		uint32_t sq_head = 0;
 
 		/* Acquire: pairs with the deliverer's mark; the entry has been read. */
-		while (annex_atomic_load(&qp->cq_seq[p.entry], ANNEX_ACQUIRE) == 2 * p.turn + 2) {
+		while (annex_local_load(&qp->cq_seq[p.entry], ANNEX_ACQUIRE) == 2 * p.turn + 2) {
 			sq_head = qp->cq[p.entry].sq_head;
 			annex_pos_next(qp, &p);
 		}
@@ -341,10 +342,10 @@ static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
 		if (!annex_qp_free_entries(qp, sq_head))
 			annex_qp_break(qp);
 		/* Release: who starts at the new head sees the marks behind it. */
-		annex_atomic_store(&qp->cq_head, p.n, ANNEX_RELEASE);
+		annex_local_store(&qp->cq_head, p.n, ANNEX_RELEASE);
 		annex_ring(&qp->cq_doorbell, p.entry);
 		/* A waiter that misses this movement must see the count: full order. */
-	} while (!annex_atomic_cas(&qp->cq_moving, &seen, 0u, ANNEX_ACQ_REL));
+	} while (!annex_local_cas(&qp->cq_moving, &seen, 0u, ANNEX_ACQ_REL));
 }
 
 /**
@@ -364,15 +365,15 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 
 	if (!annex_qp_enter(qp))
 		return 0;
-	from = annex_atomic_load(&qp->cq_head, ANNEX_ACQUIRE);
+	from = annex_local_load(&qp->cq_head, ANNEX_ACQUIRE);
 	/* Relaxed: whatever was written there, entries before it had been claimed then. */
-	claimed = annex_atomic_load(&qp->cq_claimed, ANNEX_RELAXED);
+	claimed = annex_local_load(&qp->cq_claimed, ANNEX_RELAXED);
 	p = annex_pos_at(qp, claimed > from ? claimed : from);
 	for (uint32_t i = 0; i < qp->depth; i++, annex_pos_next(qp, &p)) {
 		uint64_t *seq = &qp->cq_seq[p.entry], s;
 		uint32_t word;
 
-		s = annex_atomic_load(seq, ANNEX_ACQUIRE);
+		s = annex_local_load(seq, ANNEX_ACQUIRE);
 		if (s == 2 * p.turn) {
 			/* Acquire: the phase tag is written last; the rest is there with it. */
 			word = annex_atomic_load((uint32_t *)(void *)&qp->cq[p.entry].cid,
@@ -380,12 +381,12 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 			if ((word >> 16 & 1) == (p.turn & 1))
 				break; /* phase of the turn before: nothing new */
 			/* Acquire and release: of two threads one claims, after all before it. */
-			if (annex_atomic_cas(seq, &s, s + 1, ANNEX_ACQ_REL)) {
+			if (annex_local_cas(seq, &s, s + 1, ANNEX_ACQ_REL)) {
 				uint64_t *owner = annex_qp_deliver(qp, (uint16_t)word,
 								   (uint16_t)(word >> 17),
 								   qp->cq[p.entry].dw0);
 				/* Release: delivered before marked. */
-				annex_atomic_store(seq, 2 * p.turn + 2, ANNEX_RELEASE);
+				annex_local_store(seq, 2 * p.turn + 2, ANNEX_RELEASE);
 				delivered++;
 				if (owner)
 					asleep[sleepers++] = owner;
@@ -403,8 +404,8 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 	}
 	if (delivered) {
 		/* Relaxed: nobody has to begin here, or to see this at once. */
-		if (p.n > annex_atomic_load(&qp->cq_claimed, ANNEX_RELAXED))
-			annex_atomic_store(&qp->cq_claimed, p.n, ANNEX_RELAXED);
+		if (p.n > annex_local_load(&qp->cq_claimed, ANNEX_RELAXED))
+			annex_local_store(&qp->cq_claimed, p.n, ANNEX_RELAXED);
 		annex_qp_move_head(qp);
 	}
 	annex_qp_leave(qp);
@@ -416,24 +417,24 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 static inline ANNEX_HD void annex_qp_move_tail(struct annex_qp *qp)
 {
 	/* As in annex_qp_move_head(). */
-	uint32_t seen = annex_atomic_add(&qp->sq_moving, 1, ANNEX_ACQ_REL);
+	uint32_t seen = annex_local_add(&qp->sq_moving, 1, ANNEX_ACQ_REL);
 
 	if (seen)
 		return;
 	seen = 1;
 	do {
-		uint64_t tail = annex_atomic_load(&qp->sq_tail, ANNEX_RELAXED);
+		uint64_t tail = annex_local_load(&qp->sq_tail, ANNEX_RELAXED);
 		struct annex_pos p = annex_pos_at(qp, tail);
 
 		/* Acquire: pairs with the mark; the command is in the entry. */
-		while (annex_atomic_load(&qp->sq_seq[p.entry], ANNEX_ACQUIRE) == 2 * p.turn + 1)
+		while (annex_local_load(&qp->sq_seq[p.entry], ANNEX_ACQUIRE) == 2 * p.turn + 1)
 			annex_pos_next(qp, &p);
 		if (p.n == tail)
 			continue;
 		/* Release: before the doorbell, so that no reported head is beyond it. */
-		annex_atomic_store(&qp->sq_tail, p.n, ANNEX_RELEASE);
+		annex_local_store(&qp->sq_tail, p.n, ANNEX_RELEASE);
 		annex_ring(&qp->sq_doorbell, p.entry);
-	} while (!annex_atomic_cas(&qp->sq_moving, &seen, 0u, ANNEX_ACQ_REL));
+	} while (!annex_local_cas(&qp->sq_moving, &seen, 0u, ANNEX_ACQ_REL));
 }
 
 /* Let a thread that has waited @round times wait a little longer: spin, yield, nap. */
@@ -460,7 +461,7 @@ static inline ANNEX_HD int annex_qp_help(struct annex_qp *qp)
 /* Why a queue cannot be entered: 0 while it is being reset (wait), else an errno. */
 static inline ANNEX_HD int annex_qp_down(struct annex_qp *qp)
 {
-	uint32_t state = annex_atomic_load(&qp->state, ANNEX_ACQUIRE);
+	uint32_t state = annex_local_load(&qp->state, ANNEX_ACQUIRE);
 
 	return state == ANNEX_QP_DEAD ? -ENODEV : state == ANNEX_QP_BROKEN ? -EIO : 0;
 }
@@ -471,16 +472,16 @@ static inline ANNEX_HD uint32_t annex_qp_take(struct annex_qp *qp, uint32_t want
 {
 	uint32_t ids = qp->depth - 1, got = 0;
 	/* A hint only: spreads threads over the identifiers, so relaxed. */
-	uint32_t i = annex_atomic_add(&qp->cid_hint, want, ANNEX_RELAXED) % ids;
+	uint32_t i = annex_local_add(&qp->cid_hint, want, ANNEX_RELAXED) % ids;
 
 	if (most > ids)
 		most = ids;
 	for (uint32_t tries = 0; tries < most && got < want; tries++) {
-		uint64_t s = annex_atomic_load(&qp->reqs[i].state, ANNEX_RELAXED);
+		uint64_t s = annex_local_load(&qp->reqs[i].state, ANNEX_RELAXED);
 
 		/* Acquire: pairs with the release that freed it; the list memory is ours. */
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_FREE &&
-		    annex_atomic_cas(&qp->reqs[i].state, &s, s | ANNEX_REQ_TAKEN, ANNEX_ACQUIRE))
+		    annex_local_cas(&qp->reqs[i].state, &s, s | ANNEX_REQ_TAKEN, ANNEX_ACQUIRE))
 			cids[got++] = (uint16_t)i;
 		if (++i == ids)
 			i = 0;
@@ -491,9 +492,9 @@ static inline ANNEX_HD uint32_t annex_qp_take(struct annex_qp *qp, uint32_t want
 static inline ANNEX_HD void annex_qp_untake(struct annex_qp *qp, const uint16_t *cids, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t *s = &qp->reqs[cids[i]].state, now = annex_atomic_load(s, ANNEX_RELAXED);
+		uint64_t *s = &qp->reqs[cids[i]].state, now = annex_local_load(s, ANNEX_RELAXED);
 
-		annex_atomic_store(s, (now & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT, ANNEX_RELEASE);
+		annex_local_store(s, (now & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT, ANNEX_RELEASE);
 	}
 }
 
@@ -516,7 +517,7 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 
 		if (annex_qp_enter(qp)) {
 			/* Relaxed, here and below: a courtesy that orders nothing. */
-			if (first || !annex_atomic_load(&qp->starving, ANNEX_RELAXED))
+			if (first || !annex_local_load(&qp->starving, ANNEX_RELAXED))
 				rc = (int)annex_qp_take(qp, want, cids, look);
 			if (rc)
 				break;
@@ -532,12 +533,12 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 		else if (deadline && annex_now() >= deadline)
 			rc = -ETIMEDOUT;
 		else if (!first && round >= ANNEX_QP_PATIENCE)
-			first = annex_atomic_cas(&qp->starving, &nobody, 1u, ANNEX_RELAXED);
+			first = annex_local_cas(&qp->starving, &nobody, 1u, ANNEX_RELAXED);
 		if (!rc)
 			annex_qp_backoff(first ? ANNEX_QP_PATIENCE / 2 : round);
 	}
 	if (first)
-		annex_atomic_store(&qp->starving, 0u, ANNEX_RELAXED);
+		annex_local_store(&qp->starving, 0u, ANNEX_RELAXED);
 	return rc;
 }
 
@@ -552,9 +553,9 @@ static inline ANNEX_HD bool annex_qp_wait_turn(struct annex_qp *qp, const struct
 
 	for (unsigned int round = 0;; round++) {
 		/* Acquire: pairs with annex_qp_free_entries(). */
-		if (annex_atomic_load(&qp->sq_seq[p->entry], ANNEX_ACQUIRE) == 2 * p->turn)
+		if (annex_local_load(&qp->sq_seq[p->entry], ANNEX_ACQUIRE) == 2 * p->turn)
 			return true;
-		if (annex_atomic_load(&qp->state, ANNEX_RELAXED) != ANNEX_QP_LIVE)
+		if (annex_local_load(&qp->state, ANNEX_RELAXED) != ANNEX_QP_LIVE)
 			return false;
 		if (!limit)
 			limit = annex_now() + qp->stall_ns;
@@ -573,7 +574,7 @@ static inline ANNEX_HD int annex_qp_enqueue(struct annex_qp *qp, const struct an
 					    const uint16_t *cids, uint32_t n)
 {
 	/* Tickets only order themselves; the entries' own words order the rest. */
-	struct annex_pos p = annex_pos_at(qp, annex_atomic_add(&qp->sq_ticket, n, ANNEX_RELAXED));
+	struct annex_pos p = annex_pos_at(qp, annex_local_add(&qp->sq_ticket, n, ANNEX_RELAXED));
 	int err = 0;
 
 	for (uint32_t i = 0; i < n; i++, annex_pos_next(qp, &p)) {
@@ -586,7 +587,7 @@ static inline ANNEX_HD int annex_qp_enqueue(struct annex_qp *qp, const struct an
 		}
 		qp->sq[p.entry] = sqes[i];
 		/* Release: the command is in the entry before its mark. */
-		annex_atomic_store(&qp->sq_seq[p.entry], 2 * p.turn + 1, ANNEX_RELEASE);
+		annex_local_store(&qp->sq_seq[p.entry], 2 * p.turn + 1, ANNEX_RELEASE);
 	}
 	annex_qp_move_tail(qp);
 	annex_qp_leave(qp);
@@ -602,7 +603,7 @@ static inline ANNEX_HD int annex_qp_enqueue(struct annex_qp *qp, const struct an
 
 static inline ANNEX_HD uint64_t annex_qp_token(const struct annex_qp *qp, uint16_t cid)
 {
-	return annex_atomic_load(&qp->reqs[cid].state, ANNEX_RELAXED) >> 3 << 16 | cid;
+	return annex_local_load(&qp->reqs[cid].state, ANNEX_RELAXED) >> 3 << 16 | cid;
 }
 
 #ifdef __cplusplus
