@@ -7,9 +7,12 @@
  *   file:PATH[?size=SIZE][&block=512|4096][&direct=0|1][&readonly=0|1][&ns=PATH2]...
  *                                                  the proxy: a file or block device, by io_uring
  * and for both:
- *   serve=caller|thread   who runs the controller: the threads that use it (default), or a
+ *   serve=caller|thread|busy
+ *                         who runs the controller: the threads that use it (default), or a
  *                         thread of its own, which sleeps when nothing is queued; the library's
- *                         calls wake it, a bare doorbell store is seen within a second
+ *                         calls wake it, a bare doorbell store is seen within a second. With
+ *                         busy it never sleeps, and a bare store, as a GPU makes it, is seen at
+ *                         once
  *   fault=SPEC            see struct annex_fault; may be repeated
  *
  *   pci:DDDD:BB:DD.F[?sq=PLACE][&cq=PLACE][&wait=poll|sleep]
@@ -20,6 +23,7 @@
 #ifndef ANNEX_DEVICE_H
 #define ANNEX_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <annex/log.h>
@@ -153,6 +157,53 @@ int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t 
  */
 int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,
 			 uint64_t *addr);
+
+/**
+ * struct annex_far_move - Bytes that a copier moves.
+ * @far: where in the far memory. @near: where in this process. @len: how many.
+ * @to_far: from @near to @far; otherwise the other way.
+ */
+struct annex_far_move {
+	uint64_t far;
+	void *near;
+	uint32_t len;
+	bool to_far;
+};
+
+/**
+ * struct annex_copier - How to reach memory that loads and stores of this process do not, such as
+ * a GPU's.
+ * @name: for messages.
+ * @copy: carry out @n moves, in any order, and return when all have ended: 0, or a negative errno
+ *	if any of them failed. One call at a time for each device, from any thread; it must not
+ *	use that device.
+ * @provider: where the near side of all moves comes from, as memory that is quick to copy from;
+ *	NULL: annex_provider_pages().
+ * @ctx: passed to @copy.
+ */
+struct annex_copier {
+	const char *name;
+	int (*copy)(void *ctx, const struct annex_far_move *moves, unsigned int n);
+	const struct annex_provider *provider;
+	void *ctx;
+};
+
+/**
+ * annex_dev_map_far() - Let a device that works in the process (mem:, file:) reach memory that the
+ * process itself does not.
+ * @far: its first byte, as @copier has it: page aligned, and in no other memory that is mapped for
+ *	the device.
+ *
+ * Commands read and write data there by way of a buffer of limited size (32 MiB), many commands in
+ * one call of the copier; one that fails ends its commands with a data transfer error (-EFAULT).
+ * The data of one command is far or is not; lists and queues never are. A device takes one copier
+ * at a time, which must outlive the mapping. Give it back with annex_dev_unmap().
+ *
+ * Return: as annex_dev_map(); -EOPNOTSUPP: the device moves data by itself; -EBUSY: it has another
+ * copier.
+ */
+int annex_dev_map_far(struct annex_dev *dev, uint64_t far, size_t len,
+		      const struct annex_copier *copier, uint64_t *addr);
 
 /**
  * annex_dev_alloc() - Memory that the device can reach, zeroed.

@@ -46,6 +46,8 @@ struct annex_admin_ops {
  * @map: let the controller reach [@ptr, @ptr + @len); *@addr is its device address, contiguous
  *	for the whole range. -EEXIST when it overlaps a mapped range, -ENOMEM, -EFAULT.
  * @map_sparse: the same, and nothing is pinned; NULL: memory must be.
+ * @map_far: the same for memory that no load or store of this process reaches, at @far: data is
+ *	moved by @copier. NULL: the controller moves data by itself.
  * @unmap: take back what map() gave. -ENOENT when there is no such range, -EBUSY while commands
  *	in flight use it.
  * @map_dmabuf: let it reach memory behind a dma-buf, which is at @ptr in this process if not NULL.
@@ -70,6 +72,8 @@ struct annex_ctrl_ops {
 	uint32_t *(*shadow)(struct annex_ctrl *ctrl, uint16_t qid, int cq, uint32_t **event);
 	int (*map)(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 	int (*map_sparse)(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
+	int (*map_far)(struct annex_ctrl *ctrl, uint64_t far, size_t len,
+		       const struct annex_copier *copier, uint64_t *addr);
 	int (*unmap)(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
 	int (*map_dmabuf)(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *ptr, size_t len,
 			  uint64_t *addr);

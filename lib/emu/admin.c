@@ -16,7 +16,7 @@ uint16_t annex_emu_to_dptr(struct annex_emu *emu, const struct annex_sqe *sqe, c
 	struct iovec *segs = emu->sqs[0].segs;
 	uint32_t copied = len < want ? len : want, skip = copied;
 	unsigned int n;
-	uint16_t sc = annex_emu_dptr(emu, sqe, want, segs, &n);
+	uint16_t sc = annex_emu_dptr(emu, sqe, want, segs, &n, NULL);
 
 	if (sc)
 		return sc;

@@ -18,26 +18,38 @@ struct walk {
 	struct iovec *segs;
 	unsigned int n;
 	uint32_t left;
+	bool far; /* of the data so far */
 };
 
-static bool reach(struct walk *w, uint64_t addr, uint64_t len)
+static const struct emu_map *find(struct walk *w, uint64_t addr, uint64_t len)
 {
 	const struct emu_map *m = w->last;
 
 	if (m && range_holds(&m->range, addr, len))
-		return true;
-	m = annex_emu_reach(w->emu, addr, len);
+		return m;
+	m = annex_emu_find(w->emu, addr, len);
 	if (m)
 		w->last = m;
 	return m;
 }
 
+/* For what is read here: lists. */
+static bool reach(struct walk *w, uint64_t addr, uint64_t len)
+{
+	const struct emu_map *m = find(w, addr, len);
+
+	return m && !m->far;
+}
+
 static uint16_t add(struct walk *w, uint64_t addr, uint32_t len)
 {
 	struct iovec *prev = w->n ? &w->segs[w->n - 1] : NULL;
+	const struct emu_map *m = find(w, addr, len);
 
-	if (!reach(w, addr, len))
+	/* All of it is far, or none. */
+	if (!m || (prev && m->far != w->far))
 		return ANNEX_SC_DATA_TRANSFER;
+	w->far = m->far;
 	w->left -= len;
 	if (prev && (uintptr_t)prev->iov_base + prev->iov_len == addr) {
 		prev->iov_len += len;
@@ -160,11 +172,12 @@ static uint16_t walk_sgl(struct walk *w, const struct annex_sqe *sqe)
  * @sqe: its flags have been checked: PRPs or SGLs, nothing else.
  * @len: bytes of data; not 0.
  * @segs: room for EMU_SEGS pieces; neighbours are merged.
+ * @far: whether they are for the copier; NULL: then it is an error.
  *
  * Return: 0 or an NVMe status.
  */
 uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t len,
-			struct iovec *segs, unsigned int *nsegs)
+			struct iovec *segs, unsigned int *nsegs, bool *far)
 {
 	struct walk w = {.emu = emu, .segs = segs, .left = len};
 	uint16_t sc;
@@ -174,6 +187,10 @@ uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe
 	else
 		sc = walk_prps(&w, sqe->dptr[0], sqe->dptr[1]);
 	*nsegs = w.n;
+	if (far)
+		*far = w.far;
+	else if (!sc && w.far)
+		sc = ANNEX_SC_DATA_TRANSFER;
 	return sc;
 }
 

@@ -53,12 +53,14 @@ static uint16_t prepare_rw(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 {
 	struct emu_req *req = cmd->req;
 	unsigned int n;
-	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &n);
+	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &n, &req->far);
 
 	if (sc)
 		return sc;
 	if (annex_emu_req_set_segs(req, sq->segs, n, req->len))
 		return ANNEX_SC_INTERNAL;
+	if (req->far)
+		return 0; /* it will have room in far.c's buffer */
 	if (cmd->sqe.opcode != ANNEX_NVM_COMPARE && usable(req)) {
 		if (req->nsegs == 1)
 			req->buf = find_buf(emu, req->segs);
@@ -270,6 +272,8 @@ static bool moved(struct annex_emu *emu, struct emu_req *req, int res, uint16_t 
 	if (req->done < req->len)
 		return false;
 	req->step++;
+	if (req->far) /* far.c does the rest */
+		return true;
 	if (req->sqe.opcode == ANNEX_NVM_COMPARE)
 		*status = compare(req);
 	else if (req->sqe.opcode == ANNEX_NVM_READ && req->bounce)

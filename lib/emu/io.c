@@ -3,6 +3,7 @@
  * The NVM command set: decoding commands, and running a batch of them.
  */
 #include <string.h>
+#include "far.h"
 #include "io.h"
 #include "ring.h"
 #include "state.h"
@@ -42,6 +43,7 @@ static void decode_short_prp(struct annex_emu *emu, struct emu_sq *sq, struct em
 	uint64_t addr = cmd->sqe.dptr[0];
 	const struct emu_map *m = sq->last;
 
+	/* sq->last is never far: annex_emu_reach(). */
 	if (cmd->sqe.flags & ANNEX_SQE_PSDT_MASK || addr & 3 ||
 	    cmd->len > ANNEX_NVME_PAGE - addr % ANNEX_NVME_PAGE)
 		return;
@@ -108,7 +110,7 @@ uint16_t annex_emu_dsm_ranges(struct annex_emu *emu, struct emu_sq *sq, const st
 {
 	uint32_t count = cmd->len / sizeof(*ranges);
 	unsigned int nsegs, kept = 0;
-	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &nsegs);
+	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &nsegs, NULL);
 
 	*n = 0;
 	if (sc)
@@ -215,13 +217,18 @@ static void run_slow(struct annex_emu *emu, struct emu_sq *sq, unsigned int n, u
 		struct emu_cmd *cmd = &sq->cmds[i];
 
 		/* Dropped: the controller has vanished since the commands were fetched. */
-		if (cmd->status || !emu->ring || cmd->req->dropped)
+		if (cmd->status || cmd->req->dropped)
 			annex_emu_req_done(emu, cmd->req, cmd->status);
+		else if (cmd->req->far)
+			annex_emu_far_start(emu, cmd->req);
+		else if (!emu->ring)
+			annex_emu_req_done(emu, cmd->req, 0);
 		else
 			annex_emu_ring_start(emu, cmd->req);
 	}
 	for (unsigned int i = n; i < fetched; i++)
 		annex_emu_req_free(emu, sq->cmds[i].req);
+	annex_emu_far_run(emu);
 	if (emu->ring)
 		annex_emu_ring_submit(emu);
 	pthread_mutex_unlock(&emu->async);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "far.h"
 #include "req.h"
 #include "ring.h"
 #include "state.h"
@@ -16,8 +17,8 @@ static unsigned int find(const struct emu_maps *maps, uint64_t addr)
 	return range_search(maps->v, maps->n, sizeof(*maps->v), addr);
 }
 
-/* The range that holds all of [@addr, @addr + @len), or NULL. */
-const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len)
+/* The range that holds all of [@addr, @addr + @len), or NULL; it may be far. */
+const struct emu_map *annex_emu_find(const struct annex_emu *emu, uint64_t addr, uint64_t len)
 {
 	unsigned int i = find(&emu->maps, addr);
 	const struct emu_map *m;
@@ -26,6 +27,14 @@ const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr
 		return NULL;
 	m = &emu->maps.v[i];
 	return range_holds(&m->range, addr, len) ? m : NULL;
+}
+
+/* The same, of memory to load from and store to. */
+const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	const struct emu_map *m = annex_emu_find(emu, addr, len);
+
+	return m && !m->far ? m : NULL;
 }
 
 /* The table changes only while nobody is in a queue, so that looking up needs no lock. */
@@ -43,7 +52,9 @@ static void release_all(struct annex_emu *emu)
 	}
 }
 
-static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len, bool sparse)
+enum kind { PLAIN, SPARSE, FAR };
+
+static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len, enum kind kind)
 {
 	struct emu_maps *maps = &emu->maps;
 	unsigned int i = find(maps, addr);
@@ -62,25 +73,33 @@ static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len, bool spars
 	memmove(&maps->v[i + 1], &maps->v[i], (maps->n - i) * sizeof(*maps->v));
 	maps->v[i].range.addr = addr;
 	maps->v[i].range.len = len;
-	maps->v[i].buf = sparse ? -1 : annex_emu_ring_register(emu, addr, len);
+	maps->v[i].buf = kind == PLAIN ? annex_emu_ring_register(emu, addr, len) : -1;
+	maps->v[i].far = kind == FAR;
 	maps->n++;
 	return 0;
 }
 
-static int map(struct annex_ctrl *ctrl, void *ptr, size_t len, bool sparse, uint64_t *addr)
+static int check_pages(uint64_t start, uint64_t len)
+{
+	if (!len || (start | len) % ANNEX_NVME_PAGE || start + len < start)
+		return annex_fail(-EINVAL, "map: range is not made of whole pages");
+	return 0;
+}
+
+static int map(struct annex_ctrl *ctrl, void *ptr, size_t len, enum kind kind, uint64_t *addr)
 {
 	struct annex_emu *emu = annex_emu_of(ctrl);
 	uint64_t start = (uintptr_t)ptr;
-	int err;
+	int err = check_pages(start, len);
 
-	if (!len || (start | len) % ANNEX_NVME_PAGE || start + len < start)
-		return annex_fail(-EINVAL, "map: range is not made of whole pages");
+	if (err)
+		return err;
 	/* Writes nothing for memory without a file, but finds holes. */
 	if (msync(ptr, len, MS_ASYNC))
 		return annex_fail(-EFAULT, "map: no memory at part of the range");
 	pthread_mutex_lock(&emu->ctl);
 	hold_all(emu);
-	err = insert(emu, start, len, sparse);
+	err = insert(emu, start, len, kind);
 	release_all(emu);
 	pthread_mutex_unlock(&emu->ctl);
 	if (!err)
@@ -90,12 +109,35 @@ static int map(struct annex_ctrl *ctrl, void *ptr, size_t len, bool sparse, uint
 
 int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
 {
-	return map(ctrl, ptr, len, false, addr);
+	return map(ctrl, ptr, len, PLAIN, addr);
 }
 
 int annex_emu_map_sparse(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
 {
-	return map(ctrl, ptr, len, true, addr);
+	return map(ctrl, ptr, len, SPARSE, addr);
+}
+
+int annex_emu_map_far(struct annex_ctrl *ctrl, uint64_t far, size_t len,
+		      const struct annex_copier *copier, uint64_t *addr)
+{
+	struct annex_emu *emu = annex_emu_of(ctrl);
+	int err = check_pages(far, len);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&emu->ctl);
+	hold_all(emu);
+	err = annex_emu_far_get(emu, copier);
+	if (!err) {
+		err = insert(emu, far, len, FAR);
+		if (err)
+			annex_emu_far_put(emu);
+	}
+	release_all(emu);
+	pthread_mutex_unlock(&emu->ctl);
+	if (!err)
+		*addr = far;
+	return err;
 }
 
 static bool overlaps(uint64_t a, uint64_t a_len, const void *ptr, uint64_t b_len)
@@ -137,6 +179,8 @@ static int remove_range(struct annex_emu *emu, uint64_t addr, uint64_t len)
 	if (in_use(emu, addr, len))
 		return -EBUSY;
 	annex_emu_ring_unregister(emu, maps->v[i].buf, len);
+	if (maps->v[i].far)
+		annex_emu_far_put(emu);
 	maps->n--;
 	memmove(&maps->v[i], &maps->v[i + 1], (maps->n - i) * sizeof(*maps->v));
 	return 0;

@@ -111,13 +111,19 @@ static uint16_t run_pieces(struct annex_emu *emu, struct emu_sq *sq, const struc
 	char *ram = cmd->ns->ram + cmd->pos;
 	uint32_t len = annex_emu_todo(cmd);
 	unsigned int n;
-	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &n);
+	bool far;
+	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &n, &far);
 
 	if (sc)
 		return sc;
 	/* If the completion is held back, the host's memory counts as used until it is posted. */
 	if (cmd->req && annex_emu_req_set_segs(cmd->req, sq->segs, n, len))
 		return ANNEX_SC_INTERNAL;
+	if (far) { /* then there is a request, which goes on in far.c */
+		cmd->req->far = true;
+		cmd->req->len = len;
+		return 0;
+	}
 	if (cmd->sqe.opcode == ANNEX_NVM_COMPARE)
 		return compare(sq->segs, ram, len);
 	if (cmd->sqe.opcode == ANNEX_NVM_READ)

@@ -9,11 +9,15 @@
 #include <sys/random.h>
 #include <unistd.h>
 #include "emu.h"
+#include "far.h"
 #include "req.h"
 #include "ring.h"
 #include "state.h"
 
-#define DOORBELL_BYTES (2 * EMU_QUEUES * (4u << EMU_DSTRD))
+/* Whole pages of their own, which others can be given to write (a GPU). */
+#define DOORBELL_BYTES                                                                             \
+	((2 * EMU_QUEUES * (4u << EMU_DSTRD) + ANNEX_NVME_PAGE - 1) / ANNEX_NVME_PAGE *            \
+	 ANNEX_NVME_PAGE)
 #define MEM_REQS 1024u /* commands of mem: that faults can hold back at once */
 #define CLOSE_SEC 30u  /* how long the kernel's I/O may take to end */
 #define DRAIN_NS (10 * ANNEX_NSEC_PER_MSEC)
@@ -26,6 +30,7 @@ static const struct annex_ctrl_ops ops = {
 	.doorbell = annex_emu_doorbell,
 	.map = annex_emu_map,
 	.map_sparse = annex_emu_map_sparse,
+	.map_far = annex_emu_map_far,
 	.unmap = annex_emu_unmap,
 	.rung = annex_emu_rung,
 	.assist = annex_emu_assist,
@@ -56,7 +61,7 @@ static struct annex_emu *emu_alloc(void)
 	emu->ctrl.ops = &ops;
 	emu->next_due = EMU_NEVER;
 	emu->opened_at = annex_now();
-	emu->doorbells = aligned_alloc(64, DOORBELL_BYTES);
+	emu->doorbells = aligned_alloc(ANNEX_NVME_PAGE, DOORBELL_BYTES);
 	emu->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!emu->doorbells || emu->kick < 0 ||
 	    getrandom(emu->uuid, sizeof(emu->uuid), 0) != sizeof(emu->uuid)) {
@@ -104,6 +109,7 @@ static void emu_close(struct annex_ctrl *ctrl)
 	annex_emu_ring_close(emu);
 	annex_emu_file_close(emu);
 	annex_emu_mem_close(emu);
+	annex_emu_far_close(emu);
 	annex_emu_reqs_close(emu);
 	for (unsigned int i = 0; i < EMU_QUEUES; i++) {
 		free(emu->sqs[i].segs);
@@ -133,14 +139,21 @@ static int add_faults(struct annex_emu *emu, const struct annex_uri *uri)
 	return err;
 }
 
-static int read_serve(const struct annex_uri *uri, bool *thread)
+static int read_serve(const struct annex_uri *uri, enum emu_serve *serve)
 {
-	const char *serve = annex_uri_get(uri, "serve");
+	static const char *const names[] = {"caller", "thread", "busy"};
+	const char *value = annex_uri_get(uri, "serve");
 
-	*thread = serve && !strcmp(serve, "thread");
-	if (!serve || *thread || !strcmp(serve, "caller"))
-		return 0;
-	return annex_fail(-EINVAL, "%s: serve=%s is neither caller nor thread", uri->scheme, serve);
+	*serve = EMU_SERVE_CALLER;
+	for (unsigned int i = 0; value && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(value, names[i])) {
+			*serve = (enum emu_serve)i;
+			return 0;
+		}
+	}
+	return value ? annex_fail(-EINVAL, "%s: serve=%s is neither caller, thread nor busy",
+				  uri->scheme, value)
+		     : 0;
 }
 
 static int open_backend(struct annex_emu *emu, const struct annex_uri *uri)
@@ -161,19 +174,19 @@ static int open_backend(struct annex_emu *emu, const struct annex_uri *uri)
 int annex_emu_open(const struct annex_uri *uri, struct annex_ctrl **out)
 {
 	struct annex_emu *emu = emu_alloc();
-	bool thread;
+	enum emu_serve serve;
 	int err;
 
 	if (!emu)
 		return annex_fail(-ENOMEM, "%s: no memory for the controller", uri->scheme);
 	/* All that can be wrong with the words, before the backend touches a file. */
-	err = read_serve(uri, &thread);
+	err = read_serve(uri, &serve);
 	if (!err)
 		err = add_faults(emu, uri);
 	if (!err)
 		err = open_backend(emu, uri);
-	if (!err && thread)
-		err = annex_emu_thread_start(emu);
+	if (!err && serve != EMU_SERVE_CALLER)
+		err = annex_emu_thread_start(emu, serve == EMU_SERVE_BUSY);
 	if (err) {
 		annex_emu_file_undo(emu, uri);
 		emu_close(&emu->ctrl);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "far.h"
 #include "req.h"
 #include "ring.h"
 #include "state.h"
@@ -22,7 +23,8 @@ void annex_emu_reqs_close(struct annex_emu *emu)
 {
 	for (uint32_t i = 0; i < emu->fresh; i++) {
 		free(emu->reqs[i].big);
-		free(emu->reqs[i].bounce);
+		if (!emu->reqs[i].far) /* those are not allocated, and may be in use for ever */
+			free(emu->reqs[i].bounce);
 		free(emu->reqs[i].ranges);
 	}
 	free(emu->reqs);
@@ -35,7 +37,7 @@ static void init(struct emu_req *req, struct emu_sq *sq)
 	req->done = req->tries = req->step = 0;
 	req->status = req->torn = 0;
 	req->fault = 0;
-	req->dropped = req->cancelled = req->zeroing = false;
+	req->far = req->dropped = req->cancelled = req->zeroing = false;
 	req->nsegs = req->seg = 0;
 	req->steps = 1;
 	req->buf = -1;
@@ -199,6 +201,7 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 {
 	struct emu_sq *sq = req->sq;
 
+	annex_emu_far_release(emu, req);
 	if (!sq)
 		annex_atomic_store(&emu->flushing, 0u, ANNEX_RELEASE);
 	if (!sq || req->dropped) {
@@ -237,13 +240,15 @@ void annex_emu_fire_timers(struct annex_emu *emu)
 	}
 }
 
-/* Take a finished request out of wherever its completion waits. */
+/* Take a request that waits, or whose completion does, out of where that is. */
 static bool unwait(struct annex_emu *emu, struct emu_req *req)
 {
 	if (req->state == EMU_REQ_TIMED)
 		timer_remove(emu, req);
 	else if (req->state == EMU_REQ_HELD)
 		annex_atomic_store(&req->sq->held, (struct emu_req *)NULL, ANNEX_RELAXED);
+	else if (req->state == EMU_REQ_WAITING)
+		annex_emu_far_forget(emu, req);
 	else
 		return false;
 	return true;

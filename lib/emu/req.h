@@ -11,6 +11,8 @@
 enum emu_req_state {
 	EMU_REQ_FREE,
 	EMU_REQ_FETCHED, /* with the holder of its submission queue */
+	EMU_REQ_WAITING, /* for room to move far data through; see far.c */
+	EMU_REQ_MOVING,  /* its far data is about to be moved */
 	EMU_REQ_RING,    /* the kernel has it */
 	EMU_REQ_TIMED,   /* done, its completion waits for a timer */
 	EMU_REQ_HELD,    /* done, its completion waits for another's */
@@ -18,10 +20,11 @@ enum emu_req_state {
 
 /**
  * struct emu_req - One such command.
- * @next, @prev: in the free list or the list of timers.
+ * @next, @prev: in the free list or the list of timers, or of far.c's.
  * @sq: NULL for the flush of a shutdown.
  * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
  * @status, @delay_us, @fault: what becomes of the completion.
+ * @far: @segs are memory that only the copier reaches, and @bounce is far.c's.
  * @dropped: reset or deleted underway: ends without a completion.
  * @step: where a command of several I/Os is; see ring.c.
  */
@@ -38,6 +41,7 @@ struct emu_req {
 	uint16_t status;
 	uint16_t torn;
 	uint8_t fault;
+	bool far;
 	bool dropped;
 	bool cancelled;
 	bool zeroing;

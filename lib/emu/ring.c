@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "far.h"
 #include "ring.h"
 
 #define RING_REQS_MIN 64u
@@ -141,7 +142,7 @@ void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len)
 	}
 }
 
-static void finish(struct annex_emu *emu, struct emu_req *req, uint16_t status)
+void annex_emu_ring_finish(struct annex_emu *emu, struct emu_req *req, uint16_t status)
 {
 	/* Sequentially consistent: see annex_emu_hand_over(). */
 	annex_atomic_sub(&emu->in_flight, 1u, ANNEX_SEQ_CST);
@@ -153,7 +154,7 @@ void annex_emu_ring_start(struct annex_emu *emu, struct emu_req *req)
 	req->state = EMU_REQ_RING;
 	annex_atomic_add(&emu->in_flight, 1u, ANNEX_SEQ_CST);
 	if (!annex_emu_io_issue(emu, req))
-		finish(emu, req, 0);
+		annex_emu_ring_finish(emu, req, 0);
 }
 
 /* Ask the kernel to stop; what it has not yet given to the medium then ends with -ECANCELED. */
@@ -181,6 +182,15 @@ void annex_emu_ring_submit(struct annex_emu *emu)
 	annex_atomic_store(&emu->backlog, (uint32_t) !!io_uring_sq_ready(uring), ANNEX_RELEASE);
 }
 
+/* All I/O of a request has ended; what it read for far memory is still to be moved. */
+static void ended(struct annex_emu *emu, struct emu_req *req, uint16_t status)
+{
+	if (req->far && !status && !req->dropped && req->sqe.opcode != ANNEX_NVM_WRITE)
+		annex_emu_far_arrived(emu, req);
+	else
+		annex_emu_ring_finish(emu, req, status);
+}
+
 /* Return: how many I/Os had ended. */
 unsigned int annex_emu_ring_reap(struct annex_emu *emu)
 {
@@ -198,11 +208,12 @@ unsigned int annex_emu_ring_reap(struct annex_emu *emu)
 				continue; /* a cancellation's own */
 			if (annex_emu_io_result(emu, req, cqes[i]->res, &status) ||
 			    !annex_emu_io_issue(emu, req))
-				finish(emu, req, status);
+				ended(emu, req, status);
 		}
 		io_uring_cq_advance(uring, n);
 		total += n;
 	} while (n == 64);
+	annex_emu_far_run(emu);
 	annex_emu_ring_submit(emu);
 	return total;
 }

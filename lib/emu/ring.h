@@ -30,7 +30,9 @@ void annex_emu_ring_close(struct annex_emu *emu);
 int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len);
 void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len);
 
+/* A request's I/O begins; or has ended, and all of it with that. */
 void annex_emu_ring_start(struct annex_emu *emu, struct emu_req *req);
+void annex_emu_ring_finish(struct annex_emu *emu, struct emu_req *req, uint16_t status);
 void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req);
 void annex_emu_ring_submit(struct annex_emu *emu);
 unsigned int annex_emu_ring_reap(struct annex_emu *emu);

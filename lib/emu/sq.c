@@ -61,7 +61,7 @@ static uint32_t reserve(struct annex_emu *emu, struct emu_sq *sq, uint32_t want)
 	sq->cmds[0].req = NULL;
 	if (!n || !sq->qid)
 		return n;
-	if (!emu->ring && !annex_atomic_load(&emu->faults.n, ANNEX_RELAXED) &&
+	if (!emu->ring && !emu->far && !annex_atomic_load(&emu->faults.n, ANNEX_RELAXED) &&
 	    !annex_atomic_load(&sq->held, ANNEX_RELAXED))
 		return n;
 	pthread_mutex_lock(&emu->async);

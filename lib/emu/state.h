@@ -58,8 +58,16 @@
 #define EMU_PENDING 0xffffu
 
 struct annex_emu;
+struct emu_far;
 struct emu_req;
 struct emu_ring;
+
+/* Who runs the controller: serve= in annex/device.h. */
+enum emu_serve {
+	EMU_SERVE_CALLER,
+	EMU_SERVE_THREAD,
+	EMU_SERVE_BUSY,
+};
 
 /* A namespace: a range of bytes in RAM or a file. */
 struct emu_ns {
@@ -148,7 +156,8 @@ struct emu_sq {
 /* A contiguous range that the host has mapped. */
 struct emu_map {
 	struct range range;
-	int buf; /* first registered buffer of the ring, or -1 */
+	int buf;  /* first registered buffer of the ring, or -1 */
+	bool far; /* reached by the copier only */
 };
 
 struct emu_maps {
@@ -183,7 +192,9 @@ struct annex_emu {
 	unsigned int nns;
 	struct emu_ns ns[EMU_NAMESPACES];
 	struct emu_ring *ring; /* file: */
+	struct emu_far *far;   /* while such memory is mapped; changed while every queue is held */
 	bool threaded;
+	bool busy;    /* the service thread does not sleep */
 	bool created; /* the first file, by this open */
 	bool grown;
 	uint64_t grown_from; /* its size before that */
@@ -259,12 +270,15 @@ void annex_emu_vanish(struct annex_emu *emu);
 /* map.c: what the host lets the controller reach, and the check of every address. */
 int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 int annex_emu_map_sparse(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
+int annex_emu_map_far(struct annex_ctrl *ctrl, uint64_t far, size_t len,
+		      const struct annex_copier *copier, uint64_t *addr);
 int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
 const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len);
+const struct emu_map *annex_emu_find(const struct annex_emu *emu, uint64_t addr, uint64_t len);
 
 /* dptr.c: PRPs and SGLs. */
 uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t len,
-			struct iovec *segs, unsigned int *nsegs);
+			struct iovec *segs, unsigned int *nsegs, bool *far);
 uint32_t annex_emu_to_host(const struct iovec *segs, unsigned int n, const void *src, uint32_t len);
 uint32_t annex_emu_from_host(const struct iovec *segs, unsigned int n, void *dst, uint32_t len);
 
@@ -334,7 +348,7 @@ void annex_emu_aer_read(struct annex_emu *emu);
 void annex_emu_raise(struct annex_emu *emu, enum emu_event event);
 
 /* thread.c, sleep.c: who runs the controller. */
-int annex_emu_thread_start(struct annex_emu *emu);
+int annex_emu_thread_start(struct annex_emu *emu, bool busy);
 void annex_emu_thread_stop(struct annex_emu *emu);
 void annex_emu_kick(struct annex_emu *emu);
 void annex_emu_drain_kick(struct annex_emu *emu);

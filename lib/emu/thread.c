@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * The service thread: serves every queue from its doorbells alone, and sleeps when nothing is
- * queued.
+ * queued. A busy one never does, since nobody wakes it who only stores to a doorbell, as a GPU.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -89,19 +90,22 @@ static void *service(void *arg)
 			idle = now;
 		if (now - idle < SPIN_NS) {
 			annex_pause();
-			continue;
+		} else if (emu->busy) {
+			sched_yield(); /* no sleep: comes back at once, unless the core is wanted */
+		} else {
+			doze(emu);
+			idle = 0;
 		}
-		doze(emu);
-		idle = 0;
 	}
 	return NULL;
 }
 
-int annex_emu_thread_start(struct annex_emu *emu)
+int annex_emu_thread_start(struct annex_emu *emu, bool busy)
 {
 	int err;
 
 	emu->threaded = true;
+	emu->busy = busy;
 	err = -pthread_create(&emu->thread, NULL, service, emu);
 	if (!err)
 		return 0;

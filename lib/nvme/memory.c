@@ -6,29 +6,41 @@
 #include "core/log.h"
 #include "dev.h"
 
-static int whole_pages(const struct annex_dev *dev, const void *ptr, size_t len)
+static int whole_pages(const struct annex_dev *dev, uint64_t at, size_t len)
 {
-	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || !len || len % ANNEX_NVME_PAGE)
+	if (at % ANNEX_NVME_PAGE || !len || len % ANNEX_NVME_PAGE)
 		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
 	return 0;
 }
 
 int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
 {
-	int err = whole_pages(dev, ptr, len);
+	int err = whole_pages(dev, (uintptr_t)ptr, len);
 
 	return err ? err : dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
 }
 
 int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
 {
-	int err = whole_pages(dev, ptr, len);
+	int err = whole_pages(dev, (uintptr_t)ptr, len);
 
 	if (err)
 		return err;
 	if (!dev->ctrl->ops->map_sparse)
 		return annex_fail(-EOPNOTSUPP, "%s: it works with pinned memory only", dev->uri);
 	return dev->ctrl->ops->map_sparse(dev->ctrl, ptr, len, addr);
+}
+
+int annex_dev_map_far(struct annex_dev *dev, uint64_t far, size_t len,
+		      const struct annex_copier *copier, uint64_t *addr)
+{
+	int err = whole_pages(dev, far, len);
+
+	if (err)
+		return err;
+	if (!dev->ctrl->ops->map_far)
+		return annex_fail(-EOPNOTSUPP, "%s: it moves data by itself: no copier", dev->uri);
+	return dev->ctrl->ops->map_far(dev->ctrl, far, len, copier, addr);
 }
 
 static int map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,

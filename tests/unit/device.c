@@ -189,6 +189,7 @@ static void reference_512(void)
 {
 	against_reference(unit_device(), 512);
 	against_reference("mem:1M?serve=thread", 512);
+	against_reference("mem:1M?serve=busy", 512);
 }
 
 static void reference_4096(void)
@@ -295,7 +296,7 @@ static void fault_case(const char *fault, int first, int second)
 	static const char *const serve[] = {"caller", "thread"};
 	char uri[128];
 
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < sizeof(serve) / sizeof(serve[0]); i++) {
 		struct fixture f;
 		uint64_t start;
 		int err;
@@ -465,9 +466,9 @@ static void *sleep_on(void *arg)
 
 static void mark_left_behind(void)
 {
-	static const char *const serve[] = {"caller", "thread"};
+	static const char *const serve[] = {"caller", "thread", "busy"};
 
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < sizeof(serve) / sizeof(serve[0]); i++) {
 		struct annex_dev_opts opts = {.queues = 1};
 		struct sleeper s[3];
 		uint64_t tokens[3], start = annex_now();

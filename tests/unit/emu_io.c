@@ -52,6 +52,8 @@ static void everywhere(void (*test)(const char *uri, unsigned int block))
 		test(p.uri, block);
 		on_mem(&p, block, "&serve=thread");
 		test(p.uri, block);
+		on_mem(&p, block, "&serve=busy");
+		test(p.uri, block);
 		on_file(&p, block, "");
 		test(p.uri, block);
 		unlink(p.path);

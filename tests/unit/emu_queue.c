@@ -47,6 +47,7 @@ static void wrapping(void)
 {
 	wrap("mem:1M");
 	wrap("mem:1M?serve=thread");
+	wrap("mem:1M?serve=busy");
 }
 
 /* Look at a completion queue without taking anything from it. */
@@ -97,12 +98,12 @@ static void full_completion_queue(void)
 }
 
 /* The service thread finds a moved head by itself. */
-static void full_queue_thread(void)
+static void full_queue_on(const char *uri)
 {
 	struct annex_cqe cqe;
 	struct host h;
 
-	host_open(&h, "mem:1M?serve=thread");
+	host_open(&h, uri);
 	host_enable(&h);
 	CU_ASSERT_EQUAL(host_create_cq(&h, 2, 2), 0);
 	CU_ASSERT_EQUAL(host_create_sq(&h, 1, 2, 16), 0);
@@ -118,6 +119,12 @@ static void full_queue_thread(void)
 		CU_ASSERT_EQUAL(cqe.cid, i);
 	}
 	host_close(&h);
+}
+
+static void full_queue_thread(void)
+{
+	full_queue_on("mem:1M?serve=thread");
+	full_queue_on("mem:1M?serve=busy");
 }
 
 static void shared_completion_queue(void)

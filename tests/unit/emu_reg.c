@@ -137,6 +137,7 @@ static void shutting_down(void)
 {
 	shutdown_is_done("mem:1M");
 	shutdown_is_done("mem:1M?serve=thread");
+	shutdown_is_done("mem:1M?serve=busy");
 }
 
 static void doorbell_registers(void)

@@ -41,6 +41,44 @@ static void idle(void)
 	idle_on("mem:1M?serve=thread");
 }
 
+/*
+ * A doorbell that is only stored to, as a GPU does, after a time in which any other thread has gone
+ * to sleep: a busy one sees it at once, far within the second that a sleeping one may take.
+ */
+static void bare_store_on(const char *uri)
+{
+	struct annex_sqe flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = 1};
+	struct annex_cqe cqe;
+	struct host h;
+
+	host_ready(&h, uri);
+	for (uint16_t i = 0; i < 5; i++) {
+		uint64_t start;
+
+		CU_ASSERT_FALSE(host_wait_ms(&h, 1, &cqe, 20));
+		flush.cid = i;
+		host_put(&h, 1, &flush);
+		start = annex_now();
+		annex_mmio_write32(h.ctrl->ops->doorbell(h.ctrl, 1, 0), h.q[1].tail);
+		while (!host_poll(&h, 1, &cqe) && annex_now() - start < ANNEX_NSEC_PER_SEC)
+			sched_yield();
+		CU_ASSERT(annex_now() - start < 200 * ANNEX_NSEC_PER_MSEC);
+		CU_ASSERT_EQUAL(cqe.cid, i);
+	}
+	host_close(&h);
+}
+
+static void bare_store(void)
+{
+	char path[HOST_PATH], uri[512];
+
+	bare_store_on("mem:1M?serve=busy");
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=1M&serve=busy", path);
+	bare_store_on(uri);
+	unlink(path);
+}
+
 struct sleeper {
 	struct host *h;
 	uint16_t qid;
@@ -105,6 +143,7 @@ static void waking(void)
 
 	wake_on("mem:1M", true);
 	wake_on("mem:1M?serve=thread", false);
+	wake_on("mem:1M?serve=busy", false);
 	host_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
 	wake_on(uri, false);
@@ -137,6 +176,7 @@ static void timer_wakes(void)
 {
 	timer_wakes_on("mem:1M?fault=delay,us=30000");
 	timer_wakes_on("mem:1M?serve=thread&fault=delay,us=30000");
+	timer_wakes_on("mem:1M?serve=busy&fault=delay,us=30000");
 }
 
 static void *one_sleep(void *arg)
@@ -177,6 +217,7 @@ static void removal_wakes(void)
 
 	removal_wakes_on("mem:1M?fault=remove");
 	removal_wakes_on("mem:1M?serve=thread&fault=remove");
+	removal_wakes_on("mem:1M?serve=busy&fault=remove");
 	host_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M&fault=remove", path);
 	removal_wakes_on(uri);
@@ -248,6 +289,7 @@ static void crowd(void)
 
 	crowd_on("mem:1M", 2000);
 	crowd_on("mem:1M?serve=thread", 300);
+	crowd_on("mem:1M?serve=busy", 300);
 	crowd_on("mem:1M?fault=delay,us=100,after=20,count=100", 500);
 	host_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
@@ -303,5 +345,6 @@ static void mapping(void)
 	unlink(path);
 }
 
-UNIT_SUITE(emu_sleep, {"idle", idle}, {"waking", waking}, {"a timer wakes", timer_wakes},
-	   {"removal wakes", removal_wakes}, {"crowd", crowd}, {"mapping meanwhile", mapping})
+UNIT_SUITE(emu_sleep, {"idle", idle}, {"a bare store", bare_store}, {"waking", waking},
+	   {"a timer wakes", timer_wakes}, {"removal wakes", removal_wakes}, {"crowd", crowd},
+	   {"mapping meanwhile", mapping})
