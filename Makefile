@@ -31,6 +31,10 @@ endif
 OBJCOPY ?= objcopy
 # For near-data kernels, which are assembled for the device.
 RISCV ?= riscv64-linux-gnu-
+# CUDA=1 builds what only a CUDA compiler can; code for CUDA_ARCH and, by the driver, newer ones.
+CUDA ?=
+NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
+CUDA_ARCH ?= sm_80
 
 ifeq ($(FLAVOUR),release)
 CFLAGS ?= -O2 -g
@@ -74,6 +78,7 @@ CSV_LIBS := -lcsv
 CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 
 LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
+CUDA_SRC := $(sort $(wildcard lib/cuda/*.cu))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/*.c tests/ndp/*.c))
 SHIM_SRC := $(sort $(wildcard tests/kernel/*.c))
@@ -95,6 +100,10 @@ RV_SRC := $(filter lib/emu/rv/%,$(LIB_SRC))
 HOT_SRC := $(if $(filter x86_64,$(shell uname -m)),$(shell grep -l RV_HOT $(RV_SRC)))
 HOT_OBJ := $(HOT_SRC:%.c=$(OUT)/%.avx2.o)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o) $(HOT_OBJ)
+CUDA_OBJ := $(CUDA_SRC:%.cu=$(OUT)/%.o)
+# The tool's own kernels, and what a program with kernels is linked with.
+TOOL_CUDA := $(if $(CUDA),$(patsubst %.cu,$(OUT)/%.o,$(sort $(wildcard tools/*/*.cu))))
+CUDA_LIBS := $(if $(CUDA),-L$(dir $(NVCC))../lib64 -lcudart_static -ldl -lrt -lstdc++)
 TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
 # The tool without its main(): what tests link against.
 TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
@@ -120,7 +129,8 @@ ifneq ($(V),)
 say = @:
 endif
 
-all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex)
+all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex) \
+	$(if $(CUDA),$(OUT)/libannex-cuda.a)
 unit: $(OUT)/unit
 bench-build: $(BENCH_BIN)
 fuzz-build: $(FUZZ_BIN)
@@ -135,6 +145,15 @@ $(OUT)/libannex.a: $(LIB_OBJ) lib/libannex.map
 	$(Q)sed -n 's/^\t\(annex_.*\);$$/\1/p' lib/libannex.map > $(OUT)/public
 	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/public $(OUT)/libannex.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/libannex.o
+# Beside it, for programs that have a GPU's threads use devices: libannex-cuda.a, libannex, cudart.
+$(OUT)/libannex-cuda.a: $(CUDA_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(CUDA_OBJ)
+NVCC_FLAGS = -std=c++17 -O2 -arch=$(CUDA_ARCH) -Werror all-warnings -Xcompiler -Wall,-fPIC -Iinclude
+$(CUDA_OBJ) $(TOOL_CUDA): $(OUT)/%.o: %.cu
+	$(call say,NVCC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -c -o $@ $<
 $(OUT)/whole.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
@@ -144,9 +163,10 @@ $(OUT)/$(SOFILE): $(LIB_OBJ) lib/libannex.map
 		-Wl,--version-script=lib/libannex.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
 		-o $@ $(LIB_OBJ) $(LIB_LIBS) -lm
 	$(Q)ln -sf $(SOFILE) $(OUT)/$(SONAME) && ln -sf $(SONAME) $(OUT)/libannex.so
-$(OUT)/annex: $(TOOL_OBJ) $(OUT)/libannex.a
+$(OUT)/annex: $(TOOL_OBJ) $(TOOL_CUDA) $(if $(CUDA),$(OUT)/libannex-cuda.a) $(OUT)/libannex.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) \
+		$(CUDA_LIBS) -lm
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
@@ -353,7 +373,7 @@ install: all install-module
 		$(DESTDIR)$(INCLUDEDIR)/annex \
 		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
 	$(INSTALL) -m 755 $(OUT)/annex $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 $(OUT)/libannex.a $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 644 $(OUT)/libannex.a $(if $(CUDA),$(OUT)/libannex-cuda.a) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(DESTDIR)$(LIBDIR)
 	ln -sf $(SOFILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libannex.so
@@ -373,7 +393,8 @@ install-module:
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex
-	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex.so $(SONAME) $(SOFILE))
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex-cuda.a libannex.so $(SONAME) \
+		$(SOFILE))
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
 	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,$(notdir $(HEADERS)))
 	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules
@@ -414,6 +435,7 @@ help:
 #h clean              remove build/
 #h
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
+#h CUDA=1 (libannex-cuda.a and annex --gpu too, by NVCC=nvcc for CUDA_ARCH=sm_80)
 #h V=1 (show commands)
 
 .PHONY: all unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
@@ -421,5 +443,5 @@ help:
 	bench-ndp bench-migrate ndp-build bench-query bench-qemu lint fuzz map format install \
 	install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(TOOL_OBJ) $(UNIT_OBJ) $(FUZZ_OBJ) $(BENCH_OBJ) \
-	$(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE))
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
+	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE))

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <annex/warp.h>
 #include "dev.h"
 
 #define SPIN_ROUNDS 16u
@@ -28,10 +29,13 @@
 
 void annex_host_backoff(unsigned int round)
 {
+	const struct annex_host_warp *warp = annex_host_warp();
 	unsigned int longer;
 	struct timespec nap;
 
-	if (round < SPIN_ROUNDS) {
+	if (warp) { /* other lanes may have what this one waits for */
+		warp->pause();
+	} else if (round < SPIN_ROUNDS) {
 		annex_pause();
 	} else if (round < YIELD_ROUNDS) {
 		sched_yield();

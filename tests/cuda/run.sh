@@ -18,16 +18,17 @@ claim_log=$work/log
 with_clang()
 {
 	clang -x cuda -nocudainc -nocudalib --cuda-gpu-arch=sm_70 -fsyntax-only -std=c++14 \
-		-Wall -Wextra -Werror -Wno-unknown-cuda-version -Iinclude "$@"
+		-Wall -Wextra -Werror -Wno-unknown-cuda-version -Iinclude -I. "$@"
 }
 
 with_nvcc()
 {
-	"$nvcc" -c -std=c++17 -arch=sm_80 -Werror all-warnings -Xcompiler -Wall -Iinclude \
+	"$nvcc" -c -std=c++17 -arch=sm_80 -Werror all-warnings -Xcompiler -Wall -Iinclude -I. \
 		-o "$work/object.o" "$@"
 }
 
-sources=(tests/cuda/*.cu)
+# Those of programs and of device tests too: a clang without CUDA's headers can read them.
+sources=(tests/cuda/*.cu tools/gpu/kernels.cu tests/gpu/kernels.cu)
 # A header is on the hot path if it has code for the device.
 while read -r header; do
 	source=$work/$(basename "$header" .h)-alone.cu
@@ -38,6 +39,10 @@ done < <(grep -l ANNEX_HD include/annex/*.h)
 for source in "${sources[@]}"; do
 	claim "clang, device pass" with_clang --cuda-device-only "$source"
 	claim "clang, host pass" with_clang --cuda-host-only "$source"
+	[ -z "$nvcc" ] || claim "nvcc" with_nvcc "$source"
+done
+# The GPU by CUDA's runtime, which clang does not have here.
+for source in lib/cuda/*.cu tools/gpu/launch.cu; do
 	[ -z "$nvcc" ] || claim "nvcc" with_nvcc "$source"
 done
 [ -n "$nvcc" ] || echo "no nvcc here: checked with clang only"

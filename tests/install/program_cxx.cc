@@ -2,6 +2,7 @@
 /* The public headers as a C++ program sees them; C names must stay C names. */
 #include <annex/array.h>
 #include <annex/cache.h>
+#include <annex/cuda.h>
 #include <annex/device.h>
 #include <annex/hdm.h>
 #include <annex/log.h>

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Print the functions that the public headers declare without a body, one a line: the library's ABI.
+# Those of CUDA are in a library of their own.
 # With --map, as its version script.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
@@ -11,8 +12,10 @@ functions()
 		printf '#include <annex/%s>\n' "${header##*/}"
 	done | ${CC:-gcc} -E -P -Iinclude -x c - | awk '
 		# Only what stands outside of braces; inline functions begin with static.
-		depth == 0 && !/^ *(static|typedef|extern inline)/ &&
-		match($0, /[ *]annex_[a-z0-9_]+\(/) { print substr($0, RSTART + 1, RLENGTH - 2) }
+		depth == 0 && !/(^|[ )])(static|typedef|extern inline) / &&
+		!/[ *]annex_cuda_/ && match($0, /[ *]annex_[a-z0-9_]+\(/) {
+			print substr($0, RSTART + 1, RLENGTH - 2)
+		}
 		{ depth += gsub(/{/, "{") - gsub(/}/, "}") }' | sort -u
 }
 

@@ -125,6 +125,7 @@ source && /^#include "/ {
 	layer("^lib/hdm/", "(^|/)(nvme|cache|emu)/", "ranges know no devices")
 	layer("^lib/module/", "(^|/)(nvme|cache|hdm)/", "it is below devices and ranges")
 	layer("^lib/cache/", "(^|/)(nvme|emu|module)/", "the cache uses annex/device.h")
+	layer("^lib/gpu/", "(^|/)(nvme|emu|module|cache|hdm)/", "contexts use annex/device.h")
 	layer("^lib/(trace|generate|plan|simulate|policy|planner)/",
 	      "(^|/)(nvme|emu|module|cache)/", "plans need no devices")
 	layer("^lib/trace/", "(^|/)(generate|plan|simulate|policy|planner)/",

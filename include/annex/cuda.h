@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The host's side of annex/gpu.h: contexts, which GPU threads read and write a device's data
+ * through.
+ *
+ * A context opens the device, with queue pairs that GPU threads fill, and has a cache of its lines
+ * in GPU memory. Plain C, with or without a GPU: which memory and which processor it works with is
+ * one argument, a struct annex_gpu_memory.
+ *
+ *   struct annex_gpu_memory *gpu;
+ *   struct annex_gpu_context *ctx;
+ *   struct annex_gpu_array a;
+ *   struct annex_gpu_opts opts = {.bytes = 4ull << 30};
+ *
+ *   annex_cuda_open(0, &gpu);
+ *   annex_gpu_open("file:/data/numbers", &opts, gpu, &ctx);
+ *   annex_gpu_array_init(&a, ctx, 0, sizeof(float), n);
+ *   kernel<<<blocks, threads>>>(a);   ... annex_gpu_get(&a, i, &x) ...
+ *   cudaDeviceSynchronize();
+ *   err = annex_gpu_flush(ctx, 0, UINT64_MAX);
+ *   annex_gpu_close(ctx);
+ *   annex_cuda_close(gpu);
+ */
+#ifndef ANNEX_CUDA_H
+#define ANNEX_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/device.h>
+#include <annex/gpu_cache.h>
+#include <annex/provider.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct annex_gpu_memory - A GPU: its memory, and what the host can do with it.
+ * @name: for messages.
+ * @device: where caches and the words of queues come from: memory on which the GPU's threads have
+ *	atomics. The host need not reach it. With dmabuf() drives (pci:) can reach it.
+ * @pinned: host memory that GPU threads read and write, at the same addresses.
+ * @put, @get: copy to, and from, memory of @device; @fill: set bytes of it. They return when it is
+ *	done, and work while kernels run.
+ * @reach: let GPU threads write existing host memory, of whole pages; @io: registers of hardware.
+ *	*@seen is where they see it. @unreach: no longer.
+ * @flush: run annex_gpu_flush_slot() for all slots of @cache, @nslots of them, with @first and @n,
+ *	and wait for its end. What fails there, the context's error record says.
+ * @copier: how a proxy (mem:, file:) moves data to and from memory of @device; NULL: not at all.
+ * @ctx: passed to all.
+ *
+ * Errors are negative errnos, said by annex_gpu_memory_fail(). One host thread calls at a time, but
+ * for the copier's.
+ */
+struct annex_gpu_memory {
+	const char *name;
+	const struct annex_provider *device;
+	const struct annex_provider *pinned;
+	int (*put)(void *ctx, void *to, const void *from, size_t bytes);
+	int (*get)(void *ctx, void *to, const void *from, size_t bytes);
+	int (*fill)(void *ctx, void *ptr, int byte, size_t bytes);
+	int (*reach)(void *ctx, void *ptr, size_t bytes, bool io, void **seen);
+	void (*unreach)(void *ctx, void *ptr);
+	int (*flush)(void *ctx, struct annex_gpu_cache *cache, uint32_t nslots, uint64_t first,
+		     uint64_t n);
+	const struct annex_copier *copier;
+	void *ctx;
+};
+
+/**
+ * annex_gpu_memory_fail() - For who implements the above: have annex_last_error() say @why.
+ *
+ * Return: @err.
+ */
+int annex_gpu_memory_fail(int err, const char *why);
+
+/**
+ * annex_gpu_memory_host() - The host itself in the place of a GPU: ordinary memory, and device code
+ * that runs on the processor. What device code does can be tried without a GPU.
+ */
+const struct annex_gpu_memory *annex_gpu_memory_host(void);
+
+/**
+ * annex_cuda_open() - GPU @device (from 0), by CUDA; in libannex-cuda (make CUDA=1).
+ *
+ * Return: 0; -ENODEV (no such GPU, or no driver); -EOPNOTSUPP (it lacks what is needed); -ENOMEM;
+ * -EIO. annex_last_error() has what CUDA says.
+ */
+int annex_cuda_open(int device, struct annex_gpu_memory **out);
+
+/**
+ * annex_cuda_close() - After the last context on it was closed. @memory may be NULL.
+ */
+void annex_cuda_close(struct annex_gpu_memory *memory);
+
+struct annex_gpu_context;
+struct annex_gpu_array; /* annex/gpu.h */
+
+/**
+ * struct annex_gpu_opts - What a context holds. Zero means the default.
+ * @bytes: GPU memory for cached lines; rounded down to whole lines. Required.
+ * @line: bytes of a line, a power of two from the device's block to 1 MiB (default 4096).
+ * @queues: queue pairs for GPU threads (default 4; fewer where the controller has fewer).
+ * @depth: entries of each, 2 to 65536 (default 1024).
+ * @nsid: namespace (default 1).
+ * @size: bytes of backing data (default: the whole namespace), a multiple of the block.
+ * @timeout_ms: how long a command may take, and a thread wait (default 30000).
+ * @direct: data goes straight to and from GPU memory: by the copier of a proxy, or by hardware.
+ *	Otherwise by way of pinned host memory, (@depth - 1) * @line bytes for each queue pair.
+ */
+struct annex_gpu_opts {
+	uint64_t bytes;
+	uint32_t line;
+	uint32_t queues;
+	uint32_t depth;
+	uint32_t nsid;
+	uint64_t size;
+	uint32_t timeout_ms;
+	bool direct;
+};
+
+/**
+ * annex_gpu_open() - Open a device for the threads of a GPU.
+ * @uri: as for annex_dev_open(). A proxy is opened with serve=busy unless the URI says another;
+ *	serve=caller is refused, since a GPU does not serve its own commands.
+ * @memory: the GPU; it must outlive the context.
+ *
+ * Return: 0; -EINVAL (options that do not fit together, annex_last_error() says which); -ERANGE
+ * (@size larger than the namespace); -EOPNOTSUPP (@direct, and the two have no way); -ENOMEM; or as
+ * annex_dev_open().
+ */
+int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
+		   const struct annex_gpu_memory *memory, struct annex_gpu_context **out);
+
+/**
+ * annex_gpu_close() - Flush, then free everything. @ctx may be NULL.
+ *
+ * No kernel may be using it, and no other host thread.
+ *
+ * Return: 0, or the error of the flush: data that was not written is lost. Flush, or recover and
+ * flush, before to keep it.
+ */
+int annex_gpu_close(struct annex_gpu_context *ctx);
+
+/**
+ * annex_gpu_line() - Bytes of a line. annex_gpu_size() - Bytes of backing data.
+ * annex_gpu_dev() - The device. Its queue pairs are the GPU's: do not use annex_dev_io().
+ */
+uint32_t annex_gpu_line(const struct annex_gpu_context *ctx);
+uint64_t annex_gpu_size(const struct annex_gpu_context *ctx);
+struct annex_dev *annex_gpu_dev(struct annex_gpu_context *ctx);
+
+/**
+ * annex_gpu_array_init() - Make a view to pass to kernels; as annex_array_init().
+ * @base: byte offset of element 0, a multiple of @elem.
+ * @elem: element size: a power of two that divides the line.
+ *
+ * Return: 0; -EINVAL; -ERANGE (it would end behind the backing data).
+ */
+int annex_gpu_array_init(struct annex_gpu_array *a, struct annex_gpu_context *ctx, uint64_t base,
+			 uint32_t elem, uint64_t count);
+
+/**
+ * annex_gpu_flush() - Make changes durable.
+ * @offset, @len: the range; @len UINT64_MAX: to the end.
+ *
+ * Writes every dirty line of the range, by a kernel of its own, then flushes the device (NVMe
+ * flush). No kernel that writes there may be running.
+ *
+ * Return: 0 when all is on the medium; -ERANGE; else the context's first error, or that of the
+ * device's flush: lines that were not written stay dirty.
+ */
+int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len);
+
+/**
+ * annex_gpu_get_error() - The first error since the context was opened or recovered; code 0: none.
+ * annex_gpu_get_stats() - Read the counters.
+ *
+ * Return: 0, or the errno of the copy from GPU memory.
+ */
+int annex_gpu_get_error(struct annex_gpu_context *ctx, struct annex_gpu_error *out);
+int annex_gpu_get_stats(struct annex_gpu_context *ctx, struct annex_gpu_stats *out);
+
+/**
+ * annex_gpu_recover() - After an error: make the context usable again.
+ *
+ * Resets the controller, so that no command is outstanding, ends what was, makes lines that were
+ * being read absent, and those that were being written dirty, and clears the error record. Slots
+ * that were lost with their commands are there again. No kernel may be using the context.
+ *
+ * Return: 0; -ENODEV when the controller could not be brought back: kernels then get that error.
+ */
+int annex_gpu_recover(struct annex_gpu_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands that move lines between a device and a GPU's slots. Programs include annex/gpu.h.
+ *
+ * One lane sends a command or finds it complete; whatever has to be copied or zeroed then is a job
+ * that all lanes of its warp do together. Nothing here waits for the device.
+ */
+#ifndef ANNEX_GPU_MOVE_H
+#define ANNEX_GPU_MOVE_H
+
+#include <annex/gpu_cache.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum annex_gpu_job_kind {
+	ANNEX_JOB_NONE,
+	ANNEX_JOB_IN,   /* a read has come: staging to slot, then the line is there */
+	ANNEX_JOB_OUT,  /* a write-back begins: slot to staging, then it is sent */
+	ANNEX_JOB_ZERO, /* a line that will be overwritten: zeroes, then it is there */
+};
+
+/**
+ * struct annex_gpu_job - What a lane has begun, to be carried on by annex_gpu_run_jobs().
+ * @queue, @cid: whose staging; for ANNEX_JOB_OUT reserved, which keeps the queue's gate open.
+ */
+struct annex_gpu_job {
+	uint64_t line;
+	uint32_t slot;
+	uint16_t queue;
+	uint16_t cid;
+	uint32_t kind;
+};
+
+static inline ANNEX_HD struct annex_gpu_job annex_gpu_no_job(void)
+{
+	struct annex_gpu_job job;
+
+	job.line = 0;
+	job.slot = 0;
+	job.queue = job.cid = 0;
+	job.kind = ANNEX_JOB_NONE;
+	return job;
+}
+
+static inline ANNEX_HD void annex_gpu_count(uint64_t *counter, uint64_t n)
+{
+	annex_local_add(counter, n, ANNEX_RELAXED);
+}
+
+/* Bytes of a line that exist on the device: the last line may be a part. */
+static inline ANNEX_HD uint32_t annex_gpu_line_bytes(const struct annex_gpu_cache *c, uint64_t line)
+{
+	uint64_t left = c->size - (line << c->line_shift);
+
+	return left >> c->line_shift ? 1u << c->line_shift : (uint32_t)left;
+}
+
+/*
+ * Take a command identifier, of any queue, without waiting. The caller is inside that queue's gate
+ * until it sends the command or calls annex_gpu_unreserve(). Return: 0; -EAGAIN; -EIO, -ENODEV.
+ */
+static inline ANNEX_HD int annex_gpu_reserve(struct annex_gpu_cache *c, struct annex_gpu_job *job)
+{
+	/* Blocks keep to a queue each, so that their commands share doorbells. */
+	uint32_t q = annex_warp_block() % c->nqueues;
+	int rc = -EAGAIN;
+
+	for (uint32_t i = 0; i < c->nqueues && rc == -EAGAIN; i++) {
+		rc = annex_qp_reserve(c->queues[q].qp, 1, &job->cid, 0);
+		job->queue = (uint16_t)q;
+		if (++q == c->nqueues)
+			q = 0;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static inline ANNEX_HD void annex_gpu_unreserve(struct annex_gpu_cache *c,
+						const struct annex_gpu_job *job)
+{
+	struct annex_qp *qp = c->queues[job->queue].qp;
+
+	annex_qp_untake(qp, &job->cid, 1);
+	annex_qp_leave(qp);
+}
+
+/* The same line's place on the device, as a command with data at @addr. */
+static inline ANNEX_HD struct annex_io annex_gpu_io(const struct annex_gpu_cache *c, uint64_t line,
+						    uint8_t opcode, uint64_t addr)
+{
+	uint32_t bytes = annex_gpu_line_bytes(c, line);
+	struct annex_io io;
+
+	io.opcode = opcode;
+	io.flags = 0;
+	io.nsegs = 0;
+	io.nsid = c->nsid;
+	io.slba = line << (c->line_shift - c->block_shift);
+	io.nlb = bytes >> c->block_shift;
+	io.bytes = bytes;
+	io.addr = addr;
+	io.segs = NULL;
+	return io;
+}
+
+/*
+ * Send the command of a job that has a reservation, and hand it to the slot. The line is busy, or
+ * in write-back, so nobody else touches the slot's record. Return: 0, or -EAGAIN: the queue went
+ * down, nothing was sent.
+ */
+static inline ANNEX_HD int annex_gpu_send(struct annex_gpu_cache *c,
+					  const struct annex_gpu_job *job, uint8_t opcode)
+{
+	struct annex_gpu_queue *q = &c->queues[job->queue];
+	struct annex_gpu_move *m = &c->moves[job->slot];
+	uint32_t state = ANNEX_MOVE_SENT | (uint32_t)job->queue << ANNEX_MOVE_QUEUE_SHIFT;
+	uint64_t addr = q->staging_addr + ((uint64_t)job->cid << c->line_shift);
+	uint64_t list = (uint64_t)job->cid * q->qp->limits.list_bytes;
+	struct annex_sqe sqe;
+	struct annex_io io;
+	int err;
+
+	if (c->direct)
+		addr = c->mem_addr + ((uint64_t)job->slot << c->line_shift);
+	if (opcode == ANNEX_NVM_WRITE)
+		state |= ANNEX_MOVE_WRITE;
+	io = annex_gpu_io(c, job->line, opcode, addr);
+	annex_io_build(&sqe, &io, &q->qp->limits, job->cid, q->qp->lists + list,
+		       q->qp->lists_addr + list);
+	m->token = annex_qp_token(q->qp, job->cid);
+	m->line = job->line;
+	m->deadline = annex_now() + c->timeout_ns;
+	/* Relaxed: who reads it looks at the slot's own record before it believes it. */
+	annex_local_store(&q->slots[job->cid], job->slot, ANNEX_RELAXED);
+	err = annex_qp_enqueue(q->qp, &sqe, &job->cid, 1);
+	/* Release: the record is there for who takes it. */
+	if (!err)
+		annex_local_store(&m->state, state, ANNEX_RELEASE);
+	return err;
+}
+
+/* What a failed command means to the counters and to everybody else. */
+static inline ANNEX_HD void annex_gpu_move_failed(struct annex_gpu_cache *c, int err, uint64_t line)
+{
+	annex_gpu_count(&c->stats.errors, 1);
+	annex_gpu_fail(c, err, line);
+}
+
+/*
+ * The command of a slot has ended, with @err, and whatever it brought is in the slot. The caller
+ * has taken it, and @state is what it was before.
+ */
+static inline ANNEX_HD void annex_gpu_finish_move(struct annex_gpu_cache *c, uint32_t slot,
+						  uint32_t state, int err)
+{
+	struct annex_gpu_move *m = &c->moves[slot];
+	struct annex_qp *qp = c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp;
+	uint64_t line = m->line, bytes = annex_gpu_line_bytes(c, line);
+
+	/* Its staging has been read: another command may have it. */
+	annex_qp_collect(qp, m->token, NULL);
+	/* Relaxed: the line's transition below publishes it. */
+	annex_local_store(&m->state, (uint32_t)ANNEX_MOVE_NONE, ANNEX_RELAXED);
+	if (state & ANNEX_MOVE_WRITE) {
+		if (!err) {
+			annex_gpu_count(&c->stats.writes, 1);
+			annex_gpu_count(&c->stats.bytes_written, bytes);
+		}
+		annex_line_written(c->dir, line, !err);
+	} else if (!err) {
+		annex_gpu_count(&c->stats.reads, 1);
+		annex_gpu_count(&c->stats.bytes_read, bytes);
+		annex_line_filled(c->dir, line);
+	} else {
+		annex_line_absent(c->dir, line);
+		annex_slot_free(c->owner, slot);
+	}
+	if (err)
+		annex_gpu_move_failed(c, err, line);
+}
+
+/*
+ * Give up the command of a slot. The device may still carry it out, so until the host has reset it
+ * nobody gets the slot, and a line that was being written stays where it is, and cannot be written
+ * again: of two writes of a line the older one might come last.
+ */
+static inline ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint32_t slot,
+						uint32_t state, int why)
+{
+	struct annex_gpu_move *m = &c->moves[slot];
+
+	annex_qp_abandon(c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp, m->token);
+	if (!(state & ANNEX_MOVE_WRITE)) {
+		annex_local_store(&c->owner[slot], ANNEX_SLOT_TAKEN, ANNEX_RELAXED);
+		annex_line_absent(c->dir, m->line);
+	}
+	/* Relaxed: nobody but the host takes it from here. */
+	annex_local_store(&m->state, state - ANNEX_MOVE_SENT + ANNEX_MOVE_LOST, ANNEX_RELAXED);
+	annex_gpu_move_failed(c, why, m->line);
+}
+
+/**
+ * annex_gpu_advance() - See whether the command of a slot has ended, and do what that means.
+ * @job: set to ANNEX_JOB_IN when a line has arrived and is to be copied.
+ *
+ * Return: whether anything changed.
+ */
+static inline ANNEX_HD bool annex_gpu_advance(struct annex_gpu_cache *c, uint32_t slot,
+					      struct annex_gpu_job *job)
+{
+	struct annex_gpu_move *m = &c->moves[slot];
+	uint32_t state = annex_local_load(&m->state, ANNEX_RELAXED), taken;
+	struct annex_result res;
+	struct annex_qp *qp;
+	int rc, why;
+
+	if (ANNEX_MOVE_PHASE(state) != ANNEX_MOVE_SENT)
+		return false;
+	taken = state - ANNEX_MOVE_SENT + ANNEX_MOVE_TAKEN;
+	/* Acquire: pairs with the sender's release; the record is there. One thread gets it. */
+	if (!annex_local_cas(&m->state, &state, taken, ANNEX_ACQUIRE))
+		return false;
+	qp = c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp;
+	rc = annex_qp_peek(qp, m->token, &res);
+	if (rc == -EINPROGRESS) {
+		annex_qp_help(qp);
+		rc = annex_qp_peek(qp, m->token, &res);
+	}
+	if (rc) {
+		why = rc != -EINPROGRESS ? -EIO : annex_qp_down(qp);
+		if (!why && annex_now() >= m->deadline)
+			why = -ETIMEDOUT;
+		if (why)
+			annex_gpu_lose_move(c, slot, state, why);
+		else /* Release: hands the record on. */
+			annex_local_store(&m->state, state, ANNEX_RELEASE);
+		return why != 0;
+	}
+	rc = annex_nvme_errno(res.status);
+	if (rc || state & ANNEX_MOVE_WRITE) {
+		annex_gpu_finish_move(c, slot, state, rc);
+		return true;
+	}
+	job->kind = ANNEX_JOB_IN;
+	job->line = m->line;
+	job->slot = slot;
+	job->queue = (uint16_t)(state >> ANNEX_MOVE_QUEUE_SHIFT);
+	job->cid = (uint16_t)m->token;
+	return true;
+}
+
+#define ANNEX_GPU_REAP 32u /* identifiers looked at in one go */
+
+/*
+ * With all identifiers in use, some may be those of reads that have long come and that nobody has
+ * asked for since: look for such.
+ */
+static inline ANNEX_HD void annex_gpu_reap(struct annex_gpu_cache *c, struct annex_gpu_job *job)
+{
+	struct annex_gpu_queue *q = &c->queues[job->queue];
+	uint32_t ids = q->qp->depth - 1;
+	/* Relaxed, as all here: it spreads threads, and what is found is looked at again. */
+	uint32_t at = annex_local_add(&q->qp->cid_hint, ANNEX_GPU_REAP, ANNEX_RELAXED);
+
+	for (uint32_t i = 0; i < ANNEX_GPU_REAP && i < ids && !job->kind; i++) {
+		uint32_t cid = (at + i) % ids;
+		uint64_t s = annex_local_load(&q->qp->reqs[cid].state, ANNEX_RELAXED);
+
+		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_DONE)
+			annex_gpu_advance(c, annex_local_load(&q->slots[cid], ANNEX_RELAXED), job);
+	}
+}
+
+/* 16 bytes, which a lane moves in one access. */
+struct annex_gpu_piece {
+	uint64_t word[2];
+} __attribute__((aligned(16)));
+
+/* Copy @n pieces with @lanes lanes, of which the caller is number @rank; four loads at a time. */
+static inline ANNEX_HD void annex_gpu_copy(struct annex_gpu_piece *__restrict__ to,
+					   const struct annex_gpu_piece *__restrict__ from,
+					   uint32_t n, uint32_t rank, uint32_t lanes)
+{
+	uint32_t i = rank;
+
+	for (; i + 3 * lanes < n; i += 4 * lanes) {
+		struct annex_gpu_piece p0 = from[i], p1 = from[i + lanes];
+		struct annex_gpu_piece p2 = from[i + 2 * lanes], p3 = from[i + 3 * lanes];
+
+		to[i] = p0;
+		to[i + lanes] = p1;
+		to[i + 2 * lanes] = p2;
+		to[i + 3 * lanes] = p3;
+	}
+	for (; i < n; i += lanes)
+		to[i] = from[i];
+}
+
+/*
+ * The same out of a slot: other warps may change elements meanwhile. Then the line is dirty again
+ * afterwards, and each element in the copy is the old or the new one.
+ */
+ANNEX_RACY static inline ANNEX_HD void annex_gpu_copy_out(struct annex_gpu_piece *to,
+							  const struct annex_gpu_piece *from,
+							  uint32_t n, uint32_t rank, uint32_t lanes)
+{
+	for (uint32_t i = rank; i < n; i += lanes)
+		to[i] = from[i];
+}
+
+/* One lane's part in a job. */
+static inline ANNEX_HD void annex_gpu_copy_job(const struct annex_gpu_cache *c, uint32_t kind,
+					       uint32_t slot, uint32_t queue, uint32_t cid,
+					       uint32_t rank, uint32_t lanes)
+{
+	char *mem = c->mem + ((uint64_t)slot << c->line_shift);
+	char *staging = c->queues[queue].staging + ((uint64_t)cid << c->line_shift);
+	struct annex_gpu_piece *pieces = (struct annex_gpu_piece *)(void *)mem;
+	struct annex_gpu_piece *staged = (struct annex_gpu_piece *)(void *)staging;
+	uint32_t n = (1u << c->line_shift) / (uint32_t)sizeof(*pieces);
+
+	if (kind == ANNEX_JOB_ZERO) {
+		for (uint32_t i = rank; i < n; i += lanes)
+			pieces[i].word[0] = pieces[i].word[1] = 0;
+	} else if (c->direct) {
+		return;
+	} else if (kind == ANNEX_JOB_IN) {
+		annex_gpu_copy(pieces, staged, n, rank, lanes);
+	} else {
+		annex_gpu_copy_out(staged, pieces, n, rank, lanes);
+	}
+}
+
+static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
+					      const struct annex_gpu_job *job)
+{
+	uint32_t state = (uint32_t)job->queue << ANNEX_MOVE_QUEUE_SHIFT | ANNEX_MOVE_SENT;
+
+	if (job->kind == ANNEX_JOB_IN)
+		annex_gpu_finish_move(c, job->slot, state, 0);
+	else if (job->kind == ANNEX_JOB_ZERO)
+		annex_line_filled(c->dir, job->line);
+	else if (annex_gpu_send(c, job, ANNEX_NVM_WRITE))
+		annex_line_written(c->dir, job->line, false);
+}
+
+/**
+ * annex_gpu_run_jobs() - Carry on what lanes have begun: all of @mask call it, with a job or none.
+ */
+static inline ANNEX_HD void annex_gpu_run_jobs(struct annex_gpu_cache *c, uint32_t mask,
+					       struct annex_gpu_job *job)
+{
+	uint32_t todo = annex_warp_ballot(mask, job->kind != ANNEX_JOB_NONE);
+	uint32_t rank = annex_warp_count(mask & ((1u << annex_lane()) - 1));
+	uint32_t lanes = annex_warp_count(mask);
+	uint64_t pack = (uint64_t)job->slot << 32 | (uint64_t)job->kind << 28;
+	uint64_t staging = (uint64_t)job->queue << 16 | job->cid;
+
+	if (!todo)
+		return;
+	/* What the job's lane has acquired, all of the lanes may now read. */
+	annex_warp_sync(mask);
+	for (uint32_t left = todo; left; left &= left - 1) {
+		uint32_t from = annex_warp_first(left);
+		uint64_t p = annex_warp_shfl(mask, pack, from);
+		uint64_t s = annex_warp_shfl(mask, staging, from);
+
+		annex_gpu_copy_job(c, (uint32_t)p >> 28, (uint32_t)(p >> 32), (uint32_t)s >> 16,
+				   (uint32_t)s & 0xffff, rank, lanes);
+	}
+	/* And what all of them have copied, the job's lane publishes. */
+	annex_warp_sync(mask);
+	if (job->kind)
+		annex_gpu_end_job(c, job);
+	job->kind = ANNEX_JOB_NONE;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a context, shared by the files of lib/gpu.
+ */
+#ifndef ANNEX_GPU_CONTEXT_H
+#define ANNEX_GPU_CONTEXT_H
+
+#include <annex/cuda.h>
+
+/**
+ * struct gpu_queue - A queue pair of the device, and what the GPU has of it.
+ * @host: the device's own, which nobody submits to: it is what resets make anew.
+ * @sq, @cq: its doorbells as the GPU sees them.
+ * @copy: struct annex_qp, its turns and its requests, @words bytes of GPU memory; behind them, up
+ *to
+ *	@bytes, what the GPU notes of each request (struct annex_gpu_queue).
+ * @staging: pinned, @staged bytes at device address @staging_addr; NULL: data goes directly.
+ */
+struct gpu_queue {
+	struct annex_qp *host;
+	struct annex_doorbell sq, cq;
+	char *copy;
+	size_t words, bytes;
+	char *staging;
+	size_t staged;
+	uint64_t staging_addr;
+};
+
+/* struct gpu_page - A page of doorbells, and where the GPU sees it. */
+struct gpu_page {
+	char *at, *seen;
+};
+
+#define GPU_PAGES 256u /* of doorbells: 64 queue pairs with each on a page of its own */
+
+/**
+ * struct annex_gpu_context
+ * @own: the queue pair of host threads.
+ * @view: what was put into GPU memory at @there; what changes there is not in it.
+ * @proxy: the device moves data by this process's threads.
+ * @table: of device addresses (struct annex_io_limits), in GPU memory; NULL: there is none.
+ */
+struct annex_gpu_context {
+	const struct annex_gpu_memory *memory;
+	struct annex_dev *dev;
+	struct annex_qp *own;
+	struct gpu_queue *queues;
+	struct gpu_page pages[GPU_PAGES];
+	unsigned int npages;
+	struct annex_gpu_cache view;
+	struct annex_gpu_cache *there;
+	uint64_t *table;
+	size_t table_bytes;
+	size_t slot_bytes;
+	uint32_t timeout_ms;
+	bool proxy;
+};
+
+/* memory.c: GPU memory, zeroed; NULL and why. */
+void *gpu_alloc(const struct annex_gpu_context *ctx, size_t bytes, const char *what);
+void gpu_free(const struct annex_gpu_context *ctx, void *ptr, size_t bytes);
+int gpu_put(const struct annex_gpu_context *ctx, void *to, const void *from, size_t bytes);
+int gpu_get(const struct annex_gpu_context *ctx, void *to, const void *from, size_t bytes);
+size_t gpu_whole_pages(size_t bytes);
+
+/* doorbell.c: where the GPU sees a word of the controller's. */
+int gpu_see(struct annex_gpu_context *ctx, uint32_t *word, bool io, uint32_t **seen);
+void gpu_unsee_all(struct annex_gpu_context *ctx);
+
+/* queue.c */
+int gpu_queues_open(struct annex_gpu_context *ctx, uint32_t nqueues);
+void gpu_queues_close(struct annex_gpu_context *ctx);
+/* Copy all queue pairs, as the device has them, into GPU memory; no kernel is running. */
+int gpu_queues_put(struct annex_gpu_context *ctx);
+
+/* slots.c: lines, their words, their slots */
+int gpu_slots_open(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts);
+void gpu_slots_close(struct annex_gpu_context *ctx);
+int gpu_slots_recover(struct annex_gpu_context *ctx);
+
+/* io.c: one command of the host's. Return: 0; the errno of its status; -ETIMEDOUT, -EIO, -ENODEV */
+int gpu_io(struct annex_gpu_context *ctx, const struct annex_io *io, struct annex_result *res);
+/* Whether what the device moves to and from GPU memory arrives there. */
+int gpu_prove(struct annex_gpu_context *ctx);
+
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the host does with a context after kernels: flush, look at it, recover.
+ */
+#include <errno.h>
+#include <string.h>
+#include "context.h"
+#include "core/log.h"
+
+int annex_gpu_get_error(struct annex_gpu_context *ctx, struct annex_gpu_error *out)
+{
+	return gpu_get(ctx, out, &ctx->there->error, sizeof(*out));
+}
+
+int annex_gpu_get_stats(struct annex_gpu_context *ctx, struct annex_gpu_stats *out)
+{
+	return gpu_get(ctx, out, &ctx->there->stats, sizeof(*out));
+}
+
+static int recorded(struct annex_gpu_context *ctx)
+{
+	struct annex_gpu_error e;
+	int err = annex_gpu_get_error(ctx, &e);
+
+	if (err || !e.code)
+		return err;
+	if (e.line == UINT64_MAX)
+		return annex_fail(e.code, "%s: a kernel failed in block %u: %s",
+				  annex_dev_uri(ctx->dev), e.block, strerror(-e.code));
+	return annex_fail(e.code, "%s: a kernel failed in block %u, at line %llu: %s",
+			  annex_dev_uri(ctx->dev), e.block, (unsigned long long)e.line,
+			  strerror(-e.code));
+}
+
+int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len)
+{
+	const struct annex_gpu_memory *memory = ctx->memory;
+	struct annex_io io = {.opcode = ANNEX_NVM_FLUSH, .nsid = ctx->view.nsid};
+	struct annex_result res = {0};
+	uint64_t first = offset >> ctx->view.line_shift, end;
+	int err;
+
+	if (offset > ctx->view.size || (len != UINT64_MAX && len > ctx->view.size - offset))
+		return annex_fail(-ERANGE, "flush: a range behind the %llu bytes of data",
+				  (unsigned long long)ctx->view.size);
+	end = len == UINT64_MAX ? ctx->view.size : offset + len;
+	end = (end + annex_gpu_line(ctx) - 1) >> ctx->view.line_shift;
+	err = recorded(ctx); /* of a kernel before; it would also end this one */
+	if (!err)
+		err = memory->flush(memory->ctx, ctx->there, ctx->view.nslots, first, end - first);
+	if (!err)
+		err = recorded(ctx);
+	return err ? err : gpu_io(ctx, &io, &res);
+}
+
+int annex_gpu_recover(struct annex_gpu_context *ctx)
+{
+	static const struct annex_gpu_error none;
+	int dead, err;
+
+	/* A queue that is broken is mended by a reset, which ends the commands of all. */
+	annex_qp_break(ctx->own);
+	dead = annex_dev_recover(ctx->dev, ctx->own, UINT64_MAX);
+	err = gpu_queues_put(ctx); /* dead ones too, so that kernels find them dead */
+	if (!err)
+		err = gpu_slots_recover(ctx);
+	if (!err)
+		err = gpu_put(ctx, &ctx->there->error, &none, sizeof(none));
+	return dead ? dead : err;
+}

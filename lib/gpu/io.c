@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The host's own commands, on a queue pair that no GPU thread uses.
+ */
+#include <errno.h>
+#include <string.h>
+#include "context.h"
+#include "core/log.h"
+
+/* annex_dev_io() would use any queue pair, and those are the GPU's. */
+int gpu_io(struct annex_gpu_context *ctx, const struct annex_io *io, struct annex_result *res)
+{
+	uint64_t deadline = annex_deadline_ms(ctx->timeout_ms), token;
+	const char *uri = annex_dev_uri(ctx->dev);
+	int n = annex_qp_submit(ctx->own, io, 1, &token, deadline), err;
+
+	if (n < 0)
+		return annex_fail(n, "%s: cannot submit a command", uri);
+	err = annex_qp_wait(ctx->own, token, res, deadline);
+	if (err) {
+		/* Only a reset ends it for certain, and the GPU's commands with it: recovery. */
+		annex_qp_abandon(ctx->own, token);
+		return annex_fail(err, "%s: command 0x%02x did not complete in %u ms", uri,
+				  io->opcode, ctx->timeout_ms);
+	}
+	if (!res->status)
+		return 0;
+	return annex_fail(annex_nvme_errno(res->status), "%s: command 0x%02x: NVMe status 0x%03x",
+			  uri, io->opcode, res->status & ANNEX_SC_MASK);
+}
+
+/* struct proof - Two pages of pinned memory: one that is read into, one to compare with. */
+struct proof {
+	struct annex_gpu_context *ctx;
+	unsigned char *page, *other;
+	uint64_t addr;
+};
+
+/* On the last block, which is there whatever its number. */
+static int block(const struct proof *p, uint8_t opcode, uint64_t addr, struct annex_result *res)
+{
+	const struct annex_gpu_cache *view = &p->ctx->view;
+	struct annex_io io = {.opcode = opcode,
+			      .nsid = view->nsid,
+			      .slba = (view->size >> view->block_shift) - 1,
+			      .nlb = 1,
+			      .bytes = 1u << view->block_shift,
+			      .addr = addr};
+
+	return gpu_io(p->ctx, &io, res);
+}
+
+/* 1: what the device reads arrives in GPU memory. 0: it does not. */
+static int arrives(const struct proof *p)
+{
+	struct annex_gpu_context *ctx = p->ctx;
+	uint32_t bytes = 1u << ctx->view.block_shift;
+	struct annex_result res = {0};
+	int err = block(p, ANNEX_NVM_READ, p->addr, &res);
+
+	for (uint32_t i = 0; i < bytes; i++)
+		p->other[i] = (unsigned char)~p->page[i];
+	if (!err)
+		err = gpu_put(ctx, ctx->view.mem, p->other, bytes);
+	if (!err)
+		err = block(p, ANNEX_NVM_READ, ctx->view.mem_addr, &res);
+	if (!err)
+		err = gpu_get(ctx, p->other, ctx->view.mem, bytes);
+	return err ? err : !memcmp(p->page, p->other, bytes);
+}
+
+/* 1: it finds there what is there, as far as it can compare. 0: it does not. */
+static int is_read(const struct proof *p)
+{
+	struct annex_result res = {0};
+	int err = block(p, ANNEX_NVM_COMPARE, p->ctx->view.mem_addr, &res);
+
+	switch (res.status & ANNEX_SC_MASK) {
+	case ANNEX_SC_COMPARE_FAILURE:
+		return 0;
+	case ANNEX_SC_INVALID_OPCODE:
+		return 1;
+	default:
+		return err ? err : 1;
+	}
+}
+
+/*
+ * Whether a drive reaches the memory of a GPU is not written anywhere (lib/nvme/prove.c), and what
+ * a copier does neither.
+ */
+int gpu_prove(struct annex_gpu_context *ctx)
+{
+	const struct annex_provider *pinned = ctx->memory->pinned;
+	size_t bytes = 2 * (size_t)ANNEX_NVME_PAGE;
+	struct proof p = {.ctx = ctx, .page = pinned->alloc(pinned->ctx, bytes, ANNEX_NVME_PAGE)};
+	int got;
+
+	if (!p.page)
+		return annex_fail(-ENOMEM, "%s: out of %s memory", ctx->memory->name, pinned->name);
+	p.other = p.page + ANNEX_NVME_PAGE;
+	got = annex_dev_map(ctx->dev, p.page, bytes, &p.addr);
+	if (!got) {
+		got = arrives(&p);
+		if (got > 0)
+			got = is_read(&p);
+		/* What a device may still write is lost rather than used again. */
+		if (annex_dev_unmap(ctx->dev, p.addr, bytes))
+			return got < 0 ? got : -EIO;
+	}
+	pinned->free(pinned->ctx, p.page, bytes);
+	if (got < 0)
+		return got;
+	return got ? 0
+		   : annex_fail(-EIO, "%s: what it moves to and from %s memory gets lost",
+				annex_dev_uri(ctx->dev), ctx->memory->device->name);
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opening and closing a context.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/uri.h>
+#include "context.h"
+#include "core/log.h"
+
+#define DEFAULT_LINE 4096u
+#define MAX_LINE (1u << 20)
+#define DEFAULT_QUEUES 4u
+
+/* Rings must be where both sides reach them, in the provider's memory. */
+static int check_place(const struct annex_uri *uri, const char *key)
+{
+	const char *place = annex_uri_get(uri, key);
+
+	if (!place || !strcmp(place, "provider"))
+		return 0;
+	return annex_fail(-EINVAL, "%s: %s=%.32s: a GPU's queues lie in pinned memory (provider)",
+			  uri->scheme, key, place);
+}
+
+/* A proxy that nobody wakes: GPU threads store to doorbells, and that is all they do. */
+static int check_serve(const struct annex_uri *uri, const char **more)
+{
+	const char *serve = annex_uri_get(uri, "serve");
+
+	*more = serve ? "" : uri->nparams ? "&serve=busy" : "?serve=busy";
+	if (!serve || strcmp(serve, "caller"))
+		return 0;
+	return annex_fail(-EINVAL, "%s: serve=caller: GPU threads do not serve commands",
+			  uri->scheme);
+}
+
+static int choose_uri(struct annex_gpu_context *ctx, const char *uri, char *out, size_t size)
+{
+	struct annex_uri *parsed = malloc(sizeof(*parsed));
+	const char *more = "";
+	int err = parsed ? annex_uri_parse(uri, parsed)
+			 : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+
+	if (!err) {
+		ctx->proxy = !strcmp(parsed->scheme, "mem") || !strcmp(parsed->scheme, "file");
+		err = ctx->proxy ? check_serve(parsed, &more) : check_place(parsed, "sq");
+		if (!err && !ctx->proxy)
+			err = check_place(parsed, "cq");
+		snprintf(out, size, "%s%s", uri, more);
+	}
+	free(parsed);
+	return err;
+}
+
+static int open_dev(struct annex_gpu_context *ctx, const char *uri,
+		    const struct annex_gpu_opts *opts)
+{
+	char served[ANNEX_URI_MAX + sizeof("&serve=busy")];
+	struct annex_dev_opts o = {
+		.queues = (opts->queues ? opts->queues : DEFAULT_QUEUES) + 1, /* the host's own */
+		.depth = opts->depth,
+		.max_transfer = opts->line > ANNEX_NVME_PAGE ? opts->line : ANNEX_NVME_PAGE,
+		.timeout_ms = opts->timeout_ms,
+		.provider = ctx->memory->pinned,
+		.sq = ANNEX_PLACE_PROVIDER,
+		.cq = ANNEX_PLACE_PROVIDER,
+	};
+	int err;
+
+	if (opts->queues > UINT16_MAX)
+		return annex_fail(-EINVAL, "%.64s: so many queue pairs no controller has", uri);
+	err = choose_uri(ctx, uri, served, sizeof(served));
+	if (!err)
+		err = annex_dev_open(served, &o, &ctx->dev);
+	if (!err)
+		ctx->timeout_ms = annex_dev_timeout_ms(ctx->dev);
+	return err;
+}
+
+/* What the view says of the data, and of the size of things. */
+static int measure(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts)
+{
+	const char *uri = annex_dev_uri(ctx->dev);
+	struct annex_gpu_cache *view = &ctx->view;
+	struct annex_ns ns;
+	uint64_t bytes;
+	int err = annex_dev_ns(ctx->dev, opts->nsid, &ns);
+
+	if (err)
+		return err;
+	if (opts->line & (opts->line - 1) || opts->line < ns.block || opts->line > MAX_LINE)
+		return annex_fail(-EINVAL, "%s: a line has 2^n bytes, from %u to %u", uri, ns.block,
+				  MAX_LINE);
+	if (opts->line > annex_dev_max_transfer(ctx->dev))
+		return annex_fail(-EINVAL, "%s: a line of %u bytes is more than one command moves",
+				  uri, opts->line);
+	bytes = ns.blocks * ns.block;
+	view->size = opts->size ? opts->size : bytes;
+	if (view->size % ns.block)
+		return annex_fail(-EINVAL, "%s: the size is not a multiple of the %u-byte block",
+				  uri, ns.block);
+	if (view->size > bytes)
+		return annex_fail(-ERANGE, "%s: namespace %u has %llu bytes", uri, ns.nsid,
+				  (unsigned long long)bytes);
+	view->line_shift = (uint32_t)__builtin_ctz(opts->line);
+	view->block_shift = (uint32_t)__builtin_ctz(ns.block);
+	view->nlines = (view->size + opts->line - 1) >> view->line_shift;
+	view->nsid = ns.nsid;
+	view->timeout_ns = ctx->timeout_ms * ANNEX_NSEC_PER_MSEC;
+	view->direct = opts->direct;
+	return 0;
+}
+
+/* The last queue pair is the host's. Return: how many are left. */
+static uint32_t take_own(struct annex_gpu_context *ctx)
+{
+	uint32_t n = 0;
+
+	while (annex_dev_qp_at(ctx->dev, n))
+		ctx->own = annex_dev_qp_at(ctx->dev, n++);
+	return n - 1;
+}
+
+static int build(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts)
+{
+	uint32_t nqueues;
+	int err = measure(ctx, opts);
+
+	if (err)
+		return err;
+	nqueues = take_own(ctx);
+	if (!nqueues)
+		return annex_fail(-ENODEV, "%s: it has one queue pair, and two are needed",
+				  annex_dev_uri(ctx->dev));
+	err = gpu_slots_open(ctx, opts);
+	if (!err)
+		err = gpu_queues_open(ctx, nqueues);
+	if (err)
+		return err;
+	ctx->there = gpu_alloc(ctx, sizeof(ctx->view), "the context");
+	return ctx->there ? gpu_put(ctx, ctx->there, &ctx->view, sizeof(ctx->view)) : -ENOMEM;
+}
+
+/* The device first: what it reads and writes is freed after it. */
+static void take_down(struct annex_gpu_context *ctx)
+{
+	gpu_unsee_all(ctx);
+	annex_dev_close(ctx->dev);
+	gpu_free(ctx, ctx->there, sizeof(ctx->view));
+	gpu_queues_close(ctx);
+	gpu_slots_close(ctx);
+	free(ctx);
+}
+
+int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
+		   const struct annex_gpu_memory *memory, struct annex_gpu_context **out)
+{
+	struct annex_gpu_context *ctx = calloc(1, sizeof(*ctx));
+	struct annex_gpu_opts o = *opts;
+	int err;
+
+	if (!ctx)
+		return annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	ctx->memory = memory;
+	o.line = o.line ? o.line : DEFAULT_LINE;
+	o.nsid = o.nsid ? o.nsid : 1;
+	err = open_dev(ctx, uri, &o);
+	if (!err)
+		err = build(ctx, &o);
+	if (err) {
+		take_down(ctx);
+		return err;
+	}
+	*out = ctx;
+	return 0;
+}
+
+int annex_gpu_close(struct annex_gpu_context *ctx)
+{
+	int err;
+
+	if (!ctx)
+		return 0;
+	err = annex_gpu_flush(ctx, 0, UINT64_MAX);
+	take_down(ctx);
+	return err;
+}
+
+uint32_t annex_gpu_line(const struct annex_gpu_context *ctx)
+{
+	return 1u << ctx->view.line_shift;
+}
+
+uint64_t annex_gpu_size(const struct annex_gpu_context *ctx)
+{
+	return ctx->view.size;
+}
+
+struct annex_dev *annex_gpu_dev(struct annex_gpu_context *ctx)
+{
+	return ctx->dev;
+}
