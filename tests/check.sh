@@ -179,6 +179,7 @@ fuzz
 begin "model" 2400 tests/model/run.sh "$build/model"
 model=$begun
 step "cuda dialect" 300 tests/cuda/run.sh "$build/cuda"
+step "gpu: host twin" 300 env BUILD="$build" tests/gpu/run.sh --twin
 step "lint" 1800 tests/lint/run.sh
 report "model" "$model"
 finish

@@ -77,6 +77,7 @@ _annex_arguments()
 	*" graph import") printf '%s\n' mtx snap debian ;;
 	*" graph gen") printf '%s\n' kron urand ;;
 	*" verify" | *" bench block") printf '%s\n' mem: file: pci: ;;
+	*" bench cuda") printf '%s\n' queues cold hot ;;
 	*" bench hdm") printf '%s\n' shm: dax: numa: pci: ;;
 	*" query run") printf '%s\n' q6 q14 ssb1.1 ssb1.2 ssb1.3 ;;
 	*" bind" | *" unbind") "$1" list 2>/dev/null | sed -n 's/ *\(nvme\|cxl\) .*//p' ;;

@@ -70,6 +70,7 @@ static error_t parse_cache(int key, char *arg, struct argp_state *state)
 			return -err_set(-EINVAL, "--line %s: give a power of two", arg);
 		return 0;
 	case 't':
+		o->threads_named = true;
 		return -cli_u32("--threads", arg, 1, 1024, &o->threads);
 	case 'q':
 		return -cli_u32("--queues", arg, 1, 65535, &o->queues);

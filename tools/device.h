@@ -6,6 +6,7 @@
 #define TOOLS_DEVICE_H
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <annex/cache.h>
 #include <annex/device.h>
@@ -17,7 +18,7 @@
 /*
  * struct storage_opts - The options that commands share.
  * @cache: bytes; 0: STORAGE_CACHE.
- * @threads: 0: a thread a core.
+ * @threads: 0: a thread a core. @threads_named: it was asked for.
  * @cache_in: the range that the cache's lines lie in; NULL: ordinary memory.
  */
 struct storage_opts {
@@ -27,6 +28,7 @@ struct storage_opts {
 	uint64_t cache;
 	uint32_t line;
 	uint32_t threads;
+	bool threads_named;
 	uint32_t queues;
 	uint32_t depth;
 	const char *cache_in;

@@ -24,7 +24,7 @@ static const struct cli_command commands[] = {
 	{"copy", cmd_copy, "write a file's image to devices, striped or replicated"},
 	{"verify", cmd_verify, "write patterns to a device and check that they come back"},
 	{"ndp", cmd_ndp, "run programs on a near-data processor in software"},
-	{"bench", cmd_bench, "measure how fast devices and memory ranges are"},
+	{"bench", cmd_bench, "measure how fast devices, memory ranges and GPU threads are"},
 	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and who uses them"},
 	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},
 	{"unbind", cmd_unbind, "give them back to the kernel's own driver"},

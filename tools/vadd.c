@@ -16,19 +16,21 @@
 #include "commands.h"
 #include "device.h"
 #include "error.h"
+#include "gpu/add.h"
 #include "out.h"
 #include "progress.h"
 #include "target.h"
 #include "uri.h"
 #include "vadd_gen.h"
 
-enum { OPT_TYPE = 256, OPT_OVERWRITE, OPT_VERIFY };
+enum { OPT_TYPE = 256, OPT_OVERWRITE, OPT_VERIFY, OPT_GPU };
 enum { A, B, C, VECTORS };
 
 struct vadd {
 	struct storage_opts store;
 	const char *name[VECTORS];
-	bool overwrite, verify, json;
+	bool overwrite, verify, json, on_gpu;
+	uint32_t gpu;   /* which, with @on_gpu */
 	int type;       /* enum column_type */
 	uint64_t count; /* elements */
 	uint64_t block; /* elements of a block */
@@ -57,6 +59,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_VERIFY:
 		o->verify = true;
 		return 0;
+	case OPT_GPU:
+		o->on_gpu = true;
+		return arg ? -cli_u32("--gpu", arg, 0, 1023, &o->gpu) : 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
 			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
@@ -187,7 +192,8 @@ static int check_apart(const struct vadd *o)
 	return 0;
 }
 
-static int open_output(struct vadd *o)
+/* The file or device that the sum goes to, as o->target. */
+static int take_target(struct vadd *o)
 {
 	uint64_t bytes = o->count * column_size(o->type);
 	char buf[ANNEX_URI_MAX];
@@ -198,12 +204,13 @@ static int open_output(struct vadd *o)
 	if (!err)
 		err = target_init(&o->target, is_uri(o->name[C]) ? o->name[C] : buf, bytes,
 				  o->overwrite);
-	if (!err)
-		err = target_room(&o->target, 1);
-	if (err)
-		return err;
-	return storage_open(&o->s[C], &o->store, (const char **)&o->target.uri, 1, bytes,
-			    o->store.cache / VECTORS);
+	return err ? err : target_room(&o->target, 1);
+}
+
+static int open_output(struct vadd *o)
+{
+	return storage_open(&o->s[C], &o->store, (const char **)&o->target.uri, 1,
+			    o->count * column_size(o->type), o->store.cache / VECTORS);
 }
 
 static int open_all(struct vadd *o)
@@ -214,6 +221,8 @@ static int open_all(struct vadd *o)
 		err = open_input(o, A);
 	if (!err)
 		err = open_input(o, B);
+	if (!err && !o->target.uri)
+		err = take_target(o);
 	if (!err)
 		err = open_output(o);
 	for (int i = 0; i < VECTORS && !err; i++) {
@@ -294,6 +303,105 @@ static void report(struct vadd *o, double t, struct out *out)
 	out_rate(out, "write_bytes_per_s", "written", (double)st[C].bytes_written / t, "B");
 }
 
+static void report_gpu(const struct vadd *o, const struct gpu_add *a, const char *gpu,
+		       struct out *out)
+{
+	out_count(out, "elements", "elements", o->count);
+	out_text(out, "type", "type", column_types[o->type]);
+	out_text(out, "gpu", "GPU", gpu);
+	out_bytes(out, "cache_bytes", "cache", o->store.cache);
+	out_bytes(out, "line_bytes", "line", o->store.line);
+	out_seconds(out, "time_s", "time", a->seconds);
+	out_bytes(out, "bytes_read", "bytes read", a->read);
+	out_bytes(out, "bytes_written", "bytes written", a->written);
+	out_rate(out, "read_bytes_per_s", "read", (double)a->read / a->seconds, "B");
+	out_rate(out, "write_bytes_per_s", "written", (double)a->written / a->seconds, "B");
+}
+
+/* The sums by a GPU. Its contexts are closed again: who verifies begins with the devices. */
+static int add_on_gpu(struct vadd *o, struct runner *r, struct out *out)
+{
+	static const uint32_t types[] = {
+		[COLUMN_F64] = GPU_F64, [COLUMN_F32] = GPU_F32, [COLUMN_I64] = GPU_U64,
+		[COLUMN_I32] = GPU_U32, [COLUMN_U64] = GPU_U64, [COLUMN_U32] = GPU_U32,
+	};
+	char in[C][ANNEX_URI_MAX];
+	struct gpu_add a = {
+		.count = o->count,
+		.cache = o->store.cache / VECTORS,
+		.type = types[o->type],
+		.line = o->store.line,
+		.queues = o->store.queues,
+		.depth = o->store.depth,
+	};
+	int err = 0, closed;
+
+	for (int i = A; i < C && !err; i++) {
+		a.uri[i] = is_uri(o->name[i]) ? o->name[i] : in[i];
+		if (a.uri[i] == in[i])
+			err = path_uri(in[i], "file", o->name[i], "readonly=1");
+	}
+	a.uri[C] = o->target.uri;
+	if (!err)
+		err = gpu_add_open(r, &a);
+	if (!err)
+		err = gpu_add_run(r, &a);
+	closed = gpu_add_close(&a);
+	err = err ? err : closed;
+	if (!err)
+		report_gpu(o, &a, r->name, out);
+	return err;
+}
+
+/* How many elements there are is what the host's devices say; then they are closed. */
+static int measure_inputs(struct vadd *o)
+{
+	int err = check_apart(o);
+
+	for (int i = A; i < C && !err; i++)
+		err = open_input(o, i);
+	for (int i = A; i < C; i++) {
+		int closed = o->s[i].ndevs ? storage_close(&o->s[i]) : 0;
+
+		err = err ? err : closed;
+	}
+	return err ? err : take_target(o);
+}
+
+static int run_gpu(struct vadd *o, struct out *out)
+{
+	struct runner *r = NULL;
+	int err = runner_open((int)o->gpu, &r);
+
+	if (!err)
+		err = measure_inputs(o);
+	if (!err)
+		err = add_on_gpu(o, r, out);
+	runner_close(r);
+	if (!err && o->verify) {
+		err = open_all(o);
+		if (!err)
+			err = verify(o);
+		progress_end();
+		out_bool(out, "verified", "verified", !err);
+	}
+	return err;
+}
+
+/* What says nothing to a GPU, and what would be gone before anybody could look at it. */
+static int check_gpu(const struct vadd *o)
+{
+	if (o->store.threads_named || o->store.cache_in)
+		return err_set(-EINVAL, "--threads and --cache-in are the host's: without --gpu");
+	for (int i = 0; i < VECTORS; i++)
+		if (!strncmp(o->name[i], "mem:", 4))
+			return err_set(-EINVAL,
+				       "%s: with --gpu name files, or devices that keep "
+				       "what they hold",
+				       o->name[i]);
+	return 0;
+}
+
 static int run(struct vadd *o, struct out *out)
 {
 	struct pool *pool = NULL;
@@ -322,6 +430,8 @@ static const struct argp_option options[] = {
 	{"type", OPT_TYPE, "TYPE", 0, "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)", 0},
 	{"overwrite", OPT_OVERWRITE, NULL, 0, "Write to a file or device that holds data", 0},
 	{"verify", OPT_VERIFY, NULL, 0, "Read all three again and compare", 0},
+	{"gpu", OPT_GPU, "N", OPTION_ARG_OPTIONAL,
+	 "Add by the threads of GPU N (0), with the caches in its memory", 0},
 	{0}};
 
 static const char doc[] =
@@ -331,7 +441,8 @@ static const char doc[] =
 	"\vExamples:\n"
 	"  annex vadd gen a.f64 --size 1G\n"
 	"  annex vadd gen b.f64 --size 1G --seed 2\n"
-	"  annex vadd a.f64 b.f64 -o c.f64 --type f64 --cache 96M --line 64K --verify";
+	"  annex vadd a.f64 b.f64 -o c.f64 --type f64 --cache 96M --line 64K --verify\n"
+	"  annex vadd a.f64 b.f64 -o c.f64 --gpu --cache 3G --verify";
 
 static const struct argp_child children[] = {
 	{&cli_json_argp, 0, NULL, 0},
@@ -362,13 +473,17 @@ static int vadd(int argc, char **argv)
 		return err;
 	if (!o.name[B] || !o.name[C])
 		return err_set(-EINVAL, "name two inputs, and the output with -o");
-	if (o.store.cache / VECTORS / o.store.line < 4ull * o.store.threads)
+	if (o.on_gpu)
+		err = check_gpu(&o);
+	if (err)
+		return err;
+	if (!o.on_gpu && o.store.cache / VECTORS / o.store.line < 4ull * o.store.threads)
 		return err_set(-EINVAL,
 			       "--cache is too small: %u threads need %llu bytes with lines of %u",
 			       o.store.threads, 4ull * VECTORS * o.store.threads * o.store.line,
 			       o.store.line);
 	out_init(&out, cli_name(), o.json);
-	err = close_all(&o, run(&o, &out));
+	err = close_all(&o, o.on_gpu ? run_gpu(&o, &out) : run(&o, &out));
 	if (!err || err == -EBADMSG) {
 		int printed = out_end(&out);
 

@@ -9,6 +9,7 @@
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
+#include "../gpu/cmd_bench.h"
 #include "../hdm/bench.h"
 #include "../out.h"
 #include "../progress.h"
@@ -308,8 +309,10 @@ int cmd_bench(int argc, char **argv)
 	static const struct cli_command commands[] = {
 		{"block", bench_block, "reads or writes of a device, as many as it takes"},
 		{"hdm", bench_hdm, "loads, stores and pieces of a memory range"},
+		{"cuda", bench_cuda, "queues, misses and hits of GPU threads"},
 		{NULL, NULL, NULL}};
 
-	return cli_dispatch(commands, "Measure how fast devices and memory ranges are.", argc,
+	return cli_dispatch(commands,
+			    "Measure how fast devices, memory ranges and GPU threads are.", argc,
 			    argv);
 }

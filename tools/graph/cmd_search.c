@@ -28,21 +28,24 @@ static void bfs_done(struct run *run)
 	bfs_free(&run->r.bfs);
 }
 
-static const struct argp_option source_options[] = {
+static const struct argp_option bfs_options[] = {
 	{"source", RUN_SOURCE, "VERTEX", 0,
 	 "Name or number of the vertex to start from (highest degree)", 0},
+	{"gpu", RUN_GPU, "N", OPTION_ARG_OPTIONAL,
+	 "Search by the threads of GPU N (0), with the cache in its memory", 0},
 	{0}};
 
 static const char bfs_doc[] =
 	"Breadth-first search: how many edges away every vertex is.\n\n" RUN_DOC "\vExamples:\n"
 	"  annex graph bfs debian.csr --source apt --cache 256K --verify\n"
 	"  annex graph bfs kron22.csr --cache 64M --line 4096\n"
-	"  annex graph bfs kron22.csr --device file:/mnt/a/k.img --device file:/mnt/b/k.img";
+	"  annex graph bfs kron22.csr --device file:/mnt/a/k.img --device file:/mnt/b/k.img\n"
+	"  annex graph bfs kron27.csr --gpu --cache 8G --verify";
 
 int graph_bfs(int argc, char **argv)
 {
-	static const struct argp argp = {source_options, run_parse, "FILE", bfs_doc,
-					 run_children,   NULL,      NULL};
+	static const struct argp argp = {bfs_options,  run_parse, "FILE", bfs_doc,
+					 run_children, NULL,      NULL};
 	static const struct algorithm a = {&argp, bfs_do, bfs_judge, bfs_report, bfs_done, true};
 
 	return run_graph(&a, argc, argv);

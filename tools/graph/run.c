@@ -5,6 +5,7 @@
 #include "../error.h"
 #include "../mem.h"
 #include "../progress.h"
+#include "on_gpu.h"
 #include "run.h"
 
 enum { OPT_ACCESS = 300, OPT_ADVISE, OPT_COLD, OPT_VERIFY };
@@ -47,7 +48,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 			return -err_set(-EINVAL, "--device is for --access array only");
 		if (run->store.cache_in && run->edges.access != EDGES_ARRAY)
 			return -err_set(-EINVAL, "--cache-in is for --access array only");
-		return 0;
+		return run->on_gpu ? -gpu_check(run) : 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -72,6 +73,9 @@ error_t run_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case RUN_ITERATIONS:
 		return -cli_u32("--iterations", arg, 1, 1000000, &run->iterations);
+	case RUN_GPU:
+		run->on_gpu = true;
+		return arg ? -cli_u32("--gpu", arg, 0, 1023, &run->gpu) : 0;
 	case RUN_DELTA:
 		return -cli_size("--delta", arg, 1, UINT64_MAX, &run->delta);
 	case ARGP_KEY_ARG:
@@ -125,7 +129,8 @@ static void report_head(const struct run *run, double s, const struct edges *e, 
 		storage_report(&e->store, edges_asked(e), out);
 }
 
-static int run_open(struct run *run, const struct algorithm *a, struct pool *pool, struct out *out)
+static int search_host(struct run *run, const struct algorithm *a, struct pool *pool,
+		       struct out *out)
 {
 	struct edges e;
 	uint64_t start;
@@ -141,8 +146,13 @@ static int run_open(struct run *run, const struct algorithm *a, struct pool *poo
 	if (!err)
 		report_head(run, s, &e, out);
 	closed = edges_close(&e);
-	if (!err)
-		err = closed;
+	return err ? err : closed;
+}
+
+static int run_open(struct run *run, const struct algorithm *a, struct pool *pool, struct out *out)
+{
+	int err = run->on_gpu ? gpu_search(run, out) : search_host(run, a, pool, out);
+
 	if (!err)
 		a->report(run, out);
 	if (!err && run->verify) {

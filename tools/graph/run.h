@@ -12,7 +12,8 @@
 struct run {
 	struct storage_opts store;
 	struct edges_opts edges;
-	bool json, verify, advised;
+	bool json, verify, advised, on_gpu;
+	uint32_t gpu; /* which, with @on_gpu */
 	const char *file, *source_name;
 	uint32_t source, iterations;
 	uint64_t delta;
@@ -36,7 +37,7 @@ struct algorithm {
 };
 
 /* Options that not all of them have; run_parse() knows them. */
-enum { RUN_SOURCE = 's', RUN_ITERATIONS = 256, RUN_DELTA };
+enum { RUN_SOURCE = 's', RUN_ITERATIONS = 256, RUN_DELTA, RUN_GPU };
 
 /* For the argp of an algorithm: its parser, its children, and a paragraph of its help. */
 error_t run_parse(int key, char *arg, struct argp_state *state);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Elements, spans, tickets and additions by threads that all do something else, against memory.
+ */
+#include <errno.h>
+#include "rig.h"
+#include "tools/error.h"
+
+/* Mixed operations, then all elements; flushed in between, so that both ways are gone. */
+static int mixed(struct runner *r, const struct rig_opts *opts)
+{
+	struct rig g;
+	int err = rig_open(&g, r, opts);
+
+	if (!err) {
+		rig_mix(&g);
+		err = rig_run(&g, TEST_KERNEL_ops, NULL);
+	}
+	if (!err)
+		err = rig_judge(&g);
+	if (!err) {
+		err = annex_gpu_flush(g.ctx, 0, UINT64_MAX);
+		if (err)
+			err_lib(err, "cannot flush");
+	}
+	if (!err)
+		err = rig_compare(&g);
+	return rig_close(&g, err);
+}
+
+static int all_cached(struct runner *r)
+{
+	return mixed(r, &(struct rig_opts){.elem = 8, .line = 4096, .slots = 300, .queues = 2});
+}
+
+static int quarter_cached(struct runner *r)
+{
+	return mixed(r, &(struct rig_opts){.elem = 8, .line = 4096, .slots = 64, .queues = 4});
+}
+
+static int short_lines(struct runner *r)
+{
+	return mixed(r, &(struct rig_opts){.elem = 4, .line = 512, .slots = 512, .queues = 3});
+}
+
+static int long_lines(struct runner *r)
+{
+	return mixed(r, &(struct rig_opts){.elem = 4, .line = 16384, .slots = 24, .queues = 1});
+}
+
+/* More lanes than slots and than commands. */
+static int few_slots(struct runner *r)
+{
+	return mixed(r, &(struct rig_opts){
+				.elem = 8, .line = 4096, .slots = 12, .queues = 1, .depth = 4});
+}
+
+static int direct(struct runner *r)
+{
+	return mixed(r, &(struct rig_opts){
+				.elem = 8, .line = 4096, .slots = 64, .queues = 2, .direct = true});
+}
+
+static int tickets(struct runner *r)
+{
+	struct rig g;
+	int err = rig_open(&g, r,
+			   &(struct rig_opts){.elem = 8, .line = 512, .slots = 256, .queues = 2});
+
+	if (!err) {
+		rig_reads(&g);
+		g.n = tests_small() ? g.n / 16 : g.n;
+		err = rig_run(&g, TEST_KERNEL_tickets, NULL);
+	}
+	if (!err)
+		err = rig_judge(&g);
+	return rig_close(&g, err);
+}
+
+static int out_of_bounds(struct runner *r)
+{
+	struct rig g;
+	int err = rig_open(&g, r,
+			   &(struct rig_opts){.elem = 8, .line = 4096, .slots = 64, .queues = 1});
+
+	if (!err) {
+		rig_mix(&g);
+		for (uint64_t k = 0; k < g.n; k++)
+			g.ops[k].i += g.room;
+		err = rig_run(&g, TEST_KERNEL_ops, NULL);
+	}
+	for (uint64_t k = 0; !err && k < g.n; k++)
+		if (g.ops[k].err != -ERANGE)
+			err = err_set(-EBADMSG, "an element that is not there: %d, not -ERANGE",
+				      g.ops[k].err);
+	return rig_close(&g, err);
+}
+
+const struct gpu_test array_tests[] = {
+	{"mixed, all cached", all_cached},
+	{"mixed, a quarter cached", quarter_cached},
+	{"mixed, lines of 512 bytes", short_lines},
+	{"mixed, lines of 16 KiB", long_lines},
+	{"mixed, fewer slots than lanes", few_slots},
+	{"mixed, straight to GPU memory", direct},
+	{"tickets, begun early", tickets},
+	{"elements out of bounds", out_of_bounds},
+	{NULL, NULL},
+};

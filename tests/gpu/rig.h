@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An array on a mem: device, and what it should hold.
+ */
+#ifndef ANNEX_TESTS_GPU_RIG_H
+#define ANNEX_TESTS_GPU_RIG_H
+
+#include "k_tests.h"
+#include "tests.h"
+
+/*
+ * struct rig_opts - @elem, @line: bytes. @slots: lines that the cache holds. @direct: data goes
+ * straight to GPU memory. @timeout_ms: 0: long. @fault: of the device from the start, or NULL.
+ */
+struct rig_opts {
+	uint32_t elem, line, slots, queues, depth, timeout_ms;
+	bool direct;
+	const char *fault;
+};
+
+#define RIG_BYTES (1ull << 20) /* of data */
+
+struct rig {
+	struct runner *r;
+	struct annex_gpu_context *ctx;
+	struct annex_gpu_array a;
+	char *ref; /* what the array should hold */
+	struct test_op *ops, *there;
+	uint64_t n, room; /* operations, and how many fit */
+	uint64_t random;
+	uint32_t slots;
+};
+
+/* Open, with random data on the device; 0 or -errno with the line set. Close in any case. */
+int rig_open(struct rig *g, struct runner *r, const struct rig_opts *opts);
+int rig_close(struct rig *g, int err);
+
+/* Have the device do something wrong from now on (struct annex_fault). */
+int rig_inject(struct rig *g, const char *fault);
+
+/* Random operations, as many as the runner takes well; such that the result is only one. */
+void rig_mix(struct rig *g);
+
+/* Reads of all elements. */
+void rig_reads(struct rig *g);
+
+/* Run the operations; what the context's record says is in *@recorded, if that is not NULL. */
+int rig_run(struct rig *g, enum test_kernel kernel, int *recorded);
+
+/* Whether all of them succeeded and read what they should have. */
+int rig_judge(struct rig *g);
+
+/* Read all elements, and compare. */
+int rig_compare(struct rig *g);
+
+/* All elements of any array, of 4 or 8 bytes, through a kernel that reads them one by one. */
+int rig_read_all(struct runner *r, struct annex_gpu_context *ctx, const struct annex_gpu_array *a,
+		 char *to);
+
+#endif

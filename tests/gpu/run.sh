@@ -1,0 +1,237 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Tests and figures of the GPU path on a machine that has nvcc, a GPU, gcc and little else:
+#
+#   tests/gpu/run.sh [--twin] [RESULTS.json]
+#
+# Builds what is needed of the library, runs every device test and benchmark, the tests once more
+# under compute-sanitizer, and writes one JSON file (build/gpu/results.json). Each step has a time
+# limit; together they take less than eight minutes. Exit 77: there is no GPU, or no nvcc.
+#
+# --twin rehearses the same list on the host: the same device code, run by lanes of warps that
+# threads play. It has no figures, which only a GPU gives.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+twin=
+if [ "${1:-}" = --twin ]; then
+	twin=1
+	shift
+fi
+build=${BUILD:-build}/gpu${twin:+-twin}
+results=${1:-$build/results.json}
+cc=${CC:-gcc}
+nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+arch=${CUDA_ARCH:-native}
+san=${SAN:-}
+budget=460 # seconds for all; a step that finds none left has failed
+started=$SECONDS
+mkdir -p "$build/parts" || exit 1
+
+die()
+{
+	echo "gpu: $*" >&2
+	exit 1
+}
+
+skip()
+{
+	echo "gpu: $*" >&2
+	exit 77
+}
+
+# Text as JSON has it.
+quoted()
+{
+	printf '"%s"' "$(tr -d '\n"\134' <<<"$1")"
+}
+
+flags=(-std=gnu11 -O2 -g -Wall -Wextra -pthread -Iinclude -I. -Ilib)
+sources=(lib/core/*.c lib/nvme/*.c lib/module/*.c lib/emu/*.c lib/gpu/*.c
+	tools/{error,progress}.c tools/gpu/{runner,bench,bench_hot,bench_cold,bench_queue}.c
+	tools/gpu/{queues,search,add}.c tests/gpu/{main,rig,arrays,faults,programs}.c)
+libs=(-lpthread)
+device=()
+
+# file: needs liburing, which is rarely there; mem: does not.
+if echo '#include <liburing.h>' | "$cc" -E - >/dev/null 2>&1; then
+	libs+=(-luring)
+else
+	echo "no liburing here: without file: devices"
+	flags+=(-Itests/gpu/without)
+	keep=()
+	for source in "${sources[@]}"; do
+		[[ $source == lib/emu/@(ring|file_io).c ]] || keep+=("$source")
+	done
+	sources=("${keep[@]}" tests/gpu/without/ring.c)
+fi
+[ -z "$san" ] || flags+=("-fsanitize=$san" -fno-sanitize-recover=all -fno-omit-frame-pointer)
+[[ $san != *thread* ]] || flags+=(-Wno-tsan)
+if [ -n "$twin" ]; then
+	sources+=(tests/unit/twin.c tests/gpu/twin.c)
+else
+	[ -n "$nvcc" ] || skip "no nvcc here: install the CUDA toolkit, or name it with NVCC=PATH"
+	sources+=(tests/gpu/real.c)
+	device=(lib/cuda/*.cu tools/gpu/kernels.cu tools/gpu/launch.cu tests/gpu/kernels.cu)
+fi
+
+# Each line of standard input a command, as many at a time as there are processors.
+all_at_once()
+{
+	xargs -d '\n' -P "$(nproc)" -I{} sh -c '{} || exit 255'
+}
+
+object()
+{
+	local name=${1//\//-}
+	echo "$build/${name%.*}.o"
+}
+
+build_all()
+{
+	local source objects=()
+	for source in "${sources[@]}" "${device[@]}"; do
+		objects+=("$(object "$source")")
+	done
+	{
+		for source in "${sources[@]}"; do
+			echo "$cc ${flags[*]} -c -o $(object "$source") $source"
+		done
+		for source in "${device[@]}"; do
+			echo "$nvcc -std=c++17 -O2 -lineinfo -arch=$arch -Iinclude -I." \
+				"-c -o $(object "$source") $source"
+		done
+	} | all_at_once || return
+	if [ -n "$twin" ]; then
+		"$cc" "${flags[@]}" -o "$build/main" "${objects[@]}" "${libs[@]}" -lm
+	else
+		"$nvcc" -arch="$arch" -o "$build/main" "${objects[@]}" "${libs[@]}" -lm
+	fi
+}
+
+# What a step may take: SECONDS, or what is left of the budget.
+limit()
+{
+	local left=$((started + budget - SECONDS))
+	[ $left -ge 1 ] || left=1
+	echo $((left < $1 ? left : $1))
+}
+
+# A test of the script's own: what it is called, and whether it passed.
+note()
+{
+	local ok=false
+	[ "$2" -ne 0 ] || ok=true
+	printf '{"test": %s, "passed": %s, "time_s": %d}\n' "$(quoted "$1")" $ok "$3" \
+		>>"$build/parts/$4"
+}
+
+# step NAME SECONDS COMMAND... - One part of the list, bounded; NAME is that of its lines.
+step()
+{
+	local name=$1 limit rc begun=$SECONDS
+	limit=$(limit "$2")
+	shift 2
+	rm -f "$build/parts/$name"
+	timeout -k 10 "$limit" "$@" >"$build/$name.log" 2>&1
+	rc=$?
+	[ $rc -ne 77 ] || skip "$(tail -n 1 "$build/$name.log")"
+	cat "$build/$name.log"
+	# A program that was ended, or that crashed, has not said so by itself.
+	if [ $rc -eq 124 ] || [ $rc -ge 128 ] || ! [ -s "$build/parts/$name" ]; then
+		[ $rc -ne 124 ] || echo "not ok $name: did not end within $limit s"
+		note "$name" 1 $((SECONDS - begun)) "$name"
+	fi
+}
+
+# Tests once more, on which a tool of the toolkit looks: it says 0 errors, or the claim is false.
+sanitize()
+{
+	local tool=$1 group=$2 name=$1-$2 rc begun=$SECONDS
+	timeout -k 10 "$(limit 60)" "$sanitizer" --tool "$tool" --error-exitcode 99 \
+		"$build/main" "$build/parts/ignored" "$group" small >"$build/$name.log" 2>&1
+	rc=$?
+	rm -f "$build/parts/ignored" "$build/parts/$name"
+	note "compute-sanitizer $tool: $group" $rc $((SECONDS - begun)) "$name"
+	if [ $rc -eq 0 ]; then
+		echo "ok compute-sanitizer $tool: $group"
+	else
+		echo "not ok compute-sanitizer $tool: $group (exit $rc)"
+		tail -n 20 "$build/$name.log" | sed 's/^/    /'
+	fi
+}
+
+# What the machine is called, as a member of the JSON.
+machine()
+{
+	local gpu='' driver='' toolkit=''
+	if [ -z "$twin" ]; then
+		IFS=, read -r gpu driver < <(timeout 20 nvidia-smi --format=csv,noheader \
+			--query-gpu=name,driver_version 2>/dev/null | head -n 1)
+		toolkit=$("$nvcc" --version | sed -n 's/.*release \([^,]*\),.*/\1/p')
+	fi
+	printf '"gpu": %s, "driver": %s, "cuda": %s, "processor": %s, "processors": %d, ' \
+		"$(quoted "${twin:+host twin}$gpu")" "$(quoted "${driver# }")" \
+		"$(quoted "$toolkit")" \
+		"$(quoted "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)")" \
+		"$(nproc)"
+	printf '"kernel": %s' "$(quoted "$(uname -r)")"
+}
+
+# Lines of objects, with what stands between them in a list.
+list()
+{
+	cat "$build"/parts/* 2>/dev/null | grep "^{\"$1\"" | sed '$!s/$/,/; s/^/    /'
+}
+
+write_results()
+{
+	mkdir -p "$(dirname "$results")" || die "cannot make the folder of $results"
+	{
+		echo "{"
+		echo "  \"machine\": {$(machine)},"
+		echo "  \"date\": \"$(date -u +%Y-%m-%d)\","
+		echo "  \"command\": $(quoted "tests/gpu/run.sh${twin:+ --twin}"),"
+		echo "  \"time_s\": $((SECONDS - started)),"
+		printf '  "tests": [\n%s\n  ],\n' "$(list test)"
+		printf '  "figures": [\n%s\n  ]\n' "$(list figure)"
+		echo "}"
+	} >"$results" || die "cannot write $results"
+}
+
+rm -rf "$build/parts"
+mkdir -p "$build/parts"
+if [ -z "$twin" ] && command -v nvidia-smi >/dev/null; then
+	timeout 20 nvidia-smi -L 2>/dev/null | grep -q '^GPU' ||
+		skip "no GPU here that nvidia-smi can see"
+elif [ -z "$twin" ] && ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
+	skip "no GPU here: tests/gpu/run.sh --twin rehearses without one"
+fi
+build_all >"$build/build.log" 2>&1 || { tail -n 40 "$build/build.log"; die "does not build"; }
+
+for group in arrays faults programs; do
+	step $group 60 "$build/main" "$build/parts/$group" $group
+done
+for group in queues cold hot; do
+	step $group 60 "$build/main" "$build/parts/$group" $group
+done
+sanitizer=$(command -v compute-sanitizer || ls "${nvcc%/*}/compute-sanitizer" 2>/dev/null)
+if [ -n "$twin" ]; then
+	:
+elif [ -n "$sanitizer" ]; then
+	for tool in memcheck racecheck; do
+		sanitize $tool arrays
+		sanitize $tool programs
+	done
+else
+	echo "no compute-sanitizer here: not checked by it"
+fi
+
+write_results
+passed=$(list test | grep -c '"passed": true')
+failed=$(list test | grep -c '"passed": false')
+missed=$(list figure | grep -c '"met": false')
+echo "results: $results"
+[ "$missed" -eq 0 ] || echo "$missed figures are below their targets"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tests of device code and of the programs made of it, on a GPU or on the host that plays one.
+ */
+#ifndef ANNEX_TESTS_GPU_TESTS_H
+#define ANNEX_TESTS_GPU_TESTS_H
+
+#include "tools/gpu/runner.h"
+
+/* tests_runner() - What runs the kernels of this program: real.c or twin.c. */
+int tests_runner(int device, struct runner **out);
+
+/* tests_seed() - What the program's random inputs follow from; another one in each run. */
+uint64_t tests_seed(void);
+
+/* tests_small() - Whether inputs shall be small: on the host, or under a tool that is slow. */
+bool tests_small(void);
+
+/* struct gpu_test - A claim; @run returns 0, or -errno with the line set (tools/error.h). */
+struct gpu_test {
+	const char *name;
+	int (*run)(struct runner *r);
+};
+
+/* Lists end with a NULL name. */
+extern const struct gpu_test array_tests[];   /* elements, spans, tickets */
+extern const struct gpu_test fault_tests[];   /* what devices do wrong */
+extern const struct gpu_test program_tests[]; /* search and addition */
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What headers of lib/emu need of liburing on a machine that has none; see ring.c.
+ */
+#ifndef ANNEX_TESTS_GPU_LIBURING_H
+#define ANNEX_TESTS_GPU_LIBURING_H
+
+struct io_uring {
+	int ring_fd;
+};
+
+#endif

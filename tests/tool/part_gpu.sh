@@ -1,0 +1,36 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: MIT
+# What GPU threads do, or the one line that says why they do not.
+
+for c in "bench cuda" "graph bfs" vadd; do
+	# shellcheck disable=SC2086
+	claim "$c has help" "$annex" $c --help
+	holds "which tells of GPUs" grep -q -- "--gpu" out
+	holds "with an example" grep -q "annex $c" out
+done
+refused "no such part" "queues, cold, hot" "$annex" bench cuda warm
+refused "two parts" "too many" "$annex" bench cuda hot cold
+refused "more queues than there is room for" "from 1 to 16" "$annex" bench cuda --queues 17
+refused "a GPU of no number" "--gpu" "$annex" bench cuda --gpu x
+refused "threads of the host, search" "without --gpu" "$annex" graph bfs k.csr --gpu --threads 2
+refused "another access" "without --access" "$annex" graph bfs k.csr --gpu --access mmap
+refused "two devices" "one device" "$annex" graph bfs k.csr --gpu --device mem:4M --device mem:4M
+refused "a cache elsewhere" "without --cache-in" "$annex" graph bfs k.csr --gpu \
+	--cache-in shm:none?size=1M
+refused "threads of the host, sums" "without --gpu" "$annex" vadd x.f64 y.f64 -o gpu.f64 --gpu \
+	--threads 2
+refused "sums that would be gone" "keep what they hold" "$annex" vadd x.f64 y.f64 -o mem:1M --gpu
+why='built without CUDA: build it with make CUDA=1|cannot use GPU 0: CUDA: '
+if "$annex" bench cuda queues --threads 256 --commands 1 >out 2>err; then
+	claim "search by a GPU" "$annex" graph bfs k.csr --gpu --cache 1M --verify
+	claim "search of a mem: device by a GPU" "$annex" graph bfs k.csr --gpu --cache 1M \
+		--device mem:4M --verify
+	claim "numbers for a GPU" "$annex" vadd gen ga.f64 --size 1M
+	claim "numbers to add" "$annex" vadd gen gb.f64 --size 1M --seed 2
+	claim "sums by a GPU" "$annex" vadd ga.f64 gb.f64 -o gc.f64 --gpu --cache 768K --verify
+else
+	refused "no GPU to measure" "$why" "$annex" bench cuda
+	refused "no GPU to search" "$why" "$annex" graph bfs k.csr --gpu
+	claim "numbers for no GPU" "$annex" vadd gen ga.f64 --size 64K
+	refused "no GPU to add" "$why" "$annex" vadd ga.f64 ga.f64 -o gc.f64 --gpu
+fi

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernels of the programs, by number, and what each is called with.
+ *
+ * Their bodies are in k_*.h, as functions of one thread that compile for a GPU and for a host;
+ * kernels.cu makes GPU kernels of them. Hosts include this file only. Pointers are to GPU memory.
+ */
+#ifndef TOOLS_GPU_ARGS_H
+#define TOOLS_GPU_ARGS_H
+
+#include <stdint.h>
+#include <annex/gpu.h>
+#include <annex/queue.h>
+
+/*
+ * A name, its arguments (struct gpu_args_ARGS), and the blocks of GPU_BLOCK threads that a
+ * multiprocessor shall be able to hold.
+ */
+#define GPU_KERNELS(X)                                                                             \
+	X(fill, lines, 2)                                                                          \
+	X(check, lines, 2)                                                                         \
+	X(sum, lines, 4)                                                                           \
+	X(gather, gather, 4)                                                                       \
+	X(picked, gather, 2)                                                                       \
+	X(indices, gather, 2)                                                                      \
+	X(plain_fill, plain, 2)                                                                    \
+	X(plain_copy, plain, 4)                                                                    \
+	X(plain_sum, plain, 4)                                                                     \
+	X(plain_gather, gather, 4)                                                                 \
+	X(submit, submit, 2)                                                                       \
+	X(null, null, 1)                                                                           \
+	X(upload, upload, 2)                                                                       \
+	X(vadd, vadd, 2)                                                                           \
+	X(bfs, bfs, 2)
+
+#define GPU_BLOCK 256u
+#define GPU_WARP_ALL 0xffffffffu /* all lanes; blocks are of whole warps */
+
+enum gpu_kernel {
+#define X(name, args, blocks) GPU_KERNEL_##name,
+	GPU_KERNELS(X)
+#undef X
+		GPU_KERNEL_END
+};
+
+/* struct gpu_thread - Which thread of the grid calls, and how many there are. */
+struct gpu_thread {
+	uint64_t id;
+	uint64_t count;
+};
+
+/*
+ * struct gpu_result - What a kernel found. @sum: of elements. @wrong: how many were not what they
+ * should be. @done: how many commands, or edges, it got through.
+ */
+struct gpu_result {
+	uint64_t sum;
+	uint64_t wrong;
+	uint64_t done;
+};
+
+/* Element @i of everything that is written to be read again. */
+static inline ANNEX_HD uint64_t gpu_pattern(uint64_t seed, uint64_t i)
+{
+	uint64_t x = seed + (i + 1) * 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+/* fill, check, sum: doublewords of the lines of @a; check and sum: @count of them from @first. */
+struct gpu_args_lines {
+	struct annex_gpu_array a;
+	struct gpu_result *r;
+	uint64_t seed;
+	uint64_t first;
+	uint64_t count;
+};
+
+/* gather, plain_gather, indices, picked: out[k] = a[idx[k]]. */
+struct gpu_args_gather {
+	struct annex_gpu_array a;
+	const uint64_t *mem; /* in the place of @a */
+	uint64_t *idx;
+	uint64_t *out;
+	struct gpu_result *r;
+	uint64_t n;    /* indices */
+	uint64_t span; /* they are below it */
+	uint64_t seed;
+};
+
+/* plain_fill, plain_copy, plain_sum: @count doublewords, a multiple of 64. */
+struct gpu_args_plain {
+	uint64_t *to;
+	uint64_t *from;
+	struct gpu_result *r;
+	uint64_t count;
+	uint64_t seed;
+};
+
+#define GPU_QUEUES 16u
+
+/* submit: each thread puts @each commands that do nothing into a queue, one after the other. */
+struct gpu_args_submit {
+	struct annex_qp *qp[GPU_QUEUES];
+	struct gpu_result *r;
+	uint64_t timeout_ns; /* of the whole */
+	uint32_t queues;
+	uint32_t each;
+};
+
+/* struct gpu_null - What a controller knows of a queue; @commands: how many there will be. */
+struct gpu_null {
+	struct annex_sqe *sq;
+	struct annex_cqe *cq;
+	uint32_t *sq_bell;
+	uint32_t *cq_bell;
+	uint64_t commands;
+};
+
+/* null: a controller that posts a completion for each command. A warp serves a queue. */
+struct gpu_args_null {
+	struct gpu_null queue[GPU_QUEUES];
+	struct gpu_result *r;
+	uint64_t timeout_ns;
+	uint32_t queues;
+	uint32_t depth;
+};
+
+/* upload: doublewords [@first, @first + @count) of @a, whole lines or up to its end. */
+struct gpu_args_upload {
+	struct annex_gpu_array a;
+	const uint64_t *from; /* the first of them */
+	uint64_t first;
+	uint64_t count;
+};
+
+enum gpu_type { GPU_F64, GPU_F32, GPU_U64, GPU_U32 };
+
+/* vadd: arrays of one size in lines of one size, each over a cache of its own. */
+struct gpu_args_vadd {
+	struct annex_gpu_array a, b, c;
+	uint32_t type;
+	uint32_t ahead; /* lines that a warp asks for beyond those it works on, at most 32 */
+};
+
+/* struct gpu_frontier - The vertices of a level, as warps share them. */
+struct gpu_frontier {
+	uint64_t count;
+	uint64_t hand;  /* the next one to be taken */
+	uint64_t found; /* of the next level */
+	uint64_t edges; /* looked at */
+};
+
+/* bfs: one level. */
+struct gpu_args_bfs {
+	struct annex_gpu_array edges; /* ids of 4 or 8 bytes */
+	const uint64_t *offsets;
+	uint32_t *depth;
+	uint32_t *parent;
+	const uint32_t *now;
+	uint32_t *next;
+	struct gpu_frontier *f;
+	uint64_t vertices;
+	uint32_t level;
+};
+
+#define GPU_FAR 0xffffffffu /* depth and parent of a vertex that was not reached */
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What annex bench cuda measures. All data that is read is verified: -EBADMSG when it is wrong.
+ */
+#ifndef TOOLS_GPU_BENCH_H
+#define TOOLS_GPU_BENCH_H
+
+#include "runner.h"
+
+#define BENCH_FIGURES 48
+
+/* struct figure - A value; @key is its name in JSON. @target: at least so much; 0: just reported.
+ */
+struct figure {
+	const char *key;
+	const char *label;
+	const char *unit;
+	double value;
+	double target;
+};
+
+/*
+ * struct gpu_bench - @r: the GPU. @bytes: of data that is read hot. @cold: bytes that are read
+ * cold, with each line size. @gathers: elements that are picked. @threads, @each: that submit, and
+ * how many commands each does. @queues, @depth: of the queues.
+ */
+struct gpu_bench {
+	struct runner *r;
+	uint64_t bytes, cold, gathers;
+	uint32_t threads, each, queues, depth;
+	uint64_t seed;
+	unsigned int n;
+	struct figure figure[BENCH_FIGURES];
+};
+
+void bench_add(struct gpu_bench *b, const char *key, const char *label, double value,
+	       const char *unit, double target);
+
+/* Each: 0, or -errno with the line set. */
+int bench_queues(struct gpu_bench *b); /* against a null controller: the host's, and a kernel's */
+int bench_cold(struct gpu_bench *b);   /* misses of 512 bytes, 4 KiB, 8 KiB */
+int bench_hot(struct gpu_bench *b);    /* lines, and elements at random, that are there */
+
+/* bench_median() - Of three. */
+double bench_median(const double v[3]);
+
+/* bench_result() - What kernels found, zeroed for the next; -EBADMSG if something was wrong. */
+int bench_result(struct gpu_bench *b, struct gpu_result *there, struct gpu_result *found,
+		 const char *what);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex bench cuda: what GPU threads get out of queues and of the cache in GPU memory.
+ */
+#include <errno.h>
+#include <string.h>
+#include "../cli.h"
+#include "../error.h"
+#include "../mem.h"
+#include "../out.h"
+#include "bench.h"
+#include "cmd_bench.h"
+
+enum { OPT_GPU = 256, OPT_COLD, OPT_GATHERS, OPT_COMMANDS };
+
+struct bench {
+	struct gpu_bench b;
+	uint32_t device;
+	const char *only; /* NULL: all */
+	bool json;
+};
+
+static const struct bench_part {
+	const char *name;
+	int (*run)(struct gpu_bench *b);
+} parts[] = {{"queues", bench_queues}, {"cold", bench_cold}, {"hot", bench_hot}};
+
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static int parse_part(struct bench *o, const char *arg)
+{
+	if (o->only)
+		return err_set(-EINVAL, "\"%s\" is one argument too many", arg);
+	for (unsigned int i = 0; i < PARTS; i++)
+		if (!strcmp(arg, parts[i].name))
+			o->only = arg;
+	return o->only ? 0 : err_set(-EINVAL, "\"%s\": measure queues, cold, hot, or all", arg);
+}
+
+/* Whole lines of the largest size, and of what a warp of the plain kernels takes. */
+static int parse_bytes(const char *opt, const char *arg, uint64_t *bytes)
+{
+	int err = cli_size(opt, arg, 1u << 20, mem_limit(), bytes);
+
+	*bytes &= ~(uint64_t)8191;
+	return -err;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct bench *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->json;
+		return 0;
+	case OPT_GPU:
+		return -cli_u32("--gpu", arg, 0, 1023, &o->device);
+	case 'b':
+		return parse_bytes("--bytes", arg, &o->b.bytes);
+	case OPT_COLD:
+		return parse_bytes("--cold", arg, &o->b.cold);
+	case OPT_GATHERS:
+		return -cli_size("--gathers", arg, 1024, 1ull << 32, &o->b.gathers);
+	case 't':
+		return -cli_u32("--threads", arg, 32, 1u << 20, &o->b.threads);
+	case OPT_COMMANDS:
+		return -cli_u32("--commands", arg, 1, 1u << 20, &o->b.each);
+	case 'q':
+		return -cli_u32("--queues", arg, 1, GPU_QUEUES, &o->b.queues);
+	case 'D':
+		return -cli_u32("--depth", arg, 2, 65536, &o->b.depth);
+	case ARGP_KEY_ARG:
+		return -parse_part(o, arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+	{"gpu", OPT_GPU, "N", 0, "Which GPU (0)", 0},
+	{"bytes", 'b', "SIZE", 0, "Data that is read hot (4G)", 0},
+	{"cold", OPT_COLD, "SIZE", 0, "Data that is read cold, with each line size (512M)", 0},
+	{"gathers", OPT_GATHERS, "N", 0, "Elements that are gathered (64M)", 0},
+	{"threads", 't', "N", 0, "GPU threads that fill queues (64K)", 0},
+	{"commands", OPT_COMMANDS, "N", 0, "Commands of each of them (16)", 0},
+	{"queues", 'q', "N", 0, "Queue pairs, up to 16 (8)", 0},
+	{"depth", 'D', "N", 0, "Entries of each queue that brings data (1024)", 0},
+	{0}};
+
+static const char doc[] =
+	"Measure what GPU threads get out of queues and of the cache in GPU memory, over mem: "
+	"devices.\n\nqueues: commands that move nothing, through a controller of the host and "
+	"through one that is a kernel. cold: lines of 512 bytes, 4 KiB and 8 KiB that are not in "
+	"the cache, beside what the host can copy. hot: lines and random elements that are, beside "
+	"a plain copy and plain gathers. All data that is read is verified."
+	"\vExamples:\n"
+	"  annex bench cuda\n"
+	"  annex bench cuda hot --bytes 16G --json\n"
+	"  annex bench cuda queues --threads 16K --queues 4";
+
+static void report(const struct bench *o, const struct runner *r, struct out *out)
+{
+	out_text(out, "gpu", "GPU", r->name);
+	for (unsigned int i = 0; i < o->b.n; i++) {
+		const struct figure *f = &o->b.figure[i];
+
+		if (!strcmp(f->unit, "x"))
+			out_ratio(out, f->key, f->label, f->value, "x");
+		else
+			out_rate(out, f->key, f->label, f->value,
+				 !strcmp(f->unit, "B/s") ? "B" : "");
+	}
+	out_bool(out, "verified", "verified", true);
+}
+
+int bench_cuda(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {options, parse, "[queues|cold|hot]", doc, children,
+					 NULL,    NULL};
+	struct bench o = {.b = {.bytes = 4ull << 30,
+				.cold = 512ull << 20,
+				.gathers = 64ull << 20,
+				.threads = 65536,
+				.each = 16,
+				.queues = 8,
+				.depth = 1024,
+				.seed = 1}};
+	struct runner *r = NULL;
+	struct out out;
+	int err = cli_parse(&argp, argc, argv, &o);
+
+	if (!err)
+		err = runner_open((int)o.device, &r);
+	if (err)
+		return err;
+	o.b.r = r;
+	for (unsigned int i = 0; i < PARTS && !err; i++)
+		if (!o.only || !strcmp(o.only, parts[i].name))
+			err = parts[i].run(&o.b);
+	if (!err) {
+		out_init(&out, cli_name(), o.json);
+		report(&o, r, &out);
+		err = out_end(&out);
+	}
+	runner_close(r);
+	return err;
+}
