@@ -272,6 +272,19 @@ int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int
 int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token);
 
 /**
+ * annex_dev_claim() - Keep blocks for oneself until the device is closed.
+ * @first, @blocks: which of namespace @nsid.
+ *
+ * Nobody else, in any process, can claim any of them meanwhile. It hinders only those who claim,
+ * as everybody should who will overwrite what is there without looking. A killed process keeps
+ * nothing, once the kernel has ended its I/O, for which half a second is waited. Memory (mem:) and controllers with one owner (pci:) are one's own anyway.
+ *
+ * Return: 0; -EBUSY: somebody else has claimed some of them; -EROFS: the file is read only;
+ * -ENXIO: there are no such blocks, or none; or the errno of a file system that has no locks.
+ */
+int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks);
+
+/**
  * annex_dev_timeout_ms() - The device's command timeout.
  */
 uint32_t annex_dev_timeout_ms(const struct annex_dev *dev);

@@ -62,6 +62,7 @@ struct annex_admin_ops {
  *	May return early.
  * @wake: end the sleep of whoever sleeps on CQ @qid.
  * @admin: NULL where the library has the admin queue.
+ * @claim: annex_dev_claim(), of blocks that are there; NULL: the device has one user anyway.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.
  * @close: release everything. No other call may be running.
  */
@@ -86,6 +87,7 @@ struct annex_ctrl_ops {
 	void (*sleep)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
 	const struct annex_admin_ops *admin;
+	int (*claim)(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
 	int (*inject)(struct annex_ctrl *ctrl, const struct annex_fault *fault);
 	void (*close)(struct annex_ctrl *ctrl);
 };

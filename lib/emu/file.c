@@ -10,8 +10,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "state.h"
+
+#define CLAIM_MS 500u
+#define NAP_NS 5000000
 
 struct wish {
 	uint64_t size;  /* 0: as it is */
@@ -244,9 +248,42 @@ void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri)
 			  strerror(errno));
 }
 
+/* Locks of the open file: another descriptor has others, also in this process. */
+static int lock(const struct emu_ns *ns, short how, uint64_t pos, uint64_t len)
+{
+	struct flock range = {
+		.l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)pos, .l_len = (off_t)len};
+
+	return fcntl(ns->fd, F_OFD_SETLK, &range) ? -errno : 0;
+}
+
+int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks)
+{
+	struct emu_ns *ns = &annex_emu_of(ctrl)->ns[nsid - 1];
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+	/* A process that was killed has its file until the kernel has ended its I/O. */
+	uint64_t end = annex_deadline_ms(CLAIM_MS);
+	int err;
+
+	if (ns->fd < 0)
+		return 0;
+	if (ns->readonly)
+		return -EROFS;
+	do {
+		err = lock(ns, F_WRLCK, first << ns->shift, blocks << ns->shift);
+		ns->claimed |= !err;
+	} while ((err == -EAGAIN || err == -EACCES) && annex_now() < end && !nanosleep(&nap, NULL));
+	return err == -EAGAIN || err == -EACCES ? -EBUSY : err;
+}
+
 void annex_emu_file_close(struct annex_emu *emu)
 {
-	for (unsigned int i = 0; i < emu->nns; i++)
-		if (emu->ns[i].fd >= 0)
-			close(emu->ns[i].fd);
+	for (unsigned int i = 0; i < emu->nns; i++) {
+		if (emu->ns[i].fd < 0)
+			continue;
+		/* A child that was forked may have the open file for longer. */
+		if (emu->ns[i].claimed)
+			lock(&emu->ns[i], F_UNLCK, 0, 0);
+		close(emu->ns[i].fd);
+	}
 }

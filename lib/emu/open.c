@@ -37,6 +37,7 @@ static const struct annex_ctrl_ops ops = {
 	.event = annex_emu_event_count,
 	.wake = annex_emu_wake,
 	.sleep = annex_emu_sleep,
+	.claim = annex_emu_file_claim,
 	.inject = annex_emu_inject,
 	.close = emu_close,
 };

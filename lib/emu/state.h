@@ -78,6 +78,7 @@ struct emu_ns {
 	int fd;    /* file:, otherwise -1 */
 	bool direct;
 	bool readonly;
+	bool claimed; /* some of it is kept from others */
 	uint32_t mem_align; /* what O_DIRECT asks of memory */
 };
 
@@ -315,6 +316,7 @@ uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 /* file.c: the files behind it. */
 int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri);
 void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri);
+int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
 void annex_emu_file_close(struct annex_emu *emu);
 
 /* fault.c */

@@ -360,6 +360,25 @@ struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index)
 	return index < dev->nio ? dev->io[index].qp : NULL;
 }
 
+int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
+{
+	struct annex_ns ns;
+	int err = annex_dev_ns(dev, nsid, &ns);
+
+	if (err)
+		return err;
+	if (!blocks || first > ns.blocks || blocks > ns.blocks - first)
+		return annex_fail(-ENXIO, "%s: namespace %u ends at block %llu", dev->uri, nsid,
+				  (unsigned long long)ns.blocks);
+	if (dev->ctrl->ops->claim)
+		err = dev->ctrl->ops->claim(dev->ctrl, nsid, first, blocks);
+	if (err == -EBUSY)
+		return annex_fail(err, "%s: somebody else uses it, or a part of it", dev->uri);
+	return err ? annex_fail(err, "%s: others cannot be kept from it: %s", dev->uri,
+				strerror(-err))
+		   : 0;
+}
+
 int annex_dev_inject(struct annex_dev *dev, const struct annex_fault *fault)
 {
 	if (!dev->ctrl->ops->inject)
