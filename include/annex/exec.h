@@ -32,13 +32,14 @@ struct annex_exec;
 /**
  * struct annex_exec_opts - Zero means the default.
  * @policy: a policy's name (annex_policy_find(), "annex"), or "none": what is absent is brought
- *when a kernel wants it, and what was used longest ago leaves.
- * @record: iterations to look at before a plan is made; the last of them is it (2).
+ *	when a kernel wants it, and what was used longest ago leaves.
+ * @record: iterations to look at before a plan is made, at least 2, of which the last two must be
+ *	alike (2).
  * @drift: a plan is made anew when a kernel takes so many times as long as it did, or as little, in
  *	three iterations (1.3).
- * @system: what the links can do; its memories are not looked at. NULL: as it is measured while
- *	iterations are recorded.
- * @timeout_ms: how long a kernel's tensors may take to come (60000).
+ * @system: what the links can do; it is copied, and how much there is of what is not looked at.
+ *	NULL: as it is measured while iterations are recorded.
+ * @timeout_ms: how long all of a kernel's tensors may take to come (60000).
  */
 struct annex_exec_opts {
 	const char *policy;
@@ -51,7 +52,7 @@ struct annex_exec_opts {
 /**
  * annex_exec_create() - For one space, and one thread at a time.
  *
- * Return: 0; -EINVAL (no such policy, a drift that is not above 1); -ENOMEM.
+ * Return: 0; -EINVAL (no such policy, a drift or a record that is not above 1); -ENOMEM.
  */
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out);
@@ -66,7 +67,8 @@ void annex_exec_destroy(struct annex_exec *e);
  *
  * What was allocated before, and is not freed in it, lives across iterations.
  *
- * Return: 0; -EINVAL: out of turn; -ENOMEM.
+ * Return: 0; -EINVAL: out of turn; annex_exec_end() also -ENOMEM, -EAGAIN (no thread to plan in),
+ * and as annex_exec_before() what the plan's last steps met: the iteration has ended all the same.
  */
 int annex_exec_begin(struct annex_exec *e);
 int annex_exec_end(struct annex_exec *e);
@@ -100,7 +102,8 @@ int annex_exec_after(struct annex_exec *e);
  * struct annex_exec_stats - Of the last iteration that has ended, but for the last three.
  * @ns: from begin to end. @stall_ns: of it, in annex_exec_before().
  * @planned: it was under a plan. @strayed: it did not do what the plan was made for.
- * @iterations, @plans: since the beginning. @plan_err: why there is no plan, or 0.
+ * @iterations, @plans: since the beginning. @plan_err: why the plan that was tried last could not be
+ *	made, or 0. It is tried again with other iterations, or another budget.
  */
 struct annex_exec_stats {
 	uint64_t ns, stall_ns;

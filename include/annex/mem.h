@@ -56,10 +56,11 @@ struct annex_store_opts {
  * @uri: any device (annex/device.h). What it held is overwritten.
  *
  * Which blocks hold what is known to this process only: with it, everything there is forgotten, and
- * the next one finds all of it free.
+ * the next one finds all of it free. The part that is used is claimed (annex_dev_claim()): a file
+ * serves several stores, also of several processes, by parts.
  *
- * Return: 0; -EINVAL (options); -ENOSPC (no 4096 bytes there); as annex_dev_open(); -ENOMEM;
- * -EAGAIN (no more threads).
+ * Return: 0; -EINVAL (options); -ENOSPC (no 4096 bytes there); -EBUSY (another store has it, or
+ * some of it); as annex_dev_open() and annex_dev_claim(); -ENOMEM; -EAGAIN (no more threads).
  */
 int annex_store_open(const char *uri, const struct annex_store_opts *opts,
 		     struct annex_store **out);
@@ -71,7 +72,7 @@ int annex_store_close(struct annex_store *store);
 
 /**
  * struct annex_space_opts - Sizes in bytes, rounded up to pages. Zero means the default.
- * @device: the device tier. At least a megabyte.
+ * @device: the device tier. At least a megabyte. Only what is held exceeds it (annex_hold()).
  * @host: memory of the process, on NUMA node @node if @bind (none).
  * @cxl, @cxl_bytes: CXL memory, of which so much is allocated in the range (none).
  * @stores, @n_stores: storage: tiers ANNEX_TIER_SSD and up (none).
@@ -141,7 +142,8 @@ int annex_free(struct annex_space *s, void *ptr);
  * annex_prefetch() - Bring bytes to the device tier, in the background.
  * @ptr, @bytes: anywhere in one tensor; the pages that they are in are moved.
  * @deadline: when they are wanted (annex_now()); earlier ones go first. 0: at once.
- * @move: for annex_move_wait(), which must come; NULL: nobody waits, and an error is logged only.
+ * @move: for annex_move_wait() or annex_move_forget(), one of which must come; NULL: nobody waits,
+ *	and an error is logged only.
  *
  * Return: 0; -EINVAL (not in one tensor); -ENOMEM.
  */
@@ -154,8 +156,11 @@ int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint6
  * @tier: ANNEX_TIER_HOST, _CXL, or _SSD and up. What has a copy below that is still good keeps
  *	that one, and is not written again; what is on storage stays on that storage.
  *
+ * What a program touches meanwhile stays, if its turn has not come, and comes back otherwise;
+ * neither is an error.
+ *
  * Return: as annex_prefetch(); -ENXIO: there is no such tier. @move tells of a full tier (-ENOSPC),
- *of a tensor that is held (-EBUSY).
+ * of a tensor that is held (-EBUSY).
  */
 int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
 		    struct annex_move **move);
@@ -164,16 +169,28 @@ int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsi
  * annex_move_wait() - Wait until it is done.
  *
  * Return: 0; its error: -EIO and others of the device, -ENOSPC, -EILSEQ (a checksum), -ECANCELED
- * (freed meanwhile), with the tensor's name in annex_last_error(); then @move is no more.
+ * (freed meanwhile), with the tensor's name in annex_last_error(); then @move is no more. What
+ * cannot come, as what is to leave for it cannot be written, has the error of that, and its name.
  * -ETIMEDOUT: not in time, and it can be waited for again.
  */
 int annex_move_wait(struct annex_move *move, uint32_t timeout_ms);
 
 /**
+ * annex_move_forget() - Nobody waits for it any more, and @move is none; it goes on by itself.
+ *
+ * After it an error is logged only. NULL is allowed.
+ */
+void annex_move_forget(struct annex_move *move);
+
+/**
  * annex_hold() - Keep what of a tensor is in the device tier there until annex_let_go(). It is not
  * brought there.
  *
- * Holds are counted. Return: 0, -EINVAL: no tensor there.
+ * Holds are counted. When all that is in the device tier is held, what is prefetched waits, but
+ * what a program touches, and a kernel's tensors (annex_exec_before()), come all the same, beyond
+ * @device; that is logged once, and counted (@over).
+ *
+ * Return: 0, -EINVAL: no tensor there.
  */
 int annex_hold(struct annex_space *s, const void *ptr);
 int annex_let_go(struct annex_space *s, const void *ptr);
@@ -187,11 +204,14 @@ int annex_space_resize(struct annex_space *s, uint64_t device);
 
 /**
  * struct annex_mem_page - Where a page is.
- * @device: it is in the device tier. @below: there is a good copy below, in @tier. @busy: it moves.
+ * @device: it is in the device tier. @below: there is a good copy below, in @tier, @at bytes from
+ *	where the space's part of that begins; on storage, from the first byte that is used of it.
+ * @busy: it moves.
  */
 struct annex_mem_page {
 	bool device, below, busy;
 	uint8_t tier;
+	uint64_t at;
 };
 
 /**
@@ -233,11 +253,13 @@ int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_
  * @bounced: bytes that passed a buffer on the way, as the device cannot reach the memory itself.
  * @faults: of programs, on what was absent. @write_faults: on what had been clean.
  * @reclaimed: bytes that left because others wanted the room.
+ * @over: the most by which what was held, and touched, was above the device tier's size.
  */
 struct annex_space_stats {
 	uint64_t device, host, cxl, stored;
 	uint64_t in, out, below, clean, bounced;
 	uint64_t faults, write_faults, reclaimed;
+	uint64_t over;
 };
 
 /**

@@ -8,20 +8,19 @@
 
 #define DEPTH 2u /* the next one is known while one is copied */
 
-/* Between memory and the device tier's file: for so few bytes its pages need not be mapped. */
-static int copy_file(const struct job *job, struct place memory, bool in)
+int annex_copy_file(const struct job *job, void *p, bool in)
 {
-	uint8_t *p = annex_job_memory(job, memory);
 	uint64_t at = pages_bytes(job->page), left = pages_bytes(job->n);
+	uint8_t *memory = p;
 
 	while (left) {
-		ssize_t n = in ? pwrite(job->space->file, p, left, (off_t)at)
-			       : pread(job->space->file, p, left, (off_t)at);
+		ssize_t n = in ? pwrite(job->space->file, memory, left, (off_t)at)
+			       : pread(job->space->file, memory, left, (off_t)at);
 
 		if (n <= 0 && (!n || errno != EINTR))
 			return n ? -errno : -EIO;
 		if (n > 0) {
-			p += n;
+			memory += n;
 			at += (uint64_t)n;
 			left -= (uint64_t)n;
 		}
@@ -33,9 +32,9 @@ static void copy(struct link *link, struct job *job)
 {
 	(void)link;
 	if (job->to.tier == ANNEX_TIER_GPU)
-		job->err = copy_file(job, job->from, true);
+		job->err = annex_copy_file(job, annex_job_memory(job, job->from), true);
 	else if (job->from.tier == ANNEX_TIER_GPU)
-		job->err = copy_file(job, job->to, false);
+		job->err = annex_copy_file(job, annex_job_memory(job, job->to), false);
 	else
 		memcpy(annex_job_memory(job, job->to), annex_job_memory(job, job->from),
 		       pages_bytes(job->n));

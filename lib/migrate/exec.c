@@ -22,20 +22,23 @@
 /**
  * struct annex_exec - @now: the iteration under way; @last: the one before.
  * @plan: in use, if it has one; @next: being made. @step: of the plan, the next one.
+ * @vain: the budget under which iterations like the last one cannot be planned for; 0: none.
  * @strikes: of each kernel of the plan's. @held: tensors of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
+ * @deadline: what is waited for now.
  */
 struct annex_exec {
 	struct annex_space *space;
 	const struct annex_policy *policy;
 	struct annex_exec_opts opts;
+	struct annex_system system;
 	struct iteration_log now, last;
 	struct planning *plan, *next;
 	size_t step;
 	uint8_t *strikes;
 	const void **held;
 	uint32_t n_held, held_room;
-	uint64_t began, kernel_began, stall, serial, order;
+	uint64_t began, kernel_began, stall, serial, order, deadline, vain;
 	bool iterates, runs, strayed, drifted;
 	struct annex_exec_stats stats;
 };
@@ -55,13 +58,16 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 	e->opts.drift = e->opts.drift != 0 ? e->opts.drift : DRIFT;
 	e->opts.record = e->opts.record ? e->opts.record : RECORD;
 	e->opts.timeout_ms = e->opts.timeout_ms ? e->opts.timeout_ms : TIMEOUT_MS;
+	if (e->opts.system)
+		e->system = *e->opts.system;
 	e->space = s;
-	if ((e->policy || !strcmp(name, "none")) && e->opts.drift > 1) {
+	if ((e->policy || !strcmp(name, "none")) && e->opts.drift > 1 && e->opts.record > 1) {
 		*out = e;
 		return 0;
 	}
 	free(e);
-	return annex_fail(-EINVAL, "exec: no policy \"%s\", or a drift of 1 or less", name);
+	return annex_fail(-EINVAL, "exec: no policy \"%s\", or a drift or record of 1 or less",
+			  name);
 }
 
 static void discard(struct planning *p)
@@ -100,6 +106,7 @@ static void take_plan(struct annex_exec *e)
 		return;
 	annex_planning_join(e->next);
 	e->stats.plan_err = e->next->err;
+	e->vain = e->next->err ? annex_space_budget(e->space) : 0;
 	strikes = calloc(e->next->log.n_kernels + 1, 1);
 	if (e->next->err || !strikes) {
 		discard(e->next);
@@ -138,9 +145,16 @@ static const struct log_tensor *find(const struct annex_exec *e, uint32_t number
 	return t->global ? t : NULL;
 }
 
+/* Whatever its end, nothing is left of @move. */
 static int wait_for(struct annex_exec *e, struct annex_move *move)
 {
-	return annex_move_wait(move, e->opts.timeout_ms);
+	uint64_t now = annex_now(), left = e->deadline > now ? e->deadline - now : 0;
+	int err = annex_move_wait(
+		move, (uint32_t)((left + ANNEX_NSEC_PER_MSEC - 1) / ANNEX_NSEC_PER_MSEC));
+
+	if (err == -ETIMEDOUT)
+		annex_move_forget(move);
+	return err;
 }
 
 static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
@@ -245,7 +259,7 @@ static int hold_all(struct annex_exec *e, const struct annex_exec_use *uses, uns
 	return err;
 }
 
-/* Everything at once, and then wait for all of it, so that nothing is under way after an error. */
+/* Everything at once, and then wait for all of it, so that little is under way after an error. */
 static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
 {
 	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = UINT32_MAX};
@@ -317,6 +331,7 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 	err = annex_log_kernel(&e->now, name);
 	if (err)
 		return annex_fail(err, "exec: no memory");
+	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
 	err = prepare(e, uses, n);
 	if (err)
 		let_go(e);
@@ -365,8 +380,6 @@ static struct annex_system measure(struct annex_space *s)
 	struct annex_system sys;
 
 	annex_system_init(&sys);
-	sys.gpus = 1;
-	sys.ssds = s->opts.n_stores;
 	sys.pcie = sys.alloc = FAST;
 	sys.fault_ns = sys.ssd_read_ns = sys.ssd_write_ns = NS;
 	sys.host_link = sys.cxl_rate = SLOW;
@@ -387,9 +400,12 @@ static struct annex_system measure(struct annex_space *s)
 
 static int plan_anew(struct annex_exec *e)
 {
-	struct annex_system sys = e->opts.system ? *e->opts.system : measure(e->space);
+	struct annex_system sys = e->opts.system ? e->system : measure(e->space);
 	int err;
 
+	/* What there is, whatever the links. */
+	sys.gpus = 1;
+	sys.ssds = e->space->opts.n_stores;
 	sys.gpu = annex_space_budget(e->space);
 	sys.gpu -= sys.gpu / SPARE;
 	sys.host = e->space->opts.host;
@@ -410,17 +426,16 @@ static bool wants_plan(const struct annex_exec *e, bool same)
 {
 	if (!e->policy || e->next || !same || !e->now.n_kernels)
 		return false;
-	return e->plan ? e->strayed || e->drifted
-		       : e->stats.iterations + 1 >= e->opts.record && !e->stats.plan_err;
+	if (e->vain == annex_space_budget(e->space))
+		return false;
+	return e->plan ? e->strayed || e->drifted : e->stats.iterations + 1 >= e->opts.record;
 }
 
 static void finish(struct annex_exec *e)
 {
-	bool whole = !e->runs;
-
 	if (e->plan && e->now.n_kernels != e->plan->log.n_kernels)
 		e->strayed = true;
-	if (e->plan && !e->strayed && whole)
+	if (e->plan && !e->strayed)
 		e->drifted = has_drifted(e);
 	e->stats.ns = annex_now() - e->began;
 	e->stats.stall_ns = e->stall;
@@ -430,18 +445,22 @@ static void finish(struct annex_exec *e)
 
 int annex_exec_end(struct annex_exec *e)
 {
-	bool plan;
+	bool same, plan;
 	int err;
 
 	if (!e->iterates)
 		return annex_fail(-EINVAL, "exec: no iteration is under way");
 	if (e->runs)
 		annex_exec_after(e);
+	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
 	err = e->plan && !e->strayed && e->now.n_kernels == e->plan->log.n_kernels
 		      ? follow(e, e->now.n_kernels)
 		      : 0;
 	finish(e);
-	plan = wants_plan(e, annex_log_same(&e->now, &e->last));
+	same = annex_log_same(&e->now, &e->last);
+	if (!same)
+		e->vain = 0;
+	plan = wants_plan(e, same);
 	annex_log_clear(&e->last);
 	e->last = e->now;
 	memset(&e->now, 0, sizeof(e->now));

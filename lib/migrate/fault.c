@@ -76,13 +76,21 @@ void annex_fault_absent(struct annex_space *s, uint32_t page)
 	}
 }
 
-/*
- * A job moves the page: it goes before others, and the page is shown when it has ended. Return: the
- * lane to be kicked, or NULL.
- */
-static struct lane *hurry(struct annex_space *s, uint32_t page)
+/* It has not begun, and does not: its pages stay, which is no error. */
+static void recall(struct annex_space *s, struct job *job, struct job_list *start)
 {
-	struct job *job = s->waiting.head;
+	job->err = -ECANCELED;
+	job->recalled = true;
+	annex_job_finish(s, job, start);
+}
+
+/*
+ * A job moves the page: it goes before others, and the page is shown when it has ended; or it does
+ * not begin. Return: the lane to be kicked, or NULL.
+ */
+static struct lane *hurry(struct annex_space *s, uint32_t page, struct job_list *start)
+{
+	struct job *job = s->waiting.head, *recalled = NULL;
 
 	s->pages[page].flags |= PAGE_WANTED;
 	while (job && (page < job->page || page - job->page >= job->n))
@@ -92,9 +100,12 @@ static struct lane *hurry(struct annex_space *s, uint32_t page)
 		job->kind = JOB_FAULT;
 		annex_jobs_sort_in(&s->waiting, job);
 	}
-	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS && !job; tier++)
-		if (s->tiers[tier].present && annex_link_hurry(&s->tiers[tier].lane, page))
+	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS && !job && !recalled; tier++)
+		if (s->tiers[tier].present &&
+		    annex_link_hurry(&s->tiers[tier].lane, page, &recalled))
 			return &s->tiers[tier].lane;
+	if (recalled)
+		recall(s, recalled, start);
 	return NULL;
 }
 
@@ -121,7 +132,7 @@ static struct lane *touched(struct annex_space *s, uint32_t page, bool write_pro
 	annex_tensor_use(s, tensor_of(s, page));
 	if (flags & PAGE_BUSY) {
 		s->stats.faults++;
-		kick = hurry(s, page);
+		kick = hurry(s, page, start);
 	} else if (!(flags & PAGE_DEVICE)) {
 		s->stats.faults++;
 		annex_fault_absent(s, page);
@@ -143,7 +154,7 @@ static void let_transfers_fault(struct annex_space *s)
 {
 	struct uffdio_range alias = {.start = (uintptr_t)s->alias, .len = s->opts.size};
 
-	if (ioctl(s->uffd, UFFDIO_UNREGISTER, &alias))
+	if (ioctl(s->transfers, UFFDIO_UNREGISTER, &alias))
 		annex_log(ANNEX_LOG_ERROR, "space: a transfer hangs: %s", strerror(errno));
 }
 
@@ -156,9 +167,7 @@ static void hear(struct annex_space *s, const struct uffd_msg *msgs, unsigned in
 	for (unsigned int i = 0; i < n; i++) {
 		uint64_t at = msgs[i].arg.pagefault.address - (uintptr_t)s->base;
 
-		if (at >= s->opts.size)
-			let_transfers_fault(s);
-		else if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
+		if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
 			kick[i] = touched(s, (uint32_t)(at / ANNEX_MEM_PAGE),
 					  msgs[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
 					  &start);
@@ -189,6 +198,23 @@ static void *handle(void *arg)
 	return NULL;
 }
 
+/*
+ * A transfer may be carried out with a link's lock, which the other thread may wait for, or even by
+ * that thread: so this one hears of transfers alone, and takes no lock.
+ */
+static void *help(void *arg)
+{
+	struct annex_space *s = arg;
+	struct pollfd fds[] = {{.fd = s->transfers, .events = POLLIN},
+			       {.fd = s->bell, .events = POLLIN}};
+	struct uffd_msg msgs[MSGS];
+
+	while (!fds[1].revents)
+		if (poll(fds, 2, -1) > 0 && read(s->transfers, msgs, sizeof(msgs)) > 0)
+			let_transfers_fault(s);
+	return NULL;
+}
+
 int annex_fault_start(struct annex_space *s)
 {
 	s->bell = eventfd(0, EFD_CLOEXEC);
@@ -197,15 +223,20 @@ int annex_fault_start(struct annex_space *s)
 	if (annex_thread_start(&s->handler, handle, s))
 		return annex_fail(-EAGAIN, "space: no more threads");
 	s->handles = true;
+	if (annex_thread_start(&s->helper, help, s))
+		return annex_fail(-EAGAIN, "space: no more threads");
+	s->helps = true;
 	return 0;
 }
 
 void annex_fault_stop(struct annex_space *s)
 {
-	if (s->handles) {
+	if (s->bell >= 0)
 		eventfd_write(s->bell, 1);
+	if (s->handles)
 		pthread_join(s->handler, NULL);
-	}
+	if (s->helps)
+		pthread_join(s->helper, NULL);
 	if (s->bell >= 0)
 		close(s->bell);
 }

@@ -14,6 +14,7 @@
 #include "job.h"
 #include "page.h"
 #include "room.h"
+#include "tier.h"
 
 struct job *annex_job_new(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 			  uint32_t first, uint32_t n)
@@ -62,11 +63,20 @@ static struct uffdio_range neighbours(const struct job **job)
 	return (struct uffdio_range){.start = at, .len = n * ANNEX_MEM_PAGE};
 }
 
+/* What a buffer stands for need not be, but to be summed. */
+static bool is_mapped(const struct job *job)
+{
+	return is_stored(job) && (!job->bounced || job->space->opts.checksum) &&
+	       (job->to.tier == ANNEX_TIER_GPU || job->from.tier == ANNEX_TIER_GPU);
+}
+
 /* What an ioctl leaves out is faulted in. */
 void annex_job_map(const struct job *first)
 {
-	int uffd = first->space->uffd;
+	int uffd = first->space->transfers;
 
+	if (!is_mapped(first))
+		return;
 	for (const struct job *job = first; job && first->to.tier == ANNEX_TIER_GPU;) {
 		struct uffdio_zeropage zero = {.range = neighbours(&job)};
 
@@ -79,7 +89,8 @@ void annex_job_map(const struct job *first)
 	}
 }
 
-static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32_t n, int err)
+static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32_t n,
+		 const struct job *job)
 {
 	uint32_t end = first + n, part;
 
@@ -87,8 +98,10 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
 		if (!(s->pages[first].flags & PAGE_WANTED))
 			continue;
-		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: it cannot be had: %s",
-			  annex_tensor_name(t), strerror(-err));
+		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: %s: %s",
+			  annex_tensor_name(t),
+			  job->refused ? "nothing leaves for it" : "it cannot be had",
+			  strerror(-job->err));
 		annex_pages_fence(s, first, part);
 	}
 }
@@ -97,11 +110,11 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 static bool one_by_one(struct annex_space *s, const struct job *job, struct tensor *t)
 {
 	if (job->n == 1 || !t->live || job->from.tier == NO_TIER || job->err == -ENODEV ||
-	    job->err == -ENOSPC)
+	    job->refused || s->closing)
 		return false;
 	for (uint32_t i = job->page; i < job->page + job->n; i++)
 		if (annex_move_in(s, job->move, job->kind, i, 1))
-			lose(s, t, i, 1, -ENOMEM);
+			lose(s, t, i, 1, job);
 	return true;
 }
 
@@ -124,7 +137,7 @@ static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
 	if (one_by_one(s, job, t))
 		job->err = 0;
 	else
-		lose(s, t, first, job->n, job->err);
+		lose(s, t, first, job->n, job);
 }
 
 /* They are below now, at the place that the job has written to. */
@@ -149,12 +162,11 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 	if (!job->keep)
 		s->leaving -= job->n;
 	t->leaving -= job->n;
-	s->tiers[job->to.tier].failed = job->err;
+	if (!job->recalled)
+		annex_tier_result(s, job, annex_tensor_name(t));
 	if (job->err) {
 		annex_tier_give(s, job->to.tier, job->to.page, job->n);
-		if (job->err == -ENOSPC)
-			annex_tier_rewind(s, job->to.tier);
-		if (!job->move)
+		if (!job->move && !job->recalled)
 			annex_log(ANNEX_LOG_ERROR, "%s: it cannot leave for %s: %s",
 				  annex_tensor_name(t), annex_tier_name(job->to.tier),
 				  strerror(-job->err));
@@ -165,7 +177,7 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 	for (; first < end; first += part) {
 		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
 		/* Shown where writes are not seen, it would count as written. */
-		if (s->pages[first].flags & PAGE_WANTED || (job->keep && s->track))
+		if (s->pages[first].flags & PAGE_WANTED || (job->keep && s->track) || job->recalled)
 			annex_pages_show(s, first, part);
 		else if (!job->err && !job->keep)
 			annex_pages_drop(s, first, part);
@@ -185,7 +197,7 @@ static void end_below(struct annex_space *s, const struct job *job, const uint32
 	}
 	for (uint32_t i = first; i < end; i++)
 		/* One brings its neighbours along. */
-		if ((s->pages[i].flags & (PAGE_WANTED | PAGE_BUSY)) == PAGE_WANTED)
+		if (!s->closing && (s->pages[i].flags & (PAGE_WANTED | PAGE_BUSY)) == PAGE_WANTED)
 			annex_fault_absent(s, i);
 }
 
@@ -238,7 +250,7 @@ static void end(struct annex_space *s, struct job *job, const uint32_t *crc, str
 		s->stats.bounced += pages_bytes(job->n);
 	if (job->move) {
 		job->move->jobs--;
-		if (job->err && !job->move->err)
+		if (job->err && !job->recalled && !job->move->err)
 			job->move->err = job->err;
 	}
 	annex_moves_go_on(s, t, start);
@@ -274,8 +286,7 @@ void annex_job_done(struct job *first, struct job_list *start)
 	for (job = first; job && crc; crc += job->n, job = job->with)
 		if (!job->err)
 			sums(job, crc);
-	if (is_stored(first) &&
-	    (first->to.tier == ANNEX_TIER_GPU || first->from.tier == ANNEX_TIER_GPU))
+	if (is_mapped(first))
 		unmap_alias(first);
 	crc = s->opts.checksum ? sum : NULL;
 	pthread_mutex_lock(&s->lock);

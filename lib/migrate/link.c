@@ -77,9 +77,21 @@ static struct lane *poorest(struct link *link, enum job_kind kind)
 	struct lane *best = NULL;
 
 	for (struct lane *lane = link->lanes; lane; lane = lane->next)
-		if (lane->queued[kind].head && (!best || lane->served < best->served))
+		if (lane->queued[kind].head && (!best || lane->served[kind] < best->served[kind]))
 			best = lane;
 	return best;
+}
+
+/*
+ * Before a job of it is queued: a space that had none is not owed what others had meanwhile. The
+ * lock is held.
+ */
+static void catch_up(struct lane *lane, enum job_kind kind)
+{
+	uint64_t level = lane->link->level[kind];
+
+	if (!lane->queued[kind].head && lane->served[kind] < level)
+		lane->served[kind] = level;
 }
 
 /*
@@ -120,7 +132,8 @@ static struct job *choose(struct link *link)
 		return NULL;
 	job = annex_jobs_take(&lane->queued[kind]);
 	join(link, &lane->queued[kind], job);
-	lane->served += (uint64_t)job->total * ANNEX_MEM_PAGE;
+	link->level[kind] = lane->served[kind];
+	lane->served[kind] += (uint64_t)job->total * ANNEX_MEM_PAGE;
 	return job;
 }
 
@@ -222,6 +235,7 @@ void annex_link_add(struct job_list *jobs)
 		pthread_mutex_lock(&link->lock);
 		for (; job && job->lane->link == link && !at_once(job); job = jobs->head) {
 			annex_jobs_take(jobs);
+			catch_up(job->lane, job->kind);
 			annex_jobs_sort_in(&job->lane->queued[job->kind], job);
 		}
 		pump(link);
@@ -229,19 +243,31 @@ void annex_link_add(struct job_list *jobs)
 	}
 }
 
-bool annex_link_hurry(struct lane *lane, uint32_t page)
+/* The queued job of a kind that moves a page, which is taken off, or NULL. */
+static struct job *take_with(struct lane *lane, enum job_kind kind, uint32_t page)
+{
+	struct job *job = lane->queued[kind].head;
+
+	while (job && (page < job->page || page - job->page >= job->n))
+		job = job->next;
+	if (job)
+		annex_jobs_remove(&lane->queued[kind], job);
+	return job;
+}
+
+bool annex_link_hurry(struct lane *lane, uint32_t page, struct job **recalled)
 {
 	struct link *link = lane->link;
 	struct job *job;
 
 	pthread_mutex_lock(&link->lock);
-	for (job = lane->queued[JOB_IN].head; job; job = job->next)
-		if (page >= job->page && page - job->page < job->n)
-			break;
+	job = take_with(lane, JOB_IN, page);
 	if (job) {
-		annex_jobs_remove(&lane->queued[JOB_IN], job);
 		job->kind = JOB_FAULT;
+		catch_up(lane, JOB_FAULT);
 		annex_jobs_add(&lane->queued[JOB_FAULT], job);
+	} else {
+		*recalled = take_with(lane, JOB_OUT, page);
 	}
 	pthread_mutex_unlock(&link->lock);
 	return job;
@@ -272,20 +298,46 @@ static bool needs_again(const struct link *link, const struct job *job)
 	       (job->with && job->err != -ENODEV && job->err != -ETIMEDOUT);
 }
 
+/* What went together has ended together. */
+static void spread(struct job *first)
+{
+	for (struct job *job = first->with; job; job = job->with)
+		job->err = first->err;
+}
+
+/* Others need its buffer. What is in it is copied without the lock, which touches may wait for. */
+static void empty(struct link *link, struct job *job)
+{
+	link->ops->unload(link, job);
+	pthread_mutex_lock(&link->lock);
+	link->ops->give_back(link, job);
+	pthread_mutex_unlock(&link->lock);
+}
+
 /* Transfers have ended; the lock is not held. */
 static void tell(struct link *link, struct job_list *done)
 {
 	struct job_list start = {0};
+	bool given = false;
 	struct job *job;
 
 	while ((job = annex_jobs_take(done))) {
-		if (needs_again(link, job)) {
+		if (needs_again(link, job))
 			link->ops->again(link, job);
-			annex_link_kick(job->lane); /* it has given back what it had */
+		else
+			spread(job);
+		if (job->bounced) {
+			empty(link, job);
+			given = true;
 		}
 		annex_job_done(job, &start);
 	}
 	annex_link_add(&start);
+	if (given) {
+		pthread_mutex_lock(&link->lock);
+		pump(link);
+		pthread_mutex_unlock(&link->lock);
+	}
 }
 
 /* Take what has ended off the crew's list, the first of which has for sure. The lock is held. */
@@ -302,8 +354,6 @@ static struct job_list reap(struct link *link, struct crew *crew)
 		if (job->ended && job->due <= now) {
 			link->flying[job->kind]--;
 			count_end(link, job);
-			if (link->ops->finish && !needs_again(link, job))
-				link->ops->finish(link, job);
 			annex_jobs_add(&done, job);
 		} else {
 			annex_jobs_add(&left, job);
@@ -407,10 +457,6 @@ void annex_link_join(struct link *link, struct lane *lane)
 {
 	pthread_mutex_lock(&link->lock);
 	lane->link = link;
-	/* It is not owed what others had before it came. */
-	for (struct lane *other = link->lanes; other; other = other->next)
-		if (other->served > lane->served)
-			lane->served = other->served;
 	lane->next = link->lanes;
 	link->lanes = lane;
 	pthread_mutex_unlock(&link->lock);

@@ -5,7 +5,7 @@
  *
  * What programs wait for goes first, beside everything else. Of the rest, transfers in and out take
  * turns by what is under way of each, those in by deadline; and of several spaces the one that had
- * the fewest bytes goes next.
+ * the fewest bytes of that kind goes next, where time without any counts for nothing.
  */
 #ifndef ANNEX_MIGRATE_LINK_H
 #define ANNEX_MIGRATE_LINK_H
@@ -39,8 +39,9 @@ struct place {
  * struct job - One transfer of @n neighbouring pages, the first of which is @page of the space.
  * @with: the next one of the same transfer; @total: of the first one, pages of all of them.
  * @deadline: as for annex_prefetch(). @due: when it may end on a link that is held back.
- * @keep: as in struct want. @bounced: it went through a buffer. @err: how it ended. @token,
- * @buffer: of the device.
+ * @keep: as in struct want. @bounced: it goes through a buffer. @err: how it ended; @refused: as
+ * there was no room for it; @recalled: before it began, as a program wants its pages. @round: of
+ * the tier that it goes to, when it was made. @token, @buffer: of the device.
  */
 struct job {
 	struct job *next, *with;
@@ -51,8 +52,8 @@ struct job {
 	uint32_t page, n, total;
 	enum job_kind kind;
 	int err;
-	bool ended, bounced, keep;
-	uint32_t buffer;
+	bool ended, bounced, keep, refused, recalled;
+	uint32_t buffer, round;
 	uint64_t token;
 	uint64_t deadline, due, limit;
 };
@@ -70,24 +71,25 @@ void annex_jobs_remove(struct job_list *list, struct job *job);
 
 /**
  * struct lane - What one space has on one link. @at: where the device finds the arenas, by tier; 0:
- * not at all.
+ * not at all. @served: bytes, by kind; as much as others had is added when it has had no job.
  */
 struct lane {
 	struct lane *next;
 	struct link *link;
 	struct job_list queued[JOB_KINDS];
-	uint64_t served;
+	uint64_t served[JOB_KINDS];
 	uint64_t at[ANNEX_TIER_SSD];
 };
 
 /**
  * struct link_ops - @ready: take what @job needs to begin; false: there is none of it now. @joins:
  * @next may be moved together with those that end with @last. @prepare: what takes its time before
- * it begins. @begin: start transfers; what cannot be started has @err and @ended. @wait: until @job
- * has ended, or its time limit. Sets @err. @poll: whether it has, without waiting. @finish: it has.
- * @again: it was ended by somebody else's error; carry it out, each job by itself, and set their
- * @err. All but @prepare, @wait and @again are called with the link's lock; all but @wait may be
- * NULL, where there is nothing to do, or to look at.
+ * it begins; it may fail, with @err. @begin: start transfers; what cannot be started has @err and
+ * @ended. @wait: until @job has ended, or its time limit. Sets @err. @poll: whether it has, without
+ * waiting. @again: it was ended by somebody else's error; carry it out, each job by itself, and set
+ * their @err. @unload: it has ended, and was @bounced: take what has come out of its buffer, which
+ * @give_back then gives to others. All but @prepare, @wait, @again and @unload are called with the
+ * link's lock; all but @wait may be NULL, where there is nothing to do, or to look at.
  * @at_once: what programs wait for is carried out by @wait, in the thread that adds it.
  */
 struct link_ops {
@@ -95,7 +97,8 @@ struct link_ops {
 	void (*begin)(struct link *link, struct job **jobs, unsigned int n);
 	void (*wait)(struct link *link, struct job *job);
 	bool (*poll)(struct link *link, struct job *job);
-	void (*finish)(struct link *link, struct job *job);
+	void (*unload)(struct link *link, struct job *job);
+	void (*give_back)(struct link *link, struct job *job);
 	bool (*ready)(struct link *link, struct job *job);
 	bool (*joins)(const struct job *last, const struct job *next);
 	void (*again)(struct link *link, struct job *job);
@@ -122,7 +125,8 @@ struct crew {
 /**
  * struct link - @rate: bytes a second in and out, 0: as fast as it goes. @free_at: when the last
  * job that was begun will have passed, at that rate. @turn: whose the next one is, of the crews.
- * @flying: transfers begun, by kind; @most: pages of one.
+ * @flying: transfers begun, by kind; @most: pages of one. @level: what the space had been served
+ * that the last one of a kind was of.
  * @moved, @busy: bytes in and out, and the time in which there were any: it began at @since if jobs
  * are @active.
  */
@@ -135,6 +139,7 @@ struct link {
 	double rate[2];
 	uint64_t free_at[2];
 	uint32_t depth, most, flying[JOB_KINDS];
+	uint64_t level[JOB_KINDS];
 	uint32_t active[2];
 	uint64_t since[2], busy[2], moved[2];
 	bool stop;
@@ -162,9 +167,10 @@ void annex_link_add(struct job_list *jobs);
 
 /*
  * A program waits for page @page: what brings it goes first, if it is queued here, when the caller
- * has let go of the space and calls annex_link_kick(). Return: whether it is.
+ * has let go of the space and calls annex_link_kick(). Return: whether it is. If not, *@recalled: a
+ * job that was to take it elsewhere, and is queued here no more; or NULL.
  */
-bool annex_link_hurry(struct lane *lane, uint32_t page);
+bool annex_link_hurry(struct lane *lane, uint32_t page, struct job **recalled);
 void annex_link_kick(struct lane *lane);
 
 /*
@@ -176,7 +182,8 @@ void *annex_job_memory(const struct job *job, struct place side);
 
 /*
  * A device is about to move pages of a transfer into or out of the device tier: they are mapped all
- * at once, which is cheaper than to fault, and those to be written come into being.
+ * at once, which is cheaper than to fault, and those to be written come into being. What goes
+ * through a buffer is not mapped.
  */
 void annex_job_map(const struct job *first);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <annex/clock.h>
@@ -9,6 +10,9 @@
 #include "move.h"
 #include "page.h"
 #include "room.h"
+#include "tier.h"
+
+#define TEXT 400u /* of an error, at most */
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -79,6 +83,7 @@ static int write_out(struct annex_space *s, struct annex_move *move, unsigned in
 	}
 	job->from = (struct place){ANNEX_TIER_GPU, first};
 	job->to = (struct place){(uint8_t)tier, loc};
+	job->round = s->tiers[tier].round;
 	job->lane = &s->tiers[tier].lane;
 	job->keep = move && move->want.keep;
 	if (!job->keep)
@@ -194,9 +199,18 @@ static void dispose(struct annex_move *m)
 	free(m);
 }
 
+/* Why it has failed. */
+static void explain(const struct annex_move *m, char *text, size_t size)
+{
+	snprintf(text, size, "%s: it cannot be moved to %s: %s%s%s", m->name,
+		 annex_tier_name(m->want.to), m->victim, *m->victim ? " cannot leave it: " : "",
+		 strerror(-m->err));
+}
+
 static void finish(struct tensor *t, struct annex_move *m)
 {
 	struct annex_move **at = &t->moves;
+	char text[TEXT];
 
 	while (*at != m)
 		at = &(*at)->next;
@@ -206,9 +220,11 @@ static void finish(struct tensor *t, struct annex_move *m)
 		pthread_cond_broadcast(&m->ended);
 		return;
 	}
-	if (m->err && m->err != -ECANCELED)
-		annex_log(ANNEX_LOG_ERROR, "%s: it cannot be moved to %s: %s", m->name,
-			  annex_tier_name(m->want.to), strerror(-m->err));
+	if (m->err && m->err != -ECANCELED) {
+		explain(m, text, sizeof(text));
+		/* What is held now was to leave too early, and stays good. */
+		annex_log(m->err == -EBUSY ? ANNEX_LOG_INFO : ANNEX_LOG_ERROR, "%s", text);
+	}
 	dispose(m);
 }
 
@@ -307,12 +323,18 @@ int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 		     const struct want *want, struct annex_move **move)
 {
 	struct job_list start = {0};
+	struct annex_move *m = NULL;
 	int err;
 
+	if (want->to >= ANNEX_TIERS || (want->to != ANNEX_TIER_GPU && !s->tiers[want->to].present))
+		return annex_fail(-ENXIO, "move: the space has no tier %u", want->to);
 	pthread_mutex_lock(&s->lock);
-	err = begin(s, ptr, bytes, want, move, &start);
+	err = begin(s, ptr, bytes, want, move ? &m : NULL, &start);
 	pthread_mutex_unlock(&s->lock);
 	annex_link_add(&start);
+	/* It may be in the space itself: who handles its fault needs the lock. */
+	if (move && !err)
+		*move = m;
 	return err;
 }
 
@@ -330,8 +352,8 @@ int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsi
 {
 	struct want want = {.to = (uint8_t)tier, .most = UINT32_MAX};
 
-	if (tier == ANNEX_TIER_GPU || tier >= ANNEX_TIERS || !s->tiers[tier].present)
-		return annex_fail(-ENXIO, "move: the space has no tier %u", tier);
+	if (tier == ANNEX_TIER_GPU || tier >= ANNEX_TIERS)
+		return annex_fail(-ENXIO, "move: nothing is evicted to tier %u", tier);
 	return annex_move_begin(s, ptr, bytes, &want, move);
 }
 
@@ -341,6 +363,7 @@ int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
 	struct timespec ts = {.tv_sec = (time_t)(end / ANNEX_NSEC_PER_SEC),
 			      .tv_nsec = (long)(end % ANNEX_NSEC_PER_SEC)};
 	struct annex_space *s = m->space;
+	char text[TEXT];
 	int err = 0;
 	bool done;
 
@@ -353,9 +376,26 @@ int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
 		return annex_fail(-ETIMEDOUT, "%s: it is not at %s after %u ms", m->name,
 				  annex_tier_name(m->want.to), timeout_ms);
 	err = m->err;
-	if (err)
-		annex_fail(err, "%s: it cannot be moved to %s: %s", m->name,
-			   annex_tier_name(m->want.to), strerror(-err));
+	if (err) {
+		explain(m, text, sizeof(text));
+		annex_fail(err, "%s", text);
+	}
 	dispose(m);
 	return err;
+}
+
+void annex_move_forget(struct annex_move *m)
+{
+	struct annex_space *s;
+	bool done;
+
+	if (!m)
+		return;
+	s = m->space;
+	pthread_mutex_lock(&s->lock);
+	done = m->done;
+	m->detached = true;
+	pthread_mutex_unlock(&s->lock);
+	if (done)
+		dispose(m);
 }

@@ -24,7 +24,8 @@ struct want {
 
 /**
  * struct annex_move - Pages @at to @end of a tensor are still to be looked at.
- * @jobs: of it that are under way. @err: the first error, of @name. @detached: nobody waits for it.
+ * @jobs: of it that are under way. @err: the first error, of @name, or of @victim, which was to
+ * make room for it. @detached: nobody waits for it.
  */
 struct annex_move {
 	struct annex_move *next;
@@ -32,6 +33,7 @@ struct annex_move {
 	pthread_cond_t ended;
 	char *name;
 	struct want want;
+	char victim[ANNEX_MEM_NAME];
 	uint32_t at, end, jobs;
 	int err;
 	bool detached, done;

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include "core/log.h"
 #include "page.h"
-#include "store.h"
+#include "tier.h"
 
 /* Since Linux 5.18; not in all headers. */
 #ifndef MADV_DONTNEED_LOCKED
@@ -173,41 +173,4 @@ void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n)
 		for (uint32_t i = first; i < first + part; i++)
 			s->pages[i].flags &= (uint8_t)~PAGE_FENCED;
 	}
-}
-
-uint32_t annex_tier_take(struct annex_space *s, unsigned int tier, uint32_t want, uint32_t *loc)
-{
-	struct tier *t = &s->tiers[tier];
-	uint32_t n;
-
-	if (t->store)
-		pthread_mutex_lock(&t->store->lock);
-	n = annex_runs_take(t->runs, want, loc);
-	if (t->store)
-		pthread_mutex_unlock(&t->store->lock);
-	t->used += n;
-	return n;
-}
-
-void annex_tier_give(struct annex_space *s, unsigned int tier, uint32_t loc, uint32_t n)
-{
-	struct tier *t = &s->tiers[tier];
-
-	if (t->store)
-		pthread_mutex_lock(&t->store->lock);
-	annex_runs_give(t->runs, loc, n);
-	if (t->store)
-		pthread_mutex_unlock(&t->store->lock);
-	t->used -= n;
-}
-
-void annex_tier_rewind(struct annex_space *s, unsigned int tier)
-{
-	struct tier *t = &s->tiers[tier];
-
-	if (!t->store)
-		return;
-	pthread_mutex_lock(&t->store->lock);
-	t->runs->hand = 0;
-	pthread_mutex_unlock(&t->store->lock);
 }

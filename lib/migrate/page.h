@@ -33,10 +33,4 @@ void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n);
 void annex_pages_fence(struct annex_space *s, uint32_t first, uint32_t n);
 void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Room in @tier: as annex_runs_take(). And back. */
-uint32_t annex_tier_take(struct annex_space *s, unsigned int tier, uint32_t want, uint32_t *loc);
-void annex_tier_give(struct annex_space *s, unsigned int tier, uint32_t loc, uint32_t n);
-/* The disk is full: what a file has been given already is used again first. */
-void annex_tier_rewind(struct annex_space *s, unsigned int tier);
-
 #endif

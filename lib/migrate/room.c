@@ -2,56 +2,32 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include "core/log.h"
 #include "fault.h"
 #include "job.h"
 #include "page.h"
 #include "room.h"
-#include "store.h"
+#include "tier.h"
 
 /* One part in so many of the budget is kept free for those who do not say beforehand. */
 #define SPARE 64u
 
-static uint32_t free_in(struct annex_space *s, unsigned int tier)
+/* It is in the device tier, and in one below. */
+static bool is_clean(const struct page *p)
 {
-	struct tier *t = &s->tiers[tier];
-	uint32_t n;
-
-	if (!t->present || t->failed)
-		return 0;
-	if (!t->store)
-		return t->runs->free;
-	pthread_mutex_lock(&t->store->lock);
-	n = t->runs->free;
-	pthread_mutex_unlock(&t->store->lock);
-	return n;
+	return (p->flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY)) == (PAGE_DEVICE | PAGE_BELOW);
 }
 
-/* The best tier that has room: host memory, CXL memory, one storage after the other. */
-static unsigned int choose_tier(struct annex_space *s)
-{
-	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIER_SSD; tier++)
-		if (free_in(s, tier))
-			return tier;
-	for (unsigned int i = 0; i < s->opts.n_stores; i++) {
-		unsigned int tier = ANNEX_TIER_SSD + s->next_store++ % s->opts.n_stores;
-
-		if (free_in(s, tier))
-			return tier;
-	}
-	return NO_TIER;
-}
-
-/* Copies below of pages that are in the device tier as well give up their room. */
+/* Copies below of pages that are in the device tier as well give up their room, where it is of use.
+ */
 static bool give_copies_up(struct annex_space *s)
 {
 	uint32_t given = 0;
 
 	for (uint32_t i = 0; i < s->n_pages && given < JOB_PAGES; i++) {
-		uint8_t flags = s->pages[i].flags;
-
-		if ((flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY)) != (PAGE_DEVICE | PAGE_BELOW))
+		if (!is_clean(&s->pages[i]) || annex_tier_rests(s, s->pages[i].tier))
 			continue;
 		annex_pages_dirty(s, i, 1);
 		given++;
@@ -59,15 +35,32 @@ static bool give_copies_up(struct annex_space *s)
 	return given;
 }
 
+static bool may_leave(const struct tensor *t)
+{
+	return !t->holds && t->resident > t->leaving;
+}
+
 /* The one that was used longest ago, of those with pages that may leave. */
 static struct tensor *oldest(struct annex_space *s)
 {
 	uint32_t i = s->oldest;
 
-	while (i != NO_TENSOR &&
-	       (s->tensors[i].holds || s->tensors[i].resident <= s->tensors[i].leaving))
+	while (i != NO_TENSOR && !may_leave(&s->tensors[i]))
 		i = s->tensors[i].newer;
 	return i == NO_TENSOR ? NULL : &s->tensors[i];
+}
+
+/* Of those with pages that may leave without being written; *@first is one of them. */
+static struct tensor *oldest_clean(struct annex_space *s, uint32_t *first)
+{
+	for (uint32_t i = s->oldest; i != NO_TENSOR; i = s->tensors[i].newer) {
+		struct tensor *t = &s->tensors[i];
+
+		for (*first = t->first; may_leave(t) && *first < t->first + t->n; ++*first)
+			if (is_clean(&s->pages[*first]))
+				return t;
+	}
+	return NULL;
 }
 
 /* The next page of it that may leave, round and round. There is one. */
@@ -95,16 +88,17 @@ static uint32_t reclaim(struct annex_space *s, uint32_t want, struct job_list *s
 	if (!t)
 		return 0;
 	first = next_page(s, t);
-	n = t->first + t->n - first;
-	n = n < want ? n : want;
-	tier = choose_tier(s);
-	if (!(s->pages[first].flags & PAGE_BELOW) && tier == NO_TIER) {
-		if (!give_copies_up(s))
-			return 0;
-		tier = choose_tier(s);
+	tier = annex_tier_choose(s);
+	if (!is_clean(&s->pages[first]) && tier == NO_TIER) {
+		if (give_copies_up(s))
+			tier = annex_tier_choose(s);
 		if (tier == NO_TIER)
+			t = oldest_clean(s, &first);
+		if (!t)
 			return 0;
 	}
+	n = t->first + t->n - first;
+	n = n < want ? n : want;
 	rc = annex_move_out(s, NULL, tier, first, n, start);
 	if (rc <= 0)
 		return 0;
@@ -162,16 +156,57 @@ void annex_room_drop(struct annex_space *s, const struct tensor *t, struct job_l
 	}
 }
 
-/*
- * What to do with a job that there is no room for, and nothing can leave. 0: it goes beyond the
- * budget: the rest is held, and a program would wait for ever. An errno: it fails.
+/* Why nothing can leave, of tensor *@victim: writes have failed; or (NULL) all tiers are full. */
+static int why_not(const struct annex_space *s, const char **victim)
+{
+	*victim = NULL;
+	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++)
+		if (annex_tier_rests(s, tier)) {
+			*victim = s->tiers[tier].victim;
+			return s->tiers[tier].err;
+		}
+	return -ENOSPC;
+}
+
+/* The job fails. */
+static void refuse(struct annex_space *s, struct job *job)
+{
+	const char *victim;
+
+	job->err = why_not(s, &victim);
+	job->refused = true;
+	if (victim && job->move && !job->move->err)
+		snprintf(job->move->victim, sizeof(job->move->victim), "%s", victim);
+}
+
+/* More is held than there is to be, and a program would wait for ever. */
+static void exceed(struct annex_space *s, const struct job *job)
+{
+	uint64_t over = pages_bytes(s->device + job->n - s->budget);
+
+	s->stats.over = over > s->stats.over ? over : s->stats.over;
+	if (s->exceeded)
+		return;
+	s->exceeded = true;
+	annex_log(ANNEX_LOG_WARNING,
+		  "space: %s goes beyond the device tier's %llu bytes: all that is there is held",
+		  annex_tensor_name(tensor_of(s, job->page)),
+		  (unsigned long long)pages_bytes(s->budget));
+}
+
+/* A job that there is no room for, and nothing can leave. Return: whether it goes on all the same.
  */
-static int no_room(struct annex_space *s, const struct job *job)
+static bool without_room(struct annex_space *s, struct job *job)
 {
 	for (uint32_t i = s->oldest; i != NO_TENSOR; i = s->tensors[i].newer)
-		if (!s->tensors[i].holds && s->tensors[i].resident)
-			return -ENOSPC;
-	return job->kind == JOB_FAULT ? 0 : -EAGAIN;
+		if (!s->tensors[i].holds && s->tensors[i].resident) {
+			refuse(s, job);
+			return true;
+		}
+	if (job->kind != JOB_FAULT)
+		return false;
+	exceed(s, job);
+	return true;
 }
 
 /* Whether something is on its way, after which there may be room. */
@@ -190,13 +225,9 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 	s->admitting = true;
 	while ((job = s->waiting.head)) {
 		make_room(s, job->n, start);
-		if (s->device + job->n > s->budget) {
-			if (s->leaving || moves(s))
-				break;
-			job->err = no_room(s, job);
-			if (job->err == -EAGAIN)
-				break;
-		}
+		if (s->device + job->n > s->budget &&
+		    (s->leaving || moves(s) || !without_room(s, job)))
+			break;
 		admit(s, annex_jobs_take(&s->waiting), start);
 	}
 	if (s->device + spare > s->budget + s->leaving)

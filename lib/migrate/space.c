@@ -69,7 +69,7 @@ static int check(struct annex_space_opts *o)
 	return check_sizes(o);
 }
 
-static int open_uffd(struct annex_space *s)
+static int open_uffd(bool *user_only)
 {
 	int dev, fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
@@ -82,15 +82,13 @@ static int open_uffd(struct annex_space *s)
 	}
 	if (fd < 0) {
 		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-		s->user_only = fd >= 0;
-		if (fd >= 0)
-			annex_log(ANNEX_LOG_INFO, "space: system calls do not wait for what is "
-						  "absent (vm.unprivileged_userfaultfd is 0)");
+		*user_only = fd >= 0;
 	}
 	return fd;
 }
 
-static int watch(struct annex_space *s)
+/* Return: what tells of touches of a mapping; a negative errno. */
+static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mode)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
@@ -98,27 +96,34 @@ static int watch(struct annex_space *s)
 			    UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
 	};
 	struct uffdio_register reg = {
-		.range = {.start = (uintptr_t)s->base, .len = s->opts.size},
-		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR |
-			UFFDIO_REGISTER_MODE_WP,
+		.range = {.start = (uintptr_t)mapping, .len = s->opts.size},
+		.mode = mode,
 	};
+	int err, fd = open_uffd(&s->user_only);
 
-	struct uffdio_register alias = {
-		.range = {.start = (uintptr_t)s->alias, .len = s->opts.size},
-		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR,
-	};
-
-	s->uffd = open_uffd(s);
-	if (s->uffd < 0)
+	if (fd < 0)
 		return annex_fail(-errno, "space: no userfaultfd: %s", strerror(errno));
-	if (ioctl(s->uffd, UFFDIO_API, &api) || ioctl(s->uffd, UFFDIO_REGISTER, &reg))
-		return annex_fail(-EOPNOTSUPP, "space: this kernel's userfaultfd is too old: %s",
-				  strerror(errno));
+	if (!ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &reg))
+		return fd;
+	err = annex_fail(-EOPNOTSUPP, "space: this kernel's userfaultfd is too old: %s",
+			 strerror(errno));
+	close(fd);
+	return err;
+}
+
+static int watch(struct annex_space *s)
+{
+	uint64_t absent = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR;
+
+	s->uffd = watch_mapping(s, s->base, absent | UFFDIO_REGISTER_MODE_WP);
+	if (s->uffd < 0)
+		return s->uffd;
+	if (s->user_only)
+		annex_log(ANNEX_LOG_INFO, "space: system calls do not wait for what is absent "
+					  "(vm.unprivileged_userfaultfd is 0)");
 	/* For annex_job_map(). Without, one touch would map neighbours, too. */
-	if (ioctl(s->uffd, UFFDIO_REGISTER, &alias))
-		return annex_fail(-EOPNOTSUPP, "space: no userfaultfd for transfers: %s",
-				  strerror(errno));
-	return 0;
+	s->transfers = watch_mapping(s, s->alias, absent);
+	return s->transfers < 0 ? s->transfers : 0;
 }
 
 /* Whether pages can be shown so that a first write is seen, which Linux can since 6.4. */
@@ -300,6 +305,8 @@ static void release(struct annex_space *s)
 	}
 	if (s->uffd >= 0)
 		close(s->uffd);
+	if (s->transfers >= 0)
+		close(s->transfers);
 	if (s->base)
 		munmap(s->base, s->opts.size);
 	if (left)
@@ -328,7 +335,7 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 		return annex_fail(-ENOMEM, "space: no memory");
 	annex_mutex_init(&s->lock);
 	pthread_cond_init(&s->idle, NULL);
-	s->file = s->uffd = s->bell = -1;
+	s->file = s->uffd = s->transfers = s->bell = -1;
 	s->opts = *opts;
 	err = build(s);
 	if (err) {
@@ -346,7 +353,7 @@ static void settle(struct annex_space *s)
 	struct job *job;
 
 	pthread_mutex_lock(&s->lock);
-	s->admitting = true;
+	s->admitting = s->closing = true;
 	for (uint32_t i = 0; i < s->n_tensors; i++)
 		if (s->tensors[i].n)
 			annex_moves_cancel(s, &s->tensors[i]);
@@ -430,13 +437,17 @@ uint64_t annex_space_budget(struct annex_space *s)
 
 void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out)
 {
+	struct annex_space_stats now;
+
 	pthread_mutex_lock(&s->lock);
-	*out = s->stats;
-	out->device = pages_bytes(s->device);
-	out->host = pages_bytes(s->tiers[ANNEX_TIER_HOST].used);
-	out->cxl = pages_bytes(s->tiers[ANNEX_TIER_CXL].used);
-	out->stored = 0;
+	now = s->stats;
+	now.device = pages_bytes(s->device);
+	now.host = pages_bytes(s->tiers[ANNEX_TIER_HOST].used);
+	now.cxl = pages_bytes(s->tiers[ANNEX_TIER_CXL].used);
+	now.stored = 0;
 	for (unsigned int i = ANNEX_TIER_SSD; i < ANNEX_TIERS; i++)
-		out->stored += pages_bytes(s->tiers[i].used);
+		now.stored += pages_bytes(s->tiers[i].used);
 	pthread_mutex_unlock(&s->lock);
+	/* It may be in the space itself: who handles its fault needs the lock. */
+	*out = now;
 }

@@ -75,7 +75,9 @@ struct tensor {
 /**
  * struct tier - One below the device tier.
  * @arena: its memory, or NULL on storage. @store: then it. @lane: what this space has on its link.
- * @job_pages: the most of one transfer. @failed: the last one to it has, so it is not chosen.
+ * @job_pages: the most of one transfer.
+ * @failed: the last transfers to it have, so many: until @rest it is chosen last, or not at all.
+ * @err: how, of tensor @victim. @round: how often that was counted.
  */
 struct tier {
 	struct runs own, *runs;
@@ -84,21 +86,28 @@ struct tier {
 	struct lane lane;
 	uint32_t job_pages;
 	uint32_t used;
-	bool present, failed;
+	uint32_t failed, round;
+	uint64_t rest;
+	int err;
+	char victim[ANNEX_MEM_NAME];
+	bool present;
 };
 
 /**
  * struct annex_space - @lock orders all that changes in it. Links' and stores' locks come after it.
  * @idle: @jobs is 0. @track: writes to clean pages are seen.
+ * @uffd: tells @handler of touches of @base; @transfers: tells @helper of those of @alias; @bell:
+ * both end.
  * @spare: entries of @tensors that are free; @open: the one that small tensors go to.
  * @device: pages charged to the device tier, @budget of them are allowed; @leaving: of them on
- * their way out. @waiting: jobs that wait for room. @zeroes: pages that jobs fill with nothing.
+ * their way out. @waiting: jobs that wait for room. @closing: nothing begins any more.
+ * @exceeded: it was said that more is held than the device tier is to have.
  */
 struct annex_space {
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
 	struct annex_space_opts opts;
-	int file, uffd, bell;
+	int file, uffd, transfers, bell;
 	uint8_t *base, *alias;
 	bool track;
 	uint32_t n_pages;
@@ -114,8 +123,8 @@ struct annex_space {
 	struct tier tiers[ANNEX_TIERS];
 	struct link copies[ANNEX_TIER_SSD];
 	uint32_t next_store;
-	pthread_t handler;
-	bool handles, admitting, user_only;
+	pthread_t handler, helper;
+	bool handles, helps, admitting, closing, user_only, exceeded;
 	struct annex_space_stats stats;
 };
 

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <annex/clock.h>
 #include "core/log.h"
+#include "copy.h"
 #include "store.h"
 
 #define DEPTH 32u
 #define DEPTH_MAX 512u
 #define TIMEOUT_MS 30000u
 #define FAULT_BUFFERS 8u /* beyond those of the transfers that wait their turn */
-#define NO_BUFFER UINT32_MAX
 
 static struct annex_store *store_of(struct link *link)
 {
@@ -52,12 +52,11 @@ static struct place memory_of(const struct job *job)
 
 static bool bounces(const struct job *job)
 {
-	return !job->lane->at[memory_of(job).tier];
+	return memory_of(job).tier == ANNEX_TIER_GPU && !job->lane->at[ANNEX_TIER_GPU];
 }
 
 static bool take_buffer(struct link *link, struct job *job)
 {
-	job->buffer = NO_BUFFER;
 	job->bounced = bounces(job);
 	return !job->bounced || annex_runs_take(&store_of(link)->free_buffers, 1, &job->buffer);
 }
@@ -78,29 +77,27 @@ static bool joins(const struct job *last, const struct job *next)
 
 static void fill_buffer(struct annex_store *store, struct job *first)
 {
-	uint8_t *p;
+	uint8_t *p = buffer_of(store, first);
 
-	if (first->buffer == NO_BUFFER)
-		return;
-	p = buffer_of(store, first);
 	for (struct job *job = first; job; p += bytes_of(job), job = job->with) {
 		job->bounced = true;
-		if (is_out(job))
-			memcpy(p, annex_job_memory(job, memory_of(job)), bytes_of(job));
+		if (is_out(job) && !first->err)
+			first->err = annex_copy_file(job, p, false);
 	}
 }
 
-static void give_buffer(struct annex_store *store, struct job *first)
+static void empty_buffer(struct link *link, struct job *first)
 {
-	uint8_t *p;
+	uint8_t *p = buffer_of(store_of(link), first);
 
-	if (first->buffer == NO_BUFFER)
-		return;
-	p = buffer_of(store, first);
 	for (struct job *job = first; job; p += bytes_of(job), job = job->with)
 		if (!is_out(job) && !job->err)
-			memcpy(annex_job_memory(job, memory_of(job)), p, bytes_of(job));
-	annex_runs_give(&store->free_buffers, first->buffer, 1);
+			job->err = annex_copy_file(job, p, true);
+}
+
+static void give_buffer(struct link *link, struct job *job)
+{
+	annex_runs_give(&store_of(link)->free_buffers, job->buffer, 1);
 }
 
 static struct annex_seg seg_of(const struct job *job)
@@ -141,7 +138,7 @@ static struct annex_io describe_all(const struct annex_store *store, const struc
 {
 	struct annex_io io;
 
-	if (first->buffer != NO_BUFFER)
+	if (first->bounced)
 		return describe(store, first, first->total, buffer_at(store, first));
 	io = describe(store, first, first->total, seg_of(first).addr);
 	for (const struct job *job = first; job && first->with; job = job->with)
@@ -164,6 +161,7 @@ static int submit(struct annex_store *store, struct annex_qp *qp, const struct a
 	return rc ? rc : annex_qp_submit(qp, ios, n, tokens, limit);
 }
 
+/* Of @n jobs, which use one queue pair. */
 static void post(struct annex_store *store, struct job **jobs, unsigned int n)
 {
 	struct annex_qp *qp = qp_of(store, jobs[0]);
@@ -189,10 +187,23 @@ static void post(struct annex_store *store, struct job **jobs, unsigned int n)
 	}
 }
 
-static void map_pages(struct link *link, struct job *first)
+static void prepare_pages(struct link *link, struct job *first)
 {
-	(void)link;
 	annex_job_map(first);
+	if (first->bounced)
+		fill_buffer(store_of(link), first);
+}
+
+/* From @from on, those that can begin together: neither without what they write, nor on two queues.
+ */
+static unsigned int alike(const struct annex_store *store, struct job **jobs, unsigned int from,
+			  unsigned int n)
+{
+	unsigned int to = from;
+
+	while (to < n && !jobs[to]->err && qp_of(store, jobs[to]) == qp_of(store, jobs[from]))
+		to++;
+	return to;
 }
 
 static void begin(struct link *link, struct job **jobs, unsigned int n)
@@ -200,15 +211,14 @@ static void begin(struct link *link, struct job **jobs, unsigned int n)
 	struct annex_store *store = store_of(link);
 
 	for (unsigned int i = 0; i < n; i++) {
-		fill_buffer(store, jobs[i]);
 		jobs[i]->limit = annex_deadline_ms(store->opts.timeout_ms);
+		jobs[i]->ended = jobs[i]->err;
 	}
 	/* Those that programs wait for come first, on their own queue pair. */
-	for (unsigned int from = 0, to; from < n; from = to) {
-		for (to = from + 1; to < n; to++)
-			if (qp_of(store, jobs[to]) != qp_of(store, jobs[from]))
-				break;
-		post(store, jobs + from, to - from);
+	for (unsigned int from = 0, to; from<n; from = to> from ? to : from + 1) {
+		to = alike(store, jobs, from, n);
+		if (to > from)
+			post(store, jobs + from, to - from);
 	}
 }
 
@@ -245,13 +255,6 @@ static bool has_ended(struct link *link, struct job *job)
 	return true;
 }
 
-static void finish(struct link *link, struct job *first)
-{
-	for (struct job *job = first->with; job; job = job->with)
-		job->err = first->err;
-	give_buffer(store_of(link), first);
-}
-
 /*
  * The controller was reset over somebody else's command, or one of several jobs has failed: they
  * are carried out again, each by itself.
@@ -259,26 +262,28 @@ static void finish(struct link *link, struct job *first)
 static void again(struct link *link, struct job *first)
 {
 	struct annex_store *store = store_of(link);
-	uint64_t buffer = buffer_at(store, first);
+	uint64_t done = 0;
 
-	for (struct job *job = first; job; buffer += bytes_of(job), job = job->with) {
-		bool bounced = first->buffer != NO_BUFFER;
-		struct annex_io io = describe(store, job, job->n,
-					      bounced ? buffer : seg_of(job).addr);
+	for (struct job *job = first; job; done += bytes_of(job), job = job->with) {
+		uint64_t at = job->bounced ? buffer_at(store, first) + done : seg_of(job).addr;
+		struct annex_io io = describe(store, job, job->n, at);
 
-		job->err = annex_dev_io(store->dev, &io, 1, NULL);
+		job->err = 0;
+		/* It may be the buffer that could not be filled. */
+		if (job->bounced && is_out(job))
+			job->err = annex_copy_file(job, buffer_of(store, first) + done, false);
+		if (!job->err)
+			job->err = annex_dev_io(store->dev, &io, 1, NULL);
 	}
-	pthread_mutex_lock(&link->lock);
-	give_buffer(store, first);
-	pthread_mutex_unlock(&link->lock);
 }
 
 static const struct link_ops ops = {
-	.prepare = map_pages,
+	.prepare = prepare_pages,
 	.begin = begin,
 	.wait = wait_for,
 	.poll = has_ended,
-	.finish = finish,
+	.unload = empty_buffer,
+	.give_back = give_buffer,
 	.ready = take_buffer,
 	.joins = joins,
 	.again = again,
@@ -320,6 +325,10 @@ static int prepare(struct annex_store *store, const char *uri)
 	if (err)
 		return err;
 	store->block = ns.block;
+	err = annex_dev_claim(store->dev, store->opts.nsid, store->opts.first / ns.block,
+			      store->opts.bytes / ns.block);
+	if (err)
+		return err;
 	if (annex_runs_init(&store->runs, (uint32_t)(store->opts.bytes / ANNEX_MEM_PAGE)))
 		return annex_fail(-ENOMEM, "%s: no memory for its table of pages", uri);
 	/* Half of a queue: submitting never waits. */

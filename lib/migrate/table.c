@@ -4,13 +4,13 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include "core/log.h"
 #include "tensor.h"
 
 int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out)
 {
 	uint32_t first, n;
+	struct annex_mem_page page;
 	struct tensor *t;
 
 	pthread_mutex_lock(&s->lock);
@@ -18,15 +18,20 @@ int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_pa
 	if (t) {
 		const struct page *p = &s->pages[first];
 
-		*out = (struct annex_mem_page){
+		page = (struct annex_mem_page){
 			.device = p->flags & PAGE_DEVICE,
 			.below = p->flags & PAGE_BELOW,
 			.busy = p->flags & PAGE_BUSY,
 			.tier = p->flags & PAGE_BELOW ? p->tier : ANNEX_TIER_GPU,
+			.at = p->flags & PAGE_BELOW ? pages_bytes(p->loc) : 0,
 		};
 	}
 	pthread_mutex_unlock(&s->lock);
-	return t ? 0 : annex_fail(-EINVAL, "lookup: %p is in no tensor", ptr);
+	if (!t)
+		return annex_fail(-EINVAL, "lookup: %p is in no tensor", ptr);
+	/* It may be in the space itself: who handles its fault needs the lock. */
+	*out = page;
+	return 0;
 }
 
 static void count(const struct annex_space *s, const struct tensor *t, struct annex_mem_tensor *out)
@@ -57,19 +62,22 @@ static const struct tensor *from_page(const struct annex_space *s, uint64_t i)
 int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_tensor *out)
 {
 	uint64_t at = *cursor ? (uintptr_t)*cursor - (uintptr_t)s->base : 0;
+	struct annex_mem_tensor found = {.bytes = 0};
 	const struct tensor *t;
 
 	pthread_mutex_lock(&s->lock);
 	t = from_page(s, (at + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE);
 	if (t) {
-		memset(out, 0, sizeof(*out));
-		snprintf(out->name, sizeof(out->name), "%s", annex_tensor_name(t));
-		out->ptr = s->base + pages_bytes(t->first);
-		out->bytes = pages_bytes(t->n);
-		out->held = t->holds;
-		count(s, t, out);
-		*cursor = s->base + pages_bytes(t->first + t->n);
+		snprintf(found.name, sizeof(found.name), "%s", annex_tensor_name(t));
+		found.ptr = s->base + pages_bytes(t->first);
+		found.bytes = pages_bytes(t->n);
+		found.held = t->holds;
+		count(s, t, &found);
 	}
 	pthread_mutex_unlock(&s->lock);
-	return t ? 1 : 0;
+	if (!t)
+		return 0;
+	*out = found;
+	*cursor = (const uint8_t *)found.ptr + found.bytes;
+	return 1;
 }

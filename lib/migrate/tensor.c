@@ -175,41 +175,46 @@ static int create_small(struct annex_space *s, uint64_t bytes, void **ptr)
 	return 0;
 }
 
-static int create_whole(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
+/* @name becomes the tensor's. */
+static int create_whole(struct annex_space *s, char *name, uint64_t bytes, void **ptr)
 {
 	uint64_t n = (bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE;
-	char *copy = name ? strdup(name) : NULL;
 	struct tensor *t;
 	int err;
 
-	if (name && !copy)
-		return annex_fail(-ENOMEM, "space: no memory for the name of a tensor");
 	if (n > s->n_pages)
-		err = annex_fail(-ENOSPC, "%s: %llu bytes in a space of %llu",
-				 name ? name : "space", (ull)bytes, (ull)pages_bytes(s->n_pages));
-	else
-		err = create(s, (uint32_t)n, &t);
-	if (err) {
-		free(copy);
+		return annex_fail(-ENOSPC, "%s: %llu bytes in a space of %llu",
+				  name ? name : "space", (ull)bytes, (ull)pages_bytes(s->n_pages));
+	err = create(s, (uint32_t)n, &t);
+	if (err)
 		return err;
-	}
-	t->name = copy;
+	t->name = name;
 	*ptr = s->base + pages_bytes(t->first);
 	return 0;
 }
 
 int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
 {
+	bool small = bytes < ANNEX_MEM_PAGE;
+	char *copy = NULL;
+	void *p = NULL;
 	int err;
 
 	if (!bytes)
 		return annex_fail(-EINVAL, "%s: a tensor of no bytes", name ? name : "space");
+	/* What the caller has may be in the space itself: who handles its fault needs the lock. */
+	if (name && !small) {
+		copy = strdup(name);
+		if (!copy)
+			return annex_fail(-ENOMEM, "space: no memory for the name of a tensor");
+	}
 	pthread_mutex_lock(&s->lock);
-	if (bytes < ANNEX_MEM_PAGE)
-		err = create_small(s, bytes, ptr);
-	else
-		err = create_whole(s, name, bytes, ptr);
+	err = small ? create_small(s, bytes, &p) : create_whole(s, copy, bytes, &p);
 	pthread_mutex_unlock(&s->lock);
+	if (err)
+		free(copy);
+	else
+		*ptr = p;
 	return err;
 }
 

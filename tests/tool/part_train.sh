@@ -55,6 +55,18 @@ claim "two files and a host tier" "$annex" train "${small[@]}" --device-memory $
 	--host 1M --storage 'file:tensors?size=64M' --storage mem:64M --json
 losses >part.losses
 holds "the same losses" cmp whole.losses part.losses
+claim "checksums, and where pages are" "$annex" train "${small[@]}" \
+	--device-memory $((tensors / 4)) --storage 'file:tensors?size=64M' --checksum \
+	--pages pages.csv --json
+losses >part.losses
+holds "the same losses" cmp whole.losses part.losses
+holds "every page is somewhere, and none where another is" awk -F , '
+	NR > 1 { n++; if ($2 == 0 && $3 == "") lost++; if ($3 != "" && seen[$3, $4]++) twice++ }
+	NR > 1 && $3 != "" { below++ }
+	END { exit !(n > 100 && below && !lost && !twice) }' pages.csv
+refused "pages over pages" "overwrite" "$annex" train "${small[@]}" --pages pages.csv
+refused "pages in the plot" "same file" "$annex" train --pages both --plot both
+refused "pages to standard output" "standard output" "$annex" train --pages -
 claim "a table" "$annex" train "${small[@]}" --steps 1
 holds "tells of the loss" grep -q 'loss *[0-9.]* at first' out
 claim "links held back" "$annex" train "${small[@]}" --steps 2 --device-memory $((tensors / 4)) \
@@ -85,6 +97,7 @@ refused "storage without a budget" "--storage.*--device-memory" "$annex" train -
 refused "host memory without a budget" "--host.*--device-memory" "$annex" train --host 1M
 refused "a policy without a budget" "--policy.*--device-memory" "$annex" train --policy g10
 refused "a rate without a budget" "--rate.*--device-memory" "$annex" train --rate 1G
+refused "checksums without a budget" "--checksum.*--device-memory" "$annex" train --checksum
 refused "a budget alone" "--storage" "$annex" train --device-memory 8M
 refused "a small budget" "--device-memory" "$annex" train --device-memory 4K --host 1G
 refused "an unknown policy" "none, uvm, g10, annex" "$annex" train --device-memory 8M --host 1G \

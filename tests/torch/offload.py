@@ -2,6 +2,7 @@
 """What annex.offload claims: offload.py DIRECTORY-OF-annex INCLUDE. ANNEX_LIBRARY says which."""
 import contextlib
 import ctypes
+import errno
 import gc
 import os
 import signal
@@ -269,7 +270,9 @@ def check_errors(scratch):
     claim("a loop that fails leaves nothing", freed(it) and os.listdir(scratch) == [])
     with open(path, "wb") as f:
         f.truncate(64 * MIB)
-    with annex.offload("8M", f"file:{path}") as it:
+    refused("a file given twice", 16, "somebody else",
+            lambda: enter("8M", [f"file:{path}", f"file:{path}"]))
+    with annex.offload("8M", f"file:{path}", checksum=True) as it:
         fill(40).backward()
     claim("a file that was there stays", freed(it) and os.listdir(scratch) == ["image"])
     claim("nothing is replaced any more", isinstance(
@@ -308,6 +311,33 @@ def check_state_errors():
     claim(f"what could be had is there, the rest is empty: {sizes}",
           0 in sizes and all(size in (0, 512, 512 * 512) for size in sizes))
     claim("and the space is freed", freed(it))
+
+
+def check_state_late():
+    """State that does not come back in time stays where it is, and can be used."""
+    torch.manual_seed(8)
+    model = torch.nn.Linear(512, 512)
+    optimizer = torch.optim.Adam(model.parameters())
+    it = annex.offload("8M", "mem:64M")
+    kept = []
+
+    def late(region):
+        raise annex.Error(errno.ETIMEDOUT, "late")
+
+    def run():
+        with it:
+            model(torch.randn(4, 512)).sum().backward()
+            optimizer.step()
+            kept.extend(v["exp_avg"].clone() for v in optimizer.state.values())
+            it.memory.bring = late
+    refused("state that is late", errno.ETIMEDOUT, "late", run)
+    del it.memory.bring
+    now = [v["exp_avg"] for v in optimizer.state.values()]
+    claim("all of it is there", all(torch.equal(a, b) for a, b in zip(now, kept)))
+    claim("the space is kept", it.memory.space and not freed(it))
+    del now
+    optimizer.state.clear()
+    claim("until it is no longer used", freed(it))
 
 
 def check_order():
@@ -414,6 +444,7 @@ def main():
         check_structures(sys.argv[2], scratch)
         check_errors(scratch)
     check_state_errors()
+    check_state_late()
     check_training()
     check_optimizers()
     check_views()

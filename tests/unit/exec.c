@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/clock.h>
 #include <annex/exec.h>
+#include <annex/log.h>
 #include "random.h"
 #include "unit.h"
 
@@ -170,4 +172,146 @@ static void by_every_policy(void)
 	run_policy("uvm", &state);
 }
 
-UNIT_SUITE(exec, {"by every policy", by_every_policy})
+#define TENSORS 16u
+#define WAIT_NS (20 * ANNEX_NSEC_PER_SEC)
+
+static uint32_t errors; /* that the library told of; several threads tell */
+
+static void count_errors(void *ctx, enum annex_log_level level, const char *line)
+{
+	(void)ctx;
+	(void)line;
+	/* Relaxed: it is read when all of them have ended. */
+	if (level == ANNEX_LOG_ERROR)
+		annex_atomic_add(&errors, 1, ANNEX_RELAXED);
+}
+
+/* Links of a larger machine: what there is of each is the space's. */
+static void another_system(void)
+{
+	struct annex_space_opts opts = {.device = 2 * MIB, .n_stores = 1};
+	struct annex_exec_opts with = {.policy = "annex"};
+	uint64_t state = random_seed("another system");
+	struct annex_system sys;
+	struct annex_exec_stats st;
+	struct annex_store *store;
+	struct net net, plain;
+	bool planned = false;
+
+	annex_system_init(&sys);
+	sys.gpus = 3;
+	sys.ssds = 4;
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:32M", NULL, &store), 0);
+	opts.stores = &store;
+	open_net(&plain, NULL, NULL);
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &plain.space), 0);
+	open_net(&net, plain.space, "none");
+	plain.space = NULL;
+	annex_exec_destroy(net.exec);
+	with.system = &sys;
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(net.space, &with, &net.exec), 0);
+	memset(&sys, 0, sizeof(sys));
+	errors = 0;
+	annex_set_log(count_errors, NULL);
+	for (unsigned int i = 0; i < 20; i++) {
+		uint64_t input = random_next(&state);
+
+		iterate(&net, input, LAYERS);
+		iterate(&plain, input, LAYERS);
+		annex_exec_get_stats(net.exec, &st);
+		planned |= st.planned;
+	}
+	annex_set_log(NULL, NULL);
+	CU_ASSERT(planned);
+	CU_ASSERT_EQUAL(annex_atomic_load(&errors, ANNEX_RELAXED), 0);
+	CU_ASSERT(equal(&net, &plain));
+	close_net(&net);
+	close_net(&plain);
+	annex_space_destroy(net.space);
+	CU_ASSERT_EQUAL(annex_store_close(store), 0);
+}
+
+static void one_kernel(struct annex_exec *e, void *p)
+{
+	const struct annex_exec_use use = {p, ANNEX_USE_READ | ANNEX_USE_WRITE};
+
+	CU_ASSERT_EQUAL(annex_exec_begin(e), 0);
+	CU_ASSERT_EQUAL(annex_exec_before(e, "all", &use, 1), 0);
+	memset(p, 1, MIB);
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+	CU_ASSERT_EQUAL(annex_exec_end(e), 0);
+}
+
+/* A plan leaves some of the device tier free: what takes all of it cannot be planned. */
+static void no_plan(void)
+{
+	struct annex_space_opts opts = {.device = MIB, .host = 4 * MIB, .size = 4 * MIB};
+	struct annex_exec_opts bad = {.record = 1};
+	uint64_t end = annex_now() + WAIT_NS;
+	struct annex_exec_stats st = {0};
+	struct annex_space *space;
+	struct annex_exec *e;
+	void *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	CU_ASSERT_EQUAL(annex_exec_create(space, &bad, &e), -EINVAL);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, NULL, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "all", MIB, &p), 0);
+	while (!st.plan_err && annex_now() < end) {
+		one_kernel(e, p);
+		annex_exec_get_stats(e, &st);
+	}
+	CU_ASSERT(st.plan_err < 0);
+	for (unsigned int i = 0; i < 10; i++)
+		one_kernel(e, p);
+	annex_exec_get_stats(e, &st);
+	CU_ASSERT(st.plan_err < 0);
+	CU_ASSERT_EQUAL(st.plans, 0);
+	CU_ASSERT_EQUAL(annex_space_resize(space, 2 * MIB), 0);
+	while (!st.plans && annex_now() < end) {
+		one_kernel(e, p);
+		annex_exec_get_stats(e, &st);
+	}
+	CU_ASSERT_EQUAL(st.plans, 1);
+	CU_ASSERT_EQUAL(st.plan_err, 0);
+	annex_exec_destroy(e);
+	annex_space_destroy(space);
+}
+
+/* The time is that of all tensors together; what is on its way then comes all the same. */
+static void too_slow(void)
+{
+	struct annex_store_opts slow = {.read_rate = 1e6, .depth = 1};
+	struct annex_space_opts opts = {.device = 8 * MIB, .n_stores = 1};
+	struct annex_exec_opts soon = {.policy = "none", .timeout_ms = 300};
+	struct annex_exec_use uses[TENSORS];
+	struct annex_store *store;
+	struct annex_space *space;
+	struct annex_exec *e;
+	struct annex_move *m;
+	uint64_t since;
+	void *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:32M", &slow, &store), 0);
+	opts.stores = &store;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, &soon, &e), 0);
+	for (unsigned int i = 0; i < TENSORS; i++) {
+		CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "slow", MIB / 4, &p), 0);
+		memset(p, (int)i, MIB / 4);
+		CU_ASSERT_EQUAL(annex_pre_evict(space, p, MIB / 4, ANNEX_TIER_SSD, &m), 0);
+		CU_ASSERT_EQUAL(annex_move_wait(m, 20000), 0);
+		uses[i] = (struct annex_exec_use){p, ANNEX_USE_READ};
+	}
+	CU_ASSERT_EQUAL(annex_exec_begin(e), 0);
+	since = annex_now();
+	CU_ASSERT_EQUAL(annex_exec_before(e, "all", uses, TENSORS), -ETIMEDOUT);
+	CU_ASSERT(annex_now() - since < 8 * 300 * ANNEX_NSEC_PER_MSEC);
+	CU_ASSERT_EQUAL(annex_exec_end(e), 0);
+	annex_exec_destroy(e);
+	annex_space_destroy(space);
+	CU_ASSERT_EQUAL(annex_store_close(store), 0);
+}
+
+UNIT_SUITE(exec, {"by every policy", by_every_policy}, {"another system", another_system},
+	   {"no plan", no_plan}, {"too slow", too_slow})

@@ -27,7 +27,9 @@ enum {
 	OPT_STORAGE,
 	OPT_POLICY,
 	OPT_RATE,
+	OPT_CHECKSUM,
 	OPT_PLOT,
+	OPT_PAGES,
 	OPT_OVERWRITE
 };
 
@@ -38,20 +40,23 @@ static error_t check_opts(const struct train_opts *o)
 {
 	bool below = o->n_stores || o->host;
 
-	if (!o->device && (below || o->policy || o->link_rate))
+	if (!o->device && (below || o->policy || o->link_rate || o->checksum))
 		return -err_set(-EINVAL,
 				"%s is about what does not fit: say how much does, with "
 				"--device-memory",
-				o->n_stores ? "--storage"
-				: o->host   ? "--host"
-				: o->policy ? "--policy"
-					    : "--rate");
+				o->n_stores    ? "--storage"
+				: o->host      ? "--host"
+				: o->policy    ? "--policy"
+				: o->link_rate ? "--rate"
+					       : "--checksum");
 	if (o->device && !below)
 		return -err_set(-EINVAL, "--device-memory: where does the rest go? Give --storage "
 					 "or --host");
 	if (o->json && newfile_stdout(o->plot))
 		return -err_set(-EINVAL, "--json is about the report, which has no place: the plot "
 					 "is on standard output");
+	if (newfile_stdout(o->pages))
+		return -err_set(-EINVAL, "--pages: the report is on standard output");
 	return 0;
 }
 
@@ -101,6 +106,9 @@ static error_t parse_memory(int key, char *arg, struct train_opts *o)
 		return -err;
 	case OPT_RATE:
 		return -cli_size("--rate", arg, LEAST_RATE, 1ull << 42, &o->link_rate);
+	case OPT_CHECKSUM:
+		o->checksum = true;
+		return 0;
 	default:
 		return parse_shape(key, arg, o);
 	}
@@ -127,6 +135,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return -cli_u32("--threads", arg, 1, 1024, &o->threads);
 	case OPT_PLOT:
 		o->plot = arg;
+		return 0;
+	case OPT_PAGES:
+		o->pages = arg;
 		return 0;
 	case OPT_OVERWRITE:
 		o->overwrite = true;
@@ -163,9 +174,13 @@ static const struct argp_option options[] = {
 	 "Who says what moves when, from the third iteration on (annex)", 3},
 	{"rate", OPT_RATE, "SIZE", 0,
 	 "Bytes a second each way that each link is held back to (no limit)", 3},
+	{"checksum", OPT_CHECKSUM, NULL, 0,
+	 "Compare what returns with what has left, and stop where it is another", 3},
 	{"plot", OPT_PLOT, "FILE.svg", 0,
 	 "Draw the loss and the memory of each tier (-: to standard output, and no report)", 4},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "The file may be there already", 4},
+	{"pages", OPT_PAGES, "FILE.csv", 0,
+	 "Write, in the end, in which tier each page of each tensor is, and where there", 4},
+	{"overwrite", OPT_OVERWRITE, NULL, 0, "The files may be there already", 4},
 	{0}};
 
 static const char doc[] =
@@ -190,6 +205,12 @@ static int train(const struct train_opts *o)
 		err = gnuplot_check(o->plot, o->overwrite);
 	if (!err && o->plot)
 		err = newfile_spares(o->plot, o->text);
+	if (!err && o->pages)
+		err = newfile_check(o->pages, o->overwrite);
+	if (!err && o->pages)
+		err = newfile_spares(o->pages, o->text);
+	if (!err && o->pages && o->plot && newfile_same(o->pages, o->plot))
+		err = err_set(-EINVAL, "--pages and --plot are the same file");
 	if (!err)
 		err = train_run(&t, o);
 	if (err)

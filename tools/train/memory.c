@@ -26,6 +26,7 @@ int memory_open(struct memory *m, const struct memory_opts *o)
 		.n_stores = o->n_stores,
 		.size = o->size,
 		.host_rate = o->rate,
+		.checksum = o->checksum,
 	};
 	struct annex_exec_opts exec = {.policy = o->policy};
 	int err;

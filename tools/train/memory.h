@@ -9,7 +9,7 @@
 
 /*
  * struct memory_opts - @size: of all tensors together, at most. @device: of the device tier; 0: as
- * much as @size. @rate: bytes a second each way of each link, or 0.
+ * much as @size. @rate: bytes a second each way of each link, or 0. @checksum: of what leaves.
  */
 struct memory_opts {
 	uint64_t size, device, host;
@@ -17,6 +17,7 @@ struct memory_opts {
 	unsigned int n_stores;
 	const char *policy;
 	double rate;
+	bool checksum;
 };
 
 /* struct memory - @now, @peak: bytes of tensors that live, wherever they are. */
@@ -35,5 +36,8 @@ void memory_close(struct memory *m);
 /* memory_alloc() - A tensor of @n numbers, all 0. memory_free() - It ends; *@p becomes NULL. */
 int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p);
 int memory_free(struct memory *m, uint64_t n, float **p);
+
+/* memory_pages() - Write where each page is, as a table (CSV). 0 or -errno with the line set. */
+int memory_pages(const struct memory *m, const char *path, bool overwrite);
 
 #endif

@@ -204,6 +204,8 @@ int train_run(struct train *t, const struct train_opts *o)
 		t->params = r.model.params;
 		t->tensors = r.memory.peak;
 	}
+	if (!err && o->pages)
+		err = memory_pages(&r.memory, o->pages, o->overwrite);
 	progress_end();
 	close_all(&r);
 	if (err)

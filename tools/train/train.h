@@ -10,14 +10,14 @@
 /* struct train_opts - @device: 0: as much as all tensors want. @rate: of learning. */
 struct train_opts {
 	struct shape shape;
-	const char *text, *plot;
+	const char *text, *plot, *pages;
 	const char *stores[ANNEX_MAX_SSDS];
 	unsigned int n_stores;
 	uint64_t device, host, link_rate, seed;
 	const char *policy;
 	uint32_t steps, threads;
 	double rate;
-	bool overwrite, json;
+	bool checksum, overwrite, json;
 };
 
 /*

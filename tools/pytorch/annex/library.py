@@ -30,7 +30,7 @@ class SpaceOpts(ctypes.Structure):
 class SpaceStats(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in (
         "device", "host", "cxl", "stored", "in", "out", "below", "clean", "bounced", "faults",
-        "write_faults", "reclaimed")]
+        "write_faults", "reclaimed", "over")]
 
 
 STRUCTURES = {"annex_store_opts": StoreOpts, "annex_space_opts": SpaceOpts,
@@ -67,6 +67,8 @@ class Library:
             self.dll.annex_space_destroy.restype = None
             self.dll.annex_space_get_stats.argtypes = (VOID, ctypes.POINTER(SpaceStats))
             self.dll.annex_space_get_stats.restype = None
+            self.dll.annex_move_forget.argtypes = (VOID,)
+            self.dll.annex_move_forget.restype = None
             self.dll.annex_last_error.restype = TEXT
         except (OSError, AttributeError) as missing:
             raise Error(errno.ENOENT, f"{missing}: run make in Annex's sources, then make install, "

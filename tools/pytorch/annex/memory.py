@@ -85,7 +85,7 @@ class Turn:
 class Memory:
     """The space, with its regions. All methods may be called from any thread."""
 
-    def __init__(self, library, budget, uris):
+    def __init__(self, library, budget, uris, checksum=False):
         self.library = library
         self.budget = budget
         # The rest is what the library keeps free.
@@ -108,19 +108,19 @@ class Memory:
         self.stores = []
         self.last = {}
         try:
-            self.open(uris)
+            self.open(uris, checksum)
         except BaseException:
             self.destroy()
             raise
 
-    def open(self, uris):
+    def open(self, uris, checksum):
         for uri in uris:
             store = ctypes.c_void_p()
             self.library("annex_store_open", uri.encode(), None, ctypes.byref(store))
             self.stores.append(store)
         array = (ctypes.c_void_p * len(self.stores))(*[store.value for store in self.stores])
         opts = SpaceOpts(device=self.budget, stores=array, n_stores=len(self.stores),
-                         fault_bytes=FAULT_BYTES)
+                         fault_bytes=FAULT_BYTES, checksum=checksum)
         self.library("annex_space_create", ctypes.byref(opts), ctypes.byref(self.space))
 
     def destroy(self):
@@ -303,7 +303,9 @@ class Memory:
             self.library("annex_prefetch", self.space, region.address, region.bytes, 0,
                          ctypes.byref(move))
             self.wait(move)
-        except Error:
+        except Error as error:
+            if error.errno == errno.ETIMEDOUT:
+                self.library.dll.annex_move_forget(move)
             self.release(region)
             raise
 

@@ -26,11 +26,22 @@ def split_file(uri):
     return urllib.parse.unquote(body), urllib.parse.parse_qsl(query)
 
 
+def unnamed_file(directory, name):
+    """A new file that goes with the process."""
+    try:
+        return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError:  # a file system that has none, or what the next attempt will tell
+        file, path = tempfile.mkstemp(prefix=name + ".", dir=directory)
+        os.unlink(path)
+        return file
+
+
 class Offload:
     """@budget: bytes, or such as "512M". @storage: a device's URI, or several."""
 
-    def __init__(self, budget, storage):
+    def __init__(self, budget, storage, checksum):
         self.library = Library()
+        self.checksum = checksum
         self.budget = self.library.size(budget)
         self.uris = [storage] if isinstance(storage, str) else list(storage)
         if not self.uris:
@@ -38,10 +49,10 @@ class Offload:
         self.memory = self.saver = self.stack = None
 
     def open(self):
-        """The space. Files that it makes have no name as soon as they are open."""
+        """The space. Files that it makes have no name."""
         with contextlib.ExitStack() as stack:
             uris = [self.own_file(uri, stack) for uri in self.uris]
-            return Memory(self.library, self.budget, uris)
+            return Memory(self.library, self.budget, uris, self.checksum)
 
     def own_file(self, uri, stack):
         """Where the file is not there: the URI of one that is this process's only."""
@@ -49,15 +60,13 @@ class Offload:
         if path is None or os.path.exists(path):
             return uri
         try:
-            file, own = tempfile.mkstemp(prefix=os.path.basename(path) + ".",
-                                         dir=os.path.dirname(path) or ".")
+            file = unnamed_file(os.path.dirname(path) or ".", os.path.basename(path))
         except OSError as error:
             raise Error(error.errno, f"offload: {path}: {error.strerror}") from None
-        os.close(file)
-        stack.callback(os.unlink, own)
+        stack.callback(os.close, file)  # the library opens it for itself
         if "size" not in dict(query):
             query.append(("size", str(SPARSE * self.budget)))
-        return "file:" + urllib.parse.quote(own) + "?" + urllib.parse.urlencode(query)
+        return f"file:/proc/self/fd/{file}?" + urllib.parse.urlencode(query)
 
     def __enter__(self):
         if not turnstile.acquire(blocking=False):
@@ -90,9 +99,10 @@ class Offload:
         return self.memory.stats()
 
 
-def offload(budget, storage):
+def offload(budget, storage, checksum=False):
     """While it lasts, tensors that autograd saves and optimizer state live in a space.
 
-    At most @budget of them is in memory at a time, the rest on @storage.
+    At most @budget of them is in memory at a time, the rest on @storage. With @checksum, what
+    returns is compared with what has left, and an error is raised where it is another.
     """
-    return Offload(budget, storage)
+    return Offload(budget, storage, checksum)

@@ -7,6 +7,7 @@ of the next ones comes. Each parameter is worked on by itself, so the numbers ar
 state's tensors stay the objects that they are; only their memory is another.
 """
 import contextlib
+import errno
 import importlib
 import weakref
 
@@ -151,7 +152,11 @@ class Stepper:
             yield
 
     def give_back(self):
-        """State that lives on returns to ordinary memory. What cannot be had is left empty."""
+        """State that lives on returns to ordinary memory.
+
+        What is lost is left empty; what cannot be had now, for want of time or memory, stays in
+        its region, and keeps the space.
+        """
         failed = None
         for region in self.memory.states():
             tensor = region.tensor() if region.tensor else None
@@ -161,8 +166,10 @@ class Stepper:
                 with self.memory.pinned([region]):
                     copy = tensor.clone()
             except Error as error:
-                copy = tensor.new_empty(0)
                 failed = error
+                if error.errno not in (errno.EIO, errno.EILSEQ):
+                    continue
+                copy = tensor.new_empty(0)
             tensor.data = copy
         if failed:
             raise failed

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
+#include <annex/clock.h>
+#include "store.h"
+#include "tier.h"
+
+/*
+ * A write that has failed is tried again, elsewhere in the tier: an error may be of one block, or
+ * pass. After so many in a row a tier has so long a rest, and one attempt after each.
+ */
+#define TRIES 4u
+#define REST ANNEX_NSEC_PER_SEC
+
+static void lock(const struct tier *t)
+{
+	if (t->store)
+		pthread_mutex_lock(&t->store->lock);
+}
+
+static void unlock(const struct tier *t)
+{
+	if (t->store)
+		pthread_mutex_unlock(&t->store->lock);
+}
+
+uint32_t annex_tier_take(struct annex_space *s, unsigned int tier, uint32_t want, uint32_t *loc)
+{
+	struct tier *t = &s->tiers[tier];
+	uint32_t n;
+
+	lock(t);
+	n = annex_runs_take(t->runs, want, loc);
+	unlock(t);
+	t->used += n;
+	return n;
+}
+
+void annex_tier_give(struct annex_space *s, unsigned int tier, uint32_t loc, uint32_t n)
+{
+	struct tier *t = &s->tiers[tier];
+
+	lock(t);
+	annex_runs_give(t->runs, loc, n);
+	unlock(t);
+	t->used -= n;
+}
+
+void annex_tier_result(struct annex_space *s, const struct job *job, const char *name)
+{
+	struct tier *t = &s->tiers[job->to.tier];
+
+	if (!job->err) {
+		t->failed = 0;
+		return;
+	}
+	/* The disk is full: what a file has been given already is used again first. */
+	if (job->err == -ENOSPC && t->store) {
+		lock(t);
+		t->runs->hand = 0;
+		unlock(t);
+	}
+	/* What was under way together fails together, and counts once. */
+	if (job->round != t->round)
+		return;
+	t->round++;
+	t->failed = t->failed < TRIES ? t->failed + 1 : TRIES;
+	t->rest = annex_now() + REST;
+	t->err = job->err;
+	snprintf(t->victim, sizeof(t->victim), "%s", name);
+}
+
+bool annex_tier_rests(const struct annex_space *s, unsigned int tier)
+{
+	const struct tier *t = &s->tiers[tier];
+
+	return t->failed == TRIES && annex_now() < t->rest;
+}
+
+/* Whether it has room, of those that have @failed, or of the others. */
+static bool has_room(const struct annex_space *s, unsigned int tier, bool failed)
+{
+	const struct tier *t = &s->tiers[tier];
+	bool fails = t->failed && annex_now() < t->rest;
+	uint32_t n;
+
+	if (!t->present || fails != failed || annex_tier_rests(s, tier))
+		return false;
+	lock(t);
+	n = t->runs->free;
+	unlock(t);
+	return n;
+}
+
+static unsigned int choose(struct annex_space *s, bool failed)
+{
+	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIER_SSD; tier++)
+		if (has_room(s, tier, failed))
+			return tier;
+	for (unsigned int i = 0; i < s->opts.n_stores; i++) {
+		unsigned int tier = ANNEX_TIER_SSD + s->next_store++ % s->opts.n_stores;
+
+		if (has_room(s, tier, failed))
+			return tier;
+	}
+	return NO_TIER;
+}
+
+unsigned int annex_tier_choose(struct annex_space *s)
+{
+	unsigned int tier = choose(s, false);
+
+	return tier == NO_TIER ? choose(s, true) : tier;
+}
