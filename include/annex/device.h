@@ -277,7 +277,8 @@ int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
  *
  * Nobody else, in any process, can claim any of them meanwhile. It hinders only those who claim,
  * as everybody should who will overwrite what is there without looking. A killed process keeps
- * nothing, once the kernel has ended its I/O, for which half a second is waited. Memory (mem:) and controllers with one owner (pci:) are one's own anyway.
+ * nothing, once the kernel has ended its I/O, for which half a second is waited. Memory (mem:) and
+ * controllers with one owner (pci:) are one's own anyway.
  *
  * Return: 0; -EBUSY: somebody else has claimed some of them; -EROFS: the file is read only;
  * -ENXIO: there are no such blocks, or none; or the errno of a file system that has no locks.

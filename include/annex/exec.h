@@ -102,8 +102,9 @@ int annex_exec_after(struct annex_exec *e);
  * struct annex_exec_stats - Of the last iteration that has ended, but for the last three.
  * @ns: from begin to end. @stall_ns: of it, in annex_exec_before().
  * @planned: it was under a plan. @strayed: it did not do what the plan was made for.
- * @iterations, @plans: since the beginning. @plan_err: why the plan that was tried last could not be
- *	made, or 0. It is tried again with other iterations, or another budget.
+ * @iterations, @plans: since the beginning.
+ * @plan_err: why the plan that was tried last could not be made, or 0. It is tried again with other
+ *	iterations, or another budget.
  */
 struct annex_exec_stats {
 	uint64_t ns, stall_ns;

@@ -78,7 +78,7 @@ struct emu_ns {
 	int fd;    /* file:, otherwise -1 */
 	bool direct;
 	bool readonly;
-	bool claimed; /* some of it is kept from others */
+	bool claimed;       /* some of it is kept from others */
 	uint32_t mem_align; /* what O_DIRECT asks of memory */
 };
 
