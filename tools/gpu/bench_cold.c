@@ -5,6 +5,7 @@
  * half is read: each line is a miss, and takes the slot of a line that is clean.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static int write_all(struct cold *c)
 	};
 	int err;
 
-	snprintf(uri, sizeof(uri), "mem:%llu", (unsigned long long)(2 * c->b->cold));
+	snprintf(uri, sizeof(uri), "mem:%" PRIu64, 2 * c->b->cold);
 	err = annex_gpu_open(uri, &opts, c->b->r->memory, &c->ctx);
 	if (!err)
 		err = annex_gpu_array_init(&c->args.a, c->ctx, 0, 8, 2 * c->b->cold / 8);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include "../error.h"
 #include "runner.h"
@@ -52,9 +53,9 @@ int runner_check(struct runner *r, struct annex_gpu_context *ctx, enum gpu_kerne
 	if (e.line == UINT64_MAX)
 		return err_set(e.code, "%s: a kernel failed: %s", annex_dev_uri(annex_gpu_dev(ctx)),
 			       strerror(-e.code));
-	return err_set(e.code, "%s: a kernel failed at byte %llu: %s",
-		       annex_dev_uri(annex_gpu_dev(ctx)),
-		       (unsigned long long)(e.line * annex_gpu_line(ctx)), strerror(-e.code));
+	return err_set(e.code, "%s: a kernel failed at byte %" PRIu64 ": %s",
+		       annex_dev_uri(annex_gpu_dev(ctx)), e.line * annex_gpu_line(ctx),
+		       strerror(-e.code));
 }
 
 void *runner_alloc(struct runner *r, uint64_t bytes, const char *what)
