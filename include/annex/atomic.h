@@ -31,6 +31,11 @@
 #define ANNEX_ON_GPU 0
 #endif
 
+#if defined(__CUDACC__) && !defined(__clang__) &&                                                  \
+	__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
+#error "Annex needs the atomics of nvcc 12.8"
+#endif
+
 #if defined(__CUDA_ARCH__) && !defined(__clang__)
 #define ANNEX_RELAXED __NV_ATOMIC_RELAXED
 #define ANNEX_ACQUIRE __NV_ATOMIC_ACQUIRE
@@ -47,6 +52,7 @@
 #define annex_atomic_cas(p, e, v, o)                                                               \
 	__nv_atomic_compare_exchange_n((p), (e), (v), 0, (o), ANNEX_CAS_FAILED(o),                 \
 				       __NV_THREAD_SCOPE_SYSTEM)
+#define annex_atomic_fence(o) __nv_atomic_thread_fence((o), __NV_THREAD_SCOPE_SYSTEM)
 
 #define ANNEX_LOCAL_SCOPE __NV_THREAD_SCOPE_DEVICE
 #define annex_local_load(p, o) __nv_atomic_load_n((p), (o), ANNEX_LOCAL_SCOPE)
@@ -73,6 +79,7 @@
 #define annex_atomic_and(p, v, o) __atomic_fetch_and((p), (v), (o))
 #define annex_atomic_cas(p, e, v, o)                                                               \
 	__atomic_compare_exchange_n((p), (e), (v), 0, (o), ANNEX_CAS_FAILED(o))
+#define annex_atomic_fence(o) __atomic_thread_fence(o)
 
 #define annex_local_load annex_atomic_load
 #define annex_local_store annex_atomic_store
@@ -117,6 +124,15 @@ static inline ANNEX_HD void annex_pause(void)
 #else
 	__asm__ volatile("" ::: "memory");
 #endif
+}
+
+/**
+ * annex_mmio_read32() - Read a device register, before everything read after it.
+ * @reg: as for annex_mmio_write32().
+ */
+static inline ANNEX_HD uint32_t annex_mmio_read32(uint32_t *reg)
+{
+	return annex_atomic_load(reg, ANNEX_ACQUIRE);
 }
 
 /**

@@ -122,8 +122,8 @@ struct annex_gpu_opts {
 
 /**
  * annex_gpu_open() - Open a device for the threads of a GPU.
- * @uri: as for annex_dev_open(). A proxy is opened with serve=busy unless the URI says another;
- *	serve=caller is refused, since a GPU does not serve its own commands.
+ * @uri: as for annex_dev_open(). A proxy is opened with serve=busy; others are refused, since
+ *	nobody serves, or wakes, them for a GPU.
  * @memory: the GPU; it must outlive the context.
  *
  * Return: 0; -EINVAL (options that do not fit together, annex_last_error() says which); -ERANGE

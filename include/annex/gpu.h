@@ -271,7 +271,8 @@ struct annex_gpu_span {
  *
  * Lanes that ask for the same line in one call hold it together, have the same result, and must end
  * the span together. A warp had better hold few lines at once: when all slots are held, who wants
- * another waits, and lanes with different lines may go on only when all of them have theirs.
+ * another waits, and lanes with different lines may go on only when all of them have theirs: such
+ * lanes had better come one line after the other, each with all that want it.
  *
  * Return: as annex_gpu_get(). Give it back with annex_gpu_span_end().
  */

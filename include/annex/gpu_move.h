@@ -190,6 +190,8 @@ static inline ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint3
 {
 	struct annex_gpu_move *m = &c->moves[slot];
 
+	/* First: from here on nobody claims the line anew. */
+	annex_gpu_move_failed(c, why, m->line);
 	annex_qp_abandon(c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp, m->token);
 	if (!(state & ANNEX_MOVE_WRITE)) {
 		annex_local_store(&c->owner[slot], ANNEX_SLOT_TAKEN, ANNEX_RELAXED);
@@ -197,7 +199,6 @@ static inline ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint3
 	}
 	/* Relaxed: nobody but the host takes it from here. */
 	annex_local_store(&m->state, state - ANNEX_MOVE_SENT + ANNEX_MOVE_LOST, ANNEX_RELAXED);
-	annex_gpu_move_failed(c, why, m->line);
 }
 
 /**
@@ -336,13 +337,25 @@ static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
 					      const struct annex_gpu_job *job)
 {
 	uint32_t state = (uint32_t)job->queue << ANNEX_MOVE_QUEUE_SHIFT | ANNEX_MOVE_SENT;
+	struct annex_qp *qp;
 
-	if (job->kind == ANNEX_JOB_IN)
-		annex_gpu_finish_move(c, job->slot, state, 0);
-	else if (job->kind == ANNEX_JOB_ZERO)
+	if (job->kind == ANNEX_JOB_ZERO) {
 		annex_line_filled(c->dir, job->line);
-	else if (annex_gpu_send(c, job, ANNEX_NVM_WRITE))
+		return;
+	}
+	qp = c->queues[job->queue].qp;
+	if (job->kind == ANNEX_JOB_IN) {
+		/*
+		 * The device writes data to the GPU, and says so in host memory: two ways, on which
+		 * the word may be faster. What it answers to a read comes behind its data.
+		 */
+		if (c->direct)
+			annex_mmio_read32(qp->sq_doorbell.reg);
+		annex_gpu_finish_move(c, job->slot, state, 0);
+	} else if (annex_gpu_send(c, job, ANNEX_NVM_WRITE)) {
 		annex_line_written(c->dir, job->line, false);
+		annex_gpu_move_failed(c, annex_qp_down(qp) ? annex_qp_down(qp) : -EIO, job->line);
+	}
 }
 
 /**

@@ -175,7 +175,10 @@ static inline ANNEX_HD bool annex_gpu_step(struct annex_gpu_cache *c, struct ann
 	uint64_t *state = &c->dir[w->line], word, now;
 
 	/* Acquire: pairs with annex_line_filled(). */
-	word = w->held ? annex_local_load(state, ANNEX_ACQUIRE) : annex_ref_get(state);
+	word = annex_local_load(state, ANNEX_ACQUIRE);
+	/* A GPU has more threads than there is room for attempts: who sees a crowd makes none. */
+	if (!w->held)
+		word = word & ANNEX_LINE_CROWDED ? ANNEX_LINE_CROWDED : annex_ref_get(state);
 	w->held = w->held || word != ANNEX_LINE_CROWDED;
 	if (word & ANNEX_LINE_VALID) {
 		w->slot = annex_word_slot(word);

@@ -156,6 +156,22 @@ struct annex_qp {
 };
 
 /*
+ * A new value, after @old, which nobody else changes. Full order: the entries first, and the event
+ * index only after the shadow, since the controller writes the one and then reads the other.
+ */
+static inline ANNEX_HD void annex_shadow(uint32_t *shadow, uint32_t old, uint32_t value)
+{
+#if ANNEX_ON_GPU
+	/* Its atomics do not reach host memory. */
+	(void)old;
+	annex_atomic_store(shadow, value, ANNEX_RELEASE);
+	annex_atomic_fence(ANNEX_SEQ_CST);
+#else
+	annex_atomic_add(shadow, value - old, ANNEX_SEQ_CST);
+#endif
+}
+
+/*
  * Tell the controller of a new value. With a shadow the register is written only when the
  * controller asked to hear of a value that was passed just now; as in virtio, the differences are
  * modulo 2^16.
@@ -169,11 +185,7 @@ static inline ANNEX_HD void annex_ring(const struct annex_doorbell *bell, uint32
 		return;
 	}
 	old = annex_atomic_load(bell->shadow, ANNEX_RELAXED); /* nobody else writes it */
-	/*
-	 * Full order: the entries first, and the event index only after the shadow, since the
-	 * controller writes the one and then reads the other.
-	 */
-	annex_atomic_add(bell->shadow, value - old, ANNEX_SEQ_CST);
+	annex_shadow(bell->shadow, old, value);
 	event = annex_atomic_load(bell->event, ANNEX_SEQ_CST);
 	if ((uint16_t)(value - event - 1) < (uint16_t)(value - old))
 		annex_mmio_write32(bell->reg, value);

@@ -31,10 +31,10 @@ static int check_serve(const struct annex_uri *uri, const char **more)
 	const char *serve = annex_uri_get(uri, "serve");
 
 	*more = serve ? "" : uri->nparams ? "&serve=busy" : "?serve=busy";
-	if (!serve || strcmp(serve, "caller"))
+	if (!serve || !strcmp(serve, "busy"))
 		return 0;
-	return annex_fail(-EINVAL, "%s: serve=caller: GPU threads do not serve commands",
-			  uri->scheme);
+	return annex_fail(-EINVAL, "%s: serve=%.32s: nobody wakes it for GPU threads: serve=busy",
+			  uri->scheme, serve);
 }
 
 static int choose_uri(struct annex_gpu_context *ctx, const char *uri, char *out, size_t size)

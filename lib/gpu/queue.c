@@ -36,8 +36,8 @@ static int see_doorbell(struct annex_gpu_context *ctx, const struct annex_doorbe
 	int err = gpu_see(ctx, bell->reg, !ctx->proxy, &out->reg);
 
 	if (!err)
-		err = gpu_see(ctx, bell->shadow, false, &out->shadow);
-	return err ? err : gpu_see(ctx, bell->event, false, &out->event);
+		err = gpu_see(ctx, bell->shadow, !ctx->proxy, &out->shadow);
+	return err ? err : gpu_see(ctx, bell->event, !ctx->proxy, &out->event);
 }
 
 /* One line for each identifier, so that what a lost command may still move is set aside with it. */

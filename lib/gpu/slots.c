@@ -85,11 +85,15 @@ void gpu_slots_close(struct annex_gpu_context *ctx)
 	gpu_free(ctx, view->dir, dir_bytes(view));
 }
 
-/* What a command of the past left: its line absent, or dirty as before. */
-static int end_move(struct annex_gpu_context *ctx, const struct annex_gpu_move *move,
+/*
+ * What a command of the past left: its line absent, or dirty as before; unless the line has gone to
+ * another slot since.
+ */
+static int end_move(struct annex_gpu_context *ctx, const struct annex_gpu_move *move, uint32_t slot,
 		    uint64_t *owner)
 {
-	uint64_t word;
+	bool write = move->state & ANNEX_MOVE_WRITE;
+	uint64_t word, moving = write ? ANNEX_LINE_WRITEBACK : ANNEX_LINE_BUSY;
 	int err;
 
 	if (move->line >= ctx->view.nlines)
@@ -99,12 +103,14 @@ static int end_move(struct annex_gpu_context *ctx, const struct annex_gpu_move *
 	err = gpu_get(ctx, &word, &ctx->view.dir[move->line], sizeof(word));
 	if (err)
 		return err;
-	if (move->state & ANNEX_MOVE_WRITE) {
-		annex_line_written(&word, 0, false);
-	} else {
-		annex_line_absent(&word, 0);
+	if (!write)
 		*owner = ANNEX_SLOT_FREE;
-	}
+	if (!(word & moving) || annex_word_slot(word) != slot)
+		return 0;
+	if (write)
+		annex_line_written(&word, 0, false);
+	else
+		annex_line_absent(&word, 0);
 	return gpu_put(ctx, &ctx->view.dir[move->line], &word, sizeof(word));
 }
 
@@ -117,7 +123,7 @@ static int end_all(struct annex_gpu_context *ctx, struct annex_gpu_move *moves, 
 		err = gpu_get(ctx, owners, view->owner, owner_bytes(view));
 	for (uint32_t i = 0; !err && i < view->nslots; i++) {
 		if (ANNEX_MOVE_PHASE(moves[i].state) != ANNEX_MOVE_NONE)
-			err = end_move(ctx, &moves[i], &owners[i]);
+			err = end_move(ctx, &moves[i], i, &owners[i]);
 		if (owners[i] == ANNEX_SLOT_TAKEN) /* by a thread that is no more */
 			owners[i] = ANNEX_SLOT_FREE;
 	}

@@ -50,10 +50,11 @@ static inline ANNEX_HD int test_add(const struct annex_gpu_array *a, struct test
 }
 
 /* The last element up to the end of the line, through a reference that is held. */
-static inline ANNEX_HD int test_span(const struct annex_gpu_array *a, struct test_op *op)
+static inline ANNEX_HD int test_hold(const struct annex_gpu_array *a, uint32_t lanes,
+				     struct test_op *op)
 {
 	struct annex_gpu_span s;
-	int err = annex_gpu_span(a, annex_warp_active(), op->i, 0, 0, &s);
+	int err = annex_gpu_span(a, lanes, op->i, 0, 0, &s);
 
 	if (err)
 		return err;
@@ -61,6 +62,30 @@ static inline ANNEX_HD int test_span(const struct annex_gpu_array *a, struct tes
 				       : ((const uint32_t *)s.data)[s.count - 1];
 	annex_gpu_span_end(a, &s);
 	return 0;
+}
+
+/*
+ * A line at a time, and all lanes that want it together: lanes that are done wait for the others of
+ * their warp, and must hold nothing meanwhile.
+ */
+static inline ANNEX_HD int test_span(const struct annex_gpu_array *a, struct test_op *op)
+{
+	uint64_t line = (a->base + (op->i << a->elem_shift)) >> a->line_shift;
+	uint32_t left = annex_warp_active();
+	bool done = false;
+	int err = 0;
+
+	while (!done) {
+		uint64_t next = annex_warp_shfl(left, line, annex_warp_first(left));
+		uint32_t group = annex_warp_ballot(left, line == next);
+
+		done = line == next;
+		if (done)
+			err = test_hold(a, group, op);
+		annex_warp_sync(left);
+		left &= ~group;
+	}
+	return err;
 }
 
 static inline ANNEX_HD int test_ticket(const struct annex_gpu_array *a, struct test_op *op)

@@ -182,6 +182,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cannot write %s: %s\n", argv[1], strerror(errno));
 		return 1;
 	}
+	/* What has been found stays, also if the rest is ended. */
+	setvbuf(out, NULL, _IOLBF, 0);
 	err = tests_runner(0, &r);
 	if (err) {
 		fprintf(stderr, "%s\n", err_text());

@@ -78,7 +78,7 @@ fi
 # Each line of standard input a command, as many at a time as there are processors.
 all_at_once()
 {
-	xargs -d '\n' -P "$(nproc)" -I{} sh -c '{} || exit 255'
+	timeout 300 xargs -d '\n' -P "$(nproc)" -I{} sh -c '{} || exit 255'
 }
 
 object()
@@ -135,7 +135,8 @@ step()
 	rm -f "$build/parts/$name"
 	timeout -k 10 "$limit" "$@" >"$build/$name.log" 2>&1
 	rc=$?
-	[ $rc -ne 77 ] || skip "$(tail -n 1 "$build/$name.log")"
+	# Later it is a GPU that has gone.
+	[ $rc -ne 77 ] || [ "$name" != arrays ] || skip "$(tail -n 1 "$build/$name.log")"
 	cat "$build/$name.log"
 	# A program that was ended, or that crashed, has not said so by itself.
 	if [ $rc -eq 124 ] || [ $rc -ge 128 ] || ! [ -s "$build/parts/$name" ]; then
@@ -149,7 +150,8 @@ sanitize()
 {
 	local tool=$1 group=$2 name=$1-$2 rc begun=$SECONDS
 	timeout -k 10 "$(limit 60)" "$sanitizer" --tool "$tool" --error-exitcode 99 \
-		"$build/main" "$build/parts/ignored" "$group" small >"$build/$name.log" 2>&1
+		--report-api-errors no "$build/main" "$build/parts/ignored" "$group" small \
+		>"$build/$name.log" 2>&1
 	rc=$?
 	rm -f "$build/parts/ignored" "$build/parts/$name"
 	note "compute-sanitizer $tool: $group" $rc $((SECONDS - begun)) "$name"
@@ -166,16 +168,19 @@ machine()
 {
 	local gpu='' driver='' toolkit=''
 	if [ -z "$twin" ]; then
-		IFS=, read -r gpu driver < <(timeout 20 nvidia-smi --format=csv,noheader \
-			--query-gpu=name,driver_version 2>/dev/null | head -n 1)
+		# The one that was used, which need not be the first that nvidia-smi tells of.
+		gpu=$(sed -n 's/^arrays, \(.*\), ANNEX_SEED=.*/\1/p' "$build/arrays.log")
+		driver=$(timeout 20 nvidia-smi --format=csv,noheader \
+			--query-gpu=driver_version 2>/dev/null | head -n 1)
 		toolkit=$("$nvcc" --version | sed -n 's/.*release \([^,]*\),.*/\1/p')
 	fi
 	printf '"gpu": %s, "driver": %s, "cuda": %s, "processor": %s, "processors": %d, ' \
-		"$(quoted "${twin:+host twin}$gpu")" "$(quoted "${driver# }")" \
+		"$(quoted "${twin:+host twin}$gpu")" "$(quoted "$driver")" \
 		"$(quoted "$toolkit")" \
 		"$(quoted "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)")" \
 		"$(nproc)"
-	printf '"kernel": %s' "$(quoted "$(uname -r)")"
+	printf '"kernel": %s, "sanitizer": %s' "$(quoted "$(uname -r)")" \
+		"$(quoted "${sanitizer:-none}")"
 }
 
 # Lines of objects, with what stands between them in a list.
@@ -199,15 +204,21 @@ write_results()
 	} >"$results" || die "cannot write $results"
 }
 
-rm -rf "$build/parts"
+rm -rf "$build/parts" "$results"
 mkdir -p "$build/parts"
+sanitizer=
 if [ -z "$twin" ] && command -v nvidia-smi >/dev/null; then
 	timeout 20 nvidia-smi -L 2>/dev/null | grep -q '^GPU' ||
 		skip "no GPU here that nvidia-smi can see"
 elif [ -z "$twin" ] && ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
 	skip "no GPU here: tests/gpu/run.sh --twin rehearses without one"
 fi
-build_all >"$build/build.log" 2>&1 || { tail -n 40 "$build/build.log"; die "does not build"; }
+if ! build_all >"$build/build.log" 2>&1; then
+	tail -n 40 "$build/build.log"
+	note build 1 $((SECONDS - started)) build
+	write_results
+	die "does not build"
+fi
 
 for group in arrays faults programs; do
 	step $group 60 "$build/main" "$build/parts/$group" $group
@@ -215,11 +226,13 @@ done
 for group in queues cold hot; do
 	step $group 60 "$build/main" "$build/parts/$group" $group
 done
-sanitizer=$(command -v compute-sanitizer || ls "${nvcc%/*}/compute-sanitizer" 2>/dev/null)
+[ -n "$twin" ] ||
+	sanitizer=$(command -v compute-sanitizer || ls "${nvcc%/*}/compute-sanitizer" 2>/dev/null)
 if [ -n "$twin" ]; then
 	:
 elif [ -n "$sanitizer" ]; then
-	for tool in memcheck racecheck; do
+	# Racecheck knows shared memory only, of which there is none; synccheck, the masks of warps.
+	for tool in memcheck racecheck synccheck; do
 		sanitize $tool arrays
 		sanitize $tool programs
 	done

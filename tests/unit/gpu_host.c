@@ -191,6 +191,7 @@ static void refused(void)
 		{"mem:1M", {.bytes = 1 << 16, .depth = 1}, -EINVAL},
 		{"mem:1M", {.bytes = 1 << 16, .queues = 1 << 20}, -EINVAL},
 		{"mem:1M?serve=caller", {.bytes = 1 << 16}, -EINVAL},
+		{"mem:1M?serve=thread", {.bytes = 1 << 16}, -EINVAL},
 		{"pci:0000:00:04.0?sq=cmb", {.bytes = 1 << 16}, -EINVAL},
 		{"pci:0000:00:04.0?sq=provider&cq=host", {.bytes = 1 << 16}, -EINVAL},
 		{"tape:1", {.bytes = 1 << 16}, -EPROTONOSUPPORT},

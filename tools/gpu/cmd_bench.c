@@ -72,6 +72,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return -cli_u32("--depth", arg, 2, 65536, &o->b.depth);
 	case ARGP_KEY_ARG:
 		return -parse_part(o, arg);
+	case ARGP_KEY_END:
+		return o->b.threads / o->b.queues < 32768
+			       ? 0
+			       : -err_set(-EINVAL,
+					  "--threads %u on --queues %u: less than 32K for each",
+					  o->b.threads, o->b.queues);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
