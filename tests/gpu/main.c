@@ -95,17 +95,7 @@ static unsigned int run_tests(struct runner *r, const struct gpu_test *t, FILE *
 /* The sizes of the issue on a GPU; on the host as little as shows that all of it works. */
 static struct gpu_bench sizes(struct runner *r)
 {
-	struct gpu_bench big = {
-		.r = r,
-		.bytes = 4ull << 30,
-		.cold = 512ull << 20,
-		.gathers = 64ull << 20,
-		.threads = 65536,
-		.each = 16,
-		.queues = 8,
-		.depth = 1024,
-		.seed = tests_seed(),
-	};
+	struct gpu_bench big = {.r = r, BENCH_SIZES, .seed = tests_seed()};
 	struct gpu_bench little = {
 		.r = r,
 		.bytes = 256u << 10,

@@ -229,3 +229,10 @@ int rig_read_all(struct runner *r, struct annex_gpu_context *ctx, const struct a
 	free(g.ops);
 	return err;
 }
+
+int rig_flush(struct rig *g)
+{
+	int err = annex_gpu_flush(g->ctx, 0, UINT64_MAX);
+
+	return err ? err_lib(err, "cannot flush") : rig_compare(g);
+}

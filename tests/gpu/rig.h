@@ -50,8 +50,9 @@ int rig_run(struct rig *g, enum test_kernel kernel, int *recorded);
 /* Whether all of them succeeded and read what they should have. */
 int rig_judge(struct rig *g);
 
-/* Read all elements, and compare. */
+/* Read all elements, and compare. rig_flush() - Flush before that. */
 int rig_compare(struct rig *g);
+int rig_flush(struct rig *g);
 
 /* All elements of any array, of 4 or 8 bytes, through a kernel that reads them one by one. */
 int rig_read_all(struct runner *r, struct annex_gpu_context *ctx, const struct annex_gpu_array *a,

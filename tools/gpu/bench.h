@@ -33,6 +33,11 @@ struct gpu_bench {
 	struct figure figure[BENCH_FIGURES];
 };
 
+/* Where nobody asks for others. */
+#define BENCH_SIZES                                                                                \
+	.bytes = 4ull << 30, .cold = 512ull << 20, .gathers = 64ull << 20, .threads = 65536,       \
+	.each = 16, .queues = 8, .depth = 1024
+
 void bench_add(struct gpu_bench *b, const char *key, const char *label, double value,
 	       const char *unit, double target);
 

@@ -125,14 +125,7 @@ int bench_cuda(int argc, char **argv)
 	static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {options, parse, "[queues|cold|hot]", doc, children,
 					 NULL,    NULL};
-	struct bench o = {.b = {.bytes = 4ull << 30,
-				.cold = 512ull << 20,
-				.gathers = 64ull << 20,
-				.threads = 65536,
-				.each = 16,
-				.queues = 8,
-				.depth = 1024,
-				.seed = 1}};
+	struct bench o = {.b = {BENCH_SIZES, .seed = 1}};
 	struct runner *r = NULL;
 	struct out out;
 	int err = cli_parse(&argp, argc, argv, &o);
