@@ -122,6 +122,7 @@ struct net {
 	struct annex_space *space; /* NULL: plain memory */
 	struct annex_exec *exec;
 	uint64_t *weight[LAYERS], *act[LAYERS + 1];
+	uint64_t in_cxl, stored; /* the most that was seen there */
 };
 
 static void drop(struct net *net, uint64_t *p)
@@ -147,6 +148,21 @@ static void after(struct net *net)
 		die("%s", annex_last_error());
 }
 
+/*
+ * Between the two halves of an iteration all tensors are live, and more than device and CXL memory
+ * hold together: at its end they may not be.
+ */
+static void look(struct net *net)
+{
+	struct annex_space_stats st;
+
+	if (!net->space)
+		return;
+	st = stats_of(net->space);
+	net->in_cxl = st.cxl > net->in_cxl ? st.cxl : net->in_cxl;
+	net->stored = st.stored > net->stored ? st.stored : net->stored;
+}
+
 static void iterate(struct net *net, uint64_t input)
 {
 	if (net->exec && annex_exec_begin(net->exec))
@@ -163,6 +179,7 @@ static void iterate(struct net *net, uint64_t input)
 			out[i] = in[i] * 3 + w[(i + 7) % WORDS];
 		after(net);
 	}
+	look(net);
 	for (unsigned int l = LAYERS; l-- > 0;) {
 		before(net, "backward", net->act[l + 1], net->weight[l], NULL);
 		for (unsigned int i = 0; i < WORDS; i++)
@@ -193,7 +210,7 @@ static void start(struct net *net, struct annex_space *s)
 static int plan(const char *cxl, const char *nvme)
 {
 	struct annex_space *s = open_space(cxl, nvme, 2 * MIB);
-	uint64_t state = random_seed("plan"), stored = 0, in_cxl = 0;
+	uint64_t state = random_seed("plan");
 	struct annex_space_stats st;
 	struct annex_exec_stats es;
 	struct net net, plain;
@@ -208,19 +225,17 @@ static int plan(const char *cxl, const char *nvme)
 		iterate(&plain, input);
 		annex_exec_get_stats(net.exec, &es);
 		planned += es.planned;
-		st = stats_of(s);
-		stored = st.stored > stored ? st.stored : stored;
-		in_cxl = st.cxl > in_cxl ? st.cxl : in_cxl;
 	}
+	st = stats_of(s);
 	for (unsigned int l = 0; l < LAYERS; l++)
 		if (memcmp(net.weight[l], plain.weight[l], BYTES))
 			die("layer %u is not what it is in plain memory", l);
 	printf("%u of %u iterations by a plan; at most %llu bytes in CXL memory, %llu on storage; "
 	       "moved %llu in, %llu out, of which %llu by a buffer\n",
-	       planned, ITERATIONS, (unsigned long long)in_cxl, (unsigned long long)stored,
+	       planned, ITERATIONS, (unsigned long long)net.in_cxl, (unsigned long long)net.stored,
 	       (unsigned long long)st.in, (unsigned long long)st.out,
 	       (unsigned long long)st.bounced);
-	if (!planned || !stored || !in_cxl)
+	if (!planned || !net.stored || !net.in_cxl)
 		die("a tier was not used, or no plan");
 	annex_exec_destroy(net.exec);
 	close_space(s);
