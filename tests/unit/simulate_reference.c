@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,13 @@
 #define DUST 0.5     /* bytes that rounding leaves */
 #define TAIL 1024.0  /* the last bytes of an order, which are there when its latency is over */
 #define PATIENCE 1e5 /* steps without a byte moving or a kernel running */
+#define NOBODY UINT_MAX
 
 enum { IN, OUT, ALLOC };
 
 /*
  * struct order - A step under way: @want has no memory yet; @stay: saved, not evicted. @lands: when
- * its last bytes are there; 0: they have not passed the link.
+ * its last bytes are there; 0: they have not passed the link. @tensor: NOBODY once it is freed.
  */
 struct order {
 	unsigned int kind, tier, tensor;
@@ -117,8 +119,56 @@ static void prefetch(struct reference *r, const struct annex_plan_step *s)
 	}
 }
 
+/* Bytes of an order that may pass the link now. */
+static double there(const struct reference *r, const struct order *o)
+{
+	if (o->kind == OUT)
+		return fmin(o->want, r->room[o->tier] + DUST);
+	if (o->kind == IN && o->tier >= ANNEX_TIER_SSD && r->sys->ssd_read_ns)
+		return fmax(o->have - fmin(TAIL, o->total), 0);
+	return o->have;
+}
+
+/* The first order of each tier in one direction, if it can move; those that are over go. */
+static void heads(struct reference *r, unsigned int kind, struct order **head)
+{
+	for (unsigned int t = 0; t < ANNEX_TIERS; t++)
+		head[t] = NULL;
+	for (unsigned int i = 0; i < r->n; i++) {
+		struct order *o = &r->orders[i];
+
+		if (o->kind == kind && !head[o->tier] && o->lands <= 0)
+			head[o->tier] = o;
+	}
+	for (unsigned int t = 0; t < r->tiers; t++) {
+		if (kind == IN && head[t] && there(r, head[t]) <= 0)
+			head[t] = NULL;
+		/* Rounding must not keep the last byte from its room. */
+		if (kind == OUT && head[t] && r->room[t] + DUST <= 0)
+			head[t] = NULL;
+		if (kind == ALLOC && head[t] && head[t]->want > 0)
+			head[t] = NULL;
+	}
+}
+
+/* Its memory is free, but for what a read under way still goes to: that, when it has landed. */
+static void cancel(struct reference *r, struct order *o, struct order *const *reading)
+{
+	bool late = o->kind == IN && o->tier >= ANNEX_TIER_SSD && r->sys->ssd_read_ns &&
+		    (o->lands > 0 || o == reading[o->tier]);
+	double held = late ? fmin(o->have, TAIL) : 0;
+
+	r->gpu += o->kind == OUT ? 0 : o->have - held;
+	o->want = 0;
+	o->have = held;
+	o->tensor = NOBODY;
+	if (o->lands <= 0)
+		o->lands = r->now + (double)r->sys->ssd_read_ns * 1e-9;
+}
+
 static void drop(struct reference *r, unsigned int tensor)
 {
+	struct order *reading[ANNEX_TIERS];
 	struct fluid *f = &r->f[tensor];
 
 	r->gpu += f->dirty;
@@ -126,12 +176,10 @@ static void drop(struct reference *r, unsigned int tensor)
 		r->gpu += f->clean[t];
 		r->room[t] += f->clean[t] + f->out[t];
 	}
-	for (unsigned int i = 0; i < r->n; i++) {
-		if (r->orders[i].tensor != tensor)
-			continue;
-		r->gpu += r->orders[i].kind == OUT ? 0 : r->orders[i].have;
-		r->orders[i].want = r->orders[i].have = 0;
-	}
+	heads(r, IN, reading);
+	for (unsigned int i = 0; i < r->n; i++)
+		if (r->orders[i].tensor == tensor)
+			cancel(r, &r->orders[i], reading);
 	*f = (struct fluid){0};
 }
 
@@ -285,38 +333,6 @@ static void give_memory(struct reference *r)
 	}
 }
 
-/* Bytes of an order that may pass the link now. */
-static double there(const struct reference *r, const struct order *o)
-{
-	if (o->kind == OUT)
-		return fmin(o->want, r->room[o->tier] + DUST);
-	if (o->kind == IN && o->tier >= ANNEX_TIER_SSD && r->sys->ssd_read_ns)
-		return fmax(o->have - fmin(TAIL, o->total), 0);
-	return o->have;
-}
-
-/* The first order of each tier in one direction, if it can move; those that are over go. */
-static void heads(struct reference *r, unsigned int kind, struct order **head)
-{
-	for (unsigned int t = 0; t < ANNEX_TIERS; t++)
-		head[t] = NULL;
-	for (unsigned int i = 0; i < r->n; i++) {
-		struct order *o = &r->orders[i];
-
-		if (o->kind == kind && !head[o->tier] && o->lands <= 0)
-			head[o->tier] = o;
-	}
-	for (unsigned int t = 0; t < r->tiers; t++) {
-		if (kind == IN && head[t] && there(r, head[t]) <= 0)
-			head[t] = NULL;
-		/* Rounding must not keep the last byte from its room. */
-		if (kind == OUT && head[t] && r->room[t] + DUST <= 0)
-			head[t] = NULL;
-		if (kind == ALLOC && head[t] && head[t]->want > 0)
-			head[t] = NULL;
-	}
-}
-
 static double device(const struct reference *r, unsigned int tier, unsigned int kind)
 {
 	if (tier == ANNEX_TIER_HOST)
@@ -357,9 +373,14 @@ static void share(const struct reference *r, unsigned int kind, struct order *co
 
 static void arrive(struct reference *r, struct order *o, double n)
 {
-	struct fluid *f = &r->f[o->tensor];
+	struct fluid *f;
 
 	o->have -= n;
+	if (o->tensor == NOBODY) {
+		r->gpu += n;
+		return;
+	}
+	f = &r->f[o->tensor];
 	f->out[o->tier] -= n;
 	f->coming[o->tier] -= n;
 	if (o->keep) {
