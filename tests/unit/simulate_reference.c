@@ -10,6 +10,7 @@
 #define DUST 0.5     /* bytes that rounding leaves */
 #define TAIL 1024.0  /* the last bytes of an order, which are there when its latency is over */
 #define PATIENCE 1e5 /* steps without a byte moving or a kernel running */
+#define AT_ONCE 1e18 /* bytes of memory a second */
 #define NOBODY UINT_MAX
 
 enum { IN, OUT, ALLOC };
@@ -484,6 +485,20 @@ static bool launches(const struct reference *r, uint32_t k)
 	return true;
 }
 
+/*
+ * What needs no time. Memory that is given out at once must not wait for the next step of time:
+ * what leaves meanwhile would have to be read again, with a latency.
+ */
+static void settle(struct reference *r)
+{
+	tidy(r);
+	give_memory(r);
+	while (r->sys->alloc >= AT_ONCE && flow(r, ALLOC) > 0) {
+		tidy(r);
+		give_memory(r);
+	}
+}
+
 static double pass(struct reference *r)
 {
 	double moved;
@@ -491,8 +506,7 @@ static double pass(struct reference *r)
 	moved = flow(r, OUT) + flow(r, IN) + flow(r, ALLOC);
 	r->now += r->dt;
 	land(r);
-	tidy(r);
-	give_memory(r);
+	settle(r);
 	return moved;
 }
 
@@ -505,8 +519,7 @@ static bool run_steps(struct reference *r, uint32_t k, size_t *step)
 				return false;
 		}
 		carry_out(r, &r->p->steps[*step]);
-		tidy(r);
-		give_memory(r);
+		settle(r);
 	}
 	return true;
 }
