@@ -17,7 +17,7 @@
 #include "users.h"
 
 #define COLS 10
-#define MEMORY_COLS 6
+#define MEMORY_COLS 7
 
 /* struct seen - A device, and what was found of it. @memory: of CXL memory. */
 struct seen {
@@ -77,6 +77,26 @@ static json_t *range_json(const struct memory_range *r)
 	return o;
 }
 
+static json_t *health_json(const struct health *h)
+{
+	json_t *o, *words;
+
+	if (!h->known)
+		return json_null();
+	o = json_object();
+	words = json_array();
+	for (unsigned int i = 0; i < h->n; i++)
+		json_array_append_new(words, json_string(h->word[i]));
+	json_object_set_new(o, "troubles", words);
+	json_object_set_new(o, "life_used_percent", number_or_null(h->life, 0));
+	json_object_set_new(o, "degrees_celsius",
+			    number_or_null(h->degrees, HEALTH_NO_DEGREES + 1));
+	json_object_set_new(o, "dirty_shutdowns", json_integer(h->dirty_shutdowns));
+	json_object_set_new(o, "corrected_volatile", json_integer(h->corrected_volatile));
+	json_object_set_new(o, "corrected_persistent", json_integer(h->corrected_persistent));
+	return o;
+}
+
 static void put_memory(json_t *o, const struct memory *m)
 {
 	json_t *events = json_object();
@@ -88,6 +108,7 @@ static void put_memory(json_t *o, const struct memory *m)
 	json_object_set_new(o, "range", range_json(&m->range));
 	json_object_set_new(o, "poison_records", number_or_null(m->poison, 0));
 	json_object_set_new(o, "events", events);
+	json_object_set_new(o, "health", health_json(&m->health));
 }
 
 static json_t *device_json(const struct seen *seen)
@@ -216,11 +237,22 @@ static void events_text(char buf[GRID_CELL], const struct memory *m)
 		snprintf(buf, GRID_CELL, "%s", known ? "none" : "?");
 }
 
+static void health_text(char buf[GRID_CELL], const struct health *h)
+{
+	size_t len = 0;
+
+	snprintf(buf, GRID_CELL, "%s", h->known ? "good" : "?");
+	for (unsigned int i = 0; i < h->n && len < GRID_CELL; i++)
+		len += (size_t)snprintf(buf + len, GRID_CELL - len, "%s%s", i ? ", " : "",
+					h->word[i]);
+}
+
 static int put_memory_row(struct grid *g, const struct seen *seen)
 {
 	char capacity[2][OUT_SIZE], range[GRID_CELL], poison[24] = "?", events[GRID_CELL];
-	const char *row[MEMORY_COLS] = {seen->d->addr, capacity[0], capacity[1],
-					poison,        events,      range};
+	char health[GRID_CELL];
+	const char *row[MEMORY_COLS] = {seen->d->addr, capacity[0], capacity[1], poison,
+					events,        health,      range};
 
 	capacity_text(capacity[0], seen->memory.capacity[0]);
 	capacity_text(capacity[1], seen->memory.capacity[1]);
@@ -228,14 +260,15 @@ static int put_memory_row(struct grid *g, const struct seen *seen)
 	if (seen->memory.poison >= 0)
 		snprintf(poison, sizeof(poison), "%lld", (long long)seen->memory.poison);
 	events_text(events, &seen->memory);
+	health_text(health, &seen->memory.health);
 	return grid_row(g, row);
 }
 
 /* Of CXL memory, if there is some, below the other. */
 static int report_memory(const struct seen *seen, unsigned int n)
 {
-	static const char *const heads[MEMORY_COLS] = {"CXL memory", "volatile", "persistent",
-						       "poison",     "events",   "range"};
+	static const char *const heads[MEMORY_COLS] = {
+		"CXL memory", "volatile", "persistent", "poison", "events", "health", "range"};
 	struct grid g;
 	int err;
 
@@ -316,8 +349,8 @@ static const char doc[] =
 	"NVMe controllers and CXL memory devices: address, driver, IOMMU group and the type of its "
 	"domain, NUMA node, link, controller memory buffer, and who uses it. What is not known is "
 	"-; the buffer is known while the nvme driver uses it. Of CXL memory also its capacity, "
-	"records of poison and of events, and the range that annex.ko made of it; ? is what no "
-	"driver tells, or only to those who may use the device."
+	"records of poison and of events, its health, and the range that annex.ko made of it; ? is "
+	"what the device or its driver does not tell, or only to those who may use it."
 	"\vExamples:\n"
 	"  annex list\n"
 	"  annex list --json\n"

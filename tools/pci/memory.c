@@ -45,6 +45,8 @@ static void ask_module(const struct pcidev *d, struct memory *m)
 		m->capacity[1] = (int64_t)info.persistent_bytes;
 		if (info.flags & ANNEX_HDM_POISON)
 			m->poison = info.poison;
+		if (info.flags & ANNEX_HDM_HEALTH)
+			health_parse(info.health, &m->health);
 	}
 	close(fd);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a CXL memory device has: capacity, the range that annex.ko made of it, poison, events.
+ * What a CXL memory device has: capacity, the range that annex.ko made of it, poison, events, health.
  */
 #ifndef TOOLS_PCI_MEMORY_H
 #define TOOLS_PCI_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "health.h"
 #include "pcidev.h"
 
 #define MEMORY_MEMBERS 8
@@ -32,6 +33,7 @@ struct memory {
 	int64_t capacity[2];
 	int64_t poison;
 	int64_t events[MEMORY_LOGS];
+	struct health health;
 	struct memory_range range;
 };
 
