@@ -59,7 +59,7 @@ static int host_map(struct annex_map *map)
 		return -ENOMEM;
 	map->live = true;
 	if (!annex_ctrl_sees(map->ctrl, map->addr))
-		return annex_refuse(map->ctrl, -EOPNOTSUPP, "map: memory is not coherent");
+		return annex_refuse(map->ctrl, -EOPNOTSUPP, "map: bounced, or not coherent");
 	return one_seg(map, map->addr);
 }
 

@@ -103,7 +103,8 @@ static int read_segs(struct annex_map *map)
 		u64 addr = sg_dma_address(sg), bytes = sg_dma_len(sg);
 
 		if (!annex_ctrl_sees(map->ctrl, addr))
-			return annex_refuse(map->ctrl, -EOPNOTSUPP, "map: memory is not coherent");
+			return annex_refuse(map->ctrl, -EOPNOTSUPP,
+					    "map: bounced, or not coherent");
 		if (n && map->segs[n - 1].addr + map->segs[n - 1].bytes == addr)
 			map->segs[n - 1].bytes += bytes;
 		else

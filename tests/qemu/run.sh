@@ -170,7 +170,7 @@ run_cell()
 
 # An IOMMU that interrupts pass by. Of CXL memory, two devices that the kernel's own driver can be
 # compared on; four below a switch and two bridges, behind an IOMMU; persistent memory behind the
-# volatile.
+# volatile; one whose DMA the kernel sends through buffers of its own.
 odd_cells()
 {
 	local NVME=1 tests=(boot owners)
@@ -179,6 +179,8 @@ odd_cells()
 	CXL=2 IOMMU=0 CPU=max,hypervisor=off run_cell
 	CXL=4 IOMMU=1 CXL_SHAPE=tree CPU=max,hypervisor=off run_cell
 	CXL=1 IOMMU=0 CXL_KIND=both run_cell
+	tests=(hdmbounce)
+	CXL=1 IOMMU=0 APPEND="swiotlb=force ${APPEND:-}" run_cell
 }
 
 most=()
