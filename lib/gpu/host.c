@@ -58,6 +58,18 @@ static int host_flush(void *ctx, struct annex_gpu_cache *cache, uint32_t nslots,
 	return 0;
 }
 
+/*
+ * Out of a slot that is written back: lanes may change elements meanwhile, as annex_gpu_copy_out()
+ * says, so words are copied whole. All that moves is whole blocks.
+ */
+ANNEX_RACY static void copy_words(void *to, const volatile uint64_t *from, uint64_t n)
+{
+	uint64_t *words = to;
+
+	for (uint64_t i = 0; i < n; i++)
+		words[i] = from[i];
+}
+
 static int host_moves(void *ctx, const struct annex_far_move *moves, unsigned int n)
 {
 	(void)ctx;
@@ -67,7 +79,7 @@ static int host_moves(void *ctx, const struct annex_far_move *moves, unsigned in
 		if (moves[i].to_far)
 			memcpy(far, moves[i].near, moves[i].len);
 		else
-			memcpy(moves[i].near, far, moves[i].len);
+			copy_words(moves[i].near, far, moves[i].len / sizeof(uint64_t));
 	}
 	return 0;
 }

@@ -229,6 +229,40 @@ static void add_test(void)
 	add_shape(&small, 8);
 }
 
+/* Arrays of two contexts, of unlike shape, in one call: lanes are in either, and change it. */
+static void use_both(void *arg, unsigned int thread)
+{
+	struct work *both = arg;
+	uint64_t random = both->seed + thread;
+
+	for (unsigned int r = 0; r < both->rounds; r++) {
+		struct work *w = &both[random_next(&random) % 2];
+		uint64_t i = choose(w, thread, r, &random), old = 0;
+		int err = annex_gpu_add64(&w->a, i, thread + 1, &old);
+
+		gpu_rig_note(&w->rig, err, true);
+		annex_atomic_add((uint64_t *)(void *)(w->rig.expect + i * 8), (uint64_t)thread + 1,
+				 ANNEX_RELAXED);
+	}
+}
+
+static void two_test(void)
+{
+	static const struct gpu_shape shapes[] = {
+		{.bytes = 256 << 10, .slots = 24},
+		{.bytes = 64 << 10, .slots = 6, .line = 512, .queues = 1},
+	};
+	struct work both[2];
+
+	for (unsigned int i = 0; i < 2; i++)
+		setup(&both[i], &shapes[i], 8, 12, "two");
+	gpu_rig_run(&both[0].rig, 12, use_both, both);
+	for (unsigned int i = 0; i < 2; i++) {
+		gpu_rig_check(&both[i].rig);
+		gpu_rig_close(&both[i].rig, 0);
+	}
+}
+
 /* An index out of bounds is the caller's error, and nobody else's. */
 static void bounds(void *arg, unsigned int thread)
 {
@@ -266,4 +300,4 @@ static void bounds_test(void)
 UNIT_SUITE(gpu_elements, {"get, of all sizes, from small caches", get_test},
 	   {"lanes and warps share a read", coalesce_test},
 	   {"set, and what is read back", set_test}, {"atomic additions", add_test},
-	   {"indices out of bounds", bounds_test})
+	   {"two caches in a warp", two_test}, {"indices out of bounds", bounds_test})
