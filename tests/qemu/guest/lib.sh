@@ -79,14 +79,18 @@ within()
 }
 
 # The kernel saw nothing wrong since the test began. Loading a module that Debian did not sign is
-# nothing wrong; that Linux's pciehp takes two locks of its own in both orders is not ours.
+# nothing wrong; that Linux's pciehp takes two locks of its own in both orders is not ours. To map
+# memory more than seven times at once is no error either: the kernel's checks of DMA count no
+# further, and say so.
 clean_log()
 {
 	bad='WARNING|BUG|Oops|INFO: |general protection'
 	theirs='^$'
 	dmesg >/run/log
 	! grep -q 'reset_lock.*at: pciehp_unconfigure_device' /run/log || theirs='circular locking'
-	! grep -v "$theirs" /run/log |
+	! grep -q 'DMA-API: exceeded 7 overlapping mappings' /run/log ||
+		theirs="$theirs|WARNING: .* add_dma_entry"
+	! grep -Ev "$theirs" /run/log |
 		grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API: .*:|DMAR: .*[Ff]ault"
 }
 
