@@ -41,13 +41,18 @@ static void unpin(struct dma_buf_attachment *attach)
 {
 }
 
-/* A bounce buffer would be a copy that nobody keeps in step. */
-static bool bounces(struct device *dev, struct sg_table *sgt)
+/*
+ * A bounce buffer would be a copy that nobody keeps in step. @err: of the mapping, which may be for
+ * lack of such buffers.
+ */
+static bool bounces(struct device *dev, struct sg_table *sgt, int err)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 	struct scatterlist *sg;
 	int i;
 
+	if (err)
+		return dma_max_mapping_size(dev) != SIZE_MAX;
 	if (domain && domain->type != IOMMU_DOMAIN_IDENTITY)
 		return dev_is_pci(dev) && to_pci_dev(dev)->untrusted;
 	for_each_sgtable_dma_sg(sgt, sg, i)
@@ -95,8 +100,9 @@ static struct sg_table *map(struct dma_buf_attachment *attach, enum dma_data_dir
 	if (IS_ERR(sgt))
 		return sgt;
 	err = dma_map_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
-	if (!err && bounces(attach->dev, sgt)) {
-		dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	if (bounces(attach->dev, sgt, err)) {
+		if (!err)
+			dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 		dev_notice_ratelimited(attach->dev, "annex: it does not reach CXL memory itself\n");
 		err = -EOPNOTSUPP;
 	}

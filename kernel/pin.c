@@ -114,6 +114,14 @@ static int read_segs(struct annex_map *map)
 	return 0;
 }
 
+/* There is no room in the kernel's own buffers for what it would send through them. */
+static int unmappable(struct annex_map *map, int err)
+{
+	if (dma_max_mapping_size(&map->ctrl->pdev->dev) == SIZE_MAX)
+		return err;
+	return annex_refuse(map->ctrl, -EOPNOTSUPP, "map: bounced, or not coherent");
+}
+
 int annex_pin_map(struct annex_map *map)
 {
 	struct device *dma = &map->ctrl->pdev->dev;
@@ -126,7 +134,7 @@ int annex_pin_map(struct annex_map *map)
 	err = dma_map_sgtable(dma, &map->sgt, DMA_BIDIRECTIONAL, NO_SYNC);
 	if (err) {
 		sg_free_table(&map->sgt);
-		return err;
+		return unmappable(map, err);
 	}
 	map->live = true;
 	return read_segs(map);

@@ -16,7 +16,7 @@ with_hdm
 address=$(controllers | head -n 1)
 claim "a controller is bound: its own queues are made for it" annex bind "$address" || exit 1
 claim "memory of a process: refused" refused "Operation not supported" \
-	annex bench block --device "pci:$address" --seconds 1
+	annex bench block "pci:$address" --seconds 1
 claim "as it would be bounced" logged "map: bounced, or not coherent"
 claim "CXL memory as a dma-buf: refused" refused "Operation not supported" \
 	hdm dmabuf "$first" "pci:$address"
