@@ -142,10 +142,10 @@ row 0000:00:05.0 'nvme +nvme +4 +DMA-FQ +- +- +- +/pool on nvme1n1 \+1'
 row 0000:00:06.0 'nvme +annex +5 +DMA +- +- +- +process 4242 \(reader\)'
 row 0000:00:07.0 'nvme +nvme +- +- +- +- +- +- '
 row 0000:0d:00.0 'cxl +cxl_pci +6 .* dax1.0 with driver kmem \+1 '
-row 0000:0d:00.0 '1.0 GiB +- +\? +\? +-$'
+row 0000:0d:00.0 '1.0 GiB +- +\? +\? +\? +-$'
 row 0000:0e:00.0 'cxl +annex .* 3 in the module '
-row 0000:0e:00.0 '\? +\? +\? +5 information, 2 failure +512.0 MiB at 0x110000000, 2 ways, ended$'
-row 0000:0f:00.0 '\? +\? +\? +\? +-$'
+row 0000:0e:00.0 '\? +\? +\? +5 information, 2 failure +\? +512.0 MiB at 0x110000000, 2 ways, ended$'
+row 0000:0f:00.0 '\? +\? +\? +\? +\? +-$'
 row 10000:01:00.0 'nvme +- '
 holds "an IDE controller is not listed" sh -c '! grep -q 00:09.0 out'
 holds "a network card is not listed" sh -c '! grep -q 00:02.0 out'
@@ -164,6 +164,7 @@ holds "a region" grep -q '"name": "region1"' out
 holds "but one that is committed, and of this device" \
 	sh -c "! grep -qE '\"region[02]\"' out"
 holds "what no driver tells" grep -q '"poison_records": null' out
+holds "nor its health" grep -q '"health": null' out
 value "the buffer in bytes" cmb_bytes 262144
 value "group" iommu_group 3
 holds "a space in a mount point" grep -q '"name": "/with space"' out
