@@ -123,8 +123,8 @@ show()
 qemu_pid=
 trap '[ -z "$qemu_pid" ] || kill "$qemu_pid"; exit 130' INT TERM
 
-# QEMU without KVM may, rarely, lose the interrupt of a processor's timer, and a kernel that sets the
-# next one in its handler has none ever after. The kernel notices.
+# QEMU without KVM may, rarely, lose the interrupt of a processor's timer. A kernel that sets the
+# next one in its handler has none from then on, and notices.
 lost_timer='Possible timer handling issue'
 
 # stop_lost CONSOLE - End a machine as soon as that has happened, not when its time is over.
