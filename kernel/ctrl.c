@@ -52,6 +52,11 @@ bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr)
 	return !ctrl->pdev->untrusted && dev_is_dma_coherent(&ctrl->pdev->dev);
 }
 
+int annex_ctrl_unseen(struct annex_ctrl *ctrl)
+{
+	return annex_refuse(ctrl, -EOPNOTSUPP, "map: bounced, or not coherent");
+}
+
 /* Also of a controller that nobody else may touch any more. */
 static u32 read_csts(struct annex_ctrl *ctrl)
 {

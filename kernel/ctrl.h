@@ -107,6 +107,9 @@ int annex_ctrl_domain(struct annex_ctrl *ctrl);
  */
 bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr);
 
+/* annex_ctrl_unseen() - Refuse to map what it does not see so: -EOPNOTSUPP, with a line. */
+int annex_ctrl_unseen(struct annex_ctrl *ctrl);
+
 /* One line for what a caller got wrong, not more than a few a second. */
 #define annex_refuse(ctrl, err, fmt, ...)                                                          \
 	({                                                                                         \

@@ -59,7 +59,7 @@ static int host_map(struct annex_map *map)
 		return -ENOMEM;
 	map->live = true;
 	if (!annex_ctrl_sees(map->ctrl, map->addr))
-		return annex_refuse(map->ctrl, -EOPNOTSUPP, "map: bounced, or not coherent");
+		return annex_ctrl_unseen(map->ctrl);
 	return one_seg(map, map->addr);
 }
 

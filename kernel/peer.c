@@ -106,8 +106,7 @@ static int read_segs(struct annex_map *map)
 		if (from >= to)
 			continue;
 		if (!annex_ctrl_sees(map->ctrl, addr))
-			return annex_refuse(map->ctrl, -EOPNOTSUPP,
-					    "map: bounced, or not coherent");
+			return annex_ctrl_unseen(map->ctrl);
 		if (!IS_ALIGNED(addr | (to - from), ANNEX_PAGE))
 			return annex_refuse(map->ctrl, -EOPNOTSUPP,
 					    "map: the dma-buf is not in pages of 4 KiB");

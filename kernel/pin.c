@@ -103,8 +103,7 @@ static int read_segs(struct annex_map *map)
 		u64 addr = sg_dma_address(sg), bytes = sg_dma_len(sg);
 
 		if (!annex_ctrl_sees(map->ctrl, addr))
-			return annex_refuse(map->ctrl, -EOPNOTSUPP,
-					    "map: bounced, or not coherent");
+			return annex_ctrl_unseen(map->ctrl);
 		if (n && map->segs[n - 1].addr + map->segs[n - 1].bytes == addr)
 			map->segs[n - 1].bytes += bytes;
 		else
@@ -119,7 +118,7 @@ static int unmappable(struct annex_map *map, int err)
 {
 	if (dma_max_mapping_size(&map->ctrl->pdev->dev) == SIZE_MAX)
 		return err;
-	return annex_refuse(map->ctrl, -EOPNOTSUPP, "map: bounced, or not coherent");
+	return annex_ctrl_unseen(map->ctrl);
 }
 
 int annex_pin_map(struct annex_map *map)

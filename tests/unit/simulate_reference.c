@@ -491,12 +491,10 @@ static bool launches(const struct reference *r, uint32_t k)
  */
 static void settle(struct reference *r)
 {
-	tidy(r);
-	give_memory(r);
-	while (r->sys->alloc >= AT_ONCE && flow(r, ALLOC) > 0) {
+	do {
 		tidy(r);
 		give_memory(r);
-	}
+	} while (r->sys->alloc >= AT_ONCE && flow(r, ALLOC) > 0);
 }
 
 static double pass(struct reference *r)
