@@ -18,7 +18,7 @@
 #include "unit.h"
 
 #define SPACES 2u
-#define RATE 200e6 /* bytes a second: slow enough that two programs keep it busy */
+#define RATE 50e6 /* bytes a second: slow enough that two programs keep it busy */
 
 struct rival {
 	struct annex_space *space;
