@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <annex/device.h>
+#include <annex/frames.h>
 #include <annex/gpu_cache.h>
 #include <annex/provider.h>
 
@@ -48,10 +49,11 @@ extern "C" {
  * @flush: run annex_gpu_flush_slot() for all slots of @cache, @nslots of them, with @first and @n,
  *	and wait for its end. What fails there, the context's error record says.
  * @copier: how a proxy (mem:, file:) moves data to and from memory of @device; NULL: not at all.
+ * @frames: what spaces (annex/mem.h) can have for a device tier. Not NULL.
  * @ctx: passed to all.
  *
  * Errors are negative errnos, said by annex_gpu_memory_fail(). One host thread calls at a time, but
- * for the copier's.
+ * for the copier's and those of @frames.
  */
 struct annex_gpu_memory {
 	const char *name;
@@ -65,6 +67,7 @@ struct annex_gpu_memory {
 	int (*flush)(void *ctx, struct annex_gpu_cache *cache, uint32_t nslots, uint64_t first,
 		     uint64_t n);
 	const struct annex_copier *copier;
+	const struct annex_frames *frames;
 	void *ctx;
 };
 

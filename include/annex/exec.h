@@ -14,7 +14,8 @@
  *		annex_exec_end(exec);
  *	}
  *
- * A plan says when things move, never what they hold: a wrong one costs time.
+ * A plan says when things move, never what they hold: a wrong one costs time. On a GPU
+ * annex_exec_after() comes when the kernel has ended.
  */
 #ifndef ANNEX_EXEC_H
 #define ANNEX_EXEC_H
@@ -74,7 +75,8 @@ int annex_exec_begin(struct annex_exec *e);
 int annex_exec_end(struct annex_exec *e);
 
 /**
- * struct annex_exec_use - A kernel uses the tensor that @ptr is in; @how: ANNEX_USE_*.
+ * struct annex_exec_use - A kernel uses the tensor that @ptr is in; @how: ANNEX_USE_*. In a GPU's
+ * memory nobody else sees what it writes: what it only reads is not written back.
  */
 struct annex_exec_use {
 	const void *ptr;

@@ -42,6 +42,8 @@ struct annex_store;
  *	hardware (no limit).
  * @depth: transfers under way at once, up to half of what the device's queues hold (32).
  * @timeout_ms: of a command (30000).
+ * @provider: of its queues and buffers; for spaces in a GPU's memory pinned memory is quicker
+ *	(annex_provider_pages()).
  */
 struct annex_store_opts {
 	uint64_t first, bytes;
@@ -49,6 +51,7 @@ struct annex_store_opts {
 	double read_rate, write_rate;
 	uint32_t depth;
 	uint32_t timeout_ms;
+	const struct annex_provider *provider;
 };
 
 /**
@@ -80,6 +83,8 @@ int annex_store_close(struct annex_store *store);
  * @host_rate, @cxl_rate: bytes a second each way, at most (no limit).
  * @fault_bytes: what is brought for one fault, a power of two of pages (65536).
  * @checksum: bytes that come back are compared with those that left (CRC-32C).
+ * @frames: the device tier is memory of this GPU (annex/cuda.h: @frames), which must outlive the
+ *	space; see annex_space_create() (memory of the process).
  */
 struct annex_space_opts {
 	uint64_t device, host;
@@ -93,6 +98,7 @@ struct annex_space_opts {
 	double host_rate, cxl_rate;
 	uint32_t fault_bytes;
 	bool checksum;
+	const struct annex_frames *frames;
 };
 
 /**
@@ -104,6 +110,13 @@ struct annex_space_opts {
  *
  * Whatever the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA), must
  * be held until that is over: pages that leave meanwhile take none of it along.
+ *
+ * In a GPU's memory (@frames) tensors are at addresses of the GPU, and nobody sees who touches
+ * what. So before a kernel uses a tensor, also a new one, it is held, then prefetched, and waited
+ * for; after the kernel's end it is let go. annex_exec_before() and annex_exec_after() do that.
+ * What is held counts as written, but for what a kernel is said to read only (annex/exec.h). The
+ * device tier consists of the GPU's frames (of 2 MiB, mostly), which tensors share, and counts
+ * whole ones. Bytes go to and from storage by way of buffers (@bounced).
  *
  * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -EPERM (not
  * for this user); -ENOSPC (the range); -ENOMEM; -EMFILE; -EAGAIN (no more threads).

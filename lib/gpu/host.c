@@ -5,6 +5,7 @@
 #include <string.h>
 #include <annex/gpu.h>
 #include "context.h"
+#include "frames.h"
 
 static void *host_alloc(void *ctx, size_t size, size_t align)
 {
@@ -100,6 +101,7 @@ const struct annex_gpu_memory *annex_gpu_memory_host(void)
 		.unreach = host_unreach,
 		.flush = host_flush,
 		.copier = &copier,
+		.frames = &gpu_frames_host,
 	};
 
 	return &host;

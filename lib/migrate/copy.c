@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 #include "copy.h"
-#include "space.h"
+#include "frames.h"
 
 #define DEPTH 2u /* the next one is known while one is copied */
 
-int annex_copy_file(const struct job *job, void *p, bool in)
+static int copy_file(const struct job *job, void *p, bool in)
 {
 	uint64_t at = pages_bytes(job->page), left = pages_bytes(job->n);
 	uint8_t *memory = p;
@@ -28,13 +28,20 @@ int annex_copy_file(const struct job *job, void *p, bool in)
 	return 0;
 }
 
+int annex_copy_device(const struct job *job, void *p, bool in)
+{
+	if (job->space->frames)
+		return annex_frames_copy(job->space, job->page, job->n, p, in);
+	return copy_file(job, p, in);
+}
+
 static void copy(struct link *link, struct job *job)
 {
 	(void)link;
 	if (job->to.tier == ANNEX_TIER_GPU)
-		job->err = annex_copy_file(job, annex_job_memory(job, job->from), true);
+		job->err = annex_copy_device(job, annex_job_memory(job, job->from), true);
 	else if (job->from.tier == ANNEX_TIER_GPU)
-		job->err = annex_copy_file(job, annex_job_memory(job, job->to), false);
+		job->err = annex_copy_device(job, annex_job_memory(job, job->to), false);
 	else
 		memcpy(annex_job_memory(job, job->to), annex_job_memory(job, job->from),
 		       pages_bytes(job->n));

@@ -8,9 +8,9 @@
 int annex_copy_start(struct link *link, double rate);
 
 /*
- * Copy a job's pages between @p and the device tier's file, @in or out, which neither maps them nor
- * faults. Return: 0; a negative errno.
+ * Copy a job's pages between @p and the device tier, @in or out: by its file, which neither maps
+ * them nor faults, or by its GPU. Return: 0; a negative errno.
  */
-int annex_copy_file(const struct job *job, void *p, bool in);
+int annex_copy_device(const struct job *job, void *p, bool in);
 
 #endif

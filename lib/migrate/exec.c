@@ -23,7 +23,7 @@
  * struct annex_exec - @now: the iteration under way; @last: the one before.
  * @plan: in use, if it has one; @next: being made. @step: of the plan, the next one.
  * @vain: the budget under which iterations like the last one cannot be planned for; 0: none.
- * @strikes: of each kernel of the plan's. @held: tensors of the kernel that runs.
+ * @strikes: of each kernel of the plan's. @held: the uses of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: what is waited for now.
  */
@@ -36,7 +36,7 @@ struct annex_exec {
 	struct planning *plan, *next;
 	size_t step;
 	uint8_t *strikes;
-	const void **held;
+	struct annex_exec_use *held;
 	uint32_t n_held, held_room;
 	uint64_t began, kernel_began, stall, serial, order, deadline, vain;
 	bool iterates, runs, strayed, drifted;
@@ -77,10 +77,15 @@ static void discard(struct planning *p)
 	free(p);
 }
 
+static int hold(struct annex_exec *e, const struct annex_exec_use *use, bool on)
+{
+	return annex_tensor_hold(e->space, use->ptr, on, use->how & ANNEX_USE_WRITE);
+}
+
 static void let_go(struct annex_exec *e)
 {
 	while (e->n_held)
-		annex_let_go(e->space, e->held[--e->n_held]);
+		hold(e, &e->held[--e->n_held], false);
 }
 
 void annex_exec_destroy(struct annex_exec *e)
@@ -205,10 +210,10 @@ static int follow(struct annex_exec *e, uint32_t k)
 	return err;
 }
 
-static int remember_held(struct annex_exec *e, const void *ptr)
+static int remember_held(struct annex_exec *e, const struct annex_exec_use *use)
 {
 	uint32_t room = e->held_room ? 2 * e->held_room : 16;
-	const void **held;
+	struct annex_exec_use *held;
 
 	if (e->n_held == e->held_room) {
 		held = realloc(e->held, room * sizeof(*held));
@@ -217,7 +222,7 @@ static int remember_held(struct annex_exec *e, const void *ptr)
 		e->held = held;
 		e->held_room = room;
 	}
-	e->held[e->n_held++] = ptr;
+	e->held[e->n_held++] = *use;
 	return 0;
 }
 
@@ -249,11 +254,11 @@ static int hold_all(struct annex_exec *e, const struct annex_exec_use *uses, uns
 	int err = 0;
 
 	for (unsigned int i = 0; i < n && !err; i++) {
-		err = annex_hold(e->space, uses[i].ptr);
+		err = hold(e, &uses[i], true);
 		if (!err) {
-			err = remember_held(e, uses[i].ptr);
+			err = remember_held(e, &uses[i]);
 			if (err)
-				annex_let_go(e->space, uses[i].ptr);
+				hold(e, &uses[i], false);
 		}
 	}
 	return err;
@@ -315,7 +320,8 @@ static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsi
 	err = follow(e, k);
 	if (!err)
 		err = hold_all(e, uses, n);
-	if (!err && !faults(e))
+	/* A GPU's kernel cannot. */
+	if (!err && (!faults(e) || e->space->frames))
 		err = bring(e, uses, n);
 	return err;
 }

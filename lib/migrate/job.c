@@ -11,6 +11,7 @@
 #include "core/crc32c.h"
 #include "core/log.h"
 #include "fault.h"
+#include "frames.h"
 #include "job.h"
 #include "page.h"
 #include "room.h"
@@ -66,7 +67,8 @@ static struct uffdio_range neighbours(const struct job **job)
 /* What a buffer stands for need not be, but to be summed. */
 static bool is_mapped(const struct job *job)
 {
-	return is_stored(job) && (!job->bounced || job->space->opts.checksum) &&
+	return is_stored(job) && job->space->alias &&
+	       (!job->bounced || job->space->opts.checksum) &&
 	       (job->to.tier == ANNEX_TIER_GPU || job->from.tier == ANNEX_TIER_GPU);
 }
 
@@ -110,7 +112,7 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 static bool one_by_one(struct annex_space *s, const struct job *job, struct tensor *t)
 {
 	if (job->n == 1 || !t->live || job->from.tier == NO_TIER || job->err == -ENODEV ||
-	    job->refused || s->closing)
+	    job->err == -ENOMEM || job->refused || s->closing)
 		return false;
 	for (uint32_t i = job->page; i < job->page + job->n; i++)
 		if (annex_move_in(s, job->move, job->kind, i, 1))
@@ -209,12 +211,32 @@ static struct place summed(const struct job *job)
 	return job->to.tier == ANNEX_TIER_GPU ? job->from : job->to;
 }
 
-static void sums(const struct job *job, uint32_t *crc)
+static void sum_pages(const struct job *job, const uint8_t *p, uint32_t *crc)
 {
-	const uint8_t *p = annex_job_memory(job, summed(job));
-
 	for (uint32_t i = 0; i < job->n; i++)
 		crc[i] = crc32c((const void *)(p + pages_bytes(i)), ANNEX_MEM_PAGE / 8, 0);
+}
+
+/* What a GPU holds is fetched for it. */
+static int sum_frames(const struct job *job, uint32_t *crc)
+{
+	uint8_t *p = malloc(pages_bytes(job->n));
+	int err = p ? annex_frames_copy(job->space, job->page, job->n, p, false) : -ENOMEM;
+
+	if (!err)
+		sum_pages(job, p, crc);
+	free(p);
+	return err;
+}
+
+static int sums(const struct job *job, uint32_t *crc)
+{
+	struct place side = summed(job);
+
+	if (side.tier == ANNEX_TIER_GPU && job->space->frames)
+		return sum_frames(job, crc);
+	sum_pages(job, annex_job_memory(job, side), crc);
+	return 0;
 }
 
 /* Whether what came back is what had left. */
@@ -285,7 +307,7 @@ void annex_job_done(struct job *first, struct job_list *start)
 	/* Nobody writes the pages of a job, so this needs no lock. */
 	for (job = first; job && crc; crc += job->n, job = job->with)
 		if (!job->err)
-			sums(job, crc);
+			job->err = sums(job, crc);
 	if (is_mapped(first))
 		unmap_alias(first);
 	crc = s->opts.checksum ? sum : NULL;

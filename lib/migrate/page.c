@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "core/log.h"
+#include "frames.h"
 #include "page.h"
 #include "tier.h"
 
@@ -55,6 +56,8 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 		.mode = clean ? CONTINUE_MODE_WP : 0,
 	};
 
+	if (s->frames)
+		return n;
 	/* Who has touched one, and was not heard yet, is woken when that is heard. */
 	if (!wanted(s, first, n))
 		c.mode |= UFFDIO_CONTINUE_MODE_DONTWAKE;
@@ -82,10 +85,11 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 	annex_pages_unfence(s, first, n);
 	for (; first < end; first += part) {
 		uint8_t flags = s->pages[first].flags;
-		bool clean = s->track && flags & PAGE_BELOW;
+		bool unseen = s->frames ? tensor_of(s, first)->writers : !s->track;
+		bool clean = !unseen && flags & PAGE_BELOW;
 
 		part = annex_pages_alike(s, first, end - first, PAGE_BELOW | PAGE_SHOWN);
-		if (!s->track && flags & PAGE_BELOW)
+		if (unseen && flags & PAGE_BELOW)
 			annex_pages_forget(s, first, part);
 		part = put(s, first, part, clean);
 		for (uint32_t i = first; i < first + part; i++) {
@@ -100,22 +104,31 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 int annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	/* Also what a program has locked in memory. */
-	if (madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED))
+	if (!s->frames &&
+	    madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED))
 		return annex_fail(-errno, "space: pages cannot be hidden: %s", strerror(errno));
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t) ~(PAGE_SHOWN | PAGE_CLEAN);
 	return 0;
 }
 
-void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
+static void punch(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	if (fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		      (off_t)pages_bytes(first), (off_t)pages_bytes(n)))
 		annex_log(ANNEX_LOG_ERROR, "space: memory is not given back: %s", strerror(errno));
+	s->device -= n;
+}
+
+void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	if (s->frames)
+		annex_frames_discharge(s, first, n);
+	else
+		punch(s, first, n);
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t) ~(PAGE_DEVICE | PAGE_SHOWN | PAGE_CLEAN);
 	tensor_of(s, first)->resident -= n;
-	s->device -= n;
 }
 
 void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n)
@@ -138,7 +151,7 @@ void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n)
 	annex_pages_forget(s, first, n);
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t)~PAGE_CLEAN;
-	while (ioctl(s->uffd, UFFDIO_WRITEPROTECT, &wp))
+	while (!s->frames && ioctl(s->uffd, UFFDIO_WRITEPROTECT, &wp))
 		if (errno != EAGAIN) {
 			annex_log(ANNEX_LOG_ERROR, "space: pages stay read-only: %s",
 				  strerror(errno));

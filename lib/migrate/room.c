@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/log.h"
 #include "fault.h"
+#include "frames.h"
 #include "job.h"
 #include "page.h"
 #include "room.h"
@@ -116,7 +117,7 @@ static bool make_room(struct annex_space *s, uint32_t need, struct job_list *sta
 	return true;
 }
 
-static void fill(struct annex_space *s, struct job *job)
+static void fill_file(struct annex_space *s, struct job *job)
 {
 	off_t at = (off_t)pages_bytes(job->page);
 	int rc;
@@ -128,12 +129,41 @@ static void fill(struct annex_space *s, struct job *job)
 		job->err = -errno;
 }
 
+/* What it takes before bytes arrive, or zeroes. */
+static void make_pages(struct annex_space *s, struct job *job)
+{
+	bool zeroes = job->from.tier == NO_TIER;
+
+	if (!s->frames) {
+		if (zeroes)
+			fill_file(s, job);
+		return;
+	}
+	job->err = annex_frames_back(s, job->page, job->n);
+	if (!job->err && zeroes)
+		job->err = annex_frames_zero(s, job->page, job->n);
+}
+
+/* Pages by which the device tier grows with it. */
+static uint32_t cost(const struct annex_space *s, const struct job *job)
+{
+	return s->frames ? annex_frames_cost(s, job->page, job->n) : job->n;
+}
+
+void annex_room_charge(struct annex_space *s, const struct job *job)
+{
+	if (s->frames)
+		annex_frames_charge(s, job->page, job->n);
+	else
+		s->device += job->n;
+}
+
 /* Charge a job to the device tier, and let it go. */
 static void admit(struct annex_space *s, struct job *job, struct job_list *start)
 {
-	s->device += job->n;
-	if (!job->err && job->from.tier == NO_TIER)
-		fill(s, job);
+	annex_room_charge(s, job);
+	if (!job->err)
+		make_pages(s, job);
 	if (job->err || job->from.tier == NO_TIER)
 		annex_job_finish(s, job, start);
 	else
@@ -182,7 +212,7 @@ static void refuse(struct annex_space *s, struct job *job)
 /* More is held than there is to be, and a program would wait for ever. */
 static void exceed(struct annex_space *s, const struct job *job)
 {
-	uint64_t over = pages_bytes(s->device + job->n - s->budget);
+	uint64_t over = pages_bytes(s->device + cost(s, job) - s->budget);
 
 	s->stats.over = over > s->stats.over ? over : s->stats.over;
 	if (s->exceeded)
@@ -224,8 +254,8 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 		return;
 	s->admitting = true;
 	while ((job = s->waiting.head)) {
-		make_room(s, job->n, start);
-		if (s->device + job->n > s->budget &&
+		make_room(s, cost(s, job), start);
+		if (s->device + cost(s, job) > s->budget &&
 		    (s->leaving || moves(s) || !without_room(s, job)))
 			break;
 		admit(s, annex_jobs_take(&s->waiting), start);

@@ -13,6 +13,7 @@
 #include "copy.h"
 #include "core/log.h"
 #include "fault.h"
+#include "frames.h"
 #include "job.h"
 #include "page.h"
 #include "room.h"
@@ -47,8 +48,23 @@ static int check_sizes(struct annex_space_opts *o)
 	return 0;
 }
 
+/* Of a GPU everything is in whole frames. */
+static int check_frames(struct annex_space_opts *o)
+{
+	uint64_t frame = o->frames->bytes;
+
+	if (frame < ANNEX_MEM_PAGE || frame & (frame - 1))
+		return annex_fail(-EINVAL, "space: %s: frames of %llu bytes", o->frames->name,
+				  (ull)frame);
+	o->device = (o->device + frame - 1) & ~(frame - 1);
+	o->size = (o->size + frame - 1) & ~(frame - 1);
+	return 0;
+}
+
 static int check(struct annex_space_opts *o)
 {
+	int err;
+
 	if (!o->fault_bytes)
 		o->fault_bytes = FAULT_BYTES;
 	if (o->fault_bytes % ANNEX_MEM_PAGE || o->fault_bytes & (o->fault_bytes - 1) ||
@@ -66,7 +82,8 @@ static int check(struct annex_space_opts *o)
 		return annex_fail(-EINVAL, "space: %llu bytes of no CXL memory", (ull)o->cxl_bytes);
 	if (!annex_rate_is_sound(o->host_rate) || !annex_rate_is_sound(o->cxl_rate))
 		return annex_fail(-EINVAL, "space: a rate below %u", ANNEX_MEM_PAGE);
-	return check_sizes(o);
+	err = check_sizes(o);
+	return err || !o->frames ? err : check_frames(o);
 }
 
 static int open_uffd(bool *user_only)
@@ -156,6 +173,11 @@ static int make_range(struct annex_space *s)
 {
 	int err;
 
+	if (s->opts.frames) {
+		/* A prefetch brings zeroes, too: no touch would. */
+		s->user_only = true;
+		return annex_frames_start(s);
+	}
 	s->file = memfd_create("annex-space", MFD_CLOEXEC);
 	if (s->file < 0 || ftruncate(s->file, (off_t)s->opts.size))
 		return annex_fail(-errno, "space: no memory file of %llu bytes: %s",
@@ -184,6 +206,19 @@ static int make_tables(struct annex_space *s)
 	return 0;
 }
 
+/* A GPU copies from and to pinned memory faster; where it cannot be pinned, not. */
+static void pin(struct annex_space *s, unsigned int tier, void *arena, uint64_t bytes)
+{
+	const struct annex_frames *f = s->opts.frames;
+
+	if (!f)
+		return;
+	s->pinned[tier] = !f->pin(f->ctx, arena, bytes);
+	if (!s->pinned[tier])
+		annex_log(ANNEX_LOG_INFO, "space: slower, as %s is not pinned: %s",
+			  annex_tier_name(tier), annex_last_error());
+}
+
 /* A tier that is memory: its pages, and the thread that copies. */
 static int add_memory(struct annex_space *s, unsigned int tier, void *arena, uint64_t bytes,
 		      double rate)
@@ -192,6 +227,7 @@ static int add_memory(struct annex_space *s, unsigned int tier, void *arena, uin
 	int err;
 
 	t->arena = arena;
+	pin(s, tier, arena, bytes);
 	t->runs = &t->own;
 	t->job_pages = JOB_PAGES;
 	if (annex_runs_init(&t->own, (uint32_t)(bytes / ANNEX_MEM_PAGE)))
@@ -270,12 +306,17 @@ static int build(struct annex_space *s)
 		err = add_cxl(s);
 	for (unsigned int i = 0; !err && i < s->opts.n_stores; i++)
 		err = add_store(s, i);
-	return err ? err : annex_fault_start(s);
+	return err || s->frames ? err : annex_fault_start(s);
 }
 
 /* What devices may have been working with. */
 static void release_memory(struct annex_space *s)
 {
+	for (unsigned int i = ANNEX_TIER_HOST; i < ANNEX_TIER_SSD; i++)
+		if (s->pinned[i])
+			s->opts.frames->unpin(s->opts.frames->ctx, s->tiers[i].arena);
+	if (s->frames)
+		annex_frames_stop(s);
 	if (s->tiers[ANNEX_TIER_HOST].arena)
 		munmap(s->tiers[ANNEX_TIER_HOST].arena, s->opts.host);
 	if (s->tiers[ANNEX_TIER_CXL].arena)
@@ -307,7 +348,7 @@ static void release(struct annex_space *s)
 		close(s->uffd);
 	if (s->transfers >= 0)
 		close(s->transfers);
-	if (s->base)
+	if (s->base && !s->frames)
 		munmap(s->base, s->opts.size);
 	if (left)
 		release_memory(s);
@@ -358,7 +399,7 @@ static void settle(struct annex_space *s)
 		if (s->tensors[i].n)
 			annex_moves_cancel(s, &s->tensors[i]);
 	while ((job = annex_jobs_take(&s->waiting))) {
-		s->device += job->n;
+		annex_room_charge(s, job);
 		job->err = -ECANCELED;
 		annex_job_finish(s, job, &start);
 	}
@@ -378,7 +419,17 @@ void annex_space_destroy(struct annex_space *s)
 	release(s);
 }
 
-static int hold(struct annex_space *s, const void *ptr, bool on)
+/* From now on nobody sees which of its pages are written. */
+static void may_be_written(struct annex_space *s, const struct tensor *t)
+{
+	uint8_t both = PAGE_DEVICE | PAGE_BELOW;
+
+	for (uint32_t i = t->first; i < t->first + t->n; i++)
+		if ((s->pages[i].flags & (both | PAGE_BUSY)) == both)
+			annex_pages_dirty(s, i, 1);
+}
+
+int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes)
 {
 	struct job_list start = {0};
 	uint32_t first, n;
@@ -387,11 +438,15 @@ static int hold(struct annex_space *s, const void *ptr, bool on)
 
 	pthread_mutex_lock(&s->lock);
 	t = annex_tensor_at(s, ptr, 1, &first, &n);
-	if (!t || (!on && !t->holds)) {
+	if (!t || (!on && (writes ? !t->writers : !t->holds))) {
 		err = annex_fail(-EINVAL, "hold: %p is in no tensor%s", ptr,
 				 t ? " that is held" : "");
 	} else {
 		t->holds += on ? 1u : -1u;
+		if (writes)
+			t->writers += on ? 1u : -1u;
+		if (on && writes && s->frames)
+			may_be_written(s, t);
 		annex_tensor_use(s, t);
 		annex_room_made(s, &start);
 	}
@@ -402,12 +457,12 @@ static int hold(struct annex_space *s, const void *ptr, bool on)
 
 int annex_hold(struct annex_space *s, const void *ptr)
 {
-	return hold(s, ptr, true);
+	return annex_tensor_hold(s, ptr, true, true);
 }
 
 int annex_let_go(struct annex_space *s, const void *ptr)
 {
-	return hold(s, ptr, false);
+	return annex_tensor_hold(s, ptr, false, true);
 }
 
 int annex_space_resize(struct annex_space *s, uint64_t device)
@@ -419,6 +474,8 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 				  (ull)device, DEVICE_MIN, (ull)s->opts.size);
 	pthread_mutex_lock(&s->lock);
 	s->budget = (uint32_t)(device / ANNEX_MEM_PAGE);
+	if (s->frames) /* whole ones */
+		s->budget += -s->budget & (s->frame_pages - 1);
 	annex_room_made(s, &start);
 	pthread_mutex_unlock(&s->lock);
 	annex_link_add(&start);

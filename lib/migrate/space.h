@@ -7,11 +7,15 @@
  * moved, and no longer: so none counts twice. Processors copy from and to the file. A page of it is
  * taken from the system when it is first written, and given back when a hole is punched: the file's
  * pages are the device tier.
+ *
+ * With opts.frames, @base is addresses of a GPU instead (frames.h), where nobody sees who touches
+ * what: there is no @file, no @alias and no userfaultfd, and programs say beforehand what they use.
  */
 #ifndef ANNEX_MIGRATE_SPACE_H
 #define ANNEX_MIGRATE_SPACE_H
 
 #include <pthread.h>
+#include <annex/frames.h>
 #include <annex/mem.h>
 #include "link.h"
 #include "runs.h"
@@ -51,8 +55,8 @@ struct page {
 /**
  * struct tensor - Pages @first to @first + @n.
  * @serial: of all that there ever were. @moves: that are not done. @hand: where reclaiming goes on.
- * @holds: who wants it to stay. @jobs: that move it. @resident: pages in the device tier; @leaving:
- * of them on their way out.
+ * @holds: who wants it to stay; @writers: of them who may write it, unseen. @jobs: that move it.
+ * @resident: pages in the device tier; @leaving: of them on their way out.
  * @older, @newer: the tensors that were used before and after it, by index.
  * @parts: of pages that small tensors share: how many live; @fill: bytes given out; @starts: a bit
  * for each place where one begins.
@@ -64,7 +68,7 @@ struct tensor {
 	uint64_t serial;
 	uint32_t first, n;
 	uint32_t hand;
-	uint32_t holds, jobs;
+	uint32_t holds, writers, jobs;
 	uint32_t resident, leaving;
 	uint32_t older, newer;
 	uint32_t parts, fill;
@@ -93,9 +97,12 @@ struct tier {
 	bool present;
 };
 
+struct frame;
+
 /**
  * struct annex_space - @lock orders all that changes in it. Links' and stores' locks come after it.
  * @idle: @jobs is 0. @track: writes to clean pages are seen.
+ * @frames: of a GPU, one for each @frame_pages of the space.
  * @uffd: tells @handler of touches of @base; @transfers: tells @helper of those of @alias; @bell:
  * both end.
  * @spare: entries of @tensors that are free; @open: the one that small tensors go to.
@@ -110,6 +117,8 @@ struct annex_space {
 	int file, uffd, transfers, bell;
 	uint8_t *base, *alias;
 	bool track;
+	struct frame *frames;
+	uint32_t frame_pages;
 	uint32_t n_pages;
 	struct page *pages;
 	struct runs addresses;
@@ -124,6 +133,7 @@ struct annex_space {
 	struct link copies[ANNEX_TIER_SSD];
 	uint32_t next_store;
 	pthread_t handler, helper;
+	bool pinned[ANNEX_TIER_SSD];
 	bool handles, helps, admitting, closing, user_only, exceeded;
 	struct annex_space_stats stats;
 };

@@ -82,7 +82,7 @@ static void fill_buffer(struct annex_store *store, struct job *first)
 	for (struct job *job = first; job; p += bytes_of(job), job = job->with) {
 		job->bounced = true;
 		if (is_out(job) && !first->err)
-			first->err = annex_copy_file(job, p, false);
+			first->err = annex_copy_device(job, p, false);
 	}
 }
 
@@ -92,7 +92,7 @@ static void empty_buffer(struct link *link, struct job *first)
 
 	for (struct job *job = first; job; p += bytes_of(job), job = job->with)
 		if (!is_out(job) && !job->err)
-			job->err = annex_copy_file(job, p, true);
+			job->err = annex_copy_device(job, p, true);
 }
 
 static void give_buffer(struct link *link, struct job *job)
@@ -271,7 +271,7 @@ static void again(struct link *link, struct job *first)
 		job->err = 0;
 		/* It may be the buffer that could not be filled. */
 		if (job->bounced && is_out(job))
-			job->err = annex_copy_file(job, buffer_of(store, first) + done, false);
+			job->err = annex_copy_device(job, buffer_of(store, first) + done, false);
 		if (!job->err)
 			job->err = annex_dev_io(store->dev, &io, 1, NULL);
 	}
@@ -313,7 +313,11 @@ static int check(const char *uri, struct annex_store_opts *o, const struct annex
 
 static int prepare(struct annex_store *store, const char *uri)
 {
-	struct annex_dev_opts dev_opts = {.queues = 2, .timeout_ms = store->opts.timeout_ms};
+	struct annex_dev_opts dev_opts = {
+		.queues = 2,
+		.timeout_ms = store->opts.timeout_ms,
+		.provider = store->opts.provider,
+	};
 	struct annex_ns ns;
 	uint32_t most;
 	int err = annex_dev_open(uri, &dev_opts, &store->dev);
@@ -438,8 +442,10 @@ static int map_arenas(struct annex_store *store, struct lane *lane, struct annex
 {
 	int err;
 
-	err = annex_dev_map_sparse(store->dev, arenas[ANNEX_TIER_GPU], bytes[ANNEX_TIER_GPU],
-				   &lane->at[ANNEX_TIER_GPU]);
+	err = -EOPNOTSUPP; /* a GPU's frames come and go */
+	if (arenas[ANNEX_TIER_GPU])
+		err = annex_dev_map_sparse(store->dev, arenas[ANNEX_TIER_GPU],
+					   bytes[ANNEX_TIER_GPU], &lane->at[ANNEX_TIER_GPU]);
 	if (err == -EOPNOTSUPP) {
 		lane->at[ANNEX_TIER_GPU] = 0;
 		err = need_buffers(store);

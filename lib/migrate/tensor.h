@@ -14,6 +14,12 @@ struct tensor *annex_tensor_at(struct annex_space *s, const void *ptr, uint64_t 
 /* It is now in use. */
 void annex_tensor_use(struct annex_space *s, struct tensor *t);
 
+/*
+ * As annex_hold() and annex_let_go(), the lock is not held. @writes: who holds it may write it,
+ * which is not seen in a GPU's memory.
+ */
+int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes);
+
 /* A freed one is forgotten when nothing moves it any more. */
 void annex_tensor_rest(struct annex_space *s, struct tensor *t);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include "mem_rig.h"
+#include "random.h"
 #include "unit.h"
 
 void mem_rig_open(struct mem_rig *r, const char *uri, struct annex_space_opts opts)
@@ -50,4 +53,46 @@ void mem_fetch(struct mem_rig *r, void *p, uint64_t bytes)
 
 	CU_ASSERT_EQUAL_FATAL(annex_prefetch(r->space, p, bytes, 0, &m), 0);
 	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+}
+
+void mem_change(uint64_t *state, const struct mem_pair *x)
+{
+	uint64_t at = random_next(state) % x->bytes;
+	uint64_t n = random_next(state) % (x->bytes - at) + 1;
+
+	random_fill(state, x->plain + at, n);
+	memcpy(x->p + at, x->plain + at, n);
+}
+
+void mem_renew(struct mem_twin *t, uint64_t *state, struct mem_pair *x)
+{
+	if (x->p) {
+		t->wrong += annex_free(t->r->space, x->p) != 0;
+		free(x->plain);
+		x->p = NULL;
+	}
+	x->bytes = random_next(state) % 4 ? random_next(state) % 200000 + 1
+					  : random_next(state) % 3000 + 1;
+	if (annex_alloc(t->r->space, "random", x->bytes, (void **)&x->p)) {
+		t->wrong++;
+		x->p = NULL;
+		return;
+	}
+	x->plain = calloc(1, x->bytes);
+}
+
+void mem_twins(struct mem_rig *r, uint64_t *state, void *(*live)(void *twin))
+{
+	struct mem_twin twins[MEM_TWINS] = {0};
+	pthread_t threads[MEM_TWINS];
+
+	for (unsigned int i = 0; i < MEM_TWINS; i++) {
+		twins[i].r = r;
+		twins[i].seed = random_next(state);
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, live, &twins[i]), 0);
+	}
+	for (unsigned int i = 0; i < MEM_TWINS; i++) {
+		pthread_join(threads[i], NULL);
+		CU_ASSERT_EQUAL(twins[i].wrong, 0);
+	}
 }

@@ -24,4 +24,28 @@ void *mem_alloc(struct mem_rig *r, const char *name, uint64_t bytes);
 void mem_evict(struct mem_rig *r, void *p, uint64_t bytes, unsigned int tier);
 void mem_fetch(struct mem_rig *r, void *p, uint64_t bytes);
 
+#define MEM_TWINS 4u /* random programs that run at once */
+
+/* One of them. @wrong: how often something was not as in plain memory. */
+struct mem_twin {
+	struct mem_rig *r;
+	uint64_t seed;
+	unsigned int wrong;
+};
+
+/* A tensor, and what it is to hold. */
+struct mem_pair {
+	uint8_t *p, *plain;
+	uint64_t bytes;
+};
+
+/* Some of it becomes something else, in plain memory and in the tensor. */
+void mem_change(uint64_t *state, const struct mem_pair *x);
+
+/* Free it, if there is one, and make another of a random size, which may be small. */
+void mem_renew(struct mem_twin *t, uint64_t *state, struct mem_pair *x);
+
+/* Run them, until all have ended. */
+void mem_twins(struct mem_rig *r, uint64_t *state, void *(*live)(void *twin));
+
 #endif

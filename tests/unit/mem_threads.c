@@ -109,54 +109,15 @@ static void through_buffers(void)
 #define PROGRAMS 1000u
 #endif
 #define TENSORS 12u
-#define THREADS 4u
 #define STEPS 80u
 
-struct twin {
-	struct mem_rig *r;
-	uint64_t seed;
-	unsigned int wrong;
-};
-
-struct pair {
-	uint8_t *p, *plain;
-	uint64_t bytes;
-};
-
-static void check(struct twin *t, const struct pair *x)
+static void check(struct mem_twin *t, const struct mem_pair *x)
 {
 	if (memcmp(x->p, x->plain, x->bytes))
 		t->wrong++;
 }
 
-static void change(uint64_t *state, const struct pair *x)
-{
-	uint64_t at = random_next(state) % x->bytes;
-	uint64_t n = random_next(state) % (x->bytes - at) + 1;
-
-	random_fill(state, x->plain + at, n);
-	memcpy(x->p + at, x->plain + at, n);
-}
-
-static void renew(struct twin *t, uint64_t *state, struct pair *x)
-{
-	if (x->p) {
-		check(t, x);
-		t->wrong += annex_free(t->r->space, x->p) != 0;
-		free(x->plain);
-		x->p = NULL;
-	}
-	x->bytes = random_next(state) % 4 ? random_next(state) % 200000 + 1
-					  : random_next(state) % 3000 + 1;
-	if (annex_alloc(t->r->space, "random", x->bytes, (void **)&x->p)) {
-		t->wrong++;
-		x->p = NULL;
-		return;
-	}
-	x->plain = calloc(1, x->bytes);
-}
-
-static void move(struct twin *t, uint64_t *state, const struct pair *x)
+static void move(struct mem_twin *t, uint64_t *state, const struct mem_pair *x)
 {
 	static const unsigned int tiers[] = {ANNEX_TIER_HOST, ANNEX_TIER_CXL, ANNEX_TIER_SSD,
 					     ANNEX_TIER_SSD + 1};
@@ -182,14 +143,14 @@ static void move(struct twin *t, uint64_t *state, const struct pair *x)
 
 static void *live(void *arg)
 {
-	struct twin *t = arg;
-	struct pair pairs[TENSORS] = {0};
+	struct mem_twin *t = arg;
+	struct mem_pair pairs[TENSORS] = {0};
 	uint64_t state = t->seed;
 
 	for (unsigned int i = 0; i < TENSORS; i++)
-		renew(t, &state, &pairs[i]);
+		mem_renew(t, &state, &pairs[i]);
 	for (unsigned int i = 0; i < STEPS; i++) {
-		struct pair *x = &pairs[random_next(&state) % TENSORS];
+		struct mem_pair *x = &pairs[random_next(&state) % TENSORS];
 
 		switch (random_next(&state) % 9) {
 		case 8:
@@ -197,18 +158,19 @@ static void *live(void *arg)
 						       (1 + random_next(&state) % 4) * MIB) != 0;
 			break;
 		case 0:
-			renew(t, &state, x);
+			check(t, x);
+			mem_renew(t, &state, x);
 			break;
 		case 1:
 		case 2:
-			change(&state, x);
+			mem_change(&state, x);
 			break;
 		case 3:
 			check(t, x);
 			break;
 		case 4:
 			t->wrong += annex_hold(t->r->space, x->p) != 0;
-			change(&state, x);
+			mem_change(&state, x);
 			t->wrong += annex_let_go(t->r->space, x->p) != 0;
 			break;
 		default:
@@ -223,22 +185,6 @@ static void *live(void *arg)
 	return NULL;
 }
 
-static void live_together(struct mem_rig *r, uint64_t *state)
-{
-	struct twin twins[THREADS] = {0};
-	pthread_t threads[THREADS];
-
-	for (unsigned int i = 0; i < THREADS; i++) {
-		twins[i].r = r;
-		twins[i].seed = random_next(state);
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, live, &twins[i]), 0);
-	}
-	for (unsigned int i = 0; i < THREADS; i++) {
-		pthread_join(threads[i], NULL);
-		CU_ASSERT_EQUAL(twins[i].wrong, 0);
-	}
-}
-
 static void beside_a_twin(void)
 {
 	uint64_t state = random_seed("beside a twin");
@@ -246,7 +192,7 @@ static void beside_a_twin(void)
 	struct mem_rig r;
 
 	hdm_rig_open(&range, 8 * MIB, "");
-	for (unsigned int round = 0; round < PROGRAMS / THREADS; round++) {
+	for (unsigned int round = 0; round < PROGRAMS / MEM_TWINS; round++) {
 		mem_rig_open(&r, "mem:16M",
 			     (struct annex_space_opts){
 				     .device = MIB + random_next(&state) % (3 * MIB),
@@ -257,7 +203,7 @@ static void beside_a_twin(void)
 				     .fault_bytes = 4096u << random_next(&state) % 8,
 				     .checksum = round % 2,
 			     });
-		live_together(&r, &state);
+		mem_twins(&r, &state, live);
 		CU_ASSERT_EQUAL(mem_stats(&r).stored, 0);
 		CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
 		mem_rig_close(&r);

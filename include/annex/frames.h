@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory of a GPU for a space (annex/mem.h): addresses that stay, and frames that come and go
+ * behind them.
+ */
+#ifndef ANNEX_FRAMES_H
+#define ANNEX_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct annex_frames - A GPU's addresses, and its memory in frames.
+ * @name: for messages.
+ * @bytes: of a frame, a power of two of at least 4096.
+ * @reserve: take @bytes of addresses, whole frames, with no memory behind them; *@base is the
+ *	first, aligned to a frame. @release: give them back, when none has a frame any more.
+ * @back: put a frame behind the addresses from @at on; what it holds is not known. @bare: take it
+ *	away. Nobody may be using these addresses then.
+ * @put, @get: copy to, and from, addresses with frames; @zero: set bytes there to 0. They return
+ *	when it is done, and wait for no kernel that runs meanwhile.
+ * @pin: have copies from and to this host memory, of whole pages, go at full speed. @unpin: no
+ *	longer.
+ * @ctx: passed to all.
+ *
+ * Errors are negative errnos, said by annex_gpu_memory_fail(). Any thread may call any of them, and
+ * several at once, for different addresses.
+ */
+struct annex_frames {
+	const char *name;
+	size_t bytes;
+	int (*reserve)(void *ctx, uint64_t bytes, void **base);
+	void (*release)(void *ctx, void *base, uint64_t bytes);
+	int (*back)(void *ctx, void *at);
+	int (*bare)(void *ctx, void *at);
+	int (*put)(void *ctx, void *to, const void *from, size_t bytes);
+	int (*get)(void *ctx, void *to, const void *from, size_t bytes);
+	int (*zero)(void *ctx, void *at, size_t bytes);
+	int (*pin)(void *ctx, void *ptr, size_t bytes);
+	void (*unpin)(void *ctx, void *ptr);
+	void *ctx;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

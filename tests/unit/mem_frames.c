@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Spaces in memory that nobody sees touches of, as a GPU's is; the host's frames play it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <sched.h>
+#include <annex/atomic.h>
+#include <annex/clock.h>
+#include <annex/cuda.h>
+#include "mem_rig.h"
+#include "random.h"
+#include "unit.h"
+
+static const struct annex_frames *host(void)
+{
+	return annex_gpu_memory_host()->frames;
+}
+
+/* Whether there is memory at @p: where there is none, a touch would end this process. */
+static bool is_there(const void *p)
+{
+	char byte;
+	struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)p, 1};
+
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+}
+
+/* Until let_go() it may be used. */
+static int take(struct mem_rig *r, const void *p, uint64_t bytes)
+{
+	struct annex_move *m;
+	int err = annex_hold(r->space, p);
+
+	if (!err)
+		err = annex_prefetch(r->space, p, bytes, 0, &m);
+	return err ? err : annex_move_wait(m, WAIT_MS);
+}
+
+static int let_go(struct mem_rig *r, const void *p)
+{
+	return annex_let_go(r->space, p);
+}
+
+/* What was on its way out when it was freed gives its memory back when it has arrived. */
+static void wait_for_nothing(struct mem_rig *r)
+{
+	uint64_t limit = annex_deadline_ms(WAIT_MS);
+	struct annex_space_stats st = mem_stats(r);
+
+	while ((st.device || st.host || st.stored) && annex_now() < limit) {
+		sched_yield();
+		st = mem_stats(r);
+	}
+	CU_ASSERT_EQUAL(st.device, 0);
+	CU_ASSERT_EQUAL(st.host, 0);
+	CU_ASSERT_EQUAL(st.stored, 0);
+}
+
+static void addresses_stay(void)
+{
+	struct annex_space_opts opts = {.device = 2 * MIB, .host = MIB, .frames = host()};
+	uint64_t state = random_seed("addresses stay");
+	uint8_t *p, *q, *plain = malloc(MIB);
+	struct annex_mem_page at;
+	struct mem_rig r;
+
+	mem_rig_open(&r, "mem:4M", opts);
+	p = mem_alloc(&r, "p", MIB);
+	q = mem_alloc(&r, "q", 3 * MIB / 2);
+	CU_ASSERT(!is_there(p));
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	for (uint64_t i = 0; i < MIB; i++)
+		if (p[i])
+			CU_FAIL("a new tensor is not all zeroes");
+	random_fill(&state, plain, MIB);
+	memcpy(p, plain, MIB);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	/* It has to leave for another. */
+	CU_ASSERT_EQUAL(take(&r, q, 3 * MIB / 2), 0);
+	memset(q, 1, 3 * MIB / 2);
+	CU_ASSERT(mem_stats(&r).out > 0);
+	CU_ASSERT_EQUAL(let_go(&r, q), 0);
+	mem_evict(&r, p, MIB, ANNEX_TIER_HOST);
+	CU_ASSERT(!is_there(p) && !is_there(p + MIB - 1));
+	mem_evict(&r, p, MIB, ANNEX_TIER_SSD + 1);
+	CU_ASSERT_EQUAL(annex_mem_lookup(r.space, p, &at), 0);
+	CU_ASSERT(at.below && !at.device && at.tier >= ANNEX_TIER_SSD);
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	CU_ASSERT_EQUAL(memcmp(p, plain, MIB), 0);
+	CU_ASSERT(mem_stats(&r).bounced > 0);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	CU_ASSERT(mem_stats(&r).over == 0);
+	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	wait_for_nothing(&r);
+	mem_rig_close(&r);
+	free(plain);
+}
+
+/* Tensors of a page: a frame counts as long as one of them is there. */
+static void frames_are_shared(void)
+{
+	struct annex_space_opts opts = {.device = MIB, .host = MIB, .frames = host()};
+	uint64_t frame = host()->bytes, n = frame / 4096;
+	struct mem_rig r;
+	char *p[64];
+
+	CU_ASSERT_FATAL(n <= 64);
+	mem_rig_open(&r, NULL, opts);
+	for (uint64_t i = 0; i < n; i++) {
+		p[i] = mem_alloc(&r, "page", 4096);
+		CU_ASSERT_EQUAL(take(&r, p[i], 4096), 0);
+		*p[i] = (char)i;
+		CU_ASSERT_EQUAL(mem_stats(&r).device, frame);
+		CU_ASSERT_EQUAL(let_go(&r, p[i]), 0);
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		CU_ASSERT_EQUAL(mem_stats(&r).device, frame);
+		mem_evict(&r, p[i], 4096, ANNEX_TIER_HOST);
+	}
+	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
+	CU_ASSERT(!is_there(p[0]));
+	for (uint64_t i = n; i-- > 0;) {
+		CU_ASSERT_EQUAL(take(&r, p[i], 4096), 0);
+		CU_ASSERT_EQUAL(*p[i], (char)i);
+		CU_ASSERT_EQUAL(let_go(&r, p[i]), 0);
+		CU_ASSERT_EQUAL(annex_free(r.space, p[i]), 0);
+	}
+	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
+	mem_rig_close(&r);
+}
+
+/* Of what is held, a kernel may write any byte meanwhile: nothing of it is copied. */
+static void held_is_not_saved(void)
+{
+	struct annex_space_opts opts = {.device = MIB, .host = MIB, .frames = host()};
+	struct annex_move *m;
+	struct mem_rig r;
+	char *p;
+
+	mem_rig_open(&r, NULL, opts);
+	p = mem_alloc(&r, "p", 8192);
+	CU_ASSERT_EQUAL(take(&r, p, 8192), 0);
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 8192, ANNEX_TIER_HOST, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EBUSY);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	mem_evict(&r, p, 8192, ANNEX_TIER_HOST);
+	CU_ASSERT_EQUAL(annex_space_resize(r.space, MIB + 1), 0);
+	mem_rig_close(&r);
+}
+
+/* A GPU whose memory others use, or that does not copy right. */
+struct bad_gpu {
+	struct annex_frames frames;
+	uint32_t left, flips;
+};
+
+static int scarce_back(void *ctx, void *at)
+{
+	struct bad_gpu *bad = ctx;
+
+	if (!bad->left)
+		return annex_gpu_memory_fail(-ENOMEM, "bad GPU: no memory");
+	bad->left--;
+	return host()->back(NULL, at);
+}
+
+static int scarce_bare(void *ctx, void *at)
+{
+	struct bad_gpu *bad = ctx;
+
+	bad->left++;
+	return host()->bare(NULL, at);
+}
+
+static int wrong_put(void *ctx, void *to, const void *from, size_t bytes)
+{
+	struct bad_gpu *bad = ctx;
+	int err = host()->put(NULL, to, from, bytes);
+
+	/* Relaxed: a count. */
+	if (annex_atomic_load(&bad->flips, ANNEX_RELAXED))
+		((char *)to)[bytes / 2] ^= 4;
+	return err;
+}
+
+static void bad_open(struct mem_rig *r, struct bad_gpu *bad, uint32_t left)
+{
+	*bad = (struct bad_gpu){.frames = *host(), .left = left};
+	bad->frames.back = scarce_back;
+	bad->frames.bare = scarce_bare;
+	bad->frames.put = wrong_put;
+	bad->frames.ctx = bad;
+	mem_rig_open(r, "mem:4M",
+		     (struct annex_space_opts){
+			     .device = 2 * MIB, .checksum = true, .frames = &bad->frames});
+}
+
+static void no_memory(void)
+{
+	uint32_t frames = (uint32_t)(MIB / host()->bytes);
+	struct annex_move *m;
+	struct bad_gpu bad;
+	struct mem_rig r;
+	char *p, *q;
+
+	bad_open(&r, &bad, frames);
+	p = mem_alloc(&r, "p", MIB);
+	q = mem_alloc(&r, "q", MIB);
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	memset(p, 7, MIB);
+	CU_ASSERT_EQUAL(annex_prefetch(r.space, q, MIB, 0, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOMEM);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
+	CU_ASSERT_EQUAL(bad.left, frames);
+	CU_ASSERT_EQUAL(take(&r, q, MIB), 0);
+	CU_ASSERT_EQUAL(q[MIB - 1], 0);
+	CU_ASSERT_EQUAL(let_go(&r, q), 0);
+	/* What is below stays there, and good. */
+	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOMEM);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	CU_ASSERT(p[0] == 7 && p[MIB - 1] == 7);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	mem_rig_close(&r);
+	CU_ASSERT_EQUAL(bad.left, frames);
+}
+
+static void wrong_copies(void)
+{
+	struct annex_move *m;
+	struct bad_gpu bad;
+	struct mem_rig r;
+	char *p;
+
+	bad_open(&r, &bad, UINT32_MAX / 2);
+	p = mem_alloc(&r, "p", MIB);
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	memset(p, 7, MIB);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
+	annex_atomic_store(&bad.flips, 1, ANNEX_RELAXED);
+	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EILSEQ);
+	annex_atomic_store(&bad.flips, 0, ANNEX_RELAXED);
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	CU_ASSERT(p[0] == 7 && p[MIB - 1] == 7);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	mem_rig_close(&r);
+}
+
+static void bad_sizes(void)
+{
+	struct annex_frames odd = *host();
+	struct annex_space_opts opts = {.device = MIB, .frames = &odd};
+	struct annex_space *s;
+
+	odd.bytes = 2048;
+	CU_ASSERT_EQUAL(annex_space_create(&opts, &s), -EINVAL);
+	odd.bytes = 3 << 14;
+	CU_ASSERT_EQUAL(annex_space_create(&opts, &s), -EINVAL);
+}
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define PROGRAMS 40u
+#else
+#define PROGRAMS 400u
+#endif
+#define TENSORS 12u
+#define STEPS 60u
+
+/* Compare all of it, and change some; small ones are held by those that share their pages. */
+static void use(struct mem_twin *t, uint64_t *state, const struct mem_pair *x)
+{
+	if (take(t->r, x->p, x->bytes)) {
+		t->wrong++;
+		return;
+	}
+	t->wrong += memcmp(x->p, x->plain, x->bytes) != 0;
+	mem_change(state, x);
+	t->wrong += let_go(t->r, x->p) != 0;
+}
+
+static void move(struct mem_twin *t, uint64_t *state, const struct mem_pair *x)
+{
+	static const unsigned int tiers[] = {ANNEX_TIER_HOST, ANNEX_TIER_SSD, ANNEX_TIER_SSD + 1};
+	uint64_t at = random_next(state) % x->bytes;
+	uint64_t n = random_next(state) % (x->bytes - at) + 1;
+	unsigned int tier = tiers[random_next(state) % 3];
+
+	if (random_next(state) % 2)
+		t->wrong += annex_prefetch(t->r->space, x->p + at, n, 0, NULL) != 0;
+	else
+		t->wrong += annex_pre_evict(t->r->space, x->p + at, n, tier, NULL) != 0;
+}
+
+static void *live(void *arg)
+{
+	struct mem_twin *t = arg;
+	struct mem_pair pairs[TENSORS] = {0};
+	uint64_t state = t->seed;
+
+	for (unsigned int i = 0; i < TENSORS; i++)
+		mem_renew(t, &state, &pairs[i]);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		struct mem_pair *x = &pairs[random_next(&state) % TENSORS];
+
+		switch (random_next(&state) % 8) {
+		case 0:
+			mem_renew(t, &state, x);
+			break;
+		case 1:
+			t->wrong += annex_space_resize(t->r->space,
+						       (2 + random_next(&state) % 4) * MIB) != 0;
+			break;
+		case 2:
+		case 3:
+		case 4:
+			use(t, &state, x);
+			break;
+		default:
+			move(t, &state, x);
+		}
+	}
+	for (unsigned int i = 0; i < TENSORS; i++) {
+		use(t, &state, &pairs[i]);
+		t->wrong += annex_free(t->r->space, pairs[i].p) != 0;
+		free(pairs[i].plain);
+	}
+	return NULL;
+}
+
+static void beside_a_twin(void)
+{
+	uint64_t state = random_seed("frames beside a twin");
+	struct mem_rig r;
+
+	for (unsigned int round = 0; round < PROGRAMS / MEM_TWINS; round++) {
+		mem_rig_open(&r, "mem:16M",
+			     (struct annex_space_opts){
+				     /* What four threads hold at once fits. */
+				     .device = (2 + random_next(&state) % 3) * MIB,
+				     .host = MIB,
+				     .size = 64 * MIB,
+				     .checksum = round % 2,
+				     .frames = host(),
+			     });
+		mem_twins(&r, &state, live);
+		wait_for_nothing(&r);
+		CU_ASSERT_EQUAL(mem_stats(&r).over, 0);
+		mem_rig_close(&r);
+	}
+}
+
+UNIT_SUITE(mem_frames, {"addresses stay", addresses_stay}, {"frames are shared", frames_are_shared},
+	   {"held is not saved", held_is_not_saved}, {"no memory", no_memory},
+	   {"wrong copies", wrong_copies}, {"bad sizes", bad_sizes},
+	   {"beside a twin", beside_a_twin})
