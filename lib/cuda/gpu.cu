@@ -83,7 +83,7 @@ static int start(struct cuda_gpu *gpu, int index)
 	if (!err)
 		err = cuda_check(cudaStreamCreateWithFlags(&gpu->proxy, cudaStreamNonBlocking),
 				 "stream");
-	return err;
+	return err ? err : cuda_frames_open(gpu);
 }
 
 static void describe(struct cuda_gpu *gpu)
@@ -139,6 +139,7 @@ void annex_cuda_close(struct annex_gpu_memory *memory)
 
 	if (!gpu)
 		return;
+	cuda_frames_close(gpu);
 	if (gpu->host)
 		cudaStreamDestroy(gpu->host);
 	if (gpu->proxy)

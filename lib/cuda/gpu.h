@@ -10,6 +10,7 @@
 #include <annex/cuda.h>
 
 struct cuda_block;
+struct cuda_frames;
 
 /**
  * struct cuda_gpu - A GPU.
@@ -18,6 +19,7 @@ struct cuda_block;
  * @host: the stream of the host's copies and kernels; @proxy: that of copiers, which are threads of
  *	their own. Neither waits for other kernels, or has them wait.
  * @lock: of @blocks, the GPU memory that was given out.
+ * @frames: memory for spaces.
  */
 struct cuda_gpu {
 	struct annex_gpu_memory memory;
@@ -28,6 +30,7 @@ struct cuda_gpu {
 	cudaStream_t host, proxy;
 	pthread_mutex_t lock;
 	struct cuda_block *blocks;
+	struct cuda_frames *frames;
 };
 
 /* Have annex_last_error() say what CUDA said. Return: an errno for it; 0 for success. */
@@ -50,6 +53,10 @@ void cuda_unreach(void *ctx, void *ptr);
 int cuda_copy(void *ctx, void *to, const void *from, size_t bytes);
 int cuda_fill(void *ctx, void *ptr, int byte, size_t bytes);
 int cuda_moves(void *ctx, const struct annex_far_move *moves, unsigned int n);
+
+/* frames.cu */
+int cuda_frames_open(struct cuda_gpu *gpu);
+void cuda_frames_close(struct cuda_gpu *gpu); /* whatever there is of it */
 
 /* flush.cu */
 int cuda_flush(void *ctx, struct annex_gpu_cache *cache, uint32_t nslots, uint64_t first,
