@@ -9,7 +9,8 @@
 
 #define TEST_KERNELS(X)                                                                            \
 	X(ops, ops, 2)                                                                             \
-	X(tickets, ops, 2)
+	X(tickets, ops, 2)                                                                         \
+	X(stamp, stamp, 2)
 
 enum test_kernel {
 	TEST_KERNEL_BASE = GPU_KERNEL_END - 1,
@@ -35,6 +36,14 @@ struct gpu_args_ops {
 	struct annex_gpu_array a; /* elements of 4 or 8 bytes */
 	struct test_op *ops;
 	uint64_t n;
+};
+
+/* Words that were of pattern @was, or (0) zeroes, become those of @is. */
+struct gpu_args_stamp {
+	uint64_t *words;
+	uint64_t count;
+	uint64_t was, is;
+	struct gpu_result *r;
 };
 
 static inline ANNEX_HD int test_add(const struct annex_gpu_array *a, struct test_op *op)
@@ -126,6 +135,19 @@ static inline ANNEX_HD void gpu_body_ops(const struct gpu_args_ops *a, struct gp
 		}
 		a->ops[k] = op;
 	}
+}
+
+static inline ANNEX_HD void gpu_body_stamp(const struct gpu_args_stamp *a, struct gpu_thread t)
+{
+	uint64_t wrong = 0, done = 0;
+
+	for (uint64_t k = t.id; k < a->count; k += t.count, done++) {
+		wrong += a->words[k] != (a->was ? gpu_pattern(a->was, k) : 0);
+		a->words[k] = gpu_pattern(a->is, k);
+	}
+	/* Relaxed: read when the kernel has ended. */
+	annex_local_add(&a->r->done, done, ANNEX_RELAXED);
+	annex_local_add(&a->r->wrong, wrong, ANNEX_RELAXED);
 }
 
 #define TEST_OPEN 4u /* tickets that a thread has at once */

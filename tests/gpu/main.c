@@ -23,13 +23,10 @@ struct group {
 };
 
 static const struct group groups[] = {
-	{"arrays", array_tests, NULL},
-	{"faults", fault_tests, NULL},
-	{"programs", program_tests, NULL},
-	{"queues", NULL, bench_queues},
-	{"cold", NULL, bench_cold},
-	{"hot", NULL, bench_hot},
-	{NULL, NULL, NULL},
+	{"arrays", array_tests, NULL},     {"faults", fault_tests, NULL},
+	{"programs", program_tests, NULL}, {"tiers", tier_tests, NULL},
+	{"queues", NULL, bench_queues},    {"cold", NULL, bench_cold},
+	{"hot", NULL, bench_hot},          {NULL, NULL, NULL},
 };
 
 static bool small;

@@ -46,10 +46,13 @@ quoted()
 	printf '"%s"' "$(tr -d '\n"\134' <<<"$1")"
 }
 
-flags=(-std=gnu11 -O2 -g -Wall -Wextra -pthread -Iinclude -I. -Ilib)
+# Without libnuma: spaces have no CXL memory then.
+flags=(-std=gnu11 -O2 -g -Wall -Wextra -pthread -Iinclude -I. -Ilib -Itests/gpu/without/numa)
 sources=(lib/core/*.c lib/nvme/*.c lib/module/*.c lib/emu/*.c lib/gpu/*.c
 	tools/{error,progress}.c tools/gpu/{runner,bench,bench_hot,bench_cold,bench_queue}.c
-	tools/gpu/{queues,search,add}.c tests/gpu/{main,rig,arrays,faults,programs}.c)
+	lib/migrate/{copy,fault,frames,job,link,move,page,room,runs,space,store,table,tensor,tier}.c
+	lib/plan/system.c tests/gpu/without/numa/hdm.c
+	tools/gpu/{queues,search,add}.c tests/gpu/{main,rig,arrays,faults,programs,tiers}.c)
 libs=(-lpthread)
 device=()
 
@@ -220,7 +223,7 @@ if ! build_all >"$build/build.log" 2>&1; then
 	die "does not build"
 fi
 
-for group in arrays faults programs; do
+for group in arrays faults programs tiers; do
 	step $group 60 "$build/main" "$build/parts/$group" $group
 done
 for group in queues cold hot; do
@@ -235,6 +238,7 @@ elif [ -n "$sanitizer" ]; then
 	for tool in memcheck racecheck synccheck; do
 		sanitize $tool arrays
 		sanitize $tool programs
+		sanitize $tool tiers
 	done
 else
 	echo "no compute-sanitizer here: not checked by it"

@@ -26,5 +26,6 @@ struct gpu_test {
 extern const struct gpu_test array_tests[];   /* elements, spans, tickets */
 extern const struct gpu_test fault_tests[];   /* what devices do wrong */
 extern const struct gpu_test program_tests[]; /* search and addition */
+extern const struct gpu_test tier_tests[];    /* spaces in GPU memory */
 
 #endif
