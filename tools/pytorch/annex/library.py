@@ -15,7 +15,8 @@ class Error(OSError):
 class StoreOpts(ctypes.Structure):
     _fields_ = [("first", ctypes.c_uint64), ("bytes", ctypes.c_uint64), ("nsid", ctypes.c_uint32),
                 ("read_rate", ctypes.c_double), ("write_rate", ctypes.c_double),
-                ("depth", ctypes.c_uint32), ("timeout_ms", ctypes.c_uint32)]
+                ("depth", ctypes.c_uint32), ("timeout_ms", ctypes.c_uint32),
+                ("provider", ctypes.c_void_p)]
 
 
 class SpaceOpts(ctypes.Structure):
@@ -24,7 +25,7 @@ class SpaceOpts(ctypes.Structure):
                 ("stores", ctypes.POINTER(ctypes.c_void_p)), ("n_stores", ctypes.c_uint),
                 ("size", ctypes.c_uint64), ("host_rate", ctypes.c_double),
                 ("cxl_rate", ctypes.c_double), ("fault_bytes", ctypes.c_uint32),
-                ("checksum", ctypes.c_bool)]
+                ("checksum", ctypes.c_bool), ("frames", ctypes.c_void_p)]
 
 
 class SpaceStats(ctypes.Structure):
