@@ -40,7 +40,8 @@ extern "C" {
  * struct annex_gpu_memory - A GPU: its memory, and what the host can do with it.
  * @name: for messages.
  * @device: where caches and the words of queues come from: memory on which the GPU's threads have
- *	atomics. The host need not reach it. With dmabuf() drives (pci:) can reach it.
+ *	atomics. The host need not reach it. With dmabuf() drives (pci:) can reach it, and what one
+ *	writes there, threads see in the order in which it was written.
  * @pinned: host memory that GPU threads read and write, at the same addresses.
  * @put, @get: copy to, and from, memory of @device; @fill: set bytes of it. They return when it is
  *	done, and work while kernels run.
@@ -111,6 +112,12 @@ struct annex_gpu_array; /* annex/gpu.h */
  * @timeout_ms: how long a command may take, and a thread wait (default 30000).
  * @direct: data goes straight to and from GPU memory: by the copier of a proxy, or by hardware.
  *	Otherwise by way of pinned host memory, (@depth - 1) * @line bytes for each queue pair.
+ * @gpu_rings: submission and completion entries of the GPU's queue pairs lie in GPU memory too, by
+ *	a dma-buf of it, so that threads look for completions without going over the bus; by default
+ *	they lie in pinned host memory, as lists of addresses always do. For drives (pci:) only, and
+ *	with @direct only: what a drive writes arrives in the order in which it was written only
+ *	along one way, and a completion must not be there before its data. Without an IOMMU each
+ *	ring must lie in one piece (64 and 16 bytes an entry).
  */
 struct annex_gpu_opts {
 	uint64_t bytes;
@@ -121,6 +128,7 @@ struct annex_gpu_opts {
 	uint64_t size;
 	uint32_t timeout_ms;
 	bool direct;
+	bool gpu_rings;
 };
 
 /**
@@ -130,8 +138,8 @@ struct annex_gpu_opts {
  * @memory: the GPU; it must outlive the context.
  *
  * Return: 0; -EINVAL (options that do not fit together, annex_last_error() says which); -ERANGE
- * (@size larger than the namespace); -EOPNOTSUPP (@direct, and the two have no way); -ENOMEM; or as
- * annex_dev_open().
+ * (@size larger than the namespace); -EOPNOTSUPP (@direct or @gpu_rings, and the two have no way);
+ * -EIO (they have, and what is moved there gets lost); -ENOMEM; or as annex_dev_open().
  */
 int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
 		   const struct annex_gpu_memory *memory, struct annex_gpu_context **out);
@@ -148,7 +156,8 @@ int annex_gpu_close(struct annex_gpu_context *ctx);
 
 /**
  * annex_gpu_line() - Bytes of a line. annex_gpu_size() - Bytes of backing data.
- * annex_gpu_dev() - The device. Its queue pairs are the GPU's: do not use annex_dev_io().
+ * annex_gpu_dev() - The device. Its queue pairs are the GPU's: do not use annex_dev_io(), nor what
+ * does (annex_dev_map_dmabuf() with a pointer). With @gpu_rings that would be a wild store.
  */
 uint32_t annex_gpu_line(const struct annex_gpu_context *ctx);
 uint64_t annex_gpu_size(const struct annex_gpu_context *ctx);

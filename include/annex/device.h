@@ -243,6 +243,36 @@ struct annex_qp *annex_dev_qp(struct annex_dev *dev);
 struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index);
 
 /**
+ * struct annex_rings - Submission and completion entries of a queue pair in memory that no load or
+ * store of this process reaches, such as a GPU's.
+ * @sq, @cq: where those see them who use the queue pair.
+ * @sq_addr, @cq_addr: their device addresses, page aligned; 64 and 16 bytes an entry.
+ * @zero: have @bytes at @ptr, which is in @cq, be zero; return 0 or a negative errno.
+ * @ctx: passed to @zero.
+ */
+struct annex_rings {
+	void *sq, *cq;
+	uint64_t sq_addr, cq_addr;
+	int (*zero)(void *ctx, void *ptr, size_t bytes);
+	void *ctx;
+};
+
+/**
+ * annex_dev_move_rings() - Have the rings of I/O queue pair @index lie in such memory from now on.
+ *
+ * No command is outstanding there. The memory stays the caller's, and is needed until the device
+ * was closed. The library looks at none of it: now and at every reset it asks @rings to zero what
+ * is to become completions. From now on no thread of this process may submit to the queue pair or
+ * look for completions, which annex_dev_io() might do; a copy of its struct annex_qp is for others
+ * to use.
+ *
+ * Return: 0; -EINVAL; -EBUSY (it is in use); what @zero returned; or what the controller said.
+ * After an error but -EINVAL the device can only be closed.
+ */
+int annex_dev_move_rings(struct annex_dev *dev, unsigned int index,
+			 const struct annex_rings *rings);
+
+/**
  * annex_dev_io() - Carry out commands and wait for all of them, however that ends.
  * @ios: the commands. @n: how many.
  * @res: NULL, or room for @n results.

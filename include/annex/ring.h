@@ -33,6 +33,8 @@
  * A queue pair is for host threads or for GPU threads, not for both: a GPU cannot wake a host
  * thread whose completion it delivers. So of all words here only doorbells, entries and lists are
  * shared with the controller; the others are touched by threads of one kind (annex_local_*()).
+ * Entries of a GPU's queue pairs may lie in its own memory (lib/gpu/rings.c): what has system scope
+ * below is for a device on the bus, and orders what it reads and writes there too.
  *
  * The model of this protocol is tests/model/queue.pml. Everything here compiles as C11 and as CUDA
  * device code; what only a host can do is behind struct annex_qp_host.

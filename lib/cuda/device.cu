@@ -81,6 +81,19 @@ void cuda_device_free(void *ctx, void *ptr, size_t size)
 	free(b);
 }
 
+/*
+ * Whether a kernel that runs sees what others write to this GPU's memory as it came. Otherwise a
+ * completion might be there before its data.
+ */
+static bool keeps_order(const struct cuda_gpu *gpu)
+{
+	int order = cudaGPUDirectRDMAWritesOrderingNone;
+
+	return cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, gpu->index) ==
+		       cudaSuccess &&
+	       order >= cudaGPUDirectRDMAWritesOrderingOwner;
+}
+
 /* A function of the driver, by way of the runtime: programs need not link with the driver. */
 static CUresult export_range(int *fd, CUdeviceptr ptr, size_t bytes)
 {
@@ -109,6 +122,9 @@ int cuda_device_dmabuf(void *ctx, void *ptr, uint64_t *offset)
 		return b->fd;
 	if (cudaSetDevice(gpu->index) != cudaSuccess)
 		return annex_gpu_memory_fail(-ENODEV, "CUDA: cannot use the GPU");
+	if (!keeps_order(gpu))
+		return annex_gpu_memory_fail(-EOPNOTSUPP,
+					     "CUDA: this GPU sees what drives write in no order");
 	res = export_range(&b->fd, (CUdeviceptr)b->ptr, b->bytes);
 	if (res == CUDA_SUCCESS)
 		return b->fd;

@@ -39,6 +39,7 @@ struct gpu_page {
  * @view: what was put into GPU memory at @there; what changes there is not in it.
  * @proxy: the device moves data by this process's threads.
  * @table: of device addresses (struct annex_io_limits), in GPU memory; NULL: there is none.
+ * @rings: of the GPU's queue pairs, in GPU memory; NULL: they are in pinned memory.
  */
 struct annex_gpu_context {
 	const struct annex_gpu_memory *memory;
@@ -51,6 +52,8 @@ struct annex_gpu_context {
 	struct annex_gpu_cache *there;
 	uint64_t *table;
 	size_t table_bytes;
+	char *rings;
+	size_t ring_bytes;
 	size_t slot_bytes;
 	uint32_t timeout_ms;
 	bool proxy;
@@ -73,6 +76,12 @@ void gpu_queues_close(struct annex_gpu_context *ctx);
 /* Copy all queue pairs, as the device has them, into GPU memory; no kernel is running. */
 int gpu_queues_put(struct annex_gpu_context *ctx);
 
+/* rings.c: submission and completion entries in GPU memory, if they are to lie there */
+int gpu_rings_check(const struct annex_gpu_context *ctx, const char *uri,
+		    const struct annex_gpu_opts *opts);
+int gpu_rings_open(struct annex_gpu_context *ctx, uint32_t nqueues);
+void gpu_rings_close(struct annex_gpu_context *ctx);
+
 /* slots.c: lines, their words, their slots */
 int gpu_slots_open(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts);
 void gpu_slots_close(struct annex_gpu_context *ctx);
@@ -80,7 +89,7 @@ int gpu_slots_recover(struct annex_gpu_context *ctx);
 
 /* io.c: one command of the host's. Return: 0; the errno of its status; -ETIMEDOUT, -EIO, -ENODEV */
 int gpu_io(struct annex_gpu_context *ctx, const struct annex_io *io, struct annex_result *res);
-/* Whether what the device moves to and from GPU memory arrives there. */
-int gpu_prove(struct annex_gpu_context *ctx);
+/* Whether what the device moves to and from this page of GPU memory arrives there. */
+int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr);
 
 #endif

@@ -29,11 +29,15 @@ int gpu_io(struct annex_gpu_context *ctx, const struct annex_io *io, struct anne
 			  uri, io->opcode, res->status & ANNEX_SC_MASK);
 }
 
-/* struct proof - Two pages of pinned memory: one that is read into, one to compare with. */
+/*
+ * struct proof - Two pages of pinned memory: one that is read into, one to compare with; and one of
+ * GPU memory, @there.
+ */
 struct proof {
 	struct annex_gpu_context *ctx;
 	unsigned char *page, *other;
-	uint64_t addr;
+	void *there;
+	uint64_t addr, there_addr;
 };
 
 /* On the last block, which is there whatever its number. */
@@ -61,11 +65,11 @@ static int arrives(const struct proof *p)
 	for (uint32_t i = 0; i < bytes; i++)
 		p->other[i] = (unsigned char)~p->page[i];
 	if (!err)
-		err = gpu_put(ctx, ctx->view.mem, p->other, bytes);
+		err = gpu_put(ctx, p->there, p->other, bytes);
 	if (!err)
-		err = block(p, ANNEX_NVM_READ, ctx->view.mem_addr, &res);
+		err = block(p, ANNEX_NVM_READ, p->there_addr, &res);
 	if (!err)
-		err = gpu_get(ctx, p->other, ctx->view.mem, bytes);
+		err = gpu_get(ctx, p->other, p->there, bytes);
 	return err ? err : !memcmp(p->page, p->other, bytes);
 }
 
@@ -73,7 +77,7 @@ static int arrives(const struct proof *p)
 static int is_read(const struct proof *p)
 {
 	struct annex_result res = {0};
-	int err = block(p, ANNEX_NVM_COMPARE, p->ctx->view.mem_addr, &res);
+	int err = block(p, ANNEX_NVM_COMPARE, p->there_addr, &res);
 
 	switch (res.status & ANNEX_SC_MASK) {
 	case ANNEX_SC_COMPARE_FAILURE:
@@ -89,11 +93,14 @@ static int is_read(const struct proof *p)
  * Whether a drive reaches the memory of a GPU is not written anywhere (lib/nvme/prove.c), and what
  * a copier does neither.
  */
-int gpu_prove(struct annex_gpu_context *ctx)
+int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr)
 {
 	const struct annex_provider *pinned = ctx->memory->pinned;
 	size_t bytes = 2 * (size_t)ANNEX_NVME_PAGE;
-	struct proof p = {.ctx = ctx, .page = pinned->alloc(pinned->ctx, bytes, ANNEX_NVME_PAGE)};
+	struct proof p = {.ctx = ctx,
+			  .page = pinned->alloc(pinned->ctx, bytes, ANNEX_NVME_PAGE),
+			  .there = there,
+			  .there_addr = addr};
 	int got;
 
 	if (!p.page)

@@ -14,15 +14,16 @@
 #define MAX_LINE (1u << 20)
 #define DEFAULT_QUEUES 4u
 
-/* Rings must be where both sides reach them, in the provider's memory. */
-static int check_place(const struct annex_uri *uri, const char *key)
+/* Rings must be where both sides reach them: in the provider's memory, or the GPU's. */
+static int check_place(const struct annex_uri *uri, const char *key,
+		       const struct annex_gpu_opts *opts)
 {
 	const char *place = annex_uri_get(uri, key);
 
-	if (!place || !strcmp(place, "provider"))
+	if (!place || (!opts->gpu_rings && !strcmp(place, "provider")))
 		return 0;
-	return annex_fail(-EINVAL, "%s: %s=%.32s: a GPU's queues lie in pinned memory (provider)",
-			  uri->scheme, key, place);
+	return annex_fail(-EINVAL, "%s: %s=%.32s: a GPU's queues lie in %s memory", uri->scheme,
+			  key, place, opts->gpu_rings ? "its own" : "pinned (provider)");
 }
 
 /* A proxy that nobody wakes: GPU threads store to doorbells, and that is all they do. */
@@ -37,7 +38,8 @@ static int check_serve(const struct annex_uri *uri, const char **more)
 			  uri->scheme, serve);
 }
 
-static int choose_uri(struct annex_gpu_context *ctx, const char *uri, char *out, size_t size)
+static int choose_uri(struct annex_gpu_context *ctx, const char *uri,
+		      const struct annex_gpu_opts *opts, char *out, size_t size)
 {
 	struct annex_uri *parsed = malloc(sizeof(*parsed));
 	const char *more = "";
@@ -46,9 +48,9 @@ static int choose_uri(struct annex_gpu_context *ctx, const char *uri, char *out,
 
 	if (!err) {
 		ctx->proxy = !strcmp(parsed->scheme, "mem") || !strcmp(parsed->scheme, "file");
-		err = ctx->proxy ? check_serve(parsed, &more) : check_place(parsed, "sq");
+		err = ctx->proxy ? check_serve(parsed, &more) : check_place(parsed, "sq", opts);
 		if (!err && !ctx->proxy)
-			err = check_place(parsed, "cq");
+			err = check_place(parsed, "cq", opts);
 		snprintf(out, size, "%s%s", uri, more);
 	}
 	free(parsed);
@@ -65,14 +67,17 @@ static int open_dev(struct annex_gpu_context *ctx, const char *uri,
 		.max_transfer = opts->line > ANNEX_NVME_PAGE ? opts->line : ANNEX_NVME_PAGE,
 		.timeout_ms = opts->timeout_ms,
 		.provider = ctx->memory->pinned,
-		.sq = ANNEX_PLACE_PROVIDER,
-		.cq = ANNEX_PLACE_PROVIDER,
+		/* The host's own queue pair lies anywhere, and the GPU's until they are moved. */
+		.sq = opts->gpu_rings ? ANNEX_PLACE_ANY : ANNEX_PLACE_PROVIDER,
+		.cq = opts->gpu_rings ? ANNEX_PLACE_ANY : ANNEX_PLACE_PROVIDER,
 	};
 	int err;
 
 	if (opts->queues > UINT16_MAX)
 		return annex_fail(-EINVAL, "%.64s: so many queue pairs no controller has", uri);
-	err = choose_uri(ctx, uri, served, sizeof(served));
+	err = choose_uri(ctx, uri, opts, served, sizeof(served));
+	if (!err)
+		err = gpu_rings_check(ctx, uri, opts);
 	if (!err)
 		err = annex_dev_open(served, &o, &ctx->dev);
 	if (!err)
@@ -136,6 +141,8 @@ static int build(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opt
 		return annex_fail(-ENODEV, "%s: it has one queue pair, and two are needed",
 				  annex_dev_uri(ctx->dev));
 	err = gpu_slots_open(ctx, opts);
+	if (!err && opts->gpu_rings)
+		err = gpu_rings_open(ctx, nqueues);
 	if (!err)
 		err = gpu_queues_open(ctx, nqueues);
 	if (err)
@@ -151,6 +158,7 @@ static void take_down(struct annex_gpu_context *ctx)
 	annex_dev_close(ctx->dev);
 	gpu_free(ctx, ctx->there, sizeof(ctx->view));
 	gpu_queues_close(ctx);
+	gpu_rings_close(ctx);
 	gpu_slots_close(ctx);
 	free(ctx);
 }

@@ -3,10 +3,10 @@
  * Queue pairs for GPU threads.
  *
  * What the controller reads and writes (rings, lists, doorbells) stays where it is, in pinned host
- * memory: plain loads and stores are enough for it on both sides. The words that submitters share
- * are worked on by atomics, which do not reach host memory, so the GPU has a struct annex_qp of its
- * own with these in its memory. The device's own is idle meanwhile; only a reset changes it, after
- * which the GPU gets a fresh copy.
+ * memory, or for rings where rings.c has put them: plain loads and stores are enough for it on both
+ * sides. The words that submitters share are worked on by atomics, which do not reach host memory,
+ * so the GPU has a struct annex_qp of its own with these in its memory. The device's own is idle
+ * meanwhile; only a reset changes it, after which the GPU gets a fresh copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,15 +68,32 @@ static int open_one(struct annex_gpu_context *ctx, struct gpu_queue *q)
 	return err || ctx->view.direct ? err : open_staging(ctx, q);
 }
 
-/* Where controller and library number pages differently, GPU threads look in a table of their own.
+/* Device addresses that GPU threads name end there. */
+static uint64_t end_of_memory(const struct annex_gpu_context *ctx)
+{
+	uint64_t end = ctx->view.direct ? ctx->view.mem_addr + ctx->slot_bytes : 0;
+
+	for (uint32_t i = 0; i < ctx->view.nqueues; i++) {
+		const struct gpu_queue *q = &ctx->queues[i];
+		uint64_t lists = (uint64_t)q->host->depth * q->host->limits.list_bytes;
+
+		if (end < q->host->lists_addr + lists)
+			end = q->host->lists_addr + lists;
+		if (end < q->staging_addr + q->staged)
+			end = q->staging_addr + q->staged;
+	}
+	return end;
+}
+
+/*
+ * Where controller and library number pages differently, GPU threads look in a table of their own:
+ * of all that the library has room for, the part that they need.
  */
 static int open_table(struct annex_gpu_context *ctx)
 {
-	const struct annex_io_limits *limits = &ctx->own->limits;
-
-	if (!limits->pages)
+	if (!ctx->own->limits.pages)
 		return 0;
-	ctx->table_bytes = limits->npages * sizeof(*limits->pages);
+	ctx->table_bytes = gpu_whole_pages(end_of_memory(ctx)) / ANNEX_NVME_PAGE * sizeof(uint64_t);
 	ctx->table = gpu_alloc(ctx, ctx->table_bytes, "device addresses");
 	return ctx->table ? 0 : -ENOMEM;
 }
@@ -151,6 +168,7 @@ static int put_one(struct annex_gpu_context *ctx, const struct gpu_queue *q)
 	qp->cq_seq = (uint64_t *)(void *)(there + turns);
 	qp->reqs = (struct annex_req *)(void *)(there + 2 * turns);
 	qp->limits.pages = ctx->table;
+	qp->limits.npages = ctx->table_bytes / sizeof(uint64_t);
 	qp->host = (struct annex_qp_host){0}; /* which a GPU cannot call */
 	memcpy(words, q->host->sq_seq, turns);
 	memcpy(words + turns, q->host->cq_seq, turns);

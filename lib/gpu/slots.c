@@ -40,7 +40,7 @@ static int map_slots(struct annex_gpu_context *ctx)
 			     : annex_dev_map_dmabuf(ctx->dev, fd, offset, NULL, ctx->slot_bytes,
 						    &ctx->view.mem_addr);
 	}
-	return err ? err : gpu_prove(ctx);
+	return err ? err : gpu_prove(ctx, mem, ctx->view.mem_addr);
 }
 
 static int check_direct(const struct annex_gpu_context *ctx)

@@ -88,7 +88,7 @@ int nvme_set_queues(struct annex_dev *dev, unsigned int want, unsigned int *got)
 	return 0;
 }
 
-int nvme_delete_queue(struct annex_dev *dev, uint16_t qid)
+static int delete_queue(struct annex_dev *dev, uint16_t qid)
 {
 	struct annex_sqe sqe = {.opcode = ANNEX_ADMIN_DELETE_SQ, .cdw10 = qid};
 	int err;
@@ -102,7 +102,16 @@ int nvme_delete_queue(struct annex_dev *dev, uint16_t qid)
 	return nvme_admin(dev, &sqe, NULL);
 }
 
-int nvme_create_queue(struct annex_dev *dev, struct nvme_queue *q)
+int nvme_delete_queue(struct annex_dev *dev, struct nvme_queue *q)
+{
+	int err = delete_queue(dev, q->qp->qid);
+
+	if (!err)
+		q->created = false;
+	return err;
+}
+
+static int create_queue(struct annex_dev *dev, const struct nvme_queue *q)
 {
 	struct annex_sqe sqe = {
 		.opcode = ANNEX_ADMIN_CREATE_CQ,
@@ -122,6 +131,14 @@ int nvme_create_queue(struct annex_dev *dev, struct nvme_queue *q)
 	sqe.dptr[0] = q->sq_addr;
 	sqe.cdw11 = (uint32_t)q->qp->qid << 16 | ANNEX_QUEUE_CONTIGUOUS;
 	return nvme_admin(dev, &sqe, NULL);
+}
+
+int nvme_create_queue(struct annex_dev *dev, struct nvme_queue *q)
+{
+	int err = create_queue(dev, q);
+
+	q->created = !err;
+	return err;
 }
 
 int nvme_abort(struct annex_dev *dev, uint16_t sqid, uint16_t cid, uint64_t deadline, bool *aborted)

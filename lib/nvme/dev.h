@@ -19,6 +19,8 @@
  * @mem, @bytes: the provider's memory: lists (mapped for the device), then the arrays.
  * @mapped: bytes at the start that the device can reach, at @addr.
  * @sq_addr, @cq_addr: the rings.
+ * @rings: where they lie if they were moved; its zero() is NULL if not.
+ * @created: the controller was told of it, and not to forget it.
  */
 struct nvme_queue {
 	struct annex_qp *qp;
@@ -27,6 +29,8 @@ struct nvme_queue {
 	size_t mapped;
 	uint64_t addr;
 	uint64_t sq_addr, cq_addr;
+	struct annex_rings rings;
+	bool created;
 };
 
 struct annex_dev {
@@ -59,14 +63,14 @@ void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q);
 bool nvme_queue_pending(const struct annex_qp *qp, uint64_t token);
 bool nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state);
 void nvme_queue_sweep(struct annex_qp *qp);
-void nvme_queue_reopen(struct nvme_queue *q);
+int nvme_queue_reopen(struct nvme_queue *q);
 
 /* admin.c: each is one admin command, bounded by the device's timeout */
 int nvme_admin(struct annex_dev *dev, const struct annex_sqe *sqe, struct annex_result *res);
 int nvme_identify(struct annex_dev *dev, enum annex_cns cns, uint32_t nsid, void *data);
 int nvme_set_queues(struct annex_dev *dev, unsigned int want, unsigned int *got);
 int nvme_create_queue(struct annex_dev *dev, struct nvme_queue *q);
-int nvme_delete_queue(struct annex_dev *dev, uint16_t qid);
+int nvme_delete_queue(struct annex_dev *dev, struct nvme_queue *q);
 int nvme_abort(struct annex_dev *dev, uint16_t sqid, uint16_t cid, uint64_t deadline,
 	       bool *aborted);
 

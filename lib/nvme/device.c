@@ -227,7 +227,9 @@ static int setup_io(struct annex_dev *dev)
 			err = nvme_create_queue(dev, q);
 		if (err)
 			return err;
-		nvme_queue_reopen(q);
+		err = nvme_queue_reopen(q);
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -285,8 +287,11 @@ static void stop(struct annex_dev *dev)
 	bool answers = true;
 
 	for (unsigned int i = 0; i < dev->nio; i++) {
-		nvme_queue_close(dev->io[i].qp, ANNEX_QP_DEAD);
-		answers = answers && !nvme_gone(dev) && !nvme_delete_queue(dev, dev->io[i].qp->qid);
+		struct nvme_queue *q = &dev->io[i];
+
+		nvme_queue_close(q->qp, ANNEX_QP_DEAD);
+		if (q->created)
+			answers = answers && !nvme_gone(dev) && !nvme_delete_queue(dev, q);
 	}
 	if (dev->admin.qp)
 		nvme_shutdown(dev);

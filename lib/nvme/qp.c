@@ -13,9 +13,19 @@ static size_t pages(size_t bytes)
 }
 
 /* The state of a ring that nothing has been put into (see annex/ring.h). */
-static void fresh_rings(struct annex_qp *qp)
+static int fresh_rings(const struct nvme_queue *q)
 {
-	memset(qp->cq, 0, qp->depth * sizeof(*qp->cq)); /* phase 0: all entries are old */
+	struct annex_qp *qp = q->qp;
+	size_t bytes = qp->depth * sizeof(*qp->cq);
+	int err = 0;
+
+	/* Phase 0: all entries are old. */
+	if (q->rings.zero)
+		err = q->rings.zero(q->rings.ctx, qp->cq, bytes);
+	else
+		memset(qp->cq, 0, bytes);
+	if (err)
+		return err;
 	for (uint32_t i = 0; i < qp->depth; i++) {
 		qp->sq_seq[i] = 0;
 		qp->cq_seq[i] = 0;
@@ -30,6 +40,7 @@ static void fresh_rings(struct annex_qp *qp)
 	qp->sq_moving = 0;
 	qp->cq_moving = 0;
 	qp->starving = 0;
+	return 0;
 }
 
 static size_t sq_bytes(uint32_t depth)
@@ -61,6 +72,8 @@ static void free_rings(struct annex_dev *dev, struct nvme_queue *q)
 {
 	uint32_t depth = q->qp->depth;
 
+	if (q->rings.zero)
+		return; /* whose they are, they stay */
 	if (q->qp->cq)
 		annex_dev_free(dev, dev->opts.cq, q->qp->cq, cq_bytes(depth), q->cq_addr);
 	if (q->qp->sq)
@@ -113,8 +126,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 	if (!ops->event || !ops->wake)
 		qp->host.sleep = NULL; /* they go together */
 	qp->state = ANNEX_QP_RESET;
-	fresh_rings(qp);
-	return 0;
+	return fresh_rings(q);
 }
 
 void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q)
@@ -186,11 +198,40 @@ void nvme_queue_sweep(struct annex_qp *qp)
 	}
 }
 
-void nvme_queue_reopen(struct nvme_queue *q)
+int nvme_queue_reopen(struct nvme_queue *q)
 {
-	fresh_rings(q->qp);
+	int err = fresh_rings(q);
+
 	/* Release, and more: the fresh rings are there for whoever finds the gate open. */
-	annex_atomic_store(&q->qp->state, (uint32_t)ANNEX_QP_LIVE, ANNEX_SEQ_CST);
+	if (!err)
+		annex_atomic_store(&q->qp->state, (uint32_t)ANNEX_QP_LIVE, ANNEX_SEQ_CST);
+	return err;
+}
+
+int annex_dev_move_rings(struct annex_dev *dev, unsigned int index, const struct annex_rings *rings)
+{
+	struct nvme_queue *q = dev->io + index;
+	int err;
+
+	if (index >= dev->nio || !rings->zero || rings->sq_addr % ANNEX_NVME_PAGE ||
+	    rings->cq_addr % ANNEX_NVME_PAGE)
+		return annex_fail(-EINVAL,
+				  "%s: rings of queue pair %u: none, or not in whole pages",
+				  dev->uri, index);
+	if (!nvme_queue_close(q->qp, ANNEX_QP_RESET))
+		return annex_fail(-EBUSY, "%s: queue %u is in use", dev->uri, q->qp->qid);
+	/* The controller lets go of them before they are given back. */
+	err = nvme_delete_queue(dev, q);
+	if (err)
+		return err;
+	free_rings(dev, q);
+	q->rings = *rings;
+	q->qp->sq = rings->sq;
+	q->qp->cq = rings->cq;
+	q->sq_addr = rings->sq_addr;
+	q->cq_addr = rings->cq_addr;
+	err = nvme_create_queue(dev, q);
+	return err ? err : nvme_queue_reopen(q);
 }
 
 int annex_qp_submit_sqe(struct annex_qp *qp, const struct annex_sqe *sqe, uint64_t *token,

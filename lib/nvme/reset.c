@@ -69,9 +69,7 @@ int nvme_enable(struct annex_dev *dev)
 	dev->ctrl->ops->write(dev->ctrl, ANNEX_REG_ACQ, 8, q->cq_addr);
 	set32(dev, ANNEX_REG_CC, ANNEX_CC_EN | ANNEX_CC_IOSQES_64 | ANNEX_CC_IOCQES_16);
 	err = wait_status(dev, ANNEX_CSTS_RDY, ANNEX_CSTS_RDY, "ready state (CSTS.RDY 1)");
-	if (!err)
-		nvme_queue_reopen(q);
-	return err;
+	return err ? err : nvme_queue_reopen(q);
 }
 
 void nvme_shutdown(struct annex_dev *dev)
@@ -115,7 +113,7 @@ static int rebuild(struct annex_dev *dev)
 	for (unsigned int i = 0; !err && i < dev->nio; i++)
 		err = nvme_create_queue(dev, &dev->io[i]);
 	for (unsigned int i = 0; !err && i < dev->nio; i++)
-		nvme_queue_reopen(&dev->io[i]);
+		err = nvme_queue_reopen(&dev->io[i]);
 	return err;
 }
 

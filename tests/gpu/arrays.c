@@ -3,6 +3,7 @@
  * Elements, spans, tickets and additions by threads that all do something else, against memory.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include "rig.h"
 #include "tools/error.h"
 
@@ -90,6 +91,32 @@ static int out_of_bounds(struct runner *r)
 				      g.ops[k].err);
 	return rig_close(&g, err);
 }
+
+static int drive(struct runner *r)
+{
+	return mixed(r, &(struct rig_opts){.elem = 8,
+					   .line = 4096,
+					   .slots = 64,
+					   .queues = 2,
+					   .drive = getenv("ANNEX_TEST_DEVICE")});
+}
+
+static int drive_rings(struct runner *r)
+{
+	return mixed(r, &(struct rig_opts){.elem = 8,
+					   .line = 16384,
+					   .slots = 24,
+					   .queues = 2,
+					   .direct = true,
+					   .gpu_rings = true,
+					   .drive = getenv("ANNEX_TEST_DEVICE")});
+}
+
+const struct gpu_test drive_tests[] = {
+	{"mixed, on a drive", drive},
+	{"mixed, on a drive, rings and data in GPU memory", drive_rings},
+	{NULL, NULL},
+};
 
 const struct gpu_test array_tests[] = {
 	{"mixed, all cached", all_cached},

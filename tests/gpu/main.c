@@ -23,10 +23,16 @@ struct group {
 };
 
 static const struct group groups[] = {
-	{"arrays", array_tests, NULL},     {"faults", fault_tests, NULL},
-	{"programs", program_tests, NULL}, {"tiers", tier_tests, NULL},
-	{"queues", NULL, bench_queues},    {"cold", NULL, bench_cold},
-	{"hot", NULL, bench_hot},          {NULL, NULL, NULL},
+	{"arrays", array_tests, NULL},
+	{"faults", fault_tests, NULL},
+	/* Where there is one (run.sh). */
+	{"drive", drive_tests, NULL},
+	{"programs", program_tests, NULL},
+	{"tiers", tier_tests, NULL},
+	{"queues", NULL, bench_queues},
+	{"cold", NULL, bench_cold},
+	{"hot", NULL, bench_hot},
+	{NULL, NULL, NULL},
 };
 
 static bool small;

@@ -39,14 +39,16 @@ static int open_context(struct rig *g, const struct rig_opts *o)
 		.depth = o->depth,
 		.timeout_ms = o->timeout_ms,
 		.direct = o->direct,
+		.gpu_rings = o->gpu_rings,
+		.size = RIG_BYTES,
 	};
 	char uri[256];
 	int err;
 
 	snprintf(uri, sizeof(uri), "mem:%" PRIu64 "%s%s", (uint64_t)RIG_BYTES,
 		 o->fault ? "?fault=" : "", o->fault ? o->fault : "");
-	err = annex_gpu_open(uri, &opts, g->r->memory, &g->ctx);
-	return err ? err_lib(err, "cannot open %s", uri) : 0;
+	err = annex_gpu_open(o->drive ? o->drive : uri, &opts, g->r->memory, &g->ctx);
+	return err ? err_lib(err, "cannot open %s", o->drive ? o->drive : uri) : 0;
 }
 
 int rig_open(struct rig *g, struct runner *r, const struct rig_opts *o)

@@ -10,12 +10,14 @@
 
 /*
  * struct rig_opts - @elem, @line: bytes. @slots: lines that the cache holds. @direct: data goes
- * straight to GPU memory. @timeout_ms: 0: long. @fault: of the device from the start, or NULL.
+ * straight to GPU memory; @gpu_rings: rings lie there too. @timeout_ms: 0: long. @fault: of the
+ * device from the start, or NULL. @drive: the device, of which RIG_BYTES are used; NULL: mem:.
  */
 struct rig_opts {
 	uint32_t elem, line, slots, queues, depth, timeout_ms;
-	bool direct;
+	bool direct, gpu_rings;
 	const char *fault;
+	const char *drive;
 };
 
 #define RIG_BYTES (1ull << 20) /* of data */

@@ -10,6 +10,9 @@
 #
 # --twin rehearses the same list on the host: the same device code, run by lanes of warps that
 # threads play. It has no figures, which only a GPU gives.
+#
+# ANNEX_TEST_DEVICE=pci:ADDRESS: also on that drive, which annex.ko has, with its rings in GPU
+# memory; its first MiB is overwritten.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -226,6 +229,9 @@ fi
 for group in arrays faults programs tiers; do
 	step $group 60 "$build/main" "$build/parts/$group" $group
 done
+if [ -z "$twin" ] && [ -n "${ANNEX_TEST_DEVICE:-}" ]; then
+	step drive 60 "$build/main" "$build/parts/drive" drive
+fi
 for group in queues cold hot; do
 	step $group 60 "$build/main" "$build/parts/$group" $group
 done

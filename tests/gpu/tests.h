@@ -24,6 +24,7 @@ struct gpu_test {
 
 /* Lists end with a NULL name. */
 extern const struct gpu_test array_tests[];   /* elements, spans, tickets */
+extern const struct gpu_test drive_tests[];   /* the same on $ANNEX_TEST_DEVICE */
 extern const struct gpu_test fault_tests[];   /* what devices do wrong */
 extern const struct gpu_test program_tests[]; /* search and addition */
 extern const struct gpu_test tier_tests[];    /* spaces in GPU memory */

@@ -195,6 +195,12 @@ static void refused(void)
 		{"pci:0000:00:04.0?sq=cmb", {.bytes = 1 << 16}, -EINVAL},
 		{"pci:0000:00:04.0?sq=provider&cq=host", {.bytes = 1 << 16}, -EINVAL},
 		{"tape:1", {.bytes = 1 << 16}, -EPROTONOSUPPORT},
+		/* Rings that a proxy does not reach; that have no dma-buf; that are to lie
+		 * elsewhere.
+		 */
+		{"mem:1M", {.bytes = 1 << 16, .direct = true, .gpu_rings = true}, -EOPNOTSUPP},
+		{"pci:0000:00:04.0", {.bytes = 1 << 16, .gpu_rings = true}, -EOPNOTSUPP},
+		{"pci:0000:00:04.0?sq=provider", {.bytes = 1 << 16, .gpu_rings = true}, -EINVAL},
 	};
 	struct annex_gpu_opts opts = {.bytes = 1 << 16, .size = 1000 * 512};
 	struct annex_gpu_context *ctx = NULL;

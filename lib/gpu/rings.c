@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Rings in GPU memory, which the drive reaches by a dma-buf of it.
+ *
+ * GPU threads then look at their own memory, as they do again and again, and what crosses the bus
+ * is what must: the drive's reads of commands and its writes of completions. The order of things is
+ * the same as with rings in host memory (annex/ring.h says what each fence is for):
+ *
+ * - A command is written by plain stores and announced by a doorbell, a store that releases with
+ *   system scope. What another device then reads from the GPU comes out of the same L2 cache that
+ *   all its threads store through, and the release waits until they have, also for entries of other
+ *   threads, whose marks were acquired before.
+ * - A completion is looked for by a load that acquires with system scope, so none of an older line
+ *   in the cache next to the thread is seen afterwards: neither of the entry nor of data.
+ * - A drive's writes come in order as long as they take one way. So data comes to the GPU as well
+ *   (struct annex_gpu_opts); whoever makes dma-bufs for a GPU knows that it keeps that order.
+ * - Lists stay in pinned host memory. They are written before the doorbell's release, which also
+ *   waits for stores to host memory, and are read by the drive after its doorbell.
+ *
+ * The process cannot load or store any of this: lib/nvme leaves it alone (annex_dev_move_rings()).
+ */
+#include <errno.h>
+#include "context.h"
+#include "core/log.h"
+
+int gpu_rings_check(const struct annex_gpu_context *ctx, const char *uri,
+		    const struct annex_gpu_opts *opts)
+{
+	if (!opts->gpu_rings)
+		return 0;
+	if (ctx->proxy)
+		return annex_fail(-EOPNOTSUPP,
+				  "%.64s: threads of this process serve it, and do not reach rings "
+				  "in GPU memory",
+				  uri);
+	if (!ctx->memory->device->dmabuf)
+		return annex_fail(-EOPNOTSUPP,
+				  "%.64s: no dma-bufs of %s memory, to reach rings in it", uri,
+				  ctx->memory->device->name);
+	if (!opts->direct)
+		return annex_fail(-EINVAL,
+				  "%.64s: with rings in GPU memory data must go there too: direct",
+				  uri);
+	return 0;
+}
+
+static int zero(void *ctx, void *ptr, size_t bytes)
+{
+	const struct annex_gpu_memory *memory = ((struct annex_gpu_context *)ctx)->memory;
+
+	return memory->fill(memory->ctx, ptr, 0, bytes);
+}
+
+/* One piece for all, and the submission queues first in it. */
+static int map_all(struct annex_gpu_context *ctx, uint64_t *addr)
+{
+	const struct annex_provider *device = ctx->memory->device;
+	uint64_t offset;
+	int fd, err;
+
+	ctx->rings = gpu_alloc(ctx, ctx->ring_bytes, "rings");
+	if (!ctx->rings)
+		return -ENOMEM;
+	fd = device->dmabuf(device->ctx, ctx->rings, &offset);
+	if (fd < 0)
+		return fd;
+	err = annex_dev_map_dmabuf(ctx->dev, fd, offset, NULL, ctx->ring_bytes, addr);
+	return err ? err : gpu_prove(ctx, ctx->rings, *addr);
+}
+
+int gpu_rings_open(struct annex_gpu_context *ctx, uint32_t nqueues)
+{
+	uint32_t depth = annex_dev_qp_at(ctx->dev, 0)->depth;
+	size_t sq = gpu_whole_pages(depth * sizeof(struct annex_sqe));
+	size_t cq = gpu_whole_pages(depth * sizeof(struct annex_cqe));
+	uint64_t addr = 0;
+	int err;
+
+	ctx->ring_bytes = nqueues * (sq + cq);
+	err = map_all(ctx, &addr);
+	for (uint32_t i = 0; !err && i < nqueues; i++) {
+		size_t sq_at = i * sq, cq_at = nqueues * sq + i * cq;
+		struct annex_rings rings = {
+			.sq = ctx->rings + sq_at,
+			.cq = ctx->rings + cq_at,
+			.sq_addr = addr + sq_at,
+			.cq_addr = addr + cq_at,
+			.zero = zero,
+			.ctx = ctx,
+		};
+
+		err = annex_dev_move_rings(ctx->dev, i, &rings);
+	}
+	return err;
+}
+
+/* After the device was closed, which reads and writes them. */
+void gpu_rings_close(struct annex_gpu_context *ctx)
+{
+	gpu_free(ctx, ctx->rings, ctx->ring_bytes);
+}
