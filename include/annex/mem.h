@@ -169,8 +169,8 @@ int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint6
  * @tier: ANNEX_TIER_HOST, _CXL, or _SSD and up. What has a copy below that is still good keeps
  *	that one, and is not written again; what is on storage stays on that storage.
  *
- * What a program touches meanwhile stays, if its turn has not come, and comes back otherwise;
- * neither is an error.
+ * What a program touches or prefetches meanwhile stays, if its turn has not come, and comes back
+ * otherwise; neither is an error.
  *
  * Return: as annex_prefetch(); -ENXIO: there is no such tier. @move tells of a full tier (-ENOSPC),
  * of a tensor that is held (-EBUSY).

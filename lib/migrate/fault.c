@@ -76,14 +76,6 @@ void annex_fault_absent(struct annex_space *s, uint32_t page)
 	}
 }
 
-/* It has not begun, and does not: its pages stay, which is no error. */
-static void recall(struct annex_space *s, struct job *job, struct job_list *start)
-{
-	job->err = -ECANCELED;
-	job->recalled = true;
-	annex_job_finish(s, job, start);
-}
-
 /*
  * A job moves the page: it goes before others, and the page is shown when it has ended; or it does
  * not begin. Return: the lane to be kicked, or NULL.
@@ -105,7 +97,7 @@ static struct lane *hurry(struct annex_space *s, uint32_t page, struct job_list 
 		    annex_link_hurry(&s->tiers[tier].lane, page, &recalled))
 			return &s->tiers[tier].lane;
 	if (recalled)
-		recall(s, recalled, start);
+		annex_job_recall(s, recalled, start);
 	return NULL;
 }
 

@@ -288,6 +288,13 @@ void annex_job_finish(struct annex_space *s, struct job *job, struct job_list *s
 	end(s, job, NULL, start);
 }
 
+void annex_job_recall(struct annex_space *s, struct job *job, struct job_list *start)
+{
+	job->err = -ECANCELED;
+	job->recalled = true;
+	end(s, job, NULL, start);
+}
+
 /* That they were mapped a second time would count twice. */
 static void unmap_alias(const struct job *job)
 {

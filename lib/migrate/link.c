@@ -273,6 +273,22 @@ bool annex_link_hurry(struct lane *lane, uint32_t page, struct job **recalled)
 	return job;
 }
 
+struct job_list annex_link_recall(struct lane *lane, uint32_t first, uint32_t n)
+{
+	struct job_list *queued = &lane->queued[JOB_OUT], left = {0}, recalled = {0};
+	struct job *job;
+
+	pthread_mutex_lock(&lane->link->lock);
+	while ((job = annex_jobs_take(queued))) {
+		bool is_one = job->page < first + n && first < job->page + job->n;
+
+		annex_jobs_add(is_one ? &recalled : &left, job);
+	}
+	*queued = left;
+	pthread_mutex_unlock(&lane->link->lock);
+	return recalled;
+}
+
 void annex_link_kick(struct lane *lane)
 {
 	pthread_mutex_lock(&lane->link->lock);

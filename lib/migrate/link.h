@@ -173,6 +173,9 @@ void annex_link_add(struct job_list *jobs);
 bool annex_link_hurry(struct lane *lane, uint32_t page, struct job **recalled);
 void annex_link_kick(struct lane *lane);
 
+/* Jobs that are to take any of those pages elsewhere, and are queued here: no more. */
+struct job_list annex_link_recall(struct lane *lane, uint32_t first, uint32_t n);
+
 /*
  * By the space: the jobs of a transfer have ended, and others may start; where in this process one
  * of a job's two sides is, which is memory.

@@ -292,6 +292,20 @@ static struct annex_move *new_move(struct annex_space *s, struct tensor *t, cons
 	return m;
 }
 
+/* Those are wanted: what was to take them away, and has not begun, does not. */
+static void recall(struct annex_space *s, uint32_t first, uint32_t n, struct job_list *start)
+{
+	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++) {
+		struct job_list jobs = {0};
+		struct job *job;
+
+		if (s->tiers[tier].present)
+			jobs = annex_link_recall(&s->tiers[tier].lane, first, n);
+		while ((job = annex_jobs_take(&jobs)))
+			annex_job_recall(s, job, start);
+	}
+}
+
 static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const struct want *want,
 		 struct annex_move **move, struct job_list *start)
 {
@@ -305,6 +319,8 @@ static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const s
 	m = new_move(s, t, want);
 	if (!m)
 		return annex_fail(-ENOMEM, "move: no memory");
+	if (want->to == ANNEX_TIER_GPU)
+		recall(s, first, n, start);
 	m->at = first;
 	m->end = first + n;
 	m->detached = !move;

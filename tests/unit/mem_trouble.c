@@ -282,6 +282,31 @@ static void touched_before_it_leaves(void)
 	mem_rig_close(&r);
 }
 
+/* Nor does who prefetches it. */
+static void fetched_before_it_leaves(void)
+{
+	const uint64_t bytes = 8 * MIB;
+	struct annex_move *out, *in;
+	struct mem_rig r;
+	uint64_t faults;
+	char *p;
+
+	open_one(&r, "mem:16M", (struct annex_store_opts){.write_rate = 4e6, .depth = 1},
+		 (struct annex_space_opts){.device = 2 * bytes});
+	p = made_of(&r, "p", bytes, 1);
+	faults = mem_stats(&r).faults;
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, bytes, ANNEX_TIER_SSD, &out), 0);
+	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, bytes, 0, &in), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(in, WAIT_MS), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(out, WAIT_MS), 0);
+	/* But for what had begun. */
+	CU_ASSERT(mem_stats(&r).out <= 2 * HALF);
+	CU_ASSERT_EQUAL(mem_stats(&r).device, bytes);
+	all_are(p, bytes, 1);
+	CU_ASSERT_EQUAL(mem_stats(&r).faults, faults);
+	mem_rig_close(&r);
+}
+
 /*
  * What goes through a buffer is copied from and to the file: a touch of a mapping would wait for
  * the thread that hears of touches, which may be the one that copies.
@@ -418,6 +443,7 @@ UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write},
 	   {"held for a while", held_for_a_while}, {"more is held", more_is_held},
 	   {"destroyed while reads fail", destroyed_while_reads_fail},
 	   {"touched before it leaves", touched_before_it_leaves},
+	   {"fetched before it leaves", fetched_before_it_leaves},
 	   {"buffers need no mapping", buffers_need_no_mapping},
 	   {"transfers wait for no lock", transfers_wait_for_no_lock},
 	   {"arguments in the space", arguments_in_the_space})
