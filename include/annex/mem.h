@@ -169,8 +169,9 @@ int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint6
  * @tier: ANNEX_TIER_HOST, _CXL, or _SSD and up. What has a copy below that is still good keeps
  *	that one, and is not written again; what is on storage stays on that storage.
  *
- * What a program touches or prefetches meanwhile stays, if its turn has not come, and comes back
- * otherwise; neither is an error.
+ * Until the turn of it has come, a program has it as before, and what is written goes along. What
+ * is held (annex_hold()) or prefetched by then stays; what is touched later comes back. Neither is
+ * an error.
  *
  * Return: as annex_prefetch(); -ENXIO: there is no such tier. @move tells of a full tier (-ENOSPC),
  * of a tensor that is held (-EBUSY).

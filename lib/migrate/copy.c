@@ -35,9 +35,17 @@ int annex_copy_device(const struct job *job, void *p, bool in)
 	return copy_file(job, p, in);
 }
 
+static void prepare(struct link *link, struct job *job)
+{
+	(void)link;
+	annex_job_hide(job);
+}
+
 static void copy(struct link *link, struct job *job)
 {
 	(void)link;
+	if (job->err)
+		return;
 	if (job->to.tier == ANNEX_TIER_GPU)
 		job->err = annex_copy_device(job, annex_job_memory(job, job->from), true);
 	else if (job->from.tier == ANNEX_TIER_GPU)
@@ -48,6 +56,7 @@ static void copy(struct link *link, struct job *job)
 }
 
 static const struct link_ops ops = {
+	.prepare = prepare,
 	.wait = copy,
 	.at_once = true,
 };

@@ -72,6 +72,39 @@ static bool is_mapped(const struct job *job)
 	       (job->to.tier == ANNEX_TIER_GPU || job->from.tier == ANNEX_TIER_GPU);
 }
 
+/* Those of a transfer from @first on that go side by side. Return: the next one. */
+static struct job *hide(struct annex_space *s, struct job *first)
+{
+	struct job *end = first, *job;
+	uint32_t n = 0;
+
+	for (; end && !end->recalled && end->page == first->page + n; end = end->with)
+		n += end->n;
+	if (!annex_pages_hide(s, first->page, n))
+		for (job = first; job != end; job = job->with)
+			job->recalled = true;
+	return end;
+}
+
+void annex_job_hide(struct job *first)
+{
+	struct annex_space *s = first->space;
+	struct job *job;
+
+	if (first->from.tier != ANNEX_TIER_GPU)
+		return;
+	pthread_mutex_lock(&s->lock);
+	for (job = first; job; job = job->with)
+		/* What a GPU's kernel may write cannot be saved meanwhile either. */
+		job->recalled = tensor_of(s, job->page)->holds && (!job->keep || s->frames);
+	for (job = first; job;)
+		job = job->recalled ? job->with : hide(s, job);
+	for (job = first; job; job = job->with)
+		if (job->recalled)
+			first->err = -ECANCELED;
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* What an ioctl leaves out is faulted in. */
 void annex_job_map(const struct job *first)
 {
@@ -156,6 +189,15 @@ static void settle(struct annex_space *s, const struct job *job, const uint32_t 
 	}
 }
 
+/* What programs have touched meanwhile, and is not there. */
+static void bring_wanted(struct annex_space *s, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		/* One brings its neighbours along. */
+		if (!s->closing && (s->pages[i].flags & (PAGE_WANTED | PAGE_BUSY)) == PAGE_WANTED)
+			annex_fault_absent(s, i);
+}
+
 static void end_out(struct annex_space *s, const struct job *job, struct tensor *t,
 		    const uint32_t *crc)
 {
@@ -176,8 +218,16 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 		s->stats.out += pages_bytes(job->n);
 		settle(s, job, crc);
 	}
+	if (job->punched) {
+		annex_pages_gone(s, first, job->n);
+		bring_wanted(s, first, end);
+		return;
+	}
 	for (; first < end; first += part) {
-		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
+		part = annex_pages_alike(s, first, end - first, PAGE_WANTED | PAGE_SHOWN);
+		/* It was not hidden, and nobody waits. */
+		if ((s->pages[first].flags & (PAGE_WANTED | PAGE_SHOWN)) == PAGE_SHOWN)
+			continue;
 		/* Shown where writes are not seen, it would count as written. */
 		if (s->pages[first].flags & PAGE_WANTED || (job->keep && s->track) || job->recalled)
 			annex_pages_show(s, first, part);
@@ -188,8 +238,6 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 
 static void end_below(struct annex_space *s, const struct job *job, const uint32_t *crc)
 {
-	uint32_t first = job->page, end = first + job->n;
-
 	if (job->err) {
 		annex_tier_give(s, job->to.tier, job->to.page, job->n);
 	} else {
@@ -197,10 +245,7 @@ static void end_below(struct annex_space *s, const struct job *job, const uint32
 		annex_tier_give(s, job->from.tier, job->from.page, job->n);
 		settle(s, job, crc);
 	}
-	for (uint32_t i = first; i < end; i++)
-		/* One brings its neighbours along. */
-		if (!s->closing && (s->pages[i].flags & (PAGE_WANTED | PAGE_BUSY)) == PAGE_WANTED)
-			annex_fault_absent(s, i);
+	bring_wanted(s, job->page, job->page + job->n);
 }
 
 /* Where the device tier need not be looked at, it is not mapped. */
@@ -305,6 +350,45 @@ static void unmap_alias(const struct job *job)
 	}
 }
 
+static bool is_wanted(const struct annex_space *s, const struct job *job)
+{
+	for (uint32_t i = job->page; i < job->page + job->n; i++)
+		if (s->pages[i].flags & PAGE_WANTED)
+			return true;
+	return false;
+}
+
+/* Whether all of a transfer leaves for good: it has been written, and nobody waits for it. */
+static bool leaves(struct annex_space *s, const struct job *first)
+{
+	bool all = true;
+
+	/* Frames are taken away with the lock. */
+	if (first->from.tier != ANNEX_TIER_GPU || s->frames)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	for (const struct job *job = first; job && all; job = job->with)
+		all = !job->err && !job->keep && !is_wanted(s, job);
+	pthread_mutex_unlock(&s->lock);
+	return all;
+}
+
+/* All at once, and while others use the space; who touches them from now on waits for the end. */
+static void punch(struct annex_space *s, struct job *first)
+{
+	const struct job *job = first;
+
+	while (job) {
+		struct uffdio_range range = neighbours(&job);
+
+		annex_pages_punch(s,
+				  (uint32_t)((range.start - (uintptr_t)s->alias) / ANNEX_MEM_PAGE),
+				  (uint32_t)(range.len / ANNEX_MEM_PAGE));
+	}
+	for (; first; first = first->with)
+		first->punched = true;
+}
+
 void annex_job_done(struct job *first, struct job_list *start)
 {
 	struct annex_space *s = first->space;
@@ -315,7 +399,9 @@ void annex_job_done(struct job *first, struct job_list *start)
 	for (job = first; job && crc; crc += job->n, job = job->with)
 		if (!job->err)
 			job->err = sums(job, crc);
-	if (is_mapped(first))
+	if (leaves(s, first))
+		punch(s, first);
+	else if (is_mapped(first))
 		unmap_alias(first);
 	crc = s->opts.checksum ? sum : NULL;
 	pthread_mutex_lock(&s->lock);

@@ -162,7 +162,8 @@ static void count_end(struct link *link, const struct job *job)
 {
 	bool out = job->kind == JOB_OUT;
 
-	link->moved[out] += (uint64_t)job->total * ANNEX_MEM_PAGE;
+	if (!job->err)
+		link->moved[out] += (uint64_t)job->total * ANNEX_MEM_PAGE;
 	if (!--link->active[out])
 		link->busy[out] += annex_now() - link->since[out];
 }

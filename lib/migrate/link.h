@@ -40,8 +40,9 @@ struct place {
  * @with: the next one of the same transfer; @total: of the first one, pages of all of them.
  * @deadline: as for annex_prefetch(). @due: when it may end on a link that is held back.
  * @keep: as in struct want. @bounced: it goes through a buffer. @err: how it ended; @refused: as
- * there was no room for it; @recalled: before it began, as a program wants its pages. @round: of
- * the tier that it goes to, when it was made. @token, @buffer: of the device.
+ * there was no room for it; @recalled: before it began, as a program wants its pages, or holds
+ * them: they stay. @punched: they have no memory any more. @round: of the tier that it goes to,
+ * when it was made. @token, @buffer: of the device.
  */
 struct job {
 	struct job *next, *with;
@@ -52,7 +53,7 @@ struct job {
 	uint32_t page, n, total;
 	enum job_kind kind;
 	int err;
-	bool ended, bounced, keep, refused, recalled;
+	bool ended, bounced, keep, refused, recalled, punched;
 	uint32_t buffer, round;
 	uint64_t token;
 	uint64_t deadline, due, limit;
@@ -86,10 +87,11 @@ struct lane {
  * @next may be moved together with those that end with @last. @prepare: what takes its time before
  * it begins; it may fail, with @err. @begin: start transfers; what cannot be started has @err and
  * @ended. @wait: until @job has ended, or its time limit. Sets @err. @poll: whether it has, without
- * waiting. @again: it was ended by somebody else's error; carry it out, each job by itself, and set
- * their @err. @unload: it has ended, and was @bounced: take what has come out of its buffer, which
- * @give_back then gives to others. All but @prepare, @wait, @again and @unload are called with the
- * link's lock; all but @wait may be NULL, where there is nothing to do, or to look at.
+ * waiting. @again: it was ended by somebody else's error; carry it out, each job by itself, but for
+ * those that were recalled, and set their @err. @unload: it has ended, and was @bounced: take what
+ * has come out of its buffer, which @give_back then gives to others. All but @prepare, @wait,
+ * @again and @unload are called with the link's lock; all but @wait may be NULL, where there is
+ * nothing to do, or to look at.
  * @at_once: what programs wait for is carried out by @wait, in the thread that adds it.
  */
 struct link_ops {
@@ -182,6 +184,12 @@ struct job_list annex_link_recall(struct lane *lane, uint32_t first, uint32_t n)
  */
 void annex_job_done(struct job *job, struct job_list *start);
 void *annex_job_memory(const struct job *job, struct place side);
+
+/*
+ * A transfer is about to begin: what leaves the device tier is not seen by programs any more. Jobs
+ * of what is held by now are recalled, and then the first one has @err.
+ */
+void annex_job_hide(struct job *first);
 
 /*
  * A device is about to move pages of a transfer into or out of the device tier: they are mapped all

@@ -60,22 +60,16 @@ int annex_move_zeroes(struct annex_space *s, struct annex_move *move, enum job_k
 	return 0;
 }
 
-/* Pages that have no copy below get one. */
+/* Pages that have no copy below get one. Programs see them until that begins: annex_job_hide(). */
 static int write_out(struct annex_space *s, struct annex_move *move, unsigned int tier,
 		     uint32_t first, uint32_t n, struct job_list *start)
 {
 	struct job *job;
 	uint32_t loc;
-	int err;
 
 	n = annex_tier_take(s, tier, least(n, s->tiers[tier].job_pages), &loc);
 	if (!n)
 		return -ENOSPC;
-	err = annex_pages_hide(s, first, n);
-	if (err) {
-		annex_tier_give(s, tier, loc, n);
-		return err;
-	}
 	job = annex_job_new(s, move, JOB_OUT, first, n);
 	if (!job) {
 		annex_tier_give(s, tier, loc, n);

@@ -101,34 +101,43 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 	}
 }
 
-int annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
+bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	/* Also what a program has locked in memory. */
 	if (!s->frames &&
-	    madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED))
-		return annex_fail(-errno, "space: pages cannot be hidden: %s", strerror(errno));
+	    madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED)) {
+		annex_log(ANNEX_LOG_ERROR, "space: pages stay, as they cannot be hidden: %s",
+			  strerror(errno));
+		return false;
+	}
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t) ~(PAGE_SHOWN | PAGE_CLEAN);
-	return 0;
+	return true;
 }
 
-static void punch(struct annex_space *s, uint32_t first, uint32_t n)
+void annex_pages_punch(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	if (fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		      (off_t)pages_bytes(first), (off_t)pages_bytes(n)))
 		annex_log(ANNEX_LOG_ERROR, "space: memory is not given back: %s", strerror(errno));
-	s->device -= n;
 }
 
-void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
+void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	if (s->frames)
 		annex_frames_discharge(s, first, n);
 	else
-		punch(s, first, n);
+		s->device -= n;
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t) ~(PAGE_DEVICE | PAGE_SHOWN | PAGE_CLEAN);
 	tensor_of(s, first)->resident -= n;
+}
+
+void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	if (!s->frames)
+		annex_pages_punch(s, first, n);
+	annex_pages_gone(s, first, n);
 }
 
 void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n)

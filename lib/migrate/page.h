@@ -16,11 +16,17 @@ uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t
 /* Show pages that are in the device tier, and are not busy, to programs. */
 void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Programs do not see them any more, and wait if they want them. Return: 0, or why they still do.
- */
-int annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n);
+/* Programs do not see them any more, and wait if they want them. Return: false: they still do. */
+bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* They are not in the device tier any more. What they held must be elsewhere, or not be wanted. */
+/*
+ * Give their memory back, and all mappings of it: of busy pages, also without the lock; and, with
+ * it, that they are not in the device tier any more.
+ */
+void annex_pages_punch(struct annex_space *s, uint32_t first, uint32_t n);
+void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n);
+
+/* Both. What they held must be elsewhere, or not be wanted. */
 void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n);
 
 /* Their copies below are no longer good. */

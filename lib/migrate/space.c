@@ -189,6 +189,8 @@ static int make_range(struct annex_space *s)
 	/* A child would see pages come and go that nobody brings for it. */
 	madvise(s->base, s->opts.size, MADV_DONTFORK);
 	madvise(s->alias, s->opts.size, MADV_DONTFORK);
+	/* That a transfer has used a page does not make it one that is used much. */
+	madvise(s->alias, s->opts.size, MADV_SEQUENTIAL);
 	err = watch(s);
 	if (!err)
 		try_tracking(s);

@@ -189,6 +189,7 @@ static void post(struct annex_store *store, struct job **jobs, unsigned int n)
 
 static void prepare_pages(struct link *link, struct job *first)
 {
+	annex_job_hide(first);
 	annex_job_map(first);
 	if (first->bounced)
 		fill_buffer(store_of(link), first);
@@ -268,9 +269,9 @@ static void again(struct link *link, struct job *first)
 		uint64_t at = job->bounced ? buffer_at(store, first) + done : seg_of(job).addr;
 		struct annex_io io = describe(store, job, job->n, at);
 
-		job->err = 0;
+		job->err = job->recalled ? -ECANCELED : 0;
 		/* It may be the buffer that could not be filled. */
-		if (job->bounced && is_out(job))
+		if (!job->err && job->bounced && is_out(job))
 			job->err = annex_copy_device(job, buffer_of(store, first) + done, false);
 		if (!job->err)
 			job->err = annex_dev_io(store->dev, &io, 1, NULL);
