@@ -87,8 +87,8 @@ struct annex_exec_use {
  * annex_exec_before() - A kernel is about to start. Returns when its tensors are in the device
  * tier; there they stay until annex_exec_after().
  *
- * Return: 0; -EINVAL (out of turn; no such tensor; a use that is none); -ENOSPC (they do not fit,
- * or nothing can leave for them); -EIO and others of storage, with the tensor named in
+ * Return: 0; -EINVAL (out of turn; no such tensor; a use that is none); -ENOSPC (their bytes do not
+ * fit, or nothing can leave for them); -EIO and others of storage, with the tensor named in
  * annex_last_error(); -ETIMEDOUT; -ENOMEM. After an error the kernel must not run, and the
  * iteration ends with annex_exec_end().
  */

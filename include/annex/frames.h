@@ -20,7 +20,8 @@ extern "C" {
  * @reserve: take @bytes of addresses, whole frames, with no memory behind them; *@base is the
  *	first, aligned to a frame. @release: give them back, when none has a frame any more.
  * @back: put a frame behind the addresses from @at on; what it holds is not known. @bare: take it
- *	away. Nobody may be using these addresses then.
+ *	away. Nobody may be using these addresses then. Both may wait for kernels that run, which
+ *	so must not wait for calls of the space themselves.
  * @put, @get: copy to, and from, addresses with frames; @zero: set bytes there to 0. They return
  *	when it is done, and wait for no kernel that runs meanwhile.
  * @pin: have copies from and to this host memory, of whole pages, go at full speed. @unpin: no

@@ -75,7 +75,8 @@ int annex_store_close(struct annex_store *store);
 
 /**
  * struct annex_space_opts - Sizes in bytes, rounded up to pages. Zero means the default.
- * @device: the device tier. At least a megabyte. Only what is held exceeds it (annex_hold()).
+ * @device: the device tier. At least a megabyte, and on a GPU two frames of 2 MiB. Only what is
+ *held exceeds it (annex_hold()).
  * @host: memory of the process, on NUMA node @node if @bind (none).
  * @cxl, @cxl_bytes: CXL memory, of which so much is allocated in the range (none).
  * @stores, @n_stores: storage: tiers ANNEX_TIER_SSD and up (none).
@@ -212,7 +213,7 @@ int annex_let_go(struct annex_space *s, const void *ptr);
 /**
  * annex_space_resize() - Change the device tier's budget while it is used.
  *
- * What is too much leaves by and by. Return: 0, -EINVAL (less than a megabyte, more than @size).
+ * What is too much leaves by and by. Return: 0, -EINVAL (less than the least, more than @size).
  */
 int annex_space_resize(struct annex_space *s, uint64_t device);
 

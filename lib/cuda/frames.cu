@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include "gpu.h"
 
-#define VMM_DRIVER 10020       /* CUDA's version that has it */
+#define VMM_DRIVER 11000       /* CUDA's version that has all of it */
 #define USUAL_FRAME (2u << 20) /* where the driver cannot say */
+#define IDLE 32u               /* frames, at most, that wait: the rest is for others */
 #define LANES 4u               /* copies at once: both directions, and two that are prepared */
 
 /* struct frames_lane - A stream that one thread at a time copies by. */
@@ -20,7 +21,7 @@ struct frames_lane {
 
 /**
  * struct cuda_frames - @ops: the first member: what spaces know of it.
- * @lock: of @idle, @n_idle frames that are behind no address, of @room.
+ * @lock: of @idle, @n_idle frames that are behind no address.
  * @zeroes: a frame of them, pinned: by copy engines, since a kernel may have all of the GPU.
  */
 struct cuda_frames {
@@ -29,8 +30,8 @@ struct cuda_frames {
 	struct frames_lane lanes[LANES];
 	char *zeroes;
 	pthread_mutex_t lock;
-	CUmemGenericAllocationHandle *idle;
-	size_t n_idle, room;
+	CUmemGenericAllocationHandle idle[IDLE];
+	size_t n_idle;
 	decltype(&cuMemGetAllocationGranularity) granularity;
 	decltype(&cuMemAddressReserve) reserve;
 	decltype(&cuMemAddressFree) free;
@@ -58,10 +59,26 @@ static int check(CUresult res, const char *what)
 	}
 }
 
-static int use_gpu(const struct cuda_frames *f)
+/* In the scope of one this GPU is the thread's, which may be a program's that uses another one. */
+class on_gpu
 {
-	return cuda_check(cudaSetDevice(f->gpu->index), "cannot use the GPU");
-}
+	int before = -1;
+
+      public:
+	int err;
+
+	explicit on_gpu(const struct cuda_frames *f)
+	{
+		cudaGetDevice(&before);
+		err = cuda_check(cudaSetDevice(f->gpu->index), "cannot use the GPU");
+	}
+
+	~on_gpu()
+	{
+		if (before >= 0)
+			cudaSetDevice(before);
+	}
+};
 
 static CUmemAllocationProp properties(const struct cuda_frames *f)
 {
@@ -77,7 +94,8 @@ static int reserve(void *ctx, uint64_t bytes, void **base)
 {
 	struct cuda_frames *f = (struct cuda_frames *)ctx;
 	CUdeviceptr ptr = 0;
-	int err = use_gpu(f);
+	on_gpu here(f);
+	int err = here.err;
 
 	if (!err && !f->access)
 		err = annex_gpu_memory_fail(-EOPNOTSUPP,
@@ -93,7 +111,8 @@ static void release(void *ctx, void *base, uint64_t bytes)
 {
 	struct cuda_frames *f = (struct cuda_frames *)ctx;
 
-	use_gpu(f);
+	on_gpu here(f);
+
 	f->free((CUdeviceptr)base, bytes);
 	/* Others may want the memory. */
 	pthread_mutex_lock(&f->lock);
@@ -119,16 +138,7 @@ static int get_frame(struct cuda_frames *f, CUmemGenericAllocationHandle *frame)
 static void keep_frame(struct cuda_frames *f, CUmemGenericAllocationHandle frame)
 {
 	pthread_mutex_lock(&f->lock);
-	if (f->n_idle == f->room) {
-		size_t room = f->room ? 2 * f->room : 64;
-		void *idle = realloc(f->idle, room * sizeof(*f->idle));
-
-		if (idle) {
-			f->idle = (CUmemGenericAllocationHandle *)idle;
-			f->room = room;
-		}
-	}
-	if (f->n_idle < f->room)
+	if (f->n_idle < IDLE)
 		f->idle[f->n_idle++] = frame;
 	else
 		f->release(frame);
@@ -141,7 +151,8 @@ static int back(void *ctx, void *at)
 	CUmemGenericAllocationHandle frame = 0;
 	CUmemAccessDesc access = {properties(f).location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUdeviceptr ptr = (CUdeviceptr)at;
-	int err = use_gpu(f);
+	on_gpu here(f);
+	int err = here.err;
 
 	if (!err)
 		err = get_frame(f, &frame);
@@ -165,7 +176,8 @@ static int bare(void *ctx, void *at)
 {
 	struct cuda_frames *f = (struct cuda_frames *)ctx;
 	CUmemGenericAllocationHandle frame;
-	int err = use_gpu(f);
+	on_gpu here(f);
+	int err = here.err;
 
 	if (!err)
 		err = check(f->retain(&frame, at), "CUDA: no frame is behind an address");
@@ -193,7 +205,8 @@ static int copy(struct cuda_frames *f, void *to, const void *from, size_t bytes,
 		enum cudaMemcpyKind kind)
 {
 	struct frames_lane *lane;
-	int err = use_gpu(f);
+	on_gpu here(f);
+	int err = here.err;
 
 	if (err)
 		return err;
@@ -228,14 +241,19 @@ static int zero(void *ctx, void *at, size_t bytes)
 
 static int pin(void *ctx, void *ptr, size_t bytes)
 {
+	struct cuda_frames *f = (struct cuda_frames *)ctx;
+	on_gpu here(f);
 	void *seen;
 
-	return cuda_reach(((struct cuda_frames *)ctx)->gpu, ptr, bytes, false, &seen);
+	return here.err ? here.err : cuda_reach(f->gpu, ptr, bytes, false, &seen);
 }
 
 static void unpin(void *ctx, void *ptr)
 {
-	cuda_unreach(((struct cuda_frames *)ctx)->gpu, ptr);
+	struct cuda_frames *f = (struct cuda_frames *)ctx;
+	on_gpu here(f);
+
+	cuda_unreach(f->gpu, ptr);
 }
 
 /* A function of the driver, by way of the runtime: programs need not link with the driver. */
@@ -328,6 +346,5 @@ void cuda_frames_close(struct cuda_gpu *gpu)
 		pthread_mutex_destroy(&lane.lock);
 	}
 	pthread_mutex_destroy(&f->lock);
-	free(f->idle);
 	free(f);
 }

@@ -40,11 +40,11 @@ int cuda_reach(void *ctx, void *ptr, size_t bytes, bool io, void **seen)
 {
 	int err = cuda_check(
 		pin((struct cuda_gpu *)ctx, ptr, bytes, io ? cudaHostRegisterIoMemory : 0),
-		"doorbells that the GPU cannot write");
+		"memory that the GPU cannot reach");
 
 	if (err)
 		return err;
-	err = cuda_check(cudaHostGetDevicePointer(seen, ptr, 0), "where the GPU sees doorbells");
+	err = cuda_check(cudaHostGetDevicePointer(seen, ptr, 0), "where the GPU sees it");
 	if (err)
 		cudaHostUnregister(ptr);
 	return err;

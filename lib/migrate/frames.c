@@ -24,6 +24,14 @@ static void *address(const struct annex_space *s, uint32_t page)
 	return s->base + pages_bytes(page);
 }
 
+uint64_t annex_frames_least(const struct annex_frames *f)
+{
+	uint64_t pages = f->bytes / ANNEX_MEM_PAGE;
+
+	/* A job that begins with the last page of one. */
+	return ((JOB_PAGES - 2) / pages + 2) * f->bytes;
+}
+
 int annex_frames_start(struct annex_space *s)
 {
 	const struct annex_frames *f = s->opts.frames;
@@ -49,7 +57,8 @@ static void bare(struct annex_space *s, uint32_t i)
 	if (err)
 		annex_log(ANNEX_LOG_ERROR, "space: %s: memory is not given back: %s", f->name,
 			  annex_last_error());
-	s->frames[i].backed = false;
+	/* After an error it is still there, and used again. */
+	s->frames[i].backed = err;
 }
 
 void annex_frames_stop(struct annex_space *s)

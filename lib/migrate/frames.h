@@ -9,6 +9,9 @@
 
 #include "space.h"
 
+/* As many as one job may need at once; less would have it wait for ever. */
+uint64_t annex_frames_least(const struct annex_frames *f);
+
 int annex_frames_start(struct annex_space *s);
 /* Nothing moves any more. */
 void annex_frames_stop(struct annex_space *s);

@@ -145,7 +145,7 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 static bool one_by_one(struct annex_space *s, const struct job *job, struct tensor *t)
 {
 	if (job->n == 1 || !t->live || job->from.tier == NO_TIER || job->err == -ENODEV ||
-	    job->err == -ENOMEM || job->refused || s->closing)
+	    (s->frames && job->err == -ENOMEM) || job->refused || s->closing)
 		return false;
 	for (uint32_t i = job->page; i < job->page + job->n; i++)
 		if (annex_move_in(s, job->move, job->kind, i, 1))

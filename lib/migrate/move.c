@@ -313,7 +313,7 @@ static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const s
 	m = new_move(s, t, want);
 	if (!m)
 		return annex_fail(-ENOMEM, "move: no memory");
-	if (want->to == ANNEX_TIER_GPU)
+	if (want->to == ANNEX_TIER_GPU && want->most)
 		recall(s, first, n, start);
 	m->at = first;
 	m->end = first + n;

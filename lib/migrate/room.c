@@ -117,6 +117,24 @@ static bool make_room(struct annex_space *s, uint32_t need, struct job_list *sta
 	return true;
 }
 
+/* Pages by which the device tier grows with it. */
+static uint32_t cost(const struct annex_space *s, const struct job *job)
+{
+	return s->frames ? annex_frames_cost(s, job->page, job->n) : job->n;
+}
+
+/* What leaves may take a frame along that the job has pages in. Return: what it costs in the end.
+ */
+static uint32_t make_room_for(struct annex_space *s, const struct job *job, struct job_list *start)
+{
+	uint32_t need;
+
+	do
+		need = cost(s, job);
+	while (make_room(s, need, start) && cost(s, job) > need);
+	return cost(s, job);
+}
+
 static void fill_file(struct annex_space *s, struct job *job)
 {
 	off_t at = (off_t)pages_bytes(job->page);
@@ -142,12 +160,6 @@ static void make_pages(struct annex_space *s, struct job *job)
 	job->err = annex_frames_back(s, job->page, job->n);
 	if (!job->err && zeroes)
 		job->err = annex_frames_zero(s, job->page, job->n);
-}
-
-/* Pages by which the device tier grows with it. */
-static uint32_t cost(const struct annex_space *s, const struct job *job)
-{
-	return s->frames ? annex_frames_cost(s, job->page, job->n) : job->n;
 }
 
 void annex_room_charge(struct annex_space *s, const struct job *job)
@@ -254,13 +266,15 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 		return;
 	s->admitting = true;
 	while ((job = s->waiting.head)) {
-		make_room(s, cost(s, job), start);
-		if (s->device + cost(s, job) > s->budget &&
+		uint32_t need = make_room_for(s, job, start);
+
+		if (need && s->device + need > s->budget &&
 		    (s->leaving || moves(s) || !without_room(s, job)))
 			break;
 		admit(s, annex_jobs_take(&s->waiting), start);
 	}
-	if (s->device + spare > s->budget + s->leaving)
+	/* Where nobody faults, all say so beforehand. */
+	if (!s->frames && s->device + spare > s->budget + s->leaving)
 		make_room(s, spare, start);
 	s->admitting = false;
 }

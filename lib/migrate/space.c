@@ -51,11 +51,16 @@ static int check_sizes(struct annex_space_opts *o)
 /* Of a GPU everything is in whole frames. */
 static int check_frames(struct annex_space_opts *o)
 {
-	uint64_t frame = o->frames->bytes;
+	uint64_t frame = o->frames->bytes, least;
 
 	if (frame < ANNEX_MEM_PAGE || frame & (frame - 1))
 		return annex_fail(-EINVAL, "space: %s: frames of %llu bytes", o->frames->name,
 				  (ull)frame);
+	least = annex_frames_least(o->frames);
+	if (o->device < least)
+		return annex_fail(-EINVAL,
+				  "space: a device tier of %llu bytes, at least %llu on %s",
+				  (ull)o->device, (ull)least, o->frames->name);
 	o->device = (o->device + frame - 1) & ~(frame - 1);
 	o->size = (o->size + frame - 1) & ~(frame - 1);
 	return 0;
@@ -469,11 +474,13 @@ int annex_let_go(struct annex_space *s, const void *ptr)
 
 int annex_space_resize(struct annex_space *s, uint64_t device)
 {
+	uint64_t least = s->frames ? annex_frames_least(s->opts.frames) : 0;
 	struct job_list start = {0};
 
-	if (device < DEVICE_MIN || device > s->opts.size)
-		return annex_fail(-EINVAL, "space: a device tier of %llu bytes: from %u to %llu",
-				  (ull)device, DEVICE_MIN, (ull)s->opts.size);
+	least = least > DEVICE_MIN ? least : DEVICE_MIN;
+	if (device < least || device > s->opts.size)
+		return annex_fail(-EINVAL, "space: a device tier of %llu bytes: from %llu to %llu",
+				  (ull)device, (ull)least, (ull)s->opts.size);
 	pthread_mutex_lock(&s->lock);
 	s->budget = (uint32_t)(device / ANNEX_MEM_PAGE);
 	if (s->frames) /* whole ones */

@@ -16,6 +16,8 @@
 #include "random.h"
 #include "unit.h"
 
+#define FRAME (64u << 10) /* of the host */
+
 static const struct annex_frames *host(void)
 {
 	return annex_gpu_memory_host()->frames;
@@ -132,6 +134,61 @@ static void frames_are_shared(void)
 		CU_ASSERT_EQUAL(annex_free(r.space, p[i]), 0);
 	}
 	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
+	mem_rig_close(&r);
+}
+
+/* Whose frames have to be made room for may change by what leaves. */
+static void neighbours_leave(void)
+{
+	struct annex_space_opts opts = {
+		.device = 16 * FRAME, .host = 16 * MIB, .size = 32 * MIB, .frames = host()};
+	uint64_t bytes[] = {FRAME + FRAME / 2, 2 * FRAME + FRAME / 2, 14 * FRAME};
+	struct mem_rig r;
+	char *p[3];
+
+	CU_ASSERT_EQUAL_FATAL(host()->bytes, FRAME);
+	mem_rig_open(&r, NULL, opts);
+	for (unsigned int i = 0; i < 3; i++)
+		p[i] = mem_alloc(&r, "neighbour", bytes[i]);
+	for (unsigned int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(take(&r, p[i], bytes[i]), 0);
+		memset(p[i], (int)i + 1, bytes[i]);
+		CU_ASSERT_EQUAL(let_go(&r, p[i]), 0);
+		mem_evict(&r, p[i], bytes[i], ANNEX_TIER_HOST);
+	}
+	/* The first leaves half of the frame that the second one begins in, and has a copy below.
+	 */
+	mem_fetch(&r, p[0] + FRAME, FRAME / 2);
+	mem_fetch(&r, p[2], bytes[2]);
+	CU_ASSERT_EQUAL(take(&r, p[1], bytes[1]), 0);
+	CU_ASSERT_EQUAL(p[1][bytes[1] - 1], 2);
+	CU_ASSERT_EQUAL(mem_stats(&r).over, 0);
+	CU_ASSERT_EQUAL(let_go(&r, p[1]), 0);
+	mem_rig_close(&r);
+}
+
+/* In frames that others hold there is room for more, which nothing else needs. */
+static void prefetched_stays(void)
+{
+	struct annex_space_opts opts = {.device = 16 * FRAME, .host = 4 * MIB, .frames = host()};
+	struct annex_mem_page page;
+	char *held[16], *other[16];
+	struct mem_rig r;
+
+	mem_rig_open(&r, NULL, opts);
+	for (unsigned int i = 0; i < 16; i++) {
+		held[i] = mem_alloc(&r, "held", FRAME / 2);
+		other[i] = mem_alloc(&r, "other", FRAME / 2);
+		CU_ASSERT_EQUAL(take(&r, held[i], FRAME / 2), 0);
+		CU_ASSERT_EQUAL(take(&r, other[i], FRAME / 2), 0);
+		CU_ASSERT_EQUAL(let_go(&r, other[i]), 0);
+	}
+	for (unsigned int i = 0; i < 16; i++) {
+		CU_ASSERT_EQUAL(annex_mem_lookup(r.space, other[i], &page), 0);
+		CU_ASSERT(page.device && !page.busy);
+		CU_ASSERT_EQUAL(let_go(&r, held[i]), 0);
+	}
+	CU_ASSERT_EQUAL(mem_stats(&r).out, 0);
 	mem_rig_close(&r);
 }
 
@@ -266,6 +323,15 @@ static void bad_sizes(void)
 	CU_ASSERT_EQUAL(annex_space_create(&opts, &s), -EINVAL);
 	odd.bytes = 3 << 14;
 	CU_ASSERT_EQUAL(annex_space_create(&opts, &s), -EINVAL);
+	/* One transfer may reach into two frames. */
+	odd.bytes = 2 * MIB;
+	opts.device = 2 * MIB;
+	CU_ASSERT_EQUAL(annex_space_create(&opts, &s), -EINVAL);
+	opts.frames = host();
+	opts.device = MIB;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &s), 0);
+	CU_ASSERT_EQUAL(annex_space_resize(s, MIB / 2), -EINVAL);
+	annex_space_destroy(s);
 }
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -360,6 +426,7 @@ static void beside_a_twin(void)
 }
 
 UNIT_SUITE(mem_frames, {"addresses stay", addresses_stay}, {"frames are shared", frames_are_shared},
+	   {"neighbours leave", neighbours_leave}, {"prefetched stays", prefetched_stays},
 	   {"held is not saved", held_is_not_saved}, {"no memory", no_memory},
 	   {"wrong copies", wrong_copies}, {"bad sizes", bad_sizes},
 	   {"beside a twin", beside_a_twin})

@@ -14,7 +14,7 @@
 #include <annex/clock.h>
 #include <annex/log.h>
 #include "mem_rig.h"
-#include "migrate/space.h"
+#include "migrate/move.h"
 #include "migrate/store.h"
 #include "nvme/dev.h"
 #include "random.h"
@@ -392,6 +392,27 @@ static void fetched_before_it_leaves(void)
 	mem_rig_close(&r);
 }
 
+/* As plans do: who waits for what was to leave does not bring it back. */
+static void waited_for_while_it_leaves(void)
+{
+	const uint64_t bytes = 4 * MIB;
+	struct want out = {.to = ANNEX_TIER_SSD, .most = UINT32_MAX}, none = {.most = 0};
+	struct annex_move *m;
+	struct mem_rig r;
+	char *p;
+
+	open_one(&r, "mem:16M", (struct annex_store_opts){.write_rate = 20e6, .depth = 1},
+		 (struct annex_space_opts){.device = 2 * bytes});
+	p = made_of(&r, "p", bytes, 1);
+	CU_ASSERT_EQUAL(annex_move_begin(r.space, p, bytes, &out, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_move_begin(r.space, p, bytes, &none, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
+	CU_ASSERT_EQUAL(mem_stats(&r).out, bytes);
+	all_are(p, bytes, 1);
+	mem_rig_close(&r);
+}
+
 /*
  * What goes through a buffer is copied from and to the file: a touch of a mapping would wait for
  * the thread that hears of touches, which may be the one that copies.
@@ -530,6 +551,7 @@ UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write},
 	   {"destroyed while reads fail", destroyed_while_reads_fail},
 	   {"touched before it leaves", touched_before_it_leaves},
 	   {"fetched before it leaves", fetched_before_it_leaves},
+	   {"waited for while it leaves", waited_for_while_it_leaves},
 	   {"written before it leaves", written_before_it_leaves},
 	   {"held before it leaves for storage", held_before_storage},
 	   {"held before it leaves for the host", held_before_host},
