@@ -37,7 +37,8 @@ struct annex_exec;
  * @record: iterations to look at before a plan is made, at least 2, of which the last two must be
  *	alike (2).
  * @drift: a plan is made anew when a kernel takes so many times as long as it did, or as little, in
- *	three iterations (1.3).
+ *	three iterations (1.3). Its time goes on until the next one, and what it waits for is not
+ *	in it.
  * @system: what the links can do; it is copied, and how much there is of what is not looked at.
  *	NULL: as it is measured while iterations are recorded.
  * @timeout_ms: how long all of a kernel's tensors may take to come (60000).

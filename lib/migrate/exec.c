@@ -26,6 +26,8 @@
  * @strikes: of each kernel of the plan's. @held: the uses of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: what is waited for now.
+ * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
+ * of the space, when the kernel started.
  */
 struct annex_exec {
 	struct annex_space *space;
@@ -38,7 +40,7 @@ struct annex_exec {
 	uint8_t *strikes;
 	struct annex_exec_use *held;
 	uint32_t n_held, held_room;
-	uint64_t began, kernel_began, stall, serial, order, deadline, vain;
+	uint64_t began, asked, waited, stall, serial, order, deadline, vain, faults;
 	bool iterates, runs, strayed, drifted;
 	struct annex_exec_stats stats;
 };
@@ -157,6 +159,7 @@ static int wait_for(struct annex_exec *e, struct annex_move *move)
 	int err = annex_move_wait(
 		move, (uint32_t)((left + ANNEX_NSEC_PER_MSEC - 1) / ANNEX_NSEC_PER_MSEC));
 
+	e->waited += annex_now() - now;
 	if (err == -ETIMEDOUT)
 		annex_move_forget(move);
 	return err;
@@ -264,10 +267,14 @@ static int hold_all(struct annex_exec *e, const struct annex_exec_use *uses, uns
 	return err;
 }
 
-/* Everything at once, and then wait for all of it, so that little is under way after an error. */
-static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
+/*
+ * Everything at once, and then wait for all of it, so that little is under way after an error.
+ * @most: pages to come from below; what holds nothing yet comes in any case.
+ */
+static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
+		 uint32_t most)
 {
-	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = UINT32_MAX};
+	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = most};
 	struct annex_move **moves = calloc(n + 1, sizeof(struct annex_move *));
 	int err = moves ? 0 : annex_fail(-ENOMEM, "exec: no memory");
 
@@ -305,6 +312,42 @@ static bool faults(const struct annex_exec *e)
 	return e->plan && !e->strayed && (e->plan->plan->flags & both) == both;
 }
 
+/*
+ * What faults wait for cannot be told from work: with them, a kernel takes as long as when the plan
+ * was made, if that was less.
+ */
+static uint64_t time_of(const struct annex_exec *e, uint32_t k, uint64_t ns)
+{
+	uint64_t was;
+
+	if (!e->now.kernels[k].faulted || !e->plan || k >= e->plan->log.n_kernels)
+		return ns;
+	was = e->plan->log.kernels[k].ns;
+	return was < ns ? was : ns;
+}
+
+/*
+ * A kernel's time goes on until the program asks for the next one: all that it does, and that is
+ * done for it, but what it waits for. What pages cost by themselves is in it.
+ */
+static void clock_kernel(struct annex_exec *e, uint64_t now)
+{
+	uint32_t n = e->now.n_kernels;
+
+	if (n)
+		e->now.kernels[n - 1].ns = time_of(e, n - 1, now - e->asked - e->waited);
+	e->asked = now;
+	e->waited = 0;
+}
+
+static uint64_t faults_of(struct annex_space *s)
+{
+	struct annex_space_stats st;
+
+	annex_space_get_stats(s, &st);
+	return st.faults;
+}
+
 static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
 {
 	uint32_t k = e->now.n_kernels - 1;
@@ -320,9 +363,12 @@ static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsi
 	err = follow(e, k);
 	if (!err)
 		err = hold_all(e, uses, n);
-	/* A GPU's kernel cannot. */
-	if (!err && (!faults(e) || e->space->frames))
-		err = bring(e, uses, n);
+	/*
+	 * Memory that is new is no fault: a program under unified memory allocates it, too. And a
+	 * GPU's kernel cannot fault.
+	 */
+	if (!err)
+		err = bring(e, uses, n, faults(e) && !e->space->frames ? 0 : UINT32_MAX);
 	return err;
 }
 
@@ -334,6 +380,7 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 
 	if (!e->iterates || e->runs)
 		return annex_fail(-EINVAL, "exec: %s begins out of turn", name ? name : "a kernel");
+	clock_kernel(e, since);
 	err = annex_log_kernel(&e->now, name);
 	if (err)
 		return annex_fail(err, "exec: no memory");
@@ -342,8 +389,8 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 	if (err)
 		let_go(e);
 	e->runs = !err;
-	e->kernel_began = annex_now();
-	e->stall += e->kernel_began - since;
+	e->faults = faults_of(e->space);
+	e->stall += annex_now() - since;
 	return err;
 }
 
@@ -351,7 +398,7 @@ int annex_exec_after(struct annex_exec *e)
 {
 	if (!e->runs)
 		return annex_fail(-EINVAL, "exec: no kernel runs");
-	e->now.kernels[e->now.n_kernels - 1].ns = annex_now() - e->kernel_began;
+	e->now.kernels[e->now.n_kernels - 1].faulted = faults_of(e->space) != e->faults;
 	let_go(e);
 	e->runs = false;
 	return 0;
@@ -462,6 +509,7 @@ int annex_exec_end(struct annex_exec *e)
 	err = e->plan && !e->strayed && e->now.n_kernels == e->plan->log.n_kernels
 		      ? follow(e, e->now.n_kernels)
 		      : 0;
+	clock_kernel(e, annex_now());
 	finish(e);
 	same = annex_log_same(&e->now, &e->last);
 	if (!same)

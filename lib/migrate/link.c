@@ -113,14 +113,14 @@ static void join(struct link *link, struct job_list *queued, struct job *job)
 	}
 }
 
-/* The next transfer that may begin, or NULL. */
-static struct job *choose(struct link *link)
+/* The next transfer that may begin, or NULL. @all: not only what programs wait for. */
+static struct job *choose(struct link *link, bool all)
 {
 	struct lane *lane = poorest(link, JOB_FAULT);
 	enum job_kind kind = JOB_FAULT;
 	struct job *job;
 
-	if (!lane && link->flying[JOB_IN] + link->flying[JOB_OUT] < link->depth) {
+	if (!lane && all && link->flying[JOB_IN] + link->flying[JOB_OUT] < link->depth) {
 		kind = link->flying[JOB_IN] <= link->flying[JOB_OUT] ? JOB_IN : JOB_OUT;
 		lane = poorest(link, kind);
 		if (!lane) {
@@ -188,14 +188,18 @@ static void prepare(struct link *link, struct job **jobs, unsigned int n)
 	pthread_mutex_lock(&link->lock);
 }
 
-/* Begin what may begin. The lock is held, but for a while in which others may do the same. */
-static void pump(struct link *link)
+/*
+ * Begin what may begin. The lock is held, but for a while in which others may do the same. @all: as
+ * for choose().
+ */
+static void pump(struct link *link, bool all)
 {
 	unsigned int n, most = link->ops->prepare ? PREPARED : LINK_BATCH;
 	struct job *jobs[LINK_BATCH];
 
+	link->called &= !all;
 	do {
-		for (n = 0; n < most && (jobs[n] = choose(link)); n++) {
+		for (n = 0; n < most && (jobs[n] = choose(link, all)); n++) {
 			link->flying[jobs[n]->kind]++;
 			count_begin(link, jobs[n]->kind == JOB_OUT);
 			jobs[n]->due = due(link, jobs[n]);
@@ -211,6 +215,30 @@ static void pump(struct link *link)
 			pthread_cond_signal(&crew->more);
 		}
 	} while (n == most);
+}
+
+/* Whether a crew begins transfers when it is called: not the one that faults wait for. */
+static bool answers(const struct link *link, const struct crew *crew)
+{
+	return link->called && (link->n_crews == 1 || crew != link->crews);
+}
+
+/*
+ * Jobs are queued. To begin them takes a processor's time where pages are prepared: that of a crew,
+ * since who asks for them ahead has other things to do. What programs wait for begins here.
+ */
+static void set_going(struct link *link)
+{
+	pump(link, !link->ops->prepare);
+	if (!link->ops->prepare || link->called)
+		return;
+	/* A crew that does not sleep looks when it has done what it does. */
+	link->called = true;
+	for (unsigned int i = 0; i < link->n_crews; i++)
+		if (link->crews[i].sleeps && answers(link, &link->crews[i])) {
+			pthread_cond_signal(&link->crews[i].more);
+			return;
+		}
 }
 
 /* No other thread needs to be woken for what is short, and waited for. */
@@ -239,7 +267,7 @@ void annex_link_add(struct job_list *jobs)
 			catch_up(job->lane, job->kind);
 			annex_jobs_sort_in(&job->lane->queued[job->kind], job);
 		}
-		pump(link);
+		set_going(link);
 		pthread_mutex_unlock(&link->lock);
 	}
 }
@@ -293,7 +321,7 @@ struct job_list annex_link_recall(struct lane *lane, uint32_t first, uint32_t n)
 void annex_link_kick(struct lane *lane)
 {
 	pthread_mutex_lock(&lane->link->lock);
-	pump(lane->link);
+	set_going(lane->link);
 	pthread_mutex_unlock(&lane->link->lock);
 }
 
@@ -352,7 +380,7 @@ static void tell(struct link *link, struct job_list *done)
 	annex_link_add(&start);
 	if (given) {
 		pthread_mutex_lock(&link->lock);
-		pump(link);
+		pump(link, true);
 		pthread_mutex_unlock(&link->lock);
 	}
 }
@@ -389,11 +417,17 @@ static void *work(void *arg)
 
 	pthread_mutex_lock(&link->lock);
 	for (;;) {
-		while (!crew->flying.head && !link->stop)
+		crew->sleeps = true;
+		while (!crew->flying.head && !link->stop && !answers(link, crew))
 			pthread_cond_wait(&crew->more, &link->lock);
+		crew->sleeps = false;
 		job = crew->flying.head;
-		if (!job)
+		if (!job && link->stop)
 			break;
+		if (!job) {
+			pump(link, true);
+			continue;
+		}
 		pthread_mutex_unlock(&link->lock);
 		if (!job->ended)
 			link->ops->wait(link, job);
@@ -402,7 +436,7 @@ static void *work(void *arg)
 		pthread_mutex_lock(&link->lock);
 		job->ended = true;
 		done = reap(link, crew);
-		pump(link);
+		pump(link, true);
 		pthread_mutex_unlock(&link->lock);
 		tell(link, &done);
 		pthread_mutex_lock(&link->lock);

@@ -114,14 +114,14 @@ static inline bool annex_rate_is_sound(double rate)
 }
 
 /**
- * struct crew - A thread that waits for jobs under way.
+ * struct crew - A thread that waits for jobs under way. @sleeps: it has none.
  */
 struct crew {
 	struct link *link;
 	struct job_list flying;
 	pthread_cond_t more;
 	pthread_t thread;
-	bool works;
+	bool works, sleeps;
 };
 
 /**
@@ -129,6 +129,7 @@ struct crew {
  * job that was begun will have passed, at that rate. @turn: whose the next one is, of the crews.
  * @flying: transfers begun, by kind; @most: pages of one. @level: what the space had been served
  * that the last one of a kind was of.
+ * @called: a crew is to begin what is queued.
  * @moved, @busy: bytes in and out, and the time in which there were any: it began at @since if jobs
  * are @active.
  */
@@ -144,7 +145,7 @@ struct link {
 	uint64_t level[JOB_KINDS];
 	uint32_t active[2];
 	uint64_t since[2], busy[2], moved[2];
-	bool stop;
+	bool stop, called;
 };
 
 /* A thread that handles no signals. */

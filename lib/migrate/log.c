@@ -88,6 +88,7 @@ int annex_log_kernel(struct iteration_log *log, const char *name)
 	k->name = strdup(name ? name : "");
 	k->first = log->n_uses;
 	k->ns = 0;
+	k->faulted = false;
 	if (!k->name)
 		return -ENOMEM;
 	log->n_kernels++;

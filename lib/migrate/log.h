@@ -23,11 +23,15 @@ struct log_use {
 	uint32_t tensor, how;
 };
 
-/* struct log_kernel - Its uses begin at @first, and end where those of the next one begin. */
+/*
+ * struct log_kernel - Its uses begin at @first, and end where those of the next one begin.
+ * @faulted: it ran into faults.
+ */
 struct log_kernel {
 	char *name;
 	uint64_t ns;
 	uint32_t first;
+	bool faulted;
 };
 
 /**

@@ -173,10 +173,12 @@ static int step(struct annex_space *s, struct annex_move *m, struct job_list *st
 	uint8_t flags = s->pages[m->at].flags;
 	uint32_t n = m->end - m->at;
 
+	n = annex_pages_alike(s, m->at, n, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY | PAGE_SHOWN);
+	if (m->want.urgent && !m->want.most && flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY))
+		return (int)n;
 	if (flags & PAGE_BUSY)
 		return 0;
-	n = annex_pages_alike(s, m->at, n, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY | PAGE_SHOWN);
-	if (!m->want.most)
+	if (!m->want.most && !m->want.urgent)
 		return (int)n;
 	if (m->want.to != ANNEX_TIER_GPU)
 		return step_out(s, m, n, start);

@@ -12,8 +12,8 @@
  * struct want - What is asked for: that pages go to tier @to.
  * @most: so many of those that are elsewhere.
  * @deadline: as for annex_prefetch(). @urgent: a kernel waits for them; those that hold nothing yet
- * come as well. @keep: on the way in, copies below stay good; on the way out, pages stay in the
- * device tier too.
+ * come as well, and with no @most these alone, whatever the others do. @keep: on the way in, copies
+ * below stay good; on the way out, pages stay in the device tier too.
  */
 struct want {
 	uint8_t to;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/atomic.h>
 #include <annex/clock.h>
 #include <annex/cuda.h>
 #include <annex/exec.h>
@@ -355,5 +356,91 @@ static void too_slow(void)
 	CU_ASSERT_EQUAL(annex_store_close(store), 0);
 }
 
+#define BETWEEN_NS 20000000u /* that the program takes between two kernels */
+
+static void read_all(const uint8_t *p)
+{
+	uint32_t sum = 0;
+
+	for (uint64_t i = 0; i < MIB; i += ANNEX_MEM_PAGE)
+		sum += annex_atomic_load(&p[i], ANNEX_RELAXED);
+	CU_ASSERT_EQUAL(sum, 0);
+}
+
+/* Two kernels that each need what the other had left no room for, and memory that is new. */
+static void take_turns(struct annex_exec *e, struct annex_space *space, uint8_t *const *p)
+{
+	struct annex_exec_use first[] = {{p[0], ANNEX_USE_READ}, {NULL, ANNEX_USE_WRITE}};
+	const struct annex_exec_use second = {p[1], ANNEX_USE_READ};
+	struct annex_space_stats before, after;
+	uint64_t since;
+	void *fresh = NULL;
+
+	CU_ASSERT_EQUAL(annex_exec_begin(e), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "new", MIB / 4, &fresh), 0);
+	first[1].ptr = fresh;
+	CU_ASSERT_EQUAL_FATAL(annex_exec_before(e, "first", first, 2), 0);
+	annex_space_get_stats(space, &before);
+	memset(fresh, 1, MIB / 4);
+	annex_space_get_stats(space, &after);
+	CU_ASSERT_EQUAL(after.faults, before.faults);
+	read_all(p[0]);
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+	CU_ASSERT_EQUAL(annex_free(space, fresh), 0);
+	for (since = annex_now(); annex_now() - since < BETWEEN_NS;)
+		;
+	CU_ASSERT_EQUAL_FATAL(annex_exec_before(e, "second", &second, 1), 0);
+	read_all(p[1]);
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+	CU_ASSERT_EQUAL(annex_exec_end(e), 0);
+}
+
+/*
+ * A kernel's time has in it what the program does after it, and nothing of what it waits for, be it
+ * before it starts or by faults: so plans stay as good as they were.
+ */
+static void what_kernels_take(void)
+{
+	struct annex_store_opts slow = {.read_rate = 1e7};
+	struct annex_space_opts opts = {.device = 3 * MIB / 2, .n_stores = 1};
+	/* What a busy machine adds is no drift. */
+	struct annex_exec_opts uvm = {.policy = "uvm", .drift = 4};
+	uint64_t end = annex_now() + WAIT_NS, stall = UINT64_MAX;
+	struct annex_exec_stats st = {0};
+	const struct annex_system *sys;
+	const struct annex_trace *trace;
+	struct annex_store *store;
+	struct annex_space *space;
+	struct annex_exec *e;
+	void *p[2];
+
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:32M", &slow, &store), 0);
+	opts.stores = &store;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, &uvm, &e), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "old", MIB, &p[i]), 0);
+		memset(p[i], 0, MIB);
+	}
+	while (!st.planned && annex_now() < end) {
+		if (st.iterations)
+			stall = st.stall_ns < stall ? st.stall_ns : stall;
+		take_turns(e, space, (uint8_t *const *)p);
+		annex_exec_get_stats(e, &st);
+	}
+	for (unsigned int i = 0; i < 6; i++)
+		take_turns(e, space, (uint8_t *const *)p);
+	annex_exec_get_stats(e, &st);
+	CU_ASSERT(st.planned);
+	CU_ASSERT_EQUAL(st.plans, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(annex_exec_plan(e, &trace, &sys));
+	CU_ASSERT(trace->kernels[0].ns >= BETWEEN_NS);
+	CU_ASSERT(trace->kernels[0].ns + trace->kernels[1].ns < stall);
+	annex_exec_destroy(e);
+	annex_space_destroy(space);
+	CU_ASSERT_EQUAL(annex_store_close(store), 0);
+}
+
 UNIT_SUITE(exec, {"by every policy", by_every_policy}, {"without faults", without_faults},
-	   {"another system", another_system}, {"no plan", no_plan}, {"too slow", too_slow})
+	   {"another system", another_system}, {"no plan", no_plan}, {"too slow", too_slow},
+	   {"what kernels take", what_kernels_take})
