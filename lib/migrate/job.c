@@ -350,14 +350,6 @@ static void unmap_alias(const struct job *job)
 	}
 }
 
-static bool is_wanted(const struct annex_space *s, const struct job *job)
-{
-	for (uint32_t i = job->page; i < job->page + job->n; i++)
-		if (s->pages[i].flags & PAGE_WANTED)
-			return true;
-	return false;
-}
-
 /* Whether all of a transfer leaves for good: it has been written, and nobody waits for it. */
 static bool leaves(struct annex_space *s, const struct job *first)
 {
@@ -368,7 +360,7 @@ static bool leaves(struct annex_space *s, const struct job *first)
 		return false;
 	pthread_mutex_lock(&s->lock);
 	for (const struct job *job = first; job && all; job = job->with)
-		all = !job->err && !job->keep && !is_wanted(s, job);
+		all = !job->err && !job->keep && !annex_pages_wanted(s, job->page, job->n);
 	pthread_mutex_unlock(&s->lock);
 	return all;
 }

@@ -40,7 +40,7 @@ static void wake(struct annex_space *s, uint32_t first, uint32_t n)
 		annex_log(ANNEX_LOG_ERROR, "space: programs are not woken: %s", strerror(errno));
 }
 
-static bool wanted(const struct annex_space *s, uint32_t first, uint32_t n)
+bool annex_pages_wanted(const struct annex_space *s, uint32_t first, uint32_t n)
 {
 	for (uint32_t i = first; i < first + n; i++)
 		if (s->pages[i].flags & PAGE_WANTED)
@@ -59,7 +59,7 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 	if (s->frames)
 		return n;
 	/* Who has touched one, and was not heard yet, is woken when that is heard. */
-	if (!wanted(s, first, n))
+	if (!annex_pages_wanted(s, first, n))
 		c.mode |= UFFDIO_CONTINUE_MODE_DONTWAKE;
 	if (!ioctl(s->uffd, UFFDIO_CONTINUE, &c))
 		return n;

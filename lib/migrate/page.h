@@ -13,6 +13,9 @@
 /* Neighbours from @first on, @n at most, that agree in @mask of their flags with the first. */
 uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask);
 
+/* Whether a program waits for one of them. */
+bool annex_pages_wanted(const struct annex_space *s, uint32_t first, uint32_t n);
+
 /* Show pages that are in the device tier, and are not busy, to programs. */
 void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n);
 

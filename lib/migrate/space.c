@@ -426,52 +426,6 @@ void annex_space_destroy(struct annex_space *s)
 	release(s);
 }
 
-/* From now on nobody sees which of its pages are written. */
-static void may_be_written(struct annex_space *s, const struct tensor *t)
-{
-	uint8_t both = PAGE_DEVICE | PAGE_BELOW;
-
-	for (uint32_t i = t->first; i < t->first + t->n; i++)
-		if ((s->pages[i].flags & (both | PAGE_BUSY)) == both)
-			annex_pages_dirty(s, i, 1);
-}
-
-int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes)
-{
-	struct job_list start = {0};
-	uint32_t first, n;
-	struct tensor *t;
-	int err = 0;
-
-	pthread_mutex_lock(&s->lock);
-	t = annex_tensor_at(s, ptr, 1, &first, &n);
-	if (!t || (!on && (writes ? !t->writers : !t->holds))) {
-		err = annex_fail(-EINVAL, "hold: %p is in no tensor%s", ptr,
-				 t ? " that is held" : "");
-	} else {
-		t->holds += on ? 1u : -1u;
-		if (writes)
-			t->writers += on ? 1u : -1u;
-		if (on && writes && s->frames)
-			may_be_written(s, t);
-		annex_tensor_use(s, t);
-		annex_room_made(s, &start);
-	}
-	pthread_mutex_unlock(&s->lock);
-	annex_link_add(&start);
-	return err;
-}
-
-int annex_hold(struct annex_space *s, const void *ptr)
-{
-	return annex_tensor_hold(s, ptr, true, true);
-}
-
-int annex_let_go(struct annex_space *s, const void *ptr)
-{
-	return annex_tensor_hold(s, ptr, false, true);
-}
-
 int annex_space_resize(struct annex_space *s, uint64_t device)
 {
 	uint64_t least = s->frames ? annex_frames_least(s->opts.frames) : 0;

@@ -41,6 +41,14 @@ static char *made_of(struct mem_rig *r, const char *name, uint64_t bytes, char w
 	return p;
 }
 
+/* A tensor of ones that takes seconds to be written. */
+static char *slow_to_leave(struct mem_rig *r, uint64_t bytes)
+{
+	open_one(r, "mem:16M", (struct annex_store_opts){.write_rate = 4e6, .depth = 1},
+		 (struct annex_space_opts){.device = 2 * bytes});
+	return made_of(r, "p", bytes, 1);
+}
+
 static void all_are(const char *p, uint64_t bytes, char what)
 {
 	for (uint64_t i = 0; i < bytes; i += 512)
@@ -297,9 +305,7 @@ static void written_before_it_leaves(void)
 	uint64_t faults;
 	char *p;
 
-	open_one(&r, "mem:16M", (struct annex_store_opts){.write_rate = 4e6, .depth = 1},
-		 (struct annex_space_opts){.device = 2 * bytes});
-	p = made_of(&r, "p", bytes, 1);
+	p = slow_to_leave(&r, bytes);
 	faults = mem_stats(&r).faults;
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, bytes, ANNEX_TIER_SSD, &m), 0);
 	p[bytes - 1] = 2;
@@ -376,9 +382,7 @@ static void fetched_before_it_leaves(void)
 	uint64_t faults;
 	char *p;
 
-	open_one(&r, "mem:16M", (struct annex_store_opts){.write_rate = 4e6, .depth = 1},
-		 (struct annex_space_opts){.device = 2 * bytes});
-	p = made_of(&r, "p", bytes, 1);
+	p = slow_to_leave(&r, bytes);
 	faults = mem_stats(&r).faults;
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, bytes, ANNEX_TIER_SSD, &out), 0);
 	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, bytes, 0, &in), 0);
@@ -465,9 +469,7 @@ static void transfers_wait_for_no_lock(void)
 	struct mem_rig r;
 	char *p;
 
-	open_one(&r, "mem:16M", (struct annex_store_opts){.write_rate = 4e6, .depth = 1},
-		 (struct annex_space_opts){.device = 2 * bytes});
-	p = made_of(&r, "p", bytes, 1);
+	p = slow_to_leave(&r, bytes);
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, bytes, ANNEX_TIER_SSD, NULL), 0);
 	pthread_mutex_lock(&r.stores[0]->link.lock);
 	/* Of the transfer that is under way: the others are still seen. */
