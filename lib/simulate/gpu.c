@@ -84,18 +84,17 @@ static bool carry_out_all(struct sim_gpu *g)
 	return true;
 }
 
-/* What is neither there nor on its way is a fault. Returns the time that it costs beside. */
-static double fault(struct sim_gpu *g, uint32_t tensor)
+/* Fetch the bytes of a tensor that are neither there nor on their way. */
+static void fault(struct sim_gpu *g, uint32_t tensor)
 {
 	const struct annex_system *sys = g->sim->sys;
 	struct sim_tensor *t = &g->tensors[tensor];
-	double ns = 0;
 
 	sim_hurry(g, tensor);
 	if (!t->place.born) {
 		if (!t->allocating)
 			sim_born(g, tensor, true);
-		return 0;
+		return;
 	}
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
 		uint64_t n = t->place.out[i] - t->pending[i];
@@ -106,16 +105,17 @@ static double fault(struct sim_gpu *g, uint32_t tensor)
 		if (!n)
 			continue;
 		sim_fetch(g, tensor, i, n, false, true);
-		ns += (double)sys->fault_ns + (double)n / rate * 1e9;
+		g->fault += (double)sys->fault_ns;
+		g->fetch += (double)n / rate * 1e9;
 		g->stats->faults++;
 	}
-	return ns;
 }
 
-/* Tensors of the next @window kernels are not reclaimed. */
+/* Tensors of the next @window kernels are not reclaimed; from one iteration on, those of all. */
 static void guard(struct sim_gpu *g)
 {
-	uint32_t n = g->trace->n_kernels, window = g->plan->window;
+	uint32_t n = g->trace->n_kernels;
+	uint32_t window = g->plan->window < n ? g->plan->window : n - 1;
 
 	for (uint32_t w = g->count ? window : 0; w <= window; w++) {
 		unsigned int n_uses;
@@ -133,14 +133,14 @@ static void issue(struct sim_gpu *g)
 	const struct annex_use *u = uses(g, g->kernel, &n);
 
 	g->issued = g->sim->now;
-	g->fault = 0;
+	g->fault = g->fetch = 0;
 	for (unsigned int i = 0; i < n; i++) {
 		uint64_t all = UINT64_MAX;
 
 		g->tensors[u[i].tensor].active = g->count + 1;
 		sim_recall(g, u[i].tensor, &all, false);
 		if (p->flags & ANNEX_PLAN_RECLAIM)
-			g->fault += fault(g, u[i].tensor);
+			fault(g, u[i].tensor);
 	}
 	g->cost = (double)g->trace->kernels[g->kernel].ns;
 	if (g->sim->opts->noise > 0)
@@ -159,7 +159,10 @@ static bool held_up(const struct sim_gpu *g)
 	return false;
 }
 
-/* Its tensors are there: it runs, or, if it ran into faults, it may end. */
+/*
+ * Its tensors are there: it runs, or, if it ran into faults, it may end. A kernel that began before
+ * them stood still while its faults were served; for one that begins now that time is over.
+ */
 static void launch(struct sim_gpu *g)
 {
 	unsigned int n;
@@ -176,7 +179,7 @@ static void launch(struct sim_gpu *g)
 		sim_touch(g, u[i].tensor);
 	}
 	if (g->plan->flags & ANNEX_PLAN_OVERLAP)
-		g->end = fmax(g->issued + g->cost + g->fault, g->sim->now);
+		g->end = fmax(g->issued + g->cost + g->fault + g->fetch, g->sim->now);
 	else
 		g->end = g->sim->now + g->cost + g->fault;
 	g->state = SIM_RUNS;

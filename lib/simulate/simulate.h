@@ -85,7 +85,8 @@ struct sim_gpu {
 	double next;                                            /* when it was its turn */
 	double issued, end; /* when its steps were carried out; when it ends */
 	double cost;        /* its time, with noise */
-	double fault;       /* and what its faults add */
+	double fault;       /* latencies of its faults */
+	double fetch;       /* time to fetch what they ask for, at the full rate of its tier */
 	/* Of this iteration and the one before. */
 	double began, time;
 	struct annex_sim_result *stats;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Any bytes as a plan: what is accepted says the same in both forms, and checking it against a
- * trace of its size ends with an answer.
+ * Any bytes as a plan: what is accepted says the same in both forms, and checking and simulating it
+ * on a trace of its size end with an answer.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <annex/log.h>
 #include <annex/plan.h>
+#include <annex/simulate.h>
 #include "plan/file.h"
 
 #define SMALL 64
@@ -76,6 +77,18 @@ static struct annex_trace *make_trace(const struct annex_plan *p)
 	return t;
 }
 
+static void simulate(const struct annex_plan *p, const struct annex_trace *t,
+		     const struct annex_system *sys)
+{
+	struct annex_sim_options opts = {.iterations = 3};
+	struct annex_sim_job job = {t, p};
+	struct annex_sim_result r;
+	int err = annex_simulate(&job, 1, sys, &opts, &r);
+
+	require(!err || *annex_last_error());
+	require(err || r.iteration >= r.ideal * (1 - 1e-9) - 1e-9);
+}
+
 static void check(struct annex_plan *p)
 {
 	struct annex_system sys;
@@ -89,6 +102,7 @@ static void check(struct annex_plan *p)
 	p->hash = annex_trace_hash(t);
 	err = annex_plan_check(p, t, &sys);
 	require(!err || (err == -EINVAL && *annex_last_error()));
+	simulate(p, t, &sys);
 	annex_trace_free(t);
 }
 

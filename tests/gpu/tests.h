@@ -10,7 +10,7 @@
 /* tests_runner() - What runs the kernels of this program: real.c or twin.c. */
 int tests_runner(int device, struct runner **out);
 
-/* tests_seed() - What the program's random inputs follow from; another one in each run. */
+/* tests_seed() - The seed of the program's random inputs: ANNEX_SEED, or 1. */
 uint64_t tests_seed(void);
 
 /* tests_small() - Whether inputs shall be small: on the host, or under a tool that is slow. */

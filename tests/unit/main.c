@@ -31,6 +31,21 @@ static int wanted(const char *name, int argc, char **argv)
 	return argc < 2;
 }
 
+/* The command that repeats each suite with a failure. */
+static void print_repeats(const char *program)
+{
+	const char *seed = getenv("ANNEX_SEED");
+	CU_pSuite last = NULL;
+
+	for (CU_pFailureRecord f = CU_get_failure_list(); f; f = f->pNext) {
+		if (!f->pSuite || f->pSuite == last)
+			continue;
+		last = f->pSuite;
+		printf("repeat: %s%s%s%s %s\n", seed ? "ANNEX_SEED=" : "", seed ? seed : "",
+		       seed ? " " : "", program, last->pName);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int failed, ran;
@@ -53,6 +68,7 @@ int main(int argc, char **argv)
 	}
 	CU_basic_set_mode(CU_BRM_NORMAL);
 	CU_basic_run_tests();
+	print_repeats(argv[0]);
 	failed = CU_get_number_of_tests_failed();
 	ran = CU_get_number_of_tests_run();
 	CU_cleanup_registry();

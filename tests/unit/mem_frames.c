@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <sched.h>
 #include <annex/atomic.h>
 #include <annex/clock.h>
 #include <annex/cuda.h>
@@ -48,21 +47,6 @@ static int let_go(struct mem_rig *r, const void *p)
 	return annex_let_go(r->space, p);
 }
 
-/* What was on its way out when it was freed gives its memory back when it has arrived. */
-static void wait_for_nothing(struct mem_rig *r)
-{
-	uint64_t limit = annex_deadline_ms(WAIT_MS);
-	struct annex_space_stats st = mem_stats(r);
-
-	while ((st.device || st.host || st.stored) && annex_now() < limit) {
-		sched_yield();
-		st = mem_stats(r);
-	}
-	CU_ASSERT_EQUAL(st.device, 0);
-	CU_ASSERT_EQUAL(st.host, 0);
-	CU_ASSERT_EQUAL(st.stored, 0);
-}
-
 static void addresses_stay(void)
 {
 	struct annex_space_opts opts = {.device = 2 * MIB, .host = MIB, .frames = host()};
@@ -99,7 +83,7 @@ static void addresses_stay(void)
 	CU_ASSERT(mem_stats(&r).over == 0);
 	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
 	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
-	wait_for_nothing(&r);
+	mem_wait_empty(&r);
 	mem_rig_close(&r);
 	free(plain);
 }
@@ -419,7 +403,7 @@ static void beside_a_twin(void)
 				     .frames = host(),
 			     });
 		mem_twins(&r, &state, live);
-		wait_for_nothing(&r);
+		mem_wait_empty(&r);
 		CU_ASSERT_EQUAL(mem_stats(&r).over, 0);
 		mem_rig_close(&r);
 	}

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/clock.h>
 #include "mem_rig.h"
 #include "random.h"
 #include "unit.h"
@@ -29,6 +31,20 @@ struct annex_space_stats mem_stats(struct mem_rig *r)
 
 	annex_space_get_stats(r->space, &st);
 	return st;
+}
+
+void mem_wait_empty(struct mem_rig *r)
+{
+	uint64_t limit = annex_deadline_ms(WAIT_MS);
+	struct annex_space_stats st = mem_stats(r);
+
+	while ((st.device || st.host || st.stored) && annex_now() < limit) {
+		sched_yield();
+		st = mem_stats(r);
+	}
+	CU_ASSERT_EQUAL(st.device, 0);
+	CU_ASSERT_EQUAL(st.host, 0);
+	CU_ASSERT_EQUAL(st.stored, 0);
 }
 
 void *mem_alloc(struct mem_rig *r, const char *name, uint64_t bytes)

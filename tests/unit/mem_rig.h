@@ -20,6 +20,8 @@ void mem_rig_open(struct mem_rig *r, const char *uri, struct annex_space_opts op
 void mem_rig_close(struct mem_rig *r);
 
 struct annex_space_stats mem_stats(struct mem_rig *r);
+/* All tensors are freed: transfers that were under way then give their memory back as they end. */
+void mem_wait_empty(struct mem_rig *r);
 void *mem_alloc(struct mem_rig *r, const char *name, uint64_t bytes);
 void mem_evict(struct mem_rig *r, void *p, uint64_t bytes, unsigned int tier);
 void mem_fetch(struct mem_rig *r, void *p, uint64_t bytes);

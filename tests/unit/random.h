@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fresh random inputs: every run has another seed, printed so that a failure can be repeated with
- * ANNEX_SEED=N.
+ * Random inputs of tests. A test's seed is made of its name, so that a test that fails, fails
+ * again; ANNEX_SEED=N gives another one. tests/unit/seeds.sh tries new ones.
  */
 #ifndef ANNEX_TESTS_RANDOM_H
 #define ANNEX_TESTS_RANDOM_H
@@ -9,17 +9,16 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include "core/random.h"
 
 static inline uint64_t random_seed(const char *test)
 {
-	const char *fixed = getenv("ANNEX_SEED");
-	struct timespec ts;
-	uint64_t seed;
+	const char *given = getenv("ANNEX_SEED");
+	uint64_t seed = 0;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	seed = fixed ? strtoull(fixed, NULL, 0) : (uint64_t)ts.tv_nsec ^ (uint64_t)ts.tv_sec << 30;
+	for (const char *p = test; *p; p++)
+		seed = seed * 31 + (unsigned char)*p;
+	seed = given ? strtoull(given, NULL, 0) : seed;
 	printf(" [%s: ANNEX_SEED=%llu] ", test, (unsigned long long)seed);
 	return seed;
 }

@@ -369,6 +369,49 @@ static void faults_bring_what_nobody_brought(void)
 	done(&run);
 }
 
+/*
+ * When A is needed again 12 MiB of it have left, and are fetched at 1 MiB/ms. Without overlap the
+ * kernel begins after that; with it the kernel stands still meanwhile. Either pays once.
+ */
+static void faults_are_paid_once(void)
+{
+	static const uint32_t flags[] = {ANNEX_PLAN_RECLAIM,
+					 ANNEX_PLAN_RECLAIM | ANNEX_PLAN_OVERLAP};
+	struct run run = setup("A:64g B:4g", "10:A 10:B");
+
+	run.p = plan_from(run.t, &run.sys, "1 evict A 64 host");
+	for (unsigned int i = 0; i < 2; i++) {
+		run.p->flags = flags[i];
+		run.sys.fault_ns = 0;
+		CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+		CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_HOST], 12 * MIB);
+		CU_ASSERT(is(run.r.iteration * 1e3, 20 + 12));
+		run.sys.fault_ns = 3000000;
+		CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+		CU_ASSERT_EQUAL(run.r.faults, 1);
+		CU_ASSERT(is(run.r.iteration * 1e3, 20 + 12 + 3));
+	}
+	done(&run);
+}
+
+/* More than an iteration has kernels is as much as an iteration. */
+static void windows_end(void)
+{
+	static const uint32_t windows[] = {1, 2, 3, 1u << 31, UINT32_MAX};
+	struct run run = setup("A:64g B:4g", "10:A 10:B");
+	double first = 0;
+
+	run.p = plan_from(run.t, &run.sys, "1 evict A 64 host");
+	run.p->flags = ANNEX_PLAN_RECLAIM;
+	for (unsigned int i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
+		run.p->window = windows[i];
+		CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+		first = i ? first : run.r.iteration;
+		CU_ASSERT_EQUAL(run.r.iteration, first);
+	}
+	done(&run);
+}
+
 static void refusals(void)
 {
 	struct run run = setup("A:64g B:4g", "10:A>A 100:B 10:A");
@@ -554,5 +597,6 @@ UNIT_SUITE(simulate, {"out and back", out_and_back},
 	   {"plans together fit", plans_together_fit}, {"an iteration has a limit", limited},
 	   {"CXL memory at its rate", cxl_memory_at_its_rate}, {"noise", noise},
 	   {"faults bring what nobody brought", faults_bring_what_nobody_brought},
+	   {"faults are paid once", faults_are_paid_once}, {"windows end", windows_end},
 	   {"refusals", refusals}, {"sound plans never block", sound_plans_never_block},
 	   {"as slow as the slow one", as_slow_as_the_slow_one})

@@ -7,22 +7,24 @@
 #include "simulate_reference.h"
 #include "unit.h"
 
-#define DUST 0.5     /* bytes that rounding leaves */
-#define TAIL 1024.0  /* the last bytes of an order, which are there when its latency is over */
-#define PATIENCE 1e5 /* steps without a byte moving or a kernel running */
-#define AT_ONCE 1e18 /* bytes of memory a second */
+#define DUST 0.5        /* bytes that rounding leaves */
+#define TAIL 1024.0     /* the last bytes of an order, which are there when its latency is over */
+#define CHUNK 4194304.0 /* bytes that leave together: a recall finds all of them, or none */
+#define PATIENCE 1e5    /* steps without a byte moving or a kernel running */
+#define AT_ONCE 1e18    /* bytes of memory a second */
 #define NOBODY UINT_MAX
 
 enum { IN, OUT, ALLOC };
 
 /*
- * struct order - A step under way: @want has no memory yet; @stay: saved, not evicted. @lands: when
- * its last bytes are there; 0: they have not passed the link. @tensor: NOBODY once it is freed.
+ * struct order - A step under way: @want has no memory yet; @stay: saved, not evicted. @passed:
+ * bytes of a chunk that leaves, which have passed the link and are still on the GPU. @lands: when
+ * the last bytes are there; 0: they have not passed the link. @tensor: NOBODY once it is freed.
  */
 struct order {
 	unsigned int kind, tier, tensor;
 	bool keep;
-	double want, have, stay;
+	double want, have, stay, passed;
 	double total, lands;
 };
 
@@ -98,6 +100,7 @@ static double recall(struct reference *r, unsigned int tensor, double bytes, boo
 								 : 0;
 
 		o->want -= keep ? 0 : n;
+		o->passed = fmin(o->passed, o->want);
 		o->stay += keep ? n : 0;
 		bytes -= n;
 	}
@@ -124,7 +127,7 @@ static void prefetch(struct reference *r, const struct annex_plan_step *s)
 static double there(const struct reference *r, const struct order *o)
 {
 	if (o->kind == OUT)
-		return fmin(o->want, r->room[o->tier] + DUST);
+		return fmax(fmin(o->want, r->room[o->tier] + DUST) - o->passed, 0);
 	if (o->kind == IN && o->tier >= ANNEX_TIER_SSD && r->sys->ssd_read_ns)
 		return fmax(o->have - fmin(TAIL, o->total), 0);
 	return o->have;
@@ -407,11 +410,16 @@ static void land(struct reference *r)
 	}
 }
 
+/* Bytes leave by whole chunks, or all that are left, or all that the tier has room for. */
 static void leave(struct reference *r, struct order *o, double n)
 {
 	struct fluid *f = &r->f[o->tensor];
-	double gone = fmin(n, o->want - o->stay);
+	double last = fmin(o->want, r->room[o->tier] + DUST), gone;
 
+	o->passed += n;
+	n = o->passed < last - DUST ? floor(o->passed / CHUNK) * CHUNK : last;
+	o->passed = fmax(o->passed - n, 0);
+	gone = fmin(n, o->want - o->stay);
 	f->dirty -= n;
 	f->out[o->tier] += gone;
 	f->clean[o->tier] += n - gone;
