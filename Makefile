@@ -306,7 +306,7 @@ train-demo:
 check:
 	@tests/deps.sh check
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh
-# Longer than check: what takes its time in guests.
+# Beside check: random tests with new seeds, and what takes its time in guests.
 check-long:
 	@tests/deps.sh check
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh long
@@ -413,7 +413,7 @@ help:
 #h check              install what is missing, build, run every test and check
 #h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4
 #h check-riscv        the RISC-V core against qemu-riscv64: COUNT=1000000 SEED=1
-#h check-long         the long ones too: owners killed, calls fuzzed
+#h check-long         random tests with new seeds, guests in their long form
 #h check-debug-kernel tests in guests on a kernel with KASAN, lockdep, kmemleak, failing allocations
 #h check-module       annex.ko for Debian's kernels: builds, sparse, checkpatch, DKMS
 #h module             annex.ko for KDIR=/lib/modules/RELEASE/build

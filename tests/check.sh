@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Everything `make check` runs after the installation of what it needs, in the order in which
-# failures are the most telling. `check.sh fuzz` runs the fuzz targets only, `check.sh long` the
-# tests in guests that take long.
+# failures are the most telling. Its random tests draw the same numbers each time. `check.sh fuzz`
+# runs the fuzz targets only, `check.sh long` random tests with new seeds and guests that take long.
 #
 # A step that prints "N passed, N failed" last, or CUnit's summary, counts as its tests; any other
 # step counts as one. BUILD, MAKE, V and FUZZ_TIME come from the Makefile.
@@ -11,7 +11,6 @@ cd "$(dirname "$0")/.." || exit 1
 
 build=${BUILD:-build}
 make=${MAKE:-make}
-fuzz_time=${FUZZ_TIME:-30}
 logs=$build/check
 passed=0
 failed=0
@@ -111,8 +110,8 @@ fi
 fuzz()
 {
 	step "build: fuzz targets" 900 "${mk[@]}" CC=clang SAN=fuzzer fuzz-build || return
-	step "fuzz: $fuzz_time s each" $((fuzz_time * 11 + 300)) \
-		tests/fuzz/run.sh "$build/clang-san-fuzzer" "$build/fuzz" "$fuzz_time"
+	step "fuzz${1:+: $1 s each}" $((${1:-100} * 11 + 300)) \
+		tests/fuzz/run.sh "$build/clang-san-fuzzer" "$build/fuzz" "$@"
 }
 
 # The module needs kernels, and its tests an emulator, which cannot be had everywhere: then the step
@@ -123,10 +122,13 @@ module()
 	step "guests" 3600 sh -c 'tests/deps.sh qemu && tests/qemu/run.sh'
 }
 
-# In two cells of the matrix, with everything that finds a wrong store.
+# Random tests with new seeds; then guests in two cells of the matrix, with everything that finds a
+# wrong store.
 long()
 {
 	local test='tests/deps.sh qemu && tests/qemu/run.sh'
+	step "build: gcc" 900 "${mk[@]}" CC=gcc all unit &&
+		step "unit tests: new seeds" 3600 tests/unit/seeds.sh "$build/unit" 20
 	export LONG=1 APPEND="kfence.sample_interval=1 slub_debug=FZPU"
 	step "guests, long: 6.1" 5400 env KERNEL=6.1 IOMMU=0 NVME=1 sh -c "$test"
 	step "guests, long: 6.12, IOMMU" 5400 env KERNEL=6.12 IOMMU=1 NVME=4 sh -c "$test"
@@ -147,7 +149,7 @@ finish()
 }
 
 if [ "${1:-}" = fuzz ]; then
-	fuzz
+	fuzz "${FUZZ_TIME:-600}"
 	finish
 fi
 if [ "${1:-}" = long ]; then
@@ -158,6 +160,7 @@ fi
 if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit bench-build rv-build \
 	ndp-build; then
 	step "unit tests" 600 "$build/unit"
+	step "unit tests: seeds that failed" 300 tests/unit/seeds.sh "$build/unit"
 	step "near-data kernels: qemu" 900 env ANNEX_TEST_QEMU="$build/ndp" "$build/unit" \
 		kernels_array kernels_column kernels_graph kernels_kv kernels_model
 	step "riscv: against qemu" 900 tests/rv/run.sh "$build" 200000

@@ -1,26 +1,48 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Run fuzz targets, two at a time: run.sh DIR-OF-TARGETS WORK-DIR SECONDS
-# Each starts from tests/fuzz/seeds/NAME and keeps what it finds under WORK-DIR/NAME.
+# Run fuzz targets, two at a time: run.sh DIR-OF-TARGETS WORK-DIR [SECONDS]
+# Each starts from tests/fuzz/seeds/NAME. With SECONDS it runs for so long, with a new random seed, and
+# keeps the inputs that it finds under WORK-DIR/NAME/corpus. Without, it tries the same inputs each
+# time: so a failure is due to a change.
 set -u
 
 bin=$1
 work=$2
-seconds=$3
+seconds=${3:-}
 here=$(dirname "$0")
 mkdir -p "$work" || exit 1
 
+# Inputs to try where no time is given: some 20 seconds for each target.
+declare -A runs=([csr]=150000 [cxl]=40000 [elf]=2000000 [emu]=60000 [hdm]=12000 [import]=400000
+	[m2call]=7000 [plan]=500000 [query]=50000 [trace]=500000 [uri]=1500000)
+
+# Paths in the folders, with commas.
+list()
+{
+	find "$@" -type f | sort | paste -sd ,
+}
+
 run_one()
 {
-	local target=$1 name=$2 seeds=()
-	mkdir -p "$work/$name/corpus" || return 1
+	local target=$1 name=$2 seeds=() limit=300
+	local options=(-timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+		-artifact_prefix="$work/$name/")
+	mkdir -p "$work/$name" || return 1
 	[ ! -d "$here/seeds/$name" ] || seeds=("$here/seeds/$name")
-	# Twice the time for the whole, because reading a grown corpus is not counted. In the
-	# foreground, so that what ends this script ends them too.
-	timeout --foreground -k 10 $((seconds * 2 + 60)) "$target" \
-		-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-		-artifact_prefix="$work/$name/" \
-		"$work/$name/corpus" "${seeds[@]}" >"$work/$name/log" 2>&1
+	if [ -n "$seconds" ]; then
+		mkdir -p "$work/$name/corpus" || return 1
+		seeds=("$work/$name/corpus" ${seeds[@]+"${seeds[@]}"})
+		options+=(-max_total_time="$seconds")
+		# Twice the time for the whole, because reading a grown corpus is not counted.
+		limit=$((seconds * 2 + 60))
+	else
+		# New inputs would go to the first folder that is named.
+		[ ${#seeds[@]} -eq 0 ] || seeds=(-reload=0 -seed_inputs="$(list "${seeds[@]}")")
+		options+=(-seed=1 -runs="${runs[$name]:-10000}")
+	fi
+	# In the foreground, so that what ends this script ends them too.
+	timeout --foreground -k 10 $limit "$target" "${options[@]}" \
+		${seeds[@]+"${seeds[@]}"} >"$work/$name/log" 2>&1
 }
 
 passed=0
@@ -38,6 +60,7 @@ reap()
 		passed=$((passed + 1))
 	else
 		echo "$name: FAILED ($rc), log and input in $work/$name"
+		echo "repeat: $bin/fuzz_$name $(sed -n 's/.*Test unit written to //p' "$work/$name/log")"
 		tail -n 30 "$work/$name/log"
 		failed=$((failed + 1))
 	fi
