@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Run fuzz targets, two at a time: run.sh DIR-OF-TARGETS WORK-DIR [SECONDS]
-# Each starts from tests/fuzz/seeds/NAME. With SECONDS it runs for so long, with a new random seed, and
+# Each starts from tests/fuzz/seeds/NAME. With SECONDS it runs for so long, with a new seed, and
 # keeps the inputs that it finds under WORK-DIR/NAME/corpus. Without, it tries the same inputs each
 # time: so a failure is due to a change.
 set -u
@@ -53,14 +53,15 @@ reap()
 	local pid rc
 	wait -n -p pid "${!name_of[@]}"
 	rc=$?
-	local name=${name_of[$pid]}
+	local name=${name_of[$pid]} unit
 	unset "name_of[$pid]"
 	if [ $rc -eq 0 ]; then
 		sed -n "s/^stat::number_of_executed_units: */$name: runs: /p" "$work/$name/log"
 		passed=$((passed + 1))
 	else
 		echo "$name: FAILED ($rc), log and input in $work/$name"
-		echo "repeat: $bin/fuzz_$name $(sed -n 's/.*Test unit written to //p' "$work/$name/log")"
+		unit=$(sed -n "s/.*Test unit written to //p" "$work/$name/log")
+		echo "repeat: $bin/fuzz_$name $unit"
 		tail -n 30 "$work/$name/log"
 		failed=$((failed + 1))
 	fi
