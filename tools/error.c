@@ -55,7 +55,7 @@ int err_lib(int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	keep(fmt, ap, *why ? why : strerror(-err));
+	keep(fmt, ap, *why ? why : annex_strerror(err));
 	va_end(ap);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/log.h>
 #include "cleanup.h"
 #include "cli.h"
 #include "commands.h"
@@ -48,6 +49,7 @@ int main(int argc, char **argv)
 	if (err == CLI_HELP)
 		err = fflush(stdout) || ferror(stdout) ? err_sys("cannot write") : 0;
 	if (err)
-		fprintf(stderr, "%s: %s\n", cli_name(), *err_text() ? err_text() : strerror(-err));
+		fprintf(stderr, "%s: %s\n", cli_name(),
+			*err_text() ? err_text() : annex_strerror(err));
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

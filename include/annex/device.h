@@ -329,6 +329,7 @@ uint32_t annex_dev_timeout_ms(const struct annex_dev *dev);
  * @ANNEX_FAULT_TORN: carry out the first block only, then complete with @status.
  * @ANNEX_FAULT_FATAL: set CSTS.CFS and stop fetching commands (until the next reset).
  * @ANNEX_FAULT_REMOVE: vanish: registers read as all ones, nothing completes any more.
+ * @ANNEX_FAULT_FLIP: complete a read as if all were well, with bit 6 of its last byte inverted.
  */
 enum annex_fault_kind {
 	ANNEX_FAULT_ERROR,
@@ -338,11 +339,12 @@ enum annex_fault_kind {
 	ANNEX_FAULT_TORN,
 	ANNEX_FAULT_FATAL,
 	ANNEX_FAULT_REMOVE,
+	ANNEX_FAULT_FLIP,
 };
 
 /**
  * struct annex_fault - One injected fault. In a URI: fault=KIND[,FIELD=VALUE]...
- * @kind: error, delay, lose, reorder, torn, fatal, remove.
+ * @kind: error, delay, lose, reorder, torn, fatal, remove, flip.
  * @opcode: I/O commands with this opcode only; -1: any. (op=read|write|flush|compare|zeroes|dsm)
  * @after: let this many matching commands pass first. (after=N)
  * @count: then strike this many; 0: all that follow. (count=N, default 1)

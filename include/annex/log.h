@@ -37,6 +37,13 @@ void annex_set_log(annex_log_fn fn, void *ctx);
  */
 const char *annex_last_error(void);
 
+/**
+ * annex_strerror() - Words for an error of this library, a negative errno; any thread may ask.
+ *
+ * They are those of strerror(), but for -EILSEQ: here it says that data is not what was written.
+ */
+const char *annex_strerror(int err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "log.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -20,6 +22,11 @@ void annex_set_log(annex_log_fn fn, void *ctx)
 const char *annex_last_error(void)
 {
 	return last_error;
+}
+
+const char *annex_strerror(int err)
+{
+	return err == -EILSEQ ? "the data is not what was written" : strerror(-err);
 }
 
 void annex_log(enum annex_log_level level, const char *fmt, ...)

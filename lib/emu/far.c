@@ -180,6 +180,9 @@ void annex_emu_far_forget(struct annex_emu *emu, struct emu_req *req)
 
 void annex_emu_far_arrived(struct annex_emu *emu, struct emu_req *req)
 {
+	/* The last chance to change it, since nothing here reaches the memory that it moves to. */
+	if (req->fault == ANNEX_FAULT_FLIP + 1)
+		req->bounce[req->len - 1] ^= EMU_FLIP;
 	req->state = EMU_REQ_MOVING;
 	req->status = 0;
 	append(&emu->far->moving, req);

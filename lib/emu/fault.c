@@ -13,10 +13,15 @@ struct name {
 };
 
 static const struct name kinds[] = {
-	{"error", ANNEX_FAULT_ERROR},   {"delay", ANNEX_FAULT_DELAY},
-	{"lose", ANNEX_FAULT_LOSE},     {"reorder", ANNEX_FAULT_REORDER},
-	{"torn", ANNEX_FAULT_TORN},     {"fatal", ANNEX_FAULT_FATAL},
-	{"remove", ANNEX_FAULT_REMOVE}, {NULL, 0},
+	{"error", ANNEX_FAULT_ERROR},
+	{"delay", ANNEX_FAULT_DELAY},
+	{"lose", ANNEX_FAULT_LOSE},
+	{"reorder", ANNEX_FAULT_REORDER},
+	{"torn", ANNEX_FAULT_TORN},
+	{"fatal", ANNEX_FAULT_FATAL},
+	{"remove", ANNEX_FAULT_REMOVE},
+	{"flip", ANNEX_FAULT_FLIP},
+	{NULL, 0},
 };
 
 static const struct name opcodes[] = {
@@ -81,7 +86,7 @@ static bool set_field(struct annex_fault *f, const char *key, const char *value)
 /* Whether an annex_dev_inject() makes sense. */
 static int check(struct annex_fault *f)
 {
-	if ((unsigned int)f->kind > ANNEX_FAULT_REMOVE || f->opcode < -1 || f->opcode > 255)
+	if ((unsigned int)f->kind > ANNEX_FAULT_FLIP || f->opcode < -1 || f->opcode > 255)
 		return annex_fail(-EINVAL, "fault: no such kind or opcode");
 	if (f->lba && !f->blocks)
 		return annex_fail(-EINVAL, "fault: lba without blocks");
@@ -89,6 +94,10 @@ static int check(struct annex_fault *f)
 		return annex_fail(-EINVAL, "fault: range of blocks ends nowhere");
 	if (f->delay_us && f->kind != ANNEX_FAULT_DELAY)
 		return annex_fail(-EINVAL, "fault: a delay is for kind delay only");
+	if (f->kind == ANNEX_FAULT_FLIP && f->opcode == -1)
+		f->opcode = ANNEX_NVM_READ;
+	if (f->kind == ANNEX_FAULT_FLIP && f->opcode != ANNEX_NVM_READ)
+		return annex_fail(-EINVAL, "fault: flip is for reads only");
 	if (f->status & ~ANNEX_SC_MASK)
 		return annex_fail(-EINVAL, "fault: status is more than SCT and SC");
 	if (!f->status)

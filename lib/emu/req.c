@@ -196,6 +196,14 @@ static void post_held(struct annex_emu *emu, struct emu_sq *sq)
 	req_post(emu, held, held->status);
 }
 
+/* Its last segment ends where the data does, whether or not the segments were advanced. */
+static void flip(struct emu_req *req)
+{
+	const struct iovec *last = &req->segs[req->nsegs - 1];
+
+	((uint8_t *)last->iov_base + last->iov_len)[-1] ^= EMU_FLIP;
+}
+
 /* A command has been carried out, or has failed: complete it, or do what a fault wants instead. */
 void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t status)
 {
@@ -210,6 +218,8 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 	}
 	if (!status && req->torn)
 		status = req->torn;
+	if (!status && req->fault == ANNEX_FAULT_FLIP + 1 && !req->far)
+		flip(req);
 	req->status = status;
 	if (req->fault == ANNEX_FAULT_LOSE + 1) {
 		annex_emu_cq_give_back(sq->cq, 1);

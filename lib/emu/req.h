@@ -56,6 +56,9 @@ struct emu_req {
 	struct iovec iov[EMU_IOVS];
 };
 
+/* The bit of the last byte of a read that ANNEX_FAULT_FLIP inverts. */
+#define EMU_FLIP 0x40
+
 /* All of these want the async mutex held, but for open and close. */
 int annex_emu_reqs_open(struct annex_emu *emu, uint32_t n);
 void annex_emu_reqs_close(struct annex_emu *emu);

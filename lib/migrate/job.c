@@ -136,7 +136,7 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: %s: %s",
 			  annex_tensor_name(t),
 			  job->refused ? "nothing leaves for it" : "it cannot be had",
-			  strerror(-job->err));
+			  annex_strerror(job->err));
 		annex_pages_fence(s, first, part);
 	}
 }
@@ -213,7 +213,7 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 		if (!job->move && !job->recalled)
 			annex_log(ANNEX_LOG_ERROR, "%s: it cannot leave for %s: %s",
 				  annex_tensor_name(t), annex_tier_name(job->to.tier),
-				  strerror(-job->err));
+				  annex_strerror(job->err));
 	} else {
 		s->stats.out += pages_bytes(job->n);
 		settle(s, job, crc);

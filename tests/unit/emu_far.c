@@ -336,6 +336,24 @@ static void two_calls(void)
 	far_close(&f);
 }
 
+/* A read that is flipped arrives with one bit of it wrong. */
+static void flipped_on(struct far *f)
+{
+	struct annex_fault flip = {.kind = ANNEX_FAULT_FLIP, .opcode = -1, .count = 1};
+	struct annex_sqe sqe = host_rw(ANNEX_NVM_READ, 0, 2, f->at, NULL);
+
+	memset(f->hidden, 0x77, 1024);
+	CU_ASSERT_EQUAL(f->h.ctrl->ops->inject(f->h.ctrl, &flip), 0);
+	CU_ASSERT_EQUAL(host_do(&f->h, 1, &sqe, NULL), 0);
+	CU_ASSERT(!f->hidden[0] && !memcmp(f->hidden, f->hidden + 1, 1022));
+	CU_ASSERT_EQUAL(f->hidden[1023], 0x40);
+}
+
+static void flipped(void)
+{
+	everywhere(flipped_on);
+}
+
 /* A copier that fails: the commands say so, the medium is as it was, and nothing is used up. */
 static void failing_on(struct far *f)
 {
@@ -475,6 +493,6 @@ static void faults(void)
 }
 
 UNIT_SUITE(emu_far, {"against a reference", reference}, {"more than there is room", more_than_room},
-	   {"one call for many", one_call}, {"two calls", two_calls},
+	   {"one call for many", one_call}, {"two calls", two_calls}, {"flipped", flipped},
 	   {"a copier that fails", failing}, {"refused", refused}, {"a reset meanwhile", reset},
 	   {"faults", faults})

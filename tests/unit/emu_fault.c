@@ -112,6 +112,35 @@ static void torn(void)
 	torn_on(ON_FILE);
 }
 
+/* A read that is flipped succeeds, with one bit of it wrong; the medium is as it was. */
+static void flip_on(int on_file)
+{
+	char path[HOST_PATH];
+	struct annex_sqe sqe;
+	struct host h;
+	char *p;
+
+	open_with(&h, path, on_file, "flip,after=1,count=2");
+	/* With what is not aligned, which a file's direct I/O does not take as it is. */
+	p = host_alloc(&h, 8192);
+	for (unsigned int i = 0; i < 4; i++) {
+		char *data = p + (i & 1) * 4;
+
+		memset(p, 0x77, 4100);
+		sqe = host_rw(ANNEX_NVM_READ, 0, 8, data, p + 4096);
+		CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+		CU_ASSERT(!data[0] && !memcmp(data, data + 1, 4094));
+		CU_ASSERT_EQUAL(data[4095], i == 1 || i == 2 ? 0x40 : 0);
+	}
+	close_with(&h, path);
+}
+
+static void flip(void)
+{
+	flip_on(0);
+	flip_on(ON_FILE);
+}
+
 static void delay_on(int on_file)
 {
 	char path[HOST_PATH];
@@ -372,6 +401,7 @@ static void parsing(void)
 		"error,status=0x",
 		"error,status=0x-1",
 		"error,lba=18446744073709551615,blocks=2",
+		"flip,op=write",
 	};
 	struct annex_fault f;
 
@@ -405,7 +435,7 @@ static void injecting(void)
 	close_with(&h, path);
 }
 
-UNIT_SUITE(emu_fault, {"error", errors}, {"torn", torn}, {"delay", delay},
+UNIT_SUITE(emu_fault, {"error", errors}, {"torn", torn}, {"flip", flip}, {"delay", delay},
 	   {"abort of a delayed command", delay_abort}, {"lose", lose}, {"reorder", reorder},
 	   {"fatal", fatal}, {"removal", removal}, {"deletion ends commands", delete_ends},
 	   {"more delayed than fit", more_than_fit}, {"parsing", parsing}, {"injecting", injecting})

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include <annex/clock.h>
+#include <annex/log.h>
 #include "../error.h"
 #include "lane.h"
 
@@ -41,7 +42,7 @@ static int submit(struct lane *l)
 
 	if (got < 0 && got != -EAGAIN)
 		return err_set(got, "%s takes no commands: %s", annex_dev_uri(l->dev),
-			       strerror(-got));
+			       annex_strerror(got));
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t slot = l->ready_slots[i];
 
@@ -73,8 +74,8 @@ static int judge(struct lane *l, const struct lane_job *job, const struct lane_f
 
 	if (err)
 		return err_set(err, "%s: the command at LBA %llu failed: %s (NVMe status 0x%03x)",
-			       annex_dev_uri(l->dev), (unsigned long long)f->slba, strerror(-err),
-			       status & ANNEX_SC_MASK);
+			       annex_dev_uri(l->dev), (unsigned long long)f->slba,
+			       annex_strerror(err), status & ANNEX_SC_MASK);
 	return job->done(job->ctx, f, l->buf + (uint64_t)f->slot * l->stride,
 			 l->timed ? now - f->since : 0);
 }

@@ -71,6 +71,7 @@ class Library:
             self.dll.annex_move_forget.argtypes = (VOID,)
             self.dll.annex_move_forget.restype = None
             self.dll.annex_last_error.restype = TEXT
+            self.dll.annex_strerror.restype = TEXT
         except (OSError, AttributeError) as missing:
             raise Error(errno.ENOENT, f"{missing}: run make in Annex's sources, then make install, "
                         "or set ANNEX_LIBRARY to build/libannex.so") from None
@@ -79,7 +80,8 @@ class Library:
         """Call a function; raise its errno and annex_last_error()."""
         code = getattr(self.dll, name)(*arguments)
         if code < 0:
-            raise Error(-code, self.words() or f"{name}: {os.strerror(-code)}")
+            raise Error(-code, self.words() or
+                        f"{name}: {self.dll.annex_strerror(code).decode()}")
 
     def words(self):
         return self.dll.annex_last_error().decode(errors="replace")
