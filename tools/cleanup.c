@@ -27,7 +27,7 @@ static void remove_path(const char *path)
 }
 
 /* Only async-signal-safe calls here: the program may be anywhere. */
-static void on_signal(int sig)
+void cleanup_all(void)
 {
 	for (int i = SLOTS - 1; i >= 0; i--) {
 		char *path = annex_atomic_load(&slots[i], ANNEX_ACQUIRE);
@@ -35,6 +35,11 @@ static void on_signal(int sig)
 		if (path)
 			remove_path(path);
 	}
+}
+
+static void on_signal(int sig)
+{
+	cleanup_all();
 	signal(sig, SIG_DFL);
 	raise(sig);
 }

@@ -21,6 +21,9 @@ void cleanup_release(void);
  */
 int cleanup_add(const char *path);
 
+/* cleanup_all() - Remove all of them; from a signal handler as well. */
+void cleanup_all(void);
+
 /* cleanup_forget() - It was renamed, or is to stay. cleanup_remove() - Remove it now. */
 void cleanup_forget(const char *path);
 void cleanup_remove(const char *path);

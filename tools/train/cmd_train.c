@@ -213,12 +213,15 @@ static int train(const struct train_opts *o)
 		err = err_set(-EINVAL, "--pages and --plot are the same file");
 	if (!err)
 		err = train_run(&t, o);
-	if (err)
+	if (err && err != -EDOM)
 		return err;
-	if (o->plot)
+	if (!err && o->plot)
 		err = train_plot(&t);
-	if (!err && !newfile_stdout(o->plot))
-		err = train_report(&t);
+	if (!newfile_stdout(o->plot) && (!err || err == -EDOM)) {
+		int printed = train_report(&t);
+
+		err = err ? err : printed;
+	}
 	train_free(&t);
 	return err;
 }

@@ -70,6 +70,8 @@ int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p)
 	*p = at;
 	m->now += n * sizeof(float);
 	m->peak = m->now > m->peak ? m->now : m->peak;
+	m->first = m->first && m->first < (char *)at ? m->first : at;
+	m->end = m->end > (char *)(*p + n) ? m->end : (char *)(*p + n);
 	return 0;
 }
 

@@ -20,13 +20,17 @@ struct memory_opts {
 	bool checksum;
 };
 
-/* struct memory - @now, @peak: bytes of tensors that live, wherever they are. */
+/*
+ * struct memory - @now, @peak: bytes of tensors that live, wherever they are. @first, @end: all of
+ * them have had addresses between these.
+ */
 struct memory {
 	struct annex_space *space;
 	struct annex_exec *exec;
 	struct annex_store *stores[ANNEX_MAX_SSDS];
 	unsigned int n_stores;
 	uint64_t now, peak;
+	const char *first, *end;
 };
 
 /* memory_open() - 0 or -errno with the line set. memory_close() - Give back all there is of it. */

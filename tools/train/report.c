@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <math.h>
 #include <stdlib.h>
 #include "../cli.h"
 #include "../error.h"
@@ -16,15 +17,14 @@ struct half {
 
 static int sum_up(const struct train *t, struct half *h)
 {
-	uint32_t first = train_second(t->opts);
 	double *each;
 
-	*h = (struct half){.n = t->opts->steps - first};
+	*h = (struct half){.n = t->done - t->first};
 	each = calloc(h->n, sizeof(*each));
 	if (!each)
 		return err_set(-ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < h->n; i++) {
-		const struct train_step *s = &t->steps[first + i];
+		const struct train_step *s = &t->steps[t->first + i];
 
 		each[i] = (double)s->ns / 1e9;
 		h->seconds += each[i];
@@ -98,9 +98,10 @@ static void put_speed(struct out *out, const struct train *t, const struct half 
 	double tokens = (double)t->opts->shape.batch * t->opts->shape.context;
 
 	out_json(out, "first_loss", json_real(t->steps[0].loss));
-	out_json(out, "loss", json_real(t->steps[t->opts->steps - 1].loss));
-	out_row(out, "loss", "%.4f at first, %.4f at last", t->steps[0].loss,
-		t->steps[t->opts->steps - 1].loss);
+	out_json(out, "loss", json_real(t->steps[t->done - 1].loss));
+	/* fabs(): what is no number has no sign. */
+	out_row(out, "loss", "%.4f at first, %.4f at last", fabs(t->steps[0].loss),
+		fabs(t->steps[t->done - 1].loss));
 	out_count(out, "plans", "plans", t->exec.plans);
 	out_count(out, "planned", "iterations by plan, of the last", h->planned);
 	out_seconds(out, "iteration_s", "iteration", h->middle);
@@ -114,21 +115,16 @@ static void put_speed(struct out *out, const struct train *t, const struct half 
 	out_percent(out, "stall_share", "waited for tensors", h->stall / h->seconds);
 }
 
-static void add(json_t *list, json_t *value)
-{
-	json_array_append_new(list, value);
-}
-
 /* Each iteration by itself. */
 static void put_steps(struct out *out, const struct train *t)
 {
 	json_t *losses = json_array(), *steps = json_array();
 
-	for (uint32_t i = 0; i < t->opts->steps; i++) {
+	for (uint32_t i = 0; i < t->done; i++) {
 		const struct train_step *s = &t->steps[i];
 		json_t *one = json_object();
 
-		add(losses, json_real(s->loss));
+		json_array_append_new(losses, isfinite(s->loss) ? json_real(s->loss) : json_null());
 		json_object_set_new(one, "s", json_real((double)s->ns / 1e9));
 		json_object_set_new(one, "stall_s", json_real((double)s->stall_ns / 1e9));
 		json_object_set_new(one, "planned", json_boolean(s->planned));
@@ -136,7 +132,7 @@ static void put_steps(struct out *out, const struct train *t)
 		json_object_set_new(one, "host_bytes", json_integer((json_int_t)s->host));
 		json_object_set_new(one, "stored_bytes", json_integer((json_int_t)s->stored));
 		json_object_set_new(one, "resident_bytes", json_integer((json_int_t)s->resident));
-		add(steps, one);
+		json_array_append_new(steps, one);
 	}
 	out_json(out, "losses", losses);
 	out_json(out, "iterations", steps);
@@ -154,7 +150,7 @@ static void put_kernels(struct out *out, const struct train *t, const struct hal
 		json_object_set_new(one, "calls", json_integer((json_int_t)(k->calls / h->n)));
 		json_object_set_new(one, "s", json_real((double)k->ns / 1e9 / h->n));
 		json_object_set_new(one, "stall_s", json_real((double)k->stall_ns / 1e9 / h->n));
-		add(list, one);
+		json_array_append_new(list, one);
 	}
 	out_json(out, "kernels", list);
 }

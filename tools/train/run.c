@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <annex/simulate.h>
@@ -8,6 +9,7 @@
 #include "../out.h"
 #include "../progress.h"
 #include "blas.h"
+#include "lost.h"
 #include "usage.h"
 #include "text.h"
 #include "train.h"
@@ -51,6 +53,7 @@ static int open_all(struct run *r, const struct train_opts *o)
 		.n_stores = o->n_stores,
 		.policy = o->policy,
 		.rate = (double)o->link_rate,
+		.checksum = o->checksum,
 	};
 	int err = check_memory(o, opts.size);
 
@@ -125,14 +128,16 @@ static void tell(const struct run *r, uint32_t step, const struct train_step *s)
 	progress_update(step + 1, o->steps, "steps");
 }
 
-static void begin_second(struct run *r)
+/* Iterations that are reported together begin with @first. */
+static void begin_part(struct run *r, uint32_t first)
 {
+	r->t->first = first;
 	annex_space_get_stats(r->memory.space, &r->t->before);
 	memset(r->model.times, 0, sizeof(r->model.times));
 	usage_busy(&r->t->user_ns, &r->t->kernel_ns);
 }
 
-static void end_second(struct run *r)
+static void end_part(struct run *r)
 {
 	struct train *t = r->t;
 	uint64_t user, kernel;
@@ -162,6 +167,15 @@ static int predict(struct run *r)
 	return 0;
 }
 
+static int diverged(const struct train *t, uint32_t iteration)
+{
+	bool unchecked = t->opts->device && !t->opts->checksum;
+
+	return err_set(-EDOM, "iteration %u: the loss is no number: give a lower --learning-rate%s",
+		       iteration,
+		       unchecked ? ", or --checksum to see whether the storage damages data" : "");
+}
+
 static int iterate(struct run *r)
 {
 	struct train *t = r->t;
@@ -170,16 +184,19 @@ static int iterate(struct run *r)
 	for (uint32_t i = 0; i < t->opts->steps && !err; i++) {
 		struct train_step *s = &t->steps[i];
 
-		if (i == train_second(t->opts))
-			begin_second(r);
+		if (!i || i == t->opts->steps / 2)
+			begin_part(r, i);
 		err = compute(r, i, s);
 		if (err)
 			break;
+		t->done++;
 		annex_exec_get_stats(r->memory.exec, &t->exec);
 		s->ns = t->exec.ns;
 		s->stall_ns = t->exec.stall_ns;
 		s->planned = t->exec.planned;
 		tell(r, i, s);
+		if (!isfinite(s->loss))
+			err = diverged(t, i + 1);
 	}
 	return err;
 }
@@ -196,11 +213,16 @@ int train_run(struct train *t, const struct train_opts *o)
 		return err_set(-ENOMEM, "out of memory");
 	progress_begin("training");
 	err = open_all(&r, o);
-	if (!err)
-		err = iterate(&r);
 	if (!err) {
-		end_second(&r);
-		err = predict(&r);
+		lost_watch(&r.memory);
+		err = iterate(&r);
+		lost_watch(NULL);
+	}
+	if (!err || err == -EDOM) {
+		int predicted = predict(&r);
+
+		end_part(&r);
+		err = err ? err : predicted;
 		t->params = r.model.params;
 		t->tensors = r.memory.peak;
 	}
@@ -208,7 +230,7 @@ int train_run(struct train *t, const struct train_opts *o)
 		err = memory_pages(&r.memory, o->pages, o->overwrite);
 	progress_end();
 	close_all(&r);
-	if (err)
+	if (err && err != -EDOM)
 		train_free(t);
 	return err;
 }

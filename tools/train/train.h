@@ -33,13 +33,16 @@ struct train_step {
 
 /*
  * struct train - @base, @resident: memory of the process before there was any tensor, and at most.
- * @before, @stats: of the space when the second half began, and at the end: only then every run is
- * as it will go on. @times: of that half; @user_ns, @kernel_ns: what all threads computed in it.
+ * @done: iterations that have ended. @first: of those that are reported: the first of the second
+ * half, when every run is as it will go on; 0 if none of that half has ended.
+ * @before, @stats: of the space when @first began, and at the end. @times: of the kernels since
+ * @first; @user_ns, @kernel_ns: what all threads computed since then.
  * @predicted: seconds of an iteration by its plan, as the simulator has it; 0: there is no plan.
  */
 struct train {
 	const struct train_opts *opts;
 	struct train_step *steps;
+	uint32_t done, first;
 	uint64_t text_bytes, params, tensors, base, resident;
 	struct annex_space_stats before, stats;
 	uint64_t user_ns, kernel_ns;
@@ -48,15 +51,12 @@ struct train {
 	struct model_time times[MODEL_KERNELS];
 };
 
-/* train_run() - Do it. 0 or -errno with the line set. train_free() - Forget it. */
+/*
+ * train_run() - Do it. 0 or -errno with the line set; after -EDOM, a loss that is no number,
+ * there is something to report as well. train_free() - Forget it.
+ */
 int train_run(struct train *t, const struct train_opts *o);
 void train_free(struct train *t);
-
-/* train_second() - The first iteration of the second half. */
-static inline uint32_t train_second(const struct train_opts *o)
-{
-	return o->steps / 2;
-}
 
 /* train_report() - Tell of it. train_plot() - Draw losses and memory. */
 int train_report(const struct train *t);
