@@ -14,6 +14,7 @@
 #include "error.h"
 #include "out.h"
 #include "progress.h"
+#include "same.h"
 #include "target.h"
 #include "uri.h"
 
@@ -79,9 +80,9 @@ static int check_apart(const struct copy *c)
 	int err = path_uri(src, "file", c->src, "");
 
 	for (unsigned int i = 0; i < c->store.nuris && !err; i++)
-		if (target_same(c->store.uris[i], src))
+		if (same_storage(c->store.uris[i], src))
 			err = err_set(-EINVAL, "%s is the file itself", c->store.uris[i]);
-	return err;
+	return err ? err : same_apart(c->store.uris, c->store.nuris);
 }
 
 static int copy(struct copy *c, int fd)

@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "pool.h"
 #include "progress.h"
+#include "same.h"
 #include "uri.h"
 
 enum { OPT_CACHE_IN = 600 };
@@ -294,6 +295,9 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 	}
 	for (unsigned int i = 0; i < o->nuris; i++)
 		mems += in_memory(o->uris[i]);
+	err = same_apart(o->uris, o->nuris);
+	if (err)
+		return err;
 	if (mems && mems != o->nuris)
 		return err_set(-EINVAL, "mem: devices are filled from the file, others hold it "
 					"already: do not mix them");

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,71 +30,17 @@ static int make_temp(struct newfile *n)
 	return err;
 }
 
-static bool is_stream(const char *path)
-{
-	struct stat st;
-
-	return newfile_stdout(path) ||
-	       (!stat(path, &st) && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)));
-}
-
 bool newfile_stdout(const char *path)
 {
 	return path && !strcmp(path, "-");
 }
 
-static bool same_stat(const struct stat *x, const struct stat *y)
+bool newfile_stream(const char *path)
 {
-	if (S_ISBLK(x->st_mode) && S_ISBLK(y->st_mode))
-		return x->st_rdev == y->st_rdev;
-	return x->st_dev == y->st_dev && x->st_ino == y->st_ino;
-}
+	struct stat st;
 
-/* The directory that @path is in, and its name there, which is to be freed with *@copy. */
-static const char *last_name(const char *path, struct stat *dir, char **copy)
-{
-	char *parent = strdup(path);
-	bool known = parent && !stat(dirname(parent), dir);
-
-	free(parent);
-	*copy = known ? strdup(path) : NULL;
-	return *copy ? basename(*copy) : NULL;
-}
-
-/* Of two files that are not there yet. */
-static bool same_place(const char *a, const char *b)
-{
-	struct stat x, y;
-	char *copy_a, *copy_b;
-	const char *name_a = last_name(a, &x, &copy_a), *name_b = last_name(b, &y, &copy_b);
-	bool same = name_a && name_b && same_stat(&x, &y) && !strcmp(name_a, name_b);
-
-	free(copy_a);
-	free(copy_b);
-	return same;
-}
-
-bool newfile_same(const char *a, const char *b)
-{
-	struct stat x, y;
-	bool is_a = !stat(a, &x), is_b = !stat(b, &y);
-
-	if (newfile_stdout(a) || newfile_stdout(b))
-		return !strcmp(a, b);
-	if (is_a && is_b)
-		return same_stat(&x, &y);
-	return !is_a && !is_b && same_place(a, b);
-}
-
-int newfile_spares(const char *path, const char *input)
-{
-	struct stat x, y;
-
-	if (is_stream(path) || stat(path, &x))
-		return 0;
-	if ((strcmp(input, "-") ? stat(input, &y) : fstat(STDIN_FILENO, &y)) || !same_stat(&x, &y))
-		return 0;
-	return err_set(-EINVAL, "%s is also what is read: choose another name", path);
+	return newfile_stdout(path) ||
+	       (!stat(path, &st) && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)));
 }
 
 int newfile_check(const char *path, bool overwrite)
@@ -104,7 +49,7 @@ int newfile_check(const char *path, bool overwrite)
 
 	if (!len || path[len - 1] == '/')
 		return err_set(-EINVAL, "\"%s\" is not the name of a file", path);
-	return is_stream(path) ? 0 : output_check(path, overwrite);
+	return newfile_stream(path) ? 0 : output_check(path, overwrite);
 }
 
 int newfile_open(struct newfile *n, const char *path, bool overwrite)
@@ -119,7 +64,7 @@ int newfile_open(struct newfile *n, const char *path, bool overwrite)
 		n->f = stdout;
 		return 0;
 	}
-	if (is_stream(path)) {
+	if (newfile_stream(path)) {
 		n->f = fopen(path, "we");
 		return n->f ? 0 : err_sys("cannot open %s", path);
 	}

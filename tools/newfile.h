@@ -22,14 +22,11 @@ struct newfile {
 /* newfile_check() - Whether @path could be begun now: before long work, not after it. */
 int newfile_check(const char *path, bool overwrite);
 
-/* newfile_spares() - Whether making @path leaves @input, which is read, as it is; "-" is stdin. */
-int newfile_spares(const char *path, const char *input);
-
-/* newfile_same() - Whether two names stand for one file or device, or would once it is made. */
-bool newfile_same(const char *a, const char *b);
-
 /* newfile_stdout() - Whether @path, which may be NULL, is standard output. */
 bool newfile_stdout(const char *path);
+
+/* newfile_stream() - Whether it is written as it is: standard output, a device, a pipe. */
+bool newfile_stream(const char *path);
 
 /*
  * newfile_open() - Begin @path, which must outlive it. newfile_close() - Give @count files

@@ -7,7 +7,6 @@
 #include <annex/uri.h>
 #include "cleanup.h"
 #include "error.h"
-#include "newfile.h"
 #include "output.h"
 #include "target.h"
 
@@ -105,23 +104,6 @@ int target_room(const struct target *t, unsigned int n)
 		err = output_room(t[i].grows, need);
 	}
 	return err;
-}
-
-bool target_same(const char *a, const char *b)
-{
-	struct annex_uri *uri = malloc(2 * sizeof(*uri));
-	bool same = false;
-
-	/* What is no URI, or no memory for it, will be told by who opens it. */
-	if (uri && !annex_uri_parse(a, &uri[0]) && !annex_uri_parse(b, &uri[1]) &&
-	    !strcmp(uri[0].scheme, uri[1].scheme)) {
-		if (!strcmp(uri[0].scheme, "file"))
-			same = newfile_same(uri[0].body, uri[1].body);
-		else
-			same = strcmp(uri[0].scheme, "mem") && !strcmp(uri[0].body, uri[1].body);
-	}
-	free(uri);
-	return same;
 }
 
 void target_done(struct target *t, int err)

@@ -24,9 +24,6 @@ int target_init(struct target *t, const char *text, uint64_t bytes, bool overwri
 /* target_room() - Whether the files among @t, @n of them, have room for what they will hold. */
 int target_room(const struct target *t, unsigned int n);
 
-/* target_same() - Whether two URIs, of a target and of what is read, stand for the same storage. */
-bool target_same(const char *a, const char *b);
-
 void target_done(struct target *t, int err);
 
 #endif

@@ -19,6 +19,7 @@
 #include "gpu/add.h"
 #include "out.h"
 #include "progress.h"
+#include "same.h"
 #include "target.h"
 #include "uri.h"
 #include "vadd_gen.h"
@@ -185,7 +186,7 @@ static int check_apart(const struct vadd *o)
 
 		if (!from || !to)
 			return -ENAMETOOLONG;
-		if (target_same(to, from))
+		if (same_storage(to, from))
 			return err_set(-EINVAL, "%s is an input: write to another file or device",
 				       o->name[C]);
 	}

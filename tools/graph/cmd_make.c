@@ -14,6 +14,7 @@
 #include "../output.h"
 #include "../pool.h"
 #include "../progress.h"
+#include "../same.h"
 #include "build.h"
 #include "gen.h"
 #include "graph.h"
@@ -185,6 +186,8 @@ int graph_import(int argc, char **argv)
 	err = cli_choice("format", o.format, formats, &format);
 	if (!err)
 		err = check_output(&o);
+	if (!err && o.input)
+		err = same_spares(o.output, o.input);
 	if (!err && o.weights && !strcmp(o.format, "debian"))
 		err = err_set(-EINVAL, "--weights: dependencies have no weights");
 	if (!err)

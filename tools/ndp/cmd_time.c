@@ -10,6 +10,7 @@
 #include "../cli.h"
 #include "../error.h"
 #include "../newfile.h"
+#include "../same.h"
 #include "../out.h"
 #include "ndp.h"
 #include "operand.h"
@@ -353,6 +354,24 @@ static int report(const struct timed *t, const struct time_opts *o)
 	return out_end(&out);
 }
 
+static int spares(const struct time_opts *o, const char *operand)
+{
+	return strncmp(operand, "file:", 5) ? 0 : same_spares(o->save_as, operand + 5);
+}
+
+static int check_save(const struct time_opts *o)
+{
+	int err = newfile_check(o->save_as, o->overwrite);
+
+	if (!err)
+		err = same_spares(o->save_as, o->kernel);
+	if (!err && o->pool)
+		err = spares(o, o->pool);
+	for (unsigned int i = 0; i < o->n && !err; i++)
+		err = spares(o, o->arg[i]);
+	return err;
+}
+
 static int open_device(struct timed *t, const struct time_opts *o)
 {
 	int err = annex_ndp_time_open(&o->device, &t->device);
@@ -371,7 +390,7 @@ int ndp_time(int argc, char **argv)
 	if (err)
 		return err;
 	if (o.save)
-		err = newfile_check(o.save_as, o.overwrite);
+		err = check_save(&o);
 	if (!err)
 		err = read_kernel(&t, o.kernel);
 	if (!err)

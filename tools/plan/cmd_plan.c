@@ -16,6 +16,7 @@
 #include "plan.h"
 #include "report.h"
 #include "timeline.h"
+#include "../same.h"
 
 enum { OPT_POLICY = 256, OPT_BINARY, OPT_OVERWRITE, OPT_PLOT, OPT_BOUND };
 
@@ -171,12 +172,12 @@ static int check_outputs(const struct plan_opts *o)
 	int err = o->output ? newfile_check(o->output, o->overwrite) : 0;
 
 	if (!err && o->output)
-		err = newfile_spares(o->output, o->trace);
+		err = same_spares(o->output, o->trace);
 	if (!err && o->plot)
 		err = gnuplot_check(o->plot, o->overwrite);
 	if (!err && o->plot)
-		err = newfile_spares(o->plot, o->trace);
-	if (!err && o->output && o->plot && newfile_same(o->output, o->plot))
+		err = same_spares(o->plot, o->trace);
+	if (!err && o->output && o->plot && same_file(o->output, o->plot))
 		err = err_set(-EINVAL, "%s: the plan and its plot are two files", o->plot);
 	return err;
 }

@@ -14,6 +14,7 @@
 #include "report.h"
 #include "sweep.h"
 #include "timeline.h"
+#include "../same.h"
 
 enum {
 	OPT_POLICY = 256,
@@ -237,9 +238,9 @@ static int check_plot(const struct simulate_opts *o)
 	int err = gnuplot_check(o->plot, o->overwrite);
 
 	for (unsigned int i = 0; i < o->n_paths && !err; i++)
-		err = newfile_spares(o->plot, o->paths[i]);
+		err = same_spares(o->plot, o->paths[i]);
 	if (!err && o->plan)
-		err = newfile_spares(o->plot, o->plan);
+		err = same_spares(o->plot, o->plan);
 	return err;
 }
 

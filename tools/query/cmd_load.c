@@ -6,10 +6,13 @@
 #include <stdbool.h>
 #include <string.h>
 #include <annex/clock.h>
+#include <annex/uri.h>
 #include "../cli.h"
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
+#include "../same.h"
+#include "../uri.h"
 #include "import.h"
 #include "query.h"
 
@@ -54,6 +57,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+/* A range that is made anew (format=1) would take the place of what is read. */
+static int check_apart(const struct load *l)
+{
+	char uri[ANNEX_URI_MAX];
+	int err = 0;
+
+	for (unsigned int i = 0; i < l->files && !err; i++) {
+		err = path_uri(uri, "file", l->file[i], "");
+		if (!err && same_storage(l->range, uri))
+			err = err_set(-EINVAL, "--range %s is the file %s itself", l->range,
+				      l->file[i]);
+	}
+	return err;
 }
 
 /* The files by the tables they are of, in the order of tpch_tables. */
@@ -159,6 +177,8 @@ int query_load(int argc, char **argv)
 	struct out out;
 	int err = cli_parse(&argp, argc, argv, &l);
 
+	if (!err)
+		err = check_apart(&l);
 	if (!err)
 		err = sort_files(&l, path);
 	if (!err && path[0] && !path[2])

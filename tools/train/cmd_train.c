@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <annex/uri.h>
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
@@ -11,6 +12,8 @@
 #include "../plan/gnuplot.h"
 #include "text.h"
 #include "train.h"
+#include "../same.h"
+#include "../uri.h"
 
 enum {
 	OPT_TEXT = 256,
@@ -196,6 +199,25 @@ static const char doc[] =
 	"  annex train --device-memory 32M --storage 'file:/data/scratch?size=1G&direct=1'\n"
 	"  annex train --device-memory 32M --host 1G --policy g10 --plot train.svg";
 
+/* What is read, what is drawn and where tensors go are different files. */
+static int check_apart(const struct train_opts *o)
+{
+	const char *const file[] = {o->text, o->plot, o->pages};
+	char uri[ANNEX_URI_MAX];
+	int err = same_apart(o->stores, o->n_stores);
+
+	for (unsigned int i = 0; i < sizeof(file) / sizeof(file[0]) && !err; i++) {
+		err = file[i] ? path_uri(uri, "file", file[i], "") : 0;
+		for (unsigned int k = 0; k < o->n_stores && file[i] && !err; k++)
+			if (same_storage(o->stores[k], uri))
+				err = err_set(-EINVAL, "--storage %s would overwrite %s",
+					      o->stores[k], file[i]);
+	}
+	if (!err && o->pages && o->plot && same_file(o->pages, o->plot))
+		err = err_set(-EINVAL, "--pages and --plot are the same file");
+	return err;
+}
+
 static int train(const struct train_opts *o)
 {
 	struct train t;
@@ -204,13 +226,13 @@ static int train(const struct train_opts *o)
 	if (!err && o->plot)
 		err = gnuplot_check(o->plot, o->overwrite);
 	if (!err && o->plot)
-		err = newfile_spares(o->plot, o->text);
+		err = same_spares(o->plot, o->text);
 	if (!err && o->pages)
 		err = newfile_check(o->pages, o->overwrite);
 	if (!err && o->pages)
-		err = newfile_spares(o->pages, o->text);
-	if (!err && o->pages && o->plot && newfile_same(o->pages, o->plot))
-		err = err_set(-EINVAL, "--pages and --plot are the same file");
+		err = same_spares(o->pages, o->text);
+	if (!err)
+		err = check_apart(o);
 	if (!err)
 		err = train_run(&t, o);
 	if (err && err != -EDOM)
