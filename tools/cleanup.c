@@ -56,6 +56,8 @@ void cleanup_init(void)
 		if (old.sa_handler != SIG_IGN) /* nohup's wish is respected */
 			sigaction(sigs[i], &sa, NULL);
 	}
+	/* A file that would be larger than RLIMIT_FSIZE is an error like others: EFBIG. */
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 static void mask(int how)
@@ -68,14 +70,18 @@ static void mask(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
+static _Thread_local unsigned int holds;
+
 void cleanup_hold(void)
 {
-	mask(SIG_BLOCK);
+	if (!holds++)
+		mask(SIG_BLOCK);
 }
 
 void cleanup_release(void)
 {
-	mask(SIG_UNBLOCK);
+	if (!--holds)
+		mask(SIG_UNBLOCK);
 }
 
 int cleanup_add(const char *path)

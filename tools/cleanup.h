@@ -10,7 +10,8 @@ void cleanup_init(void);
 
 /*
  * cleanup_hold() - Put these signals off, so that what is made can also be noted before one of them
- * comes. cleanup_release() - Let them come. Only the main thread takes signals (pool.c).
+ * comes. cleanup_release() - Let them come, as soon as it was called as often. Only the main thread
+ * takes signals (pool.c).
  */
 void cleanup_hold(void);
 void cleanup_release(void);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,44 +16,31 @@ uint32_t column_size(enum column_type type)
 	return type == COLUMN_F32 || type == COLUMN_I32 || type == COLUMN_U32 ? 4 : 8;
 }
 
-static int create(struct column_file *f, const char *path)
-{
-	memset(f, 0, sizeof(*f));
-	f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (f->fd < 0 && errno == EEXIST)
-		return err_set(-EEXIST, "%s is there already: remove it, or choose another name",
-			       path);
-	if (f->fd < 0)
-		return err_sys("cannot create %s", path);
-	f->path = strdup(path);
-	f->buf = malloc(BUFFER);
-	if (f->path && f->buf && !cleanup_add(path))
-		return 0;
-	close(f->fd);
-	unlink(path);
-	free(f->path);
-	free(f->buf);
-	memset(f, 0, sizeof(*f));
-	return err_set(-ENOMEM, "out of memory");
-}
-
 int column_create(struct column_file *f, const char *path)
 {
 	int err;
 
-	cleanup_hold();
-	err = create(f, path);
-	cleanup_release();
-	return err;
+	memset(f, 0, sizeof(*f));
+	if (!access(path, F_OK))
+		return err_set(-EEXIST, "%s is there already: remove it, or choose another name",
+			       path);
+	err = tempfile_open(&f->file, path);
+	if (err)
+		return err;
+	f->buf = malloc(BUFFER);
+	if (f->buf)
+		return 0;
+	tempfile_close(&f->file);
+	return err_set(-ENOMEM, "out of memory");
 }
 
 static int drain(struct column_file *f)
 {
 	for (uint32_t done = 0; done < f->fill;) {
-		ssize_t n = write(f->fd, f->buf + done, f->fill - done);
+		ssize_t n = write(f->file.fd, f->buf + done, f->fill - done);
 
 		if (n < 0 && errno != EINTR)
-			return err_sys("cannot write %s", f->path);
+			return err_sys("cannot write %s", f->file.path);
 		done += n > 0 ? (uint32_t)n : 0;
 	}
 	f->fill = 0;
@@ -82,20 +68,25 @@ int column_put(struct column_file *f, const void *data, uint32_t len)
 int column_close(struct column_file *f, int err)
 {
 	static const char zeroes[4096];
+	int copy;
 
-	if (!f->path)
+	if (!f->file.path)
 		return err;
 	if (!err && !f->unpadded)
 		err = column_put(f, zeroes, (4096 - f->bytes % 4096) % 4096);
 	if (!err)
 		err = drain(f);
-	if (close(f->fd) && !err)
-		err = err_sys("cannot write %s", f->path);
-	if (err)
-		cleanup_remove(f->path);
-	else if (!f->temporary)
-		cleanup_forget(f->path);
-	free(f->path);
+	/* Some file systems tell of a write that failed when a file is closed, and only then. */
+	copy = err ? -1 : dup(f->file.fd);
+	if (!err && (copy < 0 || close(copy)))
+		err = err_sys("cannot write %s", f->file.path);
+	cleanup_hold();
+	if (!err)
+		err = tempfile_name(&f->file, false);
+	if (!err && f->temporary)
+		err = cleanup_add(f->file.path);
+	cleanup_release();
+	tempfile_close(&f->file);
 	free(f->buf);
 	memset(f, 0, sizeof(*f));
 	return err;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "tempfile.h"
 
 enum column_type { COLUMN_F64, COLUMN_F32, COLUMN_I64, COLUMN_I32, COLUMN_U64, COLUMN_U32 };
 
@@ -17,13 +18,12 @@ uint32_t column_size(enum column_type type);
 
 /*
  * struct column_file - A file being written, padded with zeroes to a multiple of 4096 bytes, so
- * that any device can hold it. It is removed if the program is interrupted.
+ * that any device can hold it. It gets its name when it is closed.
  */
 struct column_file {
-	char *path;
+	struct tempfile file;
 	char *buf;
 	uint32_t fill;
-	int fd;
 	uint64_t bytes;
 	bool unpadded;  /* to be as long as what was put */
 	bool temporary; /* cleanup_remove() is the caller's */

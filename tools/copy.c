@@ -87,16 +87,15 @@ static int check_apart(const struct copy *c)
 
 static int copy(struct copy *c, int fd)
 {
-	uint64_t start = annex_now(), bytes = device_bytes(c);
+	uint64_t bytes = device_bytes(c);
 	const char *uris[STORAGE_DEVS];
 	unsigned int n = c->store.nuris;
 	struct storage s;
-	struct out out;
-	double t;
 	int err = check_apart(c);
 
 	for (unsigned int i = 0; i < n && !err; i++) {
-		err = target_init(&c->targets[i], c->store.uris[i], bytes, c->overwrite);
+		err = target_init(&c->targets[i], c->store.uris[i], TARGET_WHOLE, bytes,
+				  c->overwrite);
 		uris[i] = c->targets[i].uri;
 	}
 	if (!err)
@@ -110,13 +109,17 @@ static int copy(struct copy *c, int fd)
 	if (storage_close(&s) && !err)
 		err = -EIO;
 	progress_end();
-	if (err)
-		return err;
-	t = (double)(annex_now() - start) / 1e9;
+	return err;
+}
+
+static int report(const struct copy *c, double t)
+{
+	struct out out;
+
 	out_init(&out, cli_name(), c->json);
 	out_text(&out, "file", "file", c->src);
 	out_bytes(&out, "bytes", "size", c->size);
-	out_count(&out, "devices", "devices", n);
+	out_count(&out, "devices", "devices", c->store.nuris);
 	out_text(&out, "layout", "layout", c->store.layout ? "replica" : "stripe");
 	out_bytes(&out, "line_bytes", "line", c->store.line);
 	out_seconds(&out, "time_s", "time", t);
@@ -146,6 +149,7 @@ int cmd_copy(int argc, char **argv)
 	static const struct argp argp = {options, parse, "FILE URI...", doc, children, NULL, NULL};
 	struct copy c = {.size = 0};
 	struct stat st;
+	uint64_t start = annex_now();
 	int err = cli_parse(&argp, argc, argv, &c), fd;
 
 	if (err)
@@ -159,8 +163,7 @@ int cmd_copy(int argc, char **argv)
 		c.size = (uint64_t)st.st_size;
 		err = copy(&c, fd);
 	}
-	for (unsigned int i = 0; i < c.store.nuris; i++)
-		target_done(&c.targets[i], err);
+	err = target_done(c.targets, c.store.nuris, err);
 	close(fd);
-	return err;
+	return err ? err : report(&c, (double)(annex_now() - start) / 1e9);
 }

@@ -3,12 +3,65 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <annex/log.h>
 #include "error.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char first[1024];
+
+#define ALIASES 16
+
+static struct {
+	char *path, *name;
+} aliases[ALIASES];
+static unsigned int n_aliases;
+
+int err_alias(const char *path, const char *name)
+{
+	char *p = strdup(path), *n = strdup(name);
+
+	pthread_mutex_lock(&lock);
+	if (p && n && n_aliases < ALIASES) {
+		aliases[n_aliases].path = p;
+		aliases[n_aliases++].name = n;
+		p = n = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!p)
+		return 0;
+	free(p);
+	free(n);
+	return err_set(-ENOMEM, "out of memory, or more than %d new files", ALIASES);
+}
+
+/* Where @path is in @text, and no longer one that begins so. */
+static char *find_path(char *text, const char *path)
+{
+	size_t len = strlen(path);
+	char *at = strstr(text, path);
+
+	while (at && at[len] >= '0' && at[len] <= '9')
+		at = strstr(at + len, path);
+	return at;
+}
+
+static void use_aliases(void)
+{
+	char rest[sizeof(first)];
+
+	for (unsigned int i = 0; i < n_aliases; i++) {
+		const char *path = aliases[i].path, *name = aliases[i].name;
+		char *at = first;
+
+		while ((at = find_path(at, path))) {
+			strcpy(rest, at + strlen(path));
+			snprintf(at, sizeof(first) - (size_t)(at - first), "%s%s", name, rest);
+			at += strlen(at) < strlen(name) ? strlen(at) : strlen(name);
+		}
+	}
+}
 
 static void keep(const char *fmt, va_list ap, const char *why)
 {
@@ -20,6 +73,7 @@ static void keep(const char *fmt, va_list ap, const char *why)
 		n = strlen(first);
 		if (why)
 			snprintf(first + n, sizeof(first) - n, ": %s", why);
+		use_aliases();
 		/* One line, whatever bytes a file name or a hostile file put in it. */
 		for (char *p = first; *p; p++)
 			if ((unsigned char)*p < ' ' || *p == 0x7f)

@@ -15,6 +15,12 @@ int err_sys(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* err_lib() - The line, ": " and why the library call that returned @err failed. */
 int err_lib(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * err_alias() - Lines shall say @name instead of @path, which only this process can use. 0 or
+ * -errno with the line set.
+ */
+int err_alias(const char *path, const char *name);
+
 /* err_text() - The line kept, or "". err_clear() - Forget it. */
 const char *err_text(void);
 void err_clear(void);

@@ -11,22 +11,21 @@
 #include "newfile.h"
 #include "output.h"
 
+/* The stream has a descriptor of its own, since the name is given after it is closed. */
 static int make_temp(struct newfile *n)
 {
-	mode_t mask = umask(0);
-	int fd, err = 0;
+	int err = tempfile_open(&n->temp, n->path), fd;
 
-	umask(mask);
-	cleanup_hold();
-	fd = mkostemp(n->temp, O_CLOEXEC);
-	if (fd < 0) {
-		err = err_sys("cannot create %s", n->path);
-	} else if (fchmod(fd, 0666 & ~mask) || cleanup_add(n->temp) || !(n->f = fdopen(fd, "w"))) {
+	if (err)
+		return err;
+	fd = fcntl(n->temp.fd, F_DUPFD_CLOEXEC, 0);
+	n->f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (n->f)
+		return 0;
+	err = err_sys("cannot create %s", n->path);
+	if (fd >= 0)
 		close(fd);
-		cleanup_remove(n->temp);
-		err = err_set(-EIO, "cannot create %s", n->path);
-	}
-	cleanup_release();
+	tempfile_close(&n->temp);
 	return err;
 }
 
@@ -58,7 +57,7 @@ int newfile_open(struct newfile *n, const char *path, bool overwrite)
 
 	n->path = path;
 	n->overwrite = overwrite;
-	n->temp = NULL;
+	n->temp = (struct tempfile){NULL};
 	if (newfile_stdout(path)) {
 		n->path = "standard output";
 		n->f = stdout;
@@ -71,26 +70,21 @@ int newfile_open(struct newfile *n, const char *path, bool overwrite)
 	err = output_check(path, overwrite);
 	if (err)
 		return err;
-	if (asprintf(&n->temp, "%s.XXXXXX", path) < 0)
-		return err_set(-ENOMEM, "out of memory");
-	err = make_temp(n);
-	if (err)
-		free(n->temp);
-	return err;
+	return make_temp(n);
 }
 
 /* All that was written is where it belongs, but for its name. */
 static int finish(struct newfile *n, int err)
 {
 	/* On the medium before the rename, or a crash could leave an empty file of that name. */
-	if (!err && (fflush(n->f) || (n->temp && fdatasync(fileno(n->f)))))
+	if (!err && (fflush(n->f) || (n->temp.path && fdatasync(fileno(n->f)))))
 		err = err_sys("cannot write %s", n->path);
 	if (!err && ferror(n->f))
 		err = err_set(-EIO, "cannot write %s", n->path);
 	if (n->f != stdout && fclose(n->f) && !err)
 		err = err_sys("cannot write %s", n->path);
 	/* Once more: what the name stands for may have changed since the work began. */
-	if (!err && n->temp)
+	if (!err && n->temp.path)
 		err = output_check(n->path, n->overwrite);
 	return err;
 }
@@ -100,10 +94,8 @@ static int give_name(struct newfile *n, bool *made)
 {
 	struct stat st;
 
-	*made = n->temp && lstat(n->path, &st);
-	if (n->temp && rename(n->temp, n->path))
-		return err_sys("cannot rename to %s", n->path);
-	return 0;
+	*made = n->temp.path && lstat(n->path, &st);
+	return n->temp.path ? tempfile_name(&n->temp, n->overwrite) : 0;
 }
 
 int newfile_close(struct newfile *n, unsigned int count, int err)
@@ -122,11 +114,7 @@ int newfile_close(struct newfile *n, unsigned int count, int err)
 	for (unsigned int i = 0; i < count; i++) {
 		if (err && i < named && made[i])
 			unlink(n[i].path);
-		if (err && i >= named && n[i].temp)
-			cleanup_remove(n[i].temp);
-		else if (n[i].temp)
-			cleanup_forget(n[i].temp);
-		free(n[i].temp);
+		tempfile_close(&n[i].temp);
 	}
 	cleanup_release();
 	return err;

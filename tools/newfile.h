@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file that is there complete or not at all: written under another name, then renamed. A
+ * A file that is there complete or not at all: it is named when it is whole (tempfile.h). A
  * device or a pipe, as /dev/null, is written as it is; "-" is standard output.
  */
 #ifndef TOOLS_NEWFILE_H
@@ -8,13 +8,14 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include "tempfile.h"
 
 /* As many as belong together at most. */
 #define NEWFILES 2
 
 struct newfile {
 	const char *path;
-	char *temp;
+	struct tempfile temp;
 	FILE *f;
 	bool overwrite;
 };

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <annex/uri.h>
 #include "cleanup.h"
 #include "error.h"
 #include "output.h"
 #include "target.h"
+#include "uri.h"
 
 static int takes(struct target *t, const char *path, uint64_t bytes)
 {
@@ -17,8 +20,47 @@ static int takes(struct target *t, const char *path, uint64_t bytes)
 	return t->grows ? 0 : err_set(-ENOMEM, "out of memory");
 }
 
+static int make_bed(struct target *t, const char *path)
+{
+	int fd = -1, err = 0;
+
+	cleanup_hold();
+	t->created = strdup(path);
+	if (!t->created)
+		err = err_set(-ENOMEM, "out of memory");
+	else
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (!err && fd < 0)
+		err = err_sys("cannot create %s", path);
+	else if (!err)
+		err = cleanup_add(path);
+	if (fd >= 0)
+		close(fd);
+	if (err) {
+		if (fd >= 0)
+			unlink(path);
+		free(t->created);
+		t->created = NULL;
+	}
+	cleanup_release();
+	return err;
+}
+
+static int make_whole(struct target *t, const char *path)
+{
+	int err = tempfile_open(&t->file, path);
+
+	if (err)
+		return err;
+	t->created = strdup(path);
+	t->path = tempfile_uses(&t->file);
+	if (!t->path || !t->created)
+		return err_set(-ENOMEM, "out of memory");
+	return err_alias(t->path, t->created);
+}
+
 /* Whether the data of a file or device behind file: may go; *@grow: it has to be given its size. */
-static int check_file(struct target *t, const char *path, uint64_t bytes, bool overwrite,
+static int check_file(struct target *t, const char *path, enum target_kind kind, uint64_t bytes,
 		      bool *grow)
 {
 	struct stat st;
@@ -32,12 +74,10 @@ static int check_file(struct target *t, const char *path, uint64_t bytes, bool o
 		err = takes(t, path, bytes);
 		if (err)
 			return err;
-		err = cleanup_add(path);
-		t->created = err ? NULL : strdup(path);
-		return err;
+		return kind == TARGET_WHOLE ? make_whole(t, path) : make_bed(t, path);
 	}
 	*grow = S_ISREG(st.st_mode) && (uint64_t)st.st_size < bytes;
-	if (overwrite || (S_ISREG(st.st_mode) && !st.st_size) || S_ISDIR(st.st_mode)) {
+	if (t->overwrite || (S_ISREG(st.st_mode) && !st.st_size) || S_ISDIR(st.st_mode)) {
 		/* How much a file with holes will take is not known. */
 		have = (uint64_t)st.st_blocks * 512;
 		return *grow && have >= (uint64_t)st.st_size && have < bytes
@@ -47,43 +87,56 @@ static int check_file(struct target *t, const char *path, uint64_t bytes, bool o
 	return err_set(-EEXIST, "%s holds data: give --overwrite if that may go", path);
 }
 
-static int check(struct target *t, const struct annex_uri *uri, const char *text, uint64_t bytes,
-		 bool overwrite)
+/* Its text as it was, but for the path of a file that has no name yet. */
+static int name_uri(struct target *t, const char *text)
+{
+	const char *query = strchr(text, '?');
+
+	if (t->path)
+		return path_uri(t->uri, "file", t->path, query ? query + 1 : "");
+	snprintf(t->uri, ANNEX_URI_MAX, "%s", text);
+	return 0;
+}
+
+static int check(struct target *t, const struct annex_uri *uri, const char *text,
+		 enum target_kind kind, uint64_t bytes)
 {
 	bool grow = false;
+	size_t len;
 	int err = 0;
 
 	if (!strcmp(uri->scheme, "file"))
-		err = check_file(t, uri->body, bytes, overwrite, &grow);
+		err = check_file(t, uri->body, kind, bytes, &grow);
 	else if (!strcmp(uri->scheme, "mem"))
 		err = err_set(-EINVAL,
 			      "%s would be gone when the command ends: write to a file or a device",
 			      text);
-	else if (!overwrite)
+	else if (!t->overwrite)
 		err = err_set(-EEXIST, "%s may hold data: give --overwrite if that may go", text);
-	if (err)
+	if (!err)
+		err = name_uri(t, text);
+	if (err || !grow || annex_uri_get(uri, "size"))
 		return err;
-	if (grow && !annex_uri_get(uri, "size"))
-		snprintf(t->uri, ANNEX_URI_MAX, "%s%csize=%llu", text, uri->nparams ? '&' : '?',
-			 (unsigned long long)bytes);
-	else
-		snprintf(t->uri, ANNEX_URI_MAX, "%s", text);
+	len = strlen(t->uri);
+	snprintf(t->uri + len, ANNEX_URI_MAX - len, "%csize=%llu", uri->nparams ? '&' : '?',
+		 (unsigned long long)bytes);
 	return 0;
 }
 
-int target_init(struct target *t, const char *text, uint64_t bytes, bool overwrite)
+int target_init(struct target *t, const char *text, enum target_kind kind, uint64_t bytes,
+		bool overwrite)
 {
 	struct annex_uri *uri = malloc(sizeof(*uri));
 	int err;
 
-	t->created = t->grows = NULL;
+	*t = (struct target){.overwrite = overwrite};
 	t->uri = malloc(ANNEX_URI_MAX);
 	if (!uri || !t->uri) {
 		err = err_set(-ENOMEM, "out of memory");
 	} else {
 		err = annex_uri_parse(text, uri);
 		err = err ? err_lib(err, "cannot use device %s", text)
-			  : check(t, uri, text, bytes, overwrite);
+			  : check(t, uri, text, kind, bytes);
 	}
 	free(uri);
 	return err;
@@ -106,14 +159,39 @@ int target_room(const struct target *t, unsigned int n)
 	return err;
 }
 
-void target_done(struct target *t, int err)
+/* A bed has its name already. */
+static bool is_named(const struct target *t)
 {
-	if (t->created && err)
-		cleanup_remove(t->created);
-	else if (t->created)
-		cleanup_forget(t->created);
+	return t->created && !t->file.path;
+}
+
+static void forget(struct target *t)
+{
+	tempfile_close(&t->file);
 	free(t->created);
+	free(t->path);
 	free(t->grows);
 	free(t->uri);
-	t->created = t->grows = t->uri = NULL;
+	*t = (struct target){NULL};
+}
+
+int target_done(struct target *t, unsigned int n, int err)
+{
+	unsigned int named = 0;
+
+	cleanup_hold();
+	for (; named < n && !err; named++)
+		if (t[named].file.path)
+			err = tempfile_name(&t[named].file, t[named].overwrite);
+	for (unsigned int i = 0; i < n; i++) {
+		if (is_named(&t[i]) && err)
+			cleanup_remove(t[i].created);
+		else if (is_named(&t[i]))
+			cleanup_forget(t[i].created);
+		else if (t[i].created && err && i + 1 < named)
+			unlink(t[i].created);
+		forget(&t[i]);
+	}
+	cleanup_release();
+	return err;
 }

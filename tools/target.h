@@ -8,11 +8,21 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "tempfile.h"
+
+/*
+ * enum target_kind - How a new file is made. TARGET_WHOLE: it gets its name in target_done(), when
+ * it is whole. TARGET_BED: at once, for what is tried out on it.
+ */
+enum target_kind { TARGET_WHOLE, TARGET_BED };
 
 struct target {
-	char *uri;     /* with the size where it was missing */
-	char *created; /* NULL, or the file that was not there before */
-	char *grows;   /* NULL, or the file that will take @need more bytes */
+	char *uri;            /* with the size where it was missing */
+	char *created;        /* NULL, or the file that was not there before */
+	struct tempfile file; /* what it is until it has its name */
+	char *path;           /* of @file */
+	bool overwrite;
+	char *grows; /* NULL, or the file that will take @need more bytes */
 	uint64_t need;
 };
 
@@ -20,10 +30,16 @@ struct target {
  * target_init() - Check that the device @text may be written, and have it hold @bytes if it is a
  * file. @t is to be given to target_done() in any case, with the error of the whole command.
  */
-int target_init(struct target *t, const char *text, uint64_t bytes, bool overwrite);
+int target_init(struct target *t, const char *text, enum target_kind kind, uint64_t bytes,
+		bool overwrite);
+
 /* target_room() - Whether the files among @t, @n of them, have room for what they will hold. */
 int target_room(const struct target *t, unsigned int n);
 
-void target_done(struct target *t, int err);
+/*
+ * target_done() - The devices are closed, and the command ends with @err: name the files of @n
+ * targets, or remove them. Returns @err, or the errno of a failure.
+ */
+int target_done(struct target *t, unsigned int n, int err);
 
 #endif

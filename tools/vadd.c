@@ -203,8 +203,8 @@ static int take_target(struct vadd *o)
 	if (!is_uri(o->name[C]))
 		err = path_uri(buf, "file", o->name[C], "");
 	if (!err)
-		err = target_init(&o->target, is_uri(o->name[C]) ? o->name[C] : buf, bytes,
-				  o->overwrite);
+		err = target_init(&o->target, is_uri(o->name[C]) ? o->name[C] : buf, TARGET_WHOLE,
+				  bytes, o->overwrite);
 	return err ? err : target_room(&o->target, 1);
 }
 
@@ -459,8 +459,7 @@ static int close_all(struct vadd *o, int err)
 
 		err = err ? err : closed;
 	}
-	target_done(&o->target, err);
-	return err;
+	return target_done(&o->target, 1, err);
 }
 
 static int vadd(int argc, char **argv)

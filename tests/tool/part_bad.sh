@@ -275,20 +275,3 @@ if mkdir -p full && mount -t tmpfs -o size=256K none full 2>/dev/null; then
 fi
 refused "a version that cannot be written" "write" sh -c "'$annex' --version >/dev/full"
 refused "a report that cannot be written" "report" sh -c "'$annex' graph info k.csr >/dev/full"
-
-# Interrupted: what was begun is removed by the signal that ends the command. A shell without job
-# control lets its background commands ignore SIGINT, hence env; and a command that outlives the
-# signal is killed before it fills the disk.
-for sig in INT TERM; do
-	env --default-signal=INT "$annex" scan gen --rows 20M -o stopped >out 2>err &
-	pid=$!
-	end=$((SECONDS + 10))
-	until [ -e stopped/tax.f64 ] || [ $SECONDS -gt $end ]; do :; done
-	kill -s "$sig" "$pid"
-	end=$((SECONDS + 10))
-	while kill -0 $pid 2>/dev/null && [ $SECONDS -lt $end ]; do :; done
-	{ kill -KILL $pid; } 2>/dev/null
-	wait "$pid" 2>/dev/null
-	holds "a command ended by SIG$sig leaves nothing" test ! -e stopped
-	rm -rf stopped
-done

@@ -91,7 +91,7 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 	memset(t, 0, sizeof(*t));
 	/* What is in memory comes and goes with the command, so nobody's data is lost. */
 	if (write && !is_scheme(uri, "mem")) {
-		err = target_init(t, uri, o->bytes, o->overwrite);
+		err = target_init(t, uri, TARGET_BED, o->bytes, o->overwrite);
 		if (!err && t->created && !o->bytes && !strstr(uri, "size="))
 			err = err_set(-ENOENT, "%s is not there: give --bytes to make it", uri);
 		if (!err)
@@ -105,7 +105,7 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 void block_close(struct lanes *ls, struct target *t, int err)
 {
 	lanes_close(ls);
-	target_done(t, err);
+	target_done(t, 1, err);
 }
 
 int block_flush(struct lanes *ls)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +9,7 @@
 #include "../error.h"
 #include "../output.h"
 #include "../progress.h"
+#include "../tempfile.h"
 #include "csr.h"
 
 #define BUFFER (1u << 20)
@@ -146,53 +145,24 @@ static int write_all(struct writer *w, const struct csr_data *d)
 	return w->err;
 }
 
-static int open_temp(const char *path, char **temp)
-{
-	mode_t mask = umask(0);
-	int fd;
-
-	umask(mask);
-	if (asprintf(temp, "%s.XXXXXX", path) < 0) {
-		*temp = NULL;
-		return err_set(-ENOMEM, "out of memory");
-	}
-	cleanup_hold();
-	fd = mkostemp(*temp, O_CLOEXEC);
-	if (fd < 0) {
-		fd = err_sys("cannot create %s", path);
-	} else if (fchmod(fd, 0666 & ~mask) || cleanup_add(*temp)) {
-		close(fd);
-		unlink(*temp);
-		fd = err_set(-EIO, "cannot create %s", path);
-	}
-	cleanup_release();
-	return fd;
-}
-
 int csr_write(const char *path, bool overwrite, const struct csr_data *d)
 {
 	struct writer w = {.path = path};
-	char *temp = NULL;
-	int err;
+	struct tempfile temp;
+	int err = tempfile_open(&temp, path);
 
-	w.fd = open_temp(path, &temp);
-	if (w.fd < 0) {
-		free(temp);
-		return w.fd;
-	}
+	if (err)
+		return err;
+	w.fd = temp.fd;
 	progress_begin("writing");
 	err = write_all(&w, d);
-	if (close(w.fd) && !err)
-		err = err_sys("cannot write %s", path);
+	cleanup_hold();
 	/* Once more: what the name stands for may have changed since the work began. */
 	if (!err)
 		err = output_check(path, overwrite);
-	if (!err && rename(temp, path))
-		err = err_sys("cannot rename to %s", path);
-	if (err)
-		cleanup_remove(temp);
-	else
-		cleanup_forget(temp);
-	free(temp);
+	if (!err)
+		err = tempfile_name(&temp, overwrite);
+	tempfile_close(&temp);
+	cleanup_release();
 	return err;
 }

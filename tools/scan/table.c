@@ -140,6 +140,8 @@ static void remove_columns(const struct table_writer *t)
 
 int table_close(struct table_writer *t, int err)
 {
+	/* A signal that came when only some have their names would leave them. */
+	cleanup_hold();
 	for (unsigned int i = 0; i < t->n; i++)
 		err = column_close(&t->file[i], err);
 	/* Last, because a directory with it is a whole table. */
@@ -151,6 +153,7 @@ int table_close(struct table_writer *t, int err)
 		cleanup_remove(t->dir);
 	else if (t->made && !t->temporary)
 		cleanup_forget(t->dir);
+	cleanup_release();
 	free(t->dir);
 	memset(t, 0, sizeof(*t));
 	return err;

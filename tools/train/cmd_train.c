@@ -171,7 +171,7 @@ static const struct argp_option options[] = {
 	{"host", OPT_HOST, "SIZE", 0, "A tier of host memory below it (none)", 3},
 	{"storage", OPT_STORAGE, "URI", 0,
 	 "A tier of storage below that, overwritten: file:PATH?size=4G&direct=1, pci:ADDRESS, ... "
-	 "May be repeated",
+	 "May be repeated; a file that it makes is removed in the end",
 	 3},
 	{"policy", OPT_POLICY, "none|uvm|g10|annex", 0,
 	 "Who says what moves when, from the third iteration on (annex)", 3},

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "../error.h"
 #include "memory.h"
+#include "scratch.h"
 
 static int open_stores(struct memory *m, const struct memory_opts *o)
 {
@@ -9,8 +10,11 @@ static int open_stores(struct memory *m, const struct memory_opts *o)
 
 	for (; m->n_stores < o->n_stores; m->n_stores++) {
 		const char *uri = o->stores[m->n_stores];
-		int err = annex_store_open(uri, &opts, &m->stores[m->n_stores]);
+		int err = scratch_make(uri, &m->made[m->n_stores]);
 
+		if (err)
+			return err;
+		err = annex_store_open(uri, &opts, &m->stores[m->n_stores]);
 		if (err)
 			return err_lib(err, "cannot store tensors on %s", uri);
 	}
@@ -57,6 +61,8 @@ void memory_close(struct memory *m)
 	annex_space_destroy(m->space);
 	while (m->n_stores)
 		annex_store_close(m->stores[--m->n_stores]);
+	for (unsigned int i = 0; i < ANNEX_MAX_SSDS; i++)
+		scratch_end(m->made[i]);
 	memset(m, 0, sizeof(*m));
 }
 

@@ -22,12 +22,13 @@ struct memory_opts {
 
 /*
  * struct memory - @now, @peak: bytes of tensors that live, wherever they are. @first, @end: all of
- * them have had addresses between these.
+ * them have had addresses between these. @made: files of the stores that were not there before.
  */
 struct memory {
 	struct annex_space *space;
 	struct annex_exec *exec;
 	struct annex_store *stores[ANNEX_MAX_SSDS];
+	char *made[ANNEX_MAX_SSDS];
 	unsigned int n_stores;
 	uint64_t now, peak;
 	const char *first, *end;
