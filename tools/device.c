@@ -15,7 +15,7 @@
 
 enum { OPT_CACHE_IN = 600 };
 
-#define SPARE_LINES 64 /* beyond the data: enough for every thread to hold some */
+#define SPARE_LINES 64 /* beyond the data, or twice the threads: enough for each to hold some */
 
 static const struct argp_option device_options[] = {
 	{"device", 'd', "URI", 0, "Storage to use; repeat it for several devices", 1}, {0}};
@@ -24,7 +24,8 @@ static const struct argp_option layout_options[] = {
 	{"layout", 'y', "stripe|replica", 0, "How data lies on several devices (stripe)", 1}, {0}};
 
 static const struct argp_option cache_options[] = {
-	{"cache", 'c', "SIZE", 0, "Memory for the cache (256M)", 2},
+	{"cache", 'c', "SIZE", 0,
+	 "Memory for the cache, at most: no more than the data can use (256M)", 2},
 	{"cache-in", OPT_CACHE_IN, "URI", 0,
 	 "Memory range that the cache lies in, as numa:1?size=1G (ordinary memory)", 2},
 	{"line", 'l', "SIZE", 0, "Bytes of a cache line, 512 to 1M (4096)", 2},
@@ -99,13 +100,30 @@ const struct argp storage_layout_argp = {layout_options, parse_layout, NULL, NUL
 					 NULL,           NULL,         NULL};
 const struct argp storage_cache_argp = {cache_options, parse_cache, NULL, NULL, NULL, NULL, NULL};
 
+/* Bytes that @s can hold at most; 0: its devices do not tell. */
+static uint64_t most_data(const struct storage *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < s->ndevs; i++) {
+		struct annex_ns ns;
+
+		if (annex_dev_ns(s->devs[i], 1, &ns))
+			return 0;
+		sum += ns.block * ns.blocks;
+	}
+	return sum;
+}
+
 static int make_cache(struct storage *s, const struct storage_opts *o, uint64_t size,
 		      uint64_t bytes)
 {
 	/* Lines that could never be used would only cost time to map. */
-	uint64_t most = (size / o->line + SPARE_LINES) * o->line;
+	uint64_t data = size ? size : most_data(s);
+	uint64_t spare = o->threads > SPARE_LINES / 2 ? 2ull * o->threads : SPARE_LINES;
+	uint64_t most = (data / o->line + spare) * o->line;
 	struct annex_cache_opts opts = {
-		.bytes = size && bytes > most ? most : bytes,
+		.bytes = data && bytes > most ? most : bytes,
 		.line = o->line,
 		.devs = s->devs,
 		.ndevs = s->ndevs,

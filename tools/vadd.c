@@ -293,7 +293,7 @@ static void report(struct vadd *o, double t, struct out *out)
 	out_count(out, "elements", "elements", o->count);
 	out_text(out, "type", "type", column_types[o->type]);
 	out_count(out, "threads", "threads", o->store.threads);
-	out_bytes(out, "cache_bytes", "cache", o->store.cache);
+	out_bytes(out, "cache_bytes", "cache", o->s[A].bytes + o->s[B].bytes + o->s[C].bytes);
 	out_bytes(out, "line_bytes", "line", o->store.line);
 	out_seconds(out, "time_s", "time", t);
 	out_bytes(out, "bytes_read", "bytes read",

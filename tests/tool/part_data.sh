@@ -95,3 +95,18 @@ claim "vadd over data when told to" "$annex" vadd x.f64 y.f64 -o z.f64 --overwri
 	--cache 3M --threads 3 --verify
 claim "vadd of a device" "$annex" vadd file:x.f64 'mem:1200K' -o file:w.f64 --verify
 holds "x and zeroes are x" cmp x.f64 w.f64
+
+# A line of the data has one place in a cache: 512K each, 64 lines more, and three caches.
+truncate -s 512K a.zero b.zero
+claim "a cache larger than vectors" "$annex" vadd a.zero b.zero -o c.zero --cache 1G --threads 2 \
+	--json
+value "takes what they can use" cache_bytes $((3 * (512 + 64 * 4) * 1024))
+mkdir zeroes
+mv a.zero zeroes/a.f64
+claim "a cache larger than columns" "$annex" scan --columns zeroes --where 'a==0' --cache 1G \
+	--threads 2 --json
+value "takes what they can use" cache_bytes $(((512 + 64 * 4) * 1024))
+claim "a cache larger than a graph" "$annex" graph bfs k.csr --cache 1G --threads 2 --json
+holds "takes what it can use" test "$(number cache_bytes)" -le \
+	$(($(stat -c %s k.csr) + 65 * 4096))
+rm -r b.zero c.zero zeroes

@@ -171,12 +171,13 @@ static void report_sums(const struct query *q, struct out *out)
 
 static void report(const struct query *q, const struct scan_opts *o, double t, struct out *out)
 {
-	uint64_t whole = 0, read = 0, needed = 0, depth = 0;
+	uint64_t whole = 0, read = 0, needed = 0, depth = 0, cache = 0;
 
 	for (unsigned int i = 0; i < q->n; i++) {
 		struct annex_cache_stats st;
 
 		storage_used(&q->col[i].store, &st);
+		cache += q->col[i].store.bytes;
 		read += st.bytes_read;
 		depth = st.depth_max > depth ? st.depth_max : depth;
 		whole += q->rows * column_size(q->col[i].type);
@@ -188,7 +189,7 @@ static void report(const struct query *q, const struct scan_opts *o, double t, s
 	out_percent(out, "selectivity", "share", (double)q->passed / (double)q->rows);
 	report_sums(q, out);
 	out_count(out, "threads", "threads", o->store.threads);
-	out_bytes(out, "cache_bytes", "cache", o->store.cache);
+	out_bytes(out, "cache_bytes", "cache", cache);
 	out_bytes(out, "line_bytes", "line", o->store.line);
 	out_seconds(out, "time_s", "time", t);
 	out_rate(out, "rows_per_s", "speed", (double)q->rows / t, " rows");
