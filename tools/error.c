@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/log.h>
+#include <annex/mapping.h>
 #include "error.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,6 +113,13 @@ int err_lib(int err, const char *fmt, ...)
 	keep(fmt, ap, *why ? why : annex_strerror(err));
 	va_end(ap);
 	return err;
+}
+
+int err_mappings(void)
+{
+	int err = annex_mapping_check_all();
+
+	return err ? err_lib(err, "what was read is lost") : 0;
 }
 
 const char *err_text(void)

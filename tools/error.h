@@ -21,6 +21,9 @@ int err_lib(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
  */
 int err_alias(const char *path, const char *name);
 
+/* err_mappings() - 0, or the line and -EIO: what was mapped was taken away, so results are void. */
+int err_mappings(void);
+
 /* err_text() - The line kept, or "". err_clear() - Forget it. */
 const char *err_text(void);
 void err_clear(void);

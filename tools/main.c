@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/log.h>
+#include <annex/mapping.h>
 #include "cleanup.h"
 #include "cli.h"
 #include "commands.h"
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
 	int err;
 
 	cleanup_init();
+	annex_mapping_catch(); /* a file that is truncated is an error, and no end of the program */
 	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
 		puts("annex " ANNEX_VERSION);
 		err = CLI_HELP;
@@ -46,6 +48,11 @@ int main(int argc, char **argv)
 				   argv);
 	}
 	progress_end();
+	/* Whatever else went wrong went wrong because of it. */
+	if (err != CLI_HELP && annex_mapping_check_all()) {
+		err_clear();
+		err = err_mappings();
+	}
 	if (err == CLI_HELP)
 		err = fflush(stdout) || ferror(stdout) ? err_sys("cannot write") : 0;
 	if (err)

@@ -83,6 +83,8 @@ static int finish(struct newfile *n, int err)
 		err = err_set(-EIO, "cannot write %s", n->path);
 	if (n->f != stdout && fclose(n->f) && !err)
 		err = err_sys("cannot write %s", n->path);
+	if (!err)
+		err = err_mappings();
 	/* Once more: what the name stands for may have changed since the work began. */
 	if (!err && n->temp.path)
 		err = output_check(n->path, n->overwrite);

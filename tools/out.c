@@ -147,8 +147,12 @@ void out_drop(struct out *o)
 
 int out_end(struct out *o)
 {
-	int width = 0;
+	int width = 0, err = err_mappings();
 
+	if (err) {
+		out_drop(o);
+		return err;
+	}
 	if (o->json) {
 		json_dumpf(o->obj, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 		putchar('\n');

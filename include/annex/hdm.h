@@ -58,8 +58,9 @@ struct annex_hdm_opts {
  * no window); -ENXIO (the driver device_dax does not have it; nothing says where a bridge has its
  * decoders); -EILSEQ (no table, or one that is broken); -EBUSY (format=1, and others use it; the
  * device has another range; another driver has decoders); -EMFILE (1024 handles are open on it);
- * -EIO (its table is on poisoned memory, pages are not on the node, or a device refuses its
- * decoders); -ENOTRECOVERABLE (and does not give them back); -ETIMEDOUT; -ENOSPC; -ENOMEM.
+ * -EIO (its table is on poisoned memory, it was truncated, pages are not on the node, or a device
+ * refuses its decoders); -ENOTRECOVERABLE (and does not give them back); -ETIMEDOUT; -ENOSPC;
+ * -ENOMEM.
  */
 int annex_hdm_open(const char *uri, const struct annex_hdm_opts *opts, struct annex_hdm **out);
 
@@ -187,6 +188,16 @@ int annex_hdm_get_usage(struct annex_hdm *h, struct annex_hdm_usage *out);
  * annex_hdm_at() - The address of an offset, as annex_hdm_block has it; NULL: it is outside.
  */
 void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset);
+
+/**
+ * annex_hdm_check() - Whether the memory of the range is there still, and has been so far.
+ *
+ * Who may write to the file of a shm: range can cut it short, which is a SIGBUS for all who have it
+ * mapped (annex/mapping.h). What was read from a range is good if this is called afterwards.
+ *
+ * Return: 0; -EIO: it was truncated or removed, or its memory was poisoned when it was read.
+ */
+int annex_hdm_check(struct annex_hdm *h);
 
 /**
  * annex_hdm_provider() - The range as a provider: queues, buffers and cache lines created with it

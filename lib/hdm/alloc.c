@@ -68,9 +68,8 @@ int hdm_take_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *
 	err = find_run(h, bytes, align, &r.len, &r.at);
 	if (!err)
 		err = hdm_run_commit(&h->t, &r);
-	hdm_unlock(h);
 	*at = r.at;
-	return err;
+	return hdm_unlock(h, err);
 }
 
 int hdm_give_run(struct annex_hdm *h, uint32_t at)
@@ -89,8 +88,7 @@ int hdm_give_run(struct annex_hdm *h, uint32_t at)
 				 offset);
 	if (!err)
 		err = hdm_run_clear(&h->t, at);
-	hdm_unlock(h);
-	return err;
+	return hdm_unlock(h, err);
 }
 
 static int take_named(struct annex_hdm *h, uint64_t bytes, uint32_t align, const char *name,
@@ -114,8 +112,7 @@ static int take_named(struct annex_hdm *h, uint64_t bytes, uint32_t align, const
 		err = hdm_run_commit(&h->t, &r);
 		*at = r.at;
 	}
-	hdm_unlock(h);
-	return err;
+	return hdm_unlock(h, err);
 }
 
 static int take(struct annex_hdm *h, size_t bytes, size_t align, const char *name, uint64_t *offset)
@@ -222,8 +219,7 @@ int annex_hdm_find(struct annex_hdm *h, const char *name, struct annex_hdm_block
 	err = hdm_name_test(name) ? -ENOENT : hdm_name_find(&h->t, name, &r, &slot);
 	if (!err)
 		err = describe(h, &r, out);
-	hdm_unlock(h);
-	return err;
+	return hdm_unlock(h, err);
 }
 
 /* The run that begins at @from or behind, which others may have moved meanwhile. */
@@ -252,7 +248,7 @@ int annex_hdm_next(struct annex_hdm *h, uint64_t *cursor, struct annex_hdm_block
 		*cursor = r.at + 1ull;
 		err = describe(h, &r, out);
 	}
-	hdm_unlock(h);
+	err = hdm_unlock(h, err);
 	return err ? err : found;
 }
 
@@ -279,6 +275,5 @@ int annex_hdm_get_usage(struct annex_hdm *h, struct annex_hdm_usage *out)
 		room = r.kind == HDM_FREE && !poisoned ? room + granule : 0;
 		out->largest = room > out->largest ? room : out->largest;
 	}
-	hdm_unlock(h);
-	return err;
+	return hdm_unlock(h, err);
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <annex/queue.h>
 #include <annex/uri.h>
+#include "core/mapping.h"
 #include "slab.h"
 #include "table.h"
 
@@ -19,6 +20,7 @@
  */
 struct annex_hdm {
 	struct annex_medium *m;
+	struct annex_mapping *mapping;
 	char *uri;
 	struct hdm_table t;
 	pthread_mutex_t lock;
@@ -38,9 +40,10 @@ struct annex_hdm {
 int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_hdm_opts *opts,
 		    bool anew, struct annex_hdm **out);
 
-/* share.c: hdm_lock() - The table for this thread alone: -ETIMEDOUT, -ECHILD. */
+/* share.c: hdm_lock() - The table for this thread alone: -ETIMEDOUT, -ECHILD, -EIO (it is lost).
+ * hdm_unlock() - Returns @err of what was done meanwhile, or -EIO, if it was lost then. */
 int hdm_lock(struct annex_hdm *h);
-void hdm_unlock(struct annex_hdm *h);
+int hdm_unlock(struct annex_hdm *h, int err);
 /* hdm_join() - Take a number, with the lock: -EMFILE. hdm_alone() - Whether no other handle has
  * one. hdm_owner_lives() - Whether a handle has it. */
 int hdm_join(struct annex_hdm *h);

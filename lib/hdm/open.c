@@ -46,8 +46,7 @@ static int enter(struct annex_hdm *h, bool anew)
 		err = read_table(h, anew);
 	if (!err)
 		err = hdm_sweep(h, true, &freed);
-	hdm_unlock(h);
-	return err;
+	return hdm_unlock(h, err);
 }
 
 static int check_medium(const struct annex_hdm *h)
@@ -77,6 +76,8 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 	hdm_provider_init(h);
 	h->uri = strdup(uri);
 	err = h->uri ? check_medium(h) : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	if (!err)
+		err = annex_mapping_watch(uri, m->fd, m->base, m->bytes, &h->mapping);
 	if (!err) {
 		h->t.m = m;
 		h->t.uri = h->uri;
@@ -141,8 +142,9 @@ void annex_hdm_close(struct annex_hdm *h)
 		if (hdm_sweep(h, true, &freed))
 			annex_log(ANNEX_LOG_WARNING, "%s: what was taken is not given back",
 				  h->uri);
-		hdm_unlock(h);
+		hdm_unlock(h, 0);
 	}
+	annex_mapping_end(h->mapping);
 	slabs_free(h);
 	hdm_poison_free(h);
 	h->m->ops->close(h->m);
@@ -173,9 +175,16 @@ void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset)
 int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes)
 {
 	uint64_t offset = (uint64_t)((const char *)addr - h->m->base);
+	int err;
 
 	if (offset > h->m->bytes || bytes > h->m->bytes - offset)
 		return annex_fail(-EINVAL, "%s: %zu bytes at %p are not in it", h->uri, bytes,
 				  addr);
-	return hdm_persist(h->m, h->m->base + offset, bytes);
+	err = hdm_persist(h->m, h->m->base + offset, bytes);
+	return mapping_lost(h->m->base, h->m->bytes) ? annex_hdm_check(h) : err;
+}
+
+int annex_hdm_check(struct annex_hdm *h)
+{
+	return annex_mapping_check(h->mapping);
 }

@@ -36,6 +36,9 @@ int hdm_lock(struct annex_hdm *h)
 	if (h->forked)
 		return annex_fail(-ECHILD, "%s: opened before fork(): open it in the child",
 				  h->uri);
+	err = annex_mapping_check(h->mapping);
+	if (err)
+		return err;
 	err = lock_threads(h);
 	if (!err) {
 		err = lock_take(h->m->fd, LOCK_TABLE, deadline);
@@ -49,10 +52,13 @@ int hdm_lock(struct annex_hdm *h)
 		   : 0;
 }
 
-void hdm_unlock(struct annex_hdm *h)
+int hdm_unlock(struct annex_hdm *h, int err)
 {
+	int lost = annex_mapping_check(h->mapping);
+
 	lock_drop(h->m->fd, LOCK_TABLE);
 	pthread_mutex_unlock(&h->lock);
+	return lost ? lost : err;
 }
 
 int hdm_join(struct annex_hdm *h)

@@ -221,6 +221,8 @@ int annex_m2_map(struct annex_m2 *m2, struct annex_hdm *hdm, void *addr, uint64_
 		err = whole_pages(hdm, &at, &bytes);
 	if (!err && (!prot || prot & ~(ANNEX_M2_READ | ANNEX_M2_WRITE)))
 		err = annex_fail(-EINVAL, "M2func: no such protection: %#x", prot);
+	if (!err)
+		err = annex_hdm_check(hdm);
 	return err ? err : m2->link->map(m2, hdm, at, bytes, prot);
 }
 

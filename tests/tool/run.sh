@@ -93,8 +93,8 @@ patch()
 }
 
 # What the first two parts make, the third one spoils.
-for part in graph data trace gen plan report plan_files pci block hdm gpu ndp query train same \
-	leftovers bad; do
+for part in graph data trace gen plan report plan_files pci block hdm gpu ndp query truncated \
+	train same leftovers bad; do
 	# shellcheck source=/dev/null
 	. "$here/part_$part.sh"
 done

@@ -434,7 +434,7 @@ static void waits_end(void)
 	/* Nor do threads wait longer for each other. */
 	CU_ASSERT_EQUAL(hdm_lock(h), 0);
 	CU_ASSERT_EQUAL(hdm_lock(h), -ETIMEDOUT);
-	hdm_unlock(h);
+	CU_ASSERT_EQUAL(hdm_unlock(h, 0), 0);
 	annex_hdm_close(h);
 	hdm_rig_close(&r);
 	munmap(s, sizeof(*s));

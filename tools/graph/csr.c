@@ -184,6 +184,7 @@ int csr_open_fd(int fd, const char *path, struct csr *g)
 		err = read_at(g, &g->h, sizeof(g->h), 0);
 	if (!err) {
 		g->size = (uint64_t)st.st_size;
+		g->mtime = st.st_mtim;
 		err = check_header(g);
 	}
 	if (!err)
@@ -202,6 +203,19 @@ int csr_open(const char *path, struct csr *g)
 	if (fd < 0)
 		return err_sys("cannot open %s", path);
 	return csr_open_fd(fd, path, g);
+}
+
+int csr_unchanged(const struct csr *g)
+{
+	struct stat st;
+
+	if (fstat(g->fd, &st))
+		return err_sys("cannot examine %s", g->path);
+	if ((uint64_t)st.st_size == g->size && st.st_mtim.tv_sec == g->mtime.tv_sec &&
+	    st.st_mtim.tv_nsec == g->mtime.tv_nsec)
+		return 0;
+	return err_set(-EIO, "%s was %s while it was read", g->path,
+		       (uint64_t)st.st_size < g->size ? "truncated" : "changed");
 }
 
 void csr_close(struct csr *g)

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #define CSR_MAGIC "ANNEXCSR"
 #define CSR_VERSION 1
@@ -55,6 +56,7 @@ struct csr {
 	char *path;
 	int fd;
 	uint64_t size;
+	struct timespec mtime;
 	uint64_t *offsets;
 	char *text;         /* the names section */
 	const char **names; /* NULL: the graph has no names */
@@ -64,6 +66,9 @@ struct csr {
 int csr_open(const char *path, struct csr *g);
 int csr_open_fd(int fd, const char *path, struct csr *g);
 void csr_close(struct csr *g);
+
+/* csr_unchanged() - That nobody has written to the file, or cut it short, since it was opened. */
+int csr_unchanged(const struct csr *g);
 
 /* csr_find() - The vertex called @text, by its name if the graph has names, else by its number. */
 int csr_find(const struct csr *g, const char *text, uint32_t *v);

@@ -92,10 +92,14 @@ static int open_array(struct edges *e, const struct storage_opts *so)
 static int open_mmap(struct edges *e, bool random)
 {
 	void *p = mmap(NULL, e->g->size, PROT_READ, MAP_SHARED, e->g->fd, 0);
+	int err;
 
 	if (p == MAP_FAILED)
 		return err_sys("cannot map %s", e->g->path);
 	e->flat = p;
+	err = annex_mapping_watch(e->g->path, e->g->fd, p, e->g->size, &e->mapping);
+	if (err)
+		return err_lib(err, "cannot map %s", e->g->path);
 	if (madvise(p, e->g->size, random ? MADV_RANDOM : MADV_NORMAL))
 		return err_sys("cannot advise on the mapping of %s", e->g->path);
 	return 0;
@@ -171,9 +175,10 @@ int edges_close(struct edges *e)
 
 	if (e->access == EDGES_ARRAY)
 		err = storage_close(&e->store);
-	else if (e->access == EDGES_MMAP && e->flat)
+	annex_mapping_end(e->mapping);
+	if (e->access == EDGES_MMAP && e->flat)
 		munmap((void *)e->flat, e->g->size);
-	else
+	else if (e->access == EDGES_MEMORY)
 		mem_free((void *)e->flat, e->g->size, 1);
 	mem_free(e->block_vertex, e->blocks, sizeof(*e->block_vertex));
 	free(e->lanes);

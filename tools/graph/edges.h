@@ -12,6 +12,7 @@
 #define TOOLS_GRAPH_EDGES_H
 
 #include <annex/array.h>
+#include <annex/mapping.h>
 #include "../device.h"
 #include "../pool.h"
 #include "csr.h"
@@ -32,6 +33,7 @@ struct edges {
 	enum edges_access access;
 	struct storage store;
 	struct annex_array ids, weights;
+	struct annex_mapping *mapping;
 	const char *flat;       /* the whole file, unless it is an array */
 	uint32_t *block_vertex; /* the vertex that each block begins in */
 	uint64_t blocks;

@@ -186,6 +186,8 @@ int run_graph(const struct algorithm *a, int argc, char **argv)
 	if (!err) {
 		out_init(&out, argv[0], run.json);
 		err = run_open(&run, a, pool, &out);
+		if (!err)
+			err = csr_unchanged(&run.g);
 		/* A result that was found wrong is shown, and then complained about. */
 		if (!err || err == -EBADMSG) {
 			int printed = out_end(&out);

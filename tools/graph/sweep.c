@@ -297,5 +297,9 @@ int edges_sweep(struct edges *e, const uint64_t *set, bool weights, edges_visit 
 		.ctx = ctx,
 	};
 
-	return pool_run(e->pool, sweep_lane, &s);
+	int err = pool_run(e->pool, sweep_lane, &s);
+
+	if (!err && annex_mapping_check(e->mapping))
+		err = err_mappings();
+	return err;
 }

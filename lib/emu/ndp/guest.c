@@ -16,6 +16,7 @@
 #include <annex/clock.h>
 #include <uapi/annex.h>
 #include "core/log.h"
+#include "core/mapping.h"
 #include "front.h"
 #include "guest.h"
 
@@ -50,6 +51,7 @@ struct ndp_guest {
 	struct annex_ndp *ndp;
 	int fd;
 	char *base;
+	struct annex_mapping *mapping;
 	uint64_t bytes, cached;
 	struct annex_filter *table;
 	uint64_t generation, beat;
@@ -209,6 +211,11 @@ void ndp_guest_look(struct ndp_guest *g)
 {
 	struct guest_table now;
 
+	/* Nobody is served from memory that others do not see. */
+	if (annex_mapping_check(g->mapping)) {
+		drop(g, NULL);
+		return;
+	}
 	beat(g); /* first: before somebody is served, a device is seen to live */
 	if (!copy_table(g->table, &now))
 		return;
@@ -276,7 +283,16 @@ static int map_file(struct ndp_guest *g, const char *path, uint64_t uncached)
 	g->base = at;
 	g->cached = g->bytes - uncached;
 	g->table = (void *)(g->base + g->cached);
-	return 0;
+	return annex_mapping_watch(path, fd, at, g->bytes, &g->mapping);
+}
+
+static void unmap_file(struct ndp_guest *g)
+{
+	annex_mapping_end(g->mapping);
+	if (!g->base)
+		return;
+	munmap(g->base, g->bytes);
+	close(g->fd);
 }
 
 int ndp_guest_take(struct annex_ndp *ndp, const char *path, uint64_t uncached,
@@ -289,10 +305,12 @@ int ndp_guest_take(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 		return annex_fail(-ENOMEM, "%s: out of memory", path);
 	g->ndp = ndp;
 	err = map_file(g, path, uncached);
-	if (err)
+	if (err) {
+		unmap_file(g);
 		free(g);
-	else
+	} else {
 		*out = g;
+	}
 	return err;
 }
 
@@ -323,7 +341,6 @@ void ndp_guest_close(struct ndp_guest *g)
 	if (g->watched)
 		pthread_join(g->thread, NULL);
 	drop(g, NULL);
-	munmap(g->base, g->bytes);
-	close(g->fd);
+	unmap_file(g);
 	free(g);
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "core/log.h"
+#include "core/mapping.h"
 #include "serve.h"
 
 #define FILES 4         /* in a message; none of them is kept */
@@ -120,8 +121,12 @@ static int find_memory(const struct ndp_peer *p, const struct request *r,
 		return annex_fail(-EACCES, "NDP: process %d may not do that with its file", p->pid);
 	for (unsigned int i = 0; i < p->s->memories; i++) {
 		*out = &p->s->memory[i];
-		if ((*out)->dev == st.st_dev && (*out)->ino == st.st_ino)
-			return 0;
+		if ((*out)->dev != st.st_dev || (*out)->ino != st.st_ino)
+			continue;
+		if (mapping_lost((*out)->base, (*out)->bytes))
+			return annex_fail(-EIO, "NDP: the memory that process %d shows is lost",
+					  p->pid);
+		return 0;
 	}
 	return annex_fail(-ENXIO, "NDP: process %d shows a file that is not served", p->pid);
 }

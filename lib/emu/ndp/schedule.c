@@ -216,6 +216,9 @@ void ndp_settle(struct annex_ndp *ndp, const struct ndp_turn *turn, const struct
 		ndp_batch_put(ndp, b);
 	else
 		ended = put_back(in, b, run->end == NDP_FINISHED);
+	/* It may have read zeroes in the place of its data. */
+	if (ended && ndp_space_lost(&in->client->space))
+		ndp_instance_fail(in, -EIO, 0, 0);
 	if (run->end == NDP_FAILED)
 		ndp_instance_fail(in, run->err, run->pc, run->addr);
 	if (!in->failed && !ended && !in->left && !in->held)

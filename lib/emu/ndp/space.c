@@ -8,6 +8,7 @@
 #include <string.h>
 #include <annex/log.h>
 #include "../../core/log.h"
+#include "../../core/mapping.h"
 #include "space.h"
 
 #define LEVEL_BITS 9u
@@ -306,5 +307,20 @@ int ndp_space_read(struct ndp_space *s, uint64_t va, void *to, uint64_t bytes)
 	pthread_mutex_lock(&s->lock);
 	all = pass(s, va, bytes, RV_READ, to);
 	pthread_mutex_unlock(&s->lock);
-	return all ? 0 : -EFAULT;
+	if (!all)
+		return -EFAULT;
+	return ndp_space_lost(s) ? -EIO : 0;
+}
+
+bool ndp_space_lost(struct ndp_space *s)
+{
+	bool lost = false;
+
+	if (!mapping_any_lost())
+		return false;
+	pthread_mutex_lock(&s->lock);
+	for (unsigned int i = 0; i < NDP_MAPPINGS && !lost; i++)
+		lost = s->mapping[i].bytes && mapping_lost(s->mapping[i].host, s->mapping[i].bytes);
+	pthread_mutex_unlock(&s->lock);
+	return lost;
 }

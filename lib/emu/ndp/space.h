@@ -57,7 +57,10 @@ int ndp_space_find(struct ndp_space *s, uint64_t va, struct rv_span *span);
 /* ndp_space_covers() - Whether all of it is mapped. */
 bool ndp_space_covers(struct ndp_space *s, uint64_t va, uint64_t bytes);
 
-/* ndp_space_read() - Copy out; -EFAULT: not all of it may be read. */
+/* ndp_space_read() - Copy out; -EFAULT: not all of it may be read; -EIO: some of it is lost. */
 int ndp_space_read(struct ndp_space *s, uint64_t va, void *to, uint64_t bytes);
+
+/* ndp_space_lost() - Whether memory that is mapped was taken away (annex/mapping.h). */
+bool ndp_space_lost(struct ndp_space *s);
 
 #endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ANNEX_CORE_MAPPING_H
+#define ANNEX_CORE_MAPPING_H
+
+#include <stdbool.h>
+#include <annex/mapping.h>
+
+/* mapping_any_lost() - Whether mapping_lost() can be true of anything. */
+bool mapping_any_lost(void);
+
+/* mapping_lost() - Whether a SIGBUS has replaced any of [@addr, @addr + @bytes); no system call. */
+bool mapping_lost(const void *addr, size_t bytes);
+
+#endif
