@@ -31,6 +31,7 @@ struct annex_hdm;
 
 #define ANNEX_HDM_LINE 64u           /* every piece begins on its own cache line */
 #define ANNEX_HDM_ALIGN (2u << 20)   /* the largest alignment of a piece */
+#define ANNEX_HDM_PUBLISHED 8u       /* pieces that annex_hdm_publish() takes at most */
 #define ANNEX_HDM_NAME 104u          /* the longest name of a piece, with its NUL */
 #define ANNEX_HDM_MIN (256ull << 10) /* the smallest range */
 
@@ -133,6 +134,36 @@ int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char 
  * -ETIMEDOUT, -ECHILD.
  */
 int annex_hdm_free(struct annex_hdm *h, void *ptr);
+
+/**
+ * struct annex_hdm_piece - A piece that gets a name.
+ * @ptr: from annex_hdm_alloc() of this handle, without a name, and larger than 8 KiB when it was
+ *	taken.
+ * @bytes: that annex_hdm_block will tell, at most as many as were taken.
+ * @name: printable ASCII, as of annex_hdm_alloc().
+ */
+struct annex_hdm_piece {
+	void *ptr;
+	size_t bytes;
+	const char *name;
+};
+
+/**
+ * annex_hdm_publish() - Give pieces their names, all in one step.
+ * @pieces, @n: 1 to ANNEX_HDM_PUBLISHED of them, with different names.
+ * @replace: pieces that have these names are freed in the same step.
+ *
+ * They are for everybody from then on, and stay when the handle is closed. So data is built in
+ * pieces that nobody else sees, which are free if the process dies, and is there as a whole then:
+ * of several processes that do so at once the last one has replaced all of the others, or the first
+ * one remains if @replace is false. After a crash all of them have their names, or none. Persist
+ * what is in the pieces before.
+ *
+ * Return: 0; -EINVAL (no such piece or name, or one of them twice); -EEXIST (@replace is false);
+ * -EMFILE (no room for more names); -EILSEQ, -ETIMEDOUT, -ECHILD, -EIO.
+ */
+int annex_hdm_publish(struct annex_hdm *h, const struct annex_hdm_piece *pieces, unsigned int n,
+		      bool replace);
 
 /**
  * struct annex_hdm_block - A piece of the range as its table knows it.

@@ -105,6 +105,7 @@ static int take_named(struct annex_hdm *h, uint64_t bytes, uint32_t align, const
 		err = annex_fail(-EEXIST, "%s: there is a %s already", h->uri, name);
 	else if (err == -ENOENT)
 		err = find_run(h, bytes, align, &r.len, &r.at);
+	r.index = 0;
 	if (!err)
 		err = hdm_name_put(&h->t, name, bytes, r.at, &r.index);
 	if (!err) {

@@ -117,7 +117,7 @@ int hdm_name_put(struct hdm_table *t, const char *name, uint64_t bytes, uint32_t
 	uint32_t i;
 	int used = 1;
 
-	for (i = 0; i < t->g.names; i++) {
+	for (i = *index; i < t->g.names; i++) {
 		/* Relaxed, as copy_slot(). */
 		used = in_use(t, i, annex_atomic_load(slot_at(t, i) + RUN_WORD, ANNEX_RELAXED), &r);
 		if (used <= 0)

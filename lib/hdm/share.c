@@ -28,6 +28,15 @@ static int lock_threads(struct annex_hdm *h)
 	return -pthread_mutex_timedlock(&h->lock, &until);
 }
 
+int hdm_unlock(struct annex_hdm *h, int err)
+{
+	int lost = annex_mapping_check(h->mapping);
+
+	lock_drop(h->m->fd, LOCK_TABLE);
+	pthread_mutex_unlock(&h->lock);
+	return lost ? lost : err;
+}
+
 int hdm_lock(struct annex_hdm *h)
 {
 	uint64_t deadline = annex_deadline_ms(h->timeout_ms);
@@ -48,17 +57,11 @@ int hdm_lock(struct annex_hdm *h)
 	if (err == -ETIMEDOUT)
 		return annex_fail(err, "%s: another process has held its table for %u ms", h->uri,
 				  h->timeout_ms);
-	return err ? annex_fail(err, "%s: its table cannot be locked: %s", h->uri, strerror(-err))
-		   : 0;
-}
-
-int hdm_unlock(struct annex_hdm *h, int err)
-{
-	int lost = annex_mapping_check(h->mapping);
-
-	lock_drop(h->m->fd, LOCK_TABLE);
-	pthread_mutex_unlock(&h->lock);
-	return lost ? lost : err;
+	if (err)
+		return annex_fail(err, "%s: its table cannot be locked: %s", h->uri,
+				  strerror(-err));
+	err = h->t.known ? hdm_redo(&h->t) : 0;
+	return err ? hdm_unlock(h, err) : 0;
 }
 
 int hdm_join(struct annex_hdm *h)

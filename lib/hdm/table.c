@@ -112,7 +112,12 @@ int hdm_table_read(struct hdm_table *t)
 {
 	int err = check_head(t);
 
-	return err ? err : check_runs(t);
+	if (!err)
+		err = hdm_redo(t);
+	if (!err)
+		err = check_runs(t);
+	t->known = !err;
+	return err;
 }
 
 static int store_magic(struct hdm_table *t, uint64_t magic)
@@ -150,5 +155,8 @@ int hdm_table_format(struct hdm_table *t)
 	err = hdm_persist(t->m, t->m->base, t->g.first * t->g.granule);
 	if (!err)
 		err = hdm_run_commit(t, &table);
-	return err ? err : store_magic(t, HDM_MAGIC);
+	if (!err)
+		err = store_magic(t, HDM_MAGIC);
+	t->known = !err;
+	return err;
 }

@@ -21,6 +21,8 @@
  * The index of a run without a name is its owner, a number that a handle holds by a lock on a byte
  * of the file (lock.h). The kernel drops the lock when the process dies, and the run is free.
  *
+ * Several names at once are put by a journal (publish.c), which is in the first page too.
+ *
  * Formatting begins and ends with a store to the magic, so that a table half made is made again.
  *
  * Changes are made by one handle at a time. Other processes may write to the table what they like:
@@ -73,7 +75,7 @@ struct hdm_geo {
 
 /*
  * struct hdm_table - @bad: a bit for each granule that must not be touched.
- * @hint: where to look for room, as long as nothing has changed since @seen.
+ * @hint: where to look for room, as long as nothing has changed since @seen. @known: it was read.
  */
 struct hdm_table {
 	struct annex_medium *m;
@@ -82,6 +84,7 @@ struct hdm_table {
 	uint64_t *bad;
 	uint64_t seen;
 	uint32_t hint;
+	bool known;
 };
 
 /* All of the following with the lock of the range, and with -EILSEQ for a table that is broken. */
@@ -110,7 +113,8 @@ bool hdm_run_poisoned(const struct hdm_table *t, uint32_t at);
 /* name.c: hdm_name_test() - Whether it can be one: -EINVAL, -ENAMETOOLONG, without a line. */
 int hdm_name_test(const char *name);
 /* hdm_name_find() - The slot of a name: -ENOENT. hdm_name_read() - The slot that run @r
- * has, as a copy. hdm_name_put() - Write a slot for a run that will be taken: -EMFILE. */
+ * has, as a copy. hdm_name_put() - Write a slot, of number *@index or more, for a run
+ * that will be taken: -EMFILE. */
 int hdm_name_find(const struct hdm_table *t, const char *name, struct hdm_run *r,
 		  struct hdm_slot *slot);
 int hdm_name_read(const struct hdm_table *t, const struct hdm_run *r, struct hdm_slot *slot);
@@ -118,6 +122,9 @@ int hdm_name_put(struct hdm_table *t, const char *name, uint64_t bytes, uint32_t
 		 uint32_t *index);
 /* hdm_name_check() - That the run @r has a name, and no other one has it. */
 int hdm_name_check(const struct hdm_table *t, const struct hdm_run *r);
+
+/* publish.c: hdm_redo() - Do what the journal says, if it says something. */
+int hdm_redo(struct hdm_table *t);
 
 /* persist.c */
 int hdm_persist(struct annex_medium *m, void *ptr, size_t len);

@@ -310,6 +310,64 @@ static void names_stay(void)
 	hdm_rig_close(&r);
 }
 
+static void no_publishing(struct annex_hdm *h, int err, void *ptr, size_t bytes, const char *name)
+{
+	struct annex_hdm_piece piece[2] = {{ptr, bytes, name}, {ptr, bytes, "other"}};
+	struct annex_hdm_block b;
+
+	CU_ASSERT_EQUAL(annex_hdm_publish(h, piece, 1, false), err);
+	CU_ASSERT_EQUAL(annex_hdm_publish(h, piece, 2, false), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_find(h, "other", &b), -ENOENT);
+}
+
+/* Names for pieces that have none: all of them or none, and of two writers one. */
+static void published(void)
+{
+	struct annex_hdm_piece piece[2] = {{NULL, 20000, "a"}, {NULL, 30000, "b"}};
+	struct annex_hdm_block a, b;
+	struct annex_hdm *other;
+	struct hdm_rig r;
+	void *small, *theirs;
+
+	hdm_rig_open(&r, RANGE, "");
+	other = hdm_rig_again(&r);
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(r.h, 20000, 0, NULL, &piece[0].ptr), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(r.h, 30000, 0, NULL, &piece[1].ptr), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(r.h, 64, 0, NULL, &small), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(other, 20000, 0, NULL, &theirs), 0);
+	theirs = (char *)piece[0].ptr + ((char *)theirs - (char *)annex_hdm_at(other, 0)) -
+		 ((char *)piece[0].ptr - (char *)annex_hdm_at(r.h, 0));
+	no_publishing(r.h, -EINVAL, small, 64, "a");
+	no_publishing(r.h, -EINVAL, theirs, 20000, "a");
+	no_publishing(r.h, -EINVAL, piece, 20000, "a");
+	no_publishing(r.h, -EINVAL, piece[0].ptr, 1 << 20, "a");
+	no_publishing(r.h, -EINVAL, piece[0].ptr, 0, "a");
+	no_publishing(r.h, -EINVAL, piece[0].ptr, 20000, "a b");
+	CU_ASSERT_EQUAL(annex_hdm_publish(r.h, piece, 0, false), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_publish(r.h, piece, ANNEX_HDM_PUBLISHED + 1, false), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_publish(r.h, piece, 2, false), 0);
+	CU_ASSERT_EQUAL(annex_hdm_publish(r.h, piece, 2, true), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_find(other, "b", &b), 0);
+	CU_ASSERT_EQUAL(b.bytes, 30000);
+
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(r.h, 20000, 0, NULL, &piece[0].ptr), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(r.h, 10000, 0, NULL, &piece[1].ptr), 0);
+	piece[1].bytes = 10000;
+	piece[0].name = "c";
+	CU_ASSERT_EQUAL(annex_hdm_publish(r.h, piece, 2, false), -EEXIST);
+	CU_ASSERT_EQUAL(annex_hdm_find(other, "c", &a), -ENOENT);
+	CU_ASSERT_EQUAL(annex_hdm_publish(r.h, piece, 2, true), 0);
+	CU_ASSERT_EQUAL(annex_hdm_find(other, "b", &b), 0);
+	CU_ASSERT_EQUAL(b.bytes, 10000);
+	annex_hdm_close(r.h);
+	r.h = other;
+	CU_ASSERT_EQUAL(annex_hdm_find(other, "a", &a), 0);
+	CU_ASSERT_EQUAL(annex_hdm_find(other, "b", &b), 0);
+	CU_ASSERT_EQUAL(annex_hdm_find(other, "c", &b), 0);
+	CU_ASSERT_EQUAL(hdm_rig_count(other), 4);
+	hdm_rig_close(&r);
+}
+
 static void no_more_names(void)
 {
 	struct annex_hdm_block b;
@@ -511,8 +569,8 @@ static void beside_others_mappings(void)
 	close(fd);
 }
 
-UNIT_SUITE(hdm, {"behind a dma-buf", behind_a_dmabuf}, {"large ranges", large_ranges},
-	   {"what is no range is refused", what_is_no_range},
+UNIT_SUITE(hdm, {"published", published}, {"behind a dma-buf", behind_a_dmabuf},
+	   {"large ranges", large_ranges}, {"what is no range is refused", what_is_no_range},
 	   {"files that do not fit", files_that_do_not_fit},
 	   {"data of others stays", data_of_others},
 	   {"what a range says of itself", what_it_says_of_itself},

@@ -74,6 +74,35 @@ static void crash(struct hdm_fake *f)
 	m->crashes++;
 }
 
+/* Some names at once, of which some may be there: pieces that are replaced, all of them or none. */
+static void publish_some(struct annex_hdm *h, struct model *m)
+{
+	struct annex_hdm_piece piece[3];
+	unsigned int n = 0, want = 1 + (unsigned int)(random_next(&seed) % 3);
+	char name[3][8];
+
+	for (m->after = m->before; n < want; n++) {
+		unsigned int i = (unsigned int)(random_next(&seed) % (NAMES / 3)) * 3 + n;
+
+		name_of(i, name[n]);
+		piece[n] = (struct annex_hdm_piece){NULL, bytes_of(i), name[n]};
+		if (annex_hdm_alloc(h, bytes_of(i) > 9000 ? bytes_of(i) : 9000, 0, NULL,
+				    &piece[n].ptr))
+			break;
+		m->after |= 1u << i;
+	}
+	if (n == want) {
+		CU_ASSERT_EQUAL(annex_hdm_publish(h, piece, n, true), 0);
+	} else {
+		m->after = m->before;
+	}
+	while (n != want && n) {
+		n--;
+		CU_ASSERT_EQUAL(annex_hdm_free(h, piece[n].ptr), 0);
+	}
+	m->before = m->after;
+}
+
 static void one_call(struct annex_hdm *h, struct model *m, void **mine)
 {
 	unsigned int i = (unsigned int)(random_next(&seed) % NAMES);
@@ -86,6 +115,10 @@ static void one_call(struct annex_hdm *h, struct model *m, void **mine)
 		CU_ASSERT_EQUAL(annex_hdm_free(h, mine[k]), 0);
 		if (annex_hdm_alloc(h, 9000 + random_next(&seed) % 20000, 0, NULL, &mine[k]))
 			mine[k] = NULL;
+		return;
+	}
+	if (random_next(&seed) % 3 == 0) {
+		publish_some(h, m);
 		return;
 	}
 	name_of(i, name);

@@ -114,7 +114,9 @@ static void report_table(struct out *out, const char *name, uint64_t rows, uint6
 static int load_all(const struct load *l, const char *const path[FILES], struct store *s,
 		    struct out *out)
 {
+	struct store_table loaded[STORE_TABLES];
 	struct dates d = {.one = NULL};
+	unsigned int n = 0;
 	int err = 0;
 
 	for (unsigned int i = 0; i < FILES && !err; i++) {
@@ -128,13 +130,14 @@ static int load_all(const struct load *l, const char *const path[FILES], struct 
 			rows = d.n;
 		} else {
 			err = import_columns(path[i], t, t == &tpch_lineitem && d.n ? &d : NULL, s,
-					     l->overwrite, &rows, &bytes);
+					     l->overwrite, &loaded[n], &rows, &bytes);
+			n += !err;
 		}
 		if (!err)
 			report_table(out, t->name, rows, bytes);
 	}
 	dates_free(&d);
-	return err;
+	return err ? err : store_publish(s, loaded, n, l->overwrite);
 }
 
 static int load_into(const struct load *l, const char *const path[FILES], struct out *out)

@@ -173,9 +173,11 @@ static int answer(const struct run *r, const struct question *q, struct store *s
 	if (!err)
 		err = near_open(&n, r->device, r->threads, s);
 	if (!err)
-		err = eval_run(&e, &n, pool, r->runs);
+		err = eval_run(&e, s, &n, pool, r->runs);
 	if (!err)
 		err = answer_make(&e, s, &a);
+	if (!err)
+		err = store_check(s);
 	progress_end();
 	if (!err)
 		err = report(r, &e, &n, &a);

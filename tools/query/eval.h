@@ -39,8 +39,8 @@ void eval_close(struct eval *e, struct store *s);
 
 /*
  * eval_run() - Both sides, @runs times in turns. -EBADMSG, with the line: their bitmaps are not the
- * same.
+ * same. -ESTALE: others have loaded a table anew.
  */
-int eval_run(struct eval *e, struct near *n, struct pool *pool, uint32_t runs);
+int eval_run(struct eval *e, struct store *s, struct near *n, struct pool *pool, uint32_t runs);
 
 #endif

@@ -286,10 +286,9 @@ static int fill(struct import *im, uint64_t rows, void *const data[TPCH_COLUMNS]
 }
 
 int import_columns(const char *path, const struct tpch_table *t, struct dates *d, struct store *s,
-		   bool overwrite, uint64_t *rows, uint64_t *bytes)
+		   bool overwrite, struct store_table *out, uint64_t *rows, uint64_t *bytes)
 {
 	struct import *im = malloc(sizeof(*im));
-	void *data[TPCH_COLUMNS];
 	int err;
 
 	if (!im)
@@ -298,18 +297,14 @@ int import_columns(const char *path, const struct tpch_table *t, struct dates *d
 	err = check(im);
 	*rows = im->rows;
 	if (!err)
-		err = store_create(s, t, *rows, d != NULL, overwrite, data);
+		err = store_create(s, t, *rows, d != NULL, overwrite, out);
 	if (!err) {
 		begin(im, path, t, d);
-		err = fill(im, *rows, data);
-		if (!err)
-			err = store_commit(s, t, *rows, data);
-		if (err)
-			store_drop(s, t);
+		err = fill(im, *rows, out->data);
 	}
 	*bytes = 0;
 	for (unsigned int i = 0; !err && t->column[i].name; i++)
-		*bytes += data[i] ? *rows * t->column[i].width : 0;
+		*bytes += out->data[i] ? *rows * t->column[i].width : 0;
 	free(im);
 	return err;
 }

@@ -14,10 +14,11 @@ int import_table(const char *path, const struct tpch_table **t);
 
 /*
  * import_orders() - The dates of orders. import_columns() - One of the other tables into a range;
- * @d: orders, from which columns are made, or NULL. *@bytes: of the columns.
+ * @d: orders, from which columns are made, or NULL. @out: for store_publish(). *@bytes: of the
+ * columns.
  */
 int import_orders(const char *path, struct dates *d);
 int import_columns(const char *path, const struct tpch_table *t, struct dates *d, struct store *s,
-		   bool overwrite, uint64_t *rows, uint64_t *bytes);
+		   bool overwrite, struct store_table *out, uint64_t *rows, uint64_t *bytes);
 
 #endif
