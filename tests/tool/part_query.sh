@@ -215,8 +215,8 @@ at=$(LC_ALL=C grep -obUa anquery2 q.small | sed 's/:.*//' | tail -n 1)
 cp q.small q/whole
 for spoiled in "8 another id" "16 more rows than there are" "24 another size" "32 a column elsewhere" \
 	"72 another column elsewhere"; do
-	printf '\377\377\377\377' | dd of=q.small bs=1 seek=$((at + ${spoiled%% *})) conv=notrunc \
-		status=none
+	printf '\377\377\377\377' |
+		dd of=q.small bs=1 seek=$((at + ${spoiled%% *})) conv=notrunc status=none
 	refused "${spoiled#* }" "is damaged" "$annex" query run --range shm:q.small q6
 	cp q/whole q.small
 done
