@@ -75,8 +75,9 @@ int annex_store_close(struct annex_store *store);
 
 /**
  * struct annex_space_opts - Sizes in bytes, rounded up to pages. Zero means the default.
- * @device: the device tier. At least a megabyte, and on a GPU two frames of 2 MiB. Only what is
- *held exceeds it (annex_hold()).
+ * @device: the device tier. At least a megabyte, and on a GPU two frames of 2 MiB. Held tensors
+ *	(annex_hold()) may exceed it; programs that then touch others find room for four times
+ *	@fault_bytes beside them.
  * @host: memory of the process, on NUMA node @node if @bind (none).
  * @cxl, @cxl_bytes: CXL memory, of which so much is allocated in the range (none).
  * @stores, @n_stores: storage: tiers ANNEX_TIER_SSD and up (none).

@@ -15,6 +15,12 @@
 /* One part in so many of the budget is kept free for those who do not say beforehand. */
 #define SPARE 64u
 
+/*
+ * Parts that faults bring, and that stay however much is held: an instruction may touch several
+ * before it ends, and would touch the first again for ever if it left for the last.
+ */
+#define FAULT_PARTS 4u
+
 /* It is in the device tier, and in one below. */
 static bool is_clean(const struct page *p)
 {
@@ -108,12 +114,37 @@ static uint32_t reclaim(struct annex_space *s, uint32_t want, struct job_list *s
 	return (uint32_t)rc;
 }
 
-/* Have enough leave for @need more pages. Return: whether that many will have, or have, left. */
-static bool make_room(struct annex_space *s, uint32_t need, struct job_list *start)
+/* How many of @want pages may leave for a fault, or ahead of the next ones. */
+static uint32_t spared_by_faults(const struct annex_space *s, uint32_t want)
 {
-	while (s->device + need > s->budget + s->leaving)
-		if (!reclaim(s, s->device + need - s->budget - s->leaving, start))
+	uint32_t floor = FAULT_PARTS * (s->opts.fault_bytes / ANNEX_MEM_PAGE), held = 0, loose = 0;
+
+	for (uint32_t i = s->oldest; i != NO_TENSOR && loose < floor + want;
+	     i = s->tensors[i].newer) {
+		const struct tensor *t = &s->tensors[i];
+
+		held += t->holds ? t->resident : 0;
+		loose += t->holds ? 0 : t->resident - t->leaving;
+	}
+	if (loose >= floor + want || !held || held + floor <= s->budget)
+		return want;
+	return loose > floor ? loose - floor : 0;
+}
+
+/*
+ * Have enough leave for @need more pages; @fault: for one that a program touches. Return: whether
+ * that many will have, or have, left.
+ */
+static bool make_room(struct annex_space *s, uint32_t need, bool fault, struct job_list *start)
+{
+	while (s->device + need > s->budget + s->leaving) {
+		uint32_t want = s->device + need - s->budget - s->leaving;
+
+		if (fault)
+			want = spared_by_faults(s, want);
+		if (!want || !reclaim(s, want, start))
 			return false;
+	}
 	return true;
 }
 
@@ -131,7 +162,7 @@ static uint32_t make_room_for(struct annex_space *s, const struct job *job, stru
 
 	do
 		need = cost(s, job);
-	while (make_room(s, need, start) && cost(s, job) > need);
+	while (make_room(s, need, job->kind == JOB_FAULT, start) && cost(s, job) > need);
 	return cost(s, job);
 }
 
@@ -240,7 +271,9 @@ static void exceed(struct annex_space *s, const struct job *job)
  */
 static bool without_room(struct annex_space *s, struct job *job)
 {
-	for (uint32_t i = s->oldest; i != NO_TENSOR; i = s->tensors[i].newer)
+	bool spared = job->kind == JOB_FAULT && !spared_by_faults(s, 1);
+
+	for (uint32_t i = s->oldest; i != NO_TENSOR && !spared; i = s->tensors[i].newer)
 		if (!s->tensors[i].holds && s->tensors[i].resident) {
 			refuse(s, job);
 			return true;
@@ -275,6 +308,6 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 	}
 	/* Where nobody faults, all say so beforehand. */
 	if (!s->frames && s->device + spare > s->budget + s->leaving)
-		make_room(s, spare, start);
+		make_room(s, spare, true, start);
 	s->admitting = false;
 }

@@ -206,6 +206,33 @@ static void held_for_a_while(void)
 	wait_for_room(HALF, true);
 }
 
+/*
+ * All of the device tier is held. A program touches other tensors all the same, two with one
+ * instruction: their pages stay until it has ended, and not many more of them.
+ */
+static void touched_beside_held(void)
+{
+	char *held, *from, *to;
+	struct mem_rig r;
+
+	mem_rig_open(&r, "mem:8M",
+		     (struct annex_space_opts){.device = MIB, .fault_bytes = 4 * ANNEX_MEM_PAGE});
+	held = mem_alloc(&r, "held", MIB);
+	from = mem_alloc(&r, "from", 2 * MIB);
+	to = mem_alloc(&r, "to", 2 * MIB);
+	memset(from, 5, 2 * MIB);
+	memset(held, 1, MIB);
+	CU_ASSERT_EQUAL(annex_hold(r.space, held), 0);
+	memset(held, 2, MIB);
+	memcpy(to, from, 2 * MIB);
+	all_are(to, 2 * MIB, 5);
+	/* One part is under way, and one has just come. */
+	CU_ASSERT(mem_stats(&r).over <= (4 + 2) * 4 * ANNEX_MEM_PAGE);
+	CU_ASSERT_EQUAL(annex_let_go(r.space, held), 0);
+	all_are(held, MIB, 2);
+	mem_rig_close(&r);
+}
+
 static unsigned int complaints;
 
 /* In whatever thread there is something to be said. */
@@ -550,6 +577,7 @@ static void arguments_in_the_space(void)
 UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write},
 	   {"clean ones leave", clean_ones_leave}, {"the culprit is named", the_culprit_is_named},
 	   {"held for a while", held_for_a_while}, {"more is held", more_is_held},
+	   {"touched beside what is held", touched_beside_held},
 	   {"destroyed while reads fail", destroyed_while_reads_fail},
 	   {"touched before it leaves", touched_before_it_leaves},
 	   {"fetched before it leaves", fetched_before_it_leaves},
