@@ -48,20 +48,36 @@ static char *find_path(char *text, const char *path)
 	return at;
 }
 
-static void use_aliases(void)
+static void use_aliases(char *text, size_t size)
 {
 	char rest[sizeof(first)];
 
 	for (unsigned int i = 0; i < n_aliases; i++) {
 		const char *path = aliases[i].path, *name = aliases[i].name;
-		char *at = first;
+		char *at = text;
 
 		while ((at = find_path(at, path))) {
 			strcpy(rest, at + strlen(path));
-			snprintf(at, sizeof(first) - (size_t)(at - first), "%s%s", name, rest);
+			snprintf(at, size - (size_t)(at - text), "%s%s", name, rest);
 			at += strlen(at) < strlen(name) ? strlen(at) : strlen(name);
 		}
 	}
+}
+
+/* With the lock. One line, whatever bytes a file name or a hostile file put in it. */
+static void tidy(char *text, size_t size)
+{
+	use_aliases(text, size);
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+}
+
+void err_plain(char *text, size_t size)
+{
+	pthread_mutex_lock(&lock);
+	tidy(text, size);
+	pthread_mutex_unlock(&lock);
 }
 
 static void keep(const char *fmt, va_list ap, const char *why)
@@ -74,11 +90,7 @@ static void keep(const char *fmt, va_list ap, const char *why)
 		n = strlen(first);
 		if (why)
 			snprintf(first + n, sizeof(first) - n, ": %s", why);
-		use_aliases();
-		/* One line, whatever bytes a file name or a hostile file put in it. */
-		for (char *p = first; *p; p++)
-			if ((unsigned char)*p < ' ' || *p == 0x7f)
-				*p = '?';
+		tidy(first, sizeof(first));
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -6,6 +6,8 @@
 #ifndef TOOLS_ERROR_H
 #define TOOLS_ERROR_H
 
+#include <stddef.h>
+
 /* err_set() - Keep the line and return @err. */
 int err_set(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -23,6 +25,12 @@ int err_alias(const char *path, const char *name);
 
 /* err_mappings() - 0, or the line and -EIO: what was mapped was taken away, so results are void. */
 int err_mappings(void);
+
+/*
+ * err_plain() - Make text in a buffer of @size bytes (up to 1024) fit to print: one line, whatever
+ * bytes it has, with the names of err_alias().
+ */
+void err_plain(char *text, size_t size);
 
 /* err_text() - The line kept, or "". err_clear() - Forget it. */
 const char *err_text(void);

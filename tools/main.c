@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "error.h"
 #include "progress.h"
+#include "warn.h"
 
 static const struct cli_command commands[] = {
 	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
 
 	cleanup_init();
 	annex_mapping_catch(); /* a file that is truncated is an error, and no end of the program */
+	warn_init();
 	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
 		puts("annex " ANNEX_VERSION);
 		err = CLI_HELP;

@@ -54,6 +54,11 @@ void progress_note(const char *fmt, ...)
 	va_end(ap);
 }
 
+const char *progress_clear(void)
+{
+	return annex_atomic_load(&next, ANNEX_ACQUIRE) == UINT64_MAX ? "" : "\r\033[K";
+}
+
 void progress_end(void)
 {
 	annex_atomic_store(&next, UINT64_MAX, ANNEX_RELEASE);

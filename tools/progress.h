@@ -16,6 +16,9 @@ void progress_update(uint64_t done, uint64_t total, const char *unit);
 /* progress_note() - What the line ends with; by the one thread that updates. */
 void progress_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* progress_clear() - Write this before another line, which takes the place of the progress line. */
+const char *progress_clear(void);
+
 /* progress_end() - Take the line away. */
 void progress_end(void);
 

@@ -9,23 +9,35 @@
 extern "C" {
 #endif
 
+/**
+ * enum annex_log_level - How much a line matters.
+ * @ANNEX_LOG_ERROR: why a call fails, in the thread that made the call, before it returns. The
+ *	caller hears of it anyway, and annex_last_error() keeps the line.
+ * @ANNEX_LOG_WARNING: worth a person's attention, and no call tells of it: the library goes on, but
+ *	more slowly than it could, or something went wrong in the background. Show it.
+ * @ANNEX_LOG_INFO: the library's choice where the caller left one. Of use when debugging.
+ */
 enum annex_log_level {
-	ANNEX_LOG_ERROR,   /* why a call failed, in one line */
-	ANNEX_LOG_WARNING, /* it works, but not as asked: a fallback, a spurious completion */
-	ANNEX_LOG_INFO,    /* what was chosen */
+	ANNEX_LOG_ERROR,
+	ANNEX_LOG_WARNING,
+	ANNEX_LOG_INFO,
 };
 
 /**
  * typedef annex_log_fn - Receives one line, without a newline.
  *
- * It may be called from any thread, also from two at once.
+ * Any thread that is inside a call of the library may call it, and so may the library's own
+ * threads; two threads may call it at once. Locks of the library may be held: the callback must
+ * not call the library, and must not touch memory of a space, which could wait for such a lock.
+ * @line is valid until the callback returns.
  */
 typedef void (*annex_log_fn)(void *ctx, enum annex_log_level level, const char *line);
 
 /**
  * annex_set_log() - Set the process's log callback; NULL drops every line (the default).
  *
- * Call it before other threads use the library.
+ * Call it while no other thread is inside the library, and nothing of the library is open that has
+ * threads of its own.
  */
 void annex_set_log(annex_log_fn fn, void *ctx);
 

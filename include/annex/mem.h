@@ -283,6 +283,28 @@ struct annex_space_stats {
  */
 void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out);
 
+/**
+ * enum annex_watch - How a space hears of touches of its memory.
+ * @ANNEX_WATCH_NONE: it does not, as it is in a GPU's memory.
+ * @ANNEX_WATCH_SYSCALL: userfaultfd(2).
+ * @ANNEX_WATCH_DEVICE: /dev/userfaultfd.
+ * @ANNEX_WATCH_USER: userfaultfd(2), of the program's own touches only: see annex_space_create().
+ */
+enum annex_watch {
+	ANNEX_WATCH_NONE,
+	ANNEX_WATCH_SYSCALL,
+	ANNEX_WATCH_DEVICE,
+	ANNEX_WATCH_USER,
+};
+
+/**
+ * annex_space_get_watch() - Tell it, and in *@writes whether first writes are seen.
+ *
+ * Where they are not, a page that a program has touched counts as written: more is written out,
+ * and that is all. An ANNEX_LOG_WARNING tells why, once in a process.
+ */
+void annex_space_get_watch(const struct annex_space *s, enum annex_watch *how, bool *writes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "direct.h"
 #include "state.h"
 
 #define CLAIM_MS 500u
@@ -21,13 +21,8 @@ struct wish {
 	uint64_t size;  /* 0: as it is */
 	uint64_t block; /* 0: what suits */
 	bool direct;
+	bool insists; /* on direct */
 	bool readonly;
-};
-
-/* Alignments that O_DIRECT asks for; offset 0: it is not to be had. */
-struct align {
-	uint32_t mem;
-	uint32_t offset;
 };
 
 static int fail_errno(const char *path, const char *what)
@@ -35,30 +30,6 @@ static int fail_errno(const char *path, const char *what)
 	int err = -errno;
 
 	return annex_fail(err, "file: cannot %s %s: %s", what, path, strerror(-err));
-}
-
-/* Find out by trying: file systems say so only since Linux 6.1, and not all of them. */
-static struct align try_align(int fd)
-{
-	struct align align = {0, 0};
-	void *p = aligned_alloc(4096, 4096);
-
-	for (uint32_t n = 512; p && !align.offset && n <= 4096; n *= 8)
-		if (pread(fd, p, n, 0) >= 0)
-			align.mem = align.offset = n;
-	free(p);
-	return align;
-}
-
-static struct align find_align(int fd)
-{
-#ifdef STATX_DIOALIGN
-	struct statx stx;
-
-	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) && stx.stx_mask & STATX_DIOALIGN)
-		return (struct align){stx.stx_dio_mem_align, stx.stx_dio_offset_align};
-#endif
-	return try_align(fd);
 }
 
 static int set_flags(int fd, int set, int clear)
@@ -84,34 +55,35 @@ static int check_size(const char *path, uint64_t size, uint32_t block)
 	return 0;
 }
 
-/* Direct I/O where it is wanted and fits the blocks; chooses the block size where it is free to. */
-static void choose_direct(struct emu_ns *ns, const char *path, const struct wish *wish,
-			  uint64_t size, uint32_t *block)
+/*
+ * Direct I/O where it is wanted and fits the blocks; chooses the block size where it is free to.
+ * Without direct= the file may also be buffered; with direct=1 that would not be what was asked.
+ */
+static int choose_direct(struct emu_ns *ns, const char *path, const struct wish *wish,
+			 uint64_t size, uint32_t *block)
 {
-	const char *why = NULL;
-	struct align align;
+	const uint32_t asked = (uint32_t)wish->block;
+	struct emu_align align = {0, 0};
+	char why[EMU_DIRECT_WHY];
+	int err;
 
-	*block = wish->block ? (uint32_t)wish->block : 512;
+	*block = asked ? asked : 512;
 	if (!wish->direct)
-		return;
-	if (set_flags(ns->fd, O_DIRECT, 0)) {
-		why = strerror(errno);
-	} else {
-		align = find_align(ns->fd);
-		if (!wish->block && align.offset > 512 && align.offset <= 4096 && !(size % 4096))
-			*block = 4096;
-		if (!align.offset)
-			why = "the file system has none for it";
-		else if (*block % align.offset || align.mem > 4096)
-			why = "its alignment is larger than the block";
-		else
-			ns->mem_align = align.mem;
+		return 0;
+	if (!set_flags(ns->fd, O_DIRECT, 0))
+		align = annex_emu_direct_find(ns->fd);
+	err = annex_emu_direct_fit(align, size, asked, block, why);
+	if (!err) {
+		ns->direct = true;
+		ns->mem_align = align.mem;
+		return 0;
 	}
-	if (why) {
-		set_flags(ns->fd, 0, O_DIRECT);
-		annex_log(ANNEX_LOG_WARNING, "file: %s: buffered, no direct I/O: %s", path, why);
-	}
-	ns->direct = !why;
+	if (wish->insists)
+		return annex_fail(err, "file: %s: no direct I/O here: %s", path, why);
+	if (set_flags(ns->fd, 0, O_DIRECT))
+		return fail_errno(path, "set flags of");
+	annex_log(ANNEX_LOG_INFO, "file: %s: buffered, no direct I/O: %s", path, why);
+	return 0;
 }
 
 /* The size now, or what is wrong with the thing. */
@@ -174,6 +146,7 @@ static int open_fd(struct annex_emu *emu, const char *path, const struct wish *w
 static int open_ns(struct annex_emu *emu, const char *path, const struct wish *wish)
 {
 	struct emu_ns ns = {.nsid = emu->nns + 1, .readonly = wish->readonly};
+	struct emu_ns *kept = &emu->ns[emu->nns];
 	bool is_device = false;
 	uint32_t block;
 	uint64_t size;
@@ -197,11 +170,13 @@ static int open_ns(struct annex_emu *emu, const char *path, const struct wish *w
 		close(ns.fd);
 		return err;
 	}
-	choose_direct(&ns, path, wish, size, &block);
-	ns.shift = (unsigned int)__builtin_ctz(block);
-	ns.blocks = size / block;
-	emu->ns[emu->nns++] = ns;
-	return 0;
+	/* From here on an error undoes and closes what the controller has. */
+	*kept = ns;
+	emu->nns++;
+	err = choose_direct(kept, path, wish, size, &block);
+	kept->shift = (unsigned int)__builtin_ctz(block);
+	kept->blocks = size / block;
+	return err;
 }
 
 static int read_wish(const struct annex_uri *uri, struct wish *wish)
@@ -216,6 +191,7 @@ static int read_wish(const struct annex_uri *uri, struct wish *wish)
 		err = annex_uri_u64(uri, "block", 512, 4096, &wish->block);
 	if (!err)
 		err = annex_uri_bool(uri, "direct", &wish->direct);
+	wish->insists = wish->direct && annex_uri_get(uri, "direct");
 	if (!err)
 		err = annex_uri_bool(uri, "readonly", &wish->readonly);
 	if (!err && wish->block && wish->block != 512 && wish->block != 4096)

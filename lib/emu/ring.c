@@ -19,7 +19,8 @@ static void register_files(struct annex_emu *emu)
 	err = io_uring_register_files(&emu->ring->uring, fds, emu->nns);
 	emu->ring->fixed_files = !err;
 	if (err)
-		annex_log(ANNEX_LOG_WARNING, "file: files are not registered with io_uring: %s",
+		annex_log(ANNEX_LOG_WARNING,
+			  "file: slower, as files are not registered with io_uring: %s",
 			  strerror(-err));
 }
 
@@ -42,6 +43,24 @@ static int init_uring(struct annex_emu *emu, struct io_uring *uring)
 	return err;
 }
 
+/* Who refuses it, and how that is mended. */
+static const char *why_refused(int err)
+{
+	switch (err) {
+	case -ENOMEM:
+		return ": the limit of locked memory is too small (ulimit -l)";
+	case -EPERM:
+		return ": kernel.io_uring_disabled or a seccomp filter refuses it (sudo sysctl -w "
+		       "kernel.io_uring_disabled=0; in a container: --security-opt "
+		       "seccomp=unconfined)";
+	case -ENOSYS:
+		return ": the kernel has none, or a seccomp filter refuses it (in a container: "
+		       "--security-opt seccomp=unconfined)";
+	default:
+		return "";
+	}
+}
+
 int annex_emu_ring_open(struct annex_emu *emu)
 {
 	struct emu_ring *ring = calloc(1, sizeof(*ring));
@@ -55,7 +74,7 @@ int annex_emu_ring_open(struct annex_emu *emu)
 		free(ring->zeroes);
 		free(ring);
 		return annex_fail(err, "file: cannot set io_uring up: %s%s", strerror(-err),
-				  err == -ENOMEM ? " (is the limit of locked memory small?)" : "");
+				  why_refused(err));
 	}
 	memset(ring->zeroes, 0, EMU_ZEROES);
 	emu->ring = ring;
@@ -171,14 +190,42 @@ void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req)
 	io_uring_sqe_set_data(sqe, NULL);
 }
 
-/* What the kernel refuses for now (-EAGAIN, -EBUSY) stays, and is offered with the next pass. */
+/*
+ * The kernel takes nothing any more (somebody has closed the ring's descriptor): the requests of
+ * entries that it has not taken fail now.
+ */
+static void refuse(struct annex_emu *emu, int err)
+{
+	struct io_uring_sq *sq = &emu->ring->uring.sq;
+	unsigned int head = *sq->khead, tail = sq->sqe_tail;
+
+	if (!emu->ring->refused)
+		annex_log(ANNEX_LOG_WARNING,
+			  "file: io_uring takes no more I/O, which fails from now on: %s (has the "
+			  "program closed descriptors that are not its own?)",
+			  strerror(-err));
+	emu->ring->refused = true;
+	/* Finishing one may queue another. */
+	sq->sqe_head = sq->sqe_tail = *sq->ktail = head;
+	for (; head != tail; head++) {
+		struct emu_req *req = (void *)(uintptr_t)sq->sqes[head & sq->ring_mask].user_data;
+
+		if (req)
+			annex_emu_ring_finish(emu, req, ANNEX_SC_INTERNAL);
+	}
+}
+
+/* What the kernel refuses for now stays, and is offered with the next pass. */
 void annex_emu_ring_submit(struct annex_emu *emu)
 {
 	struct io_uring *uring = &emu->ring->uring;
+	int rc;
 
 	if (!io_uring_sq_ready(uring))
 		return;
-	io_uring_submit(uring);
+	rc = io_uring_submit(uring);
+	if (rc < 0 && rc != -EAGAIN && rc != -EBUSY && rc != -EINTR && rc != -ENOMEM)
+		refuse(emu, rc);
 	annex_atomic_store(&emu->backlog, (uint32_t) !!io_uring_sq_ready(uring), ANNEX_RELEASE);
 }
 

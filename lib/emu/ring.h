@@ -19,6 +19,7 @@ struct emu_ring {
 	struct io_uring uring;
 	bool fixed_files;
 	bool fixed_bufs;
+	bool refused; /* that it takes no more has been told */
 	bool used[EMU_RING_BUFS];
 	char *zeroes; /* EMU_ZEROES of them */
 };

@@ -25,7 +25,9 @@ static int read_table(struct annex_hdm *h, bool anew)
 
 	/* Nobody can have stored anything in what means nothing, unless he still uses it. */
 	if (err == -EILSEQ && h->m->scratch && hdm_alone(h)) {
-		annex_log(ANNEX_LOG_WARNING, "%s: what was there is forgotten", h->uri);
+		annex_log(ANNEX_LOG_WARNING,
+			  "%s: its table was damaged and is made anew: what was there is forgotten",
+			  h->uri);
 		err = -ENODATA;
 	}
 	if (err == -ENODATA)
@@ -140,7 +142,9 @@ void annex_hdm_close(struct annex_hdm *h)
 	hdm_delist(h);
 	if (h->owner < HDM_OWNERS && !h->forked && !hdm_lock(h)) {
 		if (hdm_sweep(h, true, &freed))
-			annex_log(ANNEX_LOG_WARNING, "%s: what was taken is not given back",
+			annex_log(ANNEX_LOG_WARNING,
+				  "%s: memory of this process stays taken until the range is "
+				  "opened again",
 				  h->uri);
 		hdm_unlock(h, 0);
 	}

@@ -21,7 +21,7 @@ static void range_free(void *ctx, void *ptr, size_t size)
 
 	(void)size;
 	if (annex_hdm_free(h, ptr))
-		annex_log(ANNEX_LOG_ERROR, "%s: a piece could not be freed", h->uri);
+		annex_log(ANNEX_LOG_WARNING, "%s: a piece could not be freed", h->uri);
 }
 
 static int range_dmabuf(void *ctx, void *ptr, uint64_t *offset)

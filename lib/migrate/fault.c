@@ -70,7 +70,8 @@ void annex_fault_absent(struct annex_space *s, uint32_t page)
 	else
 		err = bring_zeroes(s, page);
 	if (err) {
-		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: no memory",
+		annex_log(ANNEX_LOG_WARNING,
+			  "%s: a program that touches it gets a SIGSEGV: no memory",
 			  annex_tensor_name(tensor_of(s, page)));
 		annex_pages_fence(s, page, 1);
 	}
@@ -147,7 +148,7 @@ static void let_transfers_fault(struct annex_space *s)
 	struct uffdio_range alias = {.start = (uintptr_t)s->alias, .len = s->opts.size};
 
 	if (ioctl(s->transfers, UFFDIO_UNREGISTER, &alias))
-		annex_log(ANNEX_LOG_ERROR, "space: a transfer hangs: %s", strerror(errno));
+		annex_log(ANNEX_LOG_WARNING, "space: a transfer hangs: %s", strerror(errno));
 }
 
 static void hear(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)

@@ -55,7 +55,7 @@ static void bare(struct annex_space *s, uint32_t i)
 	int err = s->frames[i].backed ? f->bare(f->ctx, address(s, i * s->frame_pages)) : 0;
 
 	if (err)
-		annex_log(ANNEX_LOG_ERROR, "space: %s: memory is not given back: %s", f->name,
+		annex_log(ANNEX_LOG_WARNING, "space: %s: memory is not given back: %s", f->name,
 			  annex_last_error());
 	/* After an error it is still there, and used again. */
 	s->frames[i].backed = err;

@@ -133,7 +133,7 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
 		if (!(s->pages[first].flags & PAGE_WANTED))
 			continue;
-		annex_log(ANNEX_LOG_ERROR, "%s: who touches it has a SIGSEGV: %s: %s",
+		annex_log(ANNEX_LOG_WARNING, "%s: a program that touches it gets a SIGSEGV: %s: %s",
 			  annex_tensor_name(t),
 			  job->refused ? "nothing leaves for it" : "it cannot be had",
 			  annex_strerror(job->err));
@@ -211,7 +211,7 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 	if (job->err) {
 		annex_tier_give(s, job->to.tier, job->to.page, job->n);
 		if (!job->move && !job->recalled)
-			annex_log(ANNEX_LOG_ERROR, "%s: it cannot leave for %s: %s",
+			annex_log(ANNEX_LOG_WARNING, "%s: it cannot leave for %s: %s",
 				  annex_tensor_name(t), annex_tier_name(job->to.tier),
 				  annex_strerror(job->err));
 	} else {
@@ -291,7 +291,7 @@ static void compare(struct annex_space *s, struct job *job, const struct tensor 
 	for (uint32_t i = 0; i < job->n && !job->err; i++)
 		if (s->pages[job->page + i].crc != crc[i]) {
 			job->err = -EILSEQ;
-			annex_log(ANNEX_LOG_ERROR, "%s: page %u of it came back wrong from %s",
+			annex_log(ANNEX_LOG_WARNING, "%s: page %u of it came back wrong from %s",
 				  annex_tensor_name(t), job->page + i - t->first,
 				  annex_tier_name(job->from.tier));
 		}

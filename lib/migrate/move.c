@@ -219,8 +219,13 @@ static void finish(struct tensor *t, struct annex_move *m)
 	}
 	if (m->err && m->err != -ECANCELED) {
 		explain(m, text, sizeof(text));
-		/* What is held now was to leave too early, and stays good. */
-		annex_log(m->err == -EBUSY ? ANNEX_LOG_INFO : ANNEX_LOG_ERROR, "%s", text);
+		/*
+		 * Held now, or no room there yet: it was to leave too early. It stays good, and
+		 * leaves when room is needed.
+		 */
+		annex_log(m->err == -EBUSY || m->err == -ENOSPC ? ANNEX_LOG_INFO
+								: ANNEX_LOG_WARNING,
+			  "%s", text);
 	}
 	dispose(m);
 }

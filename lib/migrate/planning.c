@@ -26,8 +26,9 @@ static void *run(void *arg)
 
 	p->err = make(p);
 	if (p->err) {
-		annex_log(ANNEX_LOG_WARNING, "exec: there is no plan by %s: %s", p->policy->name,
-			  annex_last_error());
+		annex_log(ANNEX_LOG_WARNING,
+			  "exec: no plan by %s, so tensors move when they are used: %s",
+			  p->policy->name, annex_last_error());
 		annex_plan_free(p->plan);
 		p->plan = NULL;
 	}

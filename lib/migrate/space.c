@@ -2,13 +2,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <numaif.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "copy.h"
 #include "core/log.h"
@@ -18,6 +15,7 @@
 #include "page.h"
 #include "room.h"
 #include "store.h"
+#include "watch.h"
 
 #define DEVICE_MIN (1u << 20)
 #define FAULT_BYTES 65536u
@@ -91,81 +89,6 @@ static int check(struct annex_space_opts *o)
 	return err || !o->frames ? err : check_frames(o);
 }
 
-static int open_uffd(bool *user_only)
-{
-	int dev, fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-
-	if (fd >= 0 || errno != EPERM)
-		return fd;
-	dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-	if (dev >= 0) {
-		fd = ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
-		close(dev);
-	}
-	if (fd < 0) {
-		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-		*user_only = fd >= 0;
-	}
-	return fd;
-}
-
-/* Return: what tells of touches of a mapping; a negative errno. */
-static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mode)
-{
-	struct uffdio_api api = {
-		.api = UFFD_API,
-		.features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
-			    UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
-	};
-	struct uffdio_register reg = {
-		.range = {.start = (uintptr_t)mapping, .len = s->opts.size},
-		.mode = mode,
-	};
-	int err, fd = open_uffd(&s->user_only);
-
-	if (fd < 0)
-		return annex_fail(-errno, "space: no userfaultfd: %s", strerror(errno));
-	if (!ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &reg))
-		return fd;
-	err = annex_fail(-EOPNOTSUPP, "space: this kernel's userfaultfd is too old: %s",
-			 strerror(errno));
-	close(fd);
-	return err;
-}
-
-static int watch(struct annex_space *s)
-{
-	uint64_t absent = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR;
-
-	s->uffd = watch_mapping(s, s->base, absent | UFFDIO_REGISTER_MODE_WP);
-	if (s->uffd < 0)
-		return s->uffd;
-	if (s->user_only)
-		annex_log(ANNEX_LOG_INFO, "space: system calls do not wait for what is absent "
-					  "(vm.unprivileged_userfaultfd is 0)");
-	/* For annex_job_map(). Without, one touch would map neighbours, too. */
-	s->transfers = watch_mapping(s, s->alias, absent);
-	return s->transfers < 0 ? s->transfers : 0;
-}
-
-/* Whether pages can be shown so that a first write is seen, which Linux can since 6.4. */
-static void try_tracking(struct annex_space *s)
-{
-	struct uffdio_continue c = {
-		.range = {.start = (uintptr_t)s->base, .len = ANNEX_MEM_PAGE},
-		.mode = CONTINUE_MODE_WP,
-	};
-
-	/* A system call could not write what is clean. */
-	if (s->user_only || fallocate(s->file, 0, 0, ANNEX_MEM_PAGE))
-		return;
-	s->track = !ioctl(s->uffd, UFFDIO_CONTINUE, &c);
-	fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ANNEX_MEM_PAGE);
-	if (!s->track)
-		annex_log(ANNEX_LOG_INFO, "space: what a program has seen counts as written: "
-					  "Linux can tell since 6.4");
-}
-
 static void *map_file(const struct annex_space *s)
 {
 	void *p = mmap(NULL, s->opts.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
@@ -176,8 +99,6 @@ static void *map_file(const struct annex_space *s)
 
 static int make_range(struct annex_space *s)
 {
-	int err;
-
 	if (s->opts.frames) {
 		/* A prefetch brings zeroes, too: no touch would. */
 		s->user_only = true;
@@ -196,10 +117,7 @@ static int make_range(struct annex_space *s)
 	madvise(s->alias, s->opts.size, MADV_DONTFORK);
 	/* That a transfer has used a page does not make it one that is used much. */
 	madvise(s->alias, s->opts.size, MADV_SEQUENTIAL);
-	err = watch(s);
-	if (!err)
-		try_tracking(s);
-	return err;
+	return annex_watch_start(s);
 }
 
 static int make_tables(struct annex_space *s)
@@ -222,7 +140,8 @@ static void pin(struct annex_space *s, unsigned int tier, void *arena, uint64_t 
 		return;
 	s->pinned[tier] = !f->pin(f->ctx, arena, bytes);
 	if (!s->pinned[tier])
-		annex_log(ANNEX_LOG_INFO, "space: slower, as %s is not pinned: %s",
+		annex_log(ANNEX_LOG_WARNING,
+			  "space: transfers with %s are slower, as its memory is not pinned: %s",
 			  annex_tier_name(tier), annex_last_error());
 }
 
@@ -332,7 +251,7 @@ static void release_memory(struct annex_space *s)
 		munmap(s->alias, s->opts.size);
 	/* A child that was forked may have the file for longer. */
 	if (s->file >= 0 && ftruncate(s->file, 0))
-		annex_log(ANNEX_LOG_ERROR, "space: its memory is not given back: %s",
+		annex_log(ANNEX_LOG_WARNING, "space: its memory is not given back: %s",
 			  strerror(errno));
 }
 
@@ -360,7 +279,7 @@ static void release(struct annex_space *s)
 	if (left)
 		release_memory(s);
 	else
-		annex_log(ANNEX_LOG_ERROR, "space: memory is still in use by a device, and lost");
+		annex_log(ANNEX_LOG_WARNING, "space: memory is still in use by a device, and lost");
 	if (s->file >= 0)
 		close(s->file);
 	annex_runs_fini(&s->addresses);

@@ -101,7 +101,7 @@ struct frame;
 
 /**
  * struct annex_space - @lock orders all that changes in it. Links' and stores' locks come after it.
- * @idle: @jobs is 0. @track: writes to clean pages are seen.
+ * @idle: @jobs is 0. @watch: how touches are heard of. @track: writes to clean pages are seen.
  * @frames: of a GPU, one for each @frame_pages of the space.
  * @uffd: tells @handler of touches of @base; @transfers: tells @helper of those of @alias; @bell:
  * both end.
@@ -116,6 +116,7 @@ struct annex_space {
 	struct annex_space_opts opts;
 	int file, uffd, transfers, bell;
 	uint8_t *base, *alias;
+	enum annex_watch watch;
 	bool track;
 	struct frame *frames;
 	uint32_t frame_pages;

@@ -135,7 +135,7 @@ void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, si
 	}
 	/* Memory that a device may still write is lost rather than used again. */
 	if (dev->ctrl->ops->unmap(dev->ctrl, addr, len))
-		annex_log(ANNEX_LOG_ERROR, "%s: memory is still in use, and lost", dev->uri);
+		annex_log(ANNEX_LOG_WARNING, "%s: memory is still in use, and lost", dev->uri);
 	else
 		prov->free(prov->ctx, ptr, len);
 }

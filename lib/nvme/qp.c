@@ -141,7 +141,7 @@ void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q)
 	free_rings(dev, q);
 	/* Memory that a device or a thread may still write is lost rather than used again. */
 	if (dev->ctrl->ops->unmap(dev->ctrl, q->addr, q->mapped) || q->qp->active)
-		annex_log(ANNEX_LOG_ERROR, "%s: queue %u is still in use; its memory is lost",
+		annex_log(ANNEX_LOG_WARNING, "%s: queue %u is still in use; its memory is lost",
 			  dev->uri, q->qp->qid);
 	else
 		prov->free(prov->ctx, q->mem, q->bytes);
@@ -173,7 +173,7 @@ bool nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state)
 	/* Pairs with annex_qp_enter() and, by its acquire, with annex_qp_leave(). */
 	for (unsigned int round = 0; annex_atomic_load(&qp->active, ANNEX_SEQ_CST); round++) {
 		if (annex_now() >= limit) {
-			annex_log(ANNEX_LOG_ERROR, "queue %u: a thread inside does not leave",
+			annex_log(ANNEX_LOG_WARNING, "queue %u: a thread inside does not leave",
 				  qp->qid);
 			return false;
 		}

@@ -131,7 +131,10 @@ int nvme_reset(struct annex_dev *dev)
 		sweep_all(dev);
 		err = rebuild(dev);
 		if (!err) {
-			annex_log(ANNEX_LOG_WARNING, "%s: controller was reset", dev->uri);
+			annex_log(
+				ANNEX_LOG_WARNING,
+				"%s: the controller was reset, and commands under way have failed",
+				dev->uri);
 			return 0;
 		}
 	}

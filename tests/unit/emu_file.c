@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "emu/direct.h"
+#include "emu/ring.h"
 #include "emu_host.h"
 #include "unit.h"
 
@@ -320,34 +322,109 @@ static void in_flight(void)
 	unlink(path);
 }
 
-static void keep_line(void *ctx, enum annex_log_level level, const char *line)
+/* struct said - Lines of a level that have the word. */
+struct said {
+	enum annex_log_level level;
+	const char *word;
+	unsigned int times;
+};
+
+static void count_lines(void *ctx, enum annex_log_level level, const char *line)
 {
-	if (level == ANNEX_LOG_WARNING && strstr(line, "buffered"))
-		*(bool *)ctx = true;
+	struct said *said = ctx;
+
+	said->times += level == said->level && strstr(line, said->word);
 }
 
-/*
- * Where direct I/O is not to be had the log says so, unless nobody asked for it. Files in memory
- * have none, but those of recent kernels take the flag.
- */
-static void fallback(void)
+/* Files of huge pages have no direct I/O. Only by name it is demanded. */
+static void no_direct(void)
 {
-	int fd = memfd_create("annex-emu", MFD_CLOEXEC), probe;
+	int fd = memfd_create("annex-emu", MFD_CLOEXEC | MFD_HUGETLB);
+	struct said said = {.level = ANNEX_LOG_INFO, .word = "buffered"};
 	char path[HOST_PATH];
-	bool said = false;
+	struct stat st;
 
-	CU_ASSERT_FATAL(fd >= 0);
+	if (fd < 0) /* a kernel without huge pages */
+		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	probe = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
-	annex_set_log(keep_line, &said);
-	CU_ASSERT_EQUAL(try_file(path, "?size=1M&direct=0"), 0);
-	CU_ASSERT_FALSE(said);
-	CU_ASSERT_EQUAL(try_file(path, "?size=1M"), 0);
-	CU_ASSERT_EQUAL(said, probe < 0);
+	annex_set_log(count_lines, &said);
+	CU_ASSERT_EQUAL(try_file(path, "?size=2M&direct=0"), 0);
+	CU_ASSERT_EQUAL(said.times, 0);
+	CU_ASSERT_EQUAL(ftruncate(fd, 0), 0);
+	CU_ASSERT_EQUAL(try_file(path, "?size=2M&direct=1"), -EOPNOTSUPP);
+	CU_ASSERT(strstr(annex_last_error(), "use direct=0") != NULL);
+	CU_ASSERT_EQUAL(said.times, 0);
+	CU_ASSERT_EQUAL(fstat(fd, &st), 0);
+	CU_ASSERT_EQUAL(st.st_size, 0); /* as it was */
+	CU_ASSERT_EQUAL(try_file(path, "?size=2M"), 0);
+	CU_ASSERT_EQUAL(said.times, 1);
 	annex_set_log(NULL, NULL);
-	if (probe >= 0)
-		close(probe);
 	close(fd);
+}
+
+/* Which blocks fit which alignments. */
+static void alignments(void)
+{
+	static const struct {
+		struct emu_align align;
+		uint64_t size;
+		uint32_t asked;
+		int err;
+		uint32_t block;
+		const char *mend;
+	} cases[] = {
+		{{512, 512}, 512, 0, 0, 512, ""},
+		{{4, 512}, 4096, 4096, 0, 4096, ""},
+		{{512, 4096}, 8192, 0, 0, 4096, ""},
+		{{4096, 4096}, 8192, 4096, 0, 4096, ""},
+		{{512, 1024}, 8192, 0, 0, 4096, ""},
+		{{512, 4096}, 8192, 512, -EINVAL, 0, "use block=4096 or direct=0"},
+		{{512, 4096}, 4096 + 512, 0, -EINVAL, 0, "truncate -s %4096"},
+		{{512, 8192}, 8192, 0, -EOPNOTSUPP, 0, "use direct=0"},
+		{{8192, 512}, 8192, 512, -EOPNOTSUPP, 0, "use direct=0"},
+		{{0, 0}, 8192, 0, -EOPNOTSUPP, 0, "use direct=0"},
+	};
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char why[EMU_DIRECT_WHY] = "";
+		uint32_t block = 0;
+
+		CU_ASSERT_EQUAL(annex_emu_direct_fit(cases[i].align, cases[i].size, cases[i].asked,
+						     &block, why),
+				cases[i].err);
+		CU_ASSERT_EQUAL(block, cases[i].block);
+		CU_ASSERT(strstr(why, cases[i].mend) != NULL);
+	}
+}
+
+/* Somebody has closed the ring's descriptor: I/O fails at once, and one line says why. */
+static void ring_taken(void)
+{
+	struct said said = {.level = ANNEX_LOG_WARNING, .word = "io_uring takes no more"};
+	struct annex_sqe sqe;
+	char path[HOST_PATH];
+	int *ring, kept, other = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct host h;
+
+	host_tmpfile(path);
+	ready_file(&h, path, "?size=1M&direct=0");
+	ring = &annex_emu_of(h.ctrl)->ring->uring.ring_fd;
+	kept = dup(*ring);
+	CU_ASSERT_FATAL(kept >= 0 && other >= 0);
+	sqe = host_rw(ANNEX_NVM_READ, 0, 1, host_alloc(&h, 4096), NULL);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	annex_set_log(count_lines, &said);
+	CU_ASSERT_EQUAL(dup2(other, *ring), *ring);
+	for (unsigned int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL) & 0x7ff, ANNEX_SC_INTERNAL);
+	CU_ASSERT_EQUAL(said.times, 1);
+	annex_set_log(NULL, NULL);
+	CU_ASSERT_EQUAL(dup2(kept, *ring), *ring);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	close(kept);
+	close(other);
+	host_close(&h);
+	unlink(path);
 }
 
 static void shutting_down(void)
@@ -368,5 +445,6 @@ static void shutting_down(void)
 UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
 	   {"a failed open leaves nothing", failed_open_leaves_nothing}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
-	   {"write cache", write_cache}, {"I/O in flight", in_flight},
-	   {"fallback to buffered I/O", fallback}, {"shutdown", shutting_down})
+	   {"write cache", write_cache}, {"I/O in flight", in_flight}, {"no direct I/O", no_direct},
+	   {"alignments", alignments}, {"a ring that was taken away", ring_taken},
+	   {"shutdown", shutting_down})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mem:, file:, limits, NUMA nodes and GPUs.
+ * mem:, file:, spaces, limits, NUMA nodes and GPUs.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -11,11 +11,15 @@
 #include <unistd.h>
 #include <annex/device.h>
 #include <annex/log.h>
+#include <annex/mem.h>
 #include "checks.h"
 #include "sysfs.h"
 
 /* Queues, a cache of some size and staging buffers. */
 #define MEMLOCK_ENOUGH (64ull << 20)
+
+#define UNCONFINED "docker run --security-opt seccomp=unconfined ..."
+#define UNPRIVILEGED "sudo sysctl -w vm.unprivileged_userfaultfd=1"
 
 void checks_add(struct checks *c, const char *device, const char *name, enum check_state state,
 		const char *fmt, ...)
@@ -75,12 +79,63 @@ static void check_file(struct checks *c)
 			   "switched off: no file or block device can be used");
 	else
 		checks_add(c, "file:", "io_uring", CHECK_MISSING,
-			   "refused, by the kernel or by a container's filter: %.120s",
-			   annex_last_error());
+			   "no file or block device can be used: %.300s", annex_last_error());
+	if (c->check[c->n - 1].state != CHECK_MISSING)
+		return;
 	if (off > 0)
 		checks_mend(c, "sudo sysctl -w kernel.io_uring_disabled=0");
-	else if (c->check[c->n - 1].state == CHECK_MISSING)
-		checks_mend(c, "docker run --security-opt seccomp=unconfined ...");
+	else
+		checks_mend(c, UNCONFINED);
+}
+
+static void check_writes(struct checks *c, bool writes, bool user)
+{
+	if (writes) {
+		checks_add(c, "space", "writes", CHECK_OK,
+			   "first writes are seen: what is only read is not written out again");
+		return;
+	}
+	checks_add(c, "space", "writes", CHECK_MISSING,
+		   "first writes are not seen (%s): what is only read is written out, too; slower, "
+		   "results are the same",
+		   user ? "no right to it" : "Linux can tell since 6.4");
+	if (user)
+		checks_mend(c, UNPRIVILEGED);
+}
+
+/* A space is made: there is no better proof. */
+static void check_space(struct checks *c)
+{
+	struct annex_space_opts opts = {.device = 1 << 20, .host = 1 << 20};
+	struct annex_space *space = NULL;
+	enum annex_watch how;
+	bool writes, user;
+
+	if (*c->root) {
+		checks_add(c, "space", "userfaultfd", CHECK_UNKNOWN,
+			   "a right of each process: only the machine itself can tell");
+		return;
+	}
+	if (annex_space_create(&opts, &space)) {
+		checks_add(c, "space", "userfaultfd", CHECK_MISSING, "no tensors can move: %.300s",
+			   annex_last_error());
+		checks_mend(c, UNCONFINED);
+		return;
+	}
+	annex_space_get_watch(space, &how, &writes);
+	annex_space_destroy(space);
+	user = how == ANNEX_WATCH_USER;
+	if (user) {
+		checks_add(c, "space", "userfaultfd", CHECK_MISSING,
+			   "only for the program's own touches: system calls on tensors that are "
+			   "elsewhere fail");
+		checks_mend(c, UNPRIVILEGED);
+	} else {
+		checks_add(c, "space", "userfaultfd", CHECK_OK,
+			   "by %s: tensors can move while programs use them",
+			   how == ANNEX_WATCH_DEVICE ? "/dev/userfaultfd" : "the system call");
+	}
+	check_writes(c, writes, user);
 }
 
 static void check_memlock(struct checks *c)
@@ -143,6 +198,7 @@ void checks_host(struct checks *c)
 {
 	checks_add(c, "mem:", "memory", CHECK_OK, "emulated in the process: nothing is needed");
 	check_file(c);
+	check_space(c);
 	check_numa(c);
 	check_gpu(c);
 	check_memlock(c);

@@ -9,7 +9,7 @@
 
 enum check_state { CHECK_OK, CHECK_MISSING, CHECK_UNKNOWN };
 
-#define CHECK_TEXT 256
+#define CHECK_TEXT 400
 
 struct check {
 	const char *device; /* "file:" */

@@ -9,6 +9,7 @@
 #include "../commands.h"
 #include "../error.h"
 #include "../out.h"
+#include "../warn.h"
 #include "checks.h"
 #include "look.h"
 
@@ -61,6 +62,7 @@ static int diagnose(const struct look *look)
 	struct checks checks = {.root = look->root};
 	int err;
 
+	warn_stop(); /* the report tells */
 	checks_host(&checks);
 	err = checks_pci(&checks);
 	if (!err)
@@ -72,12 +74,12 @@ static int diagnose(const struct look *look)
 	return err;
 }
 
-static const char doc[] =
-	"What this machine has and lacks for each kind of device, what that means, and the command "
-	"that mends it. Fails only if the default, file:, cannot work."
-	"\vExamples:\n"
-	"  annex doctor\n"
-	"  annex doctor --json";
+static const char doc[] = "What this machine has and lacks for each kind of device and for spaces "
+			  "(train), what that means, and the command "
+			  "that mends it. Fails only if the default, file:, cannot work."
+			  "\vExamples:\n"
+			  "  annex doctor\n"
+			  "  annex doctor --json";
 
 int cmd_doctor(int argc, char **argv)
 {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "direct.h"
+
+#define BLOCK_MAX 4096u
+
+/* Find out by trying: file systems say so only since Linux 6.1, and not all of them. */
+static struct emu_align try_align(int fd)
+{
+	struct emu_align align = {0, 0};
+	void *p = aligned_alloc(BLOCK_MAX, BLOCK_MAX);
+
+	for (uint32_t n = 512; p && !align.offset && n <= BLOCK_MAX; n *= 8)
+		if (pread(fd, p, n, 0) >= 0)
+			align.mem = align.offset = n;
+	free(p);
+	return align;
+}
+
+struct emu_align annex_emu_direct_find(int fd)
+{
+#ifdef STATX_DIOALIGN
+	struct statx stx;
+
+	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) && stx.stx_mask & STATX_DIOALIGN)
+		return (struct emu_align){stx.stx_dio_mem_align, stx.stx_dio_offset_align};
+#endif
+	return try_align(fd);
+}
+
+int annex_emu_direct_fit(struct emu_align align, uint64_t size, uint32_t asked, uint32_t *block,
+			 char why[EMU_DIRECT_WHY])
+{
+	uint32_t most = align.offset > align.mem ? align.offset : align.mem;
+
+	if (!align.offset) {
+		snprintf(why, EMU_DIRECT_WHY, "the file system has none for it; use direct=0");
+		return -EOPNOTSUPP;
+	}
+	if (most > BLOCK_MAX) {
+		snprintf(why, EMU_DIRECT_WHY,
+			 "its alignment of %u bytes is larger than any block; use direct=0", most);
+		return -EOPNOTSUPP;
+	}
+	if (asked && asked % align.offset) {
+		snprintf(why, EMU_DIRECT_WHY,
+			 "its alignment of %u bytes is larger than block=%u; use block=%u or "
+			 "direct=0",
+			 align.offset, asked, BLOCK_MAX);
+		return -EINVAL;
+	}
+	if (!asked && align.offset > 512 && size % BLOCK_MAX) {
+		snprintf(why, EMU_DIRECT_WHY,
+			 "%llu bytes are not a multiple of its alignment of %u; truncate -s "
+			 "%%%u pads the file, or use direct=0",
+			 (unsigned long long)size, align.offset, BLOCK_MAX);
+		return -EINVAL;
+	}
+	*block = asked ? asked : align.offset > 512 ? BLOCK_MAX : 512;
+	return 0;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Hearing of touches: a userfaultfd for each mapping of a space's memory.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <annex/atomic.h>
+#include "core/log.h"
+#include "page.h"
+#include "watch.h"
+
+/* By the system call, by the device that may be opened to users, or for the program's own touches.
+ */
+static int open_uffd(enum annex_watch *how)
+{
+	int dev, err, fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	*how = ANNEX_WATCH_SYSCALL;
+	if (fd >= 0 || (errno != EPERM && errno != ENOSYS))
+		return fd;
+	err = errno;
+	dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	if (dev >= 0) {
+		fd = ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+		close(dev);
+		*how = ANNEX_WATCH_DEVICE;
+	}
+	if (fd < 0) {
+		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+		*how = ANNEX_WATCH_USER;
+		errno = err;
+	}
+	return fd;
+}
+
+static int fail_uffd(void)
+{
+	int err = errno;
+	bool refused = err == EPERM || err == ENOSYS;
+
+	return annex_fail(-err, "space: no userfaultfd: %s%s", strerror(err),
+			  refused ? ": a seccomp filter refuses it, or the kernel has none (let "
+				    "this user open /dev/userfaultfd; in a container: "
+				    "--security-opt seccomp=unconfined)"
+				  : "");
+}
+
+/* Once a process: every space would say the same. */
+static void warn_untracked(const char *why)
+{
+	static uint32_t told;
+
+	/* Relaxed: nothing else is told by it. */
+	if (annex_atomic_add(&told, 1u, ANNEX_RELAXED))
+		return;
+	annex_log(
+		ANNEX_LOG_WARNING,
+		"space: writes are not seen, so what is only read is written out as well (slower; "
+		"results are the same): %s",
+		why);
+}
+
+/* Return: what tells of touches of a mapping; a negative errno. */
+static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mode)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+			    UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+	};
+	struct uffdio_register reg = {
+		.range = {.start = (uintptr_t)mapping, .len = s->opts.size},
+		.mode = mode,
+	};
+	int err, fd = open_uffd(&s->watch);
+
+	if (fd < 0)
+		return fail_uffd();
+	if (!ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &reg))
+		return fd;
+	err = annex_fail(-EOPNOTSUPP,
+			 "space: this kernel's userfaultfd is too old (Linux 5.19 has all): %s",
+			 strerror(errno));
+	close(fd);
+	return err;
+}
+
+static int watch_all(struct annex_space *s)
+{
+	uint64_t absent = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR;
+
+	s->uffd = watch_mapping(s, s->base, absent | UFFDIO_REGISTER_MODE_WP);
+	if (s->uffd < 0)
+		return s->uffd;
+	s->user_only = s->watch == ANNEX_WATCH_USER;
+	/* For annex_job_map(). Without, one touch would map neighbours, too. */
+	s->transfers = watch_mapping(s, s->alias, absent);
+	return s->transfers < 0 ? s->transfers : 0;
+}
+
+/* Whether pages can be shown so that a first write is seen, which Linux can since 6.4. */
+static void try_tracking(struct annex_space *s)
+{
+	struct uffdio_continue c = {
+		.range = {.start = (uintptr_t)s->base, .len = ANNEX_MEM_PAGE},
+		.mode = CONTINUE_MODE_WP,
+	};
+
+	/* A system call could not write what is clean. */
+	if (s->user_only) {
+		warn_untracked("this user has no right to it, and system calls on absent memory "
+			       "fail with EFAULT (sudo sysctl -w vm.unprivileged_userfaultfd=1, or "
+			       "let this user open /dev/userfaultfd)");
+		return;
+	}
+	s->track = !fallocate(s->file, 0, 0, ANNEX_MEM_PAGE) &&
+		   !ioctl(s->uffd, UFFDIO_CONTINUE, &c);
+	if (!s->track)
+		warn_untracked(errno == EINVAL ? "Linux can tell since 6.4" : strerror(errno));
+	fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ANNEX_MEM_PAGE);
+}
+
+int annex_watch_start(struct annex_space *s)
+{
+	int err = watch_all(s);
+
+	if (!err)
+		try_tracking(s);
+	return err;
+}
+
+void annex_space_get_watch(const struct annex_space *s, enum annex_watch *how, bool *writes)
+{
+	*how = s->watch;
+	*writes = s->track;
+}

@@ -1,0 +1,78 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: MIT
+# Warnings, and what containers and file systems refuse.
+
+# refuse ERRNO WHAT... -- COMMAND... - The command, with a seccomp filter: see refuse.py.
+refuse="$here/refuse.py"
+model=(--text fox --layers 2 --width 32 --heads 4 --context 16 --batch 4 --steps 2
+	--device-memory 1M --storage 'mem:16M' --json)
+
+# warned WORDS PATTERN - The last command said one line on stderr, a warning that matches.
+warned()
+{
+	holds "$1" test "$(grep -cE "^annex [a-z ]+: warning: $2" err)" -eq 1 -a \
+		"$(wc -l <err)" -eq 1
+}
+
+# Direct I/O that is asked for by name. Files of sysfs have none, whoever looks.
+plain=/sys/kernel/mm/transparent_hugepage/enabled
+if [ -r $plain ]; then
+	refused "direct=1 where there is none" \
+		"$plain: no direct I/O here: the file system has none for it; use direct=0" \
+		"$annex" bench block "file:$plain?readonly=1&direct=1"
+else
+	echo "skipped: direct=1 without direct I/O ($plain is not there)"
+fi
+loop=
+truncate -s 1M sectors.img
+if [ "$(id -u)" -eq 0 ] && loop=$(losetup -b 4096 --show -f sectors.img 2>/dev/null); then
+	refused "direct=1 on larger sectors" "larger than block=512; use block=4096 or direct=0" \
+		"$annex" bench block "file:$loop?readonly=1&block=512&direct=1"
+	claim "with the blocks that it has" \
+		"$annex" bench block "file:$loop?readonly=1&block=4096&direct=1" --seconds 0.1
+	claim "with blocks of its choice" \
+		"$annex" bench block "file:$loop?readonly=1&direct=1" --seconds 0.1
+	claim "where nobody insists" \
+		"$annex" bench block "file:$loop?readonly=1&block=512" --seconds 0.1
+	losetup -d "$loop"
+else
+	echo "skipped: sectors of 4096 bytes (no loop device for this user)"
+fi
+
+# A warning of the library: one line, whatever a name has in it, and nothing of it on stdout.
+warning='warning: .*controller was reset' refused "a name of two lines" "failed or is gone" \
+	"$annex" verify $'file:two\nlines?size=1M&fault=fatal,after=9' --json
+holds "the warning is one" test "$(grep -c 'warning: .*two?lines.*was reset' err)" -eq 1
+holds "which stdout does not have" test ! -s out
+rm -f two*
+
+if "$refuse" EPERM io_uring -- true 2>/dev/null; then
+	for err in EPERM ENOSYS; do
+		refused "io_uring refused, $err" "set io_uring up: .*seccomp=unconfined" \
+			"$refuse" $err io_uring -- "$annex" bench block 'file:none?size=1M'
+		refused "doctor, $err" "file: cannot work" \
+			"$refuse" $err io_uring -- "$annex" doctor
+		holds "says so" grep -qE '^file: +io_uring +missing .*no file or block' out
+		refused "userfaultfd refused, $err" "no userfaultfd: .*seccomp=unconfined" \
+			"$refuse" $err userfaultfd device -- "$annex" train "${model[@]}"
+		claim "doctor, $err" "$refuse" $err userfaultfd device -- "$annex" doctor
+		holds "says so" grep -qE '^space +userfaultfd +missing +no tensors can move' out
+		holds "and how to mend it" grep -q '\$ docker run' out
+	done
+	# What a user has where vm.unprivileged_userfaultfd is 0.
+	claim "doctor without a right to userfaultfd" \
+		"$refuse" EPERM kernel-faults device -- "$annex" doctor
+	holds "says so" grep -qE '^space +userfaultfd +missing' out
+	holds "of writes, too" grep -qE '^space +writes +missing +.* results are the same' out
+	holds "and how to mend it" grep -q 'sysctl -w vm.unprivileged_userfaultfd=1' out
+	claim "doctor's JSON" "$refuse" EPERM kernel-faults device -- "$annex" doctor --json
+	warning='' claim "train without that right" \
+		"$refuse" EPERM kernel-faults device -- "$annex" train "${model[@]}"
+	warned "is told once" "space: writes are not seen.*unprivileged_userfaultfd=1"
+	losses >unseen.losses
+	claim "train with all rights" "$annex" train "${model[@]}"
+	losses >seen.losses
+	holds "the same losses" cmp unseen.losses seen.losses
+else
+	echo "skipped: refused system calls (no seccomp filters here)"
+fi
