@@ -67,7 +67,7 @@ run whole
 tell whole
 
 say "2. A device tier of $budget, the rest in a file, and a plan of its first iterations"
-run part --device-memory "$budget" --storage "file:$work/tensors?size=3G&direct=1"
+run part --device-memory "$budget" --storage "file:$work/tensors?size=3G"
 tell part
 
 losses whole >"$work/whole.losses"

@@ -3,7 +3,7 @@
  * Unified memory: tensors in a device tier of limited size, in host memory, in CXL memory and on
  * storage, at addresses that stay the same wherever their bytes are (G10 sections 4.5, 4.6).
  *
- *	annex_store_open("file:/data/annex.img?size=8G&direct=1", NULL, &store);
+ *	annex_store_open("file:/data/annex.img?size=8G", NULL, &store);
  *	annex_space_create(&(struct annex_space_opts){.device = 512 << 20, .stores = &store,
  *						      .n_stores = 1}, &space);
  *	annex_alloc(space, "weights", bytes, &ptr);

@@ -170,7 +170,7 @@ static const struct argp_option options[] = {
 	 "The device tier, in which kernels run (as much as all tensors want)", 3},
 	{"host", OPT_HOST, "SIZE", 0, "A tier of host memory below it (none)", 3},
 	{"storage", OPT_STORAGE, "URI", 0,
-	 "A tier of storage below that, overwritten: file:PATH?size=4G&direct=1, pci:ADDRESS, ... "
+	 "A tier of storage below that, overwritten: file:PATH?size=4G, pci:ADDRESS, ... "
 	 "May be repeated; a file that it makes is removed in the end",
 	 3},
 	{"policy", OPT_POLICY, "none|uvm|g10|annex", 0,
@@ -196,7 +196,7 @@ static const char doc[] =
 	"\vExamples:\n"
 	"  annex train\n"
 	"  annex train --text book.txt --layers 6 --width 384 --heads 6 --steps 500\n"
-	"  annex train --device-memory 32M --storage 'file:/data/scratch?size=1G&direct=1'\n"
+	"  annex train --device-memory 32M --storage 'file:/data/scratch?size=1G'\n"
 	"  annex train --device-memory 32M --host 1G --policy g10 --plot train.svg";
 
 /* What is read, what is drawn and where tensors go are different files. */
