@@ -105,8 +105,11 @@ static void take_peer(struct ndp_server *s, int fd)
 	pthread_mutex_lock(&s->lock);
 	LIST_INSERT_HEAD(&s->peers, p, link);
 	pthread_mutex_unlock(&s->lock);
-	if (pthread_create(&p->thread, NULL, run_peer, p))
+	if (pthread_create(&p->thread, NULL, run_peer, p)) {
+		annex_log(ANNEX_LOG_WARNING, "ndp: process %d is turned away: no more threads",
+			  (int)p->pid);
 		forget(p);
+	}
 }
 
 static void *serve(void *arg)
