@@ -109,9 +109,9 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
 TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
 # What of the tool is tested by itself.
-UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,cleanup error pool pci/health $(addprefix train/, \
-	adamw attention backward blas each embed forward gelu kernels linear loss memory model \
-	norm scratch text))
+UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,cleanup error input pool progress pci/health \
+	$(addprefix train/, adamw attention backward blas each embed forward gelu kernels linear \
+	loss memory model norm scratch text))
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 # What of the module reads registers and tables, for tests outside of a kernel.
 SHIM_MODULE := $(patsubst %,$(OUT)/shim/%.o,decoder mbox media regs window)

@@ -113,12 +113,21 @@ int cli_u32(const char *opt, const char *arg, uint32_t min, uint32_t max, uint32
 	return err;
 }
 
+bool cli_decimal(const char *text)
+{
+	size_t whole = strspn(text, "0123456789");
+
+	if (whole == 1 && *text == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return false;
+	return whole || (*text == '.' && strspn(text + 1, "0123456789"));
+}
+
 int cli_double(const char *opt, const char *arg, double min, double max, double *value)
 {
 	char *end;
 	double v = strtod(arg, &end);
 
-	if (end == arg || *end || !(v >= min && v <= max))
+	if (!cli_decimal(arg) || *end || !(v >= min && v <= max))
 		return err_set(-EINVAL, "%s %s: give a number from %g to %g", opt, arg, min, max);
 	*value = v;
 	return 0;

@@ -56,7 +56,21 @@ void progress_note(const char *fmt, ...)
 
 const char *progress_clear(void)
 {
-	return annex_atomic_load(&next, ANNEX_ACQUIRE) == UINT64_MAX ? "" : "\r\033[K";
+	return annex_atomic_load(&shown, ANNEX_RELAXED) ? "\r\033[K" : "";
+}
+
+void progress_now(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	va_start(ap, fmt);
+	fputs("\r\033[K  ", stderr);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fflush(stderr);
+	annex_atomic_store(&shown, true, ANNEX_RELAXED);
 }
 
 void progress_end(void)

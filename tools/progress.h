@@ -19,6 +19,9 @@ void progress_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* progress_clear() - Write this before another line, which takes the place of the progress line. */
 const char *progress_clear(void);
 
+/* progress_now() - A line of its own, at once, until the next activity begins. */
+void progress_now(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* progress_end() - Take the line away. */
 void progress_end(void);
 

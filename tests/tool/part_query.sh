@@ -156,7 +156,7 @@ refused "another table" "line 1: no name of a column" "$annex" query load --rang
 : >q/bad.csv
 refused "an empty file" "is empty" "$annex" query load --range $r q/bad.csv
 refused "no such file" "No such file" "$annex" query load --range $r q/none.csv
-refused "a directory" "no regular file" "$annex" query load --range $r q
+refused "a directory" "Is a directory" "$annex" query load --range $r q
 refused "a binary" "line 1: " "$annex" query load --range $r "$annex"
 printf 'p_partkey,p_type\n1,a\n1,b\n' >q/bad.csv
 refused "a part twice" "line 3: p_partkey 1 is there twice" "$annex" query load --range $r \

@@ -9,6 +9,7 @@
 #include <annex/clock.h>
 #include "../cli.h"
 #include "../error.h"
+#include "../input.h"
 #include "../mem.h"
 #include "../out.h"
 #include "../output.h"
@@ -134,9 +135,9 @@ static int read_input(const struct make_opts *o, struct list *l)
 	if (!o->input)
 		return err_set(-EINVAL, "which file? annex graph import %s INPUT -o FILE",
 			       o->format);
-	f = strcmp(o->input, "-") ? fopen(o->input, "re") : stdin;
+	f = input_stream(o->input);
 	if (!f)
-		return err_sys("cannot open %s", o->input);
+		return -EINVAL;
 	if (!strcmp(o->format, "mtx"))
 		err = mtx_read(f, o->input, o->weights, l);
 	else if (!strcmp(o->format, "snap"))

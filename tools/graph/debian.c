@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../error.h"
+#include "../input.h"
 #include "../progress.h"
 #include "csr.h"
 #include "list.h"
@@ -171,17 +172,14 @@ int debian_read(FILE *f, const char *path, struct list *l)
 	uint64_t number = 0;
 	char *line = NULL;
 	size_t room = 0;
-	int err = 0;
+	int err = 0, got = 1;
 
-	errno = 0;
-	while (!err && getline(&line, &room, f) >= 0) {
+	while (!err && (got = input_line(f, path, &line, &room)) > 0) {
 		err = take_line(&r, path, ++number, line);
 		if (number % 65536 == 0)
 			progress_update(r.stanzas, 0, "packages");
-		errno = 0;
 	}
-	if (!err && errno)
-		err = err_sys("cannot read %s", path);
+	err = err ? err : got;
 	if (!err)
 		err = settle(&r);
 	if (!err && !l->vertices)

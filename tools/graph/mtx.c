@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include "../error.h"
+#include "../input.h"
 #include "../progress.h"
 #include "csr.h"
 #include "list.h"
@@ -31,15 +32,11 @@ static int bad(const struct mtx *m, const char *what)
 static int next_line(struct mtx *m)
 {
 	for (;;) {
-		ssize_t n;
+		int got = input_line(m->f, m->path, &m->line, &m->room);
 		char *p;
 
-		errno = 0;
-		n = getline(&m->line, &m->room, m->f);
-		if (n < 0 && errno)
-			return err_sys("cannot read %s", m->path);
-		if (n < 0)
-			return 0;
+		if (got <= 0)
+			return got;
 		m->number++;
 		for (p = m->line; isspace((unsigned char)*p); p++)
 			;
@@ -52,10 +49,12 @@ static int next_line(struct mtx *m)
 static int read_banner(struct mtx *m)
 {
 	char object[32], format[32], field[32], symmetry[32];
-	ssize_t n = getline(&m->line, &m->room, m->f);
+	int got = input_line(m->f, m->path, &m->line, &m->room);
 
 	m->number = 1;
-	if (n < 0 || strncasecmp(m->line, "%%MatrixMarket", 14))
+	if (got < 0)
+		return got;
+	if (!got || strncasecmp(m->line, "%%MatrixMarket", 14))
 		return bad(m, "a Matrix Market file begins with %%MatrixMarket");
 	if (sscanf(m->line + 14, "%31s %31s %31s %31s", object, format, field, symmetry) != 4 ||
 	    strcasecmp(object, "matrix"))

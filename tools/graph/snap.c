@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../error.h"
+#include "../input.h"
 #include "../progress.h"
 #include "idmap.h"
 #include "list.h"
@@ -84,17 +85,14 @@ int snap_read(FILE *f, const char *path, bool weights, struct list *l)
 	uint64_t line = 0;
 	char *text = NULL;
 	size_t room = 0;
-	int err = 0;
+	int err = 0, got = 1;
 
-	errno = 0;
-	while (!err && getline(&text, &room, f) >= 0) {
+	while (!err && (got = input_line(f, path, &text, &room)) > 0) {
 		err = read_line(path, ++line, text, weights, &ids, l);
 		if (line % 65536 == 0)
 			progress_update(line, 0, "lines");
-		errno = 0;
 	}
-	if (!err && errno)
-		err = err_sys("cannot read %s", path);
+	err = err ? err : got;
 	if (!err && !l->edges)
 		err = err_set(-EINVAL, "%s holds no edges", path);
 	if (!err)

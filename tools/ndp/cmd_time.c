@@ -9,6 +9,7 @@
 #include <annex/ndp_time.h>
 #include "../cli.h"
 #include "../error.h"
+#include "../input.h"
 #include "../newfile.h"
 #include "../same.h"
 #include "../out.h"
@@ -190,11 +191,11 @@ struct timed {
 
 static int read_kernel(struct timed *t, const char *path)
 {
-	FILE *f = fopen(path, "rbe");
+	FILE *f = input_file(path);
 	int err = 0;
 
 	if (!f)
-		return err_sys("%s", path);
+		return -EINVAL;
 	t->elf = malloc(KERNEL_MOST);
 	if (!t->elf)
 		err = err_set(-ENOMEM, "out of memory");

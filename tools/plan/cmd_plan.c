@@ -11,12 +11,12 @@
 #include "../error.h"
 #include "../newfile.h"
 #include "../out.h"
+#include "../same.h"
 #include "gnuplot.h"
 #include "machine.h"
 #include "plan.h"
 #include "report.h"
 #include "timeline.h"
-#include "../same.h"
 
 enum { OPT_POLICY = 256, OPT_BINARY, OPT_OVERWRITE, OPT_PLOT, OPT_BOUND };
 

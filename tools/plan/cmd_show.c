@@ -250,9 +250,7 @@ int plan_show(int argc, char **argv)
 
 	if (err)
 		return err;
-	err = annex_plan_read(o.plan, &plan);
-	if (err)
-		err_lib(err, "%s", o.plan);
+	err = plan_read(o.plan, &plan);
 	if (!err)
 		err = check_kernels(plan, &o);
 	if (!err && o.trace)

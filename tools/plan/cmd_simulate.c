@@ -9,12 +9,13 @@
 #include "../commands.h"
 #include "../error.h"
 #include "../out.h"
+#include "../same.h"
+#include "../trace/read.h"
 #include "gnuplot.h"
 #include "machine.h"
 #include "report.h"
 #include "sweep.h"
 #include "timeline.h"
-#include "../same.h"
 
 enum {
 	OPT_POLICY = 256,
@@ -48,11 +49,11 @@ static int parse_noise(const char *arg, double *noise)
 	char *end;
 	double v = strtod(arg, &end);
 
-	if (end != arg && !strcmp(end, "%")) {
+	if (!strcmp(end, "%")) {
 		v /= 100;
 		end++;
 	}
-	if (end == arg || *end || !(v >= 0 && v < 1))
+	if (!cli_decimal(arg) || *end || !(v >= 0 && v < 1))
 		return err_set(-EINVAL,
 			       "--noise %s: give a share below 1, as 0.2, or percent, "
 			       "as 20%%",
@@ -168,11 +169,11 @@ static int simulate_plan(const struct simulate_opts *o, const struct work *w,
 			 struct outcome *outcome)
 {
 	struct annex_plan *plan;
-	int err = annex_plan_read(o->plan, &plan);
+	int err = plan_read(o->plan, &plan);
 
 	if (err)
-		err_lib(err, "%s", o->plan);
-	else if (plan->flags & ANNEX_PLAN_UNLIMITED)
+		return err;
+	if (plan->flags & ANNEX_PLAN_UNLIMITED)
 		err = err_set(-EINVAL,
 			      "%s: such a plan is for a GPU without limit, and runs on no other: "
 			      "use --policy ideal",

@@ -54,15 +54,14 @@ static const struct argp_option options[] = {
 	{"ssds", KEY(13), "N", 0, "SSDs (1)", 2},
 	{0}};
 
-/* A decimal number and a suffix: powers of @step. No sign, no blanks, no hexadecimal. */
+/* A decimal number and a suffix: powers of @step. */
 static bool parse_number(const char *text, double step, double unit, double *value)
 {
 	static const char suffixes[] = "KMGT";
 	const char *suffix;
 	char *end;
 
-	if (strspn(text, "0123456789.") == 0 ||
-	    (text[0] == '0' && strchr("xX", text[1]) && text[1]))
+	if (!cli_decimal(text))
 		return false;
 	*value = strtod(text, &end);
 	suffix = *end ? strchr(suffixes, *end) : NULL;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "../error.h"
+#include "../input.h"
 #include "../progress.h"
 #include "records.h"
 
@@ -108,9 +109,8 @@ static int parse_all(struct reader *x, struct csv_parser *p, FILE *f, char *buf)
 	struct stat st;
 	size_t n;
 
-	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode))
-		return err_set(-EINVAL, "%s is no regular file, and has to be read twice",
-			       x->r->path);
+	if (fstat(fileno(f), &st))
+		return err_sys("cannot read %s", x->r->path);
 	while (!x->err && (n = fread(buf, 1, CHUNK, f))) {
 		size_t ate = csv_parse(p, buf, n, on_field, on_end, x);
 
@@ -134,7 +134,7 @@ static int parse_all(struct reader *x, struct csv_parser *p, FILE *f, char *buf)
 int records_read(struct records *r)
 {
 	struct reader x = {.r = r, .next = 1};
-	FILE *f = fopen(r->path, "re");
+	FILE *f = input_file(r->path);
 	char *buf = malloc(CHUNK);
 	struct csv_parser p;
 	int err;
@@ -142,7 +142,7 @@ int records_read(struct records *r)
 	r->record = 0;
 	r->line = 1;
 	if (!f || !buf || csv_init(&p, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL)) {
-		err = f ? err_set(-ENOMEM, "out of memory") : err_sys("cannot open %s", r->path);
+		err = err_set(-ENOMEM, "out of memory");
 	} else {
 		csv_set_realloc_func(&p, bounded);
 		csv_set_space_func(&p, no_space);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "../cli.h"
 #include "../error.h"
+#include "../input.h"
 #include "../out.h"
 #include "../output.h"
 #include "../progress.h"
@@ -83,9 +84,9 @@ int scan_import(int argc, char **argv)
 		return err;
 	if (!o.input)
 		return err_set(-EINVAL, "which CSV file?");
-	f = fopen(o.input, "re");
+	f = input_file(o.input);
 	if (!f)
-		return err_sys("cannot open %s", o.input);
+		return -EINVAL;
 	err = csv_import(f, o.input, o.output, false, &sum);
 	fclose(f);
 	progress_end();

@@ -14,6 +14,7 @@
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
+#include "../input.h"
 #include "../out.h"
 #include "../progress.h"
 #include "csv.h"
@@ -273,12 +274,12 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct csv_summary sum;
-	FILE *f = fopen(o->csv, "re");
+	FILE *f = input_file(o->csv);
 	char *dir, *made;
 	int err;
 
 	if (!f)
-		return err_sys("cannot open %s", o->csv);
+		return -EINVAL;
 	if (asprintf(&dir, "%s/annex-scan.XXXXXX", tmp && *tmp ? tmp : P_tmpdir) < 0) {
 		fclose(f);
 		return err_set(-ENOMEM, "out of memory");

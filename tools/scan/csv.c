@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../error.h"
+#include "../input.h"
 #include "../progress.h"
 #include "csv.h"
 #include "table.h"
@@ -35,6 +36,8 @@ static int bad(const struct csv *c, const char *what)
 
 static int put_char(struct csv *c, char ch)
 {
+	if (c->len == INPUT_LINE)
+		return bad(c, "a record of more than 16 MiB");
 	if (c->len == c->room) {
 		size_t room = c->room * 2 + 4096;
 		char *buf = realloc(c->buf, room);

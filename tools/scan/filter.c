@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../cli.h"
 #include "../error.h"
 #include "filter.h"
 
@@ -19,7 +20,7 @@ static bool known_op(const char *op)
 int filter_parse(const char *text, struct filter *f)
 {
 	size_t name, op;
-	const char *p;
+	const char *p, *value;
 	char *end;
 
 	memset(f, 0, sizeof(*f));
@@ -37,8 +38,11 @@ int filter_parse(const char *text, struct filter *f)
 	memcpy(f->op, p, op);
 	if (!known_op(f->op))
 		return err_set(-EINVAL, "--where %s: the operator is one of >= <= > < == !=", text);
-	f->value = strtold(p + op, &end);
-	if (end == p + op || end[strspn(end, " \t")] || isnan(f->value))
+	value = p + op + strspn(p + op, " \t");
+	f->value = strtold(value, &end);
+	value += *value == '-';
+	if ((!cli_decimal(value) && strncmp(value, "inf", 3)) || end[strspn(end, " \t")] ||
+	    isnan(f->value))
 		return err_set(-EINVAL, "--where %s: \"%s\" is not a number", text, p + op);
 	f->negate = f->op[0] == '!';
 	return 0;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "../error.h"
+#include "../input.h"
+#include "../progress.h"
 #include "read.h"
 
 /* Whether a file begins like a plan of either form. */
@@ -29,9 +31,23 @@ static bool is_plan(const char *path)
 
 int trace_read(const char *path, struct annex_trace **trace)
 {
-	int err = annex_trace_read(path, trace);
+	int err;
+
+	input_await(path);
+	err = annex_trace_read(path, trace);
+	progress_end();
 
 	if (err == -EINVAL && is_plan(path))
 		return err_set(err, "%s is a plan, not a trace", path);
+	return err ? err_lib(err, "%s", path) : 0;
+}
+
+int plan_read(const char *path, struct annex_plan **plan)
+{
+	int err;
+
+	input_await(path);
+	err = annex_plan_read(path, plan);
+	progress_end();
 	return err ? err_lib(err, "%s", path) : 0;
 }

@@ -10,10 +10,10 @@
 #include "../error.h"
 #include "../newfile.h"
 #include "../plan/gnuplot.h"
-#include "text.h"
-#include "train.h"
 #include "../same.h"
 #include "../uri.h"
+#include "text.h"
+#include "train.h"
 
 enum {
 	OPT_TEXT = 256,

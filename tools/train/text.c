@@ -2,11 +2,13 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "../error.h"
+#include "../input.h"
 #include "../random.h"
 #include "text.h"
 
@@ -15,12 +17,12 @@
 
 static int append(struct text *t, const char *path)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = input_stream(path);
 	size_t got = 1;
 	int err = 0;
 
 	if (!f)
-		return err_sys("cannot open %s", path);
+		return -EINVAL;
 	while (got && !err) {
 		char *bytes = realloc(t->bytes, t->n + PIECE);
 
@@ -38,6 +40,14 @@ static int append(struct text *t, const char *path)
 	}
 	fclose(f);
 	return err;
+}
+
+/* Files of the kernel's have no bytes, and may wait for some for ever. */
+static bool has_bytes(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_size;
 }
 
 /* Files, not links to others of them. */
@@ -63,7 +73,7 @@ static int append_all(struct text *t, const char *dir)
 
 		if (!err && asprintf(&path, "%s/%s", dir, list[i]->d_name) < 0)
 			err = err_set(-ENOMEM, "out of memory");
-		else if (!err)
+		else if (!err && has_bytes(path))
 			err = append(t, path);
 		free(path);
 		free(list[i]);
