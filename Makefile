@@ -109,7 +109,7 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
 TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
 # What of the tool is tested by itself.
-UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,cleanup error input pool progress pci/health \
+UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,claim cleanup error input pool progress pci/health \
 	$(addprefix train/, adamw attention backward blas each embed forward gelu kernels linear \
 	loss memory model norm scratch text))
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)

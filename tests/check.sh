@@ -122,13 +122,16 @@ module()
 	step "guests" 3600 sh -c 'tests/deps.sh qemu && tests/qemu/run.sh'
 }
 
-# Random tests with new seeds; then guests in two cells of the matrix, with everything that finds a
-# wrong store.
+# Random tests and pairs of writers with new seeds; then guests in two cells of the matrix, with
+# everything that finds a wrong store.
 long()
 {
 	local test='tests/deps.sh qemu && tests/qemu/run.sh'
-	step "build: gcc" 900 "${mk[@]}" CC=gcc all unit &&
+	if step "build: gcc" 900 "${mk[@]}" CC=gcc all unit; then
 		step "unit tests: new seeds" 3600 tests/unit/seeds.sh "$build/unit" 20
+		step "pairs of writers: a new seed" 3600 tests/tool/pairs.py "$build/annex" 40 \
+			"$(date +%s)"
+	fi
 	export LONG=1 APPEND="kfence.sample_interval=1 slub_debug=FZPU"
 	step "guests, long: 6.1" 5400 env KERNEL=6.1 IOMMU=0 NVME=1 sh -c "$test"
 	step "guests, long: 6.12, IOMMU" 5400 env KERNEL=6.12 IOMMU=1 NVME=4 sh -c "$test"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "claim.h"
 #include "cleanup.h"
 #include "error.h"
 #include "newfile.h"
@@ -104,11 +105,14 @@ int newfile_close(struct newfile *n, unsigned int count, int err)
 {
 	bool made[NEWFILES];
 	unsigned int named = 0;
+	int dir = -1;
 
 	for (unsigned int i = 0; i < count; i++)
 		err = finish(&n[i], err);
-	/* No signal shall come between the names of files that belong together. */
+	/* Neither a signal nor names of others come between those of files that belong together. */
 	cleanup_hold();
+	if (!err && count > 1 && n[0].temp.path)
+		err = claim_dir_of(n[0].path, &dir);
 	while (!err && named < count) {
 		err = give_name(&n[named], &made[named]);
 		named += !err;
@@ -118,6 +122,8 @@ int newfile_close(struct newfile *n, unsigned int count, int err)
 			unlink(n[i].path);
 		tempfile_close(&n[i].temp);
 	}
+	if (dir >= 0)
+		close(dir);
 	cleanup_release();
 	return err;
 }

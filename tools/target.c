@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/uri.h>
+#include "claim.h"
 #include "cleanup.h"
 #include "error.h"
 #include "output.h"
@@ -20,27 +21,24 @@ static int takes(struct target *t, const char *path, uint64_t bytes)
 	return t->grows ? 0 : err_set(-ENOMEM, "out of memory");
 }
 
+/* Another process that opens it before it is claimed has it: then it is that one's to remove. */
 static int make_bed(struct target *t, const char *path)
 {
-	int fd = -1, err = 0;
+	int err = 0;
 
 	cleanup_hold();
-	t->created = strdup(path);
-	if (!t->created)
-		err = err_set(-ENOMEM, "out of memory");
-	else
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (!err && fd < 0)
+	t->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (t->fd < 0)
 		err = err_sys("cannot create %s", path);
-	else if (!err)
+	else
+		err = claim_made(t->fd, path);
+	if (!err) {
 		err = cleanup_add(path);
-	if (fd >= 0)
-		close(fd);
-	if (err) {
-		if (fd >= 0)
-			unlink(path);
-		free(t->created);
-		t->created = NULL;
+		t->created = err ? NULL : strdup(path);
+		if (!t->created) {
+			cleanup_remove(path);
+			err = err_set(-ENOMEM, "out of memory");
+		}
 	}
 	cleanup_release();
 	return err;
@@ -67,17 +65,20 @@ static int check_file(struct target *t, const char *path, enum target_kind kind,
 	uint64_t have;
 	int err;
 
-	if (stat(path, &st)) {
-		if (errno != ENOENT)
-			return err_sys("cannot open %s", path);
+	err = claim_file(path, &t->fd);
+	if (err == -ENOENT) {
 		*grow = true;
 		err = takes(t, path, bytes);
 		if (err)
 			return err;
 		return kind == TARGET_WHOLE ? make_whole(t, path) : make_bed(t, path);
 	}
+	if (!err && fstat(t->fd, &st))
+		err = err_sys("cannot examine %s", path);
+	if (err)
+		return err;
 	*grow = S_ISREG(st.st_mode) && (uint64_t)st.st_size < bytes;
-	if (t->overwrite || (S_ISREG(st.st_mode) && !st.st_size) || S_ISDIR(st.st_mode)) {
+	if (t->overwrite || (S_ISREG(st.st_mode) && !st.st_size)) {
 		/* How much a file with holes will take is not known. */
 		have = (uint64_t)st.st_blocks * 512;
 		return *grow && have >= (uint64_t)st.st_size && have < bytes
@@ -129,7 +130,7 @@ int target_init(struct target *t, const char *text, enum target_kind kind, uint6
 	struct annex_uri *uri = malloc(sizeof(*uri));
 	int err;
 
-	*t = (struct target){.overwrite = overwrite};
+	*t = (struct target){.overwrite = overwrite, .fd = -1};
 	t->uri = malloc(ANNEX_URI_MAX);
 	if (!uri || !t->uri) {
 		err = err_set(-ENOMEM, "out of memory");
@@ -168,6 +169,8 @@ static bool is_named(const struct target *t)
 static void forget(struct target *t)
 {
 	tempfile_close(&t->file);
+	if (t->uri && t->fd >= 0)
+		close(t->fd);
 	free(t->created);
 	free(t->path);
 	free(t->grows);

@@ -21,14 +21,16 @@ struct target {
 	char *created;        /* NULL, or the file that was not there before */
 	struct tempfile file; /* what it is until it has its name */
 	char *path;           /* of @file */
+	int fd;               /* -1, or a claim on what was there (claim.h) */
 	bool overwrite;
 	char *grows; /* NULL, or the file that will take @need more bytes */
 	uint64_t need;
 };
 
 /*
- * target_init() - Check that the device @text may be written, and have it hold @bytes if it is a
- * file. @t is to be given to target_done() in any case, with the error of the whole command.
+ * target_init() - Check that the device @text may be written, by this process alone, and have it
+ * hold @bytes if it is a file. @t is to be given to target_done() in any case, with the error of
+ * the whole command.
  */
 int target_init(struct target *t, const char *text, enum target_kind kind, uint64_t bytes,
 		bool overwrite);

@@ -213,8 +213,8 @@ refused "a device that has gone" "cannot use device" "$annex" query run --range 
 # Others can write to the range: what they have spoiled is no table any more, and no crash.
 at=$(LC_ALL=C grep -obUa anquery2 q.small | sed 's/:.*//' | tail -n 1)
 cp q.small q/whole
-for spoiled in "8 another id" "16 more rows than there are" "24 another size" "32 a column elsewhere" \
-	"72 another column elsewhere"; do
+for spoiled in "8 another id" "16 more rows than there are" "24 another size" \
+	"32 a column elsewhere" "72 another column elsewhere"; do
 	printf '\377\377\377\377' |
 		dd of=q.small bs=1 seek=$((at + ${spoiled%% *})) conv=notrunc status=none
 	refused "${spoiled#* }" "is damaged" "$annex" query run --range shm:q.small q6

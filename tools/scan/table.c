@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../claim.h"
 #include "../cleanup.h"
 #include "../error.h"
 #include "table.h"
@@ -127,9 +128,10 @@ static int write_rows(const struct table_writer *t)
 	return column_close(&f, column_put(&f, text, (uint32_t)n));
 }
 
-static void remove_columns(const struct table_writer *t)
+/* The first @n, which are ours. */
+static void remove_columns(const struct table_writer *t, unsigned int n)
 {
-	for (unsigned int i = 0; i < t->n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		char *path = column_path(t->dir, t->col[i].name, t->col[i].type);
 
 		if (path)
@@ -140,20 +142,30 @@ static void remove_columns(const struct table_writer *t)
 
 int table_close(struct table_writer *t, int err)
 {
+	unsigned int named = 0;
+	int dir = -1;
+
 	/* A signal that came when only some have their names would leave them. */
 	cleanup_hold();
-	for (unsigned int i = 0; i < t->n; i++)
+	/* Of two that make a table there one has all its names before the other has any. */
+	if (!err && t->dir)
+		err = claim_dir(t->dir, &dir);
+	for (unsigned int i = 0; i < t->n; i++) {
 		err = column_close(&t->file[i], err);
+		named += !err;
+	}
 	/* Last, because a directory with it is a whole table. */
 	if (!err && t->dir)
 		err = write_rows(t);
 	if (err)
-		remove_columns(t);
+		remove_columns(t, named);
 	if (t->made && err)
 		cleanup_remove(t->dir);
 	else if (t->made && !t->temporary)
 		cleanup_forget(t->dir);
 	cleanup_release();
+	if (dir >= 0)
+		close(dir);
 	free(t->dir);
 	memset(t, 0, sizeof(*t));
 	return err;

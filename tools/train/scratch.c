@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <annex/uri.h>
+#include "../claim.h"
 #include "../cleanup.h"
 #include "../error.h"
 #include "scratch.h"
@@ -48,7 +49,14 @@ int scratch_make(const char *text, char **path)
 
 void scratch_end(char *path)
 {
-	if (path)
+	int fd;
+
+	/* Unless another process has come to write to it. */
+	if (path && !claim_file(path, &fd)) {
 		cleanup_remove(path);
+		close(fd);
+	} else if (path) {
+		cleanup_forget(path);
+	}
 	free(path);
 }

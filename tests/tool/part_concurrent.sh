@@ -1,0 +1,50 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: MIT
+# Commands that write to one thing at once: one wins, the other says so, and nothing is lost.
+
+mkdir -p both
+awk 'BEGIN {
+	print "l_orderkey,l_partkey,l_quantity,l_extendedprice,l_discount,l_shipdate"
+	for (i = 0; i < 9000; i++)
+		printf "1,1,5,1,0.06,1994-01-%02d\n", i % 28 + 1
+}' >both/l.csv
+claim "a table" "$annex" query load --range 'shm:both/range?size=2M' both/l.csv
+lost=0
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	"$annex" query load --range shm:both/range both/l.csv --overwrite >/dev/null 2>both/err1 &
+	first=$!
+	"$annex" query load --range shm:both/range both/l.csv --overwrite >/dev/null 2>both/err2
+	second=$?
+	wait $first || second=1
+	"$annex" query run --range shm:both/range q6 --runs 1 --json >out 2>err
+	[ "$second $(number passed)" = "0 9000" ] || lost=$((lost + 1))
+done
+holds "two loads that overwrite a table leave it: $lost of 10 did not" test $lost -eq 0
+
+# A process that holds the device for a while: what comes meanwhile is refused, and changes nothing.
+cp both/l.csv both/image
+"$annex" bench block file:both/dev --bytes 1M --write --seconds 60 --threads 1 >/dev/null 2>&1 &
+holder=$!
+until grep -q " OFDLCK .* WRITE .*:$(stat -c %i both/dev 2>err) 0 EOF" /proc/locks; do
+	kill -0 $holder || break
+done
+for command in "copy both/image file:both/dev --overwrite" "verify file:both/dev --overwrite" \
+	"bench block file:both/dev --write --overwrite --seconds 0.01"; do
+	# shellcheck disable=SC2086 # words are wanted
+	refused "${command%% file*} meanwhile" "another process writes to both/dev" \
+		"$annex" $command
+done
+refused "train meanwhile" "somebody else uses it" "$annex" train --steps 1 --layers 1 --width 32 \
+	--heads 2 --batch 1 --context 16 --device-memory 2M --storage file:both/dev
+holds "the device is there" test -e both/dev
+kill -TERM $holder
+wait $holder 2>/dev/null
+holds "it removes what it made when it is interrupted" test ! -e both/dev
+
+if timeout 500 "$here/pairs.py" "$annex" >out 2>err; then
+	ok
+else
+	fail "$(cat out)"
+fi
+sed -n 's/^pairs of/# &/p' out
+rm -rf both

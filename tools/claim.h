@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A file, device or directory for this process alone: of two that write to it one says so, and
+ * neither writes into what the other has begun. The kernel drops a claim with its descriptor.
+ */
+#ifndef TOOLS_CLAIM_H
+#define TOOLS_CLAIM_H
+
+/*
+ * claim_file() - Open @path, and keep others from writing to it until *@fd is closed: this tool,
+ * and all who use annex_dev_claim(). -EBUSY, with the line: one of them does. -ENOENT, without a
+ * line: it is not there. claim_made() - The same with @fd, which has just made it.
+ */
+int claim_file(const char *path, int *fd);
+int claim_made(int fd, const char *path);
+
+/* claim_dir() - Wait for the directory @path, in which names of several files are given.
+ * claim_dir_of() - For the one that the file @path is in. */
+int claim_dir(const char *path, int *fd);
+int claim_dir_of(const char *path, int *fd);
+
+#endif
