@@ -75,6 +75,23 @@ static int grow(struct shm *s)
 			  strerror(errno));
 }
 
+/* A process that made it and failed has removed it, and perhaps another one has made it anew. */
+static bool is_at_path(const struct shm *s, const struct stat *st)
+{
+	struct stat now;
+
+	return !stat(s->path, &now) && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
+}
+
+/* With the lock: processes that wait for it look whether the file is there still. */
+static void unmake(struct shm *s)
+{
+	if (s->made && !lock_taken(s->m.fd, LOCK_OWNER(0), HDM_OWNERS))
+		unlink(s->path);
+	s->made = false;
+}
+
+/* -ESTALE, without a line: it is not there any more. */
 static int give_size(struct shm *s, uint32_t timeout_ms)
 {
 	struct stat st;
@@ -89,9 +106,13 @@ static int give_size(struct shm *s, uint32_t timeout_ms)
 	if (err)
 		return say(s, err);
 	err = fstat(s->m.fd, &st) ? say(s, -errno) : 0;
+	if (!err && !is_at_path(s, &st))
+		err = -ESTALE;
 	if (!err && !st.st_size && s->size) {
 		err = grow(s);
 		st.st_size = (off_t)s->size;
+		if (err)
+			unmake(s);
 	}
 	lock_drop(s->m.fd, LOCK_TABLE);
 	if (err)
@@ -104,6 +125,22 @@ static int give_size(struct shm *s, uint32_t timeout_ms)
 				  (unsigned long long)st.st_size, ANNEX_HDM_MIN);
 	s->m.bytes = (uint64_t)st.st_size / HDM_PAGE * HDM_PAGE;
 	return 0;
+}
+
+static int open_sized(struct shm *s, uint32_t timeout_ms)
+{
+	int err = open_file(s);
+
+	while (!err) {
+		err = give_size(s, timeout_ms);
+		if (err != -ESTALE)
+			return err;
+		close(s->m.fd);
+		s->m.fd = -1;
+		s->made = false;
+		err = open_file(s);
+	}
+	return err;
 }
 
 /* MAP_SYNC works where there is no page cache between the program and the medium. */
@@ -170,16 +207,14 @@ int hdm_shm_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_
 	if (!err && s->size % HDM_PAGE)
 		err = annex_fail(-EINVAL, "shm: size= is no multiple of %u", HDM_PAGE);
 	if (!err)
-		err = open_file(s);
-	if (!err)
-		err = give_size(s, timeout_ms);
+		err = open_sized(s, timeout_ms);
 	if (!err)
 		err = map_file(s, uri);
 	if (!err)
 		err = read_poison(s, uri);
 	if (err) {
-		if (s->made)
-			unlink(s->path);
+		if (s->made && !lock_take(s->m.fd, LOCK_TABLE, annex_deadline_ms(timeout_ms)))
+			unmake(s); /* the lock goes with the file */
 		close_shm(&s->m);
 		return err;
 	}

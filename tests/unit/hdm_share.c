@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <annex/clock.h>
@@ -499,8 +500,52 @@ static void made_by_all_at_once(void)
 	}
 }
 
-UNIT_SUITE(hdm_share, {"as the model has it", as_the_model_has_it}, {"many threads", many_threads},
-	   {"given back by others", given_back_by_others},
+static void *open_range(void *uri)
+{
+	struct annex_hdm *h = NULL;
+
+	return annex_hdm_open(uri, NULL, &h) ? NULL : h;
+}
+
+/* How many descriptors of this process are of a file. */
+static unsigned int descriptors_of(const struct stat *file)
+{
+	unsigned int n = 0;
+	struct stat st;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += !fstat(fd, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+	return n;
+}
+
+/* A range whose maker failed, and has removed it while another one waited for it. */
+static void made_anew(void)
+{
+	char path[] = "/tmp/annex-hdm-XXXXXX", uri[RIG_URI];
+	int fd = mkstemp(path);
+	struct stat made, st;
+	pthread_t thread;
+	void *h;
+
+	CU_ASSERT_FATAL(fd >= 0 && !fstat(fd, &made));
+	snprintf(uri, sizeof(uri), "shm:%s?size=1M", path);
+	CU_ASSERT_EQUAL_FATAL(lock_try(fd, LOCK_TABLE), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, open_range, uri), 0);
+	while (descriptors_of(&made) < 2)
+		sched_yield();
+	CU_ASSERT_EQUAL(unlink(path), 0);
+	lock_drop(fd, LOCK_TABLE);
+	pthread_join(thread, &h);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(h);
+	CU_ASSERT_EQUAL_FATAL(stat(path, &st), 0);
+	CU_ASSERT_EQUAL(st.st_size, 1 << 20);
+	annex_hdm_close(h);
+	unlink(path);
+	close(fd);
+}
+
+UNIT_SUITE(hdm_share, {"made anew", made_anew}, {"as the model has it", as_the_model_has_it},
+	   {"many threads", many_threads}, {"given back by others", given_back_by_others},
 	   {"processes side by side", processes_side_by_side},
 	   {"killed in the middle", killed_in_the_middle}, {"room of the dead", room_of_the_dead},
 	   {"heirs", heirs}, {"waits end", waits_end}, {"not after fork()", not_after_fork},
