@@ -52,7 +52,7 @@ static char ever[512];  /* why a mapping was lost that is not watched any more *
 static uintptr_t page;
 static struct sigaction before;
 static bool caught;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void take_lock(void)
@@ -68,6 +68,7 @@ static void drop_lock(void)
 static void begin(void)
 {
 	page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	pthread_mutex_init(&lock, NULL);
 	pthread_atfork(take_lock, drop_lock, drop_lock);
 }
 
@@ -297,6 +298,7 @@ int annex_mapping_check_all(void)
 {
 	int err = 0;
 
+	pthread_once(&once, begin);
 	take_lock();
 	for (struct chunk *c = &chunks; c && !err; c = c->next)
 		for (unsigned int i = 0; i < CHUNK && !err; i++)
