@@ -45,9 +45,9 @@ class Region:
 
 
 class Lease:
-    """Who holds one keeps a region from being freed. @source: what a user remembers beside it."""
+    """Who holds one keeps a region from being freed."""
 
-    __slots__ = ("memory", "region", "source", "__weakref__")
+    __slots__ = ("memory", "region", "__weakref__")
 
     def __init__(self, memory, region):
         self.memory = memory
@@ -133,9 +133,13 @@ class Memory:
             self.library("annex_store_close", store)
         self.stores = []
 
+    def is_here(self):
+        """Whether this is the process that made it. A child that was forked has nothing of it."""
+        return os.getpid() == self.pid
+
     def close(self):
         """Give all back, now, or when the last region is no longer used."""
-        if os.getpid() == self.pid:
+        if self.is_here():
             self.closing = True
             self.tidy()
 
@@ -152,8 +156,8 @@ class Memory:
     # What finalizers leave behind
 
     def bury(self, what, which):
-        """From finalizers. In a child that was forked, nothing here is the child's."""
-        if os.getpid() == self.pid:
+        """From finalizers."""
+        if self.is_here():
             self.dead.append((what, which))
             self.tidy()
 
@@ -172,6 +176,9 @@ class Memory:
 
     @contextlib.contextmanager
     def entered(self):
+        if not self.is_here():  # and whoever had the lock is not
+            raise Error(errno.ECHILD, "offload: its block began before fork(): use what it saved in "
+                        "the parent")
         with self.lock:
             self.drain()
             yield
@@ -329,6 +336,14 @@ class Memory:
 
     def pin(self, lease):
         with self.entered():
+            self.bring(lease.region)
+            return Pin(lease)
+
+    def pin_resident(self, lease):
+        """As pin(); None unless it is in memory, and stays."""
+        with self.entered():
+            if not lease.region.resident or lease.region.move:
+                return None
             self.bring(lease.region)
             return Pin(lease)
 

@@ -6,16 +6,29 @@ import os
 import tempfile
 import threading
 import urllib.parse
+import weakref
 
 import torch
 
 from .library import Error, Library
 from .memory import Memory
 from .saved import Saver
-from .state import Stepper
+from .state import Stepper, lose
 
 SPARSE = 16  # budgets that a new file may hold
 turnstile = threading.Lock()
+memories = weakref.WeakSet()  # of blocks, also of past ones that something still uses
+
+
+def in_child():
+    """After fork(): the child is in no block, and has ordinary memory."""
+    global turnstile
+    turnstile = threading.Lock()
+    for memory in memories:
+        lose(memory)
+
+
+os.register_at_fork(after_in_child=in_child)
 
 
 def split_file(uri):
@@ -74,6 +87,7 @@ class Offload:
         with contextlib.ExitStack() as stack:
             stack.callback(turnstile.release)
             self.memory = self.open()
+            memories.add(self.memory)
             self.library.give_memory_back()
             stack.callback(self.memory.close)
             self.saver, stepper = Saver(self.memory), Stepper(self.memory)
@@ -86,7 +100,7 @@ class Offload:
 
     def __exit__(self, kind, error, trace):
         # A child that was forked has nothing of this.
-        if os.getpid() != self.memory.pid:
+        if not self.memory.is_here():
             return
         self.stack.__exit__(kind, error, trace)
         failure, self.saver.failure = self.saver.failure, None

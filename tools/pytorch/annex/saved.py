@@ -1,35 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What autograd saves for backward, in regions.
 
-A storage goes once, however many tensors are views of it, and comes back at the same strides: so
-that kernels do the same sums in the same order.
+A storage goes once, however many tensors are views of it, and comes back the same to every kernel:
+so that kernels do the same sums in the same order.
 """
 import contextlib
 import ctypes
 import weakref
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from .library import Error
 from .memory import SAVED
+from .view import View, storage_of, tensor_over
 
 SMALLEST = 65536  # bytes; less is not worth it
-# A tensor that is less than such a part of its storage goes alone, closely packed.
-PART = 4
 
-
-def storage_of(tensor):
-    if hasattr(tensor, "untyped_storage"):
-        return tensor.untyped_storage()
-    return tensor.storage()._storage
-
-
-def tensor_over(region, dtype, owner):
-    """A flat tensor over a region, which keeps the owner for as long as it lives."""
-    array = (ctypes.c_char * region.bytes).from_address(region.address)
-    array.owner = owner
-    return torch.frombuffer(array, dtype=dtype)
+memcmp = ctypes.CDLL(None).memcmp
+memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def is_parameter(tensor):
@@ -68,33 +56,16 @@ class Kept:
 class Moved:
     """One that is in a region."""
 
-    def __init__(self, lease, turn, tensor, whole):
+    def __init__(self, lease, turn, view):
         self.lease = lease
         self.turn = turn
-        self.dtype = tensor.dtype
-        self.device = tensor.device
-        self.size = tensor.size()
-        self.stride = tensor.stride() if whole else packed(tensor).stride()
-        self.offset = tensor.storage_offset() if whole else 0
+        self.view = view
 
     def unpack(self):
         memory = self.lease.memory
         pin = memory.pin(self.lease)
         memory.prefetch_saved()
-        flat = tensor_over(self.lease.region, self.dtype, pin)
-        if self.device.type != "cpu":
-            flat = flat.pin_memory().to(self.device, non_blocking=True)
-        return flat.as_strided(self.size, self.stride, self.offset)
-
-
-def packed(tensor):
-    """Its like with no gaps between elements, without memory."""
-    return torch.empty_like(tensor, device="meta")
-
-
-def whole_storage(tensor):
-    count = storage_of(tensor).nbytes() // tensor.element_size()
-    return tensor.detach().as_strided((count,), (1,), 0)
+        return self.view.over(self.lease.region, pin)
 
 
 class Saver:
@@ -114,7 +85,7 @@ class Saver:
             raise
 
     def pack(self, tensor):
-        if not worth_moving(tensor):
+        if not self.memory.is_here() or not worth_moving(tensor):
             return Kept(tensor)
         with self.noted():
             return self.move(tensor)
@@ -124,28 +95,36 @@ class Saver:
             return packed_one.unpack()
 
     def move(self, tensor):
-        storage = storage_of(tensor)
-        whole = storage.nbytes() <= PART * tensor.numel() * tensor.element_size()
-        # A storage's address is its own while the lease has a weak reference to it.
-        key = (storage._cdata, storage.data_ptr(), tensor._version, tensor.element_size(),
-               None if whole else
-               (tensor.dtype, tensor.storage_offset(), tensor.size(), tensor.stride()))
-        lease = self.leases.get(key)
-        if lease is None:
-            lease = self.copy(tensor, whole)
-            lease.source = StorageWeakRef(storage)
-            self.leases[key] = lease
-        return Moved(lease, self.memory.save(lease), tensor, whole)
+        """Copy it, unless the same bytes are there already.
 
-    def copy(self, tensor, whole):
-        source = whole_storage(tensor) if whole else tensor.detach()
-        size = source.numel() * source.element_size()
-        name = f"saved {str(tensor.dtype)[6:]}{list(tensor.shape)}"
-        lease = self.memory.allocate(size, name, SAVED)
-        target = tensor_over(lease.region, tensor.dtype, self.memory.pin(lease))
-        if not whole:
-            target = target.as_strided(tensor.size(), packed(tensor).stride())
+        A tensor's version does not tell of writes by NumPy, DLPack, .data, or another storage of
+        the same memory. So the bytes are compared, which takes less than to copy them. They are not
+        brought back for that: if they have left, they are copied again.
+        """
+        view = View(tensor)
+        source = view.source(tensor)
+        key = (source.data_ptr(), source.element_size() * source.numel(), source.stride())
         if source.is_cuda:
             source = torch.empty_like(source, device="cpu", pin_memory=True).copy_(source)
-        target.copy_(source)
+        else:
+            source = source.contiguous()
+        lease = self.leases.get(key)
+        if lease is None or not self.same(lease, view, source):
+            lease = self.copy(tensor, view, source)
+            self.leases[key] = lease
+        return Moved(lease, self.memory.save(lease), view)
+
+    def same(self, lease, view, source):
+        """Whether a region is in memory, and holds these bytes."""
+        pin = self.memory.pin_resident(lease)
+        size = source.numel() * source.element_size()
+        return pin is not None and memcmp(
+            lease.region.address + view.skip, source.data_ptr(), size) == 0
+
+    def copy(self, tensor, view, source):
+        size = view.skip + source.numel() * source.element_size()
+        name = f"saved {str(tensor.dtype)[6:]}{list(tensor.shape)}"
+        lease = self.memory.allocate(size, name, SAVED)
+        pin = self.memory.pin(lease)
+        tensor_over(lease.region, view.dtype, pin, view.skip).copy_(source.flatten())
         return lease

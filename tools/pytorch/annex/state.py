@@ -15,7 +15,8 @@ import torch
 
 from .library import Error
 from .memory import STATE
-from .saved import SMALLEST, storage_of, tensor_over
+from .saved import SMALLEST
+from .view import storage_of, tensor_over
 
 NAMES = ("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
          "rprop", "sgd")
@@ -40,6 +41,25 @@ class Torch:
 
     def __getattr__(self, name):
         return getattr(torch, name)
+
+
+class Lost(torch.Tensor):
+    """State in a child that was forked, which has no copy of it: each use is an error."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        raise Error(errno.ECHILD, "offload: state of an optimizer is with the parent of a process "
+                    "that was forked inside of the block: use it there, or fork outside")
+
+
+def lose(memory):
+    """In a child, which has nothing at the addresses of regions: name that, before it is touched.
+    """
+    for region in memory.regions.values():
+        tensor = region.tensor and region.tensor()
+        if tensor is not None and tensor.data_ptr() == region.address:
+            tensor.data = tensor.new_empty(0)
+            tensor.__class__ = Lost
 
 
 class Stepper:
@@ -68,13 +88,13 @@ class Stepper:
         lease, new = self.new(tensor)
         with self.memory.pinned([lease.region]):
             new.copy_(tensor)
-        tensor.data = new
         lease.region.tensor = weakref.ref(tensor)
+        tensor.data = new
 
     def zeros_like(self, like, **options):
         """What the state of optimizers begins as."""
         plain = like.detach()
-        if not is_large(plain) or options.get("dtype", plain.dtype) != plain.dtype:
+        if not self.memory.is_here() or not is_large(plain) or options.get("dtype", plain.dtype) != plain.dtype:
             return torch.zeros_like(like, **options)
         lease, new = self.new(plain)
         lease.region.tensor = weakref.ref(new)
@@ -106,7 +126,7 @@ class Stepper:
         """What the optimizer's function does, for a few parameters at a time."""
         count = len(params)
         state = [v for v in (*rest, *named.values()) if isinstance(v, list) and len(v) == count]
-        if not state or not all(p.device.type == "cpu" for p in params):
+        if not self.memory.is_here() or not state or not all(p.device.type == "cpu" for p in params):
             return function(params, grads, *rest, **named)
         parts = list(self.parts(state))
         for i, part in enumerate(parts):
