@@ -131,6 +131,9 @@ long()
 		step "unit tests: new seeds" 3600 tests/unit/seeds.sh "$build/unit" 20
 		step "pairs of writers: a new seed" 3600 tests/tool/pairs.py "$build/annex" 40 \
 			"$(date +%s)"
+		step "pytorch: 10,000 random programs" 5400 env ANNEX_LIBRARY="$build/libannex.so" \
+			"${PYTHON:-/usr/bin/python3}" tests/torch/fuzz.py tools/pytorch \
+			--programs 10000 --new-seeds
 	fi
 	export LONG=1 APPEND="kfence.sample_interval=1 slub_debug=FZPU"
 	step "guests, long: 6.1" 5400 env KERNEL=6.1 IOMMU=0 NVME=1 sh -c "$test"

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 
 sys.path.insert(0, sys.argv[1])
+import numpy  # noqa: E402
 import torch  # noqa: E402
 import annex  # noqa: E402
 from annex import library, memory, saved, state  # noqa: E402
@@ -178,13 +180,14 @@ def check_views():
         hook = saved.Moved.unpack
 
         def unpack(moved):
-            strides.append((moved.size, hook(moved).stride()))
+            strides.append((moved.view.size, hook(moved).stride()))
             return hook(moved)
         saved.Moved.unpack = unpack
         (q * k * v).sum().backward()
         saved.Moved.unpack = hook
         claim(f"views come back with their strides: {strides}",
               any(stride == (768, 1) for _, stride in strides))
+        check_strides(torch.randn(1024, 1024))
         wide = torch.randn(1, 70000, requires_grad=True)
         (wide.expand(3, -1) * torch.ones(3, 70000)).sum().backward()
         claim("expanded ones", torch.equal(wide.grad, torch.full((1, 70000), 3.0)))
@@ -196,6 +199,71 @@ def check_views():
         claim("conjugates", torch.isfinite(turned.grad.real).all().item())
     del x, y, z, q, k, v, qkv
     claim("all is freed after views", freed(it))
+
+
+class Looks(torch.autograd.Function):
+    """It notes how its tensor comes back, and reads it by as_strided."""
+
+    @staticmethod
+    def forward(ctx, x, view):
+        ctx.save_for_backward(view)
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        view, = ctx.saved_tensors
+        Looks.seen = lies(view)
+        return grad.expand(8), None
+
+
+def lies(view):
+    some = torch.as_strided(view, [(n + 1) // 2 for n in view.size()],
+                            [2 * step for step in view.stride()])
+    return (view.size(), view.stride(), view.storage_offset(), view.data_ptr() % 64, view.clone(),
+            some.clone())
+
+
+def check_strides(base):
+    x = torch.ones(8, requires_grad=True)
+    odd = torch.from_numpy(numpy.random.randn(1 << 20).astype("f")[3:])
+    for name, view in (
+            ("thin", base[:, ::8]), ("transposed", base[:200].t()), ("a row", base[3]),
+            ("expanded", base[:1].expand(256, 1024)), ("half", base[:, ::2]),
+            ("overlapping", base.as_strided((512, 512), (1, 3), 7)), ("diagonal", base.diagonal()),
+            ("windows", base[5].unfold(0, 3, 1)), ("a part of many", base.split(100, 1)[1]),
+            ("overlapping with gaps", base.as_strided((300, 3), (7, 14), 3)),
+            ("unaligned", odd), ("a part, unaligned", odd[5::9]),
+            ("channels last", torch.randn(8, 16, 16, 16).contiguous(
+                memory_format=torch.channels_last))):
+        Looks.apply(x, view).backward()
+        claim(f"{name}: the same to a kernel", all(
+            torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+            for a, b in zip(Looks.seen, lies(view))))
+
+
+def check_aliases():
+    """What is saved is what it was when it was saved, whoever has written to it since."""
+    array = numpy.ones((256, 1024), "f")
+    tensor = torch.from_numpy(array)
+    other = torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(tensor))
+    writes = {"NumPy": lambda value: array.fill(value), "DLPack": other.fill_,
+              ".data": lambda value: tensor.data.fill_(value),
+              "C": lambda value: ctypes.memset(array.ctypes.data, value, array.nbytes),
+              "a second storage": lambda value: torch.from_numpy(array).fill_(value)}
+    w = torch.ones(256, 1024, requires_grad=True)
+    with annex.offload(8 * MIB, "mem:64M") as it:
+        for name, write in writes.items():
+            write(2)
+            earlier, before = (w * tensor).sum(), tensor.clone()
+            write(3)
+            later, after = (w * tensor).sum(), tensor.clone()
+            same = (w * tensor).sum()
+            claim(f"{name}: a later graph has what was written",
+                  torch.equal(torch.autograd.grad(later, w)[0], after))
+            claim(f"{name}: an earlier one has what was there",
+                  torch.equal(torch.autograd.grad(earlier, w)[0], before))
+            claim(f"{name}: what is the same goes once", len(it.memory.regions) == 1)
+            del earlier, later, same
 
 
 def check_graphs():
@@ -398,25 +466,128 @@ def check_threads():
     claim("all is freed after threads", freed(it))
 
 
+class Differentiated(torch.utils.data.Dataset):
+    """Its items are gradients."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        w = torch.ones(256, 256, requires_grad=True)
+        (w * torch.full((256, 256), float(i))).sum().backward()
+        return w.grad
+
+
+def says(error_words, call):
+    """Whether it is an error that says so."""
+    try:
+        call()
+    except (RuntimeError, annex.Error) as error:
+        return error_words in str(error)
+    return False
+
+
+def check_child(words, work):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if work() else 1)
+    status = os.waitpid(child, 0)[1]
+    claim(f"{words}: {status}", status == 0)
+
+
 def check_children():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # OpenMP's others are not in a child
     data = torch.utils.data.TensorDataset(torch.arange(64.0).reshape(8, 8))
-    with annex.offload("4M", "mem:64M") as it:
+    weight = torch.nn.Parameter(torch.ones(256, 256))
+    optimizer = torch.optim.Adam([weight])
+    it = annex.offload("4M", "mem:64M")
+
+    def train_in_child():
+        own = torch.nn.Parameter(torch.ones(256, 256))
+        adam = torch.optim.Adam([own])
+        (own * own).sin().sum().backward()
+        adam.step()
+        with annex.offload("4M", "mem:64M") as second:
+            (own * own).sin().sum().backward()
+            adam.step()
+            return second.memory.saves > 0 and adam.state[own]["exp_avg"].abs().sum() > 0
+
+    def drop():
+        nonlocal loss
+        del loss
+        gc.collect()
+        return True
+
+    with it:
         loss = fill(20, 256)
+        weight.grad = torch.ones(256, 256)
+        optimizer.step()
         total = sum(x.sum().item() for (x,) in torch.utils.data.DataLoader(
             data, num_workers=2, timeout=60))
         claim("workers of a loader", total == 64 * 63 / 2)
-        child = os.fork()
-        if child == 0:
-            signal.alarm(60)
-            del loss
-            gc.collect()
-            os._exit(0)
-        claim("a child that drops a graph", os.waitpid(child, 0)[1] == 0)
+        total = sum(x.sum().item() for x in torch.utils.data.DataLoader(
+            Differentiated(), num_workers=2, timeout=60))
+        claim("workers that use autograd", total == 256 * 256 * 28)
+        state_ = optimizer.state[weight]["exp_avg"]
+        check_child("a child that trains, and offloads", train_in_child)
+        check_child("a child that goes back in its parent's graph",
+                    lambda: says("parent", loss.backward))
+        for name, use in (("sum", lambda: state_.sum()), ("print", lambda: repr(state_)),
+                          ("numpy", lambda: numpy.asarray(state_)),
+                          ("add", lambda: weight + state_), ("step", optimizer.step)):
+            check_child(f"a child that uses its parent's state: {name}",
+                        lambda use=use: says("parent", use))
+        check_child("a child that asks for figures", lambda: says("fork", it.stats))
+        check_child("a child that drops a graph", drop)
         regions = len(it.memory.regions)
         loss.backward()
         claim(f"takes nothing from its parent: {regions}", regions >= 20)
+        claim("and the parent has its state", bool(state_.sum() > 0))
     del loss
     claim("all is freed after children", freed(it))
+    torch.set_num_threads(threads)
+
+
+def check_warnings():
+    """A line of the library, of a thread that is not Python's, is a warning, once."""
+    opening = memory.Memory.open
+
+    def report(it, *arguments):
+        for level in (library.WARNING, 2, library.WARNING):
+            ctypes.cast(library.hear, library.LOG)(None, level, b"slow: 100% of it")
+        opening(it, *arguments)
+    memory.Memory.open = report
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        enter("8M", "mem:64M")
+    claim(f"a warning is told once: {[str(w.message) for w in told]}",
+          [str(w.message) for w in told] == ["slow: 100% of it"])
+    claim("where the block begins", told[0].filename == __file__)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            enter("8M", "mem:64M")
+            claim("a warning that is an error is raised", False)
+        except RuntimeWarning:
+            memory.Memory.open = opening
+            enter("8M", "mem:64M")
+            claim("and leaves nothing", True)
+
+
+def check_damage():
+    """Storage that gives other bytes back."""
+    it = annex.offload("4M", "mem:64M?fault=flip,op=read,count=0", checksum=True)
+
+    def run():
+        with it:
+            fill(40).backward()
+    refused("damaged data", errno.EILSEQ, "saved float32", run)
+    try:
+        run()
+    except annex.Error as error:
+        claim(f"in words that fit: {error}", "multibyte" not in str(error))
 
 
 def check_structures(include, scratch):
@@ -448,6 +619,9 @@ def main():
     check_training()
     check_optimizers()
     check_views()
+    check_aliases()
+    check_damage()
+    check_warnings()
     check_graphs()
     check_order()
     check_threads()

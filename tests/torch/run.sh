@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The PyTorch exporter and annex.offload, on the CPU: run.sh ANNEX. The traces that the exporter
-# writes must pass the tool; the library is the one beside it.
+# The PyTorch exporter and annex.offload, on the CPU: run.sh ANNEX. Random programs have the seeds 0
+# to 999. The traces that the exporter writes must pass the tool; the library is the one beside it.
 set -u
 
 annex=$(realpath "$1") || exit 1
@@ -62,6 +62,8 @@ claims()
 claims "$python" "$here/exporter.py" "$tools"
 claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/offload.py" "$tools/pytorch" "$here/../../include"
+claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+	"$python" "$here/fuzz.py" "$tools/pytorch" --programs 1000
 for example in mlp transformer; do
 	claim "example $example" "$python" "$tools/annex_torch.py" --example $example \
 		-o example-$example.json --iterations 2

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """libannex's unified memory (annex/mem.h), by ctypes."""
+import collections
+import contextlib
 import ctypes
 import errno
 import os
@@ -55,6 +57,21 @@ CALLS = {
 }
 
 
+LOG = ctypes.CFUNCTYPE(None, VOID, ctypes.c_int, TEXT)
+WARNING = 1  # enum annex_log_level
+lines = collections.deque()  # warnings that were heard, in any thread
+
+
+@LOG
+def hear(context, level, line):
+    if level == WARNING:
+        lines.append(line.decode(errors="replace"))
+
+
+# Instead of none at all, since a thread may have looked whether there is one.
+deaf = LOG(("getpid", ctypes.CDLL(None)))
+
+
 class Library:
     """The library's functions, which raise Error where C tells an errno."""
 
@@ -70,6 +87,8 @@ class Library:
             self.dll.annex_space_get_stats.restype = None
             self.dll.annex_move_forget.argtypes = (VOID,)
             self.dll.annex_move_forget.restype = None
+            self.dll.annex_set_log.argtypes = (LOG, VOID)
+            self.dll.annex_set_log.restype = None
             self.dll.annex_last_error.restype = TEXT
             self.dll.annex_strerror.restype = TEXT
         except (OSError, AttributeError) as missing:
@@ -82,6 +101,22 @@ class Library:
         if code < 0:
             raise Error(-code, self.words() or
                         f"{name}: {self.dll.annex_strerror(code).decode()}")
+
+    @contextlib.contextmanager
+    def heard(self):
+        """While a space is opened: the library's warnings, each once, in the list that it gives.
+
+        Not while it is used: its threads may report when one of Python's has the interpreter's
+        lock and waits for memory that they bring, and would wait for that lock for ever.
+        """
+        found = []
+        lines.clear()
+        self.dll.annex_set_log(hear, None)
+        try:
+            yield found
+        finally:
+            self.dll.annex_set_log(deaf, None)
+            found += dict.fromkeys(lines)
 
     def words(self):
         return self.dll.annex_last_error().decode(errors="replace")

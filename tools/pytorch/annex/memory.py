@@ -177,8 +177,8 @@ class Memory:
     @contextlib.contextmanager
     def entered(self):
         if not self.is_here():  # and whoever had the lock is not
-            raise Error(errno.ECHILD, "offload: its block began before fork(): use what it saved in "
-                        "the parent")
+            raise Error(errno.ECHILD, "offload: its block began before fork(), so its tensors are "
+                        "in the parent only")
         with self.lock:
             self.drain()
             yield

@@ -6,6 +6,7 @@ import os
 import tempfile
 import threading
 import urllib.parse
+import warnings
 import weakref
 
 import torch
@@ -86,10 +87,13 @@ class Offload:
             raise Error(errno.EBUSY, "offload: it is on already, and does not nest")
         with contextlib.ExitStack() as stack:
             stack.callback(turnstile.release)
-            self.memory = self.open()
+            with self.library.heard() as said:
+                self.memory = self.open()
             memories.add(self.memory)
             self.library.give_memory_back()
             stack.callback(self.memory.close)
+            for line in said:
+                warnings.warn(line, RuntimeWarning, stacklevel=2)
             self.saver, stepper = Saver(self.memory), Stepper(self.memory)
             stack.callback(stepper.give_back)
             stack.enter_context(stepper.active())

@@ -94,7 +94,8 @@ class Stepper:
     def zeros_like(self, like, **options):
         """What the state of optimizers begins as."""
         plain = like.detach()
-        if not self.memory.is_here() or not is_large(plain) or options.get("dtype", plain.dtype) != plain.dtype:
+        if (not self.memory.is_here() or not is_large(plain) or
+                options.get("dtype", plain.dtype) != plain.dtype):
             return torch.zeros_like(like, **options)
         lease, new = self.new(plain)
         lease.region.tensor = weakref.ref(new)
@@ -126,7 +127,8 @@ class Stepper:
         """What the optimizer's function does, for a few parameters at a time."""
         count = len(params)
         state = [v for v in (*rest, *named.values()) if isinstance(v, list) and len(v) == count]
-        if not self.memory.is_here() or not state or not all(p.device.type == "cpu" for p in params):
+        if (not self.memory.is_here() or not state or
+                not all(p.device.type == "cpu" for p in params)):
             return function(params, grads, *rest, **named)
         parts = list(self.parts(state))
         for i, part in enumerate(parts):

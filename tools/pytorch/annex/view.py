@@ -66,28 +66,30 @@ class View:
             return plain.as_strided((self.count,), (1,), 0)
         return plain.as_strided(*self.rows, self.offset)
 
-    def spread(self, packed, first):
-        """The storage from element @first on, with the elements alone there, and zeroes elsewhere.
-
-        On the CPU what is not written takes no memory.
+    def spread(self, packed):
+        """A storage of the same size. Only the elements are there: the rest is zeroes, and takes no
+        memory.
         """
-        count = self.offset + sum((n - 1) * step for n, step in zip(*self.rows)) + 1 - first
-        if packed.is_cuda:
-            flat = packed.new_zeros(count)
-        else:
-            memory = mmap.mmap(-1, self.align + count * packed.element_size(),
-                               flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE)
-            flat = torch.frombuffer(memory, dtype=self.dtype, offset=self.align)
-        flat.as_strided(*self.rows, self.offset - first).copy_(packed.view(self.rows[0]))
+        memory = mmap.mmap(-1, self.align + self.count * packed.element_size(),
+                           flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE)
+        flat = torch.frombuffer(memory, dtype=self.dtype, offset=self.align)
+        flat.as_strided(*self.rows, self.offset).copy_(packed.view(self.rows[0]))
         return flat
+
+    def gather(self, packed):
+        """On a GPU, where all takes memory: the storage from its first element to its last."""
+        reach = 1 + sum((n - 1) * step for n, step in zip(*self.rows))
+        flat = packed.new_zeros(reach)
+        flat.as_strided(*self.rows).copy_(packed.view(self.rows[0]))
+        return flat.as_strided(self.size, self.stride)
 
     def over(self, region, owner):
         """The tensor, from a region that holds its source."""
-        flat, first = tensor_over(region, self.dtype, owner, self.skip), 0
+        flat = tensor_over(region, self.dtype, owner, self.skip)
         if self.device.type != "cpu":
             flat = flat.pin_memory().to(self.device, non_blocking=True)
-            # There memory is taken whether it is written or not.
-            first = 0 if self.whole else self.offset
-        if not self.whole:
-            flat = self.spread(flat, first)
-        return flat.as_strided(self.size, self.stride, self.offset - first)
+            if not self.whole:
+                return self.gather(flat)
+        elif not self.whole:
+            flat = self.spread(flat)
+        return flat.as_strided(self.size, self.stride, self.offset)
