@@ -242,7 +242,7 @@ $(OUT)/tools/query/host.o: private object_flags := -O3
 # Loops over activations, as vectors; a product and a sum are two roundings everywhere.
 $(filter $(OUT)/tools/train/%,$(TOOL_OBJ)): private object_flags := -O3 -ffp-contract=off \
 	-fno-math-errno -fno-trapping-math
-$(OUT)/tools/main.o $(OUT)/tools/pci/checks_pci.o: private object_flags := \
+$(addprefix $(OUT)/tools/,main.o pci/checks_pci.o selftest/facts.o): private object_flags := \
 	-DANNEX_VERSION='"$(VERSION)"'
 define compile
 	$(call say,CC)

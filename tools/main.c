@@ -32,6 +32,7 @@ static const struct cli_command commands[] = {
 	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},
 	{"unbind", cmd_unbind, "give them back to the kernel's own driver"},
 	{"doctor", cmd_doctor, "tell what this machine lacks for each kind of device"},
+	{"selftest", cmd_selftest, "check the library here, against plain computations"},
 	{NULL, NULL, NULL}};
 
 int main(int argc, char **argv)

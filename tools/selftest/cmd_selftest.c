@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex selftest: does all of it do what plain arrays and loops do, on this machine?
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <annex/clock.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../newfile.h"
+#include "../out.h"
+#include "../progress.h"
+#include "facts.h"
+#include "place.h"
+
+enum { OPT_OVERWRITE = 256, OPT_RANGE, OPT_ONLY, OPT_SEED, OPT_SECONDS, OPT_DIR, OPT_REPORT };
+
+#define THREADS 4u
+#define SEED_MAX (1ull << 53)
+
+static const struct selftest_part parts[] = {
+	{"queues", selftest_queues}, {"cache", selftest_cache}, {"spaces", selftest_spaces},
+	{"ranges", selftest_ranges}, {"near", selftest_near},   {"plans", selftest_plans},
+};
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+struct command {
+	struct selftest s;
+	const char *dir, *report;
+	uint64_t seed;
+	double seconds;
+	unsigned int chosen; /* a bit a part */
+	bool json;
+	struct tally tally[PARTS];
+};
+
+static int parse_only(struct command *c, const char *arg)
+{
+	while (*arg) {
+		size_t n = strcspn(arg, ",");
+		unsigned int i = 0;
+
+		while (i < PARTS && (strlen(parts[i].name) != n || strncmp(arg, parts[i].name, n)))
+			i++;
+		if (i == PARTS)
+			break;
+		c->chosen |= 1u << i;
+		arg += n + (arg[n] == ',' && arg[n + 1]);
+	}
+	if (*arg || !c->chosen)
+		return err_set(-EINVAL,
+			       "--only %s: choose some of queues, cache, spaces, ranges, "
+			       "near, plans",
+			       arg);
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct command *c = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &c->json;
+		return 0;
+	case OPT_OVERWRITE:
+		c->s.overwrite = arg;
+		return 0;
+	case OPT_RANGE:
+		c->s.range = arg;
+		return 0;
+	case OPT_ONLY:
+		return -parse_only(c, arg);
+	case OPT_SEED:
+		return -cli_size("--seed", arg, 0, SEED_MAX, &c->seed);
+	case OPT_SECONDS:
+		return -cli_double("--seconds", arg, 0, 1e6, &c->seconds);
+	case OPT_DIR:
+		c->dir = arg;
+		return 0;
+	case OPT_REPORT:
+		c->report = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!c->chosen)
+			c->chosen = (1u << PARTS) - 1;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* A file that is not there would be made, and stay. */
+static int check_overwrite(const char *text)
+{
+	struct annex_uri *uri = malloc(sizeof(*uri));
+	struct stat st;
+	int err;
+
+	if (!uri)
+		return err_set(-ENOMEM, "out of memory");
+	err = annex_uri_parse(text, uri);
+	if (err)
+		err = err_lib(err, "--overwrite %s", text);
+	else if (!strcmp(uri->scheme, "file") && stat(uri->body, &st))
+		err = err_sys("--overwrite %s", text);
+	free(uri);
+	return err;
+}
+
+static double since(uint64_t start)
+{
+	return (double)(annex_now() - start) / 1e9;
+}
+
+/* One round at least, then more until @seconds are over. The first that fails is the last. */
+static void run_part(const struct command *c, unsigned int i, struct tally *t, double seconds)
+{
+	uint64_t start = annex_now();
+	int err = 0;
+
+	progress_begin(parts[i].name);
+	do {
+		uint64_t mixed;
+
+		t->seed = c->seed + t->rounds;
+		mixed = t->seed ^ (uint64_t)(i + 1) << 56;
+		err = parts[i].round(&c->s, t, random_next(&mixed));
+		t->rounds++;
+		t->seconds = since(start);
+		progress_update((uint64_t)t->seconds, (uint64_t)seconds, "s");
+	} while (!err && !t->skipped && t->seconds < seconds);
+	progress_end();
+	if (err && !t->mismatches)
+		tally_wrong(t, "%s", annex_strerror(err));
+}
+
+static void run_parts(struct command *c)
+{
+	uint64_t start = annex_now();
+	unsigned int left = (unsigned int)__builtin_popcount(c->chosen);
+
+	for (unsigned int i = 0; i < PARTS; i++)
+		if (c->chosen & 1u << i)
+			run_part(c, i, &c->tally[i], (c->seconds - since(start)) / left--);
+}
+
+static const char *result_of(const struct tally *t)
+{
+	return t->mismatches ? "failed" : t->skipped ? "not run" : "ok";
+}
+
+/* How to have that round again. */
+static void repeat(const struct command *c, unsigned int i, char *buf, size_t size)
+{
+	const struct selftest *s = &c->s;
+
+	snprintf(buf, size, "annex selftest --only %s --seed %llu --seconds 0%s%s%s%s%s%s",
+		 parts[i].name, (unsigned long long)c->tally[i].seed, c->dir ? " --dir " : "",
+		 c->dir ? c->dir : "", s->overwrite ? " --overwrite " : "",
+		 s->overwrite ? s->overwrite : "", s->range ? " --range " : "",
+		 s->range ? s->range : "");
+}
+
+static json_t *part_json(const struct command *c, unsigned int i)
+{
+	const struct tally *t = &c->tally[i];
+	json_t *o = json_object();
+	char again[1024];
+
+	json_object_set_new(o, "part", json_string(parts[i].name));
+	json_object_set_new(o, "result", json_string(t->skipped ? "not_run" : result_of(t)));
+	json_object_set_new(o, "rounds", json_integer((json_int_t)t->rounds));
+	json_object_set_new(o, "operations", json_integer((json_int_t)t->operations));
+	json_object_set_new(o, "bytes", json_integer((json_int_t)t->bytes));
+	json_object_set_new(o, "faults", json_integer((json_int_t)t->faults));
+	json_object_set_new(o, "mismatches", json_integer((json_int_t)t->mismatches));
+	json_object_set_new(o, "time_s", json_real(t->seconds));
+	if (t->mismatches) {
+		repeat(c, i, again, sizeof(again));
+		json_object_set_new(o, "first_mismatch", json_string(t->first));
+		json_object_set_new(o, "repeat", json_string(again));
+	}
+	if (t->skipped) {
+		json_object_set_new(o, "reason", json_string(t->skipped));
+		json_object_set_new(o, "mend", json_string(t->mend));
+	}
+	return o;
+}
+
+static void part_row(const struct command *c, unsigned int i, struct out *o)
+{
+	const struct tally *t = &c->tally[i];
+	char bytes[OUT_SIZE];
+
+	if (t->skipped) {
+		out_row(o, parts[i].name, "not run: %s", t->skipped);
+		out_row(o, "", "mend: %s", t->mend);
+		return;
+	}
+	out_row(o, parts[i].name, "%-6s %7llu %11llu %10s %7llu %6llu %8.1f", result_of(t),
+		(unsigned long long)t->rounds, (unsigned long long)t->operations,
+		out_size((double)t->bytes, bytes), (unsigned long long)t->faults,
+		(unsigned long long)t->mismatches, t->seconds);
+}
+
+static void report(const struct command *c, struct out *o)
+{
+	json_t *list = json_array();
+
+	out_init(o, cli_name(), c->json);
+	out_count(o, "seed", "seed", c->seed);
+	o->rows = 0; /* without commas, as it is typed */
+	out_row(o, "seed", "%llu", (unsigned long long)c->seed);
+	out_text(o, "directory", "directory", c->dir ? c->dir : ".");
+	out_text(o, "storage", "storage",
+		 c->s.overwrite  ? c->s.overwrite
+		 : c->s.no_files ? "memory; no files: this user may not use io_uring"
+		 : c->s.direct   ? "memory, a file (O_DIRECT)"
+				 : "memory, a file");
+	if (c->s.no_files)
+		out_row(o, "", "mend: sudo sysctl -w kernel.io_uring_disabled=0");
+	out_row(o, "part", "%-6s %7s %11s %10s %7s %6s %8s", "result", "rounds", "operations",
+		"compared", "faults", "wrong", "seconds");
+	for (unsigned int i = 0; i < PARTS; i++) {
+		if (!(c->chosen & 1u << i))
+			continue;
+		part_row(c, i, o);
+		json_array_append_new(list, part_json(c, i));
+	}
+	out_json(o, "parts", list);
+	facts_report(o, c->dir ? c->dir : ".");
+}
+
+static int write_report(const struct command *c, const struct out *o)
+{
+	struct newfile n;
+	int err = newfile_open(&n, c->report, false);
+
+	if (err)
+		return err;
+	if (json_dumpf(o->obj, n.f, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) ||
+	    fputc('\n', n.f) == EOF)
+		err = err_sys("cannot write %s", c->report);
+	return newfile_close(&n, 1, err);
+}
+
+/* The line of the first part that failed. */
+static int judge(const struct command *c)
+{
+	char again[1024];
+
+	for (unsigned int i = 0; i < PARTS; i++) {
+		if (!c->tally[i].mismatches)
+			continue;
+		repeat(c, i, again, sizeof(again));
+		return err_set(-EILSEQ, "%s: %s. Send a report with the output of: %s --json",
+			       parts[i].name, c->tally[i].first, again);
+	}
+	return 0;
+}
+
+static const struct argp_option options[] = {
+	{"dir", OPT_DIR, "DIR", 0, "Where its files are made, 64 MiB, and removed (.)", 1},
+	{"overwrite", OPT_OVERWRITE, "URI", 0,
+	 "Use this device, not files: ALL DATA ON IT MAY BE LOST", 1},
+	{"range", OPT_RANGE, "URI", 0,
+	 "Use this memory range for pieces, up to 4 MiB; what others have there stays", 1},
+	{"only", OPT_ONLY, "PART,...", 0,
+	 "Some of queues, cache, spaces, ranges, near, plans (all)", 2},
+	{"seconds", OPT_SECONDS, "S", 0,
+	 "About how long all takes; each part does one round at least (120)", 2},
+	{"seed", OPT_SEED, "N", 0, "Of all random inputs (random)", 2},
+	{"report", OPT_REPORT, "FILE", 0, "Write the report as JSON to a new file as well", 3},
+	{0}};
+
+static const char doc[] =
+	"Check the library on this machine and its storage: queues, cache, spaces, ranges, "
+	"near-data "
+	"calls and plans, on random inputs and with injected faults, each compared with a plain "
+	"computation. It writes only to files that it makes, and removes."
+	"\vExamples:\n"
+	"  annex selftest --dir /mnt/nvme\n"
+	"  annex selftest --only queues,cache --overwrite file:/dev/nvme1n1\n"
+	"  annex selftest --only ranges --range dax:/dev/dax0.0 --seconds 30\n"
+	"  annex selftest --only spaces --seed 42 --json";
+
+static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+
+int cmd_selftest(int argc, char **argv)
+{
+	static const struct argp argp = {options, parse, NULL, doc, children, NULL, NULL};
+	struct command c = {.s.threads = THREADS, .seconds = 120};
+	struct out out;
+	int err;
+
+	if (getrandom(&c.seed, sizeof(c.seed), 0) != sizeof(c.seed))
+		return err_sys("no random numbers");
+	c.seed >>= 32;
+	err = cli_parse(&argp, argc, argv, &c);
+	if (!err && c.report)
+		err = newfile_check(c.report, false);
+	if (!err && c.s.overwrite)
+		err = check_overwrite(c.s.overwrite);
+	if (err)
+		return err;
+	err = place_open(&c.s, c.dir ? c.dir : ".");
+	if (!err)
+		run_parts(&c);
+	place_close(&c.s);
+	if (err)
+		return err;
+	report(&c, &out);
+	if (c.report)
+		err = write_report(&c, &out);
+	if (out_end(&out) || err)
+		return err ? err : -EIO;
+	return judge(&c);
+}

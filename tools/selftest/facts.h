@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Facts of this machine that a failure may depend on.
+ */
+#ifndef TOOLS_SELFTEST_FACTS_H
+#define TOOLS_SELFTEST_FACTS_H
+
+#include "../out.h"
+
+/* facts_report() - Members of the JSON object; @dir: whose file system matters. */
+void facts_report(struct out *o, const char *dir);
+
+#endif

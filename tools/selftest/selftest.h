@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * annex selftest: each part compares what the library does with plain arrays and plain loops.
+ */
+#ifndef TOOLS_SELFTEST_H
+#define TOOLS_SELFTEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <annex/device.h>
+#include <annex/uri.h>
+#include "../random.h"
+#include "tally.h"
+
+/* Bytes of each file that is made, and of a device that are used. */
+#define SELFTEST_FILE (32ull << 20)
+#define SELFTEST_AREA (8ull << 20)
+
+/*
+ * struct selftest - @folder: of the files, private, in the directory that was asked for; @storage
+ * and @hdm are in it. @overwrite, @range: URIs, or NULL. @direct: files are opened with O_DIRECT.
+ * @no_files: io_uring is not to be had, so memory is all there is.
+ */
+struct selftest {
+	const char *overwrite, *range;
+	char *folder, *storage, *hdm;
+	unsigned int threads;
+	bool direct, no_files;
+};
+
+/*
+ * struct selftest_part - @round: one round, on inputs that follow from @seed. 0, or a negative
+ * errno, with the reason in @t.
+ */
+struct selftest_part {
+	const char *name;
+	int (*round)(const struct selftest *s, struct tally *t, uint64_t seed);
+};
+
+int selftest_queues(const struct selftest *s, struct tally *t, uint64_t seed);
+int selftest_cache(const struct selftest *s, struct tally *t, uint64_t seed);
+int selftest_spaces(const struct selftest *s, struct tally *t, uint64_t seed);
+int selftest_ranges(const struct selftest *s, struct tally *t, uint64_t seed);
+int selftest_near(const struct selftest *s, struct tally *t, uint64_t seed);
+int selftest_plans(const struct selftest *s, struct tally *t, uint64_t seed);
+
+/* pick() - A number below @n. fill() - Random bytes. */
+static inline uint64_t pick(uint64_t *seed, uint64_t n)
+{
+	return random_next(seed) % n;
+}
+void fill(uint64_t *seed, void *to, size_t bytes);
+
+/*
+ * storage_uri() - The device that data goes to: what --overwrite names, else memory or the file by
+ * turns. @query: what comes behind "?" of our own ones, or "".
+ */
+int storage_uri(const struct selftest *s, struct tally *t, uint64_t *seed, const char *query,
+		char uri[ANNEX_URI_MAX]);
+
+/*
+ * struct area - Some blocks of a device, and @shadow: the bytes that should be there. @first: byte
+ * on the device. @buf is a buffer of the device's, @addr its address there.
+ */
+struct area {
+	struct tally *t;
+	struct annex_dev *dev;
+	struct annex_ns ns;
+	uint64_t first, bytes, addr;
+	uint32_t timeout_ms;
+	unsigned char *shadow, *buf;
+};
+
+#define AREA_BUF (512u << 10)
+
+/*
+ * area_open() - Open the device, and write random bytes to SELFTEST_AREA of it, or to all of it
+ * where that is less. @a has @t and the rest zero; @timeout_ms 0: the default. @anywhere: at a
+ * random place, not at the beginning. area_reopen() - Close the
+ * device if its data outlives that, and open it anew. area_check() - All of it is on the device.
+ */
+int area_open(struct area *a, const char *uri, uint64_t *seed, bool anywhere);
+int area_reopen(struct area *a);
+int area_check(struct area *a);
+void area_close(struct area *a);
+
+/* area_inject() - Inject a fault and count it. -ENOTSUP without a reason: not on this device. */
+int area_inject(struct area *a, const struct annex_fault *fault);
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Spaces: tensors with twins in ordinary memory, which are written, moved, held and compared while
+ * the device tier has room for a part of them.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/mem.h>
+#include "selftest.h"
+
+#define TENSORS 10u
+#define MOST (400u << 10) /* bytes of a tensor */
+#define LEAST 8200u       /* more than two pages */
+#define STEPS 60u
+#define FAILURES 8u /* more than a transfer is tried again by itself */
+#define WAIT_MS 60000u
+
+struct pair {
+	char *p;
+	char *plain;
+	uint64_t bytes;
+	bool held;
+};
+
+struct twins {
+	struct tally *t;
+	struct annex_store *store;
+	struct annex_space *space;
+	struct pair pair[TENSORS];
+	char *copy;
+	uint64_t seed;
+};
+
+/* A touch of what cannot be read any more is a SIGSEGV: then it is told, and not died of. */
+static sigjmp_buf lost;
+
+static void on_segv(int sig)
+{
+	(void)sig;
+	siglongjmp(lost, 1);
+}
+
+static int touch(struct tally *t, char *to, const char *from, uint64_t bytes)
+{
+	const struct sigaction own = {.sa_handler = on_segv};
+	struct sigaction before;
+	int err = 0;
+
+	sigaction(SIGSEGV, &own, &before);
+	if (sigsetjmp(lost, 1))
+		err = tally_wrong(t,
+				  "a tensor could not be touched: its bytes cannot be read back");
+	else
+		memcpy(to, from, bytes);
+	sigaction(SIGSEGV, &before, NULL);
+	return err;
+}
+
+static int compare(struct twins *w, struct pair *x)
+{
+	int err = touch(w->t, w->copy, x->p, x->bytes);
+
+	return err ? err : tally_same(w->t, "a tensor", 0, w->copy, x->plain, x->bytes);
+}
+
+static int write_some(struct twins *w, struct pair *x)
+{
+	uint64_t at = pick(&w->seed, x->bytes), n = pick(&w->seed, x->bytes - at) + 1;
+
+	fill(&w->seed, x->plain + at, n);
+	w->t->bytes += n;
+	return touch(w->t, x->p + at, x->plain + at, n);
+}
+
+static int moved(struct tally *t, int err, struct annex_move *move, const char *call)
+{
+	return tally_call(t, err ? err : annex_move_wait(move, WAIT_MS), call);
+}
+
+static int evict(struct twins *w, struct pair *x)
+{
+	unsigned int tier = pick(&w->seed, 2) ? ANNEX_TIER_SSD : ANNEX_TIER_HOST;
+	struct annex_move *m = NULL;
+	int err;
+
+	if (x->held)
+		return 0;
+	err = annex_pre_evict(w->space, x->p, x->bytes, tier, &m);
+	if (!err)
+		err = annex_move_wait(m, WAIT_MS);
+	/* The host tier has room for a part only. */
+	return err == -ENOSPC && tier == ANNEX_TIER_HOST ? 0 : tally_call(w->t, err, "an eviction");
+}
+
+static int prefetch(struct twins *w, struct pair *x)
+{
+	struct annex_move *m = NULL;
+	int err;
+
+	/* What is prefetched waits while all is held. */
+	for (unsigned int i = 0; i < TENSORS; i++)
+		if (w->pair[i].held && &w->pair[i] != x)
+			return 0;
+	err = annex_prefetch(w->space, x->p, x->bytes, 0, &m);
+	return moved(w->t, err, m, "a prefetch");
+}
+
+static int hold(struct twins *w, struct pair *x)
+{
+	x->held = !x->held;
+	return x->held ? tally_call(w->t, annex_hold(w->space, x->p), "annex_hold()")
+		       : tally_call(w->t, annex_let_go(w->space, x->p), "annex_let_go()");
+}
+
+static int renew(struct twins *w, struct pair *x)
+{
+	int err = tally_call(w->t, annex_free(w->space, x->p), "annex_free()");
+
+	free(x->plain);
+	*x = (struct pair){.bytes = pick(&w->seed, MOST - LEAST) + LEAST};
+	x->plain = calloc(1, x->bytes);
+	if (!x->plain)
+		return tally_memory(w->t);
+	return err ? err
+		   : tally_call(w->t, annex_alloc(w->space, "selftest", x->bytes, (void **)&x->p),
+				"annex_alloc()");
+}
+
+static int steps(struct twins *w)
+{
+	static int (*const all[])(struct twins * w, struct pair * x) = {
+		write_some, write_some, compare, compare, evict, evict, prefetch, hold, renew};
+	int err = 0;
+
+	for (unsigned int i = 0; i < TENSORS && !err; i++)
+		err = renew(w, &w->pair[i]);
+	for (unsigned int i = 0; i < STEPS && !err; i++) {
+		struct pair *x = &w->pair[pick(&w->seed, TENSORS)];
+
+		err = all[pick(&w->seed, sizeof(all) / sizeof(all[0]))](w, x);
+		w->t->operations++;
+	}
+	for (unsigned int i = 0; i < TENSORS && !err; i++)
+		err = compare(w, &w->pair[i]);
+	return err;
+}
+
+static int open_space(struct twins *w, const char *uri, uint64_t device, uint64_t host)
+{
+	struct annex_space_opts opts = {.device = device,
+					.host = host,
+					.size = 2 * TENSORS * MOST,
+					.stores = &w->store,
+					.n_stores = 1,
+					.checksum = true};
+	int err = tally_call(w->t, annex_store_open(uri, NULL, &w->store), uri);
+
+	if (err)
+		return err;
+	err = annex_space_create(&opts, &w->space);
+	if (err == -EPERM || err == -EOPNOTSUPP || err == -ENOSYS)
+		return tally_skip(w->t, "this user may not use userfaultfd, or the kernel lacks it",
+				  "sudo sysctl -w vm.unprivileged_userfaultfd=1");
+	return tally_call(w->t, err, "annex_space_create()");
+}
+
+static int close_space(struct twins *w, int err)
+{
+	for (unsigned int i = 0; i < TENSORS; i++)
+		free(w->pair[i].plain);
+	annex_space_destroy(w->space);
+	if (annex_store_close(w->store) && !err)
+		err = tally_wrong(w->t, "annex_store_close(): it is still used");
+	return err;
+}
+
+static int move(struct twins *w, const struct pair *x, bool in)
+{
+	struct annex_move *m = NULL;
+	int err = in ? annex_prefetch(w->space, x->p, x->bytes, 0, &m)
+		     : annex_pre_evict(w->space, x->p, x->bytes, ANNEX_TIER_SSD, &m);
+
+	return err ? err : annex_move_wait(m, WAIT_MS);
+}
+
+/* Out, and in again: the failures that were injected are told, end, and lose nothing. */
+static int failing(struct twins *w)
+{
+	struct pair *x = &w->pair[0];
+	unsigned int told = 0;
+	int err = renew(w, x);
+
+	fill(&w->seed, x->plain, err ? 0 : x->bytes);
+	if (!err)
+		err = touch(w->t, x->p, x->plain, x->bytes);
+	for (unsigned int in = 0; in < 2 && !err; in++) {
+		for (unsigned int i = 0; i <= FAILURES; i++) {
+			err = move(w, x, in);
+			told += err == -EIO;
+			if (err != -EIO)
+				break;
+		}
+		err = tally_call(w->t, err, in ? "a prefetch" : "an eviction");
+	}
+	w->t->faults += FAILURES;
+	if (!err && !told)
+		err = tally_wrong(w->t, "no move told of the commands that failed");
+	return err ? err : compare(w, x);
+}
+
+/* One space, from its making to its end. @fault: "read", "write", or NULL. */
+static int live(const struct selftest *s, struct tally *t, uint64_t *seed, const char *fault)
+{
+	struct twins w = {.t = t, .copy = malloc(MOST)};
+	char uri[ANNEX_URI_MAX];
+	int err = 0;
+
+	w.seed = random_next(seed);
+	if (!w.copy)
+		err = tally_memory(t);
+	else if (fault)
+		snprintf(uri, sizeof(uri), "mem:16M?fault=error,op=%s,count=%u", fault, FAILURES);
+	else
+		err = storage_uri(s, t, seed, "", uri);
+	if (!err)
+		err = open_space(&w, uri, 1u << 20, fault ? 0 : 1u << 20);
+	if (!err && !t->skipped)
+		err = fault ? failing(&w) : steps(&w);
+	err = close_space(&w, err);
+	free(w.copy);
+	return err;
+}
+
+int selftest_spaces(const struct selftest *s, struct tally *t, uint64_t seed)
+{
+	static const char *const faults[] = {NULL, "read", "write"};
+	int err = 0;
+
+	for (unsigned int i = 0; i < 3 && !err && !t->skipped; i++)
+		err = live(s, t, &seed, faults[i]);
+	return err;
+}
