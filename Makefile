@@ -132,7 +132,7 @@ endif
 
 all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex) \
 	$(if $(CUDA),$(OUT)/libannex-cuda.a)
-unit: $(OUT)/unit
+unit: $(OUT)/unit $(OUT)/annex-wrong
 bench-build: $(BENCH_BIN)
 fuzz-build: $(FUZZ_BIN)
 guest-build: $(GUEST_BIN)
@@ -168,6 +168,13 @@ $(OUT)/annex: $(TOOL_OBJ) $(TOOL_CUDA) $(if $(CUDA),$(OUT)/libannex-cuda.a) $(OU
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) \
 		$(CUDA_LIBS) -lm
+# The tool with some of its calls made wrong: its selftest has to notice.
+$(OUT)/annex-wrong: $(OUT)/tests/tool/wrong.o $(OUT)/annex
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_OBJ) $(TOOL_CUDA) \
+		$(if $(CUDA),$(OUT)/libannex-cuda.a) $(OUT)/libannex.a $(LIB_LIBS) $(PCI_LIBS) \
+		$(CSV_LIBS) $(CUDA_LIBS) -lm -Wl,--wrap=annex_hdm_find \
+		-Wl,--wrap=annex_ndp_filter_i32 -Wl,--wrap=annex_simulate
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)

@@ -99,7 +99,7 @@ patch()
 
 # What the first two parts make, the third one spoils.
 for part in graph data trace gen plan report plan_files pci block hdm gpu ndp query truncated \
-	concurrent train same leftovers input warn bad; do
+	concurrent train same leftovers input warn selftest bad; do
 	# shellcheck source=/dev/null
 	. "$here/part_$part.sh"
 done

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <annex/mem.h>
 #include "selftest.h"
 
@@ -35,29 +36,36 @@ struct twins {
 	uint64_t seed;
 };
 
-/* A touch of what cannot be read any more is a SIGSEGV: then it is told, and not died of. */
+/* A touch of bytes that cannot be read any more is a SIGSEGV; one that is never answered hangs. */
 static sigjmp_buf lost;
 
-static void on_segv(int sig)
+static void on_signal(int sig)
 {
-	(void)sig;
-	siglongjmp(lost, 1);
+	siglongjmp(lost, sig);
 }
 
 static int touch(struct tally *t, char *to, const char *from, uint64_t bytes)
 {
-	const struct sigaction own = {.sa_handler = on_segv};
-	struct sigaction before;
-	int err = 0;
+	const struct sigaction own = {.sa_handler = on_signal};
+	struct sigaction segv, alrm;
+	int sig;
 
-	sigaction(SIGSEGV, &own, &before);
-	if (sigsetjmp(lost, 1))
-		err = tally_wrong(t,
-				  "a tensor could not be touched: its bytes cannot be read back");
-	else
+	sigaction(SIGSEGV, &own, &segv);
+	sigaction(SIGALRM, &own, &alrm);
+	sig = sigsetjmp(lost, 1);
+	if (!sig) {
+		alarm(WAIT_MS / 1000);
 		memcpy(to, from, bytes);
-	sigaction(SIGSEGV, &before, NULL);
-	return err;
+	}
+	alarm(0);
+	sigaction(SIGSEGV, &segv, NULL);
+	sigaction(SIGALRM, &alrm, NULL);
+	if (!sig)
+		return 0;
+	return tally_wrong(t,
+			   sig == SIGALRM ? "a touch of a tensor was not answered for %u s"
+					  : "bytes of a tensor cannot be read back (%u s)",
+			   WAIT_MS / 1000);
 }
 
 static int compare(struct twins *w, struct pair *x)
@@ -76,37 +84,32 @@ static int write_some(struct twins *w, struct pair *x)
 	return touch(w->t, x->p + at, x->plain + at, n);
 }
 
-static int moved(struct tally *t, int err, struct annex_move *move, const char *call)
+/* @tier: where to; ANNEX_TIER_GPU: the device tier. */
+static int move(struct twins *w, const struct pair *x, unsigned int tier)
 {
-	return tally_call(t, err ? err : annex_move_wait(move, WAIT_MS), call);
+	struct annex_move *m = NULL;
+	int err = tier ? annex_pre_evict(w->space, x->p, x->bytes, tier, &m)
+		       : annex_prefetch(w->space, x->p, x->bytes, 0, &m);
+
+	return err ? err : annex_move_wait(m, WAIT_MS);
 }
 
 static int evict(struct twins *w, struct pair *x)
 {
 	unsigned int tier = pick(&w->seed, 2) ? ANNEX_TIER_SSD : ANNEX_TIER_HOST;
-	struct annex_move *m = NULL;
-	int err;
+	int err = x->held ? 0 : move(w, x, tier);
 
-	if (x->held)
-		return 0;
-	err = annex_pre_evict(w->space, x->p, x->bytes, tier, &m);
-	if (!err)
-		err = annex_move_wait(m, WAIT_MS);
 	/* The host tier has room for a part only. */
 	return err == -ENOSPC && tier == ANNEX_TIER_HOST ? 0 : tally_call(w->t, err, "an eviction");
 }
 
 static int prefetch(struct twins *w, struct pair *x)
 {
-	struct annex_move *m = NULL;
-	int err;
-
-	/* What is prefetched waits while all is held. */
+	/* It would wait while all is held. */
 	for (unsigned int i = 0; i < TENSORS; i++)
 		if (w->pair[i].held && &w->pair[i] != x)
 			return 0;
-	err = annex_prefetch(w->space, x->p, x->bytes, 0, &m);
-	return moved(w->t, err, m, "a prefetch");
+	return tally_call(w->t, move(w, x, ANNEX_TIER_GPU), "a prefetch");
 }
 
 static int hold(struct twins *w, struct pair *x)
@@ -178,15 +181,6 @@ static int close_space(struct twins *w, int err)
 	return err;
 }
 
-static int move(struct twins *w, const struct pair *x, bool in)
-{
-	struct annex_move *m = NULL;
-	int err = in ? annex_prefetch(w->space, x->p, x->bytes, 0, &m)
-		     : annex_pre_evict(w->space, x->p, x->bytes, ANNEX_TIER_SSD, &m);
-
-	return err ? err : annex_move_wait(m, WAIT_MS);
-}
-
 /* Out, and in again: the failures that were injected are told, end, and lose nothing. */
 static int failing(struct twins *w)
 {
@@ -197,14 +191,14 @@ static int failing(struct twins *w)
 	fill(&w->seed, x->plain, err ? 0 : x->bytes);
 	if (!err)
 		err = touch(w->t, x->p, x->plain, x->bytes);
-	for (unsigned int in = 0; in < 2 && !err; in++) {
-		for (unsigned int i = 0; i <= FAILURES; i++) {
-			err = move(w, x, in);
+	for (unsigned int i = 0; i < 2 && !err; i++) {
+		for (unsigned int n = 0; n <= FAILURES; n++) {
+			err = move(w, x, i ? ANNEX_TIER_GPU : ANNEX_TIER_SSD);
 			told += err == -EIO;
 			if (err != -EIO)
 				break;
 		}
-		err = tally_call(w->t, err, in ? "a prefetch" : "an eviction");
+		err = tally_call(w->t, err, i ? "a prefetch" : "an eviction");
 	}
 	w->t->faults += FAILURES;
 	if (!err && !told)
