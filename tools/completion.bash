@@ -61,7 +61,7 @@ _annex_values()
 	--device) _annex_devices "$@" ;;
 	--cache-in | --range) printf '%s\n' shm: dax: numa: pci: ;;
 	--only) printf '%s\n' queues cache spaces ranges near plans ;;
-	--overwrite) printf '%s\n' mem: file: pci: ;;
+	--overwrite) [[ $* != *" selftest" ]] || printf '%s\n' mem: file: pci: ;;
 	--storage) printf '%s\n' mem: file: pci: ;;
 	--type) printf '%s\n' f64 f32 i64 i32 u64 u32 ;;
 	--policy) _annex_policies "$@" ;;
