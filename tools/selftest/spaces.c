@@ -112,12 +112,8 @@ static int prefetch(struct twins *w, struct pair *x)
 	return tally_call(w->t, move(w, x, ANNEX_TIER_GPU), "a prefetch");
 }
 
-/* One tensor at a time, so that the device tier has room for others. */
 static int hold(struct twins *w, struct pair *x)
 {
-	for (unsigned int i = 0; i < TENSORS; i++)
-		if (w->pair[i].held && &w->pair[i] != x)
-			return 0;
 	x->held = !x->held;
 	return x->held ? tally_call(w->t, annex_hold(w->space, x->p), "annex_hold()")
 		       : tally_call(w->t, annex_let_go(w->space, x->p), "annex_let_go()");
