@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "../error.h"
 #include "blas.h"
@@ -31,6 +32,8 @@ int blas_open(void)
 
 	if (sgemm)
 		return 0;
+	/* It starts threads as it is loaded, and ends the process by SIGINT where it cannot. */
+	setenv("OPENBLAS_NUM_THREADS", "1", 1);
 	lib = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		return err_set(-ENOENT, "there is no OpenBLAS: install it (in Debian, "
