@@ -28,24 +28,29 @@ struct annex_rv_opts {
 
 /**
  * struct annex_rv_result - How it ended.
- * @status: what it gave to exit().
+ * @status: what it gave to exit(), or 128 + @signal.
+ * @signal: 0, or the signal that ended it, in Linux's numbers.
+ * @pc: where it ended.
  * @instructions: that were executed.
  */
 struct annex_rv_result {
 	int status;
+	int signal;
+	uint64_t pc;
 	uint64_t instructions;
 };
 
 /**
- * annex_rv_run() - Run a static Linux program for RV64 (IMAFDC, Zicsr, Zba, Zbb, Zfh, V, Zvfh),
- * until it exits. It can write, get memory, random bytes and the time, and ask what C libraries ask
- * at their start; other system calls fail in it (ENOSYS).
+ * annex_rv_run() - Run a static Linux program for RV64 (IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb,
+ * Zfh, V, Zvfh) until it ends. Its system calls answer as Linux does to a process that is alone,
+ * has one hart, and no files but its descriptors 1 and 2 (annex_riscv(3) lists them).
  * @argv: its arguments, the first of which is its name, NULL at the end.
  *
  * Return: 0: it exited, and *@out is filled. Otherwise a negative errno, with the reason in
- * annex_last_error() and @instructions in *@out: -ENOENT and what else open() has; -ENOEXEC,
- * -EINVAL, -E2BIG: not such a program; -ENOMEM; -EILSEQ: an illegal instruction; -EFAULT: memory
- * that it may not reach; -EINTR: a breakpoint; -ETIME: the budget is used up.
+ * annex_last_error(). If a signal ended it, *@out is filled too: -EILSEQ: SIGILL; -EFAULT: SIGSEGV
+ * or SIGBUS; -EINTR: SIGTRAP, or a signal that it sent to itself; -ETIME: SIGXCPU, the budget is
+ * used up; -EDEADLK: SIGKILL, it waits for ever. If it did not begin, @signal is 0: -ENOENT and
+ * what else open() has; -ENOEXEC, -EINVAL, -E2BIG: not such a program; -ENOMEM.
  */
 int annex_rv_run(const char *path, char *const argv[], const struct annex_rv_opts *opts,
 		 struct annex_rv_result *out);

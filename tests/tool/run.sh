@@ -98,8 +98,8 @@ patch()
 }
 
 # What the first two parts make, the third one spoils.
-for part in graph data trace gen plan report plan_files pci block hdm gpu ndp query truncated \
-	concurrent train same leftovers input warn selftest bad; do
+for part in graph data trace gen plan report plan_files pci block hdm gpu ndp ndp_run query \
+	truncated concurrent train same leftovers input warn selftest bad; do
 	# shellcheck source=/dev/null
 	. "$here/part_$part.sh"
 done

@@ -2,7 +2,9 @@
 /*
  * annex ndp run: a program in user mode.
  */
+#define _GNU_SOURCE /* sigabbrev_np */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,9 +54,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
 static const char doc[] =
-	"Run a static Linux program for RV64 (IMAFDC, Zicsr, Zba, Zbb, Zfh, V, Zvfh) on one hart "
-	"of the near-data processor. It can write, get memory, random bytes and the time, and "
-	"exit; the status is the program's.\n\n"
+	"Run a static Linux program for RV64 (IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V, "
+	"Zvfh) on one hart of the near-data processor. It is alone and has no files but its output "
+	"(annex_riscv(3) lists system calls). The status is the program's, or 128 and the number "
+	"of "
+	"the signal that ended it: SIGSEGV, SIGILL, SIGXCPU when the budget is used up.\n\n"
 	"What follows the program's name are its own arguments. With --json, stdout has the report "
 	"and the program's goes to stderr."
 	"\vExample:\n"
@@ -77,11 +81,17 @@ static int find_program(int argc, char **argv)
 
 static int report(const struct annex_rv_result *r, const char *path)
 {
+	const char *name = sigabbrev_np(r->signal);
+	char text[32];
 	struct out out;
 
 	out_init(&out, cli_name(), true);
 	out_text(&out, "program", "program", path);
 	out_count(&out, "status", "status", (uint64_t)r->status);
+	snprintf(text, sizeof(text), "SIG%s", name ? name : "RT");
+	out_json(&out, "signal", r->signal ? json_string(text) : json_null());
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)r->pc);
+	out_text(&out, "pc", "pc", text);
 	out_count(&out, "instructions", "instructions", r->instructions);
 	return out_end(&out);
 }
@@ -106,12 +116,17 @@ int ndp_run(int argc, char **argv)
 		opts.out = STDERR_FILENO;
 	err = annex_rv_run(argv[at], argv + at, &opts, &result);
 	if (err)
-		return err_lib(err, "%s", argv[at]);
-	if (o.json)
-		err = report(&result, argv[at]);
-	if (!err && result.status) {
+		err_lib(err, "%s", argv[at]);
+	if (err && !result.signal)
+		return err;
+	if (o.json && report(&result, argv[at]))
+		return -EIO;
+	/* The status is the program's own, which main() does not know. */
+	if (err)
+		fprintf(stderr, "%s: %s\n", cli_name(), err_text());
+	if (result.status) {
 		fflush(stdout);
 		exit(result.status);
 	}
-	return err;
+	return 0;
 }

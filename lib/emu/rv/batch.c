@@ -91,6 +91,21 @@ void rv_start(struct rv_batch *b, const struct rv_code *code, unsigned int n, ui
 	b->alive = n < RV_LANES ? (1ull << n) - 1 : RV_ALL;
 }
 
+void rv_round(struct rv_batch *b)
+{
+	uint8_t any = 0;
+
+	for (unsigned int i = 0; i < RV_LANES; i++)
+		any |= b->frm[i];
+	b->quick = !b->exact && !any;
+}
+
+void rv_refetch(struct rv_batch *b)
+{
+	b->exact = b->code->flags_seen;
+	rv_round(b);
+}
+
 uint64_t *rv_x(struct rv_batch *b, unsigned int reg)
 {
 	return b->x[reg];

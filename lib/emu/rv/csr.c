@@ -13,6 +13,8 @@ enum {
 	CSR_VXSAT = 0x009,
 	CSR_VXRM = 0x00a,
 	CSR_VCSR = 0x00f,
+	CSR_CYCLE = 0xc00,
+	CSR_INSTRET = 0xc02,
 	CSR_VL = 0xc20,
 	CSR_VTYPE = 0xc21,
 	CSR_VLENB = 0xc22,
@@ -90,15 +92,6 @@ static void write_vstart(struct rv_batch *b, const uint64_t *value)
 	}
 }
 
-static void frm_changed(struct rv_batch *b)
-{
-	uint8_t any = 0;
-
-	for (unsigned int i = 0; i < RV_LANES; i++)
-		any |= b->frm[i];
-	b->quick = !b->exact && !any;
-}
-
 /* What is the group's is the same in all of its lanes. */
 static void read_shape(struct rv_batch *b, const struct rv_insn *in)
 {
@@ -128,7 +121,7 @@ static void csr(struct rv_batch *b, const struct rv_insn *in)
 	if (number == CSR_VSTART)
 		write_vstart(b, value);
 	if (number == CSR_FRM || number == CSR_FCSR)
-		frm_changed(b);
+		rv_round(b);
 }
 
 static void ecall(struct rv_batch *b, const struct rv_insn *in)
@@ -158,16 +151,31 @@ static void fence(struct rv_batch *b, const struct rv_insn *in)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* fence.i: code does not change. */
+/* Kernels cannot change their code; a program's user decodes it anew. */
 static void fence_code(struct rv_batch *b, const struct rv_insn *in)
 {
-	(void)b;
 	(void)in;
+	if (!b->opts.ecall_ends)
+		rv_halt(b, RV_FENCE_CODE, (unsigned int)__builtin_ctzll(b->group), 0);
+}
+
+/* The batch's user knows the time, and how many instructions there were before. */
+static void counter(struct rv_batch *b, const struct rv_insn *in)
+{
+	if (b->opts.ecall_ends)
+		rv_illegal(b, in);
+	else
+		rv_halt(b, RV_COUNTER, (unsigned int)__builtin_ctzll(b->group), in->bits);
+}
+
+static bool is_counter(unsigned int number)
+{
+	return number >= CSR_CYCLE && number <= CSR_INSTRET;
 }
 
 static bool is_csr(unsigned int number)
 {
-	return (number >= CSR_FFLAGS && number <= CSR_FCSR) ||
+	return is_counter(number) || (number >= CSR_FFLAGS && number <= CSR_FCSR) ||
 	       (number >= CSR_VSTART && number <= CSR_VXRM) || number == CSR_VCSR ||
 	       (number >= CSR_VL && number <= CSR_VLENB);
 }
@@ -191,7 +199,7 @@ unsigned int rv_decode_csr(uint32_t bits, struct rv_insn *in)
 	/* The highest two bits of the number say that it can only be read. */
 	if (!is_csr(number) || (writes && number >> 10 == 3))
 		return 0;
-	in->op = number >= CSR_VL ? read_shape : csr;
+	in->op = is_counter(number) ? counter : number >= CSR_VL ? read_shape : csr;
 	in->aux = number | (writes ? WRITES : 0);
 	return f3 & 4 ? RV_XD : RV_XD | RV_X1;
 }

@@ -156,6 +156,9 @@ static inline void *rv_elem(struct rv_batch *b, unsigned int reg, unsigned int i
  */
 void rv_halt(struct rv_batch *b, enum rv_why why, unsigned int i, uint64_t value);
 
+/* rv_round() - Choose the arithmetic: frm or @exact has changed. */
+void rv_round(struct rv_batch *b);
+
 /*
  * rv_leave() - @lanes of the group go on at @pc, the others as the handler says, not together. What
  * the group's shape is now is theirs too, until it is changed in lane_vl and so on.

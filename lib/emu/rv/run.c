@@ -4,6 +4,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,10 +15,10 @@
 #include <core/log.h>
 #include "user.h"
 
-#define MOVED 0x1000000000ull   /* where a program goes that goes anywhere */
-#define CODE_MOST (16ull << 20) /* bytes, from the first to the last executable one */
+#define MOVED 0x1000000000ull /* where a program goes that goes anywhere */
 #define FILE_MOST (1ll << 30)
-#define TURN (1ull << 32) /* instructions between two looks at the budget */
+#define TURN (1ull << 32)       /* instructions between two looks at the budget */
+#define TIMER_TURN (1ull << 16) /* and at timers, while one is armed */
 
 /* struct file - What is in it. */
 struct file {
@@ -90,41 +93,9 @@ static int load_image(struct user *u, const struct file *f, const struct annex_e
 					       page_up(s->va + moved + s->bytes) - from,
 					       RV_READ | RV_WRITE);
 	}
+	u->image_low = low;
 	u->brk_low = u->brk = high;
 	return err ? annex_fail(err, "no memory for its image") : 0;
-}
-
-/* One piece from the first executable byte to the last; what lies between is no instruction. */
-static int load_code(struct user *u, const struct file *f, const struct annex_elf *elf,
-		     uint64_t moved, const struct rv_isa *isa)
-{
-	uint64_t low = UINT64_MAX, high = 0;
-	char *text;
-	int err;
-
-	for (unsigned int i = 0; i < elf->nsegments; i++) {
-		const struct annex_elf_segment *s = &elf->segment[i];
-
-		if (!s->execute)
-			continue;
-		low = s->va < low ? s->va & ~1ull : low;
-		high = s->va + s->file_bytes > high ? s->va + s->file_bytes : high;
-	}
-	if (high <= low || high - low > CODE_MOST)
-		return annex_fail(high <= low ? -EINVAL : -E2BIG, "%llu bytes of code",
-				  high <= low ? 0ull : (unsigned long long)(high - low));
-	text = calloc(1, high - low);
-	if (!text)
-		return annex_fail(-ENOMEM, "no memory for its code");
-	for (unsigned int i = 0; i < elf->nsegments; i++) {
-		const struct annex_elf_segment *s = &elf->segment[i];
-
-		if (s->execute)
-			memcpy(text + (s->va - low), f->data + s->offset, s->file_bytes);
-	}
-	err = rv_code_create(text, high - low, low + moved, isa, &u->code);
-	free(text);
-	return err ? annex_fail(err, "no memory for its code") : 0;
 }
 
 static int load(struct user *u, const char *path, char *const argv[], const struct rv_isa *isa)
@@ -140,7 +111,7 @@ static int load(struct user *u, const char *path, char *const argv[], const stru
 	if (!err)
 		err = load_image(u, &f, &elf, moved);
 	if (!err)
-		err = load_code(u, &f, &elf, moved, isa);
+		err = user_text(u, f.data, &elf, moved, isa);
 	free(f.data);
 	if (err)
 		return err;
@@ -155,74 +126,140 @@ static int load(struct user *u, const char *path, char *const argv[], const stru
 	return 0;
 }
 
-static int trap(const struct rv_stop *s)
+void user_kill(struct user *u, int signal, int err, const char *fmt, ...)
 {
-	unsigned long long pc = s->pc, value = s->value;
+	char line[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	u->ended = true;
+	u->signal = signal;
+	u->err = annex_fail(err, "%s at pc 0x%llx", line, (unsigned long long)rv_pc(u->batch)[0]);
+}
+
+static void trap(struct user *u, const struct rv_stop *s)
+{
+	unsigned long long value = s->value;
 
 	switch (s->why) {
 	case RV_ILLEGAL:
-		return annex_fail(-EILSEQ, "illegal instruction 0x%08llx at pc 0x%llx", value, pc);
+		user_kill(u, SIGILL, -EILSEQ, "illegal instruction 0x%08llx", value);
+		break;
 	case RV_FETCH:
-		return annex_fail(-EFAULT, "no code at pc 0x%llx", value);
+		user_kill(u, SIGSEGV, -EFAULT, "no code at 0x%llx", value);
+		break;
 	case RV_LOAD:
-		return annex_fail(-EFAULT, "cannot load from 0x%llx at pc 0x%llx", value, pc);
+		user_kill(u, SIGSEGV, -EFAULT, "cannot load from 0x%llx", value);
+		break;
 	case RV_STORE:
-		return annex_fail(-EFAULT, "cannot store to 0x%llx at pc 0x%llx", value, pc);
+		user_kill(u, SIGSEGV, -EFAULT, "cannot store to 0x%llx", value);
+		break;
 	case RV_MISALIGNED:
-		return annex_fail(-EFAULT, "atomic access to 0x%llx, misaligned, at pc 0x%llx",
-				  value, pc);
+		user_kill(u, SIGBUS, -EFAULT, "atomic access to 0x%llx, misaligned,", value);
+		break;
 	case RV_BUDGET:
-		return annex_fail(-ETIME, "the budget of instructions is used up at pc 0x%llx", pc);
+		user_kill(u, SIGXCPU, -ETIME, "the budget of instructions is used up");
+		break;
 	default:
-		return annex_fail(-EINTR, "breakpoint at pc 0x%llx", pc);
+		user_kill(u, SIGTRAP, -EINTR, "breakpoint");
+		break;
 	}
 }
 
-static int execute(struct user *u, uint64_t budget, uint64_t *done)
+/* time is the host's monotonic clock; a cycle is an instruction. */
+static void read_counter(struct user *u, uint32_t insn)
 {
-	while (!u->exited) {
-		uint64_t left = !budget ? TURN : budget - *done < TURN ? budget - *done : TURN;
-		struct rv_stop s = rv_run(u->batch, left, done);
+	unsigned int rd = insn >> 7 & 31;
+	bool is_time = insn >> 20 == 0xc01;
 
-		if (s.why == RV_ECALL) {
-			user_call(u);
-			++*done;
-		} else if (s.why != RV_BUDGET || (budget && *done >= budget)) {
-			return trap(&s);
-		}
+	if (rd)
+		rv_x(u->batch, rd)[0] =
+			is_time ? user_now(CLOCK_MONOTONIC) / (USER_NS / USER_TIMEBASE) : u->done;
+}
+
+/* Instructions that the batch leaves to its user; whether @why is one. */
+static bool help(struct user *u, const struct rv_stop *s)
+{
+	switch (s->why) {
+	case RV_ECALL:
+		user_call(u);
+		break;
+	case RV_FENCE_CODE:
+		user_fetch_anew(u);
+		rv_pc(u->batch)[0] += 4;
+		break;
+	case RV_COUNTER:
+		read_counter(u, (uint32_t)s->value);
+		rv_pc(u->batch)[0] += 4;
+		break;
+	default:
+		return false;
 	}
-	return 0;
+	u->done++;
+	return true;
+}
+
+static void execute(struct user *u, uint64_t budget)
+{
+	while (!u->ended) {
+		uint64_t turn = user_timers(u) ? TIMER_TURN : TURN;
+		uint64_t left = budget && budget - u->done < turn ? budget - u->done : turn;
+		struct rv_stop s;
+
+		if (u->ended)
+			break;
+		s = rv_run(u->batch, left, &u->done);
+		if (!help(u, &s) && (s.why != RV_BUDGET || (budget && u->done >= budget)))
+			trap(u, &s);
+	}
+}
+
+static int prepare(struct user *u, const char *path, char *const argv[],
+		   const struct annex_rv_opts *opts)
+{
+	struct rv_opts o = {.isa = {opts->vlen ? opts->vlen : 256, 32, 32, 32}};
+	struct rv_mem mem = {rv_space_find, &u->space};
+	int err = rv_batch_create(&o, &mem, &u->batch);
+
+	if (err)
+		return annex_fail(err,
+				  err == -EINVAL ? "vectors of %u bits: not a power of two from "
+						   "128 to 1024"
+						 : "no memory for vectors of %u bits",
+				  o.isa.vlen);
+	err = rv_space_create(&u->space);
+	if (err)
+		return annex_fail(err, "cannot reserve %llu GiB of addresses; see ulimit -v",
+				  SPACE_TOP >> 30);
+	u->fd[1] = (struct user_fd){.open = opts->out >= 0, .host = opts->out};
+	u->fd[2] = (struct user_fd){.open = opts->err >= 0, .host = opts->err};
+	return load(u, path, argv, &o.isa);
 }
 
 int annex_rv_run(const char *path, char *const argv[], const struct annex_rv_opts *opts,
 		 struct annex_rv_result *out)
 {
 	struct user *u = calloc(1, sizeof(*u));
-	struct rv_opts o = {.isa = {opts->vlen ? opts->vlen : 256, 32, 32, 32}};
-	struct rv_mem mem;
 	int err;
 
 	*out = (struct annex_rv_result){0};
 	if (!u)
 		return annex_fail(-ENOMEM, "no memory");
-	u->out = opts->out;
-	u->err = opts->err;
-	mem = (struct rv_mem){rv_space_find, &u->space};
-	err = rv_batch_create(&o, &mem, &u->batch);
-	if (err)
-		annex_fail(err,
-			   err == -EINVAL ? "vectors of %u bits: not a power of two from 128 to "
-					    "1024"
-					  : "no memory for vectors of %u bits",
-			   o.isa.vlen);
-	if (!err)
-		err = load(u, path, argv, &o.isa);
-	if (!err)
-		err = execute(u, opts->budget, &out->instructions);
-	out->status = u->status;
+	err = prepare(u, path, argv, opts);
+	if (!err) {
+		execute(u, opts->budget);
+		err = u->err;
+		out->status = u->signal ? 128 + u->signal : u->status;
+		out->signal = u->signal;
+		out->instructions = u->done;
+		out->pc = rv_pc(u->batch)[0];
+	}
 	rv_batch_destroy(u->batch);
 	rv_code_destroy(u->code);
 	rv_space_destroy(&u->space);
+	free(u->seen);
 	free(u);
 	return err;
 }
