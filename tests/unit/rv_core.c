@@ -375,6 +375,24 @@ static void a_step_tells_what_it_did(void)
 	rv_rig_close(&r);
 }
 
+/* Only a program's user can read counters and decode anew; kernels have neither. */
+static void kernels_have_no_counters(void)
+{
+	const uint32_t fence[] = {0x0000100f, ECALL};
+	struct rv_rig r;
+
+	rv_rig_open(&r, &rv_rig_isa, NULL);
+	for (uint32_t csr = 0; csr < 3; csr++) {
+		const uint32_t insn[] = {0xc0002273 | csr << 20, ECALL};
+
+		rv_rig_start(&r, &rv_rig_isa, insn, COUNT(insn), 3);
+		CU_ASSERT_EQUAL(rv_rig_run(&r).why, RV_ILLEGAL);
+	}
+	rv_rig_start(&r, &rv_rig_isa, fence, COUNT(fence), 3);
+	CU_ASSERT_EQUAL(rv_rig_run(&r).why, RV_ENDED);
+	rv_rig_close(&r);
+}
+
 /* Somebody else's kernel ran before: whatever the next one reads of it must be gone. */
 static void nothing_is_left_of_what_ran(void)
 {
@@ -416,4 +434,5 @@ UNIT_SUITE(rv_core, {"lanes compute alike", lanes_compute_alike},
 	   {"one lane of many faults", one_lane_of_many_faults},
 	   {"registers are limited", registers_are_limited}, {"code is refused", code_is_refused},
 	   {"code ends", code_ends}, {"nothing is left of what ran", nothing_is_left_of_what_ran},
+	   {"kernels have no counters", kernels_have_no_counters},
 	   {"a step tells what it did", a_step_tells_what_it_did})

@@ -68,7 +68,9 @@ static int64_t call_getaffinity(struct user *u, const uint64_t *a)
 		return -ESRCH;
 	if ((uint32_t)a[1] < sizeof(first) || a[1] % sizeof(first))
 		return -EINVAL;
-	return rv_space_write(&u->space, a[2], &first, sizeof(first)) ? -EFAULT : (int64_t)sizeof(first);
+	if (rv_space_write(&u->space, a[2], &first, sizeof(first)))
+		return -EFAULT;
+	return sizeof(first);
 }
 
 static int64_t call_uname(struct user *u, const uint64_t *a)

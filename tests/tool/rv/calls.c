@@ -91,13 +91,20 @@ static void memory(void)
 static void times(void)
 {
 	const struct timespec zero = {0}, wrong = {0, 1000000000};
+	const struct timespec some = {0, 2000000};
 	const struct itimerval off = {0};
-	struct timespec t;
+	struct timespec t, before, after;
 
 	SAY(SYS_nanosleep, &zero, NULL);
 	SAY(SYS_nanosleep, &wrong, NULL);
 	SAY(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &zero, NULL);
 	SAY(SYS_clock_nanosleep, CLOCK_THREAD_CPUTIME_ID, 0, &zero, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	SAY(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &some, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	printf("%d\n",
+	       (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec >=
+		       some.tv_nsec);
 	SAY(SYS_clock_getres, CLOCK_MONOTONIC, &t);
 	printf("%ld %ld\n", t.tv_sec, t.tv_nsec);
 	SAY(SYS_clock_gettime, 99, &t);
