@@ -241,6 +241,20 @@ def check_strides(base):
             for a, b in zip(Looks.seen, lies(view))))
 
 
+def check_small():
+    """A small region that is pinned keeps no other from leaving."""
+    with annex.offload(MIB, "mem:64M") as it:
+        leases = [it.memory.allocate(100, "small", "saved") for _ in range(300)]
+        pin = it.memory.pin(leases[0])
+        for lease in leases[1:]:
+            own = it.memory.pin(lease)
+            ctypes.memset(lease.region.address, 1, 100)
+            del own
+        stats = it.stats()
+        claim(f"small ones leave: {stats}", stats["out"] > 0 and pin)
+        del leases, lease, pin
+
+
 def check_aliases():
     """What is saved is what it was when it was saved, whoever has written to it since."""
     array = numpy.ones((256, 1024), "f")
@@ -619,6 +633,7 @@ def main():
     check_training()
     check_optimizers()
     check_views()
+    check_small()
     check_aliases()
     check_damage()
     check_warnings()

@@ -328,7 +328,9 @@ class Memory:
         """A new region, all zeroes, as a lease of it."""
         address = ctypes.c_void_p()
         with self.entered():
-            self.library("annex_alloc", self.space, name.encode(), size, ctypes.byref(address))
+            # Smaller ones would share pages, and none could leave while one is pinned.
+            self.library("annex_alloc", self.space, name.encode(), max(size, PAGE),
+                         ctypes.byref(address))
             tier = SSD + len(self.regions) % len(self.stores)
             region = Region(address.value, size, name, kind, tier)
             self.regions[region.address] = region
