@@ -64,12 +64,13 @@ holds "every page is somewhere, and none where another is" awk -F , '
 	NR > 1 { n++; if ($2 == 0 && $3 == "") lost++; if ($3 != "" && seen[$3, $4]++) twice++ }
 	NR > 1 && $3 != "" { below++ }
 	END { exit !(n > 100 && below && !lost && !twice) }' pages.csv
+told='warning: (layer [0-9]|word|position|further).*'
 # After 1200 reads of 1500 there is a plan, and under uvm it is kernels that fault.
 for policy in none uvm g10 annex; do
 	for after in 100 1200; do
-		refused "a wrong bit, $policy" "layer [0-9].*: the data is not what was written" \
-			"$annex" train "${small[@]}" --device-memory $((tensors / 4)) \
-			--policy $policy --checksum \
+		warning="$told" refused "a wrong bit, $policy" \
+			"layer [0-9].*: the data is not what was written" "$annex" train \
+			"${small[@]}" --device-memory $((tensors / 4)) --policy $policy --checksum \
 			--storage "mem:64M?fault=flip,after=$after,count=0"
 	done
 done
@@ -82,7 +83,7 @@ losses >part.losses
 holds "the report has it" grep -qx '    null' part.losses
 holds "as the last of all that ended" test $(($(wc -l <part.losses) - 2)) -eq \
 	"$(grep -c '"planned": [tf]' out)"
-claim "a wrong bit that was of one read" "$annex" train "${small[@]}" \
+warning="$told" claim "a wrong bit that was of one read" "$annex" train "${small[@]}" \
 	--device-memory $((tensors / 4)) --storage 'mem:64M?fault=flip,after=100' --checksum --json
 losses >part.losses
 holds "is read again" cmp whole.losses part.losses

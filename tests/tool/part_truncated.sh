@@ -8,7 +8,8 @@ awk 'BEGIN {
 	for (i = 0; i < 20000; i++)
 		printf "1,1,%d,1,0.06,1994-01-%02d\n", i % 2 ? 5 : 50, i % 28 + 1
 }' >cut/lineitem.csv
-claim "a graph to cut" "$annex" graph gen kron --scale 14 --degree 8 -o cut/g.csr
+# Large, so that what reads it is still there when it is cut.
+claim "a graph to cut" "$annex" graph gen kron --scale 20 --degree 8 -o cut/g.csr
 
 # until_true COMMAND... - Wait for it to succeed, however slow this machine is.
 until_true()
