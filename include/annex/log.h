@@ -42,6 +42,16 @@ typedef void (*annex_log_fn)(void *ctx, enum annex_log_level level, const char *
 void annex_set_log(annex_log_fn fn, void *ctx);
 
 /**
+ * annex_log_to_fd() - A callback for annex_set_log() that writes warnings to a file descriptor.
+ * @ctx: points to the descriptor, an int, which must stay open and where it is.
+ *
+ * Each ANNEX_LOG_WARNING is one write() of a line, with a newline; other levels are left out. It is
+ * for programs whose own code must not run in the library's threads, as that of an interpreter with
+ * a global lock. A line for which a pipe that does not block has no room is lost.
+ */
+void annex_log_to_fd(void *ctx, enum annex_log_level level, const char *line);
+
+/**
  * annex_last_error() - The last ANNEX_LOG_ERROR line of the calling thread, or "".
  *
  * Explains the negative errno that a call has just returned. The text stays until the thread's

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "log.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -17,6 +18,23 @@ void annex_set_log(annex_log_fn fn, void *ctx)
 {
 	log_fn = fn;
 	log_ctx = ctx;
+}
+
+void annex_log_to_fd(void *ctx, enum annex_log_level level, const char *line)
+{
+	char text[sizeof(last_error) + 1];
+	int n = snprintf(text, sizeof(text), "%s\n", line);
+	ssize_t done;
+
+	if (level != ANNEX_LOG_WARNING)
+		return;
+	if (n >= (int)sizeof(text)) {
+		n = sizeof(text) - 1;
+		text[n - 1] = '\n';
+	}
+	do
+		done = write(*(const int *)ctx, text, (size_t)n);
+	while (done < 0 && errno == EINTR);
 }
 
 const char *annex_last_error(void)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """libannex's unified memory (annex/mem.h), by ctypes."""
-import collections
-import contextlib
 import ctypes
 import errno
 import os
@@ -57,23 +55,30 @@ CALLS = {
 }
 
 
-LOG = ctypes.CFUNCTYPE(None, VOID, ctypes.c_int, TEXT)
-WARNING = 1  # enum annex_log_level
-lines = collections.deque()  # warnings that were heard, in any thread
+class Ear:
+    """Warnings of the library, by a pipe.
 
+    No code of Python may run in the library's threads: they would wait for the interpreter's lock,
+    which a thread may have that waits for memory which they bring.
+    """
 
-@LOG
-def hear(context, level, line):
-    if level == WARNING:
-        lines.append(line.decode(errors="replace"))
+    def __init__(self, dll):
+        self.end, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.fd = ctypes.c_int(write)
+        dll.annex_set_log(dll.annex_log_to_fd, ctypes.byref(self.fd))
 
-
-# Instead of none at all, since a thread may have looked whether there is one.
-deaf = LOG(("getpid", ctypes.CDLL(None)))
+    def hear(self):
+        """What was said since the last time, as lines."""
+        try:
+            return os.read(self.end, 1 << 16).decode(errors="replace").splitlines()
+        except BlockingIOError:
+            return []
 
 
 class Library:
     """The library's functions, which raise Error where C tells an errno."""
+
+    ear = None  # one in a process, since the library has one log
 
     def __init__(self):
         name = os.environ.get("ANNEX_LIBRARY", "libannex.so.0")
@@ -87,13 +92,15 @@ class Library:
             self.dll.annex_space_get_stats.restype = None
             self.dll.annex_move_forget.argtypes = (VOID,)
             self.dll.annex_move_forget.restype = None
-            self.dll.annex_set_log.argtypes = (LOG, VOID)
+            self.dll.annex_set_log.argtypes = (VOID, VOID)
             self.dll.annex_set_log.restype = None
             self.dll.annex_last_error.restype = TEXT
             self.dll.annex_strerror.restype = TEXT
         except (OSError, AttributeError) as missing:
             raise Error(errno.ENOENT, f"{missing}: run make in Annex's sources, then make install, "
                         "or set ANNEX_LIBRARY to build/libannex.so") from None
+        if not Library.ear:
+            Library.ear = Ear(self.dll)
 
     def __call__(self, name, *arguments):
         """Call a function; raise its errno and annex_last_error()."""
@@ -101,22 +108,6 @@ class Library:
         if code < 0:
             raise Error(-code, self.words() or
                         f"{name}: {self.dll.annex_strerror(code).decode()}")
-
-    @contextlib.contextmanager
-    def heard(self):
-        """While a space is opened: the library's warnings, each once, in the list that it gives.
-
-        Not while it is used: its threads may report when one of Python's has the interpreter's
-        lock and waits for memory that they bring, and would wait for that lock for ever.
-        """
-        found = []
-        lines.clear()
-        self.dll.annex_set_log(hear, None)
-        try:
-            yield found
-        finally:
-            self.dll.annex_set_log(deaf, None)
-            found += dict.fromkeys(lines)
 
     def words(self):
         return self.dll.annex_last_error().decode(errors="replace")

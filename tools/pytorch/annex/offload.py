@@ -25,6 +25,7 @@ def in_child():
     """After fork(): the child is in no block, and has ordinary memory."""
     global turnstile
     turnstile = threading.Lock()
+    Library.ear = None  # the parent's
     for memory in memories:
         lose(memory)
 
@@ -61,6 +62,7 @@ class Offload:
         if not self.uris:
             raise Error(errno.EINVAL, "offload: no storage: file:PATH")
         self.memory = self.saver = self.stack = None
+        self.told = set()
 
     def open(self):
         """The space. Files that it makes have no name."""
@@ -87,14 +89,12 @@ class Offload:
             raise Error(errno.EBUSY, "offload: it is on already, and does not nest")
         with contextlib.ExitStack() as stack:
             stack.callback(turnstile.release)
-            with self.library.heard() as said:
-                self.memory = self.open()
+            self.memory = self.open()
             memories.add(self.memory)
             self.library.give_memory_back()
             stack.callback(self.memory.close)
-            for line in said:
-                warnings.warn(line, RuntimeWarning, stacklevel=2)
-            self.saver, stepper = Saver(self.memory), Stepper(self.memory)
+            self.tell()
+            self.saver, stepper = Saver(self.memory, self.tell), Stepper(self.memory)
             stack.callback(stepper.give_back)
             stack.enter_context(stepper.active())
             stack.enter_context(torch.autograd.graph.saved_tensors_hooks(
@@ -102,11 +102,21 @@ class Offload:
             self.stack = stack.pop_all()
         return self
 
+    def tell(self):
+        """Warnings of the library become Python's, each once in a block."""
+        for line in Library.ear.hear():
+            if line not in self.told:
+                self.told.add(line)
+                warnings.warn(line, RuntimeWarning, stacklevel=3)
+
     def __exit__(self, kind, error, trace):
         # A child that was forked has nothing of this.
         if not self.memory.is_here():
             return
         self.stack.__exit__(kind, error, trace)
+        # Also where a warning is to be an exception, it must not take the place of another.
+        with contextlib.suppress(*[RuntimeWarning] if error else []):
+            self.tell()
         failure, self.saver.failure = self.saver.failure, None
         # Through PyTorch's own code comes a RuntimeError that tells of it.
         if isinstance(error, RuntimeError) and failure and str(failure) in str(error):
@@ -114,7 +124,9 @@ class Offload:
 
     def stats(self):
         """Bytes moved and in use (struct annex_space_stats); @waited: seconds."""
-        return self.memory.stats()
+        figures = self.memory.stats()
+        self.tell()
+        return figures
 
 
 def offload(budget, storage, checksum=False):

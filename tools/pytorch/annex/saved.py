@@ -69,10 +69,14 @@ class Moved:
 
 
 class Saver:
-    """The pair of hooks for torch.autograd.graph.saved_tensors_hooks. @failure: the last one."""
+    """The pair of hooks for torch.autograd.graph.saved_tensors_hooks. @failure: the last one.
 
-    def __init__(self, memory):
+    @tell is called with each.
+    """
+
+    def __init__(self, memory, tell):
         self.memory = memory
+        self.tell = tell
         self.failure = None
         self.leases = weakref.WeakValueDictionary()
 
@@ -87,6 +91,7 @@ class Saver:
     def pack(self, tensor):
         if not self.memory.is_here() or not worth_moving(tensor):
             return Kept(tensor)
+        self.tell()
         with self.noted():
             return self.move(tensor)
 
