@@ -58,7 +58,7 @@ int newfile_open(struct newfile *n, const char *path, bool overwrite)
 
 	n->path = path;
 	n->overwrite = overwrite;
-	n->temp = (struct tempfile){NULL};
+	n->temp = (struct tempfile){.path = NULL};
 	if (newfile_stdout(path)) {
 		n->path = "standard output";
 		n->f = stdout;

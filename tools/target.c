@@ -175,7 +175,7 @@ static void forget(struct target *t)
 	free(t->path);
 	free(t->grows);
 	free(t->uri);
-	*t = (struct target){NULL};
+	*t = (struct target){.uri = NULL};
 }
 
 int target_done(struct target *t, unsigned int n, int err)

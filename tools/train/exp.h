@@ -13,19 +13,20 @@
 
 /*
  * exp_of() - To about two units in the last place; what is beyond EXP_MIN and EXP_MAX counts as
- * those. e^x = 2^n e^r with |r| at most half of ln 2, and of e^r the series.
+ * those, and NaN is NaN. e^x = 2^n e^r with |r| at most half of ln 2, and of e^r the series.
  */
 static inline float exp_of(float x)
 {
 	const float round = 12582912.0f; /* 1.5 * 2^23: added, it leaves whole numbers */
-	float n, r, sum, power;
+	float near, n, r, sum, power;
 	int32_t bits;
 
-	x = x < EXP_MIN ? EXP_MIN : x;
-	x = x > EXP_MAX ? EXP_MAX : x;
-	n = x * 1.44269504f + round - round;
+	/* A number also where x is none, for the conversion below; r is none then. */
+	near = x > EXP_MIN ? x : EXP_MIN;
+	near = near < EXP_MAX ? near : EXP_MAX;
+	n = near * 1.44269504f + round - round;
 	/* ln 2 in two parts, of which the first has few bits: its product is exact. */
-	r = x - n * 0.693359375f;
+	r = (x == x ? near : x) - n * 0.693359375f;
 	r = r + n * 2.12194440e-4f;
 	sum = 1.0f / 720;
 	sum = sum * r + 1.0f / 120;
