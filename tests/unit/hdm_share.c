@@ -507,14 +507,18 @@ static void *open_range(void *uri)
 	return annex_hdm_open(uri, NULL, &h) ? NULL : h;
 }
 
-/* How many descriptors of this process are of a file. */
+/* How many descriptors of this process are of a file. They may be another thread's: by their paths.
+ */
 static unsigned int descriptors_of(const struct stat *file)
 {
 	unsigned int n = 0;
+	char path[32];
 	struct stat st;
 
-	for (int fd = 0; fd < 1024; fd++)
-		n += !fstat(fd, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+	for (int fd = 0; fd < 1024; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n += !stat(path, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+	}
 	return n;
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Small objects, more of them than 47 MiB have room for, and a word at the end. */
+/* heap [N]: so many objects of 100 bytes, and a word at the end. */
+#include <cstdlib>
 #include <iostream>
 
-int main()
+int main(int argc, char **argv)
 {
+	long most = argc > 1 ? std::atol(argv[1]) : 500000;
 	char *last = nullptr;
 	long n = 0;
 
-	for (; n < 500000; n++) {
+	for (; n < most; n++) {
 		char *p = new char[100];
 		*reinterpret_cast<char **>(p) = last;
 		last = p;
