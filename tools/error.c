@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +23,16 @@ static unsigned int n_aliases;
 int err_alias(const char *path, const char *name)
 {
 	char *p = strdup(path), *n = strdup(name);
+	bool kept;
 
 	pthread_mutex_lock(&lock);
-	if (p && n && n_aliases < ALIASES) {
+	kept = p && n && n_aliases < ALIASES;
+	if (kept) {
 		aliases[n_aliases].path = p;
 		aliases[n_aliases++].name = n;
-		p = n = NULL;
 	}
 	pthread_mutex_unlock(&lock);
-	if (!p)
+	if (kept)
 		return 0;
 	free(p);
 	free(n);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,15 +15,14 @@ FILE *input_file(const char *path)
 	/* O_NONBLOCK: a pipe must not keep us waiting before it is refused. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
-	FILE *f = NULL;
+	bool known = fd >= 0 && !fstat(fd, &st);
+	FILE *f = known && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
 
-	if (fd < 0 || fstat(fd, &st))
-		err_sys("cannot open %s", path);
-	else if (S_ISDIR(st.st_mode))
+	if (known && S_ISDIR(st.st_mode))
 		err_set(-EISDIR, "cannot read %s: %s", path, strerror(EISDIR));
-	else if (!S_ISREG(st.st_mode))
+	else if (known && !S_ISREG(st.st_mode))
 		err_set(-EINVAL, "%s is not a regular file", path);
-	else if (!(f = fdopen(fd, "r")))
+	else if (!f)
 		err_sys("cannot open %s", path);
 	if (fd >= 0 && !f)
 		close(fd);

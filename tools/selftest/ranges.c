@@ -214,7 +214,7 @@ static int live(struct range *r)
 
 int selftest_ranges(const struct selftest *s, struct tally *t, uint64_t seed)
 {
-	struct range r = {.t = t, .uri = s->range, .seed = seed, .want = malloc(MOST)};
+	struct range r = {.t = t, .uri = s->range, .seed = seed};
 	char uri[ANNEX_URI_MAX];
 	int err;
 
@@ -225,6 +225,7 @@ int selftest_ranges(const struct selftest *s, struct tally *t, uint64_t seed)
 	}
 	/* Pieces with a name would stay in somebody's range: signals wait for the round's end. */
 	cleanup_hold();
+	r.want = malloc(MOST);
 	err = live(&r);
 	cleanup_release();
 	return err;

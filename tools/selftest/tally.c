@@ -49,8 +49,9 @@ int tally_same(struct tally *t, const char *what, uint64_t at, const void *got, 
 		return 0;
 	while (g[i] == w[i])
 		i++;
-	return tally_wrong(t, "%s: byte %llu is 0x%02x, not 0x%02x", what,
-			   (unsigned long long)(at + i), g[i], w[i]);
+	at += i;
+	return tally_wrong(t, "%s: byte %llu is 0x%02x, not 0x%02x", what, (unsigned long long)at,
+			   g[i], w[i]);
 }
 
 int tally_value(struct tally *t, const char *what, uint64_t at, int64_t got, int64_t want)
