@@ -408,10 +408,19 @@ def fitting(seed, skip):
     return wrong, out
 
 
+def plain_run(seed, skip):
+    with reference() as it:
+        return Run(seed, skip, it).go()
+
+
+def undefined(seed, skip, plain):
+    """Whether PyTorch's own kernels read memory that nothing has written: 1.13 has such."""
+    return any(not all(map(alike, plain, plain_run(seed, skip))) for _ in range(4))
+
+
 def compare(seed, skip, limit):
     """What differs, or None; and the bytes that left memory."""
-    with reference() as it:
-        plain = Run(seed, skip, it).go()
+    plain = plain_run(seed, skip)
     try:
         with annex.offload(BUDGET, "mem:64M") as it:
             it.memory.limit = limit
@@ -420,6 +429,9 @@ def compare(seed, skip, limit):
     except annex.Error as error:
         return f"{error}", 0
     for a, b in zip(plain, own):
+        if not alike(a, b) and undefined(seed, skip, plain):
+            print(f"seed {seed}: plain PyTorch gives several answers", flush=True)
+            return None, out
         if not alike(a, b):
             told = [x[-1] if isinstance(x[-1], str) else "another number" for x in (a, b)]
             return f"step {b[0]}: {told[0]} without it, {told[1]} with it", out
