@@ -43,7 +43,7 @@ static int init_uring(struct annex_emu *emu, struct io_uring *uring)
 	return err;
 }
 
-/* Who refuses it, and how that is mended. */
+/* The cause of the refusal, and its mend. */
 static const char *why_refused(int err)
 {
 	switch (err) {
@@ -215,7 +215,7 @@ static void refuse(struct annex_emu *emu, int err)
 	}
 }
 
-/* What the kernel refuses for now stays, and is offered with the next pass. */
+/* Requests that the kernel refuses stay, and are offered with the next pass. */
 void annex_emu_ring_submit(struct annex_emu *emu)
 {
 	struct io_uring *uring = &emu->ring->uring;

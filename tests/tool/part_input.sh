@@ -44,7 +44,7 @@ truncate -s 20M hole
 refused "a CSV file of zeroes" "record of more than 16 MiB" "$annex" scan --csv hole --where 'a>1'
 refused "a text of the kernel's files" "0 bytes of text" "$annex" train --text /proc/self
 if command -v script >/dev/null; then
-	# What a terminal shows goes to out; the writer comes when the command has said so.
+	# The terminal's output goes to out; the writer comes when the command has said so.
 	script -qec "'$annex' trace show pipe" /dev/null >out 2>&1 </dev/null &
 	end=$((SECONDS + 30))
 	until grep -q "waiting for another program to write to pipe" out || [ $SECONDS -gt $end ]

@@ -11,7 +11,7 @@
 enum { PROT_ANY = PROT_READ | PROT_WRITE | PROT_EXEC | 8 /* PROT_SEM */ };
 enum { MAP_KIND = 3, NOREPLACE = 0x100000 }; /* MAP_FIXED_NOREPLACE */
 
-/* What can be written can be read on RISC-V. */
+/* Writable memory is readable on RISC-V. */
 static unsigned int prot_of(uint64_t prot)
 {
 	return prot & PROT_WRITE ? RV_READ | RV_WRITE : prot & PROT_READ ? RV_READ : 0;

@@ -152,7 +152,7 @@ static uint64_t microseconds(const uint64_t t[2])
 	return ((t[0] < most ? t[0] : most) * 1000000 + t[1]) * 1000;
 }
 
-/* What is left is never nothing while it is armed. */
+/* An armed timer has always some time left. */
 static int put_timer(const struct user *u, uint64_t va, unsigned int i)
 {
 	const struct user_timer *t = &u->timer[i];
