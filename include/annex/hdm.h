@@ -223,7 +223,7 @@ void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset);
 /**
  * annex_hdm_check() - Whether the memory of the range is there still, and has been so far.
  *
- * Who may write to the file of a shm: range can cut it short, which is a SIGBUS for all who have it
+ * Writers of a shm: range's file can cut it short, which is a SIGBUS for all who have it
  * mapped (annex/mapping.h). What was read from a range is good if this is called afterwards.
  *
  * Return: 0; -EIO: it was truncated or removed, or its memory was poisoned when it was read.

@@ -41,7 +41,7 @@ interrupted()
 	rm -rf made*
 }
 
-# What is slow is slow for ten minutes: the signal comes while it is under way.
+# Slow commands are slow for ten minutes: the signal comes while it is under way.
 slow='fault=delay,us=600000000,count=0'
 claim "a graph" "$annex" graph gen kron --scale 10 -o input.csr
 claim "a vector" "$annex" vadd gen input.a --size 4M

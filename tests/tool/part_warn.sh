@@ -59,7 +59,7 @@ if "$refuse" EPERM io_uring -- true 2>/dev/null; then
 		holds "says so" grep -qE '^space +userfaultfd +missing +no tensors can move' out
 		holds "and how to mend it" grep -q '\$ docker run' out
 	done
-	# What a user has where vm.unprivileged_userfaultfd is 0.
+	# The rights of a user where vm.unprivileged_userfaultfd is 0.
 	claim "doctor without a right to userfaultfd" \
 		"$refuse" EPERM kernel-faults device -- "$annex" doctor
 	holds "says so" grep -qE '^space +userfaultfd +missing' out

@@ -11,7 +11,7 @@
 #define LEAST 8193u /* bytes of a piece that can get a name */
 
 /*
- * What the piece "query/TABLE" begins with. @id: of this table and no other. @at: where in the
+ * The head of the piece "query/TABLE". @id: of this table and no other. @at: where in the
  * piece columns are; 0: there is none. The last 8 bytes of the piece are @id once more, so that a
  * range that was truncated, and has grown again, is told from a whole one.
  */

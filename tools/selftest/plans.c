@@ -23,7 +23,7 @@ struct plans {
 	uint64_t seed;
 };
 
-/* What lives while each kernel runs, by plain loops over tensors and uses. */
+/* Bytes that live while each kernel runs, by plain loops over tensors and uses. */
 static int check_lives(struct plans *w)
 {
 	const struct annex_trace *tr = w->trace;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a hart does for its program, by name; 0: it is as it should be. */
+/* Services of a hart for its program, by name; 0: all is as it should be. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
