@@ -97,13 +97,13 @@ class Kind:
         self.reset()
         self.before = self.state()
 
-    def judge(self, pair, rcs):
+    def judge(self, pair, rcs, errs):
         state = self.state()
         won = [w for w, rc in zip(pair, rcs) if not rc]
         kept = [self.alone[w.name] == state if w.makes == WHOLE else
                 self.alone[w.name][:w.makes] == state[:w.makes] for w in won]
         if not won:
-            raise Lost("both failed")
+            raise Lost(f"both failed: {errs}")
         if len(won) == 2 and not self.overwrites:
             raise Lost("both say that they made what only one can have made")
         if not any(kept):
@@ -117,7 +117,7 @@ class Kind:
             right = re.fullmatch(r"annex[^\n]*: [^\n]+\n", err) if rc else not err
             if not right or not 0 <= rc < 100:
                 raise Lost(f"exit code {rc}, and on stderr {err!r}")
-        self.judge(pair, rcs)
+        self.judge(pair, rcs, errs)
         if listed and sorted(os.listdir(".")) != listed:
             raise Lost(f"left: {sorted(set(os.listdir('.')) ^ set(listed))}")
 
@@ -186,7 +186,7 @@ class Range(Kind):
 
     def reset(self):
         if not os.path.exists("range"):
-            must(["query", "load", "--range", "shm:range?size=1536K", "l1.csv", "p1.csv"])
+            must(["query", "load", "--range", "shm:range?size=4M", "l1.csv", "p1.csv"])
         else:
             must(["query", "load", "--range", "shm:range", "--overwrite", "l1.csv", "p1.csv"])
 
@@ -261,10 +261,10 @@ def kinds():
         Writer("load 1", load("l1 p1", "--overwrite")),
         Writer("load 2", load("l2 p2", "--overwrite")),
         Writer("load 3", load("l3 p3", "--overwrite")),
-        Writer("measure", ["bench", "hdm", "shm:range", "--bytes", "512K", "--threads", "1",
+        Writer("measure", ["bench", "hdm", "shm:range", "--bytes", "256K", "--threads", "1",
                             "--seconds", "0.01"],
                ANY)], True)
-    new = [Writer(f"make {n}", ["query", "load", "--range", "shm:range?size=1536K", f"l{n}.csv",
+    new = [Writer(f"make {n}", ["query", "load", "--range", "shm:range?size=4M", f"l{n}.csv",
                                 f"p{n}.csv"]) for n in (1, 2)]
     yield NewRange("a range that is not there", new, False)
     for overwrites, more in ((False, []), (True, ["--overwrite"])):
