@@ -290,12 +290,16 @@ $(OUT)/annex.pc: lib/annex.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@PRIVATE_LIBS@|$(LIB_LIBS) -lm|' \
-		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' $< > $@
+		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' $< > $@.$$$$ && mv $@.$$$$ $@
 
 # Objects depend on how they were made: other flags make them again.
 flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS) $(RV_CFLAGS)
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D); echo '$(flags)' | cmp -s - $@ || echo '$(flags)' > $@
+
+# Steps run as many at a time as there are processors, unless told otherwise.
+at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+include tests/check.mk
 
 # What must be there to build and to test. These targets install it, so the rest runs in a make of
 # its own, which sees it.
@@ -311,12 +315,14 @@ train-demo:
 	@+$(MAKE) --no-print-directory all
 	@tests/train_demo.sh $(OUT)
 check:
-	@tests/deps.sh check
-	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh
-# Beside check: random tests with new seeds, and what takes its time in guests.
-check-long:
-	@tests/deps.sh check
-	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh long
+	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh qemu
+	@rm -f $(BUILD)/check/*.end
+	@+$(MAKE) --no-print-directory -k $(at_once) $(gate); tests/check.sh end
+# Beside check: every machine and sanitizer, random tests with new seeds, and what takes hours.
+check-all:
+	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh debug
+	@rm -f $(BUILD)/check/*.end
+	@+$(MAKE) --no-print-directory -k $(at_once) $(gate) $(more); tests/check.sh end
 # Instructions of the near-data processor, one by one, against qemu's.
 check-riscv:
 	@tests/deps.sh check
@@ -362,12 +368,10 @@ bench-query:
 bench-qemu:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/bench/qemu.sh $(OUT)
-lint:
-	@BUILD='$(BUILD)' V='$(V)' tests/lint/run.sh
+lint: check/style check/tidy
 # Longer than in check; FUZZ_TIME is in seconds for each target.
 fuzz:
-	@+BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' FUZZ_TIME='$(or $(FUZZ_TIME),600)' \
-		tests/check.sh fuzz
+	@+$(MAKE) --no-print-directory check/fuzz FUZZ_TIME='$(or $(FUZZ_TIME),600)'
 # The version script, after public functions came or went.
 map:
 	$(Q)mkdir -p $(OUT) && tests/install/public.sh --map > $(OUT)/map
@@ -420,7 +424,8 @@ help:
 #h check              install what is missing, build, run every test and check
 #h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4
 #h check-riscv        the RISC-V core against qemu-riscv64: COUNT=1000000 SEED=1
-#h check-long         random tests with new seeds, guests in their long form
+#h check-all          beside check: every machine, sanitizer and seed; hours
+#h check/NAME         one step of either, as tests/check.mk names them
 #h check-debug-kernel tests in guests on a kernel with KASAN, lockdep, kmemleak, failing allocations
 #h check-module       annex.ko for Debian's kernels: builds, sparse, checkpatch, DKMS
 #h module             annex.ko for KDIR=/lib/modules/RELEASE/build
@@ -447,7 +452,7 @@ help:
 #h V=1 (show commands)
 
 .PHONY: all unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
-	check-long check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan \
+	check-all check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan \
 	bench-ndp bench-migrate ndp-build bench-query bench-qemu lint fuzz map format install \
 	install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:

@@ -17,9 +17,6 @@ list()
 		[ -f "$file" ] && echo "$file"
 	done
 }
-# What clang-tidy looks for is not what kernel code is like, nor what is compiled with its headers;
-# tests/module checks that. Near-data kernels are of another machine; tests/install builds them.
-mapfile -t c_files < <(list '*.c' ':!kernel/' ':!tests/kernel/' ':!docs/examples/kernels/')
 mapfile -t sources < <(list '*.c' '*.h')
 mapfile -t lib_files < <(list 'lib/*.c')
 mapfile -t scripts < <(list '*.sh' '*.bash' .ci/run)
@@ -29,11 +26,6 @@ claim_log=$out
 # shellcheck source=tests/claim.sh
 . tests/claim.sh
 
-claim_says()
-{
-	grep -v '^[0-9]* warnings\? generated\|^Suppressed\|^Use -header' "$claim_log"
-}
-
 formatted()
 {
 	local file bad=0
@@ -41,12 +33,6 @@ formatted()
 		clang-format --dry-run -Werror "$file" 2>/dev/null || { echo "$file"; bad=1; }
 	done
 	return $bad
-}
-
-tidy()
-{
-	printf '%s\n' "${c_files[@]}" | xargs -P "$(nproc)" -I '{}' \
-		clang-tidy --quiet '{}' -- -std=gnu11 -DANNEX_VERSION='""' "${include[@]}"
 }
 
 # Sparse knows address spaces, lock contexts, and integers used as pointers. What it has to say
@@ -75,7 +61,6 @@ no_dead_private()
 
 claim "house style" tests/lint/style.sh
 claim "clang-format (make format repairs it)" formatted
-claim "clang-tidy" tidy
 claim "sparse" sparse_clean
 claim "private functions are needed by two files" no_dead_private
 # Parts of a script see what the whole has set (SC2034, SC2154).

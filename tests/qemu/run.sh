@@ -4,12 +4,18 @@
 #
 #   run.sh [-k KERNEL] [-i IOMMU] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
 #
-# KERNEL and IOMMU are as in machine.sh. Without arguments: all tests on a machine of each kind, and
-# those of CXL memory, hdm*, on machines that have some. Lists as in -k 6.1,6.12 make a smaller
-# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options; LONG=1
-# there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU are as in
-# machine.sh. The tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how to write
-# one.
+# KERNEL and IOMMU are as in machine.sh. Without arguments: all tests, on machines that have each
+# pair of kernel, IOMMU and number of controllers once; those of CXL memory, hdm*, on machines that
+# have some. A test may say in its head which of these machines it is for:
+#
+#   # machines: kernel      the first machine of each kernel
+#   # machines: flat        two CXL devices below one host bridge, without an IOMMU
+#
+# ALL=1 in the environment: every combination, and every test on each. Lists as in -k 6.1,6.12 make
+# a smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the
+# options; LONG=1 there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU
+# are as in machine.sh. The tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how
+# to write one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh
@@ -17,10 +23,13 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/machine.sh
 . tests/qemu/machine.sh
 
+# Machines as KERNEL/IOMMU/NVME that have each pair once; without them, the lists say which.
+pairs=
 # Also machines that some of the tests are for.
 odd=
 if [ $# -eq 0 ]; then
 	[ -n "${IOMMU:-}${CXL:-}" ] || odd=1
+	[ -n "${IOMMU:-}${NVME:-}${CXL:-}${ALL:-}" ] || pairs='6.1/0/1 6.1/1/4 6.12/0/4 6.12/1/1'
 	kernels=${KERNEL:-6.1,6.12} iommus=${IOMMU:-0,1} nvmes=${NVME:-1,4}
 else
 	kernels=${KERNEL:-6.12} iommus=${IOMMU:-0} nvmes=${NVME:-1}
@@ -89,6 +98,12 @@ verdict()
 	esac
 }
 
+# since START - Seconds since then.
+since()
+{
+	awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $1 }"
+}
+
 # A line that came from the guest.
 judge()
 {
@@ -97,6 +112,7 @@ judge()
 	"begin "*)
 		name=${line#begin }
 		failed_before=$failed
+		began=$EPOCHREALTIME
 		;;
 	"ok "*) verdict ok "$name: ${line#ok }" ;;
 	"not ok "*) verdict "not ok" "$name: ${line#not ok }" ;;
@@ -108,6 +124,7 @@ judge()
 		[ "$rc" -eq 0 ] || [ $failed -gt $failed_before ] ||
 			verdict "not ok" "$name: exit status $rc"
 		[ "$rc" -ne 0 ] || [ -e "$here/guest/$name.sh" ] || verdict ok "$name"
+		echo "# $name: $(since "$began") s"
 		;;
 	"#"*) echo "$line" ;;
 	esac
@@ -191,7 +208,27 @@ boot_cell()
 		rm -f "$dir"/disk* "$dir"/cxl* "$dir"/pmem*
 	fi
 	exec 8>&-
-	echo "# $cell: $(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $start }") s"
+	echo "# $cell: $(since "$start") s"
+}
+
+# here_too KERNEL - Whether a machine that some tests are for is to run with this kernel: in pairs,
+# each runs with one.
+here_too()
+{
+	[ -z "$pairs" ] || [ "$KERNEL" = "$1" ]
+}
+
+# fit MACHINE TEST... - Set tests to those of them that are for such a machine.
+fit()
+{
+	local machine=$1 name wanted
+	shift
+	tests=()
+	for name in "$@"; do
+		wanted=$(sed -n '1,20s/^# machines: //p' "$here/guest/$name".* | head -n 1)
+		[ -n "$pairs" ] && [ -n "$wanted" ] && [ "$wanted" != "$machine" ] ||
+			tests+=("$name")
+	done
 }
 
 # An IOMMU that interrupts pass by. Of CXL memory, two devices that the kernel's own driver can be
@@ -200,13 +237,15 @@ boot_cell()
 odd_cells()
 {
 	local NVME=1 tests=(boot owners)
-	IOMMU=noremap run_cell
-	tests=("${hdm[@]}")
-	CXL=2 IOMMU=0 CPU=max,hypervisor=off run_cell
-	CXL=4 IOMMU=1 CXL_SHAPE=tree CPU=max,hypervisor=off run_cell
-	CXL=1 IOMMU=0 CXL_KIND=both run_cell
+	! here_too 6.1 || IOMMU=noremap run_cell
+	fit flat "${hdm[@]}"
+	! here_too 6.12 || CXL=2 IOMMU=0 CPU=max,hypervisor=off run_cell
+	fit tree "${hdm[@]}"
+	! here_too 6.1 || CXL=4 IOMMU=1 CXL_SHAPE=tree CPU=max,hypervisor=off run_cell
+	fit both "${hdm[@]}"
+	! here_too 6.12 || CXL=1 IOMMU=0 CXL_KIND=both run_cell
 	tests=(hdmbounce)
-	CXL=1 IOMMU=0 APPEND="swiotlb=force ${APPEND:-}" run_cell
+	! here_too 6.1 || CXL=1 IOMMU=0 APPEND="swiotlb=force ${APPEND:-}" run_cell
 }
 
 most=()
@@ -225,11 +264,19 @@ trap 'rm -rf "$initramfs" "$initramfs.tree"' EXIT
 echo "TAP version 13"
 for KERNEL in ${kernels//,/ }; do
 	build_guest "$KERNEL" "$initramfs" ${programs[@]+"${programs[@]}"}
-	tests=("${most[@]}")
+	cells=()
 	for IOMMU in ${iommus//,/ }; do
 		for NVME in ${nvmes//,/ }; do
-			run_cell
+			cell=$KERNEL/$IOMMU/$NVME
+			[ -n "$pairs" ] && [[ " $pairs " != *" $cell "* ]] || cells+=("$cell")
 		done
+	done
+	machine=kernel
+	for cell in "${cells[@]}"; do
+		IFS=/ read -r KERNEL IOMMU NVME <<<"$cell"
+		fit $machine "${most[@]}"
+		run_cell
+		machine=other
 	done
 	[ -z "$odd" ] || odd_cells
 done

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Bad input: one clear line, no success, nothing left behind.
 
+make_victims >out 2>&1
+make_trace
 refused "no command" "which command" "$annex"
 refused "unknown command" "no command" "$annex" grpah
 refused "unknown subcommand" "no command" "$annex" graph bsf

@@ -16,13 +16,7 @@ claim "everything passes" "$annex" scan --columns trips --where 'distance>=0' --
 claim "nothing passes" "$annex" scan --columns trips --where 'distance<0' --sum tax --verify --json
 value "none" passed 0
 
-cat >t.csv <<-END
-	id,"fare, all",name,empty
-	1,2.5,"Smith, J.",7
-	2,3.5,"two
-	lines",
-	3,-1e1,"say ""hi""",9
-END
+make_csv
 claim "scan import" "$annex" scan import t.csv -o t --json
 value "rows of the CSV" rows 3
 value "columns of numbers" columns 3
@@ -106,6 +100,7 @@ mv a.zero zeroes/a.f64
 claim "a cache larger than columns" "$annex" scan --columns zeroes --where 'a==0' --cache 1G \
 	--threads 2 --json
 value "takes what they can use" cache_bytes $(((512 + 64 * 4) * 1024))
+make_graph
 claim "a cache larger than a graph" "$annex" graph bfs k.csr --cache 1G --threads 2 --json
 holds "takes what it can use" test "$(number cache_bytes)" -le \
 	$(($(stat -c %s k.csr) + 65 * 4096))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What GPU threads do, or the one line that says why they do not.
 
+make_graph
 for c in "bench cuda" "graph bfs" vadd; do
 	# shellcheck disable=SC2086
 	claim "$c has help" "$annex" $c --help

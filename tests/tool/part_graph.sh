@@ -61,9 +61,7 @@ cp k.csr 'od?d&%.csr'
 claim "a path with ? and & and %" "$annex" graph bfs 'od?d&%.csr' --verify
 
 # A path of eight vertices: what the answers are is known.
-for i in 0 1 2 3 4 5 6; do
-	echo "$i $((i + 1)) 10"
-done >path.txt
+make_path
 claim "import a path" "$annex" graph import snap path.txt --weights --undirected -o path.csr --json
 value "edges both ways" edges 14
 claim "bfs of the path" "$annex" graph bfs path.csr --source 0 --json --verify
@@ -78,7 +76,7 @@ value "nothing lies behind the end" reached 1
 claim "cc is weak" "$annex" graph cc way.csr --json --verify
 value "still one component" components 1
 
-printf '# a comment\n100\t200\n200\t300\n300\t300\n100\t200\n' >ids.txt
+make_ids
 claim "ids with gaps" "$annex" graph import snap ids.txt -o ids.csr --json
 value "gaps are closed" vertices 3
 value "a loop is dropped" self_loops 1
@@ -103,25 +101,7 @@ claim "import over a graph when told to" "$annex" graph import mtx m.mtx --weigh
 	--overwrite
 claim "mtx from standard input" sh -c "'$annex' graph import mtx - -o m2.csr <m.mtx"
 
-cat >packages <<-END
-	Package: editor
-	Version: 1.0
-	Depends: libc (>= 2.36), spell-dictionary | dict-en, missing-package
-	Recommends: help
-	Description: edits
-	 a long text: with colons, and | bars
-
-	Package: libc
-	Version: 2.36
-
-	Package: dict-en
-	Provides: spell-dictionary (= 1),
-	 words
-	Depends: libc:any
-
-	Package: help
-	Pre-Depends: libc
-END
+make_packages
 claim "debian" "$annex" graph import debian packages -o deb.csr --json
 value "packages and virtual packages" vertices 6
 value "dependencies, alternatives, providers" edges 8

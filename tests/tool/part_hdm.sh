@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Memory ranges: caches in them, and what they cost beside ordinary memory.
 
+make_graph
 claim "bench hdm has help" "$annex" bench hdm --help
 holds "with an example" grep -q "annex bench hdm" out
 claim "bench of a shared file" "$annex" bench hdm shm:range?size=8M --seconds 0.01 --json

@@ -2,47 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Plans of training iterations: made, shown, simulated, drawn.
 
-# chain FILE LAYERS WEIGHT ACTIVATION NS - A trace of that many layers forward and backward, each
-# with a weight and an activation of so many MiB.
-chain()
-{
-	awk -v n="$2" -v w="$3" -v a="$4" -v ns="$5" 'BEGIN {
-		printf "{\"format\":\"annex-trace/1\",\n \"tensors\":[\n"
-		for (i = 0; i < n; i++)
-			printf "  {\"id\":%d,\"bytes\":%.0f,\"global\":true},\n", i, w * 1048576
-		for (i = n; i < 2 * n; i++)
-			printf "  {\"id\":%d,\"bytes\":%.0f,\"global\":false}%s\n", i, a * 1048576,
-				i < 2 * n - 1 ? "," : ""
-		printf " ],\n \"kernels\":[\n"
-		for (i = 0; i < n; i++) {
-			input = i ? i "," n + i - 1 : i
-			printf "  {\"name\":\"forward%d\",\"ns\":%d,", i, ns
-			printf "\"in\":[%s],\"out\":[%d]},\n", input, n + i
-		}
-		for (i = n - 1; i >= 0; i--) {
-			printf "  {\"name\":\"backward%d\",\"ns\":%d,", i, ns
-			printf "\"in\":[%d,%d],\"out\":[%d]}%s\n", i, n + i, i, i ? "," : ""
-		}
-		printf " ]}\n"
-	}' >"$1"
-}
-
-# fact KEY - A value from the JSON of the last claim, whatever it is.
-fact()
-{
-	sed -n "s/^ *\"$1\": *\(.*[^,]\),\{0,1\}$/\1/p" out | head -n 1
-}
-
-# below WORDS A B - The number A is not above B, but for rounding.
-below()
-{
-	holds "$1: $2 is above $3" awk -v a="$2" -v b="$3" \
-		'BEGIN { exit !(a != "" && b != "" && a <= b * (1 + 1e-9)) }'
-}
-
-chain chain.json 24 8 64 10000000
-machine=(--gpu 1G --host 512M --ssd-read 3.2G --ssd-write 3.2G)
-
+make_trace
 claim "plan" "$annex" plan chain.json "${machine[@]}" -o chain.plan --json
 holds "the ideal is the sum of its kernels" test "$(printf %.6f "$(number ideal_s)")" = 0.480000
 predicted=$(number iteration_s)
@@ -104,7 +64,6 @@ claim "CXL memory" "$annex" simulate chain.json --policy annex --gpu 1G --host 0
 	--cxl-rate 12G --json
 below "it is not more than full" "$(number cxl_peak_bytes)" $((4 << 30))
 
-chain second.json 16 8 96 8000000
 claim "two GPUs" "$annex" simulate chain.json second.json --policy annex "${machine[@]}" --json
 value "are two" gpus 2
 claim "one trace on three GPUs" "$annex" simulate chain.json --gpus 3 --ssds 2 --policy g10 \
@@ -113,7 +72,6 @@ value "are three" gpus 3
 holds "each SSD is told of" test "$(grep -c '"ssd": "ssd' out)" -eq 2
 
 # The weights alone exceed the GPU: FlashNeuron, which keeps them there, cannot run.
-chain heavy.json 24 64 8 10000000
 claim "a policy that cannot" "$annex" simulate heavy.json --policy flashneuron "${machine[@]}" \
 	--json
 holds "is not feasible" test "$(fact feasible)" = false
@@ -148,9 +106,7 @@ if command -v gnuplot >/dev/null; then
 	holds "the capacity is drawn" grep -q capacity plan.svg
 	holds "and lines are named" grep -q 'annex, host 16' sweep.svg
 	refused "plot over a plot" "overwrite" "$annex" plan chain.json --plot plan.svg
-	mkdir -p broken
-	printf '#!/bin/sh\necho "no terminal" >&2\nexit 1\n' >broken/gnuplot
-	chmod +x broken/gnuplot
+	make_broken
 	refused "gnuplot that fails" "gnuplot failed: no terminal" env PATH="$dir/broken:$PATH" \
 		"$annex" plan chain.json --plot bad.svg
 fi

@@ -12,6 +12,8 @@ keeps()
 	holds "$1: $file is as it was" test "$(sha256sum "$file")" = "$sum"
 }
 
+make_trace
+make_plans
 mkdir -p there
 cp chain.json own.json
 cp chain.plan own.plan
@@ -64,6 +66,7 @@ if command -v gnuplot >/dev/null; then
 		chain.json --policy g10 "${machine[@]}" --plot /dev/full
 	refused "a plot without its plan" "No space" "$annex" plan chain.json "${machine[@]}" \
 		--plot left.svg -o /dev/full
+	make_broken
 	refused "a plan without its plot" "gnuplot failed" env PATH="$dir/broken:$PATH" "$annex" \
 		plan chain.json "${machine[@]}" --plot left.svg -o left.plan
 	claim "plan and plot" "$annex" plan chain.json "${machine[@]}" --plot both.svg -o both.plan

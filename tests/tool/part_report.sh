@@ -8,6 +8,10 @@ iterations()
 	sed -n 's/^ *"iteration_s": \([^,]*\),$/\1/p' out
 }
 
+make_trace
+make_plans
+make_small
+"$annex" trace gen bert-base -o bert.json >out
 claim "two GPUs that differ" "$annex" simulate chain.json second.json --policy annex \
 	"${machine[@]}" --json
 holds "each is told of" test "$(grep -c '"trace"' out)" -eq 2

@@ -5,21 +5,7 @@
 claim "trace show has help" "$annex" trace show --help
 holds "the help of trace show has an example" grep -q "annex trace show" out
 
-# Two kernels of 1 and 3 s, which use all but one byte of what lives.
-cat >small.json <<'EOF'
-{"format":"annex-trace/1","model":"small","batch":2,
- "tensors":[
-  {"id":1,"bytes":1024,"global":false,"role":"activation"},
-  {"id":0,"bytes":1024,"global":true,"role":"weight","name":"w"},
-  {"id":2,"bytes":1023,"global":false},
-  {"id":3,"bytes":1,"global":true,"role":"weight"}
- ],
- "kernels":[
-  {"name":"forward","ns":1000000000,"in":[0],"out":[1]},
-  {"name":"back\u001b[31mward","ns":3000000000,"in":[1,0],"out":[2]}
- ]
-}
-EOF
+make_small
 claim "trace show" "$annex" trace show small.json
 holds "the peak is named" grep -qE '^  peak  +3\.0 KiB at 1\.000 s, kernel 1: back' out
 holds "a kernel's name does not reach the terminal as it is" test -z "$(tr -d -c '\033' <out)"

@@ -6,15 +6,9 @@ claim "train has help" "$annex" train --help
 holds "with an example" grep -q "annex train --device-memory" out
 
 # A text that a small model soon knows.
-awk 'BEGIN { for (i = 0; i < 400; i++) print "the quick brown fox jumps over the lazy dog" }' >fox
+make_text
 small=(--text fox --layers 4 --width 64 --heads 4 --context 32 --batch 16 --steps 16
 	--learning-rate 0.003)
-
-# losses - All of the last claim.
-losses()
-{
-	sed -n '/"losses"/,/]/p' out
-}
 
 claim "train" "$annex" train "${small[@]}" --json
 losses >whole.losses
@@ -69,8 +63,8 @@ told='warning: .*(came back wrong|cannot be|not shown)'
 for policy in none uvm g10 annex; do
 	for after in 100 1200; do
 		warning="$told" refused "a wrong bit, $policy" \
-			"(layer [0-9]+|embed|head).*: the data is not what was written" "$annex" train \
-			"${small[@]}" --device-memory $((tensors / 4)) --policy $policy --checksum \
+			"(layer [0-9]+|embed|head).*: the data is not what was written" \
+			"$annex" train "${small[@]}" --device-memory $((tensors / 4)) --policy $policy --checksum \
 			--storage "mem:64M?fault=flip,after=$after,count=0"
 	done
 done

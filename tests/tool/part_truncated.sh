@@ -98,8 +98,8 @@ rm -f "$range"
 for how in array mmap; do
 	cp cut/g.csr cut/h.csr
 	cut_short "a graph that is cut, by $how" cut/h.csr "8K" \
-		"truncated|shorter|cannot read|rror" has_open "$annex" graph pagerank cut/h.csr \
-		--access $how --iterations 1000000 --cache 64K --threads 2
+		"truncated|shorter|cannot read|rror|gone" has_open "$annex" graph pagerank \
+		cut/h.csr --access $how --iterations 1000000 --cache 64K --threads 2
 done
 cut_short "a cache in a range that is cut" "$range" "1M" "truncated" maps \
 	"$annex" graph pagerank cut/small.csr --iterations 300 --cache 1M --threads 2 \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Warnings, and what containers and file systems refuse.
 
+make_text
 # refuse ERRNO WHAT... -- COMMAND... - The command, with a seccomp filter: see refuse.py.
 refuse="$here/refuse.py"
 model=(--text fox --layers 2 --width 32 --heads 4 --context 16 --batch 4 --steps 2

@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The annex tool as a user meets it: run.sh ANNEX
-# Every check is a claim about one command; the last line counts them.
+# The annex tool as a user meets it: run.sh ANNEX [PART]...
+# Each part, of part_PART.sh, makes what it needs in a folder of its own. Every check is a claim
+# about one command; the last line counts them.
 set -u
 
 # shellcheck disable=SC2034 # the parts use it
 annex=$(realpath "$1") || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
-dir=$(mktemp -d) || exit 1
-trap 'umount -l "$dir/full" 2>/dev/null; rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+top=$(mktemp -d) || exit 1
+trap 'umount -l "$top"/*/full 2>/dev/null; rm -rf "$top"' EXIT
+cd "$top" || exit 1
+shift
 passed=0
 failed=0
 
@@ -88,6 +90,9 @@ value()
 	fi
 }
 
+# shellcheck source=tests/tool/fixtures.sh
+. "$here/fixtures.sh"
+
 # patch FILE OFFSET HEX - A copy of the file with other bytes at the offset, called bad.csr.
 patch()
 {
@@ -97,11 +102,24 @@ patch()
 		dd of=bad.csr bs=1 seek="$2" conv=notrunc status=none
 }
 
-# What the first two parts make, the third one spoils.
-for part in graph data trace gen plan report plan_files pci block hdm gpu ndp ndp_run query \
-	truncated concurrent train same leftovers input warn selftest bad; do
+chosen=("$@")
+if [ $# -eq 0 ]; then
+	for part in "$here"/part_*.sh; do
+		part=${part##*/part_}
+		chosen+=("${part%.sh}")
+	done
+fi
+for part in "${chosen[@]}"; do
+	[ -e "$here/part_$part.sh" ] || { echo "tool: there is no part $part" >&2; exit 2; }
+	dir=$top/$part
+	mkdir "$dir" && cd "$dir" && : >out 2>err || exit 1
+	began=$SECONDS
 	# shellcheck source=/dev/null
 	. "$here/part_$part.sh"
+	echo "# $part: $((SECONDS - began)) s"
+	cd "$top" || exit 1
+	umount -l "$dir/full" 2>/dev/null
+	rm -rf "$dir"
 done
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

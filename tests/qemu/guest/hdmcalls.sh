@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every call on CXL memory with every field out of range has a precise answer; what is one user's
 # is nobody else's.
+# machines: flat
 # limit: 60
 . /test/lib.sh
 

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Tensors move between a small device tier, CXL memory and an NVMe controller.
+# machines: flat
 # limit: 240
 . /test/lib.sh
 

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Kernels on data in CXL memory, called by plain stores, and run by a device outside of the guest.
+# machines: flat
 # limit: 240
 . /test/lib.sh
 

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # The module's tracepoints say what is done with CXL memory, and with a controller.
+# machines: flat
 # limit: 60
 . /test/lib.sh
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # CXL memory that is pulled out from under its users. It is the last test of CXL memory by its name,
 # since it does not put the device back: QEMU does not always let go of what it has used.
+# machines: flat
 # limit: 90
 . /test/lib.sh
 

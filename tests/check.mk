@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+# Steps of the check; included by the Makefile. Each is a target, check/NAME, which runs a command
+# unless it has passed with the same inputs. make check runs those of the gate, as many at a time as
+# there are processors; make check-all the others too. CONTRIBUTING.md says what is proved where.
+
+# $(call step,NAME,SECONDS,INPUTS,COMMAND)
+step = @BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh step '$(1)' $(2) '$(3)' $(4)
+submake := $(MAKE) --no-print-directory BUILD='$(BUILD)' V='$(V)'
+
+suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
+	$(UNIT_SRC) $(SHIM_SRC)))
+# One thread alone, or threads that other suites have too and that take minutes under TSan.
+not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
+	mapping span kernels_% bound cache_layout cache_groups gpu_warp gpu_elements array_elements \
+	ndp_time ndp_processes emu_far hdm_crash hdm_share train% gpu_faults
+kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_model
+# Parts of the tool tests that read what is hostile.
+hostile := bad concurrent data input leftovers ndp_run plan_files query report same trace train \
+	truncated warn
+gcc := $(BUILD)
+sane := $(BUILD)/clang-san-fuzzer
+asan := $(BUILD)/san-address-undefined
+tsan := $(BUILD)/san-thread
+# ThreadSanitizer of this age cannot place its shadow under strong address randomisation.
+fixed := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+python := $(or $(PYTHON),/usr/bin/python3)
+# What guests run: not all that the tool can do, since each boot takes its time.
+guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/kernel $(wildcard \
+	tools/*.c tools/*.h) tools/pci tools/block tools/hdm tools/copy tools/graph/csr
+
+# The longest first, since what comes last runs alone.
+gate := guests-6.1 unit tool sane/unit sane/tool thread/unit guests-6.12 model pytorch seeds \
+	kernels-qemu riscv install fuzz-seeds module tidy cuda twin style
+more := unit-seeds pairs pytorch-10000 asan/unit asan/tool sane/tool-all thread/unit-all \
+	clang guests-all guests-long-6.1 guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
+gate := $(addprefix check/,$(gate))
+more := $(addprefix check/,$(more))
+.PHONY: $(gate) $(more) $(addprefix built/,gcc sane asan thread clang)
+
+built/gcc:
+	+$(call step,build: gcc,1800,,$(submake) CC=gcc all unit bench-build rv-build ndp-build \
+		guest-build)
+built/sane:
+	+$(call step,build: clang$(comma) sanitizers,1800,,$(submake) CC=clang SAN=fuzzer all unit \
+		fuzz-build)
+built/asan:
+	+$(call step,build: gcc$(comma) sanitizers,1800,,$(submake) CC=gcc SAN=address$(comma)undefined \
+		all unit)
+built/thread:
+	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread unit)
+
+check/unit: built/gcc
+	$(call step,unit tests,900,$(gcc)/unit,$(gcc)/unit)
+check/seeds: built/gcc
+	$(call step,unit tests: seeds that failed,600,$(gcc)/unit tests/unit,tests/unit/seeds.sh \
+		$(gcc)/unit)
+check/unit-seeds: built/gcc
+	$(call step,unit tests: new seeds,3600,,tests/unit/seeds.sh $(gcc)/unit 20)
+check/kernels-qemu: built/gcc
+	$(call step,near-data kernels: qemu,900,$(gcc)/unit $(gcc)/ndp,env ANNEX_TEST_QEMU=$(gcc)/ndp \
+		$(gcc)/unit $(kernel_suites))
+check/riscv: built/gcc
+	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/annex tests/rv,tests/rv/run.sh \
+		$(BUILD) 200000)
+check/riscv-1000000: built/gcc
+	$(call step,riscv: 1$(comma)000$(comma)000,1800,,tests/rv/run.sh $(BUILD) 1000000)
+check/tool: built/gcc
+	$(call step,tool tests,900,$(gcc)/annex $(gcc)/annex-wrong tests/tool,tests/tool/run.sh \
+		$(gcc)/annex)
+check/pairs: built/gcc
+	$(call step,pairs of writers: a new seed,3600,,tests/tool/pairs.py $(gcc)/annex 40 \
+		"$$(date +%s)")
+check/pytorch: built/gcc
+	$(call step,pytorch,1200,$(gcc)/libannex.so tools/pytorch tools/annex_torch.py tools/trace \
+		tests/torch include,env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
+check/pytorch-10000: built/gcc
+	$(call step,pytorch: 10$(comma)000 programs,7200,,env ANNEX_LIBRARY=$(gcc)/libannex.so \
+		$(python) tests/torch/fuzz.py tools/pytorch --programs 10000 --new-seeds)
+check/install: built/gcc
+	$(call step,install,300,,tests/install/run.sh $(BUILD))
+
+check/sane/unit: built/sane
+	$(call step,unit tests: sanitizers,1200,$(sane)/unit,$(sane)/unit)
+check/sane/tool: built/sane
+	$(call step,tool tests: sanitizers,1200,$(sane)/annex $(sane)/annex-wrong tests/tool,\
+		tests/tool/run.sh $(sane)/annex $(hostile))
+check/sane/tool-all: built/sane
+	$(call step,tool tests: sanitizers$(comma) all,1800,,tests/tool/run.sh $(sane)/annex)
+check/fuzz-seeds: built/sane
+	$(call step,fuzz,600,$(addprefix $(sane)/,$(notdir $(FUZZ_SRC:.c=))) tests/fuzz,\
+		tests/fuzz/run.sh $(sane) $(BUILD)/fuzz)
+FUZZ_TIME ?= 100
+check/fuzz: built/sane
+	$(call step,fuzz: $(FUZZ_TIME) s each,$$(($(FUZZ_TIME) * 11 + 300)),,tests/fuzz/run.sh \
+		$(sane) $(BUILD)/fuzz $(FUZZ_TIME))
+check/asan/unit: built/asan
+	$(call step,unit tests: gcc sanitizers,1200,,$(asan)/unit)
+check/asan/tool: built/asan
+	$(call step,tool tests: gcc sanitizers,1200,,tests/tool/run.sh $(asan)/annex)
+check/thread/unit: built/thread
+	$(call step,unit tests: threads,1200,$(tsan)/unit,$(fixed) $(tsan)/unit $(filter-out \
+		$(not_threads),$(suites)))
+check/thread/unit-all: built/thread
+	$(call step,unit tests: threads$(comma) all,3600,,$(fixed) $(tsan)/unit)
+check/clang:
+	+$(call step,build: clang,1800,,$(submake) CC=clang all unit)
+
+check/module:
+	$(call step,module: 6.1$(comma) 6.12,1200,Kbuild Makefile dkms.conf kernel include/uapi \
+		tests/module,tests/module/run.sh)
+check/guests-6.1 check/guests-6.12: check/guests-%: built/gcc
+	$(call step,guests: $*,3000,$(guest_inputs),env KERNEL=$* tests/qemu/run.sh)
+check/guests-all: built/gcc
+	$(call step,guests: all machines,9000,,env ALL=1 tests/qemu/run.sh)
+# Owners killed hundreds of times and calls fuzzed, with everything that finds a wrong store.
+watched := env LONG=1 APPEND="kfence.sample_interval=1 slub_debug=FZPU"
+check/guests-long-6.1: built/gcc
+	$(call step,guests$(comma) long: 6.1,7200,,$(watched) ALL=1 KERNEL=6.1 tests/qemu/run.sh)
+check/guests-long-6.12: built/gcc
+	$(call step,guests$(comma) long: 6.12,7200,,$(watched) KERNEL=6.12 IOMMU=1 NVME=4 \
+		tests/qemu/run.sh)
+check/debug-kernel: built/gcc
+	$(call step,guests: a kernel that watches itself,14400,,env KERNEL=debug NVME=1 \
+		tests/qemu/run.sh)
+
+check/model:
+	$(call step,model,2400,tests/model,tests/model/run.sh $(BUILD)/model)
+check/cuda:
+	$(call step,cuda dialect,600,tests/cuda lib include tools/gpu,tests/cuda/run.sh $(BUILD)/cuda)
+check/twin:
+	$(call step,gpu: host twin,600,tests/gpu tests/unit lib include tools/gpu,\
+		tests/gpu/run.sh --twin)
+check/style:
+	$(call step,style,900,,tests/lint/run.sh)
+check/tidy:
+	$(call step,clang-tidy,1800,,tests/lint/tidy.sh $(BUILD)/tidy)
+check/analyzer:
+	$(call step,clang-tidy and its analyzer,5400,,tests/lint/tidy.sh $(BUILD)/tidy analyzer)
