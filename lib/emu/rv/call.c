@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include "call.h"
 
 enum { HWPROBE_CPU_FAST = 3, RANDOM_MOST = 32 << 20 };
@@ -73,6 +74,35 @@ static int64_t call_getaffinity(struct user *u, const uint64_t *a)
 	return sizeof(first);
 }
 
+/* It has one processor, and stays there. */
+static int64_t call_setaffinity(struct user *u, const uint64_t *a)
+{
+	unsigned char first = 0;
+
+	if (a[1] && rv_space_read(&u->space, a[2], &first, 1))
+		return -EFAULT;
+	if ((uint32_t)a[0] > 1)
+		return -ESRCH;
+	return first & 1 ? 0 : -EINVAL;
+}
+
+static int64_t call_getcpu(struct user *u, const uint64_t *a)
+{
+	const uint32_t none = 0;
+
+	for (unsigned int i = 0; i < 2; i++)
+		if (a[i] && rv_space_write(&u->space, a[i], &none, sizeof(none)))
+			return -EFAULT;
+	return 0;
+}
+
+/* It has no children. */
+static int64_t call_wait4(struct user *u, const uint64_t *a)
+{
+	(void)u;
+	return (uint32_t)a[2] & ~(uint32_t)(WNOHANG | WUNTRACED | WCONTINUED) ? -EINVAL : -ECHILD;
+}
+
 static int64_t call_uname(struct user *u, const uint64_t *a)
 {
 	static const char *const text[6] = {"Linux", "annex", "6.1.0", "#1", "riscv64", ""};
@@ -134,6 +164,13 @@ static int64_t call_prlimit(struct user *u, const uint64_t *a)
 	return a[3] ? rv_space_write(&u->space, a[3], limit, sizeof(limit)) : 0;
 }
 
+static int64_t call_getrlimit(struct user *u, const uint64_t *a)
+{
+	const uint64_t of[4] = {0, a[0], 0, a[1]};
+
+	return a[1] ? call_prlimit(u, of) : -EFAULT;
+}
+
 static int64_t call_getrandom(struct user *u, const uint64_t *a)
 {
 	uint64_t bytes = a[1] < RANDOM_MOST ? a[1] : RANDOM_MOST, at = 0;
@@ -178,56 +215,40 @@ static int64_t call_hwprobe(struct user *u, const uint64_t *a)
 
 /* By number. Others answer -ENOSYS. */
 static user_fn *const calls[] = {
-	[17] = call_getcwd,
-	[23] = call_dup,
-	[24] = call_dup3,
-	[25] = call_fcntl,
-	[29] = call_ioctl,
+	[17] = call_getcwd,        [23] = call_dup,
+	[24] = call_dup3,          [25] = call_fcntl,
+	[29] = call_ioctl,         [34] = call_mkdirat,
 	[35] = call_no_path, /* unlinkat */
+	[37] = call_no_path, /* linkat */
 	[48] = call_no_path, /* faccessat */
-	[56] = call_openat,
-	[57] = call_close,
-	[59] = call_pipe2,
-	[61] = call_getdents,
-	[62] = call_lseek,
-	[63] = call_read,
-	[64] = call_write,
-	[65] = call_read, /* readv */
-	[66] = call_writev,
-	[67] = call_read, /* pread64 */
-	[68] = call_pwrite,
-	[72] = call_pselect,
-	[73] = call_ppoll,
-	[78] = call_no_path, /* readlinkat */
-	[79] = call_fstatat,
-	[80] = call_fstat,
-	[93] = call_exit,
-	[94] = call_exit, /* exit_group */
-	[96] = call_self, /* set_tid_address */
-	[98] = call_futex,
-	[99] = call_robust_list,
-	[101] = call_nanosleep,
-	[103] = call_setitimer,
-	[113] = call_clock_gettime,
-	[114] = call_clock_getres,
-	[115] = call_clock_nanosleep,
-	[123] = call_getaffinity,
+	[49] = call_chdir,         [56] = call_openat,
+	[57] = call_close,         [59] = call_pipe2,
+	[61] = call_getdents,      [62] = call_lseek,
+	[63] = call_read,          [64] = call_write,
+	[65] = call_read,                            /* readv */
+	[66] = call_writev,        [67] = call_read, /* pread64 */
+	[68] = call_pwrite,        [72] = call_pselect,
+	[73] = call_ppoll,         [78] = call_no_path, /* readlinkat */
+	[79] = call_fstatat,       [80] = call_fstat,
+	[93] = call_exit,          [94] = call_exit, /* exit_group */
+	[96] = call_self,                            /* set_tid_address */
+	[98] = call_futex,         [99] = call_robust_list,
+	[101] = call_nanosleep,    [102] = call_getitimer,
+	[103] = call_setitimer,    [113] = call_clock_gettime,
+	[114] = call_clock_getres, [115] = call_clock_nanosleep,
+	[122] = call_setaffinity,  [123] = call_getaffinity,
 	[124] = call_zero, /* sched_yield */
-	[129] = call_kill,
-	[130] = call_tkill,
-	[131] = call_tgkill,
-	[134] = call_sigaction,
-	[135] = call_sigprocmask,
-	[148] = call_three_ids, /* getresuid */
-	[150] = call_three_ids, /* getresgid */
-	[153] = call_times,
-	[155] = call_group, /* getpgid */
-	[156] = call_group, /* getsid */
-	[158] = call_zero,  /* getgroups */
-	[160] = call_uname,
-	[165] = call_getrusage,
-	[167] = call_prctl,
-	[169] = call_gettimeofday,
+	[129] = call_kill,         [130] = call_tkill,
+	[131] = call_tgkill,       [134] = call_sigaction,
+	[135] = call_sigprocmask,  [136] = call_sigpending,
+	[148] = call_three_ids,                        /* getresuid */
+	[150] = call_three_ids,                        /* getresgid */
+	[153] = call_times,        [155] = call_group, /* getpgid */
+	[156] = call_group,                            /* getsid */
+	[158] = call_zero,                             /* getgroups */
+	[160] = call_uname,        [163] = call_getrlimit,
+	[165] = call_getrusage,    [167] = call_prctl,
+	[168] = call_getcpu,       [169] = call_gettimeofday,
 	[172] = call_self, /* getpid */
 	[173] = call_zero, /* getppid */
 	[174] = call_zero, /* getuid */
@@ -235,19 +256,14 @@ static user_fn *const calls[] = {
 	[176] = call_zero, /* getgid */
 	[177] = call_zero, /* getegid */
 	[178] = call_self, /* gettid */
-	[179] = call_sysinfo,
-	[214] = call_brk,
-	[215] = call_munmap,
-	[216] = call_mremap,
-	[222] = call_mmap,
-	[226] = call_mprotect,
-	[227] = call_msync,
-	[233] = call_madvise,
-	[258] = call_hwprobe,
-	[259] = call_flush_icache,
-	[261] = call_prlimit,
-	[278] = call_getrandom,
-	[291] = call_statx,
+	[179] = call_sysinfo,      [214] = call_brk,
+	[215] = call_munmap,       [216] = call_mremap,
+	[222] = call_mmap,         [226] = call_mprotect,
+	[227] = call_msync,        [233] = call_madvise,
+	[258] = call_hwprobe,      [259] = call_flush_icache,
+	[260] = call_wait4,        [261] = call_prlimit,
+	[278] = call_getrandom,    [291] = call_statx,
+	[439] = call_no_path, /* faccessat2 */
 };
 
 void user_call(struct user *u)

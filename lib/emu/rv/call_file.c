@@ -134,6 +134,28 @@ int64_t call_no_path(struct user *u, const uint64_t *a)
 	return rv_space_read(&u->space, a[1], &first, 1) ? -EFAULT : -ENOENT;
 }
 
+static bool is_root(const struct user *u, uint64_t path)
+{
+	char text[2] = "";
+
+	return !rv_space_read(&u->space, path, text, 1) && text[0] == '/' &&
+	       !rv_space_read(&u->space, path + 1, text + 1, 1) && !text[1];
+}
+
+int64_t call_chdir(struct user *u, const uint64_t *a)
+{
+	const uint64_t at[2] = {0, a[0]};
+
+	return is_root(u, a[0]) ? 0 : call_no_path(u, at);
+}
+
+int64_t call_mkdirat(struct user *u, const uint64_t *a)
+{
+	int64_t err = is_root(u, a[1]) ? -EEXIST : call_no_path(u, a);
+
+	return err == -ENOENT ? -EROFS : err;
+}
+
 int64_t call_openat(struct user *u, const uint64_t *a)
 {
 	int64_t err = call_no_path(u, a);

@@ -106,6 +106,13 @@ static void send_pending(struct user *u)
 		user_signal(u, (unsigned int)__builtin_ctzll(now) + 1);
 }
 
+int64_t call_sigpending(struct user *u, const uint64_t *a)
+{
+	if (a[1] > sizeof(u->pending))
+		return -EINVAL;
+	return rv_space_write(&u->space, a[0], &u->pending, a[1]);
+}
+
 int64_t call_sigprocmask(struct user *u, const uint64_t *a)
 {
 	uint64_t last = u->blocked, set = 0;

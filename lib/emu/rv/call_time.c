@@ -162,6 +162,13 @@ static int put_timer(const struct user *u, uint64_t va, unsigned int i)
 	return err ? err : put_time(u, va + 16, t->at ? left : 0, 1000);
 }
 
+int64_t call_getitimer(struct user *u, const uint64_t *a)
+{
+	if ((uint32_t)a[0] >= USER_TIMERS)
+		return -EINVAL;
+	return put_timer(u, a[1], (uint32_t)a[0]) ? -EFAULT : 0;
+}
+
 int64_t call_setitimer(struct user *u, const uint64_t *a)
 {
 	uint64_t which = (uint32_t)a[0], t[4] = {0}, value;

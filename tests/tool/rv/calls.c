@@ -94,6 +94,7 @@ static void times(void)
 	const struct timespec some = {0, 2000000};
 	const struct itimerval off = {0};
 	struct timespec t, before, after;
+	struct itimerval left;
 
 	SAY(SYS_nanosleep, &zero, NULL);
 	SAY(SYS_nanosleep, &wrong, NULL);
@@ -111,6 +112,10 @@ static void times(void)
 	SAY(SYS_gettimeofday, NULL, NULL);
 	SAY(SYS_setitimer, ITIMER_REAL, &off, NULL);
 	SAY(SYS_setitimer, 9, &off, NULL);
+	SAY(SYS_getitimer, ITIMER_REAL, &left);
+	printf("%ld %ld\n", (long)left.it_value.tv_sec, (long)left.it_value.tv_usec);
+	SAY(SYS_getitimer, 9, &left);
+	SAY(SYS_getitimer, ITIMER_REAL, NOWHERE);
 }
 
 static void files(void)
@@ -134,6 +139,13 @@ static void files(void)
 	SAY(SYS_openat, AT_FDCWD, NOWHERE, O_RDONLY);
 	SAY(SYS_unlinkat, AT_FDCWD, "/no/such/file", 0);
 	SAY(SYS_faccessat, AT_FDCWD, "/no/such/file", 0);
+	SAY(SYS_faccessat2, AT_FDCWD, "/no/such/file", 0, 0);
+	SAY(SYS_linkat, AT_FDCWD, "/no/such/file", AT_FDCWD, "/no/other", 0);
+	SAY(SYS_mkdirat, AT_FDCWD, "/", 0700);
+	SAY(SYS_mkdirat, AT_FDCWD, NOWHERE, 0700);
+	SAY(SYS_chdir, "/no/such/folder");
+	SAY(SYS_chdir, NOWHERE);
+	SAY(SYS_chdir, "/");
 	SAY(SYS_ppoll, &p, 1, NULL, NULL, 8);
 	printf("%d\n", p.revents);
 	SAY(SYS_ppoll, &none, 1, NULL, NULL, 8);
@@ -143,11 +155,26 @@ static void files(void)
 
 static void process(void)
 {
+	unsigned long first = 1, none = 0, pending = 7;
+	struct rlimit limit;
 	struct rusage usage;
 	char name[16] = "";
 
 	printf("%d\n", getpid() == gettid());
 	SAY(SYS_sched_yield);
+	SAY(SYS_sched_setaffinity, 0, 8, &first);
+	SAY(SYS_sched_setaffinity, 0, 8, &none);
+	SAY(SYS_sched_setaffinity, 0, 8, NOWHERE);
+	SAY(SYS_getcpu, NULL, NULL, NULL);
+	SAY(SYS_getcpu, NOWHERE, NULL, NULL);
+	SAY(SYS_wait4, -1, NULL, 0, NULL);
+	SAY(SYS_wait4, -1, NULL, 0x100, NULL);
+	SAY(SYS_getrlimit, RLIMIT_NOFILE, &limit);
+	SAY(SYS_getrlimit, 99, &limit);
+	SAY(SYS_getrlimit, RLIMIT_NOFILE, NULL);
+	SAY(SYS_rt_sigpending, &pending, 8);
+	printf("%lu\n", pending);
+	SAY(SYS_rt_sigpending, &pending, 9);
 	SAY(SYS_getrusage, 7, &usage);
 	SAY(SYS_prctl, PR_SET_NAME, "a name");
 	SAY(SYS_prctl, PR_GET_NAME, name);
