@@ -26,7 +26,7 @@ fixed := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 python := $(or $(PYTHON),/usr/bin/python3)
 # What guests run: not all that the tool can do, since each boot takes its time.
 guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/kernel $(wildcard \
-	tools/*.c tools/*.h) tools/pci tools/block tools/hdm tools/copy tools/graph/csr
+	tools/*.c tools/*.h) tools/pci tools/block tools/hdm $(wildcard tools/graph/csr*)
 
 # The longest first, since what comes last runs alone.
 gate := guests-6.1 unit tool sane/unit sane/tool thread/unit guests-6.12 model pytorch seeds \

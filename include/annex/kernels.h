@@ -146,10 +146,11 @@ struct annex_ndp_kv;
 
 /**
  * annex_ndp_kv_create() - Make a hash table in the range of @k.
- * @name: it stays, and others find it by this name; NULL: it ends with the handle.
+ * @name: it stays, and others find it by this name, as a whole table; NULL: it ends with the
+ *	handle.
  * @entries: keys that it has room for, up to 2^32.
  *
- * Return: 0; -EINVAL; as annex_hdm_alloc() and annex_ndp_memset().
+ * Return: 0; -EINVAL; as annex_hdm_alloc(), annex_ndp_memset() and annex_hdm_publish().
  */
 int annex_ndp_kv_create(struct annex_kernels *k, const char *name, uint64_t entries,
 			struct annex_ndp_kv **out);

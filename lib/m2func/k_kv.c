@@ -14,6 +14,7 @@
 #define KV_MAGIC 0x766b70646e786e41ull
 #define KV_ENTRY 96u      /* the next one, key, value */
 #define KV_AT_ONCE 16384u /* requests of a launch */
+#define LEAST_PUBLISHED 8193u /* bytes that annex_hdm_publish() gives a name */
 
 /*
  * struct kv_head - At the beginning of the table. @words: of the hash table, which follows, a power
@@ -86,6 +87,8 @@ int annex_ndp_kv_create(struct annex_kernels *k, const char *name, uint64_t entr
 			struct annex_ndp_kv **out)
 {
 	struct kv_head head = {.magic = KV_MAGIC, .words = 1, .entries = entries};
+	struct annex_hdm_piece piece = {.name = name};
+	uint64_t bytes;
 	void *table;
 	int err;
 
@@ -94,7 +97,9 @@ int annex_ndp_kv_create(struct annex_kernels *k, const char *name, uint64_t entr
 				  (unsigned long long)entries);
 	while (head.words < entries)
 		head.words *= 2;
-	err = annex_hdm_alloc(k->hdm, first_entry(&head) + entries * KV_ENTRY, 0, name, &table);
+	piece.bytes = first_entry(&head) + entries * KV_ENTRY;
+	bytes = piece.bytes > LEAST_PUBLISHED ? piece.bytes : LEAST_PUBLISHED;
+	err = annex_hdm_alloc(k->hdm, bytes, 0, NULL, &table);
 	if (err)
 		return err;
 	err = annex_ndp_memset(k, table, 0, first_entry(&head));
@@ -102,6 +107,10 @@ int annex_ndp_kv_create(struct annex_kernels *k, const char *name, uint64_t entr
 		memcpy(table, &head, sizeof(head));
 		err = k_flush(k, table, sizeof(head));
 	}
+	/* Whoever finds the name finds a table. */
+	piece.ptr = table;
+	if (!err && name)
+		err = annex_hdm_publish(k->hdm, &piece, 1, false);
 	if (!err)
 		err = new_handle(k, table, !name, out);
 	if (err)

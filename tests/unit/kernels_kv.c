@@ -3,6 +3,7 @@
  * The hash table near data holds what was put into it.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "kernels_rig.h"
@@ -131,4 +132,49 @@ static void a_full_table(void)
 	kernels_rig_close(&r);
 }
 
-UNIT_SUITE(kernels_kv, {"what was set is there", tables}, {"full", a_full_table})
+struct finder {
+	struct annex_kernels *k;
+	pthread_barrier_t ready;
+	int err;
+};
+
+/* Until the table has its name, there is none; what this thread finds is a table. */
+static void *find(void *arg)
+{
+	struct finder *f = arg;
+	struct annex_ndp_kv *kv = NULL;
+
+	pthread_barrier_wait(&f->ready);
+	do
+		f->err = annex_ndp_kv_open(f->k, "late", &kv);
+	while (f->err == -ENOENT);
+	if (!f->err)
+		annex_ndp_kv_close(kv);
+	return NULL;
+}
+
+static void found_whole(void)
+{
+	struct kernels_rig r;
+	struct annex_ndp_kv *kv = NULL, *second = NULL;
+	struct finder f;
+	pthread_t thread;
+
+	kernels_rig_open(&r, NULL, "whole");
+	f.k = r.k;
+	CU_ASSERT_EQUAL_FATAL(pthread_barrier_init(&f.ready, NULL, 2), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, find, &f), 0);
+	pthread_barrier_wait(&f.ready);
+	CU_ASSERT_EQUAL_FATAL(annex_ndp_kv_create(r.k, "late", KEYS, &kv), 0);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&f.ready);
+	CU_ASSERT_EQUAL(f.err, 0);
+	CU_ASSERT_EQUAL(annex_ndp_kv_create(r.k, "late", 3, &second), -EEXIST);
+	CU_ASSERT_EQUAL(annex_ndp_kv_create(r.k, "small", 3, &second), 0);
+	annex_ndp_kv_close(second);
+	annex_ndp_kv_close(kv);
+	kernels_rig_close(&r);
+}
+
+UNIT_SUITE(kernels_kv, {"what was set is there", tables}, {"full", a_full_table},
+	   {"found when it is whole", found_whole})
