@@ -115,15 +115,20 @@ static uint64_t most_data(const struct storage *s)
 	return sum;
 }
 
+/* Lines that could never be used would only cost time to map. */
+uint64_t storage_useful(const struct storage_opts *o, uint64_t data, uint64_t bytes)
+{
+	uint64_t spare = o->threads > SPARE_LINES / 2 ? 2ull * o->threads : SPARE_LINES;
+	uint64_t most = (data / o->line + spare) * o->line;
+
+	return data && bytes > most ? most : bytes;
+}
+
 static int make_cache(struct storage *s, const struct storage_opts *o, uint64_t size,
 		      uint64_t bytes)
 {
-	/* Lines that could never be used would only cost time to map. */
-	uint64_t data = size ? size : most_data(s);
-	uint64_t spare = o->threads > SPARE_LINES / 2 ? 2ull * o->threads : SPARE_LINES;
-	uint64_t most = (data / o->line + spare) * o->line;
 	struct annex_cache_opts opts = {
-		.bytes = data && bytes > most ? most : bytes,
+		.bytes = storage_useful(o, size ? size : most_data(s), bytes),
 		.line = o->line,
 		.devs = s->devs,
 		.ndevs = s->ndevs,

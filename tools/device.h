@@ -55,6 +55,9 @@ struct storage {
 	struct annex_cache_stats base;
 };
 
+/* storage_useful() - Bytes of a cache, of those asked for, that @data bytes can use. */
+uint64_t storage_useful(const struct storage_opts *o, uint64_t data, uint64_t bytes);
+
 /*
  * storage_open() - Open @n devices and a cache of @bytes over the first @size bytes of their data.
  * storage_close() - Close them; the errno of a write-back that failed.

@@ -310,7 +310,7 @@ static void report_gpu(const struct vadd *o, const struct gpu_add *a, const char
 	out_count(out, "elements", "elements", o->count);
 	out_text(out, "type", "type", column_types[o->type]);
 	out_text(out, "gpu", "GPU", gpu);
-	out_bytes(out, "cache_bytes", "cache", o->store.cache);
+	out_bytes(out, "cache_bytes", "cache", a->cache * VECTORS);
 	out_bytes(out, "line_bytes", "line", o->store.line);
 	out_seconds(out, "time_s", "time", a->seconds);
 	out_bytes(out, "bytes_read", "bytes read", a->read);
@@ -329,7 +329,8 @@ static int add_on_gpu(struct vadd *o, struct runner *r, struct out *out)
 	char in[C][ANNEX_URI_MAX];
 	struct gpu_add a = {
 		.count = o->count,
-		.cache = o->store.cache / VECTORS,
+		.cache = storage_useful(&o->store, o->count * column_size(o->type),
+					o->store.cache / VECTORS),
 		.type = types[o->type],
 		.line = o->store.line,
 		.queues = o->store.queues,

@@ -136,6 +136,7 @@ int gpu_search(struct run *run, struct out *out)
 	memset(b, 0, sizeof(*b));
 	if (err)
 		return err;
+	run->store.cache = storage_useful(&run->store, run->g.size, run->store.cache);
 	b->vertices = run->g.h.vertices;
 	b->depth = mem_alloc(b->vertices, sizeof(*b->depth), "depths");
 	b->parent = mem_alloc(b->vertices, sizeof(*b->parent), "parents");
