@@ -197,7 +197,23 @@ else
 	fail "which another takes over"
 fi
 claim "and it answers" "$annex" ndp list sock
-kill -INT "$(pgrep -P "$server" -x annex)"
+pid=$(pgrep -P "$server" -x annex)
+free=0
+while [ -e "/proc/$pid/fd/$free" ]; do
+	free=$((free + 1))
+done
+prlimit --pid "$pid" --nofile=$free:
+timeout 60 "$annex" ndp list sock >late 2>late.err &
+late=$!
+until grep -q '^annex ndp serve: warning: ndp: a process has to wait: Too many' serve.err; do
+	kill -0 $late 2>/dev/null || break
+done
+kill -0 $late 2>/dev/null
+holds "who cannot be let in waits" test $? -eq 0
+prlimit --pid "$pid" --nofile="$(prlimit -n -o HARD --noheadings --pid "$pid" | tr -d ' '):"
+holds "and is served when that is over" wait $late
+holds "which the server tells once" test "$(wc -l <serve.err)" -eq 1
+kill -INT "$pid"
 holds "it ends by an interrupt too" wait "$server"
 holds "and is gone" test ! -e sock
 # A path that is a URI's nightmare.

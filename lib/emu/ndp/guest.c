@@ -126,6 +126,7 @@ static struct ndp_front *serve_region(struct ndp_guest *g, const struct ndp_fron
 	struct bell none = BELL_NONE;
 	struct ndp_client *client;
 	struct ndp_front *f;
+	int err;
 
 	if (ndp_client_open(g->ndp, false, &client))
 		return NULL;
@@ -133,8 +134,10 @@ static struct ndp_front *serve_region(struct ndp_guest *g, const struct ndp_fron
 		ndp_client_close(client);
 		return NULL;
 	}
-	if (!pthread_create(thread, NULL, watch, f))
+	err = pthread_create(thread, NULL, watch, f);
+	if (!err)
 		return f;
+	annex_fail(-err, "no thread for it: %s", strerror(err));
 	ndp_front_end(f);
 	ndp_front_close(f);
 	return NULL;
@@ -167,6 +170,9 @@ static void begin(struct ndp_guest *g, struct guest_client *c, const struct anne
 	opts.slots = annex_atomic_load(&wish->slots, ANNEX_RELAXED);
 	c->entry = *e;
 	c->front = serve_region(g, &opts, &c->thread);
+	if (!c->front)
+		annex_log(ANNEX_LOG_WARNING, "ndp: a region of the guest is not served: %s",
+			  annex_last_error());
 }
 
 static uint64_t field(const struct annex_filter *t, size_t at)

@@ -112,6 +112,16 @@ static void take_peer(struct ndp_server *s, int fd)
 	}
 }
 
+/* Who cannot be let in waits. Who has gone again is no reason to tell of it. */
+static void rest(struct ndp_server *s, int err)
+{
+	struct pollfd kick = {.fd = s->kick, .events = POLLIN};
+
+	if (err != ECONNABORTED && err != EINTR && err != EAGAIN)
+		annex_log(ANNEX_LOG_WARNING, "ndp: a process has to wait: %s", strerror(err));
+	poll(&kick, 1, REST_MS);
+}
+
 static void *serve(void *arg)
 {
 	struct ndp_server *s = arg;
@@ -132,7 +142,7 @@ static void *serve(void *arg)
 			if (fd >= 0)
 				take_peer(s, fd);
 			else /* it stays readable: no descriptors, perhaps */
-				poll(&fds[1], 1, REST_MS);
+				rest(s, errno);
 		}
 	}
 	return NULL;
