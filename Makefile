@@ -317,12 +317,13 @@ train-demo:
 check:
 	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh qemu
 	@rm -f $(BUILD)/check/*.end
-	@+$(MAKE) --no-print-directory -k $(at_once) $(gate); tests/check.sh end
+	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds)' $(gate); tests/check.sh end
 # Beside check: every machine and sanitizer, random tests with new seeds, and what takes hours.
 check-all:
 	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh debug
 	@rm -f $(BUILD)/check/*.end
-	@+$(MAKE) --no-print-directory -k $(at_once) $(gate) $(more); tests/check.sh end
+	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds) built/asan' $(gate) $(more); \
+		tests/check.sh end
 # Instructions of the near-data processor, one by one, against qemu's.
 check-riscv:
 	@tests/deps.sh check
@@ -422,7 +423,7 @@ help:
 #h demo               install what is missing, build, search two graphs from storage
 #h train-demo         train a small GPT with all the memory it wants, then with a quarter: STEPS=5
 #h check              install what is missing, build, run every test and check
-#h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4
+#h check-qemu         tests in guests: KERNEL=6.1,6.12 IOMMU=0,1 NVME=1,4 ALL=1
 #h check-riscv        the RISC-V core against qemu-riscv64: COUNT=1000000 SEED=1
 #h check-all          beside check: every machine, sanitizer and seed; hours
 #h check/NAME         one step of either, as tests/check.mk names them

@@ -35,7 +35,11 @@ more := unit-seeds pairs pytorch-10000 asan/unit asan/tool sane/tool-all thread/
 	clang guests-all guests-long-6.1 guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
-.PHONY: $(gate) $(more) $(addprefix built/,gcc sane asan thread clang)
+builds := $(addprefix built/,gcc sane thread)
+.PHONY: $(gate) $(more) $(builds) built/asan
+# When all are run, they begin in their order, after the builds.
+first =
+$(gate) $(more): | $(first)
 
 built/gcc:
 	+$(call step,build: gcc,1800,,$(submake) CC=gcc all unit bench-build rv-build ndp-build \

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs every registered suite, or only those named on the command line.
+ * Runs every registered suite, or only what is named on the command line: SUITE, or SUITE/TEST for
+ * one test of it.
  */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +26,44 @@ const char *unit_device(void)
 	return uri ? uri : "mem:1M";
 }
 
-static int wanted(const char *name, int argc, char **argv)
+static bool wanted(const char *suite, const char *test, int argc, char **argv)
 {
+	size_t n = strlen(suite);
+
 	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], name))
-			return 1;
+		if (!strncmp(argv[i], suite, n) &&
+		    (!argv[i][n] || (argv[i][n] == '/' && !strcmp(argv[i] + n + 1, test))))
+			return true;
 	return argc < 2;
+}
+
+/* -EINVAL, with a line: a suite or a test that is not there. */
+static int check_name(char *name)
+{
+	for (struct unit_suite *s = suites; s; s = s->next)
+		for (const struct unit_test *t = s->tests; t->name; t++)
+			if (wanted(s->name, t->name, 2, (char *[]){NULL, name}))
+				return 0;
+	fprintf(stderr, "unit: there is no suite or test %s\n", name);
+	return -EINVAL;
+}
+
+/* -ENOMEM, with a line: what is wanted of a suite cannot be registered. */
+static int add_suite(const struct unit_suite *s, int argc, char **argv)
+{
+	CU_pSuite suite = NULL;
+
+	for (const struct unit_test *t = s->tests; t->name; t++) {
+		if (!wanted(s->name, t->name, argc, argv))
+			continue;
+		if (!suite)
+			suite = CU_add_suite(s->name, NULL, NULL);
+		if (!suite || !CU_add_test(suite, t->name, t->run)) {
+			fprintf(stderr, "unit: cannot register suite %s\n", s->name);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 /* The command that repeats each suite with a failure. */
@@ -52,20 +87,12 @@ int main(int argc, char **argv)
 
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 2;
-	for (struct unit_suite *s = suites; s; s = s->next) {
-		CU_pSuite suite;
-
-		if (!wanted(s->name, argc, argv))
-			continue;
-		suite = CU_add_suite(s->name, NULL, NULL);
-		for (const struct unit_test *t = s->tests; suite && t->name; t++)
-			if (!CU_add_test(suite, t->name, t->run))
-				suite = NULL;
-		if (!suite) {
-			fprintf(stderr, "unit: cannot register suite %s\n", s->name);
+	for (int i = 1; i < argc; i++)
+		if (check_name(argv[i]))
 			return 2;
-		}
-	}
+	for (struct unit_suite *s = suites; s; s = s->next)
+		if (add_suite(s, argc, argv))
+			return 2;
 	CU_basic_set_mode(CU_BRM_NORMAL);
 	CU_basic_run_tests();
 	print_repeats(argv[0]);
