@@ -9,7 +9,8 @@
 # have some. A test may say in its head which of these machines it is for:
 #
 #   # machines: kernel      the first machine of each kernel
-#   # machines: flat        two CXL devices below one host bridge, without an IOMMU
+#   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
+#                           bridges and a switch, with one. both: one device of both kinds
 #
 # ALL=1 in the environment: every combination, and every test on each. Lists as in -k 6.1,6.12 make
 # a smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the
@@ -226,7 +227,7 @@ fit()
 	tests=()
 	for name in "$@"; do
 		wanted=$(sed -n '1,20s/^# machines: //p' "$here/guest/$name".* | head -n 1)
-		[ -n "$pairs" ] && [ -n "$wanted" ] && [ "$wanted" != "$machine" ] ||
+		[ -n "$pairs" ] && [ -n "$wanted" ] && [[ " $wanted " != *" $machine "* ]] ||
 			tests+=("$name")
 	done
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Random calls and mappings end nothing but the owner's own commands, also while the controller is
 # taken away and given back.
+# machines: kernel
 # limit: 180
 # long: 360
 . /test/lib.sh
