@@ -36,7 +36,7 @@ count()
 	}' "$1"
 }
 
-# The digest of a command and of its inputs; what is installed is said by deps.sh.
+# The digest of a command, its inputs, what is installed, and how tests count.
 digest()
 {
 	local inputs=$1
@@ -44,7 +44,7 @@ digest()
 	{
 		echo "$*"
 		# shellcheck disable=SC2086 # words are wanted
-		find $inputs tests/deps.sh -name __pycache__ -prune -o -type f -print0 |
+		find $inputs tests/deps.sh tests/claim.sh -name __pycache__ -prune -o -type f -print0 |
 			LC_ALL=C sort -z | xargs -0 sha256sum
 	} | sha256sum | cut -d ' ' -f 1
 }

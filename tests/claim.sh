@@ -5,21 +5,36 @@
 passed=0
 failed=0
 
+ok()
+{
+	passed=$((passed + 1))
+}
+
+fail()
+{
+	failed=$((failed + 1))
+	printf '%.300s\n' "FAILED: $1"
+	claim_says | sed 's/^/    /'
+}
+
 # claim WORDS COMMAND... - The command succeeds; what it said is shown when it does not.
 claim()
 {
 	local words=$1
 	shift
-	if "$@" >"$claim_log" 2>&1; then
-		passed=$((passed + 1))
+	if claim_run "$@"; then
+		ok
 	else
-		failed=$((failed + 1))
-		printf '%.160s\n' "FAILED: $words: $*"
-		claim_says | sed 's/^/    /'
+		fail "$words: $*"
 	fi
 }
 
-# What is worth showing of the log; a runner may have its own.
+# How a command is run, and what is worth showing of its log; a runner may have its own.
+claim_run()
+{
+	"$@" >"$claim_log" 2>&1
+}
+
 claim_says()
 {
 	cat "$claim_log"

@@ -27,17 +27,9 @@ size=20000
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 mkfifo "$dir/want" "$dir/got" || exit 1
-passed=0
-failed=0
-
-claim()
-{
-	if [ "$1" -eq 0 ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-	fi
-}
+claim_log=$dir/log
+# shellcheck source=tests/claim.sh
+. tests/claim.sh
 
 disassemble()
 {
@@ -78,33 +70,36 @@ while [ $((n * size)) -lt "$count" ]; do
 	# Where nobody sees flags, there is nothing of Zicsr to try.
 	flags=$((this / 2 % 2))
 	[ "$groups" != csr ] || flags=1
-	one $this "$vlen" $flags
-	claim $?
+	claim "as qemu" one $this "$vlen" $flags
 	"$fuzz" count $this "$size" "$vlen" "$groups" $flags >>"$dir/count"
 	n=$((n + 1))
 done
 
 # Each group: how many instructions it has, how often they were run, and the one least often.
-awk '
-{ n[$1 " " $2] += $3 }
-END {
-	for (key in n) {
-		split(key, part, " ")
-		g = part[1]
-		kinds[g]++
-		runs[g] += n[key]
-		if (!(g in least) || n[key] < n[least[g]])
-			least[g] = key
-	}
-	for (g in kinds) {
-		printf "%-7s %4d instructions, %8d times; %s %d times\n", g, kinds[g], runs[g],
-			substr(least[g], length(g) + 2), n[least[g]]
-		none = none || !n[least[g]]
-	}
-	exit none
-}' "$dir/count" >"$dir/table"
-claim $?
-sort "$dir/table"
+counted()
+{
+	awk '
+	{ n[$1 " " $2] += $3 }
+	END {
+		for (key in n) {
+			split(key, part, " ")
+			g = part[1]
+			kinds[g]++
+			runs[g] += n[key]
+			if (!(g in least) || n[key] < n[least[g]])
+				least[g] = key
+		}
+		for (g in kinds) {
+			printf "%-7s %4d instructions, %8d times; %s %d times\n", g, kinds[g], runs[g],
+				substr(least[g], length(g) + 2), n[least[g]]
+			none = none || !n[least[g]]
+		}
+		exit none
+	}' "$dir/count" | sort >"$dir/table"
+	return "${PIPESTATUS[0]}"
+}
+
+claim "every instruction was run" counted
+cat "$dir/table"
 echo "$((n * size)) instructions"
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+claims_end

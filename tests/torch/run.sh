@@ -13,33 +13,20 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 export PYTHONDONTWRITEBYTECODE=1
-passed=0
-failed=0
-
-claim()
-{
-	local words=$1
-	shift
-	if "$@" >out 2>err; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $words: $*"
-		cat out err
-	fi
-}
+claim_log=$dir/log
+# shellcheck source=tests/claim.sh
+. "$here/../claim.sh"
 
 # one_line WORDS PATTERN COMMAND... - It fails, and says why in one line.
 one_line()
 {
 	local words=$1 pattern=$2
 	shift 2
-	if ! "$@" >out 2>err && [ "$(wc -l <err)" -eq 1 ] && grep -q "$pattern" err; then
-		passed=$((passed + 1))
+	if ! "$@" >out 2>"$claim_log" && [ "$(wc -l <"$claim_log")" -eq 1 ] &&
+		grep -q "$pattern" "$claim_log"; then
+		ok
 	else
-		failed=$((failed + 1))
-		echo "FAILED: $words: $*"
-		cat out err
+		fail "$words: $*"
 	fi
 }
 
@@ -79,5 +66,4 @@ claim "the comparison: losses are the same" env \
 	ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" "$python" "$tools/pytorch/compare.py" \
 	--model mlp --iterations 1 --budget 32M --json
 one_line "a comparison of no such model" "model" "$python" "$tools/pytorch/compare.py" --model cnn
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+claims_end
