@@ -61,8 +61,8 @@ check/seeds: built/gcc
 check/unit-seeds: built/gcc
 	$(call step,unit tests: new seeds,3600,,tests/unit/seeds.sh $(gcc)/unit 20)
 check/kernels-qemu: built/gcc
-	$(call step,near-data kernels: qemu,900,$(gcc)/unit $(gcc)/ndp,env ANNEX_TEST_QEMU=$(gcc)/ndp \
-		$(gcc)/unit $(kernel_suites))
+	$(call step,near-data kernels: qemu,900,$(gcc)/unit $(gcc)/ndp,\
+		env ANNEX_TEST_QEMU=$(gcc)/ndp $(gcc)/unit $(kernel_suites))
 check/riscv: built/gcc
 	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/annex tests/rv,tests/rv/run.sh \
 		$(BUILD) 200000)
@@ -130,7 +130,8 @@ check/debug-kernel: built/gcc
 check/model:
 	$(call step,model,2400,tests/model,tests/model/run.sh $(BUILD)/model)
 check/cuda:
-	$(call step,cuda dialect,600,tests/cuda lib include tools/gpu,tests/cuda/run.sh $(BUILD)/cuda)
+	$(call step,cuda dialect,600,tests/cuda lib include tools/gpu,\
+		tests/cuda/run.sh $(BUILD)/cuda)
 check/twin:
 	$(call step,gpu: host twin,600,tests/gpu tests/unit lib include tools/gpu,\
 		tests/gpu/run.sh --twin)

@@ -44,8 +44,8 @@ digest()
 	{
 		echo "$*"
 		# shellcheck disable=SC2086 # words are wanted
-		find $inputs tests/deps.sh tests/claim.sh -name __pycache__ -prune -o -type f -print0 |
-			LC_ALL=C sort -z | xargs -0 sha256sum
+		find $inputs tests/deps.sh tests/claim.sh -name __pycache__ -prune -o \
+			-type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
 	} | sha256sum | cut -d ' ' -f 1
 }
 

@@ -90,8 +90,8 @@ counted()
 				least[g] = key
 		}
 		for (g in kinds) {
-			printf "%-7s %4d instructions, %8d times; %s %d times\n", g, kinds[g], runs[g],
-				substr(least[g], length(g) + 2), n[least[g]]
+			printf "%-7s %4d instructions, %8d times; %s %d times\n", g, kinds[g],
+				runs[g], substr(least[g], length(g) + 2), n[least[g]]
 			none = none || !n[least[g]]
 		}
 		exit none

@@ -64,8 +64,9 @@ for policy in none uvm g10 annex; do
 	for after in 100 1200; do
 		warning="$told" refused "a wrong bit, $policy" \
 			"(layer [0-9]+|embed|head).*: the data is not what was written" \
-			"$annex" train "${small[@]}" --device-memory $((tensors / 4)) --policy $policy --checksum \
-			--storage "mem:64M?fault=flip,after=$after,count=0"
+			"$annex" train "${small[@]}" --device-memory $((tensors / 4)) \
+			--policy $policy --checksum --storage \
+			"mem:64M?fault=flip,after=$after,count=0"
 	done
 done
 timeout 60 "$annex" train "${small[@]}" --device-memory $((tensors / 4)) --json \
