@@ -8,7 +8,7 @@
 # pair of kernel, IOMMU and number of controllers once; those of CXL memory, hdm*, on machines that
 # have some. A test may say in its head which of these machines it is for:
 #
-#   # machines: kernel      the first machine of each kernel
+#   # machines: kernel      the first machine of each kernel; iommu: those that have one
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
 #                           bridges and a switch, with one. both: one device of both kinds
 #
@@ -219,17 +219,27 @@ here_too()
 	[ -z "$pairs" ] || [ "$KERNEL" = "$1" ]
 }
 
-# fit MACHINE TEST... - Set tests to those of them that are for such a machine.
+# fit WORDS TEST... - Set tests to those of them that are for a machine that is called so.
 fit()
 {
-	local machine=$1 name wanted
+	local names=$1 name wanted
 	shift
 	tests=()
 	for name in "$@"; do
-		wanted=$(sed -n '1,20s/^# machines: //p' "$here/guest/$name".* | head -n 1)
-		[ -n "$pairs" ] && [ -n "$wanted" ] && [[ " $wanted " != *" $machine "* ]] ||
+		wanted=$(sed -sn '1,20s/^# machines: //p' "$here/guest/$name".* | head -n 1)
+		[ -n "$pairs" ] && [ -n "$wanted" ] && ! common "$names" "$wanted" ||
 			tests+=("$name")
 	done
+}
+
+# common WORDS WORDS - They have one in common.
+common()
+{
+	local word
+	for word in $2; do
+		[[ " $1 " != *" $word "* ]] || return 0
+	done
+	return 1
 }
 
 # An IOMMU that interrupts pass by. Of CXL memory, two devices that the kernel's own driver can be
@@ -272,12 +282,13 @@ for KERNEL in ${kernels//,/ }; do
 			[ -n "$pairs" ] && [[ " $pairs " != *" $cell "* ]] || cells+=("$cell")
 		done
 	done
-	machine=kernel
+	names=kernel
 	for cell in "${cells[@]}"; do
 		IFS=/ read -r KERNEL IOMMU NVME <<<"$cell"
-		fit $machine "${most[@]}"
+		[ "$IOMMU" = 0 ] || names+=" iommu"
+		fit "$names" "${most[@]}"
 		run_cell
-		machine=other
+		names=
 	done
 	[ -z "$odd" ] || odd_cells
 done

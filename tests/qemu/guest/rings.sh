@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # GPU threads fill queue pairs whose rings lie in memory that only they and the drive reach.
+# machines: iommu
 # limit: 120
 . /test/lib.sh
 
