@@ -48,8 +48,8 @@ built/sane:
 	+$(call step,build: clang$(comma) sanitizers,1800,,$(submake) CC=clang SAN=fuzzer all unit \
 		fuzz-build)
 built/asan:
-	+$(call step,build: gcc$(comma) sanitizers,1800,,$(submake) CC=gcc SAN=address$(comma)undefined \
-		all unit)
+	+$(call step,build: gcc$(comma) sanitizers,1800,,$(submake) CC=gcc \
+		SAN=address$(comma)undefined all unit)
 built/thread:
 	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread unit)
 
