@@ -11,8 +11,8 @@ suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
 	$(UNIT_SRC) $(SHIM_SRC)))
 # One thread alone, or threads that other suites have too and that take minutes under TSan.
 not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
-	mapping span kernels_% bound cache_layout cache_groups gpu_warp gpu_elements array_elements \
-	ndp_time ndp_processes emu_far hdm_crash hdm_share train% gpu_faults
+	mapping span kernels_% bound cache_layout cache_groups gpu_warp gpu_elements gpu_faults \
+	array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share train%
 kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_model
 # Parts of the tool tests that read what is hostile.
 hostile := bad concurrent data input leftovers ndp_run plan_files query report same trace train \
