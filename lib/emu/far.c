@@ -231,10 +231,10 @@ static void go_on(struct annex_emu *emu, struct emu_req *req)
 {
 	uint16_t status = req->status;
 	uint8_t op = req->sqe.opcode;
-	char *ram = req->ns->ram + req->pos;
 
 	if (!status && op == ANNEX_NVM_COMPARE &&
-	    memcmp(req->bounce, emu->ring ? req->bounce + req->len : ram, req->len))
+	    memcmp(req->bounce, emu->ring ? req->bounce + req->len : req->ns->ram + req->pos,
+		   req->len))
 		status = ANNEX_SC_COMPARE_FAILURE;
 	if (emu->ring && op != ANNEX_NVM_WRITE) {
 		annex_emu_ring_finish(emu, req, status);
@@ -245,7 +245,7 @@ static void go_on(struct annex_emu *emu, struct emu_req *req)
 		return;
 	}
 	if (!status && op == ANNEX_NVM_WRITE)
-		memcpy(ram, req->bounce, req->len);
+		memcpy(req->ns->ram + req->pos, req->bounce, req->len);
 	annex_emu_req_done(emu, req, status);
 }
 

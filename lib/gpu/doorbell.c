@@ -18,12 +18,14 @@ int gpu_see(struct annex_gpu_context *ctx, uint32_t *word, bool io, uint32_t **s
 {
 	const struct annex_gpu_memory *memory = ctx->memory;
 	size_t off = (uintptr_t)word % ANNEX_NVME_PAGE;
-	char *at = (char *)word - off;
-	const struct gpu_page *page = find(ctx, at);
+	const struct gpu_page *page;
+	char *at;
 
 	*seen = NULL;
 	if (!word)
 		return 0;
+	at = (char *)word - off;
+	page = find(ctx, at);
 	if (!page) {
 		struct gpu_page *fresh = &ctx->pages[ctx->npages];
 		void *ptr;

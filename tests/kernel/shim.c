@@ -173,12 +173,14 @@ void free_irq(unsigned int irq, void *data)
 /* It looks whether an entry begins in the table, not whether it ends there. */
 int acpi_table_parse_cedt(int id, acpi_tbl_entry_handler_arg handler, void *arg)
 {
-	u8 *at = shim.cedt + 36, *end = shim.cedt + shim.cedt_bytes;
 	struct acpi_cedt_header h;
 	int count = 0;
+	u8 *at, *end;
 
 	if (!shim.cedt)
 		return -ENODEV;
+	at = shim.cedt + 36;
+	end = shim.cedt + shim.cedt_bytes;
 	for (; at + sizeof(h) < end; at += h.length) {
 		memcpy(&h, at, sizeof(h));
 		if (h.type == id) {

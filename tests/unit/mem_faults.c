@@ -16,11 +16,7 @@
 #include "unit.h"
 
 /* Their runtimes do not bear threads in a forked child. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-static const unsigned int kills = 0;
-#else
-static const unsigned int kills = 12;
-#endif
+static const unsigned int kills = UNIT_SANITIZED ? 0 : 12;
 
 #define STORE (4 * MIB)
 #define TENSORS 12u

@@ -318,11 +318,7 @@ static void bad_sizes(void)
 	annex_space_destroy(s);
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define PROGRAMS 40u
-#else
-#define PROGRAMS 400u
-#endif
+#define PROGRAMS (UNIT_SANITIZED ? 40u : 400u)
 #define TENSORS 12u
 #define STEPS 60u
 

@@ -132,11 +132,7 @@ static uint64_t resident(void)
 }
 
 /* What they keep of each byte, and of what was freed, is resident, too. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-static const bool shadowed = true;
-#else
-static const bool shadowed;
-#endif
+static const bool shadowed = UNIT_SANITIZED;
 
 #define TIER (32 * MIB)
 #define ALL (96 * MIB)

@@ -103,11 +103,7 @@ static void through_buffers(void)
 }
 
 /* Programs: a thousand, or as many as a sanitizer can bear. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define PROGRAMS 60u
-#else
-#define PROGRAMS 1000u
-#endif
+#define PROGRAMS (UNIT_SANITIZED ? 60u : 1000u)
 #define TENSORS 12u
 #define STEPS 80u
 

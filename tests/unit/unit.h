@@ -7,6 +7,18 @@
 
 #include <CUnit/CUnit.h>
 
+/* Built with a sanitizer of addresses or threads: slow, and memory has shadows. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNIT_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNIT_SANITIZED 1
+#endif
+#endif
+#ifndef UNIT_SANITIZED
+#define UNIT_SANITIZED 0
+#endif
+
 struct unit_test {
 	const char *name;
 	void (*run)(void);
