@@ -315,22 +315,23 @@ static inline ANNEX_HD void annex_gpu_copy_job(const struct annex_gpu_cache *c, 
 					       uint32_t slot, uint32_t queue, uint32_t cid,
 					       uint32_t rank, uint32_t lanes)
 {
-	char *mem = c->mem + ((uint64_t)slot << c->line_shift);
-	char *staging = c->queues[queue].staging + ((uint64_t)cid << c->line_shift);
-	struct annex_gpu_piece *pieces = (struct annex_gpu_piece *)(void *)mem;
-	struct annex_gpu_piece *staged = (struct annex_gpu_piece *)(void *)staging;
+	char *mem = c->mem + ((uint64_t)slot << c->line_shift), *staging;
+	struct annex_gpu_piece *pieces = (struct annex_gpu_piece *)(void *)mem, *staged;
 	uint32_t n = (1u << c->line_shift) / (uint32_t)sizeof(*pieces);
 
 	if (kind == ANNEX_JOB_ZERO) {
 		for (uint32_t i = rank; i < n; i += lanes)
 			pieces[i].word[0] = pieces[i].word[1] = 0;
-	} else if (c->direct) {
 		return;
-	} else if (kind == ANNEX_JOB_IN) {
-		annex_gpu_copy(pieces, staged, n, rank, lanes);
-	} else {
-		annex_gpu_copy_out(staged, pieces, n, rank, lanes);
 	}
+	if (c->direct)
+		return;
+	staging = c->queues[queue].staging + ((uint64_t)cid << c->line_shift);
+	staged = (struct annex_gpu_piece *)(void *)staging;
+	if (kind == ANNEX_JOB_IN)
+		annex_gpu_copy(pieces, staged, n, rank, lanes);
+	else
+		annex_gpu_copy_out(staged, pieces, n, rank, lanes);
 }
 
 static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,

@@ -118,6 +118,8 @@ int gpu_queues_open(struct annex_gpu_context *ctx, uint32_t nqueues)
 		q->host = annex_dev_qp_at(ctx->dev, i);
 		ctx->view.nqueues++;
 		err = open_one(ctx, q);
+		if (err)
+			break;
 		table[i] = (struct annex_gpu_queue){
 			.qp = (struct annex_qp *)(void *)q->copy,
 			.slots = (uint32_t *)(void *)(q->copy + q->words),
