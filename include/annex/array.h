@@ -19,14 +19,22 @@ extern "C" {
 
 /**
  * struct annex_array - A view of @count elements of @elem bytes each. Read it, do not write it.
+ * @cache: the cache.
+ * @base: byte offset of element 0 in the backing data.
+ * @count: number of elements.
+ * @elem: bytes of an element.
+ * @per_line: elements in a line.
+ * @dir: state words of the cache's lines, copied from @cache for every access.
+ * @mem: slots of the cache, likewise.
+ * @elem_shift: log2 of @elem.
+ * @line_shift: log2 of the bytes of a line.
  */
 struct annex_array {
 	struct annex_cache *cache;
-	uint64_t base; /* byte offset of element 0 in the backing data */
+	uint64_t base;
 	uint64_t count;
 	uint32_t elem;
-	uint32_t per_line; /* elements in a line */
-	/* What every access needs of the cache, one step nearer. */
+	uint32_t per_line;
 	uint64_t *dir;
 	char *mem;
 	uint8_t elem_shift;
@@ -35,8 +43,11 @@ struct annex_array {
 
 /**
  * annex_array_init() - Make a view.
+ * @a: the view to fill.
+ * @cache: the cache; it must outlive the view.
  * @base: byte offset of element 0, a multiple of @elem.
  * @elem: element size: a power of two that divides the line.
+ * @count: number of elements.
  *
  * Return: 0; -EINVAL (@elem does not divide the line, @base is not a multiple of it); -ERANGE
  * (it would end behind the backing data).
@@ -45,42 +56,82 @@ int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t 
 		     uint64_t count);
 
 /**
- * annex_array_get() - Copy element @i to @out. annex_array_set() - Copy @val to element @i.
+ * annex_array_get() - Copy an element out.
+ * @a: the array.
+ * @i: index of the element.
+ * @out: where its bytes go.
  *
- * Elements of 1, 2, 4 and 8 bytes are read and written whole: concurrent readers see the old or
- * the new value.
+ * Elements of 1, 2, 4 and 8 bytes are read and written whole: concurrent readers see the old or the
+ * new value.
  *
  * Return: 0, -ERANGE (no such element), or an error as annex_cache_pin().
  */
 int annex_array_get(const struct annex_array *a, uint64_t i, void *out);
+
+/**
+ * annex_array_set() - Set an element.
+ * @a: the array.
+ * @i: index of the element.
+ * @val: its new bytes.
+ *
+ * As annex_array_get().
+ *
+ * Return: as annex_array_get().
+ */
 int annex_array_set(const struct annex_array *a, uint64_t i, const void *val);
 
 /**
  * annex_array_gather() - out[k] = array[idx[k]] for k < @n, misses read all at once.
- * annex_array_scatter() - array[idx[k]] = vals[k] for k < @n; of equal indices the last one wins.
+ * @a: the array.
+ * @idx: @n indices, in any order.
+ * @n: number of elements; large vectors are worked through in groups.
+ * @out: room for @n elements.
  *
- * Any @n: large vectors are worked through in groups.
- *
- * Return: 0; -ERANGE (an index is out of bounds; scatter has then written nothing); other errors
- * as annex_cache_pin(), with an unspecified part done.
+ * Return: 0; -ERANGE (an index is out of bounds); other errors as annex_cache_pin(), with an
+ * unspecified part done.
  */
 int annex_array_gather(const struct annex_array *a, const uint64_t *idx, unsigned int n, void *out);
+
+/**
+ * annex_array_scatter() - array[idx[k]] = vals[k] for k < @n.
+ * @a: the array.
+ * @idx: @n indices, in any order; of equal indices the last one wins.
+ * @n: number of elements; large vectors are worked through in groups.
+ * @vals: @n elements.
+ *
+ * Return: as annex_array_gather(); after -ERANGE nothing was written.
+ */
 int annex_array_scatter(const struct annex_array *a, const uint64_t *idx, unsigned int n,
 			const void *vals);
 
 /**
- * annex_array_add_u32(), annex_array_add_u64() - Atomic addition to an element of that size.
+ * annex_array_add_u32() - Add to an element of 4 bytes atomically.
+ * @a: the array.
+ * @i: index of the element.
+ * @delta: value to add.
  * @old: NULL, or where the value before goes.
  *
  * Return: 0, -EINVAL (the element size is another), -ERANGE, or as annex_cache_pin().
  */
 int annex_array_add_u32(const struct annex_array *a, uint64_t i, uint32_t delta, uint32_t *old);
+
+/**
+ * annex_array_add_u64() - Add to an element of 8 bytes atomically.
+ * @a: the array.
+ * @i: index of the element.
+ * @delta: value to add.
+ * @old: NULL, or where the value before goes.
+ *
+ * Return: as annex_array_add_u32().
+ */
 int annex_array_add_u64(const struct annex_array *a, uint64_t i, uint64_t delta, uint64_t *old);
 
 /**
  * struct annex_span - A run of elements held in memory.
  * @data: the element asked for and its neighbours after it, up to the end of the line.
- * @count: how many of them.
+ * @count: number of elements in the span.
+ * @line: the line's number, for annex_array_span_end().
+ * @flags: the flags that it was pinned with, likewise.
  */
 struct annex_span {
 	void *data;
@@ -111,11 +162,14 @@ static inline void annex_array_ahead(const struct annex_array *a, uint64_t line)
 
 /**
  * annex_array_span() - Pin the line of element @i for reuse (BaM's reference reuse).
+ * @a: the array.
+ * @i: index of the first element.
  * @max: take at most this many elements (0: to the end of the line).
  * @flags: ANNEX_PIN_WRITE, or 0. ANNEX_PIN_NEW is taken only if the span covers its whole line.
+ * @span: the span to fill.
  *
- * Inline, because what a sum over lines of 4 KiB loses against a plain array is the time between
- * two lines.
+ * Inline, because a sum over lines of 4 KiB loses time against a plain array only between two
+ * lines.
  *
  * Return: 0, or an error as annex_array_get(). Give it back with annex_array_span_end().
  */
@@ -148,11 +202,18 @@ static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint
 
 /**
  * annex_array_span_end() - Give a span back. A second time does nothing.
+ * @a: the array.
+ * @span: the span.
  */
 void annex_array_span_end(const struct annex_array *a, struct annex_span *span);
 
 /**
- * annex_array_prefetch() - Start reading elements [@i, @i + @n); see annex_cache_prefetch().
+ * annex_array_prefetch() - Start reading elements.
+ * @a: the array.
+ * @i: index of the first element.
+ * @n: number of elements.
+ *
+ * Return: as annex_cache_prefetch(); -ERANGE also when the array ends before the last of them.
  */
 int64_t annex_array_prefetch(const struct annex_array *a, uint64_t i, uint64_t n);
 

@@ -29,11 +29,12 @@ enum annex_layout {
 };
 
 /**
- * struct annex_cache_opts - What a cache holds and where. Zero means the default.
+ * struct annex_cache_opts - How to make a cache. Zero means the default.
  * @bytes: memory for cached lines; rounded down to whole lines. Required.
  * @line: bytes of a line, a power of two from 512 to 1 MiB (default 4096), and a multiple of the
  *	block size.
- * @devs, @ndevs: the devices; they stay open as long as the cache lives. Required.
+ * @devs: the devices; they stay open as long as the cache lives. Required.
+ * @ndevs: number of devices. Required.
  * @nsid: namespace on each (default 1).
  * @layout: how lines lie on several devices.
  * @size: bytes of backing data (default: all that the devices hold). It need not be a multiple of
@@ -60,11 +61,12 @@ struct annex_cache_opts {
  * @evictions: valid lines given up for others.
  * @writebacks: lines written.
  * @errors: device commands that failed.
- * @bytes_read, @bytes_written: moved between devices and cache.
+ * @bytes_read: bytes moved from devices to the cache.
+ * @bytes_written: bytes moved from the cache to devices.
  * @bytes_asked: bytes that callers asked for through arrays (0 if only lines were pinned);
  *	bytes_read / bytes_asked is the read amplification.
- * @depth_max: most reads and writes outstanding on the devices at once, of all queues together;
- *	one ends when the cache has seen its completion.
+ * @depth_max: most reads and writes outstanding on the devices at once, of all queues together; one
+ *	ends when the cache has seen its completion.
  */
 struct annex_cache_stats {
 	uint64_t hits;
@@ -81,6 +83,8 @@ struct annex_cache_stats {
 
 /**
  * struct annex_range - A range of bytes of the backing data.
+ * @offset: its first byte.
+ * @len: its bytes.
  */
 struct annex_range {
 	uint64_t offset;
@@ -89,16 +93,20 @@ struct annex_range {
 
 /**
  * annex_cache_create() - Make a cache over one or several devices.
+ * @opts: the devices and sizes.
+ * @out: the cache, to be given back with annex_cache_destroy().
  *
- * Return: 0; -EINVAL (sizes that do not fit together; annex_last_error() says which); -ENOMEM
- * (also when @bytes exceeds the machine's memory); -ERANGE (@size larger than the devices).
+ * Return: 0; -EINVAL (sizes that do not fit together; annex_last_error() says which); -ENOMEM (also
+ * when the options' bytes exceed the machine's memory); -ERANGE (their size is larger than the
+ * devices).
  */
 int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache **out);
 
 /**
  * annex_cache_destroy() - Free a cache; dirty lines that were not flushed are written first.
+ * @c: the cache; may be NULL.
  *
- * No other thread may be using it and no line may be pinned. @c may be NULL.
+ * No other thread may be using it and no line may be pinned.
  *
  * Return: 0, or the errno of a write-back that failed: the data of that line is lost. Call
  * annex_cache_flush() first to keep the cache when it fails.
@@ -106,13 +114,24 @@ int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache *
 int annex_cache_destroy(struct annex_cache *c);
 
 /**
- * annex_cache_line() - Bytes of a line. annex_cache_size() - Bytes of backing data.
+ * annex_cache_line() - Bytes of a line.
+ * @c: the cache.
+ *
+ * Return: bytes.
  */
 uint32_t annex_cache_line(const struct annex_cache *c);
+
+/**
+ * annex_cache_size() - Bytes of backing data.
+ * @c: the cache.
+ *
+ * Return: bytes.
+ */
 uint64_t annex_cache_size(const struct annex_cache *c);
 
 /**
  * annex_cache_pin() - Hold a line in memory.
+ * @c: the cache.
  * @line: its number (offset / annex_cache_line()).
  * @flags: ANNEX_PIN_*. ANNEX_PIN_NEW implies ANNEX_PIN_WRITE; on a miss the line holds zeroes.
  * @data: its first byte, valid until annex_cache_unpin().
@@ -126,13 +145,19 @@ uint64_t annex_cache_size(const struct annex_cache *c);
 int annex_cache_pin(struct annex_cache *c, uint64_t line, unsigned int flags, void **data);
 
 /**
- * annex_cache_unpin() - Let a line go, with the flags it was pinned with.
+ * annex_cache_unpin() - Let a line go.
+ * @c: the cache.
+ * @line: its number.
+ * @flags: the flags that it was pinned with.
  */
 void annex_cache_unpin(struct annex_cache *c, uint64_t line, unsigned int flags);
 
 /**
  * annex_cache_pin_group() - Pin the lines of a vector of line numbers (BaM's warp coalescing).
+ * @c: the cache.
  * @lines: @n line numbers, in any order, repeats allowed.
+ * @n: number of line numbers.
+ * @flags: as of annex_cache_pin(), for all of them.
  * @data: @n pointers; entries with the same line number get the same pointer.
  *
  * Members that want the same line make one probe and one pin; all misses are read at once. Undo it
@@ -144,11 +169,22 @@ void annex_cache_unpin(struct annex_cache *c, uint64_t line, unsigned int flags)
  */
 int annex_cache_pin_group(struct annex_cache *c, const uint64_t *lines, unsigned int n,
 			  unsigned int flags, void **data);
+
+/**
+ * annex_cache_unpin_group() - Let the lines of a vector go.
+ * @c: the cache.
+ * @lines: the vector that was pinned.
+ * @n: number of line numbers.
+ * @flags: the flags that they were pinned with.
+ */
 void annex_cache_unpin_group(struct annex_cache *c, const uint64_t *lines, unsigned int n,
 			     unsigned int flags);
 
 /**
  * annex_cache_prefetch() - Start reading ranges that will be wanted soon; does not wait.
+ * @c: the cache.
+ * @ranges: the ranges.
+ * @n: number of ranges.
  *
  * A hint: lines that find no free slot, or that fail, are simply not there later. Neighbouring
  * lines go out as one command, all commands with one doorbell.
@@ -160,7 +196,9 @@ int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ra
 
 /**
  * annex_cache_flush() - Make changes durable.
- * @offset, @len: the range; @len UINT64_MAX: to the end.
+ * @c: the cache.
+ * @offset: first byte of the range.
+ * @len: bytes of the range; UINT64_MAX: to the end.
  *
  * Writes every line of the range that was dirty when the call began, then flushes the devices
  * (NVMe flush). Lines still pinned for writing are written as they are and stay dirty.
@@ -172,6 +210,8 @@ int annex_cache_flush(struct annex_cache *c, uint64_t offset, uint64_t len);
 
 /**
  * annex_cache_get_stats() - Read the counters; they are not taken at one instant.
+ * @c: the cache.
+ * @out: the counters.
  */
 void annex_cache_get_stats(const struct annex_cache *c, struct annex_cache_stats *out);
 

@@ -17,7 +17,9 @@
 #define ANNEX_NSEC_PER_MSEC 1000000ull
 
 /**
- * annex_now() - The monotonic clock, in nanoseconds.
+ * annex_now() - Read the monotonic clock.
+ *
+ * Return: nanoseconds.
  */
 static inline ANNEX_HD uint64_t annex_now(void)
 {
@@ -35,7 +37,10 @@ static inline ANNEX_HD uint64_t annex_now(void)
 }
 
 /**
- * annex_deadline_ms() - The moment @ms milliseconds from now, or never if that is too far away.
+ * annex_deadline_ms() - Make a deadline from a span of time.
+ * @ms: milliseconds from now.
+ *
+ * Return: that moment of annex_now(), or never (UINT64_MAX) if that is too far away.
  */
 static inline ANNEX_HD uint64_t annex_deadline_ms(uint64_t ms)
 {

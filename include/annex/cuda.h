@@ -37,21 +37,23 @@ extern "C" {
 #endif
 
 /**
- * struct annex_gpu_memory - A GPU: its memory, and what the host can do with it.
+ * struct annex_gpu_memory - A GPU: its memory, and the host's means to work with it.
  * @name: for messages.
  * @device: where caches and the words of queues come from: memory on which the GPU's threads have
  *	atomics. The host need not reach it. With dmabuf() drives (pci:) can reach it, and what one
  *	writes there, threads see in the order in which it was written.
  * @pinned: host memory that GPU threads read and write, at the same addresses.
- * @put, @get: copy to, and from, memory of @device; @fill: set bytes of it. They return when it is
- *	done, and work while kernels run.
- * @reach: let GPU threads write existing host memory, of whole pages; @io: registers of hardware.
- *	*@seen is where they see it. @unreach: no longer.
- * @flush: run annex_gpu_flush_slot() for all slots of @cache, @nslots of them, with @first and @n,
- *	and wait for its end. What fails there, the context's error record says.
- * @copier: how a proxy (mem:, file:) moves data to and from memory of @device; NULL: not at all.
- * @frames: what spaces (annex/mem.h) can have for a device tier. Not NULL.
+ * @put: copy to memory of @device. It returns when it is done, and works while kernels run.
  * @ctx: passed to all.
+ * @get: copy from memory of @device, likewise.
+ * @fill: set bytes of memory of @device, likewise.
+ * @reach: let GPU threads write existing host memory, of whole pages; io: registers of hardware.
+ *	*seen is where they see it.
+ * @unreach: take back what @reach gave.
+ * @flush: run annex_gpu_flush_slot() for all slots of the cache, nslots of them, with first and n,
+ *	and wait for its end. The context's error record says what fails there.
+ * @copier: how a proxy (mem:, file:) moves data to and from memory of @device; NULL: not at all.
+ * @frames: memory of the GPU for spaces (annex/mem.h) that have it as their device tier. Not NULL.
  *
  * Errors are negative errnos, said by annex_gpu_memory_fail(). One host thread calls at a time, but
  * for the copier's and those of @frames.
@@ -73,28 +75,37 @@ struct annex_gpu_memory {
 };
 
 /**
- * annex_gpu_memory_fail() - For who implements the above: have annex_last_error() say @why.
+ * annex_gpu_memory_fail() - Set annex_last_error(), for implementers of struct annex_gpu_memory.
+ * @err: a negative errno.
+ * @why: the line that annex_last_error() has then.
  *
  * Return: @err.
  */
 int annex_gpu_memory_fail(int err, const char *why);
 
 /**
- * annex_gpu_memory_host() - The host itself in the place of a GPU: ordinary memory, and device code
- * that runs on the processor. What device code does can be tried without a GPU.
+ * annex_gpu_memory_host() - The host itself in the place of a GPU.
+ *
+ * It has ordinary memory, and device code runs on the processor. So device code can be tried
+ * without a GPU.
+ *
+ * Return: the memory; it is static.
  */
 const struct annex_gpu_memory *annex_gpu_memory_host(void);
 
 /**
- * annex_cuda_open() - GPU @device (from 0), by CUDA; in libannex-cuda (make CUDA=1).
+ * annex_cuda_open() - Open a GPU by CUDA; in libannex-cuda (make CUDA=1).
+ * @device: the GPU's number, from 0.
+ * @out: the GPU, to be given back with annex_cuda_close().
  *
  * Return: 0; -ENODEV (no such GPU, or no driver); -EOPNOTSUPP (it lacks what is needed); -ENOMEM;
- * -EIO. annex_last_error() has what CUDA says.
+ * -EIO. annex_last_error() has CUDA's words.
  */
 int annex_cuda_open(int device, struct annex_gpu_memory **out);
 
 /**
- * annex_cuda_close() - After the last context on it was closed. @memory may be NULL.
+ * annex_cuda_close() - Close a GPU, after the last context on it was closed.
+ * @memory: the GPU; may be NULL.
  */
 void annex_cuda_close(struct annex_gpu_memory *memory);
 
@@ -102,7 +113,7 @@ struct annex_gpu_context;
 struct annex_gpu_array; /* annex/gpu.h */
 
 /**
- * struct annex_gpu_opts - What a context holds. Zero means the default.
+ * struct annex_gpu_opts - How to make a context. Zero means the default.
  * @bytes: GPU memory for cached lines; rounded down to whole lines. Required.
  * @line: bytes of a line, a power of two from the device's block to 1 MiB (default 4096).
  * @queues: queue pairs for GPU threads (default 4; fewer where the controller has fewer).
@@ -115,9 +126,9 @@ struct annex_gpu_array; /* annex/gpu.h */
  * @gpu_rings: submission and completion entries of the GPU's queue pairs lie in GPU memory too, by
  *	a dma-buf of it, so that threads look for completions without going over the bus; by default
  *	they lie in pinned host memory, as lists of addresses always do. For drives (pci:) only, and
- *	with @direct only: what a drive writes arrives in the order in which it was written only
- *	along one way, and a completion must not be there before its data. Without an IOMMU each
- *	ring must lie in one piece (64 and 16 bytes an entry).
+ *	with @direct only: a drive's writes arrive in the order in which it made them only along one
+ *	way, and a completion must not be there before its data. Without an IOMMU each ring must lie
+ *	in one piece (64 and 16 bytes an entry).
  */
 struct annex_gpu_opts {
 	uint64_t bytes;
@@ -135,17 +146,21 @@ struct annex_gpu_opts {
  * annex_gpu_open() - Open a device for the threads of a GPU.
  * @uri: as for annex_dev_open(). A proxy is opened with serve=busy; others are refused, since
  *	nobody serves, or wakes, them for a GPU.
+ * @opts: sizes and ways; its bytes are required.
  * @memory: the GPU; it must outlive the context.
+ * @out: the context, to be given back with annex_gpu_close().
  *
  * Return: 0; -EINVAL (options that do not fit together, annex_last_error() says which); -ERANGE
- * (@size larger than the namespace); -EOPNOTSUPP (@direct or @gpu_rings, and the two have no way);
- * -EIO (they have, and what is moved there gets lost); -ENOMEM; or as annex_dev_open().
+ * (their size is larger than the namespace); -EOPNOTSUPP (direct or gpu_rings, and GPU and device
+ * have no way to each other); -EIO (they have, and data moved there gets lost); -ENOMEM; or as
+ * annex_dev_open().
  */
 int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
 		   const struct annex_gpu_memory *memory, struct annex_gpu_context **out);
 
 /**
- * annex_gpu_close() - Flush, then free everything. @ctx may be NULL.
+ * annex_gpu_close() - Flush, then free everything.
+ * @ctx: the context; may be NULL.
  *
  * No kernel may be using it, and no other host thread.
  *
@@ -155,18 +170,39 @@ int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
 int annex_gpu_close(struct annex_gpu_context *ctx);
 
 /**
- * annex_gpu_line() - Bytes of a line. annex_gpu_size() - Bytes of backing data.
- * annex_gpu_dev() - The device. Its queue pairs are the GPU's: do not use annex_dev_io(), nor what
- * does (annex_dev_map_dmabuf() with a pointer). With @gpu_rings that would be a wild store.
+ * annex_gpu_line() - Bytes of a line.
+ * @ctx: the context.
+ *
+ * Return: bytes.
  */
 uint32_t annex_gpu_line(const struct annex_gpu_context *ctx);
+
+/**
+ * annex_gpu_size() - Bytes of backing data.
+ * @ctx: the context.
+ *
+ * Return: bytes.
+ */
 uint64_t annex_gpu_size(const struct annex_gpu_context *ctx);
+
+/**
+ * annex_gpu_dev() - The device of a context.
+ * @ctx: the context.
+ *
+ * Its queue pairs are the GPU's: do not use annex_dev_io(), nor a call that does
+ * (annex_dev_map_dmabuf() with a pointer). With gpu_rings that would be a wild store.
+ *
+ * Return: the device; it is the context's.
+ */
 struct annex_dev *annex_gpu_dev(struct annex_gpu_context *ctx);
 
 /**
  * annex_gpu_array_init() - Make a view to pass to kernels; as annex_array_init().
+ * @a: the view to fill.
+ * @ctx: the context; it must outlive the view.
  * @base: byte offset of element 0, a multiple of @elem.
  * @elem: element size: a power of two that divides the line.
+ * @count: number of elements.
  *
  * Return: 0; -EINVAL; -ERANGE (it would end behind the backing data).
  */
@@ -175,7 +211,9 @@ int annex_gpu_array_init(struct annex_gpu_array *a, struct annex_gpu_context *ct
 
 /**
  * annex_gpu_flush() - Make changes durable.
- * @offset, @len: the range; @len UINT64_MAX: to the end.
+ * @ctx: the context.
+ * @offset: first byte of the range.
+ * @len: bytes of the range; UINT64_MAX: to the end.
  *
  * Writes every dirty line of the range, by a kernel of its own, then flushes the device (NVMe
  * flush). No kernel that writes there may be running.
@@ -186,20 +224,30 @@ int annex_gpu_array_init(struct annex_gpu_array *a, struct annex_gpu_context *ct
 int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len);
 
 /**
- * annex_gpu_get_error() - The first error since the context was opened or recovered; code 0: none.
- * annex_gpu_get_stats() - Read the counters.
+ * annex_gpu_get_error() - The first error since the context was opened or recovered.
+ * @ctx: the context.
+ * @out: the error; code 0: none.
  *
  * Return: 0, or the errno of the copy from GPU memory.
  */
 int annex_gpu_get_error(struct annex_gpu_context *ctx, struct annex_gpu_error *out);
+
+/**
+ * annex_gpu_get_stats() - Read the counters.
+ * @ctx: the context.
+ * @out: the counters.
+ *
+ * Return: as annex_gpu_get_error().
+ */
 int annex_gpu_get_stats(struct annex_gpu_context *ctx, struct annex_gpu_stats *out);
 
 /**
  * annex_gpu_recover() - After an error: make the context usable again.
+ * @ctx: the context.
  *
- * Resets the controller, so that no command is outstanding, ends what was, makes lines that were
- * being read absent, and those that were being written dirty, and clears the error record. Slots
- * that were lost with their commands are there again. No kernel may be using the context.
+ * Resets the controller, so that no command is outstanding, ends those that were, makes lines that
+ * were being read absent, and those that were being written dirty, and clears the error record.
+ * Slots that were lost with their commands are there again. No kernel may be using the context.
  *
  * Return: 0; -ENODEV when the controller could not be brought back: kernels then get that error.
  */

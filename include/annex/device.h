@@ -58,7 +58,8 @@ enum annex_place {
  *	less).
  * @timeout_ms: how long a command may take before recovery begins (default 30000).
  * @provider: where queue memory comes from (default annex_provider_pages()).
- * @sq, @cq: where submission and completion queues lie (default ANNEX_PLACE_ANY).
+ * @sq: where submission queues lie (default ANNEX_PLACE_ANY).
+ * @cq: where completion queues lie, likewise.
  */
 struct annex_dev_opts {
 	uint32_t queues;
@@ -96,37 +97,52 @@ int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct an
 
 /**
  * annex_dev_close() - Delete the queues, shut the controller down, free everything.
+ * @dev: the device; may be NULL.
  *
  * Commands still outstanding are ended by the deletion of their queue before any memory is freed.
- * No other thread may be using the device. @dev may be NULL.
+ * No other thread may be using the device.
  */
 void annex_dev_close(struct annex_dev *dev);
 
 /**
  * annex_dev_uri() - The URI the device was opened with.
+ * @dev: the device.
+ *
+ * Return: the URI; it is the device's.
  */
 const char *annex_dev_uri(const struct annex_dev *dev);
 
 /**
- * annex_dev_ns() - Facts about namespace @nsid (from 1).
+ * annex_dev_ns() - Facts about a namespace.
+ * @dev: the device.
+ * @nsid: its identifier, from 1.
+ * @out: the facts.
  *
  * Return: 0, or -ENXIO when the controller has no such namespace.
  */
 int annex_dev_ns(const struct annex_dev *dev, uint32_t nsid, struct annex_ns *out);
 
 /**
- * annex_dev_max_transfer() - The largest command in bytes, a multiple of 4096.
+ * annex_dev_max_transfer() - The largest command.
+ * @dev: the device.
+ *
+ * Return: bytes, a multiple of 4096.
  */
 uint32_t annex_dev_max_transfer(const struct annex_dev *dev);
 
 /**
  * annex_dev_has_sgl() - Whether commands may describe their data by SGLs (any alignment).
+ * @dev: the device.
+ *
+ * Return: 1: they may; 0: they may not.
  */
 int annex_dev_has_sgl(const struct annex_dev *dev);
 
 /**
  * annex_dev_map() - Let the device reach a piece of memory.
- * @ptr: page aligned. @len: a multiple of the page size.
+ * @dev: the device.
+ * @ptr: the memory, page aligned.
+ * @len: its bytes, a multiple of the page size.
  * @addr: device address of the first byte; the whole range is contiguous for the device.
  *
  * Return: 0, -EINVAL (alignment), -EEXIST (overlaps a mapped range), -EFAULT (no such memory),
@@ -135,32 +151,40 @@ int annex_dev_has_sgl(const struct annex_dev *dev);
 int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
 
 /**
- * annex_dev_map_sparse() - The same for memory most of which does not exist most of the time: none
- * of it is taken from the system, or pinned, before a command needs it.
+ * annex_dev_map_sparse() - annex_dev_map() for memory most of which does not exist most of the
+ * time.
+ * @dev: the device.
+ * @ptr: as of annex_dev_map().
+ * @len: as of annex_dev_map().
+ * @addr: as of annex_dev_map().
+ *
+ * None of it is taken from the system, or pinned, before a command needs it.
  *
  * Return: as annex_dev_map(); -EOPNOTSUPP: this device works with pinned memory only.
  */
 int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
 
 /**
- * annex_dev_map_dmabuf() - The same for memory of another device, or of another driver.
- * @fd, @offset: the dma-buf, and the first byte in it, page aligned.
+ * annex_dev_map_dmabuf() - annex_dev_map() for memory of another device, or of another driver.
+ * @dev: the device.
+ * @fd: the dma-buf.
+ * @offset: the first byte in it, page aligned.
  * @ptr: where this process sees that byte; a device that works in the process (mem:, file:) moves
  *	data there. May be NULL for pci:.
- *
- * Whether one device reaches the memory of another is not written anywhere, so the first page is
- * tried out in both directions, by reads and compares of one block, and then is as it was. Without
- * @ptr that is left to the caller. Memory of the provider is tried out when the device is opened.
+ * @len: as of annex_dev_map().
+ * @addr: as of annex_dev_map().
  *
  * Return: as annex_dev_map(); -EOPNOTSUPP: the device cannot reach that memory; -EIO: it may, but
- * what it transfers gets lost.
+ * data that it transfers gets lost.
  */
 int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr, size_t len,
 			 uint64_t *addr);
 
 /**
  * struct annex_far_move - Bytes that a copier moves.
- * @far: where in the far memory. @near: where in this process. @len: how many.
+ * @far: address in the far memory.
+ * @near: address in this process.
+ * @len: how many bytes.
  * @to_far: from @near to @far; otherwise the other way.
  */
 struct annex_far_move {
@@ -174,12 +198,12 @@ struct annex_far_move {
  * struct annex_copier - How to reach memory that loads and stores of this process do not, such as
  * a GPU's.
  * @name: for messages.
- * @copy: carry out @n moves, in any order, and return when all have ended: 0, or a negative errno
- *	if any of them failed. One call at a time for each device, from any thread; it must not
- *	use that device.
+ * @copy: carry out n moves, in any order, and return when all have ended: 0, or a negative errno if
+ *	any of them failed. One call at a time for each device, from any thread; it must not use
+ *	that device.
+ * @ctx: passed to @copy.
  * @provider: where the near side of all moves comes from, as memory that is quick to copy from;
  *	NULL: annex_provider_pages().
- * @ctx: passed to @copy.
  */
 struct annex_copier {
 	const char *name;
@@ -189,15 +213,18 @@ struct annex_copier {
 };
 
 /**
- * annex_dev_map_far() - Let a device that works in the process (mem:, file:) reach memory that the
- * process itself does not.
+ * annex_dev_map_far() - Map memory that this process does not reach, for a device in the process.
+ * @dev: the device; it works in the process (mem:, file:).
  * @far: its first byte, as @copier has it: page aligned, and in no other memory that is mapped for
  *	the device.
+ * @len: its bytes, a multiple of the page size.
+ * @copier: moves its data; it must outlive the mapping.
+ * @addr: as of annex_dev_map().
  *
  * Commands read and write data there by way of a buffer of limited size (32 MiB), many commands in
  * one call of the copier; one that fails ends its commands with a data transfer error (-EFAULT).
  * The data of one command is far or is not; lists and queues never are. A device takes one copier
- * at a time, which must outlive the mapping. Give it back with annex_dev_unmap().
+ * at a time. Give the mapping back with annex_dev_unmap().
  *
  * Return: as annex_dev_map(); -EOPNOTSUPP: the device moves data by itself; -EBUSY: it has another
  * copier.
@@ -207,8 +234,11 @@ int annex_dev_map_far(struct annex_dev *dev, uint64_t far, size_t len,
 
 /**
  * annex_dev_alloc() - Memory that the device can reach, zeroed.
- * @place: where. @len: a multiple of the page size.
- * @ptr: where this process sees it. @addr: its device address.
+ * @dev: the device.
+ * @place: the kind of memory.
+ * @len: its bytes, a multiple of the page size.
+ * @ptr: where this process sees it.
+ * @addr: its device address.
  *
  * Give it back with annex_dev_free(), before the device is closed.
  *
@@ -217,11 +247,23 @@ int annex_dev_map_far(struct annex_dev *dev, uint64_t far, size_t len,
  */
 int annex_dev_alloc(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
 		    uint64_t *addr);
+
+/**
+ * annex_dev_free() - Give back memory of annex_dev_alloc().
+ * @dev: the device.
+ * @place: as it was allocated.
+ * @ptr: where this process sees it.
+ * @len: as it was allocated.
+ * @addr: its device address.
+ */
 void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len,
 		    uint64_t addr);
 
 /**
- * annex_dev_unmap() - Take back what annex_dev_map() gave, with the same length.
+ * annex_dev_unmap() - Take back a mapping of annex_dev_map() or its kin.
+ * @dev: the device.
+ * @addr: its device address.
+ * @len: the length that it was mapped with.
  *
  * Return: 0, -ENOENT, or -EBUSY while commands in flight use the range.
  */
@@ -229,6 +271,7 @@ int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len);
 
 /**
  * annex_dev_qp() - The queue pair of the calling thread.
+ * @dev: the device.
  *
  * The rule: threads are numbered in the order in which they first call this function in the
  * process, and thread T uses I/O queue pair T mod N of a device with N of them. Threads may share
@@ -238,16 +281,22 @@ int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len);
 struct annex_qp *annex_dev_qp(struct annex_dev *dev);
 
 /**
- * annex_dev_qp_at() - I/O queue pair @index (from 0), or NULL when there are not so many.
+ * annex_dev_qp_at() - An I/O queue pair by its number.
+ * @dev: the device.
+ * @index: from 0.
+ *
+ * Return: the queue pair, or NULL when there are not so many.
  */
 struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index);
 
 /**
  * struct annex_rings - Submission and completion entries of a queue pair in memory that no load or
  * store of this process reaches, such as a GPU's.
- * @sq, @cq: where those see them who use the queue pair.
- * @sq_addr, @cq_addr: their device addresses, page aligned; 64 and 16 bytes an entry.
- * @zero: have @bytes at @ptr, which is in @cq, be zero; return 0 or a negative errno.
+ * @sq: where users of the queue pair see its submission entries, 64 bytes each.
+ * @cq: where they see its completion entries, 16 bytes each.
+ * @sq_addr: device address of @sq, page aligned.
+ * @cq_addr: device address of @cq, page aligned.
+ * @zero: have bytes at ptr, which is in @cq, be zero; return 0 or a negative errno.
  * @ctx: passed to @zero.
  */
 struct annex_rings {
@@ -258,23 +307,28 @@ struct annex_rings {
 };
 
 /**
- * annex_dev_move_rings() - Have the rings of I/O queue pair @index lie in such memory from now on.
+ * annex_dev_move_rings() - Have the rings of an I/O queue pair lie in such memory from now on.
+ * @dev: the device.
+ * @index: the queue pair's number, from 0.
+ * @rings: the memory.
  *
  * No command is outstanding there. The memory stays the caller's, and is needed until the device
- * was closed. The library looks at none of it: now and at every reset it asks @rings to zero what
- * is to become completions. From now on no thread of this process may submit to the queue pair or
+ * was closed. The library looks at none of it: now and at every reset it asks @rings to zero the
+ * future completion entries. From now on no thread of this process may submit to the queue pair or
  * look for completions, which annex_dev_io() might do; a copy of its struct annex_qp is for others
  * to use.
  *
- * Return: 0; -EINVAL; -EBUSY (it is in use); what @zero returned; or what the controller said.
- * After an error but -EINVAL the device can only be closed.
+ * Return: 0; -EINVAL; -EBUSY (it is in use); the error that the rings' zero() returned; or that of
+ * the controller. After an error but -EINVAL the device can only be closed.
  */
 int annex_dev_move_rings(struct annex_dev *dev, unsigned int index,
 			 const struct annex_rings *rings);
 
 /**
  * annex_dev_io() - Carry out commands and wait for all of them, however that ends.
- * @ios: the commands. @n: how many.
+ * @dev: the device.
+ * @ios: the commands.
+ * @n: how many.
  * @res: NULL, or room for @n results.
  *
  * The bounded call that most programs want. A command that does not complete within the device's
@@ -292,7 +346,9 @@ int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int
 
 /**
  * annex_dev_recover() - End commands that did not complete in time: abort, then controller reset.
+ * @dev: the device.
  * @qp: the queue pair that @token was submitted to.
+ * @token: the command that is late.
  *
  * Afterwards @token is complete (annex_qp_poll() takes its result), or the device is dead, which
  * completes it too. Any thread may call it; one at a time does the work.
@@ -303,7 +359,10 @@ int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
 
 /**
  * annex_dev_claim() - Keep blocks for oneself until the device is closed.
- * @first, @blocks: which of namespace @nsid.
+ * @dev: the device.
+ * @nsid: the namespace.
+ * @first: the first block.
+ * @blocks: how many.
  *
  * Nobody else, in any process, can claim any of them meanwhile. It hinders only those who claim,
  * as everybody should who will overwrite what is there without looking. A killed process keeps
@@ -317,11 +376,14 @@ int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64
 
 /**
  * annex_dev_timeout_ms() - The device's command timeout.
+ * @dev: the device.
+ *
+ * Return: milliseconds.
  */
 uint32_t annex_dev_timeout_ms(const struct annex_dev *dev);
 
 /**
- * enum annex_fault_kind - What an emulated controller can be told to do wrong.
+ * enum annex_fault_kind - Errors that an emulated controller can be told to make.
  * @ANNEX_FAULT_ERROR: complete with @status and do not carry the command out.
  * @ANNEX_FAULT_DELAY: complete @delay_us later than it otherwise would.
  * @ANNEX_FAULT_LOSE: carry the command out and never post its completion.
@@ -348,7 +410,8 @@ enum annex_fault_kind {
  * @opcode: I/O commands with this opcode only; -1: any. (op=read|write|flush|compare|zeroes|dsm)
  * @after: let this many matching commands pass first. (after=N)
  * @count: then strike this many; 0: all that follow. (count=N, default 1)
- * @lba, @blocks: only commands that touch this range; @blocks 0: any. (lba=N, blocks=N)
+ * @lba: first block of the range that commands must touch. (lba=N)
+ * @blocks: blocks of that range; 0: any command. (blocks=N)
  * @status: status to complete with (status=0xSSS as SCT << 8 | SC; default Internal Error).
  * @delay_us: for delay. (us=N)
  */
@@ -365,6 +428,8 @@ struct annex_fault {
 
 /**
  * annex_fault_parse() - Read a fault from its URI form.
+ * @spec: KIND[,FIELD=VALUE]...
+ * @out: the fault.
  *
  * Return: 0 or -EINVAL, with the reason in annex_last_error().
  */
@@ -372,6 +437,8 @@ int annex_fault_parse(const char *spec, struct annex_fault *out);
 
 /**
  * annex_dev_inject() - Add a fault to an emulated controller.
+ * @dev: the device.
+ * @fault: the fault; copied.
  *
  * Return: 0, -ENOTSUP (real hardware), -ENOSPC (sixteen are active), -EINVAL.
  */

@@ -32,15 +32,15 @@ struct annex_exec;
 
 /**
  * struct annex_exec_opts - Zero means the default.
- * @policy: a policy's name (annex_policy_find(), "annex"), or "none": what is absent is brought
- *	when a kernel wants it, and what was used longest ago leaves.
+ * @policy: a policy's name (annex_policy_find(), "annex"), or "none": absent tensors are brought
+ *	when a kernel wants them, and the least recently used leave.
  * @record: iterations to look at before a plan is made, at least 2, of which the last two must be
  *	alike (2).
  * @drift: a plan is made anew when a kernel takes so many times as long as it did, or as little, in
- *	three iterations (1.3). Its time goes on until the next one, and what it waits for is not
+ *	three iterations (1.3). Its time goes on until the next one, and time spent waiting is not
  *	in it.
- * @system: what the links can do; it is copied, and how much there is of what is not looked at.
- *	NULL: as it is measured while iterations are recorded.
+ * @system: rates of the links; it is copied, and its sizes are not looked at. NULL: as it is
+ *	measured while iterations are recorded.
  * @timeout_ms: how long all of a kernel's tensors may take to come (60000).
  */
 struct annex_exec_opts {
@@ -52,7 +52,10 @@ struct annex_exec_opts {
 };
 
 /**
- * annex_exec_create() - For one space, and one thread at a time.
+ * annex_exec_create() - Make a planner for one space, to be used by one thread at a time.
+ * @s: the space; it must outlive it.
+ * @opts: NULL: the defaults.
+ * @out: the planner, to be given back with annex_exec_destroy().
  *
  * Return: 0; -EINVAL (no such policy, a drift or a record that is not above 1); -ENOMEM.
  */
@@ -60,24 +63,36 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out);
 
 /**
- * annex_exec_destroy() - NULL is allowed. The space stays as it is.
+ * annex_exec_destroy() - Free a planner. The space stays as it is.
+ * @e: the planner; NULL is allowed.
  */
 void annex_exec_destroy(struct annex_exec *e);
 
 /**
- * annex_exec_begin() - An iteration begins. annex_exec_end() - It has ended.
+ * annex_exec_begin() - Begin an iteration.
+ * @e: the planner.
  *
- * What was allocated before, and is not freed in it, lives across iterations.
+ * Tensors that were allocated before, and are not freed in it, live across iterations.
  *
- * Return: 0; -EINVAL: out of turn; annex_exec_end() also -ENOMEM, -EAGAIN (no thread to plan in),
- * and as annex_exec_before() what the plan's last steps met: the iteration has ended all the same.
+ * Return: 0; -EINVAL: out of turn.
  */
 int annex_exec_begin(struct annex_exec *e);
+
+/**
+ * annex_exec_end() - End an iteration.
+ * @e: the planner.
+ *
+ * Return: 0; -EINVAL: out of turn; -ENOMEM; -EAGAIN (no thread to plan in); or, as
+ * annex_exec_before(), an error of the plan's last steps. But for -EINVAL the iteration has ended
+ * all the same.
+ */
 int annex_exec_end(struct annex_exec *e);
 
 /**
- * struct annex_exec_use - A kernel uses the tensor that @ptr is in; @how: ANNEX_USE_*. In a GPU's
- * memory nobody else sees what it writes: what it only reads is not written back.
+ * struct annex_exec_use - A kernel uses a tensor.
+ * @ptr: anywhere in the tensor.
+ * @how: ANNEX_USE_*. In a GPU's memory nobody else sees a kernel's writes: tensors that it only
+ *	reads are not written back.
  */
 struct annex_exec_use {
 	const void *ptr;
@@ -85,8 +100,13 @@ struct annex_exec_use {
 };
 
 /**
- * annex_exec_before() - A kernel is about to start. Returns when its tensors are in the device
- * tier; there they stay until annex_exec_after().
+ * annex_exec_before() - Begin a kernel: bring its tensors to the device tier.
+ * @e: the planner.
+ * @name: the kernel's name.
+ * @uses: the tensors that it uses.
+ * @n: number of uses.
+ *
+ * Returns when they are there; there they stay until annex_exec_after().
  *
  * Return: 0; -EINVAL (out of turn; no such tensor; a use that is none); -ENOSPC (their bytes do not
  * fit, or nothing can leave for them); -EIO and others of storage, with the tensor named in
@@ -97,15 +117,21 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 		      unsigned int n);
 
 /**
- * annex_exec_after() - It has ended. Return: 0; -EINVAL: out of turn.
+ * annex_exec_after() - End a kernel.
+ * @e: the planner.
+ *
+ * Return: 0; -EINVAL: out of turn.
  */
 int annex_exec_after(struct annex_exec *e);
 
 /**
  * struct annex_exec_stats - Of the last iteration that has ended, but for the last three.
- * @ns: from begin to end. @stall_ns: of it, in annex_exec_before().
- * @planned: it was under a plan. @strayed: it did not do what the plan was made for.
- * @iterations, @plans: since the beginning.
+ * @ns: nanoseconds from begin to end.
+ * @stall_ns: nanoseconds of @ns that were spent in annex_exec_before().
+ * @planned: it was under a plan.
+ * @strayed: it differed from the iteration that the plan was made for.
+ * @iterations: iterations since the beginning.
+ * @plans: plans made since the beginning.
  * @plan_err: why the plan that was tried last could not be made, or 0. It is tried again with other
  *	iterations, or another budget.
  */
@@ -117,13 +143,21 @@ struct annex_exec_stats {
 };
 
 /**
- * annex_exec_get_stats() - Tell it.
+ * annex_exec_get_stats() - Read the counters.
+ * @e: the planner.
+ * @out: the counters.
  */
 void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *out);
 
 /**
- * annex_exec_plan() - The plan in use, and the trace it was made of, for tools to look at; NULL:
- * none. Both stay until the next annex_exec_begin().
+ * annex_exec_plan() - The plan in use, for tools to look at.
+ * @e: the planner.
+ * @trace: set to the trace that the plan was made of; left alone without a plan.
+ * @sys: set to the system that it was made for, likewise.
+ *
+ * All three stay until the next annex_exec_begin().
+ *
+ * Return: the plan; NULL: none.
  */
 const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
 					 const struct annex_trace **trace,

@@ -17,16 +17,20 @@ extern "C" {
  * struct annex_frames - A GPU's addresses, and its memory in frames.
  * @name: for messages.
  * @bytes: of a frame, a power of two of at least 4096.
- * @reserve: take @bytes of addresses, whole frames, with no memory behind them; *@base is the
- *	first, aligned to a frame. @release: give them back, when none has a frame any more.
- * @back: put a frame behind the addresses from @at on; what it holds is not known. @bare: take it
- *	away. Nobody may be using these addresses then. Both may wait for kernels that run, which
- *	so must not wait for calls of the space themselves.
- * @put, @get: copy to, and from, addresses with frames; @zero: set bytes there to 0. They return
- *	when it is done, and wait for no kernel that runs meanwhile.
- * @pin: have copies from and to this host memory, of whole pages, go at full speed. @unpin: no
- *	longer.
+ * @reserve: take bytes of addresses, whole frames, with no memory behind them; *base is the first,
+ *	aligned to a frame.
  * @ctx: passed to all.
+ * @release: give them back, when none has a frame any more.
+ * @back: put a frame behind the addresses from at on; its contents are not known. Nobody may be
+ *	using these addresses then. It may wait for kernels that run, which so must not wait for
+ *	calls of the space themselves.
+ * @bare: take the frame away. The rules of @back hold.
+ * @put: copy to addresses with frames. It returns when it is done, and waits for no kernel that
+ *	runs meanwhile.
+ * @get: copy from addresses with frames, likewise.
+ * @zero: set bytes there to 0, likewise.
+ * @pin: have copies from and to this host memory, of whole pages, go at full speed.
+ * @unpin: no longer.
  *
  * Errors are negative errnos, said by annex_gpu_memory_fail(). Any thread may call any of them, and
  * several at once, for different addresses.

@@ -22,10 +22,12 @@ extern "C" {
 /**
  * struct annex_gpu_array - A view of @count elements, passed to kernels by value. Made on the host.
  * @cache: the context, in GPU memory.
- * @dir, @mem, @line_shift: the context's, one step nearer.
+ * @dir: state words of the context's lines, copied from @cache for every access.
+ * @mem: slots of the context, likewise.
  * @base: byte offset of element 0 in the backing data, a multiple of the element.
  * @count: how many elements. base + (count << elem_shift) is at most the context's size.
  * @elem_shift: log2 of an element's bytes, at most @line_shift.
+ * @line_shift: log2 of the bytes of a line, copied from @cache too.
  */
 struct annex_gpu_array {
 	struct annex_gpu_cache *cache;
@@ -186,10 +188,12 @@ ANNEX_GPU_COLD static ANNEX_HD int annex_gpu_access(const struct annex_gpu_array
 }
 
 /**
- * annex_gpu_get() - Copy element @i to @out. annex_gpu_set() - Copy @val to element @i.
+ * annex_gpu_get() - Copy an element out.
+ * @a: the array.
+ * @i: index of the element.
+ * @out: where its bytes go.
  *
- * Elements of 1, 2, 4 and 8 bytes are read and written whole. Of lanes that set one element at
- * once, any wins.
+ * Elements of 1, 2, 4 and 8 bytes are read and written whole.
  *
  * Return: 0; -ERANGE (no such element; not recorded in the context); the context's first error:
  * -EIO and other errnos of a command; -ETIMEDOUT; -EBUSY (no slot came free in time); -ENODEV.
@@ -205,6 +209,14 @@ static inline ANNEX_HD int annex_gpu_get(const struct annex_gpu_array *a, uint64
 	return annex_gpu_access(a, byte, ANNEX_GPU_OP_GET, out);
 }
 
+/**
+ * annex_gpu_set() - Set an element. Of lanes that set one element at once, any wins.
+ * @a: the array.
+ * @i: index of the element.
+ * @val: its new bytes.
+ *
+ * Return: as annex_gpu_get().
+ */
 static inline ANNEX_HD int annex_gpu_set(const struct annex_gpu_array *a, uint64_t i,
 					 const void *val)
 {
@@ -214,7 +226,10 @@ static inline ANNEX_HD int annex_gpu_set(const struct annex_gpu_array *a, uint64
 }
 
 /**
- * annex_gpu_add32(), annex_gpu_add64() - Atomic addition to an element of that size.
+ * annex_gpu_add32() - Add to an element of 4 bytes atomically.
+ * @a: the array.
+ * @i: index of the element.
+ * @delta: value to add.
  * @old: NULL, or where the value before goes.
  *
  * Return: as annex_gpu_get(); -EINVAL (the element size is another).
@@ -234,6 +249,15 @@ static inline ANNEX_HD int annex_gpu_add32(const struct annex_gpu_array *a, uint
 	return err;
 }
 
+/**
+ * annex_gpu_add64() - Add to an element of 8 bytes atomically.
+ * @a: the array.
+ * @i: index of the element.
+ * @delta: value to add.
+ * @old: NULL, or where the value before goes.
+ *
+ * Return: as annex_gpu_add32().
+ */
 static inline ANNEX_HD int annex_gpu_add64(const struct annex_gpu_array *a, uint64_t i,
 					   uint64_t delta, uint64_t *old)
 {
@@ -252,8 +276,8 @@ static inline ANNEX_HD int annex_gpu_add64(const struct annex_gpu_array *a, uint
 /**
  * struct annex_gpu_span - A run of elements held in GPU memory.
  * @data: the element asked for and its neighbours after it, up to the end of the line.
- * @count: how many of them.
- * @want: the line, and who holds it.
+ * @count: number of elements in the span.
+ * @want: the line, and the lanes that hold it.
  */
 struct annex_gpu_span {
 	void *data;
@@ -263,16 +287,18 @@ struct annex_gpu_span {
 
 /**
  * annex_gpu_span() - Hold the line of element @i for reuse (BaM's reference reuse).
- * @lanes: a mask of the lanes that make this call together; annex_warp_active() for whoever is
- *here.
+ * @a: the array.
+ * @lanes: a mask of the lanes that make this call together; annex_warp_active(): all that run here.
+ * @i: index of the first element.
  * @max: take at most this many elements (0: to the end of the line).
  * @flags: ANNEX_PIN_WRITE, or 0. ANNEX_PIN_NEW: the lanes that ask for this line overwrite all of
  *	it, which is taken only from a span that covers its whole line.
+ * @span: the span to fill.
  *
  * Lanes that ask for the same line in one call hold it together, have the same result, and must end
- * the span together. A warp had better hold few lines at once: when all slots are held, who wants
- * another waits, and lanes with different lines may go on only when all of them have theirs: such
- * lanes had better come one line after the other, each with all that want it.
+ * the span together. A warp had better hold few lines at once: when all slots are held, a lane that
+ * wants another line waits, and lanes with different lines may go on only when all of them have
+ * theirs: such lanes had better come one line after the other, each with all that want it.
  *
  * Return: as annex_gpu_get(). Give it back with annex_gpu_span_end().
  */
@@ -311,6 +337,8 @@ ANNEX_GPU_COLD static ANNEX_HD int annex_gpu_span(const struct annex_gpu_array *
 
 /**
  * annex_gpu_span_end() - Give a span back. A second time does nothing.
+ * @a: the array.
+ * @span: the span.
  */
 static inline ANNEX_HD void annex_gpu_span_end(const struct annex_gpu_array *a,
 					       struct annex_gpu_span *span)
@@ -322,7 +350,9 @@ static inline ANNEX_HD void annex_gpu_span_end(const struct annex_gpu_array *a,
 }
 
 /**
- * annex_gpu_prefetch() - Start reading the line of element @i, if it is not there; does not wait.
+ * annex_gpu_prefetch() - Start reading the line of an element, if it is not there; does not wait.
+ * @a: the array.
+ * @i: index of the element.
  *
  * A hint: with no slot or no queue entry at hand, nothing happens.
  *
@@ -348,7 +378,10 @@ ANNEX_GPU_COLD static ANNEX_HD int annex_gpu_prefetch(const struct annex_gpu_arr
 }
 
 /**
- * struct annex_gpu_ticket - A read under way: element @i, its @value once it is @there.
+ * struct annex_gpu_ticket - A read under way.
+ * @i: index of the element.
+ * @value: its bytes, once it is @there.
+ * @there: the element was there at the start, and was read then.
  */
 struct annex_gpu_ticket {
 	uint64_t i;
@@ -357,12 +390,14 @@ struct annex_gpu_ticket {
 };
 
 /**
- * annex_gpu_start() - Begin to read element @i, without waiting (as AGILE does).
- * annex_gpu_finish() - Wait for it, and copy it to @out.
+ * annex_gpu_start() - Begin to read an element, without waiting (as AGILE does).
+ * @a: the array.
+ * @i: index of the element.
+ * @ticket: the read, for annex_gpu_finish().
  *
- * An element of at most 8 bytes that is there at the start is read then. A ticket holds no line
- * and no slot, so any number may be open, and one may be forgotten; a line that had to go before
- * its ticket was finished is read again.
+ * An element of at most 8 bytes that is there at the start is read then. A ticket holds no line and
+ * no slot, so any number may be open, and one may be forgotten; a line that had to go before its
+ * ticket was finished is read again.
  *
  * Return: as annex_gpu_get().
  */
@@ -375,6 +410,14 @@ static inline ANNEX_HD int annex_gpu_start(const struct annex_gpu_array *a, uint
 	return ticket->there ? 0 : annex_gpu_prefetch(a, i);
 }
 
+/**
+ * annex_gpu_finish() - Wait for a read, and copy its element out.
+ * @a: the array.
+ * @ticket: from annex_gpu_start().
+ * @out: where the element's bytes go.
+ *
+ * Return: as annex_gpu_get().
+ */
 static inline ANNEX_HD int annex_gpu_finish(const struct annex_gpu_array *a,
 					    const struct annex_gpu_ticket *ticket, void *out)
 {

@@ -20,11 +20,12 @@ extern "C" {
  * struct annex_gpu_queue - A queue pair that GPU threads fill.
  * @qp: the copy of the device's struct annex_qp: itself, its sq_seq, cq_seq and reqs in GPU memory,
  *	its rings, lists and doorbells where the device reads and writes them.
- * @staging: one line for each command identifier (depth - 1 of them), where the device and the GPU
- *	both reach it: identifier C moves its data at @staging + C * line. So what a lost command
- *may still write to is set aside with its identifier. Unused with struct annex_gpu_cache.direct.
- * @staging_addr: its device address.
  * @slots: of each command identifier: the slot that it moves, in GPU memory.
+ * @staging: one line for each command identifier (depth - 1 of them), where the device and the GPU
+ *	both reach it: identifier C moves its data at @staging + C * line. So memory that a lost
+ *	command may still write to is set aside with its identifier. Unused with struct
+ *	annex_gpu_cache.direct.
+ * @staging_addr: its device address.
  */
 struct annex_gpu_queue {
 	struct annex_qp *qp;
@@ -45,7 +46,7 @@ enum annex_gpu_phase {
 #define ANNEX_MOVE_WRITE 4u       /* a write-back, not a read */
 #define ANNEX_MOVE_QUEUE_SHIFT 8u /* above it: which queue */
 
-/**
+/*
  * struct annex_gpu_move - The command that reads or writes a slot's line.
  * @state: enum annex_gpu_phase, ANNEX_MOVE_WRITE, queue << ANNEX_MOVE_QUEUE_SHIFT.
  *
@@ -81,7 +82,8 @@ struct annex_gpu_error {
  * @writes: lines that were written.
  * @evictions: valid lines given up for others.
  * @errors: commands that failed or were given up.
- * @bytes_read, @bytes_written: moved by commands that succeeded.
+ * @bytes_read: bytes that commands have read; only of those that succeeded.
+ * @bytes_written: bytes that commands have written, likewise.
  */
 struct annex_gpu_stats {
 	uint64_t misses;
@@ -104,17 +106,23 @@ struct annex_gpu_stats {
  * @owner: of each slot: a line, ANNEX_SLOT_FREE to begin with.
  * @moves: of each slot: the command that moves its line; all zero to begin with.
  * @mem: the slots, aligned to 16 bytes.
- * @queues: the queue pairs, @nqueues of them, at most 65535.
+ * @queues: the queue pairs.
  * @mem_addr: with @direct, the device address of slot 0.
- * @size: bytes of the backing data. @nlines: how many lines that is; the last may be a part.
+ * @size: bytes of the backing data.
+ * @nlines: lines of the backing data; the last may be a part.
  * @timeout_ns: how long a command may take, and how long a thread waits for a slot.
  * @nslots: at least 2, less than 2^ANNEX_LINE_SLOT_BITS.
  * @line_shift: log2 of the bytes of a line; a line fits into one command.
- * @block_shift: log2 of the device's block. @nsid: the namespace.
+ * @block_shift: log2 of the device's block.
+ * @nsid: the namespace.
+ * @nqueues: number of queue pairs, at most 65535.
  * @direct: data goes straight to and from the slots, without staging.
+ * @error: the first error.
+ * @hand: next slot of the clock.
+ * @stats: the counters.
  *
- * What is below changes while kernels run. All of it lies in GPU memory, as atomics on host memory
- * do not work over PCIe.
+ * @error, @hand and @stats change while kernels run. All of it lies in GPU memory, as atomics on
+ * host memory do not work over PCIe.
  */
 struct annex_gpu_cache {
 	uint64_t *dir;
@@ -134,15 +142,18 @@ struct annex_gpu_cache {
 	uint32_t direct;
 
 	ANNEX_GPU_ALIGNED struct annex_gpu_error error;
-	ANNEX_GPU_ALIGNED uint32_t hand; /* next slot of the clock */
+	ANNEX_GPU_ALIGNED uint32_t hand;
 	ANNEX_GPU_ALIGNED struct annex_gpu_stats stats;
 };
 
 /**
  * annex_gpu_failed() - The first error of the context, or 0.
+ * @c: the context.
  *
- * Kernels that run long may ask, and stop. Until the host has recovered, what needs the device
- * returns this error at once; elements of lines that are there can still be read.
+ * Kernels that run long may ask, and stop. Until the host has recovered, calls that need the device
+ * return this error at once; elements of lines that are there can still be read.
+ *
+ * Return: the error, a negative errno; 0: none.
  */
 static inline ANNEX_HD int annex_gpu_failed(struct annex_gpu_cache *c)
 {
@@ -152,7 +163,9 @@ static inline ANNEX_HD int annex_gpu_failed(struct annex_gpu_cache *c)
 
 /**
  * annex_gpu_fail() - Record an error, if it is the first; a kernel may do so with its own.
- * @line: what it is about, UINT64_MAX for nothing.
+ * @c: the context.
+ * @err: a negative errno.
+ * @line: the line that it is about, UINT64_MAX for none.
  *
  * Return: @err.
  */

@@ -65,8 +65,10 @@ static inline ANNEX_HD bool annex_gpu_flush_step(struct annex_gpu_cache *c,
 
 /**
  * annex_gpu_flush_slot() - Write the line in a slot back, if it is dirty; wait for it.
+ * @c: the context.
  * @slot: each lane another, below the context's nslots.
- * @first, @n: only if the line is one of these.
+ * @first: first line to write back.
+ * @n: number of lines; lines in other slots are left alone.
  *
  * The host runs it over all slots. When it returns, no command that was sent before moves the
  * slot's line.

@@ -21,9 +21,14 @@ enum annex_gpu_job_kind {
 	ANNEX_JOB_ZERO, /* a line that will be overwritten: zeroes, then it is there */
 };
 
-/**
+/*
  * struct annex_gpu_job - What a lane has begun, to be carried on by annex_gpu_run_jobs().
- * @queue, @cid: whose staging; for ANNEX_JOB_OUT reserved, which keeps the queue's gate open.
+ * @line: the line.
+ * @slot: its slot.
+ * @queue: the queue pair whose staging it uses; for ANNEX_JOB_OUT reserved, which keeps the queue's
+ *	gate open.
+ * @cid: the command identifier, likewise.
+ * @kind: enum annex_gpu_job_kind.
  */
 struct annex_gpu_job {
 	uint64_t line;
@@ -201,7 +206,7 @@ static inline ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint3
 	annex_local_store(&m->state, state - ANNEX_MOVE_SENT + ANNEX_MOVE_LOST, ANNEX_RELAXED);
 }
 
-/**
+/*
  * annex_gpu_advance() - See whether the command of a slot has ended, and do what that means.
  * @job: set to ANNEX_JOB_IN when a line has arrived and is to be copied.
  *
@@ -359,7 +364,7 @@ static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
 	}
 }
 
-/**
+/*
  * annex_gpu_run_jobs() - Carry on what lanes have begun: all of @mask call it, with a job or none.
  */
 static inline ANNEX_HD void annex_gpu_run_jobs(struct annex_gpu_cache *c, uint32_t mask,

@@ -21,12 +21,13 @@ extern "C" {
 #define ANNEX_GPU_ENDS 4u   /* commands of others that are looked at on the way */
 #define ANNEX_GPU_PAUSES 8u /* pauses between two rounds, at most */
 
-/**
+/*
  * struct annex_gpu_want - A line that a lane wants.
- * @lanes: those that want the same. @leader: the caller acts for them.
- * @held: the leader has a reference.
+ * @lanes: lanes that want the same line.
  * @victim: a slot whose line is being written back for this, or ANNEX_SLOT_NONE.
  * @slot: where the line is, in the end.
+ * @leader: the caller acts for them.
+ * @held: the leader has a reference.
  * @sent: its read was begun by the caller.
  */
 struct annex_gpu_want {
@@ -203,7 +204,7 @@ static inline ANNEX_HD bool annex_gpu_step(struct annex_gpu_cache *c, struct ann
 
 #define ANNEX_GPU_TRIES 4u
 
-/**
+/*
  * annex_gpu_want_ahead() - Try to begin the reads that the lanes of @mask want, without waiting.
  */
 static inline ANNEX_HD void annex_gpu_want_ahead(struct annex_gpu_cache *c, uint32_t mask,
@@ -227,7 +228,7 @@ static inline ANNEX_HD void annex_gpu_want_ahead(struct annex_gpu_cache *c, uint
 		annex_gpu_count(&c->stats.prefetches, 1);
 }
 
-/**
+/*
  * annex_gpu_want_begin() - Say what each lane of @mask wants.
  * @flags: ANNEX_PIN_*.
  */
@@ -248,7 +249,7 @@ static inline ANNEX_HD void annex_gpu_want_begin(uint32_t mask, uint64_t line, u
 	w->err = 0;
 }
 
-/**
+/*
  * annex_gpu_want_round() - One round of all lanes of @mask.
  *
  * Return: whether the caller's line is there, or there is an error; the same for all of w->lanes.
@@ -282,7 +283,7 @@ static inline ANNEX_HD bool annex_gpu_want_round(struct annex_gpu_cache *c, uint
 	return false;
 }
 
-/**
+/*
  * annex_gpu_want_end() - Let the line go; all of w->lanes call it, after a round without an error.
  */
 static inline ANNEX_HD void annex_gpu_want_end(struct annex_gpu_cache *c,

@@ -36,7 +36,7 @@ struct annex_hdm;
 #define ANNEX_HDM_MIN (256ull << 10) /* the smallest range */
 
 /**
- * struct annex_hdm_opts - Zero means the default.
+ * struct annex_hdm_opts - How to open a range. Zero means the default.
  * @timeout_ms: how long a call waits for other processes (default 30000).
  */
 struct annex_hdm_opts {
@@ -47,6 +47,7 @@ struct annex_hdm_opts {
  * annex_hdm_open() - Map a range, and check or make the table of its pieces.
  * @uri: shm:, dax:, numa: or pci:.
  * @opts: NULL: the defaults.
+ * @out: the range, to be given back with annex_hdm_close().
  *
  * Memory that is all zeroes where the table goes gets a new one. Anything else that is no table is
  * somebody's data, and is refused unless the URI says format=1. The handle may be used by any
@@ -67,17 +68,19 @@ int annex_hdm_open(const char *uri, const struct annex_hdm_opts *opts, struct an
 
 /**
  * annex_hdm_close() - Free the pieces without a name that came from this handle, and unmap.
+ * @h: the range; may be NULL.
  *
- * No other thread may be using it. @h may be NULL.
+ * No other thread may be using it.
  */
 void annex_hdm_close(struct annex_hdm *h);
 
 /**
- * struct annex_hdm_info - What a range is.
- * @base, @bytes: where it is mapped, and its size with its table.
+ * struct annex_hdm_info - Facts about a range.
+ * @base: where it is mapped.
+ * @bytes: its size with its table.
  * @granule: pieces of more than 8 KiB, and those with a name, take whole ones of so many bytes.
  * @node: the NUMA node that it is on; -1: not known.
- * @persistent: what has been given to annex_hdm_persist() survives a loss of power.
+ * @persistent: data given to annex_hdm_persist() survives a loss of power.
  * @flush: how that is done: "clwb", "clflushopt", "clflush", "dc cvap", "dc cvac", "msync"; "none":
  *	the range is volatile, and annex_hdm_persist() does nothing.
  * @scheme: of its URI.
@@ -93,12 +96,17 @@ struct annex_hdm_info {
 };
 
 /**
- * annex_hdm_get_info() - Tell it.
+ * annex_hdm_get_info() - Read the facts about a range.
+ * @h: the range.
+ * @info: the facts.
  */
 void annex_hdm_get_info(const struct annex_hdm *h, struct annex_hdm_info *info);
 
 /**
- * annex_hdm_persist() - Have stores to [@addr, @addr + @bytes) reach a persistent medium.
+ * annex_hdm_persist() - Have stores reach a persistent medium.
+ * @h: the range.
+ * @addr: first byte.
+ * @bytes: how many bytes.
  *
  * By the processor's best instruction, and a fence; by msync() for a file in a page cache. Does
  * nothing on a volatile range.
@@ -108,11 +116,13 @@ void annex_hdm_get_info(const struct annex_hdm *h, struct annex_hdm_info *info);
 int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes);
 
 /**
- * annex_hdm_alloc() - Take a piece of the range; what is in it is undefined.
+ * annex_hdm_alloc() - Take a piece of the range; its contents are undefined.
+ * @h: the range.
  * @bytes: at least 1.
  * @align: a power of two up to ANNEX_HDM_ALIGN; 0: ANNEX_HDM_LINE. It holds in every process.
- * @name: who opens the range finds it by this name, as long as nobody frees it; NULL: it is this
- *	handle's alone. Printable ASCII.
+ * @name: other handles find it by this name, as long as nobody frees it; NULL: it is this handle's
+ *	alone. Printable ASCII.
+ * @out: the piece, to be given back with annex_hdm_free().
  *
  * Small pieces without a name cost no call of the kernel most of the time. After a crash, of the
  * process or of the machine, a piece with a name is there as a whole or not at all.
@@ -129,6 +139,8 @@ int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char 
 
 /**
  * annex_hdm_free() - Give a piece back: one that this handle has, or any that has a name.
+ * @h: the range.
+ * @ptr: the piece; NULL is allowed.
  *
  * Return: 0, also for NULL; -EINVAL (no such piece); -EPERM (another handle's); -EILSEQ,
  * -ETIMEDOUT, -ECHILD.
@@ -139,7 +151,7 @@ int annex_hdm_free(struct annex_hdm *h, void *ptr);
  * struct annex_hdm_piece - A piece that gets a name.
  * @ptr: from annex_hdm_alloc() of this handle, without a name, and larger than 8 KiB when it was
  *	taken.
- * @bytes: that annex_hdm_block will tell, at most as many as were taken.
+ * @bytes: length that struct annex_hdm_block will tell, at most as many as were taken.
  * @name: printable ASCII, as of annex_hdm_alloc().
  */
 struct annex_hdm_piece {
@@ -150,14 +162,16 @@ struct annex_hdm_piece {
 
 /**
  * annex_hdm_publish() - Give pieces their names, all in one step.
- * @pieces, @n: 1 to ANNEX_HDM_PUBLISHED of them, with different names.
+ * @h: the range.
+ * @pieces: the pieces, with different names.
+ * @n: number of pieces, 1 to ANNEX_HDM_PUBLISHED.
  * @replace: pieces that have these names are freed in the same step.
  *
  * They are for everybody from then on, and stay when the handle is closed. So data is built in
  * pieces that nobody else sees, which are free if the process dies, and is there as a whole then:
  * of several processes that do so at once the last one has replaced all of the others, or the first
  * one remains if @replace is false. After a crash all of them have their names, or none. Persist
- * what is in the pieces before.
+ * the contents of the pieces before.
  *
  * Return: 0; -EINVAL (no such piece or name, or one of them twice); -EEXIST (@replace is false);
  * -EMFILE (no room for more names); -EILSEQ, -ETIMEDOUT, -ECHILD, -EIO.
@@ -168,8 +182,10 @@ int annex_hdm_publish(struct annex_hdm *h, const struct annex_hdm_piece *pieces,
 /**
  * struct annex_hdm_block - A piece of the range as its table knows it.
  * @offset: from the base; the same in every process.
- * @bytes: of a piece with a name, what was asked for; else whole granules, small pieces together.
- * @owned: it has no name and is this handle's. @dead: it has no name, and its handle is no more.
+ * @bytes: of a piece with a name, the bytes that were asked for; else whole granules, small pieces
+ *	together.
+ * @owned: it has no name and is this handle's.
+ * @dead: it has no name, and its handle is no more.
  * @name: "": none.
  */
 struct annex_hdm_block {
@@ -181,7 +197,10 @@ struct annex_hdm_block {
 };
 
 /**
- * annex_hdm_find() - The piece of that name.
+ * annex_hdm_find() - Look a piece up by its name.
+ * @h: the range.
+ * @name: the name.
+ * @out: the piece.
  *
  * Return: 0; -ENOENT (there is none: no line for annex_last_error()); -EILSEQ, -ETIMEDOUT, -ECHILD.
  */
@@ -189,16 +208,21 @@ int annex_hdm_find(struct annex_hdm *h, const char *name, struct annex_hdm_block
 
 /**
  * annex_hdm_next() - Walk over the pieces, in the order of their offsets.
+ * @h: the range.
  * @cursor: 0 at first; the call moves it on.
+ * @out: the piece.
  *
  * Return: 1 and a piece in *@out; 0: there are no more; -EILSEQ, -ETIMEDOUT, -ECHILD.
  */
 int annex_hdm_next(struct annex_hdm *h, uint64_t *cursor, struct annex_hdm_block *out);
 
 /**
- * struct annex_hdm_usage - What there is in a range, in bytes of whole granules.
- * @table: taken by the table itself. @poisoned: free, but never given out.
- * @used: by all handles. @free, @largest: all that is left, and the longest run of it.
+ * struct annex_hdm_usage - Occupancy of a range, in bytes of whole granules.
+ * @table: taken by the table itself.
+ * @poisoned: free, but never given out.
+ * @used: taken by all handles.
+ * @free: all that is left.
+ * @largest: the longest run of free bytes.
  */
 struct annex_hdm_usage {
 	uint64_t table;
@@ -209,30 +233,41 @@ struct annex_hdm_usage {
 };
 
 /**
- * annex_hdm_get_usage() - Count it.
+ * annex_hdm_get_usage() - Count the occupancy of a range.
+ * @h: the range.
+ * @out: the occupancy.
  *
  * Return: 0; -EILSEQ, -ETIMEDOUT, -ECHILD; -EIO, -ENODEV, -ENOMEM as annex_hdm_alloc().
  */
 int annex_hdm_get_usage(struct annex_hdm *h, struct annex_hdm_usage *out);
 
 /**
- * annex_hdm_at() - The address of an offset, as annex_hdm_block has it; NULL: it is outside.
+ * annex_hdm_at() - The address of an offset.
+ * @h: the range.
+ * @offset: from the base, as struct annex_hdm_block has it.
+ *
+ * Return: the address; NULL: it is outside.
  */
 void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset);
 
 /**
  * annex_hdm_check() - Whether the memory of the range is there still, and has been so far.
+ * @h: the range.
  *
- * Writers of a shm: range's file can cut it short, which is a SIGBUS for all who have it
- * mapped (annex/mapping.h). What was read from a range is good if this is called afterwards.
+ * Writers of a shm: range's file can cut it short, which is a SIGBUS for all who have it mapped
+ * (annex/mapping.h). Data that was read from a range is good if this is called afterwards.
  *
  * Return: 0; -EIO: it was truncated or removed, or its memory was poisoned when it was read.
  */
 int annex_hdm_check(struct annex_hdm *h);
 
 /**
- * annex_hdm_provider() - The range as a provider: queues, buffers and cache lines created with it
- * live in the range, as pieces without a name. It lives as long as the handle.
+ * annex_hdm_provider() - The range as a provider of memory.
+ * @h: the range.
+ *
+ * Queues, buffers and cache lines created with it live in the range, as pieces without a name.
+ *
+ * Return: the provider; it lives as long as the handle.
  */
 const struct annex_provider *annex_hdm_provider(struct annex_hdm *h);
 

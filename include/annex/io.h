@@ -65,6 +65,7 @@ struct annex_result {
 
 /**
  * annex_nvme_errno() - The errno for an NVMe status.
+ * @status: as struct annex_result has it.
  *
  * Return: 0 for success, otherwise a negative errno.
  */
@@ -106,12 +107,13 @@ static inline ANNEX_HD int annex_nvme_errno(uint16_t status)
 }
 
 /**
- * struct annex_io_limits - What a queue pair can describe.
+ * struct annex_io_limits - Limits of a queue pair's commands.
  * @list_bytes: memory for the PRP or SGL list of one command.
  * @max_transfer: largest data of one command.
  * @sgl: the controller takes SGLs.
- * @pages: the controller's address of each page of device addresses, @npages of them, 0 where
- *	nothing is mapped; NULL: they are the same.
+ * @pages: the controller's address of each page of device addresses, 0 where nothing is mapped;
+ *	NULL: they are the same.
+ * @npages: number of @pages.
  */
 struct annex_io_limits {
 	uint32_t list_bytes;
@@ -185,6 +187,8 @@ static inline ANNEX_HD bool annex_io_has_blocks(const struct annex_io *io)
 
 /**
  * annex_io_check() - Whether a command is well formed and fits the limits.
+ * @io: the command.
+ * @limits: the queue pair's.
  *
  * Addresses are not judged here: the controller (or its IOMMU) does that.
  *
@@ -281,7 +285,10 @@ static inline ANNEX_HD void annex_io_build_prp(struct annex_sqe *sqe, const stru
 
 /**
  * annex_io_build() - Make the submission queue entry of a command that annex_io_check() passed.
+ * @sqe: the entry.
+ * @io: the command.
  * @limits: the queue pair's.
+ * @cid: its identifier.
  * @list: the command's list memory, as long as the limits say and not crossing a page.
  * @list_addr: its device address.
  */

@@ -56,7 +56,7 @@ static inline ANNEX_HD uint32_t annex_word_slot(uint64_t word)
 	return (uint32_t)((word & ANNEX_LINE_SLOT_MASK) >> ANNEX_LINE_SLOT_SHIFT);
 }
 
-/**
+/*
  * annex_line_claim() - Make an absent line busy in @slot, which the caller took from the clock.
  *
  * Return: false when somebody else has claimed it; the slot is still the caller's.
@@ -80,7 +80,7 @@ static inline ANNEX_HD bool annex_line_claim(uint64_t *dir, uint64_t *owner, uin
 	return true;
 }
 
-/**
+/*
  * annex_line_filled() - A busy line's data is there.
  */
 static inline ANNEX_HD void annex_line_filled(uint64_t *dir, uint64_t line)
@@ -89,7 +89,7 @@ static inline ANNEX_HD void annex_line_filled(uint64_t *dir, uint64_t line)
 	annex_local_add(&dir[line], ANNEX_LINE_VALID - ANNEX_LINE_BUSY, ANNEX_RELEASE);
 }
 
-/**
+/*
  * annex_line_absent() - A busy line's data did not come; its slot is the caller's.
  */
 static inline ANNEX_HD void annex_line_absent(uint64_t *dir, uint64_t line)
@@ -98,7 +98,7 @@ static inline ANNEX_HD void annex_line_absent(uint64_t *dir, uint64_t line)
 	annex_local_and(&dir[line], ANNEX_LINE_REFS | ANNEX_LINE_VERSION_MASK, ANNEX_ACQ_REL);
 }
 
-/**
+/*
  * annex_slot_free() - Nobody uses a slot any more.
  */
 static inline ANNEX_HD void annex_slot_free(uint64_t *owner, uint32_t slot)
@@ -107,7 +107,7 @@ static inline ANNEX_HD void annex_slot_free(uint64_t *owner, uint32_t slot)
 	annex_local_store(&owner[slot], ANNEX_SLOT_FREE, ANNEX_RELEASE);
 }
 
-/**
+/*
  * annex_line_clean() - Begin the write-back of a dirty line; its bytes from now on are written.
  * @forbidden: bits that must be clear (ANNEX_LINE_REFS, ANNEX_LINE_REFERENCED), besides.
  * @slot: where the line must be, ANNEX_SLOT_NONE for anywhere; set to where it is.
@@ -134,7 +134,7 @@ static inline ANNEX_HD bool annex_line_clean(uint64_t *dir, uint64_t line, uint6
 	return true;
 }
 
-/**
+/*
  * annex_line_written() - The write-back ended. A line that was not written is as dirty as before.
  */
 static inline ANNEX_HD void annex_line_written(uint64_t *dir, uint64_t line, bool ok)
@@ -153,7 +153,7 @@ static inline ANNEX_HD bool annex_ref_usual(uint64_t word)
 	return (word & (usual | ANNEX_LINE_CROWDED)) == usual;
 }
 
-/**
+/*
  * annex_ref_get() - Take a reference on a line, in whatever state it is.
  * @state: the line's word.
  *
@@ -177,7 +177,7 @@ static inline ANNEX_HD uint64_t annex_ref_get(uint64_t *state)
 	return word;
 }
 
-/**
+/*
  * annex_ref_put() - Give a reference back. Return: false, and nothing done, if there was none.
  */
 static inline ANNEX_HD bool annex_ref_put(uint64_t *state)
@@ -191,7 +191,7 @@ static inline ANNEX_HD bool annex_ref_put(uint64_t *state)
 	return false;
 }
 
-/**
+/*
  * annex_ref_put_dirty() - The same for a holder who has changed the line: dirty and one reference
  * less in one step, so that no eviction comes between.
  */
@@ -217,7 +217,7 @@ enum annex_look {
 	ANNEX_LOOK_VICTIM, /* or its line was evicted */
 };
 
-/**
+/*
  * annex_slot_look() - What the clock does with a slot as it passes.
  */
 static inline ANNEX_HD enum annex_look annex_slot_look(uint64_t *dir, uint64_t *owner,

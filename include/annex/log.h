@@ -25,16 +25,20 @@ enum annex_log_level {
 
 /**
  * typedef annex_log_fn - Receives one line, without a newline.
+ * @ctx: as annex_set_log() was given it.
+ * @level: how much the line matters.
+ * @line: valid until the callback returns.
  *
  * Any thread that is inside a call of the library may call it, and so may the library's own
- * threads; two threads may call it at once. Locks of the library may be held: the callback must
- * not call the library, and must not touch memory of a space, which could wait for such a lock.
- * @line is valid until the callback returns.
+ * threads; two threads may call it at once. Locks of the library may be held: the callback must not
+ * call the library, and must not touch memory of a space, which could wait for such a lock.
  */
 typedef void (*annex_log_fn)(void *ctx, enum annex_log_level level, const char *line);
 
 /**
- * annex_set_log() - Set the process's log callback; NULL drops every line (the default).
+ * annex_set_log() - Set the process's log callback.
+ * @fn: the callback; NULL drops every line (the default).
+ * @ctx: passed to it.
  *
  * Call it while no other thread is inside the library, and nothing of the library is open that has
  * threads of its own.
@@ -44,6 +48,8 @@ void annex_set_log(annex_log_fn fn, void *ctx);
 /**
  * annex_log_to_fd() - A callback for annex_set_log() that writes warnings to a file descriptor.
  * @ctx: points to the descriptor, an int, which must stay open and where it is.
+ * @level: as of annex_log_fn.
+ * @line: as of annex_log_fn.
  *
  * Each ANNEX_LOG_WARNING is one write() of a line, with a newline; other levels are left out. It is
  * for programs whose own code must not run in the library's threads, as that of an interpreter with
@@ -54,13 +60,16 @@ void annex_log_to_fd(void *ctx, enum annex_log_level level, const char *line);
 /**
  * annex_last_error() - The last ANNEX_LOG_ERROR line of the calling thread, or "".
  *
- * Explains the negative errno that a call has just returned. The text stays until the thread's
- * next failing call.
+ * Explains the negative errno that a call has just returned. The text stays until the thread's next
+ * failing call.
+ *
+ * Return: the line.
  */
 const char *annex_last_error(void);
 
 /**
- * annex_strerror() - Words for an error of this library, a negative errno; any thread may ask.
+ * annex_strerror() - Words for an error of this library; any thread may ask.
+ * @err: a negative errno.
  *
  * They are those of strerror(), but for -EILSEQ: here it says that data is not what was written.
  */

@@ -18,12 +18,14 @@ extern "C" {
 
 /**
  * annex_qp_submit() - Submit a batch of commands; does not wait for their completion.
- * @ios: the commands. @n: how many.
- * @tokens: one token a command, each to be taken by annex_qp_poll() or annex_qp_wait(), or
- *	given up by annex_qp_abandon().
- * @deadline: how long to wait for the first free command identifier (annex_now()); 0: not at
- *	all. Once something is submitted the call does not wait any more, since the identifiers
- *	it would wait for may be those of its own caller.
+ * @qp: the queue pair.
+ * @ios: the commands.
+ * @n: how many.
+ * @tokens: one token a command, each to be taken by annex_qp_poll() or annex_qp_wait(), or given up
+ *	by annex_qp_abandon().
+ * @deadline: how long to wait for the first free command identifier (annex_now()); 0: not at all.
+ *	Once something is submitted the call does not wait any more, since the identifiers it would
+ *	wait for may be those of its own caller.
  *
  * Each ANNEX_QP_BATCH commands ring the doorbell at most once. Buffers must stay mapped and
  * untouched until the command is complete. Any number of threads may submit at once.
@@ -66,6 +68,9 @@ static inline ANNEX_HD int annex_qp_submit(struct annex_qp *qp, const struct ann
 
 /**
  * annex_qp_peek() - See whether a token's result has been delivered, and leave it there.
+ * @qp: the queue pair.
+ * @token: the command.
+ * @res: NULL, or where its result goes.
  *
  * As long as it is not collected, the identifier and what belongs to it stay the token's.
  *
@@ -96,6 +101,9 @@ static inline ANNEX_HD int annex_qp_peek(struct annex_qp *qp, uint64_t token,
 
 /**
  * annex_qp_collect() - Take the result of a token if it has been delivered; nothing more.
+ * @qp: the queue pair.
+ * @token: the command.
+ * @res: NULL, or where its result goes.
  *
  * Does not look at the completion queue: for taking many tokens after one annex_qp_process().
  *
@@ -122,6 +130,8 @@ static inline ANNEX_HD int annex_qp_collect(struct annex_qp *qp, uint64_t token,
 
 /**
  * annex_qp_poll() - See whether a command has completed, without waiting.
+ * @qp: the queue pair.
+ * @token: the command.
  * @res: NULL, or where its result goes.
  *
  * Completions of others are delivered on the way. One thread at a time may poll a token.
@@ -141,6 +151,8 @@ static inline ANNEX_HD int annex_qp_poll(struct annex_qp *qp, uint64_t token,
 
 /**
  * annex_qp_abandon() - Give a token up.
+ * @qp: the queue pair.
+ * @token: the token.
  *
  * The identifier and the buffer stay reserved until the completion arrives or the queue is reset:
  * the device may still write the buffer until then.
@@ -164,7 +176,11 @@ static inline ANNEX_HD void annex_qp_abandon(struct annex_qp *qp, uint64_t token
 }
 
 /**
- * annex_qp_wait() - Wait until a command has completed, or until @deadline (annex_now()).
+ * annex_qp_wait() - Wait until a command has completed, or until a deadline.
+ * @qp: the queue pair.
+ * @token: the command.
+ * @res: NULL, or where its result goes.
+ * @deadline: a moment of annex_now().
  *
  * Spins a little, then sleeps where the controller can wake it, else yields.
  *
@@ -195,9 +211,14 @@ static inline ANNEX_HD int annex_qp_wait(struct annex_qp *qp, uint64_t token,
 
 /**
  * annex_qp_submit_sqe() - Submit one raw submission queue entry (host only).
+ * @qp: the queue pair.
  * @sqe: complete but for the identifier; its data pointers are used as they are.
+ * @token: set to the command's token.
+ * @deadline: as of annex_qp_submit().
  *
- * For commands that struct annex_io does not describe. Return: as annex_qp_submit(), 0 on success.
+ * For commands that struct annex_io does not describe.
+ *
+ * Return: as annex_qp_submit(), 0 on success.
  */
 int annex_qp_submit_sqe(struct annex_qp *qp, const struct annex_sqe *sqe, uint64_t *token,
 			uint64_t deadline);

@@ -56,8 +56,8 @@ extern "C" {
 
 struct annex_ctrl;
 
-/**
- * struct annex_qp_host - What the controller offers a host thread beyond memory; see
+/*
+ * struct annex_qp_host - Calls of the controller for host threads, beyond memory; see
  * lib/core/ctrl.h. Any function may be NULL. Never called on a GPU.
  */
 struct annex_qp_host {
@@ -84,7 +84,7 @@ enum annex_req_state {
 #define ANNEX_REQ_NEXT 8u    /* to the next generation */
 #define ANNEX_REQ_MATCHES(s, token) ((s) << 13 >> 16 == (token) >> 16)
 
-/**
+/*
  * struct annex_req - One command identifier.
  * @state: generation and enum annex_req_state.
  */
@@ -95,7 +95,7 @@ struct annex_req {
 	uint16_t rsvd;
 };
 
-/**
+/*
  * struct annex_doorbell - Where the controller is told of a queue's new tail, or head.
  * @reg: the register.
  * @shadow: memory that the controller looks at (Base 5.8); NULL: it has none.
@@ -120,7 +120,7 @@ enum annex_qp_state {
  * struct annex_qp - A submission queue and its completion queue. Read no field of it directly.
  */
 struct annex_qp {
-	/* Set at creation, only read afterwards. */
+	/* private: Set at creation, only read afterwards. */
 	struct annex_sqe *sq;
 	struct annex_cqe *cq;
 	struct annex_doorbell sq_doorbell;
@@ -364,6 +364,7 @@ static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
 
 /**
  * annex_qp_process() - Deliver the completions that have arrived, whosever they are.
+ * @qp: the queue pair.
  *
  * Return: how many this call delivered; -EBUSY when it delivered none and another thread is in
  * the middle of delivering one.

@@ -23,7 +23,14 @@ extern "C" {
 
 /**
  * struct annex_host_warp - A warp that is played on a host. Each function is called by a lane.
- * @pause: the lane waits for others: let them run.
+ * @active: annex_warp_active().
+ * @lane: annex_lane().
+ * @block: annex_warp_block().
+ * @match: annex_warp_match().
+ * @shfl: annex_warp_shfl().
+ * @ballot: annex_warp_ballot().
+ * @sync: annex_warp_sync().
+ * @pause: annex_warp_pause(): the lane waits for others: let them run.
  */
 struct annex_host_warp {
 	uint32_t (*active)(void);
@@ -37,10 +44,16 @@ struct annex_host_warp {
 };
 
 /**
- * annex_host_warp() - The warp that the calling thread plays in, NULL for none (host only).
- * annex_host_warp_set() - Say so, before the first call.
+ * annex_host_warp() - The warp that the calling thread plays in (host only).
+ *
+ * Return: the warp; NULL: none.
  */
 const struct annex_host_warp *annex_host_warp(void);
+
+/**
+ * annex_host_warp_set() - Set the warp that the calling thread plays in, before its first call.
+ * @warp: the warp; it must stay.
+ */
 void annex_host_warp_set(const struct annex_host_warp *warp);
 
 /**
@@ -97,7 +110,11 @@ static inline ANNEX_HD uint32_t annex_warp_block(void)
 }
 
 /**
- * annex_warp_match() - The lanes of @mask that call with the same @value.
+ * annex_warp_match() - The lanes that call with the same value.
+ * @mask: the lanes that make this call.
+ * @value: the value.
+ *
+ * Return: a mask of the lanes that have the caller's value.
  */
 static inline ANNEX_HD uint32_t annex_warp_match(uint32_t mask, uint64_t value)
 {
@@ -114,7 +131,12 @@ static inline ANNEX_HD uint32_t annex_warp_match(uint32_t mask, uint64_t value)
 }
 
 /**
- * annex_warp_shfl() - The @value of lane @from, which is in @mask. No memory is ordered by it.
+ * annex_warp_shfl() - The value of another lane. No memory is ordered by it.
+ * @mask: the lanes that make this call.
+ * @value: the caller's value.
+ * @from: the lane to ask, one of @mask.
+ *
+ * Return: its value.
  */
 static inline ANNEX_HD uint64_t annex_warp_shfl(uint32_t mask, uint64_t value, uint32_t from)
 {
@@ -132,7 +154,11 @@ static inline ANNEX_HD uint64_t annex_warp_shfl(uint32_t mask, uint64_t value, u
 }
 
 /**
- * annex_warp_ballot() - The lanes of @mask that call with true.
+ * annex_warp_ballot() - The lanes that call with true.
+ * @mask: the lanes that make this call.
+ * @value: the caller's vote.
+ *
+ * Return: a mask of the lanes with true.
  */
 static inline ANNEX_HD uint32_t annex_warp_ballot(uint32_t mask, bool value)
 {
@@ -153,7 +179,8 @@ static inline ANNEX_HD uint32_t annex_warp_ballot(uint32_t mask, bool value)
 }
 
 /**
- * annex_warp_sync() - Wait for all lanes of @mask; what each did to memory is seen by the others.
+ * annex_warp_sync() - Wait for lanes; the stores of each are seen by the others.
+ * @mask: the lanes that make this call.
  */
 static inline ANNEX_HD void annex_warp_sync(uint32_t mask)
 {
