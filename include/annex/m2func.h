@@ -29,21 +29,22 @@ struct annex_m2;
 #define ANNEX_M2_WRITE 2u
 
 /**
- * struct annex_m2_opts - Zero means the default.
+ * struct annex_m2_opts - How to be a client. Zero means the default.
  * @transport: M2func's cells; or, for comparison, a command ring with doorbell and completions, or
  *	single-shot registers: one call at a time, one kernel at a time (M2NDP section II-C).
- * @stride: bytes of a cell, a power of two from 32 to 1024 (64). A launch takes 32 of them, and
- *	the kernel's arguments the rest; what does not fit, another cell of the slot.
+ * @stride: bytes of a cell, a power of two from 32 to 1024 (64). A launch takes 32 of them, and the
+ *	kernel's arguments the rest; arguments that do not fit take another cell of the slot.
  * @slots: how many threads call at once, up to 1024 (16; registers: 1). Others wait for their turn.
  * @timeout_ms: how long a call may take (30000).
  * @interrupt: of a ring: threads sleep at once until a completion rings, instead of looking for it
  *	first.
- * @mem_ns, @io_ns, @ring_ns: the paper's latencies, to be added (0): a round trip of CXL.mem,
- *	half of it before a store, half after the answer was seen; one of CXL.io, half of it
- *	before a register is written, half before and half after each read of the status; what a
- *	ring takes from doorbell to launch, before the doorbell, and one and a half @io_ns after
- *	a completion. With 70, 2000 and 4500 that is Figure 4: 0.07, 3 and 7.5 microseconds for a
- *	launch that waits.
+ * @mem_ns: a latency of the paper, to be added (0): a round trip of CXL.mem, half of it before a
+ *	store, half after the answer was seen.
+ * @io_ns: likewise: a round trip of CXL.io, half of it before a register is written, half before
+ *	and half after each read of the status.
+ * @ring_ns: likewise: time of a ring from doorbell to launch, before the doorbell, and one and a
+ *	half @io_ns after a completion. With 70, 2000 and 4500 for the three that is Figure 4: 0.07,
+ *	3 and 7.5 microseconds for a launch that waits.
  */
 struct annex_m2_opts {
 	enum annex_m2_transport transport;
@@ -62,20 +63,24 @@ struct annex_m2_opts {
  * @uri: ndp:/path/to/socket, as `annex ndp serve` makes it; or the range, with the uncached memory
  *	that it has: pci:0000:0d:00.0?m2func=2M. There only M2func's own transport is to be had.
  * @opts: NULL: the defaults.
+ * @out: the client, to be given back with annex_m2_close().
  *
  * The handle may be used by any number of threads. It is of no use in a child of fork().
  *
  * Return: 0; -EINVAL (the URI, an option); -EPROTONOSUPPORT (its scheme, or a device of another
  * version); -ENOENT, -ECONNREFUSED (no such socket, nobody serves it); -EACCES (not for this user);
- * -ENOSPC (the device has no room for more clients, the range no uncached memory); -EPROTO (what
- * answers is no device); -ENODEV (of pci: no device answers there in timeout_ms); -EOPNOTSUPP (of
- * pci: another transport); -EMFILE (no more files; of pci: this process has its share of the
+ * -ENOSPC (the device has no room for more clients, the range no uncached memory); -EPROTO (the
+ * answer is not a device's); -ENODEV (of pci: no device answers there in timeout_ms); -EOPNOTSUPP
+ * (of pci: another transport); -EMFILE (no more files; of pci: this process has its share of the
  * uncached memory, half of it and 31 pieces); as annex_hdm_open() of pci:; -ETIMEDOUT; -ENOMEM.
  */
 int annex_m2_open(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
 
 /**
  * annex_m2_open_local() - Become a client of a device in this process.
+ * @ndp: the device.
+ * @opts: NULL: the defaults.
+ * @out: the client, to be given back with annex_m2_close().
  *
  * The client is privileged: it may shoot down translations. The device may be destroyed first; then
  * every call gives -ENODEV, also those under way.
@@ -86,18 +91,29 @@ int annex_m2_open_local(struct annex_ndp *ndp, const struct annex_m2_opts *opts,
 			struct annex_m2 **out);
 
 /**
- * annex_m2_close() - Its kernels end, and what it has mapped and registered is forgotten.
+ * annex_m2_close() - End a client: its kernels end, and its mappings and kernels are forgotten.
+ * @m2: the client; may be NULL.
  *
- * No other thread may be using it. @m2 may be NULL.
+ * No other thread may be using it.
  */
 void annex_m2_close(struct annex_m2 *m2);
 
 /**
- * struct annex_m2_info - What the device is, and what was agreed on.
- * @units: NDP units; each has @subcores with @threads micro-thread slots.
- * @vlen: bits of a vector register. @piece: bytes of the pool region for a micro-thread.
- * @scratchpad: bytes that a unit has. @running: kernel instances at once; @waiting: launches that
- *	wait for one to end. @kernels: that can be registered.
+ * struct annex_m2_info - Facts about the device, and the terms that client and device agreed on.
+ * @version: version of the protocol.
+ * @transport: how calls reach the device.
+ * @stride: bytes of a cell.
+ * @slots: calls at once.
+ * @asid: the device's number of this client.
+ * @units: NDP units.
+ * @subcores: sub-cores of a unit.
+ * @threads: micro-thread slots of a sub-core.
+ * @vlen: bits of a vector register.
+ * @piece: bytes of the pool region for a micro-thread.
+ * @scratchpad: bytes that a unit has.
+ * @running: kernel instances at once.
+ * @waiting: launches that wait for one to end.
+ * @kernels: kernels that can be registered.
  * @args: the most bytes of arguments that a launch takes.
  * @coherent: the device sees the host's caches: annex_m2_flush() is not needed.
  */
@@ -121,18 +137,22 @@ struct annex_m2_info {
 };
 
 /**
- * annex_m2_get_info() - Tell it.
+ * annex_m2_get_info() - Read the facts about the device.
+ * @m2: the client.
+ * @info: the facts.
  */
 void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info);
 
 /**
- * annex_m2_map() - Let kernels reach memory of a range, at the addresses that this process has it
- * at.
- * @addr, @bytes: whole pages in @hdm; NULL and 0: all of it.
+ * annex_m2_map() - Let kernels reach memory of a range, at the addresses that it has here.
+ * @m2: the client.
+ * @hdm: the range; it must stay open while it is mapped.
+ * @addr: first byte of whole pages in @hdm; NULL: all of it.
+ * @bytes: how many bytes; 0: all of it.
  * @prot: ANNEX_M2_READ, ANNEX_M2_WRITE.
  *
- * A device in another process must serve the same memory; what it is shown is an open file, as
- * proof that this process has access to it. The range must stay open while it is mapped.
+ * A device in another process must serve the same memory; the client shows it an open file, as
+ * proof that this process has access to it.
  *
  * Return: 0; -EINVAL (not in the range, no whole pages); -EEXIST (some of it is mapped); -EACCES,
  * -ENXIO (the device does not serve that memory); -ENOSPC (too many mappings); -ENODEV, -ETIMEDOUT,
@@ -142,8 +162,10 @@ int annex_m2_map(struct annex_m2 *m2, struct annex_hdm *hdm, void *addr, uint64_
 		 unsigned int prot);
 
 /**
- * annex_m2_unmap() - No more; when it returns, nothing touches that memory.
- * @addr, @bytes: as they were mapped.
+ * annex_m2_unmap() - Take a mapping back; when it returns, nothing touches that memory.
+ * @m2: the client.
+ * @addr: as it was mapped.
+ * @bytes: as it was mapped.
  *
  * Kernels that still want it end with -EFAULT.
  *
@@ -152,9 +174,11 @@ int annex_m2_map(struct annex_m2 *m2, struct annex_hdm *hdm, void *addr, uint64_
 int annex_m2_unmap(struct annex_m2 *m2, void *addr, uint64_t bytes);
 
 /**
- * struct annex_m2_needs - What a kernel needs.
+ * struct annex_m2_needs - Needs of a kernel.
  * @scratchpad: bytes, its arguments included.
- * @nx, @nf, @nv: registers that it uses, each kind from 0 on, up to 32.
+ * @nx: integer registers that it uses, from 0 on, up to 32.
+ * @nf: floating-point registers, likewise.
+ * @nv: vector registers, likewise.
  * @args: bytes of arguments, a multiple of 8.
  */
 struct annex_m2_needs {
@@ -165,9 +189,11 @@ struct annex_m2_needs {
 
 /**
  * annex_m2_register() - Make a kernel known.
+ * @m2: the client.
  * @image: struct annex_m2_image and code, in memory that is mapped. It stays where it is while the
  *	kernel is registered.
- * @id: what to launch it by.
+ * @needs: needs of the kernel.
+ * @id: number to launch it by.
  *
  * Return: 0; -EINVAL (needs more than there is); -ENOSPC (too many kernels); -EFAULT (not mapped);
  * -ENOEXEC (no image); or as every call: -EBUSY (all slots were taken for timeout_ms), -ETIMEDOUT,
@@ -178,6 +204,8 @@ int annex_m2_register(struct annex_m2 *m2, const void *image, const struct annex
 
 /**
  * annex_m2_unregister() - Forget a kernel.
+ * @m2: the client.
+ * @id: the kernel's number.
  *
  * Return: 0; -ENOENT (no such kernel of this client); -EBUSY (it runs); as every call.
  */
@@ -185,7 +213,11 @@ int annex_m2_unregister(struct annex_m2 *m2, uint32_t id);
 
 /**
  * struct annex_m2_kernel - A kernel that was loaded.
- * @image, @bytes: where in the range. @args: bytes of arguments.
+ * @id: number to launch it by.
+ * @args: bytes of arguments.
+ * @image: where its image is in the range.
+ * @bytes: bytes of its image.
+ * @hdm: the range.
  */
 struct annex_m2_kernel {
 	uint32_t id;
@@ -197,10 +229,13 @@ struct annex_m2_kernel {
 
 /**
  * annex_m2_load() - Put a kernel from an ELF file into a range, and register it.
+ * @m2: the client.
  * @hdm: a range, of which enough for the image must be mapped: best all of it.
- * @elf, @bytes: a static executable for riscv64, with the symbols ndp_body0 (and ndp_body1 up to
- *	ndp_body7, ndp_init, ndp_fini if there are such), and, absolute, ndp_regs_x, ndp_regs_f,
- *	ndp_regs_v, ndp_scratchpad and ndp_args; docs/m2func.md says how to write one.
+ * @elf: a static executable for riscv64, with the symbols ndp_body0 (and ndp_body1 up to ndp_body7,
+ *	ndp_init, ndp_fini if there are such), and, absolute, ndp_regs_x, ndp_regs_f, ndp_regs_v,
+ *	ndp_scratchpad and ndp_args; docs/m2func.md says how to write one.
+ * @bytes: bytes of the file.
+ * @out: the kernel, to be given back with annex_m2_unload().
  *
  * Return: 0; -ENOEXEC, -EINVAL, -E2BIG (no such file, or one that is broken); -ENOSPC (no room in
  * the range); as annex_m2_register().
@@ -209,7 +244,9 @@ int annex_m2_load(struct annex_m2 *m2, struct annex_hdm *hdm, const void *elf, s
 		  struct annex_m2_kernel **out);
 
 /**
- * annex_m2_unload() - Unregister it, and give its memory back.
+ * annex_m2_unload() - Unregister a kernel, and give its memory back.
+ * @m2: the client.
+ * @kernel: the kernel; NULL is allowed.
  *
  * Return: 0, also for NULL and when the device is gone; -EBUSY: it runs, and is not unloaded; as
  * every call, when it is not unloaded either.
@@ -218,7 +255,8 @@ int annex_m2_unload(struct annex_m2 *m2, struct annex_m2_kernel *kernel);
 
 /**
  * struct annex_m2_end - Where a kernel ended in an error; else zeroes.
- * @pc: the instruction's address. @addr: what it wanted to reach, or the instruction itself.
+ * @pc: the instruction's address.
+ * @addr: address that it wanted to reach, or the instruction itself.
  */
 struct annex_m2_end {
 	uint64_t pc;
@@ -227,8 +265,12 @@ struct annex_m2_end {
 
 /**
  * annex_m2_launch() - Have a kernel run, and do not wait for it.
- * @pool, @bytes: the micro-thread pool region: one micro-thread for each piece of it.
- * @args, @nargs: its arguments, inline in the call: as many bytes as were registered.
+ * @m2: the client.
+ * @id: the kernel's number.
+ * @pool: the micro-thread pool region: one micro-thread for each piece of it.
+ * @bytes: its bytes.
+ * @args: arguments, inline in the call.
+ * @nargs: their bytes: as many as were registered.
  * @instance: for annex_m2_poll() and annex_m2_wait().
  *
  * Where the device does not see the host's caches the lines of the pool region are flushed first;
@@ -242,10 +284,18 @@ int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t
 		    const void *args, size_t nargs, uint64_t *instance);
 
 /**
- * annex_m2_run() - Have a kernel run, and wait for its end: one vector store, one vector load,
- * where registers are as large as a cell (64 bytes: AVX-512) and the arguments fit in it (stride -
- * 32 bytes); one store more for more arguments, and twice as many with registers of 32 bytes.
+ * annex_m2_run() - Have a kernel run, and wait for its end.
+ * @m2: the client.
+ * @id: the kernel's number.
+ * @pool: as of annex_m2_launch().
+ * @bytes: as of annex_m2_launch().
+ * @args: as of annex_m2_launch().
+ * @nargs: as of annex_m2_launch().
  * @end: where it ended in an error; may be NULL.
+ *
+ * One vector store and one vector load, where registers are as large as a cell (64 bytes: AVX-512)
+ * and the arguments fit in it (stride - 32 bytes); one store more for more arguments, and twice as
+ * many with registers of 32 bytes.
  *
  * Return: 0: it has ended well; -EFAULT, -ENOEXEC (illegal instruction), -EDOM (ebreak), -ETIME
  * (too many instructions), -ETIMEDOUT: it has not, or did not in time; as annex_m2_launch().
@@ -255,9 +305,14 @@ int annex_m2_run(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t by
 
 /**
  * struct annex_m2_job - One of many launches.
- * @id, @pool, @bytes, @args, @nargs: as of annex_m2_launch().
- * @err: what came of it: 0, or an error as of annex_m2_launch() or annex_m2_run().
- * @instance, @end: likewise.
+ * @id: as of annex_m2_launch().
+ * @err: its result: 0, or an error as of annex_m2_launch() or annex_m2_run().
+ * @pool: as of annex_m2_launch().
+ * @bytes: as of annex_m2_launch().
+ * @args: as of annex_m2_launch().
+ * @nargs: as of annex_m2_launch().
+ * @instance: as of annex_m2_launch().
+ * @end: as of annex_m2_run().
  */
 struct annex_m2_job {
 	uint32_t id;
@@ -271,25 +326,41 @@ struct annex_m2_job {
 };
 
 /**
- * annex_m2_launch_many() - Launch @n kernels, and do not wait for them.
- * annex_m2_run_many() - and wait for their ends.
+ * annex_m2_launch_many() - Launch kernels, and do not wait for them.
+ * @m2: the client.
+ * @jobs: the launches.
+ * @n: how many.
  *
  * Calls are stored to as many slots as are free before the first answer is looked for, and to each
  * slot anew when it has its answer; so one thread has up to 64 calls under way. The device may take
- * them in any order. Registers take one call at a time all the same. @timeout_ms of the options is
- * for all of them together.
+ * them in any order. Registers take one call at a time all the same. The options' timeout_ms is for
+ * all of them together.
  *
- * Each job is tried, and has its own @err: -EBUSY for those that the device has no room for, or
- * that no slot was free for in time; -ETIMEDOUT for those that were stored, but not answered in
- * time; -ENODEV for all that are left when the device is gone.
+ * Each job is tried, and has its own err: -EBUSY for jobs that the device has no room for, or that
+ * no slot was free for in time; -ETIMEDOUT for jobs that were stored, but not answered in time;
+ * -ENODEV for all that are left when the device is gone.
  *
- * Return: 0: all have 0; else the @err of the first one that has not.
+ * Return: 0: all have 0; else the err of the first one that has not.
  */
 int annex_m2_launch_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n);
+
+/**
+ * annex_m2_run_many() - Launch kernels, and wait for their ends.
+ * @m2: the client.
+ * @jobs: the launches.
+ * @n: how many.
+ *
+ * As annex_m2_launch_many().
+ *
+ * Return: as annex_m2_launch_many().
+ */
 int annex_m2_run_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n);
 
 /**
  * annex_m2_poll() - Whether an instance has ended.
+ * @m2: the client.
+ * @instance: from annex_m2_launch().
+ * @end: where it ended in an error; may be NULL.
  *
  * Return: 0: it has, and well; 1: it runs or waits; its error; -ENOENT (no such instance, or one
  * before the last thousand of this client); as every call.
@@ -297,10 +368,14 @@ int annex_m2_run_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n);
 int annex_m2_poll(struct annex_m2 *m2, uint64_t instance, struct annex_m2_end *end);
 
 /**
- * annex_m2_wait() - Wait until it has, for up to @timeout_ms.
+ * annex_m2_wait() - Wait until an instance has ended.
+ * @m2: the client.
+ * @instance: from annex_m2_launch().
+ * @timeout_ms: for up to so long; 0: one poll.
+ * @end: where it ended in an error; may be NULL.
  *
- * When that is over, the poll that is under way or made then has 100 ms to be answered; what the
- * options say of a call is of no matter here. @timeout_ms 0: one poll.
+ * When the time is over, the poll that is under way or made then has 100 ms to be answered; the
+ * timeout_ms of the options is of no matter here.
  *
  * Return: as annex_m2_poll(), but -ETIMEDOUT instead of 1, and so when the device did not answer in
  * that time, or all slots were taken.
@@ -309,17 +384,22 @@ int annex_m2_wait(struct annex_m2 *m2, uint64_t instance, uint32_t timeout_ms,
 		  struct annex_m2_end *end);
 
 /**
- * annex_m2_shootdown() - Have the device forget how it translated the page at @addr for @asid.
+ * annex_m2_shootdown() - Have the device forget how it translated a page.
+ * @m2: the client; a privileged one (annex_m2_open_local()).
+ * @asid: the client whose page it is.
+ * @addr: an address in the page.
  *
  * Return: 0; -EPERM (not for this client); -ENOENT (no such client); as every call.
  */
 int annex_m2_shootdown(struct annex_m2 *m2, uint32_t asid, const void *addr);
 
 /**
- * annex_m2_flush() - Write the host's cache lines of [@addr, @addr + @bytes) back, and drop them.
+ * annex_m2_flush() - Write the host's cache lines back, and drop them.
+ * @addr: first byte.
+ * @bytes: how many bytes.
  *
- * Before a launch, for what the kernel reads or writes, where annex_m2_info says that the device
- * is not coherent. It touches every line, dirty or not.
+ * Before a launch, for memory that the kernel reads or writes, where struct annex_m2_info says that
+ * the device is not coherent. It touches every line, dirty or not.
  *
  * Return: 0; -EOPNOTSUPP (this processor cannot, from user space).
  */
