@@ -4,7 +4,7 @@
  * same places, through a cache in GPU memory.
  *
  * Everything here is device code, called by as many threads at once as there are. Lanes of a warp
- * that want the same line share one read of it. What a call cannot do it says with a negative
+ * that want the same line share one read of it. A call that cannot do its work returns a negative
  * errno, in bounded time: no wait is longer than twice the context's timeout, and after the first
  * error, which the host finds in the context, all that need the device return it at once.
  *

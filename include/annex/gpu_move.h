@@ -22,7 +22,7 @@ enum annex_gpu_job_kind {
 };
 
 /*
- * struct annex_gpu_job - What a lane has begun, to be carried on by annex_gpu_run_jobs().
+ * struct annex_gpu_job - Work that a lane has begun; annex_gpu_run_jobs() carries it on.
  * @line: the line.
  * @slot: its slot.
  * @queue: the queue pair whose staging it uses; for ANNEX_JOB_OUT reserved, which keeps the queue's
@@ -353,7 +353,7 @@ static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
 	if (job->kind == ANNEX_JOB_IN) {
 		/*
 		 * The device writes data to the GPU, and says so in host memory: two ways, on which
-		 * the word may be faster. What it answers to a read comes behind its data.
+		 * the word may be faster. Its answer to a read comes behind its data.
 		 */
 		if (c->direct)
 			annex_mmio_read32(qp->sq_doorbell.reg);

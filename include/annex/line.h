@@ -218,7 +218,7 @@ enum annex_look {
 };
 
 /*
- * annex_slot_look() - What the clock does with a slot as it passes.
+ * annex_slot_look() - The clock passes a slot: evict its line, or spare it.
  */
 static inline ANNEX_HD enum annex_look annex_slot_look(uint64_t *dir, uint64_t *owner,
 						       uint32_t slot)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library prints nothing. What it has to say beyond an errno goes to one callback.
+ * The library prints nothing. Lines that say more than an errno go to one callback.
  */
 #ifndef ANNEX_LOG_H
 #define ANNEX_LOG_H

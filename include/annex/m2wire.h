@@ -103,12 +103,16 @@ enum annex_m2_transport {
 #define ANNEX_M2_GO(count, cell) ((uint64_t)(count) << 32 | (cell))
 
 /*
- * @tail: doorbell of the ring: how many calls were announced, ever. @go: the register that starts a
- * call, ANNEX_M2_GO() with another count each time. @sleepers: threads of the host that sleep until
- * a cell is answered: the device wakes them, if it can.
- * @head: calls taken out of the ring. @asleep: 1: the device sleeps, and wants its bell to be rung
- * after a store; only an emulated one does. @done: the last @go that was carried out.
- * @command: numbers of cells. @completion: ANNEX_M2_GO(), counted from 1 on.
+ * @tail: doorbell of the ring: how many calls were announced, ever.
+ * @sleepers: threads of the host that sleep until a cell is answered: the device wakes them, if it
+ *	can.
+ * @go: the register that starts a call, ANNEX_M2_GO() with another count each time.
+ * @head: calls taken out of the ring.
+ * @asleep: 1: the device sleeps, and wants its bell to be rung after a store; only an emulated one
+ *	does.
+ * @done: the last @go that was carried out.
+ * @command: numbers of cells.
+ * @completion: ANNEX_M2_GO(), counted from 1 on.
  */
 struct annex_m2_doors {
 	uint32_t tail;
@@ -123,7 +127,7 @@ struct annex_m2_doors {
 	uint64_t completion[ANNEX_M2_RING_DEPTH];
 };
 
-/* Payloads. What follows them in a cell is zero, but for the arguments of a launch. */
+/* Payloads. Bytes behind them in a cell are zero, but for the arguments of a launch. */
 struct annex_m2_register {
 	uint64_t code;       /* where the kernel's image lies: struct annex_m2_image */
 	uint32_t scratchpad; /* bytes */
@@ -139,7 +143,7 @@ struct annex_m2_unregister {
 #define ANNEX_M2_ARGS_MAX 248u /* bytes of arguments: a byte says how many, in steps of 8 */
 
 /*
- * Followed by the kernel's arguments. Those that do not fit before the word, up to a stride of
+ * Followed by the kernel's arguments. Arguments that do not fit before the word, up to a stride of
  * them, lie in the slot's cell ANNEX_M2_REST, zeroes behind them; the checksum is over them too,
  * behind the payload.
  */
@@ -212,7 +216,7 @@ struct annex_m2_image {
 #define ANNEX_M2_SCRATCHPAD 0x10000000ull
 
 /*
- * What the host's driver asks of a device before and beside all that: which process has which
+ * Questions of the host's driver to a device, before and beside all that: which process has which
  * region and which memory (the packet filter's entries and the page tables). An emulated device is
  * asked over a Unix socket of type SOCK_SEQPACKET, one message and one answer at a time.
  */

@@ -33,7 +33,9 @@ int annex_mapping_catch(void);
  * annex_mapping_watch() - Have a mapping watched until annex_mapping_end().
  * @name: of the file, for messages.
  * @fd: the file, open as long as the mapping is watched; -1: there is none to look at.
- * @addr, @bytes: where it is mapped, in whole pages.
+ * @addr: where it is mapped, in whole pages.
+ * @bytes: length of the mapping.
+ * @out: the mapping, to be given back with annex_mapping_end().
  *
  * Return: 0; -ENOMEM.
  */
@@ -42,22 +44,27 @@ int annex_mapping_watch(const char *name, int fd, const void *addr, size_t bytes
 
 /**
  * annex_mapping_check() - Whether all that was mapped has been there so far.
+ * @m: the mapping; may be NULL.
  *
  * Data that was read from a mapping is good only if this is called afterwards, and returns 0. A
  * file that was cut short and has grown again is told from its blocks, on tmpfs, ext4 and XFS, if
  * it had all of them when it was mapped.
  *
- * Return: 0; -EIO: it is lost, with a line. @m may be NULL.
+ * Return: 0; -EIO: it is lost, with a line.
  */
 int annex_mapping_check(struct annex_mapping *m);
 
 /**
- * annex_mapping_check_all() - The same of all mappings that this process has had watched so far.
+ * annex_mapping_check_all() - annex_mapping_check() of all mappings that this process has had
+ * watched so far.
+ *
+ * Return: as annex_mapping_check().
  */
 int annex_mapping_check_all(void);
 
 /**
- * annex_mapping_end() - Watch it no more: before it is unmapped. @m may be NULL.
+ * annex_mapping_end() - Watch a mapping no more: before it is unmapped.
+ * @m: the mapping; may be NULL.
  */
 void annex_mapping_end(struct annex_mapping *m);
 

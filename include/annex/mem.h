@@ -11,8 +11,8 @@
  *	annex_prefetch(space, ptr, bytes, 0, &move);
  *	annex_move_wait(move, 1000);
  *
- * Who touches what is not in the device tier waits until it is (userfaultfd). When the device tier
- * is full, what was used longest ago leaves it. Nothing here says what moves when: plans do
+ * A thread that touches absent bytes waits until they come (userfaultfd). When the device tier
+ * is full, the least recently used bytes leave it. Nothing here says what moves when: plans do
  * (annex/exec.h).
  */
 #ifndef ANNEX_MEM_H
@@ -35,11 +35,13 @@ struct annex_store;
 #define ANNEX_MEM_PAGE 4096u
 
 /**
- * struct annex_store_opts - Zero means the default.
- * @first, @bytes: the part of the namespace to use, in bytes, whole blocks of 4096 (all of it).
+ * struct annex_store_opts - How to use storage. Zero means the default.
+ * @first: first byte of the namespace to use, a multiple of 4096 (0).
+ * @bytes: bytes to use, a multiple of 4096 (all from @first on).
  * @nsid: the namespace (1).
- * @read_rate, @write_rate: bytes a second, at most, and at least a page; to rehearse slower
+ * @read_rate: bytes a second that are read, at most, and at least a page; to rehearse slower
  *	hardware (no limit).
+ * @write_rate: bytes a second that are written, likewise.
  * @depth: transfers under way at once, up to half of what the device's queues hold (32).
  * @timeout_ms: of a command (30000).
  * @provider: of its queues and buffers; for spaces in a GPU's memory pinned memory is quicker
@@ -56,7 +58,9 @@ struct annex_store_opts {
 
 /**
  * annex_store_open() - Storage that spaces of this process evict to, each with its fair share.
- * @uri: any device (annex/device.h). What it held is overwritten.
+ * @uri: any device (annex/device.h). Its contents are overwritten.
+ * @opts: NULL: the defaults.
+ * @out: the storage, to be given back with annex_store_close().
  *
  * Which blocks hold what is known to this process only: with it, everything there is forgotten, and
  * the next one finds all of it free. The part that is used is claimed (annex_dev_claim()): a file
@@ -69,21 +73,30 @@ int annex_store_open(const char *uri, const struct annex_store_opts *opts,
 		     struct annex_store **out);
 
 /**
- * annex_store_close() - Return: 0, also for NULL; -EBUSY: a space uses it, and it stays open.
+ * annex_store_close() - Close storage.
+ * @store: the storage; NULL is allowed.
+ *
+ * Return: 0; -EBUSY: a space uses it, and it stays open.
  */
 int annex_store_close(struct annex_store *store);
 
 /**
- * struct annex_space_opts - Sizes in bytes, rounded up to pages. Zero means the default.
+ * struct annex_space_opts - How to make a space. Sizes in bytes, rounded up to pages. Zero means
+ * the default.
  * @device: the device tier. At least a megabyte, and on a GPU two frames of 2 MiB. Held tensors
  *	(annex_hold()) may exceed it; programs that then touch others find room for four times
  *	@fault_bytes beside them.
- * @host: memory of the process, on NUMA node @node if @bind (none).
- * @cxl, @cxl_bytes: CXL memory, of which so much is allocated in the range (none).
- * @stores, @n_stores: storage: tiers ANNEX_TIER_SSD and up (none).
- * @size: of all tensors together (all tiers together, and at least that of the device tier).
- * @host_rate, @cxl_rate: bytes a second each way, at most (no limit).
- * @fault_bytes: what is brought for one fault, a power of two of pages (65536).
+ * @host: bytes of the process's memory (none).
+ * @node: NUMA node of that memory, if @bind.
+ * @bind: that memory is on @node.
+ * @cxl: range with CXL memory (none).
+ * @cxl_bytes: bytes to allocate in that range.
+ * @stores: storage: tiers ANNEX_TIER_SSD and up (none).
+ * @n_stores: number of @stores.
+ * @size: bytes of all tensors together (all tiers together, and at least that of the device tier).
+ * @host_rate: bytes a second to and from host memory, each way, at most (no limit).
+ * @cxl_rate: bytes a second to and from CXL memory, each way, at most (no limit).
+ * @fault_bytes: bytes that are brought for one fault, a power of two of pages (65536).
  * @checksum: bytes that come back are compared with those that left (CRC-32C).
  * @frames: the device tier is memory of this GPU (annex/cuda.h: @frames), which must outlive the
  *	space; see annex_space_create() (memory of the process).
@@ -104,21 +117,24 @@ struct annex_space_opts {
 };
 
 /**
- * annex_space_create() - Make one. Stores and range must outlive it.
+ * annex_space_create() - Make a space. Stores and range must outlive it.
+ * @opts: its tiers.
+ * @out: the space, to be given back with annex_space_destroy().
  *
  * Without the right to handle the kernel's own page faults (CAP_SYS_PTRACE, or
  * vm.unprivileged_userfaultfd), a system call that is given an address whose bytes are not in the
  * device tier fails with EFAULT: hold the tensor and prefetch it first.
  *
- * Whatever the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA), must
- * be held until that is over: pages that leave meanwhile take none of it along.
+ * Memory that the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA),
+ * must be held until that is over: pages that leave meanwhile take none of it along.
  *
- * In a GPU's memory (@frames) tensors are at addresses of the GPU, and nobody sees who touches
- * what. So before a kernel uses a tensor, also a new one, it is held, then prefetched, and waited
- * for; after the kernel's end it is let go. annex_exec_before() and annex_exec_after() do that.
- * What is held counts as written, but for what a kernel is said to read only (annex/exec.h). The
- * device tier consists of the GPU's frames (of 2 MiB, mostly), which tensors share, and counts
- * whole ones. Bytes go to and from storage by way of buffers (@bounced).
+ * In a GPU's memory (the options' frames) tensors are at addresses of the GPU, and nobody sees who
+ * touches them. So before a kernel uses a tensor, also a new one, it is held, then prefetched, and
+ * waited for; after the kernel's end it is let go. annex_exec_before() and annex_exec_after() do
+ * that. Held tensors count as written, but for tensors that a kernel is said to read only
+ * (annex/exec.h). The device tier consists of the GPU's frames (of 2 MiB, mostly), which tensors
+ * share, and counts whole ones. Bytes go to and from storage by way of buffers (the bounced bytes
+ * of struct annex_space_stats).
  *
  * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -EPERM (not
  * for this user); -ENOSPC (the range); -ENOMEM; -EMFILE; -EAGAIN (no more threads).
@@ -126,7 +142,8 @@ struct annex_space_opts {
 int annex_space_create(const struct annex_space_opts *opts, struct annex_space **out);
 
 /**
- * annex_space_destroy() - Wait for what is under way, and give everything back. NULL is allowed.
+ * annex_space_destroy() - Wait for transfers under way, and give everything back.
+ * @s: the space; NULL is allowed.
  *
  * No other thread may be using the space, or touch its tensors. Moves that were asked for must have
  * been waited for.
@@ -135,17 +152,21 @@ void annex_space_destroy(struct annex_space *s);
 
 /**
  * annex_alloc() - A new tensor, all zeroes. It takes no memory before it is written.
- * @name: for messages; copied; may be NULL. Those smaller than a page share pages, and have none.
- * @ptr: aligned to 64 bytes.
+ * @s: the space.
+ * @name: for messages; copied; may be NULL. Tensors smaller than a page share pages, and have none.
+ * @bytes: its size.
+ * @ptr: the tensor, aligned to 64 bytes; to be given back with annex_free().
  *
  * Any thread may call this, and all calls below.
  *
- * Return: 0; -EINVAL (no bytes); -ENOSPC (@size is used up); -ENOMEM.
+ * Return: 0; -EINVAL (no bytes); -ENOSPC (the space's size is used up); -ENOMEM.
  */
 int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr);
 
 /**
- * annex_free() - Give a tensor back, wherever its bytes are. NULL is allowed.
+ * annex_free() - Give a tensor back, wherever its bytes are.
+ * @s: the space.
+ * @ptr: the tensor, where it begins; NULL is allowed.
  *
  * Transfers of it that are under way end by themselves; their moves tell -ECANCELED.
  *
@@ -155,7 +176,9 @@ int annex_free(struct annex_space *s, void *ptr);
 
 /**
  * annex_prefetch() - Bring bytes to the device tier, in the background.
- * @ptr, @bytes: anywhere in one tensor; the pages that they are in are moved.
+ * @s: the space.
+ * @ptr: anywhere in a tensor.
+ * @bytes: how many bytes, in that tensor; the pages that they are in are moved.
  * @deadline: when they are wanted (annex_now()); earlier ones go first. 0: at once.
  * @move: for annex_move_wait() or annex_move_forget(), one of which must come; NULL: nobody waits,
  *	and an error is logged only.
@@ -166,63 +189,86 @@ int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint6
 		   struct annex_move **move);
 
 /**
- * annex_pre_evict() - Take bytes out of the device tier, or from another to @tier, in the
- * background.
- * @tier: ANNEX_TIER_HOST, _CXL, or _SSD and up. What has a copy below that is still good keeps
- *	that one, and is not written again; what is on storage stays on that storage.
+ * annex_pre_evict() - Take bytes out of the device tier, or from another tier, in the background.
+ * @s: the space.
+ * @ptr: as of annex_prefetch().
+ * @bytes: as of annex_prefetch().
+ * @tier: where to: ANNEX_TIER_HOST, _CXL, or _SSD and up. Bytes that have a copy below that is
+ *	still good keep that one, and are not written again; bytes on storage stay on that storage.
+ * @move: as of annex_prefetch(). It tells of a full tier (-ENOSPC), and of a tensor that is held
+ *	(-EBUSY).
  *
- * Until the turn of it has come, a program has it as before, and what is written goes along. What
- * is held (annex_hold()) or prefetched by then stays; what is touched later comes back. Neither is
- * an error.
+ * Until the turn of a page has come, a program has it as before, and its writes go along. Bytes
+ * that are held (annex_hold()) or prefetched by then stay; bytes that are touched later come back.
+ * Neither is an error.
  *
- * Return: as annex_prefetch(); -ENXIO: there is no such tier. @move tells of a full tier (-ENOSPC),
- * of a tensor that is held (-EBUSY).
+ * Return: as annex_prefetch(); -ENXIO: there is no such tier.
  */
 int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
 		    struct annex_move **move);
 
 /**
- * annex_move_wait() - Wait until it is done.
+ * annex_move_wait() - Wait until a move is done.
+ * @move: the move; unless -ETIMEDOUT is returned, it is no more afterwards.
+ * @timeout_ms: for up to so long.
  *
  * Return: 0; its error: -EIO and others of the device, -ENOSPC, -EILSEQ (a checksum), -ECANCELED
- * (freed meanwhile), with the tensor's name in annex_last_error(); then @move is no more. What
- * cannot come, as what is to leave for it cannot be written, has the error of that, and its name.
- * -ETIMEDOUT: not in time, and it can be waited for again.
+ * (freed meanwhile), with the tensor's name in annex_last_error(). When bytes cannot come because
+ * others that are to leave for them cannot be written, the move has the error of those, and their
+ * tensor's name. -ETIMEDOUT: not in time, and it can be waited for again.
  */
 int annex_move_wait(struct annex_move *move, uint32_t timeout_ms);
 
 /**
- * annex_move_forget() - Nobody waits for it any more, and @move is none; it goes on by itself.
+ * annex_move_forget() - Give a move up; it goes on by itself.
+ * @move: the move, which is no more afterwards; NULL is allowed.
  *
- * After it an error is logged only. NULL is allowed.
+ * Afterwards an error is logged only.
  */
 void annex_move_forget(struct annex_move *move);
 
 /**
- * annex_hold() - Keep what of a tensor is in the device tier there until annex_let_go(). It is not
- * brought there.
+ * annex_hold() - Keep bytes of a tensor in the device tier until annex_let_go().
+ * @s: the space.
+ * @ptr: anywhere in the tensor.
  *
- * Holds are counted. When all that is in the device tier is held, what is prefetched waits, but
- * what a program touches, and a kernel's tensors (annex_exec_before()), come all the same, beyond
- * @device; that is logged once, and counted (@over).
+ * Bytes that are in the device tier stay there; others are not brought. Holds are counted. When all
+ * that is in the device tier is held, prefetched bytes wait, but bytes that a program touches, and
+ * a kernel's tensors (annex_exec_before()), come all the same, beyond the tier's size; that is
+ * logged once, and counted (over in struct annex_space_stats).
  *
  * Return: 0, -EINVAL: no tensor there.
  */
 int annex_hold(struct annex_space *s, const void *ptr);
+
+/**
+ * annex_let_go() - Undo one annex_hold().
+ * @s: the space.
+ * @ptr: anywhere in the tensor.
+ *
+ * Return: as annex_hold().
+ */
 int annex_let_go(struct annex_space *s, const void *ptr);
 
 /**
  * annex_space_resize() - Change the device tier's budget while it is used.
+ * @s: the space.
+ * @device: bytes of the device tier.
  *
- * What is too much leaves by and by. Return: 0, -EINVAL (less than the least, more than @size).
+ * Shrinking evicts the excess in the background.
+ *
+ * Return: 0, -EINVAL (less than the least, more than the space's size).
  */
 int annex_space_resize(struct annex_space *s, uint64_t device);
 
 /**
  * struct annex_mem_page - Where a page is.
- * @device: it is in the device tier. @below: there is a good copy below, in @tier, @at bytes from
- *	where the space's part of that begins; on storage, from the first byte that is used of it.
+ * @device: it is in the device tier.
+ * @below: there is a good copy below, in @tier.
  * @busy: it moves.
+ * @tier: the tier of that copy.
+ * @at: byte offset of that copy from where the space's part of @tier begins; on storage, from the
+ *	first byte that is used of it.
  */
 struct annex_mem_page {
 	bool device, below, busy;
@@ -231,18 +277,28 @@ struct annex_mem_page {
 };
 
 /**
- * annex_mem_lookup() - Where the page at @ptr is. Return: 0; -EINVAL: in no tensor.
+ * annex_mem_lookup() - Where a page is.
+ * @s: the space.
+ * @ptr: an address in the page.
+ * @out: the page.
+ *
+ * Return: 0; -EINVAL: in no tensor.
  */
 int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out);
 
 #define ANNEX_MEM_NAME 64u
 
 /**
- * struct annex_mem_tensor - Where a tensor's pages are; small ones that share pages are one.
- * @name: as it was given, or what it can hold of that. @ptr, @bytes: its pages.
- * @device: bytes in the device tier. @below: bytes with a good copy in a tier below, by tier: what
- *	is in both counts in both. @zero: in none, as it holds zeroes. @moving: on their way.
- * @held: who wants it to stay (annex_hold()).
+ * struct annex_mem_tensor - Where a tensor's pages are; small tensors that share pages are one.
+ * @name: as it was given, as far as there is room for it.
+ * @ptr: its first page.
+ * @bytes: bytes of its pages.
+ * @device: bytes in the device tier.
+ * @zero: bytes in no tier, as they are zeroes.
+ * @moving: bytes on their way.
+ * @below: bytes with a good copy in a tier below, by tier; a byte that is in the device tier too
+ *	counts in both.
+ * @held: number of holds on it (annex_hold()).
  */
 struct annex_mem_tensor {
 	char name[ANNEX_MEM_NAME];
@@ -253,23 +309,31 @@ struct annex_mem_tensor {
 };
 
 /**
- * annex_mem_next() - The page table, a tensor at a time, in the order of addresses; its pages are
- * told by annex_mem_lookup().
- * @cursor: NULL in the beginning. What is made or freed meanwhile may be seen or not.
+ * annex_mem_next() - Walk over the tensors, in the order of addresses.
+ * @s: the space.
+ * @cursor: NULL in the beginning; the call moves it on. Tensors that are made or freed meanwhile
+ *	may be seen or not.
+ * @out: the tensor; annex_mem_lookup() tells of its pages.
  *
  * Return: 1; 0: there are no more.
  */
 int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_tensor *out);
 
 /**
- * struct annex_space_stats - Since the space was made.
- * @device, @host, @cxl: bytes now in use. @stored: on storage.
- * @in, @out: bytes moved into, and out of, the device tier. @below: between lower tiers.
- * @clean: bytes that left it and were not written, as they had not changed.
+ * struct annex_space_stats - Counters since the space was made.
+ * @device: bytes of the device tier in use now.
+ * @host: bytes of host memory in use now.
+ * @cxl: bytes of CXL memory in use now.
+ * @stored: bytes on storage now.
+ * @in: bytes moved into the device tier.
+ * @out: bytes moved out of the device tier.
+ * @below: bytes moved between lower tiers.
+ * @clean: bytes that left the device tier and were not written, as they had not changed.
  * @bounced: bytes that passed a buffer on the way, as the device cannot reach the memory itself.
- * @faults: of programs, on what was absent. @write_faults: on what had been clean.
+ * @faults: faults of programs on absent bytes.
+ * @write_faults: faults of programs that wrote to clean bytes.
  * @reclaimed: bytes that left because others wanted the room.
- * @over: the most by which what was held, and touched, was above the device tier's size.
+ * @over: the most bytes by which held and touched tensors were above the device tier's size.
  */
 struct annex_space_stats {
 	uint64_t device, host, cxl, stored;
@@ -279,7 +343,9 @@ struct annex_space_stats {
 };
 
 /**
- * annex_space_get_stats() - Tell it.
+ * annex_space_get_stats() - Read the counters.
+ * @s: the space.
+ * @out: the counters.
  */
 void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out);
 
@@ -298,7 +364,10 @@ enum annex_watch {
 };
 
 /**
- * annex_space_get_watch() - Tell it, and in *@writes whether first writes are seen.
+ * annex_space_get_watch() - How a space hears of touches.
+ * @s: the space.
+ * @how: the way.
+ * @writes: whether first writes are seen.
  *
  * Where they are not, a page that a program has touched counts as written: more is written out,
  * and that is all. An ANNEX_LOG_WARNING tells why, once in a process.

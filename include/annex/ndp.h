@@ -18,16 +18,20 @@ extern "C" {
 struct annex_ndp;
 
 /**
- * struct annex_ndp_opts - Zero means the default, which is M2NDP's Table IV.
- * @threads: of the host (default: as many as it has processors, at most @units). Those that look
- *	for clients' calls run kernels as well.
- * @units: NDP units (32). @subcores: of each (4). @slots: micro-thread slots of a sub-core (16).
+ * struct annex_ndp_opts - How to make a processor. Zero means the default, which is M2NDP's Table
+ * IV.
+ * @threads: threads of the host (default: as many as it has processors, at most @units). Threads
+ *	that look for clients' calls run kernels as well.
+ * @units: NDP units (32).
+ * @subcores: sub-cores of each unit (4).
+ * @slots: micro-thread slots of a sub-core (16).
  * @vlen: bits of a vector register, 128 to 1024 (256).
  * @piece: bytes of the pool region for one micro-thread, 32 or 64 (32).
  * @scratchpad: bytes of a unit (128 KiB).
- * @running: kernel instances at once (48). @waiting: launches that wait for one to end (64).
- *	Some of both are kept for processes that have none, up to half; a launch of a process that
- *	has no other under way waits at worst, and is not refused.
+ * @running: kernel instances at once (48). Some of these, and of @waiting, are kept for processes
+ *	that have none, up to half; a launch of a process that has no other under way waits at
+ *	worst, and is not refused.
+ * @waiting: launches that wait for one to end (64).
  * @budget: instructions that a kernel instance may execute (100 billion).
  * @deadline_ms: how long an instance may run (30000).
  */
@@ -47,6 +51,8 @@ struct annex_ndp_opts {
 
 /**
  * annex_ndp_create() - Make a processor. Its threads sleep while there is nothing to do.
+ * @opts: NULL: the defaults.
+ * @out: the processor, to be given back with annex_ndp_destroy().
  *
  * Return: 0; -EINVAL (an option out of range); -ENOMEM; -EAGAIN (no more threads).
  */
@@ -54,6 +60,7 @@ int annex_ndp_create(const struct annex_ndp_opts *opts, struct annex_ndp **out);
 
 /**
  * annex_ndp_destroy() - End everything that runs, and release it. Clients get -ENODEV.
+ * @ndp: the processor; may be NULL.
  */
 void annex_ndp_destroy(struct annex_ndp *ndp);
 

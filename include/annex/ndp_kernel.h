@@ -30,12 +30,15 @@
 #define ANNEX_KERNEL_SCRATCHPAD ((void *)ANNEX_M2_SCRATCHPAD)
 
 /**
- * ANNEX_KERNEL() - What the kernel needs: numbers, once in its source.
- * @x, @f, @v: registers by the numbers of their kinds: 16 is x0 to x15, the last of which is a5.
- *	32 is always enough, and less means more micro-threads at once: all 16 of a sub-core, if
- *	those of one are at most 768 bytes on Table IV's device (8 for each of the first two kinds,
- *	32 for each vector). One that is not named ends the kernel with -ENOEXEC.
- * @scratchpad: bytes of it, arguments included. @args: bytes of arguments, a multiple of 8.
+ * ANNEX_KERNEL() - Needs of the kernel: numbers, once in its source.
+ * @x: integer registers: 16 is x0 to x15, the last of which is a5. 32 is always enough, and less
+ *	means more micro-threads at once: all 16 of a sub-core, if the registers of one are at most
+ *	768 bytes on Table IV's device (8 for each of @x and @f, 32 for each of @v). A register
+ *	beyond the number ends the kernel with -ENOEXEC.
+ * @f: floating-point registers, likewise.
+ * @v: vector registers, likewise.
+ * @scratchpad: bytes of the scratchpad, arguments included.
+ * @args: bytes of arguments, a multiple of 8.
  */
 #define ANNEX_KERNEL(x, f, v, scratchpad, args)                                                    \
 	ANNEX_M2_ASSERT((args) % 8 == 0 && (args) <= ANNEX_M2_ARGS_MAX && (args) <= (scratchpad)); \
@@ -72,22 +75,30 @@
 #define ANNEX_KERNEL_UNUSED __attribute__((unused))
 
 /**
- * ANNEX_KERNEL_BODY() - Body @n, from 0 to 7: what a micro-thread does, as the head of a function.
- * @piece: name of its void *: its 32 or 64 bytes of the pool region. @offset: name of its uint64_t:
- *	where these are in the region.
+ * ANNEX_KERNEL_BODY() - The head of a function that micro-threads run.
+ * @n: number of the body, from 0 to 7.
+ * @piece: name of its void *: its 32 or 64 bytes of the pool region.
+ * @offset: name of its uint64_t: where these are in the region.
  */
 #define ANNEX_KERNEL_BODY(n, piece, offset)                                                        \
 	ANNEX_KERNEL_ENTRY(body##n, void *piece ANNEX_KERNEL_UNUSED,                               \
 			   uint64_t offset ANNEX_KERNEL_UNUSED)
 
 /**
- * ANNEX_KERNEL_INIT() - What is done before the bodies, once for each slot of a micro-thread.
- * ANNEX_KERNEL_FINI() - What is done after them, likewise.
- * @slots: name of a uint64_t: how many slots the device has. @slot: name of one: which it is.
+ * ANNEX_KERNEL_INIT() - The head of a function that runs before the bodies, once for each slot of a
+ * micro-thread.
+ * @slots: name of a uint64_t: how many slots the device has.
+ * @slot: name of a uint64_t: the number of this one.
  */
 #define ANNEX_KERNEL_INIT(slots, slot)                                                             \
 	ANNEX_KERNEL_ENTRY(init, uint64_t slots ANNEX_KERNEL_UNUSED,                               \
 			   uint64_t slot ANNEX_KERNEL_UNUSED)
+
+/**
+ * ANNEX_KERNEL_FINI() - The head of a function that runs after the bodies, likewise.
+ * @slots: as of ANNEX_KERNEL_INIT().
+ * @slot: as of ANNEX_KERNEL_INIT().
+ */
 #define ANNEX_KERNEL_FINI(slots, slot)                                                             \
 	ANNEX_KERNEL_ENTRY(fini, uint64_t slots ANNEX_KERNEL_UNUSED,                               \
 			   uint64_t slot ANNEX_KERNEL_UNUSED)

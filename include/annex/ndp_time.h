@@ -26,15 +26,20 @@ struct annex_ndp_time;
 
 /**
  * struct annex_ndp_time_opts - The device. Zero means the default, which is Table IV's.
- * @units: NDP units, up to 256 (32). @subcores: of each, up to 16 (4). @slots: micro-thread slots
- *	of a sub-core, up to 64 (16).
+ * @units: NDP units, up to 256 (32).
+ * @subcores: sub-cores of each unit, up to 16 (4).
+ * @slots: micro-thread slots of a sub-core, up to 64 (16).
  * @mhz: of units, network and caches, 100 to 10000 (2000).
- * @register_file: bytes of a unit, up to 1 MiB (48 KiB); what the kernel's registers leave no room
- *	for are fewer micro-threads at once.
- * @l1_bytes: of a unit, up to 1 MiB (128 KiB); the kernel's scratchpad is taken from it. @l1_ways:
- *	(16). @l1_cycles: of a hit (4).
+ * @register_file: bytes of a unit, up to 1 MiB (48 KiB); where the kernel's registers need more,
+ *	fewer micro-threads run at once.
+ * @l1_bytes: bytes of a unit's cache, up to 1 MiB (128 KiB); the kernel's scratchpad is taken from
+ *	it.
+ * @l1_ways: its ways (16).
+ * @l1_cycles: cycles of a hit (4).
  * @tlb_entries: for data, of a unit, up to 65536 (256).
- * @l2_bytes: in front of a channel, up to 8 MiB (128 KiB). @l2_ways: (16). @l2_cycles: (7).
+ * @l2_bytes: bytes of the cache in front of a channel, up to 8 MiB (128 KiB).
+ * @l2_ways: its ways (16).
+ * @l2_cycles: cycles of a hit (7).
  * @channels: of DRAM, a power of two up to 128 (32).
  * @dram_mhz: its command clock, 100 to 10000 (800: LPDDR5-6400); 32 bytes of a channel take 2 of
  *	it. Latencies are in these clocks.
@@ -79,9 +84,11 @@ enum annex_ndp_part {
 #define ANNEX_NDP_PARTS 7u
 
 /**
- * struct annex_ndp_time_launch - What is launched.
- * @pool, @pool_bytes: the micro-thread pool region, within what one map has.
- * @args, @nargs: its arguments: as many bytes as the kernel says.
+ * struct annex_ndp_time_launch - A launch.
+ * @pool: first address of the micro-thread pool region, within one mapping.
+ * @pool_bytes: bytes of the pool region.
+ * @args: arguments of the kernel.
+ * @nargs: their bytes: as many as the kernel says.
  */
 struct annex_ndp_time_launch {
 	uint64_t pool;
@@ -91,18 +98,27 @@ struct annex_ndp_time_launch {
 };
 
 /**
- * struct annex_ndp_time_result - What it took.
- * @cycles: from the first micro-thread to the last answer of memory. @ns: the same in time.
- * @link_ns: what the launch takes on the link, there and back, beside that.
- * @threads: micro-threads, those of initializer and finalizer too. @slots: of a sub-core, that its
- *	registers leave room for.
- * @instructions: all of them. @issued: by part. @busy: cycles that parts of each kind were taken,
- *	all of them together.
- * @l1_hits and so on: sectors of 32 bytes. @tlb_misses: page-table walks.
- * @dram_read, @dram_written: bytes. @row_hits, @row_misses: accesses that found their row open,
- *	and that did not.
- * @pc, @addr: where it ended in an error, from the beginning of the kernel's image; what it wanted
- *	to reach there, or the instruction itself. Else zeroes.
+ * struct annex_ndp_time_result - Times and counters of a launch.
+ * @cycles: from the first micro-thread to the last answer of memory.
+ * @ns: nanoseconds of @cycles.
+ * @link_ns: nanoseconds of the launch on the link, there and back, beside that.
+ * @threads: micro-threads, those of initializer and finalizer too.
+ * @slots: micro-thread slots of a sub-core that its registers leave room for.
+ * @instructions: all of them.
+ * @issued: instructions by enum annex_ndp_part.
+ * @busy: cycles that parts of each kind were taken, all of them together.
+ * @l1_hits: sectors of 32 bytes that the L1s had.
+ * @l1_misses: sectors that they had not.
+ * @l2_hits: sectors that the L2s had.
+ * @l2_misses: sectors that they had not.
+ * @tlb_misses: page-table walks.
+ * @dram_read: bytes.
+ * @dram_written: bytes.
+ * @row_hits: accesses that found their row open.
+ * @row_misses: accesses that did not.
+ * @pc: instruction that it ended at in an error, as an offset from the beginning of the kernel's
+ *	image; else 0.
+ * @addr: address that it wanted to reach there, or the instruction itself; else 0.
  */
 struct annex_ndp_time_result {
 	uint64_t cycles;
@@ -124,27 +140,34 @@ struct annex_ndp_time_result {
 /**
  * annex_ndp_time_open() - Make such a device. It may be used by one thread at a time.
  * @opts: NULL: the defaults.
+ * @out: the device, to be given back with annex_ndp_time_close().
  *
  * Return: 0; -EINVAL (an option out of range); -ENOMEM.
  */
 int annex_ndp_time_open(const struct annex_ndp_time_opts *opts, struct annex_ndp_time **out);
 
 /**
- * annex_ndp_time_close() - Release it. @t may be NULL.
+ * annex_ndp_time_close() - Release the device.
+ * @t: the device; may be NULL.
  */
 void annex_ndp_time_close(struct annex_ndp_time *t);
 
 /**
  * annex_ndp_time_get_opts() - The device as it is: no zeroes.
+ * @t: the device.
+ * @opts: its options.
  */
 void annex_ndp_time_get_opts(const struct annex_ndp_time *t, struct annex_ndp_time_opts *opts);
 
 /**
- * annex_ndp_time_map() - Let kernels read and write @bytes at @memory, at the address @va: its own,
- * or another that is the same modulo 64.
+ * annex_ndp_time_map() - Let kernels read and write memory.
+ * @t: the device.
+ * @va: the kernels' address of it: its own, or another that is the same modulo 64.
+ * @memory: first byte.
+ * @bytes: how many bytes.
  *
- * Where data lies decides which channels it is on, and in which pages of 2 MiB: for the same
- * figures each time, choose @va.
+ * The address decides which channels data is on, and in which pages of 2 MiB: for the same figures
+ * each time, choose @va.
  *
  * Return: 0; -EINVAL (empty, beyond the end, not the same modulo 64); -EEXIST (some of it is
  * mapped, or below 2^32, where the scratchpad and the kernel are); -ENOMEM.
@@ -152,16 +175,20 @@ void annex_ndp_time_get_opts(const struct annex_ndp_time *t, struct annex_ndp_ti
 int annex_ndp_time_map(struct annex_ndp_time *t, uint64_t va, void *memory, uint64_t bytes);
 
 /**
- * annex_ndp_time_run() - Run a kernel, and count. Memory is as it leaves it.
- * @elf, @bytes: as annex_m2_load() takes it.
+ * annex_ndp_time_run() - Run a kernel, and count. Memory is as the kernel leaves it.
+ * @t: the device.
+ * @elf: as annex_m2_load() takes it.
+ * @bytes: bytes of the file.
+ * @launch: the launch.
+ * @out: times and counters.
  *
- * L2s and TLBs keep what they have for the next launch.
+ * L2s and TLBs keep their contents for the next launch.
  *
- * Return: 0; what annex_m2_load() has for an ELF file; -EINVAL (registers or scratchpad that there
+ * Return: 0; errors of annex_m2_load() for an ELF file; -EINVAL (registers or scratchpad that there
  * is no room for, another size of arguments, an empty pool region); -EFAULT (the pool region is not
- * mapped); -ENOMEM; and of what micro-threads do, with @pc and @addr in *@out, -EFAULT, -ENOEXEC
- * (illegal instruction), -EDOM (ebreak), and -ETIME (the budget is used up); -EIO: the model itself
- * stands still. After an error caches are empty.
+ * mapped); -ENOMEM; errors of micro-threads, with pc and addr in *@out: -EFAULT, -ENOEXEC (illegal
+ * instruction), -EDOM (ebreak), and -ETIME (the budget is used up); -EIO: the model itself stands
+ * still. After an error caches are empty.
  */
 int annex_ndp_time_run(struct annex_ndp_time *t, const void *elf, size_t bytes,
 		       const struct annex_ndp_time_launch *launch,

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /**
- * enum annex_plan_op - What a step does with a tensor.
+ * enum annex_plan_op - Operation of a step on a tensor.
  * @ANNEX_PLAN_ALLOC: a tensor is born: take GPU memory for it.
  * @ANNEX_PLAN_FREE: it is dead: give back its memory everywhere.
  * @ANNEX_PLAN_PREFETCH: bring bytes back. The copy below is kept (and stays valid until a kernel
@@ -35,6 +35,7 @@ extern "C" {
  * @ANNEX_PLAN_SAVE: write bytes that have no copy to the step's tier, and keep them on the GPU: a
  *	later eviction of them costs nothing.
  * @ANNEX_PLAN_WAIT: the kernel starts only when all of the tensor that was to leave has left.
+ * @ANNEX_PLAN_OPS: number of operations.
  */
 enum annex_plan_op {
 	ANNEX_PLAN_ALLOC,
@@ -50,8 +51,10 @@ enum annex_plan_op {
  * struct annex_plan_step - One instruction.
  * @kernel: carried out when this kernel is about to start, n_kernels: when the last has ended;
  *	steps are in the order of kernels.
- * @ns: when that is expected to be, from the start of the iteration.
+ * @tensor: the tensor.
  * @bytes: how many of the tensor; alloc, free and wait: all.
+ * @ns: when that is expected to be, from the start of the iteration.
+ * @op: enum annex_plan_op.
  * @tier: where to (evict, save); where from is known.
  * @keep: prefetch: keep the copy below.
  */
@@ -79,11 +82,19 @@ struct annex_plan_step {
 #define ANNEX_PLAN_UNLIMITED 8
 
 /**
- * struct annex_plan - Read it, do not write it.
+ * struct annex_plan - A plan. Read it, do not write it.
+ * @policy: name of the policy that made it.
  * @hash: annex_trace_hash() of the trace it was made for.
- * @window: with RECLAIM, what the next so many kernels use is not taken (DeepUM); 0: only what the
- *	current one uses.
- * @gpu, @host, @cxl: the capacities it was made for, of which it uses no more.
+ * @n_kernels: kernels of that trace.
+ * @n_tensors: tensors of that trace.
+ * @flags: ANNEX_PLAN_OVERLAP and so on.
+ * @window: with RECLAIM, number of next kernels whose tensors are not taken (DeepUM); 0: only those
+ *	of the current one.
+ * @gpu: bytes of GPU memory it was made for, of which it uses no more.
+ * @host: bytes of host memory, likewise.
+ * @cxl: bytes of CXL memory, likewise.
+ * @n_steps: number of steps.
+ * @steps: the steps, in the order of their kernels.
  */
 struct annex_plan {
 	char policy[32];
@@ -96,55 +107,107 @@ struct annex_plan {
 };
 
 /**
- * annex_plan_create() - An empty plan. annex_plan_add() - Add a step, in any order of kernels.
- * annex_plan_finish() - Sort the steps by kernel, those of one kernel as they were added.
+ * annex_plan_create() - An empty plan, for annex_plan_add() and annex_plan_finish().
+ * @policy: name of the policy that makes it, up to 31 bytes; copied.
+ * @trace: the trace that it is for.
+ * @sys: the system that it is for.
+ * @plan: the plan, to be given back with annex_plan_free().
  *
- * annex_plan_free() - Free a plan; NULL is allowed.
+ * A plan is for one GPU: of host and CXL memory it has the part that one of @sys's GPUs gets.
  *
- * A plan is for one GPU: of host and CXL memory it has the part that one of @sys's GPUs gets. The
- * bytes of an alloc, a free or a wait are the tensor's, whatever the step says.
- *
- * Return: 0, -EINVAL (no such kernel, tensor, tier, more bytes than the tensor has; times that go
- * back), -ENOMEM.
+ * Return: 0, -EINVAL (the name, or as annex_system_check()), -ENOMEM.
  */
 int annex_plan_create(const char *policy, const struct annex_trace *trace,
 		      const struct annex_system *sys, struct annex_plan **plan);
+
+/**
+ * annex_plan_add() - Add a step, in any order of kernels.
+ * @plan: the plan.
+ * @step: the step. The bytes of an alloc, a free or a wait are the tensor's, whatever the step
+ *	says.
+ *
+ * Return: 0, -EINVAL (a finished plan; no such kernel, tensor, tier; more bytes than the tensor
+ * has), -ENOMEM.
+ */
 int annex_plan_add(struct annex_plan *plan, const struct annex_plan_step *step);
+
+/**
+ * annex_plan_finish() - Sort the steps by kernel, those of one kernel as they were added.
+ * @plan: the plan.
+ *
+ * Return: 0, -EINVAL (times that go back), -ENOMEM.
+ */
 int annex_plan_finish(struct annex_plan *plan);
+
+/**
+ * annex_plan_free() - Free a plan.
+ * @plan: the plan; NULL is allowed.
+ */
 void annex_plan_free(struct annex_plan *plan);
 
 /**
- * annex_plan_check() - Whether a plan is one for this trace and this system: every tensor is
- * allocated before, and freed after, its uses, and not thrown away between two of them; no step
- * touches one that does not live; nothing is evicted twice or brought back twice; capacities hold
- * when each step is done at once; and after a few iterations each ends with everything where it was
- * when it began. With RECLAIM, what is missing or too much is made up for as it runs, and only what
- * concerns the lives of tensors is looked at.
+ * annex_plan_check() - Whether a plan is one for a trace and a system.
+ * @plan: the plan.
+ * @trace: the trace.
+ * @sys: the system.
  *
- * Return: 0, or -EINVAL with the step, kernel and tensor named in annex_last_error().
+ * Every tensor is allocated before, and freed after, its uses, and not thrown away between two of
+ * them; no step touches one that does not live; nothing is evicted twice or brought back twice;
+ * capacities hold when each step is done at once; and after a few iterations each ends with
+ * everything where it was when it began. With RECLAIM, missing or excess bytes are made up for as
+ * it runs, and only the lives of tensors are looked at.
+ *
+ * Return: 0; -EINVAL with the step, kernel and tensor named in annex_last_error(); -ENOMEM.
  */
 int annex_plan_check(const struct annex_plan *plan, const struct annex_trace *trace,
 		     const struct annex_system *sys);
 
 /**
- * annex_plan_read() - Read annex-plan/1, JSON or binary; "-" is standard input.
- * annex_plan_parse() - Read it from memory.
- * annex_plan_write() - Write it as JSON, one step a line. annex_plan_write_binary() - 40 bytes a
- *	step or less.
+ * annex_plan_read() - Read annex-plan/1, JSON or binary.
+ * @path: the file; "-" is standard input.
+ * @plan: the plan, to be given back with annex_plan_free().
  *
  * Return: 0; -EINVAL (not such a file; annex_last_error() names the step); -E2BIG; -ENOMEM; an
- * error of reading or writing. Whether the plan fits a trace: annex_plan_check().
+ * error of reading. Whether the plan fits a trace: annex_plan_check().
  */
 int annex_plan_read(const char *path, struct annex_plan **plan);
+
+/**
+ * annex_plan_parse() - Read annex-plan/1 from memory.
+ * @data: the file's contents.
+ * @len: their bytes.
+ * @plan: the plan, to be given back with annex_plan_free().
+ *
+ * Return: as annex_plan_read().
+ */
 int annex_plan_parse(const void *data, size_t len, struct annex_plan **plan);
+
+/**
+ * annex_plan_write() - Write a plan as JSON, one step a line.
+ * @plan: the plan.
+ * @f: where to.
+ *
+ * Return: 0; -EIO when @f takes no more.
+ */
 int annex_plan_write(const struct annex_plan *plan, FILE *f);
+
+/**
+ * annex_plan_write_binary() - Write a plan in binary, 40 bytes a step or less.
+ * @plan: the plan.
+ * @f: where to.
+ *
+ * Return: as annex_plan_write().
+ */
 int annex_plan_write_binary(const struct annex_plan *plan, FILE *f);
 
 /**
  * struct annex_policy - A way to make plans. All have this one signature.
- * @make: plan for one GPU of the machine @sys, whose other GPUs get the same share of what they
- *	share. 0; -ENOSPC (this policy cannot run the trace on this system; annex_last_error() says
- *	why); -ENOMEM. After a failure *@plan is NULL, or a plan that the caller frees.
+ * @name: its name.
+ * @summary: one line for people.
+ * @make: plan for one GPU of the machine sys, whose other GPUs get the same share of their common
+ *	memory and links. 0; -ENOSPC (this policy cannot run the trace on this system;
+ *	annex_last_error() says why); -ENOMEM. After a failure *plan is NULL, or a plan that the
+ *	caller frees.
  */
 struct annex_policy {
 	const char *name;
@@ -154,9 +217,19 @@ struct annex_policy {
 };
 
 /**
- * annex_policy_at() - The @i-th of them, or NULL. annex_policy_find() - By name, or NULL.
+ * annex_policy_at() - Walk over the policies.
+ * @i: from 0 up to the first NULL.
+ *
+ * Return: the policy, or NULL.
  */
 const struct annex_policy *annex_policy_at(unsigned int i);
+
+/**
+ * annex_policy_find() - A policy by its name.
+ * @name: the name.
+ *
+ * Return: the policy, or NULL.
+ */
 const struct annex_policy *annex_policy_find(const char *name);
 
 #ifdef __cplusplus

@@ -17,7 +17,8 @@ extern "C" {
  * struct annex_rv_opts - How a program runs.
  * @vlen: bits of a vector register, a power of two from 128 to 1024; 0: 256.
  * @budget: instructions it may execute; 0: any number.
- * @out, @err: descriptors that its descriptors 1 and 2 are.
+ * @out: descriptor that its descriptor 1 is.
+ * @err: descriptor that its descriptor 2 is.
  */
 struct annex_rv_opts {
 	uint32_t vlen;
@@ -28,7 +29,7 @@ struct annex_rv_opts {
 
 /**
  * struct annex_rv_result - How it ended.
- * @status: what it gave to exit(), or 128 + @signal.
+ * @status: its argument of exit(), or 128 + @signal.
  * @signal: 0, or the signal that ended it, in Linux's numbers.
  * @pc: where it ended.
  * @instructions: that were executed.
@@ -41,16 +42,21 @@ struct annex_rv_result {
 };
 
 /**
- * annex_rv_run() - Run a static Linux program for RV64 (IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb,
- * Zfh, V, Zvfh) until it ends. Its system calls answer as Linux does to a process that is alone,
- * has one hart, and no files but its descriptors 1 and 2 (annex_riscv(3) lists them).
+ * annex_rv_run() - Run a static Linux program for RV64 until it ends.
+ * @path: the program.
  * @argv: its arguments, the first of which is its name, NULL at the end.
+ * @opts: how to run it.
+ * @out: how it ended.
+ *
+ * Its instructions are those of IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V and Zvfh. Its
+ * system calls answer as Linux does to a process that is alone, has one hart, and no files but its
+ * descriptors 1 and 2 (annex_riscv(3) lists them).
  *
  * Return: 0: it exited, and *@out is filled. Otherwise a negative errno, with the reason in
  * annex_last_error(). If a signal ended it, *@out is filled too: -EILSEQ: SIGILL; -EFAULT: SIGSEGV
  * or SIGBUS; -EINTR: SIGTRAP, or a signal that it sent to itself; -ETIME: SIGXCPU, the budget is
- * used up; -EDEADLK: SIGKILL, it waits for ever. If it did not begin, @signal is 0: -ENOENT and
- * what else open() has; -ENOEXEC, -EINVAL, -E2BIG: not such a program; -ENOMEM.
+ * used up; -EDEADLK: SIGKILL, it waits for ever. If it did not begin, the signal in *@out is 0:
+ * -ENOENT and other errors of open(); -ENOEXEC, -EINVAL, -E2BIG: not such a program; -ENOMEM.
  */
 int annex_rv_run(const char *path, char *const argv[], const struct annex_rv_opts *opts,
 		 struct annex_rv_result *out);

@@ -16,6 +16,11 @@ extern "C" {
 
 /**
  * enum annex_tier - Where bytes of a tensor may be. SSD number i is ANNEX_TIER_SSD + i.
+ * @ANNEX_TIER_GPU: memory of the GPU.
+ * @ANNEX_TIER_HOST: host memory.
+ * @ANNEX_TIER_CXL: CXL memory.
+ * @ANNEX_TIER_SSD: the first SSD.
+ * @ANNEX_TIERS: number of tiers.
  */
 enum annex_tier {
 	ANNEX_TIER_GPU,
@@ -27,15 +32,20 @@ enum annex_tier {
 
 /**
  * struct annex_system - Sizes in bytes, rates in bytes a second, times in nanoseconds.
- * @gpu: memory of each GPU. @host, @cxl: memory that all GPUs share; 0: none. SSDs are unlimited.
+ * @gpu: memory of each GPU.
+ * @host: host memory, which all GPUs share; 0: none.
+ * @cxl: CXL memory, which all GPUs share; 0: none. SSDs are unlimited.
  * @pcie: each GPU's link, each way at once; everything passes it.
  * @host_link: host memory, each way, all GPUs together; 0: only the links of the GPUs limit it.
  * @cxl_rate: CXL memory, each way, all GPUs together.
- * @ssd_read, @ssd_write: of each SSD.
- * @ssd_read_ns, @ssd_write_ns: latency of a transfer, beside its bandwidth.
+ * @ssd_read: rate of reads from each SSD.
+ * @ssd_write: rate of writes to each SSD.
+ * @ssd_read_ns: latency of a read, beside its bandwidth.
+ * @ssd_write_ns: latency of a write, beside its bandwidth.
  * @fault_ns: handling of a page fault, for each tensor that a kernel finds absent.
  * @alloc: bytes a second that a GPU can allocate, beside its kernels.
- * @gpus, @ssds: how many, at least 1 and 0.
+ * @gpus: number of GPUs, at least 1.
+ * @ssds: number of SSDs.
  */
 struct annex_system {
 	uint64_t gpu, host, cxl;
@@ -48,23 +58,35 @@ struct annex_system {
 };
 
 /**
- * annex_system_init() - The system of G10's Table 2: one A100 of 40 GiB, 128 GiB of host memory,
- * PCIe 3.0 x16, one SSD of 3.2 GB/s.
+ * annex_system_init() - The system of G10's Table 2.
+ * @sys: the system to fill.
+ *
+ * One A100 of 40 GiB, 128 GiB of host memory, PCIe 3.0 x16, one SSD of 3.2 GB/s.
  */
 void annex_system_init(struct annex_system *sys);
 
 /**
  * annex_system_check() - Whether such a machine can exist.
+ * @sys: the system.
  *
  * Return: 0, or -EINVAL with the member named in annex_last_error().
  */
 int annex_system_check(const struct annex_system *sys);
 
 /**
- * annex_tier_name() - "gpu", "host", "cxl", "ssd0", ... annex_tier_parse() - The tier of that name,
- * or -EINVAL; "ssd" is "ssd0".
+ * annex_tier_name() - Name of a tier.
+ * @tier: enum annex_tier.
+ *
+ * Return: "gpu", "host", "cxl", "ssd0", ...
  */
 const char *annex_tier_name(unsigned int tier);
+
+/**
+ * annex_tier_parse() - A tier by its name.
+ * @name: as of annex_tier_name(); "ssd" is "ssd0".
+ *
+ * Return: the tier, or -EINVAL.
+ */
 int annex_tier_parse(const char *name);
 
 #ifdef __cplusplus

@@ -30,10 +30,18 @@ extern "C" {
 #define ANNEX_KERNEL_NONE UINT32_MAX
 
 /**
- * enum annex_tensor_role - What a tensor is for. Plans do not depend on it, statistics do.
+ * enum annex_tensor_role - Purpose of a tensor. Plans do not depend on it, statistics do.
+ * @ANNEX_ROLE_NONE: not known.
+ * @ANNEX_ROLE_WEIGHT: a weight.
+ * @ANNEX_ROLE_GRADIENT: gradient of a weight.
+ * @ANNEX_ROLE_OPTIMIZER: state of the optimizer.
+ * @ANNEX_ROLE_ACTIVATION: an activation.
+ * @ANNEX_ROLE_INPUT: input of the model.
+ * @ANNEX_ROLE_WORKSPACE: scratch memory of a kernel.
+ * @ANNEX_ROLES: number of roles.
  */
 enum annex_tensor_role {
-	ANNEX_ROLE_NONE, /* not known */
+	ANNEX_ROLE_NONE,
 	ANNEX_ROLE_WEIGHT,
 	ANNEX_ROLE_GRADIENT,
 	ANNEX_ROLE_OPTIMIZER,
@@ -47,15 +55,18 @@ enum annex_tensor_role {
  * struct annex_tensor - One tensor; its id is its index.
  * @name: for people; may be NULL.
  * @bytes: size, at least 1.
- * @birth: a tensor that is not global is allocated before this kernel and freed after @death.
- *	Both contain every use; ANNEX_KERNEL_NONE: the first, or the last, use (and what equals
- *	that is made ANNEX_KERNEL_NONE). A tensor that no kernel uses has both or neither.
+ * @birth: a tensor that is not global is allocated before this kernel. Birth and death contain
+ *	every use; ANNEX_KERNEL_NONE: the first use (and a birth that equals that is made
+ *	ANNEX_KERNEL_NONE). A tensor that no kernel uses has both or neither.
+ * @death: it is freed after this kernel; ANNEX_KERNEL_NONE: the last use, likewise.
+ * @role: enum annex_tensor_role.
+ * @global: it lives across iterations.
  */
 struct annex_tensor {
 	char *name;
 	uint64_t bytes;
 	uint32_t birth, death;
-	uint8_t role; /* enum annex_tensor_role */
+	uint8_t role;
 	bool global;
 };
 
@@ -63,7 +74,9 @@ struct annex_tensor {
 #define ANNEX_USE_WRITE 2
 
 /**
- * struct annex_use - A kernel uses a tensor: ANNEX_USE_READ, ANNEX_USE_WRITE or both.
+ * struct annex_use - A kernel uses a tensor.
+ * @tensor: the tensor.
+ * @how: ANNEX_USE_READ, ANNEX_USE_WRITE or both.
  */
 struct annex_use {
 	uint32_t tensor;
@@ -72,7 +85,8 @@ struct annex_use {
 
 /**
  * struct annex_kernel - One kernel; its number is its index.
- * @ns: time with all data resident.
+ * @name: for people; may be NULL.
+ * @ns: nanoseconds with all data resident.
  * @first: index of its first use; the next kernel's @first ends them. Each tensor appears once.
  */
 struct annex_kernel {
@@ -83,11 +97,19 @@ struct annex_kernel {
 
 /**
  * struct annex_trace - One iteration. Read it, do not write it.
- * @kernels: @n_kernels and one more, whose @first is @n_uses.
+ * @model: name of the model; may be NULL.
+ * @device: name of the GPU; may be NULL.
+ * @batch: samples in a batch; 0: not known.
+ * @n_tensors: number of tensors.
+ * @n_kernels: number of kernels.
+ * @n_uses: number of uses.
+ * @tensors: the tensors.
+ * @kernels: @n_kernels and one more, whose first use is @n_uses.
+ * @uses: the uses, in the order of kernels.
  */
 struct annex_trace {
 	char *model, *device;
-	uint64_t batch; /* 0: not known */
+	uint64_t batch;
 	uint32_t n_tensors, n_kernels, n_uses;
 	struct annex_tensor *tensors;
 	struct annex_kernel *kernels;
@@ -95,18 +117,29 @@ struct annex_trace {
 };
 
 /**
- * annex_trace_read() - Read annex-trace/1 from a file; "-" is standard input.
- * annex_trace_parse() - Read it from memory.
- * @trace: where the new trace goes; annex_trace_free() it.
+ * annex_trace_read() - Read annex-trace/1 from a file.
+ * @path: the file; "-" is standard input.
+ * @trace: the trace, to be given back with annex_trace_free().
  *
  * Return: 0; -EINVAL (not such a file, or it contradicts itself; annex_last_error() names the
  * kernel or tensor); -E2BIG (beyond ANNEX_TRACE_MAX_*); -ENOMEM; an error of reading.
  */
 int annex_trace_read(const char *path, struct annex_trace **trace);
+
+/**
+ * annex_trace_parse() - Read annex-trace/1 from memory.
+ * @text: the file's contents.
+ * @len: their bytes.
+ * @trace: the trace, to be given back with annex_trace_free().
+ *
+ * Return: as annex_trace_read().
+ */
 int annex_trace_parse(const char *text, size_t len, struct annex_trace **trace);
 
 /**
  * annex_trace_write() - Write annex-trace/1, one tensor and one kernel a line.
+ * @trace: the trace.
+ * @f: where to.
  *
  * Reading it back gives an equal trace.
  *
@@ -115,38 +148,72 @@ int annex_trace_parse(const char *text, size_t len, struct annex_trace **trace);
 int annex_trace_write(const struct annex_trace *trace, FILE *f);
 
 /**
- * annex_trace_create() - Begin a trace in memory. Strings are copied; NULL is allowed.
- * annex_trace_add_tensor() - Add a tensor as @t describes it (its name is copied).
- *	Birth and death of a global one are ignored.
- * annex_trace_add_kernel() - Add the next kernel, which reads @in and writes @out: ids of tensors,
- *	which may be added later. A tensor may be in both, or twice in one.
- * annex_trace_finish() - Check what was added; the trace may now be used, and no longer grows.
+ * annex_trace_create() - Begin a trace in memory.
+ * @model: name of the model; copied; NULL is allowed.
+ * @device: name of the GPU; copied; NULL is allowed.
+ * @batch: samples in a batch; 0: not known.
+ * @trace: the trace, to be given back with annex_trace_free().
  *
- * Return: annex_trace_add_tensor() the id of the tensor (at least 0), the others 0; -EINVAL with
- * the kernel or tensor named in annex_last_error(); -E2BIG; -ENOMEM. After an error only
- * annex_trace_free() is allowed.
+ * Return: 0; -EINVAL with the reason in annex_last_error(); -ENOMEM.
  */
 int annex_trace_create(const char *model, const char *device, uint64_t batch,
 		       struct annex_trace **trace);
+
+/**
+ * annex_trace_add_tensor() - Add a tensor.
+ * @trace: the trace.
+ * @t: the tensor; its name is copied. Birth and death of a global one are ignored.
+ *
+ * Return: the id of the tensor (at least 0); -EINVAL with the tensor named in annex_last_error();
+ * -E2BIG; -ENOMEM. After an error only annex_trace_free() is allowed.
+ */
 int annex_trace_add_tensor(struct annex_trace *trace, const struct annex_tensor *t);
+
+/**
+ * annex_trace_add_kernel() - Add the next kernel.
+ * @trace: the trace.
+ * @name: its name; copied; NULL is allowed.
+ * @ns: nanoseconds with all data resident.
+ * @in: ids of tensors that it reads, which may be added later.
+ * @n_in: number of ids.
+ * @out: ids of tensors that it writes, likewise. A tensor may be in both, or twice in one.
+ * @n_out: number of ids.
+ *
+ * Return: 0; else as annex_trace_add_tensor(), with the kernel named.
+ */
 int annex_trace_add_kernel(struct annex_trace *trace, const char *name, uint64_t ns,
 			   const uint32_t *in, unsigned int n_in, const uint32_t *out,
 			   unsigned int n_out);
+
+/**
+ * annex_trace_finish() - Check a trace; it may now be used, and no longer grows.
+ * @trace: the trace.
+ *
+ * Return: 0; else as annex_trace_add_tensor(), with the kernel or tensor named.
+ */
 int annex_trace_finish(struct annex_trace *trace);
 
 /**
- * annex_trace_free() - Free a trace; NULL is allowed.
+ * annex_trace_free() - Free a trace.
+ * @trace: the trace; NULL is allowed.
  */
 void annex_trace_free(struct annex_trace *trace);
 
 /**
- * annex_trace_hash() - 64 bits (FNV-1a) over sizes, lifetimes, times and uses: what a plan depends
- * on. Names and roles do not count.
+ * annex_trace_hash() - 64 bits (FNV-1a) over all that a plan depends on.
+ * @trace: the trace.
+ *
+ * These are sizes, lifetimes, times and uses. Names and roles do not count.
+ *
+ * Return: the hash.
  */
 uint64_t annex_trace_hash(const struct annex_trace *trace);
 
 /**
- * annex_role_name() - "weight", "gradient", ... as in files; "" for ANNEX_ROLE_NONE.
+ * annex_role_name() - Name of a role, as in files.
+ * @role: enum annex_tensor_role.
+ *
+ * Return: "weight", "gradient", ...; "" for ANNEX_ROLE_NONE.
  */
 const char *annex_role_name(unsigned int role);
 

@@ -19,6 +19,11 @@ extern "C" {
 
 /**
  * struct annex_uri - A URI in its parts. Strings point into @text.
+ * @scheme: the part before the first colon.
+ * @body: the part behind it, unescaped.
+ * @nparams: number of parameters.
+ * @params: key, and unescaped value, of each parameter.
+ * @text: the strings' bytes.
  */
 struct annex_uri {
 	const char *scheme;
@@ -33,6 +38,8 @@ struct annex_uri {
 
 /**
  * annex_uri_parse() - Split a URI.
+ * @uri: the URI.
+ * @out: its parts.
  *
  * Return: 0; -EINVAL (no scheme, empty key, key without value, bad escape, a NUL by escape);
  * -E2BIG (too long, too many parameters).
@@ -40,30 +47,51 @@ struct annex_uri {
 int annex_uri_parse(const char *uri, struct annex_uri *out);
 
 /**
- * annex_uri_get() - Value of the first parameter @key, or NULL.
+ * annex_uri_get() - Value of the first parameter of a key.
+ * @uri: the URI.
+ * @key: the key.
+ *
+ * Return: the value, or NULL.
  */
 const char *annex_uri_get(const struct annex_uri *uri, const char *key);
 
 /**
- * annex_uri_check_keys() - Refuse every parameter whose key is not in the NULL-ended list @keys,
- * and every repeated one, unless the list has its key with three dots behind ("fault...").
+ * annex_uri_check_keys() - Refuse unknown and repeated parameters.
+ * @uri: the URI.
+ * @keys: keys that are allowed, NULL at the end; a key with three dots behind ("fault...") may be
+ *	repeated.
  *
  * Return: 0 or -EINVAL, with the key named in annex_last_error().
  */
 int annex_uri_check_keys(const struct annex_uri *uri, const char *const *keys);
 
 /**
- * annex_uri_u64(), annex_uri_bool() - A parameter as a number (annex_parse_size()) or as 0/1.
- * @value: left alone when the parameter is absent.
+ * annex_uri_u64() - A parameter as a number (annex_parse_size()).
+ * @uri: the URI.
+ * @key: the key.
+ * @min: the least value that is allowed.
+ * @max: the largest value that is allowed.
+ * @value: the number; left alone when the parameter is absent.
  *
  * Return: 0; -EINVAL or -ERANGE, with the parameter named in annex_last_error().
  */
 int annex_uri_u64(const struct annex_uri *uri, const char *key, uint64_t min, uint64_t max,
 		  uint64_t *value);
+
+/**
+ * annex_uri_bool() - A parameter as 0 or 1.
+ * @uri: the URI.
+ * @key: the key.
+ * @value: the value; left alone when the parameter is absent.
+ *
+ * Return: as annex_uri_u64().
+ */
 int annex_uri_bool(const struct annex_uri *uri, const char *key, bool *value);
 
 /**
  * annex_parse_size() - A decimal number with an optional suffix K, M, G or T (powers of 1024).
+ * @text: the number.
+ * @value: its value.
  *
  * Return: 0, -EINVAL (not such a number) or -ERANGE (does not fit).
  */

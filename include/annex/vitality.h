@@ -19,9 +19,11 @@ extern "C" {
 
 /**
  * struct annex_period - A tensor is not used from kernel @from up to kernel @to.
+ * @tensor: the tensor.
  * @from: the first kernel without it: the one after its last use (n_kernels after the last one).
  * @to: the kernel that uses it again; @to <= @from when the period wraps into the next iteration.
- * @ns: how long it lasts without stalls.
+ * @ns: nanoseconds that it lasts without stalls.
+ * @wraps: the period goes on in the next iteration.
  *
  * A global tensor that no kernel uses has one period, from 0 to 0. Periods of a tensor are
  * neighbours, in the order of @from.
@@ -34,8 +36,11 @@ struct annex_period {
 };
 
 /**
- * struct annex_life - When a tensor lives: from kernel @birth to kernel @death, both included; a
- * global tensor, always (0 and n_kernels - 1). Its periods are @period to @period + @n_periods.
+ * struct annex_life - When a tensor lives. A global tensor lives always (0 and n_kernels - 1).
+ * @birth: first kernel that it lives in.
+ * @death: last kernel that it lives in.
+ * @period: index of its first period.
+ * @n_periods: number of its periods, which follow each other.
  * @used: false when no kernel uses it.
  */
 struct annex_life {
@@ -45,10 +50,18 @@ struct annex_life {
 };
 
 /**
- * struct annex_vitality - What is known of a trace. Read it, do not write it.
- * @start: when each kernel starts when nothing stalls; @start[n_kernels] is the ideal iteration.
+ * struct annex_vitality - Vitality of a trace. Read it, do not write it.
+ * @trace: the trace.
+ * @life: of each tensor.
+ * @periods: of all tensors.
+ * @n_periods: number of @periods.
+ * @start: nanoseconds at which each kernel starts when nothing stalls; start[n_kernels] is the
+ *	ideal iteration.
  * @live: bytes that live while each kernel runs: the memory pressure with nothing evicted.
  * @active: bytes that each kernel uses.
+ * @global_bytes: bytes of global tensors.
+ * @peak_bytes: the largest of @live.
+ * @peak_kernel: the first kernel that has it.
  */
 struct annex_vitality {
 	const struct annex_trace *trace;
@@ -63,12 +76,18 @@ struct annex_vitality {
 };
 
 /**
- * annex_vitality_create() - Analyse a trace, which must outlive the result.
- * annex_vitality_destroy() - Free; NULL is allowed.
+ * annex_vitality_create() - Analyse a trace.
+ * @trace: the trace, which must outlive the result.
+ * @vitality: the result, to be given back with annex_vitality_destroy().
  *
  * Return: 0 or -ENOMEM.
  */
 int annex_vitality_create(const struct annex_trace *trace, struct annex_vitality **vitality);
+
+/**
+ * annex_vitality_destroy() - Free the result.
+ * @vitality: the result; NULL is allowed.
+ */
 void annex_vitality_destroy(struct annex_vitality *vitality);
 
 #ifdef __cplusplus
