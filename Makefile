@@ -440,7 +440,7 @@ help:
 #h bench-migrate      measure tensors that move between tiers, likewise
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
-#h lint               style, clang-format, clang-tidy, sparse, shellcheck, codespell
+#h lint               style, kernel-doc, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source
 #h map                write lib/libannex.map anew from the public headers

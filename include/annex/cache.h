@@ -23,9 +23,14 @@ extern "C" {
 struct annex_dev;
 struct annex_cache;
 
+/**
+ * enum annex_layout - How lines lie on several devices.
+ * @ANNEX_STRIPE: line L is on device L mod N, at line L / N there.
+ * @ANNEX_REPLICA: every line on every device; reads are spread, writes go to all.
+ */
 enum annex_layout {
-	ANNEX_STRIPE,  /* line L is on device L mod N, at line L / N there */
-	ANNEX_REPLICA, /* every line on every device; reads are spread, writes go to all */
+	ANNEX_STRIPE,
+	ANNEX_REPLICA,
 };
 
 /**

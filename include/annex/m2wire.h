@@ -78,7 +78,19 @@ struct annex_m2_head {
 	uint64_t beat;     /* goes up while the device lives */
 };
 
-struct annex_m2_record { /* of a registered kernel; @id 0: none */
+/**
+ * struct annex_m2_record - A registered kernel.
+ * @id: its number; 0: none.
+ * @scratchpad: bytes that it needs of a unit's.
+ * @code: the client's address of its image.
+ * @nx: integer registers that it uses.
+ * @nf: floating-point registers, likewise.
+ * @nv: vector registers, likewise.
+ * @args: bytes of arguments.
+ * @running: instances that wait or run.
+ * @launches: launches since it was registered.
+ */
+struct annex_m2_record {
 	uint32_t id;
 	uint32_t scratchpad;
 	uint64_t code;
@@ -87,10 +99,13 @@ struct annex_m2_record { /* of a registered kernel; @id 0: none */
 	uint64_t launches;
 };
 
-/*
- * How the device comes to look at a cell. M2func: it sees every store. The others are for
- * comparison (M2NDP section II-C), and have the same cells: a ring, where a call is announced by
- * its number and answered by a completion; registers, one call at a time, in slot 0.
+/**
+ * enum annex_m2_transport - How the device comes to look at a cell.
+ * @ANNEX_M2_CELLS: M2func: it sees every store.
+ * @ANNEX_M2_RING: a ring, where a call is announced by its number and answered by a completion.
+ * @ANNEX_M2_REGS: registers, one call at a time, in slot 0.
+ *
+ * Ring and registers are for comparison (M2NDP section II-C), and have the same cells.
  */
 enum annex_m2_transport {
 	ANNEX_M2_CELLS,
@@ -239,7 +254,21 @@ struct annex_m2_message {
 	uint64_t a, b, c, d;
 };
 
-/* A client of an emulated device. @torn, @lost, @repeated: calls that were told apart. */
+/**
+ * struct annex_m2_listed - A client of an emulated device.
+ * @asid: the device's number of it.
+ * @pid: its process.
+ * @uid: its user.
+ * @transport: enum annex_m2_transport.
+ * @kernels: kernels that it has registered.
+ * @maps: mappings.
+ * @mapped: bytes of its mappings.
+ * @calls: calls that were taken up.
+ * @launches: launches of the kernels that it has registered.
+ * @torn: calls whose checksum was wrong.
+ * @lost: calls whose number was neither that of the last one nor the next.
+ * @repeated: calls that came again with the number of the last one.
+ */
 struct annex_m2_listed {
 	uint32_t asid;
 	uint32_t pid;
@@ -247,7 +276,7 @@ struct annex_m2_listed {
 	uint32_t transport;
 	uint32_t kernels;
 	uint32_t maps;
-	uint64_t mapped; /* bytes */
+	uint64_t mapped;
 	uint64_t calls;
 	uint64_t launches;
 	uint64_t torn;

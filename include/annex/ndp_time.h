@@ -71,10 +71,19 @@ struct annex_ndp_time_opts {
 	uint64_t budget;
 };
 
-/* Parts of a sub-core that instructions are issued to. */
+/**
+ * enum annex_ndp_part - Parts of a sub-core that instructions are issued to.
+ * @ANNEX_NDP_ALU: scalar arithmetic.
+ * @ANNEX_NDP_SFU: scalar products, quotients, roots.
+ * @ANNEX_NDP_LSU: scalar loads and stores.
+ * @ANNEX_NDP_BRANCH: branches.
+ * @ANNEX_NDP_VALU: vector arithmetic.
+ * @ANNEX_NDP_VSFU: vector products, quotients, roots.
+ * @ANNEX_NDP_VLSU: vector loads and stores.
+ */
 enum annex_ndp_part {
 	ANNEX_NDP_ALU,
-	ANNEX_NDP_SFU, /* products, quotients, roots */
+	ANNEX_NDP_SFU,
 	ANNEX_NDP_LSU,
 	ANNEX_NDP_BRANCH,
 	ANNEX_NDP_VALU,

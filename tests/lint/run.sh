@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# All static checks. Each is one claim; all run, whatever the others found.
+# All static checks. Each is one claim; all run, whatever the others found. BUILD comes from the
+# Makefile.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
+build=$(realpath -m "${BUILD:-build}")
 out=$(mktemp) || exit 1
 # Builtins that sparse has not heard of.
 known=$(mktemp --suffix=.h) || exit 1
@@ -59,7 +61,18 @@ no_dead_private()
 	return $bad
 }
 
+# The kernel's script prints a line for each parameter, member and value without a description, and
+# for each comment that stands before another declaration.
+kernel_doc()
+{
+	local kernel script
+	kernel=$(BUILD=$build tests/qemu/kernel.sh 6.12) || return
+	script=$(echo "$kernel"/usr/lib/linux-kbuild-*/scripts/kernel-doc)
+	! "$script" -none include/annex/*.h 2>&1 | grep .
+}
+
 claim "house style" tests/lint/style.sh
+claim "kernel-doc" kernel_doc
 claim "clang-format (make format repairs it)" formatted
 claim "sparse" sparse_clean
 claim "private functions are needed by two files" no_dead_private
