@@ -73,12 +73,12 @@ struct annex_ndp_time_opts {
 
 /**
  * enum annex_ndp_part - Parts of a sub-core that instructions are issued to.
- * @ANNEX_NDP_ALU: scalar arithmetic.
- * @ANNEX_NDP_SFU: scalar products, quotients, roots.
+ * @ANNEX_NDP_ALU: scalar arithmetic, products too.
+ * @ANNEX_NDP_SFU: scalar quotients, remainders, roots.
  * @ANNEX_NDP_LSU: scalar loads and stores.
  * @ANNEX_NDP_BRANCH: branches.
- * @ANNEX_NDP_VALU: vector arithmetic.
- * @ANNEX_NDP_VSFU: vector products, quotients, roots.
+ * @ANNEX_NDP_VALU: vector arithmetic, products too.
+ * @ANNEX_NDP_VSFU: vector quotients, remainders, roots.
  * @ANNEX_NDP_VLSU: vector loads and stores.
  */
 enum annex_ndp_part {
