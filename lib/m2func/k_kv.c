@@ -12,8 +12,8 @@
 #include "kernels.h"
 
 #define KV_MAGIC 0x766b70646e786e41ull
-#define KV_ENTRY 96u      /* the next one, key, value */
-#define KV_AT_ONCE 16384u /* requests of a launch */
+#define KV_ENTRY 96u          /* the next one, key, value */
+#define KV_AT_ONCE 16384u     /* requests of a launch */
 #define LEAST_PUBLISHED 8193u /* bytes that annex_hdm_publish() gives a name */
 
 /*
