@@ -42,7 +42,7 @@ static int one_pass(const struct search *s, bool far, double lead, struct annex_
 			       .n = s->v->trace->n_kernels,
 			       .ns = s->ns,
 			       .capacity = s->sys->gpu};
-	int err = annex_plan_create("annex", s->v->trace, s->sys, plan);
+	int err = annex_plan_create(policy_annex.name, s->v->trace, s->sys, plan);
 
 	if (err)
 		return err;
@@ -133,7 +133,7 @@ static int try_unified(struct search *s)
 {
 	struct annex_plan *plan;
 	bool better;
-	int err = annex_plan_create("annex", s->v->trace, s->sys, &plan);
+	int err = annex_plan_create(policy_annex.name, s->v->trace, s->sys, &plan);
 
 	for (size_t i = 0; i < s->best->n_steps && !err; i++)
 		err = annex_plan_add(plan, &s->best->steps[i]);
@@ -147,15 +147,12 @@ static int try_unified(struct search *s)
 	return judge(s, plan, 0, &better);
 }
 
-typedef int (*make_plan)(const struct annex_vitality *v, const struct annex_system *sys,
-			 struct annex_plan **plan);
-
 /* What others would do. A policy that has no plan here is no reason to have none. */
-static int try_other(struct search *s, make_plan make, double limit)
+static int try_other(struct search *s, const struct annex_policy *other, double limit)
 {
 	struct annex_plan *plan = NULL;
 	bool better;
-	int err = make(s->v, s->sys, &plan);
+	int err = other->make(s->v, s->sys, &plan);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -164,12 +161,12 @@ static int try_other(struct search *s, make_plan make, double limit)
 
 static int try_others(struct search *s)
 {
-	static const make_plan others[] = {policy_deepum, policy_g10_gds, policy_g10_host,
-					   policy_uvm};
+	static const struct annex_policy *const others[] = {&policy_deepum, &policy_g10_gds,
+							    &policy_g10_host, &policy_uvm};
 	int err = 0;
 
 	if (!within(s, PERFECT))
-		err = try_other(s, policy_g10, 0);
+		err = try_other(s, &policy_g10, 0);
 	for (unsigned int i = 0; i < sizeof(others) / sizeof(others[0]) && !err; i++)
 		if (!within(s, FAIR))
 			err = try_other(s, others[i], s->best_s * SETTLES);
@@ -213,8 +210,8 @@ static struct annex_system share(const struct annex_system *sys)
 	return one;
 }
 
-int policy_annex(const struct annex_vitality *v, const struct annex_system *sys,
-		 struct annex_plan **plan)
+static int make(const struct annex_vitality *v, const struct annex_system *sys,
+		struct annex_plan **plan)
 {
 	struct search s = {.v = v, .sys = sys, .alone = share(sys)};
 	uint32_t n = v->trace->n_kernels;
@@ -245,3 +242,9 @@ int policy_annex(const struct annex_vitality *v, const struct annex_system *sys,
 	*plan = s.best;
 	return 0;
 }
+
+const struct annex_policy policy_annex = {
+	"annex",
+	"keeps valid copies, plans the links, takes the best simulated",
+	make,
+};

@@ -352,11 +352,11 @@ static int setup(struct flash *f)
 	return heap_init(&f->heap, f->sys->gpu - apart, n);
 }
 
-int policy_flashneuron(const struct annex_vitality *v, const struct annex_system *sys,
-		       struct annex_plan **plan)
+static int make(const struct annex_vitality *v, const struct annex_system *sys,
+		struct annex_plan **plan)
 {
 	struct flash f = {.v = v, .sys = sys};
-	int err = annex_plan_create("flashneuron", v->trace, sys, &f.plan);
+	int err = annex_plan_create(policy_flashneuron.name, v->trace, sys, &f.plan);
 
 	if (!err)
 		err = setup(&f);
@@ -389,3 +389,9 @@ int policy_flashneuron(const struct annex_vitality *v, const struct annex_system
 	*plan = f.plan;
 	return 0;
 }
+
+const struct annex_policy policy_flashneuron = {
+	"flashneuron",
+	"activations to the SSD, chosen in order of layers (Bae et al.)",
+	make,
+};

@@ -492,23 +492,41 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys, 
 	return 0;
 }
 
-int policy_g10_host(const struct annex_vitality *v, const struct annex_system *sys,
-		    struct annex_plan **plan)
+static int make_host(const struct annex_vitality *v, const struct annex_system *sys,
+		     struct annex_plan **plan)
 {
-	return make(v, sys, "g10-host", ANNEX_PLAN_RECLAIM, plan);
+	return make(v, sys, policy_g10_host.name, ANNEX_PLAN_RECLAIM, plan);
 }
 
-int policy_g10_gds(const struct annex_vitality *v, const struct annex_system *sys,
-		   struct annex_plan **plan)
+static int make_gds(const struct annex_vitality *v, const struct annex_system *sys,
+		    struct annex_plan **plan)
 {
 	struct annex_system alone = *sys;
 
 	alone.host = 0;
-	return make(v, &alone, "g10-gds", ANNEX_PLAN_RECLAIM, plan);
+	return make(v, &alone, policy_g10_gds.name, ANNEX_PLAN_RECLAIM, plan);
 }
 
-int policy_g10(const struct annex_vitality *v, const struct annex_system *sys,
-	       struct annex_plan **plan)
+static int make_g10(const struct annex_vitality *v, const struct annex_system *sys,
+		    struct annex_plan **plan)
 {
-	return make(v, sys, "g10", ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM, plan);
+	return make(v, sys, policy_g10.name, ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM, plan);
 }
+
+const struct annex_policy policy_g10_gds = {
+	"g10-gds",
+	"G10 without host memory and without unified memory",
+	make_gds,
+};
+
+const struct annex_policy policy_g10_host = {
+	"g10-host",
+	"G10 without unified memory",
+	make_host,
+};
+
+const struct annex_policy policy_g10 = {
+	"g10",
+	"G10: smart eviction and prefetching over unified memory",
+	make_g10,
+};

@@ -4,10 +4,10 @@
  */
 #include "policy.h"
 
-int policy_ideal(const struct annex_vitality *v, const struct annex_system *sys,
-		 struct annex_plan **plan)
+static int make(const struct annex_vitality *v, const struct annex_system *sys,
+		struct annex_plan **plan)
 {
-	int err = annex_plan_create("ideal", v->trace, sys, plan);
+	int err = annex_plan_create(policy_ideal.name, v->trace, sys, plan);
 
 	if (!err)
 		err = policy_lifetimes(*plan, v, sys);
@@ -17,3 +17,9 @@ int policy_ideal(const struct annex_vitality *v, const struct annex_system *sys,
 		(*plan)->flags = ANNEX_PLAN_UNLIMITED | ANNEX_PLAN_OVERLAP;
 	return err;
 }
+
+const struct annex_policy policy_ideal = {
+	"ideal",
+	"a GPU with memory for everything",
+	make,
+};

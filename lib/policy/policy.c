@@ -1,37 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The policies, and what they share.
+ * Steps that several policies add to their plans.
  */
-#include <string.h>
 #include "policy.h"
-
-static const struct annex_policy policies[] = {
-	{"ideal", "a GPU with memory for everything", policy_ideal},
-	{"uvm", "page faults and LRU; nothing is planned or freed", policy_uvm},
-	{"flashneuron", "activations to the SSD, chosen in order of layers (Bae et al.)",
-	 policy_flashneuron},
-	{"deepum", "faults, LRU, and the next kernels prefetched by correlation (Jung et al.)",
-	 policy_deepum},
-	{"g10-gds", "G10 without host memory and without unified memory", policy_g10_gds},
-	{"g10-host", "G10 without unified memory", policy_g10_host},
-	{"g10", "G10: smart eviction and prefetching over unified memory", policy_g10},
-	{"annex", "ours: copies that are kept, links planned, the best of what the simulator sees",
-	 policy_annex}};
-
-#define POLICIES (sizeof(policies) / sizeof(policies[0]))
-
-const struct annex_policy *annex_policy_at(unsigned int i)
-{
-	return i < POLICIES ? &policies[i] : NULL;
-}
-
-const struct annex_policy *annex_policy_find(const char *name)
-{
-	for (unsigned int i = 0; i < POLICIES; i++)
-		if (!strcmp(policies[i].name, name))
-			return &policies[i];
-	return NULL;
-}
 
 int policy_step(struct annex_plan *plan, const struct annex_vitality *v, enum annex_plan_op op,
 		uint32_t kernel, uint32_t tensor, uint64_t bytes, unsigned int tier, bool keep)

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the policies share; each has the signature of struct annex_policy's make.
+ * The list of policies, and the steps that several of them add to their plans.
  */
 #ifndef ANNEX_POLICY_POLICY_H
 #define ANNEX_POLICY_POLICY_H
 
 #include <annex/plan.h>
 
-int policy_ideal(const struct annex_vitality *v, const struct annex_system *sys,
-		 struct annex_plan **plan);
-int policy_uvm(const struct annex_vitality *v, const struct annex_system *sys,
-	       struct annex_plan **plan);
-int policy_deepum(const struct annex_vitality *v, const struct annex_system *sys,
-		  struct annex_plan **plan);
-int policy_flashneuron(const struct annex_vitality *v, const struct annex_system *sys,
-		       struct annex_plan **plan);
-int policy_g10_gds(const struct annex_vitality *v, const struct annex_system *sys,
-		   struct annex_plan **plan);
-int policy_g10_host(const struct annex_vitality *v, const struct annex_system *sys,
-		    struct annex_plan **plan);
-int policy_g10(const struct annex_vitality *v, const struct annex_system *sys,
-	       struct annex_plan **plan);
-int policy_annex(const struct annex_vitality *v, const struct annex_system *sys,
-		 struct annex_plan **plan);
+/*
+ * Every policy, in the order in which users are told of them: a row names one, and its own file
+ * defines it, as struct annex_policy policy_NAME.
+ */
+#define POLICIES(ROW)                                                                              \
+	ROW(ideal)                                                                                 \
+	ROW(uvm)                                                                                   \
+	ROW(flashneuron)                                                                           \
+	ROW(deepum)                                                                                \
+	ROW(g10_gds)                                                                               \
+	ROW(g10_host)                                                                              \
+	ROW(g10)                                                                                   \
+	ROW(annex)
+
+#define POLICY_DECLARE(name) extern const struct annex_policy policy_##name;
+POLICIES(POLICY_DECLARE)
 
 /* Add a step whose time is that of its kernel without stalls. */
 int policy_step(struct annex_plan *plan, const struct annex_vitality *v, enum annex_plan_op op,

@@ -11,10 +11,10 @@
  */
 #define DEEPUM_AHEAD 8
 
-int policy_uvm(const struct annex_vitality *v, const struct annex_system *sys,
-	       struct annex_plan **plan)
+static int make_uvm(const struct annex_vitality *v, const struct annex_system *sys,
+		    struct annex_plan **plan)
 {
-	int err = annex_plan_create("uvm", v->trace, sys, plan);
+	int err = annex_plan_create(policy_uvm.name, v->trace, sys, plan);
 
 	if (err)
 		return err;
@@ -37,11 +37,11 @@ static int prefetch_kernel(struct annex_plan *plan, const struct annex_vitality 
 	return err;
 }
 
-int policy_deepum(const struct annex_vitality *v, const struct annex_system *sys,
-		  struct annex_plan **plan)
+static int make_deepum(const struct annex_vitality *v, const struct annex_system *sys,
+		       struct annex_plan **plan)
 {
 	const struct annex_trace *t = v->trace;
-	int err = annex_plan_create("deepum", t, sys, plan);
+	int err = annex_plan_create(policy_deepum.name, t, sys, plan);
 
 	if (err)
 		return err;
@@ -55,3 +55,15 @@ int policy_deepum(const struct annex_vitality *v, const struct annex_system *sys
 		err = prefetch_kernel(*plan, v, k, (k + DEEPUM_AHEAD) % t->n_kernels);
 	return err ? err : annex_plan_finish(*plan);
 }
+
+const struct annex_policy policy_uvm = {
+	"uvm",
+	"page faults and LRU; nothing is planned or freed",
+	make_uvm,
+};
+
+const struct annex_policy policy_deepum = {
+	"deepum",
+	"faults, LRU, next kernels prefetched by correlation (Jung et al.)",
+	make_deepum,
+};
