@@ -32,16 +32,6 @@ _annex_listed()
 		sed -n "/^$list/,/^\$/ s/^  \([a-z][a-z0-9.-]*\)  *.*/\1/p"
 }
 
-_annex_policies()
-{
-	# Its help has them all.
-	[[ $* != *" train" ]] || return 0
-	printf '%s\n' ideal uvm flashneuron deepum g10-gds g10-host g10 annex
-	case $* in
-	*" simulate") echo all ;;
-	esac
-}
-
 _annex_devices()
 {
 	case $* in
@@ -64,7 +54,10 @@ _annex_values()
 	--overwrite) [[ $* != *" selftest" ]] || printf '%s\n' mem: file: pci: ;;
 	--storage) printf '%s\n' mem: file: pci: ;;
 	--type) printf '%s\n' f64 f32 i64 i32 u64 u32 ;;
-	--policy) _annex_policies "$@" ;;
+	--policy)
+		_annex_listed Policies "$@"
+		[[ $* != *" simulate" ]] || echo all
+		;;
 	--dtype) printf '%s\n' fp32 tf32 fp16 bf16 ;;
 	--optimizer) printf '%s\n' sgd momentum adam ;;
 	--sweep) printf '%s=\n' gpu host cxl pcie cxl-rate ssd-read ssd-write ssd gpus ssds ;;

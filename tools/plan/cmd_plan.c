@@ -201,10 +201,7 @@ static int plan(struct plan_opts *o)
 }
 
 static const struct argp_option options[] = {
-	{"policy", OPT_POLICY, "NAME", 0,
-	 "How to plan: annex (that, if not told), ideal, uvm, flashneuron, deepum, g10-gds, "
-	 "g10-host, g10",
-	 1},
+	{"policy", OPT_POLICY, "NAME", 0, "How to plan: a policy of the list below (annex)", 1},
 	{"bound", OPT_BOUND, NULL, 0,
 	 "No plan: only the time of an iteration that none can be below", 1},
 	{"output", 'o', "FILE", 0, "Write the plan (-: to standard output, and no report)", 3},
@@ -236,7 +233,7 @@ static const struct argp_child children[] = {
 
 int cmd_plan(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "TRACE", doc, children, NULL, NULL};
+	static const struct argp argp = {options, parse, "TRACE", doc, children, work_help, NULL};
 	static const struct cli_command show[] = {{"show", plan_show, ""}, {NULL, NULL, NULL}};
 	struct plan_opts o = {.policy = "annex"};
 	int err;

@@ -273,8 +273,7 @@ static int simulate(struct simulate_opts *o, struct sweep *s)
 
 static const struct argp_option options[] = {
 	{"policy", OPT_POLICY, "NAME,...", 0,
-	 "Make plans by: ideal, uvm, flashneuron, deepum, g10-gds, g10-host, g10, annex; or all",
-	 1},
+	 "Make plans by these policies of the list below, or all", 1},
 	{"plan", OPT_PLAN, "FILE", 0, "Run this plan", 1},
 	{"iterations", OPT_ITERATIONS, "N", 0,
 	 "Report the last of so many (until one takes as long as the one before)", 3},
@@ -316,7 +315,8 @@ static const struct argp_child children[] = {
 
 int cmd_simulate(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "TRACE...", doc, children, NULL, NULL};
+	static const struct argp argp = {options,  parse,     "TRACE...", doc,
+					 children, work_help, NULL};
 	struct simulate_opts o = {.endurance = REPORT_ENDURANCE};
 	struct sweep s = {.n_axes = 0};
 	int err = cli_parse(&argp, argc, argv, &o);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <argp.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -101,6 +102,24 @@ static double since(uint64_t start)
 unsigned int work_trace(const struct work *w, unsigned int gpu)
 {
 	return gpu < w->n ? gpu : 0;
+}
+
+char *work_help(int key, const char *text, void *input)
+{
+	const struct annex_policy *policy;
+	char *list = NULL;
+	size_t len;
+	FILE *f;
+
+	(void)input;
+	f = key == ARGP_KEY_HELP_POST_DOC ? open_memstream(&list, &len) : NULL;
+	if (!f)
+		return (char *)text;
+	fputs("Policies:\n", f);
+	for (unsigned int i = 0; (policy = annex_policy_at(i)); i++)
+		fprintf(f, "  %-12s %s\n", policy->name, policy->summary);
+	fprintf(f, "\n%s", text);
+	return fclose(f) ? (char *)text : list;
 }
 
 /* A plan for each trace; GPUs beyond them run the same again. */

@@ -32,6 +32,10 @@ int work_check(const struct work *w, const struct annex_system *sys);
 /* work_trace() - Which trace a GPU runs. */
 unsigned int work_trace(const struct work *w, unsigned int gpu);
 
+/* work_help() - argp's help_filter, which puts the library's list of policies before the examples.
+ */
+char *work_help(int key, const char *text, void *input);
+
 /* work_ideal() - Seconds of the longest trace if nothing stalls. */
 double work_ideal(const struct work *w);
 
