@@ -42,6 +42,9 @@ struct annex_exec;
  * @system: rates of the links; it is copied, and its sizes are not looked at. NULL: as it is
  *	measured while iterations are recorded.
  * @timeout_ms: how long all of a kernel's tensors may take to come (60000).
+ * @own: a policy that the program brings, in place of @policy, which is then NULL. It stays valid
+ *	until annex_exec_destroy(). Its make() is called in a thread of the library, and a plan that
+ *	annex_plan_check() refuses is not followed.
  */
 struct annex_exec_opts {
 	const char *policy;
@@ -49,6 +52,7 @@ struct annex_exec_opts {
 	double drift;
 	const struct annex_system *system;
 	uint32_t timeout_ms;
+	const struct annex_policy *own;
 };
 
 /**
@@ -57,7 +61,8 @@ struct annex_exec_opts {
  * @opts: NULL: the defaults.
  * @out: the planner, to be given back with annex_exec_destroy().
  *
- * Return: 0; -EINVAL (no such policy, a drift or a record that is not above 1); -ENOMEM.
+ * Return: 0; -EINVAL (no such policy; an @own without a name or a make(), or with a @policy; a
+ * drift or a record that is not above 1); -ENOMEM.
  */
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out);

@@ -82,7 +82,7 @@ struct annex_plan_step {
 #define ANNEX_PLAN_UNLIMITED 8
 
 /**
- * struct annex_plan - A plan. Read it, do not write it.
+ * struct annex_plan - A plan. Read it, do not write it; its policy may set flags and window.
  * @policy: name of the policy that made it.
  * @hash: annex_trace_hash() of the trace it was made for.
  * @n_kernels: kernels of that trace.
@@ -201,8 +201,8 @@ int annex_plan_write(const struct annex_plan *plan, FILE *f);
 int annex_plan_write_binary(const struct annex_plan *plan, FILE *f);
 
 /**
- * struct annex_policy - A way to make plans. All have this one signature.
- * @name: its name.
+ * struct annex_policy - A way to make plans: one of the library's, or a program's own.
+ * @name: its name, as annex_plan_create() takes it.
  * @summary: one line for people.
  * @make: plan for one GPU of the machine sys, whose other GPUs get the same share of their common
  *	memory and links. 0; -ENOSPC (this policy cannot run the trace on this system;

@@ -55,8 +55,13 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		return annex_fail(-ENOMEM, "exec: no memory");
 	if (opts)
 		e->opts = *opts;
+	if (e->opts.own && (e->opts.policy || !e->opts.own->name || !e->opts.own->make)) {
+		free(e);
+		return annex_fail(-EINVAL, "exec: a policy of one's own has a name and a make(), "
+					   "and stands alone");
+	}
 	name = e->opts.policy ? e->opts.policy : "annex";
-	e->policy = annex_policy_find(name);
+	e->policy = e->opts.own ? e->opts.own : annex_policy_find(name);
 	e->opts.drift = e->opts.drift != 0 ? e->opts.drift : DRIFT;
 	e->opts.record = e->opts.record ? e->opts.record : RECORD;
 	e->opts.timeout_ms = e->opts.timeout_ms ? e->opts.timeout_ms : TIMEOUT_MS;

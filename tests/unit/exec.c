@@ -11,6 +11,7 @@
 #include <annex/cuda.h>
 #include <annex/exec.h>
 #include <annex/log.h>
+#include <annex/simulate.h>
 #include "random.h"
 #include "unit.h"
 
@@ -129,9 +130,46 @@ static bool equal(struct net *a, const struct net *b)
 	return same;
 }
 
+/* A program's own policy: what a kernel has used leaves at once, and returns when it is used. */
+static int leave_at_once(const struct annex_vitality *v, const struct annex_system *sys,
+			 struct annex_plan **plan)
+{
+	const struct annex_trace *t = v->trace;
+	int err = annex_plan_create("leave-at-once", t, sys, plan);
+
+	/* What leaves makes room for what comes. */
+	for (unsigned int comes = 0; comes < 2 && !err; comes++) {
+		for (uint32_t i = 0; i < v->n_periods && !err; i++) {
+			const struct annex_period *p = &v->periods[i];
+			struct annex_plan_step step = {.kernel = comes ? p->to : p->from,
+						       .tensor = p->tensor,
+						       .bytes = t->tensors[p->tensor].bytes};
+
+			step.ns = v->start[step.kernel];
+			step.op = comes ? ANNEX_PLAN_PREFETCH : ANNEX_PLAN_EVICT;
+			step.tier = comes ? ANNEX_TIER_GPU : ANNEX_TIER_SSD;
+			err = annex_plan_add(*plan, &step);
+		}
+		for (uint32_t i = 0; i < t->n_tensors && !err; i++) {
+			const struct annex_life *l = &v->life[i];
+			struct annex_plan_step step = {.kernel = comes ? l->birth : l->death + 1,
+						       .tensor = i};
+
+			step.ns = v->start[step.kernel];
+			step.op = comes ? ANNEX_PLAN_ALLOC : ANNEX_PLAN_FREE;
+			if (!t->tensors[i].global && l->used)
+				err = annex_plan_add(*plan, &step);
+		}
+	}
+	return err ? err : annex_plan_finish(*plan);
+}
+
+static const struct annex_policy own = {"leave-at-once", "nothing stays", leave_at_once};
+
+/* @policy: NULL: the own one. */
 static void open_net(struct net *net, struct annex_space *space, const char *policy)
 {
-	struct annex_exec_opts opts = {.policy = policy};
+	struct annex_exec_opts opts = {.policy = policy, .own = policy ? NULL : &own};
 
 	memset(net, 0, sizeof(*net));
 	net->space = space;
@@ -153,6 +191,20 @@ static void close_net(struct net *net)
 	annex_exec_destroy(net->exec);
 }
 
+/* The plan that is followed is the own policy's, and one that the simulator runs. */
+static bool is_own(const struct annex_exec *exec)
+{
+	const struct annex_system *sys;
+	const struct annex_trace *trace;
+	const struct annex_plan *plan = annex_exec_plan(exec, &trace, &sys);
+	struct annex_sim_job job = {trace, plan};
+	struct annex_sim_result r;
+
+	return plan && !strcmp(plan->policy, own.name) && !annex_plan_check(plan, trace, sys) &&
+	       !annex_simulate(&job, 1, sys, NULL, &r) && r.out[ANNEX_TIER_SSD] &&
+	       r.gpu_peak <= sys->gpu;
+}
+
 static void run_policy(const char *policy, const struct annex_frames *frames, uint64_t *state)
 {
 	struct annex_space_opts opts = {
@@ -162,7 +214,7 @@ static void run_policy(const char *policy, const struct annex_frames *frames, ui
 	struct annex_store *store;
 	struct annex_space *space;
 	struct net net, plain;
-	bool planned = false, strayed = false;
+	bool planned = false, strayed = false, by_own = false;
 
 	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:32M", NULL, &store), 0);
 	opts.stores = &store;
@@ -178,11 +230,13 @@ static void run_policy(const char *policy, const struct annex_frames *frames, ui
 		annex_exec_get_stats(net.exec, &st);
 		planned |= st.planned;
 		strayed |= st.strayed;
+		by_own |= !policy && is_own(net.exec);
 		CU_ASSERT_EQUAL(st.iterations, i + 1);
 		CU_ASSERT(st.stall_ns <= st.ns);
 	}
 	CU_ASSERT(equal(&net, &plain));
-	CU_ASSERT_EQUAL(planned, strcmp(policy, "none") != 0);
+	CU_ASSERT_EQUAL(planned, !policy || strcmp(policy, "none"));
+	CU_ASSERT_EQUAL(by_own, !policy);
 	/* What is only read needs no second copy; without frames, since Linux 6.4. */
 	annex_space_get_stats(space, &moved);
 	CU_ASSERT(!frames || moved.clean > 0);
@@ -213,6 +267,33 @@ static void without_faults(void)
 	run_policy("annex", frames, &state);
 	run_policy("g10", frames, &state);
 	run_policy("uvm", frames, &state);
+}
+
+static void by_a_policy_of_ones_own(void)
+{
+	uint64_t state = random_seed("by a policy of one's own");
+
+	run_policy(NULL, NULL, &state);
+	run_policy(NULL, annex_gpu_memory_host()->frames, &state);
+}
+
+/* With a name beside it, without a name, without a function: there is nothing to plan by. */
+static void no_policy_of_ones_own(void)
+{
+	static const struct annex_policy nameless = {NULL, "", leave_at_once},
+					 idle = {"idle", "", NULL};
+	const struct annex_exec_opts bad[] = {
+		{.policy = "annex", .own = &own}, {.own = &nameless}, {.own = &idle}};
+	struct annex_space_opts opts = {.device = 2 * MIB};
+	struct annex_space *space;
+	struct annex_exec *e;
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT_EQUAL(annex_exec_create(space, &bad[i], &e), -EINVAL);
+		CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "one's own"));
+	}
+	annex_space_destroy(space);
 }
 
 #define TENSORS 16u
@@ -442,5 +523,6 @@ static void what_kernels_take(void)
 }
 
 UNIT_SUITE(exec, {"by every policy", by_every_policy}, {"without faults", without_faults},
-	   {"another system", another_system}, {"no plan", no_plan}, {"too slow", too_slow},
-	   {"what kernels take", what_kernels_take})
+	   {"by a policy of one's own", by_a_policy_of_ones_own},
+	   {"no policy of one's own", no_policy_of_ones_own}, {"another system", another_system},
+	   {"no plan", no_plan}, {"too slow", too_slow}, {"what kernels take", what_kernels_take})
