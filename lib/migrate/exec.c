@@ -22,7 +22,7 @@
 /**
  * struct annex_exec - @now: the iteration under way; @last: the one before.
  * @plan: in use, if it has one; @next: being made. @step: of the plan, the next one.
- * @vain: the budget under which iterations like the last one cannot be planned for; 0: none.
+ * @failed: the last planning, if it failed: it is not tried again for the same iteration and room.
  * @strikes: of each kernel of the plan's. @held: the uses of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: what is waited for now.
@@ -35,12 +35,12 @@ struct annex_exec {
 	struct annex_exec_opts opts;
 	struct annex_system system;
 	struct iteration_log now, last;
-	struct planning *plan, *next;
+	struct planning *plan, *next, *failed;
 	size_t step;
 	uint8_t *strikes;
 	struct annex_exec_use *held;
 	uint32_t n_held, held_room;
-	uint64_t began, asked, waited, stall, serial, order, deadline, vain, faults;
+	uint64_t began, asked, waited, stall, serial, order, deadline, faults;
 	bool iterates, runs, strayed, drifted;
 	struct annex_exec_stats stats;
 };
@@ -102,6 +102,7 @@ void annex_exec_destroy(struct annex_exec *e)
 	let_go(e);
 	discard(e->plan);
 	discard(e->next);
+	discard(e->failed);
 	annex_log_clear(&e->now);
 	annex_log_clear(&e->last);
 	free(e->strikes);
@@ -118,11 +119,14 @@ static void take_plan(struct annex_exec *e)
 		return;
 	annex_planning_join(e->next);
 	e->stats.plan_err = e->next->err;
-	e->vain = e->next->err ? annex_space_budget(e->space) : 0;
+	discard(e->failed);
+	e->failed = NULL;
 	strikes = calloc(e->next->log.n_kernels + 1, 1);
-	if (e->next->err || !strikes) {
-		discard(e->next);
+	if (e->next->err) {
+		e->failed = e->next;
 		free(strikes);
+	} else if (!strikes) {
+		discard(e->next);
 	} else {
 		discard(e->plan);
 		free(e->strikes);
@@ -456,6 +460,14 @@ static struct annex_system measure(struct annex_space *s)
 	return sys;
 }
 
+/* What a plan may fill. */
+static uint64_t room(const struct annex_exec *e)
+{
+	uint64_t budget = annex_space_budget(e->space);
+
+	return budget - budget / SPARE;
+}
+
 static int plan_anew(struct annex_exec *e)
 {
 	struct annex_system sys = e->opts.system ? e->system : measure(e->space);
@@ -464,8 +476,7 @@ static int plan_anew(struct annex_exec *e)
 	/* What there is, whatever the links. */
 	sys.gpus = 1;
 	sys.ssds = e->space->opts.n_stores;
-	sys.gpu = annex_space_budget(e->space);
-	sys.gpu -= sys.gpu / SPARE;
+	sys.gpu = room(e);
 	sys.host = e->space->opts.host;
 	sys.cxl = e->space->opts.cxl_bytes;
 	e->next = calloc(1, sizeof(*e->next));
@@ -484,7 +495,7 @@ static bool wants_plan(const struct annex_exec *e, bool same)
 {
 	if (!e->policy || e->next || !same || !e->now.n_kernels)
 		return false;
-	if (e->vain == annex_space_budget(e->space))
+	if (e->failed && e->failed->sys.gpu == room(e) && annex_log_same(&e->now, &e->failed->log))
 		return false;
 	return e->plan ? e->strayed || e->drifted : e->stats.iterations + 1 >= e->opts.record;
 }
@@ -517,8 +528,6 @@ int annex_exec_end(struct annex_exec *e)
 	clock_kernel(e, annex_now());
 	finish(e);
 	same = annex_log_same(&e->now, &e->last);
-	if (!same)
-		e->vain = 0;
 	plan = wants_plan(e, same);
 	annex_log_clear(&e->last);
 	e->last = e->now;
