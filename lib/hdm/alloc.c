@@ -116,11 +116,11 @@ static int take_named(struct annex_hdm *h, uint64_t bytes, uint32_t align, const
 	return hdm_unlock(h, err);
 }
 
-static int take(struct annex_hdm *h, size_t bytes, size_t align, const char *name, uint64_t *offset)
+static int take(struct annex_hdm *h, size_t bytes, size_t align, const char *name, int class,
+		uint64_t *offset)
 {
 	/* Granules are powers of two, so that larger ones serve every alignment up to theirs. */
 	uint32_t granules = align > h->t.g.granule ? (uint32_t)(align / h->t.g.granule) : 1, at;
-	int class = name ? -1 : slab_class(bytes, align);
 	int err = -ENOSPC;
 
 	if (class >= 0)
@@ -152,14 +152,17 @@ int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char 
 {
 	uint64_t offset = 0;
 	uint32_t freed = 0;
-	int err = check(h, bytes, align, name);
+	int err = check(h, bytes, align, name), class;
 
 	if (err)
 		return err;
 	align = align < ANNEX_HDM_LINE ? ANNEX_HDM_LINE : align;
-	err = take(h, bytes, align, name, &offset);
+	class = name ? -1 : slab_class(bytes, align);
+	err = take(h, bytes, align, name, class, &offset);
 	if (err == -ENOSPC && !slabs_trim(h, &freed) && freed)
-		err = take(h, bytes, align, name, &offset);
+		err = take(h, bytes, align, name, class, &offset);
+	if (err == -ENOSPC && class >= 0)
+		err = slab_take_any(h, (unsigned int)class, align, &offset);
 	if (err == -ENOSPC)
 		annex_fail(err, "%s: no room for %zu bytes aligned to %zu", h->uri, bytes, align);
 	if (!err)

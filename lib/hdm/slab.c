@@ -184,26 +184,44 @@ static uint64_t take_first(struct annex_hdm *h, struct shard *sh, struct slab *s
 	return slab->at * h->t.g.granule + (slab->scan * 64 + bit) * slab->size;
 }
 
-/* Pieces on pages that were poisoned since are taken, and given to nobody. */
+/* One that there is; the shard is locked. What lies on poisoned pages is taken, and never given. */
+static bool take_good(struct annex_hdm *h, struct shard *sh, unsigned int class, uint64_t *offset)
+{
+	while (sh->some[class]) {
+		*offset = take_first(h, sh, sh->some[class]);
+		if (!hdm_poisoned(h, *offset, class_size(class)))
+			return true;
+	}
+	return false;
+}
+
 int slab_take(struct annex_hdm *h, unsigned int class, uint64_t *offset)
 {
 	struct shard *sh = my_shard(h);
-	bool good = false;
 	int err = hdm_poison_recall(h);
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&sh->lock);
-	while (!err && !good) {
-		if (!sh->some[class])
-			err = grow(h, sh, class);
-		if (!err) {
-			*offset = take_first(h, sh, sh->some[class]);
-			good = !hdm_poisoned(h, *offset, class_size(class));
-		}
-	}
+	while (!err && !take_good(h, sh, class, offset))
+		err = grow(h, sh, class);
 	pthread_mutex_unlock(&sh->lock);
 	return err;
+}
+
+int slab_take_any(struct annex_hdm *h, unsigned int class, size_t align, uint64_t *offset)
+{
+	bool good = false;
+
+	for (unsigned int i = 0; i < SLAB_SHARDS && !good; i++) {
+		struct shard *sh = &h->slabs.shards[i];
+
+		pthread_mutex_lock(&sh->lock);
+		for (unsigned int c = class; c < SLAB_CLASSES && !good; c++)
+			good = class_size(c) % align == 0 && take_good(h, sh, c, offset);
+		pthread_mutex_unlock(&sh->lock);
+	}
+	return good ? 0 : -ENOSPC;
 }
 
 /* Its description stands for no run any more; that is the caller's then. */

@@ -59,6 +59,9 @@ int slab_class(size_t bytes, size_t align);
 int slab_take(struct annex_hdm *h, unsigned int class, uint64_t *offset);
 int slab_give(struct annex_hdm *h, struct slab *slab, uint64_t offset);
 
+/* slab_take_any() - A piece of this or a larger class, of any thread's: where no run is free. */
+int slab_take_any(struct annex_hdm *h, unsigned int class, size_t align, uint64_t *offset);
+
 /* slab_of() - The slab that an offset is in, or NULL. */
 struct slab *slab_of(struct annex_hdm *h, uint64_t offset);
 

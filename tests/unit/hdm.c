@@ -182,6 +182,31 @@ static void lines_written_back(void)
 	munmap(p, m.bytes);
 }
 
+/* When no run is free, small pieces are cut from what larger ones, and other threads', left. */
+static void last_pieces(void)
+{
+	char name[] = "a";
+	struct hdm_rig r;
+	unsigned int n;
+	void *p, *large;
+
+	hdm_rig_open(&r, RANGE, "");
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(r.h, 8192, 0, NULL, &large), 0);
+	while (!annex_hdm_alloc(r.h, 64 << 10, 0, NULL, &p))
+		CU_ASSERT(p != large);
+	while (!annex_hdm_alloc(r.h, 1, 0, name, &p)) /* a granule each */
+		CU_ASSERT(++*name <= 'z');
+	CU_ASSERT_EQUAL(annex_hdm_alloc(r.h, 65, 4096, NULL, &p), 0);
+	CU_ASSERT_EQUAL((uintptr_t)p % 4096, 0);
+	for (n = 0; !annex_hdm_alloc(r.h, 64, 0, NULL, &p); n++)
+		CU_ASSERT(p != large);
+	CU_ASSERT_EQUAL(n, 6);
+	CU_ASSERT_EQUAL(annex_hdm_free(r.h, p), 0);
+	CU_ASSERT_EQUAL(annex_hdm_free(r.h, p), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_alloc(r.h, 8192, 0, NULL, &p), 0);
+	hdm_rig_close(&r);
+}
+
 static void bad_pieces(void)
 {
 	static const struct {
@@ -575,9 +600,10 @@ UNIT_SUITE(hdm, {"published", published}, {"behind a dma-buf", behind_a_dmabuf},
 	   {"data of others stays", data_of_others},
 	   {"what a range says of itself", what_it_says_of_itself},
 	   {"persisted, and nothing to persist", persisted},
-	   {"cache lines written back", lines_written_back}, {"bad pieces", bad_pieces},
-	   {"freed wrongly", freed_wrongly}, {"small pieces", small_pieces},
-	   {"names stay, the rest goes", names_stay}, {"no more names", no_more_names},
+	   {"cache lines written back", lines_written_back}, {"last pieces", last_pieces},
+	   {"bad pieces", bad_pieces}, {"freed wrongly", freed_wrongly},
+	   {"small pieces", small_pieces}, {"names stay, the rest goes", names_stay},
+	   {"no more names", no_more_names},
 	   {"the home of queues and cache lines", home_of_queues_and_lines},
 	   {"beside others' mappings", beside_others_mappings},
 	   {"memory of a node", memory_of_a_node})
