@@ -78,7 +78,7 @@ CSV_LIBS := -lcsv
 CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 
 LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
-CUDA_SRC := $(sort $(wildcard lib/cuda/*.cu))
+CUDA_SRC := $(sort $(wildcard lib/gpu/cuda/*.cu))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/*.c tests/ndp/*.c))
 SHIM_SRC := $(sort $(wildcard tests/kernel/*.c))
@@ -96,7 +96,7 @@ HEADERS := $(sort $(wildcard include/annex/*.h))
 MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch])) include/uapi/annex.h
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
-RV_SRC := $(filter lib/emu/rv/%,$(LIB_SRC))
+RV_SRC := $(filter lib/ndp/harts/%,$(LIB_SRC))
 HOT_SRC := $(if $(filter x86_64,$(shell uname -m)),$(shell grep -l RV_HOT $(RV_SRC)))
 HOT_OBJ := $(HOT_SRC:%.c=$(OUT)/%.avx2.o)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o) $(HOT_OBJ)
@@ -214,34 +214,34 @@ $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
 # loops that could be vectors and are not.
 RV_CFLAGS := $(LIB_CFLAGS) -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math \
 	-Wno-pass-failed
-$(filter $(OUT)/lib/emu/rv/%,$(LIB_OBJ)): private object_flags := $(RV_CFLAGS)
+$(filter $(OUT)/lib/ndp/harts/%,$(LIB_OBJ)): private object_flags := $(RV_CFLAGS)
 $(HOT_OBJ): private object_flags := $(RV_CFLAGS) -mavx2 -mfma -mf16c -DRV_AVX2
 # Near-data kernels are part of the library, each as an ELF file. They say how many registers they
 # use, which is checked.
-NDP_KERNELS := $(patsubst lib/m2func/kernels/%.S,$(OUT)/kernels/%.elf,\
-	$(sort $(wildcard lib/m2func/kernels/*.S)))
-NDP_INC := $(wildcard lib/m2func/kernels/*.inc)
-NDP_AS := $(RISCV)as -march=rv64gcv_zba_zbb_zfh -I lib/m2func/kernels
-$(OUT)/kernels/%.elf: lib/m2func/kernels/%.S $(NDP_INC) lib/m2func/kernels/check.sh
+NDP_KERNELS := $(patsubst lib/ndp/kernels/%.S,$(OUT)/kernels/%.elf,\
+	$(sort $(wildcard lib/ndp/kernels/*.S)))
+NDP_INC := $(wildcard lib/ndp/kernels/*.inc)
+NDP_AS := $(RISCV)as -march=rv64gcv_zba_zbb_zfh -I lib/ndp/kernels
+$(OUT)/kernels/%.elf: lib/ndp/kernels/%.S $(NDP_INC) lib/ndp/kernels/check.sh
 	$(call say,RISCV)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NDP_AS) -o $(@:.elf=.o) $<
 	$(Q)$(RISCV)ld --no-relax -n -z noseparate-code -Ttext=0x1000 -e ndp_body0 -o $@ \
 		$(@:.elf=.o)
-	$(Q)lib/m2func/kernels/check.sh $(RISCV)objdump $(RISCV)nm $@
+	$(Q)lib/ndp/kernels/check.sh $(RISCV)objdump $(RISCV)nm $@
 # Each as a program too, for an emulator that it is compared with.
 NDP_PROGRAMS := $(NDP_KERNELS:$(OUT)/kernels/%.elf=$(OUT)/ndp/%)
 $(OUT)/ndp/harness.o: tests/ndp/harness.S
 	$(call say,RISCV)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NDP_AS) -o $@ $<
-$(OUT)/ndp/%: lib/m2func/kernels/%.S $(NDP_INC) tests/ndp/ecall.inc $(OUT)/ndp/harness.o
+$(OUT)/ndp/%: lib/ndp/kernels/%.S $(NDP_INC) tests/ndp/ecall.inc $(OUT)/ndp/harness.o
 	$(call say,RISCV)
 	$(Q)$(NDP_AS) -o $@.o tests/ndp/ecall.inc $<
 	$(Q)$(RISCV)ld --no-relax -e _start -o $@ $(OUT)/ndp/harness.o $@.o
 ndp-build: $(NDP_PROGRAMS)
-$(OUT)/lib/m2func/image.o: $(NDP_KERNELS)
-$(OUT)/lib/m2func/image.o: private object_flags := $(LIB_CFLAGS) -Wa,-I,$(OUT)/kernels
+$(OUT)/lib/ndp/kernels/image.o: $(NDP_KERNELS)
+$(OUT)/lib/ndp/kernels/image.o: private object_flags := $(LIB_CFLAGS) -Wa,-I,$(OUT)/kernels
 # Sums over arrays are worth vector instructions, which gcc 12 uses from -O3; both sides get them.
 $(OUT)/tests/bench/array.o: private object_flags := -O3
 # The host's side of annex query, which is measured beside the device's.

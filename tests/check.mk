@@ -32,7 +32,7 @@ guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/k
 
 # The longest first, since what comes last runs alone.
 gate := guests-6.1 unit tool sane/unit sane/tool thread/unit guests-6.12 model pytorch seeds \
-	kernels-qemu riscv install fuzz-seeds module tidy cuda twin style
+	kernels-qemu riscv install fuzz-seeds module tidy cuda twin style rooms
 more := unit-seeds pairs pytorch-10000 asan/unit asan/tool sane/tool-all thread/unit-all \
 	clang guests-all guests-long-6.1 guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
@@ -140,6 +140,8 @@ check/twin:
 		tests/gpu/run.sh --twin)
 check/style:
 	$(call step,style,900,,tests/lint/run.sh)
+check/rooms: built/gcc
+	$(call step,rooms,60,$(gcc)/libannex.a lib tests/lint,tests/lint/rooms.py $(gcc))
 check/tidy:
 	$(call step,clang-tidy,1800,,tests/lint/tidy.sh $(BUILD)/tidy)
 check/analyzer:

@@ -2,9 +2,9 @@
 /*
  * What a controller is to the queue code: registers, mapped memory, and a few hints.
  *
- * The NVMe driver (lib/nvme) sits above this interface, the emulated controllers (lib/emu) and the
- * kernel module's client below it. Data moves through queues in memory only; nothing here carries
- * a command.
+ * The NVMe driver (lib/nvme) sits above this interface, the emulated controllers (lib/nvme/emu) and
+ * the kernel module's client below it. Data moves through queues in memory only; nothing here
+ * carries a command.
  */
 #ifndef ANNEX_CORE_CTRL_H
 #define ANNEX_CORE_CTRL_H

@@ -81,13 +81,14 @@ static int refuse(const char *path, int err)
 	return annex_fail(err, "dax:%s: %s", path, strerror(-err));
 }
 
-int hdm_dax_open(const struct annex_uri *uri, struct annex_medium **out)
+int hdm_dax_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out)
 {
 	static const char *const keys[] = {"format", NULL};
 	struct annex_medium *m = calloc(1, sizeof(*m));
 	uint64_t align = 0;
 	int err;
 
+	(void)timeout_ms;
 	if (!m)
 		return annex_fail(-ENOMEM, "dax: out of memory");
 	*m = (struct annex_medium){.ops = &dax_ops, .fd = -1, .node = -1};

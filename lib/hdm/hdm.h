@@ -74,8 +74,8 @@ void hdm_provider_init(struct annex_hdm *h);
 
 /* Media, each by its scheme. @timeout_ms: for other processes. */
 int hdm_shm_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
-int hdm_dax_open(const struct annex_uri *uri, struct annex_medium **out);
-int hdm_numa_open(const struct annex_uri *uri, struct annex_medium **out);
+int hdm_dax_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
+int hdm_numa_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
 
 /* unshare.c: hdm_unshare() - Replace the file description that was mapped by one of its own, for
  * locks. */

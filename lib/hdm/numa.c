@@ -143,13 +143,14 @@ static int get_memory(struct annex_medium *m, bool huge)
 	return err ? err : hdm_unshare(m);
 }
 
-int hdm_numa_open(const struct annex_uri *uri, struct annex_medium **out)
+int hdm_numa_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out)
 {
 	static const char *const keys[] = {"size", "huge", NULL};
 	struct annex_medium *m = calloc(1, sizeof(*m));
 	bool huge = false;
 	int err;
 
+	(void)timeout_ms;
 	if (!m)
 		return annex_fail(-ENOMEM, "numa: out of memory");
 	*m = (struct annex_medium){.ops = &numa_ops, .fd = -1, .scratch = true};

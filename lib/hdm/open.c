@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
-#include "module/module.h"
 #include "hdm.h"
+#include "pci.h"
 
 #define DEFAULT_TIMEOUT_MS 30000u
 
@@ -99,16 +99,22 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 	return 0;
 }
 
+/* Each kind of range. */
+static const struct {
+	const char *scheme;
+	int (*open)(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
+} kinds[] = {
+	{"shm", hdm_shm_open},
+	{"dax", hdm_dax_open},
+	{"numa", hdm_numa_open},
+	{"pci", hdm_pci_open},
+};
+
 static int open_scheme(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out)
 {
-	if (!strcmp(uri->scheme, "shm"))
-		return hdm_shm_open(uri, timeout_ms, out);
-	if (!strcmp(uri->scheme, "dax"))
-		return hdm_dax_open(uri, out);
-	if (!strcmp(uri->scheme, "numa"))
-		return hdm_numa_open(uri, out);
-	if (!strcmp(uri->scheme, "pci"))
-		return annex_module_range(uri, out);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(uri->scheme, kinds[i].scheme))
+			return kinds[i].open(uri, timeout_ms, out);
 	return annex_fail(-EPROTONOSUPPORT,
 			  "%.64s: unknown scheme (there are shm:, dax:, numa: and pci:)",
 			  uri->scheme);

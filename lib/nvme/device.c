@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
-#include "emu/emu.h"
-#include "module/module.h"
+#include "nvme/emu/emu.h"
+#include "nvme/module/module.h"
 #include "dev.h"
 
 #define DEFAULT_QUEUES 4u

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
-#include "trace/label.h"
+#include "plan/trace/label.h"
 #include "place.h"
 #include "file.h"
 

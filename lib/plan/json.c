@@ -10,9 +10,9 @@
 #include <jansson.h>
 #include <string.h>
 #include "core/log.h"
-#include "trace/label.h"
+#include "plan/trace/label.h"
 #include "file.h"
-#include "trace/walk.h"
+#include "plan/trace/walk.h"
 
 #define FORMAT "annex-plan/1"
 

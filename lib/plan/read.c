@@ -8,7 +8,7 @@
 #include <string.h>
 #include "core/log.h"
 #include "file.h"
-#include "trace/walk.h"
+#include "plan/trace/walk.h"
 
 #define FILE_MAX (1ull << 30)
 

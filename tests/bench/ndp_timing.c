@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <emu/ndp/time.h>
-#include <m2func/kernels.h>
-#include <m2func/load.h>
+#include "ndp/device/time.h"
+#include "ndp/kernels/kernels.h"
+#include "ndp/client/load.h"
 #include "core/random.h"
 #include "ndp.h"
 

@@ -42,7 +42,7 @@ for source in "${sources[@]}"; do
 	[ -z "$nvcc" ] || claim "nvcc" with_nvcc "$source"
 done
 # The GPU by CUDA's runtime, which clang does not have here.
-for source in lib/cuda/*.cu tools/gpu/launch.cu; do
+for source in lib/gpu/cuda/*.cu tools/gpu/launch.cu; do
 	[ -z "$nvcc" ] || claim "nvcc" with_nvcc "$source"
 done
 [ -n "$nvcc" ] || echo "no nvcc here: checked with clang only"

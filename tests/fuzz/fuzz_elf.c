@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/log.h>
-#include "m2func/load.h"
+#include "ndp/client/load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

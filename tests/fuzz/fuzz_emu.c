@@ -12,7 +12,7 @@
 #include <annex/device.h>
 #include <annex/nvme.h>
 #include "core/ctrl.h"
-#include "emu/emu.h"
+#include "nvme/emu/emu.h"
 #include "input.h"
 
 #define MEM (1u << 20)   /* mapped for the controller */

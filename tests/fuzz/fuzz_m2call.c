@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <uapi/annex.h>
-#include "emu/ndp/front.h"
-#include "emu/ndp/guest.h"
+#include "ndp/device/front.h"
+#include "ndp/device/guest.h"
 #include "input.h"
 
 #define MEM (64u << 10)

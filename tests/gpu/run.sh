@@ -51,7 +51,7 @@ quoted()
 
 # Without libnuma: spaces have no CXL memory then.
 flags=(-std=gnu11 -O2 -g -Wall -Wextra -pthread -Iinclude -I. -Ilib -Itests/gpu/without/numa)
-sources=(lib/core/*.c lib/nvme/*.c lib/module/*.c lib/emu/*.c lib/gpu/*.c
+sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/gpu/*.c
 	tools/{error,progress}.c tools/gpu/{runner,bench,bench_hot,bench_cold,bench_queue}.c
 	lib/migrate/{copy,fault,frames,job,link,move,page,room,runs,space,store,table,tensor,tier}.c
 	lib/migrate/watch.c lib/plan/system.c tests/gpu/without/numa/hdm.c
@@ -67,7 +67,7 @@ else
 	flags+=(-Itests/gpu/without)
 	keep=()
 	for source in "${sources[@]}"; do
-		[[ $source == lib/emu/@(ring|file_io).c ]] || keep+=("$source")
+		[[ $source == lib/nvme/emu/@(ring|file_io).c ]] || keep+=("$source")
 	done
 	sources=("${keep[@]}" tests/gpu/without/ring.c)
 fi
@@ -78,7 +78,7 @@ if [ -n "$twin" ]; then
 else
 	[ -n "$nvcc" ] || skip "no nvcc here: install the CUDA toolkit, or name it with NVCC=PATH"
 	sources+=(tests/gpu/real.c)
-	device=(lib/cuda/*.cu tools/gpu/kernels.cu tools/gpu/launch.cu tests/gpu/kernels.cu)
+	device=(lib/gpu/cuda/*.cu tools/gpu/kernels.cu tools/gpu/launch.cu tests/gpu/kernels.cu)
 fi
 
 # Each line of standard input a command, as many at a time as there are processors.

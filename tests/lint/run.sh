@@ -21,6 +21,7 @@ list()
 }
 mapfile -t sources < <(list '*.c' '*.h')
 mapfile -t lib_files < <(list 'lib/*.c')
+mapfile -t headers < <(list 'lib/*.h')
 mapfile -t scripts < <(list '*.sh' '*.bash' .ci/run)
 mapfile -t words < <(list '*.c' '*.h' '*.md' '*.sh' '*.[1-9]' '*.conf' '*.rules' Makefile Kbuild)
 
@@ -52,11 +53,11 @@ no_dead_private()
 {
 	local name files lines bad=0
 	while read -r name; do
-		files=$(grep -lw "$name" lib/*/*.c tests/*/*.c | wc -l)
-		lines=$(grep -hw "$name" lib/*/*.h | grep -cv '^ \*')
+		files=$(grep -lw "$name" "${lib_files[@]}" tests/*/*.c | wc -l)
+		lines=$(grep -hw "$name" "${headers[@]}" | grep -cv '^ \*')
 		[ "$files" -ge 2 ] || [ "$lines" -ge 2 ] ||
 			{ echo "lib: $name() is used by one file at most"; bad=1; }
-	done < <(sed -n '/^static/d; s/^[a-z].*[ *]\(annex_[a-z0-9_]*\)(.*/\1/p' lib/*/*.h |
+	done < <(sed -n '/^static/d; s/^[a-z].*[ *]\(annex_[a-z0-9_]*\)(.*/\1/p' "${headers[@]}" |
 		sort -u)
 	return $bad
 }

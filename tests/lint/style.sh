@@ -113,31 +113,11 @@ source && /^\}/ {
 	func_start = 0
 }
 
-# Layers: each uses only those under it.
+# Layers: each uses only those under it. Those inside lib/ are in rooms.txt.
 source && /^#include "/ {
 	layer("^include/", "^", "public headers include <annex/...> and the system only")
-	layer("^tools/", "^(lib|core|nvme|emu|cache)/", "the tool uses include/ only")
+	layer("^tools/", "^(lib|core|nvme|cache)/", "the tool uses include/ only")
 	layer("^kernel/", "/", "the module uses its own headers and the kernel'\''s")
-	layer("^lib/core/", "(^|/)(nvme|emu|module|cache)/", "core is the lowest layer")
-	layer("^lib/emu/", "(^|/)(nvme|module|cache)/", "controllers are below nvme and cache")
-	layer("^lib/module/", "(^|/)(nvme|emu|cache)/", "controllers are below nvme and cache")
-	layer("^lib/nvme/", "(^|/)(cache|hdm)/", "nvme is below cache, and knows no ranges")
-	layer("^lib/hdm/", "(^|/)(nvme|cache|emu)/", "ranges know no devices")
-	layer("^lib/module/", "(^|/)(nvme|cache|hdm)/", "it is below devices and ranges")
-	layer("^lib/cache/", "(^|/)(nvme|emu|module)/", "the cache uses annex/device.h")
-	layer("^lib/gpu/", "(^|/)(nvme|emu|module|cache|hdm)/", "contexts use annex/device.h")
-	layer("^lib/(trace|generate|plan|simulate|policy|planner)/",
-	      "(^|/)(nvme|emu|module|cache)/", "plans need no devices")
-	layer("^lib/trace/", "(^|/)(generate|plan|simulate|policy|planner)/",
-	      "traces know nothing of plans")
-	layer("^lib/generate/", "(^|/)(plan|simulate|policy|planner)/",
-	      "the generator knows nothing of plans")
-	layer("^lib/plan/", "(^|/)(generate|simulate|policy|planner)/",
-	      "a plan does not know who made it, nor how fast it is")
-	layer("^lib/simulate/", "(^|/)(generate|policy|planner)/",
-	      "the simulator does not know who made a plan")
-	layer("^lib/policy/", "(^|/)(generate|simulate|planner)/", "policies are below the planner")
-	layer("^lib/planner/", "(^|/)generate/", "the planner takes any trace")
 }
 
 END { end_file(); exit found }

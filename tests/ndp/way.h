@@ -6,7 +6,7 @@
 #ifndef ANNEX_TESTS_NDP_WAY_H
 #define ANNEX_TESTS_NDP_WAY_H
 
-#include "m2func/kernels.h"
+#include "ndp/kernels/kernels.h"
 
 /* struct ndp_job - What harness.S reads. */
 struct ndp_job {

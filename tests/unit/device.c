@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices end to end: the driver of lib/nvme on the emulated controllers of lib/emu.
+ * Devices end to end: the driver of lib/nvme on the emulated controllers of lib/nvme/emu.
  */
 #include <errno.h>
 #include <pthread.h>

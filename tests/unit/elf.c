@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <annex/log.h>
 #include <annex/riscv.h>
-#include <core/elf.h>
+#include "ndp/elf.h"
 #include "ndp_asm.h"
 #include "random.h"
 #include "unit.h"

@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "emu/direct.h"
-#include "emu/ring.h"
+#include "nvme/emu/direct.h"
+#include "nvme/emu/ring.h"
 #include "emu_host.h"
 #include "unit.h"
 

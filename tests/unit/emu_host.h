@@ -13,7 +13,7 @@
 #include <annex/device.h>
 #include <annex/nvme.h>
 #include "core/ctrl.h"
-#include "emu/emu.h"
+#include "nvme/emu/emu.h"
 
 #define HOST_QUEUES 8
 #define HOST_MEM (8u << 20)

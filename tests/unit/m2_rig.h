@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <annex/clock.h>
 #include <annex/m2func.h>
-#include "m2func/m2.h"
+#include "ndp/client/m2.h"
 #include "ndp_asm.h"
 #include "unit.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "core/crc32c.h"
 #include "m2_rig.h"
-#include "m2func/kernels.h"
+#include "ndp/kernels/kernels.h"
 #include "random.h"
 
 static void every_function(const struct annex_m2_opts *opts)

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "m2_rig.h"
-#include "m2func/kernels.h"
+#include "ndp/kernels/kernels.h"
 
 #define JOBS 200u
 

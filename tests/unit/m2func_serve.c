@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <annex/m2serve.h>
 #include "m2_rig.h"
-#include "m2func/talk.h"
+#include "ndp/client/talk.h"
 
 /*
  * struct served - A range, and a device that is served, by @child if that is not -1.

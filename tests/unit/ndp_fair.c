@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include "emu/ndp/state.h"
+#include "ndp/device/state.h"
 #include "ndp_rig.h"
 
 static bool is_answered(const struct answer *a)

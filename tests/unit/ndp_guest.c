@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uapi/annex.h>
-#include "emu/ndp/guest.h"
+#include "ndp/device/guest.h"
 #include "m2_rig.h"
 
 #define PART (2ull << 20) /* the cached one, and the uncached one */

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <annex/m2serve.h>
-#include "emu/ndp/state.h"
+#include "ndp/device/state.h"
 #include "m2_rig.h"
 
 #define CHILDREN 3u

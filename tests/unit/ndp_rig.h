@@ -12,8 +12,8 @@
 #include <annex/atomic.h>
 #include <annex/clock.h>
 #include <annex/ndp.h>
-#include "emu/ndp/engine.h"
-#include "emu/rv/rv.h"
+#include "ndp/device/engine.h"
+#include "ndp/harts/rv.h"
 #include "ndp_asm.h"
 #include "unit.h"
 

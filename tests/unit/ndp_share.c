@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include "emu/ndp/state.h"
+#include "ndp/device/state.h"
 #include "ndp_rig.h"
 
 static void asynchronous(void)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/random.h"
-#include "emu/ndp/space.h"
+#include "ndp/device/space.h"
 #include "random.h"
 #include "unit.h"
 

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <emu/ndp/time.h>
-#include <m2func/kernels.h>
-#include <m2func/load.h>
+#include "ndp/device/time.h"
+#include "ndp/kernels/kernels.h"
+#include "ndp/client/load.h"
 #include "unit.h"
 
 #define VA (1ull << 32)

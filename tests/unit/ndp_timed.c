@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/ndp_time.h>
-#include <m2func/kernels.h>
+#include "ndp/kernels/kernels.h"
 #include "unit.h"
 
 #define AT (1ull << 32)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <emu/rv/rv.h>
+#include "ndp/harts/rv.h"
 #include "ndp_asm.h"
 #include "random.h"
 #include "rv_rig.h"

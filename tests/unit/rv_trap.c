@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <emu/rv/rv.h>
+#include "ndp/harts/rv.h"
 #include "unit.h"
 
 #define CODE 0x1000u

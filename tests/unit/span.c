@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "policy/heap.h"
-#include "policy/span.h"
+#include "plan/policy/heap.h"
+#include "plan/policy/span.h"
 #include "plan_traces.h"
 #include "random.h"
 #include "unit.h"

@@ -3,8 +3,8 @@
  * Sums, and time above a line, against brute force.
  */
 #include "plan_traces.h"
-#include "policy/above.h"
-#include "policy/sum.h"
+#include "plan/policy/above.h"
+#include "plan/policy/sum.h"
 #include "random.h"
 #include "unit.h"
 

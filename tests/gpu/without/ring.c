@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library on a machine without liburing: in the place of lib/emu's ring.c and file_io.c. A
+ * The library on a machine without liburing: in the place of lib/nvme/emu's ring.c and file_io.c. A
  * file: device cannot be opened, and then none of the others is called.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "core/log.h"
-#include "emu/ring.h"
+#include "nvme/emu/ring.h"
 
 int annex_emu_ring_open(struct annex_emu *emu)
 {

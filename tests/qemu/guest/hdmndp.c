@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <annex/kernels.h>
 #include "core/random.h"
-#include "m2func/kernels.h"
+#include "ndp/kernels/kernels.h"
 
 #define N 100000u /* no multiple of what a unit takes */
 #define TIMEOUT_MS 20000

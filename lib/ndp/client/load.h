@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ANNEX_M2FUNC_LOAD_H
+#define ANNEX_M2FUNC_LOAD_H
+
+#include <annex/m2func.h>
+#include "ndp/elf.h"
+
+/*
+ * struct m2_program - A kernel in an ELF file, looked at: what its image will be.
+ * @image: its head. @base: where the byte at @elf.low goes, from the image's beginning.
+ */
+struct m2_program {
+	struct annex_elf elf;
+	struct annex_m2_image image;
+	struct annex_m2_needs needs;
+	uint32_t base;
+};
+
+/* m2_program_read() - 0; -ENOEXEC, -EINVAL, -E2BIG. */
+int m2_program_read(const void *file, size_t bytes, struct m2_program *out);
+
+/* m2_program_place() - Its image, at @to, where @out->image.bytes fit. */
+void m2_program_place(const struct m2_program *p, const void *file, char *to);
+
+#endif

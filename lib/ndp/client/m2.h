@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a client, shared by the files of lib/ndp/client.
+ */
+#ifndef ANNEX_M2FUNC_M2_H
+#define ANNEX_M2FUNC_M2_H
+
+#include <pthread.h>
+#include <annex/clock.h>
+#include <annex/m2func.h>
+#include "ndp/bell.h"
+#include "ndp/m2cell.h"
+
+#define M2_LINE 64
+
+/*
+ * struct m2_slot - What one thread has while it calls, on a cache line of its own.
+ * @state: enum m2_slot_state. @stuck: the function whose answer did not come in time.
+ * @completed: ring: how many completions of it came, ever. @seq: number of each cell's last call.
+ */
+struct m2_slot {
+	uint32_t state;
+	uint32_t stuck;
+	uint32_t completed;
+	uint32_t seq[ANNEX_M2_FUNCTIONS];
+} __attribute__((aligned(M2_LINE)));
+
+enum m2_slot_state { M2_FREE, M2_TAKEN, M2_STUCK };
+
+struct annex_m2;
+
+/* struct m2_text - A payload, and behind it @nmore bytes of arguments. */
+struct m2_text {
+	const void *payload;
+	size_t bytes;
+	const void *args;
+	size_t nargs;
+};
+
+/* struct m2_heart - When the device's heart was seen to beat. */
+struct m2_heart {
+	uint64_t beat, at;
+};
+
+/*
+ * struct m2_call - A call under way. @tries: how often it was stored.
+ * @seen: ring: of the slot's completions. @deadline: 0: it begins when a clock is first looked at.
+ */
+struct m2_call {
+	struct annex_m2 *m2;
+	uint32_t slot;
+	uint32_t function;
+	uint32_t tries;
+	uint32_t seen;
+	uint64_t deadline;
+	uint64_t word;
+	struct m2_text text;
+	struct m2_heart heart;
+	struct annex_m2_answer answer;
+};
+
+/*
+ * struct m2_transport - How the device comes to know of a call, and the host of its answer.
+ * @announce: it is stored; NULL: the device sees stores.
+ * @answered: whether its cell is worth a look; NULL: always.
+ * @rest: sleep until it may have been answered, at the latest until @until.
+ */
+struct m2_transport {
+	void (*announce)(struct m2_call *call);
+	bool (*answered)(struct m2_call *call);
+	void (*rest)(struct m2_call *call, uint64_t until);
+};
+
+/*
+ * struct m2_link - What is behind it: a device in this process, or a server.
+ * @down: the other side is no more. @close: release it, and the region.
+ * @nap_ns: nothing wakes who waits: how long to sleep between looks; 0: the device does.
+ */
+struct m2_link {
+	int (*map)(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t bytes,
+		   unsigned int prot);
+	int (*unmap)(struct annex_m2 *m2, uint64_t addr, uint64_t bytes);
+	bool (*down)(struct annex_m2 *m2);
+	void (*close)(struct annex_m2 *m2);
+	uint32_t nap_ns;
+};
+
+/*
+ * struct annex_m2 - @opts: with the defaults filled in. @head: as it was when it was opened.
+ * @mine: 1, and in a child of fork() 0.
+ * @gone: it was seen that the device is no more.
+ * @released, @waiters: threads that wait for a slot.
+ * @ring: taken to announce and to reap; @announced, @reaped: how many. @leader: one thread waits
+ * for the bell and reaps for all, the others on @reaped_some.
+ * @go: registers: calls so far.
+ * @before_ns, @after_ns: latencies to be added: before calls are stored, and after answers came.
+ */
+struct annex_m2 {
+	struct annex_m2_opts opts;
+	struct annex_m2_head head;
+	struct m2_layout layout;
+	const struct m2_transport *transport;
+	const struct m2_link *link;
+	void *behind;
+	char *region;
+	struct annex_m2_doors *doors;
+	struct bell bell;
+	uint32_t *mine;
+	uint32_t gone;
+	struct m2_slot *slot;
+	uint32_t released, waiters;
+	pthread_mutex_t ring;
+	pthread_cond_t reaped_some;
+	uint32_t announced, reaped;
+	bool leader;
+	uint32_t go;
+	uint32_t before_ns, after_ns;
+};
+
+/* open.c: m2_create() - Options checked, nothing attached. m2_attach() - What is behind it, and its
+ * region, which m2->link->close releases. m2_free() - All of it. */
+int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out);
+int m2_attach(struct annex_m2 *m2, char *region);
+void m2_free(struct annex_m2 *m2);
+
+/* remote.c, pci.c: annex_m2_open() for each scheme. */
+int m2_open_remote(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
+int m2_open_pci(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
+
+/*
+ * slot.c: m2_slot_take() - One for this call; @wait: until its deadline: -EBUSY, -ENODEV; else
+ * -EBUSY at once, without a word. m2_slot_give() - @stuck: it has not been answered, and may be
+ * still.
+ */
+int m2_slot_take(struct m2_call *call, bool wait);
+void m2_slot_give(const struct m2_call *call, bool stuck);
+
+/*
+ * call.c: m2_call_until() - One function of Table II, until @deadline; 0: as options say. 0 and the
+ * answer, whatever it says; -EINVAL (no room), -EBUSY, -ETIMEDOUT, -ENODEV, -ECHILD, -EIO.
+ * m2_call() - With a payload of @bytes and what @args has behind it, as options say.
+ */
+int m2_call_until(struct annex_m2 *m2, enum annex_m2_function function, const struct m2_text *text,
+		  uint64_t deadline, struct annex_m2_answer *out);
+int m2_call(struct annex_m2 *m2, enum annex_m2_function function, const void *payload, size_t bytes,
+	    const void *args, size_t nargs, struct annex_m2_answer *out);
+/* m2_usable() - 0; -ENODEV, -ECHILD. */
+int m2_usable(struct annex_m2 *m2);
+/* m2_begin() - A call, with a slot: as m2_call(). m2_store_call() - Its cell, and announce it;
+ * m2_wake_device() afterwards. m2_end() - @err: what it came to; its slot is given back. */
+int m2_begin(struct m2_call *call, bool wait);
+void m2_store_call(struct m2_call *call);
+void m2_end(const struct m2_call *call, int err);
+/* m2_args_most() - Bytes of arguments that a launch takes. */
+uint32_t m2_args_most(const struct annex_m2 *m2);
+char *m2_cell(const struct annex_m2 *m2, uint32_t slot, uint32_t function);
+/* m2_read_answer() - Whether the cell has the answer to @seq; false also when it is torn. */
+bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function, uint32_t seq,
+		    struct annex_m2_answer *out);
+
+/*
+ * wait.c: m2_look() - Whether a call is answered; what was torn or lost on the way is stored again.
+ * 0; M2_LATER; -ENODEV, -EIO. @slow: there is time to look whether there will ever be an answer.
+ * m2_wait() - Until it is: -ETIMEDOUT too. m2_slow(), m2_over(), m2_back_off() - What it is made
+ * of: whether to look slowly in this round, whether it is the last one, and the pause after it.
+ * m2_late() - Whether the deadline has come.
+ * m2_down() - Whether the device is no more, as far as can be told; @heart: or is dead.
+ */
+#define M2_LATER 1
+int m2_look(struct m2_call *call, bool slow);
+int m2_wait(struct m2_call *call);
+bool m2_slow(const struct annex_m2 *m2, unsigned int round);
+bool m2_over(struct m2_call *call, unsigned int round);
+bool m2_late(struct m2_call *call);
+void m2_back_off(struct m2_call *call, unsigned int round, uint64_t nap_ns);
+bool m2_down(struct annex_m2 *m2, struct m2_heart *heart);
+void m2_delay(uint64_t ns);
+
+/* function.c: m2_verdict() - What an answer means; *@end where a kernel ended. */
+int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m2_end *end);
+/* m2_launch_one() - As annex_m2_launch() or, if @ask->sync, annex_m2_run(), until @deadline. */
+int m2_launch_one(struct annex_m2 *m2, struct annex_m2_launch *ask, const void *args, size_t nargs,
+		  uint64_t deadline, struct annex_m2_answer *a);
+/* m2_launch_ready() - Before any: its number of arguments, and the pool's cache lines. */
+int m2_launch_ready(struct annex_m2 *m2, struct annex_m2_launch *ask, size_t nargs);
+
+/* cells.c, ring.c, regs.c */
+extern const struct m2_transport m2_cells_transport, m2_ring_transport, m2_regs_transport;
+/* m2_wake_device() - After something was stored, if it sleeps. */
+void m2_wake_device(struct annex_m2 *m2);
+void m2_rest_on_cell(struct m2_call *call, uint64_t until);
+
+#endif

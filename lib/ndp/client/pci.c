@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A device that looks for its clients' regions where annex.ko says that they are: the hardware's
+ * way. Nothing rings on either side, and memory is mapped by calls too, since there is nobody else
+ * to be asked.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <annex/m2serve.h>
+#include "core/log.h"
+#include "hdm/hdm.h"
+#include "m2.h"
+#include "hdm/pci.h"
+
+#define LOOK_NS 100000
+
+struct pci {
+	struct hdm_piece piece;
+};
+
+static struct pci *pci_of(struct annex_m2 *m2)
+{
+	return m2->behind;
+}
+
+/* What calls name by its offset must be this device's range. */
+static bool is_range_of(struct annex_m2 *m2, const struct annex_hdm *hdm)
+{
+	struct stat ours, theirs;
+
+	return !fstat(pci_of(m2)->piece.fd, &ours) && !fstat(hdm->m->fd, &theirs) &&
+	       S_ISCHR(theirs.st_mode) && ours.st_rdev == theirs.st_rdev;
+}
+
+static int map(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t bytes,
+	       unsigned int prot)
+{
+	const struct annex_m2_attach ask = {.va = (uintptr_t)addr | prot,
+					    .bytes = bytes,
+					    .offset = (uint64_t)(addr - hdm->m->base)};
+	struct annex_m2_answer a;
+	int err;
+
+	if (!is_range_of(m2, hdm))
+		return annex_fail(-ENXIO, "M2func: %s is not the memory of this device", hdm->uri);
+	err = m2_call(m2, ANNEX_M2_ATTACH, &ask, sizeof(ask), NULL, 0, &a);
+
+	if (err || !a.value)
+		return err;
+	return annex_fail((int)a.value, "M2func: the device does not map %s: %s", hdm->uri,
+			  strerror((int)-a.value));
+}
+
+static int unmap(struct annex_m2 *m2, uint64_t addr, uint64_t bytes)
+{
+	const struct annex_m2_attach ask = {.va = addr, .bytes = bytes};
+	struct annex_m2_answer a;
+	int err = m2_call(m2, ANNEX_M2_DETACH, &ask, sizeof(ask), NULL, 0, &a);
+
+	if (err || !a.value)
+		return err;
+	return annex_fail((int)a.value, "M2func: %llu bytes at %#llx: %s",
+			  (unsigned long long)bytes, (unsigned long long)addr,
+			  strerror((int)-a.value));
+}
+
+static bool down(struct annex_m2 *m2)
+{
+	(void)m2; /* its heart says it */
+	return false;
+}
+
+static void close_pci(struct annex_m2 *m2)
+{
+	struct pci *p = pci_of(m2);
+
+	if (p->piece.at)
+		hdm_piece_close(&p->piece);
+	free(p);
+}
+
+static const struct m2_link pci_link = {
+	.nap_ns = LOOK_NS, .map = map, .unmap = unmap, .down = down, .close = close_pci};
+
+/* Say how the region shall be, and wait for a device that makes it so. */
+static int greet(struct annex_m2 *m2, const char *uri)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	struct annex_m2_head *head = pci_of(m2)->piece.at;
+	uint64_t deadline = annex_deadline_ms(m2->opts.timeout_ms);
+
+	head->stride = m2->layout.stride;
+	head->slots = m2->layout.slots;
+	/* Release: the device reads the others when it sees this. */
+	annex_atomic_store(&head->version, ANNEX_M2_VERSION, ANNEX_RELEASE);
+	/* Acquire: all of the head is there with its magic. */
+	while (!annex_atomic_load(&head->magic, ANNEX_ACQUIRE)) {
+		if (annex_now() >= deadline)
+			return annex_fail(
+				-ENODEV, "%s: no device answers calls there: annex ndp serve", uri);
+		nanosleep(&pause, NULL);
+	}
+	return m2_attach(m2, pci_of(m2)->piece.at);
+}
+
+int m2_open_pci(const char *text, const struct annex_m2_opts *opts, struct annex_m2 **out)
+{
+	struct m2_layout layout;
+	struct annex_uri uri;
+	struct annex_m2 *m2;
+	struct pci *p;
+	int err = annex_uri_parse(text, &uri);
+
+	if (!err)
+		err = m2_create(opts, &m2);
+	if (err)
+		return err;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		m2_free(m2);
+		return annex_fail(-ENOMEM, "%.64s: out of memory", text);
+	}
+	m2->behind = p;
+	m2->link = &pci_link;
+	layout = m2->layout;
+	layout.kernels = ANNEX_M2_RECORDS_MAX;
+	p->piece.bytes = m2_bytes(&layout);
+	if (m2->opts.transport != ANNEX_M2_CELLS)
+		err = annex_fail(-EOPNOTSUPP, "%.64s: only M2func's own transport", text);
+	if (!err)
+		err = hdm_piece_open(&uri, &p->piece);
+	if (!err)
+		err = greet(m2, text);
+	if (err) {
+		annex_m2_close(m2);
+		return err;
+	}
+	*out = m2;
+	return 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A front end: one client's region, a thread that watches it, and calls made of what it finds.
+ *
+ * Everything in the region is the client's to write, whenever it likes: each word is loaded once,
+ * and nothing that the device has to remember is kept there. A thread for each client, so that what
+ * one of them does keeps no other from being served.
+ */
+#ifndef ANNEX_EMU_NDP_FRONT_H
+#define ANNEX_EMU_NDP_FRONT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include "ndp/bell.h"
+#include "ndp/m2cell.h"
+#include "engine.h"
+
+/**
+ * struct ndp_front_opts - @stride, @slots: of the region. @transport: how cells are announced.
+ * @region, @room: memory for it, which is there already; NULL: new memory.
+ * @doze_ms: how long to sleep between looks where nothing rings; 0: as long as is good for others.
+ * @memory, @memory_bytes: what the process may attach by calls; NULL: nothing.
+ */
+struct ndp_front_opts {
+	uint32_t stride;
+	uint32_t slots;
+	enum annex_m2_transport transport;
+	char *region;
+	uint64_t room;
+	int doze_ms;
+	char *memory;
+	uint64_t memory_bytes;
+};
+
+/* struct ndp_front_stats - What came over the region. */
+struct ndp_front_stats {
+	uint64_t calls;
+	uint64_t torn;
+	uint64_t lost;
+	uint64_t repeated;
+};
+
+/**
+ * struct ndp_cell - What the device knows of a cell. The watching thread has it, but while a call
+ * is
+ * @busy, when who answers has it.
+ * @word, @seq: of the call that is busy. @last, @kept: of the one answered last; 0: none.
+ * @hot: it is in the front's list.
+ */
+struct ndp_cell {
+	struct ndp_front *f;
+	uint64_t word;
+	uint32_t number;
+	uint32_t seq;
+	uint32_t last;
+	uint32_t busy;
+	bool hot;
+	struct annex_m2_answer kept;
+};
+
+#define NDP_HOT 256u
+#define NDP_UNRUNG 64u
+
+/**
+ * struct ndp_front - A region and its thread.
+ * @fd: the region's memory, for the client; -1: it was given (@opts). @bell: our side.
+ * @hot: cells that were called since it last dozed, which are looked at each time, from @at on;
+ *	@cold: the next one of all others. @unrung: cells that were answered since a host that
+ *	sleeps was last looked for.
+ * @head, @posted, @post: ring. @go, @instance: registers.
+ * @also: another descriptor to watch, -1: none; @ready is called when it is readable, and
+ *	returns false when the front end shall end.
+ */
+struct ndp_front {
+	struct annex_ndp *ndp;
+	struct ndp_client *client;
+	struct ndp_front_opts opts;
+	struct m2_layout layout;
+	enum annex_m2_transport transport;
+	int fd;
+	char *region;
+	uint64_t bytes;
+	struct annex_m2_doors *doors;
+	struct bell bell;
+	struct ndp_cell *cell;
+	struct ndp_front_stats stats;
+	unsigned int nhot, at;
+	uint32_t cold;
+	uint16_t hot[NDP_HOT];
+	unsigned int nunrung;
+	uint16_t unrung[NDP_UNRUNG];
+	uint32_t head;
+	uint32_t posted;
+	pthread_mutex_t post;
+	uint64_t go;
+	uint64_t instance;
+	uint32_t stop;
+	int also;
+	bool (*ready)(void *ctx);
+	void *ctx;
+};
+
+/*
+ * ndp_front_open() - A region for @c. 0; -EINVAL (no such region); -ENOMEM, -EMFILE...
+ * @bell: ours to close, also when this fails.
+ */
+int ndp_front_open(struct annex_ndp *ndp, struct ndp_client *c, const struct ndp_front_opts *opts,
+		   const struct bell *bell, struct ndp_front **out);
+
+/* ndp_front_watch() - Serve it, in the calling thread, until ndp_front_stop() or @ready says so. */
+void ndp_front_watch(struct ndp_front *f);
+
+/* ndp_front_watches() - Whether the calling thread is in ndp_front_watch(). */
+bool ndp_front_watches(const struct ndp_front *f);
+
+/* ndp_front_stop() - From another thread, which then makes its descriptors readable. */
+void ndp_front_stop(struct ndp_front *f);
+
+/* ndp_front_end() - The client is closed and told so; nobody watches any more. */
+void ndp_front_end(struct ndp_front *f);
+
+/* ndp_front_close() - Release it, after ndp_front_end(). */
+void ndp_front_close(struct ndp_front *f);
+
+/* ndp_front_get_stats() - From any thread. */
+void ndp_front_get_stats(const struct ndp_front *f, struct ndp_front_stats *out);
+
+/* ndp_front_tell() - The kernels that are registered, for the client to see. */
+void ndp_front_tell(struct ndp_front *f);
+
+/*
+ * cells.c
+ *
+ * ndp_cells_look() - Serve the next cell that was called, so that what it asks for can be carried
+ * out before the next one is served. ndp_cells_look_at_all() - Serve each once. Return: whether
+ * there was something. ndp_cell_look() - Serve one. Return: whether there was something, or will be
+ * soon. ndp_cells_cool() - Nothing has come for a while: no cell is looked at more often than
+ * others. ndp_cells_ring() - Wake hosts that sleep until what the watching thread has answered is
+ * answered.
+ */
+bool ndp_cells_look(struct ndp_front *f);
+bool ndp_cells_look_at_all(struct ndp_front *f);
+bool ndp_cell_look(struct ndp_front *f, uint32_t number);
+void ndp_cells_cool(struct ndp_front *f);
+void ndp_cells_ring(struct ndp_front *f);
+
+/* ring.c: ndp_ring_post() - Cell @number has its answer. From any thread. */
+bool ndp_ring_look(struct ndp_front *f);
+void ndp_ring_post(struct ndp_front *f, uint32_t number);
+
+/* attach.c: ndp_front_attach() - ANNEX_M2_ATTACH and _DETACH, of a process that may: 0, or an
+ * errno. */
+int ndp_front_attach(struct ndp_front *f, uint32_t function, const struct annex_m2_attach *asked);
+
+/* regs.c: ndp_regs_taken() - Whether the kernel that was launched last runs still. */
+bool ndp_regs_look(struct ndp_front *f);
+bool ndp_regs_taken(struct ndp_front *f);
+void ndp_regs_done(struct ndp_front *f);
+
+#endif

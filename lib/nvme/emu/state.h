@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the emulated controller share: its state, and who may touch which of it.
+ *
+ * Locks, outermost first; each is taken only while none below it is held:
+ *
+ *   ctl        mutex: registers, mapping, closing
+ *   sq.serving a combining try-lock per submission queue: fetching and executing its commands.
+ *              The admin queue's holder may take an I/O queue's, never the other way round
+ *   async      mutex: requests that outlive the batch they were fetched in, the ring, timers
+ *   admin      spinlock: asynchronous events, the error log
+ *   cq.lock    spinlock per completion queue: its entries
+ *   faults     spinlock: the active faults; nothing is taken under it
+ *
+ * Fences are avoided in favour of sequentially consistent read-modify-writes on the words that two
+ * sides race on, so that the thread sanitizer can follow.
+ */
+#ifndef ANNEX_EMU_STATE_H
+#define ANNEX_EMU_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include <annex/atomic.h>
+#include <annex/clock.h>
+#include <annex/device.h>
+#include <annex/nvme.h>
+#include <annex/uri.h>
+#include "core/ctrl.h"
+#include "core/range.h"
+#include "core/log.h"
+
+#define EMU_IO_QUEUES 64u
+#define EMU_QUEUES (EMU_IO_QUEUES + 1) /* and the admin queue */
+#define EMU_NAMESPACES 16u
+#define EMU_BATCH 32u /* commands fetched at once */
+#define EMU_MDTS 8u
+#define EMU_MAX_TRANSFER (ANNEX_NVME_PAGE << EMU_MDTS)
+#define EMU_SEGS 2048u /* pieces of one command's data: 512 bytes each on average */
+#define EMU_IOVS 4u    /* pieces that a request holds without an allocation */
+#define EMU_AERS 4u    /* asynchronous event requests */
+#define EMU_ERRORS 64u /* entries of the error log */
+#define EMU_FAULTS 16u
+#define EMU_FEATURES 16u
+#define EMU_DSTRD 4u /* doorbells 64 bytes apart: queues do not share cache lines */
+#define ANNEX_EMU_VERSION 0x00020000u /* NVMe 2.0 */
+#define ANNEX_EMU_FIRMWARE "1.0     "
+/* How often to look for a head doorbell that moved, or for the kernel to take more: all silent. */
+#define EMU_RETRY_NS ANNEX_NSEC_PER_MSEC
+#define EMU_NEVER UINT64_MAX
+#define EMU_NO_CID 0x10000u
+
+#define EMU_ALIGNED __attribute__((aligned(64)))
+
+/* Not a status of NVMe's: the command completes later. */
+#define EMU_PENDING 0xffffu
+
+struct annex_emu;
+struct emu_far;
+struct emu_req;
+struct emu_ring;
+
+/* Who runs the controller: serve= in annex/device.h. */
+enum emu_serve {
+	EMU_SERVE_CALLER,
+	EMU_SERVE_THREAD,
+	EMU_SERVE_BUSY,
+};
+
+/* A namespace: a range of bytes in RAM or a file. */
+struct emu_ns {
+	uint32_t nsid;
+	unsigned int shift; /* log2 of the block size */
+	uint64_t blocks;
+	char *ram; /* mem: */
+	int fd;    /* file:, otherwise -1 */
+	bool direct;
+	bool readonly;
+	bool claimed;       /* some of it is kept from others */
+	uint32_t mem_align; /* what O_DIRECT asks of memory */
+};
+
+/* A fetched command, decoded as far as it can be without touching its data. */
+struct emu_cmd {
+	struct annex_sqe sqe; /* the controller's own copy: queue memory may change */
+	struct emu_ns *ns;
+	uint64_t pos;    /* first byte in the namespace */
+	void *data;      /* the data where it is one piece in memory, else NULL */
+	uint32_t len;    /* bytes of data */
+	uint32_t cover;  /* blocks covered, minus one */
+	uint16_t status; /* not 0: fails without being carried out */
+	uint8_t fault;   /* enum annex_fault_kind + 1, or 0 */
+	uint16_t fault_status;
+	uint32_t delay_us;
+	struct emu_req *req; /* where it will outlive its batch */
+};
+
+/* How one command ended. */
+struct emu_result {
+	uint32_t dw0;
+	uint16_t cid;
+	uint16_t status;
+};
+
+struct emu_spin {
+	uint32_t word;
+};
+
+struct emu_cq {
+	EMU_ALIGNED struct emu_spin lock;
+	uint32_t live;
+	uint32_t entries;
+	uint32_t tail;
+	uint32_t head;       /* the last valid value of the doorbell */
+	uint32_t complained; /* the last invalid one */
+	uint32_t reserved;   /* commands fetched and not yet posted */
+	uint16_t phase;
+	uint16_t qid;
+	struct annex_cqe *ring;
+	uint32_t *doorbell;
+	uint32_t users; /* submission queues */
+	EMU_ALIGNED uint32_t event;
+	uint32_t waiters;
+};
+
+enum emu_sq_state {
+	EMU_SQ_NONE,
+	EMU_SQ_LIVE,
+	EMU_SQ_DELETING, /* its last commands are being ended */
+};
+
+struct emu_sq {
+	EMU_ALIGNED uint32_t serving; /* 0: free; else holder and those who came meanwhile */
+	uint32_t hold;                /* threads that want everyone else out */
+	EMU_ALIGNED uint32_t state;   /* written by the holder of serving */
+	uint32_t entries;
+	uint32_t head; /* written by the holder, read by whoever posts */
+	uint32_t complained;
+	uint16_t qid;
+	bool lent; /* the holder looks at the paired queue's completions when it is through */
+	const struct annex_sqe *ring;
+	uint32_t *doorbell;
+	struct emu_cq *cq;
+	const struct emu_map *last; /* the range of the last address checked */
+	struct iovec *segs;         /* EMU_SEGS of them: the pieces of the command at hand */
+	struct emu_cmd *cmds;       /* EMU_BATCH of them */
+	uint64_t reads, writes, units_read, units_written; /* units of 512 bytes */
+
+	/* Under the async mutex. */
+	EMU_ALIGNED uint32_t in_flight; /* requests of this queue */
+	uint32_t delete_cid;            /* of the delete command that waits for them */
+	struct emu_req *held;           /* waits for a later command to complete */
+};
+
+/* A contiguous range that the host has mapped. */
+struct emu_map {
+	struct range range;
+	int buf;  /* first registered buffer of the ring, or -1 */
+	bool far; /* reached by the copier only */
+};
+
+struct emu_maps {
+	struct emu_map *v; /* sorted */
+	unsigned int n;
+	unsigned int room;
+};
+
+/* Asynchronous events (Base 5.2) and the error log (Base 5.16.1.2); under the admin spinlock. */
+struct emu_admin {
+	struct emu_spin lock;
+	uint16_t aer[EMU_AERS];
+	unsigned int naer;
+	uint32_t pending; /* events not yet reported, a bit each; see event.c */
+	bool masked;      /* reported, and its log page not yet read */
+	uint64_t nerrors;
+	struct annex_error_entry errors[EMU_ERRORS];
+};
+
+struct emu_faults {
+	struct emu_spin lock;
+	uint32_t n; /* read without the lock: 0 costs nothing */
+	struct {
+		struct annex_fault f;
+		uint64_t seen;
+	} v[EMU_FAULTS];
+};
+
+struct annex_emu {
+	struct annex_ctrl ctrl;
+	uint32_t *doorbells;
+	unsigned int nns;
+	struct emu_ns ns[EMU_NAMESPACES];
+	struct emu_ring *ring; /* file: */
+	struct emu_far *far;   /* while such memory is mapped; changed while every queue is held */
+	bool threaded;
+	bool busy;    /* the service thread does not sleep */
+	bool created; /* the first file, by this open */
+	bool grown;
+	uint64_t grown_from; /* its size before that */
+
+	EMU_ALIGNED uint32_t running; /* commands are fetched */
+	uint32_t gone;                /* removed by surprise */
+	uint64_t stalled;             /* I/O queues, bit qid - 1, that wait for a request */
+	uint32_t sleepers;            /* threads in sleep() */
+	uint32_t leader;              /* qid + 1 of the thread that blocks in the ring, or 0 */
+	uint64_t next_due;            /* when the first timer is due, or EMU_NEVER */
+
+	EMU_ALIGNED pthread_mutex_t ctl;
+	uint32_t cc, csts, aqa, intm;
+	uint64_t asq, acq;
+	uint32_t resetting;   /* CC.EN was cleared, and not all I/O has ended */
+	struct emu_maps maps; /* changed while every queue is held */
+	uint32_t features[EMU_FEATURES];
+	uint32_t write_through;
+	uint64_t opened_at, media_errors;
+	uint8_t uuid[16];
+
+	EMU_ALIGNED pthread_mutex_t async;
+	struct emu_req *reqs;
+	uint32_t nreqs, fresh; /* reqs[fresh...] were never used */
+	struct emu_req *free;
+	struct emu_req *timers, *timers_last;
+	uint32_t in_flight; /* requests in the ring; read without the mutex */
+	uint32_t backlog;   /* the kernel did not take all that the ring holds; likewise */
+	uint32_t flushing;  /* the flush of a shutdown is among them; likewise */
+
+	struct emu_admin admin;
+	struct emu_faults faults;
+
+	int kick; /* eventfd: ends the poll of the leader or of the service thread */
+	pthread_t thread;
+	uint32_t stop;
+	EMU_ALIGNED uint32_t asleep; /* the service thread */
+
+	struct emu_sq sqs[EMU_QUEUES];
+	struct emu_cq cqs[EMU_QUEUES];
+};
+
+static inline struct annex_emu *annex_emu_of(struct annex_ctrl *ctrl)
+{
+	return (struct annex_emu *)(void *)((char *)ctrl - offsetof(struct annex_emu, ctrl));
+}
+
+/* Whether a live queue's doorbell is ahead of what was fetched. */
+static inline bool annex_emu_ahead(const struct emu_sq *sq)
+{
+	return annex_atomic_load(&sq->state, ANNEX_ACQUIRE) == EMU_SQ_LIVE &&
+	       annex_atomic_load(sq->doorbell, ANNEX_ACQUIRE) !=
+		       annex_atomic_load(&sq->head, ANNEX_RELAXED);
+}
+
+/* Whether something waits for room that no event announces. */
+static inline bool annex_emu_blocked(const struct annex_emu *emu)
+{
+	return annex_atomic_load(&emu->stalled, ANNEX_RELAXED) ||
+	       annex_atomic_load(&emu->backlog, ANNEX_ACQUIRE);
+}
+
+void annex_emu_lock(struct emu_spin *lock);
+void annex_emu_unlock(struct emu_spin *lock);
+
+/* reg.c: the register file, enabling, resetting, shutting down. */
+uint64_t annex_emu_read(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width);
+void annex_emu_write(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width, uint64_t value);
+uint32_t *annex_emu_doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq);
+void annex_emu_fatal(struct annex_emu *emu);
+void annex_emu_vanish(struct annex_emu *emu);
+
+/* map.c: what the host lets the controller reach, and the check of every address. */
+int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
+int annex_emu_map_sparse(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
+int annex_emu_map_far(struct annex_ctrl *ctrl, uint64_t far, size_t len,
+		      const struct annex_copier *copier, uint64_t *addr);
+int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
+const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len);
+const struct emu_map *annex_emu_find(const struct annex_emu *emu, uint64_t addr, uint64_t len);
+
+/* dptr.c: PRPs and SGLs. */
+uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t len,
+			struct iovec *segs, unsigned int *nsegs, bool *far);
+uint32_t annex_emu_to_host(const struct iovec *segs, unsigned int n, const void *src, uint32_t len);
+uint32_t annex_emu_from_host(const struct iovec *segs, unsigned int n, void *dst, uint32_t len);
+
+/* open.c */
+void annex_emu_drain(struct annex_emu *emu);
+
+/* sq.c: who fetches and executes. */
+int annex_emu_sq_init(struct annex_emu *emu, uint16_t qid, uint16_t cqid, uint64_t addr,
+		      uint32_t entries);
+void annex_emu_serve(struct annex_emu *emu, uint16_t qid, bool lent);
+void annex_emu_hold(struct emu_sq *sq);
+void annex_emu_release(struct annex_emu *emu, struct emu_sq *sq);
+void annex_emu_resume_stalled(struct annex_emu *emu);
+
+/* cq.c: completion queues and their events. */
+void annex_emu_cq_init(struct annex_emu *emu, uint16_t qid, uint64_t addr, uint32_t entries);
+void annex_emu_cq_stop(struct emu_cq *cq);
+uint32_t annex_emu_cq_reserve(struct emu_cq *cq, uint32_t want, bool *bad_head);
+void annex_emu_cq_give_back(struct emu_cq *cq, uint32_t n);
+void annex_emu_post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
+		    unsigned int n);
+void annex_emu_post_held(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
+			 unsigned int n);
+void annex_emu_event(struct annex_emu *emu, struct emu_cq *cq);
+
+/* io.c: the NVM command set. */
+void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n);
+
+/* mem.c: RAM behind it. */
+int annex_emu_mem_open(struct annex_emu *emu, const struct annex_uri *uri);
+void annex_emu_mem_close(struct annex_emu *emu);
+uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd);
+
+/* file.c: the files behind it. */
+int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri);
+void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri);
+int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
+void annex_emu_file_close(struct annex_emu *emu);
+
+/* fault.c */
+int annex_emu_inject(struct annex_ctrl *ctrl, const struct annex_fault *fault);
+int annex_emu_fault_add(struct annex_emu *emu, const struct annex_fault *fault);
+bool annex_emu_fault_strike(struct annex_emu *emu, struct emu_cmd *cmd);
+
+/* admin.c, identify.c, feature.c, page.c, event.c: the admin commands. */
+void annex_emu_admin_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n);
+uint16_t annex_emu_to_dptr(struct annex_emu *emu, const struct annex_sqe *sqe, const void *data,
+			   uint32_t len, uint32_t want);
+uint16_t annex_emu_identify(struct annex_emu *emu, const struct annex_sqe *sqe);
+void annex_emu_features_reset(struct annex_emu *emu);
+uint16_t annex_emu_set_features(struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t *dw0);
+uint16_t annex_emu_get_features(struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t *dw0);
+uint16_t annex_emu_get_log_page(struct annex_emu *emu, const struct annex_sqe *sqe);
+void annex_emu_log_failure(struct annex_emu *emu, uint16_t sqid, const struct annex_sqe *sqe,
+			   uint16_t status);
+
+/* Error status events: the bit of each is its "asynchronous event information" (Base 5.2.1). */
+enum emu_event {
+	EMU_EVENT_BAD_DOORBELL = 0,  /* a doorbell of no queue was written */
+	EMU_EVENT_BAD_TAIL_HEAD = 1, /* a doorbell was written an impossible value */
+};
+
+uint16_t annex_emu_aer(struct annex_emu *emu, uint16_t cid);
+bool annex_emu_aer_abort(struct annex_emu *emu, uint16_t cid);
+void annex_emu_aer_reset(struct annex_emu *emu);
+void annex_emu_aer_flush(struct annex_emu *emu);
+void annex_emu_aer_read(struct annex_emu *emu);
+void annex_emu_raise(struct annex_emu *emu, enum emu_event event);
+
+/* thread.c, sleep.c: who runs the controller. */
+int annex_emu_thread_start(struct annex_emu *emu, bool busy);
+void annex_emu_thread_stop(struct annex_emu *emu);
+void annex_emu_kick(struct annex_emu *emu);
+void annex_emu_drain_kick(struct annex_emu *emu);
+void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid);
+void annex_emu_assist(struct annex_ctrl *ctrl, uint16_t qid);
+uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid);
+void annex_emu_wake(struct annex_ctrl *ctrl, uint16_t qid);
+void annex_emu_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
+void annex_emu_pass(struct annex_emu *emu);
+void annex_emu_poll(struct annex_emu *emu, uint64_t until);
+void annex_emu_hand_over(struct annex_emu *emu);
+void annex_emu_wake_all(struct annex_emu *emu);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a controller behind annex.ko, shared by the files of lib/nvme/module.
+ */
+#ifndef ANNEX_NVME_MODULE_STATE_H
+#define ANNEX_NVME_MODULE_STATE_H
+
+#include <pthread.h>
+#include <uapi/annex.h>
+#include "core/ctrl.h"
+#include "core/module.h"
+#include "core/range.h"
+
+/**
+ * struct module_map - Memory that the controller can reach.
+ * @range: its device addresses. @ptr: where this process sees it.
+ * @id: what the module calls it.
+ */
+struct module_map {
+	struct range range;
+	char *ptr;
+	uint32_t id;
+};
+
+/**
+ * struct module_event - Completion interrupts of a queue pair.
+ * @fd: an eventfd; -1: it has none.
+ * @seen: how many times it was found readable.
+ */
+struct module_event {
+	int fd;
+	uint32_t seen;
+};
+
+/**
+ * struct module - A controller.
+ * @ops: of ctrl.
+ * @fd: its file, closed last.
+ * @doorbells: of all queues, of info.doorbells bytes. @shadow, @event: likewise, or NULL.
+ * @sleeps: whether waiters sleep. @events: one for each queue identifier.
+ * @lock: of @maps and the pages of ctrl.
+ * @maps: @n of them, sorted by device address.
+ */
+struct module {
+	struct annex_ctrl ctrl;
+	struct annex_ctrl_ops ops;
+	char name[MODULE_NAME];
+	int fd;
+	struct annex_ioc_info info;
+	char *doorbells;
+	char *shadow, *event;
+	bool sleeps;
+	struct module_event *events;
+	pthread_mutex_t lock;
+	struct module_map *maps;
+	unsigned int n, room;
+};
+
+struct module *module_of(struct annex_ctrl *ctrl);
+
+/* One call of the module's; a negative errno, with a line for what users can do about it. */
+int module_call(struct module *p, unsigned long request, void *args, const char *what);
+
+/* map.c */
+int module_pages_init(struct module *p);
+void module_pages_free(struct module *p);
+int module_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
+int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
+int module_map_dmabuf(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *ptr, size_t len,
+		      uint64_t *addr);
+int module_alloc(struct annex_ctrl *ctrl, enum annex_place place, size_t len, void **ptr,
+		 uint64_t *addr);
+void module_free(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr);
+/* module_find() - Which mapping a device address is in, and where. -ENOENT. */
+int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset);
+
+/* sleep.c. module_eventfd() - What completions of a queue pair signal; -1: nothing. */
+int module_events_init(struct module *p);
+void module_events_free(struct module *p);
+int module_eventfd(struct module *p, uint16_t qid);
+uint32_t module_event(struct annex_ctrl *ctrl, uint16_t qid);
+void module_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
+void module_wake(struct annex_ctrl *ctrl, uint16_t qid);
+
+extern const struct annex_admin_ops module_admin_ops;
+
+#endif

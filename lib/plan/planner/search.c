@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Annex's policy: a few passes of its planner, judged by the simulator.
+ *
+ * The first passes reckon with kernels that never wait, and differ in taste. Where the links cannot
+ * keep up, kernels do wait, and a transfer has more time than was reckoned: further passes take the
+ * times that the simulator measured of the best. A plan of G10's stands beside those that are not
+ * perfect, so that none is slower than that, and beside those that are far from the ideal, one of
+ * each other baseline.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/simulate.h>
+#include "planner.h"
+#include "plan/policy/policy.h"
+
+#define PERFECT 1.000001 /* times the ideal is as good as it gets */
+#define GOOD 1.0002      /* is not worth more passes */
+#define FAIR 1.02        /* leaves little for others to win */
+#define AGAIN 6          /* passes with measured times */
+#define SETTLES 2        /* times the best, an iteration takes before memories have settled */
+
+struct search {
+	const struct annex_vitality *v;
+	const struct annex_system *sys;
+	struct annex_system alone; /* one GPU with its share of what GPUs share */
+	double *ns;                /* what the next pass reckons with */
+	struct annex_sim_sample *samples, *best_samples;
+	struct annex_plan *best;
+	double ideal, best_s;
+	unsigned int together; /* GPUs that do the same when a plan is judged */
+	bool far;              /* the taste of the best */
+};
+
+static int one_pass(const struct search *s, bool far, double lead, struct annex_plan **plan)
+{
+	struct annex_pass p = {.v = s->v,
+			       .sys = &s->alone,
+			       .taste = {far, lead},
+			       .n = s->v->trace->n_kernels,
+			       .ns = s->ns,
+			       .capacity = s->sys->gpu};
+	int err = annex_plan_create(policy_annex.name, s->v->trace, s->sys, plan);
+
+	if (err)
+		return err;
+	err = annex_pass_init(&p);
+	if (!err) {
+		annex_select(&p);
+		err = p.err;
+	}
+	if (!err) {
+		annex_pull(&p);
+		err = p.err;
+	}
+	if (!err)
+		err = annex_emit(&p, *plan);
+	annex_pass_free(&p);
+	if (err) {
+		annex_plan_free(*plan);
+		*plan = NULL;
+	}
+	return err;
+}
+
+static bool within(const struct search *s, double times)
+{
+	return s->best && s->best_s <= s->ideal * times;
+}
+
+/*
+ * Keep a plan if it is the best so far, with every GPU doing the same; one that cannot run, or
+ * takes longer than @limit, is none. What the simulator saw of it is in s->samples, or, of the
+ * best, in s->best_samples.
+ */
+static int judge(struct search *s, struct annex_plan *plan, double limit, bool *better)
+{
+	const struct annex_system *sys = s->together > 1 ? s->sys : &s->alone;
+	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
+	struct annex_sim_options opts = {.samples = s->samples, .limit = limit};
+	struct annex_sim_sample *samples = s->samples;
+	struct annex_sim_result r;
+	int err;
+
+	for (unsigned int i = 0; i < s->together; i++)
+		jobs[i] = (struct annex_sim_job){s->v->trace, plan};
+	err = annex_simulate(jobs, s->together, sys, &opts, &r);
+
+	*better = !err && (!s->best || r.iteration < s->best_s);
+	if (!*better) {
+		annex_plan_free(plan);
+		return err == -ENOMEM ? err : 0;
+	}
+	annex_plan_free(s->best);
+	s->best = plan;
+	s->best_s = r.iteration;
+	s->samples = s->best_samples;
+	s->best_samples = samples;
+	return 0;
+}
+
+static int try_pass(struct search *s, bool far, double lead, bool *better)
+{
+	struct annex_plan *plan;
+	int err = one_pass(s, far, lead, &plan);
+
+	if (!err)
+		err = judge(s, plan, 0, better);
+	if (!err && *better)
+		s->far = far;
+	return err;
+}
+
+/* The next pass reckons with what was seen. What a kernel waited is time of the slot before it. */
+static void reckon_with(struct search *s, const struct annex_sim_sample *seen)
+{
+	const struct annex_trace *t = s->v->trace;
+	uint32_t n = t->n_kernels;
+
+	for (uint32_t k = 0; k < n; k++) {
+		const struct annex_sim_sample *next = seen ? &seen[(k + 1) % n] : NULL;
+		uint64_t ran = t->kernels[(k + 1) % n].ns,
+			 took = seen ? next->end - next->start : 0;
+
+		s->ns[k] = (double)(t->kernels[k].ns + (took > ran ? took - ran : 0));
+	}
+}
+
+/* The best once more, with kernels that begin while the last of their tensors arrive. */
+static int try_unified(struct search *s)
+{
+	struct annex_plan *plan;
+	bool better;
+	int err = annex_plan_create(policy_annex.name, s->v->trace, s->sys, &plan);
+
+	for (size_t i = 0; i < s->best->n_steps && !err; i++)
+		err = annex_plan_add(plan, &s->best->steps[i]);
+	if (!err)
+		err = annex_plan_finish(plan);
+	if (err) {
+		annex_plan_free(plan);
+		return err;
+	}
+	plan->flags = s->best->flags | ANNEX_PLAN_OVERLAP;
+	return judge(s, plan, 0, &better);
+}
+
+/* What others would do. A policy that has no plan here is no reason to have none. */
+static int try_other(struct search *s, const struct annex_policy *other, double limit)
+{
+	struct annex_plan *plan = NULL;
+	bool better;
+	int err = other->make(s->v, s->sys, &plan);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	return judge(s, plan, limit, &better);
+}
+
+static int try_others(struct search *s)
+{
+	static const struct annex_policy *const others[] = {&policy_deepum, &policy_g10_gds,
+							    &policy_g10_host, &policy_uvm};
+	int err = 0;
+
+	if (!within(s, PERFECT))
+		err = try_other(s, &policy_g10, 0);
+	for (unsigned int i = 0; i < sizeof(others) / sizeof(others[0]) && !err; i++)
+		if (!within(s, FAIR))
+			err = try_other(s, others[i], s->best_s * SETTLES);
+	return err;
+}
+
+static int search(struct search *s)
+{
+	static const double leads[] = {3.0, 1.2, 1.5, 1.1};
+	bool better;
+	int err;
+
+	reckon_with(s, NULL);
+	err = try_pass(s, false, leads[0], &better);
+	if (!err && !within(s, GOOD))
+		err = try_pass(s, true, leads[0], &better);
+	if (s->best)
+		reckon_with(s, s->best_samples);
+	for (unsigned int i = 1; i <= AGAIN && s->best && !within(s, GOOD) && !err; i++) {
+		err = try_pass(s, s->far, leads[i % 4], &better);
+		reckon_with(s, better ? s->best_samples : s->samples);
+	}
+	if (!err && s->best && !within(s, PERFECT))
+		err = try_unified(s);
+	return err ? err : try_others(s);
+}
+
+/* The machine as one of its GPUs sees it while the others do the same. */
+static struct annex_system share(const struct annex_system *sys)
+{
+	struct annex_system one = *sys;
+	double part = 1.0 / sys->gpus;
+
+	one.gpus = 1;
+	one.host /= sys->gpus;
+	one.cxl /= sys->gpus;
+	one.host_link *= part;
+	one.cxl_rate *= part;
+	one.ssd_read *= part;
+	one.ssd_write *= part;
+	return one;
+}
+
+static int make(const struct annex_vitality *v, const struct annex_system *sys,
+		struct annex_plan **plan)
+{
+	struct search s = {.v = v, .sys = sys, .alone = share(sys)};
+	uint32_t n = v->trace->n_kernels;
+	int err = -ENOMEM;
+
+	s.ideal = (double)v->start[n] * 1e-9;
+	s.ns = calloc(n, sizeof(*s.ns));
+	s.samples = calloc(n, sizeof(*s.samples));
+	s.best_samples = calloc(n, sizeof(*s.best_samples));
+	s.together = sys->gpus;
+	if (s.ns && s.samples && s.best_samples)
+		err = search(&s);
+	/* The others may do something else, which leaves more room. */
+	if (!err && !s.best && sys->gpus > 1) {
+		s.together = 1;
+		err = search(&s);
+	}
+	free(s.ns);
+	free(s.samples);
+	free(s.best_samples);
+	if (!err && !s.best)
+		err = -ENOSPC;
+	if (err) {
+		annex_plan_free(s.best);
+		return err;
+	}
+	memcpy(s.best->policy, "annex", sizeof("annex"));
+	*plan = s.best;
+	return 0;
+}
+
+const struct annex_policy policy_annex = {
+	"annex",
+	"keeps valid copies, plans the links, takes the best simulated",
+	make,
+};

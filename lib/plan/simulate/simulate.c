@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The simulator's loop: from event to event until iterations repeat.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/log.h"
+#include "plan/trace/label.h"
+#include "simulate.h"
+
+/* Without a number of iterations, so many must do. Most plans repeat after one or two. */
+#define ENOUGH 64
+static int fits(const struct annex_trace *t, uint64_t capacity)
+{
+	char label[LABEL_SIZE];
+
+	for (uint32_t k = 0; k < t->n_kernels; k++) {
+		uint64_t bytes = 0;
+
+		for (uint32_t i = t->kernels[k].first; i < t->kernels[k + 1].first; i++)
+			bytes += t->tensors[t->uses[i].tensor].bytes;
+		if (bytes > capacity)
+			return annex_fail(-ENOSPC,
+					  "%s uses %.2f GiB by itself; the GPU has %.2f GiB",
+					  kernel_label(label, k, t->kernels[k].name),
+					  (double)bytes / 0x1p30, (double)capacity / 0x1p30);
+	}
+	return 0;
+}
+
+/* Where a global tensor begins when nothing says where: below, so that faults bring it. */
+static int below(struct sim *s, struct sim_gpu *g, uint32_t tensor)
+{
+	struct place *p = &g->tensors[tensor].place;
+	uint64_t bytes = g->trace->tensors[tensor].bytes;
+	unsigned int tier = s->sys->ssds ? ANNEX_TIER_SSD : ANNEX_TIER_HOST;
+
+	p->dirty = 0;
+	if (s->room[tier] < bytes)
+		tier = ANNEX_TIER_CXL;
+	if (s->room[tier] < bytes)
+		return annex_fail(-ENOSPC, "tensor %u: %.2f GiB fit nowhere below the GPU", tensor,
+				  (double)bytes / 0x1p30);
+	p->out[tier] = bytes;
+	return 0;
+}
+
+/* The memories as they are when an iteration begins. */
+static int place(struct sim *s, struct sim_gpu *g)
+{
+	uint32_t n = g->trace->n_tensors;
+	struct place *places = calloc((size_t)n + 1, sizeof(*places));
+	int err = places ? annex_plan_replay(g->plan, g->trace, s->sys, places) : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		g->tensors[i].place = places[i];
+		if (g->plan->flags & ANNEX_PLAN_RECLAIM && places[i].born)
+			err = below(s, g, i);
+		places[i] = g->tensors[i].place;
+		g->used += annex_place_resident(&places[i]);
+		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers && !err; t++) {
+			uint64_t bytes = annex_place_below(&places[i], t);
+
+			if (bytes > s->room[t])
+				err = annex_fail(-ENOSPC,
+						 "the plans together keep more in %s memory "
+						 "than there is",
+						 annex_tier_name(t));
+			else
+				s->room[t] -= bytes;
+		}
+	}
+	free(places);
+	return err;
+}
+
+static int setup(struct sim *s, struct sim_gpu *g, const struct annex_sim_job *job)
+{
+	const struct annex_trace *t = job->trace;
+	int err;
+
+	g->sim = s;
+	g->trace = t;
+	g->plan = job->plan;
+	g->capacity = job->plan->flags & ANNEX_PLAN_UNLIMITED ? UINT64_MAX : s->sys->gpu;
+	err = fits(t, g->capacity);
+	if (err)
+		return err;
+	g->oldest = g->newest = UINT32_MAX;
+	g->stats = calloc(1, sizeof(*g->stats));
+	g->tensors = calloc((size_t)t->n_tensors + 1, sizeof(*g->tensors));
+	return g->stats && g->tensors ? place(s, g) : -ENOMEM;
+}
+
+static void begin(struct sim *s)
+{
+	for (unsigned int i = 0; i < s->n; i++) {
+		struct sim_gpu *g = &s->gpus[i];
+
+		memset(g->stats, 0, sizeof(*g->stats));
+		g->began = s->now;
+		g->peak = g->used;
+		sim_gpu_next(g);
+	}
+	memcpy(s->least_room, s->room, sizeof(s->room));
+}
+
+static bool all_done(const struct sim *s)
+{
+	for (unsigned int i = 0; i < s->n; i++)
+		if (s->gpus[i].state != SIM_DONE)
+			return false;
+	return true;
+}
+
+/* Nothing moves any more. */
+static int stuck(const struct sim *s)
+{
+	char label[LABEL_SIZE];
+	const struct sim_gpu *g = s->gpus;
+	bool full = false;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		if (s->gpus[i].state != SIM_DONE)
+			g = &s->gpus[i];
+		for (unsigned int t = 0; t < s->tiers; t++)
+			full = full || s->gpus[i].out[t].head;
+	}
+	if (g->kernel < g->trace->n_kernels)
+		kernel_label(label, g->kernel, g->trace->kernels[g->kernel].name);
+	else
+		snprintf(label, sizeof(label), "the end of the iteration");
+	if (full)
+		return annex_fail(-ENOSPC, "%s waits for what cannot leave: all below is full",
+				  label);
+	return annex_fail(-EDEADLK, "%s waits for ever", label);
+}
+
+/* All that can be done now. A step may wait for memory that is given out only here. */
+static void go_on(struct sim_gpu *g)
+{
+	size_t step;
+
+	do {
+		sim_pump(g);
+		step = g->step;
+		sim_gpu_run(g);
+	} while (g->state == SIM_NEXT && g->step != step);
+	sim_pump(g);
+}
+
+static int iterate(struct sim *s)
+{
+	double end = s->now && s->opts->limit > 0 ? s->now + s->opts->limit * 1e9 : INFINITY;
+
+	begin(s);
+	for (;;) {
+		double next;
+
+		for (unsigned int i = 0; i < s->n; i++)
+			go_on(&s->gpus[i]);
+		if (s->err)
+			return s->err;
+		if (all_done(s))
+			return 0;
+		sim_links_start(s);
+		next = sim_links_next(s);
+		for (unsigned int i = 0; i < s->n; i++)
+			if (s->gpus[i].state == SIM_RUNS)
+				next = fmin(next, fmax(s->gpus[i].end - s->now, 0));
+		if (next == INFINITY) {
+			/* Late transfers can hold room that the plan had given to others. */
+			if (sim_links_divert(s))
+				continue;
+			return stuck(s);
+		}
+		for (unsigned int i = 0; i < s->n; i++)
+			if (s->gpus[i].state == SIM_RUNS && sim_links_busy(&s->gpus[i]))
+				s->gpus[i].stats->overlapped += next * 1e-9;
+		s->now += next;
+		if (s->now > end)
+			return -ETIME;
+		sim_links_advance(s, next);
+	}
+}
+
+/* What one GPU saw; of the memories that all share, what all took. */
+static void collect_one(const struct sim *s, const struct sim_gpu *g, struct annex_sim_result *r)
+{
+	*r = *g->stats;
+	r->iteration = g->time * 1e-9;
+	r->gpu_peak = g->peak;
+	r->host_peak = s->sys->host - s->least_room[ANNEX_TIER_HOST];
+	r->cxl_peak = s->sys->cxl - s->least_room[ANNEX_TIER_CXL];
+}
+
+static void collect(const struct sim *s, struct annex_sim_result *all)
+{
+	memset(all, 0, sizeof(*all));
+	for (unsigned int i = 0; i < s->n; i++) {
+		struct annex_sim_result r, sum = *all;
+
+		collect_one(s, &s->gpus[i], &r);
+		if (s->opts->gpus)
+			s->opts->gpus[i] = r;
+		if (!i || r.iteration > all->iteration)
+			*all = r;
+		all->ideal = fmax(r.ideal, sum.ideal);
+		all->faults = r.faults + sum.faults;
+		all->gpu_peak = r.gpu_peak > sum.gpu_peak ? r.gpu_peak : sum.gpu_peak;
+		for (unsigned int t = 0; t < ANNEX_TIERS; t++) {
+			all->in[t] = r.in[t] + sum.in[t];
+			all->out[t] = r.out[t] + sum.out[t];
+		}
+	}
+}
+
+int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
+		   const struct annex_sim_options *opts, struct annex_sim_result *result)
+{
+	static const struct annex_sim_options defaults;
+	struct sim s = {.sys = sys, .opts = opts ? opts : &defaults, .n = n};
+	uint32_t most = s.opts->iterations ? s.opts->iterations : ENOUGH;
+	struct sim_history history = {.count = 0};
+	int err = annex_system_check(sys);
+
+	if (!err && (!n || n > sys->gpus))
+		err = annex_fail(-EINVAL, "%u traces, but %u GPUs", n, sys->gpus);
+	if (err)
+		return err;
+	s.tiers = ANNEX_TIER_SSD + sys->ssds;
+	s.random = s.opts->seed;
+	for (unsigned int t = ANNEX_TIER_SSD; t < ANNEX_TIERS; t++)
+		s.room[t] = UINT64_MAX / 2;
+	s.room[ANNEX_TIER_HOST] = sys->host;
+	s.room[ANNEX_TIER_CXL] = sys->cxl;
+	s.gpus = calloc(n, sizeof(*s.gpus));
+	if (!s.gpus)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = setup(&s, &s.gpus[i], &jobs[i]);
+	for (uint32_t i = 0; i < most && !err; i++) {
+		err = iterate(&s);
+		if (err)
+			break;
+		collect(&s, result);
+		sim_remember(&history, &s, result);
+		result->iterations = i + 1;
+		result->steady = sim_steady(&history, result);
+		if (result->steady && !s.opts->iterations)
+			break;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		free(s.gpus[i].tensors);
+		free(s.gpus[i].stats);
+	}
+	free(s.gpus);
+	sim_memory_free(&s);
+	return err;
+}

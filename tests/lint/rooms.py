@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The rooms of the library: calls, by the symbols of its objects, and includes go down.
+
+  tests/lint/rooms.py BUILD     print what breaks tests/lint/rooms.txt, if anything does
+  tests/lint/rooms.py BUILD -v  print the circles of calls inside rooms, too
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+WHERE = pathlib.Path(__file__).with_name("rooms.txt")
+
+
+def objects(build):
+    """Each source file: the names that it defines, and those that it needs."""
+    defines, needs = {}, {}
+    paths = sorted(map(str, pathlib.Path(build, "lib").rglob("*.o")))
+    out = subprocess.run(["nm", "-A", *paths], check=True, capture_output=True, text=True).stdout
+    for line in out.splitlines():
+        path, _, rest = line.partition(":")
+        *_, kind, name = rest.split()
+        source = path[len(build) + 1:].removesuffix(".o").removesuffix(".avx2")
+        if kind in "TDBRVW":
+            defines[name] = source
+        elif kind == "U":
+            needs.setdefault(source, set()).add(name)
+    return defines, needs
+
+
+def includes(top):
+    """Each pair of a file and a folder of another room that it includes a header of."""
+    for path in sorted([*top.rglob("*.[ch]"), *top.rglob("*.cu")]):
+        for other in re.findall(r'^#include "(.*)/[^/]*"', path.read_text(), re.MULTILINE):
+            yield str(path), f"lib/{other}"
+
+
+def circles(edges):
+    """Strongly connected components of more than one node (Tarjan)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in edges.get(v, ()):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            at = stack.index(v)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for v in list(edges):
+        if v not in index:
+            visit(v)
+    return found
+
+
+def main():
+    build = sys.argv[1].rstrip("/")
+    floors, largest = [], {}
+    for line in WHERE.read_text().splitlines():
+        line = line.partition("#")[0].split()
+        if line[:1] == ["circle"]:
+            largest[line[1]] = int(line[2])
+        elif line:
+            floors.append(line)
+    floor = {room: n for n, rooms in enumerate(floors) for room in rooms}
+    defines, needs = objects(build)
+    sys.setrecursionlimit(10000)
+    edges, faults = {}, []
+    for source, names in sorted(needs.items()):
+        edges[source] = {defines[n] for n in names if defines.get(n, source) != source}
+    for source, targets in edges.items():
+        room = str(pathlib.Path(source).parent)
+        if room not in floor:
+            faults.append(f"{room}: on no floor of {WHERE.name}")
+            continue
+        for target in sorted(targets):
+            other = str(pathlib.Path(target).parent)
+            if other != room and floor.get(other, -1) >= floor[room]:
+                faults.append(f"{source}: calls {target}, which is not below it")
+    for source, other in includes(pathlib.Path("lib")):
+        room = str(pathlib.Path(source).parent)
+        if other not in floor or floor[other] >= floor.get(room, -1):
+            faults.append(f"{source}: includes headers of {other}, which is not below it")
+    for circle in circles(edges):
+        room = str(pathlib.Path(circle[0]).parent)
+        if len(circle) > largest.get(room, 1):
+            faults.append(f"{room}: a circle of {len(circle)} files: "
+                          + " ".join(pathlib.Path(f).name for f in circle))
+        elif "-v" in sys.argv:
+            print(" ".join(circle))
+    print("\n".join(dict.fromkeys(faults)), end="\n" if faults else "")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
