@@ -77,11 +77,11 @@ check/pairs: built/gcc
 	$(call step,pairs of writers: a new seed,3600,,tests/tool/pairs.py $(gcc)/annex 40 \
 		"$$(date +%s)")
 check/pytorch: built/gcc
-	$(call step,pytorch,1200,$(gcc)/libannex.so tools/pytorch tools/annex_torch.py tools/trace \
+	$(call step,pytorch,1200,$(gcc)/libannex.so tools/python tools/trace \
 		tests/torch include,env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
 check/pytorch-10000: built/gcc
 	$(call step,pytorch: 10$(comma)000 programs,7200,,env ANNEX_LIBRARY=$(gcc)/libannex.so \
-		$(python) tests/torch/fuzz.py tools/pytorch --programs 10000 --new-seeds)
+		$(python) tests/torch/fuzz.py tools/python --programs 10000 --new-seeds)
 check/install: built/gcc
 	$(call step,install,300,,tests/install/run.sh $(BUILD))
 

@@ -6,7 +6,7 @@ set -u
 
 annex=$(realpath "$1") || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
-tools=$here/../../tools
+tools=$here/../../tools/python
 # Debian's own Python has Debian's PyTorch; another one may come first in the path.
 python=${PYTHON:-/usr/bin/python3}
 dir=$(mktemp -d) || exit 1
@@ -48,9 +48,9 @@ claims()
 
 claims "$python" "$here/exporter.py" "$tools"
 claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
-	"$python" "$here/offload.py" "$tools/pytorch" "$here/../../include"
+	"$python" "$here/offload.py" "$tools" "$here/../../include"
 claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
-	"$python" "$here/fuzz.py" "$tools/pytorch" --programs 1000
+	"$python" "$here/fuzz.py" "$tools" --programs 1000
 for example in mlp transformer; do
 	claim "example $example" "$python" "$tools/annex_torch.py" --example $example \
 		-o example-$example.json --iterations 2
@@ -63,7 +63,7 @@ one_line "no such directory" "nowhere" "$python" "$tools/annex_torch.py" --examp
 	-o nowhere/x.json
 one_line "no PyTorch" "PyTorch" "$python" -S "$tools/annex_torch.py" --example mlp -o x.json
 claim "the comparison: losses are the same" env \
-	ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" "$python" "$tools/pytorch/compare.py" \
+	ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" "$python" "$tools/compare.py" \
 	--model mlp --iterations 1 --budget 32M --json
-one_line "a comparison of no such model" "model" "$python" "$tools/pytorch/compare.py" --model cnn
+one_line "a comparison of no such model" "model" "$python" "$tools/compare.py" --model cnn
 claims_end
