@@ -40,4 +40,5 @@ for iommu in 0 1; do
 	done
 done
 command="KERNEL=$kernel ROUNDS=$rounds tests/bench/qemu.sh $out $*"
-exec python3 tests/bench/qemu.py "$out/bench" "$command" "$@"
+python3 tests/bench/qemu.py "$out/bench" "$command" "$@"
+exec tests/bench/met.py "$out/bench/qemu.json"
