@@ -98,7 +98,7 @@ rm -f "$range"
 for how in array mmap; do
 	cp cut/g.csr cut/h.csr
 	cut_short "a graph that is cut, by $how" cut/h.csr "8K" \
-		"truncated|shorter|cannot read|rror|gone" has_open "$annex" graph pagerank \
+		"truncated|shorter|cannot read|rror|gone|not fit" has_open "$annex" graph pagerank \
 		cut/h.csr --access $how --iterations 1000000 --cache 64K --threads 2
 done
 cut_short "a cache in a range that is cut" "$range" "1M" "truncated" maps \
