@@ -90,7 +90,7 @@ examples()
 	done
 }
 
-# The example of the README, on 1024 numbers, of which number 1000 is two and the others are one.
+# docs/examples/element.c, on 1024 numbers, of which number 1000 is two and the others are one.
 reads_a_file()
 {
 	local i high out
