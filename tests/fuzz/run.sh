@@ -1,48 +1,60 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Run fuzz targets, two at a time: run.sh DIR-OF-TARGETS WORK-DIR [SECONDS]
-# Each starts from tests/fuzz/seeds/NAME. With SECONDS it runs for so long, with a new seed, and
-# keeps the inputs that it finds under WORK-DIR/NAME/corpus. Without, it tries the same inputs each
-# time: so a failure is due to a change.
-set -u
+# Run fuzz targets, two at a time: run.sh DIR-OF-TARGETS WORK-DIR [SECONDS | save]
+# Each starts from tests/fuzz/seeds/NAME and the inputs in tests/fuzz/corpus/NAME.tar.xz. With
+# SECONDS it runs for so long, with a new seed, and keeps the inputs that it finds under
+# WORK-DIR/NAME/corpus; save reduces these to what reaches more code, and packs them. Without, it
+# tries the same inputs each time: so a failure is due to a change.
+set -eu
 
 bin=$1
 work=$2
 seconds=${3:-}
 here=$(dirname "$0")
-mkdir -p "$work" || exit 1
+mkdir -p "$work"
 
-# Inputs to try where no time is given: some 20 seconds for each target.
-declare -A runs=([csr]=150000 [cxl]=40000 [elf]=2000000 [emu]=60000 [hdm]=12000 [import]=400000
-	[m2call]=7000 [plan]=500000 [query]=50000 [trace]=500000 [uri]=1500000)
-
-# Paths in the folders, with commas.
-list()
-{
-	find "$@" -type f | sort | paste -sd ,
-}
+# Inputs to try where no time is given, besides those that are saved: some seconds for each target.
+declare -A runs=([csr]=30000 [cxl]=8000 [elf]=400000 [emu]=12000 [hdm]=2400 [import]=80000
+	[m2call]=1400 [plan]=100000 [query]=10000 [trace]=100000 [uri]=300000)
 
 run_one()
 {
-	local target=$1 name=$2 seeds=() limit=300
+	local target=$1 name=$2 limit=300 list folder=$work/$2
+	local seeds=("$folder/saved") corpus=$here/corpus/$2.tar.xz
 	local options=(-timeout=10 -rss_limit_mb=2048 -print_final_stats=1
-		-artifact_prefix="$work/$name/")
-	mkdir -p "$work/$name" || return 1
-	[ ! -d "$here/seeds/$name" ] || seeds=("$here/seeds/$name")
-	if [ -n "$seconds" ]; then
-		mkdir -p "$work/$name/corpus" || return 1
-		seeds=("$work/$name/corpus" ${seeds[@]+"${seeds[@]}"})
+		-artifact_prefix="$folder/")
+	rm -rf "$folder/saved"
+	mkdir -p "$folder/saved" "$folder/corpus" || return 1
+	[ ! -e "$corpus" ] || tar -xJf "$corpus" -C "$folder/saved" || return 1
+	[ ! -d "$here/seeds/$name" ] || seeds+=("$here/seeds/$name")
+	case $seconds in
+	save)
+		rm -rf "$folder/least"
+		mkdir -p "$folder/least" || return 1
+		seeds=(-merge=1 "$folder/least" "${seeds[@]}" "$folder/corpus")
+		limit=1800
+		;;
+	'')
+		# New inputs would go to the first folder that is named.
+		list=$folder/list
+		find "${seeds[@]}" -type f | sort >"$list.lines"
+		options+=(-seed=1 -runs=$((${runs[$name]:-10000} + $(wc -l <"$list.lines"))))
+		paste -sd , "$list.lines" >"$list"
+		seeds=(-reload=0)
+		[ ! -s "$list.lines" ] || seeds+=(-seed_inputs="@$list")
+		;;
+	*)
+		seeds=("$folder/corpus" "${seeds[@]}")
 		options+=(-max_total_time="$seconds")
 		# Twice the time for the whole, because reading a grown corpus is not counted.
 		limit=$((seconds * 2 + 60))
-	else
-		# New inputs would go to the first folder that is named.
-		[ ${#seeds[@]} -eq 0 ] || seeds=(-reload=0 -seed_inputs="$(list "${seeds[@]}")")
-		options+=(-seed=1 -runs="${runs[$name]:-10000}")
-	fi
+		;;
+	esac
 	# In the foreground, so that what ends this script ends them too.
-	timeout --foreground -k 10 $limit "$target" "${options[@]}" \
-		${seeds[@]+"${seeds[@]}"} >"$work/$name/log" 2>&1
+	timeout --foreground -k 10 $limit "$target" "${options[@]}" "${seeds[@]}" \
+		>"$folder/log" 2>&1 || return
+	[ "$seconds" != save ] || tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
+		-cJf "$corpus" -C "$folder/least" .
 }
 
 passed=0
@@ -50,9 +62,8 @@ failed=0
 declare -A name_of=()
 reap()
 {
-	local pid rc
-	wait -n -p pid "${!name_of[@]}"
-	rc=$?
+	local pid rc=0
+	wait -n -p pid "${!name_of[@]}" || rc=$?
 	local name=${name_of[$pid]} unit
 	unset "name_of[$pid]"
 	if [ $rc -eq 0 ]; then
