@@ -93,7 +93,7 @@ MIGRATE_SRC := $(filter tests/bench/migrate%,$(BENCH_SRC)) tests/bench/figure.c 
 STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate%),$(BENCH_SRC))
 BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate)
 HEADERS := $(sort $(wildcard include/annex/*.h))
-MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch])) include/uapi/annex.h
+MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) include/uapi/annex.h
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
 RV_SRC := $(filter lib/ndp/harts/%,$(LIB_SRC))
@@ -262,11 +262,18 @@ $(OUT)/%.o: %.c $(OUT)/flags
 	$(compile)
 
 # The module's sources with one header in the place of the kernel's.
-SHIM_COPIES := $(patsubst kernel/%,$(OUT)/shim/%,$(wildcard kernel/*.[ch]))
-$(SHIM_COPIES): $(OUT)/shim/%: kernel/% Makefile
+SHIM_CXL := $(patsubst kernel/cxl/%,$(OUT)/shim/%,$(wildcard kernel/cxl/*.[ch]))
+SHIM_BOTH := $(patsubst kernel/%,$(OUT)/shim/%,$(wildcard kernel/*.h))
+SHIM_COPIES := $(SHIM_CXL) $(SHIM_BOTH)
+define shim_copy =
 	@mkdir -p $(@D)
 	@{ echo '#line 1 "$<"'; sed -e 's,<linux/.*>,"tests/kernel/shim.h",' \
 		-e 's,"trace.h"\|"compat.h","tests/kernel/shim.h",' $<; } > $@
+endef
+$(SHIM_CXL): $(OUT)/shim/%: kernel/cxl/% Makefile
+	$(shim_copy)
+$(SHIM_BOTH): $(OUT)/shim/%: kernel/% Makefile
+	$(shim_copy)
 $(SHIM_MODULE) $(SHIM_OBJ): $(SHIM_COPIES)
 $(SHIM_MODULE) $(SHIM_OBJ): private object_flags := -I$(OUT)/shim -Wno-pointer-arith \
 	-Wno-sign-compare -Wno-shadow -Wno-unused-parameter -Wno-address-of-packed-member

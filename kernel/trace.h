@@ -11,8 +11,8 @@
 #if !defined(ANNEX_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define ANNEX_TRACE_H
 
+#include <linux/device.h>
 #include <linux/tracepoint.h>
-#include "ctrl.h"
 
 #define ANNEX_NAME 32
 
@@ -20,8 +20,8 @@
 /* clang-format off */
 
 TRACE_EVENT(annex_map,
-	TP_PROTO(struct annex_ctrl *ctrl, u32 id, u32 kind, u64 bytes, int err),
-	TP_ARGS(ctrl, id, kind, bytes, err),
+	TP_PROTO(struct device *dev, u32 id, u32 kind, u64 bytes, int err),
+	TP_ARGS(dev, id, kind, bytes, err),
 	TP_STRUCT__entry(
 		__array(char, name, ANNEX_NAME)
 		__field(u32, id)
@@ -30,7 +30,7 @@ TRACE_EVENT(annex_map,
 		__field(int, err)
 	),
 	TP_fast_assign(
-		strscpy(__entry->name, dev_name(&ctrl->dev), ANNEX_NAME);
+		strscpy(__entry->name, dev_name(dev), ANNEX_NAME);
 		__entry->id = id;
 		__entry->kind = kind;
 		__entry->bytes = bytes;
@@ -41,15 +41,15 @@ TRACE_EVENT(annex_map,
 );
 
 DECLARE_EVENT_CLASS(annex_one,
-	TP_PROTO(struct annex_ctrl *ctrl, u32 id, int err),
-	TP_ARGS(ctrl, id, err),
+	TP_PROTO(struct device *dev, u32 id, int err),
+	TP_ARGS(dev, id, err),
 	TP_STRUCT__entry(
 		__array(char, name, ANNEX_NAME)
 		__field(u32, id)
 		__field(int, err)
 	),
 	TP_fast_assign(
-		strscpy(__entry->name, dev_name(&ctrl->dev), ANNEX_NAME);
+		strscpy(__entry->name, dev_name(dev), ANNEX_NAME);
 		__entry->id = id;
 		__entry->err = err;
 	),
@@ -57,18 +57,18 @@ DECLARE_EVENT_CLASS(annex_one,
 );
 
 DEFINE_EVENT(annex_one, annex_unmap,
-	TP_PROTO(struct annex_ctrl *ctrl, u32 id, int err),
-	TP_ARGS(ctrl, id, err)
+	TP_PROTO(struct device *dev, u32 id, int err),
+	TP_ARGS(dev, id, err)
 );
 
 DEFINE_EVENT(annex_one, annex_queue_delete,
-	TP_PROTO(struct annex_ctrl *ctrl, u32 id, int err),
-	TP_ARGS(ctrl, id, err)
+	TP_PROTO(struct device *dev, u32 id, int err),
+	TP_ARGS(dev, id, err)
 );
 
 TRACE_EVENT(annex_queue,
-	TP_PROTO(struct annex_ctrl *ctrl, u32 qid, u32 depth, int err),
-	TP_ARGS(ctrl, qid, depth, err),
+	TP_PROTO(struct device *dev, u32 qid, u32 depth, int err),
+	TP_ARGS(dev, qid, depth, err),
 	TP_STRUCT__entry(
 		__array(char, name, ANNEX_NAME)
 		__field(u32, qid)
@@ -76,7 +76,7 @@ TRACE_EVENT(annex_queue,
 		__field(int, err)
 	),
 	TP_fast_assign(
-		strscpy(__entry->name, dev_name(&ctrl->dev), ANNEX_NAME);
+		strscpy(__entry->name, dev_name(dev), ANNEX_NAME);
 		__entry->qid = qid;
 		__entry->depth = depth;
 		__entry->err = err;
@@ -86,14 +86,14 @@ TRACE_EVENT(annex_queue,
 );
 
 TRACE_EVENT(annex_reset,
-	TP_PROTO(struct annex_ctrl *ctrl, int err),
-	TP_ARGS(ctrl, err),
+	TP_PROTO(struct device *dev, int err),
+	TP_ARGS(dev, err),
 	TP_STRUCT__entry(
 		__array(char, name, ANNEX_NAME)
 		__field(int, err)
 	),
 	TP_fast_assign(
-		strscpy(__entry->name, dev_name(&ctrl->dev), ANNEX_NAME);
+		strscpy(__entry->name, dev_name(dev), ANNEX_NAME);
 		__entry->err = err;
 	),
 	TP_printk("%s err=%d", __entry->name, __entry->err)

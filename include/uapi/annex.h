@@ -8,10 +8,12 @@
  * reach. The first call on a file is ANNEX_IOC_INFO; any other before it, and mmap(), is
  * -EPROTO.
  *
- * Every structure begins with its own size. A size, flag or reserved field that this version does
- * not know is -EINVAL. A controller that was removed, or cannot be brought back, is -ENODEV in
- * every call; poll() reports POLLHUP then. Where somebody has made its IOMMU a lazy one meanwhile,
- * calls that give it memory or queues are -EPERM.
+ * Every structure begins with its own size, and grows at its end: members that a shorter one of
+ * an older caller has not are zero, and those of a newer caller that the module does not know are
+ * -E2BIG unless they are zero. A flag or reserved field that this version does not know is -EINVAL.
+ * A controller that was removed, or cannot be brought back, is -ENODEV in every call; poll()
+ * reports POLLHUP then. Where somebody has made its IOMMU a lazy one meanwhile, calls that give it
+ * memory or queues are -EPERM.
  */
 #ifndef _UAPI_ANNEX_H
 #define _UAPI_ANNEX_H
@@ -210,16 +212,19 @@ struct annex_ioc_state {
 	__u32 rsvd;
 };
 
-#define ANNEX_IOC_INFO _IOWR('A', 0x40, struct annex_ioc_info)
-#define ANNEX_IOC_IDENTIFY _IOWR('A', 0x41, struct annex_ioc_identify)
-#define ANNEX_IOC_MAP _IOWR('A', 0x42, struct annex_ioc_map)
-#define ANNEX_IOC_UNMAP _IOW('A', 0x43, struct annex_ioc_unmap)
-#define ANNEX_IOC_QUEUE_CREATE _IOWR('A', 0x44, struct annex_ioc_queue)
-#define ANNEX_IOC_QUEUE_DELETE _IOW('A', 0x45, struct annex_ioc_qid)
-#define ANNEX_IOC_ABORT _IOWR('A', 0x46, struct annex_ioc_abort)
-#define ANNEX_IOC_STATE _IOWR('A', 0x47, struct annex_ioc_state)
+/* Numbers that Linux's ioctl-number.rst has nobody for. */
+#define ANNEX_IOC_TYPE 0xA7
+
+#define ANNEX_IOC_INFO _IOWR(ANNEX_IOC_TYPE, 0x00, struct annex_ioc_info)
+#define ANNEX_IOC_IDENTIFY _IOWR(ANNEX_IOC_TYPE, 0x01, struct annex_ioc_identify)
+#define ANNEX_IOC_MAP _IOWR(ANNEX_IOC_TYPE, 0x02, struct annex_ioc_map)
+#define ANNEX_IOC_UNMAP _IOW(ANNEX_IOC_TYPE, 0x03, struct annex_ioc_unmap)
+#define ANNEX_IOC_QUEUE_CREATE _IOWR(ANNEX_IOC_TYPE, 0x04, struct annex_ioc_queue)
+#define ANNEX_IOC_QUEUE_DELETE _IOW(ANNEX_IOC_TYPE, 0x05, struct annex_ioc_qid)
+#define ANNEX_IOC_ABORT _IOWR(ANNEX_IOC_TYPE, 0x06, struct annex_ioc_abort)
+#define ANNEX_IOC_STATE _IOWR(ANNEX_IOC_TYPE, 0x07, struct annex_ioc_state)
 /* Reset the controller; queue pairs are gone then, mappings stay. -ENODEV: it did not return. */
-#define ANNEX_IOC_RESET _IO('A', 0x48)
+#define ANNEX_IOC_RESET _IO(ANNEX_IOC_TYPE, 0x08)
 
 /*
  * Offsets for mmap(), shared and never inherited by a child. Doorbell of queue Q: the 32-bit word
@@ -238,8 +243,8 @@ struct annex_ioc_state {
  * A range is host memory made of the memory of one or several devices. A file has at most one. It
  * is there until its last file, mapping, dma-buf and pinned page is gone. Of a device that is
  * removed while it has one nothing remains: calls are -ENODEV, memory that is touched is SIGBUS.
- * Each call can also be -EFAULT (no such arguments), -EINVAL (another @size), -ENOTTY (no such
- * call).
+ * Each call can also be -EFAULT (no such arguments), -EINVAL (another @size), -E2BIG (unknown
+ * members), -ENOTTY (no such call).
  */
 #define ANNEX_HDM_EVENTS (1u << 0) /* events come with interrupts; else calls look for them */
 #define ANNEX_HDM_POISON (1u << 1) /* it has a list of its poison */
@@ -455,10 +460,36 @@ struct annex_hdm_event {
 	__u8 record[128];
 };
 
-#define ANNEX_IOC_HDM_INFO _IOWR('A', 0x60, struct annex_ioc_hdm_info)
-#define ANNEX_IOC_HDM_RANGE _IOWR('A', 0x61, struct annex_ioc_hdm_range)
-#define ANNEX_IOC_HDM_DMABUF _IOWR('A', 0x62, struct annex_ioc_hdm_dmabuf)
-#define ANNEX_IOC_HDM_M2FUNC _IOWR('A', 0x63, struct annex_ioc_hdm_m2func)
-#define ANNEX_IOC_HDM_POISON _IOWR('A', 0x64, struct annex_ioc_hdm_poison)
+#define ANNEX_IOC_HDM_INFO _IOWR(ANNEX_IOC_TYPE, 0x20, struct annex_ioc_hdm_info)
+#define ANNEX_IOC_HDM_RANGE _IOWR(ANNEX_IOC_TYPE, 0x21, struct annex_ioc_hdm_range)
+#define ANNEX_IOC_HDM_DMABUF _IOWR(ANNEX_IOC_TYPE, 0x22, struct annex_ioc_hdm_dmabuf)
+#define ANNEX_IOC_HDM_M2FUNC _IOWR(ANNEX_IOC_TYPE, 0x23, struct annex_ioc_hdm_m2func)
+#define ANNEX_IOC_HDM_POISON _IOWR(ANNEX_IOC_TYPE, 0x24, struct annex_ioc_hdm_poison)
+
+/* Both sides have the same. */
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#else
+#include <assert.h>
+#endif
+static_assert(sizeof(struct annex_ioc_info) == 56, "annex_ioc_info");
+static_assert(sizeof(struct annex_ioc_identify) == 24, "annex_ioc_identify");
+static_assert(sizeof(struct annex_ioc_seg) == 16, "annex_ioc_seg");
+static_assert(sizeof(struct annex_ioc_map) == 56, "annex_ioc_map");
+static_assert(sizeof(struct annex_ioc_unmap) == 8, "annex_ioc_unmap");
+static_assert(sizeof(struct annex_ioc_queue) == 48, "annex_ioc_queue");
+static_assert(sizeof(struct annex_ioc_qid) == 8, "annex_ioc_qid");
+static_assert(sizeof(struct annex_ioc_abort) == 16, "annex_ioc_abort");
+static_assert(sizeof(struct annex_ioc_state) == 16, "annex_ioc_state");
+static_assert(sizeof(struct annex_ioc_hdm_info) == 96, "annex_ioc_hdm_info");
+static_assert(sizeof(struct annex_ioc_hdm_range) == 56, "annex_ioc_hdm_range");
+static_assert(sizeof(struct annex_ioc_hdm_dmabuf) == 24, "annex_ioc_hdm_dmabuf");
+static_assert(sizeof(struct annex_ioc_hdm_m2func) == 24, "annex_ioc_hdm_m2func");
+static_assert(sizeof(struct annex_filter_entry) == 32, "annex_filter_entry");
+static_assert(sizeof(struct annex_filter) == 4096, "annex_filter");
+static_assert(sizeof(struct annex_ioc_hdm_poison) == 24, "annex_ioc_hdm_poison");
+static_assert(sizeof(struct annex_hdm_event) == 144, "annex_hdm_event");
+#endif
 
 #endif

@@ -62,6 +62,16 @@ no_dead_private()
 	return $bad
 }
 
+# A stack trace tells where a function is. Attributes have the names that the kernel's macros want.
+kernel_nouns()
+{
+	! git ls-files -co --exclude-standard 'kernel/*.c' | while read -r file; do
+		noun=$(basename "$file" .c)
+		sed -n "/^static [^=;]*[ *]\(\w*\)(.*/!d; s//\1/; /^$noun/d; /^annex_/d; /_show\$/d
+			s|.*|$file: &() does not begin with $noun|p" "$file"
+	done | grep .
+}
+
 # The kernel's script prints a line for each parameter, member and value without a description, and
 # for each comment that stands before another declaration.
 kernel_doc()
@@ -77,6 +87,7 @@ claim "kernel-doc" kernel_doc
 claim "clang-format (make format repairs it)" formatted
 claim "sparse" sparse_clean
 claim "private functions are needed by two files" no_dead_private
+claim "functions of the module are named after their files" kernel_nouns
 # Parts of a script see what the whole has set (SC2034, SC2154).
 claim "shellcheck" shellcheck -x -S warning -e SC2034,SC2154 "${scripts[@]}"
 claim "codespell" codespell -q 3 --ignore-words tests/lint/words.txt "${words[@]}"

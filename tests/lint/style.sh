@@ -117,7 +117,7 @@ source && /^\}/ {
 source && /^#include "/ {
 	layer("^include/", "^", "public headers include <annex/...> and the system only")
 	layer("^tools/", "^(lib|core|nvme|cache)/", "the tool uses include/ only")
-	layer("^kernel/", "/", "the module uses its own headers and the kernel'\''s")
+	layer("^kernel/[a-z]*/", "/", "the module uses its own headers and the kernel'\''s")
 }
 
 END { end_file(); exit found }

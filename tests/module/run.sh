@@ -43,7 +43,7 @@ loaded_by_nothing()
 # Ways round what the kernel lets modules see.
 no_tricks()
 {
-	! grep -nE 'kallsyms|kprobe|ftrace|symbol_get|livepatch' kernel/*.[ch]
+	! grep -nE 'kallsyms|kprobe|ftrace|symbol_get|livepatch' -r --include='*.[ch]' kernel
 }
 
 # As its users do, in trees of its own. To install it there takes root.

@@ -4,7 +4,7 @@
 
 pci=there/sys/bus/pci
 mkdir -p there/dev/annex there/proc/self there/sys/class/block \
-	$pci/drivers/{nvme,annex,vfio-pci,cxl_pci}
+	$pci/drivers/{nvme,annex,annex_cxl,vfio-pci,cxl_pci}
 
 # func ADDR CLASS VENDOR DEVICE DRIVER GROUP - A PCI function; - for no driver or group.
 func()
@@ -67,7 +67,7 @@ func 0000:00:07.0 0x010802 0x1b36 0x0010 nvme -
 func 0000:00:08.0 0x010802 0x1b36 0x0010 vfio-pci 7
 func 0000:00:09.0 0x010801 0x1b36 0x0010 - -
 func 0000:0d:00.0 0x050210 0x8086 0x0d93 cxl_pci 6
-func 0000:0e:00.0 0x050210 0x8086 0x0d93 annex -
+func 0000:0e:00.0 0x050210 0x8086 0x0d93 annex_cxl -
 func 0000:0f:00.0 0x050210 0x8086 0x0d93 - -
 func 10000:01:00.0 0x010802 0x1b36 0x0010 - -
 {
@@ -143,7 +143,7 @@ row 0000:00:06.0 'nvme +annex +5 +DMA +- +- +- +process 4242 \(reader\)'
 row 0000:00:07.0 'nvme +nvme +- +- +- +- +- +- '
 row 0000:0d:00.0 'cxl +cxl_pci +6 .* dax1.0 with driver kmem \+1 '
 row 0000:0d:00.0 '1.0 GiB +- +\? +\? +\? +-$'
-row 0000:0e:00.0 'cxl +annex .* 3 in the module '
+row 0000:0e:00.0 'cxl +annex_cxl .* 3 in the module '
 row 0000:0e:00.0 \
 	'\? +\? +\? +5 information, 2 failure +\? +512.0 MiB at 0x110000000, 2 ways, ended$'
 row 0000:0f:00.0 '\? +\? +\? +\? +\? +-$'
@@ -233,7 +233,7 @@ holds "where to turn it on" grep -q 'firmware-setup' out
 holds "a module that is not loaded" grep -q 'sudo modprobe annex' out
 mv kept $pci/drivers/annex
 mv kept2 there/lib/modules/6.1.0-9-amd64/build
-ln -snf ../../drivers/annex $pci/devices/0000:0e:00.0/driver
+ln -snf ../../drivers/annex_cxl $pci/devices/0000:0e:00.0/driver
 
 refused "a root that is none" "no folder sys" "$annex" list --root nowhere
 refused "a root that is none" "no folder sys" "$annex" doctor --root .

@@ -87,7 +87,7 @@ static int check_root(const char *command, const struct pcidev *d)
 
 static int check_bind(const struct pcidev *d, const struct users *users)
 {
-	if (is_driver(d, BINDING_DRIVER))
+	if (is_driver(d, pcidev_annex(d)))
 		return 0;
 	if (*d->driver && !is_driver(d, pcidev_home(d)))
 		return err_set(-EBUSY,
@@ -96,7 +96,7 @@ static int check_bind(const struct pcidev *d, const struct users *users)
 			       d->addr, d->driver, d->addr, d->driver);
 	if (users->n)
 		return say_busy(d, &users->user[0]);
-	if (!sysfs_is("", "sys/bus/pci/drivers/" BINDING_DRIVER))
+	if (!sysfs_is("", "sys/bus/pci/drivers/%s", pcidev_annex(d)))
 		return err_set(-ENODEV, "the kernel module is not loaded: modprobe annex "
 					"(annex doctor says more)");
 	return check_root("annex bind", d);
@@ -106,7 +106,7 @@ static int check_unbind(const struct pcidev *d, const struct users *users)
 {
 	if (is_driver(d, pcidev_home(d)))
 		return 0;
-	if (*d->driver && !is_driver(d, BINDING_DRIVER))
+	if (*d->driver && !is_driver(d, pcidev_annex(d)))
 		return err_set(-EINVAL, "%s is not annex's, but the driver %s's", d->addr,
 			       d->driver);
 	if (users->n)
@@ -132,7 +132,7 @@ static void put_result(struct out *out, json_t *devices, const struct pcidev *d,
 	json_array_append_new(devices, one);
 	if (!changed)
 		out_row(out, d->addr, "is with %s already", d->driver);
-	else if (alone && is_driver(d, BINDING_DRIVER))
+	else if (alone && is_driver(d, pcidev_annex(d)))
 		out_row(out, d->addr,
 			"bound to %s; no IOMMU: opening it needs CAP_SYS_RAWIO and modprobe annex "
 			"allow_no_iommu=1",
@@ -156,7 +156,7 @@ static int change_all(struct bind_job *job, bool take)
 	progress_begin(take ? "binding" : "unbinding");
 	for (unsigned int i = 0; i < job->n && !err; i++) {
 		struct pcidev *d = job->pick[i];
-		bool done = is_driver(d, take ? BINDING_DRIVER : pcidev_home(d));
+		bool done = is_driver(d, take ? pcidev_annex(d) : pcidev_home(d));
 
 		snprintf(was, sizeof(was), "%s", d->driver);
 		if (!done)

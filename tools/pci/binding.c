@@ -142,7 +142,7 @@ static int give_up(const struct change *c, const struct pcidev *was, int err)
 	return err_set(err, "%s: %s; and it is not back with %s (%s)%s", c->addr, c->why,
 		       *was->driver ? was->driver : "no driver",
 		       back.why[0] ? back.why : "the driver did not take it: see dmesg",
-		       strcmp(was->driver, BINDING_DRIVER)
+		       strcmp(was->driver, pcidev_annex(was))
 			       ? ": annex unbind once the kernel answers"
 			       : "");
 }
@@ -246,12 +246,12 @@ static int take(struct pcidev *d, struct claims *claims)
 	if (!err)
 		err = make_strict(&c, d);
 	if (!err)
-		err = override(&c, BINDING_DRIVER);
+		err = override(&c, pcidev_annex(d));
 	if (!err)
 		err = probe(&c);
 	if (!err)
 		driver_now(&c, driver, sizeof(driver));
-	if (!err && strcmp(driver, BINDING_DRIVER) != 0) {
+	if (!err && strcmp(driver, pcidev_annex(d)) != 0) {
 		snprintf(c.why, sizeof(c.why), "annex.ko did not take it: dmesg says why");
 		err = -EIO;
 	}
@@ -294,7 +294,7 @@ static int give(struct pcidev *d)
 	if (err)
 		return give_up(&c, d, err);
 	driver_now(&c, driver, sizeof(driver));
-	if (!*driver || !strcmp(driver, BINDING_DRIVER))
+	if (!*driver || !strcmp(driver, pcidev_annex(d)))
 		return err_set(-EIO, "%s is free of annex, but no driver took it: dmesg says why",
 			       d->addr);
 	pcidev_facts("", d);

@@ -9,9 +9,6 @@
 #include "pcidev.h"
 #include "users.h"
 
-/* The driver that annex.ko registers. */
-#define BINDING_DRIVER "annex"
-
 /*
  * binding_take() - Give @d to annex.ko: off its driver, a controller into a strict IOMMU domain,
  * bound. No other program can begin to use its namespaces meanwhile. On success @d says how it is

@@ -112,7 +112,7 @@ static int check_devices(struct checks *c, const struct pcidev_list *list, unsig
 		if (d->kind != PCIDEV_CXL)
 			continue;
 		++*all;
-		if (!strcmp(d->driver, BINDING_DRIVER)) {
+		if (!strcmp(d->driver, pcidev_annex(d))) {
 			ours++;
 		} else if (!users[i].n) {
 			idle++;

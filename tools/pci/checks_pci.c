@@ -58,7 +58,7 @@ static bool is_installed(const struct checks *c, const char *release)
 
 static void check_module(struct checks *c, const char *release)
 {
-	bool loaded = sysfs_is(c->root, "sys/bus/pci/drivers/" BINDING_DRIVER);
+	bool loaded = sysfs_is(c->root, "sys/bus/pci/drivers/annex");
 	bool installed = is_installed(c, release);
 
 	if (sysfs_is(c->root, "lib/modules/%s/build", release)) {
@@ -161,7 +161,7 @@ static int check_controllers(struct checks *c, const struct pcidev_list *list)
 			: err_set(-ENOMEM, "out of memory");
 
 	for (unsigned int i = 0; i < list->n && !err; i++) {
-		bool taken = !strcmp(list->dev[i].driver, BINDING_DRIVER);
+		bool taken = !strcmp(list->dev[i].driver, pcidev_annex(&list->dev[i]));
 
 		if (list->dev[i].kind != PCIDEV_NVME)
 			continue;

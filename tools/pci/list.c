@@ -168,7 +168,7 @@ static void used_text(char *buf, size_t size, const struct pcidev *d, const stru
 		len = strlen(buf);
 		if (users->n > 1)
 			snprintf(buf + len, size - len, " +%u", users->n - 1);
-	} else if (users->partial && !strcmp(d->driver, "annex")) {
+	} else if (users->partial && !strcmp(d->driver, pcidev_annex(d))) {
 		snprintf(buf, size, "? (ask as root)");
 	}
 }

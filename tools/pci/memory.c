@@ -92,7 +92,7 @@ void memory_read(const char *root, const struct pcidev *d, struct memory *m)
 	*m = (struct memory){.capacity = {-1, -1}, .poison = -1};
 	for (unsigned int i = 0; i < MEMORY_LOGS; i++)
 		m->events[i] = -1;
-	if (strcmp(d->driver, BINDING_DRIVER) != 0) {
+	if (strcmp(d->driver, pcidev_annex(d)) != 0) {
 		of_kernel(root, d, m);
 		return;
 	}

@@ -52,6 +52,11 @@ const char *pcidev_home(const struct pcidev *dev)
 	return dev->kind == PCIDEV_NVME ? "nvme" : "cxl_pci";
 }
 
+const char *pcidev_annex(const struct pcidev *dev)
+{
+	return dev->kind == PCIDEV_NVME ? "annex" : "annex_cxl";
+}
+
 static bool is_ours(const struct pci_dev *p, enum pcidev_kind *kind)
 {
 	*kind = p->device_class == CLASS_NVME ? PCIDEV_NVME : PCIDEV_CXL;

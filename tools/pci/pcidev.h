@@ -55,4 +55,7 @@ const char *pcidev_kind(const struct pcidev *dev);
 /* pcidev_home() - The kernel's own driver for it: "nvme" or "cxl_pci". */
 const char *pcidev_home(const struct pcidev *dev);
 
+/* pcidev_annex() - The driver that annex.ko registers for it: "annex" or "annex_cxl". */
+const char *pcidev_annex(const struct pcidev *dev);
+
 #endif

@@ -172,7 +172,7 @@ static void do_small(struct fuzzer *f)
 		memset(any, 0, sizeof(any));
 		any[0] = (uint32_t)odd(&f->state);
 		call(f,
-		     _IOC(draw(&f->state, 4), 'A', draw(&f->state, 16) + 0x3c,
+		     _IOC(draw(&f->state, 4), ANNEX_IOC_TYPE, draw(&f->state, 12),
 			  draw(&f->state, 200)),
 		     any);
 		break;

@@ -53,7 +53,7 @@ static void handshake(void)
 	info.size--;
 	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_INFO, &info), "another size");
 	expect(-ENOTTY, call(fd, ANNEX_IOC_RESET, NULL), "a call of controllers");
-	expect(-ENOTTY, call(fd, _IO('A', 0x60), NULL), "a call without arguments");
+	expect(-ENOTTY, call(fd, _IO(ANNEX_IOC_TYPE, 0x20), NULL), "a call without arguments");
 	expect(-EFAULT, call(fd, ANNEX_IOC_HDM_INFO, NULL), "no arguments");
 	expect(0, info_of(fd, &info), "the handshake");
 	expect(-ENXIO, try_rw(fd, 0, PAGE), "mmap without a range");

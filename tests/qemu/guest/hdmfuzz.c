@@ -186,7 +186,7 @@ static void do_small(struct fuzzer *f)
 	default:
 		any[0] = (uint32_t)odd(&f->state);
 		call(f, some_file(f),
-		     _IOC(draw(&f->state, 4), 'A', draw(&f->state, 16) + 0x5c,
+		     _IOC(draw(&f->state, 4), ANNEX_IOC_TYPE, draw(&f->state, 12) + 0x1c,
 			  draw(&f->state, 200)),
 		     any);
 		break;

@@ -9,8 +9,8 @@
 
 bind_again()
 {
-	echo "$first" >/sys/bus/pci/drivers/annex/unbind &&
-		echo "$first" >/sys/bus/pci/drivers/annex/bind
+	echo "$first" >/sys/bus/pci/drivers/annex_cxl/unbind &&
+		echo "$first" >/sys/bus/pci/drivers/annex_cxl/bind
 }
 
 busy()

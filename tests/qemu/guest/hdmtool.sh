@@ -29,8 +29,8 @@ memdev()
 bound()
 {
 	for address in $devices; do
-		driver "$address" annex && [ -c "/dev/annex/$address" ] &&
-			is "$(cat "/sys/bus/pci/devices/$address/driver_override")" annex ||
+		driver "$address" annex_cxl && [ -c "/dev/annex/$address" ] &&
+			is "$(cat "/sys/bus/pci/devices/$address/driver_override")" annex_cxl ||
 			return 1
 	done
 }

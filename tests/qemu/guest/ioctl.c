@@ -61,6 +61,27 @@ static void shake_hands(void)
 	expect(1, state.csts, "the controller is ready");
 }
 
+static unsigned long resized(unsigned long request, uint32_t bytes)
+{
+	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), bytes);
+}
+
+/* A program made for a newer module, which had added members at the end. */
+static void newer(void)
+{
+	struct {
+		struct annex_ioc_state known;
+		uint64_t more[2];
+	} args = {.known.size = sizeof(args)};
+
+	expect(0, call(resized(ANNEX_IOC_STATE, sizeof(args)), &args), "a larger structure");
+	expect(1, args.known.csts && !args.more[0] && !args.more[1],
+	       "what the module knows is told, and the rest is zero");
+	args.more[1] = 1;
+	expect(-E2BIG, call(resized(ANNEX_IOC_STATE, sizeof(args)), &args),
+	       "one with a member that the module does not know");
+}
+
 static void sizes(void)
 {
 	char *ro = pages(1, PROT_READ);
@@ -80,16 +101,19 @@ static void sizes(void)
 		       calls[i].name);
 		expect(-EINVAL, call(calls[i].request, ro), "%s: zeroes", calls[i].name);
 		args[0] = size - 4;
-		expect(-ENOTTY,
-		       call(_IOC(_IOC_DIR(calls[i].request), 'A', _IOC_NR(calls[i].request),
-				 size - 4),
-			    args),
-		       "%s: a call of another size", calls[i].name);
+		expect(-EINVAL, call(resized(calls[i].request, size - 4), args),
+		       "%s: shorter than ever", calls[i].name);
+		args[0] = size + 8;
+		args[size / 4 + 1] = 1;
+		expect(-E2BIG, call(resized(calls[i].request, size + 8), args),
+		       "%s: a member that the module does not know", calls[i].name);
 	}
-	expect(-ENOTTY, call(_IO('A', 0x3f), NULL), "a call before the first");
-	expect(-ENOTTY, call(_IO('A', 0x49), NULL), "a call after the last");
-	expect(-ENOTTY, call(_IO('B', 0x48), NULL), "a call of another's");
-	expect(-ENOTTY, call(_IOC(_IOC_READ, 'A', 0x40, 4096), mem), "a large call");
+	expect(-ENOTTY, call(_IO(ANNEX_IOC_TYPE, 0x09), NULL), "a call after the last");
+	expect(-ENOTTY, call(ANNEX_IOC_HDM_INFO, mem), "a call of CXL memory");
+	expect(-ENOTTY, call(_IO('A', 0x08), NULL), "a call of another's");
+	expect(-ENOTTY, call(_IOC(_IOC_READ, ANNEX_IOC_TYPE, 0, sizeof(info)), mem),
+	       "a call in one direction only");
+	expect(-ENOTTY, call(resized(ANNEX_IOC_RESET, 8), mem), "arguments where there are none");
 	munmap(ro, PAGE);
 }
 
@@ -543,6 +567,7 @@ int main(int argc, char **argv)
 	before_info();
 	shake_hands();
 	sizes();
+	newer();
 	identifies();
 	map_numbers();
 	map_memory(file);

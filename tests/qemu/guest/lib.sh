@@ -176,14 +176,14 @@ with_hdm()
 # bind_cxl ADDRESS, unbind_cxl ADDRESS - As annex bind does it, for CXL memory.
 bind_cxl()
 {
-	echo annex >"/sys/bus/pci/devices/$1/driver_override"
+	echo annex_cxl >"/sys/bus/pci/devices/$1/driver_override"
 	echo "$1" >/sys/bus/pci/drivers_probe
 	[ -c "/dev/annex/$1" ]
 }
 
 unbind_cxl()
 {
-	echo "$1" >/sys/bus/pci/drivers/annex/unbind
+	echo "$1" >/sys/bus/pci/drivers/annex_cxl/unbind
 	echo >"/sys/bus/pci/devices/$1/driver_override"
 	[ ! -e "/dev/annex/$1" ]
 }

@@ -15,7 +15,7 @@ untouched()
 
 leftovers()
 {
-	! ls -d /sys/module/annex /sys/bus/pci/drivers/annex /sys/class/annex* /dev/annex* \
+	! ls -d /sys/module/annex /sys/bus/pci/drivers/annex* /sys/class/annex* /dev/annex* \
 		/sys/kernel/debug/annex 2>/dev/null
 }
 

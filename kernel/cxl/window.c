@@ -21,13 +21,13 @@ struct table {
 };
 
 /* 0: one way, 1: two, ... and from 8 on: three, six, twelve. 0: reserved. */
-static u32 ways_of(u8 code)
+static u32 window_ways_of(u8 code)
 {
 	return code <= 4 ? 1u << code : code >= 8 && code <= 10 ? 3u << (code - 8) : 0;
 }
 
 /* The kernel looks only whether an entry begins in the table. */
-static bool is_whole(const struct acpi_cedt_header *header, size_t bytes, unsigned long end)
+static bool window_is_whole(const struct acpi_cedt_header *header, size_t bytes, unsigned long end)
 {
 	unsigned long at = (unsigned long)header;
 
@@ -35,7 +35,7 @@ static bool is_whole(const struct acpi_cedt_header *header, size_t bytes, unsign
 }
 
 /* Where the machine has addresses, and not on another one. */
-static bool is_sound(const struct acpi_cedt_cfmws *c, const struct table *t)
+static bool window_is_sound(const struct acpi_cedt_cfmws *c, const struct table *t)
 {
 	u64 last = c->base_hpa + c->window_size - 1;
 
@@ -49,20 +49,20 @@ static bool is_sound(const struct acpi_cedt_cfmws *c, const struct table *t)
 	return true;
 }
 
-static int take_window(union acpi_subtable_headers *header, void *arg, const unsigned long end)
+static int window_take(union acpi_subtable_headers *header, void *arg, const unsigned long end)
 {
 	struct acpi_cedt_cfmws *c = (struct acpi_cedt_cfmws *)header;
 	struct table *t = arg;
 	struct annex_window *w = &t->windows[t->n];
 	u32 ways;
 
-	if (!is_whole(&c->header, sizeof(*c), end)) {
+	if (!window_is_whole(&c->header, sizeof(*c), end)) {
 		say("the CEDT has a window that is cut off");
 		return 0;
 	}
-	ways = ways_of(c->interleave_ways);
-	if (!is_whole(&c->header, sizeof(*c) + ways * sizeof(u32), end) || !ways ||
-	    c->granularity > 6 || !is_sound(c, t)) {
+	ways = window_ways_of(c->interleave_ways);
+	if (!window_is_whole(&c->header, sizeof(*c) + ways * sizeof(u32), end) || !ways ||
+	    c->granularity > 6 || !window_is_sound(c, t)) {
 		if (!t->odd++)
 			t->at = c->base_hpa;
 		return 0;
@@ -82,7 +82,7 @@ static int take_window(union acpi_subtable_headers *header, void *arg, const uns
 	return 0;
 }
 
-static int read_table(int type, acpi_tbl_entry_handler_arg take, void *arg)
+static int window_read_table(int type, acpi_tbl_entry_handler_arg take, void *arg)
 {
 	int got = acpi_table_parse_cedt(type, take, arg);
 
@@ -99,7 +99,7 @@ int annex_windows_read(struct annex_window **windows)
 	t.windows = kcalloc(WINDOWS_MOST, sizeof(*t.windows), GFP_KERNEL);
 	if (!t.windows)
 		return -ENOMEM;
-	got = read_table(ACPI_CEDT_TYPE_CFMWS, take_window, &t);
+	got = window_read_table(ACPI_CEDT_TYPE_CFMWS, window_take, &t);
 	if (t.odd)
 		say("windows of the CEDT that make no sense: %u, the first at 0x%llx", t.odd, t.at);
 	if (got < 0 && got != -ENODEV) {
@@ -123,12 +123,13 @@ struct bridge {
 	u32 version;
 };
 
-static int take_bridge(union acpi_subtable_headers *header, void *arg, const unsigned long end)
+static int window_take_bridge(union acpi_subtable_headers *header, void *arg,
+			      const unsigned long end)
 {
 	struct acpi_cedt_chbs *c = (struct acpi_cedt_chbs *)header;
 	struct bridge *b = arg;
 
-	if (is_whole(&c->header, sizeof(*c), end) && c->uid == b->uid) {
+	if (window_is_whole(&c->header, sizeof(*c), end) && c->uid == b->uid) {
 		b->base = c->base;
 		b->bytes = c->length;
 		b->version = c->cxl_version;
@@ -139,7 +140,7 @@ static int take_bridge(union acpi_subtable_headers *header, void *arg, const uns
 int annex_window_bridge(u32 uid, phys_addr_t *at)
 {
 	struct bridge b = {.uid = uid};
-	int got = read_table(ACPI_CEDT_TYPE_CHBS, take_bridge, &b);
+	int got = window_read_table(ACPI_CEDT_TYPE_CHBS, window_take_bridge, &b);
 
 	if (got < 0 && got != -ENODEV)
 		return got;
@@ -164,8 +165,8 @@ struct look {
 };
 
 /* There is no such place: it is called for the lock that it is called with. */
-static resource_size_t look(void *arg, const struct resource *avail, resource_size_t size,
-			    resource_size_t align)
+static resource_size_t window_look(void *arg, const struct resource *avail, resource_size_t size,
+				   resource_size_t align)
 {
 	struct look *l = arg;
 
@@ -178,17 +179,17 @@ static resource_size_t look(void *arg, const struct resource *avail, resource_si
  * requested there as long as they are not busy, that is, before they have pages. Both come and go,
  * and of what is exported only this takes the tree's lock around a look at it.
  */
-static bool is_alone(const struct resource *res)
+static bool window_is_alone(const struct resource *res)
 {
 	struct resource nowhere = {}, none = {};
 	struct look l = {.res = res};
 
-	allocate_resource(&nowhere, &none, 1, 0, 0, 1, look, &l);
+	allocate_resource(&nowhere, &none, 1, 0, 0, 1, window_look, &l);
 	return l.alone;
 }
 
 /* The end of one of these in the way; 0: there is none. */
-static u64 end_of_hit(const struct annex_taken *taken, unsigned int n, u64 base, u64 bytes)
+static u64 window_end_of_hit(const struct annex_taken *taken, unsigned int n, u64 base, u64 bytes)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (taken[i].base < base + bytes && base < taken[i].base + taken[i].bytes)
@@ -206,12 +207,12 @@ struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 
 		base = ALIGN(at, CXL_GRANULE);
 		if (base >= end || bytes > end - base)
 			break;
-		hit = end_of_hit(taken, n, base, bytes);
+		hit = window_end_of_hit(taken, n, base, bytes);
 		at = hit ? hit : base + CXL_GRANULE;
 		if (hit)
 			continue;
 		res = request_mem_region(base, bytes, "annex");
-		if (res && is_alone(res))
+		if (res && window_is_alone(res))
 			return res;
 		if (res)
 			release_mem_region(base, bytes);

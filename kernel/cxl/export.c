@@ -30,14 +30,14 @@ struct annex_export {
 };
 
 /* It stays where it is unless its device is removed. */
-static int pin(struct dma_buf_attachment *attach)
+static int export_pin(struct dma_buf_attachment *attach)
 {
 	struct annex_export *e = attach->dmabuf->priv;
 
 	return e->ended ? -ENODEV : 0;
 }
 
-static void unpin(struct dma_buf_attachment *attach)
+static void export_unpin(struct dma_buf_attachment *attach)
 {
 }
 
@@ -45,7 +45,7 @@ static void unpin(struct dma_buf_attachment *attach)
  * A bounce buffer would be a copy that nobody keeps in step. @err: of the mapping, which may be for
  * lack of such buffers.
  */
-static bool bounces(struct device *dev, struct sg_table *sgt, int err)
+static bool export_bounces(struct device *dev, struct sg_table *sgt, int err)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 	struct scatterlist *sg;
@@ -61,7 +61,7 @@ static bool bounces(struct device *dev, struct sg_table *sgt, int err)
 	return false;
 }
 
-static struct sg_table *make_table(const struct annex_export *e)
+static struct sg_table *export_make_table(const struct annex_export *e)
 {
 	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
 	struct scatterlist *sg;
@@ -82,13 +82,13 @@ static struct sg_table *make_table(const struct annex_export *e)
 	return sgt;
 }
 
-static void free_table(struct sg_table *sgt)
+static void export_free_table(struct sg_table *sgt)
 {
 	sg_free_table(sgt);
 	kfree(sgt);
 }
 
-static struct sg_table *map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
+static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
 	struct annex_export *e = attach->dmabuf->priv;
 	struct sg_table *sgt;
@@ -96,37 +96,37 @@ static struct sg_table *map(struct dma_buf_attachment *attach, enum dma_data_dir
 
 	if (e->ended)
 		return ERR_PTR(-ENODEV);
-	sgt = make_table(e);
+	sgt = export_make_table(e);
 	if (IS_ERR(sgt))
 		return sgt;
 	err = dma_map_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
-	if (bounces(attach->dev, sgt, err)) {
+	if (export_bounces(attach->dev, sgt, err)) {
 		if (!err)
 			dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 		dev_notice_ratelimited(attach->dev, "annex: it does not reach CXL memory itself\n");
 		err = -EOPNOTSUPP;
 	}
 	if (err) {
-		free_table(sgt);
+		export_free_table(sgt);
 		return ERR_PTR(err);
 	}
 	atomic_inc(&e->maps);
 	return sgt;
 }
 
-static void unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
-		  enum dma_data_direction dir)
+static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
+			 enum dma_data_direction dir)
 {
 	struct annex_export *e = attach->dmabuf->priv;
 
 	dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
-	free_table(sgt);
+	export_free_table(sgt);
 	/* Ordered after the device's last access: whoever sees 0 may take the memory away. */
 	smp_mb__before_atomic();
 	atomic_dec(&e->maps);
 }
 
-static void release(struct dma_buf *dmabuf)
+static void export_release(struct dma_buf *dmabuf)
 {
 	struct annex_export *e = dmabuf->priv;
 
@@ -138,11 +138,11 @@ static void release(struct dma_buf *dmabuf)
 }
 
 static const struct dma_buf_ops ops = {
-	.pin = pin,
-	.unpin = unpin,
-	.map_dma_buf = map,
-	.unmap_dma_buf = unmap,
-	.release = release,
+	.pin = export_pin,
+	.unpin = export_unpin,
+	.map_dma_buf = export_map,
+	.unmap_dma_buf = export_unmap,
+	.release = export_release,
 };
 
 static int export(struct annex_export *e)
@@ -211,7 +211,7 @@ bool annex_export_idle(struct annex_range *r)
 	list_for_each_entry(e, &r->exports, list)
 		if (atomic_read(&e->maps))
 			return false;
-	smp_rmb(); /* pairs with unmap() */
+	smp_rmb(); /* pairs with export_unmap() */
 	return true;
 }
 

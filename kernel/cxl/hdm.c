@@ -12,7 +12,7 @@ static struct annex_hdm *hdm_of(struct device *dev)
 	return container_of(dev, struct annex_hdm, dev);
 }
 
-static void free_hdm(struct device *dev)
+static void hdm_free(struct device *dev)
 {
 	struct annex_hdm *hdm = hdm_of(dev);
 
@@ -68,10 +68,10 @@ static const struct attribute_group *groups[] = {&group, NULL};
 static const struct annex_node_type type = {
 	.ops = &annex_user_ops,
 	.groups = groups,
-	.release = free_hdm,
+	.release = hdm_free,
 };
 
-static struct annex_hdm *make_hdm(struct pci_dev *pdev)
+static struct annex_hdm *hdm_make(struct pci_dev *pdev)
 {
 	struct annex_hdm *hdm = kzalloc(sizeof(*hdm), GFP_KERNEL);
 	int err;
@@ -89,7 +89,7 @@ static struct annex_hdm *make_hdm(struct pci_dev *pdev)
 	return hdm;
 }
 
-static int read_capacity(struct annex_hdm *hdm)
+static int hdm_read_capacity(struct annex_hdm *hdm)
 {
 	struct cxl_identify id;
 	struct cxl_partition part;
@@ -114,12 +114,12 @@ static int read_capacity(struct annex_hdm *hdm)
 	return 0;
 }
 
-static void poison_changed(struct annex_media *media)
+static void hdm_poison_changed(struct annex_media *media)
 {
 	annex_range_poison(container_of(media, struct annex_hdm, media));
 }
 
-static int start(struct annex_hdm *hdm)
+static int hdm_start(struct annex_hdm *hdm)
 {
 	struct annex_regs *regs = &hdm->regs;
 	struct pci_dev *pdev = hdm->pdev;
@@ -130,18 +130,18 @@ static int start(struct annex_hdm *hdm)
 	if (!err)
 		err = annex_mbox_init(&hdm->mbox, &hdm->dev, regs->mbox, regs->mbox_bytes);
 	if (!err)
-		err = read_capacity(hdm);
+		err = hdm_read_capacity(hdm);
 	if (err)
 		return err;
 	annex_decoders_init(&hdm->decoders, regs->component, regs->hdm, regs->phys, pci_name(pdev),
 			    true);
 	hdm->serial = pci_get_dsn(pdev);
 	return annex_media_init(&hdm->media, pdev, &hdm->mbox, regs->status, hdm->bytes,
-				poison_changed);
+				hdm_poison_changed);
 }
 
 /* Nothing of the module's reaches it any more. */
-static void stop(struct annex_hdm *hdm)
+static void hdm_stop(struct annex_hdm *hdm)
 {
 	annex_range_evict(hdm);
 	annex_media_end(&hdm->media);
@@ -149,16 +149,21 @@ static void stop(struct annex_hdm *hdm)
 	annex_regs_exit(&hdm->regs);
 }
 
-int annex_hdm_probe(struct pci_dev *pdev)
+/* driver_override matches whatever it is written to. */
+static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct annex_hdm *hdm;
 	int err;
 
+	if (pdev->class != CXL_CLASS_MEMORY) {
+		pci_err(pdev, "annex: not CXL memory (class %06x)\n", pdev->class);
+		return -ENODEV;
+	}
 	if (PAGE_SIZE != SZ_4K) {
 		pci_err(pdev, "annex: needs pages of 4 KiB\n");
 		return -EOPNOTSUPP;
 	}
-	hdm = make_hdm(pdev);
+	hdm = hdm_make(pdev);
 	if (IS_ERR(hdm))
 		return PTR_ERR(hdm);
 	err = pci_enable_device_mem(pdev);
@@ -167,7 +172,7 @@ int annex_hdm_probe(struct pci_dev *pdev)
 	err = pci_request_mem_regions(pdev, "annex");
 	if (err)
 		goto disable;
-	err = start(hdm);
+	err = hdm_start(hdm);
 	if (err)
 		goto stop;
 	pci_set_drvdata(pdev, hdm);
@@ -178,7 +183,7 @@ int annex_hdm_probe(struct pci_dev *pdev)
 		 hdm->bytes[ANNEX_HDM_VOLATILE], hdm->bytes[ANNEX_HDM_PERSISTENT]);
 	return 0;
 stop:
-	stop(hdm);
+	hdm_stop(hdm);
 	pci_release_mem_regions(pdev);
 disable:
 	pci_disable_device(pdev);
@@ -188,12 +193,12 @@ put:
 	return err;
 }
 
-void annex_hdm_remove(struct pci_dev *pdev)
+static void hdm_remove(struct pci_dev *pdev)
 {
 	struct annex_hdm *hdm = pci_get_drvdata(pdev);
 
 	cdev_device_del(&hdm->cdev, &hdm->dev);
-	stop(hdm);
+	hdm_stop(hdm);
 	pci_release_mem_regions(pdev);
 	pci_disable_device(pdev);
 	put_device(&hdm->dev);
@@ -227,3 +232,13 @@ void annex_hdm_disable(struct annex_hdm *hdm)
 	if (ctrl != U16_MAX)
 		pci_write_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, ctrl & ~CXL_DEVICE_CTRL_MEM);
 }
+
+static const struct pci_device_id hdm_no_ids[] = {{}};
+
+/* A reset that somebody else asks for, and the machine's end, leave it as it is. */
+struct pci_driver annex_hdm_driver = {
+	.name = "annex_cxl",
+	.id_table = hdm_no_ids,
+	.probe = hdm_probe,
+	.remove = hdm_remove,
+};

@@ -16,7 +16,7 @@ u32 annex_ctrl_csts(struct annex_ctrl *ctrl)
 }
 
 /* Bridges reach no memory on their own account. */
-static int is_other(struct device *dev, void *data)
+static int ctrl_is_other(struct device *dev, void *data)
 {
 	struct annex_ctrl *ctrl = data;
 
@@ -27,7 +27,7 @@ static int is_other(struct device *dev, void *data)
 int annex_ctrl_alone(struct annex_ctrl *ctrl)
 {
 	struct iommu_group *group = iommu_group_get(&ctrl->pdev->dev);
-	int other = group ? iommu_group_for_each_dev(group, ctrl, is_other) : 0;
+	int other = group ? iommu_group_for_each_dev(group, ctrl, ctrl_is_other) : 0;
 
 	iommu_group_put(group);
 	return other ? annex_refuse(ctrl, -EPERM, "it shares its IOMMU group with other devices")
@@ -58,17 +58,17 @@ int annex_ctrl_unseen(struct annex_ctrl *ctrl)
 }
 
 /* Also of a controller that nobody else may touch any more. */
-static u32 read_csts(struct annex_ctrl *ctrl)
+static u32 ctrl_read_csts(struct annex_ctrl *ctrl)
 {
 	return readl(ctrl->bar + NVME_REG_CSTS);
 }
 
 /* Wait for CSTS & @mask to become @value, as long as CAP.TO allows. */
-static int wait_status(struct annex_ctrl *ctrl, u32 mask, u32 value)
+static int ctrl_wait_status(struct annex_ctrl *ctrl, u32 mask, u32 value)
 {
 	u64 limit = max_t(u64, NVME_CAP_TIMEOUT(ctrl->cap), 1) * 500 * USEC_PER_MSEC;
 	u32 csts;
-	int err = read_poll_timeout(read_csts, csts,
+	int err = read_poll_timeout(ctrl_read_csts, csts,
 				    csts == U32_MAX || (csts & mask) == value ||
 					    (value && csts & NVME_CSTS_CFS),
 				    POLL_US, limit, false, ctrl);
@@ -78,16 +78,16 @@ static int wait_status(struct annex_ctrl *ctrl, u32 mask, u32 value)
 	return (csts & mask) == value ? 0 : err ? err : -EIO;
 }
 
-static int disable(struct annex_ctrl *ctrl)
+static int ctrl_disable(struct annex_ctrl *ctrl)
 {
 	u32 cc = readl(ctrl->bar + NVME_REG_CC);
 
 	writel(cc & ~(NVME_CC_ENABLE | NVME_CC_SHN_MASK), ctrl->bar + NVME_REG_CC);
-	return wait_status(ctrl, NVME_CSTS_RDY, 0);
+	return ctrl_wait_status(ctrl, NVME_CSTS_RDY, 0);
 }
 
 /* How many queue pairs it grants; the number does not survive a reset. */
-static int set_queues(struct annex_ctrl *ctrl, u32 want, u32 *got)
+static int ctrl_set_queues(struct annex_ctrl *ctrl, u32 want, u32 *got)
 {
 	struct nvme_command cmd = {};
 	u32 result = 0;
@@ -103,7 +103,7 @@ static int set_queues(struct annex_ctrl *ctrl, u32 want, u32 *got)
 	return 0;
 }
 
-static int enable(struct annex_ctrl *ctrl)
+static int ctrl_enable(struct annex_ctrl *ctrl)
 {
 	u32 got;
 	int err;
@@ -111,18 +111,18 @@ static int enable(struct annex_ctrl *ctrl)
 	annex_admin_begin(ctrl);
 	writel(NVME_CC_ENABLE | NVME_CC_CSS_NVM | NVME_CC_IOSQES | NVME_CC_IOCQES,
 	       ctrl->bar + NVME_REG_CC);
-	err = wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY);
+	err = ctrl_wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY);
 	if (err)
 		return err;
 	annex_cmb_begin(ctrl);
-	err = set_queues(ctrl, ctrl->queues, &got);
+	err = ctrl_set_queues(ctrl, ctrl->queues, &got);
 	if (!err && got < ctrl->queues)
 		ctrl->queues = got;
 	return err ? err : annex_shadow_begin(ctrl);
 }
 
 /* Nothing reaches memory after this, even from a controller that does not listen. */
-static void silence(struct annex_ctrl *ctrl)
+static void ctrl_silence(struct annex_ctrl *ctrl)
 {
 	pci_clear_master(ctrl->pdev);
 	if (!pci_device_is_present(ctrl->pdev))
@@ -141,21 +141,21 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 	annex_view_close(ctrl);
 	ctrl->resets++;
 	atomic64_inc(&ctrl->count.resets);
-	err = disable(ctrl);
+	err = ctrl_disable(ctrl);
 	if (!err)
-		err = enable(ctrl);
+		err = ctrl_enable(ctrl);
 	if (!err) {
 		annex_view_open(ctrl);
 		return 0;
 	}
 	dev_err(&ctrl->dev, "does not come back from a reset: error %d\n", err);
-	silence(ctrl);
+	ctrl_silence(ctrl);
 	annex_view_end(ctrl);
 	wake_up_all(&ctrl->wait);
 	return -ENODEV;
 }
 
-static void read_limits(struct annex_ctrl *ctrl)
+static void ctrl_read_limits(struct annex_ctrl *ctrl)
 {
 	const struct nvme_id_ctrl *id = ctrl->admin.data;
 	u32 shift = 12 + NVME_CAP_MPSMIN(ctrl->cap) + id->mdts;
@@ -164,7 +164,7 @@ static void read_limits(struct annex_ctrl *ctrl)
 }
 
 /* First bytes after the doorbells that are something else's: the MSI-X table, its pending bits. */
-static u64 doorbell_end(struct annex_ctrl *ctrl)
+static u64 ctrl_doorbell_end(struct annex_ctrl *ctrl)
 {
 	static const int where[] = {PCI_MSIX_TABLE, PCI_MSIX_PBA};
 	u64 end = ctrl->bar_bytes;
@@ -180,10 +180,10 @@ static u64 doorbell_end(struct annex_ctrl *ctrl)
 	return end;
 }
 
-static int place_doorbells(struct annex_ctrl *ctrl)
+static int ctrl_place_doorbells(struct annex_ctrl *ctrl)
 {
 	u32 stride = 4u << NVME_CAP_STRIDE(ctrl->cap);
-	u64 end = doorbell_end(ctrl), pairs = 0;
+	u64 end = ctrl_doorbell_end(ctrl), pairs = 0;
 
 	if (end >= NVME_REG_DBS)
 		pairs = round_down(end - NVME_REG_DBS, PAGE_SIZE) / (2 * stride);
@@ -194,14 +194,14 @@ static int place_doorbells(struct annex_ctrl *ctrl)
 	return 0;
 }
 
-static int identify(struct annex_ctrl *ctrl, bool *shadow)
+static int ctrl_identify(struct annex_ctrl *ctrl, bool *shadow)
 {
 	const struct nvme_id_ctrl *id = ctrl->admin.data;
 	int status = annex_admin_identify(ctrl, NVME_ID_CNS_CTRL, 0);
 
 	if (status)
 		return status < 0 ? status : -EIO;
-	read_limits(ctrl);
+	ctrl_read_limits(ctrl);
 	*shadow = le16_to_cpu(id->oacs) & NVME_CTRL_OACS_DBBUF_SUPP;
 	return 0;
 }
@@ -222,9 +222,9 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 				    "needs pages of 4 KiB, %u entries and the NVM command set",
 				    ANNEX_ADMIN_DEPTH);
 	ctrl->queues = ANNEX_MAX_QUEUES;
-	err = place_doorbells(ctrl);
+	err = ctrl_place_doorbells(ctrl);
 	if (!err)
-		err = disable(ctrl);
+		err = ctrl_disable(ctrl);
 	if (!err) {
 		pci_set_master(ctrl->pdev); /* not before: it may have been left running */
 		err = annex_admin_init(ctrl);
@@ -232,17 +232,17 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	if (!err)
 		err = annex_cmb_init(ctrl);
 	if (!err)
-		err = enable(ctrl);
+		err = ctrl_enable(ctrl);
 	if (!err)
-		err = identify(ctrl, &shadow);
+		err = ctrl_identify(ctrl, &shadow);
 	if (!err)
-		err = place_doorbells(ctrl); /* no more of them than there are queues */
+		err = ctrl_place_doorbells(ctrl); /* no more of them than there are queues */
 	if (!err)
 		err = annex_shadow_init(ctrl, shadow);
 	if (!err)
 		err = annex_shadow_begin(ctrl);
 	if (!err)
-		err = set_queues(ctrl, ctrl->queues, &got);
+		err = ctrl_set_queues(ctrl, ctrl->queues, &got);
 	if (err)
 		return err;
 	annex_view_open(ctrl);
@@ -257,9 +257,9 @@ void annex_ctrl_stop(struct annex_ctrl *ctrl)
 
 		writel((cc & ~NVME_CC_SHN_MASK) | NVME_CC_SHN_NORMAL, ctrl->bar + NVME_REG_CC);
 		if (cc & NVME_CC_ENABLE)
-			wait_status(ctrl, NVME_CSTS_SHST_MASK, NVME_CSTS_SHST_CMPLT);
-		disable(ctrl);
-		silence(ctrl);
+			ctrl_wait_status(ctrl, NVME_CSTS_SHST_MASK, NVME_CSTS_SHST_CMPLT);
+		ctrl_disable(ctrl);
+		ctrl_silence(ctrl);
 	}
 	wake_up_all(&ctrl->wait);
 }

@@ -7,7 +7,7 @@
 #include "range.h"
 
 /* Where in the range byte @at of member @p's share is. */
-static u64 offset_of(const struct annex_range *r, unsigned int p, u64 at)
+static u64 poison_offset_of(const struct annex_range *r, unsigned int p, u64 at)
 {
 	u32 within = at & (r->granularity - 1);
 
@@ -15,9 +15,9 @@ static u64 offset_of(const struct annex_range *r, unsigned int p, u64 at)
 }
 
 /* Bytes [@at, @end) of a member's share: page tables are gone through once for all of them. */
-static void apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
+static void poison_apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
 {
-	u64 first = offset_of(r, p, at), last = offset_of(r, p, end - 1), stop;
+	u64 first = poison_offset_of(r, p, at), last = poison_offset_of(r, p, end - 1), stop;
 	bool news = false;
 
 	down_write(&r->view);
@@ -28,7 +28,8 @@ static void apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
 	}
 	for (; at < end; at = stop) {
 		stop = min(end, round_down(at, r->granularity) + r->granularity);
-		news |= annex_page_strike(r, offset_of(r, p, at), offset_of(r, p, stop - 1));
+		news |= annex_page_strike(r, poison_offset_of(r, p, at),
+					  poison_offset_of(r, p, stop - 1));
 		cond_resched();
 	}
 	if (news)
@@ -36,7 +37,7 @@ static void apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
 	up_write(&r->view);
 }
 
-static void apply_member(struct annex_range *r, unsigned int p)
+static void poison_apply_member(struct annex_range *r, unsigned int p)
 {
 	struct annex_media *media = &r->members[p]->media;
 	u64 share = div_u64(r->bytes, r->n), from = r->dpa[p], at, end;
@@ -46,7 +47,7 @@ static void apply_member(struct annex_range *r, unsigned int p)
 		at = max(media->poison[i].addr, from);
 		end = min(media->poison[i].addr + media->poison[i].bytes, from + share);
 		if (at < end)
-			apply(r, p, at - from, end - from);
+			poison_apply(r, p, at - from, end - from);
 	}
 	mutex_unlock(&media->lock);
 }
@@ -54,7 +55,7 @@ static void apply_member(struct annex_range *r, unsigned int p)
 void annex_poison_apply(struct annex_range *r)
 {
 	for (unsigned int p = 0; p < r->n; p++)
-		apply_member(r, p);
+		poison_apply_member(r, p);
 	annex_range_wake(r);
 }
 

@@ -15,7 +15,7 @@
 /* Who asks for a range has other devices looked at, as often as he likes. */
 #define complain(pdev, fmt, ...) pci_notice_ratelimited(pdev, "annex: " fmt "\n", ##__VA_ARGS__)
 
-static int check_block(struct pci_dev *pdev, u32 low, u32 high, phys_addr_t *at, u64 *bytes)
+static int regs_check_block(struct pci_dev *pdev, u32 low, u32 high, phys_addr_t *at, u64 *bytes)
 {
 	unsigned int bar = FIELD_GET(CXL_LOCATOR_BAR, low);
 	u64 offset = (u64)high << 32 | (low & CXL_LOCATOR_OFFSET);
@@ -53,7 +53,7 @@ int annex_regs_locate(struct pci_dev *pdev, u8 type, phys_addr_t *at, u64 *bytes
 		pci_read_config_dword(pdev, dvsec + i, &low);
 		pci_read_config_dword(pdev, dvsec + i + 4, &high);
 		if (FIELD_GET(CXL_LOCATOR_TYPE, low) == type)
-			return check_block(pdev, low, high, at, bytes);
+			return regs_check_block(pdev, low, high, at, bytes);
 	}
 	complain(pdev, "its register locator has no block of type %u", type);
 	return -ENXIO;
@@ -84,7 +84,7 @@ int annex_regs_find_hdm(void __iomem *cm, u32 *offset)
 	return -ENODEV;
 }
 
-static int map_component(struct pci_dev *pdev, struct annex_regs *regs)
+static int regs_map_component(struct pci_dev *pdev, struct annex_regs *regs)
 {
 	phys_addr_t at;
 	u64 bytes;
@@ -107,7 +107,7 @@ static int map_component(struct pci_dev *pdev, struct annex_regs *regs)
 }
 
 /* What one header says; those that nothing here needs are left alone. */
-static int take_header(struct pci_dev *pdev, struct annex_regs *regs, u64 i, u64 n, u64 bytes)
+static int regs_take_header(struct pci_dev *pdev, struct annex_regs *regs, u64 i, u64 n, u64 bytes)
 {
 	void __iomem *header = regs->device + i * CXL_DEV_HEADER;
 	u32 first = readl(header), at = readl(header + 4), len = readl(header + 8);
@@ -148,7 +148,8 @@ static int take_header(struct pci_dev *pdev, struct annex_regs *regs, u64 i, u64
 }
 
 /* The device registers end where others begin. */
-static int locate_device(struct pci_dev *pdev, struct annex_regs *regs, phys_addr_t *at, u64 *bytes)
+static int regs_locate_device(struct pci_dev *pdev, struct annex_regs *regs, phys_addr_t *at,
+			      u64 *bytes)
 {
 	phys_addr_t component = regs->phys - CXL_CM;
 	int err = annex_regs_locate(pdev, CXL_BLOCK_DEVICE, at, bytes);
@@ -164,11 +165,11 @@ static int locate_device(struct pci_dev *pdev, struct annex_regs *regs, phys_add
 	return 0;
 }
 
-static int map_device(struct pci_dev *pdev, struct annex_regs *regs)
+static int regs_map_device(struct pci_dev *pdev, struct annex_regs *regs)
 {
 	phys_addr_t at;
 	u64 bytes, array, n;
-	int err = locate_device(pdev, regs, &at, &bytes);
+	int err = regs_locate_device(pdev, regs, &at, &bytes);
 
 	if (err)
 		return err;
@@ -187,7 +188,7 @@ static int map_device(struct pci_dev *pdev, struct annex_regs *regs)
 		return -EOPNOTSUPP;
 	}
 	for (u64 i = 1; i <= n && !err; i++)
-		err = take_header(pdev, regs, i, n, bytes);
+		err = regs_take_header(pdev, regs, i, n, bytes);
 	if (!err && (!regs->status || !regs->mbox || !regs->memdev)) {
 		pci_err(pdev, "annex: status, mailbox or memory device registers are missing\n");
 		err = -ENXIO;
@@ -195,7 +196,7 @@ static int map_device(struct pci_dev *pdev, struct annex_regs *regs)
 	return err;
 }
 
-static int find_dvsec(struct pci_dev *pdev, int *dvsec)
+static int regs_find_dvsec(struct pci_dev *pdev, int *dvsec)
 {
 	u32 header, n;
 	u16 cap;
@@ -223,13 +224,13 @@ static int find_dvsec(struct pci_dev *pdev, int *dvsec)
 
 int annex_regs_init(struct pci_dev *pdev, struct annex_regs *regs)
 {
-	int err = find_dvsec(pdev, &regs->dvsec);
+	int err = regs_find_dvsec(pdev, &regs->dvsec);
 
 	if (err)
 		return err;
-	err = map_component(pdev, regs);
+	err = regs_map_component(pdev, regs);
 	if (!err)
-		err = map_device(pdev, regs);
+		err = regs_map_device(pdev, regs);
 	if (err)
 		annex_regs_exit(regs);
 	return err;
@@ -245,7 +246,7 @@ void annex_regs_exit(struct annex_regs *regs)
 	regs->device = NULL;
 }
 
-static u32 range_state(struct pci_dev *pdev, int at)
+static u32 regs_range_state(struct pci_dev *pdev, int at)
 {
 	u32 low;
 
@@ -254,43 +255,44 @@ static u32 range_state(struct pci_dev *pdev, int at)
 }
 
 /* How long memory may take by what the device declares; a reserved number is the longest. */
-static u64 active_us(struct pci_dev *pdev, int at)
+static u64 regs_active_us(struct pci_dev *pdev, int at)
 {
-	u32 code = FIELD_GET(CXL_DEVICE_TIMEOUT, range_state(pdev, at));
+	u32 code = FIELD_GET(CXL_DEVICE_TIMEOUT, regs_range_state(pdev, at));
 
 	code = min_t(u32, code, CXL_DEVICE_TIMEOUT_MOST);
 	return max_t(u64, ACTIVE_US, (1ull << (2 * code)) * USEC_PER_SEC);
 }
 
-static int wait_range(struct pci_dev *pdev, int at, u32 bit, u64 limit)
+static int regs_wait_range(struct pci_dev *pdev, int at, u32 bit, u64 limit)
 {
 	u32 low;
-	int err = read_poll_timeout(range_state, low, low == U32_MAX || low & bit, POLL_US, limit,
-				    false, pdev, at);
+	int err = read_poll_timeout(regs_range_state, low, low == U32_MAX || low & bit, POLL_US,
+				    limit, false, pdev, at);
 
 	return low == U32_MAX ? -ENODEV : err;
 }
 
-static bool has_failed(u64 status)
+static bool regs_has_failed(u64 status)
 {
 	return status & (CXL_MEMDEV_FATAL | CXL_MEMDEV_HALT) ||
 	       FIELD_GET(CXL_MEMDEV_MEDIA, status) > CXL_MEMDEV_MEDIA_READY;
 }
 
-static bool is_ready(u64 status)
+static bool regs_is_ready(u64 status)
 {
 	return FIELD_GET(CXL_MEMDEV_MEDIA, status) == CXL_MEMDEV_MEDIA_READY &&
 	       status & CXL_MEMDEV_MBOX_READY;
 }
 
-static int wait_memdev(struct annex_regs *regs, u64 *status)
+static int regs_wait_memdev(struct annex_regs *regs, u64 *status)
 {
-	int err = read_poll_timeout(readq, *status, has_failed(*status) || is_ready(*status),
-				    POLL_US, MBOX_US, false, regs->memdev);
+	int err = read_poll_timeout(readq, *status,
+				    regs_has_failed(*status) || regs_is_ready(*status), POLL_US,
+				    MBOX_US, false, regs->memdev);
 
 	if (*status == U64_MAX)
 		return -ENODEV;
-	return !err && has_failed(*status) ? -EIO : err;
+	return !err && regs_has_failed(*status) ? -EIO : err;
 }
 
 int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs)
@@ -303,12 +305,13 @@ int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs)
 	for (unsigned int i = 0; i < FIELD_GET(CXL_DEVICE_CAP_RANGES, cap) && !err; i++) {
 		int at = regs->dvsec + CXL_DEVICE_SIZE_LOW(i);
 
-		err = wait_range(pdev, at, CXL_DEVICE_VALID, VALID_US);
+		err = regs_wait_range(pdev, at, CXL_DEVICE_VALID, VALID_US);
 		if (!err)
-			err = wait_range(pdev, at, CXL_DEVICE_ACTIVE, active_us(pdev, at));
+			err = regs_wait_range(pdev, at, CXL_DEVICE_ACTIVE,
+					      regs_active_us(pdev, at));
 	}
 	if (!err)
-		err = wait_memdev(regs, &status);
+		err = regs_wait_memdev(regs, &status);
 	if (err)
 		pci_err(pdev, "annex: its memory does not get ready (status 0x%llx): error %d\n",
 			status, err);

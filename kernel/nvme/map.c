@@ -12,7 +12,7 @@
 #define MOST_MAPS 1000000u
 
 /* Count pages of the caller's against RLIMIT_MEMLOCK, as other long-term pins are. */
-static int charge(struct annex_map *map, unsigned long pages)
+static int map_charge(struct annex_map *map, unsigned long pages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	unsigned long now = atomic64_add_return(pages, &map->mm->pinned_vm);
@@ -23,7 +23,7 @@ static int charge(struct annex_map *map, unsigned long pages)
 	return annex_refuse(map->ctrl, -ENOMEM, "map: %lu pages are more than RLIMIT_MEMLOCK", now);
 }
 
-static int host_alloc(struct annex_map *map)
+static int map_host_alloc(struct annex_map *map)
 {
 	unsigned long n = map->bytes >> PAGE_SHIFT;
 	void *mem;
@@ -40,7 +40,7 @@ static int host_alloc(struct annex_map *map)
 	return 0;
 }
 
-static int one_seg(struct annex_map *map, u64 addr)
+static int map_one_seg(struct annex_map *map, u64 addr)
 {
 	map->segs = kzalloc(sizeof(*map->segs), GFP_KERNEL_ACCOUNT);
 	if (!map->segs)
@@ -50,7 +50,7 @@ static int one_seg(struct annex_map *map, u64 addr)
 	return 0;
 }
 
-static int host_map(struct annex_map *map)
+static int map_host(struct annex_map *map)
 {
 	struct device *dma = &map->ctrl->pdev->dev;
 
@@ -60,10 +60,10 @@ static int host_map(struct annex_map *map)
 	map->live = true;
 	if (!annex_ctrl_sees(map->ctrl, map->addr))
 		return annex_ctrl_unseen(map->ctrl);
-	return one_seg(map, map->addr);
+	return map_one_seg(map, map->addr);
 }
 
-static int cmb_map(struct annex_map *map)
+static int map_cmb(struct annex_map *map)
 {
 	struct annex_ctrl *ctrl = map->ctrl;
 	int err;
@@ -75,7 +75,7 @@ static int cmb_map(struct annex_map *map)
 		return annex_refuse(ctrl, err, "map: no 0x%llx bytes of controller memory are free",
 				    map->bytes);
 	map->live = true;
-	return one_seg(map, ctrl->cmb.bus + (u64)map->first * ANNEX_PAGE);
+	return map_one_seg(map, ctrl->cmb.bus + (u64)map->first * ANNEX_PAGE);
 }
 
 void annex_map_cut(struct annex_map *map)
@@ -104,7 +104,7 @@ void annex_map_cut(struct annex_map *map)
 }
 
 /* Without the lock: pages and accounts. */
-static void drop(struct annex_map *map)
+static void map_drop(struct annex_map *map)
 {
 	if (map->kind == ANNEX_MAP_USER)
 		annex_unpin(map);
@@ -122,7 +122,7 @@ static void drop(struct annex_map *map)
 	kfree(map);
 }
 
-static int check(struct annex_ctrl *ctrl, const struct annex_ioc_map *args)
+static int map_check(struct annex_ctrl *ctrl, const struct annex_ioc_map *args)
 {
 	bool fresh = args->kind == ANNEX_MAP_HOST || args->kind == ANNEX_MAP_CMB;
 	u64 most = fresh ? ANNEX_MAP_NEW_MAX : ANNEX_MAP_MAX;
@@ -143,23 +143,23 @@ static int check(struct annex_ctrl *ctrl, const struct annex_ioc_map *args)
 }
 
 /* What may sleep for long, or touches the caller's memory. */
-static int prepare(struct annex_map *map, const struct annex_ioc_map *args)
+static int map_prepare(struct annex_map *map, const struct annex_ioc_map *args)
 {
 	int err = 0;
 
 	if (map->kind == ANNEX_MAP_USER || map->kind == ANNEX_MAP_HOST) {
 		map->mm = current->mm;
 		mmgrab(map->mm);
-		err = charge(map, map->bytes >> PAGE_SHIFT);
+		err = map_charge(map, map->bytes >> PAGE_SHIFT);
 	}
 	if (!err && map->kind == ANNEX_MAP_USER)
 		err = annex_pin(map, args->addr);
 	if (!err && map->kind == ANNEX_MAP_HOST)
-		err = host_alloc(map);
+		err = map_host_alloc(map);
 	return err;
 }
 
-static int publish(struct annex_owner *owner, struct annex_map *map)
+static int map_publish(struct annex_owner *owner, struct annex_map *map)
 {
 	struct annex_ctrl *ctrl = map->ctrl;
 	int err;
@@ -192,10 +192,10 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 		err = annex_pin_map(map);
 		break;
 	case ANNEX_MAP_HOST:
-		err = host_map(map);
+		err = map_host(map);
 		break;
 	case ANNEX_MAP_CMB:
-		err = cmb_map(map);
+		err = map_cmb(map);
 		break;
 	case ANNEX_MAP_DMABUF:
 		err = annex_peer_map(map, args->fd);
@@ -206,7 +206,7 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 		err = -ENOSPC;
 	if (!err) {
 		*segs = kvmalloc_array(map->nsegs, sizeof(**segs), GFP_KERNEL_ACCOUNT);
-		err = *segs ? publish(owner, map) : -ENOMEM;
+		err = *segs ? map_publish(owner, map) : -ENOMEM;
 	}
 	if (err) {
 		kvfree(*segs);
@@ -223,7 +223,7 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
 	struct annex_map *map;
-	int err = check(ctrl, args);
+	int err = map_check(ctrl, args);
 
 	if (err)
 		return err;
@@ -236,20 +236,20 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 	map->bytes = args->bytes;
 	map->offset = args->offset;
 	annex_peer_init(map);
-	err = prepare(map, args);
+	err = map_prepare(map, args);
 	if (!err) {
 		mutex_lock(&ctrl->lock);
 		err = map_locked(owner, map, args, segs);
 		mutex_unlock(&ctrl->lock);
 	}
-	trace_annex_map(ctrl, args->id, args->kind, args->bytes, err);
+	trace_annex_map(&ctrl->dev, args->id, args->kind, args->bytes, err);
 	if (err)
-		drop(map);
+		map_drop(map);
 	return err;
 }
 
 /* Whether late commands fail once it is unmapped: a domain's type can be changed under a driver. */
-static bool strict(struct annex_ctrl *ctrl)
+static bool map_strict(struct annex_ctrl *ctrl)
 {
 	return !annex_ctrl_domain(ctrl) && ctrl->iommu;
 }
@@ -268,7 +268,7 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 		err = annex_refuse(ctrl, -ENOENT, "unmap: no mapping %u", id);
 	else if (map->users)
 		err = annex_refuse(ctrl, -EBUSY, "unmap: a queue lies in mapping %u", id);
-	else if (!strict(ctrl) && !xa_empty(&owner->queues))
+	else if (!map_strict(ctrl) && !xa_empty(&owner->queues))
 		err = -EBUSY; /* nothing wrong: the caller does not know of the IOMMU */
 	if (!err) {
 		down_write(&ctrl->view);
@@ -278,9 +278,9 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 		annex_map_cut(map);
 	}
 	mutex_unlock(&ctrl->lock);
-	trace_annex_unmap(ctrl, id, err);
+	trace_annex_unmap(&ctrl->dev, id, err);
 	if (!err)
-		drop(map);
+		map_drop(map);
 	return err;
 }
 
@@ -306,7 +306,7 @@ void annex_map_drop_all(struct list_head *list)
 	struct annex_map *map, *next;
 
 	list_for_each_entry_safe(map, next, list, list)
-		drop(map);
+		map_drop(map);
 }
 
 int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr)

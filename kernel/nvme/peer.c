@@ -17,7 +17,7 @@ ANNEX_IMPORT_NS(DMA_BUF);
 #define SETTLE (5 * HZ)
 
 /* The exporter's lock is held: what ends the queues comes after. */
-static void move_notify(struct dma_buf_attachment *attach)
+static void peer_move_notify(struct dma_buf_attachment *attach)
 {
 	struct annex_map *map = attach->importer_priv;
 
@@ -26,11 +26,11 @@ static void move_notify(struct dma_buf_attachment *attach)
 
 static const struct dma_buf_attach_ops attach_ops = {
 	.allow_peer2peer = true,
-	.move_notify = move_notify,
+	.move_notify = peer_move_notify,
 };
 
 /* Pinned memory that its exporter takes away all the same is gone for the owner's commands. */
-static void take_away(struct work_struct *work)
+static void peer_take_away(struct work_struct *work)
 {
 	struct annex_map *map = container_of(work, struct annex_map, moved);
 
@@ -39,7 +39,7 @@ static void take_away(struct work_struct *work)
 
 void annex_peer_init(struct annex_map *map)
 {
-	INIT_WORK(&map->moved, take_away);
+	INIT_WORK(&map->moved, peer_take_away);
 }
 
 void annex_peer_drop(struct annex_map *map)
@@ -48,14 +48,14 @@ void annex_peer_drop(struct annex_map *map)
 }
 
 /* Until the memory is where the exporter says: whoever can be told of moves is not made to wait. */
-static int settle(struct annex_map *map)
+static int peer_settle(struct annex_map *map)
 {
 	long left = dma_resv_wait_timeout(map->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true, SETTLE);
 
 	return left > 0 ? 0 : left ? left : -ETIMEDOUT;
 }
 
-static int attach(struct annex_map *map)
+static int peer_attach(struct annex_map *map)
 {
 	struct dma_buf_attachment *a;
 	int err;
@@ -69,7 +69,7 @@ static int attach(struct annex_map *map)
 		map->peer = dma_buf_map_attachment(a, DMA_BIDIRECTIONAL);
 		err = PTR_ERR_OR_ZERO(map->peer);
 		if (!err) {
-			err = settle(map);
+			err = peer_settle(map);
 			if (err)
 				dma_buf_unmap_attachment(a, map->peer, DMA_BIDIRECTIONAL);
 		}
@@ -88,7 +88,7 @@ static int attach(struct annex_map *map)
 }
 
 /* What of the exporter's runs lies in [offset, offset + bytes). */
-static int read_segs(struct annex_map *map)
+static int peer_read_segs(struct annex_map *map)
 {
 	u64 at = 0, end = map->offset + map->bytes;
 	struct scatterlist *sg;
@@ -131,10 +131,10 @@ int annex_peer_map(struct annex_map *map, int fd)
 	}
 	if (map->offset + map->bytes > map->dmabuf->size)
 		return annex_refuse(map->ctrl, -EINVAL, "map: beyond the end of the dma-buf");
-	err = attach(map);
+	err = peer_attach(map);
 	if (err)
 		return annex_refuse(map->ctrl, err, "map: the dma-buf cannot be attached");
-	return read_segs(map);
+	return peer_read_segs(map);
 }
 
 void annex_peer_cut(struct annex_map *map)

@@ -17,14 +17,14 @@ struct annex_map;
  * @maps: by identifier; written under the controller's lock and its view. @next: where the search
  *	for a free one begins.
  * @queues: by identifier; under the controller's lock.
- * @hello: versions have been compared.
+ * @greeted: versions have been compared.
  */
 struct annex_owner {
 	struct annex_ctrl *ctrl;
 	struct address_space *mapping;
 	struct xarray maps, queues;
 	u32 next;
-	bool hello;
+	bool greeted;
 };
 
 extern const struct file_operations annex_owner_ops;

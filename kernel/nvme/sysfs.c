@@ -5,7 +5,7 @@
 #include "ctrl.h"
 #include "sysfs.h"
 
-static struct annex_count *count_of(struct device *dev)
+static struct annex_count *sysfs_count_of(struct device *dev)
 {
 	return &container_of(dev, struct annex_ctrl, dev)->count;
 }
@@ -13,7 +13,7 @@ static struct annex_count *count_of(struct device *dev)
 #define COUNTER(name)                                                                              \
 	static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)   \
 	{                                                                                          \
-		return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&count_of(dev)->name));        \
+		return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&sysfs_count_of(dev)->name));  \
 	}                                                                                          \
 	static DEVICE_ATTR_RO(name)
 

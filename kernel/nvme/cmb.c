@@ -7,7 +7,7 @@
 
 #define CMB_MOST SZ_1G /* of it, the first so many bytes are used */
 
-static u32 flags_of(u32 cmbsz)
+static u32 cmb_flags_of(u32 cmbsz)
 {
 	u32 flags = 0;
 
@@ -55,7 +55,7 @@ int annex_cmb_init(struct annex_ctrl *ctrl)
 	if (!cmb->taken)
 		return -ENOMEM;
 	cmb->pages = bytes / ANNEX_PAGE;
-	cmb->flags = flags_of(size);
+	cmb->flags = cmb_flags_of(size);
 	return 0;
 }
 

@@ -41,12 +41,12 @@ void annex_mbox_exit(struct annex_mbox *mbox)
 	kvfree(mbox->out);
 }
 
-static bool is_busy(u32 ctrl)
+static bool mbox_is_busy(u32 ctrl)
 {
 	return ctrl & CXL_MBOX_CTRL_DOORBELL && ctrl != U32_MAX;
 }
 
-static int errno_of(u32 code)
+static int mbox_errno_of(u32 code)
 {
 	switch (code) {
 	case 0:
@@ -64,11 +64,11 @@ static int errno_of(u32 code)
 	return -EIO;
 }
 
-static int read_answer(struct annex_mbox *mbox)
+static int mbox_read_answer(struct annex_mbox *mbox)
 {
 	u64 status = readq(mbox->regs + CXL_MBOX_STATUS);
 	u32 bytes = FIELD_GET(CXL_MBOX_CMD_BYTES, readq(mbox->regs + CXL_MBOX_CMD));
-	int err = errno_of(FIELD_GET(CXL_MBOX_STATUS_CODE, status));
+	int err = mbox_errno_of(FIELD_GET(CXL_MBOX_STATUS_CODE, status));
 
 	if (err)
 		return err;
@@ -78,7 +78,7 @@ static int read_answer(struct annex_mbox *mbox)
 	return bytes;
 }
 
-static int run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
+static int mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 {
 	u32 ctrl = readl(mbox->regs + CXL_MBOX_CTRL);
 	int err;
@@ -86,21 +86,21 @@ static int run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 	if (ctrl == U32_MAX)
 		return -ENODEV;
 	/* One that timed out may still be under way. */
-	if (is_busy(ctrl))
+	if (mbox_is_busy(ctrl))
 		return -EBUSY;
 	memcpy_toio(mbox->regs + CXL_MBOX_PAYLOAD, mbox->in, in_bytes);
 	writeq(FIELD_PREP(CXL_MBOX_CMD_OPCODE, opcode) | FIELD_PREP(CXL_MBOX_CMD_BYTES, in_bytes),
 	       mbox->regs + CXL_MBOX_CMD);
 	writel(CXL_MBOX_CTRL_DOORBELL, mbox->regs + CXL_MBOX_CTRL);
-	err = readl_poll_timeout(mbox->regs + CXL_MBOX_CTRL, ctrl, !is_busy(ctrl), POLL_US,
+	err = readl_poll_timeout(mbox->regs + CXL_MBOX_CTRL, ctrl, !mbox_is_busy(ctrl), POLL_US,
 				 TIMEOUT_US);
 	if (ctrl == U32_MAX)
 		return -ENODEV;
-	return err ? err : read_answer(mbox);
+	return err ? err : mbox_read_answer(mbox);
 }
 
 /* A device need not know all commands, nor keep a list for all of its addresses. */
-static bool is_usual(u16 opcode, int err)
+static bool mbox_is_usual(u16 opcode, int err)
 {
 	return err == -EOPNOTSUPP || (err == -EFAULT && opcode == CXL_OP_GET_POISON);
 }
@@ -114,8 +114,8 @@ int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 		return -ENODEV;
 	if (in_bytes > min(mbox->bytes, ANNEX_MBOX_IN))
 		return -EINVAL;
-	err = run(mbox, opcode, in_bytes);
-	if (err < 0 && !is_usual(opcode, err))
+	err = mbox_run(mbox, opcode, in_bytes);
+	if (err < 0 && !mbox_is_usual(opcode, err))
 		dev_warn_ratelimited(mbox->dev, "mailbox command 0x%04x: error %d\n", opcode, err);
 	return err;
 }

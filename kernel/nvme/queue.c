@@ -10,7 +10,7 @@
 #include "queue.h"
 #include "trace.h"
 
-static irqreturn_t completed(int irq, void *data)
+static irqreturn_t queue_completed(int irq, void *data)
 {
 	struct annex_queue *q = data;
 
@@ -19,7 +19,7 @@ static irqreturn_t completed(int irq, void *data)
 }
 
 /* Vector 0 is the admin queue's, which is polled; queue Q has vector Q. */
-static int hook(struct annex_queue *q, int eventfd)
+static int queue_hook(struct annex_queue *q, int eventfd)
 {
 	struct annex_ctrl *ctrl = q->ctrl;
 	int err;
@@ -35,13 +35,13 @@ static int hook(struct annex_queue *q, int eventfd)
 		return annex_refuse(ctrl, err, "queue %u: %d is no eventfd", q->qid, eventfd);
 	}
 	q->irq = pci_irq_vector(ctrl->pdev, q->qid);
-	err = request_irq(q->irq, completed, 0, dev_name(&ctrl->dev), q);
+	err = request_irq(q->irq, queue_completed, 0, dev_name(&ctrl->dev), q);
 	if (err)
 		q->irq = 0;
 	return err;
 }
 
-static void put(struct annex_queue *q)
+static void queue_put(struct annex_queue *q)
 {
 	if (q->irq)
 		free_irq(q->irq, q);
@@ -54,33 +54,33 @@ static void put(struct annex_queue *q)
 	kfree(q);
 }
 
-static bool overlap(u64 a, u64 a_bytes, u64 b, u64 b_bytes)
+static bool queue_overlap(u64 a, u64 a_bytes, u64 b, u64 b_bytes)
 {
 	return a < b + b_bytes && b < a + a_bytes;
 }
 
-static u64 sq_bytes(const struct annex_queue *q)
+static u64 queue_sq_bytes(const struct annex_queue *q)
 {
 	return (u64)q->depth * sizeof(struct nvme_command);
 }
 
-static u64 cq_bytes(const struct annex_queue *q)
+static u64 queue_cq_bytes(const struct annex_queue *q)
 {
 	return (u64)q->depth * sizeof(struct nvme_completion);
 }
 
 /* Whether two rings of either share a byte, as the controller sees them. */
-static bool collide(const struct annex_queue *a, const struct annex_queue *b)
+static bool queue_collide(const struct annex_queue *a, const struct annex_queue *b)
 {
-	return overlap(a->sq_addr, sq_bytes(a), b->sq_addr, sq_bytes(b)) ||
-	       overlap(a->sq_addr, sq_bytes(a), b->cq_addr, cq_bytes(b)) ||
-	       overlap(a->cq_addr, cq_bytes(a), b->sq_addr, sq_bytes(b)) ||
-	       overlap(a->cq_addr, cq_bytes(a), b->cq_addr, cq_bytes(b));
+	return queue_overlap(a->sq_addr, queue_sq_bytes(a), b->sq_addr, queue_sq_bytes(b)) ||
+	       queue_overlap(a->sq_addr, queue_sq_bytes(a), b->cq_addr, queue_cq_bytes(b)) ||
+	       queue_overlap(a->cq_addr, queue_cq_bytes(a), b->sq_addr, queue_sq_bytes(b)) ||
+	       queue_overlap(a->cq_addr, queue_cq_bytes(a), b->cq_addr, queue_cq_bytes(b));
 }
 
 /* Find one ring. */
-static int place(struct annex_owner *owner, u32 id, u64 offset, u64 bytes, u32 cmb_flag,
-		 struct annex_map **map, u64 *addr)
+static int queue_place(struct annex_owner *owner, u32 id, u64 offset, u64 bytes, u32 cmb_flag,
+		       struct annex_map **map, u64 *addr)
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
 	struct annex_map *m = xa_load(&owner->maps, id);
@@ -102,8 +102,8 @@ static int place(struct annex_owner *owner, u32 id, u64 offset, u64 bytes, u32 c
 	return 0;
 }
 
-static int check(struct annex_owner *owner, const struct annex_queue *q,
-		 const struct annex_ioc_queue *args)
+static int queue_check(struct annex_owner *owner, const struct annex_queue *q,
+		       const struct annex_ioc_queue *args)
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
 	struct annex_queue *other;
@@ -123,22 +123,22 @@ static int check(struct annex_owner *owner, const struct annex_queue *q,
 	return 0;
 }
 
-static int check_places(struct annex_owner *owner, const struct annex_queue *q)
+static int queue_check_places(struct annex_owner *owner, const struct annex_queue *q)
 {
 	struct annex_queue *other;
 	unsigned long qid;
 
-	if (overlap(q->sq_addr, sq_bytes(q), q->cq_addr, cq_bytes(q)))
+	if (queue_overlap(q->sq_addr, queue_sq_bytes(q), q->cq_addr, queue_cq_bytes(q)))
 		return annex_refuse(owner->ctrl, -EINVAL, "queue %u: overlaps itself", q->qid);
 	xa_for_each(&owner->queues, qid, other) {
-		if (collide(q, other))
+		if (queue_collide(q, other))
 			return annex_refuse(owner->ctrl, -EINVAL, "queue %u: overlaps queue %u",
 					    q->qid, other->qid);
 	}
 	return 0;
 }
 
-static int create_cq(struct annex_ctrl *ctrl, const struct annex_queue *q)
+static int queue_create_cq(struct annex_ctrl *ctrl, const struct annex_queue *q)
 {
 	struct nvme_command cmd = {};
 
@@ -152,7 +152,7 @@ static int create_cq(struct annex_ctrl *ctrl, const struct annex_queue *q)
 	return annex_admin_run(ctrl, &cmd, NULL);
 }
 
-static int create_sq(struct annex_ctrl *ctrl, const struct annex_queue *q)
+static int queue_create_sq(struct annex_ctrl *ctrl, const struct annex_queue *q)
 {
 	struct nvme_command cmd = {};
 
@@ -165,7 +165,7 @@ static int create_sq(struct annex_ctrl *ctrl, const struct annex_queue *q)
 	return annex_admin_run(ctrl, &cmd, NULL);
 }
 
-static int delete_one(struct annex_ctrl *ctrl, u8 opcode, u32 qid)
+static int queue_delete_one(struct annex_ctrl *ctrl, u8 opcode, u32 qid)
 {
 	struct nvme_command cmd = {};
 
@@ -175,14 +175,14 @@ static int delete_one(struct annex_ctrl *ctrl, u8 opcode, u32 qid)
 }
 
 /* Without a completion queue left behind. Anything else but success ends in a reset. */
-static int tell(struct annex_owner *owner, const struct annex_queue *q, u32 *status)
+static int queue_tell(struct annex_owner *owner, const struct annex_queue *q, u32 *status)
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
-	int got = create_cq(ctrl, q);
+	int got = queue_create_cq(ctrl, q);
 
 	if (!got) {
-		got = create_sq(ctrl, q);
-		if (got > 0 && delete_one(ctrl, nvme_admin_delete_cq, q->qid))
+		got = queue_create_sq(ctrl, q);
+		if (got > 0 && queue_delete_one(ctrl, nvme_admin_delete_cq, q->qid))
 			got = -EIO;
 	}
 	if (got >= 0) {
@@ -205,25 +205,25 @@ int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args)
 	q->depth = args->depth;
 	err = annex_ctrl_domain(ctrl);
 	if (!err)
-		err = check(owner, q, args);
+		err = queue_check(owner, q, args);
 	if (!err)
-		err = place(owner, args->sq_map, args->sq_offset, sq_bytes(q), ANNEX_INFO_CMB_SQ,
-			    &q->sq, &q->sq_addr);
+		err = queue_place(owner, args->sq_map, args->sq_offset, queue_sq_bytes(q),
+				  ANNEX_INFO_CMB_SQ, &q->sq, &q->sq_addr);
 	if (!err)
-		err = place(owner, args->cq_map, args->cq_offset, cq_bytes(q), ANNEX_INFO_CMB_CQ,
-			    &q->cq, &q->cq_addr);
+		err = queue_place(owner, args->cq_map, args->cq_offset, queue_cq_bytes(q),
+				  ANNEX_INFO_CMB_CQ, &q->cq, &q->cq_addr);
 	if (!err)
-		err = check_places(owner, q);
+		err = queue_check_places(owner, q);
 	if (!err)
-		err = hook(q, args->eventfd);
+		err = queue_hook(q, args->eventfd);
 	if (!err)
 		err = xa_reserve(&owner->queues, q->qid, GFP_KERNEL_ACCOUNT);
 	if (!err)
-		err = tell(owner, q, &args->status);
-	trace_annex_queue(ctrl, q->qid, q->depth, err);
+		err = queue_tell(owner, q, &args->status);
+	trace_annex_queue(&ctrl->dev, q->qid, q->depth, err);
 	if (err) {
 		xa_release(&owner->queues, args->qid);
-		put(q);
+		queue_put(q);
 		return err;
 	}
 	xa_store(&owner->queues, q->qid, q, GFP_KERNEL_ACCOUNT); /* reserved: cannot fail */
@@ -239,15 +239,15 @@ int annex_queue_delete(struct annex_owner *owner, u32 qid)
 
 	if (!q)
 		return annex_refuse(ctrl, -ENOENT, "delete: no queue %u", qid);
-	err = delete_one(ctrl, nvme_admin_delete_sq, qid);
+	err = queue_delete_one(ctrl, nvme_admin_delete_sq, qid);
 	if (!err)
-		err = delete_one(ctrl, nvme_admin_delete_cq, qid);
-	trace_annex_queue_delete(ctrl, qid, err);
+		err = queue_delete_one(ctrl, nvme_admin_delete_cq, qid);
+	trace_annex_queue_delete(&ctrl->dev, qid, err);
 	atomic64_inc(&ctrl->count.deletes);
 	if (err)
 		return annex_owner_reset(owner) ? -ENODEV : -EIO;
 	xa_erase(&owner->queues, qid);
-	put(q);
+	queue_put(q);
 	return 0;
 }
 
@@ -279,6 +279,6 @@ void annex_queue_forget(struct annex_owner *owner)
 
 	xa_for_each(&owner->queues, qid, q) {
 		xa_erase(&owner->queues, qid);
-		put(q);
+		queue_put(q);
 	}
 }

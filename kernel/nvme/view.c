@@ -11,12 +11,12 @@
 #define OFFSET_SHIFT (32 - PAGE_SHIFT) /* of vm_pgoff: which thing, above pages within it */
 #define FIRST_NEW 3
 
-static unsigned long which(const struct vm_area_struct *vma)
+static unsigned long view_which(const struct vm_area_struct *vma)
 {
 	return vma->vm_pgoff >> OFFSET_SHIFT;
 }
 
-static unsigned long first_page(const struct vm_area_struct *vma)
+static unsigned long view_first_page(const struct vm_area_struct *vma)
 {
 	return vma->vm_pgoff & ((1ul << OFFSET_SHIFT) - 1);
 }
@@ -28,7 +28,7 @@ void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map)
 }
 
 /* What is the controller's; new host memory stays where it is seen. */
-static void zap(struct annex_ctrl *ctrl)
+static void view_zap(struct annex_ctrl *ctrl)
 {
 	const struct annex_map *map;
 	unsigned long id;
@@ -45,7 +45,7 @@ void annex_view_open(struct annex_ctrl *ctrl)
 	down_write(&ctrl->view);
 	ctrl->open = true;
 	up_write(&ctrl->view);
-	zap(ctrl); /* the sink's pages give way */
+	view_zap(ctrl); /* the sink's pages give way */
 }
 
 void annex_view_close(struct annex_ctrl *ctrl)
@@ -53,7 +53,7 @@ void annex_view_close(struct annex_ctrl *ctrl)
 	down_write(&ctrl->view);
 	ctrl->open = false;
 	up_write(&ctrl->view);
-	zap(ctrl);
+	view_zap(ctrl);
 }
 
 void annex_view_end(struct annex_ctrl *ctrl)
@@ -62,12 +62,12 @@ void annex_view_end(struct annex_ctrl *ctrl)
 	ctrl->gone = true;
 	ctrl->open = false;
 	up_write(&ctrl->view);
-	zap(ctrl);
+	view_zap(ctrl);
 }
 
 /* The page of the controller's that a fault asks for; the sink where there is none. */
-static unsigned long find_pfn(struct annex_ctrl *ctrl, struct annex_owner *owner,
-			      unsigned long thing, unsigned long page)
+static unsigned long view_find_pfn(struct annex_ctrl *ctrl, struct annex_owner *owner,
+				   unsigned long thing, unsigned long page)
 {
 	const struct annex_map *map;
 
@@ -83,7 +83,7 @@ static unsigned long find_pfn(struct annex_ctrl *ctrl, struct annex_owner *owner
 	return (ctrl->cmb.phys >> PAGE_SHIFT) + map->first + page;
 }
 
-static vm_fault_t fault(struct vm_fault *vmf)
+static vm_fault_t view_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct annex_owner *owner = vma->vm_file->private_data;
@@ -93,69 +93,69 @@ static vm_fault_t fault(struct vm_fault *vmf)
 
 	down_read(&ctrl->view);
 	ret = vmf_insert_pfn(vma, vmf->address & PAGE_MASK,
-			     find_pfn(ctrl, owner, which(vma), page));
+			     view_find_pfn(ctrl, owner, view_which(vma), page));
 	up_read(&ctrl->view);
 	return ret;
 }
 
-static const struct vm_operations_struct device_ops = {.fault = fault};
+static const struct vm_operations_struct device_ops = {.fault = view_fault};
 
 /*
  * Not by reference, which a direct transfer or a pipe could keep longer than the file: the next
  * owner has the same.
  */
-static int map_by_fault(struct vm_area_struct *vma)
+static int view_map_by_fault(struct vm_area_struct *vma)
 {
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_ops = &device_ops;
 	return 0;
 }
 
-static int map_device(struct vm_area_struct *vma)
+static int view_map_device(struct vm_area_struct *vma)
 {
 	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
-	return map_by_fault(vma);
+	return view_map_by_fault(vma);
 }
 
-static int map_pages(struct vm_area_struct *vma, struct page **pages, unsigned long n)
+static int view_map_pages(struct vm_area_struct *vma, struct page **pages, unsigned long n)
 {
 	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
 	return vm_map_pages_zero(vma, pages, n);
 }
 
-static int map_new(struct vm_area_struct *vma, struct annex_owner *owner, u32 id)
+static int view_map_new(struct vm_area_struct *vma, struct annex_owner *owner, u32 id)
 {
 	const struct annex_map *map = xa_load(&owner->maps, id);
 
-	if (!map || first_page(vma) || vma_pages(vma) != map->bytes >> PAGE_SHIFT)
+	if (!map || view_first_page(vma) || vma_pages(vma) != map->bytes >> PAGE_SHIFT)
 		return -EINVAL;
 	if (map->kind == ANNEX_MAP_CMB)
-		return map_device(vma);
-	return map->kind == ANNEX_MAP_HOST ? map_pages(vma, map->pages, map->npages) : -EINVAL;
+		return view_map_device(vma);
+	return map->kind == ANNEX_MAP_HOST ? view_map_pages(vma, map->pages, map->npages) : -EINVAL;
 }
 
 int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct annex_owner *owner = file->private_data;
 	struct annex_ctrl *ctrl = owner->ctrl;
-	unsigned long thing = which(vma);
+	unsigned long thing = view_which(vma);
 	int err = -EINVAL;
 
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
 		return annex_refuse(ctrl, -EINVAL, "mmap: shared, and not executable");
-	if (!READ_ONCE(owner->hello))
+	if (!READ_ONCE(owner->greeted))
 		return annex_refuse(ctrl, -EPROTO, "mmap before ANNEX_IOC_INFO");
 	vm_flags_clear(vma, VM_MAYEXEC);
 	down_read(&ctrl->view);
 	if (ctrl->gone)
 		err = -ENODEV;
 	else if (thing >= FIRST_NEW && thing - FIRST_NEW <= U32_MAX)
-		err = map_new(vma, owner, thing - FIRST_NEW);
-	else if (!thing && first_page(vma) + vma_pages(vma) <= ctrl->door_bytes >> PAGE_SHIFT)
-		err = map_device(vma);
-	else if (thing && thing < FIRST_NEW && ctrl->shadow.page[thing - 1] && !first_page(vma) &&
-		 vma_pages(vma) == 1)
-		err = map_by_fault(vma);
+		err = view_map_new(vma, owner, thing - FIRST_NEW);
+	else if (!thing && view_first_page(vma) + vma_pages(vma) <= ctrl->door_bytes >> PAGE_SHIFT)
+		err = view_map_device(vma);
+	else if (thing && thing < FIRST_NEW && ctrl->shadow.page[thing - 1] &&
+		 !view_first_page(vma) && vma_pages(vma) == 1)
+		err = view_map_by_fault(vma);
 	up_read(&ctrl->view);
 	return err == -EINVAL ? annex_refuse(ctrl, err, "mmap: nothing at offset 0x%llx",
 					     (u64)vma->vm_pgoff << PAGE_SHIFT)

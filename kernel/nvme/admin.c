@@ -39,7 +39,7 @@ void annex_admin_exit(struct annex_ctrl *ctrl)
 	a->data = NULL;
 }
 
-static void scrub(struct nvme_command *slot)
+static void admin_scrub(struct nvme_command *slot)
 {
 	memset(slot, 0, sizeof(*slot));
 	slot->common.opcode = REFUSED;
@@ -50,7 +50,7 @@ void annex_admin_begin(struct annex_ctrl *ctrl)
 	struct annex_admin *a = &ctrl->admin;
 
 	for (unsigned int i = 0; i < ANNEX_ADMIN_DEPTH; i++)
-		scrub(&a->sq[i]);
+		admin_scrub(&a->sq[i]);
 	memset(a->cq, 0, CQ_BYTES);
 	a->tail = 0;
 	a->head = 0;
@@ -64,7 +64,7 @@ void annex_admin_begin(struct annex_ctrl *ctrl)
 }
 
 /* 1: the entry at the head is new; 0: not yet; -ENODEV, -EIO: nothing will come. */
-static int look(struct annex_ctrl *ctrl)
+static int admin_look(struct annex_ctrl *ctrl)
 {
 	struct annex_admin *a = &ctrl->admin;
 	u32 csts;
@@ -79,7 +79,7 @@ static int look(struct annex_ctrl *ctrl)
 }
 
 /* Take the completion at the head, which must be that of command @id. */
-static int take(struct annex_ctrl *ctrl, u16 id, u32 *result)
+static int admin_take(struct annex_ctrl *ctrl, u16 id, u32 *result)
 {
 	struct annex_admin *a = &ctrl->admin;
 	struct nvme_completion cqe;
@@ -115,10 +115,10 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 		a->tail = 0;
 	/* writel() makes the entry visible to the controller first. */
 	writel(a->tail, ctrl->bar + NVME_REG_DBS);
-	err = read_poll_timeout(look, got, got, POLL_US, TIMEOUT_US, false, ctrl);
+	err = read_poll_timeout(admin_look, got, got, POLL_US, TIMEOUT_US, false, ctrl);
 	if (!err)
-		err = got < 0 ? got : take(ctrl, a->next, result);
-	scrub(slot);
+		err = got < 0 ? got : admin_take(ctrl, a->next, result);
+	admin_scrub(slot);
 	if (err < 0) {
 		a->broken = true;
 		dev_warn_ratelimited(&ctrl->dev, "admin command 0x%02x: error %d\n",

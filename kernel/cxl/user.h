@@ -28,7 +28,7 @@ struct annex_piece {
 /**
  * struct annex_user - An open file.
  * @mapping: whose page tables show the range.
- * @hello: versions have been compared.
+ * @greeted: versions have been compared.
  * @range: what it has joined, once and for all; written under the ranges' lock.
  * @list: of the range's users. @pieces: its own (the range's view).
  * @struck: what the range had when it was asked for its poison last. @telling: when the first part
@@ -38,7 +38,7 @@ struct annex_piece {
 struct annex_user {
 	struct annex_hdm *hdm;
 	struct address_space *mapping;
-	bool hello;
+	bool greeted;
 	struct annex_range *range;
 	struct list_head list, pieces;
 	u64 struck, telling;

@@ -19,7 +19,7 @@
  * A file system that tracks what is dirty writes a page protects it, and does not expect a device
  * to write on. Kernels of today refuse such pins themselves; 6.1 does not.
  */
-static int may_pin(struct page *page)
+static int pin_may(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 	struct address_space *mapping;
@@ -38,7 +38,7 @@ static int may_pin(struct page *page)
 }
 
 /* What the kernel's own refusal was about. */
-static bool written_back(u64 addr)
+static bool pin_written_back(u64 addr)
 {
 	struct vm_area_struct *vma;
 	bool is;
@@ -52,9 +52,9 @@ static bool written_back(u64 addr)
 	return is;
 }
 
-static int refuse(struct annex_map *map, int err, u64 addr)
+static int pin_refuse(struct annex_map *map, int err, u64 addr)
 {
-	if (err == -EFAULT && written_back(addr))
+	if (err == -EFAULT && pin_written_back(addr))
 		err = -EOPNOTSUPP;
 	if (err == -EOPNOTSUPP)
 		return annex_refuse(map->ctrl, err, "map: pages of a file that is written back");
@@ -75,22 +75,22 @@ int annex_pin(struct annex_map *map, u64 addr)
 					      FOLL_WRITE | FOLL_LONGTERM, map->pages + map->npages);
 
 		if (got <= 0)
-			return refuse(map, got ? got : -EFAULT, at);
+			return pin_refuse(map, got ? got : -EFAULT, at);
 		map->npages += got;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
 	for (unsigned long i = 0; i < map->npages; i++) {
-		int err = may_pin(map->pages[i]);
+		int err = pin_may(map->pages[i]);
 
 		if (err)
-			return refuse(map, err, addr);
+			return pin_refuse(map, err, addr);
 	}
 	return 0;
 }
 
-static int read_segs(struct annex_map *map)
+static int pin_read_segs(struct annex_map *map)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -114,7 +114,7 @@ static int read_segs(struct annex_map *map)
 }
 
 /* There is no room in the kernel's own buffers for what it would send through them. */
-static int unmappable(struct annex_map *map, int err)
+static int pin_unmappable(struct annex_map *map, int err)
 {
 	if (dma_max_mapping_size(&map->ctrl->pdev->dev) == SIZE_MAX)
 		return err;
@@ -133,10 +133,10 @@ int annex_pin_map(struct annex_map *map)
 	err = dma_map_sgtable(dma, &map->sgt, DMA_BIDIRECTIONAL, NO_SYNC);
 	if (err) {
 		sg_free_table(&map->sgt);
-		return unmappable(map, err);
+		return pin_unmappable(map, err);
 	}
 	map->live = true;
-	return read_segs(map);
+	return pin_read_segs(map);
 }
 
 void annex_pin_cut(struct annex_map *map)

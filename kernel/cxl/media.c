@@ -23,13 +23,13 @@ static const uuid_t general_media = UUID_INIT(0xfbcd0a77, 0xc260, 0x417f, 0x85, 
 static const uuid_t dram = UUID_INIT(0x601dcbb3, 0x9c06, 0x4eab, 0xb8, 0xaf, 0x4e, 0x9b, 0xfb, 0x5c,
 				     0x96, 0x24);
 
-static bool goes_on(int more, unsigned int round, unsigned long end)
+static bool media_goes_on(int more, unsigned int round, unsigned long end)
 {
 	return more > 0 && round < ROUNDS && time_before(jiffies, end);
 }
 
 /* One answer: its records into @list. 1: there are more, 0: that is all. */
-static int take_poison(struct annex_media *media, u32 got, struct annex_ioc_seg *list, u32 *n)
+static int media_take_poison(struct annex_media *media, u32 got, struct annex_ioc_seg *list, u32 *n)
 {
 	const struct cxl_poison_out *out = (void *)media->mbox->out;
 	u32 count;
@@ -53,20 +53,20 @@ static int take_poison(struct annex_media *media, u32 got, struct annex_ioc_seg 
 }
 
 /* Of one kind of memory, [@start, @stop): a device need not answer for both at once. */
-static int read_poison(struct annex_media *media, u64 start, u64 stop, struct annex_ioc_seg *list,
-		       u32 *n)
+static int media_read_poison(struct annex_media *media, u64 start, u64 stop,
+			     struct annex_ioc_seg *list, u32 *n)
 {
 	struct cxl_poison_in in = {.address = cpu_to_le64(start),
 				   .lines = cpu_to_le64((stop - start) / CXL_LINE)};
 	unsigned long end = jiffies + LIST;
 	int more = start < stop;
 
-	for (unsigned int round = 0; goes_on(more, round, end); round++) {
+	for (unsigned int round = 0; media_goes_on(more, round, end); round++) {
 		mutex_lock(&media->mbox->lock);
 		memcpy(media->mbox->in, &in, sizeof(in));
 		more = annex_mbox_run(media->mbox, CXL_OP_GET_POISON, sizeof(in));
 		if (more >= 0)
-			more = take_poison(media, more, list, n);
+			more = media_take_poison(media, more, list, n);
 		mutex_unlock(&media->mbox->lock);
 	}
 	if (more > 0) {
@@ -77,20 +77,20 @@ static int read_poison(struct annex_media *media, u64 start, u64 stop, struct an
 }
 
 /* Of volatile memory a device need not keep a list (8.2.9.9.4.1): its addresses are wrong then. */
-static int read_both(struct annex_media *media, struct annex_ioc_seg *list, u32 *n)
+static int media_read_both(struct annex_media *media, struct annex_ioc_seg *list, u32 *n)
 {
-	int err = read_poison(media, 0, media->border, list, n);
+	int err = media_read_poison(media, 0, media->border, list, n);
 
 	if (err && err != -EFAULT)
 		return err;
-	err = read_poison(media, media->border, media->bytes, list, n);
+	err = media_read_poison(media, media->border, media->bytes, list, n);
 	if (err != -EFAULT)
 		return err;
 	dev_warn_ratelimited(media->mbox->dev, "it lists no poison of its persistent memory\n");
 	return -EIO;
 }
 
-static int by_address(const void *a, const void *b)
+static int media_by_address(const void *a, const void *b)
 {
 	const struct annex_ioc_seg *x = a, *y = b;
 
@@ -98,11 +98,11 @@ static int by_address(const void *a, const void *b)
 }
 
 /* A device may say the same over and over: what it says is looked through for each range. */
-static u32 merge(struct annex_ioc_seg *list, u32 n)
+static u32 media_merge(struct annex_ioc_seg *list, u32 n)
 {
 	u32 kept = 0;
 
-	sort(list, n, sizeof(*list), by_address, NULL);
+	sort(list, n, sizeof(*list), media_by_address, NULL);
 	for (u32 i = 0; i < n; i++) {
 		u64 end = list[i].addr + list[i].bytes;
 		struct annex_ioc_seg *last = &list[kept ? kept - 1 : 0];
@@ -115,7 +115,7 @@ static u32 merge(struct annex_ioc_seg *list, u32 n)
 	return kept;
 }
 
-static int scan(struct annex_media *media)
+static int media_scan(struct annex_media *media)
 {
 	struct annex_ioc_seg *list, *fit = NULL;
 	u32 n = 0;
@@ -125,9 +125,9 @@ static int scan(struct annex_media *media)
 	list = kvmalloc_array(POISON_MOST, sizeof(*list), GFP_KERNEL);
 	if (!list)
 		return -ENOMEM;
-	err = read_both(media, list, &n);
+	err = media_read_both(media, list, &n);
 	if (!err) {
-		n = merge(list, n);
+		n = media_merge(list, n);
 		fit = kvmalloc_array(max(n, 1u), sizeof(*fit), GFP_KERNEL);
 		err = fit ? 0 : -ENOMEM;
 	}
@@ -151,19 +151,19 @@ int annex_media_scan(struct annex_media *media)
 	if (!media->status)
 		err = -ENODEV;
 	else if (media->lists)
-		err = scan(media);
+		err = media_scan(media);
 	mutex_unlock(&media->talk);
 	return err;
 }
 
-static bool tells_of_poison(const struct cxl_event *event)
+static bool media_tells_of_poison(const struct cxl_event *event)
 {
 	return uuid_equal((const uuid_t *)event->type, &general_media) ||
 	       uuid_equal((const uuid_t *)event->type, &dram);
 }
 
 /* Whether it is here already, of a log whose records came and were not cleared. */
-static bool has_come(const struct annex_media *media, u32 log, const struct cxl_event *event)
+static bool media_has_come(const struct annex_media *media, u32 log, const struct cxl_event *event)
 {
 	u32 n = media->unclear & BIT(log) ? min_t(u64, media->count, ANNEX_EVENTS) : 0;
 
@@ -174,12 +174,12 @@ static bool has_come(const struct annex_media *media, u32 log, const struct cxl_
 	return false;
 }
 
-static void push(struct annex_media *media, u32 log, const struct cxl_event *event)
+static void media_push(struct annex_media *media, u32 log, const struct cxl_event *event)
 {
 	struct annex_hdm_event *to = &media->events[media->count % ANNEX_EVENTS];
 
 	BUILD_BUG_ON(sizeof(*event) != CXL_EVENT_BYTES);
-	if (has_come(media, log, event))
+	if (media_has_come(media, log, event))
 		return;
 	to->seq = ++media->seq;
 	to->log = log;
@@ -189,7 +189,7 @@ static void push(struct annex_media *media, u32 log, const struct cxl_event *eve
 }
 
 /* It says so with each answer until it is cleared. What was lost may have told of poison. */
-static void note_lost(struct annex_media *media, u32 log, const struct cxl_events_out *out)
+static void media_note_lost(struct annex_media *media, u32 log, const struct cxl_events_out *out)
 {
 	u16 lost = le16_to_cpu(out->lost), before = media->lost[log];
 
@@ -201,7 +201,7 @@ static void note_lost(struct annex_media *media, u32 log, const struct cxl_event
 }
 
 /* One answer, of which the device is told to forget what was in it. 1: there may be more. */
-static int take_events(struct annex_media *media, u32 log, u32 got)
+static int media_take_events(struct annex_media *media, u32 log, u32 got)
 {
 	struct cxl_events_out *out = (void *)media->mbox->out;
 	struct cxl_clear_events *in = (void *)media->mbox->in;
@@ -218,10 +218,10 @@ static int take_events(struct annex_media *media, u32 log, u32 got)
 		return 0;
 	*in = (struct cxl_clear_events){.log = log, .count = n};
 	mutex_lock(&media->lock);
-	note_lost(media, log, out);
+	media_note_lost(media, log, out);
 	for (u32 i = 0; i < n; i++) {
-		push(media, log, &out->records[i]);
-		media->stale |= tells_of_poison(&out->records[i]);
+		media_push(media, log, &out->records[i]);
+		media->stale |= media_tells_of_poison(&out->records[i]);
 		handles[i] = out->records[i].handle;
 	}
 	mutex_unlock(&media->lock);
@@ -234,17 +234,17 @@ static int take_events(struct annex_media *media, u32 log, u32 got)
 	return 1;
 }
 
-static int fetch_log(struct annex_media *media, u32 log)
+static int media_fetch_log(struct annex_media *media, u32 log)
 {
 	unsigned long end = jiffies + LIST;
 	int more = 1;
 
-	for (unsigned int round = 0; goes_on(more, round, end); round++) {
+	for (unsigned int round = 0; media_goes_on(more, round, end); round++) {
 		mutex_lock(&media->mbox->lock);
 		media->mbox->in[0] = log;
 		more = annex_mbox_run(media->mbox, CXL_OP_GET_EVENTS, 1);
 		if (more >= 0)
-			more = take_events(media, log, more);
+			more = media_take_events(media, log, more);
 		mutex_unlock(&media->mbox->lock);
 	}
 	if (more > 0)
@@ -253,7 +253,7 @@ static int fetch_log(struct annex_media *media, u32 log)
 }
 
 /* The work is queued only while there is a device: annex_media_end() waits for it after that. */
-static void look_in(struct annex_media *media, unsigned long delay)
+static void media_look_in(struct annex_media *media, unsigned long delay)
 {
 	mutex_lock(&media->lock);
 	if (media->status)
@@ -262,40 +262,40 @@ static void look_in(struct annex_media *media, unsigned long delay)
 }
 
 /* An interrupt comes when a log gets its first record: none comes for one that is not emptied. */
-static void retry(struct annex_media *media, bool failed)
+static void media_retry(struct annex_media *media, bool failed)
 {
 	media->pause = failed ? clamp_t(unsigned long, 2 * media->pause, HZ, RETRY_MOST) : 0;
 	if (failed)
-		look_in(media, media->pause);
+		media_look_in(media, media->pause);
 }
 
-static void fetch(struct annex_media *media)
+static void media_fetch(struct annex_media *media)
 {
 	u32 logs = media->status ? readl(media->status) : 0;
 	bool failed = false, poison = false;
 
 	lockdep_assert_held(&media->talk);
 	if (logs == U32_MAX) { /* it is being reset, or it is gone */
-		retry(media, true);
+		media_retry(media, true);
 		return;
 	}
 	for (u32 log = 0; log < CXL_EVENT_LOGS; log++)
 		if (logs & BIT(log) & ~media->theirs)
-			failed |= fetch_log(media, log) != 0;
+			failed |= media_fetch_log(media, log) != 0;
 	if (media->stale && media->lists && media->status) {
-		poison = !scan(media);
+		poison = !media_scan(media);
 		failed |= !poison;
 	}
 	media->stale &= !poison;
 	media->found += poison;
-	retry(media, failed);
+	media_retry(media, failed);
 }
 
 /*
  * Without @talk: ranges are changed. Whoever reads an event that tells of poison finds it in their
  * list, also when somebody else has fetched that one and has come no further than here.
  */
-static void publish(struct annex_media *media, u64 count, u64 found)
+static void media_publish(struct annex_media *media, u64 count, u64 found)
 {
 	bool news;
 
@@ -314,21 +314,21 @@ static void publish(struct annex_media *media, u64 count, u64 found)
 }
 
 /* Gives back @talk. */
-static void fetch_all(struct annex_media *media)
+static void media_fetch_all(struct annex_media *media)
 {
 	u64 count, found;
 
-	fetch(media);
+	media_fetch(media);
 	count = media->count;
 	found = media->found;
 	mutex_unlock(&media->talk);
-	publish(media, count, found);
+	media_publish(media, count, found);
 }
 
 void annex_media_fetch(struct annex_media *media)
 {
 	mutex_lock(&media->talk);
-	fetch_all(media);
+	media_fetch_all(media);
 }
 
 void annex_media_ask(struct annex_media *media)
@@ -338,16 +338,16 @@ void annex_media_ask(struct annex_media *media)
 	if (media->pause)
 		mutex_unlock(&media->talk);
 	else
-		fetch_all(media);
+		media_fetch_all(media);
 }
 
 void annex_media_watch(struct annex_media *media)
 {
 	if (!READ_ONCE(media->interrupts) && wq_has_sleeper(&media->wait))
-		look_in(media, HZ);
+		media_look_in(media, HZ);
 }
 
-static void look_again(struct work_struct *work)
+static void media_look_again(struct work_struct *work)
 {
 	struct annex_media *media = container_of(to_delayed_work(work), struct annex_media, again);
 
@@ -355,14 +355,14 @@ static void look_again(struct work_struct *work)
 	annex_media_watch(media);
 }
 
-static irqreturn_t interrupt(int irq, void *data)
+static irqreturn_t media_interrupt(int irq, void *data)
 {
 	annex_media_fetch(data);
 	return IRQ_HANDLED;
 }
 
 /* Each log may have a vector of its own; all are served alike. */
-static int request_vectors(struct annex_media *media, const u8 *policy, int vectors)
+static int media_request_vectors(struct annex_media *media, const u8 *policy, int vectors)
 {
 	int err = 0;
 
@@ -375,15 +375,16 @@ static int request_vectors(struct annex_media *media, const u8 *policy, int vect
 			return -ENXIO;
 		if (media->irqs & BIT(message))
 			continue;
-		err = request_threaded_irq(pci_irq_vector(media->pdev, message), NULL, interrupt,
-					   IRQF_ONESHOT, dev_name(media->mbox->dev), media);
+		err = request_threaded_irq(pci_irq_vector(media->pdev, message), NULL,
+					   media_interrupt, IRQF_ONESHOT,
+					   dev_name(media->mbox->dev), media);
 		if (!err)
 			media->irqs |= BIT(message);
 	}
 	return err;
 }
 
-static void drop_vectors(struct annex_media *media)
+static void media_drop_vectors(struct annex_media *media)
 {
 	for (u32 message = 0; message < VECTORS; message++)
 		if (media->irqs & BIT(message))
@@ -392,20 +393,20 @@ static void drop_vectors(struct annex_media *media)
 	pci_free_irq_vectors(media->pdev);
 }
 
-static int read_policy(struct annex_media *media, u8 policy[CXL_EVENT_LOGS])
+static int media_read_policy(struct annex_media *media, u8 policy[CXL_EVENT_LOGS])
 {
 	return annex_mbox_call(media->mbox, CXL_OP_GET_EVENT_POLICY, NULL, 0, policy,
 			       CXL_EVENT_LOGS);
 }
 
-static int write_policy(struct annex_media *media, const u8 policy[CXL_EVENT_LOGS])
+static int media_write_policy(struct annex_media *media, const u8 policy[CXL_EVENT_LOGS])
 {
 	return annex_mbox_call(media->mbox, CXL_OP_SET_EVENT_POLICY, policy, CXL_EVENT_LOGS, NULL,
 			       0);
 }
 
 /* Which vectors it uses is the device's choice. */
-static int use_vectors(struct annex_media *media, int vectors)
+static int media_use_vectors(struct annex_media *media, int vectors)
 {
 	u8 policy[CXL_EVENT_LOGS];
 	int err;
@@ -413,23 +414,23 @@ static int use_vectors(struct annex_media *media, int vectors)
 	pci_set_master(media->pdev); /* interrupts are writes */
 	for (u32 log = 0; log < CXL_EVENT_LOGS; log++)
 		policy[log] = media->theirs & BIT(log) ? media->policy[log] : CXL_POLICY_MSI;
-	err = write_policy(media, policy);
+	err = media_write_policy(media, policy);
 	if (!err)
-		err = read_policy(media, policy);
+		err = media_read_policy(media, policy);
 	if (!err)
-		err = request_vectors(media, policy, vectors);
+		err = media_request_vectors(media, policy, vectors);
 	if (err) {
-		write_policy(media, media->policy);
-		drop_vectors(media);
+		media_write_policy(media, media->policy);
+		media_drop_vectors(media);
 	}
 	return err;
 }
 
 /* Firmware that has a log reads it, and clears it: records that are taken here are lost there. */
-static int leave_theirs(struct annex_media *media)
+static int media_leave_theirs(struct annex_media *media)
 {
 	const u32 all = BIT(CXL_EVENT_LOGS) - 1;
-	int err = read_policy(media, media->policy);
+	int err = media_read_policy(media, media->policy);
 
 	if (!annex_owns_events(media->pdev))
 		media->theirs = all;
@@ -442,14 +443,14 @@ static int leave_theirs(struct annex_media *media)
 }
 
 /* Without interrupts events are looked for when somebody asks. */
-static void announce(struct annex_media *media)
+static void media_announce(struct annex_media *media)
 {
-	int err = leave_theirs(media), vectors;
+	int err = media_leave_theirs(media), vectors;
 
 	if (!err) {
 		vectors = pci_alloc_irq_vectors(media->pdev, 1, VECTORS,
 						PCI_IRQ_MSIX | PCI_IRQ_MSI);
-		err = vectors < 0 ? vectors : use_vectors(media, vectors);
+		err = vectors < 0 ? vectors : media_use_vectors(media, vectors);
 	}
 	if (err && err != -EPERM)
 		dev_notice(media->mbox->dev, "its events come without interrupts: error %d\n", err);
@@ -461,7 +462,7 @@ void annex_media_prepare(struct annex_media *media)
 	mutex_init(&media->talk);
 	mutex_init(&media->lock);
 	init_waitqueue_head(&media->wait);
-	INIT_DELAYED_WORK(&media->again, look_again);
+	INIT_DELAYED_WORK(&media->again, media_look_again);
 }
 
 int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct annex_mbox *mbox,
@@ -483,12 +484,12 @@ int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct ann
 	/* Records are as good without the time of day. */
 	annex_mbox_call(mbox, CXL_OP_SET_TIMESTAMP, &now, sizeof(now), NULL, 0);
 	mutex_lock(&media->talk);
-	err = scan(media);
+	err = media_scan(media);
 	media->lists = !err;
 	mutex_unlock(&media->talk);
 	if (err && err != -EOPNOTSUPP)
 		return err;
-	announce(media);
+	media_announce(media);
 	annex_media_fetch(media); /* what came before interrupts did */
 	return 0;
 }
@@ -496,8 +497,8 @@ int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct ann
 void annex_media_end(struct annex_media *media)
 {
 	if (media->interrupts) {
-		write_policy(media, media->policy);
-		drop_vectors(media);
+		media_write_policy(media, media->policy);
+		media_drop_vectors(media);
 	}
 	mutex_lock(&media->talk);
 	mutex_lock(&media->lock);
@@ -532,7 +533,7 @@ void annex_media_begin(struct annex_media *media, struct annex_reader *reader)
 
 bool annex_media_has(struct annex_media *media, const struct annex_reader *reader)
 {
-	return reader->at < smp_load_acquire(&media->shown); /* pairs with publish()'s */
+	return reader->at < smp_load_acquire(&media->shown); /* pairs with media_publish()'s */
 }
 
 bool annex_media_next(struct annex_media *media, struct annex_reader *reader,

@@ -14,6 +14,7 @@
 #include <linux/pci.h>
 #include <linux/rwsem.h>
 #include <linux/wait.h>
+#include "call.h"
 #include "admin.h"
 #include "cmb.h"
 #include "shadow.h"
@@ -110,13 +111,10 @@ bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr);
 /* annex_ctrl_unseen() - Refuse to map what it does not see so: -EOPNOTSUPP, with a line. */
 int annex_ctrl_unseen(struct annex_ctrl *ctrl);
 
-/* One line for what a caller got wrong, not more than a few a second. */
 #define annex_refuse(ctrl, err, fmt, ...)                                                          \
 	({                                                                                         \
 		struct annex_ctrl *_ctrl = (ctrl);                                                 \
-		atomic64_inc(&_ctrl->count.refusals);                                              \
-		dev_notice_ratelimited(&_ctrl->dev, fmt "\n", ##__VA_ARGS__);                      \
-		(err);                                                                             \
+		annex_refused(&_ctrl->dev, &_ctrl->count.refusals, err, fmt, ##__VA_ARGS__);       \
 	})
 
 #endif

@@ -14,6 +14,7 @@
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/pci.h>
+#include "call.h"
 #include "decoder.h"
 #include "mbox.h"
 #include "media.h"
@@ -50,8 +51,8 @@ struct annex_hdm {
 	atomic64_t refusals;
 };
 
-int annex_hdm_probe(struct pci_dev *pdev);
-void annex_hdm_remove(struct pci_dev *pdev);
+extern struct pci_driver annex_hdm_driver;
+
 /* annex_hdm_enable() - Let it answer to CXL.mem. -EPERM: firmware has locked it without. */
 int annex_hdm_enable(struct annex_hdm *hdm);
 /* annex_hdm_disable() - As it was before. */
@@ -60,9 +61,7 @@ void annex_hdm_disable(struct annex_hdm *hdm);
 #define annex_hdm_refuse(hdm, err, fmt, ...)                                                       \
 	({                                                                                         \
 		struct annex_hdm *_hdm = (hdm);                                                    \
-		atomic64_inc(&_hdm->refusals);                                                     \
-		dev_notice_ratelimited(&_hdm->dev, fmt "\n", ##__VA_ARGS__);                       \
-		(err);                                                                             \
+		annex_refused(&_hdm->dev, &_hdm->refusals, err, fmt, ##__VA_ARGS__);               \
 	})
 
 #endif

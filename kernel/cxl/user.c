@@ -68,7 +68,7 @@ static int user_release(struct inode *inode, struct file *file)
 static int user_flush(struct file *file, fl_owner_t id)
 {
 	struct annex_user *user = file->private_data;
-	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with join()'s */
+	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with user_join()'s */
 
 	/* Threads count themselves out of @live before they give up their files. */
 	if (r && current->flags & PF_EXITING && !atomic_read(&current->signal->live))
@@ -76,13 +76,13 @@ static int user_flush(struct file *file, fl_owner_t id)
 	return 0;
 }
 
-static bool is_gone(struct annex_hdm *hdm)
+static bool user_is_gone(struct annex_hdm *hdm)
 {
 	return READ_ONCE(hdm->gone);
 }
 
 /* Whether there is one, having looked if the device does not say so by itself. */
-static bool look(struct annex_user *user)
+static bool user_look(struct annex_user *user)
 {
 	struct annex_media *media = &user->hdm->media;
 
@@ -92,7 +92,8 @@ static bool look(struct annex_user *user)
 }
 
 /* What it has is asked for even if there are events to be read: somebody may want poison alone. */
-static void poll_device(struct annex_hdm *hdm, struct file *file, struct poll_table_struct *wait)
+static void user_poll_device(struct annex_hdm *hdm, struct file *file,
+			     struct poll_table_struct *wait)
 {
 	poll_wait(file, &hdm->media.wait, wait);
 	annex_media_ask(&hdm->media);
@@ -102,40 +103,40 @@ static void poll_device(struct annex_hdm *hdm, struct file *file, struct poll_ta
 static __poll_t user_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct annex_user *user = file->private_data;
-	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with join()'s */
+	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with user_join()'s */
 	__poll_t ready = 0;
 
-	poll_device(user->hdm, file, wait);
+	user_poll_device(user->hdm, file, wait);
 	for (unsigned int i = 0; r && i < r->n; i++)
 		if (r->members[i] != user->hdm)
-			poll_device(r->members[i], file, wait);
+			user_poll_device(r->members[i], file, wait);
 	if (annex_media_has(&user->hdm->media, &user->reader))
 		ready |= EPOLLIN | EPOLLRDNORM;
 	if (r && READ_ONCE(r->struck) != READ_ONCE(user->struck))
 		ready |= EPOLLPRI;
-	if (is_gone(user->hdm))
+	if (user_is_gone(user->hdm))
 		ready |= EPOLLHUP | EPOLLERR;
 	return ready;
 }
 
-static bool has_news(struct annex_user *user)
+static bool user_has_news(struct annex_user *user)
 {
-	return annex_media_has(&user->hdm->media, &user->reader) || is_gone(user->hdm);
+	return annex_media_has(&user->hdm->media, &user->reader) || user_is_gone(user->hdm);
 }
 
 /* A device without interrupts is asked once a second. */
-static int wait_event_of(struct annex_user *user, struct file *file)
+static int user_wait_event_of(struct annex_user *user, struct file *file)
 {
 	struct annex_hdm *hdm = user->hdm;
 	struct annex_media *media = &hdm->media;
 	long left;
 
-	while (!look(user)) {
-		if (is_gone(hdm))
+	while (!user_look(user)) {
+		if (user_is_gone(hdm))
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		left = wait_event_interruptible_timeout(media->wait, has_news(user), HZ);
+		left = wait_event_interruptible_timeout(media->wait, user_has_news(user), HZ);
 		if (left < 0)
 			return left;
 	}
@@ -153,7 +154,7 @@ static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_
 		return -EINVAL;
 	if (mutex_lock_interruptible(&user->reading))
 		return -ERESTARTSYS;
-	err = wait_event_of(user, file);
+	err = user_wait_event_of(user, file);
 	while (!err && bytes - done >= sizeof(event) &&
 	       annex_media_next(&user->hdm->media, &user->reader, &event)) {
 		if (copy_to_user(to + done, &event, sizeof(event)))
@@ -166,7 +167,7 @@ static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_
 }
 
 /* What is known without asking the device. Under the ranges' lock. */
-static void tell(struct annex_hdm *hdm, struct annex_ioc_hdm_info *args)
+static void user_tell(struct annex_hdm *hdm, struct annex_ioc_hdm_info *args)
 {
 	*args = (struct annex_ioc_hdm_info){
 		.size = sizeof(*args),
@@ -185,8 +186,10 @@ static void tell(struct annex_hdm *hdm, struct annex_ioc_hdm_info *args)
 	};
 }
 
-static int do_info(struct annex_user *user, struct annex_ioc_hdm_info *args)
+static long user_info(void *self, void *arg)
 {
+	struct annex_user *user = self;
+	struct annex_ioc_hdm_info *args = arg;
 	struct annex_hdm *hdm = user->hdm;
 	u32 abi = args->abi;
 
@@ -195,7 +198,7 @@ static int do_info(struct annex_user *user, struct annex_ioc_hdm_info *args)
 		annex_ranges_unlock();
 		return -ENODEV;
 	}
-	tell(hdm, args);
+	user_tell(hdm, args);
 	annex_ranges_unlock();
 	BUILD_BUG_ON(sizeof(args->health) < CXL_HEALTH_BYTES);
 	if (!annex_mbox_call(&hdm->mbox, CXL_OP_GET_HEALTH, NULL, 0, args->health,
@@ -204,11 +207,11 @@ static int do_info(struct annex_user *user, struct annex_ioc_hdm_info *args)
 	if (abi != ANNEX_ABI)
 		return annex_hdm_refuse(hdm, -EPROTONOSUPPORT, "version %u, this is %u", abi,
 					ANNEX_ABI);
-	user->hello = true;
+	user->greeted = true;
 	return 0;
 }
 
-static int check_range(struct annex_hdm *hdm, const struct annex_ioc_hdm_range *args)
+static int user_check_range(struct annex_hdm *hdm, const struct annex_ioc_hdm_range *args)
 {
 	u32 n = max(args->nmembers, 1u);
 
@@ -230,8 +233,8 @@ static int check_range(struct annex_hdm *hdm, const struct annex_ioc_hdm_range *
 }
 
 /* The devices of the files that are named; these stay open until files are put. */
-static int get_members(struct annex_user *user, const struct annex_ioc_hdm_range *args,
-		       struct annex_want *want, struct file **files, u32 *nfiles)
+static int user_get_members(struct annex_user *user, const struct annex_ioc_hdm_range *args,
+			    struct annex_want *want, struct file **files, u32 *nfiles)
 {
 	s32 fds[ANNEX_HDM_MEMBERS];
 	bool self = false;
@@ -258,8 +261,8 @@ static int get_members(struct annex_user *user, const struct annex_ioc_hdm_range
 	return self ? 0 : annex_hdm_refuse(user->hdm, -EINVAL, "range: members without this one");
 }
 
-static int join(struct annex_user *user, const struct annex_want *want,
-		struct annex_ioc_hdm_range *args)
+static int user_join(struct annex_user *user, const struct annex_want *want,
+		     struct annex_ioc_hdm_range *args)
 {
 	struct annex_range *r;
 
@@ -280,7 +283,7 @@ static int join(struct annex_user *user, const struct annex_want *want,
 	return PTR_ERR_OR_ZERO(r);
 }
 
-static int do_range(struct annex_user *user, struct annex_ioc_hdm_range *args)
+static int user_make_range(struct annex_user *user, struct annex_ioc_hdm_range *args)
 {
 	struct annex_want want = {
 		.kind = args->kind,
@@ -293,30 +296,45 @@ static int do_range(struct annex_user *user, struct annex_ioc_hdm_range *args)
 	};
 	struct file *files[ANNEX_HDM_MEMBERS];
 	u32 nfiles = 0;
-	int err = check_range(user->hdm, args);
+	int err = user_check_range(user->hdm, args);
 
 	if (!err && args->nmembers)
-		err = get_members(user, args, &want, files, &nfiles);
+		err = user_get_members(user, args, &want, files, &nfiles);
 	if (!err)
-		err = join(user, &want, args);
+		err = user_join(user, &want, args);
 	while (nfiles)
 		fput(files[--nfiles]);
 	return err;
 }
 
-/* The range of a file; NULL, with a line: none yet. */
-static struct annex_range *range_of(struct annex_user *user)
+/* A read() may wait for an event with the lock. */
+static long user_range(void *self, void *arg)
 {
-	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with join()'s */
+	struct annex_user *user = self;
+	long err;
+
+	if (mutex_lock_interruptible(&user->reading))
+		return -ERESTARTSYS;
+	err = user_make_range(user, arg);
+	mutex_unlock(&user->reading);
+	return err;
+}
+
+/* The range of a file; NULL, with a line: none yet. */
+static struct annex_range *user_range_of(struct annex_user *user)
+{
+	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with user_join()'s */
 
 	if (!r)
 		annex_hdm_refuse(user->hdm, -ENXIO, "a call that needs ANNEX_IOC_HDM_RANGE before");
 	return r;
 }
 
-static int do_m2func(struct annex_user *user, struct annex_ioc_hdm_m2func *args)
+static long user_m2func(void *self, void *arg)
 {
-	struct annex_range *r = range_of(user);
+	struct annex_user *user = self;
+	struct annex_ioc_hdm_m2func *args = arg;
+	struct annex_range *r = user_range_of(user);
 	int err;
 
 	if (!r)
@@ -333,7 +351,7 @@ static int do_m2func(struct annex_user *user, struct annex_ioc_hdm_m2func *args)
 	return err;
 }
 
-static int rescan(struct annex_user *user)
+static int user_rescan(struct annex_user *user)
 {
 	struct annex_range *r = user->range;
 	int err = 0;
@@ -353,7 +371,7 @@ static int rescan(struct annex_user *user)
  * A list that is told in parts is as old as the first of them: poison that came meanwhile is news
  * after the last one.
  */
-static void note_told(struct annex_user *user, u32 first, bool last, u64 struck)
+static void user_note_told(struct annex_user *user, u32 first, bool last, u64 struck)
 {
 	if (!first)
 		WRITE_ONCE(user->telling, struck);
@@ -361,10 +379,12 @@ static void note_told(struct annex_user *user, u32 first, bool last, u64 struck)
 		WRITE_ONCE(user->struck, READ_ONCE(user->telling));
 }
 
-static int do_poison(struct annex_user *user, struct annex_ioc_hdm_poison *args)
+static long user_poison(void *self, void *arg)
 {
+	struct annex_user *user = self;
+	struct annex_ioc_hdm_poison *args = arg;
 	bool device = args->flags & ANNEX_POISON_DEVICE;
-	struct annex_range *r = device ? NULL : range_of(user);
+	struct annex_range *r = device ? NULL : user_range_of(user);
 	u32 room = args->count, first = args->first, told;
 	struct annex_ioc_seg *list;
 	u64 struck = 0;
@@ -376,7 +396,7 @@ static int do_poison(struct annex_user *user, struct annex_ioc_hdm_poison *args)
 	if (!device && !r)
 		return -ENXIO;
 	if (args->flags & ANNEX_POISON_RESCAN)
-		err = rescan(user);
+		err = user_rescan(user);
 	if (err)
 		return err;
 	list = kvcalloc(max(room, 1u), sizeof(*list), GFP_KERNEL_ACCOUNT);
@@ -388,72 +408,41 @@ static int do_poison(struct annex_user *user, struct annex_ioc_hdm_poison *args)
 	if (copy_to_user(u64_to_user_ptr(args->list), list, told * sizeof(*list)))
 		err = -EFAULT;
 	else if (!device)
-		note_told(user, first, args->count <= (u64)first + room, struck);
+		user_note_told(user, first, args->count <= (u64)first + room, struck);
 	kvfree(list);
 	return err;
 }
 
-union args {
-	u32 size;
-	struct annex_ioc_hdm_info info;
-	struct annex_ioc_hdm_range range;
-	struct annex_ioc_hdm_dmabuf dmabuf;
-	struct annex_ioc_hdm_m2func m2func;
-	struct annex_ioc_hdm_poison poison;
-};
-
-static long carry_out(struct annex_user *user, unsigned int cmd, union args *args)
+static long user_dmabuf(void *self, void *arg)
 {
-	struct annex_range *r;
-	int err;
+	struct annex_user *user = self;
+	struct annex_range *r = user_range_of(user);
 
-	switch (cmd) {
-	case ANNEX_IOC_HDM_INFO:
-		return do_info(user, &args->info);
-	case ANNEX_IOC_HDM_RANGE:
-		/* A read() may wait for an event with it. */
-		if (mutex_lock_interruptible(&user->reading))
-			return -ERESTARTSYS;
-		err = do_range(user, &args->range);
-		mutex_unlock(&user->reading);
-		return err;
-	case ANNEX_IOC_HDM_DMABUF:
-		r = range_of(user);
-		return r ? annex_export_create(r, user->hdm, &args->dmabuf) : -ENXIO;
-	case ANNEX_IOC_HDM_M2FUNC:
-		return do_m2func(user, &args->m2func);
-	case ANNEX_IOC_HDM_POISON:
-		return do_poison(user, &args->poison);
-	}
-	return -ENOTTY;
+	return r ? annex_export_create(r, user->hdm, arg) : -ENXIO;
 }
+
+static const struct annex_call user_calls[] = {
+	{ANNEX_IOC_HDM_INFO, 96, user_info, .first = true},
+	{ANNEX_IOC_HDM_RANGE, 56, user_range},
+	{ANNEX_IOC_HDM_DMABUF, 24, user_dmabuf},
+	{ANNEX_IOC_HDM_M2FUNC, 24, user_m2func},
+	{ANNEX_IOC_HDM_POISON, 24, user_poison},
+};
 
 static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct annex_user *user = file->private_data;
-	void __user *at = (void __user *)arg;
-	union args args = {};
-	long err;
+	struct annex_hdm *hdm = user->hdm;
+	const struct annex_caller by = {
+		.self = user,
+		.greeted = &user->greeted,
+		.dev = &hdm->dev,
+		.refusals = &hdm->refusals,
+	};
 
-	if (_IOC_TYPE(cmd) != 'A' || _IOC_NR(cmd) < _IOC_NR(ANNEX_IOC_HDM_INFO) ||
-	    _IOC_NR(cmd) > _IOC_NR(ANNEX_IOC_HDM_POISON) || _IOC_SIZE(cmd) > sizeof(args) ||
-	    _IOC_SIZE(cmd) < sizeof(args.size))
-		return -ENOTTY;
-	if (copy_from_user(&args, at, _IOC_SIZE(cmd)))
-		return -EFAULT;
-	if (args.size != _IOC_SIZE(cmd))
-		return annex_hdm_refuse(user->hdm, -EINVAL, "call 0x%x: %u bytes", _IOC_NR(cmd),
-					args.size);
-	if (is_gone(user->hdm))
+	if (user_is_gone(hdm))
 		return -ENODEV;
-	if (!READ_ONCE(user->hello) && cmd != ANNEX_IOC_HDM_INFO)
-		return annex_hdm_refuse(user->hdm, -EPROTO, "call 0x%x before ANNEX_IOC_HDM_INFO",
-					_IOC_NR(cmd));
-	err = carry_out(user, cmd, &args);
-	/* Failures have results too: a version. */
-	if (copy_to_user(at, &args, _IOC_SIZE(cmd)))
-		err = -EFAULT;
-	return err;
+	return annex_call(&by, user_calls, ARRAY_SIZE(user_calls), cmd, arg);
 }
 
 static int user_mmap(struct file *file, struct vm_area_struct *vma)

@@ -30,23 +30,23 @@ struct annex_port {
 
 static LIST_HEAD(ports);
 
-static int count_root_port(struct pci_dev *pdev, void *n)
+static int route_count_root_port(struct pci_dev *pdev, void *n)
 {
 	*(unsigned int *)n += pci_is_pcie(pdev) && pci_pcie_type(pdev) == PCI_EXP_TYPE_ROOT_PORT;
 	return 0;
 }
 
 /* Below a root port there is none. Others may be plugged in or pulled meanwhile: the walk locks. */
-static unsigned int count_root_ports(struct pci_bus *root)
+static unsigned int route_count_root_ports(struct pci_bus *root)
 {
 	unsigned int n = 0;
 
-	pci_walk_bus(root, count_root_port, &n);
+	pci_walk_bus(root, route_count_root_port, &n);
 	return n;
 }
 
 /* Nobody else may program them: the in-tree driver keeps count of those that are committed. */
-static int claim(struct annex_port *port)
+static int route_claim(struct annex_port *port)
 {
 	struct annex_decoders *d = &port->decoders;
 
@@ -60,7 +60,7 @@ static int claim(struct annex_port *port)
 	return -EBUSY;
 }
 
-static int open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus *below)
+static int route_open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus *below)
 {
 	u32 hdm;
 	int err;
@@ -69,25 +69,25 @@ static int open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus
 	if (!port->cm)
 		return -ENOMEM;
 	err = annex_regs_find_hdm(port->cm, &hdm);
-	if (err == -ENODEV && below && count_root_ports(below) == 1)
+	if (err == -ENODEV && below && route_count_root_ports(below) == 1)
 		return 0;
 	if (err) {
 		say(port->name, "no HDM decoders that can be used: error %d", err);
 		return err == -ENODEV ? -EOPNOTSUPP : err;
 	}
 	annex_decoders_init(&port->decoders, port->cm, hdm, cm, port->name, false);
-	return claim(port);
+	return route_claim(port);
 }
 
-static int open_bridge(struct annex_port *port, struct pci_bus *bus, u32 uid)
+static int route_open_bridge(struct annex_port *port, struct pci_bus *bus, u32 uid)
 {
 	phys_addr_t at;
 	int err = annex_window_bridge(uid, &at);
 
-	return err ? err : open_decoders(port, at + CXL_CM, bus);
+	return err ? err : route_open_decoders(port, at + CXL_CM, bus);
 }
 
-static int open_switch(struct annex_port *port, struct pci_dev *pdev)
+static int route_open_switch(struct annex_port *port, struct pci_dev *pdev)
 {
 	phys_addr_t at;
 	u64 bytes;
@@ -101,10 +101,10 @@ static int open_switch(struct annex_port *port, struct pci_dev *pdev)
 		say(pci_name(pdev), "its component registers cannot be reached");
 		return -EINVAL;
 	}
-	return open_decoders(port, at + CXL_CM, NULL);
+	return route_open_decoders(port, at + CXL_CM, NULL);
 }
 
-static void put_port(struct annex_port *port)
+static void route_put_port(struct annex_port *port)
 {
 	if (--port->users)
 		return;
@@ -118,8 +118,8 @@ static void put_port(struct annex_port *port)
 }
 
 /* @pdev: a switch's upstream port; NULL: the host bridge of @bus. */
-static struct annex_port *get_port(struct device *dev, struct pci_dev *pdev, struct pci_bus *bus,
-				   u32 uid)
+static struct annex_port *route_get_port(struct device *dev, struct pci_dev *pdev,
+					 struct pci_bus *bus, u32 uid)
 {
 	struct annex_port *port;
 	int err;
@@ -139,9 +139,9 @@ static struct annex_port *get_port(struct device *dev, struct pci_dev *pdev, str
 	else
 		snprintf(port->name, sizeof(port->name), "bridge %u", uid);
 	list_add(&port->list, &ports);
-	err = pdev ? open_switch(port, pdev) : open_bridge(port, bus, uid);
+	err = pdev ? route_open_switch(port, pdev) : route_open_bridge(port, bus, uid);
 	if (err) {
-		put_port(port);
+		route_put_port(port);
 		return ERR_PTR(err);
 	}
 	return port;
@@ -153,7 +153,7 @@ struct step {
 	u8 target;
 };
 
-static u8 port_number(struct pci_dev *pdev)
+static u8 route_port_number(struct pci_dev *pdev)
 {
 	u32 cap = 0;
 
@@ -162,13 +162,13 @@ static u8 port_number(struct pci_dev *pdev)
 }
 
 /* Steps from a device to its host bridge. How many, or -EOPNOTSUPP. */
-static int climb(struct pci_dev *pdev, struct step *steps)
+static int route_climb(struct pci_dev *pdev, struct step *steps)
 {
 	struct pci_dev *down = pci_upstream_bridge(pdev), *up;
 	int n = 0;
 
 	while (down && n < ANNEX_ROUTE_DEPTH) {
-		steps[n].target = port_number(down);
+		steps[n].target = route_port_number(down);
 		if (pci_pcie_type(down) == PCI_EXP_TYPE_ROOT_PORT) {
 			steps[n].pdev = NULL;
 			return n + 1;
@@ -183,16 +183,16 @@ static int climb(struct pci_dev *pdev, struct step *steps)
 	return -EOPNOTSUPP;
 }
 
-static struct pci_bus *root_of(struct pci_bus *bus)
+static struct pci_bus *route_root_of(struct pci_bus *bus)
 {
 	while (bus->parent)
 		bus = bus->parent;
 	return bus;
 }
 
-static int uid_of(struct pci_dev *pdev, u32 *uid)
+static int route_uid_of(struct pci_dev *pdev, u32 *uid)
 {
-	acpi_handle handle = ACPI_HANDLE(root_of(pdev->bus)->bridge);
+	acpi_handle handle = ACPI_HANDLE(route_root_of(pdev->bus)->bridge);
 	unsigned long long value;
 
 	if (!handle || ACPI_FAILURE(acpi_evaluate_integer(handle, "_UID", NULL, &value))) {
@@ -203,7 +203,7 @@ static int uid_of(struct pci_dev *pdev, u32 *uid)
 	return 0;
 }
 
-static int find_hop(struct annex_route *r, struct device *dev, u32 *hop)
+static int route_find_hop(struct annex_route *r, struct device *dev, u32 *hop)
 {
 	for (*hop = 0; *hop < r->nhops; ++*hop)
 		if (r->hops[*hop].port->dev == dev)
@@ -211,15 +211,15 @@ static int find_hop(struct annex_route *r, struct device *dev, u32 *hop)
 	return -ENOENT;
 }
 
-static int add_member(struct annex_route *r, struct pci_dev *pdev, u32 p)
+static int route_add_member(struct annex_route *r, struct pci_dev *pdev, u32 p)
 {
-	struct pci_bus *root = root_of(pdev->bus);
+	struct pci_bus *root = route_root_of(pdev->bus);
 	struct step steps[ANNEX_ROUTE_DEPTH];
-	int n = climb(pdev, steps), err;
+	int n = route_climb(pdev, steps), err;
 
 	if (n < 0)
 		return n;
-	err = uid_of(pdev, &r->uid[p]);
+	err = route_uid_of(pdev, &r->uid[p]);
 	if (err)
 		return err;
 	r->depth[p] = n;
@@ -228,8 +228,8 @@ static int add_member(struct annex_route *r, struct pci_dev *pdev, u32 p)
 		struct device *dev = s->pdev ? &s->pdev->dev : root->bridge;
 		u32 hop;
 
-		if (find_hop(r, dev, &hop)) {
-			struct annex_port *port = get_port(dev, s->pdev, root, r->uid[p]);
+		if (route_find_hop(r, dev, &hop)) {
+			struct annex_port *port = route_get_port(dev, s->pdev, root, r->uid[p]);
 
 			if (IS_ERR(port))
 				return PTR_ERR(port);
@@ -249,7 +249,7 @@ int annex_route_find(struct annex_route *r, struct pci_dev *const *members, unsi
 	r->n = n;
 	r->nhops = 0;
 	for (u32 p = 0; p < n && !err; p++)
-		err = add_member(r, members[p], p);
+		err = route_add_member(r, members[p], p);
 	if (err)
 		annex_route_drop(r);
 	return err;
@@ -258,10 +258,10 @@ int annex_route_find(struct annex_route *r, struct pci_dev *const *members, unsi
 void annex_route_drop(struct annex_route *r)
 {
 	while (r->nhops)
-		put_port(r->hops[--r->nhops].port);
+		route_put_port(r->hops[--r->nhops].port);
 }
 
-static bool is_below(const struct annex_route *r, u32 p, u32 hop)
+static bool route_is_below(const struct annex_route *r, u32 p, u32 hop)
 {
 	u32 level = r->hops[hop].level;
 
@@ -272,7 +272,7 @@ static bool is_below(const struct annex_route *r, u32 p, u32 hop)
  * Members below a hop come by its targets in turn: the first ones to come up are its targets, and
  * those after them must repeat their order.
  */
-static int plan_hop(struct annex_route *r, u32 hop, u32 above)
+static int route_plan_hop(struct annex_route *r, u32 hop, u32 above)
 {
 	struct annex_hop *h = &r->hops[hop];
 	u8 seen[ANNEX_HDM_MEMBERS];
@@ -282,7 +282,7 @@ static int plan_hop(struct annex_route *r, u32 hop, u32 above)
 	h->ways = 0;
 	h->list = 0;
 	for (u32 p = 0; p < r->n; p++)
-		if (is_below(r, p, hop))
+		if (route_is_below(r, p, hop))
 			seen[n++] = r->at[p][h->level].target;
 	while (h->ways < n && (!h->ways || seen[h->ways] != seen[0])) {
 		h->list |= (u64)seen[h->ways] << (8 * h->ways);
@@ -302,7 +302,7 @@ static int plan_hop(struct annex_route *r, u32 hop, u32 above)
 }
 
 /* Ways of the hops above one, and of the window. */
-static u32 ways_above(const struct annex_route *r, u32 hop, u32 ways)
+static u32 route_ways_above(const struct annex_route *r, u32 hop, u32 ways)
 {
 	const struct annex_hop *h = &r->hops[hop];
 
@@ -323,7 +323,7 @@ int annex_route_plan(struct annex_route *r, const struct annex_window *w)
 			return -EOPNOTSUPP;
 	/* A hop is added after those above it. */
 	for (u32 hop = 0; hop < r->nhops; hop++) {
-		err = plan_hop(r, hop, ways_above(r, hop, w->ways));
+		err = route_plan_hop(r, hop, route_ways_above(r, hop, w->ways));
 		if (err)
 			return err;
 	}
@@ -395,8 +395,8 @@ int annex_route_show(const struct annex_route *r, char *buf, int at)
 	return at - from;
 }
 
-static unsigned int add_taken(const struct annex_decoders *d, struct annex_taken *taken,
-			      unsigned int n)
+static unsigned int route_add_taken(const struct annex_decoders *d, struct annex_taken *taken,
+				    unsigned int n)
 {
 	for (u32 i = 0; i < d->count && n < TAKEN_MOST; i++)
 		n += annex_decoder_range(d, i, &taken[n].base, &taken[n].bytes);
@@ -404,7 +404,8 @@ static unsigned int add_taken(const struct annex_decoders *d, struct annex_taken
 }
 
 /* Of a device that may be another driver's: its registers are read and nothing else. */
-static unsigned int add_device(struct pci_dev *pdev, struct annex_taken *taken, unsigned int n)
+static unsigned int route_add_device(struct pci_dev *pdev, struct annex_taken *taken,
+				     unsigned int n)
 {
 	struct annex_decoders d = {};
 	void __iomem *cm;
@@ -423,7 +424,7 @@ static unsigned int add_device(struct pci_dev *pdev, struct annex_taken *taken, 
 		return n;
 	if (!annex_regs_find_hdm(cm, &hdm)) {
 		annex_decoders_init(&d, cm, hdm, at + CXL_CM, pci_name(pdev), true);
-		n = add_taken(&d, taken, n);
+		n = route_add_taken(&d, taken, n);
 	}
 	iounmap(cm);
 	return n;
@@ -439,8 +440,8 @@ int annex_route_taken(const struct annex_route *r, struct annex_taken **taken)
 		return -ENOMEM;
 	for (u32 hop = 0; hop < r->nhops; hop++)
 		if (r->hops[hop].port->decoders.regs)
-			n = add_taken(&r->hops[hop].port->decoders, *taken, n);
+			n = route_add_taken(&r->hops[hop].port->decoders, *taken, n);
 	while ((pdev = pci_get_class(CXL_CLASS_MEMORY, pdev)))
-		n = add_device(pdev, *taken, n);
+		n = route_add_device(pdev, *taken, n);
 	return n;
 }

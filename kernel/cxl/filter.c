@@ -13,21 +13,21 @@
 
 static_assert(sizeof(struct annex_filter) == SZ_4K);
 
-static void __iomem *field(struct annex_gate *g, size_t at)
+static void __iomem *filter_field(struct annex_gate *g, size_t at)
 {
 	return g->at + at;
 }
 
-#define TABLE(g, member) field(g, offsetof(struct annex_filter, member))
+#define TABLE(g, member) filter_field(g, offsetof(struct annex_filter, member))
 
 /* An odd number while entries are being written, and an even one when they belong together. */
-static void begin_change(struct annex_gate *g)
+static void filter_begin_change(struct annex_gate *g)
 {
 	writeq(++g->change, TABLE(g, change));
 	wmb(); /* before the entries, which the device reads between two looks at it */
 }
 
-static void end_change(struct annex_gate *g)
+static void filter_end_change(struct annex_gate *g)
 {
 	wmb(); /* after the entries */
 	writeq(++g->change, TABLE(g, change));
@@ -66,41 +66,43 @@ void annex_filter_exit(struct annex_range *r)
 	mutex_unlock(&g->lock);
 }
 
-static size_t entry_at(unsigned int i)
+static size_t filter_entry_at(unsigned int i)
 {
 	return offsetof(struct annex_filter, entry) + i * sizeof(struct annex_filter_entry);
 }
 
-static u32 asid_at(struct annex_gate *g, unsigned int i)
+static u32 filter_asid_at(struct annex_gate *g, unsigned int i)
 {
-	return readl(field(g, entry_at(i) + offsetof(struct annex_filter_entry, asid)));
+	size_t at = filter_entry_at(i) + offsetof(struct annex_filter_entry, asid);
+
+	return readl(filter_field(g, at));
 }
 
 /* There are fewer entries than numbers. */
-static u32 new_asid(struct annex_gate *g)
+static u32 filter_new_asid(struct annex_gate *g)
 {
 	unsigned int i;
 
 	do {
 		g->asid = g->asid == U16_MAX ? 1 : g->asid + 1;
-		for (i = 0; i < ANNEX_FILTER_ENTRIES && asid_at(g, i) != g->asid; i++)
+		for (i = 0; i < ANNEX_FILTER_ENTRIES && filter_asid_at(g, i) != g->asid; i++)
 			;
 	} while (i < ANNEX_FILTER_ENTRIES);
 	return g->asid;
 }
 
-static void write_entry(struct annex_gate *g, const struct annex_piece *piece, u32 asid)
+static void filter_write_entry(struct annex_gate *g, const struct annex_piece *piece, u32 asid)
 {
-	size_t at = entry_at(piece->entry);
+	size_t at = filter_entry_at(piece->entry);
 
-	writeq(piece->offset, field(g, at + offsetof(struct annex_filter_entry, base)));
+	writeq(piece->offset, filter_field(g, at + offsetof(struct annex_filter_entry, base)));
 	writeq(piece->offset + piece->bytes,
-	       field(g, at + offsetof(struct annex_filter_entry, bound)));
-	writel(asid, field(g, at + offsetof(struct annex_filter_entry, asid)));
+	       filter_field(g, at + offsetof(struct annex_filter_entry, bound)));
+	writel(asid, filter_field(g, at + offsetof(struct annex_filter_entry, asid)));
 }
 
 /* Uncached stores are slow. */
-static void wipe(void __iomem *at, u64 bytes)
+static void filter_wipe(void __iomem *at, u64 bytes)
 {
 	for (u64 done = 0; done < bytes; done += PAGE_SIZE) {
 		memset_io(at + done, 0, PAGE_SIZE);
@@ -117,14 +119,14 @@ int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
 	if (!g->at)
 		err = -ENODEV;
 	for (unsigned int i = 0; err == -ENOSPC && i < ANNEX_FILTER_ENTRIES; i++) {
-		if (asid_at(g, i))
+		if (filter_asid_at(g, i))
 			continue;
 		/* What an earlier owner left there is nobody's business, nor are its calls. */
-		wipe(g->at + (piece->offset - r->cached - r->wc), piece->bytes);
+		filter_wipe(g->at + (piece->offset - r->cached - r->wc), piece->bytes);
 		piece->entry = i;
-		begin_change(g);
-		write_entry(g, piece, new_asid(g));
-		end_change(g);
+		filter_begin_change(g);
+		filter_write_entry(g, piece, filter_new_asid(g));
+		filter_end_change(g);
 		err = 0;
 	}
 	mutex_unlock(&g->lock);
@@ -132,7 +134,7 @@ int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
 }
 
 /* Whether a device has seen the last change, or there is none. */
-static bool heard(struct annex_gate *g)
+static bool filter_heard(struct annex_gate *g)
 {
 	unsigned long end = jiffies + HZ, still = jiffies;
 	u64 beat = readq(TABLE(g, beat)), seen = readq(TABLE(g, seen));
@@ -167,11 +169,11 @@ bool annex_filter_remove(struct annex_range *r, const struct list_head *pieces)
 
 	mutex_lock(&g->lock);
 	if (g->at) {
-		begin_change(g);
+		filter_begin_change(g);
 		list_for_each_entry(piece, pieces, list)
-			write_entry(g, piece, 0);
-		end_change(g);
-		free = heard(g);
+			filter_write_entry(g, piece, 0);
+		filter_end_change(g);
+		free = filter_heard(g);
 	}
 	mutex_unlock(&g->lock);
 	return free;

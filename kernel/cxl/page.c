@@ -16,7 +16,7 @@
  * Whether it is the calling process's by this file: neither that of a child that inherits the file,
  * nor of whoever shared the memory of an owner that is gone. Each piece is one run of pages.
  */
-static bool has_piece(const struct annex_user *user, u64 at, u64 bytes)
+static bool page_has_piece(const struct annex_user *user, u64 at, u64 bytes)
 {
 	const struct annex_piece *piece;
 
@@ -27,19 +27,19 @@ static bool has_piece(const struct annex_user *user, u64 at, u64 bytes)
 	return false;
 }
 
-static vm_fault_t insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
+static vm_fault_t page_insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long addr = vmf->address & PAGE_MASK;
 
 	if (at < r->cached)
 		return vmf_insert_mixed(vma, addr, phys_to_pfn_t(r->base + at, PFN_DEV | PFN_MAP));
-	if (at >= r->cached + r->wc && !has_piece(vma->vm_file->private_data, at, PAGE_SIZE))
+	if (at >= r->cached + r->wc && !page_has_piece(vma->vm_file->private_data, at, PAGE_SIZE))
 		return VM_FAULT_SIGBUS;
 	return vmf_insert_pfn(vma, addr, PHYS_PFN(r->base + at));
 }
 
-static vm_fault_t fault(struct vm_fault *vmf)
+static vm_fault_t page_fault(struct vm_fault *vmf)
 {
 	struct annex_range *r = vmf->vma->vm_private_data;
 	vm_fault_t ret;
@@ -50,15 +50,15 @@ static vm_fault_t fault(struct vm_fault *vmf)
 	else if (test_bit(vmf->pgoff, r->bad))
 		ret = VM_FAULT_HWPOISON;
 	else
-		ret = insert(r, vmf, (u64)vmf->pgoff << PAGE_SHIFT);
+		ret = page_insert(r, vmf, (u64)vmf->pgoff << PAGE_SHIFT);
 	up_read(&r->view);
 	return ret;
 }
 
-static const struct vm_operations_struct ops = {.fault = fault};
+static const struct vm_operations_struct ops = {.fault = page_fault};
 
-static int choose(struct annex_range *r, struct annex_user *user, struct vm_area_struct *vma,
-		  u64 at, u64 bytes)
+static int page_choose(struct annex_range *r, struct annex_user *user, struct vm_area_struct *vma,
+		       u64 at, u64 bytes)
 {
 	u64 uc = r->cached + r->wc;
 
@@ -76,7 +76,7 @@ static int choose(struct annex_range *r, struct annex_user *user, struct vm_area
 	}
 	if (at < uc)
 		return -EINVAL; /* more than one part */
-	if (!has_piece(user, at, bytes))
+	if (!page_has_piece(user, at, bytes))
 		return -EACCES;
 	vm_flags_set(vma, VM_DONTCOPY);
 	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
@@ -96,7 +96,7 @@ int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma)
 	vm_flags_clear(vma, VM_MAYEXEC);
 	down_read(&r->view);
 	if (!r->ended)
-		err = choose(r, user, vma, at, bytes);
+		err = page_choose(r, user, vma, at, bytes);
 	up_read(&r->view);
 	trace_annex_hdm_map(dev_name(&user->hdm->dev), at, bytes, err);
 	if (!err) {
@@ -116,20 +116,20 @@ void annex_page_join(struct annex_range *r, struct annex_user *user)
 	up_write(&r->view);
 }
 
-static void give_back(struct annex_range *r, const struct annex_piece *piece)
+static void page_give_back(struct annex_range *r, const struct annex_piece *piece)
 {
 	lockdep_assert_held_write(&r->view);
 	bitmap_clear(r->pieces, (piece->offset - r->cached - r->wc) >> PAGE_SHIFT,
 		     piece->bytes >> PAGE_SHIFT);
 }
 
-static void drop(struct annex_piece *piece)
+static void page_drop(struct annex_piece *piece)
 {
 	put_pid(piece->owner);
 	kfree(piece);
 }
 
-static void zap(struct annex_range *r, u64 at, u64 bytes)
+static void page_zap(struct annex_range *r, u64 at, u64 bytes)
 {
 	struct annex_user *user;
 
@@ -139,21 +139,22 @@ static void zap(struct annex_range *r, u64 at, u64 bytes)
 }
 
 /* What a file has, all of it or of one process, on its way out. */
-static void collect(struct annex_range *r, struct annex_user *user, const struct pid *owner,
-		    struct list_head *out)
+static void page_collect(struct annex_range *r, struct annex_user *user, const struct pid *owner,
+			 struct list_head *out)
 {
 	struct annex_piece *piece, *next;
 
 	lockdep_assert_held_write(&r->view);
 	list_for_each_entry_safe(piece, next, &user->pieces, list)
 		if (!owner || piece->owner == owner) {
-			zap(r, piece->offset, piece->bytes);
+			page_zap(r, piece->offset, piece->bytes);
 			list_move(&piece->list, out);
 		}
 }
 
 /* Nobody has them, nor can map them. */
-static void free_pieces(struct annex_range *r, struct annex_user *user, struct list_head *pieces)
+static void page_free_pieces(struct annex_range *r, struct annex_user *user,
+			     struct list_head *pieces)
 {
 	struct annex_piece *piece, *next;
 	bool free = list_empty(pieces) || annex_filter_remove(r, pieces);
@@ -163,8 +164,8 @@ static void free_pieces(struct annex_range *r, struct annex_user *user, struct l
 	down_write(&r->view);
 	list_for_each_entry_safe(piece, next, pieces, list) {
 		if (free)
-			give_back(r, piece);
-		drop(piece);
+			page_give_back(r, piece);
+		page_drop(piece);
 	}
 	up_write(&r->view);
 }
@@ -174,10 +175,10 @@ void annex_page_leave(struct annex_range *r, struct annex_user *user)
 	LIST_HEAD(pieces);
 
 	down_write(&r->view);
-	collect(r, user, NULL, &pieces);
+	page_collect(r, user, NULL, &pieces);
 	list_del(&user->list);
 	up_write(&r->view);
-	free_pieces(r, user, &pieces);
+	page_free_pieces(r, user, &pieces);
 }
 
 void annex_page_exit(struct annex_range *r, struct annex_user *user)
@@ -185,16 +186,16 @@ void annex_page_exit(struct annex_range *r, struct annex_user *user)
 	LIST_HEAD(pieces);
 
 	down_write(&r->view);
-	collect(r, user, task_tgid(current), &pieces);
+	page_collect(r, user, task_tgid(current), &pieces);
 	up_write(&r->view);
-	free_pieces(r, user, &pieces);
+	page_free_pieces(r, user, &pieces);
 }
 
 void annex_page_end(struct annex_range *r)
 {
 	down_write(&r->view);
 	r->ended = true;
-	zap(r, 0, r->bytes);
+	page_zap(r, 0, r->bytes);
 	up_write(&r->view);
 }
 
@@ -229,7 +230,7 @@ void annex_page_struck(struct annex_range *r, u64 first, u64 last)
 {
 	u64 from = round_down(first, PAGE_SIZE);
 
-	zap(r, from, round_down(last, PAGE_SIZE) + PAGE_SIZE - from);
+	page_zap(r, from, round_down(last, PAGE_SIZE) + PAGE_SIZE - from);
 	WRITE_ONCE(r->struck, r->struck + 1);
 }
 
@@ -247,7 +248,7 @@ int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned lo
 }
 
 /* Whether a process may have one more, by what it has over all of its files. */
-static bool may_have(const struct annex_range *r, const struct annex_piece *more)
+static bool page_may_have(const struct annex_range *r, const struct annex_piece *more)
 {
 	const struct annex_piece *piece;
 	const struct annex_user *user;
@@ -263,7 +264,7 @@ static bool may_have(const struct annex_range *r, const struct annex_piece *more
 	return n <= ANNEX_M2FUNC_PIECES && bytes <= r->uc / ANNEX_M2FUNC_SHARE;
 }
 
-static int take(struct annex_range *r, struct annex_user *user, struct annex_piece *piece)
+static int page_take(struct annex_range *r, struct annex_user *user, struct annex_piece *piece)
 {
 	unsigned long pages = r->uc >> PAGE_SHIFT, want = piece->bytes >> PAGE_SHIFT, at = pages;
 	int err = -ENOSPC;
@@ -274,7 +275,7 @@ static int take(struct annex_range *r, struct annex_user *user, struct annex_pie
 	if (r->ended)
 		err = -ENODEV;
 	else if (at < pages)
-		err = may_have(r, piece) ? 0 : -EMFILE;
+		err = page_may_have(r, piece) ? 0 : -EMFILE;
 	if (!err) {
 		bitmap_set(r->pieces, at, want);
 		piece->offset = r->cached + r->wc + ((u64)at << PAGE_SHIFT);
@@ -284,7 +285,7 @@ static int take(struct annex_range *r, struct annex_user *user, struct annex_pie
 	return err;
 }
 
-static bool is_dead(struct pid *owner)
+static bool page_is_dead(struct pid *owner)
 {
 	bool dead;
 
@@ -295,7 +296,7 @@ static bool is_dead(struct pid *owner)
 }
 
 /* A process that closed its file before it ended, which another one has, told nobody. */
-static void bury(struct annex_range *r, struct annex_user *by)
+static void page_bury(struct annex_range *r, struct annex_user *by)
 {
 	struct annex_piece *piece, *next;
 	struct annex_user *user;
@@ -304,12 +305,12 @@ static void bury(struct annex_range *r, struct annex_user *by)
 	down_write(&r->view);
 	list_for_each_entry(user, &r->users, list)
 		list_for_each_entry_safe(piece, next, &user->pieces, list)
-			if (piece->ready && is_dead(piece->owner)) {
-				zap(r, piece->offset, piece->bytes);
+			if (piece->ready && page_is_dead(piece->owner)) {
+				page_zap(r, piece->offset, piece->bytes);
 				list_move(&piece->list, &pieces);
 			}
 	up_write(&r->view);
-	free_pieces(r, by, &pieces);
+	page_free_pieces(r, by, &pieces);
 }
 
 int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, u64 *offset)
@@ -321,10 +322,10 @@ int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, 
 		return -ENOMEM;
 	piece->bytes = bytes;
 	piece->owner = get_pid(task_tgid(current));
-	bury(r, user);
-	err = take(r, user, piece);
+	page_bury(r, user);
+	err = page_take(r, user, piece);
 	if (err) {
-		drop(piece);
+		page_drop(piece);
 		return err;
 	}
 	err = annex_filter_add(r, piece);
@@ -333,8 +334,8 @@ int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, 
 	*offset = piece->offset;
 	if (err) {
 		list_del(&piece->list);
-		give_back(r, piece);
-		drop(piece);
+		page_give_back(r, piece);
+		page_drop(piece);
 	}
 	up_write(&r->view);
 	return err;

@@ -40,7 +40,7 @@ void annex_ranges_unlock(void)
 }
 
 #ifdef CONFIG_X86
-static int check_caches(struct annex_hdm *hdm)
+static int range_check_caches(struct annex_hdm *hdm)
 {
 	return 0;
 }
@@ -49,7 +49,7 @@ static int check_caches(struct annex_hdm *hdm)
  * What CPUs have of addresses whose decoders change. A hypervisor's CXL memory is memory of its
  * own, which no decoder moves about behind its caches.
  */
-static void flush_caches(void)
+static void range_flush_caches(void)
 {
 	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
 		wbinvd_on_all_cpus();
@@ -60,7 +60,7 @@ module_param(allow_stale_caches, bool, 0444);
 MODULE_PARM_DESC(allow_stale_caches,
 		 "Ranges of CXL memory may be made where CPU caches cannot be emptied");
 
-static int check_caches(struct annex_hdm *hdm)
+static int range_check_caches(struct annex_hdm *hdm)
 {
 	if (allow_stale_caches)
 		return 0;
@@ -68,13 +68,13 @@ static int check_caches(struct annex_hdm *hdm)
 				"range: nothing empties this CPU's caches: see allow_stale_caches");
 }
 
-static void flush_caches(void)
+static void range_flush_caches(void)
 {
 }
 #endif
 
 /* Whether its kind of memory, and all of its decoders, leave room on a device; how much. */
-static int find_room(struct annex_hdm *hdm, u32 kind, u64 *dpa, u64 *room)
+static int range_find_room(struct annex_hdm *hdm, u32 kind, u64 *dpa, u64 *room)
 {
 	u64 used = annex_decoders_used(&hdm->decoders);
 	u64 start = kind == ANNEX_HDM_PERSISTENT ? hdm->bytes[ANNEX_HDM_VOLATILE] : 0;
@@ -91,13 +91,13 @@ static int find_room(struct annex_hdm *hdm, u32 kind, u64 *dpa, u64 *room)
 	return 0;
 }
 
-static int find_memory(struct annex_range *r, const struct annex_want *want)
+static int range_find_memory(struct annex_range *r, const struct annex_want *want)
 {
 	u64 least = U64_MAX, room;
 	int err;
 
 	for (unsigned int i = 0; i < r->n; i++) {
-		err = find_room(r->members[i], r->kind, &r->dpa[i], &room);
+		err = range_find_room(r->members[i], r->kind, &r->dpa[i], &room);
 		if (err)
 			return err;
 		least = min(least, room);
@@ -116,7 +116,7 @@ static int find_memory(struct annex_range *r, const struct annex_want *want)
 	return 0;
 }
 
-static bool fits(const struct annex_window *w, const struct annex_want *want)
+static bool range_fits(const struct annex_window *w, const struct annex_want *want)
 {
 	u16 need = ACPI_CEDT_CFMWS_RESTRICT_TYPE3 |
 		   (want->kind ? ACPI_CEDT_CFMWS_RESTRICT_PMEM : ACPI_CEDT_CFMWS_RESTRICT_VOLATILE);
@@ -127,7 +127,7 @@ static bool fits(const struct annex_window *w, const struct annex_want *want)
 }
 
 /* A window that leads to the members, with room: in the order of the table. */
-static int take_window(struct annex_range *r, const struct annex_want *want)
+static int range_take_window(struct annex_range *r, const struct annex_want *want)
 {
 	struct annex_hdm *hdm = r->members[0];
 	struct annex_window *windows;
@@ -145,7 +145,7 @@ static int take_window(struct annex_range *r, const struct annex_want *want)
 	for (unsigned int i = 0; i < r->n; i++)
 		floor = max(floor, annex_decoders_end(&r->members[i]->decoders));
 	for (int i = 0; i < n && !r->res; i++) {
-		if (!fits(&windows[i], want) || annex_route_plan(&r->route, &windows[i]))
+		if (!range_fits(&windows[i], want) || annex_route_plan(&r->route, &windows[i]))
 			continue;
 		err = -ENOSPC;
 		r->granularity = want->granularity ? want->granularity : windows[i].granularity;
@@ -166,7 +166,7 @@ static int take_window(struct annex_range *r, const struct annex_want *want)
 	return r->res ? 0 : err;
 }
 
-static int commit_members(struct annex_range *r)
+static int range_commit_members(struct annex_range *r)
 {
 	int err = 0;
 
@@ -193,7 +193,7 @@ static int commit_members(struct annex_range *r)
 
 static const struct dev_pagemap_ops pagemap_ops = {.memory_failure = annex_page_failure};
 
-static int make_pages(struct annex_range *r)
+static int range_make_pages(struct annex_range *r)
 {
 	u64 pages = r->bytes >> PAGE_SHIFT;
 	void *at;
@@ -223,7 +223,7 @@ static int make_pages(struct annex_range *r)
 	return 0;
 }
 
-static void take_back(struct annex_range *r)
+static void range_take_back(struct annex_range *r)
 {
 	r->stuck |= annex_route_release(&r->route) != 0;
 	while (r->committed) {
@@ -240,7 +240,7 @@ static void take_back(struct annex_range *r)
 }
 
 /* Take back whatever is there, in the reverse order. Nobody holds a page. */
-static void cut(struct annex_range *r)
+static void range_cut(struct annex_range *r)
 {
 	annex_filter_exit(r);
 	if (r->paged)
@@ -250,8 +250,8 @@ static void cut(struct annex_range *r)
 	r->paged = false;
 	r->combining = false;
 	if (r->committed)
-		flush_caches(); /* back to the devices, while there is a way */
-	take_back(r);
+		range_flush_caches(); /* back to the devices, while there is a way */
+	range_take_back(r);
 	if (r->res && !r->stuck)
 		release_mem_region(r->base, r->bytes);
 	r->res = NULL;
@@ -265,7 +265,7 @@ static void cut(struct annex_range *r)
 		module_put(THIS_MODULE);
 }
 
-static void drop(struct annex_range *r)
+static void range_drop(struct annex_range *r)
 {
 	for (unsigned int i = 0; i < r->n; i++)
 		put_device(&r->members[i]->dev);
@@ -279,14 +279,14 @@ static void drop(struct annex_range *r)
  * that waits for its time is due at once: no timer is left when the range is cut, and with the last
  * of them the queue may go.
  */
-static void look(struct annex_range *r, unsigned long delay)
+static void range_look(struct annex_range *r, unsigned long delay)
 {
 	if (!r->queued || cancel_delayed_work(&r->end))
 		queue_delayed_work(queue, &r->end, delay);
 	r->queued = true;
 }
 
-static void end_work(struct work_struct *work)
+static void range_end_work(struct work_struct *work)
 {
 	struct annex_range *r = container_of(to_delayed_work(work), struct annex_range, end);
 	bool all;
@@ -294,48 +294,48 @@ static void end_work(struct work_struct *work)
 	mutex_lock(&lock);
 	r->queued = false;
 	if (r->live && annex_export_idle(r) && annex_page_idle(r))
-		cut(r);
+		range_cut(r);
 	if (r->live)
-		look(r, LOOK);
+		range_look(r, LOOK);
 	all = !r->live && !r->refs;
 	mutex_unlock(&lock);
 	if (all)
-		drop(r);
+		range_drop(r);
 }
 
 /* No new use of it; cut it as soon as can be. */
-static void end(struct annex_range *r)
+static void range_end(struct annex_range *r)
 {
 	annex_page_end(r);
 	annex_export_end(r);
-	look(r, 0);
+	range_look(r, 0);
 }
 
-static int start(struct annex_range *r, const struct annex_want *want)
+static int range_start(struct annex_range *r, const struct annex_want *want)
 {
 	struct pci_dev *pdevs[ANNEX_HDM_MEMBERS];
-	int err = check_caches(r->members[0]);
+	int err = range_check_caches(r->members[0]);
 
 	if (!err)
-		err = find_memory(r, want);
+		err = range_find_memory(r, want);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < r->n; i++)
 		pdevs[i] = r->members[i]->pdev;
 	err = annex_route_find(&r->route, pdevs, r->n);
 	if (!err)
-		err = take_window(r, want);
+		err = range_take_window(r, want);
 	if (!err)
-		err = commit_members(r);
+		err = range_commit_members(r);
 	if (!err)
 		err = annex_route_commit(&r->route, r->base, r->bytes, r->granularity);
 	if (err)
 		return err;
-	flush_caches();
-	return make_pages(r);
+	range_flush_caches();
+	return range_make_pages(r);
 }
 
-static struct annex_range *create(const struct annex_want *want)
+static struct annex_range *range_create(const struct annex_want *want)
 {
 	struct annex_range *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -349,18 +349,18 @@ static struct annex_range *create(const struct annex_want *want)
 	mutex_init(&r->gate.lock);
 	INIT_LIST_HEAD(&r->users);
 	INIT_LIST_HEAD(&r->exports);
-	INIT_DELAYED_WORK(&r->end, end_work);
+	INIT_DELAYED_WORK(&r->end, range_end_work);
 	for (r->n = 0; r->n < want->n; r->n++) {
 		r->members[r->n] = want->members[r->n];
 		get_device(&r->members[r->n]->dev);
 	}
 	__module_get(THIS_MODULE); /* who asks has a file open */
-	err = start(r, want);
+	err = range_start(r, want);
 	r->stuck = err == -ENOTRECOVERABLE;
 	trace_annex_hdm_range(dev_name(&r->members[0]->dev), r->base, r->bytes, r->n, err);
 	if (err) {
-		cut(r);
-		drop(r);
+		range_cut(r);
+		range_drop(r);
 		return ERR_PTR(err);
 	}
 	for (unsigned int i = 0; i < r->n; i++)
@@ -371,7 +371,7 @@ static struct annex_range *create(const struct annex_want *want)
 	return r;
 }
 
-static bool same(const struct annex_range *r, const struct annex_want *want)
+static bool range_same(const struct annex_range *r, const struct annex_want *want)
 {
 	return r->kind == want->kind && (!want->bytes || want->bytes == r->bytes) &&
 	       want->wc == r->wc && want->uc == r->uc && want->n == r->n &&
@@ -392,12 +392,12 @@ struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_wa
 							"range: it is part of another one"));
 	}
 	if (!r)
-		return create(want);
+		return range_create(want);
 	if (r->ended) {
 		annex_hdm_refuse(hdm, -EBUSY, "range: pages of the last one are still held");
 		return ERR_PTR(-EBUSY);
 	}
-	if (!same(r, want)) {
+	if (!range_same(r, want)) {
 		annex_hdm_refuse(hdm, -EBUSY,
 				 "range: there is one of %u ways and 0x%llx (0x%llx, 0x%llx) bytes",
 				 r->n, r->bytes, r->wc, r->uc);
@@ -416,9 +416,9 @@ void annex_range_put(struct annex_range *r)
 	if (r->live) {
 		annex_page_end(r);
 		if (annex_page_idle(r))
-			cut(r);
+			range_cut(r);
 	}
-	look(r, 0);
+	range_look(r, 0);
 }
 
 void annex_range_evict(struct annex_hdm *hdm)
@@ -426,7 +426,7 @@ void annex_range_evict(struct annex_hdm *hdm)
 	mutex_lock(&lock);
 	hdm->gone = true;
 	if (hdm->range)
-		end(hdm->range);
+		range_end(hdm->range);
 	mutex_unlock(&lock);
 	/* The lock, taken below, orders what follows behind the cut. */
 	while (!wait_event_timeout(cut_wait, !READ_ONCE(hdm->range), 10 * HZ))

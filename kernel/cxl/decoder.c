@@ -42,29 +42,29 @@ static void __iomem *decoder(const struct annex_decoders *d, u32 id)
 	return d->regs + CXL_HDM_DECODER(id);
 }
 
-static u64 read_pair(void __iomem *at)
+static u64 decoder_read_pair(void __iomem *at)
 {
 	return (u64)readl(at + 4) << 32 | readl(at);
 }
 
-static void write_pair(u64 value, void __iomem *at)
+static void decoder_write_pair(u64 value, void __iomem *at)
 {
 	writel(upper_32_bits(value), at + 4);
 	writel(lower_32_bits(value), at);
 }
 
-static bool committed(u32 ctrl)
+static bool decoder_committed(u32 ctrl)
 {
 	return ctrl != U32_MAX && ctrl & CXL_DEC_CTRL_COMMITTED;
 }
 
 bool annex_decoder_range(const struct annex_decoders *d, u32 id, u64 *base, u64 *bytes)
 {
-	if (!committed(readl(decoder(d, id) + CXL_DEC_CTRL)))
+	if (!decoder_committed(readl(decoder(d, id) + CXL_DEC_CTRL)))
 		return false;
-	*base = read_pair(decoder(d, id) + CXL_DEC_BASE);
+	*base = decoder_read_pair(decoder(d, id) + CXL_DEC_BASE);
 	/* Addresses end, whatever it says. */
-	*bytes = min(read_pair(decoder(d, id) + CXL_DEC_SIZE), U64_MAX - *base);
+	*bytes = min(decoder_read_pair(decoder(d, id) + CXL_DEC_SIZE), U64_MAX - *base);
 	return true;
 }
 
@@ -104,7 +104,7 @@ u64 annex_decoders_end(const struct annex_decoders *d)
 	return end;
 }
 
-static u32 ways_of(u32 ctrl)
+static u32 decoder_ways_of(u32 ctrl)
 {
 	u32 code = FIELD_GET(CXL_DEC_CTRL_WAYS, ctrl);
 
@@ -118,9 +118,10 @@ u64 annex_decoders_used(const struct annex_decoders *d)
 	for (u32 i = 0; i < d->count; i++) {
 		if (!annex_decoder_range(d, i, &base, &bytes))
 			continue;
-		bytes = div_u64(bytes, ways_of(readl(decoder(d, i) + CXL_DEC_CTRL)));
+		bytes = div_u64(bytes, decoder_ways_of(readl(decoder(d, i) + CXL_DEC_CTRL)));
 		/* More than there can be is as good as all. */
-		if (check_add_overflow(used, read_pair(decoder(d, i) + CXL_DEC_LIST), &used) ||
+		if (check_add_overflow(used, decoder_read_pair(decoder(d, i) + CXL_DEC_LIST),
+				       &used) ||
 		    check_add_overflow(used, bytes, &used))
 			return U64_MAX;
 	}
@@ -128,7 +129,7 @@ u64 annex_decoders_used(const struct annex_decoders *d)
 }
 
 /* Address bits that choose the target must be among those that the component can look at. */
-static bool can_interleave(const struct annex_decoders *d, const struct annex_setup *setup)
+static bool decoder_can_interleave(const struct annex_decoders *d, const struct annex_setup *setup)
 {
 	u32 first = ilog2(setup->granularity), end = first + ilog2(setup->ways);
 
@@ -140,24 +141,25 @@ static bool can_interleave(const struct annex_decoders *d, const struct annex_se
 }
 
 /* What stays committed is not changed: it would lead elsewhere, or half of it. */
-static int clear(struct annex_decoders *d, u32 id, u32 ctrl)
+static int decoder_clear(struct annex_decoders *d, u32 id, u32 ctrl)
 {
 	void __iomem *at = decoder(d, id);
 
 	ctrl &= ~(CXL_DEC_CTRL_COMMIT | CXL_DEC_CTRL_WAYS | CXL_DEC_CTRL_GRANULARITY |
 		  CXL_DEC_CTRL_HOST_ONLY);
 	writel(ctrl, at + CXL_DEC_CTRL);
-	if (readl_poll_timeout(at + CXL_DEC_CTRL, ctrl, !committed(ctrl), POLL_US, COMMIT_US)) {
+	if (readl_poll_timeout(at + CXL_DEC_CTRL, ctrl, !decoder_committed(ctrl), POLL_US,
+			       COMMIT_US)) {
 		say(d, "decoder %u stays committed", id);
 		return -ENOTRECOVERABLE;
 	}
-	write_pair(0, at + CXL_DEC_SIZE);
-	write_pair(0, at + CXL_DEC_BASE);
-	write_pair(0, at + CXL_DEC_LIST);
+	decoder_write_pair(0, at + CXL_DEC_SIZE);
+	decoder_write_pair(0, at + CXL_DEC_BASE);
+	decoder_write_pair(0, at + CXL_DEC_LIST);
 	return 0;
 }
 
-static void enable(struct annex_decoders *d)
+static void decoder_enable(struct annex_decoders *d)
 {
 	u32 ctrl = readl(d->regs + CXL_HDM_CTRL);
 
@@ -167,7 +169,7 @@ static void enable(struct annex_decoders *d)
 	}
 }
 
-static void disable(struct annex_decoders *d)
+static void decoder_disable(struct annex_decoders *d)
 {
 	if (d->ours || !d->enabled)
 		return;
@@ -175,7 +177,7 @@ static void disable(struct annex_decoders *d)
 	d->enabled = false;
 }
 
-static int wait_commit(void __iomem *at)
+static int decoder_wait_commit(void __iomem *at)
 {
 	u32 ctrl;
 	int err = readl_poll_timeout(at + CXL_DEC_CTRL, ctrl,
@@ -195,33 +197,33 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 
 	if (next < 0)
 		return next;
-	if (!can_interleave(d, setup)) {
+	if (!decoder_can_interleave(d, setup)) {
 		say(d, "it cannot interleave %u ways by %u bytes", setup->ways, setup->granularity);
 		return -EOPNOTSUPP;
 	}
-	enable(d);
+	decoder_enable(d);
 	at = decoder(d, next);
-	write_pair(setup->base, at + CXL_DEC_BASE);
-	write_pair(setup->bytes, at + CXL_DEC_SIZE);
-	write_pair(setup->list, at + CXL_DEC_LIST);
+	decoder_write_pair(setup->base, at + CXL_DEC_BASE);
+	decoder_write_pair(setup->bytes, at + CXL_DEC_SIZE);
+	decoder_write_pair(setup->list, at + CXL_DEC_LIST);
 	ctrl = readl(at + CXL_DEC_CTRL) & ~(CXL_DEC_CTRL_WAYS | CXL_DEC_CTRL_GRANULARITY);
 	ctrl |= FIELD_PREP(CXL_DEC_CTRL_WAYS, ilog2(setup->ways)) |
 		FIELD_PREP(CXL_DEC_CTRL_GRANULARITY,
 			   ilog2(setup->granularity) - GRANULARITY_SHIFT) |
 		CXL_DEC_CTRL_HOST_ONLY | CXL_DEC_CTRL_COMMIT;
 	writel(ctrl, at + CXL_DEC_CTRL);
-	err = wait_commit(at);
+	err = decoder_wait_commit(at);
 	trace_annex_hdm_commit(d->name, next, setup->base, setup->bytes, err);
 	if (err) {
 		say(d, "decoder %d does not take 0x%llx + 0x%llx: error %d", next, setup->base,
 		    setup->bytes, err);
-		if (clear(d, next, readl(at + CXL_DEC_CTRL))) {
+		if (decoder_clear(d, next, readl(at + CXL_DEC_CTRL))) {
 			d->ours |= BIT(next);
 			d->ended |= BIT(next);
 			d->lost |= BIT(next);
 			err = -ENOTRECOVERABLE;
 		}
-		disable(d);
+		decoder_disable(d);
 		return err;
 	}
 	d->ours |= BIT(next);
@@ -229,7 +231,7 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 	return 0;
 }
 
-static void forget(struct annex_decoders *d, u32 id)
+static void decoder_forget(struct annex_decoders *d, u32 id)
 {
 	d->ours &= ~BIT(id);
 	d->ended &= ~BIT(id);
@@ -237,11 +239,11 @@ static void forget(struct annex_decoders *d, u32 id)
 }
 
 /* A component that was reset, or is not there, has given them back by itself. */
-static void forget_reset(struct annex_decoders *d)
+static void decoder_forget_reset(struct annex_decoders *d)
 {
 	for (u32 i = 0; i < d->count; i++)
-		if (d->ended & BIT(i) && !committed(readl(decoder(d, i) + CXL_DEC_CTRL)))
-			forget(d, i);
+		if (d->ended & BIT(i) && !decoder_committed(readl(decoder(d, i) + CXL_DEC_CTRL)))
+			decoder_forget(d, i);
 }
 
 int annex_decoder_release(struct annex_decoders *d, u32 id)
@@ -253,18 +255,18 @@ int annex_decoder_release(struct annex_decoders *d, u32 id)
 	d->ended |= BIT(id);
 	if (!d->regs)
 		return 0;
-	forget_reset(d);
+	decoder_forget_reset(d);
 	for (u32 i = d->count; i-- > 0 && !err;) {
 		if (!annex_decoder_range(d, i, &base, &bytes))
 			continue;
 		if (!(d->ours & d->ended & BIT(i)))
 			break;
-		err = clear(d, i, readl(decoder(d, i) + CXL_DEC_CTRL));
+		err = decoder_clear(d, i, readl(decoder(d, i) + CXL_DEC_CTRL));
 		trace_annex_hdm_decommit(d->name, i, base, bytes, err);
 		if (!err)
-			forget(d, i);
+			decoder_forget(d, i);
 	}
-	disable(d);
+	decoder_disable(d);
 	/* Those below it that did not obey do not matter when it did, if somebody knows of them. */
 	left = err ? d->ours & BIT(id) : 0;
 	if (!(d->ours & ~d->ended))
@@ -285,7 +287,7 @@ int annex_decoders_show(const struct annex_decoders *d, char *buf, int at)
 				    (u64)d->phys + CXL_HDM_DECODER(i), base, bytes);
 		at += sysfs_emit_at(buf, at, " ctrl 0x%08x list 0x%llx\n",
 				    readl(decoder(d, i) + CXL_DEC_CTRL),
-				    read_pair(decoder(d, i) + CXL_DEC_LIST));
+				    decoder_read_pair(decoder(d, i) + CXL_DEC_LIST));
 	}
 	return at - from;
 }

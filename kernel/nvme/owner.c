@@ -22,7 +22,7 @@ int annex_owner_reset(struct annex_owner *owner)
 {
 	int err = annex_ctrl_reset(owner->ctrl);
 
-	trace_annex_reset(owner->ctrl, err);
+	trace_annex_reset(&owner->ctrl->dev, err);
 	annex_queue_forget(owner);
 	return err;
 }
@@ -39,7 +39,7 @@ void annex_owner_revoke(struct annex_ctrl *ctrl, struct annex_map *map)
 }
 
 /* Nothing of the owner's reaches the controller, or is reached by it, any more. */
-static void end(struct annex_owner *owner, struct list_head *maps)
+static void owner_end(struct annex_owner *owner, struct list_head *maps)
 {
 	annex_queue_forget(owner);
 	annex_map_cut_all(owner, maps);
@@ -52,7 +52,7 @@ void annex_owner_evict(struct annex_ctrl *ctrl)
 	mutex_lock(&ctrl->lock);
 	annex_ctrl_stop(ctrl);
 	if (ctrl->owner)
-		end(ctrl->owner, &maps);
+		owner_end(ctrl->owner, &maps);
 	annex_ctrl_free(ctrl);
 	mutex_unlock(&ctrl->lock);
 	annex_map_drop_all(&maps);
@@ -74,7 +74,7 @@ void annex_owner_resume(struct annex_ctrl *ctrl)
 	mutex_unlock(&ctrl->lock);
 }
 
-static int may_open(struct annex_ctrl *ctrl)
+static int owner_may_open(struct annex_ctrl *ctrl)
 {
 	bool safe;
 	int err = annex_ctrl_domain(ctrl);
@@ -112,7 +112,7 @@ static int owner_open(struct inode *inode, struct file *file)
 	else if (ctrl->owner)
 		err = -EBUSY;
 	else
-		err = may_open(ctrl);
+		err = owner_may_open(ctrl);
 	if (!err) {
 		ctrl->owner = owner;
 		atomic64_inc(&ctrl->count.opens);
@@ -134,9 +134,9 @@ static int owner_release(struct inode *inode, struct file *file)
 
 	mutex_lock(&ctrl->lock);
 	/* Commands may be in flight, and the admin queue may have been rung. */
-	if (!ctrl->gone && owner->hello)
+	if (!ctrl->gone && owner->greeted)
 		annex_owner_reset(owner);
-	end(owner, &maps);
+	owner_end(owner, &maps);
 	ctrl->owner = NULL;
 	mutex_unlock(&ctrl->lock);
 	annex_map_drop_all(&maps);
@@ -155,8 +155,10 @@ static __poll_t owner_poll(struct file *file, struct poll_table_struct *wait)
 	return READ_ONCE(owner->ctrl->gone) ? EPOLLHUP | EPOLLERR : 0;
 }
 
-static int do_info(struct annex_owner *owner, struct annex_ioc_info *args)
+static long owner_info(void *self, void *arg)
 {
+	struct annex_owner *owner = self;
+	struct annex_ioc_info *args = arg;
 	struct annex_ctrl *ctrl = owner->ctrl;
 	u32 abi = args->abi;
 
@@ -177,14 +179,17 @@ static int do_info(struct annex_owner *owner, struct annex_ioc_info *args)
 	if (abi != ANNEX_ABI)
 		return annex_refuse(ctrl, -EPROTONOSUPPORT, "version %u, this is %u", abi,
 				    ANNEX_ABI);
-	owner->hello = true;
+	owner->greeted = true;
 	return 0;
 }
 
-static int do_identify(struct annex_owner *owner, struct annex_ioc_identify *args, void *data)
+static int owner_identify_into(struct annex_owner *owner, struct annex_ioc_identify *args,
+			       void *data)
 {
 	int status;
 
+	if (owner->ctrl->gone)
+		return -ENODEV;
 	if (args->cns > NVME_ID_CNS_NS_ACTIVE_LIST)
 		return annex_refuse(owner->ctrl, -EINVAL, "identify: cns %u", args->cns);
 	status = annex_admin_identify(owner->ctrl, args->cns, args->nsid);
@@ -195,44 +200,29 @@ static int do_identify(struct annex_owner *owner, struct annex_ioc_identify *arg
 	return status ? -EIO : 0;
 }
 
-/*
- * The calls, under the lock: each takes its arguments in @arg and leaves its results there. @data
- * is a page for those that have more of them.
- */
-static int call(struct annex_owner *owner, unsigned int cmd, void *arg, void *data)
+/* The caller's page is written without the lock, which mmap() takes too. */
+static long owner_identify(void *self, void *arg)
 {
-	struct annex_ctrl *ctrl = owner->ctrl;
+	struct annex_owner *owner = self;
+	struct annex_ioc_identify *args = arg;
+	void *data = kmalloc(ANNEX_PAGE, GFP_KERNEL_ACCOUNT);
+	long err;
 
-	if (ctrl->gone)
-		return -ENODEV;
-	switch (cmd) {
-	case ANNEX_IOC_INFO:
-		return do_info(owner, arg);
-	case ANNEX_IOC_IDENTIFY:
-		return do_identify(owner, arg, data);
-	case ANNEX_IOC_QUEUE_CREATE:
-		return annex_queue_create(owner, arg);
-	case ANNEX_IOC_QUEUE_DELETE:
-		return annex_queue_delete(owner, ((struct annex_ioc_qid *)arg)->qid);
-	case ANNEX_IOC_ABORT:
-		return annex_queue_abort(owner, arg);
-	case ANNEX_IOC_RESET:
-		return annex_owner_reset(owner);
-	}
-	return -ENOTTY;
+	if (!data)
+		return -ENOMEM;
+	mutex_lock(&owner->ctrl->lock);
+	err = owner_identify_into(owner, args, data);
+	mutex_unlock(&owner->ctrl->lock);
+	if (!err && copy_to_user(u64_to_user_ptr(args->data), data, ANNEX_PAGE))
+		err = -EFAULT;
+	kfree(data);
+	return err;
 }
 
-/* A controller that is gone has a state too. */
-static void do_state(struct annex_ctrl *ctrl, struct annex_ioc_state *args)
+static long owner_map(void *self, void *arg)
 {
-	mutex_lock(&ctrl->lock);
-	args->csts = annex_ctrl_csts(ctrl);
-	args->resets = ctrl->resets;
-	mutex_unlock(&ctrl->lock);
-}
-
-static long do_map(struct annex_owner *owner, struct annex_ioc_map *args)
-{
+	struct annex_owner *owner = self;
+	struct annex_ioc_map *args = arg;
 	struct annex_ioc_seg *segs;
 	int err = annex_map_create(owner, args, &segs);
 
@@ -246,73 +236,76 @@ static long do_map(struct annex_owner *owner, struct annex_ioc_map *args)
 	return err;
 }
 
-union args {
-	u32 size;
-	struct annex_ioc_info info;
-	struct annex_ioc_identify identify;
-	struct annex_ioc_map map;
-	struct annex_ioc_unmap unmap;
-	struct annex_ioc_queue queue;
-	struct annex_ioc_qid qid;
-	struct annex_ioc_abort abort;
-	struct annex_ioc_state state;
-};
-
-static long carry_out(struct annex_owner *owner, unsigned int cmd, union args *args)
+/* Nobody knows its name. */
+static void owner_undo_map(void *self, void *arg)
 {
-	void *data = NULL;
-	long err;
-
-	if (cmd == ANNEX_IOC_MAP)
-		return do_map(owner, &args->map);
-	if (cmd == ANNEX_IOC_UNMAP)
-		return annex_map_remove(owner, args->unmap.id);
-	if (cmd == ANNEX_IOC_STATE) {
-		do_state(owner->ctrl, &args->state);
-		return 0;
-	}
-	if (cmd == ANNEX_IOC_IDENTIFY) {
-		data = kmalloc(ANNEX_PAGE, GFP_KERNEL_ACCOUNT);
-		if (!data)
-			return -ENOMEM;
-	}
-	mutex_lock(&owner->ctrl->lock);
-	err = call(owner, cmd, args, data);
-	mutex_unlock(&owner->ctrl->lock);
-	if (!err && data && copy_to_user(u64_to_user_ptr(args->identify.data), data, ANNEX_PAGE))
-		err = -EFAULT;
-	kfree(data);
-	return err;
+	annex_map_remove(self, ((struct annex_ioc_map *)arg)->id);
 }
 
-static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long user)
+static long owner_unmap(void *self, void *arg)
+{
+	return annex_map_remove(self, ((struct annex_ioc_unmap *)arg)->id);
+}
+
+static long owner_queue_create(void *self, void *arg)
+{
+	return annex_queue_create(self, arg);
+}
+
+static long owner_queue_delete(void *self, void *arg)
+{
+	return annex_queue_delete(self, ((struct annex_ioc_qid *)arg)->qid);
+}
+
+static long owner_abort(void *self, void *arg)
+{
+	return annex_queue_abort(self, arg);
+}
+
+/* A controller that is gone has a state too. */
+static long owner_state(void *self, void *arg)
+{
+	struct annex_ctrl *ctrl = ((struct annex_owner *)self)->ctrl;
+	struct annex_ioc_state *args = arg;
+
+	mutex_lock(&ctrl->lock);
+	args->csts = annex_ctrl_csts(ctrl);
+	args->resets = ctrl->resets;
+	mutex_unlock(&ctrl->lock);
+	return 0;
+}
+
+static long owner_reset(void *self, void *arg)
+{
+	return annex_owner_reset(self);
+}
+
+static const struct annex_call owner_calls[] = {
+	{ANNEX_IOC_INFO, 56, owner_info, .locked = true, .first = true},
+	{ANNEX_IOC_IDENTIFY, 24, owner_identify},
+	{ANNEX_IOC_MAP, 56, owner_map, owner_undo_map},
+	{ANNEX_IOC_UNMAP, 8, owner_unmap},
+	{ANNEX_IOC_QUEUE_CREATE, 48, owner_queue_create, .locked = true},
+	{ANNEX_IOC_QUEUE_DELETE, 8, owner_queue_delete, .locked = true},
+	{ANNEX_IOC_ABORT, 16, owner_abort, .locked = true},
+	{ANNEX_IOC_STATE, 16, owner_state},
+	{ANNEX_IOC_RESET, 0, owner_reset, .locked = true},
+};
+
+static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct annex_owner *owner = file->private_data;
 	struct annex_ctrl *ctrl = owner->ctrl;
-	void __user *at = (void __user *)user;
-	union args args = {};
-	long err;
+	const struct annex_caller by = {
+		.self = owner,
+		.greeted = &owner->greeted,
+		.lock = &ctrl->lock,
+		.gone = &ctrl->gone,
+		.dev = &ctrl->dev,
+		.refusals = &ctrl->count.refusals,
+	};
 
-	if (_IOC_TYPE(cmd) != 'A' || _IOC_NR(cmd) < _IOC_NR(ANNEX_IOC_INFO) ||
-	    _IOC_NR(cmd) > _IOC_NR(ANNEX_IOC_RESET) || _IOC_SIZE(cmd) > sizeof(args))
-		return -ENOTTY;
-	if (_IOC_SIZE(cmd)) {
-		if (copy_from_user(&args, at, _IOC_SIZE(cmd)))
-			return -EFAULT;
-		if (args.size != _IOC_SIZE(cmd))
-			return annex_refuse(ctrl, -EINVAL, "call 0x%x: %u bytes", _IOC_NR(cmd),
-					    args.size);
-	}
-	if (!READ_ONCE(owner->hello) && cmd != ANNEX_IOC_INFO)
-		return annex_refuse(ctrl, -EPROTO, "call 0x%x before ANNEX_IOC_INFO", _IOC_NR(cmd));
-	err = carry_out(owner, cmd, &args);
-	/* Failures have results too: a status, a count, a version. */
-	if (_IOC_DIR(cmd) & _IOC_READ && copy_to_user(at, &args, _IOC_SIZE(cmd))) {
-		if (!err && cmd == ANNEX_IOC_MAP) /* nobody knows its name */
-			annex_map_remove(owner, args.map.id);
-		err = -EFAULT;
-	}
-	return err;
+	return annex_call(&by, owner_calls, ARRAY_SIZE(owner_calls), cmd, arg);
 }
 
 const struct file_operations annex_owner_ops = {

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Calls on the module's files (ioctl), by tables: include/uapi/annex.h has their arguments.
+ */
+#ifndef ANNEX_CALL_H
+#define ANNEX_CALL_H
+
+#include <linux/atomic.h>
+#include <linux/device.h>
+#include <linux/ioctl.h>
+
+#define ANNEX_CALL_MOST 128 /* bytes of arguments */
+
+/**
+ * struct annex_call - One call.
+ * @cmd: its number, its direction and the bytes of its arguments.
+ * @least: bytes of its arguments in the first version of the interface.
+ * @fn: carries it out: @self is as in struct annex_caller, @args are copied in and out.
+ * @undo: what to do when results cannot be copied; or NULL.
+ * @locked: under the lock of struct annex_caller.
+ * @first: may be the first one on a file.
+ */
+struct annex_call {
+	unsigned int cmd;
+	u32 least;
+	long (*fn)(void *self, void *args);
+	void (*undo)(void *self, void *args);
+	bool locked, first;
+};
+
+/**
+ * struct annex_caller - An open file.
+ * @self: what it stands for.
+ * @greeted: one of the calls with @first has been made.
+ * @lock: for calls that are @locked; @gone is looked at under it: -ENODEV. Or NULL.
+ * @dev: for lines in the kernel's log. @refusals: how many there were.
+ */
+struct annex_caller {
+	void *self;
+	const bool *greeted;
+	struct mutex *lock; /* of calls that are @locked */
+	const bool *gone;
+	struct device *dev;
+	atomic64_t *refusals;
+};
+
+/**
+ * annex_call() - Find a call in a table and make it.
+ * @by: the file.
+ * @calls: the table; @n: its rows.
+ * @cmd, @arg: of the ioctl.
+ *
+ * The caller's structure may be older than the module's, and shorter: members that it has not are
+ * zero. It may be newer: members that the module does not know must be zero (-E2BIG).
+ *
+ * Return: what the call returns; -ENOTTY (no such call); -EINVAL (another size than it says, or
+ * shorter than ever); -E2BIG; -EFAULT; -EPROTO (before the first); -ENODEV.
+ */
+long annex_call(const struct annex_caller *by, const struct annex_call *calls, size_t n,
+		unsigned int cmd, unsigned long arg);
+
+/* One line for what a caller got wrong, not more than a few a second. */
+#define annex_refused(dev, refusals, err, fmt, ...)                                                \
+	({                                                                                         \
+		atomic64_inc(refusals);                                                            \
+		dev_notice_ratelimited(dev, fmt "\n", ##__VA_ARGS__);                              \
+		(err);                                                                             \
+	})
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The driver of NVMe controllers.
+ *
+ * The table of devices is empty: a controller comes here only when somebody with the right to says
+ * so (driver_override), never because the module was loaded.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/pci.h>
+#include "ctrl.h"
+#include "driver.h"
+#include "node.h"
+#include "owner.h"
+#include "sysfs.h"
+
+static void driver_free(struct device *dev)
+{
+	struct annex_ctrl *ctrl = container_of(dev, struct annex_ctrl, dev);
+
+	annex_node_exit(dev);
+	__free_page(ctrl->sink);
+	kfree(ctrl);
+}
+
+static const struct annex_node_type ctrl_node = {
+	.ops = &annex_owner_ops,
+	.groups = annex_sysfs_groups,
+	.release = driver_free,
+};
+
+/* The character device's half, which its last user frees. */
+static struct annex_ctrl *driver_make(struct pci_dev *pdev)
+{
+	struct annex_ctrl *ctrl = kzalloc(sizeof(*ctrl), GFP_KERNEL);
+	int err = -ENOMEM;
+
+	if (!ctrl)
+		return ERR_PTR(-ENOMEM);
+	ctrl->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (ctrl->sink)
+		err = annex_node_init(&ctrl->dev, &ctrl->cdev, pdev, &ctrl_node);
+	if (err) {
+		if (ctrl->sink)
+			__free_page(ctrl->sink);
+		kfree(ctrl);
+		return ERR_PTR(err);
+	}
+	ctrl->pdev = pdev;
+	mutex_init(&ctrl->lock);
+	init_rwsem(&ctrl->view);
+	init_waitqueue_head(&ctrl->wait);
+	return ctrl;
+}
+
+static int driver_enable_pci(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+	int err = pci_enable_device_mem(pdev);
+
+	if (err)
+		return err;
+	err = pci_request_mem_regions(pdev, "annex");
+	if (err)
+		goto disable;
+	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (err)
+		goto release;
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	dma_set_seg_boundary(&pdev->dev, ULONG_MAX); /* or the DMA layer leaves gaps */
+	err = -ENOMEM;
+	ctrl->bar_bytes = pci_resource_len(pdev, 0);
+	if (pci_resource_flags(pdev, 0) & IORESOURCE_MEM)
+		ctrl->bar = pci_iomap(pdev, 0, 0);
+	if (!ctrl->bar)
+		goto release;
+	return 0;
+release:
+	pci_release_mem_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+	return err;
+}
+
+static void driver_disable_pci(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+
+	pci_iounmap(pdev, ctrl->bar);
+	pci_release_mem_regions(pdev);
+	pci_disable_device(pdev);
+}
+
+static void driver_take_vectors(struct annex_ctrl *ctrl)
+{
+	int n = pci_alloc_irq_vectors(ctrl->pdev, 2, ctrl->queues + 1, PCI_IRQ_MSIX);
+
+	ctrl->vectors = n > 0 ? n : 0; /* without any, completions are polled for */
+}
+
+/* driver_override matches whatever it is written to. */
+static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct annex_ctrl *ctrl;
+	int err;
+
+	if (pdev->class != PCI_CLASS_STORAGE_EXPRESS) {
+		pci_err(pdev, "annex: not an NVMe controller (class %06x)\n", pdev->class);
+		return -ENODEV;
+	}
+	if (PAGE_SIZE != ANNEX_PAGE) {
+		pci_err(pdev, "annex: needs pages of 4 KiB, to keep doorbells apart\n");
+		return -EOPNOTSUPP;
+	}
+	ctrl = driver_make(pdev);
+	if (IS_ERR(ctrl))
+		return PTR_ERR(ctrl);
+	err = annex_ctrl_domain(ctrl);
+	if (!err)
+		err = annex_ctrl_alone(ctrl);
+	if (!err)
+		err = driver_enable_pci(ctrl);
+	if (err)
+		goto put;
+	mutex_lock(&ctrl->lock);
+	err = annex_ctrl_start(ctrl);
+	mutex_unlock(&ctrl->lock);
+	if (err)
+		goto stop;
+	driver_take_vectors(ctrl);
+	pci_set_drvdata(pdev, ctrl);
+	err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
+	if (err)
+		goto vectors;
+	dev_info(&ctrl->dev, "%u queue pairs of %llu entries, %s\n", ctrl->queues,
+		 NVME_CAP_MQES(ctrl->cap) + 1, ctrl->iommu ? "behind an IOMMU" : "no IOMMU");
+	return 0;
+vectors:
+	if (ctrl->vectors)
+		pci_free_irq_vectors(pdev);
+stop:
+	annex_owner_evict(ctrl);
+	driver_disable_pci(ctrl);
+	pci_err(pdev, "annex: the controller cannot be used: error %d\n", err);
+put:
+	put_device(&ctrl->dev);
+	return err;
+}
+
+static void driver_remove(struct pci_dev *pdev)
+{
+	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
+
+	cdev_device_del(&ctrl->cdev, &ctrl->dev);
+	annex_owner_evict(ctrl);
+	if (ctrl->vectors)
+		pci_free_irq_vectors(pdev);
+	driver_disable_pci(ctrl);
+	put_device(&ctrl->dev);
+}
+
+/* remove may still come. */
+static void driver_shutdown(struct pci_dev *pdev)
+{
+	annex_owner_evict(pci_get_drvdata(pdev));
+}
+
+static void driver_reset_prepare(struct pci_dev *pdev)
+{
+	annex_owner_pause(pci_get_drvdata(pdev));
+}
+
+static void driver_reset_done(struct pci_dev *pdev)
+{
+	annex_owner_resume(pci_get_drvdata(pdev));
+}
+
+/* A reset that somebody else asks for, through sysfs. */
+static const struct pci_error_handlers ctrl_resets = {
+	.reset_prepare = driver_reset_prepare,
+	.reset_done = driver_reset_done,
+};
+
+static const struct pci_device_id ctrl_no_ids[] = {{}};
+
+struct pci_driver annex_ctrl_driver = {
+	.name = "annex",
+	.id_table = ctrl_no_ids,
+	.probe = driver_probe,
+	.remove = driver_remove,
+	.shutdown = driver_shutdown,
+	.err_handler = &ctrl_resets,
+};
