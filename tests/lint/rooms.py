@@ -17,12 +17,16 @@ WHERE = pathlib.Path(__file__).with_name("rooms.txt")
 def objects(build):
     """Each source file: the names that it defines, and those that it needs."""
     defines, needs = {}, {}
-    paths = sorted(map(str, pathlib.Path(build, "lib").rglob("*.o")))
+    paths = {}
+    for path in map(str, pathlib.Path(build, "lib").rglob("*.o")):
+        source = path[len(build) + 1:].removesuffix(".o").removesuffix(".avx2")
+        if pathlib.Path(source + ".c").exists():  # or it is an object of a file that has moved
+            paths[path] = source
     out = subprocess.run(["nm", "-A", *paths], check=True, capture_output=True, text=True).stdout
     for line in out.splitlines():
         path, _, rest = line.partition(":")
         *_, kind, name = rest.split()
-        source = path[len(build) + 1:].removesuffix(".o").removesuffix(".avx2")
+        source = paths[path]
         if kind in "TDBRVW":
             defines[name] = source
         elif kind == "U":
