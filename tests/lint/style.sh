@@ -53,8 +53,8 @@ function needs_spdx(file) {
 function end_file(    want) {
 	if (last == "")
 		return
-	if (lines > 700)
-		printf "%s:%d: longer than 700 lines: more than one noun?\n", last, lines
+	if (lines > (last ~ /^(lib|kernel|tools)\// ? 600 : 700))
+		printf "%s:%d: longer than 600 lines: more than one noun?\n", last, lines
 	if (needs_spdx(last) && !spdx)
 		printf "%s:1: no SPDX-License-Identifier in the first three lines\n", last
 	want = licence(last)
