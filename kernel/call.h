@@ -13,12 +13,12 @@
 
 /**
  * struct annex_call - One call.
- * @cmd: its number, its direction and the bytes of its arguments.
- * @least: bytes of its arguments in the first version of the interface.
- * @fn: carries it out: @self is as in struct annex_caller, @args are copied in and out.
- * @undo: what to do when results cannot be copied; or NULL.
- * @locked: under the lock of struct annex_caller.
- * @first: may be the first one on a file.
+ * @cmd: ioctl number: type, number, direction and size of the arguments.
+ * @least: size of the arguments in the first version of the interface.
+ * @fn: carries the call out; @self as in struct annex_caller, @args are copied in and out.
+ * @undo: undoes a successful call whose results cannot be copied out; or NULL.
+ * @locked: @fn runs under the lock of struct annex_caller.
+ * @first: the call may be the first one on a file.
  */
 struct annex_call {
 	unsigned int cmd;
@@ -30,15 +30,17 @@ struct annex_call {
 
 /**
  * struct annex_caller - An open file.
- * @self: what it stands for.
- * @greeted: one of the calls with @first has been made.
- * @lock: for calls that are @locked; @gone is looked at under it: -ENODEV. Or NULL.
- * @dev: for lines in the kernel's log. @refusals: how many there were.
+ * @self: first argument of the functions.
+ * @greeted: set by the first call.
+ * @lock: lock of calls that are locked; NULL: the table has none.
+ * @gone: read under @lock; true: locked calls are -ENODEV.
+ * @dev: device, for lines in the kernel's log.
+ * @refusals: counter of refused calls.
  */
 struct annex_caller {
 	void *self;
 	const bool *greeted;
-	struct mutex *lock; /* of calls that are @locked */
+	struct mutex *lock; /* held for locked calls */
 	const bool *gone;
 	struct device *dev;
 	atomic64_t *refusals;
@@ -46,9 +48,11 @@ struct annex_caller {
 
 /**
  * annex_call() - Find a call in a table and make it.
- * @by: the file.
- * @calls: the table; @n: its rows.
- * @cmd, @arg: of the ioctl.
+ * @by: the open file.
+ * @calls: the table.
+ * @n: number of rows.
+ * @cmd: number of the ioctl.
+ * @arg: address of its arguments in user space.
  *
  * The caller's structure may be older than the module's, and shorter: members that it has not are
  * zero. It may be newer: members that the module does not know must be zero (-E2BIG).

@@ -171,7 +171,7 @@ static void decoder_enable(struct annex_decoders *d)
 
 static void decoder_disable(struct annex_decoders *d)
 {
-	if (d->ours || !d->enabled)
+	if (d->committed || !d->enabled)
 		return;
 	writel(readl(d->regs + CXL_HDM_CTRL) & ~CXL_HDM_CTRL_ENABLE, d->regs + CXL_HDM_CTRL);
 	d->enabled = false;
@@ -218,31 +218,31 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 		say(d, "decoder %d does not take 0x%llx + 0x%llx: error %d", next, setup->base,
 		    setup->bytes, err);
 		if (decoder_clear(d, next, readl(at + CXL_DEC_CTRL))) {
-			d->ours |= BIT(next);
-			d->ended |= BIT(next);
-			d->lost |= BIT(next);
+			d->committed |= BIT(next);
+			d->released |= BIT(next);
+			d->reported |= BIT(next);
 			err = -ENOTRECOVERABLE;
 		}
 		decoder_disable(d);
 		return err;
 	}
-	d->ours |= BIT(next);
+	d->committed |= BIT(next);
 	*id = next;
 	return 0;
 }
 
 static void decoder_forget(struct annex_decoders *d, u32 id)
 {
-	d->ours &= ~BIT(id);
-	d->ended &= ~BIT(id);
-	d->lost &= ~BIT(id);
+	d->committed &= ~BIT(id);
+	d->released &= ~BIT(id);
+	d->reported &= ~BIT(id);
 }
 
 /* A component that was reset, or is not there, has given them back by itself. */
 static void decoder_forget_reset(struct annex_decoders *d)
 {
 	for (u32 i = 0; i < d->count; i++)
-		if (d->ended & BIT(i) && !decoder_committed(readl(decoder(d, i) + CXL_DEC_CTRL)))
+		if (d->released & BIT(i) && !decoder_committed(readl(decoder(d, i) + CXL_DEC_CTRL)))
 			decoder_forget(d, i);
 }
 
@@ -252,14 +252,14 @@ int annex_decoder_release(struct annex_decoders *d, u32 id)
 	int err = 0;
 	u32 left;
 
-	d->ended |= BIT(id);
+	d->released |= BIT(id);
 	if (!d->regs)
 		return 0;
 	decoder_forget_reset(d);
 	for (u32 i = d->count; i-- > 0 && !err;) {
 		if (!annex_decoder_range(d, i, &base, &bytes))
 			continue;
-		if (!(d->ours & d->ended & BIT(i)))
+		if (!(d->committed & d->released & BIT(i)))
 			break;
 		err = decoder_clear(d, i, readl(decoder(d, i) + CXL_DEC_CTRL));
 		trace_annex_hdm_decommit(d->name, i, base, bytes, err);
@@ -267,11 +267,12 @@ int annex_decoder_release(struct annex_decoders *d, u32 id)
 			decoder_forget(d, i);
 	}
 	decoder_disable(d);
-	/* Those below it that did not obey do not matter when it did, if somebody knows of them. */
-	left = err ? d->ours & BIT(id) : 0;
-	if (!(d->ours & ~d->ended))
-		left |= d->ours & ~d->lost; /* nothing is left that they could wait for */
-	d->lost |= left;
+	/* A decoder below that stays committed is reported by its own release, or was. */
+	left = err ? d->committed & BIT(id) : 0;
+	if (!(d->committed & ~d->released))
+		left |= d->committed &
+			~d->reported; /* the last one: no later release would report them */
+	d->reported |= left;
 	return left ? -ENOTRECOVERABLE : 0;
 }
 

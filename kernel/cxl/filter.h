@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The table that tells a device which uncached pieces of a range are whose (struct annex_filter).
- * The device is not trusted: what it writes there only says how long to wait for it.
+ * The packet filter (struct annex_filter): a table that tells a device which process has which
+ * uncached pages of a range. The device is not trusted: its words only decide how long it is waited
+ * for.
  */
 #ifndef ANNEX_FILTER_H
 #define ANNEX_FILTER_H
@@ -15,14 +16,17 @@ struct list_head;
 struct annex_range;
 
 /**
- * struct annex_gate - The uncached part of a range, as the kernel has it mapped.
- * @at: NULL: there is none, or it has been cut.
- * @asid: given last. @change: what the table says.
- * @deaf: the device did not take notice of a change in time, though it lives; @heard, @beat: what
- * it had written then.
+ * struct annex_gate - The filter of a range.
+ * @lock: protects the members below; taken under the ranges' lock.
+ * @at: kernel mapping of the uncached part; NULL: there is none, or the range is cut.
+ * @asid: address space identifier that was given last.
+ * @change: change counter in the table.
+ * @deaf: the device lives, but did not acknowledge a change in time.
+ * @heard: its acknowledgment then.
+ * @beat: its heartbeat then.
  */
 struct annex_gate {
-	struct mutex lock; /* over what follows; inside of the ranges' lock */
+	struct mutex lock; /* protects the members below */
 	void __iomem *at;
 	u32 asid;
 	u64 change;
@@ -30,15 +34,15 @@ struct annex_gate {
 	u64 heard, beat;
 };
 
-/* annex_filter_init() - Write the table, without entries, to the uncached part's first page. */
+/* annex_filter_init() - Write an empty table to the first page of the uncached part. */
 int annex_filter_init(struct annex_range *r);
 void annex_filter_exit(struct annex_range *r);
-/* annex_filter_add() - The piece is zeroed, and has an entry. -ENOSPC, -ENODEV. */
+/* annex_filter_add() - Zero a piece, and add its entry. -ENOSPC, -ENODEV. */
 int annex_filter_add(struct annex_range *r, struct annex_piece *piece);
 /*
- * annex_filter_remove() - A file's pieces have none any more. Whether they may be others' now: a
- * device that lives, but has not taken notice within a second, may still answer calls there. The
- * second is waited once, and not again for a device that has taken notice of nothing since.
+ * annex_filter_remove() - Remove the entries of a file's pieces. Returns whether the pages may be
+ * given to others: a device that lives, but does not acknowledge within a second, may still answer
+ * calls there. A device that has acknowledged nothing since then is not waited for again.
  */
 bool annex_filter_remove(struct annex_range *r, const struct list_head *pieces);
 

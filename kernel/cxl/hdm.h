@@ -2,11 +2,16 @@
 /*
  * A CXL memory device.
  *
- * Locks, outermost first: the ranges' (range.h), then the media's; a talk with a device, its
- * mailbox's, then the media's: nobody waits for a device with the ranges' lock. And as the NVMe
- * half has it, a caller's mmap_lock, then a range's view. A range's gate (filter.h) has a lock with
- * which a device is waited for, a second at most: inside of the ranges', but both are taken only
- * when a range ends, and never in the view.
+ * Lock order, outermost first:
+ *
+ *	ranges' lock (range.h) > media.lock
+ *	media.talk > mbox.lock > media.lock
+ *	ranges' lock > gate.lock (filter.h)
+ *	mmap_lock of a caller > range.view
+ *
+ * media.talk and mbox.lock, under which a device is waited for, are never taken under the ranges'
+ * lock. gate.lock is held for a second at most while a device is waited for; it is taken under the
+ * ranges' lock when a range ends, and never under range.view.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H
@@ -23,16 +28,21 @@
 struct annex_range;
 
 /**
- * struct annex_hdm - One device.
- * @dev, @cdev: its character device; the last reference to @dev frees all of this.
- * @pdev: the PCI device; not to be touched when @gone.
- * @gone: removed. Written under the ranges' lock.
- * @regs, @mbox, @media, @decoders: what it consists of.
- * @serial: its number. @bytes: its capacity by kind.
- * @mem_enabled: CXL.mem was enabled here.
- * @range: what it is part of (the ranges' lock).
- * @users: open files (the ranges' lock).
- * @refusals: calls that were wrong.
+ * struct annex_hdm - A CXL memory device.
+ * @dev: device of the character device; its last reference frees this structure.
+ * @cdev: character device.
+ * @pdev: PCI device; not to be touched when @gone.
+ * @gone: the device was removed. Written under the ranges' lock.
+ * @regs: mapped registers.
+ * @mbox: mailbox.
+ * @media: poison and events.
+ * @decoders: HDM decoders of the endpoint.
+ * @serial: serial number.
+ * @bytes: capacity, by kind (ANNEX_HDM_VOLATILE, _PERSISTENT).
+ * @mem_enabled: this driver has set Mem_Enable.
+ * @range: range that the device is a member of, or NULL (the ranges' lock).
+ * @users: number of open files (the ranges' lock).
+ * @refusals: number of calls that were refused.
  */
 struct annex_hdm {
 	struct device dev;
@@ -53,9 +63,9 @@ struct annex_hdm {
 
 extern struct pci_driver annex_hdm_driver;
 
-/* annex_hdm_enable() - Let it answer to CXL.mem. -EPERM: firmware has locked it without. */
+/* annex_hdm_enable() - Set Mem_Enable. -EPERM: firmware has locked the register without it. */
 int annex_hdm_enable(struct annex_hdm *hdm);
-/* annex_hdm_disable() - As it was before. */
+/* annex_hdm_disable() - Clear Mem_Enable, if annex_hdm_enable() has set it. */
 void annex_hdm_disable(struct annex_hdm *hdm);
 
 #define annex_hdm_refuse(hdm, err, fmt, ...)                                                       \

@@ -13,17 +13,17 @@ struct device;
 #define ANNEX_MBOX_IN 4096u /* of a command, at most; a device may take less */
 
 /**
- * struct annex_mbox - The mailbox.
- * @dev: who complains.
- * @lock: one command at a time. A command may take seconds: nobody waits for it who has a lock that
- *	calls on ranges need.
- * @regs: NULL when the device is gone.
- * @bytes: of a payload, as the device has it: an answer may be as long.
- * @in, @out: for the payloads of whoever holds @lock.
+ * struct annex_mbox - The primary mailbox.
+ * @dev: device, for lines in the kernel's log.
+ * @lock: serialises commands, which may take seconds; never taken under the ranges' lock.
+ * @regs: mapped registers; NULL: the device is gone.
+ * @bytes: size of the payload registers.
+ * @in: buffer for a payload to the device (@lock).
+ * @out: buffer for a payload from the device (@lock).
  */
 struct annex_mbox {
 	struct device *dev;
-	struct mutex lock; /* of all */
+	struct mutex lock; /* serialises commands */
 	void __iomem *regs;
 	u32 bytes;
 	u8 *in, *out;

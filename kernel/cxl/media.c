@@ -280,7 +280,7 @@ static void media_fetch(struct annex_media *media)
 		return;
 	}
 	for (u32 log = 0; log < CXL_EVENT_LOGS; log++)
-		if (logs & BIT(log) & ~media->theirs)
+		if (logs & BIT(log) & ~media->fw_logs)
 			failed |= media_fetch_log(media, log) != 0;
 	if (media->stale && media->lists && media->status) {
 		poison = !media_scan(media);
@@ -369,7 +369,7 @@ static int media_request_vectors(struct annex_media *media, const u8 *policy, in
 	for (u32 log = 0; log < CXL_EVENT_LOGS && !err; log++) {
 		u32 message = FIELD_GET(CXL_POLICY_MESSAGE, policy[log]);
 
-		if (media->theirs & BIT(log))
+		if (media->fw_logs & BIT(log))
 			continue;
 		if (FIELD_GET(CXL_POLICY_MODE, policy[log]) != CXL_POLICY_MSI || message >= vectors)
 			return -ENXIO;
@@ -413,14 +413,14 @@ static int media_use_vectors(struct annex_media *media, int vectors)
 
 	pci_set_master(media->pdev); /* interrupts are writes */
 	for (u32 log = 0; log < CXL_EVENT_LOGS; log++)
-		policy[log] = media->theirs & BIT(log) ? media->policy[log] : CXL_POLICY_MSI;
+		policy[log] = media->fw_logs & BIT(log) ? media->saved_policy[log] : CXL_POLICY_MSI;
 	err = media_write_policy(media, policy);
 	if (!err)
 		err = media_read_policy(media, policy);
 	if (!err)
 		err = media_request_vectors(media, policy, vectors);
 	if (err) {
-		media_write_policy(media, media->policy);
+		media_write_policy(media, media->saved_policy);
 		media_drop_vectors(media);
 	}
 	return err;
@@ -430,16 +430,17 @@ static int media_use_vectors(struct annex_media *media, int vectors)
 static int media_leave_theirs(struct annex_media *media)
 {
 	const u32 all = BIT(CXL_EVENT_LOGS) - 1;
-	int err = media_read_policy(media, media->policy);
+	int err = media_read_policy(media, media->saved_policy);
 
 	if (!annex_owns_events(media->pdev))
-		media->theirs = all;
+		media->fw_logs = all;
 	for (u32 log = 0; log < CXL_EVENT_LOGS && !err; log++)
-		if (FIELD_GET(CXL_POLICY_MODE, media->policy[log]) == CXL_POLICY_FIRMWARE)
-			media->theirs |= BIT(log);
-	if (media->theirs)
-		dev_notice(media->mbox->dev, "its event logs 0x%x are firmware's\n", media->theirs);
-	return media->theirs == all ? -EPERM : err;
+		if (FIELD_GET(CXL_POLICY_MODE, media->saved_policy[log]) == CXL_POLICY_FIRMWARE)
+			media->fw_logs |= BIT(log);
+	if (media->fw_logs)
+		dev_notice(media->mbox->dev, "its event logs 0x%x are firmware's\n",
+			   media->fw_logs);
+	return media->fw_logs == all ? -EPERM : err;
 }
 
 /* Without interrupts events are looked for when somebody asks. */
@@ -497,7 +498,7 @@ int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct ann
 void annex_media_end(struct annex_media *media)
 {
 	if (media->interrupts) {
-		media_write_policy(media, media->policy);
+		media_write_policy(media, media->saved_policy);
 		media_drop_vectors(media);
 	}
 	mutex_lock(&media->talk);

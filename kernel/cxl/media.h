@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a memory device says of its medium: the list of its poison, and event records.
+ * The health of a memory device's medium: its poison list, and its event records.
  */
 #ifndef ANNEX_MEDIA_H
 #define ANNEX_MEDIA_H
@@ -13,38 +13,50 @@
 #include "cxl.h"
 #include "mbox.h"
 
-#define ANNEX_EVENTS 256u /* that are kept */
+#define ANNEX_EVENTS 256u /* records that are kept */
 
 /**
  * struct annex_media - Poison and events of a device.
- * @talk: one talks with the device at a time, for a minute perhaps; outside of the mailbox's lock.
- * @lock: of what others see of it, for moments; inside of @talk, the mailbox's and the ranges'.
- * @status: the device's status registers; NULL: it is gone. Written under both locks.
- * @bytes: device addresses; those below @border are of volatile memory, the others persistent.
- * @theirs: logs that are firmware's, a bit each. @policy: how they made themselves heard before.
- * @lists: it has a list of its poison. @stale: which is to be read anew.
- * @poison, @npoison: records of that list, by device addresses.
- * @found: how often that list was read anew for events. @applied: as of which time that is known to
- *	the ranges.
- * @events: the last ones, as a ring. @count: how many there were. @seq: the last one's number.
- * @shown: how many of them readers may have: their poison is where they look for it.
- * @logged: how many there were, by log.
- * @unclear: logs that the device was told to clear, and did not. @lost: what each has said that it
- *	lost since it was cleared.
- * @interrupts: it says so when there is a new one. @irqs: its vectors, a bit each.
- * @again: looks for events that no interrupt announces: after failures, later each time (@pause),
- *	and where there are none at all, while somebody sleeps in poll().
+ * @talk: serialises commands to the device, which may take a minute. Taken before the mailbox's.
+ * @lock: protects the members below, for moments. Taken last, after @talk, the mailbox's and the
+ *	ranges' lock.
+ * @status: mapped Event Status register; NULL: the device is gone. Written under both locks.
+ * @mbox: mailbox of the device.
+ * @pdev: the device.
+ * @bytes: device addresses of the medium.
+ * @border: first persistent device address; those below are volatile.
+ * @fw_logs: bitmap of event logs that firmware owns.
+ * @saved_policy: event interrupt policy at probe, restored when the device leaves.
+ * @lists: the device supports Get Poison List.
+ * @stale: the poison list has to be read again.
+ * @poison: records of the poison list, by device address.
+ * @npoison: number of records.
+ * @found: number of times that events made the list be read again.
+ * @applied: the value of @found whose list the ranges know.
+ * @events: ring of the last records.
+ * @count: records so far.
+ * @seq: sequence number of the last record.
+ * @shown: records that readers may see: the ranges know the poison that they tell of.
+ * @logged: records so far, by log.
+ * @unclear: bitmap of logs whose Clear Event Records failed.
+ * @lost: overflow count of each log when it was last read, since it was cleared.
+ * @interrupts: the device announces events by interrupts.
+ * @irqs: bitmap of its vectors.
+ * @again: polls for events: after a failure, with growing delays; without interrupts, while
+ *	somebody sleeps in poll().
+ * @pause: next delay of @again, in jiffies.
  * @wait: sleepers in read() and poll().
+ * @changed: called when the poison list may have changed.
  */
 struct annex_media {
-	struct mutex talk; /* with the device */
-	struct mutex lock; /* of what it said */
+	struct mutex talk; /* serialises commands */
+	struct mutex lock; /* protects the members below */
 	void __iomem *status;
 	struct annex_mbox *mbox;
 	struct pci_dev *pdev;
 	u64 bytes, border;
-	u32 theirs;
-	u8 policy[CXL_EVENT_LOGS];
+	u32 fw_logs;
+	u8 saved_policy[CXL_EVENT_LOGS];
 	bool lists, stale;
 	struct annex_ioc_seg *poison;
 	u32 npoison;
@@ -63,14 +75,15 @@ struct annex_media {
 };
 
 /**
- * struct annex_reader - How far a file has read.
- * @at: events before it. @seq: number of the last one.
+ * struct annex_reader - The position of an open file in the events.
+ * @at: records that it has passed.
+ * @seq: sequence number of the last one.
  */
 struct annex_reader {
 	u64 at, seq;
 };
 
-/* annex_media_prepare() - So that the others can be called. */
+/* annex_media_prepare() - Initialise locks and work, before any other call. */
 void annex_media_prepare(struct annex_media *media);
 /*
  * annex_media_init() - Set the device's clock, read its poison, have its events announced.
@@ -79,27 +92,28 @@ void annex_media_prepare(struct annex_media *media);
 int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct annex_mbox *mbox,
 		     void __iomem *status, const u64 bytes[2],
 		     void (*changed)(struct annex_media *media));
-/* annex_media_end() - The device leaves, as it was: nothing reaches it any more. */
+/* annex_media_end() - Restore the event policy, and stop all access to the device. */
 void annex_media_end(struct annex_media *media);
 void annex_media_exit(struct annex_media *media);
-/* annex_media_scan() - Read the list of poison anew. */
+/* annex_media_scan() - Read the poison list again. */
 int annex_media_scan(struct annex_media *media);
-/* annex_media_fetch() - Take new events from the device. What fails is tried again later. */
+/* annex_media_fetch() - Read new event records. A failed log is tried again later. */
 void annex_media_fetch(struct annex_media *media);
 /*
- * annex_media_ask() - The same for whoever asks, of a device that does not say so by itself; but
- * not while somebody else talks with it, nor before it is tried again.
+ * annex_media_ask() - Fetch from a device without interrupts, unless another command is under way
+ * or a retry is scheduled.
  */
 void annex_media_ask(struct annex_media *media);
-/* annex_media_watch() - Look for them as long as somebody sleeps in @wait, if it needs looking. */
+/* annex_media_watch() - Poll a device without interrupts while somebody sleeps in @wait. */
 void annex_media_watch(struct annex_media *media);
-/* annex_media_count() - How many there were of each log, new ones among them. */
+/* annex_media_count() - Fetch, and count the records of each log so far. */
 void annex_media_count(struct annex_media *media, u64 logged[CXL_EVENT_LOGS]);
-/* annex_media_begin() - What comes from now on is new for a reader. */
+/* annex_media_begin() - Start a reader at the records that come next. */
 void annex_media_begin(struct annex_media *media, struct annex_reader *reader);
-/* annex_media_next() - The next event for a reader; false: there is none. */
+/* annex_media_next() - Copy the next record for a reader; false: there is none. */
 bool annex_media_next(struct annex_media *media, struct annex_reader *reader,
 		      struct annex_hdm_event *event);
+/* annex_media_has() - Whether there is a next record for a reader. */
 bool annex_media_has(struct annex_media *media, const struct annex_reader *reader);
 
 #endif

@@ -2,13 +2,13 @@
 /*
  * A range: host memory made of the memory of CXL devices.
  *
- * One mutex, the ranges' lock, is over all that comes and goes: devices, ranges, who uses them, and
- * the decoders of what they share. It is never taken in a page fault. @view is, for reading: it
- * says what user space may have in its page tables.
+ * One mutex, the ranges' lock, protects the lives of devices and ranges, their users, and the
+ * decoders that ranges share. It is never taken in a page fault. A fault takes the range's @view,
+ * for reading: the view says which pages may be in page tables.
  *
- * A range has @refs of files and dma-bufs. When the last is gone, or a member is, it ends: nothing
- * new reaches its memory, and once no page of it is held by anybody it is cut, that is, the
- * decoders are given back. Nothing tells when a page is let go of, so that is looked for.
+ * Files and dma-bufs hold references to a range. When the last one is gone, or a member is removed,
+ * the range ends: no new mapping of its memory is made. When nobody holds a page any more it is
+ * cut: its decoders are released. The kernel does not announce that, so delayed work polls for it.
  */
 #ifndef ANNEX_RANGE_H
 #define ANNEX_RANGE_H
@@ -26,23 +26,35 @@
 
 /**
  * struct annex_range - A range.
- * @refs: files, dma-bufs. @live: there are decoders and pages, and the module stays. @end: looks
- *	whether it can be cut, if @queued.
- * @stuck: a decoder stays committed: addresses are never given back.
- * @n, @members: its devices, held. @dpa: where in each one. @ids: by which decoders, of the first
- *	@committed.
- * @kind, @granularity, @base, @bytes: as in struct annex_ioc_hdm_range.
- * @cached, @wc, @uc: bytes of its parts, in this order.
- * @res: its addresses, which are nobody else's. @pgmap: struct pages of the cacheable part.
- * @paged: they are there. @combining: the addresses of @wc are known to be write-combining.
- * @gate: the uncached part, and who has pieces of it, for the device to see.
- * @route: what is between the window and the members.
- * @view: over what follows.
- * @ended: no page of it may be put into page tables any more.
- * @bad: a bit for each page that must not be touched. Once set it stays. @struck: how often there
- *	were new ones; read without the view.
- * @pieces: a bit for each uncached page that is somebody's.
- * @users: open files, and so page tables.
+ * @refs: references of files and dma-bufs.
+ * @live: decoders are committed, struct pages exist, and a reference to the module is held.
+ * @stuck: a decoder stays committed: the host addresses are never freed.
+ * @end: delayed work that cuts the range once no page is held.
+ * @queued: @end is queued.
+ * @n: number of members.
+ * @members: the devices, each with a reference.
+ * @dpa: first device address in each member.
+ * @ids: number of the endpoint decoder of each of the first @committed members.
+ * @committed: members whose endpoint decoder is committed.
+ * @kind: as in struct annex_ioc_hdm_range, like the next three.
+ * @granularity: bytes on one member before the next.
+ * @base: first host address.
+ * @bytes: its size.
+ * @cached: bytes of the cacheable part, which comes first.
+ * @wc: bytes of the write-combining part.
+ * @uc: bytes of the uncached part.
+ * @res: the reserved host addresses.
+ * @pgmap: struct pages of the cacheable part.
+ * @paged: @pgmap is mapped.
+ * @combining: the memory type of the write-combining part is reserved.
+ * @gate: the uncached part, and the table of its pieces.
+ * @route: the hops between the window and the members.
+ * @view: protects the members below.
+ * @ended: no page may be put into page tables any more.
+ * @bad: bitmap of poisoned pages; bits are only set.
+ * @struck: number of times that @bad has grown; also read without the view.
+ * @pieces: bitmap of uncached pages that are in use.
+ * @users: open files, whose page tables may have pages.
  * @exports: dma-bufs (the ranges' lock).
  */
 struct annex_range {
@@ -72,7 +84,7 @@ struct annex_range {
 	struct list_head exports;
 };
 
-/* struct annex_want - What ANNEX_IOC_HDM_RANGE asks for, with the devices of its files. */
+/* struct annex_want - The arguments of ANNEX_IOC_HDM_RANGE, with devices in place of files. */
 struct annex_want {
 	u32 kind, granularity;
 	u64 bytes, wc, uc;
@@ -81,28 +93,28 @@ struct annex_want {
 };
 
 int annex_ranges_init(void);
-/* annex_ranges_exit() - When no range is live: whatever was on its way out is out. */
+/* annex_ranges_exit() - Wait for the last delayed work, when no range is live. */
 void annex_ranges_exit(void);
 void annex_ranges_lock(void);
 void annex_ranges_unlock(void);
 
 /*
- * annex_range_get() - The range of a device, with one more reference; created if there is none.
- * Under the ranges' lock. Errors as in struct annex_ioc_hdm_range, with a line.
+ * annex_range_get() - Get a reference to the range of a device, or create the range. Under the
+ * ranges' lock. Errors as in struct annex_ioc_hdm_range, with a line.
  */
 struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want);
 void annex_range_put(struct annex_range *range);
 /*
- * annex_range_evict() - A device leaves, and so does its range: waits until it is cut, that is, for
- * whoever holds pages of it.
+ * annex_range_evict() - End the range of a device that is removed, and wait until it is cut, that
+ * is, until nobody holds a page of it.
  */
 void annex_range_evict(struct annex_hdm *hdm);
-/* annex_range_poison() - A device has another list of poison. */
+/* annex_range_poison() - Apply the poison lists that have changed to the ranges. */
 void annex_range_poison(struct annex_hdm *hdm);
-/* annex_range_wake() - Whoever polls a file of its devices' looks again. */
+/* annex_range_wake() - Wake the sleepers in poll() of all members. */
 void annex_range_wake(struct annex_range *range);
 
-/* What sysfs shows. */
+/* For sysfs. */
 unsigned int annex_range_users(struct annex_hdm *hdm);
 int annex_range_show(struct annex_hdm *hdm, char *buf);
 int annex_range_decoders(struct annex_hdm *hdm, char *buf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where a CXL component's registers are: DVSECs, the register locator, capability arrays. A device
- * that says something impossible is refused.
+ * The registers of a CXL component: DVSECs, the register locator, capability arrays. A device with
+ * impossible values in them is refused.
  */
 #ifndef ANNEX_REGS_H
 #define ANNEX_REGS_H
@@ -11,11 +11,15 @@
 
 /**
  * struct annex_regs - Registers of a memory device.
- * @dvsec: of the device, in configuration space.
- * @component: the capabilities of CXL.mem. @hdm: the HDM decoders' offset in them.
- * @phys: where @component is for the CPU.
- * @device: the device registers; @status, @mbox, @memdev lie in them.
- * @mbox_bytes: of the mailbox's.
+ * @dvsec: offset of the CXL device DVSEC in configuration space.
+ * @component: mapped component registers (CXL.cache and CXL.mem capabilities).
+ * @phys: physical address of @component.
+ * @hdm: offset of the HDM decoder capability in @component.
+ * @device: mapped device registers, in which the next three are.
+ * @status: device status registers.
+ * @mbox: mailbox registers.
+ * @memdev: memory device status registers.
+ * @mbox_bytes: size of the mailbox registers.
  */
 struct annex_regs {
 	int dvsec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The way from a window to the devices of a range: host bridges and switches, whose decoders ranges
- * share. All of it under the ranges' lock.
+ * The route from a window to the devices of a range: host bridges and switches, whose decoders are
+ * shared by ranges. The ranges' lock protects all of it.
  */
 #ifndef ANNEX_ROUTE_H
 #define ANNEX_ROUTE_H
@@ -17,11 +17,15 @@
 struct annex_port;
 
 /**
- * struct annex_hop - A port on the way.
- * @level: how far below the window. @first: the lowest member below it.
- * @above: interleave ways of what is above it. @ways: its own.
- * @list: its targets.
- * @id: its decoder, if @live.
+ * struct annex_hop - A host bridge or a switch on a route.
+ * @port: its decoders and ports.
+ * @level: number of hops above it.
+ * @first: lowest index of a member below it.
+ * @above: product of the interleave ways of the window and the hops above it.
+ * @ways: interleave ways of its decoder.
+ * @list: target list of its decoder.
+ * @id: number of its decoder, if @live.
+ * @live: its decoder is committed.
  */
 struct annex_hop {
 	struct annex_port *port;
@@ -32,11 +36,14 @@ struct annex_hop {
 };
 
 /**
- * struct annex_route - The way to the members of a range, which has @n.
- * @uid: of each one's host bridge.
- * @at: of each one, by level: which hop, and by which of its ports.
- * @depth: of each one.
- * @hops: from the top to the bottom, @nhops of them.
+ * struct annex_route - The route to the members of a range.
+ * @n: number of members.
+ * @uid: _UID of each member's host bridge.
+ * @at: for each member and level, the index of the hop, and the port of it that leads to the
+ * member.
+ * @depth: number of hops above each member.
+ * @hops: all hops, from the top to the bottom.
+ * @nhops: number of hops.
  */
 struct annex_route {
 	unsigned int n;
@@ -51,8 +58,9 @@ struct annex_route {
 };
 
 /*
- * annex_route_find() - What is between the windows and @n devices. -EBUSY: decoders of another
- * driver's; -EOPNOTSUPP: no CXL there; -EINVAL, -ENXIO: registers that cannot be. With a line.
+ * annex_route_find() - Find the hops between the windows and @n devices. -EBUSY: another driver has
+ * their decoders; -EOPNOTSUPP: a hop without CXL; -EINVAL, -ENXIO: impossible registers. Errors
+ * have a line.
  */
 int annex_route_find(struct annex_route *r, struct pci_dev *const *members, unsigned int n);
 void annex_route_drop(struct annex_route *r);
@@ -63,16 +71,16 @@ int annex_route_plan(struct annex_route *r, const struct annex_window *w);
 /* annex_route_end() - First address above all that its decoders cover. */
 u64 annex_route_end(const struct annex_route *r);
 /*
- * annex_route_commit() - Program the decoders on the way; all or none, but -ENOTRECOVERABLE as for
- * one decoder.
+ * annex_route_commit() - Commit a decoder of each hop; all or none. Errors as
+ * annex_decoder_commit().
  */
 int annex_route_commit(struct annex_route *r, u64 base, u64 bytes, u32 granularity);
-/* annex_route_release() - Take them back. -ENOTRECOVERABLE: one of them stays. */
+/* annex_route_release() - Release the decoders. -ENOTRECOVERABLE: one stays committed. */
 int annex_route_release(struct annex_route *r);
 int annex_route_show(const struct annex_route *r, char *buf, int at);
 /*
- * annex_route_taken() - What the decoders on this way, and those of all memory devices of this
- * machine, cover. How many, for kfree().
+ * annex_route_taken() - List the host addresses that decoders of this route, and of all memory
+ * devices of this machine, cover. Returns their number; @taken is for kfree().
  */
 int annex_route_taken(const struct annex_route *r, struct annex_taken **taken);
 

@@ -14,8 +14,13 @@ struct annex_hdm;
 struct annex_range;
 
 /**
- * struct annex_piece - Uncached pages that a process has by a file: both have to be there.
- * @owner: the process that asked for it, held. @ready: zeroed, and in the filter as @entry.
+ * struct annex_piece - Uncached pages that a process has by a file, as long as both exist.
+ * @list: entry in the file's pieces.
+ * @offset: first byte, in the range.
+ * @bytes: its size.
+ * @owner: the process that asked for it, with a reference.
+ * @ready: the pages are zeroed, and the filter has them.
+ * @entry: index in the filter.
  */
 struct annex_piece {
 	struct list_head list;
@@ -27,13 +32,16 @@ struct annex_piece {
 
 /**
  * struct annex_user - An open file.
- * @mapping: whose page tables show the range.
- * @greeted: versions have been compared.
- * @range: what it has joined, once and for all; written under the ranges' lock.
- * @list: of the range's users. @pieces: its own (the range's view).
- * @struck: what the range had when it was asked for its poison last. @telling: when the first part
- *	of that was told.
- * @reading: one read() at a time. @reader: how far it has come.
+ * @hdm: the device.
+ * @mapping: address space whose mappings show the range.
+ * @greeted: the ABI versions have been compared.
+ * @range: range that the file has joined, for good; written under the ranges' lock.
+ * @list: entry in the range's users (the range's view).
+ * @pieces: pieces of the file (the range's view).
+ * @struck: value of the range's @struck up to which the file knows the poison.
+ * @telling: that value when the first part of a list was copied.
+ * @reading: serialises read().
+ * @reader: position in the events (@reading).
  */
 struct annex_user {
 	struct annex_hdm *hdm;
@@ -42,7 +50,7 @@ struct annex_user {
 	struct annex_range *range;
 	struct list_head list, pieces;
 	u64 struck, telling;
-	struct mutex reading; /* of @reader */
+	struct mutex reading; /* protects the reader */
 	struct annex_reader reader;
 };
 

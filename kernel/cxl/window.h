@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Windows of host addresses that the platform routes to CXL (CEDT: CXL 3.1 section 9.18.1), and
- * what is free in them.
+ * their free parts.
  */
 #ifndef ANNEX_WINDOW_H
 #define ANNEX_WINDOW_H
@@ -13,10 +13,13 @@
 
 /**
  * struct annex_window - A fixed memory window.
- * @base, @bytes: host addresses.
- * @ways, @granularity: over host bridges, whose _UIDs are @targets.
+ * @base: first host address.
+ * @bytes: its size.
+ * @ways: host bridges that it interleaves.
+ * @granularity: bytes on one host bridge before the next.
+ * @targets: _UID of each host bridge.
  * @restrictions: ACPI_CEDT_CFMWS_RESTRICT_*.
- * @usable: its arithmetic is known here.
+ * @usable: its interleave arithmetic is supported.
  */
 struct annex_window {
 	u64 base, bytes;
@@ -38,7 +41,9 @@ int annex_windows_read(struct annex_window **windows);
 int annex_window_bridge(u32 uid, phys_addr_t *at);
 
 /**
- * struct annex_taken - Host addresses that committed decoders cover.
+ * struct annex_taken - Host addresses that a committed decoder covers.
+ * @base: the first.
+ * @bytes: their number.
  */
 struct annex_taken {
 	u64 base, bytes;

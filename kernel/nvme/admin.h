@@ -2,10 +2,9 @@
 /*
  * The admin queue (NVMe Base 2.0 section 5).
  *
- * Its doorbells share a page with those of the owner's queues, so it is treated as one that a
- * hostile owner may ring at any time: entries that are not in use hold a command that every
- * controller refuses, all data goes to one page that is never anything else, and a completion that
- * was not waited for ends in a reset.
+ * Its doorbells share a page with those of the owner's queues, so a hostile owner may ring them at
+ * any time. Unused entries hold a command that every controller refuses, all data goes to one page
+ * that is used for nothing else, and an unexpected completion leads to a reset.
  */
 #ifndef ANNEX_ADMIN_H
 #define ANNEX_ADMIN_H
@@ -20,7 +19,17 @@ struct nvme_completion;
 
 /**
  * struct annex_admin - The queue pair, and a page for the data of its commands.
- * @broken: something completed that was not asked for, or not in time; a reset mends it.
+ * @sq: submission queue.
+ * @cq: completion queue.
+ * @data: data page.
+ * @sq_addr: DMA address of @sq.
+ * @cq_addr: DMA address of @cq.
+ * @data_addr: DMA address of @data.
+ * @tail: tail of the submission queue.
+ * @head: head of the completion queue.
+ * @next: command identifier that is used next.
+ * @phase: phase tag of the next completion.
+ * @broken: a completion was unexpected, or late; until the next reset.
  */
 struct annex_admin {
 	struct nvme_command *sq;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The controller memory buffer (NVMe Base 2.0 sections 3.1.3.11 to 3.1.3.15, 8.5): where it is,
- * what it is good for, and which of its pages are taken.
+ * The controller memory buffer (NVMe Base 2.0 sections 3.1.3.11 to 3.1.3.15, 8.5): its addresses,
+ * its uses, and its free pages.
  */
 #ifndef ANNEX_CMB_H
 #define ANNEX_CMB_H
@@ -12,11 +12,12 @@ struct annex_ctrl;
 
 /**
  * struct annex_cmb - Controller memory.
- * @pages: how many of ANNEX_PAGE are used; 0: none.
- * @bytes: how many the controller takes for its own, from @bus on.
- * @phys: where the CPU sees it. @bus: where the controller does.
- * @flags: ANNEX_INFO_CMB_*.
- * @taken: one bit a page.
+ * @pages: number of pages of ANNEX_PAGE bytes that can be used; 0: there is none.
+ * @flags: its uses, ANNEX_INFO_CMB_*.
+ * @bytes: number of addresses from @bus on that the controller decodes itself.
+ * @phys: physical address for the CPU.
+ * @bus: address in commands.
+ * @taken: bitmap of pages in use.
  */
 struct annex_cmb {
 	u32 pages;

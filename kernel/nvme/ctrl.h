@@ -25,37 +25,52 @@
 struct annex_owner;
 
 /**
- * struct annex_count - What the controller has seen, for sysfs. Only ever counted up.
+ * struct annex_count - Counters for sysfs.
+ * @opens: opened files.
+ * @maps: mappings made.
+ * @unmaps: mappings removed.
+ * @creates: queue pairs created.
+ * @deletes: queue pairs deleted.
+ * @resets: resets of the controller.
+ * @refusals: calls refused.
  */
 struct annex_count {
 	atomic64_t opens, maps, unmaps, creates, deletes, resets, refusals;
 };
 
 /**
- * struct annex_ctrl - One controller.
- * @dev, @cdev: its character device; the last reference to @dev frees all of this.
- * @pdev: the PCI device; not to be touched when @gone.
- * @lock: one ioctl, reset or removal at a time. Never held while user memory is touched, except to
+ * struct annex_ctrl - A controller.
+ * @dev: device of the character device; its last reference frees this structure.
+ * @cdev: character device.
+ * @pdev: PCI device; not to be touched when @gone.
+ * @lock: serialises calls, resets and removal. Never held while user memory is touched, except to
  *	pin it.
- * @view: what user space may have in its page tables: taken for reading to put something in, and
- *	for writing to change what may be. Read under the caller's mmap_lock.
- * @open: whether doorbells and controller memory are what their mappings show (@view).
- * @gone: removed, or dead beyond a reset. Written under @lock and @view.
- * @bar, @bar_bytes: BAR 0.
- * @door_bytes: bytes of doorbells from 0x1000 on, whole pages, none of them anything else's.
- * @sink: shown in place of doorbells and controller memory that are not there.
- * @cap: the CAP register. @queues: I/O queue pairs granted. @vectors: interrupts, one is the admin
- *	queue's. @max_transfer: as in struct annex_ioc_info.
- * @iommu: a domain of translation is between the controller and memory.
- * @resets: how often queue pairs were lost.
+ * @view: protects page tables of user space: held for reading to insert a page, for writing to
+ *	change what may be inserted. Taken for reading under the caller's mmap_lock.
+ * @open: mappings show doorbells and controller memory, and not @sink (@view).
+ * @gone: the controller is removed, or dead beyond a reset. Written under @lock and @view.
+ * @bar: mapped BAR 0.
+ * @bar_bytes: its size.
+ * @door_bytes: bytes of doorbells from 0x1000 on, in pages that hold nothing else.
+ * @sink: page that mappings show in place of doorbells and controller memory.
+ * @cap: CAP register.
+ * @queues: number of I/O queue pairs that the controller grants.
+ * @vectors: number of interrupt vectors; the first is the admin queue's.
+ * @max_transfer: as in struct annex_ioc_info.
+ * @iommu: the controller is in a translating IOMMU domain.
+ * @resets: number of times that queue pairs were lost.
+ * @admin: admin queue.
+ * @shadow: shadow doorbells.
+ * @cmb: controller memory.
  * @wait: sleepers in poll().
- * @owner: who has the file open.
+ * @owner: the open file, or NULL.
+ * @count: counters.
  */
 struct annex_ctrl {
 	struct device dev;
 	struct cdev cdev;
 	struct pci_dev *pdev;
-	struct mutex lock; /* of all but @view */
+	struct mutex lock; /* serialises calls */
 	struct rw_semaphore view;
 	bool open;
 	bool gone;
@@ -79,20 +94,20 @@ struct annex_ctrl {
 
 /* annex_ctrl_start() - Bring a controller up after probe. 0 or a negative errno. */
 int annex_ctrl_start(struct annex_ctrl *ctrl);
-/* annex_ctrl_stop() - Let it touch no memory any more, whatever it takes. It is gone then. */
+/* annex_ctrl_stop() - Stop all access to memory, by any means. The controller is gone then. */
 void annex_ctrl_stop(struct annex_ctrl *ctrl);
-/* annex_ctrl_free() - Free what it used, when its owner's mappings are cut. */
+/* annex_ctrl_free() - Free its queues and pages, when the owner's mappings are cut. */
 void annex_ctrl_free(struct annex_ctrl *ctrl);
 /*
- * annex_ctrl_reset() - Reset: all I/O queues end. -ENODEV when it does not come back; it touches no
- * memory any more then either.
+ * annex_ctrl_reset() - Reset the controller: all I/O queues end. -ENODEV: it does not come back,
+ * and is stopped.
  */
 int annex_ctrl_reset(struct annex_ctrl *ctrl);
-/* annex_ctrl_csts() - Its status; all ones when it is gone. */
+/* annex_ctrl_csts() - The CSTS register; all ones when the controller is gone. */
 u32 annex_ctrl_csts(struct annex_ctrl *ctrl);
 /*
- * annex_ctrl_alone() - Whether its IOMMU group, and so its domain, is not that of other devices
- * too, whose memory an owner could reach. -EPERM, with a line.
+ * annex_ctrl_alone() - Check that no other device is in its IOMMU group, and so in its domain,
+ * where an owner could reach the memory of that device. -EPERM, with a line.
  */
 int annex_ctrl_alone(struct annex_ctrl *ctrl);
 /*

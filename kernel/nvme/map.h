@@ -21,18 +21,27 @@ struct mm_struct;
 
 /**
  * struct annex_map - A mapping.
- * @list: of mappings on their way out.
- * @ctrl: whose, @mm: whose pages are counted (held).
- * @id, @kind, @bytes: as in struct annex_ioc_map.
- * @users: queues in it (the controller's lock).
- * @pages, @npages: of the host's size, of pinned and new host memory.
- * @charged: pages counted in @mm.
- * @sgt: what the DMA layer made of pinned memory; @peer: of a dma-buf.
- * @addr: of new host memory, for the controller.
- * @dmabuf, @attach, @offset: of a dma-buf. @moved: its owner took it away.
- * @first: of controller memory: its first page.
- * @live: whether the controller can reach it.
- * @segs, @nsegs: what the controller sees.
+ * @list: entry in a list of mappings to be dropped.
+ * @ctrl: the controller.
+ * @mm: process whose limit the pages are counted against, with a reference.
+ * @id: as in struct annex_ioc_map, like the next two.
+ * @kind: ANNEX_MAP_*.
+ * @bytes: its size.
+ * @users: number of queues in it (the controller's lock).
+ * @pages: pages of the host's size, of pinned and of new host memory.
+ * @npages: number of @pages.
+ * @charged: number of pages counted in @mm.
+ * @sgt: DMA mapping of pinned memory.
+ * @peer: DMA mapping of a dma-buf.
+ * @addr: DMA address of new host memory.
+ * @dmabuf: the dma-buf of ANNEX_MAP_DMABUF.
+ * @attach: attachment to it.
+ * @moved: work that follows when its exporter moves it.
+ * @offset: first byte in it.
+ * @first: first page of controller memory.
+ * @live: the controller can reach the mapping.
+ * @segs: runs of device addresses.
+ * @nsegs: number of @segs.
  */
 struct annex_map {
 	struct list_head list;
@@ -58,28 +67,27 @@ struct annex_map {
 };
 
 /*
- * annex_map_create() - ANNEX_IOC_MAP, but for what goes to the address in @args->segs: a copy of
- * @args->nsegs that the caller frees, since the mapping may be gone already.
+ * annex_map_create() - ANNEX_IOC_MAP. @segs: a copy of the @args->nsegs runs, which the caller
+ * copies to user space and frees: the mapping may be removed meanwhile.
  */
 int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 		     struct annex_ioc_seg **segs);
 /* annex_map_remove() - ANNEX_IOC_UNMAP. */
 int annex_map_remove(struct annex_owner *owner, u32 id);
 /*
- * annex_map_cut() - The controller, which has no queues in it, does not reach it any more. Under
- * the lock.
+ * annex_map_cut() - Take a mapping without queues away from the controller. Under the controller's
+ * lock.
  */
 void annex_map_cut(struct annex_map *map);
 /*
- * annex_map_cut_all() - The controller, which has no queues, can reach nothing of @owner's any
- * more. Under the lock; what is left of the mappings goes to @list, for annex_map_drop_all()
- * without it.
+ * annex_map_cut_all() - Take all mappings of @owner, who has no queues, away from the controller.
+ * Under the controller's lock; the mappings go to @list, for annex_map_drop_all() without it.
  */
 void annex_map_cut_all(struct annex_owner *owner, struct list_head *list);
 void annex_map_drop_all(struct list_head *list);
 /*
- * annex_map_addr() - Where the controller sees @bytes from @offset on. -EINVAL: not all inside;
- * -EOPNOTSUPP: not contiguous.
+ * annex_map_addr() - Device address of @bytes from @offset on. -EINVAL: they are not all inside;
+ * -EOPNOTSUPP: they are not contiguous.
  */
 int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who has a controller open: its mappings and queue pairs, and the calls on its file.
+ * The owner of a controller: an open file, its mappings and queue pairs, and the calls on it.
  */
 #ifndef ANNEX_OWNER_H
 #define ANNEX_OWNER_H
@@ -13,11 +13,12 @@ struct annex_map;
 
 /**
  * struct annex_owner - An open file.
- * @mapping: whose page tables show the controller.
- * @maps: by identifier; written under the controller's lock and its view. @next: where the search
- *	for a free one begins.
- * @queues: by identifier; under the controller's lock.
- * @greeted: versions have been compared.
+ * @ctrl: the controller.
+ * @mapping: address space whose mappings show the controller.
+ * @maps: mappings by identifier; written under the controller's lock and its view.
+ * @queues: queue pairs by identifier (the controller's lock).
+ * @next: identifier at which the search for a free one begins.
+ * @greeted: the ABI versions have been compared.
  */
 struct annex_owner {
 	struct annex_ctrl *ctrl;
@@ -31,15 +32,15 @@ extern const struct file_operations annex_owner_ops;
 
 /* Reset the controller, whose queue pairs are gone then. Under its lock. 0 or -ENODEV. */
 int annex_owner_reset(struct annex_owner *owner);
-/* annex_owner_evict() - The controller leaves: nothing of its owner's is in use any more. */
+/* annex_owner_evict() - Stop the controller, which is removed, and end its owner's queues. */
 void annex_owner_evict(struct annex_ctrl *ctrl);
 /*
- * annex_owner_pause() - The PCI core resets the controller: calls wait, and doorbells go nowhere,
- * until annex_owner_resume() has brought it up again, without its queue pairs.
+ * annex_owner_pause() - Before the PCI core resets the controller: hold calls and doorbells until
+ * annex_owner_resume() has brought it up again, without its queue pairs.
  */
 void annex_owner_pause(struct annex_ctrl *ctrl);
 void annex_owner_resume(struct annex_ctrl *ctrl);
-/* annex_owner_revoke() - Memory of another device's is taken away. */
+/* annex_owner_revoke() - The exporter of a dma-buf takes its memory away: reset, and cut. */
 void annex_owner_revoke(struct annex_ctrl *ctrl, struct annex_map *map);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * I/O queue pairs: the owner's memory, which the controller is told of (NVMe Base 2.0 sections 5.4,
- * 5.5, 5.6, 5.7).
+ * I/O queue pairs in the owner's memory (NVMe Base 2.0 sections 5.4 to 5.7).
  */
 #ifndef ANNEX_QUEUE_H
 #define ANNEX_QUEUE_H
@@ -17,8 +16,15 @@ struct eventfd_ctx;
 
 /**
  * struct annex_queue - A queue pair.
- * @sq, @cq: mappings that it lies in. @sq_addr, @cq_addr: where, for the controller.
- * @event: signalled by its interrupt, @irq; NULL: none.
+ * @ctrl: the controller.
+ * @sq: mapping that the submission queue is in.
+ * @cq: mapping that the completion queue is in.
+ * @sq_addr: device address of the submission queue.
+ * @cq_addr: device address of the completion queue.
+ * @qid: its identifier.
+ * @depth: entries of each queue.
+ * @event: eventfd that its interrupt signals; NULL: there is none.
+ * @irq: its interrupt.
  */
 struct annex_queue {
 	struct annex_ctrl *ctrl;
@@ -35,7 +41,7 @@ int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args);
 /* 0; -ENOENT; -EIO: the controller had to be reset, and all queue pairs are gone. */
 int annex_queue_delete(struct annex_owner *owner, u32 qid);
 int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args);
-/* annex_queue_forget() - All of an owner's, of which a reset controller knows none any more. */
+/* annex_queue_forget() - Free all queue pairs of an owner, after a reset. */
 void annex_queue_forget(struct annex_owner *owner);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What user space has in its page tables: doorbells, shadow doorbells, new host memory, controller
- * memory. All but host memory is put there by faults and taken away by a reset or a removal; then a
- * page that nothing reads takes its place, so that a store by an owner who does not know yet goes
- * nowhere.
+ * The mappings of user space: doorbells, shadow doorbells, new host memory, controller memory. All
+ * but host memory is inserted by faults and removed by a reset or a removal. A page that nothing
+ * reads is inserted then, so that stores of an owner who does not know yet go nowhere.
  */
 #ifndef ANNEX_VIEW_H
 #define ANNEX_VIEW_H
@@ -13,13 +12,13 @@ struct annex_map;
 struct file;
 struct vm_area_struct;
 
-/* annex_view_open() - Faults show the controller from now on. */
+/* annex_view_open() - Let faults insert pages of the controller. */
 void annex_view_open(struct annex_ctrl *ctrl);
-/* annex_view_close() - No page table shows it any more, nor will until it is opened again. */
+/* annex_view_close() - Remove its pages from all page tables, until annex_view_open(). */
 void annex_view_close(struct annex_ctrl *ctrl);
-/* annex_view_end() - The same for ever: it is gone. */
+/* annex_view_end() - Remove them for good: the controller is gone. */
 void annex_view_end(struct annex_ctrl *ctrl);
-/* annex_view_forget() - The same for one mapping of controller memory. */
+/* annex_view_forget() - Remove the pages of one mapping of controller memory. */
 void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map);
 int annex_view_mmap(struct file *file, struct vm_area_struct *vma);
 

@@ -12,8 +12,7 @@
  * @host: the device's own, which nobody submits to: it is what resets make anew.
  * @sq, @cq: its doorbells as the GPU sees them.
  * @copy: struct annex_qp, its turns and its requests, @words bytes of GPU memory; behind them, up
- *to
- *	@bytes, what the GPU notes of each request (struct annex_gpu_queue).
+ *	to @bytes, what the GPU notes of each request (struct annex_gpu_queue).
  * @staging: pinned, @staged bytes at device address @staging_addr; NULL: data goes directly.
  */
 struct gpu_queue {

@@ -164,7 +164,7 @@ static void stays(void)
 	CU_ASSERT_FALSE(annex_decoder_range(&rig.decoders, 1, &base, &bytes));
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT_FALSE(annex_decoder_range(&rig.decoders, 0, &base, &bytes));
-	CU_ASSERT_EQUAL(rig.decoders.ours, 0);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 0);
 	rig_over();
 }
 
@@ -178,9 +178,9 @@ static void below(void)
 	rig.locked = true;
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), -ENOTRECOVERABLE);
 	CU_ASSERT_EQUAL(shim.lines, 1); /* of the upper one */
-	CU_ASSERT_EQUAL(rig.decoders.ours, 3);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 3);
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), -ENOTRECOVERABLE);
-	CU_ASSERT_EQUAL(rig.decoders.ours, 3);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 3);
 	rig_over();
 }
 
@@ -193,11 +193,11 @@ static void waits(void)
 	set(2, 16ull << 30, SZ_256M, CXL_DEC_CTRL_COMMITTED);
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), 0);
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), -ENOTRECOVERABLE);
-	CU_ASSERT_EQUAL(rig.decoders.ours, 3);
-	CU_ASSERT_EQUAL(rig.decoders.lost, 3);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 3);
+	CU_ASSERT_EQUAL(rig.decoders.reported, 3);
 	set(2, 0, 0, 0);
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), 0);
-	CU_ASSERT_EQUAL(rig.decoders.ours, 0);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 0);
 	CU_ASSERT_EQUAL(shim.lines, 0);
 	rig_over();
 }
@@ -212,14 +212,14 @@ static void stays_late(void)
 	set(1, 0, 0, 0);
 	rig.locked = true;
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), -ENOTRECOVERABLE);
-	CU_ASSERT_EQUAL(rig.decoders.ours, 1);
-	CU_ASSERT_EQUAL(rig.decoders.lost, 1);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 1);
+	CU_ASSERT_EQUAL(rig.decoders.reported, 1);
 	rig.locked = false;
 	set(0, 0, 0, 0);
 	CU_ASSERT_EQUAL(commit(1, 256), 0);
 	set(0, 0, 0, 0);
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, id), 0);
-	CU_ASSERT_EQUAL(rig.decoders.ours, 0);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 0);
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	rig_over();
 }
