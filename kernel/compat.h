@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What changed its form between Linux 6.1 and today, in one place.
+ * Interfaces that differ between Linux 6.1 and today, in one place.
  */
 #ifndef ANNEX_COMPAT_H
 #define ANNEX_COMPAT_H

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What all parsers return once the help has been printed; no failure. */
+/* Returned by all parsers once the help has been printed; no failure. */
 #define CLI_HELP 1
 
 /*

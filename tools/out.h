@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a command reports: the same facts as an aligned table with units, or as one JSON object in
+ * The report of a command: the same facts as an aligned table with units, or as one JSON object in
  * plain numbers of base units (bytes, seconds, edges).
  */
 #ifndef TOOLS_OUT_H

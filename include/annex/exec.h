@@ -130,7 +130,7 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 int annex_exec_after(struct annex_exec *e);
 
 /**
- * struct annex_exec_stats - Of the last iteration that has ended, but for the last three.
+ * struct annex_exec_stats - Of the last finished iteration; @iterations and @plans are totals.
  * @ns: nanoseconds from begin to end.
  * @stall_ns: nanoseconds of @ns that were spent in annex_exec_before().
  * @planned: it was under a plan.

@@ -131,7 +131,7 @@ ANNEX_RACY static inline ANNEX_HD bool annex_gpu_read_hot(const struct annex_gpu
 	return true;
 }
 
-/* What is done to an element while its line is held. */
+/* The operation on an element while its line is held. */
 enum annex_gpu_op {
 	ANNEX_GPU_OP_GET,
 	ANNEX_GPU_OP_SET,

@@ -34,7 +34,7 @@ struct annex_gpu_queue {
 	uint64_t staging_addr;
 };
 
-/* What a slot's command is doing: the low bits of struct annex_gpu_move.state. */
+/* State of a slot's command: the low bits of struct annex_gpu_move.state. */
 enum annex_gpu_phase {
 	ANNEX_MOVE_NONE,
 	ANNEX_MOVE_SENT,
@@ -96,7 +96,7 @@ struct annex_gpu_stats {
 	uint64_t bytes_written;
 };
 
-/* What many call and few need: one copy of it, called. */
+/* Rare paths with many callers: one copy each, called. */
 #define ANNEX_GPU_COLD __attribute__((noinline, unused))
 #define ANNEX_GPU_ALIGNED __attribute__((aligned(128))) /* a line of a GPU's second-level cache */
 

@@ -30,7 +30,7 @@ static inline ANNEX_HD uint64_t annex_gpu_flush_line(struct annex_gpu_cache *c,
 	return line >= f->first && line - f->first < f->n && line < c->nlines ? line : UINT64_MAX;
 }
 
-/* What can be done for a slot without waiting. Return: whether it is flushed, or cannot be. */
+/* Do what needs no waiting for a slot. Return: whether it is flushed, or cannot be. */
 static inline ANNEX_HD bool annex_gpu_flush_step(struct annex_gpu_cache *c,
 						 struct annex_gpu_flush *f,
 						 struct annex_gpu_job *job)

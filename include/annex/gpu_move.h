@@ -145,7 +145,7 @@ static inline ANNEX_HD int annex_gpu_send(struct annex_gpu_cache *c,
 	return err;
 }
 
-/* What a failed command means to the counters and to everybody else. */
+/* Count a failed command, and tell everybody else of it. */
 static inline ANNEX_HD void annex_gpu_move_failed(struct annex_gpu_cache *c, int err, uint64_t line)
 {
 	annex_gpu_count(&c->stats.errors, 1);
@@ -378,7 +378,7 @@ static inline ANNEX_HD void annex_gpu_run_jobs(struct annex_gpu_cache *c, uint32
 
 	if (!todo)
 		return;
-	/* What the job's lane has acquired, all of the lanes may now read. */
+	/* All lanes may now read the memory that the job's lane has acquired. */
 	annex_warp_sync(mask);
 	for (uint32_t left = todo; left; left &= left - 1) {
 		uint32_t from = annex_warp_first(left);

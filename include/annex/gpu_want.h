@@ -169,7 +169,7 @@ static inline ANNEX_HD int annex_gpu_begin_read(struct annex_gpu_cache *c, struc
 	return 0;
 }
 
-/* What a leader does in a round. Return: whether its line is there, or never will be (err). */
+/* A leader's part in a round. Return: whether its line is there, or never will be (err). */
 static inline ANNEX_HD bool annex_gpu_step(struct annex_gpu_cache *c, struct annex_gpu_want *w,
 					   struct annex_gpu_job *job)
 {
@@ -238,7 +238,7 @@ static inline ANNEX_HD void annex_gpu_want_begin(uint32_t mask, uint64_t line, u
 	w->line = line;
 	w->deadline = 0;
 	w->flags = flags;
-	/* Who changes a line and who does not hold it each for themselves. */
+	/* Threads that write a line and threads that read it hold it separately. */
 	w->lanes = annex_warp_match(mask, line << 2 | flags);
 	w->victim = ANNEX_SLOT_NONE;
 	w->slot = 0;

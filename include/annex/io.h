@@ -125,7 +125,7 @@ struct annex_io_limits {
 
 #define ANNEX_IO_NOWHERE (~0ull - ANNEX_NVME_PAGE + 1) /* a page that no bus has */
 
-/* What the controller calls a device address. */
+/* The address that the controller knows a device address by. */
 static inline ANNEX_HD uint64_t annex_io_addr(const struct annex_io_limits *limits, uint64_t addr)
 {
 	uint64_t i = addr / ANNEX_NVME_PAGE, page;
@@ -279,7 +279,7 @@ static inline ANNEX_HD void annex_io_build_prp(struct annex_sqe *sqe, const stru
 	if (pages <= 2)
 		return;
 	sqe->dptr[1] = annex_io_addr(limits, list_addr);
-	/* Who takes the blocks for larger than they were finds no page, not one of long ago. */
+	/* A caller that takes the blocks for larger finds no page, and no old one. */
 	list[k] = 0;
 }
 

@@ -43,7 +43,7 @@ extern "C" {
 #define ANNEX_LINE_VERSION_ONE ((uint64_t)1 << (ANNEX_LINE_SLOT_SHIFT + ANNEX_LINE_SLOT_BITS))
 #define ANNEX_LINE_VERSION_MASK (~(ANNEX_LINE_VERSION_ONE - 1))
 
-/* What stays the same as long as a line stays in its slot. */
+/* Facts that stay the same as long as a line stays in its slot. */
 #define ANNEX_LINE_RESIDENCE (ANNEX_LINE_VALID | ANNEX_LINE_SLOT_MASK | ANNEX_LINE_VERSION_MASK)
 
 #define ANNEX_SLOT_FREE UINT64_MAX        /* owner of a slot that nobody uses */
@@ -207,7 +207,7 @@ static inline ANNEX_HD bool annex_ref_put_dirty(uint64_t *state)
 	return true;
 }
 
-/* What the clock found in a slot. */
+/* The state in which the clock found a slot. */
 enum annex_look {
 	ANNEX_LOOK_PINNED,
 	ANNEX_LOOK_MOVING,

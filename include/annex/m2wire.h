@@ -34,7 +34,7 @@ enum annex_m2_function {
 	ANNEX_M2_LAUNCH,
 	ANNEX_M2_POLL,
 	ANNEX_M2_SHOOTDOWN, /* privileged */
-	/* What a device is asked where nobody else can be: see struct annex_m2_attach. */
+	/* Requests to a device by its own memory: see struct annex_m2_attach. */
 	ANNEX_M2_ATTACH,
 	ANNEX_M2_DETACH,
 	/* No function: the arguments of a launch that its own cell has no room for. */

@@ -193,7 +193,7 @@ static inline ANNEX_HD void annex_ring(const struct annex_doorbell *bell, uint32
 		annex_mmio_write32(bell->reg, value);
 }
 
-/* What the inline code below leaves to the library on a host (lib/nvme/wait.c). */
+/* Functions of the library that the inline code below calls on a host. */
 void annex_host_backoff(unsigned int round);
 void annex_host_wake(struct annex_qp *qp, uint64_t *state);
 int annex_host_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res,
@@ -522,7 +522,7 @@ static inline ANNEX_HD void annex_qp_untake(struct annex_qp *qp, const uint16_t 
 static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, uint16_t *cids,
 					    uint64_t deadline)
 {
-	/* Who may come back looks at some identifiers each time: when none is free, all is slow. */
+	/* A caller that may come back looks at a few identifiers only. */
 	uint32_t look = deadline ? 4 * ANNEX_QP_BATCH : qp->depth;
 	bool first = false;
 	int rc = 0;

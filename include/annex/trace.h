@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* What a trace may hold; readers refuse more. */
+/* Limits of a trace; readers refuse more. */
 #define ANNEX_TRACE_MAX_TENSORS (1u << 22)
 #define ANNEX_TRACE_MAX_KERNELS (1u << 22)
 #define ANNEX_TRACE_MAX_USES (1u << 26)

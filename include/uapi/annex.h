@@ -23,7 +23,7 @@
 
 #define ANNEX_ABI 1
 
-/* What ANNEX_IOC_INFO says of a controller. */
+/* Flags of ANNEX_IOC_INFO. */
 #define ANNEX_INFO_IOMMU (1u << 0)    /* a strict IOMMU domain holds what the owner maps, no more */
 #define ANNEX_INFO_SHADOW (1u << 1)   /* shadow doorbells, at ANNEX_MMAP_SHADOW and _EVENTIDX */
 #define ANNEX_INFO_CMB_SQ (1u << 2)   /* submission queues may lie in controller memory */
@@ -78,7 +78,7 @@ struct annex_ioc_identify {
 	__aligned_u64 data;
 };
 
-/* What memory ANNEX_IOC_MAP gives the controller. */
+/* Kinds of memory of ANNEX_IOC_MAP. */
 #define ANNEX_MAP_USER 0u   /* the caller's: pinned, and counted against RLIMIT_MEMLOCK */
 #define ANNEX_MAP_HOST 1u   /* new host memory, contiguous for the controller, zeroed */
 #define ANNEX_MAP_CMB 2u    /* new controller memory; not zeroed */
@@ -250,7 +250,7 @@ struct annex_ioc_state {
 #define ANNEX_HDM_POISON (1u << 1) /* it has a list of its poison */
 #define ANNEX_HDM_HEALTH (1u << 2) /* @health is there */
 
-/* What memory: lost without power, or kept. */
+/* Kinds of memory: lost without power, or kept. */
 #define ANNEX_HDM_VOLATILE 0u
 #define ANNEX_HDM_PERSISTENT 1u
 

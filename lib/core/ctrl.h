@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a controller is to the queue code: registers, mapped memory, and a few hints.
+ * A controller, as the queue code sees it: registers, mapped memory, and a few hints.
  *
  * The NVMe driver (lib/nvme) sits above this interface, the emulated controllers (lib/nvme/emu) and
  * the kernel module's client below it. Data moves through queues in memory only; nothing here
@@ -55,7 +55,7 @@ struct annex_admin_ops {
  * @rung: the tail doorbell of SQ @qid was written. The controller may carry out what it announces
  *	in this thread. NULL where doorbells are hardware.
  * @assist: lend this thread to the controller for one pass over what concerns queue pair @qid;
- *	never blocks. NULL where the controller needs no help. Who calls @rung or @assist looks
+ *	never blocks. NULL where the controller needs no help. A caller of @rung or @assist looks
  *	at CQ @qid afterwards: completions posted there meanwhile make no event.
  * @event: the number of the last event on CQ @qid; @sleep waits for the next. NULL: poll only.
  * @sleep: block until CQ @qid may have had an event after @seen, or until @deadline (annex_now()).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a memory range (annex/hdm.h) lies in: mapped memory, a file to lock, and what it takes to
+ * The medium of a memory range (annex/hdm.h): mapped memory, a file to lock, and what it takes to
  * make stores last.
  *
  * The ranges (lib/hdm) sit above this interface; below it are shared files, devdax, NUMA nodes, and

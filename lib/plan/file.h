@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What building a plan and reading one share.
+ * Shared by the builder and the readers of plans.
  */
 #ifndef ANNEX_PLAN_FILE_H
 #define ANNEX_PLAN_FILE_H

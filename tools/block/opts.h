@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What annex verify and annex bench block are both told.
+ * Options of both annex verify and annex bench block.
  */
 #ifndef TOOLS_BLOCK_OPTS_H
 #define TOOLS_BLOCK_OPTS_H

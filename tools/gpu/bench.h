@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What annex bench cuda measures. All data that is read is verified: -EBADMSG when it is wrong.
+ * The measurements of annex bench cuda. All data that is read is verified: -EBADMSG when it is
+ * wrong.
  */
 #ifndef TOOLS_GPU_BENCH_H
 #define TOOLS_GPU_BENCH_H

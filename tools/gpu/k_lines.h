@@ -69,7 +69,7 @@ static inline ANNEX_HD void gpu_body_fill(const struct gpu_args_lines *a, struct
 	}
 }
 
-/* What of one line is not as it was written. */
+/* Words of a line that are not as they were written. */
 static inline ANNEX_HD int gpu_check_line(const struct gpu_args_lines *a, uint64_t i,
 					  uint64_t *wrong)
 {

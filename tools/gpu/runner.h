@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who runs kernels: a GPU, or in tests threads of the host that play one.
+ * The executor of kernels: a GPU, or in tests threads of the host that play one.
  */
 #ifndef TOOLS_GPU_RUNNER_H
 #define TOOLS_GPU_RUNNER_H

@@ -74,7 +74,7 @@ void edges_block(const struct edges *e, uint64_t b, uint64_t *first, uint64_t *e
 #define EDGES_RING 1024u /* blocks that a thread may have taken and not worked on */
 #define EDGES_RANGES 128u
 
-/* What a thread keeps between sweeps. */
+/* State that a thread keeps between sweeps. */
 struct edges_lane {
 	uint64_t count, asked;
 	uint64_t ahead; /* lines of the blocks in the ring */

@@ -26,7 +26,7 @@ struct run {
 	} r;
 };
 
-/* What one algorithm adds to the others. */
+/* The part of one algorithm. */
 struct algorithm {
 	const struct argp *argp;
 	int (*run)(struct run *run, struct edges *e);

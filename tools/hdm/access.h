@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How fast memory is: loads, stores, copies, chains of pointers. What is read is checked.
+ * How fast memory is: loads, stores, copies, chains of pointers. All data that is read is checked.
  */
 #ifndef TOOLS_HDM_ACCESS_H
 #define TOOLS_HDM_ACCESS_H

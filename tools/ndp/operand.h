@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a timed kernel is given: numbers, and arrays in the device's memory, whose addresses it
+ * Operands of a timed kernel: numbers, and arrays in the device's memory, whose addresses it
  * gets.
  */
 #ifndef TOOLS_NDP_OPERAND_H

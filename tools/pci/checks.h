@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a machine has and lacks for each kind of device.
+ * Parts that a machine has and lacks for each kind of device.
  */
 #ifndef TOOLS_PCI_CHECKS_H
 #define TOOLS_PCI_CHECKS_H

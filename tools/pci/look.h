@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the commands that only look at a machine have in common: --root and --json.
+ * Shared by the commands that only look at a machine: --root and --json.
  */
 #ifndef TOOLS_PCI_LOOK_H
 #define TOOLS_PCI_LOOK_H
@@ -9,7 +9,7 @@
 
 /*
  * struct look - @root: the folder with copies of another machine's /sys, /proc and /dev; "" is this
- * machine. What sysfs.h calls a root.
+ * machine. As a root in sysfs.h.
  */
 struct look {
 	const char *root;

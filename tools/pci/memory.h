@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a CXL memory device has: capacity, the range that annex.ko made of it, poison, events, and
- * how it says that it is.
+ * The state of a CXL memory device: capacity, the range that annex.ko made of it, poison, events,
+ * and how it says that it is.
  */
 #ifndef TOOLS_PCI_MEMORY_H
 #define TOOLS_PCI_MEMORY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who uses a device: file systems, swap and block devices on top of a controller's namespaces;
+ * The users of a device: file systems, swap and block devices on top of a controller's namespaces;
  * processes that have any of its nodes open or mapped, its annex device among them; regions that
  * the kernel's drivers made of CXL memory, and what annex.ko counts beside.
  */

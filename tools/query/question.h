@@ -33,7 +33,7 @@ struct question {
 	struct cond cond[QUESTION_CONDS];
 };
 
-/* What may be asked otherwise than the benchmarks do; the index of names and values below. */
+/* Parameters that may differ from the benchmarks'; the index of names and values below. */
 enum { ASK_YEAR, ASK_MONTH, ASK_WEEK, ASK_DISCOUNT, ASK_QUANTITY, ASK_OPTIONS };
 
 /* struct ask - @given: on the command line. One number: @lo = @hi, and @below for the quantity. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is kept of TPC-H's tables: the columns that the queries read (TPC-H clause 1.4), and those
- * of the Star Schema Benchmark's lineorder and date that follow from them.
+ * The stored part of TPC-H's tables: the columns that the queries read (TPC-H clause 1.4), and
+ * those of the Star Schema Benchmark's lineorder and date that follow from them.
  */
 #ifndef TOOLS_QUERY_TPCH_H
 #define TOOLS_QUERY_TPCH_H

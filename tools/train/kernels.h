@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a transformer computes, forward and backward, in single precision. Matrices lie row by row;
- * a row is a token. Sums are taken in one order, whatever the threads.
+ * The computations of a transformer, forward and backward, in single precision. Matrices lie row by
+ * row; a row is a token. Sums are taken in one order, whatever the threads.
  */
 #ifndef TOOLS_TRAIN_KERNELS_H
 #define TOOLS_TRAIN_KERNELS_H

@@ -8,7 +8,7 @@
 
 /*
  * scratch_make() - Make it, empty, if @uri has a size and nothing is there. *@path: for
- * scratch_end(); NULL if nothing was made. Who opens @uri says what else is wrong with it.
+ * scratch_end(); NULL if nothing was made. Opening @uri tells other faults of it.
  * 0, or -errno with the line set.
  */
 int scratch_make(const char *uri, char **path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is learnt: bytes of a text, in sequences that begin anywhere in it.
+ * The data to be learnt: bytes of a text, in sequences that begin anywhere in it.
  */
 #ifndef TOOLS_TRAIN_TEXT_H
 #define TOOLS_TRAIN_TEXT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who gets the next thread: the client whose units have been busy least, its instances in turn.
- * All locked.
+ * The client that gets the next thread: the one whose units have been busy least, its instances in
+ * turn. All locked.
  */
 #ifndef ANNEX_EMU_NDP_SCHEDULE_H
 #define ANNEX_EMU_NDP_SCHEDULE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a client's kernels can reach: mappings of host memory, found through a page table of their
- * own with pages of 4 KiB and 2 MiB. A physical page is the number of a mapping and a page of it.
+ * The address space of a client's kernels: mappings of host memory, found through a page table of
+ * their own with pages of 4 KiB and 2 MiB. A physical page is the number of a mapping and a page of
+ * it.
  *
  * Mappings come and go whole, and each lies in one piece in the host's memory, so a unit that has
  * translated one page of it may keep all of it as one span.

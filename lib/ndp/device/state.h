@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the near-data processor share, and who may touch which of it.
+ * The shared state of the near-data processor, and the threads that may touch it.
  *
  * Locks, outermost first; none is held while micro-threads run or an answer is given:
  *

@@ -15,7 +15,7 @@
 #define NONE UINT32_MAX
 #define PENDING 256u /* chains of what a unit, or a channel, waits for */
 
-/* What a micro-thread does, in order. */
+/* Operations of a micro-thread, in order. */
 struct time_step {
 	uint8_t unit;
 	uint8_t atomic;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files of handlers that are compiled twice: for any processor, and for those with AVX2, FMA and
- * F16C (RV_AVX2 is defined). The Makefile lists them (HOT_SRC). What such a file defines for others
- * is named with RV_HOT(), and its users choose with rv_hot().
+ * F16C (RV_AVX2 is defined). The Makefile lists them (HOT_SRC). Functions that such a file
+ * defines for others are named with RV_HOT(), and callers choose with rv_hot().
  */
 #ifndef ANNEX_EMU_RV_HOT_H
 #define ANNEX_EMU_RV_HOT_H
@@ -16,7 +16,7 @@
 #endif
 
 #ifdef __x86_64__
-/* Who has AVX2 has F16C, of which clang 14 cannot ask. */
+/* Processors with AVX2 have F16C, which clang 14 cannot ask for. */
 static inline bool rv_has_avx2(void)
 {
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

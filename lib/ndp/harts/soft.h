@@ -72,7 +72,7 @@ uint64_t rv_soft_convert(enum rv_fmt from, enum rv_fmt to, uint64_t a, enum rv_r
 
 /*
  * rv_soft_to_int() - An integer of @bits (8 to 64), extended to 64 by its sign, or by zeros if it
- * is not @is_signed. What does not fit, and NaN, is the nearest end, and invalid.
+ * is not @is_signed. NaN, and a value that does not fit, becomes the nearest end, and is invalid.
  */
 uint64_t rv_soft_to_int(enum rv_fmt fmt, uint64_t a, unsigned int bits, bool is_signed,
 			enum rv_round rm, uint8_t *flags);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of vector instructions (v*.c) share.
+ * Shared by the files of vector instructions (v*.c).
  *
  * Most instructions do the same to each element. Such a one is a table entry, struct rv_vop: the
  * shape of its operands and a kernel for each SEW, a plain loop over arrays. velem.c makes the
@@ -214,7 +214,7 @@ static inline void rv_vwrite(void *to, unsigned int log2, uint64_t value)
 	}
 }
 
-/* What f register @reg of lane @i has for elements of 1 << @sew bytes: NaN, if not boxed. */
+/* Value of f register @reg of lane @i as an element of 1 << @sew bytes: NaN, if not boxed. */
 uint64_t rv_vfscalar(const struct rv_batch *b, unsigned int reg, unsigned int i, unsigned int sew);
 
 /* rv_vframes() - Halts with the first lane whose frm is none. */

@@ -48,8 +48,8 @@ struct slice {
 
 /*
  * struct job - A transfer of bytes of a period: in slots @release to @release + @window, around the
- * clock. What does not fit there is late. Jobs that write copies of one epoch are siblings; one
- * that is @reserved has room below from its release on, whenever it is done.
+ * clock. Bytes that do not fit there are late. Jobs that write copies of one epoch are siblings;
+ * one that is @reserved has room below from its release on, whenever it is done.
  */
 struct job {
 	uint64_t bytes;
@@ -93,9 +93,8 @@ struct epoch {
 };
 
 /*
- * struct annex_taste - What passes try differently: which tiers come first, SSDs (@far) or host
- * memory. The first one is taken from which a tensor returns in @lead times the time that it takes
- * alone.
+ * struct annex_taste - Settings in which passes differ. @far: SSDs are tried before host memory.
+ * @lead: a tier is accepted if a fetch from it takes at most @lead times its uncontended time.
  */
 struct annex_taste {
 	bool far;
@@ -169,7 +168,7 @@ void annex_defer(struct annex_pass *p, uint32_t slice, uint32_t later);
 /* cut.c */
 
 /*
- * What a cut would cost: bytes to write, bytes that would be late, what the links have left for it,
+ * Costs of a cut: bytes to write, bytes that would be late, what the links have left for it,
  * and for how many slots the bytes are away until they begin to return.
  */
 struct annex_price {
@@ -188,7 +187,8 @@ void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t by
 	       unsigned int below, bool open);
 /*
  * A cut that could be made sooner: one whose period is open at @drop already, but that leaves only
- * in the next iteration; NONE if there is none. What that would cost; and make it so.
+ * in the next iteration; NONE if there is none. annex_price_sooner() and annex_cut_sooner() take
+ * it.
  */
 uint32_t annex_later_cut(const struct annex_pass *p, uint32_t period, uint32_t drop);
 bool annex_price_sooner(const struct annex_pass *p, uint32_t cut, uint32_t drop,

@@ -92,7 +92,7 @@ static void enqueue(struct sim_flow *f, struct sim_request *r, bool first)
 	}
 }
 
-/* Who is first in the gate may hold memory and wait for more: it waits no longer before others. */
+/* The head of the gate may hold memory while it waits; overtaken, it gives that back. */
 static void give_back(struct sim_gpu *g)
 {
 	struct sim_request *r = g->gate;

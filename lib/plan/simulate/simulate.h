@@ -155,7 +155,7 @@ double sim_links_next(const struct sim *s);
 /* Let @ns pass, and end the chunks that it completes. */
 void sim_links_advance(struct sim *s, double ns);
 /*
- * What waits to be written to a memory that is full goes to an SSD instead. False: nothing waits
+ * Send writes that wait for a full memory to an SSD instead. False: nothing waits
  * so.
  */
 bool sim_links_divert(struct sim *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How errors name a kernel: "kernel 17 (Conv2d_Forward)". What a file holds may not break the line.
+ * How errors name a kernel: "kernel 17 (Conv2d_Forward)". Names from a file cannot break the line.
  */
 #ifndef ANNEX_TRACE_LABEL_H
 #define ANNEX_TRACE_LABEL_H
