@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/least.h"
 #include "core/log.h"
 #include "plan/trace/label.h"
 #include "place.h"
@@ -347,11 +348,6 @@ static void start_globals(struct replay *r)
 		r->places[i].born = true;
 		account(r, &r->places[i], true);
 	}
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 int annex_plan_replay(const struct annex_plan *plan, const struct annex_trace *trace,

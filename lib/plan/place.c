@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "core/least.h"
 #include "place.h"
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 uint64_t annex_place_resident(const struct place *p)
 {

@@ -5,12 +5,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include "core/least.h"
 #include "planner.h"
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static uint32_t limit(const struct annex_pass *p, uint32_t len)
 {

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include "core/least.h"
 #include "planner.h"
 #include "plan/policy/policy.h"
 
@@ -16,11 +17,6 @@ struct emit {
 	uint32_t *row; /* the slices of a slot */
 	uint32_t n_row;
 };
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /*
  * Copies are kept for what later periods of the epoch take out, and for no more. Backwards over a

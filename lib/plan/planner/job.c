@@ -4,12 +4,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include "core/least.h"
 #include "planner.h"
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 uint32_t annex_around(const struct annex_pass *p, uint32_t from, uint32_t to)
 {

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include "core/least.h"
 #include "simulate.h"
 
 #define NOBODY UINT32_MAX
@@ -13,11 +14,6 @@ struct sim_block {
 	struct sim_block *next;
 	struct sim_request req[BLOCK];
 };
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static struct sim_request *request(struct sim_gpu *g, uint32_t tensor, enum sim_kind kind,
 				   unsigned int tier, uint64_t bytes)
