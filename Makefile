@@ -97,7 +97,9 @@ MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) include/u
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
 RV_SRC := $(filter lib/ndp/harts/%,$(LIB_SRC))
-HOT_SRC := $(if $(filter x86_64,$(shell uname -m)),$(shell grep -l RV_HOT $(RV_SRC)))
+# Two of the sanitizer builds go without: SAN=address,undefined has them.
+HOT := $(if $(filter fuzzer thread,$(SAN)),,$(filter x86_64,$(shell uname -m)))
+HOT_SRC := $(if $(HOT),$(shell grep -l RV_HOT $(RV_SRC)))
 HOT_OBJ := $(HOT_SRC:%.c=$(OUT)/%.avx2.o)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o) $(HOT_OBJ)
 CUDA_OBJ := $(CUDA_SRC:%.cu=$(OUT)/%.o)
@@ -212,8 +214,8 @@ $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
 # One instruction of the harts is a loop over 64 of them. Nobody sees the host's flags, and a
 # product and a sum are two roundings unless they are one instruction of the harts. clang warns of
 # loops that could be vectors and are not.
-RV_CFLAGS := $(LIB_CFLAGS) -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math \
-	-Wno-pass-failed
+RV_CFLAGS := $(LIB_CFLAGS) $(if $(SAN),,-O3) -ffp-contract=off -fno-math-errno \
+	-fno-trapping-math -Wno-pass-failed $(if $(HOT),-DRV_HOT_COPIES)
 $(filter $(OUT)/lib/ndp/harts/%,$(LIB_OBJ)): private object_flags := $(RV_CFLAGS)
 $(HOT_OBJ): private object_flags := $(RV_CFLAGS) -mavx2 -mfma -mf16c -DRV_AVX2
 # Near-data kernels are part of the library, each as an ELF file. They say how many registers they

@@ -4,8 +4,8 @@
  * processes. An eventfd's flags are shared by all who have it, so another process could make
  * ringing it block; on a socket each call says for itself that it must not.
  */
-#ifndef ANNEX_CORE_BELL_H
-#define ANNEX_CORE_BELL_H
+#ifndef ANNEX_NDP_BELL_H
+#define ANNEX_NDP_BELL_H
 
 #include <stdbool.h>
 

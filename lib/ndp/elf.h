@@ -3,8 +3,8 @@
  * RISC-V executables: what of a file goes where. Only what is wholly inside of the file and sane is
  * told, so that who loads it need not look twice.
  */
-#ifndef ANNEX_CORE_ELF_H
-#define ANNEX_CORE_ELF_H
+#ifndef ANNEX_NDP_ELF_H
+#define ANNEX_NDP_ELF_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * Cells of M2func (annex/m2wire.h) as both sides store and load them, and where they are.
  */
-#ifndef ANNEX_CORE_M2CELL_H
-#define ANNEX_CORE_M2CELL_H
+#ifndef ANNEX_NDP_M2CELL_H
+#define ANNEX_NDP_M2CELL_H
 
 #include <stdbool.h>
 #include <annex/atomic.h>

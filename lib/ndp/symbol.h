@@ -2,8 +2,8 @@
 /*
  * Symbols of an ELF file that annex_elf_parse() takes.
  */
-#ifndef ANNEX_CORE_SYMBOL_H
-#define ANNEX_CORE_SYMBOL_H
+#ifndef ANNEX_NDP_SYMBOL_H
+#define ANNEX_NDP_SYMBOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * The inside of libannex-cuda: a GPU by CUDA's runtime.
  */
-#ifndef ANNEX_CUDA_GPU_H
-#define ANNEX_CUDA_GPU_H
+#ifndef ANNEX_GPU_CUDA_GPU_H
+#define ANNEX_GPU_CUDA_GPU_H
 
 #include <cuda_runtime.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ANNEX_M2FUNC_LOAD_H
-#define ANNEX_M2FUNC_LOAD_H
+#ifndef ANNEX_NDP_CLIENT_LOAD_H
+#define ANNEX_NDP_CLIENT_LOAD_H
 
 #include <annex/m2func.h>
 #include "ndp/elf.h"

@@ -2,8 +2,8 @@
 /*
  * The inside of a client, shared by the files of lib/ndp/client.
  */
-#ifndef ANNEX_M2FUNC_M2_H
-#define ANNEX_M2FUNC_M2_H
+#ifndef ANNEX_NDP_CLIENT_M2_H
+#define ANNEX_NDP_CLIENT_M2_H
 
 #include <pthread.h>
 #include <annex/clock.h>

@@ -2,8 +2,8 @@
 /*
  * The socket to a server: one message, one answer.
  */
-#ifndef ANNEX_M2FUNC_TALK_H
-#define ANNEX_M2FUNC_TALK_H
+#ifndef ANNEX_NDP_CLIENT_TALK_H
+#define ANNEX_NDP_CLIENT_TALK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ANNEX_EMU_NDP_CLIENT_H
-#define ANNEX_EMU_NDP_CLIENT_H
+#ifndef ANNEX_NDP_DEVICE_CLIENT_H
+#define ANNEX_NDP_DEVICE_CLIENT_H
 
 #include "state.h"
 

@@ -5,8 +5,8 @@
  *
  * Front ends (cells, ring, registers) watch a client's region and make calls of what they find.
  */
-#ifndef ANNEX_EMU_NDP_ENGINE_H
-#define ANNEX_EMU_NDP_ENGINE_H
+#ifndef ANNEX_NDP_DEVICE_ENGINE_H
+#define ANNEX_NDP_DEVICE_ENGINE_H
 
 #include <annex/m2wire.h>
 #include <annex/ndp.h>

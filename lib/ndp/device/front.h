@@ -6,8 +6,8 @@
  * and nothing that the device has to remember is kept there. A thread for each client, so that what
  * one of them does keeps no other from being served.
  */
-#ifndef ANNEX_EMU_NDP_FRONT_H
-#define ANNEX_EMU_NDP_FRONT_H
+#ifndef ANNEX_NDP_DEVICE_FRONT_H
+#define ANNEX_NDP_DEVICE_FRONT_H
 
 #include <pthread.h>
 #include <stdbool.h>

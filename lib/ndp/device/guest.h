@@ -4,8 +4,8 @@
  * region lies where is in the table that the guest's annex.ko keeps in that memory (struct
  * annex_filter).
  */
-#ifndef ANNEX_EMU_NDP_GUEST_H
-#define ANNEX_EMU_NDP_GUEST_H
+#ifndef ANNEX_NDP_DEVICE_GUEST_H
+#define ANNEX_NDP_DEVICE_GUEST_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
 /*
  * Instances: launches from when they are accepted until they are answered.
  */
-#ifndef ANNEX_EMU_NDP_INSTANCE_H
-#define ANNEX_EMU_NDP_INSTANCE_H
+#ifndef ANNEX_NDP_DEVICE_INSTANCE_H
+#define ANNEX_NDP_DEVICE_INSTANCE_H
 
 #include "state.h"
 

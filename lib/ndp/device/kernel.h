@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ANNEX_EMU_NDP_KERNEL_H
-#define ANNEX_EMU_NDP_KERNEL_H
+#ifndef ANNEX_NDP_DEVICE_KERNEL_H
+#define ANNEX_NDP_DEVICE_KERNEL_H
 
 #include "state.h"
 

@@ -3,8 +3,8 @@
  * The client that gets the next thread: the one whose units have been busy least, its instances in
  * turn. All locked.
  */
-#ifndef ANNEX_EMU_NDP_SCHEDULE_H
-#define ANNEX_EMU_NDP_SCHEDULE_H
+#ifndef ANNEX_NDP_DEVICE_SCHEDULE_H
+#define ANNEX_NDP_DEVICE_SCHEDULE_H
 
 #include "instance.h"
 #include "state.h"

@@ -3,8 +3,8 @@
  * A device for other processes: a Unix socket, and for each process that connects a thread, a
  * client and a region of its own.
  */
-#ifndef ANNEX_EMU_NDP_SERVE_H
-#define ANNEX_EMU_NDP_SERVE_H
+#ifndef ANNEX_NDP_DEVICE_SERVE_H
+#define ANNEX_NDP_DEVICE_SERVE_H
 
 #include <sys/queue.h>
 #include <sys/socket.h>

@@ -7,8 +7,8 @@
  * Mappings come and go whole, and each lies in one piece in the host's memory, so a unit that has
  * translated one page of it may keep all of it as one span.
  */
-#ifndef ANNEX_EMU_NDP_SPACE_H
-#define ANNEX_EMU_NDP_SPACE_H
+#ifndef ANNEX_NDP_DEVICE_SPACE_H
+#define ANNEX_NDP_DEVICE_SPACE_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -9,8 +9,8 @@
  *   space.lock  one address space; units take it alone when a span is new to them
  *   tlb         the DRAM-TLB
  */
-#ifndef ANNEX_EMU_NDP_STATE_H
-#define ANNEX_EMU_NDP_STATE_H
+#ifndef ANNEX_NDP_DEVICE_STATE_H
+#define ANNEX_NDP_DEVICE_STATE_H
 
 #include <pthread.h>
 #include <stdbool.h>

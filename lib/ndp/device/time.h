@@ -6,8 +6,8 @@
  * and what it did is then timed: what it issues, where it waits, which bytes it moves. Spinning on
  * what another micro-thread does therefore ends in the budget.
  */
-#ifndef ANNEX_EMU_NDP_TIME_H
-#define ANNEX_EMU_NDP_TIME_H
+#ifndef ANNEX_NDP_DEVICE_TIME_H
+#define ANNEX_NDP_DEVICE_TIME_H
 
 #include <stddef.h>
 #include <stdint.h>

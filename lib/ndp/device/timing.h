@@ -3,8 +3,8 @@
  * The parts of the timed device, and how they talk: units send requests for sectors of 32 bytes to
  * channels, which answer. For lib/ndp/device/time*.c only.
  */
-#ifndef ANNEX_EMU_NDP_TIMING_H
-#define ANNEX_EMU_NDP_TIMING_H
+#ifndef ANNEX_NDP_DEVICE_TIMING_H
+#define ANNEX_NDP_DEVICE_TIMING_H
 
 #include <stdbool.h>
 #include "time.h"

@@ -3,8 +3,8 @@
  * The DRAM-TLB: translations of all clients in one table of the device's memory, which its units
  * share. M2NDP section III-H.
  */
-#ifndef ANNEX_EMU_NDP_TLB_H
-#define ANNEX_EMU_NDP_TLB_H
+#ifndef ANNEX_NDP_DEVICE_TLB_H
+#define ANNEX_NDP_DEVICE_TLB_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * Units at work: which micro-threads they have, and how those run.
  */
-#ifndef ANNEX_EMU_NDP_UNIT_H
-#define ANNEX_EMU_NDP_UNIT_H
+#ifndef ANNEX_NDP_DEVICE_UNIT_H
+#define ANNEX_NDP_DEVICE_UNIT_H
 
 #include "ndp/harts/rv.h"
 #include "state.h"

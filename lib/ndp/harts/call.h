@@ -2,8 +2,8 @@
 /*
  * System calls by number. Each gets the six arguments and returns a value or a negative errno.
  */
-#ifndef ANNEX_EMU_RV_CALL_H
-#define ANNEX_EMU_RV_CALL_H
+#ifndef ANNEX_NDP_HARTS_CALL_H
+#define ANNEX_NDP_HARTS_CALL_H
 
 #include "user.h"
 

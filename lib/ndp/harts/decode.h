@@ -3,8 +3,8 @@
  * Decoders of scalar instructions, one for each file of handlers. rv_decode() has put the fields
  * of @bits in *@in, and picks by opcode; they add the handler, the unit and the immediate.
  */
-#ifndef ANNEX_EMU_RV_DECODE_H
-#define ANNEX_EMU_RV_DECODE_H
+#ifndef ANNEX_NDP_HARTS_DECODE_H
+#define ANNEX_NDP_HARTS_DECODE_H
 
 #include "hart.h"
 

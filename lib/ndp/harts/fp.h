@@ -3,8 +3,8 @@
  * Registers of floating point: numbers of less than 64 bits are boxed (ones above them), and what
  * is not boxed reads as the canonical NaN.
  */
-#ifndef ANNEX_EMU_RV_FP_H
-#define ANNEX_EMU_RV_FP_H
+#ifndef ANNEX_NDP_HARTS_FP_H
+#define ANNEX_NDP_HARTS_FP_H
 
 #include <string.h>
 #include "decode.h"

@@ -2,8 +2,8 @@
 /*
  * Which lanes are the group.
  */
-#ifndef ANNEX_EMU_RV_GROUP_H
-#define ANNEX_EMU_RV_GROUP_H
+#ifndef ANNEX_NDP_HARTS_GROUP_H
+#define ANNEX_NDP_HARTS_GROUP_H
 
 #include "hart.h"
 #include "hot.h"

@@ -6,8 +6,8 @@
  * A group is the lanes that are executed together: same pc, same vl, vtype and vstart, so
  * that instructions may take those as one value (b->vl, b->vtype, b->vstart, b->at).
  */
-#ifndef ANNEX_EMU_RV_HART_H
-#define ANNEX_EMU_RV_HART_H
+#ifndef ANNEX_NDP_HARTS_HART_H
+#define ANNEX_NDP_HARTS_HART_H
 
 #include "rv.h"
 

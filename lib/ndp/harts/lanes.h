@@ -2,8 +2,8 @@
 /*
  * Sets of lanes, a bit each, in loops that become vector instructions of the host.
  */
-#ifndef ANNEX_EMU_RV_LANES_H
-#define ANNEX_EMU_RV_LANES_H
+#ifndef ANNEX_NDP_HARTS_LANES_H
+#define ANNEX_NDP_HARTS_LANES_H
 
 #include "hart.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ANNEX_EMU_RV_NAMED_H
-#define ANNEX_EMU_RV_NAMED_H
+#ifndef ANNEX_NDP_HARTS_NAMED_H
+#define ANNEX_NDP_HARTS_NAMED_H
 
 struct rv_code;
 

@@ -4,8 +4,8 @@
  * over all lanes that the compiler turns into vector instructions of the host: over the registers
  * of all 64 when they are dense, or with a blend when many of them are somewhere else.
  */
-#ifndef ANNEX_EMU_RV_ROWS_H
-#define ANNEX_EMU_RV_ROWS_H
+#ifndef ANNEX_NDP_HARTS_ROWS_H
+#define ANNEX_NDP_HARTS_ROWS_H
 
 #include "hart.h"
 

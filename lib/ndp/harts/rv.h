@@ -7,8 +7,8 @@
  * Code is decoded once, when it is given (rv_code), and changes only by rv_code_update(); data is
  * reached through the spans of an rv_mem, and nothing else. A batch belongs to one thread.
  */
-#ifndef ANNEX_EMU_RV_H
-#define ANNEX_EMU_RV_H
+#ifndef ANNEX_NDP_HARTS_RV_H
+#define ANNEX_NDP_HARTS_RV_H
 
 #include <stdbool.h>
 #include <stddef.h>

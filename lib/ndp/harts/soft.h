@@ -7,8 +7,8 @@
  * Values are bits in the low end of 64; what is above them is ignored and comes out as zero, so
  * that callers box. Flags are or'ed into *@flags. Results that are NaN are the canonical one.
  */
-#ifndef ANNEX_EMU_RV_SOFT_H
-#define ANNEX_EMU_RV_SOFT_H
+#ifndef ANNEX_NDP_HARTS_SOFT_H
+#define ANNEX_NDP_HARTS_SOFT_H
 
 #include <stdbool.h>
 #include <stdint.h>

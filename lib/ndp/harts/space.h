@@ -3,8 +3,8 @@
  * The address space of a program in user mode: areas of pages. The host reserves as many addresses
  * in one piece, so that neighbouring areas are neighbours in the host too and become one.
  */
-#ifndef ANNEX_EMU_RV_SPACE_H
-#define ANNEX_EMU_RV_SPACE_H
+#ifndef ANNEX_NDP_HARTS_SPACE_H
+#define ANNEX_NDP_HARTS_SPACE_H
 
 #include "rv.h"
 

@@ -3,8 +3,8 @@
  * A program in user mode: its memory, its one hart, and the Linux system calls it may make. It has
  * no files but those that it begins with, no other threads or processes, and user 0.
  */
-#ifndef ANNEX_EMU_RV_USER_H
-#define ANNEX_EMU_RV_USER_H
+#ifndef ANNEX_NDP_HARTS_USER_H
+#define ANNEX_NDP_HARTS_USER_H
 
 #include <time.h>
 #include <annex/riscv.h>

@@ -2,8 +2,8 @@
 /*
  * Vector loads and stores element by element: whatever the addresses, masks and faults.
  */
-#ifndef ANNEX_EMU_RV_VACCESS_H
-#define ANNEX_EMU_RV_VACCESS_H
+#ifndef ANNEX_NDP_HARTS_VACCESS_H
+#define ANNEX_NDP_HARTS_VACCESS_H
 
 #include "vector.h"
 

@@ -8,8 +8,8 @@
  * part of one lane otherwise. The rest (memory, permutations, reductions, masks) are handlers of
  * their own.
  */
-#ifndef ANNEX_EMU_RV_VECTOR_H
-#define ANNEX_EMU_RV_VECTOR_H
+#ifndef ANNEX_NDP_HARTS_VECTOR_H
+#define ANNEX_NDP_HARTS_VECTOR_H
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * Halves are computed in single precision and rounded once more: with 24 bits, that gives the same
  * as rounding once for all but fused operations.
  */
-#ifndef ANNEX_EMU_RV_VFLOAT_H
-#define ANNEX_EMU_RV_VFLOAT_H
+#ifndef ANNEX_NDP_HARTS_VFLOAT_H
+#define ANNEX_NDP_HARTS_VFLOAT_H
 
 #include <math.h>
 #include "soft.h"

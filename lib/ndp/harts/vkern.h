@@ -3,8 +3,8 @@
  * Kernels, written once for all widths. An expression names its operands d[k], a[k] and b[k]; W is
  * an unsigned type that holds a result and is never promoted to int, so arithmetic wraps.
  */
-#ifndef ANNEX_EMU_RV_VKERN_H
-#define ANNEX_EMU_RV_VKERN_H
+#ifndef ANNEX_NDP_HARTS_VKERN_H
+#define ANNEX_NDP_HARTS_VKERN_H
 
 #ifdef RV_AVX2
 #include <immintrin.h>

@@ -2,8 +2,8 @@
 /*
  * Estimates to seven bits, as vfrec7 and vfrsqrt7 give them. Bits as in soft.h.
  */
-#ifndef ANNEX_EMU_RV_VRECIP_H
-#define ANNEX_EMU_RV_VRECIP_H
+#ifndef ANNEX_NDP_HARTS_VRECIP_H
+#define ANNEX_NDP_HARTS_VRECIP_H
 
 #include "soft.h"
 

@@ -2,8 +2,8 @@
 /*
  * Kernels that come with the library: their images, and how calls launch them.
  */
-#ifndef ANNEX_M2FUNC_KERNELS_H
-#define ANNEX_M2FUNC_KERNELS_H
+#ifndef ANNEX_NDP_KERNELS_KERNELS_H
+#define ANNEX_NDP_KERNELS_KERNELS_H
 
 #include <annex/kernels.h>
 #include <pthread.h>

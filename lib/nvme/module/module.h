@@ -2,8 +2,8 @@
 /*
  * Controllers behind annex.ko: pci:DDDD:BB:DD.F (include/uapi/annex.h).
  */
-#ifndef ANNEX_NVME_MODULE_H
-#define ANNEX_NVME_MODULE_H
+#ifndef ANNEX_NVME_MODULE_MODULE_H
+#define ANNEX_NVME_MODULE_MODULE_H
 
 #include <annex/uri.h>
 #include "core/ctrl.h"

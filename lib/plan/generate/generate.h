@@ -2,8 +2,8 @@
 /*
  * Families of models. Each knows its models by number, says what is usual for one, and builds it.
  */
-#ifndef ANNEX_GENERATE_GENERATE_H
-#define ANNEX_GENERATE_GENERATE_H
+#ifndef ANNEX_PLAN_GENERATE_GENERATE_H
+#define ANNEX_PLAN_GENERATE_GENERATE_H
 
 #include <errno.h>
 #include "core/log.h"

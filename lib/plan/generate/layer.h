@@ -3,8 +3,8 @@
  * Layers: operations with the shapes, the arithmetic and the saved tensors that they have in
  * PyTorch. Each adds itself to the net and returns its output.
  */
-#ifndef ANNEX_GENERATE_LAYER_H
-#define ANNEX_GENERATE_LAYER_H
+#ifndef ANNEX_PLAN_GENERATE_LAYER_H
+#define ANNEX_PLAN_GENERATE_LAYER_H
 
 #include "net.h"
 

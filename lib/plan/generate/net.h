@@ -5,8 +5,8 @@
  *
  * The first error stays in the net, and whatever follows does nothing: models need not look.
  */
-#ifndef ANNEX_GENERATE_NET_H
-#define ANNEX_GENERATE_NET_H
+#ifndef ANNEX_PLAN_GENERATE_NET_H
+#define ANNEX_PLAN_GENERATE_NET_H
 
 #include <annex/generate.h>
 

@@ -14,8 +14,8 @@
  * search.c makes a few passes, each with the times that the simulator measured of the plan before,
  * and keeps the best.
  */
-#ifndef ANNEX_PLANNER_PLANNER_H
-#define ANNEX_PLANNER_PLANNER_H
+#ifndef ANNEX_PLAN_PLANNER_PLANNER_H
+#define ANNEX_PLAN_PLANNER_PLANNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Kernels in which something is above a line, from which it only falls: how much of their time is
  * left. Each crosses the line once, so that all of it takes no longer than to sort them.
  */
-#ifndef ANNEX_POLICY_ABOVE_H
-#define ANNEX_POLICY_ABOVE_H
+#ifndef ANNEX_PLAN_POLICY_ABOVE_H
+#define ANNEX_PLAN_POLICY_ABOVE_H
 
 #include "span.h"
 #include "sum.h"

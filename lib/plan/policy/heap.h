@@ -2,8 +2,8 @@
 /*
  * A memory that is given out in blocks, first fit from either end, and so falls into pieces.
  */
-#ifndef ANNEX_POLICY_HEAP_H
-#define ANNEX_POLICY_HEAP_H
+#ifndef ANNEX_PLAN_POLICY_HEAP_H
+#define ANNEX_PLAN_POLICY_HEAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * The list of policies, and the steps that several of them add to their plans.
  */
-#ifndef ANNEX_POLICY_POLICY_H
-#define ANNEX_POLICY_POLICY_H
+#ifndef ANNEX_PLAN_POLICY_POLICY_H
+#define ANNEX_PLAN_POLICY_POLICY_H
 
 #include <annex/plan.h>
 

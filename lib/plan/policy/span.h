@@ -5,8 +5,8 @@
  *
  * Spans are circular: [@from, @from + @len) modulo the number of kernels, @len at most that.
  */
-#ifndef ANNEX_POLICY_SPAN_H
-#define ANNEX_POLICY_SPAN_H
+#ifndef ANNEX_PLAN_POLICY_SPAN_H
+#define ANNEX_PLAN_POLICY_SPAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

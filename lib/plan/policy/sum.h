@@ -4,8 +4,8 @@
  * sum is reached, all in logarithmic time. Whole numbers, so that what has been taken away leaves
  * nothing behind: kernels without anything sum up to zero, not to what rounding left.
  */
-#ifndef ANNEX_POLICY_SUM_H
-#define ANNEX_POLICY_SUM_H
+#ifndef ANNEX_PLAN_POLICY_SUM_H
+#define ANNEX_PLAN_POLICY_SUM_H
 
 #include <stdint.h>
 

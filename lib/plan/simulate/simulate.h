@@ -8,8 +8,8 @@
  * first takes what is free. So a later request never holds what an earlier one waits for, and a
  * plan whose steps fit when each is done at once always goes on.
  */
-#ifndef ANNEX_SIMULATE_SIMULATE_H
-#define ANNEX_SIMULATE_SIMULATE_H
+#ifndef ANNEX_PLAN_SIMULATE_SIMULATE_H
+#define ANNEX_PLAN_SIMULATE_SIMULATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * How errors name a kernel: "kernel 17 (Conv2d_Forward)". Names from a file cannot break the line.
  */
-#ifndef ANNEX_TRACE_LABEL_H
-#define ANNEX_TRACE_LABEL_H
+#ifndef ANNEX_PLAN_TRACE_LABEL_H
+#define ANNEX_PLAN_TRACE_LABEL_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * A walk through the outer levels of a JSON text, where jansson reads one value at a time: a tree
  * of a whole trace takes a dozen times the memory of its text, and most of the time to read it.
  */
-#ifndef ANNEX_TRACE_WALK_H
-#define ANNEX_TRACE_WALK_H
+#ifndef ANNEX_PLAN_TRACE_WALK_H
+#define ANNEX_PLAN_TRACE_WALK_H
 
 #include <stdbool.h>
 #include <stddef.h>
