@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "core/log.h"
 #include "layout.h"
-#include "xfer.h"
+#include "reap.h"
 
 #define LINE_DEFAULT 4096u
 #define LINE_MIN 512u

@@ -4,19 +4,9 @@
 #include <sched.h>
 #include <string.h>
 #include "core/log.h"
-#include "flush.h"
 #include "issue.h"
 #include "line.h"
-
-void annex_flush_report(struct annex_flush *flush, int err, uint32_t lines)
-{
-	int32_t none = 0;
-
-	if (err)
-		annex_atomic_cas(&flush->err, &none, (int32_t)err, ANNEX_RELAXED);
-	/* Release: the error before the count; afterwards the flush may have returned. */
-	annex_atomic_sub(&flush->pending, (uint64_t)lines, ANNEX_RELEASE);
-}
+#include "reap.h"
 
 static void issue(struct annex_cache *c, struct annex_batch *batch, struct annex_flush *flush)
 {
@@ -66,7 +56,7 @@ static void write_range(struct annex_cache *c, uint64_t first, uint64_t end,
 
 static void wait_written(struct annex_cache *c, struct annex_flush *flush)
 {
-	/* Acquire: pairs with annex_flush_report(). */
+	/* Acquire: pairs with report(), in outcome.c. */
 	while (annex_atomic_load(&flush->pending, ANNEX_ACQUIRE)) {
 		bool waited = false;
 

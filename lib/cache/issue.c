@@ -2,6 +2,7 @@
 #include "issue.h"
 #include "layout.h"
 #include "line.h"
+#include "reap.h"
 #include "send.h"
 
 static bool before(const struct annex_cache *c, const struct annex_claim *a,

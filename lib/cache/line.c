@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include "line.h"
+#include "reap.h"
 
 /* Join the transfer that moves the line whose word was @word. NULL: none yet, or no more. */
 static struct annex_xfer *join(struct annex_cache *c, uint64_t line, uint64_t word)

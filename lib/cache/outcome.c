@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 #include <annex/clock.h>
-#include "flush.h"
 #include "layout.h"
 #include "line.h"
+#include "outcome.h"
 #include "send.h"
 
 static int first_error(const struct annex_xfer *x)
@@ -86,6 +86,17 @@ static void end_write(struct annex_cache *c, struct annex_xfer *x, uint32_t i, i
 	annex_line_written(c->dir, line, !err);
 }
 
+/* The last touch of @flush. */
+static void report(struct annex_flush *flush, int err, uint32_t lines)
+{
+	int32_t none = 0;
+
+	if (err)
+		annex_atomic_cas(&flush->err, &none, (int32_t)err, ANNEX_RELAXED);
+	/* Release: the error before the count; afterwards the flush may have returned. */
+	annex_atomic_sub(&flush->pending, (uint64_t)lines, ANNEX_RELEASE);
+}
+
 void annex_xfer_outcome(struct annex_cache *c, struct annex_xfer *x)
 {
 	int err = first_error(x);
@@ -108,5 +119,5 @@ void annex_xfer_outcome(struct annex_cache *c, struct annex_xfer *x)
 	if (x->prefetch)
 		annex_atomic_sub(&c->prefetching, (uint64_t)x->count, ANNEX_RELAXED);
 	if (x->flush)
-		annex_flush_report(x->flush, x->err, x->count);
+		report(x->flush, x->err, x->count);
 }

@@ -4,6 +4,7 @@
 #include "issue.h"
 #include "line.h"
 #include "prefetch.h"
+#include "reap.h"
 #include "slot.h"
 #include "writeback.h"
 

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <annex/clock.h>
 #include "line.h"
+#include "reap.h"
 #include "slot.h"
 #include "writeback.h"
 

@@ -10,18 +10,6 @@
 #include "xfer.h"
 
 #define XFERS_MAX 4096u /* as many as the default queues of a device take commands */
-#define POLLS 8u        /* transfers looked at when none is free */
-#define PHASE 7u
-#define WAITER 8u
-#define NAP_NS (100 * ANNEX_NSEC_PER_MSEC) /* a sleeper looks again, whatever happens */
-
-enum phase {
-	FREE,
-	HELD,
-	FLYING,
-	REAPING,
-	DONE,
-};
 
 int annex_xfers_create(struct annex_cache *c)
 {
@@ -50,20 +38,13 @@ void annex_xfers_destroy(struct annex_cache *c)
 	free(c->xfers);
 }
 
-static void nap(uint32_t *word, uint32_t seen)
-{
-	struct timespec ts = {.tv_nsec = NAP_NS};
-
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
-}
-
 static void wake(uint32_t *word, int n)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
 }
 
 /* Leave phase @from for @to, keeping the waiters. Return: the word before. */
-static uint32_t change(struct annex_xfer *x, enum phase from, enum phase to)
+static uint32_t change(struct annex_xfer *x, enum annex_xfer_phase from, enum annex_xfer_phase to)
 {
 	/*
 	 * Release: what this thread did to the transfer and its lines is visible to the next one
@@ -72,22 +53,22 @@ static uint32_t change(struct annex_xfer *x, enum phase from, enum phase to)
 	return annex_atomic_add(&x->word, (uint32_t)to - (uint32_t)from, ANNEX_ACQ_REL);
 }
 
-/* Become the reaper. */
-static bool grab(struct annex_xfer *x)
+bool annex_xfer_grab(struct annex_xfer *x)
 {
 	uint32_t word = annex_atomic_load(&x->word, ANNEX_RELAXED);
 
-	while ((word & PHASE) == FLYING)
+	while ((word & XFER_PHASE) == XFER_FLYING)
 		/* Acquire: pairs with change(); commands and tokens are all there. */
-		if (annex_atomic_cas(&x->word, &word, word - FLYING + REAPING, ANNEX_ACQUIRE))
+		if (annex_atomic_cas(&x->word, &word, word - XFER_FLYING + XFER_REAPING,
+				     ANNEX_ACQUIRE))
 			return true;
 	return false;
 }
 
-static void release(struct annex_xfer *x)
+void annex_xfer_release(struct annex_xfer *x)
 {
 	/* A waiter that came meanwhile sleeps: it becomes the reaper. */
-	if (change(x, REAPING, FLYING) >= WAITER)
+	if (change(x, XFER_REAPING, XFER_FLYING) >= XFER_WAITER)
 		wake(&x->word, 1);
 }
 
@@ -125,17 +106,24 @@ static void push(struct annex_cache *c, struct annex_xfer *x)
 /* Done without waiters is free. Nobody joins any more, so exactly one thread comes to do this. */
 static void recycle(struct annex_cache *c, struct annex_xfer *x)
 {
-	annex_atomic_store(&x->word, (uint32_t)FREE, ANNEX_RELAXED);
+	annex_atomic_store(&x->word, (uint32_t)XFER_FREE, ANNEX_RELAXED);
 	push(c, x);
 }
 
-/* The reaper is one of the waiters, or none (@joined), and needs no waking. */
-static void finish(struct annex_cache *c, struct annex_xfer *x, bool joined)
+struct annex_xfer *annex_xfer_take(struct annex_cache *c)
 {
-	uint32_t waiters;
+	struct annex_xfer *x = pop(c);
 
-	annex_xfer_outcome(c, x);
-	waiters = change(x, REAPING, DONE) / WAITER;
+	/* Release: a joiner of the past, which finds it by an old index, sees it unprepared. */
+	if (x)
+		annex_atomic_store(&x->word, (uint32_t)XFER_HELD, ANNEX_RELEASE);
+	return x;
+}
+
+void annex_xfer_end(struct annex_cache *c, struct annex_xfer *x, bool joined)
+{
+	uint32_t waiters = change(x, XFER_REAPING, XFER_DONE) / XFER_WAITER;
+
 	if (!waiters)
 		recycle(c, x);
 	else if (waiters > joined)
@@ -144,7 +132,7 @@ static void finish(struct annex_cache *c, struct annex_xfer *x, bool joined)
 
 void annex_xfer_fly(struct annex_xfer *x)
 {
-	if (change(x, HELD, FLYING) >= WAITER)
+	if (change(x, XFER_HELD, XFER_FLYING) >= XFER_WAITER)
 		wake(&x->word, 1);
 }
 
@@ -152,9 +140,9 @@ bool annex_xfer_join(struct annex_xfer *x)
 {
 	uint32_t word = annex_atomic_load(&x->word, ANNEX_RELAXED);
 
-	while ((word & PHASE) != FREE && (word & PHASE) != DONE)
+	while ((word & XFER_PHASE) != XFER_FREE && (word & XFER_PHASE) != XFER_DONE)
 		/* Acquire: pairs with the transfer's preparation; its fields may be read. */
-		if (annex_atomic_cas(&x->word, &word, word + WAITER, ANNEX_ACQUIRE))
+		if (annex_atomic_cas(&x->word, &word, word + XFER_WAITER, ANNEX_ACQUIRE))
 			return true;
 	return false;
 }
@@ -162,7 +150,7 @@ bool annex_xfer_join(struct annex_xfer *x)
 void annex_xfer_leave(struct annex_cache *c, struct annex_xfer *x)
 {
 	/* Release: the outcome has been read before the transfer is used again. */
-	if (annex_atomic_sub(&x->word, WAITER, ANNEX_ACQ_REL) == WAITER + DONE)
+	if (annex_atomic_sub(&x->word, XFER_WAITER, ANNEX_ACQ_REL) == XFER_WAITER + XFER_DONE)
 		recycle(c, x);
 }
 
@@ -225,114 +213,12 @@ void annex_cmd_await(struct annex_cache *c, struct annex_cmd *cmd)
 		settle(c, cmd, rc, &res);
 }
 
-int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)
-{
-	uint64_t deadline = 0;
-
-	for (;;) {
-		/* Acquire: pairs with change(); the outcome is there. */
-		uint32_t word = annex_atomic_load(&x->word, ANNEX_ACQUIRE);
-
-		if ((word & PHASE) == DONE)
-			return x->err;
-		if (grab(x)) {
-			for (uint32_t i = 0; i < x->ncmds; i++)
-				annex_cmd_await(c, &x->cmds[i]);
-			finish(c, x, true);
-			continue;
-		}
-		if (!deadline)
-			deadline = annex_deadline_ms(XFER_PATIENCE_MS(c));
-		else if (annex_now() > deadline)
-			return -ETIMEDOUT;
-		if ((word & PHASE) != FLYING)
-			nap(&x->word, word);
-	}
-}
-
-static bool reap(struct annex_cache *c, struct annex_xfer *x)
-{
-	if (!grab(x))
-		return false;
-	if (!annex_xfer_poll(c, x)) {
-		release(x);
-		return false;
-	}
-	finish(c, x, false);
-	return true;
-}
-
-/*
- * Look at the next @n transfers in turn and end what has completed, so that none is forgotten
- * while others are used.
- */
-static void sweep(struct annex_cache *c, unsigned int n)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		/* Relaxed: it only shares the looks out. */
-		uint32_t at = annex_atomic_add(&c->xfer_hand, 1, ANNEX_RELAXED);
-
-		reap(c, &c->xfers[at % c->nxfers]);
-	}
-}
-
-struct annex_xfer *annex_xfer_get(struct annex_cache *c)
-{
-	struct annex_xfer *x;
-
-	sweep(c, 1);
-	x = pop(c);
-	if (!x) {
-		sweep(c, POLLS);
-		x = pop(c);
-	}
-	/* Release: a joiner of the past, which finds it by an old index, sees it unprepared. */
-	if (x)
-		annex_atomic_store(&x->word, (uint32_t)HELD, ANNEX_RELEASE);
-	return x;
-}
-
-unsigned int annex_xfer_reap(struct annex_cache *c, unsigned int polls)
-{
-	uint32_t at = annex_atomic_load(&c->xfer_hand, ANNEX_RELAXED);
-	unsigned int n = 0;
-
-	for (uint32_t i = 0; i < c->nxfers && polls; i++) {
-		struct annex_xfer *x = &c->xfers[(at + i) % c->nxfers];
-
-		if ((annex_atomic_load(&x->word, ANNEX_RELAXED) & PHASE) != FLYING)
-			continue;
-		if (reap(c, x))
-			n++;
-		else
-			polls--;
-	}
-	return n;
-}
-
 void annex_xfer_collect(struct annex_cache *c)
 {
 	for (uint32_t i = 0; i < c->nxfers; i++) {
-		if (!grab(&c->xfers[i]))
+		if (!annex_xfer_grab(&c->xfers[i]))
 			continue;
 		annex_xfer_poll(c, &c->xfers[i]);
-		release(&c->xfers[i]);
+		annex_xfer_release(&c->xfers[i]);
 	}
-}
-
-bool annex_xfer_wait_any(struct annex_cache *c)
-{
-	/* Relaxed: it spreads the threads that wait. */
-	uint32_t at = annex_atomic_add(&c->xfer_hand, 1, ANNEX_RELAXED);
-
-	for (uint32_t i = 0; i < c->nxfers; i++) {
-		struct annex_xfer *x = &c->xfers[(at + i) % c->nxfers];
-
-		if (!annex_xfer_join(x))
-			continue;
-		annex_xfer_wait(c, x);
-		annex_xfer_leave(c, x);
-		return true;
-	}
-	return false;
 }

@@ -21,9 +21,28 @@
  */
 #define XFER_PATIENCE_MS(c) (8ull * (c)->timeout_ms + 1000)
 
+#define XFER_PHASE 7u /* mask of the word */
+#define XFER_WAITER 8u
+
+enum annex_xfer_phase {
+	XFER_FREE,
+	XFER_HELD,
+	XFER_FLYING,
+	XFER_REAPING,
+	XFER_DONE,
+};
+
 #define XFER_UNSENT 1 /* outcome of a command that was never submitted: try again */
 
-struct annex_flush;
+/**
+ * struct annex_flush - One call of annex_cache_flush() and the end of its writes.
+ * @pending: lines under way.
+ * @err: the first failure.
+ */
+struct annex_flush {
+	uint64_t pending;
+	int32_t err;
+};
 
 /* One command of a transfer. */
 struct annex_cmd {
@@ -70,11 +89,9 @@ int annex_xfers_create(struct annex_cache *c);
 void annex_xfers_destroy(struct annex_cache *c);
 
 /**
- * annex_xfer_get() - Take a free transfer (held), ending one that has completed if need be.
- *
- * Return: NULL when all are under way.
+ * annex_xfer_take() - Take a free transfer, which is then held. Return: NULL when there is none.
  */
-struct annex_xfer *annex_xfer_get(struct annex_cache *c);
+struct annex_xfer *annex_xfer_take(struct annex_cache *c);
 
 /**
  * annex_xfer_fly() - A held transfer is sent: from now on anyone may end it.
@@ -90,20 +107,17 @@ bool annex_xfer_join(struct annex_xfer *x);
 void annex_xfer_leave(struct annex_cache *c, struct annex_xfer *x);
 
 /**
- * annex_xfer_wait() - Wait, joined, until the transfer is done. Bounded by the device's timeout
- * and its recovery.
- *
- * Return: 0, its error, XFER_UNSENT, or -ETIMEDOUT when even its reaper did not come back.
+ * annex_xfer_grab() - Become the reaper. False unless the transfer is flying.
+ * annex_xfer_release() - Let it fly on.
  */
-int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x);
+bool annex_xfer_grab(struct annex_xfer *x);
+void annex_xfer_release(struct annex_xfer *x);
 
 /**
- * annex_xfer_reap() - End transfers that have completed, the oldest first.
- * @polls: stop when so many had not.
- *
- * Return: how many were ended.
+ * annex_xfer_end() - By the reaper, when its lines know the outcome: the transfer is done.
+ * @joined: the reaper is one of the waiters, and needs no waking.
  */
-unsigned int annex_xfer_reap(struct annex_cache *c, unsigned int polls);
+void annex_xfer_end(struct annex_cache *c, struct annex_xfer *x, bool joined);
 
 /**
  * annex_xfer_collect() - Take results of completed commands, so that their identifiers are free,
@@ -120,13 +134,5 @@ bool annex_xfer_poll(struct annex_cache *c, struct annex_xfer *x);
  * annex_cmd_await() - Wait for a command, by abort and reset if need be.
  */
 void annex_cmd_await(struct annex_cache *c, struct annex_cmd *cmd);
-
-/**
- * annex_xfer_wait_any() - Wait for some transfer. Return: false when none is under way.
- */
-bool annex_xfer_wait_any(struct annex_cache *c);
-
-/* outcome.c: carry the results of all commands to the lines. Called by the reaper. */
-void annex_xfer_outcome(struct annex_cache *c, struct annex_xfer *x);
 
 #endif
