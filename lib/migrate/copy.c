@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "copy.h"
+#include "finish.h"
 #include "frames.h"
+#include "job.h"
 
 #define DEPTH 2u /* the next one is known while one is copied */
 
@@ -65,5 +67,5 @@ int annex_copy_start(struct link *link, double rate)
 {
 	link->depth = DEPTH;
 	link->rate[0] = link->rate[1] = rate;
-	return annex_link_start(link, &ops, 1);
+	return annex_link_start(link, &ops, 1, annex_jobs_work);
 }

@@ -5,8 +5,8 @@
 #include <annex/clock.h>
 #include <annex/exec.h>
 #include "core/log.h"
-#include "move.h"
 #include "planning.h"
+#include "request.h"
 #include "store.h"
 
 #define RECORD 2u

@@ -8,80 +8,18 @@
 #include <unistd.h>
 #include "core/log.h"
 #include "fault.h"
+#include "finish.h"
 #include "job.h"
+#include "move.h"
 #include "page.h"
-#include "room.h"
 
 #define MSGS 32u
-
-/* The part of a page's tensor that is brought for one touch: where it begins, and its pages. */
-static uint32_t window(const struct annex_space *s, uint32_t page, uint32_t *n)
-{
-	const struct tensor *t = tensor_of(s, page);
-	uint32_t size = s->opts.fault_bytes / ANNEX_MEM_PAGE;
-	uint32_t first = page / size * size, end = first + size;
-
-	first = first < t->first ? t->first : first;
-	end = end > t->first + t->n ? t->first + t->n : end;
-	*n = end - first;
-	return first;
-}
-
-/* Pages like @page around it in its window, neighbours of each other. */
-static uint32_t around(const struct annex_space *s, uint32_t page, uint8_t mask, uint32_t *n)
-{
-	uint8_t flags = s->pages[page].flags & mask;
-	uint32_t first = window(s, page, n), end = first + *n, from = page;
-
-	while (from > first && (s->pages[from - 1].flags & mask) == flags)
-		from--;
-	*n = annex_pages_alike(s, from, end - from, mask);
-	return from;
-}
-
-static int bring_zeroes(struct annex_space *s, uint32_t page)
-{
-	uint32_t n, first = around(s, page, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY, &n);
-
-	return annex_move_zeroes(s, NULL, JOB_FAULT, first, n);
-}
-
-static int bring_copy(struct annex_space *s, uint32_t page)
-{
-	uint32_t n, first = around(s, page, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY, &n);
-	uint32_t part = annex_pages_together(s, first, n);
-
-	/* Of pages that lie apart below, those from this one on. */
-	if (page - first >= part) {
-		n -= page - first;
-		first = page;
-		part = annex_pages_together(s, first, n);
-	}
-	return annex_move_in(s, NULL, JOB_FAULT, first, part);
-}
-
-void annex_fault_absent(struct annex_space *s, uint32_t page)
-{
-	int err;
-
-	s->pages[page].flags |= PAGE_WANTED;
-	if (s->pages[page].flags & PAGE_BELOW)
-		err = bring_copy(s, page);
-	else
-		err = bring_zeroes(s, page);
-	if (err) {
-		annex_log(ANNEX_LOG_WARNING,
-			  "%s: a program that touches it gets a SIGSEGV: no memory",
-			  annex_tensor_name(tensor_of(s, page)));
-		annex_pages_fence(s, page, 1);
-	}
-}
 
 /*
  * A job moves the page: it goes before others, and the page is shown when it has ended; or it does
  * not begin. Return: the lane to be kicked, or NULL.
  */
-static struct lane *hurry(struct annex_space *s, uint32_t page, struct job_list *start)
+static struct lane *expedite(struct annex_space *s, uint32_t page)
 {
 	struct job *job = s->waiting.head, *recalled = NULL;
 
@@ -95,10 +33,10 @@ static struct lane *hurry(struct annex_space *s, uint32_t page, struct job_list 
 	}
 	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS && !job && !recalled; tier++)
 		if (s->tiers[tier].present &&
-		    annex_link_hurry(&s->tiers[tier].lane, page, &recalled))
+		    annex_link_expedite(&s->tiers[tier].lane, page, &recalled))
 			return &s->tiers[tier].lane;
 	if (recalled)
-		annex_job_recall(s, recalled, start);
+		annex_job_recall(s, recalled);
 	return NULL;
 }
 
@@ -125,20 +63,21 @@ static struct lane *touched(struct annex_space *s, uint32_t page, bool write_pro
 	annex_tensor_use(s, tensor_of(s, page));
 	if (flags & PAGE_BUSY) {
 		s->stats.faults++;
-		kick = hurry(s, page, start);
+		kick = expedite(s, page);
 	} else if (!(flags & PAGE_DEVICE)) {
 		s->stats.faults++;
-		annex_fault_absent(s, page);
+		annex_move_wanted(s, page);
 	} else if (write_protected) {
 		s->stats.write_faults++;
-		first = around(s, page, PAGE_DEVICE | PAGE_BUSY | PAGE_SHOWN | PAGE_CLEAN, &n);
+		first = annex_pages_around(s, page,
+					   PAGE_DEVICE | PAGE_BUSY | PAGE_SHOWN | PAGE_CLEAN, &n);
 		annex_pages_dirty(s, first, n);
 	} else {
 		s->pages[page].flags |= PAGE_WANTED;
-		first = around(s, page, PAGE_DEVICE | PAGE_BUSY | PAGE_SHOWN, &n);
+		first = annex_pages_around(s, page, PAGE_DEVICE | PAGE_BUSY | PAGE_SHOWN, &n);
 		annex_pages_show(s, first, n);
 	}
-	annex_room_made(s, start);
+	annex_jobs_settle(s, start);
 	return kick;
 }
 
@@ -151,7 +90,7 @@ static void let_transfers_fault(struct annex_space *s)
 		annex_log(ANNEX_LOG_WARNING, "space: a transfer hangs: %s", strerror(errno));
 }
 
-static void hear(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)
+static void handle_faults(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)
 {
 	struct lane *kick[MSGS] = {NULL};
 	struct job_list start = {0};
@@ -166,7 +105,7 @@ static void hear(struct annex_space *s, const struct uffd_msg *msgs, unsigned in
 					  &start);
 	}
 	pthread_mutex_unlock(&s->lock);
-	annex_link_add(&start);
+	annex_jobs_start(&start);
 	for (unsigned int i = 0; i < n; i++)
 		if (kick[i])
 			annex_link_kick(kick[i]);
@@ -186,7 +125,7 @@ static void *handle(void *arg)
 			continue;
 		got = read(s->uffd, msgs, sizeof(msgs));
 		if (got > 0)
-			hear(s, msgs, (unsigned int)((size_t)got / sizeof(*msgs)));
+			handle_faults(s, msgs, (unsigned int)((size_t)got / sizeof(*msgs)));
 	}
 	return NULL;
 }

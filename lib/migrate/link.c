@@ -65,14 +65,14 @@ void annex_jobs_remove(struct job_list *list, struct job *job)
 }
 
 /* The first waits for what programs wait for, the others for the rest in turns. */
-static struct crew *crew_of(struct link *link, const struct job *job)
+static struct link_worker *worker_of(struct link *link, const struct job *job)
 {
-	if (job->kind == JOB_FAULT || link->n_crews == 1)
-		return &link->crews[0];
-	return &link->crews[1 + link->turn++ % (link->n_crews - 1)];
+	if (job->kind == JOB_FAULT || link->n_workers == 1)
+		return &link->workers[0];
+	return &link->workers[1 + link->turn++ % (link->n_workers - 1)];
 }
 
-static struct lane *poorest(struct link *link, enum job_kind kind)
+static struct lane *least_served(struct link *link, enum job_kind kind)
 {
 	struct lane *best = NULL;
 
@@ -88,10 +88,10 @@ static struct lane *poorest(struct link *link, enum job_kind kind)
  */
 static void catch_up(struct lane *lane, enum job_kind kind)
 {
-	uint64_t level = lane->link->level[kind];
+	uint64_t vtime = lane->link->vtime[kind];
 
-	if (!lane->queued[kind].head && lane->served[kind] < level)
-		lane->served[kind] = level;
+	if (!lane->queued[kind].head && lane->served[kind] < vtime)
+		lane->served[kind] = vtime;
 }
 
 /*
@@ -116,23 +116,23 @@ static void join(struct link *link, struct job_list *queued, struct job *job)
 /* The next transfer that may begin, or NULL. @all: not only what programs wait for. */
 static struct job *choose(struct link *link, bool all)
 {
-	struct lane *lane = poorest(link, JOB_FAULT);
+	struct lane *lane = least_served(link, JOB_FAULT);
 	enum job_kind kind = JOB_FAULT;
 	struct job *job;
 
 	if (!lane && all && link->flying[JOB_IN] + link->flying[JOB_OUT] < link->depth) {
 		kind = link->flying[JOB_IN] <= link->flying[JOB_OUT] ? JOB_IN : JOB_OUT;
-		lane = poorest(link, kind);
+		lane = least_served(link, kind);
 		if (!lane) {
 			kind = kind == JOB_IN ? JOB_OUT : JOB_IN;
-			lane = poorest(link, kind);
+			lane = least_served(link, kind);
 		}
 	}
 	if (!lane || (link->ops->ready && !link->ops->ready(link, lane->queued[kind].head)))
 		return NULL;
 	job = annex_jobs_take(&lane->queued[kind]);
 	join(link, &lane->queued[kind], job);
-	link->level[kind] = lane->served[kind];
+	link->vtime[kind] = lane->served[kind];
 	lane->served[kind] += (uint64_t)job->total * ANNEX_MEM_PAGE;
 	return job;
 }
@@ -209,34 +209,34 @@ static void pump(struct link *link, bool all)
 		if (n && link->ops->begin)
 			link->ops->begin(link, jobs, n);
 		for (unsigned int i = 0; i < n; i++) {
-			struct crew *crew = crew_of(link, jobs[i]);
+			struct link_worker *worker = worker_of(link, jobs[i]);
 
-			annex_jobs_add(&crew->flying, jobs[i]);
-			pthread_cond_signal(&crew->more);
+			annex_jobs_add(&worker->flying, jobs[i]);
+			pthread_cond_signal(&worker->more);
 		}
 	} while (n == most);
 }
 
-/* Whether a crew begins transfers when it is called: not the one that faults wait for. */
-static bool answers(const struct link *link, const struct crew *crew)
+/* Whether a worker begins transfers when it is called: not the one that faults wait for. */
+static bool answers(const struct link *link, const struct link_worker *worker)
 {
-	return link->called && (link->n_crews == 1 || crew != link->crews);
+	return link->called && (link->n_workers == 1 || worker != link->workers);
 }
 
 /*
- * Jobs are queued. To begin them takes a processor's time where pages are prepared: that of a crew,
- * since who asks for them ahead has other things to do. What programs wait for begins here.
+ * Jobs are queued. To begin them takes a processor's time where pages are prepared: that of a
+ * worker, since who asks for them ahead has other things to do. What programs wait for begins here.
  */
 static void set_going(struct link *link)
 {
 	pump(link, !link->ops->prepare);
 	if (!link->ops->prepare || link->called)
 		return;
-	/* A crew that does not sleep looks when it has done what it does. */
+	/* A worker that does not sleep looks when it has done what it does. */
 	link->called = true;
-	for (unsigned int i = 0; i < link->n_crews; i++)
-		if (link->crews[i].sleeps && answers(link, &link->crews[i])) {
-			pthread_cond_signal(&link->crews[i].more);
+	for (unsigned int i = 0; i < link->n_workers; i++)
+		if (link->workers[i].idle && answers(link, &link->workers[i])) {
+			pthread_cond_signal(&link->workers[i].more);
 			return;
 		}
 }
@@ -249,7 +249,7 @@ static bool at_once(const struct job *job)
 	return link->ops->at_once && job->kind == JOB_FAULT && !job->move && link->rate[0] <= 0;
 }
 
-void annex_link_add(struct job_list *jobs)
+struct job *annex_link_add(struct job_list *jobs)
 {
 	struct job *job;
 
@@ -258,8 +258,7 @@ void annex_link_add(struct job_list *jobs)
 
 		if (at_once(job)) {
 			link->ops->wait(link, annex_jobs_take(jobs));
-			annex_job_done(job, jobs);
-			continue;
+			return job;
 		}
 		pthread_mutex_lock(&link->lock);
 		for (; job && job->lane->link == link && !at_once(job); job = jobs->head) {
@@ -270,6 +269,7 @@ void annex_link_add(struct job_list *jobs)
 		set_going(link);
 		pthread_mutex_unlock(&link->lock);
 	}
+	return NULL;
 }
 
 /* The queued job of a kind that moves a page, which is taken off, or NULL. */
@@ -284,7 +284,7 @@ static struct job *take_with(struct lane *lane, enum job_kind kind, uint32_t pag
 	return job;
 }
 
-bool annex_link_hurry(struct lane *lane, uint32_t page, struct job **recalled)
+bool annex_link_expedite(struct lane *lane, uint32_t page, struct job **recalled)
 {
 	struct link *link = lane->link;
 	struct job *job;
@@ -359,40 +359,32 @@ static void empty(struct link *link, struct job *job)
 	pthread_mutex_unlock(&link->lock);
 }
 
-/* Transfers have ended; the lock is not held. */
-static void tell(struct link *link, struct job_list *done)
+struct job *annex_link_ended(struct link_worker *worker)
 {
-	struct job_list start = {0};
-	bool given = false;
-	struct job *job;
+	struct job *job = annex_jobs_take(&worker->ended);
+	struct link *link = worker->link;
 
-	while ((job = annex_jobs_take(done))) {
-		if (needs_again(link, job))
-			link->ops->again(link, job);
-		else
-			spread(job);
-		if (job->bounced) {
-			empty(link, job);
-			given = true;
-		}
-		annex_job_done(job, &start);
+	if (!job)
+		return NULL;
+	if (needs_again(link, job))
+		link->ops->again(link, job);
+	else
+		spread(job);
+	if (job->bounced) {
+		empty(link, job);
+		worker->emptied = true;
 	}
-	annex_link_add(&start);
-	if (given) {
-		pthread_mutex_lock(&link->lock);
-		pump(link, true);
-		pthread_mutex_unlock(&link->lock);
-	}
+	return job;
 }
 
-/* Take what has ended off the crew's list, the first of which has for sure. The lock is held. */
-static struct job_list reap(struct link *link, struct crew *crew)
+/* Take what has ended off the worker's list, the first of which has for sure. The lock is held. */
+static struct job_list reap(struct link *link, struct link_worker *worker)
 {
 	struct job_list done = {0}, left = {0};
 	uint64_t now = annex_now();
 	struct job *job, *next;
 
-	for (job = crew->flying.head; job; job = next) {
+	for (job = worker->flying.head; job; job = next) {
 		next = job->next;
 		if (!job->ended && link->ops->poll)
 			job->ended = link->ops->poll(link, job);
@@ -404,45 +396,49 @@ static struct job_list reap(struct link *link, struct crew *crew)
 			annex_jobs_add(&left, job);
 		}
 	}
-	crew->flying = left;
+	worker->flying = left;
 	return done;
 }
 
-static void *work(void *arg)
+/* Wait for the worker's first transfer, and take it and those that have ended as well. */
+static void wait_first(struct link *link, struct link_worker *worker)
 {
-	struct crew *crew = arg;
-	struct link *link = crew->link;
-	struct job_list done;
-	struct job *job;
+	struct job *job = worker->flying.head;
+
+	pthread_mutex_unlock(&link->lock);
+	if (!job->ended)
+		link->ops->wait(link, job);
+	if (job->due)
+		sleep_until(job->due);
+	pthread_mutex_lock(&link->lock);
+	job->ended = true;
+	worker->ended = reap(link, worker);
+	pump(link, true);
+}
+
+bool annex_link_wait(struct link_worker *worker)
+{
+	struct link *link = worker->link;
+	bool works;
 
 	pthread_mutex_lock(&link->lock);
-	for (;;) {
-		crew->sleeps = true;
-		while (!crew->flying.head && !link->stop && !answers(link, crew))
-			pthread_cond_wait(&crew->more, &link->lock);
-		crew->sleeps = false;
-		job = crew->flying.head;
-		if (!job && link->stop)
-			break;
-		if (!job) {
-			pump(link, true);
-			continue;
-		}
-		pthread_mutex_unlock(&link->lock);
-		if (!job->ended)
-			link->ops->wait(link, job);
-		if (job->due)
-			sleep_until(job->due);
-		pthread_mutex_lock(&link->lock);
-		job->ended = true;
-		done = reap(link, crew);
+	if (worker->emptied)
 		pump(link, true);
-		pthread_mutex_unlock(&link->lock);
-		tell(link, &done);
-		pthread_mutex_lock(&link->lock);
+	worker->emptied = false;
+	for (;;) {
+		worker->idle = true;
+		while (!worker->flying.head && !link->stop && !answers(link, worker))
+			pthread_cond_wait(&worker->more, &link->lock);
+		worker->idle = false;
+		works = worker->flying.head;
+		if (works || link->stop)
+			break;
+		pump(link, true);
 	}
+	if (works)
+		wait_first(link, worker);
 	pthread_mutex_unlock(&link->lock);
-	return NULL;
+	return works;
 }
 
 int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
@@ -469,21 +465,22 @@ void annex_mutex_init(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
-int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int crews)
+int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int workers,
+		     void *(*work)(void *))
 {
 	annex_mutex_init(&link->lock);
 	link->ops = ops;
-	link->n_crews = crews;
-	for (unsigned int i = 0; i < crews; i++) {
-		struct crew *crew = &link->crews[i];
+	link->n_workers = workers;
+	for (unsigned int i = 0; i < workers; i++) {
+		struct link_worker *worker = &link->workers[i];
 
-		crew->link = link;
-		pthread_cond_init(&crew->more, NULL);
-		if (annex_thread_start(&crew->thread, work, crew)) {
+		worker->link = link;
+		pthread_cond_init(&worker->more, NULL);
+		if (annex_thread_start(&worker->thread, work, worker)) {
 			annex_link_stop(link);
 			return -EAGAIN;
 		}
-		crew->works = true;
+		worker->works = true;
 	}
 	return 0;
 }
@@ -492,15 +489,15 @@ void annex_link_stop(struct link *link)
 {
 	pthread_mutex_lock(&link->lock);
 	link->stop = true;
-	for (unsigned int i = 0; i < link->n_crews; i++)
-		if (link->crews[i].works)
-			pthread_cond_signal(&link->crews[i].more);
+	for (unsigned int i = 0; i < link->n_workers; i++)
+		if (link->workers[i].works)
+			pthread_cond_signal(&link->workers[i].more);
 	pthread_mutex_unlock(&link->lock);
-	for (unsigned int i = 0; i < link->n_crews; i++) {
-		if (!link->crews[i].works)
+	for (unsigned int i = 0; i < link->n_workers; i++) {
+		if (!link->workers[i].works)
 			continue;
-		pthread_join(link->crews[i].thread, NULL);
-		pthread_cond_destroy(&link->crews[i].more);
+		pthread_join(link->workers[i].thread, NULL);
+		pthread_cond_destroy(&link->workers[i].more);
 	}
 	pthread_mutex_destroy(&link->lock);
 }

@@ -18,7 +18,7 @@
 #define JOB_PAGES 128u
 #define JOINED 32u /* jobs, at most, that one transfer is made of */
 #define LINK_BATCH 32u
-#define LINK_CREWS 3u
+#define LINK_WORKERS 3u
 
 enum job_kind {
 	JOB_FAULT,
@@ -114,22 +114,28 @@ static inline bool annex_rate_is_sound(double rate)
 }
 
 /**
- * struct crew - A thread that waits for jobs under way. @sleeps: it has none.
+ * struct link_worker - One completion thread of a link.
+ * @flying: its transfers under way.
+ * @ended: those of them that have ended, of the thread alone.
+ * @more: signalled when there is something to do.
+ * @works: @thread was started.
+ * @idle: it has nothing to wait for.
+ * @emptied: a buffer came free since it last began transfers.
  */
-struct crew {
+struct link_worker {
 	struct link *link;
-	struct job_list flying;
+	struct job_list flying, ended;
 	pthread_cond_t more;
 	pthread_t thread;
-	bool works, sleeps;
+	bool works, idle, emptied;
 };
 
 /**
  * struct link - @rate: bytes a second in and out, 0: as fast as it goes. @free_at: when the last
- * job that was begun will have passed, at that rate. @turn: whose the next one is, of the crews.
- * @flying: transfers begun, by kind; @most: pages of one. @level: what the space had been served
+ * job that was begun will have passed, at that rate. @turn: whose the next one is, of the workers.
+ * @flying: transfers begun, by kind; @most: pages of one. @vtime: what the space had been served
  * that the last one of a kind was of.
- * @called: a crew is to begin what is queued.
+ * @called: a worker is to begin what is queued.
  * @moved, @busy: bytes in and out, and the time in which there were any: it began at @since if jobs
  * are @active.
  */
@@ -137,12 +143,12 @@ struct link {
 	pthread_mutex_t lock;
 	const struct link_ops *ops;
 	struct lane *lanes;
-	struct crew crews[LINK_CREWS];
-	unsigned int n_crews, turn;
+	struct link_worker workers[LINK_WORKERS];
+	unsigned int n_workers, turn;
 	double rate[2];
 	uint64_t free_at[2];
 	uint32_t depth, most, flying[JOB_KINDS];
-	uint64_t level[JOB_KINDS];
+	uint64_t vtime[JOB_KINDS];
 	uint32_t active[2];
 	uint64_t since[2], busy[2], moved[2];
 	bool stop, called;
@@ -154,7 +160,9 @@ int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 /* One that is held for so short a time that who wants it had better not sleep at once. */
 void annex_mutex_init(pthread_mutex_t *lock);
 
-int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int crews);
+/* @work: the thread of each worker, which is its argument. */
+int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int workers,
+		     void *(*work)(void *));
 
 /* There are no jobs any more. */
 void annex_link_stop(struct link *link);
@@ -165,38 +173,27 @@ double annex_link_rate(struct link *link, bool out);
 void annex_link_join(struct link *link, struct lane *lane);
 void annex_link_leave(struct link *link, struct lane *lane);
 
-/* Each ends in annex_job_done(), in a thread of the link, or in this one. */
-void annex_link_add(struct job_list *jobs);
+/*
+ * Queue jobs, which are taken off the list. Return: one that this thread has carried out, and that
+ * has ended: the caller finishes it and calls again. NULL: all are queued. No lock is held.
+ */
+struct job *annex_link_add(struct job_list *jobs);
+
+/* Wait, as a worker, until transfers have ended. Return: false: the link stops. */
+bool annex_link_wait(struct link_worker *worker);
+
+/* The next of them, with its error, and without its buffer; NULL: no more. No lock is held. */
+struct job *annex_link_ended(struct link_worker *worker);
 
 /*
  * A program waits for page @page: what brings it goes first, if it is queued here, when the caller
  * has let go of the space and calls annex_link_kick(). Return: whether it is. If not, *@recalled: a
  * job that was to take it elsewhere, and is queued here no more; or NULL.
  */
-bool annex_link_hurry(struct lane *lane, uint32_t page, struct job **recalled);
+bool annex_link_expedite(struct lane *lane, uint32_t page, struct job **recalled);
 void annex_link_kick(struct lane *lane);
 
 /* Jobs that are to take any of those pages elsewhere, and are queued here: no more. */
 struct job_list annex_link_recall(struct lane *lane, uint32_t first, uint32_t n);
-
-/*
- * By the space: the jobs of a transfer have ended, and others may start; where in this process one
- * of a job's two sides is, which is memory.
- */
-void annex_job_done(struct job *job, struct job_list *start);
-void *annex_job_memory(const struct job *job, struct place side);
-
-/*
- * A transfer is about to begin: what leaves the device tier is not seen by programs any more. Jobs
- * of what is held by now are recalled, and then the first one has @err.
- */
-void annex_job_hide(struct job *first);
-
-/*
- * A device is about to move pages of a transfer into or out of the device tier: they are mapped all
- * at once, which is cheaper than to fault, and those to be written come into being. What goes
- * through a buffer is not mapped.
- */
-void annex_job_map(const struct job *first);
 
 #endif

@@ -6,10 +6,8 @@
 #include <string.h>
 #include <annex/clock.h>
 #include "core/log.h"
-#include "job.h"
 #include "move.h"
 #include "page.h"
-#include "room.h"
 #include "tier.h"
 
 #define TEXT 400u /* of an error, at most */
@@ -19,7 +17,8 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-uint32_t annex_pages_together(const struct annex_space *s, uint32_t first, uint32_t n)
+/* Neighbours from @first on, which has a copy below, with copies that are neighbours as well. */
+static uint32_t together(const struct annex_space *s, uint32_t first, uint32_t n)
 {
 	const struct page *p = &s->pages[first];
 	uint32_t i = 1;
@@ -31,11 +30,34 @@ uint32_t annex_pages_together(const struct annex_space *s, uint32_t first, uint3
 	return i;
 }
 
+/* A job for pages that are then busy, counted where it has to be; NULL: no memory. */
+static struct job *new_job(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+			   uint32_t first, uint32_t n)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->space = s;
+	job->move = move;
+	job->kind = kind;
+	job->page = first;
+	job->n = n;
+	job->deadline = move ? move->want.deadline : 0;
+	for (uint32_t i = first; i < first + n; i++)
+		s->pages[i].flags |= PAGE_BUSY;
+	tensor_of(s, first)->jobs++;
+	s->jobs++;
+	if (move)
+		move->jobs++;
+	return job;
+}
+
 int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 		  uint32_t first, uint32_t n)
 {
 	const struct page *p = &s->pages[first];
-	struct job *job = annex_job_new(s, move, kind, first, n);
+	struct job *job = new_job(s, move, kind, first, n);
 
 	if (!job)
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
@@ -47,10 +69,11 @@ int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind 
 	return 0;
 }
 
-int annex_move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
-		      uint32_t first, uint32_t n)
+/* Neighbouring pages that hold nothing get room, likewise. */
+static int move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
+		       uint32_t first, uint32_t n)
 {
-	struct job *job = annex_job_new(s, move, kind, first, n);
+	struct job *job = new_job(s, move, kind, first, n);
 
 	if (!job)
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
@@ -58,6 +81,44 @@ int annex_move_zeroes(struct annex_space *s, struct annex_move *move, enum job_k
 	job->to = (struct place){ANNEX_TIER_GPU, first};
 	annex_jobs_sort_in(&s->waiting, job);
 	return 0;
+}
+
+static int bring_zeroes(struct annex_space *s, uint32_t page)
+{
+	uint32_t n, first = annex_pages_around(s, page, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY, &n);
+
+	return move_zeroes(s, NULL, JOB_FAULT, first, n);
+}
+
+static int bring_copy(struct annex_space *s, uint32_t page)
+{
+	uint32_t n, first = annex_pages_around(s, page, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY, &n);
+	uint32_t part = together(s, first, n);
+
+	/* Of pages that lie apart below, those from this one on. */
+	if (page - first >= part) {
+		n -= page - first;
+		first = page;
+		part = together(s, first, n);
+	}
+	return annex_move_in(s, NULL, JOB_FAULT, first, part);
+}
+
+void annex_move_wanted(struct annex_space *s, uint32_t page)
+{
+	int err;
+
+	s->pages[page].flags |= PAGE_WANTED;
+	if (s->pages[page].flags & PAGE_BELOW)
+		err = bring_copy(s, page);
+	else
+		err = bring_zeroes(s, page);
+	if (err) {
+		annex_log(ANNEX_LOG_WARNING,
+			  "%s: a program that touches it gets a SIGSEGV: no memory",
+			  annex_tensor_name(tensor_of(s, page)));
+		annex_pages_fence(s, page, 1);
+	}
 }
 
 /* Pages that have no copy below get one. Programs see them until that begins: annex_job_hide(). */
@@ -70,7 +131,7 @@ static int write_out(struct annex_space *s, struct annex_move *move, unsigned in
 	n = annex_tier_take(s, tier, least(n, s->tiers[tier].job_pages), &loc);
 	if (!n)
 		return -ENOSPC;
-	job = annex_job_new(s, move, JOB_OUT, first, n);
+	job = new_job(s, move, JOB_OUT, first, n);
 	if (!job) {
 		annex_tier_give(s, tier, loc, n);
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
@@ -100,13 +161,13 @@ static int shift(struct annex_space *s, struct annex_move *move, unsigned int ti
 	struct job *job;
 	uint32_t loc;
 
-	n = annex_pages_together(s, first, n);
+	n = together(s, first, n);
 	if (from == tier || (is_stored(from) && is_stored(tier)))
 		return (int)n;
 	n = annex_tier_take(s, tier, least(n, s->tiers[tier].job_pages), &loc);
 	if (!n)
 		return -ENOSPC;
-	job = annex_job_new(s, move, is_stored(tier) ? JOB_OUT : JOB_IN, first, n);
+	job = new_job(s, move, is_stored(tier) ? JOB_OUT : JOB_IN, first, n);
 	if (!job) {
 		annex_tier_give(s, tier, loc, n);
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
@@ -142,12 +203,12 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 	int err = 0;
 
 	if (s->pages[m->at].flags & PAGE_BELOW) {
-		n = least(annex_pages_together(s, m->at, n), m->want.most);
+		n = least(together(s, m->at, n), m->want.most);
 		err = annex_move_in(s, m, kind, m->at, n);
 		m->want.most -= n;
 	} else if (m->want.urgent || s->user_only) {
 		n = least(n, JOB_PAGES);
-		err = annex_move_zeroes(s, m, kind, m->at, n);
+		err = move_zeroes(s, m, kind, m->at, n);
 	}
 	return err ? err : (int)n;
 }
@@ -272,7 +333,8 @@ void annex_moves_cancel(struct annex_space *s, struct tensor *t)
 	annex_moves_go_on(s, t, &none);
 }
 
-static struct annex_move *new_move(struct annex_space *s, struct tensor *t, const struct want *want)
+struct annex_move *annex_move_new(struct annex_space *s, const struct tensor *t,
+				  const struct want *want)
 {
 	struct annex_move *m = calloc(1, sizeof(*m));
 	pthread_condattr_t attr;
@@ -293,86 +355,12 @@ static struct annex_move *new_move(struct annex_space *s, struct tensor *t, cons
 	return m;
 }
 
-/* Those are wanted: what was to take them away, and has not begun, does not. */
-static void recall(struct annex_space *s, uint32_t first, uint32_t n, struct job_list *start)
+void annex_move_add(struct annex_space *s, struct tensor *t, struct annex_move *m,
+		    struct job_list *start)
 {
-	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++) {
-		struct job_list jobs = {0};
-		struct job *job;
-
-		if (s->tiers[tier].present)
-			jobs = annex_link_recall(&s->tiers[tier].lane, first, n);
-		while ((job = annex_jobs_take(&jobs)))
-			annex_job_recall(s, job, start);
-	}
-}
-
-static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const struct want *want,
-		 struct annex_move **move, struct job_list *start)
-{
-	uint32_t first, n;
-	struct tensor *t = annex_tensor_at(s, ptr, bytes, &first, &n);
-	struct annex_move *m;
-
-	if (!t)
-		return annex_fail(-EINVAL, "move: %llu bytes at %p are not in one tensor",
-				  (unsigned long long)bytes, ptr);
-	m = new_move(s, t, want);
-	if (!m)
-		return annex_fail(-ENOMEM, "move: no memory");
-	if (want->to == ANNEX_TIER_GPU && want->most)
-		recall(s, first, n, start);
-	m->at = first;
-	m->end = first + n;
-	m->detached = !move;
 	m->next = t->moves;
 	t->moves = m;
-	/* What is wanted soon is not what leaves next. */
-	if (want->to == ANNEX_TIER_GPU)
-		annex_tensor_use(s, t);
-	if (move)
-		*move = m;
 	go_on(s, t, m, start);
-	annex_room_made(s, start);
-	return 0;
-}
-
-int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
-		     const struct want *want, struct annex_move **move)
-{
-	struct job_list start = {0};
-	struct annex_move *m = NULL;
-	int err;
-
-	if (want->to >= ANNEX_TIERS || (want->to != ANNEX_TIER_GPU && !s->tiers[want->to].present))
-		return annex_fail(-ENXIO, "move: the space has no tier %u", want->to);
-	pthread_mutex_lock(&s->lock);
-	err = begin(s, ptr, bytes, want, move ? &m : NULL, &start);
-	pthread_mutex_unlock(&s->lock);
-	annex_link_add(&start);
-	/* It may be in the space itself: who handles its fault needs the lock. */
-	if (move && !err)
-		*move = m;
-	return err;
-}
-
-int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint64_t deadline,
-		   struct annex_move **move)
-{
-	struct want want = {
-		.to = ANNEX_TIER_GPU, .keep = true, .most = UINT32_MAX, .deadline = deadline};
-
-	return annex_move_begin(s, ptr, bytes, &want, move);
-}
-
-int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
-		    struct annex_move **move)
-{
-	struct want want = {.to = (uint8_t)tier, .most = UINT32_MAX};
-
-	if (tier == ANNEX_TIER_GPU || tier >= ANNEX_TIERS)
-		return annex_fail(-ENXIO, "move: nothing is evicted to tier %u", tier);
-	return annex_move_begin(s, ptr, bytes, &want, move);
 }
 
 int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)

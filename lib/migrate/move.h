@@ -40,11 +40,13 @@ struct annex_move {
 };
 
 /*
- * Ask for it, for pages of one tensor. The lock is not held. @move may be NULL. Return: as
- * annex_prefetch().
+ * A move of tensor @t, whose caller sets @at, @end and @detached; NULL: no memory. With
+ * annex_move_add() it begins.
  */
-int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
-		     const struct want *want, struct annex_move **move);
+struct annex_move *annex_move_new(struct annex_space *s, const struct tensor *t,
+				  const struct want *want);
+void annex_move_add(struct annex_space *s, struct tensor *t, struct annex_move *m,
+		    struct job_list *start);
 
 /* A tensor was freed: its moves end. */
 void annex_moves_cancel(struct annex_space *s, struct tensor *t);
@@ -52,19 +54,15 @@ void annex_moves_cancel(struct annex_space *s, struct tensor *t);
 /* A page of a tensor came to rest: its moves go on. */
 void annex_moves_go_on(struct annex_space *s, struct tensor *t, struct job_list *start);
 
-/* Neighbours from @first on, which has a copy below, with copies that are neighbours as well. */
-uint32_t annex_pages_together(const struct annex_space *s, uint32_t first, uint32_t n);
-
 /*
- * Bring such pages, for @move or (NULL) for whoever waits for them. The job waits for room:
- * annex_room_made().
+ * Bring pages from @first on, whose copies below are neighbours as well, for @move or (NULL) for a
+ * program that waits for them. The job waits for room: annex_room_made().
  */
 int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 		  uint32_t first, uint32_t n);
 
-/* Neighbouring pages that hold nothing get room, likewise. */
-int annex_move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
-		      uint32_t first, uint32_t n);
+/* A program waits for a page that is not in the device tier, and not busy: a job brings it. */
+void annex_move_wanted(struct annex_space *s, uint32_t page);
 
 /*
  * Have neighbouring pages leave the device tier, those without a copy for @tier; or another tier

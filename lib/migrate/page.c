@@ -27,6 +27,30 @@ uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t
 	return i;
 }
 
+/* The part of a page's tensor that is brought for one touch: where it begins, and its pages. */
+static uint32_t window(const struct annex_space *s, uint32_t page, uint32_t *n)
+{
+	const struct tensor *t = tensor_of(s, page);
+	uint32_t size = s->opts.fault_bytes / ANNEX_MEM_PAGE;
+	uint32_t first = page / size * size, end = first + size;
+
+	first = first < t->first ? t->first : first;
+	end = end > t->first + t->n ? t->first + t->n : end;
+	*n = end - first;
+	return first;
+}
+
+uint32_t annex_pages_around(const struct annex_space *s, uint32_t page, uint8_t mask, uint32_t *n)
+{
+	uint8_t flags = s->pages[page].flags & mask;
+	uint32_t first = window(s, page, n), end = first + *n, from = page;
+
+	while (from > first && (s->pages[from - 1].flags & mask) == flags)
+		from--;
+	*n = annex_pages_alike(s, from, end - from, mask);
+	return from;
+}
+
 static uint64_t address(const struct annex_space *s, uint32_t page)
 {
 	return (uintptr_t)s->base + pages_bytes(page);

@@ -13,6 +13,9 @@
 /* Neighbours from @first on, @n at most, that agree in @mask of their flags with the first. */
 uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask);
 
+/* Pages like @page in @mask around it, neighbours of each other, that one touch brings. */
+uint32_t annex_pages_around(const struct annex_space *s, uint32_t page, uint8_t mask, uint32_t *n);
+
 /* Whether a program waits for one of them. */
 bool annex_pages_wanted(const struct annex_space *s, uint32_t first, uint32_t n);
 

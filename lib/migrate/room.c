@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/log.h"
-#include "fault.h"
 #include "frames.h"
-#include "job.h"
+#include "move.h"
 #include "page.h"
 #include "room.h"
 #include "tier.h"
@@ -193,7 +192,8 @@ static void make_pages(struct annex_space *s, struct job *job)
 		job->err = annex_frames_zero(s, job->page, job->n);
 }
 
-void annex_room_charge(struct annex_space *s, const struct job *job)
+/* A job that is to bring pages counts from now on. */
+static void charge(struct annex_space *s, const struct job *job)
 {
 	if (s->frames)
 		annex_frames_charge(s, job->page, job->n);
@@ -201,32 +201,32 @@ void annex_room_charge(struct annex_space *s, const struct job *job)
 		s->device += job->n;
 }
 
-/* Charge a job to the device tier, and let it go. */
+/* Charge a job to the device tier. Zeroes are there then; anything else is brought by a link. */
 static void admit(struct annex_space *s, struct job *job, struct job_list *start)
 {
-	annex_room_charge(s, job);
+	charge(s, job);
 	if (!job->err)
 		make_pages(s, job);
-	if (job->err || job->from.tier == NO_TIER)
-		annex_job_finish(s, job, start);
-	else
-		annex_jobs_add(start, job);
+	annex_jobs_add(job->err || job->from.tier == NO_TIER ? &s->ended : start, job);
 }
 
-void annex_room_drop(struct annex_space *s, const struct tensor *t, struct job_list *start)
+void annex_room_drop(struct annex_space *s, const struct tensor *t)
 {
-	struct job_list left = {0}, dropped = {0};
+	struct job_list left = {0};
 	struct job *job;
 
-	if (!t->jobs)
+	if (t && !t->jobs)
 		return;
-	while ((job = annex_jobs_take(&s->waiting)))
-		annex_jobs_add(tensor_of(s, job->page) == t ? &dropped : &left, job);
-	s->waiting = left;
-	while ((job = annex_jobs_take(&dropped))) {
+	while ((job = annex_jobs_take(&s->waiting))) {
+		if (t && tensor_of(s, job->page) != t) {
+			annex_jobs_add(&left, job);
+			continue;
+		}
+		charge(s, job);
 		job->err = -ECANCELED;
-		admit(s, job, start);
+		annex_jobs_add(&s->ended, job);
 	}
+	s->waiting = left;
 }
 
 /* Why nothing can leave, of tensor *@victim: writes have failed; or (NULL) all tiers are full. */
@@ -295,9 +295,8 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 	uint32_t spare = s->budget / SPARE;
 	struct job *job;
 
-	if (s->admitting)
+	if (s->closing)
 		return;
-	s->admitting = true;
 	while ((job = s->waiting.head)) {
 		uint32_t need = make_room_for(s, job, start);
 
@@ -305,9 +304,11 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 		    (s->leaving || moves(s) || !without_room(s, job)))
 			break;
 		admit(s, annex_jobs_take(&s->waiting), start);
+		/* Its pages may have to leave for the next one: it ends first. */
+		if (s->ended.head)
+			return;
 	}
 	/* Where nobody faults, all say so beforehand. */
 	if (!s->frames && s->device + spare > s->budget + s->leaving)
 		make_room(s, spare, true, start);
-	s->admitting = false;
 }

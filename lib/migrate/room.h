@@ -7,13 +7,13 @@
 
 #include "space.h"
 
-/* There may be room: jobs that wait for it go. What is to leave for them begins to. */
+/*
+ * There may be room: jobs that wait for it are admitted, until one of them is in @ended of the
+ * space; pages that are to leave for them begin to. Called by annex_jobs_settle() alone.
+ */
 void annex_room_made(struct annex_space *s, struct job_list *start);
 
-/* A job that is to bring pages counts from now on. */
-void annex_room_charge(struct annex_space *s, const struct job *job);
-
-/* A tensor was freed: what waits for room for it does not any more. */
-void annex_room_drop(struct annex_space *s, const struct tensor *t, struct job_list *start);
+/* Jobs of tensor @t, or (NULL) all, wait for room no longer, and are in @ended of the space. */
+void annex_room_drop(struct annex_space *s, const struct tensor *t);
 
 #endif

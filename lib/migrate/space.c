@@ -10,8 +10,9 @@
 #include "copy.h"
 #include "core/log.h"
 #include "fault.h"
+#include "finish.h"
 #include "frames.h"
-#include "job.h"
+#include "move.h"
 #include "page.h"
 #include "room.h"
 #include "store.h"
@@ -317,18 +318,14 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 static void settle(struct annex_space *s)
 {
 	struct job_list start = {0};
-	struct job *job;
 
 	pthread_mutex_lock(&s->lock);
-	s->admitting = s->closing = true;
+	s->closing = true;
 	for (uint32_t i = 0; i < s->n_tensors; i++)
 		if (s->tensors[i].n)
 			annex_moves_cancel(s, &s->tensors[i]);
-	while ((job = annex_jobs_take(&s->waiting))) {
-		annex_room_charge(s, job);
-		job->err = -ECANCELED;
-		annex_job_finish(s, job, &start);
-	}
+	annex_room_drop(s, NULL);
+	annex_jobs_settle(s, &start);
 	while (s->jobs)
 		pthread_cond_wait(&s->idle, &s->lock);
 	for (uint32_t i = 0; i < s->n_tensors; i++)
@@ -358,9 +355,9 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 	s->budget = (uint32_t)(device / ANNEX_MEM_PAGE);
 	if (s->frames) /* whole ones */
 		s->budget += -s->budget & (s->frame_pages - 1);
-	annex_room_made(s, &start);
+	annex_jobs_settle(s, &start);
 	pthread_mutex_unlock(&s->lock);
-	annex_link_add(&start);
+	annex_jobs_start(&start);
 	return 0;
 }
 

@@ -107,7 +107,8 @@ struct frame;
  * both end.
  * @spare: entries of @tensors that are free; @open: the one that small tensors go to.
  * @device: pages charged to the device tier, @budget of them are allowed; @leaving: of them on
- * their way out. @waiting: jobs that wait for room. @closing: nothing begins any more.
+ * their way out. @waiting: jobs that wait for room. @ended: jobs that need no link to end:
+ * annex_jobs_settle(). @closing: nothing begins any more.
  * @exceeded: it was said that more is held than the device tier is to have.
  */
 struct annex_space {
@@ -129,13 +130,13 @@ struct annex_space {
 	uint32_t oldest, newest;
 	uint64_t jobs, serials;
 	uint32_t device, budget, leaving;
-	struct job_list waiting;
+	struct job_list waiting, ended;
 	struct tier tiers[ANNEX_TIERS];
 	struct link copies[ANNEX_TIER_SSD];
 	uint32_t next_store;
 	pthread_t handler, helper;
 	bool pinned[ANNEX_TIER_SSD];
-	bool handles, helps, admitting, closing, user_only, exceeded;
+	bool handles, helps, closing, user_only, exceeded;
 	struct annex_space_stats stats;
 };
 

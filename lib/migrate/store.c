@@ -8,6 +8,8 @@
 #include <annex/clock.h>
 #include "core/log.h"
 #include "copy.h"
+#include "finish.h"
+#include "job.h"
 #include "store.h"
 
 #define DEPTH 32u
@@ -343,7 +345,7 @@ static int prepare(struct annex_store *store, const char *uri)
 	store->link.most = most < JOB_PAGES ? most : JOB_PAGES;
 	store->link.rate[0] = store->opts.read_rate;
 	store->link.rate[1] = store->opts.write_rate;
-	err = annex_link_start(&store->link, &ops, LINK_CREWS);
+	err = annex_link_start(&store->link, &ops, LINK_WORKERS, annex_jobs_work);
 	if (err)
 		return annex_fail(err, "%s: no more threads", uri);
 	store->works = true;

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
-#include "move.h"
 #include "page.h"
-#include "room.h"
 #include "tensor.h"
 
 typedef unsigned long long ull;
@@ -250,23 +248,6 @@ void annex_tensor_rest(struct annex_space *s, struct tensor *t)
 	s->spare[s->n_spare++] = (uint32_t)(t - s->tensors);
 }
 
-static void release(struct annex_space *s, struct tensor *t, struct job_list *start)
-{
-	uint32_t i = (uint32_t)(t - s->tensors);
-
-	if (t->shared && --t->parts) /* its other parts live */
-		return;
-	if (s->open == i)
-		s->open = NO_TENSOR;
-	t->live = false;
-	unlink_used(s, t);
-	clear(s, t->first, t->n);
-	annex_moves_cancel(s, t);
-	annex_room_drop(s, t, start);
-	annex_tensor_rest(s, t);
-	annex_room_made(s, start);
-}
-
 /* Whether a tensor begins there; of small ones, it does so no more. */
 static bool begins(struct annex_space *s, struct tensor *t, const void *ptr)
 {
@@ -282,67 +263,20 @@ static bool begins(struct annex_space *s, struct tensor *t, const void *ptr)
 	return true;
 }
 
-int annex_free(struct annex_space *s, void *ptr)
+struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *shares)
 {
-	struct job_list start = {0};
-	struct tensor *t;
 	uint32_t first, n;
+	struct tensor *t = annex_tensor_at(s, ptr, 1, &first, &n);
 
-	if (!ptr)
-		return 0;
-	pthread_mutex_lock(&s->lock);
-	t = annex_tensor_at(s, ptr, 1, &first, &n);
-	if (t && !begins(s, t, ptr))
-		t = NULL;
-	if (t)
-		release(s, t, &start);
-	pthread_mutex_unlock(&s->lock);
-	annex_link_add(&start);
-	return t ? 0 : annex_fail(-EINVAL, "free: no tensor begins at %p", ptr);
-}
-
-/* From now on nobody sees which of its pages are written. */
-static void may_be_written(struct annex_space *s, const struct tensor *t)
-{
-	uint8_t both = PAGE_DEVICE | PAGE_BELOW;
-
-	for (uint32_t i = t->first; i < t->first + t->n; i++)
-		if ((s->pages[i].flags & (both | PAGE_BUSY)) == both)
-			annex_pages_dirty(s, i, 1);
-}
-
-int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes)
-{
-	struct job_list start = {0};
-	uint32_t first, n;
-	struct tensor *t;
-	int err = 0;
-
-	pthread_mutex_lock(&s->lock);
-	t = annex_tensor_at(s, ptr, 1, &first, &n);
-	if (!t || (!on && (writes ? !t->writers : !t->holds))) {
-		err = annex_fail(-EINVAL, "hold: %p is in no tensor%s", ptr,
-				 t ? " that is held" : "");
-	} else {
-		t->holds += on ? 1u : -1u;
-		if (writes)
-			t->writers += on ? 1u : -1u;
-		if (on && writes && s->frames)
-			may_be_written(s, t);
-		annex_tensor_use(s, t);
-		annex_room_made(s, &start);
-	}
-	pthread_mutex_unlock(&s->lock);
-	annex_link_add(&start);
-	return err;
-}
-
-int annex_hold(struct annex_space *s, const void *ptr)
-{
-	return annex_tensor_hold(s, ptr, true, true);
-}
-
-int annex_let_go(struct annex_space *s, const void *ptr)
-{
-	return annex_tensor_hold(s, ptr, false, true);
+	if (!t || !begins(s, t, ptr))
+		return NULL;
+	*shares = t->shared && --t->parts;
+	if (*shares)
+		return t;
+	if (s->open == (uint32_t)(t - s->tensors))
+		s->open = NO_TENSOR;
+	t->live = false;
+	unlink_used(s, t);
+	clear(s, t->first, t->n);
+	return t;
 }

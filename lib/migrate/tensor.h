@@ -15,10 +15,11 @@ struct tensor *annex_tensor_at(struct annex_space *s, const void *ptr, uint64_t 
 void annex_tensor_use(struct annex_space *s, struct tensor *t);
 
 /*
- * As annex_hold() and annex_let_go(), the lock is not held. @writes: who holds it may write it,
- * which is not seen in a GPU's memory.
+ * The tensor that begins at @ptr is freed; NULL: none does. Idle pages of it hold nothing any more;
+ * its jobs and moves are the caller's, then annex_tensor_rest(). @shares: it does not end, since it
+ * is small tensors, of which others live.
  */
-int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes);
+struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *shares);
 
 /* A freed one is forgotten when nothing moves it any more. */
 void annex_tensor_rest(struct annex_space *s, struct tensor *t);

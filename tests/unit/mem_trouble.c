@@ -14,7 +14,7 @@
 #include <annex/clock.h>
 #include <annex/log.h>
 #include "mem_rig.h"
-#include "migrate/move.h"
+#include "migrate/request.h"
 #include "migrate/store.h"
 #include "nvme/dev.h"
 #include "random.h"

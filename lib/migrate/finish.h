@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ends of jobs: for their pages, for the moves that they are of, and for jobs that wait for room.
+ *
+ * Calls go one way:
+ *
+ *	request, fault, space, copy and store -> finish -> room -> move -> tensor, job -> page ->
+ *tier
+ *
+ * and to link.c from all that are above room. A job ends in one of two ways, and neither calls
+ *back: a link hands it to its worker (annex_jobs_work()), or to who adds it (annex_jobs_start());
+ *and one that needs no link, or fails before, is put into the space's list @ended by those below.
+ *
+ * Locks, in the order in which they are taken:
+ * - A space's orders all of struct annex_space, and all of its jobs but for those that a link has.
+ *   Whoever has put a job into @ended calls annex_jobs_settle() before letting go of the lock, so
+ *   @ended is empty when the lock is free.
+ * - A link's orders its queues, its workers' lists, and the jobs in them; a store's its free pages.
+ *   With neither held is a space's lock taken, or is memory touched that programs have passed.
+ *
+ * Jobs that may start are handed to their links without the space's lock, since a link may carry
+ *out what it is given, in this thread.
+ */
+#ifndef ANNEX_MIGRATE_FINISH_H
+#define ANNEX_MIGRATE_FINISH_H
+
+#include "space.h"
+
+/*
+ * After any change: jobs in @ended end, moves of their tensors go on, and jobs that wait for room
+ * are admitted, in turns until nothing is left to do. The space's lock is held.
+ */
+void annex_jobs_settle(struct annex_space *s, struct job_list *start);
+
+/* Hand jobs to their links. Those that a link carries out at once end here. No lock is held. */
+void annex_jobs_start(struct job_list *start);
+
+/* The thread of a link's worker. */
+void *annex_jobs_work(void *worker);
+
+#endif

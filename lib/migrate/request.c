@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include "core/log.h"
+#include "finish.h"
+#include "job.h"
+#include "move.h"
+#include "page.h"
+#include "request.h"
+#include "room.h"
+
+/* Those are wanted: what was to take them away, and has not begun, does not. */
+static void recall(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++) {
+		struct job_list jobs = {0};
+		struct job *job;
+
+		if (s->tiers[tier].present)
+			jobs = annex_link_recall(&s->tiers[tier].lane, first, n);
+		while ((job = annex_jobs_take(&jobs)))
+			annex_job_recall(s, job);
+	}
+}
+
+static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const struct want *want,
+		 struct annex_move **move, struct job_list *start)
+{
+	uint32_t first, n;
+	struct tensor *t = annex_tensor_at(s, ptr, bytes, &first, &n);
+	struct annex_move *m;
+
+	if (!t)
+		return annex_fail(-EINVAL, "move: %llu bytes at %p are not in one tensor",
+				  (unsigned long long)bytes, ptr);
+	m = annex_move_new(s, t, want);
+	if (!m)
+		return annex_fail(-ENOMEM, "move: no memory");
+	m->at = first;
+	m->end = first + n;
+	m->detached = !move;
+	if (want->to == ANNEX_TIER_GPU && want->most)
+		recall(s, first, n);
+	if (s->ended.head)
+		annex_jobs_settle(s, start);
+	/* Pages that are wanted soon are not those that leave next. */
+	if (want->to == ANNEX_TIER_GPU)
+		annex_tensor_use(s, t);
+	if (move)
+		*move = m;
+	annex_move_add(s, t, m, start);
+	annex_jobs_settle(s, start);
+	return 0;
+}
+
+int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
+		     const struct want *want, struct annex_move **move)
+{
+	struct job_list start = {0};
+	struct annex_move *m = NULL;
+	int err;
+
+	if (want->to >= ANNEX_TIERS || (want->to != ANNEX_TIER_GPU && !s->tiers[want->to].present))
+		return annex_fail(-ENXIO, "move: the space has no tier %u", want->to);
+	pthread_mutex_lock(&s->lock);
+	err = begin(s, ptr, bytes, want, move ? &m : NULL, &start);
+	pthread_mutex_unlock(&s->lock);
+	annex_jobs_start(&start);
+	/* It may be in the space itself: who handles its fault needs the lock. */
+	if (move && !err)
+		*move = m;
+	return err;
+}
+
+int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint64_t deadline,
+		   struct annex_move **move)
+{
+	struct want want = {
+		.to = ANNEX_TIER_GPU, .keep = true, .most = UINT32_MAX, .deadline = deadline};
+
+	return annex_move_begin(s, ptr, bytes, &want, move);
+}
+
+int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
+		    struct annex_move **move)
+{
+	struct want want = {.to = (uint8_t)tier, .most = UINT32_MAX};
+
+	if (tier == ANNEX_TIER_GPU || tier >= ANNEX_TIERS)
+		return annex_fail(-ENXIO, "move: nothing is evicted to tier %u", tier);
+	return annex_move_begin(s, ptr, bytes, &want, move);
+}
+
+int annex_free(struct annex_space *s, void *ptr)
+{
+	struct job_list start = {0};
+	struct tensor *t;
+	bool shares;
+
+	if (!ptr)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_end(s, ptr, &shares);
+	if (t && !shares) {
+		annex_moves_cancel(s, t);
+		annex_room_drop(s, t);
+		annex_tensor_rest(s, t);
+		annex_jobs_settle(s, &start);
+	}
+	pthread_mutex_unlock(&s->lock);
+	annex_jobs_start(&start);
+	return t ? 0 : annex_fail(-EINVAL, "free: no tensor begins at %p", ptr);
+}
+
+/* From now on nobody sees which of its pages are written. */
+static void may_be_written(struct annex_space *s, const struct tensor *t)
+{
+	uint8_t both = PAGE_DEVICE | PAGE_BELOW;
+
+	for (uint32_t i = t->first; i < t->first + t->n; i++)
+		if ((s->pages[i].flags & (both | PAGE_BUSY)) == both)
+			annex_pages_dirty(s, i, 1);
+}
+
+int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes)
+{
+	struct job_list start = {0};
+	uint32_t first, n;
+	struct tensor *t;
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (!t || (!on && (writes ? !t->writers : !t->holds))) {
+		err = annex_fail(-EINVAL, "hold: %p is in no tensor%s", ptr,
+				 t ? " that is held" : "");
+	} else {
+		t->holds += on ? 1u : -1u;
+		if (writes)
+			t->writers += on ? 1u : -1u;
+		if (on && writes && s->frames)
+			may_be_written(s, t);
+		annex_tensor_use(s, t);
+		annex_jobs_settle(s, &start);
+	}
+	pthread_mutex_unlock(&s->lock);
+	annex_jobs_start(&start);
+	return err;
+}
+
+int annex_hold(struct annex_space *s, const void *ptr)
+{
+	return annex_tensor_hold(s, ptr, true, true);
+}
+
+int annex_let_go(struct annex_space *s, const void *ptr)
+{
+	return annex_tensor_hold(s, ptr, false, true);
+}

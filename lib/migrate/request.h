@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests of programs: tensors come, leave, are held, and are freed (annex/mem.h). The space's
+ * lock is not held.
+ */
+#ifndef ANNEX_MIGRATE_REQUEST_H
+#define ANNEX_MIGRATE_REQUEST_H
+
+#include "move.h"
+
+/*
+ * Ask for @want, for pages of one tensor. @move may be NULL. Return: as annex_prefetch().
+ */
+int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
+		     const struct want *want, struct annex_move **move);
+
+/*
+ * As annex_hold() and annex_let_go(). @writes: the holder may write it, which is not seen in a
+ * GPU's memory.
+ */
+int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes);
+
+#endif
