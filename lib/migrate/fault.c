@@ -51,8 +51,8 @@ static bool of_tensor(struct annex_space *s, uint32_t page)
 	return false;
 }
 
-static struct lane *touched(struct annex_space *s, uint32_t page, bool write_protected,
-			    struct job_list *start)
+static struct lane *page_fault(struct annex_space *s, uint32_t page, bool write_protected,
+			       struct job_list *start)
 {
 	uint8_t flags = s->pages[page].flags;
 	struct lane *kick = NULL;
@@ -100,9 +100,9 @@ static void handle_faults(struct annex_space *s, const struct uffd_msg *msgs, un
 		uint64_t at = msgs[i].arg.pagefault.address - (uintptr_t)s->base;
 
 		if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
-			kick[i] = touched(s, (uint32_t)(at / ANNEX_MEM_PAGE),
-					  msgs[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
-					  &start);
+			kick[i] = page_fault(s, (uint32_t)(at / ANNEX_MEM_PAGE),
+					     msgs[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
+					     &start);
 	}
 	pthread_mutex_unlock(&s->lock);
 	annex_jobs_start(&start);

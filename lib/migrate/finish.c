@@ -11,6 +11,7 @@
 #include "room.h"
 #include "tier.h"
 
+/* Programs that wait for any of these pages have a SIGSEGV. */
 static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32_t n,
 		 const struct job *job)
 {
@@ -28,7 +29,7 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 	}
 }
 
-/* Some of it may be good: page by page, then. Return: whether it is tried again. */
+/* Some pages may be good: each is tried by itself. Return: whether they are. */
 static bool one_by_one(struct annex_space *s, const struct job *job, struct tensor *t)
 {
 	if (job->n == 1 || !t->live || job->from.tier == NO_TIER || job->err == -ENODEV ||
@@ -62,8 +63,8 @@ static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
 		lose(s, t, first, job->n, job);
 }
 
-/* They are below now, at the place that the job has written to. */
-static void settle(struct annex_space *s, const struct job *job, const uint32_t *crc)
+/* The pages are below now, at the place that the job has written to. */
+static void now_below(struct annex_space *s, const struct job *job, const uint32_t *crc)
 {
 	for (uint32_t i = 0; i < job->n; i++) {
 		struct page *p = &s->pages[job->page + i];
@@ -76,7 +77,7 @@ static void settle(struct annex_space *s, const struct job *job, const uint32_t 
 	}
 }
 
-/* What programs have touched meanwhile, and is not there. */
+/* Pages that programs have touched meanwhile, and that are not there. */
 static void bring_wanted(struct annex_space *s, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
@@ -103,9 +104,9 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 				  annex_strerror(job->err));
 	} else {
 		s->stats.out += pages_bytes(job->n);
-		settle(s, job, crc);
+		now_below(s, job, crc);
 	}
-	if (job->punched) {
+	if (job->released) {
 		annex_pages_gone(s, first, job->n);
 		bring_wanted(s, first, end);
 		return;
@@ -130,12 +131,12 @@ static void end_below(struct annex_space *s, const struct job *job, const uint32
 	} else {
 		s->stats.below += pages_bytes(job->n);
 		annex_tier_give(s, job->from.tier, job->from.page, job->n);
-		settle(s, job, crc);
+		now_below(s, job, crc);
 	}
 	bring_wanted(s, job->page, job->page + job->n);
 }
 
-/* Where the device tier need not be looked at, it is not mapped. */
+/* The side that checksums are of: the device tier is not mapped where the other is memory. */
 static struct place summed(const struct job *job)
 {
 	if (annex_job_is_stored(job))
@@ -149,7 +150,7 @@ static void sum_pages(const struct job *job, const uint8_t *p, uint32_t *crc)
 		crc[i] = crc32c((const void *)(p + pages_bytes(i)), ANNEX_MEM_PAGE / 8, 0);
 }
 
-/* What a GPU holds is fetched for it. */
+/* Pages of a GPU are fetched for it. */
 static int sum_frames(const struct job *job, uint32_t *crc)
 {
 	uint8_t *p = malloc(pages_bytes(job->n));
@@ -171,7 +172,7 @@ static int sums(const struct job *job, uint32_t *crc)
 	return 0;
 }
 
-/* Whether what came back is what had left. */
+/* Pages that came back must be as they had left. */
 static void compare(struct annex_space *s, struct job *job, const struct tensor *t,
 		    const uint32_t *crc)
 {

@@ -14,7 +14,7 @@ void *annex_job_memory(const struct job *job, struct place side)
 	return arena + pages_bytes(side.page);
 }
 
-/* Those of a transfer that are neighbours in the device tier, from *@job on, which is moved on. */
+/* Jobs of a transfer that are neighbours in the device tier, from *@job on, which is moved on. */
 static struct uffdio_range neighbours(const struct job **job)
 {
 	const struct job *j = *job;
@@ -26,7 +26,7 @@ static struct uffdio_range neighbours(const struct job **job)
 	return (struct uffdio_range){.start = at, .len = n * ANNEX_MEM_PAGE};
 }
 
-/* What a buffer stands for need not be, but to be summed. */
+/* Pages that go through a buffer are mapped for their checksums only. */
 static bool is_mapped(const struct job *job)
 {
 	return annex_job_is_stored(job) && job->space->alias &&
@@ -34,7 +34,7 @@ static bool is_mapped(const struct job *job)
 	       (job->to.tier == ANNEX_TIER_GPU || job->from.tier == ANNEX_TIER_GPU);
 }
 
-/* Those of a transfer from @first on that go side by side. Return: the next one. */
+/* Hide jobs of a transfer from @first on that are neighbours. Return: the next one. */
 static struct job *hide(struct annex_space *s, struct job *first)
 {
 	struct job *end = first, *job;
@@ -57,7 +57,7 @@ void annex_job_hide(struct job *first)
 		return;
 	pthread_mutex_lock(&s->lock);
 	for (job = first; job; job = job->with)
-		/* What a GPU's kernel may write cannot be saved meanwhile either. */
+		/* Pages that a GPU's kernel may write cannot be saved meanwhile either. */
 		job->recalled = tensor_of(s, job->page)->holds && (!job->keep || s->frames);
 	for (job = first; job;)
 		job = job->recalled ? job->with : hide(s, job);
@@ -67,7 +67,7 @@ void annex_job_hide(struct job *first)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What an ioctl leaves out is faulted in. */
+/* Pages that an ioctl leaves out are faulted in. */
 void annex_job_map(const struct job *first)
 {
 	int uffd = first->space->transfers;
@@ -86,7 +86,7 @@ void annex_job_map(const struct job *first)
 	}
 }
 
-/* That they were mapped a second time would count twice. */
+/* A second mapping would count pages twice. */
 static void unmap_alias(const struct job *job)
 {
 	while (job) {
@@ -112,25 +112,25 @@ static bool leaves(struct annex_space *s, const struct job *first)
 }
 
 /* All at once, and while others use the space; who touches them from now on waits for the end. */
-static void punch(struct annex_space *s, struct job *first)
+static void give_back(struct annex_space *s, struct job *first)
 {
 	const struct job *job = first;
 
 	while (job) {
 		struct uffdio_range range = neighbours(&job);
 
-		annex_pages_punch(s,
-				  (uint32_t)((range.start - (uintptr_t)s->alias) / ANNEX_MEM_PAGE),
-				  (uint32_t)(range.len / ANNEX_MEM_PAGE));
+		annex_pages_release(
+			s, (uint32_t)((range.start - (uintptr_t)s->alias) / ANNEX_MEM_PAGE),
+			(uint32_t)(range.len / ANNEX_MEM_PAGE));
 	}
 	for (; first; first = first->with)
-		first->punched = true;
+		first->released = true;
 }
 
 void annex_job_unmap(struct job *first)
 {
 	if (leaves(first->space, first))
-		punch(first->space, first);
+		give_back(first->space, first);
 	else if (is_mapped(first))
 		unmap_alias(first);
 }

@@ -218,7 +218,7 @@ static void pump(struct link *link, bool all)
 }
 
 /* Whether a worker begins transfers when it is called: not the one that faults wait for. */
-static bool answers(const struct link *link, const struct link_worker *worker)
+static bool may_begin(const struct link *link, const struct link_worker *worker)
 {
 	return link->called && (link->n_workers == 1 || worker != link->workers);
 }
@@ -232,10 +232,10 @@ static void set_going(struct link *link)
 	pump(link, !link->ops->prepare);
 	if (!link->ops->prepare || link->called)
 		return;
-	/* A worker that does not sleep looks when it has done what it does. */
+	/* A worker that is not idle looks when it has ended its transfers. */
 	link->called = true;
 	for (unsigned int i = 0; i < link->n_workers; i++)
-		if (link->workers[i].idle && answers(link, &link->workers[i])) {
+		if (link->workers[i].idle && may_begin(link, &link->workers[i])) {
 			pthread_cond_signal(&link->workers[i].more);
 			return;
 		}
@@ -334,7 +334,7 @@ static void sleep_until(uint64_t when)
 		;
 }
 
-/* Of several jobs that went together, an error is that of one of them, perhaps. */
+/* Of several jobs that went together, the error may be one's alone. */
 static bool needs_again(const struct link *link, const struct job *job)
 {
 	if (!link->ops->again || !job->err)
@@ -427,7 +427,7 @@ bool annex_link_wait(struct link_worker *worker)
 	worker->emptied = false;
 	for (;;) {
 		worker->idle = true;
-		while (!worker->flying.head && !link->stop && !answers(link, worker))
+		while (!worker->flying.head && !link->stop && !may_begin(link, worker))
 			pthread_cond_wait(&worker->more, &link->lock);
 		worker->idle = false;
 		works = worker->flying.head;

@@ -36,13 +36,29 @@ struct place {
 };
 
 /**
- * struct job - One transfer of @n neighbouring pages, the first of which is @page of the space.
- * @with: the next one of the same transfer; @total: of the first one, pages of all of them.
- * @deadline: as for annex_prefetch(). @due: when it may end on a link that is held back.
- * @keep: as in struct want. @bounced: it goes through a buffer. @err: how it ended; @refused: as
- * there was no room for it; @recalled: before it began, as a program wants its pages, or holds
- * them: they stay. @punched: they have no memory any more. @round: of the tier that it goes to,
- * when it was made. @token, @buffer: of the device.
+ * struct job - One transfer of neighbouring pages.
+ * @next: in a list.
+ * @with: the next job of the same transfer.
+ * @move: the move that it is of, or NULL.
+ * @lane: where it is queued; NULL: it needs no link.
+ * @from: where its first page is.
+ * @to: where that page goes.
+ * @page: its first page, by the space's numbers.
+ * @n: its pages.
+ * @total: of the first job of a transfer: pages of all of them.
+ * @err: 0, or the negative errno that it ended with.
+ * @ended: the device has done with it.
+ * @bounced: it goes through a buffer.
+ * @keep: as in struct want.
+ * @refused: it failed since there was no room.
+ * @recalled: it did not begin, as a program wants its pages or holds them: they stay.
+ * @released: its pages' memory has been given back.
+ * @buffer: the store's buffer that it goes through.
+ * @round: of the tier that it goes to, when it was made.
+ * @token: of the command.
+ * @deadline: as for annex_prefetch().
+ * @due: when it may end on a link that is held back, in ns.
+ * @limit: when the device is too late with it, in ns.
  */
 struct job {
 	struct job *next, *with;
@@ -53,7 +69,7 @@ struct job {
 	uint32_t page, n, total;
 	enum job_kind kind;
 	int err;
-	bool ended, bounced, keep, refused, recalled, punched;
+	bool ended, bounced, keep, refused, recalled, released;
 	uint32_t buffer, round;
 	uint64_t token;
 	uint64_t deadline, due, limit;
@@ -71,8 +87,11 @@ struct job *annex_jobs_take(struct job_list *list);
 void annex_jobs_remove(struct job_list *list, struct job *job);
 
 /**
- * struct lane - What one space has on one link. @at: where the device finds the arenas, by tier; 0:
- * not at all. @served: bytes, by kind; as much as others had is added when it has had no job.
+ * struct lane - One space's part of one link.
+ * @next: of the link.
+ * @queued: jobs that have not begun, by kind.
+ * @served: bytes, by kind; raised to what others had been served when it has had no job.
+ * @at: where the device finds the arenas, by tier; 0: it cannot reach one.
  */
 struct lane {
 	struct lane *next;
@@ -83,16 +102,20 @@ struct lane {
 };
 
 /**
- * struct link_ops - @ready: take what @job needs to begin; false: there is none of it now. @joins:
- * @next may be moved together with those that end with @last. @prepare: what takes its time before
- * it begins; it may fail, with @err. @begin: start transfers; what cannot be started has @err and
- * @ended. @wait: until @job has ended, or its time limit. Sets @err. @poll: whether it has, without
- * waiting. @again: it was ended by somebody else's error; carry it out, each job by itself, but for
- * those that were recalled, and set their @err. @unload: it has ended, and was @bounced: take what
- * has come out of its buffer, which @give_back then gives to others. All but @prepare, @wait,
- * @again and @unload are called with the link's lock; all but @wait may be NULL, where there is
- * nothing to do, or to look at.
- * @at_once: what programs wait for is carried out by @wait, in the thread that adds it.
+ * struct link_ops - What carries out the transfers. Only @wait must be there. All but @prepare,
+ * @wait,
+ * @unload and @again are called with the link's lock.
+ * @prepare: the slow part before a transfer begins; it may fail, with @err.
+ * @begin: start transfers; those that cannot be started have @err and @ended.
+ * @wait: wait until @job has ended, or for its time limit; sets @err.
+ * @poll: whether it has ended, without waiting.
+ * @unload: it has ended, and was @bounced: take the data out of its buffer.
+ * @give_back: its buffer is free.
+ * @ready: take what @job needs to begin; false: there is none of it now.
+ * @joins: whether @next may be moved together with jobs that end with @last.
+ * @again: it was ended by another job's error: carry out each job by itself, but for those that
+ * were recalled, and set their @err.
+ * @at_once: jobs that programs wait for are carried out by @wait, in the thread that adds them.
  */
 struct link_ops {
 	void (*prepare)(struct link *link, struct job *job);
@@ -131,13 +154,22 @@ struct link_worker {
 };
 
 /**
- * struct link - @rate: bytes a second in and out, 0: as fast as it goes. @free_at: when the last
- * job that was begun will have passed, at that rate. @turn: whose the next one is, of the workers.
- * @flying: transfers begun, by kind; @most: pages of one. @vtime: what the space had been served
- * that the last one of a kind was of.
+ * struct link - The way between two tiers.
+ * @lock: orders all that changes here, and in the lanes.
+ * @lanes: of the spaces that use it.
+ * @turn: picks the worker of the next transfer.
+ * @rate: bytes a second in and out; 0: as fast as it goes.
+ * @free_at: when the last transfer that was begun will have passed, at that rate, in ns.
+ * @depth: transfers under way, at most, but for those that programs wait for.
+ * @most: pages of one transfer.
+ * @flying: transfers under way, by kind.
+ * @vtime: by kind, bytes served to the space whose transfer began last (start-time fair queueing).
+ * @active: transfers in and out under way, to measure the rate.
+ * @since: when the first of them began, in ns.
+ * @busy: time with transfers under way, in ns.
+ * @moved: bytes in that time.
+ * @stop: its workers end.
  * @called: a worker is to begin what is queued.
- * @moved, @busy: bytes in and out, and the time in which there were any: it began at @since if jobs
- * are @active.
  */
 struct link {
 	pthread_mutex_t lock;

@@ -9,11 +9,12 @@
 #include "tensor.h"
 
 /**
- * struct want - What is asked for: that pages go to tier @to.
- * @most: so many of those that are elsewhere.
- * @deadline: as for annex_prefetch(). @urgent: a kernel waits for them; those that hold nothing yet
- * come as well, and with no @most these alone, whatever the others do. @keep: on the way in, copies
- * below stay good; on the way out, pages stay in the device tier too.
+ * struct want - A request: pages are to be in tier @to.
+ * @urgent: a kernel waits for them; pages that hold nothing yet come as well, and with no @most
+ * these alone, whatever the others do.
+ * @keep: on the way in, copies below stay good; on the way out, pages stay in the device tier too.
+ * @most: so many of the pages that are elsewhere.
+ * @deadline: as for annex_prefetch().
  */
 struct want {
 	uint8_t to;
@@ -23,9 +24,17 @@ struct want {
 };
 
 /**
- * struct annex_move - Pages @at to @end of a tensor are still to be looked at.
- * @jobs: of it that are under way. @err: the first error, of @name, or of @victim, which was to
- * make room for it. @detached: nobody waits for it.
+ * struct annex_move - A request for pages of one tensor, and how far it is.
+ * @next: of the tensor.
+ * @ended: signalled when it is @done.
+ * @name: the tensor's.
+ * @victim: the tensor that could not leave for it, and that @err is of; or empty.
+ * @at: the next page to be looked at.
+ * @end: the page after the last one.
+ * @jobs: of it that have not ended.
+ * @err: the first error, a negative errno.
+ * @detached: nobody waits for it.
+ * @done: it is not in the tensor's list any more.
  */
 struct annex_move {
 	struct annex_move *next;

@@ -139,7 +139,7 @@ bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 	return true;
 }
 
-void annex_pages_punch(struct annex_space *s, uint32_t first, uint32_t n)
+void annex_pages_release(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	if (fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		      (off_t)pages_bytes(first), (off_t)pages_bytes(n)))
@@ -161,7 +161,7 @@ void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n)
 void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	if (!s->frames)
-		annex_pages_punch(s, first, n);
+		annex_pages_release(s, first, n);
 	annex_pages_gone(s, first, n);
 }
 

@@ -29,7 +29,7 @@ bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n);
  * Give their memory back, and all mappings of it: of busy pages, also without the lock; and, with
  * it, that they are not in the device tier any more.
  */
-void annex_pages_punch(struct annex_space *s, uint32_t first, uint32_t n);
+void annex_pages_release(struct annex_space *s, uint32_t first, uint32_t n);
 void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n);
 
 /* Both. What they held must be elsewhere, or not be wanted. */

@@ -8,7 +8,7 @@
 #include "request.h"
 #include "room.h"
 
-/* Those are wanted: what was to take them away, and has not begun, does not. */
+/* Pages are wanted: jobs that were to take them away, and have not begun, do not begin. */
 static void recall(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++) {

@@ -26,23 +26,22 @@
 #define SHARED_PAGES 16u     /* that small tensors are given places in together */
 #define SMALL 64u            /* bytes, to which these places are aligned */
 
-/*
- * What is known of a page.
- * DEVICE: it is in the device tier. BELOW: there is a copy in @tier at @loc that is as good.
- *Neither: all zeroes. BUSY: a job moves it. SHOWN: programs see it. CLEAN: and cannot write it
- *unnoticed. WANTED: a program waits for it. FENCED: who touches it has a SIGSEGV.
- */
-#define PAGE_DEVICE 1u
-#define PAGE_BELOW 2u
-#define PAGE_BUSY 4u
-#define PAGE_SHOWN 8u
-#define PAGE_CLEAN 16u
-#define PAGE_WANTED 32u
-#define PAGE_FENCED 64u
+/* Of a page that is neither in the device tier nor below, all bytes are zero. */
+#define PAGE_DEVICE 1u  /* it is in the device tier */
+#define PAGE_BELOW 2u   /* there is a copy in @tier at @loc that is as good */
+#define PAGE_BUSY 4u    /* a job moves it */
+#define PAGE_SHOWN 8u   /* programs see it */
+#define PAGE_CLEAN 16u  /* a write to it faults */
+#define PAGE_WANTED 32u /* a program waits for it */
+#define PAGE_FENCED 64u /* a touch of it is a SIGSEGV */
 
 /**
- * struct page - @tensor: number of the one that it belongs to, from 1; 0: none. @tier, @loc: of
- * BELOW: page number in the tier. @crc: of the copy below, where the space has checksums.
+ * struct page - Where a page is.
+ * @tensor: number of its tensor, from 1; 0: none.
+ * @loc: of PAGE_BELOW: page number in the tier.
+ * @crc: of the copy below, where the space has checksums.
+ * @tier: of PAGE_BELOW.
+ * @flags: PAGE_*.
  */
 struct page {
 	uint32_t tensor;
@@ -53,14 +52,24 @@ struct page {
 };
 
 /**
- * struct tensor - Pages @first to @first + @n.
- * @serial: of all that there ever were. @moves: that are not done. @hand: where reclaiming goes on.
- * @holds: who wants it to stay; @writers: of them who may write it, unseen. @jobs: that move it.
- * @resident: pages in the device tier; @leaving: of them on their way out.
- * @older, @newer: the tensors that were used before and after it, by index.
- * @parts: of pages that small tensors share: how many live; @fill: bytes given out; @starts: a bit
- * for each place where one begins.
- * @shared: it is such. @live: it has not been freed. With no @n there is none.
+ * struct tensor - Neighbouring pages that were allocated together.
+ * @moves: requests that are not done.
+ * @serial: its number among all that there ever were.
+ * @first: its first page.
+ * @n: its pages; 0: the entry is free.
+ * @hand: the page that reclaiming goes on with.
+ * @holds: how often it is held, to stay.
+ * @writers: of these, holders that may write it, unseen.
+ * @jobs: that move its pages.
+ * @resident: its pages in the device tier.
+ * @leaving: of these, pages on their way out.
+ * @older: the tensor that was used before it, by index.
+ * @newer: the tensor that was used after it.
+ * @parts: of pages that small tensors share: how many of them live.
+ * @fill: bytes given out to small tensors.
+ * @starts: a bit for each place where a small tensor begins.
+ * @shared: small tensors share it.
+ * @live: it has not been freed.
  */
 struct tensor {
 	char *name;
@@ -78,10 +87,18 @@ struct tensor {
 
 /**
  * struct tier - One below the device tier.
- * @arena: its memory, or NULL on storage. @store: then it. @lane: what this space has on its link.
+ * @own: its pages, in memory.
+ * @runs: its pages, wherever they are kept.
+ * @arena: its memory, or NULL on storage.
+ * @store: its storage, or NULL.
+ * @lane: the space's part of its link.
  * @job_pages: the most of one transfer.
- * @failed: the last transfers to it have, so many: until @rest it is chosen last, or not at all.
- * @err: how, of tensor @victim. @round: how often that was counted.
+ * @used: pages that the space has in it.
+ * @failed: writes to it that have failed in a row: until @rest it is chosen last, or not at all.
+ * @round: counted failures; those of jobs that were made together count once.
+ * @rest: a time in ns.
+ * @err: the last failure, a negative errno.
+ * @victim: the tensor that it was of.
  */
 struct tier {
 	struct runs own, *runs;
@@ -100,16 +117,32 @@ struct tier {
 struct frame;
 
 /**
- * struct annex_space - @lock orders all that changes in it. Links' and stores' locks come after it.
- * @idle: @jobs is 0. @watch: how touches are heard of. @track: writes to clean pages are seen.
+ * struct annex_space - A space. Links' and stores' locks are taken after its own: finish.h.
+ * @lock: orders all that changes in it.
+ * @idle: signalled when @jobs is 0.
+ * @file: the memory.
+ * @uffd: tells @handler of touches of @base.
+ * @transfers: tells @helper of touches of @alias.
+ * @bell: ends both threads.
+ * @watch: how touches are heard of.
+ * @track: writes to clean pages are seen.
  * @frames: of a GPU, one for each @frame_pages of the space.
- * @uffd: tells @handler of touches of @base; @transfers: tells @helper of those of @alias; @bell:
- * both end.
- * @spare: entries of @tensors that are free; @open: the one that small tensors go to.
- * @device: pages charged to the device tier, @budget of them are allowed; @leaving: of them on
- * their way out. @waiting: jobs that wait for room. @ended: jobs that need no link to end:
- * annex_jobs_settle(). @closing: nothing begins any more.
- * @exceeded: it was said that more is held than the device tier is to have.
+ * @addresses: pages that are in no tensor.
+ * @open: the tensor that small ones go to.
+ * @spare: entries of @tensors that are free.
+ * @oldest: the tensor that was used longest ago, by index.
+ * @jobs: that have not ended.
+ * @serials: tensors that there ever were.
+ * @device: pages charged to the device tier.
+ * @budget: pages that it may have.
+ * @leaving: pages on their way out of it.
+ * @waiting: jobs that wait for room.
+ * @ended: jobs that ended without a link; empty when @lock is free: annex_jobs_settle().
+ * @copies: links to the tiers that are memory.
+ * @pinned: tiers that a GPU has pinned.
+ * @closing: nothing begins any more.
+ * @user_only: touches by the kernel are not heard of, so a prefetch brings zeroes, too.
+ * @exceeded: it was logged that more is held than the device tier is to have.
  */
 struct annex_space {
 	pthread_mutex_t lock;
