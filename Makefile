@@ -92,7 +92,7 @@ NDP_BENCH_SRC := $(filter tests/bench/ndp%,$(BENCH_SRC)) tests/bench/figure.c
 MIGRATE_SRC := $(filter tests/bench/migrate%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
 STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate%),$(BENCH_SRC))
 BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate)
-HEADERS := $(sort $(wildcard include/annex/*.h))
+HEADERS := $(sort $(wildcard include/annex/*.h include/annex/detail/*.h))
 MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) include/uapi/annex.h
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
@@ -399,7 +399,8 @@ install: all install-module
 	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(DESTDIR)$(LIBDIR)
 	ln -sf $(SOFILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libannex.so
-	$(INSTALL) -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/annex
+	$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)/annex/detail
+	$(foreach h,$(HEADERS),$(INSTALL) -m 644 $h $(DESTDIR)$(INCLUDEDIR)/$(h:include/%=%) &&) :
 	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
 	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(call man_file,$(m)) &&) :
@@ -418,10 +419,10 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex-cuda.a libannex.so $(SONAME) \
 		$(SOFILE))
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
-	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,$(notdir $(HEADERS)))
+	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%)
 	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules
 	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
-	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex
+	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex/detail $(DESTDIR)$(INCLUDEDIR)/annex
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
 clean:

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "cleanup.h"
 #include "error.h"
 

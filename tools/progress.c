@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <annex/atomic.h>
-#include <annex/clock.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
 #include "progress.h"
 
 static const char *activity;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/array.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/uri.h>
 #include "blocks.h"
 #include "cli.h"

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <annex/line.h>
+#include <annex/detail/line.h>
 #include <annex/log.h>
 #include <annex/provider.h>
 

@@ -29,7 +29,7 @@
 #include <stdint.h>
 #include <annex/device.h>
 #include <annex/frames.h>
-#include <annex/gpu_cache.h>
+#include <annex/detail/gpu_cache.h>
 #include <annex/provider.h>
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@
 #ifndef ANNEX_GPU_H
 #define ANNEX_GPU_H
 
-#include <annex/gpu_flush.h>
+#include <annex/detail/gpu_flush.h>
 
 #ifdef __cplusplus
 extern "C" {

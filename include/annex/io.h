@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include <annex/nvme.h>
 
 /**

@@ -4,13 +4,13 @@
  *
  * A submitted command is known by a token until its result has been taken, or the token abandoned.
  * Any number of threads may use one queue pair at once; completions are delivered by whoever looks,
- * to whomever they belong. How the rings are shared is in annex/ring.h. Everything here compiles as
- * C11 and as CUDA device code.
+ * to whomever they belong. annex/detail/ring.h tells how the rings are shared. Everything here
+ * compiles as C11 and as CUDA device code.
  */
 #ifndef ANNEX_QUEUE_H
 #define ANNEX_QUEUE_H
 
-#include <annex/ring.h>
+#include <annex/detail/ring.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the cache share. The word that says all about a line is in annex/line.h.
+ * Shared by the files of the cache. annex/detail/line.h has the word that describes a line.
  */
 #ifndef ANNEX_CACHE_CACHE_H
 #define ANNEX_CACHE_CACHE_H

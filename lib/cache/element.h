@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of one element. Those of 1, 2, 4 and 8 bytes go in one access each, so that readers see
+ * Copies of one element. Elements of 1, 2, 4 and 8 bytes are copied in one access, so readers see
  * the old or the new value; longer ones go in words.
  */
 #ifndef ANNEX_CACHE_ELEMENT_H
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 
 #define ELEMENT_INLINE static inline __attribute__((always_inline))
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transitions of a line's word (annex/line.h) that a transfer goes with, and waiting for their end.
+ * Transitions of a line's word (annex/detail/line.h) that a transfer goes with, and waiting for
+ * their end.
  */
 #ifndef ANNEX_CACHE_LINE_H
 #define ANNEX_CACHE_LINE_H

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "layout.h"
 #include "line.h"
 #include "outcome.h"

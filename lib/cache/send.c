@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "layout.h"
 #include "send.h"
 

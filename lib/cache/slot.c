@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "line.h"
 #include "reap.h"
 #include "slot.h"

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 
 #define ANNEX_SHARDS 64u
 #define ANNEX_SHARDS_OWN 48u

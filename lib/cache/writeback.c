@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "issue.h"
 #include "line.h"
 #include "writeback.h"

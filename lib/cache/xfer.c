@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "xfer.h"
 
 #define XFERS_MAX 4096u /* as many as the default queues of a device take commands */

@@ -4,7 +4,7 @@
  */
 #include <sched.h>
 #include <time.h>
-#include <annex/ring.h>
+#include <annex/detail/ring.h>
 #include <annex/warp.h>
 
 #define SPIN_ROUNDS 16u

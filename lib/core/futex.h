@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 
 /* futex_sleep() - Until woken, at the latest until @until (annex_now()), if *@word is @seen. */
 static inline void futex_sleep(uint32_t *word, uint32_t seen, uint64_t until)

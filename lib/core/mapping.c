@@ -16,7 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <linux/magic.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "log.h"
 #include "mapping.h"
 

@@ -4,7 +4,7 @@
  *
  * GPU threads then look at their own memory, as they do again and again, and what crosses the bus
  * is what must: the drive's reads of commands and its writes of completions. The order of things is
- * the same as with rings in host memory (annex/ring.h says what each fence is for):
+ * the same as with rings in host memory (annex/detail/ring.h says what each fence is for):
  *
  * - A command is written by plain stores and announced by a doorbell, a store that releases with
  *   system scope. What another device then reads from the GPU comes out of the same L2 cache that

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <time.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "lock.h"
 
 #define LOCK_AT ((off_t)1 << 62)

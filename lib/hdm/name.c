@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "table.h"
 

@@ -12,7 +12,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "hdm.h"
 

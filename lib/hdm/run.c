@@ -3,7 +3,7 @@
  * Runs of granules, each of which is one word.
  */
 #include <errno.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "table.h"
 

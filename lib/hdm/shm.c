@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "core/log.h"
 #include "hdm.h"
 #include "lock.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "hdm.h"
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/exec.h>
 #include "core/log.h"
 #include "planning.h"

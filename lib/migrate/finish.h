@@ -32,7 +32,7 @@
  */
 void annex_jobs_settle(struct annex_space *s, struct job_list *start);
 
-/* Hand jobs to their links. Those that a link carries out at once end here. No lock is held. */
+/* Hand jobs to their links. Jobs that a link carries out at once end here. No lock is held. */
 void annex_jobs_start(struct job_list *start);
 
 /* The thread of a link's worker. */

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "link.h"
 
 #define MEASURED (1u << 20) /* bytes, before a rate means something */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is written down of an iteration.
+ * The record of an iteration.
  */
 #ifndef ANNEX_MIGRATE_LOG_H
 #define ANNEX_MIGRATE_LOG_H

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "core/log.h"
 #include "move.h"
 #include "page.h"

@@ -32,7 +32,7 @@ bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n);
 void annex_pages_release(struct annex_space *s, uint32_t first, uint32_t n);
 void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Both. What they held must be elsewhere, or not be wanted. */
+/* Both. Their data must be elsewhere, or not be wanted. */
 void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n);
 
 /* Their copies below are no longer good. */
@@ -41,7 +41,7 @@ void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n);
 /* Somebody is about to write shown ones: they are no longer clean. */
 void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Who touches them has a SIGSEGV; and no more. */
+/* A program that touches them has a SIGSEGV; and no more. */
 void annex_pages_fence(struct annex_space *s, uint32_t first, uint32_t n);
 void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n);
 

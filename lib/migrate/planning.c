@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include <annex/vitality.h>
 #include "core/log.h"
 #include "link.h"

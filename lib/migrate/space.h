@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a space is made of.
+ * The parts of a space.
  *
  * The address range is a file in memory, mapped twice. Programs use @base; there a page is absent
  * until it has been shown (userfaultfd). Devices use @alias, where a page is mapped while it is

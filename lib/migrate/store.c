@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "core/log.h"
 #include "copy.h"
 #include "finish.h"

@@ -33,7 +33,7 @@ struct tensor_info {
 	bool shared;
 };
 
-/* What is at @ptr; the lock is not held. -EINVAL: nothing. How many there have been. */
+/* The tensor at @ptr; the lock is not held. -EINVAL: none. The number of tensors so far. */
 int annex_tensor_info(struct annex_space *s, const void *ptr, struct tensor_info *out);
 uint64_t annex_tensor_serials(struct annex_space *s);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdio.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "store.h"
 #include "tier.h"
 

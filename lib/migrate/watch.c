@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "page.h"
 #include "watch.h"

@@ -6,7 +6,7 @@
 #define ANNEX_NDP_M2CELL_H
 
 #include <stdbool.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include <annex/m2wire.h>
 
 #define M2_WORDS (ANNEX_M2_STRIDE_MAX / 8)

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "dev.h"
 

@@ -12,7 +12,7 @@ static size_t pages(size_t bytes)
 	return (bytes + ANNEX_NVME_PAGE - 1) & ~(size_t)(ANNEX_NVME_PAGE - 1);
 }
 
-/* The state of a ring that nothing has been put into (see annex/ring.h). */
+/* The state of a ring that nothing has been put into (see annex/detail/ring.h). */
 static int fresh_rings(const struct nvme_queue *q)
 {
 	struct annex_qp *qp = q->qp;

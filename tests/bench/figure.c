@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <jansson.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/log.h>
 #include "figure.h"
 

@@ -32,9 +32,9 @@ sources=(tests/cuda/*.cu tools/gpu/kernels.cu tests/gpu/kernels.cu)
 # A header is on the hot path if it has code for the device.
 while read -r header; do
 	source=$work/$(basename "$header" .h)-alone.cu
-	printf '#include <annex/%s>\n' "$(basename "$header")" >"$source"
+	printf '#include <%s>\n' "${header#include/}" >"$source"
 	sources+=("$source")
-done < <(grep -l ANNEX_HD include/annex/*.h)
+done < <(grep -l ANNEX_HD include/annex/*.h include/annex/detail/*.h)
 
 for source in "${sources[@]}"; do
 	claim "clang, device pass" with_clang --cuda-device-only "$source"

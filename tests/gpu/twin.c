@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "tests/unit/twin.h"
 #include "k_tests.h"
 #include "tests.h"

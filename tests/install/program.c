@@ -5,9 +5,9 @@
  */
 #include <stdio.h>
 #include <annex/array.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include <annex/cache.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/device.h>
 #include <annex/io.h>
 #include <annex/log.h>

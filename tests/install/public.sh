@@ -8,8 +8,8 @@ cd "$(dirname "$0")/../.."
 
 functions()
 {
-	for header in include/annex/*.h; do
-		printf '#include <annex/%s>\n' "${header##*/}"
+	for header in include/annex/*.h include/annex/detail/*.h; do
+		printf '#include <%s>\n' "${header#include/}"
 	done | ${CC:-gcc} -E -P -Iinclude -x c - | awk '
 		# Only what stands outside of braces; inline functions begin with static.
 		depth == 0 && !/(^|[ )])(static|typedef|extern inline) / &&

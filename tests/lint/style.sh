@@ -113,6 +113,11 @@ source && /^\}/ {
 	func_start = 0
 }
 
+FILENAME ~ /^(include|kernel|lib|tools)\/.*\.h$/ &&
+/(\. |^[ \t]*(\/\*)?\*+ |\/\* )(What|Who|Those|That) / {
+	say("a sentence begins with its subject: no What, Who, Those or That")
+}
+
 # Layers: each uses only those under it. Those inside lib/ are in rooms.txt.
 source && /^#include "/ {
 	layer("^include/", "^", "public headers include <annex/...> and the system only")
@@ -126,8 +131,8 @@ rc=$?
 
 # Kernel-doc: each public function is explained where it is declared, alone or in a short group.
 for name in $(tests/install/public.sh); do
-	grep -q "^ \* .*\b$name()" include/annex/*.h ||
-		grep -h -B 3 "^[a-zA-Z].*\b$name(" include/annex/*.h | grep -q '\*/$' || {
+	grep -rq "^ \* .*\b$name()" include/annex ||
+		grep -rh -B 3 "^[a-zA-Z].*\b$name(" include/annex | grep -q '\*/$' || {
 		echo "include/annex: $name() is not explained"
 		rc=1
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue protocol of include/annex/ring.h, under its names. Every atomic load, store, add or
- * compare-and-swap there is one step here; a command and a completion are written and read in
+ * The queue protocol of include/annex/detail/ring.h, under its names. Every atomic load, store, add
+ * or compare-and-swap there is one step here; a command and a completion are written and read in
  * halves, so that a torn, early or overwritten one is seen. An atomic or d_step block never holds
  * more than one access to shared memory, beside checks (the words that no C code has; they stand
  * under "Checks only" below).

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/log.h>
 #include "cache_rig.h"
 #include "unit.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/device.h>
 #include <annex/nvme.h>
 #include "core/ctrl.h"

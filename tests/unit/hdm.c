@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include <annex/cache.h>
 #include <annex/device.h>
 #include "hdm_rig.h"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "hdm/lock.h"
 #include "hdm_rig.h"
 #include "random.h"

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/m2func.h>
 #include "ndp/client/m2.h"
 #include "ndp_asm.h"

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include <annex/hdm.h>
 #include <annex/mapping.h>
 #include "hdm_rig.h"

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "mem_rig.h"
 #include "migrate/space.h"
 #include "random.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <annex/atomic.h>
-#include <annex/clock.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
 #include <annex/cuda.h>
 #include "mem_rig.h"
 #include "random.h"

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "mem_rig.h"
 #include "random.h"
 #include "unit.h"

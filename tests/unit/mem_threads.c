@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "hdm_rig.h"
 #include "mem_rig.h"
 #include "migrate/store.h"

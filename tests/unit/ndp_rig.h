@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <annex/atomic.h>
-#include <annex/clock.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
 #include <annex/ndp.h>
 #include "ndp/device/engine.h"
 #include "ndp/harts/rv.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "cpu.h"
 
 /*

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <string.h>
 #include <time.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/log.h>
 #include "../error.h"
 #include "lane.h"

@@ -3,7 +3,7 @@
  * annex verify: does a device give back what was written to it, and where?
  */
 #include <errno.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "../error.h"
 #include "../progress.h"
 #include "add.h"

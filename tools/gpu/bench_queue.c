@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "../error.h"
 #include "../progress.h"
 #include "bench.h"

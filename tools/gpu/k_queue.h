@@ -5,7 +5,7 @@
 #ifndef TOOLS_GPU_K_QUEUE_H
 #define TOOLS_GPU_K_QUEUE_H
 
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "args.h"
 #include "k_lines.h"
 

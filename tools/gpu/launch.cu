@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "entry.h"
 #include "runner.h"
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "../error.h"
 #include "queues.h"
 
@@ -43,7 +43,7 @@ uint32_t queues_depth(const struct gpu_bench *b)
 	return (uint32_t)depth;
 }
 
-/* An empty queue pair (annex/ring.h): image of what lies at @there. */
+/* An empty queue pair (annex/detail/ring.h): image of what lies at @there. */
 static void fresh(char *image, char *there, const struct layout *l, uint32_t depth, uint16_t qid)
 {
 	struct annex_qp *qp = (struct annex_qp *)(void *)image;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "../error.h"
 #include "../mem.h"
 #include "../progress.h"

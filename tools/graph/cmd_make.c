@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "../cli.h"
 #include "../error.h"
 #include "../input.h"

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "../mem.h"
 #include "../progress.h"
 #include "algo.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <string.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "../error.h"
 #include "../held.h"
 #include "edges.h"

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/atomic.h>
-#include <annex/clock.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
 #include "../error.h"
 #include "../progress.h"
 #include "../random.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <stdlib.h>
-#include <annex/atomic.h>
-#include <annex/clock.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
 #include "../error.h"
 #include "../random.h"
 #include "pairs.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "../error.h"
 #include "answer.h"
 #include "median.h"

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/uri.h>
 #include "../cli.h"
 #include "../error.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "../cleanup.h"
 #include "../cli.h"
 #include "../commands.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"

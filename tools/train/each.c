@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "each.h"
 
 struct loop {

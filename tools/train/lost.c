@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "../cleanup.h"
 #include "../cli.h"
 #include "../error.h"

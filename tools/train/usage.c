@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <sys/resource.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "usage.h"
 
 static uint64_t to_ns(struct timeval t)

@@ -6,7 +6,7 @@
 #define ANNEX_NDP_CLIENT_M2_H
 
 #include <pthread.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/m2func.h>
 #include "ndp/bell.h"
 #include "ndp/m2cell.h"

@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/uri.h>
 #include "core/log.h"
 #include "talk.h"

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include "core/log.h"
 #include "serve.h"
 

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include <annex/atomic.h>
-#include <annex/clock.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
 #include "engine.h"
 #include "space.h"
 #include "tlb.h"

@@ -14,7 +14,7 @@
 #else
 #include <fenv.h>
 #endif
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "group.h"
 
 #define TURN 4096u     /* instructions; the stop word is looked at as often */

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "kernels.h"
 

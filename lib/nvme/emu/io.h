@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What both backends need of a decoded NVM command.
+ * The parts of a decoded NVM command that both backends need.
  */
 #ifndef ANNEX_EMU_IO_H
 #define ANNEX_EMU_IO_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the emulated controller share: its state, and who may touch which of it.
+ * The state of the emulated controller, and the threads that may touch it.
  *
  * Locks, outermost first; each is taken only while none below it is held:
  *
@@ -23,8 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
-#include <annex/atomic.h>
-#include <annex/clock.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
 #include <annex/device.h>
 #include <annex/nvme.h>
 #include <annex/uri.h>
@@ -62,7 +62,7 @@ struct emu_far;
 struct emu_req;
 struct emu_ring;
 
-/* Who runs the controller: serve= in annex/device.h. */
+/* The threads that run the controller: serve= in annex/device.h. */
 enum emu_serve {
 	EMU_SERVE_CALLER,
 	EMU_SERVE_THREAD,

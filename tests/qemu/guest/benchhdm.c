@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/device.h>
 #include <annex/hdm.h>
 #include <annex/log.h>

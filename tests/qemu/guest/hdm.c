@@ -25,7 +25,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/uio.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/device.h>
 #include <annex/log.h>
 #include <annex/provider.h>

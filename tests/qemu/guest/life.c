@@ -23,7 +23,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/clock.h>
+#include <annex/detail/clock.h>
 #include <annex/device.h>
 
 #define BYTES 4096u  /* of a command */

@@ -8,7 +8,7 @@
 #ifndef ANNEX_GPU_CACHE_H
 #define ANNEX_GPU_CACHE_H
 
-#include <annex/line.h>
+#include <annex/detail/line.h>
 #include <annex/queue.h>
 #include <annex/warp.h>
 
@@ -102,7 +102,7 @@ struct annex_gpu_stats {
 
 /**
  * struct annex_gpu_cache - A context as kernels see it, in GPU memory. The host side fills it.
- * @dir: one state word (annex/line.h) a line of the backing data; all zero to begin with.
+ * @dir: one state word (annex/detail/line.h) a line of the backing data; all zero to begin with.
  * @owner: of each slot: a line, ANNEX_SLOT_FREE to begin with.
  * @moves: of each slot: the command that moves its line; all zero to begin with.
  * @mem: the slots, aligned to 16 bytes.

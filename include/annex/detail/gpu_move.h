@@ -8,7 +8,7 @@
 #ifndef ANNEX_GPU_MOVE_H
 #define ANNEX_GPU_MOVE_H
 
-#include <annex/gpu_cache.h>
+#include <annex/detail/gpu_cache.h>
 
 #ifdef __cplusplus
 extern "C" {

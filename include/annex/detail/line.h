@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -42,8 +42,8 @@
 #ifndef ANNEX_RING_H
 #define ANNEX_RING_H
 
-#include <annex/atomic.h>
-#include <annex/clock.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
 #include <annex/io.h>
 #include <annex/nvme.h>
 

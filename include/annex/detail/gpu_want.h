@@ -11,7 +11,7 @@
 #ifndef ANNEX_GPU_WANT_H
 #define ANNEX_GPU_WANT_H
 
-#include <annex/gpu_move.h>
+#include <annex/detail/gpu_move.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,7 @@
 #define ANNEX_CLOCK_H
 
 #include <stdint.h>
-#include <annex/atomic.h>
+#include <annex/detail/atomic.h>
 
 #if !ANNEX_ON_GPU
 #include <time.h>

@@ -5,7 +5,7 @@
 #ifndef ANNEX_GPU_FLUSH_H
 #define ANNEX_GPU_FLUSH_H
 
-#include <annex/gpu_want.h>
+#include <annex/detail/gpu_want.h>
 
 #ifdef __cplusplus
 extern "C" {
