@@ -3,9 +3,9 @@
  * A link: the way between two tiers, with a queue for each kind of transfer (G10 section 4.6,
  * Figure 10), shared by the spaces that use it.
  *
- * Jobs that programs wait for go first, beside everything else. Of the rest, transfers in and out take
- * turns by what is under way of each, those in by deadline; and of several spaces the one that had
- * the fewest bytes of that kind goes next, where time without any counts for nothing.
+ * Jobs that programs wait for go first, beside everything else. Of the rest, transfers in and out
+ * take turns by what is under way of each, those in by deadline; and of several spaces the one
+ * that had the fewest bytes of that kind goes next, where time without any counts for nothing.
  */
 #ifndef ANNEX_MIGRATE_LINK_H
 #define ANNEX_MIGRATE_LINK_H
