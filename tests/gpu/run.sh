@@ -258,6 +258,6 @@ failed=$(list test | grep -c '"passed": false')
 met=$(list figure | grep -c '"met": true')
 missed=$(list figure | grep -c '"met": false')
 echo "results: $results"
-echo "$met of $((met + missed)) figures met"
+[ $((met + missed)) -eq 0 ] || echo "$met of $((met + missed)) figures met"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
