@@ -116,7 +116,7 @@ UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,claim cleanup error input pool progr
 	loss memory model norm scratch text))
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 # What of the module reads registers and tables, for tests outside of a kernel.
-SHIM_MODULE := $(patsubst %,$(OUT)/shim/%.o,decoder mbox media regs window)
+SHIM_MODULE := $(patsubst %,$(OUT)/shim/%.o,admin cmb ctrl decoder mbox media regs shadow window)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)
 BENCH_OBJ := $(BENCH_SRC:%.c=$(OUT)/%.o)
 RVFUZZ_OBJ := $(RVFUZZ_SRC:%.c=$(OUT)/%.o)
@@ -265,14 +265,18 @@ $(OUT)/%.o: %.c $(OUT)/flags
 
 # The module's sources with one header in the place of the kernel's.
 SHIM_CXL := $(patsubst kernel/cxl/%,$(OUT)/shim/%,$(wildcard kernel/cxl/*.[ch]))
+SHIM_NVME := $(patsubst kernel/nvme/%,$(OUT)/shim/%,$(wildcard kernel/nvme/*.[ch]))
 SHIM_BOTH := $(patsubst kernel/%,$(OUT)/shim/%,$(wildcard kernel/*.h))
-SHIM_COPIES := $(SHIM_CXL) $(SHIM_BOTH)
+SHIM_COPIES := $(SHIM_CXL) $(SHIM_NVME) $(SHIM_BOTH)
 define shim_copy =
 	@mkdir -p $(@D)
-	@{ echo '#line 1 "$<"'; sed -e 's,<linux/.*>,"tests/kernel/shim.h",' \
+	@{ echo '#line 1 "$<"'; sed -e 's,<linux/nvme.h>,"tests/kernel/nvme.h",' \
+		-e 's,<linux/.*>,"tests/kernel/shim.h",' \
 		-e 's,"trace.h"\|"compat.h","tests/kernel/shim.h",' $<; } > $@
 endef
 $(SHIM_CXL): $(OUT)/shim/%: kernel/cxl/% Makefile
+	$(shim_copy)
+$(SHIM_NVME): $(OUT)/shim/%: kernel/nvme/% Makefile
 	$(shim_copy)
 $(SHIM_BOTH): $(OUT)/shim/%: kernel/% Makefile
 	$(shim_copy)

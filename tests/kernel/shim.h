@@ -73,6 +73,7 @@ typedef int irqreturn_t, gfp_t;
 #define le16_to_cpu(v) (v)
 #define le32_to_cpu(v) (v)
 #define le64_to_cpu(v) (v)
+#define cpu_to_le32(v) (v)
 #define cpu_to_le64(v) (v)
 
 /* Lines for the log. */
@@ -191,6 +192,8 @@ struct device {
 
 struct pci_dev {
 	struct device dev;
+	u8 hdr_type, msix_cap;
+	bool untrusted;
 };
 
 #define dev_name(dev) "device"
@@ -200,11 +203,11 @@ struct pci_dev {
 #define IRQ_HANDLED 1
 #define IRQF_ONESHOT 1
 #define PCI_CFG_SPACE_EXP_SIZE 4096
-#define pci_set_master(pdev) ((void)(pdev))
+#define pci_set_master(pdev) ((void)(pdev), shim.master = true)
 #define pci_irq_vector(pdev, n) ((int)(n))
-#define pci_resource_start(pdev, n) (shim.bar[n].start)
-#define pci_resource_len(pdev, n) (shim.bar[n].bytes)
-#define pci_resource_flags(pdev, n) (shim.bar[n].flags)
+#define pci_resource_start(pdev, n) ((void)(pdev), shim.bar[n].start)
+#define pci_resource_len(pdev, n) ((void)(pdev), shim.bar[n].bytes)
+#define pci_resource_flags(pdev, n) ((void)(pdev), shim.bar[n].flags)
 u16 pci_find_dvsec_capability(struct pci_dev *pdev, u16 vendor, u16 id);
 int pci_read_config_word(struct pci_dev *pdev, int at, u16 *value);
 int pci_read_config_dword(struct pci_dev *pdev, int at, u32 *value);
@@ -305,6 +308,7 @@ int sysfs_emit_at(char *buf, int at, const char *format, ...) __attribute__((for
  * @taken: regions that somebody has; the module's, if @owned.
  * @vectors: of interrupts; @thread: who serves them.
  * @firmware: it keeps event records for itself.
+ * @master: the device may reach memory.
  * @sleepers: somebody waits.
  * @line: the last one of the log. @lines: how many there were.
  */
@@ -324,7 +328,7 @@ extern struct shim {
 	int vectors;
 	irqreturn_t (*thread[SHIM_VECTORS])(int, void *);
 	void *data[SHIM_VECTORS];
-	bool firmware, sleepers;
+	bool firmware, sleepers, master;
 	char line[256];
 	unsigned int lines;
 } shim;

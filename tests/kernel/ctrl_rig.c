@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+#include "ctrl_rig.h"
+#include "view.h"
+
+struct ctrl_rig ctrl_rig;
+
+#define REG(at) (shim.bar[0].mem + (at))
+
+void ctrl_set(u32 reg, u32 value)
+{
+	memcpy(REG(reg), &value, sizeof(value));
+}
+
+u32 ctrl_get(u32 reg)
+{
+	u32 value;
+
+	memcpy(&value, REG(reg), sizeof(value));
+	return value;
+}
+
+static u64 get64(u32 reg)
+{
+	return ctrl_get(reg) | (u64)ctrl_get(reg + 4) << 32;
+}
+
+bool ctrl_gone(void)
+{
+	return ctrl_rig.gone;
+}
+
+void *ctrl_dma_alloc(size_t bytes)
+{
+	for (u32 i = 0; i < RIG_ALLOCATIONS; i++) {
+		if (ctrl_rig.dma[i].at)
+			continue;
+		ctrl_rig.dma[i].at = aligned_alloc(PAGE_SIZE, ALIGN(bytes, PAGE_SIZE));
+		ctrl_rig.dma[i].bytes = bytes;
+		memset(ctrl_rig.dma[i].at, 0, ALIGN(bytes, PAGE_SIZE));
+		return ctrl_rig.dma[i].at;
+	}
+	abort();
+}
+
+/* Nothing that the controller may still write is given back. */
+void ctrl_dma_free(void *at)
+{
+	shim_require(!shim.master);
+	for (u32 i = 0; i < RIG_ALLOCATIONS; i++) {
+		if (ctrl_rig.dma[i].at != at)
+			continue;
+		free(at);
+		ctrl_rig.dma[i].at = NULL;
+		return;
+	}
+	abort();
+}
+
+/* What an address is of, while the controller may reach memory: all of it must be the module's. */
+static void *reach(u64 addr, size_t bytes)
+{
+	if (!shim.master)
+		return NULL;
+	for (u32 i = 0; i < RIG_ALLOCATIONS; i++) {
+		u64 start = (uintptr_t)ctrl_rig.dma[i].at;
+
+		if (start && addr >= start && addr + bytes <= start + ctrl_rig.dma[i].bytes)
+			return ctrl_rig.dma[i].at + (addr - start);
+	}
+	abort();
+}
+
+static u16 carry_out(const struct nvme_command *cmd, struct nvme_completion *cqe)
+{
+	void *data;
+
+	switch (cmd->common.opcode) {
+	case nvme_admin_identify:
+		data = reach(cmd->identify.dptr.prp1, sizeof(ctrl_rig.id));
+		if (data)
+			memcpy(data, &ctrl_rig.id, sizeof(ctrl_rig.id));
+		return 0;
+	case nvme_admin_set_features:
+		shim_require(cmd->features.fid == NVME_FEAT_NUM_QUEUES);
+		cqe->result.u32 = (ctrl_rig.queues - 1) << 16 | (ctrl_rig.queues - 1);
+		return 0;
+	case nvme_admin_dbbuf:
+		reach(cmd->common.dptr.prp1, PAGE_SIZE);
+		reach(cmd->common.dptr.prp2, PAGE_SIZE);
+		return 0;
+	default:
+		return 1; /* Invalid Command Opcode */
+	}
+}
+
+static void fetch(void)
+{
+	u32 entries = (ctrl_get(NVME_REG_AQA) & 0xfff) + 1;
+	struct nvme_command *sq = reach(get64(NVME_REG_ASQ), entries * sizeof(*sq));
+
+	if (!sq || ctrl_rig.head == ctrl_rig.tail || ctrl_rig.queued)
+		return;
+	ctrl_rig.last = sq[ctrl_rig.head];
+	ctrl_rig.head = (u16)((ctrl_rig.head + 1) % entries);
+	ctrl_rig.heard++;
+	ctrl_rig.next = (struct nvme_completion){.sq_head = ctrl_rig.head,
+						 .command_id = ctrl_rig.last.common.command_id};
+	ctrl_rig.next.status = (u16)(carry_out(&ctrl_rig.last, &ctrl_rig.next) << 1);
+	if (ctrl_rig.fails && ctrl_rig.last.common.opcode == ctrl_rig.fails)
+		ctrl_rig.next.status = (u16)(ctrl_rig.status << 1);
+	if (ctrl_rig.lie && !ctrl_rig.lie(&ctrl_rig.last, &ctrl_rig.next))
+		return;
+	ctrl_rig.queued = true;
+	ctrl_rig.posts_at = shim.us + ctrl_rig.command_us;
+}
+
+static void post(void)
+{
+	static u16 at;
+	u32 entries = (ctrl_get(NVME_REG_AQA) >> 16 & 0xfff) + 1;
+	struct nvme_completion *cq = reach(get64(NVME_REG_ACQ), entries * sizeof(*cq));
+
+	if (ctrl_rig.phase & 2) { /* the first one since it was enabled */
+		ctrl_rig.phase = 1;
+		at = 0;
+	}
+	ctrl_rig.queued = false;
+	if (!cq)
+		return;
+	ctrl_rig.next.status = (u16)((ctrl_rig.next.status & ~1u) | ctrl_rig.phase);
+	cq[at] = ctrl_rig.next;
+	at = (u16)((at + 1) % entries);
+	if (!at)
+		ctrl_rig.phase ^= 1;
+}
+
+static void enable(bool on)
+{
+	ctrl_rig.head = ctrl_rig.tail = 0;
+	ctrl_rig.queued = false;
+	ctrl_rig.phase = 3;
+	ctrl_rig.ready_at = on ? shim.us + ctrl_rig.ready_us : RIG_NEVER;
+	ctrl_rig.stopped_at = on ? RIG_NEVER : shim.us + ctrl_rig.stop_us;
+	if (on && ctrl_rig.ready_us == RIG_NEVER)
+		ctrl_rig.ready_at = RIG_NEVER;
+	if (!on && ctrl_rig.stop_us == RIG_NEVER)
+		ctrl_rig.stopped_at = RIG_NEVER;
+}
+
+static void go_on(void)
+{
+	u32 csts = ctrl_get(NVME_REG_CSTS);
+
+	if (shim.us >= ctrl_rig.ready_at)
+		csts |= NVME_CSTS_RDY;
+	if (shim.us >= ctrl_rig.stopped_at)
+		csts = 0;
+	if (shim.us >= ctrl_rig.shut_at)
+		csts |= NVME_CSTS_SHST_CMPLT;
+	ctrl_set(NVME_REG_CSTS, csts);
+	if ((csts & NVME_CSTS_RDY) && !(csts & NVME_CSTS_CFS)) {
+		fetch();
+		if (ctrl_rig.queued && shim.us >= ctrl_rig.posts_at)
+			post();
+	}
+}
+
+static void reads(const u8 *at)
+{
+	if (ctrl_rig.gone)
+		memset(REG(0), 0xff, NVME_REG_DBS);
+	else if (at == REG(NVME_REG_CSTS))
+		go_on();
+}
+
+static void wrote(u8 *at)
+{
+	static u32 cc;
+	u32 now = ctrl_get(NVME_REG_CC);
+
+	if (at == REG(NVME_REG_DBS) && !ctrl_rig.gone)
+		ctrl_rig.tail = (u16)ctrl_get(NVME_REG_DBS);
+	if (at != REG(NVME_REG_CC))
+		return;
+	if (ctrl_rig.phase & 4) { /* the first write to a new controller */
+		cc = 0;
+		ctrl_rig.phase = 0;
+	}
+	if ((cc ^ now) & NVME_CC_ENABLE)
+		enable(now & NVME_CC_ENABLE);
+	if ((now & NVME_CC_SHN_MASK) && ctrl_rig.stop_us != RIG_NEVER)
+		ctrl_rig.shut_at = shim.us + ctrl_rig.stop_us;
+	else
+		ctrl_rig.shut_at = RIG_NEVER;
+	cc = now;
+}
+
+void ctrl_fatal(void)
+{
+	ctrl_set(NVME_REG_CSTS, ctrl_get(NVME_REG_CSTS) | NVME_CSTS_CFS);
+}
+
+/* The module's page tables. */
+void annex_view_open(struct annex_ctrl *ctrl)
+{
+	shim_require(!ctrl_rig.ended);
+	ctrl_rig.opened = true;
+	ctrl->open = true;
+}
+
+void annex_view_close(struct annex_ctrl *ctrl)
+{
+	ctrl_rig.opened = false;
+	ctrl->open = false;
+}
+
+void annex_view_end(struct annex_ctrl *ctrl)
+{
+	annex_view_close(ctrl);
+	ctrl->gone = true;
+	ctrl_rig.ended = true;
+}
+
+unsigned long bitmap_find_next_zero_area(unsigned long *map, unsigned long bits,
+					 unsigned long start, unsigned int n, unsigned long mask)
+{
+	unsigned long run = 0;
+
+	shim_require(!mask);
+	for (unsigned long i = start; i < bits; i++) {
+		run = ((char *)map)[i] ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+	}
+	return bits;
+}
+
+struct iommu_group *iommu_group_get(struct device *dev)
+{
+	(void)dev;
+	return ctrl_rig.domain.type ? (struct iommu_group *)&ctrl_rig.domain : NULL;
+}
+
+void iommu_group_put(struct iommu_group *group)
+{
+	(void)group;
+}
+
+int iommu_group_for_each_dev(struct iommu_group *group, void *data,
+			     int (*fn)(struct device *, void *))
+{
+	struct pci_dev bridge = {.hdr_type = PCI_HEADER_TYPE_BRIDGE}, other = {.hdr_type = 0};
+	int err = fn(&ctrl_rig.pdev.dev, data);
+
+	(void)group;
+	if (!err)
+		err = fn(&bridge.dev, data);
+	for (u32 i = 0; !err && i < ctrl_rig.others; i++)
+		err = fn(&other.dev, data);
+	return err;
+}
+
+struct iommu_domain *iommu_get_domain_for_dev(struct device *dev)
+{
+	(void)dev;
+	return ctrl_rig.domain.type ? &ctrl_rig.domain : NULL;
+}
+
+void ctrl_make(void)
+{
+	memset(&shim, 0, sizeof(shim));
+	memset(&ctrl_rig, 0, sizeof(ctrl_rig));
+	shim.us = 1000000;
+	shim.reads = reads;
+	shim.wrote = wrote;
+	for (u32 i = 0; i <= RIG_CMB_BAR; i += RIG_CMB_BAR) {
+		shim.bar[i].bytes = i ? SZ_64K : RIG_BAR;
+		shim.bar[i].start = (1ull << 32) + (u64)i * SZ_256M;
+		shim.bar[i].flags = IORESOURCE_MEM;
+		shim.bar[i].mem = aligned_alloc(PAGE_SIZE, shim.bar[i].bytes);
+		memset(shim.bar[i].mem, 0, shim.bar[i].bytes);
+	}
+	ctrl_rig.phase = 4;
+	ctrl_rig.cap = 1023 | 2ull << 24 | (u64)NVME_CAP_CSS_NVM << 37; /* a second at most */
+	ctrl_rig.ready_us = 20000;
+	ctrl_rig.stop_us = 3000;
+	ctrl_rig.command_us = 100;
+	ctrl_rig.queues = 16;
+	ctrl_rig.id.mdts = 5;
+	ctrl_rig.ready_at = ctrl_rig.stopped_at = ctrl_rig.shut_at = RIG_NEVER;
+	ctrl_rig.ctrl.pdev = &ctrl_rig.pdev;
+	ctrl_rig.ctrl.bar = shim.bar[0].mem;
+	ctrl_rig.ctrl.bar_bytes = RIG_BAR;
+}
+
+int ctrl_start(void)
+{
+	struct annex_ctrl *c = &ctrl_rig.ctrl;
+	int err;
+
+	ctrl_set(NVME_REG_CAP, lower_32_bits(ctrl_rig.cap));
+	ctrl_set(NVME_REG_CAP + 4, upper_32_bits(ctrl_rig.cap));
+	mutex_lock(&c->lock);
+	err = annex_ctrl_start(c);
+	mutex_unlock(&c->lock);
+	shim_require(!c->lock.held && (err || ctrl_rig.opened));
+	return err;
+}
+
+void ctrl_over(void)
+{
+	annex_ctrl_stop(&ctrl_rig.ctrl);
+	shim_require(ctrl_rig.ended && !ctrl_rig.opened);
+	shim.master = shim.master && !ctrl_rig.gone; /* whatever is not there reaches nothing */
+	annex_ctrl_free(&ctrl_rig.ctrl);
+	for (u32 i = 0; i < RIG_ALLOCATIONS; i++)
+		shim_require(!ctrl_rig.dma[i].at);
+	for (u32 i = 0; i < SHIM_BARS; i++)
+		free(shim.bar[i].mem);
+	memset(&shim, 0, sizeof(shim));
+}
+
+int ctrl_ask(void)
+{
+	struct annex_ctrl *c = &ctrl_rig.ctrl;
+	int err;
+
+	mutex_lock(&c->lock);
+	err = annex_admin_identify(c, NVME_ID_CNS_CTRL, 0);
+	mutex_unlock(&c->lock);
+	return err;
+}
+
+int ctrl_reset_it(void)
+{
+	struct annex_ctrl *c = &ctrl_rig.ctrl;
+	int err;
+
+	mutex_lock(&c->lock);
+	err = annex_ctrl_reset(c);
+	mutex_unlock(&c->lock);
+	shim_require(ctrl_rig.opened == !err);
+	return err;
+}

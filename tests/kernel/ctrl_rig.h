@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An NVMe controller for the module's files about controllers and admin commands: its registers,
+ * its admin queue (NVMe Base 2.0 sections 3.1.3, 3.5, 3.6, 5). It does as it should until a test
+ * has it do otherwise. What the module does with page tables is noted.
+ */
+#ifndef TESTS_KERNEL_CTRL_RIG_H
+#define TESTS_KERNEL_CTRL_RIG_H
+
+#include "ctrl.h"
+
+#define RIG_BAR 0x10000u /* bytes of registers */
+#define RIG_CMB_BAR 2
+#define RIG_NEVER (~0ull)
+#define RIG_ALLOCATIONS 16
+
+/**
+ * struct ctrl_rig - What the controller is, and what the module has of it.
+ * @ctrl: the module's.
+ * @pdev: its PCI device.
+ * @cap: CAP.
+ * @ready_us: time from CC.EN 1 to CSTS.RDY 1.
+ * @stop_us: time from CC.EN 0 to CSTS.RDY 0, and of a shutdown.
+ * @command_us: time that an admin command takes.
+ * @queues: I/O queue pairs that it grants.
+ * @id: its answer to Identify.
+ * @status: of commands of opcode @fails.
+ * @fails: an opcode; 0: none.
+ * @lie: changes a completion before it is posted; false: there is none.
+ * @heard: commands fetched.
+ * @last: the last one.
+ * @gone: all registers read as ones.
+ * @others: further devices of its IOMMU group.
+ * @domain: what translates its addresses; type 0: nothing does.
+ * @opened: the view is open.
+ * @ended: the view has ended.
+ * @dma: memory that the module gave it.
+ */
+extern struct ctrl_rig {
+	struct annex_ctrl ctrl;
+	struct pci_dev pdev;
+	u64 cap;
+	u64 ready_us, stop_us, command_us;
+	u32 queues;
+	struct nvme_id_ctrl id;
+	u16 status;
+	u8 fails;
+	bool (*lie)(const struct nvme_command *cmd, struct nvme_completion *cqe);
+	u32 heard;
+	struct nvme_command last;
+	bool gone;
+	u32 others;
+	struct iommu_domain domain;
+	bool opened, ended;
+	struct {
+		u8 *at;
+		size_t bytes;
+	} dma[RIG_ALLOCATIONS];
+	/* The controller's own. */
+	u64 ready_at, stopped_at, shut_at, posts_at;
+	u16 head, tail;
+	u8 phase;
+	bool queued;
+	struct nvme_completion next;
+} ctrl_rig;
+
+/* ctrl_make() - A good controller. */
+void ctrl_make(void);
+/* ctrl_start() - annex_ctrl_start(), as probe calls it. */
+int ctrl_start(void);
+/* ctrl_over() - annex_ctrl_stop() and annex_ctrl_free(); nothing may be left. */
+void ctrl_over(void);
+/* ctrl_ask() - An admin command: Identify. */
+int ctrl_ask(void);
+/* ctrl_reset_it() - annex_ctrl_reset(). */
+int ctrl_reset_it(void);
+/* ctrl_set() - A register, as the controller itself has it. */
+void ctrl_set(u32 reg, u32 value);
+u32 ctrl_get(u32 reg);
+/* ctrl_fatal() - CSTS.CFS. */
+void ctrl_fatal(void);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the module's files about NVMe controllers use of <linux/nvme.h> and of the kernel besides
+ * shim.h. Registers and structures are those of NVMe Base 2.0: sections 3.1.3, 3.3.3, 5.
+ */
+#ifndef TESTS_KERNEL_NVME_H
+#define TESTS_KERNEL_NVME_H
+
+#include "tests/kernel/shim.h"
+
+#define NVME_REG_CAP 0x00
+#define NVME_REG_CC 0x14
+#define NVME_REG_CSTS 0x1c
+#define NVME_REG_AQA 0x24
+#define NVME_REG_ASQ 0x28
+#define NVME_REG_ACQ 0x30
+#define NVME_REG_CMBLOC 0x38
+#define NVME_REG_CMBSZ 0x3c
+#define NVME_REG_CMBMSC 0x50
+#define NVME_REG_DBS 0x1000
+
+#define NVME_CAP_MQES(cap) ((cap)&0xffff)
+#define NVME_CAP_TIMEOUT(cap) ((cap) >> 24 & 0xff)
+#define NVME_CAP_STRIDE(cap) ((cap) >> 32 & 0xf)
+#define NVME_CAP_CSS(cap) ((cap) >> 37 & 0xff)
+#define NVME_CAP_CSS_NVM 1u
+#define NVME_CAP_MPSMIN(cap) ((cap) >> 48 & 0xf)
+#define NVME_CAP_CMBS(cap) ((cap) >> 57 & 1)
+
+#define NVME_CC_ENABLE 1u
+#define NVME_CC_CSS_NVM 0u
+#define NVME_CC_SHN_NORMAL (1u << 14)
+#define NVME_CC_SHN_MASK (3u << 14)
+#define NVME_CC_IOSQES (6u << 16)
+#define NVME_CC_IOCQES (4u << 20)
+#define NVME_CSTS_RDY 1u
+#define NVME_CSTS_CFS 2u
+#define NVME_CSTS_SHST_CMPLT (2u << 2)
+#define NVME_CSTS_SHST_MASK (3u << 2)
+
+#define NVME_CMB_BIR(loc) ((loc)&7)
+#define NVME_CMB_OFST(loc) ((loc) >> 12 & 0xfffff)
+#define NVME_CMBSZ_SQS 1u
+#define NVME_CMBSZ_CQS 2u
+#define NVME_CMBSZ_LISTS 4u
+#define NVME_CMBSZ_RDS 8u
+#define NVME_CMBSZ_WDS 16u
+#define NVME_CMBSZ_SZU_SHIFT 8
+#define NVME_CMBSZ_SZU_MASK 0xfu
+#define NVME_CMBSZ_SZ_SHIFT 12
+#define NVME_CMBSZ_SZ_MASK 0xfffffu
+#define NVME_CMBMSC_CRE 1ull
+#define NVME_CMBMSC_CMSE 2ull
+
+#define NVME_FEAT_NUM_QUEUES 7
+#define NVME_ID_CNS_CTRL 1
+#define NVME_CTRL_OACS_DBBUF_SUPP (1u << 8)
+
+enum {
+	nvme_admin_identify = 0x06,
+	nvme_admin_set_features = 0x09,
+	nvme_admin_dbbuf = 0x7c,
+};
+
+struct nvme_common {
+	u8 opcode, flags;
+	u16 command_id;
+	u32 nsid, cdw2[2];
+	u64 metadata;
+	struct {
+		u64 prp1, prp2;
+	} dptr;
+	u32 cdw10[6];
+};
+
+struct nvme_command {
+	union {
+		struct nvme_common common;
+		struct {
+			u8 opcode, flags;
+			u16 command_id;
+			u32 nsid;
+			u64 rsvd2[2];
+			struct {
+				u64 prp1, prp2;
+			} dptr;
+			u8 cns;
+		} identify;
+		struct {
+			u8 opcode, flags;
+			u16 command_id;
+			u32 nsid;
+			u64 rsvd2[4];
+			u32 fid, dword11;
+		} features;
+	};
+};
+
+struct nvme_completion {
+	union {
+		u32 u32;
+		u64 u64;
+	} result;
+	u16 sq_head, sq_id, command_id, status;
+};
+
+struct nvme_id_ctrl {
+	u8 before[77], mdts, between[178];
+	u16 oacs;
+	u8 after[3838];
+};
+
+_Static_assert(sizeof(struct nvme_command) == 64, "submission queue entry");
+_Static_assert(sizeof(struct nvme_completion) == 16, "completion queue entry");
+_Static_assert(sizeof(struct nvme_id_ctrl) == 4096, "Identify Controller");
+
+/* Memory of transfers: its address on the bus is that in this process. */
+typedef u64 dma_addr_t;
+#define DMA_BIDIRECTIONAL 0
+#define __GFP_ZERO 0
+#define dma_rmb() ((void)0)
+#define dma_need_sync(dev, addr) ((void)(dev), (void)(addr), false)
+#define dev_is_dma_coherent(dev) ((void)(dev), true)
+#define dma_mapping_error(dev, addr) ((void)(dev), !(addr))
+#define dma_map_page(dev, p, at, n, way) ((void)(dev), (dma_addr_t)(uintptr_t)(p))
+#define dma_unmap_page(dev, addr, n, way) ((void)(addr))
+#define dma_free_coherent(dev, n, at, addr) ((void)(dev), ctrl_dma_free(at))
+#define alloc_page(gfp) ((struct page *)ctrl_dma_alloc(PAGE_SIZE))
+#define __free_page(p) ctrl_dma_free(p)
+#define page_address(p) ((void *)(p))
+#define clear_page(at) memset(at, 0, PAGE_SIZE)
+struct page;
+void *ctrl_dma_alloc(size_t bytes);
+void ctrl_dma_free(void *at);
+
+static inline void *dma_alloc_coherent(struct device *dev, size_t bytes, dma_addr_t *addr,
+				       gfp_t gfp)
+{
+	void *at = ctrl_dma_alloc(bytes);
+
+	*addr = (uintptr_t)at;
+	return at;
+}
+
+/* Maps of bits: a byte each. */
+#define bitmap_zalloc(n, gfp) ((unsigned long *)calloc((n) + 1, 1))
+#define bitmap_free free
+#define bitmap_set(map, at, n) memset((char *)(map) + (at), 1, n)
+#define bitmap_clear(map, at, n) memset((char *)(map) + (at), 0, n)
+unsigned long bitmap_find_next_zero_area(unsigned long *map, unsigned long bits,
+					 unsigned long start, unsigned int n, unsigned long mask);
+
+/* The machine around the device. */
+#define SZ_1G 0x40000000u
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define round_down(v, to) ((v) / (to) * (to))
+#define PAGE_ALIGN(v) ALIGN(v, PAGE_SIZE)
+#define PCI_STD_NUM_BARS 6
+#define IOMMU_DOMAIN_DMA 3
+#define pci_bus_address(pdev, n) ((void)(pdev), shim.bar[n].start)
+#define hi_lo_writeq writeq
+#define dev_warn say_of
+#define dev_notice_ratelimited say_of
+#define dev_is_pci(dev) ((dev)->id >= 0)
+#define to_pci_dev(d) container_of(d, struct pci_dev, dev)
+#define pci_clear_master(pdev) ((void)(pdev), shim.master = false)
+#define pci_device_is_present(pdev) ((void)(pdev), !ctrl_gone())
+bool ctrl_gone(void);
+
+typedef struct {
+	long long counter;
+} atomic64_t;
+
+#define atomic64_inc(v) (++(v)->counter)
+
+struct cdev {
+	int unused;
+};
+
+struct rw_semaphore {
+	int unused;
+};
+
+struct iommu_domain {
+	unsigned int type;
+};
+
+struct iommu_group;
+struct iommu_group *iommu_group_get(struct device *dev);
+void iommu_group_put(struct iommu_group *group);
+int iommu_group_for_each_dev(struct iommu_group *group, void *data,
+			     int (*fn)(struct device *, void *));
+struct iommu_domain *iommu_get_domain_for_dev(struct device *dev);
+
+#endif

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The module's NVMe controllers from probe to removal, by the files that run on hardware: each
+ * thing that a controller can do wrong ends in time, with its errno and a line.
+ */
+#include "ctrl_rig.h"
+#include "tests/unit/random.h"
+#include "tests/unit/unit.h"
+
+#define SECOND USEC_PER_SEC
+
+static void good(void)
+{
+	struct annex_ctrl *c = &ctrl_rig.ctrl;
+
+	ctrl_make();
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	CU_ASSERT_EQUAL(c->queues, 16);
+	CU_ASSERT_EQUAL(c->max_transfer, 4096u << 5);
+	CU_ASSERT_EQUAL(c->door_bytes, PAGE_SIZE);
+	CU_ASSERT_EQUAL(ctrl_get(NVME_REG_AQA),
+			(ANNEX_ADMIN_DEPTH - 1) << 16 | (ANNEX_ADMIN_DEPTH - 1));
+	CU_ASSERT_EQUAL(ctrl_get(NVME_REG_CC), NVME_CC_ENABLE | NVME_CC_IOSQES | NVME_CC_IOCQES);
+	/* The queue goes round. */
+	for (u32 i = 0; i < 3 * ANNEX_ADMIN_DEPTH; i++)
+		CU_ASSERT_EQUAL(ctrl_ask(), 0);
+	CU_ASSERT_EQUAL(ctrl_rig.heard, 3 * ANNEX_ADMIN_DEPTH + 3);
+	CU_ASSERT_EQUAL(shim.lines, 0);
+	ctrl_over();
+}
+
+/* A controller that the module cannot drive, and leaves as it is. */
+static void unfit_cap(u64 clear, u64 set, int err, u32 lines)
+{
+	ctrl_make();
+	ctrl_rig.cap = (ctrl_rig.cap & ~clear) | set;
+	CU_ASSERT_EQUAL(ctrl_start(), err);
+	CU_ASSERT_EQUAL(shim.lines, lines);
+	CU_ASSERT_FALSE(shim.master);
+	CU_ASSERT_EQUAL(ctrl_get(NVME_REG_CC), 0);
+	ctrl_over();
+}
+
+static void unfit(void)
+{
+	unfit_cap(0, 1ull << 48, -EOPNOTSUPP, 1);                 /* pages of 8 KiB */
+	unfit_cap(0xffff, ANNEX_ADMIN_DEPTH - 2, -EOPNOTSUPP, 1); /* short queues */
+	unfit_cap(0xffull << 37, 1ull << 43, -EOPNOTSUPP, 1);     /* no command set */
+	unfit_cap(0, U64_MAX, -ENODEV, 0);                        /* not there */
+	unfit_cap(0, 15ull << 32, -EOPNOTSUPP, 1);                /* doorbells apart */
+}
+
+static void doorbells(u32 table, u32 queues, int err)
+{
+	ctrl_make();
+	ctrl_rig.pdev.msix_cap = 0x40;
+	memcpy(shim.config + 0x40 + PCI_MSIX_TABLE, &table, sizeof(table));
+	memcpy(shim.config + 0x40 + PCI_MSIX_PBA, &(u32){0x8000}, sizeof(u32));
+	CU_ASSERT_EQUAL(ctrl_start(), err);
+	if (!err)
+		CU_ASSERT_EQUAL(ctrl_rig.ctrl.queues, queues);
+	ctrl_over();
+}
+
+/* Owners see pages of doorbells that hold nothing else. */
+static void doorbell_pages(void)
+{
+	doorbells(0x2000, 16, 0);
+	doorbells(0x1100, 0, -EOPNOTSUPP);
+	doorbells(0x1000, 0, -EOPNOTSUPP);
+	doorbells(0x800, 0, -EOPNOTSUPP);
+	doorbells(0x1100 | 1, 16, 0); /* of another BAR */
+	/* A page for one pair, which is the admin queue's. */
+	ctrl_make();
+	ctrl_rig.cap |= 9ull << 32;
+	ctrl_rig.ctrl.bar_bytes = NVME_REG_DBS + PAGE_SIZE;
+	CU_ASSERT_EQUAL(ctrl_start(), -EOPNOTSUPP);
+	ctrl_over();
+	ctrl_make();
+	ctrl_rig.ctrl.bar_bytes = NVME_REG_DBS;
+	CU_ASSERT_EQUAL(ctrl_start(), -EOPNOTSUPP);
+	ctrl_over();
+	/* More queue pairs than their doorbells have pages for. */
+	ctrl_make();
+	ctrl_rig.queues = 65535;
+	ctrl_rig.cap |= 5ull << 32;
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	CU_ASSERT_EQUAL(ctrl_rig.ctrl.queues, (RIG_BAR - NVME_REG_DBS) / 256 - 1);
+	ctrl_over();
+}
+
+static void late(u64 ready_us, u64 stop_us, int err)
+{
+	u64 from;
+
+	ctrl_make();
+	ctrl_rig.ready_us = ready_us;
+	CU_ASSERT_EQUAL(ctrl_start(), ready_us == RIG_NEVER ? err : 0);
+	if (ready_us != RIG_NEVER) {
+		ctrl_rig.stop_us = stop_us;
+		from = shim.us;
+		CU_ASSERT_EQUAL(ctrl_reset_it(), -ENODEV);
+		CU_ASSERT(shim.us - from < 2 * SECOND);
+		CU_ASSERT_FALSE(shim.master);
+		CU_ASSERT_EQUAL(shim.lines, 1);
+		CU_ASSERT_EQUAL(ctrl_ask(), -ENODEV);
+		CU_ASSERT_EQUAL(ctrl_reset_it(), -ENODEV);
+	}
+	ctrl_over();
+}
+
+static void never_ready(void)
+{
+	late(RIG_NEVER, 0, -ETIMEDOUT);
+	late(1000, RIG_NEVER, 0);
+}
+
+/* A command is answered with a status: the controller cannot be used, or has no shadow. */
+static void refused(u8 opcode, int err)
+{
+	ctrl_make();
+	ctrl_rig.id.oacs = NVME_CTRL_OACS_DBBUF_SUPP;
+	ctrl_rig.fails = opcode;
+	ctrl_rig.status = 6;
+	CU_ASSERT_EQUAL(ctrl_start(), err);
+	ctrl_over();
+}
+
+static void statuses(void)
+{
+	refused(nvme_admin_identify, -EIO);
+	refused(nvme_admin_set_features, -EIO);
+	refused(nvme_admin_dbbuf, -EIO);
+	refused(0, 0);
+	CU_ASSERT_EQUAL(ctrl_rig.last.common.opcode, nvme_admin_set_features);
+}
+
+static u32 countdown;
+
+static bool wrong_id(const struct nvme_command *cmd, struct nvme_completion *cqe)
+{
+	if (!countdown--)
+		cqe->command_id = (u16)(cmd->common.command_id + 1);
+	return true;
+}
+
+static bool wrong_queue(const struct nvme_command *cmd, struct nvme_completion *cqe)
+{
+	(void)cmd;
+	if (!countdown--)
+		cqe->sq_id = 3;
+	return true;
+}
+
+static bool lost(const struct nvme_command *cmd, struct nvme_completion *cqe)
+{
+	(void)cmd;
+	(void)cqe;
+	return countdown--;
+}
+
+static bool dies(const struct nvme_command *cmd, struct nvme_completion *cqe)
+{
+	(void)cmd;
+	(void)cqe;
+	if (!countdown--)
+		ctrl_fatal();
+	return true;
+}
+
+static bool leaves(const struct nvme_command *cmd, struct nvme_completion *cqe)
+{
+	(void)cmd;
+	(void)cqe;
+	ctrl_rig.gone = ctrl_rig.gone || !countdown--;
+	return !ctrl_rig.gone;
+}
+
+/* Something else resets it: it is not ready, and has forgotten the command. */
+static bool forgets(const struct nvme_command *cmd, struct nvme_completion *cqe)
+{
+	(void)cmd;
+	(void)cqe;
+	if (countdown--)
+		return true;
+	ctrl_rig.ready_at = RIG_NEVER;
+	ctrl_rig.stopped_at = shim.us;
+	return false;
+}
+
+static const struct {
+	bool (*lie)(const struct nvme_command *cmd, struct nvme_completion *cqe);
+	int err;
+} lies[] = {
+	{wrong_id, -EIO}, {wrong_queue, -EIO}, {lost, -ETIMEDOUT}, {dies, -EIO}, {forgets, -EIO}};
+
+/* A command goes wrong; those after it are not even tried, until a reset. */
+static void broken(void)
+{
+	for (u32 i = 0; i < ARRAY_SIZE(lies); i++) {
+		u64 from;
+		u32 heard;
+
+		ctrl_make();
+		CU_ASSERT_EQUAL(ctrl_start(), 0);
+		countdown = 2;
+		ctrl_rig.lie = lies[i].lie;
+		CU_ASSERT_EQUAL(ctrl_ask(), 0);
+		CU_ASSERT_EQUAL(ctrl_ask(), 0);
+		from = shim.us;
+		CU_ASSERT_EQUAL(ctrl_ask(), lies[i].err);
+		CU_ASSERT(shim.us - from < 8 * SECOND);
+		CU_ASSERT(shim.lines >= 1);
+		heard = ctrl_rig.heard;
+		CU_ASSERT_EQUAL(ctrl_ask(), -EIO);
+		CU_ASSERT_EQUAL(ctrl_rig.heard, heard);
+		ctrl_rig.lie = NULL;
+		CU_ASSERT_EQUAL(ctrl_reset_it(), 0);
+		CU_ASSERT_EQUAL(ctrl_rig.ctrl.resets, 1);
+		for (u32 k = 0; k < 2 * ANNEX_ADMIN_DEPTH; k++)
+			CU_ASSERT_EQUAL(ctrl_ask(), 0);
+		ctrl_over();
+	}
+}
+
+/* The same while it is being started. */
+static void broken_starts(void)
+{
+	for (u32 i = 0; i < ARRAY_SIZE(lies); i++) {
+		for (u32 at = 0; at < 3; at++) {
+			ctrl_make();
+			countdown = at;
+			ctrl_rig.lie = lies[i].lie;
+			CU_ASSERT_EQUAL(ctrl_start(), lies[i].err);
+			ctrl_over();
+		}
+	}
+}
+
+static void removed(void)
+{
+	for (u32 at = 0; at < 6; at++) {
+		ctrl_make();
+		countdown = at;
+		ctrl_rig.lie = leaves;
+		CU_ASSERT_EQUAL(ctrl_start(), at < 3 ? -ENODEV : 0);
+		for (u32 i = 3; i < at; i++)
+			CU_ASSERT_EQUAL(ctrl_ask(), 0);
+		if (at >= 3) {
+			CU_ASSERT_EQUAL(ctrl_ask(), -ENODEV);
+			CU_ASSERT_EQUAL(annex_ctrl_csts(&ctrl_rig.ctrl), U32_MAX);
+			CU_ASSERT_EQUAL(ctrl_reset_it(), -ENODEV);
+		}
+		ctrl_over();
+	}
+}
+
+/* It grants fewer queue pairs after a reset than before: no more than those are promised. */
+static void fewer_queues(void)
+{
+	ctrl_make();
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	ctrl_rig.queues = 3;
+	CU_ASSERT_EQUAL(ctrl_reset_it(), 0);
+	CU_ASSERT_EQUAL(ctrl_rig.ctrl.queues, 3);
+	ctrl_rig.queues = 100;
+	CU_ASSERT_EQUAL(ctrl_reset_it(), 0);
+	CU_ASSERT_EQUAL(ctrl_rig.ctrl.queues, 3);
+	ctrl_over();
+}
+
+static u32 cmb(u32 size, u32 loc)
+{
+	u32 pages;
+
+	ctrl_make();
+	ctrl_set(NVME_REG_CMBSZ, size);
+	ctrl_set(NVME_REG_CMBLOC, loc);
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	pages = ctrl_rig.ctrl.cmb.pages;
+	if (pages) {
+		u32 first = 99;
+
+		CU_ASSERT_EQUAL(annex_cmb_take(&ctrl_rig.ctrl, pages, &first), 0);
+		CU_ASSERT_EQUAL(first, 0);
+		CU_ASSERT_EQUAL(annex_cmb_take(&ctrl_rig.ctrl, 1, &first), -ENOSPC);
+		annex_cmb_give(&ctrl_rig.ctrl, pages - 1, 1);
+		CU_ASSERT_EQUAL(annex_cmb_take(&ctrl_rig.ctrl, 2, &first), -ENOSPC);
+		CU_ASSERT_EQUAL(annex_cmb_take(&ctrl_rig.ctrl, 1, &first), 0);
+		CU_ASSERT_EQUAL(first, pages - 1);
+	}
+	ctrl_over();
+	return pages;
+}
+
+#define UNITS(n, unit) ((u32)(n) << NVME_CMBSZ_SZ_SHIFT | (unit) << NVME_CMBSZ_SZU_SHIFT | 31u)
+
+static void controller_memory(void)
+{
+	CU_ASSERT_EQUAL(cmb(0, 0), 0);
+	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), RIG_CMB_BAR), 8);
+	CU_ASSERT_EQUAL(cmb(UNITS(0xfffff, 6), RIG_CMB_BAR), 16); /* the BAR's end */
+	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), 15u << 12 | RIG_CMB_BAR), 1);
+	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), 16u << 12 | RIG_CMB_BAR), 0); /* begins behind it */
+	CU_ASSERT_EQUAL(cmb(UNITS(8, 6), 0xfffffu << 12 | RIG_CMB_BAR), 0);
+	CU_ASSERT_EQUAL(cmb(UNITS(8, 7), RIG_CMB_BAR), 0); /* no such unit */
+	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), 7), 0);           /* no such BAR */
+	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), 3), 0);           /* one without memory */
+	CU_ASSERT_EQUAL(cmb(U32_MAX, U32_MAX), 0);
+}
+
+static void alone(void)
+{
+	ctrl_make();
+	CU_ASSERT_EQUAL(annex_ctrl_alone(&ctrl_rig.ctrl), 0);
+	CU_ASSERT_EQUAL(annex_ctrl_domain(&ctrl_rig.ctrl), 0);
+	CU_ASSERT_FALSE(ctrl_rig.ctrl.iommu);
+	ctrl_rig.domain.type = IOMMU_DOMAIN_DMA;
+	CU_ASSERT_EQUAL(annex_ctrl_alone(&ctrl_rig.ctrl), 0); /* with its bridge */
+	CU_ASSERT_EQUAL(annex_ctrl_domain(&ctrl_rig.ctrl), 0);
+	CU_ASSERT(ctrl_rig.ctrl.iommu);
+	ctrl_rig.others = 1;
+	CU_ASSERT_EQUAL(annex_ctrl_alone(&ctrl_rig.ctrl), -EPERM);
+	ctrl_rig.domain.type = IOMMU_DOMAIN_DMA + 1;
+	CU_ASSERT_EQUAL(annex_ctrl_domain(&ctrl_rig.ctrl), -EPERM);
+	CU_ASSERT_EQUAL(shim.lines, 2);
+	ctrl_over();
+}
+
+static uint64_t rnd;
+
+static bool anything(const struct nvme_command *cmd, struct nvme_completion *cqe)
+{
+	u64 r = random_next(&rnd);
+
+	(void)cmd;
+	if (r % 8)
+		return true;
+	if (r >> 8 & 1)
+		cqe->command_id ^= (u16)(r >> 16);
+	if (r >> 9 & 1)
+		cqe->status ^= (u16)(r >> 32);
+	if (r >> 10 & 1)
+		cqe->result.u32 = (u32)(r >> 20);
+	if (r >> 11 & 1)
+		cqe->sq_id = (u16)(r >> 40);
+	if (!(r >> 12 & 15))
+		ctrl_fatal();
+	if (!(r >> 56 & 15))
+		ctrl_rig.gone = true;
+	return r >> 13 & 7;
+}
+
+/* Registers, tables and answers of any value: whatever comes of it ends, and nothing is left. */
+static void hostile(void)
+{
+	rnd = random_seed("hostile controllers");
+	for (u32 i = 0; i < 4000; i++) {
+		u64 from, r = random_next(&rnd);
+
+		ctrl_make();
+		from = shim.us;
+		if (r & 1)
+			ctrl_rig.cap ^= 1ull << (r >> 8) % 64;
+		for (u32 k = 0; k < (r >> 16) % 4; k++)
+			ctrl_set((u32)(random_next(&rnd) % 0x60) & ~3u, (u32)random_next(&rnd));
+		ctrl_rig.queues = 1 + (u32)(r >> 20) % 65535;
+		ctrl_rig.id.mdts = (u8)(r >> 36);
+		ctrl_rig.id.oacs = (u16)(r >> 44);
+		ctrl_rig.command_us = (r >> 60) * 1000;
+		ctrl_rig.lie = anything;
+		if (!ctrl_start())
+			for (u32 k = 0; k < 6; k++)
+				if (random_next(&rnd) % 4 ? ctrl_ask() < 0 : ctrl_reset_it() < 0)
+					break;
+		CU_ASSERT(shim.us - from < 1000 * SECOND);
+		ctrl_over();
+	}
+}
+
+UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"what cannot be driven", unfit},
+	   {"pages of doorbells", doorbell_pages}, {"never ready, never stopped", never_ready},
+	   {"statuses", statuses}, {"commands that go wrong", broken},
+	   {"starts that go wrong", broken_starts}, {"removed", removed},
+	   {"fewer queue pairs", fewer_queues}, {"controller memory", controller_memory},
+	   {"groups and domains", alone}, {"hostile controllers", hostile})
