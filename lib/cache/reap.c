@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE
 #include <errno.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <annex/detail/clock.h>
+#include "core/futex.h"
 #include "outcome.h"
 #include "reap.h"
 
@@ -13,9 +10,7 @@
 
 static void nap(uint32_t *word, uint32_t seen)
 {
-	struct timespec ts = {.tv_nsec = NAP_NS};
-
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
+	futex_sleep(word, seen, annex_now() + NAP_NS, false);
 }
 
 int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)

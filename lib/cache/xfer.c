@@ -2,11 +2,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <annex/detail/clock.h>
+#include "core/futex.h"
 #include "xfer.h"
 
 #define XFERS_MAX 4096u /* as many as the default queues of a device take commands */
@@ -38,11 +36,6 @@ void annex_xfers_destroy(struct annex_cache *c)
 	free(c->xfers);
 }
 
-static void wake(uint32_t *word, int n)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
-}
-
 /* Leave phase @from for @to, keeping the waiters. Return: the word before. */
 static uint32_t change(struct annex_xfer *x, enum annex_xfer_phase from, enum annex_xfer_phase to)
 {
@@ -69,7 +62,7 @@ void annex_xfer_release(struct annex_xfer *x)
 {
 	/* A waiter that came meanwhile sleeps: it becomes the reaper. */
 	if (change(x, XFER_REAPING, XFER_FLYING) >= XFER_WAITER)
-		wake(&x->word, 1);
+		futex_rouse(&x->word, 1, false);
 }
 
 /*
@@ -127,13 +120,13 @@ void annex_xfer_end(struct annex_cache *c, struct annex_xfer *x, bool joined)
 	if (!waiters)
 		recycle(c, x);
 	else if (waiters > joined)
-		wake(&x->word, INT_MAX);
+		futex_rouse(&x->word, INT_MAX, false);
 }
 
 void annex_xfer_fly(struct annex_xfer *x)
 {
 	if (change(x, XFER_HELD, XFER_FLYING) >= XFER_WAITER)
-		wake(&x->word, 1);
+		futex_rouse(&x->word, 1, false);
 }
 
 bool annex_xfer_join(struct annex_xfer *x)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A controller, as the queue code sees it: registers, mapped memory, and a few hints.
+ * A controller, as the queue code sees it: queue pairs, mapped memory, and a few hints.
  *
  * The NVMe driver (lib/nvme) sits above this interface, the emulated controllers (lib/nvme/emu) and
- * the kernel module's client below it. Data moves through queues in memory only; nothing here
- * carries a command.
+ * the kernel module's client (lib/nvme/module) below it. Registers and the admin queue are theirs.
+ * Data moves through queues in memory only; nothing here carries an I/O command.
  */
 #ifndef ANNEX_CORE_CTRL_H
 #define ANNEX_CORE_CTRL_H
@@ -17,29 +17,14 @@
 struct annex_ctrl;
 
 /**
- * struct annex_admin_ops - What is done for the library where the admin queue is not its own, as
- * behind a kernel module. Each is bounded, and may be called from any thread. Errors are negative
- * errnos, with annex_last_error().
- * @queues: I/O queue pairs that can be had.
+ * struct annex_ctrl_ops - One kind of controller. Every function may be called from any thread, and
+ * ends in bounded time. Errors are negative errnos, with annex_last_error().
+ * @status: the register CSTS (Base 3.1.3.6); a controller that is gone reads as all ones.
  * @identify: the Identify command, into 4096 bytes.
- * @create, @destroy: queue pair @qid of @depth entries, in memory at device addresses.
+ * @create: make queue pair @qid of @depth entries, in memory at device addresses.
+ * @destroy: end its commands, and forget it.
  * @abort: the Abort command; *@aborted: the controller says that it did.
  * @reset: after which there are no queue pairs, and no command is outstanding.
- */
-struct annex_admin_ops {
-	unsigned int (*queues)(struct annex_ctrl *ctrl);
-	int (*identify)(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
-	int (*create)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq,
-		      uint64_t cq);
-	int (*destroy)(struct annex_ctrl *ctrl, uint16_t qid);
-	int (*abort)(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
-	int (*reset)(struct annex_ctrl *ctrl);
-};
-
-/**
- * struct annex_ctrl_ops - One kind of controller. Every function may be called from any thread.
- * @read: read a register, 4 or 8 bytes wide. A controller that is gone reads as all ones.
- * @write: write a register, 4 or 8 bytes wide.
  * @doorbell: the 32-bit word that is the tail doorbell of SQ @qid (@cq 0) or the head doorbell of
  *	CQ @qid (@cq 1), to be written with plain stores; NULL if there is no such queue id.
  * @shadow: its shadow, and the event index in *@event; NULL: it has none. NULL: none has.
@@ -61,14 +46,18 @@ struct annex_admin_ops {
  * @sleep: block until CQ @qid may have had an event after @seen, or until @deadline (annex_now()).
  *	May return early.
  * @wake: end the sleep of whoever sleeps on CQ @qid.
- * @admin: NULL where the library has the admin queue.
  * @claim: annex_dev_claim(), of blocks that are there; NULL: the device has one user anyway.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.
  * @close: release everything. No other call may be running.
  */
 struct annex_ctrl_ops {
-	uint64_t (*read)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width);
-	void (*write)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width, uint64_t value);
+	uint32_t (*status)(struct annex_ctrl *ctrl);
+	int (*identify)(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
+	int (*create)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq,
+		      uint64_t cq);
+	int (*destroy)(struct annex_ctrl *ctrl, uint16_t qid);
+	int (*abort)(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
+	int (*reset)(struct annex_ctrl *ctrl);
 	uint32_t *(*doorbell)(struct annex_ctrl *ctrl, uint16_t qid, int cq);
 	uint32_t *(*shadow)(struct annex_ctrl *ctrl, uint16_t qid, int cq, uint32_t **event);
 	int (*map)(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
@@ -86,17 +75,23 @@ struct annex_ctrl_ops {
 	uint32_t (*event)(struct annex_ctrl *ctrl, uint16_t qid);
 	void (*sleep)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
-	const struct annex_admin_ops *admin;
 	int (*claim)(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
 	int (*inject)(struct annex_ctrl *ctrl, const struct annex_fault *fault);
 	void (*close)(struct annex_ctrl *ctrl);
 };
 
-/*
- * The first member of every controller. @pages, @npages: as in struct annex_io_limits.
+/**
+ * struct annex_ctrl - The first member of every controller, which is ready for queue pairs.
+ * @ops: its kind.
+ * @queues: queue pairs that can be had, from identifier 1 on.
+ * @depth: the most entries of a queue.
+ * @pages: as in struct annex_io_limits.
+ * @npages: likewise.
  */
 struct annex_ctrl {
 	const struct annex_ctrl_ops *ops;
+	unsigned int queues;
+	uint32_t depth;
 	const uint64_t *pages;
 	uint64_t npages;
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping on a word, which may be in memory that processes share.
+ * Sleeping on a word. @shared: it is in memory that processes share.
  */
 #ifndef ANNEX_CORE_FUTEX_H
 #define ANNEX_CORE_FUTEX_H
 
 #include <linux/futex.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,18 +14,21 @@
 #include <annex/detail/clock.h>
 
 /* futex_sleep() - Until woken, at the latest until @until (annex_now()), if *@word is @seen. */
-static inline void futex_sleep(uint32_t *word, uint32_t seen, uint64_t until)
+static inline void futex_sleep(uint32_t *word, uint32_t seen, uint64_t until, bool shared)
 {
 	struct timespec ts = {.tv_sec = (time_t)(until / ANNEX_NSEC_PER_SEC),
 			      .tv_nsec = (long)(until % ANNEX_NSEC_PER_SEC)};
+	int own = shared ? 0 : FUTEX_PRIVATE_FLAG;
 
-	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET | own, seen, &ts, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-/* futex_rouse() - Wake up to @n of those who sleep on it. */
-static inline void futex_rouse(uint32_t *word, int n)
+/* futex_rouse() - Wake up to @n of those who sleep on it. Return: how many there were. */
+static inline long futex_rouse(uint32_t *word, int n, bool shared)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
+	int own = shared ? 0 : FUTEX_PRIVATE_FLAG;
+
+	return syscall(SYS_futex, word, FUTEX_WAKE | own, n, NULL, NULL, 0);
 }
 
 #endif

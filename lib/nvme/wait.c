@@ -13,12 +13,9 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 #include <annex/warp.h>
+#include "core/futex.h"
 #include "dev.h"
 
 #define SPIN_ROUNDS 16u
@@ -32,7 +29,7 @@ static uint32_t *futex_word(uint64_t *state)
 
 static long wake_dozer(uint64_t *state)
 {
-	return syscall(SYS_futex, futex_word(state), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return futex_rouse(futex_word(state), 1, false);
 }
 
 void annex_host_wake(struct annex_qp *qp, uint64_t *state)
@@ -96,15 +93,12 @@ static void watch(struct annex_qp *qp, uint64_t token, uint64_t deadline)
 static void doze(struct annex_qp *qp, uint64_t token, uint64_t deadline)
 {
 	uint64_t marked;
-	struct timespec ts = {.tv_sec = (time_t)(deadline / ANNEX_NSEC_PER_SEC),
-			      .tv_nsec = (long)(deadline % ANNEX_NSEC_PER_SEC)};
 
 	annex_atomic_add(&qp->dozing, 1u, ANNEX_SEQ_CST);
 	if (mark(qp, token, &marked) && annex_atomic_load(&qp->watched, ANNEX_SEQ_CST) &&
 	    annex_atomic_load(&qp->state, ANNEX_SEQ_CST) == ANNEX_QP_LIVE)
-		syscall(SYS_futex, futex_word(&qp->reqs[token & 0xffff].state),
-			FUTEX_WAIT_BITSET_PRIVATE, (uint32_t)marked, &ts, NULL,
-			FUTEX_BITSET_MATCH_ANY);
+		futex_sleep(futex_word(&qp->reqs[token & 0xffff].state), (uint32_t)marked, deadline,
+			    false);
 	annex_atomic_sub(&qp->dozing, 1u, ANNEX_SEQ_CST);
 }
 
@@ -113,9 +107,9 @@ static bool controller_failed(const struct annex_qp *qp)
 {
 	uint32_t csts;
 
-	if (!qp->host.read)
+	if (!qp->host.status)
 		return false;
-	csts = (uint32_t)qp->host.read(qp->host.ctrl, ANNEX_REG_CSTS, 4);
+	csts = qp->host.status(qp->host.ctrl);
 	return csts & ANNEX_CSTS_CFS; /* set in all ones too */
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * libFuzzer target: a hostile host. The input is a program of register writes, doorbells, queue
- * entries and host memory; the controller must not touch memory that was not mapped (what was lies
+ * libFuzzer target: a hostile host. The input is a program of calls, doorbells, queue entries and
+ * host memory; the controller must not touch memory that was not mapped (what was lies
  * between inaccessible pages), and must always be there for a reset.
  */
 #include <stdbool.h>
@@ -19,7 +19,6 @@
 #define GUARD (1u << 20) /* on both sides */
 #define DEPTH 16u
 #define QUEUES 4u
-#define QUEUE_BYTES (DEPTH * sizeof(struct annex_sqe))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,6 +36,11 @@ static uint64_t address(uint64_t v)
 static struct annex_sqe *sq(unsigned int qid)
 {
 	return (struct annex_sqe *)(void *)(mem + qid * 8192);
+}
+
+static struct annex_cqe *cq(unsigned int qid)
+{
+	return (struct annex_cqe *)(void *)(mem + (QUEUES + qid) * 8192);
 }
 
 /* A new controller for each input, so that a finding can be repeated; in the same memory. */
@@ -58,24 +62,6 @@ static void open_ctrl(void)
 		abort();
 }
 
-static void enable(void)
-{
-	const struct annex_ctrl_ops *ops = ctrl->ops;
-
-	ops->write(ctrl, ANNEX_REG_CC, 4, 0);
-	memset(mem, 0, 2 * QUEUES * 8192);
-	ops->write(ctrl, ANNEX_REG_AQA, 4, ANNEX_AQA(DEPTH, DEPTH));
-	ops->write(ctrl, ANNEX_REG_ASQ, 8, (uintptr_t)sq(0));
-	ops->write(ctrl, ANNEX_REG_ACQ, 8, (uintptr_t)sq(QUEUES));
-	ops->write(ctrl, ANNEX_REG_CC, 4, ANNEX_CC_EN | ANNEX_CC_IOSQES_64 | ANNEX_CC_IOCQES_16);
-}
-
-static void ring(unsigned int qid, uint32_t tail)
-{
-	annex_mmio_write32(ctrl->ops->doorbell(ctrl, (uint16_t)qid, 0), tail);
-	ctrl->ops->rung(ctrl, (uint16_t)qid);
-}
-
 /* One command into a queue that may or may not exist; its completions are always consumed. */
 static void submit(struct input *in, unsigned int qid)
 {
@@ -87,24 +73,24 @@ static void submit(struct input *in, unsigned int qid)
 	if ((sqe.flags & ANNEX_SQE_PSDT_MASK) != ANNEX_SQE_PSDT_SGL)
 		sqe.dptr[1] = address(sqe.dptr[1]);
 	sq(qid)[tail] = sqe;
-	ring(qid, (tail + 1) % DEPTH);
+	annex_mmio_write32(ctrl->ops->doorbell(ctrl, (uint16_t)qid, 0), (tail + 1) % DEPTH);
+	ctrl->ops->rung(ctrl, (uint16_t)qid);
 }
 
 static void create_pair(unsigned int qid)
 {
-	struct annex_sqe sqe = {.opcode = ANNEX_ADMIN_CREATE_CQ};
-	uint32_t tail = *ctrl->ops->doorbell(ctrl, 0, 0) % DEPTH;
+	/* Fails where there is one: as it should. */
+	ctrl->ops->create(ctrl, (uint16_t)qid, DEPTH, (uintptr_t)sq(qid), (uintptr_t)cq(qid));
+}
 
-	sqe.cdw10 = (DEPTH - 1) << 16 | qid;
-	sqe.cdw11 = ANNEX_QUEUE_CONTIGUOUS;
-	sqe.dptr[0] = (uintptr_t)sq(QUEUES + qid);
-	sq(0)[tail] = sqe;
-	ring(0, tail = (tail + 1) % DEPTH);
-	sqe.opcode = ANNEX_ADMIN_CREATE_SQ;
-	sqe.cdw11 |= qid << 16;
-	sqe.dptr[0] = (uintptr_t)sq(qid);
-	sq(0)[tail] = sqe;
-	ring(0, (tail + 1) % DEPTH);
+/* Any queue pair, anywhere: rings that overlap others, or their own. */
+static void create_any(struct input *in)
+{
+	uint16_t qid = (uint16_t)(take_number(in, 1) % (ctrl->queues + 2));
+	uint32_t depth = (uint32_t)take_number(in, 2) % (2 * DEPTH);
+	uint64_t at = address(take_number(in, 8) & ~4095ull);
+
+	ctrl->ops->create(ctrl, qid, depth, at & ~4095ull, address(take_number(in, 8)) & ~4095ull);
 }
 
 /* Host memory behind the queues: lists, segments, data. */
@@ -136,30 +122,55 @@ static void inject(struct input *in)
 	ctrl->ops->inject(ctrl, &f);
 }
 
+static void call(struct input *in, unsigned int qid)
+{
+	struct annex_id_ctrl id; /* as large as the others */
+	bool aborted;
+
+	switch (take_number(in, 1) % 5) {
+	case 0:
+		create_any(in);
+		break;
+	case 1:
+		ctrl->ops->destroy(ctrl, (uint16_t)take_number(in, 1));
+		break;
+	case 2:
+		ctrl->ops->abort(ctrl, (uint16_t)qid, (uint16_t)take_number(in, 1), &aborted);
+		break;
+	case 3:
+		ctrl->ops->identify(ctrl, (uint32_t)take_number(in, 1) % 4,
+				    (uint32_t)take_number(in, 1), &id);
+		break;
+	default:
+		ctrl->ops->status(ctrl);
+		break;
+	}
+}
+
 static void step(struct input *in)
 {
 	uint8_t action = (uint8_t)take_number(in, 1);
-	unsigned int qid = action >> 4 & (QUEUES - 1);
+	unsigned int qid = 1 + (action >> 4) % (QUEUES - 1);
 
 	switch (action & 15) {
 	case 0:
-		create_pair(1 + qid % (QUEUES - 1));
+		create_pair(qid);
 		break;
 	case 1:
-		enable();
+		if (ctrl->ops->status(ctrl) != UINT32_MAX && ctrl->ops->reset(ctrl))
+			abort(); /* without I/O in flight a reset is done at once */
 		break;
 	case 2:
 		inject(in);
 		break;
 	case 3: /* a doorbell of any value: commands that nobody wrote, heads that are wrong */
-		ctrl->ops->write(ctrl, ANNEX_REG_DOORBELLS + qid * 64, 4, take_number(in, 4));
+		annex_mmio_write32(ctrl->ops->doorbell(ctrl, (uint16_t)qid, action >> 7),
+				   (uint32_t)take_number(in, 4));
+		ctrl->ops->rung(ctrl, (uint16_t)qid);
 		break;
 	case 4:
-		ctrl->ops->write(ctrl, (uint32_t)take_number(in, 1) & 0x3c, action & 16 ? 8 : 4,
-				 take_number(in, 8));
-		break;
 	case 5:
-		ctrl->ops->read(ctrl, (uint32_t)take_number(in, 1), action & 16 ? 8 : 4);
+		call(in, qid);
 		break;
 	case 6:
 	case 7:
@@ -169,9 +180,6 @@ static void step(struct input *in)
 		annex_mmio_write32(ctrl->ops->doorbell(ctrl, (uint16_t)qid, 1),
 				   (uint32_t)take_number(in, 1) % DEPTH);
 		ctrl->ops->assist(ctrl, (uint16_t)qid);
-		break;
-	case 9:
-		submit(in, 0);
 		break;
 	default:
 		submit(in, qid);
@@ -184,13 +192,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 
 	open_ctrl();
-	enable();
 	create_pair(1);
 	while (in.left)
 		step(&in);
-	ctrl->ops->write(ctrl, ANNEX_REG_CC, 4, 0);
-	if (ctrl->ops->read(ctrl, ANNEX_REG_CSTS, 4) & ANNEX_CSTS_RDY)
-		abort(); /* without I/O in flight a reset is done at once */
 	ctrl->ops->close(ctrl);
 	return 0;
 }

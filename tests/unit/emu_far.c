@@ -386,11 +386,9 @@ static void failing(void)
 	everywhere(failing_on);
 }
 
-/* What cannot be far: queues, lists, a part of a command's data, the data of admin commands. */
+/* What cannot be far: queues, lists, a part of a command's data. */
 static void refused_on(struct far *f)
 {
-	struct annex_sqe identify = {.opcode = ANNEX_ADMIN_IDENTIFY, .cdw10 = ANNEX_CNS_CTRL};
-	struct annex_sqe cq = {.opcode = ANNEX_ADMIN_CREATE_CQ, .cdw10 = 7 << 16 | 2};
 	struct annex_sqe dsm = {.opcode = ANNEX_NVM_DSM, .nsid = 1, .cdw11 = ANNEX_DSM_DEALLOCATE};
 	struct annex_copier other = f->copier;
 	char *near = host_alloc(&f->h, 4096);
@@ -404,11 +402,11 @@ static void refused_on(struct far *f)
 	CU_ASSERT_EQUAL(host_do(&f->h, 1, &sqe, NULL), ANNEX_SC_DATA_TRANSFER);
 	sqe = host_rw(ANNEX_NVM_READ, 0, 8, f->at + FAR_BYTES - 2048, NULL);
 	CU_ASSERT_NOT_EQUAL(host_do(&f->h, 1, &sqe, NULL), 0); /* ends behind it */
-	dsm.dptr[0] = identify.dptr[0] = cq.dptr[0] = host_addr(f->at);
-	cq.cdw11 = ANNEX_QUEUE_CONTIGUOUS;
+	dsm.dptr[0] = host_addr(f->at);
 	CU_ASSERT_EQUAL(host_do(&f->h, 1, &dsm, NULL), ANNEX_SC_DATA_TRANSFER);
-	CU_ASSERT_EQUAL(host_do(&f->h, 0, &identify, NULL), ANNEX_SC_DATA_TRANSFER);
-	CU_ASSERT_EQUAL(host_do(&f->h, 0, &cq, NULL), ANNEX_SC_DATA_TRANSFER);
+	CU_ASSERT_EQUAL(
+		f->h.ctrl->ops->create(f->h.ctrl, 2, 16, host_addr(f->at), host_addr(f->at + 4096)),
+		-EFAULT);
 	CU_ASSERT_EQUAL(f->calls, 0);
 	CU_ASSERT_EQUAL(map_far(f, &f->copier), -EEXIST);
 	f->at += FAR_BYTES;
@@ -436,17 +434,14 @@ static void reset_on(struct far *f)
 	uint32_t calls;
 
 	submit_many(f, lists, ANNEX_NVM_READ);
-	ops->write(f->h.ctrl, ANNEX_REG_CC, 4, 0);
-	CU_ASSERT(host_wait_csts(&f->h, ANNEX_CSTS_RDY, 0));
+	CU_ASSERT_EQUAL(ops->reset(f->h.ctrl), 0);
 	calls = annex_atomic_load(&f->calls, ANNEX_RELAXED);
 	CU_ASSERT_EQUAL(unmap_far(f), 0); /* nothing is in flight */
 	ops->assist(f->h.ctrl, 1);
 	CU_ASSERT_EQUAL(annex_atomic_load(&f->calls, ANNEX_RELAXED), calls);
 	CU_ASSERT_EQUAL(map_far(f, &f->copier), 0);
 	f->h.used = 0;
-	host_enable(&f->h);
-	CU_ASSERT_EQUAL_FATAL(host_create_cq(&f->h, 1, 64), 0);
-	CU_ASSERT_EQUAL_FATAL(host_create_sq(&f->h, 1, 1, 64), 0);
+	CU_ASSERT_EQUAL_FATAL(host_create(&f->h, 1, 64), 0);
 	lists = host_alloc(&f->h, (size_t)MANY * 4096);
 	submit_many(f, lists, ANNEX_NVM_WRITE);
 	collect_many(f);

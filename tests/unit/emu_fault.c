@@ -175,11 +175,11 @@ static void delay(void)
 /* A delayed command is still in flight: its memory is in use, and abort ends it. */
 static void delay_abort(void)
 {
-	struct annex_sqe sqe, stop = {.opcode = ANNEX_ADMIN_ABORT, .cdw10 = 9u << 16 | 1};
+	struct annex_sqe sqe;
 	char path[HOST_PATH];
 	struct annex_cqe cqe;
 	uint64_t addr = 0;
-	uint32_t dw0 = 9;
+	bool aborted = false;
 	struct host h;
 	char *p;
 
@@ -191,8 +191,8 @@ static void delay_abort(void)
 	host_submit(&h, 1, &sqe);
 	CU_ASSERT_FALSE(host_wait_ms(&h, 1, &cqe, 20));
 	CU_ASSERT_EQUAL(h.ctrl->ops->unmap(h.ctrl, addr, 4096), -EBUSY);
-	CU_ASSERT_EQUAL(host_do(&h, 0, &stop, &dw0), 0);
-	CU_ASSERT_EQUAL(dw0 & 1, 0);
+	CU_ASSERT_EQUAL(h.ctrl->ops->abort(h.ctrl, 1, 9, &aborted), 0);
+	CU_ASSERT(aborted);
 	CU_ASSERT(host_poll(&h, 1, &cqe));
 	CU_ASSERT(cqe.cid == 9 && cqe.status >> 1 == ANNEX_SC_ABORT_REQUESTED);
 	CU_ASSERT_EQUAL(h.ctrl->ops->unmap(h.ctrl, addr, 4096), 0);
@@ -202,10 +202,10 @@ static void delay_abort(void)
 
 static void lose_on(int on_file)
 {
-	struct annex_sqe sqe, stop = {.opcode = ANNEX_ADMIN_ABORT, .cdw10 = 5u << 16 | 1};
+	struct annex_sqe sqe;
 	char path[HOST_PATH];
 	struct annex_cqe cqe;
-	uint32_t dw0 = 0;
+	bool aborted = true;
 	struct host h;
 	char *p;
 
@@ -216,8 +216,8 @@ static void lose_on(int on_file)
 	sqe.cid = 5;
 	host_submit(&h, 1, &sqe);
 	CU_ASSERT_FALSE(host_wait_ms(&h, 1, &cqe, 50));
-	CU_ASSERT_EQUAL(host_do(&h, 0, &stop, &dw0), 0);
-	CU_ASSERT_EQUAL(dw0 & 1, 1);
+	CU_ASSERT_EQUAL(h.ctrl->ops->abort(h.ctrl, 1, 5, &aborted), 0);
+	CU_ASSERT_FALSE(aborted);
 	/* It was carried out all the same. */
 	memset(p, 0, 512);
 	CU_ASSERT_EQUAL(status_at(&h, 4, p), 0);
@@ -277,12 +277,10 @@ static void fatal_on(int on_file)
 	CU_ASSERT(host_wait(&h, 1, &cqe));
 	CU_ASSERT_EQUAL(cqe.cid, 0);
 	CU_ASSERT_FALSE(host_wait_ms(&h, 1, &cqe, 30));
-	CU_ASSERT_EQUAL(host_csts(&h), ANNEX_CSTS_RDY | ANNEX_CSTS_CFS);
-	h.ctrl->ops->write(h.ctrl, ANNEX_REG_CC, 4, 0);
-	CU_ASSERT(host_wait_csts(&h, ANNEX_CSTS_RDY | ANNEX_CSTS_CFS, 0));
-	host_enable(&h);
-	CU_ASSERT_EQUAL(host_create_cq(&h, 1, 16), 0);
-	CU_ASSERT_EQUAL(host_create_sq(&h, 1, 1, 16), 0);
+	CU_ASSERT_EQUAL(h.ctrl->ops->status(h.ctrl), ANNEX_CSTS_RDY | ANNEX_CSTS_CFS);
+	CU_ASSERT_EQUAL(h.ctrl->ops->reset(h.ctrl), 0);
+	CU_ASSERT_EQUAL(h.ctrl->ops->status(h.ctrl), ANNEX_CSTS_RDY);
+	CU_ASSERT_EQUAL(host_create(&h, 1, 16), 0);
 	CU_ASSERT_EQUAL(status_at(&h, 0, p), 0);
 	close_with(&h, path);
 }
@@ -298,6 +296,7 @@ static void removal_on(int on_file)
 	char path[HOST_PATH];
 	struct annex_sqe sqe;
 	struct annex_cqe cqe;
+	bool aborted = true;
 	struct host h;
 	char *p;
 
@@ -307,12 +306,12 @@ static void removal_on(int on_file)
 	sqe = host_rw(ANNEX_NVM_WRITE, 0, 1, p, NULL);
 	host_submit(&h, 1, &sqe);
 	CU_ASSERT_FALSE(host_wait_ms(&h, 1, &cqe, 30));
-	CU_ASSERT_EQUAL(host_csts(&h), UINT32_MAX);
-	CU_ASSERT_EQUAL(h.ctrl->ops->read(h.ctrl, ANNEX_REG_CAP, 8), UINT64_MAX);
-	h.ctrl->ops->write(h.ctrl, ANNEX_REG_CC, 4, 0);
-	CU_ASSERT_EQUAL(host_csts(&h), UINT32_MAX);
-	host_submit(&h, 0, &sqe);
-	CU_ASSERT_FALSE(host_wait_ms(&h, 0, &cqe, 30));
+	CU_ASSERT_EQUAL(h.ctrl->ops->status(h.ctrl), UINT32_MAX);
+	CU_ASSERT_EQUAL(h.ctrl->ops->reset(h.ctrl), -ENODEV);
+	CU_ASSERT_EQUAL(h.ctrl->ops->status(h.ctrl), UINT32_MAX);
+	CU_ASSERT_EQUAL(host_create(&h, 2, 16), -ENODEV);
+	CU_ASSERT_EQUAL(host_destroy(&h, 1), -ENODEV);
+	CU_ASSERT_EQUAL(h.ctrl->ops->abort(h.ctrl, 1, 1, &aborted), -ENODEV);
 	/* Memory can be taken back from a controller that is gone. */
 	CU_ASSERT_EQUAL(h.ctrl->ops->unmap(h.ctrl, host_addr(h.mem), HOST_MEM), 0);
 	close_with(&h, path);
@@ -345,13 +344,12 @@ static void delete_ends(void)
 	sqe.opcode = ANNEX_NVM_WRITE;
 	sqe.cid = 12;
 	host_submit(&h, 1, &sqe);
-	CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_SQ, 1), 0);
+	CU_ASSERT_EQUAL(host_destroy(&h, 1), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		CU_ASSERT(host_poll(&h, 1, &cqe));
 		CU_ASSERT(cqe.cid == 11 || cqe.cid == 12);
 		CU_ASSERT_EQUAL(cqe.status >> 1, ANNEX_SC_ABORT_SQ_DELETED);
 	}
-	CU_ASSERT_EQUAL(host_delete(&h, ANNEX_ADMIN_DELETE_CQ, 1), 0);
 	close_with(&h, path);
 }
 
@@ -366,8 +364,7 @@ static void more_than_fit(void)
 
 	open_with(&h, path, 0, "delay,us=2000,count=0");
 	p = host_alloc(&h, 8192);
-	CU_ASSERT_EQUAL(host_create_cq(&h, 2, 2048), 0);
-	CU_ASSERT_EQUAL(host_create_sq(&h, 2, 2, 2048), 0);
+	CU_ASSERT_EQUAL(host_create(&h, 2, 2048), 0);
 	for (uint16_t i = 0; i < 2000; i++) {
 		sqe = read_at(0, i, p);
 		host_put(&h, 2, &sqe);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,87 +56,25 @@ uint64_t host_addr(const void *p)
 	return (uintptr_t)p;
 }
 
-uint32_t host_csts(struct host *h)
+int host_create(struct host *h, uint16_t qid, uint32_t depth)
 {
-	return (uint32_t)h->ctrl->ops->read(h->ctrl, ANNEX_REG_CSTS, 4);
-}
-
-bool host_wait_csts(struct host *h, uint32_t mask, uint32_t value)
-{
-	uint64_t deadline = annex_deadline_ms(HOST_WAIT_MS);
-
-	while ((host_csts(h) & mask) != value) {
-		if (annex_now() > deadline)
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
-static void init_queue(struct host *h, uint16_t qid)
-{
-	h->q[qid].qid = qid;
-	h->q[qid].tail = h->q[qid].head = 0;
-	h->q[qid].phase = 1;
-}
-
-void host_enable(struct host *h)
-{
-	const struct annex_ctrl_ops *ops = h->ctrl->ops;
-	struct host_queue *q = &h->q[0];
-
-	init_queue(h, 0);
-	q->depth = 32;
-	q->sq = host_alloc(h, q->depth * sizeof(*q->sq));
-	q->cq = host_alloc(h, q->depth * sizeof(*q->cq));
-	ops->write(h->ctrl, ANNEX_REG_AQA, 4, ANNEX_AQA(q->depth, q->depth));
-	ops->write(h->ctrl, ANNEX_REG_ASQ, 8, host_addr(q->sq));
-	ops->write(h->ctrl, ANNEX_REG_ACQ, 8, (uintptr_t)q->cq);
-	ops->write(h->ctrl, ANNEX_REG_CC, 4, ANNEX_CC_EN | ANNEX_CC_IOSQES_64 | ANNEX_CC_IOCQES_16);
-	CU_ASSERT_FATAL(host_wait_csts(h, ANNEX_CSTS_RDY | ANNEX_CSTS_CFS, ANNEX_CSTS_RDY));
-}
-
-uint16_t host_create_cq(struct host *h, uint16_t qid, uint32_t depth)
-{
-	struct annex_sqe sqe = {.opcode = ANNEX_ADMIN_CREATE_CQ};
 	struct host_queue *q = &h->q[qid];
 
-	init_queue(h, qid);
-	q->depth = depth;
-	q->cq = host_alloc(h, depth * sizeof(*q->cq));
-	sqe.dptr[0] = (uintptr_t)q->cq;
-	sqe.cdw10 = (depth - 1) << 16 | qid;
-	sqe.cdw11 = ANNEX_QUEUE_CONTIGUOUS;
-	return host_do(h, 0, &sqe, NULL);
-}
-
-uint16_t host_create_sq(struct host *h, uint16_t qid, uint16_t cqid, uint32_t depth)
-{
-	struct annex_sqe sqe = {.opcode = ANNEX_ADMIN_CREATE_SQ};
-	struct host_queue *q = &h->q[qid];
-
-	q->tail = 0;
-	q->depth = depth;
+	*q = (struct host_queue){.qid = qid, .depth = depth, .phase = 1};
 	q->sq = host_alloc(h, depth * sizeof(*q->sq));
-	sqe.dptr[0] = host_addr(q->sq);
-	sqe.cdw10 = (depth - 1) << 16 | qid;
-	sqe.cdw11 = (uint32_t)cqid << 16 | ANNEX_QUEUE_CONTIGUOUS;
-	return host_do(h, 0, &sqe, NULL);
+	q->cq = host_alloc(h, depth * sizeof(*q->cq));
+	return h->ctrl->ops->create(h->ctrl, qid, depth, host_addr(q->sq), (uintptr_t)q->cq);
 }
 
-uint16_t host_delete(struct host *h, uint8_t opcode, uint16_t qid)
+int host_destroy(struct host *h, uint16_t qid)
 {
-	struct annex_sqe sqe = {.opcode = opcode, .cdw10 = qid};
-
-	return host_do(h, 0, &sqe, NULL);
+	return h->ctrl->ops->destroy(h->ctrl, qid);
 }
 
 void host_ready(struct host *h, const char *uri)
 {
 	host_open(h, uri);
-	host_enable(h);
-	CU_ASSERT_EQUAL_FATAL(host_create_cq(h, 1, 64), 0);
-	CU_ASSERT_EQUAL_FATAL(host_create_sq(h, 1, 1, 64), 0);
+	CU_ASSERT_EQUAL_FATAL(host_create(h, 1, 64), 0);
 }
 
 void host_put(struct host *h, uint16_t qid, const struct annex_sqe *sqe)

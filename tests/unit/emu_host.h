@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A minimal NVMe host for the tests of the emulated controller: registers, queues and commands by
- * hand, so that what is tested is the controller alone.
+ * A minimal NVMe host for the tests of the emulated controller: queues and commands by hand, so
+ * that what is tested is the controller alone.
  */
 #ifndef ANNEX_TESTS_EMU_HOST_H
 #define ANNEX_TESTS_EMU_HOST_H
@@ -38,9 +38,8 @@ struct host {
 
 /* Return: the errno of annex_emu_open(). */
 int host_try(const char *uri);
-/* Open a controller and map memory; then up to a live admin queue; then one I/O queue pair. */
+/* Open a controller and map memory; then also queue pair 1, of 64 entries. */
 void host_open(struct host *h, const char *uri);
-void host_enable(struct host *h);
 void host_ready(struct host *h, const char *uri);
 void host_close(struct host *h);
 
@@ -48,13 +47,9 @@ void host_close(struct host *h);
 void *host_alloc(struct host *h, size_t len);
 uint64_t host_addr(const void *p);
 
-uint32_t host_csts(struct host *h);
-/* Wait until (CSTS & mask) == value. Return: false after HOST_WAIT_MS. */
-bool host_wait_csts(struct host *h, uint32_t mask, uint32_t value);
-
-uint16_t host_create_cq(struct host *h, uint16_t qid, uint32_t depth);
-uint16_t host_create_sq(struct host *h, uint16_t qid, uint16_t cqid, uint32_t depth);
-uint16_t host_delete(struct host *h, uint8_t opcode, uint16_t qid);
+/* The errno of the controller's. */
+int host_create(struct host *h, uint16_t qid, uint32_t depth);
+int host_destroy(struct host *h, uint16_t qid);
 
 void host_put(struct host *h, uint16_t qid, const struct annex_sqe *sqe);
 void host_ring(struct host *h, uint16_t qid);

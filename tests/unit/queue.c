@@ -37,6 +37,17 @@ static int bench_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 	return 0;
 }
 
+static int bench_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq,
+			uint64_t cq)
+{
+	(void)ctrl;
+	(void)qid;
+	(void)depth;
+	(void)sq;
+	(void)cq;
+	return 0;
+}
+
 static void bench_rung(struct annex_ctrl *ctrl, uint16_t qid)
 {
 	struct bench *b = (struct bench *)ctrl;
@@ -46,6 +57,7 @@ static void bench_rung(struct annex_ctrl *ctrl, uint16_t qid)
 }
 
 static const struct annex_ctrl_ops bench_ops = {
+	.create = bench_create,
 	.map = bench_map,
 	.unmap = bench_unmap,
 	.rung = bench_rung,
@@ -65,7 +77,7 @@ static void setup(struct bench *b, uint32_t depth)
 	b->qp = b->q.qp;
 	b->qp->sq_doorbell.reg = &b->sq_doorbell;
 	b->qp->cq_doorbell.reg = &b->cq_doorbell;
-	nvme_queue_reopen(&b->q);
+	CU_ASSERT_EQUAL(nvme_queue_start(&b->dev, &b->q), 0);
 	b->phase = 1;
 }
 
@@ -299,7 +311,7 @@ static void sweep(void)
 	nvme_queue_close(b.qp, ANNEX_QP_RESET);
 	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, ios, 1, again, 0), -EAGAIN);
 	nvme_queue_sweep(b.qp);
-	nvme_queue_reopen(&b.q);
+	CU_ASSERT_EQUAL(nvme_queue_start(&b.dev, &b.q), 0);
 	for (unsigned int i = 0; i < 4; i++) {
 		CU_ASSERT_EQUAL(annex_qp_poll(b.qp, tokens[i], &res), 0);
 		CU_ASSERT_EQUAL(res.status, ANNEX_SC_ABORTED_BY_HOST);

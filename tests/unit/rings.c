@@ -203,9 +203,9 @@ static void refused_test(void)
 	CU_ASSERT_EQUAL_FATAL(annex_dev_unmap(f.dev, f.rings.sq_addr, f.bytes), 0);
 	CU_ASSERT(annex_dev_move_rings(f.dev, 0, &f.rings) < 0);
 	CU_ASSERT_EQUAL(f.zeroed, 0);
-	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "admin command 0x05"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "memory that is not mapped"));
 	end(&f);
-	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "admin command 0x05"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "memory that is not mapped"));
 }
 
 UNIT_SUITE(rings, {"used, and reset", used_test}, {"completions that stay", zero_fails_test},

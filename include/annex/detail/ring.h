@@ -66,7 +66,7 @@ struct annex_qp_host {
 	void (*assist)(struct annex_ctrl *ctrl, uint16_t qid);
 	uint32_t (*event)(struct annex_ctrl *ctrl, uint16_t qid);
 	void (*sleep)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
-	uint64_t (*read)(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width);
+	uint32_t (*status)(struct annex_ctrl *ctrl);
 	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
 };
 

@@ -35,7 +35,7 @@ void m2_rest_on_cell(struct m2_call *call, uint64_t until)
 	 */
 	annex_atomic_add(&m2->doors->sleepers, 1u, ANNEX_SEQ_CST);
 	if (annex_atomic_load(word, ANNEX_SEQ_CST) == call->word)
-		futex_sleep(m2_word_half(word), (uint32_t)(call->word >> 32), until);
+		futex_sleep(m2_word_half(word), (uint32_t)(call->word >> 32), until, true);
 	/* Relaxed: who sees it too late wakes nobody. */
 	annex_atomic_sub(&m2->doors->sleepers, 1u, ANNEX_RELAXED);
 }

@@ -83,7 +83,7 @@ static int wait_for_one(struct m2_call *call)
 		down = !got && m2_down(m2, &call->heart);
 		if (got || down || late)
 			break;
-		futex_sleep(&m2->released, seen, nap < call->deadline ? nap : call->deadline);
+		futex_sleep(&m2->released, seen, nap < call->deadline ? nap : call->deadline, true);
 	}
 	annex_atomic_sub(&m2->waiters, 1u, ANNEX_RELAXED);
 	if (got)
@@ -113,5 +113,5 @@ void m2_slot_give(const struct m2_call *call, bool stuck)
 	if (!annex_atomic_load(&m2->waiters, ANNEX_SEQ_CST))
 		return;
 	annex_atomic_add(&m2->released, 1u, ANNEX_SEQ_CST);
-	futex_rouse(&m2->released, 1);
+	futex_rouse(&m2->released, 1, true);
 }

@@ -32,7 +32,7 @@ static void ring(struct ndp_front *f, const uint16_t *numbers, unsigned int n)
 	if (!annex_atomic_load(&f->doors->sleepers, ANNEX_SEQ_CST))
 		return;
 	for (unsigned int i = 0; i < n; i++)
-		futex_rouse(m2_word_half(m2_word_of(cell_of(f, numbers[i]), stride)), 1);
+		futex_rouse(m2_word_half(m2_word_of(cell_of(f, numbers[i]), stride)), 1, true);
 }
 
 void ndp_cells_ring(struct ndp_front *f)

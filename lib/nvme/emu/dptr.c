@@ -21,13 +21,33 @@ struct walk {
 	bool far; /* of the data so far */
 };
 
+/* The range that holds all of [@addr, @addr + @len), or NULL; it may be far. */
+static const struct emu_map *holds(const struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	unsigned int i = range_search(emu->maps.v, emu->maps.n, sizeof(*emu->maps.v), addr);
+	const struct emu_map *m;
+
+	if (i == emu->maps.n)
+		return NULL;
+	m = &emu->maps.v[i];
+	return range_holds(&m->range, addr, len) ? m : NULL;
+}
+
+/* The same, of memory to load from and store to. */
+const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	const struct emu_map *m = holds(emu, addr, len);
+
+	return m && !m->far ? m : NULL;
+}
+
 static const struct emu_map *find(struct walk *w, uint64_t addr, uint64_t len)
 {
 	const struct emu_map *m = w->last;
 
 	if (m && range_holds(&m->range, addr, len))
 		return m;
-	m = annex_emu_find(w->emu, addr, len);
+	m = holds(w->emu, addr, len);
 	if (m)
 		w->last = m;
 	return m;

@@ -19,10 +19,9 @@
 #define WRITE_DSYNC 0x2u
 #define RETRIES 64 /* of an I/O that the kernel wants to be asked for again */
 
-static bool durable(const struct annex_emu *emu, const struct emu_req *req)
+static bool durable(const struct emu_req *req)
 {
-	return req->sqe.cdw12 & ANNEX_RW_FUA ||
-	       annex_atomic_load(&emu->write_through, ANNEX_RELAXED);
+	return req->sqe.cdw12 & ANNEX_RW_FUA;
 }
 
 /* Whether O_DIRECT can use the host's memory as it is. */
@@ -96,7 +95,7 @@ uint16_t annex_emu_io_prepare(struct annex_emu *emu, struct emu_sq *sq, struct e
 	case ANNEX_NVM_DSM:
 		return prepare_dsm(emu, sq, cmd);
 	case ANNEX_NVM_WRITE_ZEROES:
-		req->steps = durable(emu, req) ? 2 : 1;
+		req->steps = durable(req) ? 2 : 1;
 		return 0;
 	default:
 		return prepare_rw(emu, sq, cmd);
@@ -198,7 +197,7 @@ bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req)
 		break;
 	case ANNEX_NVM_WRITE:
 		issue_write(req, sqe, fd);
-		if (durable(emu, req))
+		if (durable(req))
 			sqe->fsync_flags = WRITE_DSYNC;
 		break;
 	default:
@@ -208,7 +207,7 @@ bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req)
 	return queue(emu, req, sqe);
 }
 
-static uint16_t status_of(struct annex_emu *emu, const struct emu_req *req, int err)
+static uint16_t status_of(const struct emu_req *req, int err)
 {
 	bool reads = req->sqe.opcode == ANNEX_NVM_READ || req->sqe.opcode == ANNEX_NVM_COMPARE;
 
@@ -228,7 +227,6 @@ static uint16_t status_of(struct annex_emu *emu, const struct emu_req *req, int 
 	case -EPERM:
 		return ANNEX_SC_READ_ONLY;
 	default:
-		annex_atomic_add(&emu->media_errors, 1ull, ANNEX_RELAXED);
 		return reads ? ANNEX_SC_UNRECOVERED_READ : ANNEX_SC_WRITE_FAULT;
 	}
 }
@@ -259,10 +257,10 @@ static uint16_t compare(const struct emu_req *req)
 }
 
 /* Some of the data has moved: all of it? A file that ends early gives 0. */
-static bool moved(struct annex_emu *emu, struct emu_req *req, int res, uint16_t *status)
+static bool moved(struct emu_req *req, int res, uint16_t *status)
 {
 	if (!res) {
-		*status = status_of(emu, req, -EIO);
+		*status = status_of(req, -EIO);
 		return true;
 	}
 	if (req->sqe.opcode == ANNEX_NVM_WRITE_ZEROES)
@@ -286,7 +284,7 @@ static bool unsupported(int res)
 	return res == -EOPNOTSUPP || res == -ENOSYS || res == -EINVAL || res == -ENODEV;
 }
 
-bool annex_emu_io_result(struct annex_emu *emu, struct emu_req *req, int res, uint16_t *status)
+bool annex_emu_io_result(struct emu_req *req, int res, uint16_t *status)
 {
 	uint8_t op = req->sqe.opcode;
 	bool by_fallocate = op == ANNEX_NVM_WRITE_ZEROES && !req->zeroing && !req->step;
@@ -304,10 +302,10 @@ bool annex_emu_io_result(struct annex_emu *emu, struct emu_req *req, int res, ui
 	if (op == ANNEX_NVM_DSM && unsupported(res))
 		res = 0; /* a hint */
 	if (res < 0) {
-		*status = status_of(emu, req, res);
+		*status = status_of(req, res);
 		return true;
 	}
 	if (op == ANNEX_NVM_FLUSH || op == ANNEX_NVM_DSM || by_fallocate || req->step)
 		return ++req->step == req->steps;
-	return moved(emu, req, res, status);
+	return moved(req, res, status);
 }

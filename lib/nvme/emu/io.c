@@ -105,57 +105,6 @@ static void decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd
 	cmd->status = decode_fields(emu, sq, cmd);
 }
 
-uint16_t annex_emu_dsm_ranges(struct annex_emu *emu, struct emu_sq *sq, const struct emu_cmd *cmd,
-			      struct annex_dsm_range *ranges, unsigned int *n)
-{
-	uint32_t count = cmd->len / sizeof(*ranges);
-	unsigned int nsegs, kept = 0;
-	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &nsegs, NULL);
-
-	*n = 0;
-	if (sc)
-		return sc;
-	annex_emu_from_host(sq->segs, nsegs, ranges, cmd->len);
-	for (uint32_t i = 0; i < count; i++) {
-		const struct annex_dsm_range *r = &ranges[i];
-
-		if (r->slba > cmd->ns->blocks || r->nlb > cmd->ns->blocks - r->slba)
-			return ANNEX_SC_LBA_RANGE;
-	}
-	/* Without the attribute the ranges are hints about access, of no use here. */
-	for (uint32_t i = 0; i < count && cmd->sqe.cdw11 & ANNEX_DSM_DEALLOCATE; i++)
-		if (ranges[i].nlb)
-			ranges[kept++] = ranges[i];
-	*n = kept;
-	return 0;
-}
-
-static void count(struct emu_sq *sq, unsigned int n)
-{
-	uint64_t reads = 0, writes = 0, in = 0, out = 0;
-
-	for (unsigned int i = 0; i < n; i++) {
-		const struct emu_cmd *cmd = &sq->cmds[i];
-
-		if (cmd->status || cmd->fault == ANNEX_FAULT_ERROR + 1)
-			continue;
-		if (cmd->sqe.opcode == ANNEX_NVM_WRITE) {
-			writes++;
-			out += cmd->len / 512;
-		} else if (cmd->sqe.opcode == ANNEX_NVM_READ ||
-			   cmd->sqe.opcode == ANNEX_NVM_COMPARE) {
-			reads++;
-			in += cmd->len / 512;
-		}
-	}
-	/* Written by the holder of the queue alone, read by the SMART log: no lock, no lost count.
-	 */
-	annex_atomic_store(&sq->reads, sq->reads + reads, ANNEX_RELAXED);
-	annex_atomic_store(&sq->writes, sq->writes + writes, ANNEX_RELAXED);
-	annex_atomic_store(&sq->units_read, sq->units_read + in, ANNEX_RELAXED);
-	annex_atomic_store(&sq->units_written, sq->units_written + out, ANNEX_RELAXED);
-}
-
 static void prefetch(const struct emu_cmd *cmd)
 {
 	uint32_t len = cmd->len < PREFETCH_BYTES ? cmd->len : PREFETCH_BYTES;
@@ -177,8 +126,6 @@ static void run_fast(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
 
 		if (!cmd->status)
 			cmd->status = annex_emu_mem_run(emu, sq, cmd);
-		if (cmd->status)
-			annex_emu_log_failure(emu, sq->qid, &cmd->sqe, cmd->status);
 		res[i].dw0 = 0;
 		res[i].cid = cmd->sqe.cid;
 		res[i].status = cmd->status;
@@ -249,6 +196,22 @@ static unsigned int strike(struct annex_emu *emu, struct emu_sq *sq, unsigned in
 	return n;
 }
 
+/* Stop fetching, for good or until a reset, and let sleepers find out. */
+static void stop(struct annex_emu *emu, uint32_t *why)
+{
+	/* Release: who finds the controller stopped finds out why. */
+	annex_atomic_store(why, 1u, ANNEX_SEQ_CST);
+	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
+}
+
+static void vanish(struct annex_emu *emu)
+{
+	stop(emu, &emu->gone);
+	pthread_mutex_lock(&emu->async);
+	annex_emu_reqs_end(emu, NULL);
+	pthread_mutex_unlock(&emu->async);
+}
+
 void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
 {
 	unsigned int alive = n;
@@ -263,7 +226,6 @@ void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n
 	/* A fault injected since the requests were reserved strikes from the next batch on. */
 	if (slow && annex_atomic_load(&emu->faults.n, ANNEX_RELAXED))
 		alive = strike(emu, sq, n);
-	count(sq, alive);
 	if (slow)
 		run_slow(emu, sq, alive, n);
 	else
@@ -271,7 +233,8 @@ void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n
 	if (alive == n)
 		return;
 	if (sq->cmds[alive].fault == ANNEX_FAULT_FATAL + 1)
-		annex_emu_fatal(emu);
+		stop(emu, &emu->fatal);
 	else
-		annex_emu_vanish(emu);
+		vanish(emu);
+	annex_emu_wake_all(emu);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the host lets the controller reach. Device addresses are process addresses; every address
- * of every command is looked up here, as an IOMMU would do it.
+ * of every command is looked up in this table (dptr.c), as an IOMMU would do it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,36 +17,16 @@ static unsigned int find(const struct emu_maps *maps, uint64_t addr)
 	return range_search(maps->v, maps->n, sizeof(*maps->v), addr);
 }
 
-/* The range that holds all of [@addr, @addr + @len), or NULL; it may be far. */
-const struct emu_map *annex_emu_find(const struct annex_emu *emu, uint64_t addr, uint64_t len)
-{
-	unsigned int i = find(&emu->maps, addr);
-	const struct emu_map *m;
-
-	if (i == emu->maps.n)
-		return NULL;
-	m = &emu->maps.v[i];
-	return range_holds(&m->range, addr, len) ? m : NULL;
-}
-
-/* The same, of memory to load from and store to. */
-const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len)
-{
-	const struct emu_map *m = annex_emu_find(emu, addr, len);
-
-	return m && !m->far ? m : NULL;
-}
-
 /* The table changes only while nobody is in a queue, so that looking up needs no lock. */
 static void hold_all(struct annex_emu *emu)
 {
-	for (unsigned int i = 0; i < EMU_QUEUES; i++)
+	for (unsigned int i = 1; i < EMU_QUEUES; i++)
 		annex_emu_hold(&emu->sqs[i]);
 }
 
 static void release_all(struct annex_emu *emu)
 {
-	for (unsigned int i = 0; i < EMU_QUEUES; i++) {
+	for (unsigned int i = 1; i < EMU_QUEUES; i++) {
 		emu->sqs[i].last = NULL;
 		annex_emu_release(emu, &emu->sqs[i]);
 	}
@@ -152,7 +132,7 @@ static bool in_use(struct annex_emu *emu, uint64_t addr, uint64_t len)
 {
 	bool gone = annex_atomic_load(&emu->gone, ANNEX_ACQUIRE), used;
 
-	for (unsigned int i = 0; i < EMU_QUEUES && !gone; i++) {
+	for (unsigned int i = 1; i < EMU_QUEUES && !gone; i++) {
 		struct emu_sq *sq = &emu->sqs[i];
 		struct emu_cq *cq = &emu->cqs[i];
 
@@ -194,7 +174,7 @@ int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 	annex_emu_pass(emu);
 	/* Nobody is told of I/O of a controller that is gone: so it must have ended by now. */
 	if (annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
-		annex_emu_drain(emu);
+		annex_emu_drain(emu, NULL);
 	pthread_mutex_lock(&emu->ctl);
 	hold_all(emu);
 	err = remove_range(emu, addr, len);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include "emu.h"
 #include "far.h"
@@ -16,17 +15,18 @@
 
 /* Whole pages of their own, which others can be given to write (a GPU). */
 #define DOORBELL_BYTES                                                                             \
-	((2 * EMU_QUEUES * (4u << EMU_DSTRD) + ANNEX_NVME_PAGE - 1) / ANNEX_NVME_PAGE *            \
-	 ANNEX_NVME_PAGE)
+	((2 * EMU_QUEUES * EMU_STRIDE + ANNEX_NVME_PAGE - 1) / ANNEX_NVME_PAGE * ANNEX_NVME_PAGE)
 #define MEM_REQS 1024u /* commands of mem: that faults can hold back at once */
-#define CLOSE_SEC 30u  /* how long the kernel's I/O may take to end */
-#define DRAIN_NS (10 * ANNEX_NSEC_PER_MSEC)
 
 static void emu_close(struct annex_ctrl *ctrl);
 
 static const struct annex_ctrl_ops ops = {
-	.read = annex_emu_read,
-	.write = annex_emu_write,
+	.status = annex_emu_status,
+	.identify = annex_emu_identify,
+	.create = annex_emu_create,
+	.destroy = annex_emu_destroy,
+	.abort = annex_emu_abort,
+	.reset = annex_emu_reset,
 	.doorbell = annex_emu_doorbell,
 	.map = annex_emu_map,
 	.map_sparse = annex_emu_map_sparse,
@@ -44,11 +44,11 @@ static const struct annex_ctrl_ops ops = {
 
 static void init_queues(struct annex_emu *emu)
 {
-	for (uint16_t i = 0; i < EMU_QUEUES; i++) {
+	for (uint16_t i = 1; i < EMU_QUEUES; i++) {
 		emu->sqs[i].qid = emu->cqs[i].qid = i;
 		emu->sqs[i].doorbell = annex_emu_doorbell(&emu->ctrl, i, 0);
 		emu->cqs[i].doorbell = annex_emu_doorbell(&emu->ctrl, i, 1);
-		emu->sqs[i].delete_cid = EMU_NO_CID;
+		emu->sqs[i].cq = &emu->cqs[i];
 	}
 }
 
@@ -59,13 +59,11 @@ static struct annex_emu *emu_alloc(void)
 	if (!emu)
 		return NULL;
 	memset(emu, 0, sizeof(*emu));
-	emu->ctrl.ops = &ops;
+	emu->ctrl = (struct annex_ctrl){.ops = &ops, .queues = EMU_IO_QUEUES, .depth = EMU_DEPTH};
 	emu->next_due = EMU_NEVER;
-	emu->opened_at = annex_now();
 	emu->doorbells = aligned_alloc(ANNEX_NVME_PAGE, DOORBELL_BYTES);
 	emu->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!emu->doorbells || emu->kick < 0 ||
-	    getrandom(emu->uuid, sizeof(emu->uuid), 0) != sizeof(emu->uuid)) {
+	if (!emu->doorbells || emu->kick < 0) {
 		if (emu->kick >= 0)
 			close(emu->kick);
 		free(emu->doorbells);
@@ -79,25 +77,27 @@ static struct annex_emu *emu_alloc(void)
 	return emu;
 }
 
-/* Wait, for a while, until the kernel has let go of all memory. */
-void annex_emu_drain(struct annex_emu *emu)
+/* What was written is durable, as far as files are, before they are closed (CC.SHN, Base 3.6). */
+static void flush(struct annex_emu *emu)
 {
-	uint64_t deadline = annex_now() + CLOSE_SEC * ANNEX_NSEC_PER_SEC;
+	if (!emu->ring || annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
+		return;
+	pthread_mutex_lock(&emu->async);
+	annex_emu_ring_start(emu, annex_emu_req_own(emu));
+	annex_emu_ring_submit(emu);
+	pthread_mutex_unlock(&emu->async);
+	while (annex_atomic_load(&emu->flushing, ANNEX_ACQUIRE) && !annex_emu_drain(emu, NULL))
+		;
+}
 
+/* Commands that nobody waits for any more end before their memory does. */
+static void end_all(struct annex_emu *emu)
+{
 	pthread_mutex_lock(&emu->async);
 	annex_emu_reqs_end(emu, NULL);
 	pthread_mutex_unlock(&emu->async);
-	annex_emu_pass(emu);
-	while (annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE)) {
-		if (annex_now() >= deadline) {
-			annex_log(ANNEX_LOG_WARNING, "file: I/O has not ended after %u s",
-				  CLOSE_SEC);
-			return;
-		}
-		/* Briefly: another thread may be the one that sees it end. */
-		annex_emu_poll(emu, annex_now() + DRAIN_NS);
-		annex_emu_pass(emu);
-	}
+	if (annex_emu_drain(emu, NULL))
+		annex_log(ANNEX_LOG_WARNING, "%s", annex_last_error());
 }
 
 static void emu_close(struct annex_ctrl *ctrl)
@@ -106,7 +106,8 @@ static void emu_close(struct annex_ctrl *ctrl)
 
 	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
 	annex_emu_thread_stop(emu);
-	annex_emu_drain(emu);
+	end_all(emu);
+	flush(emu);
 	annex_emu_ring_close(emu);
 	annex_emu_file_close(emu);
 	annex_emu_mem_close(emu);
@@ -192,6 +193,7 @@ int annex_emu_open(const struct annex_uri *uri, struct annex_ctrl **out)
 		annex_emu_file_undo(emu, uri);
 		emu_close(&emu->ctrl);
 	} else {
+		annex_atomic_store(&emu->running, 1u, ANNEX_RELEASE);
 		*out = &emu->ctrl;
 	}
 	return err;

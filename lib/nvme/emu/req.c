@@ -88,17 +88,6 @@ uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t 
 	return n;
 }
 
-/* The last command of a queue in deletion has ended: so has the deletion. */
-static void finish_delete(struct annex_emu *emu, struct emu_sq *sq)
-{
-	struct emu_result res = {.cid = (uint16_t)sq->delete_cid};
-
-	sq->delete_cid = EMU_NO_CID;
-	annex_atomic_sub(&sq->cq->users, 1u, ANNEX_RELAXED);
-	annex_atomic_store(&sq->state, (uint32_t)EMU_SQ_NONE, ANNEX_RELEASE);
-	annex_emu_post(emu, &emu->sqs[0], &res, 1);
-}
-
 void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req)
 {
 	struct emu_sq *sq = req->sq;
@@ -113,8 +102,7 @@ void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req)
 		return;
 	req->next = emu->free;
 	emu->free = req;
-	if (!--sq->in_flight && sq->delete_cid != EMU_NO_CID)
-		finish_delete(emu, sq);
+	sq->in_flight--;
 }
 
 /* Keep the pieces of @len bytes of data; the rest of the list is not needed. */
@@ -180,8 +168,6 @@ static void req_post(struct annex_emu *emu, struct emu_req *req, uint16_t status
 	struct emu_result res = {.cid = req->sqe.cid, .status = status};
 	struct emu_sq *sq = req->sq;
 
-	if (status)
-		annex_emu_log_failure(emu, sq->qid, &req->sqe, status);
 	annex_emu_post(emu, sq, &res, 1);
 	annex_emu_req_free(emu, req);
 }
@@ -210,6 +196,8 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 	struct emu_sq *sq = req->sq;
 
 	annex_emu_far_release(emu, req);
+	if (!sq && status)
+		annex_log(ANNEX_LOG_WARNING, "file: what was written may be lost: flush failed");
 	if (!sq)
 		annex_atomic_store(&emu->flushing, 0u, ANNEX_RELEASE);
 	if (!sq || req->dropped) {

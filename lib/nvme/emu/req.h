@@ -21,7 +21,7 @@ enum emu_req_state {
 /**
  * struct emu_req - One such command.
  * @next, @prev: in the free list or the list of timers, or of far.c's.
- * @sq: NULL for the flush of a shutdown.
+ * @sq: NULL for the flush of closing.
  * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
  * @status, @delay_us, @fault: what becomes of the completion.
  * @far: @segs are memory that only the copier reaches, and @bounce is far.c's.

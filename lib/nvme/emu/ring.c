@@ -253,7 +253,7 @@ unsigned int annex_emu_ring_reap(struct annex_emu *emu)
 
 			if (!req)
 				continue; /* a cancellation's own */
-			if (annex_emu_io_result(emu, req, cqes[i]->res, &status) ||
+			if (annex_emu_io_result(req, cqes[i]->res, &status) ||
 			    !annex_emu_io_issue(emu, req))
 				ended(emu, req, status);
 		}

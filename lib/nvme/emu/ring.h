@@ -45,6 +45,6 @@ unsigned int annex_emu_ring_reap(struct annex_emu *emu);
  */
 uint16_t annex_emu_io_prepare(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd);
 bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req);
-bool annex_emu_io_result(struct annex_emu *emu, struct emu_req *req, int res, uint16_t *status);
+bool annex_emu_io_result(struct emu_req *req, int res, uint16_t *status);
 
 #endif

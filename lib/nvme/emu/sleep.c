@@ -7,12 +7,8 @@
  * waits for the ring instead, and posts what comes for everyone. Nobody may go or sleep while I/O
  * is under way and others sleep without a leader: see annex_emu_hand_over().
  */
-#define _GNU_SOURCE
 #include <errno.h>
-#include <linux/futex.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "core/futex.h"
 #include "req.h"
 #include "ring.h"
 #include "state.h"
@@ -20,6 +16,7 @@
 /* While the controller does not run: who waits on it should find out, without spinning. */
 #define STOPPED_NS (10 * ANNEX_NSEC_PER_MSEC)
 #define LEADER_AWAKE UINT32_MAX
+#define DRAIN_SEC 30u /* how long the kernel's I/O may take to end */
 
 /* What concerns no particular queue: I/O that has ended, timers, queues that found no request. */
 void annex_emu_pass(struct annex_emu *emu)
@@ -36,7 +33,35 @@ void annex_emu_pass(struct annex_emu *emu)
 		pthread_mutex_unlock(&emu->async);
 	}
 	annex_emu_resume_stalled(emu);
-	annex_emu_aer_flush(emu);
+}
+
+/* Whether the kernel has let go of all memory, or of that of one queue's commands. */
+static bool drained(struct annex_emu *emu, const struct emu_sq *sq)
+{
+	bool none;
+
+	if (!sq)
+		return !annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE);
+	pthread_mutex_lock(&emu->async);
+	none = !sq->in_flight;
+	pthread_mutex_unlock(&emu->async);
+	return none;
+}
+
+/* Wait, for a while, until commands that were told to end have. -ETIMEDOUT. */
+int annex_emu_drain(struct annex_emu *emu, const struct emu_sq *sq)
+{
+	uint64_t deadline = annex_now() + DRAIN_SEC * ANNEX_NSEC_PER_SEC;
+
+	for (unsigned int round = 0;; round++) {
+		annex_emu_pass(emu);
+		if (drained(emu, sq))
+			return 0;
+		if (annex_now() >= deadline)
+			return annex_fail(-ETIMEDOUT, "file: I/O has not ended after %u s",
+					  DRAIN_SEC);
+		annex_qp_backoff(round);
+	}
 }
 
 void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid)
@@ -90,50 +115,6 @@ void annex_emu_wake(struct annex_ctrl *ctrl, uint16_t qid)
 		annex_emu_event(emu, &emu->cqs[qid]);
 }
 
-/*
- * Called by who leaves sleep() and by who has started I/O: if there is I/O under way, and there
- * are sleepers, and none of them leads, wake one. Sleepers count themselves before they look at
- * the I/O in flight and at the leader, callers do it the other way round, all sequentially
- * consistent: so either they see the I/O (or the missing leader), or they are seen here.
- */
-void annex_emu_hand_over(struct annex_emu *emu)
-{
-	if (emu->threaded || !emu->ring || !annex_atomic_load(&emu->in_flight, ANNEX_SEQ_CST) ||
-	    annex_atomic_load(&emu->leader, ANNEX_SEQ_CST) ||
-	    !annex_atomic_load(&emu->sleepers, ANNEX_SEQ_CST))
-		return;
-	for (unsigned int i = 0; i < EMU_QUEUES; i++) {
-		struct emu_cq *cq = &emu->cqs[i];
-
-		if (!annex_atomic_load(&cq->waiters, ANNEX_SEQ_CST))
-			continue;
-		annex_atomic_add(&cq->event, 1u, ANNEX_SEQ_CST);
-		syscall(SYS_futex, &cq->event, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-		return;
-	}
-}
-
-void annex_emu_wake_all(struct annex_emu *emu)
-{
-	for (unsigned int i = 0; i < EMU_QUEUES; i++)
-		annex_emu_event(emu, &emu->cqs[i]);
-	annex_emu_kick(emu);
-}
-
-static struct timespec to_timespec(uint64_t ns)
-{
-	return (struct timespec){.tv_sec = (time_t)(ns / ANNEX_NSEC_PER_SEC),
-				 .tv_nsec = (long)(ns % ANNEX_NSEC_PER_SEC)};
-}
-
-static void futex_wait(struct emu_cq *cq, uint32_t seen, uint64_t until)
-{
-	struct timespec ts = to_timespec(until); /* absolute, of the monotonic clock */
-
-	syscall(SYS_futex, &cq->event, FUTEX_WAIT_BITSET_PRIVATE, seen, &ts, NULL,
-		FUTEX_BITSET_MATCH_ANY);
-}
-
 /* Whether there is reason to sleep on. */
 static bool quiet(const struct emu_cq *cq, uint32_t seen)
 {
@@ -151,19 +132,6 @@ static uint64_t limit_of(struct annex_emu *emu, uint16_t qid, uint64_t deadline)
 	else if (annex_emu_ahead(&emu->sqs[qid]) || annex_emu_blocked(emu))
 		soon = annex_now() + EMU_RETRY_NS;
 	return soon < limit ? soon : limit;
-}
-
-/* Wait for the ring or a kick. @until: annex_now(). */
-void annex_emu_poll(struct annex_emu *emu, uint64_t until)
-{
-	struct pollfd fds[2] = {{.fd = emu->kick, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
-	uint64_t now = annex_now();
-	struct timespec ts = to_timespec(until > now ? until - now : 0);
-
-	if (emu->ring)
-		fds[1].fd = emu->ring->uring.ring_fd;
-	if (ppoll(fds, 2, &ts, NULL) > 0 && fds[0].revents)
-		annex_emu_drain_kick(emu);
 }
 
 /* Wait for the ring on everyone's behalf. Return: false when another thread does. */
@@ -206,7 +174,7 @@ void annex_emu_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint6
 	annex_atomic_add(&emu->sleepers, 1u, ANNEX_SEQ_CST);
 	annex_atomic_add(&cq->waiters, 1u, ANNEX_SEQ_CST);
 	if (quiet(cq, seen) && (emu->threaded || !lead(emu, qid, seen, deadline)))
-		futex_wait(cq, seen, limit_of(emu, qid, deadline));
+		futex_sleep(&cq->event, seen, limit_of(emu, qid, deadline), false);
 	annex_atomic_sub(&cq->waiters, 1u, ANNEX_SEQ_CST);
 	annex_atomic_sub(&emu->sleepers, 1u, ANNEX_SEQ_CST);
 	annex_emu_assist(ctrl, qid);

@@ -17,50 +17,44 @@
 #define SERVE_BATCHES 256
 
 /* Set a queue up; its lock must be held by annex_emu_hold(). */
-int annex_emu_sq_init(struct annex_emu *emu, uint16_t qid, uint16_t cqid, uint64_t addr,
-		      uint32_t entries)
+int annex_emu_sq_init(struct emu_sq *sq, uint64_t addr, uint32_t entries)
 {
-	struct emu_sq *sq = &emu->sqs[qid];
-
 	if (!sq->segs)
 		sq->segs = calloc(EMU_SEGS, sizeof(*sq->segs));
 	if (!sq->cmds)
 		sq->cmds = calloc(EMU_BATCH, sizeof(*sq->cmds));
 	if (!sq->segs || !sq->cmds)
-		return annex_fail(-ENOMEM, "emulated controller: no memory for queue %u", qid);
+		return annex_fail(-ENOMEM, "emulated controller: no memory for queue %u", sq->qid);
 	sq->ring = (const struct annex_sqe *)(uintptr_t)addr;
 	sq->entries = entries;
 	sq->complained = UINT32_MAX;
-	sq->cq = &emu->cqs[cqid];
-	sq->delete_cid = EMU_NO_CID;
 	sq->held = NULL;
-	annex_atomic_add(&sq->cq->users, 1u, ANNEX_RELAXED);
 	annex_atomic_store(&sq->head, 0u, ANNEX_RELAXED);
 	annex_atomic_store(sq->doorbell, 0u, ANNEX_RELAXED);
 	annex_atomic_store(&sq->state, (uint32_t)EMU_SQ_LIVE, ANNEX_RELEASE);
 	return 0;
 }
 
-/* Whether to complain about this doorbell value: once, not each time it is looked at. */
-static void bad_tail(struct annex_emu *emu, struct emu_sq *sq, uint32_t tail)
+/* Told of once, not each time it is looked at. */
+static void bad_tail(struct emu_sq *sq, uint32_t tail)
 {
-	if (sq->complained == tail)
-		return;
+	if (sq->complained != tail)
+		annex_log(
+			ANNEX_LOG_WARNING,
+			"emulated controller: submission queue %u has %u entries: there is no tail "
+			"%u",
+			sq->qid, sq->entries, tail);
 	sq->complained = tail;
-	annex_emu_raise(emu, EMU_EVENT_BAD_TAIL_HEAD);
 }
 
 /* How many commands can be fetched now: there must be room for all that comes of them. */
 static uint32_t reserve(struct annex_emu *emu, struct emu_sq *sq, uint32_t want)
 {
-	bool bad_head;
-	uint32_t n = annex_emu_cq_reserve(sq->cq, want, &bad_head), got;
+	uint32_t n = annex_emu_cq_reserve(sq->cq, want), got;
 
-	if (bad_head)
-		annex_emu_raise(emu, EMU_EVENT_BAD_TAIL_HEAD);
 	sq->cmds[0].req = NULL;
-	if (!n || !sq->qid)
-		return n;
+	if (!n)
+		return 0;
 	if (!emu->ring && !emu->far && !annex_atomic_load(&emu->faults.n, ANNEX_RELAXED) &&
 	    !annex_atomic_load(&sq->held, ANNEX_RELAXED))
 		return n;
@@ -98,7 +92,7 @@ static bool serve_batch(struct annex_emu *emu, struct emu_sq *sq)
 	if (tail == sq->head)
 		return false;
 	if (tail >= sq->entries) {
-		bad_tail(emu, sq, tail);
+		bad_tail(sq, tail);
 		return false;
 	}
 	n = tail > sq->head ? tail - sq->head : tail + sq->entries - sq->head;
@@ -106,18 +100,13 @@ static bool serve_batch(struct annex_emu *emu, struct emu_sq *sq)
 	if (!n)
 		return false;
 	fetch(sq, n);
-	if (sq->qid)
-		annex_emu_io_batch(emu, sq, n);
-	else
-		annex_emu_admin_batch(emu, sq, n);
+	annex_emu_io_batch(emu, sq, n);
 	return true;
 }
 
 /* Serve while there is something to serve, then let go. @seen: the count found. */
 static void serve_held(struct annex_emu *emu, struct emu_sq *sq, uint32_t seen)
 {
-	struct emu_cq *cq = sq->cq;
-
 	for (unsigned int i = 0; i < SERVE_BATCHES; i++) {
 		/* Whoever holds the queue next serves it when he is done. */
 		if (annex_atomic_load(&sq->hold, ANNEX_RELAXED)) {
@@ -133,8 +122,7 @@ static void serve_held(struct annex_emu *emu, struct emu_sq *sq, uint32_t seen)
 	}
 	annex_atomic_store(&sq->serving, 0u, ANNEX_RELEASE);
 	/* There may be more: those who wait for it go on from here. */
-	if (cq)
-		annex_emu_event(emu, cq);
+	annex_emu_event(emu, sq->cq);
 }
 
 /* @lent: this thread looks at completion queue @qid afterwards (core/ctrl.h, rung and assist). */
@@ -145,7 +133,7 @@ void annex_emu_serve(struct annex_emu *emu, uint16_t qid, bool lent)
 	/* Acquire: what the last holder left. Release: the doorbell is there before the count. */
 	if (annex_atomic_add(&sq->serving, 1u, ANNEX_ACQ_REL))
 		return;
-	sq->lent = lent && sq->cq && sq->cq->qid == qid;
+	sq->lent = lent;
 	serve_held(emu, sq, 1);
 }
 

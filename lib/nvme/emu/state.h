@@ -4,11 +4,9 @@
  *
  * Locks, outermost first; each is taken only while none below it is held:
  *
- *   ctl        mutex: registers, mapping, closing
- *   sq.serving a combining try-lock per submission queue: fetching and executing its commands.
- *              The admin queue's holder may take an I/O queue's, never the other way round
+ *   ctl        mutex: creating and deleting queues, mapping, resets
+ *   sq.serving a combining try-lock per submission queue: fetching and executing its commands
  *   async      mutex: requests that outlive the batch they were fetched in, the ring, timers
- *   admin      spinlock: asynchronous events, the error log
  *   cq.lock    spinlock per completion queue: its entries
  *   faults     spinlock: the active faults; nothing is taken under it
  *
@@ -33,29 +31,22 @@
 #include "core/log.h"
 
 #define EMU_IO_QUEUES 64u
-#define EMU_QUEUES (EMU_IO_QUEUES + 1) /* and the admin queue */
+#define EMU_QUEUES (EMU_IO_QUEUES + 1) /* identifiers begin with 1 */
 #define EMU_NAMESPACES 16u
 #define EMU_BATCH 32u /* commands fetched at once */
 #define EMU_MDTS 8u
 #define EMU_MAX_TRANSFER (ANNEX_NVME_PAGE << EMU_MDTS)
 #define EMU_SEGS 2048u /* pieces of one command's data: 512 bytes each on average */
 #define EMU_IOVS 4u    /* pieces that a request holds without an allocation */
-#define EMU_AERS 4u    /* asynchronous event requests */
-#define EMU_ERRORS 64u /* entries of the error log */
 #define EMU_FAULTS 16u
-#define EMU_FEATURES 16u
-#define EMU_DSTRD 4u /* doorbells 64 bytes apart: queues do not share cache lines */
-#define ANNEX_EMU_VERSION 0x00020000u /* NVMe 2.0 */
-#define ANNEX_EMU_FIRMWARE "1.0     "
+#define EMU_DEPTH 65536u
+#define EMU_STRIDE 64u          /* between doorbells: queues do not share cache lines */
+#define EMU_VERSION 0x00020000u /* NVMe 2.0 */
 /* How often to look for a head doorbell that moved, or for the kernel to take more: all silent. */
 #define EMU_RETRY_NS ANNEX_NSEC_PER_MSEC
 #define EMU_NEVER UINT64_MAX
-#define EMU_NO_CID 0x10000u
 
 #define EMU_ALIGNED __attribute__((aligned(64)))
-
-/* Not a status of NVMe's: the command completes later. */
-#define EMU_PENDING 0xffffu
 
 struct annex_emu;
 struct emu_far;
@@ -120,7 +111,6 @@ struct emu_cq {
 	uint16_t qid;
 	struct annex_cqe *ring;
 	uint32_t *doorbell;
-	uint32_t users; /* submission queues */
 	EMU_ALIGNED uint32_t event;
 	uint32_t waiters;
 };
@@ -146,11 +136,9 @@ struct emu_sq {
 	const struct emu_map *last; /* the range of the last address checked */
 	struct iovec *segs;         /* EMU_SEGS of them: the pieces of the command at hand */
 	struct emu_cmd *cmds;       /* EMU_BATCH of them */
-	uint64_t reads, writes, units_read, units_written; /* units of 512 bytes */
 
 	/* Under the async mutex. */
 	EMU_ALIGNED uint32_t in_flight; /* requests of this queue */
-	uint32_t delete_cid;            /* of the delete command that waits for them */
 	struct emu_req *held;           /* waits for a later command to complete */
 };
 
@@ -165,17 +153,6 @@ struct emu_maps {
 	struct emu_map *v; /* sorted */
 	unsigned int n;
 	unsigned int room;
-};
-
-/* Asynchronous events (Base 5.2) and the error log (Base 5.16.1.2); under the admin spinlock. */
-struct emu_admin {
-	struct emu_spin lock;
-	uint16_t aer[EMU_AERS];
-	unsigned int naer;
-	uint32_t pending; /* events not yet reported, a bit each; see event.c */
-	bool masked;      /* reported, and its log page not yet read */
-	uint64_t nerrors;
-	struct annex_error_entry errors[EMU_ERRORS];
 };
 
 struct emu_faults {
@@ -202,20 +179,14 @@ struct annex_emu {
 
 	EMU_ALIGNED uint32_t running; /* commands are fetched */
 	uint32_t gone;                /* removed by surprise */
+	uint32_t fatal;               /* CSTS.CFS: stopped until a reset */
 	uint64_t stalled;             /* I/O queues, bit qid - 1, that wait for a request */
 	uint32_t sleepers;            /* threads in sleep() */
 	uint32_t leader;              /* qid + 1 of the thread that blocks in the ring, or 0 */
 	uint64_t next_due;            /* when the first timer is due, or EMU_NEVER */
 
 	EMU_ALIGNED pthread_mutex_t ctl;
-	uint32_t cc, csts, aqa, intm;
-	uint64_t asq, acq;
-	uint32_t resetting;   /* CC.EN was cleared, and not all I/O has ended */
 	struct emu_maps maps; /* changed while every queue is held */
-	uint32_t features[EMU_FEATURES];
-	uint32_t write_through;
-	uint64_t opened_at, media_errors;
-	uint8_t uuid[16];
 
 	EMU_ALIGNED pthread_mutex_t async;
 	struct emu_req *reqs;
@@ -224,9 +195,8 @@ struct annex_emu {
 	struct emu_req *timers, *timers_last;
 	uint32_t in_flight; /* requests in the ring; read without the mutex */
 	uint32_t backlog;   /* the kernel did not take all that the ring holds; likewise */
-	uint32_t flushing;  /* the flush of a shutdown is among them; likewise */
+	uint32_t flushing;  /* the flush of closing is among them; likewise */
 
-	struct emu_admin admin;
 	struct emu_faults faults;
 
 	int kick; /* eventfd: ends the poll of the leader or of the service thread */
@@ -258,55 +228,31 @@ static inline bool annex_emu_blocked(const struct annex_emu *emu)
 	       annex_atomic_load(&emu->backlog, ANNEX_ACQUIRE);
 }
 
+/* wake.c: spinlocks, and telling those who sleep. */
 void annex_emu_lock(struct emu_spin *lock);
 void annex_emu_unlock(struct emu_spin *lock);
+void annex_emu_kick(struct annex_emu *emu);
+void annex_emu_event(struct annex_emu *emu, struct emu_cq *cq);
+void annex_emu_wake_all(struct annex_emu *emu);
+void annex_emu_hand_over(struct annex_emu *emu);
+void annex_emu_poll(struct annex_emu *emu, uint64_t until);
 
-/* reg.c: the register file, enabling, resetting, shutting down. */
-uint64_t annex_emu_read(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width);
-void annex_emu_write(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width, uint64_t value);
-uint32_t *annex_emu_doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq);
-void annex_emu_fatal(struct annex_emu *emu);
-void annex_emu_vanish(struct annex_emu *emu);
-
-/* map.c: what the host lets the controller reach, and the check of every address. */
-int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
-int annex_emu_map_sparse(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
-int annex_emu_map_far(struct annex_ctrl *ctrl, uint64_t far, size_t len,
-		      const struct annex_copier *copier, uint64_t *addr);
-int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
-const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len);
-const struct emu_map *annex_emu_find(const struct annex_emu *emu, uint64_t addr, uint64_t len);
-
-/* dptr.c: PRPs and SGLs. */
-uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t len,
-			struct iovec *segs, unsigned int *nsegs, bool *far);
-uint32_t annex_emu_to_host(const struct iovec *segs, unsigned int n, const void *src, uint32_t len);
-uint32_t annex_emu_from_host(const struct iovec *segs, unsigned int n, void *dst, uint32_t len);
-
-/* open.c */
-void annex_emu_drain(struct annex_emu *emu);
-
-/* sq.c: who fetches and executes. */
-int annex_emu_sq_init(struct annex_emu *emu, uint16_t qid, uint16_t cqid, uint64_t addr,
-		      uint32_t entries);
-void annex_emu_serve(struct annex_emu *emu, uint16_t qid, bool lent);
-void annex_emu_hold(struct emu_sq *sq);
-void annex_emu_release(struct annex_emu *emu, struct emu_sq *sq);
-void annex_emu_resume_stalled(struct annex_emu *emu);
-
-/* cq.c: completion queues and their events. */
-void annex_emu_cq_init(struct annex_emu *emu, uint16_t qid, uint64_t addr, uint32_t entries);
+/* cq.c: completion queues. */
+void annex_emu_cq_init(struct emu_cq *cq, uint64_t addr, uint32_t entries);
 void annex_emu_cq_stop(struct emu_cq *cq);
-uint32_t annex_emu_cq_reserve(struct emu_cq *cq, uint32_t want, bool *bad_head);
+uint32_t annex_emu_cq_reserve(struct emu_cq *cq, uint32_t want);
 void annex_emu_cq_give_back(struct emu_cq *cq, uint32_t n);
 void annex_emu_post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
 		    unsigned int n);
 void annex_emu_post_held(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
 			 unsigned int n);
-void annex_emu_event(struct annex_emu *emu, struct emu_cq *cq);
 
-/* io.c: the NVM command set. */
-void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n);
+/* dptr.c: the check of every address, PRPs and SGLs. */
+const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len);
+uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t len,
+			struct iovec *segs, unsigned int *nsegs, bool *far);
+uint32_t annex_emu_to_host(const struct iovec *segs, unsigned int n, const void *src, uint32_t len);
+uint32_t annex_emu_from_host(const struct iovec *segs, unsigned int n, void *dst, uint32_t len);
 
 /* mem.c: RAM behind it. */
 int annex_emu_mem_open(struct annex_emu *emu, const struct annex_uri *uri);
@@ -324,44 +270,42 @@ int annex_emu_inject(struct annex_ctrl *ctrl, const struct annex_fault *fault);
 int annex_emu_fault_add(struct annex_emu *emu, const struct annex_fault *fault);
 bool annex_emu_fault_strike(struct annex_emu *emu, struct emu_cmd *cmd);
 
-/* admin.c, identify.c, feature.c, page.c, event.c: the admin commands. */
-void annex_emu_admin_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n);
-uint16_t annex_emu_to_dptr(struct annex_emu *emu, const struct annex_sqe *sqe, const void *data,
-			   uint32_t len, uint32_t want);
-uint16_t annex_emu_identify(struct annex_emu *emu, const struct annex_sqe *sqe);
-void annex_emu_features_reset(struct annex_emu *emu);
-uint16_t annex_emu_set_features(struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t *dw0);
-uint16_t annex_emu_get_features(struct annex_emu *emu, const struct annex_sqe *sqe, uint32_t *dw0);
-uint16_t annex_emu_get_log_page(struct annex_emu *emu, const struct annex_sqe *sqe);
-void annex_emu_log_failure(struct annex_emu *emu, uint16_t sqid, const struct annex_sqe *sqe,
-			   uint16_t status);
+/* io.c: the NVM command set. */
+void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n);
 
-/* Error status events: the bit of each is its "asynchronous event information" (Base 5.2.1). */
-enum emu_event {
-	EMU_EVENT_BAD_DOORBELL = 0,  /* a doorbell of no queue was written */
-	EMU_EVENT_BAD_TAIL_HEAD = 1, /* a doorbell was written an impossible value */
-};
+/* sq.c: who fetches and executes. */
+int annex_emu_sq_init(struct emu_sq *sq, uint64_t addr, uint32_t entries);
+void annex_emu_serve(struct annex_emu *emu, uint16_t qid, bool lent);
+void annex_emu_hold(struct emu_sq *sq);
+void annex_emu_release(struct annex_emu *emu, struct emu_sq *sq);
+void annex_emu_resume_stalled(struct annex_emu *emu);
 
-uint16_t annex_emu_aer(struct annex_emu *emu, uint16_t cid);
-bool annex_emu_aer_abort(struct annex_emu *emu, uint16_t cid);
-void annex_emu_aer_reset(struct annex_emu *emu);
-void annex_emu_aer_flush(struct annex_emu *emu);
-void annex_emu_aer_read(struct annex_emu *emu);
-void annex_emu_raise(struct annex_emu *emu, enum emu_event event);
-
-/* thread.c, sleep.c: who runs the controller. */
-int annex_emu_thread_start(struct annex_emu *emu, bool busy);
-void annex_emu_thread_stop(struct annex_emu *emu);
-void annex_emu_kick(struct annex_emu *emu);
-void annex_emu_drain_kick(struct annex_emu *emu);
+/* sleep.c, thread.c: who runs the controller. */
 void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_assist(struct annex_ctrl *ctrl, uint16_t qid);
 uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_wake(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 void annex_emu_pass(struct annex_emu *emu);
-void annex_emu_poll(struct annex_emu *emu, uint64_t until);
-void annex_emu_hand_over(struct annex_emu *emu);
-void annex_emu_wake_all(struct annex_emu *emu);
+int annex_emu_drain(struct annex_emu *emu, const struct emu_sq *sq);
+int annex_emu_thread_start(struct annex_emu *emu, bool busy);
+void annex_emu_thread_stop(struct annex_emu *emu);
+
+/* map.c: what the host lets the controller reach. */
+int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
+int annex_emu_map_sparse(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
+int annex_emu_map_far(struct annex_ctrl *ctrl, uint64_t far, size_t len,
+		      const struct annex_copier *copier, uint64_t *addr);
+int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
+
+/* queue.c, identify.c: what the host asks of the controller as a whole. */
+uint32_t *annex_emu_doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq);
+uint32_t annex_emu_status(struct annex_ctrl *ctrl);
+int annex_emu_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq,
+		     uint64_t cq);
+int annex_emu_destroy(struct annex_ctrl *ctrl, uint16_t qid);
+int annex_emu_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
+int annex_emu_reset(struct annex_ctrl *ctrl);
+int annex_emu_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
 
 #endif

@@ -16,24 +16,6 @@
 #define SPIN_NS 50000u              /* how long to look before sleeping */
 #define SLEEP_NS ANNEX_NSEC_PER_SEC /* longest sleep */
 
-void annex_emu_kick(struct annex_emu *emu)
-{
-	uint64_t one = 1;
-
-	/* Fails only when the counter is full: then a kick is on its way already. */
-	if (write(emu->kick, &one, sizeof(one)) < 0)
-		return;
-}
-
-void annex_emu_drain_kick(struct annex_emu *emu)
-{
-	uint64_t kicks;
-
-	/* Fails only when there is nothing to drain. */
-	if (read(emu->kick, &kicks, sizeof(kicks)) < 0)
-		return;
-}
-
 /* Look at everything once. *@stuck: a doorbell is ahead that cannot be served now. */
 static bool look(struct annex_emu *emu, bool *stuck)
 {
@@ -41,7 +23,7 @@ static bool look(struct annex_emu *emu, bool *stuck)
 	bool progress = false;
 
 	*stuck = annex_emu_blocked(emu);
-	for (uint16_t i = 0; i < EMU_QUEUES; i++) {
+	for (uint16_t i = 1; i < EMU_QUEUES; i++) {
 		struct emu_sq *sq = &emu->sqs[i];
 		uint32_t head = annex_atomic_load(&sq->head, ANNEX_RELAXED);
 

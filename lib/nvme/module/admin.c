@@ -3,12 +3,7 @@
 #include "core/log.h"
 #include "state.h"
 
-static unsigned int queues(struct annex_ctrl *ctrl)
-{
-	return module_of(ctrl)->info.queues;
-}
-
-static int identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data)
+int module_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data)
 {
 	struct annex_ioc_identify args = {
 		.size = sizeof(args), .cns = cns, .nsid = nsid, .data = (uintptr_t)data};
@@ -16,7 +11,7 @@ static int identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *
 	return module_call(module_of(ctrl), ANNEX_IOC_IDENTIFY, &args, "identify");
 }
 
-static int create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq, uint64_t cq)
+int module_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq, uint64_t cq)
 {
 	struct module *p = module_of(ctrl);
 	struct annex_ioc_queue args = {.size = sizeof(args),
@@ -35,14 +30,14 @@ static int create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_
 	return module_call(p, ANNEX_IOC_QUEUE_CREATE, &args, "creating a queue pair");
 }
 
-static int destroy(struct annex_ctrl *ctrl, uint16_t qid)
+int module_destroy(struct annex_ctrl *ctrl, uint16_t qid)
 {
 	struct annex_ioc_qid args = {.size = sizeof(args), .qid = qid};
 
 	return module_call(module_of(ctrl), ANNEX_IOC_QUEUE_DELETE, &args, "deleting a queue pair");
 }
 
-static int abort_command(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted)
+int module_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted)
 {
 	struct annex_ioc_abort args = {.size = sizeof(args), .qid = qid, .cid = cid};
 	int err = module_call(module_of(ctrl), ANNEX_IOC_ABORT, &args, "abort");
@@ -51,16 +46,7 @@ static int abort_command(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bo
 	return err;
 }
 
-static int reset(struct annex_ctrl *ctrl)
+int module_reset(struct annex_ctrl *ctrl)
 {
 	return module_call(module_of(ctrl), ANNEX_IOC_RESET, NULL, "reset");
 }
-
-const struct annex_admin_ops module_admin_ops = {
-	.queues = queues,
-	.identify = identify,
-	.create = create,
-	.destroy = destroy,
-	.abort = abort_command,
-	.reset = reset,
-};

@@ -11,45 +11,11 @@
 #include "module.h"
 #include "state.h"
 
-struct module *module_of(struct annex_ctrl *ctrl)
+static uint32_t status(struct annex_ctrl *ctrl)
 {
-	return (struct module *)ctrl; /* its first member */
-}
-
-int module_call(struct module *p, unsigned long request, void *args, const char *what)
-{
-	int err = ioctl(p->fd, request, args) < 0 ? -errno : 0;
-
-	if (err && err != -ENOSPC)
-		annex_fail(err, "pci:%s: %s: %s", p->name, what, strerror(-err));
-	return err;
-}
-
-static uint64_t read_reg(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width)
-{
-	struct module *p = module_of(ctrl);
 	struct annex_ioc_state state = {.size = sizeof(state)};
 
-	(void)width;
-	switch (reg) {
-	case ANNEX_REG_CAP:
-		return p->info.cap;
-	case ANNEX_REG_VS:
-		return p->info.vs;
-	case ANNEX_REG_CSTS:
-		return ioctl(p->fd, ANNEX_IOC_STATE, &state) ? UINT32_MAX : state.csts;
-	default:
-		return 0;
-	}
-}
-
-/* The registers are the module's: what they are written for, it does when asked to. */
-static void write_reg(struct annex_ctrl *ctrl, uint32_t reg, unsigned int width, uint64_t value)
-{
-	(void)ctrl;
-	(void)reg;
-	(void)width;
-	(void)value;
+	return ioctl(module_of(ctrl)->fd, ANNEX_IOC_STATE, &state) ? UINT32_MAX : state.csts;
 }
 
 static char *word_of(const struct module *p, char *base, uint16_t qid, int cq)
@@ -102,8 +68,12 @@ static void close_module(struct annex_ctrl *ctrl)
 }
 
 static const struct annex_ctrl_ops module_ops = {
-	.read = read_reg,
-	.write = write_reg,
+	.status = status,
+	.identify = module_identify,
+	.create = module_create,
+	.destroy = module_destroy,
+	.abort = module_abort,
+	.reset = module_reset,
 	.doorbell = doorbell,
 	.shadow = shadow,
 	.map = module_map,
@@ -114,7 +84,6 @@ static const struct annex_ctrl_ops module_ops = {
 	.event = module_event,
 	.sleep = module_sleep,
 	.wake = module_wake,
-	.admin = &module_admin_ops,
 	.close = close_module,
 };
 
@@ -177,6 +146,8 @@ int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out)
 				   uri->body);
 	if (!err)
 		err = shake_hands(p);
+	p->ctrl.queues = p->info.queues;
+	p->ctrl.depth = p->info.max_depth;
 	if (!err)
 		err = map_registers(p);
 	if (!err)

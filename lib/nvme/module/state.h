@@ -82,6 +82,11 @@ uint32_t module_event(struct annex_ctrl *ctrl, uint16_t qid);
 void module_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 void module_wake(struct annex_ctrl *ctrl, uint16_t qid);
 
-extern const struct annex_admin_ops module_admin_ops;
+/* admin.c */
+int module_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
+int module_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq, uint64_t cq);
+int module_destroy(struct annex_ctrl *ctrl, uint16_t qid);
+int module_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
+int module_reset(struct annex_ctrl *ctrl);
 
 #endif

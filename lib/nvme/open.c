@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opening a device: find its controller by URI, create the queue pairs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/least.h"
+#include "core/log.h"
+#include "nvme/emu/emu.h"
+#include "nvme/module/module.h"
+#include "dev.h"
+
+#define DEFAULT_QUEUES 4u
+#define DEFAULT_DEPTH 1024u
+#define DEFAULT_TRANSFER (512u << 10)
+#define DEFAULT_TIMEOUT_MS 30000u
+#define MAX_QUEUES 1024u
+#define MAX_TRANSFER (1u << 20) /* a list of so many pages, and its end, fits in a page */
+#define MIN_LIST 256u
+#define NO_LIMIT_MDTS 31u
+
+static int check_opts(struct annex_dev *dev, const struct annex_dev_opts *opts)
+{
+	struct annex_dev_opts o = {0};
+
+	if (opts)
+		o = *opts;
+	o.queues = o.queues ? o.queues : DEFAULT_QUEUES;
+	o.depth = o.depth ? o.depth : DEFAULT_DEPTH;
+	o.max_transfer = o.max_transfer ? o.max_transfer : DEFAULT_TRANSFER;
+	o.timeout_ms = o.timeout_ms ? o.timeout_ms : DEFAULT_TIMEOUT_MS;
+	o.provider = o.provider ? o.provider : annex_provider_pages();
+	if (o.queues > MAX_QUEUES)
+		return annex_fail(-EINVAL, "%s: at most %u queue pairs", dev->uri, MAX_QUEUES);
+	if (o.depth < 2 || o.depth > 65536)
+		return annex_fail(-EINVAL, "%s: a queue has 2 to 65536 entries", dev->uri);
+	if (o.sq > ANNEX_PLACE_CMB || o.cq > ANNEX_PLACE_CMB)
+		return annex_fail(-EINVAL, "%s: no such place for queues", dev->uri);
+	if (o.max_transfer % ANNEX_NVME_PAGE || o.max_transfer > MAX_TRANSFER)
+		return annex_fail(-EINVAL, "%s: largest transfer: a multiple of %u up to %u",
+				  dev->uri, ANNEX_NVME_PAGE, MAX_TRANSFER);
+	dev->opts = o;
+	return 0;
+}
+
+/* Where the URI says that a queue lies; *@place is left alone when it does not. */
+static int read_place(const struct annex_uri *uri, const char *key, enum annex_place *place)
+{
+	static const char *const names[] = {"any", "provider", "host", "cmb"};
+	const char *value = annex_uri_get(uri, key);
+
+	if (!value)
+		return 0;
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(value, names[i])) {
+			*place = (enum annex_place)i;
+			return 0;
+		}
+	}
+	return annex_fail(-EINVAL, "%s=%.32s: queues lie in any, provider, host or cmb memory", key,
+			  value);
+}
+
+static int open_pci(struct annex_dev *dev, const struct annex_uri *uri)
+{
+	static const char *const keys[] = {"sq", "cq", "wait", NULL};
+	int err = annex_uri_check_keys(uri, keys);
+
+	if (!err)
+		err = read_place(uri, "sq", &dev->opts.sq);
+	if (!err)
+		err = read_place(uri, "cq", &dev->opts.cq);
+	return err ? err : annex_module_open(uri, &dev->ctrl);
+}
+
+static int open_ctrl(struct annex_dev *dev)
+{
+	struct annex_uri *uri = malloc(sizeof(*uri));
+	int err;
+
+	if (!uri)
+		return annex_fail(-ENOMEM, "%.64s: out of memory", dev->uri);
+	err = annex_uri_parse(dev->uri, uri);
+	if (!err && (!strcmp(uri->scheme, "mem") || !strcmp(uri->scheme, "file")))
+		err = annex_emu_open(uri, &dev->ctrl);
+	else if (!err && !strcmp(uri->scheme, "pci"))
+		err = open_pci(dev, uri);
+	else if (!err)
+		err = annex_fail(-EPROTONOSUPPORT,
+				 "%.64s: unknown scheme (there are mem:, file: and pci:)",
+				 dev->uri);
+	free(uri);
+	return err;
+}
+
+static struct annex_doorbell find_doorbell(struct annex_dev *dev, uint16_t qid, int cq)
+{
+	struct annex_doorbell bell = {dev->ctrl->ops->doorbell(dev->ctrl, qid, cq), NULL, NULL};
+
+	if (dev->ctrl->ops->shadow)
+		bell.shadow = dev->ctrl->ops->shadow(dev->ctrl, qid, cq, &bell.event);
+	return bell;
+}
+
+static int find_doorbells(struct annex_dev *dev, struct nvme_queue *q)
+{
+	q->qp->sq_doorbell = find_doorbell(dev, q->qp->qid, 0);
+	q->qp->cq_doorbell = find_doorbell(dev, q->qp->qid, 1);
+	if (!q->qp->sq_doorbell.reg || !q->qp->cq_doorbell.reg)
+		return annex_fail(-EIO, "%s: no doorbells for queue %u", dev->uri, q->qp->qid);
+	return 0;
+}
+
+static int read_namespace(struct annex_dev *dev, uint32_t nsid, struct annex_ns *ns)
+{
+	struct annex_id_ns *id = malloc(sizeof(*id));
+	int err;
+
+	if (!id)
+		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	err = dev->ctrl->ops->identify(dev->ctrl, ANNEX_CNS_NS, nsid, id);
+	if (!err) {
+		const struct annex_lbaf *f = &id->lbaf[id->flbas & 15];
+
+		ns->nsid = nsid;
+		ns->blocks = id->nsze;
+		ns->block = f->lbads == 9 || f->lbads == 12 ? 1u << f->lbads : 0;
+		if (ns->blocks && (!ns->block || f->ms || ns->blocks > UINT64_MAX / ns->block))
+			err = annex_fail(-EINVAL,
+					 "%s: namespace %u has %llu blocks of 2^%u and %u bytes; "
+					 "512 and 4096 bytes without metadata work",
+					 dev->uri, nsid, (unsigned long long)ns->blocks, f->lbads,
+					 f->ms);
+	}
+	free(id);
+	return err;
+}
+
+static int read_identity(struct annex_dev *dev)
+{
+	struct annex_id_ctrl *id = malloc(sizeof(*id));
+	uint32_t limit;
+	int err;
+
+	if (!id)
+		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	err = dev->ctrl->ops->identify(dev->ctrl, ANNEX_CNS_CTRL, 0, id);
+	if (err)
+		goto out;
+	limit = id->mdts && id->mdts < NO_LIMIT_MDTS - 12 ? ANNEX_NVME_PAGE << id->mdts
+							  : UINT32_MAX;
+	dev->max_transfer = dev->opts.max_transfer < limit ? dev->opts.max_transfer : limit;
+	/* Any alignment, as struct annex_io promises, and pieces that are in one piece. */
+	dev->sgl = (id->sgls & 3) == 1 && !dev->ctrl->pages;
+	dev->compare = id->oncs & ANNEX_ONCS_COMPARE;
+	dev->nns = id->nn < 1024 ? id->nn : 1024;
+	dev->ns = calloc(dev->nns, sizeof(*dev->ns));
+	if (!dev->ns)
+		err = annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	for (uint32_t i = 0; !err && i < dev->nns; i++)
+		err = read_namespace(dev, i + 1, &dev->ns[i]);
+out:
+	free(id);
+	return err;
+}
+
+static int setup_io(struct annex_dev *dev)
+{
+	uint32_t list = MIN_LIST;
+	unsigned int n = (unsigned int)least(dev->opts.queues, dev->ctrl->queues);
+	int err;
+
+	/* One page more for data that begins inside a page, and the entry that ends the list. */
+	while (list < (dev->max_transfer / ANNEX_NVME_PAGE + 2) * 8)
+		list *= 2;
+	dev->opts.depth = (uint32_t)least(dev->opts.depth, dev->ctrl->depth);
+	dev->io = calloc(n, sizeof(*dev->io));
+	if (!dev->io)
+		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
+	for (unsigned int i = 0; i < n; i++) {
+		struct nvme_queue *q = &dev->io[i];
+		uint16_t qid = (uint16_t)(i + 1);
+
+		err = nvme_queue_create(dev, q, qid, dev->opts.depth, list);
+		if (err)
+			return err;
+		dev->nio++;
+		err = find_doorbells(dev, q);
+		if (!err)
+			err = nvme_queue_start(dev, q);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Memory that its provider has from another device is tried out once, for all of it. */
+static int try_provider(struct annex_dev *dev)
+{
+	const struct annex_provider *prov = dev->opts.provider;
+	uint64_t addr;
+	void *ptr;
+	int err;
+
+	if (!prov->dmabuf || !dev->ctrl->ops->map_dmabuf)
+		return 0;
+	err = annex_dev_alloc(dev, ANNEX_PLACE_PROVIDER, ANNEX_NVME_PAGE, &ptr, &addr);
+	if (err)
+		return err;
+	err = nvme_prove(dev, ptr, addr);
+	annex_dev_free(dev, ANNEX_PLACE_PROVIDER, ptr, ANNEX_NVME_PAGE, addr);
+	return err;
+}
+
+int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct annex_dev **out)
+{
+	struct annex_dev *dev = calloc(1, sizeof(*dev));
+	int err;
+
+	if (!dev)
+		return annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	pthread_mutex_init(&dev->recover_lock, NULL);
+	dev->uri = strdup(uri);
+	err = dev->uri ? check_opts(dev, opts) : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	if (!err)
+		err = open_ctrl(dev);
+	if (!err)
+		err = read_identity(dev);
+	if (!err)
+		err = setup_io(dev);
+	if (!err)
+		err = try_provider(dev);
+	if (err) {
+		annex_dev_close(dev);
+		return err;
+	}
+	*out = dev;
+	return 0;
+}
+
+/* The controller forgets queues before any memory that it knows is freed. */
+static void stop(struct annex_dev *dev)
+{
+	bool answers = true;
+
+	for (unsigned int i = 0; i < dev->nio; i++) {
+		struct nvme_queue *q = &dev->io[i];
+
+		nvme_queue_close(q->qp, ANNEX_QP_DEAD);
+		if (q->created)
+			answers = answers && !nvme_gone(dev) && !nvme_queue_stop(dev, q);
+	}
+}
+
+void annex_dev_close(struct annex_dev *dev)
+{
+	if (!dev)
+		return;
+	if (dev->ctrl) {
+		stop(dev);
+		for (unsigned int i = 0; i < dev->nio; i++)
+			nvme_queue_destroy(dev, &dev->io[i]);
+		dev->ctrl->ops->close(dev->ctrl);
+	}
+	pthread_mutex_destroy(&dev->recover_lock);
+	free(dev->io);
+	free(dev->ns);
+	free(dev->uri);
+	free(dev);
+}
