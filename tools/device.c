@@ -284,7 +284,7 @@ static int check_image(struct storage *s, const char *path, int fd, uint64_t siz
 
 static bool in_memory(const char *uri)
 {
-	return !strncmp(uri, "mem:", 4);
+	return annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE;
 }
 
 int storage_renew(struct storage *s, const struct storage_opts *o, uint64_t size, uint64_t bytes)

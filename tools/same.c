@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include <annex/device.h>
+#include <annex/hdm.h>
 #include <annex/uri.h>
 #include "error.h"
 #include "newfile.h"
@@ -117,10 +119,10 @@ static bool same_pci(const char *a, const char *b)
 	return !pcidev_addr(a, x) && !pcidev_addr(b, y) && !strcmp(x, y);
 }
 
-/* Behind these there is a path. */
-static bool has_path(const char *scheme)
+/* Of a device, or of a range. */
+static unsigned int traits(const char *uri)
 {
-	return !strcmp(scheme, "file") || !strcmp(scheme, "shm") || !strcmp(scheme, "dax");
+	return annex_dev_traits(uri) | annex_hdm_traits(uri);
 }
 
 bool same_storage(const char *a, const char *b)
@@ -129,10 +131,10 @@ bool same_storage(const char *a, const char *b)
 	bool same = false;
 
 	if (uri && !annex_uri_parse(a, &uri[0]) && !annex_uri_parse(b, &uri[1])) {
-		if (has_path(uri[0].scheme) && has_path(uri[1].scheme))
+		if (traits(a) & traits(b) & ANNEX_TRAIT_PATH)
 			same = same_file(uri[0].body, uri[1].body);
 		else
-			same = !strcmp(uri[0].scheme, "pci") && !strcmp(uri[1].scheme, "pci") &&
+			same = traits(a) & traits(b) & ANNEX_TRAIT_PCI &&
 			       same_pci(uri[0].body, uri[1].body);
 	}
 	free(uri);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <annex/device.h>
 #include <annex/uri.h>
 #include "claim.h"
 #include "cleanup.h"
@@ -103,12 +104,13 @@ static int check(struct target *t, const struct annex_uri *uri, const char *text
 		 enum target_kind kind, uint64_t bytes)
 {
 	bool grow = false;
+	unsigned int traits = annex_dev_traits(text);
 	size_t len;
 	int err = 0;
 
-	if (!strcmp(uri->scheme, "file"))
+	if (traits & ANNEX_TRAIT_PATH)
 		err = check_file(t, uri->body, kind, bytes, &grow);
-	else if (!strcmp(uri->scheme, "mem"))
+	else if (traits & ANNEX_TRAIT_VOLATILE)
 		err = err_set(-EINVAL,
 			      "%s would be gone when the command ends: write to a file or a device",
 			      text);

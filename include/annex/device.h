@@ -29,6 +29,7 @@
 #include <annex/log.h>
 #include <annex/provider.h>
 #include <annex/queue.h>
+#include <annex/uri.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -81,6 +82,14 @@ struct annex_ns {
 	uint32_t block;
 	uint64_t blocks;
 };
+
+/**
+ * annex_dev_traits() - What is known of a device before it is opened.
+ * @uri: its URI.
+ *
+ * Return: bits of enum annex_trait (annex/uri.h); 0 for what is no device's.
+ */
+unsigned int annex_dev_traits(const char *uri);
 
 /**
  * annex_dev_open() - Bring a controller up and create its queue pairs.

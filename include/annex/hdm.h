@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <annex/log.h>
 #include <annex/provider.h>
+#include <annex/uri.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +43,14 @@ struct annex_hdm;
 struct annex_hdm_opts {
 	uint32_t timeout_ms;
 };
+
+/**
+ * annex_hdm_traits() - What is known of a range before it is opened.
+ * @uri: its URI.
+ *
+ * Return: bits of enum annex_trait (annex/uri.h); 0 for what is no range's.
+ */
+unsigned int annex_hdm_traits(const char *uri);
 
 /**
  * annex_hdm_open() - Map a range, and check or make the table of its pieces.

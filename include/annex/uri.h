@@ -37,6 +37,21 @@ struct annex_uri {
 };
 
 /**
+ * enum annex_trait - What is known of a device or a range by its URI alone: annex_dev_traits(),
+ * annex_hdm_traits().
+ * @ANNEX_TRAIT_PATH: its body is the path of a file.
+ * @ANNEX_TRAIT_PCI: its body is PCI addresses.
+ * @ANNEX_TRAIT_SERVED: its queues are served in this process.
+ * @ANNEX_TRAIT_VOLATILE: its data ends with the handle.
+ */
+enum annex_trait {
+	ANNEX_TRAIT_PATH = 1,
+	ANNEX_TRAIT_PCI = 2,
+	ANNEX_TRAIT_SERVED = 4,
+	ANNEX_TRAIT_VOLATILE = 8,
+};
+
+/**
  * annex_uri_parse() - Split a URI.
  * @uri: the URI.
  * @out: its parts.

@@ -47,7 +47,7 @@ static int choose_uri(struct annex_gpu_context *ctx, const char *uri,
 			 : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
 
 	if (!err) {
-		ctx->proxy = !strcmp(parsed->scheme, "mem") || !strcmp(parsed->scheme, "file");
+		ctx->proxy = annex_dev_traits(uri) & ANNEX_TRAIT_SERVED;
 		err = ctx->proxy ? check_serve(parsed, &more) : check_place(parsed, "sq", opts);
 		if (!err && !ctx->proxy)
 			err = check_place(parsed, "cq", opts);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
+#include "core/scheme.h"
 #include "hdm.h"
 #include "pci.h"
 
@@ -100,21 +101,38 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 }
 
 /* Each kind of range. */
-static const struct {
+static const struct range_kind {
 	const char *scheme;
 	int (*open)(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
+	unsigned int traits;
 } kinds[] = {
-	{"shm", hdm_shm_open},
-	{"dax", hdm_dax_open},
-	{"numa", hdm_numa_open},
-	{"pci", hdm_pci_open},
+	{"shm", hdm_shm_open, ANNEX_TRAIT_PATH},
+	{"dax", hdm_dax_open, ANNEX_TRAIT_PATH},
+	{"numa", hdm_numa_open, ANNEX_TRAIT_VOLATILE},
+	{"pci", hdm_pci_open, ANNEX_TRAIT_PCI},
 };
+
+static const struct range_kind *find_kind(const char *uri)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (scheme_is(uri, kinds[i].scheme))
+			return &kinds[i];
+	return NULL;
+}
+
+unsigned int annex_hdm_traits(const char *uri)
+{
+	const struct range_kind *kind = find_kind(uri);
+
+	return kind ? kind->traits : 0;
+}
 
 static int open_scheme(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(uri->scheme, kinds[i].scheme))
-			return kinds[i].open(uri, timeout_ms, out);
+	const struct range_kind *kind = find_kind(uri->scheme);
+
+	if (kind)
+		return kind->open(uri, timeout_ms, out);
 	return annex_fail(-EPROTONOSUPPORT,
 			  "%.64s: unknown scheme (there are shm:, dax:, numa: and pci:)",
 			  uri->scheme);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "core/least.h"
 #include "core/log.h"
+#include "core/scheme.h"
 #include "nvme/emu/emu.h"
 #include "nvme/module/module.h"
 #include "dev.h"
@@ -62,16 +63,46 @@ static int read_place(const struct annex_uri *uri, const char *key, enum annex_p
 			  value);
 }
 
-static int open_pci(struct annex_dev *dev, const struct annex_uri *uri)
-{
-	static const char *const keys[] = {"sq", "cq", "wait", NULL};
-	int err = annex_uri_check_keys(uri, keys);
+/* Each kind of controller. */
+static const struct nvme_kind {
+	const char *scheme;
+	int (*open)(const struct annex_uri *uri, struct annex_ctrl **out);
+	unsigned int traits;
+} kinds[] = {
+	{"mem", annex_emu_open_mem, ANNEX_TRAIT_SERVED | ANNEX_TRAIT_VOLATILE},
+	{"file", annex_emu_open_file, ANNEX_TRAIT_SERVED | ANNEX_TRAIT_PATH},
+	{"pci", annex_module_open, ANNEX_TRAIT_PCI},
+};
 
-	if (!err)
-		err = read_place(uri, "sq", &dev->opts.sq);
+static const struct nvme_kind *find_kind(const char *uri)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (scheme_is(uri, kinds[i].scheme))
+			return &kinds[i];
+	return NULL;
+}
+
+unsigned int annex_dev_traits(const char *uri)
+{
+	const struct nvme_kind *kind = find_kind(uri);
+
+	return kind ? kind->traits : 0;
+}
+
+/* Kinds whose queues lie where they are refuse the keys that say where. */
+static int open_kind(struct annex_dev *dev, const struct annex_uri *uri)
+{
+	const struct nvme_kind *kind = find_kind(uri->scheme);
+	int err;
+
+	if (!kind)
+		return annex_fail(-EPROTONOSUPPORT,
+				  "%.64s: unknown scheme (there are mem:, file: and pci:)",
+				  dev->uri);
+	err = read_place(uri, "sq", &dev->opts.sq);
 	if (!err)
 		err = read_place(uri, "cq", &dev->opts.cq);
-	return err ? err : annex_module_open(uri, &dev->ctrl);
+	return err ? err : kind->open(uri, &dev->ctrl);
 }
 
 static int open_ctrl(struct annex_dev *dev)
@@ -82,14 +113,8 @@ static int open_ctrl(struct annex_dev *dev)
 	if (!uri)
 		return annex_fail(-ENOMEM, "%.64s: out of memory", dev->uri);
 	err = annex_uri_parse(dev->uri, uri);
-	if (!err && (!strcmp(uri->scheme, "mem") || !strcmp(uri->scheme, "file")))
-		err = annex_emu_open(uri, &dev->ctrl);
-	else if (!err && !strcmp(uri->scheme, "pci"))
-		err = open_pci(dev, uri);
-	else if (!err)
-		err = annex_fail(-EPROTONOSUPPORT,
-				 "%.64s: unknown scheme (there are mem:, file: and pci:)",
-				 dev->uri);
+	if (!err)
+		err = open_kind(dev, uri);
 	free(uri);
 	return err;
 }

@@ -57,7 +57,7 @@ static void open_ctrl(void)
 		mem = p + GUARD;
 	}
 	memset(mem, 0, MEM);
-	if (annex_uri_parse("mem:256K?namespaces=2", &uri) || annex_emu_open(&uri, &ctrl) ||
+	if (annex_uri_parse("mem:256K?namespaces=2", &uri) || annex_emu_open_mem(&uri, &ctrl) ||
 	    ctrl->ops->map(ctrl, mem, MEM, &addr))
 		abort();
 }

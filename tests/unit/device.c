@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <annex/device.h>
+#include <annex/hdm.h>
 #include <annex/log.h>
 #include "random.h"
 #include "unit.h"
@@ -521,7 +522,22 @@ static void close_with_outstanding(void)
 	free(f.buf);
 }
 
-UNIT_SUITE(device, {"bad URIs and options", bad_uris}, {"facts", facts},
+static void traits(void)
+{
+	CU_ASSERT_EQUAL(annex_dev_traits("mem:1M"), ANNEX_TRAIT_SERVED | ANNEX_TRAIT_VOLATILE);
+	CU_ASSERT_EQUAL(annex_dev_traits("file:/x?size=1M"), ANNEX_TRAIT_SERVED | ANNEX_TRAIT_PATH);
+	CU_ASSERT_EQUAL(annex_dev_traits("pci:0000:00:04.0"), ANNEX_TRAIT_PCI);
+	CU_ASSERT_EQUAL(annex_dev_traits("memory:1M"), 0);
+	CU_ASSERT_EQUAL(annex_dev_traits("me:1M"), 0);
+	CU_ASSERT_EQUAL(annex_dev_traits(""), 0);
+	CU_ASSERT_EQUAL(annex_hdm_traits("shm:/x"), ANNEX_TRAIT_PATH);
+	CU_ASSERT_EQUAL(annex_hdm_traits("dax:/dev/dax0.0"), ANNEX_TRAIT_PATH);
+	CU_ASSERT_EQUAL(annex_hdm_traits("numa:1"), ANNEX_TRAIT_VOLATILE);
+	CU_ASSERT_EQUAL(annex_hdm_traits("pci:0000:0d:00.0"), ANNEX_TRAIT_PCI);
+	CU_ASSERT_EQUAL(annex_hdm_traits("mem:1M"), 0);
+}
+
+UNIT_SUITE(device, {"bad URIs and options", bad_uris}, {"traits", traits}, {"facts", facts},
 	   {"random commands, 4096", reference_4096}, {"random commands, file", reference_file},
 	   {"flush and DSM", flush_and_dsm}, {"wrong commands", wrong_commands},
 	   {"late completions are aborted", recover_delay},

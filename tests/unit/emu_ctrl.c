@@ -168,7 +168,6 @@ static void bad_uris(void)
 {
 	CU_ASSERT_EQUAL(host_try("mem:1M"), 0);
 	CU_ASSERT_EQUAL(host_try("mem:1M?block=4096&namespaces=16&serve=thread"), 0);
-	CU_ASSERT_EQUAL(host_try("pci:1M"), -EPROTONOSUPPORT);
 	CU_ASSERT_EQUAL(host_try("mem:"), -EINVAL);
 	CU_ASSERT_EQUAL(host_try("mem:0"), -EINVAL);
 	CU_ASSERT_EQUAL(host_try("mem:1000"), -EINVAL);

@@ -7,6 +7,12 @@
 #include "emu_host.h"
 #include "unit.h"
 
+static int open_emu(const struct annex_uri *uri, struct annex_ctrl **out)
+{
+	return strcmp(uri->scheme, "mem") ? annex_emu_open_file(uri, out)
+					  : annex_emu_open_mem(uri, out);
+}
+
 int host_try(const char *uri)
 {
 	struct annex_uri parsed;
@@ -14,7 +20,7 @@ int host_try(const char *uri)
 	int err = annex_uri_parse(uri, &parsed);
 
 	if (!err)
-		err = annex_emu_open(&parsed, &ctrl);
+		err = open_emu(&parsed, &ctrl);
 	if (!err)
 		ctrl->ops->close(ctrl);
 	return err;
@@ -27,7 +33,7 @@ void host_open(struct host *h, const char *uri)
 
 	memset(h, 0, sizeof(*h));
 	CU_ASSERT_EQUAL_FATAL(annex_uri_parse(uri, &parsed), 0);
-	CU_ASSERT_EQUAL_FATAL(annex_emu_open(&parsed, &h->ctrl), 0);
+	CU_ASSERT_EQUAL_FATAL(open_emu(&parsed, &h->ctrl), 0);
 	h->mem = mmap(NULL, HOST_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CU_ASSERT_FATAL(h->mem != MAP_FAILED);
 	CU_ASSERT_EQUAL_FATAL(h->ctrl->ops->map(h->ctrl, h->mem, HOST_MEM, &addr), 0);

@@ -36,7 +36,7 @@ struct host {
 	struct host_queue q[HOST_QUEUES]; /* by queue id */
 };
 
-/* Return: the errno of annex_emu_open(). */
+/* Return: the errno of opening it. */
 int host_try(const char *uri);
 /* Open a controller and map memory; then also queue pair 1, of 64 entries. */
 void host_open(struct host *h, const char *uri);

@@ -227,7 +227,7 @@ static int measure(const struct bench *b, struct lanes *ls, struct pool *pool, u
 		return err_set(-EINVAL, "%s holds not even one command of --size %u", b->uri,
 			       b->block.lanes.size);
 	/* What is in memory holds nothing yet. */
-	if (b->verify && !strncmp(b->uri, "mem:", 4))
+	if (b->verify && annex_dev_traits(b->uri) & ANNEX_TRAIT_VOLATILE)
 		err = stamp_pass(ls, pool, bytes, b->block.seed, ORDER_UP, true);
 	if (err)
 		return err;

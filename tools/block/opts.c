@@ -61,13 +61,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp block_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
-static bool is_scheme(const char *uri, const char *scheme)
-{
-	size_t n = strlen(scheme);
-
-	return !strncmp(uri, scheme, n) && uri[n] == ':';
-}
-
 /* What of the device is used. */
 static int extent(const struct lanes *ls, const char *uri, uint64_t asked, uint64_t *bytes)
 {
@@ -90,7 +83,7 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 	memset(ls, 0, sizeof(*ls));
 	memset(t, 0, sizeof(*t));
 	/* What is in memory comes and goes with the command, so nobody's data is lost. */
-	if (write && !is_scheme(uri, "mem")) {
+	if (write && !(annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)) {
 		err = target_init(t, uri, TARGET_BED, o->bytes, o->overwrite);
 		if (!err && t->created && !o->bytes && !strstr(uri, "size="))
 			err = err_set(-ENOENT, "%s is not there: give --bytes to make it", uri);

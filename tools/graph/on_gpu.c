@@ -117,7 +117,7 @@ static int search_on(struct run *run, struct runner *r, struct out *out)
 	err = annex_gpu_open(uri, &opts, r->memory, &ctx);
 	if (err)
 		return err_lib(err, "cannot open device %s for a GPU", uri);
-	if (!strncmp(uri, "mem:", 4))
+	if (annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)
 		err = fill(run, r, ctx);
 	if (!err)
 		err = search(run, r, ctx, out);

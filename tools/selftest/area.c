@@ -123,7 +123,7 @@ int area_reopen(struct area *a)
 	char uri[ANNEX_URI_MAX];
 
 	snprintf(uri, sizeof(uri), "%s", annex_dev_uri(a->dev));
-	if (!strncmp(uri, "mem:", 4))
+	if (annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)
 		return 0;
 	annex_dev_close(a->dev);
 	a->dev = NULL;

@@ -108,7 +108,7 @@ static int check_overwrite(const char *text)
 	err = annex_uri_parse(text, uri);
 	if (err)
 		err = err_lib(err, "--overwrite %s", text);
-	else if (!strcmp(uri->scheme, "file") && stat(uri->body, &st))
+	else if (annex_dev_traits(text) & ANNEX_TRAIT_PATH && stat(uri->body, &st))
 		err = err_sys("--overwrite %s", text);
 	free(uri);
 	return err;

@@ -115,12 +115,12 @@ static int steps(struct range *r)
 	return err;
 }
 
-/* Named pieces are there as they were. numa: is memory of each handle, so it is not asked. */
+/* Named pieces are there as they were. Memory of each handle is not asked. */
 static int reopen(struct range *r)
 {
 	int err;
 
-	if (!strncmp(r->uri, "numa:", 5))
+	if (annex_hdm_traits(r->uri) & ANNEX_TRAIT_VOLATILE)
 		return 0;
 	annex_hdm_close(r->h);
 	r->h = NULL;
@@ -165,7 +165,7 @@ static int killed(struct range *r)
 	int ends[2], err = 0;
 	pid_t pid;
 
-	if (!strncmp(r->uri, "numa:", 5))
+	if (annex_hdm_traits(r->uri) & ANNEX_TRAIT_VOLATILE)
 		return 0;
 	if (pipe(ends))
 		return tally_wrong(r->t, "no pipe");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <annex/device.h>
 #include <annex/uri.h>
 #include "../claim.h"
 #include "../cleanup.h"
@@ -35,7 +36,7 @@ int scratch_make(const char *text, char **path)
 	if (!uri)
 		return err_set(-ENOMEM, "out of memory");
 	if (!annex_uri_parse(text, uri) && annex_uri_get(uri, "size") &&
-	    !strcmp(uri->scheme, "file"))
+	    annex_dev_traits(text) & ANNEX_TRAIT_PATH)
 		made = make(uri->body);
 	if (made > 0)
 		*path = strdup(uri->body);

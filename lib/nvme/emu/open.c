@@ -158,22 +158,9 @@ static int read_serve(const struct annex_uri *uri, enum emu_serve *serve)
 		     : 0;
 }
 
-static int open_backend(struct annex_emu *emu, const struct annex_uri *uri)
-{
-	int err = annex_emu_reqs_open(emu, !strcmp(uri->scheme, "file") ? EMU_RING_REQS : MEM_REQS);
-
-	if (err)
-		return err;
-	if (!strcmp(uri->scheme, "mem"))
-		return annex_emu_mem_open(emu, uri);
-	if (strcmp(uri->scheme, "file"))
-		return annex_fail(-EPROTONOSUPPORT, "no emulated controller for scheme \"%s\"",
-				  uri->scheme);
-	err = annex_emu_file_open(emu, uri);
-	return err ? err : annex_emu_ring_open(emu);
-}
-
-int annex_emu_open(const struct annex_uri *uri, struct annex_ctrl **out)
+static int open_emu(const struct annex_uri *uri, uint32_t requests,
+		    int (*backend)(struct annex_emu *emu, const struct annex_uri *uri),
+		    struct annex_ctrl **out)
 {
 	struct annex_emu *emu = emu_alloc();
 	enum emu_serve serve;
@@ -186,7 +173,9 @@ int annex_emu_open(const struct annex_uri *uri, struct annex_ctrl **out)
 	if (!err)
 		err = add_faults(emu, uri);
 	if (!err)
-		err = open_backend(emu, uri);
+		err = annex_emu_reqs_open(emu, requests);
+	if (!err)
+		err = backend(emu, uri);
 	if (!err && serve != EMU_SERVE_CALLER)
 		err = annex_emu_thread_start(emu, serve == EMU_SERVE_BUSY);
 	if (err) {
@@ -197,4 +186,21 @@ int annex_emu_open(const struct annex_uri *uri, struct annex_ctrl **out)
 		*out = &emu->ctrl;
 	}
 	return err;
+}
+
+int annex_emu_open_mem(const struct annex_uri *uri, struct annex_ctrl **out)
+{
+	return open_emu(uri, MEM_REQS, annex_emu_mem_open, out);
+}
+
+static int open_file(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	int err = annex_emu_file_open(emu, uri);
+
+	return err ? err : annex_emu_ring_open(emu);
+}
+
+int annex_emu_open_file(const struct annex_uri *uri, struct annex_ctrl **out)
+{
+	return open_emu(uri, EMU_RING_REQS, open_file, out);
 }

@@ -130,9 +130,12 @@ static int read_wait(struct module *p, const struct annex_uri *uri)
 
 int annex_module_open(const struct annex_uri *uri, struct annex_ctrl **out)
 {
+	static const char *const keys[] = {"sq", "cq", "wait", NULL};
 	struct module *p;
-	int err;
+	int err = annex_uri_check_keys(uri, keys);
 
+	if (err)
+		return err;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return annex_fail(-ENOMEM, "pci: out of memory");
