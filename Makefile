@@ -310,8 +310,9 @@ flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS) $(RV_CFLAGS)
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D); echo '$(flags)' | cmp -s - $@ || echo '$(flags)' > $@
 
-# Steps run as many at a time as there are processors, unless told otherwise.
-at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+# One step more than there are processors runs at a time, since each waits now and then; unless told
+# otherwise.
+at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell echo $$(($$(nproc) + 1))))
 include tests/check.mk
 
 # What must be there to build and to test. These targets install it, so the rest runs in a make of
@@ -345,7 +346,7 @@ check-riscv:
 # The module as Debian's kernels see it, without running it.
 check-module:
 	@BUILD='$(BUILD)' tests/deps.sh module
-	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/module/run.sh
+	@+ALL=1 BUILD='$(BUILD)' MAKE='$(MAKE)' tests/module/run.sh
 # Tests of the module in guests, and a guest to try it in; KERNEL, NVME, CXL and IOMMU say which.
 check-qemu:
 	@BUILD='$(BUILD)' tests/deps.sh qemu

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Steps of the check; included by the Makefile. Each is a target, check/NAME, which runs a command
-# unless it has passed with the same inputs. make check runs those of the gate, as many at a time as
-# there are processors; make check-all the others too. CONTRIBUTING.md says what is proved where.
+# unless it has passed with the same inputs. make check runs those of the gate; make check-all the
+# others too. CONTRIBUTING.md says what is proved where.
 
 # $(call step,NAME,SECONDS,INPUTS,COMMAND)
 step = @BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh step '$(1)' $(2) '$(3)' $(4)
@@ -11,14 +11,16 @@ suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
 	$(UNIT_SRC) $(SHIM_SRC)))
 # One thread alone, or threads that other suites have too and that take minutes under TSan.
 not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
-	mapping span kernels_% bound cache_layout cache_groups gpu_warp gpu_elements gpu_faults \
+	nvme_ctrl mapping span kernels_% bound cache_layout cache_groups gpu_warp gpu_elements gpu_faults \
 	array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share train%
-# What computes for minutes under sanitizers; gcc's have them in check-all.
+# What computes for minutes under sanitizers: the plain build has it.
 minutes := policy ndp_time
 kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_model
 # Parts of the tool tests that read what is hostile.
 hostile := bad concurrent data input leftovers ndp_run plan_files query report same trace train \
 	truncated warn
+friendly := $(filter-out $(hostile),$(sort $(patsubst tests/tool/part_%.sh,%,$(wildcard \
+	tests/tool/part_*.sh))))
 gcc := $(BUILD)
 sane := $(BUILD)/clang-san-fuzzer
 asan := $(BUILD)/san-address-undefined
@@ -31,10 +33,10 @@ guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/k
 	tools/*.c tools/*.h) tools/pci tools/block tools/hdm $(wildcard tools/graph/csr*)
 
 # The longest first, since what comes last runs alone.
-gate := guests-6.1 unit tool sane/unit sane/tool thread/unit guests-6.12 model pytorch seeds \
-	kernels-qemu riscv install fuzz-seeds module tidy cuda twin style rooms
-more := unit-seeds pairs pytorch-10000 asan/unit asan/tool sane/tool-all thread/unit-all \
-	clang guests-all guests-long-6.1 guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
+gate := guests-6.12 guests-6.1 sane/unit thread/unit sane/tool module pytorch model tool tidy \
+	kernels-qemu cuda style twin fuzz-seeds unit riscv install seeds rooms
+more := unit-all unit-seeds tool-all pairs pytorch-10000 asan/unit asan/tool sane/tool-all \
+	thread/unit-all model-all module-all cuda-all clang guests-all guests-long-6.1 guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -56,7 +58,9 @@ built/thread:
 	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread unit)
 
 check/unit: built/gcc
-	$(call step,unit tests,900,$(gcc)/unit,$(gcc)/unit)
+	$(call step,unit tests: long ones,900,$(gcc)/unit,$(gcc)/unit $(minutes))
+check/unit-all: built/gcc
+	$(call step,unit tests,1800,,$(gcc)/unit)
 check/seeds: built/gcc
 	$(call step,unit tests: seeds that failed,600,$(gcc)/unit tests/unit,tests/unit/seeds.sh \
 		$(gcc)/unit)
@@ -72,7 +76,9 @@ check/riscv-1000000: built/gcc
 	$(call step,riscv: 1$(comma)000$(comma)000,1800,,tests/rv/run.sh $(BUILD) 1000000)
 check/tool: built/gcc
 	$(call step,tool tests,900,$(gcc)/annex $(gcc)/annex-wrong tests/tool,tests/tool/run.sh \
-		$(gcc)/annex)
+		$(gcc)/annex $(friendly))
+check/tool-all: built/gcc
+	$(call step,tool tests: all,1800,,tests/tool/run.sh $(gcc)/annex)
 check/pairs: built/gcc
 	$(call step,pairs of writers: a new seed,3600,,tests/tool/pairs.py $(gcc)/annex 40 \
 		"$$(date +%s)")
@@ -132,9 +138,15 @@ check/debug-kernel: built/gcc
 
 check/model:
 	$(call step,model,2400,tests/model,tests/model/run.sh $(BUILD)/model)
+check/model-all:
+	$(call step,model: all,3600,,env ALL=1 tests/model/run.sh $(BUILD)/model)
+check/module-all:
+	$(call step,module: with DKMS,2400,,env ALL=1 tests/module/run.sh)
 check/cuda:
 	$(call step,cuda dialect,600,tests/cuda lib include tools/gpu,\
 		tests/cuda/run.sh $(BUILD)/cuda)
+check/cuda-all:
+	$(call step,cuda dialect: all,1200,,env ALL=1 tests/cuda/run.sh $(BUILD)/cuda)
 check/twin:
 	$(call step,gpu: host twin,600,tests/gpu tests/unit lib include tools/gpu,\
 		tests/gpu/run.sh --twin)

@@ -17,8 +17,9 @@
 
 #define MIB (1ull << 20)
 #define LAYERS 12u
-#define WORDS 32768u /* of a tensor */
+#define WORDS (UNIT_SANITIZED ? 16384u : 32768u) /* of a tensor; sanitizers watch every access */
 #define BYTES (WORDS * sizeof(uint64_t))
+#define ITERATIONS (UNIT_SANITIZED ? 24u : 40u)
 
 struct net {
 	struct annex_space *space; /* NULL: plain memory */
@@ -208,7 +209,7 @@ static bool is_own(const struct annex_exec *exec)
 static void run_policy(const char *policy, const struct annex_frames *frames, uint64_t *state)
 {
 	struct annex_space_opts opts = {
-		.device = 2 * MIB, .host = 2 * MIB, .n_stores = 1, .frames = frames};
+		.device = 8 * BYTES, .host = 8 * BYTES, .n_stores = 1, .frames = frames};
 	struct annex_space_stats moved;
 	struct annex_exec_stats st;
 	struct annex_store *store;
@@ -221,9 +222,9 @@ static void run_policy(const char *policy, const struct annex_frames *frames, ui
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
 	open_net(&net, space, policy);
 	open_net(&plain, NULL, NULL);
-	for (unsigned int i = 0; i < 40; i++) {
+	for (unsigned int i = 0; i < ITERATIONS; i++) {
 		uint64_t input = random_next(state);
-		unsigned int layers = i == 30 ? LAYERS / 2 : LAYERS;
+		unsigned int layers = i == ITERATIONS * 3 / 4 ? LAYERS / 2 : LAYERS;
 
 		iterate(&net, input, layers);
 		iterate(&plain, input, layers);
@@ -284,7 +285,7 @@ static void no_policy_of_ones_own(void)
 					 idle = {"idle", "", NULL};
 	const struct annex_exec_opts bad[] = {
 		{.policy = "annex", .own = &own}, {.own = &nameless}, {.own = &idle}};
-	struct annex_space_opts opts = {.device = 2 * MIB};
+	struct annex_space_opts opts = {.device = 8 * BYTES};
 	struct annex_space *space;
 	struct annex_exec *e;
 
@@ -313,7 +314,7 @@ static void count_troubles(void *ctx, enum annex_log_level level, const char *li
 /* Links of a larger machine: what there is of each is the space's. */
 static void another_system(void)
 {
-	struct annex_space_opts opts = {.device = 2 * MIB, .n_stores = 1};
+	struct annex_space_opts opts = {.device = 8 * BYTES, .n_stores = 1};
 	struct annex_exec_opts with = {.policy = "annex"};
 	uint64_t state = random_seed("another system");
 	struct annex_system sys;

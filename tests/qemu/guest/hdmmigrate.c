@@ -19,7 +19,7 @@
 #define MIB (1ull << 20)
 #define WAIT_MS 60000u
 #define LAYERS 10u
-#define WORDS 32768u /* of a tensor */
+#define WORDS 16384u /* of a tensor */
 #define BYTES (WORDS * sizeof(uint64_t))
 #define ITERATIONS 12u
 
@@ -37,10 +37,11 @@ static void *alloc(struct annex_space *s, uint64_t bytes)
 	return p;
 }
 
-static struct annex_space *open_space(const char *cxl, const char *nvme, uint64_t device)
+static struct annex_space *open_space(const char *cxl, const char *nvme, uint64_t device,
+				      uint64_t cxl_bytes)
 {
 	struct annex_space_opts opts = {
-		.device = device, .cxl_bytes = 2 * MIB, .n_stores = 1, .checksum = true};
+		.device = device, .cxl_bytes = cxl_bytes, .n_stores = 1, .checksum = true};
 	struct annex_space *s;
 
 	if (annex_hdm_open(cxl, NULL, &range) || annex_store_open(nvme, NULL, &store))
@@ -92,7 +93,7 @@ static int ways(const char *cxl, const char *nvme)
 	};
 	static const char *const names[] = {"device", "host", "CXL", "NVMe"};
 	uint64_t state = random_seed("ways"), bytes = MIB + 4096;
-	struct annex_space *s = open_space(cxl, nvme, 4 * MIB);
+	struct annex_space *s = open_space(cxl, nvme, 4 * MIB, 2 * MIB);
 	unsigned int n = sizeof(tiers) / sizeof(*tiers), from = ANNEX_TIER_GPU;
 	char *p = alloc(s, bytes), *plain = malloc(bytes);
 
@@ -209,7 +210,7 @@ static void start(struct net *net, struct annex_space *s)
 
 static int plan(const char *cxl, const char *nvme)
 {
-	struct annex_space *s = open_space(cxl, nvme, 2 * MIB);
+	struct annex_space *s = open_space(cxl, nvme, MIB, MIB);
 	uint64_t state = random_seed("plan");
 	struct annex_space_stats st;
 	struct annex_exec_stats es;
