@@ -116,7 +116,9 @@ UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,claim cleanup error input pool progr
 	loss memory model norm scratch text))
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 # What of the module reads registers and tables, for tests outside of a kernel.
-SHIM_MODULE := $(patsubst %,$(OUT)/shim/%.o,admin cmb ctrl decoder mbox media regs shadow window)
+SHIM_OF_CXL := $(patsubst %,$(OUT)/shim/%.o,decoder mbox media regs window)
+SHIM_OF_NVME := $(patsubst %,$(OUT)/shim/%.o,admin cmb ctrl shadow)
+SHIM_MODULE := $(SHIM_OF_CXL) $(SHIM_OF_NVME)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)
 BENCH_OBJ := $(BENCH_SRC:%.c=$(OUT)/%.o)
 RVFUZZ_OBJ := $(RVFUZZ_SRC:%.c=$(OUT)/%.o)
@@ -198,7 +200,7 @@ $(BENCH_BIN):
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIB_LIBS) -lm
-$(OUT)/fuzz_cxl: $(patsubst %,$(OUT)/tests/kernel/%.o,hostile rig shim) $(SHIM_MODULE)
+$(OUT)/fuzz_cxl: $(patsubst %,$(OUT)/tests/kernel/%.o,hostile rig shim) $(SHIM_OF_CXL)
 $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \

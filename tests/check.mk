@@ -11,8 +11,8 @@ suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
 	$(UNIT_SRC) $(SHIM_SRC)))
 # One thread alone, or threads that other suites have too and that take minutes under TSan.
 not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
-	nvme_ctrl mapping span kernels_% bound cache_layout cache_groups gpu_warp gpu_elements gpu_faults \
-	array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share train%
+	nvme_ctrl mapping span kernels_% bound cache_layout cache_groups gpu_warp gpu_elements \
+	gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share train%
 # What computes for minutes under sanitizers: the plain build has it.
 minutes := policy ndp_time
 kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_model
@@ -21,6 +21,18 @@ hostile := bad concurrent data input leftovers ndp_run plan_files query report s
 	truncated warn
 friendly := $(filter-out $(hostile),$(sort $(patsubst tests/tool/part_%.sh,%,$(wildcard \
 	tests/tool/part_*.sh))))
+# Commands that have a folder of their name, which no other command uses but those in uses_NAME. A
+# part of the tool tests that does not name one of them does not run it.
+apart := graph ndp plan query scan trace train
+uses_plan := trace
+uses_train := plan query trace
+shared := $(filter-out python $(apart),$(notdir $(patsubst %/,%,$(wildcard tools/*/))))
+named = $(foreach c,$(apart),$(if $(shell grep -lw $(c) tests/tool/part_$(1).sh \
+	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c))))
+# $(call tool_inputs,OUT,PART)
+tool_inputs = $(1)/libannex.a $(1)/tools/*.o $(addprefix $(1)/tools/,$(sort $(shared) \
+	$(call named,$(2)))) tests/tool/run.sh tests/tool/part_$(2).sh tests/tool/*.py \
+	tests/tool/*.c
 gcc := $(BUILD)
 sane := $(BUILD)/clang-san-fuzzer
 asan := $(BUILD)/san-address-undefined
@@ -33,10 +45,12 @@ guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/k
 	tools/*.c tools/*.h) tools/pci tools/block tools/hdm $(wildcard tools/graph/csr*)
 
 # The longest first, since what comes last runs alone.
-gate := guests-6.12 guests-6.1 sane/unit thread/unit sane/tool module pytorch model tool tidy \
-	kernels-qemu cuda style twin fuzz-seeds unit riscv install seeds rooms
+gate := guests-6.12 guests-6.1 sane/unit thread/unit module $(addprefix sane/tool/,$(hostile)) \
+	pytorch model tidy kernels-qemu cuda style twin fuzz-seeds $(addprefix tool/,$(friendly)) \
+	unit riscv install seeds rooms
 more := unit-all unit-seeds tool-all pairs pytorch-10000 asan/unit asan/tool sane/tool-all \
-	thread/unit-all model-all module-all cuda-all clang guests-all guests-long-6.1 guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
+	thread/unit-all model-all module-all cuda-all clang guests-all guests-long-6.1 \
+	guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -70,13 +84,13 @@ check/kernels-qemu: built/gcc
 	$(call step,near-data kernels: qemu,900,$(gcc)/unit $(gcc)/ndp,\
 		env ANNEX_TEST_QEMU=$(gcc)/ndp $(gcc)/unit $(kernel_suites))
 check/riscv: built/gcc
-	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/annex tests/rv,tests/rv/run.sh \
+	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/libannex.a $(gcc)/tools/ndp \
+		$(gcc)/tools/*.o tests/rv,tests/rv/run.sh \
 		$(BUILD) 200000)
 check/riscv-1000000: built/gcc
 	$(call step,riscv: 1$(comma)000$(comma)000,1800,,tests/rv/run.sh $(BUILD) 1000000)
-check/tool: built/gcc
-	$(call step,tool tests,900,$(gcc)/annex $(gcc)/annex-wrong tests/tool,tests/tool/run.sh \
-		$(gcc)/annex $(friendly))
+$(addprefix check/tool/,$(friendly)): check/tool/%: built/gcc
+	$(call step,tool: $*,900,$(call tool_inputs,$(gcc),$*),tests/tool/run.sh $(gcc)/annex $*)
 check/tool-all: built/gcc
 	$(call step,tool tests: all,1800,,tests/tool/run.sh $(gcc)/annex)
 check/pairs: built/gcc
@@ -94,9 +108,9 @@ check/install: built/gcc
 check/sane/unit: built/sane
 	$(call step,unit tests: sanitizers,1200,$(sane)/unit,$(sane)/unit $(filter-out $(minutes),\
 		$(suites)))
-check/sane/tool: built/sane
-	$(call step,tool tests: sanitizers,1200,$(sane)/annex $(sane)/annex-wrong tests/tool,\
-		tests/tool/run.sh $(sane)/annex $(hostile))
+$(addprefix check/sane/tool/,$(hostile)): check/sane/tool/%: built/sane
+	$(call step,tool$(comma) sanitizers: $*,900,$(call tool_inputs,$(sane),$*),\
+		tests/tool/run.sh $(sane)/annex $*)
 check/sane/tool-all: built/sane
 	$(call step,tool tests: sanitizers$(comma) all,1800,,tests/tool/run.sh $(sane)/annex)
 check/fuzz-seeds: built/sane

@@ -11,8 +11,8 @@ dir=${1:?usage: run.sh BUILD_DIR}
 passed=0
 failed=0
 
-# build NAME MODEL DEFINES CFLAGS: a verifier in $dir/NAME. One that has to find a run that goes wrong
-# is compiled for longer than it runs.
+# build NAME MODEL DEFINES CFLAGS: a verifier in $dir/NAME. One that has to find a run that goes
+# wrong is compiled for longer than it runs.
 build()
 {
 	rm -rf "${dir:?}/$1"

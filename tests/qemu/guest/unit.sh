@@ -8,8 +8,8 @@
 with_module
 # Each kernel has one way of waiting, and in the long form both.
 case $(uname -r) in
-6.1.*) waits=sleep ;;
-*) waits=poll ;;
+6.1.*) waits="sleep" ;;
+*) waits="poll" ;;
 esac
 [ "${LONG:-0}" != 1 ] || waits="poll sleep"
 for wait in $waits; do
