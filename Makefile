@@ -396,8 +396,27 @@ map:
 format:
 	$(Q)clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
+# Section 3 of the manual: what the kernel's own script makes of the headers' comments, where it is.
+KERNEL_DOC ?= $(firstword $(wildcard $(KDIR)/scripts/kernel-doc \
+	/usr/lib/linux-kbuild-*/scripts/kernel-doc \
+	$(BUILD)/qemu/kernel/*/usr/lib/linux-kbuild-*/scripts/kernel-doc))
+man: $(BUILD)/man/made
+$(BUILD)/man/made: $(wildcard include/annex/*.h docs/man/*.7) docs/man/section3.awk Makefile
+	$(call say,MAN)
+	$(Q)[ -n "$(KERNEL_DOC)" ] || { echo "no kernel-doc, which is in the kernel's headers:" \
+		"apt-get install linux-headers-$$(uname -r), or KERNEL_DOC=FILE" >&2; exit 1; }
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)for header in $(wildcard include/annex/*.h); do \
+		about=annex_$$(basename $$header .h); \
+		[ -e docs/man/$$about.7 ] || about=; \
+		$(KERNEL_DOC) -man $$header 2>$(@D)/log | awk -v dir=$(@D) -v about=$$about \
+			-v header=$${header#include/} -v version=$(VERSION) \
+			-f docs/man/section3.awk || exit; \
+	done
+	$(Q)touch $@
+
 man_file = $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
-install: all install-module
+install: all install-module $(if $(KERNEL_DOC),man)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
 		$(DESTDIR)$(INCLUDEDIR)/annex \
 		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
@@ -411,6 +430,9 @@ install: all install-module
 	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
 	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(call man_file,$(m)) &&) :
+	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3
+	$(if $(KERNEL_DOC),$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3,@echo \
+		"section 3 of the manual is left out: make man says what it needs")
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
 # What annex.ko needs: its sources, for DKMS to build, and who may open what it offers.
@@ -426,7 +448,8 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex-cuda.a libannex.so $(SONAME) \
 		$(SOFILE))
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
-	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%)
+	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(DESTDIR)$(MANDIR)/man3/annex_*.3 \
+		$(DESTDIR)$(MANDIR)/man3/ANNEX_*.3
 	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules
 	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex/detail $(DESTDIR)$(INCLUDEDIR)/annex
@@ -457,6 +480,7 @@ help:
 #h bench-migrate      measure tensors that move between tiers, likewise
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
+#h man                section 3 of the manual, from the headers: KERNEL_DOC=FILE
 #h lint               style, kernel-doc, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source
@@ -469,7 +493,7 @@ help:
 #h CUDA=1 (libannex-cuda.a and annex --gpu too, by NVCC=nvcc for CUDA_ARCH=sm_80)
 #h V=1 (show commands)
 
-.PHONY: all unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
+.PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-all check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan \
 	bench-ndp bench-migrate ndp-build bench-query bench-qemu lint fuzz map format install \
 	install-module uninstall clean help FORCE
