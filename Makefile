@@ -136,7 +136,7 @@ endif
 
 all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex) \
 	$(if $(CUDA),$(OUT)/libannex-cuda.a)
-unit: $(OUT)/unit $(OUT)/annex-wrong
+unit: $(OUT)/unit $(OUT)/unit-client $(OUT)/annex-wrong
 bench-build: $(BENCH_BIN)
 fuzz-build: $(FUZZ_BIN)
 guest-build: $(GUEST_BIN)
@@ -185,6 +185,15 @@ $(OUT)/parts.a: $(TOOL_PARTS)
 $(OUT)/unit: $(UNIT_OBJ) $(UNIT_PARTS) $(SHIM_OBJ) $(SHIM_MODULE) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CUNIT_LIBS) -lm
+# The tests of near-data kernels with a client alone: the device is another process.
+CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/client/served.c \
+	tests/unit/main.c tests/unit/hdm_rig.c $(filter-out %_device.c,\
+	$(wildcard tests/unit/kernels_*.c)) $(wildcard tests/ndp/*.c)) \
+	$(filter $(addprefix $(OUT)/lib/,core/% hdm/% ndp/client/% ndp/kernels/%),$(LIB_OBJ)) \
+	$(filter $(patsubst %.c,$(OUT)/%.o,$(wildcard lib/ndp/*.c)),$(LIB_OBJ))
+$(OUT)/unit-client: $(CLIENT_OBJ)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(NUMA_LIBS) $(CUNIT_LIBS) -lm
 $(OUT)/rv/rvfuzz: $(RVFUZZ_OBJ) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
@@ -499,4 +508,5 @@ help:
 	install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
-	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE))
+	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \
+	$(CLIENT_OBJ))

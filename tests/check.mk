@@ -47,7 +47,7 @@ guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/k
 # The longest first, since what comes last runs alone.
 gate := guests-6.12 guests-6.1 sane/unit thread/unit module $(addprefix sane/tool/,$(hostile)) \
 	pytorch model tidy kernels-qemu cuda style twin fuzz-seeds $(addprefix tool/,$(friendly)) \
-	unit riscv install seeds rooms
+	unit client riscv install seeds rooms
 more := unit-all unit-seeds tool-all pairs pytorch-10000 asan/unit asan/tool sane/tool-all \
 	thread/unit-all model-all module-all cuda-all clang guests-all guests-long-6.1 \
 	guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
@@ -83,6 +83,9 @@ check/unit-seeds: built/gcc
 check/kernels-qemu: built/gcc
 	$(call step,near-data kernels: qemu,900,$(gcc)/unit $(gcc)/ndp,\
 		env ANNEX_TEST_QEMU=$(gcc)/ndp $(gcc)/unit $(kernel_suites))
+check/client: built/gcc
+	$(call step,near-data client alone,300,$(gcc)/unit-client $(gcc)/libannex.a \
+		$(gcc)/tools/*.o $(gcc)/tools/ndp,env ANNEX=$(gcc)/annex $(gcc)/unit-client)
 check/riscv: built/gcc
 	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/libannex.a $(gcc)/tools/ndp \
 		$(gcc)/tools/*.o tests/rv,tests/rv/run.sh \

@@ -40,8 +40,7 @@ void kernels_rig_open(struct kernels_rig *r, const struct annex_ndp_opts *asked,
 		emulate(r, &opts, qemu);
 		return;
 	}
-	CU_ASSERT_EQUAL_FATAL(annex_ndp_create(&opts, &r->ndp), 0);
-	CU_ASSERT_EQUAL_FATAL(annex_m2_open_local(r->ndp, NULL, &r->m2), 0);
+	kernels_device_open(r, &opts);
 	CU_ASSERT_EQUAL_FATAL(
 		annex_m2_map(r->m2, r->range.h, NULL, 0, ANNEX_M2_READ | ANNEX_M2_WRITE), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_kernels_open(r->m2, r->range.h, &r->k), 0);
@@ -52,8 +51,7 @@ void kernels_rig_close(struct kernels_rig *r)
 	rig_drop(r);
 	if (r->m2) {
 		annex_kernels_close(r->k);
-		annex_m2_close(r->m2);
-		annex_ndp_destroy(r->ndp);
+		kernels_device_close(r);
 	}
 	hdm_rig_close(&r->range);
 }

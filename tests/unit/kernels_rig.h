@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Near-data kernels for tests: a range, a device in this process that has it, and arrays behind
- * whose ends nobody may write. With ANNEX_TEST_QEMU=DIR, kernels are run by qemu-riscv64 instead,
- * from the programs that `make ndp-build` puts into DIR.
+ * Near-data kernels for tests: a range, a device that has it, and arrays behind whose ends nobody
+ * may write. The device is in this process (kernels_device.c), or served by another one, of which
+ * nothing is linked (tests/client). With ANNEX_TEST_QEMU=DIR, kernels are run by qemu-riscv64
+ * instead, from the programs that `make ndp-build` puts into DIR.
  */
 #ifndef ANNEX_TESTS_KERNELS_RIG_H
 #define ANNEX_TESTS_KERNELS_RIG_H
@@ -32,6 +33,10 @@ struct kernels_rig {
 /* @opts: of the device; NULL: the defaults. */
 void kernels_rig_open(struct kernels_rig *r, const struct annex_ndp_opts *opts, const char *test);
 void kernels_rig_close(struct kernels_rig *r);
+
+/* A device with the rig's range, and its client. */
+void kernels_device_open(struct kernels_rig *r, const struct annex_ndp_opts *opts);
+void kernels_device_close(struct kernels_rig *r);
 
 /* rig_array() - Random bytes, until rig_drop(), which looks whether the guard behind them is whole.
  */

@@ -12,7 +12,7 @@
 #include "ndp/device/guest.h"
 #include "ndp/device/serve.h"
 #include "hdm/hdm.h"
-#include "talk.h"
+#include "ndp/client/talk.h"
 
 #define TIMEOUT_MS 5000u
 

@@ -9,7 +9,7 @@
 #include <annex/ndp_time.h>
 #include "core/log.h"
 #include "ndp/device/time.h"
-#include "load.h"
+#include "ndp/client/load.h"
 
 #define IMAGE 0x20000000ull
 #define MAPPED (1ull << 32) /* and above */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "core/log.h"
 #include "ndp/device/front.h"
-#include "m2.h"
+#include "ndp/client/m2.h"
 
 /*
  * struct local - @watch: told when the device is destroyed. @open: it has not been. @lock: against
