@@ -19,28 +19,6 @@ struct show_opts {
 	bool json;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct show_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->path)
-			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-		o->path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->path)
-			return -err_set(-EINVAL, "which trace? Name its file, or - for stdin");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static void group_row(struct out *o, const char *label, uint64_t tensors, uint64_t bytes)
 {
 	char size[OUT_SIZE];
@@ -178,7 +156,7 @@ static int show(const struct annex_trace *t, bool json)
 	return err;
 }
 
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+static const struct cli_option options[] = {CLI_JSON(struct show_opts, json), {0}};
 
 static const char doc[] =
 	"What a training iteration does to memory: its tensors, how much lives and how much is in "
@@ -193,10 +171,14 @@ static const char doc[] =
 
 int trace_show(int argc, char **argv)
 {
-	static const struct argp argp = {NULL, parse, "FILE", doc, children, NULL, NULL};
+	static const struct cli_line line = {.options = options,
+					     .args = "FILE",
+					     .doc = doc,
+					     CLI_ARG(struct show_opts, path),
+					     .none = "which trace? Name its file, or - for stdin"};
 	struct show_opts o = {0};
 	struct annex_trace *t;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
 	if (err)
 		return err;
