@@ -77,55 +77,27 @@ struct cli_option {
 /* Both may be the same type, which _Generic allows once only. */
 struct cli_none;
 
-#define OPT_FLAG(T, f)                                                                             \
-	{                                                                                          \
-		.kind = CLI_FLAG, .at = CLI_AT(T, f, bool, struct cli_none)                        \
-	}
-#define OPT_TEXT(T, f)                                                                             \
-	{                                                                                          \
-		.kind = CLI_TEXT, .at = CLI_AT(T, f, char *, const char *)                         \
-	}
-#define OPT_SIZE(T, f, lo, hi)                                                                     \
-	{                                                                                          \
-		.kind = CLI_SIZE, .at = CLI_AT(T, f, uint64_t, struct cli_none), .min = lo,        \
-		.max = hi                                                                          \
-	}
-#define OPT_U32(T, f, lo, hi)                                                                      \
-	{                                                                                          \
-		.kind = CLI_U32, .at = CLI_AT(T, f, uint32_t, struct cli_none), .min = lo,         \
-		.max = hi                                                                          \
-	}
-#define OPT_DOUBLE(T, f, lo, hi)                                                                   \
-	{                                                                                          \
-		.kind = CLI_DOUBLE, .at = CLI_AT(T, f, double, struct cli_none), .least = lo,      \
-		.most = hi                                                                         \
-	}
-#define OPT_CHOICE(T, f, list)                                                                     \
-	{                                                                                          \
-		.kind = CLI_CHOICE, .at = CLI_AT(T, f, int, struct cli_none), .choices = list      \
-	}
-#define OPT_CALL(fn)                                                                               \
-	{                                                                                          \
-		.kind = CLI_CALL, .call = fn                                                       \
-	}
-#define OPT_CALL_AT(T, f, fn)                                                                      \
-	{                                                                                          \
-		.kind = CLI_CALL, .at = offsetof(T, f), .call = fn                                 \
-	}
-#define OPT_CALL_OR_NULL(fn)                                                                       \
-	{                                                                                          \
-		.kind = CLI_CALL_OR_NULL, .call = fn                                               \
-	}
+/* clang-format off */
+#define OPT_FLAG(T, f) {.kind = CLI_FLAG, .at = CLI_AT(T, f, bool, struct cli_none)}
+#define OPT_TEXT(T, f) {.kind = CLI_TEXT, .at = CLI_AT(T, f, char *, const char *)}
+#define OPT_SIZE(T, f, lo, hi) \
+	{.kind = CLI_SIZE, .at = CLI_AT(T, f, uint64_t, struct cli_none), .min = lo, .max = hi}
+#define OPT_U32(T, f, lo, hi) \
+	{.kind = CLI_U32, .at = CLI_AT(T, f, uint32_t, struct cli_none), .min = lo, .max = hi}
+#define OPT_DOUBLE(T, f, lo, hi) \
+	{.kind = CLI_DOUBLE, .at = CLI_AT(T, f, double, struct cli_none), .least = lo, .most = hi}
+#define OPT_CHOICE(T, f, list) \
+	{.kind = CLI_CHOICE, .at = CLI_AT(T, f, int, struct cli_none), .choices = list}
+#define OPT_CALL(fn) {.kind = CLI_CALL, .call = fn}
+#define OPT_CALL_AT(T, f, fn) {.kind = CLI_CALL, .at = offsetof(T, f), .call = fn}
+#define OPT_CALL_OR_NULL(fn) {.kind = CLI_CALL_OR_NULL, .call = fn}
 
-/* A row that stands for a table: its options are of the structure that is member @f. */
-#define CLI_TABLE(T, f, table)                                                                     \
-	{                                                                                          \
-		.name = "", .value = {.kind = CLI_ROWS, .at = offsetof(T, f), .rows = table }      \
-	}
-#define CLI_JSON(T, f)                                                                             \
-	{                                                                                          \
-		"json", 'j', NULL, 10, OPT_FLAG(T, f), "Report as one JSON object"                 \
-	}
+/* A row that stands for a table: of options of the same structure, or of that at member @f. */
+#define CLI_ALSO(table) {.name = "", .value = {.kind = CLI_ROWS, .rows = table}}
+#define CLI_TABLE(T, f, table) \
+	{.name = "", .value = {.kind = CLI_ROWS, .at = offsetof(T, f), .rows = table}}
+#define CLI_JSON(T, f) {"json", 'j', NULL, 10, OPT_FLAG(T, f), "Report as one JSON object"}
+/* clang-format on */
 
 /*
  * struct cli_line - The command line of a command.

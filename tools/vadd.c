@@ -464,13 +464,7 @@ static int vadd(int argc, char **argv)
 			       o.store.line);
 	out_init(&out, cli_name(), o.json);
 	err = close_all(&o, o.on_gpu ? run_gpu(&o, &out) : run(&o, &out));
-	if (!err || err == -EBADMSG) {
-		int printed = out_end(&out);
-
-		return err ? err : printed;
-	}
-	out_drop(&out);
-	return err;
+	return out_close(&out, err);
 }
 
 int cmd_vadd(int argc, char **argv)

@@ -103,25 +103,29 @@ static int set_ids(void *opts, const char *opt, char *arg)
 	return err;
 }
 
-static const struct cli_option import_options[] = {
+/* Of import and gen. */
+static const struct cli_option make_options[] = {
 	{"output", 'o', "FILE", 0, OPT_TEXT(struct make_opts, output), "The graph file to write"},
 	{"overwrite", 0, NULL, 0, OPT_FLAG(struct make_opts, overwrite),
 	 "Replace a graph file of that name"},
-	{"undirected", 0, NULL, 0, OPT_FLAG(struct make_opts, undirected),
-	 "Have every edge hold both ways"},
-	{"weights", 0, NULL, 0, OPT_FLAG(struct make_opts, weights),
-	 "Take values (third column) as weights, rounded"},
 	{"ids", 0, "4|8", 0, OPT_CALL(set_ids), "Bytes of a vertex id in the file (4)"},
 	{"threads", 't', "N", 0, OPT_U32(struct make_opts, threads, 1, 1024),
 	 "Threads that work (one a core)"},
 	CLI_JSON(struct make_opts, json),
 	{0}};
 
+static const struct cli_option import_options[] = {
+	CLI_ALSO(make_options),
+	{"undirected", 0, NULL, 0, OPT_FLAG(struct make_opts, undirected),
+	 "Have every edge hold both ways"},
+	{"weights", 0, NULL, 0, OPT_FLAG(struct make_opts, weights),
+	 "Take values (third column) as weights, rounded"},
+	{0}};
+
 static const char import_doc[] =
 	"Read a graph and write it as a graph file. Self loops and duplicates are left out.\n\n"
 	"FORMAT is mtx (Matrix Market), snap (two ids a line, # comments) or debian: stanzas as in "
-	"a "
-	"Packages file, without INPUT those of apt-cache dumpavail. INPUT - is standard input."
+	"a Packages file, without INPUT those of apt-cache dumpavail. INPUT - is standard input."
 	"\vExamples:\n"
 	"  annex graph import debian -o debian.csr\n"
 	"  annex graph import snap soc-LiveJournal1.txt -o lj.csr\n"
@@ -170,9 +174,7 @@ int graph_import(int argc, char **argv)
 }
 
 static const struct cli_option gen_options[] = {
-	{"output", 'o', "FILE", 0, OPT_TEXT(struct make_opts, output), "The graph file to write"},
-	{"overwrite", 0, NULL, 0, OPT_FLAG(struct make_opts, overwrite),
-	 "Replace a graph file of that name"},
+	CLI_ALSO(make_options),
 	{"scale", 0, "N", 0, OPT_U32(struct make_opts, gen.scale, 1, 31),
 	 "2^N vertices, N from 1 to 31 (16)"},
 	{"degree", 0, "N", 0, OPT_U32(struct make_opts, gen.degree, 1, 65536),
@@ -181,10 +183,6 @@ static const struct cli_option gen_options[] = {
 	 "Another graph of the same kind (1)"},
 	{"weights", 0, NULL, 0, OPT_FLAG(struct make_opts, weights),
 	 "Give the edges weights from 1 to 255"},
-	{"ids", 0, "4|8", 0, OPT_CALL(set_ids), "Bytes of a vertex id in the file (4)"},
-	{"threads", 't', "N", 0, OPT_U32(struct make_opts, threads, 1, 1024),
-	 "Threads that work (one a core)"},
-	CLI_JSON(struct make_opts, json),
 	{0}};
 
 static const char gen_doc[] =

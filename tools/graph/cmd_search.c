@@ -41,7 +41,7 @@ static const struct cli_option bfs_options[] = {
 	 "Name or number of the vertex to start from (highest degree)"},
 	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
 	 "Search by the threads of GPU N (0), with the cache in its memory"},
-	{.name = "", .value = {.kind = CLI_ROWS, .rows = run_options}},
+	CLI_ALSO(run_options),
 	{0}};
 
 static const char bfs_doc[] =
@@ -87,7 +87,7 @@ static const struct cli_option sssp_options[] = {
 	 "Name or number of the vertex to start from (highest degree)"},
 	{"delta", 0, "N", 0, OPT_SIZE(struct run, delta, 1, UINT64_MAX),
 	 "Work on vertices up to N farther than the nearest at once (64)"},
-	{.name = "", .value = {.kind = CLI_ROWS, .rows = run_options}},
+	CLI_ALSO(run_options),
 	{0}};
 
 static const char sssp_doc[] = "Shortest paths by the weights of the file; without weights every "

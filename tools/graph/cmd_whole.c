@@ -102,11 +102,11 @@ static void pagerank_done(struct run *run)
 	pagerank_free(&run->r.pagerank);
 }
 
-static const struct cli_option pagerank_options[] = {
-	{"iterations", 0, "N", 0, OPT_U32(struct run, iterations, 1, 1000000),
-	 "Stop after N at the latest (100)"},
-	{.name = "", .value = {.kind = CLI_ROWS, .rows = run_options}},
-	{0}};
+static const struct cli_option pagerank_options[] = {{"iterations", 0, "N", 0,
+						      OPT_U32(struct run, iterations, 1, 1000000),
+						      "Stop after N at the latest (100)"},
+						     CLI_ALSO(run_options),
+						     {0}};
 
 static const char pagerank_doc[] = "PageRank with a damping of 0.85, until all ranks together "
 				   "change by less than 1e-6.\n\n" RUN_DOC "\vExample:\n"

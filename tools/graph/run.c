@@ -155,14 +155,7 @@ int run_graph(const struct algorithm *a, int argc, char **argv)
 		err = run_open(&run, a, pool, &out);
 		if (!err)
 			err = csr_unchanged(&run.g);
-		/* A result that was found wrong is shown, and then complained about. */
-		if (!err || err == -EBADMSG) {
-			int printed = out_end(&out);
-
-			err = err ? err : printed;
-		} else {
-			out_drop(&out);
-		}
+		err = out_close(&out, err);
 	}
 	pool_destroy(pool);
 	csr_close(&run.g);

@@ -23,8 +23,7 @@ struct list_opts {
 static const struct cli_option options[] = {CLI_JSON(struct list_opts, json), {0}};
 
 static const char doc[] = "Show the processes that a near-data processor serves: their kernels, "
-			  "launches and calls, and "
-			  "how much memory they have mapped."
+			  "launches and calls, and how much memory they have mapped."
 			  "\vExample:\n"
 			  "  annex ndp list /run/annex-ndp.sock";
 

@@ -42,9 +42,7 @@ static int parse_noise(void *noise, const char *opt, char *arg)
 		end++;
 	}
 	if (!cli_decimal(arg) || *end || !(v >= 0 && v < 1))
-		return err_set(-EINVAL,
-			       "%s %s: give a share below 1, as 0.2, or percent, "
-			       "as 20%%",
+		return err_set(-EINVAL, "%s %s: give a share below 1, as 0.2, or percent, as 20%%",
 			       opt, arg);
 	*(double *)noise = v;
 	return 0;
@@ -235,10 +233,9 @@ static const struct cli_option options[] = {
 	{"seed", 0, "N", 3, OPT_SIZE(struct simulate_opts, sim.seed, 0, UINT64_MAX),
 	 "Of the noise (0)"},
 	{"sweep", 0, "KEY=V,...", 3, OPT_CALL(add_word),
-	 "Every combination of these values of options of the machine, without --: sizes and "
-	 "rates in G if no letter follows, times in microseconds, gpus and ssds as numbers; "
-	 "\"ssd\" "
-	 "is --ssd-read and --ssd-write"},
+	 "Every combination of these values of options of the machine, without --: sizes and rates "
+	 "in G if no letter follows, times in microseconds, gpus and ssds as numbers; \"ssd\" is "
+	 "--ssd-read and --ssd-write"},
 	{"endurance", 0, "BYTES", 3, OPT_DOUBLE(struct simulate_opts, endurance, 1, 1e30),
 	 "What an SSD can be written in its life (1.752e17: 30 times 3.2 TB a day, 5 years)"},
 	{"plot", 0, "FILE.svg", 4, OPT_TEXT(struct simulate_opts, plot),
@@ -251,9 +248,8 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"Say how fast training iterations run when their tensors leave and return as a policy "
-	"plans "
-	"it, or as a plan says. Several traces run on as many GPUs, which share the SSDs and the "
-	"memories; with --gpus, one trace runs on all of them."
+	"plans it, or as a plan says. Several traces run on as many GPUs, which share the SSDs and "
+	"the memories; with --gpus, one trace runs on all of them."
 	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes a second.\n\n"
 	"Examples:\n"
 	"  annex simulate bert.json --policy g10\n"

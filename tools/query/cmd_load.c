@@ -169,8 +169,5 @@ int query_load(int argc, char **argv)
 	out_init(&out, cli_name(), l.json);
 	err = load_into(&l, path, &out);
 	progress_end();
-	if (!err)
-		return out_end(&out);
-	out_drop(&out);
-	return err;
+	return out_close(&out, err);
 }

@@ -162,10 +162,9 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"Answer a query of TPC-H (q6, q14) or of the Star Schema Benchmark (ssb1.1, ssb1.2, "
-	"ssb1.3). "
-	"Its conditions are evaluated by kernels of a near-data processor, which sweep the columns "
-	"where they lie and leave bitmaps, and once more by the host, to compare results and "
-	"times; the rows that pass are summed by the host."
+	"ssb1.3). Its conditions are evaluated by kernels of a near-data processor, which sweep "
+	"the columns where they lie and leave bitmaps, and once more by the host, to compare "
+	"results and times; the rows that pass are summed by the host."
 	"\vExamples:\n"
 	"  annex query run --range shm:/dev/shm/tpch q6\n"
 	"  annex query run --range shm:/dev/shm/tpch q6 --year 1995 --discount 2..4 --quantity 25\n"

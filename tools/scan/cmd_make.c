@@ -37,9 +37,8 @@ static const struct cli_option import_options[] = {{"output", 'o', "DIR", 0,
 static const char import_doc[] =
 	"Convert a CSV file into a directory of columns, one file each.\n\n"
 	"The first line names the columns. Integers become NAME.i64, other numbers NAME.f64 with "
-	"NaN "
-	"where a field is empty; columns of text are left out. The file rows holds the number of "
-	"rows."
+	"NaN where a field is empty; columns of text are left out. The file rows holds the number "
+	"of rows."
 	"\vExample:\n"
 	"  annex scan import trips.csv -o trips";
 

@@ -307,8 +307,7 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"Sum columns over the rows where another column passes a condition. Of the summed columns "
-	"only "
-	"the lines that hold such rows are read.\n\n"
+	"only the lines that hold such rows are read.\n\n"
 	"annex scan import converts a CSV file to columns for good, annex scan gen makes test data."
 	"\vExamples:\n"
 	"  annex scan gen --rows 10M -o trips\n"
@@ -335,13 +334,7 @@ static int scan(int argc, char **argv)
 		return err;
 	out_init(&out, cli_name(), o.json);
 	err = o.csv ? scan_csv(&q, &o, &out) : scan_columns(&q, &o, o.columns, &out);
-	if (!err || err == -EBADMSG) {
-		int printed = out_end(&out);
-
-		return err ? err : printed;
-	}
-	out_drop(&out);
-	return err;
+	return out_close(&out, err);
 }
 
 int cmd_scan(int argc, char **argv)

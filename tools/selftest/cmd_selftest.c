@@ -252,9 +252,8 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"Check the library on this machine and its storage: queues, cache, spaces, ranges, "
-	"near-data "
-	"calls and plans, on random inputs and with injected faults, each compared with a plain "
-	"computation. It writes only to files that it makes, and removes."
+	"near-data calls and plans, on random inputs and with injected faults, each compared with "
+	"a plain computation. It writes only to files that it makes, and removes."
 	"\vExamples:\n"
 	"  annex selftest --dir /mnt/nvme\n"
 	"  annex selftest --only queues,cache --overwrite file:/dev/nvme1n1\n"

@@ -150,21 +150,16 @@ static int show(const struct annex_trace *t, bool json)
 	out_init(&out, cli_name(), json);
 	err = report(&out, v);
 	annex_vitality_destroy(v);
-	if (!err)
-		return out_end(&out);
-	out_drop(&out);
-	return err;
+	return out_close(&out, err);
 }
 
 static const struct cli_option options[] = {CLI_JSON(struct show_opts, json), {0}};
 
 static const char doc[] =
 	"What a training iteration does to memory: its tensors, how much lives and how much is in "
-	"use "
-	"at a time, and how long tensors rest between their uses.\n\n"
+	"use at a time, and how long tensors rest between their uses.\n\n"
 	"A period can hide a swap to the SSD if the tensor can be there and back before it ends, "
-	"by one "
-	"SSD of 3.2 GB/s that does nothing else."
+	"by one SSD of 3.2 GB/s that does nothing else."
 	"\vExamples:\n"
 	"  annex trace show bert-256.json\n"
 	"  annex trace gen bert-base | annex trace show - --json";

@@ -106,10 +106,9 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"Train a small GPT on the bytes of a text: forward, backward and AdamW, in single "
-	"precision. "
-	"All its tensors are in a space of tiers. With --device-memory there is room for that "
-	"much of them where kernels run; a plan, made of the first iterations, says when the "
-	"others leave for the tiers below and when they return. The same seed gives the same "
+	"precision. All its tensors are in a space of tiers. With --device-memory there is room "
+	"for that much of them where kernels run; a plan, made of the first iterations, says when "
+	"the others leave for the tiers below and when they return. The same seed gives the same "
 	"losses, bit for bit, whatever the memory."
 	"\vExamples:\n"
 	"  annex train\n"
