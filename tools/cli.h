@@ -13,12 +13,15 @@
 #define CLI_HELP 1
 
 /*
- * struct cli_command - A subcommand. @run gets argv[0] = its full name ("annex graph bfs") and
- * returns 0, CLI_HELP or a negative errno with the line set.
+ * cli_run - A command: it gets argv[0] = its full name ("annex graph bfs") and returns 0, CLI_HELP
+ * or a negative errno with the line set.
  */
+typedef int cli_run(int argc, char **argv);
+
+/* struct cli_command - A row of a table of commands. */
 struct cli_command {
 	const char *name;
-	int (*run)(int argc, char **argv);
+	cli_run *run;
 	const char *summary;
 };
 

@@ -22,7 +22,6 @@
 #include "same.h"
 #include "target.h"
 #include "uri.h"
-#include "vadd_gen.h"
 enum { A, B, C, VECTORS };
 
 struct vadd {

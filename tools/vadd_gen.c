@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "commands.h"
 #include "column.h"
 #include "error.h"
 #include "out.h"
 #include "output.h"
 #include "progress.h"
 #include "random.h"
-#include "vadd_gen.h"
 
 struct vadd_gen {
 	const char *name;

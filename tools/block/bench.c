@@ -9,8 +9,6 @@
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
-#include "../gpu/cmd_bench.h"
-#include "../hdm/bench.h"
 #include "../out.h"
 #include "../progress.h"
 #include "../random.h"

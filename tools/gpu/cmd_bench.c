@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <string.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../mem.h"
 #include "../out.h"
 #include "bench.h"
-#include "cmd_bench.h"
 
 struct bench {
 	struct gpu_bench b;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <annex/detail/clock.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../input.h"
 #include "../mem.h"
@@ -18,7 +19,6 @@
 #include "../same.h"
 #include "build.h"
 #include "gen.h"
-#include "graph.h"
 
 struct make_opts {
 	const char *args[2], *output; /* a format, and an input */

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <annex/provider.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
 #include "access.h"
-#include "bench.h"
 #include "pairs.h"
 
 #define DEFAULT_BYTES (64ull << 20)

@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <annex/riscv.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
-#include "ndp.h"
 
 struct run_opts {
 	uint32_t vlen;

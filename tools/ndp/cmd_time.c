@@ -8,12 +8,12 @@
 #include <string.h>
 #include <annex/ndp_time.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../input.h"
 #include "../newfile.h"
 #include "../same.h"
 #include "../out.h"
-#include "ndp.h"
 #include "operand.h"
 
 #define BASE (1ull << 32)      /* of the arrays */

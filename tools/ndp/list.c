@@ -8,10 +8,10 @@
 #include <annex/m2serve.h>
 #include <annex/uri.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../uri.h"
-#include "ndp.h"
 
 #define ROWS 48u /* of processes in the table; JSON has all */
 

@@ -11,10 +11,10 @@
 #include <annex/uri.h>
 #include "../cleanup.h"
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../uri.h"
-#include "ndp.h"
 
 #define UNCACHED (2ull << 20)
 

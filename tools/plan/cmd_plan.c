@@ -14,7 +14,6 @@
 #include "../same.h"
 #include "gnuplot.h"
 #include "machine.h"
-#include "plan.h"
 #include "report.h"
 #include "timeline.h"
 

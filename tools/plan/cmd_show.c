@@ -8,10 +8,10 @@
 #include <string.h>
 #include <annex/plan.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../trace/read.h"
-#include "plan.h"
 #include "report.h"
 
 struct show_opts {

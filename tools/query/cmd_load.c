@@ -8,13 +8,13 @@
 #include <annex/detail/clock.h>
 #include <annex/uri.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
 #include "../same.h"
 #include "../uri.h"
 #include "import.h"
-#include "query.h"
 
 #define FILES 3 /* a table each */
 

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
 #include "answer.h"
 #include "eval.h"
 #include "host.h"
-#include "query.h"
 
 struct run {
 	const char *range, *device, *name;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../input.h"
 #include "../out.h"
@@ -13,7 +14,6 @@
 #include "../progress.h"
 #include "../random.h"
 #include "csv.h"
-#include "scan.h"
 #include "table.h"
 
 struct make_opts {

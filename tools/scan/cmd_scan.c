@@ -19,7 +19,6 @@
 #include "../progress.h"
 #include "csv.h"
 #include "query.h"
-#include "scan.h"
 #include "table.h"
 
 struct scan_opts {

@@ -11,10 +11,10 @@
 #include <annex/trace.h>
 #include <annex/vitality.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../newfile.h"
 #include "../out.h"
-#include "trace.h"
 
 struct gen_opts {
 	struct annex_trace_spec spec;

@@ -8,11 +8,11 @@
 #include <annex/trace.h>
 #include <annex/vitality.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "read.h"
 #include "show_periods.h"
-#include "trace.h"
 
 struct show_opts {
 	const char *path;
