@@ -120,6 +120,7 @@ struct cli_line {
 };
 
 #define CLI_ARG(T, f) .names = CLI_AT(T, f, char *, const char *), .most = 1
+#define CLI_ARG_2(T, f) .names = CLI_AT(T, f[0], char *, const char *), .most = 2
 #define CLI_ARGS(T, f, n, max)                                                                     \
 	.names = CLI_AT(T, f[0], char *, const char *), .most = max,                               \
 	.count = CLI_AT(T, n, unsigned int, struct cli_none)

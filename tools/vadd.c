@@ -436,12 +436,7 @@ static int close_all(struct vadd *o, int err)
 
 static int vadd(int argc, char **argv)
 {
-	static const struct cli_line line = {
-		.options = options,
-		.args = "A B",
-		.doc = doc,
-		.names = CLI_AT(struct vadd, name[A], char *, const char *),
-		.most = 2};
+	static const struct cli_line line = {options, "A B", doc, CLI_ARG_2(struct vadd, name)};
 	struct vadd o = {.type = COLUMN_F64};
 	struct out out;
 	int err = cli_parse(&line, argc, argv, &o);

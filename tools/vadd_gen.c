@@ -50,8 +50,7 @@ static void random_elements(int type, uint64_t *state, uint64_t word[512])
 
 int vadd_gen(int argc, char **argv)
 {
-	static const struct cli_line line = {
-		.options = options, .args = "FILE", .doc = doc, CLI_ARG(struct vadd_gen, name)};
+	static const struct cli_line line = {options, "FILE", doc, CLI_ARG(struct vadd_gen, name)};
 	struct vadd_gen o = {.type = COLUMN_F64, .seed = 1};
 	struct column_file f;
 	struct out out;

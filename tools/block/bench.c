@@ -247,9 +247,9 @@ static const char doc[] =
 
 static int bench_block(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "URI",
-					     .doc = doc,
+	static const struct cli_line line = {options,
+					     "URI",
+					     doc,
 					     CLI_ARG(struct bench, uri),
 					     .none = "name the device, as pci:0000:00:04.0",
 					     .many = "\"%s\" is one device too many"};

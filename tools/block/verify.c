@@ -99,9 +99,9 @@ static const char doc[] =
 
 int cmd_verify(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "URI...",
-					     .doc = doc,
+	static const struct cli_line line = {options,
+					     "URI...",
+					     doc,
 					     CLI_ARGS(struct verify, uris, n, MOST_DEVICES),
 					     .none = "name the device, as file:/dev/nvme0n1",
 					     .many = "more than 16 devices"};

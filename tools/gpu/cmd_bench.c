@@ -94,8 +94,7 @@ static void report(const struct bench *o, const struct runner *r, struct out *ou
 
 int bench_cuda(int argc, char **argv)
 {
-	static const struct cli_line line = {
-		.options = options, .args = "[queues|cold|hot]", .doc = doc, .take = parse_part};
+	static const struct cli_line line = {options, "[queues|cold|hot]", doc, .take = parse_part};
 	struct bench o = {.b = {BENCH_SIZES, .seed = 1}};
 	struct runner *r = NULL;
 	struct out out;

@@ -133,12 +133,8 @@ static const char import_doc[] =
 
 int graph_import(int argc, char **argv)
 {
-	static const struct cli_line line = {
-		.options = import_options,
-		.args = "FORMAT [INPUT]",
-		.doc = import_doc,
-		.names = CLI_AT(struct make_opts, args[0], char *, const char *),
-		.most = 2};
+	static const struct cli_line line = {import_options, "FORMAT [INPUT]", import_doc,
+					     CLI_ARG_2(struct make_opts, args)};
 	static const char *const formats[] = {"mtx", "snap", "debian", NULL};
 	struct make_opts o = {.ids = 4, .start = annex_now()};
 	struct build_source src;
@@ -214,12 +210,8 @@ static int check_fit(const struct make_opts *o)
 
 int graph_gen(int argc, char **argv)
 {
-	static const struct cli_line line = {
-		.options = gen_options,
-		.args = "KIND",
-		.doc = gen_doc,
-		.names = CLI_AT(struct make_opts, args[0], char *, const char *),
-		.most = 2};
+	static const struct cli_line line = {gen_options, "KIND", gen_doc,
+					     CLI_ARG_2(struct make_opts, args)};
 	static const char *const kinds[] = {"kron", "urand", NULL};
 	struct make_opts o = {
 		.ids = 4, .gen = {.scale = 16, .degree = 16, .seed = 1}, .start = annex_now()};
@@ -290,12 +282,8 @@ static const struct cli_option info_options[] = {CLI_JSON(struct make_opts, json
 
 int graph_info(int argc, char **argv)
 {
-	static const struct cli_line line = {
-		.options = info_options,
-		.args = "FILE",
-		.doc = info_doc,
-		.names = CLI_AT(struct make_opts, args[0], char *, const char *),
-		.most = 2};
+	static const struct cli_line line = {info_options, "FILE", info_doc,
+					     CLI_ARG_2(struct make_opts, args)};
 	struct make_opts o = {0};
 	struct csr g;
 	struct out out;

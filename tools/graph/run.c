@@ -123,12 +123,8 @@ static int run_open(struct run *run, const struct algorithm *a, struct pool *poo
 
 int run_graph(const struct algorithm *a, int argc, char **argv)
 {
-	const struct cli_line line = {
-		.options = a->options ? a->options : run_options,
-		.args = "FILE",
-		.doc = a->doc,
-		CLI_ARG(struct run, file),
-	};
+	const struct cli_line line = {a->options ? a->options : run_options, "FILE", a->doc,
+				      CLI_ARG(struct run, file)};
 	struct run run = {.iterations = 100, .delta = 64};
 	struct pool *pool = NULL;
 	struct out out;

@@ -192,9 +192,9 @@ static const char doc[] =
 int bench_hdm(int argc, char **argv)
 {
 	static const struct cli_line line = {
-		.options = options,
-		.args = "URI",
-		.doc = doc,
+		options,
+		"URI",
+		doc,
 		CLI_ARG(struct bench, uri),
 		.none = "name the range, as shm:/dev/shm/range?size=256M",
 		.many = "\"%s\" is one range too many"};

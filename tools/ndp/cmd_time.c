@@ -316,11 +316,8 @@ static int open_device(struct timed *t, const struct time_opts *o)
 
 int ndp_time(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "KERNEL.elf [ARGUMENT]...",
-					     .doc = doc,
-					     .take = add_argument,
-					     .none = "which kernel?"};
+	static const struct cli_line line = {options, "KERNEL.elf [ARGUMENT]...", doc,
+					     .take = add_argument, .none = "which kernel?"};
 	struct time_opts o = {.runs = 1, .seed = 1};
 	struct timed t = {.device = NULL};
 	int err = cli_parse(&line, argc, argv, &o);

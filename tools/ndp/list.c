@@ -101,9 +101,9 @@ static void report(struct out *out, const char *uri, const struct annex_m2_liste
 
 int ndp_list(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "SOCKET",
-					     .doc = doc,
+	static const struct cli_line line = {options,
+					     "SOCKET",
+					     doc,
 					     CLI_ARG(struct list_opts, socket),
 					     .none = "name the socket that it serves at",
 					     .many = "too many arguments: one socket"};

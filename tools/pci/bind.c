@@ -257,10 +257,7 @@ static const char unbind_doc[] =
 
 int cmd_bind(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "ADDR...",
-					     .doc = bind_doc,
-					     .take = take,
+	static const struct cli_line line = {options, "ADDR...", bind_doc, .take = take,
 					     .none = "which device? annex list shows them"};
 
 	return command(&line, argc, argv, true);
@@ -268,10 +265,7 @@ int cmd_bind(int argc, char **argv)
 
 int cmd_unbind(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "ADDR...",
-					     .doc = unbind_doc,
-					     .take = take,
+	static const struct cli_line line = {options, "ADDR...", unbind_doc, .take = take,
 					     .none = "which device? annex list shows them"};
 
 	return command(&line, argc, argv, false);

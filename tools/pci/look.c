@@ -21,8 +21,8 @@ static const struct cli_option options[] = {
 
 int look_parse(const char *doc, int argc, char **argv, struct look *look)
 {
-	const struct cli_line line = {
-		.options = options, .doc = doc, .many = "\"%s\" is one argument too many"};
+	const struct cli_line line = {options, NULL, doc,
+				      .many = "\"%s\" is one argument too many"};
 
 	*look = (struct look){.root = ""};
 	return cli_parse(&line, argc, argv, look);

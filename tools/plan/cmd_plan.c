@@ -191,9 +191,9 @@ static const char doc[] =
 
 int cmd_plan(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "TRACE",
-					     .doc = doc,
+	static const struct cli_line line = {options,
+					     "TRACE",
+					     doc,
 					     .filter = work_help,
 					     CLI_ARG(struct plan_opts, trace),
 					     .none = "which trace? Give its file",

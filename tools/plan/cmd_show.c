@@ -215,9 +215,9 @@ static const char doc[] = "Tell what is in a plan, JSON or binary; - is standard
 
 int plan_show(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "PLAN",
-					     .doc = doc,
+	static const struct cli_line line = {options,
+					     "PLAN",
+					     doc,
 					     CLI_ARG(struct show_opts, plan),
 					     .none = "which plan? Give its file",
 					     .many = "too many arguments: \"%s\""};

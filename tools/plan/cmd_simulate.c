@@ -261,10 +261,7 @@ static const char doc[] =
 
 int cmd_simulate(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "TRACE...",
-					     .doc = doc,
-					     .filter = work_help,
+	static const struct cli_line line = {options, "TRACE...", doc, .filter = work_help,
 					     .take = parse_word};
 	struct simulate_opts o = {.endurance = REPORT_ENDURANCE};
 	struct sweep s = {.n_axes = 0};

@@ -142,9 +142,7 @@ static const char doc[] =
 
 int query_load(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "FILE.csv...",
-					     .doc = doc,
+	static const struct cli_line line = {options, "FILE.csv...", doc,
 					     CLI_ARGS(struct load, file, files, FILES),
 					     .many = "\"%s\" is one file too many"};
 	const char *path[FILES] = {NULL};

@@ -172,10 +172,7 @@ static const char doc[] =
 
 int query_ask(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "QUERY",
-					     .doc = doc,
-					     CLI_ARG(struct run, name),
+	static const struct cli_line line = {options, "QUERY", doc, CLI_ARG(struct run, name),
 					     .many = "\"%s\" is one query too many"};
 	struct run r = {.device = NEAR_LOCAL, .threads = pool_default_threads(), .runs = 5};
 	struct question q;

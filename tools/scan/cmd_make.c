@@ -44,9 +44,7 @@ static const char import_doc[] =
 
 int scan_import(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = import_options,
-					     .args = "FILE.csv",
-					     .doc = import_doc,
+	static const struct cli_line line = {import_options, "FILE.csv", import_doc,
 					     CLI_ARG(struct make_opts, input)};
 	struct make_opts o = {0};
 	struct csv_summary sum;
@@ -123,8 +121,8 @@ static const char gen_doc[] = "Make a table in the shape of taxi trips: distance
 
 int scan_gen(int argc, char **argv)
 {
-	static const struct cli_line line = {
-		.options = gen_options, .doc = gen_doc, CLI_ARG(struct make_opts, input)};
+	static const struct cli_line line = {gen_options, NULL, gen_doc,
+					     CLI_ARG(struct make_opts, input)};
 	struct make_opts o = {.rows = 1u << 20, .seed = 1, .selectivity = 0.001};
 	struct table_writer *t;
 	struct out out;

@@ -317,8 +317,7 @@ static const char doc[] =
 static int scan(int argc, char **argv)
 {
 	static const struct cli_line line = {
-		.options = options,
-		.doc = doc,
+		options, NULL, doc,
 		.many = "no command \"%s\", and no argument: see annex scan --help"};
 	struct scan_opts o = {.where = NULL};
 	struct query q = {.n = 0};

@@ -157,10 +157,7 @@ static int report(const struct gen_opts *o, const struct annex_trace *trace)
 
 int trace_gen(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "MODEL",
-					     .doc = doc,
-					     .filter = filter_help,
+	static const struct cli_line line = {options, "MODEL", doc, .filter = filter_help,
 					     CLI_ARG(struct gen_opts, spec.model)};
 	struct gen_opts o = {.output = "-"};
 	struct annex_trace *trace;

@@ -166,10 +166,7 @@ static const char doc[] =
 
 int trace_show(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "FILE",
-					     .doc = doc,
-					     CLI_ARG(struct show_opts, path),
+	static const struct cli_line line = {options, "FILE", doc, CLI_ARG(struct show_opts, path),
 					     .none = "which trace? Name its file, or - for stdin"};
 	struct show_opts o = {0};
 	struct annex_trace *t;

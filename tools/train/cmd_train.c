@@ -167,9 +167,7 @@ static int train(const struct train_opts *o)
 
 int cmd_train(int argc, char **argv)
 {
-	static const struct cli_line line = {.options = options,
-					     .args = "",
-					     .doc = doc,
+	static const struct cli_line line = {options, "", doc,
 					     .many = "no argument: \"%s\"; a text is --text FILE"};
 	struct train_opts o = {
 		.shape = {.layers = 4, .width = 256, .heads = 4, .context = 128, .batch = 16},
