@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <argp.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +8,9 @@
 #include <annex/uri.h>
 #include "cli.h"
 #include "error.h"
+
+/* Of a command line, at most; keys of options without a letter. */
+enum { OPTIONS = 64, FIRST_KEY = 256 };
 
 static char full_name[128] = "annex";
 
@@ -47,45 +52,126 @@ int cli_dispatch(const struct cli_command *table, const char *about, int argc, c
 	return cmd->run(argc - 1, argv + 1);
 }
 
-/* argp's own message has two lines; ARGP_NO_ERRS silences it, and the words come from here. */
-static error_t parse_outer(int key, char *arg, struct argp_state *state)
-{
-	const struct argp_child *child = state->root_argp->children;
-	const char *word = state->next > 0 && state->next <= state->argc
-				   ? state->argv[state->next - 1]
-				   : "";
+/* A command line while it is parsed: the rows of all its tables, and where their members are. */
+struct parse {
+	const struct cli_line *line;
+	char *o;
+	unsigned int n, args;
+	const struct cli_option *row[OPTIONS];
+	char *member[OPTIONS];
+	struct argp_option option[OPTIONS + 1];
+};
 
-	(void)arg;
-	switch (key) {
-	case ARGP_KEY_INIT:
-		for (unsigned int i = 0; child[i].argp; i++)
-			state->child_inputs[i] = state->input;
-		return 0;
-	case ARGP_KEY_ERROR:
-		err_set(-EINVAL, "\"%s\" is no option here, or lacks its value: see %s --help",
-			word, full_name);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+/* Groups begin at 1 here: argp's group 0 is that of the row before. */
+static void add_rows(struct parse *p, const struct cli_option *row, char *o)
+{
+	for (; row->name || row->help; row++) {
+		const struct cli_value *v = &row->value;
+
+		if (v->kind == CLI_ROWS) {
+			add_rows(p, v->rows, o + v->at);
+			continue;
+		}
+		assert(p->n < OPTIONS);
+		p->row[p->n] = row;
+		p->member[p->n] = o + v->at;
+		p->option[p->n] = (struct argp_option){
+			.name = row->name,
+			.key = row->letter ? row->letter
+			       : row->name ? FIRST_KEY + (int)p->n
+					   : 0,
+			.arg = row->arg,
+			.flags = v->kind == CLI_CALL_OR_NULL ? OPTION_ARG_OPTIONAL : 0,
+			.doc = row->help,
+			.group = row->group + 1,
+		};
+		p->n++;
 	}
 }
 
-int cli_parse(const struct argp *argp, int argc, char **argv, void *input)
+static int set(const struct cli_option *row, void *member, char *arg)
 {
-	const struct argp_child child[] = {{argp, 0, NULL, 0}, {NULL, 0, NULL, 0}};
-	const struct argp outer = {
-		.parser = parse_outer, .children = child, .args_doc = argp->args_doc};
+	const struct cli_value *v = &row->value;
+	char opt[40];
 
+	snprintf(opt, sizeof(opt), "--%s", row->name);
+	switch (v->kind) {
+	case CLI_FLAG:
+		*(bool *)member = true;
+		return 0;
+	case CLI_TEXT:
+		*(char **)member = arg;
+		return 0;
+	case CLI_SIZE:
+		return cli_size(opt, arg, v->min, v->max, member);
+	case CLI_U32:
+		return cli_u32(opt, arg, (uint32_t)v->min, (uint32_t)v->max, member);
+	case CLI_DOUBLE:
+		return cli_double(opt, arg, v->least, v->most, member);
+	case CLI_CHOICE:
+		return cli_choice(opt, arg, v->choices, member);
+	default:
+		return v->call(member, opt, arg);
+	}
+}
+
+static int take(struct parse *p, char *arg)
+{
+	const struct cli_line *line = p->line;
+
+	if (line->take)
+		return line->take(p->o, arg);
+	if (p->args == line->most)
+		return err_set(-EINVAL, line->many ? line->many : "\"%s\" is one argument too many",
+			       arg);
+	((char **)(void *)(p->o + line->names))[p->args++] = arg;
+	if (line->count)
+		*(unsigned int *)(void *)(p->o + line->count) = p->args;
+	return 0;
+}
+
+/* argp's own message has two lines; ARGP_NO_ERRS silences it, and the words come from here. */
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct parse *p = state->input;
+	bool in = state->next > 0 && state->next <= state->argc;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		return p->line->most || p->line->take || p->line->many ? -take(p, arg)
+								       : ARGP_ERR_UNKNOWN;
+	case ARGP_KEY_NO_ARGS:
+		return p->line->none ? -err_set(-EINVAL, "%s", p->line->none) : 0;
+	case ARGP_KEY_ERROR:
+		err_set(-EINVAL, "\"%s\" is no option here, or lacks its value: see %s --help",
+			in ? state->argv[state->next - 1] : "", full_name);
+		return 0;
+	}
+	for (unsigned int i = 0; i < p->n; i++)
+		if (p->option[i].key == key)
+			return set(p->row[i], p->member[i], arg) ? EINVAL : 0;
+	return ARGP_ERR_UNKNOWN;
+}
+
+int cli_parse(const struct cli_line *line, int argc, char **argv, void *o)
+{
+	struct parse p = {.line = line, .o = o};
+	const struct argp argp = {.options = p.option,
+				  .parser = parse,
+				  .args_doc = line->args,
+				  .doc = line->doc,
+				  .help_filter = line->filter};
+
+	add_rows(&p, line->options, o);
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
 		if (!is_help(argv[i]))
 			continue;
-		argp_help(argp, stdout,
+		argp_help(&argp, stdout,
 			  ARGP_HELP_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG | ARGP_HELP_POST_DOC,
 			  full_name);
 		return CLI_HELP;
 	}
-	return argp_parse(&outer, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL,
-			  input)
+	return argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &p)
 		       ? -EINVAL
 		       : 0;
 }
@@ -148,17 +234,3 @@ int cli_choice(const char *opt, const char *arg, const char *const *choices, int
 	}
 	return err_set(-EINVAL, "%s %s: choose one of %s", opt, arg, list);
 }
-
-static const struct argp_option json_options[] = {
-	{"json", 'j', NULL, 0, "Report as one JSON object", 10}, {0}};
-
-static error_t parse_json(int key, char *arg, struct argp_state *state)
-{
-	(void)arg;
-	if (key != 'j')
-		return ARGP_ERR_UNKNOWN;
-	*(bool *)state->input = true;
-	return 0;
-}
-
-const struct argp cli_json_argp = {json_options, parse_json, NULL, NULL, NULL, NULL, NULL};

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Command lines: tables of subcommands, and argp with errors of exactly one line.
+ * Command lines: tables of subcommands and of options, with errors of exactly one line.
  */
 #ifndef TOOLS_CLI_H
 #define TOOLS_CLI_H
 
-#include <argp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Returned by all parsers once the help has been printed; no failure. */
 #define CLI_HELP 1
 
 /*
- * struct cli_command - A subcommand. @run gets argv[0] = its full name ("annex graph bfs") and
- * returns 0, CLI_HELP or a negative errno with the line set.
+ * cli_run - A command: it gets argv[0] = its full name ("annex graph bfs") and returns 0, CLI_HELP
+ * or a negative errno with the line set.
  */
+typedef int cli_run(int argc, char **argv);
+
+/* struct cli_command - A row of a table of commands. */
 struct cli_command {
 	const char *name;
-	int (*run)(int argc, char **argv);
+	cli_run *run;
 	const char *summary;
 };
 
@@ -26,8 +29,104 @@ struct cli_command {
  */
 int cli_dispatch(const struct cli_command *table, const char *about, int argc, char **argv);
 
-/* cli_parse() - argp_parse() with our errors and --help; 0, CLI_HELP or -EINVAL. */
-int cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+/*
+ * struct cli_value - What an option does with its argument: made by the macros below, which do not
+ * compile for a member of another type.
+ * @at: where the member is in the structure of the command.
+ * @call: gets its address, the option with "--" in front, and the argument.
+ */
+struct cli_value {
+	enum cli_kind {
+		CLI_HEADER,
+		CLI_FLAG,
+		CLI_TEXT,
+		CLI_SIZE,
+		CLI_U32,
+		CLI_DOUBLE,
+		CLI_CHOICE,
+		CLI_CALL,
+		CLI_CALL_OR_NULL, /* the argument may be left out */
+		CLI_ROWS,
+	} kind;
+	size_t at;
+	union {
+		struct {
+			uint64_t min, max;
+		};
+		struct {
+			double least, most;
+		};
+		const char *const *choices;
+		int (*call)(void *member, const char *opt, char *arg);
+		const struct cli_option *rows;
+	};
+};
+
+/* struct cli_option - A row of a table of options, which ends with {0}. @arg: its name in --help.
+ * Without @name: the headline of a group.
+ */
+struct cli_option {
+	const char *name;
+	char letter;
+	const char *arg;
+	int group;
+	struct cli_value value;
+	const char *help;
+};
+
+/* Where member @f of structure @T is, if it is of the type @t or @u. */
+#define CLI_AT(T, f, t, u) (offsetof(T, f) + 0 * sizeof(_Generic(&((T *)0)->f, t * : 0, u * : 0)))
+
+/* Both may be the same type, which _Generic allows once only. */
+struct cli_none;
+
+/* clang-format off */
+#define OPT_FLAG(T, f) {.kind = CLI_FLAG, .at = CLI_AT(T, f, bool, struct cli_none)}
+#define OPT_TEXT(T, f) {.kind = CLI_TEXT, .at = CLI_AT(T, f, char *, const char *)}
+#define OPT_SIZE(T, f, lo, hi) \
+	{.kind = CLI_SIZE, .at = CLI_AT(T, f, uint64_t, struct cli_none), .min = lo, .max = hi}
+#define OPT_U32(T, f, lo, hi) \
+	{.kind = CLI_U32, .at = CLI_AT(T, f, uint32_t, struct cli_none), .min = lo, .max = hi}
+#define OPT_DOUBLE(T, f, lo, hi) \
+	{.kind = CLI_DOUBLE, .at = CLI_AT(T, f, double, struct cli_none), .least = lo, .most = hi}
+#define OPT_CHOICE(T, f, list) \
+	{.kind = CLI_CHOICE, .at = CLI_AT(T, f, int, struct cli_none), .choices = list}
+#define OPT_CALL(fn) {.kind = CLI_CALL, .call = fn}
+#define OPT_CALL_AT(T, f, fn) {.kind = CLI_CALL, .at = offsetof(T, f), .call = fn}
+#define OPT_CALL_OR_NULL(fn) {.kind = CLI_CALL_OR_NULL, .call = fn}
+
+/* A row that stands for a table: of options of the same structure, or of that at member @f. */
+#define CLI_ALSO(table) {.name = "", .value = {.kind = CLI_ROWS, .rows = table}}
+#define CLI_TABLE(T, f, table) \
+	{.name = "", .value = {.kind = CLI_ROWS, .at = offsetof(T, f), .rows = table}}
+#define CLI_JSON(T, f) {"json", 'j', NULL, 10, OPT_FLAG(T, f), "Report as one JSON object"}
+/* clang-format on */
+
+/*
+ * struct cli_line - The command line of a command.
+ * @args: its arguments in --help, @doc: the rest of --help. @filter: argp's help_filter.
+ * @names: where the member is that the first of up to @most arguments goes to, others behind it.
+ * @count: where an unsigned int is that counts them. @take: gets them instead, one by one.
+ * @none: the line if there are none, @many: if there is one too many, with a %s for it.
+ */
+struct cli_line {
+	const struct cli_option *options;
+	const char *args, *doc;
+	char *(*filter)(int key, const char *text, void *input);
+	size_t names, count;
+	unsigned int most;
+	int (*take)(void *o, char *arg);
+	const char *none, *many;
+};
+
+#define CLI_ARG(T, f) .names = CLI_AT(T, f, char *, const char *), .most = 1
+#define CLI_ARG_2(T, f) .names = CLI_AT(T, f[0], char *, const char *), .most = 2
+#define CLI_ARGS(T, f, n, max)                                                                     \
+	.names = CLI_AT(T, f[0], char *, const char *), .most = max,                               \
+	.count = CLI_AT(T, n, unsigned int, struct cli_none)
+
+/* cli_parse() - Fill @o from the command line; 0, CLI_HELP or -EINVAL. */
+int cli_parse(const struct cli_line *line, int argc, char **argv, void *o);
 
 /* cli_name() - Full name of the subcommand that runs, for the error line. */
 const char *cli_name(void);
@@ -43,8 +142,5 @@ int cli_double(const char *opt, const char *arg, double min, double max, double 
  */
 bool cli_decimal(const char *text);
 int cli_choice(const char *opt, const char *arg, const char *const *choices, int *value);
-
-/* --json, as a child parser; its input is a bool. */
-extern const struct argp cli_json_argp;
 
 #endif

@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The subcommands; each as struct cli_command's run.
+ * The commands and their subcommands.
  */
 #ifndef TOOLS_COMMANDS_H
 #define TOOLS_COMMANDS_H
 
-int cmd_graph(int argc, char **argv);
-int cmd_scan(int argc, char **argv);
-int cmd_query(int argc, char **argv);
-int cmd_trace(int argc, char **argv);
-int cmd_plan(int argc, char **argv);
-int cmd_simulate(int argc, char **argv);
-int cmd_train(int argc, char **argv);
-int cmd_vadd(int argc, char **argv);
-int cmd_copy(int argc, char **argv);
-int cmd_verify(int argc, char **argv);
-int cmd_ndp(int argc, char **argv);
-int cmd_bench(int argc, char **argv);
-int cmd_list(int argc, char **argv);
-int cmd_bind(int argc, char **argv);
-int cmd_unbind(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_selftest(int argc, char **argv);
+#include "cli.h"
+
+cli_run cmd_graph, cmd_scan, cmd_query, cmd_trace, cmd_plan, cmd_simulate, cmd_train, cmd_vadd;
+cli_run cmd_copy, cmd_verify, cmd_ndp, cmd_bench, cmd_list, cmd_bind, cmd_unbind, cmd_doctor;
+cli_run cmd_selftest;
+
+cli_run graph_import, graph_gen, graph_info, graph_bfs, graph_cc, graph_pagerank, graph_sssp;
+cli_run scan_import, scan_gen;
+cli_run query_load, query_ask;
+cli_run trace_show, trace_gen;
+cli_run plan_show;
+cli_run vadd_gen;
+cli_run ndp_run, ndp_time, ndp_serve, ndp_list;
+cli_run bench_cuda, bench_hdm;
 
 #endif

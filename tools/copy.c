@@ -18,8 +18,6 @@
 #include "target.h"
 #include "uri.h"
 
-enum { OPT_OVERWRITE = 256 };
-
 struct copy {
 	struct storage_opts store;
 	bool overwrite, json;
@@ -27,37 +25,6 @@ struct copy {
 	uint64_t size; /* of the source */
 	struct target targets[STORAGE_DEVS];
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct copy *c = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &c->store;
-		state->child_inputs[1] = &c->store;
-		state->child_inputs[2] = &c->json;
-		return 0;
-	case OPT_OVERWRITE:
-		c->overwrite = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (!c->src) {
-			c->src = arg;
-			return 0;
-		}
-		if (c->store.nuris == STORAGE_DEVS)
-			return -err_set(-EINVAL, "more than %d devices", STORAGE_DEVS);
-		c->store.uris[c->store.nuris++] = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!c->src || !c->store.nuris)
-			return -err_set(-EINVAL, "name the file, and the devices to copy it to");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static uint64_t padded(uint64_t size)
 {
@@ -127,8 +94,23 @@ static int report(const struct copy *c, double t)
 	return out_end(&out);
 }
 
-static const struct argp_option options[] = {
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "Write to files and devices that hold data", 3}, {0}};
+static int take(void *o, char *arg)
+{
+	struct copy *c = o;
+
+	if (c->src)
+		return storage_add(&c->store, NULL, arg);
+	c->src = arg;
+	return 0;
+}
+
+static const struct cli_option options[] = {{"overwrite", 0, NULL, 3,
+					     OPT_FLAG(struct copy, overwrite),
+					     "Write to files and devices that hold data"},
+					    CLI_TABLE(struct copy, store, storage_layout_options),
+					    CLI_TABLE(struct copy, store, storage_cache_options),
+					    CLI_JSON(struct copy, json),
+					    {0}};
 
 static const char doc[] =
 	"Write an image of FILE to devices, for a job that reads it from there. The job needs the "
@@ -137,21 +119,18 @@ static const char doc[] =
 	"  annex copy kron22.csr file:/mnt/a/k.img file:/mnt/b/k.img\n"
 	"  annex copy kron22.csr file:/dev/nvme1n1 --overwrite";
 
-static const struct argp_child children[] = {
-	{&storage_layout_argp, 0, NULL, 0},
-	{&storage_cache_argp, 0, NULL, 0},
-	{&cli_json_argp, 0, NULL, 0},
-	{0},
-};
-
 int cmd_copy(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "FILE URI...", doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "FILE URI...", doc, .take = take};
 	struct copy c = {.size = 0};
 	struct stat st;
 	uint64_t start = annex_now();
-	int err = cli_parse(&argp, argc, argv, &c), fd;
+	int err = cli_parse(&line, argc, argv, &c), fd;
 
+	if (!err)
+		err = storage_settle(&c.store);
+	if (!err && (!c.src || !c.store.nuris))
+		err = err_set(-EINVAL, "name the file, and the devices to copy it to");
 	if (err)
 		return err;
 	fd = open(c.src, O_RDONLY | O_CLOEXEC);

@@ -13,92 +13,74 @@
 #include "same.h"
 #include "uri.h"
 
-enum { OPT_CACHE_IN = 600 };
-
 #define SPARE_LINES 64 /* beyond the data, or twice the threads: enough for each to hold some */
 
-static const struct argp_option device_options[] = {
-	{"device", 'd', "URI", 0, "Storage to use; repeat it for several devices", 1}, {0}};
+static const char *const layouts[] = {"stripe", "replica", NULL};
 
-static const struct argp_option layout_options[] = {
-	{"layout", 'y', "stripe|replica", 0, "How data lies on several devices (stripe)", 1}, {0}};
-
-static const struct argp_option cache_options[] = {
-	{"cache", 'c', "SIZE", 0,
-	 "Memory for the cache, at most: no more than the data can use (256M)", 2},
-	{"cache-in", OPT_CACHE_IN, "URI", 0,
-	 "Memory range that the cache lies in, as numa:1?size=1G (ordinary memory)", 2},
-	{"line", 'l', "SIZE", 0, "Bytes of a cache line, 512 to 1M (4096)", 2},
-	{"threads", 't', "N", 0, "Threads that work (one a core)", 2},
-	{"queues", 'q', "N", 0, "Queue pairs of each device (4)", 2},
-	{"depth", 'D', "N", 0, "Entries of each queue (1024)", 2},
-	{0}};
-
-static error_t parse_device(int key, char *arg, struct argp_state *state)
+int storage_add(void *opts, const char *opt, char *uri)
 {
-	struct storage_opts *o = state->input;
+	struct storage_opts *o = opts;
 
-	if (key != 'd')
-		return ARGP_ERR_UNKNOWN;
+	(void)opt;
 	if (o->nuris == STORAGE_DEVS)
-		return -err_set(-EINVAL, "more than %d devices", STORAGE_DEVS);
-	o->uris[o->nuris++] = arg;
+		return err_set(-EINVAL, "more than %d devices", STORAGE_DEVS);
+	o->uris[o->nuris++] = uri;
 	return 0;
 }
 
-static error_t parse_layout(int key, char *arg, struct argp_state *state)
+static int set_cache(void *opts, const char *opt, char *arg)
 {
-	static const char *const layouts[] = {"stripe", "replica", NULL};
-	struct storage_opts *o = state->input;
-
-	return key == 'y' ? -cli_choice("--layout", arg, layouts, &o->layout) : ARGP_ERR_UNKNOWN;
+	return cli_size(opt, arg, 512, mem_limit(), &((struct storage_opts *)opts)->cache);
 }
 
-static error_t parse_cache(int key, char *arg, struct argp_state *state)
+static int set_line(void *opts, const char *opt, char *arg)
 {
-	struct storage_opts *o = state->input;
-	uint64_t limit = mem_limit();
+	uint32_t line = 0;
+	int err = cli_u32(opt, arg, 512, 1u << 20, &line);
 
-	switch (key) {
-	case 'c':
-		return -cli_size("--cache", arg, 512, limit, &o->cache);
-	case OPT_CACHE_IN:
-		o->cache_in = arg;
-		return 0;
-	case 'l':
-		if (cli_u32("--line", arg, 512, 1u << 20, &o->line))
-			return EINVAL;
-		if (o->line & (o->line - 1))
-			return -err_set(-EINVAL, "--line %s: give a power of two", arg);
-		return 0;
-	case 't':
-		o->threads_named = true;
-		return -cli_u32("--threads", arg, 1, 1024, &o->threads);
-	case 'q':
-		return -cli_u32("--queues", arg, 1, 65535, &o->queues);
-	case 'D':
-		return -cli_u32("--depth", arg, 2, 65536, &o->depth);
-	case ARGP_KEY_END:
-		if (!o->line)
-			o->line = 4096;
-		if (!o->cache)
-			o->cache = STORAGE_CACHE;
-		if (!o->threads)
-			o->threads = pool_default_threads();
-		if (o->cache < o->line)
-			return -err_set(-EINVAL, "--cache holds not even one line of %u bytes",
-					o->line);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	((struct storage_opts *)opts)->line = line;
+	return err || !(line & (line - 1))
+		       ? err
+		       : err_set(-EINVAL, "%s %s: give a power of two", opt, arg);
 }
 
-const struct argp storage_device_argp = {device_options, parse_device, NULL, NULL,
-					 NULL,           NULL,         NULL};
-const struct argp storage_layout_argp = {layout_options, parse_layout, NULL, NULL,
-					 NULL,           NULL,         NULL};
-const struct argp storage_cache_argp = {cache_options, parse_cache, NULL, NULL, NULL, NULL, NULL};
+const struct cli_option storage_device_options[] = {
+	{"device", 'd', "URI", 1, OPT_CALL(storage_add),
+	 "Storage to use; repeat it for several devices"},
+	{0}};
+
+const struct cli_option storage_layout_options[] = {
+	{"layout", 'y', "stripe|replica", 1, OPT_CHOICE(struct storage_opts, layout, layouts),
+	 "How data lies on several devices (stripe)"},
+	{0}};
+
+const struct cli_option storage_cache_options[] = {
+	{"cache", 'c', "SIZE", 2, OPT_CALL(set_cache),
+	 "Memory for the cache, at most: no more than the data can use (256M)"},
+	{"cache-in", 0, "URI", 2, OPT_TEXT(struct storage_opts, cache_in),
+	 "Memory range that the cache lies in, as numa:1?size=1G (ordinary memory)"},
+	{"line", 'l', "SIZE", 2, OPT_CALL(set_line), "Bytes of a cache line, 512 to 1M (4096)"},
+	{"threads", 't', "N", 2, OPT_U32(struct storage_opts, threads, 1, 1024),
+	 "Threads that work (one a core)"},
+	{"queues", 'q', "N", 2, OPT_U32(struct storage_opts, queues, 1, 65535),
+	 "Queue pairs of each device (4)"},
+	{"depth", 'D', "N", 2, OPT_U32(struct storage_opts, depth, 2, 65536),
+	 "Entries of each queue (1024)"},
+	{0}};
+
+int storage_settle(struct storage_opts *o)
+{
+	o->threads_named = o->threads;
+	if (!o->line)
+		o->line = 4096;
+	if (!o->cache)
+		o->cache = STORAGE_CACHE;
+	if (!o->threads)
+		o->threads = pool_default_threads();
+	if (o->cache < o->line)
+		return err_set(-EINVAL, "--cache holds not even one line of %u bytes", o->line);
+	return 0;
+}
 
 /* Bytes that @s can hold at most; 0: its devices do not tell. */
 static uint64_t most_data(const struct storage *s)

@@ -5,12 +5,12 @@
 #ifndef TOOLS_DEVICE_H
 #define TOOLS_DEVICE_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <annex/cache.h>
 #include <annex/device.h>
 #include <annex/hdm.h>
+#include "cli.h"
 #include "out.h"
 
 #define STORAGE_DEVS 16
@@ -36,10 +36,15 @@ struct storage_opts {
 
 #define STORAGE_CACHE (256ull << 20)
 
-/* Child parsers whose input is a struct storage_opts: --device; --layout; and all the others. */
-extern const struct argp storage_device_argp;
-extern const struct argp storage_layout_argp;
-extern const struct argp storage_cache_argp;
+/* Tables of its options: --device; --layout; and all the others. */
+extern const struct cli_option storage_device_options[], storage_layout_options[],
+	storage_cache_options[];
+
+/* storage_settle() - Once they are parsed: usual values in place of those not given. */
+int storage_settle(struct storage_opts *o);
+
+/* storage_add() - One more device; a struct cli_value's call. */
+int storage_add(void *opts, const char *opt, char *uri);
 
 /*
  * struct storage - Open devices and the cache over them, in @range if not NULL. @base: the counters

@@ -167,3 +167,14 @@ int out_end(struct out *o)
 		return err_sys("cannot write the report");
 	return 0;
 }
+
+int out_close(struct out *o, int err)
+{
+	int printed = 0;
+
+	if (!err || err == -EBADMSG)
+		printed = out_end(o);
+	else
+		out_drop(o);
+	return err ? err : printed;
+}

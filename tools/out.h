@@ -51,4 +51,10 @@ int out_end(struct out *o);
 /* out_drop() - Free without printing. */
 void out_drop(struct out *o);
 
+/*
+ * out_close() - The end of a command whose work returned @err: out_end() if that is 0 or -EBADMSG,
+ * a result that was found wrong, which is shown and then complained about; out_drop() otherwise.
+ */
+int out_close(struct out *o, int err);
+
 #endif

@@ -22,9 +22,6 @@
 #include "same.h"
 #include "target.h"
 #include "uri.h"
-#include "vadd_gen.h"
-
-enum { OPT_TYPE = 256, OPT_OVERWRITE, OPT_VERIFY, OPT_GPU };
 enum { A, B, C, VECTORS };
 
 struct vadd {
@@ -39,39 +36,6 @@ struct vadd {
 	struct storage s[VECTORS];
 	struct annex_array v[VECTORS];
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct vadd *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		state->child_inputs[1] = &o->store;
-		return 0;
-	case 'o':
-		o->name[C] = arg;
-		return 0;
-	case OPT_TYPE:
-		return -cli_choice("--type", arg, column_types, &o->type);
-	case OPT_OVERWRITE:
-		o->overwrite = true;
-		return 0;
-	case OPT_VERIFY:
-		o->verify = true;
-		return 0;
-	case OPT_GPU:
-		o->on_gpu = true;
-		return arg ? -cli_u32("--gpu", arg, 0, 1023, &o->gpu) : 0;
-	case ARGP_KEY_ARG:
-		if (state->arg_num > 1)
-			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-		o->name[state->arg_num] = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 #define ADD(suffix, ctype)                                                                         \
 	static void add_##suffix(void *to, const void *a, const void *b, uint64_t n)               \
@@ -427,13 +391,26 @@ static int run(struct vadd *o, struct out *out)
 	return err;
 }
 
-static const struct argp_option options[] = {
-	{"output", 'o', "C", 0, "Where the sum goes: a file to be made, or a device", 0},
-	{"type", OPT_TYPE, "TYPE", 0, "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)", 0},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "Write to a file or device that holds data", 0},
-	{"verify", OPT_VERIFY, NULL, 0, "Read all three again and compare", 0},
-	{"gpu", OPT_GPU, "N", OPTION_ARG_OPTIONAL,
-	 "Add by the threads of GPU N (0), with the caches in its memory", 0},
+static int set_gpu(void *opts, const char *opt, char *arg)
+{
+	struct vadd *o = opts;
+
+	o->on_gpu = true;
+	return arg ? cli_u32(opt, arg, 0, 1023, &o->gpu) : 0;
+}
+
+static const struct cli_option options[] = {
+	{"output", 'o', "C", 0, OPT_TEXT(struct vadd, name[C]),
+	 "Where the sum goes: a file to be made, or a device"},
+	{"type", 0, "TYPE", 0, OPT_CHOICE(struct vadd, type, column_types),
+	 "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)"},
+	{"overwrite", 0, NULL, 0, OPT_FLAG(struct vadd, overwrite),
+	 "Write to a file or device that holds data"},
+	{"verify", 0, NULL, 0, OPT_FLAG(struct vadd, verify), "Read all three again and compare"},
+	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
+	 "Add by the threads of GPU N (0), with the caches in its memory"},
+	CLI_TABLE(struct vadd, store, storage_cache_options),
+	CLI_JSON(struct vadd, json),
 	{0}};
 
 static const char doc[] =
@@ -445,12 +422,6 @@ static const char doc[] =
 	"  annex vadd gen b.f64 --size 1G --seed 2\n"
 	"  annex vadd a.f64 b.f64 -o c.f64 --type f64 --cache 96M --line 64K --verify\n"
 	"  annex vadd a.f64 b.f64 -o c.f64 --gpu --cache 3G --verify";
-
-static const struct argp_child children[] = {
-	{&cli_json_argp, 0, NULL, 0},
-	{&storage_cache_argp, 0, NULL, 0},
-	{0},
-};
 
 /* Caches before the target: a write-back may come as late as their end. */
 static int close_all(struct vadd *o, int err)
@@ -465,11 +436,13 @@ static int close_all(struct vadd *o, int err)
 
 static int vadd(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "A B", doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "A B", doc, CLI_ARG_2(struct vadd, name)};
 	struct vadd o = {.type = COLUMN_F64};
 	struct out out;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
+	if (!err)
+		err = storage_settle(&o.store);
 	if (err)
 		return err;
 	if (!o.name[B] || !o.name[C])
@@ -485,13 +458,7 @@ static int vadd(int argc, char **argv)
 			       o.store.line);
 	out_init(&out, cli_name(), o.json);
 	err = close_all(&o, o.on_gpu ? run_gpu(&o, &out) : run(&o, &out));
-	if (!err || err == -EBADMSG) {
-		int printed = out_end(&out);
-
-		return err ? err : printed;
-	}
-	out_drop(&out);
-	return err;
+	return out_close(&out, err);
 }
 
 int cmd_vadd(int argc, char **argv)

@@ -7,15 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "commands.h"
 #include "column.h"
 #include "error.h"
 #include "out.h"
 #include "output.h"
 #include "progress.h"
 #include "random.h"
-#include "vadd_gen.h"
-
-enum { OPT_TYPE = 256, OPT_SIZE, OPT_SEED };
 
 struct vadd_gen {
 	const char *name;
@@ -24,36 +22,13 @@ struct vadd_gen {
 	bool json;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct vadd_gen *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case OPT_TYPE:
-		return -cli_choice("--type", arg, column_types, &o->type);
-	case OPT_SIZE:
-		return -cli_size("--size", arg, 4096, 1ull << 50, &o->size);
-	case OPT_SEED:
-		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->seed);
-	case ARGP_KEY_ARG:
-		if (o->name)
-			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-		o->name = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-
-static const struct argp_option options[] = {
-	{"size", OPT_SIZE, "SIZE", 0, "Bytes, a multiple of 4096", 0},
-	{"type", OPT_TYPE, "TYPE", 0, "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)", 0},
-	{"seed", OPT_SEED, "N", 0, "Other numbers (1)", 0},
+static const struct cli_option options[] = {
+	{"size", 0, "SIZE", 0, OPT_SIZE(struct vadd_gen, size, 4096, 1ull << 50),
+	 "Bytes, a multiple of 4096"},
+	{"type", 0, "TYPE", 0, OPT_CHOICE(struct vadd_gen, type, column_types),
+	 "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)"},
+	{"seed", 0, "N", 0, OPT_SIZE(struct vadd_gen, seed, 0, UINT64_MAX), "Other numbers (1)"},
+	CLI_JSON(struct vadd_gen, json),
 	{0}};
 
 static const char doc[] = "Write random numbers, floating-point ones from 0 to 1."
@@ -75,12 +50,12 @@ static void random_elements(int type, uint64_t *state, uint64_t word[512])
 
 int vadd_gen(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "FILE", doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "FILE", doc, CLI_ARG(struct vadd_gen, name)};
 	struct vadd_gen o = {.type = COLUMN_F64, .seed = 1};
 	struct column_file f;
 	struct out out;
 	uint64_t state, word[512];
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
 	if (err)
 		return err;

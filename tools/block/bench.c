@@ -9,8 +9,6 @@
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
-#include "../gpu/cmd_bench.h"
-#include "../hdm/bench.h"
 #include "../out.h"
 #include "../progress.h"
 #include "../random.h"
@@ -22,8 +20,6 @@
 #include "stamp.h"
 
 #define CLOCK_EVERY 64u /* commands between two looks at the clock */
-
-enum { OPT_WRITE = 256, OPT_SECONDS, OPT_IOS, OPT_VERIFY, OPT_NAP };
 
 struct bench {
 	struct block_opts block;
@@ -48,48 +44,6 @@ struct run {
 	uint64_t slots, start, end;
 	uint32_t sectors, stop;
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct bench *b = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &b->block;
-		state->child_inputs[1] = &b->block.json;
-		return 0;
-	case OPT_WRITE:
-		b->write = true;
-		return 0;
-	case OPT_VERIFY:
-		b->verify = true;
-		return 0;
-	case OPT_SECONDS:
-		return -cli_double("--seconds", arg, 0.01, 86400, &b->seconds);
-	case OPT_NAP:
-		return -cli_u32("--nap", arg, 0, 100000, &b->block.lanes.nap_us);
-	case OPT_IOS:
-		return -cli_size("--ios", arg, 1, INT64_MAX, &b->ios);
-	case ARGP_KEY_ARG:
-		if (b->uri)
-			return -err_set(-EINVAL, "\"%s\" is one device too many", arg);
-		b->uri = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!b->uri)
-			return -err_set(-EINVAL, "name the device, as pci:0000:00:04.0");
-		if (b->write && b->verify)
-			return -err_set(-EINVAL, "--verify is for reads; check what --write wrote "
-						 "with annex verify --read-only");
-		if (!b->write && b->block.overwrite)
-			return -err_set(-EINVAL, "--overwrite without --write");
-		if (!b->ios && b->seconds == 0)
-			b->seconds = 5;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* Whether the time is over; the first thread shows how far it is. */
 static bool over(struct worker *w)
@@ -252,19 +206,32 @@ static int measure(const struct bench *b, struct lanes *ls, struct pool *pool, u
 	return err;
 }
 
-static const struct argp_option options[] = {
-	{"write", OPT_WRITE, NULL, 0, "Write (needs --overwrite): the pattern of annex verify", 1},
-	{"verify", OPT_VERIFY, NULL, 0,
+static int check_opts(struct bench *b)
+{
+	if (b->write && b->verify)
+		return err_set(-EINVAL, "--verify is for reads; check what --write wrote "
+					"with annex verify --read-only");
+	if (!b->write && b->block.overwrite)
+		return err_set(-EINVAL, "--overwrite without --write");
+	if (!b->ios && b->seconds == 0)
+		b->seconds = 5;
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	{"write", 0, NULL, 1, OPT_FLAG(struct bench, write),
+	 "Write (needs --overwrite): the pattern of annex verify"},
+	{"verify", 0, NULL, 1, OPT_FLAG(struct bench, verify),
 	 "Check the stamps of what is read: the place, the seed and their checksum in each 512 "
 	 "bytes, not the words between. The device was written by annex verify with this --seed; "
-	 "mem: is written first",
-	 1},
-	{"nap", OPT_NAP, "US", 0,
+	 "mem: is written first"},
+	{"nap", 0, "US", 2, OPT_U32(struct bench, block.lanes.nap_us, 0, 100000),
 	 "Sleep so many microseconds when nothing has come, instead of looking again at once (0). "
-	 "Costs latency, saves the processor's time",
-	 2},
-	{"seconds", OPT_SECONDS, "S", 0, "How long (5)", 3},
-	{"ios", OPT_IOS, "N", 0, "How many commands in all, instead or at most", 3},
+	 "Costs latency, saves the processor's time"},
+	{"seconds", 0, "S", 3, OPT_DOUBLE(struct bench, seconds, 0.01, 86400), "How long (5)"},
+	{"ios", 0, "N", 3, OPT_SIZE(struct bench, ios, 1, INT64_MAX),
+	 "How many commands in all, instead or at most"},
+	CLI_TABLE(struct bench, block, block_options),
 	{0}};
 
 static const char doc[] =
@@ -278,19 +245,23 @@ static const char doc[] =
 	"--verify\n"
 	"  annex bench block file:new.img --bytes 1G --write --order sequential --size 128K";
 
-static const struct argp_child children[] = {
-	{&block_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
-
 static int bench_block(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "URI", doc, children, NULL, NULL};
-	struct bench b = {.ios = 0};
+	static const struct cli_line line = {options,
+					     "URI",
+					     doc,
+					     CLI_ARG(struct bench, uri),
+					     .none = "name the device, as pci:0000:00:04.0",
+					     .many = "\"%s\" is one device too many"};
+	struct bench b = {.block = BLOCK_OPTS};
 	struct pool *pool = NULL;
 	struct lanes ls = {.n = 0};
 	struct target t;
 	uint64_t bytes = 0;
-	int err = cli_parse(&argp, argc, argv, &b);
+	int err = cli_parse(&line, argc, argv, &b);
 
+	if (!err)
+		err = check_opts(&b);
 	if (err)
 		return err;
 	err = pool_create(b.block.lanes.threads, &pool);

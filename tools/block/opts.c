@@ -13,53 +13,27 @@
 #include "opts.h"
 #include "pattern.h"
 
-enum { OPT_OVERWRITE = 512, OPT_BYTES, OPT_SEED, OPT_ORDER };
+static const char *const orders[] = {"random", "sequential", NULL};
 
-static const struct argp_option options[] = {
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "The data on the device may go", 1},
-	{"bytes", OPT_BYTES, "SIZE", 0, "How much of the device, from its beginning (all)", 1},
-	{"size", 's', "SIZE", 0, "Bytes of a command (4096)", 2},
-	{"depth", 'D', "N", 0, "Commands of each thread in flight (64)", 2},
-	{"threads", 't', "N", 0, "Threads that work (one a core)", 2},
-	{"queues", 'q', "N", 0, "Queue pairs (one a thread)", 2},
-	{"order", OPT_ORDER, "random|sequential", 0, "Order of the commands (random)", 2},
-	{"seed", OPT_SEED, "N", 0, "What the data is made of (1)", 2},
+const struct cli_option block_options[] = {
+	{"overwrite", 0, NULL, 1, OPT_FLAG(struct block_opts, overwrite),
+	 "The data on the device may go"},
+	{"bytes", 0, "SIZE", 1, OPT_SIZE(struct block_opts, bytes, PATTERN_SECTOR, INT64_MAX),
+	 "How much of the device, from its beginning (all)"},
+	{"size", 's', "SIZE", 2, OPT_U32(struct block_opts, lanes.size, PATTERN_SECTOR, 1u << 20),
+	 "Bytes of a command (4096)"},
+	{"depth", 'D', "N", 2, OPT_U32(struct block_opts, lanes.depth, 1, 65535),
+	 "Commands of each thread in flight (64)"},
+	{"threads", 't', "N", 2, OPT_U32(struct block_opts, lanes.threads, 1, 1024),
+	 "Threads that work (one a core)"},
+	{"queues", 'q', "N", 2, OPT_U32(struct block_opts, lanes.queues, 1, 65535),
+	 "Queue pairs (one a thread)"},
+	{"order", 0, "random|sequential", 2, OPT_CHOICE(struct block_opts, order, orders),
+	 "Order of the commands (random)"},
+	{"seed", 0, "N", 2, OPT_SIZE(struct block_opts, seed, 0, INT64_MAX),
+	 "What the data is made of (1)"},
+	CLI_JSON(struct block_opts, json),
 	{0}};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	static const char *const orders[] = {"random", "sequential", NULL};
-	struct block_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		o->lanes = (struct lanes_opts){
-			.threads = pool_default_threads(), .depth = 64, .size = 4096};
-		o->seed = 1;
-		return 0;
-	case OPT_OVERWRITE:
-		o->overwrite = true;
-		return 0;
-	case OPT_BYTES:
-		return -cli_size("--bytes", arg, PATTERN_SECTOR, INT64_MAX, &o->bytes);
-	case 's':
-		return -cli_u32("--size", arg, PATTERN_SECTOR, 1u << 20, &o->lanes.size);
-	case 'D':
-		return -cli_u32("--depth", arg, 1, 65535, &o->lanes.depth);
-	case 't':
-		return -cli_u32("--threads", arg, 1, 1024, &o->lanes.threads);
-	case 'q':
-		return -cli_u32("--queues", arg, 1, 65535, &o->lanes.queues);
-	case OPT_ORDER:
-		return -cli_choice("--order", arg, orders, &o->order);
-	case OPT_SEED:
-		return -cli_size("--seed", arg, 0, INT64_MAX, &o->seed);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-const struct argp block_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
 /* What of the device is used. */
 static int extent(const struct lanes *ls, const char *uri, uint64_t asked, uint64_t *bytes)

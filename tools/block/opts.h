@@ -5,8 +5,9 @@
 #ifndef TOOLS_BLOCK_OPTS_H
 #define TOOLS_BLOCK_OPTS_H
 
-#include <argp.h>
 #include <stdbool.h>
+#include "../cli.h"
+#include "../pool.h"
 #include "lane.h"
 
 /*
@@ -21,8 +22,12 @@ struct block_opts {
 
 enum { BLOCK_RANDOM, BLOCK_SEQUENTIAL };
 
-/* Child parser; its input is a struct block_opts, to which defaults are given first. */
-extern const struct argp block_argp;
+/* A table of its options, and its value before they are parsed. */
+extern const struct cli_option block_options[];
+#define BLOCK_OPTS                                                                                 \
+	{                                                                                          \
+		.lanes = {.threads = pool_default_threads(), .depth = 64, .size = 4096}, .seed = 1 \
+	}
 
 /*
  * block_open() - Open @uri, for writing (@write) only if what it holds may go. *@bytes: how much of

@@ -15,8 +15,6 @@
 #define MOST_DEVICES 16
 #define NAP_US 50u /* nobody measures latency here */
 
-enum { OPT_READ_ONLY = 256 };
-
 struct verify {
 	struct block_opts block;
 	bool read_only;
@@ -25,34 +23,6 @@ struct verify {
 	uint64_t bytes;
 	double write_s, read_s;
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct verify *v = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &v->block;
-		state->child_inputs[1] = &v->block.json;
-		return 0;
-	case OPT_READ_ONLY:
-		v->read_only = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (v->n == MOST_DEVICES)
-			return -err_set(-EINVAL, "more than %d devices", MOST_DEVICES);
-		v->uris[v->n++] = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!v->n)
-			return -err_set(-EINVAL, "name the device, as file:/dev/nvme0n1");
-		if (v->read_only && v->block.overwrite)
-			return -err_set(-EINVAL, "--read-only writes nothing: leave --overwrite");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static double seconds_since(uint64_t start)
 {
@@ -111,9 +81,10 @@ static int one(struct verify *v, const char *uri, struct pool *pool, struct out 
 	return err;
 }
 
-static const struct argp_option options[] = {
-	{"read-only", OPT_READ_ONLY, NULL, 0,
-	 "Write nothing: check what an earlier run with the same --seed wrote", 1},
+static const struct cli_option options[] = {
+	{"read-only", 0, NULL, 1, OPT_FLAG(struct verify, read_only),
+	 "Write nothing: check what an earlier run with the same --seed wrote"},
+	CLI_TABLE(struct verify, block, block_options),
 	{0}};
 
 static const char doc[] =
@@ -126,17 +97,21 @@ static const char doc[] =
 	"  annex verify file:new.img --bytes 1G --seed 7\n"
 	"  annex verify file:new.img --bytes 1G --seed 7 --read-only   after a power cut";
 
-static const struct argp_child children[] = {
-	{&block_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
-
 int cmd_verify(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "URI...", doc, children, NULL, NULL};
-	struct verify v = {.n = 0};
+	static const struct cli_line line = {options,
+					     "URI...",
+					     doc,
+					     CLI_ARGS(struct verify, uris, n, MOST_DEVICES),
+					     .none = "name the device, as file:/dev/nvme0n1",
+					     .many = "more than 16 devices"};
+	struct verify v = {.block = BLOCK_OPTS};
 	struct pool *pool = NULL;
 	struct out out;
-	int err = cli_parse(&argp, argc, argv, &v);
+	int err = cli_parse(&line, argc, argv, &v);
 
+	if (!err && v.read_only && v.block.overwrite)
+		err = err_set(-EINVAL, "--read-only writes nothing: leave --overwrite");
 	if (err)
 		return err;
 	v.block.lanes.nap_us = NAP_US;

@@ -5,13 +5,11 @@
 #include <errno.h>
 #include <string.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../mem.h"
 #include "../out.h"
 #include "bench.h"
-#include "cmd_bench.h"
-
-enum { OPT_GPU = 256, OPT_COLD, OPT_GATHERS, OPT_COMMANDS };
 
 struct bench {
 	struct gpu_bench b;
@@ -27,8 +25,10 @@ static const struct bench_part {
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
-static int parse_part(struct bench *o, const char *arg)
+static int parse_part(void *opts, char *arg)
 {
+	struct bench *o = opts;
+
 	if (o->only)
 		return err_set(-EINVAL, "\"%s\" is one argument too many", arg);
 	for (unsigned int i = 0; i < PARTS; i++)
@@ -38,60 +38,32 @@ static int parse_part(struct bench *o, const char *arg)
 }
 
 /* Whole lines of the largest size, and of what a warp of the plain kernels takes. */
-static int parse_bytes(const char *opt, const char *arg, uint64_t *bytes)
+static int parse_bytes(void *member, const char *opt, char *arg)
 {
+	uint64_t *bytes = member;
 	int err = cli_size(opt, arg, 1u << 20, mem_limit(), bytes);
 
 	*bytes &= ~(uint64_t)8191;
-	return -err;
+	return err;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct bench *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case OPT_GPU:
-		return -cli_u32("--gpu", arg, 0, 1023, &o->device);
-	case 'b':
-		return parse_bytes("--bytes", arg, &o->b.bytes);
-	case OPT_COLD:
-		return parse_bytes("--cold", arg, &o->b.cold);
-	case OPT_GATHERS:
-		return -cli_size("--gathers", arg, 1024, 1ull << 32, &o->b.gathers);
-	case 't':
-		return -cli_u32("--threads", arg, 32, 1u << 20, &o->b.threads);
-	case OPT_COMMANDS:
-		return -cli_u32("--commands", arg, 1, 1u << 20, &o->b.each);
-	case 'q':
-		return -cli_u32("--queues", arg, 1, GPU_QUEUES, &o->b.queues);
-	case 'D':
-		return -cli_u32("--depth", arg, 2, 65536, &o->b.depth);
-	case ARGP_KEY_ARG:
-		return -parse_part(o, arg);
-	case ARGP_KEY_END:
-		return o->b.threads / o->b.queues < 32768
-			       ? 0
-			       : -err_set(-EINVAL,
-					  "--threads %u on --queues %u: less than 32K for each",
-					  o->b.threads, o->b.queues);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_option options[] = {
-	{"gpu", OPT_GPU, "N", 0, "Which GPU (0)", 0},
-	{"bytes", 'b', "SIZE", 0, "Data that is read hot (4G)", 0},
-	{"cold", OPT_COLD, "SIZE", 0, "Data that is read cold, with each line size (512M)", 0},
-	{"gathers", OPT_GATHERS, "N", 0, "Elements that are gathered (64M)", 0},
-	{"threads", 't', "N", 0, "GPU threads that fill queues (64K)", 0},
-	{"commands", OPT_COMMANDS, "N", 0, "Commands of each of them (16)", 0},
-	{"queues", 'q', "N", 0, "Queue pairs, up to 16 (8)", 0},
-	{"depth", 'D', "N", 0, "Entries of each queue that brings data (1024)", 0},
+static const struct cli_option options[] = {
+	{"gpu", 0, "N", 0, OPT_U32(struct bench, device, 0, 1023), "Which GPU (0)"},
+	{"bytes", 'b', "SIZE", 0, OPT_CALL_AT(struct bench, b.bytes, parse_bytes),
+	 "Data that is read hot (4G)"},
+	{"cold", 0, "SIZE", 0, OPT_CALL_AT(struct bench, b.cold, parse_bytes),
+	 "Data that is read cold, with each line size (512M)"},
+	{"gathers", 0, "N", 0, OPT_SIZE(struct bench, b.gathers, 1024, 1ull << 32),
+	 "Elements that are gathered (64M)"},
+	{"threads", 't', "N", 0, OPT_U32(struct bench, b.threads, 32, 1u << 20),
+	 "GPU threads that fill queues (64K)"},
+	{"commands", 0, "N", 0, OPT_U32(struct bench, b.each, 1, 1u << 20),
+	 "Commands of each of them (16)"},
+	{"queues", 'q', "N", 0, OPT_U32(struct bench, b.queues, 1, GPU_QUEUES),
+	 "Queue pairs, up to 16 (8)"},
+	{"depth", 'D', "N", 0, OPT_U32(struct bench, b.depth, 2, 65536),
+	 "Entries of each queue that brings data (1024)"},
+	CLI_JSON(struct bench, json),
 	{0}};
 
 static const char doc[] =
@@ -122,14 +94,15 @@ static void report(const struct bench *o, const struct runner *r, struct out *ou
 
 int bench_cuda(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {options, parse, "[queues|cold|hot]", doc, children,
-					 NULL,    NULL};
+	static const struct cli_line line = {options, "[queues|cold|hot]", doc, .take = parse_part};
 	struct bench o = {.b = {BENCH_SIZES, .seed = 1}};
 	struct runner *r = NULL;
 	struct out out;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
+	if (!err && o.b.threads / o.b.queues >= 32768)
+		err = err_set(-EINVAL, "--threads %u on --queues %u: less than 32K for each",
+			      o.b.threads, o.b.queues);
 	if (!err)
 		err = runner_open((int)o.device, &r);
 	if (err)

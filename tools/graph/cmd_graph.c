@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include "../cli.h"
 #include "../commands.h"
-#include "graph.h"
 
 static const struct cli_command commands[] = {
 	{"import", graph_import, "read a graph from a text format or from Debian's package lists"},

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <annex/detail/clock.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../input.h"
 #include "../mem.h"
@@ -18,71 +19,14 @@
 #include "../same.h"
 #include "build.h"
 #include "gen.h"
-#include "graph.h"
-
-enum { OPT_SCALE = 256, OPT_DEGREE, OPT_SEED, OPT_WEIGHTS, OPT_UNDIRECTED, OPT_IDS, OPT_OVERWRITE };
 
 struct make_opts {
-	const char *format, *input, *output;
+	const char *args[2], *output; /* a format, and an input */
 	struct gen gen;
 	bool weights, undirected, overwrite, json;
 	uint32_t ids, threads;
 	uint64_t start;
 };
-
-static error_t parse_make(int key, char *arg, struct argp_state *state)
-{
-	static const char *const widths[] = {"4", "8", NULL};
-	struct make_opts *o = state->input;
-	int choice;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case 'o':
-		o->output = arg;
-		return 0;
-	case 't':
-		return -cli_u32("--threads", arg, 1, 1024, &o->threads);
-	case OPT_SCALE:
-		return -cli_u32("--scale", arg, 1, 31, &o->gen.scale);
-	case OPT_DEGREE:
-		return -cli_u32("--degree", arg, 1, 65536, &o->gen.degree);
-	case OPT_SEED:
-		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->gen.seed);
-	case OPT_WEIGHTS:
-		o->weights = true;
-		return 0;
-	case OPT_UNDIRECTED:
-		o->undirected = true;
-		return 0;
-	case OPT_OVERWRITE:
-		o->overwrite = true;
-		return 0;
-	case OPT_IDS:
-		if (cli_choice("--ids", arg, widths, &choice))
-			return EINVAL;
-		o->ids = choice ? 8 : 4;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (state->arg_num == 0)
-			o->format = arg;
-		else if (state->arg_num == 1)
-			o->input = arg;
-		else
-			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->threads)
-			o->threads = pool_default_threads();
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child make_children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
 static int check_output(const struct make_opts *o)
 {
@@ -130,39 +74,58 @@ static int read_input(const struct make_opts *o, struct list *l)
 	int err;
 
 	progress_begin("reading");
-	if (!o->input && !strcmp(o->format, "debian"))
+	if (!o->args[1] && !strcmp(o->args[0], "debian"))
 		return debian_import(l);
-	if (!o->input)
+	if (!o->args[1])
 		return err_set(-EINVAL, "which file? annex graph import %s INPUT -o FILE",
-			       o->format);
-	f = input_stream(o->input);
+			       o->args[0]);
+	f = input_stream(o->args[1]);
 	if (!f)
 		return -EINVAL;
-	if (!strcmp(o->format, "mtx"))
-		err = mtx_read(f, o->input, o->weights, l);
-	else if (!strcmp(o->format, "snap"))
-		err = snap_read(f, o->input, o->weights, l);
+	if (!strcmp(o->args[0], "mtx"))
+		err = mtx_read(f, o->args[1], o->weights, l);
+	else if (!strcmp(o->args[0], "snap"))
+		err = snap_read(f, o->args[1], o->weights, l);
 	else
-		err = debian_read(f, o->input, l);
+		err = debian_read(f, o->args[1], l);
 	if (f != stdin)
 		fclose(f);
 	return err;
 }
 
-static const struct argp_option import_options[] = {
-	{"output", 'o', "FILE", 0, "The graph file to write", 0},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "Replace a graph file of that name", 0},
-	{"undirected", OPT_UNDIRECTED, NULL, 0, "Have every edge hold both ways", 0},
-	{"weights", OPT_WEIGHTS, NULL, 0, "Take values (third column) as weights, rounded", 0},
-	{"ids", OPT_IDS, "4|8", 0, "Bytes of a vertex id in the file (4)", 0},
-	{"threads", 't', "N", 0, "Threads that work (one a core)", 0},
+static int set_ids(void *opts, const char *opt, char *arg)
+{
+	static const char *const widths[] = {"4", "8", NULL};
+	struct make_opts *o = opts;
+	int choice = 0, err = cli_choice(opt, arg, widths, &choice);
+
+	o->ids = choice ? 8 : 4;
+	return err;
+}
+
+/* Of import and gen. */
+static const struct cli_option make_options[] = {
+	{"output", 'o', "FILE", 0, OPT_TEXT(struct make_opts, output), "The graph file to write"},
+	{"overwrite", 0, NULL, 0, OPT_FLAG(struct make_opts, overwrite),
+	 "Replace a graph file of that name"},
+	{"ids", 0, "4|8", 0, OPT_CALL(set_ids), "Bytes of a vertex id in the file (4)"},
+	{"threads", 't', "N", 0, OPT_U32(struct make_opts, threads, 1, 1024),
+	 "Threads that work (one a core)"},
+	CLI_JSON(struct make_opts, json),
+	{0}};
+
+static const struct cli_option import_options[] = {
+	CLI_ALSO(make_options),
+	{"undirected", 0, NULL, 0, OPT_FLAG(struct make_opts, undirected),
+	 "Have every edge hold both ways"},
+	{"weights", 0, NULL, 0, OPT_FLAG(struct make_opts, weights),
+	 "Take values (third column) as weights, rounded"},
 	{0}};
 
 static const char import_doc[] =
 	"Read a graph and write it as a graph file. Self loops and duplicates are left out.\n\n"
 	"FORMAT is mtx (Matrix Market), snap (two ids a line, # comments) or debian: stanzas as in "
-	"a "
-	"Packages file, without INPUT those of apt-cache dumpavail. INPUT - is standard input."
+	"a Packages file, without INPUT those of apt-cache dumpavail. INPUT - is standard input."
 	"\vExamples:\n"
 	"  annex graph import debian -o debian.csr\n"
 	"  annex graph import snap soc-LiveJournal1.txt -o lj.csr\n"
@@ -170,26 +133,25 @@ static const char import_doc[] =
 
 int graph_import(int argc, char **argv)
 {
-	static const struct argp argp = {
-		import_options, parse_make, "FORMAT [INPUT]", import_doc, make_children,
-		NULL,           NULL};
+	static const struct cli_line line = {import_options, "FORMAT [INPUT]", import_doc,
+					     CLI_ARG_2(struct make_opts, args)};
 	static const char *const formats[] = {"mtx", "snap", "debian", NULL};
 	struct make_opts o = {.ids = 4, .start = annex_now()};
 	struct build_source src;
 	struct csr_data d = {0};
 	struct list l = {0};
-	int err = cli_parse(&argp, argc, argv, &o), format;
+	int err = cli_parse(&line, argc, argv, &o), format;
 
 	if (err)
 		return err;
-	if (!o.format)
+	if (!o.args[0])
 		return err_set(-EINVAL, "which format? mtx, snap or debian");
-	err = cli_choice("format", o.format, formats, &format);
+	err = cli_choice("format", o.args[0], formats, &format);
 	if (!err)
 		err = check_output(&o);
-	if (!err && o.input)
-		err = same_spares(o.output, o.input);
-	if (!err && o.weights && !strcmp(o.format, "debian"))
+	if (!err && o.args[1])
+		err = same_spares(o.output, o.args[1]);
+	if (!err && o.weights && !strcmp(o.args[0], "debian"))
 		err = err_set(-EINVAL, "--weights: dependencies have no weights");
 	if (!err)
 		err = read_input(&o, &l);
@@ -207,15 +169,16 @@ int graph_import(int argc, char **argv)
 	return err;
 }
 
-static const struct argp_option gen_options[] = {
-	{"output", 'o', "FILE", 0, "The graph file to write", 0},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "Replace a graph file of that name", 0},
-	{"scale", OPT_SCALE, "N", 0, "2^N vertices, N from 1 to 31 (16)", 0},
-	{"degree", OPT_DEGREE, "N", 0, "N edges a vertex, each both ways (16)", 0},
-	{"seed", OPT_SEED, "N", 0, "Another graph of the same kind (1)", 0},
-	{"weights", OPT_WEIGHTS, NULL, 0, "Give the edges weights from 1 to 255", 0},
-	{"ids", OPT_IDS, "4|8", 0, "Bytes of a vertex id in the file (4)", 0},
-	{"threads", 't', "N", 0, "Threads that work (one a core)", 0},
+static const struct cli_option gen_options[] = {
+	CLI_ALSO(make_options),
+	{"scale", 0, "N", 0, OPT_U32(struct make_opts, gen.scale, 1, 31),
+	 "2^N vertices, N from 1 to 31 (16)"},
+	{"degree", 0, "N", 0, OPT_U32(struct make_opts, gen.degree, 1, 65536),
+	 "N edges a vertex, each both ways (16)"},
+	{"seed", 0, "N", 0, OPT_SIZE(struct make_opts, gen.seed, 0, UINT64_MAX),
+	 "Another graph of the same kind (1)"},
+	{"weights", 0, NULL, 0, OPT_FLAG(struct make_opts, weights),
+	 "Give the edges weights from 1 to 255"},
 	{0}};
 
 static const char gen_doc[] =
@@ -247,22 +210,22 @@ static int check_fit(const struct make_opts *o)
 
 int graph_gen(int argc, char **argv)
 {
-	static const struct argp argp = {gen_options,   parse_make, "KIND", gen_doc,
-					 make_children, NULL,       NULL};
+	static const struct cli_line line = {gen_options, "KIND", gen_doc,
+					     CLI_ARG_2(struct make_opts, args)};
 	static const char *const kinds[] = {"kron", "urand", NULL};
 	struct make_opts o = {
 		.ids = 4, .gen = {.scale = 16, .degree = 16, .seed = 1}, .start = annex_now()};
 	struct build_source src;
 	struct csr_data d = {0};
-	int err = cli_parse(&argp, argc, argv, &o), kind;
+	int err = cli_parse(&line, argc, argv, &o), kind;
 
 	if (err)
 		return err;
-	if (!o.format)
+	if (!o.args[0])
 		return err_set(-EINVAL, "which kind? kron or urand");
-	if (o.input)
-		return err_set(-EINVAL, "\"%s\" is one argument too many", o.input);
-	err = cli_choice("kind", o.format, kinds, &kind);
+	if (o.args[1])
+		return err_set(-EINVAL, "\"%s\" is one argument too many", o.args[1]);
+	err = cli_choice("kind", o.args[0], kinds, &kind);
 	if (!err)
 		err = check_output(&o);
 	if (!err)
@@ -315,20 +278,22 @@ static void report_info(const struct csr *g, struct out *out)
 static const char info_doc[] = "Check a graph file and tell what it holds."
 			       "\vExample:\n  annex graph info kron22.csr";
 
+static const struct cli_option info_options[] = {CLI_JSON(struct make_opts, json), {0}};
+
 int graph_info(int argc, char **argv)
 {
-	static const struct argp argp = {NULL,          parse_make, "FILE", info_doc,
-					 make_children, NULL,       NULL};
+	static const struct cli_line line = {info_options, "FILE", info_doc,
+					     CLI_ARG_2(struct make_opts, args)};
 	struct make_opts o = {0};
 	struct csr g;
 	struct out out;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
 	if (err)
 		return err;
-	if (!o.format || o.input)
+	if (!o.args[0] || o.args[1])
 		return err_set(-EINVAL, "name one graph file");
-	err = csr_open(o.format, &g);
+	err = csr_open(o.args[0], &g);
 	if (err)
 		return err;
 	out_init(&out, cli_name(), o.json);

@@ -3,7 +3,7 @@
  * annex graph bfs and sssp: from one vertex.
  */
 #include <stddef.h>
-#include "graph.h"
+#include "../commands.h"
 #include "run.h"
 
 static int bfs_do(struct run *run, struct edges *e)
@@ -28,11 +28,20 @@ static void bfs_done(struct run *run)
 	bfs_free(&run->r.bfs);
 }
 
-static const struct argp_option bfs_options[] = {
-	{"source", RUN_SOURCE, "VERTEX", 0,
-	 "Name or number of the vertex to start from (highest degree)", 0},
-	{"gpu", RUN_GPU, "N", OPTION_ARG_OPTIONAL,
-	 "Search by the threads of GPU N (0), with the cache in its memory", 0},
+static int set_gpu(void *o, const char *opt, char *arg)
+{
+	struct run *run = o;
+
+	run->on_gpu = true;
+	return arg ? cli_u32(opt, arg, 0, 1023, &run->gpu) : 0;
+}
+
+static const struct cli_option bfs_options[] = {
+	{"source", 's', "VERTEX", 0, OPT_TEXT(struct run, source_name),
+	 "Name or number of the vertex to start from (highest degree)"},
+	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
+	 "Search by the threads of GPU N (0), with the cache in its memory"},
+	CLI_ALSO(run_options),
 	{0}};
 
 static const char bfs_doc[] =
@@ -44,9 +53,8 @@ static const char bfs_doc[] =
 
 int graph_bfs(int argc, char **argv)
 {
-	static const struct argp argp = {bfs_options,  run_parse, "FILE", bfs_doc,
-					 run_children, NULL,      NULL};
-	static const struct algorithm a = {&argp, bfs_do, bfs_judge, bfs_report, bfs_done, true};
+	static const struct algorithm a = {bfs_options, bfs_doc,  bfs_do, bfs_judge,
+					   bfs_report,  bfs_done, true};
 
 	return run_graph(&a, argc, argv);
 }
@@ -74,11 +82,12 @@ static void sssp_done(struct run *run)
 	sssp_free(&run->r.sssp);
 }
 
-static const struct argp_option sssp_options[] = {
-	{"source", RUN_SOURCE, "VERTEX", 0,
-	 "Name or number of the vertex to start from (highest degree)", 0},
-	{"delta", RUN_DELTA, "N", 0,
-	 "Work on vertices up to N farther than the nearest at once (64)", 0},
+static const struct cli_option sssp_options[] = {
+	{"source", 's', "VERTEX", 0, OPT_TEXT(struct run, source_name),
+	 "Name or number of the vertex to start from (highest degree)"},
+	{"delta", 0, "N", 0, OPT_SIZE(struct run, delta, 1, UINT64_MAX),
+	 "Work on vertices up to N farther than the nearest at once (64)"},
+	CLI_ALSO(run_options),
 	{0}};
 
 static const char sssp_doc[] = "Shortest paths by the weights of the file; without weights every "
@@ -87,10 +96,8 @@ static const char sssp_doc[] = "Shortest paths by the weights of the file; witho
 
 int graph_sssp(int argc, char **argv)
 {
-	static const struct argp argp = {sssp_options, run_parse, "FILE", sssp_doc,
-					 run_children, NULL,      NULL};
-	static const struct algorithm a = {&argp,       sssp_do,   sssp_judge,
-					   sssp_report, sssp_done, true};
+	static const struct algorithm a = {sssp_options, sssp_doc,  sssp_do, sssp_judge,
+					   sssp_report,  sssp_done, true};
 
 	return run_graph(&a, argc, argv);
 }

@@ -3,7 +3,7 @@
  * annex graph cc and pagerank: over the whole graph.
  */
 #include <stddef.h>
-#include "graph.h"
+#include "../commands.h"
 #include "run.h"
 
 #define TOP 5 /* vertices that pagerank names */
@@ -37,8 +37,8 @@ static const char cc_doc[] =
 
 int graph_cc(int argc, char **argv)
 {
-	static const struct argp argp = {NULL, run_parse, "FILE", cc_doc, run_children, NULL, NULL};
-	static const struct algorithm a = {&argp, cc_do, cc_judge, cc_report, cc_done, false};
+	static const struct algorithm a = {NULL,      cc_doc,  cc_do, cc_judge,
+					   cc_report, cc_done, false};
 
 	return run_graph(&a, argc, argv);
 }
@@ -102,8 +102,11 @@ static void pagerank_done(struct run *run)
 	pagerank_free(&run->r.pagerank);
 }
 
-static const struct argp_option pagerank_options[] = {
-	{"iterations", RUN_ITERATIONS, "N", 0, "Stop after N at the latest (100)", 0}, {0}};
+static const struct cli_option pagerank_options[] = {{"iterations", 0, "N", 0,
+						      OPT_U32(struct run, iterations, 1, 1000000),
+						      "Stop after N at the latest (100)"},
+						     CLI_ALSO(run_options),
+						     {0}};
 
 static const char pagerank_doc[] = "PageRank with a damping of 0.85, until all ranks together "
 				   "change by less than 1e-6.\n\n" RUN_DOC "\vExample:\n"
@@ -111,10 +114,9 @@ static const char pagerank_doc[] = "PageRank with a damping of 0.85, until all r
 
 int graph_pagerank(int argc, char **argv)
 {
-	static const struct argp argp = {pagerank_options, run_parse, "FILE", pagerank_doc,
-					 run_children,     NULL,      NULL};
-	static const struct algorithm a = {&argp,           pagerank_do,   pagerank_judge,
-					   pagerank_report, pagerank_done, false};
+	static const struct algorithm a = {
+		pagerank_options, pagerank_doc,  pagerank_do, pagerank_judge,
+		pagerank_report,  pagerank_done, false};
 
 	return run_graph(&a, argc, argv);
 }

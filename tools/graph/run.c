@@ -8,91 +8,48 @@
 #include "on_gpu.h"
 #include "run.h"
 
-enum { OPT_ACCESS = 300, OPT_ADVISE, OPT_COLD, OPT_VERIFY };
+static const char *const access_names[] = {"array", "mmap", "memory", NULL};
 
-static const struct argp_option common_options[] = {
-	{"access", OPT_ACCESS, "array|mmap|memory", 0,
-	 "Edges by an array over the cache (array), mapped, or in memory, to compare", 3},
-	{"advise", OPT_ADVISE, "normal|random", 0,
-	 "What to tell the kernel about the mapping (normal)", 3},
-	{"cold", OPT_COLD, NULL, 0, "Have the page cache drop the file first", 3},
-	{"verify", OPT_VERIFY, NULL, 0, "Compare the result with that of a serial in-memory run",
-	 3},
+static int set_advice(void *o, const char *opt, char *arg)
+{
+	static const char *const advice[] = {"normal", "random", NULL};
+	struct run *run = o;
+	int choice = 0, err = cli_choice(opt, arg, advice, &choice);
+
+	run->edges.random = choice;
+	run->advised = true;
+	return err;
+}
+
+const struct cli_option run_options[] = {
+	CLI_TABLE(struct run, store, storage_device_options),
+	CLI_TABLE(struct run, store, storage_layout_options),
+	CLI_TABLE(struct run, store, storage_cache_options),
+	{"access", 0, "array|mmap|memory", 3, OPT_CHOICE(struct run, edges.access, access_names),
+	 "Edges by an array over the cache (array), mapped, or in memory, to compare"},
+	{"advise", 0, "normal|random", 3, OPT_CALL(set_advice),
+	 "What to tell the kernel about the mapping (normal)"},
+	{"cold", 0, NULL, 3, OPT_FLAG(struct run, edges.cold),
+	 "Have the page cache drop the file first"},
+	{"verify", 0, NULL, 3, OPT_FLAG(struct run, verify),
+	 "Compare the result with that of a serial in-memory run"},
+	CLI_JSON(struct run, json),
 	{0}};
 
-static error_t parse_common(int key, char *arg, struct argp_state *state)
+static int check_opts(struct run *run)
 {
-	static const char *const access[] = {"array", "mmap", "memory", NULL};
-	static const char *const advice[] = {"normal", "random", NULL};
-	struct run *run = state->input;
-	int choice = 0, err;
+	int err = 0;
 
-	switch (key) {
-	case OPT_ACCESS:
-		return -cli_choice("--access", arg, access, &run->edges.access);
-	case OPT_ADVISE:
-		err = cli_choice("--advise", arg, advice, &choice);
-		run->edges.random = choice;
-		run->advised = true;
-		return -err;
-	case OPT_COLD:
-		run->edges.cold = true;
-		return 0;
-	case OPT_VERIFY:
-		run->verify = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (run->advised && run->edges.access != EDGES_MMAP)
-			return -err_set(-EINVAL, "--advise is for --access mmap only");
-		if (run->store.nuris && run->edges.access != EDGES_ARRAY)
-			return -err_set(-EINVAL, "--device is for --access array only");
-		if (run->store.cache_in && run->edges.access != EDGES_ARRAY)
-			return -err_set(-EINVAL, "--cache-in is for --access array only");
-		return run->on_gpu ? -gpu_check(run) : 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (run->advised && run->edges.access != EDGES_MMAP)
+		return err_set(-EINVAL, "--advise is for --access mmap only");
+	if (run->store.nuris && run->edges.access != EDGES_ARRAY)
+		return err_set(-EINVAL, "--device is for --access array only");
+	if (run->store.cache_in && run->edges.access != EDGES_ARRAY)
+		return err_set(-EINVAL, "--cache-in is for --access array only");
+	if (run->on_gpu)
+		err = gpu_check(run);
+	return err;
 }
-
-static const struct argp common_argp = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
-
-error_t run_parse(int key, char *arg, struct argp_state *state)
-{
-	struct run *run = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &run->store;
-		state->child_inputs[1] = &run->store;
-		state->child_inputs[2] = &run->store;
-		state->child_inputs[3] = run;
-		state->child_inputs[4] = &run->json;
-		return 0;
-	case RUN_SOURCE:
-		run->source_name = arg;
-		return 0;
-	case RUN_ITERATIONS:
-		return -cli_u32("--iterations", arg, 1, 1000000, &run->iterations);
-	case RUN_GPU:
-		run->on_gpu = true;
-		return arg ? -cli_u32("--gpu", arg, 0, 1023, &run->gpu) : 0;
-	case RUN_DELTA:
-		return -cli_size("--delta", arg, 1, UINT64_MAX, &run->delta);
-	case ARGP_KEY_ARG:
-		if (run->file)
-			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-		run->file = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-const struct argp_child run_children[] = {
-	{&storage_device_argp, 0, NULL, 0}, {&storage_layout_argp, 0, NULL, 0},
-	{&storage_cache_argp, 0, NULL, 0},  {&common_argp, 0, NULL, 0},
-	{&cli_json_argp, 0, NULL, 0},       {0},
-};
 
 /* The vertex of the highest degree is a fair place to start from when none is named. */
 static int find_source(struct run *run)
@@ -166,11 +123,17 @@ static int run_open(struct run *run, const struct algorithm *a, struct pool *poo
 
 int run_graph(const struct algorithm *a, int argc, char **argv)
 {
+	const struct cli_line line = {a->options ? a->options : run_options, "FILE", a->doc,
+				      CLI_ARG(struct run, file)};
 	struct run run = {.iterations = 100, .delta = 64};
 	struct pool *pool = NULL;
 	struct out out;
-	int err = cli_parse(a->argp, argc, argv, &run);
+	int err = cli_parse(&line, argc, argv, &run);
 
+	if (!err)
+		err = storage_settle(&run.store);
+	if (!err)
+		err = check_opts(&run);
 	if (err)
 		return err;
 	if (!run.file)
@@ -188,14 +151,7 @@ int run_graph(const struct algorithm *a, int argc, char **argv)
 		err = run_open(&run, a, pool, &out);
 		if (!err)
 			err = csr_unchanged(&run.g);
-		/* A result that was found wrong is shown, and then complained about. */
-		if (!err || err == -EBADMSG) {
-			int printed = out_end(&out);
-
-			err = err ? err : printed;
-		} else {
-			out_drop(&out);
-		}
+		err = out_close(&out, err);
 	}
 	pool_destroy(pool);
 	csr_close(&run.g);

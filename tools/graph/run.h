@@ -5,7 +5,8 @@
 #ifndef TOOLS_GRAPH_RUN_H
 #define TOOLS_GRAPH_RUN_H
 
-#include <argp.h>
+#include "../cli.h"
+#include "../device.h"
 #include "../out.h"
 #include "algo.h"
 
@@ -28,7 +29,8 @@ struct run {
 
 /* The part of one algorithm. */
 struct algorithm {
-	const struct argp *argp;
+	const struct cli_option *options; /* NULL: run_options */
+	const char *doc;
 	int (*run)(struct run *run, struct edges *e);
 	int (*verify)(struct run *run);
 	void (*report)(struct run *run, struct out *out);
@@ -36,12 +38,8 @@ struct algorithm {
 	bool sourced;
 };
 
-/* Options that not all of them have; run_parse() knows them. */
-enum { RUN_SOURCE = 's', RUN_ITERATIONS = 256, RUN_DELTA, RUN_GPU };
-
-/* For the argp of an algorithm: its parser, its children, and a paragraph of its help. */
-error_t run_parse(int key, char *arg, struct argp_state *state);
-extern const struct argp_child run_children[];
+/* The options of all of them. */
+extern const struct cli_option run_options[];
 
 #define RUN_DOC                                                                                    \
 	"The row offsets and what is kept by vertex are in memory; the edges are read through a "  \

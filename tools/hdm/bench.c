@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <annex/provider.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
 #include "access.h"
-#include "bench.h"
 #include "pairs.h"
 
 #define DEFAULT_BYTES (64ull << 20)
@@ -35,42 +35,15 @@ struct result {
 	double pairs[2];
 };
 
-enum { OPT_BYTES = 256, OPT_SECONDS };
-
-static const struct argp_option options[] = {
-	{"bytes", OPT_BYTES, "SIZE", 0,
-	 "How much of the range is used, and of ordinary memory (64M, or half of what is free)", 1},
-	{"threads", 't', "N", 0, "Threads that work (one a core)", 1},
-	{"seconds", OPT_SECONDS, "S", 0, "How long each measurement takes at least (0.3)", 1},
+static const struct cli_option options[] = {
+	{"bytes", 0, "SIZE", 1, OPT_SIZE(struct bench, bytes, LEAST, MOST),
+	 "How much of the range is used, and of ordinary memory (64M, or half of what is free)"},
+	{"threads", 't', "N", 1, OPT_U32(struct bench, threads, 1, 1024),
+	 "Threads that work (one a core)"},
+	{"seconds", 0, "S", 1, OPT_DOUBLE(struct bench, seconds, 0.001, 3600),
+	 "How long each measurement takes at least (0.3)"},
+	CLI_JSON(struct bench, json),
 	{0}};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct bench *b = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &b->json;
-		return 0;
-	case OPT_BYTES:
-		return -cli_size("--bytes", arg, LEAST, MOST, &b->bytes);
-	case 't':
-		return -cli_u32("--threads", arg, 1, 1024, &b->threads);
-	case OPT_SECONDS:
-		return -cli_double("--seconds", arg, 0.001, 3600, &b->seconds);
-	case ARGP_KEY_ARG:
-		if (b->uri)
-			return -err_set(-EINVAL, "\"%s\" is one range too many", arg);
-		b->uri = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!b->uri)
-			return -err_set(-EINVAL, "name the range, as shm:/dev/shm/range?size=256M");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* Both are measured alike, in turns of one and the other. */
 static int measure(const struct bench *b, struct annex_hdm *h, struct pool *pool, char *dram,
@@ -216,15 +189,19 @@ static const char doc[] =
 	"  annex bench hdm 'numa:1?size=1G' --bytes 512M --json\n"
 	"  annex bench hdm dax:/dev/dax0.0 --threads 8";
 
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-
 int bench_hdm(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "URI", doc, children, NULL, NULL};
+	static const struct cli_line line = {
+		options,
+		"URI",
+		doc,
+		CLI_ARG(struct bench, uri),
+		.none = "name the range, as shm:/dev/shm/range?size=256M",
+		.many = "\"%s\" is one range too many"};
 	struct bench b = {.threads = pool_default_threads(), .seconds = 0.3};
 	struct annex_hdm *h = NULL;
 	struct pool *pool = NULL;
-	int err = cli_parse(&argp, argc, argv, &b);
+	int err = cli_parse(&line, argc, argv, &b);
 
 	if (err)
 		return err;

@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include "../cli.h"
 #include "../commands.h"
-#include "ndp.h"
 
 static const struct cli_command commands[] = {
 	{"run", ndp_run, "run a RISC-V program on the processor's harts"},

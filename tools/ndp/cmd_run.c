@@ -12,11 +12,9 @@
 #include <unistd.h>
 #include <annex/riscv.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
-#include "ndp.h"
-
-enum { OPT_VLEN = 256, OPT_BUDGET };
 
 struct run_opts {
 	uint32_t vlen;
@@ -24,41 +22,30 @@ struct run_opts {
 	bool json;
 };
 
-static const struct argp_option options[] = {
-	{"vlen", OPT_VLEN, "BITS", 0, "Bits of a vector register: 128, 256, 512 or 1024 (256)", 0},
-	{"budget", OPT_BUDGET, "N", 0, "Instructions it may execute (any number)", 0},
-	{0}};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int set_vlen(void *vlen, const char *opt, char *arg)
 {
-	struct run_opts *o = state->input;
+	uint32_t v = 0;
+	int err = cli_u32(opt, arg, 128, 1024, &v);
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case OPT_VLEN:
-		if (cli_u32("--vlen", arg, 128, 1024, &o->vlen))
-			return EINVAL;
-		return o->vlen & (o->vlen - 1)
-			       ? -err_set(-EINVAL, "--vlen %s: choose one of 128, 256, 512, 1024",
-					  arg)
-			       : 0;
-	case OPT_BUDGET:
-		return -cli_size("--budget", arg, 1, UINT64_MAX, &o->budget);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	*(uint32_t *)vlen = v;
+	return err || !(v & (v - 1))
+		       ? err
+		       : err_set(-EINVAL, "%s %s: choose one of 128, 256, 512, 1024", opt, arg);
 }
 
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+static const struct cli_option options[] = {
+	{"vlen", 0, "BITS", 0, OPT_CALL_AT(struct run_opts, vlen, set_vlen),
+	 "Bits of a vector register: 128, 256, 512 or 1024 (256)"},
+	{"budget", 0, "N", 0, OPT_SIZE(struct run_opts, budget, 1, UINT64_MAX),
+	 "Instructions it may execute (any number)"},
+	CLI_JSON(struct run_opts, json),
+	{0}};
 
 static const char doc[] =
 	"Run a static Linux program for RV64 (IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V, "
 	"Zvfh) on one hart of the near-data processor. It is alone and has no files but its output "
 	"(annex_riscv(3) lists system calls). The status is the program's, or 128 and the number "
-	"of "
-	"the signal that ended it: SIGSEGV, SIGILL, SIGXCPU when the budget is used up.\n\n"
+	"of the signal that ended it: SIGSEGV, SIGILL, SIGXCPU when the budget is used up.\n\n"
 	"What follows the program's name are its own arguments. With --json, stdout has the report "
 	"and the program's goes to stderr."
 	"\vExample:\n"
@@ -98,14 +85,14 @@ static int report(const struct annex_rv_result *r, const char *path)
 
 int ndp_run(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "PROG.elf [ARG]...", doc, children,
-					 NULL,    NULL};
+	static const struct cli_line line = {
+		.options = options, .args = "PROG.elf [ARG]...", .doc = doc};
 	struct run_opts o = {0};
 	struct annex_rv_opts opts = {.out = STDOUT_FILENO, .err = STDERR_FILENO};
 	struct annex_rv_result result;
 	int at = find_program(argc, argv), err;
 
-	err = cli_parse(&argp, at < argc ? at : argc, argv, &o);
+	err = cli_parse(&line, at < argc ? at : argc, argv, &o);
 	if (err)
 		return err;
 	if (at >= argc)

@@ -8,85 +8,16 @@
 #include <string.h>
 #include <annex/ndp_time.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../input.h"
 #include "../newfile.h"
 #include "../same.h"
 #include "../out.h"
-#include "ndp.h"
 #include "operand.h"
 
 #define BASE (1ull << 32)      /* of the arrays */
 #define KERNEL_MOST (1u << 20) /* bytes of a file: images are smaller */
-
-enum {
-	OPT_POOL = 256,
-	OPT_POOL_BYTES,
-	OPT_RUNS,
-	OPT_SEED,
-	OPT_SAVE,
-	OPT_OVERWRITE,
-	OPT_BUDGET,
-	OPT_DEVICE, /* and as many more as there are */
-};
-
-/* Options of the device, which checks them. */
-static const struct {
-	const char *name;
-	size_t at;
-} device[] = {
-	{"--units", offsetof(struct annex_ndp_time_opts, units)},
-	{"--subcores", offsetof(struct annex_ndp_time_opts, subcores)},
-	{"--slots", offsetof(struct annex_ndp_time_opts, slots)},
-	{"--mhz", offsetof(struct annex_ndp_time_opts, mhz)},
-	{"--registers", offsetof(struct annex_ndp_time_opts, register_file)},
-	{"--l1", offsetof(struct annex_ndp_time_opts, l1_bytes)},
-	{"--l1-ways", offsetof(struct annex_ndp_time_opts, l1_ways)},
-	{"--l1-cycles", offsetof(struct annex_ndp_time_opts, l1_cycles)},
-	{"--tlb", offsetof(struct annex_ndp_time_opts, tlb_entries)},
-	{"--l2", offsetof(struct annex_ndp_time_opts, l2_bytes)},
-	{"--l2-ways", offsetof(struct annex_ndp_time_opts, l2_ways)},
-	{"--l2-cycles", offsetof(struct annex_ndp_time_opts, l2_cycles)},
-	{"--channels", offsetof(struct annex_ndp_time_opts, channels)},
-	{"--dram-mhz", offsetof(struct annex_ndp_time_opts, dram_mhz)},
-	{"--link", offsetof(struct annex_ndp_time_opts, link_ns)},
-	{"--vlen", offsetof(struct annex_ndp_time_opts, vlen)},
-	{"--piece", offsetof(struct annex_ndp_time_opts, piece)},
-};
-#define DEVICE (sizeof(device) / sizeof(device[0]))
-
-static const struct argp_option options[] = {
-	{"pool", OPT_POOL, "ARGUMENT", 0,
-	 "The pool region: an array of its own, or the number of an argument (the first array)", 1},
-	{"pool-bytes", OPT_POOL_BYTES, "SIZE", 0, "Of it, from its beginning (all)", 1},
-	{"runs", OPT_RUNS, "N", 0, "Launch it so often, and tell of the last: with warm L2s (1)",
-	 1},
-	{"seed", OPT_SEED, "N", 0, "Other random numbers (1)", 1},
-	{"save", OPT_SAVE, "N=FILE", 0,
-	 "Write the array of an argument, or of the pool, as the kernel left it", 1},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "The file may be there already", 1},
-	{"budget", OPT_BUDGET, "N", 0, "Instructions of a launch (4G)", 1},
-	{NULL, 0, NULL, 0, "The device (Table IV):", 2},
-	{"units", OPT_DEVICE, "N", 0, "NDP units (32)", 2},
-	{"subcores", OPT_DEVICE + 1, "N", 0, "Sub-cores of a unit (4)", 2},
-	{"slots", OPT_DEVICE + 2, "N", 0, "Micro-thread slots of a sub-core (16)", 2},
-	{"mhz", OPT_DEVICE + 3, "N", 0, "Clock of units, caches and network (2000)", 2},
-	{"registers", OPT_DEVICE + 4, "SIZE", 0, "Register file of a unit (48K)", 2},
-	{"l1", OPT_DEVICE + 5, "SIZE", 0, "L1 of a unit, with its scratchpad (128K)", 2},
-	{"l1-ways", OPT_DEVICE + 6, "N", 0, "Its ways (16)", 2},
-	{"l1-cycles", OPT_DEVICE + 7, "N", 0, "Cycles of a hit (4)", 2},
-	{"tlb", OPT_DEVICE + 8, "N", 0, "Entries of a unit's TLB (256)", 2},
-	{"l2", OPT_DEVICE + 9, "SIZE", 0, "L2 of a channel (128K)", 2},
-	{"l2-ways", OPT_DEVICE + 10, "N", 0, "Its ways (16)", 2},
-	{"l2-cycles", OPT_DEVICE + 11, "N", 0, "Cycles of a hit (7)", 2},
-	{"channels", OPT_DEVICE + 12, "N", 0, "Of DRAM, a power of two (32)", 2},
-	{"dram-mhz", OPT_DEVICE + 13, "N", 0, "Command clock; 800 is LPDDR5-6400 (800)", 2},
-	{"link", OPT_DEVICE + 14, "NS", 0, "Load to use over CXL (150)", 2},
-	{"vlen", OPT_DEVICE + 15, "BITS", 0, "Of a vector register: 128, 256, 512 or 1024 (256)",
-	 2},
-	{"piece", OPT_DEVICE + 16, "BYTES", 0,
-	 "Of the pool region for a micro-thread: 32 or 64 (32)", 2},
-	{0}};
 
 struct time_opts {
 	struct annex_ndp_time_opts device;
@@ -101,76 +32,79 @@ struct time_opts {
 	bool overwrite, json;
 };
 
-static error_t add_argument(struct time_opts *o, const char *arg)
+static int add_argument(void *opts, char *arg)
 {
+	struct time_opts *o = opts;
+
 	if (!o->kernel) {
 		o->kernel = arg;
 		return 0;
 	}
 	if (o->n == OPERANDS)
-		return -err_set(-EINVAL, "more than %u arguments", OPERANDS);
+		return err_set(-EINVAL, "more than %u arguments", OPERANDS);
 	o->arg[o->n++] = arg;
 	return 0;
 }
 
-static error_t parse_save(struct time_opts *o, char *arg)
+static int parse_save(void *opts, const char *opt, char *arg)
 {
+	struct time_opts *o = opts;
 	char *path = strchr(arg, '=');
 
 	if (!path || !path[1])
-		return -err_set(-EINVAL, "--save %s: give N=FILE or pool=FILE", arg);
+		return err_set(-EINVAL, "%s %s: give N=FILE or pool=FILE", opt, arg);
 	*path++ = '\0';
 	o->save = arg;
 	o->save_as = path;
 	return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct time_opts *o = state->input;
+/* An option of the device, which checks it. */
+#define DEVICE(f) OPT_U32(struct time_opts, device.f, 1, UINT32_MAX)
 
-	if (key >= OPT_DEVICE && key < OPT_DEVICE + (int)DEVICE)
-		return -cli_u32(
-			device[key - OPT_DEVICE].name, arg, 1, UINT32_MAX,
-			(uint32_t *)(void *)((char *)&o->device + device[key - OPT_DEVICE].at));
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case OPT_POOL:
-		o->pool = arg;
-		return 0;
-	case OPT_POOL_BYTES:
-		return -cli_size("--pool-bytes", arg, 1, UINT64_MAX, &o->pool_bytes);
-	case OPT_RUNS:
-		return -cli_u32("--runs", arg, 1, 1000000, &o->runs);
-	case OPT_SEED:
-		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->seed);
-	case OPT_SAVE:
-		return parse_save(o, arg);
-	case OPT_OVERWRITE:
-		o->overwrite = true;
-		return 0;
-	case OPT_BUDGET:
-		return -cli_size("--budget", arg, 1, UINT64_MAX, &o->device.budget);
-	case ARGP_KEY_ARG:
-		return add_argument(o, arg);
-	case ARGP_KEY_END:
-		return o->kernel ? 0 : -err_set(-EINVAL, "which kernel?");
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+static const struct cli_option options[] = {
+	{"pool", 0, "ARGUMENT", 1, OPT_TEXT(struct time_opts, pool),
+	 "The pool region: an array of its own, or the number of an argument (the first array)"},
+	{"pool-bytes", 0, "SIZE", 1, OPT_SIZE(struct time_opts, pool_bytes, 1, UINT64_MAX),
+	 "Of it, from its beginning (all)"},
+	{"runs", 0, "N", 1, OPT_U32(struct time_opts, runs, 1, 1000000),
+	 "Launch it so often, and tell of the last: with warm L2s (1)"},
+	{"seed", 0, "N", 1, OPT_SIZE(struct time_opts, seed, 0, UINT64_MAX),
+	 "Other random numbers (1)"},
+	{"save", 0, "N=FILE", 1, OPT_CALL(parse_save),
+	 "Write the array of an argument, or of the pool, as the kernel left it"},
+	{"overwrite", 0, NULL, 1, OPT_FLAG(struct time_opts, overwrite),
+	 "The file may be there already"},
+	{"budget", 0, "N", 1, OPT_SIZE(struct time_opts, device.budget, 1, UINT64_MAX),
+	 "Instructions of a launch (4G)"},
+	{NULL, 0, NULL, 2, {0}, "The device (Table IV):"},
+	{"units", 0, "N", 2, DEVICE(units), "NDP units (32)"},
+	{"subcores", 0, "N", 2, DEVICE(subcores), "Sub-cores of a unit (4)"},
+	{"slots", 0, "N", 2, DEVICE(slots), "Micro-thread slots of a sub-core (16)"},
+	{"mhz", 0, "N", 2, DEVICE(mhz), "Clock of units, caches and network (2000)"},
+	{"registers", 0, "SIZE", 2, DEVICE(register_file), "Register file of a unit (48K)"},
+	{"l1", 0, "SIZE", 2, DEVICE(l1_bytes), "L1 of a unit, with its scratchpad (128K)"},
+	{"l1-ways", 0, "N", 2, DEVICE(l1_ways), "Its ways (16)"},
+	{"l1-cycles", 0, "N", 2, DEVICE(l1_cycles), "Cycles of a hit (4)"},
+	{"tlb", 0, "N", 2, DEVICE(tlb_entries), "Entries of a unit's TLB (256)"},
+	{"l2", 0, "SIZE", 2, DEVICE(l2_bytes), "L2 of a channel (128K)"},
+	{"l2-ways", 0, "N", 2, DEVICE(l2_ways), "Its ways (16)"},
+	{"l2-cycles", 0, "N", 2, DEVICE(l2_cycles), "Cycles of a hit (7)"},
+	{"channels", 0, "N", 2, DEVICE(channels), "Of DRAM, a power of two (32)"},
+	{"dram-mhz", 0, "N", 2, DEVICE(dram_mhz), "Command clock; 800 is LPDDR5-6400 (800)"},
+	{"link", 0, "NS", 2, DEVICE(link_ns), "Load to use over CXL (150)"},
+	{"vlen", 0, "BITS", 2, DEVICE(vlen), "Of a vector register: 128, 256, 512 or 1024 (256)"},
+	{"piece", 0, "BYTES", 2, DEVICE(piece),
+	 "Of the pool region for a micro-thread: 32 or 64 (32)"},
+	CLI_JSON(struct time_opts, json),
+	{0}};
 
 static const char doc[] =
 	"Run a kernel on a model of M2NDP's device, and tell how long it takes there, and why: "
 	"cycles, instructions, caches, DRAM. docs/m2func.md says how to write one.\n\n"
 	"Arguments are those of the kernel, 8 bytes each: numbers (0x too), or arrays, of which it "
 	"gets the address: zero:SIZE, random:SIZE, file:PATH. Each begins a page of 2 MiB. Behind "
-	"--, "
-	"numbers may be negative."
+	"--, numbers may be negative."
 	"\vExamples, with docs/examples/kernels/dot.c and a kernel of the library:\n"
 	"  annex ndp time dot.elf random:4M 1048576 zero:8 8 --pool random:4M --save 3=sum\n"
 	"  annex ndp time vadd_i32.elf random:4M random:4M zero:4M 1048576 32 \\\n"
@@ -382,11 +316,11 @@ static int open_device(struct timed *t, const struct time_opts *o)
 
 int ndp_time(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "KERNEL.elf [ARGUMENT]...", doc, children,
-					 NULL,    NULL};
+	static const struct cli_line line = {options, "KERNEL.elf [ARGUMENT]...", doc,
+					     .take = add_argument, .none = "which kernel?"};
 	struct time_opts o = {.runs = 1, .seed = 1};
 	struct timed t = {.device = NULL};
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
 	if (err)
 		return err;

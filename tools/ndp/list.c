@@ -8,10 +8,10 @@
 #include <annex/m2serve.h>
 #include <annex/uri.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../uri.h"
-#include "ndp.h"
 
 #define ROWS 48u /* of processes in the table; JSON has all */
 
@@ -20,31 +20,10 @@ struct list_opts {
 	bool json;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct list_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->socket)
-			return -err_set(-EINVAL, "too many arguments: one socket");
-		o->socket = arg;
-		return 0;
-	case ARGP_KEY_END:
-		return o->socket ? 0 : -err_set(-EINVAL, "name the socket that it serves at");
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+static const struct cli_option options[] = {CLI_JSON(struct list_opts, json), {0}};
 
 static const char doc[] = "Show the processes that a near-data processor serves: their kernels, "
-			  "launches and calls, and "
-			  "how much memory they have mapped."
+			  "launches and calls, and how much memory they have mapped."
 			  "\vExample:\n"
 			  "  annex ndp list /run/annex-ndp.sock";
 
@@ -122,12 +101,17 @@ static void report(struct out *out, const char *uri, const struct annex_m2_liste
 
 int ndp_list(int argc, char **argv)
 {
-	static const struct argp argp = {NULL, parse, "SOCKET", doc, children, NULL, NULL};
+	static const struct cli_line line = {options,
+					     "SOCKET",
+					     doc,
+					     CLI_ARG(struct list_opts, socket),
+					     .none = "name the socket that it serves at",
+					     .many = "too many arguments: one socket"};
 	struct annex_m2_listed all[ANNEX_M2_CLIENTS];
 	struct list_opts o = {.socket = NULL};
 	char uri[ANNEX_URI_MAX];
 	struct out out;
-	int err = cli_parse(&argp, argc, argv, &o), n;
+	int err = cli_parse(&line, argc, argv, &o), n;
 
 	if (!err)
 		err = path_uri(uri, "ndp", o.socket, "");

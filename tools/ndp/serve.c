@@ -11,22 +11,10 @@
 #include <annex/uri.h>
 #include "../cleanup.h"
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../uri.h"
-#include "ndp.h"
-
-enum {
-	OPT_SOCKET = 256,
-	OPT_GUEST,
-	OPT_UNCACHED,
-	OPT_THREADS,
-	OPT_UNITS,
-	OPT_VLEN,
-	OPT_PIECE,
-	OPT_DEADLINE,
-	OPT_BUDGET
-};
 
 #define UNCACHED (2ull << 20)
 
@@ -48,80 +36,39 @@ struct serve {
 	struct annex_m2_server *server;
 };
 
-static const struct argp_option options[] = {
-	{"socket", OPT_SOCKET, "PATH", 0,
-	 "Where processes connect (annex-ndp.sock in XDG_RUNTIME_DIR, or in /run)", 0},
-	{"guest", OPT_GUEST, "FILE", 0,
-	 "Serve the programs of a virtual machine whose CXL memory is this file, not a socket", 0},
-	{"uncached", OPT_UNCACHED, "SIZE", 0,
-	 "Bytes at its end that are uncached: m2func= of the guest's range (2M)", 0},
-	{"threads", OPT_THREADS, "N", 0, "Threads of the host (one for each processor)", 0},
-	{"units", OPT_UNITS, "N", 0, "NDP units (32)", 0},
-	{"vlen", OPT_VLEN, "BITS", 0, "Bits of a vector register: 128, 256, 512 or 1024 (256)", 0},
-	{"piece", OPT_PIECE, "BYTES", 0, "Of the pool region for a micro-thread: 32 or 64 (32)", 0},
-	{"deadline", OPT_DEADLINE, "MS", 0, "How long a kernel may run (30000)", 0},
-	{"budget", OPT_BUDGET, "N", 0, "Instructions that it may execute (100 billion)", 0},
+static const struct cli_option options[] = {
+	{"socket", 0, "PATH", 0, OPT_TEXT(struct serve_opts, socket),
+	 "Where processes connect (annex-ndp.sock in XDG_RUNTIME_DIR, or in /run)"},
+	{"guest", 0, "FILE", 0, OPT_TEXT(struct serve_opts, guest),
+	 "Serve the programs of a virtual machine whose CXL memory is this file, not a socket"},
+	{"uncached", 0, "SIZE", 0, OPT_SIZE(struct serve_opts, uncached, UNCACHED, UINT64_MAX),
+	 "Bytes at its end that are uncached: m2func= of the guest's range (2M)"},
+	{"threads", 0, "N", 0, OPT_U32(struct serve_opts, device.threads, 1, 256),
+	 "Threads of the host (one for each processor)"},
+	{"units", 0, "N", 0, OPT_U32(struct serve_opts, device.units, 1, 1024), "NDP units (32)"},
+	{"vlen", 0, "BITS", 0, OPT_U32(struct serve_opts, device.vlen, 128, 1024),
+	 "Bits of a vector register: 128, 256, 512 or 1024 (256)"},
+	{"piece", 0, "BYTES", 0, OPT_U32(struct serve_opts, device.piece, 32, 64),
+	 "Of the pool region for a micro-thread: 32 or 64 (32)"},
+	{"deadline", 0, "MS", 0, OPT_U32(struct serve_opts, device.deadline_ms, 1, UINT32_MAX),
+	 "How long a kernel may run (30000)"},
+	{"budget", 0, "N", 0, OPT_SIZE(struct serve_opts, device.budget, 1, UINT64_MAX),
+	 "Instructions that it may execute (100 billion)"},
+	CLI_JSON(struct serve_opts, json),
 	{0}};
 
-static error_t add_range(struct serve_opts *o, const char *uri)
-{
-	if (o->n == ANNEX_M2_SERVED)
-		return -err_set(-EINVAL, "more than %u ranges", ANNEX_M2_SERVED);
-	o->uri[o->n++] = uri;
-	return 0;
-}
-
-static error_t check(struct serve_opts *o)
+static int check(struct serve_opts *o)
 {
 	if (o->guest && (o->n || o->socket))
-		return -err_set(-EINVAL, "--guest: it has neither ranges nor a socket");
+		return err_set(-EINVAL, "--guest: it has neither ranges nor a socket");
 	if (o->uncached && !o->guest)
-		return -err_set(-EINVAL, "--uncached is of --guest");
+		return err_set(-EINVAL, "--uncached is of --guest");
 	if (!o->uncached)
 		o->uncached = UNCACHED;
 	return o->n || o->guest
 		       ? 0
-		       : -err_set(-EINVAL, "name the range, as in shm:/dev/shm/range?size=256M");
+		       : err_set(-EINVAL, "name the range, as in shm:/dev/shm/range?size=256M");
 }
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct serve_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case OPT_SOCKET:
-		o->socket = arg;
-		return 0;
-	case OPT_GUEST:
-		o->guest = arg;
-		return 0;
-	case OPT_UNCACHED:
-		return -cli_size("--uncached", arg, UNCACHED, UINT64_MAX, &o->uncached);
-	case OPT_THREADS:
-		return -cli_u32("--threads", arg, 1, 256, &o->device.threads);
-	case OPT_UNITS:
-		return -cli_u32("--units", arg, 1, 1024, &o->device.units);
-	case OPT_VLEN:
-		return -cli_u32("--vlen", arg, 128, 1024, &o->device.vlen);
-	case OPT_PIECE:
-		return -cli_u32("--piece", arg, 32, 64, &o->device.piece);
-	case OPT_DEADLINE:
-		return -cli_u32("--deadline", arg, 1, UINT32_MAX, &o->device.deadline_ms);
-	case OPT_BUDGET:
-		return -cli_size("--budget", arg, 1, UINT64_MAX, &o->device.budget);
-	case ARGP_KEY_ARG:
-		return add_range(o, arg);
-	case ARGP_KEY_END:
-		return check(o);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
 static const char doc[] =
 	"Be a near-data processor for this user's processes, on what lies in one or more memory "
@@ -218,11 +165,15 @@ static void wait_for_the_end(void)
 
 int ndp_serve(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "RANGE...", doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "RANGE...", doc,
+					     CLI_ARGS(struct serve_opts, uri, n, ANNEX_M2_SERVED),
+					     .many = "more than 16 ranges"};
 	struct serve_opts o = {.socket = NULL};
 	struct serve s = {.ndp = NULL};
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
+	if (!err)
+		err = check(&o);
 	if (!err && !o.socket && !o.guest)
 		err = default_socket(&o);
 	if (err)

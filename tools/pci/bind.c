@@ -194,27 +194,6 @@ static int pick(struct bind_job *job)
 	return err;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct bind_job *job = state->input;
-	char addr[PCIDEV_ADDR];
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &job->json;
-		return 0;
-	case ARGP_KEY_ARG:
-		job->addrs[job->n_addrs++] = arg;
-		return -pcidev_addr(arg, addr);
-	case ARGP_KEY_END:
-		if (!job->n_addrs)
-			return -err_set(-EINVAL, "which device? annex list shows them");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static int run(struct bind_job *job, bool take)
 {
 	int err = pcidev_list("", &job->list);
@@ -231,14 +210,25 @@ static int run(struct bind_job *job, bool take)
 	return err;
 }
 
-static int command(const struct argp *argp, int argc, char **argv, bool take)
+static int take(void *o, char *arg)
+{
+	struct bind_job *job = o;
+	char addr[PCIDEV_ADDR];
+
+	job->addrs[job->n_addrs++] = arg;
+	return pcidev_addr(arg, addr);
+}
+
+static const struct cli_option options[] = {CLI_JSON(struct bind_job, json), {0}};
+
+static int command(const struct cli_line *line, int argc, char **argv, bool take)
 {
 	struct bind_job job = {
 		.addrs = calloc((size_t)argc, sizeof(*job.addrs)),
 		.pick = calloc((size_t)argc, sizeof(struct pcidev *)),
 		.users = calloc((size_t)argc, sizeof(*job.users)),
 	};
-	int err = job.addrs && job.pick && job.users ? cli_parse(argp, argc, argv, &job)
+	int err = job.addrs && job.pick && job.users ? cli_parse(line, argc, argv, &job)
 						     : err_set(-ENOMEM, "out of memory");
 
 	if (!err)
@@ -248,8 +238,6 @@ static int command(const struct argp *argp, int argc, char **argv, bool take)
 	free(job.users);
 	return err;
 }
-
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
 static const char bind_doc[] =
 	"Hand NVMe controllers to the kernel module annex, so that --device pci:ADDR can use them, "
@@ -269,14 +257,16 @@ static const char unbind_doc[] =
 
 int cmd_bind(int argc, char **argv)
 {
-	static const struct argp argp = {NULL, parse, "ADDR...", bind_doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "ADDR...", bind_doc, .take = take,
+					     .none = "which device? annex list shows them"};
 
-	return command(&argp, argc, argv, true);
+	return command(&line, argc, argv, true);
 }
 
 int cmd_unbind(int argc, char **argv)
 {
-	static const struct argp argp = {NULL, parse, "ADDR...", unbind_doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "ADDR...", unbind_doc, .take = take,
+					     .none = "which device? annex list shows them"};
 
-	return command(&argp, argc, argv, false);
+	return command(&line, argc, argv, false);
 }

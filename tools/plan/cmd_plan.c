@@ -14,11 +14,8 @@
 #include "../same.h"
 #include "gnuplot.h"
 #include "machine.h"
-#include "plan.h"
 #include "report.h"
 #include "timeline.h"
-
-enum { OPT_POLICY = 256, OPT_BINARY, OPT_OVERWRITE, OPT_PLOT, OPT_BOUND };
 
 struct plan_opts {
 	struct machine machine;
@@ -33,61 +30,22 @@ static bool is_silent(const struct plan_opts *o)
 	return newfile_stdout(o->output) || newfile_stdout(o->plot);
 }
 
-static error_t check_opts(const struct plan_opts *o)
+static int check_opts(const struct plan_opts *o)
 {
 	if (!o->trace)
-		return -err_set(-EINVAL, "which trace? Give its file");
+		return err_set(-EINVAL, "which trace? Give its file");
 	if (o->bound && (o->output || o->plot))
-		return -err_set(-EINVAL, "--bound makes no plan: it goes without -o and --plot");
+		return err_set(-EINVAL, "--bound makes no plan: it goes without -o and --plot");
 	if (o->binary && !o->output)
-		return -err_set(-EINVAL, "--binary is how -o FILE is written: name the file");
+		return err_set(-EINVAL, "--binary is how -o FILE is written: name the file");
 	if (newfile_stdout(o->output) && newfile_stdout(o->plot))
-		return -err_set(-EINVAL, "-o - and --plot -: only one can go to standard output");
+		return err_set(-EINVAL, "-o - and --plot -: only one can go to standard output");
 	if (o->json && is_silent(o))
-		return -err_set(-EINVAL,
-				"--json is about the report, which has no place: the %s "
-				"is on standard output",
-				newfile_stdout(o->plot) ? "plot" : "plan");
+		return err_set(-EINVAL,
+			       "--json is about the report, which has no place: the %s "
+			       "is on standard output",
+			       newfile_stdout(o->plot) ? "plot" : "plan");
 	return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct plan_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->machine;
-		state->child_inputs[1] = &o->json;
-		return 0;
-	case OPT_POLICY:
-		o->policy = arg;
-		return 0;
-	case 'o':
-		o->output = arg;
-		return 0;
-	case OPT_BINARY:
-		o->binary = true;
-		return 0;
-	case OPT_OVERWRITE:
-		o->overwrite = true;
-		return 0;
-	case OPT_PLOT:
-		o->plot = arg;
-		return 0;
-	case OPT_BOUND:
-		o->bound = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->trace)
-			return -err_set(-EINVAL, "too many arguments: \"%s\"", arg);
-		o->trace = arg;
-		return 0;
-	case ARGP_KEY_END:
-		return check_opts(o);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
 }
 
 static int tell_bound(const struct plan_opts *o, const struct work *w)
@@ -200,15 +158,21 @@ static int plan(struct plan_opts *o)
 	return err;
 }
 
-static const struct argp_option options[] = {
-	{"policy", OPT_POLICY, "NAME", 0, "How to plan: a policy of the list below (annex)", 1},
-	{"bound", OPT_BOUND, NULL, 0,
-	 "No plan: only the time of an iteration that none can be below", 1},
-	{"output", 'o', "FILE", 0, "Write the plan (-: to standard output, and no report)", 3},
-	{"binary", OPT_BINARY, NULL, 0, "In the compact form, instead of JSON", 3},
-	{"plot", OPT_PLOT, "FILE.svg", 0,
-	 "Draw memory before and after, and the link, over time (-: as for -o)", 3},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "The files may be there already", 3},
+static const struct cli_option options[] = {
+	{"policy", 0, "NAME", 1, OPT_TEXT(struct plan_opts, policy),
+	 "How to plan: a policy of the list below (annex)"},
+	{"bound", 0, NULL, 1, OPT_FLAG(struct plan_opts, bound),
+	 "No plan: only the time of an iteration that none can be below"},
+	{"output", 'o', "FILE", 3, OPT_TEXT(struct plan_opts, output),
+	 "Write the plan (-: to standard output, and no report)"},
+	{"binary", 0, NULL, 3, OPT_FLAG(struct plan_opts, binary),
+	 "In the compact form, instead of JSON"},
+	{"plot", 0, "FILE.svg", 3, OPT_TEXT(struct plan_opts, plot),
+	 "Draw memory before and after, and the link, over time (-: as for -o)"},
+	{"overwrite", 0, NULL, 3, OPT_FLAG(struct plan_opts, overwrite),
+	 "The files may be there already"},
+	CLI_TABLE(struct plan_opts, machine, machine_options),
+	CLI_JSON(struct plan_opts, json),
 	{0}};
 
 static const char doc[] =
@@ -225,21 +189,24 @@ static const char doc[] =
 	"  annex plan bert.json --cxl 256G --cxl-rate 20G --binary -o bert.plan\n"
 	"  annex plan show bert.plan --trace bert.json --kernel 100..120";
 
-static const struct argp_child children[] = {
-	{&machine_argp, 0, "The machine (G10's, if not told):", 2},
-	{&cli_json_argp, 0, NULL, 0},
-	{0},
-};
-
 int cmd_plan(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "TRACE", doc, children, work_help, NULL};
+	static const struct cli_line line = {options,
+					     "TRACE",
+					     doc,
+					     .filter = work_help,
+					     CLI_ARG(struct plan_opts, trace),
+					     .none = "which trace? Give its file",
+					     .many = "too many arguments: \"%s\""};
 	static const struct cli_command show[] = {{"show", plan_show, ""}, {NULL, NULL, NULL}};
 	struct plan_opts o = {.policy = "annex"};
 	int err;
 
 	if (argc > 1 && !strcmp(argv[1], "show"))
 		return cli_dispatch(show, "", argc, argv);
-	err = cli_parse(&argp, argc, argv, &o);
+	annex_system_init(&o.machine.sys);
+	err = cli_parse(&line, argc, argv, &o);
+	if (!err)
+		err = check_opts(&o);
 	return err ? err : plan(&o);
 }

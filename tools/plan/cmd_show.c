@@ -8,13 +8,11 @@
 #include <string.h>
 #include <annex/plan.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../trace/read.h"
-#include "plan.h"
 #include "report.h"
-
-enum { OPT_TRACE = 256, OPT_KERNEL };
 
 struct show_opts {
 	const char *plan, *trace;
@@ -26,8 +24,9 @@ static const char *const ops[ANNEX_PLAN_OPS] = {"alloc", "free", "prefetch",
 						"evict", "save", "wait"};
 
 /* N, or N..M */
-static int parse_kernels(const char *arg, struct show_opts *o)
+static int parse_kernels(void *opts, const char *opt, char *arg)
 {
+	struct show_opts *o = opts;
 	char first[24];
 	const char *dots = strstr(arg, "..");
 	size_t len = dots ? (size_t)(dots - arg) : strlen(arg);
@@ -37,37 +36,12 @@ static int parse_kernels(const char *arg, struct show_opts *o)
 		len = sizeof(first) - 1;
 	memcpy(first, arg, len);
 	first[len] = '\0';
-	err = cli_u32("--kernel", first, 0, ANNEX_TRACE_MAX_KERNELS, &o->first);
+	err = cli_u32(opt, first, 0, ANNEX_TRACE_MAX_KERNELS, &o->first);
 	o->last = o->first;
 	if (!err && dots)
-		err = cli_u32("--kernel", dots + 2, o->first, ANNEX_TRACE_MAX_KERNELS, &o->last);
+		err = cli_u32(opt, dots + 2, o->first, ANNEX_TRACE_MAX_KERNELS, &o->last);
 	o->list = true;
 	return err;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct show_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case OPT_TRACE:
-		o->trace = arg;
-		return 0;
-	case OPT_KERNEL:
-		return -parse_kernels(arg, o);
-	case ARGP_KEY_ARG:
-		if (o->plan)
-			return -err_set(-EINVAL, "too many arguments: \"%s\"", arg);
-		o->plan = arg;
-		return 0;
-	case ARGP_KEY_END:
-		return o->plan ? 0 : -err_set(-EINVAL, "which plan? Give its file");
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
 }
 
 /* Whether the plan is one for the trace, on the machine that it was made for. */
@@ -227,10 +201,11 @@ static int report(const struct show_opts *o, const struct annex_plan *plan,
 	return report_printed();
 }
 
-static const struct argp_option options[] = {
-	{"trace", OPT_TRACE, "FILE", 0,
-	 "Check that the plan is one for this trace, and name kernels", 0},
-	{"kernel", OPT_KERNEL, "N..M", 0, "List the steps before these kernels", 0},
+static const struct cli_option options[] = {
+	{"trace", 0, "FILE", 0, OPT_TEXT(struct show_opts, trace),
+	 "Check that the plan is one for this trace, and name kernels"},
+	{"kernel", 0, "N..M", 0, OPT_CALL(parse_kernels), "List the steps before these kernels"},
+	CLI_JSON(struct show_opts, json),
 	{0}};
 
 static const char doc[] = "Tell what is in a plan, JSON or binary; - is standard input."
@@ -238,15 +213,18 @@ static const char doc[] = "Tell what is in a plan, JSON or binary; - is standard
 			  "  annex plan show bert.plan\n"
 			  "  annex plan show bert.plan --trace bert.json --kernel 100..120";
 
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-
 int plan_show(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "PLAN", doc, children, NULL, NULL};
+	static const struct cli_line line = {options,
+					     "PLAN",
+					     doc,
+					     CLI_ARG(struct show_opts, plan),
+					     .none = "which plan? Give its file",
+					     .many = "too many arguments: \"%s\""};
 	struct annex_trace *trace = NULL;
 	struct annex_plan *plan = NULL;
 	struct show_opts o = {.plan = NULL};
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
 	if (err)
 		return err;

@@ -17,18 +17,6 @@
 #include "sweep.h"
 #include "timeline.h"
 
-enum {
-	OPT_POLICY = 256,
-	OPT_PLAN,
-	OPT_ITERATIONS,
-	OPT_NOISE,
-	OPT_SEED,
-	OPT_SWEEP,
-	OPT_ENDURANCE,
-	OPT_PLOT,
-	OPT_OVERWRITE
-};
-
 #define MAX_WORDS 64
 
 struct simulate_opts {
@@ -44,7 +32,7 @@ struct simulate_opts {
 };
 
 /* A share, 0.2, or percent, 20%. */
-static int parse_noise(const char *arg, double *noise)
+static int parse_noise(void *noise, const char *opt, char *arg)
 {
 	char *end;
 	double v = strtod(arg, &end);
@@ -54,85 +42,48 @@ static int parse_noise(const char *arg, double *noise)
 		end++;
 	}
 	if (!cli_decimal(arg) || *end || !(v >= 0 && v < 1))
-		return err_set(-EINVAL,
-			       "--noise %s: give a share below 1, as 0.2, or percent, "
-			       "as 20%%",
-			       arg);
-	*noise = v;
+		return err_set(-EINVAL, "%s %s: give a share below 1, as 0.2, or percent, as 20%%",
+			       opt, arg);
+	*(double *)noise = v;
+	return 0;
+}
+
+static int add_word(void *opts, const char *opt, char *arg)
+{
+	struct simulate_opts *o = opts;
+
+	if (o->n_words == MAX_WORDS)
+		return err_set(-E2BIG, "%s: too many words", opt);
+	o->words[o->n_words++] = arg;
 	return 0;
 }
 
 /* The shell makes several words of --sweep ssd=1,2 host=0,16. */
-static error_t parse_word(char *arg, struct simulate_opts *o)
+static int parse_word(void *opts, char *arg)
 {
-	if (o->n_words && sweep_word(arg)) {
-		if (o->n_words == MAX_WORDS)
-			return -err_set(-E2BIG, "--sweep: too many words");
-		o->words[o->n_words++] = arg;
-		return 0;
-	}
+	struct simulate_opts *o = opts;
+
+	if (o->n_words && sweep_word(arg))
+		return add_word(o, "--sweep", arg);
 	if (o->n_paths == ANNEX_MAX_GPUS)
-		return -err_set(-E2BIG, "more than %d traces", ANNEX_MAX_GPUS);
+		return err_set(-E2BIG, "more than %d traces", ANNEX_MAX_GPUS);
 	o->paths[o->n_paths++] = arg;
 	return 0;
 }
 
-static error_t check_opts(const struct simulate_opts *o)
+static int check_opts(const struct simulate_opts *o)
 {
 	if (!o->n_paths)
-		return -err_set(-EINVAL, "which trace? Give its file");
+		return err_set(-EINVAL, "which trace? Give its file");
 	if (!o->policy && !o->plan && !o->n_words)
-		return -err_set(-EINVAL, "name what to simulate, by --policy NAME or --plan FILE");
+		return err_set(-EINVAL, "name what to simulate, by --policy NAME or --plan FILE");
 	if (o->plan && (o->policy || o->n_words))
-		return -err_set(-EINVAL, "--plan stands alone: a plan was made for one machine by "
-					 "one policy");
+		return err_set(-EINVAL, "--plan stands alone: a plan was made for one machine by "
+					"one policy");
 	if (o->json && newfile_stdout(o->plot))
-		return -err_set(-EINVAL, "--json is about the report, which has no place: the plot "
-					 "is on standard output");
+		return err_set(-EINVAL, "--json is about the report, which has no place: the plot "
+					"is on standard output");
 	return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct simulate_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->machine;
-		state->child_inputs[1] = &o->json;
-		return 0;
-	case OPT_POLICY:
-		o->policy = arg;
-		return 0;
-	case OPT_PLAN:
-		o->plan = arg;
-		return 0;
-	case OPT_ITERATIONS:
-		return -cli_u32("--iterations", arg, 1, 100000, &o->sim.iterations);
-	case OPT_NOISE:
-		return -parse_noise(arg, &o->sim.noise);
-	case OPT_SEED:
-		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->sim.seed);
-	case OPT_SWEEP:
-		if (o->n_words == MAX_WORDS)
-			return -err_set(-E2BIG, "--sweep: too many words");
-		o->words[o->n_words++] = arg;
-		return 0;
-	case OPT_ENDURANCE:
-		return -cli_double("--endurance", arg, 1, 1e30, &o->endurance);
-	case OPT_PLOT:
-		o->plot = arg;
-		return 0;
-	case OPT_OVERWRITE:
-		o->overwrite = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return parse_word(arg, o);
-	case ARGP_KEY_END:
-		return check_opts(o);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
 }
 
 static int plot_one(const struct simulate_opts *o, const struct work *w,
@@ -271,33 +222,34 @@ static int simulate(struct simulate_opts *o, struct sweep *s)
 	return err;
 }
 
-static const struct argp_option options[] = {
-	{"policy", OPT_POLICY, "NAME,...", 0,
-	 "Make plans by these policies of the list below, or all", 1},
-	{"plan", OPT_PLAN, "FILE", 0, "Run this plan", 1},
-	{"iterations", OPT_ITERATIONS, "N", 0,
-	 "Report the last of so many (until one takes as long as the one before)", 3},
-	{"noise", OPT_NOISE, "P", 0,
-	 "Kernels take up to this share more or less than planned: 0.2, or 20%", 3},
-	{"seed", OPT_SEED, "N", 0, "Of the noise (0)", 3},
-	{"sweep", OPT_SWEEP, "KEY=V,...", 0,
-	 "Every combination of these values of options of the machine, without --: sizes and "
-	 "rates in G if no letter follows, times in microseconds, gpus and ssds as numbers; "
-	 "\"ssd\" "
-	 "is --ssd-read and --ssd-write",
-	 3},
-	{"endurance", OPT_ENDURANCE, "BYTES", 0,
-	 "What an SSD can be written in its life (1.752e17: 30 times 3.2 TB a day, 5 years)", 3},
-	{"plot", OPT_PLOT, "FILE.svg", 0,
-	 "Draw memory and link over time, or the sweep (-: to standard output, and no report)", 4},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "The plot may be there already", 4},
+static const struct cli_option options[] = {
+	{"policy", 0, "NAME,...", 1, OPT_TEXT(struct simulate_opts, policy),
+	 "Make plans by these policies of the list below, or all"},
+	{"plan", 0, "FILE", 1, OPT_TEXT(struct simulate_opts, plan), "Run this plan"},
+	{"iterations", 0, "N", 3, OPT_U32(struct simulate_opts, sim.iterations, 1, 100000),
+	 "Report the last of so many (until one takes as long as the one before)"},
+	{"noise", 0, "P", 3, OPT_CALL_AT(struct simulate_opts, sim.noise, parse_noise),
+	 "Kernels take up to this share more or less than planned: 0.2, or 20%"},
+	{"seed", 0, "N", 3, OPT_SIZE(struct simulate_opts, sim.seed, 0, UINT64_MAX),
+	 "Of the noise (0)"},
+	{"sweep", 0, "KEY=V,...", 3, OPT_CALL(add_word),
+	 "Every combination of these values of options of the machine, without --: sizes and rates "
+	 "in G if no letter follows, times in microseconds, gpus and ssds as numbers; \"ssd\" is "
+	 "--ssd-read and --ssd-write"},
+	{"endurance", 0, "BYTES", 3, OPT_DOUBLE(struct simulate_opts, endurance, 1, 1e30),
+	 "What an SSD can be written in its life (1.752e17: 30 times 3.2 TB a day, 5 years)"},
+	{"plot", 0, "FILE.svg", 4, OPT_TEXT(struct simulate_opts, plot),
+	 "Draw memory and link over time, or the sweep (-: to standard output, and no report)"},
+	{"overwrite", 0, NULL, 4, OPT_FLAG(struct simulate_opts, overwrite),
+	 "The plot may be there already"},
+	CLI_TABLE(struct simulate_opts, machine, machine_options),
+	CLI_JSON(struct simulate_opts, json),
 	{0}};
 
 static const char doc[] =
 	"Say how fast training iterations run when their tensors leave and return as a policy "
-	"plans "
-	"it, or as a plan says. Several traces run on as many GPUs, which share the SSDs and the "
-	"memories; with --gpus, one trace runs on all of them."
+	"plans it, or as a plan says. Several traces run on as many GPUs, which share the SSDs and "
+	"the memories; with --gpus, one trace runs on all of them."
 	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes a second.\n\n"
 	"Examples:\n"
 	"  annex simulate bert.json --policy g10\n"
@@ -307,19 +259,18 @@ static const char doc[] =
 	"--plot sweep.svg\n"
 	"  annex simulate a.json b.json --policy annex --ssds 4 --host-link 60G";
 
-static const struct argp_child children[] = {
-	{&machine_argp, 0, "The machine (G10's, if not told):", 2},
-	{&cli_json_argp, 0, NULL, 0},
-	{0},
-};
-
 int cmd_simulate(int argc, char **argv)
 {
-	static const struct argp argp = {options,  parse,     "TRACE...", doc,
-					 children, work_help, NULL};
+	static const struct cli_line line = {options, "TRACE...", doc, .filter = work_help,
+					     .take = parse_word};
 	struct simulate_opts o = {.endurance = REPORT_ENDURANCE};
 	struct sweep s = {.n_axes = 0};
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err;
+
+	annex_system_init(&o.machine.sys);
+	err = cli_parse(&line, argc, argv, &o);
+	if (!err)
+		err = check_opts(&o);
 
 	if (!err)
 		err = simulate(&o, &s);

@@ -12,7 +12,6 @@ enum kind { SIZE, RATE, TIME, COUNT };
 #define MEMBER(m) offsetof(struct annex_system, m)
 #define NO_MEMBER SIZE_MAX
 
-/* In the order of the options, whose keys are their places here. */
 static const struct field {
 	const char *name;
 	enum kind kind;
@@ -35,24 +34,6 @@ static const struct field {
 	{"ssd", RATE, MEMBER(ssd_read), MEMBER(ssd_write)},
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
-#define KEY(i) (256 + (i))
-
-static const struct argp_option options[] = {
-	{"gpu", KEY(0), "SIZE", 0, "Memory of each GPU (40G)", 2},
-	{"host", KEY(1), "SIZE", 0, "Host memory for tensors (128G)", 2},
-	{"cxl", KEY(2), "SIZE", 0, "CXL memory (0); with --cxl-rate", 2},
-	{"pcie", KEY(3), "RATE", 0, "Link of each GPU, each way (15.754G)", 2},
-	{"host-link", KEY(4), "RATE", 0, "Host memory, each way, all GPUs together (no limit)", 2},
-	{"cxl-rate", KEY(5), "RATE", 0, "CXL memory, each way, all GPUs together", 2},
-	{"ssd-read", KEY(6), "RATE", 0, "Reads of each SSD (3.2G)", 2},
-	{"ssd-write", KEY(7), "RATE", 0, "Writes of each SSD (3.2G)", 2},
-	{"ssd-read-latency", KEY(8), "US", 0, "Latency of a read (12)", 2},
-	{"ssd-write-latency", KEY(9), "US", 0, "Latency of a write (16)", 2},
-	{"alloc", KEY(10), "RATE", 0, "Bytes a second that a GPU can allocate (1228G)", 2},
-	{"fault", KEY(11), "US", 0, "Handling of a page fault (45)", 2},
-	{"gpus", KEY(12), "N", 0, "GPUs (1, or as many as traces)", 2},
-	{"ssds", KEY(13), "N", 0, "SSDs (1)", 2},
-	{0}};
 
 /* A decimal number and a suffix: powers of @step. */
 static bool parse_number(const char *text, double step, double unit, double *value)
@@ -155,24 +136,31 @@ void machine_gpus(struct machine *m, unsigned int traces)
 		m->sys.gpus = traces;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int parse(void *machine, const char *opt, char *arg)
 {
-	struct machine *m = state->input;
-	char option[40] = "--";
-	const struct field *f;
+	const char *name = opt + strlen("--");
+	struct machine *m = machine;
 	double number;
 
-	if (key == ARGP_KEY_INIT) {
-		annex_system_init(&m->sys);
-		m->given = 0;
-		return 0;
-	}
-	if (key < KEY(0) || key >= KEY((int)FIELDS))
-		return ARGP_ERR_UNKNOWN;
-	f = &fields[key - KEY(0)];
-	strcat(option, f->name);
-	m->given |= machine_sets(f->name);
-	return -set(&m->sys, f, option, arg, false, &number);
+	m->given |= machine_sets(name);
+	return set(&m->sys, find(name), opt, arg, false, &number);
 }
 
-const struct argp machine_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+const struct cli_option machine_options[] = {
+	{NULL, 0, NULL, 2, {0}, "The machine (G10's, if not told):"},
+	{"gpu", 0, "SIZE", 2, OPT_CALL(parse), "Memory of each GPU (40G)"},
+	{"host", 0, "SIZE", 2, OPT_CALL(parse), "Host memory for tensors (128G)"},
+	{"cxl", 0, "SIZE", 2, OPT_CALL(parse), "CXL memory (0); with --cxl-rate"},
+	{"pcie", 0, "RATE", 2, OPT_CALL(parse), "Link of each GPU, each way (15.754G)"},
+	{"host-link", 0, "RATE", 2, OPT_CALL(parse),
+	 "Host memory, each way, all GPUs together (no limit)"},
+	{"cxl-rate", 0, "RATE", 2, OPT_CALL(parse), "CXL memory, each way, all GPUs together"},
+	{"ssd-read", 0, "RATE", 2, OPT_CALL(parse), "Reads of each SSD (3.2G)"},
+	{"ssd-write", 0, "RATE", 2, OPT_CALL(parse), "Writes of each SSD (3.2G)"},
+	{"ssd-read-latency", 0, "US", 2, OPT_CALL(parse), "Latency of a read (12)"},
+	{"ssd-write-latency", 0, "US", 2, OPT_CALL(parse), "Latency of a write (16)"},
+	{"alloc", 0, "RATE", 2, OPT_CALL(parse), "Bytes a second that a GPU can allocate (1228G)"},
+	{"fault", 0, "US", 2, OPT_CALL(parse), "Handling of a page fault (45)"},
+	{"gpus", 0, "N", 2, OPT_CALL(parse), "GPUs (1, or as many as traces)"},
+	{"ssds", 0, "N", 2, OPT_CALL(parse), "SSDs (1)"},
+	{0}};

@@ -5,9 +5,9 @@
 #ifndef TOOLS_PLAN_MACHINE_H
 #define TOOLS_PLAN_MACHINE_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <annex/system.h>
+#include "../cli.h"
 
 /* struct machine - @given: what options have set, as in machine_sets(). */
 struct machine {
@@ -15,8 +15,8 @@ struct machine {
 	uint32_t given;
 };
 
-/* The options as a child parser; its input is a struct machine, which starts as G10's. */
-extern const struct argp machine_argp;
+/* A table of its options; annex_system_init() comes before them. */
+extern const struct cli_option machine_options[];
 
 /* machine_gpus() - As many GPUs as traces, unless it was told how many. */
 void machine_gpus(struct machine *m, unsigned int traces);

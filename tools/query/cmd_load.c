@@ -8,17 +8,15 @@
 #include <annex/detail/clock.h>
 #include <annex/uri.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
 #include "../same.h"
 #include "../uri.h"
 #include "import.h"
-#include "query.h"
 
 #define FILES 3 /* a table each */
-
-enum { OPT_RANGE = 256, OPT_OVERWRITE };
 
 struct load {
 	const char *range;
@@ -26,38 +24,6 @@ struct load {
 	unsigned int files;
 	bool overwrite, json;
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct load *l = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &l->json;
-		return 0;
-	case OPT_RANGE:
-		l->range = arg;
-		return 0;
-	case OPT_OVERWRITE:
-		l->overwrite = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (l->files == FILES)
-			return -err_set(-EINVAL, "\"%s\" is one file too many", arg);
-		l->file[l->files++] = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!l->range)
-			return -err_set(-EINVAL,
-					"where to? As in --range shm:/dev/shm/tpch?size=512M");
-		if (!l->files)
-			return -err_set(-EINVAL, "which CSV files? lineitem.csv, and perhaps "
-						 "part.csv and orders.csv");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* A range that is made anew (format=1) would take the place of what is read. */
 static int check_apart(const struct load *l)
@@ -155,10 +121,13 @@ static int load_into(const struct load *l, const char *const path[FILES], struct
 	return err;
 }
 
-static const struct argp_option options[] = {
-	{"range", OPT_RANGE, "URI", 0, "The memory range that the columns go into", 0},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "Replace tables that are there", 0},
-	{0}};
+static const struct cli_option options[] = {{"range", 0, "URI", 0, OPT_TEXT(struct load, range),
+					     "The memory range that the columns go into"},
+					    {"overwrite", 0, NULL, 0,
+					     OPT_FLAG(struct load, overwrite),
+					     "Replace tables that are there"},
+					    CLI_JSON(struct load, json),
+					    {0}};
 
 static const char doc[] =
 	"Read tables of TPC-H from CSV files into a memory range, where annex query run finds "
@@ -173,13 +142,19 @@ static const char doc[] =
 
 int query_load(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {options, parse, "FILE.csv...", doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "FILE.csv...", doc,
+					     CLI_ARGS(struct load, file, files, FILES),
+					     .many = "\"%s\" is one file too many"};
 	const char *path[FILES] = {NULL};
 	struct load l = {.range = NULL};
 	struct out out;
-	int err = cli_parse(&argp, argc, argv, &l);
+	int err = cli_parse(&line, argc, argv, &l);
 
+	if (!err && !l.range)
+		err = err_set(-EINVAL, "where to? As in --range shm:/dev/shm/tpch?size=512M");
+	if (!err && !l.files)
+		err = err_set(-EINVAL, "which CSV files? lineitem.csv, and perhaps "
+				       "part.csv and orders.csv");
 	if (!err)
 		err = check_apart(&l);
 	if (!err)
@@ -192,8 +167,5 @@ int query_load(int argc, char **argv)
 	out_init(&out, cli_name(), l.json);
 	err = load_into(&l, path, &out);
 	progress_end();
-	if (!err)
-		return out_end(&out);
-	out_drop(&out);
-	return err;
+	return out_close(&out, err);
 }

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include "../cli.h"
 #include "../commands.h"
-#include "query.h"
 
 static const struct cli_command commands[] = {
 	{"load", query_load, "read TPC-H tables from CSV files into a memory range"},

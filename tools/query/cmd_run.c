@@ -7,20 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
 #include "answer.h"
 #include "eval.h"
 #include "host.h"
-#include "query.h"
-
-enum {
-	OPT_RANGE = 256,
-	OPT_DEVICE,
-	OPT_RUNS,
-	OPT_ASK, /* and as many more as there are */
-};
 
 struct run {
 	const char *range, *device, *name;
@@ -28,47 +21,6 @@ struct run {
 	uint32_t threads, runs;
 	bool json;
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct run *r = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &r->json;
-		return 0;
-	case OPT_RANGE:
-		r->range = arg;
-		return 0;
-	case OPT_DEVICE:
-		r->device = arg;
-		return 0;
-	case OPT_RUNS:
-		return -cli_u32("--runs", arg, 1, 10000, &r->runs);
-	case 't':
-		return -cli_u32("--threads", arg, 1, 1024, &r->threads);
-	case OPT_ASK + ASK_YEAR:
-	case OPT_ASK + ASK_MONTH:
-	case OPT_ASK + ASK_WEEK:
-	case OPT_ASK + ASK_DISCOUNT:
-	case OPT_ASK + ASK_QUANTITY:
-		return -ask_parse(&r->ask, (unsigned int)key - OPT_ASK, arg);
-	case ARGP_KEY_ARG:
-		if (r->name)
-			return -err_set(-EINVAL, "\"%s\" is one query too many", arg);
-		r->name = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!r->range)
-			return -err_set(-EINVAL, "where is the data? As in --range "
-						 "shm:/dev/shm/tpch");
-		if (!r->name)
-			return -err_set(-EINVAL, "which query? q6, q14, ssb1.1, ssb1.2 or ssb1.3");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static void report_conds(struct out *out, const struct eval *e)
 {
@@ -187,29 +139,32 @@ static int answer(const struct run *r, const struct question *q, struct store *s
 	return err;
 }
 
-static const struct argp_option options[] = {
-	{"range", OPT_RANGE, "URI", 0, "The memory range that annex query load has filled", 0},
-	{"device", OPT_DEVICE, "DEVICE", 0,
+static const struct cli_option options[] = {
+	{"range", 0, "URI", 0, OPT_TEXT(struct run, range),
+	 "The memory range that annex query load has filled"},
+	{"device", 0, "DEVICE", 0, OPT_TEXT(struct run, device),
 	 "Who evaluates: local, a device in this process (default), ndp:/path, one that annex ndp "
-	 "serve has, or the range's own, pci:ADDRESS?m2func=SIZE",
-	 0},
-	{"threads", 't', "N", 0,
-	 "Threads of the local device, and of the host's loops (one a core)", 0},
-	{"runs", OPT_RUNS, "N", 0, "Evaluate so often, and report medians (5)", 0},
-	{"year", OPT_ASK + ASK_YEAR, "YEAR", 0, "Another year", 1},
-	{"month", OPT_ASK + ASK_MONTH, "MONTH", 0, "Another month: q14, ssb1.2", 1},
-	{"week", OPT_ASK + ASK_WEEK, "WEEK", 0, "Another week: ssb1.3", 1},
-	{"discount", OPT_ASK + ASK_DISCOUNT, "LOW..HIGH", 0, "Other discounts, in percent", 1},
-	{"quantity", OPT_ASK + ASK_QUANTITY, "LOW..HIGH", 0,
-	 "Other quantities; one number N: all below N", 1},
+	 "serve has, or the range's own, pci:ADDRESS?m2func=SIZE"},
+	{"threads", 't', "N", 0, OPT_U32(struct run, threads, 1, 1024),
+	 "Threads of the local device, and of the host's loops (one a core)"},
+	{"runs", 0, "N", 0, OPT_U32(struct run, runs, 1, 10000),
+	 "Evaluate so often, and report medians (5)"},
+	{"year", 0, "YEAR", 1, OPT_CALL_AT(struct run, ask, ask_parse), "Another year"},
+	{"month", 0, "MONTH", 1, OPT_CALL_AT(struct run, ask, ask_parse),
+	 "Another month: q14, ssb1.2"},
+	{"week", 0, "WEEK", 1, OPT_CALL_AT(struct run, ask, ask_parse), "Another week: ssb1.3"},
+	{"discount", 0, "LOW..HIGH", 1, OPT_CALL_AT(struct run, ask, ask_parse),
+	 "Other discounts, in percent"},
+	{"quantity", 0, "LOW..HIGH", 1, OPT_CALL_AT(struct run, ask, ask_parse),
+	 "Other quantities; one number N: all below N"},
+	CLI_JSON(struct run, json),
 	{0}};
 
 static const char doc[] =
 	"Answer a query of TPC-H (q6, q14) or of the Star Schema Benchmark (ssb1.1, ssb1.2, "
-	"ssb1.3). "
-	"Its conditions are evaluated by kernels of a near-data processor, which sweep the columns "
-	"where they lie and leave bitmaps, and once more by the host, to compare results and "
-	"times; the rows that pass are summed by the host."
+	"ssb1.3). Its conditions are evaluated by kernels of a near-data processor, which sweep "
+	"the columns where they lie and leave bitmaps, and once more by the host, to compare "
+	"results and times; the rows that pass are summed by the host."
 	"\vExamples:\n"
 	"  annex query run --range shm:/dev/shm/tpch q6\n"
 	"  annex query run --range shm:/dev/shm/tpch q6 --year 1995 --discount 2..4 --quantity 25\n"
@@ -217,13 +172,17 @@ static const char doc[] =
 
 int query_ask(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {options, parse, "QUERY", doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "QUERY", doc, CLI_ARG(struct run, name),
+					     .many = "\"%s\" is one query too many"};
 	struct run r = {.device = NEAR_LOCAL, .threads = pool_default_threads(), .runs = 5};
 	struct question q;
 	struct store s;
-	int err = cli_parse(&argp, argc, argv, &r);
+	int err = cli_parse(&line, argc, argv, &r);
 
+	if (!err && !r.range)
+		err = err_set(-EINVAL, "where is the data? As in --range shm:/dev/shm/tpch");
+	if (!err && !r.name)
+		err = err_set(-EINVAL, "which query? q6, q14, ssb1.1, ssb1.2 or ssb1.3");
 	if (!err)
 		err = question_make(r.name, &r.ask, &q);
 	if (!err)

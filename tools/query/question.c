@@ -64,11 +64,16 @@ static bool one_number(unsigned int which, const char *s, size_t n, int32_t *out
 	return !value_i32(s, n, out) && *out >= options[which].min && *out <= options[which].max;
 }
 
-int ask_parse(struct ask *a, unsigned int which, const char *text)
+int ask_parse(void *ask, const char *opt, char *text)
 {
-	const char *dots = options[which].span ? strstr(text, "..") : NULL;
-	struct ask_span *s = &a->of[which];
+	unsigned int which = 0;
+	struct ask_span *s;
+	const char *dots;
 
+	while (strcmp(options[which].name, opt))
+		which++;
+	dots = options[which].span ? strstr(text, "..") : NULL;
+	s = &((struct ask *)ask)->of[which];
 	*s = (struct ask_span){.given = true, .below = which == ASK_QUANTITY && !dots};
 	if (!one_number(which, text, dots ? (size_t)(dots - text) : strlen(text), &s->lo))
 		return nonsense(which, text);

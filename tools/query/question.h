@@ -44,8 +44,8 @@ struct ask {
 	} of[ASK_OPTIONS];
 };
 
-/* ask_parse() - "7", or for discount and quantity "5..7" too. */
-int ask_parse(struct ask *a, unsigned int which, const char *text);
+/* ask_parse() - Of option @opt: "7", or for discount and quantity "5..7" too. */
+int ask_parse(void *ask, const char *opt, char *text);
 
 /* question_make() - Query @name with what was asked otherwise. -EINVAL: no such query, no such
  * option of it. */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../input.h"
 #include "../out.h"
@@ -13,10 +14,7 @@
 #include "../progress.h"
 #include "../random.h"
 #include "csv.h"
-#include "scan.h"
 #include "table.h"
-
-enum { OPT_ROWS = 256, OPT_SELECTIVITY, OPT_SEED };
 
 struct make_opts {
 	const char *input, *output;
@@ -25,61 +23,37 @@ struct make_opts {
 	bool json;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int check_output(const struct make_opts *o)
 {
-	struct make_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case 'o':
-		o->output = arg;
-		return 0;
-	case OPT_ROWS:
-		return -cli_size("--rows", arg, 1, 1ull << 40, &o->rows);
-	case OPT_SELECTIVITY:
-		return -cli_double("--selectivity", arg, 0, 1, &o->selectivity);
-	case OPT_SEED:
-		return -cli_size("--seed", arg, 0, UINT64_MAX, &o->seed);
-	case ARGP_KEY_ARG:
-		if (o->input)
-			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-		o->input = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->output)
-			return -err_set(-EINVAL, "where to? Name the directory with -o DIR");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	return o->output ? 0 : err_set(-EINVAL, "where to? Name the directory with -o DIR");
 }
 
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-
-static const struct argp_option import_options[] = {
-	{"output", 'o', "DIR", 0, "The directory of columns to make", 0}, {0}};
+static const struct cli_option import_options[] = {{"output", 'o', "DIR", 0,
+						    OPT_TEXT(struct make_opts, output),
+						    "The directory of columns to make"},
+						   CLI_JSON(struct make_opts, json),
+						   {0}};
 
 static const char import_doc[] =
 	"Convert a CSV file into a directory of columns, one file each.\n\n"
 	"The first line names the columns. Integers become NAME.i64, other numbers NAME.f64 with "
-	"NaN "
-	"where a field is empty; columns of text are left out. The file rows holds the number of "
-	"rows."
+	"NaN where a field is empty; columns of text are left out. The file rows holds the number "
+	"of rows."
 	"\vExample:\n"
 	"  annex scan import trips.csv -o trips";
 
 int scan_import(int argc, char **argv)
 {
-	static const struct argp argp = {import_options, parse, "FILE.csv", import_doc,
-					 children,       NULL,  NULL};
+	static const struct cli_line line = {import_options, "FILE.csv", import_doc,
+					     CLI_ARG(struct make_opts, input)};
 	struct make_opts o = {0};
 	struct csv_summary sum;
 	struct out out;
 	FILE *f;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
+	if (!err)
+		err = check_output(&o);
 	if (err)
 		return err;
 	if (!o.input)
@@ -130,12 +104,14 @@ static int fill(struct table_writer *t, const struct make_opts *o)
 	return err;
 }
 
-static const struct argp_option gen_options[] = {
-	{"output", 'o', "DIR", 0, "The directory of columns to make", 0},
-	{"rows", OPT_ROWS, "N", 0, "Rows (1M)", 0},
-	{"selectivity", OPT_SELECTIVITY, "P", 0,
-	 "Share of rows with distance >= 30, 0 to 1 (0.001)", 0},
-	{"seed", OPT_SEED, "N", 0, "Other rows (1)", 0},
+static const struct cli_option gen_options[] = {
+	{"output", 'o', "DIR", 0, OPT_TEXT(struct make_opts, output),
+	 "The directory of columns to make"},
+	{"rows", 0, "N", 0, OPT_SIZE(struct make_opts, rows, 1, 1ull << 40), "Rows (1M)"},
+	{"selectivity", 0, "P", 0, OPT_DOUBLE(struct make_opts, selectivity, 0, 1),
+	 "Share of rows with distance >= 30, 0 to 1 (0.001)"},
+	{"seed", 0, "N", 0, OPT_SIZE(struct make_opts, seed, 0, UINT64_MAX), "Other rows (1)"},
+	CLI_JSON(struct make_opts, json),
 	{0}};
 
 static const char gen_doc[] = "Make a table in the shape of taxi trips: distance, total, "
@@ -145,12 +121,15 @@ static const char gen_doc[] = "Make a table in the shape of taxi trips: distance
 
 int scan_gen(int argc, char **argv)
 {
-	static const struct argp argp = {gen_options, parse, NULL, gen_doc, children, NULL, NULL};
+	static const struct cli_line line = {gen_options, NULL, gen_doc,
+					     CLI_ARG(struct make_opts, input)};
 	struct make_opts o = {.rows = 1u << 20, .seed = 1, .selectivity = 0.001};
 	struct table_writer *t;
 	struct out out;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
+	if (!err)
+		err = check_output(&o);
 	if (err)
 		return err;
 	if (o.input)

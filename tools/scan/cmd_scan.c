@@ -19,10 +19,7 @@
 #include "../progress.h"
 #include "csv.h"
 #include "query.h"
-#include "scan.h"
 #include "table.h"
-
-enum { OPT_COLUMNS = 256, OPT_CSV, OPT_WHERE, OPT_SUM, OPT_VERIFY };
 
 struct scan_opts {
 	struct storage_opts store;
@@ -30,50 +27,6 @@ struct scan_opts {
 	char *sums;
 	bool verify, json;
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct scan_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->store;
-		state->child_inputs[1] = &o->json;
-		return 0;
-	case OPT_COLUMNS:
-		o->columns = arg;
-		return 0;
-	case OPT_CSV:
-		o->csv = arg;
-		return 0;
-	case OPT_WHERE:
-		if (o->where)
-			return -err_set(-EINVAL, "--where: one condition at a time");
-		o->where = arg;
-		return 0;
-	case OPT_SUM:
-		if (o->sums)
-			return -err_set(-EINVAL,
-					"--sum: write the columns in one list, with commas");
-		o->sums = arg;
-		return 0;
-	case OPT_VERIFY:
-		o->verify = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return -err_set(-EINVAL,
-				"no command \"%s\", and no argument: see annex scan --help", arg);
-	case ARGP_KEY_END:
-		if (!o->columns == !o->csv)
-			return -err_set(-EINVAL,
-					"name the data, by either --columns DIR or --csv FILE");
-		if (!o->where)
-			return -err_set(-EINVAL, "which rows? As in --where 'distance>=30'");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static char *trim(char *s)
 {
@@ -303,20 +256,57 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 	return err;
 }
 
-static const struct argp_option options[] = {
-	{"columns", OPT_COLUMNS, "DIR", 0,
-	 "A directory of columns: NAME.f64, .f32, .i64, .i32, .u64, .u32", 0},
-	{"csv", OPT_CSV, "FILE", 0, "A CSV file, converted to columns for this run", 0},
-	{"where", OPT_WHERE, "COND", 0, "Rows to take: COLUMN OP VALUE; OP is >= <= > < == !=", 0},
-	{"sum", OPT_SUM, "COL,...", 0,
-	 "Columns to sum over these rows; without it they are counted", 0},
-	{"verify", OPT_VERIFY, NULL, 0, "Compare with the answer of plain reads", 0},
+static int set_where(void *opts, const char *opt, char *arg)
+{
+	struct scan_opts *o = opts;
+
+	if (o->where)
+		return err_set(-EINVAL, "%s: one condition at a time", opt);
+	o->where = arg;
+	return 0;
+}
+
+static int set_sums(void *opts, const char *opt, char *arg)
+{
+	struct scan_opts *o = opts;
+
+	if (o->sums)
+		return err_set(-EINVAL, "%s: write the columns in one list, with commas", opt);
+	o->sums = arg;
+	return 0;
+}
+
+static int check_opts(struct scan_opts *o)
+{
+	int err = storage_settle(&o->store);
+
+	if (err)
+		return err;
+	if (!o->columns == !o->csv)
+		return err_set(-EINVAL, "name the data, by either --columns DIR or --csv FILE");
+	if (!o->where)
+		return err_set(-EINVAL, "which rows? As in --where 'distance>=30'");
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	{"columns", 0, "DIR", 0, OPT_TEXT(struct scan_opts, columns),
+	 "A directory of columns: NAME.f64, .f32, .i64, .i32, .u64, .u32"},
+	{"csv", 0, "FILE", 0, OPT_TEXT(struct scan_opts, csv),
+	 "A CSV file, converted to columns for this run"},
+	{"where", 0, "COND", 0, OPT_CALL(set_where),
+	 "Rows to take: COLUMN OP VALUE; OP is >= <= > < == !="},
+	{"sum", 0, "COL,...", 0, OPT_CALL(set_sums),
+	 "Columns to sum over these rows; without it they are counted"},
+	{"verify", 0, NULL, 0, OPT_FLAG(struct scan_opts, verify),
+	 "Compare with the answer of plain reads"},
+	CLI_TABLE(struct scan_opts, store, storage_cache_options),
+	CLI_JSON(struct scan_opts, json),
 	{0}};
 
 static const char doc[] =
 	"Sum columns over the rows where another column passes a condition. Of the summed columns "
-	"only "
-	"the lines that hold such rows are read.\n\n"
+	"only the lines that hold such rows are read.\n\n"
 	"annex scan import converts a CSV file to columns for good, annex scan gen makes test data."
 	"\vExamples:\n"
 	"  annex scan gen --rows 10M -o trips\n"
@@ -324,33 +314,25 @@ static const char doc[] =
 	"  annex scan --columns trips --where 'distance>=30' --sum total,tolls,tax --cache 64M\n"
 	"  annex scan --csv trips.csv --where 'passengers==4' --sum fare --verify";
 
-static const struct argp_child children[] = {
-	{&storage_cache_argp, 0, NULL, 0},
-	{&cli_json_argp, 0, NULL, 0},
-	{0},
-};
-
 static int scan(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, NULL, doc, children, NULL, NULL};
+	static const struct cli_line line = {
+		options, NULL, doc,
+		.many = "no command \"%s\", and no argument: see annex scan --help"};
 	struct scan_opts o = {.where = NULL};
 	struct query q = {.n = 0};
 	struct out out;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
+	if (!err)
+		err = check_opts(&o);
 	if (!err)
 		err = name_columns(&q, &o);
 	if (err)
 		return err;
 	out_init(&out, cli_name(), o.json);
 	err = o.csv ? scan_csv(&q, &o, &out) : scan_columns(&q, &o, o.columns, &out);
-	if (!err || err == -EBADMSG) {
-		int printed = out_end(&out);
-
-		return err ? err : printed;
-	}
-	out_drop(&out);
-	return err;
+	return out_close(&out, err);
 }
 
 int cmd_scan(int argc, char **argv)

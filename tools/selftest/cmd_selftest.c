@@ -19,8 +19,6 @@
 #include "facts.h"
 #include "place.h"
 
-enum { OPT_OVERWRITE = 256, OPT_RANGE, OPT_ONLY, OPT_SEED, OPT_SECONDS, OPT_DIR, OPT_REPORT };
-
 #define THREADS 4u
 #define SEED_MAX (1ull << 53)
 
@@ -40,8 +38,11 @@ struct command {
 	struct tally tally[PARTS];
 };
 
-static int parse_only(struct command *c, const char *arg)
+static int parse_only(void *o, const char *opt, char *arg)
 {
+	struct command *c = o;
+
+	(void)opt;
 	while (*arg) {
 		size_t n = strcspn(arg, ",");
 		unsigned int i = 0;
@@ -59,41 +60,6 @@ static int parse_only(struct command *c, const char *arg)
 			       "near, plans",
 			       arg);
 	return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct command *c = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &c->json;
-		return 0;
-	case OPT_OVERWRITE:
-		c->s.overwrite = arg;
-		return 0;
-	case OPT_RANGE:
-		c->s.range = arg;
-		return 0;
-	case OPT_ONLY:
-		return -parse_only(c, arg);
-	case OPT_SEED:
-		return -cli_size("--seed", arg, 0, SEED_MAX, &c->seed);
-	case OPT_SECONDS:
-		return -cli_double("--seconds", arg, 0, 1e6, &c->seconds);
-	case OPT_DIR:
-		c->dir = arg;
-		return 0;
-	case OPT_REPORT:
-		c->report = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!c->chosen)
-			c->chosen = (1u << PARTS) - 1;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
 }
 
 /* A file that is not there would be made, and stay. */
@@ -266,36 +232,37 @@ static int judge(const struct command *c)
 	return 0;
 }
 
-static const struct argp_option options[] = {
-	{"dir", OPT_DIR, "DIR", 0, "Where its files are made, 64 MiB, and removed (.)", 1},
-	{"overwrite", OPT_OVERWRITE, "URI", 0,
-	 "Use this device, not files: ALL DATA ON IT MAY BE LOST", 1},
-	{"range", OPT_RANGE, "URI", 0,
-	 "Use this memory range for pieces, up to 4 MiB; what others have there stays", 1},
-	{"only", OPT_ONLY, "PART,...", 0,
-	 "Some of queues, cache, spaces, ranges, near, plans (all)", 2},
-	{"seconds", OPT_SECONDS, "S", 0,
-	 "About how long all takes; each part does one round at least (120)", 2},
-	{"seed", OPT_SEED, "N", 0, "Of all random inputs (random)", 2},
-	{"report", OPT_REPORT, "FILE", 0, "Write the report as JSON to a new file as well", 3},
+static const struct cli_option options[] = {
+	{"dir", 0, "DIR", 1, OPT_TEXT(struct command, dir),
+	 "Where its files are made, 64 MiB, and removed (.)"},
+	{"overwrite", 0, "URI", 1, OPT_TEXT(struct command, s.overwrite),
+	 "Use this device, not files: ALL DATA ON IT MAY BE LOST"},
+	{"range", 0, "URI", 1, OPT_TEXT(struct command, s.range),
+	 "Use this memory range for pieces, up to 4 MiB; what others have there stays"},
+	{"only", 0, "PART,...", 2, OPT_CALL(parse_only),
+	 "Some of queues, cache, spaces, ranges, near, plans (all)"},
+	{"seconds", 0, "S", 2, OPT_DOUBLE(struct command, seconds, 0, 1e6),
+	 "About how long all takes; each part does one round at least (120)"},
+	{"seed", 0, "N", 2, OPT_SIZE(struct command, seed, 0, SEED_MAX),
+	 "Of all random inputs (random)"},
+	{"report", 0, "FILE", 3, OPT_TEXT(struct command, report),
+	 "Write the report as JSON to a new file as well"},
+	CLI_JSON(struct command, json),
 	{0}};
 
 static const char doc[] =
 	"Check the library on this machine and its storage: queues, cache, spaces, ranges, "
-	"near-data "
-	"calls and plans, on random inputs and with injected faults, each compared with a plain "
-	"computation. It writes only to files that it makes, and removes."
+	"near-data calls and plans, on random inputs and with injected faults, each compared with "
+	"a plain computation. It writes only to files that it makes, and removes."
 	"\vExamples:\n"
 	"  annex selftest --dir /mnt/nvme\n"
 	"  annex selftest --only queues,cache --overwrite file:/dev/nvme1n1\n"
 	"  annex selftest --only ranges --range dax:/dev/dax0.0 --seconds 30\n"
 	"  annex selftest --only spaces --seed 42 --json";
 
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-
 int cmd_selftest(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, NULL, doc, children, NULL, NULL};
+	static const struct cli_line line = {.options = options, .doc = doc};
 	struct command c = {.s.threads = THREADS, .seconds = 120};
 	struct out out;
 	int err;
@@ -303,7 +270,9 @@ int cmd_selftest(int argc, char **argv)
 	if (getrandom(&c.seed, sizeof(c.seed), 0) != sizeof(c.seed))
 		return err_sys("no random numbers");
 	c.seed >>= 32;
-	err = cli_parse(&argp, argc, argv, &c);
+	err = cli_parse(&line, argc, argv, &c);
+	if (!c.chosen)
+		c.chosen = (1u << PARTS) - 1;
 	if (!err && c.report)
 		err = newfile_check(c.report, false);
 	if (!err && c.s.overwrite)

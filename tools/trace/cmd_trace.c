@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include "../cli.h"
 #include "../commands.h"
-#include "trace.h"
 
 static const struct cli_command commands[] = {
 	{"show", trace_show, "what an iteration does to memory: lifetimes, pressure, idle times"},

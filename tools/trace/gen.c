@@ -3,6 +3,7 @@
  * annex trace gen.
  */
 #define _GNU_SOURCE
+#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <annex/generate.h>
@@ -10,24 +11,10 @@
 #include <annex/trace.h>
 #include <annex/vitality.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../newfile.h"
 #include "../out.h"
-#include "trace.h"
-
-enum {
-	OPT_SEQ = 256,
-	OPT_LAYERS,
-	OPT_HIDDEN,
-	OPT_IMAGE,
-	OPT_GPU,
-	OPT_DTYPE,
-	OPT_OPTIMIZER,
-	OPT_KERNELS,
-	OPT_SEED,
-	OPT_PEAK,
-	OPT_OVERWRITE
-};
 
 struct gen_opts {
 	struct annex_trace_spec spec;
@@ -35,97 +22,54 @@ struct gen_opts {
 	bool overwrite, json;
 };
 
-static int number(const char *opt, const char *arg, uint64_t *value)
-{
-	return -cli_size(opt, arg, 1, UINT64_MAX, value);
-}
-
-static int choice(const char *opt, const char *arg, const char *const *choices, int *value)
-{
-	int err = cli_choice(opt, arg, choices, value);
-
-	++*value; /* 0 is the usual one */
-	return -err;
-}
-
-static error_t parse_spec(int key, char *arg, struct annex_trace_spec *spec)
+/* 0 is the usual one of both. */
+static int set_dtype(void *o, const char *opt, char *arg)
 {
 	static const char *const dtypes[] = {"fp32", "tf32", "fp16", "bf16", NULL};
-	static const char *const optimizers[] = {"sgd", "momentum", "adam", NULL};
-	int which = 0, err;
+	struct gen_opts *g = o;
+	int which = 0, err = cli_choice(opt, arg, dtypes, &which);
 
-	switch (key) {
-	case 'b':
-		return number("--batch", arg, &spec->batch);
-	case OPT_SEQ:
-		return number("--seq", arg, &spec->seq);
-	case OPT_LAYERS:
-		return number("--layers", arg, &spec->layers);
-	case OPT_HIDDEN:
-		return number("--hidden", arg, &spec->hidden);
-	case OPT_IMAGE:
-		return number("--image", arg, &spec->image);
-	case OPT_KERNELS:
-		return number("--kernels", arg, &spec->kernels);
-	case OPT_PEAK:
-		return number("--peak", arg, &spec->peak);
-	case OPT_SEED:
-		return -cli_size("--seed", arg, 0, UINT64_MAX, &spec->seed);
-	case OPT_GPU:
-		spec->gpu = arg;
-		return 0;
-	case OPT_DTYPE:
-		err = choice("--dtype", arg, dtypes, &which);
-		spec->dtype = (enum annex_dtype)which;
-		return err;
-	case OPT_OPTIMIZER:
-		err = choice("--optimizer", arg, optimizers, &which);
-		spec->optimizer = (enum annex_optimizer)which;
-		return err;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	g->spec.dtype = (enum annex_dtype)(which + 1);
+	return err;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int set_optimizer(void *o, const char *opt, char *arg)
 {
-	struct gen_opts *o = state->input;
+	static const char *const optimizers[] = {"sgd", "momentum", "adam", NULL};
+	struct gen_opts *g = o;
+	int which = 0, err = cli_choice(opt, arg, optimizers, &which);
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case 'o':
-		o->output = arg;
-		return 0;
-	case OPT_OVERWRITE:
-		o->overwrite = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->spec.model)
-			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-		o->spec.model = arg;
-		return 0;
-	default:
-		return parse_spec(key, arg, &o->spec);
-	}
+	g->spec.optimizer = (enum annex_optimizer)(which + 1);
+	return err;
 }
 
-static const struct argp_option options[] = {
-	{"output", 'o', "FILE", 0, "The trace to write (-: standard output, the default)", 0},
-	{"overwrite", OPT_OVERWRITE, NULL, 0, "Replace a file of that name", 0},
-	{"batch", 'b', "N", 0, "Samples in an iteration", 0},
-	{"seq", OPT_SEQ, "N", 0, "Tokens in a sequence (BERT, GPT, Llama)", 0},
-	{"image", OPT_IMAGE, "N", 0, "Width and height of an image (ViT, ResNet; 224)", 0},
-	{"layers", OPT_LAYERS, "N", 0, "Layers of a transformer", 0},
-	{"hidden", OPT_HIDDEN, "N", 0, "Width of a transformer", 0},
-	{"gpu", OPT_GPU, "NAME", 0, "Whose times (a100-40)", 0},
-	{"dtype", OPT_DTYPE, "TYPE", 0, "fp32, tf32, fp16 or bf16 (Llama: bf16, others: fp32)", 0},
-	{"optimizer", OPT_OPTIMIZER, "NAME", 0,
-	 "sgd, momentum or adam (ResNet: momentum, others: adam)", 0},
-	{"kernels", OPT_KERNELS, "N", 0, "synthetic: how many kernels, up to 1,000,000 (1000)", 1},
-	{"seed", OPT_SEED, "N", 0, "synthetic: another trace of the same kind (0)", 1},
-	{"peak", OPT_PEAK, "SIZE", 0, "synthetic: bytes that live at the peak (120G)", 1},
+static const struct cli_option options[] = {
+	{"output", 'o', "FILE", 0, OPT_TEXT(struct gen_opts, output),
+	 "The trace to write (-: standard output, the default)"},
+	{"overwrite", 0, NULL, 0, OPT_FLAG(struct gen_opts, overwrite),
+	 "Replace a file of that name"},
+	{"batch", 'b', "N", 0, OPT_SIZE(struct gen_opts, spec.batch, 1, UINT64_MAX),
+	 "Samples in an iteration"},
+	{"seq", 0, "N", 0, OPT_SIZE(struct gen_opts, spec.seq, 1, UINT64_MAX),
+	 "Tokens in a sequence (BERT, GPT, Llama)"},
+	{"image", 0, "N", 0, OPT_SIZE(struct gen_opts, spec.image, 1, UINT64_MAX),
+	 "Width and height of an image (ViT, ResNet; 224)"},
+	{"layers", 0, "N", 0, OPT_SIZE(struct gen_opts, spec.layers, 1, UINT64_MAX),
+	 "Layers of a transformer"},
+	{"hidden", 0, "N", 0, OPT_SIZE(struct gen_opts, spec.hidden, 1, UINT64_MAX),
+	 "Width of a transformer"},
+	{"gpu", 0, "NAME", 0, OPT_TEXT(struct gen_opts, spec.gpu), "Whose times (a100-40)"},
+	{"dtype", 0, "TYPE", 0, OPT_CALL(set_dtype),
+	 "fp32, tf32, fp16 or bf16 (Llama: bf16, others: fp32)"},
+	{"optimizer", 0, "NAME", 0, OPT_CALL(set_optimizer),
+	 "sgd, momentum or adam (ResNet: momentum, others: adam)"},
+	{"kernels", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.kernels, 1, UINT64_MAX),
+	 "synthetic: how many kernels, up to 1,000,000 (1000)"},
+	{"seed", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.seed, 0, UINT64_MAX),
+	 "synthetic: another trace of the same kind (0)"},
+	{"peak", 0, "SIZE", 1, OPT_SIZE(struct gen_opts, spec.peak, 1, UINT64_MAX),
+	 "synthetic: bytes that live at the peak (120G)"},
+	CLI_JSON(struct gen_opts, json),
 	{0}};
 
 /* The names come from the library, so that the help cannot fall behind it. */
@@ -167,8 +111,6 @@ static const char doc[] =
 	"  annex trace gen bert-base --batch 256 -o bert.json\n"
 	"  annex trace gen llama-7b --batch 1 --gpu h100 | annex trace show -\n"
 	"  annex trace gen synthetic --kernels 100000 -o large.json";
-
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
 
 static int write_trace(const struct annex_trace *trace, const char *path, bool overwrite)
 {
@@ -215,10 +157,11 @@ static int report(const struct gen_opts *o, const struct annex_trace *trace)
 
 int trace_gen(int argc, char **argv)
 {
-	static const struct argp argp = {options, parse, "MODEL", doc, children, filter_help, NULL};
+	static const struct cli_line line = {options, "MODEL", doc, .filter = filter_help,
+					     CLI_ARG(struct gen_opts, spec.model)};
 	struct gen_opts o = {.output = "-"};
 	struct annex_trace *trace;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
 	if (err)
 		return err;

@@ -8,38 +8,16 @@
 #include <annex/trace.h>
 #include <annex/vitality.h>
 #include "../cli.h"
+#include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "read.h"
 #include "show_periods.h"
-#include "trace.h"
 
 struct show_opts {
 	const char *path;
 	bool json;
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct show_opts *o = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->json;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (o->path)
-			return -err_set(-EINVAL, "\"%s\" is one argument too many", arg);
-		o->path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->path)
-			return -err_set(-EINVAL, "which trace? Name its file, or - for stdin");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static void group_row(struct out *o, const char *label, uint64_t tensors, uint64_t bytes)
 {
@@ -172,31 +150,27 @@ static int show(const struct annex_trace *t, bool json)
 	out_init(&out, cli_name(), json);
 	err = report(&out, v);
 	annex_vitality_destroy(v);
-	if (!err)
-		return out_end(&out);
-	out_drop(&out);
-	return err;
+	return out_close(&out, err);
 }
 
-static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+static const struct cli_option options[] = {CLI_JSON(struct show_opts, json), {0}};
 
 static const char doc[] =
 	"What a training iteration does to memory: its tensors, how much lives and how much is in "
-	"use "
-	"at a time, and how long tensors rest between their uses.\n\n"
+	"use at a time, and how long tensors rest between their uses.\n\n"
 	"A period can hide a swap to the SSD if the tensor can be there and back before it ends, "
-	"by one "
-	"SSD of 3.2 GB/s that does nothing else."
+	"by one SSD of 3.2 GB/s that does nothing else."
 	"\vExamples:\n"
 	"  annex trace show bert-256.json\n"
 	"  annex trace gen bert-base | annex trace show - --json";
 
 int trace_show(int argc, char **argv)
 {
-	static const struct argp argp = {NULL, parse, "FILE", doc, children, NULL, NULL};
+	static const struct cli_line line = {options, "FILE", doc, CLI_ARG(struct show_opts, path),
+					     .none = "which trace? Name its file, or - for stdin"};
 	struct show_opts o = {0};
 	struct annex_trace *t;
-	int err = cli_parse(&argp, argc, argv, &o);
+	int err = cli_parse(&line, argc, argv, &o);
 
 	if (err)
 		return err;

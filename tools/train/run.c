@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <annex/detail/clock.h>
 #include <annex/simulate.h>
 #include "../error.h"
 #include "../mem.h"
@@ -10,9 +12,23 @@
 #include "../progress.h"
 #include "blas.h"
 #include "lost.h"
-#include "usage.h"
 #include "text.h"
 #include "train.h"
+
+static uint64_t to_ns(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * ANNEX_NSEC_PER_SEC + (uint64_t)t.tv_usec * 1000;
+}
+
+/* Nanoseconds that all threads have computed, and in the kernel. */
+static void usage_busy(uint64_t *user, uint64_t *kernel)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	*user = to_ns(u.ru_utime);
+	*kernel = to_ns(u.ru_stime);
+}
 
 /* struct run - What there is while it goes on. @bytes: of the tokens, and those that follow. */
 struct run {
