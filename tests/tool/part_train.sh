@@ -59,11 +59,12 @@ holds "every page is somewhere, and none where another is" awk -F , '
 	NR > 1 && $3 != "" { below++ }
 	END { exit !(n > 100 && below && !lost && !twice) }' pages.csv
 told='warning: .*(came back wrong|cannot be|not shown)'
-# After 1200 reads of 1500 there is a plan, and under uvm it is kernels that fault.
+# After 1200 reads of 1500 there is a plan, and under uvm it is kernels that fault. Which tensor it
+# is depends on how busy the machine is.
 for policy in none uvm g10 annex; do
 	for after in 100 1200; do
 		warning="$told" refused "a wrong bit, $policy" \
-			"(layer [0-9]+|embed|head).*: the data is not what was written" \
+			"training: [a-z][a-z0-9 ,]*: .*the data is not what was written" \
 			"$annex" train "${small[@]}" --device-memory $((tensors / 4)) \
 			--policy $policy --checksum --storage \
 			"mem:64M?fault=flip,after=$after,count=0"
