@@ -204,6 +204,9 @@ refused "CSV with an open quote" "quoted" "$annex" scan import bad.csv -o x
 refused "CSV with an open quote, in one go" "quoted" env TMPDIR="$dir/temp" "$annex" scan \
 	--csv bad.csv --where 'a>1'
 holds "the temporary directory is gone after an error" test -z "$(ls temp)"
+printf 'a,b\n1,2\n3,4"\n' >bad.csv
+refused "CSV with a stray quote" "line 3: a quote where none can be" \
+	"$annex" scan import bad.csv -o x
 printf 'a/b\n1\n' >bad.csv
 refused "CSV column that is a path" "name" "$annex" scan import bad.csv -o x
 printf 'a\nb\n' >bad.csv

@@ -41,7 +41,7 @@ refused "a matrix without end" "line of more than" "$annex" graph import mtx /de
 refused "packages without end" "line of more than" "$annex" graph import debian /dev/zero \
 	-o made.csr
 truncate -s 20M hole
-refused "a CSV file of zeroes" "record of more than 16 MiB" "$annex" scan --csv hole --where 'a>1'
+refused "a CSV file of zeroes" "field of more than 64 KiB" "$annex" scan --csv hole --where 'a>1'
 refused "a text of the kernel's files" "0 bytes of text" "$annex" train --text /proc/self
 if command -v script >/dev/null; then
 	# The terminal's output goes to out; the writer comes when the command has said so.

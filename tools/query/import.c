@@ -6,7 +6,7 @@
 #include "../error.h"
 #include "../progress.h"
 #include "import.h"
-#include "records.h"
+#include "../records.h"
 
 /* More than that of a field is not shown. */
 #define SHOWN 40

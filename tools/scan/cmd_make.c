@@ -49,7 +49,6 @@ int scan_import(int argc, char **argv)
 	struct make_opts o = {0};
 	struct csv_summary sum;
 	struct out out;
-	FILE *f;
 	int err = cli_parse(&line, argc, argv, &o);
 
 	if (!err)
@@ -58,11 +57,7 @@ int scan_import(int argc, char **argv)
 		return err;
 	if (!o.input)
 		return err_set(-EINVAL, "which CSV file?");
-	f = input_file(o.input);
-	if (!f)
-		return -EINVAL;
-	err = csv_import(f, o.input, o.output, false, &sum);
-	fclose(f);
+	err = csv_import(o.input, o.output, false, &sum);
 	progress_end();
 	if (err)
 		return err;

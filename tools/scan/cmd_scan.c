@@ -227,23 +227,18 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct csv_summary sum;
-	FILE *f = input_file(o->csv);
 	char *dir, *made;
 	int err;
 
-	if (!f)
-		return -EINVAL;
-	if (asprintf(&dir, "%s/annex-scan.XXXXXX", tmp && *tmp ? tmp : P_tmpdir) < 0) {
-		fclose(f);
+	if (asprintf(&dir, "%s/annex-scan.XXXXXX", tmp && *tmp ? tmp : P_tmpdir) < 0)
 		return err_set(-ENOMEM, "out of memory");
-	}
 	cleanup_hold();
 	made = mkdtemp(dir);
 	err = made ? cleanup_add(dir) : err_sys("cannot make a directory %s: set TMPDIR", dir);
 	cleanup_release();
 	if (made) {
 		if (!err)
-			err = csv_import(f, o->csv, dir, true, &sum);
+			err = csv_import(o->csv, dir, true, &sum);
 		progress_end();
 		if (!err)
 			err = check_columns(q, o->csv, dir, &sum);
@@ -251,7 +246,6 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 			err = scan_columns(q, o, dir, out);
 		remove_table(dir);
 	}
-	fclose(f);
 	free(dir);
 	return err;
 }

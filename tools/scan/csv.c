@@ -4,138 +4,37 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../error.h"
-#include "../input.h"
 #include "../progress.h"
+#include "../records.h"
 #include "csv.h"
 #include "table.h"
 
-#define FIELDS 1024
-
 enum kind { KIND_INT, KIND_FLOAT, KIND_TEXT };
 
+/* struct csv - @t: NULL while kinds are found out. */
 struct csv {
-	FILE *f;
-	const char *path;
-	uint64_t line, size;
-	char *buf; /* the fields of a record, with their NULs */
-	size_t room, len;
-	unsigned int fields, columns;
-	size_t at[FIELDS];
-	char *names[FIELDS];
-	enum kind kind[FIELDS];
-	int column[FIELDS]; /* number in the table, -1: left out */
+	struct records r;
+	struct table_writer *t;
+	uint64_t rows;
+	unsigned int columns;
+	char *names[RECORDS_FIELDS];
+	enum kind kind[RECORDS_FIELDS];
+	int column[RECORDS_FIELDS]; /* number in the table, -1: left out */
 };
 
-static int bad(const struct csv *c, const char *what)
+static int take_name(struct csv *c, unsigned int i, const char *s)
 {
-	return err_set(-EINVAL, "%s, line %llu: %s", c->path, (unsigned long long)c->line, what);
-}
+	const char *end;
 
-static int put_char(struct csv *c, char ch)
-{
-	if (c->len == INPUT_LINE)
-		return bad(c, "a record of more than 16 MiB");
-	if (c->len == c->room) {
-		size_t room = c->room * 2 + 4096;
-		char *buf = realloc(c->buf, room);
-
-		if (!buf)
-			return err_set(-ENOMEM, "no memory for a line of %s", c->path);
-		c->buf = buf;
-		c->room = room;
-	}
-	c->buf[c->len++] = ch;
-	return 0;
-}
-
-/* Inside quotes, of which the first has been read; a quote is written as two of them. */
-static int read_quoted(struct csv *c)
-{
-	for (;;) {
-		int ch = getc_unlocked(c->f), err;
-
-		if (ch == EOF)
-			return bad(c, "a quoted field does not end");
-		if (ch == '"') {
-			ch = getc_unlocked(c->f);
-			if (ch != '"') {
-				ungetc(ch, c->f);
-				return 0;
-			}
-		}
-		c->line += ch == '\n';
-		err = put_char(c, (char)ch);
-		if (err)
-			return err;
-	}
-}
-
-/* One field; *@end is what followed it: ',', '\n' or EOF. */
-static int read_field(struct csv *c, int *end)
-{
-	int err = 0;
-
-	if (c->fields == FIELDS)
-		return bad(c, "too many fields");
-	c->at[c->fields++] = c->len;
-	while (!err) {
-		int ch = getc_unlocked(c->f);
-
-		if (ch == ',' || ch == '\n' || ch == EOF) {
-			*end = ch;
-			break;
-		}
-		if (ch == '"')
-			err = read_quoted(c);
-		else if (ch != '\r')
-			err = put_char(c, (char)ch);
-	}
-	return err ? err : put_char(c, '\0');
-}
-
-/* The next record that is not empty: 1, 0 at the end of the file, or -errno. */
-static int read_record(struct csv *c)
-{
-	int end = ',', err;
-
-	do {
-		c->fields = 0;
-		c->len = 0;
-		c->line++;
-		do {
-			err = read_field(c, &end);
-			if (err)
-				return err;
-		} while (end == ',');
-		if (ferror(c->f))
-			return err_sys("cannot read %s", c->path);
-	} while (end != EOF && c->fields == 1 && !c->buf[0]);
-	return c->fields > 1 || c->buf[0];
-}
-
-static int read_names(struct csv *c)
-{
-	int got = read_record(c);
-
-	if (got < 0)
-		return got;
-	if (!got)
-		return err_set(-EINVAL, "%s is empty: its first line should name the columns",
-			       c->path);
-	c->columns = c->fields;
-	for (unsigned int i = 0; i < c->fields; i++) {
-		char *s = c->buf + c->at[i] + strspn(c->buf + c->at[i], " \t"), *end;
-
-		for (end = s + strlen(s); end > s && isspace((unsigned char)end[-1]); end--)
-			;
-		c->names[i] = strndup(s, (size_t)(end - s));
-		if (!c->names[i])
-			return err_set(-ENOMEM, "out of memory");
-	}
-	return 0;
+	s += strspn(s, " \t");
+	for (end = s + strlen(s); end > s && isspace((unsigned char)end[-1]); end--)
+		;
+	c->names[i] = strndup(s, (size_t)(end - s));
+	return c->names[i] ? 0 : err_set(-ENOMEM, "out of memory");
 }
 
 static enum kind kind_of(const char *s)
@@ -152,37 +51,50 @@ static enum kind kind_of(const char *s)
 	return end != s && !end[strspn(end, " \t")] ? KIND_FLOAT : KIND_TEXT;
 }
 
-/* Goes over all records; @t: where they are written, NULL: only find out the kinds. */
-static int read_rows(struct csv *c, struct table_writer *t, uint64_t *rows)
+static int take_value(struct csv *c, unsigned int i, const char *s)
 {
-	int got, err = 0;
+	int64_t n;
+	double d;
 
-	for (*rows = 0; !err && (got = read_record(c)) != 0; ++*rows) {
-		if (got < 0)
-			return got;
-		if (c->fields != c->columns)
-			return err_set(-EINVAL, "%s, line %llu: %u fields, the first line has %u",
-				       c->path, (unsigned long long)c->line, c->fields, c->columns);
-		for (unsigned int i = 0; i < c->fields && !err; i++) {
-			const char *s = c->buf + c->at[i];
-			int64_t n;
-			double d;
-
-			if (!t && c->kind[i] != KIND_TEXT && kind_of(s) > c->kind[i])
-				c->kind[i] = kind_of(s);
-			if (!t || c->column[i] < 0)
-				continue;
-			if (c->kind[i] == KIND_INT)
-				n = strtoll(s, NULL, 10);
-			else
-				d = s[strspn(s, " \t")] ? strtod(s, NULL) : NAN;
-			err = column_put(&t->file[c->column[i]],
-					 c->kind[i] == KIND_INT ? (void *)&n : (void *)&d, 8);
-		}
-		if (*rows % 16384 == 0)
-			progress_update((uint64_t)ftello(c->f) >> 20, c->size >> 20, "MiB");
+	if (c->column[i] < 0)
+		return 0;
+	if (c->kind[i] == KIND_INT) {
+		n = strtoll(s, NULL, 10);
+		return column_put(&c->t->file[c->column[i]], &n, sizeof(n));
 	}
-	return err;
+	d = s[strspn(s, " \t")] ? strtod(s, NULL) : NAN;
+	return column_put(&c->t->file[c->column[i]], &d, sizeof(d));
+}
+
+static int on_field(void *ctx, unsigned int i, const char *s, size_t n)
+{
+	struct csv *c = ctx;
+	enum kind kind;
+
+	if (!c->r.record)
+		return c->t ? 0 : take_name(c, i, s);
+	if (i >= c->columns)
+		return 0; /* told of at the record's end */
+	if (c->t)
+		return take_value(c, i, s);
+	kind = strlen(s) == n ? kind_of(s) : KIND_TEXT;
+	if (kind > c->kind[i])
+		c->kind[i] = kind;
+	return 0;
+}
+
+static int on_end(void *ctx, unsigned int fields)
+{
+	struct csv *c = ctx;
+
+	if (!c->r.record) {
+		c->columns = fields;
+		return 0;
+	}
+	c->rows++;
+	if (fields == c->columns)
+		return 0;
+	return records_bad(&c->r, "%u fields, the first line has %u", fields, c->columns);
 }
 
 /* Of those that are written: what is left out may be called as it likes. */
@@ -190,7 +102,7 @@ static int check_name(const struct csv *c, unsigned int i)
 {
 	for (unsigned int k = 0; k < i; k++)
 		if (c->column[k] >= 0 && !strcmp(c->names[k], c->names[i]))
-			return err_set(-EINVAL, "%s: two columns are called \"%s\"", c->path,
+			return err_set(-EINVAL, "%s: two columns are called \"%s\"", c->r.path,
 				       c->names[i]);
 	return 0;
 }
@@ -223,28 +135,42 @@ static int open_columns(struct csv *c, struct table_writer *t, struct csv_summar
 		err = table_add(t, c->names[i], c->kind[i] == KIND_INT ? COLUMN_I64 : COLUMN_F64);
 	}
 	if (!err && !t->n)
-		err = err_set(-EINVAL, "%s has no column of numbers", c->path);
+		err = err_set(-EINVAL, "%s has no column of numbers", c->r.path);
 	sum->columns = t->n;
 	return err;
 }
 
 static int convert(struct csv *c, struct table_writer *t, struct csv_summary *sum)
 {
-	int got, err = open_columns(c, t, sum);
+	int err = open_columns(c, t, sum);
 
 	if (err)
 		return err;
 	progress_begin("converting");
-	rewind(c->f);
-	c->line = 0;
-	got = read_record(c);
-	err = got < 0 ? got : read_rows(c, t, &t->rows);
+	c->t = t;
+	c->rows = 0;
+	err = records_read(&c->r);
+	t->rows = c->rows;
 	if (!err && t->rows != sum->rows)
-		err = err_set(-EIO, "%s has changed while it was read", c->path);
+		err = err_set(-EIO, "%s has changed while it was read", c->r.path);
 	return err;
 }
 
-int csv_import(FILE *f, const char *path, const char *dir, bool temporary, struct csv_summary *sum)
+static int look(struct csv *c)
+{
+	int err;
+
+	progress_begin("looking at the columns");
+	err = records_read(&c->r);
+	if (!err && !c->columns)
+		err = err_set(-EINVAL, "%s is empty: its first line should name the columns",
+			      c->r.path);
+	if (!err && !c->rows)
+		err = err_set(-EINVAL, "%s has no rows", c->r.path);
+	return err;
+}
+
+int csv_import(const char *path, const char *dir, bool temporary, struct csv_summary *sum)
 {
 	struct csv *c = calloc(1, sizeof(*c));
 	struct table_writer *t = calloc(1, sizeof(*t));
@@ -254,28 +180,16 @@ int csv_import(FILE *f, const char *path, const char *dir, bool temporary, struc
 	if (!c || !t) {
 		err = err_set(-ENOMEM, "out of memory");
 	} else {
-		c->f = f;
-		c->path = path;
-		if (fseeko(f, 0, SEEK_END) || ftello(f) < 0)
-			err = err_sys("cannot read %s twice", path);
-		else
-			err = 0;
-		c->size = err ? 0 : (uint64_t)ftello(f);
-		rewind(f);
-		progress_begin("looking at the columns");
-		err = err ? err : read_names(c);
-		if (!err)
-			err = read_rows(c, NULL, &sum->rows);
-		if (!err && !sum->rows)
-			err = err_set(-EINVAL, "%s has no rows", path);
+		c->r = (struct records){.field = on_field, .end = on_end, .ctx = c, .path = path};
+		err = look(c);
+		sum->rows = c->rows;
 		if (!err)
 			err = table_create(t, dir, temporary);
 		if (!err)
 			err = convert(c, t, sum);
 		err = table_close(t, err);
-		for (unsigned int i = 0; i < c->columns; i++)
+		for (unsigned int i = 0; i < RECORDS_FIELDS; i++)
 			free(c->names[i]);
-		free(c->buf);
 	}
 	free(t);
 	free(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CSV files into tables of columns. The first line names the columns, fields may be quoted.
+ * CSV files (RFC 4180) into tables of columns. The first line names the columns.
  *
  * Columns of nothing but integers become i64, other numbers f64, empty fields in them NaN; columns
  * with anything else are left out.
@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 struct csv_summary {
 	uint64_t rows;
@@ -20,9 +19,9 @@ struct csv_summary {
 };
 
 /*
- * csv_import() - Read @f, called @path in messages and read twice, into the new table @dir. Of a
- * @temporary table, the removal of files and directory is left to the caller.
+ * csv_import() - Read @path, twice, into the new table @dir. Of a @temporary table, the removal of
+ * files and directory is left to the caller.
  */
-int csv_import(FILE *f, const char *path, const char *dir, bool temporary, struct csv_summary *sum);
+int csv_import(const char *path, const char *dir, bool temporary, struct csv_summary *sum);
 
 #endif

@@ -11,11 +11,15 @@
 #include <stdint.h>
 
 /* Each is lib/ndp/kernels/NAME.S. */
-#define K_LIST(k)                                                                                  \
-	k(vadd_i32) k(vadd_f32) k(memset) k(copy) k(sum_i32) k(sum_i64) k(sum_f32) k(histogram)    \
-		k(filter_i32) k(filter_i64) k(filter_prefix) k(bitmap_and) k(bitmap_or) k(kv_get)  \
-			k(kv_set) k(spmv) k(pagerank) k(sssp) k(sls) k(gemv_f32) k(gemv_f16)       \
-				k(softmax) k(layernorm)
+/* clang-format off */
+#define K_LIST(k) \
+	k(vadd_i32) k(vadd_f32) k(memset) k(copy) \
+	k(sum_i32) k(sum_i64) k(sum_f32) k(histogram) \
+	k(filter_i32) k(filter_i64) k(filter_prefix) k(bitmap_and) k(bitmap_or) \
+	k(kv_get) k(kv_set) \
+	k(spmv) k(pagerank) k(sssp) \
+	k(sls) k(gemv_f32) k(gemv_f16) k(softmax) k(layernorm)
+/* clang-format on */
 
 enum k_kernel {
 #define K_ENUM(name) K_##name,

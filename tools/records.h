@@ -2,8 +2,8 @@
 /*
  * Records of CSV files: RFC 4180 by libcsv, with the lines that they begin on.
  */
-#ifndef TOOLS_QUERY_RECORDS_H
-#define TOOLS_QUERY_RECORDS_H
+#ifndef TOOLS_RECORDS_H
+#define TOOLS_RECORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +14,8 @@
 
 /*
  * struct records - What is told of each record, the first one with the names included.
- * @field: field @i of record @record, @n bytes, valid during the call. @end: it had so many.
- * Both: 0, or a negative errno with the line set, which ends the reading.
+ * @field: field @i of record @record, @n bytes and a NUL, valid during the call. @end: it had so
+ *	many. Both: 0, or a negative errno with the line set, which ends the reading.
  * @path: of the file, for errors. @line: that the present record began on, from 1 on.
  */
 struct records {

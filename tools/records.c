@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "../error.h"
-#include "../input.h"
-#include "../progress.h"
+#include "error.h"
+#include "input.h"
+#include "progress.h"
 #include "records.h"
 
 #define CHUNK (256u << 10)
@@ -134,14 +134,18 @@ static int parse_all(struct reader *x, struct csv_parser *p, FILE *f, char *buf)
 int records_read(struct records *r)
 {
 	struct reader x = {.r = r, .next = 1};
+	unsigned char options = CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL | CSV_APPEND_NULL;
 	FILE *f = input_file(r->path);
-	char *buf = malloc(CHUNK);
 	struct csv_parser p;
+	char *buf;
 	int err;
 
+	if (!f)
+		return -EINVAL;
 	r->record = 0;
 	r->line = 1;
-	if (!f || !buf || csv_init(&p, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL)) {
+	buf = malloc(CHUNK);
+	if (!buf || csv_init(&p, options)) {
 		err = err_set(-ENOMEM, "out of memory");
 	} else {
 		csv_set_realloc_func(&p, bounded);
@@ -150,8 +154,7 @@ int records_read(struct records *r)
 		err = parse_all(&x, &p, f, buf);
 		csv_free(&p);
 	}
-	if (f)
-		fclose(f);
+	fclose(f);
 	free(buf);
 	return err;
 }
