@@ -11,7 +11,9 @@
 /*
  * struct blocks - @ahead: the blocks that a thread has asked for beyond the one it works on, up to
  * BLOCKS_AHEAD.
- * @prefetch: start reading a block. @work: work on it. @finish: a thread has no more blocks.
+ * @prefetch: start reading a block.
+ * @work: work on it.
+ * @finish: a thread has no more blocks.
  */
 struct blocks {
 	void *ctx;

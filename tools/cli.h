@@ -62,8 +62,9 @@ struct cli_value {
 	};
 };
 
-/* struct cli_option - A row of a table of options, which ends with {0}. @arg: its name in --help.
- * Without @name: the headline of a group.
+/*
+ * struct cli_option - A row of a table of options, which ends with {0}.
+ * @arg: its name in --help. Without @name: the headline of a group.
  */
 struct cli_option {
 	const char *name;
@@ -104,9 +105,11 @@ struct cli_none;
 
 /*
  * struct cli_line - The command line of a command.
- * @args: its arguments in --help, @doc: the rest of --help. @filter: argp's help_filter.
+ * @args: its arguments in --help, @doc: the rest of --help.
+ * @filter: argp's help_filter.
  * @names: where the member is that the first of up to @most arguments goes to, others behind it.
- * @count: where an unsigned int is that counts them. @take: gets them instead, one by one.
+ * @count: where an unsigned int is that counts them.
+ * @take: gets them instead, one by one.
  * @none: the line if there are none, @many: if there is one too many, with a %s for it.
  */
 struct cli_line {

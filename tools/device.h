@@ -18,7 +18,8 @@
 /*
  * struct storage_opts - The options that commands share.
  * @cache: bytes; 0: STORAGE_CACHE.
- * @threads: 0: a thread a core. @threads_named: it was asked for.
+ * @threads: 0: a thread a core.
+ * @threads_named: it was asked for.
  * @cache_in: the range that the cache's lines lie in; NULL: ordinary memory.
  */
 struct storage_opts {
@@ -47,8 +48,8 @@ int storage_settle(struct storage_opts *o);
 int storage_add(void *opts, const char *opt, char *uri);
 
 /*
- * struct storage - Open devices and the cache over them, in @range if not NULL. @base: the counters
- * when the timing began. A zeroed one is closed.
+ * struct storage - Open devices and the cache over them, in @range if not NULL.
+ * @base: the counters when the timing began. A zeroed one is closed.
  */
 struct storage {
 	struct annex_dev *devs[STORAGE_DEVS];

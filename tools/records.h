@@ -14,9 +14,10 @@
 
 /*
  * struct records - What is told of each record, the first one with the names included.
- * @field: field @i of record @record, @n bytes and a NUL, valid during the call. @end: it had so
- *	many. Both: 0, or a negative errno with the line set, which ends the reading.
- * @path: of the file, for errors. @line: that the present record began on, from 1 on.
+ * @field: field @i of record @record, @n bytes and a NUL, valid during the call.
+ * @end: it had so many. Both: 0, or a negative errno with the line set, which ends the reading.
+ * @path: of the file, for errors.
+ * @line: that the present record began on, from 1 on.
  */
 struct records {
 	int (*field)(void *ctx, unsigned int i, const char *s, size_t n);

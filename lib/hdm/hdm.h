@@ -13,10 +13,12 @@
 #include "table.h"
 
 /*
- * struct annex_hdm - @lock: of this process's threads, taken before the one of the file. @owner: by
- * whose number runs without a name are known. @looking: taken to ask the medium for its poison,
+ * struct annex_hdm - @lock: of this process's threads, taken before the one of the file.
+ * @owner: by whose number runs without a name are known.
+ * @looking: taken to ask the medium for its poison,
  * @recall: when to ask it next for small pieces, @looked: the error that asking last came to, or 0.
- * @forked: this is a child's copy. @next: of all ranges that are open, for fork().
+ * @forked: this is a child's copy.
+ * @next: of all ranges that are open, for fork().
  */
 struct annex_hdm {
 	struct annex_medium *m;

@@ -22,7 +22,8 @@ int hdm_pci_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_
 
 /**
  * struct hdm_piece - Uncached memory of a range, zeroed, that nobody else has.
- * @bytes: whole pages. @fd: whose it is.
+ * @bytes: whole pages.
+ * @fd: whose it is.
  */
 struct hdm_piece {
 	void *at;

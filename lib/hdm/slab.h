@@ -23,7 +23,9 @@ struct annex_hdm;
 
 /*
  * struct slab - @at: its granule. @n pieces, of which @nfree are free, by bits of @free; words
- * before @scan have none. @prev, @next: slabs with free pieces. @all: of its shard.
+ * before @scan have none.
+ * @prev, @next: slabs with free pieces.
+ * @all: of its shard.
  */
 struct slab {
 	struct slab *prev, *next, *all;
@@ -33,8 +35,9 @@ struct slab {
 };
 
 /*
- * struct shard - What the threads of one number share. @spare: descriptions that stand for no run.
- * Descriptions are freed with the handle only, so that a stray pointer leads to one.
+ * struct shard - What the threads of one number share.
+ * @spare: descriptions that stand for no run. Descriptions are freed with the handle only, so that
+ * a stray pointer leads to one.
  */
 struct shard {
 	ANNEX_CACHE_ALIGNED pthread_mutex_t lock;

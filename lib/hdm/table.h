@@ -75,7 +75,8 @@ struct hdm_geo {
 
 /*
  * struct hdm_table - @bad: a bit for each granule that must not be touched.
- * @hint: where to look for room, as long as nothing has changed since @seen. @known: it was read.
+ * @hint: where to look for room, as long as nothing has changed since @seen.
+ * @known: it was read.
  */
 struct hdm_table {
 	struct annex_medium *m;

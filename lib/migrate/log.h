@@ -11,7 +11,8 @@
 
 /**
  * struct log_tensor - In the order of their first use; that is their number.
- * @serial: of the space's tensor; @ptr: where it begins. @global: it lived before the iteration.
+ * @serial: of the space's tensor; @ptr: where it begins.
+ * @global: it lived before the iteration.
  */
 struct log_tensor {
 	uint64_t serial, bytes;
@@ -35,7 +36,8 @@ struct log_kernel {
 };
 
 /**
- * struct iteration_log - One iteration. @slots: numbers of tensors, from 1, hashed by serial.
+ * struct iteration_log - One iteration.
+ * @slots: numbers of tensors, from 1, hashed by serial.
  */
 struct iteration_log {
 	struct log_tensor *tensors;

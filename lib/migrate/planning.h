@@ -10,8 +10,8 @@
 #include "log.h"
 
 /**
- * struct planning - @log: the iteration that it is made of. @done: the thread has ended, and @plan
- * or @err are there.
+ * struct planning - @log: the iteration that it is made of.
+ * @done: the thread has ended, and @plan or @err are there.
  */
 struct planning {
 	const struct annex_policy *policy;

@@ -11,8 +11,9 @@
 
 /**
  * struct runs - Which of @n pages are taken, a bit each.
- * @free: how many are not. @hand: where the next search begins: behind the last run, so that what
- *	is taken together lies together.
+ * @free: how many are not.
+ * @hand: where the next search begins: behind the last run, so that what is taken together lies
+ * together.
  */
 struct runs {
 	uint64_t *taken;

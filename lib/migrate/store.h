@@ -7,8 +7,9 @@
 #include "runs.h"
 
 /**
- * struct annex_store - @lock: of @runs and @users. @buffers: JOB_PAGES pages each, for memory that
- * the device cannot reach; @buffers_at: where it finds them.
+ * struct annex_store - @lock: of @runs and @users.
+ * @buffers: JOB_PAGES pages each, for memory that the device cannot reach; @buffers_at: where it
+ * finds them.
  */
 struct annex_store {
 	struct link link;

@@ -9,7 +9,11 @@
 
 #include <stdbool.h>
 
-/* struct bell - One side. @in: readable when the other side rang. @out: what rings there. */
+/*
+ * struct bell - One side.
+ * @in: readable when the other side rang.
+ * @out: what rings there.
+ */
 struct bell {
 	int in;
 	int out;

@@ -22,8 +22,9 @@ struct lane_flight {
 /*
  * struct lane - Set up by lanes_open(). @depth commands in flight, of up to @size bytes; at least
  * @batch of them go with one doorbell as long as there are more to come.
- * @ios: commands built and not submitted, for the slots @ready_slots of the buffer. @free: slots
- * with no command. @flights: commands in flight by slot, a list from @oldest to @newest.
+ * @ios: commands built and not submitted, for the slots @ready_slots of the buffer.
+ * @free: slots with no command.
+ * @flights: commands in flight by slot, a list from @oldest to @newest.
  * @alone: no other thread uses the queue pair.
  */
 struct lane {

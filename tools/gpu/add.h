@@ -11,7 +11,9 @@ enum { ADD_A, ADD_B, ADD_C, ADD_ARRAYS };
 
 /*
  * struct gpu_add - @uri: the devices, each of which has, or gets, @count elements of @type, enum
- * gpu_type. @cache: bytes for each. @seconds, @read, @written: what became of it.
+ * gpu_type.
+ * @cache: bytes for each.
+ * @seconds, @read, @written: what became of it.
  */
 struct gpu_add {
 	const char *uri[ADD_ARRAYS];

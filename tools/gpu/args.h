@@ -50,8 +50,10 @@ struct gpu_thread {
 };
 
 /*
- * struct gpu_result - What a kernel found. @sum: of elements. @wrong: how many were not what they
- * should be. @done: how many commands, or edges, it got through.
+ * struct gpu_result - What a kernel found.
+ * @sum: of elements.
+ * @wrong: how many were not what they should be.
+ * @done: how many commands, or edges, it got through.
  */
 struct gpu_result {
 	uint64_t sum;

@@ -10,7 +10,9 @@
 
 #define BENCH_FIGURES 48
 
-/* struct figure - A value; @key is its name in JSON. @target: at least so much; 0: just reported.
+/*
+ * struct figure - A value; @key is its name in JSON.
+ * @target: at least so much; 0: just reported.
  */
 struct figure {
 	const char *key;
@@ -21,9 +23,12 @@ struct figure {
 };
 
 /*
- * struct gpu_bench - @r: the GPU. @bytes: of data that is read hot. @cold: bytes that are read
- * cold, with each line size. @gathers: elements that are picked. @threads, @each: that submit, and
- * how many commands each does. @queues, @depth: of the queues.
+ * struct gpu_bench - @r: the GPU.
+ * @bytes: of data that is read hot.
+ * @cold: bytes that are read cold, with each line size.
+ * @gathers: elements that are picked.
+ * @threads, @each: that submit, and how many commands each does.
+ * @queues, @depth: of the queues.
  */
 struct gpu_bench {
 	struct runner *r;

@@ -7,7 +7,10 @@
 
 #include "bench.h"
 
-/* struct queues - Pieces of GPU memory of @bytes each. @null: what their controller needs. */
+/*
+ * struct queues - Pieces of GPU memory of @bytes each.
+ * @null: what their controller needs.
+ */
 struct queues {
 	unsigned int n;
 	char *mem[GPU_QUEUES];

@@ -18,10 +18,12 @@ extern "C" {
 #define RUNNER_LANES 2u /* kernels that run side by side */
 
 /*
- * struct runner - @gpu: a real one, whose figures mean something. @threads: how many run at once.
+ * struct runner - @gpu: a real one, whose figures mean something.
+ * @threads: how many run at once.
  * @more: what kernels from GPU_KERNEL_END on are, besides those of enum gpu_kernel.
- * @start: begin a kernel with @threads threads, rounded up to whole blocks. @wait: for its end, not
- * for ever; *@seconds is how long it ran. Both return 0 or -errno, with annex_last_error().
+ * @start: begin a kernel with @threads threads, rounded up to whole blocks.
+ * @wait: for its end, not for ever; *@seconds is how long it ran. Both return 0 or -errno, with
+ * annex_last_error().
  */
 struct runner {
 	const char *name;

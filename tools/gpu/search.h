@@ -9,8 +9,9 @@
 
 /*
  * struct gpu_search - @offsets: where the edges of each vertex begin, one more than there are
- * @vertices. @depth, @parent: an entry a vertex, GPU_FAR if it is not reached; the source is its
- * own parent. From @reached on: what became of it.
+ * @vertices.
+ * @depth, @parent: an entry a vertex, GPU_FAR if it is not reached; the source is its own parent.
+ * From @reached on: what became of it.
  */
 struct gpu_search {
 	const uint64_t *offsets;

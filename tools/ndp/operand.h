@@ -11,7 +11,9 @@
 
 #define OPERANDS 31u /* of 8 bytes */
 
-/* struct operand - @value: the number, or the array's address on the device. @memory: NULL: none.
+/*
+ * struct operand - @value: the number, or the array's address on the device.
+ * @memory: NULL: none.
  */
 struct operand {
 	const char *text;

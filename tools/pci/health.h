@@ -13,8 +13,9 @@
 #define HEALTH_NO_DEGREES INT32_MIN
 
 /*
- * struct health - @n words of what is not as it should be; 0: all is. @life: percent of it that is
- * used; negative: not told. @degrees: Celsius, or HEALTH_NO_DEGREES. The others are counts.
+ * struct health - @n words of what is not as it should be; 0: all is.
+ * @life: percent of it that is used; negative: not told.
+ * @degrees: Celsius, or HEALTH_NO_DEGREES. The others are counts.
  */
 struct health {
 	bool known;

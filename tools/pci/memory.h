@@ -28,7 +28,8 @@ struct memory_range {
 /*
  * struct memory - What is not known is negative.
  * @capacity: bytes of volatile and of persistent memory.
- * @poison: records in its list. @events: records in each log: information, warning, failure, fatal.
+ * @poison: records in its list.
+ * @events: records in each log: information, warning, failure, fatal.
  */
 struct memory {
 	int64_t capacity[2];

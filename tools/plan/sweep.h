@@ -30,8 +30,8 @@ struct sweep_run {
 };
 
 /*
- * struct sweep - A zeroed one is empty; without axes it is one machine. @text: what the axes point
- * into.
+ * struct sweep - A zeroed one is empty; without axes it is one machine.
+ * @text: what the axes point into.
  */
 struct sweep {
 	unsigned int n_policies;

@@ -43,10 +43,13 @@ double work_ideal(const struct work *w);
 int work_bound(const struct work *w, const struct annex_system *sys, double *seconds);
 
 /*
- * struct outcome - What came of a policy or a plan. @unlimited: on a GPU that has memory for
- * everything. @reason: why it is not feasible. @steps: of the plan for the first GPU. @bound: as
- * work_bound(), or NAN: with noise there is none. @plan_s, @sim_s: how long planning and simulating
- * took. @gpus: NULL, or the result of each of several GPUs, until outcome_free().
+ * struct outcome - What came of a policy or a plan.
+ * @unlimited: on a GPU that has memory for everything.
+ * @reason: why it is not feasible.
+ * @steps: of the plan for the first GPU.
+ * @bound: as work_bound(), or NAN: with noise there is none.
+ * @plan_s, @sim_s: how long planning and simulating took.
+ * @gpus: NULL, or the result of each of several GPUs, until outcome_free().
  */
 struct outcome {
 	char policy[32];

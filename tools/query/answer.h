@@ -10,8 +10,10 @@
 #define ANSWER_TEXT 48
 
 /*
- * struct answer - @rows: of lineitem that passed; with parts, those that have one. @revenue: in
- * units of 10^-4, exactly. @promo: of it, of promoted parts; q14 only. @seconds: it took, a median.
+ * struct answer - @rows: of lineitem that passed; with parts, those that have one.
+ * @revenue: in units of 10^-4, exactly.
+ * @promo: of it, of promoted parts; q14 only.
+ * @seconds: it took, a median.
  */
 struct answer {
 	uint64_t rows;

@@ -7,7 +7,10 @@
 
 #include <stdint.h>
 
-/* struct dates - Zeroed: empty. @at: where the last one was found. */
+/*
+ * struct dates - Zeroed: empty.
+ * @at: where the last one was found.
+ */
 struct dates {
 	struct dates_one {
 		int32_t key, date;

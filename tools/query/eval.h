@@ -11,7 +11,10 @@
 #include "question.h"
 #include "store.h"
 
-/* struct eval_side - Who made the bitmaps. @seconds: medians of what each took. */
+/*
+ * struct eval_side - Who made the bitmaps.
+ * @seconds: medians of what each took.
+ */
 struct eval_side {
 	uint8_t *bits[QUESTION_CONDS];
 	uint8_t *all; /* of lineitem */
@@ -20,9 +23,10 @@ struct eval_side {
 };
 
 /*
- * struct eval - @columns, @rows: of each condition. @bytes: of the columns that are swept, each
- * time.
- * @lines: rows of lineitem. @runs: how often everything was measured.
+ * struct eval - @columns, @rows: of each condition.
+ * @bytes: of the columns that are swept, each time.
+ * @lines: rows of lineitem.
+ * @runs: how often everything was measured.
  */
 struct eval {
 	const struct question *q;

@@ -29,7 +29,9 @@ struct store {
 	unsigned int nheld;
 };
 
-/* struct store_table - A table that is being loaded. @data: its columns by their numbers, or NULL.
+/*
+ * struct store_table - A table that is being loaded.
+ * @data: its columns by their numbers, or NULL.
  */
 struct store_table {
 	const struct tpch_table *t;

@@ -19,7 +19,9 @@
 
 /*
  * struct selftest - @folder: of the files, private, in the directory that was asked for; @storage
- * and @hdm are in it. @overwrite, @range: URIs, or NULL. @direct: files are opened with O_DIRECT.
+ * and @hdm are in it.
+ * @overwrite, @range: URIs, or NULL.
+ * @direct: files are opened with O_DIRECT.
  * @no_files: io_uring is not to be had, so memory is all there is.
  */
 struct selftest {
@@ -60,8 +62,8 @@ int storage_uri(const struct selftest *s, struct tally *t, uint64_t *seed, const
 		char uri[ANNEX_URI_MAX]);
 
 /*
- * struct area - Some blocks of a device, and @shadow: the bytes that should be there. @first: byte
- * on the device. @buf is a buffer of the device's, @addr its address there.
+ * struct area - Some blocks of a device, and @shadow: the bytes that should be there.
+ * @first: byte on the device. @buf is a buffer of the device's, @addr its address there.
  */
 struct area {
 	struct tally *t;

@@ -6,9 +6,11 @@
 #include <stdint.h>
 
 /*
- * struct tally - What a part has done. @first: the first thing that was wrong; "": nothing.
- * @skipped: why it cannot run here; "": it can. @mend: what to do about that. @seed: of the round
- * that was wrong.
+ * struct tally - What a part has done.
+ * @first: the first thing that was wrong; "": nothing.
+ * @skipped: why it cannot run here; "": it can.
+ * @mend: what to do about that.
+ * @seed: of the round that was wrong.
  */
 struct tally {
 	uint64_t rounds, operations, bytes, faults, mismatches;

@@ -10,7 +10,8 @@
 
 /*
  * struct product - C = @scale A B + @keep C, row by row. A is @rows by @inner, B @inner by
- * @columns; with @turn_a or @turn_b it lies there turned. @da, @db, @dc: from row to row.
+ * @columns; with @turn_a or @turn_b it lies there turned.
+ * @da, @db, @dc: from row to row.
  */
 struct product {
 	bool turn_a, turn_b;

@@ -13,8 +13,9 @@
 #define KERNEL_ROWS 64u   /* of a part, where sums over rows are taken by parts */
 
 /*
- * struct kernels - Who computes. @scratch: for each worker, as much as attention wants, and for
- * each part of the rows, sums of two widths.
+ * struct kernels - Who computes.
+ * @scratch: for each worker, as much as attention wants, and for each part of the rows, sums of two
+ * widths.
  */
 struct kernels {
 	struct pool *pool;
@@ -63,8 +64,9 @@ void kernel_norm_back(const struct kernels *k, const struct norm *n);
 
 /*
  * struct attention - Each token looks at those before it in its sequence, and at itself, with
- * @heads. @qkv: queries, keys and values side by side, 3 @width columns. @weights: how much it
- * looks, @context squared for each head of each of @batch sequences.
+ * @heads.
+ * @qkv: queries, keys and values side by side, 3 @width columns.
+ * @weights: how much it looks, @context squared for each head of each of @batch sequences.
  */
 struct attention {
 	uint32_t batch, context, width, heads;
@@ -82,8 +84,8 @@ void kernel_gelu(const struct kernels *k, const float *in, float *out, uint64_t 
 void kernel_gelu_back(const struct kernels *k, const float *in, float *d, uint64_t n);
 
 /*
- * struct embed - The rows of @bytes and of @places that belong to each token, added. @tokens: of
- * @rows. Backward, gradients of both are set.
+ * struct embed - The rows of @bytes and of @places that belong to each token, added.
+ * @tokens: of @rows. Backward, gradients of both are set.
  */
 struct embed {
 	uint32_t rows, context, width;
@@ -103,7 +105,8 @@ void kernel_embed_back(const struct kernels *k, const struct embed *e);
 double kernel_loss(const struct kernels *k, float *logits, const uint8_t *next, uint32_t rows);
 
 /*
- * struct adamw - One step of n numbers: @rate of learning, @decay of weights. @step: from 1.
+ * struct adamw - One step of n numbers: @rate of learning, @decay of weights.
+ * @step: from 1.
  */
 struct adamw {
 	uint64_t n;

@@ -8,8 +8,10 @@
 #include <annex/exec.h>
 
 /*
- * struct memory_opts - @size: of all tensors together, at most. @device: of the device tier; 0: as
- * much as @size. @rate: bytes a second each way of each link, or 0. @checksum: of what leaves.
+ * struct memory_opts - @size: of all tensors together, at most.
+ * @device: of the device tier; 0: as much as @size.
+ * @rate: bytes a second each way of each link, or 0.
+ * @checksum: of what leaves.
  */
 struct memory_opts {
 	uint64_t size, device, host;
@@ -21,8 +23,9 @@ struct memory_opts {
 };
 
 /*
- * struct memory - @now, @peak: bytes of tensors that live, wherever they are. @first, @end: all of
- * them have had addresses between these. @made: files of the stores that were not there before.
+ * struct memory - @now, @peak: bytes of tensors that live, wherever they are.
+ * @first, @end: all of them have had addresses between these.
+ * @made: files of the stores that were not there before.
  */
 struct memory {
 	struct annex_space *space;

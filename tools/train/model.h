@@ -61,8 +61,10 @@ struct model_time {
 
 /*
  * struct model - @x: what comes out of the last layer, @last: its norm; @d: gradient of what goes
- * from layer to layer. @end: gain and bias of the last norm, bias of the head. @step: iterations so
- * far. @times: since somebody cleared them; @running: of them, since @began.
+ * from layer to layer.
+ * @end: gain and bias of the last norm, bias of the head.
+ * @step: iterations so far.
+ * @times: since somebody cleared them; @running: of them, since @began.
  */
 struct model {
 	struct shape shape;

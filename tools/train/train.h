@@ -7,7 +7,10 @@
 
 #include "model.h"
 
-/* struct train_opts - @device: 0: as much as all tensors want. @rate: of learning. */
+/*
+ * struct train_opts - @device: 0: as much as all tensors want.
+ * @rate: of learning.
+ */
 struct train_opts {
 	struct shape shape;
 	const char *text, *plot, *pages;
@@ -33,10 +36,11 @@ struct train_step {
 
 /*
  * struct train - @base, @resident: memory of the process before there was any tensor, and at most.
- * @done: iterations that have ended. @first: of those that are reported: the first of the second
- * half, when every run is as it will go on; 0 if none of that half has ended.
- * @before, @stats: of the space when @first began, and at the end. @times: of the kernels since
- * @first; @user_ns, @kernel_ns: what all threads computed since then.
+ * @done: iterations that have ended.
+ * @first: of those that are reported: the first of the second half, when every run is as it will go
+ * on; 0 if none of that half has ended.
+ * @before, @stats: of the space when @first began, and at the end.
+ * @times: of the kernels since @first; @user_ns, @kernel_ns: what all threads computed since then.
  * @predicted: seconds of an iteration by its plan, as the simulator has it; 0: there is no plan.
  */
 struct train {

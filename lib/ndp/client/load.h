@@ -7,7 +7,8 @@
 
 /*
  * struct m2_program - A kernel in an ELF file, looked at: what its image will be.
- * @image: its head. @base: where the byte at @elf.low goes, from the image's beginning.
+ * @image: its head.
+ * @base: where the byte at @elf.low goes, from the image's beginning.
  */
 struct m2_program {
 	struct annex_elf elf;

@@ -15,8 +15,10 @@
 
 /*
  * struct m2_slot - What one thread has while it calls, on a cache line of its own.
- * @state: enum m2_slot_state. @stuck: the function whose answer did not come in time.
- * @completed: ring: how many completions of it came, ever. @seq: number of each cell's last call.
+ * @state: enum m2_slot_state.
+ * @stuck: the function whose answer did not come in time.
+ * @completed: ring: how many completions of it came, ever.
+ * @seq: number of each cell's last call.
  */
 struct m2_slot {
 	uint32_t state;
@@ -43,8 +45,10 @@ struct m2_heart {
 };
 
 /*
- * struct m2_call - A call under way. @tries: how often it was stored.
- * @seen: ring: of the slot's completions. @deadline: 0: it begins when a clock is first looked at.
+ * struct m2_call - A call under way.
+ * @tries: how often it was stored.
+ * @seen: ring: of the slot's completions.
+ * @deadline: 0: it begins when a clock is first looked at.
  */
 struct m2_call {
 	struct annex_m2 *m2;
@@ -73,7 +77,8 @@ struct m2_transport {
 
 /*
  * struct m2_link - What is behind it: a device in this process, or a server.
- * @down: the other side is no more. @close: release it, and the region.
+ * @down: the other side is no more.
+ * @close: release it, and the region.
  * @nap_ns: nothing wakes who waits: how long to sleep between looks; 0: the device does.
  */
 struct m2_link {
@@ -86,12 +91,13 @@ struct m2_link {
 };
 
 /*
- * struct annex_m2 - @opts: with the defaults filled in. @head: as it was when it was opened.
+ * struct annex_m2 - @opts: with the defaults filled in.
+ * @head: as it was when it was opened.
  * @mine: 1, and in a child of fork() 0.
  * @gone: it was seen that the device is no more.
  * @released, @waiters: threads that wait for a slot.
- * @ring: taken to announce and to reap; @announced, @reaped: how many. @leader: one thread waits
- * for the bell and reaps for all, the others on @reaped_some.
+ * @ring: taken to announce and to reap; @announced, @reaped: how many.
+ * @leader: one thread waits for the bell and reaps for all, the others on @reaped_some.
  * @go: registers: calls so far.
  * @before_ns, @after_ns: latencies to be added: before calls are stored, and after answers came.
  */

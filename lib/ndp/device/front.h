@@ -16,7 +16,8 @@
 #include "engine.h"
 
 /**
- * struct ndp_front_opts - @stride, @slots: of the region. @transport: how cells are announced.
+ * struct ndp_front_opts - @stride, @slots: of the region.
+ * @transport: how cells are announced.
  * @region, @room: memory for it, which is there already; NULL: new memory.
  * @doze_ms: how long to sleep between looks where nothing rings; 0: as long as is good for others.
  * @memory, @memory_bytes: what the process may attach by calls; NULL: nothing.
@@ -44,7 +45,8 @@ struct ndp_front_stats {
  * struct ndp_cell - What the device knows of a cell. The watching thread has it, but while a call
  * is
  * @busy, when who answers has it.
- * @word, @seq: of the call that is busy. @last, @kept: of the one answered last; 0: none.
+ * @word, @seq: of the call that is busy.
+ * @last, @kept: of the one answered last; 0: none.
  * @hot: it is in the front's list.
  */
 struct ndp_cell {
@@ -63,13 +65,15 @@ struct ndp_cell {
 
 /**
  * struct ndp_front - A region and its thread.
- * @fd: the region's memory, for the client; -1: it was given (@opts). @bell: our side.
+ * @fd: the region's memory, for the client; -1: it was given (@opts).
+ * @bell: our side.
  * @hot: cells that were called since it last dozed, which are looked at each time, from @at on;
- *	@cold: the next one of all others. @unrung: cells that were answered since a host that
- *	sleeps was last looked for.
- * @head, @posted, @post: ring. @go, @instance: registers.
- * @also: another descriptor to watch, -1: none; @ready is called when it is readable, and
- *	returns false when the front end shall end.
+ * @cold: the next one of all others.
+ * @unrung: cells that were answered since a host that sleeps was last looked for.
+ * @head, @posted, @post: ring.
+ * @go, @instance: registers.
+ * @also: another descriptor to watch, -1: none; @ready is called when it is readable, and returns
+ * false when the front end shall end.
  */
 struct ndp_front {
 	struct annex_ndp *ndp;

@@ -18,8 +18,9 @@ void ndp_wake(struct annex_ndp *ndp);
 
 /**
  * struct ndp_turn - A unit in the hands of a thread.
- * @grant: instructions that it may execute. @since: when it was taken. @limit: nanoseconds that it
- * may be kept, give or take some instructions.
+ * @grant: instructions that it may execute.
+ * @since: when it was taken.
+ * @limit: nanoseconds that it may be kept, give or take some instructions.
  */
 struct ndp_turn {
 	struct ndp_batch *batch;

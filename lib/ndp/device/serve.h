@@ -26,8 +26,10 @@ struct ndp_memory {
 };
 
 /**
- * struct ndp_peer - A process. @refused: why it is not served. @front: NULL before it has said
- * hello; with the server's lock, as @maps and @mapped, which others read.
+ * struct ndp_peer - A process.
+ * @refused: why it is not served.
+ * @front: NULL before it has said hello; with the server's lock, as @maps and @mapped, which others
+ * read.
  * @over: its thread has nothing to do any more.
  */
 struct ndp_peer {
@@ -46,7 +48,9 @@ struct ndp_peer {
 };
 
 /**
- * struct ndp_server - @kick: wakes its thread. @dev, @ino: of the socket's name. @lock: peers.
+ * struct ndp_server - @kick: wakes its thread.
+ * @dev, @ino: of the socket's name.
+ * @lock: peers.
  */
 struct ndp_server {
 	struct annex_ndp *ndp;

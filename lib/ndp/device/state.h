@@ -54,7 +54,8 @@ struct ndp_kernel {
  * struct ndp_batch - The micro-threads that a unit executes together; those who hold a unit have
  * it.
  * @stop: read by rv_run(); set for somebody to come out of it.
- * @running: a thread is in it, without the lock. @stale: translations in it may be wrong.
+ * @running: a thread is in it, without the lock.
+ * @stale: translations in it may be wrong.
  * @live: lanes are under way; otherwise the unit's next ones are to be started.
  * @fresh: it has spans of another unit or instance.
  */
@@ -71,7 +72,8 @@ struct ndp_batch {
 
 /**
  * struct ndp_unit - An NDP unit as one instance sees it.
- * @next: number of its next batch in this phase. @warm: the scratchpad has its arguments.
+ * @next: number of its next batch in this phase.
+ * @warm: the scratchpad has its arguments.
  */
 struct ndp_unit {
 	struct ndp_batch *batch;
@@ -92,9 +94,11 @@ struct ndp_place {
 /**
  * struct ndp_instance - A launch.
  * @place: NULL while it waits.
- * @batches: the pool's, in this phase. @grain: that lie beside each other, for one unit.
+ * @batches: the pool's, in this phase.
+ * @grain: that lie beside each other, for one unit.
  * @phase: of the kernel, the one after that which runs.
- * @held: units that threads are executing. @todo: units that have not finished the phase.
+ * @held: units that threads are executing.
+ * @todo: units that have not finished the phase.
  */
 struct ndp_instance {
 	uint64_t id;
@@ -129,7 +133,8 @@ struct ndp_past {
 
 /**
  * struct ndp_client - A process.
- * @used: nanoseconds of units, for fair shares. @answering: threads in a @done of its.
+ * @used: nanoseconds of units, for fair shares.
+ * @answering: threads in a @done of its.
  * @apart: until then only the device's own threads run its kernels.
  * @own: for a launch when it has nothing else under way, so there always is room for that.
  */
@@ -153,9 +158,11 @@ TAILQ_HEAD(ndp_clients, ndp_client);
 
 /**
  * struct annex_ndp - The device.
- * @work: there is more of it. @settled: a thread has come out of a batch, or has answered.
+ * @work: there is more of it.
+ * @settled: a thread has come out of a batch, or has answered.
  * @nready: units that are ready, of all instances; idle threads look at it without the lock.
- * @busy: clients with running instances. @queueing: those with waiting ones, in turn.
+ * @busy: clients with running instances.
+ * @queueing: those with waiting ones, in turn.
  * @nwaiting: without those that wait in their clients' own.
  * @floor: of ndp_client.used, for who comes back from idling.
  */

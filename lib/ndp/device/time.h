@@ -17,31 +17,31 @@
 /**
  * struct ndp_time_params - A device. The first part is Table IV's; where the paper is silent, the
  * second part says what is assumed.
- * @units, @subcores, @slots: of micro-threads. @mhz: of units, network and caches.
+ * @units, @subcores, @slots: of micro-threads.
+ * @mhz: of units, network and caches.
  * @register_file: bytes of a unit; what a kernel's registers leave no room for are fewer slots.
  * @l1_bytes: of a unit; a kernel's scratchpad is taken from it. @l1_ways, @l1_cycles.
  * @tlb_entries, @tlb_ways: for data, of a unit.
  * @l2_bytes, @l2_ways, @l2_cycles: in front of each channel.
  * @channels, @interleave: of DRAM; bytes to one channel before the next, hashed.
  * @dram_mhz, @trc, @trcd, @tcl, @trp: LPDDR5-6400's command clock, in which a channel of 16 bits
- *	has 32 bytes in @tbl = 2 clocks: 409.6 GB/s in all. In its clocks, like all that begin
- *	with t.
+ * has 32 bytes in @tbl = 2 clocks: 409.6 GB/s in all. In its clocks, like all that begin with t.
  * @crossbars: of the network, half of them for requests, half for answers; flits of 32 bytes.
  * @cxl_ns: load to use over the link: a launch takes it once, there and back.
  *
  * @page: bytes; the paper places data in pages of 2 MB.
  * @issue_cycles: from issue to the next instruction of the same micro-thread: a short pipeline of
- *	operands, execution and result, without forwarding (III-E).
+ * operands, execution and result, without forwarding (III-E).
  * @sfu_cycles, @vsfu_cycles: of products, quotients and roots; of each register of them.
  * @spawn_cycles: between two micro-threads that a unit's generator makes.
  * @noc_cycles: through a crossbar with nobody else there. The head of a packet takes a flit.
  * @loads, @stores: sectors that a unit may have under way.
- * @banks, @row: of a channel; bytes. @row_idle: clocks after which a row is closed that nobody
- *	uses.
+ * @banks, @row: of a channel; bytes.
+ * @row_idle: clocks after which a row is closed that nobody uses.
  * @tcwl, @trrd, @tfaw, @twr, @twtr, @trtp: as LPDDR5-6400 has them. Refresh is left out: by bank,
- *	it hides behind the other banks.
+ * it hides behind the other banks.
  * @queue: reads, and writes, that a channel holds; writes wait until there are @drain_high, or no
- *	reads, and are then done until there are @drain_low.
+ * reads, and are then done until there are @drain_low.
  */
 struct ndp_time_params {
 	uint32_t units, subcores, slots, mhz;
@@ -67,10 +67,13 @@ extern const struct ndp_time_params ndp_time_table_iv;
 
 /**
  * struct ndp_time_kernel - A launch.
- * @image: as in the device's memory, checked by who has it: offsets lie in it. @va: where it lies.
- * @isa: VLEN, and the registers that the kernel uses. @scratchpad: bytes of it.
+ * @image: as in the device's memory, checked by who has it: offsets lie in it.
+ * @va: where it lies.
+ * @isa: VLEN, and the registers that the kernel uses.
+ * @scratchpad: bytes of it.
  * @mem: what micro-threads reach, beside their scratchpad.
- * @base, @bound: the pool region. @piece: bytes of a micro-thread.
+ * @base, @bound: the pool region.
+ * @piece: bytes of a micro-thread.
  * @budget: instructions, of all micro-threads.
  */
 struct ndp_time_kernel {
@@ -89,11 +92,17 @@ struct ndp_time_kernel {
 /**
  * struct ndp_time_result - What it took.
  * @cycles: from the first micro-thread to the last answer of memory.
- * @total_ns: the same with the link. @link_ns: which is this of it.
- * @issued: instructions by unit. @busy: cycles that the units of each kind were taken, of all.
- * @read, @written: bytes of DRAM. @row_hits, @row_misses: accesses to DRAM that found their row
- *	open, and that did not. @l1_hits and so on: sectors. @walks: misses of TLBs.
- * @threads: micro-threads. @slots: of a sub-core, that there was room for. @pc, @addr: of an error.
+ * @total_ns: the same with the link.
+ * @link_ns: which is this of it.
+ * @issued: instructions by unit.
+ * @busy: cycles that the units of each kind were taken, of all.
+ * @read, @written: bytes of DRAM.
+ * @row_hits, @row_misses: accesses to DRAM that found their row open, and that did not.
+ * @l1_hits and so on: sectors.
+ * @walks: misses of TLBs.
+ * @threads: micro-threads.
+ * @slots: of a sub-core, that there was room for.
+ * @pc, @addr: of an error.
  */
 struct ndp_time_result {
 	uint64_t cycles;

@@ -17,7 +17,8 @@ struct ndp_tlb;
 
 /**
  * struct ndp_page - What a page translates to.
- * @frame: physical page number. @large: 2 MiB, otherwise 4 KiB.
+ * @frame: physical page number.
+ * @large: 2 MiB, otherwise 4 KiB.
  */
 struct ndp_page {
 	uint64_t frame;

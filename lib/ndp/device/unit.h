@@ -25,7 +25,8 @@ enum ndp_end {
 
 /**
  * struct ndp_run - How a unit's turn went.
- * @done: instructions. @err, @pc, @addr: of NDP_FAILED.
+ * @done: instructions.
+ * @err, @pc, @addr: of NDP_FAILED.
  */
 struct ndp_run {
 	enum ndp_end end;

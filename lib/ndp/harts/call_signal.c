@@ -6,6 +6,8 @@
 #define _GNU_SOURCE /* sigabbrev_np */
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include "core/log.h"
 #include "call.h"
@@ -32,6 +34,19 @@ static const char *name_of(unsigned int signal)
 	const char *name = sigabbrev_np((int)signal);
 
 	return name ? name : "RT";
+}
+
+void user_kill(struct user *u, int signal, int err, const char *fmt, ...)
+{
+	char line[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	u->ended = true;
+	u->signal = signal;
+	u->err = annex_fail(err, "%s at pc 0x%llx", line, (unsigned long long)rv_pc(u->batch)[0]);
 }
 
 void user_signal(struct user *u, unsigned int signal)

@@ -31,8 +31,11 @@ typedef void rv_op(struct rv_batch *b, const struct rv_insn *in);
  * struct rv_insn - A decoded instruction.
  * @op: executes it for the lanes of the group.
  * @rd, @rs1, @rs2, @rs3: registers; @rd of integer instructions is never 0 but RV_DUMP. Vector
- *	instructions have vd, vs1 (or rs1, or the immediate in @imm), vs2, vs3 there.
- * @bytes: 2 or 4. @unit: for rv_step(). @rm: rounding mode field, or funct3. @vm: not masked.
+ * instructions have vd, vs1 (or rs1, or the immediate in @imm), vs2, vs3 there.
+ * @bytes: 2 or 4.
+ * @unit: for rv_step().
+ * @rm: rounding mode field, or funct3.
+ * @vm: not masked.
  * @aux: whatever the handler's decoder put there (nf, eew, csr flags).
  * @bits: as fetched, expanded if it was a compressed one.
  */

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -124,19 +122,6 @@ static int load(struct user *u, const char *path, char *const argv[], const stru
 	rv_start(u->batch, u->code, 1, elf.entry + moved);
 	rv_x(u->batch, 2)[0] = sp;
 	return 0;
-}
-
-void user_kill(struct user *u, int signal, int err, const char *fmt, ...)
-{
-	char line[256];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(line, sizeof(line), fmt, args);
-	va_end(args);
-	u->ended = true;
-	u->signal = signal;
-	u->err = annex_fail(err, "%s at pc 0x%llx", line, (unsigned long long)rv_pc(u->batch)[0]);
 }
 
 static void trap(struct user *u, const struct rv_stop *s)

@@ -32,19 +32,26 @@ struct user_fd {
 	int host;
 };
 
-/* struct user_action - struct sigaction of the kernel on RISC-V. @handler: 0 default, 1 ignore. */
+/*
+ * struct user_action - struct sigaction of the kernel on RISC-V.
+ * @handler: 0 default, 1 ignore.
+ */
 struct user_action {
 	uint64_t handler, flags, mask;
 };
 
-/* struct user_timer - ITIMER_REAL and so on. @at: ns of its clock, 0: not armed. */
+/*
+ * struct user_timer - ITIMER_REAL and so on.
+ * @at: ns of its clock, 0: not armed.
+ */
 struct user_timer {
 	uint64_t at, interval;
 };
 
 /**
  * struct user - The program.
- * @text: executable segments. @seen: code as it was decoded, from @code_low on.
+ * @text: executable segments.
+ * @seen: code as it was decoded, from @code_low on.
  * @done: instructions executed.
  * @blocked, @pending: signals, bit n - 1 for signal n.
  * @ended: it has, with @status, or by @signal; @err: what annex_rv_run() returns.

@@ -11,7 +11,9 @@
 
 /**
  * struct rv_vway - How an instruction accesses memory.
- * @eew: bytes of an element, as a power of two. @nf: fields of a segment. @regs: of each field.
+ * @eew: bytes of an element, as a power of two.
+ * @nf: fields of a segment.
+ * @regs: of each field.
  */
 struct rv_vway {
 	unsigned int eew, nf, regs;

@@ -13,7 +13,8 @@
 
 /**
  * struct module_map - Memory that the controller can reach.
- * @range: its device addresses. @ptr: where this process sees it.
+ * @range: its device addresses.
+ * @ptr: where this process sees it.
  * @id: what the module calls it.
  */
 struct module_map {
@@ -36,8 +37,10 @@ struct module_event {
  * struct module - A controller.
  * @ops: of ctrl.
  * @fd: its file, closed last.
- * @doorbells: of all queues, of info.doorbells bytes. @shadow, @event: likewise, or NULL.
- * @sleeps: whether waiters sleep. @events: one for each queue identifier.
+ * @doorbells: of all queues, of info.doorbells bytes.
+ * @shadow, @event: likewise, or NULL.
+ * @sleeps: whether waiters sleep.
+ * @events: one for each queue identifier.
  * @lock: of @maps and the pages of ctrl.
  * @maps: @n of them, sorted by device address.
  */

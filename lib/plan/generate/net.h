@@ -39,7 +39,8 @@
 /*
  * struct gen_value - A tensor as layers see it. Views are values of their own with one tensor.
  * @grad: the value that is its gradient so far; 0: none yet.
- * @wants: gradients flow to it. @shared: as a gradient, it is that of more than one value.
+ * @wants: gradients flow to it.
+ * @shared: as a gradient, it is that of more than one value.
  */
 struct gen_value {
 	uint64_t elems;
@@ -50,7 +51,8 @@ struct gen_value {
 
 /*
  * struct gen_op - An operation; value 0 means none, and ends lists.
- * @aux: read forward and backward, takes no gradient. @state: global, read and written forward.
+ * @aux: read forward and backward, takes no gradient.
+ * @state: global, read and written forward.
  * @save: written forward, read by every backward kernel.
  * @flops: forward; a backward kernel has @backward times as many (0: as many).
  * @workspace: bytes of the forward kernel, that of the input's and of the weight's gradient.

@@ -72,7 +72,8 @@ struct cut {
 /*
  * struct idle - What is planned for one inactive period.
  * @epoch: between two writes to a tensor its copies stay valid: periods of one epoch share them.
- * @out: bytes that leave in it, by @cuts. @keep: so many keep their copy when they return.
+ * @out: bytes that leave in it, by @cuts.
+ * @keep: so many keep their copy when they return.
  */
 struct idle {
 	uint64_t out, keep;
@@ -93,7 +94,8 @@ struct epoch {
 };
 
 /*
- * struct annex_taste - Settings in which passes differ. @far: SSDs are tried before host memory.
+ * struct annex_taste - Settings in which passes differ.
+ * @far: SSDs are tried before host memory.
  * @lead: a tier is accepted if a fetch from it takes at most @lead times its uncontended time.
  */
 struct annex_taste {
