@@ -37,7 +37,8 @@ NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc
 CUDA_ARCH ?= sm_80
 
 ifeq ($(FLAVOUR),release)
-CFLAGS ?= -O2 -g
+# Sanitizers find the same at -O1, whose code is made in two thirds of the time.
+CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
 else ifeq ($(FLAVOUR),debug)
 CFLAGS ?= -O0 -g3
 else
@@ -56,8 +57,9 @@ OUT := $(BUILD)$(if $(strip $(variant)),/$(subst $(space),-,$(strip $(variant)))
 ifneq ($(SAN),)
 sanitizers := $(patsubst fuzzer,fuzzer-no-link$(comma)address$(comma)undefined,$(SAN))
 san_flags := -fsanitize=$(sanitizers) -fno-sanitize-recover=all -fno-omit-frame-pointer
-# gcc warns that ThreadSanitizer does not see fences; the tests run under it all the same.
-san_flags += $(if $(findstring thread,$(SAN)),$(if $(clang),,-Wno-tsan))
+# gcc warns that ThreadSanitizer does not see fences; the tests run under it all the same. What may
+# be uninitialized it tells from -O2 on only: the ordinary build is asked.
+san_flags += $(if $(clang),,-Wno-maybe-uninitialized $(if $(findstring thread,$(SAN)),-Wno-tsan))
 endif
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \

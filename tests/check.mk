@@ -13,12 +13,12 @@ suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
 not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
 	nvme_ctrl mapping span kernels_% bound cache_layout cache_groups gpu_warp gpu_elements \
 	gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share train%
-# What computes for minutes under sanitizers: the plain build has it.
+# What computes for minutes under sanitizers: the plain build has it; and what is larger there.
 minutes := policy ndp_time
+larger := simulate
 kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_model
 # Parts of the tool tests that read what is hostile.
-hostile := bad concurrent data input leftovers ndp_run plan_files query report same trace train \
-	truncated warn
+hostile := bad data input leftovers ndp_run plan_files query report same trace truncated warn
 friendly := $(filter-out $(hostile),$(sort $(patsubst tests/tool/part_%.sh,%,$(wildcard \
 	tests/tool/part_*.sh))))
 # Commands that have a folder of their name, which no other command uses but those in uses_NAME. A
@@ -72,7 +72,8 @@ built/thread:
 	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread unit)
 
 check/unit: built/gcc
-	$(call step,unit tests: long ones,900,$(gcc)/unit,$(gcc)/unit $(minutes))
+	$(call step,unit tests: long ones,900,$(gcc)/unit,$(gcc)/unit $(minutes) \
+		$(larger))
 check/unit-all: built/gcc
 	$(call step,unit tests,1800,,$(gcc)/unit)
 check/seeds: built/gcc

@@ -31,11 +31,8 @@ claim_log=$out
 
 formatted()
 {
-	local file bad=0
-	for file in "${sources[@]}"; do
-		clang-format --dry-run -Werror "$file" 2>/dev/null || { echo "$file"; bad=1; }
-	done
-	return $bad
+	! printf '%s\n' "${sources[@]}" | xargs -n 50 clang-format --dry-run -Werror 2>&1 |
+		sed -n 's/:[0-9]*:[0-9]*: error: .*//p' | uniq | grep .
 }
 
 # Sparse knows address spaces, lock contexts, and integers used as pointers. What it has to say

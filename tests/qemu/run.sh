@@ -8,7 +8,9 @@
 # pair of kernel, IOMMU and number of controllers once; those of CXL memory, hdm*, on machines that
 # have some. A test may say in its head which of these machines it is for:
 #
-#   # machines: kernel      the first machine of each kernel; iommu: those that have one
+#   # machines: kernel      the first machine of each kernel; iommu: those that have one; old: one
+#                           of the oldest kernel; cross: two that together have both kernels, with
+#                           an IOMMU and without
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
 #                           bridges and a switch, with one. both: one device of both kinds
 #
@@ -286,6 +288,10 @@ for KERNEL in ${kernels//,/ }; do
 	for cell in "${cells[@]}"; do
 		IFS=/ read -r KERNEL IOMMU NVME <<<"$cell"
 		[ "$IOMMU" = 0 ] || names+=" iommu"
+		case $KERNEL/$IOMMU in
+		6.1/0) names+=" old cross" ;;
+		6.12/1) names+=" cross" ;;
+		esac
 		fit "$names" "${most[@]}"
 		run_cell
 		names=

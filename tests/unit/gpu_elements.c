@@ -7,6 +7,9 @@
 #include "gpu_rig.h"
 #include "unit.h"
 
+#define SHARE (UNIT_SANITIZED ? 2u : 1u)
+#define SIZES (UNIT_SANITIZED ? 8u : 2u) /* an element is so many times as large as the last */
+
 /* What a kernel works on: each of @threads threads does @rounds things. */
 struct work {
 	struct gpu_rig rig;
@@ -25,7 +28,7 @@ static void setup(struct work *w, const struct gpu_shape *shape, uint32_t elem, 
 	w->a = gpu_rig_array(&w->rig, elem);
 	w->elem = elem;
 	w->threads = warps * ANNEX_WARP_LANES;
-	w->rounds = shape->slots > 2 ? 16 : 4; /* each round waits for a slot */
+	w->rounds = (shape->slots > 2 ? 16 : 4) / SHARE; /* each round waits for a slot */
 	w->seed = random_next(&w->rig.random);
 }
 
@@ -83,7 +86,7 @@ static void get_test(void)
 	/* The last line is a part. */
 	static const struct gpu_shape odd = {.bytes = (64 << 10) + 512, .slots = 5, .line = 8192};
 
-	for (uint32_t elem = 1; elem <= 64; elem *= 2)
+	for (uint32_t elem = 1; elem <= 64; elem *= SIZES)
 		read_shape(&small, elem);
 	read_shape(&tiny, 8);
 	read_shape(&shallow, 8);
@@ -171,7 +174,7 @@ static void set_test(void)
 	static const struct gpu_shape direct = {.bytes = 1 << 20, .slots = 24, .direct = true};
 	static const struct gpu_shape odd = {.bytes = (64 << 10) + 512, .slots = 5, .line = 8192};
 
-	for (uint32_t elem = 1; elem <= 64; elem *= 2)
+	for (uint32_t elem = 1; elem <= 64; elem *= SIZES)
 		write_shape(&small, elem);
 	write_shape(&tiny, 8);
 	write_shape(&shallow, 8);

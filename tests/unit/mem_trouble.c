@@ -481,6 +481,16 @@ static void read_as_transfers_do(void *page)
 	CU_ASSERT_EQUAL(*(const volatile char *)page, 1);
 }
 
+static bool is_shown(struct annex_space *s, const char *p)
+{
+	bool shown;
+
+	pthread_mutex_lock(&s->lock);
+	shown = s->pages[(uint64_t)(p - (char *)s->base) / ANNEX_MEM_PAGE].flags & PAGE_SHOWN;
+	pthread_mutex_unlock(&s->lock);
+	return shown;
+}
+
 static void *touch(void *page)
 {
 	*(volatile char *)page = 2;
@@ -498,6 +508,8 @@ static void transfers_wait_for_no_lock(void)
 
 	p = slow_to_leave(&r, bytes);
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, bytes, ANNEX_TIER_SSD, NULL), 0);
+	while (annex_now() < until && is_shown(r.space, p))
+		sched_yield();
 	pthread_mutex_lock(&r.stores[0]->link.lock);
 	/* Of the transfer that is under way: the others are still seen. */
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&toucher, NULL, touch, p), 0);
@@ -506,6 +518,7 @@ static void transfers_wait_for_no_lock(void)
 		pthread_mutex_unlock(&r.space->lock);
 		sched_yield();
 	}
+	CU_ASSERT(annex_now() < until);
 	CU_ASSERT_FATAL(ends(read_as_transfers_do,
 			     r.space->alias + (p - (char *)r.space->base) + bytes - HALF));
 	pthread_mutex_unlock(&r.stores[0]->link.lock);

@@ -344,6 +344,8 @@ static void *warp_thread(void *arg)
 		f->context.uc_stack.ss_sp = f->stack;
 		f->context.uc_stack.ss_size = STACK;
 		makecontext(&f->context, enter_lane, 0);
+		/* ASan would clear all of its shadow at each switch, which it is told of anyway. */
+		f->context.uc_stack.ss_size = 0;
 #if WITH_TSAN
 		f->tsan = __tsan_create_fiber(0);
 #endif

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # annex bind takes controllers that nobody uses, and only controllers; annex unbind brings the
 # kernel's driver back with the data as it was.
+# machines: cross
 # limit: 90
 . /test/lib.sh
 

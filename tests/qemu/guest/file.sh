@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Data goes through the annex tool to a disk and comes back as it was: the proxy on the in-tree
 # driver.
+# machines: cross
 . /test/lib.sh
 
 size=4194304

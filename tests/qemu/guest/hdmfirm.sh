@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A table of windows that is broken, and decoders that are locked or in use, are refused with a line
 # in the log, and left as they are.
-# machines: flat tree
+# machines: flat
 # limit: 150
 . /test/lib.sh
 

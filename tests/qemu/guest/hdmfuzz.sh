@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Random calls on CXL memory, and mappings of it, harm nobody and leave nothing behind, also while a
 # device is taken away and given back.
-# machines: flat tree
+# machines: tree
 # limit: 150
 # long: 300
 . /test/lib.sh

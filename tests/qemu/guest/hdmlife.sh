@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # However its users end, a range is given back; and a device can be taken away from under them.
-# machines: flat tree
+# machines: flat
 # limit: 180
 . /test/lib.sh
 

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Where the kernel's own driver has a region in a window, a range lies beside it.
-# machines: flat tree
+# machines: tree
 # limit: 90
 . /test/lib.sh
 . /test/intree.sh

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # An owner that is killed with 256 commands in flight leaves nothing behind.
+# machines: cross
 # limit: 60
 # long: 900
 . /test/lib.sh

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Owners that fork, become another program, or end without closing, leave nothing behind either.
+# machines: cross
 # limit: 60
 . /test/lib.sh
 

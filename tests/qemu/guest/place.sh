@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Data is what it was, wherever queues and data lie.
+# machines: cross
 # limit: 90
 . /test/lib.sh
 

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # The unit tests of queues, devices and the cache run on a controller as they do on emulated ones.
-# machines: kernel
+# machines: old
 # limit: 120
 . /test/lib.sh
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A controller that is pulled, or hangs for good, while threads read from it: every wait ends with
 # an error, and the next controller works.
+# machines: cross
 # limit: 90
 # long: 150
 . /test/lib.sh
