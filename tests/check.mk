@@ -17,6 +17,8 @@ not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri pr
 minutes := policy ndp_time
 larger := simulate
 kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_model
+# Under qemu, those whose kernels have all kinds of loads and stores.
+qemu_suites := kernels_array kernels_column
 # Parts of the tool tests that read what is hostile.
 hostile := bad data input leftovers ndp_run plan_files query report same trace truncated warn
 friendly := $(filter-out $(hostile),$(sort $(patsubst tests/tool/part_%.sh,%,$(wildcard \
@@ -48,9 +50,9 @@ guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/k
 gate := guests-6.12 guests-6.1 sane/unit thread/unit module $(addprefix sane/tool/,$(hostile)) \
 	pytorch model tidy kernels-qemu cuda style twin fuzz-seeds $(addprefix tool/,$(friendly)) \
 	unit client riscv install seeds rooms
-more := unit-all unit-seeds tool-all pairs pytorch-10000 asan/unit asan/tool sane/tool-all \
-	thread/unit-all model-all module-all cuda-all clang guests-all guests-long-6.1 \
-	guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
+more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/unit asan/tool \
+	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
+	guests-long-6.1 guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -83,7 +85,10 @@ check/unit-seeds: built/gcc
 	$(call step,unit tests: new seeds,3600,,tests/unit/seeds.sh $(gcc)/unit 20)
 check/kernels-qemu: built/gcc
 	$(call step,near-data kernels: qemu,900,$(gcc)/unit $(gcc)/ndp,\
-		env ANNEX_TEST_QEMU=$(gcc)/ndp $(gcc)/unit $(kernel_suites))
+		env ANNEX_TEST_QEMU=$(gcc)/ndp $(gcc)/unit $(qemu_suites))
+check/kernels-qemu-all: built/gcc
+	$(call step,near-data kernels: qemu$(comma) all,1800,,env ANNEX_TEST_QEMU=$(gcc)/ndp \
+		$(gcc)/unit $(kernel_suites))
 check/client: built/gcc
 	$(call step,near-data client alone,300,$(gcc)/unit-client $(gcc)/libannex.a \
 		$(gcc)/tools/*.o $(gcc)/tools/ndp,env ANNEX=$(gcc)/annex $(gcc)/unit-client)
@@ -159,7 +164,7 @@ check/model:
 check/model-all:
 	$(call step,model: all,3600,,env ALL=1 tests/model/run.sh $(BUILD)/model)
 check/module-all:
-	$(call step,module: with DKMS,2400,,env ALL=1 tests/module/run.sh)
+	$(call step,module: with DKMS$(comma) for both,2400,,env ALL=1 tests/module/run.sh)
 check/cuda:
 	$(call step,cuda dialect,600,tests/cuda lib include tools/gpu,\
 		tests/cuda/run.sh $(BUILD)/cuda)

@@ -93,7 +93,8 @@ hold depth2-counters-wrap queue.pml "-DCOMMANDS=4 -DTURNS=4 -DSTART=3"
 hold depth2-fair-runs-end queue.pml "-DCOMMANDS=4" live
 [ "${ALL:-0}" != 1 ] || hold depth3-3submitters queue.pml "-DDEPTH=3 -DCOMMANDS=3 -DPATIENT"
 hold depth3-2submitters queue.pml "$small -DCOMMANDS=3"
-hold depth3-counters-wrap queue.pml "$small -DCOMMANDS=4 -DPATIENT -DTURNS=4 -DSTART=3"
+[ "${ALL:-0}" != 1 ] || hold depth3-counters-wrap queue.pml \
+	"$small -DCOMMANDS=4 -DPATIENT -DTURNS=4 -DSTART=3"
 hold depth3-batches queue.pml "$small -DCOMMANDS=2 -DBATCH=2"
 hold depth3-fair-runs-end queue.pml "$small -DCOMMANDS=2" live
 

@@ -19,7 +19,7 @@
 #define LAYERS 12u
 #define WORDS (UNIT_SANITIZED ? 16384u : 32768u) /* of a tensor; sanitizers watch every access */
 #define BYTES (WORDS * sizeof(uint64_t))
-#define ITERATIONS (UNIT_SANITIZED ? 24u : 40u)
+#define ITERATIONS (UNIT_SANITIZED ? 16u : 40u)
 
 struct net {
 	struct annex_space *space; /* NULL: plain memory */

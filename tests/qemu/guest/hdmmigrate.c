@@ -21,7 +21,7 @@
 #define LAYERS 10u
 #define WORDS 16384u /* of a tensor */
 #define BYTES (WORDS * sizeof(uint64_t))
-#define ITERATIONS 12u
+#define ITERATIONS 8u
 
 static struct annex_hdm *range;
 static struct annex_store *store;

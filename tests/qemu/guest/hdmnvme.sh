@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Files and NVMe controllers go into CXL memory and out of it without a copy elsewhere.
+# machines: tree both
 # limit: 120
 . /test/lib.sh
 

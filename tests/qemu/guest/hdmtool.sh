@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # The annex tool hands CXL memory to the module, says what it is, works in it, and gives it back.
+# machines: flat tree
 # limit: 300
 . /test/lib.sh
 . /test/intree.sh
