@@ -46,9 +46,11 @@ python := $(or $(PYTHON),/usr/bin/python3)
 guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/kernel $(wildcard \
 	tools/*.c tools/*.h) tools/pci tools/block tools/hdm $(wildcard tools/graph/csr*)
 
+fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
 gate := guests-6.12 guests-6.1 sane/unit thread/unit module $(addprefix sane/tool/,$(hostile)) \
-	pytorch model tidy kernels-qemu cuda style twin fuzz-seeds $(addprefix tool/,$(friendly)) \
+	pytorch model tidy kernels-qemu cuda style twin $(addprefix fuzz/,$(fuzzed)) \
+	$(addprefix tool/,$(friendly)) \
 	unit client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/unit asan/tool \
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
@@ -122,13 +124,14 @@ $(addprefix check/sane/tool/,$(hostile)): check/sane/tool/%: built/sane
 		tests/tool/run.sh $(sane)/annex $*)
 check/sane/tool-all: built/sane
 	$(call step,tool tests: sanitizers$(comma) all,1800,,tests/tool/run.sh $(sane)/annex)
-check/fuzz-seeds: built/sane
-	$(call step,fuzz,600,$(addprefix $(sane)/,$(notdir $(FUZZ_SRC:.c=))) tests/fuzz,\
-		tests/fuzz/run.sh $(sane) $(BUILD)/fuzz)
+$(addprefix check/fuzz/,$(fuzzed)): check/fuzz/%: built/sane
+	$(call step,fuzz: $*,600,$(sane)/fuzz_$* tests/fuzz/run.sh \
+		$(wildcard tests/fuzz/seeds/$* tests/fuzz/corpus/$*.tar.xz),\
+		tests/fuzz/run.sh $(sane) $(BUILD)/fuzz '' $*)
 FUZZ_TIME ?= 100
 check/fuzz: built/sane
-	$(call step,fuzz: $(FUZZ_TIME) s each,$$(($(FUZZ_TIME) * 11 + 300)),,tests/fuzz/run.sh \
-		$(sane) $(BUILD)/fuzz $(FUZZ_TIME))
+	$(call step,fuzz: all$(comma) $(FUZZ_TIME) s each,$$(($(FUZZ_TIME) * 11 + 300)),,\
+		tests/fuzz/run.sh $(sane) $(BUILD)/fuzz $(FUZZ_TIME))
 check/asan/unit: built/asan
 	$(call step,unit tests: gcc sanitizers,1200,,$(asan)/unit)
 check/asan/tool: built/asan

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Run fuzz targets, two at a time: run.sh DIR-OF-TARGETS WORK-DIR [SECONDS | save]
-# Each starts from tests/fuzz/seeds/NAME and the inputs in tests/fuzz/corpus/NAME.tar.xz. With
-# SECONDS it runs for so long, with a new seed, and keeps the inputs that it finds under
-# WORK-DIR/NAME/corpus; save reduces these to what reaches more code, and packs them. Without, it
-# tries the same inputs each time: so a failure is due to a change.
+# Run fuzz targets, two at a time: run.sh DIR-OF-TARGETS WORK-DIR [SECONDS | save | ''] [NAME]...
+# Without a NAME: all. Each starts from tests/fuzz/seeds/NAME and from the inputs in
+# tests/fuzz/corpus/NAME.tar.xz. With SECONDS it runs for so long, with a new seed, and keeps the
+# inputs that it finds under WORK-DIR/NAME/corpus; save reduces these to what reaches more code, and
+# packs them. Otherwise it tries the same inputs each time: so a failure is due to a change.
 set -eu
 
 bin=$1
 work=$2
 seconds=${3:-}
+shift $(($# < 3 ? $# : 3))
 here=$(dirname "$0")
 mkdir -p "$work"
 
@@ -78,12 +79,15 @@ reap()
 	fi
 }
 
+names=("$@")
 for source in "$here"/fuzz_*.c; do
-	[ -e "$source" ] || continue
-	name=$(basename "$source" .c)
+	name=${source##*/fuzz_}
+	[ $# -gt 0 ] || names+=("${name%.c}")
+done
+for name in "${names[@]}"; do
 	[ ${#name_of[@]} -lt 2 ] || reap
-	run_one "$bin/$name" "${name#fuzz_}" &
-	name_of[$!]=${name#fuzz_}
+	run_one "$bin/fuzz_$name" "$name" &
+	name_of[$!]=$name
 done
 while [ ${#name_of[@]} -gt 0 ]; do
 	reap
