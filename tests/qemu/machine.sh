@@ -130,7 +130,7 @@ machine()
 {
 	local split="" mem=1G vectors=65
 	# TCG on a busy machine is too slow for the kernel's test of the timer.
-	# What is emulated is not attacked by what a processor does ahead, and slower when defended.
+	# An emulated processor does nothing ahead of time; to defend it takes time.
 	local append="console=ttyS0 panic=-1 oops=panic no_timer_check mitigations=off"
 	append+=" LONG=${LONG:-0} ${APPEND:-}"
 	# To watch memory takes memory, and each vector's allocations would fail for themselves.
