@@ -49,10 +49,10 @@ digest()
 	} | sha256sum | cut -d ' ' -f 1
 }
 
-# What failed may stand far above what came last.
+# What failed may stand far above what came last; of a long report often the end alone is kept.
 excerpt()
 {
-	{ grep -a '^not ok\|^FAILED' "$1" | head -n 20; tail -n "$2" "$1"; } |
+	{ tail -n "$2" "$1"; grep -a '^not ok\|^FAILED' "$1" | head -n 20; } |
 		cut -c 1-200 | sed 's/^/    | /'
 }
 
@@ -89,12 +89,12 @@ step()
 		return 0
 	fi
 	printf '%sFAIL  %4d passed, %d failed  %4d s\n%s\n    whole log: %s\n' "$line" "$p" "$f" \
-		$((SECONDS - start)) "$(excerpt "$at.log" 40)" "$at.log"
+		$((SECONDS - start)) "$(excerpt "$at.log" 20)" "$at.log"
 	[ -z "${V:-}" ] || cat "$at.log"
 	return 1
 }
 
-# Of a long report often the end alone is kept, so what failed is said there too.
+# What failed is said at the end of a long report too.
 end()
 {
 	local name p f passed=0 failed=0 file

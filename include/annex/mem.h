@@ -183,6 +183,9 @@ int annex_free(struct annex_space *s, void *ptr);
  * @move: for annex_move_wait() or annex_move_forget(), one of which must come; NULL: nobody waits,
  *	and an error is logged only.
  *
+ * Bytes that nothing has written are zeroes, and take room when they are touched. If their tensor
+ * is held (annex_hold()), they come too: once the move is done, no touch of it waits or fails.
+ *
  * Return: 0; -EINVAL (not in one tensor); -ENOMEM.
  */
 int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint64_t deadline,

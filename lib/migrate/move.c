@@ -206,7 +206,7 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 		n = least(together(s, m->at, n), m->want.most);
 		err = annex_move_in(s, m, kind, m->at, n);
 		m->want.most -= n;
-	} else if (m->want.urgent || s->user_only) {
+	} else if (m->want.urgent || s->user_only || tensor_of(s, m->at)->holds) {
 		n = least(n, JOB_PAGES);
 		err = move_zeroes(s, m, kind, m->at, n);
 	}

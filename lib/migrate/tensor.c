@@ -125,20 +125,23 @@ static struct tensor *new_entry(struct annex_space *s)
 	return &s->tensors[s->n_tensors++];
 }
 
-static int create(struct annex_space *s, uint32_t n, struct tensor **out)
+/* @name becomes the tensor's; NULL: it has none. */
+static int create(struct annex_space *s, char *name, uint32_t n, struct tensor **out)
 {
 	uint32_t first;
 	struct tensor *t;
 
 	if (!annex_runs_take_all(&s->addresses, n, &first))
-		return annex_fail(-ENOSPC, "space: no %llu bytes of addresses are left of %llu",
-				  (ull)pages_bytes(n), (ull)pages_bytes(s->n_pages));
+		return annex_fail(-ENOSPC, "%s: no %llu bytes of addresses are left of %llu",
+				  name ? name : "space", (ull)pages_bytes(n),
+				  (ull)pages_bytes(s->n_pages));
 	t = new_entry(s);
 	if (!t) {
 		annex_runs_give(&s->addresses, first, n);
 		return annex_fail(-ENOMEM, "space: no memory for one more tensor");
 	}
 	memset(t, 0, sizeof(*t));
+	t->name = name;
 	t->first = t->hand = first;
 	t->n = n;
 	t->serial = s->serials++;
@@ -160,7 +163,7 @@ static int create_small(struct annex_space *s, uint64_t bytes, void **ptr)
 	int err;
 
 	if (!t || t->fill + need > pages_bytes(t->n)) {
-		err = create(s, SHARED_PAGES, &t);
+		err = create(s, NULL, SHARED_PAGES, &t);
 		if (err)
 			return err;
 		t->shared = true;
@@ -183,10 +186,9 @@ static int create_whole(struct annex_space *s, char *name, uint64_t bytes, void 
 	if (n > s->n_pages)
 		return annex_fail(-ENOSPC, "%s: %llu bytes in a space of %llu",
 				  name ? name : "space", (ull)bytes, (ull)pages_bytes(s->n_pages));
-	err = create(s, (uint32_t)n, &t);
+	err = create(s, name, (uint32_t)n, &t);
 	if (err)
 		return err;
-	t->name = name;
 	*ptr = s->base + pages_bytes(t->first);
 	return 0;
 }

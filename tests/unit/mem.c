@@ -264,6 +264,30 @@ static void what_is_held_stays(void)
 	mem_rig_close(&r);
 }
 
+/* Zeroes take no room before they are touched. Held ones come when they are prefetched. */
+static void held_zeroes_come(void)
+{
+	struct mem_rig r;
+	bool held = false;
+	char *p;
+
+	mem_rig_open(&r, "mem:4M", (struct annex_space_opts){.device = MIB});
+	p = mem_alloc(&r, "p", MIB / 2);
+	do {
+		struct annex_space_stats stats;
+		struct annex_move *m;
+
+		CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB / 2, 0, &m), 0);
+		CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+		annex_space_get_stats(r.space, &stats);
+		CU_ASSERT_EQUAL(stats.device, held ? MIB / 2 : 0);
+		held = !held;
+		CU_ASSERT_EQUAL((held ? annex_hold : annex_let_go)(r.space, p), 0);
+	} while (held);
+	CU_ASSERT_EQUAL(p[0], 0);
+	mem_rig_close(&r);
+}
+
 /* Nothing can be written any more: what a program wants then is refused, and not waited for. */
 static void touch_without_room(void)
 {
@@ -418,6 +442,7 @@ UNIT_SUITE(mem, {"there and back", there_and_back}, {"bad calls", waits_for_noth
 	   {"one bad block", one_bad_block}, {"freed twice", freed_twice},
 	   {"bad options", bad_options}, {"locked memory", locked_memory},
 	   {"what is held stays", what_is_held_stays},
+	   {"held zeroes come", held_zeroes_come},
 	   {"freed while it waits", freed_while_it_waits},
 	   {"completions get lost", completions_get_lost}, {"full storage", full_storage},
 	   {"budgets change", budgets_change})

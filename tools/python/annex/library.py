@@ -34,8 +34,13 @@ class SpaceStats(ctypes.Structure):
         "write_faults", "reclaimed", "over")]
 
 
-STRUCTURES = {"annex_store_opts": StoreOpts, "annex_space_opts": SpaceOpts,
-              "annex_space_stats": SpaceStats}
+class MemPage(ctypes.Structure):
+    _fields_ = [("device", ctypes.c_bool), ("below", ctypes.c_bool), ("busy", ctypes.c_bool),
+                ("tier", ctypes.c_uint8), ("at", ctypes.c_uint64)]
+
+
+STRUCTURES = {"annex_mem_page": MemPage, "annex_store_opts": StoreOpts,
+              "annex_space_opts": SpaceOpts, "annex_space_stats": SpaceStats}
 
 VOID, U64, U32, TEXT = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p
 OUT = ctypes.POINTER(VOID)
@@ -51,6 +56,7 @@ CALLS = {
     "annex_pre_evict": (VOID, VOID, U64, ctypes.c_uint, OUT),
     "annex_move_wait": (VOID, U32),
     "annex_hold": (VOID, VOID),
+    "annex_mem_lookup": (VOID, VOID, ctypes.POINTER(MemPage)),
     "annex_let_go": (VOID, VOID),
 }
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A space of libannex, and what of it is in memory: never more than the budget.
+"""A space of libannex, and who uses what of it.
 
 Whoever is to touch a region pins it, which brings it; an error is raised before anything is
-touched. What is not pinned leaves when others need the room, what is used last first: optimizer
-state, then what was saved for backward longest ago.
+touched. What is not pinned leaves when others need the room: the library chooses the least recently
+used. What is saved for backward is wanted in the reverse order, so here is told, ahead of that,
+what is not wanted for long, and what is wanted next.
 
 Finalizers may run at any moment, also in a thread that has the lock. So they only write down what
 is no longer used, and whoever has the lock next does the rest.
@@ -16,20 +17,18 @@ import os
 import threading
 import time
 
-from .library import SSD, Error, SpaceOpts, SpaceStats
+from .library import SSD, Error, MemPage, SpaceOpts, SpaceStats
 
 SAVED, STATE = "saved", "state"
 PAGE = 4096
 TIMEOUT_MS = 60000  # of a move
 FAULT_BYTES = 1 << 19  # that the first touch of a new region brings
-STEP_NS = 1000000  # between the deadlines of what is prefetched in one go
 
 
 class Region:
-    """Memory of the space. @resident: it is in the device tier, or on its way in or out."""
+    """Memory of the space."""
 
-    __slots__ = ("address", "bytes", "room", "name", "kind", "resident", "leaving", "move", "pins",
-                 "tier", "tensor")
+    __slots__ = ("address", "bytes", "room", "name", "kind", "pins", "tier", "turn", "tensor")
 
     def __init__(self, address, size, name, kind, tier):
         self.address = address
@@ -38,9 +37,8 @@ class Region:
         self.name = name
         self.kind = kind
         self.tier = tier
-        self.resident = self.leaving = False
-        self.move = None
         self.pins = 0
+        self.turn = -1  # its newest place in the order of saving
         self.tensor = None  # of optimizer state: a weak reference to whom it belongs
 
 
@@ -96,13 +94,10 @@ class Memory:
         self.regions = {}
         self.turns = {}  # number in the order of saving: region
         self.saves = 0
-        # Bytes of what is resident; of that what is leaving, and what has come and is not used yet.
-        self.used = self.out = self.ahead = 0
+        # Turns from here on are in memory, or on their way; bytes of those that are still wanted.
+        self.near = self.near_bytes = 0
+        self.pinned_bytes = 0
         self.waited = 0.0  # seconds, by all threads together
-        self.leaving = collections.deque()
-        self.coming = collections.deque()
-        # What may leave, in the order in which it does: the last of STATE, the first of SAVED.
-        self.idle = {STATE: collections.OrderedDict(), SAVED: collections.OrderedDict()}
         self.closing = False
         self.space = ctypes.c_void_p()
         self.stores = []
@@ -188,7 +183,9 @@ class Memory:
         while self.dead:
             what, which = self.dead.popleft()
             if what == "turn":
-                self.turns.pop(which, None)
+                region = self.turns.pop(which)
+                if which >= self.near:
+                    self.near_bytes -= region.room
             elif what == "pin":
                 self.release(which)
             else:
@@ -196,131 +193,54 @@ class Memory:
 
     def free(self, region):
         self.library("annex_free", self.space, region.address)
-        with contextlib.suppress(Error):  # it has been freed while it moved
-            self.settle(region)
-        self.vacate(region)
-        self.idle[region.kind].pop(region.address, None)
         del self.regions[region.address]
 
     # What is in memory
 
-    def occupy(self, region):
-        if not region.resident:
-            region.resident = True
-            self.used += region.room
-
-    def vacate(self, region):
-        if region.resident:
-            region.resident = False
-            self.used -= region.room
-
-    def rest(self, region):
-        """It may leave."""
-        self.idle[region.kind][region.address] = region
-
-    def settle(self, region):
-        """Wait until it moves no more."""
-        if not region.move:
-            return
-        move, out = region.move, region.leaving
-        try:
-            self.wait(move)
-        except Error as error:
-            if error.errno == errno.ETIMEDOUT:
-                raise
-            self.moved(region, gone=not out)
-            raise
-        self.moved(region, gone=out)
-
-    def wait(self, move):
-        start = time.monotonic()
-        try:
-            self.library("annex_move_wait", move, TIMEOUT_MS)
-        finally:
-            self.waited += time.monotonic() - start
-
-    def moved(self, region, gone):
-        region.move = None
-        if region.leaving:
-            region.leaving = False
-            self.leaving.remove(region)
-            self.out -= region.room
-        else:
-            self.coming.remove(region)
-            self.ahead -= region.room
-        if gone:
-            self.vacate(region)
-        elif not region.pins:
-            self.rest(region)
-            if region.kind == SAVED:
-                # It came for backward, where what has come later is used later, and leaves first.
-                self.idle[SAVED].move_to_end(region.address, last=False)
-
-    def next_to_leave(self):
-        for kind in (STATE, SAVED):
-            if self.idle[kind]:
-                return self.idle[kind].popitem(last=kind == STATE)[1]
-        return None
-
-    def begin_to_leave(self, want):
-        """Have so much leave, or what there is."""
-        while want > 0:
-            region = self.next_to_leave()
-            if region is None:
-                return
-            move = ctypes.c_void_p()
-            try:
-                self.library("annex_pre_evict", self.space, region.address, region.bytes,
-                             region.tier, ctypes.byref(move))
-            except Error:
-                self.rest(region)
-                raise
-            region.move, region.leaving = move, True
-            self.leaving.append(region)
-            self.out += region.room
-            want -= region.room
-
-    def make_room(self, room):
-        while self.used + room > self.limit:
-            self.begin_to_leave(self.used - self.out + room - self.limit)
-            if self.leaving:
-                self.settle(self.leaving[0])
-            elif self.coming:
-                self.settle(self.coming[0])
-            else:
-                raise Error(errno.ENOSPC, f"offload: a budget of {self.budget} bytes is too small: "
-                            f"{self.used + room} are in use at once")
+    def is_resident(self, region):
+        """Whether its first page is, as of all that has not begun to leave."""
+        page = MemPage()
+        self.library("annex_mem_lookup", self.space, region.address, ctypes.byref(page))
+        return page.device and not page.busy
 
     def bring(self, region):
         """Have it in memory, for somebody who will touch it."""
         if region.pins == 0:
-            if region.move and region.leaving:
-                self.settle(region)
-            elif region.move:
-                with contextlib.suppress(Error):  # once more, below
-                    self.settle(region)
-            self.idle[region.kind].pop(region.address, None)
-            if not region.resident:
-                self.make_room(region.room)
-                self.occupy(region)
+            if self.pinned_bytes + region.room > self.limit:
+                raise Error(errno.ENOSPC, f"offload: a budget of {self.budget} bytes is too small: "
+                            f"{self.pinned_bytes + region.room} are in use at once")
             self.library("annex_hold", self.space, region.address)
+            self.pinned_bytes += region.room
         region.pins += 1
+        move = ctypes.c_void_p()
+        start = time.monotonic()
         try:
-            move = ctypes.c_void_p()
             self.library("annex_prefetch", self.space, region.address, region.bytes, 0,
                          ctypes.byref(move))
-            self.wait(move)
+            self.library("annex_move_wait", move, TIMEOUT_MS)
         except Error as error:
             if error.errno == errno.ETIMEDOUT:
                 self.library.dll.annex_move_forget(move)
             self.release(region)
             raise
+        finally:
+            self.waited += time.monotonic() - start
 
     def release(self, region):
         region.pins -= 1
         if region.pins == 0:
             self.library("annex_let_go", self.space, region.address)
-            self.rest(region)
+            self.pinned_bytes -= region.room
+
+    def send(self, region):
+        """It begins to leave, unless somebody uses it."""
+        if region.pins == 0:
+            self.library("annex_pre_evict", self.space, region.address, region.bytes, region.tier,
+                         None)
+
+    def fetch(self, region):
+        """It begins to come."""
+        self.library("annex_prefetch", self.space, region.address, region.bytes, 0, None)
 
     # For those who use it
 
@@ -344,7 +264,7 @@ class Memory:
     def pin_resident(self, lease):
         """As pin(); None unless it is in memory, and stays."""
         with self.entered():
-            if not lease.region.resident or lease.region.move:
+            if not self.is_resident(lease.region):
                 return None
             self.bring(lease.region)
             return Pin(lease)
@@ -366,46 +286,45 @@ class Memory:
 
     def save(self, lease):
         """A new place in the order of saving; then what was saved long ago begins to leave."""
+        region = lease.region
         with self.entered():
             turn = Turn(self, self.saves)
-            self.turns[self.saves] = lease.region
+            self.turns[self.saves] = region
+            region.turn = self.saves
             self.saves += 1
-            ahead = self.limit // 4
-            self.begin_to_leave(self.used - self.out + ahead - self.limit)
+            self.near_bytes += region.room
+            while self.near_bytes > self.limit - self.limit // 4:
+                old = self.turns.get(self.near)
+                if old:
+                    self.near_bytes -= old.room
+                    if old.turn == self.near:
+                        self.send(old)
+                self.near += 1
             return turn
-
-    def prefetch(self, regions, room=False):
-        """Begin to bring them, in this order, while there is room; @room: make some."""
-        deadline = time.monotonic_ns()
-        for region in regions:
-            if region.resident:
-                continue
-            if self.ahead + region.room > self.limit // 2:
-                return
-            if room:
-                self.begin_to_leave(self.used - self.out + region.room - self.limit)
-            if self.used - self.out + region.room > self.limit:
-                return
-            deadline += STEP_NS
-            move = ctypes.c_void_p()
-            self.library("annex_prefetch", self.space, region.address, region.bytes, deadline,
-                         ctypes.byref(move))
-            region.move = move
-            self.coming.append(region)
-            self.ahead += region.room
-            self.occupy(region)
 
     def prefetch_saved(self):
         """What backward wants next: of what is saved, the newest."""
         with self.entered():
-            # Not for a little at a time: it looks at all that is saved.
-            if (self.ahead <= self.limit // 4 and
-                    self.limit - self.used + self.out >= self.limit // 16):
-                self.prefetch(self.turns[number] for number in reversed(self.turns))
+            while self.near > 0:
+                region = self.turns.get(self.near - 1)
+                if region:
+                    if self.near_bytes + region.room > self.limit // 2:
+                        return
+                    self.near_bytes += region.room
+                    self.fetch(region)
+                self.near -= 1
 
     def prefetch_state(self, regions):
+        """What an optimizer wants next."""
         with self.entered():
-            self.prefetch(regions, room=True)
+            for region in regions:
+                self.fetch(region)
+
+    def send_state(self, regions):
+        """What an optimizer does not want before its next step."""
+        with self.entered():
+            for region in regions:
+                self.send(region)
 
     def states(self):
         with self.entered():

@@ -131,6 +131,7 @@ class Stepper:
                 not all(p.device.type == "cpu" for p in params)):
             return function(params, grads, *rest, **named)
         parts = list(self.parts(state))
+        kept = 0
         for i, part in enumerate(parts):
             self.adopt_all(state, part)
             with self.memory.pinned(self.regions(state, part)):
@@ -138,6 +139,11 @@ class Stepper:
                     self.memory.prefetch_state(self.regions(state, parts[i + 1]))
                 self.step_part(function, part, params, grads, rest, named)
             self.adopt_all(state, part)
+            # The first parts are wanted first in the next step, so the others leave.
+            used = self.regions(state, part)
+            kept += sum(region.room for region in used)
+            if kept > self.memory.limit // 2:
+                self.memory.send_state(used)
         return None
 
     @staticmethod
