@@ -30,6 +30,13 @@ enum annex_tier {
 	ANNEX_TIERS = ANNEX_TIER_SSD + ANNEX_MAX_SSDS,
 };
 
+/*
+ * Rates of a system. At 1 MB/s the largest trace moves within 2^63 ns. So little is more likely a
+ * unit forgotten: rates are given in bytes a second, or in G of them.
+ */
+#define ANNEX_RATE_MIN 1e6
+#define ANNEX_RATE_MAX 1e18
+
 /**
  * struct annex_system - Sizes in bytes, rates in bytes a second, times in nanoseconds.
  * @gpu: memory of each GPU.
@@ -68,6 +75,8 @@ void annex_system_init(struct annex_system *sys);
 /**
  * annex_system_check() - Whether such a machine can exist.
  * @sys: the system.
+ *
+ * Rates are from ANNEX_RATE_MIN to ANNEX_RATE_MAX.
  *
  * Return: 0, or -EINVAL with the member named in annex_last_error().
  */

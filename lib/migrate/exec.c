@@ -432,9 +432,12 @@ static bool has_drifted(struct annex_exec *e)
 	return drifted;
 }
 
+/* Plans are made for rates that a system can have: a link may be slower for a while. */
 static double known(double rate)
 {
-	return rate > 0 ? rate : SLOW;
+	rate = rate > 0 ? rate : SLOW;
+	rate = rate < ANNEX_RATE_MIN ? ANNEX_RATE_MIN : rate;
+	return rate > ANNEX_RATE_MAX ? ANNEX_RATE_MAX : rate;
 }
 
 static struct annex_system measure(struct annex_space *s)

@@ -10,13 +10,6 @@
 #define SIZE_LIMIT (1ull << 53) /* a size is exact as a double */
 #define NS_LIMIT 10000000000ull /* no transfer waits 10 s for its first byte */
 
-/*
- * At 1 MB/s the largest trace moves within 2^63 ns. So little is more likely a unit forgotten:
- * rates are given in bytes a second, or in G of them.
- */
-#define RATE_MIN 1e6
-#define RATE_MAX 1e18
-
 static const char *const tier_names[] = {
 	"gpu",  "host", "cxl",  "ssd0",  "ssd1",  "ssd2",  "ssd3",  "ssd4",  "ssd5",  "ssd6",
 	"ssd7", "ssd8", "ssd9", "ssd10", "ssd11", "ssd12", "ssd13", "ssd14", "ssd15",
@@ -74,9 +67,9 @@ static int check_size(const char *option, uint64_t bytes, uint64_t min)
 static int check_rate(const char *option, double rate)
 {
 	/* Not a number compares as false. */
-	if (!(rate >= RATE_MIN && rate <= RATE_MAX))
+	if (!(rate >= ANNEX_RATE_MIN && rate <= ANNEX_RATE_MAX))
 		return annex_fail(-EINVAL, "%s: %g bytes a second are not from %g to %g", option,
-				  rate, RATE_MIN, RATE_MAX);
+				  rate, ANNEX_RATE_MIN, ANNEX_RATE_MAX);
 	return 0;
 }
 

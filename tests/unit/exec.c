@@ -411,6 +411,38 @@ static void no_plan(void)
 	annex_space_destroy(space);
 }
 
+/* Storage that is slower than any system that plans are made for is planned for all the same. */
+static void very_slow(void)
+{
+	struct annex_store_opts slow = {.read_rate = ANNEX_RATE_MIN * 0.9, .depth = 1};
+	struct annex_space_opts opts = {.device = 2 * MIB, .n_stores = 1};
+	uint64_t end = annex_now() + WAIT_NS;
+	struct annex_exec_stats st = {0};
+	struct annex_store *store;
+	struct annex_space *space;
+	struct annex_exec *e;
+	struct annex_move *m;
+	void *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:4M", &slow, &store), 0);
+	opts.stores = &store;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, NULL, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "all", MIB, &p), 0);
+	memset(p, 1, MIB);
+	CU_ASSERT_EQUAL(annex_pre_evict(space, p, MIB, ANNEX_TIER_SSD, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, 20000), 0);
+	while (!st.plans && !st.plan_err && annex_now() < end) {
+		one_kernel(e, p);
+		annex_exec_get_stats(e, &st);
+	}
+	CU_ASSERT_EQUAL(st.plans, 1);
+	CU_ASSERT_EQUAL(st.plan_err, 0);
+	annex_exec_destroy(e);
+	annex_space_destroy(space);
+	CU_ASSERT_EQUAL(annex_store_close(store), 0);
+}
+
 /* The time is that of all tensors together; what is on its way then comes all the same. */
 static void too_slow(void)
 {
@@ -537,4 +569,5 @@ static void what_kernels_take(void)
 UNIT_SUITE(exec, {"by every policy", by_every_policy}, {"without faults", without_faults},
 	   {"by a policy of one's own", by_a_policy_of_ones_own},
 	   {"no policy of one's own", no_policy_of_ones_own}, {"another system", another_system},
-	   {"no plan", no_plan}, {"too slow", too_slow}, {"what kernels take", what_kernels_take})
+	   {"no plan", no_plan}, {"very slow storage", very_slow}, {"too slow", too_slow},
+	   {"what kernels take", what_kernels_take})

@@ -232,9 +232,10 @@ static int plan(const char *cxl, const char *nvme)
 	for (unsigned int l = 0; l < LAYERS; l++)
 		if (memcmp(net.weight[l], plain.weight[l], BYTES))
 			die("layer %u is not what it is in plain memory", l);
-	printf("%u of %u iterations by a plan; at most %llu bytes in CXL memory, %llu on storage; "
-	       "moved %llu in, %llu out, of which %llu by a buffer\n",
-	       planned, n, (unsigned long long)net.in_cxl, (unsigned long long)net.stored,
+	printf("%u of %u iterations by one of %llu plans (error %d); at most %llu bytes in CXL "
+	       "memory, %llu on storage; moved %llu in, %llu out, of which %llu by a buffer\n",
+	       planned, n, (unsigned long long)es.plans, es.plan_err,
+	       (unsigned long long)net.in_cxl, (unsigned long long)net.stored,
 	       (unsigned long long)st.in, (unsigned long long)st.out,
 	       (unsigned long long)st.bounced);
 	if (planned < PLANNED || !net.stored || !net.in_cxl)
