@@ -112,9 +112,12 @@ static void run_parts(struct command *c)
 	uint64_t start = annex_now();
 	unsigned int left = (unsigned int)__builtin_popcount(c->chosen);
 
-	for (unsigned int i = 0; i < PARTS; i++)
+	for (unsigned int i = 0; i < PARTS; i++) {
+		double rest = c->seconds - since(start);
+
 		if (c->chosen & 1u << i)
-			run_part(c, i, &c->tally[i], (c->seconds - since(start)) / left--);
+			run_part(c, i, &c->tally[i], (rest > 0 ? rest : 0) / left--);
+	}
 }
 
 static const char *result_of(const struct tally *t)
