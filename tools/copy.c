@@ -129,10 +129,10 @@ int cmd_copy(int argc, char **argv)
 
 	if (!err)
 		err = storage_settle(&c.store);
-	if (!err && (!c.src || !c.store.nuris))
-		err = err_set(-EINVAL, "name the file, and the devices to copy it to");
 	if (err)
 		return err;
+	if (!c.src || !c.store.nuris)
+		return err_set(-EINVAL, "name the file, and the devices to copy it to");
 	fd = open(c.src, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys("cannot open %s", c.src);

@@ -441,8 +441,7 @@ UNIT_SUITE(mem, {"there and back", there_and_back}, {"bad calls", waits_for_noth
 	   {"touches of what is no more", nothing_hangs}, {"devices that fail", devices_that_fail},
 	   {"one bad block", one_bad_block}, {"freed twice", freed_twice},
 	   {"bad options", bad_options}, {"locked memory", locked_memory},
-	   {"what is held stays", what_is_held_stays},
-	   {"held zeroes come", held_zeroes_come},
+	   {"what is held stays", what_is_held_stays}, {"held zeroes come", held_zeroes_come},
 	   {"freed while it waits", freed_while_it_waits},
 	   {"completions get lost", completions_get_lost}, {"full storage", full_storage},
 	   {"budgets change", budgets_change})
