@@ -5,7 +5,7 @@
 
 int main(int argc, char **argv)
 {
-	long most = argc > 1 ? std::atol(argv[1]) : 500000;
+	long most = argc > 1 ? std::atol(argv[1]) : 100000;
 	char *last = nullptr;
 	long n = 0;
 
