@@ -303,12 +303,14 @@ $(SHIM_MODULE): %.o: %.c $(OUT)/flags
 # of the sources, since kbuild puts objects beside them. W=1 and C=2 go through to kbuild.
 module_dir = $(BUILD)/module/$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 	$(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+# A kernel for guests may have a make of its own beside its headers (tests/qemu/kernel.sh).
+module_make = $(or $(wildcard $(dir $(KDIR))make),$(MAKE))
 module:
 	@[ -e $(KDIR)/include/generated/utsrelease.h ] || { echo "no kernel headers in $(KDIR):" \
 		"apt-get install linux-headers-$$(uname -r), or KDIR=DIR" >&2; exit 1; }
 	$(Q)dir='$(module_dir)'; for file in $(MODULE_SRC); do \
 		cmp -s $$file $$dir/$$file || install -D -m 644 $$file $$dir/$$file || exit; done
-	$(Q)+$(MAKE) $(if $(V),,-s) -C $(KDIR) M=$(abspath $(module_dir)) modules
+	$(Q)+$(module_make) $(if $(V),,-s) -C $(KDIR) M=$(abspath $(module_dir)) modules
 	@echo '  KO      $(module_dir)/annex.ko'
 
 # Made anew each time: it depends on where things are installed, and nothing depends on it.

@@ -66,6 +66,9 @@ long annex_call(const struct annex_caller *by, const struct annex_call *calls, s
 	if (!call->first && !READ_ONCE(*by->greeted))
 		return annex_refused(by->dev, by->refusals, -EPROTO, "call 0x%x before the first",
 				     _IOC_NR(cmd));
+	if (!call->reads && !(by->file->f_mode & FMODE_WRITE))
+		return annex_refused(by->dev, by->refusals, -EBADF, "call 0x%x: opened for reading",
+				     _IOC_NR(cmd));
 	err = call_make(by, call, &args);
 	/* Failures have results too: a status, a count, a version. */
 	if (_IOC_DIR(cmd) & _IOC_READ &&

@@ -7,6 +7,7 @@
 
 #include <linux/atomic.h>
 #include <linux/device.h>
+#include <linux/fs.h>
 #include <linux/ioctl.h>
 
 #define ANNEX_CALL_MOST 128 /* bytes of arguments */
@@ -19,18 +20,20 @@
  * @undo: undoes a successful call whose results cannot be copied out; or NULL.
  * @locked: @fn runs under the lock of struct annex_caller.
  * @first: the call may be the first one on a file.
+ * @reads: the call changes nothing: a file that was opened for reading may make it.
  */
 struct annex_call {
 	unsigned int cmd;
 	u32 least;
 	long (*fn)(void *self, void *args);
 	void (*undo)(void *self, void *args);
-	bool locked, first;
+	bool locked, first, reads;
 };
 
 /**
  * struct annex_caller - An open file.
  * @self: first argument of the functions.
+ * @file: the file.
  * @greeted: set by the first call.
  * @lock: lock of calls that are locked; NULL: the table has none.
  * @gone: read under @lock; true: locked calls are -ENODEV.
@@ -39,6 +42,7 @@ struct annex_call {
  */
 struct annex_caller {
 	void *self;
+	const struct file *file;
 	const bool *greeted;
 	struct mutex *lock; /* held for locked calls */
 	const bool *gone;
@@ -58,7 +62,8 @@ struct annex_caller {
  * zero. It may be newer: members that the module does not know must be zero (-E2BIG).
  *
  * Return: what the call returns; -ENOTTY (no such call); -EINVAL (another size than it says, or
- * shorter than ever); -E2BIG; -EFAULT; -EPROTO (before the first); -ENODEV.
+ * shorter than ever); -E2BIG; -EFAULT; -EPROTO (before the first); -EBADF (for a file that may be
+ * read only); -ENODEV.
  */
 long annex_call(const struct annex_caller *by, const struct annex_call *calls, size_t n,
 		unsigned int cmd, unsigned long arg);

@@ -14,6 +14,9 @@
 #include <linux/msi.h>
 #include <linux/pci.h>
 #include <linux/version.h>
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#include <linux/pfn_t.h>
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "Annex needs Linux 6.1 or newer"
@@ -68,6 +71,38 @@ static inline bool annex_owns_events(struct pci_dev *pdev)
 	return pci_find_host_bridge(pdev->bus)->native_cxl_error;
 #endif
 }
+
+/*
+ * Show a page of a device's memory, so that it can be pinned. Since Linux 6.17 an entry without a
+ * reference to its page is a special one, which nobody can pin.
+ */
+static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+	return vmf_insert_mixed(vmf->vma, vmf->address & PAGE_MASK,
+				phys_to_pfn_t(at, PFN_DEV | PFN_MAP));
+#else
+	return vmf_insert_page_mkwrite(vmf, pfn_to_page(PHYS_PFN(at)),
+				       vmf->flags & FAULT_FLAG_WRITE);
+#endif
+}
+
+/* An importer of a dma-buf hears by the first, and an exporter tells by the second, of its move. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define ANNEX_DMABUF_MOVED move_notify
+#define annex_dmabuf_moved dma_buf_move_notify
+#else
+#define ANNEX_DMABUF_MOVED invalidate_mappings
+#define annex_dmabuf_moved dma_buf_invalidate_mappings
+#endif
+
+/* Arguments of allocate_resource()'s callback, the first ones. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define ANNEX_ALIGN_ARGS void *data, const struct resource *avail
+#else
+#define ANNEX_ALIGN_ARGS                                                                           \
+	void *data, const struct resource *avail, const struct resource *empty
+#endif
 
 /* The namespace of an exported symbol became a string literal. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)

@@ -199,7 +199,7 @@ void annex_export_end(struct annex_range *r)
 	list_for_each_entry(e, &r->exports, list) {
 		dma_resv_lock(e->dmabuf->resv, NULL);
 		e->ended = true;
-		dma_buf_move_notify(e->dmabuf);
+		annex_dmabuf_moved(e->dmabuf);
 		dma_resv_unlock(e->dmabuf->resv);
 	}
 }

@@ -71,13 +71,6 @@ static size_t filter_entry_at(unsigned int i)
 	return offsetof(struct annex_filter, entry) + i * sizeof(struct annex_filter_entry);
 }
 
-static u32 filter_asid_at(struct annex_gate *g, unsigned int i)
-{
-	size_t at = filter_entry_at(i) + offsetof(struct annex_filter_entry, asid);
-
-	return readl(filter_field(g, at));
-}
-
 /* There are fewer entries than numbers. */
 static u32 filter_new_asid(struct annex_gate *g)
 {
@@ -85,7 +78,7 @@ static u32 filter_new_asid(struct annex_gate *g)
 
 	do {
 		g->asid = g->asid == U16_MAX ? 1 : g->asid + 1;
-		for (i = 0; i < ANNEX_FILTER_ENTRIES && filter_asid_at(g, i) != g->asid; i++)
+		for (i = 0; i < ANNEX_FILTER_ENTRIES && g->asids[i] != g->asid; i++)
 			;
 	} while (i < ANNEX_FILTER_ENTRIES);
 	return g->asid;
@@ -99,6 +92,7 @@ static void filter_write_entry(struct annex_gate *g, const struct annex_piece *p
 	writeq(piece->offset + piece->bytes,
 	       filter_field(g, at + offsetof(struct annex_filter_entry, bound)));
 	writel(asid, filter_field(g, at + offsetof(struct annex_filter_entry, asid)));
+	g->asids[piece->entry] = asid;
 }
 
 /* Uncached stores are slow. */
@@ -119,7 +113,7 @@ int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
 	if (!g->at)
 		err = -ENODEV;
 	for (unsigned int i = 0; err == -ENOSPC && i < ANNEX_FILTER_ENTRIES; i++) {
-		if (filter_asid_at(g, i))
+		if (g->asids[i])
 			continue;
 		/* What an earlier owner left there is nobody's business, nor are its calls. */
 		filter_wipe(g->at + (piece->offset - r->cached - r->wc), piece->bytes);

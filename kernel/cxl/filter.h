@@ -9,8 +9,8 @@
 
 #include <linux/mutex.h>
 #include <linux/types.h>
+#include <uapi/annex.h>
 
-struct annex_filter;
 struct annex_piece;
 struct list_head;
 struct annex_range;
@@ -20,6 +20,7 @@ struct annex_range;
  * @lock: protects the members below; taken under the ranges' lock.
  * @at: kernel mapping of the uncached part; NULL: there is none, or the range is cut.
  * @asid: address space identifier that was given last.
+ * @asids: identifier of each entry; 0: it is free. The device may change what is in the table.
  * @change: change counter in the table.
  * @deaf: the device lives, but did not acknowledge a change in time.
  * @heard: its acknowledgment then.
@@ -29,6 +30,7 @@ struct annex_gate {
 	struct mutex lock; /* protects the members below */
 	void __iomem *at;
 	u32 asid;
+	u32 asids[ANNEX_FILTER_ENTRIES];
 	u64 change;
 	bool deaf;
 	u64 heard, beat;

@@ -22,6 +22,8 @@ static void hdm_free(struct device *dev)
 	kfree(hdm);
 }
 
+/* Reading makes the device do nothing. Addresses are root's to see. */
+
 /* What unbinding would take away from somebody. */
 static ssize_t users_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -33,13 +35,13 @@ static ssize_t range_show(struct device *dev, struct device_attribute *attr, cha
 {
 	return annex_range_show(hdm_of(dev), buf);
 }
-static DEVICE_ATTR_RO(range);
+static DEVICE_ATTR_ADMIN_RO(range);
 
 static ssize_t decoders_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return annex_range_decoders(hdm_of(dev), buf);
 }
-static DEVICE_ATTR_RO(decoders);
+static DEVICE_ATTR_ADMIN_RO(decoders);
 
 static ssize_t events_show(struct device *dev, struct device_attribute *attr, char *buf)
 {

@@ -41,6 +41,7 @@ struct annex_range;
  * @bytes: capacity, by kind (ANNEX_HDM_VOLATILE, _PERSISTENT).
  * @mem_enabled: this driver has set Mem_Enable.
  * @range: range that the device is a member of, or NULL (the ranges' lock).
+ * @looking: its range has ended, and somebody looks for pages that are held.
  * @users: number of open files (the ranges' lock).
  * @refusals: number of calls that were refused.
  */
@@ -57,6 +58,7 @@ struct annex_hdm {
 	u64 bytes[2];
 	bool mem_enabled;
 	struct annex_range *range;
+	bool looking;
 	unsigned int users;
 	atomic64_t refusals;
 };

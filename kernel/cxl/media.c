@@ -519,7 +519,6 @@ void annex_media_exit(struct annex_media *media)
 
 void annex_media_count(struct annex_media *media, u64 logged[CXL_EVENT_LOGS])
 {
-	annex_media_fetch(media);
 	mutex_lock(&media->lock);
 	memcpy(logged, media->logged, sizeof(media->logged));
 	mutex_unlock(&media->lock);

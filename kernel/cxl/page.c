@@ -2,7 +2,6 @@
 #include <linux/bitmap.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/pfn_t.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include "compat.h"
@@ -33,7 +32,7 @@ static vm_fault_t page_insert(struct annex_range *r, struct vm_fault *vmf, u64 a
 	unsigned long addr = vmf->address & PAGE_MASK;
 
 	if (at < r->cached)
-		return vmf_insert_mixed(vma, addr, phys_to_pfn_t(r->base + at, PFN_DEV | PFN_MAP));
+		return annex_insert_page(vmf, r->base + at);
 	if (at >= r->cached + r->wc && !page_has_piece(vma->vm_file->private_data, at, PAGE_SIZE))
 		return VM_FAULT_SIGBUS;
 	return vmf_insert_pfn(vma, addr, PHYS_PFN(r->base + at));
@@ -199,15 +198,19 @@ void annex_page_end(struct annex_range *r)
 	up_write(&r->view);
 }
 
-/* Each page has one reference of the kernel's; one more is somebody's. */
+/*
+ * Each page has one reference of the kernel's; one more is somebody's. A page that nobody sees and
+ * nobody holds stays so.
+ */
 bool annex_page_idle(struct annex_range *r)
 {
+	u64 pages = r->paged ? r->cached >> PAGE_SHIFT : 0;
 	unsigned long pfn = PHYS_PFN(r->base);
 
-	for (u64 i = 0; r->paged && i < r->cached >> PAGE_SHIFT; i++) {
-		if (page_ref_count(pfn_to_page(pfn + i)) != 1)
+	for (; r->idle < pages; r->idle++) {
+		if (page_ref_count(pfn_to_page(pfn + r->idle)) != 1)
 			return false;
-		if (!(i % SZ_64K))
+		if (!(r->idle % SZ_4K))
 			cond_resched();
 	}
 	return true;

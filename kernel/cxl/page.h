@@ -21,7 +21,10 @@ void annex_page_leave(struct annex_range *r, struct annex_user *user);
 void annex_page_exit(struct annex_range *r, struct annex_user *user);
 /* annex_page_end() - Remove all pages from page tables, and let no more in. */
 void annex_page_end(struct annex_range *r);
-/* annex_page_idle() - Whether nobody holds a page of a range that has ended. */
+/*
+ * annex_page_idle() - Whether nobody holds a page of a range that has ended. The next call begins
+ * at the page that was held.
+ */
 bool annex_page_idle(struct annex_range *r);
 /*
  * annex_page_strike() - Mark the pages of bytes @first to @last as poisoned. Returns whether one is

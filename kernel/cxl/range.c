@@ -3,6 +3,7 @@
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include "cxl.h"
@@ -12,7 +13,14 @@
 #include "range.h"
 #include "trace.h"
 
-#define LOOK (HZ / 50) /* how often for pages that are held */
+/* The same bit: ACPICA gave it the name of what it says. */
+#ifndef ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM
+#define ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM ACPI_CEDT_CFMWS_RESTRICT_TYPE3
+#endif
+
+#define LOOK (HZ / 50)     /* between two looks for pages that are held, at first */
+#define LOOK_MOST (HZ / 4) /* and after many */
+#define PACE (HZ / 5)      /* between two ranges that users make */
 
 static DEFINE_MUTEX(lock);
 static DECLARE_WAIT_QUEUE_HEAD(cut_wait);
@@ -49,9 +57,11 @@ static int range_check_caches(struct annex_hdm *hdm)
  * What CPUs have of addresses whose decoders change. A hypervisor's CXL memory is memory of its
  * own, which no decoder moves about behind its caches.
  */
+#define RANGE_FLUSHES (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
+
 static void range_flush_caches(void)
 {
-	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
+	if (RANGE_FLUSHES)
 		wbinvd_on_all_cpus();
 }
 #else
@@ -68,10 +78,31 @@ static int range_check_caches(struct annex_hdm *hdm)
 				"range: nothing empties this CPU's caches: see allow_stale_caches");
 }
 
+#define RANGE_FLUSHES false
+
 static void range_flush_caches(void)
 {
 }
 #endif
+
+/* A range that is made and dropped empties all caches of the machine twice. */
+int annex_range_pace(void)
+{
+	static DEFINE_MUTEX(turn);
+	static unsigned long next = INITIAL_JIFFIES;
+	unsigned long now, at;
+
+	if (!RANGE_FLUSHES || capable(CAP_SYS_ADMIN))
+		return 0;
+	mutex_lock(&turn);
+	now = jiffies;
+	at = time_after(next, now) ? next : now;
+	next = at + PACE;
+	mutex_unlock(&turn);
+	if (at != now)
+		schedule_timeout_killable(at - now);
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
 
 /* Whether its kind of memory, and all of its decoders, leave room on a device; how much. */
 static int range_find_room(struct annex_hdm *hdm, u32 kind, u64 *dpa, u64 *room)
@@ -118,7 +149,7 @@ static int range_find_memory(struct annex_range *r, const struct annex_want *wan
 
 static bool range_fits(const struct annex_window *w, const struct annex_want *want)
 {
-	u16 need = ACPI_CEDT_CFMWS_RESTRICT_TYPE3 |
+	u16 need = ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM |
 		   (want->kind ? ACPI_CEDT_CFMWS_RESTRICT_PMEM : ACPI_CEDT_CFMWS_RESTRICT_VOLATILE);
 
 	return w->usable && (w->restrictions & need) == need &&
@@ -286,6 +317,33 @@ static void range_look(struct annex_range *r, unsigned long delay)
 	r->queued = true;
 }
 
+/* For those who wait for its end. */
+static void range_looks(struct annex_range *r, bool looking)
+{
+	r->looking = looking;
+	for (unsigned int i = 0; i < r->n; i++)
+		WRITE_ONCE(r->members[i]->looking, looking);
+}
+
+/*
+ * Whether a range that has ended can be cut. The lock is everybody's, and terabytes have many
+ * pages: they are looked at without it, by one at a time.
+ */
+static bool range_is_idle(struct annex_range *r)
+{
+	bool idle;
+
+	if (!r->live || r->looking)
+		return false;
+	range_looks(r, true);
+	mutex_unlock(&lock);
+	idle = annex_page_idle(r);
+	mutex_lock(&lock);
+	range_looks(r, false);
+	wake_up_all(&cut_wait);
+	return idle && annex_export_idle(r);
+}
+
 static void range_end_work(struct work_struct *work)
 {
 	struct annex_range *r = container_of(to_delayed_work(work), struct annex_range, end);
@@ -293,11 +351,13 @@ static void range_end_work(struct work_struct *work)
 
 	mutex_lock(&lock);
 	r->queued = false;
-	if (r->live && annex_export_idle(r) && annex_page_idle(r))
+	if (range_is_idle(r))
 		range_cut(r);
-	if (r->live)
-		range_look(r, LOOK);
-	all = !r->live && !r->refs;
+	if (r->live) {
+		r->pause = clamp(2 * r->pause, (unsigned long)LOOK, (unsigned long)LOOK_MOST);
+		range_look(r, r->pause);
+	}
+	all = !r->live && !r->refs && !r->queued;
 	mutex_unlock(&lock);
 	if (all)
 		range_drop(r);
@@ -379,11 +439,28 @@ static bool range_same(const struct annex_range *r, const struct annex_want *wan
 	       !memcmp(r->members, want->members, want->n * sizeof(want->members[0]));
 }
 
-struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want)
+/* While a range that has ended is looked at, it is not known whether anybody holds a page of it. */
+static int range_wait(struct annex_hdm *hdm)
 {
-	struct annex_range *r = hdm->range;
+	int err = 0;
 
 	lockdep_assert_held(&lock);
+	while (!err && hdm->looking) {
+		mutex_unlock(&lock);
+		err = wait_event_killable(cut_wait, !READ_ONCE(hdm->looking));
+		mutex_lock(&lock);
+	}
+	return err ? -EINTR : 0;
+}
+
+struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want)
+{
+	struct annex_range *r;
+	int err = range_wait(hdm);
+
+	if (err)
+		return ERR_PTR(err);
+	r = hdm->range;
 	for (unsigned int i = 0; i < want->n; i++) {
 		if (want->members[i]->gone)
 			return ERR_PTR(-ENODEV);
@@ -412,12 +489,11 @@ void annex_range_put(struct annex_range *r)
 	lockdep_assert_held(&lock);
 	if (--r->refs)
 		return;
-	/* Most often nobody has a page any more, and the next one need not wait. */
-	if (r->live) {
+	/* Most often nobody has a page any more. */
+	if (r->live)
 		annex_page_end(r);
-		if (annex_page_idle(r))
-			range_cut(r);
-	}
+	if (range_is_idle(r))
+		range_cut(r);
 	range_look(r, 0);
 }
 

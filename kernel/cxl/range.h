@@ -31,6 +31,9 @@
  * @stuck: a decoder stays committed: the host addresses are never freed.
  * @end: delayed work that cuts the range once no page is held.
  * @queued: @end is queued.
+ * @looking: somebody looks for pages that are held, without the ranges' lock: nobody else does.
+ * @idle: pages, from the first on, that nobody holds any more; of a range that has ended.
+ * @pause: jiffies until @end looks again.
  * @n: number of members.
  * @members: the devices, each with a reference.
  * @dpa: first device address in each member.
@@ -61,7 +64,9 @@ struct annex_range {
 	unsigned int refs;
 	bool live, stuck;
 	struct delayed_work end;
-	bool queued;
+	bool queued, looking;
+	u64 idle;
+	unsigned long pause;
 	unsigned int n;
 	struct annex_hdm *members[ANNEX_HDM_MEMBERS];
 	u64 dpa[ANNEX_HDM_MEMBERS];
@@ -99,10 +104,18 @@ void annex_ranges_lock(void);
 void annex_ranges_unlock(void);
 
 /*
+ * annex_range_pace() - Wait, without locks, until a caller who is not root may make a range: caches
+ * of the machine are everybody's. 0, or -EINTR: the caller is being killed.
+ */
+int annex_range_pace(void);
+
+/*
  * annex_range_get() - Get a reference to the range of a device, or create the range. Under the
- * ranges' lock. Errors as in struct annex_ioc_hdm_range, with a line.
+ * ranges' lock, which is let go of while a range that has ended is looked at. Errors as in struct
+ * annex_ioc_hdm_range, with a line; or -EINTR, without.
  */
 struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want);
+/* annex_range_put() - Give it back, under the ranges' lock, which is let go of meanwhile. */
 void annex_range_put(struct annex_range *range);
 /*
  * annex_range_evict() - End the range of a device that is removed, and wait until it is cut, that

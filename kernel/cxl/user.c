@@ -193,6 +193,7 @@ static long user_info(void *self, void *arg)
 	struct annex_hdm *hdm = user->hdm;
 	u32 abi = args->abi;
 
+	annex_media_fetch(&hdm->media); /* what it has to say, for those who read counters then */
 	annex_ranges_lock();
 	if (hdm->gone) {
 		annex_ranges_unlock();
@@ -313,6 +314,8 @@ static long user_range(void *self, void *arg)
 	struct annex_user *user = self;
 	long err;
 
+	if (!READ_ONCE(user->hdm->range) && annex_range_pace())
+		return -EINTR;
 	if (mutex_lock_interruptible(&user->reading))
 		return -ERESTARTSYS;
 	err = user_make_range(user, arg);
@@ -422,11 +425,11 @@ static long user_dmabuf(void *self, void *arg)
 }
 
 static const struct annex_call user_calls[] = {
-	{ANNEX_IOC_HDM_INFO, 96, user_info, .first = true},
+	{ANNEX_IOC_HDM_INFO, 96, user_info, .first = true, .reads = true},
 	{ANNEX_IOC_HDM_RANGE, 56, user_range},
 	{ANNEX_IOC_HDM_DMABUF, 24, user_dmabuf},
 	{ANNEX_IOC_HDM_M2FUNC, 24, user_m2func},
-	{ANNEX_IOC_HDM_POISON, 24, user_poison},
+	{ANNEX_IOC_HDM_POISON, 24, user_poison, .reads = true},
 };
 
 static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -435,6 +438,7 @@ static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	struct annex_hdm *hdm = user->hdm;
 	const struct annex_caller by = {
 		.self = user,
+		.file = file,
 		.greeted = &user->greeted,
 		.dev = &hdm->dev,
 		.refusals = &hdm->refusals,

@@ -165,10 +165,9 @@ struct look {
 };
 
 /* There is no such place: it is called for the lock that it is called with. */
-static resource_size_t window_look(void *arg, const struct resource *avail, resource_size_t size,
-				   resource_size_t align)
+static resource_size_t window_look(ANNEX_ALIGN_ARGS, resource_size_t size, resource_size_t align)
 {
-	struct look *l = arg;
+	struct look *l = data;
 
 	l->alone = l->res->parent == &iomem_resource || l->res->parent->desc == IORES_DESC_CXL;
 	return PHYS_ADDR_MAX;

@@ -6,61 +6,136 @@
 #include <linux/iopoll.h>
 #include "ctrl.h"
 
-#define SQ_BYTES (ANNEX_ADMIN_DEPTH * sizeof(struct nvme_command))
-#define CQ_BYTES (ANNEX_ADMIN_DEPTH * sizeof(struct nvme_completion))
 #define TIMEOUT_US (5 * USEC_PER_SEC)
 #define POLL_US 20
 #define REFUSED 0x03 /* an opcode that is reserved (Base figure 138) */
 
-int annex_admin_init(struct annex_ctrl *ctrl)
+static int admin_area_init(struct annex_area *area, enum dma_data_direction way)
+{
+	area->at = (void *)get_zeroed_page(GFP_KERNEL);
+	area->way = way;
+	return area->at ? 0 : -ENOMEM;
+}
+
+static void admin_area_unmap(struct annex_ctrl *ctrl, struct annex_area *area)
+{
+	if (area->mapped)
+		dma_unmap_page(&ctrl->pdev->dev, area->addr, PAGE_SIZE, area->way);
+	area->mapped = false;
+}
+
+static void admin_area_exit(struct annex_area *area)
+{
+	free_page((unsigned long)area->at);
+	area->at = NULL;
+}
+
+static int admin_area_map(struct annex_ctrl *ctrl, struct annex_area *area)
 {
 	struct device *dma = &ctrl->pdev->dev;
-	struct annex_admin *a = &ctrl->admin;
 
-	a->sq = dma_alloc_coherent(dma, SQ_BYTES, &a->sq_addr, GFP_KERNEL);
-	a->cq = dma_alloc_coherent(dma, CQ_BYTES, &a->cq_addr, GFP_KERNEL);
-	a->data = dma_alloc_coherent(dma, ANNEX_PAGE, &a->data_addr, GFP_KERNEL);
-	return a->sq && a->cq && a->data ? 0 : -ENOMEM;
+	area->addr = dma_map_page(dma, virt_to_page(area->at), 0, PAGE_SIZE, area->way);
+	area->mapped = !dma_mapping_error(dma, area->addr);
+	return area->mapped ? 0 : -ENOMEM;
+}
+
+static void admin_area_give(struct annex_ctrl *ctrl, struct annex_area *area)
+{
+	dma_sync_single_for_device(&ctrl->pdev->dev, area->addr, PAGE_SIZE, area->way);
+}
+
+static void admin_area_take(struct annex_ctrl *ctrl, struct annex_area *area)
+{
+	dma_sync_single_for_cpu(&ctrl->pdev->dev, area->addr, PAGE_SIZE, area->way);
+}
+
+int annex_admin_init(struct annex_ctrl *ctrl)
+{
+	struct annex_admin *a = &ctrl->admin;
+	int err = admin_area_init(&a->sq, DMA_TO_DEVICE);
+
+	if (!err)
+		err = admin_area_init(&a->cq, DMA_FROM_DEVICE);
+	if (!err)
+		err = admin_area_init(&a->data, DMA_FROM_DEVICE);
+	return err;
+}
+
+/* What was bounced comes back from the bounce buffers, so pages are filled after this. */
+static void admin_unmap(struct annex_ctrl *ctrl)
+{
+	admin_area_unmap(ctrl, &ctrl->admin.sq);
+	admin_area_unmap(ctrl, &ctrl->admin.cq);
+	admin_area_unmap(ctrl, &ctrl->admin.data);
 }
 
 void annex_admin_exit(struct annex_ctrl *ctrl)
 {
-	struct device *dma = &ctrl->pdev->dev;
-	struct annex_admin *a = &ctrl->admin;
+	admin_unmap(ctrl);
+	admin_area_exit(&ctrl->admin.sq);
+	admin_area_exit(&ctrl->admin.cq);
+	admin_area_exit(&ctrl->admin.data);
+}
 
-	if (a->sq)
-		dma_free_coherent(dma, SQ_BYTES, a->sq, a->sq_addr);
-	if (a->cq)
-		dma_free_coherent(dma, CQ_BYTES, a->cq, a->cq_addr);
-	if (a->data)
-		dma_free_coherent(dma, ANNEX_PAGE, a->data, a->data_addr);
-	a->sq = NULL;
-	a->cq = NULL;
-	a->data = NULL;
+static struct nvme_command *admin_slot(struct annex_admin *a, unsigned int i)
+{
+	return (struct nvme_command *)a->sq.at + i;
+}
+
+/*
+ * The controller may fetch an entry at any time, for an owner who has rung ahead: its first word,
+ * which says what it is, is good only while all others are.
+ */
+static void admin_fill(struct nvme_command *slot, const struct nvme_command *cmd)
+{
+	__le32 *to = (__le32 *)slot;
+
+	memcpy(to + 1, (const __le32 *)cmd + 1, sizeof(*cmd) - sizeof(*to));
+	dma_wmb(); /* the rest of the entry is there before its first word */
+	WRITE_ONCE(to[0], *(const __le32 *)cmd);
 }
 
 static void admin_scrub(struct nvme_command *slot)
 {
-	memset(slot, 0, sizeof(*slot));
-	slot->common.opcode = REFUSED;
+	__le32 *to = (__le32 *)slot;
+
+	WRITE_ONCE(to[0], cpu_to_le32(REFUSED));
+	dma_wmb(); /* it is refused before the rest of it goes */
+	memset(to + 1, 0, sizeof(*slot) - sizeof(*to));
 }
 
-void annex_admin_begin(struct annex_ctrl *ctrl)
+int annex_admin_begin(struct annex_ctrl *ctrl)
 {
 	struct annex_admin *a = &ctrl->admin;
+	int err;
 
+	a->broken = true; /* until it has its pages */
+	admin_unmap(ctrl);
 	for (unsigned int i = 0; i < ANNEX_ADMIN_DEPTH; i++)
-		admin_scrub(&a->sq[i]);
-	memset(a->cq, 0, CQ_BYTES);
+		admin_scrub(admin_slot(a, i));
+	memset(a->cq.at, 0, PAGE_SIZE);
+	err = admin_area_map(ctrl, &a->sq);
+	if (!err)
+		err = admin_area_map(ctrl, &a->cq);
+	if (!err)
+		err = admin_area_map(ctrl, &a->data);
+	if (err)
+		return err;
 	a->tail = 0;
 	a->head = 0;
 	a->phase = 1;
 	a->broken = false;
 	writel((ANNEX_ADMIN_DEPTH - 1) << 16 | (ANNEX_ADMIN_DEPTH - 1), ctrl->bar + NVME_REG_AQA);
-	writel(lower_32_bits(a->sq_addr), ctrl->bar + NVME_REG_ASQ);
-	writel(upper_32_bits(a->sq_addr), ctrl->bar + NVME_REG_ASQ + 4);
-	writel(lower_32_bits(a->cq_addr), ctrl->bar + NVME_REG_ACQ);
-	writel(upper_32_bits(a->cq_addr), ctrl->bar + NVME_REG_ACQ + 4);
+	writel(lower_32_bits(a->sq.addr), ctrl->bar + NVME_REG_ASQ);
+	writel(upper_32_bits(a->sq.addr), ctrl->bar + NVME_REG_ASQ + 4);
+	writel(lower_32_bits(a->cq.addr), ctrl->bar + NVME_REG_ACQ);
+	writel(upper_32_bits(a->cq.addr), ctrl->bar + NVME_REG_ACQ + 4);
+	return 0;
+}
+
+static const struct nvme_completion *admin_head(const struct annex_admin *a)
+{
+	return (const struct nvme_completion *)a->cq.at + a->head;
 }
 
 /* 1: the entry at the head is new; 0: not yet; -ENODEV, -EIO: nothing will come. */
@@ -69,7 +144,8 @@ static int admin_look(struct annex_ctrl *ctrl)
 	struct annex_admin *a = &ctrl->admin;
 	u32 csts;
 
-	if ((le16_to_cpu(READ_ONCE(a->cq[a->head].status)) & 1) == a->phase)
+	admin_area_take(ctrl, &a->cq);
+	if ((le16_to_cpu(READ_ONCE(admin_head(a)->status)) & 1) == a->phase)
 		return 1;
 	csts = annex_ctrl_csts(ctrl);
 	if (csts == U32_MAX)
@@ -85,7 +161,7 @@ static int admin_take(struct annex_ctrl *ctrl, u16 id, u32 *result)
 	struct nvme_completion cqe;
 
 	dma_rmb(); /* the rest of the entry is read after its phase */
-	cqe = a->cq[a->head];
+	cqe = *admin_head(a);
 	if (++a->head == ANNEX_ADMIN_DEPTH) {
 		a->head = 0;
 		a->phase ^= 1;
@@ -101,7 +177,7 @@ static int admin_take(struct annex_ctrl *ctrl, u16 id, u32 *result)
 int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *result)
 {
 	struct annex_admin *a = &ctrl->admin;
-	struct nvme_command *slot = &a->sq[a->tail];
+	struct nvme_command *slot = admin_slot(a, a->tail);
 	int got = 0, err;
 
 	lockdep_assert_held(&ctrl->lock);
@@ -110,7 +186,8 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 	if (!++a->next) /* 0 is what entries that are not in use have */
 		++a->next;
 	cmd->common.command_id = a->next;
-	*slot = *cmd;
+	admin_fill(slot, cmd);
+	admin_area_give(ctrl, &a->sq);
 	if (++a->tail == ANNEX_ADMIN_DEPTH)
 		a->tail = 0;
 	/* writel() makes the entry visible to the controller first. */
@@ -119,6 +196,7 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 	if (!err)
 		err = got < 0 ? got : admin_take(ctrl, a->next, result);
 	admin_scrub(slot);
+	admin_area_give(ctrl, &a->sq);
 	if (err < 0) {
 		a->broken = true;
 		dev_warn_ratelimited(&ctrl->dev, "admin command 0x%02x: error %d\n",
@@ -130,11 +208,17 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 int annex_admin_identify(struct annex_ctrl *ctrl, u8 cns, u32 nsid)
 {
 	struct nvme_command cmd = {};
+	int status;
 
-	memset(ctrl->admin.data, 0, ANNEX_PAGE);
+	if (ctrl->admin.broken) /* it may have no pages */
+		return -EIO;
+	memset(ctrl->admin.data.at, 0, ANNEX_PAGE);
+	admin_area_give(ctrl, &ctrl->admin.data);
 	cmd.identify.opcode = nvme_admin_identify;
 	cmd.identify.nsid = cpu_to_le32(nsid);
 	cmd.identify.cns = cns;
-	cmd.identify.dptr.prp1 = cpu_to_le64(ctrl->admin.data_addr);
-	return annex_admin_run(ctrl, &cmd, NULL);
+	cmd.identify.dptr.prp1 = cpu_to_le64(ctrl->admin.data.addr);
+	status = annex_admin_run(ctrl, &cmd, NULL);
+	admin_area_take(ctrl, &ctrl->admin.data);
+	return status;
 }

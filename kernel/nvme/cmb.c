@@ -6,6 +6,7 @@
 #include "ctrl.h"
 
 #define CMB_MOST SZ_1G /* of it, the first so many bytes are used */
+#define WIPE_STEP SZ_1M
 
 static u32 cmb_flags_of(u32 cmbsz)
 {
@@ -46,7 +47,9 @@ int annex_cmb_init(struct annex_ctrl *ctrl)
 	if (!(pci_resource_flags(pdev, bar) & IORESOURCE_MEM) || offset >= end)
 		return 0;
 	cmb->bytes = bytes;
-	bytes = min3(bytes, end - offset, (u64)CMB_MOST);
+	bytes = min(bytes, end - offset);
+	cmb->seen = bytes;
+	bytes = min_t(u64, bytes, CMB_MOST);
 	cmb->phys = pci_resource_start(pdev, bar) + offset;
 	cmb->bus = pci_bus_address(pdev, bar) + offset;
 	if (!IS_ALIGNED(cmb->phys | cmb->bus, ANNEX_PAGE))
@@ -92,6 +95,24 @@ int annex_cmb_take(struct annex_ctrl *ctrl, u32 count, u32 *first)
 void annex_cmb_give(struct annex_ctrl *ctrl, u32 first, u32 count)
 {
 	bitmap_clear(ctrl->cmb.taken, first, count);
+}
+
+int annex_cmb_wipe(struct annex_ctrl *ctrl)
+{
+	struct annex_cmb *cmb = &ctrl->cmb;
+
+	for (u64 at = 0; cmb->pages && cmb->used && at < cmb->seen; at += WIPE_STEP) {
+		u64 bytes = min_t(u64, cmb->seen - at, WIPE_STEP);
+		void __iomem *to = ioremap_wc(cmb->phys + at, bytes);
+
+		if (!to)
+			return -ENOMEM;
+		memset_io(to, 0, bytes);
+		iounmap(to);
+		cond_resched();
+	}
+	cmb->used = false;
+	return 0;
 }
 
 bool annex_cmb_hits(const struct annex_ctrl *ctrl, u64 addr, u64 bytes)

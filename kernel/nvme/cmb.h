@@ -17,7 +17,9 @@ struct annex_ctrl;
  * @bytes: number of addresses from @bus on that the controller decodes itself.
  * @phys: physical address for the CPU.
  * @bus: address in commands.
+ * @seen: number of those that the CPU sees from @phys on.
  * @taken: bitmap of pages in use.
+ * @used: an owner may have left something in it.
  */
 struct annex_cmb {
 	u32 pages;
@@ -25,7 +27,9 @@ struct annex_cmb {
 	u64 bytes;
 	phys_addr_t phys;
 	u64 bus;
+	u64 seen;
 	unsigned long *taken;
+	bool used;
 };
 
 /* annex_cmb_init() - Find it. 0, also where there is none, or -ENOMEM. */
@@ -36,6 +40,8 @@ void annex_cmb_begin(struct annex_ctrl *ctrl);
 /* annex_cmb_take() - @count pages in a row from *@first on. 0 or -ENOSPC. */
 int annex_cmb_take(struct annex_ctrl *ctrl, u32 count, u32 *first);
 void annex_cmb_give(struct annex_ctrl *ctrl, u32 first, u32 count);
+/* annex_cmb_wipe() - Zero what the last owner may have left in it. 0 or -ENOMEM. */
+int annex_cmb_wipe(struct annex_ctrl *ctrl);
 /* annex_cmb_hits() - Whether addresses of memory would be taken for its own. */
 bool annex_cmb_hits(const struct annex_ctrl *ctrl, u64 addr, u64 bytes);
 

@@ -34,6 +34,28 @@ int annex_ctrl_alone(struct annex_ctrl *ctrl)
 		     : 0;
 }
 
+int annex_ctrl_direct(struct annex_ctrl *ctrl)
+{
+	struct device *dev = &ctrl->pdev->dev;
+	struct iommu_group *group = iommu_group_get(dev);
+	struct iommu_resv_region *region;
+	LIST_HEAD(regions);
+	int err = 0;
+
+	if (!group)
+		return 0;
+	err = iommu_get_group_resv_regions(group, &regions);
+	list_for_each_entry(region, &regions, list) {
+		if (!err && region->type == IOMMU_RESV_DIRECT)
+			err = annex_refuse(ctrl, -EPERM,
+					   "firmware has it reach 0x%zx bytes of memory (RMRR)",
+					   region->length);
+	}
+	iommu_put_resv_regions(dev, &regions);
+	iommu_group_put(group);
+	return err;
+}
+
 int annex_ctrl_domain(struct annex_ctrl *ctrl)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(&ctrl->pdev->dev);
@@ -106,9 +128,10 @@ static int ctrl_set_queues(struct annex_ctrl *ctrl, u32 want, u32 *got)
 static int ctrl_enable(struct annex_ctrl *ctrl)
 {
 	u32 got;
-	int err;
+	int err = annex_admin_begin(ctrl);
 
-	annex_admin_begin(ctrl);
+	if (err)
+		return err;
 	writel(NVME_CC_ENABLE | NVME_CC_CSS_NVM | NVME_CC_IOSQES | NVME_CC_IOCQES,
 	       ctrl->bar + NVME_REG_CC);
 	err = ctrl_wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY);
@@ -157,7 +180,7 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 
 static void ctrl_read_limits(struct annex_ctrl *ctrl)
 {
-	const struct nvme_id_ctrl *id = ctrl->admin.data;
+	const struct nvme_id_ctrl *id = ctrl->admin.data.at;
 	u32 shift = 12 + NVME_CAP_MPSMIN(ctrl->cap) + id->mdts;
 
 	ctrl->max_transfer = id->mdts && shift < 32 ? 1u << shift : 0;
@@ -196,7 +219,7 @@ static int ctrl_place_doorbells(struct annex_ctrl *ctrl)
 
 static int ctrl_identify(struct annex_ctrl *ctrl, bool *shadow)
 {
-	const struct nvme_id_ctrl *id = ctrl->admin.data;
+	const struct nvme_id_ctrl *id = ctrl->admin.data.at;
 	int status = annex_admin_identify(ctrl, NVME_ID_CNS_CTRL, 0);
 
 	if (status)

@@ -111,6 +111,12 @@ u32 annex_ctrl_csts(struct annex_ctrl *ctrl);
  */
 int annex_ctrl_alone(struct annex_ctrl *ctrl);
 /*
+ * annex_ctrl_direct() - Check that firmware asks for no memory that the controller reaches whatever
+ * the owner maps (IOMMU_RESV_DIRECT, as of an RMRR; not those that are relaxable, which Linux may
+ * leave out). -EPERM, with a line; -ENOMEM.
+ */
+int annex_ctrl_direct(struct annex_ctrl *ctrl);
+/*
  * annex_ctrl_domain() - Whether what is between the controller and memory lets it reach what is
  * mapped and nothing else. -EPERM, with a line: identity, or one that forgets unmapped pages late.
  */

@@ -118,6 +118,8 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!err)
 		err = annex_ctrl_alone(ctrl);
 	if (!err)
+		err = annex_ctrl_direct(ctrl);
+	if (!err)
 		err = driver_enable_pci(ctrl);
 	if (err)
 		goto put;

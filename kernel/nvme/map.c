@@ -2,6 +2,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <uapi/annex.h>
 #include "ctrl.h"
 #include "map.h"
@@ -11,16 +12,29 @@
 
 #define MOST_MAPS 1000000u
 
-/* Count pages of the caller's against RLIMIT_MEMLOCK, as other long-term pins are. */
-static int map_charge(struct annex_map *map, unsigned long pages)
+int annex_map_charge(struct annex_map *map, unsigned long pages)
 {
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	unsigned long now = atomic64_add_return(pages, &map->mm->pinned_vm);
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT, now;
 
+	map->user = get_uid(current_user());
+	map->mm = current->mm;
+	mmgrab(map->mm);
 	map->charged = pages;
+	now = atomic_long_add_return(pages, &map->user->locked_vm);
+	atomic64_add(pages, &map->mm->pinned_vm);
 	if (now <= limit || capable(CAP_IPC_LOCK))
 		return 0;
 	return annex_refuse(map->ctrl, -ENOMEM, "map: %lu pages are more than RLIMIT_MEMLOCK", now);
+}
+
+static void map_uncharge(struct annex_map *map)
+{
+	if (!map->user)
+		return;
+	atomic_long_sub(map->charged, &map->user->locked_vm);
+	free_uid(map->user);
+	atomic64_sub(map->charged, &map->mm->pinned_vm);
+	mmdrop(map->mm);
 }
 
 static int map_host_alloc(struct annex_map *map)
@@ -113,10 +127,7 @@ static void map_drop(struct annex_map *map)
 	else if (map->kind == ANNEX_MAP_HOST)
 		for (unsigned long i = 0; i < map->npages; i++)
 			put_page(map->pages[i]); /* the owner may still see some of them */
-	if (map->mm) {
-		atomic64_sub(map->charged, &map->mm->pinned_vm);
-		mmdrop(map->mm);
-	}
+	map_uncharge(map);
 	kvfree(map->pages);
 	kvfree(map->segs);
 	kfree(map);
@@ -147,11 +158,8 @@ static int map_prepare(struct annex_map *map, const struct annex_ioc_map *args)
 {
 	int err = 0;
 
-	if (map->kind == ANNEX_MAP_USER || map->kind == ANNEX_MAP_HOST) {
-		map->mm = current->mm;
-		mmgrab(map->mm);
-		err = map_charge(map, map->bytes >> PAGE_SHIFT);
-	}
+	if (map->kind == ANNEX_MAP_USER || map->kind == ANNEX_MAP_HOST)
+		err = annex_map_charge(map, map->bytes >> PAGE_SHIFT);
 	if (!err && map->kind == ANNEX_MAP_USER)
 		err = annex_pin(map, args->addr);
 	if (!err && map->kind == ANNEX_MAP_HOST)

@@ -18,19 +18,21 @@ struct annex_ioc_seg;
 struct dma_buf;
 struct dma_buf_attachment;
 struct mm_struct;
+struct user_struct;
 
 /**
  * struct annex_map - A mapping.
  * @list: entry in a list of mappings to be dropped.
  * @ctrl: the controller.
- * @mm: process whose limit the pages are counted against, with a reference.
+ * @user: user against whose limit the pages are counted, with a reference; NULL: none are.
+ * @mm: process that shows them as pinned, with a reference.
  * @id: as in struct annex_ioc_map, like the next two.
  * @kind: ANNEX_MAP_*.
  * @bytes: its size.
  * @users: number of queues in it (the controller's lock).
  * @pages: pages of the host's size, of pinned and of new host memory.
  * @npages: number of @pages.
- * @charged: number of pages counted in @mm.
+ * @charged: number of pages counted.
  * @sgt: DMA mapping of pinned memory.
  * @peer: DMA mapping of a dma-buf.
  * @addr: DMA address of new host memory.
@@ -46,6 +48,7 @@ struct mm_struct;
 struct annex_map {
 	struct list_head list;
 	struct annex_ctrl *ctrl;
+	struct user_struct *user;
 	struct mm_struct *mm;
 	u32 id;
 	u32 kind;
@@ -72,6 +75,11 @@ struct annex_map {
  */
 int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 		     struct annex_ioc_seg **segs);
+/*
+ * annex_map_charge() - Count @pages against RLIMIT_MEMLOCK of the caller's user, who is the same
+ * after a fork, an exec and the end of a process. Once a mapping; -ENOMEM with a line.
+ */
+int annex_map_charge(struct annex_map *map, unsigned long pages);
 /* annex_map_remove() - ANNEX_IOC_UNMAP. */
 int annex_map_remove(struct annex_owner *owner, u32 id);
 /*

@@ -2,6 +2,7 @@
 #include <linux/capability.h>
 #include <linux/moduleparam.h>
 #include <linux/poll.h>
+#include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <uapi/annex.h>
@@ -81,6 +82,8 @@ static int owner_may_open(struct annex_ctrl *ctrl)
 
 	if (!err)
 		err = annex_ctrl_alone(ctrl);
+	if (!err)
+		err = annex_ctrl_direct(ctrl);
 	/* Data written to where interrupts are raised must not raise those of others. */
 	safe = ctrl->iommu && annex_isolated_msi(&ctrl->pdev->dev);
 	if (err || safe)
@@ -89,6 +92,8 @@ static int owner_may_open(struct annex_ctrl *ctrl)
 		return annex_refuse(ctrl, -EPERM,
 				    "no IOMMU%s: needs allow_no_iommu=1 and CAP_SYS_RAWIO",
 				    ctrl->iommu ? " for interrupts" : "");
+	if (security_locked_down(LOCKDOWN_PCI_ACCESS))
+		return annex_refuse(ctrl, -EPERM, "no IOMMU, and the kernel is locked down");
 	add_taint(TAINT_USER, LOCKDEP_STILL_OK);
 	return 0;
 }
@@ -113,7 +118,11 @@ static int owner_open(struct inode *inode, struct file *file)
 		err = -EBUSY;
 	else
 		err = owner_may_open(ctrl);
+	if (!err)
+		err = annex_cmb_wipe(ctrl);
 	if (!err) {
+		clear_page(page_address(ctrl->sink));
+		ctrl->cmb.used = true; /* commands reach all of it, whatever is mapped */
 		ctrl->owner = owner;
 		atomic64_inc(&ctrl->count.opens);
 		get_device(&ctrl->dev);
@@ -134,7 +143,7 @@ static int owner_release(struct inode *inode, struct file *file)
 
 	mutex_lock(&ctrl->lock);
 	/* Commands may be in flight, and the admin queue may have been rung. */
-	if (!ctrl->gone && owner->greeted)
+	if (!ctrl->gone && owner->greeted && file->f_mode & FMODE_WRITE)
 		annex_owner_reset(owner);
 	owner_end(owner, &maps);
 	ctrl->owner = NULL;
@@ -196,7 +205,7 @@ static int owner_identify_into(struct annex_owner *owner, struct annex_ioc_ident
 	if (status < 0)
 		return annex_owner_reset(owner) ? -ENODEV : status;
 	args->status = status;
-	memcpy(data, owner->ctrl->admin.data, ANNEX_PAGE);
+	memcpy(data, owner->ctrl->admin.data.at, ANNEX_PAGE);
 	return status ? -EIO : 0;
 }
 
@@ -281,14 +290,14 @@ static long owner_reset(void *self, void *arg)
 }
 
 static const struct annex_call owner_calls[] = {
-	{ANNEX_IOC_INFO, 56, owner_info, .locked = true, .first = true},
-	{ANNEX_IOC_IDENTIFY, 24, owner_identify},
+	{ANNEX_IOC_INFO, 56, owner_info, .locked = true, .first = true, .reads = true},
+	{ANNEX_IOC_IDENTIFY, 24, owner_identify, .reads = true},
 	{ANNEX_IOC_MAP, 56, owner_map, owner_undo_map},
 	{ANNEX_IOC_UNMAP, 8, owner_unmap},
 	{ANNEX_IOC_QUEUE_CREATE, 48, owner_queue_create, .locked = true},
 	{ANNEX_IOC_QUEUE_DELETE, 8, owner_queue_delete, .locked = true},
 	{ANNEX_IOC_ABORT, 16, owner_abort, .locked = true},
-	{ANNEX_IOC_STATE, 16, owner_state},
+	{ANNEX_IOC_STATE, 16, owner_state, .reads = true},
 	{ANNEX_IOC_RESET, 0, owner_reset, .locked = true},
 };
 
@@ -298,6 +307,7 @@ static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	struct annex_ctrl *ctrl = owner->ctrl;
 	const struct annex_caller by = {
 		.self = owner,
+		.file = file,
 		.greeted = &owner->greeted,
 		.lock = &ctrl->lock,
 		.gone = &ctrl->gone,

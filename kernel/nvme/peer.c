@@ -26,7 +26,7 @@ static void peer_move_notify(struct dma_buf_attachment *attach)
 
 static const struct dma_buf_attach_ops attach_ops = {
 	.allow_peer2peer = true,
-	.move_notify = peer_move_notify,
+	.ANNEX_DMABUF_MOVED = peer_move_notify,
 };
 
 /* Pinned memory that its exporter takes away all the same is gone for the owner's commands. */
@@ -131,6 +131,10 @@ int annex_peer_map(struct annex_map *map, int fd)
 	}
 	if (map->offset + map->bytes > map->dmabuf->size)
 		return annex_refuse(map->ctrl, -EINVAL, "map: beyond the end of the dma-buf");
+	/* All of it is kept in its place and known by its pages, however little of it is mapped. */
+	err = annex_map_charge(map, PAGE_ALIGN(map->dmabuf->size) >> PAGE_SHIFT);
+	if (err)
+		return err;
 	err = peer_attach(map);
 	if (err)
 		return annex_refuse(map->ctrl, err, "map: the dma-buf cannot be attached");

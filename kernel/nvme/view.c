@@ -141,6 +141,9 @@ int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
 	unsigned long thing = view_which(vma);
 	int err = -EINVAL;
 
+	/* First: of such a file no mapping is VM_SHARED. */
+	if (!(file->f_mode & FMODE_WRITE))
+		return annex_refuse(ctrl, -EACCES, "mmap: opened for reading");
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
 		return annex_refuse(ctrl, -EINVAL, "mmap: shared, and not executable");
 	if (!READ_ONCE(owner->greeted))

@@ -29,45 +29,81 @@ bool ctrl_gone(void)
 	return ctrl_rig.gone;
 }
 
-void *ctrl_dma_alloc(size_t bytes)
+static struct rig_page *page_at(const void *at)
 {
-	for (u32 i = 0; i < RIG_ALLOCATIONS; i++) {
-		if (ctrl_rig.dma[i].at)
-			continue;
-		ctrl_rig.dma[i].at = aligned_alloc(PAGE_SIZE, ALIGN(bytes, PAGE_SIZE));
-		ctrl_rig.dma[i].bytes = bytes;
-		memset(ctrl_rig.dma[i].at, 0, ALIGN(bytes, PAGE_SIZE));
-		return ctrl_rig.dma[i].at;
-	}
+	for (u32 i = 0; i < RIG_PAGES; i++)
+		if (ctrl_rig.page[i].at == at)
+			return &ctrl_rig.page[i];
 	abort();
 }
 
-/* Nothing that the controller may still write is given back. */
+void *ctrl_dma_alloc(void)
+{
+	struct rig_page *p = page_at(NULL);
+
+	*p = (struct rig_page){.at = aligned_alloc(PAGE_SIZE, PAGE_SIZE)};
+	memset(p->at, 0, PAGE_SIZE);
+	return p->at;
+}
+
+/* Nothing is given back that the controller may still reach. */
 void ctrl_dma_free(void *at)
 {
-	shim_require(!shim.master);
-	for (u32 i = 0; i < RIG_ALLOCATIONS; i++) {
-		if (ctrl_rig.dma[i].at != at)
-			continue;
-		free(at);
-		ctrl_rig.dma[i].at = NULL;
+	struct rig_page *p;
+
+	if (!at)
 		return;
-	}
-	abort();
+	p = page_at(at);
+	shim_require(!shim.master && !p->mapped);
+	free(at);
+	p->at = NULL;
 }
 
-/* What an address is of, while the controller may reach memory: all of it must be the module's. */
-static void *reach(u64 addr, size_t bytes)
+dma_addr_t ctrl_dma_map(void *at, enum dma_data_direction way)
 {
+	struct rig_page *p = page_at(at);
+
+	shim_require(!p->mapped);
+	if (ctrl_rig.maps_fail && !--ctrl_rig.maps_fail)
+		return 0;
+	p->mapped = true;
+	p->way = way;
+	return (uintptr_t)at;
+}
+
+/* As dma_map_page() was told. */
+static struct rig_page *page_mapped(dma_addr_t addr, enum dma_data_direction way)
+{
+	struct rig_page *p = page_at((void *)(uintptr_t)addr);
+
+	shim_require(p->mapped && p->way == way);
+	return p;
+}
+
+void ctrl_dma_unmap(dma_addr_t addr, enum dma_data_direction way)
+{
+	page_mapped(addr, way)->mapped = false;
+}
+
+void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way)
+{
+	page_mapped(addr, way);
+}
+
+/*
+ * Where an address leads, while the controller may reach memory: all of it must be the module's,
+ * and be there to be read or written. NULL: the controller is cut off.
+ */
+static void *reach(u64 addr, size_t bytes, enum dma_data_direction way)
+{
+	struct rig_page *p;
+
 	if (!shim.master)
 		return NULL;
-	for (u32 i = 0; i < RIG_ALLOCATIONS; i++) {
-		u64 start = (uintptr_t)ctrl_rig.dma[i].at;
-
-		if (start && addr >= start && addr + bytes <= start + ctrl_rig.dma[i].bytes)
-			return ctrl_rig.dma[i].at + (addr - start);
-	}
-	abort();
+	p = page_at((void *)(uintptr_t)(addr & ~(u64)(PAGE_SIZE - 1)));
+	shim_require(p->mapped && (p->way == way || p->way == DMA_BIDIRECTIONAL));
+	shim_require(addr % PAGE_SIZE + bytes <= PAGE_SIZE);
+	return p->at + addr % PAGE_SIZE;
 }
 
 static u16 carry_out(const struct nvme_command *cmd, struct nvme_completion *cqe)
@@ -76,7 +112,7 @@ static u16 carry_out(const struct nvme_command *cmd, struct nvme_completion *cqe
 
 	switch (cmd->common.opcode) {
 	case nvme_admin_identify:
-		data = reach(cmd->identify.dptr.prp1, sizeof(ctrl_rig.id));
+		data = reach(cmd->identify.dptr.prp1, sizeof(ctrl_rig.id), DMA_FROM_DEVICE);
 		if (data)
 			memcpy(data, &ctrl_rig.id, sizeof(ctrl_rig.id));
 		return 0;
@@ -85,8 +121,8 @@ static u16 carry_out(const struct nvme_command *cmd, struct nvme_completion *cqe
 		cqe->result.u32 = (ctrl_rig.queues - 1) << 16 | (ctrl_rig.queues - 1);
 		return 0;
 	case nvme_admin_dbbuf:
-		reach(cmd->common.dptr.prp1, PAGE_SIZE);
-		reach(cmd->common.dptr.prp2, PAGE_SIZE);
+		reach(cmd->common.dptr.prp1, PAGE_SIZE, DMA_TO_DEVICE);
+		reach(cmd->common.dptr.prp2, PAGE_SIZE, DMA_FROM_DEVICE);
 		return 0;
 	default:
 		return 1; /* Invalid Command Opcode */
@@ -96,7 +132,7 @@ static u16 carry_out(const struct nvme_command *cmd, struct nvme_completion *cqe
 static void fetch(void)
 {
 	u32 entries = (ctrl_get(NVME_REG_AQA) & 0xfff) + 1;
-	struct nvme_command *sq = reach(get64(NVME_REG_ASQ), entries * sizeof(*sq));
+	struct nvme_command *sq = reach(get64(NVME_REG_ASQ), entries * sizeof(*sq), DMA_TO_DEVICE);
 
 	if (!sq || ctrl_rig.head == ctrl_rig.tail || ctrl_rig.queued)
 		return;
@@ -118,7 +154,8 @@ static void post(void)
 {
 	static u16 at;
 	u32 entries = (ctrl_get(NVME_REG_AQA) >> 16 & 0xfff) + 1;
-	struct nvme_completion *cq = reach(get64(NVME_REG_ACQ), entries * sizeof(*cq));
+	struct nvme_completion *cq =
+		reach(get64(NVME_REG_ACQ), entries * sizeof(*cq), DMA_FROM_DEVICE);
 
 	if (ctrl_rig.phase & 2) { /* the first one since it was enabled */
 		ctrl_rig.phase = 1;
@@ -246,6 +283,26 @@ void iommu_group_put(struct iommu_group *group)
 	(void)group;
 }
 
+int iommu_get_group_resv_regions(struct iommu_group *group, struct list_head *regions)
+{
+	(void)group;
+	for (u32 i = 0; i < ctrl_rig.nregions; i++) {
+		struct list_head *entry = &ctrl_rig.regions[i].list;
+
+		entry->prev = regions->prev;
+		entry->next = regions;
+		regions->prev->next = entry;
+		regions->prev = entry;
+	}
+	return 0;
+}
+
+void iommu_put_resv_regions(struct device *dev, struct list_head *regions)
+{
+	(void)dev;
+	regions->next = regions->prev = NULL;
+}
+
 int iommu_group_for_each_dev(struct iommu_group *group, void *data,
 			     int (*fn)(struct device *, void *))
 {
@@ -313,8 +370,8 @@ void ctrl_over(void)
 	shim_require(ctrl_rig.ended && !ctrl_rig.opened);
 	shim.master = shim.master && !ctrl_rig.gone; /* whatever is not there reaches nothing */
 	annex_ctrl_free(&ctrl_rig.ctrl);
-	for (u32 i = 0; i < RIG_ALLOCATIONS; i++)
-		shim_require(!ctrl_rig.dma[i].at);
+	for (u32 i = 0; i < RIG_PAGES; i++)
+		shim_require(!ctrl_rig.page[i].at);
 	for (u32 i = 0; i < SHIM_BARS; i++)
 		free(shim.bar[i].mem);
 	memset(&shim, 0, sizeof(shim));
@@ -329,6 +386,15 @@ int ctrl_ask(void)
 	err = annex_admin_identify(c, NVME_ID_CNS_CTRL, 0);
 	mutex_unlock(&c->lock);
 	return err;
+}
+
+void ctrl_ring(u32 tail)
+{
+	writel(tail, REG(NVME_REG_DBS));
+	do {
+		readl(REG(NVME_REG_CSTS));
+		shim.us += ctrl_rig.command_us;
+	} while (ctrl_rig.queued || ctrl_rig.head != ctrl_rig.tail);
 }
 
 int ctrl_reset_it(void)

@@ -12,7 +12,19 @@
 #define RIG_BAR 0x10000u /* bytes of registers */
 #define RIG_CMB_BAR 2
 #define RIG_NEVER (~0ull)
-#define RIG_ALLOCATIONS 16
+#define RIG_PAGES 16
+
+/**
+ * struct rig_page - A page of the module's.
+ * @at: where it is; NULL: nowhere.
+ * @mapped: the controller may reach it.
+ * @way: to read it (DMA_TO_DEVICE), or to write it.
+ */
+struct rig_page {
+	u8 *at;
+	bool mapped;
+	enum dma_data_direction way;
+};
 
 /**
  * struct ctrl_rig - What the controller is, and what the module has of it.
@@ -31,10 +43,13 @@
  * @last: the last one.
  * @gone: all registers read as ones.
  * @others: further devices of its IOMMU group.
+ * @regions: memory that firmware wants reached, or left alone, by type; each of its size.
+ * @nregions: number of @regions.
  * @domain: what translates its addresses; type 0: nothing does.
  * @opened: the view is open.
  * @ended: the view has ended.
- * @dma: memory that the module gave it.
+ * @page: pages of the module's.
+ * @maps_fail: which of the next mappings fails; 0: none.
  */
 extern struct ctrl_rig {
 	struct annex_ctrl ctrl;
@@ -50,12 +65,12 @@ extern struct ctrl_rig {
 	struct nvme_command last;
 	bool gone;
 	u32 others;
+	struct iommu_resv_region regions[4];
+	u32 nregions;
 	struct iommu_domain domain;
 	bool opened, ended;
-	struct {
-		u8 *at;
-		size_t bytes;
-	} dma[RIG_ALLOCATIONS];
+	struct rig_page page[RIG_PAGES];
+	u32 maps_fail;
 	/* The controller's own. */
 	u64 ready_at, stopped_at, shut_at, posts_at;
 	u16 head, tail;
@@ -72,6 +87,8 @@ int ctrl_start(void);
 void ctrl_over(void);
 /* ctrl_ask() - An admin command: Identify. */
 int ctrl_ask(void);
+/* ctrl_ring() - The owner rings the doorbell of the admin queue. */
+void ctrl_ring(u32 tail);
 /* ctrl_reset_it() - annex_ctrl_reset(). */
 int ctrl_reset_it(void);
 /* ctrl_set() - A register, as the controller itself has it. */

@@ -116,31 +116,30 @@ _Static_assert(sizeof(struct nvme_id_ctrl) == 4096, "Identify Controller");
 
 /* Memory of transfers: its address on the bus is that in this process. */
 typedef u64 dma_addr_t;
-#define DMA_BIDIRECTIONAL 0
+enum dma_data_direction { DMA_BIDIRECTIONAL, DMA_TO_DEVICE, DMA_FROM_DEVICE };
 #define __GFP_ZERO 0
 #define dma_rmb() ((void)0)
+#define dma_wmb() ((void)0)
 #define dma_need_sync(dev, addr) ((void)(dev), (void)(addr), false)
 #define dev_is_dma_coherent(dev) ((void)(dev), true)
 #define dma_mapping_error(dev, addr) ((void)(dev), !(addr))
-#define dma_map_page(dev, p, at, n, way) ((void)(dev), (dma_addr_t)(uintptr_t)(p))
-#define dma_unmap_page(dev, addr, n, way) ((void)(addr))
-#define dma_free_coherent(dev, n, at, addr) ((void)(dev), ctrl_dma_free(at))
-#define alloc_page(gfp) ((struct page *)ctrl_dma_alloc(PAGE_SIZE))
+#define dma_map_page(dev, p, at, n, way) ctrl_dma_map(p, way)
+#define dma_unmap_page(dev, addr, n, way) ctrl_dma_unmap(addr, way)
+#define dma_sync_single_for_cpu(dev, addr, n, way) ctrl_dma_sync(addr, way)
+#define dma_sync_single_for_device(dev, addr, n, way) ctrl_dma_sync(addr, way)
+#define alloc_page(gfp) ((struct page *)ctrl_dma_alloc())
 #define __free_page(p) ctrl_dma_free(p)
+#define get_zeroed_page(gfp) ((unsigned long)ctrl_dma_alloc())
+#define free_page(p) ctrl_dma_free((void *)(p))
+#define virt_to_page(p) ((struct page *)(p))
 #define page_address(p) ((void *)(p))
 #define clear_page(at) memset(at, 0, PAGE_SIZE)
 struct page;
-void *ctrl_dma_alloc(size_t bytes);
+void *ctrl_dma_alloc(void);
 void ctrl_dma_free(void *at);
-
-static inline void *dma_alloc_coherent(struct device *dev, size_t bytes, dma_addr_t *addr,
-				       gfp_t gfp)
-{
-	void *at = ctrl_dma_alloc(bytes);
-
-	*addr = (uintptr_t)at;
-	return at;
-}
+dma_addr_t ctrl_dma_map(void *at, enum dma_data_direction way);
+void ctrl_dma_unmap(dma_addr_t addr, enum dma_data_direction way);
+void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way);
 
 /* Maps of bits: a byte each. */
 #define bitmap_zalloc(n, gfp) ((unsigned long *)calloc((n) + 1, 1))
@@ -159,6 +158,13 @@ unsigned long bitmap_find_next_zero_area(unsigned long *map, unsigned long bits,
 #define IOMMU_DOMAIN_DMA 3
 #define pci_bus_address(pdev, n) ((void)(pdev), shim.bar[n].start)
 #define hi_lo_writeq writeq
+#define SZ_1M 0x100000u
+#define ioremap_wc ioremap
+#define memset_io memset
+#define IOMMU_RESV_DIRECT 0
+#define IOMMU_RESV_DIRECT_RELAXABLE 1
+#define IOMMU_RESV_RESERVED 2
+#define IOMMU_RESV_MSI 3
 #define dev_warn say_of
 #define dev_notice_ratelimited say_of
 #define dev_is_pci(dev) ((dev)->id >= 0)
@@ -191,5 +197,23 @@ void iommu_group_put(struct iommu_group *group);
 int iommu_group_for_each_dev(struct iommu_group *group, void *data,
 			     int (*fn)(struct device *, void *));
 struct iommu_domain *iommu_get_domain_for_dev(struct device *dev);
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+#define LIST_HEAD(name) struct list_head name = {&(name), &(name)}
+#define list_for_each_entry(at, head, member)                                                      \
+	for (at = container_of((head)->next, typeof(*at), member); &at->member != (head);          \
+	     at = container_of(at->member.next, typeof(*at), member))
+
+struct iommu_resv_region {
+	struct list_head list;
+	size_t length;
+	int type;
+};
+
+int iommu_get_group_resv_regions(struct iommu_group *group, struct list_head *regions);
+void iommu_put_resv_regions(struct device *dev, struct list_head *regions);
 
 #endif

@@ -237,6 +237,48 @@ static void broken_starts(void)
 	}
 }
 
+/* Each of the mappings of a start, and of a reset, is not to be had. */
+static void no_mappings(void)
+{
+	for (u32 at = 1; at <= 3; at++) {
+		ctrl_make();
+		ctrl_rig.maps_fail = at;
+		CU_ASSERT_EQUAL(ctrl_start(), -ENOMEM);
+		ctrl_over();
+		ctrl_make();
+		CU_ASSERT_EQUAL(ctrl_start(), 0);
+		ctrl_rig.maps_fail = at;
+		CU_ASSERT_EQUAL(ctrl_reset_it(), -ENODEV);
+		CU_ASSERT_EQUAL(ctrl_ask(), -EIO);
+		ctrl_over();
+	}
+}
+
+/* Whatever an owner rings, the next command ends in a reset, and the one after it works. */
+static void rung(void)
+{
+	uint64_t state = random_seed("rung");
+	u32 tail;
+
+	ctrl_make();
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	tail = ctrl_rig.heard;
+	for (u32 i = 0; i < 1000; i++) {
+		u32 to = (u32)random_next(&state) % ANNEX_ADMIN_DEPTH;
+		u32 n = (u32)random_next(&state) % 3;
+
+		if (to == tail)
+			continue;
+		ctrl_ring(to);
+		CU_ASSERT_EQUAL(ctrl_ask(), -EIO);
+		CU_ASSERT_EQUAL(ctrl_reset_it(), 0);
+		tail = 1; /* Set Features */
+		for (; n; n--, tail++)
+			CU_ASSERT_EQUAL(ctrl_ask(), 0);
+	}
+	ctrl_over();
+}
+
 static void removed(void)
 {
 	for (u32 at = 0; at < 6; at++) {
@@ -327,6 +369,51 @@ static void alone(void)
 	ctrl_over();
 }
 
+/* Firmware's memory is reached whatever the owner maps. */
+static void direct(int type, int err)
+{
+	ctrl_make();
+	CU_ASSERT_EQUAL(annex_ctrl_direct(&ctrl_rig.ctrl), 0); /* no IOMMU */
+	ctrl_rig.domain.type = IOMMU_DOMAIN_DMA;
+	CU_ASSERT_EQUAL(annex_ctrl_direct(&ctrl_rig.ctrl), 0);
+	ctrl_rig.nregions = 2;
+	ctrl_rig.regions[0].type = IOMMU_RESV_MSI;
+	ctrl_rig.regions[1] = (struct iommu_resv_region){.type = type, .length = 0x21000};
+	CU_ASSERT_EQUAL(annex_ctrl_direct(&ctrl_rig.ctrl), err);
+	CU_ASSERT_EQUAL(shim.lines, err ? 1 : 0);
+	ctrl_over();
+}
+
+static void reserved(void)
+{
+	direct(IOMMU_RESV_DIRECT, -EPERM);
+	direct(IOMMU_RESV_DIRECT_RELAXABLE, 0);
+	direct(IOMMU_RESV_RESERVED, 0);
+	direct(IOMMU_RESV_MSI, 0);
+}
+
+/* Nothing of an owner is left in controller memory, also where commands alone reach it. */
+static void wiped(void)
+{
+	struct annex_cmb *cmb = &ctrl_rig.ctrl.cmb;
+	u8 *mem;
+
+	ctrl_make();
+	ctrl_set(NVME_REG_CMBSZ, UNITS(8, 0));
+	ctrl_set(NVME_REG_CMBLOC, 1u << 12 | RIG_CMB_BAR);
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	mem = shim.bar[RIG_CMB_BAR].mem;
+	memset(mem, 0x5a, shim.bar[RIG_CMB_BAR].bytes);
+	CU_ASSERT_EQUAL(annex_cmb_wipe(&ctrl_rig.ctrl), 0);
+	CU_ASSERT_EQUAL(mem[PAGE_SIZE], 0x5a); /* nobody had it */
+	cmb->used = true;
+	CU_ASSERT_EQUAL(annex_cmb_wipe(&ctrl_rig.ctrl), 0);
+	for (u32 i = 0; i < shim.bar[RIG_CMB_BAR].bytes; i++)
+		CU_ASSERT_EQUAL_FATAL(mem[i], i >= PAGE_SIZE && i < 9 * PAGE_SIZE ? 0 : 0x5a);
+	CU_ASSERT_FALSE(cmb->used);
+	ctrl_over();
+}
+
 static uint64_t rnd;
 
 static bool anything(const struct nvme_command *cmd, struct nvme_completion *cqe)
@@ -382,5 +469,7 @@ UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"what cannot be driven", unf
 	   {"pages of doorbells", doorbell_pages}, {"never ready, never stopped", never_ready},
 	   {"statuses", statuses}, {"commands that go wrong", broken},
 	   {"starts that go wrong", broken_starts}, {"removed", removed},
+	   {"no mappings", no_mappings}, {"rung doorbells", rung},
 	   {"fewer queue pairs", fewer_queues}, {"controller memory", controller_memory},
-	   {"groups and domains", alone}, {"hostile controllers", hostile})
+	   {"groups and domains", alone}, {"reserved memory", reserved},
+	   {"controller memory is wiped", wiped}, {"hostile controllers", hostile})

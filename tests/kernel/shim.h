@@ -284,6 +284,7 @@ extern struct resource iomem_resource;
 struct resource *request_mem_region(u64 base, u64 bytes, const char *name);
 void release_mem_region(u64 base, u64 bytes);
 int region_intersects(u64 start, u64 bytes, unsigned long flags, unsigned long desc);
+#define ANNEX_ALIGN_ARGS void *data, const struct resource *avail
 int allocate_resource(struct resource *root, struct resource *res, u64 size, u64 from, u64 to,
 		      u64 align,
 		      resource_size_t (*look)(void *, const struct resource *, resource_size_t,

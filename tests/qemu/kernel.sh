@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1 or 6.12; debug is made by
-# debug.sh). Prints its folder:
+# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1, 6.12, 7.2 or 7.3; debug is
+# made by debug.sh). Prints its folder:
 #
 #   release    what uname -r says in the guest
 #   vmlinuz    the kernel
 #   lib        the in-tree modules that guests may load, uncompressed, with what they depend on
 #   headers    what annex.ko is built against
+#   root       of 7.x: a Debian 13 with the compiler that they want, which Debian 12 does not have
+#   make       of 7.x: make, below root
 #
 # The packages are unpacked, not installed: a kernel that is installed becomes the one that the
 # machine boots next, and Debian's headers of 6.12 depend on theirs. So no root is needed either.
@@ -16,9 +18,10 @@ cd "$(dirname "$0")/../.."
 series=$1
 [ "$series" != debug ] || exec tests/qemu/debug.sh
 dir=$(realpath -m "${BUILD:-build}")/qemu/kernel/$series
-modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 crc32c_generic vfio_pci 9p
-	9pnet_virtio virtio_pci)
+modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 vfio_pci 9p 9pnet_virtio
+	virtio_pci)
 [ "$series" = 6.1 ] || modules+=(dax_cxl)
+[[ $series == 7.* ]] || modules+=(crc32c_generic)
 
 die()
 {
@@ -44,31 +47,80 @@ depends()
 		sort -V | tail -n 1
 }
 
-image=$(depends linux-image-amd64 "linux-image-$series\.[0-9][^ ,]*-amd64") ||
-	die "apt knows no Linux $series; on Debian 12, as root: tests/deps.sh qemu"
-release=${image#linux-image-}
-common=linux-headers-${release%-amd64}-common
-kbuild=$(depends "linux-headers-$release" 'linux-kbuild-[^ ,]*') ||
-	die "apt knows no headers of Linux $release"
+# Linux 6: packages that this Debian knows.
+fetch_here()
+{
+	local image kbuild
+	image=$(depends linux-image-amd64 "linux-image-$series\.[0-9][^ ,]*-amd64") ||
+		die "apt knows no Linux $series; on Debian 12, as root: tests/deps.sh qemu"
+	release=${image#linux-image-}
+	common=linux-headers-${release%-amd64}-common
+	kbuild=$(depends "linux-headers-$release" 'linux-kbuild-[^ ,]*') ||
+		die "apt knows no headers of Linux $release"
+	echo "kernel: unpacking Linux $release" >&2
+	(
+		cd "$dir/deb"
+		apt-get -qq -o APT::Sandbox::User=root download \
+			"$image" "linux-headers-$release" "$common" "$kbuild" >&2
+	) || die "apt-get could not download Linux $release; as root: apt-get update"
+	for deb in "$dir"/deb/linux-image-*; do
+		dpkg-deb -x "$deb" "$dir/all"
+	done
+	for deb in "$dir"/deb/linux-[!i]*; do
+		dpkg-deb -x "$deb" "$dir"
+	done
+	# Debian's makefile names the other half of the headers by where it would be installed.
+	echo "include $dir/usr/src/$common/Makefile" \
+		>"$dir/usr/src/linux-headers-$release/Makefile"
+	ln -s "usr/src/linux-headers-$release" "$dir/headers"
+}
 
-echo "kernel: unpacking Linux $release" >&2
+# Linux 7: packages of Debian 13, with lists of apt's that are this folder's own.
+fetch_trixie()
+{
+	local apt=$dir/apt options image deb
+	mkdir -p "$apt"/{etc/{apt.conf,preferences,sources.list}.d,lists/partial} \
+		"$apt/cache/archives/partial"
+	: >"$apt/status"
+	printf 'deb [signed-by=%s] http://deb.debian.org/debian %s main\n' \
+		/usr/share/keyrings/debian-archive-keyring.gpg trixie \
+		/usr/share/keyrings/debian-archive-keyring.gpg trixie-backports \
+		>"$apt/etc/sources.list"
+	options=(-qq -o "Dir::Etc=$apt/etc" -o "Dir::State::Lists=$apt/lists"
+		-o "Dir::State::Status=$apt/status" -o "Dir::Cache=$apt/cache"
+		-o APT::Sandbox::User=root -o Acquire::Languages=none
+		-o APT::Install-Recommends=0)
+	apt-get "${options[@]}" update >&2 || die "apt-get could not fetch the lists of Debian 13"
+	image=$(apt-cache "${options[@]}" pkgnames linux-binary- |
+		grep -E "^linux-binary-$series\.[^ ]*-amd64$" | grep -vE 'rt|cloud|unsigned' |
+		sort -V | tail -n 1) || die "Debian 13 has no Linux $series"
+	release=${image#linux-binary-}
+	echo "kernel: unpacking Linux $release, and a compiler for it" >&2
+	apt-get "${options[@]}" -y --download-only install base-files dash bash coreutils sed grep \
+		mawk findutils diffutils perl-base make gcc libelf1t64 "linux-headers-$release" >&2 &&
+		(cd "$dir/deb" && apt-get "${options[@]}" download "$image" \
+			"linux-modules-$release" "linux-base-$release" >&2) ||
+		die "apt-get could not download Linux $release"
+	for deb in "$dir"/deb/*; do
+		dpkg-deb -x "$deb" "$dir/all"
+	done
+	# First the links that make /bin, /lib and others those of /usr.
+	for deb in "$apt"/cache/archives/{base-files_*,*}.deb; do
+		dpkg-deb --fsys-tarfile "$deb" | tar -x -k --keep-directory-symlink -C "$dir/root" \
+			2>/dev/null || :
+	done
+	ln -sf mawk "$dir/root/usr/bin/awk"
+	rm -rf "$apt"
+	ln -s "root/usr/src/linux-headers-$release" "$dir/headers"
+	ln -s "$PWD/tests/qemu/kmake.sh" "$dir/make"
+}
+
 rm -rf "$dir"
-mkdir -p "$dir/deb" "$dir/all"
-(
-	cd "$dir/deb"
-	apt-get -qq -o APT::Sandbox::User=root download \
-		"$image" "linux-headers-$release" "$common" "$kbuild" >&2
-) || die "apt-get could not download Linux $release; as root: apt-get update"
-for deb in "$dir"/deb/linux-image-*; do
-	dpkg-deb -x "$deb" "$dir/all"
-done
-for deb in "$dir"/deb/linux-[!i]*; do
-	dpkg-deb -x "$deb" "$dir"
-done
-
-# Debian's makefile names the other half of the headers by where it would be installed.
-echo "include $dir/usr/src/$common/Makefile" >"$dir/usr/src/linux-headers-$release/Makefile"
-ln -s "usr/src/linux-headers-$release" "$dir/headers"
+mkdir -p "$dir"/{deb,all,root}
+case $series in
+7.*) fetch_trixie ;;
+*) fetch_here ;;
+esac
 
 # The few modules, where modprobe looks for them; newer packages have them under /usr.
 tree=$dir/all
@@ -86,7 +138,9 @@ done | sed -n "s|^insmod $tree/\([^ ]*\).*|\1|p" | sort -u | while read -r file;
 done
 cp "$tree/lib/modules/$release"/modules.{builtin,order}* "$dir/lib/modules/$release/"
 /sbin/depmod -b "$dir" "$release"
-cp "$dir/all/boot/vmlinuz-$release" "$dir/vmlinuz"
+for image in "$dir/all/boot/vmlinuz-$release" "$tree/lib/modules/$release/vmlinuz"; do
+	[ ! -e "$image" ] || cp "$image" "$dir/vmlinuz"
+done
 rm -rf "$dir/all" "$dir/deb"
 echo "$stamp" >"$dir/stamp"
 echo "$release" >"$dir/release"

@@ -7,16 +7,6 @@
 # long: 360
 . /test/lib.sh
 
-# The IOMMU reports commands with addresses that are not the owner's: it is there for that. An owner
-# may map the same memory as often as it likes; a debug kernel counts to 7, and warns.
-clean_but_faults()
-{
-	dmesg >log
-	bad='WARNING|BUG|Oops|INFO: |general protection'
-	theirs='DMAR:|exceeded 7 overlapping mappings|WARNING.*/dma/debug.c.* add_dma_entry'
-	! grep -vE "$theirs" log | grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API"
-}
-
 # Under its owner's hands, which `annex unbind` refuses.
 bind_again()
 {

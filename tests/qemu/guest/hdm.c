@@ -8,6 +8,7 @@
  *                                   each member must have is in the files member0... then
  *   hdm verify MEMBERS GRAIN        the pattern is there
  *   hdm time ADDRESS                milliseconds from open() to memory that can be used
+ *   hdm pace ADDRESS                milliseconds for eleven ranges, one after the other
  *   hdm direct MEMBERS FILE [on]    O_DIRECT between a file and the range, both ways
  *   hdm dmabuf MEMBERS URI [on]     queues and data of an NVMe device in the range; on: say
  *                                   "running", and go on until something fails; so above
@@ -25,6 +26,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <annex/detail/clock.h>
 #include <annex/device.h>
 #include <annex/log.h>
@@ -177,6 +179,27 @@ static int time_open(const char *address)
 
 	join(&r, address, want("0"));
 	*(volatile uint64_t *)r.mem = 1;
+	printf("%llu\n", (unsigned long long)((annex_now() - start) / 1000000));
+	return 0;
+}
+
+/* Each range of a process that ends. */
+static int pace(const char *address)
+{
+	uint64_t start = annex_now();
+
+	for (unsigned int i = 0; i < 11; i++) {
+		pid_t pid = fork();
+		struct range r;
+		int status;
+
+		if (!pid) {
+			join(&r, address, want("0"));
+			_exit(0);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			die("range %u: %m", i);
+	}
 	printf("%llu\n", (unsigned long long)((annex_now() - start) / 1000000));
 	return 0;
 }
@@ -447,6 +470,8 @@ int main(int argc, char **argv)
 		return look(argv[2], argv[3]);
 	if (!strcmp(what, "time"))
 		return time_open(argv[2]);
+	if (!strcmp(what, "pace"))
+		return pace(argv[2]);
 	if (!strcmp(what, "direct") && argc >= 4)
 		return direct(argv[2], argv[3], argc > 4);
 	if (!strcmp(what, "dmabuf") && argc >= 4)

@@ -84,14 +84,30 @@ within()
 # further, and say so.
 clean_log()
 {
+	dmesg >/run/log
+	! suspect /run/log
+}
+
+# suspect FILE - Lines of a log that tell of something wrong; whether there are any.
+suspect()
+{
 	bad='WARNING|BUG|Oops|INFO: |general protection'
 	theirs='^$'
-	dmesg >/run/log
-	! grep -q 'reset_lock.*at: pciehp_unconfigure_device' /run/log || theirs='circular locking'
-	! grep -q 'DMA-API: exceeded 7 overlapping mappings' /run/log ||
+	! grep -q 'reset_lock.*at: pciehp_unconfigure_device' "$1" || theirs='circular locking'
+	! grep -q 'DMA-API: exceeded 7 overlapping mappings' "$1" ||
 		theirs="$theirs|WARNING: .* add_dma_entry"
-	! grep -Ev "$theirs" /run/log |
-		grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API: .*:|DMAR: .*[Ff]ault"
+	grep -Ev "$theirs" "$1" | grep -E "$bad|KASAN|KFENCE|UBSAN|DMA-API: .*:|DMAR: .*[Ff]ault"
+}
+
+# clean_but_faults - The same, but for commands of $address with addresses that are not its owner's,
+# which the IOMMU reports: it is there for that.
+clean_but_faults()
+{
+	dmesg >/run/log
+	own="DMAR: \\[DMA .* Request device \\[(0000:)?${address#0000:}\\]"
+	own="$own|DMAR: DRHD: handling fault|dmar_fault: "
+	grep -vE "$own" /run/log >/run/others
+	! suspect /run/others
 }
 
 # test_limit NAME - The seconds it may take, from a line "# limit: N" in it; from "# long: N" where
@@ -186,6 +202,12 @@ unbind_cxl()
 	echo "$1" >/sys/bus/pci/drivers/annex_cxl/unbind
 	echo >"/sys/bus/pci/devices/$1/driver_override"
 	[ ! -e "/dev/annex/$1" ]
+}
+
+# nobody COMMAND... - As somebody who is not root.
+nobody()
+{
+	su nobody -s /bin/sh -c "$*"
 }
 
 # is GOT WANT

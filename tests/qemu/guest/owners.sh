@@ -5,12 +5,6 @@
 # limit: 60
 . /test/lib.sh
 
-# nobody COMMAND... - As somebody who is not root.
-nobody()
-{
-	su nobody -s /bin/sh -c "$*"
-}
-
 module_stays()
 {
 	! rmmod annex && [ -e /sys/module/annex ]

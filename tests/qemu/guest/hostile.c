@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An owner without rights who wants admin commands of its own executed, for hostile.sh:
+ *
+ *   hostile ADDRESS write   write to the module's admin queue, as to any address that is mapped
+ *   hostile ADDRESS ring    ring the admin queue's doorbells
+ *   hostile ADDRESS pin     pin more memory than RLIMIT_MEMLOCK, with the help of other processes
+ *   hostile ADDRESS leave   leave something in controller memory
+ *   hostile ADDRESS seek    look for what the last owner left there
+ *   hostile ADDRESS read    change something with a file that was opened for reading
+ *
+ * Buffers and admin queue are in one IOMMU domain: a Write command from an address shows what lies
+ * there, a Read to it changes that, where the controller may. Claims go to file 3.
+ */
+#define _GNU_SOURCE
+#include <grp.h>
+#include <time.h>
+#include "ioctl.h"
+
+#define NOBODY 65534
+#define TOP 0xfffff000u /* addresses are handed out from there downwards */
+#define SCANNED 512u    /* pages below it */
+#define ADMIN_DEPTH 32u
+#define REFUSED 0x03 /* what the module fills the entries with that it does not use */
+#define QID 1u
+#define HIDDEN 5u
+#define DEPTH 16u
+#define TIMEOUT_S 20
+#define BLOCK 512u
+#define LBA_SEEN 1000u
+#define PIECE (1u << 20)
+#define SECRET 0x7365637265740000ull
+#define LBA_FORGED 2000u
+
+enum { SQ, CQ, BUF, OTHER, PAGES }; /* pages of the owner's memory */
+enum { WRITE = 1, READ = 2 };
+
+struct cqe {
+	uint32_t result, rsvd;
+	uint16_t sq_head, sq_id, cid, status;
+};
+
+static char *own;
+static uint64_t own_addr;
+static volatile uint32_t *doors, *shadow;
+static uint32_t tail, head, phase = 1;
+
+__attribute__((noreturn)) static void broken(const char *words)
+{
+	dprintf(3, "not ok the test: %s (%s)\n", words, strerror(errno));
+	exit(3);
+}
+
+static char *page(unsigned int i)
+{
+	return own + i * PAGE;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Word 2 * Q: tail of submission queue Q; 2 * Q + 1: head of its completion queue. */
+static volatile uint32_t *word(volatile uint32_t *of, uint32_t i)
+{
+	return of + i * (1u << (info.cap >> 32 & 15));
+}
+
+static void ring(uint32_t i, uint32_t value)
+{
+	if (shadow)
+		__atomic_store_n(word(shadow, i), value, __ATOMIC_SEQ_CST);
+	__atomic_store_n(word(doors, i), value, __ATOMIC_SEQ_CST);
+}
+
+/* One command, to its end: its status. */
+static int io(uint32_t opcode, uint32_t lba, uint64_t prp, uint32_t bytes)
+{
+	volatile struct cqe *cqe = (volatile struct cqe *)page(CQ) + head;
+	uint32_t cmd[16] = {opcode, 1, [6] = (uint32_t)prp, (uint32_t)(prp >> 32), [10] = lba,
+			    [12] = bytes / BLOCK - 1};
+	double end = now() + TIMEOUT_S;
+
+	memcpy(page(SQ) + 64 * tail, cmd, sizeof(cmd));
+	tail = (tail + 1) % DEPTH;
+	ring(2 * QID, tail);
+	/* Its phase is read before the rest of the entry, which is not needed. */
+	while ((__atomic_load_n(&cqe->status, __ATOMIC_ACQUIRE) & 1u) != phase)
+		if (now() > end)
+			broken("a command of the owner's is not answered");
+	head = (head + 1) % DEPTH;
+	phase ^= !head;
+	ring(2 * QID + 1, head);
+	return cqe->status >> 1 & 0x7ff;
+}
+
+/* What the controller sees at an address, in BUF: 0, or the status of the command that failed. */
+static int look(uint64_t at)
+{
+	int status = io(WRITE, LBA_SEEN, at, PAGE);
+
+	return status ? status : io(READ, LBA_SEEN, own_addr + BUF * PAGE, PAGE);
+}
+
+/* Put BUF's bytes there. */
+static int put(uint64_t at)
+{
+	int status = io(WRITE, LBA_FORGED, own_addr + BUF * PAGE, PAGE);
+
+	return status ? status : io(READ, LBA_FORGED, at, PAGE);
+}
+
+static long identify(uint32_t cns, void *data)
+{
+	struct annex_ioc_identify args = {
+		.size = sizeof(args), .cns = cns, .nsid = !cns, .data = (uintptr_t)data};
+
+	return call(ANNEX_IOC_IDENTIFY, &args);
+}
+
+static uint32_t resets(void)
+{
+	struct annex_ioc_state state = {.size = sizeof(state)};
+
+	if (call(ANNEX_IOC_STATE, &state))
+		broken("state");
+	return state.resets;
+}
+
+static void *see(size_t bytes, uint64_t offset)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+
+	if (at == MAP_FAILED)
+		broken("mmap");
+	return at;
+}
+
+static void begin(int flags)
+{
+	info = (struct annex_ioc_info){.size = sizeof(info), .abi = ANNEX_ABI};
+	fd = open(path, flags);
+	if (fd < 0 || call(ANNEX_IOC_INFO, &info))
+		broken(path);
+}
+
+static void begin_with_memory(void)
+{
+	struct annex_ioc_map args = fresh(ANNEX_MAP_HOST, PAGES * PAGE);
+
+	begin(O_RDWR | O_CLOEXEC);
+	if (call(ANNEX_IOC_MAP, &args))
+		broken("memory");
+	rings = args.id;
+	own_addr = segs[0].addr;
+	own = see(PAGES * PAGE, ANNEX_MMAP_NEW(args.id));
+	doors = see(info.doorbells, ANNEX_MMAP_DOORBELLS);
+	if (info.flags & ANNEX_INFO_SHADOW)
+		shadow = see(PAGE, ANNEX_MMAP_SHADOW);
+}
+
+/* A queue pair anew: none survives a reset. */
+static long pair(uint32_t qid, uint32_t sq, uint32_t cq)
+{
+	struct annex_ioc_queue args = queue(qid);
+
+	args.depth = DEPTH;
+	args.sq_offset = sq * PAGE;
+	args.cq_offset = cq * PAGE;
+	memset(page(cq), 0, PAGE);
+	if (qid == QID) {
+		tail = head = 0;
+		phase = 1;
+		if (shadow)
+			*word(shadow, 2 * QID) = *word(shadow, 2 * QID + 1) = 0;
+	}
+	return call(ANNEX_IOC_QUEUE_CREATE, &args);
+}
+
+/* Entries of 64 bytes, all but a few of which are what the module fills them with. */
+static bool is_admin_sq(void)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < ADMIN_DEPTH; i++)
+		n += page(BUF)[64 * i] == REFUSED;
+	return n >= ADMIN_DEPTH - 1;
+}
+
+static uint64_t find_sq(void)
+{
+	unsigned int read = 0;
+
+	for (uint32_t i = 0; i < SCANNED; i++) {
+		if (look(TOP - i * PAGE))
+			continue;
+		if (is_admin_sq())
+			return TOP - i * PAGE;
+		read++;
+	}
+	dprintf(3, "# own memory at 0x%llx; of %u pages below 4 GiB %u can be read\n",
+		(unsigned long long)own_addr, SCANNED, read);
+	return 0;
+}
+
+/* Create I/O Completion Queue and Create I/O Submission Queue, over and over. */
+static void forge_commands(void)
+{
+	for (unsigned int i = 0; i < PAGE / 64; i++) {
+		uint32_t cmd[16] = {i % 2 ? 0x01 : 0x05};
+		uint64_t at = own_addr + (i % 2 ? BUF : OTHER) * PAGE;
+
+		cmd[6] = (uint32_t)at;
+		cmd[7] = (uint32_t)(at >> 32);
+		cmd[10] = (DEPTH - 1) << 16 | HIDDEN;
+		cmd[11] = i % 2 ? HIDDEN << 16 | 1 : 1;
+		memcpy(page(BUF) + 64 * i, cmd, sizeof(cmd));
+	}
+}
+
+/* Completions without an error, of any command, in either round. */
+static void forge_completions(uint32_t round)
+{
+	struct cqe *cqe = (struct cqe *)page(BUF);
+
+	for (unsigned int i = 0; i < PAGE / sizeof(*cqe); i++)
+		cqe[i] = (struct cqe){.cid = (uint16_t)(round * 16 + i % 16),
+				      .status = round & 1};
+}
+
+/* The controller still does what the module wants of it, or does again after a reset. */
+static void works(const char *when, const unsigned char *truth)
+{
+	static unsigned char id[PAGE];
+	long err = identify(0, id);
+
+	if (err == -EIO)
+		err = identify(0, id);
+	expect(0, err, "%s: a command of the module's works", when);
+	expect(0, memcmp(id, truth, PAGE), "%s: the namespace is as it was", when);
+}
+
+static void write_to_it(void)
+{
+	static unsigned char truth[PAGE];
+	uint64_t sq;
+	uint32_t put_there = 0;
+
+	begin_with_memory();
+	if (identify(0, truth) || pair(QID, SQ, CQ))
+		broken("a queue pair");
+	sq = find_sq();
+	expect(true, sq != 0, "the owner finds the admin submission queue");
+	forge_commands();
+	put(sq); /* QEMU's controller says that it has, and has not */
+	expect(true, !look(sq) && is_admin_sq(), "it is as it was");
+	expect(0, pair(HIDDEN, BUF, OTHER), "the owner makes no queue pair but by the module");
+	works("after commands were forged", truth);
+	/* It must be able to write its completions, and data. */
+	for (uint32_t i = 0; i < SCANNED; i++) {
+		uint64_t at = TOP - i * PAGE;
+
+		if (at >= own_addr && at < own_addr + PAGES * PAGE)
+			continue;
+		forge_completions(i);
+		put_there += !put(at);
+	}
+	expect(true, put_there >= 2, "completions are forged in %u pages", put_there);
+	works("after completions were forged", truth);
+	works("once more", truth);
+}
+
+static void ring_it(unsigned int times)
+{
+	static unsigned char truth[PAGE], id[PAGE];
+	unsigned int good = 0, nothing = 0;
+	uint32_t at = 0;
+
+	begin_with_memory();
+	if (identify(0, truth))
+		broken("identify");
+	for (unsigned int i = 0; i < times; i++) {
+		unsigned int before;
+		long err;
+
+		if (pair(QID, SQ, CQ))
+			broken("a queue pair");
+		before = resets();
+		at = (at * 5 + 7) % ADMIN_DEPTH;
+		ring(0, at);
+		if (i % 2)
+			ring(1, at * 3 % ADMIN_DEPTH);
+		io(READ, LBA_SEEN, own_addr + BUF * PAGE, PAGE); /* then it has heard */
+		err = identify(0, id);
+		/* A tail that is the right one by chance does nothing. */
+		nothing += !err && resets() == before && !destroy(QID);
+		/* Late: completions have no room. */
+		good += (err == -EIO || err == -ETIMEDOUT) && resets() == before + 1 &&
+			!identify(0, id) && !memcmp(id, truth, PAGE);
+	}
+	expect(true, good + nothing == times && good >= times * 9 / 10,
+	       "of %u rung doorbells, %u: a reset, and the next command works; %u: nothing", times,
+	       good, nothing);
+}
+
+/* A dma-buf of memory that is not pinned, or -1. */
+static int udmabuf(uint64_t bytes)
+{
+	struct udmabuf_create args = {.memfd = (uint32_t)memfd_create("hostile", MFD_ALLOW_SEALING),
+				      .size = bytes};
+	int dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+
+	if (dev < 0)
+		return -1;
+	if (ftruncate((int)args.memfd, (off_t)bytes) ||
+	    fcntl((int)args.memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+		broken("memfd");
+	return ioctl(dev, UDMABUF_CREATE, &args);
+}
+
+#define LIMIT 16u /* pages */
+
+static int map_all(void *arg)
+{
+	(void)arg;
+	return (int)-map(fresh(ANNEX_MAP_HOST, LIMIT * PAGE), NULL);
+}
+
+static void pin(char **argv, int buf)
+{
+	struct rlimit limit = {LIMIT * PAGE, LIMIT * PAGE};
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		broken("limit");
+	begin(O_RDWR);
+	if (buf >= 0)
+		no_map(-ENOMEM, dmabuf(buf, 0, PAGE), "a page of a dma-buf that is larger");
+	/* The child ends, its pages stay: this process has the file. */
+	expect(0, in_child(map_all, NULL), "another process maps what it may");
+	no_map(-ENOMEM, fresh(ANNEX_MAP_HOST, PAGE), "more than RLIMIT_MEMLOCK, after its end");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	argv[1] = path;
+	argv[2] = (char[]){"exec"};
+	execv("/proc/self/exe", argv);
+	broken("exec");
+}
+
+static void controller_memory(bool leave)
+{
+	uint64_t bytes = 0, wrong = 0;
+	uint32_t id;
+
+	begin(O_RDWR | O_CLOEXEC);
+	while (!map(fresh(ANNEX_MAP_CMB, PIECE), &id)) {
+		uint64_t *at = see(PIECE, ANNEX_MMAP_NEW(id));
+
+		for (uint64_t i = 0; i < PIECE / sizeof(*at); i += 64) {
+			if (leave)
+				at[i] = SECRET + i;
+			wrong += at[i] != (leave ? SECRET + i : 0);
+		}
+		bytes += PIECE;
+	}
+	expect(true, bytes == info.cmb_bytes && bytes, "all of it is given out");
+	expect(0, wrong, leave ? "something is left in controller memory"
+			       : "nothing is found in controller memory");
+}
+
+static void read_only(void)
+{
+	struct annex_ioc_queue q = queue(QID);
+	static unsigned char id[PAGE];
+	uint32_t before;
+
+	begin(O_RDONLY | O_CLOEXEC);
+	before = resets();
+	expect(0, identify(0, id), "reading: a namespace is told");
+	no_map(-EBADF, fresh(ANNEX_MAP_HOST, PAGE), "opened for reading");
+	no_map(-EBADF, user(mem, PAGE), "opened for reading, its own memory");
+	no_queue(-EBADF, q, "opened for reading");
+	expect(-EBADF, destroy(QID), "delete: opened for reading");
+	expect(-EBADF, call(ANNEX_IOC_RESET, NULL), "reset: opened for reading");
+	expect(-EACCES, try_mmap(PAGE, PROT_READ, MAP_SHARED, ANNEX_MMAP_DOORBELLS),
+	       "mmap: opened for reading");
+	expect(before, resets(), "reading: nothing was reset");
+	close(fd);
+	begin(O_RDONLY | O_CLOEXEC);
+	expect(before, resets(), "reading: its end resets nothing");
+}
+
+/* argv: the address; what; how often. */
+int main(int argc, char **argv)
+{
+	int buf = -1;
+
+	if (argc != 4)
+		return 3;
+	if (!strcmp(argv[2], "exec")) { /* another memory map, the same file */
+		fd = atoi(strrchr(argv[1], '/') + 1);
+		no_map(-ENOMEM, fresh(ANNEX_MAP_HOST, PAGE),
+		       "more than RLIMIT_MEMLOCK, after an exec");
+		return failures ? 1 : 0;
+	}
+	snprintf(path, sizeof(path), "/dev/annex/%s", argv[1]);
+	mem = pages(1, PROT_READ | PROT_WRITE);
+	if (!strcmp(argv[2], "pin"))
+		buf = udmabuf(64 * PAGE);
+	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
+		broken("nobody");
+	if (!strcmp(argv[2], "write"))
+		write_to_it();
+	else if (!strcmp(argv[2], "ring"))
+		ring_it((unsigned int)atoi(argv[3]));
+	else if (!strcmp(argv[2], "pin"))
+		pin(argv, buf);
+	else if (!strcmp(argv[2], "read"))
+		read_only();
+	else
+		controller_memory(!strcmp(argv[2], "leave"));
+	return failures ? 1 : 0;
+}

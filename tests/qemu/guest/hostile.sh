@@ -1,0 +1,25 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# An owner without rights, who may use a controller, does not get at what is the module's: no admin
+# command of his own is executed, and whatever he forges or rings misleads nobody but himself.
+# machines: iommu
+# limit: 240
+# long: 400
+. /test/lib.sh
+
+with_module
+is_fenced "$address" || skip "without an IOMMU the owner may do all that anyway"
+chmod 666 "/dev/annex/$address"
+claim "an owner writes to all that is mapped" hostile "$address" write 0
+claim "the next owner finds the disk as it was" life fill "$uri"
+times=100
+[ "${LONG:-0}" = 0 ] || times=1000
+claim "an owner rings the admin doorbells" hostile "$address" ring $times
+claim "the next owner finds the disk as it was" life check "$uri"
+claim "the kernel saw nothing wrong but his addresses" clean_but_faults
+claim "nobody pins more than his limit" hostile "$address" pin 0
+claim "a file that was opened for reading changes nothing" hostile "$address" read 0
+claim "an owner leaves something in controller memory" hostile "$address" leave 0
+claim "the next owner does not find it" hostile "$address" seek 0
+claim "it unloads" rmmod annex
+dmesg -c >/dev/null
