@@ -48,13 +48,13 @@ guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/k
 
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
-gate := guests-6.12 guests-6.1 sane/unit thread/unit module $(addprefix sane/tool/,$(hostile)) \
+gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module $(addprefix sane/tool/,$(hostile)) \
 	pytorch model tidy kernels-qemu cuda style twin $(addprefix fuzz/,$(fuzzed)) \
 	$(addprefix tool/,$(friendly)) \
 	unit client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/unit asan/tool \
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
-	guests-long-6.1 guests-long-6.12 debug-kernel fuzz analyzer riscv-1000000
+	guests-long-6.1 guests-long-6.12 guests-7.3-all debug-kernel fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -145,10 +145,16 @@ check/clang:
 	+$(call step,build: clang,1800,,$(submake) CC=clang all unit)
 
 check/module:
-	$(call step,module: 6.1$(comma) 6.12,1200,Kbuild Makefile dkms.conf kernel include/uapi \
+	$(call step,module: 6.1$(comma) 6.12$(comma) 7.3,1200,Kbuild Makefile dkms.conf kernel include/uapi \
 		tests/module,tests/module/run.sh)
 check/guests-6.1 check/guests-6.12: check/guests-%: built/gcc
 	$(call step,guests: $*,3000,$(guest_inputs),env KERNEL=$* tests/qemu/run.sh)
+# On the newest kernel once what differs between kernels.
+check/guests-7.3: built/gcc
+	$(call step,guests: 7.3,1800,$(guest_inputs),tests/qemu/run.sh -k 7.3 -i 1 -n 1 -c 2 boot \
+		bind hostile place view hdm hdmnvme hdmroom)
+check/guests-7.3-all: built/gcc
+	$(call step,guests: 7.3$(comma) all machines,5400,,env ALL=1 KERNEL=7.3 tests/qemu/run.sh)
 check/guests-all: built/gcc
 	$(call step,guests: all machines,9000,,env ALL=1 tests/qemu/run.sh)
 # Owners killed hundreds of times and calls fuzzed, with everything that finds a wrong store.

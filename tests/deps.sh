@@ -74,7 +74,7 @@ done
 # The newest kernel is in fresh lists only.
 stale=
 kernels=
-series=(6.1 6.12)
+series=(6.1 6.12) # others have lists of their own
 [ "$1" != debug ] || series=(debug)
 [[ $1 != @(module|qemu|debug) ]] || kernels=1
 if [ -n "$kernels" ]; then

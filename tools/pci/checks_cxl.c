@@ -79,7 +79,7 @@ static void check_bridges(struct checks *c)
 	checks_add(c, "cxl", "bridges", CHECK_MISSING,
 		   "the kernel's cxl_port holds the decoders of %s: annex can make no range below",
 		   ports);
-	checks_mend(c, "sudo modprobe -r cxl_mem cxl_acpi   # no region may be in use");
+	checks_mend(c, "sudo modprobe -r cxl_acpi   # no region may be in use");
 }
 
 /* @one: the first that nothing uses; NULL: all are used. */

@@ -69,6 +69,31 @@ no_bridge()
 	claim "when it has gone, there is a range" hdm fill "$first" 0
 }
 
+# From Linux 7 on it holds them only while it has an endpoint below: whoever comes first has them.
+first_come()
+{
+	other=$(cxl 1)
+	start hdm hold "$first" go
+	claim "annex has a range" hears 20 holding
+	claim "it is beside the region" apart
+	modprobe -a cxl_pci cxl_mem
+	claim "the kernel's driver gets another device of the bridge" annex unbind "$other"
+	claim "but not the bridge" within 5 eval 'dmesg | grep "Failed to request region"'
+	claim "so it has no endpoint" eval '! endpoint "$other"'
+	echo end >&6
+	claim "its user ends" ended 0
+	without_intree
+	claim "data is in the device's memory" stored
+	modprobe -a cxl_acpi cxl_port cxl_pci cxl_mem
+	echo "$other" >/sys/bus/pci/drivers_probe
+	claim "now the kernel's driver has the bridge" within 10 endpoint "$other"
+	claim "the bridge is another driver's: refused" refused "Device or resource busy" \
+		hdm fill "$first" 0
+	claim "the log says whose" owner_told
+	without_intree
+	claim "when it has gone, there is a range" hdm fill "$first" 0
+}
+
 # Where there is one root port only the window is shared.
 share_window()
 {
@@ -110,7 +135,9 @@ claim "the kernel's driver has a region" reserve $window $kind 1 256 268435456 |
 claim "its addresses are taken" grep " : $name$" /proc/iomem
 mkfifo go
 exec 6<>go
-if [ "$CXL" -gt 1 ]; then
+if [ "$CXL" -gt 1 ] && [ "${KERNEL%%.*}" -ge 7 ]; then
+	first_come
+elif [ "$CXL" -gt 1 ]; then
 	no_bridge
 else
 	share_window

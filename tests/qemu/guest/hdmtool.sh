@@ -119,7 +119,7 @@ if ! grep -q hypervisor /proc/cpuinfo && [ "$KERNEL" != 6.1 ] &&
 	with_region
 fi
 # A bridge with one root port has no decoders to hold.
-mend="modprobe -r cxl_mem cxl_acpi"
+mend="modprobe -r cxl_acpi"
 if [ "$CXL" -gt 1 ]; then
 	claim "the kernel's driver holds bridges" finds bridges missing
 	mend=$(sed -n 's/^ *\$ sudo \(modprobe -r [a-z_ ]*\).*/\1/p' doctor)
