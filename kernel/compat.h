@@ -8,11 +8,14 @@
 #include <linux/device/class.h>
 #include <linux/eventfd.h>
 #include <linux/iommu.h>
+#include <linux/ioport.h>
 #include <linux/irqdomain.h>
+#include <linux/memregion.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/msi.h>
 #include <linux/pci.h>
+#include <linux/smp.h>
 #include <linux/version.h>
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #include <linux/pfn_t.h>
@@ -87,6 +90,24 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 #endif
 }
 
+/* Whether a kernel can empty CPU caches of memory that is replaced, and doing it. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#ifdef CONFIG_X86
+#define annex_has_flush() (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
+#define annex_flush(base, bytes) wbinvd_on_all_cpus()
+#else
+#define annex_has_flush() false
+#define annex_flush(base, bytes)
+#endif
+#else
+#define annex_has_flush() cpu_cache_has_invalidate_memregion()
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+#define annex_flush(base, bytes) cpu_cache_invalidate_memregion(IORES_DESC_CXL)
+#else
+#define annex_flush(base, bytes) cpu_cache_invalidate_memregion(base, bytes)
+#endif
+#endif
+
 /* An importer of a dma-buf hears by the first, and an exporter tells by the second, of its move. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 #define ANNEX_DMABUF_MOVED move_notify
@@ -100,8 +121,7 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define ANNEX_ALIGN_ARGS void *data, const struct resource *avail
 #else
-#define ANNEX_ALIGN_ARGS                                                                           \
-	void *data, const struct resource *avail, const struct resource *empty
+#define ANNEX_ALIGN_ARGS void *data, const struct resource *avail, const struct resource *empty
 #endif
 
 /* The namespace of an exported symbol became a string literal. */

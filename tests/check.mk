@@ -48,9 +48,9 @@ guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/k
 
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
-gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module $(addprefix sane/tool/,$(hostile)) \
-	pytorch model tidy kernels-qemu cuda style twin $(addprefix fuzz/,$(fuzzed)) \
-	$(addprefix tool/,$(friendly)) \
+gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
+	$(addprefix sane/tool/,$(hostile)) pytorch model tidy kernels-qemu \
+	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
 	unit client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/unit asan/tool \
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
@@ -145,8 +145,8 @@ check/clang:
 	+$(call step,build: clang,1800,,$(submake) CC=clang all unit)
 
 check/module:
-	$(call step,module: 6.1$(comma) 6.12$(comma) 7.3,1200,Kbuild Makefile dkms.conf kernel include/uapi \
-		tests/module,tests/module/run.sh)
+	$(call step,module: 6.1$(comma) 6.12$(comma) 7.3,1200,Kbuild Makefile dkms.conf kernel \
+		include/uapi tests/module,tests/module/run.sh)
 check/guests-6.1 check/guests-6.12: check/guests-%: built/gcc
 	$(call step,guests: $*,3000,$(guest_inputs),env KERNEL=$* tests/qemu/run.sh)
 # On the newest kernel once what differs between kernels.

@@ -24,6 +24,10 @@
 #define CXL_DEVICE_LOCK 0x14
 #define CXL_DEVICE_LOCKED BIT(0)
 #define CXL_DEVICE_SIZE_LOW(range) (0x1c + 0x10 * (range))
+#define CXL_DEVICE_SIZE_HIGH(range) (0x18 + 0x10 * (range))
+#define CXL_DEVICE_BASE_HIGH(range) (0x20 + 0x10 * (range))
+#define CXL_DEVICE_BASE_LOW(range) (0x24 + 0x10 * (range))
+#define CXL_DEVICE_RANGE_MASK GENMASK(31, 28) /* of their lower halves */
 #define CXL_DEVICE_VALID BIT(0)
 #define CXL_DEVICE_ACTIVE BIT(1)
 #define CXL_DEVICE_TIMEOUT GENMASK(15, 13) /* 4 to its power, in seconds, until active */

@@ -169,6 +169,11 @@ static void decoder_enable(struct annex_decoders *d)
 	}
 }
 
+bool annex_decoders_on(const struct annex_decoders *d)
+{
+	return readl(d->regs + CXL_HDM_CTRL) & CXL_HDM_CTRL_ENABLE;
+}
+
 static void decoder_disable(struct annex_decoders *d)
 {
 	if (d->committed || !d->enabled)

@@ -70,6 +70,8 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 int annex_decoder_release(struct annex_decoders *d, u32 id);
 /* annex_decoders_next() - Number of the next free decoder; errors as annex_decoder_commit(). */
 int annex_decoders_next(struct annex_decoders *d);
+/* annex_decoders_on() - Whether HDM decoding is on. */
+bool annex_decoders_on(const struct annex_decoders *d);
 /* annex_decoders_end() - First host address above all committed decoders: the least next base. */
 u64 annex_decoders_end(const struct annex_decoders *d);
 /* annex_decoders_used() - End of the device addresses that an endpoint's decoders cover. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/bitfield.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/slab.h>
 #include "cxl.h"
@@ -19,6 +20,7 @@ static void hdm_free(struct device *dev)
 	annex_node_exit(dev);
 	annex_media_exit(&hdm->media);
 	annex_mbox_exit(&hdm->mbox);
+	pci_dev_put(hdm->pdev);
 	kfree(hdm);
 }
 
@@ -85,7 +87,7 @@ static struct annex_hdm *hdm_make(struct pci_dev *pdev)
 		kfree(hdm);
 		return ERR_PTR(err);
 	}
-	hdm->pdev = pdev;
+	hdm->pdev = pci_dev_get(pdev); /* a range may outlive it, and tells its name */
 	mutex_init(&hdm->mbox.lock);
 	annex_media_prepare(&hdm->media);
 	return hdm;
@@ -177,6 +179,7 @@ static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = hdm_start(hdm);
 	if (err)
 		goto stop;
+	pci_save_state(pdev); /* for after an error of the bus */
 	pci_set_drvdata(pdev, hdm);
 	err = cdev_device_add(&hdm->cdev, &hdm->dev);
 	if (err)
@@ -206,20 +209,59 @@ static void hdm_remove(struct pci_dev *pdev)
 	put_device(&hdm->dev);
 }
 
-int annex_hdm_enable(struct annex_hdm *hdm)
+/*
+ * Firmware may have given its memory out by DVSEC ranges, which count as long as HDM decoding is
+ * off (CXL 3.1 section 8.1.3.8): addresses would lead elsewhere if it were switched on.
+ */
+static int hdm_check_ranges(struct annex_hdm *hdm)
+{
+	int at = hdm->regs.dvsec;
+	u32 low, high, base[2];
+	u16 cap;
+
+	if (annex_decoders_on(&hdm->decoders))
+		return 0;
+	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CAP, &cap);
+	for (unsigned int i = 0; i < FIELD_GET(CXL_DEVICE_CAP_RANGES, cap); i++) {
+		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_SIZE_HIGH(i), &high);
+		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_SIZE_LOW(i), &low);
+		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_BASE_HIGH(i), &base[1]);
+		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_BASE_LOW(i), &base[0]);
+		low &= CXL_DEVICE_RANGE_MASK;
+		if (low | high)
+			return annex_hdm_refuse(
+				hdm, -EBUSY,
+				"range: firmware has 0x%llx bytes at 0x%llx by DVSEC range %u",
+				(u64)high << 32 | low,
+				(u64)base[1] << 32 | (base[0] & CXL_DEVICE_RANGE_MASK), i + 1);
+	}
+	return 0;
+}
+
+int annex_hdm_check(struct annex_hdm *hdm)
 {
 	int at = hdm->regs.dvsec;
 	u16 ctrl, lock;
 
 	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, &ctrl);
 	if (ctrl & CXL_DEVICE_CTRL_MEM)
-		return 0;
+		return hdm_check_ranges(hdm);
 	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_LOCK, &lock);
 	if (lock & CXL_DEVICE_LOCKED)
 		return annex_hdm_refuse(hdm, -EPERM, "firmware has locked it without CXL.mem");
+	return 0;
+}
+
+void annex_hdm_enable(struct annex_hdm *hdm)
+{
+	int at = hdm->regs.dvsec;
+	u16 ctrl;
+
+	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, &ctrl);
+	if (ctrl & CXL_DEVICE_CTRL_MEM)
+		return;
 	pci_write_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, ctrl | CXL_DEVICE_CTRL_MEM);
 	hdm->mem_enabled = true;
-	return 0;
 }
 
 void annex_hdm_disable(struct annex_hdm *hdm)
@@ -237,10 +279,80 @@ void annex_hdm_disable(struct annex_hdm *hdm)
 
 static const struct pci_device_id hdm_no_ids[] = {{}};
 
-/* A reset that somebody else asks for, and the machine's end, leave it as it is. */
+static void hdm_shutdown(struct pci_dev *pdev)
+{
+	annex_range_shutdown(pci_get_drvdata(pdev));
+}
+
+/* Also of a bus reset through sysfs, which nobody can refuse. */
+static void hdm_reset_done(struct pci_dev *pdev)
+{
+	pci_save_state(pdev); /* whoever restored it has used it up */
+	annex_range_verify(pci_get_drvdata(pdev));
+}
+
+static pci_ers_result_t hdm_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	struct annex_hdm *hdm = pci_get_drvdata(pdev);
+
+	dev_warn(&hdm->dev, "a PCI error\n");
+	switch (state) {
+	case pci_channel_io_normal:
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	case pci_channel_io_frozen:
+		return PCI_ERS_RESULT_NEED_RESET;
+	default:
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+}
+
+static pci_ers_result_t hdm_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	if (!pci_device_is_present(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
+	annex_range_verify(pci_get_drvdata(pdev));
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void hdm_recovered(struct pci_dev *pdev)
+{
+	annex_range_verify(pci_get_drvdata(pdev));
+}
+
+static const struct pci_error_handlers hdm_errors = {
+	.reset_done = hdm_reset_done,
+	.error_detected = hdm_error_detected,
+	.slot_reset = hdm_slot_reset,
+	.resume = hdm_recovered,
+};
+
+/* Without power its decoders are lost, and what is written to the range then goes nowhere. */
+static int hdm_suspend(struct device *dev)
+{
+	struct annex_hdm *hdm = dev_get_drvdata(dev);
+
+	if (!annex_range_live(hdm))
+		return 0;
+	dev_warn(&hdm->dev, "no suspend: its range is in use\n");
+	return -EBUSY;
+}
+
+static int hdm_resume(struct device *dev)
+{
+	pci_save_state(to_pci_dev(dev));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(hdm_sleep, hdm_suspend, hdm_resume);
+
 struct pci_driver annex_hdm_driver = {
 	.name = "annex_cxl",
 	.id_table = hdm_no_ids,
 	.probe = hdm_probe,
 	.remove = hdm_remove,
+	.shutdown = hdm_shutdown,
+	.err_handler = &hdm_errors,
+	.driver.pm = pm_sleep_ptr(&hdm_sleep),
 };

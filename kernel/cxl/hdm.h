@@ -41,7 +41,6 @@ struct annex_range;
  * @bytes: capacity, by kind (ANNEX_HDM_VOLATILE, _PERSISTENT).
  * @mem_enabled: this driver has set Mem_Enable.
  * @range: range that the device is a member of, or NULL (the ranges' lock).
- * @looking: its range has ended, and somebody looks for pages that are held.
  * @users: number of open files (the ranges' lock).
  * @refusals: number of calls that were refused.
  */
@@ -58,15 +57,19 @@ struct annex_hdm {
 	u64 bytes[2];
 	bool mem_enabled;
 	struct annex_range *range;
-	bool looking;
 	unsigned int users;
 	atomic64_t refusals;
 };
 
 extern struct pci_driver annex_hdm_driver;
 
-/* annex_hdm_enable() - Set Mem_Enable. -EPERM: firmware has locked the register without it. */
-int annex_hdm_enable(struct annex_hdm *hdm);
+/*
+ * annex_hdm_check() - Whether its memory is free to be decoded. -EPERM: firmware has locked it
+ * without Mem_Enable; -EBUSY: firmware has given it out by DVSEC ranges. Errors have a line.
+ */
+int annex_hdm_check(struct annex_hdm *hdm);
+/* annex_hdm_enable() - Set Mem_Enable. */
+void annex_hdm_enable(struct annex_hdm *hdm);
 /* annex_hdm_disable() - Clear Mem_Enable, if annex_hdm_enable() has set it. */
 void annex_hdm_disable(struct annex_hdm *hdm);
 

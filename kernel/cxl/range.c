@@ -3,9 +3,8 @@
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
+#include "caches.h"
 #include "cxl.h"
 #include "export.h"
 #include "page.h"
@@ -20,7 +19,9 @@
 
 #define LOOK (HZ / 50)     /* between two looks for pages that are held, at first */
 #define LOOK_MOST (HZ / 4) /* and after many */
-#define PACE (HZ / 5)      /* between two ranges that users make */
+#define PATIENCE (5 * HZ)  /* for the end of one range, before there is another */
+#define REMOVAL (10 * HZ)  /* that a removal waits for whoever holds pages */
+#define SHUTDOWN (2 * HZ)  /* and the end of the machine */
 
 static DEFINE_MUTEX(lock);
 static DECLARE_WAIT_QUEUE_HEAD(cut_wait);
@@ -45,63 +46,6 @@ void annex_ranges_lock(void)
 void annex_ranges_unlock(void)
 {
 	mutex_unlock(&lock);
-}
-
-#ifdef CONFIG_X86
-static int range_check_caches(struct annex_hdm *hdm)
-{
-	return 0;
-}
-
-/*
- * What CPUs have of addresses whose decoders change. A hypervisor's CXL memory is memory of its
- * own, which no decoder moves about behind its caches.
- */
-#define RANGE_FLUSHES (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
-
-static void range_flush_caches(void)
-{
-	if (RANGE_FLUSHES)
-		wbinvd_on_all_cpus();
-}
-#else
-static bool allow_stale_caches;
-module_param(allow_stale_caches, bool, 0444);
-MODULE_PARM_DESC(allow_stale_caches,
-		 "Ranges of CXL memory may be made where CPU caches cannot be emptied");
-
-static int range_check_caches(struct annex_hdm *hdm)
-{
-	if (allow_stale_caches)
-		return 0;
-	return annex_hdm_refuse(hdm, -EOPNOTSUPP,
-				"range: nothing empties this CPU's caches: see allow_stale_caches");
-}
-
-#define RANGE_FLUSHES false
-
-static void range_flush_caches(void)
-{
-}
-#endif
-
-/* A range that is made and dropped empties all caches of the machine twice. */
-int annex_range_pace(void)
-{
-	static DEFINE_MUTEX(turn);
-	static unsigned long next = INITIAL_JIFFIES;
-	unsigned long now, at;
-
-	if (!RANGE_FLUSHES || capable(CAP_SYS_ADMIN))
-		return 0;
-	mutex_lock(&turn);
-	now = jiffies;
-	at = time_after(next, now) ? next : now;
-	next = at + PACE;
-	mutex_unlock(&turn);
-	if (at != now)
-		schedule_timeout_killable(at - now);
-	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 /* Whether its kind of memory, and all of its decoders, leave room on a device; how much. */
@@ -211,13 +155,14 @@ static int range_commit_members(struct annex_range *r)
 			.list = r->dpa[i] - annex_decoders_used(&hdm->decoders),
 		};
 
-		err = annex_hdm_enable(hdm);
+		err = annex_hdm_check(hdm);
 		if (!err)
 			err = annex_decoder_commit(&hdm->decoders, &setup, &r->ids[i]);
 		if (err)
-			annex_hdm_disable(hdm);
-		else
-			r->committed++;
+			break;
+		r->committed++;
+		/* Not before: until HDM decoding is on, DVSEC ranges count. */
+		annex_hdm_enable(hdm);
 	}
 	return err;
 }
@@ -281,7 +226,8 @@ static void range_cut(struct annex_range *r)
 	r->paged = false;
 	r->combining = false;
 	if (r->committed)
-		range_flush_caches(); /* back to the devices, while there is a way */
+		annex_caches_flush(r->base,
+				   r->bytes); /* back to the devices, while there is a way */
 	range_take_back(r);
 	if (r->res && !r->stuck)
 		release_mem_region(r->base, r->bytes);
@@ -317,14 +263,6 @@ static void range_look(struct annex_range *r, unsigned long delay)
 	r->queued = true;
 }
 
-/* For those who wait for its end. */
-static void range_looks(struct annex_range *r, bool looking)
-{
-	r->looking = looking;
-	for (unsigned int i = 0; i < r->n; i++)
-		WRITE_ONCE(r->members[i]->looking, looking);
-}
-
 /*
  * Whether a range that has ended can be cut. The lock is everybody's, and terabytes have many
  * pages: they are looked at without it, by one at a time.
@@ -335,12 +273,11 @@ static bool range_is_idle(struct annex_range *r)
 
 	if (!r->live || r->looking)
 		return false;
-	range_looks(r, true);
+	r->looking = true;
 	mutex_unlock(&lock);
 	idle = annex_page_idle(r);
 	mutex_lock(&lock);
-	range_looks(r, false);
-	wake_up_all(&cut_wait);
+	r->looking = false;
 	return idle && annex_export_idle(r);
 }
 
@@ -374,7 +311,7 @@ static void range_end(struct annex_range *r)
 static int range_start(struct annex_range *r, const struct annex_want *want)
 {
 	struct pci_dev *pdevs[ANNEX_HDM_MEMBERS];
-	int err = range_check_caches(r->members[0]);
+	int err = annex_caches_check(r->members[0]);
 
 	if (!err)
 		err = range_find_memory(r, want);
@@ -391,7 +328,7 @@ static int range_start(struct annex_range *r, const struct annex_want *want)
 		err = annex_route_commit(&r->route, r->base, r->bytes, r->granularity);
 	if (err)
 		return err;
-	range_flush_caches();
+	annex_caches_flush(r->base, r->bytes);
 	return range_make_pages(r);
 }
 
@@ -439,24 +376,28 @@ static bool range_same(const struct annex_range *r, const struct annex_want *wan
 	       !memcmp(r->members, want->members, want->n * sizeof(want->members[0]));
 }
 
-/* While a range that has ended is looked at, it is not known whether anybody holds a page of it. */
-static int range_wait(struct annex_hdm *hdm)
+/* The last job's range may need a moment: io_uring lets go of its buffers after their process. */
+static int range_wait(const struct annex_want *want)
 {
-	int err = 0;
+	long left = PATIENCE;
 
 	lockdep_assert_held(&lock);
-	while (!err && hdm->looking) {
-		mutex_unlock(&lock);
-		err = wait_event_killable(cut_wait, !READ_ONCE(hdm->looking));
-		mutex_lock(&lock);
+	for (unsigned int i = 0; i < want->n; i++) {
+		struct annex_hdm *hdm = want->members[i];
+
+		while (left > 0 && hdm->range && hdm->range->ended) {
+			mutex_unlock(&lock);
+			left = wait_event_killable_timeout(cut_wait, !READ_ONCE(hdm->range), left);
+			mutex_lock(&lock);
+		}
 	}
-	return err ? -EINTR : 0;
+	return left < 0 ? -EINTR : 0;
 }
 
 struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want)
 {
 	struct annex_range *r;
-	int err = range_wait(hdm);
+	int err = range_wait(want);
 
 	if (err)
 		return ERR_PTR(err);
@@ -497,6 +438,8 @@ void annex_range_put(struct annex_range *r)
 	range_look(r, 0);
 }
 
+static const char stays[] = "its decoders stay committed";
+
 void annex_range_evict(struct annex_hdm *hdm)
 {
 	mutex_lock(&lock);
@@ -504,12 +447,46 @@ void annex_range_evict(struct annex_hdm *hdm)
 	if (hdm->range)
 		range_end(hdm->range);
 	mutex_unlock(&lock);
-	/* The lock, taken below, orders what follows behind the cut. */
-	while (!wait_event_timeout(cut_wait, !READ_ONCE(hdm->range), 10 * HZ))
-		dev_warn(&hdm->dev, "removal waits for whoever holds pages of its range\n");
+	wait_event_timeout(cut_wait, !READ_ONCE(hdm->range), REMOVAL);
 	mutex_lock(&lock);
+	/* Hotplug of the whole machine waits for a removal. @end does the rest. */
+	if (hdm->range)
+		dev_warn(&hdm->dev, "removed, and somebody holds pages of its range: %s\n", stays);
 	hdm->decoders.regs = NULL;
+	hdm->mem_enabled = false;
 	mutex_unlock(&lock);
+}
+
+void annex_range_shutdown(struct annex_hdm *hdm)
+{
+	mutex_lock(&lock);
+	if (hdm->range)
+		range_end(hdm->range);
+	mutex_unlock(&lock);
+	if (!wait_event_timeout(cut_wait, !READ_ONCE(hdm->range), SHUTDOWN))
+		dev_warn(&hdm->dev, "somebody holds pages of its range: %s\n", stays);
+}
+
+void annex_range_verify(struct annex_hdm *hdm)
+{
+	struct annex_range *r;
+	u64 base, bytes;
+
+	mutex_lock(&lock);
+	r = hdm->range;
+	for (unsigned int i = 0; r && !r->ended && i < r->n; i++) {
+		if (r->members[i] != hdm ||
+		    annex_decoder_range(&hdm->decoders, r->ids[i], &base, &bytes))
+			continue;
+		dev_err(&hdm->dev, "a reset took its decoders: the range ends, data is lost\n");
+		range_end(r);
+	}
+	mutex_unlock(&lock);
+}
+
+bool annex_range_live(struct annex_hdm *hdm)
+{
+	return READ_ONCE(hdm->range);
 }
 
 void annex_range_wake(struct annex_range *r)

@@ -104,24 +104,25 @@ void annex_ranges_lock(void);
 void annex_ranges_unlock(void);
 
 /*
- * annex_range_pace() - Wait, without locks, until a caller who is not root may make a range: caches
- * of the machine are everybody's. 0, or -EINTR: the caller is being killed.
- */
-int annex_range_pace(void);
-
-/*
  * annex_range_get() - Get a reference to the range of a device, or create the range. Under the
- * ranges' lock, which is let go of while a range that has ended is looked at. Errors as in struct
- * annex_ioc_hdm_range, with a line; or -EINTR, without.
+ * ranges' lock, which is let go of while the range before comes to its end, 5 s at most. Errors as
+ * in struct annex_ioc_hdm_range, with a line; or -EINTR, without.
  */
 struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want);
 /* annex_range_put() - Give it back, under the ranges' lock, which is let go of meanwhile. */
 void annex_range_put(struct annex_range *range);
 /*
- * annex_range_evict() - End the range of a device that is removed, and wait until it is cut, that
- * is, until nobody holds a page of it.
+ * annex_range_evict() - End the range of a device that is removed, and wait ten seconds at most
+ * until it is cut, that is, until nobody holds a page of it. After that it is cut without touching
+ * the device.
  */
 void annex_range_evict(struct annex_hdm *hdm);
+/* annex_range_shutdown() - End the range of a device before the next kernel, and wait a little. */
+void annex_range_shutdown(struct annex_hdm *hdm);
+/* annex_range_verify() - After a reset of a device: end its range if decoders are gone. */
+void annex_range_verify(struct annex_hdm *hdm);
+/* annex_range_live() - Whether there is a range of a device. */
+bool annex_range_live(struct annex_hdm *hdm);
 /* annex_range_poison() - Apply the poison lists that have changed to the ranges. */
 void annex_range_poison(struct annex_hdm *hdm);
 /* annex_range_wake() - Wake the sleepers in poll() of all members. */

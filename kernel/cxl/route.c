@@ -378,6 +378,9 @@ int annex_route_release(struct annex_route *r)
 	for (u32 hop = 0; hop < r->nhops; hop++) {
 		struct annex_hop *h = &r->hops[hop];
 
+		/* A switch may be gone by now, and its addresses be another's. */
+		if (dev_is_pci(h->port->dev) && !pci_device_is_present(to_pci_dev(h->port->dev)))
+			h->port->decoders.regs = NULL;
 		if (h->live && annex_decoder_release(&h->port->decoders, h->id))
 			err = -ENOTRECOVERABLE;
 		h->live = false;

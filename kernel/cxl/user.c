@@ -5,6 +5,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include "caches.h"
 #include "cxl.h"
 #include "export.h"
 #include "hdm.h"
@@ -314,7 +315,7 @@ static long user_range(void *self, void *arg)
 	struct annex_user *user = self;
 	long err;
 
-	if (!READ_ONCE(user->hdm->range) && annex_range_pace())
+	if (!READ_ONCE(user->hdm->range) && annex_caches_pace())
 		return -EINTR;
 	if (mutex_lock_interruptible(&user->reading))
 		return -ERESTARTSYS;

@@ -161,6 +161,8 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 	lockdep_assert_held(&ctrl->lock);
 	if (ctrl->gone)
 		return -ENODEV;
+	if (ctrl->asleep)
+		return -EIO;
 	annex_view_close(ctrl);
 	ctrl->resets++;
 	atomic64_inc(&ctrl->count.resets);
@@ -272,18 +274,43 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	return 0;
 }
 
+/* With a notice, so that it saves what it has in caches (NVMe Base 2.0 section 3.6). */
+static void ctrl_shut_down(struct annex_ctrl *ctrl)
+{
+	u32 cc;
+
+	if (!ctrl->bar || !pci_device_is_present(ctrl->pdev))
+		return;
+	cc = readl(ctrl->bar + NVME_REG_CC);
+	writel((cc & ~NVME_CC_SHN_MASK) | NVME_CC_SHN_NORMAL, ctrl->bar + NVME_REG_CC);
+	if (cc & NVME_CC_ENABLE)
+		ctrl_wait_status(ctrl, NVME_CSTS_SHST_MASK, NVME_CSTS_SHST_CMPLT);
+	ctrl_disable(ctrl);
+	ctrl_silence(ctrl);
+}
+
+void annex_ctrl_sleep(struct annex_ctrl *ctrl, bool reachable)
+{
+	lockdep_assert_held(&ctrl->lock);
+	annex_view_close(ctrl);
+	ctrl->asleep = true;
+	ctrl->admin.broken = true;
+	if (reachable)
+		ctrl_shut_down(ctrl);
+	wake_up_all(&ctrl->wait);
+}
+
+void annex_ctrl_wake(struct annex_ctrl *ctrl)
+{
+	lockdep_assert_held(&ctrl->lock);
+	ctrl->asleep = false;
+	pci_set_master(ctrl->pdev);
+}
+
 void annex_ctrl_stop(struct annex_ctrl *ctrl)
 {
 	annex_view_end(ctrl);
-	if (ctrl->bar && pci_device_is_present(ctrl->pdev)) {
-		u32 cc = readl(ctrl->bar + NVME_REG_CC);
-
-		writel((cc & ~NVME_CC_SHN_MASK) | NVME_CC_SHN_NORMAL, ctrl->bar + NVME_REG_CC);
-		if (cc & NVME_CC_ENABLE)
-			ctrl_wait_status(ctrl, NVME_CSTS_SHST_MASK, NVME_CSTS_SHST_CMPLT);
-		ctrl_disable(ctrl);
-		ctrl_silence(ctrl);
-	}
+	ctrl_shut_down(ctrl);
 	wake_up_all(&ctrl->wait);
 }
 

@@ -49,6 +49,7 @@ struct annex_count {
  *	change what may be inserted. Taken for reading under the caller's mmap_lock.
  * @open: mappings show doorbells and controller memory, and not @sink (@view).
  * @gone: the controller is removed, or dead beyond a reset. Written under @lock and @view.
+ * @asleep: it has no power, or does not answer, until annex_ctrl_wake().
  * @bar: mapped BAR 0.
  * @bar_bytes: its size.
  * @door_bytes: bytes of doorbells from 0x1000 on, in pages that hold nothing else.
@@ -73,7 +74,7 @@ struct annex_ctrl {
 	struct mutex lock; /* serialises calls */
 	struct rw_semaphore view;
 	bool open;
-	bool gone;
+	bool gone, asleep;
 	void __iomem *bar;
 	resource_size_t bar_bytes;
 	u32 door_bytes;
@@ -96,6 +97,12 @@ struct annex_ctrl {
 int annex_ctrl_start(struct annex_ctrl *ctrl);
 /* annex_ctrl_stop() - Stop all access to memory, by any means. The controller is gone then. */
 void annex_ctrl_stop(struct annex_ctrl *ctrl);
+/*
+ * annex_ctrl_sleep() - Let nobody at it until annex_ctrl_wake(), after which it wants a reset;
+ * @reachable: it is shut down.
+ */
+void annex_ctrl_sleep(struct annex_ctrl *ctrl, bool reachable);
+void annex_ctrl_wake(struct annex_ctrl *ctrl);
 /* annex_ctrl_free() - Free its queues and pages, when the owner's mappings are cut. */
 void annex_ctrl_free(struct annex_ctrl *ctrl);
 /*

@@ -129,6 +129,7 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err)
 		goto stop;
 	driver_take_vectors(ctrl);
+	pci_save_state(pdev); /* for after an error of the bus */
 	pci_set_drvdata(pdev, ctrl);
 	err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
 	if (err)
@@ -173,14 +174,56 @@ static void driver_reset_prepare(struct pci_dev *pdev)
 
 static void driver_reset_done(struct pci_dev *pdev)
 {
+	pci_save_state(pdev); /* whoever restored it has used it up */
 	annex_owner_resume(pci_get_drvdata(pdev));
 }
 
-/* A reset that somebody else asks for, through sysfs. */
-static const struct pci_error_handlers ctrl_resets = {
+static pci_ers_result_t driver_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
+
+	if (state == pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_DISCONNECT;
+	dev_warn(&ctrl->dev, "a PCI error: it is reset\n");
+	annex_owner_sleep(ctrl, false);
+	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER
+					      : PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t driver_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return pci_device_is_present(pdev) ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_DISCONNECT;
+}
+
+static void driver_recovered(struct pci_dev *pdev)
+{
+	annex_owner_wake(pci_get_drvdata(pdev));
+}
+
+static const struct pci_error_handlers ctrl_errors = {
 	.reset_prepare = driver_reset_prepare,
 	.reset_done = driver_reset_done,
+	.error_detected = driver_error_detected,
+	.slot_reset = driver_slot_reset,
+	.resume = driver_recovered,
 };
+
+static int driver_suspend(struct device *dev)
+{
+	annex_owner_sleep(dev_get_drvdata(dev), true);
+	return 0;
+}
+
+static int driver_resume(struct device *dev)
+{
+	pci_save_state(to_pci_dev(dev));
+	annex_owner_wake(dev_get_drvdata(dev));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(ctrl_sleep, driver_suspend, driver_resume);
 
 static const struct pci_device_id ctrl_no_ids[] = {{}};
 
@@ -190,5 +233,6 @@ struct pci_driver annex_ctrl_driver = {
 	.probe = driver_probe,
 	.remove = driver_remove,
 	.shutdown = driver_shutdown,
-	.err_handler = &ctrl_resets,
+	.err_handler = &ctrl_errors,
+	.driver.pm = pm_sleep_ptr(&ctrl_sleep),
 };

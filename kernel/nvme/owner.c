@@ -66,12 +66,35 @@ void annex_owner_pause(struct annex_ctrl *ctrl)
 		annex_view_close(ctrl);
 }
 
-void annex_owner_resume(struct annex_ctrl *ctrl)
+static void owner_bring_up(struct annex_ctrl *ctrl)
 {
 	if (ctrl->owner)
 		annex_owner_reset(ctrl->owner);
 	else
 		annex_ctrl_reset(ctrl);
+}
+
+void annex_owner_resume(struct annex_ctrl *ctrl)
+{
+	owner_bring_up(ctrl);
+	mutex_unlock(&ctrl->lock);
+}
+
+void annex_owner_sleep(struct annex_ctrl *ctrl, bool reachable)
+{
+	mutex_lock(&ctrl->lock);
+	if (!ctrl->gone)
+		annex_ctrl_sleep(ctrl, reachable);
+	mutex_unlock(&ctrl->lock);
+}
+
+void annex_owner_wake(struct annex_ctrl *ctrl)
+{
+	mutex_lock(&ctrl->lock);
+	if (!ctrl->gone) {
+		annex_ctrl_wake(ctrl);
+		owner_bring_up(ctrl);
+	}
 	mutex_unlock(&ctrl->lock);
 }
 

@@ -40,6 +40,12 @@ void annex_owner_evict(struct annex_ctrl *ctrl);
  */
 void annex_owner_pause(struct annex_ctrl *ctrl);
 void annex_owner_resume(struct annex_ctrl *ctrl);
+/*
+ * annex_owner_sleep() - No calls and doorbells reach the controller, which loses power, or (not
+ * @reachable) does not answer, until annex_owner_wake() brings it up, without its queue pairs.
+ */
+void annex_owner_sleep(struct annex_ctrl *ctrl, bool reachable);
+void annex_owner_wake(struct annex_ctrl *ctrl);
 /* annex_owner_revoke() - The exporter of a dma-buf takes its memory away: reset, and cut. */
 void annex_owner_revoke(struct annex_ctrl *ctrl, struct annex_map *map);
 

@@ -154,8 +154,8 @@ static void post(void)
 {
 	static u16 at;
 	u32 entries = (ctrl_get(NVME_REG_AQA) >> 16 & 0xfff) + 1;
-	struct nvme_completion *cq =
-		reach(get64(NVME_REG_ACQ), entries * sizeof(*cq), DMA_FROM_DEVICE);
+	struct nvme_completion *cq = reach(get64(NVME_REG_ACQ), entries * sizeof(*cq),
+					   DMA_FROM_DEVICE);
 
 	if (ctrl_rig.phase & 2) { /* the first one since it was enabled */
 		ctrl_rig.phase = 1;
@@ -225,6 +225,8 @@ static void wrote(u8 *at)
 	}
 	if ((cc ^ now) & NVME_CC_ENABLE)
 		enable(now & NVME_CC_ENABLE);
+	if (~cc & now & NVME_CC_SHN_NORMAL)
+		ctrl_rig.shutdowns++;
 	if ((now & NVME_CC_SHN_MASK) && ctrl_rig.stop_us != RIG_NEVER)
 		ctrl_rig.shut_at = shim.us + ctrl_rig.stop_us;
 	else

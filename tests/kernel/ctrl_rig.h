@@ -49,6 +49,7 @@ struct rig_page {
  * @opened: the view is open.
  * @ended: the view has ended.
  * @page: pages of the module's.
+ * @shutdowns: notices that it was given of the end of its power.
  * @maps_fail: which of the next mappings fails; 0: none.
  */
 extern struct ctrl_rig {
@@ -69,6 +70,7 @@ extern struct ctrl_rig {
 	u32 nregions;
 	struct iommu_domain domain;
 	bool opened, ended;
+	u32 shutdowns;
 	struct rig_page page[RIG_PAGES];
 	u32 maps_fail;
 	/* The controller's own. */

@@ -414,6 +414,40 @@ static void wiped(void)
 	ctrl_over();
 }
 
+/* It is brought up after its sleep, and until then nothing reaches it. */
+static void sleeps(bool reachable)
+{
+	struct annex_ctrl *c = &ctrl_rig.ctrl;
+	u32 heard;
+
+	ctrl_make();
+	CU_ASSERT_EQUAL_FATAL(ctrl_start(), 0);
+	mutex_lock(&c->lock);
+	annex_ctrl_sleep(c, reachable);
+	mutex_unlock(&c->lock);
+	CU_ASSERT_EQUAL(ctrl_rig.shutdowns, reachable);
+	CU_ASSERT_EQUAL(shim.master, !reachable);
+	CU_ASSERT_FALSE(ctrl_rig.opened);
+	heard = ctrl_rig.heard;
+	CU_ASSERT_EQUAL(ctrl_ask(), -EIO);
+	CU_ASSERT_EQUAL(ctrl_reset_it(), -EIO);
+	CU_ASSERT_EQUAL(ctrl_rig.heard, heard);
+	CU_ASSERT_FALSE(c->gone);
+	mutex_lock(&c->lock);
+	annex_ctrl_wake(c);
+	mutex_unlock(&c->lock);
+	CU_ASSERT_EQUAL(ctrl_reset_it(), 0);
+	CU_ASSERT_EQUAL(ctrl_ask(), 0);
+	CU_ASSERT_EQUAL(shim.lines, 0);
+	ctrl_over();
+}
+
+static void asleep(void)
+{
+	sleeps(true);
+	sleeps(false);
+}
+
 static uint64_t rnd;
 
 static bool anything(const struct nvme_command *cmd, struct nvme_completion *cqe)
@@ -472,4 +506,5 @@ UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"what cannot be driven", unf
 	   {"no mappings", no_mappings}, {"rung doorbells", rung},
 	   {"fewer queue pairs", fewer_queues}, {"controller memory", controller_memory},
 	   {"groups and domains", alone}, {"reserved memory", reserved},
-	   {"controller memory is wiped", wiped}, {"hostile controllers", hostile})
+	   {"controller memory is wiped", wiped}, {"asleep", asleep},
+	   {"hostile controllers", hostile})

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The module as Debian's kernels see it, without running it: run.sh [SERIES]... (default: 6.1 6.12 7.3).
-# ALL=1 in the environment: DKMS for each of them whose compiler this Debian has, not for the first
-# alone.
+# The module as Debian's kernels see it, without running it: run.sh [SERIES]... (default: 6.1 6.12
+# 7.3). ALL=1 in the environment: DKMS for each of them whose compiler this Debian has, not for the
+# first alone.
 # BUILD and MAKE come from the Makefile.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

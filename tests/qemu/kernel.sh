@@ -96,8 +96,9 @@ fetch_trixie()
 		sort -V | tail -n 1) || die "Debian 13 has no Linux $series"
 	release=${image#linux-binary-}
 	echo "kernel: unpacking Linux $release, and a compiler for it" >&2
-	apt-get "${options[@]}" -y --download-only install base-files dash bash coreutils sed grep \
-		mawk findutils diffutils perl-base make gcc libelf1t64 "linux-headers-$release" >&2 &&
+	apt-get "${options[@]}" -y --download-only install base-files dash bash coreutils \
+		sed grep mawk findutils diffutils perl-base make gcc libelf1t64 \
+		"linux-headers-$release" >&2 &&
 		(cd "$dir/deb" && apt-get "${options[@]}" download "$image" \
 			"linux-modules-$release" "linux-base-$release" >&2) ||
 		die "apt-get could not download Linux $release"

@@ -9,8 +9,9 @@ qmp.py SOCKET --serve PORT             serve a guest until it ends: what it writ
                                        answered with one line, "ok ..." or "error ..."
 
 Besides QEMU's commands a guest has "peek file=cxl0 offset=0 bytes=4096": the MD5 of what lies there
-in the memory of a CXL device; and "ndp do=serve file=cxl0 uncached=2M", do=kill, do=end: the
-program $ANNEX serves a CXL device's memory as a near-data processor.
+in the memory of a CXL device; "ndp do=serve file=cxl0 uncached=2M", do=kill, do=end: the program
+$ANNEX serves a CXL device's memory as a near-data processor; and "aer port=port0 error=DLP": a port
+has an error of PCI Express.
 """
 import hashlib
 import json
@@ -20,6 +21,7 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 
 
 def connect(path):
@@ -83,6 +85,15 @@ def peek(file, offset, bytes):
         return hashlib.md5(memory.read(int(bytes, 0))).hexdigest()
 
 
+def aer(monitor, port, error):
+    """QEMU has this command for people only."""
+    line = f"command-line=pcie_aer_inject_error {port} {error}"
+    done, text = monitor.command("human-monitor-command", line)
+    if not done or not text.startswith('"OK'):
+        raise ValueError(text)
+    return text
+
+
 class Ndp:
     """One at a time, which ends with the guest."""
 
@@ -117,7 +128,7 @@ ndp = Ndp()
 
 def answer(monitor, words):
     try:
-        ours = {"peek": peek, "ndp": ndp.carry_out}.get(words[0])
+        ours = {"peek": peek, "ndp": ndp.carry_out, "aer": partial(aer, monitor)}.get(words[0])
         if ours:
             done, text = True, ours(**dict(word.split("=", 1) for word in words[1:]))
         else:

@@ -25,7 +25,7 @@
 #define KNOWN 16u          /* mappings that are remembered */
 #define BUFS 2u
 #define TALLIES 16u
-#define TOP 0xfffff000u /* where the addresses of a domain begin, downwards */
+#define NEAR 32u /* pages from a mapping, where the module's own are */
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif
@@ -56,7 +56,7 @@ static volatile unsigned long done;
 /* Calls by their number: how many were made, and how many of them went well; of all owners. */
 static struct tally {
 	unsigned long made, good;
-} *tally;
+} * tally;
 
 static uint64_t size_of(struct fuzzer *f, unsigned long request)
 {
@@ -85,9 +85,11 @@ static long call(struct fuzzer *f, unsigned long request, void *args)
 /* An address in a command: of a known mapping, anything, or perhaps of the module's own pages. */
 static uint64_t some_addr(struct fuzzer *f)
 {
+	uint64_t at = known_addr[draw(&f->state, KNOWN)];
+
 	if (rarely(&f->state, 6))
-		return TOP - draw(&f->state, 24) * PAGE;
-	return maybe(&f->state, known_addr[draw(&f->state, KNOWN)]);
+		return at + draw(&f->state, 2 * NEAR) * PAGE - NEAR * PAGE;
+	return maybe(&f->state, at);
 }
 
 static char *some_memory(struct fuzzer *f)
@@ -230,8 +232,7 @@ static void ring(struct fuzzer *f, char *doors)
 	 * The first two are the admin queue's. A wrong head (the second) may leave no room for
 	 * completions, which costs the module's five seconds.
 	 */
-	uint64_t word = rarely(&f->state, 20) ? rarely(&f->state, 20)
-					      : 2 + draw(&f->state, 16);
+	uint64_t word = rarely(&f->state, 20) ? rarely(&f->state, 20) : 2 + draw(&f->state, 16);
 
 	*(volatile uint32_t *)(doors + word * 4) = (uint32_t)maybe(&f->state, draw(&f->state, 64));
 }

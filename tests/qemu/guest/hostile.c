@@ -18,8 +18,8 @@
 #include "ioctl.h"
 
 #define NOBODY 65534
-#define TOP 0xfffff000u /* addresses are handed out from there downwards */
-#define SCANNED 512u    /* pages below it */
+#define BELOW 64u    /* pages below and above the owner's own, where the module's are */
+#define SCANNED 512u /* altogether */
 #define ADMIN_DEPTH 32u
 #define REFUSED 0x03 /* what the module fills the entries with that it does not use */
 #define QID 1u
@@ -81,7 +81,11 @@ static void ring(uint32_t i, uint32_t value)
 static int io(uint32_t opcode, uint32_t lba, uint64_t prp, uint32_t bytes)
 {
 	volatile struct cqe *cqe = (volatile struct cqe *)page(CQ) + head;
-	uint32_t cmd[16] = {opcode, 1, [6] = (uint32_t)prp, (uint32_t)(prp >> 32), [10] = lba,
+	uint32_t cmd[16] = {opcode,
+			    1,
+			    [6] = (uint32_t)prp,
+			    (uint32_t)(prp >> 32),
+			    [10] = lba,
 			    [12] = bytes / BLOCK - 1};
 	double end = now() + TIMEOUT_S;
 
@@ -191,19 +195,19 @@ static bool is_admin_sq(void)
 	return n >= ADMIN_DEPTH - 1;
 }
 
+/* One of the pages around the owner's, or 0: it is the owner's. */
+static uint64_t around(uint32_t i)
+{
+	uint64_t at = own_addr + i * PAGE - BELOW * PAGE;
+
+	return at >= own_addr && at < own_addr + PAGES * PAGE ? 0 : at;
+}
+
 static uint64_t find_sq(void)
 {
-	unsigned int read = 0;
-
-	for (uint32_t i = 0; i < SCANNED; i++) {
-		if (look(TOP - i * PAGE))
-			continue;
-		if (is_admin_sq())
-			return TOP - i * PAGE;
-		read++;
-	}
-	dprintf(3, "# own memory at 0x%llx; of %u pages below 4 GiB %u can be read\n",
-		(unsigned long long)own_addr, SCANNED, read);
+	for (uint32_t i = 0; i < SCANNED; i++)
+		if (around(i) && !look(around(i)) && is_admin_sq())
+			return around(i);
 	return 0;
 }
 
@@ -228,8 +232,7 @@ static void forge_completions(uint32_t round)
 	struct cqe *cqe = (struct cqe *)page(BUF);
 
 	for (unsigned int i = 0; i < PAGE / sizeof(*cqe); i++)
-		cqe[i] = (struct cqe){.cid = (uint16_t)(round * 16 + i % 16),
-				      .status = round & 1};
+		cqe[i] = (struct cqe){.cid = (uint16_t)(round * 16 + i % 16), .status = round & 1};
 }
 
 /* The controller still does what the module wants of it, or does again after a reset. */
@@ -262,12 +265,10 @@ static void write_to_it(void)
 	works("after commands were forged", truth);
 	/* It must be able to write its completions, and data. */
 	for (uint32_t i = 0; i < SCANNED; i++) {
-		uint64_t at = TOP - i * PAGE;
-
-		if (at >= own_addr && at < own_addr + PAGES * PAGE)
+		if (!around(i))
 			continue;
 		forge_completions(i);
-		put_there += !put(at);
+		put_there += !put(around(i));
 	}
 	expect(true, put_there >= 2, "completions are forged in %u pages", put_there);
 	works("after completions were forged", truth);
@@ -366,8 +367,9 @@ static void controller_memory(bool leave)
 		bytes += PIECE;
 	}
 	expect(true, bytes == info.cmb_bytes && bytes, "all of it is given out");
-	expect(0, wrong, leave ? "something is left in controller memory"
-			       : "nothing is found in controller memory");
+	expect(0, wrong,
+	       leave ? "something is left in controller memory"
+		     : "nothing is found in controller memory");
 }
 
 static void read_only(void)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/capability.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched/signal.h>
+#include "caches.h"
+#include "compat.h"
+#include "hdm.h"
+
+#define PACE (HZ / 5) /* between two ranges that users make */
+
+ANNEX_IMPORT_NS(DEVMEM);
+
+#ifdef CONFIG_X86
+#define allow_stale_caches true /* under a hypervisor, which keeps them right */
+#else
+static bool allow_stale_caches;
+module_param(allow_stale_caches, bool, 0444);
+MODULE_PARM_DESC(allow_stale_caches,
+		 "Ranges of CXL memory may be made where CPU caches cannot be emptied");
+#endif
+
+int annex_caches_check(struct annex_hdm *hdm)
+{
+	if (annex_has_flush() || allow_stale_caches)
+		return 0;
+	return annex_hdm_refuse(hdm, -EOPNOTSUPP,
+				"range: nothing empties this CPU's caches: see allow_stale_caches");
+}
+
+void annex_caches_flush(u64 base, u64 bytes)
+{
+	if (annex_has_flush())
+		annex_flush(base, bytes);
+}
+
+/* A range that is made and dropped empties caches twice. */
+int annex_caches_pace(void)
+{
+	static DEFINE_MUTEX(turn);
+	static unsigned long next = INITIAL_JIFFIES;
+	unsigned long now, at;
+
+	if (!annex_has_flush() || capable(CAP_SYS_ADMIN))
+		return 0;
+	mutex_lock(&turn);
+	now = jiffies;
+	at = time_after(next, now) ? next : now;
+	next = at + PACE;
+	mutex_unlock(&turn);
+	if (at != now)
+		schedule_timeout_killable(at - now);
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}

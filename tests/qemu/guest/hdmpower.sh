@@ -1,0 +1,127 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# What a range is told of its device: no sleep while it is used, resets and errors of the bus, a
+# removal that waits for nobody for long, and memory that firmware has given out before.
+# machines: flat
+# limit: 150
+. /test/lib.sh
+
+says()
+{
+	echo "$1" >&6
+	hears 20 "$2"
+}
+
+hold()
+{
+	start hdm hold "$1" go && hears 20 holding
+}
+
+attribute()
+{
+	cat "/sys/class/annex/annex!$first/hdm/$1"
+}
+
+idle()
+{
+	! attribute range | grep . && ! attribute decoders | grep .
+}
+
+logged()
+{
+	dmesg | grep "$1"
+}
+
+# Without an end of the power: QEMU forgets its CXL bridges then.
+sleeps()
+{
+	echo devices >/sys/power/pm_test && echo 0 >/sys/module/suspend/parameters/pm_test_delay &&
+		echo mem >/sys/power/state
+}
+
+# A hot reset of what is below the device's port. Newer kernels want a port to say that it may be.
+reset_bus()
+{
+	echo cxl_bus >"/sys/bus/pci/devices/$first/reset_method" ||
+		echo bus >"/sys/bus/pci/devices/$first/reset_method" || return 1
+	echo 1 >"/sys/bus/pci/devices/$first/reset"
+}
+
+# word AT - 16 bits of its configuration.
+word()
+{
+	od -An -tu2 "-j$1" -N2 "/sys/bus/pci/devices/$first/config" | tr -d ' '
+}
+
+# control - Where the DVSEC of CXL devices has its control register.
+control()
+{
+	at=256
+	while [ $at -ge 256 ]; do
+		[ "$(word $at)" -ne 35 ] || [ "$(word $((at + 4)))" -ne 7832 ] ||
+			[ "$(word $((at + 8)))" -ne 0 ] || { echo $((at + 12)); return; }
+		at=$(($(word $((at + 2))) >> 4))
+	done
+	return 1
+}
+
+# cxl_mem 0|1 - Mem_Enable, as firmware sets it.
+cxl_mem()
+{
+	at=$(control) || return 1
+	low=$(($(word "$at") & 255))
+	# shellcheck disable=SC2059 # an octal number
+	printf "\\$(printf %o $(((low & ~4) | $1 * 4)))" |
+		dd of="/sys/bus/pci/devices/$first/config" bs=1 seek="$at" conv=notrunc 2>/dev/null
+	[ $(($(word "$at") & 4)) -eq $(($1 * 4)) ]
+}
+
+# What ends its range, which another one can follow: loses WORDS COMMAND...
+loses()
+{
+	claim "a range is held" hold "$first"
+	claim "its memory can be read" says "touch 0x1000" byte
+	claim "$@"
+	claim "its decoders are gone, which is said" within 5 logged "reset took its decoders"
+	claim "so its memory is SIGBUS" within 5 says "touch 0x1000" SIGBUS
+	echo end >&6
+	claim "its user ends" ended 0
+	claim "nothing is left" within 5 idle
+	claim "there can be another" hdm fill "$first" 0
+	dmesg -c >/dev/null
+}
+
+with_hdm
+mkfifo go
+exec 6<>go
+claim "a range is held" hold "$first"
+claim "the machine does not sleep" eval "! sleeps"
+claim "which is said" logged "no suspend: its range is in use"
+claim "its memory can be read" says "touch 0x1000" byte
+echo end >&6
+claim "its user ends" ended 0
+claim "now the machine sleeps" sleeps
+claim "and there can be a range again" hdm fill "$first" 0
+
+loses "its bus is reset" reset_bus
+loses "its port has a fatal error" host aer port=cxlport0 error=DLP
+
+claim "a range is held" hold "$first"
+claim "a pipe has a page of it" says "pin 0x3000" pinned
+claim "the device is taken away" unbind_cxl "$first"
+claim "somebody is told to be late" logged "somebody holds pages of its range"
+claim "the pipe is emptied" says drop dropped
+echo end >&6
+claim "its user ends" ended 0
+claim "its addresses are free" within 5 eval '! grep annex /proc/iomem'
+claim "its bus is reset" reset_bus
+claim "all of it, which QEMU forgets" cxl_mem 0
+claim "it is bound again" bind_cxl "$first"
+claim "there can be another" hdm fill "$first" 0
+
+claim "firmware gives its memory out" cxl_mem 1
+claim "which is respected" refused "Device or resource busy" hdm fill "$first" 0
+claim "and said" logged "firmware has 0x.* bytes at 0x0 by DVSEC range 1"
+claim "firmware takes it back" cxl_mem 0
+claim "there can be a range again" hdm fill "$first" 0
+claim "it unloads" rmmod annex
