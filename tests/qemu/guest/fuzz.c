@@ -458,9 +458,9 @@ int main(int argc, char **argv)
 	if (tally == MAP_FAILED)
 		return 3;
 	status = owners(argv[2], argc > 3 ? argv[3] : NULL, owner);
-	deep = is_deep("map", ANNEX_IOC_MAP, 20) & is_deep("unmap", ANNEX_IOC_UNMAP, 5) &
-	       is_deep("queue", ANNEX_IOC_QUEUE_CREATE, 5) &
-	       is_deep("identify", ANNEX_IOC_IDENTIFY, 50);
+	deep = is_deep("map", ANNEX_IOC_MAP, 10) & is_deep("unmap", ANNEX_IOC_UNMAP, 2) &
+	       is_deep("queue", ANNEX_IOC_QUEUE_CREATE, 2) &
+	       is_deep("identify", ANNEX_IOC_IDENTIFY, 30);
 	/* While the controller is taken away, until somebody has enough, few calls go well. */
 	return status ? status : !deep && !enough;
 }

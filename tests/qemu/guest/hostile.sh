@@ -7,6 +7,15 @@
 # long: 400
 . /test/lib.sh
 
+# In a domain that is new, addresses are given out one below the other; else those that tests
+# before had, in any order.
+new_domain()
+{
+	type=/sys/bus/pci/devices/$1/iommu_group/type
+	was=$(cat "$type") && echo identity >"$type" && echo "$was" >"$type"
+}
+
+claim "addresses are given out anew" new_domain "$(controllers | head -n 1)"
 with_module
 is_fenced "$address" || skip "without an IOMMU the owner may do all that anyway"
 chmod 666 "/dev/annex/$address"
