@@ -10,7 +10,7 @@
 #
 #   # machines: kernel      the first machine of each kernel; iommu: those that have one; old: one
 #                           of the oldest kernel; cross: two that together have both kernels, with
-#                           an IOMMU and without
+#                           an IOMMU and without; all: none, but with ALL=1
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
 #                           bridges and a switch, with one. both: one device of both kinds
 #

@@ -13,14 +13,6 @@ bench()
 		grep '"verified": true' measures
 }
 
-# used_by_graph URI [OPTION]...
-used_by_graph()
-{
-	range=$1
-	shift
-	annex graph bfs graph.csr --verify --cache 256K --cache-in "$range" "$@"
-}
-
 # seen_outside - What was stored is in the devices, in turns of 4 KiB where there are two.
 seen_outside()
 {
@@ -79,8 +71,8 @@ on_devdax()
 	claim "the data is in the device's memory, where it belongs" seen_outside
 	claim "another process finds it" hdmdax verify "$uri"
 	claim "it is measured" bench "$uri"
-	claim "a graph is searched with its cache in it" used_by_graph "$uri"
-	claim "an NVMe controller reads into it" used_by_graph "$uri" --device "pci:$nvme"
+	claim "vectors are added with their caches in it" sum sum.f64 --cache-in "$uri"
+	claim "an NVMe controller reads into it" sum "pci:$nvme" --cache-in "$uri"
 	claim "it is the kernel's no less" [ -e "/sys/bus/dax/drivers/device_dax/$dax" ]
 }
 
@@ -97,8 +89,8 @@ on_node()
 	claim "no size: refused" refused "how much? Give size=" hdmdax open "numa:$node"
 	claim "a piece of it is filled" hdmdax fill "$uri" stored
 	claim "it is measured" bench "$uri"
-	claim "a graph is searched with its cache in it" used_by_graph "$uri"
-	claim "an NVMe controller reads into it" used_by_graph "$uri" --device "pci:$nvme"
+	claim "vectors are added with their caches in it" sum sum.f64 --cache-in "$uri"
+	claim "an NVMe controller reads into it" sum "pci:$nvme" --cache-in "$uri"
 	claim "the kernel gives it back" no_memory
 	claim "the node has no memory then: refused" refused "no such node with memory" \
 		hdmdax open "$uri"
@@ -117,8 +109,7 @@ node=$(cat "/sys/bus/dax/devices/$dax/target_node")
 claim "the module loads" modprobe annex allow_no_iommu=1 || exit 1
 nvme=$(controllers | head -n 1)
 claim "a controller is bound" annex bind "$nvme" || exit 1
-claim "a graph is made" annex graph gen kron --scale 10 -o graph.csr
-claim "and is on its disk" annex copy graph.csr "pci:$nvme" --overwrite
+claim "vectors are made" vectors
 on_devdax
 on_node
 modprobe nvme

@@ -24,10 +24,9 @@ record
 claim "its queues and data are in CXL memory" hdm dmabuf "$first" "pci:$address"
 claim "they are reached as a dma-buf" recorded 'annex_map: .* kind=3 .* err=0'
 claim "lists too: but for the page of the trial nothing is pinned" pins_nothing
-claim "a graph is made" annex graph gen kron --scale 10 -o graph.csr
-claim "and is on its disk" annex copy graph.csr "pci:$address" --overwrite
-claim "it is searched with its cache in CXL memory" annex graph bfs graph.csr --verify \
-	--device "pci:$address" --cache 256K --cache-in "pci:$first?format=1"
+claim "vectors are made" vectors
+claim "their sum is written to its disk from caches in CXL memory, and read again" \
+	sum "pci:$address" --cache-in "pci:$first?format=1"
 claim "whose lines are reached as a dma-buf" \
 	recorded 'annex_map: .* kind=3 bytes=262144 err=0'
 claim "and not pinned" eval '! recorded "annex_map: .* kind=0 bytes=262144"'
@@ -35,7 +34,7 @@ no_record
 claim "nothing of it is left" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
 claim "it is unbound" annex unbind "$address"
 claim "the kernel's driver has the disk again" within 5 disk 0
-claim "io_uring reads from it into CXL memory, by O_DIRECT" annex graph bfs graph.csr --verify \
-	--device "file:$(disk 0)?direct=1&readonly=1" --cache 256K --cache-in "pci:$first?format=1"
+claim "io_uring reads from it into CXL memory, by O_DIRECT" \
+	sum "file:$(disk 0)?direct=1" --cache-in "pci:$first?format=1"
 rmmod nvme
 claim "it unloads" rmmod annex

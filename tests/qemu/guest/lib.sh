@@ -204,6 +204,19 @@ unbind_cxl()
 	[ ! -e "/dev/annex/$1" ]
 }
 
+# vectors - Two to be added.
+vectors()
+{
+	annex vadd gen a.f64 --size 512K && annex vadd gen b.f64 --size 512K --seed 2
+}
+
+# sum URI [OPTION]... - Their sum goes there, and all three are read again, each through a cache of
+# half its size.
+sum()
+{
+	annex vadd a.f64 b.f64 --overwrite --verify --cache 768K -o "$@"
+}
+
 # nobody COMMAND... - As somebody who is not root.
 nobody()
 {

@@ -7,10 +7,8 @@
 with_module
 head -c 4194304 /dev/urandom >data
 claim "annex copy writes to it" annex copy data "$uri" --overwrite
-claim "a graph is generated" annex graph gen kron --scale 12 -o graph.csr
-claim "annex copy writes the graph" annex copy graph.csr "$uri" --overwrite
-claim "the graph is searched from it, and verified" \
-	annex graph bfs graph.csr --device "$uri" --verify
+claim "vectors are made" vectors
+claim "their sum is written to it through a cache, and verified" sum "$uri"
 claim "a pattern through 64 queue pairs" \
 	annex verify "$uri" --bytes 8M --queues 64 --threads 64 --depth 8 --overwrite
 claim "it is there for one" annex verify "$uri" --bytes 8M --threads 1 --read-only
