@@ -346,13 +346,14 @@ train-demo:
 check:
 	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh qemu
 	@rm -f $(BUILD)/check/*.end
-	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds)' $(gate); tests/check.sh end
+	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds)' $(gate); \
+		BUILD='$(BUILD)' tests/check.sh end
 # Beside check: every machine and sanitizer, random tests with new seeds, and what takes hours.
 check-all:
 	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh debug
 	@rm -f $(BUILD)/check/*.end
 	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds) built/asan' $(gate) $(more); \
-		tests/check.sh end
+		BUILD='$(BUILD)' tests/check.sh end
 # Instructions of the near-data processor, one by one, against qemu's.
 check-riscv:
 	@tests/deps.sh check

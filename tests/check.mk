@@ -4,7 +4,7 @@
 # others too. CONTRIBUTING.md says what is proved where.
 
 # $(call step,NAME,SECONDS,INPUTS,COMMAND)
-step = @BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/check.sh step '$(1)' $(2) '$(3)' $(4)
+step = @BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/step.sh '$(1)' $(2) '$(3)' $(4)
 submake := $(MAKE) --no-print-directory BUILD='$(BUILD)' V='$(V)'
 
 suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
@@ -31,10 +31,13 @@ uses_train := plan query trace
 shared := $(filter-out python $(apart),$(notdir $(patsubst %/,%,$(wildcard tools/*/))))
 named = $(foreach c,$(apart),$(if $(shell grep -lw $(c) tests/tool/part_$(1).sh \
 	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c))))
+# Files of other folders that a part reads are named in it.
+read_by = $(wildcard $(shell grep -oE '(docs|lib|tests|tools)/[a-z0-9_./]*[a-z0-9]' \
+	tests/tool/part_$(1).sh))
 # $(call tool_inputs,OUT,PART)
 tool_inputs = $(1)/libannex.a $(1)/tools/*.o $(addprefix $(1)/tools/,$(sort $(shared) \
-	$(call named,$(2)))) tests/tool/run.sh tests/tool/part_$(2).sh tests/tool/*.py \
-	tests/tool/*.c
+	$(call named,$(2)))) tests/tool/run.sh tests/tool/fixtures.sh tests/tool/part_$(2).sh \
+	tests/tool/*.py tests/tool/*.c tests/tool/rv $(call read_by,$(2))
 gcc := $(BUILD)
 sane := $(BUILD)/clang-san-fuzzer
 asan := $(BUILD)/san-address-undefined
@@ -44,7 +47,7 @@ fixed := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 python := $(or $(PYTHON),/usr/bin/python3)
 # What guests run: not all that the tool can do, since each boot takes its time.
 guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/kernel $(wildcard \
-	tools/*.c tools/*.h) tools/pci tools/block tools/hdm $(wildcard tools/graph/csr*)
+	tools/*.c tools/*.h) tools/pci tools/block tools/hdm tools/ndp
 
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
@@ -108,8 +111,9 @@ check/pairs: built/gcc
 	$(call step,pairs of writers: a new seed,3600,,tests/tool/pairs.py $(gcc)/annex 40 \
 		"$$(date +%s)")
 check/pytorch: built/gcc
-	$(call step,pytorch,1200,$(gcc)/libannex.so tools/python tools/trace \
-		tests/torch include,env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
+	$(call step,pytorch,1200,$(gcc)/libannex.so $(gcc)/tools/*.o $(gcc)/tools/trace \
+		tools/python tests/torch include,\
+		env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
 check/pytorch-10000: built/gcc
 	$(call step,pytorch: 10$(comma)000 programs,7200,,env ANNEX_LIBRARY=$(gcc)/libannex.so \
 		$(python) tests/torch/fuzz.py tools/python --programs 10000 --new-seeds)
@@ -180,8 +184,8 @@ check/cuda:
 check/cuda-all:
 	$(call step,cuda dialect: all,1200,,env ALL=1 tests/cuda/run.sh $(BUILD)/cuda)
 check/twin:
-	$(call step,gpu: host twin,600,tests/gpu tests/unit lib include tools/gpu,\
-		tests/gpu/run.sh --twin)
+	$(call step,gpu: host twin,600,tests/gpu tests/unit lib include tools/gpu \
+		tools/*.[ch],tests/gpu/run.sh --twin)
 check/style:
 	$(call step,style,900,,tests/lint/run.sh)
 check/rooms: built/gcc

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# One step of the check: step.sh NAME SECONDS INPUTS COMMAND... runs the command, for so many
+# seconds at most, unless it has passed with these inputs; tests/check.mk has the steps.
+#
+# INPUTS are files and folders whose contents decide what the command does; with none, it is run
+# each time. A step that prints "N passed, N failed" last, or CUnit's summary, counts as its tests;
+# any other counts as one. The results are in build/check: NAME.log, NAME.passed (digest of the
+# inputs, number of tests), and NAME.end, for check.sh. BUILD and V come from the Makefile.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+[ $# -ge 4 ] || { sed -n '3,10s/^# //p' "$0" >&2; exit 2; }
+
+name=$1 limit=$2 inputs=$3
+shift 3
+logs=${BUILD:-build}/check
+at=$logs/${name//[ \/:,]/-}
+start=$SECONDS
+mkdir -p "$logs" || exit 1
+
+# Tests fail on what the sanitizers find, however the program ends.
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+
+# Print "failed passed" of a step that ended so.
+count()
+{
+	awk -v rc="$1" '
+	$1 == "tests" && NF == 6 { p += $4; f += $5; seen = 1; next }
+	/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; seen = 1 }
+	END {
+		if (!seen)
+			p = f = 0
+		if (rc && !f)
+			f = 1
+		if (!seen && !rc)
+			p = 1
+		print f + 0, p + 0
+	}' "$at.log"
+}
+
+# The digest of a command, its inputs, what is installed, and how tests count.
+digest()
+{
+	{
+		echo "$*"
+		# shellcheck disable=SC2086 # words are wanted
+		find $inputs tests/deps.sh tests/claim.sh tests/step.sh -name __pycache__ -prune \
+			-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+	} | sha256sum | cut -d ' ' -f 1
+}
+
+# ended FAILED PASSED SECONDS - Written for check.sh, which prints it.
+ended()
+{
+	printf '%s\t%s\t%s\t%s\n' "$name" "$1" "$2" "$3" >"$at.end"
+	tests/check.sh step "$at.end"
+}
+
+of=
+[ -z "$inputs" ] || of=$(digest "$@")
+if [ -n "$of" ] && [ "$of" = "$(sed -n 1p "$at.passed" 2>/dev/null)" ]; then
+	ended 0 "$(sed -n 2p "$at.passed")" before
+	exit
+fi
+rm -f "$at.passed" "$at.end"
+[ -z "${V:-}" ] || echo "+ $*"
+# What runs in the background does not hear a Ctrl-C by itself.
+trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
+timeout -k 10 "$limit" "$@" </dev/null >"$at.log" 2>&1 &
+wait $!
+rc=$?
+[ $rc -ne 124 ] || echo "did not end within $limit s" >>"$at.log"
+read -r failed passed < <(count $rc)
+[ "$failed" -ne 0 ] || [ -z "$of" ] || printf '%s\n%s\n' "$of" "$passed" >"$at.passed"
+ended "$failed" "$passed" $((SECONDS - start))
+[ -z "${V:-}" ] || cat "$at.log"
+[ "$failed" -eq 0 ]
