@@ -207,7 +207,7 @@ int annex_plan_write_binary(const struct annex_plan *plan, FILE *f);
  * @make: plan for one GPU of the machine sys, whose other GPUs get the same share of their common
  *	memory and links. 0; -ENOSPC (this policy cannot run the trace on this system;
  *	annex_last_error() says why); -ENOMEM. After a failure *plan is NULL, or a plan that the
- *	caller frees.
+ *	caller frees. annex_plan_make() calls it.
  */
 struct annex_policy {
 	const char *name;
@@ -215,6 +215,19 @@ struct annex_policy {
 	int (*make)(const struct annex_vitality *v, const struct annex_system *sys,
 		    struct annex_plan **plan);
 };
+
+/**
+ * annex_plan_make() - Have a policy make a plan, and check the plan.
+ * @policy: the policy: one of the library's, or a program's own.
+ * @v: the trace's vitality.
+ * @sys: the machine.
+ * @plan: the plan, to be given back with annex_plan_free(); NULL after a failure.
+ *
+ * Return: 0; -EINVAL (a policy without a name or a make(); as annex_plan_check()); an error of the
+ * policy's make().
+ */
+int annex_plan_make(const struct annex_policy *policy, const struct annex_vitality *v,
+		    const struct annex_system *sys, struct annex_plan **plan);
 
 /**
  * annex_policy_at() - Walk over the policies.

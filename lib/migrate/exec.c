@@ -5,6 +5,7 @@
 #include <annex/detail/clock.h>
 #include <annex/exec.h>
 #include "core/log.h"
+#include "plan/file.h"
 #include "planning.h"
 #include "request.h"
 #include "store.h"
@@ -50,15 +51,19 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 {
 	struct annex_exec *e = calloc(1, sizeof(*e));
 	const char *name;
+	int err = 0;
 
 	if (!e)
 		return annex_fail(-ENOMEM, "exec: no memory");
 	if (opts)
 		e->opts = *opts;
-	if (e->opts.own && (e->opts.policy || !e->opts.own->name || !e->opts.own->make)) {
+	if (e->opts.own && e->opts.policy)
+		err = annex_fail(-EINVAL, "exec: a policy of one's own, and a name beside it");
+	else if (e->opts.own)
+		err = annex_policy_sound(e->opts.own);
+	if (err) {
 		free(e);
-		return annex_fail(-EINVAL, "exec: a policy of one's own has a name and a make(), "
-					   "and stands alone");
+		return err;
 	}
 	name = e->opts.policy ? e->opts.policy : "annex";
 	e->policy = e->opts.own ? e->opts.own : annex_policy_find(name);

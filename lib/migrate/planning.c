@@ -15,9 +15,9 @@ static int make(struct planning *p)
 
 	if (err)
 		return err;
-	err = p->policy->make(v, &p->sys, &p->plan);
+	err = annex_plan_make(p->policy, v, &p->sys, &p->plan);
 	annex_vitality_destroy(v);
-	return err ? err : annex_plan_check(p->plan, p->trace, &p->sys);
+	return err;
 }
 
 static void *run(void *arg)
@@ -25,13 +25,10 @@ static void *run(void *arg)
 	struct planning *p = arg;
 
 	p->err = make(p);
-	if (p->err) {
+	if (p->err)
 		annex_log(ANNEX_LOG_WARNING,
 			  "exec: no plan by %s, so tensors move when they are used: %s",
 			  p->policy->name, annex_last_error());
-		annex_plan_free(p->plan);
-		p->plan = NULL;
-	}
 	/* Release: the plan is there; pairs with annex_planning_ended(). */
 	annex_atomic_store(&p->done, 1u, ANNEX_RELEASE);
 	return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the builder and the readers of plans.
+ * Shared by the builder, the readers and the makers of plans.
  */
 #ifndef ANNEX_PLAN_FILE_H
 #define ANNEX_PLAN_FILE_H
@@ -23,6 +23,9 @@ int annex_plan_append(struct annex_plan *plan, const struct annex_plan_step *ste
  * -EINVAL and a line that names the member or the step.
  */
 int annex_plan_sound(const struct annex_plan *plan);
+
+/* annex_policy_sound() - Whether a policy has what planning needs: 0, or -EINVAL and a line. */
+int annex_policy_sound(const struct annex_policy *policy);
 
 /* annex_plan_op_name() - "alloc", "free", ... as in files. */
 const char *annex_plan_op_name(unsigned int op);

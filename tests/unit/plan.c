@@ -366,6 +366,63 @@ static void places(void)
 	CU_ASSERT_EQUAL(annex_place_evict(&p, 200, ANNEX_TIER_SSD + 1), 100);
 }
 
+/* Policies of a program's own, for the small trace. */
+static int make_good(const struct annex_vitality *v, const struct annex_system *sys,
+		     struct annex_plan **plan)
+{
+	const struct annex_plan_step good[] = {GOOD};
+
+	*plan = make(v->trace, sys, good, N(good));
+	return 0;
+}
+
+static int make_bad(const struct annex_vitality *v, const struct annex_system *sys,
+		    struct annex_plan **plan)
+{
+	const struct annex_plan_step late[] = {ALLOC(1, 2), FREE(4, 2)};
+
+	*plan = make(v->trace, sys, late, N(late));
+	return 0;
+}
+
+static int make_half(const struct annex_vitality *v, const struct annex_system *sys,
+		     struct annex_plan **plan)
+{
+	make_good(v, sys, plan);
+	return -ENOSPC;
+}
+
+/* A policy by pointer: its plan is checked, and after a failure there is none. */
+static void policy_of_ones_own(void)
+{
+	static const struct {
+		struct annex_policy policy;
+		int err;
+		const char *words;
+	} own[] = {
+		{{"good", "", make_good}, 0, NULL},
+		{{"bad", "", make_bad}, -EINVAL, "alloc between its uses"},
+		{{"half", "", make_half}, -ENOSPC, NULL},
+		{{NULL, "", make_good}, -EINVAL, "has a name and a make()"},
+		{{"idle", "", NULL}, -EINVAL, "has a name and a make()"},
+	};
+	struct annex_system sys = machine(180, 80, 0);
+	struct annex_trace *t = small_trace();
+	struct annex_vitality *v;
+
+	CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+	for (size_t i = 0; i < N(own); i++) {
+		struct annex_plan *p = (struct annex_plan *)&sys;
+
+		CU_ASSERT_EQUAL(annex_plan_make(&own[i].policy, v, &sys, &p), own[i].err);
+		CU_ASSERT(!own[i].words || says(own[i].words));
+		CU_ASSERT(own[i].err ? !p : p && p->n_steps == 6);
+		annex_plan_free(p);
+	}
+	annex_vitality_destroy(v);
+	annex_trace_free(t);
+}
+
 UNIT_SUITE(plan, {"steps are sorted by kernel, stably", steps_are_sorted},
 	   {"steps that cannot be are refused", bad_steps_are_refused},
 	   {"time does not go back", time_does_not_go_back},
@@ -377,4 +434,5 @@ UNIT_SUITE(plan, {"steps are sorted by kernel, stably", steps_are_sorted},
 	   {"a plan for another trace is refused", another_trace_is_refused},
 	   {"a plan keeps to what it was made for", less_than_the_machine_has},
 	   {"a plan that reclaims is not replayed", reclaim_is_not_looked_at},
-	   {"the steady state", steady_state}, {"where bytes go", places})
+	   {"the steady state", steady_state}, {"where bytes go", places},
+	   {"a policy of one's own makes plans", policy_of_ones_own})

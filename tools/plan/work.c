@@ -157,7 +157,7 @@ static int make_plans(const struct work *w, const struct annex_system *sys,
 	int err = 0;
 
 	for (unsigned int i = 0; i < w->n && !err; i++)
-		err = policy->make(w->vitality[i], sys, &plans[i]);
+		err = annex_plan_make(policy, w->vitality[i], sys, &plans[i]);
 	o->plan_s = since(start);
 	return err;
 }

@@ -155,16 +155,12 @@ static int check_spoilt(struct plans *w, const struct annex_plan *p)
 static int policy(struct plans *w, const struct annex_policy *by)
 {
 	struct annex_plan *p = NULL;
-	int err = by->make(w->v, &w->sys, &p);
+	int err = annex_plan_make(by, w->v, &w->sys, &p);
 
 	w->t->operations++;
-	if (err == -ENOSPC) { /* it says that it cannot, on such a machine */
-		annex_plan_free(p);
+	if (err == -ENOSPC) /* it says that it cannot, on such a machine */
 		return 0;
-	}
 	err = tally_call(w->t, err, by->name);
-	if (!err)
-		err = tally_call(w->t, annex_plan_check(p, w->trace, &w->sys), by->name);
 	if (!err)
 		err = check_round_trip(w, p);
 	if (!err)
