@@ -189,7 +189,7 @@ void rig_hostile(const uint8_t *data, size_t size)
 			apply(&s);
 	}
 	err = rig_start();
-	/* A command that it has not is no mistake, until kernel/hdm.c cannot do without. */
+	/* A command that it has not is no mistake, until kernel/cxl/hdm.c cannot do without. */
 	shim_require(err <= 0 && (!err || shim.lines || err == -EOPNOTSUPP));
 	if (!err)
 		use_media();

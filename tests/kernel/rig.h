@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A CXL memory device for the module's files about registers, that does as it should until a test
- * has it do otherwise; and all of a device's life in the module, as kernel/hdm.c has it.
+ * has it do otherwise; and all of a device's life in the module, as kernel/cxl/hdm.c has it.
  */
 #ifndef TESTS_KERNEL_RIG_H
 #define TESTS_KERNEL_RIG_H
