@@ -144,12 +144,16 @@ fuzz-build: $(FUZZ_BIN)
 guest-build: $(GUEST_BIN)
 rv-build: $(OUT)/rv/rvfuzz
 
-# The static library has the public names only, like the shared one: the others are made local to
-# its one object. Tests of what is inside link with whole.a.
-$(OUT)/libannex.a: $(LIB_OBJ) lib/libannex.map
+# Both libraries have the names that the public headers declare. The file changes with the names.
+$(OUT)/libannex.map: $(HEADERS) lib/public.sh
+	$(Q)mkdir -p $(@D) && CC='$(CC)' lib/public.sh --map > $@.new
+	$(Q)cmp -s $@.new $@ || mv $@.new $@
+# In the static library the others are made local to its one object. Tests of what is inside link
+# with whole.a.
+$(OUT)/libannex.a: $(LIB_OBJ) $(OUT)/libannex.map
 	$(call say,AR)
 	$(Q)$(LD) -r -o $(OUT)/libannex.o $(LIB_OBJ)
-	$(Q)sed -n 's/^\t\(annex_.*\);$$/\1/p' lib/libannex.map > $(OUT)/public
+	$(Q)sed -n 's/^\t\(annex_.*\);$$/\1/p' $(OUT)/libannex.map > $(OUT)/public
 	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/public $(OUT)/libannex.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/libannex.o
 # Beside it, for programs that have a GPU's threads use devices: libannex-cuda.a, libannex, cudart.
@@ -164,10 +168,10 @@ $(CUDA_OBJ) $(TOOL_CUDA): $(OUT)/%.o: %.cu
 $(OUT)/whole.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
-$(OUT)/$(SOFILE): $(LIB_OBJ) lib/libannex.map
+$(OUT)/$(SOFILE): $(LIB_OBJ) $(OUT)/libannex.map
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) \
-		-Wl,--version-script=lib/libannex.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
+		-Wl,--version-script=$(OUT)/libannex.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
 		-o $@ $(LIB_OBJ) $(LIB_LIBS) -lm
 	$(Q)ln -sf $(SOFILE) $(OUT)/$(SONAME) && ln -sf $(SONAME) $(OUT)/libannex.so
 $(OUT)/annex: $(TOOL_OBJ) $(TOOL_CUDA) $(if $(CUDA),$(OUT)/libannex-cuda.a) $(OUT)/libannex.a
@@ -403,10 +407,6 @@ lint: check/style check/tidy
 # Longer than in check; FUZZ_TIME is in seconds for each target.
 fuzz:
 	@+$(MAKE) --no-print-directory check/fuzz FUZZ_TIME='$(or $(FUZZ_TIME),600)'
-# The version script, after public functions came or went.
-map:
-	$(Q)mkdir -p $(OUT) && tests/install/public.sh --map > $(OUT)/map
-	$(Q)cmp -s $(OUT)/map lib/libannex.map || cp $(OUT)/map lib/libannex.map
 format:
 	$(Q)clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
@@ -498,7 +498,6 @@ help:
 #h lint               style, kernel-doc, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source
-#h map                write lib/libannex.map anew from the public headers
 #h install-module     annex.ko's source for DKMS, and its udev rule; part of install
 #h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
 #h clean              remove build/
@@ -509,7 +508,7 @@ help:
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-all check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan \
-	bench-ndp bench-migrate ndp-build bench-query bench-qemu lint fuzz map format install \
+	bench-ndp bench-migrate ndp-build bench-query bench-qemu lint fuzz format install \
 	install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \

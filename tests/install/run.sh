@@ -64,7 +64,7 @@ prints_sum()
 
 exports_headers()
 {
-	diff <(tests/install/public.sh) \
+	diff <(lib/public.sh) \
 		<(nm -D --defined-only "$lib/libannex.so" |
 			sed -n 's/.* T \([^@]*\).*/\1/p' | sort -u)
 }
@@ -76,7 +76,7 @@ exports_nothing_else()
 
 static_names()
 {
-	diff <(tests/install/public.sh) \
+	diff <(lib/public.sh) \
 		<(nm -g --defined-only "$lib/libannex.a" | awk 'NF == 3 { print $3 }' | sort -u)
 }
 
@@ -227,7 +227,7 @@ man_pages()
 	for page in docs/man/*.[1-9]; do
 		[ -f "$tree/share/man/man${page##*.}/${page##*/}" ] || { echo "$page"; bad=1; }
 	done
-	for name in $(tests/install/public.sh); do
+	for name in $(lib/public.sh); do
 		! grep -q "^ \* \(.*[ ,]\)\?$name() -" include/annex/*.h include/annex/detail/*.h ||
 			[ -f "$tree/share/man/man3/$name.3" ] || { echo "$name()"; bad=1; }
 	done

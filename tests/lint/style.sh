@@ -130,7 +130,7 @@ END { end_file(); exit found }
 rc=$?
 
 # Kernel-doc: each public function is explained where it is declared, alone or in a short group.
-for name in $(tests/install/public.sh); do
+for name in $(lib/public.sh); do
 	grep -rq "^ \* .*\b$name()" include/annex ||
 		grep -rh -B 3 "^[a-zA-Z].*\b$name(" include/annex | grep -q '\*/$' || {
 		echo "include/annex: $name() is not explained"

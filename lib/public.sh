@@ -4,7 +4,7 @@
 # Those of CUDA are in a library of their own.
 # With --map, as its version script.
 set -eu -o pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
 
 functions()
 {
@@ -20,8 +20,6 @@ functions()
 }
 
 if [ "${1:-}" = --map ]; then
-	echo '/* SPDX-License-Identifier: MIT */'
-	echo '/* What the public headers declare; tests/install compares the two. */'
 	printf 'ANNEX_0 {\nglobal:\n'
 	functions | sed 's/.*/\t&;/'
 	printf 'local:\n\t*;\n};\n'
