@@ -84,6 +84,14 @@ struct annex_ns {
 };
 
 /**
+ * annex_dev_scheme_at() - Walk over the kinds of devices.
+ * @i: from 0 up to the first NULL.
+ *
+ * Return: the kind, or NULL.
+ */
+const struct annex_scheme *annex_dev_scheme_at(unsigned int i);
+
+/**
  * annex_dev_traits() - What is known of a device before it is opened.
  * @uri: its URI.
  *

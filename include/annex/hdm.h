@@ -45,6 +45,14 @@ struct annex_hdm_opts {
 };
 
 /**
+ * annex_hdm_scheme_at() - Walk over the kinds of ranges.
+ * @i: from 0 up to the first NULL.
+ *
+ * Return: the kind, or NULL.
+ */
+const struct annex_scheme *annex_hdm_scheme_at(unsigned int i);
+
+/**
  * annex_hdm_traits() - What is known of a range before it is opened.
  * @uri: its URI.
  *

@@ -58,6 +58,14 @@ struct annex_m2_opts {
 };
 
 /**
+ * annex_m2_scheme_at() - Walk over the kinds of devices that annex_m2_open() takes.
+ * @i: from 0 up to the first NULL.
+ *
+ * Return: the kind, or NULL.
+ */
+const struct annex_scheme *annex_m2_scheme_at(unsigned int i);
+
+/**
  * annex_m2_open() - Become a client of a device that another process serves, or of one behind
  * annex.ko.
  * @uri: ndp:/path/to/socket, as `annex ndp serve` makes it; or the range, with the uncached memory

@@ -52,6 +52,18 @@ enum annex_trait {
 };
 
 /**
+ * struct annex_scheme - A kind of device or range, by the scheme of its URIs.
+ * @name: the scheme, without its colon.
+ * @summary: one line for people.
+ * @traits: bits of enum annex_trait.
+ */
+struct annex_scheme {
+	const char *name;
+	const char *summary;
+	unsigned int traits;
+};
+
+/**
  * annex_uri_parse() - Split a URI.
  * @uri: the URI.
  * @out: its parts.

@@ -20,7 +20,6 @@ struct annex_medium;
 
 /**
  * struct annex_medium_ops - One kind of medium. Functions may be called from any thread.
- * @scheme: of its URIs.
  * @flush: how stores are made to last, when @persist does it.
  * @persist: stores to [@ptr, @ptr + @len) have reached a persistent medium when it returns 0; NULL:
  *	writing back the cache lines and a fence are enough.
@@ -31,7 +30,6 @@ struct annex_medium;
  * @close: unmap, and release everything. No other call may be running.
  */
 struct annex_medium_ops {
-	const char *scheme;
 	const char *flush;
 	int (*persist)(struct annex_medium *m, void *ptr, size_t len);
 	int (*dmabuf)(struct annex_medium *m, uint64_t offset, uint64_t *at);
@@ -41,6 +39,7 @@ struct annex_medium_ops {
 
 /**
  * struct annex_medium - The first member of every medium.
+ * @scheme: of its URIs, once it is open.
  * @base, @bytes: where it is mapped, on a multiple of ANNEX_MEDIUM_ALIGN, and how large it is, a
  *	multiple of 4096.
  * @fd: an open file description for advisory locks that all who share it see. It is not the one
@@ -53,6 +52,7 @@ struct annex_medium_ops {
  */
 struct annex_medium {
 	const struct annex_medium_ops *ops;
+	const char *scheme;
 	char *base;
 	uint64_t bytes;
 	int fd;

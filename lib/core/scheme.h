@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Tables of kinds of devices and ranges, each of which is known by the scheme of its URIs.
+ */
 #ifndef ANNEX_CORE_SCHEME_H
 #define ANNEX_CORE_SCHEME_H
 
-#include <stdbool.h>
-#include <string.h>
+#include <annex/uri.h>
 
-/* scheme_is() - Whether a URI, or its scheme alone, begins with this scheme. */
-static inline bool scheme_is(const char *uri, const char *scheme)
-{
-	size_t n = strcspn(uri, ":");
+/* Row @i of a table, from 0 up to the first NULL. */
+typedef const struct annex_scheme *scheme_at(unsigned int i);
 
-	return strlen(scheme) == n && !strncmp(uri, scheme, n);
-}
+/* scheme_find() - The row with the scheme of @uri, which may be a scheme alone; -1: none. */
+int scheme_find(const char *uri, scheme_at *at);
+
+/* scheme_unknown() - -EPROTONOSUPPORT, and a line with the schemes that there are. */
+int scheme_unknown(const char *uri, scheme_at *at);
 
 #endif

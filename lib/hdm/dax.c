@@ -25,7 +25,7 @@ static void close_dax(struct annex_medium *m)
 	free(m);
 }
 
-static const struct annex_medium_ops dax_ops = {.scheme = "dax", .close = close_dax};
+static const struct annex_medium_ops dax_ops = {.close = close_dax};
 
 /* A number that the kernel tells of the device; false: it does not. */
 static bool read_number(dev_t dev, const char *attr, long long *value)

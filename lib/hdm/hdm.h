@@ -74,10 +74,20 @@ bool hdm_poisoned(const struct annex_hdm *h, uint64_t offset, uint64_t bytes);
 /* provider.c */
 void hdm_provider_init(struct annex_hdm *h);
 
-/* Media, each by its scheme. @timeout_ms: for other processes. */
-int hdm_shm_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
-int hdm_dax_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
-int hdm_numa_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
+/*
+ * Every kind of range, in the order in which users are told of them: a row has its scheme, a line
+ * for people, and traits. Its own file has hdm_SCHEME_open(). @timeout_ms: for other processes.
+ */
+#define RANGE_KINDS(ROW)                                                                           \
+	ROW(shm, "a file in shared memory, as shm:/dev/shm/range", ANNEX_TRAIT_PATH)               \
+	ROW(dax, "a devdax device, as dax:/dev/dax0.0", ANNEX_TRAIT_PATH)                          \
+	ROW(numa, "memory of a NUMA node, as numa:1?size=1G", ANNEX_TRAIT_VOLATILE)                \
+	ROW(pci, "CXL memory that annex.ko has, as pci:0000:0d:00.0", ANNEX_TRAIT_PCI)
+
+#define RANGE_DECLARE(name, summary, traits)                                                       \
+	int hdm_##name##_open(const struct annex_uri *uri, uint32_t timeout_ms,                    \
+			      struct annex_medium **out);
+RANGE_KINDS(RANGE_DECLARE)
 
 /* unshare.c: hdm_unshare() - Replace the file description that was mapped by one of its own, for
  * locks. */

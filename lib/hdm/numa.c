@@ -31,7 +31,7 @@ static void close_numa(struct annex_medium *m)
 	free(m);
 }
 
-static const struct annex_medium_ops numa_ops = {.scheme = "numa", .close = close_numa};
+static const struct annex_medium_ops numa_ops = {.close = close_numa};
 
 static int read_node(const struct annex_uri *uri, int *node)
 {

@@ -8,7 +8,6 @@
 #include "core/log.h"
 #include "core/scheme.h"
 #include "hdm.h"
-#include "pci.h"
 
 #define DEFAULT_TIMEOUT_MS 30000u
 
@@ -100,42 +99,35 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 	return 0;
 }
 
-/* Each kind of range. */
-static const struct range_kind {
-	const char *scheme;
-	int (*open)(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
-	unsigned int traits;
-} kinds[] = {
-	{"shm", hdm_shm_open, ANNEX_TRAIT_PATH},
-	{"dax", hdm_dax_open, ANNEX_TRAIT_PATH},
-	{"numa", hdm_numa_open, ANNEX_TRAIT_VOLATILE},
-	{"pci", hdm_pci_open, ANNEX_TRAIT_PCI},
-};
+#define RANGE_ROW(name, summary, traits) {{#name, summary, traits}, hdm_##name##_open},
 
-static const struct range_kind *find_kind(const char *uri)
+static const struct {
+	struct annex_scheme scheme;
+	int (*open)(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
+} kinds[] = {RANGE_KINDS(RANGE_ROW)};
+
+const struct annex_scheme *annex_hdm_scheme_at(unsigned int i)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (scheme_is(uri, kinds[i].scheme))
-			return &kinds[i];
-	return NULL;
+	return i < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[i].scheme : NULL;
 }
 
 unsigned int annex_hdm_traits(const char *uri)
 {
-	const struct range_kind *kind = find_kind(uri);
+	int kind = scheme_find(uri, annex_hdm_scheme_at);
 
-	return kind ? kind->traits : 0;
+	return kind < 0 ? 0 : kinds[kind].scheme.traits;
 }
 
 static int open_scheme(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out)
 {
-	const struct range_kind *kind = find_kind(uri->scheme);
+	int err, kind = scheme_find(uri->scheme, annex_hdm_scheme_at);
 
-	if (kind)
-		return kind->open(uri, timeout_ms, out);
-	return annex_fail(-EPROTONOSUPPORT,
-			  "%.64s: unknown scheme (there are shm:, dax:, numa: and pci:)",
-			  uri->scheme);
+	if (kind < 0)
+		return scheme_unknown(uri->scheme, annex_hdm_scheme_at);
+	err = kinds[kind].open(uri, timeout_ms, out);
+	if (!err)
+		(*out)->scheme = kinds[kind].scheme.name;
+	return err;
 }
 
 int annex_hdm_open(const char *text, const struct annex_hdm_opts *opts, struct annex_hdm **out)
@@ -191,7 +183,7 @@ void annex_hdm_get_info(const struct annex_hdm *h, struct annex_hdm_info *info)
 		.node = h->m->node,
 		.persistent = h->m->persistent,
 		.flush = hdm_persist_name(h->m),
-		.scheme = h->m->ops->scheme,
+		.scheme = h->m->scheme,
 	};
 }
 

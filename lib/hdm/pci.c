@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "core/module.h"
 #include "core/range.h"
+#include "hdm.h"
 #include "pci.h"
 
 /**
@@ -146,7 +147,7 @@ static int read_poison(struct annex_medium *m)
 }
 
 static const struct annex_medium_ops range_ops = {
-	.scheme = "pci", .dmabuf = find_dmabuf, .poison = read_poison, .close = close_range_of};
+	.dmabuf = find_dmabuf, .poison = read_poison, .close = close_range_of};
 
 static int shake_hands(struct pci_range *r, int fd, struct annex_ioc_hdm_info *info)
 {

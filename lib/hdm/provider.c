@@ -35,7 +35,7 @@ static int range_dmabuf(void *ctx, void *ptr, uint64_t *offset)
 void hdm_provider_init(struct annex_hdm *h)
 {
 	h->provider = (struct annex_provider){
-		.name = h->m->ops->scheme,
+		.name = h->m->scheme,
 		.alloc = range_alloc,
 		.free = range_free,
 		.dmabuf = h->m->ops->dmabuf ? range_dmabuf : NULL,

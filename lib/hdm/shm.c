@@ -34,9 +34,9 @@ static void close_shm(struct annex_medium *m)
 }
 
 /* Of a file on a DAX filesystem, and of one that is in the page cache. */
-static const struct annex_medium_ops direct_ops = {.scheme = "shm", .close = close_shm};
+static const struct annex_medium_ops direct_ops = {.close = close_shm};
 static const struct annex_medium_ops cached_ops = {
-	.scheme = "shm", .flush = "msync", .persist = hdm_msync, .close = close_shm};
+	.flush = "msync", .persist = hdm_msync, .close = close_shm};
 
 static int say(const struct shm *s, int err)
 {

@@ -17,7 +17,7 @@ int hdm_unshare(struct annex_medium *m)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return annex_fail(-errno, "%s: %s: %s", m->ops->scheme, path, strerror(errno));
+		return annex_fail(-errno, "range: %s: %s", path, strerror(errno));
 	close(m->fd);
 	m->fd = fd;
 	return 0;

@@ -64,45 +64,42 @@ static int read_place(const struct annex_uri *uri, const char *key, enum annex_p
 }
 
 /* Each kind of controller. */
-static const struct nvme_kind {
-	const char *scheme;
+static const struct {
+	struct annex_scheme scheme;
 	int (*open)(const struct annex_uri *uri, struct annex_ctrl **out);
-	unsigned int traits;
 } kinds[] = {
-	{"mem", annex_emu_open_mem, ANNEX_TRAIT_SERVED | ANNEX_TRAIT_VOLATILE},
-	{"file", annex_emu_open_file, ANNEX_TRAIT_SERVED | ANNEX_TRAIT_PATH},
-	{"pci", annex_module_open, ANNEX_TRAIT_PCI},
+	{{"mem", "memory of the process, as mem:64M", ANNEX_TRAIT_SERVED | ANNEX_TRAIT_VOLATILE},
+	 annex_emu_open_mem},
+	{{"file", "a file or a block device, as file:/dev/nvme1n1",
+	  ANNEX_TRAIT_SERVED | ANNEX_TRAIT_PATH},
+	 annex_emu_open_file},
+	{{"pci", "an NVMe controller that annex.ko has, as pci:0000:00:04.0", ANNEX_TRAIT_PCI},
+	 annex_module_open},
 };
 
-static const struct nvme_kind *find_kind(const char *uri)
+const struct annex_scheme *annex_dev_scheme_at(unsigned int i)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (scheme_is(uri, kinds[i].scheme))
-			return &kinds[i];
-	return NULL;
+	return i < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[i].scheme : NULL;
 }
 
 unsigned int annex_dev_traits(const char *uri)
 {
-	const struct nvme_kind *kind = find_kind(uri);
+	int kind = scheme_find(uri, annex_dev_scheme_at);
 
-	return kind ? kind->traits : 0;
+	return kind < 0 ? 0 : kinds[kind].scheme.traits;
 }
 
 /* Kinds whose queues lie where they are refuse the keys that say where. */
 static int open_kind(struct annex_dev *dev, const struct annex_uri *uri)
 {
-	const struct nvme_kind *kind = find_kind(uri->scheme);
-	int err;
+	int err, kind = scheme_find(uri->scheme, annex_dev_scheme_at);
 
-	if (!kind)
-		return annex_fail(-EPROTONOSUPPORT,
-				  "%.64s: unknown scheme (there are mem:, file: and pci:)",
-				  dev->uri);
+	if (kind < 0)
+		return scheme_unknown(dev->uri, annex_dev_scheme_at);
 	err = read_place(uri, "sq", &dev->opts.sq);
 	if (!err)
 		err = read_place(uri, "cq", &dev->opts.cq);
-	return err ? err : kind->open(uri, &dev->ctrl);
+	return err ? err : kinds[kind].open(uri, &dev->ctrl);
 }
 
 static int open_ctrl(struct annex_dev *dev)

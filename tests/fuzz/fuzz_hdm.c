@@ -40,7 +40,7 @@ static void close_memory(struct annex_medium *m)
 
 static struct annex_medium *make_memory(const char *from)
 {
-	static const struct annex_medium_ops ops = {.scheme = "fuzz", .close = close_memory};
+	static const struct annex_medium_ops ops = {.close = close_memory};
 	struct annex_medium *m = calloc(1, sizeof(*m));
 
 	require(!!m);

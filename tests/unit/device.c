@@ -4,12 +4,14 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <annex/device.h>
 #include <annex/hdm.h>
 #include <annex/log.h>
+#include <annex/m2func.h>
 #include "random.h"
 #include "unit.h"
 
@@ -537,7 +539,39 @@ static void traits(void)
 	CU_ASSERT_EQUAL(annex_hdm_traits("mem:1M"), 0);
 }
 
-UNIT_SUITE(device, {"bad URIs and options", bad_uris}, {"traits", traits}, {"facts", facts},
+/* The last error has each of the schemes; how many there are. */
+static unsigned int told(const struct annex_scheme *(*at)(unsigned int i))
+{
+	const struct annex_scheme *s;
+	unsigned int n = 0;
+	char name[16];
+
+	while ((s = at(n))) {
+		snprintf(name, sizeof(name), "%s:", s->name);
+		CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), name));
+		CU_ASSERT(*s->summary != '\0');
+		n++;
+	}
+	return n;
+}
+
+/* Who names a scheme that is none learns those that there are. */
+static void schemes(void)
+{
+	struct annex_dev *dev;
+	struct annex_hdm *hdm;
+	struct annex_m2 *m2;
+
+	CU_ASSERT_EQUAL(annex_dev_open("none:/x", NULL, &dev), -EPROTONOSUPPORT);
+	CU_ASSERT_EQUAL(told(annex_dev_scheme_at), 3);
+	CU_ASSERT_EQUAL(annex_hdm_open("none:/x", NULL, &hdm), -EPROTONOSUPPORT);
+	CU_ASSERT_EQUAL(told(annex_hdm_scheme_at), 4);
+	CU_ASSERT_EQUAL(annex_m2_open("none:/x", NULL, &m2), -EPROTONOSUPPORT);
+	CU_ASSERT_EQUAL(told(annex_m2_scheme_at), 2);
+}
+
+UNIT_SUITE(device, {"bad URIs and options", bad_uris}, {"traits", traits},
+	   {"an unknown scheme is told the known ones", schemes}, {"facts", facts},
 	   {"random commands, 4096", reference_4096}, {"random commands, file", reference_file},
 	   {"flush and DSM", flush_and_dsm}, {"wrong commands", wrong_commands},
 	   {"late completions are aborted", recover_delay},

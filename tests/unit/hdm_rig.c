@@ -67,7 +67,7 @@ static void fake_close(struct annex_medium *m)
 }
 
 static const struct annex_medium_ops fake_ops = {
-	.scheme = "fake", .flush = "copy", .persist = fake_persist, .close = fake_close};
+	.flush = "copy", .persist = fake_persist, .close = fake_close};
 
 struct hdm_fake *hdm_fake_make(uint64_t bytes, const char *from)
 {
@@ -75,7 +75,7 @@ struct hdm_fake *hdm_fake_make(uint64_t bytes, const char *from)
 
 	CU_ASSERT_FATAL(!!f);
 	f->m = (struct annex_medium){
-		.ops = &fake_ops, .bytes = bytes, .node = -1, .persistent = true};
+		.ops = &fake_ops, .scheme = "fake", .bytes = bytes, .node = -1, .persistent = true};
 	f->image = calloc(1, bytes);
 	f->m.fd = memfd_create("annex-test", MFD_CLOEXEC);
 	CU_ASSERT_FATAL(f->image && f->m.fd >= 0 && !ftruncate(f->m.fd, (off_t)bytes));
