@@ -9,8 +9,8 @@
 #include "cli.h"
 #include "error.h"
 
-/* Of a command line, at most; keys of options without a letter. */
-enum { OPTIONS = 64, FIRST_KEY = 256 };
+/* Most options of a command, and bytes of their choices; keys of options without a letter. */
+enum { OPTIONS = 64, CHOICES = 256, FIRST_KEY = 256 };
 
 static char full_name[128] = "annex";
 
@@ -19,12 +19,37 @@ const char *cli_name(void)
 	return full_name;
 }
 
+static void put_list(FILE *f, const struct cli_list *list)
+{
+	const struct cli_command *c = list->commands;
+	char summary[CLI_SUMMARY] = "";
+	const char *name;
+
+	fprintf(f, "%s is one of:\n", list->arg);
+	for (; c && c->name; c++)
+		fprintf(f, "  %-12s %s\n", c->name, c->summary);
+	for (unsigned int i = 0; list->at && (name = list->at(i, summary)); i++)
+		fprintf(f, "  %-*s%s\n", *summary ? 13 : 0, name, summary);
+	fputc('\n', f);
+}
+
+char *cli_names(const struct cli_list *list, char *buf, size_t size)
+{
+	char summary[CLI_SUMMARY];
+	const char *name;
+	size_t n = 0;
+
+	*buf = '\0';
+	for (unsigned int i = 0; (name = list->at(i, summary)) && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? ", " : "", name);
+	return buf;
+}
+
 static void print_table(const struct cli_command *table, const char *about)
 {
 	printf("Usage: %s COMMAND [OPTION...]\n%s\n\n", full_name, about);
-	for (; table->name; table++)
-		printf("  %-10s %s\n", table->name, table->summary);
-	printf("\n`%s COMMAND --help' tells the options of each and shows examples.\n", full_name);
+	put_list(stdout, &(struct cli_list){.arg = "COMMAND", .commands = table});
+	printf("`%s COMMAND --help' tells the options of each and shows examples.\n", full_name);
 }
 
 static bool is_help(const char *arg)
@@ -60,7 +85,33 @@ struct parse {
 	const struct cli_option *row[OPTIONS];
 	char *member[OPTIONS];
 	struct argp_option option[OPTIONS + 1];
+	char choices[CHOICES]; /* of all options, each with a NUL */
+	size_t used;
 };
+
+/* The names of a choice, in @buf. */
+static char *join(char *buf, size_t size, const char *const *choices, const char *between)
+{
+	size_t n = 0;
+
+	*buf = '\0';
+	for (int i = 0; choices[i] && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? between : "", choices[i]);
+	assert(n < size);
+	return buf;
+}
+
+/* The name of an option's argument, as --help has it. */
+static const char *argument(struct parse *p, const struct cli_option *row)
+{
+	char *choices = p->choices + p->used;
+
+	if (row->value.kind != CLI_CHOICE)
+		return row->arg;
+	join(choices, sizeof(p->choices) - p->used, row->value.choices, "|");
+	p->used += strlen(choices) + 1;
+	return choices;
+}
 
 /* Groups begin at 1 here: argp's group 0 is that of the row before. */
 static void add_rows(struct parse *p, const struct cli_option *row, char *o)
@@ -80,7 +131,7 @@ static void add_rows(struct parse *p, const struct cli_option *row, char *o)
 			.key = row->letter ? row->letter
 			       : row->name ? FIRST_KEY + (int)p->n
 					   : 0,
-			.arg = row->arg,
+			.arg = argument(p, row),
 			.flags = v->kind == CLI_CALL_OR_NULL ? OPTION_ARG_OPTIONAL : 0,
 			.doc = row->help,
 			.group = row->group + 1,
@@ -153,24 +204,55 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+/* The line's, with the lists of names before what follows the options. */
+static char *make_doc(const struct parse *p)
+{
+	const char *doc = p->line->doc, *rest = strchr(doc, '\v');
+	size_t len, first = rest ? (size_t)(rest - doc) : strlen(doc);
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	fprintf(f, "%.*s\v", (int)first, doc);
+	if (p->line->list)
+		put_list(f, p->line->list);
+	for (unsigned int i = 0; i < p->n; i++) {
+		const struct cli_list *list = p->row[i]->value.list;
+		bool again = list == p->line->list;
+
+		for (unsigned int k = 0; k < i; k++)
+			again |= list == p->row[k]->value.list;
+		if (list && !again)
+			put_list(f, list);
+	}
+	fputs(rest ? rest + 1 : "", f);
+	return fclose(f) ? NULL : text;
+}
+
+static int help(const struct parse *p, struct argp argp)
+{
+	char *doc = make_doc(p);
+
+	if (!doc)
+		return err_set(-ENOMEM, "out of memory");
+	argp.doc = doc;
+	argp_help(&argp, stdout,
+		  ARGP_HELP_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG | ARGP_HELP_POST_DOC,
+		  full_name);
+	free(doc);
+	return CLI_HELP;
+}
+
 int cli_parse(const struct cli_line *line, int argc, char **argv, void *o)
 {
 	struct parse p = {.line = line, .o = o};
-	const struct argp argp = {.options = p.option,
-				  .parser = parse,
-				  .args_doc = line->args,
-				  .doc = line->doc,
-				  .help_filter = line->filter};
+	const struct argp argp = {.options = p.option, .parser = parse, .args_doc = line->args};
 
 	add_rows(&p, line->options, o);
-	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
-		if (!is_help(argv[i]))
-			continue;
-		argp_help(&argp, stdout,
-			  ARGP_HELP_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG | ARGP_HELP_POST_DOC,
-			  full_name);
-		return CLI_HELP;
-	}
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (is_help(argv[i]))
+			return help(&p, argp);
 	return argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &p)
 		       ? -EINVAL
 		       : 0;
@@ -221,16 +303,14 @@ int cli_double(const char *opt, const char *arg, double min, double max, double 
 
 int cli_choice(const char *opt, const char *arg, const char *const *choices, int *value)
 {
-	char list[160] = "";
-	size_t n = 0;
+	char list[CHOICES];
 
 	for (int i = 0; choices[i]; i++) {
 		if (!strcmp(arg, choices[i])) {
 			*value = i;
 			return 0;
 		}
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
-				      choices[i]);
 	}
-	return err_set(-EINVAL, "%s %s: choose one of %s", opt, arg, list);
+	return err_set(-EINVAL, "%s %s: choose one of %s", opt, arg,
+		       join(list, sizeof(list), choices, ", "));
 }

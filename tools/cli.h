@@ -25,6 +25,24 @@ struct cli_command {
 	const char *summary;
 };
 
+/*
+ * struct cli_list - Names that an argument has: --help lists them, and completion takes them from
+ * there.
+ * @arg: the argument's name in --help.
+ * @at: name @i, from 0 up to the first NULL, and in @summary, of CLI_SUMMARY bytes, a line on it.
+ * @commands: a table in place of @at.
+ */
+struct cli_list {
+	const char *arg;
+	const char *(*at)(unsigned int i, char *summary);
+	const struct cli_command *commands;
+};
+
+#define CLI_SUMMARY 128
+
+/* cli_names() - The names of a list, in @buf, with commas. */
+char *cli_names(const struct cli_list *list, char *buf, size_t size);
+
 /* cli_dispatch() - Run the subcommand that argv[1] names, from a table that ends with a NULL name.
  */
 int cli_dispatch(const struct cli_command *table, const char *about, int argc, char **argv);
@@ -34,6 +52,7 @@ int cli_dispatch(const struct cli_command *table, const char *about, int argc, c
  * compile for a member of another type.
  * @at: where the member is in the structure of the command.
  * @call: gets its address, the option with "--" in front, and the argument.
+ * @list: names that the argument is one of, or NULL.
  */
 struct cli_value {
 	enum cli_kind {
@@ -49,6 +68,7 @@ struct cli_value {
 		CLI_ROWS,
 	} kind;
 	size_t at;
+	const struct cli_list *list;
 	union {
 		struct {
 			uint64_t min, max;
@@ -64,7 +84,8 @@ struct cli_value {
 
 /*
  * struct cli_option - A row of a table of options, which ends with {0}.
- * @arg: its name in --help. Without @name: the headline of a group.
+ * @arg: its name in --help; NULL for a choice, whose names stand there. Without @name: the headline
+ *	of a group.
  */
 struct cli_option {
 	const char *name;
@@ -84,6 +105,8 @@ struct cli_none;
 /* clang-format off */
 #define OPT_FLAG(T, f) {.kind = CLI_FLAG, .at = CLI_AT(T, f, bool, struct cli_none)}
 #define OPT_TEXT(T, f) {.kind = CLI_TEXT, .at = CLI_AT(T, f, char *, const char *)}
+#define OPT_TEXT_OF(T, f, names) \
+	{.kind = CLI_TEXT, .at = CLI_AT(T, f, char *, const char *), .list = &names}
 #define OPT_SIZE(T, f, lo, hi) \
 	{.kind = CLI_SIZE, .at = CLI_AT(T, f, uint64_t, struct cli_none), .min = lo, .max = hi}
 #define OPT_U32(T, f, lo, hi) \
@@ -93,6 +116,7 @@ struct cli_none;
 #define OPT_CHOICE(T, f, list) \
 	{.kind = CLI_CHOICE, .at = CLI_AT(T, f, int, struct cli_none), .choices = list}
 #define OPT_CALL(fn) {.kind = CLI_CALL, .call = fn}
+#define OPT_CALL_OF(fn, names) {.kind = CLI_CALL, .call = fn, .list = &names}
 #define OPT_CALL_AT(T, f, fn) {.kind = CLI_CALL, .at = offsetof(T, f), .call = fn}
 #define OPT_CALL_OR_NULL(fn) {.kind = CLI_CALL_OR_NULL, .call = fn}
 
@@ -106,7 +130,7 @@ struct cli_none;
 /*
  * struct cli_line - The command line of a command.
  * @args: its arguments in --help, @doc: the rest of --help.
- * @filter: argp's help_filter.
+ * @list: names that an argument is one of, or NULL.
  * @names: where the member is that the first of up to @most arguments goes to, others behind it.
  * @count: where an unsigned int is that counts them.
  * @take: gets them instead, one by one.
@@ -115,7 +139,7 @@ struct cli_none;
 struct cli_line {
 	const struct cli_option *options;
 	const char *args, *doc;
-	char *(*filter)(int key, const char *text, void *input);
+	const struct cli_list *list;
 	size_t names, count;
 	unsigned int most;
 	int (*take)(void *o, char *arg);

@@ -1,19 +1,16 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# bash completion for annex(1). Commands, options and the choices of options are read from
+# bash completion for annex(1). Commands, options and what their arguments may be are read from
 # annex --help, so that they are those of the version that is installed.
 
-# Print the subcommands that the help of "$@" lists.
-_annex_commands()
+# Print the names in the list of what "$1" is in the help of the rest. Those that go on, with a
+# device's path or a key's value, end with : or =.
+_annex_listed()
 {
-	"$@" --help 2>/dev/null </dev/null |
-		sed -n '/COMMAND \[/,$ s/^  \([a-z][a-z0-9]*\)  .*/\1/p'
-	# These do something by themselves, and tell of their subcommands in prose.
-	case $* in
-	*" scan") printf '%s\n' import gen ;;
-	*" plan") printf '%s\n' show ;;
-	*" vadd") printf '%s\n' gen ;;
-	esac
+	local argument=$1
+	shift
+	"$@" --help 2>/dev/null </dev/null | sed -n "/^$argument is one of:/,/^\$/p" |
+		sed -n 's/^  \([a-z0-9.-]*[:=]\{0,1\}\)\( .*\)\{0,1\}$/\1/p'
 }
 
 # Print the options in the help of "$@": --name, or --name= where a value follows.
@@ -23,61 +20,41 @@ _annex_options()
 		sed -n 's/^  \(-., \|    \)\(--[a-z-]*=\{0,1\}\).*/\2/p'
 }
 
-# Print the lines of the list "$1" in the help of the rest, first word each.
-_annex_listed()
+# Print the words that "$1", an argument as the help of the rest has it, can be: a|b|c, or a list.
+_annex_words()
 {
-	local list=$1
+	local argument=${1%%[=,. ]*}
 	shift
-	"$@" --help 2>/dev/null </dev/null |
-		sed -n "/^$list/,/^\$/ s/^  \([a-z][a-z0-9.-]*\)  *.*/\1/p"
-}
-
-_annex_devices()
-{
-	case $* in
-	*" query run") printf '%s\n' local ndp: ;;
-	*) printf '%s\n' mem: file: ;;
+	case $argument in
+	*'|'*) tr '|' '\n' <<<"$argument" ;;
+	[A-Z]*) _annex_listed "$argument" "$@" ;;
 	esac
 }
 
-# Print the values of option $1 in the help of the rest: a|b|c, and those that prose tells there.
+# Print the values of option "$1" in the help of the rest.
 _annex_values()
 {
-	local option=$1
+	local option=$1 argument
 	shift
-	"$@" --help 2>/dev/null </dev/null |
-		sed -n "s/^  \(-., \|    \)$option=\([a-z0-9]*|[a-z0-9|]*\).*/\2/p" | tr '|' '\n'
-	case $option in
-	--device) _annex_devices "$@" ;;
-	--cache-in | --range) printf '%s\n' shm: dax: numa: pci: ;;
-	--only) printf '%s\n' queues cache spaces ranges near plans ;;
-	--overwrite) [[ $* != *" selftest" ]] || printf '%s\n' mem: file: pci: ;;
-	--storage) printf '%s\n' mem: file: pci: ;;
-	--type) printf '%s\n' f64 f32 i64 i32 u64 u32 ;;
-	--policy)
-		_annex_listed Policies "$@"
-		[[ $* != *" simulate" ]] || echo all
-		;;
-	--dtype) printf '%s\n' fp32 tf32 fp16 bf16 ;;
-	--optimizer) printf '%s\n' sgd momentum adam ;;
-	--sweep) printf '%s=\n' gpu host cxl pcie cxl-rate ssd-read ssd-write ssd gpus ssds ;;
-	--gpu) [[ $* != *" trace gen" ]] || _annex_listed GPUs "$@" ;;
-	esac
+	argument=$("$@" --help 2>/dev/null </dev/null |
+		sed -n "s/^  \(-., \|    \)$option\[\{0,1\}=\([^] ]*\).*/\2/p")
+	_annex_words "$argument" "$@"
 }
 
 # Print what the first argument of a command may be.
 _annex_arguments()
 {
+	local argument
 	case $* in
-	*" graph import") printf '%s\n' mtx snap debian ;;
-	*" graph gen") printf '%s\n' kron urand ;;
-	*" verify" | *" bench block") printf '%s\n' mem: file: pci: ;;
-	*" bench cuda") printf '%s\n' queues cold hot ;;
-	*" bench hdm") printf '%s\n' shm: dax: numa: pci: ;;
-	*" query run") printf '%s\n' q6 q14 ssb1.1 ssb1.2 ssb1.3 ;;
 	*" bind" | *" unbind") "$1" list 2>/dev/null | sed -n 's/ *\(nvme\|cxl\) .*//p' ;;
-	*" trace gen") _annex_listed Models "$@" ;;
-	*) _annex_commands "$@" ;;
+	*)
+		_annex_listed COMMAND "$@"
+		# The first word of the usage that is neither the command nor an option.
+		argument=$("$@" --help 2>/dev/null </dev/null | sed -n '/^[^U ]/q;p' | tr '\n' ' ' |
+			sed 's/\[-[^][]*\(\[[^]]*\]\)\{0,1\}\]//g' |
+			awk -v n=$(($# + 2)) '{ gsub(/[][]/, ""); print $n }')
+		[[ $argument == COMMAND ]] || _annex_words "$argument" "$@"
+		;;
 	esac
 }
 
@@ -94,7 +71,7 @@ _annex()
 	COMPREPLY=()
 	# Go down to the subcommand that the cursor is in.
 	for ((i = 1; i < COMP_CWORD; i++)); do
-		commands=$(_annex_commands "${command[@]}")
+		commands=$(_annex_listed COMMAND "${command[@]}")
 		[[ -n $commands && " ${commands//$'\n'/ } " == *" ${COMP_WORDS[i]} "* ]] || break
 		command+=("${COMP_WORDS[i]}")
 	done

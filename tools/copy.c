@@ -121,7 +121,8 @@ static const char doc[] =
 
 int cmd_copy(int argc, char **argv)
 {
-	static const struct cli_line line = {options, "FILE URI...", doc, .take = take};
+	static const struct cli_line line = {options, "FILE DEVICE...", doc, .list = &uri_devices,
+					     .take = take};
 	struct copy c = {.size = 0};
 	struct stat st;
 	uint64_t start = annex_now();

@@ -45,19 +45,19 @@ static int set_line(void *opts, const char *opt, char *arg)
 }
 
 const struct cli_option storage_device_options[] = {
-	{"device", 'd', "URI", 1, OPT_CALL(storage_add),
+	{"device", 'd', "DEVICE", 1, OPT_CALL_OF(storage_add, uri_devices),
 	 "Storage to use; repeat it for several devices"},
 	{0}};
 
 const struct cli_option storage_layout_options[] = {
-	{"layout", 'y', "stripe|replica", 1, OPT_CHOICE(struct storage_opts, layout, layouts),
+	{"layout", 'y', NULL, 1, OPT_CHOICE(struct storage_opts, layout, layouts),
 	 "How data lies on several devices (stripe)"},
 	{0}};
 
 const struct cli_option storage_cache_options[] = {
 	{"cache", 'c', "SIZE", 2, OPT_CALL(set_cache),
 	 "Memory for the cache, at most: no more than the data can use (256M)"},
-	{"cache-in", 0, "URI", 2, OPT_TEXT(struct storage_opts, cache_in),
+	{"cache-in", 0, "RANGE", 2, OPT_TEXT_OF(struct storage_opts, cache_in, uri_ranges),
 	 "Memory range that the cache lies in, as numa:1?size=1G (ordinary memory)"},
 	{"line", 'l', "SIZE", 2, OPT_CALL(set_line), "Bytes of a cache line, 512 to 1M (4096)"},
 	{"threads", 't', "N", 2, OPT_U32(struct storage_opts, threads, 1, 1024),

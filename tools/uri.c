@@ -1,9 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
-#include <annex/uri.h>
+#include <annex/device.h>
+#include <annex/hdm.h>
 #include "error.h"
 #include "uri.h"
+
+const char *uri_scheme(const struct annex_scheme *s, char *summary)
+{
+	static char name[16];
+
+	if (!s)
+		return NULL;
+	snprintf(summary, CLI_SUMMARY, "%s", s->summary);
+	snprintf(name, sizeof(name), "%s:", s->name);
+	return name;
+}
+
+static const char *device_at(unsigned int i, char *summary)
+{
+	return uri_scheme(annex_dev_scheme_at(i), summary);
+}
+
+static const char *range_at(unsigned int i, char *summary)
+{
+	return uri_scheme(annex_hdm_scheme_at(i), summary);
+}
+
+const struct cli_list uri_devices = {.arg = "DEVICE", .at = device_at};
+const struct cli_list uri_ranges = {.arg = "RANGE", .at = range_at};
 
 int path_uri(char *buf, const char *scheme, const char *path, const char *query)
 {

@@ -360,7 +360,7 @@ static int check_gpu(const struct vadd *o)
 	if (o->store.threads_named || o->store.cache_in)
 		return err_set(-EINVAL, "--threads and --cache-in are the host's: without --gpu");
 	for (int i = 0; i < VECTORS; i++)
-		if (!strncmp(o->name[i], "mem:", 4))
+		if (annex_dev_traits(o->name[i]) & ANNEX_TRAIT_VOLATILE)
 			return err_set(-EINVAL,
 				       "%s: with --gpu name files, or devices that keep "
 				       "what they hold",
@@ -402,8 +402,7 @@ static int set_gpu(void *opts, const char *opt, char *arg)
 static const struct cli_option options[] = {
 	{"output", 'o', "C", 0, OPT_TEXT(struct vadd, name[C]),
 	 "Where the sum goes: a file to be made, or a device"},
-	{"type", 0, "TYPE", 0, OPT_CHOICE(struct vadd, type, column_types),
-	 "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)"},
+	{"type", 0, NULL, 0, OPT_CHOICE(struct vadd, type, column_types), "Of the elements (f64)"},
 	{"overwrite", 0, NULL, 0, OPT_FLAG(struct vadd, overwrite),
 	 "Write to a file or device that holds data"},
 	{"verify", 0, NULL, 0, OPT_FLAG(struct vadd, verify), "Read all three again and compare"},
@@ -415,8 +414,7 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"C = A + B, element by element, with all three on storage. Integers wrap.\n\n"
-	"A, B and C are files or device URIs. The cache is shared equally among them. "
-	"annex vadd gen FILE makes inputs."
+	"A, B and C are files or device URIs. The cache is shared equally among them."
 	"\vExamples:\n"
 	"  annex vadd gen a.f64 --size 1G\n"
 	"  annex vadd gen b.f64 --size 1G --seed 2\n"
@@ -434,9 +432,13 @@ static int close_all(struct vadd *o, int err)
 	return target_done(&o->target, 1, err);
 }
 
+static const struct cli_command gen[] = {{"gen", vadd_gen, "make an input"}, {NULL, NULL, NULL}};
+static const struct cli_list commands = {.arg = "COMMAND", .commands = gen};
+
 static int vadd(int argc, char **argv)
 {
-	static const struct cli_line line = {options, "A B", doc, CLI_ARG_2(struct vadd, name)};
+	static const struct cli_line line = {options, "A B", doc, CLI_ARG_2(struct vadd, name),
+					     .list = &commands};
 	struct vadd o = {.type = COLUMN_F64};
 	struct out out;
 	int err = cli_parse(&line, argc, argv, &o);
@@ -463,8 +465,6 @@ static int vadd(int argc, char **argv)
 
 int cmd_vadd(int argc, char **argv)
 {
-	static const struct cli_command gen[] = {{"gen", vadd_gen, ""}, {NULL, NULL, NULL}};
-
 	if (argc > 1 && !strcmp(argv[1], "gen"))
 		return cli_dispatch(gen, "", argc, argv);
 	return vadd(argc, argv);

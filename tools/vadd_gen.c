@@ -25,8 +25,8 @@ struct vadd_gen {
 static const struct cli_option options[] = {
 	{"size", 0, "SIZE", 0, OPT_SIZE(struct vadd_gen, size, 4096, 1ull << 50),
 	 "Bytes, a multiple of 4096"},
-	{"type", 0, "TYPE", 0, OPT_CHOICE(struct vadd_gen, type, column_types),
-	 "Of the elements: f64, f32, i64, i32, u64 or u32 (f64)"},
+	{"type", 0, NULL, 0, OPT_CHOICE(struct vadd_gen, type, column_types),
+	 "Of the elements (f64)"},
 	{"seed", 0, "N", 0, OPT_SIZE(struct vadd_gen, seed, 0, UINT64_MAX), "Other numbers (1)"},
 	CLI_JSON(struct vadd_gen, json),
 	{0}};

@@ -13,6 +13,7 @@
 #include "../progress.h"
 #include "../random.h"
 #include "../target.h"
+#include "../uri.h"
 #include "cpu.h"
 #include "hist.h"
 #include "opts.h"
@@ -248,8 +249,9 @@ static const char doc[] =
 static int bench_block(int argc, char **argv)
 {
 	static const struct cli_line line = {options,
-					     "URI",
+					     "DEVICE",
 					     doc,
+					     .list = &uri_devices,
 					     CLI_ARG(struct bench, uri),
 					     .none = "name the device, as pci:0000:00:04.0",
 					     .many = "\"%s\" is one device too many"};

@@ -28,7 +28,7 @@ const struct cli_option block_options[] = {
 	 "Threads that work (one a core)"},
 	{"queues", 'q', "N", 2, OPT_U32(struct block_opts, lanes.queues, 1, 65535),
 	 "Queue pairs (one a thread)"},
-	{"order", 0, "random|sequential", 2, OPT_CHOICE(struct block_opts, order, orders),
+	{"order", 0, NULL, 2, OPT_CHOICE(struct block_opts, order, orders),
 	 "Order of the commands (random)"},
 	{"seed", 0, "N", 2, OPT_SIZE(struct block_opts, seed, 0, INT64_MAX),
 	 "What the data is made of (1)"},

@@ -9,6 +9,7 @@
 #include "../error.h"
 #include "../out.h"
 #include "../target.h"
+#include "../uri.h"
 #include "opts.h"
 #include "stamp.h"
 
@@ -100,8 +101,9 @@ static const char doc[] =
 int cmd_verify(int argc, char **argv)
 {
 	static const struct cli_line line = {options,
-					     "URI...",
+					     "DEVICE...",
 					     doc,
+					     .list = &uri_devices,
 					     CLI_ARGS(struct verify, uris, n, MOST_DEVICES),
 					     .none = "name the device, as file:/dev/nvme0n1",
 					     .many = "more than 16 devices"};

@@ -19,22 +19,43 @@ struct bench {
 };
 
 static const struct bench_part {
-	const char *name;
+	const char *name, *summary;
 	int (*run)(struct gpu_bench *b);
-} parts[] = {{"queues", bench_queues}, {"cold", bench_cold}, {"hot", bench_hot}};
+} parts[] = {
+	{"queues",
+	 "commands that move nothing, through a controller of the host and one that is a kernel",
+	 bench_queues},
+	{"cold", "lines of 512 bytes, 4 and 8 KiB not in the cache, beside what the host can copy",
+	 bench_cold},
+	{"hot", "lines and random elements that are, beside a plain copy and plain gathers",
+	 bench_hot},
+};
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static const char *part_at(unsigned int i, char *summary)
+{
+	if (i >= PARTS)
+		return NULL;
+	strcpy(summary, parts[i].summary);
+	return parts[i].name;
+}
+
+static const struct cli_list part_list = {.arg = "PART", .at = part_at};
 
 static int parse_part(void *opts, char *arg)
 {
 	struct bench *o = opts;
+	char names[CLI_SUMMARY];
 
 	if (o->only)
 		return err_set(-EINVAL, "\"%s\" is one argument too many", arg);
 	for (unsigned int i = 0; i < PARTS; i++)
 		if (!strcmp(arg, parts[i].name))
 			o->only = arg;
-	return o->only ? 0 : err_set(-EINVAL, "\"%s\": measure queues, cold, hot, or all", arg);
+	return o->only ? 0
+		       : err_set(-EINVAL, "\"%s\" is none of %s", arg,
+				 cli_names(&part_list, names, sizeof(names)));
 }
 
 /* Whole lines of the largest size, and of what a warp of the plain kernels takes. */
@@ -68,10 +89,7 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"Measure what GPU threads get out of queues and of the cache in GPU memory, over mem: "
-	"devices.\n\nqueues: commands that move nothing, through a controller of the host and "
-	"through one that is a kernel. cold: lines of 512 bytes, 4 KiB and 8 KiB that are not in "
-	"the cache, beside what the host can copy. hot: lines and random elements that are, beside "
-	"a plain copy and plain gathers. All data that is read is verified."
+	"devices. All data that is read is verified."
 	"\vExamples:\n"
 	"  annex bench cuda\n"
 	"  annex bench cuda hot --bytes 16G --json\n"
@@ -94,7 +112,8 @@ static void report(const struct bench *o, const struct runner *r, struct out *ou
 
 int bench_cuda(int argc, char **argv)
 {
-	static const struct cli_line line = {options, "[queues|cold|hot]", doc, .take = parse_part};
+	static const struct cli_line line = {options, "[PART]", doc, .list = &part_list,
+					     .take = parse_part};
 	struct bench o = {.b = {BENCH_SIZES, .seed = 1}};
 	struct runner *r = NULL;
 	struct out out;

@@ -122,10 +122,23 @@ static const struct cli_option import_options[] = {
 	 "Take values (third column) as weights, rounded"},
 	{0}};
 
+static const char *const formats[] = {"mtx", "snap", "debian", NULL};
+
+static const char *format_at(unsigned int i, char *summary)
+{
+	static const char *const about[] = {
+		"Matrix Market", "two ids a line, # comments",
+		"stanzas as in a Packages file; without INPUT, those of apt-cache dumpavail", ""};
+
+	strcpy(summary, about[i]);
+	return formats[i];
+}
+
+static const struct cli_list format_list = {.arg = "FORMAT", .at = format_at};
+
 static const char import_doc[] =
-	"Read a graph and write it as a graph file. Self loops and duplicates are left out.\n\n"
-	"FORMAT is mtx (Matrix Market), snap (two ids a line, # comments) or debian: stanzas as in "
-	"a Packages file, without INPUT those of apt-cache dumpavail. INPUT - is standard input."
+	"Read a graph and write it as a graph file. Self loops and duplicates are left out. INPUT "
+	"- is standard input."
 	"\vExamples:\n"
 	"  annex graph import debian -o debian.csr\n"
 	"  annex graph import snap soc-LiveJournal1.txt -o lj.csr\n"
@@ -134,8 +147,9 @@ static const char import_doc[] =
 int graph_import(int argc, char **argv)
 {
 	static const struct cli_line line = {import_options, "FORMAT [INPUT]", import_doc,
-					     CLI_ARG_2(struct make_opts, args)};
-	static const char *const formats[] = {"mtx", "snap", "debian", NULL};
+					     CLI_ARG_2(struct make_opts, args),
+					     .list = &format_list};
+	char names[CLI_SUMMARY];
 	struct make_opts o = {.ids = 4, .start = annex_now()};
 	struct build_source src;
 	struct csr_data d = {0};
@@ -145,7 +159,8 @@ int graph_import(int argc, char **argv)
 	if (err)
 		return err;
 	if (!o.args[0])
-		return err_set(-EINVAL, "which format? mtx, snap or debian");
+		return err_set(-EINVAL, "which format? One of %s",
+			       cli_names(&format_list, names, sizeof(names)));
 	err = cli_choice("format", o.args[0], formats, &format);
 	if (!err)
 		err = check_output(&o);
@@ -181,11 +196,23 @@ static const struct cli_option gen_options[] = {
 	 "Give the edges weights from 1 to 255"},
 	{0}};
 
+static const char *const kinds[] = {"kron", "urand", NULL};
+
+static const char *kind_at(unsigned int i, char *summary)
+{
+	static const char *const about[] = {
+		"Kronecker, A = 0.57, B = C = 0.19, as in the GAP benchmark suite",
+		"uniform random", ""};
+
+	strcpy(summary, about[i]);
+	return kinds[i];
+}
+
+static const struct cli_list kind_list = {.arg = "KIND", .at = kind_at};
+
 static const char gen_doc[] =
-	"Make a graph and write it as a graph file.\n\n"
-	"KIND is kron (Kronecker, A = 0.57, B = C = 0.19, as in the GAP benchmark suite) or urand "
-	"(uniform random). Edges hold both ways; self loops and duplicates are left out. The graph "
-	"depends on the seed, not on the number of threads."
+	"Make a graph and write it as a graph file. Edges hold both ways; self loops and "
+	"duplicates are left out. The graph depends on the seed, not on the number of threads."
 	"\vExamples:\n"
 	"  annex graph gen kron --scale 22 -o kron22.csr\n"
 	"  annex graph gen urand --scale 20 --degree 8 --weights -o urand20.csr";
@@ -211,18 +238,19 @@ static int check_fit(const struct make_opts *o)
 int graph_gen(int argc, char **argv)
 {
 	static const struct cli_line line = {gen_options, "KIND", gen_doc,
-					     CLI_ARG_2(struct make_opts, args)};
-	static const char *const kinds[] = {"kron", "urand", NULL};
+					     CLI_ARG_2(struct make_opts, args), .list = &kind_list};
 	struct make_opts o = {
 		.ids = 4, .gen = {.scale = 16, .degree = 16, .seed = 1}, .start = annex_now()};
 	struct build_source src;
+	char names[CLI_SUMMARY];
 	struct csr_data d = {0};
 	int err = cli_parse(&line, argc, argv, &o), kind;
 
 	if (err)
 		return err;
 	if (!o.args[0])
-		return err_set(-EINVAL, "which kind? kron or urand");
+		return err_set(-EINVAL, "which kind? One of %s",
+			       cli_names(&kind_list, names, sizeof(names)));
 	if (o.args[1])
 		return err_set(-EINVAL, "\"%s\" is one argument too many", o.args[1]);
 	err = cli_choice("kind", o.args[0], kinds, &kind);

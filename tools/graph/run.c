@@ -25,7 +25,7 @@ const struct cli_option run_options[] = {
 	CLI_TABLE(struct run, store, storage_device_options),
 	CLI_TABLE(struct run, store, storage_layout_options),
 	CLI_TABLE(struct run, store, storage_cache_options),
-	{"access", 0, "array|mmap|memory", 3, OPT_CHOICE(struct run, edges.access, access_names),
+	{"access", 0, NULL, 3, OPT_CHOICE(struct run, edges.access, access_names),
 	 "Edges by an array over the cache (array), mapped, or in memory, to compare"},
 	{"advise", 0, "normal|random", 3, OPT_CALL(set_advice),
 	 "What to tell the kernel about the mapping (normal)"},

@@ -12,6 +12,7 @@
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
+#include "../uri.h"
 #include "access.h"
 #include "pairs.h"
 
@@ -193,8 +194,9 @@ int bench_hdm(int argc, char **argv)
 {
 	static const struct cli_line line = {
 		options,
-		"URI",
+		"RANGE",
 		doc,
+		.list = &uri_ranges,
 		CLI_ARG(struct bench, uri),
 		.none = "name the range, as shm:/dev/shm/range?size=256M",
 		.many = "\"%s\" is one range too many"};

@@ -165,7 +165,10 @@ static void wait_for_the_end(void)
 
 int ndp_serve(int argc, char **argv)
 {
-	static const struct cli_line line = {options, "RANGE...", doc,
+	static const struct cli_line line = {options,
+					     "RANGE...",
+					     doc,
+					     .list = &uri_ranges,
 					     CLI_ARGS(struct serve_opts, uri, n, ANNEX_M2_SERVED),
 					     .many = "more than 16 ranges"};
 	struct serve_opts o = {.socket = NULL};

@@ -159,8 +159,8 @@ static int plan(struct plan_opts *o)
 }
 
 static const struct cli_option options[] = {
-	{"policy", 0, "NAME", 1, OPT_TEXT(struct plan_opts, policy),
-	 "How to plan: a policy of the list below (annex)"},
+	{"policy", 0, "POLICY", 1, OPT_TEXT_OF(struct plan_opts, policy, work_policies),
+	 "How to plan (annex)"},
 	{"bound", 0, NULL, 1, OPT_FLAG(struct plan_opts, bound),
 	 "No plan: only the time of an iteration that none can be below"},
 	{"output", 'o', "FILE", 3, OPT_TEXT(struct plan_opts, output),
@@ -178,8 +178,7 @@ static const struct cli_option options[] = {
 static const char doc[] =
 	"Plan when each tensor of a training iteration leaves the GPU and when it returns, so that "
 	"the iteration takes as little longer as possible than with memory for everything; and say "
-	"how long that is.\n\n"
-	"annex plan show tells what is in a plan."
+	"how long that is."
 	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes a second.\n\n"
 	"Examples:\n"
 	"  annex plan bert.json -o bert.plan\n"
@@ -191,14 +190,16 @@ static const char doc[] =
 
 int cmd_plan(int argc, char **argv)
 {
+	static const struct cli_command show[] = {{"show", plan_show, "tell what is in a plan"},
+						  {NULL, NULL, NULL}};
+	static const struct cli_list commands = {.arg = "COMMAND", .commands = show};
 	static const struct cli_line line = {options,
 					     "TRACE",
 					     doc,
-					     .filter = work_help,
+					     .list = &commands,
 					     CLI_ARG(struct plan_opts, trace),
 					     .none = "which trace? Give its file",
 					     .many = "too many arguments: \"%s\""};
-	static const struct cli_command show[] = {{"show", plan_show, ""}, {NULL, NULL, NULL}};
 	struct plan_opts o = {.policy = "annex"};
 	int err;
 

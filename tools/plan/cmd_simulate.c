@@ -48,6 +48,18 @@ static int parse_noise(void *noise, const char *opt, char *arg)
 	return 0;
 }
 
+/* The library's, and one word for all of them. */
+static const char *policy_at(unsigned int i, char *summary)
+{
+	if (i && !annex_policy_at(i) && annex_policy_at(i - 1)) {
+		strcpy(summary, "each of these");
+		return "all";
+	}
+	return work_policy_at(i, summary);
+}
+
+static const struct cli_list policy_list = {.arg = "POLICY", .at = policy_at};
+
 static int add_word(void *opts, const char *opt, char *arg)
 {
 	struct simulate_opts *o = opts;
@@ -223,8 +235,8 @@ static int simulate(struct simulate_opts *o, struct sweep *s)
 }
 
 static const struct cli_option options[] = {
-	{"policy", 0, "NAME,...", 1, OPT_TEXT(struct simulate_opts, policy),
-	 "Make plans by these policies of the list below, or all"},
+	{"policy", 0, "POLICY,...", 1, OPT_TEXT_OF(struct simulate_opts, policy, policy_list),
+	 "Make plans by these policies"},
 	{"plan", 0, "FILE", 1, OPT_TEXT(struct simulate_opts, plan), "Run this plan"},
 	{"iterations", 0, "N", 3, OPT_U32(struct simulate_opts, sim.iterations, 1, 100000),
 	 "Report the last of so many (until one takes as long as the one before)"},
@@ -232,7 +244,7 @@ static const struct cli_option options[] = {
 	 "Kernels take up to this share more or less than planned: 0.2, or 20%"},
 	{"seed", 0, "N", 3, OPT_SIZE(struct simulate_opts, sim.seed, 0, UINT64_MAX),
 	 "Of the noise (0)"},
-	{"sweep", 0, "KEY=V,...", 3, OPT_CALL(add_word),
+	{"sweep", 0, "KEY=V,...", 3, OPT_CALL_OF(add_word, sweep_keys),
 	 "Every combination of these values of options of the machine, without --: sizes and rates "
 	 "in G if no letter follows, times in microseconds, gpus and ssds as numbers; \"ssd\" is "
 	 "--ssd-read and --ssd-write"},
@@ -261,8 +273,7 @@ static const char doc[] =
 
 int cmd_simulate(int argc, char **argv)
 {
-	static const struct cli_line line = {options, "TRACE...", doc, .filter = work_help,
-					     .take = parse_word};
+	static const struct cli_line line = {options, "TRACE...", doc, .take = parse_word};
 	struct simulate_opts o = {.endurance = REPORT_ENDURANCE};
 	struct sweep s = {.n_axes = 0};
 	int err;

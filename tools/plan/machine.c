@@ -110,6 +110,11 @@ int machine_set(struct annex_system *sys, const char *name, const char *text, do
 	return f ? set(sys, f, name, text, true, number) : -ENOENT;
 }
 
+const char *machine_name(unsigned int i)
+{
+	return i < FIELDS ? fields[i].name : NULL;
+}
+
 uint32_t machine_sets(const char *name)
 {
 	const struct field *f = find(name);

@@ -32,6 +32,9 @@ uint32_t machine_sets(const char *name);
  */
 int machine_set(struct annex_system *sys, const char *name, const char *text, double *number);
 
+/* machine_name() - The names that machine_set() takes, from 0 up to the first NULL. */
+const char *machine_name(unsigned int i);
+
 /* machine_unit() - "G", "us", or "" of what machine_set() takes and tells. */
 const char *machine_unit(const char *name);
 

@@ -25,13 +25,10 @@ static int add_policy(struct sweep *s, const struct annex_policy *policy)
 
 static int no_policy(const char *name)
 {
-	char list[200] = "";
-	size_t n = 0;
+	char names[200];
 
-	for (unsigned int i = 0; annex_policy_at(i) && n < sizeof(list); i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
-				      annex_policy_at(i)->name);
-	return err_set(-EINVAL, "no policy \"%s\": choose among %s", name, list);
+	return err_set(-EINVAL, "no policy \"%s\": choose among %s", name,
+		       cli_names(&work_policies, names, sizeof(names)));
 }
 
 int sweep_policies(struct sweep *s, const char *names)
@@ -52,6 +49,21 @@ int sweep_policies(struct sweep *s, const char *names)
 	free(copy);
 	return err;
 }
+
+/* Those of the machine, and the policy. */
+static const char *key_at(unsigned int i, char *summary)
+{
+	static char key[24];
+	const char *name = i ? machine_name(i - 1) : "policy";
+
+	*summary = '\0';
+	if (!name)
+		return NULL;
+	snprintf(key, sizeof(key), "%s=", name);
+	return key;
+}
+
+const struct cli_list sweep_keys = {.arg = "KEY", .at = key_at};
 
 bool sweep_word(const char *word)
 {

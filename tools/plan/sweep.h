@@ -46,6 +46,9 @@ struct sweep {
 /* sweep_policies() - Add policies, from "all", or names with commas. */
 int sweep_policies(struct sweep *s, const char *names);
 
+/* The names that a word of --sweep begins with. */
+extern const struct cli_list sweep_keys;
+
 /*
  * sweep_add() - Read "KEY=VALUE,... KEY=VALUE,...", none of which sets what options have @given
  * already. sweep_word() - Whether @word begins like one.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <argp.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -104,23 +103,17 @@ unsigned int work_trace(const struct work *w, unsigned int gpu)
 	return gpu < w->n ? gpu : 0;
 }
 
-char *work_help(int key, const char *text, void *input)
+const char *work_policy_at(unsigned int i, char *summary)
 {
-	const struct annex_policy *policy;
-	char *list = NULL;
-	size_t len;
-	FILE *f;
+	const struct annex_policy *policy = annex_policy_at(i);
 
-	(void)input;
-	f = key == ARGP_KEY_HELP_POST_DOC ? open_memstream(&list, &len) : NULL;
-	if (!f)
-		return (char *)text;
-	fputs("Policies:\n", f);
-	for (unsigned int i = 0; (policy = annex_policy_at(i)); i++)
-		fprintf(f, "  %-12s %s\n", policy->name, policy->summary);
-	fprintf(f, "\n%s", text);
-	return fclose(f) ? (char *)text : list;
+	if (!policy)
+		return NULL;
+	snprintf(summary, CLI_SUMMARY, "%s", policy->summary);
+	return policy->name;
 }
+
+const struct cli_list work_policies = {.arg = "POLICY", .at = work_policy_at};
 
 /* A plan for each trace; GPUs beyond them run the same again. */
 static int simulate(const struct work *w, const struct annex_system *sys,

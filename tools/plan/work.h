@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <annex/plan.h>
 #include <annex/simulate.h>
+#include "../cli.h"
 
 /* struct work - @n traces, each analysed. A zeroed one is empty. */
 struct work {
@@ -32,9 +33,9 @@ int work_check(const struct work *w, const struct annex_system *sys);
 /* work_trace() - Which trace a GPU runs. */
 unsigned int work_trace(const struct work *w, unsigned int gpu);
 
-/* work_help() - argp's help_filter, which puts the library's list of policies before the examples.
- */
-char *work_help(int key, const char *text, void *input);
+/* The library's policies, for --help; work_policy_at() - One of them. */
+extern const struct cli_list work_policies;
+const char *work_policy_at(unsigned int i, char *summary);
 
 /* work_ideal() - Seconds of the longest trace if nothing stalls. */
 double work_ideal(const struct work *w);

@@ -121,13 +121,13 @@ static int load_into(const struct load *l, const char *const path[FILES], struct
 	return err;
 }
 
-static const struct cli_option options[] = {{"range", 0, "URI", 0, OPT_TEXT(struct load, range),
-					     "The memory range that the columns go into"},
-					    {"overwrite", 0, NULL, 0,
-					     OPT_FLAG(struct load, overwrite),
-					     "Replace tables that are there"},
-					    CLI_JSON(struct load, json),
-					    {0}};
+static const struct cli_option options[] = {
+	{"range", 0, "RANGE", 0, OPT_TEXT_OF(struct load, range, uri_ranges),
+	 "The memory range that the columns go into"},
+	{"overwrite", 0, NULL, 0, OPT_FLAG(struct load, overwrite),
+	 "Replace tables that are there"},
+	CLI_JSON(struct load, json),
+	{0}};
 
 static const char doc[] =
 	"Read tables of TPC-H from CSV files into a memory range, where annex query run finds "

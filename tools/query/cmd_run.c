@@ -11,6 +11,7 @@
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
+#include "../uri.h"
 #include "answer.h"
 #include "eval.h"
 #include "host.h"
@@ -140,11 +141,10 @@ static int answer(const struct run *r, const struct question *q, struct store *s
 }
 
 static const struct cli_option options[] = {
-	{"range", 0, "URI", 0, OPT_TEXT(struct run, range),
+	{"range", 0, "RANGE", 0, OPT_TEXT_OF(struct run, range, uri_ranges),
 	 "The memory range that annex query load has filled"},
-	{"device", 0, "DEVICE", 0, OPT_TEXT(struct run, device),
-	 "Who evaluates: local, a device in this process (default), ndp:/path, one that annex ndp "
-	 "serve has, or the range's own, pci:ADDRESS?m2func=SIZE"},
+	{"device", 0, "DEVICE", 0, OPT_TEXT_OF(struct run, device, near_list),
+	 "The near-data processor that evaluates (local)"},
 	{"threads", 't', "N", 0, OPT_U32(struct run, threads, 1, 1024),
 	 "Threads of the local device, and of the host's loops (one a core)"},
 	{"runs", 0, "N", 0, OPT_U32(struct run, runs, 1, 10000),
@@ -161,8 +161,8 @@ static const struct cli_option options[] = {
 	{0}};
 
 static const char doc[] =
-	"Answer a query of TPC-H (q6, q14) or of the Star Schema Benchmark (ssb1.1, ssb1.2, "
-	"ssb1.3). Its conditions are evaluated by kernels of a near-data processor, which sweep "
+	"Answer a query of TPC-H or of the Star Schema Benchmark. Its conditions are evaluated by "
+	"kernels of a near-data processor, which sweep "
 	"the columns where they lie and leave bitmaps, and once more by the host, to compare "
 	"results and times; the rows that pass are summed by the host."
 	"\vExamples:\n"
@@ -172,9 +172,14 @@ static const char doc[] =
 
 int query_ask(int argc, char **argv)
 {
-	static const struct cli_line line = {options, "QUERY", doc, CLI_ARG(struct run, name),
+	static const struct cli_line line = {options,
+					     "QUERY",
+					     doc,
+					     CLI_ARG(struct run, name),
+					     .list = &question_list,
 					     .many = "\"%s\" is one query too many"};
 	struct run r = {.device = NEAR_LOCAL, .threads = pool_default_threads(), .runs = 5};
+	char names[CLI_SUMMARY];
 	struct question q;
 	struct store s;
 	int err = cli_parse(&line, argc, argv, &r);
@@ -182,7 +187,8 @@ int query_ask(int argc, char **argv)
 	if (!err && !r.range)
 		err = err_set(-EINVAL, "where is the data? As in --range shm:/dev/shm/tpch");
 	if (!err && !r.name)
-		err = err_set(-EINVAL, "which query? q6, q14, ssb1.1, ssb1.2 or ssb1.3");
+		err = err_set(-EINVAL, "which query? One of %s",
+			      cli_names(&question_list, names, sizeof(names)));
 	if (!err)
 		err = question_make(r.name, &r.ask, &q);
 	if (!err)

@@ -2,7 +2,18 @@
 #include <errno.h>
 #include <string.h>
 #include "../error.h"
+#include "../uri.h"
 #include "near.h"
+
+static const char *near_at(unsigned int i, char *summary)
+{
+	if (i)
+		return uri_scheme(annex_m2_scheme_at(i - 1), summary);
+	strcpy(summary, "one made for this, in this process");
+	return NEAR_LOCAL;
+}
+
+const struct cli_list near_list = {.arg = "DEVICE", .at = near_at};
 
 static int open_device(struct near *n, const char *device, uint32_t threads)
 {

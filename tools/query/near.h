@@ -11,6 +11,9 @@
 
 #define NEAR_LOCAL "local"
 
+/* NEAR_LOCAL, and the kinds of devices that the library opens. */
+extern const struct cli_list near_list;
+
 /* struct near - @info: of the device. Zeroed: none. */
 struct near {
 	struct annex_ndp *ndp;

@@ -21,36 +21,53 @@ static const struct {
 
 /* What the benchmarks ask: TPC-H clauses 2.4.6 and 2.4.14, SSB revision 3; @of: 0 to 0 is none. */
 static const struct {
-	const char *name;
+	const char *name, *summary;
 	enum question_sum sum;
 	struct ask ask;
 } queries[] = {
 	{"q6",
+	 "TPC-H 6: revenue that discounts cost",
 	 SUM_DISCOUNTS,
 	 {{[ASK_YEAR] = {true, false, 1994, 1994},
 	   [ASK_DISCOUNT] = {true, false, 5, 7},
 	   [ASK_QUANTITY] = {true, true, 24, 24}}}},
 	{"q14",
+	 "TPC-H 14: promoted parts of a month",
 	 SUM_PROMO,
 	 {{[ASK_YEAR] = {true, false, 1995, 1995}, [ASK_MONTH] = {true, false, 9, 9}}}},
 	{"ssb1.1",
+	 "SSB 1.1: revenue that discounts cost, of a year",
 	 SUM_LO_DISCOUNTS,
 	 {{[ASK_YEAR] = {true, false, 1993, 1993},
 	   [ASK_DISCOUNT] = {true, false, 1, 3},
 	   [ASK_QUANTITY] = {true, true, 25, 25}}}},
 	{"ssb1.2",
+	 "SSB 1.2: the same, of a month",
 	 SUM_LO_DISCOUNTS,
 	 {{[ASK_YEAR] = {true, false, 1994, 1994},
 	   [ASK_MONTH] = {true, false, 1, 1},
 	   [ASK_DISCOUNT] = {true, false, 4, 6},
 	   [ASK_QUANTITY] = {true, false, 26, 35}}}},
 	{"ssb1.3",
+	 "SSB 1.3: the same, of a week",
 	 SUM_LO_DISCOUNTS,
 	 {{[ASK_YEAR] = {true, false, 1994, 1994},
 	   [ASK_WEEK] = {true, false, 6, 6},
 	   [ASK_DISCOUNT] = {true, false, 5, 7},
 	   [ASK_QUANTITY] = {true, false, 26, 35}}}},
 };
+
+#define QUERIES (sizeof(queries) / sizeof(queries[0]))
+
+static const char *query_at(unsigned int i, char *summary)
+{
+	if (i >= QUERIES)
+		return NULL;
+	snprintf(summary, CLI_SUMMARY, "%s", queries[i].summary);
+	return queries[i].name;
+}
+
+const struct cli_list question_list = {.arg = "QUERY", .at = query_at};
 
 static int nonsense(unsigned int which, const char *text)
 {
@@ -167,15 +184,15 @@ static void add_conds(struct question *q, const struct ask_span *of)
 
 int question_make(const char *name, const struct ask *a, struct question *q)
 {
-	unsigned int n = sizeof(queries) / sizeof(queries[0]), i = 0;
 	struct ask_span of[ASK_OPTIONS];
+	char names[CLI_SUMMARY];
+	unsigned int i = 0;
 
-	while (i < n && strcmp(queries[i].name, name) != 0)
+	while (i < QUERIES && strcmp(queries[i].name, name) != 0)
 		i++;
-	if (i == n)
-		return err_set(-EINVAL,
-			       "no query \"%s\": there are q6, q14, ssb1.1, ssb1.2 and ssb1.3",
-			       name);
+	if (i == QUERIES)
+		return err_set(-EINVAL, "no query \"%s\": there are %s", name,
+			       cli_names(&question_list, names, sizeof(names)));
 	for (unsigned int k = 0; k < ASK_OPTIONS; k++) {
 		of[k] = queries[i].ask.of[k];
 		if (a->of[k].given && !of[k].given)

@@ -5,6 +5,7 @@
 #ifndef TOOLS_QUERY_QUESTION_H
 #define TOOLS_QUERY_QUESTION_H
 
+#include "../cli.h"
 #include "tpch.h"
 
 #define QUESTION_CONDS 4u
@@ -46,6 +47,9 @@ struct ask {
 
 /* ask_parse() - Of option @opt: "7", or for discount and quantity "5..7" too. */
 int ask_parse(void *ask, const char *opt, char *text);
+
+/* The queries' names. */
+extern const struct cli_list question_list;
 
 /* question_make() - Query @name with what was asked otherwise. -EINVAL: no such query, no such
  * option of it. */

@@ -300,18 +300,23 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"Sum columns over the rows where another column passes a condition. Of the summed columns "
-	"only the lines that hold such rows are read.\n\n"
-	"annex scan import converts a CSV file to columns for good, annex scan gen makes test data."
+	"only the lines that hold such rows are read."
 	"\vExamples:\n"
 	"  annex scan gen --rows 10M -o trips\n"
 	"  annex scan --columns trips --where 'distance>=30'\n"
 	"  annex scan --columns trips --where 'distance>=30' --sum total,tolls,tax --cache 64M\n"
 	"  annex scan --csv trips.csv --where 'passengers==4' --sum fare --verify";
 
+static const struct cli_command makers[] = {
+	{"import", scan_import, "convert a CSV file to columns for good"},
+	{"gen", scan_gen, "make columns to try it on"},
+	{NULL, NULL, NULL}};
+static const struct cli_list commands = {.arg = "COMMAND", .commands = makers};
+
 static int scan(int argc, char **argv)
 {
 	static const struct cli_line line = {
-		options, NULL, doc,
+		options, NULL, doc, .list = &commands,
 		.many = "no command \"%s\", and no argument: see annex scan --help"};
 	struct scan_opts o = {.where = NULL};
 	struct query q = {.n = 0};
@@ -331,9 +336,6 @@ static int scan(int argc, char **argv)
 
 int cmd_scan(int argc, char **argv)
 {
-	static const struct cli_command makers[] = {
-		{"import", scan_import, ""}, {"gen", scan_gen, ""}, {NULL, NULL, NULL}};
-
 	for (const struct cli_command *c = makers; argc > 1 && c->name; c++)
 		if (!strcmp(argv[1], c->name))
 			return cli_dispatch(makers, "", argc, argv);

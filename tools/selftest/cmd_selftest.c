@@ -15,6 +15,7 @@
 #include "../newfile.h"
 #include "../out.h"
 #include "../progress.h"
+#include "../uri.h"
 #include "../warn.h"
 #include "facts.h"
 #include "place.h"
@@ -38,9 +39,18 @@ struct command {
 	struct tally tally[PARTS];
 };
 
+static const char *part_at(unsigned int i, char *summary)
+{
+	*summary = '\0';
+	return i < PARTS ? parts[i].name : NULL;
+}
+
+static const struct cli_list part_list = {.arg = "PART", .at = part_at};
+
 static int parse_only(void *o, const char *opt, char *arg)
 {
 	struct command *c = o;
+	char names[128];
 
 	(void)opt;
 	while (*arg) {
@@ -55,10 +65,8 @@ static int parse_only(void *o, const char *opt, char *arg)
 		arg += n + (arg[n] == ',' && arg[n + 1]);
 	}
 	if (*arg || !c->chosen)
-		return err_set(-EINVAL,
-			       "--only %s: choose some of queues, cache, spaces, ranges, "
-			       "near, plans",
-			       arg);
+		return err_set(-EINVAL, "--only %s: choose some of %s", arg,
+			       cli_names(&part_list, names, sizeof(names)));
 	return 0;
 }
 
@@ -238,12 +246,11 @@ static int judge(const struct command *c)
 static const struct cli_option options[] = {
 	{"dir", 0, "DIR", 1, OPT_TEXT(struct command, dir),
 	 "Where its files are made, 64 MiB, and removed (.)"},
-	{"overwrite", 0, "URI", 1, OPT_TEXT(struct command, s.overwrite),
+	{"overwrite", 0, "DEVICE", 1, OPT_TEXT_OF(struct command, s.overwrite, uri_devices),
 	 "Use this device, not files: ALL DATA ON IT MAY BE LOST"},
-	{"range", 0, "URI", 1, OPT_TEXT(struct command, s.range),
+	{"range", 0, "RANGE", 1, OPT_TEXT_OF(struct command, s.range, uri_ranges),
 	 "Use this memory range for pieces, up to 4 MiB; what others have there stays"},
-	{"only", 0, "PART,...", 2, OPT_CALL(parse_only),
-	 "Some of queues, cache, spaces, ranges, near, plans (all)"},
+	{"only", 0, "PART,...", 2, OPT_CALL_OF(parse_only, part_list), "Some of the parts (all)"},
 	{"seconds", 0, "S", 2, OPT_DOUBLE(struct command, seconds, 0, 1e6),
 	 "About how long all takes; each part does one round at least (120)"},
 	{"seed", 0, "N", 2, OPT_SIZE(struct command, seed, 0, SEED_MAX),

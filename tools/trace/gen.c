@@ -3,7 +3,6 @@
  * annex trace gen.
  */
 #define _GNU_SOURCE
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <annex/generate.h>
@@ -18,30 +17,43 @@
 
 struct gen_opts {
 	struct annex_trace_spec spec;
+	int dtype, optimizer; /* -1: the usual one of the model */
 	const char *output;
 	bool overwrite, json;
 };
 
-/* 0 is the usual one of both. */
-static int set_dtype(void *o, const char *opt, char *arg)
+static const char *model_at(unsigned int i, char *summary)
 {
-	static const char *const dtypes[] = {"fp32", "tf32", "fp16", "bf16", NULL};
-	struct gen_opts *g = o;
-	int which = 0, err = cli_choice(opt, arg, dtypes, &which);
+	const struct annex_model *model = annex_model_at(i);
+	char batch[32] = "", seq[32] = "";
 
-	g->spec.dtype = (enum annex_dtype)(which + 1);
-	return err;
+	if (!model)
+		return NULL;
+	if (model->batch)
+		snprintf(batch, sizeof(batch), ", %llu", (unsigned long long)model->batch);
+	if (model->seq)
+		snprintf(seq, sizeof(seq), " x %llu", (unsigned long long)model->seq);
+	snprintf(summary, CLI_SUMMARY, "%s%s%s", model->summary, batch, seq);
+	return model->name;
 }
 
-static int set_optimizer(void *o, const char *opt, char *arg)
+static const char *gpu_at(unsigned int i, char *summary)
 {
-	static const char *const optimizers[] = {"sgd", "momentum", "adam", NULL};
-	struct gen_opts *g = o;
-	int which = 0, err = cli_choice(opt, arg, optimizers, &which);
+	const struct annex_gpu *gpu = annex_gpu_at(i);
 
-	g->spec.optimizer = (enum annex_optimizer)(which + 1);
-	return err;
+	if (!gpu)
+		return NULL;
+	snprintf(summary, CLI_SUMMARY, "%s, %llu GiB, %.0f GB/s", gpu->summary,
+		 (unsigned long long)(gpu->memory >> 30), gpu->bandwidth / 1e9);
+	return gpu->name;
 }
+
+static const struct cli_list model_list = {.arg = "MODEL", .at = model_at};
+static const struct cli_list gpu_list = {.arg = "GPU", .at = gpu_at};
+
+/* In the order of the library's, whose 0 is the usual one of the model. */
+static const char *const dtypes[] = {"fp32", "tf32", "fp16", "bf16", NULL};
+static const char *const optimizers[] = {"sgd", "momentum", "adam", NULL};
 
 static const struct cli_option options[] = {
 	{"output", 'o', "FILE", 0, OPT_TEXT(struct gen_opts, output),
@@ -58,11 +70,12 @@ static const struct cli_option options[] = {
 	 "Layers of a transformer"},
 	{"hidden", 0, "N", 0, OPT_SIZE(struct gen_opts, spec.hidden, 1, UINT64_MAX),
 	 "Width of a transformer"},
-	{"gpu", 0, "NAME", 0, OPT_TEXT(struct gen_opts, spec.gpu), "Whose times (a100-40)"},
-	{"dtype", 0, "TYPE", 0, OPT_CALL(set_dtype),
-	 "fp32, tf32, fp16 or bf16 (Llama: bf16, others: fp32)"},
-	{"optimizer", 0, "NAME", 0, OPT_CALL(set_optimizer),
-	 "sgd, momentum or adam (ResNet: momentum, others: adam)"},
+	{"gpu", 0, "GPU", 0, OPT_TEXT_OF(struct gen_opts, spec.gpu, gpu_list),
+	 "Whose times (a100-40)"},
+	{"dtype", 0, NULL, 0, OPT_CHOICE(struct gen_opts, dtype, dtypes),
+	 "Type of numbers (Llama: bf16, others: fp32)"},
+	{"optimizer", 0, NULL, 0, OPT_CHOICE(struct gen_opts, optimizer, optimizers),
+	 "Optimizer (ResNet: momentum, others: adam)"},
 	{"kernels", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.kernels, 1, UINT64_MAX),
 	 "synthetic: how many kernels, up to 1,000,000 (1000)"},
 	{"seed", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.seed, 0, UINT64_MAX),
@@ -71,38 +84,6 @@ static const struct cli_option options[] = {
 	 "synthetic: bytes that live at the peak (120G)"},
 	CLI_JSON(struct gen_opts, json),
 	{0}};
-
-/* The names come from the library, so that the help cannot fall behind it. */
-static char *filter_help(int key, const char *text, void *input)
-{
-	const struct annex_model *model;
-	const struct annex_gpu *gpu;
-	char *list = NULL;
-	size_t len;
-	FILE *f;
-
-	(void)input;
-	if (key != ARGP_KEY_HELP_POST_DOC)
-		return (char *)text;
-	f = open_memstream(&list, &len);
-	if (!f)
-		return (char *)text;
-	fputs("Models, with their usual --batch and --seq:\n", f);
-	for (unsigned int i = 0; (model = annex_model_at(i)); i++) {
-		fprintf(f, "  %-12s %s", model->name, model->summary);
-		if (model->batch)
-			fprintf(f, ", %llu", (unsigned long long)model->batch);
-		if (model->seq)
-			fprintf(f, " x %llu", (unsigned long long)model->seq);
-		fputc('\n', f);
-	}
-	fputs("\nGPUs:\n", f);
-	for (unsigned int i = 0; (gpu = annex_gpu_at(i)); i++)
-		fprintf(f, "  %-12s %s, %llu GiB, %.0f GB/s\n", gpu->name, gpu->summary,
-			(unsigned long long)(gpu->memory >> 30), gpu->bandwidth / 1e9);
-	fprintf(f, "\n%s", text);
-	return fclose(f) ? (char *)text : list;
-}
 
 static const char doc[] =
 	"Make the trace of one training iteration of MODEL from the arithmetic of its layers and "
@@ -157,9 +138,9 @@ static int report(const struct gen_opts *o, const struct annex_trace *trace)
 
 int trace_gen(int argc, char **argv)
 {
-	static const struct cli_line line = {options, "MODEL", doc, .filter = filter_help,
+	static const struct cli_line line = {options, "MODEL", doc, .list = &model_list,
 					     CLI_ARG(struct gen_opts, spec.model)};
-	struct gen_opts o = {.output = "-"};
+	struct gen_opts o = {.dtype = -1, .optimizer = -1, .output = "-"};
 	struct annex_trace *trace;
 	int err = cli_parse(&line, argc, argv, &o);
 
@@ -173,6 +154,8 @@ int trace_gen(int argc, char **argv)
 	err = newfile_check(o.output, o.overwrite);
 	if (err)
 		return err;
+	o.spec.dtype = (enum annex_dtype)(o.dtype + 1);
+	o.spec.optimizer = (enum annex_optimizer)(o.optimizer + 1);
 	err = annex_trace_generate(&o.spec, &trace);
 	if (err)
 		return err_set(err, "%s", annex_last_error());

@@ -86,9 +86,9 @@ static const struct cli_option options[] = {
 	 "The device tier, in which kernels run (as much as all tensors want)"},
 	{"host", 0, "SIZE", 3, OPT_SIZE(struct train_opts, host, 0, 1ull << 42),
 	 "A tier of host memory below it (none)"},
-	{"storage", 0, "URI", 3, OPT_CALL(add_store),
-	 "A tier of storage below that, overwritten: file:PATH?size=4G, pci:ADDRESS, ... "
-	 "May be repeated; a file that it makes is removed in the end"},
+	{"storage", 0, "DEVICE", 3, OPT_CALL_OF(add_store, uri_devices),
+	 "A tier of storage below that, overwritten, as file:PATH?size=4G. May be repeated; a file "
+	 "that it makes is removed in the end"},
 	{"policy", 0, "none|uvm|g10|annex", 3, OPT_CALL(set_policy),
 	 "Who says what moves when, from the third iteration on (annex)"},
 	{"rate", 0, "SIZE", 3, OPT_SIZE(struct train_opts, link_rate, LEAST_RATE, 1ull << 42),
