@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The annex tool as a user meets it: run.sh ANNEX [PART]...
+# The annex tool as a user meets it: run.sh [ANNEX] [PART]..., ANNEX being build/annex.
 # Each part, of part_PART.sh, makes what it needs in a folder of its own. Every check is a claim
 # about one command; the last line counts them.
 set -u
 
-# shellcheck disable=SC2034 # the parts use it
-annex=$(realpath "$1") || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
+annex=$here/../../build/annex
+[ $# -eq 0 ] || [ -e "$here/part_$1.sh" ] || { annex=$1; shift; }
+annex=$(realpath -e "$annex") || exit 1
 top=$(mktemp -d) || exit 1
 trap 'umount -l "$top"/*/full 2>/dev/null; rm -rf "$top"' EXIT
 cd "$top" || exit 1
-shift
 # shellcheck source=tests/claim.sh
 . "$here/../claim.sh"
 
