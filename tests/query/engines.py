@@ -3,7 +3,8 @@
 """The queries of `annex query run` by DuckDB and Polars, on the same CSV files.
 
 engines.py answers DIR            a line each: ENGINE QUERY[,OPTION...] ROWS REVENUE [PROMO]
-engines.py times DIR RUNS THREADS a line each: ENGINE QUERY EVALUATE-S QUERY-S, medians
+engines.py times DIR RUNS THREADS a line each: ENGINE QUERY EVALUATE-S QUERY-S, medians, and ROWS
+                                  REVENUE [PROMO]
 
 Sums are exact: DuckDB has decimals, Polars gets integers of hundredths, as the columns of annex
 are. Evaluate is what stops at the rows: Polars makes the boolean mask; DuckDB, which never has one,
@@ -215,7 +216,8 @@ def main():
                 continue
             runs = int(sys.argv[3])
             evaluate = median_of(runs, engine.evaluate, query)
-            print(engine.name, query, evaluate, median_of(runs, engine.answer, query))
+            whole = median_of(runs, engine.answer, query)
+            print(engine.name, query, evaluate, whole, *engine.answer(query))
 
 
 main()
