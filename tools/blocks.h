@@ -9,8 +9,9 @@
 #include "pool.h"
 
 /*
- * struct blocks - @ahead: the blocks that a thread has asked for beyond the one it works on, up to
- * BLOCKS_AHEAD.
+ * struct blocks - Work on numbered blocks.
+ * @count: number of blocks.
+ * @ahead: blocks that a thread asks for beyond the one it works on, up to BLOCKS_AHEAD.
  * @prefetch: start reading a block.
  * @work: work on it.
  * @finish: a thread has no more blocks.

@@ -48,7 +48,7 @@ char *cli_names(const struct cli_list *list, char *buf, size_t size);
 int cli_dispatch(const struct cli_command *table, const char *about, int argc, char **argv);
 
 /*
- * struct cli_value - What an option does with its argument: made by the macros below, which do not
+ * struct cli_value - How an option stores its argument: made by the macros below, which do not
  * compile for a member of another type.
  * @at: where the member is in the structure of the command.
  * @call: gets its address, the option with "--" in front, and the argument.
@@ -83,9 +83,9 @@ struct cli_value {
 };
 
 /*
- * struct cli_option - A row of a table of options, which ends with {0}.
- * @arg: its name in --help; NULL for a choice, whose names stand there. Without @name: the headline
- *	of a group.
+ * struct cli_option - A row of a table of options, which ends with {0}. A row without a name is the
+ * headline of a group.
+ * @arg: name of its argument in --help; NULL for a choice, whose names stand there.
  */
 struct cli_option {
 	const char *name;
@@ -129,12 +129,15 @@ struct cli_none;
 
 /*
  * struct cli_line - The command line of a command.
- * @args: its arguments in --help, @doc: the rest of --help.
+ * @args: its arguments in --help.
+ * @doc: the rest of --help.
  * @list: names that an argument is one of, or NULL.
- * @names: where the member is that the first of up to @most arguments goes to, others behind it.
- * @count: where an unsigned int is that counts them.
- * @take: gets them instead, one by one.
- * @none: the line if there are none, @many: if there is one too many, with a %s for it.
+ * @names: offset of the member for the first argument; the others go behind it.
+ * @count: offset of an unsigned int that counts them.
+ * @most: the most arguments.
+ * @take: gets the arguments instead, one by one.
+ * @none: the error line if there are none.
+ * @many: the error line if there is one too many, with a %s for it.
  */
 struct cli_line {
 	const struct cli_option *options;

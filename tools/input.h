@@ -21,7 +21,7 @@ FILE *input_stream(const char *path);
 void input_await(const char *path);
 
 /*
- * input_line() - The next line of @f, which is @path, with its newline, in *@line: an allocation of
+ * input_line() - Read the next line of @f (@path), with its newline, to *@line: an allocation of
  * *@room that grows. 1; 0: there are no more; -errno with the line set.
  */
 int input_line(FILE *f, const char *path, char **line, size_t *room);

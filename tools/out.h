@@ -52,7 +52,7 @@ int out_end(struct out *o);
 void out_drop(struct out *o);
 
 /*
- * out_close() - The end of a command whose work returned @err: out_end() if that is 0 or -EBADMSG,
+ * out_close() - End a command whose work returned @err: out_end() if that is 0 or -EBADMSG,
  * a result that was found wrong, which is shown and then complained about; out_drop() otherwise.
  */
 int out_close(struct out *o, int err);

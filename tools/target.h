@@ -39,7 +39,7 @@ int target_init(struct target *t, const char *text, enum target_kind kind, uint6
 int target_room(const struct target *t, unsigned int n);
 
 /*
- * target_done() - The devices are closed, and the command ends with @err: name the files of @n
+ * target_done() - After the devices are closed and the command ends with @err: name the files of @n
  * targets, or remove them. Returns @err, or the errno of a failure.
  */
 int target_done(struct target *t, unsigned int n, int err);

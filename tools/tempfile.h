@@ -9,7 +9,11 @@
 
 #include <stdbool.h>
 
-/* struct tempfile - @path: the name to be; @temp: the temporary one, or NULL. */
+/*
+ * struct tempfile - A file that has no name yet.
+ * @path: the name it shall have.
+ * @temp: its temporary name, or NULL.
+ */
 struct tempfile {
 	char *path, *temp;
 	int fd;
@@ -19,11 +23,11 @@ struct tempfile {
  */
 int tempfile_open(struct tempfile *t, const char *path);
 
-/* tempfile_uses() - A path by which this process reaches what has no name yet; free() it. */
+/* tempfile_uses() - A path by which this process opens the file before it has a name; free() it. */
 char *tempfile_uses(const struct tempfile *t);
 
 /*
- * tempfile_name() - Give it its name; @replace: in the place of a regular file of that name.
+ * tempfile_name() - Give it its name; with @replace in the place of a regular file of that name.
  * Signals must be put off meanwhile (cleanup_hold()). 0, or -errno with the line set.
  */
 int tempfile_name(struct tempfile *t, bool replace);

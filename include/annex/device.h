@@ -92,7 +92,7 @@ struct annex_ns {
 const struct annex_scheme *annex_dev_scheme_at(unsigned int i);
 
 /**
- * annex_dev_traits() - What is known of a device before it is opened.
+ * annex_dev_traits() - Tell the kind of a device from its URI, without opening it.
  * @uri: its URI.
  *
  * Return: bits of enum annex_trait (annex/uri.h); 0 for what is no device's.

@@ -53,7 +53,7 @@ struct annex_hdm_opts {
 const struct annex_scheme *annex_hdm_scheme_at(unsigned int i);
 
 /**
- * annex_hdm_traits() - What is known of a range before it is opened.
+ * annex_hdm_traits() - Tell the kind of a range from its URI, without opening it.
  * @uri: its URI.
  *
  * Return: bits of enum annex_trait (annex/uri.h); 0 for what is no range's.

@@ -236,14 +236,18 @@ struct annex_m2_image {
  * asked over a Unix socket of type SOCK_SEQPACKET, one message and one answer at a time.
  */
 enum annex_m2_ask {
-	ANNEX_M2_HELLO = 1, /* @a: stride, @b: slots, @c: transport; the answer has two files: the
-			     * region, and a socket where each side sends a byte to wake the
-			     * other */
-	ANNEX_M2_MAP,       /* @a: address, @b: bytes, @c: offset in the file that comes along;
-			     * @d: 1: to be read, 2: written */
-	ANNEX_M2_UNMAP,     /* @a: address, @b: bytes */
-	ANNEX_M2_LIST,      /* the answer is followed by @a of struct annex_m2_listed */
-	ANNEX_M2_RECORDS,   /* @a: asid; the answer is followed by @a of struct annex_m2_record */
+	/* a is the stride, b the slots, c the transport. The answer has two files: the region, and
+	 * a socket where each side sends a byte to wake the other. */
+	ANNEX_M2_HELLO = 1,
+	/* a is the address, b the bytes, c the offset in the file that comes along; d has bit 0 to
+	 * read the memory, bit 1 to write it. */
+	ANNEX_M2_MAP,
+	/* a is the address, b the bytes. */
+	ANNEX_M2_UNMAP,
+	/* The answer is followed by as many struct annex_m2_listed as its a says. */
+	ANNEX_M2_LIST,
+	/* a is the asid. The answer is followed by as many struct annex_m2_record as its a says. */
+	ANNEX_M2_RECORDS,
 };
 
 struct annex_m2_message {

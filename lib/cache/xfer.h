@@ -55,16 +55,19 @@ struct annex_cmd {
 
 /**
  * struct annex_xfer - A transfer.
- * @word: phase and waiters.
- * @next: the next free one.
- * @write: write-back, or a read.
+ * @word: phase and number of waiters.
+ * @next: the next free transfer.
+ * @write: a write-back; else a read.
  * @prefetch: a read that nobody had asked for when it began.
- * @first, @stride, @count: the lines @first + i * @stride, neighbours on their device.
- * @slots: where they are in memory.
+ * @first: its first line.
+ * @stride: lines from one to the next, which are neighbours on their device.
+ * @count: number of lines.
  * @leaf: the device of a read.
  * @err: the first failure, for waiters; a line that is there nevertheless is not affected.
- * @flush: whom a write-back is to be reported to, or NULL.
- * @cmds, @ncmds: one command for each copy and piece.
+ * @flush: the flush that a write-back is reported to, or NULL.
+ * @cmds: a command for each copy and piece.
+ * @ncmds: number of commands.
+ * @slots: the slot of each line.
  */
 struct annex_xfer {
 	uint32_t word;

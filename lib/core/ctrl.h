@@ -36,7 +36,8 @@ struct annex_ctrl;
  * @unmap: take back what map() gave. -ENOENT when there is no such range, -EBUSY while commands
  *	in flight use it.
  * @map_dmabuf: let it reach memory behind a dma-buf, which is at @ptr in this process if not NULL.
- * @alloc, @free: memory of its side, ANNEX_PLACE_HOST or _CMB, zeroed; NULL: it has none.
+ * @alloc: zeroed memory of the controller's side, ANNEX_PLACE_HOST or _CMB; NULL: it has none.
+ * @free: give such memory back.
  * @rung: the tail doorbell of SQ @qid was written. The controller may carry out what it announces
  *	in this thread. NULL where doorbells are hardware.
  * @assist: lend this thread to the controller for one pass over what concerns queue pair @qid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping on a word. @shared: it is in memory that processes share.
+ * Sleeping on a word, which is in memory that processes share (@shared) or in private memory.
  */
 #ifndef ANNEX_CORE_FUTEX_H
 #define ANNEX_CORE_FUTEX_H

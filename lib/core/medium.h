@@ -4,7 +4,7 @@
  * make stores last.
  *
  * The ranges (lib/hdm) sit above this interface; below it are shared files, devdax, NUMA nodes, and
- * what a kernel module may offer.
+ * memory that a kernel module offers.
  */
 #ifndef ANNEX_CORE_MEDIUM_H
 #define ANNEX_CORE_MEDIUM_H
@@ -40,15 +40,16 @@ struct annex_medium_ops {
 /**
  * struct annex_medium - The first member of every medium.
  * @scheme: of its URIs, once it is open.
- * @base, @bytes: where it is mapped, on a multiple of ANNEX_MEDIUM_ALIGN, and how large it is, a
- *	multiple of 4096.
+ * @base: where it is mapped, on a multiple of ANNEX_MEDIUM_ALIGN.
+ * @bytes: its size, a multiple of 4096.
  * @fd: an open file description for advisory locks that all who share it see. It is not the one
  *	that is mapped, since a mapping would keep it, and its locks, when the process is dead and
  *	a child of it is not.
  * @node: the NUMA node it is on; -1: not known.
- * @persistent: what is in it survives a loss of power.
- * @scratch: what is in it means nothing before somebody uses it as a range.
- * @poison, @npoison: bytes in it that must not be touched, sorted and apart.
+ * @persistent: its data survives a loss of power.
+ * @scratch: its data means nothing before somebody uses it as a range.
+ * @poison: ranges of bytes that must not be touched, sorted and disjoint.
+ * @npoison: number of those ranges.
  */
 struct annex_medium {
 	const struct annex_medium_ops *ops;

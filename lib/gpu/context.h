@@ -8,12 +8,17 @@
 #include <annex/cuda.h>
 
 /**
- * struct gpu_queue - A queue pair of the device, and what the GPU has of it.
- * @host: the device's own, which nobody submits to: it is what resets make anew.
- * @sq, @cq: its doorbells as the GPU sees them.
- * @copy: struct annex_qp, its turns and its requests, @words bytes of GPU memory; behind them, up
- *	to @bytes, what the GPU notes of each request (struct annex_gpu_queue).
- * @staging: pinned, @staged bytes at device address @staging_addr; NULL: data goes directly.
+ * struct gpu_queue - A queue pair of the device, and the GPU's copy of it.
+ * @host: the device's own queue pair, to which nobody submits; a reset makes it anew.
+ * @sq: the SQ's doorbell as the GPU sees it.
+ * @cq: the CQ's doorbell as the GPU sees it.
+ * @copy: GPU memory with struct annex_qp, its turns and its requests; behind them the GPU's notes
+ *	of each request (struct annex_gpu_queue).
+ * @words: bytes of @copy before the notes.
+ * @bytes: bytes of @copy.
+ * @staging: pinned memory that data passes through; NULL: data goes directly.
+ * @staged: bytes of @staging.
+ * @staging_addr: its device address.
  */
 struct gpu_queue {
 	struct annex_qp *host;

@@ -13,12 +13,14 @@
 #include "table.h"
 
 /*
- * struct annex_hdm - @lock: of this process's threads, taken before the one of the file.
- * @owner: by whose number runs without a name are known.
- * @looking: taken to ask the medium for its poison,
- * @recall: when to ask it next for small pieces, @looked: the error that asking last came to, or 0.
+ * struct annex_hdm - An open range.
+ * @lock: excludes this process's threads; taken before the lock of the file.
+ * @looking: taken to ask the medium for its poison.
+ * @recall: when to ask the medium next, for small pieces (annex_now()).
+ * @looked: the error of the last question, or 0.
+ * @owner: this handle's number; runs without a name have it.
  * @forked: this is a child's copy.
- * @next: of all ranges that are open, for fork().
+ * @next: the next open range, in the list for fork().
  */
 struct annex_hdm {
 	struct annex_medium *m;
@@ -55,15 +57,15 @@ bool hdm_owner_lives(const struct annex_hdm *h, uint32_t owner);
 void hdm_enlist(struct annex_hdm *h);
 void hdm_delist(struct annex_hdm *h);
 
-/* alloc.c: hdm_sweep() - Free the runs of owners who are no more, and ours too if @own; with the
- * lock. *@freed: how many. */
+/* alloc.c: hdm_sweep() - Free the runs of owners who are no more, and ours too if @own. Return how
+ * many in *@freed. The lock is held. */
 int hdm_sweep(struct annex_hdm *h, bool own, uint32_t *freed);
 /* hdm_take_run(), hdm_give_run() - Granules for this handle alone, without the lock. */
 int hdm_take_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *at);
 int hdm_give_run(struct annex_hdm *h, uint32_t at);
 
 /* poison.c: hdm_poison_look() - Ask the medium anew: -EIO (it is in the table), or its error.
- * hdm_poison_recall() - That, if nobody has for a while; else what it came to last.
+ * hdm_poison_recall() - The same, but at most once in a while: else the last answer again.
  * hdm_poisoned() - Whether bytes of the range must not be touched. */
 int hdm_poison_init(struct annex_hdm *h);
 void hdm_poison_free(struct annex_hdm *h);
@@ -76,7 +78,8 @@ void hdm_provider_init(struct annex_hdm *h);
 
 /*
  * Every kind of range, in the order in which users are told of them: a row has its scheme, a line
- * for people, and traits. Its own file has hdm_SCHEME_open(). @timeout_ms: for other processes.
+ * for people, and traits. Its own file has hdm_SCHEME_open(). Other
+ * processes are waited for up to @timeout_ms.
  */
 #define RANGE_KINDS(ROW)                                                                           \
 	ROW(shm, "a file in shared memory, as shm:/dev/shm/range", ANNEX_TRAIT_PATH)               \

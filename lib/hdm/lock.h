@@ -13,8 +13,8 @@
 #define LOCK_TABLE 0u
 #define LOCK_OWNER(n) (1u + (n))
 
-/* lock_take() - Wait for a lock until @deadline: -ETIMEDOUT, without a line. lock_try(): -EAGAIN.
- */
+/* lock_take() - Wait for a lock until @deadline: -ETIMEDOUT, without a line.
+ * lock_try() - Take it at once or not at all: -EAGAIN. */
 int lock_take(int fd, uint32_t byte, uint64_t deadline);
 int lock_try(int fd, uint32_t byte);
 void lock_drop(int fd, uint32_t byte);

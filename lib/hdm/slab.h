@@ -22,10 +22,16 @@
 struct annex_hdm;
 
 /*
- * struct slab - @at: its granule. @n pieces, of which @nfree are free, by bits of @free; words
- * before @scan have none.
- * @prev, @next: slabs with free pieces.
- * @all: of its shard.
+ * struct slab - A run of granules cut into pieces of one size.
+ * @prev: the slab before it in the list of slabs with free pieces.
+ * @next: the slab after it there.
+ * @all: the next of all slabs of its shard.
+ * @at: its first granule.
+ * @size: bytes of a piece.
+ * @n: pieces.
+ * @nfree: free pieces.
+ * @scan: words of @free before this one are zero.
+ * @free: a bit for each free piece.
  */
 struct slab {
 	struct slab *prev, *next, *all;
@@ -45,7 +51,10 @@ struct shard {
 	struct slab *spare, *all;
 };
 
-/* struct slabs - @of: the slab that a granule is in. */
+/*
+ * struct slabs - All slabs of a range.
+ * @of: for each granule the slab that it is in, or NULL.
+ */
 struct slabs {
 	struct shard *shards;
 	struct slab **of;
@@ -68,7 +77,7 @@ int slab_take_any(struct annex_hdm *h, unsigned int class, size_t align, uint64_
 /* slab_of() - The slab that an offset is in, or NULL. */
 struct slab *slab_of(struct annex_hdm *h, uint64_t offset);
 
-/* slabs_trim() - Give back runs of which nothing is taken. *@freed: how many. */
+/* slabs_trim() - Give back slabs without taken pieces. Return how many in *@freed. */
 int slabs_trim(struct annex_hdm *h, uint32_t *freed);
 
 #endif

@@ -53,7 +53,10 @@ struct hdm_head {
 	uint64_t check;
 };
 
-/* struct hdm_slot - @run: the granule that the name stands for. */
+/*
+ * struct hdm_slot - The name of a run.
+ * @run: the first granule of the run.
+ */
 struct hdm_slot {
 	uint64_t bytes;
 	uint64_t run;
@@ -67,14 +70,18 @@ struct hdm_run {
 	uint32_t at, len, index;
 };
 
-/* struct hdm_geo - @first: granules of the table itself. */
+/*
+ * struct hdm_geo - Sizes of a range and places in its table.
+ * @first: granules of the table itself.
+ */
 struct hdm_geo {
 	uint64_t bytes, granule, names_at;
 	uint32_t granules, names, first;
 };
 
 /*
- * struct hdm_table - @bad: a bit for each granule that must not be touched.
+ * struct hdm_table - The table of runs of a range.
+ * @bad: a bit for each granule that must not be touched.
  * @hint: where to look for room, as long as nothing has changed since @seen.
  * @known: it was read.
  */
@@ -97,7 +104,7 @@ void hdm_geo_init(struct hdm_geo *g, uint64_t bytes);
 int hdm_table_read(struct hdm_table *t);
 int hdm_table_format(struct hdm_table *t);
 
-/* run.c: hdm_run_at() - What begins at granule @at; free ones come one at a time. */
+/* run.c: hdm_run_at() - The run that begins at granule @at; free granules come one at a time. */
 int hdm_run_at(const struct hdm_table *t, uint32_t at, struct hdm_run *r);
 /* hdm_run_find() - Room for @len granules on a multiple of @align of them; -ENOSPC, without a line.
  * hdm_run_commit(), hdm_run_clear() - Take what was found; give it back. */
@@ -121,7 +128,7 @@ int hdm_name_find(const struct hdm_table *t, const char *name, struct hdm_run *r
 int hdm_name_read(const struct hdm_table *t, const struct hdm_run *r, struct hdm_slot *slot);
 int hdm_name_put(struct hdm_table *t, const char *name, uint64_t bytes, uint32_t run,
 		 uint32_t *index);
-/* hdm_name_check() - That the run @r has a name, and no other one has it. */
+/* hdm_name_check() - Whether the run @r has a name that no other run has: 0, or -EILSEQ. */
 int hdm_name_check(const struct hdm_table *t, const struct hdm_run *r);
 
 /* publish.c: hdm_redo() - Do what the journal says, if it says something. */

@@ -4,7 +4,8 @@
 
 #include "link.h"
 
-/* A link between tiers that are both memory: its thread copies. @rate: each way; 0: no limit. */
+/* A link between tiers that are both memory: its thread copies, @rate bytes a second each way at
+ * most (0: no limit). */
 int annex_copy_start(struct link *link, double rate);
 
 /*

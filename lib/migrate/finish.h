@@ -4,12 +4,12 @@
  *
  * Calls go one way:
  *
- *	request, fault, space, copy and store -> finish -> room -> move -> tensor, job -> page ->
- *tier
+ *	request, fault, space, copy, store -> finish -> room -> move -> tensor, job -> page -> tier
  *
  * and to link.c from all that are above room. A job ends in one of two ways, and neither calls
- *back: a link hands it to its worker (annex_jobs_work()), or to who adds it (annex_jobs_start());
- *and one that needs no link, or fails before, is put into the space's list @ended by those below.
+ * back: a link hands it to its worker (annex_jobs_work()) or to the thread that adds it
+ * (annex_jobs_start()); and a job that needs no link, or fails before, is put into the space's list
+ * @ended by the files below.
  *
  * Locks, in the order in which they are taken:
  * - A space's orders all of struct annex_space, and all of its jobs but for those that a link has.
@@ -19,7 +19,7 @@
  *   With neither held is a space's lock taken, or is memory touched that programs have passed.
  *
  * Jobs that may start are handed to their links without the space's lock, since a link may carry
- *out what it is given, in this thread.
+ * them out in this thread.
  */
 #ifndef ANNEX_MIGRATE_FINISH_H
 #define ANNEX_MIGRATE_FINISH_H

@@ -102,20 +102,19 @@ struct lane {
 };
 
 /**
- * struct link_ops - What carries out the transfers. Only @wait must be there. All but @prepare,
- * @wait,
- * @unload and @again are called with the link's lock.
- * @prepare: the slow part before a transfer begins; it may fail, with @err.
- * @begin: start transfers; those that cannot be started have @err and @ended.
- * @wait: wait until @job has ended, or for its time limit; sets @err.
- * @poll: whether it has ended, without waiting.
- * @unload: it has ended, and was @bounced: take the data out of its buffer.
- * @give_back: its buffer is free.
- * @ready: take what @job needs to begin; false: there is none of it now.
- * @joins: whether @next may be moved together with jobs that end with @last.
- * @again: it was ended by another job's error: carry out each job by itself, but for those that
- * were recalled, and set their @err.
- * @at_once: jobs that programs wait for are carried out by @wait, in the thread that adds them.
+ * struct link_ops - Operations that carry out a link's transfers. Only wait() is mandatory. The
+ * link's lock is held in all but prepare(), wait(), unload() and again().
+ * @prepare: do the slow part before a transfer begins; on failure set job->err.
+ * @begin: start transfers; set err and ended of each job that cannot be started.
+ * @wait: wait until the job has ended, or for its time limit; set job->err.
+ * @poll: tell whether the job has ended, without waiting.
+ * @unload: the job has ended and was bounced: take the data out of its buffer.
+ * @give_back: free the job's buffer.
+ * @ready: take the resources that the job needs to begin; false: there are none now.
+ * @joins: tell whether @next may be moved together with jobs of which @last is the last.
+ * @again: another job's error ended this transfer: carry out each of its jobs by itself, but for
+ *	those that were recalled, and set their err.
+ * @at_once: wait() carries out jobs that programs wait for, in the thread that adds them.
  */
 struct link_ops {
 	void (*prepare)(struct link *link, struct job *job);
@@ -192,7 +191,7 @@ int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 /* One that is held for so short a time that who wants it had better not sleep at once. */
 void annex_mutex_init(pthread_mutex_t *lock);
 
-/* @work: the thread of each worker, which is its argument. */
+/* Start a link with @workers threads, each of which runs @work with its worker as the argument. */
 int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int workers,
 		     void *(*work)(void *));
 
@@ -218,9 +217,10 @@ bool annex_link_wait(struct link_worker *worker);
 struct job *annex_link_ended(struct link_worker *worker);
 
 /*
- * A program waits for page @page: what brings it goes first, if it is queued here, when the caller
- * has let go of the space and calls annex_link_kick(). Return: whether it is. If not, *@recalled: a
- * job that was to take it elsewhere, and is queued here no more; or NULL.
+ * A program waits for page @page: if a job that brings it is queued here, that job goes first, once
+ * the caller has let go of the space and calls annex_link_kick(). Return: whether there is one. If
+ * not, *@recalled is the job that was queued here to take the page elsewhere, and is no longer; or
+ * NULL.
  */
 bool annex_link_expedite(struct lane *lane, uint32_t page, struct job **recalled);
 void annex_link_kick(struct lane *lane);

@@ -10,8 +10,10 @@
 #include <annex/trace.h>
 
 /**
- * struct log_tensor - In the order of their first use; that is their number.
- * @serial: of the space's tensor; @ptr: where it begins.
+ * struct log_tensor - A tensor of the record. They are numbered in the order of their first use.
+ * @serial: serial number of the space's tensor.
+ * @bytes: its size.
+ * @ptr: where it begins.
  * @global: it lived before the iteration.
  */
 struct log_tensor {
@@ -25,7 +27,8 @@ struct log_use {
 };
 
 /*
- * struct log_kernel - Its uses begin at @first, and end where those of the next one begin.
+ * struct log_kernel - A kernel of the record. Its uses begin at @first, and end where the uses of
+ * the next one begin.
  * @faulted: it ran into faults.
  */
 struct log_kernel {

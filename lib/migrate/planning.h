@@ -10,8 +10,9 @@
 #include "log.h"
 
 /**
- * struct planning - @log: the iteration that it is made of.
- * @done: the thread has ended, and @plan or @err are there.
+ * struct planning - A thread that makes a plan.
+ * @log: the iteration that the plan is made from.
+ * @done: the thread has ended; @plan or @err is set.
  */
 struct planning {
 	const struct annex_policy *policy;

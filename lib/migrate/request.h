@@ -15,8 +15,8 @@ int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 		     const struct want *want, struct annex_move **move);
 
 /*
- * As annex_hold() and annex_let_go(). @writes: the holder may write it, which is not seen in a
- * GPU's memory.
+ * As annex_hold() and annex_let_go(). With @writes the holder may write it: stores to a GPU's
+ * memory make no fault that would tell.
  */
 int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes);
 

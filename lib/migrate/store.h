@@ -7,9 +7,13 @@
 #include "runs.h"
 
 /**
- * struct annex_store - @lock: of @runs and @users.
- * @buffers: JOB_PAGES pages each, for memory that the device cannot reach; @buffers_at: where it
- * finds them.
+ * struct annex_store - A device that spaces evict to.
+ * @lock: for @runs and @users.
+ * @runs: free pages of the device.
+ * @block: bytes of a block of the device.
+ * @users: spaces that use the store.
+ * @buffers: bounce buffers of JOB_PAGES pages, for memory that the device cannot reach.
+ * @buffers_at: their device address.
  */
 struct annex_store {
 	struct link link;
@@ -25,8 +29,8 @@ struct annex_store {
 };
 
 /*
- * A space begins to use it: the device learns where its arenas, @bytes each by tier, are, or gets
- * buffers. @cxl: the range that its CXL memory is in, or NULL.
+ * A space begins to use it: the device maps its arenas, @bytes each by tier, or gets buffers. Its
+ * CXL memory is in the range @cxl, or it has none: NULL.
  */
 int annex_store_join(struct annex_store *store, struct lane *lane, struct annex_hdm *cxl,
 		     uint8_t *const *arenas, const uint64_t *bytes);

@@ -15,9 +15,9 @@ struct tensor *annex_tensor_at(struct annex_space *s, const void *ptr, uint64_t 
 void annex_tensor_use(struct annex_space *s, struct tensor *t);
 
 /*
- * The tensor that begins at @ptr is freed; NULL: none does. Idle pages of it hold nothing any more;
- * its jobs and moves are the caller's, then annex_tensor_rest(). @shares: it does not end, since it
- * is small tensors, of which others live.
+ * The tensor that begins at @ptr is freed; NULL: none does. Its idle pages are emptied; the caller
+ * ends its jobs and moves, then calls annex_tensor_rest(). With *@shares it does not end, since
+ * other small tensors in it live.
  */
 struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *shares);
 

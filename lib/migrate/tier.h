@@ -8,7 +8,7 @@
 
 #include "space.h"
 
-/* Room in @tier: as annex_runs_take(). And back. */
+/* Take room in @tier, as annex_runs_take(), and give it back. */
 uint32_t annex_tier_take(struct annex_space *s, unsigned int tier, uint32_t want, uint32_t *loc);
 void annex_tier_give(struct annex_space *s, unsigned int tier, uint32_t loc, uint32_t n);
 

@@ -22,7 +22,7 @@ struct bell {
 
 #define BELL_NONE ((struct bell){-1, -1, false})
 
-/* bell_pair() - Both sides; @socket: one of them goes to another process. 0 or -errno. */
+/* bell_pair() - Make both sides; with @socket one of them goes to another process. 0 or -errno. */
 int bell_pair(struct bell *a, struct bell *b, bool socket);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RISC-V executables: what of a file goes where. Only what is wholly inside of the file and sane is
- * told, so that who loads it need not look twice.
+ * RISC-V executables: which bytes of a file go where. Every segment is checked to be inside of the
+ * file and sane, so that the loader need not check again.
  */
 #ifndef ANNEX_NDP_ELF_H
 #define ANNEX_NDP_ELF_H
@@ -16,9 +16,14 @@
 
 /**
  * struct annex_elf - Segments in the order of their addresses, none of which overlap.
+ * @entry: address of the first instruction.
+ * @low: address of the first byte of memory.
+ * @high: address behind the last byte.
+ * @headers: address of the program headers in memory; 0: they are not loaded.
+ * @nheaders: number of program headers.
+ * @nsegments: number of segments.
  * @pie: it may be moved, by a multiple of a page.
- * @low, @high: from the first byte of memory to the end of the last.
- * @headers: where program headers are in memory, 0: they are not; @nheaders of them.
+ * @segment: the segments.
  */
 struct annex_elf {
 	uint64_t entry;

@@ -69,8 +69,8 @@ static inline uint32_t *m2_word_half(uint64_t *word)
 uint64_t m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool answer);
 
 /*
- * m2_rest() - How many words of a launch's arguments lie in the slot's last cell: what its own cell
- * has no room for. @payload: what is in that.
+ * m2_rest() - How many words of a launch's arguments lie in the slot's last cell, since its own
+ * cell, with @payload, has no room for them.
  */
 unsigned int m2_rest(uint32_t function, const uint64_t *payload, uint32_t stride);
 
@@ -84,8 +84,9 @@ void m2_store_rest(char *cell, uint32_t stride, const uint64_t *words);
 void m2_fence(void);
 
 /*
- * m2_load() - The word, and the payload, by as few instructions likewise: the other side may be
- * writing it, which its checksum tells. @all: a cell's bytes. m2_load_rest() - Without a word.
+ * m2_load() - Load the word, and all bytes of the cell to @all, by as few instructions likewise:
+ * the other side may be writing it, which the checksum tells.
+ * m2_load_rest() - Load a cell that has no word.
  */
 uint64_t m2_load(const char *cell, uint32_t stride, uint64_t *all);
 void m2_load_rest(const char *cell, uint32_t stride, uint64_t *words);

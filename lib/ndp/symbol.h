@@ -24,8 +24,8 @@ struct annex_symbols {
 int annex_symbols_find_table(const void *file, size_t bytes, struct annex_symbols *out);
 
 /*
- * annex_symbols_get() - The value of @name; false: there is none. *@absolute: it is a number, and
- * no address.
+ * annex_symbols_get() - The value of @name; false: there is none. *@absolute tells a number from an
+ * address.
  */
 bool annex_symbols_get(const struct annex_symbols *s, const char *name, uint64_t *value,
 		       bool *absolute);

@@ -12,10 +12,13 @@
 
 /**
  * struct nvme_queue - A queue pair and the memory it lives in.
- * @qp: what submitters see.
- * @mem, @bytes: the provider's memory: lists (mapped for the device), then the arrays.
- * @mapped: bytes at the start that the device can reach, at @addr.
- * @sq_addr, @cq_addr: the rings.
+ * @qp: the submitters' view.
+ * @mem: the provider's memory: lists (mapped for the device), then the arrays.
+ * @bytes: bytes of @mem.
+ * @mapped: bytes at the start of @mem that the device can reach.
+ * @addr: device address of @mem.
+ * @sq_addr: device address of the submission ring.
+ * @cq_addr: device address of the completion ring.
  * @rings: where they lie if they were moved; its zero() is NULL if not.
  * @created: the controller was told of it, and not to forget it.
  */

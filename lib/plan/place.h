@@ -27,7 +27,7 @@ struct place {
 uint64_t annex_place_resident(const struct place *p);
 uint64_t annex_place_out(const struct place *p);
 
-/* annex_place_below() - What the tensor takes of the memory of a tier below. */
+/* annex_place_below() - Bytes that the tensor takes in a tier below. */
 uint64_t annex_place_below(const struct place *p, unsigned int tier);
 
 /*

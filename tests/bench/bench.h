@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every benchmark of storage needs: figures with targets, a clock, verified data.
+ * Common parts of the benchmarks of storage: figures with targets, a clock, verified data.
  *
  * A benchmark compares with a yardstick in the same run, in alternating rounds, and reports the
  * ratio of the medians: the machine is shared and noisy, and drifts.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the benchmarks of the migration engine share: a store on a file, tensors, moves of many of
- * them, and data that is looked at.
+ * Common parts of the benchmarks of the migration engine: a store on a file, tensors, moves of many
+ * of them, and data that is looked at.
  */
 #ifndef ANNEX_TESTS_BENCH_MIGRATE_H
 #define ANNEX_TESTS_BENCH_MIGRATE_H
@@ -20,7 +20,7 @@ struct migrate_tensor {
 	uint64_t bytes, seed;
 };
 
-/* What fails ends the program. @bytes: of the file; it is made, or made larger. */
+/* An error ends the program. The file is made, or made larger: @bytes. */
 struct annex_store *migrate_store(const char *path, uint64_t bytes);
 struct annex_space *migrate_space(const struct annex_space_opts *opts);
 void migrate_alloc(struct annex_space *s, struct migrate_tensor *t, uint64_t bytes, uint64_t seed);

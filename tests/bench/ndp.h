@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the benchmarks of near-data processing share: a range, a device in this process, a client.
+ * Common parts of the benchmarks of near-data processing: a range, a device in this process, a
+ * client.
  */
 #ifndef ANNEX_TESTS_BENCH_NDP_H
 #define ANNEX_TESTS_BENCH_NDP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the benchmarks of migration plans share: traces to plan for, and one policy run on one.
+ * Common parts of the benchmarks of migration plans: traces to plan for, and one policy run on one.
  */
 #ifndef ANNEX_TESTS_PLAN_H
 #define ANNEX_TESTS_PLAN_H

@@ -8,8 +8,9 @@
 json_t *bench_run_json(const char *dir, char *const argv[]);
 
 /*
- * What it took besides: seconds from start to end, and the most memory that was resident, in bytes.
- * The kernel counts in what the caller has resident as it starts it: measure while that is little.
+ * struct bench_usage - What a program took: seconds from start to end, and its peak of resident
+ * memory in bytes. The kernel's peak includes the caller's resident memory when the program starts:
+ * measure while that is little.
  */
 struct bench_usage {
 	double seconds, peak;

@@ -7,7 +7,7 @@
 
 #include "tools/gpu/runner.h"
 
-/* tests_runner() - What runs the kernels of this program: real.c or twin.c. */
+/* tests_runner() - The runner for the kernels of this program, by real.c or twin.c. */
 int tests_runner(int device, struct runner **out);
 
 /* tests_seed() - The seed of the program's random inputs: ANNEX_SEED, or 1. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What near-data kernels compute, written once more for the host, as plainly as can be.
+ * The functions of the near-data kernels, written once more for the host, as plainly as can be.
  */
 #ifndef ANNEX_TESTS_NDP_HOST_H
 #define ANNEX_TESTS_NDP_HOST_H

@@ -182,7 +182,7 @@ void rv_pick(struct rv_gen *g, struct rv_vreg *dst, struct rv_vreg *src, unsigne
 	     unsigned int rules);
 void rv_emit_vector(struct rv_gen *g, const struct rv_op *op);
 
-/* What rv_emit_vector() is told in wide. */
+/* Bits of an operation's "wide", for rv_emit_vector(). */
 enum { V_FLOAT = 1, V_FROM_BYTES = 2, V_FROM_INT = 4, V_FIXED = 8, V_SMALL = 16 };
 
 /* Instructions of vectors by their six bits, and the kind of their operands. */

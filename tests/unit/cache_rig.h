@@ -30,7 +30,7 @@ void rig_close(struct rig *r);
 void rig_cache(struct rig *r, uint64_t bytes, uint32_t line, enum annex_layout layout,
 	       uint64_t size);
 
-/* What rig_open() puts at byte @offset (a multiple of 8) of device @dev. */
+/* The word that rig_open() writes at byte @offset (a multiple of 8) of device @dev. */
 uint64_t rig_word(unsigned int dev, uint64_t offset);
 
 /* Read or write a device past the cache. */

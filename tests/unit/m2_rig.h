@@ -28,7 +28,7 @@ struct m2_rig {
 	uint64_t *pool;
 };
 
-/* What does not work gives up the test. @opts: NULL: M2func with defaults. */
+/* An error gives up the test. @opts: NULL: M2func with defaults. */
 void m2_rig_range(struct m2_rig *r);
 void m2_rig_open(struct m2_rig *r, const struct annex_m2_opts *opts);
 void m2_rig_close(struct m2_rig *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A transformer once more: in double precision, one number after the other, forward only. What it
- * has for gradients is how much its result changes.
+ * A transformer once more: in double precision, one number after the other, forward only. Gradients
+ * are found by differences of its result.
  */
 #ifndef ANNEX_TESTS_TRAIN_REFERENCE_H
 #define ANNEX_TESTS_TRAIN_REFERENCE_H
@@ -19,7 +19,7 @@ void reference_attention(const struct attention *a, const double *qkv, double *o
 double reference_gelu(double x);
 double reference_loss(size_t rows, const double *logits, const uint8_t *next);
 
-/* What a model has learnt, one layer after the other, as it lies there. */
+/* The parameters of a model, one layer after the other, in their order there. */
 struct reference {
 	struct shape shape;
 	double *bytes, *places, *end, *head;

@@ -3,8 +3,8 @@
  * A GPU's threads played on the host, so that device code is tested where there is no GPU.
  *
  * A warp is a thread, its lanes are fibers in it, which run in random order, part at random and
- * meet again only where the code says so. What a GPU leaves open is left open here: lanes are
- * ordered by annex_warp_sync() alone, also for the race detector, and lanes that wait for each
+ * meet again only where the code says so. Orders that a GPU leaves open are left open here: lanes
+ * are ordered by annex_warp_sync() alone, also for the race detector, and lanes that wait for each
  * other in a way that cannot end are found out.
  */
 #ifndef ANNEX_TESTS_TWIN_H

@@ -13,7 +13,10 @@
 
 #define LANE_NONE UINT32_MAX /* no slot */
 
-/* A command in flight; @next: the one that was submitted after it. */
+/*
+ * struct lane_flight - A command in flight.
+ * @next: slot of the command that was submitted after it.
+ */
 struct lane_flight {
 	uint64_t token, slba, since;
 	uint32_t nlb, slot, next;
@@ -44,7 +47,7 @@ struct lane {
 };
 
 /*
- * struct lane_job - What the commands are. Both are called with @ctx by the lane's thread.
+ * struct lane_job - The commands of a lane. The lane's thread calls both functions with @ctx.
  * @next: complete @io (slba, nlb; opcode) for the buffer @data; false: there are no more.
  * @done: a command has succeeded, after @ns nanoseconds (0 unless the lane is timed). A non-zero
  *	result (with the line set) ends the run.

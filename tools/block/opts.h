@@ -11,6 +11,7 @@
 #include "lane.h"
 
 /*
+ * struct block_opts - Values of block_options.
  * @bytes: of the device, from its beginning; 0: all of it.
  */
 struct block_opts {
@@ -30,16 +31,16 @@ extern const struct cli_option block_options[];
 	}
 
 /*
- * block_open() - Open @uri, for writing (@write) only if what it holds may go. *@bytes: how much of
- * it is used. After a success, and also after a failure, block_close() with the error of the whole
- * command.
+ * block_open() - Open @uri; with @write only if its data may be overwritten. The command uses
+ * *@bytes of it. After a success, and also after a failure, call block_close() with the error of
+ * the whole command.
  */
 struct target;
 int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, const char *uri,
 	       bool write, uint64_t *bytes);
 void block_close(struct lanes *ls, struct target *t, int err);
 
-/* block_flush() - What has been written reaches the medium. */
+/* block_flush() - Have all written data reach the medium. */
 int block_flush(struct lanes *ls);
 
 /* block_report() - The options, as rows of a report. */

@@ -29,9 +29,8 @@ static inline uint64_t pattern_sum(uint64_t sector, uint64_t seed)
 }
 
 /*
- * pattern_stamped() - Whether the stamp of a sector is right: first, second and last word. What
- * was put elsewhere, is old or has not all been written is found; a bit that flipped between is
- * not.
+ * pattern_stamped() - Whether the stamp of a sector is right: first, second and last word. It tells
+ * sectors that are misplaced, old, or partly written, but not a flipped bit in other words.
  */
 static inline bool pattern_stamped(const void *data, uint64_t sector, uint64_t seed)
 {
@@ -46,7 +45,7 @@ void pattern_fill(void *buf, uint64_t sector, uint32_t count, uint64_t seed);
 /* pattern_check() - How many of @count sectors are right, up to the first that is not. */
 uint32_t pattern_check(const void *buf, uint64_t sector, uint32_t count, uint64_t seed);
 
-/* pattern_explain() - What is wrong with one sector, in words. */
+/* pattern_explain() - Write a text on the error of one sector to @text. */
 void pattern_explain(char *text, size_t size, const void *data, uint64_t sector, uint64_t seed);
 
 #endif

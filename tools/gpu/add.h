@@ -10,10 +10,14 @@
 enum { ADD_A, ADD_B, ADD_C, ADD_ARRAYS };
 
 /*
- * struct gpu_add - @uri: the devices, each of which has, or gets, @count elements of @type, enum
- * gpu_type.
- * @cache: bytes for each.
- * @seconds, @read, @written: what became of it.
+ * struct gpu_add - The addition, and its result.
+ * @uri: the devices.
+ * @count: elements that each has, or gets.
+ * @cache: bytes of cache for each.
+ * @type: enum gpu_type.
+ * @seconds: result: time taken.
+ * @read: result: bytes read.
+ * @written: result: bytes written.
  */
 struct gpu_add {
 	const char *uri[ADD_ARRAYS];

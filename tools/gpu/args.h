@@ -112,7 +112,10 @@ struct gpu_args_submit {
 	uint32_t each;
 };
 
-/* struct gpu_null - What a controller knows of a queue; @commands: how many there will be. */
+/*
+ * struct gpu_null - A queue as the null controller sees it.
+ * @commands: how many there will be.
+ */
 struct gpu_null {
 	struct annex_sqe *sq;
 	struct annex_cqe *cq;

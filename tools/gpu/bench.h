@@ -23,12 +23,15 @@ struct figure {
 };
 
 /*
- * struct gpu_bench - @r: the GPU.
- * @bytes: of data that is read hot.
+ * struct gpu_bench - The options of annex bench gpu, and its figures.
+ * @r: the GPU.
+ * @bytes: bytes of data that is read hot.
  * @cold: bytes that are read cold, with each line size.
- * @gathers: elements that are picked.
- * @threads, @each: that submit, and how many commands each does.
- * @queues, @depth: of the queues.
+ * @gathers: elements that are gathered.
+ * @threads: threads that submit.
+ * @each: commands of each thread.
+ * @queues: queue pairs.
+ * @depth: entries of each.
  */
 struct gpu_bench {
 	struct runner *r;
@@ -55,7 +58,8 @@ int bench_hot(struct gpu_bench *b);    /* lines, and elements at random, that ar
 /* bench_median() - Of three. */
 double bench_median(const double v[3]);
 
-/* bench_result() - What kernels found, zeroed for the next; -EBADMSG if something was wrong. */
+/* bench_result() - Take the kernels' result from @there to @found, and zero it for the next;
+ * -EBADMSG if it is wrong. */
 int bench_result(struct gpu_bench *b, struct gpu_result *there, struct gpu_result *found,
 		 const char *what);
 

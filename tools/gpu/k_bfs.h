@@ -40,7 +40,7 @@ static inline ANNEX_HD void gpu_bfs_add(const struct gpu_args_bfs *b, bool found
 		b->next[at + annex_warp_count(votes & ((1u << annex_lane()) - 1))] = (uint32_t)u;
 }
 
-/* The neighbours of @v in one line: edges from @i on, at most @left. *@n: how many they were. */
+/* Visit neighbours of @v in one line: edges from @i on, at most @left. Return how many in *@n. */
 static inline ANNEX_HD int gpu_bfs_line(const struct gpu_args_bfs *b, uint32_t v, uint64_t i,
 					uint64_t left, uint64_t *n)
 {

@@ -53,7 +53,7 @@ static inline ANNEX_HD void gpu_body_submit(const struct gpu_args_submit *a, str
 }
 
 /*
- * Post the completions of @n commands from entry @head on, a lane each. @served: how many came
+ * Post the completions of @n commands from entry @head on, a lane each; @served commands came
  * before them.
  */
 static inline ANNEX_HD void gpu_null_post(const struct gpu_null *q, uint32_t depth, uint32_t head,

@@ -26,7 +26,7 @@ uint32_t queues_depth(const struct gpu_bench *b);
 int queues_make(struct gpu_bench *b, struct queues *q);
 void queues_free(struct gpu_bench *b, struct queues *q);
 
-/* queues_args() - What those who submit and the controller are called with. */
+/* queues_args() - Fill the arguments of the kernels that submit and that play the controller. */
 void queues_args(const struct gpu_bench *b, const struct queues *q, struct gpu_args_submit *submit,
 		 struct gpu_args_null *null);
 

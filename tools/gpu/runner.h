@@ -18,12 +18,13 @@ extern "C" {
 #define RUNNER_LANES 2u /* kernels that run side by side */
 
 /*
- * struct runner - @gpu: a real one, whose figures mean something.
- * @threads: how many run at once.
- * @more: what kernels from GPU_KERNEL_END on are, besides those of enum gpu_kernel.
- * @start: begin a kernel with @threads threads, rounded up to whole blocks.
- * @wait: for its end, not for ever; *@seconds is how long it ran. Both return 0 or -errno, with
+ * struct runner - A GPU, or a host that plays one. Functions return 0 or -errno, with
  * annex_last_error().
+ * @gpu: a real GPU, whose figures mean something.
+ * @threads: threads that run at once.
+ * @more: the kernels from GPU_KERNEL_END on, which enum gpu_kernel does not name.
+ * @start: begin a kernel with @threads threads, rounded up to whole blocks.
+ * @wait: wait for its end, with a time limit; it ran for *@seconds.
  */
 struct runner {
 	const char *name;
@@ -51,7 +52,7 @@ int runner_cuda_open(int device, struct runner **out) __attribute__((weak));
 int runner_run(struct runner *r, enum gpu_kernel kernel, uint64_t threads, const void *args,
 	       double *seconds);
 
-/* runner_check() - The same for kernels on @ctx: also what they left in its error record. */
+/* runner_check() - The same for kernels on @ctx; also fail on an error in its error record. */
 int runner_check(struct runner *r, struct annex_gpu_context *ctx, enum gpu_kernel kernel,
 		 uint64_t threads, const void *args, double *seconds);
 

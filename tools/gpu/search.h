@@ -8,10 +8,15 @@
 #include "runner.h"
 
 /*
- * struct gpu_search - @offsets: where the edges of each vertex begin, one more than there are
- * @vertices.
- * @depth, @parent: an entry a vertex, GPU_FAR if it is not reached; the source is its own parent.
- * From @reached on: what became of it.
+ * struct gpu_search - A breadth-first search, and its result.
+ * @offsets: where the edges of each vertex begin, one more than there are vertices.
+ * @vertices: number of vertices.
+ * @depth: result: depth of each vertex; GPU_FAR if it is not reached.
+ * @parent: result: parent of each vertex, likewise; the source is its own parent.
+ * @reached: result: vertices reached.
+ * @edges: result: edges visited.
+ * @levels: result: levels.
+ * @seconds: result: time of all kernels.
  */
 struct gpu_search {
 	const uint64_t *offsets;
@@ -20,12 +25,12 @@ struct gpu_search {
 	uint32_t *depth, *parent;
 	uint64_t reached, edges;
 	uint32_t levels;
-	double seconds; /* of all kernels */
+	double seconds;
 };
 
 /*
- * gpu_search_run() - Search. @slots: lines that the cache of @ctx holds. @edges: ids of 4 or 8
- * bytes, all below @vertices, or -EINVAL. 0, or -errno with the line set.
+ * gpu_search_run() - Search by a cache of @slots lines. @edges has ids of 4 or 8 bytes, all below
+ * the number of vertices, or -EINVAL. 0, or -errno with the line set.
  */
 int gpu_search_run(struct runner *r, struct annex_gpu_context *ctx, uint64_t slots,
 		   const struct annex_gpu_array *edges, struct gpu_search *s);

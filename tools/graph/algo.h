@@ -61,7 +61,8 @@ struct sssp {
 
 #define SSSP_FAR UINT64_MAX
 
-/* @delta: how far ahead of the nearest vertex others are worked on in the same round. */
+/* Shortest paths by delta-stepping: a round takes vertices that are up to @delta further away than
+ * the nearest one. */
 int sssp_run(struct edges *e, uint32_t source, uint64_t delta, struct sssp *r);
 void sssp_free(struct sssp *r);
 

@@ -27,8 +27,8 @@ struct build_source {
 
 /*
  * build_csr() - Make the rows of @d from @src. Self loops and duplicates are left out; of
- * duplicates the lightest stays. @both: every edge holds both ways. @d has its vertices and flags
- * set; free it with build_free().
+ * duplicates the lightest stays. With @both every edge holds both ways. @d has its vertices and
+ * flags set; free it with build_free().
  */
 int build_csr(struct pool *pool, const struct build_source *src, bool both, struct csr_data *d);
 void build_free(struct csr_data *d);

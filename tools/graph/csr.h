@@ -67,13 +67,14 @@ int csr_open(const char *path, struct csr *g);
 int csr_open_fd(int fd, const char *path, struct csr *g);
 void csr_close(struct csr *g);
 
-/* csr_unchanged() - That nobody has written to the file, or cut it short, since it was opened. */
+/* csr_unchanged() - Whether the file is as it was when it was opened: 0, or -errno with the line
+ * set. */
 int csr_unchanged(const struct csr *g);
 
 /* csr_find() - The vertex called @text, by its name if the graph has names, else by its number. */
 int csr_find(const struct csr *g, const char *text, uint32_t *v);
 
-/* csr_label() - What to call @v in a report, in @buf if it has no name. */
+/* csr_label() - The name of @v for a report; its number, in @buf, if it has none. */
 const char *csr_label(const struct csr *g, uint32_t v, char *buf, int size);
 
 /* csr_edge_bytes() - Bytes of edges and weights. */
@@ -97,7 +98,7 @@ struct csr_data {
 	uint64_t duplicates;
 };
 
-/* csr_write() - Write all of it, or leave @path as it was. @overwrite: a file may be there. */
+/* csr_write() - Write all of it, or leave @path as it was; with @overwrite a file may be there. */
 int csr_write(const char *path, bool overwrite, const struct csr_data *d);
 
 #endif

@@ -12,7 +12,8 @@
 #define OPERANDS 31u /* of 8 bytes */
 
 /*
- * struct operand - @value: the number, or the array's address on the device.
+ * struct operand - An argument of a kernel: a number or an array.
+ * @value: the number, or the array's address on the device.
  * @memory: NULL: none.
  */
 struct operand {
@@ -24,7 +25,7 @@ struct operand {
 
 /*
  * operand_make() - From what the command line says: a number, zero:SIZE, random:SIZE or file:PATH.
- * Arrays are placed one behind the other: @va is where the next one may be. @seed: of random ones.
+ * Arrays are placed one behind the other, the next one at *@va. Random ones come from @seed.
  */
 int operand_make(struct operand *o, const char *text, uint64_t *va, uint64_t *seed);
 int operand_map(const struct operand *o, struct annex_ndp_time *t);

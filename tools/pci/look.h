@@ -8,8 +8,10 @@
 #include <stdbool.h>
 
 /*
- * struct look - @root: the folder with copies of another machine's /sys, /proc and /dev; "" is this
- * machine. As a root in sysfs.h.
+ * struct look - Options of the commands that look at a machine.
+ * @root: the folder with copies of another machine's /sys, /proc and /dev; "" is this machine. As a
+ *	root in sysfs.h.
+ * @json: report as JSON.
  */
 struct look {
 	const char *root;

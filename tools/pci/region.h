@@ -19,7 +19,7 @@ struct region_list {
 	unsigned int n;
 };
 
-/* region_list() - Those which @mem is a part of. 0 or -ENOMEM with the line set. */
+/* region_list() - List the regions that @mem is a part of. 0 or -ENOMEM with the line set. */
 int region_list(const char *root, const char *mem, struct region_list *list);
 void region_list_free(struct region_list *list);
 

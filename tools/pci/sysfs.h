@@ -22,7 +22,7 @@ bool sysfs_is(const char *root, const char *fmt, ...) __attribute__((format(prin
 bool sysfs_text(char *buf, size_t size, const char *root, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* sysfs_number() - The number that a file begins with, decimal or 0x; @none: there is none. */
+/* sysfs_number() - The number that a file begins with, decimal or 0x; @none if there is none. */
 long long sysfs_number(long long none, const char *root, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -9,7 +9,10 @@
 #include <annex/system.h>
 #include "../cli.h"
 
-/* struct machine - @given: what options have set, as in machine_sets(). */
+/*
+ * struct machine - The machine to plan for.
+ * @given: bits of the members that options have set, as in machine_sets().
+ */
 struct machine {
 	struct annex_system sys;
 	uint32_t given;
@@ -25,8 +28,8 @@ void machine_gpus(struct machine *m, unsigned int traces);
 uint32_t machine_sets(const char *name);
 
 /*
- * machine_set() - Set what an option of this name sets, from a text like its value, in which a
- * number alone is in G. "ssd" is the rate of SSDs both ways. @number: the value in G, for plots.
+ * machine_set() - Set the member of the option of this name from a text like its value, in which a
+ * number alone is in G. "ssd" is the rate of SSDs both ways. *@number is the value in G, for plots.
  *
  * Return: 0; -ENOENT (no such name, no line set); -EINVAL.
  */

@@ -44,12 +44,13 @@ double work_ideal(const struct work *w);
 int work_bound(const struct work *w, const struct annex_system *sys, double *seconds);
 
 /*
- * struct outcome - What came of a policy or a plan.
+ * struct outcome - The result of a policy or a plan.
  * @unlimited: on a GPU that has memory for everything.
  * @reason: why it is not feasible.
  * @steps: of the plan for the first GPU.
  * @bound: as work_bound(), or NAN: with noise there is none.
- * @plan_s, @sim_s: how long planning and simulating took.
+ * @plan_s: seconds of planning.
+ * @sim_s: seconds of simulating.
  * @gpus: NULL, or the result of each of several GPUs, until outcome_free().
  */
 struct outcome {
@@ -65,8 +66,8 @@ struct outcome {
 void outcome_free(struct outcome *o);
 
 /*
- * work_policy() - Plan with @policy, and simulate. @plan: NULL, or where the plan for the first GPU
- * goes (NULL if not feasible). Returns 0 too when it is not feasible.
+ * work_policy() - Plan with @policy, and simulate. If @plan is not NULL, *@plan is the plan for the
+ * first GPU (NULL if not feasible). Returns 0 too when it is not feasible.
  *
  * work_plan() - Simulate a plan on the first GPU and all like it; not feasible is an error.
  *

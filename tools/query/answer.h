@@ -10,10 +10,11 @@
 #define ANSWER_TEXT 48
 
 /*
- * struct answer - @rows: of lineitem that passed; with parts, those that have one.
- * @revenue: in units of 10^-4, exactly.
- * @promo: of it, of promoted parts; q14 only.
- * @seconds: it took, a median.
+ * struct answer - The answer of a query.
+ * @rows: rows of lineitem that passed; with parts, those that have one.
+ * @revenue: revenue in units of 10^-4, exactly.
+ * @promo: the part of it from promoted parts; q14 only.
+ * @seconds: median of the time taken.
  */
 struct answer {
 	uint64_t rows;

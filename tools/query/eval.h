@@ -23,10 +23,12 @@ struct eval_side {
 };
 
 /*
- * struct eval - @columns, @rows: of each condition.
- * @bytes: of the columns that are swept, each time.
+ * struct eval - A question that is measured on the device and on the host.
+ * @column: the column of each condition.
+ * @rows: rows of that column.
  * @lines: rows of lineitem.
- * @runs: how often everything was measured.
+ * @bytes: bytes of the columns that are swept, each time.
+ * @runs: how often everything is measured.
  */
 struct eval {
 	const struct question *q;

@@ -13,9 +13,9 @@
 int import_table(const char *path, const struct tpch_table **t);
 
 /*
- * import_orders() - The dates of orders. import_columns() - One of the other tables into a range;
- * @d: orders, from which columns are made, or NULL. @out: for store_publish(). *@bytes: of the
- * columns.
+ * import_orders() - Read the dates of orders.
+ * import_columns() - Import one of the other tables into a range: @out, for store_publish(), with
+ * *@rows rows and *@bytes bytes. Some columns are made from the orders @d, or from none: NULL.
  */
 int import_orders(const char *path, struct dates *d);
 int import_columns(const char *path, const struct tpch_table *t, struct dates *d, struct store *s,

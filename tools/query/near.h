@@ -14,7 +14,7 @@
 /* NEAR_LOCAL, and the kinds of devices that the library opens. */
 extern const struct cli_list near_list;
 
-/* struct near - @info: of the device. Zeroed: none. */
+/* struct near - A near-data device with its kernels; zeroed: none. */
 struct near {
 	struct annex_ndp *ndp;
 	struct annex_m2 *m2;
@@ -23,8 +23,9 @@ struct near {
 };
 
 /*
- * near_open() - @device: "local", a device made for this, which takes @threads of the host; or an
- * ndp: URI. It can reach all of the range. near_close() - @n may be zeroed.
+ * near_open() - Open @device, which can reach all of the range: an ndp: URI, or "local" for a
+ * device made for this, which takes @threads threads of the host.
+ * near_close() - Close it; @n may be zeroed.
  */
 int near_open(struct near *n, const char *device, uint32_t threads, struct store *s);
 void near_close(struct near *n);

@@ -37,7 +37,13 @@ struct question {
 /* Parameters that may differ from the benchmarks'; the index of names and values below. */
 enum { ASK_YEAR, ASK_MONTH, ASK_WEEK, ASK_DISCOUNT, ASK_QUANTITY, ASK_OPTIONS };
 
-/* struct ask - @given: on the command line. One number: @lo = @hi, and @below for the quantity. */
+/*
+ * struct ask - The limits given on the command line.
+ * @given: this one is given.
+ * @below: one number was given for the quantity, which shall be below it.
+ * @lo: lower limit; of one number, the number.
+ * @hi: upper limit; likewise.
+ */
 struct ask {
 	struct ask_span {
 		bool given, below;
@@ -45,7 +51,7 @@ struct ask {
 	} of[ASK_OPTIONS];
 };
 
-/* ask_parse() - Of option @opt: "7", or for discount and quantity "5..7" too. */
+/* ask_parse() - Parse the value of option @opt: "7", or for discount and quantity "5..7" too. */
 int ask_parse(void *ask, const char *opt, char *text);
 
 /* The queries' names. */

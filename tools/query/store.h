@@ -44,10 +44,10 @@ int store_open(struct store *s, const char *uri);
 void store_close(struct store *s);
 
 /*
- * store_create() - Room for the columns of @t that are stored, and with @made those that are made
- * too. -EEXIST: there is such a table, and no @overwrite. store_publish() - Now they, @n of them,
- * are tables, in the place of those that are there if @overwrite: all in one step. Tables that are
- * created and not published end with the store.
+ * store_create() - Make room for the columns of @t that are stored, and with @made for the computed
+ * ones too. -EEXIST: there is such a table, and no @overwrite.
+ * store_publish() - Make @n created tables visible in one step, with @overwrite in the place of
+ * tables of the same names. Tables that are created and not published end with the store.
  */
 int store_create(struct store *s, const struct tpch_table *t, uint64_t rows, bool made,
 		 bool overwrite, struct store_table *out);

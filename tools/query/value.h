@@ -30,7 +30,7 @@ const char *value_chars(const char *s, size_t n, char *out, size_t width);
  */
 int32_t date_days(int year, int month, int day);
 
-/* date_split() - The other way round; @yday: of the year, from 1 on. Of years 1 to 9999. */
+/* date_split() - The other way round, for years 1 to 9999; days of a year count from 1. */
 void date_split(int32_t days, int *year, int *month, int *yday);
 
 #endif

@@ -20,8 +20,7 @@ struct table_column {
 	enum column_type type;
 };
 
-/* table_find() - Find the file of column @name in @dir: its type, and its path (@path to be freed).
- */
+/* table_find() - Find the file of column @name in @dir: its type, and its path (free *@path). */
 int table_find(const char *dir, const char *name, enum column_type *type, char **path);
 
 /* table_rows() - The number of rows by the file "rows"; 0: there is none. */

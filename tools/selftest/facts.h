@@ -7,7 +7,7 @@
 
 #include "../out.h"
 
-/* facts_report() - Members of the JSON object; @dir: whose file system matters. */
+/* facts_report() - Write members of the JSON object; the file system is that of @dir. */
 void facts_report(struct out *o, const char *dir);
 
 #endif

@@ -18,9 +18,12 @@
 #define SELFTEST_AREA (8ull << 20)
 
 /*
- * struct selftest - @folder: of the files, private, in the directory that was asked for; @storage
- * and @hdm are in it.
- * @overwrite, @range: URIs, or NULL.
+ * struct selftest - The options of annex selftest.
+ * @overwrite: URI of a device that may be overwritten, or NULL.
+ * @range: URI of a range, or NULL.
+ * @folder: private folder for files, in the directory that was asked for.
+ * @storage: file in it that serves as a device.
+ * @hdm: file in it that serves as a range.
  * @direct: files are opened with O_DIRECT.
  * @no_files: io_uring is not to be had, so memory is all there is.
  */
@@ -32,8 +35,9 @@ struct selftest {
 };
 
 /*
- * struct selftest_part - @round: one round, on inputs that follow from @seed. 0, or a negative
- * errno, with the reason in @t.
+ * struct selftest_part - A part of the self-test.
+ * @round: one round, on inputs that follow from @seed. 0, or a negative errno, with the reason in
+ *	@t.
  */
 struct selftest_part {
 	const char *name;
@@ -55,15 +59,18 @@ static inline uint64_t pick(uint64_t *seed, uint64_t n)
 void fill(uint64_t *seed, void *to, size_t bytes);
 
 /*
- * storage_uri() - The device that data goes to: what --overwrite names, else memory or the file by
- * turns. @query: what comes behind "?" of our own ones, or "".
+ * storage_uri() - The device that data goes to: that of --overwrite, else memory or the file by
+ * turns, with @query behind a "?" if it is not "".
  */
 int storage_uri(const struct selftest *s, struct tally *t, uint64_t *seed, const char *query,
 		char uri[ANNEX_URI_MAX]);
 
 /*
- * struct area - Some blocks of a device, and @shadow: the bytes that should be there.
- * @first: byte on the device. @buf is a buffer of the device's, @addr its address there.
+ * struct area - Some blocks of a device.
+ * @first: first byte on the device.
+ * @addr: the device's address of @buf.
+ * @shadow: the bytes that should be there.
+ * @buf: buffer that the device can reach.
  */
 struct area {
 	struct tally *t;
@@ -78,9 +85,10 @@ struct area {
 
 /*
  * area_open() - Open the device, and write random bytes to SELFTEST_AREA of it, or to all of it
- * where that is less. @a has @t and the rest zero; @timeout_ms 0: the default. @anywhere: at a
- * random place, not at the beginning. area_reopen() - Close the
- * device if its data outlives that, and open it anew. area_check() - All of it is on the device.
+ * where that is less; with @anywhere at a random place, else at its beginning. @a has @t and
+ * perhaps @timeout_ms (0: the default), and the rest zero.
+ * area_reopen() - Close the device if its data outlives that, and open it anew.
+ * area_check() - Check that all of @shadow is on the device.
  */
 int area_open(struct area *a, const char *uri, uint64_t *seed, bool anywhere);
 int area_reopen(struct area *a);

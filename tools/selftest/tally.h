@@ -29,7 +29,7 @@ int tally_wrong(struct tally *t, const char *fmt, ...) __attribute__((format(pri
 /* tally_call() - @err is what @call returned, which should be 0. Returns @err. */
 int tally_call(struct tally *t, int err, const char *call);
 
-/* tally_same() - @n bytes that should be @want; @at: where the first is, for people. 0, -EILSEQ. */
+/* tally_same() - Compare @n bytes with @want; the line counts from byte @at. 0, -EILSEQ. */
 int tally_same(struct tally *t, const char *what, uint64_t at, const void *got, const void *want,
 	       size_t n);
 

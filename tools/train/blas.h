@@ -10,8 +10,12 @@
 
 /*
  * struct product - C = @scale A B + @keep C, row by row. A is @rows by @inner, B @inner by
- * @columns; with @turn_a or @turn_b it lies there turned.
- * @da, @db, @dc: from row to row.
+ * @columns.
+ * @turn_a: A is stored transposed.
+ * @turn_b: B is stored transposed.
+ * @da: leading dimension of A: numbers from a row to the next.
+ * @db: leading dimension of B.
+ * @dc: leading dimension of C.
  */
 struct product {
 	bool turn_a, turn_b;

@@ -21,7 +21,7 @@ static inline uint32_t each_parts(uint64_t all, uint32_t size)
 	return (uint32_t)((all + size - 1) / size);
 }
 
-/* each_size() - What of @all is in part @i: @size, but for the last one. */
+/* each_size() - How much of @all is in part @i: @size, but for the last one. */
 static inline uint32_t each_size(uint64_t all, uint32_t size, uint32_t i)
 {
 	uint64_t left = all - (uint64_t)i * size;

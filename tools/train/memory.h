@@ -8,10 +8,11 @@
 #include <annex/exec.h>
 
 /*
- * struct memory_opts - @size: of all tensors together, at most.
- * @device: of the device tier; 0: as much as @size.
- * @rate: bytes a second each way of each link, or 0.
- * @checksum: of what leaves.
+ * struct memory_opts - How to make the space.
+ * @size: most bytes of all tensors together.
+ * @device: bytes of the device tier; 0: as many as @size.
+ * @rate: bytes a second each way of each link; 0: no limit.
+ * @checksum: check evicted pages by checksums.
  */
 struct memory_opts {
 	uint64_t size, device, host;
@@ -23,9 +24,12 @@ struct memory_opts {
 };
 
 /*
- * struct memory - @now, @peak: bytes of tensors that live, wherever they are.
- * @first, @end: all of them have had addresses between these.
+ * struct memory - The tensors' space.
  * @made: files of the stores that were not there before.
+ * @now: bytes of the tensors that live, wherever they are.
+ * @peak: the most bytes that lived at once.
+ * @first: lowest address that a tensor has had.
+ * @end: end of the highest.
  */
 struct memory {
 	struct annex_space *space;

@@ -43,8 +43,13 @@ enum {
 };
 
 /*
- * struct layer - What is learnt, and what forward leaves for backward: what came in, queries, keys
- * and values, who looked where, what was seen, the middle, and what went up.
+ * struct layer - Parameters of a layer, and the activations that forward leaves for backward.
+ * @in: the layer's input.
+ * @qkvs: queries, keys and values.
+ * @weights: attention weights.
+ * @seen: output of the attention.
+ * @middle: input of the feed-forward part.
+ * @high: its hidden activations.
  */
 struct layer {
 	struct param qkv, mix, up, down, small;
@@ -60,11 +65,15 @@ struct model_time {
 #define MODEL_KERNELS 24u
 
 /*
- * struct model - @x: what comes out of the last layer, @last: its norm; @d: gradient of what goes
- * from layer to layer.
+ * struct model - The model, and the state of its training.
  * @end: gain and bias of the last norm, bias of the head.
+ * @x: output of the last layer.
+ * @last: its norm.
+ * @d: gradient of the values between layers.
  * @step: iterations so far.
- * @times: since somebody cleared them; @running: of them, since @began.
+ * @times: times of kernels since they were cleared last.
+ * @running: the entry of the kernel that runs.
+ * @began: when it began (annex_now()).
  */
 struct model {
 	struct shape shape;
@@ -81,17 +90,18 @@ struct model {
 };
 
 /*
- * shape_bytes() - Room for all tensors that live at once. shape_weights() - Numbers of a layer that
- * tell who looks where. shape_check() - Whether it can be, else -EINVAL with the line set.
+ * shape_bytes() - Room for all tensors that live at once.
+ * shape_weights() - Attention weights of a layer.
+ * shape_check() - Whether there can be such a model, else -EINVAL with the line set.
  */
 uint64_t shape_bytes(const struct shape *s);
 uint64_t shape_weights(const struct shape *s);
 int shape_check(const struct shape *s);
 
 /*
- * model_open() - A new one, whose weights depend on @seed alone. @rate: of learning, at its
- * highest. 0 or -errno with the line set.
- * model_close() - It ends; its tensors do with @memory.
+ * model_open() - Make a model whose weights depend on @seed alone, with the highest learning rate
+ * @rate. 0 or -errno with the line set.
+ * model_close() - Free it; its tensors end with @memory.
  */
 int model_open(struct model *m, const struct shape *shape, struct memory *memory, struct pool *pool,
 	       uint64_t seed, double rate);
@@ -99,7 +109,7 @@ void model_close(struct model *m);
 
 /*
  * model_forward() - The first half of an iteration: predict what follows each of @tokens.
- * model_backward() - The second: learn. @loss: the mean of it all, before.
+ * model_backward() - The second: learn. *@loss is the mean loss before it.
  */
 int model_forward(struct model *m, const uint8_t *tokens);
 int model_backward(struct model *m, const uint8_t *tokens, const uint8_t *next, double *loss);

@@ -7,8 +7,8 @@
 #define TOOLS_TRAIN_SCRATCH_H
 
 /*
- * scratch_make() - Make it, empty, if @uri has a size and nothing is there. *@path: for
- * scratch_end(); NULL if nothing was made. Opening @uri tells other faults of it.
+ * scratch_make() - Make it, empty, if @uri has a size and nothing is there. Give *@path to
+ * scratch_end(); it is NULL if nothing was made. Opening @uri tells other faults of it.
  * 0, or -errno with the line set.
  */
 int scratch_make(const char *uri, char **path);

@@ -8,8 +8,9 @@
 #include "model.h"
 
 /*
- * struct train_opts - @device: 0: as much as all tensors want.
- * @rate: of learning.
+ * struct train_opts - The options of annex train.
+ * @device: bytes of the device tier; 0: as many as all tensors want.
+ * @rate: learning rate.
  */
 struct train_opts {
 	struct shape shape;
@@ -24,8 +25,12 @@ struct train_opts {
 };
 
 /*
- * struct train_step - @device, @host, @stored: bytes there between the iteration's halves, when
- * there are most; @resident: of the process then.
+ * struct train_step - The figures of an iteration. Bytes are those between its halves, when there
+ * are most.
+ * @device: bytes in the device tier.
+ * @host: bytes in the host tier.
+ * @stored: bytes on devices.
+ * @resident: resident memory of the process.
  */
 struct train_step {
 	double loss;
@@ -35,13 +40,18 @@ struct train_step {
 };
 
 /*
- * struct train - @base, @resident: memory of the process before there was any tensor, and at most.
+ * struct train - A training run.
  * @done: iterations that have ended.
- * @first: of those that are reported: the first of the second half, when every run is as it will go
- * on; 0 if none of that half has ended.
- * @before, @stats: of the space when @first began, and at the end.
- * @times: of the kernels since @first; @user_ns, @kernel_ns: what all threads computed since then.
- * @predicted: seconds of an iteration by its plan, as the simulator has it; 0: there is no plan.
+ * @first: the first iteration that is reported: that of the second half, when every run is as it
+ *	will go on; 0 if none of that half has ended.
+ * @base: resident memory of the process before there was any tensor.
+ * @resident: its peak.
+ * @before: counters of the space when @first began.
+ * @stats: counters of the space at the end.
+ * @user_ns: user time of all threads since @first.
+ * @kernel_ns: system time of all threads since @first.
+ * @predicted: the simulator's seconds of an iteration with its plan; 0: there is no plan.
+ * @times: times of the kernels since @first.
  */
 struct train {
 	const struct train_opts *opts;

@@ -14,11 +14,13 @@ struct cuda_frames;
 
 /**
  * struct cuda_gpu - A GPU.
- * @memory: the first member: what others know of it.
+ * @memory: its public part, the first member.
  * @index: CUDA's number of it.
- * @host: the stream of the host's copies and kernels; @proxy: that of copiers, which are threads of
- *	their own. Neither waits for other kernels, or has them wait.
- * @lock: of @blocks, the GPU memory that was given out.
+ * @host: the stream of the host's copies and kernels. Neither stream waits for other kernels, or
+ *	has them wait.
+ * @proxy: the stream of copiers, which are threads of their own.
+ * @lock: for @blocks.
+ * @blocks: the GPU memory that was given out.
  * @frames: memory for spaces.
  */
 struct cuda_gpu {

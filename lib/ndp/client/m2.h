@@ -91,15 +91,20 @@ struct m2_link {
 };
 
 /*
- * struct annex_m2 - @opts: with the defaults filled in.
- * @head: as it was when it was opened.
- * @mine: 1, and in a child of fork() 0.
- * @gone: it was seen that the device is no more.
- * @released, @waiters: threads that wait for a slot.
- * @ring: taken to announce and to reap; @announced, @reaped: how many.
- * @leader: one thread waits for the bell and reaps for all, the others on @reaped_some.
- * @go: registers: calls so far.
- * @before_ns, @after_ns: latencies to be added: before calls are stored, and after answers came.
+ * struct annex_m2 - A client's handle of a near-data device.
+ * @opts: the options, defaults filled in.
+ * @head: the head of the region as it was when the device was opened.
+ * @mine: 1; 0 in a child of fork().
+ * @gone: the device was seen to have gone.
+ * @released: futex word: changes when a slot is given back.
+ * @waiters: threads that wait for a slot.
+ * @ring: ring transport: taken to announce and to reap.
+ * @announced: ring transport: calls announced.
+ * @reaped: ring transport: answers reaped.
+ * @leader: one thread waits for the bell and reaps for all; the others wait on @reaped_some.
+ * @go: register transport: calls so far.
+ * @before_ns: latency to be added before a call is stored.
+ * @after_ns: latency to be added after an answer came.
  */
 struct annex_m2 {
 	struct annex_m2_opts opts;
@@ -123,8 +128,9 @@ struct annex_m2 {
 	uint32_t before_ns, after_ns;
 };
 
-/* open.c: m2_create() - Options checked, nothing attached. m2_attach() - What is behind it, and its
- * region, which m2->link->close releases. m2_free() - All of it. */
+/* open.c: m2_create() - Make a handle with checked options; nothing is attached.
+ * m2_attach() - Attach the device's region; m2->link->close releases it.
+ * m2_free() - Release the handle. */
 int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out);
 int m2_attach(struct annex_m2 *m2, char *region);
 void m2_free(struct annex_m2 *m2);
@@ -134,9 +140,9 @@ int m2_open_remote(const char *uri, const struct annex_m2_opts *opts, struct ann
 int m2_open_pci(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
 
 /*
- * slot.c: m2_slot_take() - One for this call; @wait: until its deadline: -EBUSY, -ENODEV; else
- * -EBUSY at once, without a word. m2_slot_give() - @stuck: it has not been answered, and may be
- * still.
+ * slot.c: m2_slot_take() - Take a slot for this call: -EBUSY when all are taken, with @wait only at
+ * the call's deadline, else at once and without a line; -ENODEV.
+ * m2_slot_give() - Give it back; with @stuck it stays taken, since an answer may still come.
  */
 int m2_slot_take(struct m2_call *call, bool wait);
 void m2_slot_give(const struct m2_call *call, bool stuck);
@@ -152,8 +158,9 @@ int m2_call(struct annex_m2 *m2, enum annex_m2_function function, const void *pa
 	    const void *args, size_t nargs, struct annex_m2_answer *out);
 /* m2_usable() - 0; -ENODEV, -ECHILD. */
 int m2_usable(struct annex_m2 *m2);
-/* m2_begin() - A call, with a slot: as m2_call(). m2_store_call() - Its cell, and announce it;
- * m2_wake_device() afterwards. m2_end() - @err: what it came to; its slot is given back. */
+/* m2_begin() - Begin a call: take a slot; errors as m2_call().
+ * m2_store_call() - Store its cell and announce it; call m2_wake_device() afterwards.
+ * m2_end() - Give the slot of a call back that ended with @err. */
 int m2_begin(struct m2_call *call, bool wait);
 void m2_store_call(struct m2_call *call);
 void m2_end(const struct m2_call *call, int err);
@@ -165,12 +172,14 @@ bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function,
 		    struct annex_m2_answer *out);
 
 /*
- * wait.c: m2_look() - Whether a call is answered; what was torn or lost on the way is stored again.
- * 0; M2_LATER; -ENODEV, -EIO. @slow: there is time to look whether there will ever be an answer.
- * m2_wait() - Until it is: -ETIMEDOUT too. m2_slow(), m2_over(), m2_back_off() - What it is made
- * of: whether to look slowly in this round, whether it is the last one, and the pause after it.
+ * wait.c: m2_look() - Look for the answer of a call; store the call again if it was torn or lost on
+ * the way. With @slow, also look whether the device lives. 0; M2_LATER; -ENODEV, -EIO.
+ * m2_wait() - Look until there is an answer: -ETIMEDOUT too. The parts of its loop:
+ * m2_slow() - Whether to look slowly in this round.
+ * m2_over() - Whether this round is the last one.
+ * m2_back_off() - Pause after this round.
  * m2_late() - Whether the deadline has come.
- * m2_down() - Whether the device is no more, as far as can be told; @heart: or is dead.
+ * m2_down() - Whether the device has gone, as far as can be told, or, with @heart, is dead.
  */
 #define M2_LATER 1
 int m2_look(struct m2_call *call, bool slow);
@@ -182,7 +191,8 @@ void m2_back_off(struct m2_call *call, unsigned int round, uint64_t nap_ns);
 bool m2_down(struct annex_m2 *m2, struct m2_heart *heart);
 void m2_delay(uint64_t ns);
 
-/* function.c: m2_verdict() - What an answer means; *@end where a kernel ended. */
+/* function.c: m2_verdict() - The errno that an answer means, with a line; *@end: where the kernel
+ * ended. */
 int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m2_end *end);
 /* m2_launch_one() - As annex_m2_launch() or, if @ask->sync, annex_m2_run(), until @deadline. */
 int m2_launch_one(struct annex_m2 *m2, struct annex_m2_launch *ask, const void *args, size_t nargs,

@@ -14,8 +14,10 @@ int talk_connect(const char *uri, uint32_t timeout_ms);
 
 /*
  * talk() - Ask, with the file @fd if it is not -1; *@a is the answer, which may say no.
- * @fds: takes @nfds files, that must come if it says yes. @more: takes what follows, up to *@nmore
- *	bytes; NULL: nothing may.
+ * @fds: takes the files of the answer.
+ * @nfds: files that must come if the answer is yes.
+ * @more: takes the bytes that follow the answer; NULL: none may.
+ * @nmore: room in @more; then the bytes that came.
  *
  * Return: 0; -ENODEV (the server is gone); -ETIMEDOUT; -EPROTO (what it says makes no sense): then
  * there is nothing more to talk about.

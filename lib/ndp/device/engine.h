@@ -56,7 +56,7 @@ void ndp_call(struct ndp_client *c, unsigned int function, const void *payload, 
 #define ANNEX_M2_KERNELS 64u
 void ndp_records(struct ndp_client *c, struct annex_m2_record out[ANNEX_M2_KERNELS]);
 
-/* ndp_options() - What the device was made with, defaults filled in. */
+/* ndp_options() - The options of the device, defaults filled in. */
 const struct annex_ndp_opts *ndp_options(const struct annex_ndp *ndp);
 
 /*
@@ -72,8 +72,9 @@ void ndp_unlend(struct annex_ndp *ndp);
 bool ndp_assist(struct annex_ndp *ndp);
 
 /**
- * struct ndp_counters - Since the device was made.
- * @tlb_hits, @tlb_misses: of the DRAM-TLB, which units ask when a span is new to them.
+ * struct ndp_counters - Counters since the device was made.
+ * @tlb_hits: hits of the DRAM-TLB, which units ask when a span is new to them.
+ * @tlb_misses: its misses.
  */
 struct ndp_counters {
 	uint64_t tlb_hits;

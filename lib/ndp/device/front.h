@@ -16,11 +16,15 @@
 #include "engine.h"
 
 /**
- * struct ndp_front_opts - @stride, @slots: of the region.
+ * struct ndp_front_opts - How to make a front end.
+ * @stride: bytes from one cell of the region to the next.
+ * @slots: slots of the region.
  * @transport: how cells are announced.
- * @region, @room: memory for it, which is there already; NULL: new memory.
- * @doze_ms: how long to sleep between looks where nothing rings; 0: as long as is good for others.
- * @memory, @memory_bytes: what the process may attach by calls; NULL: nothing.
+ * @region: existing memory for the region; NULL: new memory.
+ * @room: bytes of @region.
+ * @doze_ms: how long to sleep between looks where nothing rings; 0: a default.
+ * @memory: memory that the process may attach by calls; NULL: none.
+ * @memory_bytes: bytes of @memory.
  */
 struct ndp_front_opts {
 	uint32_t stride;
@@ -33,7 +37,7 @@ struct ndp_front_opts {
 	uint64_t memory_bytes;
 };
 
-/* struct ndp_front_stats - What came over the region. */
+/* struct ndp_front_stats - Counts of calls over the region. */
 struct ndp_front_stats {
 	uint64_t calls;
 	uint64_t torn;
@@ -42,12 +46,14 @@ struct ndp_front_stats {
 };
 
 /**
- * struct ndp_cell - What the device knows of a cell. The watching thread has it, but while a call
- * is
- * @busy, when who answers has it.
- * @word, @seq: of the call that is busy.
- * @last, @kept: of the one answered last; 0: none.
- * @hot: it is in the front's list.
+ * struct ndp_cell - The device's state of a cell. It belongs to the watching thread; while a call
+ * is under way, to the thread that answers it.
+ * @word: the word of the call under way.
+ * @seq: its sequence number.
+ * @last: sequence number of the call answered last; 0: none.
+ * @kept: the answer to that.
+ * @busy: a call is under way.
+ * @hot: the cell is in the front's list of hot cells.
  */
 struct ndp_cell {
 	struct ndp_front *f;
@@ -67,13 +73,17 @@ struct ndp_cell {
  * struct ndp_front - A region and its thread.
  * @fd: the region's memory, for the client; -1: it was given (@opts).
  * @bell: our side.
- * @hot: cells that were called since it last dozed, which are looked at each time, from @at on;
- * @cold: the next one of all others.
- * @unrung: cells that were answered since a host that sleeps was last looked for.
- * @head, @posted, @post: ring.
- * @go, @instance: registers.
- * @also: another descriptor to watch, -1: none; @ready is called when it is readable, and returns
- * false when the front end shall end.
+ * @at: index in @hot where the next look begins.
+ * @hot: cells that were called since the thread last dozed; each look is at all of them.
+ * @cold: the next cell to look at of all others.
+ * @unrung: cells that were answered since the thread last looked for a host that sleeps.
+ * @head: ring transport: calls taken.
+ * @posted: ring transport: answers posted.
+ * @post: ring transport: taken to post.
+ * @go: register transport: the last call.
+ * @instance: register transport: the instance that it launched.
+ * @also: another descriptor to watch; -1: none.
+ * @ready: called when @also is readable; false: the front end shall end.
  */
 struct ndp_front {
 	struct annex_ndp *ndp;

@@ -10,7 +10,7 @@
 #include "state.h"
 #include "unit.h"
 
-/* ndp_schedule() - What the instance has ready has changed. */
+/* ndp_schedule() - Queue the instance anew after the number of its ready units has changed. */
 void ndp_schedule(struct ndp_instance *in);
 
 /* ndp_wake() - Wake a thread, if there is work that none is about to take. */
@@ -30,10 +30,10 @@ struct ndp_turn {
 };
 
 /*
- * ndp_take() - A unit for @thread, for about @slice instructions; false: nothing is ready. Without
- * a batch in *@turn an instance has ended, and *@reply says how. @brief: the thread polls, and must
- * not be kept; it gets none of a client whose turns were far too long of late.
- * ndp_settle() - And back. The instance may have ended by it.
+ * ndp_take() - Take a unit for @thread, for about @slice instructions; false: nothing is ready.
+ * Without a batch in *@turn an instance has ended, and *@reply says how. With @brief the thread
+ * polls and must not be kept: it gets no unit of a client whose last turns were far too long.
+ * ndp_settle() - Give the unit back. The instance may have ended by it.
  */
 bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, bool brief,
 	      struct ndp_turn *turn, struct ndp_reply *reply);

@@ -16,7 +16,7 @@
 #define NDP_PEER_MAPS 256u /* mappings of each */
 
 /**
- * struct ndp_memory - What is served: a file, as it is told from others, and where it is mapped.
+ * struct ndp_memory - A served file, by device and inode, and where it is mapped.
  */
 struct ndp_memory {
 	dev_t dev;
@@ -26,11 +26,13 @@ struct ndp_memory {
 };
 
 /**
- * struct ndp_peer - A process.
- * @refused: why it is not served.
- * @front: NULL before it has said hello; with the server's lock, as @maps and @mapped, which others
- * read.
- * @over: its thread has nothing to do any more.
+ * struct ndp_peer - A process. The server's lock is for @front, @maps and @mapped, which other
+ * threads read.
+ * @refused: the errno with which it is turned away; 0: it is served.
+ * @over: its thread has ended.
+ * @front: its front end; NULL before it has sent ANNEX_M2_HELLO.
+ * @maps: its mappings.
+ * @mapped: bytes of them.
  */
 struct ndp_peer {
 	struct ndp_server *s;
@@ -48,9 +50,11 @@ struct ndp_peer {
 };
 
 /**
- * struct ndp_server - @kick: wakes its thread.
- * @dev, @ino: of the socket's name.
- * @lock: peers.
+ * struct ndp_server - A device that is served at a socket.
+ * @kick: eventfd that wakes its thread.
+ * @dev: device number of the socket's name.
+ * @ino: inode number of it.
+ * @lock: for @peers, @served and @refused.
  */
 struct ndp_server {
 	struct annex_ndp *ndp;

@@ -17,31 +17,51 @@
 /**
  * struct ndp_time_params - A device. The first part is Table IV's; where the paper is silent, the
  * second part says what is assumed.
- * @units, @subcores, @slots: of micro-threads.
- * @mhz: of units, network and caches.
- * @register_file: bytes of a unit; what a kernel's registers leave no room for are fewer slots.
- * @l1_bytes: of a unit; a kernel's scratchpad is taken from it. @l1_ways, @l1_cycles.
- * @tlb_entries, @tlb_ways: for data, of a unit.
- * @l2_bytes, @l2_ways, @l2_cycles: in front of each channel.
- * @channels, @interleave: of DRAM; bytes to one channel before the next, hashed.
- * @dram_mhz, @trc, @trcd, @tcl, @trp: LPDDR5-6400's command clock, in which a channel of 16 bits
- * has 32 bytes in @tbl = 2 clocks: 409.6 GB/s in all. In its clocks, like all that begin with t.
+ * @units: NDP units.
+ * @subcores: sub-cores of a unit.
+ * @slots: micro-thread slots of a sub-core.
+ * @mhz: clock of units, network and caches.
+ * @register_file: bytes of a unit's; kernels with more registers get fewer slots.
+ * @l1_bytes: L1 of a unit; a kernel's scratchpad is taken from it.
+ * @l1_ways: its ways.
+ * @l1_cycles: its latency.
+ * @tlb_entries: data TLB of a unit.
+ * @tlb_ways: its ways.
+ * @l2_bytes: L2 slice in front of each channel.
+ * @l2_ways: its ways.
+ * @l2_cycles: its latency.
+ * @channels: channels of DRAM.
+ * @interleave: bytes to one channel before the next, hashed.
+ * @dram_mhz: LPDDR5-6400's command clock. Members that begin with t are in its clocks.
+ * @trc: row cycle.
+ * @trcd: row to column.
+ * @tcl: read latency.
+ * @trp: precharge.
+ * @tbl: burst: a channel of 16 bits moves 32 bytes in 2 clocks, 409.6 GB/s in all.
  * @crossbars: of the network, half of them for requests, half for answers; flits of 32 bytes.
- * @cxl_ns: load to use over the link: a launch takes it once, there and back.
+ * @cxl_ns: load-to-use latency of the link: a launch takes it once, there and back.
  *
  * @page: bytes; the paper places data in pages of 2 MB.
  * @issue_cycles: from issue to the next instruction of the same micro-thread: a short pipeline of
- * operands, execution and result, without forwarding (III-E).
- * @sfu_cycles, @vsfu_cycles: of products, quotients and roots; of each register of them.
+ *	operands, execution and result, without forwarding (III-E).
+ * @sfu_cycles: scalar product, quotient or root.
+ * @vsfu_cycles: each register of a vector one.
  * @spawn_cycles: between two micro-threads that a unit's generator makes.
- * @noc_cycles: through a crossbar with nobody else there. The head of a packet takes a flit.
- * @loads, @stores: sectors that a unit may have under way.
- * @banks, @row: of a channel; bytes.
- * @row_idle: clocks after which a row is closed that nobody uses.
- * @tcwl, @trrd, @tfaw, @twr, @twtr, @trtp: as LPDDR5-6400 has them. Refresh is left out: by bank,
- * it hides behind the other banks.
- * @queue: reads, and writes, that a channel holds; writes wait until there are @drain_high, or no
- * reads, and are then done until there are @drain_low.
+ * @noc_cycles: through an idle crossbar. The head of a packet takes a flit.
+ * @loads: sectors that a unit may have under way to be loaded.
+ * @stores: sectors that it may have under way to be stored.
+ * @banks: banks of a channel.
+ * @row: bytes of a row.
+ * @row_idle: clocks after which an unused row is closed.
+ * @tcwl: write latency. Refresh is left out: by bank, it hides behind the other banks.
+ * @trrd: row to row.
+ * @tfaw: four-activate window.
+ * @twr: write recovery.
+ * @twtr: write to read.
+ * @trtp: read to precharge.
+ * @queue: reads, and writes, that a channel holds.
+ * @drain_high: waiting writes at which a channel writes although reads wait.
+ * @drain_low: waiting writes at which it stops writing.
  */
 struct ndp_time_params {
 	uint32_t units, subcores, slots, mhz;
@@ -72,7 +92,8 @@ extern const struct ndp_time_params ndp_time_table_iv;
  * @isa: VLEN, and the registers that the kernel uses.
  * @scratchpad: bytes of it.
  * @mem: what micro-threads reach, beside their scratchpad.
- * @base, @bound: the pool region.
+ * @base: first address of the pool region.
+ * @bound: address behind it.
  * @piece: bytes of a micro-thread.
  * @budget: instructions, of all micro-threads.
  */
@@ -93,16 +114,22 @@ struct ndp_time_kernel {
  * struct ndp_time_result - What it took.
  * @cycles: from the first micro-thread to the last answer of memory.
  * @total_ns: the same with the link.
- * @link_ns: which is this of it.
- * @issued: instructions by unit.
- * @busy: cycles that the units of each kind were taken, of all.
- * @read, @written: bytes of DRAM.
- * @row_hits, @row_misses: accesses to DRAM that found their row open, and that did not.
- * @l1_hits and so on: sectors.
+ * @link_ns: the link's part of @total_ns.
+ * @issued: instructions by functional unit.
+ * @busy: cycles that functional units of each kind were busy, summed.
+ * @read: bytes read from DRAM.
+ * @written: bytes written to DRAM.
+ * @row_hits: accesses to DRAM that found their row open.
+ * @row_misses: accesses that did not.
+ * @l1_hits: sectors that L1s had.
+ * @l1_misses: sectors that they had not.
+ * @l2_hits: sectors that L2 slices had.
+ * @l2_misses: sectors that they had not.
  * @walks: misses of TLBs.
  * @threads: micro-threads.
- * @slots: of a sub-core, that there was room for.
- * @pc, @addr: of an error.
+ * @slots: slots of a sub-core that there was room for.
+ * @pc: the instruction of an error.
+ * @addr: the address of an error.
  */
 struct ndp_time_result {
 	uint64_t cycles;

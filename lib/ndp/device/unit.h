@@ -24,9 +24,12 @@ enum ndp_end {
 };
 
 /**
- * struct ndp_run - How a unit's turn went.
- * @done: instructions.
- * @err, @pc, @addr: of NDP_FAILED.
+ * struct ndp_run - The result of a unit's turn.
+ * @end: how it ended.
+ * @done: instructions executed.
+ * @err: the errno of NDP_FAILED.
+ * @pc: its instruction.
+ * @addr: its address.
  */
 struct ndp_run {
 	enum ndp_end end;

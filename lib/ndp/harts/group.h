@@ -17,8 +17,8 @@ typedef void rv_choose_fn(struct rv_batch *b, unsigned int first);
 rv_choose_fn rv_choose, rv_choose_avx2;
 
 /*
- * rv_settle() - What is the group's becomes @lanes' own, who are at @pc now; vl and vtype too if
- * @shapes.
+ * rv_settle() - Copy the group's state to @lanes, which are at @pc now; with @shapes also vl and
+ * vtype.
  */
 typedef void rv_settle_fn(struct rv_batch *b, uint64_t lanes, uint64_t pc, bool shapes);
 rv_settle_fn rv_settle, rv_settle_avx2;

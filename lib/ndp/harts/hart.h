@@ -30,20 +30,24 @@ typedef void rv_op(struct rv_batch *b, const struct rv_insn *in);
 /**
  * struct rv_insn - A decoded instruction.
  * @op: executes it for the lanes of the group.
- * @rd, @rs1, @rs2, @rs3: registers; @rd of integer instructions is never 0 but RV_DUMP. Vector
- * instructions have vd, vs1 (or rs1, or the immediate in @imm), vs2, vs3 there.
+ * @imm: its immediate.
+ * @vop: a vector instruction's row; its immediate is in @rs1.
+ * @bits: as fetched, expanded if it was a compressed one.
+ * @rd: destination register, or vd; RV_DUMP in the place of x0.
+ * @rs1: first source register, or vs1.
+ * @rs2: second source register, or vs2.
+ * @rs3: third source register, or vs3.
  * @bytes: 2 or 4.
- * @unit: for rv_step().
+ * @unit: functional unit, for rv_step().
  * @rm: rounding mode field, or funct3.
  * @vm: not masked.
- * @aux: whatever the handler's decoder put there (nf, eew, csr flags).
- * @bits: as fetched, expanded if it was a compressed one.
+ * @aux: extra bits from the handler's decoder (nf, eew, csr flags).
  */
 struct rv_insn {
 	rv_op *op;
 	union {
 		int64_t imm;
-		const struct rv_vop *vop; /* of vector instructions; their immediate is in rs1 */
+		const struct rv_vop *vop;
 	};
 	uint32_t bits;
 	uint8_t rd, rs1, rs2, rs3;

@@ -19,9 +19,11 @@
 enum rv_prot { RV_READ = 1, RV_WRITE = 2 };
 
 /**
- * struct rv_span - Bytes that lie one after the other for the harts and in the host's memory; @va
- * and
- * @host are the same modulo 8.
+ * struct rv_span - Bytes that lie one after the other for the harts and in the host's memory.
+ * @va: the harts' address of the first.
+ * @bytes: their number.
+ * @host: the host's address of the first, equal to @va modulo 8.
+ * @prot: bits of enum rv_prot.
  */
 struct rv_span {
 	uint64_t va;
@@ -40,9 +42,11 @@ struct rv_mem {
 };
 
 /**
- * struct rv_isa - What code may use.
+ * struct rv_isa - The registers that code may use.
  * @vlen: bits of a vector register, a power of two from 128 to 1024.
- * @nx, @nf, @nv: registers of each kind; instructions that name others are illegal. 32: all.
+ * @nx: integer registers; instructions that name others are illegal. 32: all.
+ * @nf: likewise, floating-point registers.
+ * @nv: likewise, vector registers.
  */
 struct rv_isa {
 	unsigned int vlen;

@@ -16,8 +16,10 @@
 /**
  * struct rv_space - Areas by address. Neighbours differ in what may be done with them.
  * @base: host address of address 0.
- * @n, @room: areas, and how many @area has memory for.
- * @bytes: of areas that can be read or written.
+ * @area: the areas.
+ * @n: number of areas.
+ * @room: areas that @area has memory for.
+ * @bytes: bytes of areas that can be read or written.
  */
 struct rv_space {
 	char *base;

@@ -53,8 +53,12 @@ struct user_timer {
  * @text: executable segments.
  * @seen: code as it was decoded, from @code_low on.
  * @done: instructions executed.
- * @blocked, @pending: signals, bit n - 1 for signal n.
- * @ended: it has, with @status, or by @signal; @err: what annex_rv_run() returns.
+ * @blocked: blocked signals, bit n - 1 for signal n.
+ * @pending: pending signals, likewise.
+ * @ended: the program has ended.
+ * @status: its exit status.
+ * @signal: the signal that ended it, or 0.
+ * @err: the result of annex_rv_run().
  */
 struct user {
 	struct rv_space space;

@@ -36,7 +36,8 @@ __extension__ typedef __int128 v_i128;
  * struct rv_vctx - What a kernel gets beside its operands.
  * @m: a byte for each element, 0 or 1: v0's bit (carry, merge).
  * @rm: vxrm of fixed-point kernels, the rounding mode of others.
- * @flags: fflags are or'ed here, and @sat: something was saturated.
+ * @flags: fflags are or'ed here.
+ * @sat: set when something was saturated.
  */
 struct rv_vctx {
 	const uint8_t *m;
@@ -70,7 +71,9 @@ enum rv_vop_flags {
 
 /**
  * struct rv_vop - An instruction that does the same to each element.
- * @d, @a, @b: EEW of vd, vs2 and vs1 (or the scalar), as a power of two times SEW; RV_VNONE.
+ * @d: EEW of vd, as a power of two times SEW; RV_VNONE: there is no vd.
+ * @a: EEW of vs2, likewise.
+ * @b: EEW of vs1 or the scalar, likewise.
  * @kern: for SEW 8, 16, 32 and 64; NULL: reserved.
  * @exact: likewise, for any rounding mode and with flags; NULL: @kern is right always.
  * @bits: the same as @kern, where the result is a mask; NULL: @kern will do.

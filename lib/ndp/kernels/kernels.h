@@ -46,8 +46,12 @@ struct k_way {
 };
 
 /**
- * struct annex_kernels - @piece, @threads, @coherent: of the device; @threads: micro-thread slots.
- * @kernel: NULL until it is needed; @lock is held by who loads one.
+ * struct annex_kernels - The near-data kernels of a device.
+ * @piece: bytes of the pool for one micro-thread.
+ * @threads: micro-thread slots of the device.
+ * @coherent: the device sees the host's caches.
+ * @lock: held to load a kernel.
+ * @kernel: each kernel; NULL until it is first needed.
  */
 struct annex_kernels {
 	struct annex_hdm *hdm;
@@ -65,8 +69,8 @@ void kernels_init(struct annex_kernels *k, struct annex_hdm *hdm, const struct k
 		  uint32_t piece, uint32_t threads);
 
 /*
- * k_run() - Run a kernel, with one micro-thread for each of @pieces of the pool at @pool. @args: 8
- * bytes each. No pieces: nothing is to be done.
+ * k_run() - Run a kernel, with one micro-thread for each of @pieces of the pool at @pool. Arguments
+ * have 8 bytes each. No pieces: nothing is to be done.
  */
 int k_run(struct annex_kernels *k, enum k_kernel kernel, const void *pool, uint64_t pieces,
 	  const void *args, size_t nargs);

@@ -15,7 +15,7 @@ struct emu_align {
 	uint32_t offset;
 };
 
-/* annex_emu_direct_find() - Those of a file that is open with O_DIRECT. */
+/* annex_emu_direct_find() - The alignments of a file that is open with O_DIRECT. */
 struct emu_align annex_emu_direct_find(int fd);
 
 /*

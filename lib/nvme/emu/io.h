@@ -17,7 +17,8 @@ static inline uint32_t annex_emu_todo(const struct emu_cmd *cmd)
 
 /**
  * annex_emu_dsm_ranges() - Fetch and check the ranges of a dataset management command.
- * @ranges: room for ANNEX_DSM_MAX. @n: those that are to be deallocated and not empty.
+ * @ranges: room for ANNEX_DSM_MAX.
+ * @n: number of ranges that are to be deallocated and not empty.
  *
  * Return: 0 or an NVMe status.
  */

@@ -20,13 +20,17 @@ enum emu_req_state {
 
 /**
  * struct emu_req - One such command.
- * @next, @prev: in the free list or the list of timers, or of far.c's.
- * @sq: NULL for the flush of closing.
- * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
- * @status, @delay_us, @fault: what becomes of the completion.
+ * @next: next in the list of free requests, of timers, or of far.c.
+ * @prev: previous in that list.
+ * @sq: its submission queue; NULL for the flush of closing.
+ * @status: status of the completion.
+ * @fault: the injected fault that the completion suffers.
  * @far: @segs are memory that only the copier reaches, and @bounce is far.c's.
  * @dropped: reset or deleted underway: ends without a completion.
- * @step: where a command of several I/Os is; see ring.c.
+ * @delay_us: delay of the completion.
+ * @step: the step that a command of several I/Os is at; see ring.c.
+ * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
+ * @buf: registered buffer that holds the one piece of data, or -1.
  */
 struct emu_req {
 	struct emu_req *next, *prev;
@@ -52,7 +56,7 @@ struct emu_req {
 	char *bounce;
 	struct iovec *segs, *big;
 	unsigned int nsegs, seg;
-	int buf; /* registered buffer that holds the one piece of data, or -1 */
+	int buf;
 	struct iovec iov[EMU_IOVS];
 };
 

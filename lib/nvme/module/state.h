@@ -35,10 +35,11 @@ struct module_event {
 
 /**
  * struct module - A controller.
- * @ops: of ctrl.
+ * @ops: operations of @ctrl.
  * @fd: its file, closed last.
- * @doorbells: of all queues, of info.doorbells bytes.
- * @shadow, @event: likewise, or NULL.
+ * @doorbells: doorbells of all queues, info.doorbells bytes.
+ * @shadow: shadow doorbells, as many bytes; NULL: the controller has none.
+ * @event: event indices, as many bytes, or NULL.
  * @sleeps: whether waiters sleep.
  * @events: one for each queue identifier.
  * @lock: of @maps and the pages of ctrl.
@@ -77,7 +78,7 @@ void module_free(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr
 /* module_find() - Which mapping a device address is in, and where. -ENOENT. */
 int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset);
 
-/* sleep.c. module_eventfd() - What completions of a queue pair signal; -1: nothing. */
+/* sleep.c. module_eventfd() - The eventfd that completions of a queue pair signal; -1: none. */
 int module_events_init(struct module *p);
 void module_events_free(struct module *p);
 int module_eventfd(struct module *p, uint16_t qid);

@@ -10,8 +10,9 @@
 #include "net.h"
 
 /**
- * struct gen_family - @at: its models, as annex_model_at().
- * @usual: put what is usual for the model in place of each number that is 0.
+ * struct gen_family - Models that one file builds.
+ * @at: its models, as annex_model_at().
+ * @usual: put the model's default in the place of each number that is 0.
  *	-EINVAL: numbers that it does not have, or that do not fit each other.
  * @build: add its layers. Return: the loss.
  */

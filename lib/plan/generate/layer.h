@@ -35,7 +35,8 @@ uint32_t annex_layer_norm(struct gen_net *net, const char *name, uint32_t x, uin
 uint32_t annex_layer_rms_norm(struct gen_net *net, const char *name, uint32_t x, uint64_t width);
 
 /**
- * annex_layer_map() - An elementwise function; @flags: what its derivative reads (GEN_READS_*).
+ * annex_layer_map() - An elementwise function; @flags tell the inputs of its derivative
+ * (GEN_READS_*).
  * annex_layer_dropout() - Saves a mask of one byte an element.
  * annex_layer_add(), annex_layer_mul() - Sum and product of two of one shape.
  * annex_layer_softmax() - Over rows, however long.
@@ -89,7 +90,7 @@ void annex_layer_max_pool(struct gen_net *net, struct gen_image *im);
 uint32_t annex_layer_mean_pool(struct gen_net *net, struct gen_image *im);
 
 /**
- * annex_layer_loss() - Cross entropy of rows of @classes: one number.
+ * annex_layer_loss() - Cross entropy of rows of @classes, as one number.
  */
 uint32_t annex_layer_loss(struct gen_net *net, uint32_t logits, uint64_t classes);
 

@@ -102,7 +102,8 @@ uint64_t annex_gen_elems(const struct gen_net *net, uint32_t value);
 
 /**
  * annex_gen_activation() - A tensor that a kernel makes; @elem_bytes 0: the model's.
- * annex_gen_input() - What the iteration is given. annex_gen_weight() - What it trains.
+ * annex_gen_input() - A tensor that the iteration is given.
+ * annex_gen_weight() - A tensor that it trains.
  * annex_gen_state() - Neither trained nor forgotten: running means.
  * annex_gen_view() - Some elements of @value as a value of their own.
  * annex_gen_gradient() - A tensor for the gradient of @value.
@@ -132,7 +133,7 @@ void annex_gen_train(struct gen_net *net, uint32_t loss);
 
 /**
  * annex_gen_tensor() - A tensor of the trace with bytes rounded up to pages, for what is no value.
- * annex_gen_kernel() - The next kernel, by the roofline; @bytes: that it moves.
+ * annex_gen_kernel() - The next kernel, timed by the roofline. It moves @uses->bytes.
  */
 struct gen_uses {
 	uint32_t in[12], out[12];

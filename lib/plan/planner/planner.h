@@ -184,7 +184,8 @@ struct annex_price {
 /* Whether @bytes of a period can leave at @drop to a tier, and at what price. */
 bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
 		 unsigned int below, struct annex_price *price);
-/* @open: the period began before the walk did, and the cut may be wanted sooner at its end. */
+/* Cut out a period. With @open it began before the walk did, and the cut may be wanted sooner at
+ * its end. */
 void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
 	       unsigned int below, bool open);
 /*

@@ -25,7 +25,7 @@ int annex_walk_enter(struct walk *w, char open);
 
 /*
  * annex_walk_more() - Whether there is another member or element (1), or the end, @close, which is
- * passed (0). @first: true before the first one.
+ * passed (0). *@first is true before the first one.
  */
 int annex_walk_more(struct walk *w, char close, bool *first);
 

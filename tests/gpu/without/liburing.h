@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What headers of lib/nvme/emu need of liburing on a machine that has none; see ring.c.
+ * The part of liburing that headers of lib/nvme/emu use, for machines without it; see ring.c.
  */
 #ifndef ANNEX_TESTS_GPU_LIBURING_H
 #define ANNEX_TESTS_GPU_LIBURING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What lib/migrate needs of libnuma, on machines that have none: no memory of a node.
+ * The part of libnuma that lib/migrate uses, for machines without it: no node has memory.
  */
 #ifndef ANNEX_TESTS_GPU_NUMAIF_H
 #define ANNEX_TESTS_GPU_NUMAIF_H
