@@ -21,7 +21,7 @@ static void print(const char *line)
 	fprintf(stderr, "%s%s: warning: %s\n", progress_clear(), cli_name(), line);
 }
 
-static void hear(void *ctx, enum annex_log_level level, const char *line)
+static void log_warning(void *ctx, enum annex_log_level level, const char *line)
 {
 	unsigned int i = 0;
 	char text[sizeof(said[0])];
@@ -45,7 +45,7 @@ static void hear(void *ctx, enum annex_log_level level, const char *line)
 
 void warn_init(void)
 {
-	annex_set_log(hear, NULL);
+	annex_set_log(log_warning, NULL);
 }
 
 void warn_stop(void)

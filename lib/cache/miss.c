@@ -50,7 +50,8 @@ int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
 				  (unsigned long long)c->nlines);
 	if (err == -EBUSY)
 		return annex_fail(err,
-				  "cache: line %llu: all slots are pinned, or it is %llu times",
+				  "cache: line %llu: all slots are pinned, or the line has "
+				  "%llu references already",
 				  (unsigned long long)line, ANNEX_LINE_CROWDED);
 	return annex_fail(err, "cache: line %llu cannot be brought in: %s",
 			  (unsigned long long)line, strerrorname_np(-err));

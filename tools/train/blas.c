@@ -7,7 +7,7 @@
 #include "blas.h"
 
 /* Of the interface of cblas. */
-enum { ROW_MAJOR = 101, AS_IT_IS = 111, TURNED = 112 };
+enum { CblasRowMajor = 101, CblasNoTrans = 111, CblasTrans = 112 };
 
 typedef void (*sgemm_fn)(int order, int turn_a, int turn_b, int rows, int columns, int inner,
 			 float scale, const float *a, int da, const float *b, int db, float keep,
@@ -17,7 +17,7 @@ static sgemm_fn sgemm;
 static char *(*config)(void);
 
 /* A function's address comes as one of data. */
-static bool find(void *lib, const char *name, void *fn)
+static bool load(void *lib, const char *name, void *fn)
 {
 	void *at = dlsym(lib, name);
 
@@ -38,8 +38,8 @@ int blas_open(void)
 	if (!lib)
 		return err_set(-ENOENT, "there is no OpenBLAS: install it (in Debian, "
 					"libopenblas0-pthread)");
-	if (!find(lib, "openblas_set_num_threads", &set_threads) ||
-	    !find(lib, "openblas_get_config", &config) || !find(lib, "cblas_sgemm", &sgemm)) {
+	if (!load(lib, "openblas_set_num_threads", &set_threads) ||
+	    !load(lib, "openblas_get_config", &config) || !load(lib, "cblas_sgemm", &sgemm)) {
 		dlclose(lib);
 		return err_set(-ENOENT, "libopenblas.so.0 lacks a function: install another (in "
 					"Debian, libopenblas0-pthread)");
@@ -56,6 +56,7 @@ const char *blas_name(void)
 
 void blas_multiply(const struct product *p)
 {
-	sgemm(ROW_MAJOR, p->turn_a ? TURNED : AS_IT_IS, p->turn_b ? TURNED : AS_IT_IS, p->rows,
-	      p->columns, p->inner, p->scale, p->a, p->da, p->b, p->db, p->keep, p->c, p->dc);
+	sgemm(CblasRowMajor, p->turn_a ? CblasTrans : CblasNoTrans,
+	      p->turn_b ? CblasTrans : CblasNoTrans, p->rows, p->columns, p->inner, p->scale, p->a,
+	      p->da, p->b, p->db, p->keep, p->c, p->dc);
 }

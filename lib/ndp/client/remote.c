@@ -184,7 +184,7 @@ static int map_region(struct annex_m2 *m2, struct remote *r, int fd)
 	return err;
 }
 
-static int hello(struct annex_m2 *m2, struct remote *r)
+static int request_region(struct annex_m2 *m2, struct remote *r)
 {
 	struct annex_m2_message m = message(ANNEX_M2_HELLO), a;
 	int fds[2], err;
@@ -225,7 +225,7 @@ int m2_open_remote(const char *uri, const struct annex_m2_opts *opts, struct ann
 	r->uri = strdup(uri);
 	r->sock = r->uri ? talk_connect(uri, m2->opts.timeout_ms)
 			 : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
-	err = r->sock < 0 ? r->sock : hello(m2, r);
+	err = r->sock < 0 ? r->sock : request_region(m2, r);
 	if (err) {
 		annex_m2_close(m2);
 		return err;

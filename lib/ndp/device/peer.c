@@ -170,7 +170,7 @@ static int unmap(struct ndp_peer *p, const struct request *r)
 	return 0;
 }
 
-static bool tell(struct ndp_peer *p, const struct request *r)
+static bool list_clients(struct ndp_peer *p, const struct request *r)
 {
 	struct annex_m2_message a = answer_to(&r->ask, 0);
 	char buf[ANSWER_ROOM];
@@ -189,7 +189,7 @@ static bool handle(struct ndp_peer *p, struct request *r)
 	switch (r->ask.ask) {
 	case ANNEX_M2_LIST:
 	case ANNEX_M2_RECORDS:
-		return tell(p, r);
+		return list_clients(p, r);
 	case ANNEX_M2_MAP:
 		result = p->front ? map(p, r) : -ENOTCONN;
 		break;
@@ -243,7 +243,7 @@ static int open_front(struct ndp_peer *p, const struct ndp_front_opts *opts, str
 	return err;
 }
 
-static bool hello(struct ndp_peer *p, const struct request *r)
+static bool grant_region(struct ndp_peer *p, const struct request *r)
 {
 	const struct annex_m2_message *ask = &r->ask;
 	struct ndp_front_opts opts = {.stride = (uint32_t)ask->a,
@@ -309,7 +309,7 @@ void ndp_peer_run(struct ndp_peer *p)
 			answer(p, &r, p->refused);
 			more = false;
 		} else if (r.ask.ask == ANNEX_M2_HELLO && r.ask.version == ANNEX_M2_VERSION) {
-			more = hello(p, &r);
+			more = grant_region(p, &r);
 		} else {
 			more = handle(p, &r);
 		}

@@ -56,7 +56,7 @@ void ndp_wake(struct annex_ndp *ndp)
 }
 
 /* Whose units have been busy least; of those that a thread that polls may serve, if it is one. */
-static struct ndp_client *poorest(struct annex_ndp *ndp, bool brief, uint64_t now)
+static struct ndp_client *least_served(struct annex_ndp *ndp, bool brief, uint64_t now)
 {
 	struct ndp_client *c, *least = NULL, *fit = NULL;
 
@@ -150,7 +150,7 @@ bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, bool b
 	struct ndp_client *c;
 
 	*turn = (struct ndp_turn){.since = annex_now(), .limit = brief ? BRIEF_NS : TURN_NS};
-	c = poorest(ndp, brief, turn->since);
+	c = least_served(ndp, brief, turn->since);
 	if (!c)
 		return false;
 	if (turn->since - measured.at > MEASURED_NS)

@@ -187,7 +187,7 @@ static int check_launch(struct annex_ndp_time *t, const struct annex_m2_needs *n
 	return 0;
 }
 
-static void tell(const struct ndp_time_result *r, struct annex_ndp_time_result *out)
+static void fill_result(const struct ndp_time_result *r, struct annex_ndp_time_result *out)
 {
 	*out = (struct annex_ndp_time_result){
 		.cycles = r->cycles,
@@ -238,6 +238,6 @@ int annex_ndp_time_run(struct annex_ndp_time *t, const void *elf, size_t bytes,
 	k.args = l->args;
 	k.args_bytes = (uint32_t)l->nargs;
 	err = ndp_time_kernel(t->device, &k, &result);
-	tell(&result, out);
+	fill_result(&result, out);
 	return err;
 }

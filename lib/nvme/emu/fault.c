@@ -186,7 +186,7 @@ static void apply(struct emu_cmd *cmd, const struct annex_fault *f)
 }
 
 /* Let the first active fault that matches a valid command strike it. Return: whether one did. */
-bool annex_emu_fault_strike(struct annex_emu *emu, struct emu_cmd *cmd)
+bool annex_emu_fault_apply(struct annex_emu *emu, struct emu_cmd *cmd)
 {
 	struct emu_faults *faults = &emu->faults;
 	bool struck = false;

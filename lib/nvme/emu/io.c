@@ -182,13 +182,13 @@ static void run_slow(struct annex_emu *emu, struct emu_sq *sq, unsigned int n, u
 	annex_emu_hand_over(emu);
 }
 
-/* Let faults strike. Return: how many commands come before one that ends the controller. */
-static unsigned int strike(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
+/* Apply injected faults. Return: how many commands come before one that ends the controller. */
+static unsigned int apply_faults(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		struct emu_cmd *cmd = &sq->cmds[i];
 
-		if (!annex_emu_fault_strike(emu, cmd))
+		if (!annex_emu_fault_apply(emu, cmd))
 			continue;
 		if (cmd->fault == ANNEX_FAULT_FATAL + 1 || cmd->fault == ANNEX_FAULT_REMOVE + 1)
 			return i;
@@ -225,7 +225,7 @@ void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n
 	}
 	/* A fault injected since the requests were reserved strikes from the next batch on. */
 	if (slow && annex_atomic_load(&emu->faults.n, ANNEX_RELAXED))
-		alive = strike(emu, sq, n);
+		alive = apply_faults(emu, sq, n);
 	if (slow)
 		run_slow(emu, sq, alive, n);
 	else

@@ -268,7 +268,7 @@ void annex_emu_file_close(struct annex_emu *emu);
 /* fault.c */
 int annex_emu_inject(struct annex_ctrl *ctrl, const struct annex_fault *fault);
 int annex_emu_fault_add(struct annex_emu *emu, const struct annex_fault *fault);
-bool annex_emu_fault_strike(struct annex_emu *emu, struct emu_cmd *cmd);
+bool annex_emu_fault_apply(struct annex_emu *emu, struct emu_cmd *cmd);
 
 /* io.c: the NVM command set. */
 void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n);

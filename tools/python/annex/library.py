@@ -61,7 +61,7 @@ CALLS = {
 }
 
 
-class Ear:
+class WarningPipe:
     """Warnings of the library, by a pipe.
 
     No code of Python may run in the library's threads: they would wait for the interpreter's lock,
@@ -73,8 +73,8 @@ class Ear:
         self.fd = ctypes.c_int(write)
         dll.annex_set_log(dll.annex_log_to_fd, ctypes.byref(self.fd))
 
-    def hear(self):
-        """What was said since the last time, as lines."""
+    def take(self):
+        """Return the warnings since the last call, a line each."""
         try:
             return os.read(self.end, 1 << 16).decode(errors="replace").splitlines()
         except BlockingIOError:
@@ -84,7 +84,7 @@ class Ear:
 class Library:
     """The library's functions, which raise Error where C tells an errno."""
 
-    ear = None  # one in a process, since the library has one log
+    warnings = None  # one in a process, since the library has one log
 
     def __init__(self):
         name = os.environ.get("ANNEX_LIBRARY", "libannex.so.0")
@@ -105,8 +105,8 @@ class Library:
         except (OSError, AttributeError) as missing:
             raise Error(errno.ENOENT, f"{missing}: run make in Annex's sources, then make install, "
                         "or set ANNEX_LIBRARY to build/libannex.so") from None
-        if not Library.ear:
-            Library.ear = Ear(self.dll)
+        if not Library.warnings:
+            Library.warnings = WarningPipe(self.dll)
 
     def __call__(self, name, *arguments):
         """Call a function; raise its errno and annex_last_error()."""

@@ -25,7 +25,7 @@ def in_child():
     """After fork(): the child is in no block, and has ordinary memory."""
     global turnstile
     turnstile = threading.Lock()
-    Library.ear = None  # the parent's
+    Library.warnings = None  # the parent's
     for memory in memories:
         lose(memory)
 
@@ -104,7 +104,7 @@ class Offload:
 
     def tell(self):
         """Warnings of the library become Python's, each once in a block."""
-        for line in Library.ear.hear():
+        for line in Library.warnings.take():
             if line not in self.told:
                 self.told.add(line)
                 warnings.warn(line, RuntimeWarning, stacklevel=3)
