@@ -266,7 +266,7 @@ int cli_size(const char *opt, const char *arg, uint64_t min, uint64_t max, uint6
 	if (err || v < min || v > max)
 		return err_set(-EINVAL,
 			       "%s %s: give a number from %llu to %llu (K, M, G, T may follow)",
-			       opt, arg, (unsigned long long)min, (unsigned long long)max);
+			       opt, arg, (ull)min, (ull)max);
 	*value = v;
 	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+typedef unsigned long long ull; /* the type of "%llu" */
+
 /* err_set() - Keep the line and return @err. */
 int err_set(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -22,13 +22,12 @@ void *mem_alloc(uint64_t count, size_t size, const char *what)
 		count = 1;
 	if (__builtin_mul_overflow(count, size, &bytes) || bytes > mem_limit()) {
 		err_set(-ENOMEM, "%s: %llu x %zu bytes are more than this machine's memory", what,
-			(unsigned long long)count, size);
+			(ull)count, size);
 		return NULL;
 	}
 	p = prov->alloc(prov->ctx, bytes, 64);
 	if (!p)
-		err_set(-ENOMEM, "%s: no memory for %llu x %zu bytes", what,
-			(unsigned long long)count, size);
+		err_set(-ENOMEM, "%s: no memory for %llu x %zu bytes", what, (ull)count, size);
 	return p;
 }
 

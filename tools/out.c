@@ -50,7 +50,7 @@ static void group_digits(uint64_t n, char *buf, size_t size)
 	char plain[24];
 	size_t len, at = 0;
 
-	len = (size_t)snprintf(plain, sizeof(plain), "%llu", (unsigned long long)n);
+	len = (size_t)snprintf(plain, sizeof(plain), "%llu", (ull)n);
 	for (size_t i = 0; i < len && at + 2 < size; i++) {
 		if (i && (len - i) % 3 == 0)
 			buf[at++] = ',';

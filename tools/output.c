@@ -57,7 +57,7 @@ int output_room(const char *path, uint64_t bytes)
 	    bytes <= room)
 		return 0;
 	return err_set(-ENOSPC, "no space for %s: it takes %llu bytes, and %llu are free", path,
-		       (unsigned long long)bytes, (unsigned long long)room);
+		       (ull)bytes, (ull)room);
 }
 
 dev_t output_fs(const char *path)

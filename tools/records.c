@@ -31,7 +31,7 @@ int records_bad(const struct records *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return err_set(-EINVAL, "%s, line %llu: %s", r->path, (unsigned long long)r->line, text);
+	return err_set(-EINVAL, "%s, line %llu: %s", r->path, (ull)r->line, text);
 }
 
 static uint64_t newlines(const char *s, size_t n)

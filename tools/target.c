@@ -122,7 +122,7 @@ static int check(struct target *t, const struct annex_uri *uri, const char *text
 		return err;
 	len = strlen(t->uri);
 	snprintf(t->uri + len, ANNEX_URI_MAX - len, "%csize=%llu", uri->nparams ? '&' : '?',
-		 (unsigned long long)bytes);
+		 (ull)bytes);
 	return 0;
 }
 

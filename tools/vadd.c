@@ -126,8 +126,8 @@ static int open_input(struct vadd *o, int i)
 		return err_lib(err, "%s", o->name[i]);
 	if (i && ns.block * ns.blocks / column_size(o->type) != o->count)
 		return err_set(-EINVAL, "%s has %llu elements, %s has %llu", o->name[A],
-			       (unsigned long long)o->count, o->name[i],
-			       (unsigned long long)(ns.block * ns.blocks / column_size(o->type)));
+			       (ull)o->count, o->name[i],
+			       (ull)(ns.block * ns.blocks / column_size(o->type)));
 	o->count = ns.block * ns.blocks / column_size(o->type);
 	return 0;
 }
@@ -242,7 +242,7 @@ static int verify(struct vadd *o)
 		adders[o->type](&sum, &x[A], &x[B], 1);
 		if (memcmp(&sum, &x[C], size))
 			return err_set(-EBADMSG, "the result is wrong: element %llu is not the sum",
-				       (unsigned long long)i);
+				       (ull)i);
 		progress_update(i, o->count, "elements");
 	}
 	return 0;

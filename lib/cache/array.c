@@ -4,8 +4,6 @@
 #include "core/log.h"
 #include "element.h"
 
-typedef unsigned long long ull;
-
 int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t base, uint32_t elem,
 		     uint64_t count)
 {

@@ -15,8 +15,6 @@
 #define HUGE_PAGE (2ul << 20)
 #define SEG_BYTES 16u /* of an SGL descriptor; a PRP entry takes 8 for a page */
 
-typedef unsigned long long ull;
-
 static bool in_process(const struct annex_provider *p)
 {
 	return p == annex_provider_huge() || p == annex_provider_pages();

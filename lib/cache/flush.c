@@ -99,9 +99,8 @@ int annex_cache_flush(struct annex_cache *c, uint64_t offset, uint64_t len)
 	if (len == UINT64_MAX && offset <= c->size)
 		len = c->size - offset;
 	if (offset > c->size || len > c->size - offset)
-		return annex_fail(-ERANGE, "cache: flush of %llu bytes at %llu of %llu",
-				  (unsigned long long)len, (unsigned long long)offset,
-				  (unsigned long long)c->size);
+		return annex_fail(-ERANGE, "cache: flush of %llu bytes at %llu of %llu", (ull)len,
+				  (ull)offset, (ull)c->size);
 	end = (offset + len + c->line - 1) >> c->line_shift;
 	write_range(c, offset >> c->line_shift, end, &flush);
 	wait_written(c, &flush);

@@ -38,6 +38,6 @@ int annex_layout_fits(struct annex_cache *c, const uint64_t *bytes, uint64_t siz
 		if (end_on(c, i, c->size) > bytes[i])
 			return annex_fail(-ERANGE,
 					  "cache: %llu bytes of backing data do not fit device %u",
-					  (unsigned long long)c->size, i);
+					  (ull)c->size, i);
 	return 0;
 }

@@ -46,15 +46,14 @@ static bool claim(struct annex_cache *c, uint64_t line, unsigned int flags,
 int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
 {
 	if (err == -ERANGE)
-		return annex_fail(err, "cache: line %llu of %llu", (unsigned long long)line,
-				  (unsigned long long)c->nlines);
+		return annex_fail(err, "cache: line %llu of %llu", (ull)line, (ull)c->nlines);
 	if (err == -EBUSY)
 		return annex_fail(err,
 				  "cache: line %llu: all slots are pinned, or the line has "
 				  "%llu references already",
-				  (unsigned long long)line, ANNEX_LINE_CROWDED);
-	return annex_fail(err, "cache: line %llu cannot be brought in: %s",
-			  (unsigned long long)line, strerrorname_np(-err));
+				  (ull)line, ANNEX_LINE_CROWDED);
+	return annex_fail(err, "cache: line %llu cannot be brought in: %s", (ull)line,
+			  strerrorname_np(-err));
 }
 
 /* Wait while a line is busy. Return: 0: it is there; 1: it is absent; or an error. */

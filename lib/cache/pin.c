@@ -37,8 +37,7 @@ int annex_cache_pin(struct annex_cache *c, uint64_t line, unsigned int flags, vo
 
 static void not_pinned(uint64_t line)
 {
-	annex_fail(-EINVAL, "cache: unpin of line %llu, which is not pinned",
-		   (unsigned long long)line);
+	annex_fail(-EINVAL, "cache: unpin of line %llu, which is not pinned", (ull)line);
 }
 
 void annex_cache_unpin(struct annex_cache *c, uint64_t line, unsigned int flags)

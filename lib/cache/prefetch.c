@@ -100,9 +100,7 @@ int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ra
 	for (unsigned int i = 0; i < n; i++)
 		if (ranges[i].offset > c->size || ranges[i].len > c->size - ranges[i].offset)
 			return annex_fail(-ERANGE, "cache: prefetch of %llu bytes at %llu of %llu",
-					  (unsigned long long)ranges[i].len,
-					  (unsigned long long)ranges[i].offset,
-					  (unsigned long long)c->size);
+					  (ull)ranges[i].len, (ull)ranges[i].offset, (ull)c->size);
 	for (unsigned int i = 0; i < n; i++)
 		if (ranges[i].len && !start_range(&a, &ranges[i]))
 			break;

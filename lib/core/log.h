@@ -4,6 +4,8 @@
 
 #include <annex/log.h>
 
+typedef unsigned long long ull; /* the type of "%llu" */
+
 /**
  * annex_log() - Hand one line to the log callback.
  */

@@ -156,7 +156,7 @@ int annex_uri_u64(const struct annex_uri *uri, const char *key, uint64_t min, ui
 		err = -ERANGE;
 	if (err)
 		return annex_fail(err, "%s: %s=%s is not a number from %llu to %llu", uri->scheme,
-				  key, text, (unsigned long long)min, (unsigned long long)max);
+				  key, text, (ull)min, (ull)max);
 	*value = v;
 	return 0;
 }

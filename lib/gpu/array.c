@@ -19,7 +19,7 @@ int annex_gpu_array_init(struct annex_gpu_array *a, struct annex_gpu_context *ct
 		return annex_fail(-EINVAL, "array: element 0 is not at a multiple of its size");
 	if (base > view->size || count > (view->size - base) / elem)
 		return annex_fail(-ERANGE, "array: it would end behind the %llu bytes of data",
-				  (unsigned long long)view->size);
+				  (ull)view->size);
 	*a = (struct annex_gpu_array){.cache = ctx->there,
 				      .dir = view->dir,
 				      .mem = view->mem,

@@ -28,8 +28,7 @@ static int recorded(struct annex_gpu_context *ctx)
 		return annex_fail(e.code, "%s: a kernel failed in block %u: %s",
 				  annex_dev_uri(ctx->dev), e.block, strerror(-e.code));
 	return annex_fail(e.code, "%s: a kernel failed in block %u, at line %llu: %s",
-			  annex_dev_uri(ctx->dev), e.block, (unsigned long long)e.line,
-			  strerror(-e.code));
+			  annex_dev_uri(ctx->dev), e.block, (ull)e.line, strerror(-e.code));
 }
 
 int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len)
@@ -42,7 +41,7 @@ int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len
 
 	if (offset > ctx->view.size || (len != UINT64_MAX && len > ctx->view.size - offset))
 		return annex_fail(-ERANGE, "flush: a range behind the %llu bytes of data",
-				  (unsigned long long)ctx->view.size);
+				  (ull)ctx->view.size);
 	end = len == UINT64_MAX ? ctx->view.size : offset + len;
 	end = (end + annex_gpu_line(ctx) - 1) >> ctx->view.line_shift;
 	err = recorded(ctx); /* of a kernel before; it would also end this one */

@@ -17,12 +17,10 @@ static int reserve(void *ctx, uint64_t bytes, void **base)
 
 	(void)ctx;
 	if (all < bytes)
-		return annex_fail(-ENOMEM, "host: no %llu bytes of addresses",
-				  (unsigned long long)bytes);
+		return annex_fail(-ENOMEM, "host: no %llu bytes of addresses", (ull)bytes);
 	p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		return annex_fail(-ENOMEM, "host: no %llu bytes of addresses",
-				  (unsigned long long)bytes);
+		return annex_fail(-ENOMEM, "host: no %llu bytes of addresses", (ull)bytes);
 	first = p + (-(uintptr_t)p & (FRAME - 1));
 	if (first > p)
 		munmap(p, (size_t)(first - p));

@@ -109,7 +109,7 @@ static int measure(struct annex_gpu_context *ctx, const struct annex_gpu_opts *o
 				  uri, ns.block);
 	if (view->size > bytes)
 		return annex_fail(-ERANGE, "%s: namespace %u has %llu bytes", uri, ns.nsid,
-				  (unsigned long long)bytes);
+				  (ull)bytes);
 	view->line_shift = (uint32_t)__builtin_ctz(opts->line);
 	view->block_shift = (uint32_t)__builtin_ctz(ns.block);
 	view->nlines = (view->size + opts->line - 1) >> view->line_shift;

@@ -98,8 +98,7 @@ static int end_move(struct annex_gpu_context *ctx, const struct annex_gpu_move *
 
 	if (move->line >= ctx->view.nlines)
 		return annex_fail(-EIO, "%s: a slot moves line %llu, of %llu", ctx->memory->name,
-				  (unsigned long long)move->line,
-				  (unsigned long long)ctx->view.nlines);
+				  (ull)move->line, (ull)ctx->view.nlines);
 	err = gpu_get(ctx, &word, &ctx->view.dir[move->line], sizeof(word));
 	if (err)
 		return err;

@@ -187,8 +187,7 @@ int annex_hdm_free(struct annex_hdm *h, void *ptr)
 		return hdm_give_run(h, (uint32_t)(offset / h->t.g.granule));
 	err = slab ? slab_give(h, slab, offset) : -EINVAL;
 	if (err == -EINVAL)
-		annex_fail(err, "%s: nothing to free at offset %llu", h->uri,
-			   (unsigned long long)offset);
+		annex_fail(err, "%s: nothing to free at offset %llu", h->uri, (ull)offset);
 	return err;
 }
 

@@ -41,11 +41,10 @@ static int read_node(const struct annex_uri *uri, int *node)
 		return annex_fail(-EINVAL, "numa:%.32s: no number of a node", uri->body);
 	if (numa_available() < 0)
 		return annex_fail(-EOPNOTSUPP, "numa:%llu: the kernel has no NUMA policies",
-				  (unsigned long long)n);
+				  (ull)n);
 	if (n > (uint64_t)numa_max_node() ||
 	    !numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned int)n))
-		return annex_fail(-ENODEV, "numa:%llu: no such node with memory",
-				  (unsigned long long)n);
+		return annex_fail(-ENODEV, "numa:%llu: no such node with memory", (ull)n);
 	*node = (int)n;
 	return 0;
 }
@@ -124,20 +123,18 @@ static int get_memory(struct annex_medium *m, bool huge)
 	int err;
 
 	if (m->bytes % page)
-		return annex_fail(-EINVAL, "numa: size= is no multiple of %llu",
-				  (unsigned long long)page);
+		return annex_fail(-EINVAL, "numa: size= is no multiple of %llu", (ull)page);
 	/* Beyond it the kernel would kill programs to make room. */
 	if (!huge && m->bytes > node_room(m->node))
 		return annex_fail(-ENOMEM, "numa:%d: it has no %llu bytes left", m->node,
-				  (unsigned long long)m->bytes);
+				  (ull)m->bytes);
 	m->fd = memfd_create("annex-hdm", MFD_CLOEXEC | (huge ? MFD_HUGETLB | 21u << 26 : 0));
 	if (m->fd < 0 || ftruncate(m->fd, (off_t)m->bytes))
 		return annex_fail(-errno, "numa:%d: %s", m->node, strerror(errno));
 	m->base = annex_medium_map(m->fd, m->bytes, page, MAP_SHARED);
 	err = m->base ? bind_pages(m, huge) : -errno;
 	if (err)
-		return annex_fail(err, "numa:%d: no %llu bytes%s: %s", m->node,
-				  (unsigned long long)m->bytes,
+		return annex_fail(err, "numa:%d: no %llu bytes%s: %s", m->node, (ull)m->bytes,
 				  huge ? " in huge pages (vm.nr_hugepages)" : "", strerror(-err));
 	err = verify_pages(m, page);
 	return err ? err : hdm_unshare(m);

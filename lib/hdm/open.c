@@ -55,7 +55,7 @@ static int check_medium(const struct annex_hdm *h)
 {
 	if (h->m->bytes < ANNEX_HDM_MIN)
 		return annex_fail(-EINVAL, "%s: %llu bytes; a range has at least %llu", h->uri,
-				  (unsigned long long)h->m->bytes, ANNEX_HDM_MIN);
+				  (ull)h->m->bytes, ANNEX_HDM_MIN);
 	return 0;
 }
 

@@ -71,7 +71,7 @@ static int grow(struct shm *s)
 		return 0;
 	if (errno == EOPNOTSUPP && !ftruncate(s->m.fd, (off_t)s->size))
 		return 0;
-	return annex_fail(-errno, "shm:%s: no %llu bytes: %s", s->path, (unsigned long long)s->size,
+	return annex_fail(-errno, "shm:%s: no %llu bytes: %s", s->path, (ull)s->size,
 			  strerror(errno));
 }
 
@@ -119,10 +119,10 @@ static int give_size(struct shm *s, uint32_t timeout_ms)
 		return err;
 	if (s->size && (uint64_t)st.st_size != s->size)
 		return annex_fail(-EINVAL, "shm:%s: it has %llu bytes, not %llu", s->path,
-				  (unsigned long long)st.st_size, (unsigned long long)s->size);
+				  (ull)st.st_size, (ull)s->size);
 	if ((uint64_t)st.st_size < ANNEX_HDM_MIN)
 		return annex_fail(-EINVAL, "shm:%s: %llu bytes; a range has at least %llu", s->path,
-				  (unsigned long long)st.st_size, ANNEX_HDM_MIN);
+				  (ull)st.st_size, ANNEX_HDM_MIN);
 	s->m.bytes = (uint64_t)st.st_size / HDM_PAGE * HDM_PAGE;
 	return 0;
 }

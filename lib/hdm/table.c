@@ -77,11 +77,10 @@ static int check_head(struct hdm_table *t)
 		return annex_fail(-EILSEQ, "%s: the head of the table is damaged", t->uri);
 	if (h.version != HDM_VERSION)
 		return annex_fail(-EPROTONOSUPPORT, "%s: a table of version %llu, not %u", t->uri,
-				  (unsigned long long)h.version, HDM_VERSION);
+				  (ull)h.version, HDM_VERSION);
 	if (h.bytes != t->g.bytes)
 		return annex_fail(-EILSEQ, "%s: it has %llu bytes, its table was made for %llu",
-				  t->uri, (unsigned long long)t->g.bytes,
-				  (unsigned long long)h.bytes);
+				  t->uri, (ull)t->g.bytes, (ull)h.bytes);
 	return 0;
 }
 

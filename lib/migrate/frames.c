@@ -4,8 +4,6 @@
 #include "core/log.h"
 #include "frames.h"
 
-typedef unsigned long long ull;
-
 /**
  * struct frame - @pages: of it that are in the tier, or on their way. @backed: there is memory.
  */

@@ -31,7 +31,7 @@ static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const s
 
 	if (!t)
 		return annex_fail(-EINVAL, "move: %llu bytes at %p are not in one tensor",
-				  (unsigned long long)bytes, ptr);
+				  (ull)bytes, ptr);
 	m = annex_move_new(s, t, want);
 	if (!m)
 		return annex_fail(-ENOMEM, "move: no memory");

@@ -263,8 +263,7 @@ static void exceed(struct annex_space *s, const struct job *job)
 	s->exceeded = true;
 	annex_log(ANNEX_LOG_WARNING,
 		  "space: %s goes beyond the device tier's %llu bytes: all that is there is held",
-		  annex_tensor_name(tensor_of(s, job->page)),
-		  (unsigned long long)pages_bytes(s->budget));
+		  annex_tensor_name(tensor_of(s, job->page)), (ull)pages_bytes(s->budget));
 }
 
 /* A job that there is no room for, and nothing can leave. Return: whether it goes on all the same.

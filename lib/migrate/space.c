@@ -22,8 +22,6 @@
 #define FAULT_BYTES 65536u
 #define PAGES_MAX (1u << 31)
 
-typedef unsigned long long ull;
-
 static uint64_t round_up(uint64_t bytes)
 {
 	return (bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE * ANNEX_MEM_PAGE;

@@ -304,13 +304,11 @@ static int check(const char *uri, struct annex_store_opts *o, const struct annex
 		return annex_fail(-EINVAL, "%s: a part that is not made of blocks of %u bytes", uri,
 				  ANNEX_MEM_PAGE);
 	if (o->first > size || (o->bytes && o->bytes > size - o->first))
-		return annex_fail(-ENOSPC, "%s: it ends at %llu bytes", uri,
-				  (unsigned long long)size);
+		return annex_fail(-ENOSPC, "%s: it ends at %llu bytes", uri, (ull)size);
 	if (!o->bytes)
 		o->bytes = (size - o->first) / ANNEX_MEM_PAGE * ANNEX_MEM_PAGE;
 	if (!o->bytes || o->bytes / ANNEX_MEM_PAGE > RUNS_MOST)
-		return annex_fail(-ENOSPC, "%s: %llu bytes to be used", uri,
-				  (unsigned long long)o->bytes);
+		return annex_fail(-ENOSPC, "%s: %llu bytes to be used", uri, (ull)o->bytes);
 	return 0;
 }
 

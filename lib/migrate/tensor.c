@@ -6,8 +6,6 @@
 #include "page.h"
 #include "tensor.h"
 
-typedef unsigned long long ull;
-
 const char *annex_tensor_name(const struct tensor *t)
 {
 	return t->shared ? "(small tensors)" : t->name ? t->name : "(no name)";

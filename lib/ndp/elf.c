@@ -52,7 +52,7 @@ static int add_segment(struct annex_elf *elf, const Elf64_Phdr *p, unsigned int 
 		return 0;
 	if (p->p_vaddr >= ANNEX_ELF_TOP || p->p_memsz > ANNEX_ELF_TOP - p->p_vaddr)
 		return annex_fail(-EINVAL, "segment %u: addresses beyond 0x%llx", index,
-				  (unsigned long long)ANNEX_ELF_TOP);
+				  (ull)ANNEX_ELF_TOP);
 	if (elf->nsegments && p->p_vaddr < elf->high)
 		return annex_fail(-EINVAL,
 				  "segment %u: overlaps the one before, or is out of order", index);
@@ -69,7 +69,7 @@ static int add_segment(struct annex_elf *elf, const Elf64_Phdr *p, unsigned int 
 	elf->high = s->va + s->bytes;
 	if (elf->high - elf->low > ANNEX_ELF_IMAGE)
 		return annex_fail(-E2BIG, "takes more than %llu bytes of memory",
-				  (unsigned long long)ANNEX_ELF_IMAGE);
+				  (ull)ANNEX_ELF_IMAGE);
 	return 0;
 }
 
@@ -119,7 +119,7 @@ int annex_elf_parse(const void *file, size_t bytes, struct annex_elf *out)
 		return err;
 	if (!is_code(out, out->entry) || out->entry % 2)
 		return annex_fail(-EINVAL, "begins at 0x%llx, where there is no code",
-				  (unsigned long long)out->entry);
+				  (ull)out->entry);
 	find_headers(out, &h);
 	return 0;
 }

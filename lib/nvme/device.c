@@ -59,7 +59,7 @@ int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64
 		return err;
 	if (!blocks || first > ns.blocks || blocks > ns.blocks - first)
 		return annex_fail(-ENXIO, "%s: namespace %u ends at block %llu", dev->uri, nsid,
-				  (unsigned long long)ns.blocks);
+				  (ull)ns.blocks);
 	if (dev->ctrl->ops->claim)
 		err = dev->ctrl->ops->claim(dev->ctrl, nsid, first, blocks);
 	if (err == -EBUSY)

@@ -80,7 +80,7 @@ int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int
 					annex_nvme_errno(r.status),
 					"%s: command 0x%02x at block %llu: NVMe status 0x%03x",
 					dev->uri, ios[done + (unsigned int)i].opcode,
-					(unsigned long long)ios[done + (unsigned int)i].slba,
+					(ull)ios[done + (unsigned int)i].slba,
 					r.status & ANNEX_SC_MASK);
 			if (!first)
 				first = err;

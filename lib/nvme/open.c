@@ -152,8 +152,7 @@ static int read_namespace(struct annex_dev *dev, uint32_t nsid, struct annex_ns 
 			err = annex_fail(-EINVAL,
 					 "%s: namespace %u has %llu blocks of 2^%u and %u bytes; "
 					 "512 and 4096 bytes without metadata work",
-					 dev->uri, nsid, (unsigned long long)ns->blocks, f->lbads,
-					 f->ms);
+					 dev->uri, nsid, (ull)ns->blocks, f->lbads, f->ms);
 	}
 	free(id);
 	return err;

@@ -106,7 +106,7 @@ void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q)
 		return;
 	if (q->qp->spurious)
 		annex_log(ANNEX_LOG_WARNING, "%s: queue %u had %llu completions for no command",
-			  dev->uri, q->qp->qid, (unsigned long long)q->qp->spurious);
+			  dev->uri, q->qp->qid, (ull)q->qp->spurious);
 	free_rings(dev, q);
 	/* Memory that a device or a thread may still write is lost rather than used again. */
 	if (dev->ctrl->ops->unmap(dev->ctrl, q->addr, q->mapped) || q->qp->active)

@@ -194,7 +194,7 @@ int annex_plan_parse_binary(const unsigned char *data, size_t len, struct annex_
 	end = data + len - SUM;
 	if (n_steps > (uint64_t)(end - p) / MIN_STEP)
 		return annex_fail(-EINVAL, "%llu steps do not fit in %zu bytes: truncated?",
-				  (unsigned long long)n_steps, len);
+				  (ull)n_steps, len);
 	for (uint64_t i = 0; i < n_steps && !err; i++) {
 		err = take_step(&p, end, i, &step);
 		if (!err)
@@ -204,7 +204,7 @@ int annex_plan_parse_binary(const unsigned char *data, size_t len, struct annex_
 		return err;
 	if (p != end)
 		return annex_fail(-EINVAL, "%zu bytes behind the last of %llu steps",
-				  (size_t)(end - p), (unsigned long long)n_steps);
+				  (size_t)(end - p), (ull)n_steps);
 	if (take(&p, SUM) != fnv(FNV_BASE, data, len - SUM))
 		return annex_fail(-EINVAL, "the checksum is wrong: the file is damaged");
 	return 0;

@@ -51,11 +51,6 @@ static int fail(const struct replay *r, bool step, uint32_t tensor, const char *
 			  tensor, words);
 }
 
-static unsigned long long ull(uint64_t v)
-{
-	return v;
-}
-
 /* Add what a tensor takes of each memory, or take it away. */
 static void account(struct replay *r, const struct place *p, bool add)
 {
@@ -72,7 +67,7 @@ static int check_room(const struct replay *r, bool step, uint32_t tensor)
 	for (unsigned int t = 0; t < ANNEX_TIER_SSD; t++)
 		if (r->used[t] > r->room[t])
 			return fail(r, step, tensor, "%llu bytes of %s memory in use, of %llu",
-				    ull(r->used[t]), annex_tier_name(t), ull(r->room[t]));
+				    (ull)r->used[t], annex_tier_name(t), (ull)r->room[t]);
 	return 0;
 }
 
@@ -99,7 +94,7 @@ static int check_bytes(const struct replay *r, const struct annex_plan_step *s,
 	if ((!back && !away) || s->bytes <= there)
 		return 0;
 	return fail(r, true, s->tensor, "%s of %llu bytes, but only %llu are %s the GPU",
-		    annex_plan_op_name(s->op), ull(s->bytes), ull(there), back ? "not on" : "on");
+		    annex_plan_op_name(s->op), (ull)s->bytes, (ull)there, back ? "not on" : "on");
 }
 
 static void move(struct replay *r, const struct annex_plan_step *s, struct place *p)
@@ -154,7 +149,7 @@ static int do_kernel(struct replay *r)
 			return fail(r, false, tensor, "it is not allocated yet");
 		if (r->judge && annex_place_out(p))
 			return fail(r, false, tensor, "%llu of its bytes are not on the GPU",
-				    ull(annex_place_out(p)));
+				    (ull)annex_place_out(p));
 		if (!(r->trace->uses[u].how & ANNEX_USE_WRITE))
 			continue;
 		account(r, p, false);
@@ -293,7 +288,7 @@ static int check_step(const struct replay *r, const struct annex_system *sys)
 	const struct annex_tensor *t = &r->trace->tensors[s->tensor];
 
 	if (s->bytes > t->bytes)
-		return fail(r, true, s->tensor, "%llu bytes of %llu", ull(s->bytes), ull(t->bytes));
+		return fail(r, true, s->tensor, "%llu bytes of %llu", (ull)s->bytes, (ull)t->bytes);
 	if (s->tier >= ANNEX_TIER_SSD + sys->ssds)
 		return fail(r, true, s->tensor, "to %s, but there are %u SSDs",
 			    annex_tier_name(s->tier), sys->ssds);
@@ -321,7 +316,7 @@ static int check_steps(struct replay *r, const struct annex_system *sys)
 	if (plan->hash != annex_trace_hash(trace))
 		return annex_fail(-EINVAL,
 				  "the plan is for another trace: hash %016llx, not %016llx",
-				  ull(plan->hash), ull(annex_trace_hash(trace)));
+				  (ull)plan->hash, (ull)annex_trace_hash(trace));
 	uses = find_uses(trace);
 	if (!uses)
 		return annex_fail(-ENOMEM, "no memory to check a plan of %u tensors",

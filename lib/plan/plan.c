@@ -100,7 +100,7 @@ static int sound_step(const struct annex_plan *p, size_t i)
 				  s->tensor, p->n_tensors);
 	if (!s->bytes || s->bytes > ANNEX_TRACE_MAX_BYTES)
 		return annex_fail(-EINVAL, "step %zu (kernel %u, tensor %u): %llu bytes", i,
-				  s->kernel, s->tensor, (unsigned long long)s->bytes);
+				  s->kernel, s->tensor, (ull)s->bytes);
 	if (sends ? s->tier == ANNEX_TIER_GPU || s->tier >= ANNEX_TIERS : s->tier != 0)
 		return annex_fail(-EINVAL,
 				  "step %zu (kernel %u, tensor %u): a tensor cannot "
@@ -128,8 +128,7 @@ static int in_order(const struct annex_plan *p, size_t i)
 		return annex_fail(-EINVAL,
 				  "step %zu (kernel %u, tensor %u): time goes back, "
 				  "from %llu to %llu ns",
-				  i, s->kernel, s->tensor, (unsigned long long)s[-1].ns,
-				  (unsigned long long)s[0].ns);
+				  i, s->kernel, s->tensor, (ull)s[-1].ns, (ull)s[0].ns);
 	return 0;
 }
 
@@ -197,8 +196,7 @@ int annex_plan_add(struct annex_plan *plan, const struct annex_plan_step *step)
 	err = sound_step(plan, plan->n_steps - 1);
 	if (!err && s.bytes > size)
 		err = annex_fail(-EINVAL, "step %zu (kernel %u, tensor %u): %llu bytes of %llu",
-				 plan->n_steps - 1, s.kernel, s.tensor, (unsigned long long)s.bytes,
-				 (unsigned long long)size);
+				 plan->n_steps - 1, s.kernel, s.tensor, (ull)s.bytes, (ull)size);
 	if (err)
 		plan->n_steps--;
 	return err;

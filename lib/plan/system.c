@@ -59,8 +59,8 @@ static int check_size(const char *option, uint64_t bytes, uint64_t min)
 	if (bytes < min)
 		return annex_fail(-EINVAL, "%s: 0 bytes are too little", option);
 	if (bytes > SIZE_LIMIT)
-		return annex_fail(-EINVAL, "%s: %llu bytes are more than %llu", option,
-				  (unsigned long long)bytes, SIZE_LIMIT);
+		return annex_fail(-EINVAL, "%s: %llu bytes are more than %llu", option, (ull)bytes,
+				  SIZE_LIMIT);
 	return 0;
 }
 
@@ -76,8 +76,8 @@ static int check_rate(const char *option, double rate)
 static int check_ns(const char *option, uint64_t ns)
 {
 	if (ns > NS_LIMIT)
-		return annex_fail(-EINVAL, "%s: %llu ns are more than %llu", option,
-				  (unsigned long long)ns, NS_LIMIT);
+		return annex_fail(-EINVAL, "%s: %llu ns are more than %llu", option, (ull)ns,
+				  NS_LIMIT);
 	return 0;
 }
 

@@ -74,8 +74,8 @@ static int judge(struct lane *l, const struct lane_job *job, const struct lane_f
 
 	if (err)
 		return err_set(err, "%s: the command at LBA %llu failed: %s (NVMe status 0x%03x)",
-			       annex_dev_uri(l->dev), (unsigned long long)f->slba,
-			       annex_strerror(err), status & ANNEX_SC_MASK);
+			       annex_dev_uri(l->dev), (ull)f->slba, annex_strerror(err),
+			       status & ANNEX_SC_MASK);
 	return job->done(job->ctx, f, l->buf + (uint64_t)f->slot * l->stride,
 			 l->timed ? now - f->since : 0);
 }

@@ -76,8 +76,7 @@ int lanes_open(struct lanes *ls, const char *uri, const struct lanes_opts *o)
 		      : !ls->lane ? err_set(-ENOMEM, "out of memory")
 				  : annex_dev_map(ls->dev, ls->buf, ls->bytes, &ls->addr);
 		if (err)
-			err_lib(err, "%s cannot use %llu bytes of memory", uri,
-				(unsigned long long)ls->bytes);
+			err_lib(err, "%s cannot use %llu bytes of memory", uri, (ull)ls->bytes);
 	}
 	/* Counted first: what a failed one has got is freed too. */
 	while (!err && ls->n < o->threads) {

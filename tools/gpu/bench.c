@@ -26,6 +26,6 @@ int bench_result(struct gpu_bench *b, struct gpu_result *there, struct gpu_resul
 		err = runner_zero(b->r, there, sizeof(*there));
 	if (!err && found->wrong)
 		err = err_set(-EBADMSG, "%s: %llu were not what they should be", what,
-			      (unsigned long long)found->wrong);
+			      (ull)found->wrong);
 	return err;
 }

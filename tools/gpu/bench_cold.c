@@ -95,9 +95,8 @@ static int read_cold(struct cold *c)
 	if (!err)
 		err = bench_result(c->b, c->args.r, &found, "doublewords of the lines read");
 	if (!err && found.done != c->b->cold / c->line)
-		err = err_set(-EBADMSG, "%llu lines were read, not %llu",
-			      (unsigned long long)found.done,
-			      (unsigned long long)(c->b->cold / c->line));
+		err = err_set(-EBADMSG, "%llu lines were read, not %llu", (ull)found.done,
+			      (ull)(c->b->cold / c->line));
 	c->bytes_read = after.bytes_read - before.bytes_read;
 	return err;
 }

@@ -35,7 +35,7 @@ static int open_context(struct hot *h)
 	char uri[64];
 	int err;
 
-	snprintf(uri, sizeof(uri), "mem:%llu", (unsigned long long)b->bytes);
+	snprintf(uri, sizeof(uri), "mem:%llu", (ull)b->bytes);
 	err = annex_gpu_open(uri, &opts, b->r->memory, &h->ctx);
 	if (!err)
 		err = annex_gpu_array_init(&h->lines.a, h->ctx, 0, 8, b->bytes / 8);

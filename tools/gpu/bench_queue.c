@@ -111,8 +111,8 @@ static int all_done(struct gpu_bench *b, struct gpu_result *r, const char *who)
 	int err = bench_result(b, r, &found, who);
 
 	if (!err && found.done != want)
-		err = err_set(-EBADMSG, "%s: %llu commands ended, not %llu", who,
-			      (unsigned long long)found.done, (unsigned long long)want);
+		err = err_set(-EBADMSG, "%s: %llu commands ended, not %llu", who, (ull)found.done,
+			      (ull)want);
 	return err;
 }
 

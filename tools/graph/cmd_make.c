@@ -231,7 +231,7 @@ static int check_fit(const struct make_opts *o)
 		file += edges / 2 * (o->ids + (o->weights ? 4 : 0));
 	if (available && memory > available)
 		return err_set(-ENOMEM, "this graph takes %llu bytes of memory, and %llu are free",
-			       (unsigned long long)memory, (unsigned long long)available);
+			       (ull)memory, (ull)available);
 	return output_room(o->output, file);
 }
 

@@ -26,8 +26,7 @@ static int read_at(const struct csr *g, void *buf, uint64_t len, uint64_t at)
 		if (n < 0)
 			return err_sys("cannot read %s", g->path);
 		if (!n)
-			return err_set(-EINVAL, "%s is truncated at byte %llu", g->path,
-				       (unsigned long long)at);
+			return err_set(-EINVAL, "%s is truncated at byte %llu", g->path, (ull)at);
 		p += n;
 		at += (uint64_t)n;
 		len -= (uint64_t)n;
@@ -66,13 +65,13 @@ static int check_section(const struct csr *g, enum csr_section s)
 		return err_set(-EINVAL,
 			       "%s is no sound graph file: %llu bytes of %s do not fit %llu "
 			       "vertices and %llu edges",
-			       g->path, (unsigned long long)len, section_names[s],
-			       (unsigned long long)h->vertices, (unsigned long long)h->edges);
+			       g->path, (ull)len, section_names[s], (ull)h->vertices,
+			       (ull)h->edges);
 	if (!len)
 		return 0;
 	if (off < CSR_ALIGN || off % CSR_ALIGN)
 		return err_set(-EINVAL, "%s is no sound graph file: its %s begin at byte %llu",
-			       g->path, section_names[s], (unsigned long long)off);
+			       g->path, section_names[s], (ull)off);
 	if (off > g->size || len > g->size - off)
 		return err_set(-EINVAL, "%s is truncated: its %s would end behind the file",
 			       g->path, section_names[s]);
@@ -108,7 +107,7 @@ static int check_header(const struct csr *g)
 		return bad(g, "more vertices than 32 bits number");
 	if (g->size % CSR_ALIGN)
 		return err_set(-EINVAL, "%s is truncated: %llu bytes are no multiple of %u",
-			       g->path, (unsigned long long)g->size, CSR_ALIGN);
+			       g->path, (ull)g->size, CSR_ALIGN);
 	for (int s = 0; s < CSR_SECTIONS && !err; s++)
 		err = check_section(g, s);
 	return err;
@@ -132,7 +131,7 @@ static int load_offsets(struct csr *g)
 			return err_set(
 				-EINVAL,
 				"%s is no sound graph file: row offsets descend at vertex %llu",
-				g->path, (unsigned long long)v);
+				g->path, (ull)v);
 	if (g->offsets[n - 1] != g->h.edges)
 		return bad(g, "the last row offset is not the number of edges");
 	return 0;
@@ -244,7 +243,7 @@ int csr_find(const struct csr *g, const char *text, uint32_t *v)
 		return err_set(-ENOENT, "no vertex of %s is called \"%s\"", g->path, text);
 	if (annex_parse_size(text, &n) || n >= g->h.vertices)
 		return err_set(-ERANGE, "vertex \"%s\": %s has vertices 0 to %llu", text, g->path,
-			       (unsigned long long)g->h.vertices - 1);
+			       (ull)g->h.vertices - 1);
 	*v = (uint32_t)n;
 	return 0;
 }

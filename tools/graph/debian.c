@@ -127,7 +127,7 @@ static int take_line(struct reader *r, const char *path, uint64_t number, char *
 	if (!colon)
 		return err_set(-EINVAL,
 			       "%s, line %llu: neither \"Field: value\" nor a continuation", path,
-			       (unsigned long long)number);
+			       (ull)number);
 	r->field = field_of(line, (size_t)(colon - line));
 	r->stanzas += r->field == FIELD_PACKAGE;
 	return take_value(r, colon + 1);

@@ -76,8 +76,8 @@ static int open_array(struct edges *e, const struct storage_opts *so)
 		return err_set(-EINVAL,
 			       "--cache holds %llu lines of %u bytes, %u threads need %llu: give "
 			       "more cache, shorter lines or fewer threads",
-			       (unsigned long long)(so->cache / so->line), so->line,
-			       pool_threads(e->pool), (unsigned long long)need);
+			       (ull)(so->cache / so->line), so->line, pool_threads(e->pool),
+			       (ull)need);
 	err = storage_open_image(&e->store, so, g->path, g->fd, g->size);
 	if (err)
 		return err;

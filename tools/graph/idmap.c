@@ -36,7 +36,7 @@ static int grow(struct idmap *m)
 	slot = calloc(room * 2, sizeof(*slot));
 	if (!ids || !slot) {
 		free(slot);
-		return err_set(-ENOMEM, "no memory for %llu vertices", (unsigned long long)room);
+		return err_set(-ENOMEM, "no memory for %llu vertices", (ull)room);
 	}
 	free(m->slot);
 	m->slot = slot;
@@ -83,8 +83,7 @@ int idmap_sort(struct idmap *m, uint32_t **rank)
 	if (!sorted || !r) {
 		free(sorted);
 		free(r);
-		return err_set(-ENOMEM, "no memory for %llu vertices",
-			       (unsigned long long)m->count);
+		return err_set(-ENOMEM, "no memory for %llu vertices", (ull)m->count);
 	}
 	if (m->count) {
 		memcpy(sorted, m->ids, m->count * sizeof(*sorted));

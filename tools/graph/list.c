@@ -13,8 +13,7 @@ int list_add(struct list *l, uint32_t from, uint32_t to, uint32_t weight)
 		struct list_edge *e = realloc(l->edge, room * sizeof(*e));
 
 		if (!e)
-			return err_set(-ENOMEM, "no memory for %llu edges",
-				       (unsigned long long)room);
+			return err_set(-ENOMEM, "no memory for %llu edges", (ull)room);
 		l->edge = e;
 		l->room = room;
 	}
@@ -33,7 +32,7 @@ int list_weight(const char *path, uint64_t line, double v, uint32_t *weight)
 {
 	if (!(v >= 0 && v <= 4294967295.0))
 		return err_set(-EINVAL, "%s, line %llu: weight %g is not from 0 to 4294967295",
-			       path, (unsigned long long)line, v);
+			       path, (ull)line, v);
 	*weight = (uint32_t)(v + 0.5 > 4294967295.0 ? v : v + 0.5);
 	return 0;
 }

@@ -25,7 +25,7 @@ struct mtx {
 
 static int bad(const struct mtx *m, const char *what)
 {
-	return err_set(-EINVAL, "%s, line %llu: %s", m->path, (unsigned long long)m->number, what);
+	return err_set(-EINVAL, "%s, line %llu: %s", m->path, (ull)m->number, what);
 }
 
 /* The next line that is no comment; 1, 0 at the end of the file, or -errno. */
@@ -100,8 +100,7 @@ static int read_entry(struct mtx *m, bool weights, struct list *l)
 		return bad(m, "an entry begins with its row and column");
 	if (i < 1 || i > m->vertices || j < 1 || j > m->vertices)
 		return err_set(-EINVAL, "%s, line %llu: row and column have to be from 1 to %llu",
-			       m->path, (unsigned long long)m->number,
-			       (unsigned long long)m->vertices);
+			       m->path, (ull)m->number, (ull)m->vertices);
 	if (!m->pattern) {
 		v = strtod(p, &end);
 		if (end == p)
@@ -135,7 +134,7 @@ static int read_entries(struct mtx *m, bool weights, struct list *l)
 		return got;
 	if (l->edges != m->entries)
 		return err_set(-EINVAL, "%s is truncated: %llu entries of %llu", m->path,
-			       (unsigned long long)l->edges, (unsigned long long)m->entries);
+			       (ull)l->edges, (ull)m->entries);
 	return 0;
 }
 

@@ -159,8 +159,7 @@ static int bad_id(const struct sweep *s, uint64_t v, uint64_t id)
 	return err_set(
 		-EINVAL,
 		"%s is no sound graph file: vertex %llu has the neighbour %llu, of %llu vertices",
-		s->e->g->path, (unsigned long long)v, (unsigned long long)id,
-		(unsigned long long)s->e->g->h.vertices);
+		s->e->g->path, (ull)v, (ull)id, (ull)s->e->g->h.vertices);
 }
 
 /* Four ids at once; gcc makes whatever the machine has of it. */

@@ -69,7 +69,7 @@ static int load_plain(const struct csr *g, bool weights, struct plain *p)
 	for (uint64_t i = 0; i < g->h.edges && !err; i++)
 		if (id_at(p, i) >= p->n)
 			err = err_set(-EINVAL, "%s: edge %llu leads out of the graph", g->path,
-				      (unsigned long long)i);
+				      (ull)i);
 	if (err)
 		unload(p);
 	return err;
@@ -79,7 +79,7 @@ static int differs(const char *what, uint64_t v)
 {
 	return err_set(-EBADMSG,
 		       "the result is wrong: %s of vertex %llu differs from an in-memory run", what,
-		       (unsigned long long)v);
+		       (ull)v);
 }
 
 static void plain_bfs(const struct plain *p, uint32_t source, uint32_t *depth, uint32_t *queue)

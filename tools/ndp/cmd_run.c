@@ -77,7 +77,7 @@ static int report(const struct annex_rv_result *r, const char *path)
 	out_count(&out, "status", "status", (uint64_t)r->status);
 	snprintf(text, sizeof(text), "SIG%s", name ? name : "RT");
 	out_json(&out, "signal", r->signal ? json_string(text) : json_null());
-	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)r->pc);
+	snprintf(text, sizeof(text), "0x%llx", (ull)r->pc);
 	out_text(&out, "pc", "pc", text);
 	out_count(&out, "instructions", "instructions", r->instructions);
 	return out_end(&out);

@@ -200,7 +200,7 @@ static int prepare(struct timed *t, const struct time_opts *o)
 	t->launch.pool_bytes = o->pool_bytes ? o->pool_bytes : t->pool->bytes;
 	if (t->launch.pool_bytes > t->pool->bytes)
 		return err_set(-EINVAL, "--pool-bytes: the pool region has %llu",
-			       (unsigned long long)t->pool->bytes);
+			       (ull)t->pool->bytes);
 	if (o->save && !strcmp(o->save, "pool"))
 		t->saved = t->pool;
 	else if (o->save)
@@ -256,8 +256,8 @@ static void report_parts(struct out *out, const struct timed *t)
 		json_object_set_new(one, "busy", json_real(busy));
 		json_object_set_new(parts, name[i], one);
 		if (r->issued[i])
-			out_row(out, name[i], "%llu instructions, busy %.1f %%",
-				(unsigned long long)r->issued[i], busy * 100);
+			out_row(out, name[i], "%llu instructions, busy %.1f %%", (ull)r->issued[i],
+				busy * 100);
 	}
 	out_json(out, "parts", parts);
 }

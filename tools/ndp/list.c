@@ -89,9 +89,8 @@ static void report(struct out *out, const char *uri, const struct annex_m2_liste
 		if (i < ROWS)
 			out_row(out, "process",
 				"%u: %s, %u kernels, %llu launches, %llu calls, %s mapped", l->pid,
-				transport_name(l->transport), l->kernels,
-				(unsigned long long)l->launches, (unsigned long long)l->calls,
-				out_size((double)l->mapped, size));
+				transport_name(l->transport), l->kernels, (ull)l->launches,
+				(ull)l->calls, out_size((double)l->mapped, size));
 	}
 	out_count(out, "processes", "processes", n);
 	out_count(out, "launches", "launches", launches);

@@ -216,7 +216,7 @@ static void range_text(char buf[GRID_CELL], const struct memory_range *r)
 		snprintf(ways, sizeof(ways), ", %u ways", r->n);
 	if (r->n)
 		snprintf(buf, GRID_CELL, "%s at 0x%llx%s%s", out_size((double)r->bytes, size),
-			 (unsigned long long)r->base, ways, r->ended ? ", ended" : "");
+			 (ull)r->base, ways, r->ended ? ", ended" : "");
 }
 
 /* The logs that have records. */

@@ -81,7 +81,7 @@ static void report_header(const struct annex_plan *p, struct out *out)
 {
 	char hash[24];
 
-	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)p->hash);
+	snprintf(hash, sizeof(hash), "%016llx", (ull)p->hash);
 	out_text(out, "policy", "policy", p->policy);
 	out_text(out, "trace", "trace", hash);
 	out_count(out, "kernels", "kernels", p->n_kernels);
@@ -109,8 +109,7 @@ static void report_ops(const struct annex_plan *p, struct out *out)
 			n += p->steps[i].op == op;
 			bytes += p->steps[i].op == op ? p->steps[i].bytes : 0;
 		}
-		out_row(out, ops[op], "%llu steps, %s", (unsigned long long)n,
-			out_size((double)bytes, size));
+		out_row(out, ops[op], "%llu steps, %s", (ull)n, out_size((double)bytes, size));
 		json_object_set_new(obj, ops[op],
 				    json_pack("{s:I, s:I}", "steps", (json_int_t)n, "bytes",
 					      (json_int_t)bytes));
@@ -160,7 +159,7 @@ static void print_text(const char *text)
 static void print_step(size_t i, const struct annex_plan_step *s, const struct annex_trace *t)
 {
 	printf("%8zu %8u %12.6f s  %-8s %8u %14llu bytes", i, s->kernel, (double)s->ns * 1e-9,
-	       ops[s->op], s->tensor, (unsigned long long)s->bytes);
+	       ops[s->op], s->tensor, (ull)s->bytes);
 	if (s->tier)
 		printf(" to %s", annex_tier_name(s->tier));
 	if (s->keep)

@@ -104,7 +104,7 @@ static void put_gpus(struct out *out, const struct outcome *o, const struct work
 		json_array_append_new(list, one);
 		out_row(out, "", "%2u  %10.4f s %7.2f %% %9.4f s %9u %9llu  %s", i, r->iteration,
 			100 * r->ideal / r->iteration, r->stalled, r->stalled_kernels,
-			(unsigned long long)r->faults, trace);
+			(ull)r->faults, trace);
 	}
 	out_json(out, "per_gpu", list);
 }
@@ -190,7 +190,7 @@ void report_line(const struct outcome *o)
 	       out_size((double)r->in[ANNEX_TIER_HOST], size[0]),
 	       out_size((double)r->out[ANNEX_TIER_HOST], size[1]),
 	       out_size((double)of_ssds(r->in), size[2]),
-	       out_size((double)of_ssds(r->out), size[3]), (unsigned long long)r->faults);
+	       out_size((double)of_ssds(r->out), size[3]), (ull)r->faults);
 }
 
 int report_printed(void)

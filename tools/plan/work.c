@@ -49,7 +49,7 @@ static int check_kernels(const struct work *w, unsigned int i, uint64_t gpu)
 				       "%s: kernel %u (%.60s) uses %llu bytes at once, and the GPU "
 				       "has %llu",
 				       w->paths[i], k, t->kernels[k].name ? t->kernels[k].name : "",
-				       (unsigned long long)active[k], (unsigned long long)gpu);
+				       (ull)active[k], (ull)gpu);
 	return 0;
 }
 

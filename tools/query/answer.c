@@ -48,8 +48,7 @@ static int join_parts(const struct eval *e, struct store *s, struct columns *c)
 			c->keys = (uint64_t)key[i] + 1;
 	c->promoted = calloc(2, c->keys / 8 + 1);
 	if (!c->promoted)
-		return err_set(-ENOMEM, "no memory for the keys of %llu parts",
-			       (unsigned long long)parts);
+		return err_set(-ENOMEM, "no memory for the keys of %llu parts", (ull)parts);
 	c->known = c->promoted + c->keys / 8 + 1;
 	for (uint64_t i = 0; i < parts; i++) {
 		uint32_t k = (uint32_t)key[i];

@@ -71,10 +71,10 @@ static void report_table(struct out *out, const char *name, uint64_t rows, uint6
 	json_object_set_new(one, "column_bytes", json_integer((json_int_t)bytes));
 	out_json(out, name, one);
 	if (bytes)
-		out_row(out, name, "%llu rows, %s of columns", (unsigned long long)rows,
+		out_row(out, name, "%llu rows, %s of columns", (ull)rows,
 			out_size((double)bytes, size));
 	else
-		out_row(out, name, "%llu rows, for the columns of SSB", (unsigned long long)rows);
+		out_row(out, name, "%llu rows, for the columns of SSB", (ull)rows);
 }
 
 static int load_all(const struct load *l, const char *const path[FILES], struct store *s,

@@ -45,8 +45,8 @@ static void report_conds(struct out *out, const struct eval *e)
 		json_array_append_new(list, one);
 		snprintf(label[i], sizeof(label[i]), "  %s", of->name);
 		out_row(out, label[i], "%s: %llu of %llu rows; near %.3f ms, host %.3f ms", c->text,
-			(unsigned long long)passed, (unsigned long long)e->rows[i],
-			e->near.cond_s[i] * 1e3, e->host.cond_s[i] * 1e3);
+			(ull)passed, (ull)e->rows[i], e->near.cond_s[i] * 1e3,
+			e->host.cond_s[i] * 1e3);
 	}
 	out_json(out, "conditions", list);
 }

@@ -12,7 +12,7 @@ int dates_add(struct dates *d, int32_t key, int32_t date)
 
 		if (!one)
 			return err_set(-ENOMEM, "no memory for the dates of %llu orders",
-				       (unsigned long long)d->n);
+				       (ull)d->n);
 		d->one = one;
 		d->room = room;
 	}

@@ -115,7 +115,7 @@ int query_verify(const struct query *q)
 		err = read_all(q, f, sum, exact, size, &passed);
 	if (!err && passed != q->passed)
 		err = err_set(-EBADMSG, "the result is wrong: %llu rows pass, not %llu",
-			      (unsigned long long)passed, (unsigned long long)q->passed);
+			      (ull)passed, (ull)q->passed);
 	for (unsigned int i = 1; i < q->n && !err; i++)
 		if (!close_to(sum[i], exact[i], size[i], &q->col[i]))
 			err = err_set(-EBADMSG, "the result is wrong: the sum of %s is %.17Lg",

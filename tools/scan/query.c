@@ -274,8 +274,7 @@ static int open_column(struct query *q, unsigned int i, const char *dir,
 		q->rows = (uint64_t)st.st_size / column_size(c->type);
 	if (!q->rows || (uint64_t)st.st_size / column_size(c->type) < q->rows)
 		return err_set(-EINVAL, "%s has %llu elements, %llu rows are expected", c->path,
-			       (unsigned long long)st.st_size / column_size(c->type),
-			       (unsigned long long)q->rows);
+			       (ull)st.st_size / column_size(c->type), (ull)q->rows);
 	if (st.st_size % 512)
 		return err_set(-EINVAL,
 			       "%s: %lld bytes are no multiple of 512; pad it (truncate -s %%4096) "

@@ -139,7 +139,7 @@ static void repeat(const struct command *c, unsigned int i, char *buf, size_t si
 	const struct selftest *s = &c->s;
 
 	snprintf(buf, size, "annex selftest --only %s --seed %llu --seconds 0%s%s%s%s%s%s",
-		 parts[i].name, (unsigned long long)c->tally[i].seed, c->dir ? " --dir " : "",
+		 parts[i].name, (ull)c->tally[i].seed, c->dir ? " --dir " : "",
 		 c->dir ? c->dir : "", s->overwrite ? " --overwrite " : "",
 		 s->overwrite ? s->overwrite : "", s->range ? " --range " : "",
 		 s->range ? s->range : "");
@@ -182,9 +182,8 @@ static void part_row(const struct command *c, unsigned int i, struct out *o)
 		return;
 	}
 	out_row(o, parts[i].name, "%-6s %7llu %11llu %10s %7llu %6llu %8.1f", result_of(t),
-		(unsigned long long)t->rounds, (unsigned long long)t->operations,
-		out_size((double)t->bytes, bytes), (unsigned long long)t->faults,
-		(unsigned long long)t->mismatches, t->seconds);
+		(ull)t->rounds, (ull)t->operations, out_size((double)t->bytes, bytes),
+		(ull)t->faults, (ull)t->mismatches, t->seconds);
 }
 
 static void report(const struct command *c, struct out *o)
@@ -194,7 +193,7 @@ static void report(const struct command *c, struct out *o)
 	out_init(o, cli_name(), c->json);
 	out_count(o, "seed", "seed", c->seed);
 	o->rows = 0; /* without commas, as it is typed */
-	out_row(o, "seed", "%llu", (unsigned long long)c->seed);
+	out_row(o, "seed", "%llu", (ull)c->seed);
 	out_text(o, "directory", "directory", c->dir ? c->dir : ".");
 	out_text(o, "storage", "storage",
 		 c->s.overwrite  ? c->s.overwrite

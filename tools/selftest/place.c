@@ -72,7 +72,7 @@ int place_open(struct selftest *s, const char *dir)
 
 	if (memory && memory < MEMORY)
 		return err_set(-ENOMEM, "it takes up to %llu MiB of memory, and %llu are free",
-			       MEMORY >> 20, (unsigned long long)memory >> 20);
+			       MEMORY >> 20, (ull)memory >> 20);
 	err = make_folder(s, dir);
 	if (!err)
 		err = output_room(s->folder, 2 * SELFTEST_FILE);

@@ -23,7 +23,7 @@ static void group_row(struct out *o, const char *label, uint64_t tensors, uint64
 {
 	char size[OUT_SIZE];
 
-	out_row(o, label, "%llu of %s", (unsigned long long)tensors, out_size((double)bytes, size));
+	out_row(o, label, "%llu of %s", (ull)tensors, out_size((double)bytes, size));
 }
 
 /* Tensors by what they are for, as far as the trace says so. */
@@ -129,7 +129,7 @@ static int report(struct out *o, const struct annex_vitality *v)
 		out_text(o, "device", "device", t->device);
 	if (t->batch)
 		out_count(o, "batch", "batch", t->batch);
-	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)annex_trace_hash(t));
+	snprintf(hash, sizeof(hash), "%016llx", (ull)annex_trace_hash(t));
 	out_text(o, "hash", "hash", hash);
 	out_count(o, "kernels", "kernels", t->n_kernels);
 	out_seconds(o, "ideal_s", "ideal iteration", (double)v->start[t->n_kernels] * 1e-9);

@@ -161,7 +161,7 @@ static void show_class_rows(struct out *o, const struct tally *t)
 			sum.periods += c->periods;
 			sum.bytes += c->bytes;
 			n += snprintf(line + n, sizeof(line) - (size_t)n, "%10llu",
-				      (unsigned long long)c->periods);
+				      (ull)c->periods);
 		}
 		if (sum.periods)
 			out_row(o, sizes[s].label, "%s%11s", line, out_size(sum.bytes, buf));

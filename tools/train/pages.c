@@ -13,9 +13,9 @@ static int print_tensor(FILE *f, struct annex_space *s, const struct annex_mem_t
 
 		if (err)
 			return err_lib(err, "cannot look a page of %s up", t->name);
-		fprintf(f, "%llu,%d,", (unsigned long long)at, p.device);
+		fprintf(f, "%llu,%d,", (ull)at, p.device);
 		if (p.below)
-			fprintf(f, "%s,%llu,", annex_tier_name(p.tier), (unsigned long long)p.at);
+			fprintf(f, "%s,%llu,", annex_tier_name(p.tier), (ull)p.at);
 		else
 			fputs(",,", f);
 		csv_fwrite(f, t->name, strlen(t->name));

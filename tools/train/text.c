@@ -95,7 +95,7 @@ int text_open(struct text *t, const char *path, uint64_t least)
 		err = err_set(-EINVAL,
 			      "%s: %llu bytes of text: at least %llu are needed, one more "
 			      "than --context",
-			      path, (unsigned long long)t->n, (unsigned long long)least);
+			      path, (ull)t->n, (ull)least);
 	if (err)
 		text_close(t);
 	return err;

@@ -28,8 +28,7 @@ int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m
 	if (end)
 		*end = (struct annex_m2_end){a->pc, a->addr};
 	return annex_fail((int)a->value, "M2func: %s: the kernel ended at %#llx: %s (%#llx)", what,
-			  (unsigned long long)a->pc, strerror((int)-a->value),
-			  (unsigned long long)a->addr);
+			  (ull)a->pc, strerror((int)-a->value), (ull)a->addr);
 }
 
 /* A function that has nothing behind its payload, and answers 0. */
@@ -210,7 +209,7 @@ int annex_m2_wait(struct annex_m2 *m2, uint64_t instance, uint32_t timeout_ms,
 			return err;
 		if (annex_now() >= deadline)
 			return annex_fail(-ETIMEDOUT, "M2func: instance %llu runs after %u ms",
-					  (unsigned long long)instance, timeout_ms);
+					  (ull)instance, timeout_ms);
 		if (looks >= LOOKS)
 			nap_after(since, deadline);
 	}

@@ -23,8 +23,8 @@ static int read_number(const struct annex_symbols *s, const char *name, uint64_t
 	if (!absolute)
 		return annex_fail(-EINVAL, "kernel: %s is an address, not a number", name);
 	if (*value > most)
-		return annex_fail(-EINVAL, "kernel: %s is %llu, more than %llu", name,
-				  (unsigned long long)*value, (unsigned long long)most);
+		return annex_fail(-EINVAL, "kernel: %s is %llu, more than %llu", name, (ull)*value,
+				  (ull)most);
 	return 0;
 }
 
@@ -64,8 +64,7 @@ static int read_entry(const struct m2_program *p, const struct annex_symbols *s,
 		*offset = (uint32_t)(p->base + (at - p->elf.low));
 		return 0;
 	}
-	return annex_fail(-EINVAL, "kernel: %s is at %#llx, where there is no code", name,
-			  (unsigned long long)at);
+	return annex_fail(-EINVAL, "kernel: %s is at %#llx, where there is no code", name, (ull)at);
 }
 
 static int read_entries(struct m2_program *p, const struct annex_symbols *s)
@@ -108,8 +107,8 @@ int m2_program_read(const void *file, size_t bytes, struct m2_program *out)
 	out->base = (uint32_t)(sizeof(out->image) + out->elf.low % ANNEX_HDM_LINE);
 	whole = out->base + (out->elf.high - out->elf.low) + 7;
 	if (whole > ANNEX_M2_IMAGE_MAX)
-		return annex_fail(-E2BIG, "kernel: an image of %llu bytes; at most %u",
-				  (unsigned long long)whole, ANNEX_M2_IMAGE_MAX);
+		return annex_fail(-E2BIG, "kernel: an image of %llu bytes; at most %u", (ull)whole,
+				  ANNEX_M2_IMAGE_MAX);
 	out->image.bytes = (uint32_t)(whole & ~7ull);
 	err = read_needs(&s, &out->needs);
 	return err ? err : read_entries(out, &s);

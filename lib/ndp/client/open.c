@@ -222,10 +222,10 @@ static int whole_pages(struct annex_hdm *hdm, char **addr, uint64_t *bytes)
 	offset = (uint64_t)(*addr - (char *)info.base);
 	if (offset > info.bytes || !*bytes || *bytes > info.bytes - offset)
 		return annex_fail(-EINVAL, "M2func: %llu bytes at %p are not in the range",
-				  (unsigned long long)*bytes, (void *)*addr);
+				  (ull)*bytes, (void *)*addr);
 	if ((offset | *bytes) % ANNEX_M2_PAGE)
 		return annex_fail(-EINVAL, "M2func: %llu bytes at %p are no whole pages",
-				  (unsigned long long)*bytes, (void *)*addr);
+				  (ull)*bytes, (void *)*addr);
 	return 0;
 }
 

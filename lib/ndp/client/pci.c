@@ -62,8 +62,7 @@ static int unmap(struct annex_m2 *m2, uint64_t addr, uint64_t bytes)
 
 	if (err || !a.value)
 		return err;
-	return annex_fail((int)a.value, "M2func: %llu bytes at %#llx: %s",
-			  (unsigned long long)bytes, (unsigned long long)addr,
+	return annex_fail((int)a.value, "M2func: %llu bytes at %#llx: %s", (ull)bytes, (ull)addr,
 			  strerror((int)-a.value));
 }
 

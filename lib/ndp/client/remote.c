@@ -109,8 +109,7 @@ static int unmap(struct annex_m2 *m2, uint64_t addr, uint64_t bytes)
 	if (err || !result)
 		return err;
 	return annex_fail((int)result, "%s: %llu bytes at %#llx: %s", remote_of(m2)->uri,
-			  (unsigned long long)bytes, (unsigned long long)addr,
-			  strerror((int)-result));
+			  (ull)bytes, (ull)addr, strerror((int)-result));
 }
 
 /* A server that is killed cannot say so in the region, but its socket does. */

@@ -20,7 +20,7 @@ int ndp_front_attach(struct ndp_front *f, uint32_t function, const struct annex_
 	    asked->offset > f->opts.memory_bytes || !asked->bytes ||
 	    asked->bytes > f->opts.memory_bytes - asked->offset)
 		return annex_fail(-EINVAL, "NDP: process %u: %llu bytes at %llu are not served",
-				  ndp_client_asid(f->client), (unsigned long long)asked->bytes,
-				  (unsigned long long)asked->offset);
+				  ndp_client_asid(f->client), (ull)asked->bytes,
+				  (ull)asked->offset);
 	return ndp_client_map(f->client, va, f->opts.memory + asked->offset, asked->bytes, prot);
 }

@@ -130,8 +130,7 @@ static bool is_scratchpad(const struct ndp_client *c, uint64_t va, uint64_t byte
 int ndp_client_map(struct ndp_client *c, uint64_t va, void *host, uint64_t bytes, unsigned int prot)
 {
 	if (is_scratchpad(c, va, bytes))
-		return annex_fail(-EINVAL, "NDP: %#llx is where scratchpads are",
-				  (unsigned long long)va);
+		return annex_fail(-EINVAL, "NDP: %#llx is where scratchpads are", (ull)va);
 	return ndp_space_map(&c->space, va, host, bytes, prot);
 }
 
@@ -197,8 +196,7 @@ int ndp_client_shootdown(struct ndp_client *c, const struct annex_m2_shootdown *
 	if (!c->privileged)
 		return annex_fail(-EPERM, "NDP: this process may not shoot down translations");
 	if (asked->zero || asked->page >> (NDP_VA_BITS - NDP_PAGE_SHIFT))
-		return annex_fail(-EINVAL, "NDP: no page has number %#llx",
-				  (unsigned long long)asked->page);
+		return annex_fail(-EINVAL, "NDP: no page has number %#llx", (ull)asked->page);
 	if (!asked->asid || asked->asid > NDP_CLIENTS)
 		return annex_fail(-ENOENT, "NDP: no process has ASID %u", asked->asid);
 	pthread_mutex_lock(&ndp->lock);

@@ -36,8 +36,8 @@ static struct annex_m2_head *head_of(struct ndp_front *f)
 static int take_region(struct ndp_front *f)
 {
 	if (f->bytes > f->opts.room)
-		return annex_fail(-EINVAL, "M2func: a region of %llu bytes in %llu",
-				  (unsigned long long)f->bytes, (unsigned long long)f->opts.room);
+		return annex_fail(-EINVAL, "M2func: a region of %llu bytes in %llu", (ull)f->bytes,
+				  (ull)f->opts.room);
 	f->region = f->opts.region;
 	f->doors = (struct annex_m2_doors *)(void *)(f->region + m2_doors_at(&f->layout));
 	return 0;

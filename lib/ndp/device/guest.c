@@ -272,7 +272,7 @@ static int map_file(struct ndp_guest *g, const char *path, uint64_t uncached)
 	    g->bytes % UNIT) {
 		close(fd);
 		return annex_fail(-EINVAL, "%s: %llu uncached bytes of %llu: multiples of 2M", path,
-				  (unsigned long long)uncached, (unsigned long long)g->bytes);
+				  (ull)uncached, (ull)g->bytes);
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
 		close(fd);

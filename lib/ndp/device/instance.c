@@ -180,8 +180,7 @@ int64_t ndp_launch(struct ndp_client *c, const struct annex_m2_launch *asked, co
 	if (asked->sync > 1 || asked->zero || asked->base >= asked->bound || asked->base % piece ||
 	    asked->bound % piece)
 		return annex_fail(-EINVAL, "NDP: launch on [%#llx, %#llx): not whole pieces",
-				  (unsigned long long)asked->base,
-				  (unsigned long long)asked->bound);
+				  (ull)asked->base, (ull)asked->bound);
 	pthread_mutex_lock(&c->ndp->lock);
 	now = launch(c, asked, &in);
 	id = now;
@@ -198,10 +197,9 @@ int64_t ndp_launch(struct ndp_client *c, const struct annex_m2_launch *asked, co
 	pthread_mutex_unlock(&c->ndp->lock);
 	if (now >= 0 || now == -EBUSY) /* which is nobody's fault, and no time for words */
 		return id;
-	return annex_fail(now,
-			  "NDP: launch of kernel %u on [%#llx, %#llx), %u bytes of arguments: %s",
-			  asked->id, (unsigned long long)asked->base,
-			  (unsigned long long)asked->bound, asked->args, strerror(-now));
+	return annex_fail(
+		now, "NDP: launch of kernel %u on [%#llx, %#llx), %u bytes of arguments: %s",
+		asked->id, (ull)asked->base, (ull)asked->bound, asked->args, strerror(-now));
 }
 
 void ndp_instance_fail(struct ndp_instance *in, int err, uint64_t pc, uint64_t addr)

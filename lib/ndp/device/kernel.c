@@ -17,8 +17,7 @@ _Static_assert(ANNEX_M2_KERNELS == 1u << ID_BITS, "an id has room for a kernel's
 
 static int refuse_image(const struct annex_m2_register *asked, int err, const char *why)
 {
-	return annex_fail(err, "NDP: kernel image at %#llx: %s", (unsigned long long)asked->code,
-			  why);
+	return annex_fail(err, "NDP: kernel image at %#llx: %s", (ull)asked->code, why);
 }
 
 /* Whether code begins at @offset. */

@@ -116,7 +116,7 @@ static int find_memory(const struct ndp_peer *p, const struct request *r,
 		return annex_fail(-EBADF, "NDP: process %d shows no file", p->pid);
 	if (!r->ask.d || r->ask.d & ~3ull)
 		return annex_fail(-EINVAL, "NDP: process %d asks for protection %#llx", p->pid,
-				  (unsigned long long)r->ask.d);
+				  (ull)r->ask.d);
 	if ((r->ask.d & 1 && mode == O_WRONLY) || (r->ask.d & 2 && mode == O_RDONLY))
 		return annex_fail(-EACCES, "NDP: process %d may not do that with its file", p->pid);
 	for (unsigned int i = 0; i < p->s->memories; i++) {
@@ -142,7 +142,7 @@ static int map(struct ndp_peer *p, const struct request *r)
 	if (ask->c > mem->bytes || !ask->b || ask->b > mem->bytes - ask->c ||
 	    ask->c % ANNEX_M2_PAGE)
 		return annex_fail(-EINVAL, "NDP: process %d: %llu bytes at %llu are not served",
-				  p->pid, (unsigned long long)ask->b, (unsigned long long)ask->c);
+				  p->pid, (ull)ask->b, (ull)ask->c);
 	if (p->maps == NDP_PEER_MAPS)
 		return annex_fail(-ENOSPC, "NDP: process %d has %u mappings already", p->pid,
 				  NDP_PEER_MAPS);

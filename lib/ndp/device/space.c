@@ -180,8 +180,8 @@ int ndp_space_map(struct ndp_space *s, uint64_t va, void *host, uint64_t bytes, 
 	/* What is aligned for a kernel is so for the host, or its atomics would tear. */
 	if (!is_range(va, bytes) || (uintptr_t)host % ATOMIC || !prot ||
 	    prot & ~(unsigned int)(RV_READ | RV_WRITE))
-		return annex_fail(-EINVAL, "NDP: %#llx bytes cannot be mapped at %#llx",
-				  (unsigned long long)bytes, (unsigned long long)va);
+		return annex_fail(-EINVAL, "NDP: %#llx bytes cannot be mapped at %#llx", (ull)bytes,
+				  (ull)va);
 	pthread_mutex_lock(&s->lock);
 	number = place(s, va, bytes);
 	if (number >= 0) {
@@ -198,8 +198,8 @@ int ndp_space_map(struct ndp_space *s, uint64_t va, void *host, uint64_t bytes, 
 	pthread_mutex_unlock(&s->lock);
 	if (number >= 0)
 		return 0;
-	return annex_fail(number, "NDP: %#llx bytes at %#llx: %s", (unsigned long long)bytes,
-			  (unsigned long long)va, strerror(-number));
+	return annex_fail(number, "NDP: %#llx bytes at %#llx: %s", (ull)bytes, (ull)va,
+			  strerror(-number));
 }
 
 int ndp_space_unmap(struct ndp_space *s, uint64_t va, uint64_t bytes)
@@ -220,8 +220,7 @@ int ndp_space_unmap(struct ndp_space *s, uint64_t va, uint64_t bytes)
 	pthread_mutex_unlock(&s->lock);
 	if (!err)
 		return 0;
-	return annex_fail(err, "NDP: %#llx bytes at %#llx are not a mapping",
-			  (unsigned long long)bytes, (unsigned long long)va);
+	return annex_fail(err, "NDP: %#llx bytes at %#llx are not a mapping", (ull)bytes, (ull)va);
 }
 
 void ndp_space_release(struct ndp_space *s)

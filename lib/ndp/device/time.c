@@ -192,7 +192,7 @@ static int phase(struct time_sim *s, uint32_t offset, bool per_slot)
 		cycle(s);
 		if (s->cycle - s->moved > STILL)
 			return annex_fail(-EIO, "nothing moves any more, at cycle %llu",
-					  (unsigned long long)s->cycle);
+					  (ull)s->cycle);
 	}
 	return s->err;
 }

@@ -46,7 +46,7 @@ void user_kill(struct user *u, int signal, int err, const char *fmt, ...)
 	va_end(args);
 	u->ended = true;
 	u->signal = signal;
-	u->err = annex_fail(err, "%s at pc 0x%llx", line, (unsigned long long)rv_pc(u->batch)[0]);
+	u->err = annex_fail(err, "%s at pc 0x%llx", line, (ull)rv_pc(u->batch)[0]);
 }
 
 void user_signal(struct user *u, unsigned int signal)

@@ -31,7 +31,7 @@ int user_text(struct user *u, const char *file, const struct annex_elf *elf, uin
 	}
 	if (high <= low || high - low > CODE_MOST)
 		return annex_fail(high <= low ? -EINVAL : -E2BIG, "%llu bytes of code",
-				  high <= low ? 0ull : (unsigned long long)(high - low));
+				  high <= low ? 0ull : (ull)(high - low));
 	u->seen = calloc(1, high - low);
 	if (!u->seen)
 		return annex_fail(-ENOMEM, "no memory for its code");

@@ -93,8 +93,7 @@ int annex_ndp_kv_create(struct annex_kernels *k, const char *name, uint64_t entr
 	int err;
 
 	if (!entries || entries > 1ull << 32)
-		return annex_fail(-EINVAL, "kv: a table for %llu keys",
-				  (unsigned long long)entries);
+		return annex_fail(-EINVAL, "kv: a table for %llu keys", (ull)entries);
 	while (head.words < entries)
 		head.words *= 2;
 	piece.bytes = first_entry(&head) + entries * KV_ENTRY;
@@ -293,6 +292,6 @@ int annex_ndp_kv_set(struct annex_ndp_kv *kv, const void *keys, const void *valu
 	annex_hdm_free(kv->k->hdm, w.request);
 	if (!err && full)
 		return annex_fail(-ENOSPC, "kv: no room for %zu keys: %llu entries are taken", full,
-				  (unsigned long long)kv->head->used);
+				  (ull)kv->head->used);
 	return err;
 }

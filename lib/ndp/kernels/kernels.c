@@ -47,7 +47,7 @@ static int run_m2(void *ctx, enum k_kernel which, const void *pool, uint64_t byt
 	err = annex_m2_run(k->m2, kernel->id, pool, bytes, args, nargs, &end);
 	if (end.pc)
 		return annex_fail(err, "kernel %s ended at %#llx, with %#llx", k_image[which].name,
-				  (unsigned long long)end.pc, (unsigned long long)end.addr);
+				  (ull)end.pc, (ull)end.addr);
 	return err;
 }
 

@@ -139,14 +139,12 @@ int annex_ndp_time_map(struct annex_ndp_time *t, uint64_t va, void *memory, uint
 
 	if (!bytes || va + bytes < va || (va - (uintptr_t)memory) % ALIGN)
 		return annex_fail(-EINVAL, "timed device: %llu bytes at %#llx cannot be mapped",
-				  (unsigned long long)bytes, (unsigned long long)va);
+				  (ull)bytes, (ull)va);
 	if (va < MAPPED)
-		return annex_fail(-EEXIST, "timed device: %#llx is the device's own",
-				  (unsigned long long)va);
+		return annex_fail(-EEXIST, "timed device: %#llx is the device's own", (ull)va);
 	for (unsigned int i = 0; i < t->n; i++)
 		if (va < t->map[i].va + t->map[i].bytes && t->map[i].va < va + bytes)
-			return annex_fail(-EEXIST, "timed device: %#llx is mapped",
-					  (unsigned long long)va);
+			return annex_fail(-EEXIST, "timed device: %#llx is mapped", (ull)va);
 	map = realloc(t->map, (t->n + 1) * sizeof(*map));
 	if (!map)
 		return annex_fail(-ENOMEM, "timed device: out of memory");

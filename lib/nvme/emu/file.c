@@ -51,7 +51,7 @@ static int check_size(const char *path, uint64_t size, uint32_t block)
 		return annex_fail(-EINVAL,
 				  "file: %s has %llu bytes, not a multiple of the %u-byte block; "
 				  "truncate -s %%%u pads it",
-				  path, (unsigned long long)size, block, block);
+				  path, (ull)size, block, block);
 	return 0;
 }
 
@@ -112,12 +112,12 @@ static int grow(struct annex_emu *emu, int fd, const char *path, const struct wi
 	if (is_device)
 		return annex_fail(-EINVAL,
 				  "file: %s is a device of %llu bytes, less than size=", path,
-				  (unsigned long long)*size);
+				  (ull)*size);
 	if (wish->readonly)
 		return annex_fail(-EROFS,
 				  "file: %s has %llu bytes, less than size=, and is "
 				  "readonly",
-				  path, (unsigned long long)*size);
+				  path, (ull)*size);
 	if (ftruncate(fd, (off_t)wish->size))
 		return fail_errno(path, "grow");
 	emu->grown = true;

@@ -20,8 +20,7 @@ static int open_ns(struct annex_emu *emu, uint64_t size, unsigned int shift)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (ram == MAP_FAILED)
-		return annex_fail(-ENOMEM, "mem: no memory for %llu bytes",
-				  (unsigned long long)size);
+		return annex_fail(-ENOMEM, "mem: no memory for %llu bytes", (ull)size);
 	madvise(ram, size, MADV_HUGEPAGE); /* a wish: ordinary pages serve as well */
 	*ns = (struct emu_ns){.nsid = emu->nns + 1,
 			      .shift = shift,

@@ -146,8 +146,8 @@ int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len)
 	}
 	if (at >= 0 && !err)
 		return at;
-	annex_log(ANNEX_LOG_INFO, "file: %llu bytes are not registered with io_uring: %s",
-		  (unsigned long long)len, err ? strerror(-err) : "too many ranges");
+	annex_log(ANNEX_LOG_INFO, "file: %llu bytes are not registered with io_uring: %s", (ull)len,
+		  err ? strerror(-err) : "too many ranges");
 	if (err)
 		annex_emu_ring_unregister(emu, at, (i - 1) * EMU_BUF_CHUNK);
 	return -1;

@@ -97,7 +97,7 @@ static int make(const struct annex_trace_spec *asked, struct gen_net *net)
 		err = family->usual(i, &spec);
 	if (!err && spec.batch > ANNEX_TRACE_MAX_BYTES)
 		err = annex_fail(-E2BIG, "a batch of %llu is larger than a trace may hold",
-				 (unsigned long long)spec.batch);
+				 (ull)spec.batch);
 	if (!err)
 		err = check_gpu(&spec);
 	if (!err)

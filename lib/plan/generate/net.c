@@ -48,7 +48,7 @@ int annex_gen_init(struct gen_net *net, const struct annex_trace_spec *spec)
 	net->optimizer = spec->optimizer;
 	net->n_values = 1; /* value 0 is none */
 	snprintf(device, sizeof(device), "%s, %llu GiB, %s, generated", net->gpu->summary,
-		 (unsigned long long)(net->gpu->memory >> 30), dtypes[spec->dtype]);
+		 (ull)(net->gpu->memory >> 30), dtypes[spec->dtype]);
 	return net_fail(net, annex_trace_create(spec->model, device, spec->batch, &net->trace));
 }
 
@@ -64,7 +64,7 @@ void annex_gen_scope(struct gen_net *net, const char *part, uint64_t i)
 {
 	net->scope[0] = '\0';
 	if (part)
-		snprintf(net->scope, sizeof(net->scope), "%s.%llu.", part, (unsigned long long)i);
+		snprintf(net->scope, sizeof(net->scope), "%s.%llu.", part, (ull)i);
 }
 
 uint64_t annex_gen_size(struct gen_net *net, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
@@ -77,8 +77,7 @@ uint64_t annex_gen_size(struct gen_net *net, uint64_t a, uint64_t b, uint64_t c,
 			net_fail(net, annex_fail(-E2BIG,
 						 "a tensor of %llu x %llu x %llu x %llu elements "
 						 "is larger than a trace may hold",
-						 (unsigned long long)a, (unsigned long long)b,
-						 (unsigned long long)c, (unsigned long long)d));
+						 (ull)a, (ull)b, (ull)c, (ull)d));
 		return 1;
 	}
 	return n;

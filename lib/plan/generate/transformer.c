@@ -80,12 +80,11 @@ static int usual(unsigned int i, struct annex_trace_spec *spec)
 	if (spec->hidden % s->heads)
 		return annex_fail(-EINVAL,
 				  "%s has %llu heads, and a width of %llu is no multiple of them",
-				  spec->model, (unsigned long long)s->heads,
-				  (unsigned long long)spec->hidden);
+				  spec->model, (ull)s->heads, (ull)spec->hidden);
 	if (spec->image % PATCH)
 		return annex_fail(
 			-EINVAL, "%s cuts images into squares of %u, and %llu is no multiple of it",
-			spec->model, PATCH, (unsigned long long)spec->image);
+			spec->model, PATCH, (ull)spec->image);
 	return 0;
 }
 

@@ -76,10 +76,9 @@ static int get_number(const struct place *p, json_t *obj, const char *key, uint6
 		return bad(p, key, "is not an integer");
 	if (json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) < min ||
 	    (uint64_t)json_integer_value(v) > max)
-		return annex_fail(-EINVAL,
-				  "%s: \"%s\" is %" JSON_INTEGER_FORMAT ", not %llu to %llu",
-				  place_label(p, label), key, json_integer_value(v),
-				  (unsigned long long)min, (unsigned long long)max);
+		return annex_fail(
+			-EINVAL, "%s: \"%s\" is %" JSON_INTEGER_FORMAT ", not %llu to %llu",
+			place_label(p, label), key, json_integer_value(v), (ull)min, (ull)max);
 	*value = (uint64_t)json_integer_value(v);
 	return 0;
 }

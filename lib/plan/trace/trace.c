@@ -9,8 +9,6 @@
 #include "core/log.h"
 #include "label.h"
 
-typedef unsigned long long ull;
-
 /* A trace as it grows; its users see the first member. */
 struct build {
 	struct annex_trace trace;
