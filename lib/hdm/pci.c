@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <uapi/annex.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "core/module.h"
 #include "core/range.h"
@@ -83,11 +84,9 @@ static int ask(const struct pci_range *r, int fd, unsigned long request, void *a
 static int make_room(struct pci_range *r, uint32_t want)
 {
 	uint32_t room = want <= UINT32_MAX / 2 ? want * 2 : UINT32_MAX;
-	struct range *list = realloc(r->m.poison, room * sizeof(*list));
 
-	if (!list)
+	if (!array_resize(&r->m.poison, room * sizeof(*r->m.poison)))
 		return annex_fail(-ENOMEM, "pci:%s: out of memory", r->name);
-	r->m.poison = list;
 	r->room = room;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include <annex/exec.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "plan/file.h"
 #include "planning.h"
@@ -229,16 +230,8 @@ static int follow(struct annex_exec *e, uint32_t k)
 
 static int remember_held(struct annex_exec *e, const struct annex_exec_use *use)
 {
-	uint32_t room = e->held_room ? 2 * e->held_room : 16;
-	struct annex_exec_use *held;
-
-	if (e->n_held == e->held_room) {
-		held = realloc(e->held, room * sizeof(*held));
-		if (!held)
-			return annex_fail(-ENOMEM, "exec: no memory");
-		e->held = held;
-		e->held_room = room;
-	}
+	if (!array_grow(e->held, e->n_held, e->held_room))
+		return annex_fail(-ENOMEM, "exec: no memory");
 	e->held[e->n_held++] = *use;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "log.h"
 
 void annex_log_clear(struct iteration_log *log)
@@ -13,22 +14,6 @@ void annex_log_clear(struct iteration_log *log)
 	free(log->kernels);
 	free(log->slots);
 	memset(log, 0, sizeof(*log));
-}
-
-/* Room for one more element of @size bytes. */
-static int grow(void **v, uint32_t n, uint32_t *room, size_t size)
-{
-	uint32_t more = *room ? 2 * *room : 64;
-	void *p;
-
-	if (n < *room)
-		return 0;
-	p = realloc(*v, more * size);
-	if (!p)
-		return -ENOMEM;
-	*v = p;
-	*room = more;
-	return 0;
 }
 
 /* Where the number of a tensor is, or would be. */
@@ -67,8 +52,7 @@ int64_t annex_log_tensor(struct iteration_log *log, const struct log_tensor *t)
 {
 	uint32_t *slot;
 
-	if (grow_slots(log) ||
-	    grow((void **)&log->tensors, log->n_tensors, &log->tensor_room, sizeof(*t)))
+	if (grow_slots(log) || !array_grow(log->tensors, log->n_tensors, log->tensor_room))
 		return -ENOMEM;
 	slot = slot_of(log, t->serial);
 	if (!*slot) {
@@ -82,7 +66,7 @@ int annex_log_kernel(struct iteration_log *log, const char *name)
 {
 	struct log_kernel *k;
 
-	if (grow((void **)&log->kernels, log->n_kernels, &log->kernel_room, sizeof(*k)))
+	if (!array_grow(log->kernels, log->n_kernels, log->kernel_room))
 		return -ENOMEM;
 	k = &log->kernels[log->n_kernels];
 	k->name = strdup(name ? name : "");
@@ -102,7 +86,7 @@ int annex_log_use(struct iteration_log *log, uint32_t tensor, uint32_t how)
 			log->uses[i].how |= how;
 			return 0;
 		}
-	if (grow((void **)&log->uses, log->n_uses, &log->use_room, sizeof(*log->uses)))
+	if (!array_grow(log->uses, log->n_uses, log->use_room))
 		return -ENOMEM;
 	log->uses[log->n_uses++] = (struct log_use){tensor, how};
 	return 0;

@@ -158,7 +158,7 @@ struct annex_space {
 	struct page *pages;
 	struct runs addresses;
 	struct tensor *tensors;
-	uint32_t n_tensors, tensor_room, open;
+	uint32_t n_tensors, tensor_room, spare_room, open;
 	uint32_t *spare, n_spare;
 	uint32_t oldest, newest;
 	uint64_t jobs, serials;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "page.h"
 #include "tensor.h"
@@ -103,23 +104,11 @@ void annex_tensor_use(struct annex_space *s, struct tensor *t)
 /* An entry of the table that is not in use, or NULL. */
 static struct tensor *new_entry(struct annex_space *s)
 {
-	uint32_t room = s->tensor_room ? 2 * s->tensor_room : 64;
-	struct tensor *v;
-
 	if (s->n_spare)
 		return &s->tensors[s->spare[--s->n_spare]];
-	if (s->n_tensors == s->tensor_room) {
-		uint32_t *spare = realloc(s->spare, room * sizeof(*spare));
-
-		if (!spare)
-			return NULL;
-		s->spare = spare;
-		v = realloc(s->tensors, room * sizeof(*v));
-		if (!v)
-			return NULL;
-		s->tensors = v;
-		s->tensor_room = room;
-	}
+	if (!array_grow(s->spare, s->n_tensors, s->spare_room) ||
+	    !array_grow(s->tensors, s->n_tensors, s->tensor_room))
+		return NULL;
 	return &s->tensors[s->n_tensors++];
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "file.h"
 
@@ -43,15 +44,8 @@ int annex_plan_append(struct annex_plan *plan, const struct annex_plan_step *ste
 {
 	struct building *b = (struct building *)plan;
 
-	if (plan->n_steps == b->room) {
-		size_t room = b->room ? b->room * 2 : 64;
-		struct annex_plan_step *steps = realloc(plan->steps, room * sizeof(*steps));
-
-		if (!steps)
-			return annex_fail(-ENOMEM, "no memory for a plan of %zu steps", room);
-		plan->steps = steps;
-		b->room = room;
-	}
+	if (!array_grow(plan->steps, plan->n_steps, b->room))
+		return annex_fail(-ENOMEM, "no memory for more than %zu steps", plan->n_steps);
 	plan->steps[plan->n_steps++] = *step;
 	return 0;
 }

@@ -3,24 +3,13 @@
  * What a micro-thread does: it is executed from its beginning to its end, and noted.
  */
 #include <errno.h>
-#include <stdlib.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "timing.h"
 
-/* Makes room for one more of an array that has @n. */
-static int grow(void *array, uint32_t n, uint32_t *room, size_t bytes)
+static int no_memory(void)
 {
-	uint32_t more = *room ? *room * 2 : 64;
-	void *new;
-
-	if (n < *room)
-		return 0;
-	new = realloc(*(void **)array, more * bytes);
-	if (!new)
-		return annex_fail(-ENOMEM, "no memory to note a micro-thread");
-	*(void **)array = new;
-	*room = more;
-	return 0;
+	return annex_fail(-ENOMEM, "no memory to note a micro-thread");
 }
 
 /* Neighbouring elements in the same sector are one access. */
@@ -34,8 +23,8 @@ static int note_touch(struct time_sim *s, const struct rv_touch *touch, struct t
 	for (; at < touch->va + touch->bytes; at += SECTOR) {
 		if ((at | kind) == *before)
 			continue;
-		if (grow(&t->sector, t->nsectors, &t->sectors_room, sizeof(*t->sector)))
-			return -ENOMEM;
+		if (!array_grow(t->sector, t->nsectors, t->sectors_room))
+			return no_memory();
 		t->sector[t->nsectors++] = *before = at | kind;
 	}
 	return 0;
@@ -47,8 +36,8 @@ static int note_step(struct time_sim *s, struct time_trace *t)
 	uint32_t first = t->nsectors;
 	uint64_t before = UINT64_MAX;
 
-	if (grow(&t->step, t->nsteps, &t->steps_room, sizeof(*t->step)))
-		return -ENOMEM;
+	if (!array_grow(t->step, t->nsteps, t->steps_room))
+		return no_memory();
 	for (unsigned int i = 0; i < noted->ntouch; i++)
 		if (note_touch(s, &noted->touch[i], t, &before))
 			return -ENOMEM;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "timing.h"
 
@@ -18,13 +19,11 @@ uint32_t time_take(struct time_sim *s, struct time_pool *pool)
 	}
 	if (pool->n == pool->room) {
 		uint32_t room = pool->room ? pool->room * 2 : 4096;
-		char *at = realloc(pool->at, (size_t)room * pool->bytes);
 
-		if (!at) {
+		if (!array_resize(&pool->at, (size_t)room * pool->bytes)) {
 			s->err = annex_fail(-ENOMEM, "no memory for what is under way");
 			return NONE; /* phase() ends with it */
 		}
-		pool->at = at;
 		pool->room = room;
 	}
 	return pool->n++;

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "core/array.h"
 #include "space.h"
-
-#define FIRST_ROOM 16u
 
 int rv_space_create(struct rv_space *s)
 {
@@ -54,19 +53,7 @@ static unsigned int behind(const struct rv_space *s, uint64_t va)
 /* Memory for two more areas: a range in the middle of one makes three of it. */
 static int make_room(struct rv_space *s)
 {
-	unsigned int room = s->room ? 2 * s->room : FIRST_ROOM;
-	struct rv_span *area;
-
-	if (s->n + 2 > SPACE_AREAS)
-		return -ENOMEM;
-	if (s->n + 2 <= s->room)
-		return 0;
-	area = realloc(s->area, room * sizeof(*area));
-	if (!area)
-		return -ENOMEM;
-	s->area = area;
-	s->room = room;
-	return 0;
+	return s->n + 2 <= SPACE_AREAS && array_grow(s->area, s->n + 1, s->room) ? 0 : -ENOMEM;
 }
 
 static void insert(struct rv_space *s, unsigned int at, const struct rv_span *area)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/ndp_time.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "ndp/device/time.h"
 #include "ndp/client/load.h"
@@ -135,8 +136,6 @@ void annex_ndp_time_get_opts(const struct annex_ndp_time *t, struct annex_ndp_ti
 
 int annex_ndp_time_map(struct annex_ndp_time *t, uint64_t va, void *memory, uint64_t bytes)
 {
-	struct rv_span *map;
-
 	if (!bytes || va + bytes < va || (va - (uintptr_t)memory) % ALIGN)
 		return annex_fail(-EINVAL, "timed device: %llu bytes at %#llx cannot be mapped",
 				  (ull)bytes, (ull)va);
@@ -145,11 +144,9 @@ int annex_ndp_time_map(struct annex_ndp_time *t, uint64_t va, void *memory, uint
 	for (unsigned int i = 0; i < t->n; i++)
 		if (va < t->map[i].va + t->map[i].bytes && t->map[i].va < va + bytes)
 			return annex_fail(-EEXIST, "timed device: %#llx is mapped", (ull)va);
-	map = realloc(t->map, (t->n + 1) * sizeof(*map));
-	if (!map)
+	if (!array_resize(&t->map, (t->n + 1) * sizeof(*t->map)))
 		return annex_fail(-ENOMEM, "timed device: out of memory");
-	t->map = map;
-	map[t->n++] = (struct rv_span){va, bytes, memory, RV_READ | RV_WRITE};
+	t->map[t->n++] = (struct rv_span){va, bytes, memory, RV_READ | RV_WRITE};
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "core/array.h"
 #include "far.h"
 #include "req.h"
 #include "ring.h"
@@ -41,15 +42,8 @@ static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len, enum kind 
 
 	if (i < maps->n && maps->v[i].range.addr < addr + len)
 		return annex_fail(-EEXIST, "map: the range overlaps a mapped one");
-	if (maps->n == maps->room) {
-		unsigned int room = maps->room ? maps->room * 2 : 16;
-		struct emu_map *v = realloc(maps->v, room * sizeof(*v));
-
-		if (!v)
-			return annex_fail(-ENOMEM, "map: no memory for the table of ranges");
-		maps->v = v;
-		maps->room = room;
-	}
+	if (!array_grow(maps->v, maps->n, maps->room))
+		return annex_fail(-ENOMEM, "map: no memory for the table of ranges");
 	memmove(&maps->v[i + 1], &maps->v[i], (maps->n - i) * sizeof(*maps->v));
 	maps->v[i].range.addr = addr;
 	maps->v[i].range.len = len;

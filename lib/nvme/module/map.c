@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <annex/nvme.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "state.h"
 
@@ -42,20 +43,6 @@ void module_pages_free(struct module *p)
 static unsigned int search(const struct module *p, uint64_t addr)
 {
 	return range_search(p->maps, p->n, sizeof(*p->maps), addr);
-}
-
-static int make_room(struct module *p)
-{
-	struct module_map *more;
-
-	if (p->n < p->room)
-		return 0;
-	more = realloc(p->maps, (p->room * 2 + 16) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	p->maps = more;
-	p->room = p->room * 2 + 16;
-	return 0;
 }
 
 static void insert(struct module *p, const struct module_map *m)
@@ -106,7 +93,7 @@ static int map_locked(struct module *p, struct annex_ioc_map *args, struct modul
 	bool straight = !p->ctrl.pages;
 	uint32_t room = straight ? 1 : (uint32_t)(args->bytes / ANNEX_NVME_PAGE);
 	struct annex_ioc_seg *segs = calloc(room, sizeof(*segs));
-	int err = segs ? make_room(p) : -ENOMEM;
+	int err = segs && array_grow(p->maps, p->n, p->room) ? 0 : -ENOMEM;
 
 	args->segs = (uintptr_t)segs;
 	args->nsegs = room;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "net.h"
 
@@ -17,25 +18,10 @@ static int net_fail(struct gen_net *net, int err)
 	return net->err;
 }
 
-/* Makes room for one more; false after an error. */
-static bool grow(struct gen_net *net, void **array, uint32_t n, uint32_t *room, size_t each)
-{
-	uint32_t more = *room ? *room * 2 : 256;
-	void *p;
-
-	if (net->err)
-		return false;
-	if (n < *room)
-		return true;
-	p = more <= ANNEX_TRACE_MAX_USES ? realloc(*array, more * each) : NULL;
-	if (!p) {
-		net_fail(net, annex_fail(-ENOMEM, "out of memory"));
-		return false;
-	}
-	*array = p;
-	*room = more;
-	return true;
-}
+/* Make room for one more of @n; false after an error. */
+#define GROW(net, array, n, room)                                                                  \
+	(!(net)->err && (((n) < ANNEX_TRACE_MAX_USES && array_grow(array, n, room)) ||             \
+			 !net_fail(net, annex_fail(-ENOMEM, "out of memory"))))
 
 int annex_gen_init(struct gen_net *net, const struct annex_trace_spec *spec)
 {
@@ -112,7 +98,7 @@ uint32_t annex_gen_tensor(struct gen_net *net, const char *name, uint64_t bytes,
 
 static uint32_t add_value(struct gen_net *net, const struct gen_value *v)
 {
-	if (!grow(net, (void **)&net->values, net->n_values, &net->room_values, sizeof(*v)))
+	if (!GROW(net, net->values, net->n_values, net->room_values))
 		return 0;
 	net->values[net->n_values] = *v;
 	return net->n_values++;
@@ -228,7 +214,7 @@ uint32_t annex_gen_op(struct gen_net *net, const struct gen_op *op)
 {
 	struct gen_uses u = {0};
 
-	if (!grow(net, (void **)&net->tape, net->n_ops, &net->room_ops, sizeof(*op)))
+	if (!GROW(net, net->tape, net->n_ops, net->room_ops))
 		return 0;
 	net->tape[net->n_ops++] = *op;
 	net->work.forward_flops += op->flops;

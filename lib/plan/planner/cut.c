@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
+#include "core/array.h"
 #include "core/least.h"
 #include "planner.h"
 
@@ -141,15 +141,8 @@ bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uin
 static int add_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
 		   unsigned int below)
 {
-	if (p->n_cuts == p->most_cuts) {
-		uint32_t most = p->most_cuts * 2 + 256;
-		struct cut *cuts = realloc(p->cuts, most * sizeof(*cuts));
-
-		if (!cuts)
-			return -ENOMEM;
-		p->cuts = cuts;
-		p->most_cuts = most;
-	}
+	if (!array_grow(p->cuts, p->n_cuts, p->most_cuts))
+		return -ENOMEM;
 	p->cuts[p->n_cuts++] = (struct cut){.bytes = bytes,
 					    .period = period,
 					    .drop = drop,

@@ -3,7 +3,7 @@
  * Transfers, in slices: where they lie, and what that does to links and memories.
  */
 #include <errno.h>
-#include <stdlib.h>
+#include "core/array.h"
 #include "core/least.h"
 #include "planner.h"
 
@@ -30,16 +30,9 @@ uint32_t annex_new_slice(struct annex_pass *p, uint32_t job, uint32_t slot, uint
 {
 	struct job *j = &p->jobs[job];
 
-	if (p->n_slices == p->most_slices) {
-		uint32_t most = p->most_slices * 2 + 1024;
-		struct slice *slices = realloc(p->slices, most * sizeof(*slices));
-
-		if (!slices) {
-			p->err = -ENOMEM;
-			return NONE;
-		}
-		p->slices = slices;
-		p->most_slices = most;
+	if (!array_grow(p->slices, p->n_slices, p->most_slices)) {
+		p->err = -ENOMEM;
+		return NONE;
 	}
 	p->slices[p->n_slices] = (struct slice){
 		.bytes = bytes, .slot = slot, .job = job, .next = NONE, .in_slot = p->slot[slot]};
@@ -90,16 +83,9 @@ static void fill_back(struct annex_pass *p, uint32_t job)
 
 uint32_t annex_new_job(struct annex_pass *p, const struct job *job)
 {
-	if (p->n_jobs == p->most_jobs) {
-		uint32_t most = p->most_jobs * 2 + 256;
-		struct job *jobs = realloc(p->jobs, most * sizeof(*jobs));
-
-		if (!jobs) {
-			p->err = -ENOMEM;
-			return NONE;
-		}
-		p->jobs = jobs;
-		p->most_jobs = most;
+	if (!array_grow(p->jobs, p->n_jobs, p->most_jobs)) {
+		p->err = -ENOMEM;
+		return NONE;
 	}
 	p->jobs[p->n_jobs] = *job;
 	p->jobs[p->n_jobs].slices = NONE;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include "core/array.h"
 #include "planner.h"
 
 #define LOOK 12            /* candidates compared for each cut */
@@ -270,16 +271,9 @@ static void note_early(struct walk_select *w, uint32_t k)
 
 		if (j->dir != LINK_IN || due == k)
 			continue;
-		if (w->early.n == w->most_early) {
-			uint32_t most = w->most_early * 2 + 256;
-			struct entry *e = realloc(w->early.e, most * sizeof(*e));
-
-			if (!e) {
-				p->err = -ENOMEM;
-				return;
-			}
-			w->early.e = e;
-			w->most_early = most;
+		if (!array_grow(w->early.e, w->early.n, w->most_early)) {
+			p->err = -ENOMEM;
+			return;
 		}
 		push(&w->early, (struct entry){i, w->at + annex_around(p, k, due), w->at, false});
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <jansson.h>
 #include <annex/trace.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "label.h"
 #include "walk.h"
@@ -131,15 +132,8 @@ struct id_list {
 
 static int push(struct id_list *list, uint32_t id)
 {
-	if (list->n == list->room) {
-		size_t room = list->room ? list->room * 2 : 64;
-		uint32_t *moved = realloc(list->id, room * sizeof(*moved));
-
-		if (!moved)
-			return annex_fail(-ENOMEM, "no memory for %zu ids", room);
-		list->id = moved;
-		list->room = room;
-	}
+	if (!array_grow(list->id, list->n, list->room))
+		return annex_fail(-ENOMEM, "no memory for more than %zu ids", list->n);
 	list->id[list->n++] = id;
 	return 0;
 }

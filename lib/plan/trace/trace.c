@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/trace.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "label.h"
 
@@ -73,22 +74,6 @@ static bool copy_text(const char *from, char **to)
 	return !from || *to;
 }
 
-/* Room for @need entries: @array, or where it is now; NULL when there is no memory. */
-static void *grow(void *array, uint32_t *cap, uint64_t need, size_t size)
-{
-	uint64_t room = *cap ? *cap : 64;
-	void *moved;
-
-	if (array && need <= *cap)
-		return array;
-	while (room < need)
-		room *= 2;
-	moved = realloc(array, room * size);
-	if (moved)
-		*cap = (uint32_t)room;
-	return moved;
-}
-
 int annex_trace_create(const char *model, const char *device, uint64_t batch,
 		       struct annex_trace **trace)
 {
@@ -154,16 +139,14 @@ static int check_tensor(const struct build *b, const struct annex_tensor *t)
 int annex_trace_add_tensor(struct annex_trace *trace, const struct annex_tensor *t)
 {
 	struct build *b = (struct build *)trace;
-	struct annex_tensor *tensors, *mine;
+	struct annex_tensor *mine;
 	int err = check_tensor(b, t);
 
 	if (err)
 		return err;
-	tensors = grow(trace->tensors, &b->cap_tensors, trace->n_tensors + 1ull, sizeof(*tensors));
-	if (!tensors)
+	if (!array_grow(trace->tensors, trace->n_tensors, b->cap_tensors))
 		return no_memory();
-	trace->tensors = tensors;
-	mine = &tensors[trace->n_tensors];
+	mine = &trace->tensors[trace->n_tensors];
 	*mine = *t;
 	if (t->global)
 		mine->birth = mine->death = ANNEX_KERNEL_NONE;
@@ -206,23 +189,18 @@ int annex_trace_add_kernel(struct annex_trace *trace, const char *name, uint64_t
 			   unsigned int n_out)
 {
 	struct build *b = (struct build *)trace;
-	struct annex_kernel *kernels, *mine;
-	struct annex_use *uses;
+	struct annex_kernel *mine;
 	int err = check_kernel(b, name, ns, (uint64_t)n_in + n_out);
 
 	if (err)
 		return err;
 	/* One more, which ends the uses of the last one. */
-	kernels = grow(trace->kernels, &b->cap_kernels, trace->n_kernels + 2ull, sizeof(*kernels));
-	if (!kernels)
+	if (!array_grow(trace->kernels, trace->n_kernels + 1, b->cap_kernels))
 		return no_memory();
-	trace->kernels = kernels;
-	uses = grow(trace->uses, &b->cap_uses, (uint64_t)trace->n_uses + n_in + n_out,
-		    sizeof(*uses));
-	if (!uses)
-		return no_memory();
-	trace->uses = uses;
-	mine = &kernels[trace->n_kernels];
+	for (uint32_t n = b->cap_uses; n <= (uint64_t)trace->n_uses + n_in + n_out; n = b->cap_uses)
+		if (!array_grow(trace->uses, n, b->cap_uses))
+			return no_memory();
+	mine = &trace->kernels[trace->n_kernels];
 	*mine = (struct annex_kernel){.ns = ns, .first = trace->n_uses};
 	if (!copy_text(name, &mine->name))
 		return no_memory();

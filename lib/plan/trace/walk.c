@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "core/array.h"
 #include "core/log.h"
 #include "label.h"
 #include "walk.h"
@@ -149,13 +150,10 @@ int annex_walk_load(FILE *f, size_t max, char **text, size_t *len)
 		room = (size_t)st.st_size + 1;
 	}
 	do {
-		char *moved = realloc(buf, n < room ? room : (room *= 2));
-
-		if (!moved) {
+		if (!array_resize(&buf, n < room ? room : (room *= 2))) {
 			err = annex_fail(-ENOMEM, "no memory for %zu bytes", room);
 			break;
 		}
-		buf = moved;
 		n += fread(buf + n, 1, room - n, f);
 		if (ferror(f))
 			err = annex_fail(-errno, "%s", strerror(errno));
