@@ -81,4 +81,24 @@ static inline uint32_t annex_line_bytes(const struct annex_cache *c, uint64_t li
 	return left < c->line ? (uint32_t)left : c->line;
 }
 
+/**
+ * annex_prefetch_lines() - annex_cache_prefetch() of lines that exist, by number.
+ */
+void annex_prefetch_lines(struct annex_cache *c, const uint64_t *lines, unsigned int n);
+
+/**
+ * annex_writeback_ahead() - After slots were taken: begin to write dirty lines in the window that
+ * the hand will come to next, unless they have been used since it last passed. Does not wait. So
+ * reads find clean victims and overlap with writes (BaM section 3.4 leaves this open).
+ */
+void annex_writeback_ahead(struct annex_cache *c);
+
+/**
+ * annex_writeback_start() - Begin to write dirty lines wherever they are, as no slot was to be had.
+ * @failed: set to how many lines were seen and let be, because a write of them has just failed.
+ *
+ * Return: how many lines.
+ */
+unsigned int annex_writeback_start(struct annex_cache *c, uint32_t *failed);
+
 #endif

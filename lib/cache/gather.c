@@ -11,7 +11,7 @@
 #include "array.h"
 #include "element.h"
 #include "miss.h"
-#include "prefetch.h"
+#include "cache.h"
 
 #define AHEAD 256u /* members whose lines are read ahead together */
 

@@ -3,7 +3,7 @@
 #include "layout.h"
 #include "line.h"
 #include "reap.h"
-#include "send.h"
+#include "xfer.h"
 
 static bool before(const struct annex_cache *c, const struct annex_claim *a,
 		   const struct annex_claim *b)

@@ -8,7 +8,7 @@
 #include "line.h"
 #include "miss.h"
 #include "slot.h"
-#include "writeback.h"
+#include "cache.h"
 
 /*
  * How often to look at a cache of pinned lines. A group holds lines that others may be waiting for

@@ -7,8 +7,7 @@
 #include <annex/detail/clock.h>
 #include "layout.h"
 #include "line.h"
-#include "outcome.h"
-#include "send.h"
+#include "xfer.h"
 
 static int first_error(const struct annex_xfer *x)
 {

@@ -3,10 +3,9 @@
 #include "core/log.h"
 #include "issue.h"
 #include "line.h"
-#include "prefetch.h"
+#include "cache.h"
 #include "reap.h"
 #include "slot.h"
-#include "writeback.h"
 
 #define POLLS 16u /* transfers in flight to look at when the cap is reached */
 

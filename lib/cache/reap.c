@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <annex/detail/clock.h>
 #include "core/futex.h"
-#include "outcome.h"
+#include "xfer.h"
 #include "reap.h"
 
 #define POLLS 8u                           /* transfers looked at when none is free */

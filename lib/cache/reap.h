@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ending transfers: by who waits for one, or happens to look. Calls go one way: xfer.h (pool,
- * commands that have ended) < send.h < outcome.h < here.
+ * Ending transfers: by a thread that waits for one, or happens to look. Calls go one way: xfer.c
+ * (pool, commands that have ended) < send.c < outcome.c < here.
  */
 #ifndef ANNEX_CACHE_REAP_H
 #define ANNEX_CACHE_REAP_H

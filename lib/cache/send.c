@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <annex/detail/clock.h>
 #include "layout.h"
-#include "send.h"
+#include "xfer.h"
 
 #define NO_TOKEN UINT64_MAX          /* recovers the queue, not a command of it */
 #define STALL_NS ANNEX_NSEC_PER_MSEC /* between looks at one's own completions in a full queue */

@@ -6,7 +6,7 @@
 #include "line.h"
 #include "reap.h"
 #include "slot.h"
-#include "writeback.h"
+#include "cache.h"
 
 #define MOVING_MAX 256u /* lines in flight that the hand passes before it waits for them */
 #define POLLS 64u       /* transfers in flight that are looked at before one is waited for */

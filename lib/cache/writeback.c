@@ -2,7 +2,7 @@
 #include <annex/detail/clock.h>
 #include "issue.h"
 #include "line.h"
-#include "writeback.h"
+#include "cache.h"
 
 #define WINDOW_MAX 1024u
 

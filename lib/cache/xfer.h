@@ -138,4 +138,28 @@ bool annex_xfer_poll(struct annex_cache *c, struct annex_xfer *x);
  */
 void annex_cmd_await(struct annex_cache *c, struct annex_cmd *cmd);
 
+/**
+ * annex_xfer_outcome() - By the reaper: carry the results of all commands to the lines, after
+ * moving again, one by one, those lines that failed together; and to the flush that waits for them.
+ */
+void annex_xfer_outcome(struct annex_cache *c, struct annex_xfer *x);
+
+/**
+ * annex_send() - Submit the commands of held transfers, each device's as one batch, and let the
+ * transfers fly. Transfers of at most ANNEX_GROUP lines together.
+ * @wait: wait for room in the queues; otherwise what finds none is left unsent.
+ *
+ * Whatever happens, every transfer ends: a failure to submit becomes its outcome.
+ */
+void annex_send(struct annex_cache *c, struct annex_xfer **xfers, unsigned int n, bool wait);
+
+/**
+ * annex_send_line() - Move one line of a transfer again, by itself, and wait for it.
+ * @i: which line of the transfer.
+ * @leaf: through which device.
+ *
+ * Return: 0 or a negative errno.
+ */
+int annex_send_line(struct annex_cache *c, struct annex_xfer *x, uint32_t i, uint32_t leaf);
+
 #endif

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include "copy.h"
+#include "link.h"
 #include "finish.h"
 #include "frames.h"
 #include "job.h"

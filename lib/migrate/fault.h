@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Touches of what is not there.
+ * Faults: programs touch pages that are not in the device tier.
  */
 #ifndef ANNEX_MIGRATE_FAULT_H
 #define ANNEX_MIGRATE_FAULT_H
 
 #include "space.h"
 
-/* The threads that hear of them. */
+/* Start and stop the threads that handle faults. */
 int annex_fault_start(struct annex_space *s);
 void annex_fault_stop(struct annex_space *s);
+
+/* watch.c: register a space's memory for faults. 0 or a negative errno. */
+int annex_watch_start(struct annex_space *s);
 
 #endif

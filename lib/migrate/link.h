@@ -228,4 +228,14 @@ void annex_link_kick(struct lane *lane);
 /* Jobs that are to take any of those pages elsewhere, and are queued here: no more. */
 struct job_list annex_link_recall(struct lane *lane, uint32_t first, uint32_t n);
 
+/* copy.c: a link between tiers that are both memory: its thread copies, @rate bytes a second each
+ * way at most (0: no limit). */
+int annex_copy_start(struct link *link, double rate);
+
+/*
+ * Copy a job's pages between @p and the device tier, @in or out: by its file, which neither maps
+ * them nor faults, or by its GPU. Return: 0; a negative errno.
+ */
+int annex_copy_device(const struct job *job, void *p, bool in);
+
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "copy.h"
+#include "link.h"
 #include "core/log.h"
 #include "fault.h"
 #include "finish.h"
@@ -16,7 +16,6 @@
 #include "page.h"
 #include "room.h"
 #include "store.h"
-#include "watch.h"
 
 #define DEVICE_MIN (1u << 20)
 #define FAULT_BYTES 65536u

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include "core/log.h"
-#include "copy.h"
+#include "link.h"
 #include "finish.h"
 #include "job.h"
 #include "store.h"

@@ -13,7 +13,7 @@
 #include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "page.h"
-#include "watch.h"
+#include "fault.h"
 
 /* By the system call, by the device that may be opened to users, or for the program's own touches.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "order.h"
+#include "stamp.h"
 
 #define ROUNDS 4u
 

@@ -7,7 +7,7 @@
 #include "../gpu/search.h"
 #include "../mem.h"
 #include "../uri.h"
-#include "on_gpu.h"
+#include "run.h"
 
 #define PIECE (32ull << 20) /* of a file that is copied to a mem: device */
 

@@ -5,7 +5,6 @@
 #include "../error.h"
 #include "../mem.h"
 #include "../progress.h"
-#include "on_gpu.h"
 #include "run.h"
 
 static const char *const access_names[] = {"array", "mmap", "memory", NULL};

@@ -15,7 +15,6 @@
 #include "gnuplot.h"
 #include "machine.h"
 #include "report.h"
-#include "timeline.h"
 
 struct plan_opts {
 	struct machine machine;

@@ -15,7 +15,6 @@
 #include "machine.h"
 #include "report.h"
 #include "sweep.h"
-#include "timeline.h"
 
 #define MAX_WORDS 64
 

@@ -7,6 +7,7 @@
 
 #include "../out.h"
 #include "work.h"
+#include "../newfile.h"
 
 /* 30 drive writes a day for five years, of the 3.2 TB of G10's SSD (section 7.7). */
 #define REPORT_ENDURANCE (30.0 * 5 * 365 * 3.2e12)
@@ -29,5 +30,12 @@ void report_line(const struct outcome *o);
 
 /* report_printed() - 0, or the errno of printing. */
 int report_printed(void);
+
+/*
+ * timeline_plot() - Plot one iteration of the first trace into @svg: memory before and after
+ * planning, and the use of the link, from @samples.
+ */
+int timeline_plot(struct newfile *svg, const struct work *w, const struct annex_system *sys,
+		  const struct outcome *o, const struct annex_sim_sample *samples);
 
 #endif

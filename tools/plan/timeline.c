@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "../error.h"
 #include "gnuplot.h"
-#include "timeline.h"
+#include "report.h"
 
 /* As many as a screen shows: an iteration may have a hundred thousand kernels. */
 #define BINS 500

@@ -17,7 +17,7 @@
 #include "../progress.h"
 #include "../uri.h"
 #include "../warn.h"
-#include "facts.h"
+#include "selftest.h"
 #include "place.h"
 
 #define THREADS 4u

@@ -6,7 +6,7 @@
 #include <sys/utsname.h>
 #include "../mem.h"
 #include "../pool.h"
-#include "facts.h"
+#include "selftest.h"
 
 /* The first line of @path that begins with @key, from behind that and ": \t"; NULL: none. */
 static json_t *line_of(const char *path, const char *key)

@@ -12,6 +12,7 @@
 #include <annex/uri.h>
 #include "../random.h"
 #include "tally.h"
+#include "../out.h"
 
 /* Bytes of each file that is made, and of a device that are used. */
 #define SELFTEST_FILE (32ull << 20)
@@ -97,5 +98,9 @@ void area_close(struct area *a);
 
 /* area_inject() - Inject a fault and count it. -ENOTSUP without a reason: not on this device. */
 int area_inject(struct area *a, const struct annex_fault *fault);
+
+/* facts_report() - Write facts of this machine that a failure may depend on, as members of the JSON
+ * object; the file system is that of @dir. */
+void facts_report(struct out *o, const char *dir);
 
 #endif

@@ -9,7 +9,7 @@
 #include "../cli.h"
 #include "../error.h"
 #include "../progress.h"
-#include "lost.h"
+#include "memory.h"
 
 #define WAIT_MS 60000u
 

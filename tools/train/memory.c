@@ -2,7 +2,6 @@
 #include <string.h>
 #include "../error.h"
 #include "memory.h"
-#include "scratch.h"
 
 static int open_stores(struct memory *m, const struct memory_opts *o)
 {

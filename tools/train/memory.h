@@ -52,4 +52,22 @@ int memory_free(struct memory *m, uint64_t n, float **p);
 /* memory_pages() - Write where each page is, as a table (CSV). 0 or -errno with the line set. */
 int memory_pages(const struct memory *m, const char *path, bool overwrite);
 
+/*
+ * lost_watch() - (lost.c) Have a kernel that touches bytes which cannot be brought end the command
+ * with a line that names the tensor of @m; NULL: no longer. With the policy uvm kernels fault on
+ * their own, and the library answers a page that storage cannot give back with SIGSEGV.
+ */
+void lost_watch(const struct memory *m);
+
+/*
+ * scratch_make() - (scratch.c) Make the file behind a file: URI that the library would make
+ * (size=), so that the command knows that it is its own and removes it in the end: empty, if @uri
+ * has a size and nothing is there. Give *@path to scratch_end(); it is NULL if nothing was made.
+ * Opening @uri tells other faults of it. 0, or -errno with the line set.
+ */
+int scratch_make(const char *uri, char **path);
+
+/* scratch_end() - Remove it, as a signal that ends the program would have done. */
+void scratch_end(char *path);
+
 #endif

@@ -11,7 +11,7 @@
 #include "../out.h"
 #include "../progress.h"
 #include "blas.h"
-#include "lost.h"
+#include "memory.h"
 #include "text.h"
 #include "train.h"
 

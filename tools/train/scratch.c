@@ -9,7 +9,7 @@
 #include "../claim.h"
 #include "../cleanup.h"
 #include "../error.h"
-#include "scratch.h"
+#include "memory.h"
 
 /* 1: made; 0: not. */
 static int make(const char *path)

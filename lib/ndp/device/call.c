@@ -5,9 +5,8 @@
 #include <errno.h>
 #include <string.h>
 #include "core/log.h"
-#include "client.h"
+#include "state.h"
 #include "instance.h"
-#include "kernel.h"
 
 static bool is_zero(const unsigned char *p, size_t bytes)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
-#include "client.h"
+#include "state.h"
 #include "instance.h"
 #include "ndp/harts/rv.h"
 #include "unit.h"

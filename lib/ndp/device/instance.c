@@ -13,7 +13,7 @@
 #include <string.h>
 #include "core/log.h"
 #include "instance.h"
-#include "kernel.h"
+#include "state.h"
 #include "schedule.h"
 #include "unit.h"
 

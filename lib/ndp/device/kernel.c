@@ -8,7 +8,7 @@
 #include <string.h>
 #include "core/log.h"
 #include "ndp/harts/rv.h"
-#include "kernel.h"
+#include "state.h"
 
 #define ID_BITS                                                                                    \
 	6u /* of an id: the kernel's place; above that a number that no other client had           \

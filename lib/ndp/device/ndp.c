@@ -11,7 +11,6 @@
 #include "core/log.h"
 #include "state.h"
 #include "unit.h"
-#include "worker.h"
 
 #define THREADS_MAX 256u
 #define UNITS_MAX 1024u

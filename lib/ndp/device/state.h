@@ -201,4 +201,18 @@ static inline unsigned int ndp_unit_slots(const struct annex_ndp *ndp)
 	return ndp->opts.subcores * ndp->opts.slots;
 }
 
+/* client.c: look translations of a page up anew from now on. */
+int ndp_client_shootdown(struct ndp_client *c, const struct annex_m2_shootdown *asked);
+
+/* worker.c: start as many threads as the options say (-EAGAIN); stop all that there are. */
+int ndp_workers_start(struct annex_ndp *ndp);
+void ndp_workers_stop(struct annex_ndp *ndp);
+
+/* kernel.c: ndp_register() - The new kernel's id, or a negative errno. Takes the lock by itself. */
+int64_t ndp_register(struct ndp_client *c, const struct annex_m2_register *asked);
+int ndp_unregister(struct ndp_client *c, const struct annex_m2_unregister *asked);
+
+/* ndp_kernel_find() - Of this client; NULL: no such. Locked. */
+struct ndp_kernel *ndp_kernel_find(struct ndp_client *c, uint32_t id);
+
 #endif

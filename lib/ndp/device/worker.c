@@ -10,7 +10,7 @@
 #include <string.h>
 #include "core/log.h"
 #include "schedule.h"
-#include "worker.h"
+#include "state.h"
 
 #define SPIN_NS 20000u
 #define SLICE 32768u        /* instructions of a turn */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "hart.h"
-#include "named.h"
 
 /* The second half of a long instruction is not there. */
 static void cut_off(struct rv_batch *b, const struct rv_insn *in)

@@ -205,4 +205,7 @@ bool rv_expand(uint16_t half, uint32_t *bits); /* compressed.c */
 
 rv_op rv_illegal;
 
+/* named.c: set xs, fs and vs of code that has been decoded. */
+void rv_find_named(struct rv_code *code);
+
 #endif

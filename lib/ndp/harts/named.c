@@ -4,7 +4,6 @@
  * that would take longer than they run.
  */
 #include "hart.h"
-#include "named.h"
 
 static uint32_t reg(uint32_t bits, unsigned int shift)
 {

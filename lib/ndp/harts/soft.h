@@ -81,4 +81,8 @@ uint64_t rv_soft_to_int(enum rv_fmt fmt, uint64_t a, unsigned int bits, bool is_
 uint64_t rv_soft_from_int(enum rv_fmt fmt, uint64_t value, bool is_signed, enum rv_round rm,
 			  uint8_t *flags);
 
+/* vrecip.c: estimates to seven bits, as vfrec7 and vfrsqrt7 give them. */
+uint64_t rv_rec7(enum rv_fmt fmt, uint64_t a, enum rv_round rm, uint8_t *flags);
+uint64_t rv_rsqrt7(enum rv_fmt fmt, uint64_t a, uint8_t *flags);
+
 #endif

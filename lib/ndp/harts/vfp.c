@@ -3,7 +3,7 @@
  * Floating-point kernels of one width: sums, products, quotients, roots, comparisons, signs.
  */
 #include "vfloat.h"
-#include "vrecip.h"
+#include "soft.h"
 
 #define FP2(name, bits, fast, soft)                                                                \
 	FAST(name##_16, v_u16, v_u16, v_u16, float, to_h, of_h, of_h, fast);                       \

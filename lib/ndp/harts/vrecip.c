@@ -3,7 +3,7 @@
  * Estimates of reciprocals and their square roots. The tables of sections 13.9 and 13.10 are what
  * the middle of each interval gives, so they are computed.
  */
-#include "vrecip.h"
+#include "soft.h"
 
 struct layout {
 	unsigned int fraction, exponent; /* bits */
