@@ -30,9 +30,9 @@ static const char *model_at(unsigned int i, char *summary)
 	if (!model)
 		return NULL;
 	if (model->batch)
-		snprintf(batch, sizeof(batch), ", %llu", (unsigned long long)model->batch);
+		snprintf(batch, sizeof(batch), ", %llu", (ull)model->batch);
 	if (model->seq)
-		snprintf(seq, sizeof(seq), " x %llu", (unsigned long long)model->seq);
+		snprintf(seq, sizeof(seq), " x %llu", (ull)model->seq);
 	snprintf(summary, CLI_SUMMARY, "%s%s%s", model->summary, batch, seq);
 	return model->name;
 }
@@ -44,7 +44,7 @@ static const char *gpu_at(unsigned int i, char *summary)
 	if (!gpu)
 		return NULL;
 	snprintf(summary, CLI_SUMMARY, "%s, %llu GiB, %.0f GB/s", gpu->summary,
-		 (unsigned long long)(gpu->memory >> 30), gpu->bandwidth / 1e9);
+		 (ull)(gpu->memory >> 30), gpu->bandwidth / 1e9);
 	return gpu->name;
 }
 
