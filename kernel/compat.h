@@ -117,13 +117,6 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 #define annex_dmabuf_moved dma_buf_invalidate_mappings
 #endif
 
-/* Arguments of allocate_resource()'s callback, the first ones. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
-#define ANNEX_ALIGN_ARGS void *data, const struct resource *avail
-#else
-#define ANNEX_ALIGN_ARGS void *data, const struct resource *avail, const struct resource *empty
-#endif
-
 /* The namespace of an exported symbol became a string literal. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define ANNEX_IMPORT_NS(ns) MODULE_IMPORT_NS(ns)

@@ -158,33 +158,56 @@ int annex_window_bridge(u32 uid, phys_addr_t *at)
 	return 0;
 }
 
-/* struct look - Whether @res lies in nothing but a window. */
-struct look {
-	const struct resource *res;
-	bool alone;
-};
-
-/* There is no such place: it is called for the lock that it is called with. */
-static resource_size_t window_look(ANNEX_ALIGN_ARGS, resource_size_t size, resource_size_t align)
+/* Whether a window of the kernel's driver lies in the frame and fills it: then it is its child. */
+static int window_is_framed(struct resource *res, void *arg)
 {
-	struct look *l = data;
+	const struct resource *frame = arg;
 
-	l->alone = l->res->parent == &iomem_resource || l->res->parent->desc == IORES_DESC_CXL;
-	return PHYS_ADDR_MAX;
+	return res->parent == frame && res->start == frame->start && res->end == frame->end;
 }
 
-/*
- * cxl_acpi has the windows in the kernel's tree, and in them its regions, which take in whatever is
- * requested there as long as they are not busy, that is, before they have pages. Both come and go,
- * and of what is exported only this takes the tree's lock around a look at it.
- */
-static bool window_is_alone(const struct resource *res)
-{
-	struct resource nowhere = {}, none = {};
-	struct look l = {.res = res};
+/* struct place - Where room is looked for. */
+struct place {
+	struct resource frame;
+	bool framed, shared;
+};
 
-	allocate_resource(&nowhere, &none, 1, 0, 0, 1, window_look, &l);
-	return l.alone;
+/*
+ * cxl_acpi has the windows in the kernel's tree of resources, and in them its regions, which take
+ * in whatever is requested there as long as they are not busy, that is, before they have pages. All
+ * of them come and go, so that no pointer to them can be followed. But pointers can be compared:
+ * with a frame around the window, a request that met no region is a child of the frame, or of the
+ * window that fills it. No region can be made where a request is, nor in a window that comes around
+ * the frame: an answer stays right.
+ */
+static void window_frame(const struct annex_window *w, struct place *p)
+{
+	*p = (struct place){
+		.frame = {.name = "annex window",
+			  .start = w->base,
+			  .end = w->base + w->bytes - 1,
+			  .flags = IORESOURCE_MEM},
+	};
+	/* -EBUSY: firmware has something that lies across its edge. */
+	p->framed = !insert_resource(&iomem_resource, &p->frame);
+	p->shared = p->framed &&
+		    walk_iomem_res_desc(IORES_DESC_CXL, IORESOURCE_MEM, p->frame.start,
+					p->frame.end, &p->frame, window_is_framed) == 1;
+}
+
+static void window_unframe(struct place *p)
+{
+	if (p->framed)
+		remove_resource(&p->frame);
+}
+
+/* Whether what was requested lies in nothing but a window. */
+static bool window_is_alone(const struct place *p, const struct resource *res)
+{
+	const struct resource *parent = READ_ONCE(res->parent);
+
+	return parent == (p->framed ? &p->frame : &iomem_resource) ||
+	       (p->shared && parent == READ_ONCE(p->frame.child));
 }
 
 /* The end of one of these in the way; 0: there is none. */
@@ -200,9 +223,11 @@ struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 
 				   const struct annex_taken *taken, unsigned int n)
 {
 	u64 at = max(w->base, floor), end = w->base + w->bytes, base, hit;
-	struct resource *res;
+	struct resource *res = NULL;
+	struct place place;
 
-	while (at < end) {
+	window_frame(w, &place);
+	while (at < end && !res) {
 		base = ALIGN(at, CXL_GRANULE);
 		if (base >= end || bytes > end - base)
 			break;
@@ -211,11 +236,12 @@ struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 
 		if (hit)
 			continue;
 		res = request_mem_region(base, bytes, "annex");
-		if (res && window_is_alone(res))
-			return res;
-		if (res)
+		if (res && !window_is_alone(&place, res)) {
 			release_mem_region(base, bytes);
+			res = NULL;
+		}
 		cond_resched();
 	}
-	return NULL;
+	window_unframe(&place);
+	return res;
 }

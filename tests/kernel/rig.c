@@ -256,6 +256,7 @@ void rig_make(void)
 {
 	memset(&shim, 0, sizeof(shim));
 	memset(&rig, 0, sizeof(rig));
+	iomem_resource.child = NULL;
 	shim.us = 1;
 	rig.bytes[0] = RIG_BYTES;
 	make_bar(0, 3ull << 30, SZ_64K);

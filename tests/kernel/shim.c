@@ -194,33 +194,128 @@ int acpi_table_parse_cedt(int id, acpi_tbl_entry_handler_arg handler, void *arg)
 	return count;
 }
 
+/* The tree of resources, whose children are in no order. */
+static bool meets(const struct resource *a, const struct resource *b)
+{
+	return a->start <= b->end && b->start <= a->end;
+}
+
+static bool holds(const struct resource *a, const struct resource *b)
+{
+	return a->start <= b->start && b->end <= a->end;
+}
+
+static struct resource *child_at(struct resource *parent, const struct resource *res)
+{
+	struct resource *c = parent->child;
+
+	while (c && !meets(c, res))
+		c = c->sibling;
+	return c;
+}
+
+static void hang(struct resource *parent, struct resource *res)
+{
+	res->parent = parent;
+	res->sibling = parent->child;
+	parent->child = res;
+}
+
+static void unhang(struct resource *res)
+{
+	struct resource **at = &res->parent->child;
+
+	while (*at != res)
+		at = &(*at)->sibling;
+	*at = res->sibling;
+	res->parent = NULL;
+}
+
+/* What is not busy takes in what lies in it. */
 struct resource *request_mem_region(u64 base, u64 bytes, const char *name)
 {
-	struct resource *free = NULL;
+	struct resource *res = shim.taken, *parent = &iomem_resource, *c;
 
 	shim_require(name && bytes && base + bytes - 1 <= iomem_resource.end);
-	for (int i = 0; i < SHIM_REGIONS; i++) {
-		struct resource *r = &shim.taken[i];
-
-		if (!r->end)
-			free = r;
-		else if (base <= r->end && r->start <= base + bytes - 1)
-			return NULL;
-	}
-	shim_require(!!free);
-	*free = (struct resource){base, base + bytes - 1, &iomem_resource, IORES_DESC_NONE};
-	return free;
+	while (res->parent)
+		shim_require(++res < shim.taken + SHIM_REGIONS);
+	*res = (struct resource){
+		.start = base, .end = base + bytes - 1, .name = name, .flags = IORESOURCE_BUSY};
+	while ((c = child_at(parent, res)) && !(c->flags & IORESOURCE_BUSY) && holds(c, res))
+		parent = c;
+	if (c)
+		return NULL;
+	hang(parent, res);
+	return res;
 }
 
 void release_mem_region(u64 base, u64 bytes)
 {
-	int i = 0;
+	struct resource *res = shim.taken;
 
-	while (i < SHIM_REGIONS &&
-	       (shim.taken[i].start != base || shim.taken[i].end != base + bytes - 1))
-		i++;
-	shim_require(i < SHIM_REGIONS);
-	shim.taken[i].end = 0;
+	while (!res->parent || res->start != base || res->end != base + bytes - 1)
+		shim_require(++res < shim.taken + SHIM_REGIONS);
+	unhang(res);
+}
+
+/* It goes around what is as large, and nothing may lie across its edges. */
+int insert_resource(struct resource *root, struct resource *res)
+{
+	struct resource *parent = root, *c, *next;
+
+	while ((c = child_at(parent, res)) && holds(c, res) && !holds(res, c))
+		parent = c;
+	for (c = parent->child; c; c = c->sibling)
+		if (meets(c, res) && !holds(res, c))
+			return -EBUSY;
+	for (c = parent->child; c; c = next) {
+		next = c->sibling;
+		if (meets(c, res)) {
+			unhang(c);
+			hang(res, c);
+		}
+	}
+	hang(parent, res);
+	return 0;
+}
+
+int remove_resource(struct resource *res)
+{
+	struct resource *parent = res->parent, *c;
+
+	shim_require(!!parent);
+	unhang(res);
+	while ((c = res->child)) {
+		unhang(c);
+		hang(parent, c);
+	}
+	return 0;
+}
+
+static int walk(struct resource *parent, const struct resource *in, void *arg,
+		int (*look)(struct resource *, void *))
+{
+	int err = -EINVAL;
+
+	for (struct resource *c = parent->child; c && err <= 0; c = c->sibling) {
+		struct resource copy = {.start = max(c->start, in->start),
+					.end = min(c->end, in->end),
+					.parent = c->parent};
+
+		if (!meets(c, in))
+			continue;
+		err = c->flags == in->flags && c->desc == in->desc ? look(&copy, arg)
+								   : walk(c, in, arg, look);
+	}
+	return err;
+}
+
+int walk_iomem_res_desc(unsigned long desc, unsigned long flags, u64 start, u64 end, void *arg,
+			int (*look)(struct resource *, void *))
+{
+	struct resource in = {.start = start, .end = end, .flags = flags, .desc = desc};
+
+	return walk(&iomem_resource, &in, arg, look);
 }
 
 /* The first GiB is the machine's memory. */
@@ -228,16 +323,6 @@ int region_intersects(u64 start, u64 bytes, unsigned long flags, unsigned long d
 {
 	shim_require(bytes && flags == IORESOURCE_SYSTEM_RAM && desc == IORES_DESC_NONE);
 	return start >= 1ull << 30 ? REGION_DISJOINT : 0;
-}
-
-int allocate_resource(struct resource *root, struct resource *res, u64 size, u64 from, u64 to,
-		      u64 align,
-		      resource_size_t (*look)(void *, const struct resource *, resource_size_t,
-					      resource_size_t),
-		      void *arg)
-{
-	shim_require(from <= to);
-	return look(arg, root, size, align) >= to ? -EBUSY : (res->start = from, 0);
 }
 
 int sysfs_emit_at(char *buf, int at, const char *format, ...)

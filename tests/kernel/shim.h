@@ -29,7 +29,6 @@ typedef int irqreturn_t, gfp_t;
 #define U16_MAX UINT16_MAX
 #define U32_MAX UINT32_MAX
 #define U64_MAX (~0ull)
-#define PHYS_ADDR_MAX U64_MAX
 #define SZ_4K 0x1000u
 #define SZ_64K 0x10000u
 #define SZ_256M 0x10000000u
@@ -272,24 +271,24 @@ int acpi_table_parse_cedt(int id, acpi_tbl_entry_handler_arg handler, void *arg)
 /* Addresses. */
 struct resource {
 	u64 start, end;
-	struct resource *parent;
-	int desc;
+	const char *name;
+	unsigned long flags, desc;
+	struct resource *parent, *sibling, *child;
 };
 
 #define IORES_DESC_NONE 0
 #define IORES_DESC_CXL 1
 #define IORESOURCE_SYSTEM_RAM 1
+#define IORESOURCE_BUSY 0x80000000
 #define REGION_DISJOINT 1
 extern struct resource iomem_resource;
 struct resource *request_mem_region(u64 base, u64 bytes, const char *name);
 void release_mem_region(u64 base, u64 bytes);
 int region_intersects(u64 start, u64 bytes, unsigned long flags, unsigned long desc);
-#define ANNEX_ALIGN_ARGS void *data, const struct resource *avail
-int allocate_resource(struct resource *root, struct resource *res, u64 size, u64 from, u64 to,
-		      u64 align,
-		      resource_size_t (*look)(void *, const struct resource *, resource_size_t,
-					      resource_size_t),
-		      void *arg);
+int insert_resource(struct resource *root, struct resource *res);
+int remove_resource(struct resource *res);
+int walk_iomem_res_desc(unsigned long desc, unsigned long flags, u64 start, u64 end, void *arg,
+			int (*look)(struct resource *, void *));
 
 #define trace_annex_hdm_commit(name, id, base, bytes, err) ((void)(err))
 #define trace_annex_hdm_decommit trace_annex_hdm_commit

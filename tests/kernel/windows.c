@@ -234,8 +234,69 @@ static void room(void)
 	rig_end();
 }
 
+/* What the kernel's driver, or firmware, has in the tree. */
+static void put(struct resource *parent, struct resource *res, u64 base, u64 bytes,
+		unsigned long desc)
+{
+	*res = (struct resource){
+		.start = base, .end = base + bytes - 1, .flags = IORESOURCE_MEM, .desc = desc};
+	CU_ASSERT_EQUAL_FATAL(insert_resource(parent, res), 0);
+}
+
+/* expect_room - Room from 0 on is at @base, after which the tree is as it was. */
+static void expect_room(u64 base, struct resource *window, struct resource *region)
+{
+	CU_ASSERT_EQUAL(take(0, NULL, 0), base);
+	CU_ASSERT_PTR_EQUAL(iomem_resource.child, window);
+	CU_ASSERT_PTR_EQUAL(window->child, region);
+	CU_ASSERT_PTR_NULL(region->child);
+	rig_end();
+}
+
+/* Regions take in what is requested in them, until they have pages: nothing may lie there. */
+static void others_regions(void)
+{
+	static const struct {
+		u64 base, bytes;
+	} windows[] = {{BASE, 4 * GIB}, {BASE - GIB, 6 * GIB}};
+	static const struct {
+		u64 base, bytes, room;
+	} regions[] = {{BASE, GIB, BASE + GIB},
+		       {BASE + GIB, 3 * GIB, BASE},
+		       {BASE + SZ_256M, SZ_256M, BASE + 2 * SZ_256M},
+		       {BASE + SZ_256M, 3 * GIB + SZ_256M, 0},
+		       {BASE, 4 * GIB, 0}};
+	struct resource window, region;
+
+	for (u32 w = 0; w < 2; w++) {
+		for (u32 r = 0; r < sizeof(regions) / sizeof(regions[0]); r++) {
+			rig_make();
+			put(&iomem_resource, &window, windows[w].base, windows[w].bytes,
+			    IORES_DESC_CXL);
+			put(&window, &region, regions[r].base, regions[r].bytes, IORES_DESC_NONE);
+			expect_room(regions[r].room, &window, &region);
+		}
+	}
+	/* Without the kernel's driver: addresses of firmware's, also across an edge. */
+	rig_make();
+	put(&iomem_resource, &window, BASE, 4 * GIB, IORES_DESC_NONE);
+	CU_ASSERT_EQUAL(take(0, NULL, 0), 0);
+	rig_end();
+	rig_make();
+	put(&iomem_resource, &window, BASE - GIB, 2 * GIB, IORES_DESC_NONE);
+	CU_ASSERT_EQUAL(take(0, NULL, 0), BASE + GIB);
+	rig_end();
+	/* Two of our own, one of them before the kernel's driver came. */
+	rig_make();
+	request_mem_region(BASE, GIB, "annex");
+	put(&iomem_resource, &window, BASE, 4 * GIB, IORES_DESC_CXL);
+	put(&window, &region, BASE + GIB, GIB, IORES_DESC_NONE);
+	CU_ASSERT_EQUAL(take(0, NULL, 0), BASE + 2 * GIB);
+	rig_end();
+}
+
 UNIT_SUITE(cxl_windows, {"a good table", good_table}, {"no table, or an empty one", no_table},
 	   {"an entry of no length", zero_length}, {"entries that are cut off", cut_off},
 	   {"windows that make no sense", no_sense}, {"windows that overlap", overlaps},
 	   {"more windows than there can be", too_many}, {"host bridges", bridges},
-	   {"room in a window", room})
+	   {"room in a window", room}, {"regions of the kernel's driver", others_regions})
