@@ -3,6 +3,7 @@
  * Annex: NVMe controllers whose queues belong to user space, and CXL memory. Each has a driver.
  */
 #include <linux/module.h>
+#include "cxl/debug.h"
 #include "cxl/hdm.h"
 #include "cxl/range.h"
 #include "node.h"
@@ -20,6 +21,7 @@ static int __init annex_init(void)
 	err = annex_ranges_init();
 	if (err)
 		goto nodes;
+	annex_debug_init();
 	err = pci_register_driver(&annex_ctrl_driver);
 	if (err)
 		goto ranges;
@@ -30,6 +32,7 @@ static int __init annex_init(void)
 ctrls:
 	pci_unregister_driver(&annex_ctrl_driver);
 ranges:
+	annex_debug_exit();
 	annex_ranges_exit();
 nodes:
 	annex_nodes_exit();
@@ -40,6 +43,7 @@ static void __exit annex_exit(void)
 {
 	pci_unregister_driver(&annex_hdm_driver);
 	pci_unregister_driver(&annex_ctrl_driver);
+	annex_debug_exit();
 	annex_ranges_exit();
 	annex_nodes_exit();
 }

@@ -46,8 +46,8 @@ tsan := $(BUILD)/san-thread
 fixed := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 python := $(or $(PYTHON),/usr/bin/python3)
 # What guests run: not all that the tool can do, since each boot takes its time.
-guest_inputs := Kbuild Makefile kernel include lib tests/qemu tests/unit tests/kernel $(wildcard \
-	tools/*.c tools/*.h) tools/pci tools/block tools/hdm tools/ndp
+guest_inputs := Kbuild Makefile docs/ABI kernel include lib tests/qemu tests/unit tests/kernel \
+	$(wildcard tools/*.c tools/*.h) tools/pci tools/block tools/hdm tools/ndp
 
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.

@@ -4,7 +4,7 @@
 #include <linux/iopoll.h>
 #include <linux/log2.h>
 #include <linux/overflow.h>
-#include <linux/sysfs.h>
+#include <linux/seq_file.h>
 #include <uapi/annex.h>
 #include "cxl.h"
 #include "decoder.h"
@@ -281,19 +281,16 @@ int annex_decoder_release(struct annex_decoders *d, u32 id)
 	return left ? -ENOTRECOVERABLE : 0;
 }
 
-int annex_decoders_show(const struct annex_decoders *d, char *buf, int at)
+void annex_decoders_show(const struct annex_decoders *d, struct seq_file *to)
 {
 	u64 base, bytes;
-	int from = at;
 
 	for (u32 i = 0; i < d->count; i++) {
 		if (!annex_decoder_range(d, i, &base, &bytes))
 			continue;
-		at += sysfs_emit_at(buf, at, "%s %u at 0x%llx base 0x%llx bytes 0x%llx", d->name, i,
-				    (u64)d->phys + CXL_HDM_DECODER(i), base, bytes);
-		at += sysfs_emit_at(buf, at, " ctrl 0x%08x list 0x%llx\n",
-				    readl(decoder(d, i) + CXL_DEC_CTRL),
-				    decoder_read_pair(decoder(d, i) + CXL_DEC_LIST));
+		seq_printf(to, "%s %u at 0x%llx base 0x%llx bytes 0x%llx ctrl 0x%08x list 0x%llx\n",
+			   d->name, i, (u64)d->phys + CXL_HDM_DECODER(i), base, bytes,
+			   readl(decoder(d, i) + CXL_DEC_CTRL),
+			   decoder_read_pair(decoder(d, i) + CXL_DEC_LIST));
 	}
-	return at - from;
 }

@@ -9,6 +9,8 @@
 
 #include <linux/types.h>
 
+struct seq_file;
+
 /**
  * struct annex_setup - The settings of a decoder.
  * @base: first host address.
@@ -78,7 +80,7 @@ u64 annex_decoders_end(const struct annex_decoders *d);
 u64 annex_decoders_used(const struct annex_decoders *d);
 /* annex_decoder_range() - Host addresses of decoder @id; false: it is not committed. */
 bool annex_decoder_range(const struct annex_decoders *d, u32 id, u64 *base, u64 *bytes);
-/* annex_decoders_show() - Write a line for each committed decoder to @buf. Returns its bytes. */
-int annex_decoders_show(const struct annex_decoders *d, char *buf, int at);
+/* annex_decoders_show() - Write a line for each committed decoder. */
+void annex_decoders_show(const struct annex_decoders *d, struct seq_file *to);
 
 #endif

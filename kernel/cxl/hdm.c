@@ -2,20 +2,17 @@
 #include <linux/bitfield.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/slab.h>
+#include "attribute.h"
 #include "cxl.h"
+#include "debug.h"
 #include "hdm.h"
 #include "node.h"
 #include "range.h"
 #include "user.h"
 
-static struct annex_hdm *hdm_of(struct device *dev)
-{
-	return container_of(dev, struct annex_hdm, dev);
-}
-
 static void hdm_free(struct device *dev)
 {
-	struct annex_hdm *hdm = hdm_of(dev);
+	struct annex_hdm *hdm = container_of(dev, struct annex_hdm, dev);
 
 	annex_node_exit(dev);
 	annex_media_exit(&hdm->media);
@@ -24,54 +21,9 @@ static void hdm_free(struct device *dev)
 	kfree(hdm);
 }
 
-/* Reading makes the device do nothing. Addresses are root's to see. */
-
-/* What unbinding would take away from somebody. */
-static ssize_t users_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", annex_range_users(hdm_of(dev)));
-}
-static DEVICE_ATTR_RO(users);
-
-static ssize_t range_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return annex_range_show(hdm_of(dev), buf);
-}
-static DEVICE_ATTR_ADMIN_RO(range);
-
-static ssize_t decoders_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return annex_range_decoders(hdm_of(dev), buf);
-}
-static DEVICE_ATTR_ADMIN_RO(decoders);
-
-static ssize_t events_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	u64 n[CXL_EVENT_LOGS];
-
-	annex_media_count(&hdm_of(dev)->media, n);
-	return sysfs_emit(buf, "information %llu warning %llu failure %llu fatal %llu\n", n[0],
-			  n[1], n[2], n[3]);
-}
-static DEVICE_ATTR_RO(events);
-
-static ssize_t refusals_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&hdm_of(dev)->refusals));
-}
-static DEVICE_ATTR_RO(refusals);
-
-static struct attribute *attributes[] = {
-	&dev_attr_users.attr,  &dev_attr_range.attr,    &dev_attr_decoders.attr,
-	&dev_attr_events.attr, &dev_attr_refusals.attr, NULL,
-};
-
-static const struct attribute_group group = {.name = "hdm", .attrs = attributes};
-static const struct attribute_group *groups[] = {&group, NULL};
-
 static const struct annex_node_type type = {
 	.ops = &annex_user_ops,
-	.groups = groups,
+	.groups = annex_attribute_groups,
 	.release = hdm_free,
 };
 
@@ -184,6 +136,7 @@ static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = cdev_device_add(&hdm->cdev, &hdm->dev);
 	if (err)
 		goto stop;
+	annex_debug_add(hdm);
 	dev_info(&hdm->dev, "0x%llx bytes of volatile and 0x%llx of persistent CXL memory\n",
 		 hdm->bytes[ANNEX_HDM_VOLATILE], hdm->bytes[ANNEX_HDM_PERSISTENT]);
 	return 0;
@@ -202,6 +155,7 @@ static void hdm_remove(struct pci_dev *pdev)
 {
 	struct annex_hdm *hdm = pci_get_drvdata(pdev);
 
+	annex_debug_remove(hdm);
 	cdev_device_del(&hdm->cdev, &hdm->dev);
 	hdm_stop(hdm);
 	pci_release_mem_regions(pdev);
@@ -217,6 +171,7 @@ static int hdm_check_ranges(struct annex_hdm *hdm)
 {
 	int at = hdm->regs.dvsec;
 	u32 low, high, base[2];
+	u64 from, bytes;
 	u16 cap;
 
 	if (annex_decoders_on(&hdm->decoders))
@@ -227,13 +182,13 @@ static int hdm_check_ranges(struct annex_hdm *hdm)
 		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_SIZE_LOW(i), &low);
 		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_BASE_HIGH(i), &base[1]);
 		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_BASE_LOW(i), &base[0]);
-		low &= CXL_DEVICE_RANGE_MASK;
-		if (low | high)
-			return annex_hdm_refuse(
-				hdm, -EBUSY,
-				"range: firmware has 0x%llx bytes at 0x%llx by DVSEC range %u",
-				(u64)high << 32 | low,
-				(u64)base[1] << 32 | (base[0] & CXL_DEVICE_RANGE_MASK), i + 1);
+		bytes = (u64)high << 32 | (low & CXL_DEVICE_RANGE_MASK);
+		from = (u64)base[1] << 32 | (base[0] & CXL_DEVICE_RANGE_MASK);
+		if (!bytes)
+			continue;
+		return annex_hdm_refuse(hdm, -EBUSY,
+					"firmware has 0x%llx bytes at 0x%llx by DVSEC range %u",
+					bytes, from, i + 1);
 	}
 	return 0;
 }

@@ -26,6 +26,7 @@
 #include "regs.h"
 
 struct annex_range;
+struct dentry;
 
 /**
  * struct annex_hdm - A CXL memory device.
@@ -43,6 +44,7 @@ struct annex_range;
  * @range: range that the device is a member of, or NULL (the ranges' lock).
  * @users: number of open files (the ranges' lock).
  * @refusals: number of calls that were refused.
+ * @debug: its folder in debugfs.
  */
 struct annex_hdm {
 	struct device dev;
@@ -59,6 +61,7 @@ struct annex_hdm {
 	struct annex_range *range;
 	unsigned int users;
 	atomic64_t refusals;
+	struct dentry *debug;
 };
 
 extern struct pci_driver annex_hdm_driver;

@@ -515,34 +515,12 @@ unsigned int annex_range_users(struct annex_hdm *hdm)
 	return users;
 }
 
-int annex_range_show(struct annex_hdm *hdm, char *buf)
+void annex_range_decoders(struct annex_hdm *hdm, struct seq_file *to)
 {
-	struct annex_range *r;
-	int at = 0;
-
-	mutex_lock(&lock);
-	r = hdm->range;
-	if (r) {
-		at = sysfs_emit(buf, "base 0x%llx bytes 0x%llx kind %u granularity %u%s members",
-				r->base, r->bytes, r->kind, r->granularity,
-				r->ended ? " ended" : "");
-		for (unsigned int i = 0; i < r->n; i++)
-			at += sysfs_emit_at(buf, at, " %s", pci_name(r->members[i]->pdev));
-		at += sysfs_emit_at(buf, at, "\n");
-	}
-	mutex_unlock(&lock);
-	return at;
-}
-
-int annex_range_decoders(struct annex_hdm *hdm, char *buf)
-{
-	int at = 0;
-
 	mutex_lock(&lock);
 	if (hdm->range)
-		at = annex_route_show(&hdm->range->route, buf, 0);
+		annex_route_show(&hdm->range->route, to);
 	if (hdm->decoders.regs)
-		at += annex_decoders_show(&hdm->decoders, buf, at);
+		annex_decoders_show(&hdm->decoders, to);
 	mutex_unlock(&lock);
-	return at;
 }

@@ -128,9 +128,9 @@ void annex_range_poison(struct annex_hdm *hdm);
 /* annex_range_wake() - Wake the sleepers in poll() of all members. */
 void annex_range_wake(struct annex_range *range);
 
-/* For sysfs. */
+/* annex_range_users() - Number of those from whom unbinding a device would take something. */
 unsigned int annex_range_users(struct annex_hdm *hdm);
-int annex_range_show(struct annex_hdm *hdm, char *buf);
-int annex_range_decoders(struct annex_hdm *hdm, char *buf);
+/* annex_range_decoders() - Write a line for each committed decoder of a device and above it. */
+void annex_range_decoders(struct annex_hdm *hdm, struct seq_file *to);
 
 #endif

@@ -388,14 +388,11 @@ int annex_route_release(struct annex_route *r)
 	return err;
 }
 
-int annex_route_show(const struct annex_route *r, char *buf, int at)
+void annex_route_show(const struct annex_route *r, struct seq_file *to)
 {
-	int from = at;
-
 	for (u32 hop = 0; hop < r->nhops; hop++)
 		if (r->hops[hop].port->decoders.regs)
-			at += annex_decoders_show(&r->hops[hop].port->decoders, buf, at);
-	return at - from;
+			annex_decoders_show(&r->hops[hop].port->decoders, to);
 }
 
 static unsigned int route_add_taken(const struct annex_decoders *d, struct annex_taken *taken,

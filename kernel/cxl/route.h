@@ -77,7 +77,8 @@ u64 annex_route_end(const struct annex_route *r);
 int annex_route_commit(struct annex_route *r, u64 base, u64 bytes, u32 granularity);
 /* annex_route_release() - Release the decoders. -ENOTRECOVERABLE: one stays committed. */
 int annex_route_release(struct annex_route *r);
-int annex_route_show(const struct annex_route *r, char *buf, int at);
+/* annex_route_show() - Write a line for each committed decoder on the way. */
+void annex_route_show(const struct annex_route *r, struct seq_file *to);
 /*
  * annex_route_taken() - List the host addresses that decoders of this route, and of all memory
  * devices of this machine, cover. Returns their number; @taken is for kfree().

@@ -325,14 +325,12 @@ int region_intersects(u64 start, u64 bytes, unsigned long flags, unsigned long d
 	return start >= 1ull << 30 ? REGION_DISJOINT : 0;
 }
 
-int sysfs_emit_at(char *buf, int at, const char *format, ...)
+void seq_printf(struct seq_file *to, const char *format, ...)
 {
 	va_list args;
-	int n;
+	char line[256];
 
-	shim_require(at >= 0 && at < (int)PAGE_SIZE);
 	va_start(args, format);
-	n = vsnprintf(buf + at, PAGE_SIZE - (size_t)at, format, args);
+	shim_require(!to && vsnprintf(line, sizeof(line), format, args) < (int)sizeof(line));
 	va_end(args);
-	return min(n, (int)PAGE_SIZE - at - 1);
 }

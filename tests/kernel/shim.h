@@ -292,7 +292,8 @@ int walk_iomem_res_desc(unsigned long desc, unsigned long flags, u64 start, u64 
 
 #define trace_annex_hdm_commit(name, id, base, bytes, err) ((void)(err))
 #define trace_annex_hdm_decommit trace_annex_hdm_commit
-int sysfs_emit_at(char *buf, int at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+struct seq_file;
+void seq_printf(struct seq_file *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define SHIM_BARS 6
 #define SHIM_VECTORS 16

@@ -4,7 +4,7 @@
 #
 #   the folder KERNEL's in-tree modules, and KERNEL/annex.ko when it has been built
 #   PROGRAMs in /bin with the libraries that they are linked with
-#   tests/qemu/guest: /init, and the tests in /test
+#   tests/qemu/guest: /init, and the tests in /test; there docs/ABI, which they are held to
 set -eu -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -44,7 +44,7 @@ nobody:x:65534:65534::/:/bin/sh' >"$tree/etc/passwd"
 echo 'root:x:0:
 nogroup:x:65534:' >"$tree/etc/group"
 cp "$here/guest/init" "$tree/"
-cp "$here"/guest/*.sh "$tree/test/"
+cp "$here"/guest/*.sh "$here"/../../docs/ABI/* "$tree/test/"
 
 (cd "$tree" && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >"$out"
 rm -rf "$tree"

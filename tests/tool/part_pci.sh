@@ -94,12 +94,21 @@ echo 0 >$cxl/region0/commit
 echo 1 >$cxl/region1/commit
 echo 1 >$cxl/region2/commit
 ln -s ../../../../../dax/drivers/kmem $cxl/region1/dax_region1/dax1.0/driver
-hdm=there/sys/class/annex/annex!0000:0e:00.0/hdm
-mkdir -p $hdm
-echo 3 >$hdm/users
-echo "base 0x110000000 bytes 0x20000000 kind 1 granularity 4096 ended members 0000:0e:00.0 \
-0000:0d:00.0" >$hdm/range
-echo "information 5 warning 0 failure 2 fatal 0" >$hdm/events
+hdm=there/sys/class/annex/annex!0000:0e:00.0
+mkdir -p $hdm/hdm $hdm/range $hdm/events
+echo 3 >$hdm/hdm/users
+echo 0x110000000 >$hdm/range/base
+echo 0x20000000 >$hdm/range/bytes
+echo persistent >$hdm/range/kind
+echo 4096 >$hdm/range/granularity
+echo 1 >$hdm/range/ended
+echo 2 >$hdm/range/ways
+echo 0000:0e:00.0 >$hdm/range/member0
+echo 0000:0d:00.0 >$hdm/range/member1
+echo 5 >$hdm/events/information
+echo 0 >$hdm/events/warning
+echo 2 >$hdm/events/failure
+echo 0 >$hdm/events/fatal
 {
 	echo '00000000-00000fff : Reserved'
 	echo '  00000000-00000000 : port1'
@@ -172,6 +181,11 @@ holds "a space in a mount point" grep -q '"name": "/with space"' out
 holds "what holds a partition" grep -q '"kind": "holder"' out
 holds "swap" grep -q '"kind": "swap"' out
 holds "the owner's process" grep -q '"pid": 4242' out
+rm $hdm/range/base
+claim "list for who is not root" "$annex" list --root there
+row 0000:0e:00.0 '.* 512.0 MiB, 2 ways, ended$'
+claim "in JSON" "$annex" list --root there --json
+holds "where the range is, is unknown" grep -q '"base": null' out
 echo $((1 << 12 | 0x11f)) >$pci/devices/0000:00:04.0/nvme/nvme0/cmbsz
 claim "a buffer in units of 64 KiB" "$annex" list --root there --json
 value "one unit" cmb_bytes 65536
@@ -300,7 +314,7 @@ if "${hidden[@]}" sh -c "$inside" - there/sys true 2>/dev/null; then
 	holds "says so" grep -q 'is with cxl_pci already' out
 	refused "unbind of memory whose users are not seen" "3 in the module, not by a process" \
 		"${there[@]}" "$annex" unbind 0d:00.0 0e:00.0
-	echo 0 >$hdm/users
+	echo 0 >$hdm/hdm/users
 	mv $pci/drivers/cxl_pci kept
 	refused "unbind of memory without the kernel's driver" "modprobe cxl_pci" \
 		"${there[@]}" "$annex" unbind 0e:00.0

@@ -66,7 +66,7 @@ static json_t *range_json(const struct memory_range *r)
 		return json_null();
 	o = json_object();
 	members = json_array();
-	json_object_set_new(o, "base", json_integer((json_int_t)r->base));
+	json_object_set_new(o, "base", number_or_null(r->base, 0));
 	json_object_set_new(o, "bytes", json_integer((json_int_t)r->bytes));
 	json_object_set_new(o, "persistent", json_boolean(r->persistent));
 	json_object_set_new(o, "granularity_bytes", json_integer(r->granularity));
@@ -209,14 +209,16 @@ static void capacity_text(char buf[OUT_SIZE], int64_t bytes)
 /* How large, where, and on how many devices. */
 static void range_text(char buf[GRID_CELL], const struct memory_range *r)
 {
-	char size[OUT_SIZE], ways[24] = "";
+	char size[OUT_SIZE], at[24] = "", ways[24] = "";
 
 	buf[0] = '\0';
+	if (r->base >= 0)
+		snprintf(at, sizeof(at), " at 0x%llx", (unsigned long long)r->base);
 	if (r->n > 1)
 		snprintf(ways, sizeof(ways), ", %u ways", r->n);
 	if (r->n)
-		snprintf(buf, GRID_CELL, "%s at 0x%llx%s%s", out_size((double)r->bytes, size),
-			 (ull)r->base, ways, r->ended ? ", ended" : "");
+		snprintf(buf, GRID_CELL, "%s%s%s%s", out_size((double)r->bytes, size), at, ways,
+			 r->ended ? ", ended" : "");
 }
 
 /* The logs that have records. */

@@ -51,40 +51,38 @@ static void ask_module(const struct pcidev *d, struct memory *m)
 	close(fd);
 }
 
-/* "base 0x110000000 bytes 0x10000000 kind 0 granularity 256 members 0000:0d:00.0 ..." */
-static void read_range(const char *root, const struct pcidev *d, struct memory_range *r)
+static int64_t range_number(const char *root, const struct pcidev *d, const char *file)
 {
-	unsigned long long base, bytes;
-	char line[512], *at, *word, *rest;
-	unsigned int kind;
-
-	sysfs_text(line, sizeof(line), root, "sys/class/annex/annex!%s/hdm/range", d->addr);
-	at = strstr(line, " members ");
-	if (!at || sscanf(line, "base %llx bytes %llx kind %u granularity %u", &base, &bytes, &kind,
-			  &r->granularity) != 4)
-		return;
-	*at = '\0';
-	r->base = base;
-	r->bytes = bytes;
-	r->persistent = kind == ANNEX_HDM_PERSISTENT;
-	r->ended = strstr(line, " ended");
-	for (word = strtok_r(at + 9, " ", &rest); word && r->n < MEMORY_MEMBERS;
-	     word = strtok_r(NULL, " ", &rest))
-		snprintf(r->member[r->n++], PCIDEV_ADDR, "%s", word);
+	return sysfs_number(-1, root, "sys/class/annex/annex!%s/range/%s", d->addr, file);
 }
 
-/* "information 0 warning 1 failure 0 fatal 0", since the device was bound. */
+/* Its address is known to root alone. */
+static void read_range(const char *root, const struct pcidev *d, struct memory_range *r)
+{
+	int64_t ways = range_number(root, d, "ways"), bytes = range_number(root, d, "bytes");
+	int64_t granularity = range_number(root, d, "granularity");
+	char kind[16];
+
+	/* It may come to its end meanwhile. */
+	if (ways <= 0 || ways > MEMORY_MEMBERS || bytes < 0 || granularity < 0)
+		return;
+	sysfs_text(kind, sizeof(kind), root, "sys/class/annex/annex!%s/range/kind", d->addr);
+	r->base = range_number(root, d, "base");
+	r->bytes = (uint64_t)bytes;
+	r->persistent = !strcmp(kind, "persistent");
+	r->ended = range_number(root, d, "ended") == 1;
+	r->granularity = (unsigned int)granularity;
+	for (r->n = 0; r->n < (unsigned int)ways; r->n++)
+		sysfs_text(r->member[r->n], PCIDEV_ADDR, root,
+			   "sys/class/annex/annex!%s/range/member%u", d->addr, r->n);
+}
+
+/* Since the device was bound. */
 static void read_events(const char *root, const struct pcidev *d, struct memory *m)
 {
-	char line[160], *at;
-	long long n;
-
-	sysfs_text(line, sizeof(line), root, "sys/class/annex/annex!%s/hdm/events", d->addr);
-	for (unsigned int i = 0; i < MEMORY_LOGS; i++) {
-		at = strstr(line, memory_log(i));
-		if (at && sscanf(at, "%*s %lld", &n) == 1 && n >= 0)
-			m->events[i] = n;
-	}
+	for (unsigned int i = 0; i < MEMORY_LOGS; i++)
+		m->events[i] = sysfs_number(-1, root, "sys/class/annex/annex!%s/events/%s", d->addr,
+					    memory_log(i));
 }
 
 void memory_read(const char *root, const struct pcidev *d, struct memory *m)

@@ -16,7 +16,7 @@
 
 /* struct memory_range - @n members, in their order; 0: there is no range, or none is known of. */
 struct memory_range {
-	uint64_t base;
+	int64_t base; /* negative: not known */
 	uint64_t bytes;
 	bool persistent;
 	bool ended; /* its users are gone, but for pages that somebody holds */

@@ -32,22 +32,18 @@ beside()
 {
 	exec 6<>go
 	start hdm hold "$(cxl 0)" go
-	hears 20 holding && fill 1 && for_root "$(cxl 0)" range && for_root "$(cxl 0)" decoders
+	hears 20 holding && fill 1 && for_root "/sys/class/annex/annex!$first/range/base" &&
+		for_root "/sys/kernel/debug/annex/$first/decoders"
 	seen=$?
 	echo end >&6
 	exec 6>&-
 	ended 0 && return $seen
 }
 
-attribute()
-{
-	cat "/sys/class/annex/annex!$1/hdm/$2"
-}
-
-# Physical addresses are not everybody's.
+# for_root FILE - Physical addresses are not everybody's.
 for_root()
 {
-	attribute "$1" "$2" | grep . && ! nobody cat "'/sys/class/annex/annex!$1/hdm/$2'"
+	grep . "$1" && ! nobody cat "'$1'"
 }
 
 memory=cxl
@@ -56,7 +52,7 @@ skips()
 {
 	exec 6<>go
 	start hdm hold "$first" go
-	hears 20 holding && attribute "$first" decoders | grep "$first .* list 0x10000000$"
+	hears 20 holding && decoders "$first" | grep "$first .* list 0x10000000$"
 	seen=$?
 	exec 6>&-
 	kill "$pid"
@@ -67,8 +63,8 @@ with_hdm
 claim "the module says what it is" eval 'hdm info "$first" | grep "serial 1 .*decoders 4"'
 claim "anybody may see how many use it" nobody cat "'/sys/class/annex/annex!$first/hdm/users'"
 claim "one device: data is in its memory" fill 0
-claim "it has no range afterwards" eval '! attribute "$first" range | grep .'
-claim "nor a decoder that is committed" eval '! attribute "$first" decoders | grep .'
+claim "it has no range afterwards" eval '! range "$first" base | grep .'
+claim "nor a decoder that is committed" eval '! decoders "$first" | grep .'
 claim "again: data is as it was" hdm verify "$first" 0
 report "# open to usable range: $(hdm time "$first") ms"
 # Under a hypervisor no caches are emptied.

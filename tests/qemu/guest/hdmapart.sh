@@ -8,5 +8,5 @@
 [ "$CXL_KIND" != persistent ] || skip "there is no volatile memory"
 with_hdm
 claim "two processes, each with its own" hdmapart "$first"
-claim "nothing is left of it" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
+claim "nothing is left of it" no_range "$first"
 claim "it unloads" rmmod annex

@@ -9,6 +9,6 @@
 [ "$CXL_KIND" != persistent ] || skip "there is no volatile memory"
 with_hdm
 claim "all calls are answered as they should be" hdmcalls "$first" /dev/null
-claim "nothing is left of it" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
+claim "nothing is left of it" no_range "$first"
 claim "what was wrong was counted" [ "$(cat "/sys/class/annex/annex!$first/hdm/refusals")" -gt 30 ]
 claim "it unloads" rmmod annex

@@ -18,18 +18,11 @@ busy()
 	[ "$(cat "/sys/class/annex/annex!$first/hdm/refusals")" -gt 10 ]
 }
 
-# of_devices NAME - An attribute of each.
-of_devices()
-{
-	for address in $devices; do
-		cat "/sys/class/annex/annex!$address/hdm/$1"
-	done
-}
-
 nothing_left()
 {
-	! of_devices range | grep . && ! of_devices decoders | grep . &&
-		! of_devices users | grep -vx 0
+	for address in $devices; do
+		no_range "$address" && is "$(users "$address")" 0 || return 1
+	done
 }
 
 as_good()

@@ -17,11 +17,6 @@ again()
 	is "$(hdmtake find "$uri" "$1" "$2")" "$3"
 }
 
-nothing_left()
-{
-	! cat "/sys/class/annex/annex!$first/hdm/range" | grep .
-}
-
 [ "$CXL_KIND" != volatile ] || skip "there is no persistent memory"
 with_hdm
 uri="pci:$first?persistent=1"
@@ -40,7 +35,7 @@ claim "another one names a piece" eval 'cat error; is "${biases%% *}" at'
 claim "which the first one sees" says "find biases 8192" "$biases"
 kill -KILL "$pid"
 claim "it is killed" ended 137
-claim "the range ends with it" within 5 nothing_left
+claim "the range ends with it" within 5 no_range "$first"
 claim "the device is unbound" unbind_cxl "$first"
 claim "and bound again" bind_cxl "$first"
 claim "the first piece is there" again weights 1048576 "$weights"

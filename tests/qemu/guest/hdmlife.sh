@@ -16,20 +16,16 @@ hold()
 	start hdm hold "$1" go && hears 20 holding
 }
 
-attribute()
-{
-	cat "/sys/class/annex/annex!$first/hdm/$1"
-}
-
 idle()
 {
-	! attribute range | grep . && ! attribute decoders | grep . && is "$(attribute users)" 0
+	no_range "$first" && is "$(users "$first")" 0
 }
 
 # Nothing of the range is left.
 taken_away()
 {
-	base=$(attribute range | sed 's/^base 0x\([0-9a-f]*\) .*/\1/')
+	base=$(range "$first" base)
+	base=${base#0x}
 	grep "$base-.* : annex" /proc/iomem && unbind_cxl "$first" &&
 		! grep "$base-.* : annex" /proc/iomem
 }
@@ -54,7 +50,7 @@ with_hdm
 mkfifo go
 exec 6<>go
 claim "a range is held" hold "$first"
-claim "that is seen from outside" is "$(attribute users)" 1
+claim "that is seen from outside" is "$(users "$first")" 1
 kill -KILL "$pid"
 claim "its user is killed" ended 137
 claim "the range is given back" idle
@@ -63,7 +59,7 @@ claim "a range is held" hold "$first"
 claim "a pipe has a page of it" says "pin 0x2000" pinned
 claim "its user has it mapped no more" says unmap unmapped
 claim "and closes it" says close closed
-claim "the page is still held" eval 'attribute range | grep ended'
+claim "the page is still held" is "$(range "$first" ended)" 1
 claim "so there can be no other range" refused "Device or resource busy" hdm verify "$first" 0
 claim "nor can the module go" refused "temporarily unavailable" rmmod annex
 claim "the pipe is emptied" says drop dropped
@@ -106,7 +102,7 @@ if [ "$CXL" -gt 1 ]; then
 	claim "a range of two is held" hold "$first,$(cxl 1)"
 	claim "one is taken away" unbind_cxl "$(cxl 1)"
 	claim "which ends the range" says "touch 0x1000" SIGBUS
-	claim "of both" eval '! attribute range | grep .'
+	claim "of both" eval 'is "$(range "$first" base)" ""'
 	echo end >&6
 	claim "its user ends" ended 0
 fi

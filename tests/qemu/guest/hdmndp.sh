@@ -32,5 +32,5 @@ kill -KILL $pid
 claim "a caller is killed" ended 137
 claim "the next one is served" hdmndp run "$uri"
 claim "the device ends by itself" host ndp do=end
-claim "nothing of it is left" eval '! cat "/sys/class/annex/annex!$first/hdm/range" | grep .'
+claim "nothing of it is left" no_range "$first"
 claim "it unloads" rmmod annex

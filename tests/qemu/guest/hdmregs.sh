@@ -31,12 +31,11 @@ same()
 	with_hdm
 	start hdm hold "$(echo "$2" | tr ' ' ,)" go
 	claim "$1: annex has a range" hears 20 holding || exit 1
-	sed -n 's/.* at \(0x[0-9a-f]*\) base .*/\1/p' "/sys/class/annex/annex!$first/hdm/decoders" \
-		>where
+	decoders "$first" | sed -n 's/.* at \(0x[0-9a-f]*\) base .*/\1/p' >where
 	for address in $2; do
 		[ "$address" = "$first" ] ||
-			sed -n "s/^$address .* at \(0x[0-9a-f]*\) base .*/\1/p" \
-				"/sys/class/annex/annex!$address/hdm/decoders" >>where
+			decoders "$address" |
+			sed -n "s/^$address .* at \(0x[0-9a-f]*\) base .*/\1/p" >>where
 	done
 	claim "$1: its decoders are read" eval 'registers >ours && grep . ours'
 	echo end >&6

@@ -11,15 +11,9 @@ hex()
 	printf '0x%x' "$(cat "$1")"
 }
 
-# of WORD - A number of the range's line in sysfs.
-of()
-{
-	sed -n "s/.*$1 \(0x[0-9a-f]*\) .*/\1/p" "/sys/class/annex/annex!$first/hdm/range"
-}
-
 apart()
 {
-	base=$(of base) end=$(($(of base) + $(of bytes)))
+	base=$(range "$first" base) end=$(($(range "$first" base) + $(range "$first" bytes)))
 	from=$(hex "$region/resource") to=$(($(hex "$region/resource") + $(hex "$region/size")))
 	echo "range $base to $end, region $from to $to"
 	[ $((end)) -gt $((base)) ] && [ $((to)) -gt $((from)) ] &&
@@ -29,7 +23,8 @@ apart()
 same_window()
 {
 	start=$(hex "$root/start") size=$(hex "$root/size")
-	[ $(($(of base))) -ge $((start)) ] && [ $(($(of base))) -lt $((start + size)) ]
+	base=$(range "$first" base)
+	[ $((base)) -ge $((start)) ] && [ $((base)) -lt $((start + size)) ]
 }
 
 stored()

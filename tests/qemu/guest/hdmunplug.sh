@@ -23,7 +23,8 @@ exec 6<>go
 start hdm hold "$first" go
 claim "a range is held" hears 20 holding
 claim "its memory can be read" says "touch 0x1000" byte
-base=$(sed 's/^base 0x\([0-9a-f]*\) .*/\1/' "/sys/class/annex/annex!$first/hdm/range")
+base=$(range "$first" base)
+base=${base#0x}
 claim "its addresses are taken" grep "$base-.* : annex" /proc/iomem
 claim "the device is pulled" host device_del id=cxl0
 claim "it disappears" within 20 gone

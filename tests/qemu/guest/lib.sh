@@ -217,6 +217,30 @@ sum()
 	annex vadd a.f64 b.f64 --overwrite --verify --cache 768K -o "$@"
 }
 
+# range ADDRESS NAME - A fact of the range that a CXL memory device is in; empty without one.
+range()
+{
+	cat "/sys/class/annex/annex!$1/range/$2"
+}
+
+# decoders ADDRESS - A line for each decoder that is committed, of the device and on the way to it.
+decoders()
+{
+	cat "/sys/kernel/debug/annex/$1/decoders"
+}
+
+# no_range ADDRESS - It is in none, and nothing of one is left.
+no_range()
+{
+	left=$(range "$1" base) && left=$left$(decoders "$1") && is "$left" ""
+}
+
+# users ADDRESS - How many would lose something if it were unbound.
+users()
+{
+	cat "/sys/class/annex/annex!$1/hdm/users"
+}
+
 # nobody COMMAND... - As somebody who is not root.
 nobody()
 {
