@@ -149,10 +149,12 @@ struct annex_ioc_unmap {
  * @size: in: bytes of this structure.
  * @qid: in: its identifier, 1 to queues; -EEXIST when it is there already.
  * @depth: in: entries of each of both queues, 2 to max_depth.
- * @sq_map, @cq_map: in: mappings that the queues lie in.
- * @sq_offset, @cq_offset: in: where in them, page aligned. Each queue must be contiguous for the
- *	controller, and the two may not overlap each other or another queue.
+ * @sq_map: in: mapping that the submission queue lies in.
+ * @cq_map: in: mapping that the completion queue lies in.
  * @eventfd: in: signalled at completions; -1: none, poll.
+ * @sq_offset: in: first byte of the submission queue in @sq_map, page aligned. Each queue must be
+ *	contiguous for the controller, and the two may not overlap each other or another queue.
+ * @cq_offset: in: first byte of the completion queue in @cq_map, page aligned.
  * @status: out: status field of the command that failed, with -EIO.
  * @rsvd: in: 0.
  *
@@ -188,7 +190,8 @@ struct annex_ioc_qid {
 /**
  * struct annex_ioc_abort - ANNEX_IOC_ABORT: the Abort command.
  * @size: in: bytes of this structure.
- * @qid, @cid: in: the command to be aborted.
+ * @qid: in: queue pair of the command to be aborted.
+ * @cid: in: its identifier.
  * @aborted: out: 1 when the controller says that it was.
  */
 struct annex_ioc_abort {
@@ -212,7 +215,10 @@ struct annex_ioc_state {
 	__u32 rsvd;
 };
 
-/* Numbers that Linux's ioctl-number.rst has nobody for. */
+/*
+ * A type that Linux's ioctl-number.rst has nobody for. Of its numbers Annex uses 0x00 to 0x08 for
+ * controllers, and 0x20 to 0x24 for CXL memory.
+ */
 #define ANNEX_IOC_TYPE 0xA7
 
 #define ANNEX_IOC_INFO _IOWR(ANNEX_IOC_TYPE, 0x00, struct annex_ioc_info)
@@ -267,7 +273,8 @@ struct annex_ioc_state {
  * @flags: out: ANNEX_HDM_*.
  * @decoders: out: HDM decoders of the device.
  * @serial: out: its serial number; 0: none.
- * @volatile_bytes, @persistent_bytes: out: its capacity of each kind.
+ * @volatile_bytes: out: its capacity of volatile memory.
+ * @persistent_bytes: out: its capacity of persistent memory.
  * @granule: out: a range takes a multiple of so many bytes of each member.
  * @status: out: its Memory Device Status register; all ones when it is gone.
  * @range_bytes: out: of the range that it has; 0: none.
@@ -336,7 +343,8 @@ struct annex_ioc_hdm_range {
  * struct annex_ioc_hdm_dmabuf - ANNEX_IOC_HDM_DMABUF: cacheable memory of the range as a dma-buf.
  * @size: in: bytes of this structure.
  * @fd: out: its descriptor, closed on exec.
- * @offset, @bytes: in: which part of the range, whole pages.
+ * @offset: in: first byte in the range, page aligned.
+ * @bytes: in: how much, whole pages.
  *
  * -ENXIO: the file has no range; -EINVAL: no such pages, or not cacheable ones; -ENODEV: the range
  * has ended; -EMFILE, -ENFILE: no more descriptors; -ENOMEM.
@@ -347,6 +355,9 @@ struct annex_ioc_hdm_dmabuf {
 	__aligned_u64 offset;
 	__aligned_u64 bytes;
 };
+
+#define ANNEX_M2FUNC_PIECES 31
+#define ANNEX_M2FUNC_SHARE 2
 
 /**
  * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory for the
@@ -363,8 +374,6 @@ struct annex_ioc_hdm_dmabuf {
  * @offset: out: where in the range, for mmap(). Any other file's mmap() there is -EACCES, and any
  *	other process's, also by the same file.
  */
-#define ANNEX_M2FUNC_PIECES 31
-#define ANNEX_M2FUNC_SHARE 2
 struct annex_ioc_hdm_m2func {
 	__u32 size;
 	__u32 rsvd;
@@ -372,25 +381,18 @@ struct annex_ioc_hdm_m2func {
 	__aligned_u64 offset;
 };
 
-/**
- * struct annex_filter - What a device that answers M2func calls looks at: the packet filter of
- * M2NDP (section III-B), in the first page of the uncached memory, which no file can map. Written
- * by the module, but for @seen and @beat.
- * @magic: ANNEX_FILTER_MAGIC once the rest is there; 0 when the range ends.
- * @version: ANNEX_FILTER_VERSION. @entries: how many there are room for.
- * @change: goes up before entries are changed, to an odd number, and afterwards; the same even one
- *	before and after they are read: they belong together.
- * @generation: a random number, another one for each table: where it has changed, all of what the
- *	last one said is over, though the same may stand there again.
- * @seen: by the device: the last @change that it acts upon. A piece is given to somebody else when
- *	it has seen that the last owner is gone, or is not there.
- * @beat: by the device: goes up, at least ten times a second.
- * @entry: [@base, @bound), by offset in the range, is the region of address space @asid; 0: of
- *	none.
- */
 #define ANNEX_FILTER_MAGIC 0x32746c46786e6e41ull
 #define ANNEX_FILTER_VERSION 1
 #define ANNEX_FILTER_ENTRIES 124
+
+/**
+ * struct annex_filter_entry - A region of uncached memory that belongs to an address space.
+ * @base: offset of its first byte in the range.
+ * @bound: offset of the first byte behind it.
+ * @asid: the address space; 0: of none.
+ * @rsvd0: 0.
+ * @rsvd1: 0.
+ */
 struct annex_filter_entry {
 	__aligned_u64 base;
 	__aligned_u64 bound;
@@ -399,6 +401,24 @@ struct annex_filter_entry {
 	__aligned_u64 rsvd1;
 };
 
+/**
+ * struct annex_filter - What a device that answers M2func calls looks at: the packet filter of
+ * M2NDP (section III-B), in the first page of the uncached memory, which no file can map. Written
+ * by the module, but for @seen and @beat.
+ * @magic: ANNEX_FILTER_MAGIC once the rest is there; 0 when the range ends.
+ * @version: ANNEX_FILTER_VERSION.
+ * @entries: how many there are room for.
+ * @change: goes up before entries are changed, to an odd number, and afterwards; the same even one
+ *	before and after they are read: they belong together.
+ * @generation: a random number, another one for each table: where it has changed, all of what the
+ *	last one said is over, though the same may stand there again.
+ * @seen: by the device: the last @change that it acts upon. A piece is given to somebody else when
+ *	it has seen that the last owner is gone, or is not there.
+ * @beat: by the device: goes up, at least ten times a second.
+ * @entry: the regions.
+ * @rsvd0: 0.
+ * @rsvd1: 0.
+ */
 struct annex_filter {
 	__aligned_u64 magic;
 	__u32 version;

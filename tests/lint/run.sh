@@ -76,8 +76,8 @@ kernel_doc()
 	local kernel script
 	kernel=$(BUILD=$build tests/qemu/kernel.sh 6.12) || return
 	script=$(echo "$kernel"/usr/lib/linux-kbuild-*/scripts/kernel-doc)
-	! "$script" -none include/annex/*.h include/annex/detail/*.h kernel/*.h kernel/*/*.h 2>&1 |
-		grep .
+	! "$script" -none include/annex/*.h include/annex/detail/*.h include/uapi/*.h \
+		kernel/*.[ch] kernel/*/*.[ch] 2>&1 | grep .
 }
 
 claim "house style" tests/lint/style.sh
