@@ -213,7 +213,7 @@ static void range_text(char buf[GRID_CELL], const struct memory_range *r)
 
 	buf[0] = '\0';
 	if (r->base >= 0)
-		snprintf(at, sizeof(at), " at 0x%llx", (unsigned long long)r->base);
+		snprintf(at, sizeof(at), " at 0x%llx", (ull)r->base);
 	if (r->n > 1)
 		snprintf(ways, sizeof(ways), ", %u ways", r->n);
 	if (r->n)
