@@ -95,7 +95,8 @@ MIGRATE_SRC := $(filter tests/bench/migrate%,$(BENCH_SRC)) tests/bench/figure.c 
 STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate%),$(BENCH_SRC))
 BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate)
 HEADERS := $(sort $(wildcard include/annex/*.h include/annex/detail/*.h))
-MODULE_SRC := Kbuild $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) include/uapi/annex.h
+MODULE_SRC := Kbuild kernel/Kconfig $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) \
+	include/uapi/annex.h
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
 RV_SRC := $(filter lib/ndp/harts/%,$(LIB_SRC))

@@ -51,4 +51,5 @@ static void __exit annex_exit(void)
 module_init(annex_init);
 module_exit(annex_exit);
 MODULE_DESCRIPTION("NVMe controllers whose queues belong to user space, and CXL memory");
+MODULE_AUTHOR("The Annex authors");
 MODULE_LICENSE("GPL");

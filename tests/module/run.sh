@@ -37,6 +37,24 @@ for_this_kernel()
 	[[ $(modinfo -F vermagic "$1") == "$release "* ]]
 }
 
+# without SYMBOL - A kernel that is configured without it is refused in one line. Configurations are
+# read by make, where what stands on its command line counts more.
+without()
+{
+	local line="annex: this kernel is configured without CONFIG_$1\."
+	! "$make" --no-print-directory BUILD="$build/strict" KDIR="$headers" "CONFIG_$1=" module &&
+		[ "$(grep -c "$line" "$claim_log")" = 1 ]
+}
+
+# Each of what kernel/Kconfig asks for.
+refuses_others()
+{
+	local symbol
+	for symbol in $(sed -n 's/^\tdepends on //p; s/^\tselect //p' kernel/Kconfig); do
+		without "$symbol" || return
+	done
+}
+
 loaded_by_nothing()
 {
 	! modinfo -F alias "$ko" | grep .
@@ -90,6 +108,8 @@ for one in "${series[@]}"; do
 	claim "$one: $words" warns_nothing
 	claim "$one: it is for $release" for_this_kernel "$ko"
 	claim "$one: no device has it loaded" loaded_by_nothing
+	[ "$one" != "${series[0]}" ] ||
+		claim "$one: a kernel that lacks something is refused in a line" refuses_others
 	[[ $one == 7.* ]] || { [ "${ALL:-0}" != 1 ] && [ "$one" != "${series[0]}" ]; } ||
 		claim "$one: builds with DKMS" dkms_builds
 done
