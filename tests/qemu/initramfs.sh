@@ -45,6 +45,7 @@ echo 'root:x:0:
 nogroup:x:65534:' >"$tree/etc/group"
 cp "$here/guest/init" "$tree/"
 cp "$here"/guest/*.sh "$here"/../../docs/ABI/* "$tree/test/"
+cp "$here/kselftest.sh" "$tree/bin/kselftest"
 
 (cd "$tree" && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >"$out"
 rm -rf "$tree"
