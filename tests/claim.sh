@@ -1,7 +1,7 @@
-# shellcheck shell=bash
+# shellcheck shell=sh disable=SC3043 # busybox has local
 # SPDX-License-Identifier: MIT
-# Claims about commands, counted; sourced by test runners, which say before where the log of the
-# last command goes: claim_log=FILE.
+# Claims about commands; sourced by test runners, and in guests, whose shell is busybox's. A runner
+# says before where the log of the last command goes: claim_log=FILE.
 passed=0
 failed=0
 
@@ -10,22 +10,26 @@ ok()
 	passed=$((passed + 1))
 }
 
+# fail WORDS [COMMAND...] - What is not so, and by which command.
 fail()
 {
+	local words="$1"
+	shift
 	failed=$((failed + 1))
-	printf '%.300s\n' "FAILED: $1"
+	printf '%.300s\n' "FAILED: $words${1:+: $*}"
 	claim_says | sed 's/^/    /'
 }
 
 # claim WORDS COMMAND... - The command succeeds; what it said is shown when it does not.
 claim()
 {
-	local words=$1
+	local words="$1"
 	shift
 	if claim_run "$@"; then
-		ok
+		ok "$words"
 	else
-		fail "$words: $*"
+		fail "$words" "$@"
+		return 1
 	fi
 }
 
