@@ -145,10 +145,11 @@ fuzz-build: $(FUZZ_BIN)
 guest-build: $(GUEST_BIN)
 rv-build: $(OUT)/rv/rvfuzz
 
-# Both libraries have the names that the public headers declare. The file changes with the names.
+# Both libraries have the names that the public headers declare. The file changes with the names;
+# two makes at once do not disturb each other.
 $(OUT)/libannex.map: $(HEADERS) lib/public.sh
-	$(Q)mkdir -p $(@D) && CC='$(CC)' lib/public.sh --map > $@.new
-	$(Q)cmp -s $@.new $@ || mv $@.new $@
+	$(Q)mkdir -p $(@D) && CC='$(CC)' lib/public.sh --map > $@.$$$$ && \
+		if cmp -s $@.$$$$ $@; then rm $@.$$$$; else mv $@.$$$$ $@; fi
 # In the static library the others are made local to its one object. Tests of what is inside link
 # with whole.a.
 $(OUT)/libannex.a: $(LIB_OBJ) $(OUT)/libannex.map
