@@ -175,7 +175,7 @@ int annex_mapping_catch(void)
 	take_lock();
 	sigemptyset(&sa.sa_mask);
 	if (!caught && (sigaction(SIGBUS, NULL, &before) || sigaction(SIGBUS, &sa, NULL)))
-		err = annex_fail(-errno, "SIGBUS cannot be caught: %s", strerror(errno));
+		err = annex_fail(-errno, "SIGBUS cannot be caught: %m");
 	caught |= !err;
 	drop_lock();
 	return err;

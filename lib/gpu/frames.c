@@ -42,7 +42,7 @@ static int map(void *at, int prot)
 			       (prot == PROT_NONE ? MAP_NORESERVE : 0),
 		       -1, 0);
 
-	return p == MAP_FAILED ? annex_fail(-errno, "host: a frame: %s", strerror(errno)) : 0;
+	return p == MAP_FAILED ? annex_fail(-errno, "host: a frame: %m") : 0;
 }
 
 static int back(void *ctx, void *at)

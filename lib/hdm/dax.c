@@ -58,7 +58,7 @@ static int check_device(struct annex_medium *m, const char *path, uint64_t *alig
 	struct stat st;
 
 	if (fstat(m->fd, &st))
-		return annex_fail(-errno, "dax:%s: %s", path, strerror(errno));
+		return annex_fail(-errno, "dax:%s: %m", path);
 	if (!S_ISCHR(st.st_mode) || !links_to(st.st_rdev, "subsystem", "/dax"))
 		return annex_fail(-ENODEV, "dax:%s: no devdax device", path);
 	if (!read_number(st.st_rdev, "size", &size) || !read_number(st.st_rdev, "align", &step) ||
@@ -102,8 +102,7 @@ int hdm_dax_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_
 	if (!err) {
 		m->base = annex_medium_map(m->fd, m->bytes, align, MAP_SHARED);
 		err = m->base ? hdm_unshare(m)
-			      : annex_fail(-errno, "dax:%s: it cannot be mapped: %s", uri->body,
-					   strerror(errno));
+			      : annex_fail(-errno, "dax:%s: it cannot be mapped: %m", uri->body);
 	}
 	if (err) {
 		close_dax(m);

@@ -107,8 +107,8 @@ static int verify_pages(const struct annex_medium *m, uint64_t page)
 		for (; n < BATCH && at < m->bytes; at += page)
 			pages[n++] = m->base + at;
 		if (move_pages(0, n, pages, NULL, status, 0))
-			return annex_fail(-errno, "numa:%d: where pages are is not told: %s",
-					  m->node, strerror(errno));
+			return annex_fail(-errno, "numa:%d: where pages are is not told: %m",
+					  m->node);
 		for (unsigned int i = 0; i < n; i++)
 			if (status[i] != m->node)
 				return annex_fail(-EIO, "numa:%d: a page is on node %d", m->node,
@@ -130,7 +130,7 @@ static int get_memory(struct annex_medium *m, bool huge)
 				  (ull)m->bytes);
 	m->fd = memfd_create("annex-hdm", MFD_CLOEXEC | (huge ? MFD_HUGETLB | 21u << 26 : 0));
 	if (m->fd < 0 || ftruncate(m->fd, (off_t)m->bytes))
-		return annex_fail(-errno, "numa:%d: %s", m->node, strerror(errno));
+		return annex_fail(-errno, "numa:%d: %m", m->node);
 	m->base = annex_medium_map(m->fd, m->bytes, page, MAP_SHARED);
 	err = m->base ? bind_pages(m, huge) : -errno;
 	if (err)

@@ -76,8 +76,7 @@ static int ask(const struct pci_range *r, int fd, unsigned long request, void *a
 {
 	if (!ioctl(fd, request, args))
 		return 0;
-	return annex_fail(-errno, "pci:%s: %s: %s; the kernel log says more", r->name, what,
-			  strerror(errno));
+	return annex_fail(-errno, "pci:%s: %s: %m; the kernel log says more", r->name, what);
 }
 
 /* For @want, and some that come while they are read. */
@@ -158,7 +157,7 @@ static int shake_hands(struct pci_range *r, int fd, struct annex_ioc_hdm_info *i
 				  r->name, info->abi, ANNEX_ABI);
 	if (errno == ENOTTY)
 		return annex_fail(-ENODEV, "pci:%s: no CXL memory device", r->name);
-	return annex_fail(-errno, "pci:%s: %s", r->name, strerror(errno));
+	return annex_fail(-errno, "pci:%s: %m", r->name);
 }
 
 /* The next address of a list with commas; false: it is none, or one too many. */
@@ -247,8 +246,7 @@ static int map_range(struct pci_range *r)
 {
 	r->m.base = annex_medium_map(r->members[0], r->m.bytes, 0, MAP_SHARED);
 	if (!r->m.base)
-		return annex_fail(-errno, "pci:%s: it cannot be mapped: %s", r->name,
-				  strerror(errno));
+		return annex_fail(-errno, "pci:%s: it cannot be mapped: %m", r->name);
 	/* Locks want a file description that no mapping keeps. */
 	return annex_module_file(r->name, &r->m.fd);
 }
@@ -312,8 +310,8 @@ int hdm_piece_open(const struct annex_uri *uri, struct hdm_piece *out)
 			       (off_t)args.offset);
 		if (out->at == MAP_FAILED) {
 			out->at = NULL;
-			err = annex_fail(-errno, "pci:%s: its uncached memory cannot be mapped: %s",
-					 r->name, strerror(errno));
+			err = annex_fail(-errno, "pci:%s: its uncached memory cannot be mapped: %m",
+					 r->name);
 		}
 	}
 	if (!err) {

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -111,7 +110,7 @@ int hdm_msync(struct annex_medium *m, void *ptr, size_t len)
 	(void)m;
 	if (!msync((void *)from, (uintptr_t)ptr + len - from, MS_SYNC))
 		return 0;
-	return annex_fail(-errno, "writing a range back failed: %s", strerror(errno));
+	return annex_fail(-errno, "writing a range back failed: %m");
 }
 
 int hdm_persist(struct annex_medium *m, void *ptr, size_t len)

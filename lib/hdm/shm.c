@@ -71,8 +71,7 @@ static int grow(struct shm *s)
 		return 0;
 	if (errno == EOPNOTSUPP && !ftruncate(s->m.fd, (off_t)s->size))
 		return 0;
-	return annex_fail(-errno, "shm:%s: no %llu bytes: %s", s->path, (ull)s->size,
-			  strerror(errno));
+	return annex_fail(-errno, "shm:%s: no %llu bytes: %m", s->path, (ull)s->size);
 }
 
 /* A process that made it and failed has removed it, and perhaps another one has made it anew. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 #include "core/log.h"
 #include "hdm.h"
@@ -17,7 +16,7 @@ int hdm_unshare(struct annex_medium *m)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return annex_fail(-errno, "range: %s: %s", path, strerror(errno));
+		return annex_fail(-errno, "range: %s: %m", path);
 	close(m->fd);
 	m->fd = fd;
 	return 0;

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -87,7 +86,7 @@ static void let_transfers_fault(struct annex_space *s)
 	struct uffdio_range alias = {.start = (uintptr_t)s->alias, .len = s->opts.size};
 
 	if (ioctl(s->transfers, UFFDIO_UNREGISTER, &alias))
-		annex_log(ANNEX_LOG_WARNING, "space: a transfer hangs: %s", strerror(errno));
+		annex_log(ANNEX_LOG_WARNING, "space: a transfer hangs: %m");
 }
 
 static void handle_faults(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)
@@ -151,7 +150,7 @@ int annex_fault_start(struct annex_space *s)
 {
 	s->bell = eventfd(0, EFD_CLOEXEC);
 	if (s->bell < 0)
-		return annex_fail(-errno, "space: no eventfd: %s", strerror(errno));
+		return annex_fail(-errno, "space: no eventfd: %m");
 	if (annex_thread_start(&s->handler, handle, s))
 		return annex_fail(-EAGAIN, "space: no more threads");
 	s->handles = true;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/userfaultfd.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "core/log.h"
@@ -61,7 +60,7 @@ static void wake(struct annex_space *s, uint32_t first, uint32_t n)
 	struct uffdio_range range = {.start = address(s, first), .len = pages_bytes(n)};
 
 	if (ioctl(s->uffd, UFFDIO_WAKE, &range))
-		annex_log(ANNEX_LOG_WARNING, "space: programs are not woken: %s", strerror(errno));
+		annex_log(ANNEX_LOG_WARNING, "space: programs are not woken: %m");
 }
 
 bool annex_pages_wanted(const struct annex_space *s, uint32_t first, uint32_t n)
@@ -97,7 +96,7 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 		return 1;
 	}
 	/* Whoever touches it would come back for ever. */
-	annex_log(ANNEX_LOG_WARNING, "space: a page is not shown: %s", strerror(errno));
+	annex_log(ANNEX_LOG_WARNING, "space: a page is not shown: %m");
 	annex_pages_fence(s, first, 1);
 	return 1;
 }
@@ -130,8 +129,7 @@ bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 	/* Also what a program has locked in memory. */
 	if (!s->frames &&
 	    madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED)) {
-		annex_log(ANNEX_LOG_WARNING, "space: pages stay, as they cannot be hidden: %s",
-			  strerror(errno));
+		annex_log(ANNEX_LOG_WARNING, "space: pages stay, as they cannot be hidden: %m");
 		return false;
 	}
 	for (uint32_t i = first; i < first + n; i++)
@@ -143,8 +141,7 @@ void annex_pages_release(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	if (fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		      (off_t)pages_bytes(first), (off_t)pages_bytes(n)))
-		annex_log(ANNEX_LOG_WARNING, "space: memory is not given back: %s",
-			  strerror(errno));
+		annex_log(ANNEX_LOG_WARNING, "space: memory is not given back: %m");
 }
 
 void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n)
@@ -187,8 +184,7 @@ void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n)
 		s->pages[i].flags &= (uint8_t)~PAGE_CLEAN;
 	while (!s->frames && ioctl(s->uffd, UFFDIO_WRITEPROTECT, &wp))
 		if (errno != EAGAIN) {
-			annex_log(ANNEX_LOG_WARNING, "space: pages stay read-only: %s",
-				  strerror(errno));
+			annex_log(ANNEX_LOG_WARNING, "space: pages stay read-only: %m");
 			return;
 		}
 }
@@ -196,8 +192,8 @@ void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n)
 void annex_pages_fence(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	if (mprotect(s->base + pages_bytes(first), pages_bytes(n), PROT_NONE))
-		annex_log(ANNEX_LOG_WARNING, "space: a program that touches freed memory hangs: %s",
-			  strerror(errno));
+		annex_log(ANNEX_LOG_WARNING,
+			  "space: a program that touches freed memory hangs: %m");
 	for (uint32_t i = first; i < first + n; i++) {
 		s->pages[i].flags |= PAGE_FENCED;
 		s->pages[i].flags &= (uint8_t)~PAGE_WANTED;
@@ -215,8 +211,7 @@ void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n)
 			continue;
 		if (mprotect(s->base + pages_bytes(first), pages_bytes(part),
 			     PROT_READ | PROT_WRITE))
-			annex_log(ANNEX_LOG_WARNING, "space: pages cannot be used: %s",
-				  strerror(errno));
+			annex_log(ANNEX_LOG_WARNING, "space: pages cannot be used: %m");
 		for (uint32_t i = first; i < first + part; i++)
 			s->pages[i].flags &= (uint8_t)~PAGE_FENCED;
 	}

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <numaif.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "link.h"
@@ -104,8 +103,8 @@ static int make_range(struct annex_space *s)
 	}
 	s->file = memfd_create("annex-space", MFD_CLOEXEC);
 	if (s->file < 0 || ftruncate(s->file, (off_t)s->opts.size))
-		return annex_fail(-errno, "space: no memory file of %llu bytes: %s",
-				  (ull)s->opts.size, strerror(errno));
+		return annex_fail(-errno, "space: no memory file of %llu bytes: %m",
+				  (ull)s->opts.size);
 	s->base = map_file(s);
 	s->alias = map_file(s);
 	if (!s->base || !s->alias)
@@ -181,8 +180,8 @@ static int add_host(struct annex_space *s)
 		nodes[(unsigned int)s->opts.node / bits] |= 1ul
 							    << (unsigned int)s->opts.node % bits;
 		if (mbind(p, s->opts.host, MPOL_BIND, nodes, 16ul * bits, 0))
-			return annex_fail(-errno, "space: memory of NUMA node %d: %s", s->opts.node,
-					  strerror(errno));
+			return annex_fail(-errno, "space: memory of NUMA node %d: %m",
+					  s->opts.node);
 	}
 	return add_memory(s, ANNEX_TIER_HOST, p, s->opts.host, s->opts.host_rate);
 }
@@ -249,8 +248,7 @@ static void release_memory(struct annex_space *s)
 		munmap(s->alias, s->opts.size);
 	/* A child that was forked may have the file for longer. */
 	if (s->file >= 0 && ftruncate(s->file, 0))
-		annex_log(ANNEX_LOG_WARNING, "space: its memory is not given back: %s",
-			  strerror(errno));
+		annex_log(ANNEX_LOG_WARNING, "space: its memory is not given back: %m");
 }
 
 /* Whatever there is of it. Nothing moves. */

@@ -85,8 +85,7 @@ static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mo
 	if (!ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &reg))
 		return fd;
 	err = annex_fail(-EOPNOTSUPP,
-			 "space: this kernel's userfaultfd is too old (Linux 5.19 has all): %s",
-			 strerror(errno));
+			 "space: this kernel's userfaultfd is too old (Linux 5.19 has all): %m");
 	close(fd);
 	return err;
 }

@@ -98,7 +98,7 @@ int annex_plan_write_binary(const struct annex_plan *plan, FILE *f)
 	}
 	put(&w, buf, (size_t)(fixed(buf, w.sum, SUM) - buf));
 	if (fflush(f) || ferror(f))
-		return annex_fail(-EIO, "cannot write the plan: %s", strerror(errno));
+		return annex_fail(-EIO, "cannot write the plan: %m");
 	return 0;
 }
 

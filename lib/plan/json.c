@@ -75,7 +75,7 @@ int annex_plan_write(const struct annex_plan *plan, FILE *f)
 	}
 	fputs(" ]}\n", f);
 	if (fflush(f) || ferror(f))
-		return annex_fail(-EIO, "cannot write the plan: %s", strerror(errno));
+		return annex_fail(-EIO, "cannot write the plan: %m");
 	return 0;
 }
 

@@ -43,7 +43,7 @@ int annex_plan_read(const char *path, struct annex_plan **plan)
 
 	*plan = NULL;
 	if (!f)
-		return annex_fail(-errno, "%s", strerror(errno));
+		return annex_fail(-errno, "%m");
 	err = annex_walk_load(f, FILE_MAX, &data, &len);
 	if (f != stdin)
 		fclose(f);

@@ -54,7 +54,7 @@ static int make_mine(struct annex_m2 *m2)
 		return annex_fail(-ENOMEM, "M2func: out of memory");
 	m2->mine = page;
 	if (madvise(page, ANNEX_M2_PAGE, MADV_WIPEONFORK))
-		return annex_fail(-errno, "M2func: MADV_WIPEONFORK: %s", strerror(errno));
+		return annex_fail(-errno, "M2func: MADV_WIPEONFORK: %m");
 	*m2->mine = 1;
 	return 0;
 }

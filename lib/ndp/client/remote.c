@@ -71,7 +71,7 @@ static int reopen(const struct annex_hdm *hdm, unsigned int prot)
 		return annex_fail(-ECHILD, "%s: opened before fork()", hdm->uri);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", hdm->m->fd);
 	fd = open(path, flags);
-	return fd < 0 ? annex_fail(-errno, "%s: %s", hdm->uri, strerror(errno)) : fd;
+	return fd < 0 ? annex_fail(-errno, "%s: %m", hdm->uri) : fd;
 }
 
 static int map(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t bytes,
@@ -170,8 +170,7 @@ static int map_region(struct annex_m2 *m2, struct remote *r, int fd)
 				  (long long)st.st_size);
 	region = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (region == MAP_FAILED)
-		return annex_fail(-errno, "%s: the region cannot be mapped: %s", r->uri,
-				  strerror(errno));
+		return annex_fail(-errno, "%s: the region cannot be mapped: %m", r->uri);
 	r->bytes = (uint64_t)st.st_size;
 	err = m2_attach(m2, region);
 	if (!err && m2->head.bytes != r->bytes)

@@ -38,7 +38,7 @@ static int connect_to(const char *path, uint32_t timeout_ms)
 	memcpy(at.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return annex_fail(-errno, "ndp:%s: %s", path, strerror(errno));
+		return annex_fail(-errno, "ndp:%s: %m", path);
 	/* Connecting waits as sending does, for a server that does not accept. */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)))
@@ -82,7 +82,7 @@ static int trouble(const char *what)
 		return annex_fail(-ETIMEDOUT, "ndp: the server does not answer");
 	if (errno == EPIPE || errno == ECONNRESET)
 		return annex_fail(-ENODEV, "ndp: the server is gone");
-	return annex_fail(-errno, "ndp: %s: %s", what, strerror(errno));
+	return annex_fail(-errno, "ndp: %s: %m", what);
 }
 
 static int ask_it(int sock, const struct annex_m2_message *ask, int fd)

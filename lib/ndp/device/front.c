@@ -53,11 +53,11 @@ static int make_region(struct ndp_front *f)
 	f->fd = memfd_create("annex-m2func", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* Sealed, or who has it could take pages away under us. */
 	if (f->fd < 0 || ftruncate(f->fd, (off_t)f->bytes) || fcntl(f->fd, F_ADD_SEALS, seals))
-		return annex_fail(-errno, "M2func: no memory for a region: %s", strerror(errno));
+		return annex_fail(-errno, "M2func: no memory for a region: %m");
 	f->region = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	if (f->region == MAP_FAILED) {
 		f->region = NULL;
-		return annex_fail(-errno, "M2func: a region cannot be mapped: %s", strerror(errno));
+		return annex_fail(-errno, "M2func: a region cannot be mapped: %m");
 	}
 	f->doors = (struct annex_m2_doors *)(void *)(f->region + m2_doors_at(&f->layout));
 	return 0;

@@ -261,7 +261,7 @@ static int map_file(struct ndp_guest *g, const char *path, uint64_t uncached)
 	void *at;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		int err = annex_fail(-errno, "%s: %s", path, strerror(errno));
+		int err = annex_fail(-errno, "%s: %m", path);
 
 		if (fd >= 0)
 			close(fd);
@@ -280,7 +280,7 @@ static int map_file(struct ndp_guest *g, const char *path, uint64_t uncached)
 	}
 	at = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED) {
-		int err = annex_fail(-errno, "%s: it cannot be mapped: %s", path, strerror(errno));
+		int err = annex_fail(-errno, "%s: it cannot be mapped: %m", path);
 
 		close(fd);
 		return err;

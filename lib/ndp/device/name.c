@@ -34,7 +34,7 @@ static int lock_directory(const char *path)
 	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	free(copy);
 	if (fd < 0)
-		return annex_fail(-errno, "%s: its directory: %s", path, strerror(errno));
+		return annex_fail(-errno, "%s: its directory: %m", path);
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
 		int err = errno == EWOULDBLOCK ? -EBUSY : -errno;
 
@@ -55,19 +55,19 @@ static int bury(const char *path, const struct sockaddr_un *at)
 	int fd, err;
 
 	if (lstat(path, &st))
-		return errno == ENOENT ? 0 : annex_fail(-errno, "%s: %s", path, strerror(errno));
+		return errno == ENOENT ? 0 : annex_fail(-errno, "%s: %m", path);
 	if (!S_ISSOCK(st.st_mode))
 		return annex_fail(-EEXIST, "%s: there is something that is no socket", path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return annex_fail(-errno, "%s: %s", path, strerror(errno));
+		return annex_fail(-errno, "%s: %m", path);
 	err = connect(fd, (const struct sockaddr *)at, sizeof(*at)) ? errno : 0;
 	close(fd);
 	if (err != ECONNREFUSED)
 		return annex_fail(-EADDRINUSE, "%s: somebody serves there already", path);
 	if (unlink(path))
-		return annex_fail(-errno, "%s: what a dead server left cannot be removed: %s", path,
-				  strerror(errno));
+		return annex_fail(-errno, "%s: what a dead server left cannot be removed: %m",
+				  path);
 	return 0;
 }
 
@@ -79,22 +79,22 @@ static int bind_and_listen(struct ndp_server *s, const struct sockaddr_un *at)
 
 	/* What the name gets is the socket's mode: only this user may connect. */
 	if (fchmod(s->listener, 0600))
-		return annex_fail(-errno, "%s: %s", s->path, strerror(errno));
+		return annex_fail(-errno, "%s: %m", s->path);
 	if (bind(s->listener, sa, sizeof(*at))) {
 		if (errno != EADDRINUSE)
-			return annex_fail(-errno, "%s: %s", s->path, strerror(errno));
+			return annex_fail(-errno, "%s: %m", s->path);
 		err = bury(s->path, at);
 		if (!err && bind(s->listener, sa, sizeof(*at)))
-			err = annex_fail(-errno, "%s: %s", s->path, strerror(errno));
+			err = annex_fail(-errno, "%s: %m", s->path);
 	}
 	if (err)
 		return err;
 	if (lstat(s->path, &st))
-		return annex_fail(-errno, "%s: %s", s->path, strerror(errno));
+		return annex_fail(-errno, "%s: %m", s->path);
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;
 	if (listen(s->listener, BACKLOG))
-		return annex_fail(-errno, "%s: %s", s->path, strerror(errno));
+		return annex_fail(-errno, "%s: %m", s->path);
 	return 0;
 }
 
@@ -109,7 +109,7 @@ int ndp_name_take(struct ndp_server *s)
 	memcpy(at.sun_path, s->path, strlen(s->path));
 	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listener < 0)
-		return annex_fail(-errno, "%s: %s", s->path, strerror(errno));
+		return annex_fail(-errno, "%s: %m", s->path);
 	dir = lock_directory(s->path);
 	if (dir < 0)
 		return dir;

@@ -179,7 +179,7 @@ int ndp_server_open(struct annex_ndp *ndp, const struct ndp_memory *memory, unsi
 	s->memories = n;
 	if (s->memory && n)
 		memcpy(s->memory, memory, n * sizeof(*memory));
-	err = s->kick < 0            ? annex_fail(-errno, "%s: %s", path, strerror(errno))
+	err = s->kick < 0            ? annex_fail(-errno, "%s: %m", path)
 	      : s->path && s->memory ? ndp_name_take(s)
 				     : annex_fail(-ENOMEM, "%s: out of memory", path);
 	if (!err) {

@@ -37,7 +37,7 @@ static int read_all(int fd, struct file *f)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n ? annex_fail(-errno, "cannot read: %s", strerror(errno))
+			return n ? annex_fail(-errno, "cannot read: %m")
 				 : annex_fail(-EINVAL, "became shorter while it was read");
 		at += (size_t)n;
 	}
@@ -50,9 +50,9 @@ static int open_file(const char *path, struct file *f)
 	struct stat st;
 
 	if (fd < 0)
-		return annex_fail(-errno, "cannot open: %s", strerror(errno));
+		return annex_fail(-errno, "cannot open: %m");
 	if (fstat(fd, &st)) {
-		err = annex_fail(-errno, "cannot read: %s", strerror(errno));
+		err = annex_fail(-errno, "cannot read: %m");
 	} else if (!S_ISREG(st.st_mode) || !st.st_size) {
 		err = annex_fail(-ENOEXEC, "not a file with something in it");
 	} else if (st.st_size > FILE_MOST) {

@@ -39,7 +39,7 @@ int annex_m2_serve(struct annex_ndp *ndp, struct annex_hdm *const *ranges, unsig
 		const struct annex_medium *m = ranges[i]->m;
 
 		if (fstat(m->fd, &st))
-			return annex_fail(-errno, "%s: %s", ranges[i]->uri, strerror(errno));
+			return annex_fail(-errno, "%s: %m", ranges[i]->uri);
 		memory[i] = (struct ndp_memory){st.st_dev, st.st_ino, m->base, m->bytes};
 	}
 	s = calloc(1, sizeof(*s));

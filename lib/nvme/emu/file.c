@@ -220,8 +220,7 @@ void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri)
 	if (emu->created)
 		unlink(uri->body);
 	else if (emu->grown && ftruncate(emu->ns[0].fd, (off_t)emu->grown_from))
-		annex_log(ANNEX_LOG_WARNING, "file: %s stays grown: %s", uri->body,
-			  strerror(errno));
+		annex_log(ANNEX_LOG_WARNING, "file: %s stays grown: %m", uri->body);
 }
 
 /* Locks of the open file: another descriptor has others, also in this process. */

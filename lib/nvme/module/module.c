@@ -95,7 +95,7 @@ static int shake_hands(struct module *p)
 	if (errno == EPROTONOSUPPORT)
 		return annex_fail(-errno, "pci:%s: annex.ko speaks version %u, this library %u",
 				  p->name, p->info.abi, ANNEX_ABI);
-	return annex_fail(-errno, "pci:%s: %s", p->name, strerror(errno));
+	return annex_fail(-errno, "pci:%s: %m", p->name);
 }
 
 static int map_registers(struct module *p)

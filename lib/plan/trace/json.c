@@ -420,7 +420,7 @@ int annex_trace_read(const char *path, struct annex_trace **trace)
 
 	*trace = NULL;
 	if (!f)
-		return annex_fail(-errno, "%s", strerror(errno));
+		return annex_fail(-errno, "%m");
 	err = annex_walk_load(f, FILE_MAX, &text, &len);
 	if (f != stdin)
 		fclose(f);

@@ -156,7 +156,7 @@ int annex_walk_load(FILE *f, size_t max, char **text, size_t *len)
 		}
 		n += fread(buf + n, 1, room - n, f);
 		if (ferror(f))
-			err = annex_fail(-errno, "%s", strerror(errno));
+			err = annex_fail(-errno, "%m");
 		else if (n > max)
 			err = too_long(max);
 	} while (!err && n == room);
