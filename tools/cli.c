@@ -140,6 +140,17 @@ static void add_rows(struct parse *p, const struct cli_option *row, char *o)
 	}
 }
 
+static int set_double(const char *opt, const char *arg, double min, double max, double *value)
+{
+	char *end;
+	double v = strtod(arg, &end);
+
+	if (!cli_decimal(arg) || *end || !(v >= min && v <= max))
+		return err_set(-EINVAL, "%s %s: give a number from %g to %g", opt, arg, min, max);
+	*value = v;
+	return 0;
+}
+
 static int set(const struct cli_option *row, void *member, char *arg)
 {
 	const struct cli_value *v = &row->value;
@@ -158,7 +169,7 @@ static int set(const struct cli_option *row, void *member, char *arg)
 	case CLI_U32:
 		return cli_u32(opt, arg, (uint32_t)v->min, (uint32_t)v->max, member);
 	case CLI_DOUBLE:
-		return cli_double(opt, arg, v->least, v->most, member);
+		return set_double(opt, arg, v->least, v->most, member);
 	case CLI_CHOICE:
 		return cli_choice(opt, arg, v->choices, member);
 	default:
@@ -288,17 +299,6 @@ bool cli_decimal(const char *text)
 	if (whole == 1 && *text == '0' && (text[1] == 'x' || text[1] == 'X'))
 		return false;
 	return whole || (*text == '.' && strspn(text + 1, "0123456789"));
-}
-
-int cli_double(const char *opt, const char *arg, double min, double max, double *value)
-{
-	char *end;
-	double v = strtod(arg, &end);
-
-	if (!cli_decimal(arg) || *end || !(v >= min && v <= max))
-		return err_set(-EINVAL, "%s %s: give a number from %g to %g", opt, arg, min, max);
-	*value = v;
-	return 0;
 }
 
 int cli_choice(const char *opt, const char *arg, const char *const *choices, int *value)

@@ -164,7 +164,6 @@ const char *cli_name(void);
 /* Values of options: 0, or -EINVAL with a line that names the option. */
 int cli_size(const char *opt, const char *arg, uint64_t min, uint64_t max, uint64_t *value);
 int cli_u32(const char *opt, const char *arg, uint32_t min, uint32_t max, uint32_t *value);
-int cli_double(const char *opt, const char *arg, double min, double max, double *value);
 
 /*
  * cli_decimal() - Whether @text begins with a decimal number without a sign: strtod() would take

@@ -278,7 +278,7 @@ int storage_renew(struct storage *s, const struct storage_opts *o, uint64_t size
 		return err_lib(err, "writing back to %s failed", annex_dev_uri(s->devs[0]));
 	err = make_cache(s, o, size, bytes);
 	if (!err)
-		storage_start(s);
+		annex_cache_get_stats(s->cache, &s->base);
 	return err;
 }
 
@@ -295,7 +295,7 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 		if (!err)
 			err = storage_open(s, o, own, 1, size, o->cache);
 		if (!err)
-			storage_start(s);
+			annex_cache_get_stats(s->cache, &s->base);
 		return err;
 	}
 	for (unsigned int i = 0; i < o->nuris; i++)
@@ -316,11 +316,6 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 	if (err)
 		storage_close(s);
 	return err;
-}
-
-void storage_start(struct storage *s)
-{
-	annex_cache_get_stats(s->cache, &s->base);
 }
 
 void storage_used(const struct storage *s, struct annex_cache_stats *used)

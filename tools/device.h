@@ -86,8 +86,7 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 /* storage_fill() - Write all of the file @fd through the cache, and flush. */
 int storage_fill(struct storage *s, const char *path, int fd, uint64_t size);
 
-/* storage_start() - Zero the counters. storage_used() - Counters since then. */
-void storage_start(struct storage *s);
+/* storage_used() - Counters since the storage was opened or renewed. */
 void storage_used(const struct storage *s, struct annex_cache_stats *used);
 
 /* storage_report() - Rows on cache and devices; @asked bytes were needed by the job. */

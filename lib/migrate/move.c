@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/clock.h>
+#include "core/least.h"
 #include "core/log.h"
 #include "move.h"
 #include "page.h"
@@ -12,18 +13,13 @@
 
 #define TEXT 400u /* of an error, at most */
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Neighbours from @first on, which has a copy below, with copies that are neighbours as well. */
 static uint32_t together(const struct annex_space *s, uint32_t first, uint32_t n)
 {
 	const struct page *p = &s->pages[first];
 	uint32_t i = 1;
 
-	n = least(n, s->tiers[p->tier].job_pages);
+	n = (uint32_t)least(n, s->tiers[p->tier].job_pages);
 	while (i < n && (p[i].flags & (PAGE_BUSY | PAGE_DEVICE | PAGE_BELOW)) == PAGE_BELOW &&
 	       p[i].tier == p->tier && p[i].loc == p->loc + i)
 		i++;
@@ -128,7 +124,7 @@ static int write_out(struct annex_space *s, struct annex_move *move, unsigned in
 	struct job *job;
 	uint32_t loc;
 
-	n = annex_tier_take(s, tier, least(n, s->tiers[tier].job_pages), &loc);
+	n = annex_tier_take(s, tier, (uint32_t)least(n, s->tiers[tier].job_pages), &loc);
 	if (!n)
 		return -ENOSPC;
 	job = new_job(s, move, JOB_OUT, first, n);
@@ -164,7 +160,7 @@ static int shift(struct annex_space *s, struct annex_move *move, unsigned int ti
 	n = together(s, first, n);
 	if (from == tier || (is_stored(from) && is_stored(tier)))
 		return (int)n;
-	n = annex_tier_take(s, tier, least(n, s->tiers[tier].job_pages), &loc);
+	n = annex_tier_take(s, tier, (uint32_t)least(n, s->tiers[tier].job_pages), &loc);
 	if (!n)
 		return -ENOSPC;
 	job = new_job(s, move, is_stored(tier) ? JOB_OUT : JOB_IN, first, n);
@@ -203,11 +199,11 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 	int err = 0;
 
 	if (s->pages[m->at].flags & PAGE_BELOW) {
-		n = least(together(s, m->at, n), m->want.most);
+		n = (uint32_t)least(together(s, m->at, n), m->want.most);
 		err = annex_move_in(s, m, kind, m->at, n);
 		m->want.most -= n;
 	} else if (m->want.urgent || s->user_only || tensor_of(s, m->at)->holds) {
-		n = least(n, JOB_PAGES);
+		n = (uint32_t)least(n, JOB_PAGES);
 		err = move_zeroes(s, m, kind, m->at, n);
 	}
 	return err ? err : (int)n;
@@ -222,7 +218,7 @@ static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, str
 	/* What a GPU's kernel may write cannot be saved meanwhile either. */
 	if (tensor_of(s, m->at)->holds && (!m->want.keep || s->frames))
 		return -EBUSY;
-	rc = annex_move_out(s, m, m->want.to, m->at, least(n, m->want.most), start);
+	rc = annex_move_out(s, m, m->want.to, m->at, (uint32_t)least(n, m->want.most), start);
 	if (rc > 0 && device)
 		m->want.most -= (uint32_t)rc;
 	return rc;

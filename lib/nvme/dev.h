@@ -71,7 +71,6 @@ int nvme_map_provided(struct annex_dev *dev, void *ptr, size_t len, uint64_t *ad
 int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr);
 
 /* reset.c */
-int nvme_reset(struct annex_dev *dev);
 bool nvme_gone(struct annex_dev *dev);
 
 #endif

@@ -43,7 +43,7 @@ static int rebuild(struct annex_dev *dev)
  * controller has stopped: only then are buffers their owners' again. One that does not even stop is
  * dead, and may write until its memory is unmapped.
  */
-int nvme_reset(struct annex_dev *dev)
+static int reset(struct annex_dev *dev)
 {
 	bool closed = close_all(dev, ANNEX_QP_RESET);
 	int err = dev->ctrl->ops->reset(dev->ctrl);
@@ -102,7 +102,7 @@ int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
 				  "%s: queue %u: a command was aborted after %u ms", dev->uri,
 				  qp->qid, dev->opts.timeout_ms);
 		else
-			err = nvme_reset(dev);
+			err = reset(dev);
 	}
 	pthread_mutex_unlock(&dev->recover_lock);
 	return err;

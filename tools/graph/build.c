@@ -94,7 +94,8 @@ static void sort_short(uint64_t *a, uint64_t n)
 	}
 }
 
-void build_sort(uint64_t *a, uint64_t *tmp, uint64_t n)
+/* Sort @n words; @tmp has room for as many. */
+static void sort_words(uint64_t *a, uint64_t *tmp, uint64_t n)
 {
 	uint64_t *from = a, *to = tmp, differ = 0;
 
@@ -154,7 +155,7 @@ static int sort_rows(void *ctx, unsigned int id, unsigned int n)
 			uint64_t *row = b->d->adj + b->d->offsets[v];
 			uint64_t len = b->d->offsets[v + 1] - b->d->offsets[v];
 
-			build_sort(row, tmp, len);
+			sort_words(row, tmp, len);
 			b->degree[v] = drop_duplicates(row, len);
 		}
 		progress_update(end, b->d->vertices, "rows sorted");

@@ -36,7 +36,4 @@ void build_free(struct csr_data *d);
 /* build_list_source() - The edges of a list as a source. */
 void build_list_source(struct list *l, struct build_source *src);
 
-/* build_sort() - Sort @n words; @tmp has room for as many. */
-void build_sort(uint64_t *a, uint64_t *tmp, uint64_t n);
-
 #endif

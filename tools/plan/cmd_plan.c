@@ -31,8 +31,6 @@ static bool is_silent(const struct plan_opts *o)
 
 static int check_opts(const struct plan_opts *o)
 {
-	if (!o->trace)
-		return err_set(-EINVAL, "which trace? Give its file");
 	if (o->bound && (o->output || o->plot))
 		return err_set(-EINVAL, "--bound makes no plan: it goes without -o and --plot");
 	if (o->binary && !o->output)

@@ -142,8 +142,12 @@ static const char doc[] =
 
 int query_load(int argc, char **argv)
 {
-	static const struct cli_line line = {options, "FILE.csv...", doc,
+	static const struct cli_line line = {options,
+					     "FILE.csv...",
+					     doc,
 					     CLI_ARGS(struct load, file, files, FILES),
+					     .none = "which CSV files? lineitem.csv, and perhaps "
+						     "part.csv and orders.csv",
 					     .many = "\"%s\" is one file too many"};
 	const char *path[FILES] = {NULL};
 	struct load l = {.range = NULL};
@@ -152,9 +156,6 @@ int query_load(int argc, char **argv)
 
 	if (!err && !l.range)
 		err = err_set(-EINVAL, "where to? As in --range shm:/dev/shm/tpch?size=512M");
-	if (!err && !l.files)
-		err = err_set(-EINVAL, "which CSV files? lineitem.csv, and perhaps "
-				       "part.csv and orders.csv");
 	if (!err)
 		err = check_apart(&l);
 	if (!err)

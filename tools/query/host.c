@@ -28,41 +28,26 @@ static size_t block_at(size_t n, size_t at, uint8_t pass[BLOCK])
 	return have;
 }
 
-void host_i32(const int32_t *column, size_t n, int32_t lo, int32_t hi, uint8_t *bits)
-{
-	uint8_t pass[BLOCK];
-
-	for (size_t at = 0; at < n; at += BLOCK) {
-		const int32_t *v = column + at;
-		size_t have = block_at(n, at, pass);
-
-		if (have == BLOCK)
-			for (size_t i = 0; i < BLOCK; i++)
-				pass[i] = (v[i] >= lo) & (v[i] <= hi);
-		else
-			for (size_t i = 0; i < have; i++)
-				pass[i] = (v[i] >= lo) & (v[i] <= hi);
-		pack(pass, have, bits + at / 8);
+/* A loop of a constant count for whole blocks, so that the compiler makes vectors of it. */
+#define HOST_RANGE(name, type)                                                                     \
+	void name(const type *column, size_t n, type lo, type hi, uint8_t *bits)                   \
+	{                                                                                          \
+		uint8_t pass[BLOCK];                                                               \
+		for (size_t at = 0; at < n; at += BLOCK) {                                         \
+			const type *v = column + at;                                               \
+			size_t have = block_at(n, at, pass);                                       \
+			if (have == BLOCK)                                                         \
+				for (size_t i = 0; i < BLOCK; i++)                                 \
+					pass[i] = (v[i] >= lo) & (v[i] <= hi);                     \
+			else                                                                       \
+				for (size_t i = 0; i < have; i++)                                  \
+					pass[i] = (v[i] >= lo) & (v[i] <= hi);                     \
+			pack(pass, have, bits + at / 8);                                           \
+		}                                                                                  \
 	}
-}
 
-void host_i64(const int64_t *column, size_t n, int64_t lo, int64_t hi, uint8_t *bits)
-{
-	uint8_t pass[BLOCK];
-
-	for (size_t at = 0; at < n; at += BLOCK) {
-		const int64_t *v = column + at;
-		size_t have = block_at(n, at, pass);
-
-		if (have == BLOCK)
-			for (size_t i = 0; i < BLOCK; i++)
-				pass[i] = (v[i] >= lo) & (v[i] <= hi);
-		else
-			for (size_t i = 0; i < have; i++)
-				pass[i] = (v[i] >= lo) & (v[i] <= hi);
-		pack(pass, have, bits + at / 8);
-	}
-}
+HOST_RANGE(host_i32, int32_t)
+HOST_RANGE(host_i64, int64_t)
 
 void host_prefix(const char *column, size_t width, size_t n, const char *prefix, size_t length,
 		 uint8_t *bits)

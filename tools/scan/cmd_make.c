@@ -45,7 +45,8 @@ static const char import_doc[] =
 int scan_import(int argc, char **argv)
 {
 	static const struct cli_line line = {import_options, "FILE.csv", import_doc,
-					     CLI_ARG(struct make_opts, input)};
+					     CLI_ARG(struct make_opts, input),
+					     .none = "which CSV file?"};
 	struct make_opts o = {0};
 	struct csv_summary sum;
 	struct out out;
@@ -55,8 +56,6 @@ int scan_import(int argc, char **argv)
 		err = check_output(&o);
 	if (err)
 		return err;
-	if (!o.input)
-		return err_set(-EINVAL, "which CSV file?");
 	err = csv_import(o.input, o.output, false, &sum);
 	progress_end();
 	if (err)
@@ -117,7 +116,7 @@ static const char gen_doc[] = "Make a table in the shape of taxi trips: distance
 int scan_gen(int argc, char **argv)
 {
 	static const struct cli_line line = {gen_options, NULL, gen_doc,
-					     CLI_ARG(struct make_opts, input)};
+					     .many = "\"%s\" is one argument too many"};
 	struct make_opts o = {.rows = 1u << 20, .seed = 1, .selectivity = 0.001};
 	struct table_writer *t;
 	struct out out;
@@ -127,8 +126,6 @@ int scan_gen(int argc, char **argv)
 		err = check_output(&o);
 	if (err)
 		return err;
-	if (o.input)
-		return err_set(-EINVAL, "\"%s\" is one argument too many", o.input);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_set(-ENOMEM, "out of memory");

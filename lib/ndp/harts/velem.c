@@ -3,6 +3,7 @@
  * Vector instructions that do the same to each element: operands become arrays, a kernel runs over
  * them, and what is active of the result is put back.
  */
+#include "core/least.h"
 #include "vector.h"
 
 #define ROW (RV_LANES * RV_VLENB)
@@ -193,11 +194,6 @@ static uint64_t active(const struct work *w, unsigned int i, uint64_t at, unsign
 	return bits;
 }
 
-static unsigned int least(unsigned int x, unsigned int y)
-{
-	return x < y ? x : y;
-}
-
 /* v0 as bytes. */
 static void expand(struct work *w)
 {
@@ -209,7 +205,7 @@ static void expand(struct work *w)
 
 		for (unsigned int k = 0; k < w->n; k += 64) {
 			uint64_t bits = mask[(at + k) / 64] >> at % 64;
-			unsigned int n = least(w->n - k, 64);
+			unsigned int n = (unsigned int)least(w->n - k, 64);
 
 			for (unsigned int e = 0; e < n; e++)
 				m[k + e] = bits >> e & 1;
@@ -275,7 +271,7 @@ static void put_lane_mask(struct work *w, unsigned int l, const uint8_t *bools)
 
 	for (unsigned int k = 0; k < w->n; k += 64) {
 		uint64_t at = (uint64_t)w->step * w->n + k;
-		unsigned int n = least(w->n - k, 64);
+		unsigned int n = (unsigned int)least(w->n - k, 64);
 		uint64_t bits = active(w, w->lane + l, at, n);
 		uint64_t new = gather(bools + (size_t)l * w->n + k, n) & bits;
 
@@ -319,7 +315,7 @@ static void blend(struct work *w, unsigned int i, char *to, const char *from)
 	unsigned int eew = w->sew + (unsigned int)w->op->d;
 
 	for (unsigned int k = 0; k < w->n; k += 64) {
-		unsigned int n = least(w->n - k, 64);
+		unsigned int n = (unsigned int)least(w->n - k, 64);
 		uint64_t bits = active(w, i, (uint64_t)w->step * w->n + k, n);
 
 		if (bits == UINT64_MAX >> (64 - n))
@@ -354,7 +350,7 @@ static unsigned int compare(struct work *w)
 		char *to = rv_row(b, w->in->rd) + r * w->n / 8;
 		uint64_t mask;
 
-		n = least(regs - r, most);
+		n = (unsigned int)least(regs - r, most);
 		mask = UINT64_MAX >> (64 - n * w->n);
 		bits(word, rv_row(b, w->in->rs2 + r), scalar ? w->y : rv_row(b, w->in->rs1 + r),
 		     scalar ? 0 : (size_t)RV_LANES * 32, n);

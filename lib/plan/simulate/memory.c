@@ -297,7 +297,8 @@ void sim_written(struct sim_gpu *g, uint32_t tensor)
 	t->leaving = 0;
 }
 
-void sim_unlist(struct sim_gpu *g, uint32_t tensor)
+/* Nothing of it is on the GPU. */
+static void unlist(struct sim_gpu *g, uint32_t tensor)
 {
 	struct sim_tensor *t = &g->tensors[tensor];
 
@@ -318,7 +319,7 @@ void sim_touch(struct sim_gpu *g, uint32_t tensor)
 {
 	struct sim_tensor *t = &g->tensors[tensor];
 
-	sim_unlist(g, tensor);
+	unlist(g, tensor);
 	t->older = g->newest;
 	t->newer = NOBODY;
 	if (g->newest == NOBODY)
@@ -353,7 +354,7 @@ void sim_free(struct sim_gpu *g, uint32_t tensor)
 	}
 	if (!lazy) {
 		g->used -= t->place.dirty;
-		sim_unlist(g, tensor);
+		unlist(g, tensor);
 	}
 	t->place = (struct place){.dirty = lazy ? t->place.dirty : 0};
 	t->leaving = 0;
@@ -470,7 +471,7 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 		if (done >= want)
 			return;
 		if (!bytes && !t->leaving)
-			sim_unlist(g, i);
+			unlist(g, i);
 		/* Less than a chunk would ask for less than a chunk the next time, and so on. */
 		bytes = least(bytes, want - done > SIM_CHUNK ? want - done : SIM_CHUNK);
 		if (!bytes || t->allocating || t->active > g->count ||

@@ -132,8 +132,6 @@ void sim_written(struct sim_gpu *g, uint32_t tensor);
 void sim_free(struct sim_gpu *g, uint32_t tensor);
 /* It was used just now. */
 void sim_touch(struct sim_gpu *g, uint32_t tensor);
-/* Nothing of it is on the GPU. */
-void sim_unlist(struct sim_gpu *g, uint32_t tensor);
 /* Give free memory to the gate, and reclaim more where the plan wants that. */
 void sim_pump(struct sim_gpu *g);
 bool sim_ready(const struct sim_gpu *g, uint32_t tensor);
