@@ -354,7 +354,7 @@ static int run_gpu(struct vadd *o, struct out *out)
 	return err;
 }
 
-/* What says nothing to a GPU, and what would be gone before anybody could look at it. */
+/* Refuse options that mean nothing to a GPU, and outputs that would vanish with the command. */
 static int check_gpu(const struct vadd *o)
 {
 	if (o->store.threads_named || o->store.cache_in)

@@ -45,7 +45,7 @@ static int check_sizes(const struct annex_cache *c, const struct annex_cache_opt
 	return 0;
 }
 
-/* What one command can carry on every device. */
+/* Find the largest transfer that one command can carry on every device. */
 static void set_limits(struct annex_cache *c)
 {
 	bool sgl = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the end of a transfer means for its lines.
+ * The outcome of a transfer, carried to its lines.
  */
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <annex/provider.h>
 
-/* What is noted of an allocation, in a page of its own before it. */
+/* Notes on an allocation, in a page of its own before it. */
 struct note {
 	int fd; /* its dma-buf */
 };

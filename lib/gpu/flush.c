@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the host does with a context after kernels: flush, look at it, recover.
+ * The host's work on a context after kernels: flush, look for errors, recover.
  */
 #include <errno.h>
 #include <string.h>

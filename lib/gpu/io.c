@@ -111,7 +111,7 @@ int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr)
 		got = arrives(&p);
 		if (got > 0)
 			got = is_read(&p);
-		/* What a device may still write is lost rather than used again. */
+		/* Memory that a device may still write to is leaked rather than used again. */
 		if (annex_dev_unmap(ctx->dev, p.addr, bytes))
 			return got < 0 ? got : -EIO;
 	}

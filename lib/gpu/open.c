@@ -85,7 +85,7 @@ static int open_dev(struct annex_gpu_context *ctx, const char *uri,
 	return err;
 }
 
-/* What the view says of the data, and of the size of things. */
+/* Fill in the view's description of the data, and its sizes. */
 static int measure(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts)
 {
 	const char *uri = annex_dev_uri(ctx->dev);

@@ -7,7 +7,7 @@
  * the same as with rings in host memory (annex/detail/ring.h says what each fence is for):
  *
  * - A command is written by plain stores and announced by a doorbell, a store that releases with
- *   system scope. What another device then reads from the GPU comes out of the same L2 cache that
+ *   system scope. Another device's reads from the GPU are then answered by the same L2 cache that
  *   all its threads store through, and the release waits until they have, also for entries of other
  *   threads, whose marks were acquired before.
  * - A completion is looked for by a load that acquires with system scope, so none of an older line

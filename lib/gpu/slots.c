@@ -86,8 +86,8 @@ void gpu_slots_close(struct annex_gpu_context *ctx)
 }
 
 /*
- * What a command of the past left: its line absent, or dirty as before; unless the line has gone to
- * another slot since.
+ * Undo a command of the past: its line is absent, or dirty as before, unless it has gone to another
+ * slot since.
  */
 static int end_move(struct annex_gpu_context *ctx, const struct annex_gpu_move *move, uint32_t slot,
 		    uint64_t *owner)

@@ -51,7 +51,7 @@ static int find_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_
 	err = hdm_run_find(&h->t, *len, align, at);
 	if (err != -ENOSPC)
 		return err;
-	/* What the dead have left is looked for when it is needed. */
+	/* Runs of processes that died are looked for when there is no other room. */
 	err = hdm_sweep(h, false, &freed);
 	if (!err)
 		err = freed ? hdm_run_find(&h->t, *len, align, at) : -ENOSPC;

@@ -95,7 +95,7 @@ static int bind_pages(struct annex_medium *m, bool huge)
 	return 0;
 }
 
-/* That the kernel took the policy is one thing, where the pages are is another. */
+/* The kernel may accept the policy and put pages elsewhere all the same. */
 static int verify_pages(const struct annex_medium *m, uint64_t page)
 {
 	void *pages[BATCH];

@@ -11,7 +11,7 @@
 
 #define DEFAULT_TIMEOUT_MS 30000u
 
-/* What lies there is given up. */
+/* Make a table. Data in the range is given up. */
 static int format(struct annex_hdm *h)
 {
 	if (!hdm_alone(h))

@@ -131,8 +131,8 @@ static int read_list(struct pci_range *r)
 }
 
 /*
- * What came while it was read in parts may have moved the others. There may be more each time, but
- * not without end: a page is told once.
+ * Poison that came while the list was read in parts may have moved the other entries. More may come
+ * each time, but not without end: a page is listed once.
  */
 static int read_poison(struct annex_medium *m)
 {

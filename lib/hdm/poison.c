@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What of a range must not be touched, a bit for each granule. Poison may come while the range is
+ * Poisoned granules of a range, a bit for each. Poison may come while the range is
  * open, and stays as long as it is; so bits are set and never cleared, and who looks at one needs
  * no lock. A bit that is set a moment too late is like poison that came a moment later.
  */
@@ -87,7 +87,7 @@ int hdm_poison_look(struct annex_hdm *h)
 	return err;
 }
 
-/* What the last look came to, for those who do not look themselves. */
+/* The result of the last look, for callers that do not look themselves. */
 static int last_look(const struct annex_hdm *h)
 {
 	/* Relaxed: as hdm_poison_look(). */

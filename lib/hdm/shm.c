@@ -100,7 +100,7 @@ static int give_size(struct shm *s, uint32_t timeout_ms)
 		return say(s, -errno);
 	if (!S_ISREG(st.st_mode))
 		return annex_fail(-EINVAL, "shm:%s: no regular file", s->path);
-	/* Who makes it and who finds it empty have it grow once. */
+	/* Processes that make it, or find it empty, grow it once between them. */
 	err = lock_take(s->m.fd, LOCK_TABLE, annex_deadline_ms(timeout_ms));
 	if (err)
 		return say(s, err);

@@ -184,7 +184,8 @@ static uint64_t take_first(struct annex_hdm *h, struct shard *sh, struct slab *s
 	return slab->at * h->t.g.granule + (slab->scan * 64 + bit) * slab->size;
 }
 
-/* One that there is; the shard is locked. What lies on poisoned pages is taken, and never given. */
+/* Take an existing free piece; the shard is locked. A piece on poisoned pages stays taken,
+ * unused. */
 static bool take_good(struct annex_hdm *h, struct shard *sh, unsigned int class, uint64_t *offset)
 {
 	while (sh->some[class]) {

@@ -214,7 +214,7 @@ static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
 	return err == -ECANCELED ? 0 : err;
 }
 
-/* What the plan has before kernel @k, if this iteration is what it was made for. */
+/* Carry out the plan's steps before kernel @k, if the plan was made for this iteration. */
 static int follow(struct annex_exec *e, uint32_t k)
 {
 	const struct annex_plan *plan;
@@ -320,8 +320,8 @@ static bool faults(const struct annex_exec *e)
 }
 
 /*
- * What faults wait for cannot be told from work: with them, a kernel takes as long as when the plan
- * was made, if that was less.
+ * Time that faults wait cannot be told from work: a kernel with faults counts as long as when the
+ * plan was made, if that was less.
  */
 static uint64_t time_of(const struct annex_exec *e, uint32_t k, uint64_t ns)
 {
@@ -334,8 +334,8 @@ static uint64_t time_of(const struct annex_exec *e, uint32_t k, uint64_t ns)
 }
 
 /*
- * A kernel's time goes on until the program asks for the next one: all that it does, and that is
- * done for it, but what it waits for. What pages cost by themselves is in it.
+ * A kernel's time lasts until the program asks for the next one, less the time that it waits for
+ * transfers. The cost of touching pages by themselves is part of it.
  */
 static void clock_kernel(struct annex_exec *e, uint64_t now)
 {
@@ -461,7 +461,7 @@ static struct annex_system measure(struct annex_space *s)
 	return sys;
 }
 
-/* What a plan may fill. */
+/* Bytes of the device tier that a plan may fill. */
 static uint64_t room(const struct annex_exec *e)
 {
 	uint64_t budget = annex_space_budget(e->space);
@@ -474,7 +474,7 @@ static int plan_anew(struct annex_exec *e)
 	struct annex_system sys = e->opts.system ? e->system : measure(e->space);
 	int err;
 
-	/* What there is, whatever the links. */
+	/* Counts and capacities are the space's, whatever the options say of links. */
 	sys.gpus = 1;
 	sys.ssds = e->space->opts.n_stores;
 	sys.gpu = room(e);

@@ -95,7 +95,7 @@ static void catch_up(struct lane *lane, enum job_kind kind)
 }
 
 /*
- * What is queued behind @job and goes on where it ends goes with it: the busier a link is, the
+ * Queued jobs that go on where @job ends become one transfer with it: the busier a link is, the
  * larger are its transfers.
  */
 static void join(struct link *link, struct job_list *queued, struct job *job)
@@ -224,8 +224,8 @@ static bool may_begin(const struct link *link, const struct link_worker *worker)
 }
 
 /*
- * Jobs are queued. To begin them takes a processor's time where pages are prepared: that of a
- * worker, since who asks for them ahead has other things to do. What programs wait for begins here.
+ * Jobs are queued. Beginning one takes processor time where its pages are prepared: a worker does
+ * it for prefetches, whose callers have other work; jobs that programs wait for begin here.
  */
 static void set_going(struct link *link)
 {
@@ -343,14 +343,15 @@ static bool needs_again(const struct link *link, const struct job *job)
 	       (job->with && job->err != -ENODEV && job->err != -ETIMEDOUT);
 }
 
-/* What went together has ended together. */
+/* Give all jobs of a transfer its error. */
 static void spread(struct job *first)
 {
 	for (struct job *job = first->with; job; job = job->with)
 		job->err = first->err;
 }
 
-/* Others need its buffer. What is in it is copied without the lock, which touches may wait for. */
+/* Empty its buffer, which others need. The copy is made without the lock: faults may wait for
+ * it. */
 static void empty(struct link *link, struct job *job)
 {
 	link->ops->unload(link, job);

@@ -215,7 +215,7 @@ static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, str
 	bool device = s->pages[m->at].flags & PAGE_DEVICE;
 	int rc;
 
-	/* What a GPU's kernel may write cannot be saved meanwhile either. */
+	/* A tensor that a GPU's kernel may write cannot be saved meanwhile either. */
 	if (tensor_of(s, m->at)->holds && (!m->want.keep || s->frames))
 		return -EBUSY;
 	rc = annex_move_out(s, m, m->want.to, m->at, (uint32_t)least(n, m->want.most), start);

@@ -81,7 +81,7 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 
 	if (s->frames)
 		return n;
-	/* Who has touched one, and was not heard yet, is woken when that is heard. */
+	/* A thread whose fault has not been read yet is woken when it is read. */
 	if (!annex_pages_wanted(s, first, n))
 		c.mode |= UFFDIO_CONTINUE_MODE_DONTWAKE;
 	if (!ioctl(s->uffd, UFFDIO_CONTINUE, &c))

@@ -153,8 +153,8 @@ static uint32_t cost(const struct annex_space *s, const struct job *job)
 	return s->frames ? annex_frames_cost(s, job->page, job->n) : job->n;
 }
 
-/* What leaves may take a frame along that the job has pages in. Return: what it costs in the end.
- */
+/* Evict for the job. Leaving pages may take a frame along that it has pages in. Return: its cost in
+ * the end. */
 static uint32_t make_room_for(struct annex_space *s, const struct job *job, struct job_list *start)
 {
 	uint32_t need;
@@ -177,7 +177,7 @@ static void fill_file(struct annex_space *s, struct job *job)
 		job->err = -errno;
 }
 
-/* What it takes before bytes arrive, or zeroes. */
+/* Prepare pages before bytes, or zeroes, arrive. */
 static void make_pages(struct annex_space *s, struct job *job)
 {
 	bool zeroes = job->from.tier == NO_TIER;

@@ -112,7 +112,7 @@ static int make_range(struct annex_space *s)
 	/* A child would see pages come and go that nobody brings for it. */
 	madvise(s->base, s->opts.size, MADV_DONTFORK);
 	madvise(s->alias, s->opts.size, MADV_DONTFORK);
-	/* That a transfer has used a page does not make it one that is used much. */
+	/* Transfers use a page once: they must not make it look frequently used. */
 	madvise(s->alias, s->opts.size, MADV_SEQUENTIAL);
 	return annex_watch_start(s);
 }
@@ -232,7 +232,7 @@ static int build(struct annex_space *s)
 	return err || s->frames ? err : annex_fault_start(s);
 }
 
-/* What devices may have been working with. */
+/* Release the memory that devices may have been working with. */
 static void release_memory(struct annex_space *s)
 {
 	for (unsigned int i = ANNEX_TIER_HOST; i < ANNEX_TIER_SSD; i++)
@@ -309,7 +309,7 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 	return 0;
 }
 
-/* What is under way ends, within the time that its devices have; what waits does not begin. */
+/* Transfers under way end within their devices' time limits; jobs that wait do not begin. */
 static void settle(struct annex_space *s)
 {
 	struct job_list start = {0};

@@ -217,7 +217,7 @@ static void begin(struct link *link, struct job **jobs, unsigned int n)
 		jobs[i]->limit = annex_deadline_ms(store->opts.timeout_ms);
 		jobs[i]->ended = jobs[i]->err;
 	}
-	/* Those that programs wait for come first, on their own queue pair. */
+	/* Jobs that programs wait for come first, on their own queue pair. */
 	for (unsigned int from = 0, to; from<n; from = to> from ? to : from + 1) {
 		to = alike(store, jobs, from, n);
 		if (to > from)

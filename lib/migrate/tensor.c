@@ -189,7 +189,8 @@ int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **
 
 	if (!bytes)
 		return annex_fail(-EINVAL, "%s: a tensor of no bytes", name ? name : "space");
-	/* What the caller has may be in the space itself: who handles its fault needs the lock. */
+	/* The caller's name may lie in the space itself: the handler of its fault needs the
+	 * lock. */
 	if (name && !small) {
 		copy = strdup(name);
 		if (!copy)

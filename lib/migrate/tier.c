@@ -60,7 +60,7 @@ void annex_tier_result(struct annex_space *s, const struct job *job, const char 
 		t->runs->hand = 0;
 		unlock(t);
 	}
-	/* What was under way together fails together, and counts once. */
+	/* Writes that were under way together fail together, and count once. */
 	if (job->round != t->round)
 		return;
 	t->round++;

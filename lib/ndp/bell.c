@@ -44,7 +44,7 @@ void bell_ring(const struct bell *b)
 {
 	uint64_t one = 1;
 
-	/* What fails because it is full has been rung; a side that is gone needs no ring. */
+	/* A full pipe has been rung already; a side that is gone needs no ring. */
 	if (b->socket)
 		(void)send(b->out, &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else if (write(b->out, &one, sizeof(one)) < 0)

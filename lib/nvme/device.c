@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a device is like, and which of its queue pairs a thread uses.
+ * Facts about a device, and the choice of a thread's queue pair.
  */
 #include <errno.h>
 #include <string.h>

@@ -48,8 +48,8 @@ bool nvme_queue_pending(const struct annex_qp *qp, uint64_t token)
 }
 
 /*
- * Close the gate and wait until nobody is inside. Those inside see the state in every loop of
- * theirs, so this ends after the few instructions between, unless a thread died there.
+ * Close the gate and wait until nobody is inside. Threads inside look at the state in every loop,
+ * so this ends after the few instructions between, unless a thread died there.
  *
  * Return: false when somebody is still inside after the queue's stall limit.
  */

@@ -36,7 +36,7 @@ static int block(const struct proof *p, uint8_t opcode, uint64_t addr, struct an
 	return annex_dev_io(p->dev, &io, 1, res);
 }
 
-/* What was stored through a mapping that combines writes is there before the controller looks. */
+/* Have stores through a write-combining mapping reach memory before the controller looks. */
 static void flush_stores(void)
 {
 	static uint32_t any;
@@ -121,7 +121,7 @@ int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr)
 		memcpy(saved, ptr, ANNEX_NVME_PAGE);
 		err = judge(&p);
 		memcpy(ptr, saved, ANNEX_NVME_PAGE);
-		/* What a device may still write is lost rather than used again. */
+		/* A page that a device may still write to is leaked rather than used again. */
 		if (dev->ctrl->ops->unmap(dev->ctrl, p.host_addr, ANNEX_NVME_PAGE))
 			p.host = NULL;
 	}

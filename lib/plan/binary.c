@@ -142,7 +142,7 @@ static int take_step(const unsigned char **p, const unsigned char *end, size_t i
 	if (kernel > ANNEX_TRACE_MAX_KERNELS || tensor > ANNEX_TRACE_MAX_TENSORS ||
 	    ns > PLAN_MAX_NS)
 		return annex_fail(-EINVAL, "step %zu: a number is too large", i);
-	/* What went before is within the same limits, checked as it was taken. */
+	/* Earlier kernels were checked against the same limits as they were read. */
 	s->kernel += (uint32_t)kernel;
 	s->ns += ns;
 	s->tensor = (uint32_t)tensor;

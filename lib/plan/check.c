@@ -267,8 +267,8 @@ static struct use_span *find_uses(const struct annex_trace *t)
 }
 
 /*
- * What is in a tensor lasts from its first use to its last. Before and after, it may live or not: a
- * step may belong to the iteration before or after.
+ * Data of a tensor lasts from its first use to its last. Before and after, the tensor may live or
+ * not: a step may belong to the iteration before or after.
  */
 static int check_lifetime(const struct replay *r, const struct use_span *u)
 {

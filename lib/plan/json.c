@@ -86,7 +86,7 @@ struct reader {
 	bool step;
 };
 
-/* What the walk says, with where that is in a plan. */
+/* The walk's error, with its place in the plan. */
 static int at_place(const struct reader *r, int err)
 {
 	char why[300];
@@ -95,7 +95,7 @@ static int at_place(const struct reader *r, int err)
 	return annex_fail(err, "%s: %s", r->where, why);
 }
 
-/* What is wrong with a member: of a step, which is named, or of the plan itself. */
+/* The error of a member: of a step, which is named, or of the plan itself. */
 static int wrong(const struct reader *r, const char *why)
 {
 	return annex_fail(-EINVAL, "%s%s%s", r->step ? r->where : "", r->step ? ": " : "", why);

@@ -30,7 +30,7 @@ struct bench {
 	const char *uri;
 };
 
-/* What a thread has; no other one writes near it. */
+/* The state of a thread; no other thread writes near it. */
 struct worker {
 	ANNEX_CACHE_ALIGNED struct run *run;
 	uint64_t rng, place, left, done, since_look;
@@ -181,7 +181,7 @@ static int measure(const struct bench *b, struct lanes *ls, struct pool *pool, u
 	if (!r.slots)
 		return err_set(-EINVAL, "%s holds not even one command of --size %u", b->uri,
 			       b->block.lanes.size);
-	/* What is in memory holds nothing yet. */
+	/* A device in memory holds nothing yet. */
 	if (b->verify && annex_dev_traits(b->uri) & ANNEX_TRAIT_VOLATILE)
 		err = stamp_pass(ls, pool, bytes, b->block.seed, ORDER_UP, true);
 	if (err)

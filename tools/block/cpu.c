@@ -23,7 +23,7 @@ static double machine(void)
 	fclose(f);
 	if (n != 3)
 		return -1;
-	/* What the hypervisor took away is nobody's work here. */
+	/* Time that the hypervisor took away is nobody's work here. */
 	return cpus * now - (double)(idle + iowait + steal) / tick;
 }
 

@@ -35,7 +35,7 @@ const struct cli_option block_options[] = {
 	CLI_JSON(struct block_opts, json),
 	{0}};
 
-/* What of the device is used. */
+/* The part of the device that is used. */
 static int extent(const struct lanes *ls, const char *uri, uint64_t asked, uint64_t *bytes)
 {
 	uint64_t has = ls->ns.blocks * ls->ns.block;
@@ -56,7 +56,7 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 
 	memset(ls, 0, sizeof(*ls));
 	memset(t, 0, sizeof(*t));
-	/* What is in memory comes and goes with the command, so nobody's data is lost. */
+	/* A device in memory comes and goes with the command, so nobody's data is lost. */
 	if (write && !(annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)) {
 		err = target_init(t, uri, TARGET_BED, o->bytes, o->overwrite);
 		if (!err && t->created && !o->bytes && !strstr(uri, "size="))

@@ -38,7 +38,8 @@ int stamp_wrong(const struct lanes *ls, const struct lane_flight *f, const void 
 		       annex_dev_uri(ls->dev), lba, sector * PATTERN_SECTOR, why);
 }
 
-/* What an earlier command left in the buffer shall not pass for what a device did not bring. */
+/* Data of an earlier command in the buffer shall not pass for data that the device did not
+ * bring. */
 static void spoil(void *data, uint32_t len)
 {
 	for (uint32_t at = 0; at < len; at += PATTERN_SECTOR)

@@ -101,7 +101,7 @@ static int read_cold(struct cold *c)
 	return err;
 }
 
-/* What the proxy's one thread does for a read, and nothing else: from its RAM to pinned memory. */
+/* The work of the proxy's one thread for a read, alone: a copy from its RAM to pinned memory. */
 static int copy_path(struct cold *c)
 {
 	const struct annex_provider *p = c->b->r->memory->pinned;

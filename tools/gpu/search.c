@@ -5,7 +5,7 @@
 #include "../progress.h"
 #include "search.h"
 
-/* What a search has in GPU memory. */
+/* A search's data in GPU memory. */
 struct there {
 	struct runner *r;
 	uint64_t vertices;

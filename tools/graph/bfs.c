@@ -39,7 +39,7 @@ static void visit(void *ctx, unsigned int thread, uint32_t v, const uint32_t *id
 	}
 }
 
-/* What was found in this level becomes the frontier; returns its size. */
+/* Make the vertices found in this level the frontier; return its size. */
 static uint64_t advance(struct search *s)
 {
 	uint64_t found = 0;

@@ -67,7 +67,7 @@ static int summarise(struct cc *r)
 	if (!size)
 		return -ENOMEM;
 	for (uint64_t v = 0; v < r->vertices; v++) {
-		/* What v hangs under is smaller than v, and final already. */
+		/* The parent of v is smaller than v, and final already. */
 		uint32_t c = r->component[v] = r->component[r->component[v]];
 
 		r->components += c == v;

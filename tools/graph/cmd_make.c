@@ -218,8 +218,9 @@ static const char gen_doc[] =
 	"  annex graph gen urand --scale 20 --degree 8 --weights -o urand20.csr";
 
 /*
- * What the work takes for certain: edges both ways, row offsets, degrees, the permutation; and of
- * the file the row offsets, with half of the edges where so few are possible duplicates.
+ * Check memory and storage for the sizes that are certain: edges both ways, row offsets, degrees,
+ * the permutation; and of the file the row offsets, with half of the edges where so few are
+ * possible duplicates.
  */
 static int check_fit(const struct make_opts *o)
 {

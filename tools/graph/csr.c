@@ -39,7 +39,7 @@ static int bad(const struct csr *g, const char *what)
 	return err_set(-EINVAL, "%s is no sound graph file: %s", g->path, what);
 }
 
-/* What a section has to measure; false if no file could be so large. */
+/* The bytes that a section must have; false if no file could be so large. */
 static bool wanted_len(const struct csr_header *h, enum csr_section s, uint64_t *len)
 {
 	switch (s) {

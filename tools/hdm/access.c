@@ -25,7 +25,7 @@ struct job {
 	uint32_t stop;
 };
 
-/* What word @i is after round @round of stores. */
+/* Word @i after round @round of stores. */
 static uint64_t word_at(uint64_t i, uint64_t round)
 {
 	return (i + round) * 0x9e3779b97f4a7c15ull;

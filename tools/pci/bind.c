@@ -144,7 +144,7 @@ static void put_result(struct out *out, json_t *devices, const struct pcidev *d,
 			d->domain);
 }
 
-/* What was done is reported even if the rest failed. */
+/* Report the changes that were made even if the rest failed. */
 static int change_all(struct bind_job *job, bool take)
 {
 	json_t *devices = json_array();

@@ -10,7 +10,7 @@
 #include "binding.h"
 #include "sysfs.h"
 
-/* What the slowest device takes to stop; and once it has taken that, it gets no more. */
+/* The slowest device stops within this time; a device that has used it up gets AGAIN_MS more. */
 #define WAIT_MS 60000
 #define AGAIN_MS 3000
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What CXL memory needs: windows of the firmware's, a device that is annex.ko's, bridges whose
+ * Requirements of CXL memory: windows of the firmware's, a device that is annex.ko's, bridges whose
  * decoders nobody holds; and for other uses the kernel's own drivers.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What controllers on PCI need: a kernel, its headers, annex.ko, an IOMMU.
+ * Requirements of controllers on PCI: a kernel, its headers, annex.ko, an IOMMU.
  */
 #include <errno.h>
 #include <grp.h>

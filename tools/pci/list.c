@@ -30,7 +30,7 @@ static json_t *text_or_null(const char *text)
 {
 	json_t *string = *text ? json_string(text) : NULL;
 
-	/* What a device calls itself may be no UTF-8. */
+	/* The name that a device gives may not be UTF-8. */
 	return string ? string : json_null();
 }
 

@@ -94,7 +94,7 @@ void memory_read(const char *root, const struct pcidev *d, struct memory *m)
 		of_kernel(root, d, m);
 		return;
 	}
-	/* What a copy of /dev has is no device. */
+	/* Files in a copy of /dev are no devices. */
 	if (!*root)
 		ask_module(d, m);
 	read_range(root, d, &m->range);

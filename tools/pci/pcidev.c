@@ -72,7 +72,8 @@ static int64_t cmb_bytes(uint32_t cmbsz)
 	return unit > 6 ? -1 : (int64_t)(cmbsz >> 12) << (12 + 4 * unit);
 }
 
-/* What the nvme driver has read: the model, and CMBSZ, which it shows if it can use the CMB. */
+/* Facts that the nvme driver has read: the model, and CMBSZ, which it shows if it can use the
+ * CMB. */
 static void facts_of_nvme(const char *root, struct pcidev *d)
 {
 	struct sysfs_dir dir;

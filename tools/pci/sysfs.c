@@ -169,7 +169,7 @@ static void do_and_tell(const char *path, const char *text, int tell)
 	_exit(write(tell, &a, sizeof(a)) != sizeof(a));
 }
 
-/* What the child tells, or that it has not told within the time. */
+/* Wait for the child's answer, or for the end of the time limit. */
 static int await(int from, pid_t pid, int ms, struct answer *a)
 {
 	struct pollfd p = {.fd = from, .events = POLLIN};

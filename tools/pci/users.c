@@ -94,8 +94,8 @@ static int add_disk(const char *root, struct users *u, const char *name)
 }
 
 /*
- * What lies in a controller's folder. Where the kernel knows several paths to a namespace, the
- * folder has the hidden disk nvme0c1n1 of one of them; what is used is nvme0n1.
+ * Add a namespace in a controller's folder. Where the kernel knows several paths to it, the folder
+ * has the hidden disk nvme0c1n1 of one path; programs use nvme0n1.
  */
 static int add_namespace(const char *root, struct users *u, const char *name)
 {
@@ -186,7 +186,7 @@ static int add_blocks(const char *root, struct users *u, const struct pcidev *d)
 	return d->kind == PCIDEV_NVME ? add_namespaces(root, u, d) : add_memory(root, u, d);
 }
 
-/* What annex.ko counts where no process is seen: dma-bufs that went on, pages that are held. */
+/* Users that annex.ko counts and no process shows: dma-bufs that were passed on, held pages. */
 static int add_count(const char *root, struct users *u, const struct pcidev *d)
 {
 	struct user user = {.kind = USER_COUNT};
@@ -317,7 +317,7 @@ static int check_open(const char *root, const char *pid, const char *file, struc
 	return 0;
 }
 
-/* What it has mapped may be closed, and be in use all the same: proc(5), maps. */
+/* A file that a process has mapped is in use even after it was closed: proc(5), maps. */
 static int check_maps(const char *root, const char *pid, struct users *users, unsigned int n)
 {
 	char path[SYSFS_PATH], *line = NULL, *file;
@@ -374,14 +374,14 @@ static int check_processes(const char *root, struct users *users, unsigned int n
 		snprintf(own, sizeof(own), "%d", (int)getpid());
 	sysfs_dir(&dir, root, "proc");
 	for (unsigned int i = 0; i < dir.n && !err; i++)
-		/* What this process was started with, those who started it have too. */
+		/* Skip this process: its inherited files are found with its parents. */
 		if (isdigit((unsigned char)dir.name[i][0]) && strcmp(dir.name[i], own) != 0)
 			err = check_process(root, dir.name[i], users, n);
 	sysfs_dir_free(&dir);
 	return err;
 }
 
-/* What must end first comes first: a mount before the holder that it is on. */
+/* In the order in which uses must end: a mount before the holder that it is on. */
 static int by_kind(const void *a, const void *b)
 {
 	const struct user *x = a, *y = b;

@@ -74,7 +74,7 @@ static int write_plan(const struct plan_opts *o, const struct annex_plan *plan,
 	return err ? err_lib(err, "%s", file->path) : 0;
 }
 
-/* What was asked for beside the report: all of it, or nothing. */
+/* Make the files that were asked for beside the report: all of them, or none. */
 static int make_files(const struct plan_opts *o, const struct work *w,
 		      const struct annex_plan *plan, const struct outcome *outcome,
 		      const struct annex_sim_sample *samples)

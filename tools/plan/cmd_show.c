@@ -117,7 +117,7 @@ static void report_ops(const struct annex_plan *p, struct out *out)
 	out_json(out, "ops", obj);
 }
 
-/* What is evicted and saved to each tier, if there is only dirty data. */
+/* Bytes evicted and saved to each tier, if there is only dirty data. */
 static void report_tiers(const struct annex_plan *p, struct out *out)
 {
 	uint64_t bytes[ANNEX_TIERS] = {0};

@@ -72,7 +72,7 @@ static void report_answer(struct out *out, const struct eval *e, const struct an
 		out_row(out, "their share", "-");
 }
 
-/* What evaluating took, once more as bytes a second; keys begin with @side. */
+/* Report the time of evaluation, also as bytes a second; keys begin with @side. */
 static void report_side(struct out *out, const char *side, const char *label, const struct eval *e,
 			const struct eval_side *of, const struct answer *a)
 {

@@ -18,7 +18,7 @@ static void pack(const uint8_t pass[BLOCK], size_t n, uint8_t *bits)
 	}
 }
 
-/* What is behind the last row has not passed. */
+/* Rows behind the last one do not pass. */
 static size_t block_at(size_t n, size_t at, uint8_t pass[BLOCK])
 {
 	size_t have = n - at < BLOCK ? n - at : BLOCK;

@@ -19,7 +19,8 @@ static const struct {
 	[ASK_QUANTITY] = {"--quantity", "quantity", 0, 1000000, true},
 };
 
-/* What the benchmarks ask: TPC-H clauses 2.4.6 and 2.4.14, SSB revision 3; @of: 0 to 0 is none. */
+/* The benchmarks' questions: TPC-H clauses 2.4.6 and 2.4.14, SSB revision 3; @of: 0 to 0 is
+ * none. */
 static const struct {
 	const char *name, *summary;
 	enum question_sum sum;

@@ -36,7 +36,7 @@ struct lane {
 	uint64_t passed;
 };
 
-/* What a block adds to the sum of a column; added up in the order of blocks, not of threads. */
+/* A block's part of the sum of a column; parts are added in the order of blocks, not of threads. */
 union partial {
 	__int128 i;
 	double f;

@@ -20,7 +20,7 @@ static bool is_plan(const char *path)
 	size_t n;
 	FILE *f;
 
-	/* What was piped is gone. */
+	/* A pipe cannot be read again. */
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || !(f = fopen(path, "re")))
 		return false;
 	n = fread(head, 1, sizeof(head), f);

@@ -88,8 +88,8 @@ static void show_at_kernel(struct out *o, const struct annex_vitality *v, const 
 }
 
 /*
- * What is in use of what lives (G10's figure 2), and of the peak (TERAIO's active-tensor share).
- * Means are over time, so a trace whose kernels take none has no means.
+ * The share of live bytes (G10's figure 2), and of the peak (TERAIO's active tensors), that is in
+ * use. Means are over time, so a trace whose kernels take none has no means.
  */
 static void show_active(struct out *o, const struct annex_vitality *v)
 {

@@ -168,7 +168,7 @@ static void show_class_rows(struct out *o, const struct tally *t)
 	}
 }
 
-/* What the periods of a column of the table hold. */
+/* Bytes in the periods of a column of the table. */
 static void show_class_bytes(struct out *o, const struct tally *t)
 {
 	char line[120], buf[OUT_SIZE];

@@ -173,7 +173,7 @@ static void backward(void *ctx, uint32_t i, unsigned int worker)
 	struct product p;
 
 	back_values(a, &h, square);
-	/* What was not looked at has weight 0, and so no gradient. */
+	/* Tokens without attention have weight 0, and so no gradient. */
 	for (size_t r = 0; r < context; r++)
 		harden(a->weights + h.weights + r * context, square + r * context, a->context);
 	p = to_inputs(&h, square, false, qkv + a->width, a->d_qkv + h.qkv);

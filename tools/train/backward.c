@@ -80,7 +80,7 @@ static int to_weight(struct model *m, const struct step *s)
 	return model_end(m);
 }
 
-/* What comes back through a norm of @in is added to the stream's gradient. */
+/* Add the gradient that comes back through a norm of @in to the stream's gradient. */
 static int back_norm(struct model *m, struct param *small, unsigned int gain, unsigned int bias,
 		     const float *in, const float *d_out)
 {

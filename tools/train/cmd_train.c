@@ -116,7 +116,7 @@ static const char doc[] =
 	"  annex train --device-memory 32M --storage 'file:/data/scratch?size=1G'\n"
 	"  annex train --device-memory 32M --host 1G --policy g10 --plot train.svg";
 
-/* What is read, what is drawn and where tensors go are different files. */
+/* The text, the plots and the tensors' stores must be different files. */
 static int check_apart(const struct train_opts *o)
 {
 	const char *const file[] = {o->text, o->plot, o->pages};

@@ -70,7 +70,8 @@ struct back {
 	float *sums; /* of gain and bias, for each part */
 };
 
-/* What the row's mean and deviation take from its gradient: sums of it, and of it times the row. */
+/* Sums by which the row's mean and deviation correct its gradient: of it, and of it times the
+ * row. */
 static void row_sums(const struct norm *n, size_t at, float mean, float scale, float *sum)
 {
 	float one[LANES] = {0}, row[LANES] = {0};

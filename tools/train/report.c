@@ -10,7 +10,7 @@
 #include "blas.h"
 #include "train.h"
 
-/* What all iterations of the second half took, and of it waited; and each, in the middle. */
+/* Time of all iterations of the second half, the stall in it, and the median of an iteration. */
 struct half {
 	double seconds, stall, middle;
 	uint32_t n, planned;

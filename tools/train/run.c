@@ -165,7 +165,7 @@ static void end_part(struct run *r)
 	t->kernel_ns = kernel - t->kernel_ns;
 }
 
-/* What the plan, the recorded iteration and the links' speeds promise. */
+/* Predict the time of an iteration from the plan, the recorded iteration and the links' rates. */
 static int predict(struct run *r)
 {
 	const struct annex_system *sys;

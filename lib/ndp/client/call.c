@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One call: a slot, a store, an answer. What was torn or lost on the way was not carried out, so it
- * is stored again.
+ * One call: a slot, a store, an answer. A call that was torn or lost on the way was not carried
+ * out, so it is stored again.
  */
 #include <errno.h>
 #include <string.h>

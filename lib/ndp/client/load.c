@@ -103,7 +103,7 @@ int m2_program_read(const void *file, size_t bytes, struct m2_program *out)
 		err = annex_symbols_find_table(file, bytes, &s);
 	if (err)
 		return err;
-	/* What is aligned on up to a cache line in the file stays so. */
+	/* Alignments of up to a cache line in the file are kept. */
 	out->base = (uint32_t)(sizeof(out->image) + out->elf.low % ANNEX_HDM_LINE);
 	whole = out->base + (out->elf.high - out->elf.low) + 7;
 	if (whole > ANNEX_M2_IMAGE_MAX)
@@ -138,7 +138,7 @@ static int place(struct annex_m2 *m2, struct annex_m2_kernel *k, const struct m2
 	err = m2->head.coherent ? 0 : annex_m2_flush(k->image, k->bytes);
 	if (!err)
 		err = annex_m2_register(m2, k->image, &p->needs, &k->id);
-	/* What was not answered may still be carried out, and the image be read then. */
+	/* A call without an answer may still be carried out, and read the image then. */
 	if (err && err != -ETIMEDOUT && err != -EIO)
 		annex_hdm_free(k->hdm, k->image);
 	return err;

@@ -115,8 +115,8 @@ static void land(struct many *m, unsigned int at, int err)
 }
 
 /*
- * Those that are answered, up to the first one that is not: looking at the others would only take
- * their cells away from the device. @slow: all of them. Return: how many.
+ * Collect answers up to the first call without one: looking at the others would only take their
+ * cells away from the device. With @slow look at all of them. Return: how many answers.
  */
 static unsigned int collect(struct many *m, bool slow)
 {

@@ -44,7 +44,7 @@ static int check_opts(struct annex_m2 *m2)
 	return 0;
 }
 
-/* Who wants to know in each call whether this is a child needs no system call for it. */
+/* Make a page that is wiped by fork(), so that no call needs a system call to detect a child. */
 static int make_mine(struct annex_m2 *m2)
 {
 	void *page = mmap(NULL, ANNEX_M2_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

@@ -26,7 +26,7 @@ static struct pci *pci_of(struct annex_m2 *m2)
 	return m2->behind;
 }
 
-/* What calls name by its offset must be this device's range. */
+/* Whether @hdm is this device's range: calls name memory by its offset there. */
 static bool is_range_of(struct annex_m2 *m2, const struct annex_hdm *hdm)
 {
 	struct stat ours, theirs;

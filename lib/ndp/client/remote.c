@@ -154,7 +154,7 @@ static void close_remote(struct annex_m2 *m2)
 static const struct m2_link remote_link = {
 	.map = map, .unmap = unmap, .down = down, .close = close_remote};
 
-/* What cannot be cut short later, and is as large as it must be. */
+/* Map the region, whose file must be sealed against shrinking and as large as it says. */
 static int map_region(struct annex_m2 *m2, struct remote *r, int fd)
 {
 	struct stat st;

@@ -195,7 +195,7 @@ bool ndp_cell_look(struct ndp_front *f, uint32_t number)
 		 */
 		seen = annex_atomic_load(m2_word_of(cell_of(f, number), f->layout.stride),
 					 ANNEX_SEQ_CST);
-		/* Acquire: what settle() released. What is being answered wants another look. */
+		/* Acquire: what settle() released. A call being answered wants another look. */
 		if (annex_atomic_load(&c->busy, ANNEX_ACQUIRE))
 			return seen != c->word;
 		if (!seen || seen & ANNEX_M2_ANSWER)

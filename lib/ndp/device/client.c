@@ -77,8 +77,8 @@ static bool end_one(struct ndp_client *c)
 
 /*
  * No time limit: threads look at their stop word every few thousand instructions (rv_run()),
- * nothing new begins for a client that is closing, and answers must not block. That is what bounds
- * the wait. To give up instead would be to take memory away under their feet.
+ * nothing new begins for a client that is closing, and answers must not block. This bounds the
+ * wait. To give up instead would take memory away from threads that use it.
  */
 static void end_all(struct ndp_client *c)
 {
@@ -160,11 +160,10 @@ static bool mark(struct ndp_client *c, bool first)
 }
 
 /*
- * Units keep translations as spans, so all of them forget all of theirs. Those at work come out of
- * their batches for it (ndp_settle); what they have done before is done. No time limit, as in
- * end_all(): only batches that ran at the first look are waited for, and each comes out once. Who
- * unmaps takes the memory away afterwards, so there is nothing else to be told than that it is
- * safe.
+ * Units keep translations as spans, so all of them forget all of theirs. Units at work come out of
+ * their batches for it (ndp_settle); the accesses before stand. No time limit, as in end_all():
+ * only batches that ran at the first look are waited for, and each comes out once. The caller takes
+ * the memory away afterwards, so no failure could be reported to it.
  */
 static void forget(struct ndp_client *c)
 {

@@ -168,7 +168,7 @@ static bool look(struct ndp_front *f)
 	return ndp_regs_look(f);
 }
 
-/* What is not a call. @wait: milliseconds. Return: whether to go on. */
+/* Attend to anything but calls, for up to @wait milliseconds. Return: whether to go on. */
 static bool attend(struct ndp_front *f, int wait)
 {
 	struct pollfd fds[2] = {{.fd = f->bell.in, .events = POLLIN},
@@ -204,8 +204,7 @@ static bool doze(struct ndp_front *f)
 	return more;
 }
 
-/* What was called is carried out before the next call is looked for. Return: whether there was
- * something. */
+/* Carry out a call before looking for the next one. Return: whether there was something. */
 static bool work(struct ndp_front *f)
 {
 	bool some = look(f);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's table is looked at again and again, since nothing in it can ring. What stands there
- * is copied and checked before it is used: it may be anything.
+ * The guest's table is looked at again and again, since nothing in it can ring. An entry is
+ * copied and checked before it is used: it may be anything.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -74,8 +74,8 @@ static void beat(struct ndp_guest *g)
 	annex_atomic_store((uint64_t *)&g->table->beat, ++g->beat, ANNEX_RELAXED);
 }
 
-/* Those whose entries are no longer the same; all: NULL. They end at once, so it takes no longer
- * than one. */
+/* Drop the clients whose entries have changed; NULL: all. They end at the same time, so it takes no
+ * longer than one. */
 static void drop(struct ndp_guest *g, const struct annex_filter_entry *now)
 {
 	bool over[ANNEX_FILTER_ENTRIES];
@@ -144,8 +144,8 @@ static struct ndp_front *serve_region(struct ndp_guest *g, const struct ndp_fron
 }
 
 /*
- * The owner of a region says first how he wants it. Nothing yet: he will. What is not to be had is
- * not looked at again before the entry is another's.
+ * The owner of a region says first how he wants it. Until then, look again. A
+ * region that cannot be had is not looked at again before the entry is another's.
  */
 static void begin(struct ndp_guest *g, struct guest_client *c, const struct annex_filter_entry *e)
 {

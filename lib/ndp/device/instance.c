@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who runs, who waits, and how it ended.
+ * Instances of kernels: which run, which wait, and how they ended.
  *
- * A client alone may take all places but one. Of those that have nothing running, each finds one
+ * A client alone may take all places but one. Each client that has nothing running finds one
  * kept for it, and so does one that is yet to come, up to half of them all; so a process with
  * endless kernels does not keep the others out (M2NDP section III-J). Places to wait in are kept
  * likewise, and beside them each client has its own, for when it has nothing else under way. So

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who is served, and what they do: for `annex ndp list`.
+ * The clients that are served, and their work: for `annex ndp list`.
  */
 #define _GNU_SOURCE
 #include <errno.h>

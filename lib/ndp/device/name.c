@@ -77,7 +77,7 @@ static int bind_and_listen(struct ndp_server *s, const struct sockaddr_un *at)
 	struct stat st;
 	int err = 0;
 
-	/* What the name gets is the socket's mode: only this user may connect. */
+	/* The name gets the socket's mode: only this user may connect. */
 	if (fchmod(s->listener, 0600))
 		return annex_fail(-errno, "%s: %m", s->path);
 	if (bind(s->listener, sa, sizeof(*at))) {

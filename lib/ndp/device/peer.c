@@ -284,7 +284,7 @@ static void leave(struct ndp_peer *p)
 
 	if (!f)
 		return;
-	/* Who lists clients must not find it while it is being closed. */
+	/* A listing of clients must not find it while it is being closed. */
 	pthread_mutex_lock(&p->s->lock);
 	p->front = NULL;
 	pthread_mutex_unlock(&p->s->lock);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "schedule.h"
 
-/* What a turn takes at most, as a rule. Only of one that takes longer it is asked why. */
+/* The usual most that a turn takes. Only a longer turn is examined. */
 #define NS_A_TURN 1000u
 #define NS_AN_INSTRUCTION 8u
 
@@ -22,7 +22,7 @@ static void activate(struct ndp_client *c)
 {
 	struct annex_ndp *ndp = c->ndp;
 
-	/* Who was idle has not saved up for now. */
+	/* A client that was idle has no credit from that time. */
 	if (c->used < ndp->floor)
 		c->used = ndp->floor;
 	TAILQ_INSERT_TAIL(&ndp->active, c, turn);
@@ -55,7 +55,8 @@ void ndp_wake(struct annex_ndp *ndp)
 		pthread_cond_signal(&ndp->work);
 }
 
-/* Whose units have been busy least; of those that a thread that polls may serve, if it is one. */
+/* The client whose units have been busy least; with @brief of those that a polling thread may
+ * serve. */
 static struct ndp_client *least_served(struct annex_ndp *ndp, bool brief, uint64_t now)
 {
 	struct ndp_client *c, *least = NULL, *fit = NULL;
@@ -164,10 +165,10 @@ bool ndp_take(struct annex_ndp *ndp, unsigned int thread, uint64_t slice, bool b
 }
 
 /*
- * What a turn costs the client: the time it took, all of it, or kernels whose instructions are long
- * would have more than their share (M2NDP section III-J). But not that in which the thread was kept
- * from running, which may be far longer: never more than the thread has had of the processor since
- * it was measured, which is MEASURED_NS before the turn at the earliest.
+ * The cost of a turn to the client: all of the time it took, or kernels with long instructions
+ * would have more than their share (M2NDP section III-J). Time in which the thread was preempted
+ * does not count, and may be far longer: the cost is never more than the thread's processor time
+ * since it was last measured, MEASURED_NS before the turn at the earliest.
  */
 static uint64_t charge(struct ndp_client *c, const struct ndp_turn *turn, uint64_t done)
 {
@@ -209,7 +210,7 @@ void ndp_settle(struct annex_ndp *ndp, const struct ndp_turn *turn, const struct
 	ndp->instructions += run->done;
 	in->client->used += charge(in->client, turn, run->done);
 	in->held--;
-	/* What it did not need, less what an instruction of several lanes went beyond. */
+	/* Give back the rest of the grant, less the excess of an instruction of several lanes. */
 	in->left += turn->grant;
 	in->left -= run->done < in->left ? run->done : in->left;
 	if (in->failed || run->end == NDP_FAILED)

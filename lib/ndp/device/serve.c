@@ -72,7 +72,7 @@ static void join_all_over(struct ndp_server *s)
 	}
 }
 
-/* Who may be served at all, and whether there is room. */
+/* Whether the user may be served, and whether there is room: 0, or the errno. */
 static int judge(const struct ndp_server *s, uid_t uid)
 {
 	if (uid && uid != geteuid())
@@ -112,7 +112,7 @@ static void take_peer(struct ndp_server *s, int fd)
 	}
 }
 
-/* Who cannot be let in waits. Who has gone again is no reason to tell of it. */
+/* A process that cannot be accepted waits. One that has gone again is not reported. */
 static void rest(struct ndp_server *s, int err)
 {
 	struct pollfd kick = {.fd = s->kick, .events = POLLIN};

@@ -177,7 +177,7 @@ int ndp_space_map(struct ndp_space *s, uint64_t va, void *host, uint64_t bytes, 
 {
 	int number;
 
-	/* What is aligned for a kernel is so for the host, or its atomics would tear. */
+	/* Data aligned for a kernel is aligned for the host too, or its atomics would tear. */
 	if (!is_range(va, bytes) || (uintptr_t)host % ATOMIC || !prot ||
 	    prot & ~(unsigned int)(RV_READ | RV_WRITE))
 		return annex_fail(-EINVAL, "NDP: %#llx bytes cannot be mapped at %#llx", (ull)bytes,

@@ -158,7 +158,7 @@ static void events(struct time_sim *s)
 			time_unit_answer(s, e.what);
 			break;
 		}
-		/* What an event adds is later, but the list may have been moved. */
+		/* Events that it adds are later, but the list may have been moved. */
 		link = &s->wheel[s->cycle % WHEEL];
 	}
 }

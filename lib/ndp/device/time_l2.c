@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The cache in front of a channel: a sector a cycle, written back, atomics done here (M2NDP III-F).
- * What cannot go on holds up what is behind it.
+ * A request that must wait holds up those behind it.
  */
 #include "timing.h"
 
@@ -28,7 +28,7 @@ static void answer(struct time_sim *s, uint32_t channel, uint32_t request, uint3
 	time_later(s, at + wait, EVENT_ANSWER, request);
 }
 
-/* A line for @number; NULL: none can be had now. What was in it goes to DRAM. */
+/* A line for @number; NULL: none can be had now. Its old data goes to DRAM. */
 static struct time_line *allocate(struct time_sim *s, uint32_t channel, uint64_t number)
 {
 	struct time_channel *c = &s->channels[channel];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a micro-thread does: it is executed from its beginning to its end, and noted.
+ * A micro-thread's work: it is executed from its beginning to its end, and recorded.
  */
 #include <errno.h>
 #include "core/array.h"

@@ -165,7 +165,7 @@ static bool atomic_step(const struct time_slot *t)
 	return t->trace.step[t->step - 1].atomic;
 }
 
-/* Those that could not send try again, in their order. */
+/* Micro-threads that could not send try again, in their order. */
 static void unblock(struct time_sim *s, struct time_unit *u)
 {
 	uint32_t n = 0;

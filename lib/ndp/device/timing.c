@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the parts of the timed device share: events, caches, the network, and their memory.
+ * Common parts of the timed device: events, caches, the network, and their memory.
  */
 #include <errno.h>
 #include <stdlib.h>

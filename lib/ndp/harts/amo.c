@@ -3,8 +3,8 @@
  * Atomics (the A extension), by the host's. All of them are sequentially consistent, whatever their
  * aq and rl bits ask for; they pair with those of harts in other threads, and with their fences.
  *
- * A reservation is the value that was loaded: sc stores if memory still has it. Who stores another
- * value and then the same again is not noticed, as with the host's compare and exchange.
+ * A reservation is the value that was loaded: sc stores if memory still has it. A store of
+ * another value and then of the same again is not noticed, as with the host's compare and exchange.
  */
 #include "decode.h"
 

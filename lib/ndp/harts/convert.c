@@ -6,7 +6,7 @@
 #include "hot.h"
 #include "rows.h"
 
-/* What the second operand's field says of an integer: w, wu, l, lu. */
+/* The integer that the second operand's field names: w, wu, l, lu. */
 static inline unsigned int int_bits(const struct rv_insn *in)
 {
 	return in->rs2 < 2 ? 32 : 64;

@@ -92,7 +92,7 @@ static void write_vstart(struct rv_batch *b, const uint64_t *value)
 	}
 }
 
-/* What is the group's is the same in all of its lanes. */
+/* The group's state is the same in all of its lanes. */
 static void read_shape(struct rv_batch *b, const struct rv_insn *in)
 {
 	uint64_t *d = b->x[in->rd], value = read_csr(b, in->aux, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who decodes what, and whether code may use the registers that it names.
+ * The choice of a decoder, and whether code may use the registers that it names.
  */
 #include "decode.h"
 #include "fp.h"

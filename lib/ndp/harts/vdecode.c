@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which handler and which kernel a vector instruction has. What depends on vtype is checked when it
- * is executed; what the encoding alone forbids is illegal here.
+ * The handler and the kernel of a vector instruction. Rules that depend on vtype are checked when
+ * it is executed; an encoding that is always forbidden is illegal here.
  */
 #include "vector.h"
 
@@ -54,7 +54,7 @@ static unsigned int kernel(struct rv_insn *in, const struct rv_vop *op)
 	return use;
 }
 
-/* Those that exist with v0 as an operand (not masked) and, some of them, without. */
+/* Instructions that exist with v0 as an operand (not masked) and, some of them, without. */
 static unsigned int decode_bits(const struct rv_vop *const *without,
 				const struct rv_vop *const *with, unsigned int funct6,
 				struct rv_insn *in)

@@ -309,7 +309,7 @@ static void put_mask(struct work *w, const uint8_t *bools, bool whole)
 			to_[e_] = bits >> e_ & 1 ? from_[e_] : to_[e_];                            \
 	} while (0)
 
-/* What is active of a lane's @from becomes @to. */
+/* Copy the active elements of a lane's @from to @to. */
 static void blend(struct work *w, unsigned int i, char *to, const char *from)
 {
 	unsigned int eew = w->sew + (unsigned int)w->op->d;
@@ -333,8 +333,9 @@ static void blend(struct work *w, unsigned int i, char *to, const char *from)
 }
 
 /*
- * A comparison by rv_bits, as far as it goes: a word of each lane's mask at a time. What a source
- * is overwritten by, where they overlap, has been read. Return: steps that are done.
+ * A comparison by rv_bits, as far as it goes: a word of each lane's mask at a time. Where a
+ * source and the result overlap, the source has been read before it is overwritten. Return: steps
+ * that are done.
  */
 static unsigned int compare(struct work *w)
 {
@@ -464,7 +465,7 @@ static bool source_ok(const struct rv_batch *b, const struct rv_insn *in, const 
 		return false;
 	if (op->d == eew || (op->d < eew && in->rd == reg))
 		return true;
-	/* What is read too must be read with one EEW only. */
+	/* A register that is read too must be read with one EEW only. */
 	if (op->flags & RV_VOP_ACC)
 		return rv_vapart(in->rd, lmul + op->d, reg, lmul + eew);
 	return rv_voverlap_ok(in->rd, lmul + op->d, reg, lmul + eew);

@@ -18,7 +18,7 @@ static bool index_ok(const struct rv_batch *b, const struct rv_insn *in, unsigne
 
 	if (emul < -3 || !rv_valign(b, in->rs2, emul) || (!in->vm && !in->rs2))
 		return false;
-	/* What is read must be read with one EEW only. */
+	/* A register must be read with one EEW only. */
 	if (store)
 		return (in->vm || in->rd) && (eew == sew || rv_vapart(in->rd, lmul, in->rs2, emul));
 	for (unsigned int f = 0; f < nf; f++) {

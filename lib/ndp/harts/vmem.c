@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Unit-stride vector loads and stores: of elements and segments, up to the first fault, of whole
- * registers and of masks. What lies in one piece is copied at once.
+ * registers and of masks. Contiguous memory is copied at once.
  */
 #include "vaccess.h"
 
@@ -41,7 +41,8 @@ static bool in_order(const struct rv_batch *b, const uint64_t *x, uint64_t *step
 }
 
 /*
- * What a copy of one piece of memory for all lanes needs: lane i's @bytes are at @mem + i * @step.
+ * struct even - A copy of one piece of memory for all lanes: lane i's @bytes are at @mem + i *
+ * @step.
  * @ahead: how far from there they will be the next time; 0: that is not known.
  */
 struct even {
@@ -54,9 +55,8 @@ struct even {
 
 /*
  * How far on the lanes will be when they come to this instruction again: as far as the last two
- * times. 0: that differed, or they would leave the span. What they access then, @bytes in all, is
- * asked for now: the host's own guesses end with each piece, and there is time until then for
- * memory to answer.
+ * times. 0: that differed, or they would leave the span. Those @bytes are prefetched now: the
+ * host's own prefetching ends with each piece, and there is time until then for memory to answer.
  */
 static uint64_t ahead(struct rv_batch *b, uint64_t va, uint64_t bytes)
 {

@@ -6,7 +6,7 @@
 
 #define GROUP (8 * RV_VLENB)
 
-/* What a lane's instruction works on: its group of vs2, and what is to become vd. */
+/* The operands of a lane's instruction: its group of vs2, and its future vd. */
 struct lane {
 	struct rv_batch *b;
 	const struct rv_insn *in;
@@ -24,7 +24,7 @@ static uint64_t scalar(const struct lane *l)
 	return in->rm == 3 ? in->rs1 : l->b->x[in->rs1][l->i];
 }
 
-/* What goes where slides leave a hole: of x or f registers. */
+/* The element, of an x or f register, that fills the hole of a slide. */
 static uint64_t filler(const struct lane *l)
 {
 	if (l->in->rm == 5)
@@ -212,7 +212,7 @@ void rv_vslidedown(struct rv_batch *b, const struct rv_insn *in)
 	run(b, in, legal(b, in, false), slidedown);
 }
 
-/* Those of f registers have no bytes, and want a rounding mode that is one, though none rounds. */
+/* Slides of f registers have no bytes, and need a valid rounding mode, although none rounds. */
 static bool slide1_ok(struct rv_batch *b, const struct rv_insn *in, bool apart)
 {
 	return legal(b, in, apart) && (in->rm != 5 || rv_sew(b));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What vector instructions ask of the state beside vector registers, and what they leave there.
+ * State of vector instructions beside vector registers: checked before, set after.
  */
 #include "soft.h"
 #include "vector.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What models are made of.
+ * Kernels of models: products, normalisations, embeddings.
  */
 #include <errno.h>
 #include <string.h>

@@ -226,7 +226,7 @@ static void note_moves(struct annex_emu *emu, struct emu_req **from, struct emu_
 	}
 }
 
-/* What comes after the moves: the end, but for a write to a file. */
+/* After the moves a request ends, but a write to a file now begins its I/O. */
 static void go_on(struct annex_emu *emu, struct emu_req *req)
 {
 	uint16_t status = req->status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the host lets the controller reach. Device addresses are process addresses; every address
- * of every command is looked up in this table (dptr.c), as an IOMMU would do it.
+ * Memory that the host lets the controller reach. Device addresses are process addresses; every
+ * address of every command is looked up in this table (dptr.c), as an IOMMU would do it.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -77,7 +77,7 @@ static struct annex_emu *emu_alloc(void)
 	return emu;
 }
 
-/* What was written is durable, as far as files are, before they are closed (CC.SHN, Base 3.6). */
+/* Make written data durable, as far as files are, before they are closed (CC.SHN, Base 3.6). */
 static void flush(struct annex_emu *emu)
 {
 	if (!emu->ring || annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))

@@ -258,7 +258,7 @@ bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid)
 	for (uint32_t i = 0; i < emu->fresh; i++) {
 		struct emu_req *req = &emu->reqs[i];
 
-		/* What is with the holder of its queue is still being written, and about to end. */
+		/* A fetched request is still being written by its queue's holder, and soon ends. */
 		if (req->state == EMU_REQ_FREE || req->state == EMU_REQ_FETCHED ||
 		    req->sq->qid != sqid || req->sqe.cid != cid)
 			continue;
@@ -275,8 +275,8 @@ bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid)
 
 /*
  * End the requests of a queue, or of all (@sq NULL). In the first case they complete, as the
- * queue is being deleted; in the second they vanish, as in a reset. Those in the ring follow when
- * the kernel has let go of their memory.
+ * queue is being deleted; in the second they vanish, as in a reset. Requests in the ring follow
+ * when the kernel has let go of their memory.
  */
 void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq)
 {

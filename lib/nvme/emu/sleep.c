@@ -2,7 +2,7 @@
 /*
  * Lending threads to the controller, and sleeping until it has done something.
  *
- * Without a service thread the threads that wait are all there is. Those that sleep wait for
+ * Without a service thread only the threads that wait run the controller. Sleepers wait for
  * events of their completion queue (a futex). While I/O is under way one of them, the leader,
  * waits for the ring instead, and posts what comes for everyone. Nobody may go or sleep while I/O
  * is under way and others sleep without a leader: see annex_emu_hand_over().
@@ -18,7 +18,7 @@
 #define LEADER_AWAKE UINT32_MAX
 #define DRAIN_SEC 30u /* how long the kernel's I/O may take to end */
 
-/* What concerns no particular queue: I/O that has ended, timers, queues that found no request. */
+/* Work for no particular queue: I/O that has ended, timers, queues that found no request. */
 void annex_emu_pass(struct annex_emu *emu)
 {
 	uint64_t due = annex_atomic_load(&emu->next_due, ANNEX_ACQUIRE);
@@ -147,7 +147,7 @@ static bool lead(struct annex_emu *emu, uint16_t qid, uint32_t seen, uint64_t de
 		uint64_t limit = limit_of(emu, qid, deadline);
 
 		/*
-		 * Who posts to this queue from now on kicks. The read-modify-write, then the look
+		 * A poster to this queue kicks from now on. The read-modify-write, then the look
 		 * at the event count, are the mirror image of annex_emu_event().
 		 */
 		annex_atomic_add(&emu->leader, qid + 1u - LEADER_AWAKE, ANNEX_SEQ_CST);

@@ -7,7 +7,7 @@
 #include "core/log.h"
 #include "net.h"
 
-/* What kernels reach of a data sheet's figures, by measurement of large ones. */
+/* Shares of a data sheet's figures that large kernels reach, as measured. */
 #define COMPUTE_EFFICIENCY 0.6
 #define MEMORY_EFFICIENCY 0.8
 

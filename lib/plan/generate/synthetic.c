@@ -4,7 +4,7 @@
  *
  * A layer has a weight and an output, takes the output of the layer before and sometimes that of
  * one further back. It makes four kernels: forward, the gradient of its inputs, that of its weight,
- * and the optimizer's (Adam). What is left of the number of kernels is the loss. Outputs, weights
+ * and the optimizer's (Adam). The remaining kernels are the loss. Outputs, weights
  * and their states take shares of the peak, kernels shares of ten seconds, by weights drawn at
  * random.
  */

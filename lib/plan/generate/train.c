@@ -121,7 +121,7 @@ static void all_inputs(struct gen_net *net, const struct gen_op *op)
 	give_weights(net, op, weights);
 }
 
-/* What multiplies has a kernel of its own for the bias: a sum over rows. */
+/* A multiplication has a kernel of its own for the bias: a sum over rows. */
 static void weights_apart(struct gen_net *net, const struct gen_op *op)
 {
 	bool own = op->flops > 0;

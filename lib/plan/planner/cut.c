@@ -240,7 +240,7 @@ void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t by
 	uint32_t len = away(p, period, drop), window = annex_around(p, e->written, drop);
 	struct copies c = find_copies(p, period, window, bytes);
 
-	/* What has a copy goes where that is. */
+	/* Bytes that have a copy go to the tier of the copy. */
 	p->err = add_cut(p, period, drop, bytes, c.fresh ? below : e->below);
 	if (p->err)
 		return;

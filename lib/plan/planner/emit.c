@@ -142,7 +142,7 @@ static int emit_slices(struct emit *e, uint32_t k)
 	int err = 0;
 
 	gather(e, k);
-	/* What returns leaves room below for what is written. */
+	/* Fetches first: they free room below for writes. */
 	for (unsigned int dir = LINKS; dir--;) {
 		for (uint32_t i = 0; i < e->n_row && !err; i++) {
 			uint32_t slice = e->row[i];

@@ -17,7 +17,7 @@ uint32_t annex_due(const struct annex_pass *p, const struct job *j)
 	return (j->release + j->window) % p->n;
 }
 
-/* What a slice does to memory for @len slots from @slot: it fills what it goes to. */
+/* Account for a slice in memory for @len slots from @slot: it fills its destination. */
 void annex_weigh(struct annex_pass *p, const struct job *j, uint32_t slot, uint32_t len,
 		 int64_t bytes)
 {
@@ -53,8 +53,8 @@ static void chain_slice(struct annex_pass *p, uint32_t job, uint32_t slot, uint6
 }
 
 /*
- * As late as the links allow. What finds no room is late: it returns when it is needed, or is
- * written when it leaves.
+ * Place a transfer as late as the links allow. Bytes that find no room are late: they are fetched
+ * when they are needed, or written when they leave.
  */
 static void fill_back(struct annex_pass *p, uint32_t job)
 {

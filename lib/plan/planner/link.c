@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What links can still carry in each slot.
+ * The free capacity of links in each slot.
  */
 #include <errno.h>
 #include <math.h>
@@ -72,8 +72,8 @@ double annex_free_at(const struct annex_pass *p, unsigned int dir, unsigned int 
 }
 
 /*
- * How many slots from @slot back are full, at most @slot + 1. Who walks over full slots leaves in
- * each how many there were, so that the next one takes them in one step (union-find's path
+ * How many slots from @slot back are full, at most @slot + 1. A walk over full slots leaves in
+ * each how many there were, so that the next walk takes them in one step (union-find's path
  * compression). Slots become empty again only when a transfer is moved: then they may be passed by.
  */
 static uint32_t full_from(const struct annex_pass *p, struct link *l, uint32_t slot)

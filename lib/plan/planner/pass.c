@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a pass begins with: everything that lives is on the GPU, and no link is used.
+ * The beginning of a pass: everything that lives is on the GPU, and no link is used.
  */
 #include <errno.h>
 #include <math.h>

@@ -72,8 +72,8 @@ static bool within(const struct search *s, double times)
 
 /*
  * Keep a plan if it is the best so far, with every GPU doing the same; one that cannot run, or
- * takes longer than @limit, is none. What the simulator saw of it is in s->samples, or, of the
- * best, in s->best_samples.
+ * takes longer than @limit, is none. The simulator's samples are in s->samples, or, of the
+ * best plan, in s->best_samples.
  */
 static int judge(struct search *s, struct annex_plan *plan, double limit, bool *better)
 {
@@ -113,7 +113,7 @@ static int try_pass(struct search *s, bool far, double lead, bool *better)
 	return err;
 }
 
-/* The next pass reckons with what was seen. What a kernel waited is time of the slot before it. */
+/* The next pass uses the simulated times. A kernel's stall is time of the slot before it. */
 static void reckon_with(struct search *s, const struct annex_sim_sample *seen)
 {
 	const struct annex_trace *t = s->v->trace;
@@ -147,7 +147,7 @@ static int try_unified(struct search *s)
 	return judge(s, plan, 0, &better);
 }
 
-/* What others would do. A policy that has no plan here is no reason to have none. */
+/* Try another policy's plan. If it has none here, the search goes on. */
 static int try_other(struct search *s, const struct annex_policy *other, double limit)
 {
 	struct annex_plan *plan = NULL;

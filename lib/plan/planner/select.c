@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What leaves, and when.
+ * The choice of tensors that leave, and when.
  *
- * The kernels are gone over once, from where memory is emptiest. Where it is too full, the periods
- * that include the kernel are candidates. Only those that end last are looked at closely: of two
- * tensors that cost the same, the one that stays away longer relieves more (Belady).
+ * One walk over the kernels begins where memory is emptiest. Where it is too full, the periods that
+ * include the kernel are candidates. Only candidates that end last are priced: of two tensors that
+ * cost the same, the one that stays away longer relieves more (Belady).
  */
 #include <errno.h>
 #include <math.h>
@@ -106,7 +106,7 @@ struct choice {
 	double score;
 };
 
-/* What is late is worse than all that is not; of that, a cut that nobody must write is better. */
+/* A late cut is worse than any that is not; among late ones, a cut without a write is better. */
 static double score(const struct annex_price *price, double relief, double bytes)
 {
 	if (price->late > 0)
@@ -188,7 +188,7 @@ static bool consider_sooner(const struct walk_select *w, uint32_t drop, uint32_t
 	return true;
 }
 
-/* Look at the candidates that end last. Those that are over, or wholly out, are done with. */
+/* Price the candidates that end last. Periods that are over, or wholly out, are removed. */
 static void look(struct walk_select *w, struct heap_of *h, uint32_t drop, uint64_t need,
 		 struct choice *best)
 {
@@ -328,7 +328,7 @@ static uint32_t slots(const struct annex_pass *p, uint32_t from, uint32_t to)
 	return len ? len : p->n;
 }
 
-/* Those that begin before the walk does, and end in it. */
+/* Enter the periods that begin before the walk does, and end in it. */
 static void enter_open(struct walk_select *w)
 {
 	const struct annex_pass *p = w->p;

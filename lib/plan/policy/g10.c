@@ -41,8 +41,8 @@ struct move {
 };
 
 /*
- * What an eviction changes is kept in trees: sizes and times are whole bytes and nanoseconds, so
- * that gains that are equal are so to the last bit, whatever was added before.
+ * Values that an eviction changes are kept in trees. Sizes and times are whole bytes and
+ * nanoseconds, so that equal gains are equal to the last bit, whatever was added before.
  */
 struct g10 {
 	const struct annex_vitality *v;
@@ -165,7 +165,7 @@ static int evict(struct g10 *g, const struct move *m, unsigned int tier)
 			   g->v->periods[m->period].tensor, (uint64_t)bytes_of(g, m), tier, false);
 }
 
-/* What has left by the end of a move's kernel @left is away until its kernel @back. */
+/* Bytes that have left by the end of a move's kernel @left are away until its kernel @back. */
 static void empty(struct g10 *g, const struct move *m)
 {
 	uint32_t from = m->left + 1;
@@ -343,7 +343,7 @@ static int prefetches(struct g10 *g)
 	return err;
 }
 
-/* What lives, from when it is asked for. */
+/* Fill in the bytes that live at each kernel, from when they are allocated. */
 static void fill_memory(const struct g10 *g, int64_t *mem)
 {
 	const struct annex_vitality *v = g->v;
@@ -393,7 +393,7 @@ static int setup_memory(struct g10 *g)
 	return err;
 }
 
-/* What each kernel's time carries in whole bytes; parts of one go to the next kernel. */
+/* Whole bytes that a link carries in each kernel's time; fractions go to the next kernel. */
 static int setup_link(struct g10 *g, unsigned int l, double cap)
 {
 	int64_t *room = calloc(g->n + 1ull, sizeof(*room));

@@ -123,7 +123,7 @@ static void init(struct bound *b)
 {
 	const struct annex_system *sys = b->sys;
 
-	/* What GPUs share, one of them may have while the others need none of it. */
+	/* One GPU may have all of a shared resource while the others need none of it. */
 	b->capacity = (double)sys->gpu;
 	b->near = (double)sys->host + (double)sys->cxl;
 	b->in = b->out = sys->pcie;

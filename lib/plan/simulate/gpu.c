@@ -149,7 +149,7 @@ static void issue(struct sim_gpu *g)
 	g->state = SIM_WAITS;
 }
 
-/* What a step of this kernel waits for is still leaving. */
+/* Whether memory that a step of this kernel waits for is still leaving. */
 static bool held_up(const struct sim_gpu *g)
 {
 	for (size_t i = g->first; i < g->step; i++)
@@ -192,7 +192,7 @@ static struct annex_sim_sample *sample_of(const struct sim_gpu *g, uint32_t kern
 	return s && g == g->sim->gpus ? s + kernel : NULL;
 }
 
-/* What happened since the sample before goes to this one. */
+/* This sample gets all events since the one before. */
 static void sample(struct sim_gpu *g, struct annex_sim_sample *s)
 {
 	if (s) {

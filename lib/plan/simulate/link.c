@@ -26,7 +26,7 @@ static void retire(struct sim_gpu *g, struct sim_request *r)
 	g->sim->pool = r;
 }
 
-/* What was to go to a memory that is full goes to an SSD. */
+/* A flow to a memory that is full goes to an SSD. */
 static bool divert(struct sim_gpu *g, struct sim_flow *f)
 {
 	struct sim_request *r = f->head;
@@ -84,7 +84,7 @@ static struct sim_request *next_in(struct sim_gpu *g, struct sim_flow *f)
 		/* The allocator hands out a tensor at a time. */
 		if (r->granted && (r->kind == SIM_IN || !r->left))
 			return r;
-		/* What came before others may wait for memory that these have. */
+		/* An earlier request may wait for memory that later ones hold. */
 		if (!r->first)
 			return NULL;
 	}
@@ -128,7 +128,7 @@ static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 	}
 }
 
-/* Who shares what: each flow passes its GPU's link and one device, in one direction. */
+/* Sharing: each flow passes its GPU's link and one device, in one direction. */
 struct pipe {
 	double rate;
 	unsigned int users;
@@ -296,7 +296,7 @@ static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 	g->sim->room[r->tier] += forgotten;
 	n -= forgotten;
 	t->leaving -= n;
-	/* What is to leave leaves first: somebody may wait for its memory. */
+	/* Bytes that are evicted go before bytes that stay: their memory may be waited for. */
 	gone = r->left + n - r->stay;
 	if (gone > n)
 		gone = n;

@@ -176,7 +176,7 @@ void sim_born(struct sim_gpu *g, uint32_t tensor, bool first)
 		t->place.born = true;
 		return;
 	}
-	/* Who waits for memory must not hold some. */
+	/* A tensor that waits for memory must not hold any. */
 	g->used -= t->place.dirty;
 	t->place.dirty = 0;
 	r = request(g, tensor, SIM_ALLOC, ANNEX_TIER_GPU, bytes);
@@ -214,7 +214,7 @@ static uint64_t drop_clean(struct sim_gpu *g, struct place *p, uint64_t bytes)
 	return bytes;
 }
 
-/* What is being written need not be written twice. Returns how many of @bytes are still to go. */
+/* Bytes that are being saved need not be written twice. Returns how many of @bytes are left. */
 static uint64_t take_saves(struct sim_gpu *g, struct sim_tensor *t, uint64_t bytes)
 {
 	for (struct sim_request *r = t->requests; r && bytes; r = r->sibling) {
@@ -424,7 +424,7 @@ bool sim_can_evict(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
 	const struct sim_tensor *t = &g->tensors[tensor];
 	struct copies c = copies(g, t);
 
-	/* What has a copy goes first, and of several the nearest: all must be there to tell. */
+	/* Bytes with a copy go first, the nearest of several copies: wait until all are there. */
 	if ((c.coming || c.saving) && (c.tiers & (c.tiers - 1)))
 		return false;
 	if (bytes <= c.bytes)

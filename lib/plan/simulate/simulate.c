@@ -186,7 +186,7 @@ static int iterate(struct sim *s)
 	}
 }
 
-/* What one GPU saw; of the memories that all share, what all took. */
+/* The figures of one GPU; of the memories that all share, the sum of all. */
 static void collect_one(const struct sim *s, const struct sim_gpu *g, struct annex_sim_result *r)
 {
 	*r = *g->stats;

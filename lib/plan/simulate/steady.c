@@ -33,7 +33,7 @@ static uint64_t digest(const struct sim *s)
 				h = mix(h, (r->left + r->granted + r->moving) << 8 | r->kind << 5 |
 						   r->tier);
 		}
-		/* What leaves next, where memory is reclaimed. */
+		/* The order in which tensors leave, where memory is reclaimed. */
 		for (uint32_t j = g->oldest; j != UINT32_MAX; j = g->tensors[j].newer)
 			h = mix(h, j);
 	}

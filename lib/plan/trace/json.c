@@ -16,7 +16,7 @@
 #define FORMAT "annex-trace/1"
 #define FILE_MAX (1u << 30)
 
-/* What an error is about: the file, a tensor or a kernel. */
+/* The place of an error: the file, a tensor or a kernel. */
 struct place {
 	enum { IN_FILE, IN_TENSOR, IN_KERNEL } kind;
 	size_t number;
@@ -138,7 +138,7 @@ static int push(struct id_list *list, uint32_t id)
 	return 0;
 }
 
-/* What is read, and from where. */
+/* The trace that is read, and its text. */
 struct reader {
 	struct walk walk;
 	struct annex_trace *trace;

@@ -211,7 +211,7 @@ int annex_trace_add_kernel(struct annex_trace *trace, const char *name, uint64_t
 	return 0;
 }
 
-/* What finishing remembers of a tensor: the kernels that use it, and where its last use is. */
+/* Uses of a tensor: its first and last kernel, and the index of its last use. */
 struct seen {
 	uint32_t first, last, use;
 };
