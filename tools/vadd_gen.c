@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/detail/random.h>
 #include "cli.h"
 #include "commands.h"
 #include "column.h"
@@ -13,7 +14,6 @@
 #include "out.h"
 #include "output.h"
 #include "progress.h"
-#include "random.h"
 
 struct vadd_gen {
 	const char *name;
@@ -37,10 +37,10 @@ static const char doc[] = "Write random numbers, floating-point ones from 0 to 1
 static void random_elements(int type, uint64_t *state, uint64_t word[512])
 {
 	for (unsigned int i = 0; i < 512; i++) {
-		double d = random_unit(state);
+		double d = annex_random_unit(state);
 		float pair[2] = {(float)d / 2, 1 - (float)d};
 
-		word[i] = random_next(state);
+		word[i] = annex_random(state);
 		if (type == COLUMN_F64)
 			memcpy(&word[i], &d, 8);
 		else if (type == COLUMN_F32)

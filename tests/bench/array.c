@@ -7,7 +7,7 @@
  */
 #include <string.h>
 #include <annex/array.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "bench.h"
 
 #define GROUP 64u

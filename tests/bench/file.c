@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "bench.h"
 #include "spawn.h"
 

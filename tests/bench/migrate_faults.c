@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "migrate.h"
 
 #define PAGES 16384u

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "migrate.h"
 
 #define TENSORS 10000u

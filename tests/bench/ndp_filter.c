@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <annex/kernels.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "ndp.h"
 
 #define ROUNDS 7

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "hdm/hdm.h"
 #include "ndp.h"
 #include "tests/ndp/way.h"

@@ -8,7 +8,7 @@
 #include "ndp/device/time.h"
 #include "ndp/kernels/kernels.h"
 #include "ndp/client/load.h"
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "ndp.h"
 
 #define VA (1ull << 32)

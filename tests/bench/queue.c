@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <liburing.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "bench.h"
 
 #define BATCH 32u

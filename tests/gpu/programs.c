@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "rig.h"
 #include "tools/error.h"
 #include "tools/gpu/add.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <annex/mem.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "k_tests.h"
 #include "tests.h"
 #include "tools/error.h"

@@ -4,15 +4,12 @@
  * wrong come often.
  */
 #include <string.h>
+#include <annex/detail/random.h>
 #include "fuzz.h"
 
 uint64_t rv_random(struct rv_gen *g)
 {
-	uint64_t z = g->random += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
+	return annex_random(&g->random);
 }
 
 unsigned int rv_below(struct rv_gen *g, unsigned int n)

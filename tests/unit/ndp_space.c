@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/random.h"
 #include "ndp/device/space.h"
 #include "random.h"
 #include "unit.h"

@@ -9,7 +9,17 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "core/random.h"
+#include <annex/detail/random.h>
+
+static inline uint64_t random_next(uint64_t *state)
+{
+	return annex_random(state);
+}
+
+static inline double random_unit(uint64_t *state)
+{
+	return annex_random_unit(state);
+}
 
 static inline uint64_t random_seed(const char *test)
 {

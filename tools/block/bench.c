@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/clock.h>
+#include <annex/detail/random.h>
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
 #include "../out.h"
 #include "../progress.h"
-#include "../random.h"
 #include "../target.h"
 #include "../uri.h"
 #include "cpu.h"
@@ -76,7 +76,7 @@ static bool next(void *ctx, struct annex_io *io, void *data)
 	w->left--;
 	if (r->b->block.order == BLOCK_RANDOM)
 		/* The upper half of a product: no division. */
-		place = (uint64_t)((unsigned __int128)random_next(&w->rng) * r->slots >> 64);
+		place = (uint64_t)((unsigned __int128)annex_random(&w->rng) * r->slots >> 64);
 	else
 		place = w->place = w->place + 1 < r->slots ? w->place + 1 : 0;
 	io->nlb = r->b->block.lanes.size / r->ls->ns.block;

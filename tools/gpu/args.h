@@ -9,6 +9,7 @@
 #define TOOLS_GPU_ARGS_H
 
 #include <stdint.h>
+#include <annex/detail/random.h>
 #include <annex/gpu.h>
 #include <annex/queue.h>
 
@@ -50,7 +51,7 @@ struct gpu_thread {
 };
 
 /*
- * struct gpu_result - What a kernel found.
+ * struct gpu_result - The result of a kernel.
  * @sum: of elements.
  * @wrong: how many were not what they should be.
  * @done: how many commands, or edges, it got through.
@@ -64,11 +65,9 @@ struct gpu_result {
 /* Element @i of everything that is written to be read again. */
 static inline ANNEX_HD uint64_t gpu_pattern(uint64_t seed, uint64_t i)
 {
-	uint64_t x = seed + (i + 1) * 0x9e3779b97f4a7c15ull;
+	uint64_t state = seed + i * 0x9e3779b97f4a7c15ull;
 
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
+	return annex_random(&state);
 }
 
 /* fill, check, sum: doublewords of the lines of @a; check and sum: @count of them from @first. */

@@ -8,8 +8,8 @@
  * numbers.
  */
 #include <errno.h>
+#include <annex/detail/random.h>
 #include "../mem.h"
-#include "../random.h"
 #include "gen.h"
 
 /* Probabilities in units of 2^-32. */
@@ -21,8 +21,8 @@ static uint64_t stream(uint64_t seed, uint64_t number)
 {
 	uint64_t state = seed;
 
-	state = random_next(&state) ^ number;
-	return random_next(&state);
+	state = annex_random(&state) ^ number;
+	return annex_random(&state);
 }
 
 static void kron_bit(uint32_t r, uint32_t *from, uint32_t *to)
@@ -38,13 +38,13 @@ static void kron_edge(const struct gen *g, uint64_t *state, struct list_edge *e)
 	uint32_t from = 0, to = 0, bit = 0;
 
 	for (; bit + 2 <= g->scale; bit += 2) {
-		uint64_t r = random_next(state);
+		uint64_t r = annex_random(state);
 
 		kron_bit((uint32_t)r, &from, &to);
 		kron_bit((uint32_t)(r >> 32), &from, &to);
 	}
 	if (bit < g->scale)
-		kron_bit((uint32_t)random_next(state), &from, &to);
+		kron_bit((uint32_t)annex_random(state), &from, &to);
 	e->from = g->place[from];
 	e->to = g->place[to];
 }
@@ -60,13 +60,13 @@ static uint32_t fill(void *ctx, uint64_t block, struct list_edge *buf)
 		if (g->kron) {
 			kron_edge(g, &state, &buf[i]);
 		} else {
-			uint64_t r = random_next(&state);
+			uint64_t r = annex_random(&state);
 
 			buf[i].from = (uint32_t)(r >> 32) >> (32 - g->scale);
 			buf[i].to = (uint32_t)r >> (32 - g->scale);
 		}
 		/* 1 to 255, from a stream of their own: the same graph with and without. */
-		buf[i].weight = g->weights ? (uint32_t)(random_next(&weight) % 255) + 1 : 0;
+		buf[i].weight = g->weights ? (uint32_t)(annex_random(&weight) % 255) + 1 : 0;
 	}
 	return n;
 }
@@ -79,7 +79,7 @@ static int permute(struct gen *g)
 	if (!g->place)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t k = (uint64_t)((unsigned __int128)random_next(&state) * (i + 1) >> 64);
+		uint64_t k = (uint64_t)((unsigned __int128)annex_random(&state) * (i + 1) >> 64);
 
 		g->place[i] = g->place[k];
 		g->place[k] = (uint32_t)i;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
+#include <annex/detail/random.h>
 #include "../error.h"
 #include "../progress.h"
-#include "../random.h"
 #include "access.h"
 
 #define LINE 64u
@@ -118,7 +118,7 @@ static int load_random(struct job *j, unsigned int id, unsigned int n)
 		uint64_t sum = 0, want = 0;
 
 		for (unsigned int i = 0; i < CHECK_EVERY; i++) {
-			uint64_t at = (uint64_t)((unsigned __int128)random_next(&rng) * words >>
+			uint64_t at = (uint64_t)((unsigned __int128)annex_random(&rng) * words >>
 						 64);
 
 			sum += p[at];
@@ -143,7 +143,7 @@ static int make_chain(const struct memory *m, uint64_t lines)
 	for (uint64_t i = 0; i < lines; i++)
 		to[i] = (uint32_t)i;
 	for (uint64_t i = lines - 1; i; i--) {
-		uint64_t k = (uint64_t)((unsigned __int128)random_next(&rng) * i >> 64);
+		uint64_t k = (uint64_t)((unsigned __int128)annex_random(&rng) * i >> 64);
 		uint32_t other = to[k];
 
 		to[k] = to[i];
@@ -273,7 +273,7 @@ int access_persist(const struct memory *m, struct annex_hdm *h, double seconds, 
 		uint64_t places = m->bytes / sizes[k], n = 0, start = annex_now(), now;
 
 		do {
-			uint64_t at = (uint64_t)((unsigned __int128)random_next(&rng) * places >>
+			uint64_t at = (uint64_t)((unsigned __int128)annex_random(&rng) * places >>
 						 64);
 			char *p = m->buf + at * sizes[k];
 			int err;

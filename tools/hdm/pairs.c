@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
+#include <annex/detail/random.h>
 #include "../error.h"
-#include "../random.h"
 #include "pairs.h"
 
 #define HELD 64u
@@ -62,7 +62,7 @@ static int work(void *ctx, unsigned int id, unsigned int n)
 	(void)n;
 	do {
 		for (unsigned int i = 0; i < CLOCK_EVERY && !err; i++) {
-			uint64_t r = random_next(&rng);
+			uint64_t r = annex_random(&rng);
 			struct held *x = &held[r % HELD];
 
 			err = give(j->h, x);

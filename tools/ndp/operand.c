@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <annex/detail/random.h>
 #include "../cli.h"
 #include "../error.h"
-#include "../random.h"
 #include "operand.h"
 
 #define PAGE (2ull << 20) /* the paper's */
@@ -71,7 +71,7 @@ static int make_array(struct operand *o, const char *size, uint64_t *seed)
 	if (!err)
 		err = get_memory(o, bytes);
 	for (uint64_t i = 0; seed && !err && i < (bytes + 7) / 8; i++) {
-		uint64_t number = random_next(seed);
+		uint64_t number = annex_random(seed);
 
 		memcpy(o->memory + i * 8, &number, sizeof(number));
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <annex/detail/random.h>
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"
@@ -12,7 +13,6 @@
 #include "../out.h"
 #include "../output.h"
 #include "../progress.h"
-#include "../random.h"
 #include "csv.h"
 #include "table.h"
 
@@ -84,12 +84,12 @@ static int fill(struct table_writer *t, const struct make_opts *o)
 	for (unsigned int i = 0; i < n && !err; i++)
 		err = table_add(t, columns[i], COLUMN_F64);
 	for (t->rows = 0; t->rows < o->rows && !err; t->rows++) {
-		bool far = random_unit(&state) < o->selectivity;
-		double v = random_unit(&state) * FAR + (far ? FAR : 0);
+		bool far = annex_random_unit(&state) < o->selectivity;
+		double v = annex_random_unit(&state) * FAR + (far ? FAR : 0);
 
 		err = column_put(&t->file[0], &v, sizeof(v));
 		for (unsigned int i = 1; i < n && !err; i++) {
-			v = random_unit(&state) * most[i];
+			v = annex_random_unit(&state) * most[i];
 			err = column_put(&t->file[i], &v, sizeof(v));
 		}
 		if (t->rows % 16384 == 0)

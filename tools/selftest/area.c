@@ -12,7 +12,7 @@ void fill(uint64_t *seed, void *to, size_t bytes)
 	unsigned char *p = to;
 
 	for (size_t i = 0; i < bytes; i += 8) {
-		uint64_t v = random_next(seed);
+		uint64_t v = annex_random(seed);
 
 		memcpy(p + i, &v, bytes - i < 8 ? bytes - i : 8);
 	}

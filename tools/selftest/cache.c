@@ -42,7 +42,7 @@ static int get(struct worker *w)
 
 static int set(struct worker *w)
 {
-	uint64_t i = own(w), v = random_next(&w->seed);
+	uint64_t i = own(w), v = annex_random(&w->seed);
 
 	w->e->shadow[i] = v;
 	return tally_call(w->t, annex_array_set(&w->e->array, i, &v), "annex_array_set()");
@@ -50,7 +50,7 @@ static int set(struct worker *w)
 
 static int add(struct worker *w)
 {
-	uint64_t i = own(w), v = random_next(&w->seed), old;
+	uint64_t i = own(w), v = annex_random(&w->seed), old;
 	int err = tally_call(w->t, annex_array_add_u64(&w->e->array, i, v, &old),
 			     "annex_array_add_u64()");
 
@@ -80,7 +80,7 @@ static int scatter(struct worker *w)
 
 	for (unsigned int k = 0; k < VECTOR; k++) {
 		idx[k] = own(w);
-		vals[k] = random_next(&w->seed);
+		vals[k] = annex_random(&w->seed);
 		w->e->shadow[idx[k]] = vals[k];
 	}
 	return tally_call(w->t, annex_array_scatter(&w->e->array, idx, VECTOR, vals),
@@ -195,7 +195,7 @@ static int cached(const struct selftest *s, struct area *a, uint64_t *seed)
 	struct annex_cache *cache;
 	int err, last;
 
-	e.seed = random_next(seed);
+	e.seed = annex_random(seed);
 	/* Each thread holds the lines of a vector at a time. */
 	opts.bytes = opts.line * (s->threads * VECTOR + 16 + pick(seed, 32));
 	opts.size = a->first + a->bytes;

@@ -105,7 +105,7 @@ static void run_part(const struct command *c, unsigned int i, struct tally *t, d
 
 		t->seed = c->seed + t->rounds;
 		mixed = t->seed ^ (uint64_t)(i + 1) << 56;
-		err = parts[i].round(&c->s, t, random_next(&mixed));
+		err = parts[i].round(&c->s, t, annex_random(&mixed));
 		t->rounds++;
 		t->seconds = since(start);
 		progress_update((uint64_t)t->seconds, (uint64_t)seconds, "s");

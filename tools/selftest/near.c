@@ -68,7 +68,7 @@ static int histogram(struct near *w)
 
 static int filter(struct near *w)
 {
-	int32_t lo = (int32_t)random_next(&w->seed), hi = (int32_t)random_next(&w->seed);
+	int32_t lo = (int32_t)annex_random(&w->seed), hi = (int32_t)annex_random(&w->seed);
 	uint8_t *bits = w->c;
 	int err = called(w, annex_ndp_filter_i32(w->k, w->a, w->n, lo, hi, bits),
 			 "annex_ndp_filter_i32()");
@@ -87,9 +87,9 @@ static int gemv(struct near *w)
 	int err;
 
 	for (size_t i = 0; i < rows * columns; i++)
-		m[i] = (float)random_unit(&w->seed) - 0.5f;
+		m[i] = (float)annex_random_unit(&w->seed) - 0.5f;
 	for (size_t i = 0; i < columns; i++)
-		x[i] = (float)random_unit(&w->seed) - 0.5f;
+		x[i] = (float)annex_random_unit(&w->seed) - 0.5f;
 	err = called(w, annex_ndp_gemv_f32(w->k, m, x, rows, columns, y), "annex_ndp_gemv_f32()");
 	for (size_t r = 0; r < rows && !err; r++) {
 		double want = 0, most = 0;

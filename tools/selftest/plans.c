@@ -176,7 +176,7 @@ int selftest_plans(const struct selftest *s, struct tally *t, uint64_t seed)
 	struct plans w = {.t = t, .seed = seed};
 	struct annex_trace_spec spec = {.model = "synthetic",
 					.kernels = 20 + pick(&w.seed, 180),
-					.seed = random_next(&w.seed) >> 12,
+					.seed = annex_random(&w.seed) >> 12,
 					.peak = (8 + pick(&w.seed, 56)) * GIB};
 	const struct annex_policy *by;
 	int err = tally_call(t, annex_trace_generate(&spec, &w.trace), "annex_trace_generate()");

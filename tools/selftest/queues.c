@@ -120,7 +120,7 @@ static int threads(const struct selftest *s, struct area *a, uint64_t *seed)
 		 .count = 3,
 		 .delay_us = 5000},
 	};
-	struct queues q = {.a = a, .seed = random_next(seed)};
+	struct queues q = {.a = a, .seed = annex_random(seed)};
 	struct pool *pool;
 	int err = 0;
 

@@ -50,7 +50,7 @@ static int take(struct range *r, struct piece *x)
 	int err;
 
 	x->bytes = pick(&r->seed, pick(&r->seed, 2) ? MOST : 2000) + 1;
-	x->fill = random_next(&r->seed);
+	x->fill = annex_random(&r->seed);
 	x->name[0] = '\0';
 	if (!pick(&r->seed, 3))
 		snprintf(x->name, sizeof(x->name), "annex-selftest-%d-%llu", (int)getpid(),

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <annex/detail/random.h>
 #include <annex/device.h>
 #include <annex/uri.h>
-#include "../random.h"
 #include "tally.h"
 #include "../out.h"
 
@@ -55,7 +55,7 @@ int selftest_plans(const struct selftest *s, struct tally *t, uint64_t seed);
 /* pick() - A number below @n. fill() - Random bytes. */
 static inline uint64_t pick(uint64_t *seed, uint64_t n)
 {
-	return random_next(seed) % n;
+	return annex_random(seed) % n;
 }
 void fill(uint64_t *seed, void *to, size_t bytes);
 

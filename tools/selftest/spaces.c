@@ -213,7 +213,7 @@ static int live(const struct selftest *s, struct tally *t, uint64_t *seed, const
 	char uri[ANNEX_URI_MAX];
 	int err = 0;
 
-	w.seed = random_next(seed);
+	w.seed = annex_random(seed);
 	if (!w.copy)
 		err = tally_memory(t);
 	else if (fault)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/clock.h>
+#include <annex/detail/random.h>
 #include "../error.h"
-#include "../random.h"
 #include "each.h"
 #include "model.h"
 
@@ -146,10 +146,10 @@ static void draw(void *ctx, uint32_t i, unsigned int worker)
 	uint64_t state = d->seed + i;
 
 	(void)worker;
-	state = random_next(&state);
+	state = annex_random(&state);
 	for (uint32_t c = 0; c < n; c += 2) {
-		float far = sqrtf(-2 * logf(1 - (float)random_unit(&state) * 0.9999999f));
-		float turn = 6.2831853f * (float)random_unit(&state);
+		float far = sqrtf(-2 * logf(1 - (float)annex_random_unit(&state) * 0.9999999f));
+		float turn = 6.2831853f * (float)annex_random_unit(&state);
 
 		w[c] = d->deviation * far * cosf(turn);
 		if (c + 1 < n)
@@ -161,7 +161,7 @@ static void draw(void *ctx, uint32_t i, unsigned int worker)
 static int make(struct model *m, struct param *p, const char *name, uint64_t n, float deviation,
 		uint64_t *seed)
 {
-	struct draw d = {p, deviation, random_next(seed)};
+	struct draw d = {p, deviation, annex_random(seed)};
 	char moment[48];
 	int err;
 

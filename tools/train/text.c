@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <annex/detail/random.h>
 #include "../error.h"
 #include "../input.h"
-#include "../random.h"
 #include "text.h"
 
 #define PIECE (1u << 16)
@@ -113,7 +113,7 @@ void text_batch(const struct text *t, uint64_t seed, uint32_t step, uint32_t bat
 	uint64_t state = seed ^ (uint64_t)step << 32;
 
 	for (uint32_t b = 0; b < batch; b++) {
-		uint64_t at = random_next(&state) % (t->n - context);
+		uint64_t at = annex_random(&state) % (t->n - context);
 
 		memcpy(tokens + (size_t)b * context, t->bytes + at, context);
 		memcpy(next + (size_t)b * context, t->bytes + at + 1, context);

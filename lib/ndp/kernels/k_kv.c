@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/detail/random.h>
 #include "core/log.h"
-#include "core/random.h"
 #include "kernels.h"
 
 #define KV_MAGIC 0x766b70646e786e41ull
@@ -66,7 +66,7 @@ static uint64_t hash(const unsigned char *key)
 	for (size_t i = 0; i < ANNEX_NDP_KEY; i += sizeof(word)) {
 		memcpy(&word, key + i, sizeof(word));
 		h ^= word;
-		h = random_next(&h);
+		h = annex_random(&h);
 	}
 	return h;
 }

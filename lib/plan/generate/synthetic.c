@@ -10,7 +10,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include "core/random.h"
+#include <annex/detail/random.h>
 #include "core/log.h"
 #include "generate.h"
 
@@ -48,7 +48,7 @@ struct synthetic {
 /* Mostly small, sometimes 25 times as large. */
 static double skewed(uint64_t *state)
 {
-	double u = random_unit(state);
+	double u = annex_random_unit(state);
 
 	return 0.2 + 5 * u * u * u;
 }
@@ -57,7 +57,7 @@ static void draw(struct synthetic *s)
 {
 	for (uint32_t i = 0; i < s->layers; i++) {
 		struct layer *l = &s->layer[i];
-		double u = random_unit(&s->seed), reach = random_unit(&s->seed);
+		double u = annex_random_unit(&s->seed), reach = annex_random_unit(&s->seed);
 
 		l->size = skewed(&s->seed);
 		l->weight_size = skewed(&s->seed);
@@ -117,7 +117,7 @@ static void kernel(struct synthetic *s, const char *name, double ns, struct gen_
 /* One kernel in three has a workspace, up to twice the mean output. */
 static void workspace(struct synthetic *s, struct gen_uses *u)
 {
-	double u1 = random_unit(&s->seed), u2 = random_unit(&s->seed);
+	double u1 = annex_random_unit(&s->seed), u2 = annex_random_unit(&s->seed);
 
 	if (u1 < 1.0 / 3)
 		u->out[u->n_out++] = tensor(s, u2 * 2 * SHARE_OUTPUTS * (double)s->peak / s->layers,

@@ -3,7 +3,7 @@
  * A GPU of the simulator: kernels one after the other, and the steps of its plan between them.
  */
 #include <math.h>
-#include "core/random.h"
+#include <annex/detail/random.h>
 #include "simulate.h"
 
 static const struct annex_use *uses(const struct sim_gpu *g, uint32_t kernel, unsigned int *n)
@@ -144,7 +144,7 @@ static void issue(struct sim_gpu *g)
 	}
 	g->cost = (double)g->trace->kernels[g->kernel].ns;
 	if (g->sim->opts->noise > 0)
-		g->cost *= 1 + g->sim->opts->noise * (2 * random_unit(&g->sim->random) - 1);
+		g->cost *= 1 + g->sim->opts->noise * (2 * annex_random_unit(&g->sim->random) - 1);
 	g->stats->ideal += g->cost * 1e-9;
 	g->state = SIM_WAITS;
 }

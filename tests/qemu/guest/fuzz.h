@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 
 #define PAGE 4096ull
 #define STUCK_S 90 /* longer than any call, which a reset may be in */

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <annex/kernels.h>
-#include "core/random.h"
+#include "tests/unit/random.h"
 #include "ndp/kernels/kernels.h"
 
 #define N 100000u /* no multiple of what a unit takes */
