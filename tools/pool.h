@@ -7,7 +7,7 @@
 
 struct pool;
 
-/* pool_fn - What worker @id of @n runs; the first non-zero result is the result of the run. */
+/* pool_fn - The work of worker @id of @n; the first non-zero result is the result of the run. */
 typedef int (*pool_fn)(void *ctx, unsigned int id, unsigned int n);
 
 /* pool_create() - @threads workers, the caller of pool_run() being the first. 0 or -errno. */

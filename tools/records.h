@@ -13,7 +13,7 @@
 #define RECORDS_FIELDS 1024u
 
 /*
- * struct records - What is told of each record, the first one with the names included.
+ * struct records - Callbacks for each record, the first one with the names included.
  * @field: field @i of record @record, @n bytes and a NUL, valid during the call.
  * @end: it had so many. Both: 0, or a negative errno with the line set, which ends the reading.
  * @path: of the file, for errors.

@@ -37,7 +37,7 @@ struct annex_uri {
 };
 
 /**
- * enum annex_trait - What is known of a device or a range by its URI alone: annex_dev_traits(),
+ * enum annex_trait - Facts that a URI alone tells of a device or a range: annex_dev_traits(),
  * annex_hdm_traits().
  * @ANNEX_TRAIT_PATH: its body is the path of a file.
  * @ANNEX_TRAIT_PCI: its body is PCI addresses.

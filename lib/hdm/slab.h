@@ -41,7 +41,7 @@ struct slab {
 };
 
 /*
- * struct shard - What the threads of one number share.
+ * struct shard - The slabs that threads of one number share.
  * @spare: descriptions that stand for no run. Descriptions are freed with the handle only, so that
  * a stray pointer leads to one.
  */

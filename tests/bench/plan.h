@@ -38,7 +38,8 @@ void plan_close(struct plan_trace *t);
 const char *plan_prepare(const struct plan_subject *s);
 
 /**
- * struct plan_run - What came of a policy. @plan: to be freed; NULL if not feasible.
+ * struct plan_run - The result of a policy.
+ * @plan: to be freed; NULL if not feasible.
  * @made_s: seconds of a processor that planning took; it is one thread and waits for nothing.
  */
 struct plan_run {

@@ -8,9 +8,9 @@
 json_t *bench_run_json(const char *dir, char *const argv[]);
 
 /*
- * struct bench_usage - What a program took: seconds from start to end, and its peak of resident
- * memory in bytes. The kernel's peak includes the caller's resident memory when the program starts:
- * measure while that is little.
+ * struct bench_usage - Time and memory of a program: seconds from start to end, and its peak of
+ * resident memory in bytes. The kernel's peak includes the caller's resident memory when the
+ * program starts: measure while that is little.
  */
 struct bench_usage {
 	double seconds, peak;

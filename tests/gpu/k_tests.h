@@ -22,8 +22,8 @@ enum test_kernel {
 enum test_kind { TEST_GET, TEST_SET, TEST_ADD, TEST_TICKET, TEST_PREFETCH, TEST_SPAN, TEST_KINDS };
 
 /*
- * struct test_op - What is done to element @i, with @value: to set it, or to add. @value and @err
- * afterwards: what was read (before an addition; of a span, its last element), and the errno.
+ * struct test_op - An operation on element @i with @value: set it, or add. Afterwards @value is the
+ * element read (before an addition; of a span, its last one), and @err the errno.
  */
 struct test_op {
 	uint64_t i;

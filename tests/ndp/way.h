@@ -8,7 +8,7 @@
 
 #include "ndp/kernels/kernels.h"
 
-/* struct ndp_job - What harness.S reads. */
+/* struct ndp_job - The input of harness.S. */
 struct ndp_job {
 	uint64_t base, bound, piece, slots;
 	uint64_t at, bytes; /* the range */

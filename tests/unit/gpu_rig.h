@@ -11,7 +11,7 @@
 #include "twin.h"
 
 /**
- * struct gpu_shape - What a rig is like. Zero means the default.
+ * struct gpu_shape - The shape of a rig. Zero means the default.
  * @bytes: backing data. @slots: lines in the cache. @line: bytes of one (4096).
  * @queues (2), @depth (32), @timeout_ms (30000), @direct, @block (512): as for the context.
  */

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* gpu_entries - What CUDA launches, by enum gpu_kernel. */
+/* gpu_entries - The kernels that CUDA launches, by enum gpu_kernel. */
 extern const void *const gpu_entries[GPU_KERNEL_END];
 
 #ifdef __cplusplus

@@ -81,7 +81,7 @@ const char *csr_label(const struct csr *g, uint32_t v, char *buf, int size);
 uint64_t csr_edge_bytes(const struct csr *g);
 
 /*
- * struct csr_data - What is to be written. @adj has one word an edge: id << 32 | weight.
+ * struct csr_data - A graph to be written. @adj has one word an edge: id << 32 | weight.
  */
 struct csr_data {
 	uint32_t flags;

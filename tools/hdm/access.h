@@ -9,7 +9,7 @@
 #include <annex/hdm.h>
 #include "../pool.h"
 
-/* struct memory - What is measured, and what errors call it. */
+/* struct memory - Memory that is measured, and its name for errors. */
 struct memory {
 	char *buf;
 	uint64_t bytes;

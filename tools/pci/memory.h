@@ -26,7 +26,7 @@ struct memory_range {
 };
 
 /*
- * struct memory - What is not known is negative.
+ * struct memory - Facts of a CXL memory device; an unknown one is negative.
  * @capacity: bytes of volatile and of persistent memory.
  * @poison: records in its list.
  * @events: records in each log: information, warning, failure, fatal.

@@ -12,7 +12,7 @@
 
 enum pcidev_kind { PCIDEV_NVME, PCIDEV_CXL };
 
-/* struct pcidev - What is not known is "" or negative. */
+/* struct pcidev - Facts of a device; an unknown one is "" or negative. */
 struct pcidev {
 	char addr[PCIDEV_ADDR]; /* DDDD:BB:DD.F */
 	enum pcidev_kind kind;

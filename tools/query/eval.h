@@ -12,8 +12,10 @@
 #include "store.h"
 
 /*
- * struct eval_side - Who made the bitmaps.
- * @seconds: medians of what each took.
+ * struct eval_side - One maker of the bitmaps: the device or the host.
+ * @cond_s: seconds of each condition, a median.
+ * @and_s: seconds of combining them, a median.
+ * @total_s: seconds of all, a median.
  */
 struct eval_side {
 	uint8_t *bits[QUESTION_CONDS];

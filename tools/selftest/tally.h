@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * struct tally - What a part has done.
+ * struct tally - The results of a part.
  * @first: the first thing that was wrong; "": nothing.
  * @skipped: why it cannot run here; "": it can.
  * @mend: what to do about that.

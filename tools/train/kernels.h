@@ -13,7 +13,7 @@
 #define KERNEL_ROWS 64u   /* of a part, where sums over rows are taken by parts */
 
 /*
- * struct kernels - Who computes.
+ * struct kernels - Threads that compute, and their memory.
  * @scratch: for each worker, as much as attention wants, and for each part of the rows, sums of two
  * widths.
  */

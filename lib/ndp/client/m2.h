@@ -14,7 +14,7 @@
 #define M2_LINE 64
 
 /*
- * struct m2_slot - What one thread has while it calls, on a cache line of its own.
+ * struct m2_slot - The state of one thread's call, on a cache line of its own.
  * @state: enum m2_slot_state.
  * @stuck: the function whose answer did not come in time.
  * @completed: ring: how many completions of it came, ever.
@@ -76,7 +76,7 @@ struct m2_transport {
 };
 
 /*
- * struct m2_link - What is behind it: a device in this process, or a server.
+ * struct m2_link - The other side of a handle: a device in this process, or a server.
  * @down: the other side is no more.
  * @close: release it, and the region.
  * @nap_ns: nothing wakes who waits: how long to sleep between looks; 0: the device does.

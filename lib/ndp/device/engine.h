@@ -85,8 +85,8 @@ struct ndp_counters {
 void ndp_count(struct annex_ndp *ndp, struct ndp_counters *out);
 
 /**
- * struct ndp_watch - Who must end before the device does: annex_ndp_destroy() calls @gone for each,
- * in its own thread, before anything of the device ends, and forgets it.
+ * struct ndp_watch - A user that must end before the device: annex_ndp_destroy() calls @gone for
+ * each, in its own thread, before anything of the device ends, and forgets it.
  */
 struct ndp_watch {
 	void (*gone)(struct ndp_watch *w);

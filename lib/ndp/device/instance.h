@@ -8,7 +8,7 @@
 #include "state.h"
 
 /**
- * struct ndp_reply - What remains to be done without the lock for an instance that has ended.
+ * struct ndp_reply - Work without the lock for an instance that has ended: its answer.
  * @client: NULL: nobody waits for it.
  */
 struct ndp_reply {

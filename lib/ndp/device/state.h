@@ -82,7 +82,7 @@ struct ndp_unit {
 };
 
 /**
- * struct ndp_place - What an instance needs to run; there are as many as may run at once.
+ * struct ndp_place - Memory of an instance that runs; there are as many as may run at once.
  */
 struct ndp_place {
 	struct ndp_unit *unit;
@@ -124,7 +124,7 @@ struct ndp_instance {
 TAILQ_HEAD(ndp_instances, ndp_instance);
 
 /**
- * struct ndp_past - What a poll finds: @answer.value is 1 while it runs.
+ * struct ndp_past - The answer for a poll of an instance; its value is 1 while the instance runs.
  */
 struct ndp_past {
 	uint64_t id;

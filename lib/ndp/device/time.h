@@ -111,7 +111,7 @@ struct ndp_time_kernel {
 };
 
 /**
- * struct ndp_time_result - What it took.
+ * struct ndp_time_result - The time of a launch, and its counters.
  * @cycles: from the first micro-thread to the last answer of memory.
  * @total_ns: the same with the link.
  * @link_ns: the link's part of @total_ns.

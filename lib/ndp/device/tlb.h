@@ -16,7 +16,7 @@
 struct ndp_tlb;
 
 /**
- * struct ndp_page - What a page translates to.
+ * struct ndp_page - The translation of a page.
  * @frame: physical page number.
  * @large: 2 MiB, otherwise 4 KiB.
  */

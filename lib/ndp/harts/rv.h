@@ -33,7 +33,7 @@ struct rv_span {
 };
 
 /**
- * struct rv_mem - What harts can reach.
+ * struct rv_mem - The memory of harts.
  * @find: the span that @va lies in; -EFAULT: none. Spans are kept by a batch until rv_forget().
  */
 struct rv_mem {
@@ -98,7 +98,7 @@ struct rv_stop {
 struct rv_batch;
 
 /**
- * struct rv_opts - What a batch is made for.
+ * struct rv_opts - Options of a batch.
  * @ecall_ends: ecall ends a lane, fence.i does nothing, and counters are illegal; otherwise all of
  *	them stop the batch, and its user does what they ask for.
  * @stop: when another thread stores something else than zero there, rv_run() returns soon.

@@ -33,7 +33,7 @@ __extension__ typedef unsigned __int128 v_u128;
 __extension__ typedef __int128 v_i128;
 
 /**
- * struct rv_vctx - What a kernel gets beside its operands.
+ * struct rv_vctx - Inputs and outputs of a kernel beside its operands.
  * @m: a byte for each element, 0 or 1: v0's bit (carry, merge).
  * @rm: vxrm of fixed-point kernels, the rounding mode of others.
  * @flags: fflags are or'ed here.

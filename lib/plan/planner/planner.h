@@ -29,9 +29,10 @@ enum { BELOW_HOST, BELOW_CXL, BELOW_SSD, BELOWS };
 enum { LINK_OUT, LINK_IN, LINKS };
 
 /*
- * struct link - What one direction of a link can still carry in each slot, in bytes. @sum is a
- * Fenwick tree over @free; @skip leads past slots that are full. Without a limit of its own, @free
- * is NULL.
+ * struct link - One direction of a link.
+ * @free: bytes that it can still carry in each slot; NULL: it has no limit of its own.
+ * @sum: a Fenwick tree over @free.
+ * @skip: leads past slots that are full.
  */
 struct link {
 	double *free, *sum;
@@ -70,7 +71,7 @@ struct cut {
 };
 
 /*
- * struct idle - What is planned for one inactive period.
+ * struct idle - The plan for one inactive period.
  * @epoch: between two writes to a tensor its copies stay valid: periods of one epoch share them.
  * @out: bytes that leave in it, by @cuts.
  * @keep: so many keep their copy when they return.
