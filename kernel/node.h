@@ -11,7 +11,7 @@
 #include <linux/pci.h>
 
 /**
- * struct annex_node_type - What kinds of devices differ in.
+ * struct annex_node_type - A kind of devices, with files of its own.
  * @ops: of its files.
  * @groups: its attributes.
  * @release: frees what @dev is in, after annex_node_exit().

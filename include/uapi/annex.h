@@ -463,7 +463,7 @@ struct annex_ioc_hdm_poison {
 };
 
 /**
- * struct annex_hdm_event - What read() gives, whole ones only: an event record of the device's.
+ * struct annex_hdm_event - An event record of the device, as read() gives it, whole ones only.
  * A file sees those that come after it was opened; without O_NONBLOCK read() waits for the next.
  * poll() reports POLLIN when there are some; whoever is woken by one that tells of poison finds the
  * pages in the range's list, if the device could list them. A device without interrupts is asked

@@ -10,7 +10,7 @@
 struct annex_hdm;
 struct annex_range;
 
-/* annex_poison_apply() - What members' lists have may not be touched. Under the ranges' lock. */
+/* annex_poison_apply() - Pages in members' lists may not be touched. Under the ranges' lock. */
 void annex_poison_apply(struct annex_range *r);
 /*
  * annex_poison_list() - Runs of pages that may not be touched, @room of them into @list, without

@@ -2,7 +2,7 @@
 /*
  * An NVMe controller for the module's files about controllers and admin commands: its registers,
  * its admin queue (NVMe Base 2.0 sections 3.1.3, 3.5, 3.6, 5). It does as it should until a test
- * has it do otherwise. What the module does with page tables is noted.
+ * has it do otherwise. The rig records each of the module's mappings of pages.
  */
 #ifndef TESTS_KERNEL_CTRL_RIG_H
 #define TESTS_KERNEL_CTRL_RIG_H
@@ -27,7 +27,7 @@ struct rig_page {
 };
 
 /**
- * struct ctrl_rig - What the controller is, and what the module has of it.
+ * struct ctrl_rig - The controller, and the module's state of it.
  * @ctrl: the module's.
  * @pdev: its PCI device.
  * @cap: CAP.

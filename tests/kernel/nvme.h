@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the module's files about NVMe controllers use of <linux/nvme.h> and of the kernel besides
- * shim.h. Registers and structures are those of NVMe Base 2.0: sections 3.1.3, 3.3.3, 5.
+ * The part of <linux/nvme.h> and of the kernel that the module's files about NVMe controllers use
+ * beside shim.h. Registers and structures are those of NVMe Base 2.0: sections 3.1.3, 3.3.3, 5.
  */
 #ifndef TESTS_KERNEL_NVME_H
 #define TESTS_KERNEL_NVME_H

@@ -25,7 +25,7 @@
 #define RIG_RECORDS 40 /* of poison, or of events */
 
 /**
- * struct rig - What the device is, and what the module has of it.
+ * struct rig - The device, and the module's state of it.
  * @bytes: of memory, volatile and persistent.
  * @poison: what it lists. @npoison: how many. @unlisted: for volatile memory it keeps no list.
  * @nevents: records in its failure log. @policy: how its logs make themselves heard.
@@ -62,7 +62,8 @@ int rig_start(void);
 void rig_stop(void);
 /* rig_over() - rig_stop() and rig_end(). */
 void rig_over(void);
-/* rig_config(), rig_register() - What is at @at of its configuration space, of its BAR @bar. */
+/* rig_config() - The byte at @at of its configuration space.
+ * rig_register() - The byte at @at of its BAR @bar. */
 void *rig_config(u32 at);
 void *rig_register(u32 bar, u32 at);
 /* rig_window() - Add an entry to the CEDT: a window of @bytes over a bridge whose _UID is 7. */

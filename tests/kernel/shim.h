@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the module's files about registers and tables use of the kernel, for tests outside of it:
- * the Makefile compiles them with this in the place of every <linux/...>. There is one PCI device,
- * whose registers are memory; time goes on only when somebody waits.
+ * The part of the kernel that the module's files about registers and tables use, for tests outside
+ * of it: the Makefile compiles them with this in the place of every <linux/...>. There is one PCI
+ * device, whose registers are memory; time goes on only when somebody waits.
  */
 #ifndef TESTS_KERNEL_SHIM_H
 #define TESTS_KERNEL_SHIM_H

@@ -118,8 +118,8 @@ source && /^\}/ {
 	func_start = 0
 }
 
-FILENAME ~ /^(include|kernel|lib|tools)\/.*\.h$/ &&
-/(\. |^[ \t]*(\/\*)?\*+ |\/\* )(What|Who|Those|That) / {
+FILENAME ~ /^(include|kernel|lib|tests|tools)\/.*\.h$/ && (comment || /\/\*/) &&
+/(\. |: | - |^[ \t]*\/?\*+[ \t]+|\/\* )(What|Who|Those|That) / {
 	say("a sentence begins with its subject: no What, Who, Those or That")
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fails ends a program of tests with one line.
+ * die() ends a program of tests with one line.
  */
 #ifndef TESTS_QEMU_DIE_H
 #define TESTS_QEMU_DIE_H

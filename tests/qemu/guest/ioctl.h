@@ -188,7 +188,7 @@ static inline void no_mmap(long want, size_t bytes, uint64_t offset, const char 
 	       words);
 }
 
-/* What a child exits with, or the signal that ends it. */
+/* Run @what in a child. Return: its exit status, or the signal that ends it. */
 static inline int in_child(int (*what)(void *), void *arg)
 {
 	int status;
