@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interfaces that differ between Linux 6.1 and today, in one place.
+ * Interfaces that differ between Linux 6.1 and today, in one place. ANNEX_HAS_* is what Kbuild finds
+ * in the headers; numbers in comments are of the releases that had it first.
  */
 #ifndef ANNEX_COMPAT_H
 #define ANNEX_COMPAT_H
@@ -17,7 +18,7 @@
 #include <linux/pci.h>
 #include <linux/smp.h>
 #include <linux/version.h>
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#ifdef ANNEX_HAS_PFN_T
 #include <linux/pfn_t.h>
 #endif
 
@@ -25,7 +26,7 @@
 #error "Annex needs Linux 6.1 or newer"
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#ifndef ANNEX_HAS_VM_FLAGS /* 6.3 */
 static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 {
 	vma->vm_flags |= flags;
@@ -39,7 +40,7 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 
 static inline struct class *annex_class_create(const char *name)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#ifdef class_create /* a macro until 6.3 */
 	return class_create(THIS_MODULE, name);
 #else
 	return class_create(name);
@@ -48,7 +49,7 @@ static inline struct class *annex_class_create(const char *name)
 
 static inline void annex_eventfd_signal(struct eventfd_ctx *ctx)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#ifdef ANNEX_HAS_EVENTFD_COUNT /* until 6.7 */
 	eventfd_signal(ctx, 1);
 #else
 	eventfd_signal(ctx);
@@ -58,20 +59,20 @@ static inline void annex_eventfd_signal(struct eventfd_ctx *ctx)
 /* Whether what a device writes can raise no interrupts but its own. */
 static inline bool annex_isolated_msi(struct device *dev)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-	return irq_domain_check_msi_remap() || device_iommu_capable(dev, IOMMU_CAP_INTR_REMAP);
-#else
+#ifdef ANNEX_HAS_ISOLATED_MSI /* 6.3 */
 	return msi_device_has_isolated_msi(dev);
+#else
+	return irq_domain_check_msi_remap() || device_iommu_capable(dev, IOMMU_CAP_INTR_REMAP);
 #endif
 }
 
 /* Whether firmware left event records of CXL devices to the kernel; earlier ones do not ask it. */
 static inline bool annex_owns_events(struct pci_dev *pdev)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-	return true;
-#else
+#ifdef ANNEX_HAS_NATIVE_CXL /* 6.3 */
 	return pci_find_host_bridge(pdev->bus)->native_cxl_error;
+#else
+	return true;
 #endif
 }
 
@@ -81,7 +82,7 @@ static inline bool annex_owns_events(struct pci_dev *pdev)
  */
 static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#ifdef ANNEX_HAS_PFN_T /* until 6.16 */
 	return vmf_insert_mixed(vmf->vma, vmf->address & PAGE_MASK,
 				phys_to_pfn_t(at, PFN_DEV | PFN_MAP));
 #else
@@ -91,34 +92,32 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 }
 
 /* Whether a kernel can empty CPU caches of memory that is replaced, and doing it. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-#ifdef CONFIG_X86
+#ifdef ANNEX_HAS_FLUSH /* 6.2 */
+#define annex_has_flush() cpu_cache_has_invalidate_memregion()
+#ifdef ANNEX_HAS_FLUSH_PART /* 6.19 */
+#define annex_flush(base, bytes) cpu_cache_invalidate_memregion(base, bytes)
+#else
+#define annex_flush(base, bytes) cpu_cache_invalidate_memregion(IORES_DESC_CXL)
+#endif
+#elif defined(CONFIG_X86)
 #define annex_has_flush() (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
 #define annex_flush(base, bytes) wbinvd_on_all_cpus()
 #else
 #define annex_has_flush() false
 #define annex_flush(base, bytes)
 #endif
-#else
-#define annex_has_flush() cpu_cache_has_invalidate_memregion()
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
-#define annex_flush(base, bytes) cpu_cache_invalidate_memregion(IORES_DESC_CXL)
-#else
-#define annex_flush(base, bytes) cpu_cache_invalidate_memregion(base, bytes)
-#endif
-#endif
 
 /* An importer of a dma-buf hears by the first, and an exporter tells by the second, of its move. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-#define ANNEX_DMABUF_MOVED move_notify
-#define annex_dmabuf_moved dma_buf_move_notify
-#else
+#ifdef ANNEX_HAS_DMABUF_INVALIDATE /* 7.0 */
 #define ANNEX_DMABUF_MOVED invalidate_mappings
 #define annex_dmabuf_moved dma_buf_invalidate_mappings
+#else
+#define ANNEX_DMABUF_MOVED move_notify
+#define annex_dmabuf_moved dma_buf_move_notify
 #endif
 
-/* The namespace of an exported symbol became a string literal. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+/* The namespace of an exported symbol is a string literal, or was a token. */
+#ifdef ANNEX_HAS_NS_TOKEN /* until 6.12 */
 #define ANNEX_IMPORT_NS(ns) MODULE_IMPORT_NS(ns)
 #else
 #define ANNEX_IMPORT_NS(ns) MODULE_IMPORT_NS(#ns)
