@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/acpi.h>
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -11,11 +10,6 @@
 #include "poison.h"
 #include "range.h"
 #include "trace.h"
-
-/* The same bit: ACPICA gave it the name of what it says. */
-#ifndef ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM
-#define ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM ACPI_CEDT_CFMWS_RESTRICT_TYPE3
-#endif
 
 #define LOOK (HZ / 50)     /* between two looks for pages that are held, at first */
 #define LOOK_MOST (HZ / 4) /* and after many */
@@ -91,16 +85,6 @@ static int range_find_memory(struct annex_range *r, const struct annex_want *wan
 	return 0;
 }
 
-static bool range_fits(const struct annex_window *w, const struct annex_want *want)
-{
-	u16 need = ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM |
-		   (want->kind ? ACPI_CEDT_CFMWS_RESTRICT_PMEM : ACPI_CEDT_CFMWS_RESTRICT_VOLATILE);
-
-	return w->usable && (w->restrictions & need) == need &&
-	       !(w->restrictions & ACPI_CEDT_CFMWS_RESTRICT_FIXED) &&
-	       (w->ways == 1 || !want->granularity || want->granularity == w->granularity);
-}
-
 /* A window that leads to the members, with room: in the order of the table. */
 static int range_take_window(struct annex_range *r, const struct annex_want *want)
 {
@@ -120,7 +104,8 @@ static int range_take_window(struct annex_range *r, const struct annex_want *wan
 	for (unsigned int i = 0; i < r->n; i++)
 		floor = max(floor, annex_decoders_end(&r->members[i]->decoders));
 	for (int i = 0; i < n && !r->res; i++) {
-		if (!range_fits(&windows[i], want) || annex_route_plan(&r->route, &windows[i]))
+		if (!annex_window_fits(&windows[i], want->kind, want->granularity) ||
+		    annex_route_plan(&r->route, &windows[i]))
 			continue;
 		err = -ENOSPC;
 		r->granularity = want->granularity ? want->granularity : windows[i].granularity;

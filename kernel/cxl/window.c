@@ -3,11 +3,17 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <uapi/annex.h>
 #include "compat.h"
 #include "cxl.h"
 #include "window.h"
 
 ANNEX_IMPORT_NS(ACPI);
+
+/* The same bit: ACPICA gave it the name of what it says. */
+#ifndef ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM
+#define ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM ACPI_CEDT_CFMWS_RESTRICT_TYPE3
+#endif
 
 #define WINDOWS_MOST 64
 
@@ -114,6 +120,17 @@ int annex_windows_read(struct annex_window **windows)
 	}
 	*windows = t.windows;
 	return t.n;
+}
+
+bool annex_window_fits(const struct annex_window *w, u32 kind, u32 granularity)
+{
+	u16 need = ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM |
+		   (kind == ANNEX_HDM_PERSISTENT ? ACPI_CEDT_CFMWS_RESTRICT_PMEM
+						 : ACPI_CEDT_CFMWS_RESTRICT_VOLATILE);
+
+	return w->usable && (w->restrictions & need) == need &&
+	       !(w->restrictions & ACPI_CEDT_CFMWS_RESTRICT_FIXED) &&
+	       (w->ways == 1 || !granularity || granularity == w->granularity);
 }
 
 /* struct bridge - A host bridge that is looked for. */

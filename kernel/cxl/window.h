@@ -35,6 +35,11 @@ struct annex_window {
  */
 int annex_windows_read(struct annex_window **windows);
 /*
+ * annex_window_fits() - Whether a window is for memory of a @kind (ANNEX_HDM_VOLATILE, _PERSISTENT)
+ * that only the host caches, by @granularity bytes on one host bridge, or, with 0, by any.
+ */
+bool annex_window_fits(const struct annex_window *w, u32 kind, u32 granularity);
+/*
  * annex_window_bridge() - Component registers of a host bridge, by _UID. -ENXIO: unknown; -EINVAL:
  * where they cannot be, or a CEDT that cannot be read. With a line.
  */

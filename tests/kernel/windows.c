@@ -150,6 +150,27 @@ static void too_many(void)
 	rig_end();
 }
 
+/* The bits of CXL 3.1 section 9.18.1.3, by their numbers: names in headers have changed. */
+static bool fits(u16 restrictions, u32 kind)
+{
+	struct annex_window w = {.ways = 2, .granularity = 512, .usable = true};
+
+	w.restrictions = restrictions;
+	CU_ASSERT_FALSE(annex_window_fits(&w, kind, 256));
+	CU_ASSERT_EQUAL(annex_window_fits(&w, kind, 512), annex_window_fits(&w, kind, 0));
+	return annex_window_fits(&w, kind, 0);
+}
+
+static void restrictions(void)
+{
+	for (u16 bits = 0; bits < 64; bits++) {
+		bool free = bits & 2 && !(bits & 16);
+
+		CU_ASSERT_EQUAL(fits(bits, ANNEX_HDM_VOLATILE), free && bits & 4);
+		CU_ASSERT_EQUAL(fits(bits, ANNEX_HDM_PERSISTENT), free && bits & 8);
+	}
+}
+
 static void bridge(int err, unsigned int lines)
 {
 	phys_addr_t at = 0;
@@ -298,5 +319,6 @@ static void others_regions(void)
 UNIT_SUITE(cxl_windows, {"a good table", good_table}, {"no table, or an empty one", no_table},
 	   {"an entry of no length", zero_length}, {"entries that are cut off", cut_off},
 	   {"windows that make no sense", no_sense}, {"windows that overlap", overlaps},
-	   {"more windows than there can be", too_many}, {"host bridges", bridges},
-	   {"room in a window", room}, {"regions of the kernel's driver", others_regions})
+	   {"more windows than there can be", too_many}, {"what windows are for", restrictions},
+	   {"host bridges", bridges}, {"room in a window", room},
+	   {"regions of the kernel's driver", others_regions})

@@ -118,7 +118,10 @@ broken "no size" $size 8 0 "$windows" "$nodev" "make no sense"
 broken "addresses that the machine has not" $start 8 0x8000000000000000 "$windows" "$nodev" \
 	"make no sense: [1-9]*, the first at 0x8000000000000000"
 broken "addresses between granules" $start 8 0x1001000 "$windows" "$nodev" "make no sense"
-broken "windows for other memory" $restrictions 2 1 "$windows" "$unsupported" "no window for 1"
+broken "windows for memory that devices cache" $restrictions 2 0xd "$windows" "$unsupported" \
+	"no window for 1"
+broken "windows for neither kind of memory" $restrictions 2 3 "$windows" "$unsupported" \
+	"no window for 1"
 broken "windows that are fixed" $restrictions 2 0x1e "$windows" "$unsupported" "no window for 1"
 broken "windows of another bridge" $target 4 99 "$windows" "$unsupported" "no window for 1"
 broken "a bridge without registers" $uid 4 99 "$bridges" "No such device or address" \
@@ -128,6 +131,9 @@ broken "a bridge of CXL 1.1" $version 4 0 "$bridges" "No such device or address"
 broken "a bridge in memory" $base 8 0x1000000 "$bridges" "$inval" \
 	"cannot have registers at 0x1000000"
 broken "a bridge nowhere" $base 8 0xfffffffffffff000 "$bridges" "$inval" "cannot have registers at"
+put $restrictions 2 0xe "$windows"
+claim "windows for memory that only the host caches: there is a range" hdm fill "$first" 0
+put_back
 # Two windows at the same place: the second is left out, and the first can be used.
 set -- $windows
 if [ $# -gt 2 ]; then
