@@ -74,8 +74,10 @@ int annex_decoders_next(struct annex_decoders *d)
 
 	for (u32 i = 0; i < d->count; i++) {
 		ctrl = readl(decoder(d, i) + CXL_DEC_CTRL);
-		if (ctrl == U32_MAX)
+		if (ctrl == U32_MAX) {
+			say(d, "it does not answer");
 			return -ENODEV;
+		}
 		if (!(ctrl & (CXL_DEC_CTRL_COMMITTED | CXL_DEC_CTRL_COMMIT))) {
 			next = min(next, i);
 		} else if (next < i) {
@@ -260,6 +262,8 @@ int annex_decoder_release(struct annex_decoders *d, u32 id)
 	d->released |= BIT(id);
 	if (!d->regs)
 		return 0;
+	if (readl(d->regs + CXL_HDM_CTRL) == U32_MAX)
+		say(d, "it does not answer: its decoders went with it");
 	decoder_forget_reset(d);
 	for (u32 i = d->count; i-- > 0 && !err;) {
 		if (!annex_decoder_range(d, i, &base, &bytes))

@@ -224,13 +224,56 @@ static void stays_late(void)
 	rig_over();
 }
 
+static void vanish(u8 *at)
+{
+	(void)at;
+	memset(rig_register(0, CXL_CM + RIG_HDM), 0xff, sizeof(before));
+}
+
 static void gone(void)
 {
 	begin();
-	memset(rig_register(0, CXL_CM + RIG_HDM), 0xff, sizeof(before));
+	vanish(NULL);
 	CU_ASSERT_EQUAL(commit(1, 256), -ENODEV);
+	CU_ASSERT_STRING_EQUAL(shim.line, "annex: device: it does not answer\n");
+	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT_EQUAL(annex_decoders_end(&rig.decoders), 0);
 	CU_ASSERT_EQUAL(annex_decoders_used(&rig.decoders), 0);
+	rig_over();
+}
+
+/* All ones while it is in use: it is given up, which is said once. */
+static void goes(void)
+{
+	static const u8 nothing[sizeof(before)];
+
+	begin();
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	memset(rig_register(0, CXL_CM + RIG_HDM), 0xff, sizeof(before));
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), 0);
+	CU_ASSERT_EQUAL(shim.lines, 1);
+	CU_ASSERT_STRING_EQUAL(shim.line, "annex: device: it does not answer: its decoders went "
+					  "with it\n");
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), 0);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 0);
+	CU_ASSERT(shim.us < USEC_PER_SEC);
+	memcpy(rig_register(0, CXL_CM + RIG_HDM), nothing, sizeof(nothing));
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT_EQUAL(id, 0);
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), 0);
+	rig_over();
+}
+
+/* While one is given back. */
+static void goes_meanwhile(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	shim.wrote = vanish;
+	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), 0);
+	CU_ASSERT_EQUAL(rig.decoders.committed, 0);
+	CU_ASSERT(shim.us < USEC_PER_SEC);
 	rig_over();
 }
 
@@ -291,5 +334,7 @@ UNIT_SUITE(cxl_decoders, {"a decoder is committed and given back", committed},
 	   {"a decoder that does not obey", stubborn}, {"a decoder that stays committed", stays},
 	   {"a decoder below it", below}, {"decoders that wait in vain", waits},
 	   {"a decoder that waited and stays", stays_late}, {"a component that is gone", gone},
+	   {"a component that goes while it is used", goes},
+	   {"a component that goes while it is given back", goes_meanwhile},
 	   {"interleaving that it has not", cannot_interleave},
 	   {"addresses beyond the last", no_end}, {"more than are mapped", more_than_are_mapped})
