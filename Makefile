@@ -119,7 +119,7 @@ UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,claim cleanup error input pool progr
 	loss memory model norm scratch text))
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 # What of the module reads registers and tables, for tests outside of a kernel.
-SHIM_OF_CXL := $(patsubst %,$(OUT)/shim/%.o,decoder mbox media regs window)
+SHIM_OF_CXL := $(patsubst %,$(OUT)/shim/%.o,decoder filter mbox media regs window)
 SHIM_OF_NVME := $(patsubst %,$(OUT)/shim/%.o,admin cmb ctrl shadow)
 SHIM_MODULE := $(SHIM_OF_CXL) $(SHIM_OF_NVME)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)

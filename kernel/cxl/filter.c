@@ -3,9 +3,8 @@
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/io.h>
 #include <linux/random.h>
+#include <linux/sched/signal.h>
 #include "filter.h"
-#include "page.h"
-#include "range.h"
 #include "user.h"
 
 #define LOOK_MS 2
@@ -33,13 +32,10 @@ static void filter_end_change(struct annex_gate *g)
 	writeq(++g->change, TABLE(g, change));
 }
 
-int annex_filter_init(struct annex_range *r)
+int annex_filter_init(struct annex_gate *g, phys_addr_t base, u64 bytes, u64 offset)
 {
-	struct annex_gate *g = &r->gate;
-
-	if (!r->uc)
-		return 0;
-	g->at = ioremap(r->base + r->cached + r->wc, r->uc);
+	g->offset = offset;
+	g->at = ioremap(base, bytes);
 	if (!g->at)
 		return -ENOMEM;
 	memset_io(g->at, 0, PAGE_SIZE);
@@ -49,14 +45,11 @@ int annex_filter_init(struct annex_range *r)
 	writeq(get_random_u64(), TABLE(g, generation));
 	wmb(); /* whoever sees the magic sees the rest */
 	writeq(ANNEX_FILTER_MAGIC, TABLE(g, magic));
-	__set_bit(0, r->pieces);
 	return 0;
 }
 
-void annex_filter_exit(struct annex_range *r)
+void annex_filter_exit(struct annex_gate *g)
 {
-	struct annex_gate *g = &r->gate;
-
 	mutex_lock(&g->lock);
 	if (g->at) {
 		writeq(0, TABLE(g, magic));
@@ -95,28 +88,38 @@ static void filter_write_entry(struct annex_gate *g, const struct annex_piece *p
 	g->asids[piece->entry] = asid;
 }
 
-/* Uncached stores are slow. */
-static void filter_wipe(void __iomem *at, u64 bytes)
+/*
+ * What an earlier owner left there is nobody's business, nor are its calls. Uncached stores are
+ * slow: nobody else waits for all of them, nor does whoever is killed.
+ */
+static int filter_wipe(struct annex_gate *g, u64 at, u64 bytes)
 {
-	for (u64 done = 0; done < bytes; done += PAGE_SIZE) {
-		memset_io(at + done, 0, PAGE_SIZE);
+	bool there = true;
+
+	for (u64 end = at + bytes; at < end && there; at += PAGE_SIZE) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		mutex_lock(&g->lock);
+		there = g->at;
+		if (there)
+			memset_io(g->at + at, 0, PAGE_SIZE);
+		mutex_unlock(&g->lock);
 		cond_resched();
 	}
+	return there ? 0 : -ENODEV;
 }
 
-int annex_filter_add(struct annex_range *r, struct annex_piece *piece)
+int annex_filter_add(struct annex_gate *g, struct annex_piece *piece)
 {
-	struct annex_gate *g = &r->gate;
-	int err = -ENOSPC;
+	int err = filter_wipe(g, piece->offset - g->offset, piece->bytes);
 
+	if (err)
+		return err;
 	mutex_lock(&g->lock);
-	if (!g->at)
-		err = -ENODEV;
+	err = g->at ? -ENOSPC : -ENODEV;
 	for (unsigned int i = 0; err == -ENOSPC && i < ANNEX_FILTER_ENTRIES; i++) {
 		if (g->asids[i])
 			continue;
-		/* What an earlier owner left there is nobody's business, nor are its calls. */
-		filter_wipe(g->at + (piece->offset - r->cached - r->wc), piece->bytes);
 		piece->entry = i;
 		filter_begin_change(g);
 		filter_write_entry(g, piece, filter_new_asid(g));
@@ -155,9 +158,8 @@ static bool filter_heard(struct annex_gate *g)
 	return !g->deaf;
 }
 
-bool annex_filter_remove(struct annex_range *r, const struct list_head *pieces)
+bool annex_filter_remove(struct annex_gate *g, const struct list_head *pieces)
 {
-	struct annex_gate *g = &r->gate;
 	const struct annex_piece *piece;
 	bool free = true;
 

@@ -13,12 +13,12 @@
 
 struct annex_piece;
 struct list_head;
-struct annex_range;
 
 /**
  * struct annex_gate - The filter of a range.
- * @lock: protects the members below; taken under the ranges' lock.
+ * @lock: protects the members below; held for a page that is zeroed, or a second at most.
  * @at: kernel mapping of the uncached part; NULL: there is none, or the range is cut.
+ * @offset: offset in the range of its first byte.
  * @asid: address space identifier that was given last.
  * @asids: identifier of each entry; 0: it is free. The device may change what is in the table.
  * @change: change counter in the table.
@@ -29,6 +29,7 @@ struct annex_range;
 struct annex_gate {
 	struct mutex lock; /* protects the members below */
 	void __iomem *at;
+	u64 offset;
 	u32 asid;
 	u32 asids[ANNEX_FILTER_ENTRIES];
 	u64 change;
@@ -36,16 +37,19 @@ struct annex_gate {
 	u64 heard, beat;
 };
 
-/* annex_filter_init() - Write an empty table to the first page of the uncached part. */
-int annex_filter_init(struct annex_range *r);
-void annex_filter_exit(struct annex_range *r);
-/* annex_filter_add() - Zero a piece, and add its entry. -ENOSPC, -ENODEV. */
-int annex_filter_add(struct annex_range *r, struct annex_piece *piece);
+/*
+ * annex_filter_init() - Write an empty table to the first page of the uncached part: @bytes at the
+ * host address @base, @offset in the range.
+ */
+int annex_filter_init(struct annex_gate *g, phys_addr_t base, u64 bytes, u64 offset);
+void annex_filter_exit(struct annex_gate *g);
+/* annex_filter_add() - Zero a piece, and add its entry. -ENOSPC, -ENODEV, -EINTR (killed). */
+int annex_filter_add(struct annex_gate *g, struct annex_piece *piece);
 /*
  * annex_filter_remove() - Remove the entries of a file's pieces. Returns whether the pages may be
  * given to others: a device that lives, but does not acknowledge within a second, may still answer
  * calls there. A device that has acknowledged nothing since then is not waited for again.
  */
-bool annex_filter_remove(struct annex_range *r, const struct list_head *pieces);
+bool annex_filter_remove(struct annex_gate *g, const struct list_head *pieces);
 
 #endif

@@ -7,6 +7,7 @@
 #include "debug.h"
 #include "hdm.h"
 #include "node.h"
+#include "poison.h"
 #include "range.h"
 #include "user.h"
 
@@ -72,7 +73,7 @@ static int hdm_read_capacity(struct annex_hdm *hdm)
 
 static void hdm_poison_changed(struct annex_media *media)
 {
-	annex_range_poison(container_of(media, struct annex_hdm, media));
+	annex_poison_update(container_of(media, struct annex_hdm, media));
 }
 
 static int hdm_start(struct annex_hdm *hdm)
@@ -97,9 +98,9 @@ static int hdm_start(struct annex_hdm *hdm)
 }
 
 /* Nothing of the module's reaches it any more. */
-static void hdm_stop(struct annex_hdm *hdm)
+static void hdm_stop(struct annex_hdm *hdm, unsigned long patience)
 {
-	annex_range_evict(hdm);
+	annex_range_evict(hdm, patience);
 	annex_media_end(&hdm->media);
 	annex_mbox_end(&hdm->mbox);
 	annex_regs_exit(&hdm->regs);
@@ -141,7 +142,7 @@ static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		 hdm->bytes[ANNEX_HDM_VOLATILE], hdm->bytes[ANNEX_HDM_PERSISTENT]);
 	return 0;
 stop:
-	hdm_stop(hdm);
+	hdm_stop(hdm, ANNEX_RANGE_REMOVAL);
 	pci_release_mem_regions(pdev);
 disable:
 	pci_disable_device(pdev);
@@ -157,7 +158,7 @@ static void hdm_remove(struct pci_dev *pdev)
 
 	annex_debug_remove(hdm);
 	cdev_device_del(&hdm->cdev, &hdm->dev);
-	hdm_stop(hdm);
+	hdm_stop(hdm, ANNEX_RANGE_REMOVAL);
 	pci_release_mem_regions(pdev);
 	pci_disable_device(pdev);
 	put_device(&hdm->dev);
@@ -234,9 +235,10 @@ void annex_hdm_disable(struct annex_hdm *hdm)
 
 static const struct pci_device_id hdm_no_ids[] = {{}};
 
+/* Processes run on: nobody may make a range now. The next kernel finds the device as it was. */
 static void hdm_shutdown(struct pci_dev *pdev)
 {
-	annex_range_shutdown(pci_get_drvdata(pdev));
+	hdm_stop(pci_get_drvdata(pdev), ANNEX_RANGE_SHUTDOWN);
 }
 
 /* Also of a bus reset through sysfs, which nobody can refuse. */

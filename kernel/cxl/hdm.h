@@ -4,14 +4,12 @@
  *
  * Lock order, outermost first:
  *
- *	ranges' lock (range.h) > media.lock
- *	media.talk > mbox.lock > media.lock
- *	ranges' lock > gate.lock (filter.h)
+ *	ranges' lock (range.h) > range.view
+ *	media.talk > mbox.lock > media.lock > range.view
  *	mmap_lock of a caller > range.view
  *
- * media.talk and mbox.lock, under which a device is waited for, are never taken under the ranges'
- * lock. gate.lock is held for a second at most while a device is waited for; it is taken under the
- * ranges' lock when a range ends, and never under range.view.
+ * media.talk, mbox.lock and gate.lock (filter.h), under which a device is waited for, are never
+ * taken under the ranges' lock; gate.lock, which is held for a second at most, is taken under none.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H
@@ -42,6 +40,7 @@ struct dentry;
  * @bytes: capacity, by kind (ANNEX_HDM_VOLATILE, _PERSISTENT).
  * @mem_enabled: this driver has set Mem_Enable.
  * @range: range that the device is a member of, or NULL (the ranges' lock).
+ * @making: a range of it is being made; read without the lock, written under it.
  * @users: number of open files (the ranges' lock).
  * @refusals: number of calls that were refused.
  * @debug: its folder in debugfs.
@@ -59,6 +58,7 @@ struct annex_hdm {
 	u64 bytes[2];
 	bool mem_enabled;
 	struct annex_range *range;
+	bool making;
 	unsigned int users;
 	atomic64_t refusals;
 	struct dentry *debug;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/bitmap.h>
 #include <linux/fs.h>
+#include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -156,7 +157,7 @@ static void page_free_pieces(struct annex_range *r, struct annex_user *user,
 			     struct list_head *pieces)
 {
 	struct annex_piece *piece, *next;
-	bool free = list_empty(pieces) || annex_filter_remove(r, pieces);
+	bool free = list_empty(pieces) || annex_filter_remove(&r->gate, pieces);
 
 	if (!free)
 		dev_warn(&user->hdm->dev, "m2func: the device holds on to a file's pieces\n");
@@ -237,7 +238,7 @@ void annex_page_struck(struct annex_range *r, u64 first, u64 last)
 	WRITE_ONCE(r->struck, r->struck + 1);
 }
 
-int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long n, int flags)
+static int page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long n, int flags)
 {
 	struct annex_range *r = container_of(pgmap, struct annex_range, pgmap);
 	u64 first = PFN_PHYS(pfn) - r->base, last = min(first + PFN_PHYS(n), r->cached) - 1;
@@ -248,6 +249,55 @@ int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned lo
 	up_write(&r->view);
 	annex_range_wake(r);
 	return 0;
+}
+
+static const struct dev_pagemap_ops page_ops = {.memory_failure = page_failure};
+
+int annex_page_make(struct annex_range *r)
+{
+	u64 pages = r->bytes >> PAGE_SHIFT;
+	void *at;
+	int err;
+
+	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
+	r->pieces = kvcalloc(BITS_TO_LONGS((r->uc >> PAGE_SHIFT) + 1), sizeof(long), GFP_KERNEL);
+	if (!r->bad || !r->pieces)
+		return -ENOMEM;
+	if (r->wc && arch_io_reserve_memtype_wc(r->base + r->cached, r->wc))
+		return annex_hdm_refuse(r->members[0], -EBUSY,
+					"range: it cannot be write-combining");
+	r->combining = r->wc;
+	if (r->uc) {
+		__set_bit(0, r->pieces); /* for the table */
+		err = annex_filter_init(&r->gate, r->base + r->bytes - r->uc, r->uc,
+					r->bytes - r->uc);
+		if (err)
+			return err;
+	}
+	if (!r->cached)
+		return 0;
+	r->pgmap.type = MEMORY_DEVICE_GENERIC;
+	r->pgmap.range = (struct range){r->base, r->base + r->cached - 1};
+	r->pgmap.nr_range = 1;
+	r->pgmap.ops = &page_ops;
+	at = memremap_pages(&r->pgmap, dev_to_node(&r->members[0]->pdev->dev));
+	if (IS_ERR(at))
+		return annex_hdm_refuse(r->members[0], PTR_ERR(at),
+					"range: the kernel makes no pages for 0x%llx + 0x%llx",
+					r->base, r->cached);
+	r->paged = true;
+	return 0;
+}
+
+void annex_page_unmake(struct annex_range *r)
+{
+	annex_filter_exit(&r->gate);
+	if (r->paged)
+		memunmap_pages(&r->pgmap);
+	if (r->combining)
+		arch_io_free_memtype_wc(r->base + r->cached, r->wc);
+	r->paged = false;
+	r->combining = false;
 }
 
 /* Whether a process may have one more, by what it has over all of its files. */
@@ -331,7 +381,7 @@ int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, 
 		page_drop(piece);
 		return err;
 	}
-	err = annex_filter_add(r, piece);
+	err = annex_filter_add(&r->gate, piece);
 	down_write(&r->view);
 	piece->ready = !err; /* it can be mapped now */
 	*offset = piece->offset;

@@ -9,9 +9,15 @@
 
 struct annex_range;
 struct annex_user;
-struct dev_pagemap;
 struct vm_area_struct;
 
+/*
+ * annex_page_make() - Make the pages of a range whose decoders are committed, and what goes with
+ * them. Errors have a line but for -ENOMEM, and leave it to annex_page_unmake().
+ */
+int annex_page_make(struct annex_range *r);
+/* annex_page_unmake() - Take away what there is. Nobody holds a page. */
+void annex_page_unmake(struct annex_range *r);
 /* annex_page_mmap() - mmap() of a file. */
 int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma);
 /* annex_page_join() - Let a file map the range, until annex_page_leave(). */
@@ -32,8 +38,6 @@ bool annex_page_idle(struct annex_range *r);
  */
 bool annex_page_strike(struct annex_range *r, u64 first, u64 last);
 void annex_page_struck(struct annex_range *r, u64 first, u64 last);
-/* annex_page_failure() - The kernel reports a memory failure of these pages. */
-int annex_page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long n, int flags);
 /*
  * annex_page_piece() - Give uncached pages to the calling process, by a file. @offset: their place
  * in the range. -ENOSPC; -EMFILE: the process has its share.

@@ -10,8 +10,10 @@
 struct annex_hdm;
 struct annex_range;
 
-/* annex_poison_apply() - Pages in members' lists may not be touched. Under the ranges' lock. */
+/* annex_poison_apply() - Pages in members' lists may not be touched. */
 void annex_poison_apply(struct annex_range *r);
+/* annex_poison_update() - The list of a device may have changed: apply it to its range. */
+void annex_poison_update(struct annex_hdm *hdm);
 /*
  * annex_poison_list() - Runs of pages that may not be touched, @room of them into @list, without
  * the first @first. How many there are; @struck: as the range has it with them.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -14,11 +13,9 @@
 #define LOOK (HZ / 50)     /* between two looks for pages that are held, at first */
 #define LOOK_MOST (HZ / 4) /* and after many */
 #define PATIENCE (5 * HZ)  /* for the end of one range, before there is another */
-#define REMOVAL (10 * HZ)  /* that a removal waits for whoever holds pages */
-#define SHUTDOWN (2 * HZ)  /* and the end of the machine */
 
 static DEFINE_MUTEX(lock);
-static DECLARE_WAIT_QUEUE_HEAD(cut_wait);
+static DECLARE_WAIT_QUEUE_HEAD(settled); /* a range was made, or cut */
 static struct workqueue_struct *queue;
 
 int annex_ranges_init(void)
@@ -152,38 +149,6 @@ static int range_commit_members(struct annex_range *r)
 	return err;
 }
 
-static const struct dev_pagemap_ops pagemap_ops = {.memory_failure = annex_page_failure};
-
-static int range_make_pages(struct annex_range *r)
-{
-	u64 pages = r->bytes >> PAGE_SHIFT;
-	void *at;
-	int err;
-
-	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
-	r->pieces = kvcalloc(BITS_TO_LONGS((r->uc >> PAGE_SHIFT) + 1), sizeof(long), GFP_KERNEL);
-	if (!r->bad || !r->pieces)
-		return -ENOMEM;
-	if (r->wc && arch_io_reserve_memtype_wc(r->base + r->cached, r->wc))
-		return annex_hdm_refuse(r->members[0], -EBUSY,
-					"range: it cannot be write-combining");
-	r->combining = r->wc;
-	err = annex_filter_init(r);
-	if (err || !r->cached)
-		return err;
-	r->pgmap.type = MEMORY_DEVICE_GENERIC;
-	r->pgmap.range = (struct range){r->base, r->base + r->cached - 1};
-	r->pgmap.nr_range = 1;
-	r->pgmap.ops = &pagemap_ops;
-	at = memremap_pages(&r->pgmap, dev_to_node(&r->members[0]->pdev->dev));
-	if (IS_ERR(at))
-		return annex_hdm_refuse(r->members[0], PTR_ERR(at),
-					"range: the kernel makes no pages for 0x%llx + 0x%llx",
-					r->base, r->cached);
-	r->paged = true;
-	return 0;
-}
-
 static void range_take_back(struct annex_range *r)
 {
 	r->stuck |= annex_route_release(&r->route) != 0;
@@ -200,19 +165,10 @@ static void range_take_back(struct annex_range *r)
 			r->base, r->bytes);
 }
 
-/* Take back whatever is there, in the reverse order. Nobody holds a page. */
+/* Without pages any more, or yet: take back whatever is there, in the reverse order. */
 static void range_cut(struct annex_range *r)
 {
-	annex_filter_exit(r);
-	if (r->paged)
-		memunmap_pages(&r->pgmap);
-	if (r->combining)
-		arch_io_free_memtype_wc(r->base + r->cached, r->wc);
-	r->paged = false;
-	r->combining = false;
-	if (r->committed)
-		annex_caches_flush(r->base,
-				   r->bytes); /* back to the devices, while there is a way */
+	lockdep_assert_held(&lock);
 	range_take_back(r);
 	if (r->res && !r->stuck)
 		release_mem_region(r->base, r->bytes);
@@ -221,7 +177,7 @@ static void range_cut(struct annex_range *r)
 		if (r->members[i]->range == r)
 			WRITE_ONCE(r->members[i]->range, NULL);
 	r->live = false;
-	wake_up_all(&cut_wait);
+	wake_up_all(&settled);
 	/* What addresses are called in the kernel's tree is in the module. */
 	if (!r->stuck)
 		module_put(THIS_MODULE);
@@ -249,21 +205,28 @@ static void range_look(struct annex_range *r, unsigned long delay)
 }
 
 /*
- * Whether a range that has ended can be cut. The lock is everybody's, and terabytes have many
- * pages: they are looked at without it, by one at a time.
+ * Cut a range that has ended, if nobody holds a page. The lock is everybody's, and terabytes have
+ * many pages: they are looked at, and go, without it, by one at a time. It stays live meanwhile, so
+ * nobody frees it.
  */
-static bool range_is_idle(struct annex_range *r)
+static void range_try_cut(struct annex_range *r)
 {
 	bool idle;
 
-	if (!r->live || r->looking)
-		return false;
-	r->looking = true;
+	if (!r->live || r->busy)
+		return;
+	r->busy = true;
 	mutex_unlock(&lock);
 	idle = annex_page_idle(r);
 	mutex_lock(&lock);
-	r->looking = false;
-	return idle && annex_export_idle(r);
+	if (idle && annex_export_idle(r)) {
+		mutex_unlock(&lock);
+		annex_page_unmake(r);
+		annex_caches_flush(r->base, r->bytes); /* back to the devices */
+		mutex_lock(&lock);
+		range_cut(r);
+	}
+	r->busy = false;
 }
 
 static void range_end_work(struct work_struct *work)
@@ -273,8 +236,7 @@ static void range_end_work(struct work_struct *work)
 
 	mutex_lock(&lock);
 	r->queued = false;
-	if (range_is_idle(r))
-		range_cut(r);
+	range_try_cut(r);
 	if (r->live) {
 		r->pause = clamp(2 * r->pause, (unsigned long)LOOK, (unsigned long)LOOK_MOST);
 		range_look(r, r->pause);
@@ -285,12 +247,19 @@ static void range_end_work(struct work_struct *work)
 		range_drop(r);
 }
 
-/* No new use of it; cut it as soon as can be. */
+/*
+ * No new use of it; cut it as soon as can be. Page tables may have all of its pages, so they are
+ * gone through without the lock.
+ */
 static void range_end(struct annex_range *r)
 {
+	r->refs++;
+	mutex_unlock(&lock);
 	annex_page_end(r);
+	mutex_lock(&lock);
 	annex_export_end(r);
 	range_look(r, 0);
+	annex_range_put(r);
 }
 
 static int range_start(struct annex_range *r, const struct annex_want *want)
@@ -311,19 +280,49 @@ static int range_start(struct annex_range *r, const struct annex_want *want)
 		err = range_commit_members(r);
 	if (!err)
 		err = annex_route_commit(&r->route, r->base, r->bytes, r->granularity);
-	if (err)
-		return err;
-	annex_caches_flush(r->base, r->bytes);
-	return range_make_pages(r);
+	return err;
 }
 
-static struct annex_range *range_create(const struct annex_want *want)
+static void range_set_making(struct annex_range *r, bool making)
 {
-	struct annex_range *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	for (unsigned int i = 0; i < r->n; i++)
+		WRITE_ONCE(r->members[i]->making, making);
+	if (!making)
+		wake_up_all(&settled);
+}
+
+/*
+ * With its decoders, the pages, without the lock as far as that takes time. Poison that comes
+ * meanwhile finds the range in its members, but nobody else gets it before it is made.
+ */
+static int range_make(struct annex_range *r)
+{
 	int err;
 
+	range_set_making(r, true);
+	mutex_unlock(&lock);
+	annex_caches_flush(r->base, r->bytes);
+	err = annex_page_make(r);
+	if (err)
+		annex_page_unmake(r);
+	mutex_lock(&lock);
+	for (unsigned int i = 0; i < r->n && !err; i++)
+		r->members[i]->range = r;
+	if (!err) {
+		mutex_unlock(&lock);
+		annex_poison_apply(r);
+		mutex_lock(&lock);
+	}
+	range_set_making(r, false);
+	return err;
+}
+
+static struct annex_range *range_alloc(const struct annex_want *want)
+{
+	struct annex_range *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+
 	if (!r)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	r->refs = 1;
 	r->live = true;
 	r->kind = want->kind;
@@ -337,17 +336,26 @@ static struct annex_range *range_create(const struct annex_want *want)
 		get_device(&r->members[r->n]->dev);
 	}
 	__module_get(THIS_MODULE); /* who asks has a file open */
+	return r;
+}
+
+static struct annex_range *range_create(const struct annex_want *want)
+{
+	struct annex_range *r = range_alloc(want);
+	int err;
+
+	if (!r)
+		return ERR_PTR(-ENOMEM);
 	err = range_start(r, want);
 	r->stuck = err == -ENOTRECOVERABLE;
+	if (!err)
+		err = range_make(r);
 	trace_annex_hdm_range(dev_name(&r->members[0]->dev), r->base, r->bytes, r->n, err);
 	if (err) {
 		range_cut(r);
 		range_drop(r);
 		return ERR_PTR(err);
 	}
-	for (unsigned int i = 0; i < r->n; i++)
-		r->members[i]->range = r;
-	annex_poison_apply(r);
 	dev_info(&r->members[0]->dev, "range of 0x%llx bytes at 0x%llx, %u ways\n", r->bytes,
 		 r->base, r->n);
 	return r;
@@ -361,20 +369,37 @@ static bool range_same(const struct annex_range *r, const struct annex_want *wan
 	       !memcmp(r->members, want->members, want->n * sizeof(want->members[0]));
 }
 
-/* The last job's range may need a moment: io_uring lets go of its buffers after their process. */
-static int range_wait(const struct annex_want *want)
+static struct annex_hdm *range_find_unsettled(const struct annex_want *want)
 {
-	long left = PATIENCE;
-
-	lockdep_assert_held(&lock);
 	for (unsigned int i = 0; i < want->n; i++) {
 		struct annex_hdm *hdm = want->members[i];
 
-		while (left > 0 && hdm->range && hdm->range->ended) {
-			mutex_unlock(&lock);
-			left = wait_event_killable_timeout(cut_wait, !READ_ONCE(hdm->range), left);
-			mutex_lock(&lock);
-		}
+		if (hdm->making || (hdm->range && hdm->range->ended))
+			return hdm;
+	}
+	return NULL;
+}
+
+/*
+ * Until one that somebody makes is made. The last job's range may need a moment as well: io_uring
+ * lets go of its buffers after their process.
+ */
+static int range_wait(const struct annex_want *want)
+{
+	struct annex_hdm *hdm = range_find_unsettled(want);
+	long left = PATIENCE;
+
+	lockdep_assert_held(&lock);
+	while (hdm && left > 0) {
+		bool making = hdm->making;
+
+		mutex_unlock(&lock);
+		if (!making)
+			left = wait_event_killable_timeout(settled, !READ_ONCE(hdm->range), left);
+		else if (wait_event_killable(settled, !READ_ONCE(hdm->making)))
+			left = -EINTR;
+		mutex_lock(&lock);
+		hdm = range_find_unsettled(want);
 	}
 	return left < 0 ? -EINTR : 0;
 }
@@ -394,6 +419,8 @@ struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_wa
 			return ERR_PTR(annex_hdm_refuse(want->members[i], -EBUSY,
 							"range: it is part of another one"));
 	}
+	if (!r && !want->paced)
+		return ERR_PTR(-EAGAIN);
 	if (!r)
 		return range_create(want);
 	if (r->ended) {
@@ -415,54 +442,55 @@ void annex_range_put(struct annex_range *r)
 	lockdep_assert_held(&lock);
 	if (--r->refs)
 		return;
-	/* Most often nobody has a page any more. */
+	/* There are no page tables any more; most often nobody has a page either. */
 	if (r->live)
 		annex_page_end(r);
-	if (range_is_idle(r))
-		range_cut(r);
+	range_try_cut(r);
 	range_look(r, 0);
 }
 
-static const char stays[] = "its decoders stay committed";
+/* Until the range of a device that somebody makes is made. */
+static void range_wait_made(struct annex_hdm *hdm)
+{
+	while (hdm->making) {
+		mutex_unlock(&lock);
+		wait_event(settled, !READ_ONCE(hdm->making));
+		mutex_lock(&lock);
+	}
+}
 
-void annex_range_evict(struct annex_hdm *hdm)
+void annex_range_evict(struct annex_hdm *hdm, unsigned long patience)
 {
 	mutex_lock(&lock);
-	hdm->gone = true;
+	hdm->gone = true; /* so this is the last range that is made of it */
+	range_wait_made(hdm);
 	if (hdm->range)
 		range_end(hdm->range);
 	mutex_unlock(&lock);
-	wait_event_timeout(cut_wait, !READ_ONCE(hdm->range), REMOVAL);
+	wait_event_timeout(settled, !READ_ONCE(hdm->range), patience);
 	mutex_lock(&lock);
-	/* Hotplug of the whole machine waits for a removal. @end does the rest. */
+	/* Others wait for this to end. The work does the rest. */
 	if (hdm->range)
-		dev_warn(&hdm->dev, "removed, and somebody holds pages of its range: %s\n", stays);
+		dev_warn(&hdm->dev, "removed, and somebody holds pages of its range: its decoders "
+				    "stay committed\n");
 	hdm->decoders.regs = NULL;
 	hdm->mem_enabled = false;
 	mutex_unlock(&lock);
-}
-
-void annex_range_shutdown(struct annex_hdm *hdm)
-{
-	mutex_lock(&lock);
-	if (hdm->range)
-		range_end(hdm->range);
-	mutex_unlock(&lock);
-	if (!wait_event_timeout(cut_wait, !READ_ONCE(hdm->range), SHUTDOWN))
-		dev_warn(&hdm->dev, "somebody holds pages of its range: %s\n", stays);
 }
 
 void annex_range_verify(struct annex_hdm *hdm)
 {
 	struct annex_range *r;
 	u64 base, bytes;
+	bool lost = false;
 
 	mutex_lock(&lock);
+	range_wait_made(hdm);
 	r = hdm->range;
-	for (unsigned int i = 0; r && !r->ended && i < r->n; i++) {
-		if (r->members[i] != hdm ||
-		    annex_decoder_range(&hdm->decoders, r->ids[i], &base, &bytes))
-			continue;
+	for (unsigned int i = 0; r && !r->ended && i < r->n; i++)
+		lost |= r->members[i] == hdm &&
+			!annex_decoder_range(&hdm->decoders, r->ids[i], &base, &bytes);
+	if (lost) {
 		dev_err(&hdm->dev, "a reset took its decoders: the range ends, data is lost\n");
 		range_end(r);
 	}
@@ -471,21 +499,13 @@ void annex_range_verify(struct annex_hdm *hdm)
 
 bool annex_range_live(struct annex_hdm *hdm)
 {
-	return READ_ONCE(hdm->range);
+	return READ_ONCE(hdm->making) || READ_ONCE(hdm->range);
 }
 
 void annex_range_wake(struct annex_range *r)
 {
 	for (unsigned int i = 0; i < r->n; i++)
 		wake_up_all(&r->members[i]->media.wait);
-}
-
-void annex_range_poison(struct annex_hdm *hdm)
-{
-	mutex_lock(&lock);
-	if (hdm->range && !hdm->range->ended)
-		annex_poison_apply(hdm->range);
-	mutex_unlock(&lock);
 }
 
 unsigned int annex_range_users(struct annex_hdm *hdm)

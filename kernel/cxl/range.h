@@ -9,6 +9,10 @@
  * Files and dma-bufs hold references to a range. When the last one is gone, or a member is removed,
  * the range ends: no new mapping of its memory is made. When nobody holds a page any more it is
  * cut: its decoders are released. The kernel does not announce that, so delayed work polls for it.
+ *
+ * All that takes time for each page is done without the ranges' lock: to make pages, go through
+ * page tables, look for pages that are held, and take pages away. A member's @making, and @busy,
+ * keep others out meanwhile.
  */
 #ifndef ANNEX_RANGE_H
 #define ANNEX_RANGE_H
@@ -24,6 +28,10 @@
 
 #define ANNEX_RANGE_UNIT SZ_2M /* of its parts: what struct pages are made for */
 
+/* How long the end of a device waits for those who hold pages. */
+#define ANNEX_RANGE_REMOVAL (10 * HZ) /* hotplug of the whole machine waits for it */
+#define ANNEX_RANGE_SHUTDOWN (2 * HZ)
+
 /**
  * struct annex_range - A range.
  * @refs: references of files and dma-bufs.
@@ -31,7 +39,7 @@
  * @stuck: a decoder stays committed: the host addresses are never freed.
  * @end: delayed work that cuts the range once no page is held.
  * @queued: @end is queued.
- * @looking: somebody looks for pages that are held, without the ranges' lock: nobody else does.
+ * @busy: somebody looks for pages that are held, or cuts the range, without the ranges' lock.
  * @idle: pages, from the first on, that nobody holds any more; of a range that has ended.
  * @pause: jiffies until @end looks again.
  * @n: number of members.
@@ -64,7 +72,7 @@ struct annex_range {
 	unsigned int refs;
 	bool live, stuck;
 	struct delayed_work end;
-	bool queued, looking;
+	bool queued, busy;
 	u64 idle;
 	unsigned long pause;
 	unsigned int n;
@@ -89,12 +97,16 @@ struct annex_range {
 	struct list_head exports;
 };
 
-/* struct annex_want - The arguments of ANNEX_IOC_HDM_RANGE, with devices in place of files. */
+/*
+ * struct annex_want - The arguments of ANNEX_IOC_HDM_RANGE, with devices in place of files. @paced:
+ * caches may be emptied for it now (caches.h).
+ */
 struct annex_want {
 	u32 kind, granularity;
 	u64 bytes, wc, uc;
 	unsigned int n;
 	struct annex_hdm *members[ANNEX_HDM_MEMBERS];
+	bool paced;
 };
 
 int annex_ranges_init(void);
@@ -105,26 +117,23 @@ void annex_ranges_unlock(void);
 
 /*
  * annex_range_get() - Get a reference to the range of a device, or create the range. Under the
- * ranges' lock, which is let go of while the range before comes to its end, 5 s at most. Errors as
- * in struct annex_ioc_hdm_range, with a line; or -EINTR, without.
+ * ranges' lock, which is let go of meanwhile: while the range before comes to its end, 5 s at most,
+ * and while pages are made. Errors as in struct annex_ioc_hdm_range, with a line; or without,
+ * -EINTR, and -EAGAIN: it would have to be created, and is not paced.
  */
 struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want);
 /* annex_range_put() - Give it back, under the ranges' lock, which is let go of meanwhile. */
 void annex_range_put(struct annex_range *range);
 /*
- * annex_range_evict() - End the range of a device that is removed, and wait ten seconds at most
- * until it is cut, that is, until nobody holds a page of it. After that it is cut without touching
- * the device.
+ * annex_range_evict() - End the range of a device that is removed, or shut down, and wait until it
+ * is cut, that is, until nobody holds a page of it, but not longer than @patience. After that it is
+ * cut without touching the device. There is no other range of it.
  */
-void annex_range_evict(struct annex_hdm *hdm);
-/* annex_range_shutdown() - End the range of a device before the next kernel, and wait a little. */
-void annex_range_shutdown(struct annex_hdm *hdm);
+void annex_range_evict(struct annex_hdm *hdm, unsigned long patience);
 /* annex_range_verify() - After a reset of a device: end its range if decoders are gone. */
 void annex_range_verify(struct annex_hdm *hdm);
 /* annex_range_live() - Whether there is a range of a device. */
 bool annex_range_live(struct annex_hdm *hdm);
-/* annex_range_poison() - Apply the poison lists that have changed to the ranges. */
-void annex_range_poison(struct annex_hdm *hdm);
 /* annex_range_wake() - Wake the sleepers in poll() of all members. */
 void annex_range_wake(struct annex_range *range);
 

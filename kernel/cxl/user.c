@@ -285,7 +285,7 @@ static int user_join(struct annex_user *user, const struct annex_want *want,
 	return PTR_ERR_OR_ZERO(r);
 }
 
-static int user_make_range(struct annex_user *user, struct annex_ioc_hdm_range *args)
+static int user_make_range(struct annex_user *user, struct annex_ioc_hdm_range *args, bool paced)
 {
 	struct annex_want want = {
 		.kind = args->kind,
@@ -295,6 +295,7 @@ static int user_make_range(struct annex_user *user, struct annex_ioc_hdm_range *
 		.uc = args->uc,
 		.n = max(args->nmembers, 1u),
 		.members = {user->hdm},
+		.paced = paced,
 	};
 	struct file *files[ANNEX_HDM_MEMBERS];
 	u32 nfiles = 0;
@@ -310,18 +311,24 @@ static int user_make_range(struct annex_user *user, struct annex_ioc_hdm_range *
 }
 
 /* A read() may wait for an event with the lock. */
-static long user_range(void *self, void *arg)
+static long user_try_range(struct annex_user *user, struct annex_ioc_hdm_range *args, bool paced)
 {
-	struct annex_user *user = self;
 	long err;
 
-	if (!READ_ONCE(user->hdm->range) && annex_caches_pace())
-		return -EINTR;
 	if (mutex_lock_interruptible(&user->reading))
 		return -ERESTARTSYS;
-	err = user_make_range(user, arg);
+	err = user_make_range(user, args, paced);
 	mutex_unlock(&user->reading);
 	return err;
+}
+
+static long user_range(void *self, void *arg)
+{
+	long err = user_try_range(self, arg, false);
+
+	if (err != -EAGAIN)
+		return err;
+	return annex_caches_pace() ? -EINTR : user_try_range(self, arg, true);
 }
 
 /* The range of a file; NULL, with a line: none yet. */
@@ -366,7 +373,7 @@ static int user_rescan(struct annex_user *user)
 		for (unsigned int i = 0; i < r->n && !err; i++)
 			err = annex_media_scan(&r->members[i]->media);
 	}
-	annex_range_poison(user->hdm); /* which may be others' only; also what some of them told */
+	annex_poison_update(user->hdm); /* which may be others' only; also what some of them told */
 	return err == -EOPNOTSUPP ? annex_hdm_refuse(user->hdm, err, "poison: it keeps no list")
 				  : err;
 }

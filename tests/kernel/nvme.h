@@ -160,7 +160,6 @@ unsigned long bitmap_find_next_zero_area(unsigned long *map, unsigned long bits,
 #define hi_lo_writeq writeq
 #define SZ_1M 0x100000u
 #define ioremap_wc ioremap
-#define memset_io memset
 #define IOMMU_RESV_DIRECT 0
 #define IOMMU_RESV_DIRECT_RELAXABLE 1
 #define IOMMU_RESV_RESERVED 2
@@ -197,15 +196,6 @@ void iommu_group_put(struct iommu_group *group);
 int iommu_group_for_each_dev(struct iommu_group *group, void *data,
 			     int (*fn)(struct device *, void *));
 struct iommu_domain *iommu_get_domain_for_dev(struct device *dev);
-
-struct list_head {
-	struct list_head *next, *prev;
-};
-
-#define LIST_HEAD(name) struct list_head name = {&(name), &(name)}
-#define list_for_each_entry(at, head, member)                                                      \
-	for (at = container_of((head)->next, typeof(*at), member); &at->member != (head);          \
-	     at = container_of(at->member.next, typeof(*at), member))
 
 struct iommu_resv_region {
 	struct list_head list;

@@ -126,17 +126,28 @@ static inline void mutex_unlock(struct mutex *l)
 
 #define mutex_init(l) ((l)->held = false)
 
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+#define LIST_HEAD(name) struct list_head name = {&(name), &(name)}
+#define list_for_each_entry(at, head, member)                                                      \
+	for (at = container_of((head)->next, typeof(*at), member); &at->member != (head);          \
+	     at = container_of(at->member.next, typeof(*at), member))
+
 typedef unsigned int wait_queue_head_t;
 #define init_waitqueue_head(w) (*(w) = 0)
 #define wake_up_all(w) (++*(w))
 #define wq_has_sleeper(w) ((void)(w), shim.sleepers)
 #define cond_resched() ((void)0)
+#define fatal_signal_pending(process) (shim.killed)
 
 /* Time. */
 #define HZ 1000
 #define jiffies ((unsigned long)(shim.us / 1000))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
 #define ktime_get_real_ns() 1234567890ull
+#define msleep(ms) ((void)(shim.us += (ms)*1000ull))
 
 /* Work that is due some time: a test does it when it likes. */
 struct work_struct {
@@ -181,6 +192,8 @@ void writel(u32 value, void *at);
 void writeq(u64 value, void *at);
 #define memcpy_fromio memcpy
 #define memcpy_toio memcpy
+#define memset_io memset
+#define wmb() ((void)0)
 void *ioremap(phys_addr_t at, u64 bytes);
 void iounmap(void *at);
 
@@ -217,6 +230,8 @@ int request_threaded_irq(unsigned int irq, void *quick, irqreturn_t (*thread)(in
 			 unsigned long flags, const char *name, void *data);
 void free_irq(unsigned int irq, void *data);
 #define annex_owns_events(pdev) ((void)(pdev), !shim.firmware)
+
+#define get_random_u64() 0x123456789abcdefull
 
 typedef struct {
 	u8 b[16];
@@ -316,6 +331,7 @@ void seq_printf(struct seq_file *to, const char *format, ...) __attribute__((for
  * @firmware: it keeps event records for itself.
  * @master: the device may reach memory.
  * @sleepers: somebody waits.
+ * @killed: the calling process is to end.
  * @line: the last one of the log. @lines: how many there were.
  */
 extern struct shim {
@@ -334,7 +350,7 @@ extern struct shim {
 	int vectors;
 	irqreturn_t (*thread[SHIM_VECTORS])(int, void *);
 	void *data[SHIM_VECTORS];
-	bool firmware, sleepers, master;
+	bool firmware, sleepers, master, killed;
 	char line[256];
 	unsigned int lines;
 } shim;
