@@ -11,7 +11,7 @@
 
 ANNEX_IMPORT_NS(DMA_BUF);
 
-#define RUN SZ_1G /* bytes of a scatterlist's entry, which has 32 bits for them */
+#define RUN SZ_1G /* most bytes of a scatterlist's entry, which has 32 bits for them */
 
 /*
  * struct annex_export - A dma-buf.
@@ -61,20 +61,22 @@ static bool export_bounces(struct device *dev, struct sg_table *sgt, int err)
 	return false;
 }
 
-static struct sg_table *export_make_table(const struct annex_export *e)
+/* In entries that the importing device can do. */
+static struct sg_table *export_make_table(const struct annex_export *e, struct device *dev)
 {
+	u32 run = clamp_t(u32, round_down(dma_get_max_seg_size(dev), PAGE_SIZE), PAGE_SIZE, RUN);
 	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	u64 n = DIV_ROUND_UP_ULL(e->bytes, run), at = 0;
 	struct scatterlist *sg;
-	u64 at = 0;
 
 	if (!sgt)
 		return ERR_PTR(-ENOMEM);
-	if (sg_alloc_table(sgt, DIV_ROUND_UP_ULL(e->bytes, RUN), GFP_KERNEL)) {
+	if (n > UINT_MAX || sg_alloc_table(sgt, n, GFP_KERNEL)) {
 		kfree(sgt);
 		return ERR_PTR(-ENOMEM);
 	}
 	for (sg = sgt->sgl; sg; sg = sg_next(sg)) {
-		u64 bytes = min_t(u64, e->bytes - at, RUN);
+		u64 bytes = min_t(u64, e->bytes - at, run);
 
 		sg_set_page(sg, pfn_to_page(PHYS_PFN(e->base + at)), bytes, 0);
 		at += bytes;
@@ -96,7 +98,7 @@ static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_d
 
 	if (e->ended)
 		return ERR_PTR(-ENODEV);
-	sgt = export_make_table(e);
+	sgt = export_make_table(e, attach->dev);
 	if (IS_ERR(sgt))
 		return sgt;
 	err = dma_map_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
