@@ -90,8 +90,13 @@ delete_region()
 make_dax()
 {
 	modprobe -a device_dax dax_cxl
-	echo "$name" >/sys/bus/cxl/drivers/cxl_region/bind &&
-		dax=$(basename "$cxl/$name/dax_$name"/dax*.*) && [ -e "/sys/bus/dax/devices/$dax" ]
+	echo "$name" >/sys/bus/cxl/drivers/cxl_region/bind && within 10 find_dax
+}
+
+# find_dax - From Linux 7 on it is there some time after that.
+find_dax()
+{
+	dax=$(basename "$cxl/$name/dax_$name"/dax*.*) && [ -e "/sys/bus/dax/devices/$dax" ]
 }
 
 # take_dax - The driver device_dax has it.

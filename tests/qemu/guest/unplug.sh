@@ -11,4 +11,5 @@ claim "the controller is pulled" pull 0
 claim "the disk disappears within 5 s" within 5 gone
 claim "the controller is plugged in again" within 5 plug 0
 claim "the disk comes back within 5 s" within 5 disk 0
-rmmod nvme
+# Whoever looks at the disk that has come may have it open.
+claim "the driver unloads" within 5 rmmod nvme
