@@ -45,8 +45,26 @@ static unsigned int route_count_root_ports(struct pci_bus *root)
 	return n;
 }
 
+/*
+ * Who has the registers of a port, which lie in @in: the kernel's own line on the collision has the
+ * name. Users can ask for it as often as they like.
+ */
+static void route_name_owner(struct annex_port *port, struct resource *in)
+{
+	static DEFINE_RATELIMIT_STATE(limit, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
+	struct resource res = DEFINE_RES_MEM(port->decoders.phys,
+					     CXL_HDM_BYTES(port->decoders.count));
+
+	if (!__ratelimit(&limit))
+		return;
+	if (!devm_request_resource(port->dev, in, &res))
+		devm_release_resource(port->dev, &res); /* by now nobody has */
+	pr_notice("annex: %s: its decoders at 0x%llx are another driver's: see above\n", port->name,
+		  (u64)port->decoders.phys);
+}
+
 /* Nobody else may program them: the in-tree driver keeps count of those that are committed. */
-static int route_claim(struct annex_port *port)
+static int route_claim(struct annex_port *port, struct resource *in)
 {
 	struct annex_decoders *d = &port->decoders;
 
@@ -55,12 +73,13 @@ static int route_claim(struct annex_port *port)
 	if (request_mem_region(port->claimed, port->claimed_bytes, "annex"))
 		return 0;
 	port->claimed_bytes = 0;
-	say(port->name, "its decoders at 0x%llx are another driver's, see /proc/iomem",
-	    (u64)d->phys);
+	route_name_owner(port, in);
 	return -EBUSY;
 }
 
-static int route_open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus *below)
+/* @below: what a host bridge has below it. @in: where its registers lie. */
+static int route_open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus *below,
+			       struct resource *in)
 {
 	u32 hdm;
 	int err;
@@ -76,7 +95,7 @@ static int route_open_decoders(struct annex_port *port, phys_addr_t cm, struct p
 		return err == -ENODEV ? -EOPNOTSUPP : err;
 	}
 	annex_decoders_init(&port->decoders, port->cm, hdm, cm, port->name, false);
-	return route_claim(port);
+	return route_claim(port, in);
 }
 
 static int route_open_bridge(struct annex_port *port, struct pci_bus *bus, u32 uid)
@@ -84,11 +103,19 @@ static int route_open_bridge(struct annex_port *port, struct pci_bus *bus, u32 u
 	phys_addr_t at;
 	int err = annex_window_bridge(uid, &at);
 
-	return err ? err : route_open_decoders(port, at + CXL_CM, bus);
+	return err ? err : route_open_decoders(port, at + CXL_CM, bus, &iomem_resource);
+}
+
+static struct resource *route_find_bar(struct pci_dev *pdev, phys_addr_t at)
+{
+	struct resource res = DEFINE_RES_MEM(at, CXL_CM + CXL_CM_BYTES);
+
+	return pci_find_resource(pdev, &res);
 }
 
 static int route_open_switch(struct annex_port *port, struct pci_dev *pdev)
 {
+	struct resource *in;
 	phys_addr_t at;
 	u64 bytes;
 	u16 command;
@@ -96,12 +123,13 @@ static int route_open_switch(struct annex_port *port, struct pci_dev *pdev)
 
 	if (err)
 		return err == -ENXIO ? -EOPNOTSUPP : err;
+	in = route_find_bar(pdev, at);
 	pci_read_config_word(pdev, PCI_COMMAND, &command);
-	if (bytes < CXL_CM + CXL_CM_BYTES || !(command & PCI_COMMAND_MEMORY)) {
+	if (bytes < CXL_CM + CXL_CM_BYTES || !(command & PCI_COMMAND_MEMORY) || !in) {
 		say(pci_name(pdev), "its component registers cannot be reached");
 		return -EINVAL;
 	}
-	return route_open_decoders(port, at + CXL_CM, NULL);
+	return route_open_decoders(port, at + CXL_CM, NULL, in);
 }
 
 static void route_put_port(struct annex_port *port)

@@ -33,8 +33,8 @@ stored()
 		"$(md5sum <member0 | cut -d ' ' -f 1)"
 }
 
-# owner_told - The log says where the registers are that another driver has, and /proc/iomem whose:
-# Linux 6.1 may have claimed more than them.
+# owner_told - The log says where the registers are that another driver has, and whose, as
+# /proc/iomem does: Linux 6.1 may have claimed more than them.
 owner_told()
 {
 	at=$(dmesg | sed -n "s/.*its decoders at 0x\([0-9a-f]*\) are another driver's.*/\1/p" |
@@ -47,7 +47,7 @@ owner_told()
 	done </proc/iomem
 	echo "$at is of: $last"
 	case $last in
-	port* | endpoint* | mem*) ;;
+	port* | endpoint* | mem*) dmesg | grep "resource collision: .* conflicts with $last " ;;
 	*) return 1 ;;
 	esac
 }
@@ -61,17 +61,25 @@ no_bridge()
 	claim "the region is as it was" grep " : $name$" /proc/iomem
 	echo "$name" >"$root/delete_region"
 	without_intree
-	claim "when it has gone, there is a range" hdm fill "$first" 0
+	start hdm hold "$first" go
+	claim "when it has gone, there is a range" hears 20 holding
+	first_come
 }
 
-# From Linux 7 on it holds them only while it has an endpoint below: whoever comes first has them.
-first_come()
+# From Linux 7 on it holds them only while it has an endpoint below.
+with_region()
 {
-	other=$(cxl 1)
 	start hdm hold "$first" go
 	claim "annex has a range" hears 20 holding
 	claim "it is beside the region" apart
-	modprobe -a cxl_pci cxl_mem
+	first_come
+}
+
+# Whoever comes first has the bridge: annex, which holds a range.
+first_come()
+{
+	other=$(cxl 1)
+	modprobe -a cxl_acpi cxl_port cxl_pci cxl_mem
 	claim "the kernel's driver gets another device of the bridge" annex unbind "$other"
 	claim "but not the bridge" within 5 eval 'dmesg | grep "Failed to request region"'
 	claim "so it has no endpoint" eval '! endpoint "$other"'
@@ -131,7 +139,7 @@ claim "its addresses are taken" grep " : $name$" /proc/iomem
 mkfifo go
 exec 6<>go
 if [ "$CXL" -gt 1 ] && [ "${KERNEL%%.*}" -ge 7 ]; then
-	first_come
+	with_region
 elif [ "$CXL" -gt 1 ]; then
 	no_bridge
 else
