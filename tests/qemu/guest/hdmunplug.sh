@@ -1,9 +1,10 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# CXL memory that is pulled out from under its users. It is the last test of CXL memory by its name,
-# since it does not put the device back: QEMU does not always let go of what it has used.
+# CXL memory that is pulled out from under its users, with notice or without. It is the last test of
+# CXL memory by its name, since it does not put devices back: QEMU does not always let go of what it
+# has used.
 # machines: flat
-# limit: 90
+# limit: 120
 . /test/lib.sh
 
 says()
@@ -12,24 +13,62 @@ says()
 	hears 20 "$2"
 }
 
+# gone ADDRESS
 gone()
 {
-	[ ! -e "/sys/bus/pci/devices/$first" ] && [ ! -e "/dev/annex/$first" ]
+	[ ! -e "/sys/bus/pci/devices/$1" ] && [ ! -e "/dev/annex/$1" ]
+}
+
+# bytes FILE AT TYPE N - A number of so many bytes of a configuration space, as od(1) has types.
+bytes()
+{
+	od -An "-t$3$4" -j"$2" -N"$4" "$1" | tr -d ' '
+}
+
+# slot_off ADDRESS - Its slot has no power and its indicator is off: QEMU takes the device away at
+# once. It has ones for configuration space and zeros for registers, and tells nobody.
+slot_off()
+{
+	port=$(readlink -f "/sys/bus/pci/devices/$1/..")/config
+	at=$(bytes "$port" 52 u 1)
+	until [ "$at" -eq 0 ] || [ "$(bytes "$port" "$at" u 1)" -eq 16 ]; do
+		at=$(bytes "$port" $((at + 1)) u 1)
+	done
+	[ "$at" -gt 0 ] || return 1
+	at=$((at + 24))
+	low=$(bytes "$port" "$at" u 1) high=$(($(bytes "$port" $((at + 1)) u 1) | 7))
+	# shellcheck disable=SC2059 # octal numbers
+	printf "\\$(printf %o "$low")\\$(printf %o "$high")" |
+		dd of="$port" bs=2 seek=$((at / 2)) conv=notrunc 2>/dev/null
+	is "$(bytes "/sys/bus/pci/devices/$1/config" 0 x 4)" ffffffff
+}
+
+# goes ADDRESS COMMAND... - A device whose range is used, by this.
+goes()
+{
+	address=$1
+	shift
+	start hdm hold "$address" go
+	claim "a range is held" hears 20 holding
+	claim "its memory can be read" says "touch 0x1000" byte
+	base=$(range "$address" base)
+	base=${base#0x}
+	claim "its addresses are taken" grep "$base-.* : annex" /proc/iomem
+	claim "$@"
+	[ "$2" = host ] || echo 1 >"/sys/bus/pci/devices/$address/remove"
+	claim "it disappears" within 20 gone "$address"
+	claim "who touches it has SIGBUS" says "touch 0x1000" SIGBUS
+	echo end >&6
+	claim "its user ends" ended 0
+	claim "nothing of the range is left" eval '! grep "$base-.* : annex" /proc/iomem'
 }
 
 with_hdm
 mkfifo go
 exec 6<>go
-start hdm hold "$first" go
-claim "a range is held" hears 20 holding
-claim "its memory can be read" says "touch 0x1000" byte
-base=$(range "$first" base)
-base=${base#0x}
-claim "its addresses are taken" grep "$base-.* : annex" /proc/iomem
-claim "the device is pulled" host device_del id=cxl0
-claim "it disappears" within 20 gone
-claim "who touches it has SIGBUS" says "touch 0x1000" SIGBUS
-echo end >&6
-claim "its user ends" ended 0
-claim "nothing of the range is left" eval '! grep "$base-.* : annex" /proc/iomem'
+if [ "$CXL" -gt 1 ]; then
+	second=$(cxl 1)
+	goes "$second" "a device is gone, of which the kernel hears later" slot_off "$second"
+fi
+goes "$first" "the device is pulled" host device_del id=cxl0
 claim "it unloads" rmmod annex
