@@ -533,7 +533,8 @@ void annex_media_begin(struct annex_media *media, struct annex_reader *reader)
 
 bool annex_media_has(struct annex_media *media, const struct annex_reader *reader)
 {
-	return reader->at < smp_load_acquire(&media->shown); /* pairs with media_publish()'s */
+	/* Pairs with media_publish()'s. Somebody may be reading: @at may be old. */
+	return READ_ONCE(reader->at) < smp_load_acquire(&media->shown);
 }
 
 bool annex_media_next(struct annex_media *media, struct annex_reader *reader,
@@ -543,10 +544,11 @@ bool annex_media_next(struct annex_media *media, struct annex_reader *reader,
 
 	mutex_lock(&media->lock);
 	if (media->count - reader->at > ANNEX_EVENTS)
-		reader->at = media->count - ANNEX_EVENTS;
+		WRITE_ONCE(reader->at, media->count - ANNEX_EVENTS);
 	has = reader->at < media->shown;
 	if (has) {
-		*event = media->events[reader->at++ % ANNEX_EVENTS];
+		*event = media->events[reader->at % ANNEX_EVENTS];
+		WRITE_ONCE(reader->at, reader->at + 1); /* poll() looks at it */
 		event->lost = event->seq - reader->seq - 1;
 		reader->seq = event->seq;
 	}

@@ -307,7 +307,7 @@ static int range_make(struct annex_range *r)
 		annex_page_unmake(r);
 	mutex_lock(&lock);
 	for (unsigned int i = 0; i < r->n && !err; i++)
-		r->members[i]->range = r;
+		WRITE_ONCE(r->members[i]->range, r); /* some look without the lock */
 	if (!err) {
 		mutex_unlock(&lock);
 		annex_poison_apply(r);
@@ -462,7 +462,7 @@ static void range_wait_made(struct annex_hdm *hdm)
 void annex_range_evict(struct annex_hdm *hdm, unsigned long patience)
 {
 	mutex_lock(&lock);
-	hdm->gone = true; /* so this is the last range that is made of it */
+	WRITE_ONCE(hdm->gone, true); /* so this is the last range that is made of it */
 	range_wait_made(hdm);
 	if (hdm->range)
 		range_end(hdm->range);

@@ -148,6 +148,7 @@ static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_
 {
 	struct annex_user *user = file->private_data;
 	struct annex_hdm_event event;
+	struct annex_reader was;
 	ssize_t done = 0;
 	int err;
 
@@ -156,12 +157,17 @@ static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_
 	if (mutex_lock_interruptible(&user->reading))
 		return -ERESTARTSYS;
 	err = user_wait_event_of(user, file);
-	while (!err && bytes - done >= sizeof(event) &&
-	       annex_media_next(&user->hdm->media, &user->reader, &event)) {
-		if (copy_to_user(to + done, &event, sizeof(event)))
+	while (!err && bytes - done >= sizeof(event)) {
+		was = user->reader;
+		if (!annex_media_next(&user->hdm->media, &user->reader, &event))
+			break;
+		if (copy_to_user(to + done, &event, sizeof(event))) {
+			user->reader.seq = was.seq;          /* nobody has seen it */
+			WRITE_ONCE(user->reader.at, was.at); /* poll() looks at it */
 			err = -EFAULT;
-		else
+		} else {
 			done += sizeof(event);
+		}
 	}
 	mutex_unlock(&user->reading);
 	return done ? done : err;
@@ -209,7 +215,7 @@ static long user_info(void *self, void *arg)
 	if (abi != ANNEX_ABI)
 		return annex_hdm_refuse(hdm, -EPROTONOSUPPORT, "version %u, this is %u", abi,
 					ANNEX_ABI);
-	user->greeted = true;
+	WRITE_ONCE(user->greeted, true); /* calls look at it without a lock */
 	return 0;
 }
 
@@ -364,7 +370,7 @@ static long user_m2func(void *self, void *arg)
 
 static int user_rescan(struct annex_user *user)
 {
-	struct annex_range *r = user->range;
+	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with user_join()'s */
 	int err = 0;
 
 	if (!r) {

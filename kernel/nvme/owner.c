@@ -211,7 +211,7 @@ static long owner_info(void *self, void *arg)
 	if (abi != ANNEX_ABI)
 		return annex_refuse(ctrl, -EPROTONOSUPPORT, "version %u, this is %u", abi,
 				    ANNEX_ABI);
-	owner->greeted = true;
+	WRITE_ONCE(owner->greeted, true); /* calls look at it without a lock */
 	return 0;
 }
 

@@ -59,7 +59,7 @@ void annex_view_close(struct annex_ctrl *ctrl)
 void annex_view_end(struct annex_ctrl *ctrl)
 {
 	down_write(&ctrl->view);
-	ctrl->gone = true;
+	WRITE_ONCE(ctrl->gone, true); /* poll() looks at it without a lock */
 	ctrl->open = false;
 	up_write(&ctrl->view);
 	view_zap(ctrl);
