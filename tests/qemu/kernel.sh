@@ -14,6 +14,8 @@
 # machine boots next, and Debian's headers of 6.12 depend on theirs. So no root is needed either.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=tests/qemu/trixie.sh
+. tests/qemu/trixie.sh
 
 series=$1
 [ "$series" != debug ] || exec tests/qemu/debug.sh
@@ -75,49 +77,30 @@ fetch_here()
 	ln -s "usr/src/linux-headers-$release" "$dir/headers"
 }
 
-# Linux 7: packages of Debian 13, with lists of apt's that are this folder's own.
+# Linux 7: packages of Debian 13.
 fetch_trixie()
 {
-	local apt=$dir/apt options image deb
-	mkdir -p "$apt"/{etc/{apt.conf,preferences,sources.list}.d,lists/partial} \
-		"$apt/cache/archives/partial"
-	: >"$apt/status"
-	printf 'deb [signed-by=%s] http://deb.debian.org/debian %s main\n' \
-		/usr/share/keyrings/debian-archive-keyring.gpg trixie \
-		/usr/share/keyrings/debian-archive-keyring.gpg trixie-backports \
-		>"$apt/etc/sources.list"
-	options=(-qq -o "Dir::Etc=$apt/etc" -o "Dir::State::Lists=$apt/lists"
-		-o "Dir::State::Status=$apt/status" -o "Dir::Cache=$apt/cache"
-		-o APT::Sandbox::User=root -o Acquire::Languages=none
-		-o APT::Install-Recommends=0)
-	apt-get "${options[@]}" update >&2 || die "apt-get could not fetch the lists of Debian 13"
-	image=$(apt-cache "${options[@]}" pkgnames linux-binary- |
+	local image deb
+	trixie_begin "$dir"
+	image=$(apt-cache "${trixie[@]}" pkgnames linux-binary- |
 		grep -E "^linux-binary-$series\.[^ ]*-amd64$" | grep -vE 'rt|cloud|unsigned' |
 		sort -V | tail -n 1) || die "Debian 13 has no Linux $series"
 	release=${image#linux-binary-}
 	echo "kernel: unpacking Linux $release, and a compiler for it" >&2
-	apt-get "${options[@]}" -y --download-only install base-files dash bash coreutils \
-		sed grep mawk findutils diffutils perl-base make gcc libelf1t64 \
-		"linux-headers-$release" >&2 &&
-		(cd "$dir/deb" && apt-get "${options[@]}" download "$image" \
-			"linux-modules-$release" "linux-base-$release" >&2) ||
-		die "apt-get could not download Linux $release"
+	(cd "$dir/deb" && apt-get "${trixie[@]}" download "$image" "linux-modules-$release" \
+		"linux-base-$release" >&2) || die "apt-get could not download Linux $release"
 	for deb in "$dir"/deb/*; do
 		dpkg-deb -x "$deb" "$dir/all"
 	done
-	# First the links that make /bin, /lib and others those of /usr.
-	for deb in "$apt"/cache/archives/{base-files_*,*}.deb; do
-		dpkg-deb --fsys-tarfile "$deb" | tar -x -k --keep-directory-symlink -C "$dir/root" \
-			2>/dev/null || :
-	done
+	trixie_unpack "$dir" dash bash coreutils sed grep mawk findutils diffutils perl-base make \
+		gcc libelf1t64 "linux-headers-$release"
 	ln -sf mawk "$dir/root/usr/bin/awk"
-	rm -rf "$apt"
 	ln -s "root/usr/src/linux-headers-$release" "$dir/headers"
 	ln -s "$PWD/tests/qemu/kmake.sh" "$dir/make"
 }
 
 rm -rf "$dir"
-mkdir -p "$dir"/{deb,all,root}
+mkdir -p "$dir"/{deb,all}
 case $series in
 7.*) fetch_trixie ;;
 *) fetch_here ;;
