@@ -373,10 +373,10 @@ check-module:
 check-qemu:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/qemu/run.sh
-# The same on a kernel that watches itself, which is built once.
-check-debug-kernel:
+# The same on kernels that watch themselves, each of which is built once.
+check-debug-kernels:
 	@BUILD='$(BUILD)' tests/deps.sh debug
-	@+BUILD='$(BUILD)' MAKE='$(MAKE)' KERNEL=debug NVME=1 tests/qemu/run.sh
+	@+$(MAKE) --no-print-directory -k $(addprefix check/guests-,$(debug_kernels))
 lab:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/qemu/lab.sh
@@ -483,7 +483,7 @@ help:
 #h check-riscv        the RISC-V core against qemu-riscv64: COUNT=1000000 SEED=1
 #h check-all          beside check: every machine, sanitizer and seed; hours
 #h check/NAME         one step of either, as tests/check.mk names them
-#h check-debug-kernel tests in guests on a kernel with KASAN, lockdep, kmemleak, failing allocations
+#h check-debug-kernels tests in guests on kernels with KASAN, lockdep, kmemleak, KCSAN
 #h check-module       annex.ko for Debian's kernels: builds, sparse, checkpatch, DKMS
 #h module             annex.ko for KDIR=/lib/modules/RELEASE/build
 #h lab                a shell in a guest: NVME=1 CXL=0 IOMMU=0 KERNEL=6.12 SHARE=DIR
@@ -509,7 +509,7 @@ help:
 #h V=1 (show commands)
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
-	check-all check-module check-qemu check-riscv check-debug-kernel lab bench bench-plan \
+	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
 	bench-ndp bench-migrate ndp-build bench-query bench-qemu lint fuzz format install \
 	install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:

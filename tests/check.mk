@@ -49,6 +49,10 @@ python := $(or $(PYTHON),/usr/bin/python3)
 guest_inputs := Kbuild Makefile docs/ABI kernel include lib tests/qemu tests/unit tests/kernel \
 	$(wildcard tools/*.c tools/*.h) tools/pci tools/block tools/hdm tools/ndp
 
+# Kernels that watch themselves; of CXL memory, all tests.
+debug_kernels := 6.12-kasan 7.3-kasan 6.12-kcsan 7.3-kcsan
+hdm_tests := $(sort $(patsubst tests/qemu/guest/%.sh,%,$(wildcard tests/qemu/guest/hdm*.sh)))
+
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
 gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
@@ -57,7 +61,8 @@ gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
 	unit client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/unit asan/tool \
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
-	guests-long-6.1 guests-long-6.12 guests-7.3-all debug-kernel fuzz analyzer riscv-1000000
+	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.3-all \
+	$(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -168,9 +173,20 @@ check/guests-long-6.1: built/gcc
 check/guests-long-6.12: built/gcc
 	$(call step,guests$(comma) long: 6.12,7200,,$(watched) KERNEL=6.12 IOMMU=1 NVME=4 \
 		tests/qemu/run.sh)
-check/debug-kernel: built/gcc
-	$(call step,guests: a kernel that watches itself,14400,,env KERNEL=debug NVME=1 \
-		tests/qemu/run.sh)
+check/guests-long-cxl-6.12: built/gcc
+	$(call step,guests$(comma) long: 6.12$(comma) CXL memory,5400,,$(watched) \
+		tests/qemu/run.sh -k 6.12 -i 1 -n 1 -c 2 $(hdm_tests))
+check/guests-6.12-kasan check/guests-7.3-kasan: check/guests-%: built/gcc
+	$(call step,guests: $*,14400,,env KERNEL=$* NVME=1 tests/qemu/run.sh)
+# What has threads, or interrupts them.
+check/guests-6.12-kcsan check/guests-7.3-kcsan: check/guests-%: built/gcc
+	$(call step,guests: $*,7200,,tests/qemu/run.sh -k $* -i 1 -n 1 -c 2 boot module owners \
+		kill life rings reset view unplugged fuzz hdm hdmapart hdmcalls hdmlife \
+		hdmmigrate hdmnvme hdmpoison hdmunplug hdmfuzz)
+# Ten minutes of random calls, and as long as it takes to take the device away five times.
+check/guests-fuzz-7.3-kasan: built/gcc
+	$(call step,guests$(comma) long: 7.3-kasan$(comma) random calls,5400,,env LONG=1 \
+		tests/qemu/run.sh -k 7.3-kasan -i 1 -n 1 -c 2 fuzz hdmfuzz)
 
 check/model:
 	$(call step,model,2400,tests/model,tests/model/run.sh $(BUILD)/model)

@@ -75,7 +75,7 @@ done
 stale=
 kernels=
 series=(6.1 6.12) # others have lists of their own
-[ "$1" != debug ] || series=(debug)
+[ "$1" != debug ] || series=({6.12,7.3}-{kasan,kcsan})
 [[ $1 != @(module|qemu|debug) ]] || kernels=1
 if [ -n "$kernels" ]; then
 	for one in "${series[@]}"; do

@@ -23,7 +23,7 @@ ignored()
 # Half of it is none.
 if [ ! -e "$dir/scripts/checkpatch.pl" ]; then
 	rm -rf "$dir.new"
-	tests/module/source.sh "$dir.new" "${scripts[@]}" && mkdir -p "$dir" &&
+	tests/module/source.sh 6.12 "$dir.new" "${scripts[@]}" && mkdir -p "$dir" &&
 		mv "$dir.new/scripts" "$dir/" && rmdir "$dir.new" || exit 1
 fi
 bad=0

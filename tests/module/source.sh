@@ -1,20 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The kernel's source, as Debian ships it: source.sh DIR [PATH]... unpacks it, or these files and
-# folders of it, into DIR.
+# The kernel's source, as Debian ships it: source.sh SERIES DIR [PATH]... unpacks that of Linux
+# SERIES (6.12, or 7.3 from Debian 13), or these files and folders of it, into DIR.
 set -eu -o pipefail
+# shellcheck source=tests/qemu/trixie.sh
+. "$(dirname "$0")/../qemu/trixie.sh"
 
-name=linux-source-6.12
-mkdir -p "$1"
-dir=$(realpath "$1")
-shift
+die()
+{
+	echo "source: $*" >&2
+	exit 1
+}
+
+name=linux-source-$1
+mkdir -p "$2"
+dir=$(realpath "$2")
+shift 2
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp"
-if ! apt-get -qq -o APT::Sandbox::User=root download $name; then
-	echo "apt-get could not download $name; as root: apt-get update"
-	exit 1
-fi
-dpkg-deb -x ${name}_*.deb .
-tar -C "$dir" -xf usr/src/$name.tar.xz --strip-components=1 "${@/#/$name/}"
+trixie=(-qq -o APT::Sandbox::User=root)
+[[ $name != *-7.* ]] || trixie_begin "$tmp"
+apt-get "${trixie[@]}" download "$name" ||
+	die "apt-get could not download $name; as root: apt-get update"
+dpkg-deb -x "${name}"_*.deb .
+tar -C "$dir" -xf "usr/src/$name.tar.xz" --strip-components=1 "${@/#/$name/}"

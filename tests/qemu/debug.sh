@@ -1,31 +1,37 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A kernel for guests that watches itself, built from Debian's source: addresses (KASAN), locks
-# (lockdep), leaks (kmemleak), DMA, and allocations that fail when they are told to. Prints its
-# folder, as kernel.sh does. Making it takes a quarter of an hour on two cores, once in a tree.
+# A kernel for guests that watches itself: debug.sh SERIES-KIND, of SERIES 6.12 or 7.3, built from
+# Debian's source. KIND says for what:
+#
+#   kasan   addresses (KASAN), locks (lockdep), leaks (kmemleak) and DMA; allocations fail when they
+#           are told to, and the lines of annex.ko that are run are counted (gcov)
+#   kcsan   data races
+#
+# It has what guests need and little else: see `common`. Prints its folder, as kernel.sh does.
+# Making one takes some minutes on two cores, once in a tree.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 
-dir=$(realpath -m "${BUILD:-build}")/qemu/kernel/debug
+name=$1
+series=${name%-*}
+kind=${name##*-}
+kernels=$(realpath -m "${BUILD:-build}")/qemu/kernel
+dir=$kernels/$name
+source=$kernels/source-$series
 
-watches=(KASAN KASAN_INLINE KASAN_VMALLOC PROVE_LOCKING DEBUG_ATOMIC_SLEEP DETECT_HUNG_TASK
-	DEBUG_KMEMLEAK DMA_API_DEBUG DEBUG_SG DEBUG_LIST DEBUG_VM DEBUG_OBJECTS DEBUG_OBJECTS_FREE
-	DEBUG_OBJECTS_WORK SLUB_DEBUG_ON UBSAN UBSAN_BOUNDS UBSAN_SHIFT FAULT_INJECTION
-	FAULT_INJECTION_DEBUG_FS FAULT_INJECTION_STACKTRACE_FILTER FAILSLAB FAIL_PAGE_ALLOC
-	FAULT_INJECTION_USERCOPY)
-# As in Debian's kernels; tests load and unload the drivers.
-builtin=(MODULES MODULE_UNLOAD BLK_DEV_INITRD DEVTMPFS TMPFS MEMFD_CREATE HUGETLBFS USERFAULTFD
-	TRANSPARENT_HUGEPAGE IO_URING PCI_MSI PCIEPORTBUS HOTPLUG_PCI HOTPLUG_PCI_PCIE
-	HOTPLUG_PCI_ACPI INTEL_IOMMU
-	IRQ_REMAP IOMMU_SUPPORT DMA_SHARED_BUFFER SYNC_FILE UDMABUF MEMORY_HOTPLUG MEMORY_HOTREMOVE
-	ZONE_DEVICE FS_DAX CXL_BUS CXL_REGION LIBNVDIMM NVME_MULTIPATH EXT4_FS FUNCTION_TRACER
-	SERIAL_8250 SERIAL_8250_CONSOLE)
-modular=(BLK_DEV_NVME CXL_PCI CXL_ACPI CXL_MEM CXL_PMEM DEV_DAX DEV_DAX_CXL DEV_DAX_KMEM
-	VFIO VFIO_PCI NET_9P NET_9P_VIRTIO 9P_FS VIRTIO_PCI)
-without=(WERROR DRM FB SOUND USB_SUPPORT NETDEVICES WLAN WIRELESS CFG80211 RFKILL MACINTOSH_DRIVERS
-	INPUT_JOYSTICK NFS_FS NFSD IPV6 NETFILTER NET_SCHED SYSTEM_TRUSTED_KEYRING DEBUG_INFO_BTF
-	DEBUG_KMEMLEAK_AUTO_SCAN RANDOMIZE_BASE MICROCODE KVM SECURITY_SELINUX AUDIT HIBERNATION
-	PCMCIA AGP ATA MD)
+# As in Debian's kernels, as far as tests see it.
+common=(64BIT SMP NUMA X86_64_ACPI_NUMA X86_X2APIC PREEMPT UNWINDER_FRAME_POINTER MODULES
+	MODULE_UNLOAD BLK_DEV_INITRD BINFMT_ELF BINFMT_SCRIPT PRINTK_TIME DEVTMPFS TMPFS
+	HUGETLBFS USERFAULTFD KSM TRANSPARENT_HUGEPAGE COMPACTION SPARSEMEM_VMEMMAP
+	HIGH_RES_TIMERS NO_HZ_IDLE SERIAL_8250 SERIAL_8250_CONSOLE DEVMEM ACPI PNP RTC_CLASS
+	RTC_DRV_CMOS RTC_INTF_SYSFS SUSPEND PM_DEBUG PCI PCI_MSI PCIEPORTBUS PCIEAER
+	HOTPLUG_PCI HOTPLUG_PCI_PCIE HOTPLUG_PCI_ACPI IOMMU_SUPPORT INTEL_IOMMU IRQ_REMAP
+	SYNC_FILE UDMABUF X86_MCE MEMORY_FAILURE MEMORY_HOTPLUG MEMORY_HOTREMOVE ZONE_DEVICE
+	EXT2_FS CXL_BUS CXL_REGION DAX FS_DAX NVME_MULTIPATH DEBUG_KERNEL DEBUG_FS FTRACE
+	ENABLE_DEFAULT_TRACERS)
+# Tests load and unload these.
+modular=(BLK_DEV_NVME CXL_PCI CXL_ACPI CXL_MEM DEV_DAX DEV_DAX_CXL DEV_DAX_KMEM)
+values=(LOG_BUF_SHIFT=20 LOCALVERSION="\"-$kind\"")
 
 die()
 {
@@ -33,24 +39,47 @@ die()
 	exit 1
 }
 
+case $kind in
+kasan)
+	watches=(KASAN KASAN_INLINE KASAN_VMALLOC PROVE_LOCKING DEBUG_ATOMIC_SLEEP
+		DETECT_HUNG_TASK DEBUG_KMEMLEAK DMA_API_DEBUG DEBUG_SG DEBUG_LIST DEBUG_VM
+		DEBUG_OBJECTS DEBUG_OBJECTS_FREE DEBUG_OBJECTS_TIMERS DEBUG_OBJECTS_WORK UBSAN
+		UBSAN_BOUNDS UBSAN_SHIFT FAULT_INJECTION FAULT_INJECTION_DEBUG_FS FAILSLAB
+		FAIL_PAGE_ALLOC FAULT_INJECTION_USERCOPY FAULT_INJECTION_STACKTRACE_FILTER
+		GCOV_KERNEL)
+	# What is allocated before it can allocate for itself.
+	values+=(DEBUG_KMEMLEAK_MEM_POOL_SIZE=64000)
+	;;
+kcsan)
+	watches=(KCSAN KCSAN_STRICT DEBUG_LIST DETECT_HUNG_TASK)
+	# A race is told once; of each processor one access in so many is watched.
+	values+=(KCSAN_REPORT_ONCE_IN_MS=1000000 KCSAN_SKIP_WATCH=1000)
+	;;
+*) die "a kernel that watches itself is SERIES-kasan or SERIES-kcsan, not $name" ;;
+esac
+
 configure()
 {
-	local set=(scripts/config --file "$dir/headers/.config") name
-	cd "$dir/source"
-	"${make[@]}" x86_64_defconfig kvm_guest.config
-	for name in "${without[@]}"; do "${set[@]}" -d "$name"; done
-	for name in "${builtin[@]}" "${watches[@]}"; do "${set[@]}" -e "$name"; done
-	for name in "${modular[@]}"; do "${set[@]}" -m "$name"; done
-	# What is allocated before it can allocate for itself.
-	"${set[@]}" --set-val DEBUG_KMEMLEAK_MEM_POOL_SIZE 64000 \
-		--set-str LOCALVERSION -debug -d LOCALVERSION_AUTO -e DEBUG_INFO_NONE
-	"${make[@]}" olddefconfig
-	for name in "${builtin[@]}" "${watches[@]}"; do
-		grep -qx "CONFIG_$name=y" "$dir/headers/.config" || die "it has no $name"
-	done
-	for name in "${modular[@]}"; do
-		grep -qx "CONFIG_$name=m" "$dir/headers/.config" || die "it has no module $name"
-	done
+	local one config=$dir/headers/.config
+	for one in "${common[@]}" "${watches[@]}"; do echo "CONFIG_$one=y"; done >"$dir/wanted"
+	for one in "${modular[@]}"; do echo "CONFIG_$one=m"; done >>"$dir/wanted"
+	for one in "${values[@]}"; do echo "CONFIG_$one"; done >>"$dir/wanted"
+	"${make[@]}" KCONFIG_ALLCONFIG="$dir/wanted" allnoconfig || return
+	! grep -vxFf "$config" "$dir/wanted" || die "it cannot have these"
+}
+
+# The source is for all kinds.
+unpack()
+{
+	exec 7>"$source.lock"
+	flock 7
+	[ -e "$source/Makefile" ] || {
+		rm -rf "$source" "$source.new"
+		echo "kernel: unpacking Debian's source of Linux $series" >&2
+		tests/module/source.sh "$series" "$source.new" >&2 || die "there is no source"
+		mv "$source.new" "$source"
+	}
+	exec 7>&-
 }
 
 mkdir -p "$dir"
@@ -63,16 +92,15 @@ if [ -e "$dir/release" ] && [ "$(cat "$dir/stamp" 2>/dev/null)" = "$stamp" ]; th
 fi
 
 log=$dir/log
-make=(make -C "$dir/source" "O=$dir/headers" -j"$(nproc)")
+make=(make -C "$source" "O=$dir/headers" -j"$(nproc)")
 # One that was broken off is gone on with.
 if [ "$(cat "$dir/begun" 2>/dev/null)" != "$stamp" ]; then
 	rm -rf "$dir"
 	mkdir -p "$dir/headers"
-	echo "kernel: unpacking Debian's source of Linux" >&2
-	tests/module/source.sh "$dir/source" >&2 || die "there is no source"
 	echo "$stamp" >"$dir/begun"
 fi
-echo "kernel: building a kernel that watches itself, a quarter of an hour; log: $log" >&2
+unpack
+echo "kernel: building Linux $name, some minutes; log: $log" >&2
 if ! (configure && "${make[@]}" bzImage modules &&
 	"${make[@]}" INSTALL_MOD_PATH="$dir" modules_install) >"$log" 2>&1 </dev/null; then
 	tail -n 20 "$log" >&2
@@ -80,7 +108,7 @@ if ! (configure && "${make[@]}" bzImage modules &&
 fi
 cp "$dir/headers/arch/x86/boot/bzImage" "$dir/vmlinuz"
 rm -f "$dir"/lib/modules/*/{build,source}
-# What no module of others is built with: most of two gigabytes.
+# What no module of others is built with: most of a gigabyte.
 find "$dir/headers" -name '*.[oa]' ! -path '*/scripts/*' ! -path '*/tools/*' -delete
 rm -f "$dir/headers"/{vmlinux*,arch/x86/boot/compressed/vmlinux*}
 cp "$dir/headers/include/config/kernel.release" "$dir/release.new"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1, 6.12, 7.2 or 7.3; debug is
-# made by debug.sh). Prints its folder:
+# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1, 6.12, 7.2 or 7.3; those that
+# watch themselves, SERIES-kasan and SERIES-kcsan, are made by debug.sh). Prints its folder:
 #
 #   release    what uname -r says in the guest
 #   vmlinuz    the kernel
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/../.."
 . tests/qemu/trixie.sh
 
 series=$1
-[ "$series" != debug ] || exec tests/qemu/debug.sh
+[[ $series != *-* ]] || exec tests/qemu/debug.sh "$series"
 dir=$(realpath -m "${BUILD:-build}")/qemu/kernel/$series
 modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 vfio_pci 9p 9pnet_virtio
 	virtio_pci)

@@ -9,7 +9,7 @@
 #   qmp        QEMU's monitor, for qmp.py
 #   port       the guest's second serial port: results and requests, see guest/lib.sh
 #
-# It reads KERNEL (6.1, 6.12, debug), IOMMU (0 none, 1 strict, lazy, noremap: all but interrupts),
+# It reads KERNEL (as in kernel.sh), IOMMU (0 none, 1 strict, lazy, noremap: all but interrupts),
 # NVME and CXL (how many), CXL_SHAPE (flat, tree) and CXL_KIND (volatile, persistent, both) of the
 # devices, CPU (as QEMU has it), APPEND (kernel parameters), LONG (1: tests in their long form),
 # NVME_EXTRA and DISK_EXTRA (one more option of the controllers, and of the files behind them).
@@ -17,7 +17,7 @@
 # slowness - How many times longer things take on this kernel than on others.
 slowness()
 {
-	[ "$KERNEL" = debug ] && echo 5 || echo 1
+	[[ $KERNEL == *-* ]] && echo 5 || echo 1
 }
 
 iommu_options()
@@ -134,7 +134,7 @@ machine()
 	local append="console=ttyS0 panic=-1 oops=panic no_timer_check mitigations=off"
 	append+=" LONG=${LONG:-0} ${APPEND:-}"
 	# To watch memory takes memory, and each vector's allocations would fail for themselves.
-	[ "$KERNEL" != debug ] || mem=3G vectors=5
+	[[ $KERNEL != *-* ]] || mem=3G vectors=5
 	append+=" KERNEL=$KERNEL SLOW=$(slowness)"
 	CXL_SHAPE=${CXL_SHAPE:-flat} CXL_KIND=${CXL_KIND:-volatile}
 	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=$vectors${NVME_EXTRA:+,$NVME_EXTRA}

@@ -20,7 +20,7 @@ groups()
 is_kernel()
 {
 	case $(uname -r) in
-	"$KERNEL".* | *-"$KERNEL") return 0 ;;
+	"$KERNEL".* | "${KERNEL%-*}".*-"${KERNEL##*-}") return 0 ;;
 	esac
 	uname -r
 	return 1

@@ -20,7 +20,7 @@ busy()
 }
 
 seconds=10
-[ "${LONG:-0}" != 1 ] || seconds=60
+[ "${LONG:-0}" != 1 ] || seconds=$((120 * SLOW))
 with_module
 claim "no page is pinned before" within 10 no_pins
 claim "random calls for $seconds s" fuzz "$address" $seconds

@@ -34,7 +34,7 @@ as_good()
 }
 
 seconds=10
-[ "${LONG:-0}" != 1 ] || seconds=60
+[ "${LONG:-0}" != 1 ] || seconds=$((120 * SLOW))
 with_hdm
 devices=$(cxl_devices)
 list=$(echo "$devices" | tr '\n' ,)

@@ -5,7 +5,7 @@
 . /test/lib.sh
 
 kmemleak=/sys/kernel/debug/kmemleak
-[ -e $kmemleak ] || skip "this kernel does not look for leaks: make check-debug-kernel"
+[ -e $kmemleak ] || skip "this kernel does not look for leaks: make check-debug-kernels"
 
 # It calls nothing lost that is younger than 5 s, nor anything after its first look.
 look()
