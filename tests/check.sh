@@ -17,14 +17,21 @@ excerpt()
 		cut -c 1-200 | sed 's/^/    | /'
 }
 
+# skips N - What to say of so many tests that could not be made.
+skips()
+{
+	[ "$1" -eq 0 ] || echo ", $1 skipped"
+}
+
 step()
 {
-	local name failed passed seconds log=${1%.end}.log
-	IFS=$'\t' read -r name failed passed seconds <"$1"
+	local name failed passed skipped seconds log=${1%.end}.log
+	IFS=$'\t' read -r name failed passed skipped seconds <"$1"
 	if [ "$seconds" = before ]; then
 		printf '%-34s as before\n' "$name"
 	elif [ "$failed" -eq 0 ]; then
-		printf '%-34s ok    %4d passed  %4d s\n' "$name" "$passed" "$seconds"
+		printf '%-34s ok    %4d passed%s  %4d s\n' "$name" "$passed" \
+			"$(skips "$skipped")" "$seconds"
 	else
 		printf '%-34s FAIL  %4d passed, %d failed  %4d s\n%s\n    whole log: %s\n' "$name" \
 			"$passed" "$failed" "$seconds" "$(excerpt "$log" 20)" "$log"
@@ -33,15 +40,16 @@ step()
 
 end()
 {
-	local name failed passed all=0 bad=0 file
+	local name failed passed skipped all=0 bad=0 left=0 file
 	for file in "${BUILD:-build}"/check/*.end; do
 		[ -e "$file" ] || continue
-		IFS=$'\t' read -r name failed passed _ <"$file"
+		IFS=$'\t' read -r name failed passed skipped _ <"$file"
 		all=$((all + passed))
+		left=$((left + skipped))
 		bad=$((bad + failed))
 		[ "$failed" -eq 0 ] || { echo "failed: $name"; excerpt "${file%.end}.log" 10; }
 	done
-	echo "$all passed, $bad failed"
+	echo "$all passed, $bad failed$(skips $left)"
 	[ $bad -eq 0 ] && [ $all -gt 0 ]
 }
 

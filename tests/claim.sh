@@ -4,6 +4,7 @@
 # says before where the log of the last command goes: claim_log=FILE.
 passed=0
 failed=0
+skipped=0
 
 ok()
 {
@@ -33,6 +34,13 @@ claim()
 	fi
 }
 
+# skip WORDS - A claim that cannot be made here.
+skip()
+{
+	skipped=$((skipped + 1))
+	echo "skipped: $1"
+}
+
 # How a command is run, and what is worth showing of its log; a runner may have its own.
 claim_run()
 {
@@ -47,6 +55,6 @@ claim_says()
 # The last words of a runner: its status is that of all claims.
 claims_end()
 {
-	echo "$passed passed, $failed failed"
+	echo "$passed passed, $failed failed, $skipped skipped"
 	[ $failed -eq 0 ]
 }

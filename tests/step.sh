@@ -4,12 +4,13 @@
 # seconds at most, unless it has passed with these inputs; tests/check.mk has the steps.
 #
 # INPUTS are files and folders whose contents decide what the command does; with none, it is run
-# each time. A step that prints "N passed, N failed" last, or CUnit's summary, counts as its tests;
-# any other counts as one. The results are in build/check: NAME.log, NAME.passed (digest of the
-# inputs, number of tests), and NAME.end, for check.sh. BUILD and V come from the Makefile.
+# each time. A step that prints "N passed, N failed" last, and perhaps ", N skipped", or CUnit's
+# summary, counts as its tests; any other counts as one. The results are in build/check: NAME.log,
+# NAME.passed (digest of the inputs, numbers of tests), and NAME.end, for check.sh. BUILD and V
+# come from the Makefile.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-[ $# -ge 4 ] || { sed -n '3,10s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 4 ] || { sed -n '3,11s/^# //p' "$0" >&2; exit 2; }
 
 name=$1 limit=$2 inputs=$3
 shift 3
@@ -23,12 +24,12 @@ export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
-# Print "failed passed" of a step that ended so.
+# Print "failed passed skipped" of a step that ended so.
 count()
 {
 	awk -v rc="$1" '
 	$1 == "tests" && NF == 6 { p += $4; f += $5; seen = 1; next }
-	/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; seen = 1 }
+	/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; s += $5; seen = 1 }
 	END {
 		if (!seen)
 			p = f = 0
@@ -36,7 +37,7 @@ count()
 			f = 1
 		if (!seen && !rc)
 			p = 1
-		print f + 0, p + 0
+		print f + 0, p + 0, s + 0
 	}' "$at.log"
 }
 
@@ -51,17 +52,18 @@ digest()
 	} | sha256sum | cut -d ' ' -f 1
 }
 
-# ended FAILED PASSED SECONDS - Written for check.sh, which prints it.
+# ended FAILED PASSED SKIPPED SECONDS - Written for check.sh, which prints it.
 ended()
 {
-	printf '%s\t%s\t%s\t%s\n' "$name" "$1" "$2" "$3" >"$at.end"
+	printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$@" >"$at.end"
 	tests/check.sh step "$at.end"
 }
 
 of=
 [ -z "$inputs" ] || of=$(digest "$@")
 if [ -n "$of" ] && [ "$of" = "$(sed -n 1p "$at.passed" 2>/dev/null)" ]; then
-	ended 0 "$(sed -n 2p "$at.passed")" before
+	read -r passed skipped < <(sed -n 2p "$at.passed")
+	ended 0 "$passed" "$skipped" before
 	exit
 fi
 rm -f "$at.passed" "$at.end"
@@ -72,8 +74,9 @@ timeout -k 10 "$limit" "$@" </dev/null >"$at.log" 2>&1 &
 wait $!
 rc=$?
 [ $rc -ne 124 ] || echo "did not end within $limit s" >>"$at.log"
-read -r failed passed < <(count $rc)
-[ "$failed" -ne 0 ] || [ -z "$of" ] || printf '%s\n%s\n' "$of" "$passed" >"$at.passed"
-ended "$failed" "$passed" $((SECONDS - start))
+read -r failed passed skipped < <(count $rc)
+[ "$failed" -ne 0 ] || [ -z "$of" ] ||
+	printf '%s\n%s %s\n' "$of" "$passed" "$skipped" >"$at.passed"
+ended "$failed" "$passed" "$skipped" $((SECONDS - start))
 [ -z "${V:-}" ] || cat "$at.log"
 [ "$failed" -eq 0 ]

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The module as Debian's kernels see it, without running it: run.sh [SERIES]... (default: 6.1 6.12
-# 7.3). ALL=1 in the environment: DKMS for each of them whose compiler this Debian has, not for the
-# first alone.
+# 7.3). ALL=1 in the environment: 7.2 too, and DKMS for each of them whose compiler this Debian has,
+# not for the first alone.
 # BUILD and MAKE come from the Makefile.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -27,9 +27,10 @@ claim_says()
 warns_nothing()
 {
 	"$make" --no-print-directory -j"$(nproc)" BUILD="$build/strict" KDIR="$headers" \
-		W=1 $sparse KCFLAGS=-Werror module || return
-	# Sparse does not fail for what it finds, nor does kbuild where there is no sparse.
-	! grep -E '(warning|error):|sparse.* is not' "$claim_log"
+		W=1 "${sparse[@]}" KCFLAGS=-Werror module || return
+	# Sparse does not fail for what it finds, nor does kbuild where there is no sparse. Without
+	# -q grep refuses to read the log that it writes to.
+	! grep -qE '(warning|error):|sparse.* is not' "$claim_log"
 }
 
 for_this_kernel()
@@ -60,6 +61,35 @@ loaded_by_nothing()
 	! modinfo -F alias "$ko" | grep .
 }
 
+# One that is not there has not been silent about anything.
+heeds_sparse()
+{
+	local check sparse
+	for check in no-sparse 'echo warning: >&2; :'; do
+		sparse=(C=2 "CHECK=$check")
+		! warns_nothing || return
+	done
+	grep -q 'no-sparse: not found' "$claim_log" && grep -q '^warning:' "$claim_log"
+}
+
+# dkms_takes RELEASE... - DKMS builds for all of these, as dkms.conf has it; dkms_leaves: for none.
+dkms_takes()
+{
+	local BUILD_EXCLUSIVE_KERNEL release
+	eval "$(grep '^BUILD_EXCLUSIVE_KERNEL=' dkms.conf)"
+	for release in "$@"; do
+		[[ $release =~ $BUILD_EXCLUSIVE_KERNEL ]] || { echo "not for $release"; return 1; }
+	done
+}
+
+dkms_leaves()
+{
+	local release
+	for release in "$@"; do
+		! dkms_takes "$release" || { echo "for $release"; return 1; }
+	done
+}
+
 # Ways round what the kernel lets modules see.
 no_tricks()
 {
@@ -85,9 +115,14 @@ dkms_builds()
 
 series=("$@")
 [ $# -gt 0 ] || series=(6.1 6.12 7.3)
+[ $# -gt 0 ] || [ "${ALL:-0}" != 1 ] || series+=(7.2)
 claim "make install-module" "$make" --no-print-directory DESTDIR="$root/source" PREFIX=/usr \
 	install-module
 claim "no way round the kernel's exports" no_tricks
+claim "DKMS builds for Linux 6.1 to 7.3" dkms_takes 6.1.0-50-amd64 6.9.7-amd64 \
+	6.{10..19}.5+deb13-amd64 7.{0..3}.4+deb13-amd64 7.3.0-rc1
+claim "and for no other" dkms_leaves 4.19.0 5.10.0-30-amd64 5.19.0 6.0.0-6-amd64 6.20.1 6.100.1 \
+	7.4.0-rc1 7.4.1-amd64 7.10.2 7.30.1 8.0.0 8.1.2 16.1.0 17.3.1
 for one in "${series[@]}"; do
 	kernel=$(BUILD=$build tests/qemu/kernel.sh "$one") || {
 		echo "FAILED: there is no Linux $one to build for"
@@ -98,14 +133,16 @@ for one in "${series[@]}"; do
 	headers=$kernel/headers
 	ko=$build/strict/module/$release/annex.ko
 	rm -f "$ko"
-	sparse=C=2
+	sparse=(C=2)
 	words='builds with W=1, sparse has nothing to say, symbols are exported'
 	if [[ $one == 7.* ]]; then
 		# Debian's headers of it lack scripts/checker-valid.sh.
-		sparse='' words='builds with W=1, symbols are exported'
-		echo "# $one: not looked at by sparse, which cannot read its headers"
+		sparse=() words='builds with W=1, symbols are exported'
+		skip "$one: sparse, which cannot read its headers"
 	fi
 	claim "$one: $words" warns_nothing
+	[ "$one" != "${series[0]}" ] || [ ${#sparse[@]} -eq 0 ] ||
+		claim "$one: fails without sparse, and for what it finds" heeds_sparse
 	claim "$one: it is for $release" for_this_kernel "$ko"
 	claim "$one: no device has it loaded" loaded_by_nothing
 	[ "$one" != "${series[0]}" ] ||

@@ -88,6 +88,7 @@ limit_of()
 count=0
 passed=0
 failed=0
+skipped=0
 
 # verdict ok|"not ok" WORDS
 verdict()
@@ -96,7 +97,7 @@ verdict()
 	echo "$1 $count - $cell $2"
 	case $1:$2 in
 	not*) failed=$((failed + 1)) ;;
-	*'# SKIP'*) ;;
+	*'# SKIP'*) skipped=$((skipped + 1)) ;;
 	*) passed=$((passed + 1)) ;;
 	esac
 }
@@ -299,5 +300,5 @@ for KERNEL in ${kernels//,/ }; do
 	[ -z "$odd" ] || odd_cells
 done
 echo "1..$count"
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

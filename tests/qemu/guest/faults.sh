@@ -32,7 +32,7 @@ behind()
 }
 
 [ -e $debug/failslab/require-start ] ||
-	skip "this kernel does not let allocations fail: make check-debug-kernel"
+	skip "this kernel does not let allocations fail: make check-debug-kernels"
 
 # Also those that may wait for memory, or are for pages that only user space sees; without a word.
 for kind in $kinds; do
