@@ -479,7 +479,7 @@ help:
 #h demo               install what is missing, build, search two graphs from storage
 #h train-demo         train a small GPT with all the memory it wants, then with a quarter: STEPS=5
 #h check              install what is missing, build, run every test and check
-#h check-qemu         tests in guests: KERNEL=6.1,6.12,7.3 IOMMU=0,1 NVME=1,4 ALL=1
+#h check-qemu         tests in guests: KERNEL=6.1,6.12,7.3 QEMU=11.1 IOMMU=0,1 NVME=1,4 ALL=1
 #h check-riscv        the RISC-V core against qemu-riscv64: COUNT=1000000 SEED=1
 #h check-all          beside check: every machine, sanitizer and seed; hours
 #h check/NAME         one step of either, as tests/check.mk names them

@@ -41,11 +41,14 @@ build_module()
 }
 
 # build_guest SERIES OUT [PROGRAM]... - Set kernel to its folder, and make the archive OUT with the
-# annex tool, the guest's test programs and these.
+# annex tool, the guest's test programs and these. Set emulator to the program that runs it: QEMU in
+# the environment is its series, if it is to be another than this machine's.
 build_guest()
 {
 	local programs=("$build/annex" "$build/unit") program out=$2
 	kernel=$("$here/kernel.sh" "$1") || exit 1
+	emulator=qemu-system-x86_64
+	[ -z "${QEMU:-}" ] || emulator=$("$here/emulator.sh" "$QEMU") || exit 1
 	shift 2
 	mkdir -p "$build/qemu" && exec 8>"$build/qemu/lock" && flock -w 600 8 ||
 		die "$build/qemu is being built by somebody else"

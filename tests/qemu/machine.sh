@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 # The machine that guests run on; sourced. machine KERNEL INITRAMFS sets the array `qemu` to the
-# command that starts it in the current folder, which holds its disks and sockets:
+# command by which the program $emulator starts it in the current folder, which holds its disks and
+# sockets:
 #
 #   disk0...   what the NVMe controllers nvme0... keep; the objects limit0... slow them down
 #   cxl0...    the memory of the CXL devices cxl0...: what the guest stores is seen there;
@@ -59,10 +60,20 @@ cxl_memory()
 	qemu+=(-object "memory-backend-file,id=$1-memory,share=on,mem-path=$1,size=$2")
 }
 
+# Where the emulator has it, devices can be coherent by themselves (HDM-DB), which takes flits of
+# 256 bytes all the way.
+cxl_models()
+{
+	flit='' models=h
+	"$emulator" -device cxl-type3,help | grep -q hdm-db= || return
+	flit=,x-256b-flit=on models=db
+}
+
 # cxl_device N BUS - A CXL memory device there, with 256 MiB of each of its kinds.
 cxl_device()
 {
-	local options=
+	local options=$flit
+	[ "$models" != db ] || options+=,hdm-db=on
 	[ "$CXL_KIND" = persistent ] || {
 		cxl_memory "cxl$1" 256M
 		options+=,volatile-memdev=cxl$1-memory
@@ -78,7 +89,7 @@ cxl_device()
 # cxl_port ID BUS SLOT - A root port.
 cxl_port()
 {
-	qemu+=(-device "cxl-rp,id=$1,bus=$2,port=$3,chassis=$((32 + $3)),slot=$((32 + $3))")
+	qemu+=(-device "cxl-rp,id=$1,bus=$2,port=$3,chassis=$((32 + $3)),slot=$((32 + $3))$flit")
 }
 
 # flat: one host bridge, a root port a device. tree: four devices, two below the root ports of one
@@ -97,7 +108,7 @@ cxl_flat()
 
 cxl_tree()
 {
-	local i w=cxl-fmw windows
+	local i at w=cxl-fmw windows
 	windows=$w.0.targets.0=cxl,$w.0.targets.1=cxlb,$w.0.size=4G,$w.0.interleave-granularity=4k
 	windows+=,$w.1.targets.0=cxl,$w.1.size=256M,$w.2.targets.0=cxl,$w.2.size=1G
 	windows+=,$w.3.targets.0=cxlb,$w.3.size=256M,$w.4.targets.0=cxlb,$w.4.size=1G
@@ -109,10 +120,10 @@ cxl_tree()
 		cxl_device "$i" "cxlport$i"
 	done
 	cxl_port cxlport2 cxlb 2
-	qemu+=(-device "cxl-upstream,bus=cxlport2,id=switch,addr=0.0,multifunction=on")
+	qemu+=(-device "cxl-upstream,bus=cxlport2,id=switch,addr=0.0,multifunction=on$flit")
 	for ((i = 2; i < 4; i++)); do
-		qemu+=(-device
-			"cxl-downstream,port=$i,bus=switch,id=down$i,chassis=$((64 + i)),slot=$i")
+		at="bus=switch,port=$i,chassis=$((64 + i)),slot=$i"
+		qemu+=(-device "cxl-downstream,id=down$i,$at$flit")
 		cxl_device "$i" "down$i"
 	done
 }
@@ -120,6 +131,8 @@ cxl_tree()
 cxl_options()
 {
 	[ "$CXL" -gt 0 ] || return 0
+	cxl_models
+	append+=" CXL_MODELS=$models"
 	case $CXL_SHAPE in
 	tree) cxl_tree ;;
 	*) cxl_flat ;;
@@ -143,7 +156,7 @@ machine()
 	NVME_OPTIONS+=,x-max-bounce-buffer-size=$((64 << 20))
 	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
 	# KVM is not everywhere, and not the same everywhere.
-	qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
+	qemu=("$emulator" -nodefaults -no-user-config -display none -no-reboot
 		-accel "tcg,thread=multi" -M "q35,cxl=on$split" -cpu "${CPU:-max}" -smp 2
 		-m "$mem,maxmem=8G,slots=4")
 	iommu_options

@@ -94,6 +94,17 @@ def aer(monitor, port, error):
     return text
 
 
+def media_event(monitor, **words):
+    """QEMU 11 wants a sub-type, which QEMU 10 does not know."""
+    words = [f"{key}={text}" for key, text in words.items()]
+    done, text = monitor.command("cxl-inject-general-media-event", *words)
+    if not done and "'sub-type' is missing" in text:
+        done, text = monitor.command("cxl-inject-general-media-event", *words, "sub-type=0")
+    if not done:
+        raise ValueError(text)
+    return text
+
+
 class Ndp:
     """One at a time, which ends with the guest."""
 
@@ -128,7 +139,12 @@ ndp = Ndp()
 
 def answer(monitor, words):
     try:
-        ours = {"peek": peek, "ndp": ndp.carry_out, "aer": partial(aer, monitor)}.get(words[0])
+        ours = {
+            "peek": peek,
+            "ndp": ndp.carry_out,
+            "aer": partial(aer, monitor),
+            "cxl-inject-general-media-event": partial(media_event, monitor),
+        }.get(words[0])
         if ours:
             done, text = True, ours(**dict(word.split("=", 1) for word in words[1:]))
         else:

@@ -17,8 +17,8 @@
 # ALL=1 in the environment: every combination, and every test on each. Lists as in -k 6.1,6.12 make
 # a smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the
 # options; LONG=1 there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU
-# are as in machine.sh. The tests are guest/NAME.sh and programs guest/NAME.c; docs/lab.md says how
-# to write one.
+# are as in machine.sh; QEMU is as in build.sh. The tests are guest/NAME.sh and programs
+# guest/NAME.c; docs/lab.md says how to write one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh
@@ -171,6 +171,7 @@ boot_cell()
 	limit=$(limit_of "${tests[@]}")
 	cell="$KERNEL/iommu=$IOMMU/nvme=$NVME"
 	[ "$CXL" = 0 ] || cell+="/cxl=$CXL${CXL_SHAPE:+,$CXL_SHAPE}${CXL_KIND:+,$CXL_KIND}"
+	[ -z "${QEMU:-}" ] || cell+="/qemu=$QEMU"
 	ended=
 	name=
 	failed_before=$failed

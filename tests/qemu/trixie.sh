@@ -22,7 +22,8 @@ trixie_begin()
 	apt-get "${trixie[@]}" update >&2 || die "apt-get could not fetch the lists of Debian 13"
 }
 
-# trixie_unpack DIR PACKAGE... - These, and all that they depend on, become DIR/root; the lists go.
+# trixie_unpack DIR [-t SUITE] PACKAGE... - These, and all that they depend on, become DIR/root; the
+# lists go.
 trixie_unpack()
 {
 	local dir=$1 deb

@@ -6,14 +6,6 @@
 . /test/lib.sh
 . /test/intree.sh
 
-# word ADDRESS - 32 bits of physical memory, as the machine has them. With a blank written so, it is
-# one word for the line to the outside.
-word()
-{
-	host human-monitor-command "command-line=\"xp\\u0020/1xw\\u0020$1\"" |
-		grep -o '0x[0-9a-f]*\\' | tr -d '\\'
-}
-
 # registers - Base, size, control and list of each decoder in file `where`.
 registers()
 {

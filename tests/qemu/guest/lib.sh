@@ -65,6 +65,14 @@ plug()
 		"serial=annex$1" $(echo "$NVME_OPTIONS" | tr , ' ')
 }
 
+# word ADDRESS - 32 bits of physical memory, as the machine has them. With a blank written so, it is
+# one word for the line to the outside.
+word()
+{
+	host human-monitor-command "command-line=\"xp\\u0020/1xw\\u0020$1\"" |
+		grep -o '0x[0-9a-f]*\\' | tr -d '\\'
+}
+
 uptime_s()
 {
 	read -r up _ </proc/uptime
