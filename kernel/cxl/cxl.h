@@ -57,8 +57,10 @@
 #define CXL_HDM_CAP 0x00
 #define CXL_HDM_CAP_COUNT GENMASK(3, 0)
 #define CXL_HDM_CAP_TARGETS GENMASK(7, 4)
-#define CXL_HDM_CAP_BITS_8 BIT(8)  /* interleaves by address bits 8 to 11 */
-#define CXL_HDM_CAP_BITS_12 BIT(9) /* and 12 to 14 */
+#define CXL_HDM_CAP_BITS_8 BIT(8)          /* interleaves by address bits 8 to 11 */
+#define CXL_HDM_CAP_BITS_12 BIT(9)         /* and 12 to 14 */
+#define CXL_HDM_CAP_MODELS GENMASK(22, 21) /* of coherency, that an endpoint supports */
+#define CXL_HDM_CAP_DEVICE_ONLY 1          /* HDM-D or HDM-DB */
 #define CXL_HDM_CTRL 0x04
 #define CXL_HDM_CTRL_ENABLE BIT(1)
 #define CXL_HDM_DECODER(i) (0x10 + 0x20 * (i))
@@ -73,7 +75,9 @@
 #define CXL_DEC_CTRL_COMMIT BIT(9)
 #define CXL_DEC_CTRL_COMMITTED BIT(10)
 #define CXL_DEC_CTRL_ERROR BIT(11)
-#define CXL_DEC_CTRL_HOST_ONLY BIT(12)
+#define CXL_DEC_CTRL_HOST_ONLY BIT(12) /* coherent by the host alone: HDM-H */
+#define CXL_DEC_CTRL_BI BIT(13)        /* the device may invalidate the host's caches */
+#define CXL_DEC_CTRL_UIO BIT(14)       /* other devices may reach it without the host */
 #define CXL_DEC_LIST 0x14 /* targets; of an endpoint: device addresses that are skipped */
 
 #define CXL_GRANULE SZ_256M /* of decoders' addresses and sizes */

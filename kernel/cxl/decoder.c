@@ -142,6 +142,15 @@ static bool decoder_can_interleave(const struct annex_decoders *d, const struct 
 	       (!d->targets || setup->ways <= d->targets);
 }
 
+/*
+ * Ranges are HDM-H. A device that can be HDM-DB as well is used so; one that has no other model
+ * would need a host that answers its snoops.
+ */
+static bool decoder_can_be_host_only(const struct annex_decoders *d)
+{
+	return d->targets || FIELD_GET(CXL_HDM_CAP_MODELS, d->cap) != CXL_HDM_CAP_DEVICE_ONLY;
+}
+
 /* What stays committed is not changed: it would lead elsewhere, or half of it. */
 static int decoder_clear(struct annex_decoders *d, u32 id, u32 ctrl)
 {
@@ -208,12 +217,17 @@ int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *set
 		say(d, "it cannot interleave %u ways by %u bytes", setup->ways, setup->granularity);
 		return -EOPNOTSUPP;
 	}
+	if (!decoder_can_be_host_only(d)) {
+		say(d, "its memory is coherent by the device only (HDM-D or HDM-DB)");
+		return -EOPNOTSUPP;
+	}
 	decoder_enable(d);
 	at = decoder(d, next);
 	decoder_write_pair(setup->base, at + CXL_DEC_BASE);
 	decoder_write_pair(setup->bytes, at + CXL_DEC_SIZE);
 	decoder_write_pair(setup->list, at + CXL_DEC_LIST);
-	ctrl = readl(at + CXL_DEC_CTRL) & ~(CXL_DEC_CTRL_WAYS | CXL_DEC_CTRL_GRANULARITY);
+	ctrl = readl(at + CXL_DEC_CTRL) &
+	       ~(CXL_DEC_CTRL_WAYS | CXL_DEC_CTRL_GRANULARITY | CXL_DEC_CTRL_BI | CXL_DEC_CTRL_UIO);
 	ctrl |= FIELD_PREP(CXL_DEC_CTRL_WAYS, ilog2(setup->ways)) |
 		FIELD_PREP(CXL_DEC_CTRL_GRANULARITY,
 			   ilog2(setup->granularity) - GRANULARITY_SHIFT) |

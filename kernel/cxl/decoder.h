@@ -59,8 +59,9 @@ void annex_decoders_init(struct annex_decoders *d, void __iomem *cm, u32 at, phy
 /*
  * annex_decoder_commit() - Program the next free decoder, and enable HDM decoding. @id: its number.
  * Errors have a line, and leave the component as it was: -ENOSPC (no free decoder), -EPERM
- * (locked), -EBUSY (committed out of order), -EOPNOTSUPP (no such interleaving), -EIO (refused),
- * -ETIMEDOUT, -ENODEV; but with -ENOTRECOVERABLE the decoder stays committed.
+ * (locked), -EBUSY (committed out of order), -EOPNOTSUPP (no such interleaving, or memory that is
+ * device-coherent only), -EIO (refused), -ETIMEDOUT, -ENODEV; but with -ENOTRECOVERABLE the decoder
+ * stays committed.
  */
 int annex_decoder_commit(struct annex_decoders *d, const struct annex_setup *setup, u32 *id);
 /*

@@ -296,6 +296,34 @@ static void cannot_interleave(void)
 	rig_over();
 }
 
+/* Bits that somebody left behind are no part of a range that is the host's alone (HDM-H). */
+static void host_only(void)
+{
+	u32 both = 3u << 21 | 2 | CXL_HDM_CAP_BITS_8 | CXL_HDM_CAP_BITS_12, ctrl;
+
+	rig_make();
+	memcpy(rig_register(0, CXL_CM + RIG_HDM), &both, sizeof(both));
+	CU_ASSERT_EQUAL_FATAL(rig_start(), 0);
+	set(0, 0, 0, CXL_DEC_CTRL_BI | CXL_DEC_CTRL_UIO);
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	memcpy(&ctrl, decoder(0) + CXL_DEC_CTRL, sizeof(ctrl));
+	CU_ASSERT_EQUAL(ctrl & (CXL_DEC_CTRL_HOST_ONLY | CXL_DEC_CTRL_BI | CXL_DEC_CTRL_UIO),
+			CXL_DEC_CTRL_HOST_ONLY);
+	CU_ASSERT_EQUAL(shim.lines, 0);
+	annex_decoder_release(&rig.decoders, id);
+	rig_over();
+}
+
+static void device_only(void)
+{
+	u32 cap = 1u << 21 | 2 | CXL_HDM_CAP_BITS_8 | CXL_HDM_CAP_BITS_12;
+
+	rig_make();
+	memcpy(rig_register(0, CXL_CM + RIG_HDM), &cap, sizeof(cap));
+	CU_ASSERT_EQUAL_FATAL(rig_start(), 0);
+	refused(-EOPNOTSUPP);
+}
+
 /* Numbers that would go round stay where they are. */
 static void no_end(void)
 {
@@ -337,4 +365,6 @@ UNIT_SUITE(cxl_decoders, {"a decoder is committed and given back", committed},
 	   {"a component that goes while it is used", goes},
 	   {"a component that goes while it is given back", goes_meanwhile},
 	   {"interleaving that it has not", cannot_interleave},
+	   {"memory that could be HDM-DB", host_only},
+	   {"memory that is coherent by the device only", device_only},
 	   {"addresses beyond the last", no_end}, {"more than are mapped", more_than_are_mapped})

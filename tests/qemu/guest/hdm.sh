@@ -46,6 +46,30 @@ for_root()
 	grep . "$1" && ! nobody cat "'$1'"
 }
 
+# Coherency is the host's (HDM-H), on all that is on the way, whatever else the device can do.
+host_only()
+{
+	exec 6<>go
+	start hdm hold "$first" go
+	hears 20 holding && attribute "$first" decoders >decoders
+	seen=$?
+	# Before the first of them is what they can do.
+	able=$(word "$(($(sed -n "s/^$first 0 at \(0x[0-9a-f]*\) .*/\1/p" decoders) - 16))")
+	echo end >&6
+	exec 6>&-
+	ended 0 && [ $seen -eq 0 ] || return
+	case $((able >> 21 & 3))$CXL_MODELS in
+	0h | 3db) ;;
+	*) echo "it is able to do $able"; return 1 ;;
+	esac
+	while read -r line; do
+		ctrl=${line#* ctrl }
+		echo "$line"
+		# Of this bit, that for back-invalidation and that for direct accesses.
+		[ $((${ctrl%% *} >> 12 & 7)) -eq 1 ] || return
+	done <decoders
+}
+
 memory=cxl
 [ "$CXL_KIND" != persistent ] || memory=pmem
 skips()
@@ -75,6 +99,7 @@ if ! grep -q hypervisor /proc/cpuinfo; then
 	chmod 600 "/dev/annex/$first"
 fi
 mkfifo go
+claim "the host alone keeps caches coherent" host_only
 if [ "$CXL" -gt 1 ]; then
 	claim "two devices, each by itself" beside
 	claim "two ways: data is in both" fill "0 1"
