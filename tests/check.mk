@@ -61,7 +61,7 @@ gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
 	unit client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/unit asan/tool \
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
-	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.3-all \
+	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	$(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
@@ -159,9 +159,15 @@ check/module:
 check/guests-6.1 check/guests-6.12: check/guests-%: built/gcc
 	$(call step,guests: $*,3000,$(guest_inputs),env KERNEL=$* tests/qemu/run.sh)
 # On the newest kernel once what differs between kernels.
+differs := boot bind hostile place view hdm hdmnvme hdmroom
 check/guests-7.3: built/gcc
-	$(call step,guests: 7.3,1800,$(guest_inputs),tests/qemu/run.sh -k 7.3 -i 1 -n 1 -c 2 boot \
-		bind hostile place view hdm hdmnvme hdmroom)
+	$(call step,guests: 7.3,1800,$(guest_inputs),tests/qemu/run.sh -k 7.3 -i 1 -n 1 -c 2 \
+		$(differs))
+# And with what differs between emulators.
+check/guests-7.2: built/gcc
+	$(call step,guests: 7.2 on QEMU 11.1,3600,,env QEMU=11.1 CXL_SHAPE=tree \
+		CPU=max$(comma)hypervisor=off tests/qemu/run.sh -k 7.2 -i 1 -n 1 -c 4 $(differs) \
+		hdmpoison hdmregs hdmtool reset unplug unplugged)
 check/guests-7.3-all: built/gcc
 	$(call step,guests: 7.3$(comma) all machines,5400,,env ALL=1 KERNEL=7.3 tests/qemu/run.sh)
 check/guests-all: built/gcc
@@ -193,7 +199,7 @@ check/model:
 check/model-all:
 	$(call step,model: all,3600,,env ALL=1 tests/model/run.sh $(BUILD)/model)
 check/module-all:
-	$(call step,module: with DKMS$(comma) for both,2400,,env ALL=1 tests/module/run.sh)
+	$(call step,module: 7.2$(comma) and with DKMS,2400,,env ALL=1 tests/module/run.sh)
 check/cuda:
 	$(call step,cuda dialect,600,tests/cuda lib include tools/gpu,\
 		tests/cuda/run.sh $(BUILD)/cuda)
