@@ -126,13 +126,31 @@ static inline ANNEX_HD void annex_pause(void)
 #endif
 }
 
+/*
+ * Fences between host threads and a device on the bus: of reads, of writes, of both. On Arm acquire
+ * and release order what processors see; a device may be beyond these (outer shareable), and Linux
+ * takes it to be.
+ */
+#if defined(__aarch64__) && !ANNEX_ON_GPU
+#define annex_dma_rmb() __asm__ volatile("dmb oshld" ::: "memory")
+#define annex_dma_wmb() __asm__ volatile("dmb oshst" ::: "memory")
+#define annex_dma_mb() __asm__ volatile("dmb osh" ::: "memory")
+#else
+#define annex_dma_rmb() ((void)0)
+#define annex_dma_wmb() ((void)0)
+#define annex_dma_mb() ((void)0)
+#endif
+
 /**
  * annex_mmio_read32() - Read a device register, before everything read after it.
  * @reg: as for annex_mmio_write32().
  */
 static inline ANNEX_HD uint32_t annex_mmio_read32(uint32_t *reg)
 {
-	return annex_atomic_load(reg, ANNEX_ACQUIRE);
+	uint32_t val = annex_atomic_load(reg, ANNEX_ACQUIRE);
+
+	annex_dma_rmb();
+	return val;
 }
 
 /**
@@ -145,6 +163,7 @@ static inline ANNEX_HD uint32_t annex_mmio_read32(uint32_t *reg)
  */
 static inline ANNEX_HD void annex_mmio_write32(uint32_t *reg, uint32_t val)
 {
+	annex_dma_wmb();
 	annex_atomic_store(reg, val, ANNEX_RELEASE);
 }
 

@@ -65,7 +65,9 @@ static inline ANNEX_HD void annex_shadow(uint32_t *shadow, uint32_t old, uint32_
 	annex_atomic_store(shadow, value, ANNEX_RELEASE);
 	annex_atomic_fence(ANNEX_SEQ_CST);
 #else
+	annex_dma_wmb();
 	annex_atomic_add(shadow, value - old, ANNEX_SEQ_CST);
+	annex_dma_mb();
 #endif
 }
 
@@ -289,6 +291,7 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 			/* Acquire: the phase tag is written last; the rest is there with it. */
 			word = annex_atomic_load((uint32_t *)(void *)&qp->cq[p.entry].cid,
 						 ANNEX_ACQUIRE);
+			annex_dma_rmb();
 			if ((word >> 16 & 1) == (p.turn & 1))
 				break; /* phase of the turn before: nothing new */
 			/* Acquire and release: of two threads one claims, after all before it. */
