@@ -91,6 +91,16 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 #endif
 }
 
+/*
+ * Memory of a device, as programs see it: uncached. Arm would have it accessed as registers are, in
+ * aligned words only, which no memcpy() keeps to.
+ */
+#ifdef CONFIG_ARM64
+#define annex_pgprot_memory pgprot_writecombine
+#else
+#define annex_pgprot_memory pgprot_noncached
+#endif
+
 /* Whether a kernel can empty CPU caches of memory that is replaced, and doing it. */
 #ifdef ANNEX_HAS_FLUSH /* 6.2 */
 #define annex_has_flush() cpu_cache_has_invalidate_memregion()

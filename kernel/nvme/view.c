@@ -88,12 +88,16 @@ static vm_fault_t view_fault(struct vm_fault *vmf)
 	struct vm_area_struct *vma = vmf->vma;
 	struct annex_owner *owner = vma->vm_file->private_data;
 	struct annex_ctrl *ctrl = owner->ctrl;
-	unsigned long page = vmf->pgoff & ((1ul << OFFSET_SHIFT) - 1);
+	unsigned long page = vmf->pgoff & ((1ul << OFFSET_SHIFT) - 1), pfn;
+	pgprot_t prot = vma->vm_page_prot;
 	vm_fault_t ret;
 
 	down_read(&ctrl->view);
-	ret = vmf_insert_pfn(vma, vmf->address & PAGE_MASK,
-			     view_find_pfn(ctrl, owner, view_which(vma), page));
+	pfn = view_find_pfn(ctrl, owner, view_which(vma), page);
+	/* Uncached, some processors would show what was in it before its zeroes left the caches. */
+	if (pfn == page_to_pfn(ctrl->sink))
+		prot = vm_get_page_prot(vma->vm_flags);
+	ret = vmf_insert_pfn_prot(vma, vmf->address & PAGE_MASK, pfn, prot);
 	up_read(&ctrl->view);
 	return ret;
 }
@@ -111,9 +115,15 @@ static int view_map_by_fault(struct vm_area_struct *vma)
 	return 0;
 }
 
-static int view_map_device(struct vm_area_struct *vma)
+static int view_map_doorbells(struct vm_area_struct *vma)
 {
-	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	vma->vm_page_prot = pgprot_device(vma->vm_page_prot);
+	return view_map_by_fault(vma);
+}
+
+static int view_map_cmb(struct vm_area_struct *vma)
+{
+	vma->vm_page_prot = annex_pgprot_memory(vma->vm_page_prot);
 	return view_map_by_fault(vma);
 }
 
@@ -130,7 +140,7 @@ static int view_map_new(struct vm_area_struct *vma, struct annex_owner *owner, u
 	if (!map || view_first_page(vma) || vma_pages(vma) != map->bytes >> PAGE_SHIFT)
 		return -EINVAL;
 	if (map->kind == ANNEX_MAP_CMB)
-		return view_map_device(vma);
+		return view_map_cmb(vma);
 	return map->kind == ANNEX_MAP_HOST ? view_map_pages(vma, map->pages, map->npages) : -EINVAL;
 }
 
@@ -155,7 +165,7 @@ int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
 	else if (thing >= FIRST_NEW && thing - FIRST_NEW <= U32_MAX)
 		err = view_map_new(vma, owner, thing - FIRST_NEW);
 	else if (!thing && view_first_page(vma) + vma_pages(vma) <= ctrl->door_bytes >> PAGE_SHIFT)
-		err = view_map_device(vma);
+		err = view_map_doorbells(vma);
 	else if (thing && thing < FIRST_NEW && ctrl->shadow.page[thing - 1] &&
 		 !view_first_page(vma) && vma_pages(vma) == 1)
 		err = view_map_by_fault(vma);
