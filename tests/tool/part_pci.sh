@@ -239,12 +239,15 @@ holds "says so" grep -q '"default_works": false' out
 mkdir -p there/lib/modules/5.15.0
 echo 'updates/dkms/annex.ko.xz:' >there/lib/modules/5.15.0/modules.dep
 rm -r there/sys/kernel/iommu_groups
-echo 'model name : x; vendor_id: AuthenticAMD' >there/proc/cpuinfo
+echo 'CPU implementer	: 0x41' >there/proc/cpuinfo
 echo 0 >there/proc/sys/kernel/io_uring_disabled
 claim "doctor without an IOMMU" "$annex" doctor --root there
 holds "it is off" grep -qE '^pci: +IOMMU +missing' out
-holds "where to turn it on" grep -q 'firmware-setup' out
+holds "where to turn it on" grep -q 'firmware-setup.*SMMU' out
 holds "a module that is not loaded" grep -q 'sudo modprobe annex' out
+echo 'vendor_id	: GenuineIntel' >there/proc/cpuinfo
+claim "doctor without an IOMMU of Intel's" "$annex" doctor --root there
+holds "how to turn it on" grep -q 'intel_iommu=on' out
 mv kept $pci/drivers/annex
 mv kept2 there/lib/modules/6.1.0-9-amd64/build
 ln -snf ../../drivers/annex_cxl $pci/devices/0000:0e:00.0/driver

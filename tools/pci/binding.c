@@ -234,6 +234,16 @@ static int claims_take(struct claims *claims, const char *addr, const struct use
 	return 0;
 }
 
+/* On Arm a device comes into its IOMMU group with its first driver, and that may be annex.ko. */
+static int probe_again(struct change *c, struct pcidev *d)
+{
+	int err;
+
+	pcidev_facts("", d);
+	err = make_strict(c, d);
+	return err ? err : probe(c);
+}
+
 static int take(struct pcidev *d, struct claims *claims)
 {
 	struct change c = {.addr = d->addr, .ms = WAIT_MS};
@@ -251,6 +261,10 @@ static int take(struct pcidev *d, struct claims *claims)
 		err = probe(&c);
 	if (!err)
 		driver_now(&c, driver, sizeof(driver));
+	if (!err && !*driver && !*d->driver && d->group < 0) {
+		err = probe_again(&c, d);
+		driver_now(&c, driver, sizeof(driver));
+	}
 	if (!err && strcmp(driver, pcidev_annex(d)) != 0) {
 		snprintf(c.why, sizeof(c.why), "annex.ko did not take it: dmesg says why");
 		err = -EIO;

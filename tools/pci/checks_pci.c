@@ -31,7 +31,7 @@ static void check_kernel(struct checks *c, const char *release)
 		   "%s; annex.ko needs %d.%d%s", *release ? release : "unknown", KERNEL_MAJOR,
 		   KERNEL_MINOR, new ? " or newer" : ", or newer");
 	if (!new)
-		checks_mend(c, "sudo apt-get install linux-image-amd64");
+		checks_mend(c, "sudo apt-get install linux-image-$(dpkg --print-architecture)");
 }
 
 /* Whether depmod has found annex.ko. */
@@ -84,19 +84,19 @@ static void check_module(struct checks *c, const char *release)
 	}
 }
 
-static bool is_amd(const struct checks *c)
+static bool is_intel(const struct checks *c)
 {
 	char path[SYSFS_PATH], line[256];
-	bool amd = false;
+	bool intel = false;
 	FILE *f;
 
 	sysfs_path(path, c->root, "proc/cpuinfo");
 	f = fopen(path, "re");
-	while (f && !amd && fgets(line, sizeof(line), f) && line[0] != '\n')
-		amd = strstr(line, "AuthenticAMD");
+	while (f && !intel && fgets(line, sizeof(line), f) && line[0] != '\n')
+		intel = strstr(line, "GenuineIntel");
 	if (f)
 		fclose(f);
-	return amd;
+	return intel;
 }
 
 static void mend_by_boot(struct checks *c, const char *words)
@@ -118,10 +118,11 @@ static void check_iommu(struct checks *c)
 		checks_add(c, "pci:", "IOMMU", CHECK_MISSING,
 			   "off: a controller can reach all memory, so opening one needs "
 			   "CAP_SYS_RAWIO and modprobe annex allow_no_iommu=1");
-		if (is_amd(c))
-			checks_mend(c, "sudo systemctl reboot --firmware-setup   # AMD-Vi: on");
-		else
+		if (is_intel(c))
 			mend_by_boot(c, "intel_iommu=on");
+		else
+			checks_mend(c, "sudo systemctl reboot --firmware-setup   # AMD-Vi, SMMU: "
+				       "on");
 	}
 	sysfs_dir_free(&groups);
 }
