@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What a guest has: initramfs.sh KERNEL OUT [PROGRAM]... makes the archive OUT of
 #
-#   the folder KERNEL's in-tree modules, and KERNEL/annex.ko when it has been built
+#   the folder KERNEL's in-tree modules, and KERNEL/annex.ko when it has been built; its kernel
 #   PROGRAMs in /bin with the libraries that they are linked with
 #   tests/qemu/guest: /init, and the tests in /test; there docs/ABI, which they are held to
 set -eu -o pipefail
@@ -32,7 +32,7 @@ for file in "$@"; do
 	program "$file"
 done
 
-cp -r "$kernel/lib" "$tree/"
+cp -r "$kernel/lib" "$kernel/vmlinuz" "$tree/"
 if [ -e "$kernel/annex.ko" ]; then
 	mkdir "$tree/lib/modules/$release/updates"
 	cp "$kernel/annex.ko" "$tree/lib/modules/$release/updates/"

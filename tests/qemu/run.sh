@@ -50,8 +50,8 @@ while getopts k:i:n:c:a: option; do
 done
 shift $((OPTIND - 1))
 
-# What is no test by itself; the leaks are those of all others.
-parts='^(lib|intree|lab|bench.*|leaks)$'
+# What is no test by itself, or on a machine of its own; the leaks are those of all others.
+parts='^(lib|intree|lab|bench.*|leaks|hdmkexec)$'
 tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
@@ -248,7 +248,8 @@ common()
 
 # An IOMMU that interrupts pass by. Of CXL memory, two devices that the kernel's own driver can be
 # compared on; four below a switch and two bridges, behind an IOMMU; persistent memory behind the
-# volatile; one whose DMA the kernel sends through buffers of its own.
+# volatile; one whose DMA the kernel sends through buffers of its own; one whose kernel another one
+# follows.
 odd_cells()
 {
 	local NVME=1 tests=(boot owners)
@@ -261,6 +262,8 @@ odd_cells()
 	! here_too 6.12 || CXL=1 IOMMU=0 CXL_KIND=both run_cell
 	tests=(hdmbounce)
 	! here_too 6.1 || CXL=1 IOMMU=0 APPEND="swiotlb=force ${APPEND:-}" run_cell
+	tests=(hdmkexec)
+	! here_too 6.12 || CXL=2 IOMMU=0 run_cell
 }
 
 most=()
