@@ -10,10 +10,13 @@
 #   qmp        QEMU's monitor, for qmp.py
 #   port       the guest's second serial port: results and requests, see guest/lib.sh
 #
-# It reads KERNEL (as in kernel.sh), IOMMU (0 none, 1 strict, lazy, noremap: all but interrupts),
+# It reads KERNEL (as in kernel.sh), IOMMU (0 none, 1 strict, lazy, noremap: all but interrupts,
+# rmrr: strict, and firmware wants the first controller to reach memory of its own),
 # NVME and CXL (how many), CXL_SHAPE (flat, tree) and CXL_KIND (volatile, persistent, both) of the
 # devices, CPU (as QEMU has it), APPEND (kernel parameters), LONG (1: tests in their long form),
 # NVME_EXTRA and DISK_EXTRA (one more option of the controllers, and of the files behind them).
+
+rmrr=$(realpath "$(dirname "${BASH_SOURCE[0]}")/rmrr.py")
 
 # slowness - How many times longer things take on this kernel than on others.
 slowness()
@@ -139,6 +142,14 @@ cxl_options()
 	esac
 }
 
+# initrd_for INITRAMFS - The file to boot from: that one, or in the current folder one that begins
+# with firmware's table. The first port is in the first free slot of q35's bus.
+initrd_for()
+{
+	[ "$IOMMU" = rmrr ] || { echo "$1"; return; }
+	"$rmrr" 1 >initrd && cat "$1" >>initrd && echo initrd
+}
+
 machine()
 {
 	local split="" mem=1G vectors=65
@@ -162,7 +173,7 @@ machine()
 	iommu_options
 	nvme_options
 	cxl_options
-	qemu+=(-qmp "unix:qmp,server=on,wait=off" -kernel "$1/vmlinuz" -initrd "$2")
+	qemu+=(-qmp "unix:qmp,server=on,wait=off" -kernel "$1/vmlinuz" -initrd "$(initrd_for "$2")")
 	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND"
 	qemu+=(-append "$append IOMMU=$IOMMU NVME=$NVME CXL=$CXL NVME_OPTIONS=$NVME_OPTIONS")
 }

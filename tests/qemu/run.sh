@@ -11,6 +11,8 @@
 #   # machines: kernel      the first machine of each kernel; iommu: those that have one; old: one
 #                           of the oldest kernel; cross: two that together have both kernels, with
 #                           an IOMMU and without; all: none, but with ALL=1
+#   # machines: noremap     one whose IOMMU interrupts pass by; rmrr: one whose firmware wants a
+#                           controller to reach memory of its own
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
 #                           bridges and a switch, with one. both: one device of both kinds
 #
@@ -50,8 +52,9 @@ while getopts k:i:n:c:a: option; do
 done
 shift $((OPTIND - 1))
 
-# What is no test by itself, or on a machine of its own; the leaks are those of all others.
-parts='^(lib|intree|lab|bench.*|leaks|hdmkexec)$'
+# What is no test by itself, or on a machine of its own; the leaks are those of all others. After
+# lockdown nothing is loaded.
+parts='^(lib|intree|lab|bench.*|leaks|hdmkexec|lockdown)$'
 tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
@@ -246,14 +249,16 @@ common()
 	return 1
 }
 
-# An IOMMU that interrupts pass by. Of CXL memory, two devices that the kernel's own driver can be
-# compared on; four below a switch and two bridges, behind an IOMMU; persistent memory behind the
-# volatile; one whose DMA the kernel sends through buffers of its own; one whose kernel another one
-# follows.
+# An IOMMU that interrupts pass by; one whose firmware has memory of its own. Of CXL memory, two
+# devices that the kernel's own driver can be compared on; four below a switch and two bridges,
+# behind an IOMMU; persistent memory behind the volatile; one whose DMA the kernel sends through
+# buffers of its own; one whose kernel another one follows.
 odd_cells()
 {
-	local NVME=1 tests=(boot owners)
+	local NVME=1 tests=(boot owners lockdown)
 	! here_too 6.1 || IOMMU=noremap run_cell
+	tests=(rmrr lockdown)
+	! here_too 6.12 || IOMMU=rmrr NVME=2 run_cell
 	fit flat "${hdm[@]}"
 	! here_too 6.12 || CXL=2 IOMMU=0 CPU=max,hypervisor=off run_cell
 	fit tree "${hdm[@]}"
