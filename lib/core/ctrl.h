@@ -88,6 +88,8 @@ struct annex_ctrl_ops {
  * @depth: the most entries of a queue.
  * @pages: as in struct annex_io_limits.
  * @npages: likewise.
+ * @late: bytes that unmap() took back, and that stay pinned as long as there are the queue pairs
+ *	that there were then.
  */
 struct annex_ctrl {
 	const struct annex_ctrl_ops *ops;
@@ -95,6 +97,7 @@ struct annex_ctrl {
 	uint32_t depth;
 	const uint64_t *pages;
 	uint64_t npages;
+	uint64_t late;
 };
 
 #endif

@@ -66,11 +66,14 @@ int nvme_queue_stop(struct annex_dev *dev, struct nvme_queue *q);
 /* memory.c: nvme_map_provided() - Let the device reach what its provider has allocated, by the
  * dma-buf that it lies in, if it does. */
 int nvme_map_provided(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
+/* nvme_free() - annex_dev_free(), which leaves the queue pairs alone. */
+void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len, uint64_t addr);
 
 /* prove.c: -EIO when what the controller reads or writes there gets lost */
 int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr);
 
-/* reset.c */
+/* reset.c: nvme_renew() - Queue pairs anew, between commands; -EBUSY: some do not end soon. */
+int nvme_renew(struct annex_dev *dev);
 bool nvme_gone(struct annex_dev *dev);
 
 #endif

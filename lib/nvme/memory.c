@@ -6,6 +6,13 @@
 #include "core/log.h"
 #include "dev.h"
 
+/*
+ * Bytes that are taken back late (struct annex_ctrl) and worth new queue pairs: ever, and when
+ * there is no memory. A GPU's context unmaps less: its queue pairs must stay as they are.
+ */
+#define LATE_MOST (64ull << 20)
+#define LATE_LEAST (1ull << 20)
+
 static int whole_pages(const struct annex_dev *dev, uint64_t at, size_t len)
 {
 	if (at % ANNEX_NVME_PAGE || !len || len % ANNEX_NVME_PAGE)
@@ -13,11 +20,21 @@ static int whole_pages(const struct annex_dev *dev, uint64_t at, size_t len)
 	return 0;
 }
 
+/* Whether it has become less. */
+static bool take_back_late(struct annex_dev *dev, uint64_t least)
+{
+	return annex_atomic_load(&dev->ctrl->late, ANNEX_RELAXED) >= least && !nvme_renew(dev);
+}
+
 int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
 {
 	int err = whole_pages(dev, (uintptr_t)ptr, len);
 
-	return err ? err : dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+	if (!err)
+		err = dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+	if (err == -ENOMEM && take_back_late(dev, LATE_LEAST))
+		err = dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
+	return err;
 }
 
 int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
@@ -74,7 +91,10 @@ int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *p
 
 int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len)
 {
-	return dev->ctrl->ops->unmap(dev->ctrl, addr, len);
+	int err = dev->ctrl->ops->unmap(dev->ctrl, addr, len);
+
+	take_back_late(dev, LATE_MOST);
+	return err;
 }
 
 int nvme_map_provided(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
@@ -124,18 +144,22 @@ int annex_dev_alloc(struct annex_dev *dev, enum annex_place place, size_t len, v
 	return dev->ctrl->ops->alloc(dev->ctrl, place, len, ptr, addr);
 }
 
-void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len,
-		    uint64_t addr)
+void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len, uint64_t addr)
 {
 	const struct annex_provider *prov = dev->opts.provider;
 
-	if (!is_provided(dev, place)) {
+	if (!is_provided(dev, place))
 		dev->ctrl->ops->free(dev->ctrl, ptr, len, addr);
-		return;
-	}
 	/* Memory that a device may still write is lost rather than used again. */
-	if (dev->ctrl->ops->unmap(dev->ctrl, addr, len))
+	else if (dev->ctrl->ops->unmap(dev->ctrl, addr, len))
 		annex_log(ANNEX_LOG_WARNING, "%s: memory is still in use, and lost", dev->uri);
 	else
 		prov->free(prov->ctx, ptr, len);
+}
+
+void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len,
+		    uint64_t addr)
+{
+	nvme_free(dev, place, ptr, len, addr);
+	take_back_late(dev, LATE_MOST);
 }

@@ -44,9 +44,9 @@ static void free_rings(struct annex_dev *dev, struct nvme_queue *q)
 	if (q->rings.zero)
 		return; /* whose they are, they stay */
 	if (q->qp->cq)
-		annex_dev_free(dev, dev->opts.cq, q->qp->cq, cq_bytes(depth), q->cq_addr);
+		nvme_free(dev, dev->opts.cq, q->qp->cq, cq_bytes(depth), q->cq_addr);
 	if (q->qp->sq)
-		annex_dev_free(dev, dev->opts.sq, q->qp->sq, sq_bytes(depth), q->sq_addr);
+		nvme_free(dev, dev->opts.sq, q->qp->sq, sq_bytes(depth), q->sq_addr);
 }
 
 int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid, uint32_t depth,

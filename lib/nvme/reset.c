@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recovery from commands that never end: abort, then reset (NVMe Base 2.0 sections 5.1, 3.7).
+ * Recovery from commands that never end: abort, then reset (NVMe Base 2.0 sections 5.1, 3.7). And
+ * queue pairs that are made anew between commands: without an IOMMU, only that shows annex.ko that
+ * no command reaches memory any more which was unmapped (lib/nvme/memory.c).
  */
 #include <errno.h>
 #include "core/log.h"
 #include "dev.h"
 
 #define ABORT_GRACE_MS 1000u /* for the command that was aborted */
+#define DRAIN_MS 1000u       /* for commands under way, when queue pairs are made anew */
 
 bool nvme_gone(struct annex_dev *dev)
 {
@@ -64,6 +67,99 @@ static int reset(struct annex_dev *dev)
 	sweep_all(dev);
 	return annex_fail(-ENODEV, "%s: the controller could not be brought back; it is dead now",
 			  dev->uri);
+}
+
+/* Whether commands are under way, or somebody has reserved identifiers for some. */
+static bool is_busy(const struct annex_qp *qp)
+{
+	for (uint32_t i = 0; i < qp->depth - 1; i++) {
+		uint64_t s = annex_atomic_load(&qp->reqs[i].state, ANNEX_ACQUIRE);
+
+		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN || ANNEX_REQ_STATE(s) == ANNEX_REQ_ORPHAN)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Have no new commands, as a thread that goes first does (ring.h), until those that are under way
+ * have ended. Return: whether the queue pair's place of the one that goes first is this thread's.
+ */
+static bool drain(struct annex_qp *qp, uint64_t deadline)
+{
+	uint32_t nobody = 0;
+
+	for (unsigned int round = 0; !annex_atomic_cas(&qp->starving, &nobody, 1u, ANNEX_RELAXED);
+	     round++) {
+		if (annex_now() >= deadline || annex_qp_down(qp))
+			return false;
+		nobody = 0;
+		annex_qp_help(qp);
+		annex_qp_backoff(round);
+	}
+	for (unsigned int round = 0; is_busy(qp); round++) {
+		if (annex_now() >= deadline || annex_qp_down(qp))
+			break;
+		annex_qp_help(qp);
+		annex_qp_backoff(round);
+	}
+	return true;
+}
+
+/* Close the gate of a queue pair without commands. One that is broken waits for its recovery. */
+static bool close_idle(struct annex_qp *qp)
+{
+	uint32_t live = ANNEX_QP_LIVE;
+
+	if (!annex_atomic_cas(&qp->state, &live, (uint32_t)ANNEX_QP_RESET, ANNEX_SEQ_CST))
+		return false;
+	if (nvme_queue_close(qp, ANNEX_QP_RESET) && !is_busy(qp))
+		return true;
+	annex_atomic_store(&qp->state, (uint32_t)ANNEX_QP_LIVE, ANNEX_SEQ_CST);
+	return false;
+}
+
+/* Of all or of none: a queue pair that stays open keeps the memory. */
+static bool close_all_idle(struct annex_dev *dev)
+{
+	unsigned int n = 0;
+
+	while (n < dev->nio && close_idle(dev->io[n].qp))
+		n++;
+	if (n == dev->nio)
+		return true;
+	while (n)
+		annex_atomic_store(&dev->io[--n].qp->state, (uint32_t)ANNEX_QP_LIVE, ANNEX_SEQ_CST);
+	return false;
+}
+
+static int make_anew(struct annex_dev *dev)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < dev->nio; i++)
+		err = nvme_queue_stop(dev, &dev->io[i]);
+	if (!err)
+		err = rebuild(dev);
+	return err ? reset(dev) : 0;
+}
+
+int nvme_renew(struct annex_dev *dev)
+{
+	uint32_t ms = dev->opts.timeout_ms / 2 < DRAIN_MS ? dev->opts.timeout_ms / 2 : DRAIN_MS;
+	uint64_t deadline = annex_deadline_ms(ms);
+	unsigned int drained = 0;
+	int err = -EBUSY;
+
+	pthread_mutex_lock(&dev->recover_lock);
+	while (drained < dev->nio && drain(dev->io[drained].qp, deadline))
+		drained++;
+	if (drained && drained == dev->nio && close_all_idle(dev))
+		err = make_anew(dev);
+	while (err == -EBUSY && drained) /* else they are as they were made */
+		annex_atomic_store(&dev->io[--drained].qp->starving, 0u, ANNEX_RELAXED);
+	pthread_mutex_unlock(&dev->recover_lock);
+	return err;
 }
 
 /* Abort one command; true when it has ended by that. */

@@ -33,8 +33,11 @@ int module_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_
 int module_destroy(struct annex_ctrl *ctrl, uint16_t qid)
 {
 	struct annex_ioc_qid args = {.size = sizeof(args), .qid = qid};
+	struct module *p = module_of(ctrl);
+	int err = module_call(p, ANNEX_IOC_QUEUE_DELETE, &args, "deleting a queue pair");
 
-	return module_call(module_of(ctrl), ANNEX_IOC_QUEUE_DELETE, &args, "deleting a queue pair");
+	module_settle(p); /* -EIO: it was reset for that */
+	return err;
 }
 
 int module_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted)
@@ -48,5 +51,9 @@ int module_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *abor
 
 int module_reset(struct annex_ctrl *ctrl)
 {
-	return module_call(module_of(ctrl), ANNEX_IOC_RESET, NULL, "reset");
+	struct module *p = module_of(ctrl);
+	int err = module_call(p, ANNEX_IOC_RESET, NULL, "reset");
+
+	module_settle(p);
+	return err;
 }

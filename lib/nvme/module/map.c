@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <annex/nvme.h>
 #include "core/array.h"
@@ -137,6 +138,38 @@ int module_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
 	return err;
 }
 
+/* The module keeps the pages while queue pairs are there; no command names them any more. */
+static int put_off(struct module *p, uint32_t id, uint64_t bytes)
+{
+	struct module_late *more = p->late;
+
+	if (p->nlate == p->late_room) {
+		more = realloc(p->late, (p->late_room * 2 + 16) * sizeof(*more));
+		if (!more)
+			return -EBUSY; /* it stays mapped */
+		p->late = more;
+		p->late_room = p->late_room * 2 + 16;
+	}
+	p->late[p->nlate++] = (struct module_late){id, bytes};
+	annex_atomic_add(&p->ctrl.late, bytes, ANNEX_RELAXED); /* others only look at how much */
+	return 0;
+}
+
+void module_settle(struct module *p)
+{
+	pthread_mutex_lock(&p->lock);
+	while (p->nlate) {
+		const struct module_late *last = &p->late[p->nlate - 1];
+		struct annex_ioc_unmap args = {.size = sizeof(args), .id = last->id};
+
+		if (ioctl(p->fd, ANNEX_IOC_UNMAP, &args) && errno == EBUSY)
+			break; /* there are others */
+		annex_atomic_sub(&p->ctrl.late, last->bytes, ANNEX_RELAXED);
+		p->nlate--;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
 int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 {
 	struct module *p = module_of(ctrl);
@@ -149,11 +182,9 @@ int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 	if (i < p->n && p->maps[i].range.addr == addr && p->maps[i].range.len == len) {
 		args.id = p->maps[i].id;
 		err = module_call(p, ANNEX_IOC_UNMAP, &args, "unmapping memory");
-		/*
-		 * A controller that is gone reaches nothing. Without an IOMMU the module keeps the
-		 * pages until the last queue is deleted; no command names them any more.
-		 */
-		if (err == -ENODEV || (err == -EBUSY && p->ctrl.pages))
+		if (err == -EBUSY && p->ctrl.pages)
+			err = put_off(p, args.id, len);
+		if (err == -ENODEV) /* a controller that is gone reaches nothing */
 			err = 0;
 	}
 	if (!err) {

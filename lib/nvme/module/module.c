@@ -63,6 +63,7 @@ static void close_module(struct annex_ctrl *ctrl)
 	module_pages_free(p);
 	module_events_free(p);
 	free(p->maps);
+	free(p->late);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }

@@ -34,6 +34,16 @@ struct module_event {
 };
 
 /**
+ * struct module_late - A mapping that the module did not take back yet.
+ * @id: what the module calls it.
+ * @bytes: its length.
+ */
+struct module_late {
+	uint32_t id;
+	uint64_t bytes;
+};
+
+/**
  * struct module - A controller.
  * @ops: operations of @ctrl.
  * @fd: its file, closed last.
@@ -42,8 +52,9 @@ struct module_event {
  * @event: event indices, as many bytes, or NULL.
  * @sleeps: whether waiters sleep.
  * @events: one for each queue identifier.
- * @lock: of @maps and the pages of ctrl.
+ * @lock: of @maps, @late and the pages of ctrl.
  * @maps: @n of them, sorted by device address.
+ * @late: @nlate mappings that are to be taken back when there are no queue pairs.
  */
 struct module {
 	struct annex_ctrl ctrl;
@@ -58,6 +69,8 @@ struct module {
 	pthread_mutex_t lock;
 	struct module_map *maps;
 	unsigned int n, room;
+	struct module_late *late;
+	unsigned int nlate, late_room;
 };
 
 struct module *module_of(struct annex_ctrl *ctrl);
@@ -75,6 +88,8 @@ int module_map_dmabuf(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *pt
 int module_alloc(struct annex_ctrl *ctrl, enum annex_place place, size_t len, void **ptr,
 		 uint64_t *addr);
 void module_free(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr);
+/* module_settle() - Queue pairs are gone: take back what was late for that. */
+void module_settle(struct module *p);
 /* module_find() - Which mapping a device address is in, and where. -ENOENT. */
 int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset);
 
