@@ -69,6 +69,8 @@ struct annex_ioc_info {
  * @nsid: in: the namespace, or where a list begins.
  * @status: out: status field of the completion, without the phase; -EIO when it is not 0.
  * @data: in: address of 4096 bytes to be filled.
+ *
+ * -EOPNOTSUPP: a namespace with metadata, or whose blocks are not of 512 or 4096 bytes.
  */
 struct annex_ioc_identify {
 	__u32 size;

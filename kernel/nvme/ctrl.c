@@ -231,6 +231,24 @@ static int ctrl_identify(struct annex_ctrl *ctrl, bool *shadow)
 	return 0;
 }
 
+/* Data that a command moves is its blocks and nothing else, of 512 or of 4096 bytes. */
+int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid)
+{
+	const struct nvme_id_ns *id = ctrl->admin.data.at;
+	const struct nvme_lbaf *format = &id->lbaf[id->flbas & 15];
+
+	if (!id->nsze)
+		return 0;
+	if (format->ms)
+		return annex_refuse(ctrl, -EOPNOTSUPP, "namespace %u: %u bytes of metadata a block",
+				    nsid, le16_to_cpu(format->ms));
+	if (format->ds != 9 && format->ds != 12)
+		return annex_refuse(ctrl, -EOPNOTSUPP,
+				    "namespace %u: blocks of 2^%u bytes, not of 512 or 4096", nsid,
+				    format->ds);
+	return 0;
+}
+
 int annex_ctrl_start(struct annex_ctrl *ctrl)
 {
 	bool shadow;

@@ -130,6 +130,12 @@ int annex_ctrl_direct(struct annex_ctrl *ctrl);
 int annex_ctrl_domain(struct annex_ctrl *ctrl);
 
 /*
+ * annex_ctrl_namespace() - Check what annex_admin_identify() was told of a namespace, which may be
+ * none: -EOPNOTSUPP, with a line: it has metadata, or other blocks than the library's.
+ */
+int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid);
+
+/*
  * annex_ctrl_sees() - Whether the controller and the CPU see the same bytes behind an address at
  * any time: queues are polled by both, so a bounce buffer, or caches that are not kept in step,
  * would not do.

@@ -229,7 +229,9 @@ static int owner_identify_into(struct annex_owner *owner, struct annex_ioc_ident
 		return annex_owner_reset(owner) ? -ENODEV : status;
 	args->status = status;
 	memcpy(data, owner->ctrl->admin.data.at, ANNEX_PAGE);
-	return status ? -EIO : 0;
+	if (status)
+		return -EIO;
+	return args->cns == NVME_ID_CNS_NS ? annex_ctrl_namespace(owner->ctrl, args->nsid) : 0;
 }
 
 /* The caller's page is written without the lock, which mmap() takes too. */

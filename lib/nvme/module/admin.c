@@ -7,8 +7,15 @@ int module_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *
 {
 	struct annex_ioc_identify args = {
 		.size = sizeof(args), .cns = cns, .nsid = nsid, .data = (uintptr_t)data};
+	struct module *p = module_of(ctrl);
+	int err = module_call(p, ANNEX_IOC_IDENTIFY, &args, "identify");
 
-	return module_call(module_of(ctrl), ANNEX_IOC_IDENTIFY, &args, "identify");
+	if (err == -EOPNOTSUPP)
+		annex_fail(err,
+			   "pci:%s: namespace %u has metadata, or blocks that are not of 512 or "
+			   "4096 bytes",
+			   p->name, nsid);
+	return err;
 }
 
 int module_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq, uint64_t cq)

@@ -1,0 +1,67 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# A namespace with metadata, or with blocks that are not of 512 or 4096 bytes, is refused, with a
+# line; the same one without works.
+# machines: kernel
+# limit: 60
+. /test/lib.sh
+
+# formatted INDEX - By the kernel's driver; QEMU's formats are 0 to 3: 512 bytes, and 0, 8, 16 or 64
+# of metadata; 4 to 7: 4096 bytes, likewise.
+formatted()
+{
+	modprobe nvme && within 5 [ -c /dev/nvme0 ] && format /dev/nvme0 "$1" && rmmod nvme
+}
+
+# refuses INDEX WORDS
+refuses()
+{
+	claim "it is formatted: $1" formatted "$1" || return
+	with_module
+	claim "who opens it is told" refused "metadata, or blocks" life check "$uri"
+	claim "the log says what it is" eval "dmesg | grep '$address: $2'"
+	modprobe nvme
+	claim "the kernel's driver has it again" annex unbind "$address"
+	claim "it unloads" rmmod annex
+}
+
+[ "$NVME" -eq 1 ] || skip "there are several controllers"
+needs_module
+refuses 1 "namespace 1: 8 bytes of metadata a block"
+refuses 7 "namespace 1: 64 bytes of metadata a block"
+claim "it is formatted: 4" formatted 4
+with_module
+claim "blocks of 4096 bytes work" place "$uri" any any
+claim "the controller is pulled" pull 0
+gone()
+{
+	[ ! -e "/sys/bus/pci/devices/$address" ]
+}
+claim "it disappears" within 5 gone
+rmmod annex
+
+# other_blocks BYTES - The same disk, in a controller with such blocks.
+other_blocks()
+{
+	NVME_OPTIONS=$NVME_OPTIONS,logical_block_size=$1,physical_block_size=$1 within 5 plug 0
+}
+
+back()
+{
+	[ "$(controllers | head -n 1)" = "$address" ]
+}
+
+claim "one with blocks of 8192 bytes is plugged in" other_blocks 8192
+claim "it appears" within 5 back
+with_module
+claim "who opens it is told" refused "metadata, or blocks" life check "$uri"
+claim "the log says what it is" eval \
+	"dmesg | grep '$address: namespace 1: blocks of 2^13 bytes, not of 512 or 4096'"
+claim "it is pulled" pull 0
+claim "it disappears" within 5 gone
+claim "it unloads" rmmod annex
+claim "the first is plugged in again" within 5 plug 0
+claim "it appears" within 5 back
+with_module
+claim "blocks of 512 bytes work" life fill "$uri"
+claim "it unloads" rmmod annex
