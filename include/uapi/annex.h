@@ -235,9 +235,10 @@ struct annex_ioc_state {
 #define ANNEX_IOC_RESET _IO(ANNEX_IOC_TYPE, 0x08)
 
 /*
- * Offsets for mmap(), shared and never inherited by a child. Doorbell of queue Q: the 32-bit word
- * number 2 * Q for its submission queue and 2 * Q + 1 for its completion queue, at the stride of
- * CAP.DSTRD. After a reset or removal stores to them go nowhere, and never fault.
+ * Offsets for mmap(), shared, and not inherited by a child; but ANNEX_MAP_HOST memory is, when its
+ * owner asks for that (MADV_DOFORK). Doorbell of queue Q: the 32-bit word number 2 * Q for its
+ * submission queue and 2 * Q + 1 for its completion queue, at the stride of CAP.DSTRD. After a
+ * reset or removal stores to them go nowhere, and never fault.
  */
 #define ANNEX_MMAP_DOORBELLS 0ull
 #define ANNEX_MMAP_SHADOW (1ull << 32)

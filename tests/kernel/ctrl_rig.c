@@ -90,6 +90,17 @@ void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way)
 	page_mapped(addr, way);
 }
 
+/* An owner may have rung ahead: whatever the controller fetches now is refused. */
+void ctrl_dma_wmb(void)
+{
+	const struct annex_admin *a = &ctrl_rig.ctrl.admin;
+	const struct nvme_command *sq = a->sq.at;
+
+	ctrl_rig.barriers++;
+	for (u32 i = 0; a->sq.mapped && i < ANNEX_ADMIN_DEPTH; i++)
+		shim_require(sq[i].common.opcode == 0x03);
+}
+
 /*
  * Where an address leads, while the controller may reach memory: all of it must be the module's,
  * and be there to be read or written. NULL: the controller is cut off.

@@ -13,6 +13,8 @@
 #define RIG_CMB_BAR 2
 #define RIG_NEVER (~0ull)
 #define RIG_PAGES 16
+/* CMBSZ: so many units of controller memory, for everything. */
+#define RIG_UNITS(n, unit) ((u32)(n) << NVME_CMBSZ_SZ_SHIFT | (unit) << NVME_CMBSZ_SZU_SHIFT | 31u)
 
 /**
  * struct rig_page - A page of the module's.
@@ -50,6 +52,7 @@ struct rig_page {
  * @ended: the view has ended.
  * @page: pages of the module's.
  * @shutdowns: notices that it was given of the end of its power.
+ * @barriers: moments at which an entry of the submission queue was half written.
  * @maps_fail: which of the next mappings fails; 0: none.
  */
 extern struct ctrl_rig {
@@ -72,7 +75,7 @@ extern struct ctrl_rig {
 	bool opened, ended;
 	u32 shutdowns;
 	struct rig_page page[RIG_PAGES];
-	u32 maps_fail;
+	u32 barriers, maps_fail;
 	/* The controller's own. */
 	u64 ready_at, stopped_at, shut_at, posts_at;
 	u16 head, tail;

@@ -104,6 +104,18 @@ struct nvme_completion {
 	u16 sq_head, sq_id, command_id, status;
 };
 
+struct nvme_lbaf {
+	u16 ms;
+	u8 ds, rp;
+};
+
+struct nvme_id_ns {
+	u64 nsze, ncap, nuse;
+	u8 nsfeat, nlbaf, flbas, between[101];
+	struct nvme_lbaf lbaf[64];
+	u8 after[3712];
+};
+
 struct nvme_id_ctrl {
 	u8 before[77], mdts, between[178];
 	u16 oacs;
@@ -113,13 +125,14 @@ struct nvme_id_ctrl {
 _Static_assert(sizeof(struct nvme_command) == 64, "submission queue entry");
 _Static_assert(sizeof(struct nvme_completion) == 16, "completion queue entry");
 _Static_assert(sizeof(struct nvme_id_ctrl) == 4096, "Identify Controller");
+_Static_assert(sizeof(struct nvme_id_ns) == 4096, "Identify Namespace");
 
 /* Memory of transfers: its address on the bus is that in this process. */
 typedef u64 dma_addr_t;
 enum dma_data_direction { DMA_BIDIRECTIONAL, DMA_TO_DEVICE, DMA_FROM_DEVICE };
 #define __GFP_ZERO 0
 #define dma_rmb() ((void)0)
-#define dma_wmb() ((void)0)
+#define dma_wmb() ctrl_dma_wmb()
 #define dma_need_sync(dev, addr) ((void)(dev), (void)(addr), false)
 #define dev_is_dma_coherent(dev) ((void)(dev), true)
 #define dma_mapping_error(dev, addr) ((void)(dev), !(addr))
@@ -140,6 +153,7 @@ void ctrl_dma_free(void *at);
 dma_addr_t ctrl_dma_map(void *at, enum dma_data_direction way);
 void ctrl_dma_unmap(dma_addr_t addr, enum dma_data_direction way);
 void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way);
+void ctrl_dma_wmb(void);
 
 /* Maps of bits: a byte each. */
 #define bitmap_zalloc(n, gfp) ((unsigned long *)calloc((n) + 1, 1))

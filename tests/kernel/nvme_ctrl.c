@@ -254,29 +254,21 @@ static void no_mappings(void)
 	}
 }
 
-/* Whatever an owner rings, the next command ends in a reset, and the one after it works. */
-static void rung(void)
+/* Registers become ones while it is reset. */
+static void removed_amid_reset(void)
 {
-	uint64_t state = random_seed("rung");
-	u32 tail;
-
-	ctrl_make();
-	CU_ASSERT_EQUAL(ctrl_start(), 0);
-	tail = ctrl_rig.heard;
-	for (u32 i = 0; i < 1000; i++) {
-		u32 to = (u32)random_next(&state) % ANNEX_ADMIN_DEPTH;
-		u32 n = (u32)random_next(&state) % 3;
-
-		if (to == tail)
-			continue;
-		ctrl_ring(to);
-		CU_ASSERT_EQUAL(ctrl_ask(), -EIO);
-		CU_ASSERT_EQUAL(ctrl_reset_it(), 0);
-		tail = 1; /* Set Features */
-		for (; n; n--, tail++)
-			CU_ASSERT_EQUAL(ctrl_ask(), 0);
+	for (u32 at = 0; at < 2; at++) {
+		ctrl_make();
+		CU_ASSERT_EQUAL(ctrl_start(), 0);
+		countdown = 0;
+		ctrl_rig.lie = leaves;
+		ctrl_rig.gone = !at;
+		CU_ASSERT_EQUAL(ctrl_reset_it(), -ENODEV);
+		CU_ASSERT(ctrl_rig.ended);
+		CU_ASSERT_EQUAL(annex_ctrl_csts(&ctrl_rig.ctrl), U32_MAX);
+		CU_ASSERT_EQUAL(ctrl_ask(), at ? -EIO : -ENODEV);
+		ctrl_over();
 	}
-	ctrl_over();
 }
 
 static void removed(void)
@@ -335,19 +327,17 @@ static u32 cmb(u32 size, u32 loc)
 	return pages;
 }
 
-#define UNITS(n, unit) ((u32)(n) << NVME_CMBSZ_SZ_SHIFT | (unit) << NVME_CMBSZ_SZU_SHIFT | 31u)
-
 static void controller_memory(void)
 {
 	CU_ASSERT_EQUAL(cmb(0, 0), 0);
-	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), RIG_CMB_BAR), 8);
-	CU_ASSERT_EQUAL(cmb(UNITS(0xfffff, 6), RIG_CMB_BAR), 16); /* the BAR's end */
-	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), 15u << 12 | RIG_CMB_BAR), 1);
-	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), 16u << 12 | RIG_CMB_BAR), 0); /* begins behind it */
-	CU_ASSERT_EQUAL(cmb(UNITS(8, 6), 0xfffffu << 12 | RIG_CMB_BAR), 0);
-	CU_ASSERT_EQUAL(cmb(UNITS(8, 7), RIG_CMB_BAR), 0); /* no such unit */
-	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), 7), 0);           /* no such BAR */
-	CU_ASSERT_EQUAL(cmb(UNITS(8, 0), 3), 0);           /* one without memory */
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), RIG_CMB_BAR), 8);
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(0xfffff, 6), RIG_CMB_BAR), 16); /* the BAR's end */
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), 15u << 12 | RIG_CMB_BAR), 1);
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), 16u << 12 | RIG_CMB_BAR), 0); /* begins behind it */
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 6), 0xfffffu << 12 | RIG_CMB_BAR), 0);
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 7), RIG_CMB_BAR), 0); /* no such unit */
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), 7), 0);           /* no such BAR */
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), 3), 0);           /* one without memory */
 	CU_ASSERT_EQUAL(cmb(U32_MAX, U32_MAX), 0);
 }
 
@@ -392,26 +382,34 @@ static void reserved(void)
 	direct(IOMMU_RESV_MSI, 0);
 }
 
-/* Nothing of an owner is left in controller memory, also where commands alone reach it. */
-static void wiped(void)
+static void namespace(u64 blocks, u8 ms, u8 ds, int err)
 {
-	struct annex_cmb *cmb = &ctrl_rig.ctrl.cmb;
-	u8 *mem;
+	struct nvme_id_ns *id;
 
 	ctrl_make();
-	ctrl_set(NVME_REG_CMBSZ, UNITS(8, 0));
-	ctrl_set(NVME_REG_CMBLOC, 1u << 12 | RIG_CMB_BAR);
 	CU_ASSERT_EQUAL(ctrl_start(), 0);
-	mem = shim.bar[RIG_CMB_BAR].mem;
-	memset(mem, 0x5a, shim.bar[RIG_CMB_BAR].bytes);
-	CU_ASSERT_EQUAL(annex_cmb_wipe(&ctrl_rig.ctrl), 0);
-	CU_ASSERT_EQUAL(mem[PAGE_SIZE], 0x5a); /* nobody had it */
-	cmb->used = true;
-	CU_ASSERT_EQUAL(annex_cmb_wipe(&ctrl_rig.ctrl), 0);
-	for (u32 i = 0; i < shim.bar[RIG_CMB_BAR].bytes; i++)
-		CU_ASSERT_EQUAL_FATAL(mem[i], i >= PAGE_SIZE && i < 9 * PAGE_SIZE ? 0 : 0x5a);
-	CU_ASSERT_FALSE(cmb->used);
+	id = ctrl_rig.ctrl.admin.data.at;
+	memset(id, 0, sizeof(*id));
+	id->nsze = blocks;
+	id->flbas = 0x13; /* the fourth, with metadata behind the data if there is some */
+	id->lbaf[3] = (struct nvme_lbaf){.ms = ms, .ds = ds};
+	id->lbaf[2] = (struct nvme_lbaf){.ms = 64, .ds = 11};
+	CU_ASSERT_EQUAL(annex_ctrl_namespace(&ctrl_rig.ctrl, 7), err);
+	CU_ASSERT_EQUAL(shim.lines, err ? 1 : 0);
 	ctrl_over();
+}
+
+static void namespaces(void)
+{
+	namespace(1000, 0, 9, 0);
+	namespace(1000, 0, 12, 0);
+	namespace(1000, 8, 9, -EOPNOTSUPP);
+	namespace(1000, 8, 12, -EOPNOTSUPP);
+	namespace(1000, 0, 10, -EOPNOTSUPP);
+	namespace(1000, 0, 13, -EOPNOTSUPP);
+	namespace(1000, 0, 255, -EOPNOTSUPP);
+	namespace(1000, 0, 0, -EOPNOTSUPP);
+	namespace(0, 8, 0, 0); /* there is none */
 }
 
 /* It is brought up after its sleep, and until then nothing reaches it. */
@@ -503,8 +501,7 @@ UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"what cannot be driven", unf
 	   {"pages of doorbells", doorbell_pages}, {"never ready, never stopped", never_ready},
 	   {"statuses", statuses}, {"commands that go wrong", broken},
 	   {"starts that go wrong", broken_starts}, {"removed", removed},
-	   {"no mappings", no_mappings}, {"rung doorbells", rung},
+	   {"removed amid a reset", removed_amid_reset}, {"no mappings", no_mappings},
 	   {"fewer queue pairs", fewer_queues}, {"controller memory", controller_memory},
-	   {"groups and domains", alone}, {"reserved memory", reserved},
-	   {"controller memory is wiped", wiped}, {"asleep", asleep},
-	   {"hostile controllers", hostile})
+	   {"groups and domains", alone}, {"reserved memory", reserved}, {"namespaces", namespaces},
+	   {"asleep", asleep}, {"hostile controllers", hostile})

@@ -170,6 +170,28 @@ static void dmabufs(int fd)
 	close(args.fd);
 }
 
+/* A file that was opened for reading is told things, and changes none. */
+static void reading(void)
+{
+	struct annex_ioc_hdm_dmabuf buf = {.size = sizeof(buf), .bytes = PAGE};
+	struct annex_ioc_hdm_m2func piece = {.size = sizeof(piece), .bytes = PAGE};
+	struct annex_ioc_hdm_range range = whole();
+	struct annex_ioc_hdm_info info;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/annex/%s", address);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	expect(0, info_of(fd, &info), "reading: the device is told of");
+	range.wc = PART;
+	range.uc = PART;
+	no_range(fd, -EBADF, range, "opened for reading");
+	expect(-EBADF, call(fd, ANNEX_IOC_HDM_DMABUF, &buf), "dma-buf: opened for reading");
+	expect(-EBADF, call(fd, ANNEX_IOC_HDM_M2FUNC, &piece), "piece: opened for reading");
+	expect(-EACCES, try_rw(fd, 0, PAGE), "mmap: opened for reading");
+	close(fd);
+}
+
 static void poison(int fd)
 {
 	struct annex_ioc_seg list[4];
@@ -301,6 +323,7 @@ int main(int argc, char **argv)
 	parts(fd);
 	other_files();
 	dmabufs(fd);
+	reading();
 	poison(fd);
 	pieces(fd);
 	return failures > 0;

@@ -27,6 +27,7 @@ claim "an owner rings the admin doorbells" hostile "$address" ring $times
 claim "the next owner finds the disk as it was" life check "$uri"
 claim "the kernel saw nothing wrong but his addresses" clean_but_faults
 claim "nobody pins more than his limit" hostile "$address" pin 0
+claim "what an owner pinned counts no more after his end" hostile "$address" pin 0
 claim "a file that was opened for reading changes nothing" hostile "$address" read 0
 claim "an owner leaves something in controller memory" hostile "$address" leave 0
 claim "the next owner does not find it" hostile "$address" seek 0

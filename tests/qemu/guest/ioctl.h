@@ -29,6 +29,7 @@
 #define ROOM 1024u /* segments */
 #define RINGS 0x100000ull
 #define ALL_ONES (~0ull & ~(PAGE - 1))
+#define NEAR 32u /* pages from an owner's memory on, where fuzz.c looks for the module's own */
 
 static char path[64];
 static int fd = -1;

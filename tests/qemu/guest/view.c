@@ -74,6 +74,29 @@ static void mapped(void)
 	munmap(at, info.doorbells);
 }
 
+static uint32_t inherited_id;
+
+static int unmap_and_look(void *at)
+{
+	return unmap(inherited_id) || *(volatile uint32_t *)at != 77;
+}
+
+/* Host memory is the owner's: a child has it if he says so, and its pages are there for as long. */
+static void inherited(void)
+{
+	volatile uint32_t *host;
+
+	map(fresh(ANNEX_MAP_HOST, PAGE), &inherited_id);
+	host = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    (off_t)ANNEX_MMAP_NEW(inherited_id));
+	*host = 77;
+	expect(SIGSEGV, in_child(touch, (void *)host), "a child has no host memory");
+	expect(0, madvise((void *)host, PAGE, MADV_DOFORK), "unless the owner says so");
+	expect(0, in_child(unmap_and_look, (void *)host), "it sees it after its end, too");
+	expect(77, *host, "and so does the owner");
+	munmap((void *)host, PAGE);
+}
+
 /* Memory stays where it is seen through a reset, and after its end. */
 static void resets(void)
 {
@@ -131,6 +154,7 @@ int main(int argc, char **argv)
 		return 1;
 	mmaps();
 	mapped();
+	inherited();
 	resets();
 	return failures ? 1 : 0;
 }
