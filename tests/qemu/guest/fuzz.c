@@ -24,8 +24,8 @@
 #define VIEWS 8u           /* what a thread sees of the file */
 #define KNOWN 16u          /* mappings that are remembered */
 #define BUFS 2u
-#define TALLIES 16u
-#define NEAR 32u /* pages from a mapping, where the module's own are */
+#define NEAR 32u /* pages from a mapping, where the module's own are: see hostile.c */
+#define ADMIN_RUNG (TALLIES - 1) /* in the place of a call */
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif
@@ -53,11 +53,6 @@ static volatile uint32_t known[KNOWN];
 static volatile uint64_t known_addr[KNOWN];
 static volatile unsigned long done;
 
-/* Calls by their number: how many were made, and how many of them went well; of all owners. */
-static struct tally {
-	unsigned long made, good;
-} * tally;
-
 static uint64_t size_of(struct fuzzer *f, unsigned long request)
 {
 	return rarely(&f->state, 60) ? odd(&f->state) : _IOC_SIZE(request);
@@ -70,16 +65,9 @@ static uint32_t some_id(struct fuzzer *f)
 
 static long call(struct fuzzer *f, unsigned long request, void *args)
 {
-	struct tally *t = &tally[_IOC_NR(request) % TALLIES];
-	long got;
-
 	if (rarely(&f->state, 200))
 		args = (void *)odd(&f->state);
-	got = ioctl(fd, request, args);
-	/* Relaxed: they are read when all owners have ended. */
-	__atomic_fetch_add(&t->made, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&t->good, got == 0, __ATOMIC_RELAXED);
-	return got;
+	return count_call(_IOC_NR(request), ioctl(fd, request, args));
 }
 
 /* An address in a command: of a known mapping, anything, or perhaps of the module's own pages. */
@@ -235,6 +223,8 @@ static void ring(struct fuzzer *f, char *doors)
 	uint64_t word = rarely(&f->state, 20) ? rarely(&f->state, 20) : 2 + draw(&f->state, 16);
 
 	*(volatile uint32_t *)(doors + word * 4) = (uint32_t)maybe(&f->state, draw(&f->state, 64));
+	if (word < 2)
+		count_call(ADMIN_RUNG, 0);
 }
 
 static void touch(struct fuzzer *f)
@@ -436,31 +426,17 @@ static int owner(uint64_t seed)
 	_exit(0);
 }
 
-/* At least so many of a hundred such calls go well, or the module's depths are not seen. */
-static bool is_deep(const char *words, unsigned long request, unsigned long least)
-{
-	const struct tally *t = &tally[_IOC_NR(request) % TALLIES];
-
-	dprintf(3, "# %s: %lu of %lu calls went well\n", words, t->good, t->made);
-	return t->good * 100 >= t->made * least;
-}
-
 int main(int argc, char **argv)
 {
-	bool deep;
-	int status;
+	static const struct depth depths[] = {{"map", _IOC_NR(ANNEX_IOC_MAP), 300, 10},
+					      {"unmap", _IOC_NR(ANNEX_IOC_UNMAP), 100, 2},
+					      {"queue", _IOC_NR(ANNEX_IOC_QUEUE_CREATE), 100, 2},
+					      {"identify", _IOC_NR(ANNEX_IOC_IDENTIFY), 20, 30},
+					      {"rung admin doorbells", ADMIN_RUNG, 10, 100},
+					      {NULL}};
 
 	if (argc < 3)
 		return 3;
 	address = argv[1];
-	tally = mmap(NULL, TALLIES * sizeof(*tally), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (tally == MAP_FAILED)
-		return 3;
-	status = owners(argv[2], argc > 3 ? argv[3] : NULL, owner);
-	deep = is_deep("map", ANNEX_IOC_MAP, 10) & is_deep("unmap", ANNEX_IOC_UNMAP, 2) &
-	       is_deep("queue", ANNEX_IOC_QUEUE_CREATE, 2) &
-	       is_deep("identify", ANNEX_IOC_IDENTIFY, 30);
-	/* While the controller is taken away, until somebody has enough, few calls go well. */
-	return status ? status : !deep && !enough;
+	return owners(argv[2], argc > 3 ? argv[3] : NULL, owner, depths);
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -84,6 +85,56 @@ static uint64_t maybe(uint64_t *state, uint64_t usual)
 	return rarely(state, 30) ? odd(state) : usual;
 }
 
+#define TALLIES 64u
+#define LONGER 6
+
+/* Calls by their number: how many were made, and how many of them went well; of all owners. */
+static struct tally {
+	unsigned long made, good;
+} * tally;
+
+/*
+ * struct depth - What owners must get at together, or the module's depths are not seen: @least
+ * calls of that @number, and so many of a hundred go well.
+ */
+struct depth {
+	const char *name;
+	unsigned int number;
+	unsigned long least, percent;
+};
+
+/* Relaxed: they are read when all owners have ended. */
+static long count_call(unsigned int number, long got)
+{
+	struct tally *t = &tally[number % TALLIES];
+
+	__atomic_fetch_add(&t->made, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&t->good, got == 0, __ATOMIC_RELAXED);
+	return got;
+}
+
+static bool is_made(const struct depth *depth)
+{
+	while (depth->name && tally[depth->number % TALLIES].made >= depth->least)
+		depth++;
+	return !depth->name;
+}
+
+static bool is_deep(const struct depth *depth)
+{
+	bool deep = true;
+
+	for (; depth->name; depth++) {
+		const struct tally *t = &tally[depth->number % TALLIES];
+		bool ok = t->made >= depth->least && t->good * 100 >= t->made * depth->percent;
+
+		dprintf(3, "# %s: %lu of %lu went well%s\n", depth->name, t->good, t->made,
+			ok ? "" : ": too few");
+		deep = deep && ok;
+	}
+	return deep;
+}
+
 /* Open a device's file, as soon as those who had it and the driver allow, for @seconds; -1. */
 static int get_file(const char *address, int flags, double seconds)
 {
@@ -136,21 +187,29 @@ static void has_enough(int sig)
 }
 
 /*
- * Owners for so long, or until SIGTERM, each with a seed of its own, drawn from @seed. NULL: 1, or
- * where tests have their long form, a new one. The exit status.
+ * Owners for so long and until they have made enough calls, at most LONGER times as long, or until
+ * SIGTERM; each with a seed of its own, drawn from @seed. NULL: 1, or where tests have their long
+ * form, a new one. @depths ends with one without a name; while a device is taken away, until
+ * somebody has enough, few calls go well. The exit status.
  */
-static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t seed))
+static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t seed),
+		  const struct depth *depths)
 {
-	double end = now() + strtod(seconds, NULL);
+	double duration = strtod(seconds, NULL), end = now() + duration;
+	double last = end + (LONGER - 1) * duration;
 	const char *longer = getenv("LONG");
 	uint64_t fresh = longer && *longer == '1' ? (uint64_t)(now() * 1e9) : 1;
 	uint64_t state = seed ? strtoull(seed, NULL, 0) : fresh;
 	bool ok = true;
 
+	tally = mmap(NULL, TALLIES * sizeof(*tally), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tally == MAP_FAILED)
+		return 3;
 	dprintf(3, "# seed %llu\n", (unsigned long long)state);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGTERM, has_enough);
-	while (ok && !enough && now() < end) {
+	while (ok && !enough && (now() < end || (now() < last && !is_made(depths)))) {
 		uint64_t own = draw(&state, ~0ull) | 1;
 		pid_t pid = fork();
 
@@ -158,7 +217,7 @@ static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t s
 			_exit(owner(own));
 		ok = await(pid);
 	}
-	return ok ? 0 : 1;
+	return ok && (is_deep(depths) || enough) ? 0 : 1;
 }
 
 #endif

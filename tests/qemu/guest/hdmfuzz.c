@@ -71,7 +71,7 @@ static long call(struct fuzzer *f, int fd, unsigned long request, void *args)
 {
 	if (rarely(&f->state, 200))
 		args = (void *)odd(&f->state);
-	return ioctl(fd, request, args);
+	return count_call(_IOC_NR(request), ioctl(fd, request, args));
 }
 
 static void do_info(struct fuzzer *f, int fd)
@@ -404,6 +404,12 @@ static int owner(uint64_t seed)
 
 int main(int argc, char **argv)
 {
+	static const struct depth depths[] = {{"range", _IOC_NR(ANNEX_IOC_HDM_RANGE), 100, 5},
+					      {"dma-buf", _IOC_NR(ANNEX_IOC_HDM_DMABUF), 50, 5},
+					      {"piece", _IOC_NR(ANNEX_IOC_HDM_M2FUNC), 30, 1},
+					      {"poison", _IOC_NR(ANNEX_IOC_HDM_POISON), 30, 5},
+					      {"map", _IOC_NR(ANNEX_IOC_MAP), 100, 1},
+					      {NULL}};
 	char *save, *word;
 
 	if (argc < 4)
@@ -412,5 +418,5 @@ int main(int argc, char **argv)
 	     word = strtok_r(NULL, ",", &save))
 		addresses[naddresses++] = word;
 	nvme = argv[2];
-	return owners(argv[3], argc > 4 ? argv[4] : NULL, owner);
+	return owners(argv[3], argc > 4 ? argv[4] : NULL, owner, depths);
 }
