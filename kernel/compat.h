@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interfaces that differ between Linux 6.1 and today, in one place. ANNEX_HAS_* is what Kbuild finds
- * in the headers; numbers in comments are of the releases that had it first.
+ * Interfaces that differ between Linux 6.1 and today, in one place. ANNEX_HAS_* is what Kbuild
+ * finds in the headers; numbers in comments are of the releases that had it first.
  */
 #ifndef ANNEX_COMPAT_H
 #define ANNEX_COMPAT_H
