@@ -62,7 +62,7 @@ gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
 	unit client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/unit asan/tool \
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
-	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
+	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all guests-large \
 	$(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
@@ -194,6 +194,10 @@ check/guests-6.12-kcsan check/guests-7.3-kcsan: check/guests-%: built/gcc
 check/guests-fuzz-7.3-kasan: built/gcc
 	$(call step,guests$(comma) long: 7.3-kasan$(comma) random calls,5400,,env LONG=1 \
 		tests/qemu/run.sh -k 7.3-kasan -i 1 -n 1 -c 2 fuzz hdmfuzz)
+# A range of 64 GiB, in 4 GiB of memory.
+check/guests-large: built/gcc
+	$(call step,guests: 64 GiB,900,,env MEM=4G CXL_BYTES=64G COUNTED=1 \
+		tests/qemu/run.sh -c 1 -a preempt=full hdmlarge)
 
 check/model:
 	$(call step,model,2400,tests/model,tests/model/run.sh $(BUILD)/model)

@@ -90,7 +90,27 @@ def hdm(iommu):
                0 if side == "hdm-direct" else None, True)
 
 
+def large():
+    """A range of many pages. Least times: the emulator is held up by others."""
+    runs = {}
+    for side, *numbers in lines("qemu-large"):
+        runs.setdefault(side, []).append([float(number) for number in numbers])
+    least = {side: [min(column) for column in zip(*rows)] for side, rows in runs.items()}
+    small, big = least["large-4"][0], least["large-64"][0]
+    figure("range of 4 GiB: open", small, "s")
+    figure("range of 64 GiB: open", big, "s")
+    figure("range of 64 GiB: open, against 4 GiB", big / small, "x", 20, True)
+    names = ("nothing happens", "a range of 64 GiB is made", "its last page is in a pipe",
+             "it is cut")
+    for name, wait in zip(names, least["large-hold"]):
+        figure(f"others' longest wait for the lock: {name}", wait * 1e3, "ms",
+               1 if "pipe" in name else None, True)
+
+
 for group in groups:
+    if group == "large":
+        large()
+        continue
     for has_iommu in (0, 1):
         {"nvme": nvme, "hdm": hdm}[group](has_iommu)
 with open(f"{folder}/qemu.json", "w", encoding="utf-8") as out:

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The module in a guest against the kernel's own driver there, on one controller of one boot, in
-# turns (group nvme), and CXL memory that a controller reads into (hdm): qemu.sh OUT [GROUP]...
+# turns (group nvme), CXL memory that a controller reads into (hdm), and a range of 64 GiB (large):
+# qemu.sh OUT [GROUP]...
 # Writes OUT/bench/qemu.json, and prints the same as a table. ROUNDS says how often each (5); KERNEL
 # is 6.1 or 6.12. Data that is wrong ends it.
 set -eu
 cd "$(dirname "$0")/../.."
 out=$1
 shift
-[ $# -gt 0 ] || set -- nvme hdm
+[ $# -gt 0 ] || set -- nvme hdm large
 kernel=${KERNEL:-6.12}
 rounds=${ROUNDS:-5}
 # For both sides: queues that are rung through an eventfd, and a file that QEMU reads without
@@ -20,7 +21,8 @@ boot()
 {
 	local log=$out/bench/$1
 	shift
-	if ! APPEND="ROUNDS=$rounds" tests/qemu/run.sh -k "$kernel" -n 1 "$@" >"$log" 2>&1; then
+	if ! APPEND="ROUNDS=$rounds ${APPEND:-}" \
+		tests/qemu/run.sh -k "$kernel" -n 1 "$@" >"$log" 2>&1; then
 		tail -n 40 "$log" >&2
 		echo "bench: the guest did not come to its end; whole log: $log" >&2
 		exit 1
@@ -35,7 +37,11 @@ for iommu in 0 1; do
 		case $group in
 		nvme) boot qemu-iommu$iommu.log -i $iommu bench ;;
 		hdm) boot qemu-hdm-iommu$iommu.log -i $iommu -c 1 benchhdm ;;
-		*) echo "bench: there are nvme and hdm, no $group" >&2; exit 2 ;;
+		large)
+			[ $iommu = 1 ] || MEM=4G CXL_BYTES=64G COUNTED=1 APPEND=preempt=full \
+				boot qemu-large.log -i 0 -c 1 hdmlarge
+			;;
+		*) echo "bench: there are nvme, hdm and large, no $group" >&2; exit 2 ;;
 		esac
 	done
 done

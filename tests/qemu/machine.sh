@@ -13,8 +13,11 @@
 # It reads KERNEL (as in kernel.sh), IOMMU (0 none, 1 strict, lazy, noremap: all but interrupts,
 # rmrr: strict, and firmware wants the first controller to reach memory of its own),
 # NVME and CXL (how many), CXL_SHAPE (flat, tree) and CXL_KIND (volatile, persistent, both) of the
-# devices, CPU (as QEMU has it), APPEND (kernel parameters), LONG (1: tests in their long form),
-# NVME_EXTRA and DISK_EXTRA (one more option of the controllers, and of the files behind them).
+# devices, CXL_BYTES (of each kind of memory of each, and of their window, if that is larger than
+# 4G), MEM (of the guest), CPU (as QEMU has it), COUNTED (1: one processor, each of whose
+# instructions takes a nanosecond, whatever else the host does), APPEND (kernel parameters), LONG
+# (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the controllers, and
+# of the files behind them).
 
 rmrr=$(realpath "$(dirname "${BASH_SOURCE[0]}")/rmrr.py")
 
@@ -72,17 +75,17 @@ cxl_models()
 	flit=,x-256b-flit=on models=db
 }
 
-# cxl_device N BUS - A CXL memory device there, with 256 MiB of each of its kinds.
+# cxl_device N BUS - A CXL memory device there.
 cxl_device()
 {
 	local options=$flit
 	[ "$models" != db ] || options+=,hdm-db=on
 	[ "$CXL_KIND" = persistent ] || {
-		cxl_memory "cxl$1" 256M
+		cxl_memory "cxl$1" "$CXL_BYTES"
 		options+=,volatile-memdev=cxl$1-memory
 	}
 	[ "$CXL_KIND" = volatile ] || {
-		cxl_memory "pmem$1" 256M
+		cxl_memory "pmem$1" "$CXL_BYTES"
 		cxl_memory "label$1" 64K
 		options+=,persistent-memdev=pmem$1-memory,lsa=label$1-memory
 	}
@@ -100,9 +103,10 @@ cxl_port()
 # and two for each. Everything that is not CXL is on pcie.0 by name.
 cxl_flat()
 {
-	local i
+	local i window=4G
+	[ "$CXL_BYTES" = 256M ] || window=$CXL_BYTES
 	qemu+=(-device "pxb-cxl,id=cxl,bus_nr=64,bus=pcie.0"
-		-M "cxl-fmw.0.targets.0=cxl,cxl-fmw.0.size=4G")
+		-M "cxl-fmw.0.targets.0=cxl,cxl-fmw.0.size=$window")
 	for ((i = 0; i < CXL; i++)); do
 		cxl_port "cxlport$i" cxl "$i"
 		cxl_device "$i" "cxlport$i"
@@ -152,28 +156,31 @@ initrd_for()
 
 machine()
 {
-	local split="" mem=1G vectors=65
+	local split="" mem=${MEM:-1G} vectors=65
 	# TCG on a busy machine is too slow for the kernel's test of the timer.
 	# An emulated processor does nothing ahead of time; to defend it takes time.
 	local append="console=ttyS0 panic=-1 oops=panic no_timer_check mitigations=off"
 	append+=" LONG=${LONG:-0} ${APPEND:-}"
 	# To watch memory takes memory, and each vector's allocations would fail for themselves.
-	[[ $KERNEL != *-* ]] || mem=3G vectors=5
+	[[ $KERNEL != *-* ]] || mem=${MEM:-3G} vectors=5
 	append+=" KERNEL=$KERNEL SLOW=$(slowness)"
-	CXL_SHAPE=${CXL_SHAPE:-flat} CXL_KIND=${CXL_KIND:-volatile}
+	CXL_SHAPE=${CXL_SHAPE:-flat} CXL_KIND=${CXL_KIND:-volatile} CXL_BYTES=${CXL_BYTES:-256M}
 	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=$vectors${NVME_EXTRA:+,$NVME_EXTRA}
 	# Data in CXL memory goes through buffers of QEMU's. A command that waits for one while the
 	# controller is reset is completed into a queue that is no more, and QEMU crashes.
 	NVME_OPTIONS+=,x-max-bounce-buffer-size=$((64 << 20))
 	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
+	local processors=(-accel "tcg,thread=multi" -smp 2)
+	[ "${COUNTED:-0}" = 0 ] ||
+		processors=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -smp 1)
 	# KVM is not everywhere, and not the same everywhere.
 	qemu=("$emulator" -nodefaults -no-user-config -display none -no-reboot
-		-accel "tcg,thread=multi" -M "q35,cxl=on$split" -cpu "${CPU:-max}" -smp 2
+		"${processors[@]}" -M "q35,cxl=on$split" -cpu "${CPU:-max}"
 		-m "$mem,maxmem=8G,slots=4")
 	iommu_options
 	nvme_options
 	cxl_options
 	qemu+=(-qmp "unix:qmp,server=on,wait=off" -kernel "$1/vmlinuz" -initrd "$(initrd_for "$2")")
-	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND"
+	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND CXL_BYTES=$CXL_BYTES"
 	qemu+=(-append "$append IOMMU=$IOMMU NVME=$NVME CXL=$CXL NVME_OPTIONS=$NVME_OPTIONS")
 }
