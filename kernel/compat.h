@@ -101,21 +101,29 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 #define annex_pgprot_memory pgprot_noncached
 #endif
 
-/* Whether a kernel can empty CPU caches of memory that is replaced, and doing it. */
+/* Whether a kernel can empty CPU caches of memory that is replaced. */
+static inline bool annex_has_flush(void)
+{
 #ifdef ANNEX_HAS_FLUSH /* 6.2 */
-#define annex_has_flush() cpu_cache_has_invalidate_memregion()
-#ifdef ANNEX_HAS_FLUSH_PART /* 6.19 */
-#define annex_flush(base, bytes) cpu_cache_invalidate_memregion(base, bytes)
-#else
-#define annex_flush(base, bytes) cpu_cache_invalidate_memregion(IORES_DESC_CXL)
-#endif
+	return cpu_cache_has_invalidate_memregion();
 #elif defined(CONFIG_X86)
-#define annex_has_flush() (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
-#define annex_flush(base, bytes) wbinvd_on_all_cpus()
+	return !boot_cpu_has(X86_FEATURE_HYPERVISOR);
 #else
-#define annex_has_flush() false
-#define annex_flush(base, bytes)
+	return false;
 #endif
+}
+
+/* What it can empty: these addresses, memory of their kind, or all. */
+static inline void annex_flush(phys_addr_t base, size_t bytes)
+{
+#ifdef ANNEX_HAS_FLUSH_PART /* 6.19 */
+	cpu_cache_invalidate_memregion(base, bytes);
+#elif defined(ANNEX_HAS_FLUSH)
+	cpu_cache_invalidate_memregion(IORES_DESC_CXL);
+#elif defined(CONFIG_X86)
+	wbinvd_on_all_cpus();
+#endif
+}
 
 /* An importer of a dma-buf hears by the first, and an exporter tells by the second, of its move. */
 #ifdef ANNEX_HAS_DMABUF_INVALIDATE /* 7.0 */

@@ -459,6 +459,8 @@ static void range_wait_made(struct annex_hdm *hdm)
 	}
 }
 
+static const char stays[] = "its decoders stay committed";
+
 void annex_range_evict(struct annex_hdm *hdm, unsigned long patience)
 {
 	mutex_lock(&lock);
@@ -471,8 +473,7 @@ void annex_range_evict(struct annex_hdm *hdm, unsigned long patience)
 	mutex_lock(&lock);
 	/* Others wait for this to end. The work does the rest. */
 	if (hdm->range)
-		dev_warn(&hdm->dev, "removed, and somebody holds pages of its range: its decoders "
-				    "stay committed\n");
+		dev_warn(&hdm->dev, "removed, and somebody holds pages of its range: %s\n", stays);
 	hdm->decoders.regs = NULL;
 	hdm->mem_enabled = false;
 	mutex_unlock(&lock);
