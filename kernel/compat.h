@@ -113,7 +113,7 @@ static inline bool annex_has_flush(void)
 #endif
 }
 
-/* What it can empty: these addresses, memory of their kind, or all. */
+/* Empty them of these addresses, of memory of their kind, or of all, as far as can be told. */
 static inline void annex_flush(phys_addr_t base, size_t bytes)
 {
 #ifdef ANNEX_HAS_FLUSH_PART /* 6.19 */

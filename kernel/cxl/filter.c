@@ -89,7 +89,7 @@ static void filter_write_entry(struct annex_gate *g, const struct annex_piece *p
 }
 
 /*
- * What an earlier owner left there is nobody's business, nor are its calls. Uncached stores are
+ * Data and calls that an earlier owner left there are nobody's business. Uncached stores are
  * slow: nobody else waits for all of them, nor does whoever is killed.
  */
 static int filter_wipe(struct annex_gate *g, u64 at, u64 bytes)

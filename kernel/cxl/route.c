@@ -46,8 +46,8 @@ static unsigned int route_count_root_ports(struct pci_bus *root)
 }
 
 /*
- * Who has the registers of a port, which lie in @in: the kernel's own line on the collision has the
- * name. Users can ask for it as often as they like.
+ * The registers of a port, which lie in @in, are somebody's: the kernel's own line on the collision
+ * has the name. Users can ask for it as often as they like.
  */
 static void route_name_owner(struct annex_port *port, struct resource *in)
 {

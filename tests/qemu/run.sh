@@ -52,7 +52,7 @@ while getopts k:i:n:c:a: option; do
 done
 shift $((OPTIND - 1))
 
-# What is no test by itself, or on a machine of its own; the leaks are those of all others. After
+# Parts of tests, and tests on a machine of their own; the leaks are those of all others. After
 # lockdown nothing is loaded.
 parts='^(lib|intree|lab|bench.*|leaks|hdmkexec|lockdown)$'
 tests=("$@")
