@@ -60,6 +60,7 @@ offline()
 on_devdax()
 {
 	uri=dax:/dev/$dax
+	claim "no driver has it" free_dax
 	claim "a driver does not have it: refused" \
 		refused "the kernel's driver device_dax does not have it" hdmdax open "$uri"
 	claim "device_dax has it" take_dax || exit 1

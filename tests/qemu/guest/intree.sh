@@ -99,6 +99,13 @@ find_dax()
 	dax=$(basename "$cxl/$name/dax_$name"/dax*.*) && [ -e "/sys/bus/dax/devices/$dax" ]
 }
 
+# free_dax - No driver has it: from Linux 7 on device_dax may have taken it by itself.
+free_dax()
+{
+	[ ! -e "/sys/bus/dax/devices/$dax/driver" ] ||
+		echo "$dax" >/sys/bus/dax/drivers/device_dax/unbind
+}
+
 # take_dax - The driver device_dax has it.
 take_dax()
 {
