@@ -299,6 +299,7 @@ static void begin_anew(void)
 	if (call(ANNEX_IOC_RESET, NULL))
 		broken("reset");
 	sent += RESET_SENDS;
+	memset(page(OTHER_CQ), 0, PAGE);
 	if (pair(QID, SQ, CQ))
 		broken("a queue pair");
 }
