@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The unit tests of queues, devices and the cache run on a controller as they do on emulated ones.
 # machines: old
-# limit: 120
+# limit: 240
 . /test/lib.sh
 
 with_module

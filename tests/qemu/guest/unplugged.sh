@@ -31,7 +31,7 @@ memory_space()
 
 comes_back()
 {
-	claim "the controller disappears within 5 s" within 5 gone
+	claim "the controller disappears within 15 s" within 15 gone
 	claim "the module unloads" rmmod annex
 	claim "the disk is as fast as ever" throttle 0 0
 	claim "a controller is plugged in" within 5 plug 0
