@@ -405,9 +405,9 @@ struct annex_filter_entry {
 };
 
 /**
- * struct annex_filter - What a device that answers M2func calls looks at: the packet filter of
- * M2NDP (section III-B), in the first page of the uncached memory, which no file can map. Written
- * by the module, but for @seen and @beat.
+ * struct annex_filter - The packet filter of M2NDP (section III-B), which a device that answers
+ * M2func calls reads: in the first page of the uncached memory, which no file can map. Written by
+ * the module, but for @seen and @beat.
  * @magic: ANNEX_FILTER_MAGIC once the rest is there; 0 when the range ends.
  * @version: ANNEX_FILTER_VERSION.
  * @entries: how many there are room for.

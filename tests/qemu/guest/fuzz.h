@@ -94,7 +94,7 @@ static struct tally {
 } * tally;
 
 /*
- * struct depth - What owners must get at together, or the module's depths are not seen: @least
+ * struct depth - Calls that owners must make together, or the module's depths are not seen: @least
  * calls of that @number, and so many of a hundred go well.
  */
 struct depth {

@@ -51,7 +51,7 @@ host_only()
 {
 	exec 6<>go
 	start hdm hold "$first" go
-	hears 20 holding && attribute "$first" decoders >decoders
+	hears 20 holding && decoders "$first" >decoders
 	seen=$?
 	# Before the first of them is what they can do.
 	able=$(word "$(($(sed -n "s/^$first 0 at \(0x[0-9a-f]*\) .*/\1/p" decoders) - 16))")
