@@ -10,7 +10,7 @@
 #define LOOK_MS 2
 #define DEAD (HZ / 5) /* a device whose beat stands still so long is none */
 
-static_assert(sizeof(struct annex_filter) == SZ_4K);
+static_assert(sizeof(struct annex_filter) == SZ_4K, "the table is a page");
 
 static void __iomem *filter_field(struct annex_gate *g, size_t at)
 {
