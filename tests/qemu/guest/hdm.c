@@ -420,6 +420,7 @@ static int wait_events(const char *address)
 {
 	struct annex_hdm_event events[4];
 	struct pollfd p = {.fd = open_hdm(address), .events = POLLIN};
+	void *none = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ssize_t got;
 
 	if (read(p.fd, events, 1) >= 0 || errno != EINVAL)
@@ -431,6 +432,9 @@ static int wait_events(const char *address)
 			die("no event in 20 s");
 		if (p.revents & POLLHUP)
 			return 0;
+		/* An event that could not be told stays. */
+		if (read(p.fd, none, sizeof(events)) >= 0 || errno != EFAULT)
+			die("a read into no memory is not EFAULT");
 		got = read(p.fd, events, sizeof(events));
 		if (got <= 0 || got % (ssize_t)sizeof(events[0]))
 			die("read: %zd: %m", got);
