@@ -27,6 +27,8 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/qemu/build.sh
 # shellcheck source=tests/qemu/machine.sh
 . tests/qemu/machine.sh
+# shellcheck source=tests/qemu/coverage.sh
+. tests/qemu/coverage.sh
 
 # Machines as KERNEL/IOMMU/NVME that have each pair once; without them, the lists say which.
 pairs=
@@ -133,6 +135,7 @@ judge()
 		[ "$rc" -ne 0 ] || [ -e "$here/guest/$name.sh" ] || verdict ok "$name"
 		echo "# $name: $(since "$began") s"
 		;;
+	"gcov "*) coverage_take "$dir/gcov" "${line#gcov }" ;;
 	"#"*) echo "$line" ;;
 	esac
 }
@@ -215,6 +218,7 @@ boot_cell()
 		# The disks are sparse, but not empty.
 		rm -f "$dir"/disk* "$dir"/cxl* "$dir"/pmem*
 	fi
+	coverage_add "$dir/gcov"
 	exec 8>&-
 	echo "# $cell: $(since "$start") s"
 }
@@ -307,6 +311,7 @@ for KERNEL in ${kernels//,/ }; do
 		names=
 	done
 	[ -z "$odd" ] || odd_cells
+	coverage_tell
 done
 echo "1..$count"
 echo "$passed passed, $failed failed, $skipped skipped"
