@@ -221,9 +221,14 @@ static struct pci_bus *route_root_of(struct pci_bus *bus)
 static int route_uid_of(struct pci_dev *pdev, u32 *uid)
 {
 	acpi_handle handle = ACPI_HANDLE(route_root_of(pdev->bus)->bridge);
+	acpi_status status = AE_NOT_FOUND;
 	unsigned long long value;
 
-	if (!handle || ACPI_FAILURE(acpi_evaluate_integer(handle, "_UID", NULL, &value))) {
+	if (handle)
+		status = acpi_evaluate_integer(handle, "_UID", NULL, &value);
+	if (status == AE_NO_MEMORY)
+		return -ENOMEM;
+	if (ACPI_FAILURE(status)) {
 		say(pci_name(pdev), "its host bridge has no _UID");
 		return -EOPNOTSUPP;
 	}
