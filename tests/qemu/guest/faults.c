@@ -1,156 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every allocation and every copy from or to user space fails once, one after the other, in each
- * thing that can be asked of annex.ko, for faults.sh:
+ * Every allocation and every copy from or to user space fails once, in each thing that can be asked
+ * of annex.ko and of its controllers, for faults.sh:
  *
  *   faults loading FILE       loading the module in FILE, and unloading it
  *   faults calls ADDRESS      what the owner may ask for
  *   faults binding ADDRESS    probing and removing; it is not bound in the end
- *
- * /proc/thread-self/fail-nth lets the Nth of a thread fail (Documentation/fault-injection of the
- * kernel). So each thing is asked with N = 1, 2 and so on, until it succeeds with no failure left
- * over: then each site on its way has failed once. What is asked either succeeds all the same, or
- * says so with -ENOMEM or -EFAULT; after it the same succeeds.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/udmabuf.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
-#include <uapi/annex.h>
+#include "faults.h"
 
-#define PAGE 4096ull
 #define RINGS (64 * PAGE)
 #define SMALL (4 * PAGE)
 #define LARGE (1024 * PAGE) /* more than a batch, and than a page of pointers */
-#define MOST 1000u          /* sites of one thing */
-#define DRIVER "/sys/bus/pci/drivers/annex/"
 
-static const char *address;
-static char path[64];
-static int nth_file; /* the one thread's */
-static int fd = -1;
 static int memory = -1; /* a dma-buf */
-static unsigned int failures;
-
-__attribute__((format(printf, 2, 3))) static void say(bool ok, const char *format, ...)
-{
-	char words[200];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(words, sizeof(words), format, args);
-	va_end(args);
-	dprintf(3, "%sok %s\n", ok ? "" : "not ", words);
-	failures += !ok;
-}
-
-/* The Nth from now on fails; 0: none. To say so is a copy too, which an earlier one may end. */
-static void fail_nth(unsigned int n)
-{
-	char text[16];
-	int bytes = snprintf(text, sizeof(text), "%u", n);
-
-	for (int i = 0; i < 3; i++)
-		if (pwrite(nth_file, text, (size_t)bytes, 0) == bytes)
-			return;
-	say(false, "fail-nth: %s", strerror(errno));
-	exit(3);
-}
-
-/* Whether it has. To tell is a copy too, which may be the one that fails. */
-static bool has_failed(void)
-{
-	char text[16] = "";
-
-	if (pread(nth_file, text, sizeof(text) - 1, 0) < 0)
-		return false;
-	return !strtoul(text, NULL, 10);
-}
-
-/* struct thing - One that is asked for, by one system call, and what takes it back. */
-struct thing {
-	const char *name;
-	long (*prepare)(void);
-	long (*ask)(void);
-	long (*undo)(void);
-	bool any_errno; /* others than the module have a say in it */
-};
-
-static bool allowed(const struct thing *t, long err)
-{
-	return t->any_errno ? err < 0 : err == -ENOMEM || err == -EFAULT;
-}
-
-/* One try, of which the Nth site fails. 1: it has. 0: there are no more. */
-static int one(const struct thing *t, unsigned int n, unsigned int *refused)
-{
-	long err = t->prepare ? t->prepare() : 0;
-	bool failed;
-
-	if (err) {
-		say(false, "%s: prepared for site %u: %s", t->name, n, strerror((int)-err));
-		return -1;
-	}
-	fail_nth(n);
-	err = t->ask();
-	failed = has_failed();
-	fail_nth(0);
-	*refused += err != 0;
-	if (err && !(failed && allowed(t, err))) {
-		say(false, "%s: site %u: %s", t->name, n, strerror((int)-err));
-		return -1;
-	}
-	if (err)
-		err = t->ask();
-	if (!err && t->undo)
-		err = t->undo();
-	if (err) {
-		say(false, "%s: after site %u: %s", t->name, n, strerror((int)-err));
-		return -1;
-	}
-	return failed;
-}
-
-static void each_site(const struct thing *t)
-{
-	unsigned int refused = 0, n = 1;
-	int got;
-
-	do
-		got = one(t, n, &refused);
-	while (got > 0 && n++ < MOST);
-	if (got >= 0)
-		say(!got, "%s: %u sites, %u of them fatal to it", t->name, n - 1, refused);
-}
-
-static long result(long got)
-{
-	return got < 0 ? -errno : 0;
-}
-
-static long open_file(void)
-{
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	return result(fd);
-}
-
-static long close_file(void)
-{
-	int was = fd;
-
-	fd = -1;
-	return result(close(was));
-}
 
 static struct annex_ioc_info info;
 
@@ -324,18 +191,6 @@ static long touch(void)
 	return 0;
 }
 
-static int bind_file = -1, unbind_file = -1;
-
-static long bind_driver(void)
-{
-	return result(pwrite(bind_file, address, strlen(address), 0));
-}
-
-static long unbind_driver(void)
-{
-	return result(pwrite(unbind_file, address, strlen(address), 0));
-}
-
 static int module_file = -1;
 
 static long load(void)
@@ -374,12 +229,6 @@ static const struct thing with_rings[] = {
 static const struct thing of_shadow = {"see shadow doorbells", NULL, view_shadow, unview, false};
 static const struct thing of_abort = {"abort a command", NULL, ask_abort, NULL, false};
 static const struct thing of_unmap = {"unmap", map_host, unmap, NULL, false};
-
-static void all(const struct thing *things, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		each_site(&things[i]);
-}
 
 static void each_call(void)
 {
@@ -431,8 +280,6 @@ static const struct thing of_close = {"close", become_owner, close_file, NULL, f
 /* The driver core has errors of its own, and says -ENODEV for some. */
 static const struct thing of_load = {"load", NULL, load, unload, true};
 static const struct thing of_unload = {"unload", load, unload, NULL, true};
-static const struct thing of_probe = {"bind", NULL, bind_driver, unbind_driver, true};
-static const struct thing of_remove = {"unbind", bind_driver, unbind_driver, NULL, true};
 
 static void make_dmabuf(void)
 {
@@ -447,16 +294,6 @@ static void make_dmabuf(void)
 	}
 	close(dev);
 	close(file);
-}
-
-static int open_or_exit(const char *name, int flags)
-{
-	int file = open(name, flags | O_CLOEXEC);
-
-	if (file >= 0)
-		return file;
-	perror(name);
-	exit(1);
 }
 
 static void calls_of_owner(void)
@@ -477,28 +314,17 @@ static void loading(const char *file)
 	each_site(&of_unload);
 }
 
-static void binding(void)
-{
-	bind_file = open_or_exit(DRIVER "bind", O_WRONLY);
-	unbind_file = open_or_exit(DRIVER "unbind", O_WRONLY);
-	say(!unbind_driver(), "it is unbound");
-	each_site(&of_probe);
-	each_site(&of_remove);
-}
-
 int main(int argc, char **argv)
 {
 	if (argc != 3) {
 		fprintf(stderr, "usage: faults loading FILE | calls|binding ADDRESS\n");
 		return 1;
 	}
-	address = argv[2];
-	snprintf(path, sizeof(path), "/dev/annex/%s", address);
-	nth_file = open_or_exit("/proc/thread-self/fail-nth", O_RDWR);
+	begin(argv[2]);
 	if (!strcmp(argv[1], "loading"))
 		loading(argv[2]);
 	else if (!strcmp(argv[1], "binding"))
-		binding();
+		binding("annex");
 	else
 		calls_of_owner();
 	return failures != 0;

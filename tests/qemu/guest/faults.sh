@@ -4,58 +4,14 @@
 # nothing else.
 # limit: 400
 . /test/lib.sh
-
-kinds="failslab fail_page_alloc fail_usercopy"
-debug=/sys/kernel/debug
-
-# fail_below FROM TO - Only what is called from there fails. ACPI's interpreter, which is called for
-# interrupts and does not survive that, is left out.
-fail_below()
-{
-	for kind in $kinds; do
-		echo "$1" >"$debug/$kind"/require-start && echo "$2" >"$debug/$kind"/require-end &&
-			echo "$acpi" >"$debug/$kind"/reject-start &&
-			echo "$acpi_end" >"$debug/$kind"/reject-end || return 1
-	done
-}
-
-# first SYMBOL, behind SYMBOL - Where a function of the kernel begins, and what follows it.
-first()
-{
-	awk -v name="$1" '$3 == name { print "0x" $1; exit }' symbols
-}
-
-behind()
-{
-	awk -v name="$1" 'found && $1 != from { print "0x" $1; exit }
-		$3 == name { from = $1; found = 1 }' symbols
-}
-
-[ -e $debug/failslab/require-start ] ||
-	skip "this kernel does not let allocations fail: make check-debug-kernels"
-
-# Also those that may wait for memory, or are for pages that only user space sees; without a word.
-for kind in $kinds; do
-	echo 0 >"$debug/$kind"/verbose
-	[ ! -e "$debug/$kind"/ignore-gfp-wait ] || echo N >"$debug/$kind"/ignore-gfp-wait
-	[ ! -e "$debug/$kind"/ignore-gfp-highmem ] || echo N >"$debug/$kind"/ignore-gfp-highmem
-	[ ! -e "$debug/$kind"/min-order ] || echo 0 >"$debug/$kind"/min-order
-	# What fails further down comes back to the module in the same ways, from a thousand places.
-	echo 12 >"$debug/$kind"/stacktrace-depth
-done
-sort /proc/kallsyms >symbols
-acpi=$(first acpi_ns_evaluate)
-acpi_end=$(behind acpi_ns_evaluate)
+. /test/failing.sh
 
 claim "what the module does when it is loaded may fail" \
 	fail_below "$(first do_one_initcall)" "$(behind do_one_initcall)"
 claim "each site of loading fails once" faults loading "$(find /lib/modules -name annex.ko)"
 
 with_module
-sort /proc/kallsyms | grep '\[annex\]$' | grep -i ' t ' >symbols
-from=$(head -n 1 symbols)
-to=$(tail -n 1 symbols)
-claim "what it does afterwards may fail" fail_below "0x${from%% *}" "0x${to%% *}"
+claim "what it does afterwards may fail" fail_in_module
 pins=$(pinned)
 claim "each site of its calls fails once" faults calls "$address"
 claim "all mappings are taken back" [ "$(count maps)" -eq "$(count unmaps)" ]

@@ -1,0 +1,55 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# For tests in which memory cannot be had: `. /test/failing.sh`. Skips the test where the kernel
+# does not let allocations fail.
+
+kinds="failslab fail_page_alloc fail_usercopy"
+debug=/sys/kernel/debug
+
+# fail_below FROM TO - Only what is called from there fails. ACPI's interpreter, which is called for
+# interrupts and does not survive that, is left out.
+fail_below()
+{
+	for kind in $kinds; do
+		echo "$1" >"$debug/$kind"/require-start && echo "$2" >"$debug/$kind"/require-end &&
+			echo "$acpi" >"$debug/$kind"/reject-start &&
+			echo "$acpi_end" >"$debug/$kind"/reject-end || return 1
+	done
+}
+
+# fail_in_module - What the module calls for.
+fail_in_module()
+{
+	sort /proc/kallsyms | grep '\[annex\]$' | grep -i ' t ' >module
+	from=$(head -n 1 module)
+	to=$(tail -n 1 module)
+	fail_below "0x${from%% *}" "0x${to%% *}"
+}
+
+# first SYMBOL, behind SYMBOL - Where a function of the kernel begins, and what follows it.
+first()
+{
+	awk -v name="$1" '$3 == name { print "0x" $1; exit }' symbols
+}
+
+behind()
+{
+	awk -v name="$1" 'found && $1 != from { print "0x" $1; exit }
+		$3 == name { from = $1; found = 1 }' symbols
+}
+
+[ -e $debug/failslab/require-start ] ||
+	skip "this kernel does not let allocations fail: make check-debug-kernels"
+
+# Also those that may wait for memory, or are for pages that only user space sees; without a word.
+for kind in $kinds; do
+	echo 0 >"$debug/$kind"/verbose
+	[ ! -e "$debug/$kind"/ignore-gfp-wait ] || echo N >"$debug/$kind"/ignore-gfp-wait
+	[ ! -e "$debug/$kind"/ignore-gfp-highmem ] || echo N >"$debug/$kind"/ignore-gfp-highmem
+	[ ! -e "$debug/$kind"/min-order ] || echo 0 >"$debug/$kind"/min-order
+	# What fails further down comes back to the module in the same ways, from a thousand places.
+	echo 12 >"$debug/$kind"/stacktrace-depth
+done
+sort /proc/kallsyms >symbols
+acpi=$(first acpi_ns_evaluate)
+acpi_end=$(behind acpi_ns_evaluate)
