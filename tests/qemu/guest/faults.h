@@ -5,8 +5,8 @@
  *
  * /proc/thread-self/fail-nth lets the Nth of a thread fail (Documentation/fault-injection of the
  * kernel). So each thing is asked with N = 1, 2 and so on, until it succeeds with no failure left
- * over: then each site on its way has failed once. What is asked either succeeds all the same, or
- * says so with -ENOMEM or -EFAULT; after it the same succeeds.
+ * over: then each site on its way has failed once. A call either succeeds all the same, or
+ * says so with -ENOMEM or -EFAULT; after it the same call succeeds.
  */
 #ifndef TESTS_QEMU_FAULTS_H
 #define TESTS_QEMU_FAULTS_H
