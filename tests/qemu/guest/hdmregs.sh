@@ -47,7 +47,7 @@ refused_as_owned()
 {
 	modprobe annex && unbind_intree "$first" && bind_cxl "$first" &&
 		refused "Device or resource busy" hdm fill "$first" 0 &&
-		dmesg | grep "are another driver's, see /proc/iomem"
+		dmesg | grep "are another driver's: see above"
 }
 
 unbind_intree()

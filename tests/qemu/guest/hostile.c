@@ -112,8 +112,13 @@ static int io(uint32_t opcode, uint32_t lba, uint64_t prp, uint32_t bytes)
 /* What the controller sees at an address, in BUF: 0, or the status of the command that failed. */
 static int look(uint64_t at)
 {
-	int status = io(WRITE, LBA_SEEN, at, PAGE);
+	int status;
 
+	/* QEMU's controller says that it has written what it may not read: the block keeps this. */
+	memset(page(BUF), 0, PAGE);
+	status = io(WRITE, LBA_SEEN, own_addr + BUF * PAGE, PAGE);
+	if (!status)
+		status = io(WRITE, LBA_SEEN, at, PAGE);
 	return status ? status : io(READ, LBA_SEEN, own_addr + BUF * PAGE, PAGE);
 }
 
