@@ -247,8 +247,8 @@ module_source()
 	local source version
 	version=$(flags --modversion)
 	source=$tree/src/annex-$version
-	diff <(git ls-files -co --exclude-standard dkms.conf Kbuild 'kernel/*.[ch]' include/uapi |
-		sort) <(cd "$source" && find . -type f -printf '%P\n' | sort) &&
+	diff <(git ls-files -co --exclude-standard dkms.conf Kbuild kernel/Kconfig 'kernel/*.[ch]' \
+		include/uapi | sort) <(cd "$source" && find . -type f -printf '%P\n' | sort) &&
 		grep -qx "PACKAGE_VERSION=\"$version\"" "$source/dkms.conf"
 }
 
