@@ -25,10 +25,17 @@ UDEVDIR ?= $(if $(system),/usr,$(PREFIX))/lib/udev/rules.d
 KDIR ?= /lib/modules/$(shell uname -r)/build
 INSTALL ?= install
 PKG_CONFIG ?= pkg-config
+# CROSS_COMPILE=aarch64-linux-gnu- builds for that machine, as the kernel's own makefile has it.
+CROSS_COMPILE ?=
 ifeq ($(origin CC),default)
-CC := gcc
+CC := $(CROSS_COMPILE)gcc
 endif
-OBJCOPY ?= objcopy
+ifneq ($(CROSS_COMPILE),)
+AR := $(CROSS_COMPILE)ar
+LD := $(CROSS_COMPILE)ld
+endif
+OBJCOPY ?= $(CROSS_COMPILE)objcopy
+machine := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 # For near-data kernels, which are assembled for the device.
 RISCV ?= riscv64-linux-gnu-
 # CUDA=1 builds what only a CUDA compiler can; code for CUDA_ARCH and, by the driver, newer ones.
@@ -51,7 +58,8 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 clang := $(findstring clang,$(notdir $(CC)))
-variant := $(filter-out release,$(FLAVOUR)) $(clang) $(if $(SAN),san-$(subst $(comma),-,$(SAN)))
+variant := $(if $(CROSS_COMPILE),$(machine)) $(filter-out release,$(FLAVOUR)) $(clang) \
+	 $(if $(SAN),san-$(subst $(comma),-,$(SAN)))
 OUT := $(BUILD)$(if $(strip $(variant)),/$(subst $(space),-,$(strip $(variant))))
 
 ifneq ($(SAN),)
@@ -101,7 +109,7 @@ MAN := $(sort $(wildcard docs/man/*.[1-9]))
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
 RV_SRC := $(filter lib/ndp/harts/%,$(LIB_SRC))
 # Two of the sanitizer builds go without: SAN=address,undefined has them.
-HOT := $(if $(filter fuzzer thread,$(SAN)),,$(filter x86_64,$(shell uname -m)))
+HOT := $(if $(filter fuzzer thread,$(SAN)),,$(filter x86_64,$(machine)))
 HOT_SRC := $(if $(HOT),$(shell grep -l RV_HOT $(RV_SRC)))
 HOT_OBJ := $(HOT_SRC:%.c=$(OUT)/%.avx2.o)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o) $(HOT_OBJ)
@@ -356,7 +364,8 @@ check:
 		BUILD='$(BUILD)' tests/check.sh end
 # Beside check: every machine and sanitizer, random tests with new seeds, and what takes hours.
 check-all:
-	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh debug
+	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh debug && \
+		BUILD='$(BUILD)' tests/deps.sh arm64
 	@rm -f $(BUILD)/check/*.end
 	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds) built/asan' $(gate) $(more); \
 		BUILD='$(BUILD)' tests/check.sh end
@@ -505,6 +514,7 @@ help:
 #h clean              remove build/
 #h
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
+#h CROSS_COMPILE=aarch64-linux-gnu- (in build/aarch64), with CPPFLAGS=--sysroot=DIR
 #h CUDA=1 (libannex-cuda.a and annex --gpu too, by NVCC=nvcc for CUDA_ARCH=sm_80)
 #h V=1 (show commands)
 

@@ -64,11 +64,11 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/u
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
-	riscv-1000000
+	riscv-1000000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
-.PHONY: $(gate) $(more) $(builds) built/asan
+.PHONY: $(gate) $(more) $(builds) built/asan built/arm64
 # When all are run, they begin in their order, after the builds.
 first =
 $(gate) $(more): | $(first)
@@ -84,6 +84,8 @@ built/asan:
 		SAN=address$(comma)undefined all unit)
 built/thread:
 	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread unit)
+built/arm64:
+	$(call step,build: arm64,3600,,tests/unit/arm64.sh build)
 
 check/unit: built/gcc
 	$(call step,unit tests: long ones,900,$(gcc)/unit,$(gcc)/unit $(minutes) \
@@ -199,6 +201,26 @@ check/guests-fuzz-7.3-kasan: built/gcc
 check/guests-large: built/gcc
 	$(call step,guests: 64 GiB,900,,env MEM=4G CXL_BYTES=64G COUNTED=1 \
 		tests/qemu/run.sh -c 1 -a preempt=full hdmlarge)
+# aarch64, emulated, with a kernel of its own where a suite needs io_uring or userfaultfd.
+kernel_on_arm64 := cache_threads device emu_far emu_fault emu_file emu_io emu_sleep exec rings
+# The emulator has no caches to be flushed, and not the time that these take; the guest has no BLAS.
+never_on_arm64 := $(minutes) $(larger) gpu_% m2func_serve mem mem_faults mem_share mem_threads \
+	mem_trouble ndp_fair ndp_flush train
+check/arm64-module:
+	$(call step,module: arm64,1800,,tests/module/run.sh arm64)
+check/arm64-unit: built/arm64
+	$(call step,unit tests: arm64,7200,,tests/unit/arm64.sh $(filter-out $(kernel_on_arm64) \
+		$(never_on_arm64),$(suites)))
+check/arm64-suites: built/arm64
+	$(call step,unit tests: arm64$(comma) guest,3600,,tests/qemu/run.sh -k arm64 -i 0 -n 1 \
+		-a SUITES=$(subst $(space),$(comma),$(strip $(kernel_on_arm64))) suites)
+# The first driver that a controller has is annex.ko, in a domain that is not strict.
+check/arm64-guests: built/arm64
+	$(call step,guests: arm64,7200,,tests/qemu/run.sh -k arm64 -i 0$(comma)1 -n 1 boot bind \
+		hostile view place ioctl reset owners kill unplug unplugged unit)
+check/arm64-odd: built/arm64
+	$(call step,guests: arm64$(comma) other IOMMUs,600,,tests/qemu/run.sh -k arm64 \
+		-i lazy$(comma)noremap -n 1 view owners)
 
 check/model:
 	$(call step,model,2400,tests/model,tests/model/run.sh $(BUILD)/model)

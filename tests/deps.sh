@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Install what a target needs and this machine lacks: deps.sh demo|check|module|qemu|debug.
+# Install what a target needs and this machine lacks: deps.sh demo|check|module|qemu|debug|arm64.
 # Silent when nothing is missing. NO_DEPS=1 skips it.
 set -u
 
@@ -15,6 +15,8 @@ qemu=("${demo[@]}" "${module[@]}" libcunit1-dev qemu-system-x86 busybox-static f
 	python3)
 # A kernel is built from source.
 debug=("${qemu[@]}" bc bison flex libelf-dev)
+# Another machine is built for, and emulated.
+arm64=("${qemu[@]}" qemu-system-arm qemu-user gcc-aarch64-linux-gnu)
 
 die()
 {
@@ -29,7 +31,8 @@ check) want=("${check[@]}") ;;
 module) want=("${module[@]}") ;;
 qemu) want=("${qemu[@]}") ;;
 debug) want=("${debug[@]}") ;;
-*) die "usage: deps.sh demo|check|module|qemu|debug" ;;
+arm64) want=("${arm64[@]}") ;;
+*) die "usage: deps.sh demo|check|module|qemu|debug|arm64" ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
@@ -49,7 +52,7 @@ fi
 declare -A have
 while read -r name status version; do
 	# Bookworm's own emulators have no volatile CXL memory, and no vectors of version 1.0.
-	[[ $name == qemu-@(system-x86|user) ]] && dpkg --compare-versions "$version" lt 1:10 &&
+	[[ $name == qemu-@(system-*|user) ]] && dpkg --compare-versions "$version" lt 1:10 &&
 		continue
 	[ "$status" = installed ] && have[$name]=1
 done < <(dpkg-query -W -f '${Package} ${db:Status-Status} ${Version}\n' "${want[@]}" 2>/dev/null)
@@ -59,10 +62,10 @@ missing=()
 backports=
 for package in "${want[@]}"; do
 	[ -z "${have[$package]:-}" ] || continue
-	if [ "$package" = qemu-system-x86 ] && [ -n "$bookworm" ]; then
+	if [[ $package == qemu-system-* ]] && [ -n "$bookworm" ]; then
 		# By name, not with -t: that raises libudev1 too, after which libpci-dev does not
 		# install any more.
-		missing+=({qemu-system-{x86,common,data},seabios}/bookworm-backports)
+		missing+=({"$package",qemu-system-{common,data},seabios}/bookworm-backports)
 	elif [ "$package" = qemu-user ] && [ -n "$bookworm" ]; then
 		missing+=(qemu-user/bookworm-backports)
 		backports=1
@@ -75,8 +78,11 @@ done
 stale=
 kernels=
 series=(6.1 6.12) # others have lists of their own
-[ "$1" != debug ] || series=({6.12,7.3}-{kasan,kcsan})
-[[ $1 != @(module|qemu|debug) ]] || kernels=1
+case $1 in
+debug) series=({6.12,7.3}-{kasan,kcsan}) ;;
+arm64) series=(arm64) ;;
+esac
+[[ $1 != @(module|qemu|debug|arm64) ]] || kernels=1
 if [ -n "$kernels" ]; then
 	for one in "${series[@]}"; do
 		[ -e "${BUILD:-build}/qemu/kernel/$one/release" ] || stale=1

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The module as Debian's kernels see it, without running it: run.sh [SERIES]... (default: 6.1 6.12
-# 7.3). ALL=1 in the environment: 7.2 too, and DKMS for each of them whose compiler this Debian has,
-# not for the first alone.
+# 7.3; arm64 too if named). ALL=1 in the environment: 7.2 too, and DKMS for each of them whose
+# compiler this Debian has, not for the first alone.
 # BUILD and MAKE come from the Makefile.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -147,7 +147,7 @@ for one in "${series[@]}"; do
 	claim "$one: no device has it loaded" loaded_by_nothing
 	[ "$one" != "${series[0]}" ] ||
 		claim "$one: a kernel that lacks something is refused in a line" refuses_others
-	[[ $one == 7.* ]] || { [ "${ALL:-0}" != 1 ] && [ "$one" != "${series[0]}" ]; } ||
+	[[ $one == @(7.*|arm64) ]] || { [ "${ALL:-0}" != 1 ] && [ "$one" != "${series[0]}" ]; } ||
 		claim "$one: builds with DKMS" dkms_builds
 done
 claim "checkpatch --strict" tests/module/checkpatch.sh "$build/module/checkpatch"

@@ -3,8 +3,8 @@
 # The kernel's source, as Debian ships it: source.sh SERIES DIR [PATH]... unpacks that of Linux
 # SERIES (6.12, or 7.3 from Debian 13), or these files and folders of it, into DIR.
 set -eu -o pipefail
-# shellcheck source=tests/qemu/trixie.sh
-. "$(dirname "$0")/../qemu/trixie.sh"
+# shellcheck source=tests/qemu/lists.sh
+. "$(dirname "$0")/../qemu/lists.sh"
 
 die()
 {
@@ -20,9 +20,9 @@ shift 2
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp"
-trixie=(-qq -o APT::Sandbox::User=root)
-[[ $name != *-7.* ]] || trixie_begin "$tmp"
-apt-get "${trixie[@]}" download "$name" ||
+lists=(-qq -o APT::Sandbox::User=root)
+[[ $name != *-7.* ]] || lists_begin_trixie "$tmp"
+apt-get "${lists[@]}" download "$name" ||
 	die "apt-get could not download $name; as root: apt-get update"
 dpkg-deb -x "${name}"_*.deb .
 tar -C "$dir" -xf "usr/src/$name.tar.xz" --strip-components=1 "${@/#/$name/}"

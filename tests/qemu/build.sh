@@ -24,11 +24,18 @@ quietly()
 	}
 }
 
-# build_programs, build_module: one at a time in a tree.
+# build_programs KERNEL - For the machine that it is for; set out to where they are. This and
+# build_module: one at a time in a tree.
 build_programs()
 {
+	local cross=()
+	out=$build
+	if [ "${1##*/}" = arm64 ]; then
+		out=$build/aarch64
+		cross=(CROSS_COMPILE=aarch64-linux-gnu- CPPFLAGS="--sysroot=$1/root")
+	fi
 	quietly "building the tool" "${MAKE:-make}" --no-print-directory -j"$(nproc)" \
-		BUILD="$given" all unit guest-build
+		BUILD="$given" "${cross[@]}" all unit guest-build
 }
 
 build_module()
@@ -42,26 +49,28 @@ build_module()
 	cp "$build/module/$release/annex.ko" "$kernel/"
 }
 
-# build_guest SERIES OUT [PROGRAM]... - Set kernel to its folder, and make the archive OUT with the
+# build_guest SERIES ARCHIVE [PROGRAM]... - Set kernel to its folder, and make the archive with the
 # annex tool, the guest's test programs and these. Set emulator to the program that runs it: QEMU in
 # the environment is its series, if it is to be another than this machine's.
 build_guest()
 {
-	local programs=("$build/annex" "$build/unit") program out=$2
+	local programs program archive=$2 out
 	kernel=$("$here/kernel.sh" "$1") || exit 1
 	emulator=qemu-system-x86_64
+	[ "$1" != arm64 ] || emulator=qemu-system-aarch64
 	[ -z "${QEMU:-}" ] || emulator=$("$here/emulator.sh" "$QEMU") || exit 1
 	shift 2
 	mkdir -p "$build/qemu" && exec 8>"$build/qemu/lock" && flock -w 600 8 ||
 		die "$build/qemu is being built by somebody else"
-	build_programs
+	build_programs "$kernel"
 	build_module "$kernel"
+	programs=("$out/annex" "$out/unit")
 	for program in "$here"/guest/*.c; do
-		[ ! -e "$program" ] || programs+=("$build/guest/$(basename "$program" .c)")
+		[ ! -e "$program" ] || programs+=("$out/guest/$(basename "$program" .c)")
 	done
 	for program in "$@"; do
 		programs+=("$(command -v "$program")") || die "there is no $program on this machine"
 	done
-	quietly "packing the guest" "$here/initramfs.sh" "$kernel" "$out" "${programs[@]}"
+	quietly "packing the guest" "$here/initramfs.sh" "$kernel" "$archive" "${programs[@]}"
 	exec 8>&-
 }

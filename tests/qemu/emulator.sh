@@ -5,8 +5,8 @@
 # that it was built for, below the build folder.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
-# shellcheck source=tests/qemu/trixie.sh
-. tests/qemu/trixie.sh
+# shellcheck source=tests/qemu/lists.sh
+. tests/qemu/lists.sh
 
 series=$1
 dir=$(realpath -m "${BUILD:-build}")/qemu/emulator/$series
@@ -27,12 +27,12 @@ if [ -x "$program" ]; then
 	exit
 fi
 rm -rf "$dir"
-trixie_begin "$dir"
-package=$(apt-cache "${trixie[@]}" madison qemu-system-x86 |
+lists_begin_trixie "$dir"
+package=$(apt-cache "${lists[@]}" madison qemu-system-x86 |
 	sed -n "s/^[^|]*| *\([0-9]*:$series\.[^ ]*\) .*/\1/p" | head -n 1)
 [ -n "$package" ] || die "Debian 13 has no QEMU $series"
 echo "emulator: unpacking QEMU $package" >&2
-trixie_unpack "$dir" -t trixie-backports "qemu-system-x86=$package"
+lists_unpack "$dir" base-files -t trixie-backports "qemu-system-x86=$package"
 # By the loader and with the libraries and firmware of its own Debian, which lie beside it.
 cat >"$program.new" <<'END'
 #!/bin/sh

@@ -14,19 +14,35 @@ shift 2
 release=$(cat "$kernel/release")
 tree=$out.tree
 
+# libraries FILE - What a program is linked with, as its machine's loader finds it.
+root=
+libraries()
+{
+	ldd "$1" 2>/dev/null
+}
+if [ "${kernel##*/}" = arm64 ]; then
+	root=$kernel/root
+	libraries()
+	{
+		qemu-aarch64 -L "$root" "$root/lib/ld-linux-aarch64.so.1" --list "$1" |
+			sed "s| => $root/.*||"
+	}
+fi
+
 # program FILE - Put it into /bin, and its libraries where its loader looks for them.
 program()
 {
 	local file=$1 library
 	cp "$file" "$tree/bin/"
-	{ ldd "$file" 2>/dev/null || :; } | grep -o '/[^ ]*' | while read -r library; do
-		[ -e "$tree$library" ] || cp -L --parents "$library" "$tree"
+	{ libraries "$file" || :; } | grep -o '/[^ ]*' | while read -r library; do
+		[ -e "$tree$library" ] ||
+			(cd "$root/" && cp -L --parents ".$library" "$tree")
 	done
 }
 
 rm -rf "$tree"
 mkdir -p "$tree"/{bin,sbin,dev,proc,sys,run,tmp,etc,root,share,usr,test}
-cp /bin/busybox "$tree/bin/"
+cp "$root/bin/busybox" "$tree/bin/"
 ln -s busybox "$tree/bin/sh"
 for file in "$@"; do
 	program "$file"

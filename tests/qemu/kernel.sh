@@ -1,21 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1, 6.12, 7.2 or 7.3; those that
-# watch themselves, SERIES-kasan and SERIES-kcsan, are made by debug.sh). Prints its folder:
+# A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1, 6.12, 7.2 or 7.3; arm64 is
+# 6.12 for aarch64; those that watch themselves, SERIES-kasan and SERIES-kcsan, are made by
+# debug.sh). Prints its folder:
 #
 #   release    what uname -r says in the guest
 #   vmlinuz    the kernel
 #   lib        the in-tree modules that guests may load, uncompressed, with what they depend on
 #   headers    what annex.ko is built against
-#   root       of 7.x: a Debian 13 with the compiler that they want, which Debian 12 does not have
-#   make       of 7.x: make, below root
+#   root       of 7.x: a Debian 13 with the compiler that they want, which Debian 12 does not have;
+#              of arm64: the libraries and headers of a Debian 12 for it, and busybox
+#   make       of 7.x: make, below root; of arm64: make for that machine
 #
 # The packages are unpacked, not installed: a kernel that is installed becomes the one that the
 # machine boots next, and Debian's headers of 6.12 depend on theirs. So no root is needed either.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
-# shellcheck source=tests/qemu/trixie.sh
-. tests/qemu/trixie.sh
+# shellcheck source=tests/qemu/lists.sh
+. tests/qemu/lists.sh
 
 series=$1
 [[ $series != *-* ]] || exec tests/qemu/debug.sh "$series"
@@ -24,6 +26,9 @@ modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 vfio_pci 9p
 	virtio_pci)
 [ "$series" = 6.1 ] || modules+=(dax_cxl)
 [[ $series == 7.* ]] || modules+=(crc32c_generic)
+packages=()
+[ "$series" != arm64 ] || packages=(busybox-static libc6-dev libopenblas0-pthread
+	lib{uring,jansson,numa,pci,csv,cunit1}-dev)
 
 die()
 {
@@ -31,9 +36,9 @@ die()
 	exit 1
 }
 
-# The release is written last, so that a half-made folder is none. Another list of modules, and a
-# tree that was moved, renew it.
-stamp="$dir: ${modules[*]}"
+# The release is written last, so that a half-made folder is none. Other lists of modules and
+# packages, and a tree that was moved, renew it.
+stamp="$dir: ${modules[*]}${packages[*]:+ ${packages[*]}}"
 mkdir -p "$dir"
 exec 9>"$dir.lock"
 flock 9
@@ -42,28 +47,31 @@ if [ -e "$dir/release" ] && [ "$(cat "$dir/stamp" 2>/dev/null)" = "$stamp" ]; th
 	exit
 fi
 
+lists=(-qq -o APT::Sandbox::User=root) # of apt, unless there are others
+
 # depends PACKAGE PATTERN - What the newest version of a package depends on, of that name.
 depends()
 {
-	apt-cache show "$1" 2>/dev/null | grep '^Depends:' | grep -oE "(^|[ ,])$2" | tr -d ' ,' |
-		sort -V | tail -n 1
+	apt-cache "${lists[@]}" show "$1" 2>/dev/null | grep '^Depends:' |
+		grep -oE "(^|[ ,])$2" | tr -d ' ,' | sort -V | tail -n 1
 }
 
-# Linux 6: packages that this Debian knows.
-fetch_here()
+# fetch SERIES ARCHITECTURE - Linux 6: packages of Debian 12. Those with programs, which build
+# modules, are of this machine.
+fetch()
 {
 	local image kbuild
-	image=$(depends linux-image-amd64 "linux-image-$series\.[0-9][^ ,]*-amd64") ||
-		die "apt knows no Linux $series; on Debian 12, as root: tests/deps.sh qemu"
+	image=$(depends "linux-image-$2" "linux-image-$1\.[0-9][^ ,]*-$2") ||
+		die "apt knows no Linux $1; on Debian 12, as root: tests/deps.sh qemu"
 	release=${image#linux-image-}
-	common=linux-headers-${release%-amd64}-common
+	common=linux-headers-${release%-"$2"}-common
 	kbuild=$(depends "linux-headers-$release" 'linux-kbuild-[^ ,]*') ||
 		die "apt knows no headers of Linux $release"
 	echo "kernel: unpacking Linux $release" >&2
 	(
 		cd "$dir/deb"
-		apt-get -qq -o APT::Sandbox::User=root download \
-			"$image" "linux-headers-$release" "$common" "$kbuild" >&2
+		apt-get "${lists[@]}" download "$image" "linux-headers-$release" "$common" \
+			"$kbuild:$(dpkg --print-architecture)" >&2
 	) || die "apt-get could not download Linux $release; as root: apt-get update"
 	for deb in "$dir"/deb/linux-image-*; do
 		dpkg-deb -x "$deb" "$dir/all"
@@ -77,23 +85,35 @@ fetch_here()
 	ln -s "usr/src/linux-headers-$release" "$dir/headers"
 }
 
+# For another machine, also what its programs are linked with.
+fetch_arm64()
+{
+	lists_begin "$dir" arm64 bookworm bookworm-backports
+	fetch 6.12 arm64
+	lists_unpack "$dir" "${packages[@]}"
+	ln -s openblas-pthread/libopenblas.so.0 "$dir/root/usr/lib/aarch64-linux-gnu/"
+	printf '%s\n' '#!/bin/sh' 'exec make ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- "$@"' \
+		>"$dir/make"
+	chmod +x "$dir/make"
+}
+
 # Linux 7: packages of Debian 13.
 fetch_trixie()
 {
 	local image deb
-	trixie_begin "$dir"
-	image=$(apt-cache "${trixie[@]}" pkgnames linux-binary- |
+	lists_begin_trixie "$dir"
+	image=$(apt-cache "${lists[@]}" pkgnames linux-binary- |
 		grep -E "^linux-binary-$series\.[^ ]*-amd64$" | grep -vE 'rt|cloud|unsigned' |
 		sort -V | tail -n 1) || die "Debian 13 has no Linux $series"
 	release=${image#linux-binary-}
 	echo "kernel: unpacking Linux $release, and a compiler for it" >&2
-	(cd "$dir/deb" && apt-get "${trixie[@]}" download "$image" "linux-modules-$release" \
+	(cd "$dir/deb" && apt-get "${lists[@]}" download "$image" "linux-modules-$release" \
 		"linux-base-$release" >&2) || die "apt-get could not download Linux $release"
 	for deb in "$dir"/deb/*; do
 		dpkg-deb -x "$deb" "$dir/all"
 	done
-	trixie_unpack "$dir" dash bash coreutils sed grep mawk findutils diffutils perl-base make \
-		gcc libelf1t64 "linux-headers-$release"
+	lists_unpack "$dir" base-files dash bash coreutils sed grep mawk findutils diffutils \
+		perl-base make gcc libelf1t64 "linux-headers-$release"
 	ln -sf mawk "$dir/root/usr/bin/awk"
 	ln -s "root/usr/src/linux-headers-$release" "$dir/headers"
 	ln -s "$PWD/tests/qemu/kmake.sh" "$dir/make"
@@ -103,7 +123,8 @@ rm -rf "$dir"
 mkdir -p "$dir"/{deb,all}
 case $series in
 7.*) fetch_trixie ;;
-*) fetch_here ;;
+arm64) fetch_arm64 ;;
+*) fetch "$series" amd64 ;;
 esac
 
 # The few modules, where modprobe looks for them; newer packages have them under /usr.
@@ -125,7 +146,7 @@ cp "$tree/lib/modules/$release"/modules.{builtin,order}* "$dir/lib/modules/$rele
 for image in "$dir/all/boot/vmlinuz-$release" "$tree/lib/modules/$release/vmlinuz"; do
 	[ ! -e "$image" ] || cp "$image" "$dir/vmlinuz"
 done
-rm -rf "$dir/all" "$dir/deb"
+rm -rf "$dir"/{all,deb,apt}
 echo "$stamp" >"$dir/stamp"
 echo "$release" >"$dir/release"
 echo "$dir"

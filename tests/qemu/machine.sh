@@ -27,18 +27,34 @@ slowness()
 	[[ $KERNEL == *-* ]] && echo 5 || echo 1
 }
 
-iommu_options()
+# A PC, or another board of QEMU's. KVM is not everywhere, and not the same everywhere.
+pc()
 {
-	local caching=on strict=1 remap=on
+	local split="" caching=on remap=on
+	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
+	qemu=("$emulator" -M "q35,cxl=on$split" -cpu "${CPU:-max}"
+		-m "$mem,maxmem=8G,slots=4")
+	# TCG on a busy machine is too slow for the kernel's test of the timer.
+	append="console=ttyS0 PORT=ttyS1 no_timer_check"
 	[ "$IOMMU" != 0 ] || return 0
 	[ "$IOMMU" != noremap ] || remap=off
-	if [ "$IOMMU" = lazy ]; then
-		# A guest that is told of caching mode flushes at every unmap.
-		caching=off
-		strict=0
-	fi
+	# A guest that is told of caching mode flushes at every unmap.
+	[ "$IOMMU" != lazy ] || caching=off
 	qemu+=(-device "intel-iommu,intremap=$remap,caching-mode=$caching,device-iotlb=on")
-	append+=" intel_iommu=on iommu.strict=$strict"
+	append+=" intel_iommu=on"
+}
+
+# Its interrupts pass an IOMMU by where there is no ITS. Told by a device tree, not by firmware,
+# Linux turns on too late what keeps a root port and the device below it apart (ACS). The
+# processor's own way of signing pointers would take most of the time.
+arm64()
+{
+	local smmu="" gic=3
+	[ "$IOMMU" = 0 ] || smmu=,iommu=smmuv3
+	[ "$IOMMU" != noremap ] || gic=2
+	qemu=("$emulator" -M "virt,gic-version=$gic$smmu"
+		-cpu "${CPU:-max,pauth-impdef=on}" -m "$mem")
+	append="console=ttyAMA0 PORT=ttyAMA1 pci=config_acs=0011101@pci:1b36:c"
 }
 
 # Only what sits on a root port can be unplugged. A backend of its own survives that, so that the
@@ -156,31 +172,27 @@ initrd_for()
 
 machine()
 {
-	local split="" mem=${MEM:-1G} vectors=65
-	# TCG on a busy machine is too slow for the kernel's test of the timer.
-	# An emulated processor does nothing ahead of time; to defend it takes time.
-	local append="console=ttyS0 panic=-1 oops=panic no_timer_check mitigations=off"
-	append+=" LONG=${LONG:-0} ${APPEND:-}"
+	local mem=${MEM:-1G} vectors=65 board=pc append
 	# To watch memory takes memory, and each vector's allocations would fail for themselves.
 	[[ $KERNEL != *-* ]] || mem=${MEM:-3G} vectors=5
-	append+=" KERNEL=$KERNEL SLOW=$(slowness)"
+	[ "$KERNEL" != arm64 ] || board=arm64
 	CXL_SHAPE=${CXL_SHAPE:-flat} CXL_KIND=${CXL_KIND:-volatile} CXL_BYTES=${CXL_BYTES:-256M}
 	NVME_OPTIONS=cmb_size_mb=16,max_ioqpairs=64,msix_qsize=$vectors${NVME_EXTRA:+,$NVME_EXTRA}
 	# Data in CXL memory goes through buffers of QEMU's. A command that waits for one while the
 	# controller is reset is completed into a queue that is no more, and QEMU crashes.
 	NVME_OPTIONS+=,x-max-bounce-buffer-size=$((64 << 20))
-	[ "$IOMMU" = 0 ] || split=,kernel-irqchip=split
 	local processors=(-accel "tcg,thread=multi" -smp 2)
 	[ "${COUNTED:-0}" = 0 ] ||
 		processors=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -smp 1)
-	# KVM is not everywhere, and not the same everywhere.
-	qemu=("$emulator" -nodefaults -no-user-config -display none -no-reboot
-		"${processors[@]}" -M "q35,cxl=on$split" -cpu "${CPU:-max}"
-		-m "$mem,maxmem=8G,slots=4")
-	iommu_options
+	$board
+	qemu+=(-nodefaults -no-user-config -display none -no-reboot "${processors[@]}")
 	nvme_options
 	cxl_options
 	qemu+=(-qmp "unix:qmp,server=on,wait=off" -kernel "$1/vmlinuz" -initrd "$(initrd_for "$2")")
+	# An emulated processor does nothing ahead of time; to defend it takes time.
+	append+=" panic=-1 oops=panic mitigations=off"
+	[ "$IOMMU" = 0 ] || append+=" iommu.strict=$([ "$IOMMU" = lazy ] && echo 0 || echo 1)"
+	append+=" LONG=${LONG:-0} ${APPEND:-} KERNEL=$KERNEL SLOW=$(slowness)"
 	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND CXL_BYTES=$CXL_BYTES"
 	qemu+=(-append "$append IOMMU=$IOMMU NVME=$NVME CXL=$CXL NVME_OPTIONS=$NVME_OPTIONS")
 }

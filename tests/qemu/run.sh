@@ -56,7 +56,7 @@ shift $((OPTIND - 1))
 
 # Parts of tests, and tests on a machine of their own; the leaks are those of all others. After
 # lockdown nothing is loaded.
-parts='^(lib|intree|failing|format|lab|bench.*|leaks|hdmkexec|lockdown)$'
+parts='^(lib|intree|failing|format|lab|bench.*|leaks|hdmkexec|lockdown|suites)$'
 tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do

@@ -13,10 +13,10 @@ modprobe -q 9pnet_virtio
 modprobe -q 9p
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=131072 share /share
 
-stty -F /dev/ttyS1 raw -echo
+stty -F "/dev/$PORT" raw -echo
 cat >/bin/host <<'END'
 #!/bin/sh
-exec 3<>/dev/ttyS1
+exec 3<>"/dev/$PORT"
 . /test/lib.sh
 host "$@"
 END
@@ -25,7 +25,7 @@ chmod +x /bin/host
 # There is no init that poweroff could ask.
 echo "alias poweroff='poweroff -f'" >/etc/shrc
 
-[ "$COLUMNS" -eq 0 ] || stty -F /dev/ttyS0 cols "$COLUMNS" rows "$LINES"
+[ "$COLUMNS" -eq 0 ] || stty -F /dev/console cols "$COLUMNS" rows "$LINES"
 echo
 echo "Linux $(uname -r), up in $(cut -d ' ' -f 1 /proc/uptime) s. $loaded"
 echo "annex is on the path, /share is shared with the outside, host COMMAND KEY=VALUE... asks QEMU."

@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The unit tests, built for aarch64 and run by qemu-aarch64: arm64.sh SUITE...
+# With `build` in the place of suites, all that runs there is built, and no more.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/qemu/build.sh
+. tests/qemu/build.sh
+
+kernel=$(tests/qemu/kernel.sh arm64) || exit 1
+exec 8>"$build/qemu/lock" && flock -w 3600 8 || die "$build/qemu is being built by somebody else"
+build_programs "$kernel"
+exec 8>&-
+[ "$*" = build ] || exec qemu-aarch64 -L "$kernel/root" "$out/unit" "$@"
