@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What sysfs tells of a CXL memory device, one value a file: docs/ABI/sysfs-class-annex. Reading
+ * Files of a CXL memory device in sysfs, one value each: docs/ABI/sysfs-class-annex. Reading
  * makes the device do nothing. Addresses are root's to see.
  */
 #include "attribute.h"

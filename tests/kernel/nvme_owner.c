@@ -31,7 +31,7 @@ static void rung(void)
 	ctrl_over();
 }
 
-/* Who rings ahead of the module finds no command that is half written. */
+/* An owner who rings ahead of the module finds no command that is half written. */
 static void fetched_early(void)
 {
 	ctrl_make();

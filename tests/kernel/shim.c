@@ -231,7 +231,7 @@ static void unhang(struct resource *res)
 	res->parent = NULL;
 }
 
-/* What is not busy takes in what lies in it. */
+/* A resource that is not busy takes in those that lie in it. */
 struct resource *request_mem_region(u64 base, u64 bytes, const char *name)
 {
 	struct resource *res = shim.taken, *parent = &iomem_resource, *c;

@@ -255,7 +255,7 @@ static void room(void)
 	rig_end();
 }
 
-/* What the kernel's driver, or firmware, has in the tree. */
+/* Resources of the kernel's driver, or of firmware, in the tree. */
 static void put(struct resource *parent, struct resource *res, u64 base, u64 bytes,
 		unsigned long desc)
 {

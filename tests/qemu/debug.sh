@@ -47,7 +47,7 @@ kasan)
 		UBSAN_BOUNDS UBSAN_SHIFT FAULT_INJECTION FAULT_INJECTION_DEBUG_FS FAILSLAB
 		FAIL_PAGE_ALLOC FAULT_INJECTION_USERCOPY FAULT_INJECTION_STACKTRACE_FILTER
 		GCOV_KERNEL)
-	# What is allocated before it can allocate for itself.
+	# Room for allocations before it can allocate for itself.
 	values+=(DEBUG_KMEMLEAK_MEM_POOL_SIZE=64000)
 	;;
 kcsan)
