@@ -256,16 +256,17 @@ static const struct dev_pagemap_ops page_ops = {.memory_failure = page_failure};
 int annex_page_make(struct annex_range *r)
 {
 	u64 pages = r->bytes >> PAGE_SHIFT;
+	int err = 0;
 	void *at;
-	int err;
 
 	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
 	r->pieces = kvcalloc(BITS_TO_LONGS((r->uc >> PAGE_SHIFT) + 1), sizeof(long), GFP_KERNEL);
 	if (!r->bad || !r->pieces)
 		return -ENOMEM;
-	if (r->wc && arch_io_reserve_memtype_wc(r->base + r->cached, r->wc))
-		return annex_hdm_refuse(r->members[0], -EBUSY,
-					"range: it cannot be write-combining");
+	if (r->wc)
+		err = arch_io_reserve_memtype_wc(r->base + r->cached, r->wc);
+	if (err)
+		return annex_hdm_refuse(r->members[0], err, "range: it cannot be write-combining");
 	r->combining = r->wc;
 	if (r->uc) {
 		__set_bit(0, r->pieces); /* for the table */

@@ -58,6 +58,7 @@ build_guest()
 	kernel=$("$here/kernel.sh" "$1") || exit 1
 	emulator=qemu-system-x86_64
 	[ "$1" != arm64 ] || emulator=qemu-system-aarch64
+	[ -z "${QEMU:-}" ] || [ "$1" != arm64 ] || die "QEMU=$QEMU emulates x86-64, not arm64"
 	[ -z "${QEMU:-}" ] || emulator=$("$here/emulator.sh" "$QEMU") || exit 1
 	shift 2
 	mkdir -p "$build/qemu" && exec 8>"$build/qemu/lock" && flock -w 600 8 ||

@@ -14,8 +14,8 @@ pins_nothing()
 with_hdm
 modprobe nvme
 claim "the kernel's driver has a disk" within 5 disk 0 || exit 1
-claim "O_DIRECT, both ways" hdm direct "$first" "$(disk 0)"
-if [ "$CXL" -gt 1 ]; then
+! takes_range_pages || claim "O_DIRECT, both ways" hdm direct "$first" "$(disk 0)"
+if [ "$CXL" -gt 1 ] && takes_range_pages; then
 	claim "and with a range of two devices" hdm direct "$first,$(cxl 1)" "$(disk 0)"
 fi
 address=$(controllers | head -n 1)
@@ -34,7 +34,7 @@ no_record
 claim "nothing of it is left" no_range "$first"
 claim "it is unbound" annex unbind "$address"
 claim "the kernel's driver has the disk again" within 5 disk 0
-claim "io_uring reads from it into CXL memory, by O_DIRECT" \
+! takes_range_pages || claim "io_uring reads from it into CXL memory, by O_DIRECT" \
 	sum "file:$(disk 0)?direct=1" --cache-in "pci:$first?format=1"
 rmmod nvme
 claim "it unloads" rmmod annex

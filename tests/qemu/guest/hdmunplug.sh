@@ -19,28 +19,9 @@ gone()
 	[ ! -e "/sys/bus/pci/devices/$1" ] && [ ! -e "/dev/annex/$1" ]
 }
 
-# bytes FILE AT TYPE N - A number of so many bytes of a configuration space, as od(1) has types.
-bytes()
-{
-	od -An "-t$3$4" -j"$2" -N"$4" "$1" | tr -d ' '
-}
-
-# slot_off ADDRESS - Its slot has no power and its indicator is off: QEMU takes the device away at
-# once. It has ones for configuration space and zeros for registers, and tells nobody.
 slot_off()
 {
-	port=$(readlink -f "/sys/bus/pci/devices/$1/..")/config
-	at=$(bytes "$port" 52 u 1)
-	until [ "$at" -eq 0 ] || [ "$(bytes "$port" "$at" u 1)" -eq 16 ]; do
-		at=$(bytes "$port" $((at + 1)) u 1)
-	done
-	[ "$at" -gt 0 ] || return 1
-	at=$((at + 24))
-	low=$(bytes "$port" "$at" u 1) high=$(($(bytes "$port" $((at + 1)) u 1) | 7))
-	# shellcheck disable=SC2059 # octal numbers
-	printf "\\$(printf %o "$low")\\$(printf %o "$high")" |
-		dd of="$port" bs=2 seek=$((at / 2)) conv=notrunc 2>/dev/null
-	is "$(bytes "/sys/bus/pci/devices/$1/config" 0 x 4)" ffffffff
+	slot "$(port "$1")" 7 && hidden "$1"
 }
 
 # goes ADDRESS COMMAND... - A device whose range is used, by this.

@@ -65,6 +65,41 @@ plug()
 		"serial=annex$1" $(echo "$NVME_OPTIONS" | tr , ' ')
 }
 
+# bytes FILE AT TYPE N - A number of so many bytes of a configuration space, as od(1) has types.
+bytes()
+{
+	od -An "-t$3$4" -j"$2" -N"$4" "$1" | tr -d ' '
+}
+
+# port ADDRESS - The configuration space of the port that a device is below.
+port()
+{
+	echo "$(readlink -f "/sys/bus/pci/devices/$1/..")/config"
+}
+
+# slot PORT N - Bits 8 to 10 of a port's Slot Control: 1, its power indicator is on; 3, it is off;
+# with 4 the slot has no power, of which QEMU tells nobody: what is in it has ones for configuration
+# space and zeros for registers. With 7 it is gone, with 5 it comes back.
+slot()
+{
+	at=$(bytes "$1" 52 u 1)
+	until [ "$at" -eq 0 ] || [ "$(bytes "$1" "$at" u 1)" -eq 16 ]; do
+		at=$(bytes "$1" $((at + 1)) u 1)
+	done
+	[ "$at" -gt 0 ] || return 1
+	at=$((at + 24))
+	low=$(bytes "$1" "$at" u 1) high=$(($(bytes "$1" $((at + 1)) u 1) & ~7 | $2))
+	# shellcheck disable=SC2059 # octal numbers
+	printf "\\$(printf %o "$low")\\$(printf %o "$high")" |
+		dd of="$1" bs=2 seek=$((at / 2)) conv=notrunc 2>/dev/null
+}
+
+# hidden ADDRESS - A device does not answer.
+hidden()
+{
+	is "$(bytes "/sys/bus/pci/devices/$1/config" 0 x 4)" ffffffff
+}
+
 # word ADDRESS - 32 bits of physical memory, as the machine has them. With a blank written so, it is
 # one word for the line to the outside.
 word()
@@ -187,6 +222,17 @@ cxl()
 		[ "$(serial "$address")" != "$(($1 + 1))" ] || { echo "$address"; return; }
 	done
 	return 1
+}
+
+# takes_range_pages - Whether the kernel's own drivers transfer to and from pages of a range. With
+# DMA_API_DEBUG newer kernels refuse all pages of devices, and their nvme driver tries for ever.
+takes_range_pages()
+{
+	[ ! -e /sys/kernel/debug/dma-api ] && return
+	case $(uname -r) in
+	6.1.* | 6.12.*) ;;
+	*) false ;;
+	esac
 }
 
 # serial ADDRESS - The low word of the Device Serial Number, in its extended capability.

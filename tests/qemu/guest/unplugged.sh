@@ -1,10 +1,10 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# A controller that is pulled, or hangs for good, while threads read from it: every wait ends with
-# an error, and the next controller works.
+# A controller that is pulled, loses its power, or hangs for good, while threads read from it: every
+# wait ends with an error, and the next controller works.
 # machines: cross
-# limit: 90
-# long: 150
+# limit: 120
+# long: 180
 . /test/lib.sh
 
 gone()
@@ -17,7 +17,6 @@ back()
 	[ "$(controllers | head -n 1)" = "$address" ]
 }
 
-
 # memory_space 0|1 - Whether the controller answers to loads and stores: without, QEMU answers 0.
 memory_space()
 {
@@ -29,12 +28,25 @@ memory_space()
 	[ $(($(od -An -tu1 -j4 -N1 "$file") & 2)) -eq $(($1 * 2)) ]
 }
 
+# loses_power, has_power - The slot of $address.
+loses_power()
+{
+	port=$(port "$address")
+	slot "$port" 5 && hidden "$address"
+}
+
+has_power()
+{
+	slot "$port" 1 && echo 1 >/sys/bus/pci/rescan
+}
+
+# comes_back COMMAND... - By this.
 comes_back()
 {
 	claim "the controller disappears within 15 s" within 15 gone
 	claim "the module unloads" rmmod annex
 	claim "the disk is as fast as ever" throttle 0 0
-	claim "a controller is plugged in" within 5 plug 0
+	claim "a controller comes" within 5 "$@"
 	claim "it appears within 5 s" within 5 back
 	with_module
 	claim "the data is whole" life check "$uri"
@@ -44,12 +56,22 @@ with_module
 claim "a pattern is written" life fill "$uri"
 pins=$(pinned)
 
+# The kernel hears of it when somebody has it look: only timeouts of the library can end the waits.
+start life load "$uri" 1000 gone
+claim "threads read and verify" hears 20 loaded
+claim "the controller loses its power, and nobody is told" loses_power
+claim "all waits end within 40 s" hears 40 verified
+claim "and the device can be closed" ended 0
+claim "no new owner gets it" refused "" life check "$uri"
+echo 1 >"/sys/bus/pci/devices/$address/remove"
+comes_back has_power
+
 start life load "$uri" 60000 gone
 claim "threads read and verify" hears 20 loaded
 claim "the controller is pulled" pull 0
 claim "all waits end within 15 s" hears 15 verified
 claim "and the device can be closed" ended 0
-comes_back
+comes_back plug 0
 
 # Now nothing ends by itself: only the removal can end the waits.
 start life load "$uri" 60000 gone
@@ -58,7 +80,7 @@ claim "the disk is as good as stopped" throttle 0 1
 claim "the controller is pulled" pull 0
 claim "all waits end within 15 s, not after the timeout of 60 s" hears 15 verified
 claim "and the device can be closed" ended 0
-comes_back
+comes_back plug 0
 
 # A controller whose registers are not all ones has its time: 5 s for the abort, for coming back
 # CAP.TO, here 7.5 s.
