@@ -28,7 +28,14 @@ is_kernel()
 	return 1
 }
 
+# A kernel that can watch itself for data races does.
+watches()
+{
+	[ "${KERNEL##*-}" != kcsan ] || grep '^enabled: 1$' /sys/kernel/debug/kcsan
+}
+
 claim "user space is reached" true
 claim "kernel $KERNEL" is_kernel
+claim "it watches itself as asked for" watches
 claim "$NVME NVMe controllers" [ "$(controllers | wc -l)" -eq "$NVME" ]
 claim "IOMMU groups as asked for ($IOMMU)" groups

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For programs in which every allocation, and every copy from or to user space, fails once, one
- * after the other, in each thing that can be asked of annex.ko (faults.c, hdmfaults.c).
+ * after the other, in each thing that can be asked of annex.ko (faults.c, hdmscarce.c).
  *
  * /proc/thread-self/fail-nth lets the Nth of a thread fail (Documentation/fault-injection of the
  * kernel). So each thing is asked with N = 1, 2 and so on, until it succeeds with no failure left

@@ -139,7 +139,7 @@ suspect()
 {
 	bad='WARNING|BUG|Oops|INFO: |general protection'
 	theirs='^$'
-	! grep -q 'reset_lock.*at: pciehp_unconfigure_device' "$1" || theirs='circular locking'
+	! grep -q 'reset_lock.*at: pciehp_' "$1" || theirs='circular locking'
 	! grep -q 'DMA-API: exceeded 7 overlapping mappings' "$1" ||
 		theirs="$theirs|WARNING: .* add_dma_entry"
 	without_races "$1" | grep -Ev "$theirs" |

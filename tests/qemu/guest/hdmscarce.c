@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Every allocation and every copy from or to user space fails once, in each thing that can be asked
- * of CXL memory devices, for hdmfaults.sh:
+ * of CXL memory devices, for hdmscarce.sh:
  *
- *   hdmfaults calls ADDRESS NVME   what users may ask for; of the memory also as a dma-buf, by the
+ *   hdmscarce calls ADDRESS NVME   what users may ask for; of the memory also as a dma-buf, by the
  *                                  owner of the controller NVME
- *   hdmfaults binding ADDRESS      probing and removing; it is not bound in the end
+ *   hdmscarce binding ADDRESS      probing and removing; it is not bound in the end
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -184,7 +184,7 @@ static long ask_poison_as(uint32_t flags)
 		.size = sizeof(args), .flags = flags, .list = (uintptr_t)list, .count = 16};
 	long err = result(ioctl(fd, ANNEX_IOC_HDM_POISON, &args));
 
-	/* hdmfaults.sh has put some there. */
+	/* hdmscarce.sh has put some there. */
 	return err || args.count ? err : -ENODATA;
 }
 
@@ -304,7 +304,7 @@ static void calls(const char *node)
 int main(int argc, char **argv)
 {
 	if (argc < 3) {
-		fprintf(stderr, "usage: hdmfaults calls ADDRESS NVME | binding ADDRESS\n");
+		fprintf(stderr, "usage: hdmscarce calls ADDRESS NVME | binding ADDRESS\n");
 		return 1;
 	}
 	begin(argv[2]);
