@@ -191,8 +191,8 @@ check/guests-6.12-kasan check/guests-7.3-kasan: check/guests-%: built/gcc
 # What has threads, or interrupts them.
 check/guests-6.12-kcsan check/guests-7.3-kcsan: check/guests-%: built/gcc
 	$(call step,guests: $*,7200,,tests/qemu/run.sh -k $* -i 1 -n 1 -c 2 boot module owners \
-		kill life rings reset view unplugged fuzz hdm hdmapart hdmcalls hdmlife \
-		hdmmigrate hdmnvme hdmpoison hdmunplug hdmfuzz)
+		fuzz hdm hdmapart hdmcalls hdmfuzz hdmlife hdmmigrate hdmnvme hdmpoison \
+		hdmunplug kill life reset rings unplugged view)
 # Ten minutes of random calls, and as long as it takes to take the device away five times.
 check/guests-fuzz-7.3-kasan: built/gcc
 	$(call step,guests$(comma) long: 7.3-kasan$(comma) random calls,5400,,env LONG=1 \
