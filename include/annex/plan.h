@@ -83,7 +83,8 @@ struct annex_plan_step {
 
 /**
  * struct annex_plan - A plan. Read it, do not write it; its policy may set flags and window.
- * @policy: name of the policy that made it.
+ * @policy: name of the policy that made it; "annex+g10" where annex took over
+ *	the plan of g10.
  * @hash: annex_trace_hash() of the trace it was made for.
  * @n_kernels: kernels of that trace.
  * @n_tensors: tensors of that trace.
@@ -105,6 +106,14 @@ struct annex_plan {
 	size_t n_steps;
 	struct annex_plan_step *steps;
 };
+
+/**
+ * annex_plan_of() - Whose plan it is, where a policy took that of another over.
+ * @plan: a plan.
+ *
+ * Return: the other policy's name, a part of @plan; NULL: it is that of the policy that made it.
+ */
+const char *annex_plan_of(const struct annex_plan *plan);
 
 /**
  * annex_plan_create() - An empty plan, for annex_plan_add() and annex_plan_finish().

@@ -57,6 +57,13 @@ static bool good_policy(const char *name)
 					   "0123456789-_.+")];
 }
 
+const char *annex_plan_of(const struct annex_plan *plan)
+{
+	const char *plus = strchr(plan->policy, '+');
+
+	return plus ? plus + 1 : NULL;
+}
+
 static int sound_header(const struct annex_plan *p)
 {
 	static const uint32_t flags = ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM | ANNEX_PLAN_LAZY |

@@ -31,6 +31,18 @@ claim "plan over a plan when told to" "$annex" plan chain.json "${machine[@]}" -
 claim "bound" "$annex" plan chain.json "${machine[@]}" --bound --json
 below "it is below what is reached" "$(number bound_s)" "$predicted"
 
+# A plan that was taken over is told to be.
+claim "the trace of a model" "$annex" trace gen llama-1b --batch 1 -o llama.json
+small=(--gpu 20G --host 0 --ssd-read 1.6G --ssd-write 1.6G)
+claim "plan it where g10 is ahead" "$annex" plan llama.json "${small[@]}" -o llama.plan --json
+holds "it says whose plan it is" test "$(fact policy) of $(fact plan_of)" = '"annex" of "g10"'
+claim "show its file" "$annex" plan show llama.plan
+holds "which says so" grep -q "policy *annex+g10$" out
+claim "simulate it" "$annex" simulate llama.json --plan llama.plan "${small[@]}"
+holds "whose it is" grep -q "whose plan is *g10's$" out
+claim "compare" "$annex" simulate llama.json --policy g10,annex "${small[@]}"
+holds "in a line" grep -q "^annex, of g10 " out
+
 # Help and manual know the policies that the library has.
 claim "all policies" "$annex" simulate chain.json --policy all "${machine[@]}" --json
 all=$(sed -n 's/.*"policy": "\(.*\)".*/\1/p' out)

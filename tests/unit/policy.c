@@ -70,10 +70,12 @@ static bool judge(const struct annex_policy *policy, const struct annex_vitality
 	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
 	struct annex_sim_result r;
 	double ideal = (double)v->start[v->trace->n_kernels] * 1e-9;
+	const char *of = annex_plan_of(plan);
 
 	for (uint32_t i = 0; i < sys->gpus; i++)
 		jobs[i] = (struct annex_sim_job){v->trace, plan};
-	if (strcmp(plan->policy, policy->name))
+	if (of ? policy != annex_policy_find("annex") || !annex_policy_find(of)
+	       : strcmp(plan->policy, policy->name))
 		return complain("its plan has another name", policy->name);
 	if (annex_plan_check(plan, v->trace, sys))
 		return complain("its plan is not sound", policy->name);

@@ -137,6 +137,9 @@ void report_outcome(struct out *out, const struct outcome *o, const struct work 
 		    const struct annex_system *sys, double endurance)
 {
 	out_text(out, "policy", "policy", o->policy);
+	out_json(out, "plan_of", *o->of ? json_string(o->of) : NULL);
+	if (*o->of)
+		out_row(out, "whose plan is", "%s's", o->of);
 	out_count(out, "gpus", "GPUs", sys->gpus);
 	out_count(out, "kernels", "kernels", w->traces[0]->n_kernels);
 	out_bool(out, "feasible", "feasible", o->feasible);
@@ -170,22 +173,23 @@ json_t *report_json(const struct outcome *o, const struct work *w, const struct 
 
 void report_heads(void)
 {
-	printf("%-12s %12s %9s %10s %10s %10s %10s %10s %9s\n", "policy", "iteration", "of ideal",
+	printf("%-18s %12s %9s %10s %10s %10s %10s %10s %9s\n", "policy", "iteration", "of ideal",
 	       "bound", "host in", "host out", "SSD in", "SSD out", "faults");
 }
 
 void report_line(const struct outcome *o)
 {
 	const struct annex_sim_result *r = &o->r;
-	char bound[OUT_SIZE] = "-", size[4][OUT_SIZE];
+	char bound[OUT_SIZE] = "-", size[4][OUT_SIZE], name[80];
 
+	snprintf(name, sizeof(name), "%s%s%s", o->policy, *o->of ? ", of " : "", o->of);
 	if (!o->feasible) {
-		printf("%-12s infeasible: %s\n", o->policy, o->reason);
+		printf("%-18s infeasible: %s\n", name, o->reason);
 		return;
 	}
 	if (isfinite(o->bound))
 		snprintf(bound, sizeof(bound), "%.4f s", o->bound);
-	printf("%-12s %10.4f s %7.2f %% %10s %10s %10s %10s %10s %9llu\n", o->policy, r->iteration,
+	printf("%-18s %10.4f s %7.2f %% %10s %10s %10s %10s %10s %9llu\n", name, r->iteration,
 	       100 * r->ideal / r->iteration, bound,
 	       out_size((double)r->in[ANNEX_TIER_HOST], size[0]),
 	       out_size((double)r->out[ANNEX_TIER_HOST], size[1]),

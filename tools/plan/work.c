@@ -136,6 +136,8 @@ static int simulate(const struct work *w, const struct annex_system *sys,
 	}
 	err = annex_simulate(jobs, sys->gpus, sys, &each, &o->r);
 	o->sim_s = since(start);
+	if (annex_plan_of(plans[0]))
+		snprintf(o->of, sizeof(o->of), "%s", annex_plan_of(plans[0]));
 	o->steps = plans[0]->n_steps;
 	o->unlimited = plans[0]->flags & ANNEX_PLAN_UNLIMITED;
 	o->feasible = !err;
@@ -206,7 +208,8 @@ int work_plan(const struct work *w, const struct annex_system *sys, const struct
 	int err;
 
 	memset(o, 0, sizeof(*o));
-	snprintf(o->policy, sizeof(o->policy), "%s", plan->policy);
+	snprintf(o->policy, sizeof(o->policy), "%.*s", (int)strcspn(plan->policy, "+"),
+		 plan->policy);
 	err = bound_without(w, sys, opts->noise, &o->bound);
 	if (err)
 		return err;

@@ -45,6 +45,7 @@ int work_bound(const struct work *w, const struct annex_system *sys, double *sec
 
 /*
  * struct outcome - The result of a policy or a plan.
+ * @of: the policy whose plan was taken over (annex_plan_of()), or empty.
  * @unlimited: on a GPU that has memory for everything.
  * @reason: why it is not feasible.
  * @steps: of the plan for the first GPU.
@@ -54,7 +55,7 @@ int work_bound(const struct work *w, const struct annex_system *sys, double *sec
  * @gpus: NULL, or the result of each of several GPUs, until outcome_free().
  */
 struct outcome {
-	char policy[32];
+	char policy[32], of[32];
 	bool feasible, unlimited;
 	char reason[300];
 	size_t steps;

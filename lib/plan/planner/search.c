@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <annex/simulate.h>
@@ -210,6 +211,17 @@ static struct annex_system share(const struct annex_system *sys)
 	return one;
 }
 
+/* A plan that was taken over says whose it is. */
+static void sign(struct annex_plan *plan)
+{
+	char other[sizeof(plan->policy)];
+
+	if (!strcmp(plan->policy, policy_annex.name))
+		return;
+	memcpy(other, plan->policy, sizeof(other));
+	snprintf(plan->policy, sizeof(plan->policy), "%s+%.20s", policy_annex.name, other);
+}
+
 static int make(const struct annex_vitality *v, const struct annex_system *sys,
 		struct annex_plan **plan)
 {
@@ -238,7 +250,7 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys,
 		annex_plan_free(s.best);
 		return err;
 	}
-	memcpy(s.best->policy, "annex", sizeof("annex"));
+	sign(s.best);
 	*plan = s.best;
 	return 0;
 }
