@@ -84,6 +84,8 @@ static bool judge(const struct annex_policy *policy, const struct annex_vitality
 	/* Without an SSD there may be no room to swap what is reclaimed. */
 	if (o->err && o->err != -ENOSPC && (o->err != -EDEADLK || sys->ssds))
 		return complain("it cannot run", policy->name);
+	if (!o->err && (r.host_peak > plan->host * sys->gpus || r.cxl_peak > plan->cxl * sys->gpus))
+		return complain("it takes more memory than its plan has", policy->name);
 	if (o->err && !annex_last_error()[0])
 		return complain("no line", policy->name);
 	if (o->err)

@@ -45,11 +45,13 @@ static bool divert(struct sim_gpu *g, struct sim_flow *f)
 	return true;
 }
 
-static bool take_room(struct sim *s, unsigned int tier, uint64_t bytes)
+static bool take_room(struct sim_gpu *g, unsigned int tier, uint64_t bytes)
 {
-	if (s->room[tier] < bytes)
+	struct sim *s = g->sim;
+
+	if (sim_room(g, tier) < bytes)
 		return false;
-	s->room[tier] -= bytes;
+	sim_take(g, tier, bytes);
 	if (s->room[tier] < s->least_room[tier])
 		s->least_room[tier] = s->room[tier];
 	return true;
@@ -116,7 +118,7 @@ static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 			retire(g, r);
 			continue;
 		}
-		if (!take_room(g->sim, tier, n)) {
+		if (!take_room(g, tier, n)) {
 			if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !divert(g, f))
 				return;
 			continue;
@@ -273,7 +275,7 @@ static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 			t->place.clean[r->tier] += n;
 		} else {
 			t->place.dirty += n;
-			g->sim->room[r->tier] += n;
+			sim_give(g, r->tier, n);
 		}
 		g->stats->in[r->tier] += n;
 		g->moved_in += n;
@@ -289,11 +291,11 @@ static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 	g->stats->out[r->tier] += n;
 	g->moved_out += n;
 	if (r->stale) {
-		g->sim->room[r->tier] += n;
+		sim_give(g, r->tier, n);
 		return;
 	}
 	r->forget = 0;
-	g->sim->room[r->tier] += forgotten;
+	sim_give(g, r->tier, forgotten);
 	n -= forgotten;
 	t->leaving -= n;
 	/* Bytes that are evicted go before bytes that stay: their memory may be waited for. */

@@ -285,7 +285,7 @@ void sim_written(struct sim_gpu *g, uint32_t tensor)
 
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
 		t->place.dirty += t->place.clean[i];
-		g->sim->room[i] += t->place.clean[i];
+		sim_give(g, i, t->place.clean[i]);
 		t->place.clean[i] = 0;
 	}
 	for (struct sim_request *r = t->requests; r; r = r->sibling) {
@@ -349,7 +349,7 @@ void sim_free(struct sim_gpu *g, uint32_t tensor)
 	}
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
 		g->used -= t->place.clean[i];
-		g->sim->room[i] += t->place.clean[i] + t->place.out[i];
+		sim_give(g, i, t->place.clean[i] + t->place.out[i]);
 		t->pending[i] = 0;
 	}
 	if (!lazy) {
@@ -460,7 +460,7 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 	uint64_t want = least(g->gate_bytes, SIM_RECLAIM), used = g->used;
 	unsigned int tier = ANNEX_TIER_HOST;
 
-	if (g->sim->room[ANNEX_TIER_HOST] < SIM_CHUNK && sys->ssds)
+	if (sim_room(g, ANNEX_TIER_HOST) < SIM_CHUNK && sys->ssds)
 		tier = ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % sys->ssds;
 	for (uint32_t i = g->oldest, newer; i != NOBODY; i = newer) {
 		struct sim_tensor *t = &g->tensors[i];

@@ -38,9 +38,9 @@ static int below(struct sim *s, struct sim_gpu *g, uint32_t tensor)
 	unsigned int tier = s->sys->ssds ? ANNEX_TIER_SSD : ANNEX_TIER_HOST;
 
 	p->dirty = 0;
-	if (s->room[tier] < bytes)
+	if (sim_room(g, tier) < bytes)
 		tier = ANNEX_TIER_CXL;
-	if (s->room[tier] < bytes)
+	if (sim_room(g, tier) < bytes)
 		return annex_fail(-ENOSPC, "tensor %u: %.2f GiB fit nowhere below the GPU", tensor,
 				  (double)bytes / 0x1p30);
 	p->out[tier] = bytes;
@@ -63,13 +63,13 @@ static int place(struct sim *s, struct sim_gpu *g)
 		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers && !err; t++) {
 			uint64_t bytes = annex_place_below(&places[i], t);
 
-			if (bytes > s->room[t])
+			if (bytes > sim_room(g, t))
 				err = annex_fail(-ENOSPC,
 						 "the plans together keep more in %s memory "
 						 "than there is",
 						 annex_tier_name(t));
 			else
-				s->room[t] -= bytes;
+				sim_take(g, t, bytes);
 		}
 	}
 	free(places);
@@ -88,6 +88,13 @@ static int setup(struct sim *s, struct sim_gpu *g, const struct annex_sim_job *j
 	err = fits(t, g->capacity);
 	if (err)
 		return err;
+	/* The check has seen that what a plan says keeps to them; what is reclaimed must too. */
+	for (unsigned int i = ANNEX_TIER_HOST; i < ANNEX_TIERS; i++)
+		g->room[i] = UINT64_MAX / 2;
+	if (g->plan->flags & ANNEX_PLAN_RECLAIM) {
+		g->room[ANNEX_TIER_HOST] = g->plan->host;
+		g->room[ANNEX_TIER_CXL] = g->plan->cxl;
+	}
 	g->oldest = g->newest = UINT32_MAX;
 	g->stats = calloc(1, sizeof(*g->stats));
 	g->tensors = calloc((size_t)t->n_tensors + 1, sizeof(*g->tensors));

@@ -75,6 +75,7 @@ struct sim_gpu {
 	uint64_t reclaiming; /* bytes that will leave to make room */
 	struct sim_request *gate, *gate_tail;
 	uint64_t gate_bytes; /* that wait for memory */
+	uint64_t room[ANNEX_TIERS]; /* what its plan may still take of host and CXL memory */
 	uint32_t oldest, newest;
 	struct sim_flow in[ANNEX_TIERS], out[ANNEX_TIERS], alloc;
 	/* The kernel that runs or waits. */
@@ -108,6 +109,24 @@ struct sim {
 	uint64_t random;
 	int err; /* the first failure of an allocation */
 };
+
+/* What a GPU can have of a tier, and its taking and giving back. */
+static inline uint64_t sim_room(const struct sim_gpu *g, unsigned int tier)
+{
+	return g->room[tier] < g->sim->room[tier] ? g->room[tier] : g->sim->room[tier];
+}
+
+static inline void sim_take(struct sim_gpu *g, unsigned int tier, uint64_t bytes)
+{
+	g->room[tier] -= bytes;
+	g->sim->room[tier] -= bytes;
+}
+
+static inline void sim_give(struct sim_gpu *g, unsigned int tier, uint64_t bytes)
+{
+	g->room[tier] += bytes;
+	g->sim->room[tier] += bytes;
+}
 
 /* memory.c */
 
