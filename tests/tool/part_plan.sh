@@ -43,6 +43,16 @@ holds "whose it is" grep -q "whose plan is *g10's$" out
 claim "compare" "$annex" simulate llama.json --policy g10,annex "${small[@]}"
 holds "in a line" grep -q "^annex, of g10 " out
 
+# Several SSDs are one striped device to policies that do not choose among them.
+for policy in g10 g10-gds deepum uvm; do
+	claim "$policy on four SSDs" "$annex" simulate llama.json --policy $policy "${small[@]}" \
+		--ssds 4 --json
+	holds "each is written as much" awk -F '[:, ]+' '/"written_bytes"/ { n = $3
+			if (!count++ || n < least) least = n
+			if (n > most) most = n }
+		END { exit !(count == 4 && least > 0 && most <= least * 1.1) }' out
+done
+
 # Help and manual know the policies that the library has.
 claim "all policies" "$annex" simulate chain.json --policy all "${machine[@]}" --json
 all=$(sed -n 's/.*"policy": "\(.*\)".*/\1/p' out)

@@ -93,8 +93,7 @@ static int choose(struct flash *f)
 			continue;
 		f->left[i] = at;
 		total -= bytes;
-		err = policy_step(f->plan, f->v, ANNEX_PLAN_EVICT, at, i, bytes, ANNEX_TIER_SSD,
-				  false);
+		err = policy_evict(f->plan, f->v, f->sys, at, i, bytes, ANNEX_TIER_SSD);
 	}
 	if (!err && total > f->room)
 		err = annex_fail(-ENOSPC,

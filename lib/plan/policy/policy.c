@@ -18,6 +18,24 @@ int policy_step(struct annex_plan *plan, const struct annex_vitality *v, enum an
 	return annex_plan_add(plan, &step);
 }
 
+int policy_evict(struct annex_plan *plan, const struct annex_vitality *v,
+		 const struct annex_system *sys, uint32_t kernel, uint32_t tensor, uint64_t bytes,
+		 unsigned int tier)
+{
+	uint32_t parts = tier == ANNEX_TIER_SSD ? sys->ssds : 1;
+	int err = 0;
+
+	for (uint32_t i = 0; i < parts && !err; i++) {
+		uint64_t part = bytes / (parts - i);
+
+		bytes -= part;
+		if (part)
+			err = policy_step(plan, v, ANNEX_PLAN_EVICT, kernel, tensor, part, tier + i,
+					  false);
+	}
+	return err;
+}
+
 uint32_t policy_alloc_at(const struct annex_vitality *v, const struct annex_system *sys,
 			 uint32_t kernel, uint64_t bytes)
 {

@@ -28,6 +28,11 @@ POLICIES(POLICY_DECLARE)
 int policy_step(struct annex_plan *plan, const struct annex_vitality *v, enum annex_plan_op op,
 		uint32_t kernel, uint32_t tensor, uint64_t bytes, unsigned int tier, bool keep);
 
+/* policy_evict() - To @tier, which for ANNEX_TIER_SSD are all SSDs, as one striped device. */
+int policy_evict(struct annex_plan *plan, const struct annex_vitality *v,
+		 const struct annex_system *sys, uint32_t kernel, uint32_t tensor, uint64_t bytes,
+		 unsigned int tier);
+
 /* The kernel, at or before @kernel, at whose start @bytes must be asked for to be allocated. */
 uint32_t policy_alloc_at(const struct annex_vitality *v, const struct annex_system *sys,
 			 uint32_t kernel, uint64_t bytes);

@@ -84,11 +84,20 @@ static bool carry_out_all(struct sim_gpu *g)
 	return true;
 }
 
+static void faulted(struct sim_gpu *g, double s)
+{
+	g->fault += (double)g->sim->sys->fault_ns;
+	g->fetch += s * 1e9;
+	g->stats->faults++;
+}
+
 /* Fetch the bytes of a tensor that are neither there nor on their way. */
 static void fault(struct sim_gpu *g, uint32_t tensor)
 {
 	const struct annex_system *sys = g->sim->sys;
 	struct sim_tensor *t = &g->tensors[tensor];
+	double striped = 0;
+	uint64_t sum = 0;
 
 	sim_hurry(g, tensor);
 	if (!t->place.born) {
@@ -98,17 +107,21 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 	}
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
 		uint64_t n = t->place.out[i] - t->pending[i];
-		double rate = i == ANNEX_TIER_HOST  ? sys->pcie
-			      : i == ANNEX_TIER_CXL ? fmin(sys->cxl_rate, sys->pcie)
-						    : fmin(sys->ssd_read, sys->pcie);
+		double rate = i == ANNEX_TIER_CXL ? fmin(sys->cxl_rate, sys->pcie) : sys->pcie;
 
 		if (!n)
 			continue;
 		sim_fetch(g, tensor, i, n, false, true);
-		g->fault += (double)sys->fault_ns;
-		g->fetch += (double)n / rate * 1e9;
-		g->stats->faults++;
+		if (i < ANNEX_TIER_SSD) {
+			faulted(g, (double)n / rate);
+			continue;
+		}
+		/* One fault for all SSDs, which read at once. */
+		striped = fmax(striped, (double)n / sys->ssd_read);
+		sum += n;
 	}
+	if (sum)
+		faulted(g, fmax(striped, (double)sum / sys->pcie));
 }
 
 /* Tensors of the next @window kernels are not reclaimed; from one iteration on, those of all. */

@@ -35,7 +35,7 @@ static bool divert(struct sim_gpu *g, struct sim_flow *f)
 	if (!g->sim->sys->ssds)
 		return false;
 	sim_unqueue(f, r);
-	r->tier = (uint8_t)(ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % g->sim->sys->ssds);
+	r->tier = (uint8_t)sim_ssd(g);
 	ssd = &g->out[r->tier];
 	if (ssd->tail)
 		ssd->tail->next = r;

@@ -458,10 +458,8 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 {
 	const struct annex_system *sys = g->sim->sys;
 	uint64_t want = least(g->gate_bytes, SIM_RECLAIM), used = g->used;
-	unsigned int tier = ANNEX_TIER_HOST;
+	bool full = sim_room(g, ANNEX_TIER_HOST) < SIM_CHUNK && sys->ssds;
 
-	if (sim_room(g, ANNEX_TIER_HOST) < SIM_CHUNK && sys->ssds)
-		tier = ANNEX_TIER_SSD + (unsigned int)(g - g->sim->gpus) % sys->ssds;
 	for (uint32_t i = g->oldest, newer; i != NOBODY; i = newer) {
 		struct sim_tensor *t = &g->tensors[i];
 		uint64_t done = g->reclaiming + used - g->used, bytes = movable(g, t), left;
@@ -485,7 +483,7 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 		}
 		if (!left)
 			continue;
-		r = leave(g, i, tier, left, 0);
+		r = leave(g, i, full ? sim_ssd(g) : ANNEX_TIER_HOST, left, 0);
 		if (!r)
 			return;
 		r->reclaim = 1;

@@ -35,9 +35,13 @@ static int below(struct sim *s, struct sim_gpu *g, uint32_t tensor)
 {
 	struct place *p = &g->tensors[tensor].place;
 	uint64_t bytes = g->trace->tensors[tensor].bytes;
-	unsigned int tier = s->sys->ssds ? ANNEX_TIER_SSD : ANNEX_TIER_HOST;
+	unsigned int tier = ANNEX_TIER_HOST;
 
 	p->dirty = 0;
+	for (uint32_t i = 0; i < s->sys->ssds; i++)
+		p->out[ANNEX_TIER_SSD + i] = bytes / s->sys->ssds + (i < bytes % s->sys->ssds);
+	if (s->sys->ssds)
+		return 0;
 	if (sim_room(g, tier) < bytes)
 		tier = ANNEX_TIER_CXL;
 	if (sim_room(g, tier) < bytes)

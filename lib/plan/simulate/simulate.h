@@ -77,6 +77,7 @@ struct sim_gpu {
 	uint64_t gate_bytes; /* that wait for memory */
 	uint64_t room[ANNEX_TIERS]; /* what its plan may still take of host and CXL memory */
 	uint32_t oldest, newest;
+	uint32_t striped; /* requests that went to SSDs in turn */
 	struct sim_flow in[ANNEX_TIERS], out[ANNEX_TIERS], alloc;
 	/* The kernel that runs or waits. */
 	uint32_t kernel, iteration;
@@ -114,6 +115,14 @@ struct sim {
 static inline uint64_t sim_room(const struct sim_gpu *g, unsigned int tier)
 {
 	return g->room[tier] < g->sim->room[tier] ? g->room[tier] : g->sim->room[tier];
+}
+
+/* The SSDs are one striped device to who does not say which: each in turn. */
+static inline unsigned int sim_ssd(struct sim_gpu *g)
+{
+	uint32_t ssds = g->sim->sys->ssds, first = (uint32_t)(g - g->sim->gpus);
+
+	return ANNEX_TIER_SSD + (first + g->striped++) % ssds;
 }
 
 static inline void sim_take(struct sim_gpu *g, unsigned int tier, uint64_t bytes)

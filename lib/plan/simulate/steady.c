@@ -33,6 +33,7 @@ static uint64_t digest(const struct sim *s)
 				h = mix(h, (r->left + r->granted + r->moving) << 8 | r->kind << 5 |
 						   r->tier);
 		}
+		h = mix(h, s->sys->ssds ? g->striped % s->sys->ssds : 0);
 		/* The order in which tensors leave, where memory is reclaimed. */
 		for (uint32_t j = g->oldest; j != UINT32_MAX; j = g->tensors[j].newer)
 			h = mix(h, j);
