@@ -52,8 +52,8 @@ enum annex_tier {
  * @fault_ns: handling of a page fault, for each tensor that a kernel finds absent.
  * @alloc: bytes a second that a GPU can allocate, beside its kernels.
  * @gpus: number of GPUs, at least 1.
- * @ssds: number of SSDs: annex chooses among them, to other policies, and to what is reclaimed, they
- *	are one striped device.
+ * @ssds: number of SSDs. annex chooses among them; to other policies, and to what is reclaimed,
+ *	they are one striped device.
  */
 struct annex_system {
 	uint64_t gpu, host, cxl;

@@ -161,8 +161,8 @@ static uint32_t kernel_at(const struct g10 *g, double us, uint32_t lo, uint32_t 
 static int evict(struct g10 *g, const struct move *m, unsigned int tier)
 {
 	above_fall(&g->uncovered, m->from % g->n, m->to - m->from, bytes_of(g, m));
-	return policy_evict(g->plan, g->v, g->sys, m->from % g->n,
-			    g->v->periods[m->period].tensor, (uint64_t)bytes_of(g, m), tier);
+	return policy_evict(g->plan, g->v, g->sys, m->from % g->n, g->v->periods[m->period].tensor,
+			    (uint64_t)bytes_of(g, m), tier);
 }
 
 /* Bytes that have left by the end of a move's kernel @left are away until its kernel @back. */

@@ -74,7 +74,7 @@ struct sim_gpu {
 	uint64_t capacity, used, peak;
 	uint64_t reclaiming; /* bytes that will leave to make room */
 	struct sim_request *gate, *gate_tail;
-	uint64_t gate_bytes; /* that wait for memory */
+	uint64_t gate_bytes;        /* that wait for memory */
 	uint64_t room[ANNEX_TIERS]; /* what its plan may still take of host and CXL memory */
 	uint32_t oldest, newest;
 	uint32_t striped; /* requests that went to SSDs in turn */
@@ -111,7 +111,7 @@ struct sim {
 	int err; /* the first failure of an allocation */
 };
 
-/* What a GPU can have of a tier, and its taking and giving back. */
+/* The room that a GPU has in a tier; it takes some, and gives it back. */
 static inline uint64_t sim_room(const struct sim_gpu *g, unsigned int tier)
 {
 	return g->room[tier] < g->sim->room[tier] ? g->room[tier] : g->sim->room[tier];
