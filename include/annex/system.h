@@ -5,6 +5,7 @@
 #ifndef ANNEX_SYSTEM_H
 #define ANNEX_SYSTEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -54,6 +55,8 @@ enum annex_tier {
  * @gpus: number of GPUs, at least 1.
  * @ssds: number of SSDs. annex chooses among them; to other policies, and to what is reclaimed,
  *	they are one striped device.
+ * @strict: kernels begin when all their tensors are there, and cannot be stopped to wait for one:
+ *	annex plans none that begins before (ANNEX_PLAN_OVERLAP).
  */
 struct annex_system {
 	uint64_t gpu, host, cxl;
@@ -63,6 +66,7 @@ struct annex_system {
 	uint64_t fault_ns;
 	double alloc;
 	uint32_t gpus, ssds;
+	bool strict;
 };
 
 /**

@@ -476,6 +476,7 @@ static int plan_anew(struct annex_exec *e)
 
 	/* Counts and capacities are the space's, whatever the options say of links. */
 	sys.gpus = 1;
+	sys.strict = true; /* a program's own kernels */
 	sys.ssds = e->space->opts.n_stores;
 	sys.gpu = room(e);
 	sys.host = e->space->opts.host;

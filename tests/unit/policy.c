@@ -79,6 +79,9 @@ static bool judge(const struct annex_policy *policy, const struct annex_vitality
 		return complain("its plan has another name", policy->name);
 	if (annex_plan_check(plan, v->trace, sys))
 		return complain("its plan is not sound", policy->name);
+	if (sys->strict && policy == annex_policy_find("annex") &&
+	    (plan->flags & (ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM)) == ANNEX_PLAN_OVERLAP)
+		return complain("kernels of its plan begin too early", policy->name);
 	o->err = annex_simulate(jobs, sys->gpus, sys, NULL, &r);
 	o->seconds = r.iteration;
 	/* Without an SSD there may be no room to swap what is reclaimed. */
@@ -200,6 +203,7 @@ static void random_machine(const struct annex_trace *t, uint64_t unit, struct an
 	if (!random_below(&seed, 4))
 		sys->host_link = 700.0 * MIB * scale;
 	sys->alloc = random_below(&seed, 4) ? 80 * sys->pcie : 1e18;
+	sys->strict = !random_below(&seed, 3);
 }
 
 static void random_small_traces(void)

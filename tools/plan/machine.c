@@ -168,4 +168,6 @@ const struct cli_option machine_options[] = {
 	{"fault", 0, "US", 2, OPT_CALL(parse), "Handling of a page fault (45)"},
 	{"gpus", 0, "N", 2, OPT_CALL(parse), "GPUs (1, or as many as traces)"},
 	{"ssds", 0, "N", 2, OPT_CALL(parse), "SSDs (1)"},
+	{"strict", 0, NULL, 2, OPT_FLAG(struct machine, sys.strict),
+	 "Kernels begin when all their tensors are there, in annex's plans as well"},
 	{0}};

@@ -190,7 +190,7 @@ static int search(struct search *s)
 		err = try_pass(s, s->far, leads[i % 4], &better);
 		reckon_with(s, better ? s->best_samples : s->samples);
 	}
-	if (!err && s->best && !within(s, PERFECT))
+	if (!err && s->best && !s->sys->strict && !within(s, PERFECT))
 		err = try_unified(s);
 	return err ? err : try_others(s);
 }
