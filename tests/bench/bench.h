@@ -22,7 +22,7 @@ void bench_unmap(struct annex_dev *dev, void *buf, size_t len, uint64_t addr);
 void bench_queue(const struct bench_ctx *ctx);
 void bench_file(const struct bench_ctx *ctx);
 void bench_array(const struct bench_ctx *ctx);
-void bench_bfs(const struct bench_ctx *ctx);
+void bench_graph(const struct bench_ctx *ctx);
 void bench_range(const struct bench_ctx *ctx);
 
 #endif

@@ -96,26 +96,52 @@ void bench_note(const char *fmt, ...)
 	va_end(ap);
 }
 
-void bench_figure(const char *name, double value, const char *unit, double target, int at_most)
+/* @spread: the least and the greatest value of all rounds; NULL: there was one. */
+static void report(const char *name, double value, const double *spread, const char *unit,
+		   double target, int at_most)
 {
 	int has_target = target > 0 || at_most;
 	int met = at_most ? value <= target : value >= target;
 	json_t *f = json_pack("{s:s, s:f, s:s, s:s}", "figure", name, "value", value, "unit", unit,
 			      "command", command);
+	char range[48] = "";
 
 	if (!f)
 		bench_fail("out of memory");
+	if (spread) {
+		json_object_set_new(f, "least", json_real(spread[0]));
+		json_object_set_new(f, "most", json_real(spread[1]));
+		snprintf(range, sizeof(range), "%.3f to %.3f", spread[0], spread[1]);
+	}
 	json_object_set_new(f, "target", has_target ? json_real(target) : json_null());
 	json_object_set_new(f, "met", has_target ? json_boolean(met) : json_null());
 	json_array_append_new(figures, f);
 	if (value < 0 && value > -0.0005)
 		value = 0; /* is printed without a sign */
+	printf("%-66s %10.3f %-10s %-20s", name, value, unit, range);
 	if (has_target)
-		printf("%-66s %10.3f %-10s %s %-6g %s\n", name, value, unit,
-		       at_most ? "<=" : ">=", target, met ? "met" : "MISSED");
-	else
-		printf("%-66s %10.3f %s\n", name, value, unit);
+		printf(" %s %-6g %s", at_most ? "<=" : ">=", target, met ? "met" : "MISSED");
+	putchar('\n');
 	fflush(stdout);
+}
+
+void bench_figure(const char *name, double value, const char *unit, double target, int at_most)
+{
+	report(name, value, NULL, unit, target, at_most);
+}
+
+void bench_series(const char *name, double *values, unsigned int n, const char *unit, double target,
+		  int at_most)
+{
+	double median = bench_median(values, n), spread[2] = {values[0], values[n - 1]};
+
+	report(name, median, spread, unit, target, at_most);
+}
+
+void bench_ratios(double *ratios, const double *over, const double *under, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		ratios[i] = over[i] / under[i];
 }
 
 double bench_seconds(void)
@@ -135,5 +161,3 @@ double bench_median(double *values, unsigned int n)
 	qsort(values, n, sizeof(*values), by_value);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
-
-/* xorshift64*: three cycles, so that the yardstick is measured and not the generator */

@@ -37,6 +37,13 @@ void bench_command(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * reported only.
  */
 void bench_figure(const char *name, double value, const char *unit, double target, int at_most);
+/*
+ * The median of @n values, one of each round, with the least and the greatest of them; sorts them.
+ * bench_ratios() - Of each round that of two sides, into @ratios.
+ */
+void bench_series(const char *name, double *values, unsigned int n, const char *unit, double target,
+		  int at_most);
+void bench_ratios(double *ratios, const double *over, const double *under, unsigned int n);
 void bench_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 double bench_seconds(void);

@@ -10,7 +10,7 @@
 
 void bench_range(const struct bench_ctx *ctx)
 {
-	double range[BENCH_ROUNDS], memory[BENCH_ROUNDS];
+	double range[BENCH_ROUNDS], memory[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
 	char path[64], uri[96];
 	char *argv[] = {(char *)ctx->tool, "bench", "hdm",       uri, "--threads", "2",
 			"--bytes",         "1M",    "--seconds", "1", "--json",    NULL};
@@ -22,17 +22,15 @@ void bench_range(const struct bench_ctx *ctx)
 	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
 		json_t *out = bench_run_json(ctx->dir, argv);
 
-		range[r] = bench_number(out, "pairs_per_s");
-		memory[r] = bench_number(out, "memory_pairs_per_s");
+		range[r] = bench_number(out, "pairs_per_s") / 1e6;
+		memory[r] = bench_number(out, "memory_pairs_per_s") / 1e6;
 		json_decref(out);
 	}
 	unlink(path);
-	bench_figure("malloc() in DRAM, take and free 64 to 1087 bytes, 2 threads",
-		     bench_median(memory, BENCH_ROUNDS) / 1e6, "M/s", 0, 0);
-	bench_figure("shm: range, the same pairs", bench_median(range, BENCH_ROUNDS) / 1e6, "M/s",
-		     0, 0);
-	bench_figure("shm: range / malloc()",
-		     bench_median(range, BENCH_ROUNDS) / bench_median(memory, BENCH_ROUNDS), "x",
-		     0.2, 0);
+	bench_ratios(ratio, range, memory, BENCH_ROUNDS);
+	bench_series("malloc() in DRAM, take and free 64 to 1087 bytes, 2 threads", memory,
+		     BENCH_ROUNDS, "M/s", 0, 0);
+	bench_series("shm: range, the same pairs", range, BENCH_ROUNDS, "M/s", 0, 0);
+	bench_series("shm: range / malloc()", ratio, BENCH_ROUNDS, "x", 0.2, 0);
 	bench_command("make bench");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The storage benchmarks: storage OUTPUT.json TOOL DIR [queue|file|array|bfs|range]...
+ * The storage benchmarks: storage OUTPUT.json TOOL DIR [queue|file|array|graph|range]...
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 static const struct bench_group groups[] = {
 	{"queue", bench_queue}, {"file", bench_file},   {"array", bench_array},
-	{"bfs", bench_bfs},     {"range", bench_range}, {NULL, NULL},
+	{"graph", bench_graph}, {"range", bench_range}, {NULL, NULL},
 };
 
 struct annex_dev *bench_open(const char *uri, const struct annex_dev_opts *opts)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * BFS on a Kronecker graph of scale 22 with a cache of 1/8 of its edge bytes, against the same BFS
- * over mmap in a memory cgroup of the same size: the cache's bytes and what the process needs of
- * anonymous memory anyway.
+ * BFS and connected components of a Kronecker graph of scale 22, with a cache of 1/8 of its edge
+ * bytes, against the same over mmap. Both run in one memory cgroup, which has what the cached run
+ * needs at its peak; time is that of the whole process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,13 +15,17 @@
 #include "bench.h"
 #include "spawn.h"
 
-#define ROUNDS 3
+/* Beside what a process has resident: its page tables and the kernel's own for its files. */
+#define KERNEL_BYTES (16ull << 20)
 
+/* struct result - @found: what the algorithm counts, which is the same for all. */
 struct result {
-	double seconds;
-	double reached;
-	double levels;
-	double anon;
+	double seconds, found, peak;
+};
+
+/* struct searched - An algorithm of annex graph, and the number in its report that is compared. */
+struct searched {
+	const char *command, *found, *name;
 };
 
 /* Everything out of the page cache, so that each run starts cold. */
@@ -36,7 +40,8 @@ static void drop_caches(void)
 		close(fd);
 }
 
-static struct result run(const struct bench_ctx *ctx, const char *cgroup, char *const args[])
+static struct result run(const struct bench_ctx *ctx, const struct searched *a, const char *cgroup,
+			 char *const args[])
 {
 	/* The shell joins the cgroup, then becomes the tool. */
 	char *argv[32] = {"sh",
@@ -45,7 +50,8 @@ static struct result run(const struct bench_ctx *ctx, const char *cgroup, char *
 			  (char *)cgroup,
 			  (char *)ctx->tool,
 			  "graph",
-			  "bfs"};
+			  (char *)a->command};
+	struct bench_usage usage;
 	unsigned int n = 7;
 	struct result r;
 	json_t *out;
@@ -53,11 +59,8 @@ static struct result run(const struct bench_ctx *ctx, const char *cgroup, char *
 	while (*args)
 		argv[n++] = *args++;
 	drop_caches();
-	out = bench_run_json(ctx->dir, argv);
-	r.seconds = bench_number(out, "time_s");
-	r.reached = bench_number(out, "reached");
-	r.levels = bench_number(out, "levels");
-	r.anon = bench_number(out, "anon_bytes");
+	out = bench_run_usage(ctx->dir, argv, &usage);
+	r = (struct result){usage.seconds, bench_number(out, a->found), usage.peak};
 	json_decref(out);
 	return r;
 }
@@ -118,54 +121,59 @@ static double edge_bytes(const struct bench_ctx *ctx, char *path)
 	return bytes;
 }
 
-static double best_of(struct result *r, const struct result *reference)
+static void compare(const struct bench_ctx *ctx, const struct searched *a, char *path, double edges)
 {
-	double s[ROUNDS];
-
-	for (unsigned int i = 0; i < ROUNDS; i++) {
-		if (r[i].reached != reference->reached || r[i].levels != reference->levels)
-			bench_fail("two runs of BFS on one graph disagree");
-		s[i] = r[i].seconds;
-	}
-	return bench_median(s, ROUNDS);
-}
-
-void bench_bfs(const struct bench_ctx *ctx)
-{
-	struct result own[ROUNDS], normal[ROUNDS], random[ROUNDS], free_run;
-	double a, b, c, edges;
-	char path[4096], cache[32], cgroup[256];
+	double own[BENCH_ROUNDS], normal[BENCH_ROUNDS], random[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
+	char cache[32], cgroup[256], name[96];
 	char *cached[] = {path, "--cache", cache, "--threads", "2", "--cold", "--json", NULL};
 	char *checked[] = {path, "--cache", cache, "--threads", "2", "--verify", "--json", NULL};
 	char *mapped[] = {path, "--access", "mmap", "--threads", "2", "--cold", "--json", NULL};
 	char *advised[] = {path,        "--access", "mmap",   "--advise", "random",
 			   "--threads", "2",        "--cold", "--json",   NULL};
+	char *const *sides[] = {cached, mapped, advised};
+	double *seconds[] = {own, normal, random};
+	struct result first, r;
 	uint64_t limit;
+
+	snprintf(cache, sizeof(cache), "%" PRIu64, (uint64_t)(edges / 8) / 4096 * 4096);
+	first = run(ctx, a, "", cached);
+	limit = ((uint64_t)first.peak + KERNEL_BYTES) / 4096 * 4096;
+	if (!make_cgroup(cgroup, sizeof(cgroup), limit)) {
+		bench_note("%s: no memory cgroup can be made here (root is needed): left out",
+			   a->name);
+		return;
+	}
+	bench_note("%s: edge bytes %.0f MiB, cache %.0f MiB, cgroup %.0f MiB", a->name,
+		   edges / 1048576, edges / 8 / 1048576, (double)limit / 1048576);
+	run(ctx, a, "", checked); /* against a serial run in memory, untimed */
+	for (unsigned int i = 0; i < BENCH_ROUNDS; i++) {
+		for (unsigned int k = 0; k < 3; k++) {
+			r = run(ctx, a, cgroup, sides[k]);
+			if (r.found != first.found)
+				bench_fail("two runs of %s on one graph disagree", a->name);
+			seconds[k][i] = r.seconds;
+		}
+		ratio[i] = (normal[i] < random[i] ? normal[i] : random[i]) / own[i];
+	}
+	rmdir(cgroup);
+	snprintf(name, sizeof(name), "%s, Kronecker 22, cache of 1/8 of the edges", a->name);
+	bench_series(name, own, BENCH_ROUNDS, "s", 0, 0);
+	snprintf(name, sizeof(name), "%s over mmap in the same cgroup", a->name);
+	bench_series(name, normal, BENCH_ROUNDS, "s", 0, 0);
+	bench_series("the same with MADV_RANDOM", random, BENCH_ROUNDS, "s", 0, 0);
+	snprintf(name, sizeof(name), "better mmap / cached %s", a->name);
+	bench_series(name, ratio, BENCH_ROUNDS, "x", 2, 0);
+}
+
+void bench_graph(const struct bench_ctx *ctx)
+{
+	const struct searched all[] = {{"bfs", "reached", "BFS"},
+				       {"cc", "components", "connected components"}};
+	char path[4096];
+	double edges;
 
 	make_graph(ctx, path, sizeof(path));
 	edges = edge_bytes(ctx, path);
-	snprintf(cache, sizeof(cache), "%" PRIu64, (uint64_t)(edges / 8) / 4096 * 4096);
-	free_run = run(ctx, "", mapped);
-	limit = (uint64_t)(edges / 8 + free_run.anon) / 4096 * 4096;
-	if (!make_cgroup(cgroup, sizeof(cgroup), limit)) {
-		bench_note("bfs: no memory cgroup can be made here (root is needed): left out");
-		return;
-	}
-	bench_note("edge bytes %.0f MiB, cache %.0f MiB, anonymous %.0f MiB, cgroup %.0f MiB",
-		   edges / 1048576, edges / 8 / 1048576, free_run.anon / 1048576,
-		   (double)limit / 1048576);
-	run(ctx, "", checked); /* against a serial run in memory, untimed */
-	for (unsigned int i = 0; i < ROUNDS; i++) {
-		own[i] = run(ctx, "", cached);
-		normal[i] = run(ctx, cgroup, mapped);
-		random[i] = run(ctx, cgroup, advised);
-	}
-	rmdir(cgroup);
-	a = best_of(own, &free_run);
-	b = best_of(normal, &free_run);
-	c = best_of(random, &free_run);
-	bench_figure("BFS, Kronecker 22, cache of 1/8 of the edges", a, "s", 0, 0);
-	bench_figure("BFS over mmap in a cgroup of the same memory", b, "s", 0, 0);
-	bench_figure("the same with MADV_RANDOM", c, "s", 0, 0);
-	bench_figure("better mmap / cached BFS", (b < c ? b : c) / a, "x", 2, 0);
+	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		compare(ctx, &all[i], path, edges);
 }
