@@ -117,7 +117,7 @@ static inline uint64_t sim_room(const struct sim_gpu *g, unsigned int tier)
 	return g->room[tier] < g->sim->room[tier] ? g->room[tier] : g->sim->room[tier];
 }
 
-/* The SSDs are one striped device to who does not say which: each in turn. */
+/* Whoever does not say which SSD has all of them, as one striped device: each in turn. */
 static inline unsigned int sim_ssd(struct sim_gpu *g)
 {
 	uint32_t ssds = g->sim->sys->ssds, first = (uint32_t)(g - g->sim->gpus);
