@@ -38,6 +38,8 @@ static void compare(const struct plan_trace *t, unsigned int policy, double refe
 	char figure[160];
 
 	bench_command("annex simulate %s --policy %s", t->file, name);
+	if (isnan(reference) && isinf(ours))
+		return;
 	if (isinf(reference) || isinf(ours)) {
 		snprintf(figure, sizeof(figure), "%s: %s is %sfeasible, as G10's (1: yes)",
 			 t->label, name, isinf(reference) ? "in" : "");

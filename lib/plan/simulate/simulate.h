@@ -117,14 +117,6 @@ static inline uint64_t sim_room(const struct sim_gpu *g, unsigned int tier)
 	return g->room[tier] < g->sim->room[tier] ? g->room[tier] : g->sim->room[tier];
 }
 
-/* Whoever does not say which SSD has all of them, as one striped device: each in turn. */
-static inline unsigned int sim_ssd(struct sim_gpu *g)
-{
-	uint32_t ssds = g->sim->sys->ssds, first = (uint32_t)(g - g->sim->gpus);
-
-	return ANNEX_TIER_SSD + (first + g->striped++) % ssds;
-}
-
 static inline void sim_take(struct sim_gpu *g, unsigned int tier, uint64_t bytes)
 {
 	g->room[tier] -= bytes;
@@ -135,6 +127,14 @@ static inline void sim_give(struct sim_gpu *g, unsigned int tier, uint64_t bytes
 {
 	g->room[tier] += bytes;
 	g->sim->room[tier] += bytes;
+}
+
+/* Whoever does not say which SSD has all of them, as one striped device: each in turn. */
+static inline unsigned int sim_ssd(struct sim_gpu *g)
+{
+	uint32_t ssds = g->sim->sys->ssds, first = (uint32_t)(g - g->sim->gpus);
+
+	return ANNEX_TIER_SSD + (first + g->striped++) % ssds;
 }
 
 /* memory.c */
