@@ -27,8 +27,9 @@ enum loss { LOSS_NONE, LOSS_GONE, LOSS_POISON };
 
 /*
  * struct annex_mapping - @seq, @base, @end, @loss: what the handler uses; @base: 0: the slot is
- * free. The rest is read and written under the lock. @regular: the file had all of the mapping.
- * @whole: and all of its blocks, on a file system that does not take blocks away by itself.
+ * free. The rest is read and written under the lock. @regular: it is of a regular file. @sized: which
+ * had all of the mapping. @whole: and all of its blocks, on a file system that does not take blocks
+ * away by itself.
  */
 struct annex_mapping {
 	uint32_t seq;
@@ -38,7 +39,7 @@ struct annex_mapping {
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	bool regular, whole;
+	bool regular, sized, whole;
 };
 
 struct chunk {
@@ -220,13 +221,14 @@ static void look_at_file(struct annex_mapping *m, int fd, size_t bytes)
 	struct stat st;
 
 	m->fd = fd;
-	m->regular = m->whole = false;
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < bytes)
+	m->regular = m->sized = m->whole = false;
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return;
 	m->dev = st.st_dev;
 	m->ino = st.st_ino;
 	m->regular = true;
-	m->whole = is_whole(&st, bytes) && keeps_blocks(fd);
+	m->sized = (uint64_t)st.st_size >= bytes;
+	m->whole = m->sized && is_whole(&st, bytes) && keeps_blocks(fd);
 }
 
 int annex_mapping_watch(const char *name, int fd, const void *addr, size_t bytes,
@@ -258,7 +260,7 @@ static bool is_cut(const struct annex_mapping *m)
 	uint64_t bytes = m->end - m->base;
 	struct stat st;
 
-	if (!m->regular || fstat(m->fd, &st) || st.st_dev != m->dev || st.st_ino != m->ino)
+	if (!m->sized || fstat(m->fd, &st) || st.st_dev != m->dev || st.st_ino != m->ino)
 		return false;
 	return (uint64_t)st.st_size < bytes || (m->whole && !is_whole(&st, bytes));
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <annex/detail/atomic.h>
 #include <annex/hdm.h>
+#include <annex/log.h>
 #include <annex/mapping.h>
 #include "hdm_rig.h"
 #include "unit.h"
@@ -146,9 +147,25 @@ static void use_what_is_left(void)
 	file_close(&f);
 }
 
+/* Between the size's check and the watch: who reads is told the same. */
+static void cut_before_the_watch(void)
+{
+	struct file f;
+
+	file_open(&f);
+	annex_mapping_end(f.m);
+	if (annex_mapping_catch() || ftruncate(f.fd, PAGE) ||
+	    annex_mapping_watch("file", f.fd, f.at, BYTES, &f.m) || annex_mapping_check(f.m))
+		_exit(1);
+	if (annex_atomic_load(&f.at[3 * PAGE], ANNEX_RELAXED) || annex_mapping_check(f.m) != -EIO)
+		_exit(2);
+	_exit(!strstr(annex_last_error(), "truncated"));
+}
+
 static void lost(void)
 {
 	CU_ASSERT_EQUAL(signal_of(use_what_is_left), 0);
+	CU_ASSERT_EQUAL(signal_of(cut_before_the_watch), 0);
 }
 
 static void grow_again(void)
