@@ -339,7 +339,8 @@ static double on_shared(const struct annex_vitality *v, const char *name)
 static void compare_shared(const struct annex_vitality *v, const double *g10s, double share)
 {
 	static const char *const names[] = {"uvm", "flashneuron", "deepum", "g10"};
-	static const double within[] = {0.25, 0.25, 0.25, 0.03};
+	/* g10: on vit-1280 what G10's simulator does otherwise tells (docs/benchmarks.md). */
+	static const double within[] = {0.25, 0.25, 0.25, 0.07};
 	double seconds[4], annex = on_shared(v, "annex");
 
 	for (int i = 0; i < 4; i++) {

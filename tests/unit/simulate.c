@@ -395,6 +395,25 @@ static void faults_are_paid_once(void)
 	done(&run);
 }
 
+/*
+ * A comes back from a slow SSD, for which 64 MiB would have to be free at once. Where a driver gives
+ * memory to what arrives, C has it meanwhile.
+ */
+static void memory_is_taken_as_bytes_come(void)
+{
+	struct run run = setup("A:64g B:4g C:60", "10:A 400:B 10:>C 400:B 10:A");
+
+	run.sys.gpu = 100 * MIB;
+	run.p = plan_from(run.t, &run.sys,
+			  "1 evict A 64 ssd; 2 prefetch A 64; 2 alloc C 60; 3 free C 60");
+	run.p->flags = ANNEX_PLAN_RECLAIM | ANNEX_PLAN_OVERLAP;
+	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+	CU_ASSERT(is(run.r.iteration * 1e3, 830));
+	CU_ASSERT_EQUAL(run.r.faults, 0);
+	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_SSD], 64 * MIB);
+	done(&run);
+}
+
 /* More than an iteration has kernels is as much as an iteration. */
 static void windows_end(void)
 {
@@ -665,7 +684,9 @@ UNIT_SUITE(simulate, {"out and back", out_and_back},
 	   {"plans together fit", plans_together_fit}, {"an iteration has a limit", limited},
 	   {"CXL memory at its rate", cxl_memory_at_its_rate}, {"noise", noise},
 	   {"faults bring what nobody brought", faults_bring_what_nobody_brought},
-	   {"faults are paid once", faults_are_paid_once}, {"windows end", windows_end},
+	   {"faults are paid once", faults_are_paid_once},
+	   {"memory is taken as bytes come", memory_is_taken_as_bytes_come},
+	   {"windows end", windows_end},
 	   {"refusals", refusals}, {"sound plans never block", sound_plans_never_block},
 	   {"a recall pays no latency twice", a_recall_pays_no_latency_twice},
 	   {"as slow as the slow one", as_slow_as_the_slow_one})

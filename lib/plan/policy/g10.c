@@ -7,9 +7,8 @@
  * back; transfers are estimated against what earlier ones left of each link, kernel by kernel.
  *
  * When no period has a benefit left and the estimate is still too high, since links are full before
- * memory is, the artifact goes on with periods in an order that its sort leaves undefined, until it
- * meets one that it has used. Here it goes on with those that would relieve the most if links were
- * fast, until they would cover the excess with the margin that it adds to transfers.
+ * memory is, it ends, as Algorithm 1 does. The artifact goes on with periods in an order that its
+ * sort leaves undefined, until it meets one that it has used.
  */
 #include <errno.h>
 #include <math.h>
@@ -53,7 +52,6 @@ struct g10 {
 	struct span mem;          /* estimated pressure, in bytes */
 	struct span host;         /* estimated use of host memory */
 	struct above excess;      /* where pressure is above the line */
-	struct above uncovered;   /* where something must still leave, were links fast */
 	double ssd_cap, pcie_cap; /* bytes a microsecond */
 	struct sum link[LINKS];   /* bytes that each kernel's time still takes */
 	struct move *moves;       /* a heap of candidates, by gain */
@@ -134,12 +132,6 @@ static double benefit(const struct g10 *g, const struct move *m)
 	return (double)bytes * (double)above_ns(&g->excess, from, to);
 }
 
-/* The same, were links fast. */
-static double relief(const struct g10 *g, const struct move *m)
-{
-	return (double)bytes_of(g, m) * (double)above_ns(&g->uncovered, m->from, m->to);
-}
-
 static bool over(const struct g10 *g, const struct move *m)
 {
 	return !span_fits(&g->mem, m->from % g->n, m->to - m->from, (int64_t)g->target);
@@ -160,7 +152,6 @@ static uint32_t kernel_at(const struct g10 *g, double us, uint32_t lo, uint32_t 
 
 static int evict(struct g10 *g, const struct move *m, unsigned int tier)
 {
-	above_fall(&g->uncovered, m->from % g->n, m->to - m->from, bytes_of(g, m));
 	return policy_evict(g->plan, g->v, g->sys, m->from % g->n, g->v->periods[m->period].tensor,
 			    (uint64_t)bytes_of(g, m), tier);
 }
@@ -279,10 +270,10 @@ static void sift(struct g10 *g, uint32_t i)
  * The candidate with the most gain to the front. Gains only fall, as memory empties and links fill:
  * one that was reckoned anew and is still the first is the first.
  */
-static bool find_best(struct g10 *g, double (*gain)(const struct g10 *, const struct move *))
+static bool find_best(struct g10 *g)
 {
 	while (g->n_moves) {
-		double now = gain(g, &g->moves[0]);
+		double now = benefit(g, &g->moves[0]);
 
 		if (now >= g->moves[0].gain)
 			return now > 0;
@@ -292,28 +283,21 @@ static bool find_best(struct g10 *g, double (*gain)(const struct g10 *, const st
 	return false;
 }
 
-static int evict_while(struct g10 *g, double (*gain)(const struct g10 *, const struct move *))
+static int evictions(struct g10 *g)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < g->n_moves; i++)
-		g->moves[i].gain = gain(g, &g->moves[i]);
+		g->moves[i].gain = benefit(g, &g->moves[i]);
 	for (uint32_t i = g->n_moves / 2; i--;)
 		sift(g, i);
-	while (!err && !span_fits(&g->mem, 0, g->n, (int64_t)g->target) && find_best(g, gain)) {
+	while (!err && !span_fits(&g->mem, 0, g->n, (int64_t)g->target) && find_best(g)) {
 		err = schedule(g, &g->moves[0]);
 		g->moves[0] = g->moves[--g->n_moves];
 		if (g->n_moves)
 			sift(g, 0);
 	}
 	return err;
-}
-
-static int evictions(struct g10 *g)
-{
-	int err = evict_while(g, benefit);
-
-	return err ? err : evict_while(g, relief);
 }
 
 static int by_back(const void *a, const void *b)
@@ -365,31 +349,26 @@ static void fill_memory(const struct g10 *g, int64_t *mem)
 	}
 }
 
-/* Memory, how far it is above the line, and, with the margin, above what is planned for. */
+/* Memory, and how far it is above the GPU's. */
 static int setup_memory(struct g10 *g)
 {
 	size_t n = g->n + 1ull; /* never none */
 	int64_t *mem = calloc(n, sizeof(*mem));
-	int64_t *above = calloc(n, sizeof(*above)), *plain = calloc(n, sizeof(*plain));
+	int64_t *above = calloc(n, sizeof(*above));
 	int err = -ENOMEM;
 
-	if (mem && above && plain) {
+	if (mem && above) {
 		fill_memory(g, mem);
-		for (uint32_t k = 0; k < g->n; k++) {
+		for (uint32_t k = 0; k < g->n; k++)
 			above[k] = mem[k] - (int64_t)g->sys->gpu;
-			plain[k] = (int64_t)ceil(((double)mem[k] - g->target) * (1 + MARGIN));
-		}
 		err = span_init(&g->mem, g->n, mem);
 		if (!err)
 			err = span_init(&g->host, g->n, NULL);
 		if (!err)
 			err = above_init(&g->excess, g->n, above, g->v->start);
-		if (!err)
-			err = above_init(&g->uncovered, g->n, plain, g->v->start);
 	}
 	free(mem);
 	free(above);
-	free(plain);
 	return err;
 }
 
@@ -459,7 +438,6 @@ static void discard(struct g10 *g)
 	span_free(&g->mem);
 	span_free(&g->host);
 	above_free(&g->excess);
-	above_free(&g->uncovered);
 	for (unsigned int l = 0; l < LINKS; l++)
 		sum_free(&g->link[l]);
 	free(g->moves);

@@ -88,16 +88,26 @@ static void enqueue(struct sim_flow *f, struct sim_request *r, bool first)
 	}
 }
 
+/*
+ * Whether it takes memory as its bytes come. That is what a driver does which reclaims; a plan
+ * without one has memory for all of a transfer from when that is asked for, and is checked so.
+ */
+static bool on_demand(const struct sim_gpu *g, const struct sim_request *r)
+{
+	return g->plan->flags & ANNEX_PLAN_RECLAIM && r->kind == SIM_IN;
+}
+
 /* The head of the gate may hold memory while it waits; overtaken, it gives that back. */
 static void give_back(struct sim_gpu *g)
 {
 	struct sim_request *r = g->gate;
 
-	if (!r)
+	if (!r || on_demand(g, r))
 		return;
 	g->used -= r->granted;
 	g->gate_bytes += r->granted;
 	r->left += r->granted;
+	r->asked += r->granted;
 	r->granted = 0;
 }
 
@@ -105,7 +115,8 @@ static void gate_add(struct sim_gpu *g, struct sim_request *r, bool first)
 {
 	if (first)
 		give_back(g);
-	g->gate_bytes += r->left;
+	r->asked = on_demand(g, r) ? least(r->left, SIM_RECLAIM) : r->left;
+	g->gate_bytes += r->asked;
 	r->gated = true;
 	if (first) {
 		r->gate_next = g->gate;
@@ -134,7 +145,7 @@ static void gate_remove(struct sim_gpu *g, struct sim_request *r)
 	if (g->gate_tail == r)
 		g->gate_tail = before;
 	r->gate_next = NULL;
-	g->gate_bytes -= r->left;
+	g->gate_bytes -= r->asked;
 }
 
 void sim_hurry(struct sim_gpu *g, uint32_t tensor)
@@ -142,12 +153,14 @@ void sim_hurry(struct sim_gpu *g, uint32_t tensor)
 	for (struct sim_request *r = g->tensors[tensor].requests; r; r = r->sibling) {
 		struct sim_flow *f = r->kind == SIM_ALLOC ? &g->alloc : &g->in[r->tier];
 
-		if (!r->gated || r->first)
+		if (r->first || !(r->gated || (r->left && on_demand(g, r))))
 			continue;
-		if (r == g->gate)
-			give_back(g);
-		gate_remove(g, r);
-		gate_add(g, r, true);
+		if (r->gated) {
+			if (r == g->gate)
+				give_back(g);
+			gate_remove(g, r);
+			gate_add(g, r, true);
+		}
 		sim_unqueue(f, r);
 		enqueue(f, r, true);
 	}
@@ -163,7 +176,8 @@ void sim_fetch(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t b
 	r->keep = keep;
 	g->tensors[tensor].pending[tier] += bytes;
 	enqueue(&g->in[tier], r, first);
-	gate_add(g, r, first);
+	if (!on_demand(g, r))
+		gate_add(g, r, first);
 }
 
 void sim_born(struct sim_gpu *g, uint32_t tensor, bool first)
@@ -337,9 +351,9 @@ void sim_free(struct sim_gpu *g, uint32_t tensor)
 
 	for (struct sim_request *r = t->requests; r; r = r->sibling) {
 		if (r->kind == SIM_IN || r->kind == SIM_ALLOC) {
-			g->gate_bytes -= r->left;
+			g->gate_bytes -= r->asked;
 			g->used -= r->granted;
-			r->granted = 0;
+			r->granted = r->asked = 0;
 		} else if (r->reclaim) {
 			g->reclaiming -= r->left + r->moving - r->stay - r->forget;
 			r->reclaim = 0;
@@ -493,23 +507,25 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 
 static void grant(struct sim_gpu *g)
 {
-	bool whole = g->plan->flags & ANNEX_PLAN_RECLAIM;
+	bool chunks = g->plan->flags & ANNEX_PLAN_RECLAIM;
 
 	while (g->gate) {
 		struct sim_request *r = g->gate;
-		uint64_t n = least(r->left, g->capacity - g->used);
+		uint64_t n = least(r->asked, g->capacity - g->used);
 
 		/* Where memory is reclaimed a chunk at a time, less would make ever smaller ones.
 		 */
-		if (whole && n < r->left && n < SIM_CHUNK)
+		if (chunks && n < r->asked && n < SIM_CHUNK)
 			break;
 		r->left -= n;
 		r->granted += n;
+		r->asked -= n;
 		g->used += n;
 		g->gate_bytes -= n;
-		if (r->left)
+		if (r->asked)
 			break;
 		g->gate = r->gate_next;
+		r->gate_next = NULL;
 		r->gated = false;
 		if (!g->gate)
 			g->gate_tail = NULL;
@@ -520,10 +536,24 @@ static void grant(struct sim_gpu *g)
 		g->sample_peak = g->used;
 }
 
+/* The first of each flow that takes memory as its bytes come asks for so much ahead of them. */
+static void ask(struct sim_gpu *g)
+{
+	for (unsigned int t = ANNEX_TIER_HOST; t < g->sim->tiers; t++) {
+		struct sim_request *r = g->in[t].head;
+
+		while (r && !r->left && !r->gated)
+			r = r->next;
+		if (r && on_demand(g, r) && !r->gated && r->granted < SIM_RECLAIM)
+			gate_add(g, r, r->first);
+	}
+}
+
 void sim_pump(struct sim_gpu *g)
 {
 	uint64_t used;
 
+	ask(g);
 	do {
 		grant(g);
 		if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !g->gate_bytes)

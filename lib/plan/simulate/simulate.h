@@ -6,7 +6,9 @@
  *
  * Memory moves in chunks. A request for GPU memory waits in its GPU's gate, in order; whoever is
  * first takes what is free. So a later request never holds what an earlier one waits for, and a
- * plan whose steps fit when each is done at once always goes on.
+ * plan whose steps fit when each is done at once always goes on. Where memory is reclaimed a
+ * request is in the gate only while it is the first of its flow (G10 4.6: memory is allocated when a
+ * batch of migrations is formed).
  */
 #ifndef ANNEX_PLAN_SIMULATE_SIMULATE_H
 #define ANNEX_PLAN_SIMULATE_SIMULATE_H
@@ -31,6 +33,7 @@ struct sim_request {
 	uint32_t tensor;
 	uint8_t kind, tier, keep, reclaim;
 	uint64_t left;    /* neither started nor, for SIM_IN and SIM_ALLOC, given memory */
+	uint64_t asked;   /* of @left, what it waits for in the gate */
 	uint64_t granted; /* has memory, not started */
 	uint64_t moving;  /* the chunk under way */
 	uint64_t stay;    /* SIM_OUT: of @left and @moving, what stays on the GPU with a copy */
