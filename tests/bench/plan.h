@@ -56,11 +56,22 @@ struct plan_run {
 void plan_run(const struct plan_trace *t, const struct annex_system *sys, const char *policy,
 	      struct plan_run *run);
 
+/* The planner is content with a millionth above the ideal: so far apart two times are equal. */
+#define PLAN_EQUAL 1.000001
+
+/* The policies that move something, but annex. */
+#define PLAN_OTHERS 6u
+extern const char *const plan_others[PLAN_OTHERS];
+
+/* plan_each() - @one for each number below @n, on all processors; each writes what is its own. */
+void plan_each(unsigned int n, void (*one)(void *ctx, unsigned int i), void *ctx);
+
 /* One file a group of figures. */
 void plan_cost(const struct bench_ctx *ctx);
 void plan_g10(const struct bench_ctx *ctx);
 void plan_noise(const struct bench_ctx *ctx);
 void plan_grid(const struct bench_ctx *ctx);
+void plan_many(const struct bench_ctx *ctx);
 void plan_growth(const struct bench_ctx *ctx);
 
 #endif

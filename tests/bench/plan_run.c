@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <annex/log.h>
 #include "plan.h"
+
+const char *const plan_others[PLAN_OTHERS] = {"g10",    "g10-host",    "g10-gds",
+					      "deepum", "flashneuron", "uvm"};
 
 static void analyse(struct plan_trace *t)
 {
@@ -91,4 +96,40 @@ void plan_run(const struct plan_trace *t, const struct annex_system *sys, const 
 		bench_fail("%s, policy %s: %s", t->label, policy, annex_last_error());
 	annex_plan_free(run->plan);
 	run->plan = NULL;
+}
+
+#define MOST_THREADS 64
+
+struct cells {
+	atomic_uint next;
+	unsigned int n;
+	void (*one)(void *ctx, unsigned int i);
+	void *ctx;
+};
+
+static void *take_cells(void *arg)
+{
+	struct cells *c = arg;
+	unsigned int i;
+
+	/* Only who comes first matters: cells are each written by one thread. */
+	while ((i = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed)) < c->n)
+		c->one(c->ctx, i);
+	return NULL;
+}
+
+void plan_each(unsigned int n, void (*one)(void *ctx, unsigned int i), void *ctx)
+{
+	struct cells cells = {.n = n, .one = one, .ctx = ctx};
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t threads[MOST_THREADS];
+	unsigned int started = 0;
+
+	while (started < MOST_THREADS && started < cores &&
+	       !pthread_create(&threads[started], NULL, take_cells, &cells))
+		started++;
+	if (!started)
+		bench_fail("cannot create a thread");
+	while (started)
+		pthread_join(threads[--started], NULL);
 }
