@@ -53,8 +53,7 @@ enum annex_tier {
  * @fault_ns: handling of a page fault, for each tensor that a kernel finds absent.
  * @alloc: bytes a second that a GPU can allocate, beside its kernels.
  * @gpus: number of GPUs, at least 1.
- * @ssds: number of SSDs. annex chooses among them; to other policies, and to what is reclaimed,
- *	they are one striped device.
+ * @ssds: number of SSDs, which policies, and what reclaims, use as one striped device.
  * @strict: kernels begin when all their tensors are there, and cannot be stopped to wait for one:
  *	annex plans none that begins before (ANNEX_PLAN_OVERLAP).
  */

@@ -637,6 +637,7 @@ static bool try_random_plan(struct tally *tally, bool compare)
 	run.p = random_plan(&seed, run.t, &run.sys);
 	if (run.p) {
 		tally->made++;
+		run.p->flags |= random_below(&seed, 2) ? ANNEX_PLAN_OVERLAP : 0;
 		run.opts.noise = random_below(&seed, 3) ? 0 : 0.3;
 		good = goes_on(&run) && (!compare || close_to_reference(&run));
 		CU_ASSERT(good);

@@ -537,6 +537,7 @@ static bool run_kernel(struct reference *r, uint32_t k, size_t *step)
 
 	if (!run_steps(r, k, step))
 		return false;
+	until = r->now;
 	while (!launches(r, k)) {
 		idle = pass(r) > 0 ? 0 : idle + 1;
 		if (idle > PATIENCE)
@@ -546,7 +547,9 @@ static bool run_kernel(struct reference *r, uint32_t k, size_t *step)
 		if (r->t->uses[u].how & ANNEX_USE_WRITE)
 			written(r, r->t->uses[u].tensor);
 	tidy(r);
-	until = r->now + (double)r->t->kernels[k].ns * 1e-9;
+	/* A kernel that begins before its tensors are there stands still until they are. */
+	until = (r->p->flags & ANNEX_PLAN_OVERLAP ? until : r->now) +
+		(double)r->t->kernels[k].ns * 1e-9;
 	while (r->now < until - r->dt / 2)
 		pass(r);
 	return true;

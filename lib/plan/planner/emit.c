@@ -12,8 +12,6 @@ struct emit {
 	struct annex_pass *p;
 	struct annex_plan *plan;
 	uint64_t *keep; /* of each period: what is still to return and keep its copy */
-	uint8_t *ssd;   /* of each epoch: which SSD */
-	uint64_t load[ANNEX_MAX_SSDS];
 	uint32_t *row; /* the slices of a slot */
 	uint32_t n_row;
 };
@@ -46,40 +44,40 @@ static void find_kept(struct emit *e, uint32_t tensor)
 	}
 }
 
-/* Copies of an epoch go to one SSD: that which has the least of them so far. */
-static unsigned int tier_of(struct emit *e, uint32_t epoch, unsigned int below)
+/* Add a step, or bytes to one like it: of the last ones, of which a striped transfer has several. */
+static int add(struct emit *e, enum annex_plan_op op, uint32_t kernel, uint32_t tensor,
+	       uint64_t bytes, unsigned int tier, bool keep)
 {
-	uint32_t least_loaded = 0;
+	for (size_t i = 0; i < e->plan->n_steps && i <= e->p->sys->ssds; i++) {
+		struct annex_plan_step *last = &e->plan->steps[e->plan->n_steps - 1 - i];
 
-	if (below != BELOW_SSD)
-		return below == BELOW_HOST ? ANNEX_TIER_HOST : ANNEX_TIER_CXL;
-	if (e->ssd[epoch])
-		return ANNEX_TIER_SSD + e->ssd[epoch] - 1;
-	for (uint32_t i = 1; i < e->p->sys->ssds; i++)
-		if (e->load[i] < e->load[least_loaded])
-			least_loaded = i;
-	e->load[least_loaded] += e->p->epochs[epoch].copied;
-	e->ssd[epoch] = (uint8_t)(least_loaded + 1);
-	return ANNEX_TIER_SSD + least_loaded;
+		if (last->op != op || last->kernel != kernel || last->tensor != tensor)
+			break;
+		if (last->tier == tier && last->keep == keep) {
+			last->bytes += bytes;
+			return 0;
+		}
+	}
+	return policy_step(e->plan, e->p->v, op, kernel, tensor, bytes, tier, keep);
 }
 
 static int step(struct emit *e, enum annex_plan_op op, uint32_t kernel, uint32_t period,
 		uint64_t bytes, unsigned int below, bool keep)
 {
-	uint32_t tensor = e->p->v->periods[period].tensor;
-	unsigned int tier = 0;
-	struct annex_plan_step *last;
+	static const unsigned int tiers[BELOWS] = {ANNEX_TIER_HOST, ANNEX_TIER_CXL, ANNEX_TIER_SSD};
+	bool out = op == ANNEX_PLAN_EVICT || op == ANNEX_PLAN_SAVE;
+	uint32_t parts = out && below == BELOW_SSD ? e->p->sys->ssds : 1;
+	int err = 0;
 
-	if (!bytes)
-		return 0;
-	if (op == ANNEX_PLAN_EVICT || op == ANNEX_PLAN_SAVE)
-		tier = tier_of(e, e->p->idle[period].epoch, below);
-	last = e->plan->n_steps ? &e->plan->steps[e->plan->n_steps - 1] : NULL;
-	if (!last || last->op != op || last->kernel != kernel || last->tensor != tensor ||
-	    last->tier != tier || last->keep != keep)
-		return policy_step(e->plan, e->p->v, op, kernel, tensor, bytes, tier, keep);
-	last->bytes += bytes;
-	return 0;
+	for (uint32_t i = 0; i < parts && !err; i++) {
+		uint64_t part = bytes / (parts - i);
+
+		bytes -= part;
+		if (part)
+			err = add(e, op, kernel, e->p->v->periods[period].tensor, part,
+				  out ? tiers[below] + i : 0, keep);
+	}
+	return err;
 }
 
 /* Slots until a slice is due. */
@@ -198,15 +196,13 @@ int annex_emit(struct annex_pass *p, struct annex_plan *plan)
 	int err = -ENOMEM;
 
 	e.keep = calloc((size_t)p->v->n_periods + 1, sizeof(*e.keep));
-	e.ssd = calloc((size_t)p->n_epochs + 1, sizeof(*e.ssd));
 	e.row = malloc(((size_t)p->n_slices + 1) * sizeof(*e.row));
-	if (e.keep && e.ssd && e.row) {
+	if (e.keep && e.row) {
 		for (uint32_t i = 0; i < p->v->trace->n_tensors; i++)
 			find_kept(&e, i);
 		err = emit_all(&e);
 	}
 	free(e.keep);
-	free(e.ssd);
 	free(e.row);
 	return err;
 }
