@@ -32,7 +32,7 @@
 #define SECRET 0x7365637265740000ull
 #define LBA_FORGED 2000u
 #define LIE 0x2aau   /* a status that no command has */
-#define TRIES 40u    /* to find the admin completion queue */
+#define TRIES 200u   /* to find the admin completion queue */
 #define MARKED 1000u /* a word of the shadow doorbells that is no queue's */
 
 enum { SQ, CQ, BUF, OTHER, OTHER_CQ, PAGES }; /* pages of the owner's memory */
