@@ -55,7 +55,8 @@ enum annex_tier {
  * @gpus: number of GPUs, at least 1.
  * @ssds: number of SSDs, which policies, and what reclaims, use as one striped device.
  * @strict: kernels begin when all their tensors are there, and cannot be stopped to wait for one:
- *	annex plans none that begins before (ANNEX_PLAN_OVERLAP).
+ *	annex plans none that begins before (ANNEX_PLAN_OVERLAP), but where faults bring what is
+ *	late (ANNEX_PLAN_RECLAIM).
  */
 struct annex_system {
 	uint64_t gpu, host, cxl;

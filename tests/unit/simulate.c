@@ -396,8 +396,8 @@ static void faults_are_paid_once(void)
 }
 
 /*
- * A comes back from a slow SSD, for which 64 MiB would have to be free at once. Where a driver gives
- * memory to what arrives, C has it meanwhile.
+ * A comes back from a slow SSD, for which 64 MiB would have to be free at once. Where a driver
+ * gives memory to what arrives, C has it meanwhile.
  */
 static void memory_is_taken_as_bytes_come(void)
 {
@@ -687,7 +687,7 @@ UNIT_SUITE(simulate, {"out and back", out_and_back},
 	   {"faults bring what nobody brought", faults_bring_what_nobody_brought},
 	   {"faults are paid once", faults_are_paid_once},
 	   {"memory is taken as bytes come", memory_is_taken_as_bytes_come},
-	   {"windows end", windows_end},
-	   {"refusals", refusals}, {"sound plans never block", sound_plans_never_block},
+	   {"windows end", windows_end}, {"refusals", refusals},
+	   {"sound plans never block", sound_plans_never_block},
 	   {"a recall pays no latency twice", a_recall_pays_no_latency_twice},
 	   {"as slow as the slow one", as_slow_as_the_slow_one})

@@ -12,7 +12,7 @@ struct emit {
 	struct annex_pass *p;
 	struct annex_plan *plan;
 	uint64_t *keep; /* of each period: what is still to return and keep its copy */
-	uint32_t *row; /* the slices of a slot */
+	uint32_t *row;  /* the slices of a slot */
 	uint32_t n_row;
 };
 
