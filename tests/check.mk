@@ -64,7 +64,7 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/u
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
-	riscv-1000000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd
+	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -112,6 +112,10 @@ check/riscv: built/gcc
 		$(BUILD) 200000)
 check/riscv-1000000: built/gcc
 	$(call step,riscv: 1$(comma)000$(comma)000,1800,,tests/rv/run.sh $(BUILD) 1000000)
+# The simulator beside the slow one, on random plans.
+check/plans-100000: built/gcc
+	$(call step,simulator: 100$(comma)000 plans,7200,,env ANNEX_PLANS=100000 $(gcc)/unit \
+		"simulate/as slow as the slow one")
 $(addprefix check/tool/,$(friendly)): check/tool/%: built/gcc
 	$(call step,tool: $*,900,$(call tool_inputs,$(gcc),$*),tests/tool/run.sh $(gcc)/annex $*)
 check/tool-all: built/gcc

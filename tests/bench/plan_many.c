@@ -16,7 +16,10 @@
 static const struct plan_subject subjects[SUBJECTS] = {
 	{"bert-large", 32}, {"vit-l16", 64}, {"gpt2-xl", 4}, {"llama-1b", 4}};
 
-/* struct cell - Seconds of annex and the others, INFINITY where one cannot run. @over: plans taken over. */
+/*
+ * struct cell - Seconds of annex and the others, INFINITY where one cannot run. @over: plans that
+ * were taken over.
+ */
 struct cell {
 	double s[POLICIES];
 	unsigned int plans, over;

@@ -44,7 +44,7 @@ static void find_kept(struct emit *e, uint32_t tensor)
 	}
 }
 
-/* Add a step, or bytes to one like it: of the last ones, of which a striped transfer has several. */
+/* Add a step, or bytes to one like it of the last ones: a striped transfer has several. */
 static int add(struct emit *e, enum annex_plan_op op, uint32_t kernel, uint32_t tensor,
 	       uint64_t bytes, unsigned int tier, bool keep)
 {

@@ -7,8 +7,8 @@
  * Memory moves in chunks. A request for GPU memory waits in its GPU's gate, in order; whoever is
  * first takes what is free. So a later request never holds what an earlier one waits for, and a
  * plan whose steps fit when each is done at once always goes on. Where memory is reclaimed a
- * request is in the gate only while it is the first of its flow (G10 4.6: memory is allocated when a
- * batch of migrations is formed).
+ * request is in the gate only while it is the first of its flow (G10 4.6: memory is allocated when
+ * a batch of migrations is formed).
  */
 #ifndef ANNEX_PLAN_SIMULATE_SIMULATE_H
 #define ANNEX_PLAN_SIMULATE_SIMULATE_H
