@@ -27,9 +27,9 @@ enum loss { LOSS_NONE, LOSS_GONE, LOSS_POISON };
 
 /*
  * struct annex_mapping - @seq, @base, @end, @loss: what the handler uses; @base: 0: the slot is
- * free. The rest is read and written under the lock. @regular: it is of a regular file. @sized: which
- * had all of the mapping. @whole: and all of its blocks, on a file system that does not take blocks
- * away by itself.
+ * free. The rest is read and written under the lock. @regular: it is of a regular file. @sized:
+ * which had all of the mapping. @whole: and all of its blocks, on a file system that does not take
+ * blocks away by itself.
  */
 struct annex_mapping {
 	uint32_t seq;
