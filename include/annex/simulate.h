@@ -53,10 +53,13 @@ struct annex_sim_sample {
  * @iterations: number of iterations that were run.
  * @steady: all is where it was an iteration before, and took as long; or, where memory is reclaimed
  *	and no iteration is quite like another, the means of four and of the four before agree
- *	within half a percent: then @iteration and @ideal are such means.
+ *	within half a percent: then @iteration and @ideal are such means. With annex_system.ssd_bytes
+ *	so much has been written that each block of flash was erased, or there were 64 iterations.
  * @faults: page faults, of all GPUs.
  * @in: bytes that came from each tier, of all GPUs.
  * @out: bytes that went to each tier, of all GPUs.
+ * @ssd_copied: bytes that garbage collection wrote again in an iteration, on all SSDs: the mean of
+ *	the last four.
  * @gpu_peak: the most bytes on the fullest GPU.
  * @host_peak: the most bytes of host memory that all GPUs took.
  * @cxl_peak: the most bytes of CXL memory that all GPUs took.
@@ -68,6 +71,7 @@ struct annex_sim_result {
 	bool steady;
 	uint64_t faults;
 	uint64_t in[ANNEX_TIERS], out[ANNEX_TIERS];
+	uint64_t ssd_copied;
 	uint64_t gpu_peak, host_peak, cxl_peak;
 };
 

@@ -53,6 +53,10 @@ enum annex_tier {
  * @fault_ns: handling of a page fault, for each tensor that a kernel finds absent.
  * @alloc: bytes a second that a GPU can allocate, beside its kernels.
  * @gpus: number of GPUs, at least 1.
+ * @ssd_bytes: flash of each SSD that tensors may fill; 0: as much as they need, and no garbage
+ *	collection. What must stay on an SSD besides fills blocks of its own, and is no part of it.
+ * @ssd_spare: flash of each SSD beyond @ssd_bytes (over-provisioning), at least three blocks of
+ *	64 MiB; only with @ssd_bytes.
  * @ssds: number of SSDs, which policies, and what reclaims, use as one striped device.
  * @strict: kernels begin when all their tensors are there, and cannot be stopped to wait for one:
  *	annex plans none that begins before (ANNEX_PLAN_OVERLAP), but where faults bring what is
@@ -63,6 +67,7 @@ struct annex_system {
 	double pcie, host_link, cxl_rate;
 	double ssd_read, ssd_write;
 	uint64_t ssd_read_ns, ssd_write_ns;
+	uint64_t ssd_bytes, ssd_spare;
 	uint64_t fault_ns;
 	double alloc;
 	uint32_t gpus, ssds;

@@ -94,7 +94,10 @@ int annex_system_check(const struct annex_system *sys)
 
 	if ((err = check_size("--gpu", sys->gpu, 1)) ||
 	    (err = check_size("--host", sys->host, 0)) ||
-	    (err = check_size("--cxl", sys->cxl, 0)) || (err = check_rate("--pcie", sys->pcie)) ||
+	    (err = check_size("--cxl", sys->cxl, 0)) ||
+	    (err = check_size("--ssd-size", sys->ssd_bytes, 0)) ||
+	    (err = check_size("--ssd-spare", sys->ssd_spare, 0)) ||
+	    (err = check_rate("--pcie", sys->pcie)) ||
 	    (err = check_rate("--ssd-read", sys->ssd_read)) ||
 	    (err = check_rate("--ssd-write", sys->ssd_write)) ||
 	    (err = check_rate("--alloc", sys->alloc)) ||
@@ -107,6 +110,8 @@ int annex_system_check(const struct annex_system *sys)
 	/* 0: nothing but the links of the GPUs limits host memory. */
 	if (sys->host_link != 0 && (err = check_rate("--host-link", sys->host_link)))
 		return err;
+	if (sys->ssd_spare && !sys->ssd_bytes)
+		return annex_fail(-EINVAL, "--ssd-spare: it is beyond a --ssd-size");
 	if (sys->cxl && sys->cxl_rate == 0)
 		return annex_fail(-EINVAL, "--cxl-rate: CXL memory needs a rate above 0");
 	return sys->cxl_rate != 0 ? check_rate("--cxl-rate", sys->cxl_rate) : 0;

@@ -43,8 +43,8 @@ holds "whose it is" grep -q "whose plan is *g10's$" out
 claim "compare" "$annex" simulate llama.json --policy g10,annex "${small[@]}"
 holds "in a line" grep -q "^annex, of g10 " out
 
-# Several SSDs are one striped device to policies that do not choose among them.
-for policy in g10 g10-gds deepum uvm; do
+# Several SSDs are one striped device.
+for policy in annex g10 g10-gds deepum uvm; do
 	claim "$policy on four SSDs" "$annex" simulate llama.json --policy $policy "${small[@]}" \
 		--ssds 4 --json
 	holds "each is written as much" awk -F '[:, ]+' '/"written_bytes"/ { n = $3
@@ -52,6 +52,17 @@ for policy in g10 g10-gds deepum uvm; do
 			if (n > most) most = n }
 		END { exit !(count == 4 && least > 0 && most <= least * 1.1) }' out
 done
+
+# Flash that a plan fills with what dies together copies nothing; more than there is does not fit.
+claim "on little flash" "$annex" simulate llama.json --policy g10 "${small[@]}" --ssd-size 32G \
+	--json
+written=$(number out_ssd_bytes)
+below "little is written again" "$(number ssd_write_amplification)" 1.1
+holds "of bytes that are sent to it" test "$written" -gt 0
+claim "on too little" "$annex" simulate llama.json --policy g10 "${small[@]}" --ssd-size 1G
+holds "it cannot run" grep -q "keep more in ssd0 memory than there is" out
+refused "spare flash alone" "--ssd-spare: it is beyond a --ssd-size" "$annex" plan llama.json \
+	--ssd-spare 1G
 
 # Help and manual know the policies that the library has.
 claim "all policies" "$annex" simulate chain.json --policy all "${machine[@]}" --json
@@ -167,7 +178,7 @@ for rate in pcie host-link cxl-rate ssd-read ssd-write alloc; do
 		refused "$rate of $value" "--$rate" "$annex" plan chain.json --$rate=$value
 	done
 done
-for size in gpu host cxl; do
+for size in gpu host cxl ssd-size ssd-spare; do
 	for value in -1 nan lots 99999999999999999999 16777216T 1G1; do
 		refused "$size of $value" "--$size" "$annex" plan chain.json --$size=$value
 	done

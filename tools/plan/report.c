@@ -15,6 +15,14 @@ static uint64_t of_ssds(const uint64_t *bytes)
 	return sum;
 }
 
+/* What flash is written for each byte that is sent to it; 0: none is. */
+static double amplification(const struct annex_sim_result *r)
+{
+	uint64_t out = of_ssds(r->out);
+
+	return out ? 1 + (double)r->ssd_copied / (double)out : 0;
+}
+
 /* Years until the SSD that is written the most has taken @endurance; 0: none is written. */
 static double lifetime(const struct annex_sim_result *r, double endurance)
 {
@@ -22,7 +30,7 @@ static double lifetime(const struct annex_sim_result *r, double endurance)
 
 	for (unsigned int t = ANNEX_TIER_SSD; t < ANNEX_TIERS; t++)
 		most = r->out[t] > most ? r->out[t] : most;
-	return most ? endurance / ((double)most / r->iteration) / YEAR : 0;
+	return most ? endurance / ((double)most * amplification(r) / r->iteration) / YEAR : 0;
 }
 
 static void put_seconds(struct out *out, const char *key, const char *label, double s)
@@ -65,6 +73,11 @@ static void put_ssds(struct out *out, const struct outcome *o, const struct anne
 						      "read_bytes", (json_int_t)o->r.in[t],
 						      "written_bytes", (json_int_t)o->r.out[t]));
 	out_json(out, "ssds", each);
+	if (sys->ssd_bytes) {
+		out_bytes(out, "ssd_copied_bytes", "garbage collection", o->r.ssd_copied);
+		out_json(out, "ssd_write_amplification", json_real(amplification(&o->r)));
+		out_row(out, "write amplification", "%.3f", amplification(&o->r));
+	}
 	out_json(out, "ssd_lifetime_years", years > 0 ? json_real(years) : NULL);
 	if (years > 0)
 		out_row(out, "SSD lifetime", "%.2f years of nothing else", years);

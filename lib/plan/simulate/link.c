@@ -5,6 +5,7 @@
  * Every chunk passes its GPU's link and its tier's device. Rates are max-min fair: all grow
  * together, and those stop that pass something full.
  */
+#include <errno.h>
 #include <math.h>
 #include "simulate.h"
 
@@ -107,6 +108,22 @@ static void start_in(struct sim_gpu *g, struct sim_flow *f)
 	f->current = r;
 }
 
+/* A chunk goes to flash. Before it does, garbage may be collected. */
+static void program(struct sim_gpu *g, const struct sim_request *r, uint64_t bytes)
+{
+	struct sim *s = g->sim;
+	uint64_t copied = 0;
+
+	if (!s->flash[r->tier])
+		return;
+	if (flash_write(s->flash[r->tier], g->owner + r->tensor, bytes, &copied))
+		s->err = -ENOMEM;
+	s->written += bytes;
+	s->copied += copied;
+	s->busy[r->tier] = fmax(s->busy[r->tier], s->now) +
+			   (double)copied / s->sys->ssd_write * 1e9;
+}
+
 static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 {
 	while (!f->current && f->head) {
@@ -119,10 +136,12 @@ static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 			continue;
 		}
 		if (!take_room(g, tier, n)) {
-			if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !divert(g, f))
+			if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || tier >= ANNEX_TIER_SSD ||
+			    !divert(g, f))
 				return;
 			continue;
 		}
+		program(g, r, n);
 		r->left -= n;
 		r->moving = n;
 		f->left = (double)n;
@@ -193,6 +212,8 @@ static void share_links(struct sim *s, bool in)
 			rate = sys->host_link > 0 ? sys->host_link : INFINITY;
 		else if (t == ANNEX_TIER_CXL)
 			rate = sys->cxl_rate;
+		else if (!in && s->busy[t] > s->now)
+			rate = 0;
 		pipes[s->n + t] = (struct pipe){rate, 0};
 	}
 	pipes[s->n + ANNEX_TIER_GPU] = (struct pipe){INFINITY, 0};
@@ -243,6 +264,8 @@ double sim_links_next(const struct sim *s)
 		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
 			soonest(&s->gpus[i].in[t], s->now, &ns);
 			soonest(&s->gpus[i].out[t], s->now, &ns);
+			if (s->busy[t] > s->now && s->gpus[i].out[t].current)
+				ns = fmin(ns, s->busy[t] - s->now);
 		}
 	}
 	return ns;
@@ -275,7 +298,7 @@ static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 			t->place.clean[r->tier] += n;
 		} else {
 			t->place.dirty += n;
-			sim_give(g, r->tier, n);
+			sim_give(g, r->tensor, r->tier, n);
 		}
 		g->stats->in[r->tier] += n;
 		g->moved_in += n;
@@ -291,11 +314,11 @@ static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 	g->stats->out[r->tier] += n;
 	g->moved_out += n;
 	if (r->stale) {
-		sim_give(g, r->tier, n);
+		sim_give(g, r->tensor, r->tier, n);
 		return;
 	}
 	r->forget = 0;
-	sim_give(g, r->tier, forgotten);
+	sim_give(g, r->tensor, r->tier, forgotten);
 	n -= forgotten;
 	t->leaving -= n;
 	/* Bytes that are evicted go before bytes that stay: their memory may be waited for. */

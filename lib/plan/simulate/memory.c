@@ -299,7 +299,7 @@ void sim_written(struct sim_gpu *g, uint32_t tensor)
 
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
 		t->place.dirty += t->place.clean[i];
-		sim_give(g, i, t->place.clean[i]);
+		sim_give(g, tensor, i, t->place.clean[i]);
 		t->place.clean[i] = 0;
 	}
 	for (struct sim_request *r = t->requests; r; r = r->sibling) {
@@ -363,7 +363,7 @@ void sim_free(struct sim_gpu *g, uint32_t tensor)
 	}
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
 		g->used -= t->place.clean[i];
-		sim_give(g, i, t->place.clean[i] + t->place.out[i]);
+		sim_give(g, tensor, i, t->place.clean[i] + t->place.out[i]);
 		t->pending[i] = 0;
 	}
 	if (!lazy) {

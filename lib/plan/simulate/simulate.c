@@ -51,6 +51,16 @@ static int below(struct sim *s, struct sim_gpu *g, uint32_t tensor)
 	return 0;
 }
 
+/* It is there from the start. */
+static int keep(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes)
+{
+	struct flash *f = g->sim->flash[tier];
+	uint64_t copied = 0;
+
+	sim_take(g, tier, bytes);
+	return f ? flash_write(f, g->owner + tensor, bytes, &copied) : 0;
+}
+
 /* The memories as they are when an iteration begins. */
 static int place(struct sim *s, struct sim_gpu *g)
 {
@@ -73,7 +83,7 @@ static int place(struct sim *s, struct sim_gpu *g)
 						 "than there is",
 						 annex_tier_name(t));
 			else
-				sim_take(g, t, bytes);
+				err = keep(g, i, t, bytes);
 		}
 	}
 	free(places);
@@ -116,6 +126,7 @@ static void begin(struct sim *s)
 		sim_gpu_next(g);
 	}
 	memcpy(s->least_room, s->room, sizeof(s->room));
+	s->copied = 0;
 }
 
 static bool all_done(const struct sim *s)
@@ -228,13 +239,41 @@ static void collect(const struct sim *s, struct annex_sim_result *all)
 	}
 }
 
+/* Each SSD has flash for the tensors of all GPUs. */
+static int make_flash(struct sim *s, const struct annex_sim_job *jobs)
+{
+	uint32_t owners = 0;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		s->gpus[i].owner = owners;
+		owners += jobs[i].trace->n_tensors;
+	}
+	for (unsigned int t = ANNEX_TIER_SSD; t < s->tiers && s->sys->ssd_bytes; t++) {
+		s->room[t] = s->sys->ssd_bytes;
+		s->flash[t] = flash_create(s->sys->ssd_bytes, s->sys->ssd_spare, owners);
+		if (!s->flash[t])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* So much was written that the blocks which were free at first have all been erased since. */
+static bool worn_in(const struct sim *s)
+{
+	uint64_t all = 0;
+
+	for (unsigned int t = ANNEX_TIER_SSD; t < s->tiers; t++)
+		all += s->flash[t] ? flash_total(s->flash[t]) : 0;
+	return s->written >= 2 * all;
+}
+
 int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
 		   const struct annex_sim_options *opts, struct annex_sim_result *result)
 {
 	static const struct annex_sim_options defaults;
 	struct sim s = {.sys = sys, .opts = opts ? opts : &defaults, .n = n};
 	uint32_t most = s.opts->iterations ? s.opts->iterations : ENOUGH;
-	struct sim_history history = {.count = 0};
+	struct sim_history history = {.collects = sys->ssd_bytes != 0};
 	int err = annex_system_check(sys);
 
 	if (!err && (!n || n > sys->gpus))
@@ -250,6 +289,7 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 	s.gpus = calloc(n, sizeof(*s.gpus));
 	if (!s.gpus)
 		return -ENOMEM;
+	err = make_flash(&s, jobs);
 	for (unsigned int i = 0; i < n && !err; i++)
 		err = setup(&s, &s.gpus[i], &jobs[i]);
 	for (uint32_t i = 0; i < most && !err; i++) {
@@ -259,7 +299,8 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 		collect(&s, result);
 		sim_remember(&history, &s, result);
 		result->iterations = i + 1;
-		result->steady = sim_steady(&history, result);
+		result->steady = sim_steady(&history, result) && (worn_in(&s) || i + 1 == ENOUGH);
+		result->ssd_copied = sim_copied(&history);
 		if (result->steady && !s.opts->iterations)
 			break;
 	}
@@ -268,6 +309,8 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 		free(s.gpus[i].stats);
 	}
 	free(s.gpus);
+	for (unsigned int t = ANNEX_TIER_SSD; t < s.tiers; t++)
+		flash_destroy(s.flash[t]);
 	sim_memory_free(&s);
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulator's parts: memories and requests (memory.c), links (link.c), kernels and
+ * The simulator's parts: flash (flash.c), memories and requests (memory.c), links (link.c), kernels and
  * steps (gpu.c), how iterations ended (steady.c), and the loop over events (simulate.c). Each uses
  * only those before it.
  *
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <annex/simulate.h>
+#include "flash.h"
 #include "plan/place.h"
 
 /* Small against tensors, large against the events that they cost. */
@@ -94,6 +95,7 @@ struct sim_gpu {
 	double fetch;       /* time to fetch what they ask for, at the full rate of its tier */
 	/* Of this iteration and the one before. */
 	double began, time;
+	uint32_t owner; /* of its first tensor, in flash */
 	struct annex_sim_result *stats;
 	uint64_t moved_in, moved_out; /* bytes through the link, for samples */
 	uint64_t sample_in, sample_out, sample_peak;
@@ -108,13 +110,17 @@ struct sim {
 	double now;
 	uint64_t room[ANNEX_TIERS];       /* free bytes of host and CXL memory */
 	uint64_t least_room[ANNEX_TIERS]; /* in this iteration */
+	struct flash *flash[ANNEX_TIERS]; /* of SSDs that collect garbage */
+	double busy[ANNEX_TIERS];         /* until when they do, and write nothing else */
+	uint64_t copied;                  /* by them, in this iteration */
+	uint64_t written;                 /* to all SSDs, in all iterations */
 	struct sim_request *pool;
 	struct sim_block *blocks; /* what the requests were allocated in */
 	uint64_t random;
 	int err; /* the first failure of an allocation */
 };
 
-/* The room that a GPU has in a tier; it takes some, and gives it back. */
+/* The room that a GPU has in a tier; it takes some. */
 static inline uint64_t sim_room(const struct sim_gpu *g, unsigned int tier)
 {
 	return g->room[tier] < g->sim->room[tier] ? g->room[tier] : g->sim->room[tier];
@@ -126,10 +132,13 @@ static inline void sim_take(struct sim_gpu *g, unsigned int tier, uint64_t bytes
 	g->sim->room[tier] -= bytes;
 }
 
-static inline void sim_give(struct sim_gpu *g, unsigned int tier, uint64_t bytes)
+/* Bytes of a tensor are worth nothing there. */
+static inline void sim_give(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes)
 {
 	g->room[tier] += bytes;
 	g->sim->room[tier] += bytes;
+	if (g->sim->flash[tier])
+		flash_trim(g->sim->flash[tier], g->owner + tensor, bytes);
 }
 
 /* Whoever does not say which SSD has all of them, as one striped device: each in turn. */
@@ -198,21 +207,30 @@ void sim_gpu_next(struct sim_gpu *g);
 /* Carry out what is due now: a kernel ends, steps are issued, a kernel starts. */
 void sim_gpu_run(struct sim_gpu *g);
 
-/* Where memory is reclaimed nothing may ever repeat: then the means of so many iterations agree. */
+/*
+ * Where memory is reclaimed, or garbage collected, nothing may ever repeat: then the means of so
+ * many iterations agree.
+ */
 #define SIM_WINDOW 4
 
-/* struct sim_history - How the last iterations ended, in a ring; @count of them. */
+/*
+ * struct sim_history - How the last iterations ended, in a ring; @count of them. @collects: SSDs
+ * collect garbage, so that an iteration may be as the one before but not as the next.
+ */
 struct sim_history {
 	struct sim_ending {
-		double took, ideal, under_way;
+		double took, ideal, under_way, copied;
 		uint64_t digest, room;
 	} at[2 * SIM_WINDOW];
 	uint32_t count;
+	bool collects;
 };
 
 /* sim_remember() - An iteration is over, as @r says. */
 void sim_remember(struct sim_history *h, const struct sim *s, const struct annex_sim_result *r);
 /* sim_steady() - Whether the iterations are steady now; @r has what one of them takes then. */
 bool sim_steady(const struct sim_history *h, struct annex_sim_result *r);
+/* sim_copied() - What SSDs copied in an iteration, the mean of the last. */
+uint64_t sim_copied(const struct sim_history *h);
 
 #endif

@@ -60,11 +60,8 @@ static const struct sim_ending *ago(const struct sim_history *h, uint32_t back)
 void sim_remember(struct sim_history *h, const struct sim *s, const struct annex_sim_result *r)
 {
 	h->at[h->count++ % (2 * SIM_WINDOW)] = (struct sim_ending){
-		r->iteration,
-		r->ideal,
-		under_way(s),
-		digest(s),
-		s->room[ANNEX_TIER_HOST] + s->room[ANNEX_TIER_CXL],
+		r->iteration,      r->ideal,  under_way(s),
+		(double)s->copied, digest(s), s->room[ANNEX_TIER_HOST] + s->room[ANNEX_TIER_CXL],
 	};
 }
 
@@ -73,8 +70,8 @@ static bool repeats(const struct sim_history *h)
 {
 	const struct sim_ending *a = ago(h, 1), *b = ago(h, 0);
 
-	return h->count > 1 && a->digest == b->digest && fabs(a->took - b->took) < 1e-6 * b->took &&
-	       fabs(a->under_way - b->under_way) < 16;
+	return !h->collects && h->count > 1 && a->digest == b->digest &&
+	       fabs(a->took - b->took) < 1e-6 * b->took && fabs(a->under_way - b->under_way) < 16;
 }
 
 /* Iterations differ, but their means do not, and the memories below are not just filling up. */
@@ -92,6 +89,16 @@ static bool agrees(const struct sim_history *h)
 	for (uint32_t i = 0; i < 2 * SIM_WINDOW - 1; i++)
 		fills = fills && ago(h, i)->room < ago(h, i + 1)->room;
 	return !fills && fabs(after - before) < AGREE * after;
+}
+
+uint64_t sim_copied(const struct sim_history *h)
+{
+	uint32_t n = h->count < SIM_WINDOW ? h->count : SIM_WINDOW;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += ago(h, i)->copied;
+	return n ? (uint64_t)(sum / n) : 0;
 }
 
 bool sim_steady(const struct sim_history *h, struct annex_sim_result *r)
