@@ -153,8 +153,8 @@ static void as_the_model(void)
 			   (unsigned int)random_below(&seed, 12));
 }
 
-/* What is written together and dies together is never copied; what stays is, once for each round. */
-static void what_stays_is_copied(void)
+/* What is written together and dies together is never copied, nor what stays beside that. */
+static void whole_blocks_die(void)
 {
 	struct flash *f = flash_create(2 * FLASH_BLOCK, 0, 2);
 	uint64_t copied = 0;
@@ -220,5 +220,4 @@ static void a_plan_waits_for_it(void)
 }
 
 UNIT_SUITE(flash, {"as a model of single pages", as_the_model},
-	   {"what stays is copied", what_stays_is_copied},
-	   {"a plan waits for it", a_plan_waits_for_it})
+	   {"whole blocks die", whole_blocks_die}, {"a plan waits for it", a_plan_waits_for_it})
