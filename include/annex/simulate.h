@@ -53,8 +53,9 @@ struct annex_sim_sample {
  * @iterations: number of iterations that were run.
  * @steady: all is where it was an iteration before, and took as long; or, where memory is reclaimed
  *	and no iteration is quite like another, the means of four and of the four before agree
- *	within half a percent: then @iteration and @ideal are such means. With annex_system.ssd_bytes
- *	so much has been written that each block of flash was erased, or there were 64 iterations.
+ *	within half a percent: then @iteration and @ideal are such means.
+ *	With annex_system.ssd_bytes also: each block of flash was erased, or there were 64
+ *	iterations.
  * @faults: page faults, of all GPUs.
  * @in: bytes that came from each tier, of all GPUs.
  * @out: bytes that went to each tier, of all GPUs.

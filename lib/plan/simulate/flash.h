@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flash of an SSD as its translation layer sees it: what is written goes to one open block after
- * the other, and lies there until its block is erased. When few blocks are free, garbage collection
- * takes the one with the least valid bytes, and writes those again (G10 section 5: "flash chip
- * accesses" and garbage collection of SSD-Sim; greedy, one open block).
+ * The flash of an SSD as its translation layer sees it: what is written goes to one open block
+ * after the other, and lies there until its block is erased. When few blocks are free, garbage
+ * collection takes the one with the least valid bytes, and writes those again (greedy, one open
+ * block; G10, section 5, has SSD-Sim for it).
  */
 #ifndef ANNEX_PLAN_SIMULATE_FLASH_H
 #define ANNEX_PLAN_SIMULATE_FLASH_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulator's parts: flash (flash.c), memories and requests (memory.c), links (link.c), kernels and
- * steps (gpu.c), how iterations ended (steady.c), and the loop over events (simulate.c). Each uses
- * only those before it.
+ * The simulator's parts: flash (flash.c), memories and requests (memory.c), links (link.c), kernels
+ * and steps (gpu.c), how iterations ended (steady.c), and the loop over events (simulate.c). Each
+ * uses only those before it.
  *
  * Memory moves in chunks. A request for GPU memory waits in its GPU's gate, in order; whoever is
  * first takes what is free. So a later request never holds what an earlier one waits for, and a
@@ -230,7 +230,7 @@ struct sim_history {
 void sim_remember(struct sim_history *h, const struct sim *s, const struct annex_sim_result *r);
 /* sim_steady() - Whether the iterations are steady now; @r has what one of them takes then. */
 bool sim_steady(const struct sim_history *h, struct annex_sim_result *r);
-/* sim_copied() - What SSDs copied in an iteration, the mean of the last. */
+/* sim_copied() - Bytes that SSDs copied in an iteration, the mean of the last. */
 uint64_t sim_copied(const struct sim_history *h);
 
 #endif
