@@ -31,7 +31,7 @@ void flash_destroy(struct flash *f);
  */
 int flash_write(struct flash *f, uint32_t owner, uint64_t bytes, uint64_t *copied);
 
-/* flash_trim() - The first of an owner's valid bytes, in the order of writing, are worth nothing. */
+/* flash_trim() - The first of an owner's valid bytes, as they were written, are worth nothing. */
 void flash_trim(struct flash *f, uint32_t owner, uint64_t bytes);
 
 /* flash_valid() - Bytes that are valid. flash_total() - Bytes that there are, spare ones too. */
