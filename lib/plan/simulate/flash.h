@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* What is erased together: erase blocks of some MiB on each of some channels. */
+/* Bytes that are erased together: erase blocks of some MiB on each of some channels. */
 #define FLASH_BLOCK (64ull << 20)
 /* Blocks that are kept free, so that there is always one to write to while another is cleared. */
 #define FLASH_FREE 2u
