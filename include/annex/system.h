@@ -54,7 +54,8 @@ enum annex_tier {
  * @alloc: bytes a second that a GPU can allocate, beside its kernels.
  * @gpus: number of GPUs, at least 1.
  * @ssd_bytes: flash of each SSD that tensors may fill; 0: as much as they need, and no garbage
- *	collection. Other data that stays there fills blocks of its own, and is no part of it.
+ *	collection. Other data that stays there fills blocks of its own, and is no part of it. At
+ *	most 64 TiB, as @ssd_spare.
  * @ssd_spare: flash of each SSD beyond @ssd_bytes (over-provisioning), at least three blocks of
  *	64 MiB; only with @ssd_bytes.
  * @ssds: number of SSDs, which policies, and what reclaims, use as one striped device.

@@ -8,6 +8,7 @@
 #include "core/log.h"
 
 #define SIZE_LIMIT (1ull << 53) /* a size is exact as a double */
+#define FLASH_LIMIT (64ull << 40)
 #define NS_LIMIT 10000000000ull /* no transfer waits 10 s for its first byte */
 
 static const char *const tier_names[] = {
@@ -64,6 +65,15 @@ static int check_size(const char *option, uint64_t bytes, uint64_t min)
 	return 0;
 }
 
+/* Each block of flash is counted by itself. */
+static int check_flash(const char *option, uint64_t bytes)
+{
+	if (bytes > FLASH_LIMIT)
+		return annex_fail(-EINVAL, "%s: %llu bytes of flash are more than %llu", option,
+				  (ull)bytes, FLASH_LIMIT);
+	return 0;
+}
+
 static int check_rate(const char *option, double rate)
 {
 	/* Not a number compares as false. */
@@ -95,8 +105,8 @@ int annex_system_check(const struct annex_system *sys)
 	if ((err = check_size("--gpu", sys->gpu, 1)) ||
 	    (err = check_size("--host", sys->host, 0)) ||
 	    (err = check_size("--cxl", sys->cxl, 0)) ||
-	    (err = check_size("--ssd-size", sys->ssd_bytes, 0)) ||
-	    (err = check_size("--ssd-spare", sys->ssd_spare, 0)) ||
+	    (err = check_flash("--ssd-size", sys->ssd_bytes)) ||
+	    (err = check_flash("--ssd-spare", sys->ssd_spare)) ||
 	    (err = check_rate("--pcie", sys->pcie)) ||
 	    (err = check_rate("--ssd-read", sys->ssd_read)) ||
 	    (err = check_rate("--ssd-write", sys->ssd_write)) ||

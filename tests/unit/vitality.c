@@ -347,6 +347,9 @@ static void systems(void)
 	REFUSED(cxl_rate, -1, "--cxl-rate");
 	REFUSED(ssd_read_ns, UINT64_MAX, "--ssd-read-latency");
 	REFUSED(ssd_write_ns, UINT64_MAX, "--ssd-write-latency");
+	REFUSED(ssd_bytes, (64ull << 40) + 1, "--ssd-size");
+	REFUSED(ssd_spare, UINT64_MAX, "--ssd-spare");
+	REFUSED(ssd_spare, 1, "--ssd-spare");
 	REFUSED(fault_ns, UINT64_MAX, "--fault");
 	REFUSED(gpus, 0, "--gpus");
 	REFUSED(gpus, ANNEX_MAX_GPUS + 1, "--gpus");
