@@ -151,7 +151,17 @@ if command -v gnuplot >/dev/null; then
 		holds "$file.svg ends" grep -q '</svg>' $file.svg
 	done
 	holds "the capacity is drawn" grep -q capacity plan.svg
+	# colours WORDS - Those of the labels that begin so, each once.
+	colours()
+	{
+		awk -v words=">$1" 'match($0, /fill="rgb[^"]*"/) {
+				fill = substr($0, RSTART, RLENGTH)
+			}
+			index($0, words) { print fill }' sweep.svg | sort -u
+	}
 	holds "and lines are named" grep -q 'annex, host 16' sweep.svg
+	holds "a policy has one colour" test "$(colours annex | wc -l) $(colours g10 | wc -l)" = "1 1"
+	holds "and another has another" test "$(colours annex)" != "$(colours g10)"
 	refused "plot over a plot" "overwrite" "$annex" plan chain.json --plot plan.svg
 	make_broken
 	refused "gnuplot that fails" "gnuplot failed: no terminal" env PATH="$dir/broken:$PATH" \

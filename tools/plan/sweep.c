@@ -12,6 +12,8 @@
 #include "report.h"
 #include "sweep.h"
 
+#define LABEL_HEIGHT 0.033 /* of the axis, which goes to 1.05 */
+
 static int add_policy(struct sweep *s, const struct annex_policy *policy)
 {
 	for (unsigned int i = 0; i < s->n_policies; i++)
@@ -284,6 +286,11 @@ static bool same_line(const struct sweep *s, const struct sweep_run *a, const st
 	       !memcmp(a->at + 1, b->at + 1, (s->n_axes - 1) * sizeof(a->at[0]));
 }
 
+static double share(const struct sweep_run *r)
+{
+	return r->o.feasible ? r->o.r.ideal / r->o.r.iteration : 0;
+}
+
 /* The data of the line that begins with @first. */
 static void print_line(const struct sweep *s, FILE *f, size_t first, unsigned int number)
 {
@@ -292,20 +299,80 @@ static void print_line(const struct sweep *s, FILE *f, size_t first, unsigned in
 		const struct sweep_run *r = &s->runs[i];
 
 		if (same_line(s, &s->runs[first], r))
-			fprintf(f, "%.9g %.6g\n", s->axes[0].number[r->at[0]],
-				r->o.feasible ? r->o.r.ideal / r->o.r.iteration : 0);
+			fprintf(f, "%.9g %.6g\n", s->axes[0].number[r->at[0]], share(r));
 	}
 	fputs("END\n", f);
+}
+
+/* One colour a policy, which people tell apart however they see colours (Okabe and Ito). */
+static const char *colour_of(const struct sweep *s, const struct sweep_run *r)
+{
+	static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+					      "#e69f00", "#56b4e9", "#000000", "#b3a800"};
+	unsigned int i = 0;
+
+	while (i + 1 < s->n_policies && strcmp(s->policies[i]->name, r->o.policy))
+		i++;
+	return colours[i % (sizeof(colours) / sizeof(*colours))];
+}
+
+/* One marker a value of the second axis, and dashes for those of the third. */
+static void print_style(const struct sweep *s, FILE *f, size_t first)
+{
+	static const unsigned int markers[] = {7, 5, 9, 13, 6, 4, 8, 12, 2, 1};
+	const struct sweep_run *r = &s->runs[first];
+	unsigned int second = s->n_axes > 1 ? r->at[1] : 0, third = s->n_axes > 2 ? r->at[2] : 0;
+
+	fprintf(f, "lw 2 lc rgb '%s' pt %u dt %u", colour_of(s, r),
+		markers[second % (sizeof(markers) / sizeof(*markers))], third % 5 + 1);
 }
 
 static void print_title(const struct sweep *s, FILE *f, size_t first)
 {
 	const struct sweep_run *r = &s->runs[first];
 
-	fprintf(f, "title '%s", r->o.policy);
+	fputs(r->o.policy, f);
 	for (unsigned int a = 1; a < s->n_axes; a++)
 		fprintf(f, ", %s %g", s->axes[a].name, s->axes[a].number[r->at[a]]);
-	fputc('\'', f);
+}
+
+/* struct end - Where a line ends, and where its label goes. */
+struct end {
+	size_t line;
+	double y;
+};
+
+static int from_the_top(const void *a, const void *b)
+{
+	const struct end *x = a, *y = b;
+
+	return x->y != y->y ? (x->y < y->y) - (x->y > y->y) : (x->line > y->line) - 1;
+}
+
+/* Each line is named beside its end, those that end together below each other. */
+static int label_lines(const struct sweep *s, FILE *f, size_t lines)
+{
+	struct end *ends = calloc(lines + 1, sizeof(*ends));
+
+	if (!ends)
+		return err_set(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < lines; i++)
+		ends[i].line = i;
+	for (size_t i = 0; i < s->n_runs; i++)
+		for (size_t l = 0; l < lines; l++)
+			if (same_line(s, &s->runs[l], &s->runs[i]))
+				ends[l].y = share(&s->runs[i]);
+	qsort(ends, lines, sizeof(*ends), from_the_top);
+	for (size_t i = 0; i < lines; i++) {
+		if (i)
+			ends[i].y = fmin(ends[i].y, ends[i - 1].y - LABEL_HEIGHT);
+		fputs("set label '", f);
+		print_title(s, f, ends[i].line);
+		fprintf(f, "' at graph 1.02, first %.6g left tc rgb '%s'\n", ends[i].y,
+			colour_of(s, &s->runs[ends[i].line]));
+	}
+	free(ends);
+	return 0;
 }
 
 int sweep_plot(const struct sweep *s, struct newfile *svg)
@@ -314,20 +381,26 @@ int sweep_plot(const struct sweep *s, struct newfile *svg)
 	FILE *f = gnuplot_begin(900, 600);
 	unsigned int lines = 0;
 	size_t i;
+	int err;
 
 	if (!f)
 		return -EIO;
 	/* The runs that begin a line are those with the first value of the first axis. */
 	for (i = 0; i < s->n_runs && !s->runs[i].at[0]; i++)
 		print_line(s, f, i, lines++);
+	err = label_lines(s, f, lines);
+	if (err) {
+		fclose(f);
+		return err;
+	}
 	fprintf(f,
 		"set title 'Performance: 1 is ideal, 0 does not run'\n"
 		"set xlabel '--%s%s%s'\nset ylabel 'ideal / iteration'\n"
-		"set yrange [0:1.05]\nplot ",
-		s->axes[0].name, *unit ? ", in " : "", unit);
+		"set autoscale xfix\nset yrange [0:1.05]\nset rmargin %u\nplot ",
+		s->axes[0].name, *unit ? ", in " : "", unit, s->n_axes > 1 ? 28 : 14);
 	for (i = 0; i < lines; i++) {
-		fprintf(f, "%s$line%zu using 1:2 with linespoints lw 2 ", i ? ", " : "", i);
-		print_title(s, f, i);
+		fprintf(f, "%s$line%zu using 1:2 with linespoints notitle ", i ? ", " : "", i);
+		print_style(s, f, i);
 	}
 	fputc('\n', f);
 	return gnuplot_end(f, svg);
