@@ -160,7 +160,7 @@ if command -v gnuplot >/dev/null; then
 			index($0, words) { print fill }' sweep.svg | sort -u
 	}
 	holds "and lines are named" grep -q 'annex, host 16' sweep.svg
-	holds "a policy has one colour" test "$(colours annex | wc -l) $(colours g10 | wc -l)" = "1 1"
+	holds "a policy has one colour" test "$(colours annex | wc -l)$(colours g10 | wc -l)" = 11
 	holds "and another has another" test "$(colours annex)" != "$(colours g10)"
 	refused "plot over a plot" "overwrite" "$annex" plan chain.json --plot plan.svg
 	make_broken
