@@ -153,7 +153,7 @@ static void as_the_model(void)
 			   (unsigned int)random_below(&seed, 12));
 }
 
-/* What is written together and dies together is never copied, nor what stays beside that. */
+/* Bytes that are written together and die together are never copied, nor those beside them. */
 static void whole_blocks_die(void)
 {
 	struct flash *f = flash_create(2 * FLASH_BLOCK, 0, 2);

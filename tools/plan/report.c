@@ -15,7 +15,7 @@ static uint64_t of_ssds(const uint64_t *bytes)
 	return sum;
 }
 
-/* What flash is written for each byte that is sent to it; 0: none is. */
+/* Bytes that flash is written for each that is sent to it; 0: none is. */
 static double amplification(const struct annex_sim_result *r)
 {
 	uint64_t out = of_ssds(r->out);
