@@ -156,7 +156,7 @@ rv-build: $(OUT)/rv/rvfuzz
 # Both libraries have the names that the public headers declare. The file changes with the names;
 # two makes at once do not disturb each other.
 $(OUT)/libannex.map: $(HEADERS) lib/public.sh
-	$(Q)mkdir -p $(@D) && CC='$(CC)' lib/public.sh --map > $@.$$$$ && \
+	$(Q)mkdir -p $(@D) && CC='$(CC) $(CPPFLAGS)' lib/public.sh --map > $@.$$$$ && \
 		if cmp -s $@.$$$$ $@; then rm $@.$$$$; else mv $@.$$$$ $@; fi
 # In the static library the others are made local to its one object. Tests of what is inside link
 # with whole.a.

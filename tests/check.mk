@@ -187,9 +187,10 @@ check/guests-long-6.1: built/gcc
 check/guests-long-6.12: built/gcc
 	$(call step,guests$(comma) long: 6.12,7200,,$(watched) KERNEL=6.12 IOMMU=1 NVME=4 \
 		tests/qemu/run.sh)
+# But hdmkexec, which ends its guest.
 check/guests-long-cxl-6.12: built/gcc
 	$(call step,guests$(comma) long: 6.12$(comma) CXL memory,5400,,$(watched) \
-		tests/qemu/run.sh -k 6.12 -i 1 -n 1 -c 2 $(hdm_tests))
+		tests/qemu/run.sh -k 6.12 -i 1 -n 1 -c 2 $(filter-out hdmkexec,$(hdm_tests)))
 check/guests-6.12-kasan check/guests-7.3-kasan: check/guests-%: built/gcc
 	$(call step,guests: $*,14400,,env KERNEL=$* NVME=1 tests/qemu/run.sh)
 # What has threads, or interrupts them.
