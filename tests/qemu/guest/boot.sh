@@ -22,7 +22,7 @@ groups()
 is_kernel()
 {
 	case $(uname -r) in
-	"$KERNEL".* | "${KERNEL%-*}".*-"${KERNEL##*-}") return 0 ;;
+	"$KERNEL".* | *-"$KERNEL" | "${KERNEL%-*}".*-"${KERNEL##*-}") return 0 ;;
 	esac
 	uname -r
 	return 1
