@@ -50,9 +50,11 @@ python := $(or $(PYTHON),/usr/bin/python3)
 guest_inputs := Kbuild Makefile docs/ABI kernel include lib tests/qemu tests/unit tests/kernel \
 	$(wildcard tools/*.c tools/*.h) tools/pci tools/block tools/hdm tools/ndp
 
-# Kernels that watch themselves; of CXL memory, all tests.
+# Kernels that watch themselves.
 debug_kernels := 6.12-kasan 7.3-kasan 6.12-kcsan 7.3-kcsan
-hdm_tests := $(sort $(patsubst tests/qemu/guest/%.sh,%,$(wildcard tests/qemu/guest/hdm*.sh)))
+# All tests of CXL memory, but that which ends its guest.
+hdm_tests := $(filter-out hdmkexec,$(sort $(patsubst tests/qemu/guest/%.sh,%,$(wildcard \
+	tests/qemu/guest/hdm*.sh))))
 
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
@@ -187,10 +189,9 @@ check/guests-long-6.1: built/gcc
 check/guests-long-6.12: built/gcc
 	$(call step,guests$(comma) long: 6.12,7200,,$(watched) KERNEL=6.12 IOMMU=1 NVME=4 \
 		tests/qemu/run.sh)
-# But hdmkexec, which ends its guest.
 check/guests-long-cxl-6.12: built/gcc
 	$(call step,guests$(comma) long: 6.12$(comma) CXL memory,5400,,$(watched) \
-		tests/qemu/run.sh -k 6.12 -i 1 -n 1 -c 2 $(filter-out hdmkexec,$(hdm_tests)))
+		tests/qemu/run.sh -k 6.12 -i 1 -n 1 -c 2 $(hdm_tests))
 check/guests-6.12-kasan check/guests-7.3-kasan: check/guests-%: built/gcc
 	$(call step,guests: $*,14400,,env KERNEL=$* NVME=1 tests/qemu/run.sh)
 # What has threads, or interrupts them.
