@@ -39,8 +39,8 @@ struct annex_exec;
  * @drift: a plan is made anew when a kernel takes so many times as long as it did, or as little, in
  *	three iterations (1.3). Its time goes on until the next one, and time spent waiting is not
  *	in it.
- * @system: rates of the links; it is copied, and its sizes are not looked at. NULL: as it is
- *	measured while iterations are recorded.
+ * @system: rates of the links, and what faults cost; it is copied, and its sizes are not looked at.
+ *	NULL: as they are measured while iterations are recorded.
  * @timeout_ms: how long all of a kernel's tensors may take to come (60000).
  * @own: a policy that the program brings, in place of @policy, which is then NULL. It stays valid
  *	until annex_exec_destroy(). Its make() is called in a thread of the library, and a plan that

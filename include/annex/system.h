@@ -50,7 +50,9 @@ enum annex_tier {
  * @ssd_write: rate of writes to each SSD.
  * @ssd_read_ns: latency of a read, beside its bandwidth.
  * @ssd_write_ns: latency of a write, beside its bandwidth.
- * @fault_ns: handling of a page fault, for each tensor that a kernel finds absent.
+ * @fault_ns: handling of a page fault, beside the time in which its bytes pass the link.
+ * @fault_bytes: bytes that a page fault brings, at most: those of a tensor that a kernel finds
+ *	absent are brought by so many faults, one after the other.
  * @alloc: bytes a second that a GPU can allocate, beside its kernels.
  * @gpus: number of GPUs, at least 1.
  * @ssd_bytes: flash of each SSD that tensors may fill; 0: as much as they need, and no garbage
@@ -62,6 +64,8 @@ enum annex_tier {
  * @strict: kernels begin when all their tensors are there, and cannot be stopped to wait for one:
  *	annex plans none that begins before (ANNEX_PLAN_OVERLAP), but where faults bring what is
  *	late (ANNEX_PLAN_RECLAIM).
+ * @frees: programs free tensors that are dead, and plans for unified memory say so; without it,
+ *	whoever allocates for them keeps the memory, and the driver does not know.
  */
 struct annex_system {
 	uint64_t gpu, host, cxl;
@@ -69,10 +73,10 @@ struct annex_system {
 	double ssd_read, ssd_write;
 	uint64_t ssd_read_ns, ssd_write_ns;
 	uint64_t ssd_bytes, ssd_spare;
-	uint64_t fault_ns;
+	uint64_t fault_ns, fault_bytes;
 	double alloc;
 	uint32_t gpus, ssds;
-	bool strict;
+	bool strict, frees;
 };
 
 /**

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "plan/file.h"
 #include "planning.h"
+#include "probe.h"
 #include "request.h"
 #include "store.h"
 
@@ -19,7 +20,7 @@
 #define SPARE 64u   /* that part of the device tier is not planned for: it is kept free */
 #define FAST 1e11   /* bytes a second of what is not known to be a limit */
 #define SLOW 1e9    /* of a link that has hardly been used */
-#define NS 20000u   /* of a fault, or of storage before its first byte */
+#define NS 20000u   /* of storage, before its first byte */
 
 /**
  * struct annex_exec - @now: the iteration under way; @last: the one before.
@@ -29,7 +30,7 @@
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: what is waited for now.
  * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
- * of the space, when the kernel started.
+ * of the space, when the kernel started. @probes: of faults, before there is a plan.
  */
 struct annex_exec {
 	struct annex_space *space;
@@ -44,6 +45,7 @@ struct annex_exec {
 	uint32_t n_held, held_room;
 	uint64_t began, asked, waited, stall, serial, order, deadline, faults;
 	bool iterates, runs, strayed, drifted;
+	struct probes probes;
 	struct annex_exec_stats stats;
 };
 
@@ -355,6 +357,16 @@ static uint64_t faults_of(struct annex_space *s)
 	return st.faults;
 }
 
+/* Where kernels start, since there the processors do what they do beside them. No kernel's time. */
+static void probe(struct annex_exec *e)
+{
+	uint64_t since = annex_now();
+
+	if (e->policy && !e->plan && !e->next && e->stats.iterations)
+		annex_probe_fault(e->space, &e->probes, e->opts.timeout_ms);
+	e->waited += annex_now() - since;
+}
+
 static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
 {
 	uint32_t k = e->now.n_kernels - 1;
@@ -395,6 +407,8 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 	err = prepare(e, uses, n);
 	if (err)
 		let_go(e);
+	else
+		probe(e);
 	e->runs = !err;
 	e->faults = faults_of(e->space);
 	e->stall += annex_now() - since;
@@ -438,13 +452,16 @@ static double known(double rate)
 	return rate > ANNEX_RATE_MAX ? ANNEX_RATE_MAX : rate;
 }
 
-static struct annex_system measure(struct annex_space *s)
+static struct annex_system measure(const struct annex_exec *e)
 {
+	struct annex_space *s = e->space;
 	struct annex_system sys;
 
 	annex_system_init(&sys);
 	sys.pcie = sys.alloc = FAST;
-	sys.fault_ns = sys.ssd_read_ns = sys.ssd_write_ns = NS;
+	sys.ssd_read_ns = sys.ssd_write_ns = NS;
+	sys.fault_ns = annex_probe_median(&e->probes);
+	sys.fault_bytes = s->opts.fault_bytes;
 	sys.host_link = sys.cxl_rate = SLOW;
 	sys.ssd_read = sys.ssd_write = FAST;
 	if (s->opts.host)
@@ -471,12 +488,12 @@ static uint64_t room(const struct annex_exec *e)
 
 static int plan_anew(struct annex_exec *e)
 {
-	struct annex_system sys = e->opts.system ? e->system : measure(e->space);
+	struct annex_system sys = e->opts.system ? e->system : measure(e);
 	int err;
 
 	/* Counts and capacities are the space's, whatever the options say of links. */
 	sys.gpus = 1;
-	sys.strict = true; /* a program's own kernels */
+	sys.strict = sys.frees = true; /* a program's own kernels, and its own tensors */
 	sys.ssds = e->space->opts.n_stores;
 	sys.gpu = room(e);
 	sys.host = e->space->opts.host;

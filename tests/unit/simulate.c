@@ -359,13 +359,12 @@ static void faults_bring_what_nobody_brought(void)
 {
 	struct run run = setup("A:64g B:4g", "10:A 10:B");
 
-	run.sys.fault_ns = 1000000;
 	run.p = plan_from(run.t, &run.sys, "1 evict A 64 host");
 	CU_ASSERT_EQUAL(simulate(&run, 1), -EINVAL);
 	run.p->flags = ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM;
 	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
 	CU_ASSERT(run.r.steady);
-	CU_ASSERT_EQUAL(run.r.faults, 1);
+	CU_ASSERT_EQUAL(run.r.faults, run.r.in[ANNEX_TIER_HOST] / (2 * MIB));
 	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_HOST], run.r.out[ANNEX_TIER_HOST]);
 	done(&run);
 }
@@ -388,9 +387,15 @@ static void faults_are_paid_once(void)
 		CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_HOST], 12 * MIB);
 		CU_ASSERT(is(run.r.iteration * 1e3, 20 + 12));
 		run.sys.fault_ns = 3000000;
+		run.sys.fault_bytes = 64 * MIB;
 		CU_ASSERT_EQUAL(simulate(&run, 1), 0);
 		CU_ASSERT_EQUAL(run.r.faults, 1);
 		CU_ASSERT(is(run.r.iteration * 1e3, 20 + 12 + 3));
+		/* Each brings 5 MiB at most. */
+		run.sys.fault_bytes = 5 * MIB;
+		CU_ASSERT_EQUAL(simulate(&run, 1), 0);
+		CU_ASSERT_EQUAL(run.r.faults, 3);
+		CU_ASSERT(is(run.r.iteration * 1e3, 20 + 12 + 9));
 	}
 	done(&run);
 }

@@ -11,11 +11,25 @@
  */
 #define DEEPUM_AHEAD 8
 
+static int free_dead(struct annex_plan *plan, const struct annex_vitality *v)
+{
+	const struct annex_trace *t = v->trace;
+	int err = 0;
+
+	for (uint32_t i = 0; i < t->n_tensors && !err; i++)
+		if (!t->tensors[i].global && v->life[i].used)
+			err = policy_step(plan, v, ANNEX_PLAN_FREE, v->life[i].death + 1, i,
+					  t->tensors[i].bytes, 0, false);
+	return err;
+}
+
 static int make_uvm(const struct annex_vitality *v, const struct annex_system *sys,
 		    struct annex_plan **plan)
 {
 	int err = annex_plan_create(policy_uvm.name, v->trace, sys, plan);
 
+	if (!err && sys->frees)
+		err = free_dead(*plan, v);
 	if (err)
 		return err;
 	(*plan)->flags = ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM;
@@ -47,10 +61,7 @@ static int make_deepum(const struct annex_vitality *v, const struct annex_system
 		return err;
 	(*plan)->flags = ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM | ANNEX_PLAN_LAZY;
 	(*plan)->window = DEEPUM_AHEAD;
-	for (uint32_t i = 0; i < t->n_tensors && !err; i++)
-		if (!t->tensors[i].global && v->life[i].used)
-			err = policy_step(*plan, v, ANNEX_PLAN_FREE, v->life[i].death + 1, i,
-					  t->tensors[i].bytes, 0, false);
+	err = free_dead(*plan, v);
 	for (uint32_t k = 0; k < t->n_kernels && !err; k++)
 		err = prefetch_kernel(*plan, v, k, (k + DEEPUM_AHEAD) % t->n_kernels);
 	return err ? err : annex_plan_finish(*plan);
@@ -58,7 +69,7 @@ static int make_deepum(const struct annex_vitality *v, const struct annex_system
 
 const struct annex_policy policy_uvm = {
 	"uvm",
-	"page faults and LRU; nothing is planned or freed",
+	"page faults and LRU; nothing is planned, and freed only if programs do",
 	make_uvm,
 };
 

@@ -84,11 +84,15 @@ static bool carry_out_all(struct sim_gpu *g)
 	return true;
 }
 
-static void faulted(struct sim_gpu *g, double s)
+/* Bytes that take @s to fetch. */
+static void faulted(struct sim_gpu *g, uint64_t bytes, double s)
 {
-	g->fault += (double)g->sim->sys->fault_ns;
+	const struct annex_system *sys = g->sim->sys;
+	uint64_t faults = bytes / sys->fault_bytes + !!(bytes % sys->fault_bytes);
+
+	g->fault += (double)faults * (double)sys->fault_ns;
 	g->fetch += s * 1e9;
-	g->stats->faults++;
+	g->stats->faults += faults;
 }
 
 /* Fetch the bytes of a tensor that are neither there nor on their way. */
@@ -113,15 +117,15 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 			continue;
 		sim_fetch(g, tensor, i, n, false, true);
 		if (i < ANNEX_TIER_SSD) {
-			faulted(g, (double)n / rate);
+			faulted(g, n, (double)n / rate);
 			continue;
 		}
-		/* One fault for all SSDs, which read at once. */
+		/* A fault reads from all SSDs at once. */
 		striped = fmax(striped, (double)n / sys->ssd_read);
 		sum += n;
 	}
 	if (sum)
-		faulted(g, fmax(striped, (double)sum / sys->pcie));
+		faulted(g, sum, fmax(striped, (double)sum / sys->pcie));
 }
 
 /* Tensors of the next @window kernels are not reclaimed; from one iteration on, those of all. */
