@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * annex train on a link so slow that G10's policy has 70 % of the speed of all memory: who is
- * quicker, and whether the simulator knew.
+ * quicker, and whether the simulator knew. Beside them plain memory, and no policy.
  */
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 #include <jansson.h>
+#include "bench.h"
 #include "migrate.h"
 #include "spawn.h"
 
@@ -14,82 +15,150 @@
 #define SHARE 0.7 /* of the speed of all memory, for G10 */
 #define NEAR 0.06 /* that is near enough */
 
-/* @took: seconds of an iteration. @predicted: by the simulator. */
-struct outcome {
-	double took, predicted, bytes;
-	json_t *losses;
+enum { PLAIN, ALL, ANNEX, G10, UVM, NONE, SIDES };
+
+/*
+ * struct side - One of those that take turns. @apart: how far the simulator's iteration may be; 0:
+ * it has none. Of each round: seconds of an iteration, beside the simulator's, and from start to
+ * end; bytes that an iteration moves.
+ */
+static struct side {
+	const char *name, *policy;
+	double apart;
+	double took[BENCH_ROUNDS], off[BENCH_ROUNDS], wall[BENCH_ROUNDS];
+	double moved;
+} sides[SIDES] = {
+	{.name = "plain memory"},
+	{.name = "all memory"},
+	{.name = "annex", .policy = "annex", .apart = 0.03},
+	{.name = "g10", .policy = "g10", .apart = 0.05},
+	{.name = "uvm", .policy = "uvm", .apart = 0.1},
+	{.name = "none", .policy = "none"},
 };
 
-/* @policy: NULL: all memory. */
-static struct outcome train(const struct bench_ctx *ctx, const char *policy, double budget,
-			    double rate)
+/* @budget: of the device tier; @rate: bytes a second of its link. For sides without a policy: 0. */
+static json_t *train(const struct bench_ctx *ctx, const struct side *side, double budget,
+		     double rate)
 {
 	char tool[4096], device[32], storage[4200], speed[32];
-	char *argv[] = {tool,           "train",
-			"--layers",     "4",
-			"--width",      "512",
-			"--heads",      "8",
-			"--context",    "256",
-			"--batch",      "16",
-			"--steps",      "10",
-			"--json",       policy ? "--policy" : NULL,
-			(char *)policy, "--device-memory",
-			device,         "--rate",
-			speed,          "--storage",
-			storage,        NULL};
-	struct outcome o = {0};
-	json_t *out;
+	char *argv[] = {tool,
+			"train",
+			"--layers",
+			"4",
+			"--width",
+			"512",
+			"--heads",
+			"8",
+			"--context",
+			"256",
+			"--batch",
+			"4",
+			"--steps",
+			"8",
+			"--json",
+			side == &sides[PLAIN] ? "--plain"
+			: side->policy        ? "--policy"
+					      : NULL,
+			(char *)side->policy,
+			"--device-memory",
+			device,
+			"--rate",
+			speed,
+			"--storage",
+			storage,
+			NULL};
 
 	snprintf(tool, sizeof(tool), "%s", ctx->tool);
 	snprintf(device, sizeof(device), "%.0f", budget);
 	snprintf(speed, sizeof(speed), "%.0f", rate);
 	snprintf(storage, sizeof(storage), "file:%s/policy.data?size=1G&direct=1", ctx->dir);
-	out = bench_run_json(ctx->dir, argv);
-	o.took = bench_number(out, "iteration_s");
-	o.bytes = bench_number(out, "tensors_bytes");
-	if (policy)
-		o.predicted = bench_number(out, "predicted_s");
-	o.losses = json_incref(json_object_get(out, "losses"));
-	json_decref(out);
-	return o;
+	return bench_run_json(ctx->dir, argv);
 }
 
-static void judge(const char *policy, const struct outcome *o, const struct outcome *all,
-		  double most)
+/* The rate at which G10's policy is as fast as it is to be. */
+static double slow_link(const struct bench_ctx *ctx, double took, double budget, double rate)
+{
+	double share = 0;
+
+	for (unsigned int i = 0; i < TRIES && fabs(share - SHARE) > NEAR; i++) {
+		json_t *out;
+
+		rate *= i ? SHARE / share : 1;
+		out = train(ctx, &sides[G10], budget, rate);
+		share = took / bench_number(out, "iteration_s");
+		bench_note("%.0f MiB/s each way: g10 %.3f", rate / MIB, share);
+		json_decref(out);
+	}
+	return rate;
+}
+
+static void run(const struct bench_ctx *ctx, struct side *side, unsigned int round, double budget,
+		double rate, const json_t *losses)
+{
+	double start = bench_seconds();
+	json_t *out = train(ctx, side, budget, rate);
+
+	side->wall[round] = bench_seconds() - start;
+	side->took[round] = bench_number(out, "iteration_s");
+	side->moved = bench_number(out, "in_bytes") + bench_number(out, "out_bytes");
+	if (side->apart > 0)
+		side->off[round] = fabs(side->took[round] / bench_number(out, "predicted_s") - 1);
+	if (!json_equal(json_object_get(out, "losses"), losses))
+		bench_fail("annex train: with %s the losses are others", side->name);
+	json_decref(out);
+}
+
+static void ratio(const char *name, const struct side *over, const struct side *under,
+		  double target)
+{
+	double ratios[BENCH_ROUNDS];
+
+	bench_ratios(ratios, under->took, over->took, BENCH_ROUNDS);
+	bench_series(name, ratios, BENCH_ROUNDS, "x", target, 0);
+}
+
+/* Speeds first, as series are sorted when they are printed. */
+static void report(void)
 {
 	char name[128];
 
-	if (!json_equal(o->losses, all->losses))
-		bench_fail("annex train: with %s the losses are others", policy);
-	snprintf(name, sizeof(name), "%s / all memory", policy);
-	bench_figure(name, all->took / o->took, "x", 0, 0);
-	snprintf(name, sizeof(name), "%s: iteration beside the simulator's, off by", policy);
-	bench_figure(name, fabs(o->took / o->predicted - 1), "x", most, 1);
-	json_decref(o->losses);
+	for (struct side *s = sides; s < sides + SIDES; s++) {
+		if (s == &sides[ALL])
+			continue;
+		snprintf(name, sizeof(name), "%s / all memory", s->name);
+		ratio(name, s, &sides[ALL], 0);
+	}
+	ratio("annex / g10", &sides[ANNEX], &sides[G10], 1);
+	ratio("g10 / uvm", &sides[G10], &sides[UVM], 1);
+	for (struct side *s = sides; s < sides + SIDES; s++) {
+		snprintf(name, sizeof(name), "%s: iteration", s->name);
+		bench_series(name, s->took, BENCH_ROUNDS, "s", 0, 0);
+		snprintf(name, sizeof(name), "%s: 8 iterations, from start to end", s->name);
+		bench_series(name, s->wall, BENCH_ROUNDS, "s", 0, 0);
+		snprintf(name, sizeof(name), "%s: moved in an iteration", s->name);
+		if (s->moved > 0)
+			bench_figure(name, s->moved / MIB, "MiB", 0, 0);
+		else
+			bench_note("%s: moves nothing", s->name);
+		snprintf(name, sizeof(name), "%s: iteration beside the simulator's, off by",
+			 s->name);
+		if (s->apart > 0)
+			bench_series(name, s->off, BENCH_ROUNDS, "x", s->apart, 1);
+	}
 }
 
 void migrate_policy(const struct bench_ctx *ctx)
 {
-	struct outcome all = train(ctx, NULL, 0, 0), g10 = {0}, annex, uvm;
-	double budget = all.bytes / 4, rate = all.bytes / all.took, share = 0;
+	json_t *all = train(ctx, &sides[ALL], 0, 0), *losses = json_object_get(all, "losses");
+	double bytes = bench_number(all, "tensors_bytes"), took = bench_number(all, "iteration_s");
+	double rate = slow_link(ctx, took, bytes / 4, bytes / took);
 	char path[4200];
 
-	for (unsigned int i = 0; i < TRIES && fabs(share - SHARE) > NEAR; i++) {
-		json_decref(g10.losses);
-		g10 = train(ctx, "g10", budget, rate);
-		share = all.took / g10.took;
-		bench_note("%.0f MiB/s each way: g10 %.3f", rate / MIB, share);
-		rate *= SHARE / share;
-	}
-	rate /= SHARE / share;
-	annex = train(ctx, "annex", budget, rate);
-	uvm = train(ctx, "uvm", budget, rate);
+	for (unsigned int round = 0; round < BENCH_ROUNDS; round++)
+		for (struct side *s = sides; s < sides + SIDES; s++)
+			run(ctx, s, round, bytes / 4, rate, losses);
 	snprintf(path, sizeof(path), "%s/policy.data", ctx->dir);
 	unlink(path);
-	judge("annex", &annex, &all, 0.05);
-	judge("g10", &g10, &all, 0.05);
-	judge("uvm", &uvm, &all, 0.2);
-	bench_figure("annex / g10", g10.took / annex.took, "x", 1, 0);
-	bench_figure("g10 / uvm", uvm.took / g10.took, "x", 1, 0);
-	json_decref(all.losses);
+	report();
+	json_decref(all);
 }

@@ -23,6 +23,12 @@ tensors=$(number tensors_bytes)
 claim "on one thread" "$annex" train "${small[@]}" --threads 1 --json
 losses >one.losses
 holds "are the same losses" cmp whole.losses one.losses
+claim "in plain memory" "$annex" train "${small[@]}" --plain --json
+losses >plain.losses
+holds "are the same losses" cmp whole.losses plain.losses
+value "nothing faults" faults 0
+refused "tiers of plain memory" "--plain" "$annex" train --plain --device-memory 8M --host 1G
+refused "pages of plain memory" "--pages" "$annex" train --plain --pages pages.csv
 claim "another seed" "$annex" train "${small[@]}" --seed 2 --json
 losses >other.losses
 

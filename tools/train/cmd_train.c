@@ -31,6 +31,11 @@ static int check_opts(const struct train_opts *o)
 			       : o->policy    ? "--policy"
 			       : o->link_rate ? "--rate"
 					      : "--checksum");
+	if (o->plain && (o->device || o->pages || o->plot))
+		return err_set(-EINVAL, "--plain has no tiers: leave %s out",
+			       o->device  ? "--device-memory"
+			       : o->pages ? "--pages"
+					  : "--plot");
 	if (o->device && !below)
 		return err_set(-EINVAL, "--device-memory: where does the rest go? Give --storage "
 					"or --host");
@@ -84,6 +89,8 @@ static const struct cli_option options[] = {
 	{"device-memory", 0, "SIZE", 3,
 	 OPT_SIZE(struct train_opts, device, LEAST_DEVICE, 1ull << 42),
 	 "The device tier, in which kernels run (as much as all tensors want)"},
+	{"plain", 0, NULL, 3, OPT_FLAG(struct train_opts, plain),
+	 "All tensors in memory of malloc(), with nothing of Annex: to compare with"},
 	{"host", 0, "SIZE", 3, OPT_SIZE(struct train_opts, host, 0, 1ull << 42),
 	 "A tier of host memory below it (none)"},
 	{"storage", 0, "DEVICE", 3, OPT_CALL_OF(add_store, uri_devices),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <annex/detail/clock.h>
 #include "../error.h"
 #include "memory.h"
 
@@ -35,6 +38,8 @@ int memory_open(struct memory *m, const struct memory_opts *o)
 	int err;
 
 	memset(m, 0, sizeof(*m));
+	if (o->plain)
+		return 0;
 	err = open_stores(m, o);
 	if (err)
 		goto fail;
@@ -67,9 +72,11 @@ void memory_close(struct memory *m)
 
 int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p)
 {
-	void *at;
-	int err = annex_alloc(m->space, name, n * sizeof(float), &at);
+	void *at = m->space ? NULL : calloc(n, sizeof(float));
+	int err = m->space ? annex_alloc(m->space, name, n * sizeof(float), &at) : 0;
 
+	if (!m->space && !at)
+		return err_set(-ENOMEM, "out of memory for %s", name);
 	if (err)
 		return err_lib(err, "cannot allocate %s", name);
 	*p = at;
@@ -82,11 +89,40 @@ int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p)
 
 int memory_free(struct memory *m, uint64_t n, float **p)
 {
-	int err = annex_free(m->space, *p);
+	int err = m->space ? annex_free(m->space, *p) : 0;
 
 	if (err)
 		return err_lib(err, "cannot free a tensor");
+	if (!m->space)
+		free(*p);
 	*p = NULL;
 	m->now -= n * sizeof(float);
 	return 0;
+}
+
+int memory_begin(struct memory *m)
+{
+	int err = m->exec ? annex_exec_begin(m->exec) : 0;
+
+	m->began = annex_now();
+	return err ? err_lib(err, "cannot train") : 0;
+}
+
+int memory_end(struct memory *m, struct annex_exec_stats *stats)
+{
+	int err = m->exec ? annex_exec_end(m->exec) : 0;
+
+	if (err)
+		return err_lib(err, "cannot train");
+	*stats = (struct annex_exec_stats){.ns = annex_now() - m->began};
+	if (m->exec)
+		annex_exec_get_stats(m->exec, stats);
+	return 0;
+}
+
+void memory_stats(const struct memory *m, struct annex_space_stats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	if (m->space)
+		annex_space_get_stats(m->space, stats);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the tensors are: a space, what it evicts to, and the executor that moves them.
+ * Where the tensors are: a space, what it evicts to, and the executor that moves them; or plain
+ * memory.
  */
 #ifndef TOOLS_TRAIN_MEMORY_H
 #define TOOLS_TRAIN_MEMORY_H
@@ -13,6 +14,7 @@
  * @device: bytes of the device tier; 0: as many as @size.
  * @rate: bytes a second each way of each link; 0: no limit.
  * @checksum: check evicted pages by checksums.
+ * @plain: malloc(), and nothing else of all this.
  */
 struct memory_opts {
 	uint64_t size, device, host;
@@ -20,11 +22,12 @@ struct memory_opts {
 	unsigned int n_stores;
 	const char *policy;
 	double rate;
-	bool checksum;
+	bool checksum, plain;
 };
 
 /*
- * struct memory - The tensors' space.
+ * struct memory - The tensors' space; NULL, and no @exec, if their memory is plain.
+ * @began: when the iteration began.
  * @made: files of the stores that were not there before.
  * @now: bytes of the tensors that live, wherever they are.
  * @peak: the most bytes that lived at once.
@@ -39,6 +42,7 @@ struct memory {
 	unsigned int n_stores;
 	uint64_t now, peak;
 	const char *first, *end;
+	uint64_t began;
 };
 
 /* memory_open() - 0 or -errno with the line set. memory_close() - Give back all there is of it. */
@@ -48,6 +52,13 @@ void memory_close(struct memory *m);
 /* memory_alloc() - A tensor of @n numbers, all 0. memory_free() - It ends; *@p becomes NULL. */
 int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p);
 int memory_free(struct memory *m, uint64_t n, float **p);
+
+/* memory_begin() - An iteration begins. memory_end() - It ends, and went so. */
+int memory_begin(struct memory *m);
+int memory_end(struct memory *m, struct annex_exec_stats *stats);
+
+/* memory_stats() - Of the space; zeroes for plain memory. */
+void memory_stats(const struct memory *m, struct annex_space_stats *stats);
 
 /* memory_pages() - Write where each page is, as a table (CSV). 0 or -errno with the line set. */
 int memory_pages(const struct memory *m, const char *path, bool overwrite);

@@ -74,7 +74,8 @@ int model_begin(struct model *m, const char *name, const struct annex_exec_use *
 		unsigned int n)
 {
 	uint64_t since = annex_now();
-	int err = annex_exec_before(m->memory->exec, name, uses, n);
+	struct annex_exec *exec = m->memory->exec;
+	int err = exec ? annex_exec_before(exec, name, uses, n) : 0;
 
 	if (err)
 		return err_lib(err, "cannot go on training");
@@ -87,10 +88,11 @@ int model_begin(struct model *m, const char *name, const struct annex_exec_use *
 
 int model_end(struct model *m)
 {
+	struct annex_exec *exec = m->memory->exec;
 	int err;
 
 	m->running->ns += annex_now() - m->began;
-	err = annex_exec_after(m->memory->exec);
+	err = exec ? annex_exec_after(exec) : 0;
 	return err ? err_lib(err, "cannot go on training") : 0;
 }
 

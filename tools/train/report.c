@@ -62,6 +62,7 @@ static void put_memory(struct out *out, const struct train *t)
 	json_t *stores = json_array();
 
 	out_json(out, "device_bytes", o->device ? json_integer((json_int_t)o->device) : NULL);
+	out_json(out, "plain", json_boolean(o->plain));
 	out_json(out, "host_bytes", json_integer((json_int_t)o->host));
 	for (unsigned int i = 0; i < o->n_stores; i++)
 		json_array_append_new(stores, json_string(o->stores[i]));
@@ -73,7 +74,8 @@ static void put_memory(struct out *out, const struct train *t)
 			out_size((double)o->device, size[0]), out_size((double)o->host, size[1]));
 		out_text(out, "policy", "policy", o->policy);
 	} else {
-		out_row(out, "device tier", "as much as it wants");
+		out_row(out, o->plain ? "memory" : "device tier",
+			o->plain ? "malloc()" : "as much as it wants");
 		out_json(out, "policy", NULL);
 	}
 	out_bytes(out, "resident_bytes", "process, at most", t->resident);

@@ -70,6 +70,7 @@ static int open_all(struct run *r, const struct train_opts *o)
 		.policy = o->policy,
 		.rate = (double)o->link_rate,
 		.checksum = o->checksum,
+		.plain = o->plain,
 	};
 	int err = check_memory(o, opts.size);
 
@@ -105,7 +106,7 @@ static void look(struct run *r, struct train_step *s)
 {
 	struct annex_space_stats st;
 
-	annex_space_get_stats(r->memory.space, &st);
+	memory_stats(&r->memory, &st);
 	s->device = st.device;
 	s->host = st.host;
 	s->stored = st.stored;
@@ -120,18 +121,15 @@ static int compute(struct run *r, uint32_t step, struct train_step *s)
 	int err;
 
 	text_batch(&r->text, o->seed, step, o->shape.batch, o->shape.context, tokens, next);
-	err = annex_exec_begin(r->memory.exec);
+	err = memory_begin(&r->memory);
 	if (err)
-		return err_lib(err, "cannot train");
+		return err;
 	err = model_forward(&r->model, tokens);
 	if (!err)
 		look(r, s);
 	if (!err)
 		err = model_backward(&r->model, tokens, next, &s->loss);
-	if (err)
-		return err;
-	err = annex_exec_end(r->memory.exec);
-	return err ? err_lib(err, "cannot train") : 0;
+	return err ? err : memory_end(&r->memory, &r->t->exec);
 }
 
 static void tell(const struct run *r, uint32_t step, const struct train_step *s)
@@ -148,7 +146,7 @@ static void tell(const struct run *r, uint32_t step, const struct train_step *s)
 static void begin_part(struct run *r, uint32_t first)
 {
 	r->t->first = first;
-	annex_space_get_stats(r->memory.space, &r->t->before);
+	memory_stats(&r->memory, &r->t->before);
 	memset(r->model.times, 0, sizeof(r->model.times));
 	usage_busy(&r->t->user_ns, &r->t->kernel_ns);
 }
@@ -158,7 +156,7 @@ static void end_part(struct run *r)
 	struct train *t = r->t;
 	uint64_t user, kernel;
 
-	annex_space_get_stats(r->memory.space, &t->stats);
+	memory_stats(&r->memory, &t->stats);
 	memcpy(t->times, r->model.times, sizeof(t->times));
 	usage_busy(&user, &kernel);
 	t->user_ns = user - t->user_ns;
@@ -173,7 +171,7 @@ static int predict(struct run *r)
 	struct annex_sim_job job;
 	int err;
 
-	job.plan = annex_exec_plan(r->memory.exec, &job.trace, &sys);
+	job.plan = r->memory.exec ? annex_exec_plan(r->memory.exec, &job.trace, &sys) : NULL;
 	if (!job.plan)
 		return 0;
 	err = annex_simulate(&job, 1, sys, NULL, &result);
@@ -206,7 +204,6 @@ static int iterate(struct run *r)
 		if (err)
 			break;
 		t->done++;
-		annex_exec_get_stats(r->memory.exec, &t->exec);
 		s->ns = t->exec.ns;
 		s->stall_ns = t->exec.stall_ns;
 		s->planned = t->exec.planned;
@@ -230,7 +227,7 @@ int train_run(struct train *t, const struct train_opts *o)
 	progress_begin("training");
 	err = open_all(&r, o);
 	if (!err) {
-		lost_watch(&r.memory);
+		lost_watch(o->plain ? NULL : &r.memory);
 		err = iterate(&r);
 		lost_watch(NULL);
 	}

@@ -11,6 +11,7 @@
  * struct train_opts - The options of annex train.
  * @device: bytes of the device tier; 0: as many as all tensors want.
  * @rate: learning rate.
+ * @plain: tensors in plain memory.
  */
 struct train_opts {
 	struct shape shape;
@@ -21,7 +22,7 @@ struct train_opts {
 	const char *policy;
 	uint32_t steps, threads;
 	double rate;
-	bool checksum, overwrite, json;
+	bool checksum, plain, overwrite, json;
 };
 
 /*
