@@ -12,8 +12,6 @@
 #include <annex/device.h>
 #include "figure.h"
 
-#define BENCH_ROUNDS 5
-
 struct annex_dev *bench_open(const char *uri, const struct annex_dev_opts *opts);
 void *bench_map(struct annex_dev *dev, size_t len, uint64_t *addr);
 void bench_unmap(struct annex_dev *dev, void *buf, size_t len, uint64_t addr);

@@ -7,6 +7,9 @@
 
 #include <stdint.h>
 
+/* Of sides that take turns, so that what the machine does meanwhile is of all of them. */
+#define BENCH_ROUNDS 5
+
 /**
  * struct bench_ctx - Where a benchmark works.
  * @dir: folder for its files.

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <jansson.h>
-#include "bench.h"
 #include "migrate.h"
 #include "spawn.h"
 

@@ -8,7 +8,6 @@
 #include "migrate.h"
 #include "spawn.h"
 
-#define ROUNDS 7u
 #define TENSOR (64 * MIB)
 #define TENSORS 12u
 #define BYTES (TENSORS * TENSOR)
@@ -71,25 +70,26 @@ static void both_ways(const char *path, uint64_t seed, double *out, double *in)
 
 static void figures(const char *way, const char *words, double *own, double *fio)
 {
-	double a = bench_median(fio, ROUNDS), b = bench_median(own, ROUNDS);
+	double ratios[BENCH_ROUNDS];
 	char name[128];
 
+	bench_ratios(ratios, own, fio, BENCH_ROUNDS);
 	snprintf(name, sizeof(name), "fio, sequential O_DIRECT %s, 512 KiB, depth 32", way);
-	bench_figure(name, a / 1e6, "MB/s", 0, 0);
+	bench_series(name, fio, BENCH_ROUNDS, "MB/s", 0, 0);
 	snprintf(name, sizeof(name), "large tensors, %s", words);
-	bench_figure(name, b / 1e6, "MB/s", 0, 0);
+	bench_series(name, own, BENCH_ROUNDS, "MB/s", 0, 0);
 	snprintf(name, sizeof(name), "large tensors, %s / fio", words);
-	bench_figure(name, b / a, "x", 0.95, 0);
+	bench_series(name, ratios, BENCH_ROUNDS, "x", 0.95, 0);
 }
 
 void migrate_rates(const struct bench_ctx *ctx)
 {
-	double fio_write[ROUNDS], fio_read[ROUNDS], out[ROUNDS], in[ROUNDS];
+	double fio_write[BENCH_ROUNDS], fio_read[BENCH_ROUNDS], out[BENCH_ROUNDS], in[BENCH_ROUNDS];
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/migrate.data", ctx->dir);
 	fio_rate(ctx, path, "write"); /* the file's blocks are there from now on */
-	for (unsigned int r = 0; r < ROUNDS; r++) {
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
 		fio_write[r] = fio_rate(ctx, path, "write");
 		fio_read[r] = fio_rate(ctx, path, "read");
 		both_ways(path, (uint64_t)r << 32, &out[r], &in[r]);

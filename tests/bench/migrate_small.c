@@ -16,7 +16,6 @@
 #define TENSORS 10000u
 #define SMALLEST 1024u
 #define LARGEST 65536u
-#define ROUNDS 5u
 #define FILE_BYTES (TENSORS * (uint64_t)LARGEST)
 
 static uint64_t whole_pages(uint64_t bytes)
@@ -100,7 +99,7 @@ static double by_plan(const char *path, struct migrate_tensor *tensors, uint64_t
 void migrate_small(const struct bench_ctx *ctx)
 {
 	static struct migrate_tensor tensors[TENSORS];
-	double calls[ROUNDS], plan[ROUNDS], a, b;
+	double calls[BENCH_ROUNDS], plan[BENCH_ROUNDS], ratios[BENCH_ROUNDS];
 	uint64_t state = 1, bytes = MIB;
 	char path[4096];
 
@@ -114,15 +113,14 @@ void migrate_small(const struct bench_ctx *ctx)
 	bytes = whole_pages(bytes + bytes / 16);
 	snprintf(path, sizeof(path), "%s/migrate.data", ctx->dir);
 	by_calls(path, tensors, bytes); /* the file's blocks are there from now on */
-	for (unsigned int r = 0; r < ROUNDS; r++) {
-		calls[r] = by_calls(path, tensors, bytes);
-		plan[r] = by_plan(path, tensors, bytes);
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+		calls[r] = by_calls(path, tensors, bytes) * 1e3;
+		plan[r] = by_plan(path, tensors, bytes) * 1e3;
 	}
 	unlink(path);
-	a = bench_median(calls, ROUNDS);
-	b = bench_median(plan, ROUNDS);
-	bench_figure("10,000 tensors of 1 to 64 KiB, there and back, one by one", a * 1e3, "ms", 0,
-		     0);
-	bench_figure("the same by pre-evictions and prefetches", b * 1e3, "ms", 0, 0);
-	bench_figure("one by one / planned", a / b, "x", 3, 0);
+	bench_ratios(ratios, calls, plan, BENCH_ROUNDS);
+	bench_series("10,000 tensors of 1 to 64 KiB, there and back, one by one", calls,
+		     BENCH_ROUNDS, "ms", 0, 0);
+	bench_series("the same by pre-evictions and prefetches", plan, BENCH_ROUNDS, "ms", 0, 0);
+	bench_series("one by one / planned", ratios, BENCH_ROUNDS, "x", 3, 0);
 }

@@ -9,7 +9,6 @@
 #include "migrate.h"
 #include "spawn.h"
 
-#define ROUNDS 2u
 #define STEPS "6"
 #define LITTLE (64 * MIB) /* that may be resident beyond the budget */
 
@@ -33,11 +32,11 @@ static json_t *train(const struct bench_ctx *ctx, uint64_t budget)
 
 void migrate_train(const struct bench_ctx *ctx)
 {
-	double whole[ROUNDS], part[ROUNDS], beyond = 0, a, b;
+	double whole[BENCH_ROUNDS], part[BENCH_ROUNDS], ratios[BENCH_ROUNDS], beyond = 0;
 	uint64_t budget = 0;
 	char path[4200];
 
-	for (unsigned int r = 0; r < ROUNDS; r++) {
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
 		json_t *all = train(ctx, 0), *less;
 		double resident;
 
@@ -55,13 +54,12 @@ void migrate_train(const struct bench_ctx *ctx)
 	}
 	snprintf(path, sizeof(path), "%s/train.data", ctx->dir);
 	unlink(path);
-	a = bench_median(whole, ROUNDS);
-	b = bench_median(part, ROUNDS);
-	bench_figure("annex train, all memory", a, "tokens/s", 0, 0);
-	bench_figure("annex train, device tier of a quarter, storage by O_DIRECT", b, "tokens/s", 0,
-		     0);
-	bench_figure("a quarter / all of the memory, losses equal bit for bit", b / a, "x", 0.95,
-		     0);
+	bench_ratios(ratios, part, whole, BENCH_ROUNDS);
+	bench_series("annex train, all memory", whole, BENCH_ROUNDS, "tokens/s", 0, 0);
+	bench_series("annex train, device tier of a quarter, storage by O_DIRECT", part,
+		     BENCH_ROUNDS, "tokens/s", 0, 0);
+	bench_series("a quarter / all of the memory, losses equal bit for bit", ratios,
+		     BENCH_ROUNDS, "x", 0.95, 0);
 	bench_figure("resident beyond the device tier", beyond / MIB, "MiB", (double)LITTLE / MIB,
 		     1);
 }

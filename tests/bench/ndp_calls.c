@@ -9,7 +9,6 @@
 #include <string.h>
 #include "ndp.h"
 
-#define ROUNDS 7
 #define CALLS 2000
 #define MEM_NS 70
 #define IO_NS 2000
@@ -20,7 +19,7 @@
 struct way {
 	const char *name;
 	struct annex_m2_opts opts;
-	double us; /* median */
+	double us[BENCH_ROUNDS];
 };
 
 /* Of one call, from the store to the answer; all polling but where a ring has its interrupt. */
@@ -38,24 +37,25 @@ static double measure(struct ndp_bench *b, unsigned int calls)
 static void measure_all(struct way *ways, unsigned int n)
 {
 	struct ndp_bench b[4];
-	double us[4][ROUNDS];
 
 	for (unsigned int i = 0; i < n; i++)
 		ndp_bench_open(4 << 20, NULL, &ways[i].opts, &b[i]);
-	for (unsigned int r = 0; r < ROUNDS; r++)
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++)
 		for (unsigned int i = 0; i < n; i++) {
 			measure(&b[i], CALLS / 10); /* the device is awake then */
-			us[i][r] = measure(&b[i], CALLS);
+			ways[i].us[r] = measure(&b[i], CALLS);
 		}
-	for (unsigned int i = 0; i < n; i++) {
-		ways[i].us = bench_median(us[i], ROUNDS);
+	for (unsigned int i = 0; i < n; i++)
 		ndp_bench_close(&b[i]);
-	}
 }
 
-static double less(double us, double than)
+static void less(const char *name, const struct way *way, const struct way *than, double target)
 {
-	return 1 - (us + KERNEL_US) / (than + KERNEL_US);
+	double share[BENCH_ROUNDS];
+
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++)
+		share[r] = 1 - (way->us[r] + KERNEL_US) / (than->us[r] + KERNEL_US);
+	bench_series(name, share, BENCH_ROUNDS, "of 1", target, 0);
 }
 
 /* All lines dirty, as far as the caches hold them. */
@@ -87,7 +87,7 @@ static double copy(void *to, const void *from)
 
 static void measure_flush(void)
 {
-	double dirty[ROUNDS], clean[ROUNDS], copied[ROUNDS];
+	double dirty[BENCH_ROUNDS], clean[BENCH_ROUNDS], copied[BENCH_ROUNDS];
 	struct ndp_bench b;
 	void *data, *to;
 
@@ -98,50 +98,50 @@ static void measure_flush(void)
 	ndp_bench_open(4 * FLUSH_BYTES, NULL, NULL, &b);
 	data = ndp_bench_alloc(&b, FLUSH_BYTES);
 	to = ndp_bench_alloc(&b, FLUSH_BYTES);
-	for (unsigned int r = 0; r < ROUNDS; r++) {
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
 		soil(data, r);
 		dirty[r] = flush(data);
 		clean[r] = flush(data);
 		soil(data, r);
 		copied[r] = copy(to, data);
 	}
-	bench_figure("annex_m2_flush of 64 MiB that was just written", bench_median(dirty, ROUNDS),
-		     "GB/s", 0, 0);
-	bench_figure("the same, of what is in no cache", bench_median(clean, ROUNDS), "GB/s", 0, 0);
-	bench_figure("memcpy of 64 MiB that was just written", bench_median(copied, ROUNDS), "GB/s",
+	bench_series("annex_m2_flush of 64 MiB that was just written", dirty, BENCH_ROUNDS, "GB/s",
 		     0, 0);
+	bench_series("the same, of what is in no cache", clean, BENCH_ROUNDS, "GB/s", 0, 0);
+	bench_series("memcpy of 64 MiB that was just written", copied, BENCH_ROUNDS, "GB/s", 0, 0);
 	ndp_bench_close(&b);
 }
 
 void ndp_calls(const struct bench_ctx *ctx)
 {
 	struct way real[] = {
-		{"M2func", {.transport = ANNEX_M2_CELLS}, 0},
-		{"ring", {.transport = ANNEX_M2_RING}, 0},
-		{"registers", {.transport = ANNEX_M2_REGS}, 0},
-		{"ring, doorbell and eventfd", {.transport = ANNEX_M2_RING, .interrupt = true}, 0},
+		{"M2func", {.transport = ANNEX_M2_CELLS}, {0}},
+		{"ring", {.transport = ANNEX_M2_RING}, {0}},
+		{"registers", {.transport = ANNEX_M2_REGS}, {0}},
+		{"ring, doorbell and eventfd",
+		 {.transport = ANNEX_M2_RING, .interrupt = true},
+		 {0}},
 	};
 	struct way paper[] = {
-		{"M2func", {.transport = ANNEX_M2_CELLS, .mem_ns = MEM_NS}, 0},
-		{"ring", {.transport = ANNEX_M2_RING, .io_ns = IO_NS, .ring_ns = RING_NS}, 0},
-		{"registers", {.transport = ANNEX_M2_REGS, .io_ns = IO_NS}, 0},
+		{"M2func", {.transport = ANNEX_M2_CELLS, .mem_ns = MEM_NS}, {0}},
+		{"ring", {.transport = ANNEX_M2_RING, .io_ns = IO_NS, .ring_ns = RING_NS}, {0}},
+		{"registers", {.transport = ANNEX_M2_REGS, .io_ns = IO_NS}, {0}},
 	};
 	char name[128];
 
 	(void)ctx;
 	measure_all(paper, 3);
+	less("6.4 us kernel end to end, M2func: less than by registers", &paper[0], &paper[2],
+	     0.31);
+	less("6.4 us kernel end to end, M2func: less than by a ring", &paper[0], &paper[1], 0.53);
 	for (unsigned int i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "null kernel, paper's latencies: %s", paper[i].name);
-		bench_figure(name, paper[i].us, "us", 0, 0);
+		bench_series(name, paper[i].us, BENCH_ROUNDS, "us", 0, 0);
 	}
-	bench_figure("6.4 us kernel end to end, M2func: less than by registers",
-		     less(paper[0].us, paper[2].us), "of 1", 0.31, 0);
-	bench_figure("6.4 us kernel end to end, M2func: less than by a ring",
-		     less(paper[0].us, paper[1].us), "of 1", 0.53, 0);
 	measure_all(real, 4);
 	for (unsigned int i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "null kernel, this machine: %s", real[i].name);
-		bench_figure(name, real[i].us, "us", 0, 0);
+		bench_series(name, real[i].us, BENCH_ROUNDS, "us", 0, 0);
 	}
 	measure_flush();
 }

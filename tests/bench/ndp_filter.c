@@ -9,7 +9,6 @@
 #include "tests/unit/random.h"
 #include "ndp.h"
 
-#define ROUNDS 7
 #define ROWS (64u << 20)
 #define THREADS 2
 #define LO (-500000000)
@@ -68,7 +67,7 @@ static void verify(const int32_t *column, const uint8_t *bitmap)
 void ndp_filter(const struct bench_ctx *ctx)
 {
 	const struct annex_ndp_opts opts = {.threads = THREADS};
-	double filter[ROUNDS], reads[ROUNDS];
+	double filter[BENCH_ROUNDS], reads[BENCH_ROUNDS], ratios[BENCH_ROUNDS];
 	struct annex_kernels *kernels;
 	struct ndp_bench b;
 	uint64_t state = 1;
@@ -83,7 +82,7 @@ void ndp_filter(const struct bench_ctx *ctx)
 		column[i] = (int32_t)random_next(&state);
 	if (annex_kernels_open(b.m2, b.hdm, &kernels))
 		bench_fail("%s", annex_last_error());
-	for (unsigned int r = 0; r < ROUNDS; r++) {
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
 		double start = bench_seconds();
 
 		if (annex_ndp_filter_i32(kernels, column, ROWS, LO, HI, bitmap))
@@ -93,11 +92,11 @@ void ndp_filter(const struct bench_ctx *ctx)
 		memset(bitmap, 0, ROWS / 8);
 		reads[r] = read_rate(column);
 	}
-	bench_figure("int32 filter near data, 2 host threads, verified",
-		     bench_median(filter, ROUNDS), "GB/s", 0, 0);
-	bench_figure("plain reads, 2 threads", bench_median(reads, ROUNDS), "GB/s", 0, 0);
-	bench_figure("filter / plain reads",
-		     bench_median(filter, ROUNDS) / bench_median(reads, ROUNDS), "x", 0.4, 0);
+	bench_ratios(ratios, filter, reads, BENCH_ROUNDS);
+	bench_series("int32 filter near data, 2 host threads, verified", filter, BENCH_ROUNDS,
+		     "GB/s", 0, 0);
+	bench_series("plain reads, 2 threads", reads, BENCH_ROUNDS, "GB/s", 0, 0);
+	bench_series("filter / plain reads", ratios, BENCH_ROUNDS, "x", 0.4, 0);
 	annex_kernels_close(kernels);
 	ndp_bench_close(&b);
 }

@@ -19,7 +19,6 @@
 #include "tests/ndp/way.h"
 
 #define RANGE (768ull << 20)
-#define ROUNDS 3
 
 /**
  * struct meter - A way to run kernels, and the seconds that all of them took since it was set to 0.
@@ -406,43 +405,40 @@ static bool alike(const struct kernel_case *c, const char *a, const char *b)
 	return true;
 }
 
-/* The fastest of some rounds, after which the results are in @out. */
-static double seconds(struct world *w, const struct kernel_case *c, unsigned int who)
+/* Milliseconds, after which the results are in @out. */
+static double milliseconds(struct world *w, const struct kernel_case *c, unsigned int who)
 {
-	double best = INFINITY;
-
-	for (unsigned int i = 0; i < ROUNDS; i++) {
-		w->meter[who].seconds = 0;
-		if (c->run(w, who))
-			bench_fail("%s, by %s: %s", c->name, who ? "qemu-riscv64" : "the device",
-				   annex_last_error());
-		if (w->meter[who].seconds < best)
-			best = w->meter[who].seconds;
-	}
-	return best;
+	w->meter[who].seconds = 0;
+	if (c->run(w, who))
+		bench_fail("%s, by %s: %s", c->name, who ? "qemu-riscv64" : "the device",
+			   annex_last_error());
+	return w->meter[who].seconds * 1e3;
 }
 
 static double compare(struct world *w, const struct kernel_case *c)
 {
+	double qemu[BENCH_ROUNDS], device[BENCH_ROUNDS], ratios[BENCH_ROUNDS];
 	char *kept = malloc(c->bytes);
-	double device, qemu;
 	char name[96];
 
 	if (!kept)
 		bench_fail("out of memory");
 	w->random = 1;
 	c->prepare(w);
-	qemu = seconds(w, c, 1);
-	memcpy(kept, w->out, c->bytes);
-	memset(w->out, 0x77, c->bytes);
-	device = seconds(w, c, 0);
-	if (!alike(c, kept, w->out))
-		bench_fail("%s: the device and qemu-riscv64 differ", c->name);
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+		qemu[r] = milliseconds(w, c, 1);
+		memcpy(kept, w->out, c->bytes);
+		memset(w->out, 0x77, c->bytes);
+		device[r] = milliseconds(w, c, 0);
+		if (!alike(c, kept, w->out))
+			bench_fail("%s: the device and qemu-riscv64 differ", c->name);
+	}
 	free(kept);
+	bench_ratios(ratios, qemu, device, BENCH_ROUNDS);
 	snprintf(name, sizeof(name), "%s: qemu-riscv64's %.1f ms / the core's %.1f ms", c->name,
-		 qemu * 1e3, device * 1e3);
-	bench_figure(name, qemu / device, "x", 1, 0);
-	return log(qemu / device);
+		 bench_median(qemu, BENCH_ROUNDS), bench_median(device, BENCH_ROUNDS));
+	bench_series(name, ratios, BENCH_ROUNDS, "x", 1, 0);
+	return log(bench_median(ratios, BENCH_ROUNDS));
 }
 
 /*

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include "ndp.h"
 
-#define ROUNDS 7
 #define UNDER_WAY 64
 #define SECONDS 0.3
 #define MEM_NS 70
@@ -37,23 +36,23 @@ static double launches(struct ndp_bench *b)
 static void compare(const char *where, const struct annex_m2_opts *cells,
 		    const struct annex_m2_opts *regs)
 {
-	double many[ROUNDS], single[ROUNDS], ratio[ROUNDS];
+	double many[BENCH_ROUNDS], single[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
 	struct ndp_bench a, b;
 	char name[128];
 
 	ndp_bench_open(4 << 20, NULL, cells, &a);
 	ndp_bench_open(4 << 20, NULL, regs, &b);
-	for (unsigned int r = 0; r < ROUNDS; r++) {
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
 		many[r] = launches(&a);
 		single[r] = launches(&b);
-		ratio[r] = many[r] / single[r];
 	}
+	bench_ratios(ratio, many, single, BENCH_ROUNDS);
 	snprintf(name, sizeof(name), "null kernels, 64 under way, %s: M2func", where);
-	bench_figure(name, bench_median(many, ROUNDS), "k/s", 0, 0);
+	bench_series(name, many, BENCH_ROUNDS, "k/s", 0, 0);
 	snprintf(name, sizeof(name), "null kernels, %s: registers", where);
-	bench_figure(name, bench_median(single, ROUNDS), "k/s", 0, 0);
+	bench_series(name, single, BENCH_ROUNDS, "k/s", 0, 0);
 	snprintf(name, sizeof(name), "null kernels, %s: M2func / registers", where);
-	bench_figure(name, bench_median(ratio, ROUNDS), "x", 3, 0);
+	bench_series(name, ratio, BENCH_ROUNDS, "x", 3, 0);
 	ndp_bench_close(&a);
 	ndp_bench_close(&b);
 }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it takes to plan and simulate one trace: the tool's own run, from start to end; the fastest
- * of a few, and the most memory.
+ * The cost of planning and simulating one trace: the tool's own run, from start to end, and the
+ * most memory that it had.
  */
-#include <math.h>
 #include <stdio.h>
 #include "plan.h"
 #include "spawn.h"
-
-#define ROUNDS 5
 
 /* Measured traces, and the generated ones that stand in for them. */
 static const struct plan_subject measured[] = {
@@ -31,7 +28,7 @@ static void write_trace(const struct bench_ctx *ctx, struct plan_trace *t)
 
 static void one(const struct bench_ctx *ctx, const struct plan_subject *s)
 {
-	double seconds = INFINITY, peak = 0;
+	double seconds[BENCH_ROUNDS], peak = 0;
 	struct plan_trace t;
 	char name[160];
 	char *argv[] = {(char *)ctx->tool, "simulate", t.file, "--policy", "annex", "--json", NULL};
@@ -43,17 +40,17 @@ static void one(const struct bench_ctx *ctx, const struct plan_subject *s)
 	if (s->batch)
 		write_trace(ctx, &t);
 	plan_close(&t);
-	for (unsigned int r = 0; r < ROUNDS; r++) {
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
 		struct bench_usage usage;
 
 		json_decref(bench_run_usage(ctx->dir, argv, &usage));
-		seconds = usage.seconds < seconds ? usage.seconds : seconds;
+		seconds[r] = usage.seconds;
 		peak = usage.peak > peak ? usage.peak : peak;
 	}
 	if (s->batch)
 		remove(t.file);
 	snprintf(name, sizeof(name), "%s: read, plan and simulate", t.label);
-	bench_figure(name, seconds, "s", 1, 1);
+	bench_series(name, seconds, BENCH_ROUNDS, "s", 1, 1);
 	snprintf(name, sizeof(name), "%s: memory for that, most", t.label);
 	bench_figure(name, peak / 1e6, "MB", 200, 1);
 }
