@@ -98,20 +98,20 @@ static int make_cgroup(char *path, size_t len, uint64_t bytes)
 	return 0;
 }
 
-static void make_graph(const struct bench_ctx *ctx, char *path, size_t len)
+void bench_kronecker(const struct bench_ctx *ctx, const char *scale, char *path, size_t len)
 {
-	char *argv[] = {(char *)ctx->tool, "graph", "gen",    "kron", "--scale", "22",
+	char *argv[] = {(char *)ctx->tool, "graph", "gen",    "kron", "--scale", (char *)scale,
 			"--degree",        "16",    "--seed", "1",    "-o",      path,
 			"--json",          NULL};
 
-	snprintf(path, len, "%s/kron22.csr", ctx->dir);
+	snprintf(path, len, "%s/kron%s.csr", ctx->dir, scale);
 	if (!access(path, R_OK))
 		return;
-	bench_note("making a Kronecker graph of scale 22 ...");
+	bench_note("making a Kronecker graph of scale %s ...", scale);
 	json_decref(bench_run_json(ctx->dir, argv));
 }
 
-static double edge_bytes(const struct bench_ctx *ctx, char *path)
+double bench_edge_bytes(const struct bench_ctx *ctx, char *path)
 {
 	char *argv[] = {(char *)ctx->tool, "graph", "info", path, "--json", NULL};
 	json_t *out = bench_run_json(ctx->dir, argv);
@@ -172,8 +172,8 @@ void bench_graph(const struct bench_ctx *ctx)
 	char path[4096];
 	double edges;
 
-	make_graph(ctx, path, sizeof(path));
-	edges = edge_bytes(ctx, path);
+	bench_kronecker(ctx, "22", path, sizeof(path));
+	edges = bench_edge_bytes(ctx, path);
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		compare(ctx, &all[i], path, edges);
 }

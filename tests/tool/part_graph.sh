@@ -34,6 +34,20 @@ for g in k.csr wide.csr u.csr; do
 		claim "$a of $g, long lines" "$annex" graph $a $g --verify --cache 1M --line 64K
 	done
 done
+claim "a small graph" "$annex" graph gen kron --scale 8 --degree 8 --weights -o tiny.csr
+for a in bfs cc sssp; do
+	for way in none cache coalesce reuse ahead; do
+		claim "$a with $way" "$annex" graph $a tiny.csr --mechanisms $way --cache 64K \
+			--verify
+	done
+	claim "$a, all in the cache" "$annex" graph $a k.csr --warm --cache 8M --verify --json
+	value "nothing is read" bytes_read 0
+done
+refused "no room to warm" "--warm" "$annex" graph bfs k.csr --warm --cache 64K
+refused "a cache for mmap" "--mechanisms" "$annex" graph bfs k.csr --mechanisms cache --access mmap
+refused "two devices without a cache" "one --device" "$annex" graph bfs k.csr --mechanisms none \
+	--device mem:4M --device mem:4M
+refused "no such mechanism" "ahead" "$annex" graph bfs k.csr --mechanisms warp
 for a in bfs sssp; do
 	claim "$a from memory" "$annex" graph $a k.csr --access memory --verify
 	claim "$a by mmap" "$annex" graph $a k.csr --access mmap --advise random --cold --verify

@@ -38,6 +38,8 @@ static void size_blocks(struct edges *e, const struct storage_opts *so)
 		e->window = EDGES_RING / 2;
 	if (e->access == EDGES_ARRAY && block > e->window / 4)
 		block = e->window / 4;
+	if (e->mechanisms != EDGES_AHEAD)
+		e->window = 0;
 	e->block_bytes = (block ? block : 1) * e->line;
 }
 
@@ -66,6 +68,28 @@ static int cut_blocks(struct edges *e, const struct storage_opts *so)
 	return 0;
 }
 
+/* All of it in the cache, from which the counters begin. */
+static int warm(struct edges *e)
+{
+	uint64_t lines = (e->g->size + e->line - 1) / e->line;
+	void *data;
+	int err = 0;
+
+	if (e->store.bytes / e->line < lines)
+		return err_set(-EINVAL,
+			       "--warm: the cache holds %llu of %llu lines: give more --cache",
+			       (ull)(e->store.bytes / e->line), (ull)lines);
+	for (uint64_t i = 0; i < lines && !err; i++) {
+		err = annex_cache_pin(e->store.cache, i, 0, &data);
+		if (!err)
+			annex_cache_unpin(e->store.cache, i, 0);
+	}
+	if (err)
+		return err_lib(err, "cannot read the edges");
+	annex_cache_get_stats(e->store.cache, &e->store.base);
+	return 0;
+}
+
 static int open_array(struct edges *e, const struct storage_opts *so)
 {
 	const struct csr *g = e->g;
@@ -81,6 +105,11 @@ static int open_array(struct edges *e, const struct storage_opts *so)
 	err = storage_open_image(&e->store, so, g->path, g->fd, g->size);
 	if (err)
 		return err;
+	err = annex_dev_ns(e->store.devs[0], 1, &e->ns);
+	if (err)
+		return err_lib(err, "%s", g->path);
+	if (e->mechanisms == EDGES_NONE && e->store.ndevs > 1)
+		return err_set(-EINVAL, "--mechanisms none reads from one --device");
 	err = annex_array_init(&e->ids, e->store.cache, g->h.section[CSR_EDGES].offset,
 			       g->h.id_bytes, g->h.edges);
 	if (!err && (g->h.flags & CSR_WEIGHTED))
@@ -150,6 +179,7 @@ int edges_open(struct edges *e, const struct csr *g, struct pool *pool,
 	e->g = g;
 	e->pool = pool;
 	e->access = (enum edges_access)opts->access;
+	e->mechanisms = (enum edges_mechanisms)opts->mechanisms;
 	e->lanes = aligned_alloc(64, pool_threads(pool) * sizeof(*e->lanes));
 	if (!e->lanes)
 		return err_set(-ENOMEM, "out of memory");
@@ -164,6 +194,8 @@ int edges_open(struct edges *e, const struct csr *g, struct pool *pool,
 		err = open_memory(e);
 	if (!err)
 		err = cut_blocks(e, so);
+	if (!err && opts->warm)
+		err = warm(e);
 	if (err)
 		edges_close(e);
 	return err;

@@ -19,10 +19,22 @@
 
 enum edges_access { EDGES_ARRAY, EDGES_MMAP, EDGES_MEMORY };
 
+/*
+ * enum edges_mechanisms - With an array: how its elements come, each with those before it.
+ * @EDGES_NONE: each element is a read of its block from the device; 32 at a time.
+ * @EDGES_CACHE: each element probes the cache.
+ * @EDGES_COALESCE: of 32 elements, those in one line make one probe.
+ * @EDGES_REUSE: a line is held for all of its elements.
+ * @EDGES_AHEAD: and lines are read ahead.
+ */
+enum edges_mechanisms { EDGES_NONE, EDGES_CACHE, EDGES_COALESCE, EDGES_REUSE, EDGES_AHEAD };
+
 struct edges_opts {
-	int access;  /* enum edges_access */
-	bool random; /* tell the kernel that a mapping is accessed at random */
-	bool cold;   /* have the page cache drop the file first */
+	int access;     /* enum edges_access */
+	bool random;    /* tell the kernel that a mapping is accessed at random */
+	bool cold;      /* have the page cache drop the file first */
+	bool warm;      /* have all in the cache first */
+	int mechanisms; /* enum edges_mechanisms */
 };
 
 struct edges_lane;
@@ -31,7 +43,9 @@ struct edges {
 	const struct csr *g;
 	struct pool *pool;
 	enum edges_access access;
+	enum edges_mechanisms mechanisms;
 	struct storage store;
+	struct annex_ns ns; /* of its first device, without a cache */
 	struct annex_array ids, weights;
 	struct annex_mapping *mapping;
 	const char *flat;       /* the whole file, unless it is an array */

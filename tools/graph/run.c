@@ -9,6 +9,10 @@
 
 static const char *const access_names[] = {"array", "mmap", "memory", NULL};
 
+static const char *const mechanism_names[] = {
+	[EDGES_NONE] = "none",   [EDGES_CACHE] = "cache", [EDGES_COALESCE] = "coalesce",
+	[EDGES_REUSE] = "reuse", [EDGES_AHEAD] = "ahead", NULL};
+
 static int set_advice(void *o, const char *opt, char *arg)
 {
 	static const char *const advice[] = {"normal", "random", NULL};
@@ -28,6 +32,12 @@ const struct cli_option run_options[] = {
 	 "Edges by an array over the cache (array), mapped, or in memory, to compare"},
 	{"advise", 0, "normal|random", 3, OPT_CALL(set_advice),
 	 "What to tell the kernel about the mapping (normal)"},
+	{"mechanisms", 0, NULL, 3, OPT_CHOICE(struct run, edges.mechanisms, mechanism_names),
+	 "How elements of the array come, each with those before it: by reads of their own (none), "
+	 "a cache, one probe for those of 32 that share a line, a line held for all of its "
+	 "elements, lines read ahead (ahead)"},
+	{"warm", 0, NULL, 3, OPT_FLAG(struct run, edges.warm),
+	 "Have all edges in the cache first, which must hold them"},
 	{"cold", 0, NULL, 3, OPT_FLAG(struct run, edges.cold),
 	 "Have the page cache drop the file first"},
 	{"verify", 0, NULL, 3, OPT_FLAG(struct run, verify),
@@ -41,6 +51,10 @@ static int check_opts(struct run *run)
 
 	if (run->advised && run->edges.access != EDGES_MMAP)
 		return err_set(-EINVAL, "--advise is for --access mmap only");
+	if ((run->edges.warm || run->edges.mechanisms != EDGES_AHEAD) &&
+	    (run->edges.access != EDGES_ARRAY || run->on_gpu))
+		return err_set(-EINVAL, "%s is for --access array only, and not for --gpu",
+			       run->edges.warm ? "--warm" : "--mechanisms");
 	if (run->store.nuris && run->edges.access != EDGES_ARRAY)
 		return err_set(-EINVAL, "--device is for --access array only");
 	if (run->store.cache_in && run->edges.access != EDGES_ARRAY)
@@ -66,14 +80,13 @@ static int find_source(struct run *run)
 
 static void report_head(const struct run *run, double s, const struct edges *e, struct out *out)
 {
-	static const char *const access[] = {"array", "mmap", "memory"};
-
 	out_text(out, "file", "graph file", run->file);
 	out_count(out, "vertices", "vertices", run->g.h.vertices);
 	out_count(out, "edges", "edges", run->g.h.edges);
-	out_text(out, "access", "access", access[e->access]);
+	out_text(out, "access", "access", access_names[e->access]);
 	out_count(out, "threads", "threads", run->store.threads);
 	if (e->access == EDGES_ARRAY) {
+		out_text(out, "mechanisms", "mechanisms", mechanism_names[e->mechanisms]);
 		out_bytes(out, "cache_bytes", "cache", e->store.bytes);
 		out_bytes(out, "line_bytes", "line", run->store.line);
 	}
@@ -124,7 +137,7 @@ int run_graph(const struct algorithm *a, int argc, char **argv)
 {
 	const struct cli_line line = {a->options ? a->options : run_options, "FILE", a->doc,
 				      CLI_ARG(struct run, file)};
-	struct run run = {.iterations = 100, .delta = 64};
+	struct run run = {.edges = {.mechanisms = EDGES_AHEAD}, .iterations = 100, .delta = 64};
 	struct pool *pool = NULL;
 	struct out out;
 	int err = cli_parse(&line, argc, argv, &run);

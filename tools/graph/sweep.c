@@ -3,8 +3,8 @@
 #include <string.h>
 #include <annex/detail/atomic.h>
 #include "../error.h"
-#include "../held.h"
 #include "edges.h"
+#include "elements.h"
 
 #define NARROW 512u /* ids of 8 bytes that are made 4 bytes at a time */
 
@@ -215,9 +215,9 @@ static int visit_ids(const struct sweep *s, unsigned int thread, uint64_t v, con
 }
 
 static int work_part(const struct sweep *s, unsigned int thread, const struct part *p,
-		     struct held *ids, struct held *weights)
+		     struct elements *ids, struct elements *weights)
 {
-	const struct edges *e = s->e;
+	struct edges *e = s->e;
 	const struct csr_header *h = &e->g->h;
 	int err = 0;
 
@@ -226,10 +226,10 @@ static int work_part(const struct sweep *s, unsigned int thread, const struct pa
 		const void *id, *w = NULL;
 
 		if (e->access == EDGES_ARRAY) {
-			err = held_get(ids, i, &id, &have);
+			err = elements_get(ids, e, i, n, &id, &have);
 			n = !err && have < n ? have : n;
 			if (!err && s->weights)
-				err = held_get(weights, i, &w, &have);
+				err = elements_get(weights, e, i, n, &w, &have);
 			n = !err && have < n ? have : n;
 			if (err)
 				return err_lib(err, "cannot read the edges");
@@ -245,20 +245,20 @@ static int work_part(const struct sweep *s, unsigned int thread, const struct pa
 	return err;
 }
 
-static int work_block(struct sweep *s, unsigned int thread, uint64_t b)
+static int work_block(struct sweep *s, unsigned int thread, uint64_t b, struct elements *ids,
+		      struct elements *weights)
 {
 	struct edges_lane *lane = &s->e->lanes[thread];
-	struct held ids = {.a = &s->e->ids}, weights = {.a = &s->e->weights};
 	uint64_t count = 0;
 	struct part p;
 	int err = 0;
 
 	for (first_part(s, b, &p); !err && next_part(s, &p);) {
-		err = work_part(s, thread, &p, &ids, &weights);
+		err = work_part(s, thread, &p, ids, weights);
 		count += p.to - p.from;
 	}
-	held_drop(&ids);
-	held_drop(&weights);
+	held_drop(&ids->held);
+	held_drop(&weights->held);
 	lane->count += count;
 	lane->asked += count * (s->e->g->h.id_bytes + (s->weights ? 4 : 0));
 	return err;
@@ -268,18 +268,30 @@ static int sweep_lane(void *ctx, unsigned int thread, unsigned int threads)
 {
 	struct sweep *s = ctx;
 	struct edges_lane *lane = &s->e->lanes[thread];
-	int err = 0;
+	struct elements ids, weights;
+	int err = elements_open(&ids, s->e, &s->e->ids);
+	bool opened = !err;
 
 	(void)threads;
+	if (!err)
+		err = elements_open(&weights, s->e, &s->e->weights);
+	if (err && opened)
+		elements_close(&ids, s->e);
+	opened = !err;
 	lane->head = lane->tail = 0;
 	lane->ahead = 0;
 	while (!err && !annex_atomic_load(&s->err, ANNEX_RELAXED)) {
 		refill(s, lane);
 		if (lane->head == lane->tail)
 			break;
-		err = work_block(s, thread, lane->ring[lane->head % EDGES_RING].block);
+		err = work_block(s, thread, lane->ring[lane->head % EDGES_RING].block, &ids,
+				 &weights);
 		lane->ahead -= lane->ring[lane->head % EDGES_RING].lines;
 		lane->head++;
+	}
+	if (opened) {
+		elements_close(&ids, s->e);
+		elements_close(&weights, s->e);
 	}
 	if (err)
 		annex_atomic_store(&s->err, err, ANNEX_RELAXED);
