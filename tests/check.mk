@@ -13,10 +13,10 @@ suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
 not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
 	nvme_ctrl nvme_owner mapping span kernels_% bound cache_layout cache_groups gpu_warp \
 	gpu_elements gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share \
-	train%
+	train% reclaim
 # What computes for minutes under sanitizers: the plain build has it; and what is larger there.
 minutes := policy ndp_time
-larger := simulate
+larger := simulate reclaim
 kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_model
 # Under qemu, those whose kernels have all kinds of loads and stores.
 qemu_suites := kernels_array kernels_column
@@ -114,10 +114,10 @@ check/riscv: built/gcc
 		$(BUILD) 200000)
 check/riscv-1000000: built/gcc
 	$(call step,riscv: 1$(comma)000$(comma)000,1800,,tests/rv/run.sh $(BUILD) 1000000)
-# The simulator beside the slow one, on random plans.
+# The simulator beside the slow ones, on random plans: strict ones, and those that reclaim.
 check/plans-100000: built/gcc
 	$(call step,simulator: 100$(comma)000 plans,7200,,env ANNEX_PLANS=100000 $(gcc)/unit \
-		"simulate/as slow as the slow one")
+		"simulate/as slow as the slow one" "reclaim/as the slow one")
 $(addprefix check/tool/,$(friendly)): check/tool/%: built/gcc
 	$(call step,tool: $*,900,$(call tool_inputs,$(gcc),$*),tests/tool/run.sh $(gcc)/annex $*)
 check/tool-all: built/gcc

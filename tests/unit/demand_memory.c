@@ -213,7 +213,7 @@ void demand_hurry(struct demand *d, uint32_t tensor)
 	for (size_t i = d->n; i--;) {
 		struct demand_request *r = &d->requests[i];
 
-		if (r->tensor != tensor || r->kind == DEMAND_OUT || r->first)
+		if (!demand_of(r, tensor, false) || r->first)
 			continue;
 		if (!r->waits && !(r->kind == DEMAND_IN && r->left))
 			continue;

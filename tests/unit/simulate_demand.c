@@ -70,6 +70,7 @@ static void die(const struct demand *d, uint32_t tensor)
 			continue;
 		r->left = r->asked = r->granted = 0;
 		r->stale = true;
+		r->waits = false;
 	}
 	if (!(d->p->flags & ANNEX_PLAN_LAZY))
 		x->dirty = 0;
@@ -95,6 +96,8 @@ static void leave(struct demand *d, const struct annex_plan_step *s, bool stay)
 {
 	uint64_t n = s->bytes;
 
+	if (!d->tensors[s->tensor].born)
+		return;
 	if (!stay)
 		n = take_saves(d, s->tensor, demand_drop(d, s->tensor, n));
 	n = least(n, d->tensors[s->tensor].dirty - leaving(d, s->tensor));

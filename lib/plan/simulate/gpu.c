@@ -48,10 +48,12 @@ static void carry_out(struct sim_gpu *g, const struct annex_plan_step *st)
 		prefetch(g, st);
 		break;
 	case ANNEX_PLAN_EVICT:
-		sim_evict(g, st->tensor, st->bytes, st->tier);
+		if (t->place.born)
+			sim_evict(g, st->tensor, st->bytes, st->tier);
 		break;
 	case ANNEX_PLAN_SAVE:
-		sim_save(g, st->tensor, st->bytes, st->tier);
+		if (t->place.born)
+			sim_save(g, st->tensor, st->bytes, st->tier);
 		break;
 	}
 }

@@ -351,10 +351,12 @@ void sim_free(struct sim_gpu *g, uint32_t tensor)
 
 	for (struct sim_request *r = t->requests; r; r = r->sibling) {
 		if (r->kind == SIM_IN || r->kind == SIM_ALLOC) {
-			g->gate_bytes -= r->asked;
+			if (r->gated)
+				gate_remove(g, r);
+			r->gated = false;
 			g->used -= r->granted;
 			r->granted = r->asked = 0;
-		} else if (r->reclaim) {
+		} else if (r->reclaim && !r->stale) {
 			g->reclaiming -= r->left + r->moving - r->stay - r->forget;
 			r->reclaim = 0;
 		}
