@@ -52,7 +52,8 @@ enum annex_tier {
  * @ssd_write_ns: latency of a write, beside its bandwidth.
  * @fault_ns: handling of a page fault, beside the time in which its bytes pass the link.
  * @fault_bytes: bytes that a page fault brings, at most: those of a tensor that a kernel finds
- *	absent are brought by so many faults, one after the other.
+ *	absent are brought by so many faults, one after the other, each with the latency of a read
+ *	if they are on SSDs.
  * @alloc: bytes a second that a GPU can allocate, beside its kernels.
  * @gpus: number of GPUs, at least 1.
  * @ssd_bytes: flash of each SSD that tensors may fill; 0: as much as they need, and no garbage

@@ -20,7 +20,7 @@
 #define SPARE 64u   /* that part of the device tier is not planned for: it is kept free */
 #define FAST 1e11   /* bytes a second of what is not known to be a limit */
 #define SLOW 1e9    /* of a link that has hardly been used */
-#define NS 20000u   /* of storage, before its first byte */
+#define NS 20000u   /* of storage, before its first byte, unless it was tried */
 
 /**
  * struct annex_exec - @now: the iteration under way; @last: the one before.
@@ -30,7 +30,8 @@
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: what is waited for now.
  * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
- * of the space, when the kernel started. @probes: of faults, before there is a plan.
+ * of the space, when the kernel started. @probes: of faults, before there is a plan;
+ * @reads: of what faults read.
  */
 struct annex_exec {
 	struct annex_space *space;
@@ -45,7 +46,7 @@ struct annex_exec {
 	uint32_t n_held, held_room;
 	uint64_t began, asked, waited, stall, serial, order, deadline, faults;
 	bool iterates, runs, strayed, drifted;
-	struct probes probes;
+	struct probes probes, reads;
 	struct annex_exec_stats stats;
 };
 
@@ -360,10 +361,15 @@ static uint64_t faults_of(struct annex_space *s)
 /* Where kernels start, since there the processors do what they do beside them. No kernel's time. */
 static void probe(struct annex_exec *e)
 {
+	const struct annex_space_opts *o = &e->space->opts;
 	uint64_t since = annex_now();
 
-	if (e->policy && !e->plan && !e->next && e->stats.iterations)
+	if (e->policy && !e->plan && !e->next && e->stats.iterations) {
 		annex_probe_fault(e->space, &e->probes, e->opts.timeout_ms);
+		if (o->n_stores && !e->space->frames)
+			annex_probe_read(o->stores[e->reads.n % o->n_stores], o->fault_bytes,
+					 &e->reads);
+	}
 	e->waited += annex_now() - since;
 }
 
@@ -474,6 +480,12 @@ static struct annex_system measure(const struct annex_exec *e)
 
 		sys.ssd_read = in < sys.ssd_read ? in : sys.ssd_read;
 		sys.ssd_write = out < sys.ssd_write ? out : sys.ssd_write;
+	}
+	if (e->reads.n) {
+		double pass = (double)sys.fault_bytes / sys.ssd_read * 1e9;
+		double took = (double)annex_probe_least(&e->reads);
+
+		sys.ssd_read_ns = took > pass ? (uint64_t)(took - pass) : 0;
 	}
 	return sys;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <annex/detail/clock.h>
 #include "page.h"
 #include "probe.h"
@@ -55,6 +56,31 @@ void annex_probe_fault(struct annex_space *s, struct probes *p, uint32_t timeout
 	annex_free(s, ptr);
 }
 
+void annex_probe_read(const struct annex_store *store, uint32_t bytes, struct probes *p)
+{
+	struct annex_io io = {.opcode = ANNEX_NVM_READ,
+			      .nsid = store->opts.nsid,
+			      .slba = store->opts.first / store->block,
+			      .nlb = bytes / store->block,
+			      .bytes = bytes};
+	uint64_t since;
+	void *buffer;
+
+	if (p->n == PROBES)
+		return;
+	buffer = aligned_alloc(ANNEX_MEM_PAGE, bytes);
+	if (!buffer)
+		return;
+	memset(buffer, 0, bytes); /* or its pages would be made in the time that is taken */
+	if (!annex_dev_map(store->dev, buffer, bytes, &io.addr)) {
+		since = annex_now();
+		if (!annex_dev_io(store->dev, &io, 1, NULL))
+			p->ns[p->n++] = annex_now() - since;
+		annex_dev_unmap(store->dev, io.addr, bytes);
+	}
+	free(buffer);
+}
+
 static int compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -62,12 +88,20 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static struct probes sorted(const struct probes *p)
+{
+	struct probes copy = *p;
+
+	qsort(copy.ns, copy.n, sizeof(*copy.ns), compare);
+	return copy;
+}
+
 uint64_t annex_probe_median(const struct probes *p)
 {
-	struct probes sorted = *p;
+	return p->n ? sorted(p).ns[p->n / 2] : 0;
+}
 
-	if (!p->n)
-		return 0;
-	qsort(sorted.ns, sorted.n, sizeof(*sorted.ns), compare);
-	return sorted.ns[sorted.n / 2];
+uint64_t annex_probe_least(const struct probes *p)
+{
+	return p->n ? sorted(p).ns[0] : 0;
 }

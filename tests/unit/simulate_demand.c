@@ -136,12 +136,12 @@ static void turn(struct demand *d)
 	}
 }
 
-/* Faults on bytes that take @s seconds to fetch. */
-static void pay(struct demand *d, uint64_t bytes, double s)
+/* Faults on bytes that take @s seconds to fetch, and each @latency more. */
+static void pay(struct demand *d, uint64_t bytes, double s, uint64_t latency)
 {
 	double faults = ceil((double)bytes / (double)d->sys->fault_bytes);
 
-	d->cost += faults * (double)d->sys->fault_ns;
+	d->cost += faults * (double)(d->sys->fault_ns + latency);
 	d->fetch += s * 1e9;
 }
 
@@ -165,9 +165,9 @@ static void fault(struct demand *d, uint32_t tensor)
 		sum += n[t];
 		most = n[t] > most ? n[t] : most;
 	}
-	pay(d, n[ANNEX_TIER_HOST], (double)n[ANNEX_TIER_HOST] / sys->pcie);
-	pay(d, n[ANNEX_TIER_CXL], (double)n[ANNEX_TIER_CXL] / fmin(sys->cxl_rate, sys->pcie));
-	pay(d, sum, fmax((double)most / sys->ssd_read, (double)sum / sys->pcie));
+	pay(d, n[ANNEX_TIER_HOST], (double)n[ANNEX_TIER_HOST] / sys->pcie, 0);
+	pay(d, n[ANNEX_TIER_CXL], (double)n[ANNEX_TIER_CXL] / fmin(sys->cxl_rate, sys->pcie), 0);
+	pay(d, sum, fmax((double)most / sys->ssd_read, (double)sum / sys->pcie), sys->ssd_read_ns);
 }
 
 static void issue(struct demand *d)

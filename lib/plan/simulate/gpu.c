@@ -86,13 +86,13 @@ static bool carry_out_all(struct sim_gpu *g)
 	return true;
 }
 
-/* Bytes that take @s to fetch. */
-static void faulted(struct sim_gpu *g, uint64_t bytes, double s)
+/* Bytes that take @s to fetch, from what has a latency of @ns: each fault pays it. */
+static void faulted(struct sim_gpu *g, uint64_t bytes, double s, uint64_t ns)
 {
 	const struct annex_system *sys = g->sim->sys;
 	uint64_t faults = bytes / sys->fault_bytes + !!(bytes % sys->fault_bytes);
 
-	g->fault += (double)faults * (double)sys->fault_ns;
+	g->fault += (double)faults * ((double)sys->fault_ns + (double)ns);
 	g->fetch += s * 1e9;
 	g->stats->faults += faults;
 }
@@ -119,7 +119,7 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 			continue;
 		sim_fetch(g, tensor, i, n, false, true);
 		if (i < ANNEX_TIER_SSD) {
-			faulted(g, n, (double)n / rate);
+			faulted(g, n, (double)n / rate, 0);
 			continue;
 		}
 		/* A fault reads from all SSDs at once. */
@@ -127,7 +127,7 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 		sum += n;
 	}
 	if (sum)
-		faulted(g, sum, fmax(striped, (double)sum / sys->pcie));
+		faulted(g, sum, fmax(striped, (double)sum / sys->pcie), sys->ssd_read_ns);
 }
 
 /* Tensors of the next @window kernels are not reclaimed; from one iteration on, those of all. */
