@@ -160,7 +160,7 @@ static struct demand_request *request(struct demand *d, enum demand_kind kind, u
 	struct demand_request *r;
 
 	if (d->n == d->space) {
-		d->space = 2 * d->space + 16;
+		d->space *= 2;
 		d->requests = realloc(d->requests, d->space * sizeof(*d->requests));
 		CU_ASSERT_PTR_NOT_NULL_FATAL(d->requests);
 	}

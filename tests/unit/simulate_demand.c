@@ -191,9 +191,12 @@ static bool ready(const struct demand *d)
 {
 	const struct annex_kernel *k = &d->t->kernels[d->kernel];
 
-	for (const struct annex_plan_step *s = d->p->steps; s < d->p->steps + d->step; s++)
+	for (size_t i = 0; i < d->step; i++) {
+		const struct annex_plan_step *s = &d->p->steps[i];
+
 		if (s->kernel == d->kernel && s->op == ANNEX_PLAN_WAIT && leaving(d, s->tensor))
 			return false;
+	}
 	for (uint32_t u = k->first; u < k[1].first; u++) {
 		const struct demand_tensor *x = &d->tensors[d->t->uses[u].tensor];
 
@@ -288,11 +291,13 @@ static bool place(struct demand *d, uint32_t tensor)
 double demand_simulate(const struct annex_trace *t, const struct annex_plan *p,
 		       const struct annex_system *sys, unsigned int iterations)
 {
-	struct demand d = {.t = t, .p = p, .sys = sys, .tiers = ANNEX_TIER_SSD + sys->ssds};
+	struct demand d = {
+		.t = t, .p = p, .sys = sys, .space = 16, .tiers = ANNEX_TIER_SSD + sys->ssds};
 	double ns = 0;
 
 	d.tensors = calloc((size_t)t->n_tensors + 1, sizeof(*d.tensors));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d.tensors);
+	d.requests = calloc(d.space, sizeof(*d.requests));
+	CU_ASSERT_FATAL(d.tensors && d.requests);
 	for (uint32_t i = 0; i < t->n_tensors && ns >= 0; i++) {
 		d.tensors[i].bytes = t->tensors[i].bytes;
 		d.tensors[i].born = t->tensors[i].global;
