@@ -358,7 +358,7 @@ static uint64_t faults_of(struct annex_space *s)
 	return st.faults;
 }
 
-/* Where kernels start, since there the processors do what they do beside them. No kernel's time. */
+/* Kernels start here: the processors do what they do beside them. It is no kernel's time. */
 static void probe(struct annex_exec *e)
 {
 	const struct annex_space_opts *o = &e->space->opts;

@@ -144,7 +144,7 @@ static void land(struct demand *d, struct demand_request *r)
 	if (r->stale)
 		return;
 	if (r->kind == DEMAND_OUT) {
-		/* Those leave first that do not stay. */
+		/* Bytes that do not stay leave first. */
 		r->stay -= n - gone;
 		x->dirty -= n;
 		x->out[r->tier] += gone;

@@ -247,8 +247,9 @@ static double ms_of(struct run *run, const char *tensors, const char *kernels, c
 }
 
 /*
- * What is reclaimed of C is called back, with the copy; then C is written, and freed. Nothing more
- * leaves then, but it was counted as if less than nothing did, and nothing was reclaimed again.
+ * Bytes of C that are reclaimed are called back, with the copy; then C is written, and freed.
+ * Nothing more leaves then, but it was counted as if less than nothing did, and nothing was
+ * reclaimed again.
  */
 static void a_write_ends_what_leaves(void)
 {

@@ -269,7 +269,7 @@ static double iterate(struct demand *d)
 	}
 }
 
-/* What lives from the start begins below. */
+/* A tensor that lives from the start begins below. */
 static bool place(struct demand *d, uint32_t tensor)
 {
 	struct demand_tensor *x = &d->tensors[tensor];
