@@ -31,7 +31,7 @@
  * @deadline: what is waited for now.
  * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
  * of the space, when the kernel started. @probes: of faults, before there is a plan;
- * @reads: of what faults read.
+ * @reads: of faults that read.
  */
 struct annex_exec {
 	struct annex_space *space;
@@ -358,18 +358,21 @@ static uint64_t faults_of(struct annex_space *s)
 	return st.faults;
 }
 
-/* Kernels start here: the processors do what they do beside them. It is no kernel's time. */
+/*
+ * Kernels start here: the processors and the links do what they do beside them. It is no kernel's
+ * time. Probes are spread over the iteration.
+ */
 static void probe(struct annex_exec *e)
 {
-	const struct annex_space_opts *o = &e->space->opts;
+	uint32_t n = e->space->opts.n_stores, apart = e->last.n_kernels / PROBES + 1;
 	uint64_t since = annex_now();
 
-	if (e->policy && !e->plan && !e->next && e->stats.iterations) {
-		annex_probe_fault(e->space, &e->probes, e->opts.timeout_ms);
-		if (o->n_stores && !e->space->frames)
-			annex_probe_read(o->stores[e->reads.n % o->n_stores], o->fault_bytes,
-					 &e->reads);
-	}
+	if (!e->policy || e->plan || e->next || !e->stats.iterations || e->now.n_kernels % apart)
+		return;
+	annex_probe(e->space, ANNEX_TIER_GPU, &e->probes, e->opts.timeout_ms);
+	if (n)
+		annex_probe(e->space, ANNEX_TIER_SSD + e->reads.n % n, &e->reads,
+			    e->opts.timeout_ms);
 	e->waited += annex_now() - since;
 }
 
@@ -483,7 +486,7 @@ static struct annex_system measure(const struct annex_exec *e)
 	}
 	if (e->reads.n) {
 		double pass = (double)sys.fault_bytes / sys.ssd_read * 1e9;
-		double took = (double)annex_probe_least(&e->reads);
+		double took = (double)annex_probe_median(&e->reads);
 
 		sys.ssd_read_ns = took > pass ? (uint64_t)(took - pass) : 0;
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <annex/detail/clock.h>
 #include "page.h"
 #include "probe.h"
@@ -23,62 +22,61 @@ static bool hide(struct annex_space *s, const void *ptr)
 	return hidden;
 }
 
-static int bring(struct annex_space *s, void *ptr, uint32_t timeout_ms)
+/* Move the probe's tensor, and wait until it is there. */
+static int move(struct annex_space *s, void *ptr, unsigned int to, uint32_t timeout_ms)
 {
-	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .most = UINT32_MAX};
-	struct annex_move *move;
-	int err = annex_move_begin(s, ptr, s->opts.fault_bytes, &want, &move);
+	struct want want = {.to = (uint8_t)to, .urgent = to == ANNEX_TIER_GPU, .most = UINT32_MAX};
+	struct annex_move *moved;
+	int err = annex_move_begin(s, ptr, s->opts.fault_bytes, &want, &moved);
 
 	if (err)
 		return err;
-	err = annex_move_wait(move, timeout_ms);
+	err = annex_move_wait(moved, timeout_ms);
 	if (err == -ETIMEDOUT)
-		annex_move_forget(move);
+		annex_move_forget(moved);
 	return err;
 }
 
-void annex_probe_fault(struct annex_space *s, struct probes *p, uint32_t timeout_ms)
+static void time_fault(struct annex_space *s, struct probes *p, void *ptr)
 {
 	uint64_t since;
+
+	if (!hide(s, ptr))
+		return;
+	since = annex_now();
+	(void)*(volatile const uint8_t *)ptr;
+	p->ns[p->n++] = annex_now() - since;
+}
+
+static void time_return(struct annex_space *s, struct probes *p, void *ptr, unsigned int tier,
+			uint32_t timeout_ms)
+{
+	uint64_t since;
+
+	if (move(s, ptr, tier, timeout_ms))
+		return;
+	since = annex_now();
+	if (!move(s, ptr, ANNEX_TIER_GPU, timeout_ms))
+		p->ns[p->n++] = annex_now() - since;
+}
+
+void annex_probe(struct annex_space *s, unsigned int tier, struct probes *p, uint32_t timeout_ms)
+{
 	void *ptr;
 
 	if (s->frames || p->n == PROBES || annex_alloc(s, "probe", s->opts.fault_bytes, &ptr))
 		return;
 	/* Held, it comes although it is empty, and stays while it is hidden. */
 	if (!annex_tensor_hold(s, ptr, true, false)) {
-		if (!bring(s, ptr, timeout_ms) && hide(s, ptr)) {
-			since = annex_now();
-			(void)*(volatile const uint8_t *)ptr;
-			p->ns[p->n++] = annex_now() - since;
-		}
+		bool there = !move(s, ptr, ANNEX_TIER_GPU, timeout_ms);
+
+		if (there && tier == ANNEX_TIER_GPU)
+			time_fault(s, p, ptr);
 		annex_tensor_hold(s, ptr, false, false);
+		if (there && tier != ANNEX_TIER_GPU)
+			time_return(s, p, ptr, tier, timeout_ms);
 	}
 	annex_free(s, ptr);
-}
-
-void annex_probe_read(const struct annex_store *store, uint32_t bytes, struct probes *p)
-{
-	struct annex_io io = {.opcode = ANNEX_NVM_READ,
-			      .nsid = store->opts.nsid,
-			      .slba = store->opts.first / store->block,
-			      .nlb = bytes / store->block,
-			      .bytes = bytes};
-	uint64_t since;
-	void *buffer;
-
-	if (p->n == PROBES)
-		return;
-	buffer = aligned_alloc(ANNEX_MEM_PAGE, bytes);
-	if (!buffer)
-		return;
-	memset(buffer, 0, bytes); /* or its pages would be made in the time that is taken */
-	if (!annex_dev_map(store->dev, buffer, bytes, &io.addr)) {
-		since = annex_now();
-		if (!annex_dev_io(store->dev, &io, 1, NULL))
-			p->ns[p->n++] = annex_now() - since;
-		annex_dev_unmap(store->dev, io.addr, bytes);
-	}
-	free(buffer);
 }
 
 static int compare(const void *a, const void *b)
@@ -88,20 +86,10 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static struct probes sorted(const struct probes *p)
+uint64_t annex_probe_median(const struct probes *p)
 {
 	struct probes copy = *p;
 
 	qsort(copy.ns, copy.n, sizeof(*copy.ns), compare);
-	return copy;
-}
-
-uint64_t annex_probe_median(const struct probes *p)
-{
-	return p->n ? sorted(p).ns[p->n / 2] : 0;
-}
-
-uint64_t annex_probe_least(const struct probes *p)
-{
-	return p->n ? sorted(p).ns[0] : 0;
+	return copy.n ? copy.ns[copy.n / 2] : 0;
 }

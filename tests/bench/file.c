@@ -80,60 +80,93 @@ static double fio_rate(const struct bench_ctx *ctx, const char *path, unsigned i
 	return iops / 1e3;
 }
 
-/* Keep DEPTH reads in flight: as one completes, its buffer is checked and sent again. */
+/* struct reads - Those in flight, each in a buffer of its own, by their order in the queue. */
+struct reads {
+	struct annex_io ios[DEPTH];
+	uint64_t tokens[DEPTH];
+	uint64_t pages, rng;
+	char *buf;
+	uint64_t addr;
+};
+
+static void draw(struct reads *r, struct annex_io *io)
+{
+	io->slba = random_next(&r->rng) % r->pages * (PAGE / 512);
+}
+
+static void check(const struct reads *r, const struct annex_io *io, uint16_t status)
+{
+	const char *page = r->buf + (io->addr - r->addr);
+	uint64_t n = io->slba / (PAGE / 512);
+
+	if (status || memcmp(page, &n, 8) || memcmp(page + PAGE - 8, &n, 8))
+		bench_fail("a read brought wrong data");
+}
+
+/*
+ * Wait for the oldest, check it and what else has come, and send all these anew, behind those that
+ * are in flight still. Return: how many.
+ */
+static unsigned int turn_over(struct reads *r, struct annex_qp *qp)
+{
+	struct annex_io again[DEPTH];
+	struct annex_result res = {0};
+	unsigned int left = 0, n = 0;
+
+	if (annex_qp_wait(qp, r->tokens[0], &res, annex_deadline_ms(30000)))
+		bench_fail("a read did not complete");
+	for (unsigned int i = 0; i < DEPTH; i++) {
+		if (!i || !annex_qp_collect(qp, r->tokens[i], &res)) {
+			check(r, &r->ios[i], res.status);
+			draw(r, &r->ios[i]);
+			again[n++] = r->ios[i];
+		} else {
+			r->tokens[left] = r->tokens[i];
+			r->ios[left++] = r->ios[i];
+		}
+	}
+	memcpy(r->ios + left, again, n * sizeof(*again));
+	if (annex_qp_submit(qp, again, n, r->tokens + left, annex_deadline_ms(1000)) != (int)n)
+		bench_fail("cannot submit");
+	return n;
+}
+
+/* Keep DEPTH reads in flight. */
 static double proxy_rate(const char *path, uint64_t pages)
 {
 	struct annex_dev_opts opts = {.depth = DEPTH * 2, .queues = 1};
-	static struct annex_io ios[DEPTH];
-	uint64_t tokens[DEPTH], addr, rng = (uint64_t)annex_now() | 1, done = 0;
+	static struct reads r;
+	uint64_t done = 0;
 	double start, end;
 	struct annex_dev *dev;
 	struct annex_qp *qp;
-	char uri[4300], *buf;
+	char uri[4300];
 
 	snprintf(uri, sizeof(uri), "file:%s?readonly=1", path);
 	dev = bench_open(uri, &opts);
-	buf = bench_map(dev, DEPTH * PAGE, &addr);
+	r.pages = pages;
+	r.rng = (uint64_t)annex_now() | 1;
+	r.buf = bench_map(dev, DEPTH * PAGE, &r.addr);
 	qp = annex_dev_qp_at(dev, 0);
-	for (unsigned int i = 0; i < DEPTH; i++)
-		ios[i] = (struct annex_io){.opcode = ANNEX_NVM_READ,
-					   .nsid = 1,
-					   .nlb = PAGE / 512,
-					   .slba = random_next(&rng) % pages * (PAGE / 512),
-					   .bytes = PAGE,
-					   .addr = addr + i * PAGE};
+	for (unsigned int i = 0; i < DEPTH; i++) {
+		r.ios[i] = (struct annex_io){.opcode = ANNEX_NVM_READ,
+					     .nsid = 1,
+					     .nlb = PAGE / 512,
+					     .bytes = PAGE,
+					     .addr = r.addr + i * PAGE};
+		draw(&r, &r.ios[i]);
+	}
 	start = bench_seconds();
-	if (annex_qp_submit(qp, ios, DEPTH, tokens, annex_deadline_ms(1000)) != DEPTH)
+	if (annex_qp_submit(qp, r.ios, DEPTH, r.tokens, annex_deadline_ms(1000)) != DEPTH)
 		bench_fail("cannot fill the queue");
 	do {
-		/* Wait for the oldest, then take what else has come, and send a batch anew. */
-		for (unsigned int i = 0; i < DEPTH;) {
-			struct annex_result res = {0};
-			unsigned int first = i;
-
-			if (annex_qp_wait(qp, tokens[i], &res, annex_deadline_ms(30000)))
-				bench_fail("a read did not complete");
-			do {
-				uint64_t n = ios[i].slba / (PAGE / 512);
-
-				if (res.status || memcmp(buf + i * PAGE, &n, 8) ||
-				    memcmp(buf + (i + 1) * PAGE - 8, &n, 8))
-					bench_fail("a read brought wrong data");
-				ios[i].slba = random_next(&rng) % pages * (PAGE / 512);
-				i++;
-			} while (i < DEPTH && i - first < BATCH &&
-				 !annex_qp_collect(qp, tokens[i], &res));
-			if (annex_qp_submit(qp, ios + first, i - first, tokens + first,
-					    annex_deadline_ms(1000)) != (int)(i - first))
-				bench_fail("cannot submit");
-			done += i - first;
-		}
+		done += turn_over(&r, qp);
 		end = bench_seconds();
 	} while (end - start < ROUND_S);
 	for (unsigned int i = 0; i < DEPTH; i++)
-		if (annex_qp_wait(qp, tokens[i], NULL, annex_deadline_ms(30000)))
+		if (annex_qp_wait(qp, r.tokens[i], NULL, annex_deadline_ms(30000)))
 			bench_fail("a read did not complete");
-	bench_unmap(dev, buf, DEPTH * PAGE, addr);
+	bench_unmap(dev, r.buf, DEPTH * PAGE, r.addr);
 	annex_dev_close(dev);
 	return (double)done / (end - start) / 1e3;
 }
