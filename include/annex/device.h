@@ -53,7 +53,8 @@ enum annex_place {
 
 /**
  * struct annex_dev_opts - How to open a device. Zero means the default.
- * @queues: number of I/O queue pairs (default 4; fewer where the controller has fewer).
+ * @queues: number of I/O queue pairs (default 16 of a controller in the process, 4 of others; fewer
+ *	where the controller has fewer).
  * @depth: entries of each queue, 2 to 65536 (default 1024; less where CAP.MQES is less).
  * @max_transfer: largest command in bytes (default 512 KiB, at most 1 MiB; less where MDTS is
  *	less).

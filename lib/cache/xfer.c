@@ -7,7 +7,7 @@
 #include "core/futex.h"
 #include "xfer.h"
 
-#define XFERS_MAX 4096u /* as many as the default queues of a device take commands */
+#define XFERS_MAX 4096u /* as many as four queues of 1024 entries take commands */
 
 int annex_xfers_create(struct annex_cache *c)
 {

@@ -13,6 +13,7 @@
 #include "dev.h"
 
 #define DEFAULT_QUEUES 4u
+#define SERVED_QUEUES 16u /* of a controller in the process, which nobody else shares */
 #define DEFAULT_DEPTH 1024u
 #define DEFAULT_TRANSFER (512u << 10)
 #define DEFAULT_TIMEOUT_MS 30000u
@@ -27,7 +28,9 @@ static int check_opts(struct annex_dev *dev, const struct annex_dev_opts *opts)
 
 	if (opts)
 		o = *opts;
-	o.queues = o.queues ? o.queues : DEFAULT_QUEUES;
+	if (!o.queues)
+		o.queues = annex_dev_traits(dev->uri) & ANNEX_TRAIT_SERVED ? SERVED_QUEUES
+									   : DEFAULT_QUEUES;
 	o.depth = o.depth ? o.depth : DEFAULT_DEPTH;
 	o.max_transfer = o.max_transfer ? o.max_transfer : DEFAULT_TRANSFER;
 	o.timeout_ms = o.timeout_ms ? o.timeout_ms : DEFAULT_TIMEOUT_MS;

@@ -49,6 +49,14 @@ static void free_rings(struct annex_dev *dev, struct nvme_queue *q)
 		nvme_free(dev, dev->opts.sq, q->qp->sq, sq_bytes(depth), q->sq_addr);
 }
 
+/* A controller in the process reads lists by itself: nothing need pin them. */
+static int map_lists(struct annex_dev *dev, struct nvme_queue *q)
+{
+	if (dev->ctrl->ops->map_sparse)
+		return dev->ctrl->ops->map_sparse(dev->ctrl, q->mem, q->mapped, &q->addr);
+	return nvme_map_provided(dev, q->mem, q->mapped, &q->addr);
+}
+
 int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid, uint32_t depth,
 		      uint32_t list_bytes)
 {
@@ -67,7 +75,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 		return annex_fail(-ENOMEM,
 				  "%s: no %zu bytes of %s memory for a queue of %u entries",
 				  dev->uri, q->bytes, prov->name, depth);
-	err = nvme_map_provided(dev, q->mem, q->mapped, &q->addr);
+	err = map_lists(dev, q);
 	if (err) {
 		prov->free(prov->ctx, q->mem, q->bytes);
 		q->mem = NULL;

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "nvme/dev.h"
 #include "nvme/emu/direct.h"
 #include "nvme/emu/ring.h"
 #include "emu_host.h"
@@ -415,9 +416,30 @@ static void ring_taken(void)
 	unlink(path);
 }
 
+/* What only this process reads is not pinned: users may pin little, and data is to be. */
+static void lists_not_pinned(void)
+{
+	struct annex_dev_opts opts = {.queues = 2, .depth = 1024};
+	const struct emu_ring *ring;
+	struct annex_dev *dev;
+	char path[HOST_PATH], uri[512];
+	uint64_t lists;
+
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=1M&direct=0", path);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, &opts, &dev), 0);
+	ring = annex_emu_of(dev->ctrl)->ring;
+	for (unsigned int i = 0; i < EMU_RING_BUFS; i++)
+		CU_ASSERT(!ring->used[i] || i < 4); /* two rings of each queue */
+	lists = dev->io[0].addr;
+	CU_ASSERT_PTR_NOT_NULL(annex_emu_reach(annex_emu_of(dev->ctrl), lists, 4096));
+	annex_dev_close(dev);
+	unlink(path);
+}
+
 UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
 	   {"a failed open leaves nothing", failed_open_leaves_nothing}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
 	   {"forced unit access", forced}, {"I/O in flight", in_flight},
 	   {"no direct I/O", no_direct}, {"alignments", alignments},
-	   {"a ring that was taken away", ring_taken})
+	   {"a ring that was taken away", ring_taken}, {"lists are not pinned", lists_not_pinned})
