@@ -74,6 +74,10 @@ static void figures(const char *way, const char *words, double *own, double *fio
 	char name[128];
 
 	bench_ratios(ratios, own, fio, BENCH_ROUNDS);
+	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+		fio[r] /= 1e6;
+		own[r] /= 1e6;
+	}
 	snprintf(name, sizeof(name), "fio, sequential O_DIRECT %s, 512 KiB, depth 32", way);
 	bench_series(name, fio, BENCH_ROUNDS, "MB/s", 0, 0);
 	snprintf(name, sizeof(name), "large tensors, %s", words);

@@ -172,7 +172,7 @@ run_cell()
 # boot_cell first|last - Boot one machine, from start to verdict; fails if it is to be tried again.
 boot_cell()
 {
-	local line start=$EPOCHREALTIME
+	local line how start=$EPOCHREALTIME
 	local limit
 	limit=$(limit_of "${tests[@]}")
 	cell="$KERNEL/iommu=$IOMMU/nvme=$NVME"
@@ -199,6 +199,8 @@ boot_cell()
 	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" &&
 		ANNEX=$build/annex python3 "$qmp" qmp --serve port 2>serve)
 	wait $qemu_pid
+	how="QEMU ended with $? after $(since "$start") s, the console with: $(
+		tail -n 1 "$dir/console" 2>/dev/null | tr -d '\r' | cut -c 1-100)"
 	qemu_pid=
 	wait
 	if [ "$1" = first ] && grep -qs "$lost_timer" "$dir/console"; then
@@ -207,7 +209,7 @@ boot_cell()
 		return 1
 	fi
 	for name in "${tests[@]}"; do
-		[[ $ended == *" $name "* ]] || verdict "not ok" "$name: runs to its end"
+		[[ $ended == *" $name "* ]] || verdict "not ok" "$name: runs to its end ($how)"
 	done
 	if [ $failed -gt $failed_cell ]; then
 		show "$dir/qemu"
