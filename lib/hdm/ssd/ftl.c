@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+#include "ftl.h"
+
+/*
+ * struct plane - @open: the block that is written, FTL_NONE: none yet; @fill: pages of it that are.
+ * @idle: erased blocks, a ring of all blocks' size; @n_idle of them from @first_idle on.
+ * @valid: logical pages that lie here.
+ * @least: no full block has fewer valid pages.
+ */
+struct plane {
+	uint32_t open, fill;
+	uint32_t *idle;
+	uint32_t first_idle, n_idle;
+	uint32_t valid;
+	uint32_t least;
+};
+
+/*
+ * struct ftl - @map: the place of each logical page. @holds: the logical page of each place;
+ * FTL_NONE: it is erased or stale.
+ * @valid, @worn: valid pages, and erases, of each block.
+ * @heads: full blocks of each plane with so many valid pages, in lists by @next and @prev.
+ * @turn: the plane that is written next.
+ */
+struct ftl {
+	struct ssd_geometry g;
+	uint32_t n_planes, n_blocks, logical;
+	uint32_t *map, *holds, *valid, *worn, *next, *prev, *heads, *rings;
+	struct plane *planes;
+	uint32_t turn;
+	uint64_t written, copied, erased;
+	const struct ftl_ops *ops;
+	void *ctx;
+};
+
+static uint32_t *fresh(size_t n, int byte)
+{
+	uint32_t *at = malloc(n * sizeof(*at));
+
+	return at ? memset(at, byte, n * sizeof(*at)) : NULL;
+}
+
+static struct plane *plane_of(const struct ftl *f, uint32_t block)
+{
+	return &f->planes[block / f->g.blocks];
+}
+
+static uint32_t *head_of(const struct ftl *f, uint32_t block)
+{
+	return &f->heads[(size_t)(block / f->g.blocks) * (f->g.pages + 1) + f->valid[block]];
+}
+
+static void put(struct ftl *f, uint32_t block)
+{
+	struct plane *p = plane_of(f, block);
+	uint32_t *head = head_of(f, block);
+
+	f->next[block] = *head;
+	f->prev[block] = FTL_NONE;
+	if (*head != FTL_NONE)
+		f->prev[*head] = block;
+	*head = block;
+	if (f->valid[block] < p->least)
+		p->least = f->valid[block];
+}
+
+static void take(struct ftl *f, uint32_t block)
+{
+	uint32_t next = f->next[block], prev = f->prev[block];
+
+	if (prev == FTL_NONE)
+		*head_of(f, block) = next;
+	else
+		f->next[prev] = next;
+	if (next != FTL_NONE)
+		f->prev[next] = prev;
+}
+
+static void give_idle(struct ftl *f, uint32_t block)
+{
+	struct plane *p = plane_of(f, block);
+
+	p->idle[(p->first_idle + p->n_idle++) % f->g.blocks] = block;
+}
+
+struct ftl *ftl_create(const struct ssd_geometry *g, uint32_t logical, const struct ftl_ops *ops,
+		       void *ctx)
+{
+	struct ftl *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->g = *g;
+	f->n_planes = ssd_planes(g);
+	f->n_blocks = ssd_blocks(g);
+	f->logical = logical;
+	f->ops = ops;
+	f->ctx = ctx;
+	f->map = fresh(logical, 0xff);
+	f->holds = fresh((size_t)f->n_blocks * g->pages, 0xff);
+	f->valid = fresh(f->n_blocks, 0);
+	f->worn = fresh(f->n_blocks, 0);
+	f->next = fresh(f->n_blocks, 0xff);
+	f->prev = fresh(f->n_blocks, 0xff);
+	f->rings = fresh(f->n_blocks, 0xff);
+	f->heads = fresh((size_t)f->n_planes * (g->pages + 1), 0xff);
+	f->planes = calloc(f->n_planes, sizeof(*f->planes));
+	if (!f->map || !f->holds || !f->valid || !f->worn || !f->next || !f->prev || !f->rings ||
+	    !f->heads || !f->planes) {
+		ftl_destroy(f);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < f->n_planes; i++)
+		f->planes[i] = (struct plane){.open = FTL_NONE,
+					      .idle = f->rings + (size_t)i * g->blocks,
+					      .least = g->pages};
+	for (uint32_t b = 0; b < f->n_blocks; b++)
+		give_idle(f, b);
+	return f;
+}
+
+void ftl_destroy(struct ftl *f)
+{
+	if (!f)
+		return;
+	free(f->map);
+	free(f->holds);
+	free(f->valid);
+	free(f->worn);
+	free(f->next);
+	free(f->prev);
+	free(f->rings);
+	free(f->heads);
+	free(f->planes);
+	free(f);
+}
+
+uint32_t ftl_find(const struct ftl *f, uint32_t page)
+{
+	return f->map[page];
+}
+
+/* What a logical page held is stale. */
+static void drop(struct ftl *f, uint32_t page)
+{
+	uint32_t at = f->map[page], block = at / f->g.pages;
+	struct plane *p;
+	bool full;
+
+	if (at == FTL_NONE)
+		return;
+	p = plane_of(f, block);
+	full = block != p->open;
+	if (full)
+		take(f, block);
+	f->valid[block]--;
+	if (full)
+		put(f, block);
+	p->valid--;
+	f->holds[at] = FTL_NONE;
+	f->map[page] = FTL_NONE;
+}
+
+/* The next place of a plane's open block for a logical page, which has none. */
+static uint32_t place(struct ftl *f, struct plane *p, uint32_t page)
+{
+	uint32_t at;
+
+	if (p->open == FTL_NONE) {
+		p->open = p->idle[p->first_idle];
+		p->first_idle = (p->first_idle + 1) % f->g.blocks;
+		p->n_idle--;
+		p->fill = 0;
+	}
+	at = p->open * f->g.pages + p->fill;
+	f->map[page] = at;
+	f->holds[at] = page;
+	f->valid[p->open]++;
+	p->valid++;
+	if (++p->fill == f->g.pages) {
+		put(f, p->open);
+		p->open = FTL_NONE;
+	}
+	return at;
+}
+
+static uint32_t fewest(const struct ftl *f, struct plane *p)
+{
+	const uint32_t *heads = &f->heads[(size_t)(p - f->planes) * (f->g.pages + 1)];
+
+	while (heads[p->least] == FTL_NONE)
+		p->least++;
+	return heads[p->least];
+}
+
+/* Write the valid pages of one block again, and erase it. */
+static void collect(struct ftl *f, struct plane *p)
+{
+	uint32_t block = fewest(f, p);
+
+	take(f, block);
+	for (uint32_t at = block * f->g.pages; at < (block + 1) * f->g.pages; at++) {
+		uint32_t page = f->holds[at];
+
+		if (page == FTL_NONE)
+			continue;
+		f->holds[at] = FTL_NONE;
+		p->valid--;
+		f->copied++;
+		f->ops->program(f->ctx, place(f, p, page), at);
+	}
+	f->valid[block] = 0;
+	f->worn[block]++;
+	f->erased++;
+	f->ops->erase(f->ctx, block);
+	give_idle(f, block);
+}
+
+/* Whether so few blocks are erased that one must be cleared before the next page. */
+static bool is_short(const struct plane *p)
+{
+	return p->open == FTL_NONE && p->n_idle <= FTL_FREE;
+}
+
+/* A plane that is full of valid pages cannot clear a block: it is passed by. */
+static bool is_full(const struct ftl *f, const struct plane *p)
+{
+	return p->valid > (f->g.blocks - FTL_FREE - 1) * f->g.pages;
+}
+
+/* ssd_geometry_check(): there is always a plane that is not full. */
+static struct plane *next_plane(const struct ftl *f)
+{
+	uint32_t turn = f->turn;
+
+	while (is_full(f, &f->planes[turn]))
+		turn = (turn + 1) % f->n_planes;
+	return &f->planes[turn];
+}
+
+bool ftl_collects(const struct ftl *f)
+{
+	return is_short(next_plane(f));
+}
+
+void ftl_write(struct ftl *f, uint32_t page)
+{
+	struct plane *p = next_plane(f);
+
+	while (is_short(p))
+		collect(f, p);
+	/* Until here the old place was one that is kept: it is stale when the new one holds it. */
+	drop(f, page);
+	f->turn = ((uint32_t)(p - f->planes) + 1) % f->n_planes;
+	f->written++;
+	f->ops->program(f->ctx, place(f, p, page), FTL_NONE);
+}
+
+void ftl_trim(struct ftl *f, uint32_t page)
+{
+	drop(f, page);
+}
+
+void ftl_get_stats(const struct ftl *f, struct ftl_stats *out)
+{
+	*out = (struct ftl_stats){.written = f->written,
+				  .copied = f->copied,
+				  .erased = f->erased,
+				  .least_worn = UINT32_MAX};
+	for (uint32_t i = 0; i < f->n_planes; i++)
+		out->valid += f->planes[i].valid;
+	for (uint32_t b = 0; b < f->n_blocks; b++) {
+		out->least_worn = f->worn[b] < out->least_worn ? f->worn[b] : out->least_worn;
+		out->most_worn = f->worn[b] > out->most_worn ? f->worn[b] : out->most_worn;
+	}
+}

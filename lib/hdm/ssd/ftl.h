@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A flash translation layer that maps pages: it says where each logical page lies. Pages that are
+ * written go to the open block of one plane after the other. When a plane has few erased blocks,
+ * garbage collection takes its block with the fewest valid pages, writes those again, and erases it
+ * (greedy).
+ *
+ * It neither moves data nor takes time: its owner hears of every program and erase, in the order
+ * that they must have, and does both. One thread at a time.
+ */
+#ifndef ANNEX_HDM_SSD_FTL_H
+#define ANNEX_HDM_SSD_FTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "geometry.h"
+
+/* Erased blocks that each plane keeps, to open while another block is cleared. */
+#define FTL_FREE 1u
+#define FTL_NONE UINT32_MAX
+
+struct ftl;
+
+/**
+ * struct ftl_ops - The owner's part. Pages and blocks of the flash are numbered through, one
+ * plane after the other.
+ * @program: the page @to gets what @from holds, or, if that is FTL_NONE, what is being written.
+ * @erase: a block is erased; none of its pages is valid.
+ */
+struct ftl_ops {
+	void (*program)(void *ctx, uint32_t to, uint32_t from);
+	void (*erase)(void *ctx, uint32_t block);
+};
+
+/**
+ * struct ftl_stats - Since the beginning. Write amplification is (@written + @copied) / @written.
+ * @written: pages, by the owner. @copied: by garbage collection.
+ * @erased: blocks. @least_worn, @most_worn: erases of a block.
+ * @valid: logical pages that hold something now.
+ */
+struct ftl_stats {
+	uint64_t written, copied, erased;
+	uint32_t least_worn, most_worn;
+	uint32_t valid;
+};
+
+/*
+ * ftl_create() - Erased flash that shows @logical pages, which ssd_geometry_check() has found
+ * possible. @ops and @ctx are used by ftl_write(). NULL: out of memory.
+ */
+struct ftl *ftl_create(const struct ssd_geometry *g, uint32_t logical, const struct ftl_ops *ops,
+		       void *ctx);
+void ftl_destroy(struct ftl *f);
+
+/* ftl_find() - Where a logical page lies; FTL_NONE: it holds nothing. */
+uint32_t ftl_find(const struct ftl *f, uint32_t page);
+
+/* ftl_collects() - Whether the next ftl_write() has to collect garbage first. */
+bool ftl_collects(const struct ftl *f);
+
+/*
+ * ftl_write() - A logical page gets a new place, and the old one is worth nothing: it is not erased
+ * before the new one has been programmed.
+ */
+void ftl_write(struct ftl *f, uint32_t page);
+
+/* ftl_trim() - A logical page holds nothing any more. */
+void ftl_trim(struct ftl *f, uint32_t page);
+
+void ftl_get_stats(const struct ftl *f, struct ftl_stats *out);
+
+#endif

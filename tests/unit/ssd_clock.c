@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Times of flash: what goes at once, and what waits for what.
+ */
+#include "hdm/ssd/clock.h"
+#include "unit.h"
+
+/* Two channels of two dies of two planes; a page passes a channel in 1,000 ns. */
+static const struct ssd_geometry g = {
+	.channels = 2, .dies = 2, .planes = 2, .blocks = 8, .pages = 4, .page = 4096};
+static const struct ssd_media media = {
+	.read = 3000, .program = 100000, .erase = 1000000, .rate = 4096000000};
+
+enum { PLANE = 0, OTHER_CHANNEL = 1, OTHER_DIE = 2, OTHER_PLANE = 4 };
+
+static struct ssd_clock *idle(void)
+{
+	struct ssd_clock *c = ssd_clock_create(&g, &media);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+	return c;
+}
+
+static void alone(void)
+{
+	struct ssd_clock *c = idle();
+
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 500), 500 + 3000 + 1000);
+	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 10000), 10000 + 1000 + 100000);
+	CU_ASSERT_EQUAL(ssd_clock_erase(c, PLANE, 200000), 200000 + 1000000);
+	CU_ASSERT_EQUAL(ssd_clock_copy(c, PLANE, 2000000), 2000000 + 3000 + 100000);
+	CU_ASSERT_EQUAL(ssd_clock_idle(c, PLANE), 2103000);
+	CU_ASSERT_EQUAL(ssd_clock_idle(c, OTHER_CHANNEL), 0);
+	ssd_clock_destroy(c);
+}
+
+static void one_after_the_other(void)
+{
+	struct ssd_clock *c = idle();
+
+	/* A die, whatever the plane: the page leaves before the next one is read. */
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 0), 4000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_PLANE, 0), 8000);
+	/* What is told later to an idle die begins then. */
+	CU_ASSERT_EQUAL(ssd_clock_erase(c, PLANE, 7000), 1008000);
+	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 7000), 1008000 + 1000 + 100000);
+	ssd_clock_destroy(c);
+}
+
+static void at_once(void)
+{
+	struct ssd_clock *c = idle();
+
+	/* Cells of two dies; then one page after the other on their channel. */
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 0), 4000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_DIE, 0), 5000);
+	/* Everything, on another channel. */
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_CHANNEL, 0), 4000);
+	/* Programs wait for the channel, and pass nothing while the cells are programmed. */
+	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 5000), 106000);
+	CU_ASSERT_EQUAL(ssd_clock_program(c, OTHER_DIE, 5000), 107000);
+	CU_ASSERT_EQUAL(ssd_clock_copy(c, OTHER_CHANNEL, 5000), 108000);
+	ssd_clock_destroy(c);
+}
+
+UNIT_SUITE(ssd_clock, {"alone", alone}, {"one after the other", one_after_the_other},
+	   {"at once", at_once})
