@@ -416,7 +416,7 @@ static void ring_taken(void)
 	unlink(path);
 }
 
-/* What only this process reads is not pinned: users may pin little, and data is to be. */
+/* Lists are read by this process alone, and not pinned: users may pin little, and data is to be. */
 static void lists_not_pinned(void)
 {
 	struct annex_dev_opts opts = {.queues = 2, .depth = 1024};

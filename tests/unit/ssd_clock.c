@@ -41,7 +41,7 @@ static void one_after_the_other(void)
 	/* A die, whatever the plane: the page leaves before the next one is read. */
 	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 0), 4000);
 	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_PLANE, 0), 8000);
-	/* What is told later to an idle die begins then. */
+	/* An idle die begins when it is told to. */
 	CU_ASSERT_EQUAL(ssd_clock_erase(c, PLANE, 7000), 1008000);
 	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 7000), 1008000 + 1000 + 100000);
 	ssd_clock_destroy(c);

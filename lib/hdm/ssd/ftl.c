@@ -142,8 +142,7 @@ uint32_t ftl_find(const struct ftl *f, uint32_t page)
 	return f->map[page];
 }
 
-/* What a logical page held is stale. */
-static void drop(struct ftl *f, uint32_t page)
+void ftl_trim(struct ftl *f, uint32_t page)
 {
 	uint32_t at = f->map[page], block = at / f->g.pages;
 	struct plane *p;
@@ -252,15 +251,10 @@ void ftl_write(struct ftl *f, uint32_t page)
 	while (is_short(p))
 		collect(f, p);
 	/* Until here the old place was one that is kept: it is stale when the new one holds it. */
-	drop(f, page);
+	ftl_trim(f, page);
 	f->turn = ((uint32_t)(p - f->planes) + 1) % f->n_planes;
 	f->written++;
 	f->ops->program(f->ctx, place(f, p, page), FTL_NONE);
-}
-
-void ftl_trim(struct ftl *f, uint32_t page)
-{
-	drop(f, page);
 }
 
 void ftl_get_stats(const struct ftl *f, struct ftl_stats *out)
