@@ -25,7 +25,7 @@ static void alone(void)
 {
 	struct ssd_clock *c = idle();
 
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 500), 500 + 3000 + 1000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 500), 500 + 3000 + 1000);
 	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 10000), 10000 + 1000 + 100000);
 	CU_ASSERT_EQUAL(ssd_clock_erase(c, PLANE, 200000), 200000 + 1000000);
 	CU_ASSERT_EQUAL(ssd_clock_copy(c, PLANE, 2000000), 2000000 + 3000 + 100000);
@@ -39,8 +39,8 @@ static void one_after_the_other(void)
 	struct ssd_clock *c = idle();
 
 	/* A die, whatever the plane: the page leaves before the next one is read. */
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 0), 4000);
-	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_PLANE, 0), 8000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 0), 4000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_PLANE, g.page, 0), 8000);
 	/* An idle die begins when it is told to. */
 	CU_ASSERT_EQUAL(ssd_clock_erase(c, PLANE, 7000), 1008000);
 	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 7000), 1008000 + 1000 + 100000);
@@ -52,10 +52,10 @@ static void at_once(void)
 	struct ssd_clock *c = idle();
 
 	/* Cells of two dies; then one page after the other on their channel. */
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 0), 4000);
-	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_DIE, 0), 5000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 0), 4000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_DIE, g.page, 0), 5000);
 	/* Everything, on another channel. */
-	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_CHANNEL, 0), 4000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_CHANNEL, g.page, 0), 4000);
 	/* Programs wait for the channel, and pass nothing while the cells are programmed. */
 	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 5000), 106000);
 	CU_ASSERT_EQUAL(ssd_clock_program(c, OTHER_DIE, 5000), 107000);

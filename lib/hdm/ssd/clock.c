@@ -13,6 +13,12 @@ struct ssd_clock {
 	uint64_t *dies, *channels;
 };
 
+/* Nanoseconds of some bytes on a channel. */
+static uint64_t pass(const struct ssd_clock *c, uint32_t bytes)
+{
+	return ((uint64_t)bytes * 1000000000 + c->media.rate - 1) / c->media.rate;
+}
+
 struct ssd_clock *ssd_clock_create(const struct ssd_geometry *g, const struct ssd_media *media)
 {
 	struct ssd_clock *c = calloc(1, sizeof(*c));
@@ -21,7 +27,7 @@ struct ssd_clock *ssd_clock_create(const struct ssd_geometry *g, const struct ss
 		return NULL;
 	c->g = *g;
 	c->media = *media;
-	c->pass = ((uint64_t)g->page * 1000000000 + media->rate - 1) / media->rate;
+	c->pass = pass(c, g->page);
 	c->dies = calloc((size_t)g->channels * g->dies, sizeof(*c->dies));
 	c->channels = calloc(g->channels, sizeof(*c->channels));
 	if (c->dies && c->channels)
@@ -53,12 +59,12 @@ static uint64_t busy(struct ssd_clock *c, uint32_t plane, uint64_t now, uint64_t
 	return *die;
 }
 
-uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint64_t now)
+uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint32_t bytes, uint64_t now)
 {
 	uint64_t *channel = &c->channels[ssd_channel(&c->g, plane)];
 	uint64_t there = busy(c, plane, now, c->media.read);
 
-	*channel = later(*channel, there) + c->pass;
+	*channel = later(*channel, there) + (bytes == c->g.page ? c->pass : pass(c, bytes));
 	return busy(c, plane, *channel, 0);
 }
 

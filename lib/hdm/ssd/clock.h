@@ -19,11 +19,12 @@ struct ssd_clock *ssd_clock_create(const struct ssd_geometry *g, const struct ss
 void ssd_clock_destroy(struct ssd_clock *c);
 
 /*
- * ssd_clock_read() - A page of a plane, told to at @now. Return: when its bytes have come.
+ * ssd_clock_read() - A page of a plane, told to at @now, of which @bytes are wanted. Return: when
+ * they have come.
  * ssd_clock_program(), ssd_clock_erase() - Likewise; return: when that has been done.
  * ssd_clock_copy() - A page to another place in its plane, which passes no channel.
  */
-uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint64_t now);
+uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint32_t bytes, uint64_t now);
 uint64_t ssd_clock_program(struct ssd_clock *c, uint32_t plane, uint64_t now);
 uint64_t ssd_clock_erase(struct ssd_clock *c, uint32_t plane, uint64_t now);
 uint64_t ssd_clock_copy(struct ssd_clock *c, uint32_t plane, uint64_t now);

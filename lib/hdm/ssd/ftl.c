@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ftl.h"
@@ -162,10 +163,14 @@ void ftl_trim(struct ftl *f, uint32_t page)
 	f->map[page] = FTL_NONE;
 }
 
-/* The next place of a plane's open block for a logical page, which has none. */
-static uint32_t place(struct ftl *f, struct plane *p, uint32_t page)
+/*
+ * Program the next page of a plane's open block with a logical page, which has no other place then.
+ * A page that could not be programmed is lost until its block is erased.
+ */
+static int place(struct ftl *f, struct plane *p, uint32_t page, uint32_t from)
 {
-	uint32_t at;
+	uint32_t block, at;
+	int err;
 
 	if (p->open == FTL_NONE) {
 		p->open = p->idle[p->first_idle];
@@ -173,48 +178,53 @@ static uint32_t place(struct ftl *f, struct plane *p, uint32_t page)
 		p->n_idle--;
 		p->fill = 0;
 	}
-	at = p->open * f->g.pages + p->fill;
-	f->map[page] = at;
-	f->holds[at] = page;
-	f->valid[p->open]++;
-	p->valid++;
-	if (++p->fill == f->g.pages) {
-		put(f, p->open);
+	block = p->open;
+	at = block * f->g.pages + p->fill++;
+	err = f->ops->program(f->ctx, at, from, page);
+	if (!err) {
+		ftl_trim(f, page);
+		f->map[page] = at;
+		f->holds[at] = page;
+		f->valid[block]++;
+		p->valid++;
+	}
+	if (p->fill == f->g.pages) {
+		put(f, block);
 		p->open = FTL_NONE;
 	}
-	return at;
+	return err;
 }
 
+/* The full block of a plane with the fewest valid pages; FTL_NONE: no block is full. */
 static uint32_t fewest(const struct ftl *f, struct plane *p)
 {
 	const uint32_t *heads = &f->heads[(size_t)(p - f->planes) * (f->g.pages + 1)];
 
-	while (heads[p->least] == FTL_NONE)
+	while (p->least < f->g.pages && heads[p->least] == FTL_NONE)
 		p->least++;
 	return heads[p->least];
 }
 
 /* Write the valid pages of one block again, and erase it. */
-static void collect(struct ftl *f, struct plane *p)
+static int collect(struct ftl *f, struct plane *p, uint32_t block)
 {
-	uint32_t block = fewest(f, p);
-
-	take(f, block);
 	for (uint32_t at = block * f->g.pages; at < (block + 1) * f->g.pages; at++) {
 		uint32_t page = f->holds[at];
+		int err;
 
 		if (page == FTL_NONE)
 			continue;
-		f->holds[at] = FTL_NONE;
-		p->valid--;
+		err = place(f, p, page, at);
+		if (err)
+			return err;
 		f->copied++;
-		f->ops->program(f->ctx, place(f, p, page), at);
 	}
-	f->valid[block] = 0;
+	take(f, block);
 	f->worn[block]++;
 	f->erased++;
 	f->ops->erase(f->ctx, block);
 	give_idle(f, block);
+	return 0;
 }
 
 /* Whether so few blocks are erased that one must be cleared before the next page. */
@@ -244,17 +254,82 @@ bool ftl_collects(const struct ftl *f)
 	return is_short(next_plane(f));
 }
 
-void ftl_write(struct ftl *f, uint32_t page)
+/* As many erased blocks as there are between two writes: a collection may have been cut off. */
+static int settle(struct ftl *f, struct plane *p)
+{
+	int err = 0;
+
+	while (!err && p->n_idle < FTL_FREE) {
+		uint32_t block = fewest(f, p), room = p->n_idle * f->g.pages;
+
+		room += p->open == FTL_NONE ? 0 : f->g.pages - p->fill;
+		if (block == FTL_NONE || f->valid[block] == f->g.pages || f->valid[block] > room)
+			return -ENOSPC;
+		err = collect(f, p, block);
+	}
+	return err;
+}
+
+int ftl_write(struct ftl *f, uint32_t page)
 {
 	struct plane *p = next_plane(f);
+	int err = settle(f, p);
 
-	while (is_short(p))
-		collect(f, p);
-	/* Until here the old place was one that is kept: it is stale when the new one holds it. */
-	ftl_trim(f, page);
+	while (!err && is_short(p))
+		err = collect(f, p, fewest(f, p));
+	if (!err)
+		err = place(f, p, page, FTL_NONE);
+	if (err)
+		return err;
 	f->turn = ((uint32_t)(p - f->planes) + 1) % f->n_planes;
 	f->written++;
-	f->ops->program(f->ctx, place(f, p, page), FTL_NONE);
+	return 0;
+}
+
+/* A block as it was found. One that is partly programmed goes on, if it holds anything, but only
+ * one of a plane. */
+static void restore_block(struct ftl *f, uint32_t block, const struct ftl_found *found)
+{
+	struct plane *p = plane_of(f, block);
+	uint32_t n = found->programmed[block];
+
+	f->worn[block] = found->worn[block];
+	for (uint32_t at = block * f->g.pages; at < block * f->g.pages + n; at++) {
+		uint32_t page = found->holds[at];
+
+		if (page == FTL_NONE)
+			continue;
+		f->map[page] = at;
+		f->holds[at] = page;
+		f->valid[block]++;
+		p->valid++;
+	}
+	if (!n) {
+		give_idle(f, block);
+	} else if (n < f->g.pages && f->valid[block] && p->open == FTL_NONE) {
+		p->open = block;
+		p->fill = n;
+	} else {
+		put(f, block);
+	}
+}
+
+int ftl_restore(struct ftl *f, const struct ftl_found *found)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < f->n_planes; i++)
+		f->planes[i].n_idle = 0;
+	for (uint32_t b = 0; b < f->n_blocks; b++)
+		restore_block(f, b, found);
+	for (uint32_t i = 0; !err && i < f->n_planes; i++)
+		err = settle(f, &f->planes[i]);
+	return err == -ENOSPC ? -EILSEQ : err;
+}
+
+uint32_t ftl_worn(const struct ftl *f, uint32_t block)
+{
+	return f->worn[block];
 }
 
 void ftl_get_stats(const struct ftl *f, struct ftl_stats *out)

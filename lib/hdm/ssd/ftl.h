@@ -15,8 +15,11 @@
 #include <stdint.h>
 #include "geometry.h"
 
-/* Erased blocks that each plane keeps, to open while another block is cleared. */
-#define FTL_FREE 1u
+/*
+ * Erased blocks that each plane keeps: one to open while another block is cleared, and one more,
+ * since a collection that a power cut ended has taken the first.
+ */
+#define FTL_FREE 2u
 #define FTL_NONE UINT32_MAX
 
 struct ftl;
@@ -24,12 +27,23 @@ struct ftl;
 /**
  * struct ftl_ops - The owner's part. Pages and blocks of the flash are numbered through, one
  * plane after the other.
- * @program: the page @to gets what @from holds, or, if that is FTL_NONE, what is being written.
+ * @program: the page @to gets what @from holds, or, if that is FTL_NONE, what is being written, as
+ *	the copy of the logical page @page. If it fails, the page that it copies stays valid.
  * @erase: a block is erased; none of its pages is valid.
  */
 struct ftl_ops {
-	void (*program)(void *ctx, uint32_t to, uint32_t from);
+	int (*program)(void *ctx, uint32_t to, uint32_t from, uint32_t page);
 	void (*erase)(void *ctx, uint32_t block);
+};
+
+/**
+ * struct ftl_found - Contents of flash when its power came back.
+ * @holds: of each page, the logical page of which it is the newest copy; FTL_NONE.
+ * @programmed: of each block, pages that cannot be programmed before it is erased.
+ * @worn: of each block, its erases.
+ */
+struct ftl_found {
+	const uint32_t *holds, *programmed, *worn;
 };
 
 /**
@@ -52,6 +66,13 @@ struct ftl *ftl_create(const struct ssd_geometry *g, uint32_t logical, const str
 		       void *ctx);
 void ftl_destroy(struct ftl *f);
 
+/*
+ * ftl_restore() - Go on with such flash; @f is fresh. It may collect garbage.
+ * Return: 0; -EILSEQ: nobody can have left it so, since no block can be cleared; an error of
+ * @program.
+ */
+int ftl_restore(struct ftl *f, const struct ftl_found *found);
+
 /* ftl_find() - Where a logical page lies; FTL_NONE: it holds nothing. */
 uint32_t ftl_find(const struct ftl *f, uint32_t page);
 
@@ -60,9 +81,12 @@ bool ftl_collects(const struct ftl *f);
 
 /*
  * ftl_write() - A logical page gets a new place, and the old one is worth nothing: it is not erased
- * before the new one has been programmed.
+ * before the new one has been programmed. Return: 0, or an error of @program: it keeps the old one.
  */
-void ftl_write(struct ftl *f, uint32_t page);
+int ftl_write(struct ftl *f, uint32_t page);
+
+/* ftl_worn() - Erases of a block. */
+uint32_t ftl_worn(const struct ftl *f, uint32_t block);
 
 /* ftl_trim() - A logical page holds nothing any more. */
 void ftl_trim(struct ftl *f, uint32_t page);

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loads, stores and prefetches: CXL.mem. DRAM has what is asked for, or fetches it from flash.
+ */
+#include <errno.h>
+#include <string.h>
+#include "core/log.h"
+#include "ssd.h"
+
+int ssd_check(const struct annex_cxlssd *s, uint64_t at, uint64_t bytes)
+{
+	if (at <= s->bytes && bytes <= s->bytes - at)
+		return 0;
+	return annex_fail(-EINVAL, "cxlssd: %llu bytes at %llu cross the end at %llu", (ull)bytes,
+			  (ull)at, (ull)s->bytes);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* A frame for a unit, without dirty lines; *@now moves on to when there is one. */
+static int make_room(struct annex_cxlssd *s, uint32_t unit, uint32_t *frame, uint64_t *now)
+{
+	struct ssd_cache *c = &s->cache;
+	uint64_t done;
+	int err = 0;
+
+	*frame = ssd_cache_victim(c, unit);
+	if (c->frames[*frame].dirty)
+		err = ssd_clean(s, ssd_cache_unit(c, *frame) / (s->page_bytes / c->unit), now,
+				&done);
+	if (!err)
+		ssd_cache_drop(c, *frame);
+	return err;
+}
+
+/* Have a unit in a frame, whose @ready says when it has come. */
+static int fetch(struct annex_cxlssd *s, uint32_t unit, uint64_t now, uint32_t *frame)
+{
+	struct ssd_cache *c = &s->cache;
+	const uint32_t units = s->page_bytes / c->unit;
+	int err = make_room(s, unit, frame, &now);
+
+	if (!err)
+		err = ssd_gather(s, unit / units, s->page, c->unit, &now);
+	if (err)
+		return err;
+	memcpy(ssd_cache_data(c, *frame), s->page + unit % units * c->unit, c->unit);
+	ssd_cache_put(c, *frame, unit, now);
+	return 0;
+}
+
+/* A unit's frame, and what that means for the answer. */
+static int reach(struct annex_cxlssd *s, uint32_t unit, struct annex_cxlssd_time *t,
+		 uint32_t *frame)
+{
+	int err = 0;
+
+	*frame = ssd_cache_find(&s->cache, unit);
+	if (*frame != SSD_NO_FRAME) {
+		ssd_cache_use(&s->cache, *frame);
+		t->late |= s->cache.frames[*frame].ready > t->told;
+	} else {
+		t->hit = false;
+		err = fetch(s, unit, t->told, frame);
+	}
+	if (!err)
+		t->done = later(t->done,
+				later(t->told, s->cache.frames[*frame].ready) + s->c.dram_ns);
+	return err;
+}
+
+/* Whether the log has every line of [@at, @at + @bytes): then copy them. */
+static bool load_logged(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes)
+{
+	if (!ssd_log_has(&s->log, (uint32_t)(at / s->page_bytes)))
+		return false;
+	for (uint64_t line = at / SSD_LINE; line <= (at + bytes - 1) / SSD_LINE; line++)
+		if (ssd_log_find(&s->log, line) == SSD_NO_ENTRY)
+			return false;
+	while (bytes) {
+		const uint32_t from = at % SSD_LINE,
+			       n = bytes < SSD_LINE - from ? bytes : SSD_LINE - from;
+
+		memcpy(buf, ssd_log_data(&s->log, ssd_log_find(&s->log, at / SSD_LINE)) + from, n);
+		at += n;
+		buf += n;
+		bytes -= n;
+	}
+	return true;
+}
+
+int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
+	     struct annex_cxlssd_time *t)
+{
+	const uint32_t unit = (uint32_t)(at / s->cache.unit);
+	uint64_t now = t->told;
+	uint32_t frame;
+	int err;
+
+	if (ssd_cache_find(&s->cache, unit) == SSD_NO_FRAME && load_logged(s, at, buf, bytes)) {
+		t->done = later(t->done, t->told + s->c.dram_ns);
+		return 0;
+	}
+	err = reach(s, unit, t, &frame);
+	if (!err) {
+		memcpy(buf, ssd_cache_data(&s->cache, frame) + at % s->cache.unit, bytes);
+	} else if (s->file->failed) {
+		/* No frame can be had, as dirty ones cannot be written: the bytes are there. */
+		err = ssd_gather(s, (uint32_t)(at / s->page_bytes), s->page, bytes, &now);
+		if (!err)
+			memcpy(buf, s->page + at % s->page_bytes, bytes);
+	}
+	return err;
+}
+
+/* The log gets room for a line: the one that is cleaned holds its own until it is in flash. */
+static int make_log_room(struct annex_cxlssd *s, struct annex_cxlssd_time *t)
+{
+	struct ssd_log *l = &s->log;
+
+	if (t->done < s->cleaning && l->n + s->cleaned >= l->room)
+		t->done = s->cleaning;
+	if (t->done < s->cleaning || (uint64_t)l->n * 100 < (uint64_t)l->room * s->c.clean)
+		return 0;
+	return ssd_clean_log(s, t->done);
+}
+
+void ssd_store_logged(struct annex_cxlssd *s, uint64_t line, const char *buf,
+		      struct annex_cxlssd_time *t)
+{
+	const uint32_t unit_lines = s->cache.unit / SSD_LINE;
+	uint32_t frame = ssd_cache_find(&s->cache, (uint32_t)(line / unit_lines));
+	bool again;
+
+	if (frame != SSD_NO_FRAME)
+		memcpy(ssd_cache_data(&s->cache, frame) + line % unit_lines * SSD_LINE, buf,
+		       SSD_LINE);
+	memcpy(ssd_log_put(&s->log, line, &again), buf, SSD_LINE);
+	s->stats.coalesced += again;
+	t->done += s->c.append;
+}
+
+static int store_logged(struct annex_cxlssd *s, uint64_t at, const char *buf, uint32_t bytes,
+			struct annex_cxlssd_time *t)
+{
+	const uint32_t entry = ssd_log_find(&s->log, at / SSD_LINE);
+	char line[SSD_LINE];
+	int err = 0;
+
+	/* A part of a line needs the rest of it. */
+	if (bytes < SSD_LINE && entry != SSD_NO_ENTRY)
+		memcpy(line, ssd_log_data(&s->log, entry), SSD_LINE);
+	else if (bytes < SSD_LINE)
+		err = ssd_load(s, at / SSD_LINE * SSD_LINE, line, SSD_LINE, t);
+	if (!err)
+		err = make_log_room(s, t);
+	if (err)
+		return err;
+	memcpy(line + at % SSD_LINE, buf, bytes);
+	ssd_store_logged(s, at / SSD_LINE, line, t);
+	return 0;
+}
+
+int ssd_store(struct annex_cxlssd *s, uint64_t at, const char *buf, uint32_t bytes,
+	      struct annex_cxlssd_time *t)
+{
+	const uint32_t in_unit = (uint32_t)(at % s->cache.unit);
+	uint32_t frame;
+	int err;
+
+	if (s->file->failed)
+		return s->file->failed;
+	if (s->log.room)
+		return store_logged(s, at, buf, bytes, t);
+	err = reach(s, (uint32_t)(at / s->cache.unit), t, &frame);
+	if (err)
+		return err;
+	memcpy(ssd_cache_data(&s->cache, frame) + in_unit, buf, bytes);
+	ssd_cache_soil(&s->cache, frame, 1ull << in_unit / SSD_LINE);
+	return 0;
+}
+
+/* Lines that [@at, @at + @bytes) touches; @bytes is not 0. */
+static uint64_t lines_of(uint64_t at, uint64_t bytes)
+{
+	return (at + bytes - 1) / SSD_LINE - at / SSD_LINE + 1;
+}
+
+static void count(struct annex_cxlssd *s, uint64_t lines, const struct annex_cxlssd_time *t)
+{
+	s->stats.hits += t->hit ? lines : 0;
+	s->stats.late += t->hit && t->late ? lines : 0;
+}
+
+int annex_cxlssd_read(struct annex_cxlssd *s, uint64_t at, void *buf, size_t bytes,
+		      struct annex_cxlssd_time *t)
+{
+	struct annex_cxlssd_time own, one;
+	char *to = buf;
+	int err;
+
+	t = ssd_enter(s, t, &own);
+	err = ssd_check(s, at, bytes);
+	while (!err && bytes) {
+		const uint64_t left = s->cache.unit - at % s->cache.unit;
+		const uint32_t n = (uint32_t)(bytes < left ? bytes : left);
+
+		one = *t;
+		one.hit = true;
+		one.late = false;
+		err = ssd_load(s, at, to, n, &one);
+		s->stats.reads += lines_of(at, n);
+		count(s, lines_of(at, n), &one);
+		t->done = one.done;
+		t->hit &= one.hit;
+		t->late |= one.late;
+		at += n;
+		to += n;
+		bytes -= n;
+	}
+	return ssd_leave(s, t, &own, t->done, err);
+}
+
+/* Whether more lines are loose than a group of the journal should have. */
+static bool many_loose(const struct annex_cxlssd *s)
+{
+	const uint32_t quarter = (uint32_t)(s->c.dram / SSD_LINE / 4);
+
+	return s->log.n - s->log.firm > quarter ||
+	       s->cache.n_loose * (s->cache.unit / SSD_LINE) > quarter;
+}
+
+int annex_cxlssd_write(struct annex_cxlssd *s, uint64_t at, const void *buf, size_t bytes,
+		       struct annex_cxlssd_time *t)
+{
+	struct annex_cxlssd_time own, one;
+	const char *from = buf;
+	int err;
+
+	t = ssd_enter(s, t, &own);
+	err = ssd_check(s, at, bytes);
+	while (!err && bytes) {
+		const uint64_t left = SSD_LINE - at % SSD_LINE;
+		const uint32_t n = (uint32_t)(bytes < left ? bytes : left);
+
+		one = *t;
+		one.hit = true;
+		one.late = false;
+		err = ssd_store(s, at, from, n, &one);
+		if (!err && s->journal && many_loose(s))
+			err = ssd_fence(s);
+		s->stats.writes++;
+		count(s, 1, &one);
+		t->done = one.done;
+		t->hit &= one.hit;
+		t->late |= one.late;
+		at += n;
+		from += n;
+		bytes -= n;
+	}
+	return ssd_leave(s, t, &own, t->done, err);
+}
+
+int annex_cxlssd_prefetch(struct annex_cxlssd *s, uint64_t at, size_t bytes,
+			  struct annex_cxlssd_time *t)
+{
+	struct annex_cxlssd_time own;
+	uint64_t until;
+	int err;
+
+	t = ssd_enter(s, t, &own);
+	until = t->done;
+	err = ssd_check(s, at, bytes);
+	for (uint64_t unit = at / s->cache.unit;
+	     !err && bytes && unit <= (at + bytes - 1) / s->cache.unit; unit++) {
+		uint32_t frame = ssd_cache_find(&s->cache, (uint32_t)unit);
+
+		if (frame != SSD_NO_FRAME)
+			continue;
+		t->hit = false;
+		err = fetch(s, (uint32_t)unit, t->told, &frame);
+		s->stats.prefetches++;
+		if (!err)
+			until = later(until, s->cache.frames[frame].ready);
+	}
+	return ssd_leave(s, t, &own, until, err);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pages that DRAM has parts of, and their way to flash.
+ */
+#include <string.h>
+#include "ssd.h"
+
+static bool is_cached(const struct annex_cxlssd *s, uint32_t page)
+{
+	const uint32_t units = s->page_bytes / s->cache.unit;
+
+	for (uint32_t i = 0; i < units; i++)
+		if (ssd_cache_find(&s->cache, page * units + i) == SSD_NO_FRAME)
+			return false;
+	return true;
+}
+
+static void overlay_units(const struct annex_cxlssd *s, uint32_t page, char *buf)
+{
+	const uint32_t units = s->page_bytes / s->cache.unit;
+
+	for (uint32_t i = 0; i < units; i++) {
+		uint32_t frame = ssd_cache_find(&s->cache, page * units + i);
+
+		if (frame != SSD_NO_FRAME)
+			memcpy(buf + (size_t)i * s->cache.unit, ssd_cache_data(&s->cache, frame),
+			       s->cache.unit);
+	}
+}
+
+static void overlay_log(const struct annex_cxlssd *s, uint32_t page, char *buf)
+{
+	const uint64_t first = (uint64_t)page * s->page_lines;
+
+	for (uint32_t i = 0; i < s->page_lines; i++) {
+		uint32_t entry = ssd_log_find(&s->log, first + i);
+
+		if (entry != SSD_NO_ENTRY)
+			memcpy(buf + (size_t)i * SSD_LINE, ssd_log_data(&s->log, entry), SSD_LINE);
+	}
+}
+
+int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted, uint64_t *now)
+{
+	uint64_t done = *now;
+	int err = 0;
+
+	if (ssd_bit(s->empty, page))
+		memset(buf, 0, s->page_bytes);
+	else if (!is_cached(s, page))
+		err = ssd_flash_read(s->flash, page, buf, wanted, *now, &done);
+	if (err)
+		return err;
+	s->stats.flash_reads += done != *now;
+	*now = done;
+	overlay_units(s, page, buf);
+	if (ssd_log_has(&s->log, page))
+		overlay_log(s, page, buf);
+	return 0;
+}
+
+int ssd_program(struct annex_cxlssd *s, uint32_t page, const char *buf, uint64_t now,
+		uint64_t *done)
+{
+	const uint64_t bit = 1ull << page % 64;
+	int err = ssd_flash_write(s->flash, page, buf, now, done);
+
+	if (err)
+		return err;
+	ssd_ingress_leave(&s->programs, *done);
+	s->n_trimmed -= ssd_bit(s->trimmed, page);
+	s->trimmed[page / 64] &= ~bit;
+	s->empty[page / 64] &= ~bit;
+	return 0;
+}
+
+/* Flash has all lines of a page: none is dirty any more. */
+static void forget_lines(struct annex_cxlssd *s, uint32_t page)
+{
+	for (uint32_t i = 0; ssd_log_has(&s->log, page) && i < s->page_lines; i++)
+		ssd_log_drop(&s->log, (uint64_t)page * s->page_lines + i);
+}
+
+void ssd_forget(struct annex_cxlssd *s, uint32_t page)
+{
+	const uint32_t units = s->page_bytes / s->cache.unit;
+
+	for (uint32_t i = 0; i < units; i++) {
+		uint32_t frame = ssd_cache_find(&s->cache, page * units + i);
+
+		if (frame != SSD_NO_FRAME)
+			ssd_cache_drop(&s->cache, frame);
+	}
+	forget_lines(s, page);
+}
+
+int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *done)
+{
+	const uint32_t units = s->page_bytes / s->cache.unit;
+	uint64_t at;
+	int err;
+
+	*now = at = ssd_ingress_enter(&s->programs, *now);
+	err = ssd_gather(s, page, s->page2, s->page_bytes, &at);
+	if (!err)
+		err = ssd_program(s, page, s->page2, at, done);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < units; i++) {
+		uint32_t frame = ssd_cache_find(&s->cache, page * units + i);
+
+		if (frame != SSD_NO_FRAME)
+			ssd_cache_clean(&s->cache, frame);
+	}
+	forget_lines(s, page);
+	return 0;
+}
+
+int ssd_clean_log(struct annex_cxlssd *s, uint64_t now)
+{
+	struct ssd_log *l = &s->log;
+	const uint32_t n = l->n;
+	uint64_t done = now, last = now;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < n; i++) {
+		if (l->lines[i] == SSD_NO_LINE)
+			continue;
+		err = ssd_clean(s, (uint32_t)(l->lines[i] / s->page_lines), &now, &done);
+		last = done > last ? done : last;
+	}
+	if (err)
+		return err;
+	ssd_log_empty(l);
+	s->cleaning = last;
+	s->cleaned = n;
+	s->stats.cleaned += n > 0;
+	return 0;
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Stores that last: the journal gets what DRAM alone has.
+ */
+#include <errno.h>
+#include <string.h>
+#include "core/log.h"
+#include "ssd.h"
+
+static int add_line(struct annex_cxlssd *s, uint64_t line, const char *data)
+{
+	struct ssd_entry *e = ssd_journal_add(s->journal, line);
+
+	if (!e)
+		return -ENOMEM;
+	memcpy(e->data, data, SSD_LINE);
+	return 0;
+}
+
+/* Pages of a bitmap, which is of whole words. */
+static int add_marks(struct annex_cxlssd *s, const uint64_t *bits)
+{
+	const uint32_t words = (ssd_pages(s) + 63) / 64;
+
+	for (uint32_t i = 0; i < words; i += SSD_VOIDS / 64) {
+		const uint32_t n = words - i < SSD_VOIDS / 64 ? words - i : SSD_VOIDS / 64;
+		struct ssd_entry *e;
+		uint64_t any = 0;
+
+		for (uint32_t k = 0; k < n; k++)
+			any |= bits[i + k];
+		if (!any)
+			continue;
+		e = ssd_journal_add(s->journal, SSD_VOID_MARK | (uint64_t)i * 64);
+		if (!e)
+			return -ENOMEM;
+		memset(e->bits, 0, sizeof(e->bits));
+		memcpy(e->bits, bits + i, n * sizeof(*bits));
+	}
+	return 0;
+}
+
+/* Lines of a frame that have a bit. */
+static int add_frame(struct annex_cxlssd *s, uint32_t frame, uint64_t bits)
+{
+	const uint64_t first = (uint64_t)ssd_cache_unit(&s->cache, frame) *
+			       (s->cache.unit / SSD_LINE);
+	int err = 0;
+
+	for (; !err && bits; bits &= bits - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(bits);
+
+		err = add_line(s, first + i, ssd_cache_data(&s->cache, frame) + i * SSD_LINE);
+	}
+	return err;
+}
+
+static int add_log(struct annex_cxlssd *s, uint32_t from)
+{
+	int err = 0;
+
+	for (uint32_t i = from; !err && i < s->log.n; i++)
+		if (s->log.lines[i] != SSD_NO_LINE)
+			err = add_line(s, s->log.lines[i], ssd_log_data(&s->log, i));
+	return err;
+}
+
+static int add_loose(struct annex_cxlssd *s)
+{
+	const struct ssd_cache *c = &s->cache;
+	int err = s->n_trimmed ? add_marks(s, s->trimmed) : 0;
+
+	for (uint32_t i = 0; !err && i < c->n_loose; i++)
+		err = add_frame(s, c->loose[i], c->frames[c->loose[i]].loose);
+	return err ? err : add_log(s, s->log.firm);
+}
+
+/* Flash may lose trimmed pages when the journal says that they count no more. */
+static void make_firm(struct annex_cxlssd *s)
+{
+	for (uint32_t i = 0; s->n_trimmed && i < (ssd_pages(s) + 63) / 64; i++) {
+		for (; s->trimmed[i]; s->trimmed[i] &= s->trimmed[i] - 1) {
+			ssd_flash_trim(s->flash, i * 64 + (uint32_t)__builtin_ctzll(s->trimmed[i]));
+			s->n_trimmed--;
+		}
+	}
+	ssd_cache_firm(&s->cache);
+	ssd_log_firm(&s->log);
+}
+
+int ssd_journal_all(struct annex_cxlssd *s)
+{
+	const struct ssd_cache *c = &s->cache;
+	int err;
+
+	ssd_journal_drop(s->journal);
+	err = add_marks(s, s->empty);
+	for (uint32_t frame = 0; !err && frame < c->sets * c->ways; frame++)
+		if (c->frames[frame].dirty)
+			err = add_frame(s, frame, c->frames[frame].dirty);
+	if (!err)
+		err = add_log(s, 0);
+	if (!err)
+		err = ssd_journal_turn(s->journal, ssd_flash_turn(s->flash));
+	if (err)
+		ssd_journal_drop(s->journal);
+	else
+		make_firm(s);
+	return err;
+}
+
+int ssd_fence(struct annex_cxlssd *s)
+{
+	const bool loose = s->n_trimmed || s->cache.n_loose || s->log.firm < s->log.n;
+	int err;
+
+	if (!loose && !s->file->dirty)
+		return s->file->failed;
+	s->stats.fences++;
+	if (!s->journal || !loose) {
+		err = ssd_file_sync(s->file);
+		if (!err)
+			make_firm(s);
+		return err;
+	}
+	err = add_loose(s);
+	if (!err && !ssd_journal_fits(s->journal, ssd_group(s)))
+		return ssd_journal_all(s);
+	if (!err)
+		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash));
+	if (err)
+		ssd_journal_drop(s->journal);
+	else
+		make_firm(s);
+	return err;
+}
+
+int ssd_flush(struct annex_cxlssd *s, uint64_t now)
+{
+	const struct ssd_cache *c = &s->cache;
+	uint64_t done;
+	int err = s->log.room ? ssd_clean_log(s, now) : s->file->failed;
+
+	for (uint32_t frame = 0; !err && frame < c->sets * c->ways; frame++)
+		if (c->frames[frame].dirty)
+			err = ssd_clean(s, ssd_cache_unit(c, frame) / (s->page_bytes / c->unit),
+					&now, &done);
+	if (err)
+		return err;
+	return s->journal ? ssd_journal_all(s) : ssd_fence(s);
+}
+
+int annex_cxlssd_fence(struct annex_cxlssd *s, struct annex_cxlssd_time *t)
+{
+	struct annex_cxlssd_time own;
+	int err;
+
+	t = ssd_enter(s, t, &own);
+	err = ssd_fence(s);
+	return ssd_leave(s, t, &own, t->done, err);
+}
+
+int annex_cxlssd_flush(struct annex_cxlssd *s, struct annex_cxlssd_time *t)
+{
+	struct annex_cxlssd_time own;
+	uint64_t idle;
+	int err;
+
+	t = ssd_enter(s, t, &own);
+	err = ssd_flush(s, t->told);
+	idle = ssd_ingress_last(&s->programs);
+	t->done = idle > t->done ? idle : t->done;
+	return ssd_leave(s, t, &own, t->done, err);
+}
+
+size_t annex_cxlssd_unfenced(struct annex_cxlssd *s, uint64_t *lines, size_t n)
+{
+	const struct ssd_cache *c = &s->cache;
+	const uint32_t unit_lines = c->unit / SSD_LINE;
+	size_t count = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < c->n_loose; i++) {
+		const uint32_t frame = c->loose[i];
+
+		for (uint64_t bits = c->frames[frame].loose; bits; bits &= bits - 1, count++)
+			if (count < n)
+				lines[count] = (uint64_t)ssd_cache_unit(c, frame) * unit_lines +
+					       (uint64_t)__builtin_ctzll(bits);
+	}
+	for (uint32_t i = s->log.firm; i < s->log.n; i++) {
+		if (s->log.lines[i] == SSD_NO_LINE)
+			continue;
+		if (count < n)
+			lines[count] = s->log.lines[i];
+		count++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return count;
+}
+
+/* An unfenced line; others are not journaled, since they are there already. */
+static int add_cut(struct annex_cxlssd *s, uint64_t line)
+{
+	const struct ssd_cache *c = &s->cache;
+	const uint32_t unit_lines = c->unit / SSD_LINE, i = (uint32_t)(line % unit_lines);
+	uint32_t at;
+
+	if (line >= s->bytes / SSD_LINE)
+		return annex_fail(-EINVAL, "cxlssd: no line %llu", (ull)line);
+	at = s->log.room ? ssd_log_find(&s->log, line) : SSD_NO_ENTRY;
+	if (at != SSD_NO_ENTRY)
+		return at < s->log.firm ? 0 : add_line(s, line, ssd_log_data(&s->log, at));
+	at = ssd_cache_find(c, (uint32_t)(line / unit_lines));
+	if (at == SSD_NO_FRAME || !(c->frames[at].loose >> i & 1))
+		return 0;
+	return add_line(s, line, ssd_cache_data(c, at) + i * SSD_LINE);
+}
+
+int annex_cxlssd_cut(struct annex_cxlssd *s, const uint64_t *lines, size_t n)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; s->journal && !err && i < n; i++)
+		err = add_cut(s, lines[i]);
+	if (!err && s->journal && n)
+		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash));
+	pthread_mutex_unlock(&s->lock);
+	ssd_close(s);
+	return err;
+}

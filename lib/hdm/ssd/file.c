@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "core/crc32c.h"
+#include "core/log.h"
+#include "file.h"
+
+#define MAGIC 0x6473732d78656e61ull /* "anex-ssd" */
+#define VERSION 1u
+#define HALF_MAX (1ull << 40)
+#define TRIES 8
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers of the file are little-endian");
+
+/* struct ssd_header - The first bytes. @sealed: the file was made to its end; else it holds nothing
+ * yet. @crc: CRC-32C of all before it. */
+struct ssd_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t channels, dies, planes, blocks, pages, page;
+	uint32_t sealed;
+	uint64_t bytes, half, salt;
+	uint32_t zero, crc;
+};
+
+_Static_assert(sizeof(struct ssd_header) == 72, "the header of version 1");
+
+static uint32_t header_crc(const struct ssd_header *h)
+{
+	uint64_t words[8];
+
+	memcpy(words, h, sizeof(words));
+	return crc32c(words, 8, h->zero);
+}
+
+static uint64_t whole_blocks(uint64_t bytes)
+{
+	return (bytes + SSD_FILE_BLOCK - 1) / SSD_FILE_BLOCK * SSD_FILE_BLOCK;
+}
+
+/* Return the length of the file. */
+static uint64_t lay_out(struct ssd_file *f)
+{
+	const struct ssd_geometry *g = &f->shape.g;
+	uint64_t n = (uint64_t)ssd_blocks(g) * g->pages;
+
+	f->journal = SSD_FILE_BLOCK;
+	f->records = f->journal + 2 * f->shape.half;
+	f->pages = f->records + whole_blocks(n * SSD_RECORD);
+	return f->pages + n * g->page;
+}
+
+int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pread(f->fd, (char *)buf + done, len - done, (off_t)(at + done));
+
+		if (n > 0)
+			done += (size_t)n;
+		else if (!n)
+			return annex_fail(-EIO, "%s: the file was cut short", f->path);
+		else if (errno != EINTR)
+			return annex_fail(-errno, "%s: reading it: %m", f->path);
+	}
+	return 0;
+}
+
+int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
+{
+	if (f->failed)
+		return f->failed;
+	f->dirty = true;
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pwrite(f->fd, (const char *)buf + done, len - done, (off_t)(at + done));
+
+		if (n >= 0) {
+			done += (size_t)n;
+		} else if (errno != EINTR) {
+			f->failed = annex_fail(-errno,
+					       "%s: writing it: %m; nothing more is written, and "
+					       "what was fenced is there when it is opened again",
+					       f->path);
+			return f->failed;
+		}
+	}
+	return 0;
+}
+
+int ssd_file_sync(struct ssd_file *f)
+{
+	if (f->failed || !f->dirty || !f->durable)
+		return f->failed;
+	/* The kernel may have given up pages that it could not write: no second try can tell. */
+	if (fdatasync(f->fd))
+		f->failed = annex_fail(-errno, "%s: fdatasync: %m; nothing more is written",
+				       f->path);
+	f->dirty = f->failed;
+	return f->failed;
+}
+
+static int check_shape(const char *path, const struct ssd_shape *s)
+{
+	if (!s->half || s->half % SSD_FILE_BLOCK || s->half > HALF_MAX)
+		return annex_fail(-EINVAL,
+				  "%s: a journal of 2 x %llu bytes: blocks of %u, 1 TiB at most",
+				  path, (ull)s->half, SSD_FILE_BLOCK);
+	return ssd_geometry_check(&s->g, s->bytes);
+}
+
+/* All of it at once: no later write finds the disk full. */
+static int grow(struct ssd_file *f, uint64_t bytes)
+{
+	if (bytes > INT64_MAX / 2)
+		return annex_fail(-EFBIG, "%s: %llu bytes", f->path, (ull)bytes);
+	if (f->durable && !fallocate(f->fd, 0, 0, (off_t)bytes))
+		return 0;
+	if ((!f->durable || errno == EOPNOTSUPP) && !ftruncate(f->fd, (off_t)bytes))
+		return 0;
+	return annex_fail(-errno, "%s: no %llu bytes: %m", f->path, (ull)bytes);
+}
+
+static int write_header(struct ssd_file *f, bool sealed)
+{
+	const struct ssd_shape *s = &f->shape;
+	unsigned char block[SSD_FILE_BLOCK] = {0};
+	struct ssd_header h = {
+		.magic = MAGIC,
+		.version = VERSION,
+		.channels = s->g.channels,
+		.dies = s->g.dies,
+		.planes = s->g.planes,
+		.blocks = s->g.blocks,
+		.pages = s->g.pages,
+		.page = s->g.page,
+		.sealed = sealed,
+		.bytes = s->bytes,
+		.half = s->half,
+		.salt = f->salt,
+	};
+
+	h.crc = header_crc(&h);
+	memcpy(block, &h, sizeof(h));
+	return ssd_file_write(f, 0, block, sizeof(block));
+}
+
+static int make(struct ssd_file *f, const struct ssd_shape *shape)
+{
+	uint64_t len;
+	int err;
+
+	if (!shape->bytes)
+		return annex_fail(-ENOENT, "%s: it is empty; a size makes it", f->path);
+	if (getrandom(&f->salt, sizeof(f->salt), 0) != sizeof(f->salt))
+		return annex_fail(-EIO, "%s: no random number: %m", f->path);
+	f->shape = *shape;
+	f->fresh = true;
+	len = lay_out(f);
+	err = ftruncate(f->fd, 0) ? annex_fail(-errno, "%s: %m", f->path) : write_header(f, false);
+	return err ? err : grow(f, len);
+}
+
+int ssd_file_seal(struct ssd_file *f)
+{
+	int err = ssd_file_sync(f);
+
+	if (!err)
+		err = write_header(f, true);
+	if (!err)
+		err = ssd_file_sync(f);
+	f->fresh = err;
+	return err;
+}
+
+static int check_header(struct ssd_file *f, const struct ssd_header *h)
+{
+	if (h->magic != MAGIC)
+		return annex_fail(-EILSEQ, "%s: no backing file of a CXL-SSD", f->path);
+	if (h->version != VERSION)
+		return annex_fail(-EPROTONOSUPPORT, "%s: of version %u, this is version %u",
+				  f->path, h->version, VERSION);
+	if (h->crc != header_crc(h))
+		return annex_fail(-EILSEQ, "%s: its header is damaged", f->path);
+	return 0;
+}
+
+static int take_header(struct ssd_file *f, const struct ssd_header *h, uint64_t len)
+{
+	struct ssd_shape *s = &f->shape;
+
+	*s = (struct ssd_shape){
+		{h->channels, h->dies, h->planes, h->blocks, h->pages, h->page}, h->bytes, h->half};
+	f->salt = h->salt;
+	if (check_shape(f->path, s))
+		return -EILSEQ;
+	if (lay_out(f) > len)
+		return annex_fail(-EIO, "%s: the file was cut short", f->path);
+	return 0;
+}
+
+/* Only an empty file is made anew, and one that was being made. */
+static int read_header(struct ssd_file *f, const struct ssd_shape *want)
+{
+	struct ssd_header h = {0};
+	struct stat st;
+	int err;
+
+	if (fstat(f->fd, &st))
+		return annex_fail(-errno, "%s: %m", f->path);
+	if (!S_ISREG(st.st_mode))
+		return annex_fail(-EINVAL, "%s: no regular file", f->path);
+	if (!st.st_size)
+		return make(f, want);
+	if (st.st_size < SSD_FILE_BLOCK)
+		return annex_fail(-EILSEQ, "%s: no backing file of a CXL-SSD", f->path);
+	err = ssd_file_read(f, 0, &h, sizeof(h));
+	if (!err)
+		err = check_header(f, &h);
+	if (err)
+		return err;
+	return h.sealed ? take_header(f, &h, (uint64_t)st.st_size) : make(f, want);
+}
+
+/* Made only where it is not there and a size is given. */
+static int open_path(struct ssd_file *f, bool may_make)
+{
+	for (int i = 0; i < TRIES; i++) {
+		f->fd = open(f->path, O_RDWR | O_CLOEXEC);
+		if (f->fd >= 0 || errno != ENOENT || !may_make)
+			break;
+		f->fd = open(f->path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
+		f->made = f->fd >= 0;
+		if (f->made || errno != EEXIST)
+			break;
+	}
+	return f->fd >= 0 ? 0 : annex_fail(-errno, "%s: %m", f->path);
+}
+
+static int lock(struct ssd_file *f)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (!fcntl(f->fd, F_OFD_SETLK, &whole))
+		return 0;
+	f->made = false;
+	if (errno == EAGAIN || errno == EACCES)
+		return annex_fail(-EBUSY, "%s: another process has it", f->path);
+	return annex_fail(-errno, "%s: locking it: %m", f->path);
+}
+
+static int open_memory(struct ssd_file *f)
+{
+	f->fd = memfd_create("annex-cxlssd", MFD_CLOEXEC);
+	return f->fd >= 0 ? 0 : annex_fail(-errno, "%s: %m", f->path);
+}
+
+int ssd_file_open(const char *path, const struct ssd_shape *shape, bool durable,
+		  struct ssd_file **out)
+{
+	const char *name = path ? path : "a CXL-SSD in memory";
+	struct ssd_file *f;
+	int err = shape->bytes ? check_shape(name, shape) : 0;
+
+	if (err)
+		return err;
+	f = calloc(1, sizeof(*f));
+	if (f)
+		f->path = strdup(name);
+	if (!f || !f->path) {
+		free(f);
+		return annex_fail(-ENOMEM, "%s: out of memory", name);
+	}
+	f->durable = durable && path;
+	err = path ? open_path(f, shape->bytes) : open_memory(f);
+	if (!err && path)
+		err = lock(f);
+	if (!err)
+		err = read_header(f, shape);
+	if (err) {
+		ssd_file_close(f);
+		return err;
+	}
+	*out = f;
+	return 0;
+}
+
+/* Another process that waits for the name finds no file, or an empty one: it has no lock yet. */
+void ssd_file_close(struct ssd_file *f)
+{
+	if (!f)
+		return;
+	if (f->made && f->fresh)
+		unlink(f->path);
+	else if (f->fresh && ftruncate(f->fd, 0))
+		annex_log(ANNEX_LOG_WARNING, "%s: it is left unfinished: %m", f->path);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->path);
+	free(f);
+}

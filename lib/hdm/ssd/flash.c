@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "clock.h"
+#include "core/crc32c.h"
+#include "core/log.h"
+#include "flash.h"
+
+/*
+ * struct record - Beside each flash page; all zeroes before it is programmed first.
+ * @since: the turn in which the host stored what the page holds. @turn: in which it was programmed
+ *	here, which is later for a copy by garbage collection.
+ * @page: the logical page; NO_PAGE: its bytes count no more.
+ * @worn: erases of its block, when it was programmed.
+ * @sum: CRC-32C of its bytes. @crc: of all before it, and of the page's place.
+ */
+struct record {
+	uint64_t since, turn;
+	uint32_t page, worn;
+	uint32_t sum, crc;
+};
+
+#define NO_PAGE UINT32_MAX
+
+_Static_assert(sizeof(struct record) == SSD_RECORD, "as files have it");
+
+/*
+ * struct ssd_flash - @sums: of each flash page. @turn: the last one.
+ * @since: of each logical page, until it is settled.
+ * @now, @done, @from: of the write under way, for the translation layer's calls: when it came, when
+ * the last of its parts will be done, and the bytes.
+ * @buf: a page, for copies.
+ */
+struct ssd_flash {
+	struct ssd_file *file;
+	struct ftl *ftl;
+	struct ssd_clock *clock;
+	struct ssd_geometry g;
+	uint32_t *sums;
+	uint64_t turn;
+	uint64_t *since;
+	uint64_t now, done, collected;
+	const void *from;
+	char *buf;
+};
+
+static uint32_t record_crc(const struct record *r, uint32_t at)
+{
+	const uint64_t words[] = {r->since, r->turn, r->page | (uint64_t)r->worn << 32, at};
+
+	return crc32c(words, 4, r->sum);
+}
+
+static uint32_t page_sum(const struct ssd_flash *fl, const void *buf)
+{
+	return crc32c(buf, fl->g.page / 8, 0);
+}
+
+static uint64_t record_at(const struct ssd_flash *fl, uint32_t at)
+{
+	return fl->file->records + (uint64_t)at * sizeof(struct record);
+}
+
+static uint64_t page_at(const struct ssd_flash *fl, uint32_t at)
+{
+	return fl->file->pages + (uint64_t)at * fl->g.page;
+}
+
+static uint32_t plane_of(const struct ssd_flash *fl, uint32_t at)
+{
+	return at / fl->g.pages / fl->g.blocks;
+}
+
+/* Bytes and turn of the page that is copied. */
+static int read_copied(struct ssd_flash *fl, uint32_t from, struct record *r)
+{
+	struct record old;
+	int err = ssd_file_read(fl->file, record_at(fl, from), &old, sizeof(old));
+
+	if (!err)
+		err = ssd_file_read(fl->file, page_at(fl, from), fl->buf, fl->g.page);
+	r->since = old.since;
+	r->sum = fl->sums[from]; /* a page that is damaged stays so */
+	return err;
+}
+
+static int program(void *ctx, uint32_t to, uint32_t from, uint32_t page)
+{
+	struct ssd_flash *fl = ctx;
+	const bool copies = from != FTL_NONE;
+	uint32_t worn = ftl_worn(fl->ftl, to / fl->g.pages);
+	struct record r = {.turn = fl->turn + 1, .page = page, .worn = worn};
+	int err = 0;
+
+	if (copies) {
+		err = read_copied(fl, from, &r);
+	} else {
+		r.since = r.turn;
+		r.sum = page_sum(fl, fl->from);
+	}
+	r.crc = record_crc(&r, to);
+	if (!err)
+		err = ssd_file_write(fl->file, page_at(fl, to), copies ? fl->buf : fl->from,
+				     fl->g.page);
+	if (!err)
+		err = ssd_file_write(fl->file, record_at(fl, to), &r, sizeof(r));
+	if (err)
+		return err;
+	fl->turn = r.turn;
+	fl->sums[to] = r.sum;
+	fl->done = copies ? ssd_clock_copy(fl->clock, plane_of(fl, to), fl->now)
+			  : ssd_clock_program(fl->clock, plane_of(fl, to), fl->now);
+	return 0;
+}
+
+static void erase(void *ctx, uint32_t block)
+{
+	struct ssd_flash *fl = ctx;
+
+	/* Newer copies of its pages are on the medium before it is programmed again. If that fails,
+	 * nothing is programmed any more. */
+	ssd_file_sync(fl->file);
+	fl->done = ssd_clock_erase(fl->clock, block / fl->g.blocks, fl->now);
+	if (fl->done > fl->collected)
+		fl->collected = fl->done;
+}
+
+static const struct ftl_ops ops = {program, erase};
+
+/*
+ * struct scan - Records of all pages. @empty: as ssd_flash_open() has it.
+ * @best: the place of each logical page's newest copy so far; @turns: its turn.
+ */
+struct scan {
+	struct record *records;
+	const uint64_t *empty;
+	uint32_t *best;
+	uint64_t *turns;
+	uint32_t *holds, *programmed, *worn;
+};
+
+static bool is_record(const struct record *r, uint32_t at, uint32_t logical)
+{
+	return r->turn && r->since && r->crc == record_crc(r, at) &&
+	       (r->page < logical || r->page == NO_PAGE) && r->since <= r->turn &&
+	       r->turn < UINT64_MAX / 2;
+}
+
+/* Wear and programmed pages of a block: the last ones are of its present life. */
+static void scan_block(struct ssd_flash *fl, struct scan *s, uint32_t block, uint32_t logical)
+{
+	const uint32_t first = block * fl->g.pages;
+
+	for (uint32_t i = 0; i < fl->g.pages; i++) {
+		const struct record *r = &s->records[first + i];
+
+		if (!is_record(r, first + i, logical))
+			continue;
+		if (r->worn > s->worn[block] || !s->programmed[block])
+			s->programmed[block] = 0;
+		if (r->worn >= s->worn[block]) {
+			s->worn[block] = r->worn;
+			s->programmed[block] = i + 1;
+		}
+	}
+}
+
+/* Return: 1: the page has the bytes that its record says; 0; an error. */
+static int is_whole(struct ssd_flash *fl, const struct record *r, uint32_t at)
+{
+	int err = ssd_file_read(fl->file, page_at(fl, at), fl->buf, fl->g.page);
+
+	return err ? err : page_sum(fl, fl->buf) == r->sum;
+}
+
+/* The bytes of a page count no more, also when it is older than @safe one day. */
+static int discount(struct ssd_flash *fl, struct scan *s, uint32_t at)
+{
+	struct record *r = &s->records[at];
+
+	r->page = NO_PAGE;
+	r->crc = record_crc(r, at);
+	return ssd_file_write(fl->file, record_at(fl, at), r, sizeof(*r));
+}
+
+void ssd_flash_pass(struct ssd_flash *fl, uint64_t turn)
+{
+	if (turn > fl->turn)
+		fl->turn = turn;
+}
+
+static int scan_page(struct ssd_flash *fl, struct scan *s, uint32_t at, uint64_t safe)
+{
+	const struct record *r = &s->records[at];
+	const uint32_t page = r->page;
+	int is;
+
+	ssd_flash_pass(fl, r->turn);
+	if (page == NO_PAGE)
+		return 0;
+	is = r->turn < safe ? 1 : is_whole(fl, r, at);
+	if (is <= 0)
+		return is ? is : discount(fl, s, at);
+	fl->sums[at] = r->sum;
+	if (r->since < s->empty[page] || r->since < fl->since[page] ||
+	    (r->since == fl->since[page] && r->turn < s->turns[page]))
+		return 0;
+	fl->since[page] = r->since;
+	s->turns[page] = r->turn;
+	s->best[page] = at;
+	return 0;
+}
+
+/* Whether a page is of its block's present life; the others are erased. */
+static bool is_alive(const struct ssd_flash *fl, const struct scan *s, uint32_t at,
+		     uint32_t logical)
+{
+	const uint32_t block = at / fl->g.pages;
+
+	return at % fl->g.pages < s->programmed[block] && is_record(&s->records[at], at, logical) &&
+	       s->records[at].worn == s->worn[block];
+}
+
+static bool holds_page(const struct ssd_flash *fl, const struct scan *s, uint32_t at,
+		       uint32_t logical)
+{
+	return is_alive(fl, s, at, logical) && s->records[at].page != NO_PAGE;
+}
+
+static bool is_best(const struct ssd_flash *fl, const struct scan *s, uint32_t at, uint32_t logical)
+{
+	return holds_page(fl, s, at, logical) && s->best[s->records[at].page] == at;
+}
+
+/* Pages of a plane: [*@from, *@to). */
+static void plane_pages(const struct ssd_flash *fl, uint32_t plane, uint32_t *from, uint32_t *to)
+{
+	*from = plane * fl->g.blocks * fl->g.pages;
+	*to = *from + fl->g.blocks * fl->g.pages;
+}
+
+/* The block that was programmed last, if by garbage collection; FTL_NONE. */
+static uint32_t collected_into(const struct ssd_flash *fl, const struct scan *s, uint32_t plane,
+			       uint32_t logical)
+{
+	uint32_t from, to, last = FTL_NONE;
+
+	plane_pages(fl, plane, &from, &to);
+	for (uint32_t at = from; at < to; at++)
+		if (is_alive(fl, s, at, logical) &&
+		    (last == FTL_NONE || s->records[at].turn > s->records[last].turn))
+			last = at;
+	if (last == FTL_NONE || s->records[last].since == s->records[last].turn)
+		return FTL_NONE;
+	return last / fl->g.pages;
+}
+
+/*
+ * A collection that a power cut ended is undone: the block that it filled has copies only, and the
+ * block that it cleared is whole, since it is programmed again after a sync. So there are as many
+ * erased blocks as before. @twins: room for the pages of a block.
+ */
+static int undo(struct ssd_flash *fl, struct scan *s, uint32_t plane, uint32_t logical,
+		uint32_t *twins)
+{
+	const uint32_t block = collected_into(fl, s, plane, logical);
+	uint32_t from, to, n = 0;
+
+	if (block == FTL_NONE)
+		return 0;
+	for (uint32_t i = 0; i < fl->g.pages; i++) {
+		const uint32_t at = block * fl->g.pages + i;
+
+		twins[i] = FTL_NONE;
+		n += is_best(fl, s, at, logical);
+	}
+	plane_pages(fl, plane, &from, &to);
+	for (uint32_t at = from; at < to; at++) {
+		const struct record *r = &s->records[at];
+		uint32_t copy = holds_page(fl, s, at, logical) ? s->best[r->page] : FTL_NONE;
+		int is;
+
+		if (copy == FTL_NONE || copy == at || copy / fl->g.pages != block ||
+		    s->records[copy].since != r->since || twins[copy % fl->g.pages] != FTL_NONE)
+			continue;
+		is = is_whole(fl, r, at);
+		if (is < 0)
+			return is;
+		if (is) {
+			twins[copy % fl->g.pages] = at;
+			n--;
+		}
+	}
+	for (uint32_t i = 0; !n && i < fl->g.pages; i++) {
+		int err = twins[i] == FTL_NONE ? 0 : discount(fl, s, block * fl->g.pages + i);
+
+		if (err)
+			return err;
+		if (twins[i] != FTL_NONE)
+			s->best[s->records[twins[i]].page] = twins[i];
+	}
+	return 0;
+}
+
+static int undo_all(struct ssd_flash *fl, struct scan *s, uint32_t logical)
+{
+	uint32_t *twins = malloc(fl->g.pages * sizeof(*twins));
+	int err = twins ? 0 : annex_fail(-ENOMEM, "%s: out of memory", fl->file->path);
+
+	for (uint32_t plane = 0; !err && plane < ssd_planes(&fl->g); plane++)
+		err = undo(fl, s, plane, logical, twins);
+	free(twins);
+	return err;
+}
+
+static int scan_all(struct ssd_flash *fl, struct scan *s, uint32_t logical, uint64_t safe)
+{
+	const uint32_t n = ssd_blocks(&fl->g) * fl->g.pages;
+	int err = ssd_file_read(fl->file, fl->file->records, s->records,
+				(size_t)n * sizeof(*s->records));
+
+	for (uint32_t b = 0; !err && b < ssd_blocks(&fl->g); b++) {
+		scan_block(fl, s, b, logical);
+		for (uint32_t i = 0; !err && i < s->programmed[b]; i++) {
+			uint32_t at = b * fl->g.pages + i;
+
+			if (is_alive(fl, s, at, logical))
+				err = scan_page(fl, s, at, safe);
+		}
+	}
+	if (!err)
+		err = undo_all(fl, s, logical);
+	for (uint32_t at = 0; at < n; at++)
+		s->holds[at] = FTL_NONE;
+	for (uint32_t page = 0; !err && page < logical; page++)
+		if (s->best[page] != FTL_NONE)
+			s->holds[s->best[page]] = page;
+	return err;
+}
+
+static int find_pages(struct ssd_flash *fl, uint32_t logical, uint64_t safe, const uint64_t *empty)
+{
+	const size_t blocks = ssd_blocks(&fl->g), n = blocks * fl->g.pages;
+	struct scan s = {
+		.empty = empty,
+		.records = malloc(n * sizeof(*s.records)),
+		.best = malloc(logical * sizeof(*s.best)),
+		.turns = calloc(logical, sizeof(*s.turns)),
+		.holds = malloc(n * sizeof(*s.holds)),
+		.programmed = calloc(blocks, sizeof(*s.programmed)),
+		.worn = calloc(blocks, sizeof(*s.worn)),
+	};
+	int err = -ENOMEM;
+
+	if (s.records && s.best && s.turns && s.holds && s.programmed && s.worn) {
+		const struct ftl_found found = {s.holds, s.programmed, s.worn};
+
+		memset(s.best, 0xff, logical * sizeof(*s.best));
+		err = scan_all(fl, &s, logical, safe);
+		if (!err)
+			err = ftl_restore(fl->ftl, &found);
+		if (err == -EILSEQ)
+			annex_fail(err, "%s: records of its flash pages contradict each other",
+				   fl->file->path);
+	} else {
+		annex_fail(err, "%s: out of memory", fl->file->path);
+	}
+	free(s.records);
+	free(s.best);
+	free(s.turns);
+	free(s.holds);
+	free(s.programmed);
+	free(s.worn);
+	return err;
+}
+
+int ssd_flash_open(struct ssd_file *file, const struct ssd_media *media, uint64_t safe,
+		   const uint64_t *empty, struct ssd_flash **out)
+{
+	const struct ssd_geometry *g = &file->shape.g;
+	const uint32_t logical = (uint32_t)(file->shape.bytes / g->page);
+	struct ssd_flash *fl = calloc(1, sizeof(*fl));
+	int err = -ENOMEM;
+
+	if (fl) {
+		fl->file = file;
+		fl->g = *g;
+		fl->sums = calloc((size_t)ssd_blocks(g) * g->pages, sizeof(*fl->sums));
+		fl->since = calloc(logical, sizeof(*fl->since));
+		fl->buf = malloc(g->page);
+		fl->ftl = ftl_create(g, logical, &ops, fl);
+		fl->clock = ssd_clock_create(g, media);
+	}
+	if (!fl || !fl->sums || !fl->since || !fl->buf || !fl->ftl || !fl->clock)
+		annex_fail(err, "%s: out of memory", file->path);
+	else
+		err = file->fresh ? 0 : find_pages(fl, logical, safe, empty);
+	if (err) {
+		ssd_flash_close(fl);
+		return err;
+	}
+	*out = fl;
+	return 0;
+}
+
+void ssd_flash_close(struct ssd_flash *fl)
+{
+	if (!fl)
+		return;
+	ftl_destroy(fl->ftl);
+	ssd_clock_destroy(fl->clock);
+	free(fl->sums);
+	free(fl->since);
+	free(fl->buf);
+	free(fl);
+}
+
+uint64_t ssd_flash_turn(struct ssd_flash *fl)
+{
+	return ++fl->turn;
+}
+
+uint64_t ssd_flash_since(const struct ssd_flash *fl, uint32_t page)
+{
+	return fl->since[page];
+}
+
+void ssd_flash_settle(struct ssd_flash *fl)
+{
+	free(fl->since);
+	fl->since = NULL;
+}
+
+int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t wanted, uint64_t now,
+		   uint64_t *done)
+{
+	uint32_t at = ftl_find(fl->ftl, page);
+	int err;
+
+	*done = now;
+	if (at == FTL_NONE) {
+		memset(buf, 0, fl->g.page);
+		return 0;
+	}
+	err = ssd_file_read(fl->file, page_at(fl, at), buf, fl->g.page);
+	if (err)
+		return err;
+	if (page_sum(fl, buf) != fl->sums[at])
+		return annex_fail(-EIO, "%s: page %u is damaged: its checksum is wrong",
+				  fl->file->path, page);
+	*done = ssd_clock_read(fl->clock, plane_of(fl, at), wanted, now);
+	return 0;
+}
+
+int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, uint64_t now,
+		    uint64_t *done)
+{
+	int err;
+
+	fl->now = now;
+	fl->from = buf;
+	err = ftl_write(fl->ftl, page);
+	fl->from = NULL;
+	*done = fl->done;
+	return err;
+}
+
+void ssd_flash_trim(struct ssd_flash *fl, uint32_t page)
+{
+	ftl_trim(fl->ftl, page);
+}
+
+bool ssd_flash_collects(const struct ssd_flash *fl)
+{
+	return ftl_collects(fl->ftl);
+}
+
+uint64_t ssd_flash_collected(const struct ssd_flash *fl)
+{
+	return fl->collected;
+}
+
+void ssd_flash_get_stats(const struct ssd_flash *fl, struct ftl_stats *out)
+{
+	ftl_get_stats(fl->ftl, out);
+}

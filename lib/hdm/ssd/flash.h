@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Logical pages of a CXL-SSD on flash: a translation layer, pages of a backing file that it says
+ * where to put, and the time that this takes. Beside each flash page lies a record of the logical
+ * page whose copy it is; the newest copies are found by reading all records when the file is
+ * opened. Erasing a block writes nothing: its pages are stale, and it is known by its wear when it
+ * has been programmed again.
+ *
+ * Times are nanoseconds of the clock that the caller keeps. One thread at a time.
+ */
+#ifndef ANNEX_HDM_SSD_FLASH_H
+#define ANNEX_HDM_SSD_FLASH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "file.h"
+#include "ftl.h"
+#include "media.h"
+
+struct ssd_flash;
+
+/*
+ * ssd_flash_open() - The flash of a file. Pages that were programmed before the turn @safe are on
+ * the medium; later ones are read, to find those that a power cut has torn. Copies of a logical
+ * page that are older than its turn in @empty count no more; it is NULL for a fresh file.
+ * Return: 0; -EILSEQ (its records contradict themselves); -ENOMEM; errors of the file.
+ */
+int ssd_flash_open(struct ssd_file *file, const struct ssd_media *media, uint64_t safe,
+		   const uint64_t *empty, struct ssd_flash **out);
+void ssd_flash_close(struct ssd_flash *fl);
+
+/*
+ * Programs of pages, and groups of the journal, are numbered in the order in which they come.
+ * ssd_flash_turn() - A new number. ssd_flash_pass() - Later ones are larger than @turn.
+ * ssd_flash_since() - The number of the store that a logical page holds; 0: it holds none. This is
+ * known until ssd_flash_settle(), when the journal has been replayed.
+ */
+uint64_t ssd_flash_turn(struct ssd_flash *fl);
+void ssd_flash_pass(struct ssd_flash *fl, uint64_t turn);
+uint64_t ssd_flash_since(const struct ssd_flash *fl, uint32_t page);
+void ssd_flash_settle(struct ssd_flash *fl);
+
+/*
+ * ssd_flash_read() - Read a page; one that holds nothing is all zeroes, and takes no time. *@done:
+ * when the first @wanted bytes have come.
+ * Return: 0; -EIO (its checksum is wrong); errors of the file.
+ */
+int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t wanted, uint64_t now,
+		   uint64_t *done);
+
+/*
+ * ssd_flash_write() - Program a page with new bytes; garbage may be collected before. *@done: when
+ * it has been programmed. Return: 0, or an error of the file: the page holds what it held.
+ */
+int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, uint64_t now,
+		    uint64_t *done);
+
+/* ssd_flash_trim() - A page holds nothing. Something else has to say so when the file is opened. */
+void ssd_flash_trim(struct ssd_flash *fl, uint32_t page);
+
+/*
+ * ssd_flash_collects() - Whether the next write collects garbage first.
+ * ssd_flash_collected() - When the last collection will have been over.
+ */
+bool ssd_flash_collects(const struct ssd_flash *fl);
+uint64_t ssd_flash_collected(const struct ssd_flash *fl);
+
+void ssd_flash_get_stats(const struct ssd_flash *fl, struct ftl_stats *out);
+
+#endif

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/crc32c.h"
+#include "core/log.h"
+#include "journal.h"
+
+#define MAGIC 0x6c6e72756f6a2d61ull /* "a-journl" */
+#define CHUNK 512u                  /* entries read at a time */
+
+/*
+ * struct group - The head of a group; its entries follow.
+ * @magic: with the file's salt, so that data of a user is none.
+ * @epoch: of this half. @index: in it, from 0 on.
+ * @safe: as ssd_journal_last() tells it.
+ * @closed: this half is the older one; there are no entries.
+ * @chain: of the entries' checksums. @crc: CRC-32C of all before it.
+ */
+struct group {
+	uint64_t magic, epoch, index, seq, safe, n;
+	uint32_t closed, chain, zero, crc;
+};
+
+_Static_assert(sizeof(struct group) == 64 && sizeof(struct ssd_entry) == 72, "as files have them");
+
+/*
+ * struct ssd_journal - @now: the half that is written, and its @epoch. @at: where its next group
+ * goes, and @index that group's number. @seq, @safe: of its last group.
+ * @entries: of the next group, @n of them, with room for @room. The first 64 bytes are its head's.
+ */
+struct ssd_journal {
+	struct ssd_file *file;
+	unsigned int now;
+	uint64_t epoch, at, index, seq, safe;
+	char *buf;
+	uint64_t n, room;
+};
+
+static uint64_t marks(uint64_t pages)
+{
+	return (pages + SSD_VOIDS - 1) / SSD_VOIDS;
+}
+
+uint64_t ssd_journal_group(uint64_t lines, uint64_t pages)
+{
+	return lines / 4 + marks(pages) + 64;
+}
+
+/* All that is needed, a group, and one more that the end of the power leaves. */
+uint64_t ssd_journal_half(uint64_t lines, uint64_t pages)
+{
+	uint64_t entries = lines + marks(pages) + 2 * ssd_journal_group(lines, pages);
+	uint64_t bytes = entries * sizeof(struct ssd_entry) + 8 * sizeof(struct group);
+
+	return (bytes + SSD_FILE_BLOCK - 1) / SSD_FILE_BLOCK * SSD_FILE_BLOCK;
+}
+
+static uint64_t half_at(const struct ssd_journal *j, unsigned int half)
+{
+	return j->file->journal + half * j->file->shape.half;
+}
+
+static uint32_t head_crc(const struct group *g)
+{
+	uint64_t words[7];
+
+	memcpy(words, g, sizeof(words));
+	return crc32c(words, 7, g->zero);
+}
+
+static uint32_t chain(uint32_t crc, const struct ssd_entry *e)
+{
+	uint64_t words[9];
+
+	memcpy(words, e, sizeof(words));
+	return crc32c(words, 9, crc);
+}
+
+static bool is_head(const struct ssd_journal *j, const struct group *g, uint64_t left)
+{
+	return g->magic == (MAGIC ^ j->file->salt) && g->crc == head_crc(g) && left >= sizeof(*g) &&
+	       g->n <= (left - sizeof(*g)) / sizeof(struct ssd_entry);
+}
+
+static uint64_t group_bytes(const struct group *g)
+{
+	return sizeof(*g) + g->n * sizeof(struct ssd_entry);
+}
+
+/* Entries of the group at @at, which has a head. Return: 1: they are whole; 0; or an error. */
+static int walk(struct ssd_journal *j, const struct group *g, uint64_t at,
+		int (*visit)(void *ctx, uint64_t seq, const struct ssd_entry *e), void *ctx)
+{
+	struct ssd_entry *some = malloc(CHUNK * sizeof(*some));
+	uint32_t crc = 0;
+	int err = some ? 0 : annex_fail(-ENOMEM, "%s: out of memory", j->file->path);
+
+	at += sizeof(*g);
+	for (uint64_t left = g->n; !err && left;) {
+		uint64_t n = left < CHUNK ? left : CHUNK;
+
+		err = ssd_file_read(j->file, at, some, n * sizeof(*some));
+		for (uint64_t i = 0; !err && i < n; i++) {
+			crc = chain(crc, &some[i]);
+			if (visit)
+				err = visit(ctx, g->seq, &some[i]);
+		}
+		at += n * sizeof(*some);
+		left -= n;
+	}
+	free(some);
+	return err ? err : crc == g->chain;
+}
+
+/* The group at *@at of a half, if it is a whole one with that number: 1, and *@at moves on. */
+static int next_group(struct ssd_journal *j, unsigned int half, uint64_t epoch, uint64_t index,
+		      uint64_t *at, struct group *g)
+{
+	uint64_t left = j->file->shape.half - *at;
+	int is;
+
+	if (left < sizeof(*g))
+		return 0;
+	is = ssd_file_read(j->file, half_at(j, half) + *at, g, sizeof(*g));
+	if (is)
+		return is;
+	if (!is_head(j, g, left) || g->index != index || (index && g->epoch != epoch))
+		return 0;
+	is = walk(j, g, half_at(j, half) + *at, NULL, NULL);
+	if (is == 1)
+		*at += group_bytes(g);
+	return is;
+}
+
+static int damaged(const struct ssd_journal *j)
+{
+	return annex_fail(-EILSEQ,
+			  "%s: its journal is damaged: what was fenced last cannot be told",
+			  j->file->path);
+}
+
+/* A group may be torn by a power cut, but then it is the last one: look for a head behind it. */
+static int check_tail(struct ssd_journal *j)
+{
+	const uint64_t magic = MAGIC ^ j->file->salt, end = j->file->shape.half;
+	char *some = malloc(SSD_FILE_BLOCK + sizeof(struct group));
+	int err = some ? 0 : annex_fail(-ENOMEM, "%s: out of memory", j->file->path);
+
+	for (uint64_t at = j->at; !err && at < end; at += SSD_FILE_BLOCK) {
+		uint64_t n = end - at < SSD_FILE_BLOCK + sizeof(struct group)
+				     ? end - at
+				     : SSD_FILE_BLOCK + sizeof(struct group);
+
+		err = ssd_file_read(j->file, half_at(j, j->now) + at, some, n);
+		for (uint64_t i = 0; !err && i + sizeof(struct group) <= n; i += 8) {
+			struct group g;
+
+			memcpy(&g, some + i, sizeof(g));
+			if (g.magic == magic && is_head(j, &g, end - at - i) &&
+			    g.epoch == j->epoch && g.index > j->index)
+				err = damaged(j);
+		}
+	}
+	free(some);
+	return err;
+}
+
+/* Go through the groups of a half up to its end. *@closed: the other half is newer. */
+static int read_half(struct ssd_journal *j, unsigned int half, bool *closed)
+{
+	struct group g;
+	int is;
+
+	j->now = half;
+	j->at = j->index = 0;
+	*closed = false;
+	while ((is = next_group(j, half, j->epoch, j->index, &j->at, &g)) == 1) {
+		*closed = g.closed;
+		j->epoch = g.epoch;
+		j->seq = g.seq;
+		j->safe = g.safe;
+		j->index++;
+	}
+	return is;
+}
+
+/* Epochs of both halves, 0 where there is none: the newer one counts. */
+static int choose_half(struct ssd_journal *j, unsigned int *newer)
+{
+	uint64_t epochs[2] = {0, 0};
+
+	for (unsigned int half = 0; half < 2; half++) {
+		struct group g;
+		uint64_t at = 0;
+		int is = next_group(j, half, 0, 0, &at, &g);
+
+		if (is < 0)
+			return is;
+		epochs[half] = is ? g.epoch : 0;
+	}
+	if (epochs[0] == epochs[1])
+		return damaged(j);
+	*newer = epochs[1] > epochs[0];
+	return 0;
+}
+
+static int load(struct ssd_journal *j)
+{
+	unsigned int newer = 0;
+	bool closed = false;
+	int err = choose_half(j, &newer);
+
+	if (!err)
+		err = read_half(j, newer, &closed);
+	if (!err && closed)
+		err = damaged(j);
+	return err ? err : check_tail(j);
+}
+
+int ssd_journal_open(struct ssd_file *file, struct ssd_journal **out)
+{
+	struct ssd_journal *j = calloc(1, sizeof(*j));
+	int err;
+
+	if (!j)
+		return annex_fail(-ENOMEM, "%s: out of memory", file->path);
+	j->file = file;
+	if (file->fresh) {
+		j->now = 1;
+		err = ssd_journal_turn(j, 1);
+	} else {
+		err = load(j);
+	}
+	if (err) {
+		ssd_journal_close(j);
+		return err;
+	}
+	*out = j;
+	return 0;
+}
+
+void ssd_journal_close(struct ssd_journal *j)
+{
+	if (!j)
+		return;
+	free(j->buf);
+	free(j);
+}
+
+int ssd_journal_replay(struct ssd_journal *j,
+		       int (*visit)(void *ctx, uint64_t seq, const struct ssd_entry *e), void *ctx)
+{
+	struct group g;
+	int is = 1;
+
+	for (uint64_t at = 0; is == 1 && at < j->at; at += group_bytes(&g)) {
+		is = ssd_file_read(j->file, half_at(j, j->now) + at, &g, sizeof(g));
+		if (!is)
+			is = walk(j, &g, half_at(j, j->now) + at, visit, ctx);
+	}
+	return is == 1 ? 0 : is ? is : damaged(j);
+}
+
+uint64_t ssd_journal_last(const struct ssd_journal *j, uint64_t *safe)
+{
+	*safe = j->safe;
+	return j->seq;
+}
+
+struct ssd_entry *ssd_journal_add(struct ssd_journal *j, uint64_t at)
+{
+	struct ssd_entry *e;
+
+	if (j->n == j->room) {
+		uint64_t room = j->room ? 2 * j->room : 64;
+		char *buf = realloc(j->buf, sizeof(struct group) + room * sizeof(*e));
+
+		if (!buf) {
+			annex_fail(-ENOMEM, "%s: out of memory", j->file->path);
+			return NULL;
+		}
+		j->buf = buf;
+		j->room = room;
+	}
+	e = (struct ssd_entry *)(j->buf + sizeof(struct group)) + j->n++;
+	e->at = at;
+	return e;
+}
+
+void ssd_journal_drop(struct ssd_journal *j)
+{
+	j->n = 0;
+}
+
+/* The end of a half has room for the group that closes it. */
+bool ssd_journal_fits(const struct ssd_journal *j, uint64_t more)
+{
+	uint64_t left = j->file->shape.half - j->at;
+
+	return left >= 2 * sizeof(struct group) &&
+	       j->n + more <= (left - 2 * sizeof(struct group)) / sizeof(struct ssd_entry);
+}
+
+static int write_group(struct ssd_journal *j, struct group *g)
+{
+	const struct ssd_entry *entries = (struct ssd_entry *)(j->buf + sizeof(*g));
+
+	g->magic = MAGIC ^ j->file->salt;
+	g->n = j->n;
+	for (uint64_t i = 0; i < j->n; i++)
+		g->chain = chain(g->chain, &entries[i]);
+	g->crc = head_crc(g);
+	j->n = 0;
+	if (!j->buf)
+		return ssd_file_write(j->file, half_at(j, j->now) + j->at, g, sizeof(*g));
+	memcpy(j->buf, g, sizeof(*g));
+	return ssd_file_write(j->file, half_at(j, j->now) + j->at, j->buf, group_bytes(g));
+}
+
+int ssd_journal_append(struct ssd_journal *j, uint64_t seq)
+{
+	struct group g = {.epoch = j->epoch, .index = j->index, .seq = seq, .safe = j->seq};
+	int err;
+
+	if (!ssd_journal_fits(j, 0)) {
+		ssd_journal_drop(j);
+		return annex_fail(-ENOSPC, "%s: a group that is too large", j->file->path);
+	}
+	err = write_group(j, &g);
+	if (!err)
+		err = ssd_file_sync(j->file);
+	if (err)
+		return err;
+	j->safe = g.safe;
+	j->seq = seq;
+	j->at += group_bytes(&g);
+	j->index++;
+	return 0;
+}
+
+/* Whoever finds this half closed, and no other, knows that the other one is damaged. */
+static int close_half(struct ssd_journal *j, unsigned int half, uint64_t at, uint64_t index)
+{
+	struct group g = {.magic = MAGIC ^ j->file->salt,
+			  .epoch = j->epoch - 1,
+			  .index = index,
+			  .seq = j->seq,
+			  .safe = j->safe,
+			  .closed = 1};
+
+	g.crc = head_crc(&g);
+	return ssd_file_write(j->file, half_at(j, half) + at, &g, sizeof(g));
+}
+
+int ssd_journal_turn(struct ssd_journal *j, uint64_t seq)
+{
+	const unsigned int older = j->now;
+	const uint64_t at = j->at, index = j->index;
+	/* All that the older half has and this one has not is in flash: it is there before. */
+	int err = ssd_file_sync(j->file);
+
+	j->now = !older;
+	j->at = j->index = 0;
+	j->epoch++;
+	if (!err)
+		err = ssd_journal_fits(j, 0)
+			      ? 0
+			      : annex_fail(-ENOSPC, "%s: a group that is too large", j->file->path);
+	if (!err)
+		err = ssd_journal_append(j, seq);
+	ssd_journal_drop(j);
+	/* The first epoch has no older one. */
+	return err || j->epoch == 1 ? err : close_half(j, older, at, index);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Transactions: their lines are a group of the journal, and go to the log then.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/log.h"
+#include "ssd.h"
+
+/* struct annex_cxlssd_tx - @lines: that it stores. @bytes: of each, a bit for every byte that was
+ * given; the others are those that the line has when it is committed. */
+struct annex_cxlssd_tx {
+	struct annex_cxlssd *s;
+	struct ssd_log lines;
+	uint64_t *bytes;
+};
+
+int annex_cxlssd_begin(struct annex_cxlssd *s, struct annex_cxlssd_tx **out)
+{
+	struct annex_cxlssd_tx *tx;
+
+	if (!s->c.transactions)
+		return annex_fail(-EOPNOTSUPP, "cxlssd: transactions need log=bytefs");
+	tx = calloc(1, sizeof(*tx));
+	if (tx) {
+		tx->s = s;
+		/* The log takes all of it at once, and so does half the journal. */
+		if (ssd_log_init(&tx->lines,
+				 (s->c.log < s->c.dram / 2 ? s->c.log : s->c.dram / 2) / 2, 0, 0))
+			tx->bytes = calloc(tx->lines.room, sizeof(*tx->bytes));
+	}
+	if (!tx || !tx->bytes) {
+		annex_cxlssd_abort(tx);
+		return annex_fail(-ENOMEM, "cxlssd: out of memory");
+	}
+	*out = tx;
+	return 0;
+}
+
+void annex_cxlssd_abort(struct annex_cxlssd_tx *tx)
+{
+	if (!tx)
+		return;
+	ssd_log_free(&tx->lines);
+	free(tx->bytes);
+	free(tx);
+}
+
+static uint32_t new_lines(const struct annex_cxlssd_tx *tx, uint64_t at, uint64_t bytes)
+{
+	uint32_t n = 0;
+
+	for (uint64_t line = at / SSD_LINE; bytes && line <= (at + bytes - 1) / SSD_LINE; line++)
+		n += ssd_log_find(&tx->lines, line) == SSD_NO_ENTRY;
+	return n;
+}
+
+static void store(struct annex_cxlssd_tx *tx, uint64_t at, const char *buf, uint32_t bytes)
+{
+	const uint64_t mask = bytes == 64 ? UINT64_MAX : ((1ull << bytes) - 1) << at % SSD_LINE;
+	uint32_t entry = ssd_log_find(&tx->lines, at / SSD_LINE);
+	bool again;
+
+	if (entry == SSD_NO_ENTRY) {
+		ssd_log_put(&tx->lines, at / SSD_LINE, &again);
+		entry = tx->lines.n - 1;
+	}
+	memcpy(ssd_log_data(&tx->lines, entry) + at % SSD_LINE, buf, bytes);
+	tx->bytes[entry] |= mask;
+}
+
+int annex_cxlssd_tx_write(struct annex_cxlssd_tx *tx, uint64_t at, const void *buf, size_t bytes)
+{
+	const char *from = buf;
+	int err = ssd_check(tx->s, at, bytes);
+
+	if (err)
+		return err;
+	if (bytes / SSD_LINE > tx->lines.room ||
+	    new_lines(tx, at, bytes) > tx->lines.room - tx->lines.n)
+		return annex_fail(-E2BIG, "cxlssd: a transaction has %llu bytes at most",
+				  (ull)tx->lines.room * SSD_LINE);
+	while (bytes) {
+		const uint64_t left = SSD_LINE - at % SSD_LINE;
+		const uint32_t n = (uint32_t)(bytes < left ? bytes : left);
+
+		store(tx, at, from, n);
+		at += n;
+		from += n;
+		bytes -= n;
+	}
+	return 0;
+}
+
+int annex_cxlssd_tx_write_blocks(struct annex_cxlssd_tx *tx, uint64_t at, const void *buf,
+				 size_t bytes)
+{
+	if (at % tx->s->page_bytes || bytes % tx->s->page_bytes)
+		return annex_fail(-EINVAL, "cxlssd: %zu bytes at %llu are no whole pages of %u",
+				  bytes, (ull)at, tx->s->page_bytes);
+	return annex_cxlssd_tx_write(tx, at, buf, bytes);
+}
+
+/* Lines of which only a part was given get the rest from what is there. */
+static int complete(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < tx->lines.n; i++) {
+		char was[SSD_LINE], *data = ssd_log_data(&tx->lines, i);
+
+		if (tx->bytes[i] == UINT64_MAX)
+			continue;
+		err = ssd_load(tx->s, tx->lines.lines[i] * SSD_LINE, was, SSD_LINE, t);
+		for (uint32_t k = 0; !err && k < SSD_LINE; k++)
+			if (!(tx->bytes[i] >> k & 1))
+				data[k] = was[k];
+	}
+	return err;
+}
+
+static int add_all(struct annex_cxlssd_tx *tx)
+{
+	for (uint32_t i = 0; i < tx->lines.n; i++) {
+		struct ssd_entry *e = ssd_journal_add(tx->s->journal, tx->lines.lines[i]);
+
+		if (!e)
+			return -ENOMEM;
+		memcpy(e->data, ssd_log_data(&tx->lines, i), SSD_LINE);
+	}
+	return 0;
+}
+
+/* The moment in which all of it lasts. */
+static int write_group(struct annex_cxlssd_tx *tx)
+{
+	struct annex_cxlssd *s = tx->s;
+	int err = add_all(tx);
+
+	if (!err && !ssd_journal_fits(s->journal, ssd_group(s))) {
+		err = ssd_journal_all(s);
+		if (!err)
+			err = add_all(tx);
+	}
+	if (!err)
+		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash));
+	if (err)
+		ssd_journal_drop(s->journal);
+	return err;
+}
+
+static int commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
+{
+	struct annex_cxlssd *s = tx->s;
+	int err = complete(tx, t);
+
+	/* From when it lasts on nothing must fail: the log has room for all of it. */
+	if (!err && tx->lines.n > s->log.room - s->log.n)
+		err = ssd_clean_log(s, t->done);
+	/* Stores before it last before it. */
+	if (!err)
+		err = ssd_fence(s);
+	if (!err && s->journal)
+		err = write_group(tx);
+	for (uint32_t i = 0; !err && i < tx->lines.n; i++)
+		ssd_store_logged(s, tx->lines.lines[i], ssd_log_data(&tx->lines, i), t);
+	if (!err)
+		ssd_log_firm(&s->log);
+	return err;
+}
+
+int annex_cxlssd_commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
+{
+	struct annex_cxlssd *s = tx->s;
+	struct annex_cxlssd_time own;
+	int err;
+
+	t = ssd_enter(s, t, &own);
+	err = tx->lines.n ? commit(tx, t) : ssd_fence(s);
+	err = ssd_leave(s, t, &own, t->done, err);
+	annex_cxlssd_abort(tx);
+	return err;
+}

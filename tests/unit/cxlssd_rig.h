@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A CXL-SSD beside a plain array that knows what each line may hold after a power cut, and a disk
+ * under its backing file that may lose, in sectors, all that was written since it was synced.
+ */
+#ifndef ANNEX_TESTS_CXLSSD_RIG_H
+#define ANNEX_TESTS_CXLSSD_RIG_H
+
+#include <annex/cxlssd.h>
+
+#define RIG_PAGE 512u
+#define RIG_LINES (RIG_PAGE / ANNEX_CXLSSD_LINE)
+
+/* struct version - Bytes of a line, and the number of the store after which it had them. */
+struct version {
+	uint64_t store;
+	unsigned char data[ANNEX_CXLSSD_LINE];
+};
+
+/*
+ * struct line - @v: its bytes since the last fence, @n of them; the first are those that last.
+ * struct whole - A store since the last fence that is there as a whole or not at all.
+ */
+struct line {
+	struct version *v;
+	uint32_t n, room;
+};
+
+struct whole {
+	uint64_t store;
+	uint32_t first, last; /* lines */
+};
+
+/*
+ * struct cxlssd_rig - @path: of a file in memory that goes with the process; @uri: of the endpoint.
+ * @wrong: bytes or errors that no promise allows.
+ */
+struct cxlssd_rig {
+	int fd;
+	char path[64], uri[256];
+	struct annex_cxlssd *s;
+	uint32_t n_lines;
+	struct line *lines;
+	struct whole *wholes;
+	uint32_t n_wholes, room;
+	uint64_t stores, wrong;
+};
+
+/* An endpoint in a new file, of @pages pages; @more: "&KEY=VALUE" or "". */
+void cxlssd_rig_make(struct cxlssd_rig *r, uint32_t pages, const char *more);
+/* Open it, once more with other parameters of the DRAM. */
+void cxlssd_rig_open(struct cxlssd_rig *r, const char *more);
+void cxlssd_rig_free(struct cxlssd_rig *r);
+
+/* The disk takes @writes more writes and syncs, then it is dead. Calls fail from then on, which is
+ * not wrong, until the power is cut. */
+void cxlssd_rig_doom(unsigned int writes);
+int cxlssd_rig_dead(void);
+
+/* Each does it with the endpoint and the array. Reads are compared. */
+void cxlssd_rig_write(struct cxlssd_rig *r, uint64_t at, const void *buf, size_t bytes);
+void cxlssd_rig_blocks(struct cxlssd_rig *r, uint32_t page, const void *buf);
+void cxlssd_rig_trim(struct cxlssd_rig *r, uint32_t page, uint32_t n);
+void cxlssd_rig_read(struct cxlssd_rig *r, uint64_t at, size_t bytes);
+void cxlssd_rig_read_block(struct cxlssd_rig *r, uint32_t page);
+void cxlssd_rig_fence(struct cxlssd_rig *r);
+void cxlssd_rig_flush(struct cxlssd_rig *r);
+
+/* A store that is seen, and lasts, as part of a transaction. */
+void cxlssd_rig_commit(struct cxlssd_rig *r, uint64_t at, const void *buf, size_t bytes);
+
+/* A random one of these. */
+void cxlssd_rig_step(struct cxlssd_rig *r, uint64_t *rng);
+
+/*
+ * Cut the power: of the unfenced lines those last whose number in @lines has a bit in @keep, of the
+ * sectors that are not synced those that @rng says; NULL: all of them. Open it again as @more says,
+ * and compare: the array goes on with what is there.
+ */
+void cxlssd_rig_cut(struct cxlssd_rig *r, const uint64_t *lines, size_t n, uint64_t *rng,
+		    const char *more);
+
+/* Close and open it: all of it is there. */
+void cxlssd_rig_restart(struct cxlssd_rig *r, const char *more);
+
+#endif
