@@ -42,12 +42,14 @@ static int fetch(struct annex_cxlssd *s, uint32_t unit, uint64_t now, uint32_t *
 	struct ssd_cache *c = &s->cache;
 	const uint32_t units = s->page_bytes / c->unit;
 	int err = make_room(s, unit, frame, &now);
+	char *to = ssd_cache_data(c, *frame);
 
 	if (!err)
-		err = ssd_gather(s, unit / units, s->page, c->unit, &now);
+		err = ssd_gather(s, unit / units, units == 1 ? to : s->page, c->unit, &now);
 	if (err)
 		return err;
-	memcpy(ssd_cache_data(c, *frame), s->page + unit % units * c->unit, c->unit);
+	if (units > 1)
+		memcpy(to, s->page + unit % units * c->unit, c->unit);
 	ssd_cache_put(c, *frame, unit, now);
 	return 0;
 }

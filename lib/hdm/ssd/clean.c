@@ -97,13 +97,19 @@ void ssd_forget(struct annex_cxlssd *s, uint32_t page)
 int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *done)
 {
 	const uint32_t units = s->page_bytes / s->cache.unit;
+	const uint32_t whole = units == 1 ? ssd_cache_find(&s->cache, page) : SSD_NO_FRAME;
+	const char *from = s->page2;
 	uint64_t at;
-	int err;
+	int err = 0;
 
 	*now = at = ssd_ingress_enter(&s->programs, *now);
-	err = ssd_gather(s, page, s->page2, s->page_bytes, &at);
+	/* A cached unit has all that the log has of it. */
+	if (whole != SSD_NO_FRAME)
+		from = ssd_cache_data(&s->cache, whole);
+	else
+		err = ssd_gather(s, page, s->page2, s->page_bytes, &at);
 	if (!err)
-		err = ssd_program(s, page, s->page2, at, done);
+		err = ssd_program(s, page, from, at, done);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < units; i++) {

@@ -59,6 +59,10 @@ static uint64_t lay_out(struct ssd_file *f)
 
 int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len)
 {
+	if (f->mem) {
+		memcpy(buf, f->mem + at, len);
+		return 0;
+	}
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pread(f->fd, (char *)buf + done, len - done, (off_t)(at + done));
 
@@ -76,6 +80,10 @@ int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
 {
 	if (f->failed)
 		return f->failed;
+	if (f->mem) {
+		memcpy(f->mem + at, buf, len);
+		return 0;
+	}
 	f->dirty = true;
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pwrite(f->fd, (const char *)buf + done, len - done, (off_t)(at + done));
@@ -119,9 +127,9 @@ static int grow(struct ssd_file *f, uint64_t bytes)
 {
 	if (bytes > INT64_MAX / 2)
 		return annex_fail(-EFBIG, "%s: %llu bytes", f->path, (ull)bytes);
-	if (f->durable && !fallocate(f->fd, 0, 0, (off_t)bytes))
+	if (!fallocate(f->fd, 0, 0, (off_t)bytes))
 		return 0;
-	if ((!f->durable || errno == EOPNOTSUPP) && !ftruncate(f->fd, (off_t)bytes))
+	if (errno == EOPNOTSUPP && !ftruncate(f->fd, (off_t)bytes))
 		return 0;
 	return annex_fail(-errno, "%s: no %llu bytes: %m", f->path, (ull)bytes);
 }
@@ -170,6 +178,8 @@ int ssd_file_seal(struct ssd_file *f)
 {
 	int err = ssd_file_sync(f);
 
+	if (f->mem)
+		return 0;
 	if (!err)
 		err = write_header(f, true);
 	if (!err)
@@ -254,10 +264,28 @@ static int lock(struct ssd_file *f)
 	return annex_fail(-errno, "%s: locking it: %m", f->path);
 }
 
-static int open_memory(struct ssd_file *f)
+static int open_memory(struct ssd_file *f, const struct ssd_shape *shape)
 {
-	f->fd = memfd_create("annex-cxlssd", MFD_CLOEXEC);
-	return f->fd >= 0 ? 0 : annex_fail(-errno, "%s: %m", f->path);
+	void *mem;
+
+	f->shape = *shape;
+	f->fresh = true;
+	f->len = lay_out(f);
+	mem = mmap(NULL, f->len, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (mem == MAP_FAILED)
+		return annex_fail(-errno, "%s: no %llu bytes: %m", f->path, (ull)f->len);
+	f->mem = mem;
+	return 0;
+}
+
+static int open_disk(struct ssd_file *f, const struct ssd_shape *shape)
+{
+	int err = open_path(f, shape->bytes);
+
+	if (!err)
+		err = lock(f);
+	return err ? err : read_header(f, shape);
 }
 
 int ssd_file_open(const char *path, const struct ssd_shape *shape, bool durable,
@@ -276,12 +304,9 @@ int ssd_file_open(const char *path, const struct ssd_shape *shape, bool durable,
 		free(f);
 		return annex_fail(-ENOMEM, "%s: out of memory", name);
 	}
-	f->durable = durable && path;
-	err = path ? open_path(f, shape->bytes) : open_memory(f);
-	if (!err && path)
-		err = lock(f);
-	if (!err)
-		err = read_header(f, shape);
+	f->fd = -1;
+	f->durable = durable;
+	err = path ? open_disk(f, shape) : open_memory(f, shape);
 	if (err) {
 		ssd_file_close(f);
 		return err;
@@ -297,8 +322,10 @@ void ssd_file_close(struct ssd_file *f)
 		return;
 	if (f->made && f->fresh)
 		unlink(f->path);
-	else if (f->fresh && ftruncate(f->fd, 0))
+	else if (f->fresh && f->fd >= 0 && ftruncate(f->fd, 0))
 		annex_log(ANNEX_LOG_WARNING, "%s: it is left unfinished: %m", f->path);
+	if (f->mem)
+		munmap(f->mem, f->len);
 	if (f->fd >= 0)
 		close(f->fd);
 	free(f->path);

@@ -34,7 +34,8 @@ struct ssd_shape {
 };
 
 /*
- * struct ssd_file - An open one. @salt: a random number of this file alone.
+ * struct ssd_file - An open one. @mem: instead of a file, memory of the process, @len bytes of it.
+ * @salt: a random number of this file alone.
  * @journal, @records, @pages: offsets of the parts.
  * @fresh: it has no header yet. @made: it was not there before.
  * @durable: ssd_file_sync() waits for the medium. @dirty: bytes were written since.
@@ -42,6 +43,8 @@ struct ssd_shape {
  */
 struct ssd_file {
 	int fd;
+	char *mem;
+	uint64_t len;
 	char *path;
 	struct ssd_shape shape;
 	uint64_t salt;
