@@ -8,11 +8,18 @@
  *	shm:/path?size=256M	a shared file, also the one behind an emulated CXL device
  *	dax:/dev/dax0.0		a devdax region that the kernel's own drivers made
  *	numa:1?size=1G		memory of one NUMA node
+ *	cxlssd:/path?size=1G	a CXL-SSD of this process (annex/cxlssd.h)
  *	pci:0000:0d:00.0	a CXL device, or several in turns, through annex.ko
  *
  * Pieces with a name are for everybody who opens the range, and stay until they are freed: on a
  * persistent range over restarts too. Pieces without one belong to the handle, and end with it;
  * what a process had when it was killed is taken back by whoever needs it.
+ *
+ * A mapping of a cxlssd: range shows pages of the endpoint from their first touch on. Stores reach
+ * the endpoint, by lines, when annex_hdm_persist() has them and when a page makes room for another
+ * (window=BYTES there are at most; all by default). The endpoint's times are not felt, as only
+ * touches of pages that are not there are heard. Memory that devices store to must come from
+ * annex_hdm_provider(), which keeps it there. Another process cannot open the range: -EBUSY.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H

@@ -130,11 +130,10 @@ static bool replace(uintptr_t from, uintptr_t to)
 }
 
 /* Behind the new end of a file nothing comes back. Huge pages are replaced with all the rest. */
-static bool lose(const siginfo_t *info)
+static bool lose(const void *addr, bool poison)
 {
-	uintptr_t at = (uintptr_t)info->si_addr & ~(page - 1), base, end, to;
+	uintptr_t at = (uintptr_t)addr & ~(page - 1), base, end, to;
 	struct annex_mapping *m = find(at, at + 1, false, &base, &end);
-	bool poison = info->si_code == BUS_MCEERR_AR;
 
 	if (!m)
 		return false;
@@ -153,7 +152,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	int saved = errno;
 
 	/* Codes above 0 are of the kernel, for a touch; anybody may send the others. */
-	if (info->si_code > 0 && lose(info)) {
+	if (info->si_code > 0 && lose(info->si_addr, info->si_code == BUS_MCEERR_AR)) {
 		errno = saved;
 	} else if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(sig, info, context);
@@ -180,6 +179,17 @@ int annex_mapping_catch(void)
 	caught |= !err;
 	drop_lock();
 	return err;
+}
+
+bool mapping_poison(const void *addr)
+{
+	bool catches;
+
+	pthread_once(&once, begin);
+	take_lock();
+	catches = caught;
+	drop_lock();
+	return catches && lose(addr, true);
 }
 
 static struct annex_mapping *free_slot(void)

@@ -25,6 +25,8 @@ struct annex_medium;
  *	writing back the cache lines and a fence are enough.
  * @dmabuf: the descriptor of a dma-buf that holds the byte @offset of the range, and *@at where in
  *	it; it stays the medium's. NULL: it is memory of the process like any other.
+ * @hold: devices may reach [@ptr, @ptr + @len) while nobody hears of it, until @let: -ENOMEM. NULL:
+ *	they always may.
  * @poison: bring the list of poison up to date, to which more may come, and from which nothing
  *	goes. One call at a time. NULL: it stays as it is.
  * @close: unmap, and release everything. No other call may be running.
@@ -33,6 +35,8 @@ struct annex_medium_ops {
 	const char *flush;
 	int (*persist)(struct annex_medium *m, void *ptr, size_t len);
 	int (*dmabuf)(struct annex_medium *m, uint64_t offset, uint64_t *at);
+	int (*hold)(struct annex_medium *m, void *ptr, size_t len);
+	void (*let)(struct annex_medium *m, void *ptr, size_t len);
 	int (*poison)(struct annex_medium *m);
 	void (*close)(struct annex_medium *m);
 };

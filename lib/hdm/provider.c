@@ -8,10 +8,15 @@
 
 static void *range_alloc(void *ctx, size_t size, size_t align)
 {
+	struct annex_hdm *h = ctx;
 	void *ptr;
 
-	if (annex_hdm_alloc(ctx, size, align, NULL, &ptr))
+	if (annex_hdm_alloc(h, size, align, NULL, &ptr))
 		return NULL;
+	if (h->m->ops->hold && h->m->ops->hold(h->m, ptr, size)) {
+		annex_hdm_free(h, ptr);
+		return NULL;
+	}
 	return memset(ptr, 0, size);
 }
 
@@ -19,7 +24,8 @@ static void range_free(void *ctx, void *ptr, size_t size)
 {
 	struct annex_hdm *h = ctx;
 
-	(void)size;
+	if (h->m->ops->let)
+		h->m->ops->let(h->m, ptr, size);
 	/* Of a range that is lost nothing needs to be freed, and every call on it says so. */
 	if (annex_hdm_free(h, ptr) && !annex_hdm_check(h))
 		annex_log(ANNEX_LOG_WARNING, "%s: a piece could not be freed", h->uri);

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "fault.h"
 #include "finish.h"
 #include "job.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <errno.h>
-#include <signal.h>
 #include <annex/detail/clock.h>
+#include "core/thread.h"
 #include "link.h"
 
 #define MEASURED (1u << 20) /* bytes, before a rate means something */
@@ -440,20 +440,6 @@ bool annex_link_wait(struct link_worker *worker)
 		wait_first(link, worker);
 	pthread_mutex_unlock(&link->lock);
 	return works;
-}
-
-int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-	sigset_t all, old;
-	int err;
-
-	/* A handler that runs in a thread of ours could touch what only that thread can bring. */
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* annex_mapping_catch() */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(thread, NULL, run, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return err ? -EAGAIN : 0;
 }
 
 void annex_mutex_init(pthread_mutex_t *lock)

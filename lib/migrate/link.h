@@ -185,9 +185,6 @@ struct link {
 	bool stop, called;
 };
 
-/* A thread that handles no signals. */
-int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
-
 /* One that is held for so short a time that who wants it had better not sleep at once. */
 void annex_mutex_init(pthread_mutex_t *lock);
 

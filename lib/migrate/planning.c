@@ -5,6 +5,7 @@
 #include <annex/detail/atomic.h>
 #include <annex/vitality.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "link.h"
 #include "planning.h"
 

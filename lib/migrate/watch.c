@@ -8,48 +8,12 @@
 #include <linux/userfaultfd.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <annex/detail/atomic.h>
 #include "core/log.h"
+#include "core/uffd.h"
 #include "page.h"
 #include "fault.h"
-
-/* By the system call, by the device that may be opened to users, or for the program's own touches.
- */
-static int open_uffd(enum annex_watch *how)
-{
-	int dev, err, fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-
-	*how = ANNEX_WATCH_SYSCALL;
-	if (fd >= 0 || (errno != EPERM && errno != ENOSYS))
-		return fd;
-	err = errno;
-	dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-	if (dev >= 0) {
-		fd = ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
-		close(dev);
-		*how = ANNEX_WATCH_DEVICE;
-	}
-	if (fd < 0) {
-		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-		*how = ANNEX_WATCH_USER;
-		errno = err;
-	}
-	return fd;
-}
-
-static int fail_uffd(void)
-{
-	int err = errno;
-	bool refused = err == EPERM || err == ENOSYS;
-
-	return annex_fail(-err, "space: no userfaultfd: %s%s", strerror(err),
-			  refused ? ": a seccomp filter refuses it, or the kernel has none (let "
-				    "this user open /dev/userfaultfd; in a container: "
-				    "--security-opt seccomp=unconfined)"
-				  : "");
-}
 
 /* Once a process: every space would say the same. */
 static void warn_untracked(const char *why)
@@ -78,10 +42,14 @@ static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mo
 		.range = {.start = (uintptr_t)mapping, .len = s->opts.size},
 		.mode = mode,
 	};
-	int err, fd = open_uffd(&s->watch);
+	enum uffd_way way;
+	int err, fd = uffd_open("space", &way);
 
 	if (fd < 0)
-		return fail_uffd();
+		return fd;
+	s->watch = way == UFFD_CALL     ? ANNEX_WATCH_SYSCALL
+		   : way == UFFD_DEVICE ? ANNEX_WATCH_DEVICE
+					: ANNEX_WATCH_USER;
 	if (!ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &reg))
 		return fd;
 	err = annex_fail(-EOPNOTSUPP,

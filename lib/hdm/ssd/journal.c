@@ -318,9 +318,10 @@ static int write_group(struct ssd_journal *j, struct group *g)
 	return ssd_file_write(j->file, half_at(j, j->now) + j->at, j->buf, group_bytes(g));
 }
 
-int ssd_journal_append(struct ssd_journal *j, uint64_t seq)
+/* All that came before the turn @safe is on the medium. */
+static int append(struct ssd_journal *j, uint64_t seq, uint64_t safe)
 {
-	struct group g = {.epoch = j->epoch, .index = j->index, .seq = seq, .safe = j->seq};
+	struct group g = {.epoch = j->epoch, .index = j->index, .seq = seq, .safe = safe};
 	int err;
 
 	if (!ssd_journal_fits(j, 0)) {
@@ -332,11 +333,16 @@ int ssd_journal_append(struct ssd_journal *j, uint64_t seq)
 		err = ssd_file_sync(j->file);
 	if (err)
 		return err;
-	j->safe = g.safe;
+	j->safe = safe;
 	j->seq = seq;
 	j->at += group_bytes(&g);
 	j->index++;
 	return 0;
+}
+
+int ssd_journal_append(struct ssd_journal *j, uint64_t seq)
+{
+	return append(j, seq, j->seq);
 }
 
 /* Whoever finds this half closed, and no other, knows that the other one is damaged. */
@@ -368,7 +374,7 @@ int ssd_journal_turn(struct ssd_journal *j, uint64_t seq)
 			      ? 0
 			      : annex_fail(-ENOSPC, "%s: a group that is too large", j->file->path);
 	if (!err)
-		err = ssd_journal_append(j, seq);
+		err = append(j, seq, seq);
 	ssd_journal_drop(j);
 	/* The first epoch has no older one. */
 	return err || j->epoch == 1 ? err : close_half(j, older, at, index);

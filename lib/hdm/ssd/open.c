@@ -92,13 +92,13 @@ static int read_times(const struct annex_uri *uri, struct ssd_config *c)
 	return err ? err : annex_uri_u64(uri, "append_ns", 0, 1000000, &c->append);
 }
 
-static int read_uri(const struct annex_uri *uri, struct ssd_config *c)
+static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *c)
 {
-	static const char *const keys[] = {"size",     "media",   "channels",  "dies",    "planes",
-					   "pages",    "page",    "spare",     "dram",    "log",
-					   "log_size", "unit",    "queue",     "durable", "delay",
-					   "look_ns",  "dram_ns", "append_ns", NULL};
-	int err = annex_uri_check_keys(uri, keys);
+	static const char *const keys[] = {
+		"window", "format",  "size",  "media",   "channels", "dies",      "planes",
+		"pages",  "page",    "spare", "dram",    "log",      "log_size",  "unit",
+		"queue",  "durable", "delay", "look_ns", "dram_ns",  "append_ns", NULL};
+	int err = annex_uri_check_keys(uri, range ? keys : keys + 2);
 
 	if (!err && strcmp(uri->scheme, "cxlssd"))
 		err = annex_fail(-EINVAL, "\"%.32s:\" is no endpoint's: cxlssd:/path?size=1G",
@@ -248,17 +248,15 @@ static int open_flash(struct annex_cxlssd *s)
 	return err ? err : ssd_file_seal(s->file);
 }
 
-int annex_cxlssd_open(const char *text, struct annex_cxlssd **out)
+int ssd_open(const struct annex_uri *uri, bool range, struct annex_cxlssd **out)
 {
-	struct annex_uri *uri = malloc(sizeof(*uri));
 	struct annex_cxlssd *s = calloc(1, sizeof(*s));
-	int err = uri && s ? annex_uri_parse(text, uri)
-			   : annex_fail(-ENOMEM, "cxlssd: out of memory");
+	int err;
 
-	if (s)
-		pthread_mutex_init(&s->lock, NULL);
-	if (!err)
-		err = read_uri(uri, &s->c);
+	if (!s)
+		return annex_fail(-ENOMEM, "cxlssd: out of memory");
+	pthread_mutex_init(&s->lock, NULL);
+	err = read_uri(uri, range, &s->c);
 	if (!err)
 		err = open_file(s);
 	if (!err)
@@ -269,16 +267,25 @@ int annex_cxlssd_open(const char *text, struct annex_cxlssd **out)
 		err = make_dram(s);
 	if (!err)
 		err = open_flash(s);
-	free(uri);
 	if (err) {
-		if (s)
-			ssd_close(s);
+		ssd_close(s);
 		return err;
 	}
-	s->c.path = NULL;
+	s->c.path = NULL; /* of the URI, which goes */
 	s->start = annex_now();
 	*out = s;
 	return 0;
+}
+
+int annex_cxlssd_open(const char *text, struct annex_cxlssd **out)
+{
+	struct annex_uri *uri = malloc(sizeof(*uri));
+	int err = uri ? annex_uri_parse(text, uri) : annex_fail(-ENOMEM, "cxlssd: out of memory");
+
+	if (!err)
+		err = ssd_open(uri, false, out);
+	free(uri);
+	return err;
 }
 
 void ssd_close(struct annex_cxlssd *s)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of a CXL-SSD (annex/cxlssd.h), shared by the files that make it one: loads and stores
- * (access.c), cleaning (clean.c), fences (fence.c), blocks (blocks.c), transactions (tx.c), time
- * (time.c), opening (open.c, mount.c).
+ * (access.c), cleaning (clean.c), fences (fence.c), power cuts (cut.c), blocks (blocks.c),
+ * transactions (tx.c), time (time.c), opening (open.c, mount.c).
  */
 #ifndef ANNEX_HDM_SSD_SSD_H
 #define ANNEX_HDM_SSD_SSD_H
 
 #include <pthread.h>
 #include <annex/cxlssd.h>
+#include <annex/uri.h>
 #include "cache.h"
 #include "flash.h"
 #include "ingress.h"
@@ -121,16 +122,20 @@ int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *do
 int ssd_clean_log(struct annex_cxlssd *s, uint64_t now);
 
 /* fence.c, likewise. ssd_fence() - As annex_cxlssd_fence(). ssd_flush() - As annex_cxlssd_flush().
- * ssd_journal_all() - The other half of the journal begins with all that DRAM has. */
+ * ssd_journal_all() - The other half of the journal begins with all that DRAM has.
+ * ssd_add_line() - A line goes into the next group of the journal. */
 int ssd_fence(struct annex_cxlssd *s);
 int ssd_flush(struct annex_cxlssd *s, uint64_t now);
 int ssd_journal_all(struct annex_cxlssd *s);
+int ssd_add_line(struct annex_cxlssd *s, uint64_t line, const char *data);
 
 /* mount.c: ssd_mount() - Open the flash of a file that is not fresh, and bring it up to date with
  * the journal. */
 int ssd_mount(struct annex_cxlssd *s);
 
-/* open.c: ssd_close() - Give everything back, without a flush. */
+/* open.c: ssd_open() - As annex_cxlssd_open(), by a URI that may have the keys of a range too. */
+int ssd_open(const struct annex_uri *uri, bool range, struct annex_cxlssd **out);
+/* ssd_close() - Give everything back, without a flush. */
 void ssd_close(struct annex_cxlssd *s);
 
 #endif
