@@ -73,8 +73,11 @@ int hdm_poison_look(struct annex_hdm *h);
 int hdm_poison_recall(struct annex_hdm *h);
 bool hdm_poisoned(const struct annex_hdm *h, uint64_t offset, uint64_t bytes);
 
-/* provider.c */
+/* provider.c: hdm_hold() - Devices may reach these bytes, so they stay in memory: -ENOMEM.
+ * hdm_let() - They may not any more. */
 void hdm_provider_init(struct annex_hdm *h);
+int hdm_hold(struct annex_hdm *h, void *ptr, size_t bytes);
+void hdm_let(struct annex_hdm *h, void *ptr, size_t bytes);
 
 /*
  * Every kind of range, in the order in which users are told of them: a row has its scheme, a line

@@ -6,6 +6,17 @@
 #include "core/log.h"
 #include "hdm.h"
 
+int hdm_hold(struct annex_hdm *h, void *ptr, size_t bytes)
+{
+	return h->m->ops->hold ? h->m->ops->hold(h->m, ptr, bytes) : 0;
+}
+
+void hdm_let(struct annex_hdm *h, void *ptr, size_t bytes)
+{
+	if (h->m->ops->let)
+		h->m->ops->let(h->m, ptr, bytes);
+}
+
 static void *range_alloc(void *ctx, size_t size, size_t align)
 {
 	struct annex_hdm *h = ctx;
@@ -13,7 +24,7 @@ static void *range_alloc(void *ctx, size_t size, size_t align)
 
 	if (annex_hdm_alloc(h, size, align, NULL, &ptr))
 		return NULL;
-	if (h->m->ops->hold && h->m->ops->hold(h->m, ptr, size)) {
+	if (hdm_hold(h, ptr, size)) {
 		annex_hdm_free(h, ptr);
 		return NULL;
 	}
@@ -24,8 +35,7 @@ static void range_free(void *ctx, void *ptr, size_t size)
 {
 	struct annex_hdm *h = ctx;
 
-	if (h->m->ops->let)
-		h->m->ops->let(h->m, ptr, size);
+	hdm_let(h, ptr, size);
 	/* Of a range that is lost nothing needs to be freed, and every call on it says so. */
 	if (annex_hdm_free(h, ptr) && !annex_hdm_check(h))
 		annex_log(ANNEX_LOG_WARNING, "%s: a piece could not be freed", h->uri);

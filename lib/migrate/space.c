@@ -11,6 +11,7 @@
 #include "fault.h"
 #include "finish.h"
 #include "frames.h"
+#include "hdm/hdm.h"
 #include "move.h"
 #include "page.h"
 #include "room.h"
@@ -191,6 +192,12 @@ static int add_cxl(struct annex_space *s)
 	void *p;
 	int err = annex_hdm_alloc(s->opts.cxl, s->opts.cxl_bytes, ANNEX_MEM_PAGE, NULL, &p);
 
+	/* Stores reach it directly. */
+	if (!err && s->opts.n_stores) {
+		err = hdm_hold(s->opts.cxl, p, s->opts.cxl_bytes);
+		if (err)
+			annex_hdm_free(s->opts.cxl, p);
+	}
 	if (err)
 		return err;
 	s->tiers[ANNEX_TIER_CXL].arena = p;
@@ -242,6 +249,8 @@ static void release_memory(struct annex_space *s)
 		annex_frames_stop(s);
 	if (s->tiers[ANNEX_TIER_HOST].arena)
 		munmap(s->tiers[ANNEX_TIER_HOST].arena, s->opts.host);
+	if (s->tiers[ANNEX_TIER_CXL].arena && s->opts.n_stores)
+		hdm_let(s->opts.cxl, s->tiers[ANNEX_TIER_CXL].arena, s->opts.cxl_bytes);
 	if (s->tiers[ANNEX_TIER_CXL].arena)
 		annex_hdm_free(s->opts.cxl, s->tiers[ANNEX_TIER_CXL].arena);
 	if (s->alias)

@@ -18,7 +18,7 @@ offers()
 }
 
 devices='mem: file: pci:'
-ranges='shm: dax: numa: pci:'
+ranges='shm: dax: numa: cxlssd: pci:'
 offers "graph" gr
 offers "import gen info bfs cc pagerank sssp" graph ''
 offers "import gen" scan ''

@@ -61,3 +61,13 @@ printf X | dd of=bad bs=1 seek=8 conv=notrunc status=none
 refused "a head that is damaged" "damaged" "$annex" bench hdm shm:bad
 claim "given up" "$annex" bench hdm shm:bad?format=1 --seconds 0.01
 rm -f range bad va.bin vb.bin vc.bin
+
+claim "a CXL-SSD as a range" "$annex" bench hdm 'cxlssd:ssd?size=16M&window=4M' --bytes 8M \
+	--seconds 0.01 --json
+holds "it was fenced" grep -q "endpoint's fence" out
+holds "all of it was right" grep -q '"verified": true' out
+claim "a cache in it" "$annex" graph bfs k.csr --verify --cache 256K --cache-in cxlssd:ssd
+refused "of another size" "made with size=16777216" "$annex" bench hdm 'cxlssd:ssd?size=32M'
+refused "no backing file" "no backing file" "$annex" bench hdm cxlssd:k.csr
+refused "flash of no kind" "no flash is called" "$annex" bench hdm 'cxlssd:x?size=16M&media=paper'
+rm -f ssd

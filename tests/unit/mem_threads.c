@@ -184,25 +184,28 @@ static void *live(void *arg)
 static void beside_a_twin(void)
 {
 	uint64_t state = random_seed("beside a twin");
+	struct annex_hdm *ssd;
 	struct hdm_rig range;
 	struct mem_rig r;
 
 	hdm_rig_open(&range, 8 * MIB, "");
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_open("cxlssd:?size=16M&window=2M", NULL, &ssd), 0);
 	for (unsigned int round = 0; round < PROGRAMS / MEM_TWINS; round++) {
 		mem_rig_open(&r, "mem:16M",
 			     (struct annex_space_opts){
 				     .device = MIB + random_next(&state) % (3 * MIB),
 				     .host = MIB,
-				     .cxl = range.h,
+				     .cxl = round % 2 ? range.h : ssd,
 				     .cxl_bytes = MIB,
 				     .size = 64 * MIB,
 				     .fault_bytes = 4096u << random_next(&state) % 8,
-				     .checksum = round % 2,
+				     .checksum = round % 3 == 0,
 			     });
 		mem_twins(&r, &state, live);
 		mem_wait_empty(&r);
 		mem_rig_close(&r);
 	}
+	annex_hdm_close(ssd);
 	hdm_rig_close(&range);
 }
 
