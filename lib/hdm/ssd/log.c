@@ -5,12 +5,12 @@
 
 bool ssd_log_init(struct ssd_log *l, uint64_t bytes, uint64_t pages, uint32_t page_lines)
 {
-	uint32_t size = 2;
+	uint64_t size = 2;
 
 	l->room = (uint32_t)(bytes / 64);
-	while (size < 2 * l->room)
+	while (size < 2ull * l->room)
 		size *= 2;
-	l->mask = size - 1;
+	l->mask = (uint32_t)(size - 1);
 	l->page_lines = page_lines;
 	l->lines = calloc(l->room, sizeof(*l->lines));
 	l->data = malloc((size_t)l->room * 64);

@@ -31,8 +31,8 @@ struct ssd_log {
 	uint32_t page_lines;
 };
 
-/* ssd_log_init() - @bytes of lines, 64 at least, of @pages pages of @page_lines lines each (0: its
- * owner does not ask for pages); false: out of memory. ssd_log_free() may follow that. */
+/* ssd_log_init() - @bytes of lines, 64 to 1 << 37, of @pages pages of @page_lines lines each (0:
+ * its owner does not ask for pages); false: out of memory. ssd_log_free() may follow that. */
 bool ssd_log_init(struct ssd_log *l, uint64_t bytes, uint64_t pages, uint32_t page_lines);
 void ssd_log_free(struct ssd_log *l);
 

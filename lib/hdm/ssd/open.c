@@ -192,7 +192,7 @@ static int check_dram(struct annex_cxlssd *s)
 		return annex_fail(-EINVAL,
 				  "%s: it was made with less DRAM, and its journal with it",
 				  s->file->path);
-	if (s->bytes / c->unit >= UINT32_MAX)
+	if (s->bytes / c->unit >= UINT32_MAX || c->dram / c->unit >= UINT32_MAX)
 		return annex_fail(-ERANGE, "cxlssd: more than %u units: larger ones are needed",
 				  UINT32_MAX - 1);
 	return 0;
