@@ -45,7 +45,7 @@ static int fetch(struct annex_cxlssd *s, uint32_t unit, uint64_t now, uint32_t *
 	char *to = ssd_cache_data(c, *frame);
 
 	if (!err)
-		err = ssd_gather(s, unit / units, units == 1 ? to : s->page, c->unit, &now);
+		err = ssd_gather(s, unit / units, units == 1 ? to : s->page, c->unit, &now, NULL);
 	if (err)
 		return err;
 	if (units > 1)
@@ -111,7 +111,7 @@ int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
 		memcpy(buf, ssd_cache_data(&s->cache, frame) + at % s->cache.unit, bytes);
 	} else if (s->file->failed) {
 		/* No frame can be had, as dirty ones cannot be written: the bytes are there. */
-		err = ssd_gather(s, (uint32_t)(at / s->page_bytes), s->page, bytes, &now);
+		err = ssd_gather(s, (uint32_t)(at / s->page_bytes), s->page, bytes, &now, NULL);
 		if (!err)
 			memcpy(buf, s->page + at % s->page_bytes, bytes);
 	}

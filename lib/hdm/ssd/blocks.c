@@ -26,7 +26,7 @@ int annex_cxlssd_read_blocks(struct annex_cxlssd *s, uint64_t at, void *buf, siz
 		uint64_t done = t->told;
 
 		err = ssd_gather(s, (uint32_t)((at + from) / s->page_bytes), (char *)buf + from,
-				 s->page_bytes, &done);
+				 s->page_bytes, &done, NULL);
 		t->hit &= done == t->told;
 		t->done = done > t->done ? done : t->done;
 	}
@@ -46,7 +46,7 @@ int annex_cxlssd_write_blocks(struct annex_cxlssd *s, uint64_t at, const void *b
 		const uint32_t page = (uint32_t)((at + from) / s->page_bytes);
 		uint64_t now = ssd_ingress_enter(&s->programs, t->told), done;
 
-		err = ssd_program(s, page, (const char *)buf + from, now, &done);
+		err = ssd_program(s, page, (const char *)buf + from, false, now, &done);
 		if (err)
 			break;
 		ssd_forget(s, page);

@@ -2,7 +2,9 @@
 /*
  * Pages that DRAM has parts of, and their way to flash.
  */
+#include <errno.h>
 #include <string.h>
+#include "core/log.h"
 #include "ssd.h"
 
 static bool is_cached(const struct annex_cxlssd *s, uint32_t page)
@@ -12,6 +14,21 @@ static bool is_cached(const struct annex_cxlssd *s, uint32_t page)
 	for (uint32_t i = 0; i < units; i++)
 		if (ssd_cache_find(&s->cache, page * units + i) == SSD_NO_FRAME)
 			return false;
+	return true;
+}
+
+/* Whether DRAM has each line of a page. */
+static bool is_covered(const struct annex_cxlssd *s, uint32_t page)
+{
+	const uint32_t unit_lines = s->cache.unit / SSD_LINE;
+
+	for (uint32_t i = 0; i < s->page_lines; i++) {
+		const uint64_t line = (uint64_t)page * s->page_lines + i;
+
+		if (!(ssd_log_has(&s->log, page) && ssd_log_find(&s->log, line) != SSD_NO_ENTRY) &&
+		    ssd_cache_find(&s->cache, (uint32_t)(line / unit_lines)) == SSD_NO_FRAME)
+			return false;
+	}
 	return true;
 }
 
@@ -40,17 +57,25 @@ static void overlay_log(const struct annex_cxlssd *s, uint32_t page, char *buf)
 	}
 }
 
-int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted, uint64_t *now)
+int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted, uint64_t *now,
+	       bool *damaged)
 {
 	uint64_t done = *now;
+	bool bad = false;
 	int err = 0;
 
 	if (ssd_bit(s->empty, page))
 		memset(buf, 0, s->page_bytes);
 	else if (!is_cached(s, page))
-		err = ssd_flash_read(s->flash, page, buf, wanted, *now, &done);
+		err = ssd_flash_read(s->flash, page, buf, wanted, *now, &done, &bad);
 	if (err)
 		return err;
+	bad = bad && !is_covered(s, page);
+	if (damaged)
+		*damaged = bad;
+	else if (bad)
+		return annex_fail(-EIO, "%s: page %u is damaged: its checksum is wrong",
+				  s->file->path, page);
 	s->stats.flash_reads += done != *now;
 	*now = done;
 	overlay_units(s, page, buf);
@@ -59,14 +84,19 @@ int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted
 	return 0;
 }
 
-int ssd_program(struct annex_cxlssd *s, uint32_t page, const char *buf, uint64_t now,
+int ssd_program(struct annex_cxlssd *s, uint32_t page, const char *buf, bool damaged, uint64_t now,
 		uint64_t *done)
 {
 	const uint64_t bit = 1ull << page % 64;
-	int err = ssd_flash_write(s->flash, page, buf, now, done);
+	int err = ssd_flash_write(s->flash, page, buf, damaged, now, done);
 
 	if (err)
 		return err;
+	if (damaged)
+		annex_log(ANNEX_LOG_WARNING,
+			  "%s: page %u is damaged: lines stored to it are lost until all of it is "
+			  "written",
+			  s->file->path, page);
 	ssd_ingress_leave(&s->programs, *done);
 	s->n_trimmed -= ssd_bit(s->trimmed, page);
 	s->trimmed[page / 64] &= ~bit;
@@ -99,6 +129,7 @@ int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *do
 	const uint32_t units = s->page_bytes / s->cache.unit;
 	const uint32_t whole = units == 1 ? ssd_cache_find(&s->cache, page) : SSD_NO_FRAME;
 	const char *from = s->page2;
+	bool damaged = false;
 	uint64_t at;
 	int err = 0;
 
@@ -107,9 +138,9 @@ int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *do
 	if (whole != SSD_NO_FRAME)
 		from = ssd_cache_data(&s->cache, whole);
 	else
-		err = ssd_gather(s, page, s->page2, s->page_bytes, &at);
+		err = ssd_gather(s, page, s->page2, s->page_bytes, &at, &damaged);
 	if (!err)
-		err = ssd_program(s, page, from, at, done);
+		err = ssd_program(s, page, from, damaged, at, done);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < units; i++) {

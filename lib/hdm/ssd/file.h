@@ -20,6 +20,7 @@
 
 #define SSD_FILE_BLOCK 4096u
 #define SSD_RECORD 32u /* bytes beside a flash page */
+#define SSD_TURN_MAX (UINT64_MAX / 2)
 
 /**
  * struct ssd_shape - Facts that a file keeps as long as it lives.

@@ -11,7 +11,8 @@
  * struct record - Beside each flash page; all zeroes before it is programmed first.
  * @since: the turn in which the host stored what the page holds. @turn: in which it was programmed
  *	here, which is later for a copy by garbage collection.
- * @page: the logical page; NO_PAGE: its bytes count no more.
+ * @page: the logical page; with DAMAGED: not all of its bytes are those that the host stored.
+ *	NO_PAGE: its bytes count no more.
  * @worn: erases of its block, when it was programmed.
  * @sum: CRC-32C of its bytes. @crc: of all before it, and of the page's place.
  */
@@ -22,14 +23,17 @@ struct record {
 };
 
 #define NO_PAGE UINT32_MAX
+#define DAMAGED (1u << 31)
+#define WORN_MAX (UINT32_MAX / 2)
 
 _Static_assert(sizeof(struct record) == SSD_RECORD, "as files have it");
 
 /*
- * struct ssd_flash - @sums: of each flash page. @turn: the last one.
+ * struct ssd_flash - @sums: of each flash page; of a damaged one, not that of its bytes.
+ * @turn: the last one.
  * @since: of each logical page, until it is settled.
  * @now, @done, @from: of the write under way, for the translation layer's calls: when it came, when
- * the last of its parts will be done, and the bytes.
+ * the last of its parts will be done, and the bytes. @damaged: some of them are not the host's.
  * @buf: a page, for copies.
  */
 struct ssd_flash {
@@ -42,6 +46,7 @@ struct ssd_flash {
 	uint64_t *since;
 	uint64_t now, done, collected;
 	const void *from;
+	bool damaged;
 	char *buf;
 };
 
@@ -73,17 +78,34 @@ static uint32_t plane_of(const struct ssd_flash *fl, uint32_t at)
 	return at / fl->g.pages / fl->g.blocks;
 }
 
-/* Bytes and turn of the page that is copied. */
+static int damaged_record(const struct ssd_flash *fl, uint32_t at, int err)
+{
+	return annex_fail(err, "%s: the record of its flash page %u is damaged", fl->file->path,
+			  at);
+}
+
+/* Bytes and turn of the page that is copied. A page that is damaged stays so. */
 static int read_copied(struct ssd_flash *fl, uint32_t from, struct record *r)
 {
 	struct record old;
 	int err = ssd_file_read(fl->file, record_at(fl, from), &old, sizeof(old));
 
+	if (!err && old.crc != record_crc(&old, from))
+		err = damaged_record(fl, from, -EIO);
 	if (!err)
 		err = ssd_file_read(fl->file, page_at(fl, from), fl->buf, fl->g.page);
+	if (err)
+		return err;
 	r->since = old.since;
-	r->sum = fl->sums[from]; /* a page that is damaged stays so */
-	return err;
+	r->sum = page_sum(fl, fl->buf);
+	r->page |= r->sum == fl->sums[from] ? 0 : DAMAGED;
+	return 0;
+}
+
+/* The checksum by which a page is read. */
+static uint32_t known_sum(const struct record *r)
+{
+	return r->page & DAMAGED ? ~r->sum : r->sum;
 }
 
 static int program(void *ctx, uint32_t to, uint32_t from, uint32_t page)
@@ -99,6 +121,7 @@ static int program(void *ctx, uint32_t to, uint32_t from, uint32_t page)
 	} else {
 		r.since = r.turn;
 		r.sum = page_sum(fl, fl->from);
+		r.page |= fl->damaged ? DAMAGED : 0;
 	}
 	r.crc = record_crc(&r, to);
 	if (!err)
@@ -109,7 +132,7 @@ static int program(void *ctx, uint32_t to, uint32_t from, uint32_t page)
 	if (err)
 		return err;
 	fl->turn = r.turn;
-	fl->sums[to] = r.sum;
+	fl->sums[to] = known_sum(&r);
 	fl->done = copies ? ssd_clock_copy(fl->clock, plane_of(fl, to), fl->now)
 			  : ssd_clock_program(fl->clock, plane_of(fl, to), fl->now);
 	return 0;
@@ -144,8 +167,20 @@ struct scan {
 static bool is_record(const struct record *r, uint32_t at, uint32_t logical)
 {
 	return r->turn && r->since && r->crc == record_crc(r, at) &&
-	       (r->page < logical || r->page == NO_PAGE) && r->since <= r->turn &&
-	       r->turn < UINT64_MAX / 2;
+	       ((r->page & ~DAMAGED) < logical || r->page == NO_PAGE) && r->since <= r->turn &&
+	       r->turn < SSD_TURN_MAX && r->worn < WORN_MAX;
+}
+
+/* A record lies in one sector of a disk: after a power cut it is there, or is what was there. */
+static int check_records(const struct ssd_flash *fl, const struct scan *s, uint32_t logical)
+{
+	const struct record none = {0};
+
+	for (uint32_t at = 0; at < ssd_blocks(&fl->g) * fl->g.pages; at++)
+		if (!is_record(&s->records[at], at, logical) &&
+		    memcmp(&s->records[at], &none, sizeof(none)))
+			return damaged_record(fl, at, -EILSEQ);
+	return 0;
 }
 
 /* Wear and programmed pages of a block: the last ones are of its present life. */
@@ -194,16 +229,16 @@ void ssd_flash_pass(struct ssd_flash *fl, uint64_t turn)
 static int scan_page(struct ssd_flash *fl, struct scan *s, uint32_t at, uint64_t safe)
 {
 	const struct record *r = &s->records[at];
-	const uint32_t page = r->page;
+	const uint32_t page = r->page & ~DAMAGED;
 	int is;
 
 	ssd_flash_pass(fl, r->turn);
-	if (page == NO_PAGE)
+	if (r->page == NO_PAGE)
 		return 0;
 	is = r->turn < safe ? 1 : is_whole(fl, r, at);
 	if (is <= 0)
 		return is ? is : discount(fl, s, at);
-	fl->sums[at] = r->sum;
+	fl->sums[at] = known_sum(r);
 	if (r->since < s->empty[page] || r->since < fl->since[page] ||
 	    (r->since == fl->since[page] && r->turn < s->turns[page]))
 		return 0;
@@ -231,7 +266,7 @@ static bool holds_page(const struct ssd_flash *fl, const struct scan *s, uint32_
 
 static bool is_best(const struct ssd_flash *fl, const struct scan *s, uint32_t at, uint32_t logical)
 {
-	return holds_page(fl, s, at, logical) && s->best[s->records[at].page] == at;
+	return holds_page(fl, s, at, logical) && s->best[s->records[at].page & ~DAMAGED] == at;
 }
 
 /* Pages of a plane: [*@from, *@to). */
@@ -279,7 +314,8 @@ static int undo(struct ssd_flash *fl, struct scan *s, uint32_t plane, uint32_t l
 	plane_pages(fl, plane, &from, &to);
 	for (uint32_t at = from; at < to; at++) {
 		const struct record *r = &s->records[at];
-		uint32_t copy = holds_page(fl, s, at, logical) ? s->best[r->page] : FTL_NONE;
+		uint32_t copy = holds_page(fl, s, at, logical) ? s->best[r->page & ~DAMAGED]
+							       : FTL_NONE;
 		int is;
 
 		if (copy == FTL_NONE || copy == at || copy / fl->g.pages != block ||
@@ -299,7 +335,7 @@ static int undo(struct ssd_flash *fl, struct scan *s, uint32_t plane, uint32_t l
 		if (err)
 			return err;
 		if (twins[i] != FTL_NONE)
-			s->best[s->records[twins[i]].page] = twins[i];
+			s->best[s->records[twins[i]].page & ~DAMAGED] = twins[i];
 	}
 	return 0;
 }
@@ -321,6 +357,8 @@ static int scan_all(struct ssd_flash *fl, struct scan *s, uint32_t logical, uint
 	int err = ssd_file_read(fl->file, fl->file->records, s->records,
 				(size_t)n * sizeof(*s->records));
 
+	if (!err)
+		err = check_records(fl, s, logical);
 	for (uint32_t b = 0; !err && b < ssd_blocks(&fl->g); b++) {
 		scan_block(fl, s, b, logical);
 		for (uint32_t i = 0; !err && i < s->programmed[b]; i++) {
@@ -359,9 +397,7 @@ static int find_pages(struct ssd_flash *fl, uint32_t logical, uint64_t safe, con
 
 		memset(s.best, 0xff, logical * sizeof(*s.best));
 		err = scan_all(fl, &s, logical, safe);
-		if (!err)
-			err = ftl_restore(fl->ftl, &found);
-		if (err == -EILSEQ)
+		if (!err && (err = ftl_restore(fl->ftl, &found)) == -EILSEQ)
 			annex_fail(err, "%s: records of its flash pages contradict each other",
 				   fl->file->path);
 	} else {
@@ -386,6 +422,8 @@ int ssd_flash_open(struct ssd_file *file, const struct ssd_media *media, uint64_
 
 	if (fl) {
 		fl->file = file;
+		/* Pages that are copied from here on are read when the file is opened next. */
+		fl->turn = safe;
 		fl->g = *g;
 		fl->sums = calloc((size_t)ssd_blocks(g) * g->pages, sizeof(*fl->sums));
 		fl->since = calloc(logical, sizeof(*fl->since));
@@ -434,12 +472,13 @@ void ssd_flash_settle(struct ssd_flash *fl)
 }
 
 int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t wanted, uint64_t now,
-		   uint64_t *done)
+		   uint64_t *done, bool *damaged)
 {
 	uint32_t at = ftl_find(fl->ftl, page);
 	int err;
 
 	*done = now;
+	*damaged = false;
 	if (at == FTL_NONE) {
 		memset(buf, 0, fl->g.page);
 		return 0;
@@ -447,20 +486,21 @@ int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t want
 	err = ssd_file_read(fl->file, page_at(fl, at), buf, fl->g.page);
 	if (err)
 		return err;
-	if (page_sum(fl, buf) != fl->sums[at])
-		return annex_fail(-EIO, "%s: page %u is damaged: its checksum is wrong",
-				  fl->file->path, page);
+	*damaged = page_sum(fl, buf) != fl->sums[at];
 	*done = ssd_clock_read(fl->clock, plane_of(fl, at), wanted, now);
 	return 0;
 }
 
-int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, uint64_t now,
-		    uint64_t *done)
+int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, bool damaged,
+		    uint64_t now, uint64_t *done)
 {
-	int err;
+	int err = fl->file->failed;
 
+	if (err)
+		return err;
 	fl->now = now;
 	fl->from = buf;
+	fl->damaged = damaged;
 	err = ftl_write(fl->ftl, page);
 	fl->from = NULL;
 	*done = fl->done;

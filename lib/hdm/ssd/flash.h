@@ -23,7 +23,8 @@ struct ssd_flash;
  * ssd_flash_open() - The flash of a file. Pages that were programmed before the turn @safe are on
  * the medium; later ones are read, to find those that a power cut has torn. Copies of a logical
  * page that are older than its turn in @empty count no more; it is NULL for a fresh file.
- * Return: 0; -EILSEQ (its records contradict themselves); -ENOMEM; errors of the file.
+ * Return: 0; -EILSEQ (its records are damaged, or contradict themselves); -ENOMEM; errors of the
+ * file.
  */
 int ssd_flash_open(struct ssd_file *file, const struct ssd_media *media, uint64_t safe,
 		   const uint64_t *empty, struct ssd_flash **out);
@@ -42,18 +43,19 @@ void ssd_flash_settle(struct ssd_flash *fl);
 
 /*
  * ssd_flash_read() - Read a page; one that holds nothing is all zeroes, and takes no time. *@done:
- * when the first @wanted bytes have come.
- * Return: 0; -EIO (its checksum is wrong); errors of the file.
+ * when the first @wanted bytes have come. *@damaged: not all of them are those that were stored.
+ * Return: 0; errors of the file.
  */
 int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t wanted, uint64_t now,
-		   uint64_t *done);
+		   uint64_t *done, bool *damaged);
 
 /*
  * ssd_flash_write() - Program a page with new bytes; garbage may be collected before. *@done: when
- * it has been programmed. Return: 0, or an error of the file: the page holds what it held.
+ * it has been programmed. @damaged: whoever reads it will be told so.
+ * Return: 0, or an error of the file: the page holds what it held.
  */
-int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, uint64_t now,
-		    uint64_t *done);
+int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, bool damaged,
+		    uint64_t now, uint64_t *done);
 
 /* ssd_flash_trim() - A page holds nothing. Something else has to say so when the file is opened. */
 void ssd_flash_trim(struct ssd_flash *fl, uint32_t page);

@@ -80,7 +80,8 @@ static uint32_t chain(uint32_t crc, const struct ssd_entry *e)
 static bool is_head(const struct ssd_journal *j, const struct group *g, uint64_t left)
 {
 	return g->magic == (MAGIC ^ j->file->salt) && g->crc == head_crc(g) && left >= sizeof(*g) &&
-	       g->n <= (left - sizeof(*g)) / sizeof(struct ssd_entry);
+	       g->n <= (left - sizeof(*g)) / sizeof(struct ssd_entry) && g->safe <= g->seq &&
+	       g->seq < SSD_TURN_MAX && g->epoch < UINT64_MAX;
 }
 
 static uint64_t group_bytes(const struct group *g)
@@ -268,6 +269,11 @@ uint64_t ssd_journal_last(const struct ssd_journal *j, uint64_t *safe)
 	return j->seq;
 }
 
+static struct ssd_entry *entry_of(const struct ssd_journal *j, uint64_t i)
+{
+	return (struct ssd_entry *)(j->buf + sizeof(struct group)) + i;
+}
+
 struct ssd_entry *ssd_journal_add(struct ssd_journal *j, uint64_t at)
 {
 	struct ssd_entry *e;
@@ -283,7 +289,7 @@ struct ssd_entry *ssd_journal_add(struct ssd_journal *j, uint64_t at)
 		j->buf = buf;
 		j->room = room;
 	}
-	e = (struct ssd_entry *)(j->buf + sizeof(struct group)) + j->n++;
+	e = entry_of(j, j->n++);
 	e->at = at;
 	return e;
 }
@@ -304,12 +310,10 @@ bool ssd_journal_fits(const struct ssd_journal *j, uint64_t more)
 
 static int write_group(struct ssd_journal *j, struct group *g)
 {
-	const struct ssd_entry *entries = (struct ssd_entry *)(j->buf + sizeof(*g));
-
 	g->magic = MAGIC ^ j->file->salt;
 	g->n = j->n;
 	for (uint64_t i = 0; i < j->n; i++)
-		g->chain = chain(g->chain, &entries[i]);
+		g->chain = chain(g->chain, entry_of(j, i));
 	g->crc = head_crc(g);
 	j->n = 0;
 	if (!j->buf)
@@ -318,7 +322,7 @@ static int write_group(struct ssd_journal *j, struct group *g)
 	return ssd_file_write(j->file, half_at(j, j->now) + j->at, j->buf, group_bytes(g));
 }
 
-/* All that came before the turn @safe is on the medium. */
+/* @safe: as ssd_journal_last() tells it. */
 static int append(struct ssd_journal *j, uint64_t seq, uint64_t safe)
 {
 	struct group g = {.epoch = j->epoch, .index = j->index, .seq = seq, .safe = safe};

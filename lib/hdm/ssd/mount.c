@@ -89,9 +89,10 @@ static int take_page(struct replay *r, uint32_t from, uint32_t *to)
 	struct annex_cxlssd *s = r->s;
 	const uint32_t page = (uint32_t)(r->lines[from].line / s->page_lines);
 	const uint64_t since = ssd_flash_since(s->flash, page);
-	uint64_t now = 0, done;
-	bool any = false;
-	int err = ssd_gather(s, page, s->page2, s->page_bytes, &now);
+	uint64_t now = 0, last = 0, done;
+	uint32_t n = 0; /* lines, each once */
+	bool damaged;
+	int err = ssd_gather(s, page, s->page2, s->page_bytes, &now, &damaged);
 
 	for (*to = from; *to < r->n && r->lines[*to].line / s->page_lines == page; ++*to) {
 		const struct found *f = &r->lines[*to];
@@ -99,13 +100,14 @@ static int take_page(struct replay *r, uint32_t from, uint32_t *to)
 		/* Flash has it already, or it was trimmed afterwards. */
 		if (f->since < since || f->since < r->empty[page])
 			continue;
-		any = true;
+		n += !n || f->line != last;
+		last = f->line;
 		memcpy(s->page2 + f->line % s->page_lines * SSD_LINE, f->data, SSD_LINE);
 	}
-	if (err || !any)
+	if (err || !n)
 		return err;
 	now = ssd_ingress_enter(&s->programs, now);
-	return ssd_program(s, page, s->page2, now, &done);
+	return ssd_program(s, page, s->page2, damaged && n < s->page_lines, now, &done);
 }
 
 int ssd_mount(struct annex_cxlssd *s)

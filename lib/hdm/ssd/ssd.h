@@ -108,11 +108,13 @@ void ssd_store_logged(struct annex_cxlssd *s, uint64_t line, const char *buf,
 /* clean.c */
 
 /* ssd_gather() - All bytes of a page, as a load would see them; *@now: when flash has given its
- * part, of which @wanted bytes pass the channel. */
-int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted, uint64_t *now);
-/* ssd_program() - A page gets new bytes in flash. *@done: when it has them. It follows
- * ssd_ingress_enter() of the write buffers. */
-int ssd_program(struct annex_cxlssd *s, uint32_t page, const char *buf, uint64_t now,
+ * part, of which @wanted bytes pass the channel. *@damaged: flash has lost some; NULL: that is
+ * -EIO. */
+int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted, uint64_t *now,
+	       bool *damaged);
+/* ssd_program() - A page gets new bytes in flash. *@done: when it has them. @damaged: some are
+ * lost. It follows ssd_ingress_enter() of the write buffers. */
+int ssd_program(struct annex_cxlssd *s, uint32_t page, const char *buf, bool damaged, uint64_t now,
 		uint64_t *done);
 /* ssd_forget() - DRAM has nothing of a page any more. */
 void ssd_forget(struct annex_cxlssd *s, uint32_t page);
