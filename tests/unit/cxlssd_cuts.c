@@ -153,5 +153,75 @@ static void other_dram(void)
 	cxlssd_rig_free(&r);
 }
 
+/* The power is cut dozens of times, in collections, before it is opened to the end. */
+static void cut_again_and_again(void)
+{
+	uint64_t rng = random_seed("again");
+	unsigned char buf[RIG_PAGE];
+	struct cxlssd_rig r;
+
+	cxlssd_rig_make(&r, PAGES, "&channels=1&pages=8&spare=1&dram=4096");
+	r.again = 62;
+	for (uint32_t i = 0; i < 3 * PAGES; i++) {
+		random_fill(&rng, buf, sizeof(buf));
+		cxlssd_rig_blocks(&r, i % PAGES, buf);
+	}
+	for (unsigned int i = 0; i < (UNIT_SANITIZED ? 40 : 200) && !r.wrong; i++) {
+		cxlssd_rig_fence(&r);
+		cxlssd_rig_doom(1 + (unsigned int)(random_next(&rng) % 60));
+		while (!cxlssd_rig_dead()) {
+			random_fill(&rng, buf, sizeof(buf));
+			cxlssd_rig_blocks(&r, (uint32_t)(random_next(&rng) % PAGES), buf);
+		}
+		cxlssd_rig_cut(&r, NULL, 0, &rng, "dram=4096");
+	}
+	cxlssd_rig_free(&r);
+}
+
+/* Blocks and trims last by a fence, also when DRAM has nothing of its own. */
+static void blocks_alone(void)
+{
+	uint64_t rng = random_seed("blocks");
+	unsigned char buf[RIG_PAGE];
+	struct cxlssd_rig r;
+
+	make(&r, drams[0]);
+	for (uint32_t i = 0; i < 60 && !r.wrong; i++) {
+		memset(buf, (int)i + 1, sizeof(buf));
+		cxlssd_rig_blocks(&r, i % PAGES, buf);
+		if (i % 5 == 4)
+			cxlssd_rig_trim(&r, (i - 1) % PAGES, 1);
+		cxlssd_rig_fence(&r);
+		cxlssd_rig_cut(&r, NULL, 0, &rng, drams[0]);
+	}
+	cxlssd_rig_free(&r);
+}
+
+/* However full the journal is, a cut finds room for all lines that are not fenced. */
+static void full_journal(void)
+{
+	static uint64_t lines[1024];
+
+	for (uint32_t fenced = 0; fenced < 600; fenced += 7) {
+		unsigned char buf[ANNEX_CXLSSD_LINE];
+		struct cxlssd_rig r;
+		size_t n = 0;
+
+		cxlssd_rig_make(&r, 256, "&pages=8&dram=32768");
+		for (uint32_t i = 0; i < fenced + 400; i++) {
+			memset(buf, (int)i + 1, sizeof(buf));
+			cxlssd_rig_write(&r, (uint64_t)(i * 9 % r.n_lines) * sizeof(buf), buf,
+					 sizeof(buf));
+			if (i < fenced)
+				cxlssd_rig_fence(&r);
+			n = annex_cxlssd_unfenced(r.s, lines, 1024);
+			r.wrong += n > 32768 / 64 / 4 + 1;
+		}
+		cxlssd_rig_cut(&r, lines, n, NULL, "dram=32768");
+		cxlssd_rig_free(&r);
+	}
+}
+
 UNIT_SUITE(cxlssd_cuts, {"random operations", random_operations}, {"every cut", every_cut},
-	   {"another DRAM after each", other_dram})
+	   {"another DRAM after each", other_dram}, {"again and again", cut_again_and_again},
+	   {"blocks alone", blocks_alone}, {"a full journal", full_journal})

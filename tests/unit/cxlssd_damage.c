@@ -167,6 +167,34 @@ static void damaged_journals(void)
 	close(m.fd);
 }
 
+/* The journal begins with its newer half; nobody takes the older one for it. */
+static void damaged_halves(void)
+{
+	unsigned int refused = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct annex_cxlssd *s = NULL;
+		struct image m;
+		int err;
+
+		journaled_image(&m);
+		image_flip(&m, SSD_FILE_BLOCK + i * m.half + 8);
+		err = image_try(m.path, SMALL, &s);
+		CU_ASSERT(!err || err == -EILSEQ);
+		refused += err == -EILSEQ;
+		for (unsigned int page = 1; !err && page < 10; page++) {
+			unsigned char buf[64], want[64];
+
+			image_fill(want, sizeof(want), 100 + page);
+			CU_ASSERT_EQUAL(annex_cxlssd_read(s, page * PAGE, buf, 64, NULL), 0);
+			CU_ASSERT(!memcmp(buf, want, sizeof(buf)));
+		}
+		annex_cxlssd_close(s);
+		close(m.fd);
+	}
+	CU_ASSERT_EQUAL(refused, 1);
+}
+
 /* Each bit of flash is checked, also of pages that were programmed last, after a clean close. */
 static void rotten_flash(void)
 {
@@ -290,6 +318,7 @@ static void collected_damage(void)
 }
 
 UNIT_SUITE(cxlssd_damage, {"headers", headers}, {"damaged pages", damaged_pages},
-	   {"damaged journals", damaged_journals}, {"rotten flash", rotten_flash},
-	   {"rotten records", rotten_records}, {"lines to a damaged page", logged_to_damaged},
+	   {"damaged journals", damaged_journals}, {"damaged halves", damaged_halves},
+	   {"rotten flash", rotten_flash}, {"rotten records", rotten_records},
+	   {"lines to a damaged page", logged_to_damaged},
 	   {"damage that is collected", collected_damage})

@@ -176,6 +176,7 @@ void cxlssd_rig_make(struct cxlssd_rig *r, uint32_t pages, const char *more)
 	char all[200];
 
 	memset(r, 0, sizeof(*r));
+	r->again = 32;
 	r->fd = memfd_create("cxlssd", MFD_CLOEXEC);
 	CU_ASSERT_FATAL(r->fd >= 0);
 	snprintf(r->path, sizeof(r->path), "/proc/self/fd/%d", r->fd);
@@ -412,8 +413,8 @@ void cxlssd_rig_cut(struct cxlssd_rig *r, const uint64_t *lines, size_t n, uint6
 		lose(r->fd, rng);
 	disk.n = 0;
 	disk.left = ALIVE;
-	/* And once more while it is opened, or twice. */
-	while (rng && random_next(rng) & 1) {
+	/* And while it is opened. */
+	while (rng && random_next(rng) % 64 < r->again) {
 		disk.left = 1 + (unsigned int)(random_next(rng) % 20);
 		snprintf(r->uri, sizeof(r->uri), "cxlssd:%s?%s", r->path, more);
 		if (!annex_cxlssd_open(r->uri, &r->s))

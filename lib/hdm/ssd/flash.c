@@ -191,14 +191,10 @@ static void scan_block(struct ssd_flash *fl, struct scan *s, uint32_t block, uin
 	for (uint32_t i = 0; i < fl->g.pages; i++) {
 		const struct record *r = &s->records[first + i];
 
-		if (!is_record(r, first + i, logical))
+		if (!is_record(r, first + i, logical) || r->worn < s->worn[block])
 			continue;
-		if (r->worn > s->worn[block] || !s->programmed[block])
-			s->programmed[block] = 0;
-		if (r->worn >= s->worn[block]) {
-			s->worn[block] = r->worn;
-			s->programmed[block] = i + 1;
-		}
+		s->worn[block] = r->worn;
+		s->programmed[block] = i + 1;
 	}
 }
 
@@ -324,7 +320,7 @@ static int undo(struct ssd_flash *fl, struct scan *s, uint32_t plane, uint32_t l
 		is = is_whole(fl, r, at);
 		if (is < 0)
 			return is;
-		if (is) {
+		if (is || s->records[copy].page & DAMAGED) {
 			twins[copy % fl->g.pages] = at;
 			n--;
 		}
