@@ -69,8 +69,9 @@ static int write_back(struct window *w, uint32_t page)
 	char now[PAGE], *was = w->was + at;
 	int err = 0;
 
-	/* Programs may store meanwhile; they compare with @was again later. */
-	memcpy(now, w->base + at, PAGE);
+	/* Programs may store meanwhile: a line that is torn so is compared with @was again later. */
+	if (pread(w->fd, now, PAGE, (off_t)at) != PAGE)
+		return annex_fail(-EIO, "cxlssd: a page cannot be read: %m");
 	for (uint32_t from = 0, to; !err && from < PAGE; from = to) {
 		to = from + ANNEX_CXLSSD_LINE;
 		if (!memcmp(now + from, was + from, ANNEX_CXLSSD_LINE))
@@ -347,11 +348,13 @@ int window_close(struct window *w)
 {
 	int err = 0;
 
+	pthread_mutex_lock(&w->lock);
 	for (uint32_t i = 0; i < w->n; i++) {
 		int one = write_back(w, w->ring[(w->first + i) % w->room]);
 
 		err = err ? err : one;
 	}
+	pthread_mutex_unlock(&w->lock);
 	stop(w);
 	return err;
 }
