@@ -24,6 +24,7 @@ static struct {
 	struct sector *before;
 	size_t n, room;
 	unsigned int left; /* writes until it is dead; 0: it is */
+	uint64_t pages;    /* where they begin in the file */
 	int on;
 } disk;
 
@@ -85,6 +86,7 @@ int __wrap_ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size
 		memset(b->data, 0, SECTOR);
 		CU_ASSERT(pread(f->fd, b->data, SECTOR, (off_t)b->at) >= 0);
 	}
+	disk.pages = f->pages;
 	err = __real_ssd_file_write(f, at, buf, len);
 	/* The write in which the disk dies is done, or in part. */
 	return err ? err : dies(f);
@@ -102,12 +104,17 @@ int __wrap_ssd_file_sync(struct ssd_file *f)
 }
 
 /* Sectors go back to what they had, one write after the other, or stay at one of these. */
-static void lose(int fd, uint64_t *rng)
+static bool stays(uint64_t at, bool tears, uint64_t *rng)
+{
+	return tears ? at < disk.pages || !(random_next(rng) % 8) : random_next(rng) & 1;
+}
+
+static void lose(int fd, bool tears, uint64_t *rng)
 {
 	for (size_t i = disk.n; i--;) {
 		struct sector *b = &disk.before[i];
 		uint64_t at = b->at;
-		int keeps = random_next(rng) & 1;
+		bool keeps = stays(at, tears, rng);
 
 		if (at == UINT64_MAX)
 			continue;
@@ -115,7 +122,7 @@ static void lose(int fd, uint64_t *rng)
 			if (disk.before[k].at != at)
 				continue;
 			CU_ASSERT_EQUAL(pwrite(fd, disk.before[k].data, SECTOR, (off_t)at), SECTOR);
-			keeps = random_next(rng) & 1;
+			keeps = stays(at, tears, rng);
 		}
 		for (size_t k = 0; k <= i; k++)
 			if (disk.before[k].at == at)
@@ -410,7 +417,7 @@ void cxlssd_rig_cut(struct cxlssd_rig *r, const uint64_t *lines, size_t n, uint6
 {
 	expect(r, annex_cxlssd_cut(r->s, lines, n));
 	if (rng)
-		lose(r->fd, rng);
+		lose(r->fd, r->tears, rng);
 	disk.n = 0;
 	disk.left = ALIVE;
 	/* And while it is opened. */
@@ -419,7 +426,7 @@ void cxlssd_rig_cut(struct cxlssd_rig *r, const uint64_t *lines, size_t n, uint6
 		snprintf(r->uri, sizeof(r->uri), "cxlssd:%s?%s", r->path, more);
 		if (!annex_cxlssd_open(r->uri, &r->s))
 			annex_cxlssd_cut(r->s, NULL, 0);
-		lose(r->fd, rng);
+		lose(r->fd, r->tears, rng);
 		disk.left = ALIVE;
 	}
 	cxlssd_rig_open(r, more);

@@ -34,6 +34,7 @@ struct whole {
 /*
  * struct cxlssd_rig - @path: of a file in memory that goes with the process; @uri: of the endpoint.
  * @wrong: bytes or errors that no promise allows.
+ * @tears: a cut loses most pages of flash that are not synced, and none of their records.
  * @again: so many of 64 times that it is opened after a cut, the power is cut once more.
  */
 struct cxlssd_rig {
@@ -46,6 +47,7 @@ struct cxlssd_rig {
 	uint32_t n_wholes, room;
 	uint64_t stores, wrong;
 	unsigned int again;
+	bool tears;
 };
 
 /* An endpoint in a new file, of @pages pages; @more: "&KEY=VALUE" or "". */
