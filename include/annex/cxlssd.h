@@ -127,8 +127,11 @@ uint32_t annex_cxlssd_page(const struct annex_cxlssd *s);
  * @bytes: how many.
  * @t: when, in virtual time; NULL: now.
  *
- * Return: 0; -EINVAL (it crosses the end); -EIO (a flash page whose checksum is wrong); errors of
- * the file.
+ * A page whose checksum is wrong stays damaged until all of it is written, or trimmed. A log takes
+ * lines of such a page without reading it; unless they are the whole page, they are lost with it
+ * when the log is cleaned, which is told by a warning.
+ *
+ * Return: 0; -EINVAL (it crosses the end); -EIO (a damaged flash page); errors of the file.
  */
 int annex_cxlssd_read(struct annex_cxlssd *s, uint64_t at, void *buf, size_t bytes,
 		      struct annex_cxlssd_time *t);
