@@ -206,7 +206,8 @@ $(OUT)/unit: $(UNIT_OBJ) $(UNIT_PARTS) $(SHIM_OBJ) $(SHIM_MODULE) $(OUT)/whole.a
 CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/client/served.c \
 	tests/unit/main.c tests/unit/hdm_rig.c $(filter-out %_device.c,\
 	$(wildcard tests/unit/kernels_*.c)) $(wildcard tests/ndp/*.c)) \
-	$(filter $(addprefix $(OUT)/lib/,core/% hdm/% ndp/client/% ndp/kernels/%),$(LIB_OBJ)) \
+	$(filter-out $(OUT)/lib/hdm/cxlssd_dev.o,$(filter $(addprefix $(OUT)/lib/,\
+	core/% hdm/% ndp/client/% ndp/kernels/%),$(LIB_OBJ))) \
 	$(filter $(patsubst %.c,$(OUT)/%.o,$(wildcard lib/ndp/*.c)),$(LIB_OBJ))
 $(OUT)/unit-client: $(CLIENT_OBJ)
 	$(call say,LD)

@@ -10,6 +10,7 @@
 #include "core/scheme.h"
 #include "nvme/emu/emu.h"
 #include "nvme/module/module.h"
+#include "blocks.h"
 #include "dev.h"
 
 #define DEFAULT_QUEUES 4u
@@ -22,15 +23,15 @@
 #define MIN_LIST 256u
 #define NO_LIMIT_MDTS 31u
 
-static int check_opts(struct annex_dev *dev, const struct annex_dev_opts *opts)
+/* @served: the controller is in the process. */
+static int check_opts(struct annex_dev *dev, const struct annex_dev_opts *opts, bool served)
 {
 	struct annex_dev_opts o = {0};
 
 	if (opts)
 		o = *opts;
 	if (!o.queues)
-		o.queues = annex_dev_traits(dev->uri) & ANNEX_TRAIT_SERVED ? SERVED_QUEUES
-									   : DEFAULT_QUEUES;
+		o.queues = served ? SERVED_QUEUES : DEFAULT_QUEUES;
 	o.depth = o.depth ? o.depth : DEFAULT_DEPTH;
 	o.max_transfer = o.max_transfer ? o.max_transfer : DEFAULT_TRANSFER;
 	o.timeout_ms = o.timeout_ms ? o.timeout_ms : DEFAULT_TIMEOUT_MS;
@@ -105,7 +106,7 @@ static int open_kind(struct annex_dev *dev, const struct annex_uri *uri)
 	return err ? err : kinds[kind].open(uri, &dev->ctrl);
 }
 
-static int open_ctrl(struct annex_dev *dev)
+static int open_ctrl(struct annex_dev *dev, const struct annex_blocks *blocks)
 {
 	struct annex_uri *uri = malloc(sizeof(*uri));
 	int err;
@@ -113,7 +114,9 @@ static int open_ctrl(struct annex_dev *dev)
 	if (!uri)
 		return annex_fail(-ENOMEM, "%.64s: out of memory", dev->uri);
 	err = annex_uri_parse(dev->uri, uri);
-	if (!err)
+	if (!err && blocks)
+		err = annex_emu_open_blocks(uri, blocks, &dev->ctrl);
+	else if (!err)
 		err = open_kind(dev, uri);
 	free(uri);
 	return err;
@@ -237,8 +240,10 @@ static int try_provider(struct annex_dev *dev)
 	return err;
 }
 
-int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct annex_dev **out)
+int nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
+		     const struct annex_dev_opts *opts, struct annex_dev **out)
 {
+	const bool served = blocks || annex_dev_traits(uri) & ANNEX_TRAIT_SERVED;
 	struct annex_dev *dev = calloc(1, sizeof(*dev));
 	int err;
 
@@ -246,9 +251,10 @@ int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct an
 		return annex_fail(-ENOMEM, "%.64s: out of memory", uri);
 	pthread_mutex_init(&dev->recover_lock, NULL);
 	dev->uri = strdup(uri);
-	err = dev->uri ? check_opts(dev, opts) : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	err = dev->uri ? check_opts(dev, opts, served)
+		       : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
 	if (!err)
-		err = open_ctrl(dev);
+		err = open_ctrl(dev, blocks);
 	if (!err)
 		err = read_identity(dev);
 	if (!err)
@@ -261,6 +267,11 @@ int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct an
 	}
 	*out = dev;
 	return 0;
+}
+
+int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct annex_dev **out)
+{
+	return nvme_open_blocks(uri, NULL, opts, out);
 }
 
 /* The controller forgets queues before any memory that it knows is freed. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The emulated NVMe controller: mem: (RAM behind it) and file: (the proxy, by io_uring).
+ * The emulated NVMe controller: mem: (RAM behind it), file: (the proxy, by io_uring), and what
+ * others have behind functions.
  */
 #ifndef ANNEX_EMU_EMU_H
 #define ANNEX_EMU_EMU_H
 
 #include <annex/uri.h>
+#include "core/blocks.h"
 #include "core/ctrl.h"
 
 /**
@@ -25,5 +27,16 @@ int annex_emu_open_mem(const struct annex_uri *uri, struct annex_ctrl **out);
  * Return: as annex_emu_open_mem(), or the errno of the file.
  */
 int annex_emu_open_file(const struct annex_uri *uri, struct annex_ctrl **out);
+
+/**
+ * annex_emu_open_blocks() - Make a controller whose one namespace is behind functions.
+ * @uri: whose parameters may be serve= and fault=.
+ * @blocks: the functions, which are needed until the controller is closed; copied.
+ * @out: the controller.
+ *
+ * Return: 0; -EINVAL (the URI, or blocks that are of neither 512 nor 4096 bytes); -ENOMEM.
+ */
+int annex_emu_open_blocks(const struct annex_uri *uri, const struct annex_blocks *blocks,
+			  struct annex_ctrl **out);
 
 #endif

@@ -104,10 +104,10 @@ static void take_out(struct far_list *list, struct emu_req *req)
 	*(req->next ? &req->next->prev : &list->last) = req->prev;
 }
 
-/* A file's data to compare with needs a place beside the far data. */
+/* Data to compare with that is not in RAM needs a place beside the far data. */
 static bool compares_file(const struct annex_emu *emu, const struct emu_req *req)
 {
-	return emu->ring && req->sqe.opcode == ANNEX_NVM_COMPARE;
+	return !annex_emu_in_ram(emu) && req->sqe.opcode == ANNEX_NVM_COMPARE;
 }
 
 static unsigned int units_of(const struct annex_emu *emu, const struct emu_req *req)
@@ -158,7 +158,7 @@ void annex_emu_far_release(struct annex_emu *emu, struct emu_req *req)
 /* With room: data of RAM and data to be written are moved next, that of a file is read first. */
 static void begin(struct annex_emu *emu, struct emu_req *req)
 {
-	if (emu->ring && req->sqe.opcode != ANNEX_NVM_WRITE) {
+	if (!annex_emu_in_ram(emu) && req->sqe.opcode != ANNEX_NVM_WRITE) {
 		annex_emu_ring_start(emu, req);
 		return;
 	}
@@ -229,18 +229,19 @@ static void note_moves(struct annex_emu *emu, struct emu_req **from, struct emu_
 /* After the moves a request ends, but a write to a file now begins its I/O. */
 static void go_on(struct annex_emu *emu, struct emu_req *req)
 {
+	const bool in_ram = annex_emu_in_ram(emu);
 	uint16_t status = req->status;
 	uint8_t op = req->sqe.opcode;
 
 	if (!status && op == ANNEX_NVM_COMPARE &&
-	    memcmp(req->bounce, emu->ring ? req->bounce + req->len : req->ns->ram + req->pos,
+	    memcmp(req->bounce, in_ram ? req->ns->ram + req->pos : req->bounce + req->len,
 		   req->len))
 		status = ANNEX_SC_COMPARE_FAILURE;
-	if (emu->ring && op != ANNEX_NVM_WRITE) {
+	if (!in_ram && op != ANNEX_NVM_WRITE) {
 		annex_emu_ring_finish(emu, req, status);
 		return;
 	}
-	if (emu->ring && !status) {
+	if (!in_ram && !status) {
 		annex_emu_ring_start(emu, req);
 		return;
 	}

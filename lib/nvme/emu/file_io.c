@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How NVM commands become I/O on a file: each is a sequence of one or more steps.
+ * How NVM commands become I/O on a file, or calls of functions: each is a sequence of one or more
+ * steps.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +25,7 @@ static bool durable(const struct emu_req *req)
 	return req->sqe.cdw12 & ANNEX_RW_FUA;
 }
 
-/* Whether O_DIRECT can use the host's memory as it is. */
+/* Whether O_DIRECT, or a function, can use the host's memory as it is. */
 static bool usable(const struct emu_req *req)
 {
 	uintptr_t mask = req->ns->direct ? req->ns->mem_align - 1 : 0;
@@ -32,7 +33,7 @@ static bool usable(const struct emu_req *req)
 	for (unsigned int i = 0; i < req->nsegs; i++)
 		if (((uintptr_t)req->segs[i].iov_base | req->segs[i].iov_len) & mask)
 			return false;
-	return req->nsegs <= IOV_MAX;
+	return req->nsegs <= (req->ns->fd < 0 ? 1 : IOV_MAX);
 }
 
 static int find_buf(const struct annex_emu *emu, const struct iovec *seg)

@@ -18,7 +18,9 @@ static void identify_ctrl(const struct annex_emu *emu, struct annex_id_ctrl *id)
 		.cqes = 4u << 4 | 4,
 		.nn = emu->nns,
 		.oncs = ANNEX_ONCS_COMPARE | ANNEX_ONCS_DSM | ANNEX_ONCS_WRITE_ZEROES,
-		.vwc = emu->ring ? 1u | 3u << 1 : 0, /* flush takes all namespaces at once */
+		.vwc = annex_emu_in_ram(emu)
+			       ? 0
+			       : 1u | 3u << 1, /* flush takes all namespaces at once */
 		.sgls = 1,
 	};
 }

@@ -148,10 +148,10 @@ static void fill_request(struct annex_emu *emu, struct emu_sq *sq, struct emu_cm
 		req->torn = cmd->fault_status;
 	if (cmd->fault == ANNEX_FAULT_ERROR + 1)
 		cmd->status = cmd->fault_status;
-	else if (emu->ring)
-		cmd->status = annex_emu_io_prepare(emu, sq, cmd);
-	else
+	else if (annex_emu_in_ram(emu))
 		cmd->status = annex_emu_mem_run(emu, sq, cmd);
+	else
+		cmd->status = annex_emu_io_prepare(emu, sq, cmd);
 }
 
 /* Commands that outlive the batch. */
@@ -168,7 +168,7 @@ static void run_slow(struct annex_emu *emu, struct emu_sq *sq, unsigned int n, u
 			annex_emu_req_done(emu, cmd->req, cmd->status);
 		else if (cmd->req->far)
 			annex_emu_far_start(emu, cmd->req);
-		else if (!emu->ring)
+		else if (annex_emu_in_ram(emu))
 			annex_emu_req_done(emu, cmd->req, 0);
 		else
 			annex_emu_ring_start(emu, cmd->req);

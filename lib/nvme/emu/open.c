@@ -16,7 +16,7 @@
 /* Whole pages of their own, which others can be given to write (a GPU). */
 #define DOORBELL_BYTES                                                                             \
 	((2 * EMU_QUEUES * EMU_STRIDE + ANNEX_NVME_PAGE - 1) / ANNEX_NVME_PAGE * ANNEX_NVME_PAGE)
-#define MEM_REQS 1024u /* commands of mem: that faults can hold back at once */
+#define MEM_REQS 1024u /* commands, but of file:, that can be held back at once */
 
 static void emu_close(struct annex_ctrl *ctrl);
 
@@ -80,11 +80,12 @@ static struct annex_emu *emu_alloc(void)
 /* Make written data durable, as far as files are, before they are closed (CC.SHN, Base 3.6). */
 static void flush(struct annex_emu *emu)
 {
-	if (!emu->ring || annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
+	if (annex_emu_in_ram(emu) || annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
 		return;
 	pthread_mutex_lock(&emu->async);
 	annex_emu_ring_start(emu, annex_emu_req_own(emu));
-	annex_emu_ring_submit(emu);
+	if (emu->ring)
+		annex_emu_ring_submit(emu);
 	pthread_mutex_unlock(&emu->async);
 	while (annex_atomic_load(&emu->flushing, ANNEX_ACQUIRE) && !annex_emu_drain(emu, NULL))
 		;
@@ -159,6 +160,7 @@ static int read_serve(const struct annex_uri *uri, enum emu_serve *serve)
 }
 
 static int open_emu(const struct annex_uri *uri, uint32_t requests,
+		    const struct annex_blocks *blocks,
 		    int (*backend)(struct annex_emu *emu, const struct annex_uri *uri),
 		    struct annex_ctrl **out)
 {
@@ -168,6 +170,8 @@ static int open_emu(const struct annex_uri *uri, uint32_t requests,
 
 	if (!emu)
 		return annex_fail(-ENOMEM, "%s: no memory for the controller", uri->scheme);
+	if (blocks)
+		emu->blocks = *blocks;
 	/* All that can be wrong with the words, before the backend touches a file. */
 	err = read_serve(uri, &serve);
 	if (!err)
@@ -190,7 +194,7 @@ static int open_emu(const struct annex_uri *uri, uint32_t requests,
 
 int annex_emu_open_mem(const struct annex_uri *uri, struct annex_ctrl **out)
 {
-	return open_emu(uri, MEM_REQS, annex_emu_mem_open, out);
+	return open_emu(uri, MEM_REQS, NULL, annex_emu_mem_open, out);
 }
 
 static int open_file(struct annex_emu *emu, const struct annex_uri *uri)
@@ -202,5 +206,11 @@ static int open_file(struct annex_emu *emu, const struct annex_uri *uri)
 
 int annex_emu_open_file(const struct annex_uri *uri, struct annex_ctrl **out)
 {
-	return open_emu(uri, EMU_RING_REQS, open_file, out);
+	return open_emu(uri, EMU_RING_REQS, NULL, open_file, out);
+}
+
+int annex_emu_open_blocks(const struct annex_uri *uri, const struct annex_blocks *blocks,
+			  struct annex_ctrl **out)
+{
+	return open_emu(uri, MEM_REQS, blocks, annex_emu_blocks_open, out);
 }

@@ -37,6 +37,7 @@ static void init(struct emu_req *req, struct emu_sq *sq)
 	req->done = req->tries = req->step = 0;
 	req->status = req->torn = 0;
 	req->fault = 0;
+	req->due = 0;
 	req->far = req->dropped = req->cancelled = req->zeroing = false;
 	req->nsegs = req->seg = 0;
 	req->steps = 1;
@@ -146,9 +147,12 @@ static void timer_remove(struct annex_emu *emu, struct emu_req *req)
 static void timer_add(struct annex_emu *emu, struct emu_req *req)
 {
 	struct emu_req *prev = emu->timers_last;
+	const uint64_t now = annex_now();
 
 	req->state = EMU_REQ_TIMED;
-	req->due = annex_now() + req->delay_us * 1000ull;
+	req->due = req->due > now ? req->due : now;
+	if (req->fault == ANNEX_FAULT_DELAY + 1)
+		req->due += req->delay_us * 1000ull;
 	while (prev && prev->due > req->due)
 		prev = prev->prev;
 	req->prev = prev;
@@ -197,7 +201,8 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 
 	annex_emu_far_release(emu, req);
 	if (!sq && status)
-		annex_log(ANNEX_LOG_WARNING, "file: what was written may be lost: flush failed");
+		annex_log(ANNEX_LOG_WARNING,
+			  "emulated controller: the flush at its close failed: writes may be lost");
 	if (!sq)
 		annex_atomic_store(&emu->flushing, 0u, ANNEX_RELEASE);
 	if (!sq || req->dropped) {
@@ -212,12 +217,12 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 	if (req->fault == ANNEX_FAULT_LOSE + 1) {
 		annex_emu_cq_give_back(sq->cq, 1);
 		annex_emu_req_free(emu, req);
-	} else if (req->fault == ANNEX_FAULT_DELAY + 1) {
-		timer_add(emu, req);
 	} else if (req->fault == ANNEX_FAULT_REORDER + 1 && !sq->held) {
 		/* One at a time: a second one is the later command that the first waits for. */
 		req->state = EMU_REQ_HELD;
 		annex_atomic_store(&sq->held, req, ANNEX_RELAXED);
+	} else if (req->fault == ANNEX_FAULT_DELAY + 1 || req->due > annex_now()) {
+		timer_add(emu, req);
 	} else {
 		req_post(emu, req, status);
 		post_held(emu, sq);

@@ -30,6 +30,7 @@ enum emu_req_state {
  * @delay_us: delay of the completion.
  * @step: the step that a command of several I/Os is at; see ring.c.
  * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
+ * @due: when it completes, where that is later than now (annex_now()).
  * @buf: registered buffer that holds the one piece of data, or -1.
  */
 struct emu_req {

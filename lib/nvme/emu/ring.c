@@ -168,11 +168,33 @@ void annex_emu_ring_finish(struct annex_emu *emu, struct emu_req *req, uint16_t 
 	annex_emu_req_done(emu, req, status);
 }
 
+/* All I/O of a request has ended; what it read for far memory is still to be moved. */
+static void ended(struct annex_emu *emu, struct emu_req *req, uint16_t status)
+{
+	if (req->far && !status && !req->dropped && req->sqe.opcode != ANNEX_NVM_WRITE)
+		annex_emu_far_arrived(emu, req);
+	else
+		annex_emu_ring_finish(emu, req, status);
+}
+
+/* Functions instead of a ring: all I/O has ended when the mutex is let go. */
+static void call(struct annex_emu *emu, struct emu_req *req)
+{
+	uint16_t status = 0;
+
+	while (req->step < req->steps &&
+	       !annex_emu_io_result(req, annex_emu_blocks_step(emu, req), &status))
+		;
+	ended(emu, req, status);
+}
+
 void annex_emu_ring_start(struct annex_emu *emu, struct emu_req *req)
 {
 	req->state = EMU_REQ_RING;
 	annex_atomic_add(&emu->in_flight, 1u, ANNEX_SEQ_CST);
-	if (!annex_emu_io_issue(emu, req))
+	if (emu->blocks.read)
+		call(emu, req);
+	else if (!annex_emu_io_issue(emu, req))
 		annex_emu_ring_finish(emu, req, 0);
 }
 
@@ -227,15 +249,6 @@ void annex_emu_ring_submit(struct annex_emu *emu)
 	if (rc < 0 && rc != -EAGAIN && rc != -EBUSY && rc != -EINTR && rc != -ENOMEM)
 		refuse(emu, rc);
 	annex_atomic_store(&emu->backlog, (uint32_t) !!io_uring_sq_ready(uring), ANNEX_RELEASE);
-}
-
-/* All I/O of a request has ended; what it read for far memory is still to be moved. */
-static void ended(struct annex_emu *emu, struct emu_req *req, uint16_t status)
-{
-	if (req->far && !status && !req->dropped && req->sqe.opcode != ANNEX_NVM_WRITE)
-		annex_emu_far_arrived(emu, req);
-	else
-		annex_emu_ring_finish(emu, req, status);
 }
 
 /* Return: how many I/Os had ended. */

@@ -47,4 +47,7 @@ uint16_t annex_emu_io_prepare(struct annex_emu *emu, struct emu_sq *sq, struct e
 bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req);
 bool annex_emu_io_result(struct emu_req *req, int res, uint16_t *status);
 
+/* blocks.c: the next I/O, carried out. Return: what became of it, for result(). */
+int annex_emu_blocks_step(const struct annex_emu *emu, struct emu_req *req);
+
 #endif

@@ -55,7 +55,8 @@ static uint32_t reserve(struct annex_emu *emu, struct emu_sq *sq, uint32_t want)
 	sq->cmds[0].req = NULL;
 	if (!n)
 		return 0;
-	if (!emu->ring && !emu->far && !annex_atomic_load(&emu->faults.n, ANNEX_RELAXED) &&
+	if (annex_emu_in_ram(emu) && !emu->far &&
+	    !annex_atomic_load(&emu->faults.n, ANNEX_RELAXED) &&
 	    !annex_atomic_load(&sq->held, ANNEX_RELAXED))
 		return n;
 	pthread_mutex_lock(&emu->async);

@@ -26,6 +26,7 @@
 #include <annex/device.h>
 #include <annex/nvme.h>
 #include <annex/uri.h>
+#include "core/blocks.h"
 #include "core/ctrl.h"
 #include "core/range.h"
 #include "core/log.h"
@@ -60,7 +61,7 @@ enum emu_serve {
 	EMU_SERVE_BUSY,
 };
 
-/* A namespace: a range of bytes in RAM or a file. */
+/* A namespace: a range of bytes in RAM, in a file, or behind functions. */
 struct emu_ns {
 	uint32_t nsid;
 	unsigned int shift; /* log2 of the block size */
@@ -169,8 +170,9 @@ struct annex_emu {
 	uint32_t *doorbells;
 	unsigned int nns;
 	struct emu_ns ns[EMU_NAMESPACES];
-	struct emu_ring *ring; /* file: */
-	struct emu_far *far;   /* while such memory is mapped; changed while every queue is held */
+	struct emu_ring *ring;      /* file: */
+	struct annex_blocks blocks; /* of the namespace behind functions */
+	struct emu_far *far; /* while such memory is mapped; changed while every queue is held */
 	bool threaded;
 	bool busy;    /* the service thread does not sleep */
 	bool created; /* the first file, by this open */
@@ -211,6 +213,12 @@ struct annex_emu {
 static inline struct annex_emu *annex_emu_of(struct annex_ctrl *ctrl)
 {
 	return (struct annex_emu *)(void *)((char *)ctrl - offsetof(struct annex_emu, ctrl));
+}
+
+/* Whether data lies in RAM, so that commands end where they are fetched. */
+static inline bool annex_emu_in_ram(const struct annex_emu *emu)
+{
+	return !emu->ring && !emu->blocks.read;
 }
 
 /* Whether a live queue's doorbell is ahead of what was fetched. */
@@ -264,6 +272,9 @@ int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri);
 void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri);
 int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
 void annex_emu_file_close(struct annex_emu *emu);
+
+/* blocks.c: functions behind it. */
+int annex_emu_blocks_open(struct annex_emu *emu, const struct annex_uri *uri);
 
 /* fault.c */
 int annex_emu_inject(struct annex_ctrl *ctrl, const struct annex_fault *fault);
