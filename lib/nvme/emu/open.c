@@ -170,14 +170,14 @@ static int open_emu(const struct annex_uri *uri, uint32_t requests,
 
 	if (!emu)
 		return annex_fail(-ENOMEM, "%s: no memory for the controller", uri->scheme);
-	if (blocks)
-		emu->blocks = *blocks;
 	/* All that can be wrong with the words, before the backend touches a file. */
 	err = read_serve(uri, &serve);
 	if (!err)
 		err = add_faults(emu, uri);
 	if (!err)
 		err = annex_emu_reqs_open(emu, requests);
+	if (!err && blocks)
+		emu->blocks = *blocks;
 	if (!err)
 		err = backend(emu, uri);
 	if (!err && serve != EMU_SERVE_CALLER)
