@@ -221,22 +221,22 @@ int annex_cxlssd_write_blocks(struct annex_cxlssd *s, uint64_t at, const void *b
 int annex_cxlssd_trim(struct annex_cxlssd *s, uint64_t at, uint64_t bytes);
 
 /**
- * annex_cxlssd_open_dev() - Open a device (annex/device.h) whose NVMe commands work on the blocks of
- * an endpoint.
+ * annex_cxlssd_open_dev() - Open a device (annex/device.h): NVMe commands on an endpoint's
+ * blocks.
  * @s: the endpoint, whose pages have 512 or 4096 bytes. It must outlive the device.
  * @params: how the device is served and which faults it has, as the parameters of a mem: URI:
  *	"serve=thread&fault=delay,us=100"; NULL: none.
  * @opts: NULL for the defaults.
  * @out: the device, to be given back with annex_dev_close(), which flushes.
  *
- * It has one namespace, whose logical blocks are the endpoint's pages. Both interfaces show the same
- * bytes: a command sees stores that have returned before it was submitted, and loads see a command
- * that has completed. Flush, and a write with ANNEX_IO_FUA, are annex_cxlssd_fence(): bytes stored
- * before last as well. Deallocated and zeroed blocks are trimmed. A page whose checksum is wrong is
- * an unrecovered read error, a failed file a write fault. With delay=1 commands complete at the time
- * of the model, so that many of them overlap.
+ * It has one namespace, whose logical blocks are the endpoint's pages. Both interfaces show the
+ * same bytes: a command sees stores that have returned before it was submitted, and loads see a
+ * command that has completed. Flush, and a write with ANNEX_IO_FUA, are annex_cxlssd_fence():
+ * stores before it last as well. Deallocated and zeroed blocks are trimmed. A page whose checksum
+ * is wrong is an unrecovered read error, a file that failed a write fault. With delay=1 commands
+ * complete at the time of the model, and those of several dies overlap.
  *
- * An endpoint may have several devices; annex_dev_claim() of one does not keep others out, nor
+ * An endpoint may have several devices. annex_dev_claim() of one keeps out neither the others nor
  * stores.
  *
  * Return: 0; -EINVAL (pages of another size; a parameter, or an option); -E2BIG (@params is longer
