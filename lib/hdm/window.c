@@ -69,7 +69,7 @@ static int write_back(struct window *w, uint32_t page)
 	char now[PAGE], *was = w->was + at;
 	int err = 0;
 
-	/* Programs may store meanwhile: a line that is torn so is compared with @was again later. */
+	/* Programs may store meanwhile: a torn line is compared with @was again later. */
 	if (pread(w->fd, now, PAGE, (off_t)at) != PAGE)
 		return annex_fail(-EIO, "cxlssd: a page cannot be read: %m");
 	for (uint32_t from = 0, to; !err && from < PAGE; from = to) {
