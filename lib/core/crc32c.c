@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #endif
@@ -13,6 +14,14 @@
 
 static uint32_t table[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static inline uint64_t word_at(const uint64_t *words, unsigned int i)
+{
+	uint64_t word;
+
+	memcpy(&word, (const char *)words + 8 * (size_t)i, sizeof(word));
+	return word;
+}
 
 static void fill(void)
 {
@@ -38,7 +47,7 @@ uint32_t crc32c_by_table(const uint64_t *words, unsigned int n, uint32_t last)
 
 	pthread_once(&once, fill);
 	for (unsigned int i = 0; i < n; i++)
-		c = take_bytes(c, words[i], 8);
+		c = take_bytes(c, word_at(words, i), 8);
 	return ~take_bytes(c, last, 4);
 }
 
@@ -49,7 +58,7 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(const uint64_t 
 	uint64_t c = ~0u;
 
 	for (unsigned int i = 0; i < n; i++)
-		c = _mm_crc32_u64(c, words[i]);
+		c = _mm_crc32_u64(c, word_at(words, i));
 	return ~_mm_crc32_u32((uint32_t)c, last);
 }
 
