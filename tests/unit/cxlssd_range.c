@@ -72,7 +72,7 @@ static void random_stores(void)
 	struct annex_hdm_block block;
 	struct annex_hdm *h;
 	struct place p;
-	void *piece;
+	void *piece = NULL;
 
 	make(&p, "&window=1M&log=skybyte");
 	h = open_range(&p);
