@@ -89,17 +89,17 @@ static void beside_an_array(void)
 /* Four streams of lines on different channels, each with a load under way: how long it takes. */
 static uint64_t stream(const char *names, struct annex_cxlport_stats *stats)
 {
-	struct annex_cxlssd *s = open_ssd("cxlssd:?size=16M&dram=128K&unit=256");
+	struct annex_cxlssd *s = open_ssd("cxlssd:?size=16M&dram=128K&page=512");
 	struct annex_cxlport *p = open_port(s, names, (struct annex_cxlport_opts){0});
 	uint64_t at[4], ready[4], last = 0;
 	char buf[LINE] = {0};
 
-	for (uint64_t page = 0; page < 16 << 20; page += 4096)
+	for (uint64_t page = 0; page < 16 << 20; page += 512)
 		CU_ASSERT_EQUAL_FATAL(annex_cxlssd_write(s, page, buf, LINE, NULL), 0);
 	CU_ASSERT_EQUAL(annex_cxlssd_flush(s, NULL), 0);
 	/* Virtual time goes on from what the writes took. */
 	for (unsigned int i = 0; i < 4; i++) {
-		at[i] = ((uint64_t)i << 20) + (uint64_t)i * 4096;
+		at[i] = ((uint64_t)i << 20) + (uint64_t)i * 512;
 		ready[i] = 1000000000;
 	}
 	for (unsigned int n = 0; n < 4 * 4096; n++) {

@@ -4,13 +4,14 @@
 
 /*
  * struct ssd_clock - @pass: nanoseconds of a page on a channel. @dies, @channels: when each will be
- * idle.
+ * idle. @held: of each plane, the page in its register + 1; 0: none.
  */
 struct ssd_clock {
 	struct ssd_geometry g;
 	struct ssd_media media;
 	uint64_t pass;
 	uint64_t *dies, *channels;
+	uint64_t *held;
 };
 
 /* Nanoseconds of some bytes on a channel. */
@@ -30,7 +31,8 @@ struct ssd_clock *ssd_clock_create(const struct ssd_geometry *g, const struct ss
 	c->pass = pass(c, g->page);
 	c->dies = calloc((size_t)g->channels * g->dies, sizeof(*c->dies));
 	c->channels = calloc(g->channels, sizeof(*c->channels));
-	if (c->dies && c->channels)
+	c->held = calloc(ssd_planes(g), sizeof(*c->held));
+	if (c->dies && c->channels && c->held)
 		return c;
 	ssd_clock_destroy(c);
 	return NULL;
@@ -42,6 +44,7 @@ void ssd_clock_destroy(struct ssd_clock *c)
 		return;
 	free(c->dies);
 	free(c->channels);
+	free(c->held);
 	free(c);
 }
 
@@ -59,11 +62,13 @@ static uint64_t busy(struct ssd_clock *c, uint32_t plane, uint64_t now, uint64_t
 	return *die;
 }
 
-uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint32_t bytes, uint64_t now)
+uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint32_t page, uint32_t bytes,
+			uint64_t now)
 {
 	uint64_t *channel = &c->channels[ssd_channel(&c->g, plane)];
-	uint64_t there = busy(c, plane, now, c->media.read);
+	uint64_t there = busy(c, plane, now, c->held[plane] == page + 1ull ? 0 : c->media.read);
 
+	c->held[plane] = page + 1ull;
 	*channel = later(*channel, there) + (bytes == c->g.page ? c->pass : pass(c, bytes));
 	return busy(c, plane, *channel, 0);
 }
@@ -73,17 +78,20 @@ uint64_t ssd_clock_program(struct ssd_clock *c, uint32_t plane, uint64_t now)
 	uint64_t *channel = &c->channels[ssd_channel(&c->g, plane)];
 	uint64_t from = later(now, ssd_clock_idle(c, plane));
 
+	c->held[plane] = 0;
 	*channel = later(*channel, from) + c->pass;
 	return busy(c, plane, *channel, c->media.program);
 }
 
 uint64_t ssd_clock_erase(struct ssd_clock *c, uint32_t plane, uint64_t now)
 {
+	c->held[plane] = 0;
 	return busy(c, plane, now, c->media.erase);
 }
 
 uint64_t ssd_clock_copy(struct ssd_clock *c, uint32_t plane, uint64_t now)
 {
+	c->held[plane] = 0;
 	return busy(c, plane, now, c->media.read + c->media.program);
 }
 

@@ -483,7 +483,7 @@ int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t want
 	if (err)
 		return err;
 	*damaged = page_sum(fl, buf) != fl->sums[at];
-	*done = ssd_clock_read(fl->clock, plane_of(fl, at), wanted, now);
+	*done = ssd_clock_read(fl->clock, plane_of(fl, at), at, wanted, now);
 	return 0;
 }
 
