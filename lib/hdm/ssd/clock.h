@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the flash of a CXL-SSD has done what it is told. A die does one thing at a time, and keeps a
- * page that it has read until the channel has taken it; a channel carries one page at a time. The
+ * When the flash of a CXL-SSD has done its work. A die does one thing at a time, and keeps a page
+ * that it has read until the channel has taken it; a channel carries one page at a time. The
  * register of a plane holds the page that was read last, until something else is done there: parts
- * of it come without another read. What is told first is done first. Times are nanoseconds of any clock that does not go back.
+ * of it come without another read. Orders are carried out as they come. Times are nanoseconds of
+ * any clock that does not go back.
  *
  * One thread at a time.
  */
