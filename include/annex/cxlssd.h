@@ -31,7 +31,8 @@
  * keeps fenced lines, as by the capacitors of such a device; annex_cxlssd_flush() has flash hold
  * them too.
  *
- * A handle may be used by any number of threads. It is of no use in a child of fork().
+ * A handle may be used by any number of threads. A child of fork() can close it,
+ * which changes nothing; its stores do not last (-ECHILD).
  */
 #ifndef ANNEX_CXLSSD_H
 #define ANNEX_CXLSSD_H

@@ -20,6 +20,7 @@ struct cxlssd {
 	struct annex_cxlssd *s;
 	struct window *w;
 	int file; /* that the window has its pages in */
+	pid_t owner;
 };
 
 static int persist(struct annex_medium *m, void *ptr, size_t len)
@@ -42,6 +43,7 @@ static void let(struct annex_medium *m, void *ptr, size_t len)
 static void close_cxlssd(struct annex_medium *m)
 {
 	struct cxlssd *c = (struct cxlssd *)m;
+	const bool child = c->owner != getpid();
 	int err = c->w ? window_close(c->w) : 0;
 	int flushed = annex_cxlssd_close(c->s);
 
@@ -50,7 +52,8 @@ static void close_cxlssd(struct annex_medium *m)
 			  "cxlssd: not all that was stored was written; what was persisted is "
 			  "there: %s",
 			  annex_last_error());
-	if (m->base)
+	/* A child does not have it; its addresses may be another mapping's. */
+	if (m->base && !child)
 		munmap(m->base, m->bytes);
 	if (c->file >= 0)
 		close(c->file);
@@ -93,6 +96,7 @@ int hdm_cxlssd_open(const struct annex_uri *uri, uint32_t timeout_ms, struct ann
 		return annex_fail(-ENOMEM, "cxlssd: out of memory");
 	c->m = (struct annex_medium){.ops = &ops, .fd = -1, .node = -1};
 	c->file = -1;
+	c->owner = getpid();
 	c->m.persistent = *uri->body;
 	c->m.scratch = !c->m.persistent;
 	err = ssd_open(uri, true, &c->s);

@@ -28,7 +28,7 @@
  * @there: a bit for each page. @ring: those pages, in the order in which they came, @n of them from
  * @first on; @room: as many as there may be.
  * @held: how often each page is, @n_held of them.
- * @bell: tells the handler to end.
+ * @bell: tells the handler to end. @owner: the process that it runs in.
  */
 struct window {
 	struct annex_cxlssd *s;
@@ -42,6 +42,7 @@ struct window {
 	uint32_t *ring, first, n, room;
 	uint16_t *held;
 	uint32_t n_held;
+	pid_t owner;
 };
 
 static bool is_there(const struct window *w, uint32_t page)
@@ -262,7 +263,7 @@ static int start(struct window *w)
 
 static void stop(struct window *w)
 {
-	if (w->handles) {
+	if (w->handles && w->owner == getpid()) {
 		eventfd_write(w->bell, 1);
 		pthread_join(w->handler, NULL);
 	}
@@ -289,6 +290,7 @@ int window_open(struct annex_cxlssd *s, int fd, char *base, uint64_t bytes, uint
 		return annex_fail(-ENOMEM, "cxlssd: out of memory");
 	*w = (struct window){
 		.s = s, .fd = fd, .uffd = -1, .bell = -1, .base = base, .bytes = bytes};
+	w->owner = getpid();
 	w->room = (uint32_t)((most < bytes ? most : bytes) / PAGE);
 	pthread_mutex_init(&w->lock, NULL);
 	err = start(w);
@@ -348,6 +350,11 @@ int window_close(struct window *w)
 {
 	int err = 0;
 
+	/* A child of fork() has neither the pages nor the handler, which may have had the lock. */
+	if (w->owner != getpid()) {
+		stop(w);
+		return 0;
+	}
 	pthread_mutex_lock(&w->lock);
 	for (uint32_t i = 0; i < w->n; i++) {
 		int one = write_back(w, w->ring[(w->first + i) % w->room]);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <annex/cxlssd.h>
 #include <annex/hdm.h>
@@ -185,6 +186,54 @@ static void held(void)
 	close(p.fd);
 }
 
+/* A child of fork() closes what it has, and the file is its parent's still. */
+static void child(void)
+{
+	const char text[] = "of the parent";
+	struct annex_cxlssd *s = NULL;
+	struct annex_hdm_block block;
+	struct annex_hdm *h;
+	char uri[64], buf[64] = "of the child";
+	struct place p;
+	void *piece;
+	int status;
+	pid_t pid;
+
+	make(&p, "");
+	h = open_range(&p);
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(h, 64, 0, "text", &piece), 0);
+	strcpy(piece, text);
+	pid = fork();
+	if (!pid) {
+		annex_hdm_close(h);
+		_exit(0);
+	}
+	CU_ASSERT(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	CU_ASSERT_EQUAL(annex_hdm_persist(h, piece, 64), 0);
+	annex_hdm_close(h);
+	h = open_range(&p);
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_find(h, "text", &block), 0);
+	CU_ASSERT_STRING_EQUAL(annex_hdm_at(h, block.offset), text);
+	annex_hdm_close(h);
+	snprintf(uri, sizeof(uri), "cxlssd:/proc/self/fd/%d", p.fd);
+	CU_ASSERT_EQUAL_FATAL(annex_cxlssd_open(uri, &s), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_write(s, 8 << 20, text, sizeof(text), NULL), 0);
+	pid = fork();
+	if (!pid) {
+		annex_cxlssd_write(s, 8 << 20, buf, sizeof(buf), NULL);
+		if (annex_cxlssd_fence(s, NULL) != -ECHILD || annex_cxlssd_close(s))
+			_exit(1);
+		_exit(0);
+	}
+	CU_ASSERT(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_cxlssd_open(uri, &s), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_read(s, 8 << 20, buf, sizeof(buf), NULL), 0);
+	CU_ASSERT_STRING_EQUAL(buf, text);
+	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+	close(p.fd);
+}
+
 /* A flash page that is damaged is lost to the one who touches it, and to him alone. */
 static void damaged(void)
 {
@@ -221,4 +270,4 @@ static void damaged(void)
 }
 
 UNIT_SUITE(cxlssd_range, {"facts", facts}, {"random stores", random_stores}, {"threads", threads},
-	   {"memory for devices", held}, {"a damaged page", damaged})
+	   {"memory for devices", held}, {"a child of fork", child}, {"a damaged page", damaged})

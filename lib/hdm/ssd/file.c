@@ -57,6 +57,11 @@ static uint64_t lay_out(struct ssd_file *f)
 	return f->pages + n * g->page;
 }
 
+bool ssd_file_forked(const struct ssd_file *f)
+{
+	return !*f->alive;
+}
+
 int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len)
 {
 	if (f->mem) {
@@ -76,9 +81,18 @@ int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len)
 	return 0;
 }
 
+/* A child of fork() has the lock of the file, but not the state of the process that owns it. */
+static int check_child(struct ssd_file *f)
+{
+	if (!f->mem && ssd_file_forked(f) && !f->failed)
+		f->failed = annex_fail(
+			-ECHILD, "%s: opened before fork(): only that process writes it", f->path);
+	return f->failed;
+}
+
 int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
 {
-	if (f->failed)
+	if (check_child(f))
 		return f->failed;
 	if (f->mem) {
 		memcpy(f->mem + at, buf, len);
@@ -103,7 +117,7 @@ int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
 
 int ssd_file_sync(struct ssd_file *f)
 {
-	if (f->failed || !f->dirty || !f->durable)
+	if (check_child(f) || !f->dirty || !f->durable)
 		return f->failed;
 	/* The kernel may have given up pages that it could not write: no second try can tell. */
 	if (fdatasync(f->fd))
@@ -279,6 +293,21 @@ static int open_memory(struct ssd_file *f, const struct ssd_shape *shape)
 	return 0;
 }
 
+/* A page that fork() empties. */
+static int mark_process(struct ssd_file *f)
+{
+	void *alive = mmap(NULL, SSD_FILE_BLOCK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (alive == MAP_FAILED)
+		return annex_fail(-errno, "%s: %m", f->path);
+	f->alive = alive;
+	if (madvise(alive, SSD_FILE_BLOCK, MADV_WIPEONFORK))
+		return annex_fail(-errno, "%s: no page that fork() empties: %m", f->path);
+	*f->alive = 1;
+	return 0;
+}
+
 static int open_disk(struct ssd_file *f, const struct ssd_shape *shape)
 {
 	int err = open_path(f, shape->bytes);
@@ -306,7 +335,9 @@ int ssd_file_open(const char *path, const struct ssd_shape *shape, bool durable,
 	}
 	f->fd = -1;
 	f->durable = durable;
-	err = path ? open_disk(f, shape) : open_memory(f, shape);
+	err = mark_process(f);
+	if (!err)
+		err = path ? open_disk(f, shape) : open_memory(f, shape);
 	if (err) {
 		ssd_file_close(f);
 		return err;
@@ -326,6 +357,8 @@ void ssd_file_close(struct ssd_file *f)
 		annex_log(ANNEX_LOG_WARNING, "%s: it is left unfinished: %m", f->path);
 	if (f->mem)
 		munmap(f->mem, f->len);
+	if (f->alive)
+		munmap(f->alive, SSD_FILE_BLOCK);
 	if (f->fd >= 0)
 		close(f->fd);
 	free(f->path);

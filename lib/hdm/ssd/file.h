@@ -39,12 +39,13 @@ struct ssd_shape {
  * @salt: a random number of this file alone.
  * @journal, @records, @pages: offsets of the parts.
  * @fresh: it has no header yet. @made: it was not there before.
+ * @alive: a byte that is 0 in a child of fork(), which must not write the file.
  * @durable: ssd_file_sync() waits for the medium. @dirty: bytes were written since.
  * @failed: the error of the first write that failed; nothing is written after it.
  */
 struct ssd_file {
 	int fd;
-	char *mem;
+	char *mem, *alive;
 	uint64_t len;
 	char *path;
 	struct ssd_shape shape;
@@ -72,6 +73,9 @@ struct ssd_file {
 int ssd_file_open(const char *path, const struct ssd_shape *shape, bool durable,
 		  struct ssd_file **out);
 void ssd_file_close(struct ssd_file *f);
+
+/* ssd_file_forked() - Whether this is a child of the process that opened it: it writes nothing. */
+bool ssd_file_forked(const struct ssd_file *f);
 
 /* ssd_file_seal() - Give a fresh file its header. Return: as ssd_file_write(). */
 int ssd_file_seal(struct ssd_file *f);

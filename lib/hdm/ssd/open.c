@@ -311,6 +311,11 @@ int annex_cxlssd_close(struct annex_cxlssd *s)
 
 	if (!s)
 		return 0;
+	/* A thread that is not there any more may have had the lock. */
+	if (ssd_file_forked(s->file)) {
+		ssd_close(s);
+		return 0;
+	}
 	pthread_mutex_lock(&s->lock);
 	if (s->journal)
 		err = ssd_flush(s, s->last);
