@@ -172,7 +172,7 @@ run_cell()
 # boot_cell first|last - Boot one machine, from start to verdict; fails if it is to be tried again.
 boot_cell()
 {
-	local line how start=$EPOCHREALTIME
+	local line how status start=$EPOCHREALTIME
 	local limit
 	limit=$(limit_of "${tests[@]}")
 	cell="$KERNEL/iommu=$IOMMU/nvme=$NVME"
@@ -199,13 +199,20 @@ boot_cell()
 	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" &&
 		ANNEX=$build/annex python3 "$qmp" qmp --serve port 2>serve)
 	wait $qemu_pid
-	how="QEMU ended with $? after $(since "$start") s, the console with: $(
+	status=$?
+	how="QEMU ended with $status after $(since "$start") s, the console with: $(
 		tail -n 1 "$dir/console" 2>/dev/null | tr -d '\r' | cut -c 1-100)"
 	qemu_pid=
 	wait
 	if [ "$1" = first ] && grep -qs "$lost_timer" "$dir/console"; then
 		exec 8>&-
 		echo "# $cell: a processor's timer was lost by the emulator: once more"
+		return 1
+	fi
+	# No guest may do that to it, whatever it does.
+	if [ "$1" = first ] && [[ $status =~ ^(134|139)$ ]]; then
+		exec 8>&-
+		echo "# $cell: the emulator crashed ($how): once more"
 		return 1
 	fi
 	for name in "${tests[@]}"; do
