@@ -136,22 +136,33 @@ static void hear(struct annex_cxlport *p, const struct annex_cxlssd_time *t)
 		p->suspended = t->load == ANNEX_CXLSSD_SEVERE;
 }
 
+/* A request is taken into the memory queue. Return: when the endpoint has it. */
+static uint64_t ask(struct annex_cxlport *p, struct annex_cxlssd_time *t)
+{
+	t->told = ssd_ingress_enter(&p->queue, t->now);
+	return t->told + p->o.link_ns;
+}
+
+/* It leaves the queue with the endpoint's response @e. */
+static void answer(struct annex_cxlport *p, const struct annex_cxlssd_time *e,
+		   struct annex_cxlssd_time *t)
+{
+	t->done = e->done + p->o.link_ns;
+	t->hit = e->hit;
+	t->late = e->late;
+	t->load = e->load;
+	ssd_ingress_leave(&p->queue, t->done);
+	hear(p, e);
+}
+
 /* A store through the memory queue. */
 static int send(struct annex_cxlport *p, uint64_t at, const void *buf, size_t bytes,
 		struct annex_cxlssd_time *t)
 {
-	struct annex_cxlssd_time e = {0};
-	int err;
+	struct annex_cxlssd_time e = {.now = ask(p, t)};
+	int err = annex_cxlssd_write(p->s, at, buf, bytes, &e);
 
-	t->told = ssd_ingress_enter(&p->queue, t->now);
-	e.now = t->told + p->o.link_ns;
-	err = annex_cxlssd_write(p->s, at, buf, bytes, &e);
-	t->done = e.done + p->o.link_ns;
-	t->hit = e.hit;
-	t->late = e.late;
-	t->load = e.load;
-	ssd_ingress_leave(&p->queue, t->done);
-	hear(p, &e);
+	answer(p, &e, t);
 	return err;
 }
 
@@ -296,16 +307,10 @@ int annex_cxlport_load(struct annex_cxlport *p, uint64_t at, void *buf, size_t b
 		err = speculate(p, line * ANNEX_CXLSSD_LINE, t->now);
 	if (err)
 		return err;
-	t->told = ssd_ingress_enter(&p->queue, t->now);
-	e.now = t->told + p->o.link_ns;
+	e.now = ask(p, t);
 	err = annex_cxlssd_read(p->s, at, buf, bytes, &e);
-	t->done = e.done + p->o.link_ns;
-	t->hit = e.hit;
-	t->late = e.late;
-	t->load = e.load;
-	ssd_ingress_leave(&p->queue, t->done);
+	answer(p, &e, t);
 	spec_note(&p->spec, line * ANNEX_CXLSSD_LINE, t->told, t->done);
-	hear(p, &e);
 	p->stats.hits += e.hit;
 	p->stats.late += e.hit && e.late;
 	return err;

@@ -191,10 +191,25 @@ static uint64_t lines_of(uint64_t at, uint64_t bytes)
 	return (at + bytes - 1) / SSD_LINE - at / SSD_LINE + 1;
 }
 
-static void count(struct annex_cxlssd *s, uint64_t lines, const struct annex_cxlssd_time *t)
+/* A part of a request, which is judged by itself. */
+static struct annex_cxlssd_time begin_part(const struct annex_cxlssd_time *t)
 {
-	s->stats.hits += t->hit ? lines : 0;
-	s->stats.late += t->hit && t->late ? lines : 0;
+	struct annex_cxlssd_time part = *t;
+
+	part.hit = true;
+	part.late = false;
+	return part;
+}
+
+/* The part was of so many lines; the request is done when all of its parts are. */
+static void end_part(struct annex_cxlssd *s, uint64_t lines, const struct annex_cxlssd_time *part,
+		     struct annex_cxlssd_time *t)
+{
+	s->stats.hits += part->hit ? lines : 0;
+	s->stats.late += part->hit && part->late ? lines : 0;
+	t->done = part->done;
+	t->hit &= part->hit;
+	t->late |= part->late;
 }
 
 int annex_cxlssd_read(struct annex_cxlssd *s, uint64_t at, void *buf, size_t bytes,
@@ -210,15 +225,10 @@ int annex_cxlssd_read(struct annex_cxlssd *s, uint64_t at, void *buf, size_t byt
 		const uint64_t left = s->cache.unit - at % s->cache.unit;
 		const uint32_t n = (uint32_t)(bytes < left ? bytes : left);
 
-		one = *t;
-		one.hit = true;
-		one.late = false;
+		one = begin_part(t);
 		err = ssd_load(s, at, to, n, &one);
 		s->stats.reads += lines_of(at, n);
-		count(s, lines_of(at, n), &one);
-		t->done = one.done;
-		t->hit &= one.hit;
-		t->late |= one.late;
+		end_part(s, lines_of(at, n), &one, t);
 		at += n;
 		to += n;
 		bytes -= n;
@@ -248,17 +258,12 @@ int annex_cxlssd_write(struct annex_cxlssd *s, uint64_t at, const void *buf, siz
 		const uint64_t left = SSD_LINE - at % SSD_LINE;
 		const uint32_t n = (uint32_t)(bytes < left ? bytes : left);
 
-		one = *t;
-		one.hit = true;
-		one.late = false;
+		one = begin_part(t);
 		err = ssd_store(s, at, from, n, &one);
 		if (!err && s->journal && many_loose(s))
 			err = ssd_fence(s);
 		s->stats.writes++;
-		count(s, 1, &one);
-		t->done = one.done;
-		t->hit &= one.hit;
-		t->late |= one.late;
+		end_part(s, 1, &one, t);
 		at += n;
 		from += n;
 		bytes -= n;
