@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include <annex/gpu.h>
+#include "core/racy.h"
 #include "context.h"
 #include "frames.h"
 
@@ -74,6 +75,7 @@ ANNEX_RACY static void copy_words(void *to, const volatile uint64_t *from, uint6
 static int host_moves(void *ctx, const struct annex_far_move *moves, unsigned int n)
 {
 	(void)ctx;
+	annex_racy_begin();
 	for (unsigned int i = 0; i < n; i++) {
 		void *far = (void *)(uintptr_t)moves[i].far;
 
@@ -82,6 +84,7 @@ static int host_moves(void *ctx, const struct annex_far_move *moves, unsigned in
 		else
 			copy_words(moves[i].near, far, moves[i].len / sizeof(uint64_t));
 	}
+	annex_racy_end();
 	return 0;
 }
 

@@ -133,15 +133,3 @@ void rig_threads(unsigned int n, void *(*fn)(void *), void *arg)
 	free(threads);
 	free(args);
 }
-
-#if defined(__SANITIZE_THREAD__) || defined(__clang__)
-/*
- * A line may be changed while a write of it is in flight: it is dirty again afterwards. To the
- * race detector, the device that reads the line is a thread like any other.
- */
-const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void)
-{
-	return "race:annex_emu_mem_run\nrace:host_moves\n";
-}
-#endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "core/racy.h"
 #include "io.h"
 #include "req.h"
 #include "state.h"
@@ -132,8 +133,7 @@ static uint16_t run_pieces(struct annex_emu *emu, struct emu_sq *sq, const struc
 	return 0;
 }
 
-/* Carry a command out. Return: its NVMe status. */
-uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+static uint16_t carry_out(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
 {
 	uint8_t op = cmd->sqe.opcode;
 
@@ -152,4 +152,15 @@ uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 	else
 		memcpy(cmd->ns->ram + cmd->pos, cmd->data, cmd->len);
 	return 0;
+}
+
+/* Carry a command out. Return: its NVMe status. */
+uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+{
+	uint16_t status;
+
+	annex_racy_begin();
+	status = carry_out(emu, sq, cmd);
+	annex_racy_end();
+	return status;
 }
