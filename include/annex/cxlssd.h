@@ -8,6 +8,8 @@
  *
  *	size=BYTES	shown to the host; may be left out when the file is there
  *	media=NAME	optane, znand (default), ull, slc, nand, or a file with a / in its name
+ *	media_percent=N	its times, in percent of that: 100
+ *	erase_percent=N	that of an erase, in percent of that: 100
  *	channels=, dies=, planes=, pages=, page=
  *			geometry: 8 x 1 x 1 planes, blocks of 256 pages of 4096 bytes
  *	spare=PERCENT	flash beyond size, default 7
@@ -19,6 +21,8 @@
  *			(ByteFS, arXiv:2501.04993)
  *	log_size=BYTES	of dram, default 1/8 (skybyte) and 1/2 (bytefs)
  *	unit=BYTES	that DRAM caches at a time, up to a page; default 4096
+ *	fetch=0		a store of whole lines to a unit that DRAM lacks does not fetch the rest
+ *			of it (it does)
  *	queue=N		requests that the endpoint takes in at once, default 64
  *	durable=host	a promise is kept in the backing file over a loss of power (default)
  *	durable=model	it is kept over the death of the process

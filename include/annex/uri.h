@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define ANNEX_URI_MAX 4096 /* longest URI taken, with its NUL */
-#define ANNEX_URI_PARAMS 16
+#define ANNEX_URI_PARAMS 32
 
 /**
  * struct annex_uri - A URI in its parts. Strings point into @text.

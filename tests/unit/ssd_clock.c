@@ -25,7 +25,7 @@ static void alone(void)
 {
 	struct ssd_clock *c = idle();
 
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 1, g.page, 500), 500 + 3000 + 1000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 500), 500 + 3000 + 1000);
 	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 10000), 10000 + 1000 + 100000);
 	CU_ASSERT_EQUAL(ssd_clock_erase(c, PLANE, 200000), 200000 + 1000000);
 	CU_ASSERT_EQUAL(ssd_clock_copy(c, PLANE, 2000000), 2000000 + 3000 + 100000);
@@ -39,8 +39,8 @@ static void one_after_the_other(void)
 	struct ssd_clock *c = idle();
 
 	/* A die, whatever the plane: the page leaves before the next one is read. */
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 2, g.page, 0), 4000);
-	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_PLANE, 3, g.page, 0), 8000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 0), 4000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_PLANE, g.page, 0), 8000);
 	/* An idle die begins when it is told to. */
 	CU_ASSERT_EQUAL(ssd_clock_erase(c, PLANE, 7000), 1008000);
 	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 7000), 1008000 + 1000 + 100000);
@@ -52,10 +52,10 @@ static void at_once(void)
 	struct ssd_clock *c = idle();
 
 	/* Cells of two dies; then one page after the other on their channel. */
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 4, g.page, 0), 4000);
-	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_DIE, 5, g.page, 0), 5000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 0), 4000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_DIE, g.page, 0), 5000);
 	/* Everything, on another channel. */
-	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_CHANNEL, 6, g.page, 0), 4000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_CHANNEL, g.page, 0), 4000);
 	/* Programs wait for the channel, and pass nothing while the cells are programmed. */
 	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 5000), 106000);
 	CU_ASSERT_EQUAL(ssd_clock_program(c, OTHER_DIE, 5000), 107000);
@@ -63,22 +63,37 @@ static void at_once(void)
 	ssd_clock_destroy(c);
 }
 
-static void registers(void)
+static void a_part_of_a_page(void)
 {
 	struct ssd_clock *c = idle();
 
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 7, 256, 0), 3000 + 63); /* 62.5 */
-	/* The rest of the page passes the channel, and that is all; so does another plane's. */
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 7, 2048, 10000), 10500);
-	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_PLANE, 7, g.page, 20000), 24000);
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 7, g.page, 30000), 31000);
-	/* Until another page is there, or something else is done. */
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 8, g.page, 40000), 44000);
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 7, g.page, 50000), 54000);
-	ssd_clock_program(c, PLANE, 60000);
-	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 7, g.page, 200000), 204000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 256, 0), 3000 + 63); /* 62.5 */
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, 2048, 10000), 13500);
+	ssd_clock_destroy(c);
+}
+
+static void interrupted(void)
+{
+	static const struct ssd_media polite = {.read = 3000,
+						.program = 100000,
+						.erase = 1000000,
+						.rate = 4096000000,
+						.suspend = 500};
+	struct ssd_clock *c = ssd_clock_create(&g, &polite);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 0), 101000);
+	/* Two reads, one after the other; the program is done so much later. */
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 20000), 20000 + 500 + 3000 + 1000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 20000), 24500 + 500 + 3000 + 1000);
+	CU_ASSERT_EQUAL(ssd_clock_idle(c, PLANE), 101000 + 2 * 3500);
+	/* One that is nearly done is not interrupted. */
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 107000), 108000 + 3000 + 1000);
+	/* An idle die needs not make way. */
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 200000), 204000);
 	ssd_clock_destroy(c);
 }
 
 UNIT_SUITE(ssd_clock, {"alone", alone}, {"one after the other", one_after_the_other},
-	   {"at once", at_once}, {"registers", registers})
+	   {"at once", at_once}, {"a part of a page", a_part_of_a_page},
+	   {"interrupted", interrupted})

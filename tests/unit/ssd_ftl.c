@@ -55,7 +55,7 @@ static void erase(void *ctx, uint32_t block)
 		c->words[(size_t)block * c->g.pages + i] = UINT64_MAX;
 }
 
-static const struct ftl_ops ops = {program, erase};
+static const struct ftl_ops ops = {program, erase, NULL};
 
 static struct chip make(const struct ssd_geometry *g, uint32_t logical)
 {

@@ -7,6 +7,8 @@
 #include "core/log.h"
 #include "ssd.h"
 
+#define SSD_FETCH 64u /* units that come by one read of flash at most */
+
 int ssd_check(const struct annex_cxlssd *s, uint64_t at, uint64_t bytes)
 {
 	if (at <= s->bytes && bytes <= s->bytes - at)
@@ -36,42 +38,92 @@ static int make_room(struct annex_cxlssd *s, uint32_t unit, uint32_t *frame, uin
 	return err;
 }
 
-/* Have a unit in a frame, whose @ready says when it has come. */
-static int fetch(struct annex_cxlssd *s, uint32_t unit, uint64_t now, uint32_t *frame)
+/*
+ * Have @n units of one page that DRAM lacks, each of another set. All of them get a
+ * frame before the first has bytes, since a page that is cleaned for that may be this one.
+ */
+static int fetch(struct annex_cxlssd *s, uint32_t unit, uint32_t n, uint64_t now, uint32_t *frame)
 {
 	struct ssd_cache *c = &s->cache;
 	const uint32_t units = s->page_bytes / c->unit;
-	int err = make_room(s, unit, frame, &now);
-	char *to = ssd_cache_data(c, *frame);
+	uint32_t frames[SSD_FETCH];
+	int err = 0;
 
-	if (!err)
-		err = ssd_gather(s, unit / units, units == 1 ? to : s->page, c->unit, &now, NULL);
+	for (uint32_t i = 0; !err && i < n; i++)
+		err = make_room(s, unit + i, &frames[i], &now);
 	if (err)
 		return err;
-	if (units > 1)
-		memcpy(to, s->page + unit % units * c->unit, c->unit);
-	ssd_cache_put(c, *frame, unit, now);
+	*frame = frames[0];
+	err = ssd_gather(s, unit / units, units == 1 ? ssd_cache_data(c, *frame) : s->page,
+			 n * c->unit, &now, NULL);
+	for (uint32_t i = 0; !err && i < n; i++) {
+		if (units > 1)
+			memcpy(ssd_cache_data(c, frames[i]), s->page + (unit % units + i) * c->unit,
+			       c->unit);
+		ssd_cache_put(c, frames[i], unit + i, now);
+	}
+	return err;
+}
+
+/* A frame gets the lines that it lacks. */
+static int complete(struct annex_cxlssd *s, uint32_t frame, uint64_t now)
+{
+	struct ssd_cache *c = &s->cache;
+	const uint32_t units = s->page_bytes / c->unit, unit = ssd_cache_unit(c, frame);
+	int err = ssd_gather(s, unit / units, s->page, c->unit, &now, NULL);
+
+	if (err)
+		return err;
+	memcpy(ssd_cache_data(c, frame), s->page + unit % units * c->unit, c->unit);
+	c->frames[frame].ready = now;
+	c->frames[frame].lacks = 0;
 	return 0;
 }
 
-/* A unit's frame, and what that means for the answer. */
-static int reach(struct annex_cxlssd *s, uint32_t unit, struct annex_cxlssd_time *t,
+/* A frame for a unit that has no line yet. */
+static int begin_unit(struct annex_cxlssd *s, uint32_t unit, uint64_t now, uint32_t *frame)
+{
+	int err = make_room(s, unit, frame, &now);
+
+	if (err)
+		return err;
+	ssd_cache_put(&s->cache, *frame, unit, now);
+	s->cache.frames[*frame].lacks = ssd_cache_lines(&s->cache);
+	return 0;
+}
+
+/* A unit's frame, in which the lines @need are there, and what that means for the answer. */
+static int reach(struct annex_cxlssd *s, uint32_t unit, uint64_t need, struct annex_cxlssd_time *t,
 		 uint32_t *frame)
 {
+	struct ssd_cache *c = &s->cache;
 	int err = 0;
 
-	*frame = ssd_cache_find(&s->cache, unit);
-	if (*frame != SSD_NO_FRAME) {
-		ssd_cache_use(&s->cache, *frame);
-		t->late |= s->cache.frames[*frame].ready > t->told;
-	} else {
+	*frame = ssd_cache_find(c, unit);
+	if (*frame == SSD_NO_FRAME) {
 		t->hit = false;
-		err = fetch(s, unit, t->told, frame);
+		err = need ? fetch(s, unit, 1, t->told, frame)
+			   : begin_unit(s, unit, t->told, frame);
+	} else if (c->frames[*frame].lacks & need) {
+		t->hit = false;
+		ssd_cache_use(c, *frame);
+		err = complete(s, *frame, t->told);
+	} else {
+		ssd_cache_use(c, *frame);
+		t->late |= c->frames[*frame].ready > t->told;
 	}
 	if (!err)
-		t->done = later(t->done,
-				later(t->told, s->cache.frames[*frame].ready) + s->c.dram_ns);
+		t->done = later(t->done, later(t->told, c->frames[*frame].ready) + s->c.dram_ns);
 	return err;
+}
+
+/* Bits of the lines of [@at, @at + @bytes) in their unit. */
+static uint64_t lines_in(const struct annex_cxlssd *s, uint64_t at, uint32_t bytes)
+{
+	const uint32_t first = (uint32_t)(at % s->cache.unit) / SSD_LINE;
+	const uint32_t n = (uint32_t)((at + bytes - 1) % s->cache.unit) / SSD_LINE - first + 1;
+
+	return UINT64_MAX >> (64 - n) << first;
 }
 
 /* Whether the log has every line of [@at, @at + @bytes): then copy them. */
@@ -106,7 +158,7 @@ int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
 		t->done = later(t->done, t->told + s->c.dram_ns);
 		return 0;
 	}
-	err = reach(s, unit, t, &frame);
+	err = reach(s, unit, lines_in(s, at, bytes), t, &frame);
 	if (!err) {
 		memcpy(buf, ssd_cache_data(&s->cache, frame) + at % s->cache.unit, bytes);
 	} else if (s->file->failed) {
@@ -170,6 +222,7 @@ int ssd_store(struct annex_cxlssd *s, uint64_t at, const char *buf, uint32_t byt
 	      struct annex_cxlssd_time *t)
 {
 	const uint32_t in_unit = (uint32_t)(at % s->cache.unit);
+	uint64_t need = 0;
 	uint32_t frame;
 	int err;
 
@@ -177,7 +230,9 @@ int ssd_store(struct annex_cxlssd *s, uint64_t at, const char *buf, uint32_t byt
 		return s->file->failed;
 	if (s->log.room)
 		return store_logged(s, at, buf, bytes, t);
-	err = reach(s, (uint32_t)(at / s->cache.unit), t, &frame);
+	if (s->c.fetch || bytes < SSD_LINE)
+		need = lines_in(s, at, bytes);
+	err = reach(s, (uint32_t)(at / s->cache.unit), need, t, &frame);
 	if (err)
 		return err;
 	memcpy(ssd_cache_data(&s->cache, frame) + in_unit, buf, bytes);
@@ -271,25 +326,42 @@ int annex_cxlssd_write(struct annex_cxlssd *s, uint64_t at, const void *buf, siz
 	return ssd_leave(s, t, &own, t->done, err);
 }
 
+/* Units from @unit on, of one page and before @end, that DRAM lacks; one fetch has them. */
+static uint32_t lacking(const struct annex_cxlssd *s, uint64_t unit, uint64_t end)
+{
+	const uint32_t units = s->page_bytes / s->cache.unit;
+	const uint64_t left = end - unit, in_page = units - unit % units;
+	const uint64_t other_sets = s->cache.sets - unit % s->cache.sets;
+	uint32_t most = SSD_FETCH, n = 0;
+
+	most = left < most ? (uint32_t)left : most;
+	most = in_page < most ? (uint32_t)in_page : most;
+	most = other_sets < most ? (uint32_t)other_sets : most;
+	while (n < most && ssd_cache_find(&s->cache, (uint32_t)unit + n) == SSD_NO_FRAME)
+		n++;
+	return n;
+}
+
 int annex_cxlssd_prefetch(struct annex_cxlssd *s, uint64_t at, size_t bytes,
 			  struct annex_cxlssd_time *t)
 {
 	struct annex_cxlssd_time own;
-	uint64_t until;
+	uint64_t until, unit, end;
+	uint32_t frame, n;
 	int err;
 
 	t = ssd_enter(s, t, &own);
 	until = t->done;
 	err = ssd_check(s, at, bytes);
-	for (uint64_t unit = at / s->cache.unit;
-	     !err && bytes && unit <= (at + bytes - 1) / s->cache.unit; unit++) {
-		uint32_t frame = ssd_cache_find(&s->cache, (uint32_t)unit);
-
-		if (frame != SSD_NO_FRAME)
+	unit = at / s->cache.unit;
+	end = bytes ? (at + bytes - 1) / s->cache.unit + 1 : unit;
+	for (; !err && unit < end; unit += n ? n : 1) {
+		n = lacking(s, unit, end);
+		if (!n)
 			continue;
 		t->hit = false;
-		err = fetch(s, (uint32_t)unit, t->told, &frame);
-		s->stats.prefetches++;
+		err = fetch(s, (uint32_t)unit, n, t->told, &frame);
+		s->stats.prefetches += n;
 		if (!err)
 			until = later(until, s->cache.frames[frame].ready);
 	}

@@ -26,7 +26,7 @@ void ssd_cache_free(struct ssd_cache *c)
 
 uint32_t ssd_cache_victim(const struct ssd_cache *c, uint32_t unit)
 {
-	const uint32_t first = unit % c->sets * c->ways;
+	const uint32_t first = ssd_cache_set(c, unit) * c->ways;
 	uint32_t victim = first;
 
 	for (uint32_t i = first; i < first + c->ways; i++) {
@@ -42,6 +42,7 @@ void ssd_cache_put(struct ssd_cache *c, uint32_t frame, uint32_t unit, uint64_t 
 {
 	c->tags[frame] = unit + 1;
 	c->frames[frame].ready = ready;
+	c->frames[frame].lacks = 0;
 	ssd_cache_use(c, frame);
 }
 
@@ -58,6 +59,7 @@ void ssd_cache_soil(struct ssd_cache *c, uint32_t frame, uint64_t lines)
 	c->dirty += (uint64_t)__builtin_popcountll(lines & ~f->dirty);
 	f->dirty |= lines;
 	f->loose |= lines;
+	f->lacks &= ~lines;
 	if (!f->listed) {
 		f->listed = true;
 		c->loose[c->n_loose++] = frame;

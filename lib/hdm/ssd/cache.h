@@ -2,8 +2,8 @@
 /*
  * The page cache in a CXL-SSD's internal DRAM: units of a page or less, in sets with the least
  * recently used one as victim. Of each of its 64-byte lines a unit knows whether flash has it
- * (dirty), and whether the journal does (loose). Filling units and writing them back is the owner's
- * part. One thread at a time.
+ * (dirty), whether the journal does (loose), and whether it is here at all. Filling units and
+ * writing them back is the owner's part. One thread at a time.
  */
 #ifndef ANNEX_HDM_SSD_CACHE_H
 #define ANNEX_HDM_SSD_CACHE_H
@@ -17,11 +17,12 @@
 /*
  * struct ssd_frame - A place for a unit.
  * @ready: when its bytes have come. @used: greater than that of all that were used before.
- * @dirty, @loose: a bit for each line. @listed: it is in the list of frames with loose lines.
+ * @dirty, @loose: a bit for each line. @lacks: likewise, of lines that are not here.
+ * @listed: it is in the list of frames with loose lines.
  */
 struct ssd_frame {
 	uint64_t ready, used;
-	uint64_t dirty, loose;
+	uint64_t dirty, loose, lacks;
 	bool listed;
 };
 
@@ -50,10 +51,21 @@ static inline char *ssd_cache_data(const struct ssd_cache *c, uint32_t frame)
 	return c->data + (uint64_t)frame * c->unit;
 }
 
+/*
+ * ssd_cache_set() - The set of a unit. Neighbours are in different ones, if unit / @sets is the
+ * same for both; units that are any other distance apart are spread.
+ */
+static inline uint32_t ssd_cache_set(const struct ssd_cache *c, uint32_t unit)
+{
+	const uint32_t turn = unit / c->sets * 2654435769u >> 8;
+
+	return (unit % c->sets + turn % c->sets) % c->sets;
+}
+
 /* ssd_cache_find() - The frame of a unit, SSD_NO_FRAME. */
 static inline uint32_t ssd_cache_find(const struct ssd_cache *c, uint32_t unit)
 {
-	const uint32_t first = unit % c->sets * c->ways;
+	const uint32_t first = ssd_cache_set(c, unit) * c->ways;
 	const uint32_t *tags = c->tags + first;
 
 	for (uint32_t i = 0; i < c->ways; i++)
@@ -74,6 +86,21 @@ uint32_t ssd_cache_victim(const struct ssd_cache *c, uint32_t unit);
 static inline uint32_t ssd_cache_unit(const struct ssd_cache *c, uint32_t frame)
 {
 	return c->tags[frame] - 1;
+}
+
+/* ssd_cache_lines() - A bit for each line of a unit. */
+static inline uint64_t ssd_cache_lines(const struct ssd_cache *c)
+{
+	return UINT64_MAX >> (64 - c->unit / 64);
+}
+
+/* ssd_cache_has() - Whether a line is here. */
+static inline bool ssd_cache_has(const struct ssd_cache *c, uint64_t line)
+{
+	const uint32_t lines = c->unit / 64;
+	const uint32_t frame = ssd_cache_find(c, (uint32_t)(line / lines));
+
+	return frame != SSD_NO_FRAME && !(c->frames[frame].lacks >> line % lines & 1);
 }
 
 /* ssd_cache_put() - A frame without dirty lines gets another unit, whose bytes come at @ready. */

@@ -11,25 +11,40 @@ static bool is_cached(const struct annex_cxlssd *s, uint32_t page)
 {
 	const uint32_t units = s->page_bytes / s->cache.unit;
 
-	for (uint32_t i = 0; i < units; i++)
-		if (ssd_cache_find(&s->cache, page * units + i) == SSD_NO_FRAME)
+	for (uint32_t i = 0; i < units; i++) {
+		const uint32_t frame = ssd_cache_find(&s->cache, page * units + i);
+
+		if (frame == SSD_NO_FRAME || s->cache.frames[frame].lacks)
 			return false;
+	}
 	return true;
 }
 
 /* Whether DRAM has each line of a page. */
 static bool is_covered(const struct annex_cxlssd *s, uint32_t page)
 {
-	const uint32_t unit_lines = s->cache.unit / SSD_LINE;
-
 	for (uint32_t i = 0; i < s->page_lines; i++) {
 		const uint64_t line = (uint64_t)page * s->page_lines + i;
 
 		if (!(ssd_log_has(&s->log, page) && ssd_log_find(&s->log, line) != SSD_NO_ENTRY) &&
-		    ssd_cache_find(&s->cache, (uint32_t)(line / unit_lines)) == SSD_NO_FRAME)
+		    !ssd_cache_has(&s->cache, line))
 			return false;
 	}
 	return true;
+}
+
+static void overlay_unit(const struct annex_cxlssd *s, uint32_t frame, char *to)
+{
+	const char *from = ssd_cache_data(&s->cache, frame);
+	const uint64_t lacks = s->cache.frames[frame].lacks;
+
+	if (!lacks) {
+		memcpy(to, from, s->cache.unit);
+		return;
+	}
+	for (uint32_t i = 0; i < s->cache.unit / SSD_LINE; i++)
+		if (!(lacks >> i & 1))
+			memcpy(to + i * SSD_LINE, from + i * SSD_LINE, SSD_LINE);
 }
 
 static void overlay_units(const struct annex_cxlssd *s, uint32_t page, char *buf)
@@ -40,8 +55,7 @@ static void overlay_units(const struct annex_cxlssd *s, uint32_t page, char *buf
 		uint32_t frame = ssd_cache_find(&s->cache, page * units + i);
 
 		if (frame != SSD_NO_FRAME)
-			memcpy(buf + (size_t)i * s->cache.unit, ssd_cache_data(&s->cache, frame),
-			       s->cache.unit);
+			overlay_unit(s, frame, buf + (size_t)i * s->cache.unit);
 	}
 }
 
@@ -135,7 +149,7 @@ int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *do
 
 	*now = at = ssd_ingress_enter(&s->programs, *now);
 	/* A cached unit has all that the log has of it. */
-	if (whole != SSD_NO_FRAME)
+	if (whole != SSD_NO_FRAME && !s->cache.frames[whole].lacks)
 		from = ssd_cache_data(&s->cache, whole);
 	else
 		err = ssd_gather(s, page, s->page2, s->page_bytes, &at, &damaged);

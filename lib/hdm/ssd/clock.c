@@ -4,14 +4,14 @@
 
 /*
  * struct ssd_clock - @pass: nanoseconds of a page on a channel. @dies, @channels: when each will be
- * idle. @held: of each plane, the page in its register + 1; 0: none.
+ * idle. @reads: when each die has done its reads.
  */
 struct ssd_clock {
 	struct ssd_geometry g;
 	struct ssd_media media;
 	uint64_t pass;
 	uint64_t *dies, *channels;
-	uint64_t *held;
+	uint64_t *reads;
 };
 
 /* Nanoseconds of some bytes on a channel. */
@@ -30,9 +30,9 @@ struct ssd_clock *ssd_clock_create(const struct ssd_geometry *g, const struct ss
 	c->media = *media;
 	c->pass = pass(c, g->page);
 	c->dies = calloc((size_t)g->channels * g->dies, sizeof(*c->dies));
+	c->reads = calloc((size_t)g->channels * g->dies, sizeof(*c->reads));
 	c->channels = calloc(g->channels, sizeof(*c->channels));
-	c->held = calloc(ssd_planes(g), sizeof(*c->held));
-	if (c->dies && c->channels && c->held)
+	if (c->dies && c->reads && c->channels)
 		return c;
 	ssd_clock_destroy(c);
 	return NULL;
@@ -43,8 +43,8 @@ void ssd_clock_destroy(struct ssd_clock *c)
 	if (!c)
 		return;
 	free(c->dies);
+	free(c->reads);
 	free(c->channels);
-	free(c->held);
 	free(c);
 }
 
@@ -62,15 +62,31 @@ static uint64_t busy(struct ssd_clock *c, uint32_t plane, uint64_t now, uint64_t
 	return *die;
 }
 
-uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint32_t page, uint32_t bytes,
-			uint64_t now)
+/*
+ * A read that comes at @now. Return: when the register has the page. A program or an erase makes
+ * way, and is done so much later.
+ */
+static uint64_t cells(struct ssd_clock *c, uint32_t plane, uint64_t now)
+{
+	const uint32_t die = ssd_die(&c->g, plane);
+	const uint64_t from = later(now, c->reads[die]);
+	const uint64_t there = from + c->media.suspend + c->media.read;
+
+	if (!c->media.suspend || c->dies[die] <= there)
+		return busy(c, plane, now, c->media.read);
+	c->dies[die] += there - from;
+	return there;
+}
+
+uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint32_t bytes, uint64_t now)
 {
 	uint64_t *channel = &c->channels[ssd_channel(&c->g, plane)];
-	uint64_t there = busy(c, plane, now, c->held[plane] == page + 1ull ? 0 : c->media.read);
 
-	c->held[plane] = page + 1ull;
-	*channel = later(*channel, there) + (bytes == c->g.page ? c->pass : pass(c, bytes));
-	return busy(c, plane, *channel, 0);
+	*channel = later(*channel, cells(c, plane, now)) +
+		   (bytes == c->g.page ? c->pass : pass(c, bytes));
+	c->reads[ssd_die(&c->g, plane)] = *channel;
+	busy(c, plane, *channel, 0);
+	return *channel;
 }
 
 uint64_t ssd_clock_program(struct ssd_clock *c, uint32_t plane, uint64_t now)
@@ -78,20 +94,17 @@ uint64_t ssd_clock_program(struct ssd_clock *c, uint32_t plane, uint64_t now)
 	uint64_t *channel = &c->channels[ssd_channel(&c->g, plane)];
 	uint64_t from = later(now, ssd_clock_idle(c, plane));
 
-	c->held[plane] = 0;
 	*channel = later(*channel, from) + c->pass;
 	return busy(c, plane, *channel, c->media.program);
 }
 
 uint64_t ssd_clock_erase(struct ssd_clock *c, uint32_t plane, uint64_t now)
 {
-	c->held[plane] = 0;
 	return busy(c, plane, now, c->media.erase);
 }
 
 uint64_t ssd_clock_copy(struct ssd_clock *c, uint32_t plane, uint64_t now)
 {
-	c->held[plane] = 0;
 	return busy(c, plane, now, c->media.read + c->media.program);
 }
 

@@ -150,7 +150,15 @@ static void erase(void *ctx, uint32_t block)
 		fl->collected = fl->done;
 }
 
-static const struct ftl_ops ops = {program, erase};
+static uint64_t busy(void *ctx, uint32_t plane)
+{
+	const struct ssd_flash *fl = ctx;
+	const uint64_t idle = ssd_clock_idle(fl->clock, plane);
+
+	return idle > fl->now ? idle - fl->now : 0;
+}
+
+static const struct ftl_ops ops = {program, erase, busy};
 
 /*
  * struct scan - Records of all pages. @empty: as ssd_flash_open() has it.
@@ -483,7 +491,7 @@ int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t want
 	if (err)
 		return err;
 	*damaged = page_sum(fl, buf) != fl->sums[at];
-	*done = ssd_clock_read(fl->clock, plane_of(fl, at), at, wanted, now);
+	*done = ssd_clock_read(fl->clock, plane_of(fl, at), wanted, now);
 	return 0;
 }
 
@@ -508,8 +516,9 @@ void ssd_flash_trim(struct ssd_flash *fl, uint32_t page)
 	ftl_trim(fl->ftl, page);
 }
 
-bool ssd_flash_collects(const struct ssd_flash *fl)
+bool ssd_flash_collects(struct ssd_flash *fl, uint64_t now)
 {
+	fl->now = now;
 	return ftl_collects(fl->ftl);
 }
 

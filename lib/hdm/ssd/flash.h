@@ -61,10 +61,10 @@ int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, bool d
 void ssd_flash_trim(struct ssd_flash *fl, uint32_t page);
 
 /*
- * ssd_flash_collects() - Whether the next write collects garbage first.
+ * ssd_flash_collects() - Whether a write at @now would collect garbage first.
  * ssd_flash_collected() - When the last collection will have been over.
  */
-bool ssd_flash_collects(const struct ssd_flash *fl);
+bool ssd_flash_collects(struct ssd_flash *fl, uint64_t now);
 uint64_t ssd_flash_collected(const struct ssd_flash *fl);
 
 void ssd_flash_get_stats(const struct ssd_flash *fl, struct ftl_stats *out);

@@ -23,7 +23,7 @@ struct plane {
  * FTL_NONE: it is erased or stale.
  * @valid, @worn: valid pages, and erases, of each block.
  * @heads: full blocks of each plane with so many valid pages, in lists by @next and @prev.
- * @turn: the plane that is written next.
+ * @turn: the plane that is written next, if it is idle.
  */
 struct ftl {
 	struct ssd_geometry g;
@@ -242,11 +242,19 @@ static bool is_full(const struct ftl *f, const struct plane *p)
 /* ssd_geometry_check(): there is always a plane that is not full. */
 static struct plane *next_plane(const struct ftl *f)
 {
-	uint32_t turn = f->turn;
+	struct plane *best = NULL;
+	uint64_t least = UINT64_MAX;
 
-	while (is_full(f, &f->planes[turn]))
-		turn = (turn + 1) % f->n_planes;
-	return &f->planes[turn];
+	for (uint32_t i = 0; i < f->n_planes && least; i++) {
+		const uint32_t plane = (f->turn + i) % f->n_planes;
+		const uint64_t busy = f->ops->busy ? f->ops->busy(f->ctx, plane) : 0;
+
+		if (busy < least && !is_full(f, &f->planes[plane])) {
+			best = &f->planes[plane];
+			least = busy;
+		}
+	}
+	return best;
 }
 
 bool ftl_collects(const struct ftl *f)

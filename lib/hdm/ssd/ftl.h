@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A flash translation layer that maps pages: it says where each logical page lies. Pages that are
- * written go to the open block of one plane after the other. When a plane has few erased blocks,
+ * written go to the open block of the plane that is idle first; of those that are, one after the
+ * other. When a plane has few erased blocks,
  * garbage collection takes its block with the fewest valid pages, writes those again, and erases it
  * (greedy).
  *
@@ -30,10 +31,12 @@ struct ftl;
  * @program: the page @to gets what @from holds, or, if that is FTL_NONE, what is being written, as
  *	the copy of the logical page @page. If it fails, the page that it copies stays valid.
  * @erase: a block is erased; none of its pages is valid.
+ * @busy: how long a plane will be; NULL: none ever is.
  */
 struct ftl_ops {
 	int (*program)(void *ctx, uint32_t to, uint32_t from, uint32_t page);
 	void (*erase)(void *ctx, uint32_t block);
+	uint64_t (*busy)(void *ctx, uint32_t plane);
 };
 
 /**

@@ -80,11 +80,17 @@ static int read_times(const struct annex_uri *uri, struct ssd_config *c)
 {
 	const char *media = annex_uri_get(uri, "media");
 	int err = ssd_media_find(media ? media : "znand", &c->media);
+	uint64_t percent = 100, erase = 100;
 
 	/* SkyByte's artifact: of its index, its DRAM, and an entry of its log. */
 	c->look = 72;
 	c->dram_ns = 46;
 	c->append = 80;
+	if (!err)
+		err = annex_uri_u64(uri, "media_percent", 1, 10000, &percent);
+	if (!err)
+		err = annex_uri_u64(uri, "erase_percent", 0, 10000, &erase);
+	ssd_media_slow(&c->media, percent, erase);
 	if (!err)
 		err = annex_uri_u64(uri, "look_ns", 0, 1000000, &c->look);
 	if (!err)
@@ -95,9 +101,10 @@ static int read_times(const struct annex_uri *uri, struct ssd_config *c)
 static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *c)
 {
 	static const char *const keys[] = {
-		"window", "format",  "size",  "media",   "channels", "dies",      "planes",
-		"pages",  "page",    "spare", "dram",    "log",      "log_size",  "unit",
-		"queue",  "durable", "delay", "look_ns", "dram_ns",  "append_ns", NULL};
+		"window",   "format",    "size",          "media",         "channels", "dies",
+		"planes",   "pages",     "page",          "spare",         "dram",     "log",
+		"log_size", "unit",      "queue",         "durable",       "delay",    "look_ns",
+		"dram_ns",  "append_ns", "media_percent", "erase_percent", "fetch",    NULL};
 	int err = annex_uri_check_keys(uri, range ? keys : keys + 2);
 
 	if (!err && strcmp(uri->scheme, "cxlssd"))
@@ -106,6 +113,7 @@ static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *
 	c->path = *uri->body ? uri->body : NULL;
 	c->spare = DEFAULT_SPARE;
 	c->queue = DEFAULT_QUEUE;
+	c->fetch = true;
 	if (!err)
 		err = annex_uri_u64(uri, "size", 1, INT64_MAX / 2, &c->bytes);
 	if (!err)
@@ -120,6 +128,8 @@ static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *
 		err = read_number(uri, "queue", 1u << 16, &c->queue);
 	if (!err)
 		err = annex_uri_bool(uri, "delay", &c->delay);
+	if (!err)
+		err = annex_uri_bool(uri, "fetch", &c->fetch);
 	if (!err)
 		err = read_durable(uri, c);
 	if (!err && !c->path && !c->bytes)

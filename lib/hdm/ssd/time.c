@@ -31,7 +31,7 @@ static enum annex_cxlssd_load load_of(const struct annex_cxlssd *s, uint64_t now
 {
 	uint32_t quarters = s->queue.n * 4 / s->queue.room;
 
-	if (now < ssd_flash_collected(s->flash) || ssd_flash_collects(s->flash))
+	if (now < ssd_flash_collected(s->flash) || ssd_flash_collects(s->flash, now))
 		return ANNEX_CXLSSD_SEVERE;
 	return quarters < 3 ? (enum annex_cxlssd_load)quarters : ANNEX_CXLSSD_SEVERE;
 }
