@@ -34,8 +34,8 @@ struct annex_cxlport;
  * @ANNEX_CXLPORT_DYNAMIC: from the line of each load on, 256 bytes up to 1 KiB: more while the
  *	endpoint says that its load is light, less while it is moderate, none from when it is severe
  *	until it is light.
- * @ANNEX_CXLPORT_WINDOW: as many bytes, around the load: the fewer before it the more requests
- *	before it were made, and behind it the more wait.
+ * @ANNEX_CXLPORT_WINDOW: as many bytes before the load and behind it: the fewer before it the more
+ *	requests there are under way, and behind it the more wait.
  */
 enum annex_cxlport_reads {
 	ANNEX_CXLPORT_PLAIN,

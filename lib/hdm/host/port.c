@@ -268,14 +268,20 @@ static int speculate(struct annex_cxlport *p, uint64_t line, uint64_t now)
 {
 	struct annex_cxlssd_time e = {.now = now + p->o.link_ns};
 	uint64_t at, end;
-	int err;
+	int err = 0;
 
 	if (!spec_plan(&p->spec, line, annex_cxlssd_bytes(p->s), now, &at, &end))
 		return 0;
-	err = annex_cxlssd_prefetch(p->s, at, end - at, &e);
-	p->stats.speculated++;
-	p->stats.speculated_bytes += end - at;
-	hear(p, &e);
+	while (!err && at < end) {
+		const uint64_t left = end - at, most = (uint64_t)SPEC_MOST * SPEC_UNIT;
+		const uint64_t bytes = left < most ? left : most;
+
+		err = annex_cxlssd_prefetch(p->s, at, bytes, &e);
+		p->stats.speculated++;
+		p->stats.speculated_bytes += bytes;
+		hear(p, &e);
+		at += bytes;
+	}
 	return err;
 }
 

@@ -16,22 +16,23 @@ void spec_free(struct spec *s)
 	free(s->requests);
 }
 
-static bool is_issued(const struct spec *s, uint64_t at)
+/* Loads of this one's bytes, in units of MemSpecRd, have had a speculative read. */
+static bool is_issued(const struct spec *s, uint64_t unit)
 {
 	for (uint64_t i = 0; i < s->n && i < SPEC_RING; i++)
-		if (at >= s->issued[i].at && at < s->issued[i].end)
+		if (s->issued[i] == unit)
 			return true;
 	return false;
 }
 
 /*
- * The window of a load begins at [@line - g, @line + g], g half the bytes of a speculative read.
+ * The window of a load begins as [@line - g, @line + g], g the bytes of a speculative read.
  * Each request in the memory queue that lies in it moves its start up by a line, each that waits in
  * the SR queue its end down. It is rounded to units, and has the load's in any case.
  */
 static void narrow(const struct spec *s, uint64_t line, uint64_t now, uint64_t *at, uint64_t *end)
 {
-	const uint64_t g = (uint64_t)s->units * SPEC_UNIT / 2;
+	const uint64_t g = (uint64_t)s->units * SPEC_UNIT;
 	const uint64_t from = line > g ? line - g : 0, to = line + g;
 	uint64_t start = from, stop = to;
 
@@ -53,14 +54,14 @@ static void narrow(const struct spec *s, uint64_t line, uint64_t now, uint64_t *
 		*at = line / SPEC_UNIT * SPEC_UNIT;
 	if (*end <= line)
 		*end = (line / SPEC_UNIT + 1) * SPEC_UNIT;
-	if (*end - *at > (uint64_t)SPEC_MOST * SPEC_UNIT)
-		*end = *at + (uint64_t)SPEC_MOST * SPEC_UNIT;
 }
 
 bool spec_plan(struct spec *s, uint64_t line, uint64_t bytes, uint64_t now, uint64_t *at,
 	       uint64_t *end)
 {
-	if (s->reads == ANNEX_CXLPORT_PLAIN || is_issued(s, line))
+	const uint64_t unit = s->reads == ANNEX_CXLPORT_NAIVE ? line : line / SPEC_UNIT;
+
+	if (s->reads == ANNEX_CXLPORT_PLAIN || is_issued(s, unit))
 		return false;
 	if (s->reads != ANNEX_CXLPORT_NAIVE && s->halted)
 		return false;
@@ -77,8 +78,7 @@ bool spec_plan(struct spec *s, uint64_t line, uint64_t bytes, uint64_t now, uint
 		*end = line + ANNEX_CXLSSD_LINE;
 	}
 	*end = *end < bytes ? *end : bytes;
-	s->issued[s->n % SPEC_RING].at = *at;
-	s->issued[s->n++ % SPEC_RING].end = *end;
+	s->issued[s->n++ % SPEC_RING] = unit;
 	return true;
 }
 

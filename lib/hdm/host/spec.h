@@ -18,7 +18,7 @@ struct spec_request {
 
 /*
  * struct spec - @units: of a speculative read, 1 to SPEC_MOST. @halted: there are none.
- * @issued: spans of the last ones, [at, end), @n of them so far.
+ * @issued: units whose loads made the last ones (naive: lines), @n of them so far.
  * @requests: the last loads, twice as many as a queue has entries, @n_requests of them so far.
  */
 struct spec {
@@ -26,9 +26,7 @@ struct spec {
 	uint32_t units;
 	bool halted;
 	uint64_t halts;
-	struct {
-		uint64_t at, end;
-	} issued[SPEC_RING];
+	uint64_t issued[SPEC_RING];
 	uint64_t n;
 	struct spec_request *requests;
 	uint32_t room;
