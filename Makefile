@@ -246,6 +246,8 @@ $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
 RV_CFLAGS := $(LIB_CFLAGS) $(if $(SAN),,-O3) -ffp-contract=off -fno-math-errno \
 	-fno-trapping-math -Wno-pass-failed $(if $(HOT),-DRV_HOT_COPIES)
 $(filter $(OUT)/lib/ndp/harts/%,$(LIB_OBJ)): private object_flags := $(RV_CFLAGS)
+# It cannot work on shadow stacks: a program with it is not marked for them.
+$(OUT)/lib/hdm/host/fiber.o: private object_flags := $(LIB_CFLAGS) -fcf-protection=none
 $(HOT_OBJ): private object_flags := $(RV_CFLAGS) -mavx2 -mfma -mf16c -DRV_AVX2
 # Near-data kernels are part of the library, each as an ELF file. They say how many registers they
 # use, which is checked.
