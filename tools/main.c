@@ -27,6 +27,7 @@ static const struct cli_command commands[] = {
 	{"copy", cmd_copy, "write a file's image to devices, striped or replicated"},
 	{"verify", cmd_verify, "write patterns to a device and check that they come back"},
 	{"ndp", cmd_ndp, "run programs on a near-data processor in software"},
+	{"cxl", cmd_cxl, "run programs on simulated memory of CXL-SSDs"},
 	{"bench", cmd_bench, "measure how fast devices, memory ranges and GPU threads are"},
 	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and who uses them"},
 	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},

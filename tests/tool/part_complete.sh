@@ -50,6 +50,11 @@ offers "queues cache spaces ranges near plans" selftest --only ''
 offers "$devices" selftest --overwrite ''
 offers "$ranges" selftest --range ''
 offers "$devices" train --storage ''
+offers "simulate" cxl ''
+offers "cxl-gpu conv3 cfd" cxl simulate c
+offers "dram dynamic ds" cxl simulate --config d
+offers "store store-p99" cxl simulate --show st
+offers "link= link-rate=" cxl simulate --sweep link
 offers "none uvm g10 annex" train --policy ''
 offers "annex" plan t.json --policy a
 offers "annex all" simulate t.json --policy a

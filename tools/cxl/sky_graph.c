@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Graphs of the breadth-first search and of betweenness centrality.
+ */
+#include <math.h>
+#include "sky_graph.h"
+
+#define HEAVIEST 32u /* no out-degree is more than so many times the smallest */
+
+/* Pareto's law with exponent 2. */
+static uint32_t degree(uint64_t *state, uint32_t least)
+{
+	double u = (double)((work_random(state) >> 11) + 1) * 0x1p-53;
+	double d = least / sqrt(u);
+
+	return d < least * HEAVIEST ? (uint32_t)d : least * HEAVIEST;
+}
+
+uint32_t sky_graph_core(const struct sky_graph *g, uint64_t *state)
+{
+	return sky_place(sky_below(state, g->core), g->n);
+}
+
+/* The core's vertex of rank r is drawn as often as 1 / sqrt(r) says. */
+static uint32_t target(const struct sky_graph *g, uint64_t *state)
+{
+	uint64_t x = work_random(state) >> 32;
+
+	return sky_place((x * x >> 32) * g->core >> 32, g->n);
+}
+
+void sky_graph_plan(struct sky_graph *g, const struct work *w, const struct sky_shape *shape)
+{
+	uint64_t state = w->seed;
+
+	g->n = sky_scaled(w, shape->vertices, 64);
+	g->core = g->n / shape->core > 4 ? g->n / shape->core : 4;
+	g->m = 0;
+	for (uint32_t v = 0; v < g->n; v++)
+		g->m += degree(&state, shape->least);
+	g->offsets = 0;
+	g->edges = (g->n + 1 + 15) / 16 * SKY_LINE;
+	g->end = g->edges + (g->m + 7) / 8 * SKY_LINE;
+}
+
+void sky_graph_fill(const struct sky_graph *g, const struct work *w, const struct sky_shape *shape)
+{
+	uint32_t *offset = (uint32_t *)(w->data + g->offsets);
+	uint64_t *edge = (uint64_t *)(w->data + g->edges);
+	uint64_t degrees = w->seed, targets = ~w->seed;
+
+	for (uint32_t v = 0; v < g->n; v++)
+		offset[v + 1] = offset[v] + degree(&degrees, shape->least);
+	for (uint64_t e = 0; e < g->m; e++)
+		edge[e] = target(g, &targets);
+}
