@@ -17,6 +17,8 @@
 static const char *const drams[] = {
 	"dram=4096&unit=512",
 	"dram=4096&unit=128",
+	"dram=4096&unit=256&fetch=0",
+	"dram=4096&fetch=0",
 	"dram=6144&log=skybyte&log_size=2048&unit=512",
 	"dram=4096&log=skybyte&log_size=1024&unit=256",
 	"dram=6144&log=bytefs&log_size=3072&unit=512",
