@@ -99,6 +99,14 @@ static unsigned int lane_of(const struct sim *s, unsigned int task)
 	return core * each + (core < more ? core : more) + task / cores;
 }
 
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static int run_tasks(struct sim *s, struct result *out)
 {
 	const struct board *m = s->m;
@@ -124,8 +132,11 @@ static int run_tasks(struct sim *s, struct result *out)
 	if (err) {
 		err = err_lib(err, "tasks");
 	} else {
+		const double began = seconds();
+
 		annex_cxltasks_run(tasks, &stats);
 		sum_up(s, &stats, out);
+		out->real_s = seconds() - began;
 		lane_write_back_all(s, stats.ns);
 		err = s->err;
 	}
@@ -172,20 +183,11 @@ static int simulate(struct sim *s, struct result *out)
 	return err;
 }
 
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 int sim_run(const struct board *m, const struct work_kind *kind, struct result *out)
 {
 	struct work w = {.kind = kind, .scale = m->scale, .seed = m->seed, .lanes = m->threads};
 	struct sim s = {
 		.m = m, .w = &w, .ratio = kind->compute / 100, .work = kind->work ? kind->work : 1};
-	const double began = seconds();
 	char *first = NULL;
 	int err = kind->make(&w);
 
@@ -198,7 +200,6 @@ int sim_run(const struct board *m, const struct work_kind *kind, struct result *
 		w.first = first;
 		err = simulate(&s, out);
 	}
-	out->real_s = seconds() - began;
 	if (kind->free)
 		kind->free(&w);
 	else

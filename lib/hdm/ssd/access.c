@@ -55,7 +55,7 @@ static int fetch(struct annex_cxlssd *s, uint32_t unit, uint32_t n, uint64_t now
 		return err;
 	*frame = frames[0];
 	err = ssd_gather(s, unit / units, units == 1 ? ssd_cache_data(c, *frame) : s->page,
-			 n * c->unit, &now, NULL);
+			 unit % units * c->unit, n * c->unit, &now, NULL);
 	for (uint32_t i = 0; !err && i < n; i++) {
 		if (units > 1)
 			memcpy(ssd_cache_data(c, frames[i]), s->page + (unit % units + i) * c->unit,
@@ -70,7 +70,7 @@ static int complete(struct annex_cxlssd *s, uint32_t frame, uint64_t now)
 {
 	struct ssd_cache *c = &s->cache;
 	const uint32_t units = s->page_bytes / c->unit, unit = ssd_cache_unit(c, frame);
-	int err = ssd_gather(s, unit / units, s->page, c->unit, &now, NULL);
+	int err = ssd_gather(s, unit / units, s->page, unit % units * c->unit, c->unit, &now, NULL);
 
 	if (err)
 		return err;
@@ -163,7 +163,8 @@ int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
 		memcpy(buf, ssd_cache_data(&s->cache, frame) + at % s->cache.unit, bytes);
 	} else if (s->file->failed) {
 		/* No frame can be had, as dirty ones cannot be written: the bytes are there. */
-		err = ssd_gather(s, (uint32_t)(at / s->page_bytes), s->page, bytes, &now, NULL);
+		err = ssd_gather(s, (uint32_t)(at / s->page_bytes), s->page,
+				 (uint32_t)(at % s->page_bytes), bytes, &now, NULL);
 		if (!err)
 			memcpy(buf, s->page + at % s->page_bytes, bytes);
 	}

@@ -25,7 +25,7 @@ int annex_cxlssd_read_blocks(struct annex_cxlssd *s, uint64_t at, void *buf, siz
 	for (size_t from = 0; !err && from < bytes; from += s->page_bytes) {
 		uint64_t done = t->told;
 
-		err = ssd_gather(s, (uint32_t)((at + from) / s->page_bytes), (char *)buf + from,
+		err = ssd_gather(s, (uint32_t)((at + from) / s->page_bytes), (char *)buf + from, 0,
 				 s->page_bytes, &done, NULL);
 		t->hit &= done == t->told;
 		t->done = done > t->done ? done : t->done;

@@ -7,11 +7,12 @@
 #include "core/log.h"
 #include "ssd.h"
 
-static bool is_cached(const struct annex_cxlssd *s, uint32_t page)
+/* Whether DRAM has units [@from, @to) of a page. */
+static bool is_cached(const struct annex_cxlssd *s, uint32_t page, uint32_t from, uint32_t to)
 {
 	const uint32_t units = s->page_bytes / s->cache.unit;
 
-	for (uint32_t i = 0; i < units; i++) {
+	for (uint32_t i = from; i < to; i++) {
 		const uint32_t frame = ssd_cache_find(&s->cache, page * units + i);
 
 		if (frame == SSD_NO_FRAME || s->cache.frames[frame].lacks)
@@ -47,11 +48,12 @@ static void overlay_unit(const struct annex_cxlssd *s, uint32_t frame, char *to)
 			memcpy(to + i * SSD_LINE, from + i * SSD_LINE, SSD_LINE);
 }
 
-static void overlay_units(const struct annex_cxlssd *s, uint32_t page, char *buf)
+static void overlay_units(const struct annex_cxlssd *s, uint32_t page, uint32_t from, uint32_t to,
+			  char *buf)
 {
 	const uint32_t units = s->page_bytes / s->cache.unit;
 
-	for (uint32_t i = 0; i < units; i++) {
+	for (uint32_t i = from; i < to; i++) {
 		uint32_t frame = ssd_cache_find(&s->cache, page * units + i);
 
 		if (frame != SSD_NO_FRAME)
@@ -71,17 +73,19 @@ static void overlay_log(const struct annex_cxlssd *s, uint32_t page, char *buf)
 	}
 }
 
-int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted, uint64_t *now,
-	       bool *damaged)
+int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t from, uint32_t wanted,
+	       uint64_t *now, bool *damaged)
 {
+	const uint32_t first = from / s->cache.unit;
+	const uint32_t end = (from + wanted - 1) / s->cache.unit + 1;
 	uint64_t done = *now;
 	bool bad = false;
 	int err = 0;
 
 	if (ssd_bit(s->empty, page))
 		memset(buf, 0, s->page_bytes);
-	else if (!is_cached(s, page))
-		err = ssd_flash_read(s->flash, page, buf, wanted, *now, &done, &bad);
+	else if (!is_cached(s, page, first, end))
+		err = ssd_flash_read(s->flash, page, buf, from, wanted, *now, &done, &bad);
 	if (err)
 		return err;
 	bad = bad && !is_covered(s, page);
@@ -92,7 +96,7 @@ int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted
 				  s->file->path, page);
 	s->stats.flash_reads += done != *now;
 	*now = done;
-	overlay_units(s, page, buf);
+	overlay_units(s, page, first, end, buf);
 	if (ssd_log_has(&s->log, page))
 		overlay_log(s, page, buf);
 	return 0;
@@ -152,7 +156,7 @@ int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *do
 	if (whole != SSD_NO_FRAME && !s->cache.frames[whole].lacks)
 		from = ssd_cache_data(&s->cache, whole);
 	else
-		err = ssd_gather(s, page, s->page2, s->page_bytes, &at, &damaged);
+		err = ssd_gather(s, page, s->page2, 0, s->page_bytes, &at, &damaged);
 	if (!err)
 		err = ssd_program(s, page, from, damaged, at, done);
 	if (err)

@@ -475,8 +475,8 @@ void ssd_flash_settle(struct ssd_flash *fl)
 	fl->since = NULL;
 }
 
-int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t wanted, uint64_t now,
-		   uint64_t *done, bool *damaged)
+int ssd_flash_read(struct ssd_flash *fl, uint32_t page, char *buf, uint32_t from, uint32_t wanted,
+		   uint64_t now, uint64_t *done, bool *damaged)
 {
 	uint32_t at = ftl_find(fl->ftl, page);
 	int err;
@@ -487,7 +487,9 @@ int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t want
 		memset(buf, 0, fl->g.page);
 		return 0;
 	}
-	err = ssd_file_read(fl->file, page_at(fl, at), buf, fl->g.page);
+	/* A checksum is of all of a page. */
+	err = fl->file->mem ? ssd_file_read(fl->file, page_at(fl, at) + from, buf + from, wanted)
+			    : ssd_file_read(fl->file, page_at(fl, at), buf, fl->g.page);
 	if (err)
 		return err;
 	*damaged = page_sum(fl, buf) != fl->sums[at];

@@ -42,12 +42,13 @@ uint64_t ssd_flash_since(const struct ssd_flash *fl, uint32_t page);
 void ssd_flash_settle(struct ssd_flash *fl);
 
 /*
- * ssd_flash_read() - Read a page; one that holds nothing is all zeroes, and takes no time. *@done:
- * when the first @wanted bytes have come. *@damaged: not all of them are those that were stored.
+ * ssd_flash_read() - Read @wanted bytes of a page to their place in @buf, which has room for all of
+ * it, and may get more; a page that holds nothing is all zeroes, and takes no time. *@done: when
+ * they have come. *@damaged: not all bytes of the page are those that were stored.
  * Return: 0; errors of the file.
  */
-int ssd_flash_read(struct ssd_flash *fl, uint32_t page, void *buf, uint32_t wanted, uint64_t now,
-		   uint64_t *done, bool *damaged);
+int ssd_flash_read(struct ssd_flash *fl, uint32_t page, char *buf, uint32_t from, uint32_t wanted,
+		   uint64_t now, uint64_t *done, bool *damaged);
 
 /*
  * ssd_flash_write() - Program a page with new bytes; garbage may be collected before. *@done: when

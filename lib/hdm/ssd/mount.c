@@ -92,7 +92,7 @@ static int take_page(struct replay *r, uint32_t from, uint32_t *to)
 	uint64_t now = 0, last = 0, done;
 	uint32_t n = 0; /* lines, each once */
 	bool damaged;
-	int err = ssd_gather(s, page, s->page2, s->page_bytes, &now, &damaged);
+	int err = ssd_gather(s, page, s->page2, 0, s->page_bytes, &now, &damaged);
 
 	for (*to = from; *to < r->n && r->lines[*to].line / s->page_lines == page; ++*to) {
 		const struct found *f = &r->lines[*to];

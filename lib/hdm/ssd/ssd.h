@@ -107,11 +107,11 @@ void ssd_store_logged(struct annex_cxlssd *s, uint64_t line, const char *buf,
 
 /* clean.c */
 
-/* ssd_gather() - All bytes of a page, as a load would see them; *@now: when flash has given its
- * part, of which @wanted bytes pass the channel. *@damaged: flash has lost some; NULL: that is
- * -EIO. */
-int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t wanted, uint64_t *now,
-	       bool *damaged);
+/* ssd_gather() - @wanted bytes of a page from @from on, as a load would see them, at their place in
+ * @buf, which has room for all of it, and may get more; *@now: when flash has given its part.
+ * *@damaged: flash has lost some of the page; NULL: that is -EIO. */
+int ssd_gather(struct annex_cxlssd *s, uint32_t page, char *buf, uint32_t from, uint32_t wanted,
+	       uint64_t *now, bool *damaged);
 /* ssd_program() - A page gets new bytes in flash. *@done: when it has them. @damaged: some are
  * lost. It follows ssd_ingress_enter() of the write buffers. */
 int ssd_program(struct annex_cxlssd *s, uint32_t page, const char *buf, bool damaged, uint64_t now,
