@@ -88,7 +88,7 @@ void hdm_let(struct annex_hdm *h, void *ptr, size_t bytes);
 	ROW(shm, "a file in shared memory, as shm:/dev/shm/range", ANNEX_TRAIT_PATH)               \
 	ROW(dax, "a devdax device, as dax:/dev/dax0.0", ANNEX_TRAIT_PATH)                          \
 	ROW(numa, "memory of a NUMA node, as numa:1?size=1G", ANNEX_TRAIT_VOLATILE)                \
-	ROW(cxlssd, "a CXL-SSD of this process, as cxlssd:/path?size=1G", ANNEX_TRAIT_PATH)        \
+	ROW(cxlssd, "a CXL-SSD in a file, as cxlssd:/path?size=1G", ANNEX_TRAIT_PATH)              \
 	ROW(pci, "CXL memory that annex.ko has, as pci:0000:0d:00.0", ANNEX_TRAIT_PCI)
 
 #define RANGE_DECLARE(name, summary, traits)                                                       \

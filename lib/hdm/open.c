@@ -203,8 +203,3 @@ int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes)
 	err = hdm_persist(h->m, h->m->base + offset, bytes);
 	return mapping_lost(h->m->base, h->m->bytes) ? annex_hdm_check(h) : err;
 }
-
-int annex_hdm_check(struct annex_hdm *h)
-{
-	return annex_mapping_check(h->mapping);
-}

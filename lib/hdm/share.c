@@ -28,9 +28,16 @@ static int lock_threads(struct annex_hdm *h)
 	return -pthread_mutex_timedlock(&h->lock, &until);
 }
 
+int annex_hdm_check(struct annex_hdm *h)
+{
+	int err = h->m->ops->check ? h->m->ops->check(h->m) : 0;
+
+	return err ? err : annex_mapping_check(h->mapping);
+}
+
 int hdm_unlock(struct annex_hdm *h, int err)
 {
-	int lost = annex_mapping_check(h->mapping);
+	int lost = annex_hdm_check(h);
 
 	lock_drop(h->m->fd, LOCK_TABLE);
 	pthread_mutex_unlock(&h->lock);
@@ -45,7 +52,7 @@ int hdm_lock(struct annex_hdm *h)
 	if (h->forked)
 		return annex_fail(-ECHILD, "%s: opened before fork(): open it in the child",
 				  h->uri);
-	err = annex_mapping_check(h->mapping);
+	err = annex_hdm_check(h);
 	if (err)
 		return err;
 	err = lock_threads(h);

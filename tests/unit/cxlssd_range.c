@@ -43,7 +43,8 @@ static struct annex_hdm *open_range(const struct place *p)
 static void facts(void)
 {
 	struct annex_hdm_info info;
-	struct annex_hdm *h, *second = NULL;
+	struct annex_cxlssd *second = NULL;
+	struct annex_hdm *h;
 	struct place p;
 
 	make(&p, "");
@@ -52,7 +53,7 @@ static void facts(void)
 	CU_ASSERT_EQUAL(info.bytes, BYTES);
 	CU_ASSERT_STRING_EQUAL(info.scheme, "cxlssd");
 	CU_ASSERT(info.persistent);
-	CU_ASSERT_EQUAL(annex_hdm_open(p.uri, NULL, &second), -EBUSY);
+	CU_ASSERT_EQUAL(annex_cxlssd_open(p.uri, &second), -EBUSY);
 	annex_hdm_close(h);
 	CU_ASSERT_EQUAL(annex_hdm_open("cxlssd:?size=64K", NULL, &h), -EINVAL);
 	CU_ASSERT_EQUAL(annex_hdm_open("cxlssd:?size=16M&window=4K", NULL, &h), -ERANGE);
