@@ -409,6 +409,18 @@ bench-migrate:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/run.sh $(OUT) migrate
+# Simulated machines, against the figures of two papers.
+bench-cxl:
+	@tests/deps.sh demo
+	@+$(MAKE) --no-print-directory all
+	$(Q)mkdir -p $(OUT)/bench
+	$(Q)tests/bench/cxl.py $(OUT) bench
+	$(Q)tests/bench/met.py $(OUT)/bench/cxl.json
+figures-cxl:
+	@tests/deps.sh demo
+	@+$(MAKE) --no-print-directory all
+	$(Q)mkdir -p $(OUT)/bench
+	$(Q)tests/bench/cxl.py $(OUT) figures
 # Queries of annex query, beside DuckDB and Polars.
 bench-query:
 	@tests/deps.sh check
@@ -507,6 +519,8 @@ help:
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
+#h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
+#h figures-cxl        write docs/figures-cxl.md: these figures beside the papers'
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
 #h man                section 3 of the manual, from the headers: KERNEL_DOC=FILE
@@ -524,8 +538,8 @@ help:
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
-	bench-ndp bench-migrate ndp-build bench-query bench-qemu lint fuzz format install \
-	install-module uninstall clean help FORCE
+	bench-ndp bench-migrate ndp-build bench-cxl figures-cxl bench-query bench-qemu lint fuzz \
+	format install install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \

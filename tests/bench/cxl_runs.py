@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Reports of annex cxl simulate, and means of their figures."""
+import json
+import math
+import os
+import resource
+import subprocess
+import time
+from cxl_papers import PATTERNS
+
+JOBS = 2
+# Both targets want this one: CXL-GPU's endpoint is made of DRAM.
+ENDED = "cxl-gpu --config dram,cxl --media dram"
+
+
+class Runs:
+    """The runs of one report, by workload and configuration; of a sweep, those of one value."""
+
+    def __init__(self, command, runs):
+        self.command = command
+        self.runs = runs
+        self.index = {(run["workload"], run["configuration"]): run for run in runs}
+
+    def at(self, option, value):
+        """The part of a sweep that has a value."""
+        return Runs(self.command, [run for run in self.runs if run["options"][option] == value])
+
+    def get(self, workload, config):
+        """One run."""
+        return self.index[workload, config]
+
+    def workloads(self, kind, *names):
+        """Workloads whose set or group has one of these names, all of them without a name."""
+        found = {run["workload"]: None for run in self.runs if not names or run[kind] in names}
+        return list(found)
+
+    def ratio(self, workload, over, under):
+        """Time of a configuration over that of another."""
+        return self.get(workload, over)["time_s"] / self.get(workload, under)["time_s"]
+
+    def mean(self, workloads, over, under):
+        """The geometric mean of these ratios."""
+        return geometric(self.ratio(workload, over, under) for workload in workloads)
+
+    def hits(self, workload, config, has_late=False):
+        """Percent of loads that hit in the endpoint's DRAM."""
+        run = self.get(workload, config)
+        hits = run["endpoint_hits"] + (run["endpoint_late"] if has_late else 0)
+        return 100 * hits / max(run["endpoint_reads"], 1)
+
+    def mean_hits(self, pattern, config, has_late=False):
+        """The mean of the percentages of a pattern's workloads."""
+        return arithmetic(self.hits(w, config, has_late) for w in PATTERNS[pattern])
+
+    def writes(self, workload, config, has_residue=False):
+        """Pages of flash programmed, and those that a flush at the end programs; 1 at least."""
+        run = self.get(workload, config)
+        residue = run.get("residue_pages")
+        if has_residue and residue is None:
+            return None
+        return max(run["flash_writes"] + (residue if has_residue else 0), 1)
+
+    def writes_ratio(self, workload, config, has_residue):
+        """Pages that base programs for each of a configuration; None: the tool does not tell."""
+        pages = [self.writes(workload, c, has_residue) for c in ("base", config)]
+        return None if None in pages else pages[0] / pages[1]
+
+
+class Tool:
+    """annex cxl simulate, and the reports that it has made."""
+
+    def __init__(self, out):
+        self.path = f"{out}/annex"
+        self.folder = f"{out}/bench"
+        self.kept = f"{self.folder}/cxl-runs.json"
+        self.reports = {}
+        if os.path.exists(self.kept) and \
+                os.path.getmtime(self.kept) > os.path.getmtime(self.path):
+            with open(self.kept, encoding="utf-8") as file:
+                self.reports = json.load(file)
+
+    def keep(self):
+        """Write all reports, in place of the file that was there."""
+        with open(self.kept + ".new", "w", encoding="utf-8") as file:
+            json.dump(self.reports, file)
+        os.replace(self.kept + ".new", self.kept)
+
+    def measure(self, words):
+        """Run the tool. Return: its runs, and its times."""
+        began, used = time.monotonic(), cpu_seconds()
+        out = subprocess.run([self.path, "cxl", "simulate", *words.split(), "--jobs", str(JOBS),
+                              "--json"], check=True, stdout=subprocess.PIPE)
+        return {"runs": json.loads(out.stdout)["runs"], "cpu_s": cpu_seconds() - used,
+                "wall_s": time.monotonic() - began}
+
+    def report(self, words=""):
+        """A report, kept or made. @words: of the command."""
+        if words not in self.reports:
+            self.reports[words] = self.measure(words)
+            self.keep()
+        return self.reports[words]
+
+    def runs(self, words=""):
+        """The runs of a report."""
+        command = " ".join(f"annex cxl simulate {words}".split())
+        return Runs(command, self.report(words)["runs"])
+
+
+def cpu_seconds():
+    """Time of the processors that children have used."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def geometric(values):
+    """A mean of ratios."""
+    logs = [math.log(value) for value in values]
+    return math.exp(sum(logs) / len(logs))
+
+
+def arithmetic(values):
+    """A mean of percentages."""
+    values = list(values)
+    return sum(values) / len(values)
