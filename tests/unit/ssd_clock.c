@@ -2,7 +2,9 @@
 /*
  * Times of flash: what goes at once, and what waits for what.
  */
+#include <string.h>
 #include "hdm/ssd/clock.h"
+#include "random.h"
 #include "unit.h"
 
 /* Two channels of two dies of two planes; a page passes a channel in 1,000 ns. */
@@ -72,6 +74,45 @@ static void a_part_of_a_page(void)
 	ssd_clock_destroy(c);
 }
 
+static void a_busy_die_holds_no_channel(void)
+{
+	struct ssd_clock *c = idle();
+
+	CU_ASSERT_EQUAL(ssd_clock_program(c, PLANE, 0), 101000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, PLANE, g.page, 2000), 101000 + 3000 + 1000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_DIE, g.page, 3000), 7000);
+	/* Programs of the other die fit before that page passes, and behind it. */
+	CU_ASSERT_EQUAL(ssd_clock_program(c, OTHER_DIE, 3000), 8000 + 100000);
+	CU_ASSERT_EQUAL(ssd_clock_read(c, OTHER_DIE, g.page, 103500), 108000 + 3000 + 1000);
+	ssd_clock_destroy(c);
+}
+
+/* Beside a plain table of the nanoseconds that the channel is taken. */
+static void gaps_of_a_channel(void)
+{
+	static const struct ssd_geometry many = {
+		.channels = 1, .dies = 64, .planes = 1, .blocks = 8, .pages = 4, .page = 4096};
+	static uint8_t taken[1000000];
+	struct ssd_clock *c = ssd_clock_create(&many, &media);
+	uint64_t seed = random_seed("channel"), now = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+	memset(taken, 0, sizeof(taken));
+	for (unsigned int i = 0; i < 500; i++) {
+		const uint32_t die = (uint32_t)(random_next(&seed) % 64),
+			       bytes = 64 + die % 4 * 128;
+		const uint64_t ns = (bytes * 1000u + 4095) / 4096;
+		uint64_t done;
+
+		now += random_next(&seed) % 600;
+		done = ssd_clock_read(c, die, bytes, now);
+		CU_ASSERT_FATAL(done <= sizeof(taken) && done >= now + 3000 + ns);
+		for (uint64_t at = done - ns; at < done; at++)
+			CU_ASSERT_FALSE_FATAL(taken[at]++);
+	}
+	ssd_clock_destroy(c);
+}
+
 static void interrupted(void)
 {
 	static const struct ssd_media polite = {.read = 3000,
@@ -96,4 +137,5 @@ static void interrupted(void)
 
 UNIT_SUITE(ssd_clock, {"alone", alone}, {"one after the other", one_after_the_other},
 	   {"at once", at_once}, {"a part of a page", a_part_of_a_page},
-	   {"interrupted", interrupted})
+	   {"a busy die holds no channel", a_busy_die_holds_no_channel},
+	   {"gaps of a channel", gaps_of_a_channel}, {"interrupted", interrupted})

@@ -14,7 +14,8 @@
 
 /*
  * struct ram_stats - Counters of a run. @faults: pages that the host's runtime brought.
- * @reads, @hits, @late: loads that the endpoint's DRAM had, or waited for (annex/cxlssd.h).
+ * @reads, @hits, @late: loads that the endpoint's DRAM had, or waited for (annex/cxlssd.h); of
+ * SkyByte's, stores as well.
  * @flash_writes: pages programmed during the run; @copied: by collection.
  */
 struct ram_stats {

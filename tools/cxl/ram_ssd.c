@@ -118,7 +118,7 @@ void ram_ssd_stats(const struct ram_ssd *d, struct ram_stats *out)
 
 	annex_cxlssd_get_stats(d->s, &s);
 	*out = (struct ram_stats){
-		.reads = s.reads - b->reads,
+		.reads = s.reads + s.writes - b->reads - b->writes,
 		.hits = s.hits - b->hits,
 		.late = s.late - b->late,
 		.flash_reads = s.flash_reads - b->flash_reads,

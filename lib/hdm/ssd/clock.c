@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
+#include <string.h>
 #include "clock.h"
 
+#define STRETCHES 32u
+
 /*
- * struct ssd_clock - @pass: nanoseconds of a page on a channel. @dies, @channels: when each will be
- * idle. @reads: when each die has done its reads.
+ * struct channel - When it carries pages: stretches in the order of time, which do not touch. The
+ * two first ones are joined when there are too many; they are past by then, as a rule.
+ */
+struct channel {
+	struct stretch {
+		uint64_t from, to;
+	} taken[STRETCHES + 1];
+	uint32_t n;
+};
+
+/*
+ * struct ssd_clock - @pass: nanoseconds of a page on a channel. @dies: when each will be idle.
+ * @reads: when each die has done its reads.
  */
 struct ssd_clock {
 	struct ssd_geometry g;
 	struct ssd_media media;
 	uint64_t pass;
-	uint64_t *dies, *channels;
-	uint64_t *reads;
+	uint64_t *dies, *reads;
+	struct channel *channels;
 };
 
 /* Nanoseconds of some bytes on a channel. */
@@ -62,6 +76,38 @@ static uint64_t busy(struct ssd_clock *c, uint32_t plane, uint64_t now, uint64_t
 	return *die;
 }
 
+/* Stretch @i and the one before it become one. */
+static void join(struct channel *ch, uint32_t i)
+{
+	ch->taken[i - 1].to = later(ch->taken[i - 1].to, ch->taken[i].to);
+	ch->n--;
+	memmove(&ch->taken[i], &ch->taken[i + 1], (ch->n - i) * sizeof(ch->taken[0]));
+}
+
+/*
+ * The channel of a plane carries something for @ns, from @ready on or as soon as it can then: it
+ * does not wait for dies that are busy. Return: when that has been done.
+ */
+static uint64_t carry(struct ssd_clock *c, uint32_t plane, uint64_t ready, uint64_t ns)
+{
+	struct channel *ch = &c->channels[ssd_channel(&c->g, plane)];
+	uint64_t from = ready;
+	uint32_t i = 0;
+
+	for (; i < ch->n && from + ns > ch->taken[i].from; i++)
+		from = later(from, ch->taken[i].to);
+	memmove(&ch->taken[i + 1], &ch->taken[i], (ch->n - i) * sizeof(ch->taken[0]));
+	ch->taken[i] = (struct stretch){from, from + ns};
+	ch->n++;
+	if (i + 1 < ch->n && ch->taken[i + 1].from == from + ns)
+		join(ch, i + 1);
+	if (i && ch->taken[i - 1].to == from)
+		join(ch, i);
+	if (ch->n > STRETCHES)
+		join(ch, 1);
+	return from + ns;
+}
+
 /*
  * A read that comes at @now. Return: when the register has the page. A program or an erase makes
  * way, and is done so much later.
@@ -80,22 +126,19 @@ static uint64_t cells(struct ssd_clock *c, uint32_t plane, uint64_t now)
 
 uint64_t ssd_clock_read(struct ssd_clock *c, uint32_t plane, uint32_t bytes, uint64_t now)
 {
-	uint64_t *channel = &c->channels[ssd_channel(&c->g, plane)];
+	const uint64_t done = carry(c, plane, cells(c, plane, now),
+				    bytes == c->g.page ? c->pass : pass(c, bytes));
 
-	*channel = later(*channel, cells(c, plane, now)) +
-		   (bytes == c->g.page ? c->pass : pass(c, bytes));
-	c->reads[ssd_die(&c->g, plane)] = *channel;
-	busy(c, plane, *channel, 0);
-	return *channel;
+	c->reads[ssd_die(&c->g, plane)] = done;
+	busy(c, plane, done, 0);
+	return done;
 }
 
 uint64_t ssd_clock_program(struct ssd_clock *c, uint32_t plane, uint64_t now)
 {
-	uint64_t *channel = &c->channels[ssd_channel(&c->g, plane)];
-	uint64_t from = later(now, ssd_clock_idle(c, plane));
+	const uint64_t from = later(now, ssd_clock_idle(c, plane));
 
-	*channel = later(*channel, from) + c->pass;
-	return busy(c, plane, *channel, c->media.program);
+	return busy(c, plane, carry(c, plane, from, c->pass), c->media.program);
 }
 
 uint64_t ssd_clock_erase(struct ssd_clock *c, uint32_t plane, uint64_t now)

@@ -2,8 +2,9 @@
 /*
  * When the flash of a CXL-SSD has done its work. A die does one thing at a time, and keeps a page
  * that it has read until the channel has taken the part of it that is wanted; a channel carries one
- * page at a time. Where flash can, a read interrupts a program or an erase. Orders are carried out
- * as they come. Times are nanoseconds of any clock that does not go back.
+ * page at a time, and others while that of a busy die is not ready. Where flash can, a read
+ * interrupts a program or an erase. Orders are carried out as they come. Times are nanoseconds of
+ * any clock that does not go back.
  *
  * One thread at a time.
  */
