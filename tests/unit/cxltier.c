@@ -121,7 +121,8 @@ static void served_by_host(void)
 	for (unsigned int i = 0; i < 4; i++) {
 		t = tier_rig_load(tier, 3 * TIER_PAGE, i * 100000, 0);
 		far = tier_rig_load(never, 3 * TIER_PAGE, i * 100000, 0);
-		CU_ASSERT_EQUAL(memcmp(&t, &far, sizeof(t)), 0);
+		CU_ASSERT(t.done == far.done && t.told == far.told && t.hit == far.hit &&
+			  t.late == far.late && t.load == far.load);
 	}
 	/* The endpoint's DRAM has it by now: its index, its DRAM, and the link twice. */
 	CU_ASSERT_EQUAL(t.done - t.now, 2 * LINK + 72 + 46);

@@ -95,7 +95,7 @@ static void fetch(struct lane *l, uint64_t line, uint64_t dirty, struct annex_cx
 	for (uint32_t i = 0; memcmp(buf, data, RAM_LINE) && i < RAM_LINE; i++)
 		if (!(dirty >> i & 1) && buf[i] != data[i])
 			stop(s, err_set(-EIO, "byte %llu came back wrong from memory",
-					(ull)(line * RAM_LINE + i)));
+					(ull)line * RAM_LINE + i));
 }
 
 /* A store may go on while its line comes, unless too many do. */

@@ -114,7 +114,9 @@ static uint32_t items_of(const struct tpcc *t, uint32_t warehouse)
 /* As TPC-C's NURand: some rows come more often. */
 static uint32_t uneven(uint64_t *state, uint32_t n)
 {
-	return (sky_below(state, n) | sky_below(state, n)) % n;
+	const uint32_t one = sky_below(state, n), other = sky_below(state, n);
+
+	return (one | other) % n;
 }
 
 /* One payment in 7 is for a customer of another district, one line in 100 from elsewhere. */
