@@ -111,10 +111,9 @@ def clock(tool):
 A speculative read is of 1 KiB at most, and CXL fetches sectors of 128 bytes. So where nothing is
 read twice one load of 16 waits instead of one of 2, and SR gains 8 x at most on vectors, not 15.6
 x. Loads at random do not use the neighbours that SR asks for, so SR gains nothing on path, bfs and
-gnn. A stored sector that leaves DRAM has its whole page read, moved over a channel and programmed:
-bfs waits for page programs, of 100 us, more than for anything else, path with DS for reads, as the
-next table shows. DS gains where stores wait, and nothing where a workload hardly stores (rsum,
-gemm).""")
+gnn, which wait for reads of flash more than for programs and channels, as the next table shows. A
+stored sector that leaves DRAM has its whole page read and programmed. DS gains where stores wait,
+and nothing where a workload hardly stores (rsum, gemm).""")
 def endpoint_of_znand(tool):
     runs = tool.runs()
     rows = [[w] + [runs.ratio(w, c, "dram") for c in ("cxl", "sr", "ds")]
