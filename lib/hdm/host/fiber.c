@@ -26,6 +26,7 @@
 #endif
 
 #ifdef WATCHED_ADDRESSES
+void __asan_unpoison_memory_region(const volatile void *at, size_t bytes);
 void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size);
 void __sanitizer_finish_switch_fiber(void *save, const void **bottom, size_t *size);
 #endif
@@ -67,6 +68,10 @@ void fiber_free(struct fiber *f)
 		return;
 #ifdef WATCHED_THREADS
 	__tsan_destroy_fiber(f->checker);
+#endif
+#ifdef WATCHED_ADDRESSES
+	/* Else its guards would stay for whatever is mapped there next. */
+	__asan_unpoison_memory_region(f->map, f->bytes);
 #endif
 	munmap(f->map, f->bytes);
 }
