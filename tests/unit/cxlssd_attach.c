@@ -79,7 +79,7 @@ static void both_ways(void)
 	close(p.fd);
 }
 
-/* What the attached process has persisted is there when the owner was killed. */
+/* Bytes that the attached process has persisted are there when the owner was killed. */
 static void persisted(void)
 {
 	struct annex_hdm *h;

@@ -22,7 +22,7 @@ extern const struct work_kind work_gnn, work_mri;
 /*
  * struct gpu_kernel - A kernel. Its plan says where its arrays are in the data.
  * @plan: fills the plan, of at most GPU_PLAN_BYTES; arrays begin at *@end, which moves behind them.
- * @fill: input; *@seed is a state of work_random().
+ * @fill: input; *@seed is a state of annex_random().
  * @run: lane @id of @lanes; all lanes wait for each other before and after.
  * @check: whether the results in @data are those that @first gives.
  */
@@ -91,7 +91,7 @@ static inline struct gpu_part gpu_part(uint64_t n, unsigned int id, unsigned int
 /* gpu_random() - From -1 up to 1. */
 static inline float gpu_random(uint64_t *seed)
 {
-	return (float)(int32_t)(work_random(seed) >> 40) / 8388608.0f - 1.0f;
+	return (float)(int32_t)(annex_random(seed) >> 40) / 8388608.0f - 1.0f;
 }
 
 /* gpu_mul() - A product that is rounded: a compiler must not fuse it with the sum around it. */

@@ -51,7 +51,7 @@ static void path_plan(void *plan, double scale, uint64_t *end)
 static void path_order(const struct path_plan *p, uint32_t *order, uint64_t *seed)
 {
 	for (uint64_t i = 0; i < p->n; i++) {
-		uint64_t j = work_random(seed) % (i + 1);
+		uint64_t j = annex_random(seed) % (i + 1);
 
 		order[i] = order[j];
 		order[j] = (uint32_t)i;
@@ -78,7 +78,7 @@ static void path_fill(const void *plan, char *data, uint64_t *seed)
 
 			cost[v] = layer ? UNREACHED : 0;
 			for (uint32_t e = row[v]; layer && e < row[v + 1]; e++) {
-				uint64_t random = work_random(seed);
+				uint64_t random = annex_random(seed);
 
 				edge[e] = order[before + random % (begin - before)] |
 					  (random >> 48 | 1) << 32;
@@ -209,7 +209,7 @@ static void bfs_fill(const void *plan, char *data, uint64_t *seed)
 	for (uint64_t v = 0; v < p->n; v++) {
 		node[v] = pairs | bfs_pairs(v) << 32;
 		for (uint64_t e = 0; e < 2 * bfs_pairs(v); e++)
-			edge[2 * pairs + e] = (uint32_t)(work_random(seed) % p->n);
+			edge[2 * pairs + e] = (uint32_t)(annex_random(seed) % p->n);
 		pairs += bfs_pairs(v);
 		cost[v] = UNREACHED;
 	}

@@ -46,7 +46,7 @@ static void cfd_number(uint32_t *number, uint64_t n, uint64_t *seed)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t window = i / CFD_WINDOW * CFD_WINDOW;
-		uint64_t j = window + work_random(seed) % (i - window + 1);
+		uint64_t j = window + annex_random(seed) % (i - window + 1);
 
 		number[i] = number[j];
 		number[j] = (uint32_t)i;

@@ -41,7 +41,7 @@ static void sort_fill(const void *plan, char *data, uint64_t *seed)
 	uint64_t *word = (uint64_t *)(data + p->records);
 
 	for (uint64_t i = 0; i < 2 * p->run * RECORD / 8; i++)
-		word[i] = work_random(seed);
+		word[i] = annex_random(seed);
 	for (uint64_t i = 0; i < 2 * p->run; i++)
 		word[i * RECORD / 8] >>= 64 - KEY_BITS;
 	qsort(word, p->run, RECORD, compare_records);

@@ -41,7 +41,7 @@ static int fill(struct annex_cxlssd *s, const char *data, uint64_t bytes, uint64
 	if (!pages)
 		return err_set(-ENOMEM, "out of memory");
 	for (uint64_t i = 0; i < n; i++) {
-		const uint64_t j = work_random(&seed) % (i + 1);
+		const uint64_t j = annex_random(&seed) % (i + 1);
 
 		pages[i] = pages[j];
 		pages[j] = i * RAM_PAGE;

@@ -61,8 +61,7 @@ struct sim {
 /*
  * struct result - @ns: of the program. @loads, @stores, @instructions: of it; @misses,
  * @write_backs: lines that came from memory, and went there. @load_p99, @store_p99: the slowest
- * hundredth of these. @residue: pages that the
- * endpoint's DRAM still owed flash at the end.
+ * hundredth of these. @residue: pages that the endpoint's DRAM still owed flash at the end.
  */
 struct result {
 	uint64_t ns;

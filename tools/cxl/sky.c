@@ -26,7 +26,7 @@ int sky_zipf_init(struct sky_zipf *z, uint32_t n, double theta)
 
 uint32_t sky_zipf_next(const struct sky_zipf *z, uint64_t *state)
 {
-	uint64_t x = work_random(state) % z->sum[z->n - 1];
+	uint64_t x = annex_random(state) % z->sum[z->n - 1];
 	uint32_t low = 0, high = z->n - 1;
 
 	while (low < high) {
@@ -90,4 +90,17 @@ uint32_t sky_place(uint32_t i, uint32_t n)
 		i ^= i >> (bits + 1) / 2;
 	} while (i >= n);
 	return i;
+}
+
+bool sky_is(const struct work *w, void (*plain)(const void *own, char *data))
+{
+	char *data = sky_copy(w);
+	bool same = false;
+
+	if (data) {
+		plain(w->own, data);
+		same = sky_same(w, 0, data, w->bytes);
+	}
+	free(data);
+	return same;
 }

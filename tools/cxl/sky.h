@@ -39,6 +39,9 @@ void *sky_own(struct work *w, uint64_t size);
 /* sky_copy() - A copy of @first, which free() gives back; NULL: no memory. */
 char *sky_copy(const struct work *w);
 
+/* sky_is() - Whether all of @data is what @plain makes of a copy of @first. */
+bool sky_is(const struct work *w, void (*plain)(const void *own, char *data));
+
 /* sky_same() - Whether @bytes of @data from @at are those at @want. */
 bool sky_same(const struct work *w, uint64_t at, const void *want, uint64_t bytes);
 
@@ -48,7 +51,7 @@ uint32_t sky_scaled(const struct work *w, uint32_t n, uint32_t least);
 /* sky_below() - A random number below @n. */
 static inline uint32_t sky_below(uint64_t *state, uint32_t n)
 {
-	return (work_random(state) >> 32) * n >> 32;
+	return (annex_random(state) >> 32) * n >> 32;
 }
 
 /* sky_place() - Where rank @i of @n lies: each rank elsewhere, as if at random. */

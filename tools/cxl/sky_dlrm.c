@@ -48,7 +48,7 @@ static void fill(const struct dlrm *d, struct work *w, const struct sky_zipf *z)
 	uint32_t *index = (uint32_t *)(w->data + d->index);
 
 	for (uint64_t i = 0; i < (uint64_t)TABLES * d->rows * WIDTH / 2; i++)
-		rows[i] = work_random(&state);
+		rows[i] = annex_random(&state);
 	for (uint32_t i = 0; i < OUTPUTS * INPUTS; i++)
 		weight[i] = sky_below(&state, 256);
 	for (uint32_t i = 0; i < d->samples * TABLES * BAG; i++)

@@ -10,7 +10,7 @@
 /* Pareto's law with exponent 2. */
 static uint32_t degree(uint64_t *state, uint32_t least)
 {
-	double u = (double)((work_random(state) >> 11) + 1) * 0x1p-53;
+	double u = (double)((annex_random(state) >> 11) + 1) * 0x1p-53;
 	double d = least / sqrt(u);
 
 	return d < least * HEAVIEST ? (uint32_t)d : least * HEAVIEST;
@@ -24,7 +24,7 @@ uint32_t sky_graph_core(const struct sky_graph *g, uint64_t *state)
 /* The core's vertex of rank r is drawn as often as 1 / sqrt(r) says. */
 static uint32_t target(const struct sky_graph *g, uint64_t *state)
 {
-	uint64_t x = work_random(state) >> 32;
+	uint64_t x = annex_random(state) >> 32;
 
 	return sky_place((x * x >> 32) * g->core >> 32, g->n);
 }

@@ -47,7 +47,7 @@ static uint32_t fill_tile(uint64_t *key, uint64_t *state)
 		count[sky_below(state, DIGITS)]++;
 	for (uint64_t d = 0; d < DIGITS; d++)
 		for (uint32_t i = 0; i < count[d]; i++)
-			key[at++] = d << SHIFT | work_random(state) >> (64 - SHIFT);
+			key[at++] = d << SHIFT | annex_random(state) >> (64 - SHIFT);
 	for (uint32_t i = 0; i < SWAPS; i++) {
 		uint64_t *a = &key[sky_below(state, TILE)], *b = &key[sky_below(state, TILE)];
 		uint64_t other = *a;

@@ -144,7 +144,7 @@ static uint64_t first_deal(const struct work *w, uint32_t district)
 {
 	uint64_t state = w->seed + district;
 
-	return work_random(&state);
+	return annex_random(&state);
 }
 
 static uint64_t at_row(uint64_t at, uint64_t row, uint32_t words, uint32_t word)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <annex/detail/random.h>
 
 struct lane;
 struct work;
@@ -60,15 +61,5 @@ int work_alloc(struct work *w, uint64_t bytes);
 
 /* All of them, set by set; the list ends with NULL. */
 extern const struct work_kind *const work_kinds[];
-
-/* work_random() - The next of a row of random numbers (splitmix64); *@state is any number. */
-static inline uint64_t work_random(uint64_t *state)
-{
-	uint64_t x = *state += 0x9e3779b97f4a7c15;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-	x = (x ^ x >> 27) * 0x94d049bb133111eb;
-	return x ^ x >> 31;
-}
 
 #endif
