@@ -56,7 +56,7 @@ static void write_back(struct sim *s, struct tag *v, uint64_t now)
 	v->dirty = 0;
 	s->leaving[s->n_leaving++ % s->m->buffer] = done;
 	s->stores++;
-	sim_latency(&s->store_ns, done - now);
+	hist_add(&s->store_ns, done - now);
 	series_store(&s->series, now, done - now);
 }
 
@@ -90,7 +90,7 @@ static void fetch(struct lane *l, uint64_t line, uint64_t dirty, struct annex_cx
 	t->now = annex_cxltask_now(l->task);
 	stop(s, s->ram->load(s->ram, line * RAM_LINE, buf, t));
 	s->loads++;
-	sim_latency(&s->load_ns, t->done - t->now);
+	hist_add(&s->load_ns, t->done - t->now);
 	series_load(&s->series, t->now, t->done - t->now);
 	for (uint32_t i = 0; memcmp(buf, data, RAM_LINE) && i < RAM_LINE; i++)
 		if (!(dirty >> i & 1) && buf[i] != data[i])

@@ -59,7 +59,7 @@ static double store_ns(const struct matrix_run *r, const struct matrix_run *refe
 static double store_p99(const struct matrix_run *r, const struct matrix_run *reference)
 {
 	(void)reference;
-	return (double)r->result.store_p99;
+	return r->result.store_p99;
 }
 
 static double real_ns(const struct matrix_run *r, const struct matrix_run *reference)

@@ -173,8 +173,8 @@ static json_t *run_json(const struct matrix *m, const struct matrix_run *r)
 	set_count(o, "switches", s->switches);
 	set_seconds(o, "load_mean_s", s->load_mean);
 	set_seconds(o, "store_mean_s", s->store_mean);
-	set_seconds(o, "load_p99_s", (double)s->load_p99);
-	set_seconds(o, "store_p99_s", (double)s->store_p99);
+	set_seconds(o, "load_p99_s", s->load_p99);
+	set_seconds(o, "store_p99_s", s->store_p99);
 	set_ram(o, &s->ram);
 	set_count(o, "residue_pages", s->residue);
 	json_object_set_new(o, "series", series_json(&s->series));

@@ -10,35 +10,16 @@
 #define L1_WAYS 4u
 #define LLC_WAYS 16u
 
-/* The first 8 steps are one nanosecond each. */
-static uint32_t step_of(uint64_t ns)
+/* Nanoseconds of all requests of a series, in the mean. */
+static double mean(const struct series_sum *sums)
 {
-	const uint32_t log = ns < 8 ? 2 : 63 - (uint32_t)__builtin_clzll(ns);
+	uint64_t n = 0, ns = 0;
 
-	return ns < 8 ? (uint32_t)ns : 8 * (log - 2) + (uint32_t)(ns >> (log - 3) & 7);
-}
-
-static uint64_t step_ns(uint32_t step)
-{
-	return step < 8 ? step : (8ull + step % 8) << (step / 8 - 1);
-}
-
-void sim_latency(struct latency *l, uint64_t ns)
-{
-	l->n[step_of(ns)]++;
-	l->all++;
-	l->ns += ns;
-}
-
-static uint64_t slowest(const struct latency *l, double share)
-{
-	const uint64_t over = (uint64_t)((double)l->all * share);
-	uint64_t seen = 0;
-	uint32_t step = LATENCY_STEPS;
-
-	while (step && seen <= over)
-		seen += l->n[--step];
-	return step_ns(step + 1);
+	for (uint32_t i = 0; i < SERIES_WINDOWS; i++) {
+		n += sums[i].n;
+		ns += sums[i].ns;
+	}
+	return n ? (double)ns / (double)n : 0;
 }
 
 static void run_lane(struct annex_cxltask *t, void *arg)
@@ -82,10 +63,10 @@ static void sum_up(const struct sim *s, const struct annex_cxltasks_stats *tasks
 	}
 	out->misses = s->loads;
 	out->write_backs = s->stores;
-	out->load_mean = s->load_ns.all ? (double)s->load_ns.ns / (double)s->load_ns.all : 0;
-	out->store_mean = s->store_ns.all ? (double)s->store_ns.ns / (double)s->store_ns.all : 0;
-	out->load_p99 = slowest(&s->load_ns, 0.01);
-	out->store_p99 = slowest(&s->store_ns, 0.01);
+	out->load_mean = mean(s->series.loads);
+	out->store_mean = mean(s->series.stores);
+	out->load_p99 = hist_at(&s->load_ns, 0.99) * 1e9;
+	out->store_p99 = hist_at(&s->store_ns, 0.99) * 1e9;
 	s->ram->stats(s->ram, &out->ram);
 	out->series = s->series;
 }

@@ -5,6 +5,7 @@
 #ifndef TOOLS_CXL_SIM_H
 #define TOOLS_CXL_SIM_H
 
+#include "../block/hist.h"
 #include "lane.h"
 #include "ram.h"
 #include "series.h"
@@ -13,13 +14,6 @@
 
 #define LANE_AHEAD 16u  /* loads of a lane under way at most */
 #define LANE_POSTED 16u /* stores of a lane whose lines are on their way */
-#define LATENCY_STEPS 512u
-
-/* struct latency - How many requests took how long: steps of an eighth of a power of two. */
-struct latency {
-	uint64_t n[LATENCY_STEPS];
-	uint64_t all, ns;
-};
 
 /*
  * struct lane - A thread. @ops: instructions that compute. @instructions: all, with what the
@@ -53,7 +47,7 @@ struct sim {
 	uint64_t *leaving;
 	uint64_t n_leaving;
 	uint64_t loads, stores;
-	struct latency load_ns, store_ns;
+	struct hist load_ns, store_ns;
 	struct series series;
 	int err;
 };
@@ -68,7 +62,7 @@ struct result {
 	uint64_t loads, stores, ops, instructions;
 	uint64_t misses, write_backs;
 	double load_mean, store_mean;
-	uint64_t load_p99, store_p99;
+	double load_p99, store_p99;
 	uint64_t switches, bytes;
 	struct ram_stats ram;
 	uint64_t residue;
@@ -79,9 +73,6 @@ struct result {
 /* sim_run() - Run a program on a machine. Return: 0; -EBADMSG (its result is wrong), -EIO (memory
  * gave back other bytes than were stored), and others, with the line set. */
 int sim_run(const struct board *m, const struct work_kind *kind, struct result *out);
-
-/* sim_latency() - Note one. */
-void sim_latency(struct latency *l, uint64_t ns);
 
 /* Of lane.c, for sim.c: a lane ends; the last-level cache is emptied. */
 void lane_end(struct lane *l);
