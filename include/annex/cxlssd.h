@@ -169,6 +169,21 @@ int annex_cxlssd_prefetch(struct annex_cxlssd *s, uint64_t at, size_t bytes,
 			  struct annex_cxlssd_time *t);
 
 /**
+ * annex_cxlssd_release() - Tell that bytes will be read elsewhere, as by a host that has a copy.
+ * @s: the endpoint.
+ * @at: offset of the first.
+ * @bytes: how many.
+ * @t: as above.
+ *
+ * DRAM forgets units that lie wholly in there and that flash has, so that other units need not
+ * leave it. All bytes stay readable.
+ *
+ * Return: as annex_cxlssd_read().
+ */
+int annex_cxlssd_release(struct annex_cxlssd *s, uint64_t at, size_t bytes,
+			 struct annex_cxlssd_time *t);
+
+/**
  * annex_cxlssd_fence() - Have all stores last that have returned, blocks and trims as well.
  * @s: the endpoint.
  * @t: as above.
@@ -220,10 +235,12 @@ int annex_cxlssd_write_blocks(struct annex_cxlssd *s, uint64_t at, const void *b
  * @s: the endpoint.
  * @at: offset of the first, a multiple of annex_cxlssd_page().
  * @bytes: how many, such a multiple too.
+ * @t: as above.
  *
  * Return: as annex_cxlssd_read().
  */
-int annex_cxlssd_trim(struct annex_cxlssd *s, uint64_t at, uint64_t bytes);
+int annex_cxlssd_trim(struct annex_cxlssd *s, uint64_t at, uint64_t bytes,
+		      struct annex_cxlssd_time *t);
 
 /**
  * annex_cxlssd_open_dev() - Open a device (annex/device.h): NVMe commands on an endpoint's

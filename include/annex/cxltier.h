@@ -6,7 +6,8 @@
  * before. The tier counts accesses to each page of the endpoint. A page that is hot is promoted: it
  * is copied to host memory, by a load of the whole page that the endpoint serves beside the
  * program's. Until the copy has arrived, loads and stores go to the endpoint; afterwards they take
- * the time of host memory. A page that is colder makes room (it is demoted): its dirty lines, and
+ * the time of host memory, and the endpoint's DRAM is told that it need not have the page
+ * (annex_cxlssd_release()). A page that is colder makes room (it is demoted): its dirty lines, and
  * no others, are stored to the endpoint.
  *
  * Migration takes a part of the link at most: pages that are promoted, and lines of pages that are

@@ -42,8 +42,9 @@ static int write_blocks(void *ctx, uint64_t at, const void *buf, uint32_t bytes,
 
 static int trim(void *ctx, uint64_t at, uint64_t bytes, uint64_t *due)
 {
-	(void)due;
-	return annex_cxlssd_trim(ctx, at, bytes);
+	struct annex_cxlssd_time time, *t = arrive(ctx, &time);
+
+	return leave(ctx, t, annex_cxlssd_trim(ctx, at, bytes, t), due);
 }
 
 static int flush(void *ctx, uint64_t *due)

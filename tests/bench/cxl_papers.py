@@ -47,6 +47,10 @@ SKYBYTE_SPEED = {
     "ycsb": [3.59, 1.10, 2.84, 4.34, 3.99, 4.54, 5.05],
 }
 
+# Configurations with a write log: the artifact counts what a run leaves there as written (its
+# warmup_write_log()).
+LOGS = ("w", "wp", "full")
+
 # Figure 18: pages of flash that base writes for each of a configuration.
 SKYBYTE_WRITES = {
     "bc": [57.7, 1.00, 261, 59.7, 412, 410],

@@ -52,18 +52,14 @@ class Runs:
         """The mean of the percentages of a pattern's workloads."""
         return arithmetic(self.hits(w, config, has_late) for w in PATTERNS[pattern])
 
-    def writes(self, workload, config, has_residue=False):
-        """Pages of flash programmed, and those that a flush at the end programs; 1 at least."""
-        run = self.get(workload, config)
-        residue = run.get("residue_pages")
-        if has_residue and residue is None:
-            return None
-        return max(run["flash_writes"] + (residue if has_residue else 0), 1)
-
     def writes_ratio(self, workload, config, has_residue):
-        """Pages that base programs for each of a configuration; None: the tool does not tell."""
-        pages = [self.writes(workload, c, has_residue) for c in ("base", config)]
-        return None if None in pages else pages[0] / pages[1]
+        """Pages that base programs during a run, for each of a configuration, 1 at least.
+
+        With the residue, they are those that a flush at the end programs, too.
+        """
+        run = self.get(workload, config)
+        pages = run["flash_writes"] + (run["residue_pages"] if has_residue else 0)
+        return self.get(workload, "base")["flash_writes"] / max(pages, 1)
 
 
 class Tool:

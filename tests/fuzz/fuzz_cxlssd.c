@@ -115,7 +115,7 @@ static void make_image(struct image *m, unsigned int kind)
 			require(!annex_cxlssd_write_blocks(s, i * 3 % PAGES * PAGE, buf, PAGE,
 							   NULL));
 		if (i % 17 == 9)
-			require(!annex_cxlssd_trim(s, i % PAGES * PAGE, PAGE));
+			require(!annex_cxlssd_trim(s, i % PAGES * PAGE, PAGE, NULL));
 		if (i % 7 == 3)
 			require(!annex_cxlssd_fence(s, NULL));
 	}
@@ -338,7 +338,7 @@ static void store_blocks(struct model *m, const struct step *s, bool trims)
 	static unsigned char buf[65536];
 
 	memset(buf, trims ? 0 : s->value, m->page);
-	require(!(trims ? annex_cxlssd_trim(m->s, at, m->page)
+	require(!(trims ? annex_cxlssd_trim(m->s, at, m->page, NULL)
 			: annex_cxlssd_write_blocks(m->s, at, buf, m->page, NULL)));
 	memcpy(m->data + at, buf, m->page);
 	memset(m->known + at / LINE, true, m->page / LINE);

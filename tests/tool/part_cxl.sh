@@ -61,8 +61,8 @@ done
 claim "with defaults" "${cxl[@]}" vadd tpcc --scale 0.02 --show time
 mv out default
 for option in media=znand,ull media-percent=100,100 ssd-dram=128K,32M unit=128,4096 log=4M,4M \
-	link=20,20 link-rate=31.5G,31.5G runtime=500,500 share=10,10 instruction=5000,250 \
-	threshold=2,2 switch=2,2 policy=round-robin,round-robin host=128M,128M hot=16,16 \
+	link=20,20 link-rate=31.5G,31.5G runtime=500,500 share=10,10 reserve=1664K,1664K \
+	instruction=5000,250 threshold=2,2 switch=1,1 policy=round-robin,round-robin host=128M,128M hot=7,7 \
 	migration=4G,4G seed=1,1; do
 	name=${option%%=*} values=${option#*=}
 	[ "${values%,*}" = "${values#*,}" ] && told=${values%,*} || told=${values/,/, }
@@ -74,7 +74,7 @@ for option in media=znand,ull media-percent=100,100 ssd-dram=128K,32M unit=128,4
 	*) gpu=(vadd "--$name=${values%,*}") ;;
 	esac
 	case $name in
-	link-rate | runtime | share) ;;
+	link-rate | runtime | share | reserve) ;;
 	*) sky=(tpcc "--$name=${values#*,}") ;;
 	esac
 	[ ${#gpu[@]} -eq 0 ] || claim "$name of one" "${cxl[@]}" "${gpu[@]}" --scale 0.02 \
@@ -85,11 +85,11 @@ for option in media=znand,ull media-percent=100,100 ssd-dram=128K,32M unit=128,4
 	[ ${#sky[@]} -eq 0 ] || holds "it is $told" grep -qxFf <(grep ^tpcc default) out
 done
 
-# slower WORDS WORKLOAD CONFIG OPTION FAST SLOW - Values of an option, and what they do.
+# slower WORDS WORKLOAD CONFIG OPTION FAST SLOW [SCALE] - Values of an option, and what they do.
 slower()
 {
 	local times
-	claim "$1" "${cxl[@]}" "$2" --config "$3" --scale 0.02 --sweep "$4=$5,$6" --json
+	claim "$1" "${cxl[@]}" "$2" --config "$3" --scale "${7-0.02}" --sweep "$4=$5,$6" --json
 	mapfile -t times < <(runs time_s)
 	below "$4" "${times[0]-}" "${times[1]-}"
 	holds "$4 changes something" test "${times[0]-}" != "${times[1]-}"
@@ -101,6 +101,7 @@ slower "slower flash" vadd cxl media-percent 100 1000
 slower "another flash" gauss sr media optane nand
 slower "a slower runtime" vadd uvm runtime 1 500
 slower "less local memory" stencil gds share 2 20
+slower "less memory for stores" bfs ds reserve 1M 4K 0.1
 slower "slower instructions" gemm dram instruction 1000 5000
 slower "fewer threads" vadd cxl threads 64 8
 slower "longer switches" tpcc full switch 0 50

@@ -175,7 +175,7 @@ static int call_nth(unsigned int i, struct annex_cxlssd *s, struct annex_cxlssd_
 	case 5:
 		return annex_cxlssd_write_blocks(s, at, buf, n, NULL);
 	case 6:
-		return annex_cxlssd_trim(s, at, n);
+		return annex_cxlssd_trim(s, at, n, NULL);
 	case 7:
 		return annex_cxlssd_tx_write_blocks(tx, at, buf, n);
 	default:

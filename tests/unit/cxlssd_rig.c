@@ -258,7 +258,7 @@ void cxlssd_rig_trim(struct cxlssd_rig *r, uint32_t page, uint32_t n)
 {
 	const unsigned char zeroes[RIG_PAGE] = {0};
 
-	expect(r, annex_cxlssd_trim(r->s, (uint64_t)page * RIG_PAGE, (uint64_t)n * RIG_PAGE));
+	expect(r, annex_cxlssd_trim(r->s, (uint64_t)page * RIG_PAGE, (uint64_t)n * RIG_PAGE, NULL));
 	for (uint32_t i = 0; i < n; i++)
 		stored(r, (uint64_t)(page + i) * RIG_PAGE, zeroes, RIG_PAGE);
 }
@@ -350,7 +350,9 @@ void cxlssd_rig_step(struct cxlssd_rig *r, uint64_t *rng)
 		cxlssd_rig_read_block(r, page);
 		break;
 	case 5:
-		expect(r, annex_cxlssd_prefetch(r->s, at, n, NULL));
+		expect(r, n % 2 ? annex_cxlssd_prefetch(r->s, at, n, NULL)
+				: annex_cxlssd_release(r->s, at / RIG_PAGE * RIG_PAGE, RIG_PAGE,
+						       NULL));
 		break;
 	case 6:
 		if (!(random_next(rng) % 8))

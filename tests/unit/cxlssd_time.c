@@ -161,6 +161,56 @@ static void prefetches(void)
 	annex_cxlssd_close(s);
 }
 
+static struct annex_cxlssd_time release_at(struct annex_cxlssd *s, uint64_t at, size_t n,
+					   uint64_t now)
+{
+	struct annex_cxlssd_time t = {.now = now};
+
+	CU_ASSERT_EQUAL(annex_cxlssd_release(s, at, n, &t), 0);
+	CU_ASSERT_EQUAL(t.done, now + LOOK);
+	return t;
+}
+
+static void releases(void)
+{
+	struct annex_cxlssd *s = opened("");
+	uint64_t now = filled(s);
+	char buf[8] = "changed";
+
+	read_at(s, 5 * PAGE, LINE, now);
+	read_at(s, 7 * PAGE, LINE, now);
+	now += 1000000;
+	/* Not all of one page, and none of the other. */
+	release_at(s, 5 * PAGE + 1, 2 * PAGE, now);
+	CU_ASSERT(read_at(s, 5 * PAGE, LINE, now).hit && read_at(s, 7 * PAGE, LINE, now).hit);
+	release_at(s, 5 * PAGE, PAGE, now);
+	CU_ASSERT(!read_at(s, 5 * PAGE, LINE, now).hit && read_at(s, 7 * PAGE, LINE, now).hit);
+	/* Flash does not have it yet. */
+	CU_ASSERT_EQUAL(annex_cxlssd_write(s, 7 * PAGE, buf, sizeof(buf), NULL), 0);
+	release_at(s, 0, 16 * PAGE, now + 1000000);
+	CU_ASSERT(read_at(s, 7 * PAGE, LINE, now + 1000000).hit);
+	CU_ASSERT_EQUAL(annex_cxlssd_flush(s, NULL), 0);
+	release_at(s, 0, 16 * PAGE, now + 2000000);
+	CU_ASSERT(!read_at(s, 7 * PAGE, LINE, now + 2000000).hit);
+	CU_ASSERT_EQUAL(annex_cxlssd_read(s, 7 * PAGE, buf, sizeof(buf), NULL), 0);
+	CU_ASSERT_STRING_EQUAL(buf, "changed");
+	CU_ASSERT_EQUAL(annex_cxlssd_release(s, annex_cxlssd_bytes(s), 1, NULL), -EINVAL);
+	annex_cxlssd_close(s);
+}
+
+/* A trim takes its place among other requests. */
+static void trims(void)
+{
+	struct annex_cxlssd *s = opened("&queue=1");
+	const uint64_t now = filled(s);
+	const uint64_t first = read_at(s, 2 * PAGE, LINE, now).done;
+	struct annex_cxlssd_time t = {.now = now};
+
+	CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 4 * PAGE, PAGE, &t), 0);
+	CU_ASSERT(t.told == first + LOOK && t.done == t.told);
+	annex_cxlssd_close(s);
+}
+
 static void full_queue(void)
 {
 	struct annex_cxlssd *s = opened("&queue=4");
@@ -364,6 +414,7 @@ static void the_same_again(void)
 }
 
 UNIT_SUITE(cxlssd_time, {"hits and misses", hits_and_misses}, {"blocks", blocks},
-	   {"prefetches", prefetches}, {"a full queue", full_queue}, {"collections", collections},
+	   {"prefetches", prefetches}, {"releases", releases}, {"trims", trims},
+	   {"a full queue", full_queue}, {"collections", collections},
 	   {"stores into a log", logged_stores}, {"real delays", real_delays},
 	   {"one after the other", one_after_the_other}, {"the same again", the_same_again})

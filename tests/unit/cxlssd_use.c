@@ -150,7 +150,7 @@ static void full_disk(void)
 			CU_ASSERT(has(s, i, i < stored ? 3 : i % 7 || i >= 140 ? 1 : 2));
 		CU_ASSERT_EQUAL(annex_cxlssd_fence(s, NULL), -EFBIG);
 		CU_ASSERT_EQUAL(annex_cxlssd_flush(s, NULL), -EFBIG);
-		CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 0, PAGE), -EFBIG);
+		CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 0, PAGE, NULL), -EFBIG);
 		CU_ASSERT_EQUAL(put(s, 0, 4), -EFBIG);
 		CU_ASSERT_EQUAL(annex_cxlssd_close(s), -EFBIG);
 		limit(RLIM_INFINITY);
@@ -381,7 +381,7 @@ static void counted_pages(void)
 	CU_ASSERT_EQUAL(annex_cxlssd_flush(s, NULL), 0);
 	c = stats_of(s);
 	CU_ASSERT(!c.dirty && c.flash_writes == PAGES + 1 && c.flash_reads == 15);
-	CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 0, 4 * PAGE), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 0, 4 * PAGE, NULL), 0);
 	CU_ASSERT_EQUAL(annex_cxlssd_fence(s, NULL), 0);
 	c = stats_of(s);
 	CU_ASSERT(c.valid == PAGES - 4);
@@ -426,7 +426,7 @@ static void counted_log(void)
 	CU_ASSERT(c.cleaned == 1 && c.flash_writes == 2 && c.dirty == 1 && c.coalesced == 1);
 	CU_ASSERT(has(s, 0, 16) && has(s, 1, 20) && has(s, 2, 2));
 	/* Blocks count as the newest of their lines. */
-	CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 0, PAGE), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 0, PAGE, NULL), 0);
 	CU_ASSERT(!stats_of(s).dirty);
 	annex_cxlssd_close(s);
 }

@@ -139,6 +139,10 @@ static void served_by_host(void)
 		t = tier_rig_store(tier, 3 * TIER_PAGE + i * LINE, i * 100000, 1);
 		CU_ASSERT_EQUAL(t.done - t.now, TIER_LOCAL);
 	}
+	/* The endpoint's DRAM has the page no more. */
+	t.now = 50 * 100000;
+	CU_ASSERT_EQUAL(annex_cxlssd_read(s, 3 * TIER_PAGE, buf, LINE, &t), 0);
+	CU_ASSERT(!t.hit);
 	/* A part in host memory and one at the endpoint: it takes the longer time. */
 	t.now = 51 * 100000;
 	CU_ASSERT_EQUAL(annex_cxltier_load(tier, 4 * TIER_PAGE - LINE, buf, sizeof(buf), &t), 0);

@@ -72,6 +72,7 @@ enum {
 	LOG = 1 << 4,
 	HOST = 1 << 5,
 	SWITCHES = 1 << 6,
+	RESERVE = 1 << 7,
 };
 
 static unsigned int parts(const struct config *c)
@@ -85,7 +86,7 @@ static unsigned int parts(const struct config *c)
 	};
 
 	return of[c->memory] | (c->log ? LOG : 0) | (c->promote ? HOST : 0) |
-	       (c->switches ? SWITCHES : 0);
+	       (c->switches ? SWITCHES : 0) | (c->ports && strstr(c->ports, "ds") ? RESERVE : 0);
 }
 
 bool config_takes(const struct config *c, const char *option)
@@ -99,6 +100,7 @@ bool config_takes(const struct config *c, const char *option)
 		{"link-rate", RATE},     {"runtime", RUNTIME},   {"share", RUNTIME},
 		{"threshold", SWITCHES}, {"switch", SWITCHES},   {"policy", SWITCHES},
 		{"host", HOST},          {"hot", HOST},          {"migration", HOST},
+		{"reserve", RESERVE},
 	};
 
 	for (unsigned int i = 0; i < sizeof(of) / sizeof(of[0]); i++)

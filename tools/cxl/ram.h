@@ -16,7 +16,7 @@
  * struct ram_stats - Counters of a run. @faults: pages that the host's runtime brought.
  * @reads, @hits, @late: loads that the endpoint's DRAM had, or waited for (annex/cxlssd.h); of
  * SkyByte's, stores as well.
- * @flash_writes: pages programmed during the run; @copied: by collection.
+ * @flash_writes: pages programmed; @copied: by collection.
  */
 struct ram_stats {
 	uint64_t faults;
@@ -28,14 +28,14 @@ struct ram_stats {
 /*
  * struct ram - @load, @store: of one line, at @t->now; they set @t->done and @t->told. @store is of
  * some bytes of a line.
- * @settle: have all stores reach their place; *@residue: pages that are programmed for it.
+ * @settle: have all stores reach their place, which is flash if there is any.
  * @read: bytes as they are there then.
  */
 struct ram {
 	int (*load)(struct ram *r, uint64_t at, void *line, struct annex_cxlssd_time *t);
 	int (*store)(struct ram *r, uint64_t at, const void *buf, uint32_t bytes,
 		     struct annex_cxlssd_time *t);
-	int (*settle)(struct ram *r, uint64_t now, uint64_t *residue);
+	int (*settle)(struct ram *r, uint64_t now);
 	int (*read)(struct ram *r, uint64_t at, void *buf, uint64_t bytes);
 	void (*stats)(struct ram *r, struct ram_stats *out);
 	void (*close)(struct ram *r);
@@ -68,12 +68,14 @@ struct ram_ssd {
  * ram_ssd_open() - Make one as board @m has it, whose flash has been written all over, so that it
  * collects garbage when it is written to. @others: pages of other data that its DRAM is full of,
  * stored to once each.
- * ram_ssd_settle() - Have its flash hold all data. The other data are dropped.
+ * ram_ssd_alone() - Drop the other data.
+ * ram_ssd_settle() - Have its flash hold all data.
  * ram_ssd_stats() - Its counters since then.
  */
 int ram_ssd_open(const struct board *m, const char *data, uint64_t bytes, uint64_t others,
 		 struct ram_ssd *out);
-int ram_ssd_settle(struct ram_ssd *d, uint64_t *residue);
+int ram_ssd_alone(struct ram_ssd *d);
+int ram_ssd_settle(struct ram_ssd *d);
 void ram_ssd_stats(const struct ram_ssd *d, struct ram_stats *out);
 
 /* struct ram_link - Something that passes so many bytes a second. ram_pass() - When a request that

@@ -54,11 +54,10 @@ static int store(struct ram *ram, uint64_t at, const void *buf, uint32_t bytes,
 	return 0;
 }
 
-static int settle(struct ram *ram, uint64_t now, uint64_t *residue)
+static int settle(struct ram *ram, uint64_t now)
 {
 	(void)ram;
 	(void)now;
-	*residue = 0;
 	return 0;
 }
 

@@ -149,12 +149,10 @@ static int store(struct ram *ram, uint64_t at, const void *buf, uint32_t bytes,
 	return err;
 }
 
-static int settle(struct ram *ram, uint64_t now, uint64_t *residue)
+static int settle(struct ram *ram, uint64_t now)
 {
 	struct paged *r = (struct paged *)ram;
 	int err = 0;
-
-	*residue = 0;
 
 	while (!err && r->used)
 		err = evict(r, &now);

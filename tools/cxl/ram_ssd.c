@@ -96,18 +96,19 @@ int ram_ssd_open(const struct board *m, const char *data, uint64_t bytes, uint64
 	return 0;
 }
 
-int ram_ssd_settle(struct ram_ssd *d, uint64_t *residue)
+int ram_ssd_alone(struct ram_ssd *d)
 {
-	struct annex_cxlssd_stats before, after;
 	int err = 0;
 
 	if (d->others)
-		err = annex_cxlssd_trim(d->s, d->bytes, d->others * RAM_PAGE);
-	annex_cxlssd_get_stats(d->s, &before);
-	if (!err)
-		err = annex_cxlssd_flush(d->s, NULL);
-	annex_cxlssd_get_stats(d->s, &after);
-	*residue = after.flash_writes - before.flash_writes;
+		err = annex_cxlssd_trim(d->s, d->bytes, d->others * RAM_PAGE, NULL);
+	return err ? err_lib(err, "other data of the endpoint") : 0;
+}
+
+int ram_ssd_settle(struct ram_ssd *d)
+{
+	int err = annex_cxlssd_flush(d->s, NULL);
+
 	return err ? err_lib(err, "the flush at the end") : 0;
 }
 

@@ -40,13 +40,16 @@ static int store(struct ram *ram, uint64_t at, const void *buf, uint32_t bytes,
 	return err ? err_lib(err, "a store at %llu", (ull)at) : 0;
 }
 
-static int settle(struct ram *ram, uint64_t now, uint64_t *residue)
+static int settle(struct ram *ram, uint64_t now)
 {
 	struct tier *r = (struct tier *)ram;
 	struct annex_cxlssd_time e = {.now = r->ssd.base + now};
-	int err = annex_cxltier_fence(r->tier, &e);
+	int err = ram_ssd_alone(&r->ssd);
 
-	return err ? err_lib(err, "the fence at the end") : ram_ssd_settle(&r->ssd, residue);
+	if (err)
+		return err;
+	err = annex_cxltier_fence(r->tier, &e);
+	return err ? err_lib(err, "the fence at the end") : ram_ssd_settle(&r->ssd);
 }
 
 static int read_back(struct ram *ram, uint64_t at, void *buf, uint64_t bytes)

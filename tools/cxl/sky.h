@@ -2,8 +2,8 @@
 /*
  * Programs of the kinds that SkyByte (HPCA 2025) is judged by. Its traces are not public, so these
  * are our own, 16 times smaller than those of the authors' artifact, as is the simulated machine.
- * At scale 1 their footprints, and their misses of a cache of 1 MiB, are close to a sixteenth of
- * the artifact's.
+ * At scale 1 their footprints, the lines that their caches miss and those they write back are close
+ * to a sixteenth of the artifact's.
  */
 #ifndef TOOLS_CXL_SKY_H
 #define TOOLS_CXL_SKY_H
@@ -15,9 +15,8 @@
 #define SKY_LINE 64u /* bytes of a cache line */
 
 /*
- * .work of each: the artifact has, for a thread, so many nanoseconds c of other work for an access
- * that reaches memory that (c + base's latency) / (c + host DRAM's) is the speed that it has for
- * all data in host DRAM. So DRAM-only is fitted, and the rest follows.
+ * .work of each is fitted: with it, all data in host memory are as many times as fast as base as
+ * they are in the artifact, which does not tell how much its programs compute.
  */
 extern const struct work_kind work_bc, work_bfs_dense, work_dlrm, work_radix, work_srad, work_tpcc,
 	work_ycsb;

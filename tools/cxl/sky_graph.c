@@ -18,15 +18,15 @@ static uint32_t degree(uint64_t *state, uint32_t least)
 
 uint32_t sky_graph_core(const struct sky_graph *g, uint64_t *state)
 {
-	return sky_place(sky_below(state, g->core), g->n);
+	return sky_below(state, g->core);
 }
 
-/* The core's vertex of rank r is drawn as often as 1 / sqrt(r) says. */
+/* Vertex r of the core is drawn as often as 1 / sqrt(r) says. */
 static uint32_t target(const struct sky_graph *g, uint64_t *state)
 {
 	uint64_t x = annex_random(state) >> 32;
 
-	return sky_place((x * x >> 32) * g->core >> 32, g->n);
+	return (uint32_t)((x * x >> 32) * g->core >> 32);
 }
 
 void sky_graph_plan(struct sky_graph *g, const struct work *w, const struct sky_shape *shape)
@@ -38,19 +38,24 @@ void sky_graph_plan(struct sky_graph *g, const struct work *w, const struct sky_
 	g->m = 0;
 	for (uint32_t v = 0; v < g->n; v++)
 		g->m += degree(&state, shape->least);
-	g->offsets = 0;
-	g->edges = (g->n + 1 + 15) / 16 * SKY_LINE;
+	g->lists = 0;
+	g->edges = (g->n + 7) / 8 * SKY_LINE;
 	g->end = g->edges + (g->m + 7) / 8 * SKY_LINE;
 }
 
 void sky_graph_fill(const struct sky_graph *g, const struct work *w, const struct sky_shape *shape)
 {
-	uint32_t *offset = (uint32_t *)(w->data + g->offsets);
+	uint64_t *list = (uint64_t *)(w->data + g->lists);
 	uint64_t *edge = (uint64_t *)(w->data + g->edges);
 	uint64_t degrees = w->seed, targets = ~w->seed;
+	uint32_t first = 0;
 
-	for (uint32_t v = 0; v < g->n; v++)
-		offset[v + 1] = offset[v] + degree(&degrees, shape->least);
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint32_t end = first + degree(&degrees, shape->least);
+
+		list[sky_place(i, g->n)] = (uint64_t)end << 32 | first;
+		first = end;
+	}
 	for (uint64_t e = 0; e < g->m; e++)
 		edge[e] = target(g, &targets);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Random directed graphs. Degrees follow power laws. As in a graph of followers, few vertices have
- * edges that lead to them, the core, and only these can be reached.
+ * edges that lead to them, the core, and only these can be reached. Vertices are numbered by how
+ * often edges lead to them, as for a search; the lists of their edges lie in any order, that of the
+ * graph's file.
  */
 #ifndef TOOLS_CXL_SKY_GRAPH_H
 #define TOOLS_CXL_SKY_GRAPH_H
@@ -19,7 +21,7 @@ struct sky_shape {
 
 /*
  * struct sky_graph - Where it lies in @data.
- * @offsets: u32 of each vertex and one more: its first edge.
+ * @lists: u64 of each vertex: its first edge, and in the upper half the one behind its last.
  * @edges: u64 of each edge: the vertex that it leads to.
  * @end: behind the edges, at a line of its own.
  */
@@ -27,7 +29,7 @@ struct sky_graph {
 	uint32_t n;
 	uint32_t core;
 	uint64_t m;
-	uint64_t offsets;
+	uint64_t lists;
 	uint64_t edges;
 	uint64_t end;
 };

@@ -85,6 +85,15 @@ int annex_cxltier_destroy(struct annex_cxltier *tier)
 	return err;
 }
 
+/* The endpoint's DRAM need not have a page that host memory has. */
+static void release(struct annex_cxltier *tier, uint32_t page, uint64_t now)
+{
+	struct annex_cxlssd_time e = {.now = now + tier->o.link_ns};
+
+	annex_cxlssd_release(tier->s, (uint64_t)page << tier->shift, (size_t)1 << tier->shift, &e);
+	tier->load = e.load;
+}
+
 /* The frame of a page whose copy has arrived; FRAMES_NONE. */
 static inline uint32_t find(struct annex_cxltier *tier, uint64_t page, uint64_t now)
 {
@@ -102,6 +111,8 @@ static inline uint32_t find(struct annex_cxltier *tier, uint64_t page, uint64_t 
 	if (f->ready > now)
 		return FRAMES_NONE;
 	/* The copy has arrived for good, even if an access comes at an earlier time. */
+	if (f->ready)
+		release(tier, page, now);
 	f->ready = 0;
 	return word & ~TIER_RESIDENT;
 }

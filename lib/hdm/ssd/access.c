@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads, stores and prefetches: CXL.mem. DRAM has what is asked for, or fetches it from flash.
+ * Loads, stores, prefetches and releases: CXL.mem. DRAM has what is asked for, or fetches it.
  */
 #include <errno.h>
 #include <string.h>
@@ -323,6 +323,25 @@ int annex_cxlssd_write(struct annex_cxlssd *s, uint64_t at, const void *buf, siz
 		at += n;
 		from += n;
 		bytes -= n;
+	}
+	return ssd_leave(s, t, &own, t->done, err);
+}
+
+int annex_cxlssd_release(struct annex_cxlssd *s, uint64_t at, size_t bytes,
+			 struct annex_cxlssd_time *t)
+{
+	const uint32_t size = s->cache.unit;
+	struct annex_cxlssd_time own;
+	int err;
+
+	t = ssd_enter(s, t, &own);
+	err = ssd_check(s, at, bytes);
+	for (uint64_t unit = (at + size - 1) / size; !err && (unit + 1) * size <= at + bytes;
+	     unit++) {
+		const uint32_t frame = ssd_cache_find(&s->cache, (uint32_t)unit);
+
+		if (frame != SSD_NO_FRAME && !s->cache.frames[frame].dirty)
+			ssd_cache_drop(&s->cache, frame);
 	}
 	return ssd_leave(s, t, &own, t->done, err);
 }

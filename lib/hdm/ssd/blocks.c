@@ -55,11 +55,14 @@ int annex_cxlssd_write_blocks(struct annex_cxlssd *s, uint64_t at, const void *b
 	return ssd_leave(s, t, &own, t->done, err);
 }
 
-int annex_cxlssd_trim(struct annex_cxlssd *s, uint64_t at, uint64_t bytes)
+int annex_cxlssd_trim(struct annex_cxlssd *s, uint64_t at, uint64_t bytes,
+		      struct annex_cxlssd_time *t)
 {
-	struct annex_cxlssd_time own, *t = ssd_enter(s, NULL, &own);
-	int err = check_blocks(s, at, bytes);
+	struct annex_cxlssd_time own;
+	int err;
 
+	t = ssd_enter(s, t, &own);
+	err = check_blocks(s, at, bytes);
 	if (!err)
 		err = s->file->failed;
 	for (uint64_t from = 0; !err && from < bytes; from += s->page_bytes) {

@@ -21,7 +21,8 @@ static const struct {
 	{"optane", {5000, 5000, 0, 2000000000, 0}, "P5800X: 5 to 6 us a block"},
 	/* That a read interrupts is known (Koh et al., IISWC 2019), not how long it takes. */
 	{"znand", {3000, 100000, 1000000, 1200000000, 1000}, "983 ZET: tR 3 us, tPROG 100 us"},
-	{"ull", {3000, 80000, 1000000, 1200000000, 0}, "SkyByte's artifact: 3 us, 80 us, 1 ms"},
+	/* The artifact does not count the time of a transfer. */
+	{"ull", {3000, 80000, 1000000, RATE_MAX, 0}, "SkyByte's artifact: 3 us, 80 us, 1 ms"},
 	{"slc",
 	 {25000, 200000, 1500000, 800000000, 0},
 	 "data sheets of SLC: 25 us, 200 us, 1.5 ms"},
