@@ -62,7 +62,8 @@ claim "with defaults" "${cxl[@]}" vadd tpcc --scale 0.02 --show time
 mv out default
 for option in media=znand,ull media-percent=100,100 ssd-dram=128K,32M unit=128,4096 log=4M,4M \
 	link=20,20 link-rate=31.5G,31.5G runtime=500,500 share=10,10 reserve=1664K,1664K \
-	instruction=5000,250 threshold=2,2 switch=1,1 policy=round-robin,round-robin host=128M,128M hot=7,7 \
+	instruction=5000,250 threshold=2,2 switch=1,1 policy=round-robin,round-robin \
+	host=128M,128M hot=7,7 \
 	migration=4G,4G seed=1,1; do
 	name=${option%%=*} values=${option#*=}
 	[ "${values%,*}" = "${values#*,}" ] && told=${values%,*} || told=${values/,/, }
