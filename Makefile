@@ -85,11 +85,17 @@ LIB_LIBS := $(URING_LIBS) $(JANSSON_LIBS) $(NUMA_LIBS)
 PCI_LIBS := $(call pkg_libs,libpci,-lpci)
 # And what only the tool needs.
 CSV_LIBS := -lcsv
+# annex fs mount is left out where there is no libfuse of 3.12 at least, as for other machines.
+FUSE := $(shell printf '\043include <fuse3/fuse_lowlevel.h>\n%s\n' \
+	'_Static_assert(FUSE_VERSION >= 312, "");' | $(CC) $(CPPFLAGS) -fsyntax-only \
+	-DFUSE_USE_VERSION=312 -D_FILE_OFFSET_BITS=64 -x c - 2>/dev/null && echo 1)
+FUSE_LIBS := $(if $(FUSE),$(call pkg_libs,fuse3,-lfuse3))
 CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 
 LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
 CUDA_SRC := $(sort $(wildcard lib/gpu/cuda/*.cu))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
+TOOL_SRC := $(filter-out $(if $(FUSE),,tools/fs/server.c tools/fs/ops_%.c),$(TOOL_SRC))
 UNIT_SRC := $(sort $(wildcard tests/unit/*.c tests/ndp/*.c))
 SHIM_SRC := $(sort $(wildcard tests/kernel/*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -187,13 +193,13 @@ $(OUT)/$(SOFILE): $(LIB_OBJ) $(OUT)/libannex.map
 $(OUT)/annex: $(TOOL_OBJ) $(TOOL_CUDA) $(if $(CUDA),$(OUT)/libannex-cuda.a) $(OUT)/libannex.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) \
-		$(CUDA_LIBS) -lm
+		$(FUSE_LIBS) $(CUDA_LIBS) -lm
 # The tool with some of its calls made wrong: its selftest has to notice.
 $(OUT)/annex-wrong: $(OUT)/tests/tool/wrong.o $(OUT)/annex
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_OBJ) $(TOOL_CUDA) \
 		$(if $(CUDA),$(OUT)/libannex-cuda.a) $(OUT)/libannex.a $(LIB_LIBS) $(PCI_LIBS) \
-		$(CSV_LIBS) $(CUDA_LIBS) -lm -Wl,--wrap=annex_hdm_find \
+		$(CSV_LIBS) $(FUSE_LIBS) $(CUDA_LIBS) -lm -Wl,--wrap=annex_hdm_find \
 		-Wl,--wrap=annex_ndp_filter_i32 -Wl,--wrap=annex_simulate
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
@@ -231,7 +237,7 @@ $(OUT)/fuzz_cxl: $(patsubst %,$(OUT)/tests/kernel/%.o,hostile rig shim) $(SHIM_O
 $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \
-		$(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) -lm
+		$(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) $(FUSE_LIBS) -lm
 
 # A test program in a guest.
 $(GUEST_BIN): $(OUT)/guest/%: $(OUT)/tests/qemu/guest/%.o $(OUT)/whole.a

@@ -26,7 +26,7 @@ friendly := $(filter-out $(hostile),$(sort $(patsubst tests/tool/part_%.sh,%,$(w
 	tests/tool/part_*.sh))))
 # Commands that have a folder of their name, which no other command uses but those in uses_NAME. A
 # part of the tool tests that does not name one of them does not run it.
-apart := cxl graph ndp plan query scan trace train
+apart := cxl fs graph ndp plan query scan trace train
 uses_cxl := plan
 uses_plan := trace
 uses_train := plan query trace

@@ -5,10 +5,10 @@
 set -u
 
 demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libpci-dev
-	libcsv-dev binutils-riscv64-linux-gnu libopenblas0-pthread)
+	libcsv-dev libfuse3-dev binutils-riscv64-linux-gnu libopenblas0-pthread)
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
 	spin fio git libcunit1-dev gnuplot-nox python3-torch python3-numpy
-	qemu-user python3-venv clang-19 {gcc,g++}-riscv64-linux-gnu)
+	qemu-user python3-venv clang-19 fuse3 {gcc,g++}-riscv64-linux-gnu)
 # The kernels are not installed: tests/qemu/kernel.sh unpacks them under build/.
 module=(make gcc-12 libelf1 pahole kmod xz-utils sparse perl dkms)
 qemu=("${demo[@]}" "${module[@]}" libcunit1-dev qemu-system-x86 busybox-static fio

@@ -28,6 +28,7 @@ static const struct cli_command commands[] = {
 	{"verify", cmd_verify, "write patterns to a device and check that they come back"},
 	{"ndp", cmd_ndp, "run programs on a near-data processor in software"},
 	{"cxl", cmd_cxl, "run programs on simulated memory of CXL-SSDs"},
+	{"fs", cmd_fs, "file systems on CXL-SSDs"},
 	{"bench", cmd_bench, "measure how fast devices, memory ranges and GPU threads are"},
 	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and who uses them"},
 	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},

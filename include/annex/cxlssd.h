@@ -289,7 +289,7 @@ int annex_cxlssd_begin(struct annex_cxlssd *s, struct annex_cxlssd_tx **out);
  * @bytes: how many.
  *
  * Return: 0; -EINVAL (it crosses the end); -E2BIG (lines of more than half the log, or a quarter of
- * DRAM). The transaction is as it was then.
+ * DRAM); -ENOMEM. The transaction is as it was then.
  */
 int annex_cxlssd_tx_write(struct annex_cxlssd_tx *tx, uint64_t at, const void *buf, size_t bytes);
 

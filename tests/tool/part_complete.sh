@@ -52,6 +52,9 @@ offers "$ranges" selftest --range ''
 offers "$devices" train --storage ''
 offers "simulate" cxl ''
 offers "cxl-gpu conv3 cfd" cxl simulate c
+offers "mkfs mount fsck stat dump" fs ''
+offers "--force --inodes= --size= --json --help" fs mkfs --
+offers "" fs mount ''
 offers "dram dynamic ds" cxl simulate --config d
 offers "store store-p99" cxl simulate --show st
 offers "link= link-rate=" cxl simulate --sweep link

@@ -139,6 +139,18 @@ static void forget_disk(void)
 	disk.on = 0;
 }
 
+void cxlssd_disk_on(unsigned int writes)
+{
+	disk.left = writes;
+	disk.on = 1;
+}
+
+void cxlssd_disk_lose(int fd, uint64_t *rng)
+{
+	lose(fd, false, rng);
+	forget_disk();
+}
+
 static void push(struct line *l, uint64_t store, const void *data)
 {
 	if (l->n == l->room) {

@@ -61,6 +61,11 @@ void cxlssd_rig_free(struct cxlssd_rig *r);
 void cxlssd_rig_doom(unsigned int writes);
 int cxlssd_rig_dead(void);
 
+/* The same disk under the file of an endpoint that the caller opened: it takes @writes more, is
+ * dead, and loses what @rng says of the sectors that are not synced. */
+void cxlssd_disk_on(unsigned int writes);
+void cxlssd_disk_lose(int fd, uint64_t *rng);
+
 /* Each does it with the endpoint and the array. Reads are compared. */
 void cxlssd_rig_write(struct cxlssd_rig *r, uint64_t at, const void *buf, size_t bytes);
 void cxlssd_rig_blocks(struct cxlssd_rig *r, uint32_t page, const void *buf);

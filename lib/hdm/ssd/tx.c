@@ -8,13 +8,37 @@
 #include "core/log.h"
 #include "ssd.h"
 
-/* struct annex_cxlssd_tx - @lines: that it stores. @bytes: of each, a bit for every byte that was
- * given; the others are those that the line has when it is committed. */
+#define FIRST 64u /* lines that a transaction has room for at first */
+
+/* struct annex_cxlssd_tx - @lines: that it stores, @most at most. @bytes: of each, a bit for every
+ * byte that was given; the others are those that the line has when it is committed. */
 struct annex_cxlssd_tx {
 	struct annex_cxlssd *s;
 	struct ssd_log lines;
 	uint64_t *bytes;
+	uint32_t most;
 };
+
+/* Room for @n lines, which is more than there is. */
+static bool make_room(struct annex_cxlssd_tx *tx, uint32_t n)
+{
+	uint64_t *bytes = reallocarray(tx->bytes, n, sizeof(*bytes));
+	struct ssd_log more = {0};
+	bool again;
+
+	tx->bytes = bytes ? bytes : tx->bytes;
+	if (!bytes || !ssd_log_init(&more, (uint64_t)n * SSD_LINE, 0, 0)) {
+		ssd_log_free(&more);
+		return false;
+	}
+	for (uint32_t i = 0; i < tx->lines.n; i++)
+		memcpy(ssd_log_put(&more, tx->lines.lines[i], &again), ssd_log_data(&tx->lines, i),
+		       SSD_LINE);
+	memset(bytes + tx->lines.room, 0, (n - tx->lines.room) * sizeof(*bytes));
+	ssd_log_free(&tx->lines);
+	tx->lines = more;
+	return true;
+}
 
 int annex_cxlssd_begin(struct annex_cxlssd *s, struct annex_cxlssd_tx **out)
 {
@@ -26,11 +50,10 @@ int annex_cxlssd_begin(struct annex_cxlssd *s, struct annex_cxlssd_tx **out)
 	if (tx) {
 		tx->s = s;
 		/* The log takes all of it at once, and so does half the journal. */
-		if (ssd_log_init(&tx->lines,
-				 (s->c.log < s->c.dram / 2 ? s->c.log : s->c.dram / 2) / 2, 0, 0))
-			tx->bytes = calloc(tx->lines.room, sizeof(*tx->bytes));
+		tx->most = (uint32_t)((s->c.log < s->c.dram / 2 ? s->c.log : s->c.dram / 2) / 2 /
+				      SSD_LINE);
 	}
-	if (!tx || !tx->bytes) {
+	if (!tx || !make_room(tx, tx->most < FIRST ? tx->most : FIRST)) {
 		annex_cxlssd_abort(tx);
 		return annex_fail(-ENOMEM, "cxlssd: out of memory");
 	}
@@ -73,18 +96,23 @@ static void store(struct annex_cxlssd_tx *tx, uint64_t at, const char *buf, uint
 int annex_cxlssd_tx_write(struct annex_cxlssd_tx *tx, uint64_t at, const void *buf, size_t bytes)
 {
 	const char *from = buf;
+	uint32_t n, room = tx->lines.room;
 	int err = ssd_check(tx->s, at, bytes);
 
 	if (err)
 		return err;
-	if (bytes / SSD_LINE > tx->lines.room ||
-	    new_lines(tx, at, bytes) > tx->lines.room - tx->lines.n)
+	n = bytes / SSD_LINE > tx->most ? tx->most : new_lines(tx, at, bytes);
+	if (bytes / SSD_LINE > tx->most || n > tx->most - tx->lines.n)
 		return annex_fail(-E2BIG, "cxlssd: a transaction has %llu bytes at most",
-				  (ull)tx->lines.room * SSD_LINE);
+				  (ull)tx->most * SSD_LINE);
+	while (room < tx->lines.n + n)
+		room = room > tx->most / 2 ? tx->most : room * 2;
+	if (room > tx->lines.room && !make_room(tx, room))
+		return annex_fail(-ENOMEM, "cxlssd: out of memory");
 	while (bytes) {
 		const uint64_t left = SSD_LINE - at % SSD_LINE;
-		const uint32_t n = (uint32_t)(bytes < left ? bytes : left);
 
+		n = (uint32_t)(bytes < left ? bytes : left);
 		store(tx, at, from, n);
 		at += n;
 		from += n;

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: MIT
+/*
+ * File systems are checked: first inodes and their blocks, then names from the root on, then files
+ * without a name, then what is counted, last the bitmaps, which are made of what was found.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "core/log.h"
+#include "buf.h"
+#include "check.h"
+#include "map.h"
+#include "node.h"
+#include "super.h"
+
+#define LOST "lost+found"
+#define DIRECTORY (S_IFDIR >> 12)
+
+/* A superblock is written again, its other lines as they are. */
+static int write_super(struct fs_check *c, uint32_t block)
+{
+	uint8_t payload[FS_PAYLOAD];
+	struct check_block *b;
+	int err = fs_check_get(c, block, &b);
+
+	fs_super_pack(&c->super, payload);
+	if (!err)
+		fs_check_set(c, b, 0, payload);
+	return err;
+}
+
+static bool is_lost(int err)
+{
+	return err == -EILSEQ || err == -EIO;
+}
+
+/* Both superblocks; one of them can be lost. */
+static int check_super(struct fs_check *c)
+{
+	const uint64_t blocks = annex_cxlssd_bytes(c->dev.s) / FS_BLOCK;
+	const uint32_t copy = (uint32_t)(blocks - 1);
+	struct fs_super other;
+	int err, late;
+
+	if (!blocks || blocks > FS_BLOCKS_MAX || annex_cxlssd_page(c->dev.s) != FS_BLOCK)
+		return annex_fail(-EILSEQ, "file system: there is none: no device of its size, or "
+					   "of its pages");
+	err = fs_super_load(&c->dev, 0, blocks, &c->super);
+	if (err && !is_lost(err))
+		return err;
+	late = fs_super_load(&c->dev, copy, blocks, &other);
+	if (late && late != -EPROTONOSUPPORT && !is_lost(late))
+		return late;
+	if (err && late)
+		return late == -EPROTONOSUPPORT ? late : -EILSEQ;
+	if (!err && !late && !memcmp(&c->super, &other, sizeof(other)))
+		return 0;
+	c->super = err ? other : c->super;
+	fs_check_tell(c, true, "the superblock in block %u is damaged", err ? 0 : copy);
+	return write_super(c, err ? 0 : copy);
+}
+
+/* The first orphan; damage counts as none. */
+static int read_orphan(struct fs_check *c, uint32_t *ino)
+{
+	static const uint8_t none[FS_PAYLOAD];
+	struct check_block *b;
+	int err = fs_check_get(c, 0, &b);
+
+	if (err)
+		return err;
+	if (!fs_check_good(b, 1)) {
+		fs_check_tell(c, true, "line 1 of the superblock is damaged");
+		fs_check_set(c, b, 1, none);
+	}
+	*ino = fs_map_pointer(b->lines[1].payload, 0);
+	return 0;
+}
+
+/* The list has all files that say so, and no others. Each leaves it; each is told of later. */
+static int check_orphans(struct fs_check *c)
+{
+	static const uint8_t none[FS_PAYLOAD];
+	struct check_block *b;
+	uint32_t ino, left = c->orphans;
+	unsigned int bad;
+	struct fs_inode i;
+	bool any;
+	int err = read_orphan(c, &ino);
+
+	any = !err && ino;
+	while (!err && ino && left && ino < c->super.inodes &&
+	       c->inodes[ino].flags & CHECK_ORPHAN) {
+		err = fs_check_read(c, ino, &i, &bad);
+		ino = i.orphan;
+		left--;
+	}
+	if (err)
+		return err;
+	if (ino || left)
+		fs_check_tell(c, true, "the list of orphans is damaged");
+	err = any ? fs_check_get(c, 0, &b) : 0;
+	if (!err && any)
+		fs_check_set(c, b, 1, none);
+	return err;
+}
+
+static void enqueue(struct fs_check *c, uint32_t ino, uint32_t parent)
+{
+	struct check_inode *f = &c->inodes[ino];
+
+	f->flags |= CHECK_SEEN;
+	f->parent = parent;
+	f->next = 0;
+	if (c->first)
+		c->inodes[c->last].next = ino;
+	else
+		c->first = ino;
+	c->last = ino;
+}
+
+static bool can_be(const uint8_t *text, uint32_t n)
+{
+	return !memchr(text, '/', n) && !memchr(text, 0, n) && !(n <= 2 && !memcmp(text, "..", n));
+}
+
+#define WHY 64u
+
+/* Whether a name must go, and why. */
+static bool is_wrong(const struct fs_check *c, const struct check_dir *d,
+		     const struct check_name *n, char *why)
+{
+	if (!can_be(d->texts + n->text, n->length))
+		snprintf(why, WHY, "cannot be");
+	else if (!n->ino || n->ino >= c->super.inodes || !c->inodes[n->ino].type)
+		snprintf(why, WHY, "is of inode %u, which is not there", n->ino);
+	else if (c->inodes[n->ino].flags & CHECK_SEEN)
+		snprintf(why, WHY, "is of directory %u, which has another name", n->ino);
+	else
+		return false;
+	return true;
+}
+
+static int check_name(struct fs_check *c, const struct check_dir *d, const struct check_name *n)
+{
+	char text[4 * ANNEX_FS_NAME + 1], why[WHY];
+	struct check_inode *f = NULL;
+
+	if (!is_wrong(c, d, n, why)) {
+		f = &c->inodes[n->ino];
+		if (f->type == DIRECTORY) {
+			c->inodes[d->ino].links++;
+			enqueue(c, n->ino, d->ino);
+		} else {
+			f->links++;
+		}
+		if (f->type == n->type)
+			return 0;
+		snprintf(why, WHY, "has another type than inode %u", n->ino);
+	}
+	fs_check_escape(text, d->texts + n->text, n->length);
+	fs_check_tell(c, true, "directory %u: the name \"%s\" %s", d->ino, text, why);
+	return check_dir_set(c, d, n, f ? f->type : 0);
+}
+
+/* Directories that are in the queue, and those below them. */
+static int check_names(struct fs_check *c)
+{
+	struct check_dir d;
+	int err = 0;
+
+	while (!err && c->first) {
+		const uint32_t ino = c->first;
+
+		err = check_dir_load(c, ino, &d);
+		for (uint32_t k = 0; !err && k < d.n_names; k++)
+			err = check_name(c, &d, &d.names[k]);
+		check_dir_free(&d);
+		c->first = c->inodes[ino].next;
+	}
+	return err;
+}
+
+static int make_lost(struct fs_check *c, struct check_dir *root, uint32_t *out)
+{
+	const struct fs_inode lost = fs_check_dir_of_root(0700);
+	uint32_t ino = ANNEX_FS_ROOT;
+	int err;
+
+	while (ino < c->super.inodes && c->inodes[ino].type)
+		ino++;
+	if (ino == c->super.inodes)
+		return -ENOSPC;
+	err = check_dir_add(c, root, LOST, ino, DIRECTORY);
+	if (!err)
+		err = fs_check_write(c, ino, &lost);
+	if (err)
+		return err;
+	c->inodes[ino] = (struct check_inode){
+		.parent = ANNEX_FS_ROOT, .type = DIRECTORY, .flags = CHECK_SEEN};
+	c->inodes[ANNEX_FS_ROOT].links++;
+	*out = ino;
+	return 0;
+}
+
+/* Where files without a name go; the root, when another file has its name, or it cannot be made. */
+static int open_lost(struct fs_check *c, struct check_dir *lost)
+{
+	const struct check_name *name;
+	uint32_t ino = 0;
+	int err = check_dir_load(c, ANNEX_FS_ROOT, lost);
+
+	if (err)
+		return err;
+	name = check_dir_find(lost, LOST);
+	if (name && c->inodes[name->ino].type == DIRECTORY)
+		ino = name->ino;
+	else if (!name)
+		err = make_lost(c, lost, &ino);
+	if (!ino)
+		return err == -ENOSPC ? 0 : err;
+	check_dir_free(lost);
+	return err ? err : check_dir_load(c, ino, lost);
+}
+
+/* A file gets a name there. */
+static int adopt(struct fs_check *c, struct check_dir *lost, uint32_t ino)
+{
+	struct check_inode *f = &c->inodes[ino];
+	char name[32];
+	int err = lost->ino ? 0 : open_lost(c, lost);
+
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), "#%u", ino);
+	for (uint32_t k = 1; check_dir_find(lost, name); k++)
+		snprintf(name, sizeof(name), "#%u.%u", ino, k);
+	err = check_dir_add(c, lost, name, ino, f->type);
+	fs_check_tell(c, !err, "inode %u: no directory has a name for it", ino);
+	if (err) {
+		f->flags |= CHECK_LEFT;
+		return err == -ENOSPC ? 0 : err;
+	}
+	if (f->type != DIRECTORY) {
+		f->links++;
+		return 0;
+	}
+	c->inodes[lost->ino].links++;
+	enqueue(c, ino, lost->ino);
+	return check_names(c);
+}
+
+/* Whether a directory has not been reached from the root, and is to stay. */
+static bool is_astray(const struct fs_check *c, uint32_t ino)
+{
+	const struct check_inode *f = &c->inodes[ino];
+
+	return f->type == DIRECTORY && !(f->flags & (CHECK_SEEN | CHECK_LEFT | CHECK_ENDS));
+}
+
+/* Its parent is none of these; or, when they go in a circle, @any. */
+static int adopt_directory(struct fs_check *c, struct check_dir *lost, uint32_t ino, bool any)
+{
+	unsigned int bad;
+	struct fs_inode i;
+	int err;
+
+	if (!is_astray(c, ino))
+		return 0;
+	err = fs_check_read(c, ino, &i, &bad);
+	if (err || (!any && i.rdev < c->super.inodes && is_astray(c, i.rdev)))
+		return err;
+	return adopt(c, lost, ino);
+}
+
+/* Whether a file has no name; directories have been seen, or are to be freed. */
+static bool is_nameless(const struct fs_check *c, uint32_t ino, bool ends)
+{
+	const struct check_inode *f = &c->inodes[ino];
+
+	return f->type && !f->links && !(f->flags & (CHECK_SEEN | CHECK_LEFT)) &&
+	       !(f->flags & CHECK_ENDS) == !ends;
+}
+
+static int check_lost(struct fs_check *c)
+{
+	struct check_dir lost = {0};
+	int err = 0;
+
+	for (uint32_t any = 0; any < 2; any++)
+		for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++)
+			err = adopt_directory(c, &lost, ino, any);
+	for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++) {
+		if (!is_nameless(c, ino, true))
+			continue;
+		fs_check_tell(c, true, "inode %u: it has no name any more, and was to be freed",
+			      ino);
+		err = fs_check_end(c, ino);
+	}
+	for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++)
+		if (is_nameless(c, ino, false))
+			err = adopt(c, &lost, ino);
+	check_dir_free(&lost);
+	return err;
+}
+
+/* How often an inode is named, and by whom. */
+static int check_links(struct fs_check *c, uint32_t ino)
+{
+	const struct check_inode *f = &c->inodes[ino];
+	const uint32_t links = f->links + (f->type == DIRECTORY ? 2 : 0);
+	unsigned int bad;
+	struct fs_inode i;
+	bool changed = false;
+	int err = fs_check_read(c, ino, &i, &bad);
+
+	if (err)
+		return err;
+	if (i.nlink != links) {
+		fs_check_tell(c, true, "inode %u: it has %u links, not %u", ino, links, i.nlink);
+		i.nlink = links;
+		changed = true;
+	}
+	if (f->type == DIRECTORY && i.rdev != f->parent) {
+		fs_check_tell(c, true, "directory %u: its parent is %u, not %u", ino, f->parent,
+			      i.rdev);
+		i.rdev = f->parent;
+		changed = true;
+	}
+	if (i.flags & FS_ORPHAN) {
+		fs_check_tell(c, true, "inode %u: it is in the list of orphans", ino);
+		i.flags = 0;
+		i.orphan = 0;
+		changed = true;
+	}
+	return changed ? fs_check_write(c, ino, &i) : 0;
+}
+
+static int count(struct fs_check *c)
+{
+	int err = 0;
+
+	for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++) {
+		const struct check_inode *f = &c->inodes[ino];
+
+		c->out->files += f->type != 0;
+		c->out->directories += f->type == DIRECTORY;
+		if (f->type && !(f->flags & CHECK_LEFT))
+			err = check_links(c, ino);
+	}
+	c->out->blocks = c->super.blocks - 1 - c->super.data - c->free;
+	return err;
+}
+
+static bool inode_taken(const struct fs_check *c, uint32_t i)
+{
+	return !i || c->inodes[i].type;
+}
+
+static bool block_taken(const struct fs_check *c, uint32_t i)
+{
+	return c->taken[i / 64] >> i % 64 & 1;
+}
+
+/* A bitmap of @n bits from block @start on. */
+static int check_bitmap(struct fs_check *c, const char *name, uint32_t start, uint32_t n,
+			bool (*is_taken)(const struct fs_check *c, uint32_t i))
+{
+	struct check_block *b;
+	int err = 0;
+
+	for (uint32_t line = 0; !err && line <= (n - 1) / FS_BITS; line++) {
+		uint8_t payload[FS_PAYLOAD] = {0};
+		bool good;
+
+		for (uint32_t k = 0; k < FS_BITS && line * FS_BITS + k < n; k++)
+			if (is_taken(c, line * FS_BITS + k))
+				payload[k / 8] |= (uint8_t)(1u << k % 8);
+		err = fs_check_get(c, start + line / FS_LINES, &b);
+		if (err)
+			break;
+		good = fs_check_good(b, line % FS_LINES);
+		if (good && !memcmp(b->lines[line % FS_LINES].payload, payload, FS_PAYLOAD))
+			continue;
+		fs_check_tell(c, true, "line %u of the bitmap of %s is %s", line, name,
+			      good ? "wrong" : "damaged");
+		fs_check_set(c, b, line % FS_LINES, payload);
+	}
+	return err;
+}
+
+static int check_all(struct fs_check *c)
+{
+	const struct fs_super *s = &c->super;
+	const uint32_t blocks = s->blocks - 1 - s->data;
+	int err;
+
+	c->inodes = calloc(s->inodes, sizeof(*c->inodes));
+	c->taken = calloc(blocks / 64 + 1, sizeof(*c->taken));
+	c->free = blocks;
+	if (!c->inodes || !c->taken)
+		return annex_fail(-ENOMEM, "file system: out of memory");
+	err = fs_check_inodes(c);
+	if (!err)
+		err = check_orphans(c);
+	if (!err) {
+		enqueue(c, ANNEX_FS_ROOT, ANNEX_FS_ROOT);
+		err = check_names(c);
+	}
+	if (!err)
+		err = check_lost(c);
+	if (!err)
+		err = count(c);
+	if (!err)
+		err = check_bitmap(c, "inodes", s->ibitmap, s->inodes, inode_taken);
+	if (!err)
+		err = check_bitmap(c, "blocks", s->bbitmap, blocks, block_taken);
+	return err ? err : fs_check_flush(c);
+}
+
+int annex_fs_check(struct annex_cxlssd *s, bool mend,
+		   void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
+		   struct annex_fs_report *out)
+{
+	struct fs_check *c = calloc(1, sizeof(*c));
+	int err;
+
+	*out = (struct annex_fs_report){0};
+	if (!c)
+		return annex_fail(-ENOMEM, "file system: out of memory");
+	c->dev.s = s;
+	c->mend = mend;
+	c->tell = tell;
+	c->ctx = ctx;
+	c->out = out;
+	err = check_super(c);
+	if (!err)
+		err = check_all(c);
+	fs_check_free(c);
+	free(c->inodes);
+	free(c->taken);
+	free(c);
+	return err;
+}

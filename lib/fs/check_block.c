@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Blocks of metadata that are checked, and the telling of problems.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/log.h"
+#include "buf.h"
+#include "check.h"
+#include "dev.h"
+
+#define TOGETHER 15u /* blocks of a transaction: 960 lines */
+
+void fs_check_tell(struct fs_check *c, bool can, const char *fmt, ...)
+{
+	char what[CHECK_TEXT + 256];
+	const struct annex_fs_problem p = {what, can && c->mend};
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	c->out->problems++;
+	c->out->mended += p.mended;
+	if (c->tell)
+		c->tell(c->ctx, &p);
+}
+
+void fs_check_escape(char *to, const uint8_t *text, uint32_t length)
+{
+	for (uint32_t i = 0; i < length; i++)
+		if (text[i] < ' ' || text[i] > '~' || text[i] == '\\' || text[i] == '"')
+			to += snprintf(to, 5, "\\x%02x", text[i]);
+		else
+			*to++ = (char)text[i];
+	*to = 0;
+}
+
+static struct check_block **chain(struct fs_check *c, uint32_t block)
+{
+	return &c->chains[block * 0x9e3779b1u % CHECK_CHAINS];
+}
+
+static struct check_block *find(struct fs_check *c, uint32_t block)
+{
+	struct check_block *b = *chain(c, block);
+
+	while (b && b->block != block)
+		b = b->next;
+	return b;
+}
+
+static struct check_block *add(struct fs_check *c, uint32_t block)
+{
+	struct check_block *b = calloc(1, sizeof(*b));
+
+	if (!b) {
+		annex_fail(-ENOMEM, "file system: out of memory");
+		return NULL;
+	}
+	b->block = block;
+	b->next = *chain(c, block);
+	*chain(c, block) = b;
+	return b;
+}
+
+static void give(struct fs_check *c, struct check_block *b)
+{
+	struct check_block **at = chain(c, b->block);
+
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+	free(b);
+}
+
+static bool is_dirty(const struct check_block *b)
+{
+	return b->changed || b->whole;
+}
+
+/* One that has not changed makes room for @b; the others stay until they are committed. */
+static void remember(struct fs_check *c, struct check_block *b)
+{
+	struct check_block **slot = &c->recent[c->cursor++ % CHECK_RECENT];
+
+	if (*slot && !is_dirty(*slot))
+		give(c, *slot);
+	*slot = b;
+}
+
+static int read_block(struct fs_check *c, struct check_block *b)
+{
+	int err = fs_dev_read_blocks(&c->dev, ANNEX_FS_INODE, b->block, b->lines, 1);
+
+	if (err != -EIO)
+		return err;
+	/* The device's log may have some lines of a page that is damaged. */
+	fs_check_tell(c, true, "block %u cannot be read", b->block);
+	b->whole = true;
+	c->n_changed++;
+	for (uint32_t i = 0; i < FS_LINES; i++) {
+		err = fs_dev_read(&c->dev, ANNEX_FS_INODE,
+				  ((uint64_t)b->block * FS_LINES + i) * FS_LINE, &b->lines[i],
+				  FS_LINE);
+		if (err && err != -EIO)
+			return err;
+		if (err) {
+			memset(&b->lines[i], 0, FS_LINE);
+			b->lost |= 1ull << i;
+		}
+	}
+	return 0;
+}
+
+static int make_room(struct fs_check *c)
+{
+	return c->mend && c->n_changed >= TOGETHER ? fs_check_flush(c) : 0;
+}
+
+int fs_check_get(struct fs_check *c, uint32_t block, struct check_block **out)
+{
+	int err = make_room(c);
+
+	if (err)
+		return err;
+	*out = find(c, block);
+	if (*out)
+		return 0;
+	*out = add(c, block);
+	if (!*out)
+		return -ENOMEM;
+	err = read_block(c, *out);
+	if (!err)
+		remember(c, *out);
+	else
+		give(c, *out);
+	return err;
+}
+
+int fs_check_new(struct fs_check *c, uint32_t block, struct check_block **out)
+{
+	int err = make_room(c);
+
+	if (err)
+		return err;
+	*out = find(c, block);
+	if (!*out)
+		*out = add(c, block);
+	if (!*out)
+		return -ENOMEM;
+	c->n_changed += !is_dirty(*out);
+	(*out)->whole = true;
+	(*out)->lost = 0;
+	memset((*out)->lines, 0, sizeof((*out)->lines));
+	return 0;
+}
+
+bool fs_check_good(const struct check_block *b, uint32_t line)
+{
+	return !(b->lost >> line & 1) && fs_line_good(&b->lines[line], b->block, line);
+}
+
+void fs_check_set(struct fs_check *c, struct check_block *b, uint32_t line, const uint8_t *payload)
+{
+	c->n_changed += !is_dirty(b);
+	b->changed |= 1ull << line;
+	b->lost &= ~(1ull << line);
+	memcpy(b->lines[line].payload, payload, FS_PAYLOAD);
+	b->lines[line].crc = fs_line_sum(&b->lines[line], b->block, line);
+}
+
+static int store(struct fs_check *c, struct annex_cxlssd_tx *tx, const struct check_block *b)
+{
+	const uint64_t lines = b->whole ? FS_ALL : b->changed;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < FS_LINES; i++)
+		if (lines >> i & 1)
+			err = fs_dev_store(&c->dev, tx, ANNEX_FS_INODE,
+					   ((uint64_t)b->block * FS_LINES + i) * FS_LINE,
+					   &b->lines[i], FS_LINE);
+	return err;
+}
+
+void fs_check_free(struct fs_check *c)
+{
+	for (uint32_t i = 0; i < CHECK_CHAINS; i++)
+		while (c->chains[i])
+			give(c, c->chains[i]);
+	memset(c->recent, 0, sizeof(c->recent));
+	c->n_changed = 0;
+}
+
+int fs_check_flush(struct fs_check *c)
+{
+	struct annex_cxlssd_tx *tx;
+	int err;
+
+	if (!c->mend || !c->n_changed)
+		return 0;
+	err = fs_dev_begin(&c->dev, &tx);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < CHECK_CHAINS; i++)
+		for (struct check_block *b = c->chains[i]; !err && b; b = b->next)
+			err = store(c, tx, b);
+	if (!err)
+		err = fs_dev_commit(&c->dev, tx);
+	else
+		annex_cxlssd_abort(tx);
+	fs_check_free(c);
+	return err;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The endpoint of a file system: accesses, their time, and how many bytes go each way.
+ */
+#include "dev.h"
+
+enum { BY_BYTES, BY_BLOCKS };
+
+/* The time of an access; NULL: it is real. */
+static struct annex_cxlssd_time *begin(const struct fs_dev *d, struct annex_cxlssd_time *t)
+{
+	if (!d->clock)
+		return NULL;
+	t->now = *d->clock;
+	return t;
+}
+
+static void wait(struct fs_dev *d, uint64_t until)
+{
+	if (d->clock && until > *d->clock)
+		*d->clock = until;
+}
+
+int fs_dev_read(struct fs_dev *d, enum annex_fs_class class, uint64_t at, void *buf, size_t n)
+{
+	struct annex_cxlssd_time t = {0};
+	int err = annex_cxlssd_read(d->s, at, buf, n, begin(d, &t));
+
+	wait(d, t.done);
+	d->read[class][BY_BYTES] += n;
+	return err;
+}
+
+int fs_dev_read_blocks(struct fs_dev *d, enum annex_fs_class class, uint32_t block, void *buf,
+		       uint32_t n)
+{
+	struct annex_cxlssd_time t = {0};
+	int err = annex_cxlssd_read_blocks(d->s, (uint64_t)block * FS_BLOCK, buf,
+					   (size_t)n * FS_BLOCK, begin(d, &t));
+
+	wait(d, t.done);
+	d->read[class][BY_BLOCKS] += (uint64_t)n * FS_BLOCK;
+	return err;
+}
+
+int fs_dev_write_block(struct fs_dev *d, enum annex_fs_class class, uint32_t block, const void *buf)
+{
+	struct annex_cxlssd_time t = {0};
+	int err = annex_cxlssd_write_blocks(d->s, (uint64_t)block * FS_BLOCK, buf, FS_BLOCK,
+					    begin(d, &t));
+
+	d->due = t.done > d->due ? t.done : d->due;
+	d->written[class][BY_BLOCKS] += FS_BLOCK;
+	return err;
+}
+
+int fs_dev_trim(struct fs_dev *d, uint32_t block, uint32_t n)
+{
+	struct annex_cxlssd_time t = {0};
+	int err = annex_cxlssd_trim(d->s, (uint64_t)block * FS_BLOCK, (uint64_t)n * FS_BLOCK,
+				    begin(d, &t));
+
+	wait(d, t.done);
+	return err;
+}
+
+int fs_dev_begin(struct fs_dev *d, struct annex_cxlssd_tx **tx)
+{
+	return annex_cxlssd_begin(d->s, tx);
+}
+
+int fs_dev_store(struct fs_dev *d, struct annex_cxlssd_tx *tx, enum annex_fs_class class,
+		 uint64_t at, const void *buf, size_t n)
+{
+	d->written[class][BY_BYTES] += n;
+	return annex_cxlssd_tx_write(tx, at, buf, n);
+}
+
+int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx)
+{
+	struct annex_cxlssd_time t = {0};
+	int err;
+
+	wait(d, d->due);
+	err = annex_cxlssd_commit(tx, begin(d, &t));
+	wait(d, t.done);
+	d->due = 0;
+	d->commits++;
+	return err;
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Bytes of files.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "bitmap.h"
+#include "enter.h"
+#include "file.h"
+#include "map.h"
+#include "node.h"
+#include "op.h"
+#include "page.h"
+
+#define AHEAD 32u /* pages that are read ahead of a reader */
+
+int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
+{
+	if (!n->late && !n->n_dirty)
+		return 0;
+	return fs_op_end(fs, fs_node_change(fs, n));
+}
+
+/* Files that are written back leave no list while it goes on. */
+int fs_files_sync(struct annex_fs *fs)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < FS_NODE_CHAINS; i++)
+		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next)
+			err = fs_file_sync(fs, n);
+	return err;
+}
+
+int fs_file_cut(struct annex_fs *fs, struct fs_node *n, uint64_t from)
+{
+	bool more = true;
+	int err = 0;
+
+	while (!err && more) {
+		err = from > FS_BLOCKS_MAX ? 0
+					   : fs_map_cut(fs, n, (uint32_t)from, UINT32_MAX, &more);
+		if (from > FS_BLOCKS_MAX)
+			break;
+		if (!err && more)
+			err = fs_op_end(fs, 0);
+	}
+	return err;
+}
+
+/* Lines of a page that bytes [@from, @end) touch. */
+static uint64_t lines(uint32_t from, uint32_t end)
+{
+	const uint32_t first = from / FS_LINE, last = (end - 1) / FS_LINE;
+
+	return UINT64_MAX >> (FS_LINES - 1 - last + first) << first;
+}
+
+/* Lines of these that the bytes do not have all of. */
+static uint64_t edges(uint32_t from, uint32_t end)
+{
+	return (from % FS_LINE ? 1ull << from / FS_LINE : 0) |
+	       (end % FS_LINE ? 1ull << end / FS_LINE : 0);
+}
+
+/* Bytes of one page become zeroes, if there are any: a page that is neither dirty nor has a block
+ * is zero. */
+static int clear(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint32_t bytes)
+{
+	const uint32_t index = (uint32_t)(at / FS_BLOCK), from = at % FS_BLOCK;
+	struct fs_page *p = fs_page_find(fs, n, index);
+	uint32_t pointer, others = 0;
+	int err = fs_map_get(fs, n, index, &pointer);
+
+	if (err || !bytes || ((!p || !p->dirty) && (!pointer || pointer & FS_UNWRITTEN)))
+		return err;
+	err = fs_page_get(fs, n, index, lines(from, from + bytes), &p);
+	if (!err)
+		err = fs_page_reserve(fs, p, &others);
+	if (err)
+		return err;
+	memset(p->data + from, 0, bytes);
+	fs_page_soil(fs, p, lines(from, from + bytes));
+	n->i.mtime = n->i.ctime = fs_now();
+	n->late = true;
+	return 0;
+}
+
+int fs_file_resize(struct annex_fs *fs, struct fs_node *n, uint64_t size)
+{
+	const uint32_t end = (uint32_t)((size + FS_BLOCK - 1) / FS_BLOCK);
+	bool more = false;
+	int err = 0;
+
+	if (size > FS_SIZE_MAX)
+		return -EFBIG;
+	if (size < n->i.size) {
+		fs_pages_cut(fs, n, end, UINT32_MAX);
+		err = clear(fs, n, size, (uint32_t)(end * (uint64_t)FS_BLOCK - size));
+	}
+	if (!err)
+		err = fs_node_change(fs, n);
+	if (!err) {
+		n->i.mtime = n->i.ctime = fs_now();
+		if (size < n->i.size)
+			err = fs_map_cut(fs, n, end, UINT32_MAX, &more);
+		n->i.size = size;
+	}
+	if (!err && more)
+		err = fs_orphan_add(fs, n);
+	err = fs_op_end(fs, err);
+	if (err || !more)
+		return err;
+	err = fs_file_cut(fs, n, end);
+	return fs_op_end(fs, err ? err : fs_orphan_remove(fs, n));
+}
+
+static int regular(struct annex_fs *fs, uint32_t ino, struct fs_node **n)
+{
+	int err = fs_node_get(fs, ino, n);
+
+	if (err)
+		return err;
+	if (S_ISDIR((*n)->i.mode))
+		return -EISDIR;
+	return S_ISREG((*n)->i.mode) ? 0 : -EINVAL;
+}
+
+/* As mounts with relatime do. */
+static void read_now(struct annex_fs *fs, struct fs_node *n)
+{
+	const uint64_t now = fs_now(), day = 86400ull * 1000000000;
+
+	if (fs->read_only ||
+	    (n->i.atime > n->i.mtime && n->i.atime > n->i.ctime && now - n->i.atime < day))
+		return;
+	n->i.atime = now;
+	n->late = true;
+}
+
+static ssize_t read_pages(struct annex_fs *fs, struct fs_node *n, uint64_t at, char *to,
+			  size_t bytes)
+{
+	const uint32_t first = (uint32_t)(at / FS_BLOCK);
+	const uint32_t last = (uint32_t)((at + bytes - 1) / FS_BLOCK);
+	const uint32_t ahead = first == n->next_read ? AHEAD : 0;
+	size_t done = 0;
+	int err = 0;
+
+	if (last > first || (ahead && !fs_page_find(fs, n, first)))
+		err = fs_pages_ahead(fs, n, first, last - first + 1 + ahead);
+	while (!err && done < bytes) {
+		const uint32_t from = (at + done) % FS_BLOCK;
+		const uint32_t most = FS_BLOCK - from;
+		const uint32_t m = (uint32_t)(bytes - done < most ? bytes - done : most);
+		struct fs_page *p;
+
+		err = fs_page_get(fs, n, (uint32_t)((at + done) / FS_BLOCK), FS_ALL, &p);
+		if (err)
+			break;
+		memcpy(to + done, p->data + from, m);
+		done += m;
+	}
+	n->next_read = last + ((at + bytes) % FS_BLOCK == 0);
+	return done ? (ssize_t)done : err;
+}
+
+ssize_t annex_fs_read(struct annex_fs *fs, uint32_t ino, uint64_t at, void *buf, size_t bytes)
+{
+	struct fs_node *n;
+	ssize_t done = 0;
+	int err = fs_enter(fs, false);
+
+	if (!err)
+		err = regular(fs, ino, &n);
+	if (!err && at < n->i.size) {
+		bytes = bytes < n->i.size - at ? bytes : n->i.size - at;
+		if (bytes)
+			done = read_pages(fs, n, at, buf, bytes);
+		if (done > 0)
+			read_now(fs, n);
+	}
+	err = fs_leave(fs, err);
+	return err ? err : done;
+}
+
+/* Room for more dirty pages: of this file, and of all. */
+static int make_room(struct annex_fs *fs, struct fs_node *n, uint32_t pages)
+{
+	int err = 0;
+
+	if (n->n_dirty + pages > FS_DIRTY)
+		err = fs_file_sync(fs, n);
+	while (!err && fs->pages.n_dirty + pages > fs->pages.limit / 2) {
+		struct fs_page *p = fs->pages.oldest;
+
+		while (!p->dirty)
+			p = p->newer;
+		err = fs_file_sync(fs, p->node);
+	}
+	return err;
+}
+
+/* Pages for all of the bytes, with what they need: afterwards nothing can fail. */
+static int prepare(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint32_t bytes)
+{
+	uint32_t others = 0;
+	int err = 0;
+
+	for (uint64_t from = at; !err && from < at + bytes;
+	     from = (from / FS_BLOCK + 1) * FS_BLOCK) {
+		const uint64_t left = at + bytes - from, most = FS_BLOCK - from % FS_BLOCK;
+		const uint32_t end = (uint32_t)(from % FS_BLOCK + (left < most ? left : most));
+		struct fs_page *p;
+
+		err = fs_page_get(fs, n, (uint32_t)(from / FS_BLOCK), edges(from % FS_BLOCK, end),
+				  &p);
+		if (!err)
+			err = fs_page_reserve(fs, p, &others);
+	}
+	return err;
+}
+
+static void fill(struct annex_fs *fs, struct fs_node *n, uint64_t at, const char *from,
+		 uint32_t bytes)
+{
+	while (bytes) {
+		const uint32_t to = at % FS_BLOCK, most = FS_BLOCK - to;
+		const uint32_t m = bytes < most ? bytes : most;
+		struct fs_page *p = fs_page_find(fs, n, (uint32_t)(at / FS_BLOCK));
+
+		memcpy(p->data + to, from, m);
+		fs_page_soil(fs, p, lines(to, to + m));
+		at += m;
+		from += m;
+		bytes -= m;
+	}
+	n->i.size = at > n->i.size ? at : n->i.size;
+	n->i.mtime = n->i.ctime = fs_now();
+	n->late = true;
+}
+
+/* One write, which is old or new after a crash. */
+static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const char *from,
+		     uint32_t bytes)
+{
+	const uint32_t pages = (uint32_t)((at % FS_BLOCK + bytes + FS_BLOCK - 1) / FS_BLOCK);
+	int err = make_room(fs, n, pages);
+
+	if (!err)
+		err = prepare(fs, n, at, bytes);
+	if (err == -ENOSPC) {
+		/* What is reserved may be more than is needed. */
+		err = fs_files_sync(fs);
+		if (!err)
+			err = prepare(fs, n, at, bytes);
+	}
+	if (!err)
+		fill(fs, n, at, from, bytes);
+	return err;
+}
+
+ssize_t annex_fs_write(struct annex_fs *fs, uint32_t ino, uint64_t at, const void *buf,
+		       size_t bytes)
+{
+	struct fs_node *n;
+	size_t done = 0;
+	int err = fs_enter(fs, true);
+
+	if (!err)
+		err = regular(fs, ino, &n);
+	if (!err && (at > FS_SIZE_MAX || bytes > FS_SIZE_MAX - at))
+		err = -EFBIG;
+	while (!err && done < bytes) {
+		const size_t left = bytes - done, most = ANNEX_FS_WRITE - (at + done) % FS_BLOCK;
+		const uint32_t m = (uint32_t)(left < most ? left : most);
+
+		err = write_one(fs, n, at + done, (const char *)buf + done, m);
+		done += err ? 0 : m;
+	}
+	err = fs_leave(fs, err);
+	return done ? (ssize_t)done : err;
+}
+
+int annex_fs_fsync(struct annex_fs *fs, uint32_t ino)
+{
+	struct fs_node *n;
+	int err = fs_enter(fs, false);
+
+	if (!err && !fs->read_only) {
+		if (!ino)
+			err = fs_files_sync(fs);
+		else if (!(err = fs_node_get(fs, ino, &n)))
+			err = fs_file_sync(fs, n);
+	}
+	return fs_leave(fs, err);
+}
+
+/* Whole pages give their blocks back; parts at the ends become zeroes. */
+static int punch(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint64_t end)
+{
+	const uint64_t first = (at + FS_BLOCK - 1) / FS_BLOCK, last = end / FS_BLOCK;
+	bool more = true;
+	int err;
+
+	if (first > last)
+		return clear(fs, n, at, (uint32_t)(end - at));
+	err = clear(fs, n, at, (uint32_t)(first * FS_BLOCK - at));
+	if (!err)
+		err = clear(fs, n, last * FS_BLOCK, (uint32_t)(end - last * FS_BLOCK));
+	if (first == last)
+		return err;
+	if (!err)
+		fs_pages_cut(fs, n, (uint32_t)first, (uint32_t)last);
+	while (!err && more) {
+		err = fs_node_change(fs, n);
+		if (!err)
+			err = fs_map_cut(fs, n, (uint32_t)first, (uint32_t)last, &more);
+		n->i.mtime = n->i.ctime = fs_now();
+		err = fs_op_end(fs, err);
+	}
+	return err;
+}
+
+/* Holes in a range get blocks that count as zeroes. */
+static int allocate(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint64_t end)
+{
+	uint32_t i = (uint32_t)(at / FS_BLOCK);
+	const uint32_t behind = (uint32_t)((end + FS_BLOCK - 1) / FS_BLOCK);
+	int err = 0;
+
+	while (!err && i < behind) {
+		err = fs_node_change(fs, n);
+		for (uint32_t k = 0; !err && k < FS_CUT && i < behind; k++, i++) {
+			uint32_t pointer, block;
+
+			err = fs_map_get(fs, n, i, &pointer);
+			if (err || pointer)
+				continue;
+			err = fs_block_take(fs, n->goal, &block);
+			if (err)
+				break;
+			n->goal = block + 1;
+			n->i.blocks++;
+			err = fs_map_set(fs, n, i, block | FS_UNWRITTEN);
+		}
+		n->i.ctime = fs_now();
+		err = fs_op_end(fs, err);
+	}
+	return err;
+}
+
+int annex_fs_fallocate(struct annex_fs *fs, uint32_t ino, uint64_t at, uint64_t bytes,
+		       unsigned int mode)
+{
+	const bool hole = mode == (ANNEX_FS_PUNCH_HOLE | ANNEX_FS_KEEP_SIZE);
+	const unsigned int kind = mode & ~ANNEX_FS_KEEP_SIZE;
+	struct fs_node *n;
+	uint64_t end = at + bytes;
+	int err = fs_enter(fs, true);
+
+	if (!err && !hole && kind && kind != ANNEX_FS_ZERO_RANGE)
+		err = -EOPNOTSUPP;
+	if (!err)
+		err = regular(fs, ino, &n);
+	if (!err && !bytes)
+		err = -EINVAL;
+	if (!err && (end < at || end > FS_SIZE_MAX))
+		err = -EFBIG;
+	if (!err && kind && at < n->i.size)
+		err = punch(fs, n, at, end < n->i.size ? end : n->i.size);
+	if (!err && !hole)
+		err = allocate(fs, n, at, end);
+	if (!err && !hole && !(mode & ANNEX_FS_KEEP_SIZE) && end > n->i.size)
+		err = fs_file_resize(fs, n, end);
+	return fs_leave(fs, err);
+}
+
+/* Whether a page has data; the file has been synced. */
+static int has_data(struct annex_fs *fs, const struct fs_node *n, uint32_t index, bool *data)
+{
+	uint32_t pointer;
+	int err = fs_map_get(fs, n, index, &pointer);
+
+	*data = pointer && !(pointer & FS_UNWRITTEN);
+	return err;
+}
+
+int annex_fs_seek(struct annex_fs *fs, uint32_t ino, uint64_t *at, bool hole)
+{
+	struct fs_node *n;
+	uint32_t i, end, pointer;
+	bool data = false;
+	int err = fs_enter(fs, false);
+
+	if (!err)
+		err = regular(fs, ino, &n);
+	if (!err && *at >= n->i.size)
+		err = -ENXIO;
+	if (!err && !fs->read_only)
+		err = fs_file_sync(fs, n);
+	if (err)
+		return fs_leave(fs, err);
+	i = (uint32_t)(*at / FS_BLOCK);
+	end = (uint32_t)((n->i.size + FS_BLOCK - 1) / FS_BLOCK);
+	for (; !err && i < end; i++) {
+		if (!hole)
+			err = fs_map_next(fs, n, &i, end, &pointer);
+		if (!err && i < end)
+			err = has_data(fs, n, i, &data);
+		if (data != hole)
+			break;
+	}
+	if (!err && !hole && i >= end)
+		err = -ENXIO;
+	if (!err && i > *at / FS_BLOCK)
+		*at = i < end ? (uint64_t)i * FS_BLOCK : n->i.size;
+	return fs_leave(fs, err);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which blocks a file has: a tree of blocks of pointers, as high as it must be.
+ */
+#ifndef ANNEX_FS_MAP_H
+#define ANNEX_FS_MAP_H
+
+#include "fs.h"
+
+#define FS_HEIGHT 4u /* FS_FAN^4 blocks are more than FS_BLOCKS_MAX */
+#define FS_SIZE_MAX ((uint64_t)FS_BLOCKS_MAX * FS_BLOCK)
+
+/* fs_map_has() - Whether files can have this block. */
+bool fs_map_has(const struct annex_fs *fs, uint32_t block);
+
+/* fs_map_get() - The pointer to block @index of a file; 0: a hole. */
+int fs_map_get(struct annex_fs *fs, const struct fs_node *n, uint32_t index, uint32_t *pointer);
+
+/* fs_map_set() - It becomes @pointer, which is not 0. */
+int fs_map_set(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t pointer);
+
+/* fs_map_next() - The first block from *@index on that is no hole, in files of up to @end blocks;
+ * *@index is @end when there is none. */
+int fs_map_next(struct annex_fs *fs, const struct fs_node *n, uint32_t *index, uint32_t end,
+		uint32_t *pointer);
+
+/* fs_map_cut() - Give blocks [@from, @end) back, up to FS_CUT of them. *@more: there are more. */
+#define FS_CUT FS_FAN
+int fs_map_cut(struct annex_fs *fs, struct fs_node *n, uint32_t from, uint32_t end, bool *more);
+
+/* fs_map_pointer() - Pointer @i of a node that lies in these lines. */
+uint32_t fs_map_pointer(const uint8_t *payload, uint32_t i);
+
+#endif

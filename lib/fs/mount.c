@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+/*
+ * File systems are made, mounted and given back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "core/log.h"
+#include "bitmap.h"
+#include "buf.h"
+#include "dev.h"
+#include "enter.h"
+#include "file.h"
+#include "node.h"
+#include "op.h"
+#include "page.h"
+#include "super.h"
+
+#define CACHE (64ull << 20)
+#define ALPHA 50u
+#define TOGETHER 4096u /* lines that a transaction must be able to have */
+
+int fs_enter(struct annex_fs *fs, bool changes)
+{
+	pthread_mutex_lock(&fs->lock);
+	return changes && fs->read_only ? -EROFS : 0;
+}
+
+int fs_leave(struct annex_fs *fs, int err)
+{
+	int late;
+
+	err = fs_op_end(fs, err);
+	fs_pages_trim(&fs->pages);
+	late = fs_nodes_trim(fs, false);
+	pthread_mutex_unlock(&fs->lock);
+	return err ? err : late;
+}
+
+/* The device takes what an operation changes in one transaction. */
+static int check_device(struct annex_cxlssd *s)
+{
+	static const char lines[TOGETHER * FS_LINE];
+	struct annex_cxlssd_tx *tx;
+	int err;
+
+	if (annex_cxlssd_page(s) != FS_BLOCK)
+		return annex_fail(-EINVAL, "file system: the device's pages have %u bytes, not %u",
+				  annex_cxlssd_page(s), FS_BLOCK);
+	if (annex_cxlssd_begin(s, &tx))
+		return annex_fail(-EINVAL, "file system: the device needs log=bytefs");
+	err = annex_cxlssd_tx_write(tx, 0, lines,
+				    annex_cxlssd_bytes(s) < sizeof(lines) ? annex_cxlssd_bytes(s)
+									  : sizeof(lines));
+	annex_cxlssd_abort(tx);
+	return err ? annex_fail(-EINVAL,
+				"file system: the device's log is too small: log_size=512K at "
+				"least, and dram=1M")
+		   : 0;
+}
+
+static void give_back(struct annex_fs *fs)
+{
+	fs_nodes_free(fs);
+	fs_pages_free(&fs->pages);
+	fs_bufs_free(&fs->bufs);
+	fs_bitmap_free(&fs->inodes);
+	fs_bitmap_free(&fs->blocks);
+	fs_op_free(&fs->op);
+	pthread_mutex_destroy(&fs->lock);
+	free(fs);
+}
+
+static int make(struct annex_cxlssd *s, const struct annex_fs_opts *o, struct annex_fs **out)
+{
+	const uint64_t cache = o && o->cache ? o->cache : CACHE;
+	struct annex_fs *fs = calloc(1, sizeof(*fs));
+	int err;
+
+	if (!fs)
+		return annex_fail(-ENOMEM, "file system: out of memory");
+	pthread_mutex_init(&fs->lock, NULL);
+	fs->dev.s = s;
+	fs->dev.clock = o ? o->clock : NULL;
+	fs->alpha = o && o->alpha ? o->alpha : ALPHA;
+	fs->read_only = o && o->read_only;
+	fs->generation = (uint32_t)(fs_now() >> 20);
+	err = fs_bufs_init(&fs->bufs);
+	if (!err)
+		err = fs_nodes_init(&fs->nodes);
+	if (!err)
+		err = fs_pages_init(&fs->pages, cache);
+	if (err)
+		give_back(fs);
+	*out = fs;
+	return err;
+}
+
+static uint64_t blocks_of(struct annex_cxlssd *s)
+{
+	return annex_cxlssd_bytes(s) / FS_BLOCK;
+}
+
+static int load(struct annex_fs *fs)
+{
+	const struct fs_super *s = &fs->super;
+	int err = fs_super_load(&fs->dev, 0, blocks_of(fs->dev.s), &fs->super);
+
+	if (!err)
+		err = fs_bitmap_load(fs, &fs->inodes, s->ibitmap, s->inodes);
+	if (!err)
+		err = fs_bitmap_load(fs, &fs->blocks, s->bbitmap, s->blocks - 1 - s->data);
+	return err;
+}
+
+int annex_fs_mount(struct annex_cxlssd *s, const struct annex_fs_opts *opts, struct annex_fs **out)
+{
+	struct annex_fs *fs;
+	struct fs_node *root;
+	int err = check_device(s);
+
+	if (!err && opts && opts->alpha > 100)
+		err = annex_fail(-EINVAL, "file system: alpha %u, 1 to 100", opts->alpha);
+	if (!err)
+		err = make(s, opts, &fs);
+	if (err)
+		return err;
+	err = load(fs);
+	if (!err && !fs->read_only)
+		err = fs_orphans_end(fs);
+	if (!err)
+		err = fs_node_get(fs, ANNEX_FS_ROOT, &root);
+	if (!err && !S_ISDIR(root->i.mode))
+		err = annex_fail(-EIO, "file system: the root is no directory; run fsck");
+	if (err) {
+		give_back(fs);
+		return err == -ESTALE ? -EIO : err;
+	}
+	fs_node_hold(fs, root);
+	*out = fs;
+	return 0;
+}
+
+int annex_fs_unmount(struct annex_fs *fs)
+{
+	int err = 0;
+
+	if (!fs)
+		return 0;
+	if (!fs->read_only)
+		err = fs_files_sync(fs);
+	/* Files without a name that somebody still had in use. */
+	for (uint32_t i = 0; !fs->read_only && i < FS_NODE_CHAINS; i++)
+		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next)
+			if (n->i.mode && !n->i.nlink)
+				err = fs_node_end(fs, n);
+	give_back(fs);
+	return err;
+}
+
+/* A line with its checksum, as the whole content of a block. */
+static int write_super(struct fs_dev *d, struct annex_cxlssd_tx *tx, const struct fs_super *s,
+		       uint32_t block)
+{
+	struct fs_line l;
+
+	fs_super_pack(s, l.payload);
+	l.crc = fs_line_sum(&l, block, 0);
+	return fs_dev_store(d, tx, ANNEX_FS_INODE, (uint64_t)block * FS_BLOCK, &l, sizeof(l));
+}
+
+/* Both superblocks; all else is zero. */
+static int begin(struct annex_fs *fs)
+{
+	struct annex_cxlssd_tx *tx;
+	int err = annex_cxlssd_trim(fs->dev.s, 0, (uint64_t)fs->super.blocks * FS_BLOCK, NULL);
+
+	if (!err)
+		err = fs_dev_begin(&fs->dev, &tx);
+	if (err)
+		return err;
+	err = write_super(&fs->dev, tx, &fs->super, 0);
+	if (!err)
+		err = write_super(&fs->dev, tx, &fs->super, fs->super.blocks - 1);
+	if (!err)
+		return fs_dev_commit(&fs->dev, tx);
+	annex_cxlssd_abort(tx);
+	return err;
+}
+
+/* The root, and what is never free. */
+static int make_root(struct annex_fs *fs)
+{
+	const struct annex_fs_new what = {S_IFDIR | 0755, 0, 0, 0};
+	struct fs_node *root;
+	uint32_t none;
+	int err = fs_inode_take(fs, &none);
+
+	if (!err)
+		err = fs_node_new(fs, &what, &root);
+	if (!err)
+		root->i.rdev = ANNEX_FS_ROOT;
+	return fs_op_end(fs, err);
+}
+
+int annex_fs_mkfs(struct annex_cxlssd *s, const struct annex_fs_mkfs_opts *opts)
+{
+	struct fs_super super;
+	struct annex_fs *fs;
+	int err = check_device(s);
+
+	if (!err)
+		err = fs_super_plan(&super, blocks_of(s), opts ? opts->inodes : 0);
+	if (!err)
+		err = make(s, NULL, &fs);
+	if (err)
+		return err;
+	fs->super = super;
+	err = begin(fs);
+	if (!err)
+		err = load(fs);
+	if (!err)
+		err = make_root(fs);
+	give_back(fs);
+	return err;
+}
+
+void annex_fs_get_stats(struct annex_fs *fs, struct annex_fs_stats *out)
+{
+	fs_enter(fs, false);
+	*out = (struct annex_fs_stats){
+		.blocks = fs->blocks.n,
+		.free_blocks = fs->blocks.free > fs->reserved ? fs->blocks.free - fs->reserved : 0,
+		.inodes = fs->inodes.n - 1,
+		.free_inodes = fs->inodes.free,
+		.commits = fs->dev.commits,
+		.cached = (uint64_t)fs->pages.n * FS_BLOCK,
+	};
+	memcpy(out->read, fs->dev.read, sizeof(out->read));
+	memcpy(out->written, fs->dev.written, sizeof(out->written));
+	fs_leave(fs, 0);
+}

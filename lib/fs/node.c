@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include "core/log.h"
+#include "bitmap.h"
+#include "buf.h"
+#include "dir.h"
+#include "file.h"
+#include "map.h"
+#include "node.h"
+#include "op.h"
+#include "page.h"
+#include "super.h"
+
+#define IDLE 1024u /* files that are remembered without a reference */
+
+int fs_nodes_init(struct fs_nodes *t)
+{
+	t->chains = calloc(FS_NODE_CHAINS, sizeof(struct fs_node *));
+	return t->chains ? 0 : annex_fail(-ENOMEM, "file system: out of memory");
+}
+
+static struct fs_node **chain(const struct fs_nodes *t, uint32_t ino)
+{
+	return &t->chains[ino * 0x9e3779b1u % FS_NODE_CHAINS];
+}
+
+static void set_idle(struct fs_nodes *t, struct fs_node *n)
+{
+	n->idle = true;
+	n->newer = NULL;
+	n->older = t->newest;
+	*(t->newest ? &t->newest->newer : &t->oldest) = n;
+	t->newest = n;
+	t->n_idle++;
+}
+
+static void set_busy(struct fs_nodes *t, struct fs_node *n)
+{
+	*(n->older ? &n->older->newer : &t->oldest) = n->newer;
+	*(n->newer ? &n->newer->older : &t->newest) = n->older;
+	n->idle = false;
+	t->n_idle--;
+}
+
+/* Nothing of it is later than what the device has. */
+static void give(struct annex_fs *fs, struct fs_node *n)
+{
+	struct fs_node **at = chain(&fs->nodes, n->ino);
+
+	while (*at != n)
+		at = &(*at)->next;
+	*at = n->next;
+	if (n->idle)
+		set_busy(&fs->nodes, n);
+	fs_pages_cut(fs, n, 0, UINT32_MAX);
+	fs_dir_free(n->dir);
+	fs->nodes.n--;
+	free(n);
+}
+
+void fs_nodes_free(struct annex_fs *fs)
+{
+	for (uint32_t i = 0; fs->nodes.chains && i < FS_NODE_CHAINS; i++)
+		while (fs->nodes.chains[i])
+			give(fs, fs->nodes.chains[i]);
+	free(fs->nodes.chains);
+}
+
+int fs_nodes_trim(struct annex_fs *fs, bool all)
+{
+	int err = 0;
+
+	while (!err && fs->nodes.oldest && (all || fs->nodes.n_idle > IDLE)) {
+		struct fs_node *n = fs->nodes.oldest;
+
+		err = fs_file_sync(fs, n);
+		if (!err)
+			give(fs, n);
+	}
+	return err;
+}
+
+void fs_node_lines(const struct fs_super *s, uint32_t ino, uint32_t *block, uint32_t *line)
+{
+	*block = s->itable + ino / FS_INODES;
+	*line = ino % FS_INODES * 2;
+}
+
+/* Integers are little-endian, one behind the other. */
+static void put(uint8_t **at, uint64_t v, unsigned int bytes)
+{
+	for (unsigned int i = 0; i < bytes; i++)
+		*(*at)++ = (uint8_t)(v >> 8 * i);
+}
+
+static uint64_t get(const uint8_t **at, unsigned int bytes)
+{
+	uint64_t v = 0;
+
+	for (unsigned int i = 0; i < bytes; i++)
+		v |= (uint64_t) * (*at)++ << 8 * i;
+	return v;
+}
+
+void fs_inode_pack(const struct fs_inode *i, uint8_t *first, uint8_t *second)
+{
+	put(&first, i->mode, 2);
+	put(&first, i->flags, 1);
+	put(&first, i->height, 1);
+	put(&first, i->nlink, 4);
+	put(&first, i->uid, 4);
+	put(&first, i->gid, 4);
+	put(&first, i->size, 8);
+	put(&first, i->mtime, 8);
+	put(&first, i->ctime, 8);
+	put(&first, i->blocks, 4);
+	put(&first, i->generation, 4);
+	put(&first, i->xattr, 4);
+	put(&first, i->rdev, 4);
+	put(&first, i->orphan, 4);
+	put(&second, i->atime, 8);
+	for (unsigned int k = 0; k < FS_DIRECT; k++)
+		put(&second, i->map[k], 4);
+}
+
+void fs_inode_unpack(struct fs_inode *i, const uint8_t *first, const uint8_t *second)
+{
+	i->mode = (uint16_t)get(&first, 2);
+	i->flags = (uint8_t)get(&first, 1);
+	i->height = (uint8_t)get(&first, 1);
+	i->nlink = (uint32_t)get(&first, 4);
+	i->uid = (uint32_t)get(&first, 4);
+	i->gid = (uint32_t)get(&first, 4);
+	i->size = get(&first, 8);
+	i->mtime = get(&first, 8);
+	i->ctime = get(&first, 8);
+	i->blocks = (uint32_t)get(&first, 4);
+	i->generation = (uint32_t)get(&first, 4);
+	i->xattr = (uint32_t)get(&first, 4);
+	i->rdev = (uint32_t)get(&first, 4);
+	i->orphan = (uint32_t)get(&first, 4);
+	i->atime = get(&second, 8);
+	for (unsigned int k = 0; k < FS_DIRECT; k++)
+		i->map[k] = (uint32_t)get(&second, 4);
+}
+
+/* Whether an inode can be followed without harm. */
+static bool sound(const struct annex_fs *fs, const struct fs_inode *i)
+{
+	if (i->height > FS_HEIGHT || i->size > FS_SIZE_MAX)
+		return false;
+	if (i->xattr && !fs_map_has(fs, i->xattr))
+		return false;
+	for (unsigned int k = 0; k < FS_DIRECT; k++)
+		if (i->map[k] && !S_ISLNK(i->mode) && !fs_map_has(fs, i->map[k] & ~FS_UNWRITTEN))
+			return false;
+	return i->orphan < fs->super.inodes;
+}
+
+static int load(struct annex_fs *fs, uint32_t ino, struct fs_inode *i)
+{
+	const uint8_t *first, *second;
+	uint32_t block, line;
+	struct fs_buf *b;
+	int err;
+
+	fs_node_lines(&fs->super, ino, &block, &line);
+	err = fs_buf_get(fs, block, ANNEX_FS_INODE, &b);
+	if (!err)
+		err = fs_line(b, line, &first);
+	if (!err)
+		err = fs_line(b, line + 1, &second);
+	if (err)
+		return err;
+	fs_inode_unpack(i, first, second);
+	if (!i->mode)
+		return -ESTALE;
+	return sound(fs, i) ? 0 : annex_fail(-EIO, "file system: inode %u is damaged", ino);
+}
+
+static struct fs_node *add(struct annex_fs *fs, uint32_t ino)
+{
+	struct fs_node *n = calloc(1, sizeof(*n));
+
+	if (!n) {
+		annex_fail(-ENOMEM, "file system: out of memory");
+		return NULL;
+	}
+	n->ino = ino;
+	n->next = *chain(&fs->nodes, ino);
+	*chain(&fs->nodes, ino) = n;
+	fs->nodes.n++;
+	set_idle(&fs->nodes, n);
+	return n;
+}
+
+int fs_node_get(struct annex_fs *fs, uint32_t ino, struct fs_node **out)
+{
+	struct fs_inode i;
+	int err;
+
+	if (!ino || ino >= fs->super.inodes)
+		return -ESTALE;
+	for (*out = *chain(&fs->nodes, ino); *out; *out = (*out)->next)
+		if ((*out)->ino == ino)
+			return (*out)->i.mode ? 0 : -ESTALE;
+	err = load(fs, ino, &i);
+	if (err)
+		return err;
+	*out = add(fs, ino);
+	if (!*out)
+		return -ENOMEM;
+	(*out)->i = i;
+	return 0;
+}
+
+void fs_node_hold(struct annex_fs *fs, struct fs_node *n)
+{
+	if (n->idle)
+		set_busy(&fs->nodes, n);
+	n->refs++;
+}
+
+bool fs_node_drop(struct annex_fs *fs, struct fs_node *node, uint64_t n)
+{
+	if (!node->refs)
+		return false;
+	node->refs -= n < node->refs ? n : node->refs;
+	if (node->refs)
+		return false;
+	set_idle(&fs->nodes, node);
+	return true;
+}
+
+int fs_node_new(struct annex_fs *fs, const struct annex_fs_new *what, struct fs_node **out)
+{
+	const uint64_t now = fs_now();
+	uint32_t ino;
+	int err = fs_inode_take(fs, &ino);
+
+	if (err)
+		return err;
+	for (*out = *chain(&fs->nodes, ino); *out && (*out)->ino != ino; *out = (*out)->next)
+		;
+	if (!*out)
+		*out = add(fs, ino);
+	if (!*out)
+		return -ENOMEM;
+	err = fs_op_node(fs, *out);
+	if (err)
+		return err;
+	(*out)->goal = 0;
+	(*out)->i = (struct fs_inode){
+		.mode = (uint16_t)what->mode,
+		.nlink = S_ISDIR(what->mode) ? 2 : 1,
+		.uid = what->uid,
+		.gid = what->gid,
+		.atime = now,
+		.mtime = now,
+		.ctime = now,
+		.generation = ++fs->generation,
+		.rdev = what->rdev,
+	};
+	return 0;
+}
+
+int fs_node_change(struct annex_fs *fs, struct fs_node *n)
+{
+	int err = n->n_dirty ? fs_pages_write(fs, n, fs->alpha) : 0;
+
+	return err ? err : fs_op_node(fs, n);
+}
+
+/* A line gets another payload, if it is another. */
+static int pack_line(struct annex_fs *fs, struct fs_buf *b, uint32_t line, const uint8_t *payload)
+{
+	const uint8_t *now;
+	uint8_t *to;
+	int err = fs_line(b, line, &now);
+
+	if (err || !memcmp(now, payload, FS_PAYLOAD))
+		return err;
+	err = fs_line_change(fs, b, line, &to);
+	if (!err)
+		memcpy(to, payload, FS_PAYLOAD);
+	return err;
+}
+
+int fs_node_pack(struct annex_fs *fs, struct fs_node *n)
+{
+	uint8_t first[FS_PAYLOAD] = {0}, second[FS_PAYLOAD] = {0};
+	uint32_t block, line;
+	struct fs_buf *b;
+	int err;
+
+	if (n->i.mode)
+		fs_inode_pack(&n->i, first, second);
+	fs_node_lines(&fs->super, n->ino, &block, &line);
+	err = fs_buf_get(fs, block, ANNEX_FS_INODE, &b);
+	if (!err)
+		err = pack_line(fs, b, line, first);
+	if (!err)
+		err = pack_line(fs, b, line + 1, second);
+	n->late = false;
+	return err;
+}
+
+void fs_node_attr(const struct fs_node *n, struct annex_fs_attr *out)
+{
+	const struct fs_inode *i = &n->i;
+
+	*out = (struct annex_fs_attr){
+		.ino = n->ino,
+		.generation = i->generation,
+		.mode = i->mode,
+		.nlink = i->nlink,
+		.uid = i->uid,
+		.gid = i->gid,
+		.rdev = S_ISDIR(i->mode) ? 0 : i->rdev,
+		.size = i->size,
+		.blocks = (uint64_t)i->blocks + n->n_dirty,
+		.atime = i->atime,
+		.mtime = i->mtime,
+		.ctime = i->ctime,
+	};
+}
+
+uint64_t fs_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+int fs_orphan_add(struct annex_fs *fs, struct fs_node *n)
+{
+	uint32_t first;
+	int err;
+
+	if (n->i.flags & FS_ORPHAN)
+		return 0;
+	err = fs_super_orphan(fs, &first);
+	if (!err)
+		err = fs_op_node(fs, n);
+	if (err)
+		return err;
+	n->i.flags |= FS_ORPHAN;
+	n->i.orphan = first;
+	return fs_super_set_orphan(fs, n->ino);
+}
+
+int fs_orphan_remove(struct annex_fs *fs, struct fs_node *n)
+{
+	struct fs_node *before = NULL;
+	uint32_t ino;
+	int err;
+
+	if (!(n->i.flags & FS_ORPHAN))
+		return 0;
+	err = fs_super_orphan(fs, &ino);
+	/* A list that does not end with this one, or goes in a circle, is damaged. */
+	for (uint32_t left = fs->super.inodes; !err && ino != n->ino; ino = before->i.orphan) {
+		if (!left--)
+			return annex_fail(-EIO, "file system: the list of orphans is damaged");
+		err = fs_node_get(fs, ino, &before);
+		if (err)
+			return err;
+	}
+	if (!err && before)
+		err = fs_op_node(fs, before);
+	if (!err)
+		err = fs_op_node(fs, n);
+	if (err)
+		return err;
+	if (before)
+		before->i.orphan = n->i.orphan;
+	else
+		err = fs_super_set_orphan(fs, n->i.orphan);
+	n->i.flags &= (uint8_t)~FS_ORPHAN;
+	n->i.orphan = 0;
+	return err;
+}
+
+/* Its blocks are given back in several operations, when they are many. */
+int fs_node_end(struct annex_fs *fs, struct fs_node *n)
+{
+	int err = 0;
+
+	fs_pages_cut(fs, n, 0, UINT32_MAX);
+	n->late = false;
+	fs_dir_free(n->dir);
+	n->dir = NULL;
+	/* A short link has its target where others have their map. */
+	if (!S_ISLNK(n->i.mode) || n->i.size > FS_INLINE)
+		err = fs_file_cut(fs, n, 0);
+	if (!err && n->i.xattr)
+		err = fs_block_give(fs, n->i.xattr);
+	if (!err)
+		err = fs_orphan_remove(fs, n);
+	if (!err)
+		err = fs_op_node(fs, n);
+	if (!err)
+		err = fs_inode_give(fs, n->ino);
+	if (err)
+		return fs_op_end(fs, err);
+	n->i = (struct fs_inode){0};
+	return fs_op_end(fs, 0);
+}
+
+/* What is behind the size of a file that has names was to be given back. */
+static int end_one(struct annex_fs *fs, struct fs_node *n)
+{
+	int err;
+
+	if (!n->i.nlink)
+		return fs_node_end(fs, n);
+	err = fs_file_cut(fs, n, (n->i.size + FS_BLOCK - 1) / FS_BLOCK);
+	return fs_op_end(fs, err ? err : fs_orphan_remove(fs, n));
+}
+
+int fs_orphans_end(struct annex_fs *fs)
+{
+	struct fs_node *n;
+	uint32_t ino;
+	int err;
+
+	do {
+		err = fs_super_orphan(fs, &ino);
+		if (err || !ino)
+			return err;
+		err = fs_node_get(fs, ino, &n);
+		if (err || !(n->i.flags & FS_ORPHAN))
+			return annex_fail(-EIO,
+					  "file system: the list of orphans is damaged; run fsck");
+		err = end_one(fs, n);
+	} while (!err);
+	return err;
+}

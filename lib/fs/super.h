@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The superblock: line 0 says where everything is, line 1 what changes.
+ */
+#ifndef ANNEX_FS_SUPER_H
+#define ANNEX_FS_SUPER_H
+
+#include "fs.h"
+
+#define FS_MAGIC "annexfs"
+#define FS_VERSION 1u
+
+/* fs_super_plan() - Where everything goes on a device of so many blocks; -ENOSPC. */
+int fs_super_plan(struct fs_super *s, uint64_t blocks, uint64_t inodes);
+
+void fs_super_pack(const struct fs_super *s, uint8_t *payload);
+
+/* fs_super_load() - Read it from line 0 of block @block of a device with @blocks: -EILSEQ (none),
+ * -EPROTONOSUPPORT. */
+int fs_super_load(struct fs_dev *d, uint32_t block, uint64_t blocks, struct fs_super *out);
+
+/* fs_super_orphan() - The first file of the list of orphans. fs_super_set_orphan() - It becomes
+ * another. */
+int fs_super_orphan(struct annex_fs *fs, uint32_t *ino);
+int fs_super_set_orphan(struct annex_fs *fs, uint32_t ino);
+
+#endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A file system whose metadata are anything: it is refused, or everything in it can be read with
+ * an answer; checked and mended, it has no fault any more, and can be written to.
+ *
+ * Each 8 bytes change the device: a block of metadata, a line of it, a byte in that, with the
+ * checksum put right or not.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <annex/fs.h>
+#include "fs/buf.h"
+
+#define STEPS 64u
+#define FILES 300u /* that a walk looks at */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* struct step - @block: of the metadata, or one of those that files have. */
+struct step {
+	uint8_t block, line, at, how;
+	uint32_t value;
+};
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static uint32_t make(struct annex_fs *fs, uint32_t dir, const char *name, uint32_t mode)
+{
+	const struct annex_fs_new what = {mode, 1, 2, 0};
+	struct annex_fs_attr a = {0};
+
+	require(!annex_fs_make(fs, dir, name, &what, &a));
+	annex_fs_forget(fs, a.ino, 1);
+	return a.ino;
+}
+
+/* Directories, a file with holes and a map of two levels, links, attributes. */
+static void fill(struct annex_cxlssd *s)
+{
+	const struct annex_fs_new what = {0};
+	struct annex_fs_attr a;
+	struct annex_fs *fs = NULL;
+	char buf[300] = "data";
+	uint32_t d, f;
+
+	require(!annex_fs_mkfs(s, NULL) && !annex_fs_mount(s, NULL, &fs));
+	d = make(fs, ANNEX_FS_ROOT, "d", S_IFDIR | 0755);
+	f = make(fs, d, "f", S_IFREG | 0644);
+	make(fs, d, "another", S_IFIFO | 0600);
+	make(fs, d, "e", S_IFDIR | 0700);
+	require(annex_fs_write(fs, f, 0, buf, sizeof(buf)) == sizeof(buf));
+	require(annex_fs_write(fs, f, 200000, buf, sizeof(buf)) == sizeof(buf));
+	memset(buf, 't', sizeof(buf) - 1);
+	buf[sizeof(buf) - 1] = 0;
+	require(!annex_fs_symlink(fs, ANNEX_FS_ROOT, "s", buf, &what, &a));
+	require(!annex_fs_link(fs, f, ANNEX_FS_ROOT, "g", &a));
+	require(!annex_fs_setxattr(fs, f, "user.a", "value", 5, 0));
+	require(!annex_fs_unmount(fs));
+}
+
+static void change(struct annex_cxlssd *s, const struct step *p)
+{
+	const uint32_t blocks = (uint32_t)(annex_cxlssd_bytes(s) / FS_BLOCK);
+	const uint32_t block = p->block == 255 ? blocks - 1 : p->block % 64 % blocks;
+	const uint64_t at = ((uint64_t)block * FS_LINES + p->line % FS_LINES) * FS_LINE;
+	struct fs_line l;
+
+	require(!annex_cxlssd_read(s, at, &l, sizeof(l), NULL));
+	memcpy(l.payload + p->at % (FS_PAYLOAD - 3), &p->value, 1 + p->how % 4);
+	if (p->how & 4)
+		l.crc = fs_line_sum(&l, block, p->line % FS_LINES);
+	require(!annex_cxlssd_write(s, at, &l, sizeof(l), NULL));
+}
+
+/* Everything that can be asked of a file has an answer. Return: whether it is a directory. */
+static bool read_file(struct annex_fs *fs, uint32_t ino)
+{
+	static char buf[70000];
+	struct annex_fs_attr a = {0};
+	uint64_t at = 0;
+
+	if (annex_fs_getattr(fs, ino, &a))
+		return false;
+	annex_fs_read(fs, ino, 0, buf, sizeof(buf));
+	annex_fs_read(fs, ino, 190000, buf, sizeof(buf));
+	annex_fs_readlink(fs, ino, buf, 4096);
+	annex_fs_seek(fs, ino, &at, false);
+	if (annex_fs_listxattr(fs, ino, NULL, 0) > 0)
+		annex_fs_listxattr(fs, ino, buf, sizeof(buf));
+	annex_fs_getxattr(fs, ino, "user.a", buf, sizeof(buf));
+	return S_ISDIR(a.mode);
+}
+
+static void walk(struct annex_fs *fs)
+{
+	uint32_t queue[FILES] = {ANNEX_FS_ROOT}, n = 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct annex_fs_entry e = {0};
+		uint64_t at = 0;
+
+		if (!read_file(fs, queue[i]))
+			continue;
+		for (; n < FILES && annex_fs_readdir(fs, queue[i], at, &e) > 0; at = e.next) {
+			struct annex_fs_attr a;
+
+			require(e.next > at);
+			if (!annex_fs_lookup(fs, queue[i], e.name, &a))
+				annex_fs_forget(fs, a.ino, 1);
+			if (strcmp(e.name, ".") && strcmp(e.name, ".."))
+				queue[n++] = e.ino;
+		}
+	}
+}
+
+static void no_line(void *ctx, const char *text)
+{
+	(void)ctx;
+	require(text && !strchr(text, '\n'));
+}
+
+/* Mended, it is as good as new. */
+static void mend(struct annex_cxlssd *s)
+{
+	const struct annex_fs_new what = {S_IFREG | 0600, 0, 0, 0};
+	struct annex_fs_report r;
+	struct annex_fs_attr a;
+	struct annex_fs *fs = NULL;
+	int err = annex_fs_check(s, true, NULL, NULL, &r);
+
+	require(!err || err == -EILSEQ || err == -EPROTONOSUPPORT);
+	if (err)
+		return;
+	require(!annex_fs_check(s, false, NULL, NULL, &r) && !r.problems);
+	require(!annex_fs_mount(s, NULL, &fs));
+	walk(fs);
+	err = annex_fs_make(fs, ANNEX_FS_ROOT, "new", &what, &a);
+	require(!err || err == -EEXIST);
+	require(!annex_fs_unmount(fs));
+	require(!annex_fs_check(s, false, NULL, NULL, &r) && !r.problems);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct annex_fs_opts ro = {.read_only = true};
+	struct annex_cxlssd *s;
+	struct annex_fs *fs;
+
+	require(!annex_cxlssd_open("cxlssd:?size=1M&dram=1M&log=bytefs&durable=model", &s));
+	fill(s);
+	for (uint32_t i = 0; i < STEPS && size >= sizeof(struct step); i++) {
+		struct step p;
+
+		memcpy(&p, data, sizeof(p));
+		data += sizeof(p);
+		size -= sizeof(p);
+		change(s, &p);
+	}
+	if (!annex_fs_mount(s, &ro, &fs)) {
+		walk(fs);
+		annex_fs_unmount(fs);
+	}
+	for (uint32_t ino = 0; ino < 10; ino++)
+		annex_fs_dump(s, ino, no_line, NULL);
+	mend(s);
+	annex_cxlssd_close(s);
+	return 0;
+}

@@ -1,0 +1,365 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: MIT
+# File systems on CXL-SSDs: annex fs. They are mounted where FUSE can be used.
+
+fs=("$annex" fs)
+
+claim "a file system" "${fs[@]}" mkfs --size 64M disk --json
+value "is as large as the device" device_bytes 67108864
+holds "the manual of JSON has its members" grep -q '`free_inodes`' "$here/../../docs/json.md"
+refused "another one over it" "has a file system: --force" "${fs[@]}" mkfs disk
+claim "unless it is told to" "${fs[@]}" mkfs --force disk --inodes 3000
+claim "its sizes" "${fs[@]}" stat disk --json
+holds "as many inodes" test "$(number inodes)" -ge 3000
+holds "one of them is in use" test "$(number free_inodes)" -eq $(($(number inodes) - 1))
+holds "no block is" test "$(number free_blocks)" -eq "$(number blocks)"
+claim "a table of them" "${fs[@]}" stat "cxlssd:$dir/disk?size=64M"
+claim "nothing is wrong in it" "${fs[@]}" fsck disk
+holds "it says so" grep -qx '0 files, 1 directory, .*: clean' out
+claim "nor by another look" "${fs[@]}" fsck -n disk --json
+holds "in JSON" grep -q '"clean": true' out
+claim "what lies on it" "${fs[@]}" dump disk
+claim "the root" "${fs[@]}" dump disk --inode 1
+mv out root
+claim "by its name" "${fs[@]}" dump disk --path /
+holds "is the same" cmp out root
+claim "in JSON" "${fs[@]}" dump disk --path / --json
+value "has its number" inode 1
+claim "small ones" "${fs[@]}" mkfs 'cxlssd:small?size=1M'
+claim "of a device whose data are no file system" "$annex" bench hdm 'cxlssd:range?size=16M' \
+	--bytes 8M --seconds 0.01
+refused "data" "holds data .*: --force" "${fs[@]}" mkfs range
+refused "that are no file system" "annex fs mkfs makes one" "${fs[@]}" stat range
+claim "unless it is told to" "${fs[@]}" mkfs --force range
+rm -f small range
+
+for command in mkfs stat fsck dump; do
+	refused "$command of nothing" "name the file" "${fs[@]}" $command
+	refused "$command of two" "one device too many" "${fs[@]}" $command disk disk
+	refused "$command in memory" "ends with the process" "${fs[@]}" $command 'cxlssd:?size=64M'
+	refused "$command of no CXL-SSD" "lies on a CXL-SSD" "${fs[@]}" $command mem:64M
+	refused "$command of no device" "there is no file none" "${fs[@]}" $command none
+	refused "$command with a parameter of no kind" "colour" "${fs[@]}" $command \
+		'cxlssd:disk?colour=1'
+done
+for command in mkfs stat; do
+	refused "$command with another log" "needs log=bytefs" "${fs[@]}" $command \
+		'cxlssd:disk?log=skybyte'
+	refused "$command with a small log" "log_size=512K at least" "${fs[@]}" $command \
+		'cxlssd:disk?dram=512K'
+done
+for bad in 'new?size=64M&page=512' 'new?size=64M&log=none' 'new?size=1K' 'new?size=64M&size=1M'; do
+	refused "a device that cannot be, $bad" "new" "${fs[@]}" mkfs "cxlssd:$bad"
+done
+refused "too many inodes" "too few for" "${fs[@]}" mkfs --size 64M --inodes 1G new
+refused "no size" "--size=1G" "${fs[@]}" mkfs new
+echo text >text
+refused "over a text" "no backing file" "${fs[@]}" mkfs --force text
+refused "a text" "no backing file" "${fs[@]}" stat text
+refused "no such name" "No such file" "${fs[@]}" dump disk --path /nothing
+refused "no such number" "no file has the number" "${fs[@]}" dump disk --inode 2000
+refused "two names" "one of them" "${fs[@]}" dump disk --path / --inode 1
+refused "one name only" "name the directory too" "${fs[@]}" mount disk
+
+# status NUMBER WORDS COMMAND... - It ends with this status.
+status()
+{
+	local wanted=$1 words=$2
+	shift 2
+	timeout 60 "$@" >out 2>err
+	rc=$?
+	if [ $rc -eq "$wanted" ]; then
+		ok
+	else
+		fail "$words (exit $rc, not $wanted): $*"
+	fi
+}
+status 8 "no file system" "${fs[@]}" fsck text
+status 16 "an option of no kind" "${fs[@]}" fsck --repair disk
+
+# Damage in the superblock's page of flash; it has a copy in the last block.
+claim "a new device" "${fs[@]}" mkfs --size 16M bad
+first=$(grep -abo annexfs bad | awk -F: '$1 % 4096 == 0 { print $1; exit }')
+printf X | dd of=bad bs=1 seek="$first" conv=notrunc status=none
+refused "a damaged superblock" "annex fs fsck mends" "${fs[@]}" stat bad
+refused "is no reason to make another" "a damaged one" "${fs[@]}" mkfs bad
+status 4 "it is found" "${fs[@]}" fsck -n bad
+holds "named" grep -q '^the superblock in block 0 is damaged$' out
+holds "told what to do about" grep -q 'without --dry-run' err
+status 1 "it is mended" "${fs[@]}" fsck bad --json
+holds "named" grep -q '"what": "the superblock in block 0 is damaged"' out
+value "all of them" mended "$(number problems)"
+status 0 "it is clean afterwards" "${fs[@]}" fsck bad
+claim "and can be mounted" "${fs[@]}" stat bad
+rm bad
+
+# run.sh unmounts what is on a directory of this name, whatever happens.
+at=$dir/full
+mkdir "$at"
+
+# mounts OPTION... - In the foreground; server is its process. Only that is killed, no power is cut.
+# shellcheck disable=SC2120 # holds passes them
+mounts()
+{
+	"${fs[@]}" mount -f "$@" "cxlssd:disk?durable=model" "$at" >said 2>&1 &
+	server=$!
+	until mountpoint -q "$at"; do
+		kill -0 $server 2>/dev/null || return
+	done
+}
+
+# unmounted WORDS COMMAND... - A command that ends the server, which has nothing to say.
+unmounted()
+{
+	claim "$1" "${@:2}"
+	wait $server && ok || { cp said out; fail "it has written all"; }
+	holds "it is unmounted" eval '! mountpoint -q "$at"'
+	claim "nothing is wrong" "${fs[@]}" fsck disk
+	holds "really" grep -q ': clean$' out
+}
+
+# Each is a claim by its name.
+fs_tree()
+{
+	cp -a "$here/../../include" "$at/tree" && diff -r "$here/../../include" "$at/tree"
+}
+
+fs_links()
+{
+	ln "$at/tree/annex/fs.h" "$at/hard" && ln -s tree/annex/fs.h "$at/soft" &&
+		[ "$(stat -c %h "$at/hard")" -eq 2 ] && cmp "$at/hard" "$at/soft" &&
+		rm "$at/hard" && [ "$(stat -c %h "$at/tree/annex/fs.h")" -eq 1 ] &&
+		[ "$(readlink "$at/soft")" = tree/annex/fs.h ] &&
+		ln -s "$(printf 'x%.0s' {1..4000})" "$at/long" &&
+		[ "$(readlink "$at/long" | wc -c)" -eq 4001 ]
+}
+
+fs_renames()
+{
+	mkdir "$at/a" "$at/b" && echo 1 >"$at/a/f" && echo 2 >"$at/b/f" &&
+		mv "$at/a/f" "$at/b/f" && [ "$(cat "$at/b/f")" = 1 ] && mv "$at/b" "$at/a/c" &&
+		[ "$(cat "$at/a/c/f")" = 1 ] && ! mv "$at/a" "$at/a/c/d" &&
+		! rmdir "$at/a" && rm -r "$at/a" && [ ! -e "$at/a" ]
+}
+
+fs_sizes()
+{
+	seq 1 10000 >"$at/numbers" && truncate -s 100 "$at/numbers" &&
+		cmp "$at/numbers" <(seq 1 10000 | head -c 100) &&
+		truncate -s 1M "$at/numbers" && [ "$(stat -c %s "$at/numbers")" -eq 1048576 ] &&
+		[ "$(tail -c +101 "$at/numbers" | tr -d '\0' | wc -c)" -eq 0 ] &&
+		[ "$(stat -c %b "$at/numbers")" -le 16 ] &&
+		seq 1 10 >>"$at/numbers" && [ "$(tail -n 1 "$at/numbers")" = 10 ] &&
+		fallocate -p -o 0 -l 4096 "$at/numbers" &&
+		[ "$(head -c 4096 "$at/numbers" | tr -d '\0' | wc -c)" -eq 0 ]
+}
+
+fs_direct()
+{
+	dd if=/dev/urandom of=random bs=64K count=32 status=none &&
+		dd if=random of="$at/direct" bs=64K oflag=direct conv=fsync status=none &&
+		cmp random "$at/direct" &&
+		dd if="$at/direct" bs=128K iflag=direct status=none | cmp - random &&
+		dd if=random of="$at/direct" bs=4K count=3 seek=5 conv=notrunc oflag=direct,sync \
+			status=none &&
+		cmp -n 12288 random <(tail -c +20481 "$at/direct") &&
+		dd if="$at/direct" bs=4K skip=5 count=3 iflag=direct status=none |
+		cmp -n 12288 - random
+}
+
+# A mapping of a file, read() and write() see the same.
+fs_mapping()
+{
+	python3 - "$at/mapped" <<-'END'
+		import mmap, os, sys
+		fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+		os.ftruncate(fd, 1 << 20)
+		m = mmap.mmap(fd, 1 << 20)
+		for i in range(0, 1 << 20, 4096):
+		    m[i:i + 8] = b"%08d" % i
+		os.pwrite(fd, b"written", 500000)
+		assert m[500000:500007] == b"written"
+		m[12:19] = b"mapping"
+		direct = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
+		page = mmap.mmap(-1, 4096)
+		assert os.preadv(direct, [page], 0) == 4096 and page[12:19] == b"mapping"
+		page[12:19] = b"directs"
+		assert os.pwritev(direct, [page], 0) == 4096 and m[12:19] == b"directs"
+	END
+	[ "$(head -c 8 "$at/mapped")" = 00000000 ] && [ "$(tail -c 4096 "$at/mapped" |
+		head -c 8)" = 01044480 ]
+}
+
+fs_unnamed()
+{
+	local rc=0
+	exec 5<>"$at/unnamed"
+	rm "$at/unnamed" && echo still >&5 && [ "$(cat /proc/self/fd/5)" = still ] || rc=1
+	exec 5>&-
+	return $rc
+}
+
+fs_attributes()
+{
+	echo x >"$at/file" && touch -d '1999-12-31 23:59:59.123456789 UTC' "$at/file" &&
+		[ "$(TZ=UTC stat -c %y "$at/file")" = '1999-12-31 23:59:59.123456789 +0000' ] &&
+		chmod 1751 "$at/file" && [ "$(stat -c %a "$at/file")" = 1751 ] &&
+		{ [ "$(id -u)" -ne 0 ] || {
+			chown 12:34 "$at/file" && chmod 6755 "$at/file" && echo x >>"$at/file" &&
+				[ "$(stat -c '%a %u %g' "$at/file")" = '6755 12 34' ] &&
+				chown 12:35 "$at/file" && [ "$(stat -c %a "$at/file")" = 755 ]
+		}; }
+}
+
+# A directory hands its group on.
+fs_group()
+{
+	mkdir "$at/group" && chmod 2775 "$at/group" && mkdir "$at/group/a" && touch "$at/group/b" &&
+		[ "$(stat -c %A "$at/group/a" | cut -c 7)" = s ] &&
+		[ "$(stat -c %g "$at/group/b")" = "$(stat -c %g "$at/group")" ]
+}
+
+fs_extended()
+{
+	python3 - "$at/xattr" <<-'END'
+		import errno, os, sys
+		f = sys.argv[1]
+		open(f, "w").close()
+		os.setxattr(f, "user.long", b"v" * 3000)
+		os.setxattr(f, "user.empty", b"")
+		assert sorted(os.listxattr(f)) == ["user.empty", "user.long"]
+		assert os.getxattr(f, "user.long") == b"v" * 3000
+		assert os.getxattr(f, "user.empty") == b""
+		os.removexattr(f, "user.empty")
+		assert os.listxattr(f) == ["user.long"]
+		for call, code in ((lambda: os.getxattr(f, "user.empty"), errno.ENODATA),
+		                   (lambda: os.setxattr(f, "user.big", b"v" * 4000), errno.ENOSPC),
+		                   (lambda: os.setxattr(f, "system.posix_acl_access", b"\2\0\0\0"),
+		                    errno.EOPNOTSUPP)):
+		    try:
+		        call()
+		        raise SystemExit("no error")
+		    except OSError as e:
+		        assert e.errno == code, e
+	END
+}
+
+fs_names()
+{
+	local long odd=$'\xff new\nline'
+	long=$(printf 'n%.0s' {1..255})
+	echo 1 >"$at/$long" && ! touch "$at/${long}n" 2>why && grep -q 'too long' why &&
+		[ "$(cat "$at/$long")" = 1 ] && touch "$at/$odd" && [ -e "$at/$odd" ] &&
+		rm "$at/$odd" && mkfifo "$at/fifo" && [ -p "$at/fifo" ] && mkdir "$at/many" &&
+		(cd "$at/many" && seq 1 2000 | xargs touch) &&
+		[ "$(find "$at/many" -type f | wc -l)" -eq 2000 ] && rm -r "$at/many"
+}
+
+fs_full()
+{
+	! dd if=/dev/zero of="$at/zeroes" bs=1M status=none 2>why && grep -q 'No space' why &&
+		rm "$at/zeroes" && echo x >"$at/x" && [ "$(cat "$at/x")" = x ]
+}
+
+# writes DIR LOG - Files that are fsynced, each noted after that; until something fails.
+fs_writes()
+{
+	python3 - "$1" "$2" <<-'END'
+		import os, sys
+		log = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)
+		for i in range(1 << 20):
+		    try:
+		        fd = os.open(f"{sys.argv[1]}/{i}", os.O_WRONLY | os.O_CREAT)
+		        os.write(fd, f"{i} ".encode() * (i * 37 % 3000 + 1))
+		        os.fsync(fd)
+		        os.close(fd)
+		    except OSError:
+		        break
+		    os.write(log, f"{i}\n".encode())
+	END
+}
+
+fs_wrote()
+{
+	python3 - "$1" "$2" <<-'END'
+		import sys
+		for i in map(int, open(sys.argv[2])):
+		    assert open(f"{sys.argv[1]}/{i}").read() == f"{i} " * (i * 37 % 3000 + 1), i
+	END
+}
+
+fs_mounted()
+{
+	local words
+	for words in tree links renames sizes direct mapping unnamed attributes group extended \
+		names full; do
+		holds "$words" "fs_$words"
+	done
+	claim "df" df "$at"
+	holds "of the device" grep -q "$dir/disk" out
+	unmounted "an end" fusermount3 -u "$at"
+	claim "a mount in the background" "${fs[@]}" mount disk "$at"
+	holds "the tree is there" diff -r "$here/../../include" "$at/tree"
+	holds "the mapping's pages are" test "$(tail -c 4096 "$at/mapped" | head -c 8)" = 01044480
+	refused "a second mount" "is mounted on $at" "${fs[@]}" mount disk .
+	refused "on the same directory" "mounted there already" "${fs[@]}" mount disk "$at"
+	refused "its sizes" "is mounted on $at" "${fs[@]}" stat disk
+	refused "another file system" "is mounted on $at" "${fs[@]}" mkfs --force disk
+	claim "the end of it" fusermount3 -u "$at"
+	claim "which is waited for" "${fs[@]}" stat disk
+	claim "what is in a file" "${fs[@]}" dump disk --path /tree/annex/fs.h
+	holds "read only" mounts -o ro
+	holds "nothing can be made" eval '! touch "$at/new" 2>why && grep -q Read-only why'
+	unmounted "a signal" kill $server
+	refused "an option of no kind" "bogus" "${fs[@]}" mount -o bogus disk "$at"
+	refused "no directory" "no directory" "${fs[@]}" mount disk text
+	refused "none at all" "No such file" "${fs[@]}" mount disk none
+}
+
+# A program that has a file open when the signal comes goes on with it.
+fs_busy()
+{
+	holds "a mount that is in use" mounts
+	exec 5>"$at/open"
+	kill $server
+	while mountpoint -q "$at"; do :; done
+	holds "takes what is written still" eval 'echo late >&5'
+	exec 5>&-
+	unmounted "and ends afterwards" true
+	holds "mounted again" mounts
+	holds "it is there" test "$(cat "$at/open")" = late
+	exec 5<"$at/open"
+	kill $server
+	while mountpoint -q "$at"; do :; done
+	unmounted "a second signal does not wait" kill $server
+	exec 5<&-
+}
+
+fs_killed()
+{
+	local writer
+	holds "a mount" mounts
+	mkdir "$at/crash"
+	: >written
+	fs_writes "$at/crash" written 2>/dev/null &
+	writer=$!
+	until [ "$(wc -l <written)" -ge 200 ] || ! kill -0 $writer 2>/dev/null; do :; done
+	kill -KILL $server
+	wait $server $writer 2>/dev/null
+	claim "a mount whose process was killed" fusermount3 -u -z "$at"
+	claim "has nothing wrong" "${fs[@]}" fsck disk
+	holds "really" grep -q ': clean$' out
+	holds "is mounted again" mounts
+	holds "many files were written" test "$(wc -l <written)" -ge 200
+	holds "each has what was fsynced" fs_wrote "$at/crash" written
+	holds "and the tree is as it was" diff -r "$here/../../include" "$at/tree"
+	unmounted "an end" fusermount3 -u "$at"
+}
+
+if mounts && mountpoint -q "$at"; then
+	fs_mounted
+	fs_busy
+	fs_killed
+else
+	skip "mounting: $(cat said)"
+fi

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <sys/stat.h>
+#include "ops.h"
+
+int ops_new(fuse_req_t req, fuse_ino_t parent, mode_t mode, dev_t rdev, struct annex_fs_new *out)
+{
+	const struct fuse_ctx *who = fuse_req_ctx(req);
+	struct annex_fs_attr dir;
+	int err = annex_fs_getattr(ops_fs(req), (uint32_t)parent, &dir);
+
+	if (err)
+		return err;
+	*out = (struct annex_fs_new){mode, who->uid, who->gid, (uint32_t)rdev};
+	/* The kernel leaves this to the file system. */
+	if (dir.mode & S_ISGID) {
+		out->gid = dir.gid;
+		out->mode |= S_ISDIR(mode) ? S_ISGID : 0;
+	}
+	return 0;
+}
+
+static int make(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev,
+		struct annex_fs_attr *a)
+{
+	struct annex_fs_new what;
+	int err = ops_new(req, parent, mode, rdev, &what);
+
+	return err ? err : annex_fs_make(ops_fs(req), (uint32_t)parent, name, &what, a);
+}
+
+void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	struct annex_fs_attr a;
+	int err = make(req, parent, name, mode, rdev, &a);
+
+	ops_answer_entry(req, err, &a);
+}
+
+void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct annex_fs_attr a;
+	int err = make(req, parent, name, (mode & 07777) | S_IFDIR, 0, &a);
+
+	ops_answer_entry(req, err, &a);
+}
+
+void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		struct fuse_file_info *fi)
+{
+	struct annex_fs *fs = ops_fs(req);
+	struct fuse_entry_param e;
+	struct annex_fs_attr a;
+	int err = make(req, parent, name, (mode & 07777) | S_IFREG, 0, &a);
+
+	if (err) {
+		ops_answer(req, err);
+		return;
+	}
+	ops_entry(&a, &e);
+	fi->keep_cache = 1;
+	if (fuse_reply_create(req, &e, fi))
+		annex_fs_forget(fs, a.ino, 1);
+}
+
+void ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	struct annex_fs_new what;
+	struct annex_fs_attr a;
+	int err = ops_new(req, parent, S_IFLNK | 0777, 0, &what);
+
+	if (!err)
+		err = annex_fs_symlink(ops_fs(req), (uint32_t)parent, name, target, &what, &a);
+	ops_answer_entry(req, err, &a);
+}
+
+void ops_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+	struct annex_fs_attr a;
+	int err = annex_fs_link(ops_fs(req), (uint32_t)ino, (uint32_t)parent, name, &a);
+
+	ops_answer_entry(req, err, &a);
+}
+
+void ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	ops_answer(req, annex_fs_unlink(ops_fs(req), (uint32_t)parent, name));
+}
+
+void ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	ops_answer(req, annex_fs_rmdir(ops_fs(req), (uint32_t)parent, name));
+}
+
+/* The flags are those of renameat2() on both sides. */
+void ops_rename(fuse_req_t req, fuse_ino_t from, const char *name, fuse_ino_t to, const char *other,
+		unsigned int flags)
+{
+	ops_answer(req,
+		   annex_fs_rename(ops_fs(req), (uint32_t)from, name, (uint32_t)to, other, flags));
+}
