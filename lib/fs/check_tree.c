@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "buf.h"
 #include "check.h"
+#include "dev.h"
 #include "map.h"
 #include "node.h"
 

@@ -2,6 +2,7 @@
 /*
  * The endpoint of a file system: accesses, their time, and how many bytes go each way.
  */
+#include <time.h>
 #include "dev.h"
 
 enum { BY_BYTES, BY_BLOCKS };
@@ -87,4 +88,12 @@ int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx)
 	d->due = 0;
 	d->commits++;
 	return err;
+}
+
+uint64_t fs_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }

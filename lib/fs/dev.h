@@ -23,4 +23,7 @@ int fs_dev_store(struct fs_dev *d, struct annex_cxlssd_tx *tx, enum annex_fs_cla
 		 uint64_t at, const void *buf, size_t n);
 int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx);
 
+/* fs_now() - Nanoseconds since 1970. */
+uint64_t fs_now(void);
+
 #endif

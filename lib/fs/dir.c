@@ -5,10 +5,11 @@
 #include "core/log.h"
 #include "bitmap.h"
 #include "buf.h"
+#include "dev.h"
 #include "dir.h"
 #include "map.h"
-#include "node.h"
 #include "op.h"
+#include "page.h"
 
 /* struct places - Where names of some number of lines could go. */
 struct places {

@@ -6,48 +6,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "bitmap.h"
+#include "commit.h"
+#include "dev.h"
 #include "enter.h"
 #include "file.h"
 #include "map.h"
 #include "node.h"
-#include "op.h"
+#include "orphan.h"
 #include "page.h"
 
 #define AHEAD 32u /* pages that are read ahead of a reader */
-
-int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
-{
-	if (!n->late && !n->n_dirty)
-		return 0;
-	return fs_op_end(fs, fs_node_change(fs, n));
-}
-
-/* Files that are written back leave no list while it goes on. */
-int fs_files_sync(struct annex_fs *fs)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < FS_NODE_CHAINS; i++)
-		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next)
-			err = fs_file_sync(fs, n);
-	return err;
-}
-
-int fs_file_cut(struct annex_fs *fs, struct fs_node *n, uint64_t from)
-{
-	bool more = true;
-	int err = 0;
-
-	while (!err && more) {
-		err = from > FS_BLOCKS_MAX ? 0
-					   : fs_map_cut(fs, n, (uint32_t)from, UINT32_MAX, &more);
-		if (from > FS_BLOCKS_MAX)
-			break;
-		if (!err && more)
-			err = fs_op_end(fs, 0);
-	}
-	return err;
-}
 
 /* Lines of a page that bytes [@from, @end) touch. */
 static uint64_t lines(uint32_t from, uint32_t end)

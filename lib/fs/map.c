@@ -5,7 +5,6 @@
 #include "bitmap.h"
 #include "buf.h"
 #include "map.h"
-#include "node.h"
 #include "op.h"
 
 bool fs_map_has(const struct annex_fs *fs, uint32_t block)

@@ -9,34 +9,17 @@
 #include "core/log.h"
 #include "bitmap.h"
 #include "buf.h"
+#include "commit.h"
 #include "dev.h"
 #include "enter.h"
-#include "file.h"
 #include "node.h"
-#include "op.h"
+#include "orphan.h"
 #include "page.h"
 #include "super.h"
 
 #define CACHE (64ull << 20)
 #define ALPHA 50u
 #define TOGETHER 4096u /* lines that a transaction must be able to have */
-
-int fs_enter(struct annex_fs *fs, bool changes)
-{
-	pthread_mutex_lock(&fs->lock);
-	return changes && fs->read_only ? -EROFS : 0;
-}
-
-int fs_leave(struct annex_fs *fs, int err)
-{
-	int late;
-
-	err = fs_op_end(fs, err);
-	fs_pages_trim(&fs->pages);
-	late = fs_nodes_trim(fs, false);
-	pthread_mutex_unlock(&fs->lock);
-	return err ? err : late;
-}
 
 /* The device takes what an operation changes in one transaction. */
 static int check_device(struct annex_cxlssd *s)

@@ -7,13 +7,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "bitmap.h"
+#include "commit.h"
 #include "dev.h"
 #include "dir.h"
 #include "enter.h"
 #include "file.h"
 #include "map.h"
 #include "node.h"
-#include "op.h"
+#include "orphan.h"
+#include "page.h"
 
 #define LINKS 0x7fffffffu
 

@@ -3,19 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include "core/log.h"
 #include "bitmap.h"
 #include "buf.h"
+#include "dev.h"
 #include "dir.h"
-#include "file.h"
 #include "map.h"
 #include "node.h"
 #include "op.h"
 #include "page.h"
-#include "super.h"
-
-#define IDLE 1024u /* files that are remembered without a reference */
 
 int fs_nodes_init(struct fs_nodes *t)
 {
@@ -46,8 +42,7 @@ static void set_busy(struct fs_nodes *t, struct fs_node *n)
 	t->n_idle--;
 }
 
-/* Nothing of it is later than what the device has. */
-static void give(struct annex_fs *fs, struct fs_node *n)
+void fs_node_give(struct annex_fs *fs, struct fs_node *n)
 {
 	struct fs_node **at = chain(&fs->nodes, n->ino);
 
@@ -66,22 +61,8 @@ void fs_nodes_free(struct annex_fs *fs)
 {
 	for (uint32_t i = 0; fs->nodes.chains && i < FS_NODE_CHAINS; i++)
 		while (fs->nodes.chains[i])
-			give(fs, fs->nodes.chains[i]);
+			fs_node_give(fs, fs->nodes.chains[i]);
 	free(fs->nodes.chains);
-}
-
-int fs_nodes_trim(struct annex_fs *fs, bool all)
-{
-	int err = 0;
-
-	while (!err && fs->nodes.oldest && (all || fs->nodes.n_idle > IDLE)) {
-		struct fs_node *n = fs->nodes.oldest;
-
-		err = fs_file_sync(fs, n);
-		if (!err)
-			give(fs, n);
-	}
-	return err;
 }
 
 void fs_node_lines(const struct fs_super *s, uint32_t ino, uint32_t *block, uint32_t *line)
@@ -268,13 +249,6 @@ int fs_node_new(struct annex_fs *fs, const struct annex_fs_new *what, struct fs_
 	return 0;
 }
 
-int fs_node_change(struct annex_fs *fs, struct fs_node *n)
-{
-	int err = n->n_dirty ? fs_pages_write(fs, n, fs->alpha) : 0;
-
-	return err ? err : fs_op_node(fs, n);
-}
-
 /* A line gets another payload, if it is another. */
 static int pack_line(struct annex_fs *fs, struct fs_buf *b, uint32_t line, const uint8_t *payload)
 {
@@ -327,117 +301,4 @@ void fs_node_attr(const struct fs_node *n, struct annex_fs_attr *out)
 		.mtime = i->mtime,
 		.ctime = i->ctime,
 	};
-}
-
-uint64_t fs_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-int fs_orphan_add(struct annex_fs *fs, struct fs_node *n)
-{
-	uint32_t first;
-	int err;
-
-	if (n->i.flags & FS_ORPHAN)
-		return 0;
-	err = fs_super_orphan(fs, &first);
-	if (!err)
-		err = fs_op_node(fs, n);
-	if (err)
-		return err;
-	n->i.flags |= FS_ORPHAN;
-	n->i.orphan = first;
-	return fs_super_set_orphan(fs, n->ino);
-}
-
-int fs_orphan_remove(struct annex_fs *fs, struct fs_node *n)
-{
-	struct fs_node *before = NULL;
-	uint32_t ino;
-	int err;
-
-	if (!(n->i.flags & FS_ORPHAN))
-		return 0;
-	err = fs_super_orphan(fs, &ino);
-	/* A list that does not end with this one, or goes in a circle, is damaged. */
-	for (uint32_t left = fs->super.inodes; !err && ino != n->ino; ino = before->i.orphan) {
-		if (!left--)
-			return annex_fail(-EIO, "file system: the list of orphans is damaged");
-		err = fs_node_get(fs, ino, &before);
-		if (err)
-			return err;
-	}
-	if (!err && before)
-		err = fs_op_node(fs, before);
-	if (!err)
-		err = fs_op_node(fs, n);
-	if (err)
-		return err;
-	if (before)
-		before->i.orphan = n->i.orphan;
-	else
-		err = fs_super_set_orphan(fs, n->i.orphan);
-	n->i.flags &= (uint8_t)~FS_ORPHAN;
-	n->i.orphan = 0;
-	return err;
-}
-
-/* Its blocks are given back in several operations, when they are many. */
-int fs_node_end(struct annex_fs *fs, struct fs_node *n)
-{
-	int err = 0;
-
-	fs_pages_cut(fs, n, 0, UINT32_MAX);
-	n->late = false;
-	fs_dir_free(n->dir);
-	n->dir = NULL;
-	/* A short link has its target where others have their map. */
-	if (!S_ISLNK(n->i.mode) || n->i.size > FS_INLINE)
-		err = fs_file_cut(fs, n, 0);
-	if (!err && n->i.xattr)
-		err = fs_block_give(fs, n->i.xattr);
-	if (!err)
-		err = fs_orphan_remove(fs, n);
-	if (!err)
-		err = fs_op_node(fs, n);
-	if (!err)
-		err = fs_inode_give(fs, n->ino);
-	if (err)
-		return fs_op_end(fs, err);
-	n->i = (struct fs_inode){0};
-	return fs_op_end(fs, 0);
-}
-
-/* What is behind the size of a file that has names was to be given back. */
-static int end_one(struct annex_fs *fs, struct fs_node *n)
-{
-	int err;
-
-	if (!n->i.nlink)
-		return fs_node_end(fs, n);
-	err = fs_file_cut(fs, n, (n->i.size + FS_BLOCK - 1) / FS_BLOCK);
-	return fs_op_end(fs, err ? err : fs_orphan_remove(fs, n));
-}
-
-int fs_orphans_end(struct annex_fs *fs)
-{
-	struct fs_node *n;
-	uint32_t ino;
-	int err;
-
-	do {
-		err = fs_super_orphan(fs, &ino);
-		if (err || !ino)
-			return err;
-		err = fs_node_get(fs, ino, &n);
-		if (err || !(n->i.flags & FS_ORPHAN))
-			return annex_fail(-EIO,
-					  "file system: the list of orphans is damaged; run fsck");
-		err = end_one(fs, n);
-	} while (!err);
-	return err;
 }

@@ -25,8 +25,4 @@ int fs_op_freed(struct annex_fs *fs, uint32_t block);
 int fs_op_fresh(struct annex_fs *fs, uint32_t block);
 int fs_op_store(struct annex_fs *fs, uint64_t at, const void *from, uint32_t bytes);
 
-/* fs_op_end() - Commit when @err is 0, else undo. Return: @err, or why it was not committed: then
- * all is as before. -E2BIG: the device cannot take so many lines together. */
-int fs_op_end(struct annex_fs *fs, int err);
-
 #endif

@@ -6,7 +6,6 @@
 #include "bitmap.h"
 #include "dev.h"
 #include "map.h"
-#include "node.h"
 #include "op.h"
 #include "page.h"
 
@@ -315,6 +314,13 @@ int fs_pages_write(struct annex_fs *fs, struct fs_node *n, uint32_t alpha)
 	}
 	free(pages);
 	return err;
+}
+
+int fs_node_change(struct annex_fs *fs, struct fs_node *n)
+{
+	int err = n->n_dirty ? fs_pages_write(fs, n, fs->alpha) : 0;
+
+	return err ? err : fs_op_node(fs, n);
 }
 
 void fs_pages_clean(struct annex_fs *fs, struct fs_node *n)

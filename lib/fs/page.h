@@ -45,6 +45,10 @@ void fs_page_soil(struct annex_fs *fs, struct fs_page *p, uint64_t lines);
 int fs_pages_write(struct annex_fs *fs, struct fs_node *n, uint32_t alpha);
 void fs_pages_clean(struct annex_fs *fs, struct fs_node *n);
 
+/* fs_node_change() - The operation changes the inode. Earlier writes to the file go with it, so
+ * that a size is never there before its bytes. */
+int fs_node_change(struct annex_fs *fs, struct fs_node *n);
+
 /* fs_pages_ahead() - Have @count pages from @index on, as far as the file has them. */
 int fs_pages_ahead(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t count);
 

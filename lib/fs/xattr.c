@@ -7,9 +7,11 @@
 #include <string.h>
 #include "bitmap.h"
 #include "buf.h"
+#include "dev.h"
 #include "enter.h"
 #include "node.h"
 #include "op.h"
+#include "page.h"
 
 #define ROOM (FS_LINES * FS_PAYLOAD)
 #define HEAD 3u

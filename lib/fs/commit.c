@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The end of an operation.
+ */
+#include "bitmap.h"
+#include "buf.h"
+#include "commit.h"
+#include "dev.h"
+#include "dir.h"
+#include "node.h"
+#include "page.h"
+
+/* Inodes go to their lines of the table. */
+static int pack_nodes(struct annex_fs *fs)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < fs->op.n_undo; i++)
+		if (fs->op.undo[i].kind == FS_UNDO_NODE)
+			err = fs_node_pack(fs, fs->op.undo[i].node);
+	return err;
+}
+
+/* The changed lines of a buffer, each run of them at once. */
+static int store_lines(struct annex_fs *fs, struct annex_cxlssd_tx *tx, struct fs_buf *b)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && b->dirty; i++) {
+		const uint32_t first = (uint32_t)__builtin_ctzll(b->dirty);
+		uint32_t end = first;
+
+		for (; end < FS_LINES && b->dirty >> end & 1; end++) {
+			b->lines[end].crc = fs_line_sum(&b->lines[end], b->block, end);
+			b->dirty &= ~(1ull << end);
+		}
+		err = fs_dev_store(&fs->dev, tx, b->class,
+				   ((uint64_t)b->block * FS_LINES + first) * FS_LINE,
+				   &b->lines[first], (size_t)(end - first) * FS_LINE);
+	}
+	return err;
+}
+
+static int store_all(struct annex_fs *fs, struct annex_cxlssd_tx *tx)
+{
+	struct fs_op *op = &fs->op;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < op->n_undo; i++)
+		if (op->undo[i].kind == FS_UNDO_LINE)
+			err = store_lines(fs, tx, op->undo[i].buf);
+	for (uint32_t i = 0; !err && i < op->n_stores; i++)
+		err = fs_dev_store(&fs->dev, tx, ANNEX_FS_DATA, op->stores[i].at,
+				   op->stores[i].from, op->stores[i].bytes);
+	return err;
+}
+
+static int commit(struct annex_fs *fs)
+{
+	struct annex_cxlssd_tx *tx;
+	int err = pack_nodes(fs);
+
+	for (uint32_t i = 0; !err && i < fs->op.n_fresh; i++)
+		err = fs_dev_trim(&fs->dev, fs->op.fresh[i], 1);
+	if (!err)
+		err = fs_dev_begin(&fs->dev, &tx);
+	if (err)
+		return err;
+	err = store_all(fs, tx);
+	if (!err)
+		return fs_dev_commit(&fs->dev, tx);
+	annex_cxlssd_abort(tx);
+	return err;
+}
+
+static void undo_one(struct annex_fs *fs, struct fs_undo *u)
+{
+	switch (u->kind) {
+	case FS_UNDO_LINE:
+		u->buf->lines[u->line] = u->was;
+		u->buf->dirty &= ~(1ull << u->line);
+		break;
+	case FS_UNDO_NODE:
+		u->node->i = u->inode;
+		u->node->late = u->late;
+		/* It is read from the device when it is wanted. */
+		fs_dir_free(u->node->dir);
+		u->node->dir = NULL;
+		break;
+	case FS_UNDO_PAGES:
+		u->node->writing = false;
+		fs->reserved += u->node->reserved;
+		break;
+	case FS_UNDO_BIT:
+		fs_bitmap_mark(u->map, u->bit, !u->taken);
+	}
+}
+
+/* Buffers of blocks that were new hold nothing that counts. */
+static void undo(struct annex_fs *fs)
+{
+	struct fs_op *op = &fs->op;
+
+	for (uint32_t i = op->n_undo; i--;)
+		undo_one(fs, &op->undo[i]);
+	for (uint32_t i = 0; i < op->n_fresh; i++)
+		fs_buf_drop(fs, op->fresh[i]);
+}
+
+/* All of it lasts. That the device cannot be told of blocks that are free is no harm. */
+static void let_go(struct annex_fs *fs)
+{
+	struct fs_op *op = &fs->op;
+
+	for (uint32_t i = 0; i < op->n_undo; i++)
+		if (op->undo[i].kind == FS_UNDO_PAGES)
+			fs_pages_clean(fs, op->undo[i].node);
+	for (uint32_t i = 0; i < op->n_freed; i++) {
+		fs_bitmap_mark(&fs->blocks, op->freed[i] - fs->super.data, false);
+		fs_buf_drop(fs, op->freed[i]);
+		fs_dev_trim(&fs->dev, op->freed[i], 1);
+	}
+}
+
+int fs_op_end(struct annex_fs *fs, int err)
+{
+	struct fs_op *op = &fs->op;
+
+	if (!err && (op->n_undo || op->n_stores || op->n_fresh))
+		err = commit(fs);
+	if (err)
+		undo(fs);
+	else
+		let_go(fs);
+	for (uint32_t i = 0; i < op->n_undo; i++)
+		if (op->undo[i].kind == FS_UNDO_NODE)
+			op->undo[i].node->noted = false;
+	op->n_undo = op->n_stores = op->n_freed = op->n_fresh = 0;
+	fs_bufs_trim(&fs->bufs);
+	return err;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Files that nobody refers to are written back and forgotten; files without a name end.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+#include "core/log.h"
+#include "bitmap.h"
+#include "commit.h"
+#include "dir.h"
+#include "map.h"
+#include "node.h"
+#include "orphan.h"
+#include "page.h"
+#include "super.h"
+
+#define IDLE 1024u /* files that are remembered without a reference */
+
+int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
+{
+	if (!n->late && !n->n_dirty)
+		return 0;
+	return fs_op_end(fs, fs_node_change(fs, n));
+}
+
+/* Files that are written back leave no list while it goes on. */
+int fs_files_sync(struct annex_fs *fs)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < FS_NODE_CHAINS; i++)
+		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next)
+			err = fs_file_sync(fs, n);
+	return err;
+}
+
+int fs_file_cut(struct annex_fs *fs, struct fs_node *n, uint64_t from)
+{
+	bool more = true;
+	int err = 0;
+
+	while (!err && more) {
+		err = from > FS_BLOCKS_MAX ? 0
+					   : fs_map_cut(fs, n, (uint32_t)from, UINT32_MAX, &more);
+		if (from > FS_BLOCKS_MAX)
+			break;
+		if (!err && more)
+			err = fs_op_end(fs, 0);
+	}
+	return err;
+}
+
+int fs_nodes_trim(struct annex_fs *fs)
+{
+	int err = 0;
+
+	while (!err && fs->nodes.n_idle > IDLE) {
+		struct fs_node *n = fs->nodes.oldest;
+
+		err = fs_file_sync(fs, n);
+		if (!err)
+			fs_node_give(fs, n);
+	}
+	return err;
+}
+
+int fs_orphan_add(struct annex_fs *fs, struct fs_node *n)
+{
+	uint32_t first;
+	int err;
+
+	if (n->i.flags & FS_ORPHAN)
+		return 0;
+	err = fs_super_orphan(fs, &first);
+	if (!err)
+		err = fs_op_node(fs, n);
+	if (err)
+		return err;
+	n->i.flags |= FS_ORPHAN;
+	n->i.orphan = first;
+	return fs_super_set_orphan(fs, n->ino);
+}
+
+int fs_orphan_remove(struct annex_fs *fs, struct fs_node *n)
+{
+	struct fs_node *before = NULL;
+	uint32_t ino;
+	int err;
+
+	if (!(n->i.flags & FS_ORPHAN))
+		return 0;
+	err = fs_super_orphan(fs, &ino);
+	/* A list that does not end with this one, or goes in a circle, is damaged. */
+	for (uint32_t left = fs->super.inodes; !err && ino != n->ino; ino = before->i.orphan) {
+		if (!left--)
+			return annex_fail(-EIO, "file system: the list of orphans is damaged");
+		err = fs_node_get(fs, ino, &before);
+		if (err)
+			return err;
+	}
+	if (!err && before)
+		err = fs_op_node(fs, before);
+	if (!err)
+		err = fs_op_node(fs, n);
+	if (err)
+		return err;
+	if (before)
+		before->i.orphan = n->i.orphan;
+	else
+		err = fs_super_set_orphan(fs, n->i.orphan);
+	n->i.flags &= (uint8_t)~FS_ORPHAN;
+	n->i.orphan = 0;
+	return err;
+}
+
+/* Its blocks are given back in several operations, when they are many. */
+int fs_node_end(struct annex_fs *fs, struct fs_node *n)
+{
+	int err = 0;
+
+	fs_pages_cut(fs, n, 0, UINT32_MAX);
+	n->late = false;
+	fs_dir_free(n->dir);
+	n->dir = NULL;
+	/* A short link has its target where others have their map. */
+	if (!S_ISLNK(n->i.mode) || n->i.size > FS_INLINE)
+		err = fs_file_cut(fs, n, 0);
+	if (!err && n->i.xattr)
+		err = fs_block_give(fs, n->i.xattr);
+	if (!err)
+		err = fs_orphan_remove(fs, n);
+	if (!err)
+		err = fs_op_node(fs, n);
+	if (!err)
+		err = fs_inode_give(fs, n->ino);
+	if (err)
+		return fs_op_end(fs, err);
+	n->i = (struct fs_inode){0};
+	return fs_op_end(fs, 0);
+}
+
+/* What is behind the size of a file that has names was to be given back. */
+static int end_one(struct annex_fs *fs, struct fs_node *n)
+{
+	int err;
+
+	if (!n->i.nlink)
+		return fs_node_end(fs, n);
+	err = fs_file_cut(fs, n, (n->i.size + FS_BLOCK - 1) / FS_BLOCK);
+	return fs_op_end(fs, err ? err : fs_orphan_remove(fs, n));
+}
+
+int fs_orphans_end(struct annex_fs *fs)
+{
+	struct fs_node *n;
+	uint32_t ino;
+	int err;
+
+	do {
+		err = fs_super_orphan(fs, &ino);
+		if (err || !ino)
+			return err;
+		err = fs_node_get(fs, ino, &n);
+		if (err || !(n->i.flags & FS_ORPHAN))
+			return annex_fail(-EIO,
+					  "file system: the list of orphans is damaged; run fsck");
+		err = end_one(fs, n);
+	} while (!err);
+	return err;
+}
