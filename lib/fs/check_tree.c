@@ -226,7 +226,7 @@ static int check_xattrs(struct check_walk *w, struct fs_inode *i, bool *changed)
 	return 0;
 }
 
-/* What an inode says of its size and its blocks. */
+/* An inode's size and its number of blocks. */
 static void check_sums(struct check_walk *w, struct fs_inode *i, bool *changed)
 {
 	if (S_ISREG(i->mode) && i->size > FS_SIZE_MAX) {

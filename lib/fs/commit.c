@@ -26,7 +26,7 @@ static int store_lines(struct annex_fs *fs, struct annex_cxlssd_tx *tx, struct f
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && b->dirty; i++) {
+	while (!err && b->dirty) {
 		const uint32_t first = (uint32_t)__builtin_ctzll(b->dirty);
 		uint32_t end = first;
 

@@ -280,7 +280,7 @@ static int grow(struct annex_fs *fs, struct fs_node *n)
 		err = fs_buf_new(fs, block, ANNEX_FS_DIRECTORY, &b);
 	if (!err)
 		err = fs_map_set(fs, n, index, block);
-	/* What is left of the block before. */
+	/* The block before may have lines left. */
 	if (!err && d->tail % FS_LINES)
 		err = add_place(d, d->tail, FS_LINES - d->tail % FS_LINES);
 	if (err)

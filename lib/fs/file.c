@@ -219,7 +219,7 @@ static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const 
 	if (!err)
 		err = prepare(fs, n, at, bytes);
 	if (err == -ENOSPC) {
-		/* What is reserved may be more than is needed. */
+		/* More may be reserved than is needed. */
 		err = fs_files_sync(fs);
 		if (!err)
 			err = prepare(fs, n, at, bytes);

@@ -400,7 +400,7 @@ static int check_within(struct annex_fs *fs, const struct fs_node *dir, const st
 	return err > 0 ? -EINVAL : err;
 }
 
-/* What is there may be replaced. */
+/* The file that has the other name may be replaced. */
 static int check_old(struct annex_fs *fs, const struct move *m)
 {
 	int empty;

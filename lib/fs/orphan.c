@@ -139,7 +139,7 @@ int fs_node_end(struct annex_fs *fs, struct fs_node *n)
 	return fs_op_end(fs, 0);
 }
 
-/* What is behind the size of a file that has names was to be given back. */
+/* Blocks behind the size of a file that has names were to be given back. */
 static int end_one(struct annex_fs *fs, struct fs_node *n)
 {
 	int err;

@@ -379,7 +379,7 @@ static int fetch(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_
 	return err;
 }
 
-/* What cannot be had ahead is read, or fails, when it is wanted. */
+/* Pages that cannot be had ahead are read, or fail, when they are wanted. */
 int fs_pages_ahead(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t count)
 {
 	uint8_t *buf = malloc((size_t)count * FS_BLOCK);

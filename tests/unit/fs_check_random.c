@@ -80,7 +80,7 @@ static void rig_free(struct rig *r)
 	free(r->image);
 }
 
-/* What was changed is as before. */
+/* Bytes that were changed are as before. */
 static void restore(struct rig *r)
 {
 	for (uint32_t k = 0; k <= r->used; k++) {
@@ -118,7 +118,7 @@ static void use_directory(struct rig *r, struct annex_fs *fs, uint32_t dir)
 	}
 }
 
-/* What was mended can be used. */
+/* A file system that was mended can be used. */
 static void use(struct rig *r)
 {
 	struct annex_fs_attr attr;

@@ -88,7 +88,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* What lies in caches has not reached memory: it is no part of the residue, and follows. */
+/* Lines in caches have not reached memory: they are no part of the residue, and follow. */
 static int settle(struct sim *s, uint64_t now, struct result *out)
 {
 	struct ram_stats after;

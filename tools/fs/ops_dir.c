@@ -49,22 +49,6 @@ static int add(fuse_req_t req, struct listing *l, const struct annex_fs_entry *e
 	return 1;
 }
 
-void ops_readdir(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t at, struct fuse_file_info *fi)
-{
-	struct annex_fs_entry e = {.next = (uint64_t)at};
-	struct listing l;
-	int err = begin(&l, bytes), more = !err;
-
-	(void)fi;
-	while (more > 0) {
-		more = annex_fs_readdir(ops_fs(req), (uint32_t)ino, e.next, &e);
-		err = more < 0 ? more : 0;
-		if (more > 0)
-			more = add(req, &l, &e);
-	}
-	end(req, &l, err);
-}
-
 /* The kernel takes a reference to each file but the directory itself and its parent. */
 static int add_plus(fuse_req_t req, fuse_ino_t dir, struct listing *l,
 		    const struct annex_fs_entry *e)
@@ -92,19 +76,30 @@ static int add_plus(fuse_req_t req, fuse_ino_t dir, struct listing *l,
 	return n <= room;
 }
 
-void ops_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t at,
-		     struct fuse_file_info *fi)
+static void list(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t at, bool plus)
 {
 	struct annex_fs_entry e = {.next = (uint64_t)at};
 	struct listing l;
 	int err = begin(&l, bytes), more = !err;
 
-	(void)fi;
 	while (more > 0) {
 		more = annex_fs_readdir(ops_fs(req), (uint32_t)ino, e.next, &e);
 		if (more > 0)
-			more = add_plus(req, ino, &l, &e);
+			more = plus ? add_plus(req, ino, &l, &e) : add(req, &l, &e);
 		err = more < 0 ? more : 0;
 	}
 	end(req, &l, err);
+}
+
+void ops_readdir(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t at, struct fuse_file_info *fi)
+{
+	(void)fi;
+	list(req, ino, bytes, at, false);
+}
+
+void ops_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t at,
+		     struct fuse_file_info *fi)
+{
+	(void)fi;
+	list(req, ino, bytes, at, true);
 }

@@ -35,7 +35,7 @@ struct server {
 	bool detached;
 };
 
-/* What the kernel may leave to the file system is left to the kernel. */
+/* The kernel keeps what it may leave to the file system. */
 static void init(void *ctx, struct fuse_conn_info *conn)
 {
 	const unsigned int without = FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_ATOMIC_O_TRUNC |
@@ -80,7 +80,7 @@ static const struct fuse_lowlevel_ops ops = {
 	.removexattr = ops_removexattr,
 };
 
-/* What libfuse and fusermount3 say goes to a file without a name. */
+/* Words of libfuse and fusermount3 go to a file without a name. */
 static int capture(int *memory)
 {
 	int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
