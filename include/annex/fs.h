@@ -11,11 +11,13 @@
  * until its last reference is given back. Permissions are the caller's part; ownership and modes
  * are only kept.
  *
- * Ordering and durability. A call that changes names or attributes lasts when it has returned, all
+ * Ordering and durability of ANNEX_FS_BYTEFS. A call that changes names or attributes lasts when it has returned, all
  * of it or, after a crash before that, nothing of it. Bytes that annex_fs_write() stored are seen
  * at once, and last when annex_fs_fsync() has returned. Before that, a crash leaves each write of
  * up to ANNEX_FS_WRITE bytes old or new, never mixed, and of two writes to a file not the later one
- * only.
+ * only. ANNEX_FS_EXT4_LIKE promises what its model does: a call lasts with the next
+ * annex_fs_fsync() of any file, and not without those before it; each block of a write is old or
+ * new.
  *
  * A file system may be used by any number of threads.
  */
@@ -41,11 +43,25 @@ struct annex_fs;
 #define ANNEX_FS_XATTRS 3840u   /* bytes of a file's extended attributes, 3 more for each */
 
 /**
- * struct annex_fs_mkfs_opts - Sizes of a new file system. Zero means the default.
+ * enum annex_fs_design - By which interface of the endpoint a file system is kept.
+ * @ANNEX_FS_BYTEFS: as above.
+ * @ANNEX_FS_EXT4_LIKE: by blocks, to compare with: metadata go to a journal of blocks, and from
+ *	there to their places; data go to their places before (ordered).
+ */
+enum annex_fs_design {
+	ANNEX_FS_BYTEFS,
+	ANNEX_FS_EXT4_LIKE,
+	ANNEX_FS_DESIGNS,
+};
+
+/**
+ * struct annex_fs_mkfs_opts - What a new file system is like. Zero means the default.
  * @inodes: files that it can have (one for each 16 KiB, at least 1024).
+ * @design: how it is kept.
  */
 struct annex_fs_mkfs_opts {
 	uint64_t inodes;
+	enum annex_fs_design design;
 };
 
 /**
@@ -59,19 +75,37 @@ struct annex_fs_mkfs_opts {
 int annex_fs_mkfs(struct annex_cxlssd *s, const struct annex_fs_mkfs_opts *opts);
 
 /**
+ * struct annex_fs_link - Virtual nanoseconds that accesses take beyond those of the endpoint.
+ * @load: loads of bytes that lie together, there and back.
+ * @store: stores of bytes that lie together.
+ * @read: a command that reads blocks.
+ * @write: a command that writes blocks.
+ */
+struct annex_fs_link {
+	uint64_t load, store;
+	uint64_t read, write;
+};
+
+/**
  * struct annex_fs_opts - How a file system is used. Zero means the default.
  * @cache: bytes of host memory for pages of files (64 MiB).
  * @alpha: percent of a page's lines; when more of them are dirty, the page is written as a block,
  *	else line by line (50). 1: always as a block; 100: always by lines.
+ * @twice: pages are read through the device's DRAM, which caches them as well, and each that is
+ *	dirty is written as a block: what a host cache does that knows of neither.
  * @read_only: nothing is changed.
  * @clock: a clock of virtual nanoseconds: each access to the endpoint begins at it, and moves it on
- *	to when it is done. NULL: real time. Used by one thread then.
+ *	to when it is done. NULL: real time. The file system is used by one thread then, which may
+ *	stand for several, each with a time that it sets before a call.
+ * @link: with @clock: how far away the endpoint is.
  */
 struct annex_fs_opts {
 	uint64_t cache;
 	uint32_t alpha;
+	bool twice;
 	bool read_only;
 	uint64_t *clock;
+	struct annex_fs_link link;
 };
 
 /**
@@ -362,7 +396,10 @@ int annex_fs_seek(struct annex_fs *fs, uint32_t ino, uint64_t *at, bool hole);
  * @fs: the file system.
  * @ino: the file; 0: all files.
  *
- * Return: 0; as annex_fs_write().
+ * ANNEX_FS_EXT4_LIKE with a clock: while an earlier commit is under way, which others may join
+ * with what they do meanwhile, it moves the clock to the end of that, and is to be called again.
+ *
+ * Return: 0; as annex_fs_write(); -EAGAIN (then).
  */
 int annex_fs_fsync(struct annex_fs *fs, uint32_t ino);
 
@@ -415,12 +452,14 @@ enum annex_fs_class {
 	ANNEX_FS_MAP,   /* which blocks a file has */
 	ANNEX_FS_BITMAP,
 	ANNEX_FS_DIRECTORY,
+	ANNEX_FS_JOURNAL, /* of ANNEX_FS_EXT4_LIKE */
 	ANNEX_FS_DATA,
 	ANNEX_FS_CLASSES,
 };
 
 /**
  * struct annex_fs_stats - Of a file system.
+ * @design: how it is kept.
  * @blocks: for data and directories.
  * @free_blocks: of these.
  * @inodes: files that it can have.
@@ -431,6 +470,7 @@ enum annex_fs_class {
  * @cached: bytes of pages in host memory.
  */
 struct annex_fs_stats {
+	enum annex_fs_design design;
 	uint64_t blocks, free_blocks;
 	uint64_t inodes, free_inodes;
 	uint64_t read[ANNEX_FS_CLASSES][2], written[ANNEX_FS_CLASSES][2];

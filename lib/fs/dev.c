@@ -27,7 +27,7 @@ int fs_dev_read(struct fs_dev *d, enum annex_fs_class class, uint64_t at, void *
 	struct annex_cxlssd_time t = {0};
 	int err = annex_cxlssd_read(d->s, at, buf, n, begin(d, &t));
 
-	wait(d, t.done);
+	wait(d, t.done + d->link.load);
 	d->read[class][BY_BYTES] += n;
 	return err;
 }
@@ -39,19 +39,33 @@ int fs_dev_read_blocks(struct fs_dev *d, enum annex_fs_class class, uint32_t blo
 	int err = annex_cxlssd_read_blocks(d->s, (uint64_t)block * FS_BLOCK, buf,
 					   (size_t)n * FS_BLOCK, begin(d, &t));
 
-	wait(d, t.done);
+	wait(d, t.done + d->link.read);
 	d->read[class][BY_BLOCKS] += (uint64_t)n * FS_BLOCK;
 	return err;
 }
 
-int fs_dev_write_block(struct fs_dev *d, enum annex_fs_class class, uint32_t block, const void *buf)
+int fs_dev_write_blocks(struct fs_dev *d, enum annex_fs_class class, uint32_t block,
+			const void *buf, uint32_t n)
 {
 	struct annex_cxlssd_time t = {0};
-	int err = annex_cxlssd_write_blocks(d->s, (uint64_t)block * FS_BLOCK, buf, FS_BLOCK,
-					    begin(d, &t));
+	int err = annex_cxlssd_write_blocks(d->s, (uint64_t)block * FS_BLOCK, buf,
+					    (size_t)n * FS_BLOCK, begin(d, &t));
+	const uint64_t due = t.done + d->link.write;
 
-	d->due = t.done > d->due ? t.done : d->due;
-	d->written[class][BY_BLOCKS] += FS_BLOCK;
+	d->due = due > d->due ? due : d->due;
+	d->written[class][BY_BLOCKS] += (uint64_t)n * FS_BLOCK;
+	return err;
+}
+
+int fs_dev_fence(struct fs_dev *d)
+{
+	struct annex_cxlssd_time t = {0};
+	int err;
+
+	wait(d, d->due);
+	d->due = 0;
+	err = annex_cxlssd_fence(d->s, begin(d, &t));
+	wait(d, t.done);
 	return err;
 }
 
@@ -67,6 +81,7 @@ int fs_dev_trim(struct fs_dev *d, uint32_t block, uint32_t n)
 
 int fs_dev_begin(struct fs_dev *d, struct annex_cxlssd_tx **tx)
 {
+	d->stores = 0;
 	return annex_cxlssd_begin(d->s, tx);
 }
 
@@ -74,6 +89,7 @@ int fs_dev_store(struct fs_dev *d, struct annex_cxlssd_tx *tx, enum annex_fs_cla
 		 uint64_t at, const void *buf, size_t n)
 {
 	d->written[class][BY_BYTES] += n;
+	d->stores++;
 	return annex_cxlssd_tx_write(tx, at, buf, n);
 }
 
@@ -82,6 +98,8 @@ int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx)
 	struct annex_cxlssd_time t = {0};
 	int err;
 
+	if (d->clock)
+		*d->clock += d->stores * d->link.store;
 	wait(d, d->due);
 	err = annex_cxlssd_commit(tx, begin(d, &t));
 	wait(d, t.done);

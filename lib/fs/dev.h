@@ -9,9 +9,11 @@ int fs_dev_read(struct fs_dev *d, enum annex_fs_class class, uint64_t at, void *
 int fs_dev_read_blocks(struct fs_dev *d, enum annex_fs_class class, uint32_t block, void *buf,
 		       uint32_t n);
 
-/* fs_dev_write_block() - Write a block; it lasts with the next commit. */
-int fs_dev_write_block(struct fs_dev *d, enum annex_fs_class class, uint32_t block,
-		       const void *buf);
+/* fs_dev_write_blocks() - Write @n blocks; they last with the next commit or fence.
+ * fs_dev_fence() - Have all that was written before last. */
+int fs_dev_write_blocks(struct fs_dev *d, enum annex_fs_class class, uint32_t block,
+			const void *buf, uint32_t n);
+int fs_dev_fence(struct fs_dev *d);
 
 /* fs_dev_trim() - Forget what blocks hold; lasts with the next commit. */
 int fs_dev_trim(struct fs_dev *d, uint32_t block, uint32_t n);

@@ -48,11 +48,14 @@ struct fs_super {
 	uint32_t ibitmap, bbitmap, itable, data;
 };
 
-/* struct fs_dev - The endpoint. @clock: virtual time, or NULL. @due: of data that are under way. */
+/* struct fs_dev - The endpoint. @clock: virtual time, or NULL. @due: of blocks that are under way.
+ * @stores: of the transaction. */
 struct fs_dev {
 	struct annex_cxlssd *s;
 	uint64_t *clock;
+	struct annex_fs_link link;
 	uint64_t due;
+	uint64_t stores;
 	uint64_t read[ANNEX_FS_CLASSES][2], written[ANNEX_FS_CLASSES][2];
 	uint64_t commits;
 };
@@ -206,6 +209,7 @@ struct annex_fs {
 	uint32_t reserved; /* blocks, for dirty pages */
 	uint32_t generation;
 	bool read_only;
+	bool twice; /* pages are cached by the device as well */
 };
 
 #endif

@@ -65,9 +65,13 @@ static int make(struct annex_cxlssd *s, const struct annex_fs_opts *o, struct an
 		return annex_fail(-ENOMEM, "file system: out of memory");
 	pthread_mutex_init(&fs->lock, NULL);
 	fs->dev.s = s;
-	fs->dev.clock = o ? o->clock : NULL;
+	if (o) {
+		fs->dev.clock = o->clock;
+		fs->dev.link = o->link;
+		fs->twice = o->twice;
+		fs->read_only = o->read_only;
+	}
 	fs->alpha = o && o->alpha ? o->alpha : ALPHA;
-	fs->read_only = o && o->read_only;
 	fs->generation = (uint32_t)(fs_now() >> 20);
 	err = fs_bufs_init(&fs->bufs);
 	if (!err)

@@ -132,12 +132,20 @@ static void zero(struct fs_page *page)
 	page->valid = FS_ALL;
 }
 
+/* Blocks of a file that lie together. */
+static int read_blocks(struct annex_fs *fs, uint32_t block, void *buf, uint32_t n)
+{
+	return fs->twice ? fs_dev_read(&fs->dev, ANNEX_FS_DATA, (uint64_t)block * FS_BLOCK, buf,
+				       (size_t)n * FS_BLOCK)
+			 : fs_dev_read_blocks(&fs->dev, ANNEX_FS_DATA, block, buf, n);
+}
+
 /* All lines that it lacks, by a block. */
 static int fill_block(struct annex_fs *fs, struct fs_page *page, uint32_t block)
 {
 	uint8_t whole[FS_BLOCK], *to = page->valid ? whole : page->data;
 	uint32_t first, end = 0;
-	int err = fs_dev_read_blocks(&fs->dev, ANNEX_FS_DATA, block, to, 1);
+	int err = read_blocks(fs, block, to, 1);
 
 	if (err)
 		return err;
@@ -178,8 +186,9 @@ static int fill(struct annex_fs *fs, struct fs_page *page, uint64_t need)
 		zero(page);
 		return 0;
 	}
-	return __builtin_popcountll(lacks) > (int)FEW ? fill_block(fs, page, pointer)
-						      : fill_lines(fs, page, pointer, lacks);
+	return fs->twice || __builtin_popcountll(lacks) > (int)FEW
+		       ? fill_block(fs, page, pointer)
+		       : fill_lines(fs, page, pointer, lacks);
 }
 
 int fs_page_get(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint64_t need,
@@ -272,7 +281,7 @@ static int write_page(struct annex_fs *fs, struct fs_page *p, bool by_lines)
 	if (err)
 		return err;
 	if (!by_lines)
-		return fs_dev_write_block(&fs->dev, ANNEX_FS_DATA, block, p->data);
+		return fs_dev_write_blocks(&fs->dev, ANNEX_FS_DATA, block, p->data, 1);
 	err = fs_op_fresh(fs, block);
 	return err ? err : store_lines(fs, p, block);
 }
@@ -307,7 +316,7 @@ int fs_pages_write(struct annex_fs *fs, struct fs_node *n, uint32_t alpha)
 	qsort(pages, i, sizeof(struct fs_page *), by_index);
 	for (uint32_t k = 0; !err && k < i; k++) {
 		const uint32_t dirty = (uint32_t)__builtin_popcountll(pages[k]->dirty);
-		const bool few = dirty * 100 <= alpha * FS_LINES;
+		const bool few = !fs->twice && dirty * 100 <= alpha * FS_LINES;
 
 		lines += few ? dirty : 0;
 		err = write_page(fs, pages[k], few && lines <= MOST_LINES);
@@ -366,7 +375,7 @@ void fs_pages_cut(struct annex_fs *fs, struct fs_node *n, uint32_t from, uint32_
 static int fetch(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t count,
 		 uint32_t first, uint8_t *buf)
 {
-	int err = fs_dev_read_blocks(&fs->dev, ANNEX_FS_DATA, first, buf, count);
+	int err = read_blocks(fs, first, buf, count);
 
 	for (uint32_t i = 0; !err && i < count; i++) {
 		struct fs_page *page = add(fs, n, index + i);

@@ -50,6 +50,7 @@ int annex_cxlssd_write_blocks(struct annex_cxlssd *s, uint64_t at, const void *b
 		if (err)
 			break;
 		ssd_forget(s, page);
+		done = s->c.buffered ? now : done;
 		t->done = done > t->done ? done : t->done;
 	}
 	return ssd_leave(s, t, &own, t->done, err);

@@ -104,7 +104,8 @@ static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *
 		"window",   "format",    "size",          "media",         "channels", "dies",
 		"planes",   "pages",     "page",          "spare",         "dram",     "log",
 		"log_size", "unit",      "queue",         "durable",       "delay",    "look_ns",
-		"dram_ns",  "append_ns", "media_percent", "erase_percent", "fetch",    NULL};
+		"dram_ns",  "append_ns", "media_percent", "erase_percent", "fetch",    "buffered",
+		NULL};
 	int err = annex_uri_check_keys(uri, range ? keys : keys + 2);
 
 	if (!err && strcmp(uri->scheme, "cxlssd"))
@@ -130,6 +131,8 @@ static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *
 		err = annex_uri_bool(uri, "delay", &c->delay);
 	if (!err)
 		err = annex_uri_bool(uri, "fetch", &c->fetch);
+	if (!err)
+		err = annex_uri_bool(uri, "buffered", &c->buffered);
 	if (!err)
 		err = read_durable(uri, c);
 	if (!err && !c->path && !c->bytes)

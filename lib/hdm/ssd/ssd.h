@@ -32,7 +32,7 @@ struct ssd_config {
 	uint64_t dram, log;
 	uint32_t clean, unit, queue;
 	uint64_t look, dram_ns, append;
-	bool transactions, durable, delay, fetch;
+	bool transactions, durable, delay, fetch, buffered;
 };
 
 /*
