@@ -23,8 +23,8 @@
  *	unit=BYTES	that DRAM caches at a time, up to a page; default 4096
  *	fetch=0		a store of whole lines to a unit that DRAM lacks does not fetch the rest
  *			of it (it does)
- *	buffered=1	a block that is written is answered for when a write buffer has it, and not when
- *			flash has it
+ *	buffered=1	a block that is written is answered for when a write buffer has it, and
+ *			not when flash has it
  *	queue=N		requests that the endpoint takes in at once, default 64
  *	durable=host	a promise is kept in the backing file over a loss of power (default)
  *	durable=model	it is kept over the death of the process

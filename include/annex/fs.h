@@ -11,11 +11,11 @@
  * until its last reference is given back. Permissions are the caller's part; ownership and modes
  * are only kept.
  *
- * Ordering and durability of ANNEX_FS_BYTEFS. A call that changes names or attributes lasts when it has returned, all
- * of it or, after a crash before that, nothing of it. Bytes that annex_fs_write() stored are seen
- * at once, and last when annex_fs_fsync() has returned. Before that, a crash leaves each write of
- * up to ANNEX_FS_WRITE bytes old or new, never mixed, and of two writes to a file not the later one
- * only. ANNEX_FS_EXT4_LIKE promises what its model does: a call lasts with the next
+ * Ordering and durability of ANNEX_FS_BYTEFS. A call that changes names or attributes lasts when it
+ * has returned, all of it or, after a crash before that, nothing of it. Bytes that annex_fs_write()
+ * stored are seen at once, and last when annex_fs_fsync() has returned. Before that, a crash leaves
+ * each write of up to ANNEX_FS_WRITE bytes old or new, never mixed, and of two writes to a file not
+ * the later one only. ANNEX_FS_EXT4_LIKE promises as much as its model: a call lasts with the next
  * annex_fs_fsync() of any file, and not without those before it; each block of a write is old or
  * new.
  *
@@ -47,6 +47,7 @@ struct annex_fs;
  * @ANNEX_FS_BYTEFS: as above.
  * @ANNEX_FS_EXT4_LIKE: by blocks, to compare with: metadata go to a journal of blocks, and from
  *	there to their places; data go to their places before (ordered).
+ * @ANNEX_FS_DESIGNS: how many there are.
  */
 enum annex_fs_design {
 	ANNEX_FS_BYTEFS,
@@ -55,7 +56,7 @@ enum annex_fs_design {
 };
 
 /**
- * struct annex_fs_mkfs_opts - What a new file system is like. Zero means the default.
+ * struct annex_fs_mkfs_opts - Sizes and kind of a new file system. Zero means the default.
  * @inodes: files that it can have (one for each 16 KiB, at least 1024).
  * @design: how it is kept.
  */

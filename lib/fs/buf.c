@@ -22,18 +22,29 @@ static struct fs_buf **chain(const struct fs_bufs *b, uint32_t block)
 	return &b->chains[block * 0x9e3779b1u % CHAINS];
 }
 
+static bool is_pinned(const struct fs_buf *buf)
+{
+	return buf->joined || buf->logged;
+}
+
 static void unlist(struct fs_bufs *b, struct fs_buf *buf)
 {
-	*(buf->older ? &buf->older->newer : &b->oldest) = buf->newer;
-	*(buf->newer ? &buf->newer->older : &b->newest) = buf->older;
+	struct fs_buf_list *l = is_pinned(buf) ? &b->pinned : &b->idle;
+
+	*(buf->older ? &buf->older->newer : &l->oldest) = buf->newer;
+	*(buf->newer ? &buf->newer->older : &l->newest) = buf->older;
+	*(is_pinned(buf) ? &b->n_pinned : &b->n_idle) -= 1;
 }
 
 static void list(struct fs_bufs *b, struct fs_buf *buf)
 {
+	struct fs_buf_list *l = is_pinned(buf) ? &b->pinned : &b->idle;
+
 	buf->newer = NULL;
-	buf->older = b->newest;
-	*(b->newest ? &b->newest->newer : &b->oldest) = buf;
-	b->newest = buf;
+	buf->older = l->newest;
+	*(l->newest ? &l->newest->newer : &l->oldest) = buf;
+	l->newest = buf;
+	*(is_pinned(buf) ? &b->n_pinned : &b->n_idle) += 1;
 }
 
 static void give(struct fs_bufs *b, struct fs_buf *buf)
@@ -44,21 +55,34 @@ static void give(struct fs_bufs *b, struct fs_buf *buf)
 		at = &(*at)->next;
 	*at = buf->next;
 	unlist(b, buf);
-	b->n--;
+	b->n_joined -= buf->joined;
 	free(buf);
 }
 
 void fs_bufs_free(struct fs_bufs *b)
 {
-	while (b->oldest)
-		give(b, b->oldest);
+	while (b->idle.oldest)
+		give(b, b->idle.oldest);
+	while (b->pinned.oldest)
+		give(b, b->pinned.oldest);
 	free(b->chains);
 }
 
 void fs_bufs_trim(struct fs_bufs *b)
 {
-	while (b->n > MOST)
-		give(b, b->oldest);
+	while (b->n_idle > MOST)
+		give(b, b->idle.oldest);
+}
+
+void fs_bufs_unpin(struct fs_bufs *b)
+{
+	while (b->pinned.oldest) {
+		struct fs_buf *buf = b->pinned.oldest;
+
+		unlist(b, buf);
+		buf->joined = buf->logged = false;
+		list(b, buf);
+	}
 }
 
 static struct fs_buf *find(const struct fs_bufs *b, uint32_t block)
@@ -83,7 +107,6 @@ static struct fs_buf *add(struct fs_bufs *b, uint32_t block, enum annex_fs_class
 	buf->next = *chain(b, block);
 	*chain(b, block) = buf;
 	list(b, buf);
-	b->n++;
 	return buf;
 }
 
@@ -94,8 +117,10 @@ int fs_buf_get(struct annex_fs *fs, uint32_t block, enum annex_fs_class class, s
 
 	*out = find(b, block);
 	if (*out) {
-		unlist(b, *out);
-		list(b, *out);
+		if (!is_pinned(*out)) {
+			unlist(b, *out);
+			list(b, *out);
+		}
 		return 0;
 	}
 	*out = add(b, block, class);
@@ -118,6 +143,35 @@ int fs_buf_new(struct annex_fs *fs, uint32_t block, enum annex_fs_class class, s
 	(*out)->good = FS_ALL;
 	memset((*out)->lines, 0, sizeof((*out)->lines));
 	return fs_op_fresh(fs, block);
+}
+
+struct fs_buf *fs_buf_find(struct annex_fs *fs, uint32_t block)
+{
+	return find(&fs->bufs, block);
+}
+
+void fs_buf_join(struct annex_fs *fs, struct fs_buf *b)
+{
+	if (b->joined)
+		return;
+	unlist(&fs->bufs, b);
+	b->joined = true;
+	list(&fs->bufs, b);
+	fs->bufs.n_joined++;
+}
+
+int fs_buf_log(struct annex_fs *fs, uint32_t block, enum annex_fs_class class,
+	       const struct fs_line *lines)
+{
+	struct fs_buf *b = add(&fs->bufs, block, class);
+
+	if (!b)
+		return -ENOMEM;
+	unlist(&fs->bufs, b);
+	b->logged = true;
+	list(&fs->bufs, b);
+	memcpy(b->lines, lines, sizeof(b->lines));
+	return 0;
 }
 
 void fs_buf_drop(struct annex_fs *fs, uint32_t block)

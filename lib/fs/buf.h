@@ -14,6 +14,15 @@ void fs_bufs_free(struct fs_bufs *b);
  * buffers are good until then. */
 void fs_bufs_trim(struct fs_bufs *b);
 
+/* fs_buf_find() - A block that is in memory; NULL. fs_buf_join() - The transaction that is running
+ * has it: it stays until fs_bufs_unpin(). fs_buf_log() - One that is not in memory, as the journal
+ * has it. */
+struct fs_buf *fs_buf_find(struct annex_fs *fs, uint32_t block);
+void fs_buf_join(struct annex_fs *fs, struct fs_buf *b);
+int fs_buf_log(struct annex_fs *fs, uint32_t block, enum annex_fs_class class,
+	       const struct fs_line *lines);
+void fs_bufs_unpin(struct fs_bufs *b);
+
 /* fs_buf_get() - A block; -EIO. fs_buf_new() - One that holds zeroes, and that the device need not
  * be asked for. fs_buf_drop() - Forget one, if it is there. */
 int fs_buf_get(struct annex_fs *fs, uint32_t block, enum annex_fs_class class, struct fs_buf **out);

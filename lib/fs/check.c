@@ -437,6 +437,8 @@ int annex_fs_check(struct annex_cxlssd *s, bool mend,
 	c->out = out;
 	err = check_super(c);
 	if (!err)
+		err = fs_check_replay(c);
+	if (!err)
 		err = check_all(c);
 	fs_check_free(c);
 	free(c->inodes);

@@ -75,6 +75,9 @@ int fs_check_new(struct fs_check *c, uint32_t block, struct check_block **out);
 bool fs_check_good(const struct check_block *b, uint32_t line);
 void fs_check_set(struct fs_check *c, struct check_block *b, uint32_t line, const uint8_t *payload);
 
+/* fs_check_replay() - Blocks that the journal has go to memory. */
+int fs_check_replay(struct fs_check *c);
+
 /* fs_check_flush() - Commit what has changed. fs_check_free() - Forget all blocks. */
 int fs_check_flush(struct fs_check *c);
 void fs_check_free(struct fs_check *c);

@@ -7,6 +7,7 @@
 #include "commit.h"
 #include "dev.h"
 #include "dir.h"
+#include "journal.h"
 #include "node.h"
 #include "page.h"
 
@@ -58,7 +59,7 @@ static int store_all(struct annex_fs *fs, struct annex_cxlssd_tx *tx)
 static int commit(struct annex_fs *fs)
 {
 	struct annex_cxlssd_tx *tx;
-	int err = pack_nodes(fs);
+	int err = 0;
 
 	for (uint32_t i = 0; !err && i < fs->op.n_fresh; i++)
 		err = fs_dev_trim(&fs->dev, fs->op.fresh[i], 1);
@@ -107,7 +108,8 @@ static void undo(struct annex_fs *fs)
 		fs_buf_drop(fs, op->fresh[i]);
 }
 
-/* All of it lasts. That the device cannot be told of blocks that are free is no harm. */
+/* All of it lasts, or goes to the journal. That the device cannot be told of blocks that are free
+ * is no harm. */
 static void let_go(struct annex_fs *fs)
 {
 	struct fs_op *op = &fs->op;
@@ -115,7 +117,7 @@ static void let_go(struct annex_fs *fs)
 	for (uint32_t i = 0; i < op->n_undo; i++)
 		if (op->undo[i].kind == FS_UNDO_PAGES)
 			fs_pages_clean(fs, op->undo[i].node);
-	for (uint32_t i = 0; i < op->n_freed; i++) {
+	for (uint32_t i = 0; !fs->super.n_journal && i < op->n_freed; i++) {
 		fs_bitmap_mark(&fs->blocks, op->freed[i] - fs->super.data, false);
 		fs_buf_drop(fs, op->freed[i]);
 		fs_dev_trim(&fs->dev, op->freed[i], 1);
@@ -126,8 +128,11 @@ int fs_op_end(struct annex_fs *fs, int err)
 {
 	struct fs_op *op = &fs->op;
 
-	if (!err && (op->n_undo || op->n_stores || op->n_fresh))
-		err = commit(fs);
+	if (!err && (op->n_undo || op->n_stores || op->n_fresh)) {
+		err = pack_nodes(fs);
+		if (!err)
+			err = fs->super.n_journal ? fs_journal_join(fs) : commit(fs);
+	}
 	if (err)
 		undo(fs);
 	else
@@ -137,5 +142,7 @@ int fs_op_end(struct annex_fs *fs, int err)
 			op->undo[i].node->noted = false;
 	op->n_undo = op->n_stores = op->n_freed = op->n_fresh = 0;
 	fs_bufs_trim(&fs->bufs);
+	if (!err && fs->bufs.n_joined > fs->super.n_journal / 4)
+		err = fs_journal_commit(fs);
 	return err;
 }

@@ -130,12 +130,15 @@ static int say_super(const struct dump *d)
 	int err;
 
 	say(d, "version: %u", FS_VERSION);
+	say(d, "design: %s", s->design == ANNEX_FS_BYTEFS ? "bytefs" : "ext4-like");
 	say(d, "blocks: %u of %u bytes", s->blocks, FS_BLOCK);
 	say(d, "inodes: %u", s->inodes);
 	say(d, "superblock: 0, copy: %u", s->blocks - 1);
 	say(d, "bitmap of inodes: %u-%u", s->ibitmap, s->bbitmap - 1);
 	say(d, "bitmap of blocks: %u-%u", s->bbitmap, s->itable - 1);
-	say(d, "table of inodes: %u-%u", s->itable, s->data - 1);
+	say(d, "table of inodes: %u-%u", s->itable, s->journal - 1);
+	if (s->n_journal)
+		say(d, "journal: %u-%u", s->journal, s->data - 1);
 	say(d, "files and directories: %u-%u", s->data, s->blocks - 2);
 	err = say_free(d, "inodes", s->ibitmap, s->inodes);
 	if (!err)
@@ -432,6 +435,8 @@ int annex_fs_dump(struct annex_cxlssd *s, uint32_t ino, void (*line)(void *ctx, 
 	c->tell = say_problem;
 	c->ctx = &d;
 	err = load_super(&d);
+	if (!err)
+		err = fs_check_replay(c);
 	if (!err)
 		err = ino ? say_file(&d, ino) : say_super(&d);
 	fs_check_free(c);

@@ -2,13 +2,16 @@
 #include <errno.h>
 #include "commit.h"
 #include "enter.h"
+#include "journal.h"
 #include "orphan.h"
 #include "page.h"
 
 int fs_enter(struct annex_fs *fs, bool changes)
 {
 	pthread_mutex_lock(&fs->lock);
-	return changes && fs->read_only ? -EROFS : 0;
+	if (changes && fs->read_only)
+		return -EROFS;
+	return changes ? fs_journal_room(fs) : 0;
 }
 
 int fs_leave(struct annex_fs *fs, int err)

@@ -10,6 +10,7 @@
 #include "dev.h"
 #include "enter.h"
 #include "file.h"
+#include "journal.h"
 #include "map.h"
 #include "node.h"
 #include "orphan.h"
@@ -221,6 +222,8 @@ static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const 
 	if (err == -ENOSPC) {
 		/* More may be reserved than is needed. */
 		err = fs_files_sync(fs);
+		if (!err && fs->super.n_journal)
+			err = fs_journal_commit(fs);
 		if (!err)
 			err = prepare(fs, n, at, bytes);
 	}
@@ -253,7 +256,7 @@ ssize_t annex_fs_write(struct annex_fs *fs, uint32_t ino, uint64_t at, const voi
 
 int annex_fs_fsync(struct annex_fs *fs, uint32_t ino)
 {
-	struct fs_node *n;
+	struct fs_node *n = NULL;
 	int err = fs_enter(fs, false);
 
 	if (!err && !fs->read_only) {
@@ -261,6 +264,8 @@ int annex_fs_fsync(struct annex_fs *fs, uint32_t ino)
 			err = fs_files_sync(fs);
 		else if (!(err = fs_node_get(fs, ino, &n)))
 			err = fs_file_sync(fs, n);
+		if (!err && fs->super.n_journal)
+			err = fs_journal_sync(fs, n);
 	}
 	return fs_leave(fs, err);
 }

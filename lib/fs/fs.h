@@ -3,13 +3,14 @@
  * Things that the parts of the file system share.
  *
  * On the device. Block 0 has the superblock, the last block a copy of it. Between them lie the
- * bitmap of inodes, the bitmap of blocks, the table of inodes, and the blocks for files and
- * directories. Metadata are lines of 64 bytes: 60 of payload and a checksum of them and of where
- * they lie; a line of zeroes is good, and all zero. So the smallest thing that is stored is also
- * the smallest that is checked.
+ * bitmap of inodes, the bitmap of blocks, the table of inodes, the journal (ANNEX_FS_EXT4_LIKE),
+ * and the blocks for files and directories. Metadata are lines of 64 bytes: 60 of payload and a
+ * checksum of them and of where they lie; a line of zeroes is good, and all zero. So the smallest
+ * thing that is stored is also the smallest that is checked.
  *
  * Lock: one for the file system, taken by the public functions. Below it an operation (struct
- * fs_op) collects what changes, and commits it in one transaction of the device, or undoes it.
+ * fs_op) collects what changes, and commits it in one transaction of the device, or undoes it; or,
+ * ANNEX_FS_EXT4_LIKE, adds it to the transaction of the journal.
  */
 #ifndef ANNEX_FS_FS_H
 #define ANNEX_FS_FS_H
@@ -40,12 +41,14 @@ struct fs_line {
 
 /*
  * struct fs_super - Where everything is: blocks. @inodes: how many, number 0 is none.
- * @ibitmap, @bbitmap, @itable, @data: first blocks; the last block is the copy.
+ * @ibitmap, @bbitmap, @itable, @journal, @data: first blocks; the last block is the copy.
+ * @n_journal: 0 for ANNEX_FS_BYTEFS.
  */
 struct fs_super {
+	enum annex_fs_design design;
 	uint32_t blocks;
 	uint32_t inodes;
-	uint32_t ibitmap, bbitmap, itable, data;
+	uint32_t ibitmap, bbitmap, itable, journal, n_journal, data;
 };
 
 /* struct fs_dev - The endpoint. @clock: virtual time, or NULL. @due: of blocks that are under way.
@@ -62,22 +65,27 @@ struct fs_dev {
 
 /*
  * struct fs_buf - A block of metadata in host memory. @good: lines whose checksum has been looked
- * at. @dirty: lines that the operation has changed.
+ * at. @dirty: lines that the operation has changed. @joined: the transaction that is running has
+ * it. @logged: the journal has it, and it is not at its place.
  */
 struct fs_buf {
 	struct fs_buf *next; /* of its chain */
 	struct fs_buf *newer, *older;
 	uint32_t block;
 	enum annex_fs_class class;
+	bool joined, logged;
 	uint64_t good, dirty;
 	struct fs_line lines[FS_LINES];
 };
 
-/* struct fs_bufs - All of them. */
+/* struct fs_bufs - All of them. @pinned: those that are joined, behind those that only are logged;
+ * @idle: others, by when they were used. */
 struct fs_bufs {
 	struct fs_buf **chains;
-	uint32_t n;
-	struct fs_buf *oldest, *newest;
+	struct fs_buf_list {
+		struct fs_buf *oldest, *newest;
+	} idle, pinned;
+	uint32_t n_idle, n_pinned, n_joined;
 };
 
 /*
@@ -121,7 +129,7 @@ struct fs_page;
  * struct fs_node - A file that is in use. @refs: references that the caller has. @late: the inode
  * differs from the table's, as a read or a write has changed it. @pages: of it, in no order;
  * @dirty: those that are; @reserved: blocks that they may need; @writing: they go with the
- * operation.
+ * operation. @sequence: the transaction that had it last.
  */
 struct fs_node {
 	struct fs_node *next;
@@ -136,6 +144,7 @@ struct fs_node {
 	uint32_t reserved;
 	uint32_t next_read; /* the page behind those that were read last */
 	uint32_t goal;      /* the block behind the one that it got last */
+	uint64_t sequence;
 	struct fs_page *pages, *dirty;
 	struct fs_dir *dir;
 	struct fs_inode i;
@@ -196,6 +205,20 @@ struct fs_op {
 	uint32_t room_undo, room_stores, room_freed, room_fresh;
 };
 
+/*
+ * struct fs_journal - @sequence: of the transaction that is running; @head: where it goes in the
+ * journal. @freed: blocks that may be taken again when it has been committed; @revoked: those of
+ * them that the journal has. @busy: virtual time at which all that
+ * has been committed lasts.
+ */
+struct fs_journal {
+	uint64_t sequence;
+	uint32_t head;
+	uint32_t *freed, *revoked;
+	uint32_t n_freed, n_revoked;
+	uint64_t busy;
+};
+
 struct annex_fs {
 	pthread_mutex_t lock;
 	struct fs_dev dev;
@@ -205,6 +228,7 @@ struct annex_fs {
 	struct fs_nodes nodes;
 	struct fs_pages pages;
 	struct fs_op op;
+	struct fs_journal journal;
 	uint32_t alpha;
 	uint32_t reserved; /* blocks, for dirty pages */
 	uint32_t generation;

@@ -12,9 +12,11 @@
 #include "commit.h"
 #include "dev.h"
 #include "enter.h"
+#include "journal.h"
 #include "node.h"
 #include "orphan.h"
 #include "page.h"
+#include "replay.h"
 #include "super.h"
 
 #define CACHE (64ull << 20)
@@ -51,6 +53,8 @@ static void give_back(struct annex_fs *fs)
 	fs_bitmap_free(&fs->inodes);
 	fs_bitmap_free(&fs->blocks);
 	fs_op_free(&fs->op);
+	free(fs->journal.freed);
+	free(fs->journal.revoked);
 	pthread_mutex_destroy(&fs->lock);
 	free(fs);
 }
@@ -89,11 +93,30 @@ static uint64_t blocks_of(struct annex_cxlssd *s)
 	return annex_cxlssd_bytes(s) / FS_BLOCK;
 }
 
+static int copy(void *ctx, uint32_t block, enum annex_fs_class class, const struct fs_line *lines)
+{
+	return fs_buf_log(ctx, block, class, lines);
+}
+
+/* What a crash left in the journal is in memory then, and at its places, if it may be. */
+static int replay(struct annex_fs *fs)
+{
+	struct fs_journal *j = &fs->journal;
+	int err;
+
+	if (!fs->super.n_journal)
+		return 0;
+	err = fs_journal_replay(&fs->dev, &fs->super, copy, fs, &j->sequence, &j->head);
+	return err || fs->read_only ? err : fs_journal_close(fs);
+}
+
 static int load(struct annex_fs *fs)
 {
 	const struct fs_super *s = &fs->super;
 	int err = fs_super_load(&fs->dev, 0, blocks_of(fs->dev.s), &fs->super);
 
+	if (!err)
+		err = replay(fs);
 	if (!err)
 		err = fs_bitmap_load(fs, &fs->inodes, s->ibitmap, s->inodes);
 	if (!err)
@@ -142,6 +165,8 @@ int annex_fs_unmount(struct annex_fs *fs)
 		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next)
 			if (n->i.mode && !n->i.nlink)
 				err = fs_node_end(fs, n);
+	if (!err && !fs->read_only && fs->super.n_journal)
+		err = fs_journal_close(fs);
 	give_back(fs);
 	return err;
 }
@@ -170,10 +195,11 @@ static int begin(struct annex_fs *fs)
 	err = write_super(&fs->dev, tx, &fs->super, 0);
 	if (!err)
 		err = write_super(&fs->dev, tx, &fs->super, fs->super.blocks - 1);
-	if (!err)
-		return fs_dev_commit(&fs->dev, tx);
-	annex_cxlssd_abort(tx);
-	return err;
+	if (err)
+		annex_cxlssd_abort(tx);
+	else
+		err = fs_dev_commit(&fs->dev, tx);
+	return err || !fs->super.n_journal ? err : fs_journal_reset(&fs->dev, &fs->super, 1);
 }
 
 /* The root, and what is never free. */
@@ -188,17 +214,21 @@ static int make_root(struct annex_fs *fs)
 		err = fs_node_new(fs, &what, &root);
 	if (!err)
 		root->i.rdev = ANNEX_FS_ROOT;
-	return fs_op_end(fs, err);
+	err = fs_op_end(fs, err);
+	return err || !fs->super.n_journal ? err : fs_journal_close(fs);
 }
 
 int annex_fs_mkfs(struct annex_cxlssd *s, const struct annex_fs_mkfs_opts *opts)
 {
+	const enum annex_fs_design design = opts ? opts->design : ANNEX_FS_BYTEFS;
 	struct fs_super super;
 	struct annex_fs *fs;
 	int err = check_device(s);
 
+	if (!err && design >= ANNEX_FS_DESIGNS)
+		err = annex_fail(-EINVAL, "file system: there is no design %d", design);
 	if (!err)
-		err = fs_super_plan(&super, blocks_of(s), opts ? opts->inodes : 0);
+		err = fs_super_plan(&super, blocks_of(s), opts ? opts->inodes : 0, design);
 	if (!err)
 		err = make(s, NULL, &fs);
 	if (err)
@@ -217,6 +247,7 @@ void annex_fs_get_stats(struct annex_fs *fs, struct annex_fs_stats *out)
 {
 	fs_enter(fs, false);
 	*out = (struct annex_fs_stats){
+		.design = fs->super.design,
 		.blocks = fs->blocks.n,
 		.free_blocks = fs->blocks.free > fs->reserved ? fs->blocks.free - fs->reserved : 0,
 		.inodes = fs->inodes.n - 1,
@@ -224,6 +255,7 @@ void annex_fs_get_stats(struct annex_fs *fs, struct annex_fs_stats *out)
 		.commits = fs->dev.commits,
 		.cached = (uint64_t)fs->pages.n * FS_BLOCK,
 	};
+	out->free_blocks += fs->journal.n_freed;
 	memcpy(out->read, fs->dev.read, sizeof(out->read));
 	memcpy(out->written, fs->dev.written, sizeof(out->written));
 	fs_leave(fs, 0);

@@ -210,6 +210,19 @@ int annex_fs_make(struct annex_fs *fs, uint32_t parent, const char *name,
 	return made(fs, err, n, out);
 }
 
+static int write_target(struct annex_fs *fs, uint32_t block, const char *target, uint32_t length)
+{
+	char whole[FS_BLOCK] = {0};
+	int err;
+
+	if (fs->super.n_journal) {
+		memcpy(whole, target, length);
+		return fs_dev_write_blocks(&fs->dev, ANNEX_FS_DATA, block, whole, 1);
+	}
+	err = fs_op_fresh(fs, block);
+	return err ? err : fs_op_store(fs, (uint64_t)block * FS_BLOCK, target, length);
+}
+
 /* The target lies in the inode where the map would, or in a block. */
 static int set_target(struct annex_fs *fs, struct fs_node *n, const char *target, uint32_t length)
 {
@@ -223,9 +236,7 @@ static int set_target(struct annex_fs *fs, struct fs_node *n, const char *target
 	}
 	err = fs_block_take(fs, 0, &block);
 	if (!err)
-		err = fs_op_fresh(fs, block);
-	if (!err)
-		err = fs_op_store(fs, (uint64_t)block * FS_BLOCK, target, length);
+		err = write_target(fs, block, target, length);
 	n->i.map[0] = block;
 	n->i.blocks = 1;
 	return err;

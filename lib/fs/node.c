@@ -142,7 +142,8 @@ static bool sound(const struct annex_fs *fs, const struct fs_inode *i)
 	return i->orphan < fs->super.inodes;
 }
 
-static int load(struct annex_fs *fs, uint32_t ino, struct fs_inode *i)
+/* *@sequence: a transaction in which it may have changed. */
+static int load(struct annex_fs *fs, uint32_t ino, struct fs_inode *i, uint64_t *sequence)
 {
 	const uint8_t *first, *second;
 	uint32_t block, line;
@@ -158,6 +159,7 @@ static int load(struct annex_fs *fs, uint32_t ino, struct fs_inode *i)
 	if (err)
 		return err;
 	fs_inode_unpack(i, first, second);
+	*sequence = b->joined ? fs->journal.sequence : 0;
 	if (!i->mode)
 		return -ESTALE;
 	return sound(fs, i) ? 0 : annex_fail(-EIO, "file system: inode %u is damaged", ino);
@@ -182,6 +184,7 @@ static struct fs_node *add(struct annex_fs *fs, uint32_t ino)
 int fs_node_get(struct annex_fs *fs, uint32_t ino, struct fs_node **out)
 {
 	struct fs_inode i;
+	uint64_t sequence;
 	int err;
 
 	if (!ino || ino >= fs->super.inodes)
@@ -189,13 +192,14 @@ int fs_node_get(struct annex_fs *fs, uint32_t ino, struct fs_node **out)
 	for (*out = *chain(&fs->nodes, ino); *out; *out = (*out)->next)
 		if ((*out)->ino == ino)
 			return (*out)->i.mode ? 0 : -ESTALE;
-	err = load(fs, ino, &i);
+	err = load(fs, ino, &i, &sequence);
 	if (err)
 		return err;
 	*out = add(fs, ino);
 	if (!*out)
 		return -ENOMEM;
 	(*out)->i = i;
+	(*out)->sequence = sequence;
 	return 0;
 }
 

@@ -186,7 +186,7 @@ static int fill(struct annex_fs *fs, struct fs_page *page, uint64_t need)
 		zero(page);
 		return 0;
 	}
-	return fs->twice || __builtin_popcountll(lacks) > (int)FEW
+	return fs->twice || fs->super.n_journal || __builtin_popcountll(lacks) > (int)FEW
 		       ? fill_block(fs, page, pointer)
 		       : fill_lines(fs, page, pointer, lacks);
 }
@@ -248,9 +248,14 @@ static int store_lines(struct annex_fs *fs, const struct fs_page *p, uint32_t bl
 	return err;
 }
 
+static int write_block(struct annex_fs *fs, const struct fs_page *p, uint32_t block)
+{
+	return fs_dev_write_blocks(&fs->dev, ANNEX_FS_DATA, block, p->data, 1);
+}
+
 /*
  * A page that has a block, by lines into it, or as a whole to another one: the old one is what a
- * crash finds before the commit.
+ * crash finds before the commit. ANNEX_FS_EXT4_LIKE writes over it.
  */
 static int write_page(struct annex_fs *fs, struct fs_page *p, bool by_lines)
 {
@@ -262,6 +267,10 @@ static int write_page(struct annex_fs *fs, struct fs_page *p, bool by_lines)
 	if (err)
 		return err;
 	hole = !pointer || pointer & FS_UNWRITTEN;
+	if (!hole && fs->super.n_journal) {
+		err = fill(fs, p, FS_ALL);
+		return err ? err : write_block(fs, p, pointer);
+	}
 	if (!hole && (by_lines || p->in_place))
 		return store_lines(fs, p, pointer);
 	if (!by_lines || hole)
@@ -281,7 +290,7 @@ static int write_page(struct annex_fs *fs, struct fs_page *p, bool by_lines)
 	if (err)
 		return err;
 	if (!by_lines)
-		return fs_dev_write_blocks(&fs->dev, ANNEX_FS_DATA, block, p->data, 1);
+		return write_block(fs, p, block);
 	err = fs_op_fresh(fs, block);
 	return err ? err : store_lines(fs, p, block);
 }
@@ -316,7 +325,8 @@ int fs_pages_write(struct annex_fs *fs, struct fs_node *n, uint32_t alpha)
 	qsort(pages, i, sizeof(struct fs_page *), by_index);
 	for (uint32_t k = 0; !err && k < i; k++) {
 		const uint32_t dirty = (uint32_t)__builtin_popcountll(pages[k]->dirty);
-		const bool few = !fs->twice && dirty * 100 <= alpha * FS_LINES;
+		const bool few = !fs->twice && !fs->super.n_journal &&
+				 dirty * 100 <= alpha * FS_LINES;
 
 		lines += few ? dirty : 0;
 		err = write_page(fs, pages[k], few && lines <= MOST_LINES);

@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "buf.h"
 #include "dev.h"
+#include "journal.h"
 #include "super.h"
 
 #define LEAST 16u /* blocks for files that a file system has at least */
@@ -13,9 +14,21 @@ static uint64_t up(uint64_t n, uint64_t by)
 	return (n + by - 1) / by;
 }
 
-int fs_super_plan(struct fs_super *s, uint64_t blocks, uint64_t inodes)
+/* A 64th, as far as that is a journal. */
+static uint32_t plan_journal(enum annex_fs_design design, uint64_t blocks)
 {
-	uint64_t bits, itable, data, least;
+	const uint64_t n = blocks / 64;
+
+	if (design == ANNEX_FS_BYTEFS)
+		return 0;
+	return n < FS_JOURNAL_LEAST ? FS_JOURNAL_LEAST
+				    : (uint32_t)(n < FS_JOURNAL_MOST ? n : FS_JOURNAL_MOST);
+}
+
+int fs_super_plan(struct fs_super *s, uint64_t blocks, uint64_t inodes, enum annex_fs_design design)
+{
+	const uint32_t n_journal = plan_journal(design, blocks);
+	uint64_t bits, itable, journal, least;
 
 	if (blocks > FS_BLOCKS_MAX)
 		return annex_fail(-EFBIG, "file system: %llu blocks, %u at most", (ull)blocks,
@@ -30,20 +43,23 @@ int fs_super_plan(struct fs_super *s, uint64_t blocks, uint64_t inodes)
 	itable = 1 + up(inodes, FS_BLOCK_BITS);
 	/* As many bits as if there were no other metadata. */
 	bits = up(blocks, FS_BLOCK_BITS);
-	data = itable + bits + inodes / FS_INODES;
-	least = data + LEAST + 1;
+	journal = itable + bits + inodes / FS_INODES;
+	least = journal + n_journal + LEAST + 1;
 	if (least > blocks)
 		return annex_fail(-ENOSPC,
 				  "file system: %llu blocks of %u bytes are too few for %llu "
 				  "inodes: %llu at least",
 				  (ull)blocks, FS_BLOCK, (ull)inodes, (ull)least);
 	*s = (struct fs_super){
+		.design = design,
 		.blocks = (uint32_t)blocks,
 		.inodes = (uint32_t)inodes,
 		.ibitmap = 1,
 		.bbitmap = (uint32_t)itable,
 		.itable = (uint32_t)(itable + bits),
-		.data = (uint32_t)data,
+		.journal = (uint32_t)journal,
+		.n_journal = n_journal,
+		.data = (uint32_t)journal + n_journal,
 	};
 	return 0;
 }
@@ -70,6 +86,7 @@ void fs_super_pack(const struct fs_super *s, uint8_t *payload)
 	put32(payload + 24, s->bbitmap);
 	put32(payload + 28, s->itable);
 	put32(payload + 32, s->data);
+	put32(payload + 36, s->design);
 }
 
 int fs_super_load(struct fs_dev *d, uint32_t block, uint64_t blocks, struct fs_super *out)
@@ -90,9 +107,13 @@ int fs_super_load(struct fs_dev *d, uint32_t block, uint64_t blocks, struct fs_s
 		return annex_fail(-EPROTONOSUPPORT,
 				  "file system: version %u, this program knows %u",
 				  get32(l.payload + 8), FS_VERSION);
-	/* All else follows from these two. */
+	if (get32(l.payload + 36) >= ANNEX_FS_DESIGNS)
+		return annex_fail(-EPROTONOSUPPORT, "file system: of a design that this program "
+						    "does not know");
+	/* All else follows from these three. */
 	if (get32(l.payload + 12) != blocks || get32(l.payload + 16) < FS_INODES ||
-	    fs_super_plan(&want, blocks, get32(l.payload + 16) - 1))
+	    fs_super_plan(&want, blocks, get32(l.payload + 16) - 1,
+			  (enum annex_fs_design)get32(l.payload + 36)))
 		return annex_fail(-EILSEQ,
 				  "file system: made for a device of %u blocks, this has %llu",
 				  get32(l.payload + 12), (ull)blocks);

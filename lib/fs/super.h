@@ -11,7 +11,8 @@
 #define FS_VERSION 1u
 
 /* fs_super_plan() - Where everything goes on a device of so many blocks; -ENOSPC. */
-int fs_super_plan(struct fs_super *s, uint64_t blocks, uint64_t inodes);
+int fs_super_plan(struct fs_super *s, uint64_t blocks, uint64_t inodes,
+		  enum annex_fs_design design);
 
 void fs_super_pack(const struct fs_super *s, uint8_t *payload);
 

@@ -53,7 +53,7 @@ offers "$devices" train --storage ''
 offers "simulate" cxl ''
 offers "cxl-gpu conv3 cfd" cxl simulate c
 offers "mkfs mount fsck stat dump" fs ''
-offers "--force --inodes= --size= --json --help" fs mkfs --
+offers "--design= --force --inodes= --size= --json --help" fs mkfs --
 offers "" fs mount ''
 offers "dram dynamic ds" cxl simulate --config d
 offers "store store-p99" cxl simulate --show st

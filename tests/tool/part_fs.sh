@@ -52,6 +52,7 @@ for bad in 'new?size=64M&page=512' 'new?size=64M&log=none' 'new?size=1K' 'new?si
 	refused "a device that cannot be, $bad" "new" "${fs[@]}" mkfs "cxlssd:$bad"
 done
 refused "too many inodes" "too few for" "${fs[@]}" mkfs --size 64M --inodes 1G new
+refused "no such design" "none of bytefs" "${fs[@]}" mkfs --design xfs --size 64M new
 refused "no size" "--size=1G" "${fs[@]}" mkfs new
 echo text >text
 refused "over a text" "no backing file" "${fs[@]}" mkfs --force text
@@ -356,10 +357,39 @@ fs_killed()
 	unmounted "an end" fusermount3 -u "$at"
 }
 
+# Nobody calls fsync.
+fs_commits()
+{
+	local before until=$((SECONDS + 20))
+	holds "a mount that writes back every second" mounts --commit 1
+	echo late >"$at/late"
+	before=$(cksum <disk)
+	while [ "$(cksum <disk)" = "$before" ] && [ $SECONDS -lt $until ]; do :; done
+	kill -KILL $server
+	wait $server 2>/dev/null
+	claim "which was killed" fusermount3 -u -z "$at"
+	holds "is mounted again" mounts
+	holds "what was written is there" test "$(cat "$at/late")" = late
+	unmounted "an end" fusermount3 -u "$at"
+}
+
+fs_by_blocks()
+{
+	claim "a file system by blocks" "${fs[@]}" mkfs --force --design ext4-like disk --json
+	holds "says what it is" grep -q '"design": "ext4-like"' out
+	holds "its mount" mounts
+	holds "takes a tree" fs_tree
+	unmounted "an end of it" fusermount3 -u "$at"
+	fs_killed
+	fs_commits
+}
+
 if mounts && mountpoint -q "$at"; then
 	fs_mounted
 	fs_busy
 	fs_killed
+	fs_commits
+	fs_by_blocks
 else
 	skip "mounting: $(cat said)"
 fi

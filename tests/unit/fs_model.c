@@ -574,26 +574,41 @@ void fs_model_compare(struct fs_model *m)
 	}
 }
 
-void fs_model_open(struct fs_model *m, struct annex_cxlssd *s, const struct annex_fs_opts *opts)
+void fs_model_open(struct fs_model *m, struct annex_cxlssd *s, enum annex_fs_design design,
+		   const struct annex_fs_opts *opts)
 {
+	const struct annex_fs_mkfs_opts how = {.design = design};
+
 	memset(m, 0, sizeof(*m));
 	m->s = s;
 	m->opts = opts ? *opts : m->opts;
-	CU_ASSERT_EQUAL_FATAL(annex_fs_mkfs(s, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_fs_mkfs(s, &how), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_fs_mount(s, &m->opts, &m->fs), 0);
 	m->file[ROOT] = (struct fs_model_file){
 		.ino = ANNEX_FS_ROOT, .mode = S_IFDIR | 0755, .nlink = 2, .parent = ROOT};
 }
 
-void fs_model_remount(struct fs_model *m)
+void fs_model_lose(struct fs_model *m)
 {
-	same(m, annex_fs_unmount(m->fs), 0);
+	annex_fs_unmount(m->fs);
+	m->fs = NULL;
+}
+
+void fs_model_find(struct fs_model *m, struct annex_cxlssd *s)
+{
+	m->s = s;
 	for (uint32_t f = 2; f < MODEL_FILES; f++) {
 		m->file[f].held = 0;
 		if (m->file[f].ino)
 			end_unused(m, f);
 	}
 	CU_ASSERT_EQUAL_FATAL(annex_fs_mount(m->s, &m->opts, &m->fs), 0);
+}
+
+void fs_model_remount(struct fs_model *m)
+{
+	same(m, annex_fs_unmount(m->fs), 0);
+	fs_model_find(m, m->s);
 }
 
 void fs_model_close(struct fs_model *m)

@@ -42,11 +42,15 @@ struct fs_model {
 const char *fs_model_name(uint32_t i);
 
 /* fs_model_open() - Make both. fs_model_step() - One operation. fs_model_compare() - All that is in
- * both. fs_model_remount() - Unmount and mount. fs_model_close() - Unmount, and free. */
-void fs_model_open(struct fs_model *m, struct annex_cxlssd *s, const struct annex_fs_opts *opts);
+ * both. fs_model_remount() - Unmount and mount. fs_model_close() - Unmount, and free.
+ * fs_model_lose() - Unmount from a device that fails. fs_model_find() - Mount on another one. */
+void fs_model_open(struct fs_model *m, struct annex_cxlssd *s, enum annex_fs_design design,
+		   const struct annex_fs_opts *opts);
 void fs_model_step(struct fs_model *m, uint64_t *rng);
 void fs_model_compare(struct fs_model *m);
 void fs_model_remount(struct fs_model *m);
+void fs_model_lose(struct fs_model *m);
+void fs_model_find(struct fs_model *m, struct annex_cxlssd *s);
 void fs_model_close(struct fs_model *m);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "../cleanup.h"
 #include "../cli.h"
@@ -18,14 +19,29 @@
 struct mkfs {
 	const char *image;
 	uint64_t size, inodes;
+	enum annex_fs_design design;
 	bool force, json;
 };
+
+static int set_design(void *opts, const char *opt, char *arg)
+{
+	struct mkfs *m = opts;
+
+	for (unsigned int i = 0; i < ANNEX_FS_DESIGNS; i++) {
+		m->design = (enum annex_fs_design)i;
+		if (!strcmp(arg, totals_design(m->design)))
+			return 0;
+	}
+	return err_set(-EINVAL, "%s: \"%s\" is none of bytefs, ext4-like", opt, arg);
+}
 
 static const struct cli_option options[] = {
 	{"size", 0, "SIZE", 1, OPT_SIZE(struct mkfs, size, 1, BYTES_MAX),
 	 "Bytes of the device, where the file is not there yet"},
 	{"inodes", 0, "N", 1, OPT_SIZE(struct mkfs, inodes, 1, UINT32_MAX),
 	 "Files that it can have (one for each 16 KiB, at least 1024)"},
+	{"design", 0, "DESIGN", 1, OPT_CALL(set_design),
+	 "How it is kept: bytefs, or ext4-like, a journal of blocks, to compare with (bytefs)"},
 	{"force", 0, NULL, 1, OPT_FLAG(struct mkfs, force),
 	 "The device may hold something: that is lost"},
 	CLI_JSON(struct mkfs, json),
@@ -87,7 +103,7 @@ static int give_root(struct image *i)
 
 static int make(const struct mkfs *m, struct image *i)
 {
-	const struct annex_fs_mkfs_opts opts = {.inodes = m->inodes};
+	const struct annex_fs_mkfs_opts opts = {.inodes = m->inodes, .design = m->design};
 	int err = m->force ? 0 : check_empty(i);
 
 	if (err)

@@ -13,11 +13,13 @@
 #include "../commands.h"
 #include "../error.h"
 #include "background.h"
+#include "flusher.h"
 #include "image.h"
 #include "journal.h"
 #include "mounts.h"
 #include "server.h"
 
+#define COMMIT 5u /* seconds, as other file systems have it */
 #define CACHE_MAX (1ull << 40)
 
 struct mount_opts {
@@ -25,6 +27,7 @@ struct mount_opts {
 	unsigned int n_args;
 	char options[PATH_MAX];
 	struct annex_fs_opts fs;
+	uint32_t commit;
 	bool foreground;
 };
 
@@ -53,6 +56,8 @@ static const struct cli_option options[] = {
 	{"alpha", 0, "N", 1, OPT_U32(struct mount_opts, fs.alpha, 1, 100),
 	 "A page of which more than N percent have changed is written as a block, others line by "
 	 "line (50)"},
+	{"commit", 0, "SECONDS", 1, OPT_U32(struct mount_opts, commit, 1, 86400),
+	 "What has been written and not fsynced is written back so often (5)"},
 	{0}};
 
 /* The last of ro and rw counts. */
@@ -113,6 +118,7 @@ static int serve(const struct mount_opts *o, const char *dir, struct image *i, i
 {
 	char *source = realpath(i->path, NULL);
 	const struct server_opts opts = {source, dir, o->options};
+	struct flusher *f = NULL;
 	struct server *s;
 	int err = source ? server_open(&opts, i->fs, &s) : err_sys("%s", i->path);
 
@@ -121,8 +127,11 @@ static int serve(const struct mount_opts *o, const char *dir, struct image *i, i
 		return err;
 	if (pipe >= 0)
 		err = background_ready(pipe);
+	if (!err && !o->fs.read_only)
+		err = flusher_start(i->fs, o->commit ? o->commit : COMMIT, &f);
 	if (!err)
 		err = server_run(s);
+	flusher_stop(f);
 	server_close(s);
 	return err;
 }

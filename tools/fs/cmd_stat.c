@@ -14,11 +14,17 @@ struct stat_opts {
 
 static const struct cli_option options[] = {CLI_JSON(struct stat_opts, json), {0}};
 
+const char *totals_design(enum annex_fs_design design)
+{
+	return design == ANNEX_FS_BYTEFS ? "bytefs" : "ext4-like";
+}
+
 void totals_report(struct out *out, struct image *i)
 {
 	struct annex_fs_stats s;
 
 	annex_fs_get_stats(i->fs, &s);
+	out_text(out, "design", "design", totals_design(s.design));
 	out_bytes(out, "device_bytes", "device", annex_cxlssd_bytes(i->s));
 	out_bytes(out, "bytes", "for files", s.blocks * ANNEX_FS_BLOCK);
 	out_bytes(out, "free_bytes", "free", s.free_blocks * ANNEX_FS_BLOCK);

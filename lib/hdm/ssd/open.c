@@ -101,11 +101,11 @@ static int read_times(const struct annex_uri *uri, struct ssd_config *c)
 static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *c)
 {
 	static const char *const keys[] = {
-		"window",   "format",    "size",          "media",         "channels", "dies",
-		"planes",   "pages",     "page",          "spare",         "dram",     "log",
-		"log_size", "unit",      "queue",         "durable",       "delay",    "look_ns",
-		"dram_ns",  "append_ns", "media_percent", "erase_percent", "fetch",    "buffered",
-		NULL};
+		"window",        "format",        "size",     "media",    "channels",
+		"dies",          "planes",        "pages",    "page",     "spare",
+		"dram",          "log",           "log_size", "unit",     "queue",
+		"durable",       "delay",         "look_ns",  "dram_ns",  "append_ns",
+		"media_percent", "erase_percent", "fetch",    "buffered", NULL};
 	int err = annex_uri_check_keys(uri, range ? keys : keys + 2);
 
 	if (!err && strcmp(uri->scheme, "cxlssd"))
