@@ -292,6 +292,13 @@ static int grow(struct annex_fs *fs, struct fs_node *n)
 	return 0;
 }
 
+int fs_dir_begin(struct annex_fs *fs, struct fs_node *n)
+{
+	int err = load(fs, n);
+
+	return err ? err : grow(fs, n);
+}
+
 /* A payload at a line of the directory, to be changed. */
 static int change_line(struct annex_fs *fs, struct fs_node *n, uint32_t at, uint8_t **payload)
 {

@@ -18,6 +18,7 @@
 #include "journal.h"
 #include "mounts.h"
 #include "server.h"
+#include "traffic.h"
 
 #define COMMIT 5u /* seconds, as other file systems have it */
 #define CACHE_MAX (1ull << 40)
@@ -28,7 +29,7 @@ struct mount_opts {
 	char options[PATH_MAX];
 	struct annex_fs_opts fs;
 	uint32_t commit;
-	bool foreground;
+	bool foreground, report, json;
 };
 
 static int add_options(void *opts, const char *opt, char *arg)
@@ -58,6 +59,9 @@ static const struct cli_option options[] = {
 	 "line (50)"},
 	{"commit", 0, "SECONDS", 1, OPT_U32(struct mount_opts, commit, 1, 86400),
 	 "What has been written and not fsynced is written back so often (5)"},
+	{"report", 0, NULL, 1, OPT_FLAG(struct mount_opts, report),
+	 "With --foreground: tell in the end what went over which interface"},
+	CLI_JSON(struct mount_opts, json),
 	{0}};
 
 /* The last of ro and rw counts. */
@@ -138,14 +142,21 @@ static int serve(const struct mount_opts *o, const char *dir, struct image *i, i
 
 static int mount_and_serve(const struct mount_opts *o, const char *dir, int pipe)
 {
+	struct traffic traffic;
 	struct image i;
 	int err = image_open(&i, o->args[0]);
 
 	if (err)
 		return err;
 	err = image_mount(&i, &o->fs);
-	if (!err)
+	if (!err) {
+		traffic_begin(&traffic, &i);
 		err = serve(o, dir, &i, pipe);
+		traffic_end(&traffic, &i);
+		err = image_unmount(&i, err);
+	}
+	if (!err && o->report)
+		err = traffic_report(&traffic, &i, o->json);
 	return image_close(&i, err);
 }
 
@@ -186,6 +197,10 @@ int fs_mount(int argc, char **argv)
 	if (!err && o->n_args < 2)
 		err = err_set(-EINVAL, "name the directory too, as annex fs mount %s /mnt",
 			      o->args[0]);
+	if (!err && (o->report || o->json) && !o->foreground)
+		err = err_set(-EINVAL, "--report and --json need --foreground");
+	if (!err && o->json && !o->report)
+		err = err_set(-EINVAL, "--json needs --report");
 	if (!err)
 		err = check_fuse();
 	if (!err)
