@@ -177,8 +177,7 @@ static int write_super(struct fs_dev *d, struct annex_cxlssd_tx *tx, const struc
 {
 	struct fs_line l;
 
-	fs_super_pack(s, l.payload);
-	l.crc = fs_line_sum(&l, block, 0);
+	fs_super_line(s, block, &l);
 	return fs_dev_store(d, tx, ANNEX_FS_INODE, (uint64_t)block * FS_BLOCK, &l, sizeof(l));
 }
 

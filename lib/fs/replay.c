@@ -10,6 +10,7 @@
 #include "dev.h"
 #include "journal.h"
 #include "replay.h"
+#include "super.h"
 
 /* struct tag - @at: where the journal has the block; 0: it is revoked. @order: among all. */
 struct tag {
@@ -176,6 +177,9 @@ int fs_journal_replay(struct fs_dev *d, const struct fs_super *s,
 			continue;
 		c.at = t->at;
 		err = read_next(&c);
+		/* Where everything is never changes, whatever a journal has. */
+		if (!err && !t->block)
+			fs_super_line(s, t->block, c.lines);
 		if (!err)
 			err = copy(ctx, t->block, t->class, c.lines);
 	}

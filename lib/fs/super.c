@@ -75,6 +75,12 @@ static uint32_t get32(const uint8_t *p)
 	return p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+void fs_super_line(const struct fs_super *s, uint32_t block, struct fs_line *out)
+{
+	fs_super_pack(s, out->payload);
+	out->crc = fs_line_sum(out, block, 0);
+}
+
 void fs_super_pack(const struct fs_super *s, uint8_t *payload)
 {
 	memset(payload, 0, FS_PAYLOAD);

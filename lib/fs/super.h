@@ -14,7 +14,9 @@
 int fs_super_plan(struct fs_super *s, uint64_t blocks, uint64_t inodes,
 		  enum annex_fs_design design);
 
+/* fs_super_pack() - Its payload. fs_super_line() - Line 0 of the superblock at @block. */
 void fs_super_pack(const struct fs_super *s, uint8_t *payload);
+void fs_super_line(const struct fs_super *s, uint32_t block, struct fs_line *out);
 
 /* fs_super_load() - Read it from line 0 of block @block of a device with @blocks: -EILSEQ (none),
  * -EPROTONOSUPPORT. */

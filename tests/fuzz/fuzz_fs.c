@@ -4,7 +4,7 @@
  * an answer; checked and mended, it has no fault any more, and can be written to.
  *
  * Each 8 bytes change the device: a block of metadata, a line of it, a byte in that, with the
- * checksum put right or not.
+ * checksum put right or not. A byte more: the design is ext4-like, and the journal has something.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 
 #define STEPS 64u
 #define FILES 300u /* that a walk looks at */
+#define FAR 1024u  /* blocks of a journal, as it is on a small device */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,16 +42,18 @@ static uint32_t make(struct annex_fs *fs, uint32_t dir, const char *name, uint32
 	return a.ino;
 }
 
-/* Directories, a file with holes and a map of two levels, links, attributes. */
-static void fill(struct annex_cxlssd *s)
+/* Directories, a file with holes and a map of two levels, links, attributes. @in: the device before
+ * it is unmounted: there are transactions in the journal. */
+static void fill(struct annex_cxlssd *s, enum annex_fs_design design, uint8_t *in)
 {
+	const struct annex_fs_mkfs_opts how = {.design = design};
 	const struct annex_fs_new what = {0};
 	struct annex_fs_attr a;
 	struct annex_fs *fs = NULL;
 	char buf[300] = "data";
 	uint32_t d, f;
 
-	require(!annex_fs_mkfs(s, NULL) && !annex_fs_mount(s, NULL, &fs));
+	require(!annex_fs_mkfs(s, &how) && !annex_fs_mount(s, NULL, &fs));
 	d = make(fs, ANNEX_FS_ROOT, "d", S_IFDIR | 0755);
 	f = make(fs, d, "f", S_IFREG | 0644);
 	make(fs, d, "another", S_IFIFO | 0600);
@@ -61,14 +64,47 @@ static void fill(struct annex_cxlssd *s)
 	buf[sizeof(buf) - 1] = 0;
 	require(!annex_fs_symlink(fs, ANNEX_FS_ROOT, "s", buf, &what, &a));
 	require(!annex_fs_link(fs, f, ANNEX_FS_ROOT, "g", &a));
+	require(!annex_fs_fsync(fs, 0));
 	require(!annex_fs_setxattr(fs, f, "user.a", "value", 5, 0));
+	require(!annex_fs_rename(fs, d, "another", ANNEX_FS_ROOT, "other", 0));
+	require(!annex_fs_rmdir(fs, d, "e"));
+	require(!annex_fs_fsync(fs, 0));
+	require(!annex_cxlssd_read_blocks(s, 0, in, annex_cxlssd_bytes(s), NULL));
 	require(!annex_fs_unmount(fs));
+}
+
+/* A device with such a file system; each design is made once. */
+static struct annex_cxlssd *start(enum annex_fs_design design)
+{
+	static const char *const uris[] = {"cxlssd:?size=1M&dram=1M&log=bytefs&durable=model",
+					   "cxlssd:?size=6M&dram=1M&log=bytefs&durable=model"};
+	static uint8_t *images[ANNEX_FS_DESIGNS];
+	static const uint8_t none[FS_BLOCK];
+	struct annex_cxlssd *s;
+	uint64_t bytes;
+
+	require(!annex_cxlssd_open(uris[design], &s));
+	bytes = annex_cxlssd_bytes(s);
+	if (!images[design]) {
+		struct annex_cxlssd *first = NULL;
+
+		images[design] = malloc(bytes);
+		require(images[design] && !annex_cxlssd_open(uris[design], &first));
+		fill(first, design, images[design]);
+		annex_cxlssd_close(first);
+	}
+	for (uint64_t at = 0; at < bytes; at += FS_BLOCK)
+		if (memcmp(images[design] + at, none, FS_BLOCK) != 0)
+			require(!annex_cxlssd_write_blocks(s, at, images[design] + at, FS_BLOCK,
+							   NULL));
+	return s;
 }
 
 static void change(struct annex_cxlssd *s, const struct step *p)
 {
 	const uint32_t blocks = (uint32_t)(annex_cxlssd_bytes(s) / FS_BLOCK);
-	const uint32_t block = p->block == 255 ? blocks - 1 : p->block % 64 % blocks;
+	const uint32_t far = blocks > 1024 && p->block % 64 >= 48 ? FAR : 0;
+	const uint32_t block = p->block == 255 ? blocks - 1 : (p->block % 64 + far) % blocks;
 	const uint64_t at = ((uint64_t)block * FS_LINES + p->line % FS_LINES) * FS_LINE;
 	struct fs_line l;
 
@@ -153,8 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct annex_cxlssd *s;
 	struct annex_fs *fs;
 
-	require(!annex_cxlssd_open("cxlssd:?size=1M&dram=1M&log=bytefs&durable=model", &s));
-	fill(s);
+	s = start(size % sizeof(struct step) == 1 ? ANNEX_FS_EXT4_LIKE : ANNEX_FS_BYTEFS);
 	for (uint32_t i = 0; i < STEPS && size >= sizeof(struct step); i++) {
 		struct step p;
 
