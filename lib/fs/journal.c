@@ -322,13 +322,11 @@ int fs_journal_commit(struct annex_fs *fs)
 
 int fs_journal_close(struct annex_fs *fs)
 {
-	const uint64_t now = enter(fs);
-	int err = commit(fs);
+	int err;
 
-	if (!err)
-		err = checkpoint(fs);
-	leave(fs, now);
-	return err;
+	enter(fs);
+	err = commit(fs);
+	return err ? err : checkpoint(fs);
 }
 
 int fs_journal_sync(struct annex_fs *fs, const struct fs_node *n)

@@ -292,7 +292,7 @@ fs_wrote()
 fs_mounted()
 {
 	local words
-	for words in tree links renames sizes direct mapping unnamed attributes group extended \
+	for words in tree links tmpfile renames sizes direct mapping unnamed attributes group extended \
 		names full; do
 		holds "$words" "fs_$words"
 	done
@@ -315,6 +315,22 @@ fs_mounted()
 	refused "an option of no kind" "bogus" "${fs[@]}" mount -o bogus disk "$at"
 	refused "no directory" "no directory" "${fs[@]}" mount disk text
 	refused "none at all" "No such file" "${fs[@]}" mount disk none
+}
+
+# O_TMPFILE, where libfuse has it: a file without a name gets one.
+fs_tmpfile()
+{
+	python3 - "$at" <<-'EOF'
+	import errno, os, sys
+	try:
+	    fd = os.open(sys.argv[1], os.O_TMPFILE | os.O_RDWR, 0o600)
+	except OSError as e:
+	    sys.exit(e.errno != errno.EOPNOTSUPP)
+	os.write(fd, b"named late")
+	name = sys.argv[1] + "/late-name"
+	os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=0, follow_symlinks=True)
+	sys.exit(open(name).read() != "named late" or os.stat(name).st_nlink != 1)
+	EOF
 }
 
 # A program that has a file open when the signal comes goes on with it.

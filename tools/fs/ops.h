@@ -10,6 +10,11 @@
 #include <fuse3/fuse_lowlevel.h>
 #include <annex/fs.h>
 
+/* Since 3.17 libfuse has O_TMPFILE. */
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+#define OPS_HAS_TMPFILE
+#endif
+
 /* ops_fs() - The file system that a request is for. */
 static inline struct annex_fs *ops_fs(fuse_req_t req)
 {
@@ -45,6 +50,9 @@ void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
 void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		struct fuse_file_info *fi);
+#ifdef OPS_HAS_TMPFILE
+void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi);
+#endif
 void ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name);
 void ops_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name);
 void ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);

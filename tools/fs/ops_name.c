@@ -44,23 +44,44 @@ void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 	ops_answer_entry(req, err, &a);
 }
 
-void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-		struct fuse_file_info *fi)
+/* A file that is made is open. */
+static void answer_open(fuse_req_t req, int err, const struct annex_fs_attr *a,
+			struct fuse_file_info *fi)
 {
 	struct annex_fs *fs = ops_fs(req);
 	struct fuse_entry_param e;
-	struct annex_fs_attr a;
-	int err = make(req, parent, name, (mode & 07777) | S_IFREG, 0, &a);
 
 	if (err) {
 		ops_answer(req, err);
 		return;
 	}
-	ops_entry(&a, &e);
+	ops_entry(a, &e);
 	fi->keep_cache = 1;
 	if (fuse_reply_create(req, &e, fi))
-		annex_fs_forget(fs, a.ino, 1);
+		annex_fs_forget(fs, a->ino, 1);
 }
+
+void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		struct fuse_file_info *fi)
+{
+	struct annex_fs_attr a;
+	int err = make(req, parent, name, (mode & 07777) | S_IFREG, 0, &a);
+
+	answer_open(req, err, &a, fi);
+}
+
+#ifdef OPS_HAS_TMPFILE
+void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)
+{
+	struct annex_fs_new what;
+	struct annex_fs_attr a;
+	int err = ops_new(req, parent, (mode & 07777) | S_IFREG, 0, &what);
+
+	if (!err)
+		err = annex_fs_make(ops_fs(req), 0, NULL, &what, &a);
+	answer_open(req, err, &a, fi);
+}
+#endif
 
 void ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {

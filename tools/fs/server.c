@@ -60,6 +60,9 @@ static const struct fuse_lowlevel_ops ops = {
 	.mknod = ops_mknod,
 	.mkdir = ops_mkdir,
 	.create = ops_create,
+#ifdef OPS_HAS_TMPFILE
+	.tmpfile = ops_tmpfile,
+#endif
 	.symlink = ops_symlink,
 	.link = ops_link,
 	.unlink = ops_unlink,
