@@ -44,8 +44,7 @@ void fs_dir_put_head(uint8_t *payload, const struct fs_head *h);
 
 void fs_dir_free(struct fs_dir *d);
 
-/* fs_dir_begin() - A new directory gets its first block, though it has no names: ext4 has one for
- * "." and "..". */
+/* fs_dir_begin() - A new directory gets its first block. */
 int fs_dir_begin(struct annex_fs *fs, struct fs_node *n);
 
 /* fs_dir_find() - The entry of a name; -ENOENT. It is good until the directory changes. */

@@ -180,8 +180,7 @@ static int make(struct annex_fs *fs, struct fs_node *dir, const char *name,
 	if (!err && S_ISDIR(what->mode)) {
 		(*n)->i.rdev = dir->ino;
 		dir->i.nlink++;
-		if (fs->super.n_journal)
-			err = fs_dir_begin(fs, *n);
+		err = fs_dir_begin(fs, *n);
 	}
 	return err;
 }

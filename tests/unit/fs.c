@@ -45,8 +45,8 @@ static void beside_a_model(void)
 		      {.cache = 1 << 20, .alpha = 1}},
 		     {ANNEX_FS_BYTEFS, {"&size=64M", "&size=2M&dram=1M"}, {.alpha = 100}},
 		     {ANNEX_FS_BYTEFS, {"&size=64M", "&size=2M&dram=1M"}, {.twice = true}},
-		     {ANNEX_FS_EXT4_LIKE, {"&size=64M", "&size=6M&dram=1M"}, {0}},
-		     {ANNEX_FS_EXT4_LIKE, {"&size=64M", "&size=6M&dram=1M"}, {.cache = 1 << 20}}};
+		     {ANNEX_FS_EXT4_LIKE, {"&size=64M", "&size=5632K&dram=1M"}, {0}},
+		     {ANNEX_FS_EXT4_LIKE, {"&size=64M", "&size=5632K&dram=1M"}, {.cache = 1 << 20}}};
 	static struct fs_model m;
 	uint64_t rng = random_seed("fs");
 
