@@ -202,8 +202,10 @@ int annex_fs_make(struct annex_fs *fs, uint32_t parent, const char *name,
 	struct fs_node *dir, *n = NULL;
 	int err = fs_enter(fs, true);
 
-	if (!err && !parent)
-		return made(fs, make_nameless(fs, what, &n), n, out);
+	if (!err && !parent) {
+		err = make_nameless(fs, what, &n);
+		return made(fs, err, n, out);
+	}
 	if (!err)
 		err = directory(fs, parent, &dir);
 	if (!err)
