@@ -8,16 +8,22 @@
 #include <annex/fs.h>
 
 #define FS_CUTS_TEXT 8192u
-#define FS_CUTS_BLOCKS 128u
+#define FS_CUTS_BLOCKS 64u
 #define FS_CUTS_OPS 19u
 
-/* struct fs_cuts_state - All names and attributes of a file system as text; of each block of data
- * which one it is (32 bits), and a hash of its bytes. */
+/* struct fs_cuts_block - @which: a hash of its path and its number; @n: bytes that the file has of
+ * it. */
+struct fs_cuts_block {
+	uint32_t which, n;
+	char data[ANNEX_FS_BLOCK];
+};
+
+/* struct fs_cuts_state - All names and attributes of a file system as text, and its data. */
 struct fs_cuts_state {
 	size_t n;
 	char text[FS_CUTS_TEXT];
 	unsigned int n_blocks;
-	uint64_t blocks[FS_CUTS_BLOCKS];
+	struct fs_cuts_block blocks[FS_CUTS_BLOCKS];
 };
 
 /* struct fs_cuts_op - @writes: it may not last. @touches: bits of files whose earlier writes last

@@ -8,8 +8,6 @@
 #include "fs_cuts.h"
 #include "unit.h"
 
-#define BLOCK 4096u
-
 uint32_t fs_cuts_find(struct annex_fs *fs, const char *path)
 {
 	uint32_t ino = ANNEX_FS_ROOT;
@@ -221,23 +219,19 @@ static int by_name(const void *a, const void *b)
 		      ((const struct annex_fs_entry *)b)->name);
 }
 
-static uint32_t hash_of(uint32_t hash, const char *buf, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		hash = hash * 31 + (uint8_t)buf[i];
-	return hash;
-}
-
 static void put_data(struct fs_cuts_state *s, const char *path, const char *buf, size_t n)
 {
-	const uint32_t file = hash_of(1, path, strlen(path));
+	uint32_t file = 1;
 
-	for (size_t i = 0; i * BLOCK < n; i++) {
-		const size_t left = n - i * BLOCK;
-		const uint32_t hash = hash_of(1, buf + i * BLOCK, left < BLOCK ? left : BLOCK);
+	for (const char *p = path; *p; p++)
+		file = file * 31 + (uint8_t)*p;
+	for (size_t at = 0; at < n; at += ANNEX_FS_BLOCK) {
+		struct fs_cuts_block *b = &s->blocks[s->n_blocks++];
 
 		CU_ASSERT_FATAL(s->n_blocks < FS_CUTS_BLOCKS);
-		s->blocks[s->n_blocks++] = (uint64_t)(file + i) << 32 | hash;
+		b->which = file + (uint32_t)(at / ANNEX_FS_BLOCK);
+		b->n = (uint32_t)(n - at < ANNEX_FS_BLOCK ? n - at : ANNEX_FS_BLOCK);
+		memcpy(b->data, buf + at, b->n);
 	}
 }
 
