@@ -65,7 +65,7 @@ static int add_log(struct annex_cxlssd *s, uint32_t from)
 	return err;
 }
 
-static int add_loose(struct annex_cxlssd *s)
+int ssd_add_loose(struct annex_cxlssd *s)
 {
 	const struct ssd_cache *c = &s->cache;
 	int err = s->n_trimmed ? add_marks(s, s->trimmed) : 0;
@@ -76,7 +76,7 @@ static int add_loose(struct annex_cxlssd *s)
 }
 
 /* Flash may lose trimmed pages when the journal says that they count no more. */
-static void make_firm(struct annex_cxlssd *s)
+void ssd_make_firm(struct annex_cxlssd *s)
 {
 	for (uint32_t i = 0; s->n_trimmed && i < (ssd_pages(s) + 63) / 64; i++) {
 		for (; s->trimmed[i]; s->trimmed[i] &= s->trimmed[i] - 1) {
@@ -105,7 +105,7 @@ int ssd_journal_all(struct annex_cxlssd *s)
 	if (err)
 		ssd_journal_drop(s->journal);
 	else
-		make_firm(s);
+		ssd_make_firm(s);
 	return err;
 }
 
@@ -120,10 +120,10 @@ int ssd_fence(struct annex_cxlssd *s)
 	if (!s->journal || !loose) {
 		err = ssd_file_sync(s->file);
 		if (!err)
-			make_firm(s);
+			ssd_make_firm(s);
 		return err;
 	}
-	err = add_loose(s);
+	err = ssd_add_loose(s);
 	if (!err && !ssd_journal_fits(s->journal, ssd_group(s)))
 		return ssd_journal_all(s);
 	if (!err)
@@ -131,7 +131,7 @@ int ssd_fence(struct annex_cxlssd *s)
 	if (err)
 		ssd_journal_drop(s->journal);
 	else
-		make_firm(s);
+		ssd_make_firm(s);
 	return err;
 }
 

@@ -129,6 +129,11 @@ int ssd_clean_log(struct annex_cxlssd *s, uint64_t now);
 int ssd_fence(struct annex_cxlssd *s);
 int ssd_flush(struct annex_cxlssd *s, uint64_t now);
 int ssd_journal_all(struct annex_cxlssd *s);
+
+/* ssd_add_loose() - Stores and trims that do not last yet go to the journal's next group.
+ * ssd_make_firm() - It is on the medium. */
+int ssd_add_loose(struct annex_cxlssd *s);
+void ssd_make_firm(struct annex_cxlssd *s);
 int ssd_add_line(struct annex_cxlssd *s, uint64_t line, const char *data);
 
 /* mount.c: ssd_mount() - Open the flash of a file that is not fresh, and bring it up to date with

@@ -160,12 +160,16 @@ static int add_all(struct annex_cxlssd_tx *tx)
 	return 0;
 }
 
-/* The moment in which all of it lasts. */
+/* The moment in which all of it lasts, and stores and trims before it. Flash has its pages then. */
 static int write_group(struct annex_cxlssd_tx *tx)
 {
 	struct annex_cxlssd *s = tx->s;
-	int err = add_all(tx);
+	int err = ssd_file_sync(s->file);
 
+	if (!err)
+		err = ssd_add_loose(s);
+	if (!err)
+		err = add_all(tx);
 	if (!err && !ssd_journal_fits(s->journal, ssd_group(s))) {
 		err = ssd_journal_all(s);
 		if (!err)
@@ -175,6 +179,8 @@ static int write_group(struct annex_cxlssd_tx *tx)
 		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash));
 	if (err)
 		ssd_journal_drop(s->journal);
+	else
+		ssd_make_firm(s);
 	return err;
 }
 
@@ -186,11 +192,9 @@ static int commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
 	/* From when it lasts on nothing must fail: the log has room for all of it. */
 	if (!err && tx->lines.n > s->log.room - s->log.n)
 		err = ssd_clean_log(s, t->done);
-	/* Stores before it last before it. */
+	/* Stores before it last not after it. */
 	if (!err)
-		err = ssd_fence(s);
-	if (!err && s->journal)
-		err = write_group(tx);
+		err = s->journal ? write_group(tx) : ssd_fence(s);
 	for (uint32_t i = 0; !err && i < tx->lines.n; i++)
 		ssd_store_logged(s, tx->lines.lines[i], ssd_log_data(&tx->lines, i), t);
 	if (!err)
