@@ -108,6 +108,8 @@ NDP_BENCH_SRC := $(filter tests/bench/ndp%,$(BENCH_SRC)) tests/bench/figure.c
 MIGRATE_SRC := $(filter tests/bench/migrate%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
 STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate%),$(BENCH_SRC))
 BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate)
+# Measured beside annex fs mount, where there is libfuse.
+PASS_BIN := $(if $(FUSE),$(OUT)/fs/passthrough)
 HEADERS := $(sort $(wildcard include/annex/*.h include/annex/detail/*.h))
 MODULE_SRC := Kbuild kernel/Kconfig $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) \
 	include/uapi/annex.h
@@ -154,7 +156,7 @@ endif
 all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex) \
 	$(if $(CUDA),$(OUT)/libannex-cuda.a)
 unit: $(OUT)/unit $(OUT)/unit-client $(OUT)/annex-wrong
-bench-build: $(BENCH_BIN)
+bench-build: $(BENCH_BIN) $(PASS_BIN)
 fuzz-build: $(FUZZ_BIN)
 guest-build: $(GUEST_BIN)
 rv-build: $(OUT)/rv/rvfuzz
@@ -227,6 +229,10 @@ $(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/ndp: $(NDP_BENCH_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/migrate: $(MIGRATE_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/storage $(OUT)/bench/plan $(OUT)/bench/migrate: $(OUT)/libannex.a
+$(PASS_BIN): $(OUT)/tests/fs/passthrough.o
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS)
 # This one looks inside, at how kernels are run.
 $(OUT)/bench/ndp: $(OUT)/tests/ndp/way.o $(OUT)/whole.a
 $(BENCH_BIN):
@@ -374,7 +380,7 @@ check:
 		BUILD='$(BUILD)' tests/check.sh end
 # Beside check: every machine and sanitizer, random tests with new seeds, and what takes hours.
 check-all:
-	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh debug && \
+	@tests/deps.sh fs && BUILD='$(BUILD)' tests/deps.sh debug && \
 		BUILD='$(BUILD)' tests/deps.sh arm64
 	@rm -f $(BUILD)/check/*.end
 	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds) built/asan' $(gate) $(more); \
@@ -415,6 +421,11 @@ bench-migrate:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/run.sh $(OUT) migrate
+# A file system that is mounted, in real time, beside a directory that FUSE passes through.
+bench-fs:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all bench-build
+	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
 # Simulated machines, against the figures of two papers.
 bench-cxl:
 	@tests/deps.sh demo
@@ -525,6 +536,7 @@ help:
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
+#h bench-fs           measure annex fs mount beside a directory that FUSE passes through: ROUNDS=7
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h figures-cxl        write docs/figures-cxl.md: these figures beside the papers'
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
@@ -544,8 +556,8 @@ help:
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
-	bench-ndp bench-migrate ndp-build bench-cxl figures-cxl bench-query bench-qemu lint fuzz \
-	format install install-module uninstall clean help FORCE
+	bench-ndp bench-migrate bench-fs ndp-build bench-cxl figures-cxl bench-query bench-qemu \
+	lint fuzz format install install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \

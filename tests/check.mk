@@ -67,7 +67,8 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/u
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
-	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd
+	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd \
+	fs-kills fs-suites
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -126,6 +127,11 @@ check/tool-all: built/gcc
 check/pairs: built/gcc
 	$(call step,pairs of writers: a new seed,3600,,tests/tool/pairs.py $(gcc)/annex 40 \
 		"$$(date +%s)")
+# Mounted file systems: the process killed, and programs of others that test file systems.
+check/fs-kills: built/gcc
+	$(call step,file system: kills,1800,,tests/fs/kills.py $(gcc)/annex 200)
+check/fs-suites: built/gcc
+	$(call step,file system: suites,3600,,tests/fs/suites.sh $(gcc)/annex)
 check/pytorch: built/gcc
 	$(call step,pytorch,1200,$(gcc)/libannex.so $(gcc)/tools/*.o $(gcc)/tools/trace \
 		tools/python tests/torch include,\

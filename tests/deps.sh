@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Install what a target needs and this machine lacks: deps.sh demo|check|module|qemu|debug|arm64.
+# Install what a target needs and this machine lacks: deps.sh
+# demo|check|fs|module|qemu|debug|arm64.
 # Silent when nothing is missing. NO_DEPS=1 skips it.
 set -u
 
@@ -9,6 +10,8 @@ demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libp
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
 	spin fio git libcunit1-dev gnuplot-nox python3-torch python3-numpy
 	qemu-user python3-venv clang-19 fuse3 {gcc,g++}-riscv64-linux-gnu)
+# Programs of others that test file systems, for check-all.
+fs=("${check[@]}" stress-ng dbench fsmark bonnie++ rocksdb-tools)
 # The kernels are not installed: tests/qemu/kernel.sh unpacks them under build/.
 module=(make gcc-12 libelf1 pahole kmod xz-utils sparse perl dkms)
 qemu=("${demo[@]}" "${module[@]}" libcunit1-dev qemu-system-x86 busybox-static fio
@@ -28,11 +31,12 @@ die()
 case ${1:-} in
 demo) want=("${demo[@]}") ;;
 check) want=("${check[@]}") ;;
+fs) want=("${fs[@]}") ;;
 module) want=("${module[@]}") ;;
 qemu) want=("${qemu[@]}") ;;
 debug) want=("${debug[@]}") ;;
 arm64) want=("${arm64[@]}") ;;
-*) die "usage: deps.sh demo|check|module|qemu|debug|arm64" ;;
+*) die "usage: deps.sh demo|check|fs|module|qemu|debug|arm64" ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
