@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""docs/figures-bytefs.md: both designs of the file system, and what moves their figures."""
+import datetime
+import os
+from cxl_figures import line, number, wrap
+from cxl_runs import arithmetic
+from fs_runs import BYTEFS, CLASSES, DESIGNS, EXT4, WAYS, WORKLOADS, mean
+
+PAGE = os.path.join(os.path.dirname(__file__), "../../docs/figures-bytefs.md")
+SECTIONS = []
+TOP = """# ByteFS's figures
+
+Made by `make figures-bytefs` on {date}. `make bench-fs` compares the figures that have goals.
+Speeds are of virtual time: the model of the endpoint, of the link and of the processor gives
+them, not the machine. Real times are marked as such.
+"""
+
+
+def section(title, why):
+    """A function that makes a table: its commands, its head and its rows."""
+    def keep(make):
+        SECTIONS.append((title, why, make))
+        return make
+    return keep
+
+
+@section("The abstract's claims", """
+ByteFS (arXiv:2501.04993) is known to us by its abstract: "up to" over workloads that it does not
+name, against file systems that it does not name here. Ours is against the design `ext4-like` of
+the same library.""")
+def claims(bench):
+    return (["make bench-fs"], ["claim", "paper", "ours"], [
+        ["faster, largest, x", 2.7, max(bench.faster(w) for w in WORKLOADS)],
+        ["faster, geometric mean of nine, x", "", mean(bench.faster)],
+        ["fewer flash writes, largest, x", 5.1, max(bench.fewer(w) for w in WORKLOADS)],
+        ["fewer flash writes, geometric mean of nine, x", "", mean(bench.fewer)],
+        ["coordinated cache on over off, mean of nine, x", "",
+         arithmetic(bench.coordinated(w) for w in WORKLOADS)],
+    ])
+
+
+@section("The model", """
+The endpoint is the artifact's: 16 channels of one die, pages of 4 KiB, blocks of 128 pages, 32
+GiB, a read 40 us, a program 60 us, an erase 2 ms, 20 us for a page on a channel, a log of 256
+MiB. Its DRAM has 1 MiB beside the log. A block that is written is answered for when the device's
+buffer has it. The link adds 1 us to a load, 0.5 us to each run of bytes that is stored, 1 us to a
+read command, 20 us to a write command, as the artifact has it. The host's cache has 4 GiB.""")
+def model(bench):
+    costs = bench.costs(BYTEFS)
+    return (["build/bench/fs costs"], ["call", "real time now, us"],
+            [[name, ns / 1000] for name, ns in costs.items() if name != "wall_s"])
+
+
+@section("Speed", """
+Operations a second of virtual time, counted as filebench counts them: each step of a round, open
+and close too. The time ends when all threads have ended and all was written back.""")
+def speed(bench):
+    rows = [[w] + [bench.run(w, d).speed() for d in DESIGNS]
+            + [bench.faster(w), bench.run(w, BYTEFS, "twice=1").speed(), bench.coordinated(w)]
+            for w in WORKLOADS]
+    rows.append(["geometric mean", "", "", mean(bench.faster), "", mean(bench.coordinated)])
+    return (["build/bench/fs WORKLOAD design=bytefs|ext4-like twice=0|1"],
+            ["workload", "bytefs, op/s", "ext4-like, op/s", "bytefs over ext4-like, x",
+             "bytefs, cached twice, op/s", "coordinated over twice, x"], rows)
+
+
+@section("Flash writes", """
+Pages of 4 KiB that flash programmed, those of garbage collection too, from a flush of the endpoint
+before the run to one behind it. A workload for which flash programs nothing counts as 1. Write
+amplification is bytes that flash programmed over bytes that the workload wrote.""")
+def writes(bench):
+    rows = [[w] + [bench.run(w, d).pages() for d in DESIGNS] + [bench.fewer(w)]
+            + [bench.run(w, d).amplification() for d in DESIGNS] for w in WORKLOADS]
+    rows.append(["geometric mean", "", "", mean(bench.fewer), "", ""])
+    return (["build/bench/fs WORKLOAD design=bytefs|ext4-like"],
+            ["workload", "bytefs, pages", "ext4-like, pages", "ext4-like over bytefs, x",
+             "bytefs, amplification", "ext4-like, amplification"], rows)
+
+
+def traffic_rows(bench, way):
+    """A row for each workload and design."""
+    return [[f"{w}, {d}"] + [" / ".join(number(bench.run(w, d).traffic(way, kind, how))
+                                        for how in WAYS) for kind in CLASSES]
+            for w in WORKLOADS for d in DESIGNS]
+
+
+@section("Bytes written to the endpoint", """
+MiB by bytes, and MiB by blocks, of each class.""")
+def written(bench):
+    return (["build/bench/fs WORKLOAD design=bytefs|ext4-like"], ["", *CLASSES],
+            traffic_rows(bench, "written"))
+
+
+@section("Bytes read from the endpoint", "The same.")
+def read(bench):
+    return (["build/bench/fs WORKLOAD design=bytefs|ext4-like"], ["", *CLASSES],
+            traffic_rows(bench, "read"))
+
+
+@section("Real time of an operation", """
+Microseconds that the library takes for an operation of the workload, without FUSE, with what
+emulates the endpoint; the machine is shared, so these vary.""")
+def real(bench):
+    return (["build/bench/fs WORKLOAD design=bytefs|ext4-like"],
+            ["workload", *(f"{d}, us" for d in DESIGNS)],
+            [[w] + [bench.run(w, d).real() for d in DESIGNS] for w in WORKLOADS])
+
+
+def sweep(bench, option, values, names):
+    """Ratios of both designs for each value of an option."""
+    options = [f"{option}={v}" for v in values]
+    rows = [[w] + [of(w, o) for of in (bench.faster, bench.fewer) for o in options]
+            for w in WORKLOADS]
+    rows.append(["geometric mean"] + [mean(of, o) for of in (bench.faster, bench.fewer)
+                                      for o in options])
+    return ([f"build/bench/fs WORKLOAD design=bytefs|ext4-like {option}="
+             f"{'|'.join(map(str, values))}"],
+            ["workload"] + [f"{what}, {n}" for what in ("faster, x", "fewer flash writes, x")
+                            for n in names], rows)
+
+
+@section("Sensitivity: size of the log", """
+bytefs over ext4-like, with a log of a quarter to twice of the artifact's.""")
+def log(bench):
+    return sweep(bench, "log", (25, 50, 100, 200), ("1/4", "1/2", "1", "2"))
+
+
+@section("Sensitivity: times of flash", """
+All times of flash and of its channels, a quarter to four times of the artifact's.""")
+def media(bench):
+    return sweep(bench, "media", (25, 100, 400), ("1/4", "1", "4"))
+
+
+@section("Sensitivity: answers without a write buffer", """
+A block that is written is answered for when flash has it (`buffered=0`).""")
+def buffered(bench):
+    return sweep(bench, "buffered", (1, 0), ("buffered", "not"))
+
+
+@section("Sensitivity: interval of the write back", """
+The interval scales with the counts and sizes; here it does not, so that hardly a run lasts so
+long, and its end writes all back.""")
+def flush(bench):
+    return sweep(bench, "flush", (5000, 160000), ("5 s / 32", "5 s"))
+
+
+@section("Sensitivity: ALPHA", """
+Percent of a page's lines; when more are dirty, the page is written as a block. Speed and flash
+writes of bytefs over those with 50.""")
+def alpha(bench):
+    values = (1, 25, 50, 75, 100)
+
+    def at(w, v):
+        return bench.run(w, BYTEFS, f"alpha={v}")
+    rows = [[w] + [at(w, v).speed() / at(w, 50).speed() for v in values]
+            + [at(w, v).pages() / max(at(w, 50).pages(), 1) for v in values] for w in WORKLOADS]
+    return (["build/bench/fs WORKLOAD alpha=1|25|50|75|100"],
+            ["workload"] + [f"{what}, {v}" for what in ("speed, x", "flash writes, x")
+                            for v in values], rows)
+
+
+def write_figures(bench, _):
+    """The page."""
+    lines = [TOP.format(date=datetime.date.today())]
+    for title, why, make in SECTIONS:
+        print(title, flush=True)
+        commands, head, rows = make(bench)
+        lines += [f"## {title}", "", wrap(why), "", *(f"    {c}" for c in commands), "",
+                  line(head), "|" + "---|" * len(head)]
+        lines += [line([number(cell) for cell in row]) for row in rows] + [""]
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines).rstrip() + "\n")

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Runs of OUT/bench/fs, and means of their figures."""
+import json
+import os
+import subprocess
+import time
+from cxl_runs import geometric
+
+WORKLOADS = ("create", "delete", "mkdir", "rmdir", "stat", "varmail", "fileserver", "webproxy",
+             "webserver")
+BYTEFS, EXT4 = DESIGNS = ("bytefs", "ext4-like")
+CLASSES = ("inode", "map", "bitmap", "directory", "journal", "data")
+WAYS = ("byte", "block")
+PAGE = 4096
+
+
+class Run:
+    """One workload on one design."""
+
+    def __init__(self, report):
+        self.report = report
+
+    def speed(self):
+        """Operations a second of virtual time."""
+        return self.report["operations"] / self.report["time_ns"] * 1e9
+
+    def pages(self):
+        """Pages of flash that were programmed."""
+        return self.report["flash_pages"]
+
+    def amplification(self):
+        """Bytes that flash programmed for each that the workload wrote; None: it wrote none."""
+        return self.pages() * PAGE / self.report["bytes"] if self.report["bytes"] else None
+
+    def real(self):
+        """Microseconds of the processor that an operation took below FUSE."""
+        ns = sum(call["real_ns"] for call in self.report["calls"].values())
+        return ns / self.report["operations"] / 1000
+
+    def traffic(self, way, kind, how):
+        """MiB that went one way, of a class, by bytes or by blocks."""
+        return self.report[way][kind][WAYS.index(how)] / (1 << 20)
+
+
+class Bench:
+    """The program, and the runs that it has made."""
+
+    def __init__(self, out):
+        self.path = f"{out}/bench/fs"
+        self.kept = f"{out}/bench/fs-runs.json"
+        self.reports = {}
+        if os.path.exists(self.kept) and \
+                os.path.getmtime(self.kept) > os.path.getmtime(self.path):
+            with open(self.kept, encoding="utf-8") as file:
+                self.reports = json.load(file)
+
+    def report(self, words):
+        """A report, kept or made, with the real time that it took."""
+        if words not in self.reports:
+            began = time.monotonic()
+            out = subprocess.run([self.path, *words.split()], check=True, stdout=subprocess.PIPE)
+            self.reports[words] = {**json.loads(out.stdout), "wall_s": time.monotonic() - began}
+            with open(self.kept + ".new", "w", encoding="utf-8") as file:
+                json.dump(self.reports, file)
+            os.replace(self.kept + ".new", self.kept)
+        return self.reports[words]
+
+    def run(self, workload, design, options=""):
+        """One run."""
+        return Run(self.report(f"{workload} design={design} {options}".strip()))
+
+    def costs(self, design):
+        """Real nanoseconds of calls."""
+        return self.report(f"costs design={design}")
+
+    def wall(self):
+        """Seconds of real time that all runs without options took."""
+        return sum(self.report(f"{w} design={d}")["wall_s"] for w in WORKLOADS for d in DESIGNS)
+
+    def faster(self, workload, options=""):
+        """Times by which ByteFS is faster."""
+        return (self.run(workload, BYTEFS, options).speed()
+                / self.run(workload, EXT4, options).speed())
+
+    def fewer(self, workload, options=""):
+        """Pages of flash that the other design programs for each of ByteFS; without any, 1."""
+        ours, theirs = (self.run(workload, d, options).pages() for d in DESIGNS)
+        return theirs / max(ours, 1) if theirs else 1.0 / max(ours, 1)
+
+    def coordinated(self, workload):
+        """Times by which ByteFS is faster with a coordinated cache."""
+        return self.run(workload, BYTEFS).speed() / self.run(workload, BYTEFS, "twice=1").speed()
+
+
+def mean(of, *options):
+    """The geometric mean of a ratio of all workloads."""
+    return geometric(of(w, *options) for w in WORKLOADS)
