@@ -6,7 +6,7 @@
  *	fs costs [OPTION=VALUE]...	measure real times of calls, likewise
  *
  * design=bytefs|ext4-like, scale=, log=PERCENT, media=PERCENT, alpha=, twice=0|1, buffered=0|1,
- * flush=MILLISECONDS, seed=: struct fsb_opts.
+ * flush=MILLISECONDS, each=0|1, seed=: struct fsb_opts.
  */
 #include <limits.h>
 #include <malloc.h>
@@ -48,6 +48,8 @@ static void read_option(struct fsb_opts *o, const char *text)
 		o->twice = n;
 	else if (!strncmp(text, "buffered", len))
 		o->buffered = n;
+	else if (!strncmp(text, "each", len))
+		o->each = n;
 	else if (!strncmp(text, "flush", len) && n)
 		o->flush = n * 1000000;
 	else if (!strncmp(text, "seed", len))
@@ -70,11 +72,9 @@ static void count(struct fsb *b, struct state *out)
 	out->clock = b->clock;
 }
 
-static json_int_t pages(const struct annex_cxlssd_stats *s)
+static uint64_t pages(const struct annex_cxlssd_stats *s)
 {
-	const uint64_t n = s->flash_writes + s->copied;
-
-	return (json_int_t)n;
+	return s->flash_writes + s->copied;
 }
 
 static json_t *traffic(uint64_t now[ANNEX_FS_CLASSES][2], uint64_t was[ANNEX_FS_CLASSES][2])
@@ -101,22 +101,33 @@ static json_t *calls(const struct fsb *b)
 	return all;
 }
 
-/* What the run took: from @was to @now, and to @end, when flash has all. */
-static void print(struct fsb *b, struct state *was, struct state *now, const struct state *end)
+/* What the run took: from @was to @now, with the write back at its end, which took @sync, and to
+ * @end, when flash has all. */
+static void print(struct fsb *b, struct state *was, struct state *now, const struct state *end,
+		  uint64_t sync)
 {
-	json_t *all = json_pack(
-		"{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "workload",
-		b->work->name, "design", designs[b->opts.design], "files", (json_int_t)b->set.n,
-		"operations", (json_int_t)b->ops, "time_ns", (json_int_t)(now->clock - was->clock),
-		"bytes", (json_int_t)b->paid, "flash_pages", pages(&end->s) - pages(&was->s),
-		"flash_pages_before_flush", pages(&now->s) - pages(&was->s), "flash_reads",
-		(json_int_t)(now->s.flash_reads - was->s.flash_reads), "cleaned",
-		(json_int_t)(now->s.cleaned - was->s.cleaned), "coalesced",
-		(json_int_t)(now->s.coalesced - was->s.coalesced), "commits",
-		(json_int_t)(now->fs.commits - was->fs.commits));
+	const struct {
+		const char *name;
+		uint64_t n;
+	} counts[] = {
+		{"files", b->set.n},
+		{"operations", b->ops},
+		{"bytes", b->paid},
+		{"time_ns", now->clock - was->clock},
+		{"sync_ns", sync},
+		{"flash_pages", pages(&end->s) - pages(&was->s)},
+		{"flash_pages_before_flush", pages(&now->s) - pages(&was->s)},
+		{"copied", end->s.copied - was->s.copied},
+		{"flash_reads", now->s.flash_reads - was->s.flash_reads},
+		{"cleaned", now->s.cleaned - was->s.cleaned},
+		{"coalesced", now->s.coalesced - was->s.coalesced},
+		{"commits", now->fs.commits - was->fs.commits},
+	};
+	json_t *all = json_pack("{s:s, s:s}", "workload", b->work->name, "design",
+				designs[b->opts.design]);
 
-	if (!all)
-		bench_fail("out of memory");
+	for (unsigned int i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		json_object_set_new(all, counts[i].name, json_integer((json_int_t)counts[i].n));
 	json_object_set_new(all, "calls", calls(b));
 	json_object_set_new(all, "read", traffic(now->fs.read, was->fs.read));
 	json_object_set_new(all, "written", traffic(now->fs.written, was->fs.written));
@@ -136,6 +147,7 @@ static void verify(struct fsb *b)
 static void play(struct fsb *b)
 {
 	static struct state was, now, end;
+	uint64_t driven;
 
 	fsb_open(b);
 	fsb_set_make(b);
@@ -151,11 +163,12 @@ static void play(struct fsb *b)
 	b->paid = 0;
 	count(b, &was);
 	fsb_drive(b);
+	driven = b->clock;
 	fsb_sync_all(b);
 	count(b, &now);
 	fsb_settle(b);
 	count(b, &end);
-	print(b, &was, &now, &end);
+	print(b, &was, &now, &end, now.clock - driven);
 	verify(b);
 	fsb_set_free(b);
 }
@@ -167,7 +180,7 @@ int main(int argc, char **argv)
 
 	/* Memory that is freed is not given back, and need not be had again. */
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
-	b.opts.buffered = true;
+	b.opts.buffered = b.opts.each = true;
 	b.opts.flush = 5000000000;
 	for (int i = 2; i < argc; i++)
 		read_option(&b.opts, argv[i]);

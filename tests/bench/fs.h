@@ -17,13 +17,14 @@
  * struct fsb_opts - One run. @scale: counts and sizes are those of filebench and of the artifact,
  * divided by it. @log, @media: percent of the log's size and of the times of flash. @alpha, @twice:
  * of annex_fs_mount(). @buffered: of the endpoint. @flush: virtual nanoseconds between two write
- * backs, before they are scaled. @seed: of all random numbers.
+ * backs, before they are scaled. @each: ANNEX_FS_BYTEFS is written back one file a call. @seed: of
+ * all random numbers.
  */
 struct fsb_opts {
 	enum annex_fs_design design;
 	uint64_t scale, log, media, flush, seed;
 	uint32_t alpha;
-	bool twice, buffered;
+	bool twice, buffered, each;
 };
 
 /* Kinds of calls. */
@@ -62,6 +63,7 @@ struct fsb_dir {
 /*
  * struct fsb_file - An entry of a fileset. @version: how often it was made. @plan: bytes that it
  * gets when it is written as a whole. @at: its place in the order. @busy: somebody has it open.
+ * @dirty: it was written since it was synced.
  */
 struct fsb_file {
 	uint32_t dir;
@@ -69,7 +71,7 @@ struct fsb_file {
 	uint32_t version;
 	uint32_t at;
 	uint64_t plan, size;
-	bool busy;
+	bool busy, dirty;
 };
 
 /*
@@ -163,7 +165,7 @@ void fsb_remove(struct fsb *b, uint32_t parent, const char *name, bool is_dir);
 void fsb_rename(struct fsb *b, uint32_t dir, const char *name, const char *other);
 void fsb_forget(struct fsb *b, uint32_t ino);
 void fsb_read(struct fsb *b, const struct fsb_file *f, uint32_t number, uint64_t at, uint32_t n);
-void fsb_write(struct fsb *b, const struct fsb_file *f, uint32_t number, uint64_t at, uint32_t n);
+void fsb_write(struct fsb *b, struct fsb_file *f, uint32_t number, uint64_t at, uint32_t n);
 bool fsb_sync(struct fsb *b, uint32_t ino);
 void fsb_sync_all(struct fsb *b);
 

@@ -132,7 +132,7 @@ void fsb_read(struct fsb *b, const struct fsb_file *f, uint32_t number, uint64_t
 			   (unsigned long long)at);
 }
 
-void fsb_write(struct fsb *b, const struct fsb_file *f, uint32_t number, uint64_t at, uint32_t n)
+void fsb_write(struct fsb *b, struct fsb_file *f, uint32_t number, uint64_t at, uint32_t n)
 {
 	const char *from = pattern(b, f, number, at, n);
 	const uint64_t began = begin(b, FSB_WRITE, n);
@@ -143,6 +143,7 @@ void fsb_write(struct fsb *b, const struct fsb_file *f, uint32_t number, uint64_
 	if (done != (ssize_t)n)
 		bench_fail("no room for file %u", number);
 	b->paid += n;
+	f->dirty = true;
 }
 
 bool fsb_sync(struct fsb *b, uint32_t ino)

@@ -37,7 +37,7 @@ struct costs {
 /* One call of a kind for file @i. */
 static void call(struct fsb *b, struct costs *c, enum fsb_call kind, uint32_t i)
 {
-	const struct fsb_file f = {.ino = c->inos[i]};
+	struct fsb_file f = {.ino = c->inos[i]};
 	char name[16], other[16];
 
 	fsb_name(i, name);
@@ -88,7 +88,7 @@ static double measure(struct fsb *b, struct costs *c, enum fsb_call kind)
 /* Of copying 4 KiB: a large write into pages that are dirty, over a small one. */
 static double measure_copy(struct fsb *b)
 {
-	const struct fsb_file f = {.ino = fsb_make(b, ANNEX_FS_ROOT, "large", false)};
+	struct fsb_file f = {.ino = fsb_make(b, ANNEX_FS_ROOT, "large", false)};
 	const uint32_t sizes[] = {OVER * ANNEX_FS_BLOCK, ANNEX_FS_BLOCK}, rounds = 20;
 	double ns[2];
 

@@ -6,12 +6,12 @@
 #include "figure.h"
 #include "fs.h"
 
-/* struct drive - @rounds: that nobody has begun. @next: when all is written back next; that has a
- * clock of its own. */
+/* struct drive - @rounds: that nobody has begun. @due: when the next write back begins; @next: when
+ * it goes on, with @file. */
 struct drive {
 	struct fsb_actor *actors;
-	uint32_t running, rounds;
-	uint64_t next;
+	uint32_t running, rounds, file;
+	uint64_t due, next;
 };
 
 /* The earliest one that runs; the others are behind these. */
@@ -25,16 +25,36 @@ static struct fsb_actor *earliest(const struct drive *d)
 	return first;
 }
 
+/*
+ * The next file that was written, and in the end all that is left. annex_fs_fsync() of all files
+ * does the same for ANNEX_FS_BYTEFS, but in a call so long that dies are busy at its end already
+ * for those who are at its beginning still. Return: whether all was written back.
+ */
+static bool write_one_back(struct fsb *b, struct drive *d)
+{
+	while (d->file < b->set.n && !b->set.files[d->file].dirty)
+		d->file++;
+	if (d->file == b->set.n)
+		return fsb_sync(b, 0);
+	b->set.files[d->file].dirty = false;
+	fsb_sync(b, b->set.files[d->file].ino);
+	return false;
+}
+
 /* Changes of files are written back from time to time, as by the kernel. */
 static void write_back(struct fsb *b, struct drive *d)
 {
-	const uint64_t now = d->next;
+	const bool each = b->opts.each && b->opts.design == ANNEX_FS_BYTEFS;
 
-	b->clock = now;
-	/* Or it is called again, when it is the earliest. */
-	d->next = fsb_sync(b, 0) ? now + b->opts.flush / b->opts.scale : b->clock;
-	if (d->next < b->clock)
-		d->next = b->clock;
+	b->clock = d->next;
+	if (!(each ? write_one_back(b, d) : fsb_sync(b, 0))) {
+		d->next = b->clock; /* it goes on when it is the earliest again */
+		return;
+	}
+	d->file = 0;
+	d->due += b->opts.flush / b->opts.scale;
+	d->due = d->due > b->clock ? d->due : b->clock;
+	d->next = d->due;
 }
 
 static void go_on(struct fsb *b, struct drive *d, struct fsb_actor *a)
@@ -66,7 +86,7 @@ void fsb_drive(struct fsb *b)
 	if (d.rounds < n)
 		bench_fail("%s: fewer rounds than actors", b->work->name);
 	d.rounds -= n;
-	d.next = b->clock + b->opts.flush / b->opts.scale;
+	d.due = d.next = b->clock + b->opts.flush / b->opts.scale;
 	for (uint32_t i = 0; i < n; i++)
 		d.actors[i].clock = b->clock;
 	while (d.running) {

@@ -121,6 +121,7 @@ void fsb_vanish(struct fsb *b, uint32_t number)
 	struct fsb_file *f = &b->set.files[number];
 
 	f->ino = 0;
+	f->dirty = false;
 	swap(&b->set, f->at, --b->set.there);
 }
 

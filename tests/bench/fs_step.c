@@ -91,7 +91,12 @@ bool fsb_step_read(struct fsb *b, struct fsb_actor *a)
 
 bool fsb_step_fsync(struct fsb *b, struct fsb_actor *a)
 {
-	return fsb_sync(b, file_of(b, a)->ino);
+	struct fsb_file *f = file_of(b, a);
+
+	if (!fsb_sync(b, f->ino))
+		return false;
+	f->dirty = false;
+	return true;
 }
 
 /* The file system is not called. */
