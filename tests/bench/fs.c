@@ -58,16 +58,23 @@ static void read_option(struct fsb_opts *o, const char *text)
 		bench_fail("%s: no such option", text);
 }
 
-/* struct state - Counters before the run, to be taken off. */
+/* struct state - Counters. @clock: of the actors. */
 struct state {
 	struct annex_fs_stats fs;
 	struct annex_cxlssd_stats s;
 	uint64_t clock;
 };
 
+/* struct played - Before the run; when all actors have ended; when all was written back; when flash
+ * has all; when the file system was given back, too. */
+struct played {
+	struct state was, driven, now, flushed, closed;
+};
+
 static void count(struct fsb *b, struct state *out)
 {
-	annex_fs_get_stats(b->fs, &out->fs);
+	if (b->fs)
+		annex_fs_get_stats(b->fs, &out->fs);
 	annex_cxlssd_get_stats(b->s, &out->s);
 	out->clock = b->clock;
 }
@@ -101,11 +108,9 @@ static json_t *calls(const struct fsb *b)
 	return all;
 }
 
-/* What the run took: from @was to @now, with the write back at its end, which took @sync, and to
- * @end, when flash has all. */
-static void print(struct fsb *b, struct state *was, struct state *now, const struct state *end,
-		  uint64_t sync)
+static void print(struct fsb *b, struct played *p)
 {
+	const struct annex_cxlssd_stats *was = &p->was.s, *now = &p->now.s;
 	const struct {
 		const char *name;
 		uint64_t n;
@@ -113,15 +118,16 @@ static void print(struct fsb *b, struct state *was, struct state *now, const str
 		{"files", b->set.n},
 		{"operations", b->ops},
 		{"bytes", b->paid},
-		{"time_ns", now->clock - was->clock},
-		{"sync_ns", sync},
-		{"flash_pages", pages(&end->s) - pages(&was->s)},
-		{"flash_pages_before_flush", pages(&now->s) - pages(&was->s)},
-		{"copied", end->s.copied - was->s.copied},
-		{"flash_reads", now->s.flash_reads - was->s.flash_reads},
-		{"cleaned", now->s.cleaned - was->s.cleaned},
-		{"coalesced", now->s.coalesced - was->s.coalesced},
-		{"commits", now->fs.commits - was->fs.commits},
+		{"time_ns", p->now.clock - p->was.clock},
+		{"sync_ns", p->now.clock - p->driven.clock},
+		{"flash_pages", pages(&p->flushed.s) - pages(was)},
+		{"flash_pages_before_flush", pages(now) - pages(was)},
+		{"flash_pages_closed", pages(&p->closed.s) - pages(was)},
+		{"copied", p->flushed.s.copied - was->copied},
+		{"flash_reads", now->flash_reads - was->flash_reads},
+		{"cleaned", now->cleaned - was->cleaned},
+		{"coalesced", now->coalesced - was->coalesced},
+		{"commits", p->now.fs.commits - p->was.fs.commits},
 	};
 	json_t *all = json_pack("{s:s, s:s}", "workload", b->work->name, "design",
 				designs[b->opts.design]);
@@ -129,47 +135,53 @@ static void print(struct fsb *b, struct state *was, struct state *now, const str
 	for (unsigned int i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		json_object_set_new(all, counts[i].name, json_integer((json_int_t)counts[i].n));
 	json_object_set_new(all, "calls", calls(b));
-	json_object_set_new(all, "read", traffic(now->fs.read, was->fs.read));
-	json_object_set_new(all, "written", traffic(now->fs.written, was->fs.written));
+	json_object_set_new(all, "read", traffic(p->now.fs.read, p->was.fs.read));
+	json_object_set_new(all, "written", traffic(p->now.fs.written, p->was.fs.written));
 	json_dumpf(all, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(all);
 }
 
-static void verify(struct fsb *b)
+/* The caches are lost. */
+static void unmount(struct fsb *b)
 {
 	fsb_unmount(b);
 	fsb_set_forget(b);
-	fsb_mount(b);
-	fsb_set_verify(b);
+	fsb_settle(b);
 }
 
-static void play(struct fsb *b)
+static void prepare(struct fsb *b)
 {
-	static struct state was, now, end;
-	uint64_t driven;
-
 	fsb_open(b);
 	fsb_set_make(b);
 	fsb_sync_all(b);
 	if (b->work->cold) {
-		fsb_unmount(b);
-		fsb_set_forget(b);
-	}
-	fsb_settle(b);
-	if (b->work->cold)
+		unmount(b);
 		fsb_mount(b);
+	} else {
+		fsb_settle(b);
+	}
 	memset(&b->calls, 0, sizeof(b->calls));
 	b->paid = 0;
-	count(b, &was);
+}
+
+static void play(struct fsb *b)
+{
+	static struct played p;
+
+	prepare(b);
+	count(b, &p.was);
 	fsb_drive(b);
-	driven = b->clock;
+	count(b, &p.driven);
 	fsb_sync_all(b);
-	count(b, &now);
+	count(b, &p.now);
 	fsb_settle(b);
-	count(b, &end);
-	print(b, &was, &now, &end, now.clock - driven);
-	verify(b);
+	count(b, &p.flushed);
+	unmount(b);
+	count(b, &p.closed);
+	print(b, &p);
+	fsb_mount(b);
+	fsb_set_verify(b);
 	fsb_set_free(b);
 }
 

@@ -62,27 +62,27 @@ struct fsb_dir {
 
 /*
  * struct fsb_file - An entry of a fileset. @version: how often it was made. @plan: bytes that it
- * gets when it is written as a whole. @at: its place in the order. @busy: somebody has it open.
- * @dirty: it was written since it was synced.
+ * gets when it is written as a whole. @there: it exists. @busy: somebody has it open. @dirty: it was
+ * written since it was synced.
  */
 struct fsb_file {
 	uint32_t dir;
 	uint32_t ino;
 	uint32_t version;
-	uint32_t at;
 	uint64_t plan, size;
-	bool busy, dirty;
+	bool there, busy, dirty;
 };
 
 /*
- * struct fsb_set - Files in a tree of directories. @order: numbers of files; the first @there of
- * them exist. @are_dirs: they are directories themselves.
+ * struct fsb_set - Files in a tree of directories. @next: where to look for one that does not exist,
+ * and for one that does: filebench takes files in rotation. @are_dirs: they are directories
+ * themselves.
  */
 struct fsb_set {
 	struct fsb_dir *dirs;
 	struct fsb_file *files;
-	uint32_t *order;
-	uint32_t n_dirs, n, there;
+	uint32_t n_dirs, n;
+	uint32_t next[2];
 	bool are_dirs;
 };
 

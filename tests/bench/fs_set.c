@@ -88,23 +88,10 @@ static void plan(struct fsb *b)
 		bench_fail("scale %u leaves no file", scale);
 	first = plan_dirs(set, width);
 	set->files = array(set->n, sizeof(*set->files));
-	set->order = array(set->n, sizeof(*set->order));
 	for (uint32_t i = 0; i < set->n; i++) {
 		set->files[i].dir = first + i / width;
 		set->files[i].plan = w->gamma ? gamma_size(b, w->size) : w->size;
-		set->order[i] = set->files[i].at = i;
 	}
-}
-
-/* Two entries of the order change places. */
-static void swap(struct fsb_set *set, uint32_t i, uint32_t k)
-{
-	const uint32_t was = set->order[i];
-
-	set->order[i] = set->order[k];
-	set->order[k] = was;
-	set->files[set->order[i]].at = i;
-	set->files[set->order[k]].at = k;
 }
 
 void fsb_appear(struct fsb *b, uint32_t number, uint32_t ino)
@@ -113,7 +100,7 @@ void fsb_appear(struct fsb *b, uint32_t number, uint32_t ino)
 
 	f->ino = ino;
 	f->version++;
-	swap(&b->set, f->at, b->set.there++);
+	f->there = true;
 }
 
 void fsb_vanish(struct fsb *b, uint32_t number)
@@ -121,21 +108,20 @@ void fsb_vanish(struct fsb *b, uint32_t number)
 	struct fsb_file *f = &b->set.files[number];
 
 	f->ino = 0;
-	f->dirty = false;
-	swap(&b->set, f->at, --b->set.there);
+	f->there = f->dirty = false;
 }
 
 uint32_t fsb_pick(struct fsb *b, bool there)
 {
-	const struct fsb_set *set = &b->set;
-	const uint32_t first = there ? 0 : set->there, n = there ? set->there : set->n - set->there;
-	const uint64_t from = fsb_random(b);
+	struct fsb_set *set = &b->set;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t number = set->order[first + (from + i) % n];
+	for (uint32_t i = 0; i < set->n; i++) {
+		const uint32_t number = (set->next[there] + i) % set->n;
 
-		if (!set->files[number].busy)
-			return number;
+		if (set->files[number].there != there || set->files[number].busy)
+			continue;
+		set->next[there] = number + 1;
+		return number;
 	}
 	bench_fail("%s: no file is left to %s", b->work->name, there ? "open" : "make");
 }
@@ -152,10 +138,24 @@ static void make_file(struct fsb *b, uint32_t number)
 	f->size = f->plan;
 }
 
+/* Numbers of files by chance. */
+static uint32_t *shuffled(struct fsb *b)
+{
+	uint32_t *order = array(b->set.n, sizeof(*order));
+
+	for (uint32_t i = 0; i < b->set.n; i++) {
+		const uint32_t at = (uint32_t)(fsb_random(b) % (i + 1));
+
+		order[i] = order[at];
+		order[at] = i;
+	}
+	return order;
+}
+
 void fsb_set_make(struct fsb *b)
 {
 	struct fsb_set *set = &b->set;
-	uint32_t there;
+	uint32_t there, *order;
 	char name[16];
 
 	plan(b);
@@ -165,15 +165,13 @@ void fsb_set_make(struct fsb *b)
 		set->dirs[i].ino = fsb_make(
 			b, i ? set->dirs[set->dirs[i].parent].ino : ANNEX_FS_ROOT, name, true);
 	}
-	/* Which of them exist is a matter of chance, as are their places. */
+	order = shuffled(b);
 	for (uint32_t i = 0; i < there; i++) {
-		const uint32_t left = set->n - set->there;
-		const uint32_t at = set->there + (uint32_t)(fsb_random(b) % left);
-
-		make_file(b, set->order[at]);
+		make_file(b, order[i]);
 		if (i % BATCH == BATCH - 1)
 			fsb_sync_all(b);
 	}
+	free(order);
 	if (b->work->has_log)
 		b->log.ino = fsb_make(b, ANNEX_FS_ROOT, "log", false);
 }
@@ -182,7 +180,6 @@ void fsb_set_free(struct fsb *b)
 {
 	free(b->set.dirs);
 	free(b->set.files);
-	free(b->set.order);
 }
 
 void fsb_set_forget(struct fsb *b)
@@ -229,18 +226,18 @@ void fsb_set_verify(struct fsb *b)
 	char name[16];
 
 	for (uint32_t i = 0; i < set->n; i++) {
-		const uint32_t number = set->order[i], dir = set->files[number].dir;
+		const struct fsb_file *f = &set->files[i];
 
-		if (i < set->there) {
-			while (!fsb_find(b, number))
+		if (f->there) {
+			while (!fsb_find(b, i))
 				;
 			if (!set->are_dirs)
-				verify_file(b, &set->files[number], number);
-			fsb_forget(b, set->files[number].ino);
-		} else if (set->dirs[dir].ino) {
-			fsb_name(number, name);
-			if (fsb_is_there(b, set->dirs[dir].ino, name))
-				bench_fail("%s: file %u is there still", b->work->name, number);
+				verify_file(b, f, i);
+			fsb_forget(b, f->ino);
+		} else if (set->dirs[f->dir].ino) {
+			fsb_name(i, name);
+			if (fsb_is_there(b, set->dirs[f->dir].ino, name))
+				bench_fail("%s: file %u is there still", b->work->name, i);
 		}
 	}
 	if (b->work->has_log) {
