@@ -15,14 +15,15 @@
 
 /*
  * struct fsb_opts - One run. @scale: counts and sizes are those of filebench and of the artifact,
- * divided by it. @log, @media: percent of the log's size and of the times of flash. @alpha, @twice:
- * of annex_fs_mount(). @buffered: of the endpoint. @flush: virtual nanoseconds between two write
- * backs, before they are scaled. @each: ANNEX_FS_BYTEFS is written back one file a call. @seed: of
- * all random numbers.
+ * divided by it. @log, @media: percent of the log's size and of the times of flash. @suspend:
+ * virtual nanoseconds until a program makes way for a read; 0: it never does. @alpha, @twice: of
+ * annex_fs_mount(). @buffered: of the endpoint. @flush: virtual nanoseconds between two write backs,
+ * before they are scaled. @each: ANNEX_FS_BYTEFS is written back one file a call. @seed: of all
+ * random numbers.
  */
 struct fsb_opts {
 	enum annex_fs_design design;
-	uint64_t scale, log, media, flush, seed;
+	uint64_t scale, log, media, suspend, flush, seed;
 	uint32_t alpha;
 	bool twice, buffered, each;
 };

@@ -35,7 +35,9 @@ static void open_endpoint(struct fsb *b)
 	FILE *f = tmpfile();
 	char uri[512];
 
-	if (!f || fputs(media, f) < 0 || fflush(f))
+	if (!f ||
+	    fprintf(f, "%ssuspend_ns = %llu\n", media, (unsigned long long)b->opts.suspend) < 0 ||
+	    fflush(f))
 		bench_fail("cannot write a file of times");
 	snprintf(uri, sizeof(uri),
 		 "cxlssd:?size=%llu&channels=16&dies=1&planes=1&pages=128&page=4096"

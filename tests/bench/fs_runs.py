@@ -12,6 +12,8 @@ BYTEFS, EXT4 = DESIGNS = ("bytefs", "ext4-like")
 CLASSES = ("inode", "map", "bitmap", "directory", "journal", "data")
 WAYS = ("byte", "block")
 PAGE = 4096
+# Pages until the file system is given back.
+CLOSED = "flash_pages_closed"
 
 
 class Run:
@@ -24,9 +26,9 @@ class Run:
         """Operations a second of virtual time."""
         return self.report["operations"] / self.report["time_ns"] * 1e9
 
-    def pages(self):
-        """Pages of flash that were programmed."""
-        return self.report["flash_pages"]
+    def pages(self, until="flash_pages"):
+        """Pages of flash that were programmed until the flush behind the run, or longer."""
+        return self.report[until]
 
     def amplification(self):
         """Bytes that flash programmed for each that the workload wrote; None: it wrote none."""
@@ -82,16 +84,16 @@ class Bench:
         return (self.run(workload, BYTEFS, options).speed()
                 / self.run(workload, EXT4, options).speed())
 
-    def fewer(self, workload, options=""):
+    def fewer(self, workload, options="", until="flash_pages"):
         """Pages of flash that the other design programs for each of ByteFS; without any, 1."""
-        ours, theirs = (self.run(workload, d, options).pages() for d in DESIGNS)
-        return theirs / max(ours, 1) if theirs else 1.0 / max(ours, 1)
+        ours, theirs = (max(self.run(workload, d, options).pages(until), 1) for d in DESIGNS)
+        return theirs / ours
 
     def coordinated(self, workload):
         """Times by which ByteFS is faster with a coordinated cache."""
         return self.run(workload, BYTEFS).speed() / self.run(workload, BYTEFS, "twice=1").speed()
 
 
-def mean(of, *options):
+def mean(of, *options, **more):
     """The geometric mean of a ratio of all workloads."""
-    return geometric(of(w, *options) for w in WORKLOADS)
+    return geometric(of(w, *options, **more) for w in WORKLOADS)
