@@ -111,14 +111,15 @@ struct fsb {
 
 /*
  * struct fsb_actor - A virtual thread. @step: of its round. @file: that it has open, a number;
- * @chosen: but its path is not known yet. @from: where in the file a read goes on.
+ * @chosen: but its path is not known yet. @from: where in the file a read goes on. @waits: it has
+ * called annex_fs_fsync(), and calls again.
  */
 struct fsb_actor {
 	uint64_t clock;
 	uint32_t step;
 	uint32_t file;
 	uint64_t from;
-	bool chosen;
+	bool chosen, waits;
 };
 
 /* A step of a round. Return: whether it is done; else it is to be called again, as another actor
@@ -157,7 +158,8 @@ void fsb_settle(struct fsb *b);
 void fsb_close(struct fsb *b);
 
 /* fs_call.c: calls of the library, with their times and their bytes. They fail the program.
- * fsb_sync() - Return: false: it is to be called again. */
+ * fsb_sync() - @again: it waited, and its time of the processor is paid. Return: false: it is to be
+ * called again. */
 uint32_t fsb_lookup(struct fsb *b, uint32_t parent, const char *name);
 bool fsb_is_there(struct fsb *b, uint32_t parent, const char *name);
 uint64_t fsb_size(struct fsb *b, uint32_t ino);
@@ -167,7 +169,7 @@ void fsb_rename(struct fsb *b, uint32_t dir, const char *name, const char *other
 void fsb_forget(struct fsb *b, uint32_t ino);
 void fsb_read(struct fsb *b, const struct fsb_file *f, uint32_t number, uint64_t at, uint32_t n);
 void fsb_write(struct fsb *b, struct fsb_file *f, uint32_t number, uint64_t at, uint32_t n);
-bool fsb_sync(struct fsb *b, uint32_t ino);
+bool fsb_sync(struct fsb *b, uint32_t ino, bool again);
 void fsb_sync_all(struct fsb *b);
 
 /* fs_set.c: a fileset. fsb_name() - Of a file or a directory. fsb_find() - Look one more part of a

@@ -51,7 +51,7 @@ static void call(struct fsb *b, struct costs *c, enum fsb_call kind, uint32_t i)
 		fsb_write(b, &f, 0, 0, ANNEX_FS_BLOCK);
 		break;
 	case FSB_FSYNC:
-		while (!fsb_sync(b, f.ino))
+		for (bool again = false; !fsb_sync(b, f.ino, again); again = true)
 			;
 		break;
 	case FSB_READ:

@@ -7,11 +7,12 @@
 #include "fs.h"
 
 /* struct drive - @rounds: that nobody has begun. @due: when the next write back begins; @next: when
- * it goes on, with @file. */
+ * it goes on, with @file. @waits: it has begun. */
 struct drive {
 	struct fsb_actor *actors;
 	uint32_t running, rounds, file;
 	uint64_t due, next;
+	bool waits;
 };
 
 /* The earliest one that runs; the others are behind these. */
@@ -35,9 +36,9 @@ static bool write_one_back(struct fsb *b, struct drive *d)
 	while (d->file < b->set.n && !b->set.files[d->file].dirty)
 		d->file++;
 	if (d->file == b->set.n)
-		return fsb_sync(b, 0);
+		return fsb_sync(b, 0, false);
 	b->set.files[d->file].dirty = false;
-	fsb_sync(b, b->set.files[d->file].ino);
+	fsb_sync(b, b->set.files[d->file].ino, false);
 	return false;
 }
 
@@ -47,7 +48,8 @@ static void write_back(struct fsb *b, struct drive *d)
 	const bool each = b->opts.each && b->opts.design == ANNEX_FS_BYTEFS;
 
 	b->clock = d->next;
-	if (!(each ? write_one_back(b, d) : fsb_sync(b, 0))) {
+	d->waits = !(each ? write_one_back(b, d) : fsb_sync(b, 0, d->waits));
+	if (d->waits) {
 		d->next = b->clock; /* it goes on when it is the earliest again */
 		return;
 	}

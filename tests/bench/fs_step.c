@@ -93,10 +93,9 @@ bool fsb_step_fsync(struct fsb *b, struct fsb_actor *a)
 {
 	struct fsb_file *f = file_of(b, a);
 
-	if (!fsb_sync(b, f->ino))
-		return false;
-	f->dirty = false;
-	return true;
+	a->waits = !fsb_sync(b, f->ino, a->waits);
+	f->dirty = a->waits;
+	return !a->waits;
 }
 
 /* The file system is not called. */
