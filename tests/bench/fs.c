@@ -6,7 +6,7 @@
  *	fs costs [OPTION=VALUE]...	measure real times of calls, likewise
  *
  * design=bytefs|ext4-like, scale=, log=PERCENT, media=PERCENT, suspend=NANOSECONDS, alpha=,
- * twice=0|1, buffered=0|1, flush=MILLISECONDS, each=0|1, seed=: struct fsb_opts.
+ * twice=0|1, buffered=0|1, flush=MILLISECONDS, each=0|1, cores=, seed=: struct fsb_opts.
  */
 #include <limits.h>
 #include <malloc.h>
@@ -44,6 +44,8 @@ static void read_option(struct fsb_opts *o, const char *text)
 		o->media = n;
 	else if (!strncmp(text, "suspend", len))
 		o->suspend = n;
+	else if (!strncmp(text, "cores", len) && n <= FSB_CORES)
+		o->cores = (uint32_t)n;
 	else if (!strncmp(text, "alpha", len) && n)
 		o->alpha = (uint32_t)n;
 	else if (!strncmp(text, "twice", len))

@@ -18,15 +18,17 @@
  * divided by it. @log, @media: percent of the log's size and of the times of flash. @suspend:
  * virtual nanoseconds until a program makes way for a read; 0: it never does. @alpha, @twice: of
  * annex_fs_mount(). @buffered: of the endpoint. @flush: virtual nanoseconds between two write backs,
- * before they are scaled. @each: ANNEX_FS_BYTEFS is written back one file a call. @seed: of all
- * random numbers.
+ * before they are scaled. @each: ANNEX_FS_BYTEFS is written back one file a call. @cores: that
+ * actors share, FSB_CORES at most; 0: each has one. @seed: of all random numbers.
  */
 struct fsb_opts {
 	enum annex_fs_design design;
 	uint64_t scale, log, media, suspend, flush, seed;
-	uint32_t alpha;
+	uint32_t alpha, cores;
 	bool twice, buffered, each;
 };
+
+#define FSB_CORES 64u
 
 /* Kinds of calls. */
 enum fsb_call {
@@ -91,7 +93,7 @@ struct fsb_work;
 
 /*
  * struct fsb - A run. @clock: of the actor whose turn it is. @log: a file that all append to.
- * @paid: bytes that the workload wrote. @ops: steps that were done. @words: room for bytes that a
+ * @idle: when each core will be. @paid: bytes that the workload wrote. @ops: steps that were done. @words: room for bytes that a
  * file should have.
  */
 struct fsb {
@@ -103,6 +105,7 @@ struct fsb {
 	struct fsb_set set;
 	struct fsb_file log;
 	struct fsb_calls calls;
+	uint64_t idle[FSB_CORES];
 	uint64_t paid, ops;
 	uint64_t random;
 	uint64_t *words;

@@ -23,10 +23,23 @@ static uint64_t real_now(const struct fsb *b)
 	return (uint64_t)t.tv_sec * ANNEX_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
+/* The actor has a core to itself, or the first one that is idle. */
+static void compute(struct fsb *b, uint64_t ns)
+{
+	uint64_t *core = b->idle;
+
+	for (uint32_t i = 1; i < b->opts.cores; i++)
+		core = b->idle[i] < *core ? &b->idle[i] : core;
+	if (b->opts.cores && *core > b->clock)
+		b->clock = *core;
+	b->clock += ns;
+	*core = b->clock;
+}
+
 /* The processor's time comes first. Return: when the call begins, really. */
 static uint64_t begin(struct fsb *b, enum fsb_call call, uint32_t bytes)
 {
-	b->clock += fsb_costs[call] + fsb_copy * bytes / ANNEX_FS_BLOCK;
+	compute(b, fsb_costs[call] + fsb_copy * bytes / ANNEX_FS_BLOCK);
 	return real_now(b);
 }
 

@@ -153,6 +153,13 @@ def suspend(bench):
     return sweep(bench, "suspend", (0, 1000), ("no", "yes"))
 
 
+@section("Sensitivity: cores", """
+bytefs over ext4-like, when threads share cores. The library has one lock, so that its calls take
+turns on one core; the kernel's file systems have locks of directories and of files.""")
+def cores(bench):
+    return sweep(bench, "cores", (0, 4, 1), ("one a thread", "4", "1"))
+
+
 @section("Sensitivity: a write back in one call", """
 bytefs over ext4-like, when a call of `annex_fs_fsync()` writes all files of bytefs back, and not a
 call for each (`each=0`): the model of the flash serves requests in the order of calls, so those of
