@@ -5,8 +5,8 @@
  *	fs WORKLOAD [OPTION=VALUE]...	play one, and print what it took as JSON
  *	fs costs [OPTION=VALUE]...	measure real times of calls, likewise
  *
- * design=bytefs|ext4-like, scale=, log=PERCENT, media=PERCENT, suspend=NANOSECONDS, alpha=,
- * twice=0|1, buffered=0|1, flush=MILLISECONDS, each=0|1, cores=, seed=: struct fsb_opts.
+ * design=bytefs|ext4-like, scale=, log=PERCENT, pages=PERCENT, media=PERCENT, suspend=NANOSECONDS,
+ * alpha=, twice=0|1, buffered=0|1, flush=MILLISECONDS, each=0|1, cores=, seed=: struct fsb_opts.
  */
 #include <limits.h>
 #include <malloc.h>
@@ -42,6 +42,8 @@ static void read_option(struct fsb_opts *o, const char *text)
 		o->log = n;
 	else if (!strncmp(text, "media", len) && n)
 		o->media = n;
+	else if (!strncmp(text, "pages", len))
+		o->pages = n;
 	else if (!strncmp(text, "suspend", len))
 		o->suspend = n;
 	else if (!strncmp(text, "cores", len) && n <= FSB_CORES)

@@ -15,15 +15,15 @@
 
 /*
  * struct fsb_opts - One run. @scale: counts and sizes are those of filebench and of the artifact,
- * divided by it. @log, @media: percent of the log's size and of the times of flash. @suspend:
- * virtual nanoseconds until a program makes way for a read; 0: it never does. @alpha, @twice: of
- * annex_fs_mount(). @buffered: of the endpoint. @flush: virtual nanoseconds between two write backs,
- * before they are scaled. @each: ANNEX_FS_BYTEFS is written back one file a call. @cores: that
- * actors share, FSB_CORES at most; 0: each has one. @seed: of all random numbers.
+ * divided by it. @log, @media: percent of the log's size and of the times of flash. @pages: of
+ * DRAM beside the log, in percent of the artifact's log. @suspend: virtual nanoseconds until a
+ * program makes way for a read; 0: it never does. @alpha, @twice: of annex_fs_mount(). @buffered: of the endpoint. @flush: virtual nanoseconds between two write
+ * backs, before they are scaled. @each: ANNEX_FS_BYTEFS is written back one file a call. @cores:
+ * that actors share, FSB_CORES at most; 0: each has one. @seed: of all random numbers.
  */
 struct fsb_opts {
 	enum annex_fs_design design;
-	uint64_t scale, log, media, suspend, flush, seed;
+	uint64_t scale, log, pages, media, suspend, flush, seed;
 	uint32_t alpha, cores;
 	bool twice, buffered, each;
 };
@@ -65,8 +65,8 @@ struct fsb_dir {
 
 /*
  * struct fsb_file - An entry of a fileset. @version: how often it was made. @plan: bytes that it
- * gets when it is written as a whole. @there: it exists. @busy: somebody has it open. @dirty: it was
- * written since it was synced.
+ * gets when it is written as a whole. @there: it exists. @busy: somebody has it open. @dirty: it
+ * was written since it was synced.
  */
 struct fsb_file {
 	uint32_t dir;
@@ -77,8 +77,8 @@ struct fsb_file {
 };
 
 /*
- * struct fsb_set - Files in a tree of directories. @next: where to look for one that does not exist,
- * and for one that does: filebench takes files in rotation. @are_dirs: they are directories
+ * struct fsb_set - Files in a tree of directories. @next: where to look for one that does not
+ * exist, and for one that does: filebench takes files in rotation. @are_dirs: they are directories
  * themselves.
  */
 struct fsb_set {
@@ -93,8 +93,8 @@ struct fsb_work;
 
 /*
  * struct fsb - A run. @clock: of the actor whose turn it is. @log: a file that all append to.
- * @idle: when each core will be. @paid: bytes that the workload wrote. @ops: steps that were done. @words: room for bytes that a
- * file should have.
+ * @idle: when each core will be. @paid: bytes that the workload wrote. @ops: steps that were done.
+ * @words: room for bytes that a file should have.
  */
 struct fsb {
 	struct fsb_opts opts;
@@ -152,8 +152,7 @@ struct fsb_work {
 extern const struct fsb_work fsb_works[];
 
 /* fs_endpoint.c: fsb_open() - Make an endpoint and a file system on it, and mount that.
- * fsb_mount() - Mount it; fsb_unmount() - with its counters, which may be NULL. fsb_settle() - Have
- * flash hold all. */
+ * fsb_mount() - Mount it; fsb_unmount(). fsb_settle() - Have flash hold all. */
 void fsb_open(struct fsb *b);
 void fsb_mount(struct fsb *b);
 void fsb_unmount(struct fsb *b);

@@ -12,7 +12,7 @@ import sys
 from cxl import Figures, at_least, at_most
 from cxl_runs import arithmetic
 from fs_figures import write_figures
-from fs_runs import BYTEFS, CLASSES, CLOSED, DESIGNS, WAYS, WORKLOADS, Bench, mean
+from fs_runs import BYTEFS, CLASSES, CLOSED, DESIGNS, HALVES, WAYS, WORKLOADS, Bench, mean
 
 META = ("create", "unlink", "mkdir", "rmdir", "rename")
 
@@ -31,6 +31,8 @@ def bench_speed(figures, bench):
     figures.add("bytefs over ext4-like, largest", max(bench.faster(w) for w in WORKLOADS), "x",
                 at_least(2.5))
     figures.add("bytefs over ext4-like, geometric mean", mean(bench.faster), "x", at_least(1.4))
+    figures.add("bytefs over ext4-like, geometric mean without mkdir",
+                mean(bench.faster, without="mkdir"), "x")
     figures.add("bytefs over ext4-like, geometric mean, calls on one core",
                 mean(bench.faster, "cores=1"), "x")
 
@@ -52,6 +54,8 @@ def bench_writes(figures, bench):
                 max(bench.fewer(w) for w in WORKLOADS), "x", at_least(4))
     figures.add("flash writes, ext4-like over bytefs, geometric mean", mean(bench.fewer), "x",
                 at_least(1.8))
+    figures.add("flash writes, ext4-like over bytefs, geometric mean without mkdir",
+                mean(bench.fewer, without="mkdir"), "x")
     figures.add("flash writes, the same until both are unmounted, largest",
                 max(bench.fewer(w, until=CLOSED) for w in WORKLOADS), "x")
     figures.add("flash writes, the same until both are unmounted, geometric mean",
@@ -66,6 +70,8 @@ def bench_cache(figures, bench):
     figures.command = "make bench-fs"
     figures.add("coordinated cache on over off, mean",
                 arithmetic(bench.coordinated(w) for w in WORKLOADS), "x", at_least(1.1))
+    figures.add("coordinated cache on over off, half of the DRAM for pages, mean",
+                arithmetic(bench.coordinated(w, HALVES) for w in WORKLOADS), "x")
 
 
 def bench_processor(figures, bench):

@@ -32,6 +32,7 @@ static void check(int err)
 static void open_endpoint(struct fsb *b)
 {
 	const uint64_t log = LOG / b->opts.scale * b->opts.log / 100 / 4096 * 4096;
+	const uint64_t pages = LOG / b->opts.scale * b->opts.pages / 100 / 4096 * 4096;
 	FILE *f = tmpfile();
 	char uri[512];
 
@@ -44,7 +45,7 @@ static void open_endpoint(struct fsb *b)
 		 "&media=/proc/self/fd/%d&media_percent=%llu&log=bytefs&dram=%llu&log_size=%llu"
 		 "&buffered=%d",
 		 (unsigned long long)(BYTES / b->opts.scale / 4096 * 4096), fileno(f),
-		 (unsigned long long)b->opts.media, (unsigned long long)(log + BESIDES),
+		 (unsigned long long)b->opts.media, (unsigned long long)(log + pages + BESIDES),
 		 (unsigned long long)log, b->opts.buffered);
 	check(annex_cxlssd_open(uri, &b->s));
 	fclose(f);

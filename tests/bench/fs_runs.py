@@ -12,8 +12,12 @@ BYTEFS, EXT4 = DESIGNS = ("bytefs", "ext4-like")
 CLASSES = ("inode", "map", "bitmap", "directory", "journal", "data")
 WAYS = ("byte", "block")
 PAGE = 4096
+DEFAULTS = ("log=100", "media=100", "suspend=0", "buffered=1", "flush=5000", "each=1", "cores=0",
+            "alpha=50", "twice=0")
 # Pages until the file system is given back.
 CLOSED = "flash_pages_closed"
+# Cached twice, with half of the endpoint's DRAM for pages.
+HALVES = "twice=1 log=50 pages=50"
 
 
 class Run:
@@ -68,8 +72,9 @@ class Bench:
         return self.reports[words]
 
     def run(self, workload, design, options=""):
-        """One run."""
-        return Run(self.report(f"{workload} design={design} {options}".strip()))
+        """One run. Options that say what is so anyway are the same run."""
+        words = [word for word in options.split() if word not in DEFAULTS]
+        return Run(self.report(" ".join([workload, f"design={design}", *words])))
 
     def costs(self, design):
         """Real nanoseconds of calls."""
@@ -89,11 +94,11 @@ class Bench:
         ours, theirs = (max(self.run(workload, d, options).pages(until), 1) for d in DESIGNS)
         return theirs / ours
 
-    def coordinated(self, workload):
+    def coordinated(self, workload, options="twice=1"):
         """Times by which ByteFS is faster with a coordinated cache."""
-        return self.run(workload, BYTEFS).speed() / self.run(workload, BYTEFS, "twice=1").speed()
+        return self.run(workload, BYTEFS).speed() / self.run(workload, BYTEFS, options).speed()
 
 
-def mean(of, *options, **more):
-    """The geometric mean of a ratio of all workloads."""
-    return geometric(of(w, *options, **more) for w in WORKLOADS)
+def mean(of, *options, without="", **more):
+    """The geometric mean of a ratio of all workloads, or of those but one."""
+    return geometric(of(w, *options, **more) for w in WORKLOADS if w != without)
