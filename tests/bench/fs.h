@@ -15,11 +15,12 @@
 
 /*
  * struct fsb_opts - One run. @scale: counts and sizes are those of filebench and of the artifact,
- * divided by it. @log, @media: percent of the log's size and of the times of flash. @pages: of
- * DRAM beside the log, in percent of the artifact's log. @suspend: virtual nanoseconds until a
- * program makes way for a read; 0: it never does. @alpha, @twice: of annex_fs_mount(). @buffered: of the endpoint. @flush: virtual nanoseconds between two write
- * backs, before they are scaled. @each: ANNEX_FS_BYTEFS is written back one file a call. @cores:
- * that actors share, FSB_CORES at most; 0: each has one. @seed: of all random numbers.
+ * divided by it. @log, @media: percent of the log's size and of the times of flash. @pages: of DRAM
+ * beside the log, in percent of the artifact's log. @suspend: virtual nanoseconds until a program
+ * makes way for a read; 0: it never does. @alpha, @twice: of annex_fs_mount(). @buffered: of the
+ * endpoint. @flush: virtual nanoseconds between two write backs, before they are scaled. @each:
+ * ANNEX_FS_BYTEFS is written back one file a call. @cores: that actors share, FSB_CORES at most; 0:
+ * each has one. @seed: of all random numbers.
  */
 struct fsb_opts {
 	enum annex_fs_design design;

@@ -79,8 +79,6 @@ def bench_processor(figures, bench):
     for design in DESIGNS:
         figures.command = f"build/bench/fs costs design={design}"
         for name, ns in bench.costs(design).items():
-            if name == "wall_s":
-                continue
             has_goal = design == BYTEFS and name in META
             figures.add(f"real time of a call, {name}, {design}", ns / 1000, "us",
                         at_most(5) if has_goal else None)
