@@ -22,7 +22,8 @@ machine. Real times are marked as such.
   asks for each file a hundred times on average.
 - **Scale**: counts of files and of rounds, the endpoint, its log, the host's cache and the interval
   of the write back are a 32nd of the artifact's. Times are not, nor is the number of channels; nor
-  are the widths of directories, but create's. All runs of `make bench-fs` take less than two minutes then.
+  are the widths of directories, but create's. All runs of `make bench-fs` take less than two
+  minutes then.
 - **Threads** are virtual: the one that is earliest makes its next call. Each has a core to itself,
   and nobody waits for a lock.
 - **The processor**: each kind of call takes a time of one table for both designs, which is that of
@@ -85,20 +86,20 @@ def model(bench):
 
 @section("Speed", """
 Operations a second of virtual time: each step of a round is one, open and close too. The time ends
-when all threads have ended and all was written back. Programs of flash take most of create,
-varmail and fileserver: 5 us a page with 16 dies. In create, ext4-like programs as many pages for
-its journal as for data, although 12 threads share each commit. In mkdir a new directory has a block, which ext4-like writes to the journal and to its place; bytefs
-need not write it, as it is zero, and little more than the processor's time is left. So this
-quotient is one of flash and of a processor's model: with all calls on one core it is a seventh of
-that ("cores"). rmdir reads these blocks, to see that directories are empty; bytefs' are not in
-flash. In delete, bytefs waits for reads of inodes, which wait
-for flash while the log is cleaned: see "reads that interrupt programs". In webproxy and webserver
-nearly all time goes to reads of flash, as the fileset is larger than the host's cache and files
-come in rotation. In webproxy, bytefs gains nothing as its write back at the end commits one file
-after the other, each with a write command of 20 us. Caching twice costs nothing here: the endpoint's
-DRAM has the log only, so pages that both cache take no room from others. Few lines are stored again
-before their page is cleaned, so in varmail a page as a block costs less than lines, which are
-read, merged and programmed later.""")
+when all threads have ended and all was written back. Programs of flash take most of create, varmail
+and fileserver: 5 us a page with 16 dies. In create, ext4-like programs as many pages for its
+journal as for data, although 12 threads share each commit. In mkdir a new directory has a block,
+which ext4-like writes to the journal and to its place; bytefs need not write it, as it is zero, and
+little more than the processor's time is left. So this quotient is one of flash and of a processor's
+model: with all calls on one core it is a seventh of that ("cores"). rmdir reads these blocks, to
+see that directories are empty; bytefs' are not in flash. In delete, bytefs waits for reads of
+inodes, which wait for flash while the log is cleaned: see "reads that interrupt programs". In
+webproxy and webserver nearly all time goes to reads of flash, as the fileset is larger than the
+host's cache and files come in rotation. In webproxy, bytefs gains nothing as its write back at the
+end commits one file after the other, each with a write command of 20 us. Caching twice costs
+nothing here: the endpoint's DRAM has the log only, so pages that both cache take no room from
+others. Few lines are stored again before their page is cleaned, so in varmail a page as a block
+costs less than lines, which are read, merged and programmed later.""")
 def speed(bench):
     rows = [[w] + [bench.run(w, d).speed() for d in DESIGNS]
             + [bench.faster(w), bench.run(w, BYTEFS, "twice=1").speed(), bench.coordinated(w)]
