@@ -106,8 +106,9 @@ BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
 PLAN_SRC := $(filter tests/bench/plan%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
 NDP_BENCH_SRC := $(filter tests/bench/ndp%,$(BENCH_SRC)) tests/bench/figure.c
 MIGRATE_SRC := $(filter tests/bench/migrate%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
-STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate%),$(BENCH_SRC))
-BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate)
+FS_SRC := $(filter tests/bench/fs%,$(BENCH_SRC)) tests/bench/figure.c
+STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate% fs%),$(BENCH_SRC))
+BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate fs)
 # Measured beside annex fs mount, where there is libfuse.
 PASS_BIN := $(if $(FUSE),$(OUT)/fs/passthrough)
 HEADERS := $(sort $(wildcard include/annex/*.h include/annex/detail/*.h))
@@ -228,7 +229,8 @@ $(OUT)/bench/storage: $(STORAGE_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/ndp: $(NDP_BENCH_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/migrate: $(MIGRATE_SRC:%.c=$(OUT)/%.o)
-$(OUT)/bench/storage $(OUT)/bench/plan $(OUT)/bench/migrate: $(OUT)/libannex.a
+$(OUT)/bench/fs: $(FS_SRC:%.c=$(OUT)/%.o)
+$(OUT)/bench/storage $(OUT)/bench/plan $(OUT)/bench/migrate $(OUT)/bench/fs: $(OUT)/libannex.a
 $(PASS_BIN): $(OUT)/tests/fs/passthrough.o
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
@@ -421,11 +423,6 @@ bench-migrate:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/run.sh $(OUT) migrate
-# A file system that is mounted, in real time, beside a directory that FUSE passes through.
-bench-fs:
-	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
 # Simulated machines, against the figures of two papers.
 bench-cxl:
 	@tests/deps.sh demo
@@ -438,6 +435,19 @@ figures-cxl:
 	@+$(MAKE) --no-print-directory all
 	$(Q)mkdir -p $(OUT)/bench
 	$(Q)tests/bench/cxl.py $(OUT) figures
+# Both designs of the file system in virtual time; blocks of one beside the kernel's ext4; a mount in
+# real time, beside a directory that FUSE passes through.
+bench-fs:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all bench-build
+	$(Q)tests/bench/fs_bench.py $(OUT) bench
+	$(Q)tests/bench/met.py $(OUT)/bench/fs.json
+	$(Q)tests/bench/fs_kernel.py $(OUT)
+	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
+figures-bytefs:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all bench-build
+	$(Q)tests/bench/fs_bench.py $(OUT) figures
 # Queries of annex query, beside DuckDB and Polars.
 bench-query:
 	@tests/deps.sh check
@@ -536,9 +546,10 @@ help:
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
-#h bench-fs           measure annex fs mount beside a directory that FUSE passes through: ROUNDS=7
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h figures-cxl        write docs/figures-cxl.md: these figures beside the papers'
+#h bench-fs           compare both designs of the file system, and annex fs mount with others: ROUNDS=7
+#h figures-bytefs     write docs/figures-bytefs.md: these figures beside the paper's claims
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
 #h man                section 3 of the manual, from the headers: KERNEL_DOC=FILE
@@ -556,8 +567,8 @@ help:
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
-	bench-ndp bench-migrate bench-fs ndp-build bench-cxl figures-cxl bench-query bench-qemu \
-	lint fuzz format install install-module uninstall clean help FORCE
+	bench-ndp bench-migrate ndp-build bench-cxl figures-cxl bench-fs figures-bytefs \
+	bench-query bench-qemu lint fuzz format install install-module uninstall clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \

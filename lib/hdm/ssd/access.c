@@ -171,16 +171,25 @@ int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
 	return err;
 }
 
-/* The log gets room for a line: the one that is cleaned holds its own until it is in flash. */
-static int make_log_room(struct annex_cxlssd *s, struct annex_cxlssd_time *t)
+/* The log that is cleaned holds its lines until they are in flash. */
+static void wait_for_log(const struct annex_cxlssd *s, uint32_t lines, struct annex_cxlssd_time *t)
 {
-	struct ssd_log *l = &s->log;
-
-	if (t->done < s->cleaning && l->n + s->cleaned >= l->room)
+	if (t->done < s->cleaning && s->log.n + s->cleaned + lines > s->log.room)
 		t->done = s->cleaning;
-	if (t->done < s->cleaning || (uint64_t)l->n * 100 < (uint64_t)l->room * s->c.clean)
+}
+
+int ssd_make_log_room(struct annex_cxlssd *s, uint32_t lines, struct annex_cxlssd_time *t)
+{
+	const struct ssd_log *l = &s->log;
+	int err;
+
+	wait_for_log(s, lines, t);
+	if (lines <= l->room - l->n &&
+	    (t->done < s->cleaning || (uint64_t)l->n * 100 < (uint64_t)l->room * s->c.clean))
 		return 0;
-	return ssd_clean_log(s, t->done);
+	err = ssd_clean_log(s, t->done);
+	wait_for_log(s, lines, t);
+	return err;
 }
 
 void ssd_store_logged(struct annex_cxlssd *s, uint64_t line, const char *buf,
@@ -211,7 +220,7 @@ static int store_logged(struct annex_cxlssd *s, uint64_t at, const char *buf, ui
 	else if (bytes < SSD_LINE)
 		err = ssd_load(s, at / SSD_LINE * SSD_LINE, line, SSD_LINE, t);
 	if (!err)
-		err = make_log_room(s, t);
+		err = ssd_make_log_room(s, 1, t);
 	if (err)
 		return err;
 	memcpy(line + at % SSD_LINE, buf, bytes);

@@ -101,7 +101,10 @@ int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
 int ssd_store(struct annex_cxlssd *s, uint64_t at, const char *buf, uint32_t bytes,
 	      struct annex_cxlssd_time *t);
 
-/* ssd_store_logged() - A line into the log, which has room for it. */
+/* ssd_make_log_room() - Clean the log when it is full enough, or has no room for some lines; the
+ * request waits for room that is not there yet. ssd_store_logged() - A line into the log, which has
+ * room for it. */
+int ssd_make_log_room(struct annex_cxlssd *s, uint32_t lines, struct annex_cxlssd_time *t);
 void ssd_store_logged(struct annex_cxlssd *s, uint64_t line, const char *buf,
 		      struct annex_cxlssd_time *t);
 

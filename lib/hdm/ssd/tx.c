@@ -190,8 +190,8 @@ static int commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
 	int err = complete(tx, t);
 
 	/* From when it lasts on nothing must fail: the log has room for all of it. */
-	if (!err && tx->lines.n > s->log.room - s->log.n)
-		err = ssd_clean_log(s, t->done);
+	if (!err)
+		err = ssd_make_log_room(s, tx->lines.n, t);
 	/* Stores before it last not after it. */
 	if (!err)
 		err = s->journal ? write_group(tx) : ssd_fence(s);
