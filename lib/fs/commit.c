@@ -140,7 +140,7 @@ int fs_op_end(struct annex_fs *fs, int err)
 	for (uint32_t i = 0; i < op->n_undo; i++)
 		if (op->undo[i].kind == FS_UNDO_NODE)
 			op->undo[i].node->noted = false;
-	op->n_undo = op->n_stores = op->n_freed = op->n_fresh = 0;
+	op->n_undo = op->n_stores = op->n_lines = op->n_freed = op->n_fresh = 0;
 	fs_bufs_trim(&fs->bufs);
 	if (!err && fs->bufs.n_joined > fs->super.n_journal / 4)
 		err = fs_journal_commit(fs);

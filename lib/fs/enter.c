@@ -8,10 +8,13 @@
 
 int fs_enter(struct annex_fs *fs, bool changes)
 {
+	int err;
+
 	pthread_mutex_lock(&fs->lock);
 	if (changes && fs->read_only)
 		return -EROFS;
-	return changes ? fs_journal_room(fs) : 0;
+	err = changes ? fs_dead_room(fs) : 0;
+	return !err && changes ? fs_journal_room(fs) : err;
 }
 
 int fs_leave(struct annex_fs *fs, int err)

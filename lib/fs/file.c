@@ -264,6 +264,8 @@ int annex_fs_fsync(struct annex_fs *fs, uint32_t ino)
 			err = fs_files_sync(fs);
 		else if (!(err = fs_node_get(fs, ino, &n)))
 			err = fs_file_sync(fs, n);
+		if (!err && !ino)
+			err = fs_dead_end(fs);
 		if (!err && fs->super.n_journal)
 			err = fs_journal_sync(fs, n);
 	}

@@ -140,6 +140,8 @@ struct fs_node {
 	bool idle;  /* in the list of those */
 	bool noted; /* by the operation */
 	bool writing;
+	bool dead; /* in the list of those that are to end */
+	struct fs_node *next_dead;
 	uint32_t n_dirty;
 	uint32_t reserved;
 	uint32_t next_read; /* the page behind those that were read last */
@@ -150,10 +152,14 @@ struct fs_node {
 	struct fs_inode i;
 };
 
+/* struct fs_nodes - @dead: files that have neither a name nor a reference, of which blocks and
+ * inodes are given back together. */
 struct fs_nodes {
 	struct fs_node **chains;
 	uint32_t n, n_idle;
 	struct fs_node *oldest, *newest;
+	struct fs_node *dead;
+	uint32_t n_dead;
 };
 
 /* struct fs_pages - Pages of files in host memory. @limit: how many. */
@@ -195,13 +201,13 @@ struct fs_store {
 
 /*
  * struct fs_op - Changes that last together. @freed: blocks that may be taken again afterwards.
- * @fresh: blocks whose old contents are to be forgotten before.
+ * @fresh: blocks whose old contents are to be forgotten before. @n_lines: of all stores.
  */
 struct fs_op {
 	struct fs_undo *undo;
 	struct fs_store *stores;
 	uint32_t *freed, *fresh;
-	uint32_t n_undo, n_stores, n_freed, n_fresh;
+	uint32_t n_undo, n_stores, n_lines, n_freed, n_fresh;
 	uint32_t room_undo, room_stores, room_freed, room_fresh;
 };
 

@@ -159,6 +159,8 @@ int annex_fs_unmount(struct annex_fs *fs)
 	if (!fs)
 		return 0;
 	if (!fs->read_only)
+		err = fs_dead_end(fs);
+	if (!err && !fs->read_only)
 		err = fs_files_sync(fs);
 	/* Files without a name that somebody still had in use. */
 	for (uint32_t i = 0; !fs->read_only && i < FS_NODE_CHAINS; i++)
@@ -255,6 +257,9 @@ void annex_fs_get_stats(struct annex_fs *fs, struct annex_fs_stats *out)
 		.cached = (uint64_t)fs->pages.n * FS_BLOCK,
 	};
 	out->free_blocks += fs->journal.n_freed;
+	out->free_inodes += fs->nodes.n_dead;
+	for (const struct fs_node *n = fs->nodes.dead; n; n = n->next_dead)
+		out->free_blocks += n->i.blocks;
 	memcpy(out->read, fs->dev.read, sizeof(out->read));
 	memcpy(out->written, fs->dev.written, sizeof(out->written));
 	fs_leave(fs, 0);

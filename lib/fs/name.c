@@ -89,7 +89,7 @@ void annex_fs_forget(struct annex_fs *fs, uint32_t ino, uint64_t n)
 	fs_enter(fs, false);
 	if (!fs_node_get(fs, ino, &node) && fs_node_drop(fs, node, n) && !node->i.nlink &&
 	    !fs->read_only)
-		fs_node_end(fs, node); /* when it fails, the next mount does it */
+		fs_node_die(fs, node); /* when it fails, the next mount does it */
 	fs_leave(fs, 0);
 }
 
@@ -337,7 +337,7 @@ static int unlinked(struct annex_fs *fs, struct fs_node *n)
 /* After the operation: a file that it took the last name of. */
 static int end_unused(struct annex_fs *fs, struct fs_node *n)
 {
-	return n && n->i.mode && !n->i.nlink && !n->refs ? fs_node_end(fs, n) : 0;
+	return n && n->i.mode && !n->i.nlink && !n->refs ? fs_node_die(fs, n) : 0;
 }
 
 static int remove_name(struct annex_fs *fs, uint32_t parent, const char *name, bool directories)

@@ -181,7 +181,7 @@ static struct fs_node *add(struct annex_fs *fs, uint32_t ino)
 	return n;
 }
 
-int fs_node_get(struct annex_fs *fs, uint32_t ino, struct fs_node **out)
+int fs_node_any(struct annex_fs *fs, uint32_t ino, struct fs_node **out)
 {
 	struct fs_inode i;
 	uint64_t sequence;
@@ -201,6 +201,13 @@ int fs_node_get(struct annex_fs *fs, uint32_t ino, struct fs_node **out)
 	(*out)->i = i;
 	(*out)->sequence = sequence;
 	return 0;
+}
+
+int fs_node_get(struct annex_fs *fs, uint32_t ino, struct fs_node **out)
+{
+	int err = fs_node_any(fs, ino, out);
+
+	return !err && (*out)->dead ? -ESTALE : err;
 }
 
 void fs_node_hold(struct annex_fs *fs, struct fs_node *n)

@@ -109,7 +109,9 @@ int fs_op_store(struct annex_fs *fs, uint64_t at, const void *from, uint32_t byt
 	struct fs_op *op = &fs->op;
 	int err = grow(&op->stores, op->n_stores, &op->room_stores, sizeof(*op->stores));
 
-	if (!err)
-		op->stores[op->n_stores++] = (struct fs_store){at, from, bytes};
-	return err;
+	if (err)
+		return err;
+	op->stores[op->n_stores++] = (struct fs_store){at, from, bytes};
+	op->n_lines += (bytes + FS_LINE - 1) / FS_LINE;
+	return 0;
 }

@@ -14,7 +14,10 @@
 #include "page.h"
 #include "super.h"
 
-#define IDLE 1024u /* files that are remembered without a reference */
+#define IDLE 1024u   /* files that are remembered without a reference */
+#define LARGE 1024u  /* lines of an operation that ends then */
+#define TOGETHER 32u /* files that end in one operation */
+#define SCARCE 1024u /* free blocks */
 
 int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
 {
@@ -23,15 +26,20 @@ int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
 	return fs_op_end(fs, fs_node_change(fs, n));
 }
 
-/* Files that are written back leave no list while it goes on. */
+/* Many files are one operation. They leave no list while it goes on. */
 int fs_files_sync(struct annex_fs *fs)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < FS_NODE_CHAINS; i++)
-		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next)
-			err = fs_file_sync(fs, n);
-	return err;
+	for (uint32_t i = 0; !err && i < FS_NODE_CHAINS; i++) {
+		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next) {
+			if (n->late || n->n_dirty)
+				err = fs_node_change(fs, n);
+			if (err || fs->op.n_undo + fs->op.n_lines > LARGE)
+				err = fs_op_end(fs, err);
+		}
+	}
+	return fs_op_end(fs, err);
 }
 
 int fs_file_cut(struct annex_fs *fs, struct fs_node *n, uint64_t from)
@@ -52,7 +60,7 @@ int fs_file_cut(struct annex_fs *fs, struct fs_node *n, uint64_t from)
 
 int fs_nodes_trim(struct annex_fs *fs)
 {
-	int err = 0;
+	int err = fs->nodes.n_idle > IDLE ? fs_dead_end(fs) : 0;
 
 	while (!err && fs->nodes.n_idle > IDLE) {
 		struct fs_node *n = fs->nodes.oldest;
@@ -62,6 +70,15 @@ int fs_nodes_trim(struct annex_fs *fs)
 			fs_node_give(fs, n);
 	}
 	return err;
+}
+
+/* What is in memory of it does not count any more. */
+static void forget_data(struct annex_fs *fs, struct fs_node *n)
+{
+	fs_pages_cut(fs, n, 0, UINT32_MAX);
+	n->late = false;
+	fs_dir_free(n->dir);
+	n->dir = NULL;
 }
 
 int fs_orphan_add(struct annex_fs *fs, struct fs_node *n)
@@ -94,7 +111,7 @@ int fs_orphan_remove(struct annex_fs *fs, struct fs_node *n)
 	for (uint32_t left = fs->super.inodes; !err && ino != n->ino; ino = before->i.orphan) {
 		if (!left--)
 			return annex_fail(-EIO, "file system: the list of orphans is damaged");
-		err = fs_node_get(fs, ino, &before);
+		err = fs_node_any(fs, ino, &before);
 		if (err)
 			return err;
 	}
@@ -113,15 +130,13 @@ int fs_orphan_remove(struct annex_fs *fs, struct fs_node *n)
 	return err;
 }
 
-/* Its blocks are given back in several operations, when they are many. */
-int fs_node_end(struct annex_fs *fs, struct fs_node *n)
+/* Its blocks are given back in several operations, when they are many; the last one is the
+ * caller's to end. */
+static int end(struct annex_fs *fs, struct fs_node *n)
 {
 	int err = 0;
 
-	fs_pages_cut(fs, n, 0, UINT32_MAX);
-	n->late = false;
-	fs_dir_free(n->dir);
-	n->dir = NULL;
+	forget_data(fs, n);
 	/* A short link has its target where others have their map. */
 	if (!S_ISLNK(n->i.mode) || n->i.size > FS_INLINE)
 		err = fs_file_cut(fs, n, 0);
@@ -133,10 +148,55 @@ int fs_node_end(struct annex_fs *fs, struct fs_node *n)
 		err = fs_op_node(fs, n);
 	if (!err)
 		err = fs_inode_give(fs, n->ino);
-	if (err)
-		return fs_op_end(fs, err);
-	n->i = (struct fs_inode){0};
-	return fs_op_end(fs, 0);
+	if (!err)
+		n->i = (struct fs_inode){0};
+	return err;
+}
+
+int fs_node_end(struct annex_fs *fs, struct fs_node *n)
+{
+	return fs_op_end(fs, end(fs, n));
+}
+
+int fs_node_die(struct annex_fs *fs, struct fs_node *n)
+{
+	struct fs_nodes *t = &fs->nodes;
+
+	if (n->dead)
+		return 0;
+	forget_data(fs, n);
+	n->dead = true;
+	n->next_dead = t->dead;
+	t->dead = n;
+	return ++t->n_dead < TOGETHER ? 0 : fs_dead_end(fs);
+}
+
+/* The one that came last is the first of the list of orphans. */
+int fs_dead_end(struct annex_fs *fs)
+{
+	struct fs_nodes *t = &fs->nodes;
+	int err = 0;
+
+	if (!t->dead)
+		return 0;
+	while (t->dead) {
+		struct fs_node *n = t->dead;
+
+		t->dead = n->next_dead;
+		t->n_dead--;
+		n->dead = false;
+		if (!err && !n->refs && n->i.mode && !n->i.nlink)
+			err = end(fs, n);
+	}
+	return fs_op_end(fs, err);
+}
+
+int fs_dead_room(struct annex_fs *fs)
+{
+	return fs->nodes.dead && (fs->blocks.free < fs->reserved + SCARCE ||
+				  fs->inodes.free < TOGETHER)
+		       ? fs_dead_end(fs)
+		       : 0;
 }
 
 /* Blocks behind the size of a file that has names were to be given back. */
@@ -160,7 +220,7 @@ int fs_orphans_end(struct annex_fs *fs)
 		err = fs_super_orphan(fs, &ino);
 		if (err || !ino)
 			return err;
-		err = fs_node_get(fs, ino, &n);
+		err = fs_node_any(fs, ino, &n);
 		if (err || !(n->i.flags & FS_ORPHAN))
 			return annex_fail(-EIO,
 					  "file system: the list of orphans is damaged; run fsck");

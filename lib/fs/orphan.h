@@ -19,6 +19,12 @@ int fs_nodes_trim(struct annex_fs *fs);
 /* fs_node_end() - Give back all that a file has: nobody knows it any more. */
 int fs_node_end(struct annex_fs *fs, struct fs_node *n);
 
+/* fs_node_die() - The same later, with others. fs_dead_end() - Now. fs_dead_room() - When blocks or
+ * inodes are short. */
+int fs_node_die(struct annex_fs *fs, struct fs_node *n);
+int fs_dead_end(struct annex_fs *fs);
+int fs_dead_room(struct annex_fs *fs);
+
 /* fs_orphan_add() - Put a file into the list of those that are to be ended when a crash comes.
  * fs_orphan_remove() - Take it out. fs_orphans_end() - End all of it, at a mount. */
 int fs_orphan_add(struct annex_fs *fs, struct fs_node *n);
