@@ -10,7 +10,10 @@
 #include "journal.h"
 
 #define SCARCE 1024u /* free blocks: a write of 1 MiB can want 512 */
-#define LARGEST 640u /* blocks that an operation changes: pages far apart, each with its own map */
+/* An operation changes so many blocks, of pages far apart, each with its own map, and gives back so
+ * many. */
+#define LARGEST 640u
+#define REVOKED 8192u
 
 static void put(uint8_t *at, uint64_t v, unsigned int bytes)
 {
@@ -72,21 +75,21 @@ static bool is_first(const struct fs_undo *u)
 	       u->line == (uint32_t)__builtin_ctzll(u->buf->dirty);
 }
 
-/* Room for @n blocks in the journal, with their tags and an end. */
-static bool fits(const struct annex_fs *fs, uint32_t n)
+/* Room for @n blocks in the journal, with their tags and @revoked others, and an end. */
+static bool fits(const struct annex_fs *fs, uint32_t n, uint32_t revoked)
 {
-	return fs->journal.head + n + n / FS_TAGS + 2 <= fs->super.n_journal;
+	return fs->journal.head + n + (n + revoked) / FS_TAGS + 2 <= fs->super.n_journal;
 }
 
 static int make_room(struct annex_fs *fs)
 {
 	struct fs_journal *j = &fs->journal;
 	const uint32_t more = fs->op.n_freed;
-	uint32_t n = fs->bufs.n_joined + j->n_revoked + more + fs->op.n_fresh, *array;
+	uint32_t n = fs->bufs.n_joined + fs->op.n_fresh, *array;
 
 	for (uint32_t i = 0; i < fs->op.n_undo; i++)
 		n += is_first(&fs->op.undo[i]) && !fs->op.undo[i].buf->joined;
-	if (!fits(fs, n))
+	if (!fits(fs, n, j->n_revoked + more))
 		return annex_fail(-E2BIG, "file system: %u blocks are too many for a transaction",
 				  n);
 	if (!more)
@@ -308,7 +311,7 @@ static int commit(struct annex_fs *fs)
 		return err;
 	fs->journal.head = g.at;
 	committed(fs);
-	return fits(fs, fs->super.n_journal / 4 + LARGEST) ? 0 : checkpoint(fs);
+	return fits(fs, fs->super.n_journal / 4 + LARGEST, REVOKED) ? 0 : checkpoint(fs);
 }
 
 int fs_journal_commit(struct annex_fs *fs)

@@ -26,7 +26,8 @@ int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
 	return fs_op_end(fs, fs_node_change(fs, n));
 }
 
-/* Many files are one operation. They leave no list while it goes on. */
+/* Many files are one operation, unless a journal collects these. They leave no list while it goes
+ * on. */
 int fs_files_sync(struct annex_fs *fs)
 {
 	int err = 0;
@@ -35,7 +36,7 @@ int fs_files_sync(struct annex_fs *fs)
 		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next) {
 			if (n->late || n->n_dirty)
 				err = fs_node_change(fs, n);
-			if (err || fs->op.n_undo + fs->op.n_lines > LARGE)
+			if (err || fs->super.n_journal || fs->op.n_undo + fs->op.n_lines > LARGE)
 				err = fs_op_end(fs, err);
 		}
 	}
