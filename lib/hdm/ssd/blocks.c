@@ -14,6 +14,20 @@ static int check_blocks(const struct annex_cxlssd *s, uint64_t at, uint64_t byte
 	return ssd_check(s, at, bytes);
 }
 
+/* Who has read up to a page reads on from there. */
+static void look_ahead(struct annex_cxlssd *s, uint32_t page, uint32_t n)
+{
+	const uint32_t from = page == s->behind && s->ahead > page ? s->ahead : page;
+	uint32_t to = page == s->behind ? page + n + SSD_EXPECTED / 2 : page + n;
+
+	to = to < ssd_pages(s) ? to : ssd_pages(s);
+	if (n > 1 && to > from && (page != s->behind || to - from >= SSD_EXPECTED / 4)) {
+		ssd_flash_expect(s->flash, from, to - from);
+		s->ahead = to;
+	}
+	s->behind = page + n;
+}
+
 int annex_cxlssd_read_blocks(struct annex_cxlssd *s, uint64_t at, void *buf, size_t bytes,
 			     struct annex_cxlssd_time *t)
 {
@@ -22,6 +36,8 @@ int annex_cxlssd_read_blocks(struct annex_cxlssd *s, uint64_t at, void *buf, siz
 
 	t = ssd_enter(s, t, &own);
 	err = check_blocks(s, at, bytes);
+	if (!err)
+		look_ahead(s, (uint32_t)(at / s->page_bytes), (uint32_t)(bytes / s->page_bytes));
 	for (size_t from = 0; !err && from < bytes; from += s->page_bytes) {
 		uint64_t done = t->told;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "clock.h"
@@ -473,6 +474,33 @@ void ssd_flash_settle(struct ssd_flash *fl)
 {
 	free(fl->since);
 	fl->since = NULL;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Pages that follow each other are on all channels, which are far from each other in the file. */
+void ssd_flash_expect(struct ssd_flash *fl, uint32_t page, uint32_t n)
+{
+	uint32_t at[SSD_EXPECTED], m = 0;
+
+	if (fl->file->mem)
+		return;
+	for (uint32_t i = 0; i < n && m < SSD_EXPECTED; i++) {
+		at[m] = ftl_find(fl->ftl, page + i);
+		m += at[m] != FTL_NONE;
+	}
+	qsort(at, m, sizeof(at[0]), by_place);
+	for (uint32_t from = 0, to; from < m; from = to) {
+		for (to = from + 1; to < m && at[to] == at[to - 1] + 1; to++)
+			;
+		posix_fadvise(fl->file->fd, (off_t)page_at(fl, at[from]),
+			      (off_t)(to - from) * fl->g.page, POSIX_FADV_WILLNEED);
+	}
 }
 
 int ssd_flash_read(struct ssd_flash *fl, uint32_t page, char *buf, uint32_t from, uint32_t wanted,

@@ -43,6 +43,7 @@ struct ssd_config {
  * @page, @page2: buffers of a page.
  * @programs: pages that are being programmed: as many as there are write buffers.
  * @cleaning: until when the log that was cleaned last holds its room, and @cleaned entries of it.
+ * @ahead: pages up to here are expected, by who reads blocks one behind the other up to @behind.
  * @start: when it was opened. @last: the largest time that was told.
  */
 struct annex_cxlssd {
@@ -61,6 +62,7 @@ struct annex_cxlssd {
 	struct ssd_ingress queue, programs;
 	uint64_t cleaning;
 	uint32_t cleaned;
+	uint32_t ahead, behind;
 	uint64_t start, last;
 	struct annex_cxlssd_stats stats;
 };
