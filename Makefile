@@ -435,8 +435,8 @@ figures-cxl:
 	@+$(MAKE) --no-print-directory all
 	$(Q)mkdir -p $(OUT)/bench
 	$(Q)tests/bench/cxl.py $(OUT) figures
-# Both designs of the file system in virtual time; blocks of one beside the kernel's ext4; a mount in
-# real time, beside a directory that FUSE passes through.
+# Both designs of the file system in virtual time; blocks of one beside the kernel's ext4; a mount
+# in real time, beside a directory that FUSE passes through.
 bench-fs:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
@@ -548,7 +548,7 @@ help:
 #h bench-migrate      measure tensors that move between tiers, likewise
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h figures-cxl        write docs/figures-cxl.md: these figures beside the papers'
-#h bench-fs           compare both designs of the file system, and annex fs mount with others: ROUNDS=7
+#h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7
 #h figures-bytefs     write docs/figures-bytefs.md: these figures beside the paper's claims
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5

@@ -12,7 +12,8 @@
 int fs_nodes_init(struct fs_nodes *t);
 void fs_nodes_free(struct annex_fs *fs);
 
-/* fs_node_any() - A file; -ESTALE: there is none. fs_node_get() - One that is not dead. fs_node_hold() - A reference to it. */
+/* fs_node_any() - A file; -ESTALE: there is none. fs_node_get() - One that is not dead.
+ * fs_node_hold() - A reference to it. */
 int fs_node_any(struct annex_fs *fs, uint32_t ino, struct fs_node **out);
 int fs_node_get(struct annex_fs *fs, uint32_t ino, struct fs_node **out);
 void fs_node_hold(struct annex_fs *fs, struct fs_node *n);

@@ -126,7 +126,14 @@ WORKS = {
     ),
     "fileserver": (
         lambda at: Files(at, 1000, 800, 20, 131072),
-        each(800, Files.create, Files.append, Files.read, Files.delete, lambda f: os.stat(f.some())),
+        each(
+            800,
+            Files.create,
+            Files.append,
+            Files.read,
+            Files.delete,
+            lambda f: os.stat(f.some()),
+        ),
     ),
     "webproxy": (
         lambda at: Files(at, 3000, 2400, 0, 16384),

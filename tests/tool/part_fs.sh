@@ -292,8 +292,8 @@ fs_wrote()
 fs_mounted()
 {
 	local words
-	for words in tree links tmpfile renames sizes direct mapping unnamed attributes group extended \
-		names full; do
+	for words in tree links tmpfile renames sizes direct mapping unnamed attributes group \
+		extended names full; do
 		holds "$words" "fs_$words"
 	done
 	claim "df" df "$at"
