@@ -50,7 +50,7 @@ void ssd_flash_settle(struct ssd_flash *fl);
 int ssd_flash_read(struct ssd_flash *fl, uint32_t page, char *buf, uint32_t from, uint32_t wanted,
 		   uint64_t now, uint64_t *done, bool *damaged);
 
-/* ssd_flash_expect() - Pages that will be read soon, up to SSD_EXPECTED: the host's kernel may fetch
+/* ssd_flash_expect() - Up to SSD_EXPECTED pages that will be read soon: the host's kernel may fetch
  * them from its disk. It takes no time of the model. */
 #define SSD_EXPECTED 512u
 void ssd_flash_expect(struct ssd_flash *fl, uint32_t page, uint32_t n);
