@@ -501,11 +501,14 @@ struct annex_fs_problem {
  * @files: inodes in use.
  * @directories: of these.
  * @blocks: in use.
+ * @unfinished: files that a crash left to be freed or to be cut, which is no problem: the next
+ *	mount does it, and so does a check that mends.
  * @problems: found.
  * @mended: of these.
  */
 struct annex_fs_report {
 	uint64_t files, directories, blocks;
+	uint64_t unfinished;
 	uint64_t problems, mended;
 };
 

@@ -79,30 +79,52 @@ static int read_orphan(struct fs_check *c, uint32_t *ino)
 	return 0;
 }
 
-/* The list has all files that say so, and no others. Each leaves it; each is told of later. */
+/* The list has all files that say so, and no others. */
 static int check_orphans(struct fs_check *c)
 {
-	static const uint8_t none[FS_PAYLOAD];
-	struct check_block *b;
-	uint32_t ino, left = c->orphans;
+	uint32_t ino = 0, left = c->orphans;
 	unsigned int bad;
 	struct fs_inode i;
-	bool any;
 	int err = read_orphan(c, &ino);
 
-	any = !err && ino;
 	while (!err && ino && left && ino < c->super.inodes &&
 	       c->inodes[ino].flags & CHECK_ORPHAN) {
 		err = fs_check_read(c, ino, &i, &bad);
 		ino = i.orphan;
 		left--;
 	}
-	if (err)
-		return err;
-	if (ino || left)
+	c->listed = !ino && !left;
+	if (!err && !c->listed)
 		fs_check_tell(c, true, "the list of orphans is damaged");
-	err = any ? fs_check_get(c, 0, &b) : 0;
-	if (!err && any)
+	return err;
+}
+
+/* How many links an inode should have. */
+static uint32_t links_of(const struct check_inode *f)
+{
+	return f->links + (f->type == DIRECTORY && f->flags & CHECK_SEEN ? 2 : 0);
+}
+
+/* A mount may end them: those that have names have as many as they say. Else all leave the list,
+ * and are told of later. */
+static int settle_orphans(struct fs_check *c)
+{
+	static const uint8_t none[FS_PAYLOAD];
+	struct check_block *b;
+	unsigned int bad;
+	struct fs_inode i;
+	int err = 0;
+
+	for (uint32_t ino = 1; !err && c->listed && ino < c->super.inodes; ino++) {
+		if (!(c->inodes[ino].flags & CHECK_ORPHAN))
+			continue;
+		err = fs_check_read(c, ino, &i, &bad);
+		c->listed = links_of(&c->inodes[ino]) == i.nlink;
+	}
+	if (err || c->listed)
+		return err;
+	err = fs_check_get(c, 0, &b);
+	if (!err && memcmp(b->lines[1].payload, none, FS_PAYLOAD) != 0)
 		fs_check_set(c, b, 1, none);
 	return err;
 }
@@ -293,7 +315,7 @@ static int check_lost(struct fs_check *c)
 		for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++)
 			err = adopt_directory(c, &lost, ino, any);
 	for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++) {
-		if (!is_nameless(c, ino, true))
+		if (c->listed || !is_nameless(c, ino, true))
 			continue;
 		fs_check_tell(c, true, "inode %u: it has no name any more, and was to be freed",
 			      ino);
@@ -347,7 +369,9 @@ static int count(struct fs_check *c)
 
 		c->out->files += f->type != 0;
 		c->out->directories += f->type == DIRECTORY;
-		if (f->type && !(f->flags & CHECK_LEFT))
+		if (c->listed && f->flags & CHECK_ORPHAN)
+			c->out->unfinished++;
+		else if (f->type && !(f->flags & CHECK_LEFT))
 			err = check_links(c, ino);
 	}
 	c->out->blocks = c->super.blocks - 1 - c->super.data - c->free;
@@ -405,10 +429,14 @@ static int check_all(struct fs_check *c)
 	err = fs_check_inodes(c);
 	if (!err)
 		err = check_orphans(c);
+	if (!err)
+		err = fs_check_claims(c);
 	if (!err) {
 		enqueue(c, ANNEX_FS_ROOT, ANNEX_FS_ROOT);
 		err = check_names(c);
 	}
+	if (!err)
+		err = settle_orphans(c);
 	if (!err)
 		err = check_lost(c);
 	if (!err)
@@ -420,9 +448,9 @@ static int check_all(struct fs_check *c)
 	return err ? err : fs_check_flush(c);
 }
 
-int annex_fs_check(struct annex_cxlssd *s, bool mend,
-		   void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
-		   struct annex_fs_report *out)
+static int check(struct annex_cxlssd *s, bool mend,
+		 void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
+		 struct annex_fs_report *out)
 {
 	struct fs_check *c = calloc(1, sizeof(*c));
 	int err;
@@ -445,4 +473,33 @@ int annex_fs_check(struct annex_cxlssd *s, bool mend,
 	free(c->taken);
 	free(c);
 	return err;
+}
+
+/* A mount ends what is unfinished; the counts are those afterwards. */
+static int finish(struct annex_cxlssd *s, struct annex_fs_report *out)
+{
+	struct annex_fs_report after;
+	struct annex_fs *fs;
+	int err = annex_fs_mount(s, NULL, &fs);
+
+	if (!err)
+		err = annex_fs_unmount(fs);
+	if (!err)
+		err = check(s, false, NULL, NULL, &after);
+	if (err)
+		return err;
+	out->files = after.files;
+	out->directories = after.directories;
+	out->blocks = after.blocks;
+	return 0;
+}
+
+int annex_fs_check(struct annex_cxlssd *s, bool mend,
+		   void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
+		   struct annex_fs_report *out)
+{
+	int err = check(s, mend, tell, ctx, out);
+
+	return !err && mend && out->unfinished && out->problems == out->mended ? finish(s, out)
+									       : err;
 }

@@ -41,7 +41,8 @@ struct check_inode {
 
 /*
  * struct fs_check - @taken, @free: blocks of the data area, by who has them in fact. @orphans:
- * inodes with CHECK_ORPHAN.
+ * inodes with CHECK_ORPHAN. @listed: the list has these and no others, and is left as it is: a
+ * mount ends them.
  */
 struct fs_check {
 	struct fs_dev dev;
@@ -56,6 +57,7 @@ struct fs_check {
 	struct check_inode *inodes;
 	uint64_t *taken;
 	uint32_t free, next_free, orphans;
+	bool listed;
 	uint32_t first, last; /* the queue */
 };
 
@@ -114,8 +116,9 @@ bool fs_check_claim(struct fs_check *c, uint32_t block);
 void fs_check_drop(struct fs_check *c, uint32_t block);
 uint32_t fs_check_take(struct fs_check *c);
 
-/* fs_check_inodes() - Each inode by itself, and the blocks that it has. */
+/* fs_check_inodes() - Each inode by itself. fs_check_claims() - The blocks that it has. */
 int fs_check_inodes(struct fs_check *c);
+int fs_check_claims(struct fs_check *c);
 
 /* fs_check_end() - An inode is freed, and all that it has. */
 int fs_check_end(struct fs_check *c, uint32_t ino);

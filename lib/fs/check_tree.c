@@ -264,7 +264,7 @@ static int claim(struct fs_check *c, uint32_t ino)
 		return err;
 	w.directory = !S_ISREG(i.mode);
 	/* Blocks behind its size were to be given back. */
-	if (S_ISREG(i.mode) && i.flags & FS_ORPHAN && i.size <= FS_SIZE_MAX)
+	if (!c->listed && S_ISREG(i.mode) && i.flags & FS_ORPHAN && i.size <= FS_SIZE_MAX)
 		w.end = (i.size + FS_BLOCK - 1) / FS_BLOCK;
 	if (S_ISLNK(i.mode) && i.size > FS_INLINE &&
 	    (!i.map[0] || !keep_claim(&w, 0, i.map[0], 0))) {
@@ -429,15 +429,20 @@ static int make_root(struct fs_check *c)
 	return err ? err : fs_check_write(c, ANNEX_FS_ROOT, &root);
 }
 
-/* Files that are to be freed claim last. */
 int fs_check_inodes(struct fs_check *c)
 {
 	int err = 0;
 
 	for (uint32_t ino = 0; !err && ino < c->super.inodes; ino++)
 		err = check_inode(c, ino);
-	if (!err)
-		err = make_root(c);
+	return err ? err : make_root(c);
+}
+
+/* Files that are to be freed claim last. */
+int fs_check_claims(struct fs_check *c)
+{
+	int err = 0;
+
 	for (uint32_t pass = 0; pass < 2; pass++)
 		for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++)
 			if (c->inodes[ino].type && !(c->inodes[ino].flags & CHECK_ENDS) == !pass)

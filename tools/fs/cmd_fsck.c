@@ -73,6 +73,7 @@ static int report(struct fsck *f, const char *device, const struct annex_fs_repo
 	out_count(&out, "files", "files", r->files - r->directories);
 	out_count(&out, "directories", "directories", r->directories);
 	out_count(&out, "blocks", "blocks", r->blocks);
+	out_count(&out, "unfinished", "unfinished", r->unfinished);
 	out_count(&out, "problems", "problems", r->problems);
 	out_count(&out, "mended", "mended", r->mended);
 	out_json(&out, "list", json_incref(f->problems));
