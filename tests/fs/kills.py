@@ -32,10 +32,6 @@ EPOCH = 25
 LOAD_MS = (50, 300)
 ANSWER_S = 120
 SHARED = "shared"
-UNFINISHED = re.compile(
-    r"inode \d+: (it has no name any more, and was to be freed|it is in the list of orphans)$"
-    r"|line \d+ of the bitmap of (inodes|blocks) is wrong$"
-)
 
 
 class Failed(Exception):
@@ -119,14 +115,11 @@ class Server:
     def check(self):
         """Nothing is wrong. Return: whether nothing is left to be done either: a mount frees files
         that had no name and were open, and blocks behind a new size."""
-        done = self.run("fsck", "-n", self.uri)
-        if not done.returncode:
-            return True
-        lines = done.stdout.splitlines()
-        if done.returncode != 4 or not all(UNFINISHED.match(line) for line in lines[:-1]):
+        done = self.run("fsck", "-n", "--json", self.uri)
+        if done.returncode:
             words = (done.stdout + done.stderr).strip().replace("\n", "; ")
             raise Failed(f"fsck, status {done.returncode}: {words}")
-        return False
+        return not json.loads(done.stdout)["unfinished"]
 
     def check_all(self):
         """What a mount does when it begins, it has done."""

@@ -83,18 +83,8 @@ killed()
 remounted()
 {
 	claim "$1: unmounted after a kill" umount -l "$at"
-	claim "$1: nothing is wrong after a kill" clean_or_unfinished
+	claim "$1: nothing is wrong after a kill" "$annex" fs fsck -n "$device"
 	claim "$1: mounted again" mounted
-}
-
-# Files that were open without a name are freed by the next mount, and reported until then.
-unfinished='inode [0-9]+: it (has no name any more, and was to be freed|is in the list of orphans)'
-unfinished="^($unfinished|line [0-9]+ of the bitmap of (inodes|blocks) is wrong|[0-9]+ files, .*)\$"
-
-clean_or_unfinished()
-{
-	"$annex" fs fsck -n "$device" >"$top/fsck" || [ $? -eq 4 ] || return
-	! grep -vE "$unfinished" "$top/fsck" | grep -v ': clean$'
 }
 
 # Of stress-ng's class filesystem, left out with a reason:
