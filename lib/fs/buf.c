@@ -135,13 +135,14 @@ int fs_buf_get(struct annex_fs *fs, uint32_t block, enum annex_fs_class class, s
 int fs_buf_new(struct annex_fs *fs, uint32_t block, enum annex_fs_class class, struct fs_buf **out)
 {
 	*out = find(&fs->bufs, block);
-	if (!*out)
+	if (*out)
+		memset((*out)->lines, 0, sizeof((*out)->lines));
+	else
 		*out = add(&fs->bufs, block, class);
 	if (!*out)
 		return -ENOMEM;
 	(*out)->class = class;
 	(*out)->good = FS_ALL;
-	memset((*out)->lines, 0, sizeof((*out)->lines));
 	return fs_op_fresh(fs, block);
 }
 

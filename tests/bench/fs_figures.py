@@ -76,8 +76,8 @@ GiB, a read 40 us, a program 60 us, an erase 2 ms, 20 us for a page on a channel
 MiB. Its DRAM has 1 MiB beside the log. A block that is written is answered for when the device's
 buffer has it. The link adds 1 us to a load, 0.5 us to each run of bytes that is stored, 1 us to a
 read command, 20 us to a write command, as the artifact has it. The host's cache has 4 GiB. Below
-are the times of calls that the table of the processor's time was made of. An unlink with the last
-reference is two transactions: the inode joins the list of orphans, and is then freed.""")
+are the times of calls that the table of the processor's time was made of. An unlink puts the inode
+into the list of orphans; 32 of them are freed in one transaction.""")
 def model(bench):
     costs = bench.costs(BYTEFS)
     return (["build/bench/fs costs"], ["call", "real time now, us"],
@@ -95,8 +95,7 @@ model: with all calls on one core it is a seventh of that ("cores"). rmdir reads
 see that directories are empty; bytefs' are not in flash. In delete, bytefs waits for reads of
 inodes, which wait for flash while the log is cleaned: see "reads that interrupt programs". In
 webproxy and webserver nearly all time goes to reads of flash, as the fileset is larger than the
-host's cache and files come in rotation. In webproxy, bytefs gains nothing as its write back at the
-end commits one file after the other, each with a write command of 20 us. Caching twice costs
+host's cache and files come in rotation. Caching twice costs
 nothing here: the endpoint's DRAM has the log only, so pages that both cache take no room from
 others. Few lines are stored again before their page is cleaned, so in varmail a page as a block
 costs less than lines, which are read, merged and programmed later.""")
