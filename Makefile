@@ -447,6 +447,8 @@ bench-fs:
 figures-bytefs:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
+	$(Q)tests/bench/fs_kernel.py $(OUT)
+	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
 	$(Q)tests/bench/fs_bench.py $(OUT) figures
 # Queries of annex query, beside DuckDB and Polars.
 bench-query:

@@ -89,7 +89,7 @@ void annex_fs_forget(struct annex_fs *fs, uint32_t ino, uint64_t n)
 	fs_enter(fs, false);
 	if (!fs_node_get(fs, ino, &node) && fs_node_drop(fs, node, n) && !node->i.nlink &&
 	    !fs->read_only)
-		fs_node_die(fs, node); /* when it fails, the next mount does it */
+		fs_node_die(fs, node);
 	fs_leave(fs, 0);
 }
 
@@ -335,9 +335,10 @@ static int unlinked(struct annex_fs *fs, struct fs_node *n)
 }
 
 /* After the operation: a file that it took the last name of. */
-static int end_unused(struct annex_fs *fs, struct fs_node *n)
+static void end_unused(struct annex_fs *fs, struct fs_node *n)
 {
-	return n && n->i.mode && !n->i.nlink && !n->refs ? fs_node_die(fs, n) : 0;
+	if (n && n->i.mode && !n->i.nlink && !n->refs)
+		fs_node_die(fs, n);
 }
 
 static int remove_name(struct annex_fs *fs, uint32_t parent, const char *name, bool directories)
@@ -366,7 +367,7 @@ static int remove_name(struct annex_fs *fs, uint32_t parent, const char *name, b
 		dir->i.nlink--;
 	err = fs_op_end(fs, err);
 	if (!err)
-		err = end_unused(fs, n);
+		end_unused(fs, n);
 	return fs_leave(fs, err);
 }
 
@@ -526,7 +527,7 @@ int annex_fs_rename(struct annex_fs *fs, uint32_t from, const char *name, uint32
 		err = rename_to(fs, &m, other, flags);
 	err = fs_op_end(fs, err);
 	if (!err)
-		err = end_unused(fs, m.old);
+		end_unused(fs, m.old);
 	return fs_leave(fs, err);
 }
 

@@ -159,37 +159,62 @@ int fs_node_end(struct annex_fs *fs, struct fs_node *n)
 	return fs_op_end(fs, end(fs, n));
 }
 
-int fs_node_die(struct annex_fs *fs, struct fs_node *n)
+void fs_node_die(struct annex_fs *fs, struct fs_node *n)
 {
 	struct fs_nodes *t = &fs->nodes;
 
 	if (n->dead)
-		return 0;
+		return;
 	forget_data(fs, n);
 	n->dead = true;
 	n->next_dead = t->dead;
 	t->dead = n;
-	return ++t->n_dead < TOGETHER ? 0 : fs_dead_end(fs);
+	if (++t->n_dead >= TOGETHER)
+		fs_dead_end(fs);
+}
+
+static bool may_end(const struct fs_node *n)
+{
+	return !n->refs && n->i.mode && !n->i.nlink;
+}
+
+/* One that cannot be freed keeps what it has: who took its name need not hear of that. */
+static int end_alone(struct annex_fs *fs, struct fs_node *n)
+{
+	int err = may_end(n) ? fs_node_end(fs, n) : 0;
+
+	if (err)
+		annex_log(ANNEX_LOG_WARNING,
+			  "file system: inode %u has no name any more, and cannot be freed: run "
+			  "fsck",
+			  n->ino);
+	return err;
 }
 
 /* The one that came last is the first of the list of orphans. */
 int fs_dead_end(struct annex_fs *fs)
 {
 	struct fs_nodes *t = &fs->nodes;
-	int err = 0;
+	struct fs_node *all[TOGETHER];
+	uint32_t n = 0;
+	int err = 0, late = 0;
 
 	if (!t->dead)
 		return 0;
-	while (t->dead) {
-		struct fs_node *n = t->dead;
-
-		t->dead = n->next_dead;
-		t->n_dead--;
-		n->dead = false;
-		if (!err && !n->refs && n->i.mode && !n->i.nlink)
-			err = end(fs, n);
+	for (; t->dead; t->dead = t->dead->next_dead, t->n_dead--) {
+		t->dead->dead = false;
+		all[n++] = t->dead;
 	}
-	return fs_op_end(fs, err);
+	for (uint32_t i = 0; !err && i < n; i++)
+		if (may_end(all[i]))
+			err = end(fs, all[i]);
+	err = fs_op_end(fs, err);
+	for (uint32_t i = 0; err && i < n; i++) {
+		int one = end_alone(fs, all[i]);
+
+		late = late ? late : one;
+	}
+	return late;
 }
 
 int fs_dead_room(struct annex_fs *fs)

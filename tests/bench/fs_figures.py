@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """docs/figures-bytefs.md: both designs of the file system, and what moves their figures."""
 import datetime
+import json
 import os
 from cxl_figures import line, number, wrap
 from cxl_runs import arithmetic
@@ -68,6 +69,37 @@ def claims(bench):
         ["the same, off with half of the endpoint's DRAM for pages, x", "",
          arithmetic(bench.coordinated(w, HALVES) for w in WORKLOADS)],
     ])
+
+
+def beside(bench, name):
+    """What another program measured, if it has run: its list."""
+    path = os.path.join(os.path.dirname(bench.kept), name)
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+@section("Blocks beside the kernel's ext4", """
+Blocks of 4 KiB that the design ext4-like writes by `annex fs mount`, and those that the kernel's
+ext4 writes to a loop device, for the same calls of one process: from a new mount to the end of the
+unmount. They are to be within 20 %.""")
+def kernel(bench):
+    return (["tests/bench/fs_kernel.py build"], ["workload", "ext4", "ext4-like", "ratio, x"],
+            [[row["work"], row["ext4"], row["ext4_like"], row["ratio"]]
+             for row in beside(bench, "fs_kernel.json")])
+
+
+@section("A mount in real time", """
+`annex fs mount` with `durable=host`, beside a directory of the same disk that a FUSE file system of
+its own passes through; medians of rounds in turns. A file that is created, written and synced costs
+three syncs of the disk: the create lasts when it returns; the page is in flash before the
+transaction that names it; and the transaction. What is passed through costs one fsync() of ext4.
+Both figures depend on the disk, of a virtual machine here, and change from run to run.""")
+def real(bench):
+    return (["tests/fs/real.sh build"], ["figure", "value", "at least"],
+            [[row["figure"] + ", " + row["unit"], row["value"], row["target"] or ""]
+             for row in beside(bench, "fs_real.json")])
 
 
 @section("The model", """
