@@ -19,8 +19,8 @@ int fs_nodes_trim(struct annex_fs *fs);
 /* fs_node_end() - Give back all that a file has: nobody knows it any more. */
 int fs_node_end(struct annex_fs *fs, struct fs_node *n);
 
-/* fs_node_die() - The same later, with others; a warning tells when it cannot be done. fs_dead_end()
- * - Now. fs_dead_room() - When blocks or inodes are short. */
+/* fs_node_die() - The same later, with others; a warning tells of those that cannot be freed.
+ * fs_dead_end() - Now. fs_dead_room() - When blocks or inodes are short. */
 void fs_node_die(struct annex_fs *fs, struct fs_node *n);
 int fs_dead_end(struct annex_fs *fs);
 int fs_dead_room(struct annex_fs *fs);
