@@ -389,6 +389,20 @@ fs_commits()
 	unmounted "an end" fusermount3 -u "$at"
 }
 
+# Bytes by kind and interface.
+fs_reports()
+{
+	holds "a mount that reports" mounts --report --json
+	echo text >"$at/reported"
+	unmounted "its end" fusermount3 -u "$at"
+	holds "tells bytes of inodes" grep -q '"kind": "inode"' said
+	holds "and pages of flash" grep -q '"flash_pages": [1-9]' said
+	holds "the manual of JSON has them" grep -q '`flash_pages`' "$here/../../docs/json.md"
+	refused "a report in the background" "need --foreground" "${fs[@]}" mount --report disk \
+		"$at"
+	refused "JSON of nothing" "needs --report" "${fs[@]}" mount -f --json disk "$at"
+}
+
 fs_by_blocks()
 {
 	claim "a file system by blocks" "${fs[@]}" mkfs --force --design ext4-like disk --json
@@ -405,6 +419,7 @@ if mounts && mountpoint -q "$at"; then
 	fs_busy
 	fs_killed
 	fs_commits
+	fs_reports
 	fs_by_blocks
 else
 	skip "mounting: $(cat said)"

@@ -285,6 +285,30 @@ static void orphans(void)
 	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
 }
 
+/* A file whose map is damaged cannot be freed; another that ends with it is. */
+static void ends(void)
+{
+	struct annex_cxlssd *s = fsck_make(FSCK_URI);
+	const struct fs_inode i = fsck_get_inode(s, fsck.tall);
+	struct annex_fs_stats before, after;
+	struct annex_fs *fs;
+
+	CU_ASSERT_FATAL(i.height > 0);
+	fsck_spoil(s, i.map[0], 0);
+	CU_ASSERT_EQUAL_FATAL(annex_fs_mount(s, NULL, &fs), 0);
+	annex_fs_get_stats(fs, &before);
+	CU_ASSERT_EQUAL(annex_fs_unlink(fs, ANNEX_FS_ROOT, "tall"), 0);
+	CU_ASSERT_EQUAL(annex_fs_unlink(fs, ANNEX_FS_ROOT, "b"), 0);
+	CU_ASSERT_EQUAL(annex_fs_fsync(fs, 0), -EIO);
+	annex_fs_get_stats(fs, &after);
+	CU_ASSERT_EQUAL(after.free_inodes, before.free_inodes + 1);
+	CU_ASSERT_EQUAL(annex_fs_fsync(fs, 0), 0);
+	CU_ASSERT_EQUAL(annex_fs_unmount(fs), -EIO);
+	CU_ASSERT(fsck_check(s, true, NULL).problems > 0);
+	CU_ASSERT_EQUAL(fsck_check(s, false, NULL).problems, 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+}
+
 static void bitmaps(void)
 {
 	for (uint32_t k = 0; k < 4; k++) {
@@ -308,4 +332,5 @@ static void bitmaps(void)
 
 UNIT_SUITE(fs_check, {"a file system that is whole", clean}, {"superblocks", superblocks},
 	   {"fields of inodes", fields}, {"lines of inodes", lines_of_inodes}, {"maps", maps},
-	   {"extended attributes", attributes}, {"orphans", orphans}, {"bitmaps", bitmaps})
+	   {"extended attributes", attributes}, {"orphans", orphans}, {"ends", ends},
+	   {"bitmaps", bitmaps})
