@@ -310,19 +310,19 @@ static void pairs(enum annex_fs_design design, unsigned int skip)
 
 static void of_bytefs(void)
 {
-	pairs(ANNEX_FS_BYTEFS, getenv("ANNEX_PAIRS") ? 1 : 7);
+	pairs(ANNEX_FS_BYTEFS, getenv("ANNEX_PAIRS") ? 1 : 13);
 }
 
 static void of_ext4_like(void)
 {
-	pairs(ANNEX_FS_EXT4_LIKE, getenv("ANNEX_PAIRS") ? 1 : 23);
+	pairs(ANNEX_FS_EXT4_LIKE, getenv("ANNEX_PAIRS") ? 1 : 43);
 }
 
 /* Three operations, chosen by chance: ANNEX_TRIPLES of them. */
 static void triples(void)
 {
 	const char *given = getenv("ANNEX_TRIPLES");
-	const unsigned int n = given ? (unsigned int)strtoul(given, NULL, 0) : 8;
+	const unsigned int n = given ? (unsigned int)strtoul(given, NULL, 0) : 5;
 	struct trial t = {.first = make_first(ANNEX_FS_BYTEFS), .n = 3};
 	uint64_t rng = random_seed("fs triples");
 
@@ -356,7 +356,7 @@ static void cut_model(struct fs_model *m, struct disk *d, uint64_t *rng)
 static void beside_a_model(void)
 {
 	const char *given = getenv("ANNEX_OPERATIONS");
-	const uint32_t n = given ? (uint32_t)strtoul(given, NULL, 0) : 4000;
+	const uint32_t n = given ? (uint32_t)strtoul(given, NULL, 0) : 2000;
 	uint64_t rng = random_seed("fs model cuts");
 	static struct fs_model m;
 
