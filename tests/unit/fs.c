@@ -29,7 +29,7 @@ static uint32_t operations(void)
 {
 	const char *given = getenv("ANNEX_OPERATIONS");
 
-	return given ? (uint32_t)strtoul(given, NULL, 0) : 2500;
+	return given ? (uint32_t)strtoul(given, NULL, 0) : 4000;
 }
 
 /* On a device with room, and on one that is full most of the time. */
