@@ -98,7 +98,7 @@ static int copy(void *ctx, uint32_t block, enum annex_fs_class class, const stru
 	return fs_buf_log(ctx, block, class, lines);
 }
 
-/* What a crash left in the journal is in memory then, and at its places, if it may be. */
+/* Blocks that a crash left in the journal are in memory then, and at their places, if they may. */
 static int replay(struct annex_fs *fs)
 {
 	struct fs_journal *j = &fs->journal;

@@ -73,7 +73,7 @@ int fs_nodes_trim(struct annex_fs *fs)
 	return err;
 }
 
-/* What is in memory of it does not count any more. */
+/* Pages and names of a file that ends are forgotten. */
 static void forget_data(struct annex_fs *fs, struct fs_node *n)
 {
 	fs_pages_cut(fs, n, 0, UINT32_MAX);

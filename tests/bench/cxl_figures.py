@@ -444,14 +444,19 @@ def wrap(text):
                          break_long_words=False)
 
 
-def write_figures(tool, _):
-    """The page."""
-    lines = [TOP.format(date=datetime.date.today())]
-    for title, why, make in SECTIONS:
+def write_page(path, top, sections, tool):
+    """A page: what is above, and a table for each section."""
+    lines = [top.format(date=datetime.date.today())]
+    for title, why, make in sections:
         print(title, flush=True)
         commands, head, rows = make(tool)
         lines += [f"## {title}", "", wrap(why), "", *(f"    {c}" for c in commands), "",
                   line(head), "|" + "---|" * len(head)]
         lines += [line([number(cell) for cell in row]) for row in rows] + [""]
-    with open(PAGE, "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines).rstrip() + "\n")
+
+
+def write_figures(tool, _):
+    """The page."""
+    write_page(PAGE, TOP, SECTIONS, tool)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """docs/figures-bytefs.md: both designs of the file system, and what moves their figures."""
-import datetime
 import json
 import os
-from cxl_figures import line, number, wrap
+from cxl_figures import number, write_page
 from cxl_runs import arithmetic
 from fs_runs import BYTEFS, CLASSES, CLOSED, DESIGNS, HALVES, WAYS, WORKLOADS, mean
 
@@ -272,12 +271,4 @@ def alpha(bench):
 
 def write_figures(bench, _):
     """The page."""
-    lines = [TOP.format(date=datetime.date.today())]
-    for title, why, make in SECTIONS:
-        print(title, flush=True)
-        commands, head, rows = make(bench)
-        lines += [f"## {title}", "", wrap(why), "", *(f"    {c}" for c in commands), "",
-                  line(head), "|" + "---|" * len(head)]
-        lines += [line([number(cell) for cell in row]) for row in rows] + [""]
-    with open(PAGE, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines).rstrip() + "\n")
+    write_page(PAGE, TOP, SECTIONS, bench)

@@ -153,7 +153,7 @@ static void get_attr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	reply_attr(req, ino);
 }
 
-/* What open() takes for a file of which there is an O_PATH. */
+/* A name that open() takes for a file of which there is an O_PATH. */
 static void path_of(fuse_ino_t ino, char path[32])
 {
 	snprintf(path, 32, "/proc/self/fd/%d", fd_of(ino));

@@ -151,7 +151,7 @@ class Writer:
         except OSError:
             pass
 
-    # What a writer does, by chance.
+    # Steps of a writer, by chance.
 
     def create(self):
         name, mode = self.new_name(), self.random.choice((0o600, 0o644, 0o755))

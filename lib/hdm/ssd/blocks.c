@@ -14,7 +14,7 @@ static int check_blocks(const struct annex_cxlssd *s, uint64_t at, uint64_t byte
 	return ssd_check(s, at, bytes);
 }
 
-/* Who has read up to a page reads on from there. */
+/* A reader that has come up to a page reads on from there. */
 static void look_ahead(struct annex_cxlssd *s, uint32_t page, uint32_t n)
 {
 	const uint32_t from = page == s->behind && s->ahead > page ? s->ahead : page;
