@@ -320,6 +320,26 @@ int annex_cxlssd_tx_write_blocks(struct annex_cxlssd_tx *tx, uint64_t at, const 
 int annex_cxlssd_commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t);
 
 /**
+ * annex_cxlssd_commit_ordered() - End a transaction, without waiting for the host's disk.
+ * @tx: the transaction, which is gone.
+ * @t: as above.
+ *
+ * With durable=host it lasts when a fence or annex_cxlssd_commit() that follows has returned. A
+ * loss of power before that takes all of it, or nothing; if it takes one that was committed before,
+ * it takes this one too. Otherwise it is annex_cxlssd_commit(). Pages that
+ * annex_cxlssd_write_blocks() writes afterwards may last before it does.
+ *
+ * Return: as annex_cxlssd_commit().
+ */
+int annex_cxlssd_commit_ordered(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t);
+
+/**
+ * annex_cxlssd_waits() - Whether a transaction has been committed that need not last yet.
+ * @s: the endpoint.
+ */
+bool annex_cxlssd_waits(struct annex_cxlssd *s);
+
+/**
  * annex_cxlssd_abort() - End a transaction: nothing of it was done.
  * @tx: the transaction, which is gone; may be NULL.
  */

@@ -11,13 +11,12 @@
  * until its last reference is given back. Permissions are the caller's part; ownership and modes
  * are only kept.
  *
- * Ordering and durability of ANNEX_FS_BYTEFS. A call that changes names or attributes lasts when it
- * has returned, all of it or, after a crash before that, nothing of it. Bytes that annex_fs_write()
- * stored are seen at once, and last when annex_fs_fsync() has returned. Before that, a crash leaves
- * each write of up to ANNEX_FS_WRITE bytes old or new, never mixed, and of two writes to a file not
- * the later one only. ANNEX_FS_EXT4_LIKE promises as much as its model: a call lasts with the next
- * annex_fs_fsync() of any file, and not without those before it; each block of a write is old or
- * new.
+ * Ordering and durability. All that has returned lasts with the next annex_fs_fsync() of its file,
+ * and a call that changes names or attributes with that of any file. Before that, a loss of power
+ * leaves such a call done or not done, and not without those before it. With ANNEX_FS_BYTEFS, the
+ * death of the process undoes no such call, and each write of up to ANNEX_FS_WRITE bytes is old or
+ * new, never mixed, and of two writes to a file not the later one only. With ANNEX_FS_EXT4_LIKE
+ * both are as a loss of power, and each block of a write is old or new.
  *
  * A file system may be used by any number of threads.
  */
@@ -94,6 +93,7 @@ struct annex_fs_link {
  *	else line by line (50). 1: always as a block; 100: always by lines.
  * @twice: pages are read through the device's DRAM, which caches them as well, and each that is
  *	dirty is written as a block: what a host cache does that knows of neither.
+ * @through: whole pages are read from the device, and not kept: the caller keeps them.
  * @read_only: nothing is changed.
  * @clock: a clock of virtual nanoseconds: each access to the endpoint begins at it, and moves it on
  *	to when it is done. NULL: real time. The file system is used by one thread then, which may
@@ -103,7 +103,7 @@ struct annex_fs_link {
 struct annex_fs_opts {
 	uint64_t cache;
 	uint32_t alpha;
-	bool twice;
+	bool twice, through;
 	bool read_only;
 	uint64_t *clock;
 	struct annex_fs_link link;
@@ -393,7 +393,7 @@ int annex_fs_fallocate(struct annex_fs *fs, uint32_t ino, uint64_t at, uint64_t 
 int annex_fs_seek(struct annex_fs *fs, uint32_t ino, uint64_t *at, bool hole);
 
 /**
- * annex_fs_fsync() - Have all writes to a file last that have returned.
+ * annex_fs_fsync() - Have all writes to a file last that have returned, and all names.
  * @fs: the file system.
  * @ino: the file; 0: all files.
  *

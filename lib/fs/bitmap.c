@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "bitmap.h"
 #include "buf.h"
+#include "dev.h"
 #include "op.h"
 
 static int load_line(struct annex_fs *fs, struct fs_bitmap *m, uint32_t line)
@@ -142,4 +143,36 @@ int fs_block_give(struct annex_fs *fs, uint32_t block)
 	int err = set_line(fs, &fs->blocks, block - fs->super.data, false);
 
 	return err ? err : fs_op_freed(fs, block);
+}
+
+int fs_held_room(struct annex_fs *fs)
+{
+	struct fs_held *h = &fs->held;
+	uint32_t *more;
+
+	if (!fs->op.n_freed)
+		return 0;
+	more = reallocarray(h->blocks, h->n + fs->op.n_freed, sizeof(*more));
+	if (!more)
+		return annex_fail(-ENOMEM, "file system: out of memory");
+	h->blocks = more;
+	return 0;
+}
+
+void fs_held_add(struct annex_fs *fs)
+{
+	for (uint32_t i = 0; i < fs->op.n_freed; i++) {
+		fs_buf_drop(fs, fs->op.freed[i]);
+		fs->held.blocks[fs->held.n++] = fs->op.freed[i];
+	}
+}
+
+/* That the device cannot be told of blocks that are free is no harm. */
+void fs_held_free(struct annex_fs *fs)
+{
+	for (uint32_t i = 0; i < fs->held.n; i++) {
+		fs_bitmap_mark(&fs->blocks, fs->held.blocks[i] - fs->super.data, false);
+		fs_dev_trim(&fs->dev, fs->held.blocks[i], 1);
+	}
+	fs->held.n = 0;
 }

@@ -21,8 +21,14 @@ int fs_inode_take(struct annex_fs *fs, uint32_t *ino);
 int fs_inode_give(struct annex_fs *fs, uint32_t ino);
 
 /* fs_block_take() - A free block, at @goal if that is free; -ENOSPC. fs_block_give() - It is free
- * from the commit on. */
+ * when the operation lasts. */
 int fs_block_take(struct annex_fs *fs, uint32_t goal, uint32_t *block);
 int fs_block_give(struct annex_fs *fs, uint32_t block);
+
+/* fs_held_room() - Room for the blocks that the operation gives back. fs_held_add() - They are held
+ * now. fs_held_free() - All that was held is free. */
+int fs_held_room(struct annex_fs *fs);
+void fs_held_add(struct annex_fs *fs);
+void fs_held_free(struct annex_fs *fs);
 
 #endif

@@ -209,7 +209,7 @@ int fs_check_flush(struct fs_check *c)
 		for (struct check_block *b = c->chains[i]; !err && b; b = b->next)
 			err = store(c, tx, b);
 	if (!err)
-		err = fs_dev_commit(&c->dev, tx);
+		err = fs_dev_commit(&c->dev, tx, true);
 	else
 		annex_cxlssd_abort(tx);
 	fs_check_free(c);

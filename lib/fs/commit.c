@@ -11,6 +11,8 @@
 #include "node.h"
 #include "page.h"
 
+#define SCARCE 1024u /* free blocks: a write of 1 MiB can want 512 */
+
 /* Inodes go to their lines of the table. */
 static int pack_nodes(struct annex_fs *fs)
 {
@@ -59,7 +61,7 @@ static int store_all(struct annex_fs *fs, struct annex_cxlssd_tx *tx)
 static int commit(struct annex_fs *fs)
 {
 	struct annex_cxlssd_tx *tx;
-	int err = 0;
+	int err = fs_held_room(fs);
 
 	for (uint32_t i = 0; !err && i < fs->op.n_fresh; i++)
 		err = fs_dev_trim(&fs->dev, fs->op.fresh[i], 1);
@@ -69,7 +71,7 @@ static int commit(struct annex_fs *fs)
 		return err;
 	err = store_all(fs, tx);
 	if (!err)
-		return fs_dev_commit(&fs->dev, tx);
+		return fs_dev_commit(&fs->dev, tx, false);
 	annex_cxlssd_abort(tx);
 	return err;
 }
@@ -108,8 +110,7 @@ static void undo(struct annex_fs *fs)
 		fs_buf_drop(fs, op->fresh[i]);
 }
 
-/* All of it lasts, or goes to the journal. That the device cannot be told of blocks that are free
- * is no harm. */
+/* All of it goes to the device, or to the journal. */
 static void let_go(struct annex_fs *fs)
 {
 	struct fs_op *op = &fs->op;
@@ -117,11 +118,11 @@ static void let_go(struct annex_fs *fs)
 	for (uint32_t i = 0; i < op->n_undo; i++)
 		if (op->undo[i].kind == FS_UNDO_PAGES)
 			fs_pages_clean(fs, op->undo[i].node);
-	for (uint32_t i = 0; !fs->super.n_journal && i < op->n_freed; i++) {
-		fs_bitmap_mark(&fs->blocks, op->freed[i] - fs->super.data, false);
-		fs_buf_drop(fs, op->freed[i]);
-		fs_dev_trim(&fs->dev, op->freed[i], 1);
-	}
+	if (fs->super.n_journal)
+		return;
+	fs_held_add(fs);
+	if (!annex_cxlssd_waits(fs->dev.s))
+		fs_held_free(fs);
 }
 
 int fs_op_end(struct annex_fs *fs, int err)
@@ -145,4 +146,21 @@ int fs_op_end(struct annex_fs *fs, int err)
 	if (!err && fs->bufs.n_joined > fs->super.n_journal / 4)
 		err = fs_journal_commit(fs);
 	return err;
+}
+
+int fs_commit(struct annex_fs *fs)
+{
+	int err;
+
+	if (fs->super.n_journal)
+		return fs_journal_commit(fs);
+	err = annex_cxlssd_waits(fs->dev.s) ? fs_dev_fence(&fs->dev) : 0;
+	if (!err)
+		fs_held_free(fs);
+	return err;
+}
+
+int fs_commit_room(struct annex_fs *fs)
+{
+	return fs->held.n && fs->blocks.free < fs->reserved + SCARCE ? fs_commit(fs) : 0;
 }

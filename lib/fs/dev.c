@@ -93,7 +93,7 @@ int fs_dev_store(struct fs_dev *d, struct annex_cxlssd_tx *tx, enum annex_fs_cla
 	return annex_cxlssd_tx_write(tx, at, buf, n);
 }
 
-int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx)
+int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx, bool last)
 {
 	struct annex_cxlssd_time t = {0};
 	int err;
@@ -101,7 +101,7 @@ int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx)
 	if (d->clock)
 		*d->clock += d->stores * d->link.store;
 	wait(d, d->due);
-	err = annex_cxlssd_commit(tx, begin(d, &t));
+	err = (last ? annex_cxlssd_commit : annex_cxlssd_commit_ordered)(tx, begin(d, &t));
 	wait(d, t.done);
 	d->due = 0;
 	d->commits++;

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include "commit.h"
 #include "enter.h"
-#include "journal.h"
 #include "orphan.h"
 #include "page.h"
 
@@ -14,7 +13,7 @@ int fs_enter(struct annex_fs *fs, bool changes)
 	if (changes && fs->read_only)
 		return -EROFS;
 	err = changes ? fs_dead_room(fs) : 0;
-	return !err && changes ? fs_journal_room(fs) : err;
+	return !err && changes ? fs_commit_room(fs) : err;
 }
 
 int fs_leave(struct annex_fs *fs, int err)

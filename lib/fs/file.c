@@ -117,15 +117,22 @@ static ssize_t read_pages(struct annex_fs *fs, struct fs_node *n, uint64_t at, c
 	size_t done = 0;
 	int err = 0;
 
-	if (last > first || (ahead && !fs_page_find(fs, n, first)))
+	if (!fs->through && (last > first || (ahead && !fs_page_find(fs, n, first))))
 		err = fs_pages_ahead(fs, n, first, last - first + 1 + ahead);
 	while (!err && done < bytes) {
 		const uint32_t from = (at + done) % FS_BLOCK;
 		const uint32_t most = FS_BLOCK - from;
 		const uint32_t m = (uint32_t)(bytes - done < most ? bytes - done : most);
+		const uint32_t index = (uint32_t)((at + done) / FS_BLOCK);
+		uint32_t whole = fs->through && !from ? (uint32_t)((bytes - done) / FS_BLOCK) : 0;
 		struct fs_page *p;
 
-		err = fs_page_get(fs, n, (uint32_t)((at + done) / FS_BLOCK), FS_ALL, &p);
+		if (whole)
+			err = fs_pages_through(fs, n, index, to + done, &whole);
+		done += err ? 0 : (size_t)whole * FS_BLOCK;
+		if (err || whole)
+			continue;
+		err = fs_page_get(fs, n, index, FS_ALL, &p);
 		if (err)
 			break;
 		memcpy(to + done, p->data + from, m);
@@ -222,8 +229,8 @@ static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const 
 	if (err == -ENOSPC) {
 		/* More may be reserved than is needed. */
 		err = fs_files_sync(fs);
-		if (!err && fs->super.n_journal)
-			err = fs_journal_commit(fs);
+		if (!err)
+			err = fs_commit(fs);
 		if (!err)
 			err = prepare(fs, n, at, bytes);
 	}
@@ -266,8 +273,8 @@ int annex_fs_fsync(struct annex_fs *fs, uint32_t ino)
 			err = fs_file_sync(fs, n);
 		if (!err && !ino)
 			err = fs_dead_end(fs);
-		if (!err && fs->super.n_journal)
-			err = fs_journal_sync(fs, n);
+		if (!err)
+			err = fs->super.n_journal ? fs_journal_sync(fs, n) : fs_commit(fs);
 	}
 	return fs_leave(fs, err);
 }
@@ -322,6 +329,8 @@ static int allocate(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint64_
 		}
 		n->i.ctime = fs_now();
 		err = fs_op_end(fs, err);
+		if (!err)
+			err = fs_commit_room(fs);
 	}
 	return err;
 }

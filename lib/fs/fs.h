@@ -90,7 +90,7 @@ struct fs_bufs {
 
 /*
  * struct fs_bitmap - Inodes, or blocks for files. @bits: those that are taken; a block that is
- * given back is so until the operation is committed. @next: where to look first.
+ * given back is so until that lasts. @next: where to look first.
  */
 struct fs_bitmap {
 	uint32_t start;
@@ -121,6 +121,12 @@ struct fs_inode {
 };
 
 #define FS_ORPHAN 1u /* flag of an inode: it is in the list of orphans */
+
+/* struct fs_held - Blocks that operations gave back which need not last yet. */
+struct fs_held {
+	uint32_t *blocks;
+	uint32_t n;
+};
 
 struct fs_dir;
 struct fs_page;
@@ -213,15 +219,13 @@ struct fs_op {
 
 /*
  * struct fs_journal - @sequence: of the transaction that is running; @head: where it goes in the
- * journal. @freed: blocks that may be taken again when it has been committed; @revoked: those of
- * them that the journal has. @busy: virtual time at which all that
- * has been committed lasts.
+ * journal. @revoked: blocks that it gave back and that the journal has. @busy: virtual time at
+ * which all that has been committed lasts.
  */
 struct fs_journal {
 	uint64_t sequence;
 	uint32_t head;
-	uint32_t *freed, *revoked;
-	uint32_t n_freed, n_revoked;
+	uint32_t *revoked, n_revoked;
 	uint64_t busy;
 };
 
@@ -231,6 +235,7 @@ struct annex_fs {
 	struct fs_super super;
 	struct fs_bufs bufs;
 	struct fs_bitmap inodes, blocks;
+	struct fs_held held;
 	struct fs_nodes nodes;
 	struct fs_pages pages;
 	struct fs_op op;
@@ -239,7 +244,8 @@ struct annex_fs {
 	uint32_t reserved; /* blocks, for dirty pages */
 	uint32_t generation;
 	bool read_only;
-	bool twice; /* pages are cached by the device as well */
+	bool twice;   /* pages are cached by the device as well */
+	bool through; /* pages that are read are not kept */
 };
 
 #endif

@@ -9,7 +9,6 @@
 #include "dev.h"
 #include "journal.h"
 
-#define SCARCE 1024u /* free blocks: a write of 1 MiB can want 512 */
 /* An operation changes so many blocks, of pages far apart, each with its own map, and gives back so
  * many. */
 #define LARGEST 640u
@@ -85,7 +84,7 @@ static int make_room(struct annex_fs *fs)
 {
 	struct fs_journal *j = &fs->journal;
 	const uint32_t more = fs->op.n_freed;
-	uint32_t n = fs->bufs.n_joined + fs->op.n_fresh, *array;
+	uint32_t n = fs->bufs.n_joined + fs->op.n_fresh, *revoked;
 
 	for (uint32_t i = 0; i < fs->op.n_undo; i++)
 		n += is_first(&fs->op.undo[i]) && !fs->op.undo[i].buf->joined;
@@ -94,16 +93,15 @@ static int make_room(struct annex_fs *fs)
 				  n);
 	if (!more)
 		return 0;
-	array = reallocarray(j->freed, j->n_freed + more, sizeof(*array));
-	j->freed = array ? array : j->freed;
-	if (array)
-		array = reallocarray(j->revoked, j->n_revoked + more, sizeof(*array));
-	j->revoked = array ? array : j->revoked;
-	return array ? 0 : annex_fail(-ENOMEM, "file system: out of memory");
+	revoked = reallocarray(j->revoked, j->n_revoked + more, sizeof(*revoked));
+	if (!revoked)
+		return annex_fail(-ENOMEM, "file system: out of memory");
+	j->revoked = revoked;
+	return fs_held_room(fs);
 }
 
 /* Blocks of the journal must not be taken for those of a file that is gone. */
-static void join_freed(struct annex_fs *fs)
+static void revoke(struct annex_fs *fs)
 {
 	struct fs_journal *j = &fs->journal;
 
@@ -113,8 +111,6 @@ static void join_freed(struct annex_fs *fs)
 
 		if (b && b->logged)
 			j->revoked[j->n_revoked++] = block;
-		fs_buf_drop(fs, block);
-		j->freed[j->n_freed++] = block;
 	}
 }
 
@@ -143,7 +139,8 @@ int fs_journal_join(struct annex_fs *fs)
 		if (b)
 			fs_buf_join(fs, b);
 	}
-	join_freed(fs);
+	revoke(fs);
+	fs_held_add(fs);
 	return 0;
 }
 
@@ -225,11 +222,8 @@ static void committed(struct annex_fs *fs)
 		b->logged = true;
 	}
 	fs->bufs.n_joined = 0;
-	for (uint32_t i = 0; i < j->n_freed; i++) {
-		fs_bitmap_mark(&fs->blocks, j->freed[i] - fs->super.data, false);
-		fs_dev_trim(&fs->dev, j->freed[i], 1);
-	}
-	j->n_freed = j->n_revoked = 0;
+	fs_held_free(fs);
+	j->n_revoked = 0;
 	j->sequence++;
 	fs->dev.commits++;
 }
@@ -290,7 +284,7 @@ static void leave(struct annex_fs *fs, uint64_t now)
 
 static bool is_running(const struct annex_fs *fs)
 {
-	return fs->bufs.n_joined || fs->journal.n_freed;
+	return fs->bufs.n_joined || fs->held.n;
 }
 
 static int commit(struct annex_fs *fs)
@@ -343,11 +337,4 @@ int fs_journal_sync(struct annex_fs *fs, const struct fs_node *n)
 	if (clock && j->busy > *clock)
 		*clock = j->busy;
 	return err ? err : any && busy ? -EAGAIN : 0;
-}
-
-int fs_journal_room(struct annex_fs *fs)
-{
-	return fs->journal.n_freed && fs->blocks.free < fs->reserved + SCARCE
-		       ? fs_journal_commit(fs)
-		       : 0;
 }

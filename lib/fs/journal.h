@@ -60,7 +60,4 @@ int fs_journal_close(struct annex_fs *fs);
  * annex_fs_fsync(). */
 int fs_journal_sync(struct annex_fs *fs, const struct fs_node *n);
 
-/* fs_journal_room() - Commit, when blocks are short and a commit gives some back. */
-int fs_journal_room(struct annex_fs *fs);
-
 #endif

@@ -53,7 +53,7 @@ static void give_back(struct annex_fs *fs)
 	fs_bitmap_free(&fs->inodes);
 	fs_bitmap_free(&fs->blocks);
 	fs_op_free(&fs->op);
-	free(fs->journal.freed);
+	free(fs->held.blocks);
 	free(fs->journal.revoked);
 	pthread_mutex_destroy(&fs->lock);
 	free(fs);
@@ -73,6 +73,7 @@ static int make(struct annex_cxlssd *s, const struct annex_fs_opts *o, struct an
 		fs->dev.clock = o->clock;
 		fs->dev.link = o->link;
 		fs->twice = o->twice;
+		fs->through = o->through;
 		fs->read_only = o->read_only;
 	}
 	fs->alpha = o && o->alpha ? o->alpha : ALPHA;
@@ -167,8 +168,8 @@ int annex_fs_unmount(struct annex_fs *fs)
 		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next)
 			if (n->i.mode && !n->i.nlink)
 				err = fs_node_end(fs, n);
-	if (!err && !fs->read_only && fs->super.n_journal)
-		err = fs_journal_close(fs);
+	if (!err && !fs->read_only)
+		err = fs->super.n_journal ? fs_journal_close(fs) : fs_commit(fs);
 	give_back(fs);
 	return err;
 }
@@ -199,7 +200,7 @@ static int begin(struct annex_fs *fs)
 	if (err)
 		annex_cxlssd_abort(tx);
 	else
-		err = fs_dev_commit(&fs->dev, tx);
+		err = fs_dev_commit(&fs->dev, tx, true);
 	return err || !fs->super.n_journal ? err : fs_journal_reset(&fs->dev, &fs->super, 1);
 }
 
@@ -216,7 +217,9 @@ static int make_root(struct annex_fs *fs)
 	if (!err)
 		root->i.rdev = ANNEX_FS_ROOT;
 	err = fs_op_end(fs, err);
-	return err || !fs->super.n_journal ? err : fs_journal_close(fs);
+	if (!err)
+		err = fs->super.n_journal ? fs_journal_close(fs) : fs_commit(fs);
+	return err;
 }
 
 int annex_fs_mkfs(struct annex_cxlssd *s, const struct annex_fs_mkfs_opts *opts)
@@ -256,7 +259,7 @@ void annex_fs_get_stats(struct annex_fs *fs, struct annex_fs_stats *out)
 		.commits = fs->dev.commits,
 		.cached = (uint64_t)fs->pages.n * FS_BLOCK,
 	};
-	out->free_blocks += fs->journal.n_freed;
+	out->free_blocks += fs->held.n;
 	out->free_inodes += fs->nodes.n_dead;
 	for (const struct fs_node *n = fs->nodes.dead; n; n = n->next_dead)
 		out->free_blocks += n->i.blocks;

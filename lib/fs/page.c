@@ -398,6 +398,24 @@ static int fetch(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_
 	return err;
 }
 
+/* The pages from @index on, @most at most, that are not here and have blocks behind each other;
+ * 0: the page is here, or has no bytes on the device. */
+static int find_run(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t most,
+		    uint32_t *first, uint32_t *count)
+{
+	uint32_t pointer;
+	int err = fs_map_get(fs, n, index, first);
+
+	*count = 0;
+	pointer = *first;
+	while (!err && *count < most && pointer && !(pointer & FS_UNWRITTEN) &&
+	       pointer == *first + *count && !fs_page_find(fs, n, index + *count)) {
+		++*count;
+		err = fs_map_get(fs, n, index + *count, &pointer);
+	}
+	return err;
+}
+
 /* Pages that cannot be had ahead are read, or fail, when they are wanted. */
 int fs_pages_ahead(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t count)
 {
@@ -405,21 +423,24 @@ int fs_pages_ahead(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint3
 	int err = 0;
 
 	while (buf && !err && count) {
-		uint32_t first, pointer, run = 0;
+		uint32_t first, some;
 
-		err = fs_map_get(fs, n, index, &first);
-		pointer = first;
-		while (!err && run < count && pointer && !(pointer & FS_UNWRITTEN) &&
-		       pointer == first + run && !fs_page_find(fs, n, index + run)) {
-			run++;
-			err = fs_map_get(fs, n, index + run, &pointer);
-		}
-		if (!err && run)
-			err = fetch(fs, n, index, run, first, buf);
-		run = run ? run : 1;
-		index += run;
-		count -= run;
+		err = find_run(fs, n, index, count, &first, &some);
+		if (!err && some)
+			err = fetch(fs, n, index, some, first, buf);
+		some = some ? some : 1;
+		index += some;
+		count -= some;
 	}
 	free(buf);
 	return err;
+}
+
+int fs_pages_through(struct annex_fs *fs, struct fs_node *n, uint32_t index, void *to,
+		     uint32_t *count)
+{
+	uint32_t first;
+	int err = find_run(fs, n, index, *count, &first, count);
+
+	return err || !*count ? err : read_blocks(fs, first, to, *count);
 }

@@ -52,6 +52,14 @@ int fs_node_change(struct annex_fs *fs, struct fs_node *n);
 /* fs_pages_ahead() - Have @count pages from @index on, as far as the file has them. */
 int fs_pages_ahead(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t count);
 
+/*
+ * fs_pages_through() - Read whole pages from @index on that are not here, and keep none.
+ * @count: how many are wanted, and then how many were read: 0 if the first is here, or has no bytes
+ * on the device.
+ */
+int fs_pages_through(struct annex_fs *fs, struct fs_node *n, uint32_t index, void *to,
+		     uint32_t *count);
+
 /* fs_pages_cut() - Forget pages [@from, @end). */
 void fs_pages_cut(struct annex_fs *fs, struct fs_node *n, uint32_t from, uint32_t end);
 

@@ -22,6 +22,7 @@ static const char *const drams[] = {
 	"dram=6144&log=skybyte&log_size=2048&unit=512",
 	"dram=4096&log=skybyte&log_size=1024&unit=256",
 	"dram=6144&log=bytefs&log_size=3072&unit=512",
+	"dram=6144&log=bytefs&log_size=4608&unit=256",
 };
 #define DRAMS (sizeof(drams) / sizeof(drams[0]))
 
@@ -100,7 +101,7 @@ static void bounded(struct cxlssd_rig *r, unsigned int steps)
 		else if (i % 17 == 11)
 			cxlssd_rig_trim(r, page, 1);
 		else if (i % 19 == 14 && strstr(r->uri, "log=bytefs"))
-			cxlssd_rig_commit(r, page * RIG_PAGE + 400, buf, 300);
+			cxlssd_rig_commit(r, page * RIG_PAGE + 400, buf, 300, i & 1);
 		else
 			cxlssd_rig_write(r, (uint64_t)page * RIG_PAGE + i * 64 % RIG_PAGE, buf, 64);
 	}
@@ -202,6 +203,28 @@ static void blocks_alone(void)
 	cxlssd_rig_free(&r);
 }
 
+/* Transactions across pages that nobody waits for, until the log is cleaned. */
+static void ordered(void)
+{
+	const char *dram = drams[DRAMS - 1];
+	uint64_t rng = random_seed("ordered");
+	unsigned char buf[RIG_PAGE];
+	struct cxlssd_rig r;
+
+	make(&r, dram);
+	for (unsigned int i = 0; i < (UNIT_SANITIZED ? 100 : 600) && !r.wrong; i++) {
+		cxlssd_rig_doom(1 + (unsigned int)(random_next(&rng) % 60));
+		while (!cxlssd_rig_dead()) {
+			const uint64_t page = random_next(&rng) % (PAGES - 1);
+
+			random_fill(&rng, buf, sizeof(buf));
+			cxlssd_rig_commit(&r, page * RIG_PAGE + 300, buf, 400, false);
+		}
+		cxlssd_rig_cut(&r, NULL, 0, &rng, dram);
+	}
+	cxlssd_rig_free(&r);
+}
+
 /* However full the journal is, a cut finds room for all lines that are not fenced. */
 static void full_journal(void)
 {
@@ -229,4 +252,4 @@ static void full_journal(void)
 
 UNIT_SUITE(cxlssd_cuts, {"random operations", random_operations}, {"every cut", every_cut},
 	   {"another DRAM after each", other_dram}, {"again and again", cut_again_and_again},
-	   {"blocks alone", blocks_alone}, {"a full journal", full_journal})
+	   {"blocks alone", blocks_alone}, {"ordered", ordered}, {"a full journal", full_journal})

@@ -13,9 +13,10 @@
 
 #define SECTOR 512u
 
-/* struct sector - Bytes that a sector had before a write that is not synced. */
+/* struct sector - Bytes that a sector had before a write that is not synced: the one numbered
+ * @write. */
 struct sector {
-	uint64_t at;
+	uint64_t at, write;
 	unsigned char data[SECTOR];
 };
 
@@ -25,6 +26,7 @@ static struct {
 	size_t n, room;
 	unsigned int left; /* writes until it is dead; 0: it is */
 	uint64_t pages;    /* where they begin in the file */
+	uint64_t writes;
 	int on;
 } disk;
 
@@ -73,6 +75,7 @@ int __wrap_ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size
 {
 	int err;
 
+	disk.writes++;
 	for (uint64_t s = at / SECTOR; disk.on && disk.left && len && s <= (at + len - 1) / SECTOR;
 	     s++) {
 		struct sector *b;
@@ -83,6 +86,7 @@ int __wrap_ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size
 		}
 		b = &disk.before[disk.n++];
 		b->at = s * SECTOR;
+		b->write = disk.writes;
 		memset(b->data, 0, SECTOR);
 		CU_ASSERT(pread(f->fd, b->data, SECTOR, (off_t)b->at) >= 0);
 	}
@@ -103,26 +107,43 @@ int __wrap_ssd_file_sync(struct ssd_file *f)
 	return err;
 }
 
+/* struct loss - How a disk loses: most pages of flash and none of their records; each sector by
+ * chance; or, @whole not 0, each write by chance. */
+struct loss {
+	bool tears;
+	uint64_t whole;
+	uint64_t *rng;
+};
+
 /* Sectors go back to what they had, one write after the other, or stay at one of these. */
-static bool stays(uint64_t at, bool tears, uint64_t *rng)
+static bool stays(const struct loss *l, uint64_t at, uint64_t write)
 {
-	return tears ? at < disk.pages || !(random_next(rng) % 8) : random_next(rng) & 1;
+	uint64_t of = l->whole + write;
+
+	if (l->tears)
+		return at < disk.pages || !(random_next(l->rng) % 8);
+	return random_next(l->whole ? &of : l->rng) & 1;
 }
 
 static void lose(int fd, bool tears, uint64_t *rng)
 {
+	const bool whole = random_next(rng) & 1;
+	const struct loss loss = {tears, whole ? random_next(rng) : 0, rng};
+
 	for (size_t i = disk.n; i--;) {
-		struct sector *b = &disk.before[i];
-		uint64_t at = b->at;
-		bool keeps = stays(at, tears, rng);
+		const uint64_t at = disk.before[i].at;
+		bool keeps = false;
 
 		if (at == UINT64_MAX)
 			continue;
 		for (size_t k = i + 1; k-- && !keeps;) {
-			if (disk.before[k].at != at)
+			struct sector *b = &disk.before[k];
+
+			if (b->at != at)
 				continue;
-			CU_ASSERT_EQUAL(pwrite(fd, disk.before[k].data, SECTOR, (off_t)at), SECTOR);
-			keeps = stays(at, tears, rng);
+			keeps = stays(&loss, at, b->write);
+			if (!keeps)
+				CU_ASSERT_EQUAL(pwrite(fd, b->data, SECTOR, (off_t)at), SECTOR);
 		}
 		for (size_t k = 0; k <= i; k++)
 			if (disk.before[k].at == at)
@@ -247,8 +268,11 @@ static void whole(struct cxlssd_rig *r, uint64_t at, size_t bytes)
 		r->room = r->room ? 2 * r->room : 16;
 		r->wholes = grown(r->wholes, r->room, sizeof(*r->wholes));
 	}
-	r->wholes[r->n_wholes++] = (struct whole){r->stores, (uint32_t)(at / ANNEX_CXLSSD_LINE),
-						  (uint32_t)((at + bytes - 1) / ANNEX_CXLSSD_LINE)};
+	r->wholes[r->n_wholes++] = (struct whole){
+		.store = r->stores,
+		.first = (uint32_t)(at / ANNEX_CXLSSD_LINE),
+		.last = (uint32_t)((at + bytes - 1) / ANNEX_CXLSSD_LINE),
+	};
 }
 
 void cxlssd_rig_write(struct cxlssd_rig *r, uint64_t at, const void *buf, size_t bytes)
@@ -319,7 +343,7 @@ void cxlssd_rig_flush(struct cxlssd_rig *r)
 	settle_all(r);
 }
 
-void cxlssd_rig_commit(struct cxlssd_rig *r, uint64_t at, const void *buf, size_t bytes)
+void cxlssd_rig_commit(struct cxlssd_rig *r, uint64_t at, const void *buf, size_t bytes, bool wait)
 {
 	struct annex_cxlssd_tx *tx;
 
@@ -329,10 +353,11 @@ void cxlssd_rig_commit(struct cxlssd_rig *r, uint64_t at, const void *buf, size_
 					  bytes - bytes / 2) != 0;
 	r->wrong += annex_cxlssd_tx_write(tx, at, buf, bytes / 2) != 0;
 	cxlssd_rig_read(r, at, bytes);
-	expect(r, annex_cxlssd_commit(tx, NULL));
+	expect(r, (wait ? annex_cxlssd_commit : annex_cxlssd_commit_ordered)(tx, NULL));
 	stored(r, at, buf, bytes);
 	whole(r, at, bytes);
-	if (disk.left)
+	r->wholes[r->n_wholes - 1].ordered = true;
+	if (disk.left && wait)
 		settle_all(r);
 }
 
@@ -376,9 +401,9 @@ void cxlssd_rig_step(struct cxlssd_rig *r, uint64_t *rng)
 	case 17 ... 24:
 		cxlssd_rig_write(r, at / 64 * 64, buf, 64);
 		break;
-	case 25:
+	case 25 ... 27:
 		if (strstr(r->uri, "log=bytefs"))
-			cxlssd_rig_commit(r, at, buf, n);
+			cxlssd_rig_commit(r, at, buf, n, random_next(rng) & 1);
 		break;
 	default:
 		cxlssd_rig_write(r, at, buf, n);
@@ -395,15 +420,36 @@ static uint32_t find(struct cxlssd_rig *r, const struct line *l, const unsigned 
 	return 0;
 }
 
+/* Whether a line has what a store gave it, and nothing else that it had. */
+static bool is_new(const struct line *l, uint32_t found, uint64_t store)
+{
+	for (uint32_t i = 0; i < found; i++)
+		if (!memcmp(l->v[i].data, l->v[found].data, sizeof(l->v[i].data)))
+			return false;
+	return l->v[found].store == store;
+}
+
 /* If a line has what a whole store gave it, no line of that store has what was there before. */
 static void check_whole(struct cxlssd_rig *r, const struct whole *w, const uint32_t *found)
 {
 	bool there = false;
 
 	for (uint32_t i = w->first; i <= w->last; i++)
-		there |= r->lines[i].v[found[i]].store == w->store;
+		there |= is_new(&r->lines[i], found[i], w->store);
 	for (uint32_t i = w->first; i <= w->last; i++)
 		r->wrong += there && r->lines[i].v[found[i]].store < w->store;
+}
+
+/* If a line has what an ordered store gave it, each has what stores up to that one gave it. */
+static void check_order(struct cxlssd_rig *r, const struct whole *w, const uint32_t *found)
+{
+	bool there = false;
+
+	for (uint32_t i = w->first; i <= w->last; i++)
+		there |= is_new(&r->lines[i], found[i], w->store);
+	for (uint32_t i = 0; there && w->ordered && i < r->n_lines; i++)
+		r->wrong += found[i] + 1 < r->lines[i].n &&
+			    r->lines[i].v[found[i] + 1].store <= w->store;
 }
 
 static void compare_cut(struct cxlssd_rig *r)
@@ -420,6 +466,8 @@ static void compare_cut(struct cxlssd_rig *r)
 	}
 	for (uint32_t i = 0; i < r->n_wholes; i++)
 		check_whole(r, &r->wholes[i], found);
+	for (uint32_t i = 0; i < r->n_wholes; i++)
+		check_order(r, &r->wholes[i], found);
 	for (uint32_t i = 0; i < r->n_lines; i++)
 		settle(&r->lines[i], found[i]);
 	r->n_wholes = 0;

@@ -19,7 +19,8 @@ struct version {
 
 /*
  * struct line - @v: its bytes since the last fence, @n of them; the first are those that last.
- * struct whole - A store since the last fence that is there as a whole or not at all.
+ * struct whole - A store since the last fence that is there as a whole or not at all. @ordered: if
+ * it is, all stores before it are.
  */
 struct line {
 	struct version *v;
@@ -29,6 +30,7 @@ struct line {
 struct whole {
 	uint64_t store;
 	uint32_t first, last; /* lines */
+	bool ordered;
 };
 
 /*
@@ -75,8 +77,8 @@ void cxlssd_rig_read_block(struct cxlssd_rig *r, uint32_t page);
 void cxlssd_rig_fence(struct cxlssd_rig *r);
 void cxlssd_rig_flush(struct cxlssd_rig *r);
 
-/* A store that is seen, and lasts, as part of a transaction. */
-void cxlssd_rig_commit(struct cxlssd_rig *r, uint64_t at, const void *buf, size_t bytes);
+/* A store that is seen, and lasts, as part of a transaction, which is waited for or not. */
+void cxlssd_rig_commit(struct cxlssd_rig *r, uint64_t at, const void *buf, size_t bytes, bool wait);
 
 /* A random one of these. */
 void cxlssd_rig_step(struct cxlssd_rig *r, uint64_t *rng);

@@ -45,6 +45,9 @@ static void beside_a_model(void)
 		 {"&size=64M", "&size=2M&dram=1M"},
 		 {.cache = 1 << 20, .alpha = 1}},
 		{ANNEX_FS_BYTEFS, {"&size=64M", "&size=2M&dram=1M"}, {.alpha = 100}},
+		{ANNEX_FS_BYTEFS,
+		 {"&size=64M", "&size=2M&dram=1M"},
+		 {.cache = 1 << 20, .through = true}},
 		{ANNEX_FS_BYTEFS, {"&size=64M", "&size=2M&dram=1M"}, {.twice = true}},
 		{ANNEX_FS_EXT4_LIKE, {"&size=64M", "&size=5632K&dram=1M"}, {0}},
 		{ANNEX_FS_EXT4_LIKE, {"&size=64M", "&size=5632K&dram=1M"}, {.cache = 1 << 20}}};

@@ -60,7 +60,7 @@ static int make_first(enum annex_fs_design design)
 	struct disk d = {.fd = memfd_create("fs", MFD_CLOEXEC)};
 
 	CU_ASSERT_FATAL(d.fd >= 0);
-	attach(&d, design == ANNEX_FS_BYTEFS ? "size=2M&durable=model" LOG
+	attach(&d, design == ANNEX_FS_BYTEFS ? "size=8M&durable=model" LOG
 					     : "size=6M&durable=model" LOG);
 	CU_ASSERT_EQUAL_FATAL(annex_fs_mkfs(d.s, &opts), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_fs_mount(d.s, NULL, &d.fs), 0);
@@ -179,12 +179,24 @@ static bool same_data(const struct fs_cuts_state *a, const struct fs_cuts_state 
 	return a->n_blocks == b->n_blocks;
 }
 
-/* BYTEFS: @done operations, or one more of which the disk has had a part: it is old or new. */
+/* Of @done operations that have returned, those that an fsync has promised. */
+static unsigned int promised(const struct trial *t, unsigned int done)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < done; i++)
+		if (t->ops[i] == &fs_cuts_ops[FS_CUTS_OPS - 1])
+			n = i + 1;
+	return n;
+}
+
+/* BYTEFS: some operations, all that were promised, and perhaps one of which the disk has had a
+ * part: it is old or new. */
 static bool is_bytefs(const struct trial *t, unsigned int done, const struct fs_cuts_state *got)
 {
 	static struct fs_cuts_state want, grown;
 
-	for (unsigned int n = done; n <= t->n && n <= done + 1; n++) {
+	for (unsigned int n = promised(t, done); n <= t->n && n <= done + 1; n++) {
 		for (unsigned int dropped = 0; dropped < 1u << n; dropped++) {
 			if (!may_be(t, n, dropped) || !is_order(t, n, dropped))
 				continue;
@@ -204,12 +216,9 @@ static bool is_bytefs(const struct trial *t, unsigned int done, const struct fs_
 static bool is_ext4(const struct trial *t, unsigned int done, const struct fs_cuts_state *got)
 {
 	static struct fs_cuts_state want, grown, left;
-	unsigned int first = 0;
+	const unsigned int first = promised(t, done);
 	bool same = false;
 
-	for (unsigned int i = 0; i < done; i++)
-		if (t->ops[i] == &fs_cuts_ops[FS_CUTS_OPS - 1])
-			first = i + 1;
 	left = *got;
 	for (unsigned int n = 0; n <= t->n && n <= done + 1; n++) {
 		for (unsigned int dropped = 0; dropped < 1u << n; dropped++) {
@@ -310,7 +319,7 @@ static void pairs(enum annex_fs_design design, unsigned int skip)
 
 static void of_bytefs(void)
 {
-	pairs(ANNEX_FS_BYTEFS, getenv("ANNEX_PAIRS") ? 1 : 13);
+	pairs(ANNEX_FS_BYTEFS, getenv("ANNEX_PAIRS") ? 1 : 7);
 }
 
 static void of_ext4_like(void)
@@ -322,7 +331,7 @@ static void of_ext4_like(void)
 static void triples(void)
 {
 	const char *given = getenv("ANNEX_TRIPLES");
-	const unsigned int n = given ? (unsigned int)strtoul(given, NULL, 0) : 5;
+	const unsigned int n = given ? (unsigned int)strtoul(given, NULL, 0) : 15;
 	struct trial t = {.first = make_first(ANNEX_FS_BYTEFS), .n = 3};
 	uint64_t rng = random_seed("fs triples");
 
@@ -335,6 +344,69 @@ static void triples(void)
 	printf("%llu states ", (unsigned long long)cuts.states);
 	CU_ASSERT_EQUAL(cuts.wrong, 0);
 	close(t.first);
+}
+
+/* The next blocks that are taken are the first ones of the device. */
+static void wrap(struct annex_fs *fs)
+{
+	struct annex_fs_stats stats;
+	uint32_t h;
+
+	CU_ASSERT_EQUAL(fs_cuts_make(fs, 1, "h", S_IFREG | 0644), 0);
+	h = fs_cuts_find(fs, "h");
+	annex_fs_get_stats(fs, &stats);
+	CU_ASSERT_EQUAL(annex_fs_fallocate(fs, h, 0, (stats.free_blocks - 16) * ANNEX_FS_BLOCK, 0),
+			0);
+	CU_ASSERT_EQUAL(annex_fs_unlink(fs, 1, "h"), 0);
+	CU_ASSERT_EQUAL(annex_fs_fsync(fs, 0), 0);
+}
+
+/* A file is cut off, and its blocks are wanted by another one before that lasts: a crash finds what
+ * it had, or nothing. Return: whether the disk died. */
+static bool cut_reuse(int first, unsigned int writes, uint64_t *rng)
+{
+	struct annex_fs_attr none = {.mode = 0600};
+	struct disk d = copy_of(first, "durable=host" LOG);
+	static struct fs_cuts_state want, got;
+	uint32_t f;
+	bool dead;
+
+	mount_on(&d);
+	wrap(d.fs);
+	fs_cuts_look(d.fs, &want);
+	f = fs_cuts_find(d.fs, "f");
+	cxlssd_disk_on(writes);
+	annex_fs_setattr(d.fs, f, &none, ANNEX_FS_SET_SIZE);
+	fs_cuts_make(d.fs, 1, "n", S_IFREG | 0644);
+	for (unsigned int i = 0; i < 5; i++)
+		fs_cuts_write(d.fs, "n", i * 16384, 16384, 50);
+	/* They go to the device with this. */
+	annex_fs_setattr(d.fs, fs_cuts_find(d.fs, "n"), &none, ANNEX_FS_SET_MODE);
+	dead = cxlssd_rig_dead();
+	cxlssd_rig_doom(0);
+	annex_fs_unmount(d.fs);
+	annex_cxlssd_cut(d.s, NULL, 0);
+	cxlssd_disk_lose(d.fd, rng);
+	look_at(&d, false, &got);
+	close(d.fd);
+	for (unsigned int i = 0; i < got.n_blocks; i++)
+		for (unsigned int k = 0; k < want.n_blocks; k++)
+			cuts.wrong += got.blocks[i].which == want.blocks[k].which &&
+				      !same_block(&got.blocks[i], &want.blocks[k]);
+	return dead;
+}
+
+static void reuse(void)
+{
+	const int first = make_first(ANNEX_FS_BYTEFS);
+	uint64_t rng = random_seed("fs reuse");
+
+	cuts.wrong = 0;
+	for (unsigned int i = 0; i < 10; i++)
+		for (unsigned int writes = 1; cut_reuse(first, writes, &rng); writes++)
+			;
+	CU_ASSERT_EQUAL(cuts.wrong, 0);
+	close(first);
 }
 
 #define ALIVE 1000000000u /* writes */
@@ -358,6 +430,7 @@ static void beside_a_model(void)
 	const char *given = getenv("ANNEX_OPERATIONS");
 	const uint32_t n = given ? (uint32_t)strtoul(given, NULL, 0) : 2000;
 	uint64_t rng = random_seed("fs model cuts");
+	const struct annex_fs_opts opts = {.through = true};
 	static struct fs_model m;
 
 	for (unsigned int k = 0; k < 2 * ANNEX_FS_DESIGNS; k++) {
@@ -365,7 +438,7 @@ static void beside_a_model(void)
 
 		CU_ASSERT_FATAL(d.fd >= 0);
 		attach(&d, k % 2 ? "size=6M&durable=host" LOG : "size=64M&durable=host" LOG);
-		fs_model_open(&m, d.s, (enum annex_fs_design)(k / 2), NULL);
+		fs_model_open(&m, d.s, (enum annex_fs_design)(k / 2), k % 2 ? &opts : NULL);
 		cxlssd_disk_on(ALIVE);
 		for (uint32_t i = 0; i < n; i++) {
 			fs_model_step(&m, &rng);
@@ -381,4 +454,5 @@ static void beside_a_model(void)
 }
 
 UNIT_SUITE(fs_cuts, {"pairs, bytefs", of_bytefs}, {"pairs, ext4-like", of_ext4_like},
-	   {"triples", triples}, {"beside a model", beside_a_model})
+	   {"triples", triples}, {"blocks that were given back", reuse},
+	   {"beside a model", beside_a_model})

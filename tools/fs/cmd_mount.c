@@ -53,12 +53,12 @@ static const struct cli_option options[] = {
 	{"foreground", 'f', NULL, 1, OPT_FLAG(struct mount_opts, foreground),
 	 "Stay until it is unmounted"},
 	{"cache", 0, "SIZE", 1, OPT_SIZE(struct mount_opts, fs.cache, 2 << 20, CACHE_MAX),
-	 "Host memory for pages of files (64M)"},
+	 "Host memory for pages that are written (64M)"},
 	{"alpha", 0, "N", 1, OPT_U32(struct mount_opts, fs.alpha, 1, 100),
 	 "A page of which more than N percent have changed is written as a block, others line by "
 	 "line (50)"},
 	{"commit", 0, "SECONDS", 1, OPT_U32(struct mount_opts, commit, 1, 86400),
-	 "What has been written and not fsynced is written back so often (5)"},
+	 "What has been changed and not fsynced lasts so often (5)"},
 	{"report", 0, NULL, 1, OPT_FLAG(struct mount_opts, report),
 	 "With --foreground: tell in the end what went over which interface"},
 	CLI_JSON(struct mount_opts, json),
@@ -207,6 +207,8 @@ int fs_mount(int argc, char **argv)
 		err = check_directory(o->args[1], &dir);
 	if (!err) {
 		o->fs.read_only = read_only(o->options);
+		/* The kernel keeps what it reads. */
+		o->fs.through = true;
 		err = run(o, dir);
 	}
 	free(dir);

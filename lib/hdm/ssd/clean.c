@@ -142,6 +142,12 @@ void ssd_forget(struct annex_cxlssd *s, uint32_t page)
 	forget_lines(s, page);
 }
 
+/* A page gets lines of transactions: they last before. */
+static int await(struct annex_cxlssd *s)
+{
+	return s->journal && ssd_journal_waits(s->journal) ? ssd_file_sync(s->file) : 0;
+}
+
 int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *done)
 {
 	const uint32_t units = s->page_bytes / s->cache.unit;
@@ -149,13 +155,13 @@ int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *do
 	const char *from = s->page2;
 	bool damaged = false;
 	uint64_t at;
-	int err = 0;
+	int err = await(s);
 
 	*now = at = ssd_ingress_enter(&s->programs, *now);
 	/* A cached unit has all that the log has of it. */
 	if (whole != SSD_NO_FRAME && !s->cache.frames[whole].lacks)
 		from = ssd_cache_data(&s->cache, whole);
-	else
+	else if (!err)
 		err = ssd_gather(s, page, s->page2, 0, s->page_bytes, &at, &damaged);
 	if (!err)
 		err = ssd_program(s, page, from, damaged, at, done);

@@ -58,7 +58,7 @@ int annex_cxlssd_cut(struct annex_cxlssd *s, const uint64_t *lines, size_t n)
 	for (size_t i = 0; s->journal && !err && i < n; i++)
 		err = add_cut(s, lines[i]);
 	if (!err && s->journal && n)
-		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash));
+		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash), true);
 	pthread_mutex_unlock(&s->lock);
 	ssd_close(s);
 	return err;

@@ -127,7 +127,7 @@ int ssd_fence(struct annex_cxlssd *s)
 	if (!err && !ssd_journal_fits(s->journal, ssd_group(s)))
 		return ssd_journal_all(s);
 	if (!err)
-		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash));
+		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash), true);
 	if (err)
 		ssd_journal_drop(s->journal);
 	else

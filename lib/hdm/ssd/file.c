@@ -117,14 +117,17 @@ int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
 
 int ssd_file_sync(struct ssd_file *f)
 {
-	if (check_child(f) || !f->dirty || !f->durable)
+	if (check_child(f) || !f->dirty)
 		return f->failed;
 	/* The kernel may have given up pages that it could not write: no second try can tell. */
-	if (fdatasync(f->fd))
+	if (f->durable && fdatasync(f->fd))
 		f->failed = annex_fail(-errno, "%s: fdatasync: %m; nothing more is written",
 				       f->path);
-	f->dirty = f->failed;
-	return f->failed;
+	if (f->failed)
+		return f->failed;
+	f->dirty = false;
+	f->syncs++;
+	return 0;
 }
 
 static int check_shape(const char *path, const struct ssd_shape *s)

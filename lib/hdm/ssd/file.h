@@ -40,7 +40,8 @@ struct ssd_shape {
  * @journal, @records, @pages: offsets of the parts.
  * @fresh: it has no header yet. @made: it was not there before.
  * @alive: a byte that is 0 in a child of fork(), which must not write the file.
- * @durable: ssd_file_sync() waits for the medium. @dirty: bytes were written since.
+ * @durable: ssd_file_sync() waits for the medium; otherwise nothing is lost but with the host.
+ * @dirty: bytes were written since. @syncs: how many there were.
  * @failed: the error of the first write that failed; nothing is written after it.
  */
 struct ssd_file {
@@ -53,6 +54,7 @@ struct ssd_file {
 	uint64_t journal, records, pages;
 	bool fresh, made;
 	bool durable, dirty;
+	uint64_t syncs;
 	int failed;
 };
 

@@ -4,34 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "clock.h"
-#include "core/crc32c.h"
 #include "core/log.h"
 #include "flash.h"
+#include "proof.h"
+#include "record.h"
 
-/*
- * struct record - Beside each flash page; all zeroes before it is programmed first.
- * @since: the turn in which the host stored what the page holds. @turn: in which it was programmed
- *	here, which is later for a copy by garbage collection.
- * @page: the logical page; with DAMAGED: not all of its bytes are those that the host stored.
- *	NO_PAGE: its bytes count no more.
- * @worn: erases of its block, when it was programmed.
- * @sum: CRC-32C of its bytes. @crc: of all before it, and of the page's place.
- */
-struct record {
-	uint64_t since, turn;
-	uint32_t page, worn;
-	uint32_t sum, crc;
-};
-
-#define NO_PAGE UINT32_MAX
-#define DAMAGED (1u << 31)
 #define WORN_MAX (UINT32_MAX / 2)
-
-_Static_assert(sizeof(struct record) == SSD_RECORD, "as files have it");
+#define AHEAD 65536u /* bytes */
 
 /*
  * struct ssd_flash - @sums: of each flash page; of a damaged one, not that of its bytes.
- * @turn: the last one.
+ * @turn: the last one. @proofs: of the host's pages that need not be on the medium.
  * @since: of each logical page, until it is settled.
  * @now, @done, @from: of the write under way, for the translation layer's calls: when it came, when
  * the last of its parts will be done, and the bytes. @damaged: some of them are not the host's.
@@ -44,6 +27,7 @@ struct ssd_flash {
 	struct ssd_geometry g;
 	uint32_t *sums;
 	uint64_t turn;
+	struct ssd_proofs proofs;
 	uint64_t *since;
 	uint64_t now, done, collected;
 	const void *from;
@@ -51,27 +35,10 @@ struct ssd_flash {
 	char *buf;
 };
 
-static uint32_t record_crc(const struct record *r, uint32_t at)
-{
-	const uint64_t words[] = {r->since, r->turn, r->page | (uint64_t)r->worn << 32, at};
-
-	return crc32c(words, 4, r->sum);
-}
-
 /* Memory of the process keeps what it is given. */
 static uint32_t page_sum(const struct ssd_flash *fl, const void *buf)
 {
 	return fl->file->mem ? 0 : crc32c(buf, fl->g.page / 8, 0);
-}
-
-static uint64_t record_at(const struct ssd_flash *fl, uint32_t at)
-{
-	return fl->file->records + (uint64_t)at * sizeof(struct record);
-}
-
-static uint64_t page_at(const struct ssd_flash *fl, uint32_t at)
-{
-	return fl->file->pages + (uint64_t)at * fl->g.page;
 }
 
 static uint32_t plane_of(const struct ssd_flash *fl, uint32_t at)
@@ -86,27 +53,42 @@ static int damaged_record(const struct ssd_flash *fl, uint32_t at, int err)
 }
 
 /* Bytes and turn of the page that is copied. A page that is damaged stays so. */
-static int read_copied(struct ssd_flash *fl, uint32_t from, struct record *r)
+static int read_copied(struct ssd_flash *fl, uint32_t from, struct ssd_record *r)
 {
-	struct record old;
-	int err = ssd_file_read(fl->file, record_at(fl, from), &old, sizeof(old));
+	struct ssd_record old;
+	int err = ssd_file_read(fl->file, ssd_record_at(fl->file, from), &old, sizeof(old));
 
-	if (!err && old.crc != record_crc(&old, from))
+	if (!err && old.crc != ssd_record_crc(&old, from))
 		err = damaged_record(fl, from, -EIO);
 	if (!err)
-		err = ssd_file_read(fl->file, page_at(fl, from), fl->buf, fl->g.page);
+		err = ssd_file_read(fl->file, ssd_page_at(fl->file, from), fl->buf, fl->g.page);
 	if (err)
 		return err;
 	r->since = old.since;
 	r->sum = page_sum(fl, fl->buf);
-	r->page |= r->sum == fl->sums[from] ? 0 : DAMAGED;
+	r->page |= r->sum == fl->sums[from] ? 0 : SSD_DAMAGED;
 	return 0;
 }
 
 /* The checksum by which a page is read. */
-static uint32_t known_sum(const struct record *r)
+static uint32_t known_sum(const struct ssd_record *r)
 {
-	return r->page & DAMAGED ? ~r->sum : r->sum;
+	return r->page & SSD_DAMAGED ? ~r->sum : r->sum;
+}
+
+/*
+ * A file system of the host notes which parts of a file have been written: not page by page, when
+ * each must last, but for some pages of a new block at once.
+ */
+static int clear_ahead(struct ssd_flash *fl, uint32_t to, uint32_t worn)
+{
+	static const char zeroes[AHEAD];
+	const uint32_t in_block = to % fl->g.pages, some = AHEAD / fl->g.page;
+	const uint32_t left = fl->g.pages - in_block, n = left < some ? left : some;
+
+	if (!fl->file->durable || worn || !some || in_block % some)
+		return 0;
+	return ssd_file_write(fl->file, ssd_page_at(fl->file, to), zeroes, (size_t)n * fl->g.page);
 }
 
 static int program(void *ctx, uint32_t to, uint32_t from, uint32_t page)
@@ -114,7 +96,7 @@ static int program(void *ctx, uint32_t to, uint32_t from, uint32_t page)
 	struct ssd_flash *fl = ctx;
 	const bool copies = from != FTL_NONE;
 	uint32_t worn = ftl_worn(fl->ftl, to / fl->g.pages);
-	struct record r = {.turn = fl->turn + 1, .page = page, .worn = worn};
+	struct ssd_record r = {.turn = fl->turn + 1, .page = page, .worn = worn};
 	int err = 0;
 
 	if (copies) {
@@ -122,18 +104,22 @@ static int program(void *ctx, uint32_t to, uint32_t from, uint32_t page)
 	} else {
 		r.since = r.turn;
 		r.sum = page_sum(fl, fl->from);
-		r.page |= fl->damaged ? DAMAGED : 0;
+		r.page |= fl->damaged ? SSD_DAMAGED : 0;
 	}
-	r.crc = record_crc(&r, to);
+	r.crc = ssd_record_crc(&r, to);
 	if (!err)
-		err = ssd_file_write(fl->file, page_at(fl, to), copies ? fl->buf : fl->from,
-				     fl->g.page);
+		err = clear_ahead(fl, to, worn);
 	if (!err)
-		err = ssd_file_write(fl->file, record_at(fl, to), &r, sizeof(r));
+		err = ssd_file_write(fl->file, ssd_page_at(fl->file, to),
+				     copies ? fl->buf : fl->from, fl->g.page);
+	if (!err)
+		err = ssd_file_write(fl->file, ssd_record_at(fl->file, to), &r, sizeof(r));
 	if (err)
 		return err;
 	fl->turn = r.turn;
 	fl->sums[to] = known_sum(&r);
+	if (!copies)
+		ssd_proofs_add(&fl->proofs, fl->file, &(struct ssd_proof){r.turn, to, worn});
 	fl->done = copies ? ssd_clock_copy(fl->clock, plane_of(fl, to), fl->now)
 			  : ssd_clock_program(fl->clock, plane_of(fl, to), fl->now);
 	return 0;
@@ -166,24 +152,24 @@ static const struct ftl_ops ops = {program, erase, busy};
  * @best: the place of each logical page's newest copy so far; @turns: its turn.
  */
 struct scan {
-	struct record *records;
+	struct ssd_record *records;
 	const uint64_t *empty;
 	uint32_t *best;
 	uint64_t *turns;
 	uint32_t *holds, *programmed, *worn;
 };
 
-static bool is_record(const struct record *r, uint32_t at, uint32_t logical)
+static bool is_record(const struct ssd_record *r, uint32_t at, uint32_t logical)
 {
-	return r->turn && r->since && r->crc == record_crc(r, at) &&
-	       ((r->page & ~DAMAGED) < logical || r->page == NO_PAGE) && r->since <= r->turn &&
-	       r->turn < SSD_TURN_MAX && r->worn < WORN_MAX;
+	return r->turn && r->since && r->crc == ssd_record_crc(r, at) &&
+	       ((r->page & ~SSD_DAMAGED) < logical || r->page == SSD_NO_PAGE) &&
+	       r->since <= r->turn && r->turn < SSD_TURN_MAX && r->worn < WORN_MAX;
 }
 
 /* A record lies in one sector of a disk: after a power cut it is there, or is what was there. */
 static int check_records(const struct ssd_flash *fl, const struct scan *s, uint32_t logical)
 {
-	const struct record none = {0};
+	const struct ssd_record none = {0};
 
 	for (uint32_t at = 0; at < ssd_blocks(&fl->g) * fl->g.pages; at++)
 		if (!is_record(&s->records[at], at, logical) &&
@@ -198,7 +184,7 @@ static void scan_block(struct ssd_flash *fl, struct scan *s, uint32_t block, uin
 	const uint32_t first = block * fl->g.pages;
 
 	for (uint32_t i = 0; i < fl->g.pages; i++) {
-		const struct record *r = &s->records[first + i];
+		const struct ssd_record *r = &s->records[first + i];
 
 		if (!is_record(r, first + i, logical) || r->worn < s->worn[block])
 			continue;
@@ -208,9 +194,9 @@ static void scan_block(struct ssd_flash *fl, struct scan *s, uint32_t block, uin
 }
 
 /* Return: 1: the page has the bytes that its record says; 0; an error. */
-static int is_whole(struct ssd_flash *fl, const struct record *r, uint32_t at)
+static int is_whole(struct ssd_flash *fl, const struct ssd_record *r, uint32_t at)
 {
-	int err = ssd_file_read(fl->file, page_at(fl, at), fl->buf, fl->g.page);
+	int err = ssd_file_read(fl->file, ssd_page_at(fl->file, at), fl->buf, fl->g.page);
 
 	return err ? err : page_sum(fl, fl->buf) == r->sum;
 }
@@ -218,11 +204,11 @@ static int is_whole(struct ssd_flash *fl, const struct record *r, uint32_t at)
 /* The bytes of a page count no more, also when it is older than @safe one day. */
 static int discount(struct ssd_flash *fl, struct scan *s, uint32_t at)
 {
-	struct record *r = &s->records[at];
+	struct ssd_record *r = &s->records[at];
 
-	r->page = NO_PAGE;
-	r->crc = record_crc(r, at);
-	return ssd_file_write(fl->file, record_at(fl, at), r, sizeof(*r));
+	r->page = SSD_NO_PAGE;
+	r->crc = ssd_record_crc(r, at);
+	return ssd_file_write(fl->file, ssd_record_at(fl->file, at), r, sizeof(*r));
 }
 
 void ssd_flash_pass(struct ssd_flash *fl, uint64_t turn)
@@ -233,12 +219,12 @@ void ssd_flash_pass(struct ssd_flash *fl, uint64_t turn)
 
 static int scan_page(struct ssd_flash *fl, struct scan *s, uint32_t at, uint64_t safe)
 {
-	const struct record *r = &s->records[at];
-	const uint32_t page = r->page & ~DAMAGED;
+	const struct ssd_record *r = &s->records[at];
+	const uint32_t page = r->page & ~SSD_DAMAGED;
 	int is;
 
 	ssd_flash_pass(fl, r->turn);
-	if (r->page == NO_PAGE)
+	if (r->page == SSD_NO_PAGE)
 		return 0;
 	is = r->turn < safe ? 1 : is_whole(fl, r, at);
 	if (is <= 0)
@@ -266,12 +252,12 @@ static bool is_alive(const struct ssd_flash *fl, const struct scan *s, uint32_t 
 static bool holds_page(const struct ssd_flash *fl, const struct scan *s, uint32_t at,
 		       uint32_t logical)
 {
-	return is_alive(fl, s, at, logical) && s->records[at].page != NO_PAGE;
+	return is_alive(fl, s, at, logical) && s->records[at].page != SSD_NO_PAGE;
 }
 
 static bool is_best(const struct ssd_flash *fl, const struct scan *s, uint32_t at, uint32_t logical)
 {
-	return holds_page(fl, s, at, logical) && s->best[s->records[at].page & ~DAMAGED] == at;
+	return holds_page(fl, s, at, logical) && s->best[s->records[at].page & ~SSD_DAMAGED] == at;
 }
 
 /* Pages of a plane: [*@from, *@to). */
@@ -318,8 +304,8 @@ static int undo(struct ssd_flash *fl, struct scan *s, uint32_t plane, uint32_t l
 	}
 	plane_pages(fl, plane, &from, &to);
 	for (uint32_t at = from; at < to; at++) {
-		const struct record *r = &s->records[at];
-		uint32_t copy = holds_page(fl, s, at, logical) ? s->best[r->page & ~DAMAGED]
+		const struct ssd_record *r = &s->records[at];
+		uint32_t copy = holds_page(fl, s, at, logical) ? s->best[r->page & ~SSD_DAMAGED]
 							       : FTL_NONE;
 		int is;
 
@@ -329,7 +315,7 @@ static int undo(struct ssd_flash *fl, struct scan *s, uint32_t plane, uint32_t l
 		is = is_whole(fl, r, at);
 		if (is < 0)
 			return is;
-		if (is || s->records[copy].page & DAMAGED) {
+		if (is || s->records[copy].page & SSD_DAMAGED) {
 			twins[copy % fl->g.pages] = at;
 			n--;
 		}
@@ -340,7 +326,7 @@ static int undo(struct ssd_flash *fl, struct scan *s, uint32_t plane, uint32_t l
 		if (err)
 			return err;
 		if (twins[i] != FTL_NONE)
-			s->best[s->records[twins[i]].page & ~DAMAGED] = twins[i];
+			s->best[s->records[twins[i]].page & ~SSD_DAMAGED] = twins[i];
 	}
 	return 0;
 }
@@ -498,7 +484,7 @@ void ssd_flash_expect(struct ssd_flash *fl, uint32_t page, uint32_t n)
 	for (uint32_t from = 0, to; from < m; from = to) {
 		for (to = from + 1; to < m && at[to] == at[to - 1] + 1; to++)
 			;
-		posix_fadvise(fl->file->fd, (off_t)page_at(fl, at[from]),
+		posix_fadvise(fl->file->fd, (off_t)ssd_page_at(fl->file, at[from]),
 			      (off_t)(to - from) * fl->g.page, POSIX_FADV_WILLNEED);
 	}
 }
@@ -516,8 +502,9 @@ int ssd_flash_read(struct ssd_flash *fl, uint32_t page, char *buf, uint32_t from
 		return 0;
 	}
 	/* A checksum is of all of a page. */
-	err = fl->file->mem ? ssd_file_read(fl->file, page_at(fl, at) + from, buf + from, wanted)
-			    : ssd_file_read(fl->file, page_at(fl, at), buf, fl->g.page);
+	err = fl->file->mem ? ssd_file_read(fl->file, ssd_page_at(fl->file, at) + from, buf + from,
+					    wanted)
+			    : ssd_file_read(fl->file, ssd_page_at(fl->file, at), buf, fl->g.page);
 	if (err)
 		return err;
 	*damaged = page_sum(fl, buf) != fl->sums[at];
@@ -539,6 +526,11 @@ int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, bool d
 	fl->from = NULL;
 	*done = fl->done;
 	return err;
+}
+
+const struct ssd_proofs *ssd_flash_proofs(const struct ssd_flash *fl)
+{
+	return &fl->proofs;
 }
 
 void ssd_flash_trim(struct ssd_flash *fl, uint32_t page)

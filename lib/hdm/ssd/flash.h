@@ -18,6 +18,7 @@
 #include "media.h"
 
 struct ssd_flash;
+struct ssd_proofs;
 
 /*
  * ssd_flash_open() - The flash of a file. Pages that were programmed before the turn @safe are on
@@ -62,6 +63,9 @@ void ssd_flash_expect(struct ssd_flash *fl, uint32_t page, uint32_t n);
  */
 int ssd_flash_write(struct ssd_flash *fl, uint32_t page, const void *buf, bool damaged,
 		    uint64_t now, uint64_t *done);
+
+/* ssd_flash_proofs() - Of pages that were written and need not be on the medium. */
+const struct ssd_proofs *ssd_flash_proofs(const struct ssd_flash *fl);
 
 /* ssd_flash_trim() - A page holds nothing. Something else has to say so when the file is opened. */
 void ssd_flash_trim(struct ssd_flash *fl, uint32_t page);

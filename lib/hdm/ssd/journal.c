@@ -13,26 +13,29 @@
  * struct group - The head of a group; its entries follow.
  * @magic: with the file's salt, so that data of a user is none.
  * @epoch: of this half. @index: in it, from 0 on.
- * @safe: as ssd_journal_last() tells it.
+ * @safe: as ssd_journal_last() tells it. @behind: groups right before this one that need not have
+ * been on the medium then.
  * @closed: this half is the older one; there are no entries.
  * @chain: of the entries' checksums. @crc: CRC-32C of all before it.
  */
 struct group {
 	uint64_t magic, epoch, index, seq, safe, n;
-	uint32_t closed, chain, zero, crc;
+	uint32_t closed, chain, behind, crc;
 };
 
 _Static_assert(sizeof(struct group) == 64 && sizeof(struct ssd_entry) == 72, "as files have them");
 
 /*
  * struct ssd_journal - @now: the half that is written, and its @epoch. @at: where its next group
- * goes, and @index that group's number. @seq, @safe: of its last group.
+ * goes, and @index that group's number. @seq, @safe, @behind: of its last group; @syncs of the file
+ * there were before that was written.
  * @entries: of the next group, @n of them, with room for @room. The first 64 bytes are its head's.
  */
 struct ssd_journal {
 	struct ssd_file *file;
 	unsigned int now;
-	uint64_t epoch, at, index, seq, safe;
+	uint64_t epoch, at, index, seq, safe, syncs;
+	uint32_t behind;
 	char *buf;
 	uint64_t n, room;
 };
@@ -66,7 +69,7 @@ static uint32_t head_crc(const struct group *g)
 	uint64_t words[7];
 
 	memcpy(words, g, sizeof(words));
-	return crc32c(words, 7, g->zero);
+	return crc32c(words, 7, g->behind);
 }
 
 static uint32_t chain(uint32_t crc, const struct ssd_entry *e)
@@ -81,7 +84,7 @@ static bool is_head(const struct ssd_journal *j, const struct group *g, uint64_t
 {
 	return g->magic == (MAGIC ^ j->file->salt) && g->crc == head_crc(g) && left >= sizeof(*g) &&
 	       g->n <= (left - sizeof(*g)) / sizeof(struct ssd_entry) && g->safe <= g->seq &&
-	       g->seq < SSD_TURN_MAX && g->epoch < UINT64_MAX;
+	       g->seq < SSD_TURN_MAX && g->epoch < UINT64_MAX && g->behind <= g->index;
 }
 
 static uint64_t group_bytes(const struct group *g)
@@ -141,7 +144,8 @@ static int damaged(const struct ssd_journal *j)
 			  j->file->path);
 }
 
-/* A group may be torn by a power cut, but then it is the last one: look for a head behind it. */
+/* A group may be torn by a power cut, but not when one behind it was written after a sync: look for
+ * the head of such a one. */
 static int check_tail(struct ssd_journal *j)
 {
 	const uint64_t magic = MAGIC ^ j->file->salt, end = j->file->shape.half;
@@ -159,7 +163,7 @@ static int check_tail(struct ssd_journal *j)
 
 			memcpy(&g, some + i, sizeof(g));
 			if (g.magic == magic && is_head(j, &g, end - at - i) &&
-			    g.epoch == j->epoch && g.index > j->index)
+			    g.epoch == j->epoch && g.index - g.behind > j->index)
 				err = damaged(j);
 		}
 	}
@@ -181,9 +185,55 @@ static int read_half(struct ssd_journal *j, unsigned int half, bool *closed)
 		j->epoch = g.epoch;
 		j->seq = g.seq;
 		j->safe = g.safe;
+		j->behind = g.behind;
 		j->index++;
 	}
 	return is;
+}
+
+static int prove(void *ctx, uint64_t seq, const struct ssd_entry *e)
+{
+	struct ssd_journal *j = ctx;
+	int holds = e->at == SSD_PROOF_MARK ? ssd_proof_holds(j->file, &e->proof) : 1;
+
+	(void)seq;
+	return holds == 1 ? 0 : holds ? holds : -ENODATA;
+}
+
+/* A group that lacks a page is none, nor will be when that page has been programmed again. */
+static int forget(struct ssd_journal *j)
+{
+	const struct group none = {0};
+	int err = ssd_file_write(j->file, half_at(j, j->now) + j->at, &none, sizeof(none));
+
+	return err ? err : ssd_file_sync(j->file);
+}
+
+/* Groups that were not on the medium when the last one was written count up to the first that
+ * lacks a page. */
+static int prove_last(struct ssd_journal *j)
+{
+	const uint64_t end = j->index, behind = j->behind;
+	struct group g;
+	int is = 1;
+
+	j->at = j->index = 0;
+	while (is == 1 && j->index < end) {
+		uint64_t at = j->at;
+
+		is = next_group(j, j->now, j->epoch, j->index, &at, &g);
+		if (is == 1 && j->index + behind + 1 >= end)
+			is = walk(j, &g, half_at(j, j->now) + j->at, prove, j);
+		if (is == -ENODATA)
+			return forget(j);
+		if (is != 1)
+			break;
+		j->at = at;
+		j->seq = g.seq;
+		j->safe = g.safe;
+		j->index++;
+	}
+	return is == 1 ? 0 : is ? is : damaged(j);
 }
 
 /* Epochs of both halves, 0 where there is none: the newer one counts. */
@@ -216,7 +266,9 @@ static int load(struct ssd_journal *j)
 		err = read_half(j, newer, &closed);
 	if (!err && closed)
 		err = damaged(j);
-	return err ? err : check_tail(j);
+	if (!err)
+		err = check_tail(j);
+	return err ? err : prove_last(j);
 }
 
 int ssd_journal_open(struct ssd_file *file, struct ssd_journal **out)
@@ -322,31 +374,46 @@ static int write_group(struct ssd_journal *j, struct group *g)
 	return ssd_file_write(j->file, half_at(j, j->now) + j->at, j->buf, group_bytes(g));
 }
 
-/* @safe: as ssd_journal_last() tells it. */
-static int append(struct ssd_journal *j, uint64_t seq, uint64_t safe)
+/* All that was written before the last sync is on the medium. */
+static int append(struct ssd_journal *j, struct group *g, bool wait)
 {
-	struct group g = {.epoch = j->epoch, .index = j->index, .seq = seq, .safe = safe};
+	const uint64_t syncs = j->file->syncs;
 	int err;
 
 	if (!ssd_journal_fits(j, 0)) {
 		ssd_journal_drop(j);
 		return annex_fail(-ENOSPC, "%s: a group that is too large", j->file->path);
 	}
-	err = write_group(j, &g);
-	if (!err)
+	g->epoch = j->epoch;
+	g->index = j->index;
+	err = write_group(j, g);
+	if (!err && (wait || !j->file->durable))
 		err = ssd_file_sync(j->file);
 	if (err)
 		return err;
-	j->safe = safe;
-	j->seq = seq;
-	j->at += group_bytes(&g);
+	j->syncs = syncs;
+	j->behind = g->behind;
+	j->safe = g->safe;
+	j->seq = g->seq;
+	j->at += group_bytes(g);
 	j->index++;
 	return 0;
 }
 
-int ssd_journal_append(struct ssd_journal *j, uint64_t seq)
+bool ssd_journal_waits(const struct ssd_journal *j)
 {
-	return append(j, seq, j->seq);
+	return j->file->syncs == j->syncs;
+}
+
+int ssd_journal_append(struct ssd_journal *j, uint64_t seq, bool wait)
+{
+	struct group g = {.seq = seq, .safe = j->seq};
+
+	if (ssd_journal_waits(j)) {
+		g.safe = j->safe;
+		g.behind = j->behind + 1;
+	}
+	return append(j, &g, wait);
 }
 
 /* Whoever finds this half closed, and no other, knows that the other one is damaged. */
@@ -367,6 +434,7 @@ int ssd_journal_turn(struct ssd_journal *j, uint64_t seq)
 {
 	const unsigned int older = j->now;
 	const uint64_t at = j->at, index = j->index;
+	struct group g = {.seq = seq, .safe = seq};
 	/* All that the older half has and this one has not is in flash: it is there before. */
 	int err = ssd_file_sync(j->file);
 
@@ -378,7 +446,7 @@ int ssd_journal_turn(struct ssd_journal *j, uint64_t seq)
 			      ? 0
 			      : annex_fail(-ENOSPC, "%s: a group that is too large", j->file->path);
 	if (!err)
-		err = append(j, seq, seq);
+		err = append(j, &g, true);
 	ssd_journal_drop(j);
 	/* The first epoch has no older one. */
 	return err || j->epoch == 1 ? err : close_half(j, older, at, index);

@@ -2,10 +2,12 @@
 /*
  * The journal of a backing file: what the internal DRAM holds and flash does not have yet, as the
  * capacitors of such a device would save it. It is written in groups; a group is there as a whole
- * or not at all. When half of it is full, all that is still needed begins the other half.
+ * or not at all, and so are those behind it. When half of it is full, all that is still needed
+ * begins the other half.
  *
- * An entry is a line of 64 bytes, or marks logical pages void: nothing that flash or earlier
- * entries hold of them counts.
+ * An entry is a line of 64 bytes; or marks logical pages void: nothing that flash or earlier
+ * entries hold of them counts; or is the proof of a page of flash, without which its group does not
+ * count.
  *
  * One thread at a time.
  */
@@ -14,21 +16,25 @@
 
 #include <stdint.h>
 #include "file.h"
+#include "proof.h"
 
 #define SSD_LINE 64u   /* bytes of a line */
 #define SSD_VOIDS 512u /* pages that one entry can mark void */
 #define SSD_VOID_MARK (1ull << 63)
+#define SSD_PROOF_MARK (1ull << 62)
 
 /**
  * struct ssd_entry - One of a group.
- * @at: the number of a line; or SSD_VOID_MARK and the number of a page, a multiple of SSD_VOIDS.
- * @data: its bytes; or a bit for each page from there on.
+ * @at: the number of a line; or SSD_VOID_MARK and the number of a page, a multiple of SSD_VOIDS; or
+ * SSD_PROOF_MARK.
+ * @data: its bytes; or a bit for each page from there on; or a proof, and zeroes.
  */
 struct ssd_entry {
 	uint64_t at;
 	union {
 		unsigned char data[SSD_LINE];
 		uint64_t bits[SSD_VOIDS / 64];
+		struct ssd_proof proof;
 	};
 };
 
@@ -65,13 +71,15 @@ void ssd_journal_drop(struct ssd_journal *j);
 
 /*
  * ssd_journal_fits() - Whether the group fits into this half, and @more entries after it.
- * ssd_journal_append() - Write it; @seq is larger than any before. It is on the medium when this
- * returns, and so is all that was written to the file before.
+ * ssd_journal_append() - Write it; @seq is larger than any before. With @wait, it is on the medium
+ * when this returns, and so is all that was written to the file before.
  * ssd_journal_turn() - Begin the other half with it: it holds all that is needed of this half.
  * Return: 0, or an error of the file. The group is empty then.
+ * ssd_journal_waits() - Whether a group was written that need not be on the medium.
  */
 bool ssd_journal_fits(const struct ssd_journal *j, uint64_t more);
-int ssd_journal_append(struct ssd_journal *j, uint64_t seq);
+int ssd_journal_append(struct ssd_journal *j, uint64_t seq, bool wait);
 int ssd_journal_turn(struct ssd_journal *j, uint64_t seq);
+bool ssd_journal_waits(const struct ssd_journal *j);
 
 #endif

@@ -160,11 +160,30 @@ static int add_all(struct annex_cxlssd_tx *tx)
 	return 0;
 }
 
-/* The moment in which all of it lasts, and stores and trims before it. Flash has its pages then. */
-static int write_group(struct annex_cxlssd_tx *tx)
+/* Pages before it are on the medium, or proofs of them in its group. */
+static int add_proofs(struct annex_cxlssd *s)
+{
+	const struct ssd_proofs *p = ssd_flash_proofs(s->flash);
+	const uint32_t n = ssd_proofs_count(p, s->file);
+
+	if (n > SSD_PROOFS || !s->file->durable)
+		return ssd_file_sync(s->file);
+	for (uint32_t i = 0; i < n; i++) {
+		struct ssd_entry *e = ssd_journal_add(s->journal, SSD_PROOF_MARK);
+
+		if (!e)
+			return -ENOMEM;
+		memset(e->bits, 0, sizeof(e->bits));
+		e->proof = p->all[i];
+	}
+	return s->file->failed;
+}
+
+/* The moment in which all of it lasts, and what was done before it. */
+static int write_group(struct annex_cxlssd_tx *tx, bool wait)
 {
 	struct annex_cxlssd *s = tx->s;
-	int err = ssd_file_sync(s->file);
+	int err = add_proofs(s);
 
 	if (!err)
 		err = ssd_add_loose(s);
@@ -176,7 +195,7 @@ static int write_group(struct annex_cxlssd_tx *tx)
 			err = add_all(tx);
 	}
 	if (!err)
-		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash));
+		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash), wait);
 	if (err)
 		ssd_journal_drop(s->journal);
 	else
@@ -184,7 +203,7 @@ static int write_group(struct annex_cxlssd_tx *tx)
 	return err;
 }
 
-static int commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
+static int commit(struct annex_cxlssd_tx *tx, bool wait, struct annex_cxlssd_time *t)
 {
 	struct annex_cxlssd *s = tx->s;
 	int err = complete(tx, t);
@@ -194,7 +213,7 @@ static int commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
 		err = ssd_make_log_room(s, tx->lines.n, t);
 	/* Stores before it last not after it. */
 	if (!err)
-		err = s->journal ? write_group(tx) : ssd_fence(s);
+		err = s->journal ? write_group(tx, wait) : ssd_fence(s);
 	for (uint32_t i = 0; !err && i < tx->lines.n; i++)
 		ssd_store_logged(s, tx->lines.lines[i], ssd_log_data(&tx->lines, i), t);
 	if (!err)
@@ -202,15 +221,38 @@ static int commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
 	return err;
 }
 
-int annex_cxlssd_commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
+static int end(struct annex_cxlssd_tx *tx, bool wait, struct annex_cxlssd_time *t)
 {
 	struct annex_cxlssd *s = tx->s;
 	struct annex_cxlssd_time own;
 	int err;
 
 	t = ssd_enter(s, t, &own);
-	err = tx->lines.n ? commit(tx, t) : ssd_fence(s);
+	if (tx->lines.n)
+		err = commit(tx, wait, t);
+	else
+		err = wait ? ssd_fence(s) : s->file->failed;
 	err = ssd_leave(s, t, &own, t->done, err);
 	annex_cxlssd_abort(tx);
 	return err;
+}
+
+int annex_cxlssd_commit(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
+{
+	return end(tx, true, t);
+}
+
+int annex_cxlssd_commit_ordered(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
+{
+	return end(tx, false, t);
+}
+
+bool annex_cxlssd_waits(struct annex_cxlssd *s)
+{
+	bool waits;
+
+	pthread_mutex_lock(&s->lock);
+	waits = s->journal && ssd_journal_waits(s->journal);
+	pthread_mutex_unlock(&s->lock);
+	return waits;
 }
