@@ -225,6 +225,41 @@ static void ordered(void)
 	cxlssd_rig_free(&r);
 }
 
+static void write_page(struct cxlssd_rig *r, uint32_t page, uint64_t *rng)
+{
+	unsigned char buf[RIG_PAGE];
+
+	random_fill(rng, buf, sizeof(buf));
+	cxlssd_rig_blocks(r, page, buf);
+}
+
+/* Transactions after pages that last with them, and are programmed again afterwards. */
+static void proofs(void)
+{
+	const char *dram = drams[DRAMS - 1];
+	uint64_t rng = random_seed("proofs");
+	unsigned char buf[RIG_PAGE];
+	struct cxlssd_rig r;
+
+	make(&r, dram);
+	r.again = 60;
+	for (unsigned int i = 0; i < (UNIT_SANITIZED ? 100 : 600) && !r.wrong; i++) {
+		const unsigned int again = (unsigned int)(random_next(&rng) % 400);
+
+		for (uint32_t k = 0; k < 3; k++)
+			write_page(&r, (uint32_t)(random_next(&rng) % PAGES), &rng);
+		random_fill(&rng, buf, sizeof(buf));
+		cxlssd_rig_commit(&r, random_next(&rng) % PAGES * RIG_PAGE, buf, 64, i % 4 == 0);
+		if (i % 4 == 1)
+			cxlssd_rig_fence(&r);
+		cxlssd_rig_doom(1 + again);
+		while (!cxlssd_rig_dead())
+			write_page(&r, (uint32_t)(random_next(&rng) % PAGES), &rng);
+		cxlssd_rig_cut(&r, NULL, 0, &rng, dram);
+	}
+	cxlssd_rig_free(&r);
+}
+
 /* However full the journal is, a cut finds room for all lines that are not fenced. */
 static void full_journal(void)
 {
@@ -252,4 +287,5 @@ static void full_journal(void)
 
 UNIT_SUITE(cxlssd_cuts, {"random operations", random_operations}, {"every cut", every_cut},
 	   {"another DRAM after each", other_dram}, {"again and again", cut_again_and_again},
-	   {"blocks alone", blocks_alone}, {"ordered", ordered}, {"a full journal", full_journal})
+	   {"blocks alone", blocks_alone}, {"ordered", ordered}, {"proofs", proofs},
+	   {"a full journal", full_journal})

@@ -106,8 +106,12 @@ int ssd_program(struct annex_cxlssd *s, uint32_t page, const char *buf, bool dam
 		uint64_t *done)
 {
 	const uint64_t bit = 1ull << page % 64;
-	int err = ssd_flash_write(s->flash, page, buf, damaged, now, done);
+	int err = 0;
 
+	if (s->journal && ssd_flash_collects(s->flash, now))
+		err = ssd_journal_settle(s->journal);
+	if (!err)
+		err = ssd_flash_write(s->flash, page, buf, damaged, now, done);
 	if (err)
 		return err;
 	if (damaged)

@@ -119,7 +119,7 @@ static int program(void *ctx, uint32_t to, uint32_t from, uint32_t page)
 	fl->turn = r.turn;
 	fl->sums[to] = known_sum(&r);
 	if (!copies)
-		ssd_proofs_add(&fl->proofs, fl->file, &(struct ssd_proof){r.turn, to, worn});
+		ssd_proofs_add(&fl->proofs, fl->file, &(struct ssd_proof){r.turn, to});
 	fl->done = copies ? ssd_clock_copy(fl->clock, plane_of(fl, to), fl->now)
 			  : ssd_clock_program(fl->clock, plane_of(fl, to), fl->now);
 	return 0;

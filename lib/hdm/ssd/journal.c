@@ -28,14 +28,16 @@ _Static_assert(sizeof(struct group) == 64 && sizeof(struct ssd_entry) == 72, "as
 /*
  * struct ssd_journal - @now: the half that is written, and its @epoch. @at: where its next group
  * goes, and @index that group's number. @seq, @safe, @behind: of its last group; @syncs of the file
- * there were before that was written.
- * @entries: of the next group, @n of them, with room for @room. The first 64 bytes are its head's.
+ * there were before that was written. @proves: it has proofs, or one does of those @behind.
+ * @entries: of the next group, @n of them, with room for @room; @proofs: some are. The first 64
+ * bytes are its head's.
  */
 struct ssd_journal {
 	struct ssd_file *file;
 	unsigned int now;
 	uint64_t epoch, at, index, seq, safe, syncs;
 	uint32_t behind;
+	bool proves, proofs;
 	char *buf;
 	uint64_t n, room;
 };
@@ -194,9 +196,13 @@ static int read_half(struct ssd_journal *j, unsigned int half, bool *closed)
 static int prove(void *ctx, uint64_t seq, const struct ssd_entry *e)
 {
 	struct ssd_journal *j = ctx;
-	int holds = e->at == SSD_PROOF_MARK ? ssd_proof_holds(j->file, &e->proof) : 1;
+	int holds;
 
 	(void)seq;
+	if (e->at != SSD_PROOF_MARK)
+		return 0;
+	j->proves = true;
+	holds = ssd_proof_holds(j->file, &e->proof);
 	return holds == 1 ? 0 : holds ? holds : -ENODATA;
 }
 
@@ -343,12 +349,14 @@ struct ssd_entry *ssd_journal_add(struct ssd_journal *j, uint64_t at)
 	}
 	e = entry_of(j, j->n++);
 	e->at = at;
+	j->proofs |= at == SSD_PROOF_MARK;
 	return e;
 }
 
 void ssd_journal_drop(struct ssd_journal *j)
 {
 	j->n = 0;
+	j->proofs = false;
 }
 
 /* The end of a half has room for the group that closes it. */
@@ -386,7 +394,9 @@ static int append(struct ssd_journal *j, struct group *g, bool wait)
 	}
 	g->epoch = j->epoch;
 	g->index = j->index;
+	j->proves = j->proofs || (g->behind && j->proves);
 	err = write_group(j, g);
+	j->proofs = false;
 	if (!err && (wait || !j->file->durable))
 		err = ssd_file_sync(j->file);
 	if (err)
@@ -414,6 +424,17 @@ int ssd_journal_append(struct ssd_journal *j, uint64_t seq, bool wait)
 		g.behind = j->behind + 1;
 	}
 	return append(j, &g, wait);
+}
+
+int ssd_journal_settle(struct ssd_journal *j)
+{
+	struct group g = {.seq = j->seq, .safe = j->safe};
+	int err;
+
+	if (!j->proves)
+		return 0;
+	err = ssd_file_sync(j->file);
+	return err ? err : append(j, &g, true);
 }
 
 /* Whoever finds this half closed, and no other, knows that the other one is damaged. */

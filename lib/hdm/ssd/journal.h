@@ -76,10 +76,12 @@ void ssd_journal_drop(struct ssd_journal *j);
  * ssd_journal_turn() - Begin the other half with it: it holds all that is needed of this half.
  * Return: 0, or an error of the file. The group is empty then.
  * ssd_journal_waits() - Whether a group was written that need not be on the medium.
+ * ssd_journal_settle() - No proof is needed any more: what it is of may be programmed again.
  */
 bool ssd_journal_fits(const struct ssd_journal *j, uint64_t more);
 int ssd_journal_append(struct ssd_journal *j, uint64_t seq, bool wait);
 int ssd_journal_turn(struct ssd_journal *j, uint64_t seq);
 bool ssd_journal_waits(const struct ssd_journal *j);
+int ssd_journal_settle(struct ssd_journal *j);
 
 #endif

@@ -124,6 +124,9 @@ int ssd_mount(struct annex_cxlssd *s)
 		annex_fail(err, "%s: out of memory", s->file->path);
 	else
 		err = ssd_journal_replay(s->journal, take_entry, &r);
+	/* It may collect garbage. */
+	if (!err)
+		err = ssd_journal_settle(s->journal);
 	if (!err)
 		err = ssd_flash_open(s->file, &s->c.media, safe, r.empty, &s->flash);
 	if (!err) {

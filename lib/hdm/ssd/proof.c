@@ -47,9 +47,7 @@ int ssd_proof_holds(struct ssd_file *file, const struct ssd_proof *p)
 	err = ssd_file_read(file, ssd_record_at(file, p->at), &r, sizeof(r));
 	if (err)
 		return err;
-	if (r.crc != ssd_record_crc(&r, p->at) || r.worn < p->worn)
+	if (r.crc != ssd_record_crc(&r, p->at) || r.turn != p->turn || r.page == SSD_NO_PAGE)
 		return 0;
-	if (r.worn > p->worn)
-		return 1;
-	return r.turn == p->turn && r.page != SSD_NO_PAGE ? is_whole(file, &r, p->at) : 0;
+	return is_whole(file, &r, p->at);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pages of flash that the host wrote and that need not be on the medium yet. A group of the journal
- * that needs them there has a proof of each: when it is read, they are, or it counts no more.
+ * that needs them there has a proof of each: when it is read, they are, or it counts no more. Before
+ * a block is programmed again, the journal has something behind such a group that was written after
+ * a sync.
  */
 #ifndef ANNEX_HDM_SSD_PROOF_H
 #define ANNEX_HDM_SSD_PROOF_H
@@ -10,10 +12,10 @@
 
 #define SSD_PROOFS 256u
 
-/* struct ssd_proof - The flash page @at was programmed in a turn, when its block was @worn. */
+/* struct ssd_proof - The flash page @at was programmed in a turn. */
 struct ssd_proof {
 	uint64_t turn;
-	uint32_t at, worn;
+	uint32_t at;
 };
 
 /* struct ssd_proofs - @all: the first ones of @n since the sync number @syncs of the file. */
@@ -29,8 +31,8 @@ void ssd_proofs_add(struct ssd_proofs *p, const struct ssd_file *file, const str
 uint32_t ssd_proofs_count(const struct ssd_proofs *p, const struct ssd_file *file);
 
 /*
- * ssd_proof_holds() - Whether the page is on the medium, or was: its block has been programmed
- * again, which follows a sync. Return: 1, 0; -EILSEQ (there is no such page); an error of the file.
+ * ssd_proof_holds() - Whether the page is on the medium. Return: 1, 0; -EILSEQ (there is no such
+ * page); an error of the file.
  */
 int ssd_proof_holds(struct ssd_file *file, const struct ssd_proof *p);
 
