@@ -55,7 +55,7 @@ struct record {
 
 struct group {
 	uint64_t words[6];
-	uint32_t closed, chain, zero, crc;
+	uint32_t closed, chain, behind, crc;
 };
 
 enum { ENTRY = 72 };
@@ -184,7 +184,7 @@ static void seal_group(struct image *m, struct group *g, bool entries)
 		}
 	}
 	memcpy(words, g, 56);
-	g->crc = crc32c(words, 7, g->zero);
+	g->crc = crc32c(words, 7, g->behind);
 }
 
 static void change_group(struct image *m, const struct step *s)
@@ -199,12 +199,12 @@ static void change_group(struct image *m, const struct step *s)
 			g->words[s->at % 8] = s->what & 32 ? g->words[s->at % 8] + (uint64_t)value
 							   : (uint64_t)value;
 		else
-			g->closed = (uint32_t)value;
+			*(s->at % 8 == 6 ? &g->closed : &g->behind) = (uint32_t)value;
 	} else if (g->words[5] && g->words[5] < m->half / ENTRY) {
 		e += s->at % g->words[5] * ENTRY;
 		memcpy(&old, e, 8);
-		old = s->what & 32 ? old ^ 1ull << 63 : (uint64_t)value;
-		memcpy(e + (s->what & 64 ? 8 : 0), &old, 8);
+		old = s->what & 32 ? old ^ 1ull << (62 + (s->value & 1)) : (uint64_t)value;
+		memcpy(e + (s->what & 64 ? 8 + s->at / 256 % 2 * 8 : 0), &old, 8);
 	}
 	seal_group(m, g, !(s->what & 128));
 }
@@ -354,7 +354,7 @@ static void commit(struct model *m, const struct step *s)
 	if (annex_cxlssd_begin(m->s, &tx))
 		return;
 	require(!annex_cxlssd_tx_write(tx, line * LINE, buf, LINE));
-	require(!annex_cxlssd_commit(tx, NULL));
+	require(!(s->value & 1 ? annex_cxlssd_commit : annex_cxlssd_commit_ordered)(tx, NULL));
 	if (is_known(m, line * LINE / m->page))
 		memcpy(m->data + line * LINE, buf, LINE);
 }
