@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pages of flash that the host wrote and that need not be on the medium yet. A group of the journal
- * that needs them has a proof of each: when it is read, they are there, or it counts no more. Such a
- * group is followed by one that was written after a sync, before a block is programmed again.
+ * that needs them has a proof of each: when it is read, they are there, or it counts no more. Such
+ * a group is followed by one that was written after a sync, before a block is programmed again.
  */
 #ifndef ANNEX_HDM_SSD_PROOF_H
 #define ANNEX_HDM_SSD_PROOF_H
