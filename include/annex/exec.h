@@ -34,8 +34,8 @@ struct annex_exec;
  * struct annex_exec_opts - Zero means the default.
  * @policy: a policy's name (annex_policy_find(), "annex"), or "none": absent tensors are brought
  *	when a kernel wants them, and the least recently used leave.
- * @record: iterations to look at before a plan is made, at least 2, of which the last two must be
- *	alike (2).
+ * @record: iterations to look at before a plan is made, at least 2. It is made of one that is like
+ *	one of the 16 kinds that were seen last; each kind has a plan of its own (2).
  * @drift: a plan is made anew when a kernel takes so many times as long as it did, or as little, in
  *	three iterations (1.3). Its time goes on until the next one, and time spent waiting is not
  *	in it.

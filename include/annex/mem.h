@@ -123,7 +123,8 @@ struct annex_space_opts {
  *
  * Without the right to handle the kernel's own page faults (CAP_SYS_PTRACE, or
  * vm.unprivileged_userfaultfd), a system call that is given an address whose bytes are not in the
- * device tier fails with EFAULT: hold the tensor and prefetch it first.
+ * device tier fails with EFAULT: hold the tensor and prefetch it first. So does one that writes to
+ * bytes that are there and not held, as first writes are to be seen.
  *
  * Memory that the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA),
  * must be held until that is over: pages that leave meanwhile take none of it along.

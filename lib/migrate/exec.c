@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "core/log.h"
 #include "plan/file.h"
+#include "kind.h"
 #include "planning.h"
 #include "probe.h"
 #include "request.h"
@@ -23,10 +24,9 @@
 #define NS 20000u   /* of storage, before its first byte, unless it was tried */
 
 /**
- * struct annex_exec - @now: the iteration under way; @last: the one before.
- * @plan: in use, if it has one; @next: being made. @step: of the plan, the next one.
- * @failed: the last planning, if it failed: it is not tried again for the same iteration and room.
- * @strikes: of each kernel of the plan's. @held: the uses of the kernel that runs.
+ * struct annex_exec - @now: the iteration under way; @kinds: those before, and their plans.
+ * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
+ * @held: the uses of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: what is waited for now.
  * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
@@ -38,10 +38,10 @@ struct annex_exec {
 	const struct annex_policy *policy;
 	struct annex_exec_opts opts;
 	struct annex_system system;
-	struct iteration_log now, last;
-	struct planning *plan, *next, *failed;
+	struct iteration_log now;
+	struct kinds kinds;
+	struct planning *plan, *next;
 	size_t step;
-	uint8_t *strikes;
 	struct annex_exec_use *held;
 	uint32_t n_held, held_room;
 	uint64_t began, asked, waited, stall, serial, order, deadline, faults;
@@ -86,13 +86,6 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 			  name);
 }
 
-static void discard(struct planning *p)
-{
-	if (p)
-		annex_planning_clear(p);
-	free(p);
-}
-
 static int hold(struct annex_exec *e, const struct annex_exec_use *use, bool on)
 {
 	return annex_tensor_hold(e->space, use->ptr, on, use->how & ANNEX_USE_WRITE);
@@ -109,40 +102,23 @@ void annex_exec_destroy(struct annex_exec *e)
 	if (!e)
 		return;
 	let_go(e);
-	discard(e->plan);
-	discard(e->next);
-	discard(e->failed);
+	if (e->next)
+		annex_kinds_keep(&e->kinds, e->next);
+	annex_kinds_clear(&e->kinds);
 	annex_log_clear(&e->now);
-	annex_log_clear(&e->last);
-	free(e->strikes);
 	free(e->held);
 	free(e);
 }
 
-/* A plan that has been finished is used from now on. */
+/* A plan that has been finished is used from now on; one that failed is remembered. */
 static void take_plan(struct annex_exec *e)
 {
-	uint8_t *strikes;
-
 	if (!e->next || !annex_planning_ended(e->next))
 		return;
 	annex_planning_join(e->next);
 	e->stats.plan_err = e->next->err;
-	discard(e->failed);
-	e->failed = NULL;
-	strikes = calloc(e->next->log.n_kernels + 1, 1);
-	if (e->next->err) {
-		e->failed = e->next;
-		free(strikes);
-	} else if (!strikes) {
-		discard(e->next);
-	} else {
-		discard(e->plan);
-		free(e->strikes);
-		e->plan = e->next;
-		e->strikes = strikes;
-		e->stats.plans++;
-	}
+	e->stats.plans += !e->next->err;
+	annex_kinds_keep(&e->kinds, e->next);
 	e->next = NULL;
 }
 
@@ -151,6 +127,7 @@ int annex_exec_begin(struct annex_exec *e)
 	if (e->iterates)
 		return annex_fail(-EINVAL, "exec: an iteration is under way");
 	take_plan(e);
+	e->plan = annex_kinds_match(&e->kinds, &e->now, 0);
 	e->iterates = true;
 	e->strayed = e->drifted = false;
 	e->step = 0;
@@ -229,6 +206,22 @@ static int follow(struct annex_exec *e, uint32_t k)
 	while (!err && e->step < plan->n_steps && plan->steps[e->step].kernel <= k)
 		err = carry_out(e, &plan->steps[e->step++]);
 	return err;
+}
+
+/* The plan of another kind of iteration, if that has begun like this one, up to kernel @k. What it
+ * would have moved before is left alone. */
+static void change_plan(struct annex_exec *e, uint32_t k)
+{
+	struct planning *other = annex_kinds_match(&e->kinds, &e->now, k + 1);
+	const struct annex_plan *plan;
+
+	e->strayed = !other;
+	if (!other)
+		return;
+	e->plan = other;
+	plan = other->plan;
+	for (e->step = 0; e->step < plan->n_steps && plan->steps[e->step].kernel < k;)
+		e->step++;
 }
 
 static int remember_held(struct annex_exec *e, const struct annex_exec_use *use)
@@ -364,7 +357,7 @@ static uint64_t faults_of(struct annex_space *s)
  */
 static void probe(struct annex_exec *e)
 {
-	uint32_t n = e->space->opts.n_stores, apart = e->last.n_kernels / PROBES + 1;
+	uint32_t n = e->space->opts.n_stores, apart = e->kinds.logs[0].n_kernels / PROBES + 1;
 	uint64_t since = annex_now();
 
 	if (!e->policy || e->plan || e->next || !e->stats.iterations || e->now.n_kernels % apart)
@@ -383,8 +376,8 @@ static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsi
 
 	if (err)
 		return err;
-	if (e->plan && !annex_log_alike(&e->now, &e->plan->log, k))
-		e->strayed = true;
+	if (e->plan && !e->strayed && !annex_log_alike(&e->now, &e->plan->log, k))
+		change_plan(e, k);
 	if (!fits(e))
 		return annex_fail(-ENOSPC, "exec: what %s uses does not fit into the device tier",
 				  e->now.kernels[k].name);
@@ -446,8 +439,8 @@ static bool has_drifted(struct annex_exec *e)
 		bool other = is > was * e->opts.drift || was > is * e->opts.drift;
 
 		if (!other || (was < (double)least && is < (double)least))
-			e->strikes[k] = 0;
-		else if (++e->strikes[k] >= STRIKES)
+			e->plan->strikes[k] = 0;
+		else if (++e->plan->strikes[k] >= STRIKES)
 			drifted = true;
 	}
 	return drifted;
@@ -504,6 +497,7 @@ static uint64_t room(const struct annex_exec *e)
 static int plan_anew(struct annex_exec *e)
 {
 	struct annex_system sys = e->opts.system ? e->system : measure(e);
+	struct iteration_log log;
 	int err;
 
 	/* Counts and capacities are the space's, whatever the options say of links. */
@@ -516,7 +510,8 @@ static int plan_anew(struct annex_exec *e)
 	e->next = calloc(1, sizeof(*e->next));
 	if (!e->next)
 		return annex_fail(-ENOMEM, "exec: no memory for a plan");
-	err = annex_planning_start(e->next, e->policy, &sys, &e->last);
+	log = annex_kinds_take(&e->kinds);
+	err = annex_planning_start(e->next, e->policy, &sys, &log);
 	if (err) {
 		free(e->next);
 		e->next = NULL;
@@ -524,14 +519,16 @@ static int plan_anew(struct annex_exec *e)
 	return err;
 }
 
-/* Return: whether a plan is to be made of this iteration, which is like the one before. */
-static bool wants_plan(const struct annex_exec *e, bool same)
+/* Whether there is no plan for this kind of iteration that fits the time and the room. */
+static bool lacks_plan(const struct annex_exec *e)
 {
-	if (!e->policy || e->next || !same || !e->now.n_kernels)
+	const struct planning *made = annex_kinds_plan(&e->kinds, &e->now);
+
+	if (!e->policy || e->next || !e->now.n_kernels)
 		return false;
-	if (e->failed && e->failed->sys.gpu == room(e) && annex_log_same(&e->now, &e->failed->log))
-		return false;
-	return e->plan ? e->strayed || e->drifted : e->stats.iterations + 1 >= e->opts.record;
+	if (made && made->err)
+		return made->sys.gpu != room(e);
+	return made ? made == e->plan && e->drifted : e->stats.iterations + 1 >= e->opts.record;
 }
 
 static void finish(struct annex_exec *e)
@@ -548,7 +545,7 @@ static void finish(struct annex_exec *e)
 
 int annex_exec_end(struct annex_exec *e)
 {
-	bool same, plan;
+	bool seen, lacks;
 	int err;
 
 	if (!e->iterates)
@@ -561,14 +558,12 @@ int annex_exec_end(struct annex_exec *e)
 		      : 0;
 	clock_kernel(e, annex_now());
 	finish(e);
-	same = annex_log_same(&e->now, &e->last);
-	plan = wants_plan(e, same);
-	annex_log_clear(&e->last);
-	e->last = e->now;
-	memset(&e->now, 0, sizeof(e->now));
+	lacks = lacks_plan(e);
+	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->now));
+	seen = annex_kinds_see(&e->kinds, &e->now);
 	e->iterates = false;
 	e->stats.iterations++;
-	if (plan && !err)
+	if (seen && lacks && !err)
 		err = plan_anew(e);
 	return err;
 }

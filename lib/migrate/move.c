@@ -212,11 +212,12 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 /* Return: as step(). */
 static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, struct job_list *start)
 {
+	const struct tensor *t = tensor_of(s, m->at);
 	bool device = s->pages[m->at].flags & PAGE_DEVICE;
 	int rc;
 
-	/* A tensor that a GPU's kernel may write cannot be saved meanwhile either. */
-	if (tensor_of(s, m->at)->holds && (!m->want.keep || s->frames))
+	/* A tensor that may be written unseen cannot be saved meanwhile either. */
+	if (t->holds && (!m->want.keep || s->frames || (s->user_only && t->writers)))
 		return -EBUSY;
 	rc = annex_move_out(s, m, m->want.to, m->at, (uint32_t)least(n, m->want.most), start);
 	if (rc > 0 && device)

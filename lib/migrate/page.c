@@ -108,7 +108,8 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 	annex_pages_unfence(s, first, n);
 	for (; first < end; first += part) {
 		uint8_t flags = s->pages[first].flags;
-		bool unseen = s->frames ? tensor_of(s, first)->writers : !s->track;
+		bool unseen = (s->user_only && tensor_of(s, first)->writers) ||
+			      (!s->frames && !s->track);
 		bool clean = !unseen && flags & PAGE_BELOW;
 
 		part = annex_pages_alike(s, first, end - first, PAGE_BELOW | PAGE_SHOWN);

@@ -45,7 +45,9 @@ int annex_planning_start(struct planning *p, const struct annex_policy *policy,
 	p->sys = *sys;
 	p->log = *log;
 	memset(log, 0, sizeof(*log));
-	err = annex_log_trace(&p->log, &p->trace);
+	p->strikes = calloc(p->log.n_kernels + 1, 1);
+	err = p->strikes ? annex_log_trace(&p->log, &p->trace)
+			 : annex_fail(-ENOMEM, "exec: no memory for a plan");
 	if (!err)
 		err = annex_thread_start(&p->thread, run, p);
 	p->running = !err;
@@ -73,5 +75,6 @@ void annex_planning_clear(struct planning *p)
 	annex_plan_free(p->plan);
 	annex_trace_free(p->trace);
 	annex_log_clear(&p->log);
+	free(p->strikes);
 	memset(p, 0, sizeof(*p));
 }

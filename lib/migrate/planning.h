@@ -12,12 +12,14 @@
 /**
  * struct planning - A thread that makes a plan.
  * @log: the iteration that the plan is made from.
+ * @strikes: of each of its kernels, iterations in a row in which it took another time.
  * @done: the thread has ended; @plan or @err is set.
  */
 struct planning {
 	const struct annex_policy *policy;
 	struct annex_system sys;
 	struct iteration_log log;
+	uint8_t *strikes;
 	struct annex_trace *trace;
 	struct annex_plan *plan;
 	pthread_t thread;

@@ -137,7 +137,8 @@ int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writ
 		t->holds += on ? 1u : -1u;
 		if (writes)
 			t->writers += on ? 1u : -1u;
-		if (on && writes && s->frames)
+		/* Where the kernel's touches are not heard of, it may write what is held. */
+		if (on && writes && s->user_only)
 			may_be_written(s, t);
 		annex_tensor_use(s, t);
 		annex_jobs_settle(s, &start);

@@ -79,13 +79,6 @@ static void try_tracking(struct annex_space *s)
 		.mode = CONTINUE_MODE_WP,
 	};
 
-	/* A system call could not write what is clean. */
-	if (s->user_only) {
-		warn_untracked("this user has no right to it, and system calls on absent memory "
-			       "fail with EFAULT (sudo sysctl -w vm.unprivileged_userfaultfd=1, or "
-			       "let this user open /dev/userfaultfd)");
-		return;
-	}
 	s->track = !fallocate(s->file, 0, 0, ANNEX_MEM_PAGE) &&
 		   !ioctl(s->uffd, UFFDIO_CONTINUE, &c);
 	if (!s->track)

@@ -42,7 +42,7 @@ function licence(file) {
 		return "(GPL-2.0 WITH Linux-syscall-note) OR MIT"
 	if (file ~ /^kernel\/|^Kbuild$|^dkms\.conf$/)
 		return "GPL-2.0"
-	return file ~ /^tools\// ? "" : "MIT"
+	return file ~ /^tools\// && file !~ /^tools\/python\// ? "" : "MIT"
 }
 
 function needs_spdx(file) {

@@ -362,6 +362,39 @@ def check_errors(scratch):
         sys.modules["torch.optim.adam"].adam.__module__ == "torch.optim.adam")
 
 
+class Interrupted:
+    """The library, with Ctrl-C in each wait."""
+
+    def __init__(self, library):
+        self.library = library
+
+    def __getattr__(self, name):
+        return getattr(self.library, name)
+
+    def __call__(self, name, *arguments):
+        self.library(name, *arguments)
+        if name == "annex_move_wait":
+            raise KeyboardInterrupt
+
+
+def check_interrupt():
+    it = annex.offload("4M", "mem:64M")
+    try:
+        with it:
+            loss = fill(40)
+            it.memory.library = Interrupted(it.memory.library)
+            try:
+                loss.backward()
+            finally:
+                it.memory.library = it.memory.library.library
+        claim("Ctrl-C comes through", False)
+    except (KeyboardInterrupt, RuntimeError) as error:
+        claim("Ctrl-C comes through", "KeyboardInterrupt" in repr(error))
+    claim("Ctrl-C leaves nothing pinned", it.memory.pinned_bytes == 0)
+    del loss
+    claim("Ctrl-C leaves nothing", freed(it))
+
+
 def environment(path):
     old = os.environ["ANNEX_LIBRARY"]
     os.environ["ANNEX_LIBRARY"] = path
@@ -627,6 +660,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_structures(sys.argv[2], scratch)
         check_errors(scratch)
+    check_interrupt()
     check_state_errors()
     check_state_late()
     check_training()

@@ -437,9 +437,40 @@ static void lists_not_pinned(void)
 	unlink(path);
 }
 
+static int refused_with;
+
+int __real_io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
+				      struct io_uring_params *p);
+int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
+				      struct io_uring_params *p);
+
+int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
+				      struct io_uring_params *p)
+{
+	return refused_with ? refused_with : __real_io_uring_queue_init_params(entries, ring, p);
+}
+
+/* What cannot have an io_uring is served all the same, and one line says why. */
+static void by_threads(void)
+{
+	struct said said = {.level = ANNEX_LOG_WARNING, .word = "by threads, as io_uring is"};
+	static void (*const tests[])(void) = {growing, contents,  shrunk,    no_space,
+					      forced,  in_flight, alignments};
+
+	annex_set_log(count_lines, &said);
+	for (unsigned int i = 0; i < 2 * sizeof(tests) / sizeof(tests[0]); i++) {
+		refused_with = i % 2 ? -EPERM : -ENOSYS;
+		tests[i / 2]();
+	}
+	refused_with = 0;
+	annex_set_log(NULL, NULL);
+	CU_ASSERT_EQUAL(said.times, 1);
+}
+
 UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
 	   {"a failed open leaves nothing", failed_open_leaves_nothing}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
 	   {"forced unit access", forced}, {"I/O in flight", in_flight},
 	   {"no direct I/O", no_direct}, {"alignments", alignments},
-	   {"a ring that was taken away", ring_taken}, {"lists are not pinned", lists_not_pinned})
+	   {"a ring that was taken away", ring_taken}, {"lists are not pinned", lists_not_pinned},
+	   {"by threads", by_threads})

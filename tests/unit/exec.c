@@ -25,6 +25,7 @@ struct net {
 	struct annex_space *space; /* NULL: plain memory */
 	struct annex_exec *exec;
 	uint64_t *weight[LAYERS], *act[LAYERS + 1];
+	unsigned int again; /* times that forward computes the same once more */
 };
 
 static uint64_t *tensor(struct net *net, const char *name)
@@ -84,8 +85,9 @@ static void forward(struct net *net, unsigned int l)
 
 	out = net->act[l + 1] = tensor(net, "activation");
 	before(net, "forward", in, ANNEX_USE_READ, w, ANNEX_USE_READ, out, ANNEX_USE_WRITE);
-	for (unsigned int i = 0; i < WORDS; i++)
-		out[i] = in[i] * 3 + w[(i + 7) % WORDS];
+	for (unsigned int k = 0; k <= net->again; k++)
+		for (unsigned int i = 0; i < WORDS; i++)
+			out[i] = in[i] * 3 + w[(i + 7) % WORDS];
 	after(net);
 }
 
@@ -572,8 +574,67 @@ static void what_kernels_take(void)
 	CU_ASSERT_EQUAL(annex_store_close(store), 0);
 }
 
+/* Batches of three shapes in turns: each has a plan of its own, and keeps it. */
+static void several_kinds(void)
+{
+	struct annex_space_opts opts = {.device = 8 * BYTES, .host = 40 * BYTES};
+	struct annex_exec_opts steady = {.drift = 1e6};
+	uint64_t end = annex_now() + WAIT_NS, state = random_seed("several kinds");
+	struct annex_exec_stats st = {0};
+	struct annex_space *space;
+	struct net net, plain;
+	unsigned int planned = 0;
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	open_net(&net, space, "annex");
+	annex_exec_destroy(net.exec);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, &steady, &net.exec), 0);
+	open_net(&plain, NULL, NULL);
+	for (unsigned int i = 0; planned < 9 && annex_now() < end; i++) {
+		const uint64_t input = random_next(&state);
+
+		iterate(&net, input, LAYERS - i % 3);
+		iterate(&plain, input, LAYERS - i % 3);
+		annex_exec_get_stats(net.exec, &st);
+		planned = st.planned ? planned + 1 : 0;
+	}
+	CU_ASSERT(planned >= 9);
+	CU_ASSERT_EQUAL(st.plans, 3);
+	CU_ASSERT(equal(&net, &plain));
+	close_net(&net);
+	close_net(&plain);
+	annex_space_destroy(space);
+}
+
+/* Kernels take much longer than when the plan was made: another one is made. */
+static void another_time(void)
+{
+	struct annex_space_opts opts = {.device = 8 * BYTES, .host = 40 * BYTES};
+	uint64_t end = annex_now() + WAIT_NS;
+	struct annex_exec_stats st = {0};
+	struct annex_space *space;
+	struct net net;
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	open_net(&net, space, "annex");
+	while (!st.plans && annex_now() < end) {
+		iterate(&net, 1, LAYERS);
+		annex_exec_get_stats(net.exec, &st);
+	}
+	CU_ASSERT_EQUAL(st.plans, 1);
+	net.again = 20;
+	while (st.plans < 2 && annex_now() < end) {
+		iterate(&net, 1, LAYERS);
+		annex_exec_get_stats(net.exec, &st);
+	}
+	CU_ASSERT(st.plans > 1);
+	close_net(&net);
+	annex_space_destroy(space);
+}
+
 UNIT_SUITE(exec, {"by every policy", by_every_policy}, {"without faults", without_faults},
 	   {"by a policy of one's own", by_a_policy_of_ones_own},
 	   {"no policy of one's own", no_policy_of_ones_own}, {"another system", another_system},
 	   {"no plan", no_plan}, {"very slow storage", very_slow}, {"too slow", too_slow},
-	   {"what kernels take", what_kernels_take})
+	   {"what kernels take", what_kernels_take}, {"several kinds", several_kinds},
+	   {"another time", another_time})

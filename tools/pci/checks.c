@@ -3,11 +3,13 @@
  * mem:, file:, spaces, limits, NUMA nodes and GPUs.
  */
 #define _GNU_SOURCE
+#include <linux/io_uring.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <annex/device.h>
 #include <annex/log.h>
@@ -46,49 +48,64 @@ void checks_mend(struct checks *c, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* A device behind file: is opened, on memory: there is no better proof that io_uring works. */
-static bool file_works(void)
+/* A device behind file: is opened, on memory: there is no better proof. */
+static void check_file(struct checks *c)
 {
 	struct annex_dev *dev = NULL;
 	char uri[64];
-	int fd = memfd_create("annex-doctor", MFD_CLOEXEC);
-	bool works;
+	int fd, err;
 
-	if (fd < 0)
-		return false;
+	if (*c->root) {
+		checks_add(c, "file:", "files", CHECK_OK, "any file or block device can be used");
+		return;
+	}
+	fd = memfd_create("annex-doctor", MFD_CLOEXEC);
 	snprintf(uri, sizeof(uri), "file:/proc/self/fd/%d?size=1M&direct=0", fd);
-	works = !annex_dev_open(uri, NULL, &dev);
+	err = annex_dev_open(uri, NULL, &dev);
+	if (fd < 0 || err)
+		checks_add(c, "file:", "files", CHECK_MISSING,
+			   "no file or block device can be used: %.300s", annex_last_error());
+	else
+		checks_add(c, "file:", "files", CHECK_OK,
+			   "work: any file or block device can be used");
 	annex_dev_close(dev);
-	close(fd);
-	return works;
+	if (fd >= 0)
+		close(fd);
 }
 
-static void check_file(struct checks *c)
+/* Return: whether this process may have one; it is not asked of a copied machine. */
+static bool has_io_uring(void)
+{
+	struct io_uring_params params = {0};
+	long fd = syscall(SYS_io_uring_setup, 1u, &params);
+
+	if (fd >= 0)
+		close((int)fd);
+	return fd >= 0;
+}
+
+static void check_io_uring(struct checks *c)
 {
 	long long off = sysfs_number(-1, c->root, "proc/sys/kernel/io_uring_disabled");
 
-	if (*c->root && off <= 0)
-		checks_add(c, "file:", "io_uring", off ? CHECK_UNKNOWN : CHECK_OK,
-			   off ? "this kernel does not tell; the machine itself can try"
-			       : "allowed: any file or block device can be used");
-	else if (!*c->root && file_works())
-		checks_add(c, "file:", "io_uring", CHECK_OK,
-			   "works: any file or block device can be used");
-	else if (off > 0)
-		checks_add(c, "file:", "io_uring", CHECK_MISSING,
-			   "switched off: no file or block device can be used");
-	else
-		checks_add(c, "file:", "io_uring", CHECK_MISSING,
-			   "no file or block device can be used: %.300s", annex_last_error());
-	if (c->check[c->n - 1].state != CHECK_MISSING)
+	if (*c->root && off < 0) {
+		checks_add(c, "file:", "io_uring", CHECK_UNKNOWN,
+			   "this kernel does not tell; the machine itself can try");
 		return;
+	}
+	if (*c->root ? !off : has_io_uring()) {
+		checks_add(c, "file:", "io_uring", CHECK_OK, "allowed: files are served by it");
+		return;
+	}
+	checks_add(c, "file:", "io_uring", CHECK_MISSING,
+		   "refused: files are served by threads; slower, results are the same");
 	if (off > 0)
 		checks_mend(c, "sudo sysctl -w kernel.io_uring_disabled=0");
 	else
 		checks_mend(c, UNCONFINED);
 }
 
-static void check_writes(struct checks *c, bool writes, bool user)
+static void check_writes(struct checks *c, bool writes)
 {
 	if (writes) {
 		checks_add(c, "space", "writes", CHECK_OK,
@@ -96,11 +113,8 @@ static void check_writes(struct checks *c, bool writes, bool user)
 		return;
 	}
 	checks_add(c, "space", "writes", CHECK_MISSING,
-		   "first writes are not seen (%s): what is only read is written out, too; slower, "
-		   "results are the same",
-		   user ? "no right to it" : "Linux can tell since 6.4");
-	if (user)
-		checks_mend(c, UNPRIVILEGED);
+		   "first writes are not seen (Linux can tell since 6.4): what is only read is "
+		   "written out, too; slower, results are the same");
 }
 
 /* A space is made: there is no better proof. */
@@ -109,7 +123,7 @@ static void check_space(struct checks *c)
 	struct annex_space_opts opts = {.device = 1 << 20, .host = 1 << 20};
 	struct annex_space *space = NULL;
 	enum annex_watch how;
-	bool writes, user;
+	bool writes;
 
 	if (*c->root) {
 		checks_add(c, "space", "userfaultfd", CHECK_UNKNOWN,
@@ -124,18 +138,17 @@ static void check_space(struct checks *c)
 	}
 	annex_space_get_watch(space, &how, &writes);
 	annex_space_destroy(space);
-	user = how == ANNEX_WATCH_USER;
-	if (user) {
+	if (how == ANNEX_WATCH_USER) {
 		checks_add(c, "space", "userfaultfd", CHECK_MISSING,
 			   "only for the program's own touches: system calls on tensors that are "
-			   "elsewhere fail");
+			   "elsewhere, or not held, fail");
 		checks_mend(c, UNPRIVILEGED);
 	} else {
 		checks_add(c, "space", "userfaultfd", CHECK_OK,
 			   "by %s: tensors can move while programs use them",
 			   how == ANNEX_WATCH_DEVICE ? "/dev/userfaultfd" : "the system call");
 	}
-	check_writes(c, writes, user);
+	check_writes(c, writes);
 }
 
 static void check_memlock(struct checks *c)
@@ -198,6 +211,7 @@ void checks_host(struct checks *c)
 {
 	checks_add(c, "mem:", "memory", CHECK_OK, "emulated in the process: nothing is needed");
 	check_file(c);
+	check_io_uring(c);
 	check_space(c);
 	check_numa(c);
 	check_gpu(c);

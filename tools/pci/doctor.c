@@ -19,7 +19,7 @@ static const char *const states[] = {"ok", "missing", "unknown"};
 static bool default_works(const struct checks *c)
 {
 	for (unsigned int i = 0; i < c->n; i++)
-		if (!strcmp(c->check[i].device, "file:") && c->check[i].state == CHECK_MISSING)
+		if (!strcmp(c->check[i].name, "files") && c->check[i].state == CHECK_MISSING)
 			return false;
 	return true;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """Record what an iteration of a PyTorch training function does to memory, as an annex-trace/1 file.
 
     from annex_torch import record

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """Train a model with no offload, with PyTorch's save_on_cpu, and with annex.offload: a table.
 
     compare.py --model transformer --budget 64M --storage file:/data/annex.img

@@ -23,7 +23,7 @@ int storage_uri(const struct selftest *s, struct tally *t, uint64_t *seed, const
 {
 	const char *more = *query ? "&" : "";
 	unsigned int block = pick(seed, 2) ? 4096 : 512;
-	bool memory = pick(seed, 2) || s->no_files;
+	bool memory = pick(seed, 2);
 	char all[256];
 
 	if (s->overwrite) {

@@ -196,12 +196,9 @@ static void report(const struct command *c, struct out *o)
 	out_row(o, "seed", "%llu", (ull)c->seed);
 	out_text(o, "directory", "directory", c->dir ? c->dir : ".");
 	out_text(o, "storage", "storage",
-		 c->s.overwrite  ? c->s.overwrite
-		 : c->s.no_files ? "memory; no files: this user may not use io_uring"
-		 : c->s.direct   ? "memory, a file (O_DIRECT)"
-				 : "memory, a file");
-	if (c->s.no_files)
-		out_row(o, "", "mend: sudo sysctl -w kernel.io_uring_disabled=0");
+		 c->s.overwrite ? c->s.overwrite
+		 : c->s.direct  ? "memory, a file (O_DIRECT)"
+				: "memory, a file");
 	out_row(o, "part", "%-6s %7s %11s %10s %7s %6s %8s", "result", "rounds", "operations",
 		"compared", "faults", "wrong", "seconds");
 	for (unsigned int i = 0; i < PARTS; i++) {

@@ -26,13 +26,12 @@
  * @storage: file in it that serves as a device.
  * @hdm: file in it that serves as a range.
  * @direct: files are opened with O_DIRECT.
- * @no_files: io_uring is not to be had, so memory is all there is.
  */
 struct selftest {
 	const char *overwrite, *range;
 	char *folder, *storage, *hdm;
 	unsigned int threads;
-	bool direct, no_files;
+	bool direct;
 };
 
 /*

@@ -181,7 +181,7 @@ bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req)
 		return false;
 	if (!ns) /* flush of all */
 		ns = &emu->ns[req->step];
-	sqe = io_uring_get_sqe(&emu->ring->uring); /* there is room: annex_emu_ring_open() */
+	sqe = annex_emu_ring_entry(emu);
 	fd = target(emu, ns);
 	switch (req->sqe.opcode) {
 	case ANNEX_NVM_FLUSH:

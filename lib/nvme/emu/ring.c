@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The io_uring of a file: controller: one for all its queues, under the async mutex.
+ * The io_uring of a file: controller, or its threads: one for all queues, under the async mutex.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "ring.h"
 
 #define RING_REQS_MIN 64u
+#define BATCH 64u
 
 static void register_files(struct annex_emu *emu)
 {
@@ -61,6 +62,36 @@ static const char *why_refused(int err)
 	}
 }
 
+/* Threads, where there can be no io_uring. */
+static int open_pool(struct annex_emu *emu, struct emu_ring *ring, int why)
+{
+	static uint32_t told;
+
+	/* Once a process; relaxed: nothing else is told by it. */
+	if (!annex_atomic_add(&told, 1u, ANNEX_RELAXED))
+		annex_log(ANNEX_LOG_WARNING,
+			  "file: slower, by threads, as io_uring is refused: %s%s", strerror(-why),
+			  why_refused(why));
+	return annex_emu_pool_open(2 * emu->nreqs, &ring->pool);
+}
+
+static void free_ring(struct emu_ring *ring)
+{
+	free(ring->zeroes);
+	free(ring);
+}
+
+static int open_either(struct annex_emu *emu, struct emu_ring *ring)
+{
+	int err = init_uring(emu, &ring->uring);
+
+	if (err == -EPERM || err == -ENOSYS)
+		return open_pool(emu, ring, err);
+	return err ? annex_fail(err, "file: cannot set io_uring up: %s%s", strerror(-err),
+				why_refused(err))
+		   : 0;
+}
+
 int annex_emu_ring_open(struct annex_emu *emu)
 {
 	struct emu_ring *ring = calloc(1, sizeof(*ring));
@@ -69,15 +100,16 @@ int annex_emu_ring_open(struct annex_emu *emu)
 	if (!ring)
 		return annex_fail(-ENOMEM, "file: no memory for the ring");
 	ring->zeroes = aligned_alloc(4096, EMU_ZEROES);
-	err = ring->zeroes ? init_uring(emu, &ring->uring) : -ENOMEM;
+	err = ring->zeroes ? open_either(emu, ring)
+			   : annex_fail(-ENOMEM, "file: no memory for the ring");
 	if (err) {
-		free(ring->zeroes);
-		free(ring);
-		return annex_fail(err, "file: cannot set io_uring up: %s%s", strerror(-err),
-				  why_refused(err));
+		free_ring(ring);
+		return err;
 	}
 	memset(ring->zeroes, 0, EMU_ZEROES);
 	emu->ring = ring;
+	if (ring->pool)
+		return 0;
 	err = io_uring_register_buffers_sparse(&ring->uring, EMU_RING_BUFS);
 	ring->fixed_bufs = !err;
 	if (err)
@@ -91,9 +123,11 @@ void annex_emu_ring_close(struct annex_emu *emu)
 {
 	if (!emu->ring)
 		return;
-	io_uring_queue_exit(&emu->ring->uring);
-	free(emu->ring->zeroes);
-	free(emu->ring);
+	if (emu->ring->pool)
+		annex_emu_pool_close(emu->ring->pool);
+	else
+		io_uring_queue_exit(&emu->ring->uring);
+	free_ring(emu->ring);
 }
 
 static int update_buf(struct emu_ring *ring, unsigned int at, uint64_t addr, uint64_t len)
@@ -204,6 +238,10 @@ void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req)
 	struct io_uring *uring = &emu->ring->uring;
 	struct io_uring_sqe *sqe;
 
+	if (emu->ring->pool) {
+		annex_emu_pool_cancel(emu->ring->pool, req);
+		return;
+	}
 	if (req->cancelled || io_uring_sq_space_left(uring) <= emu->nreqs)
 		return;
 	req->cancelled = true;
@@ -243,6 +281,10 @@ void annex_emu_ring_submit(struct annex_emu *emu)
 	struct io_uring *uring = &emu->ring->uring;
 	int rc;
 
+	if (emu->ring->pool) {
+		annex_emu_pool_submit(emu->ring->pool);
+		return;
+	}
 	if (!io_uring_sq_ready(uring))
 		return;
 	rc = io_uring_submit(uring);
@@ -251,28 +293,46 @@ void annex_emu_ring_submit(struct annex_emu *emu)
 	annex_atomic_store(&emu->backlog, (uint32_t) !!io_uring_sq_ready(uring), ANNEX_RELEASE);
 }
 
+static void reap_one(struct annex_emu *emu, struct emu_req *req, int res)
+{
+	uint16_t status = 0;
+
+	/* NULL: a cancellation's own. */
+	if (req && (annex_emu_io_result(req, res, &status) || !annex_emu_io_issue(emu, req)))
+		ended(emu, req, status);
+}
+
+static unsigned int reap_pool(struct annex_emu *emu)
+{
+	struct emu_done done[BATCH];
+	unsigned int n = annex_emu_pool_reap(emu->ring->pool, done, BATCH);
+
+	for (unsigned int i = 0; i < n; i++)
+		reap_one(emu, done[i].data, done[i].res);
+	return n;
+}
+
+static unsigned int reap_uring(struct annex_emu *emu)
+{
+	struct io_uring *uring = &emu->ring->uring;
+	struct io_uring_cqe *cqes[BATCH];
+	unsigned int n = io_uring_peek_batch_cqe(uring, cqes, BATCH);
+
+	for (unsigned int i = 0; i < n; i++)
+		reap_one(emu, io_uring_cqe_get_data(cqes[i]), cqes[i]->res);
+	io_uring_cq_advance(uring, n);
+	return n;
+}
+
 /* Return: how many I/Os had ended. */
 unsigned int annex_emu_ring_reap(struct annex_emu *emu)
 {
-	struct io_uring *uring = &emu->ring->uring;
-	struct io_uring_cqe *cqes[64];
 	unsigned int n, total = 0;
 
 	do {
-		n = io_uring_peek_batch_cqe(uring, cqes, 64);
-		for (unsigned int i = 0; i < n; i++) {
-			struct emu_req *req = io_uring_cqe_get_data(cqes[i]);
-			uint16_t status = 0;
-
-			if (!req)
-				continue; /* a cancellation's own */
-			if (annex_emu_io_result(req, cqes[i]->res, &status) ||
-			    !annex_emu_io_issue(emu, req))
-				ended(emu, req, status);
-		}
-		io_uring_cq_advance(uring, n);
+		n = emu->ring->pool ? reap_pool(emu) : reap_uring(emu);
 		total += n;
-	} while (n == 64);
+	} while (n == BATCH);
 	annex_emu_far_run(emu);
 	annex_emu_ring_submit(emu);
 	return total;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The io_uring behind file: namespaces. Functions want the async mutex held unless they say
- * otherwise; most do nothing for a controller without a ring.
+ * The io_uring behind file: namespaces, or threads where the kernel refuses one (pool.h). Functions
+ * want the async mutex held unless they say otherwise; most do nothing for a controller without a
+ * ring.
  */
 #ifndef ANNEX_EMU_RING_H
 #define ANNEX_EMU_RING_H
 
 #include <liburing.h>
+#include "pool.h"
 #include "req.h"
 #include "state.h"
 
@@ -15,8 +17,10 @@
 #define EMU_BUF_CHUNK (1ull << 30) /* the kernel's limit for one registered buffer */
 #define EMU_ZEROES (1u << 20)
 
+/* struct emu_ring - @pool: NULL: there is @uring. */
 struct emu_ring {
 	struct io_uring uring;
+	struct emu_pool *pool;
 	bool fixed_files;
 	bool fixed_bufs;
 	bool refused; /* that it takes no more has been told */
@@ -26,6 +30,19 @@ struct emu_ring {
 
 int annex_emu_ring_open(struct annex_emu *emu);
 void annex_emu_ring_close(struct annex_emu *emu);
+
+/* An entry to prepare: there is room for one of each request. */
+static inline struct io_uring_sqe *annex_emu_ring_entry(struct annex_emu *emu)
+{
+	return emu->ring->pool ? annex_emu_pool_entry(emu->ring->pool)
+			       : io_uring_get_sqe(&emu->ring->uring);
+}
+
+/* Readable when I/O has ended. */
+static inline int annex_emu_ring_fd(const struct annex_emu *emu)
+{
+	return emu->ring->pool ? annex_emu_pool_fd(emu->ring->pool) : emu->ring->uring.ring_fd;
+}
 
 /* With every submission queue held instead of the mutex. -1 where there is nothing to register. */
 int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len);

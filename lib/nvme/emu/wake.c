@@ -103,7 +103,7 @@ void annex_emu_poll(struct annex_emu *emu, uint64_t until)
 			      .tv_nsec = (long)(left % ANNEX_NSEC_PER_SEC)};
 
 	if (emu->ring)
-		fds[1].fd = emu->ring->uring.ring_fd;
+		fds[1].fd = annex_emu_ring_fd(emu);
 	if (ppoll(fds, 2, &ts, NULL) > 0 && fds[0].revents)
 		drain_kick(emu);
 }

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """PyTorch training in less memory: what is not needed soon is on storage meanwhile, by libannex.
 
     with annex.offload(budget="512M", storage="file:/data/annex.img"):

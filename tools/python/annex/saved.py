@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """What autograd saves for backward, in regions.
 
 A storage goes once, however many tensors are views of it, and comes back the same to every kernel:

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """The state of PyTorch's own optimizers, in regions.
 
 Each has a function of its module's name that takes lists: parameters, gradients, and state that

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-or-later
+# SPDX-License-Identifier: MIT
 """How a tensor lies in its storage, and tensors that lie the same way in other memory."""
 import ctypes
 import math
