@@ -4,12 +4,17 @@
 #include <string.h>
 #include <unistd.h>
 #include <annex/provider.h>
+#include "cgroup.h"
 #include "error.h"
 #include "mem.h"
 
 uint64_t mem_limit(void)
 {
-	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+				 (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t groups = cgroup_memory();
+
+	return machine < groups ? machine : groups;
 }
 
 void *mem_alloc(uint64_t count, size_t size, const char *what)
@@ -21,8 +26,8 @@ void *mem_alloc(uint64_t count, size_t size, const char *what)
 	if (!count)
 		count = 1;
 	if (__builtin_mul_overflow(count, size, &bytes) || bytes > mem_limit()) {
-		err_set(-ENOMEM, "%s: %llu x %zu bytes are more than this machine's memory", what,
-			(ull)count, size);
+		err_set(-ENOMEM, "%s: %llu x %zu bytes are more than the memory that there is",
+			what, (ull)count, size);
 		return NULL;
 	}
 	p = prov->alloc(prov->ctx, bytes, 64);

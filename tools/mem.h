@@ -10,12 +10,12 @@
 
 /*
  * mem_alloc() - @count zeroed elements of @size bytes; NULL with the line set when that overflows
- * or exceeds the machine's memory (Linux would promise it, and kill the program later).
+ * or exceeds mem_limit() (Linux would promise it, and kill the program later).
  */
 void *mem_alloc(uint64_t count, size_t size, const char *what);
 void mem_free(void *p, uint64_t count, size_t size);
 
-/* mem_limit() - Bytes of the machine's memory. */
+/* mem_limit() - Bytes of the machine's memory, as far as its control groups allow them. */
 uint64_t mem_limit(void);
 
 /* mem_available() - Bytes of it that can be had now, as the kernel estimates; 0: not told. */

@@ -170,9 +170,10 @@ dbenched()
 	claim "dbench $*: no call failed" none_failed
 }
 
+# dbench takes the number 0, which the first semaphores of a machine have, for an error of semget().
 none_failed()
 {
-	! grep -m 3 -E 'ERROR|failed' "$top/dbench"
+	! grep -v 'failed to create barrier semaphore' "$top/dbench" | grep -m 3 -E 'ERROR|failed'
 }
 
 suite_dbench()

@@ -135,6 +135,25 @@ refused "storage that is too small" "full|No space|fit" "$annex" train "${small[
 	--device-memory 1M --storage mem:64K
 refused "a kernel that does not fit" "uses does not fit" "$annex" train --width 512 \
 	--steps 1 --device-memory 2M --host 1G
+# Less memory than the machine has, as a container allows it.
+group=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory:\(.*\)/\1/p' /proc/self/cgroup)
+limit=memory.limit_in_bytes
+if [ ! -f "$group/$limit" ]; then
+	group=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
+	limit=memory.max
+fi
+group=${group%/}/annex-test-$$
+if mkdir "$group" 2>/dev/null && echo 268435456 >"$group/$limit" 2>/dev/null; then
+	# shellcheck disable=SC2016
+	within=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group")
+	refused "more than the container has" "256.0 MiB: say less" "${within[@]}" "$annex" train \
+		--device-memory 300M --storage mem:1M
+	claim "less than that" "${within[@]}" "$annex" train "${small[@]}" --device-memory 2M \
+		--storage mem:64M
+else
+	echo "skipped: a limit of memory (no control group can be made here)"
+fi
+rmdir "$group" 2>/dev/null
 mkdir -p noblas
 printf 'nothing\n' >noblas/libopenblas.so.0
 refused "no OpenBLAS" "libopenblas0-pthread" env LD_LIBRARY_PATH="$dir/noblas" "$annex" train \

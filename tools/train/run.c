@@ -45,7 +45,7 @@ static uint64_t rows_of(const struct shape *s)
 	return (uint64_t)s->batch * s->context;
 }
 
-/* Memory that the machine does not have would be the end of other programs too. */
+/* Memory that is not there would be the end of this program, or of others too. */
 static int check_memory(const struct train_opts *o, uint64_t size)
 {
 	uint64_t has = mem_limit();
@@ -54,7 +54,7 @@ static int check_memory(const struct train_opts *o, uint64_t size)
 
 	if (wants <= has)
 		return 0;
-	return err_set(-ENOMEM, "%s of memory for tensors, and the machine has %s: say %s",
+	return err_set(-ENOMEM, "%s of memory for tensors, and there are %s: say %s",
 		       out_size((double)wants, text[0]), out_size((double)has, text[1]),
 		       o->device ? "less" : "--device-memory and --storage, or train less");
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include "cgroup.h"
+
+/* struct hierarchy - Where groups are mounted, and the file of each that has the limit. */
+struct hierarchy {
+	const char *mount, *file;
+};
+
+static const struct hierarchy first = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes"};
+static const struct hierarchy second[] = {
+	{"/sys/fs/cgroup", "memory.max"},
+	{"/sys/fs/cgroup/unified", "memory.max"},
+};
+
+/* "max" is no number. */
+static uint64_t number_in(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	unsigned long long n;
+	bool is = f && fscanf(f, "%llu", &n) == 1;
+
+	if (f)
+		fclose(f);
+	return is ? n : UINT64_MAX;
+}
+
+/* Of a group, and of those that it is in. In a container its path may be that of the host's. */
+static uint64_t least(const struct hierarchy *h, const char *group)
+{
+	char at[PATH_MAX], path[2 * PATH_MAX];
+	uint64_t limit = UINT64_MAX;
+	char *end;
+
+	snprintf(at, sizeof(at), "%s", group);
+	do {
+		uint64_t n;
+
+		end = strrchr(at, '/');
+		snprintf(path, sizeof(path), "%s%s/%s", h->mount, at, h->file);
+		n = number_in(path);
+		limit = n < limit ? n : limit;
+		if (end)
+			*end = 0;
+	} while (end);
+	return limit;
+}
+
+/* Whether a list of controllers has that of memory. */
+static bool has_memory(const char *list)
+{
+	const char *at = strstr(list, "memory");
+
+	return at && (at == list || at[-1] == ',') && (!at[6] || at[6] == ',');
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t cgroup_memory(void)
+{
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	uint64_t limit = UINT64_MAX;
+	char line[PATH_MAX + 256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;
+
+		if (!group)
+			continue;
+		*group++ = 0;
+		group[strcspn(group, "\n")] = 0;
+		if (has_memory(list + 1))
+			limit = less(limit, least(&first, group));
+		else if (!list[1])
+			for (unsigned int i = 0; i < sizeof(second) / sizeof(second[0]); i++)
+				limit = less(limit, least(&second[i], group));
+	}
+	if (f)
+		fclose(f);
+	return limit;
+}
