@@ -92,8 +92,9 @@ def kernel(bench):
 @section("A mount in real time", """
 `annex fs mount` with `durable=host`, beside a directory of the same disk that a FUSE file system of
 its own passes through; medians of rounds in turns. A file that is created, written and synced costs
-three syncs of the disk: the create lasts when it returns; the page is in flash before the
-transaction that names it; and the transaction. What is passed through costs one fsync() of ext4.
+one sync of the disk on both sides: the create waits for none, and the transaction that names the
+page has a proof of it. New blocks of flash are cleared 64 KiB ahead, since ext4 notes in its own
+journal which parts of the file have been written.
 Both figures depend on the disk, of a virtual machine here, and change from run to run.""")
 def real(bench):
     return (["tests/fs/real.sh build"], ["figure", "value", "at least"],
