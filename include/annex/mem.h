@@ -100,6 +100,10 @@ int annex_store_close(struct annex_store *store);
  * @checksum: bytes that come back are compared with those that left (CRC-32C).
  * @frames: the device tier is memory of this GPU (annex/cuda.h: @frames), which must outlive the
  *	space; see annex_space_create() (memory of the process).
+ * @held: the program touches only what its kernels use (annex_exec_before()), and what it holds
+ *	and has prefetched. Where userfaultfd(2) is refused, as in a container, the space does
+ *	without then, and any other touch of bytes that are not in the device tier ends the program
+ *	(SIGSEGV).
  */
 struct annex_space_opts {
 	uint64_t device, host;
@@ -114,6 +118,7 @@ struct annex_space_opts {
 	uint32_t fault_bytes;
 	bool checksum;
 	const struct annex_frames *frames;
+	bool held;
 };
 
 /**
@@ -355,7 +360,7 @@ void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out)
 
 /**
  * enum annex_watch - How a space hears of touches of its memory.
- * @ANNEX_WATCH_NONE: it does not, as it is in a GPU's memory.
+ * @ANNEX_WATCH_NONE: it does not, as it is in a GPU's memory, or @held of struct annex_space_opts.
  * @ANNEX_WATCH_SYSCALL: userfaultfd(2).
  * @ANNEX_WATCH_DEVICE: /dev/userfaultfd.
  * @ANNEX_WATCH_USER: userfaultfd(2), of the program's own touches only: see annex_space_create().

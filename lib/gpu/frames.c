@@ -8,7 +8,9 @@
 #include "frames.h"
 
 #define FRAME (64u << 10) /* smaller than a GPU's, so that little data has many */
-#define LITTER 0xa5
+
+/* What a fresh frame is full of. */
+static char litter = (char)0xa5;
 
 static int reserve(void *ctx, uint64_t bytes, void **base)
 {
@@ -47,11 +49,11 @@ static int map(void *at, int prot)
 
 static int back(void *ctx, void *at)
 {
+	const char *full_of = ctx;
 	int err = map(at, PROT_READ | PROT_WRITE);
 
-	(void)ctx;
-	if (!err)
-		memset(at, LITTER, FRAME);
+	if (!err && full_of)
+		memset(at, *full_of, FRAME);
 	return err;
 }
 
@@ -89,16 +91,12 @@ static void unpin(void *ctx, void *ptr)
 	(void)ptr;
 }
 
-const struct annex_frames gpu_frames_host = {
-	.name = "host",
-	.bytes = FRAME,
-	.reserve = reserve,
-	.release = release,
-	.back = back,
-	.bare = bare,
-	.put = put,
-	.get = put,
-	.zero = zero,
-	.pin = pin,
-	.unpin = unpin,
-};
+#define FRAMES(what, with)                                                                         \
+	{                                                                                          \
+		.name = (what), .bytes = FRAME, .reserve = reserve, .release = release,            \
+		.back = back, .bare = bare, .put = put, .get = put, .zero = zero, .pin = pin,      \
+		.unpin = unpin, .ctx = (with),                                                     \
+	}
+
+const struct annex_frames gpu_frames_host = FRAMES("host", &litter);
+const struct annex_frames gpu_frames_memory = FRAMES("memory", NULL);

@@ -6,8 +6,8 @@
 
 /*
  * Frames of the host itself. As with a GPU, nothing may touch addresses that have none, and a fresh
- * one holds anything but zeroes.
+ * one of @gpu_frames_host holds anything but zeroes.
  */
-extern const struct annex_frames gpu_frames_host;
+extern const struct annex_frames gpu_frames_host, gpu_frames_memory;
 
 #endif

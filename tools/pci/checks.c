@@ -131,7 +131,8 @@ static void check_space(struct checks *c)
 		return;
 	}
 	if (annex_space_create(&opts, &space)) {
-		checks_add(c, "space", "userfaultfd", CHECK_MISSING, "no tensors can move: %.300s",
+		checks_add(c, "space", "userfaultfd", CHECK_MISSING,
+			   "only tensors can move that kernels use (annex train): %.300s",
 			   annex_last_error());
 		checks_mend(c, UNCONFINED);
 		return;

@@ -178,9 +178,14 @@ static int make(struct model *m, struct param *p, const char *name, uint64_t n, 
 	snprintf(moment, sizeof(moment), "%s, second moment", name);
 	if (!err)
 		err = memory_alloc(m->memory, moment, n, &p->v);
-	if (!err && deviation > 0)
-		each_run(m->kernels.pool, each_parts(n, PART), draw, &d);
-	return err;
+	if (err || !(deviation > 0))
+		return err;
+	err = memory_use(m->memory, p->w, n);
+	if (err)
+		return err;
+	each_run(m->kernels.pool, each_parts(n, PART), draw, &d);
+	memory_unuse(m->memory, p->w);
+	return 0;
 }
 
 static int make_in(struct model *m, uint32_t l, struct param *p, const char *what, uint64_t n,
@@ -192,10 +197,16 @@ static int make_in(struct model *m, uint32_t l, struct param *p, const char *wha
 	return make(m, p, name, n, deviation, seed);
 }
 
-static void set_gain(struct param *p, uint64_t at, uint32_t width)
+static int set_gain(struct model *m, struct param *p, uint64_t at)
 {
-	for (uint32_t i = 0; i < width; i++)
+	int err = memory_use(m->memory, p->w, p->n);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < m->shape.width; i++)
 		p->w[at + i] = 1;
+	memory_unuse(m->memory, p->w);
+	return 0;
 }
 
 static int make_layer(struct model *m, uint32_t l, uint64_t *seed)
@@ -213,11 +224,9 @@ static int make_layer(struct model *m, uint32_t l, uint64_t *seed)
 		err = make_in(m, l, &y->down, "down", 4 * width * width, small, seed);
 	if (!err)
 		err = make_in(m, l, &y->small, "small", SMALL_WIDTHS * width, 0, seed);
-	if (err)
-		return err;
-	set_gain(&y->small, NORM1_GAIN * width, m->shape.width);
-	set_gain(&y->small, NORM2_GAIN * width, m->shape.width);
-	return 0;
+	if (!err)
+		err = set_gain(m, &y->small, NORM1_GAIN * width);
+	return err ? err : set_gain(m, &y->small, NORM2_GAIN * width);
 }
 
 static int make_all(struct model *m, uint64_t seed)
@@ -233,9 +242,7 @@ static int make_all(struct model *m, uint64_t seed)
 		err = make(m, &m->end, "end", 2 * width + KERNEL_BYTES, 0, &seed);
 	if (!err)
 		err = make(m, &m->head, "head", KERNEL_BYTES * width, DEVIATION, &seed);
-	if (!err)
-		set_gain(&m->end, 0, m->shape.width);
-	return err;
+	return err ? err : set_gain(m, &m->end, 0);
 }
 
 int model_open(struct model *m, const struct shape *shape, struct memory *memory, struct pool *pool,
