@@ -16,7 +16,7 @@ static void plan_first(struct kinds *k, unsigned int i)
 {
 	struct planning *plan = k->plans[i];
 
-	memmove(&k->plans[1], &k->plans[0], i * sizeof(k->plans[0]));
+	memmove(&k->plans[1], &k->plans[0], i * sizeof(struct planning *));
 	k->plans[0] = plan;
 }
 

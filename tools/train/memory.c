@@ -110,18 +110,19 @@ int memory_free(struct memory *m, uint64_t n, float **p)
 
 int memory_use(struct memory *m, const float *p, uint64_t n)
 {
+	const uint64_t bytes = n * sizeof(float);
 	struct annex_move *move;
 	int err;
 
 	if (!m->blind)
 		return 0;
-	if (n * sizeof(float) > m->device)
+	if (bytes > m->device)
 		return err_set(-ENOSPC, "a tensor of %llu bytes does not fit into --device-memory",
-			       (ull)(n * sizeof(float)));
+			       (ull)bytes);
 	err = annex_hold(m->space, p);
 	if (err)
 		return err_lib(err, "cannot use a tensor");
-	err = annex_prefetch(m->space, p, n * sizeof(float), 0, &move);
+	err = annex_prefetch(m->space, p, bytes, 0, &move);
 	if (!err) {
 		err = annex_move_wait(move, TIMEOUT_MS);
 		if (err == -ETIMEDOUT)
