@@ -342,8 +342,9 @@ static struct annex_system measure(const struct annex_exec *e)
 	if (s->opts.cxl_bytes)
 		sys.cxl_rate = known(annex_link_rate(&s->copies[ANNEX_TIER_CXL], false));
 	for (unsigned int i = 0; i < s->opts.n_stores; i++) {
-		double in = known(annex_link_rate(&s->opts.stores[i]->link, false));
-		double out = known(annex_link_rate(&s->opts.stores[i]->link, true));
+		struct link *link = &s->tiers[ANNEX_TIER_SSD + i].store->link;
+		double in = known(annex_link_rate(link, false));
+		double out = known(annex_link_rate(link, true));
 
 		sys.ssd_read = in < sys.ssd_read ? in : sys.ssd_read;
 		sys.ssd_write = out < sys.ssd_write ? out : sys.ssd_write;

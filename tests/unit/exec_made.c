@@ -150,13 +150,18 @@ static void open_net(struct net *net, struct annex_space *space, const char *pol
 
 static void run_policy(const char *policy, unsigned int kinds)
 {
-	struct annex_space_opts opts = {.device = 6 * BYTES, .host = 40 * BYTES};
+	struct annex_space_opts opts = {.device = 6 * BYTES, .n_stores = 1};
+	struct annex_store *store, *list;
 	struct annex_space_stats moved;
 	struct annex_exec_stats st;
 	struct annex_space *space;
 	struct net net, plain;
 
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:32M", NULL, &store), 0);
+	list = store;
+	opts.stores = &list;
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	list = NULL; /* the array is the program's own, and may be gone */
 	open_net(&net, space, policy);
 	open_net(&plain, NULL, NULL);
 	st = train(&net, &plain, kinds);
@@ -170,6 +175,7 @@ static void run_policy(const char *policy, unsigned int kinds)
 	drop(&plain, plain.weight);
 	annex_exec_destroy(net.exec);
 	annex_space_destroy(space);
+	CU_ASSERT_EQUAL(annex_store_close(store), 0);
 }
 
 /* Plans are made for tensors that kernels make. Scratch memory of a kernel is in none. */
