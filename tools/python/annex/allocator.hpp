@@ -41,6 +41,7 @@ struct PyTorchError : public std::exception {
 namespace
 {
 
+constexpr int WATCH_USER = 3;           /* ANNEX_WATCH_USER */
 constexpr uint32_t READ = 1, WRITE = 2; /* ANNEX_USE_* */
 
 struct Use { /* struct annex_exec_use */
@@ -53,6 +54,7 @@ struct Library {
 	int (*alloc)(void *, const char *, uint64_t, void **);
 	int (*free)(void *, void *);
 	int (*prefetch)(void *, const void *, uint64_t, uint64_t, void **);
+	void (*get_watch)(const void *, int *, bool *);
 	int (*move_wait)(void *, uint32_t);
 	void (*move_forget)(void *);
 	void (*space_destroy)(void *);
@@ -71,10 +73,11 @@ struct Block {
 	void *space, *exec;
 	std::vector<void *> stores;
 	uint64_t smallest, budget;
-	uint64_t kernels = 0; /* of this iteration */
-	uint64_t live = 0;    /* tensors in the space */
-	bool left = false;    /* the block has ended */
-	bool owned = true;    /* Python knows it */
+	bool user_only = false; /* system calls fail on absent bytes */
+	uint64_t kernels = 0;   /* of this iteration */
+	uint64_t live = 0;      /* tensors in the space */
+	bool left = false;      /* the block has ended */
+	bool owned = true;      /* Python knows it */
 	std::atomic<bool> open{true};
 	std::atomic<uint64_t> refused{0}; /* bytes that there were no addresses for */
 };
@@ -251,6 +254,8 @@ class Spaces final : public c10::Allocator
 
 				if (kernel && kernel->block == block)
 					kernel->made(ptr);
+				else if (block->user_only)
+					memset(ptr, 0, bytes); /* read(2) may fill it next */
 				return data;
 			}
 		}

@@ -71,6 +71,7 @@ const char *annex_native_open(const char *path, PyObject *type)
 		{"annex_alloc", &lib.alloc},
 		{"annex_free", &lib.free},
 		{"annex_prefetch", &lib.prefetch},
+		{"annex_space_get_watch", &lib.get_watch},
 		{"annex_move_wait", &lib.move_wait},
 		{"annex_move_forget", &lib.move_forget},
 		{"annex_space_destroy", &lib.space_destroy},
@@ -109,6 +110,10 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *exec, uint6
 	block->stores.assign(stores, stores + n);
 	block->smallest = smallest;
 	block->budget = budget;
+	int how;
+	bool writes;
+	lib.get_watch(space, &how, &writes);
+	block->user_only = how == WATCH_USER;
 	previous = c10::GetCPUAllocator();
 	return block;
 }
