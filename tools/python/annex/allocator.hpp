@@ -89,7 +89,8 @@ struct Place {
 };
 
 std::mutex running, table;
-std::unordered_map<void *, Place> tensors;
+/* For ever: PyTorch may free tensors after this file's destructors. */
+std::unordered_map<void *, Place> &tensors = *new std::unordered_map<void *, Place>;
 std::atomic<Block *> active{nullptr};
 std::atomic<c10::Allocator *> previous{nullptr};
 PyObject *error_type;
