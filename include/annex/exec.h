@@ -122,6 +122,23 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 		      unsigned int n);
 
 /**
+ * annex_exec_made() - The kernel that runs has made a tensor, and writes it.
+ * @e: the planner.
+ * @ptr: anywhere in the tensor, which is new.
+ *
+ * Some kernels allocate tensors while they run, so these are unknown when the kernel begins. The
+ * tensor's pages come at once, as zeroes, and stay until annex_exec_after(). The kernel uses the
+ * tensor in the record too (ANNEX_USE_WRITE), unless it is freed before annex_exec_after(). Plans
+ * are for kernels that make the same tensors in the same order.
+ *
+ * Return: 0; -EINVAL (no kernel runs; no such tensor); -ENOSPC (the kernel's tensors do not fit
+ * into the device tier, or nothing can leave for this one); -EIO and others of storage, as
+ * annex_exec_before(); -ETIMEDOUT; -ENOMEM. After an error the kernel still runs: it must not touch
+ * this tensor, and annex_exec_after() ends it.
+ */
+int annex_exec_made(struct annex_exec *e, const void *ptr);
+
+/**
  * annex_exec_after() - End a kernel.
  * @e: the planner.
  *

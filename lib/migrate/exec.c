@@ -12,6 +12,7 @@
 #include "probe.h"
 #include "request.h"
 #include "store.h"
+#include "uses.h"
 
 #define RECORD 2u
 #define DRIFT 1.3
@@ -22,33 +23,6 @@
 #define FAST 1e11   /* bytes a second of what is not known to be a limit */
 #define SLOW 1e9    /* of a link that has hardly been used */
 #define NS 20000u   /* of storage, before its first byte, unless it was tried */
-
-/**
- * struct annex_exec - @now: the iteration under way; @kinds: those before, and their plans.
- * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
- * @held: the uses of the kernel that runs.
- * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
- * @deadline: what is waited for now.
- * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
- * of the space, when the kernel started. @probes: of faults, before there is a plan;
- * @reads: of faults that read.
- */
-struct annex_exec {
-	struct annex_space *space;
-	const struct annex_policy *policy;
-	struct annex_exec_opts opts;
-	struct annex_system system;
-	struct iteration_log now;
-	struct kinds kinds;
-	struct planning *plan, *next;
-	size_t step;
-	struct annex_exec_use *held;
-	uint32_t n_held, held_room;
-	uint64_t began, asked, waited, stall, serial, order, deadline, faults;
-	bool iterates, runs, strayed, drifted;
-	struct probes probes, reads;
-	struct annex_exec_stats stats;
-};
 
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out)
@@ -86,22 +60,11 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 			  name);
 }
 
-static int hold(struct annex_exec *e, const struct annex_exec_use *use, bool on)
-{
-	return annex_tensor_hold(e->space, use->ptr, on, use->how & ANNEX_USE_WRITE);
-}
-
-static void let_go(struct annex_exec *e)
-{
-	while (e->n_held)
-		hold(e, &e->held[--e->n_held], false);
-}
-
 void annex_exec_destroy(struct annex_exec *e)
 {
 	if (!e)
 		return;
-	let_go(e);
+	annex_uses_let_go(e);
 	if (e->next)
 		annex_kinds_keep(&e->kinds, e->next);
 	annex_kinds_clear(&e->kinds);
@@ -147,19 +110,6 @@ static const struct log_tensor *find(const struct annex_exec *e, uint32_t number
 	return t->global ? t : NULL;
 }
 
-/* Whatever its end, nothing is left of @move. */
-static int wait_for(struct annex_exec *e, struct annex_move *move)
-{
-	uint64_t now = annex_now(), left = e->deadline > now ? e->deadline - now : 0;
-	int err = annex_move_wait(
-		move, (uint32_t)((left + ANNEX_NSEC_PER_MSEC - 1) / ANNEX_NSEC_PER_MSEC));
-
-	e->waited += annex_now() - now;
-	if (err == -ETIMEDOUT)
-		annex_move_forget(move);
-	return err;
-}
-
 static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
 {
 	const struct log_tensor *t = find(e, step->tensor);
@@ -190,7 +140,7 @@ static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
 	/* One that the program has freed meanwhile needs nothing. */
 	if (err || step->op != ANNEX_PLAN_WAIT)
 		return err == -EINVAL ? 0 : err;
-	err = wait_for(e, move);
+	err = annex_uses_wait(e, move);
 	return err == -ECANCELED ? 0 : err;
 }
 
@@ -208,103 +158,25 @@ static int follow(struct annex_exec *e, uint32_t k)
 	return err;
 }
 
-/* The plan of another kind of iteration, if that has begun like this one, up to kernel @k. What it
- * would have moved before is left alone. */
-static void change_plan(struct annex_exec *e, uint32_t k)
+/*
+ * If kernel @k is not as the plan has it: the plan of another kind of iteration, if that has begun
+ * like this one. Steps before kernel @next are left out.
+ */
+static void compare(struct annex_exec *e, uint32_t k, uint32_t next)
 {
-	struct planning *other = annex_kinds_match(&e->kinds, &e->now, k + 1);
 	const struct annex_plan *plan;
+	struct planning *other;
 
+	if (!e->plan || e->strayed || annex_log_alike(&e->now, &e->plan->log, k))
+		return;
+	other = annex_kinds_match(&e->kinds, &e->now, k + 1);
 	e->strayed = !other;
 	if (!other)
 		return;
 	e->plan = other;
 	plan = other->plan;
-	for (e->step = 0; e->step < plan->n_steps && plan->steps[e->step].kernel < k;)
+	for (e->step = 0; e->step < plan->n_steps && plan->steps[e->step].kernel < next;)
 		e->step++;
-}
-
-static int remember_held(struct annex_exec *e, const struct annex_exec_use *use)
-{
-	if (!array_grow(e->held, e->n_held, e->held_room))
-		return annex_fail(-ENOMEM, "exec: no memory");
-	e->held[e->n_held++] = *use;
-	return 0;
-}
-
-/* Tensors that share pages with others come and go with them: they are brought, not planned. */
-static int write_down(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		struct tensor_info info;
-		struct log_tensor t;
-		int64_t number;
-		int err = annex_tensor_info(e->space, uses[i].ptr, &info);
-
-		if (err)
-			return err;
-		if (!uses[i].how || uses[i].how & ~(uint32_t)(ANNEX_USE_READ | ANNEX_USE_WRITE))
-			return annex_fail(-EINVAL, "exec: a use of %u", uses[i].how);
-		if (info.shared)
-			continue;
-		t = (struct log_tensor){info.serial, info.bytes, info.ptr, info.serial < e->serial};
-		number = annex_log_tensor(&e->now, &t);
-		if (number < 0 || annex_log_use(&e->now, (uint32_t)number, uses[i].how))
-			return annex_fail(-ENOMEM, "exec: no memory");
-	}
-	return 0;
-}
-
-static int hold_all(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
-{
-	int err = 0;
-
-	for (unsigned int i = 0; i < n && !err; i++) {
-		err = hold(e, &uses[i], true);
-		if (!err) {
-			err = remember_held(e, &uses[i]);
-			if (err)
-				hold(e, &uses[i], false);
-		}
-	}
-	return err;
-}
-
-/*
- * Everything at once, and then wait for all of it, so that little is under way after an error.
- * @most: pages to come from below; what holds nothing yet comes in any case.
- */
-static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
-		 uint32_t most)
-{
-	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = most};
-	struct annex_move **moves = calloc(n + 1, sizeof(struct annex_move *));
-	int err = moves ? 0 : annex_fail(-ENOMEM, "exec: no memory");
-
-	for (unsigned int i = 0; i < n && !err; i++) {
-		struct tensor_info info;
-
-		err = annex_tensor_info(e->space, uses[i].ptr, &info);
-		if (!err)
-			err = annex_move_begin(e->space, info.ptr, info.bytes, &want, &moves[i]);
-	}
-	for (unsigned int i = 0; moves && i < n && moves[i]; i++) {
-		int rc = wait_for(e, moves[i]);
-
-		err = err ? err : rc;
-	}
-	free(moves);
-	return err;
-}
-
-static bool fits(const struct annex_exec *e)
-{
-	const struct log_kernel *k = &e->now.kernels[e->now.n_kernels - 1];
-	uint64_t bytes = 0;
-
-	for (uint32_t i = k->first; i < e->now.n_uses; i++)
-		bytes += e->now.tensors[e->now.uses[i].tensor].bytes;
-	return bytes <= annex_space_budget(e->space);
 }
 
 /* Under unified memory a kernel starts at once, and faults. */
@@ -372,24 +244,20 @@ static void probe(struct annex_exec *e)
 static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
 {
 	uint32_t k = e->now.n_kernels - 1;
-	int err = write_down(e, uses, n);
+	int err = annex_uses_record(e, uses, n);
 
 	if (err)
 		return err;
-	if (e->plan && !e->strayed && !annex_log_alike(&e->now, &e->plan->log, k))
-		change_plan(e, k);
-	if (!fits(e))
-		return annex_fail(-ENOSPC, "exec: what %s uses does not fit into the device tier",
-				  e->now.kernels[k].name);
-	err = follow(e, k);
+	compare(e, k, k);
+	err = annex_uses_fit(e);
 	if (!err)
-		err = hold_all(e, uses, n);
+		err = follow(e, k);
 	/*
 	 * Memory that is new is no fault: a program under unified memory allocates it, too. And a
 	 * GPU's kernel cannot fault.
 	 */
 	if (!err)
-		err = bring(e, uses, n, faults(e) && !e->space->frames ? 0 : UINT32_MAX);
+		err = annex_uses_take(e, uses, n, faults(e) && !e->space->frames ? 0 : UINT32_MAX);
 	return err;
 }
 
@@ -408,7 +276,7 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
 	err = prepare(e, uses, n);
 	if (err)
-		let_go(e);
+		annex_uses_let_go(e);
 	else
 		probe(e);
 	e->runs = !err;
@@ -419,11 +287,14 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 
 int annex_exec_after(struct annex_exec *e)
 {
+	uint32_t k = e->now.n_kernels - 1;
+
 	if (!e->runs)
 		return annex_fail(-EINVAL, "exec: no kernel runs");
-	e->now.kernels[e->now.n_kernels - 1].faulted = faults_of(e->space) != e->faults;
-	let_go(e);
-	e->runs = false;
+	e->now.kernels[k].faulted = faults_of(e->space) != e->faults;
+	annex_uses_let_go(e);
+	e->runs = e->now.open = false;
+	compare(e, k, k + 1);
 	return 0;
 }
 
@@ -471,8 +342,9 @@ static struct annex_system measure(const struct annex_exec *e)
 	if (s->opts.cxl_bytes)
 		sys.cxl_rate = known(annex_link_rate(&s->copies[ANNEX_TIER_CXL], false));
 	for (unsigned int i = 0; i < s->opts.n_stores; i++) {
-		double in = known(annex_link_rate(&s->opts.stores[i]->link, false));
-		double out = known(annex_link_rate(&s->opts.stores[i]->link, true));
+		struct link *link = &s->tiers[ANNEX_TIER_SSD + i].store->link;
+		double in = known(annex_link_rate(link, false));
+		double out = known(annex_link_rate(link, true));
 
 		sys.ssd_read = in < sys.ssd_read ? in : sys.ssd_read;
 		sys.ssd_write = out < sys.ssd_write ? out : sys.ssd_write;
@@ -552,6 +424,7 @@ int annex_exec_end(struct annex_exec *e)
 		return annex_fail(-EINVAL, "exec: no iteration is under way");
 	if (e->runs)
 		annex_exec_after(e);
+	e->now.open = false;
 	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
 	err = e->plan && !e->strayed && e->now.n_kernels == e->plan->log.n_kernels
 		      ? follow(e, e->now.n_kernels)

@@ -76,6 +76,7 @@ int annex_log_kernel(struct iteration_log *log, const char *name)
 	if (!k->name)
 		return -ENOMEM;
 	log->n_kernels++;
+	log->open = true;
 	return 0;
 }
 
@@ -92,30 +93,49 @@ int annex_log_use(struct iteration_log *log, uint32_t tensor, uint32_t how)
 	return 0;
 }
 
+void annex_log_drop(struct iteration_log *log, uint32_t tensor)
+{
+	uint32_t i = log->kernels[log->n_kernels - 1].first;
+
+	while (i < log->n_uses && log->uses[i].tensor != tensor)
+		i++;
+	if (i == log->n_uses)
+		return;
+	log->n_uses--;
+	memmove(&log->uses[i], &log->uses[i + 1], (log->n_uses - i) * sizeof(*log->uses));
+}
+
 static uint32_t uses_end(const struct iteration_log *log, uint32_t k)
 {
 	return k + 1 < log->n_kernels ? log->kernels[k + 1].first : log->n_uses;
 }
 
+/* @open: @x may come to be used in more ways. */
+static bool use_alike(const struct iteration_log *a, const struct log_use *x,
+		      const struct iteration_log *b, const struct log_use *y, bool open)
+{
+	const struct log_tensor *t = &a->tensors[x->tensor], *u = &b->tensors[y->tensor];
+
+	return x->tensor == y->tensor && (open ? !(x->how & ~y->how) : x->how == y->how) &&
+	       t->bytes == u->bytes && t->global == u->global;
+}
+
 bool annex_log_alike(const struct iteration_log *a, const struct iteration_log *b, uint32_t k)
 {
-	uint32_t n, from_a, from_b;
+	uint32_t n, from_a, from_b, n_b;
+	bool open = a->open && k + 1 == a->n_kernels;
 
 	if (k >= a->n_kernels || k >= b->n_kernels)
 		return false;
 	from_a = a->kernels[k].first;
 	from_b = b->kernels[k].first;
 	n = uses_end(a, k) - from_a;
-	if (n != uses_end(b, k) - from_b)
+	n_b = uses_end(b, k) - from_b;
+	if (open ? n > n_b : n != n_b)
 		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct log_use *x = &a->uses[from_a + i], *y = &b->uses[from_b + i];
-
-		if (x->tensor != y->tensor || x->how != y->how ||
-		    a->tensors[x->tensor].bytes != b->tensors[y->tensor].bytes ||
-		    a->tensors[x->tensor].global != b->tensors[y->tensor].global)
+	for (uint32_t i = 0; i < n; i++)
+		if (!use_alike(a, &a->uses[from_a + i], b, &b->uses[from_b + i], open))
 			return false;
-	}
 	return true;
 }
 

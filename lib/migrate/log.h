@@ -41,6 +41,7 @@ struct log_kernel {
 /**
  * struct iteration_log - One iteration.
  * @slots: numbers of tensors, from 1, hashed by serial.
+ * @open: the last kernel may use more tensors.
  */
 struct iteration_log {
 	struct log_tensor *tensors;
@@ -49,6 +50,7 @@ struct iteration_log {
 	uint32_t *slots;
 	uint32_t n_tensors, n_uses, n_kernels;
 	uint32_t tensor_room, use_room, kernel_room, slot_room;
+	bool open;
 };
 
 void annex_log_clear(struct iteration_log *log);
@@ -58,8 +60,11 @@ int64_t annex_log_tensor(struct iteration_log *log, const struct log_tensor *t);
 /* The next kernel. And what it uses: one that it uses already is used in both ways. -ENOMEM. */
 int annex_log_kernel(struct iteration_log *log, const char *name);
 int annex_log_use(struct iteration_log *log, uint32_t tensor, uint32_t how);
+/* The last kernel does not use this tensor. */
+void annex_log_drop(struct iteration_log *log, uint32_t tensor);
 
-/* Whether kernel @k of both uses the same tensors in the same way; all kernels. */
+/* Whether kernel @k of both uses the same tensors in the same way; all kernels. Of a kernel of @a
+ * that is open, the uses so far are compared. */
 bool annex_log_alike(const struct iteration_log *a, const struct iteration_log *b, uint32_t k);
 bool annex_log_same(const struct iteration_log *a, const struct iteration_log *b);
 

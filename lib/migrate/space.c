@@ -333,6 +333,7 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 	s->file = s->uffd = s->transfers = s->bell = -1;
 	s->opts = *opts;
 	err = build(s);
+	s->opts.stores = NULL; /* the array is the caller's */
 	if (err) {
 		release(s);
 		return err;

@@ -17,6 +17,7 @@ import numpy  # noqa: E402
 import torch  # noqa: E402
 import annex  # noqa: E402
 from annex import library, memory, saved, state  # noqa: E402
+from models import convnet, mlp, numbers, small, transformer  # noqa: E402
 
 F = torch.nn.functional
 MIB = 1 << 20
@@ -44,54 +45,6 @@ def refused(words, number, pattern, call):
 
 def alike(a, b):
     return len(a) == len(b) and all(x.dtype == y.dtype and torch.equal(x, y) for x, y in zip(a, b))
-
-
-def mlp():
-    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Dropout(0.2),
-                                torch.nn.Linear(512, 512), torch.nn.ReLU(inplace=True),
-                                torch.nn.LayerNorm(512), torch.nn.Linear(512, 100))
-    return model, torch.randn(256, 256), torch.randint(100, (256,))
-
-
-def small():
-    model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(3)])
-    return model, torch.randn(16, 256), torch.randint(100, (16,))
-
-
-def convnet():
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.BatchNorm2d(16),
-                                torch.nn.ReLU(), torch.nn.MaxPool2d(2),
-                                torch.nn.Conv2d(16, 32, 3, padding=1), torch.nn.GELU(),
-                                torch.nn.AdaptiveAvgPool2d(8), torch.nn.Flatten(),
-                                torch.nn.Linear(2048, 100))
-    return model.to(memory_format=torch.channels_last), torch.randn(8, 3, 32, 32), \
-        torch.randint(100, (8,))
-
-
-class Transformer(torch.nn.Module):
-    """The embedding is also the output's matrix."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = torch.nn.Embedding(500, 128)
-        layer = torch.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
-        self.layers = torch.nn.TransformerEncoder(layer, 3)
-
-    def forward(self, tokens):
-        return F.linear(self.layers(self.embed(tokens)), self.embed.weight).flatten(0, 1)
-
-
-def transformer():
-    tokens = torch.randint(500, (4, 64))
-    return Transformer(), tokens, tokens.flatten()
-
-
-def numbers(model, optimizer):
-    """All that training has changed."""
-    found = [t.detach().clone() for t in (*model.parameters(), *model.buffers())]
-    for values in optimizer.state.values():
-        found += [v.clone() for v in values.values() if isinstance(v, torch.Tensor)]
-    return found
 
 
 def train(make, optimizer, around, iterations=4, outside=1):
@@ -638,7 +591,7 @@ def check_damage():
 
 def check_structures(include, scratch):
     """Python's idea of the structures is the header's."""
-    source = "#include <stddef.h>\n#include <stdio.h>\n#include <annex/mem.h>\nint main(void)\n{\n"
+    source = "#include <stddef.h>\n#include <stdio.h>\n#include <annex/exec.h>\nint main(void)\n{\n"
     expected = []
     for name, structure in library.STRUCTURES.items():
         source += f'printf("%zu\\n", sizeof(struct {name}));\n'

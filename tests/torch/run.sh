@@ -52,6 +52,13 @@ claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/offload.py" "$tools" "$here/../../include"
 claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/fuzz.py" "$tools" --programs 200
+if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+	"$python" "$here/whole.py" "$tools" --check); then
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+		"$python" "$here/whole.py" "$tools"
+else
+	skip "annex.offload(device_memory=...): $reason"
+fi
 for example in mlp transformer; do
 	claim "example $example" "$python" "$tools/annex_torch.py" --example $example \
 		-o example-$example.json --iterations 2

@@ -14,6 +14,6 @@ except ImportError as missing:
                       "apt-get install python3-torch") from None
 
 from .library import Error
-from .offload import offload
+from .whole import offload
 
 __all__ = ["Error", "offload"]

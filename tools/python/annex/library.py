@@ -34,13 +34,28 @@ class SpaceStats(ctypes.Structure):
         "write_faults", "reclaimed", "over")]
 
 
+class ExecOpts(ctypes.Structure):
+    _fields_ = [("policy", ctypes.c_char_p), ("record", ctypes.c_uint32),
+                ("drift", ctypes.c_double), ("system", ctypes.c_void_p),
+                ("timeout_ms", ctypes.c_uint32), ("own", ctypes.c_void_p)]
+
+
+class ExecStats(ctypes.Structure):
+    _fields_ = [("ns", ctypes.c_uint64), ("stall_ns", ctypes.c_uint64),
+                ("planned", ctypes.c_bool), ("strayed", ctypes.c_bool),
+                ("iterations", ctypes.c_uint64), ("plans", ctypes.c_uint64),
+                ("plan_err", ctypes.c_int)]
+
+
 class MemPage(ctypes.Structure):
     _fields_ = [("device", ctypes.c_bool), ("below", ctypes.c_bool), ("busy", ctypes.c_bool),
                 ("tier", ctypes.c_uint8), ("at", ctypes.c_uint64)]
 
 
-STRUCTURES = {"annex_mem_page": MemPage, "annex_store_opts": StoreOpts,
-              "annex_space_opts": SpaceOpts, "annex_space_stats": SpaceStats}
+STRUCTURES = {"annex_exec_opts": ExecOpts, "annex_exec_stats": ExecStats,
+              "annex_mem_page": MemPage,
+              "annex_store_opts": StoreOpts, "annex_space_opts": SpaceOpts,
+              "annex_space_stats": SpaceStats}
 
 VOID, U64, U32, TEXT = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p
 OUT = ctypes.POINTER(VOID)
@@ -58,6 +73,7 @@ CALLS = {
     "annex_hold": (VOID, VOID),
     "annex_mem_lookup": (VOID, VOID, ctypes.POINTER(MemPage)),
     "annex_let_go": (VOID, VOID),
+    "annex_exec_create": (VOID, ctypes.POINTER(ExecOpts), OUT),
 }
 
 
@@ -87,15 +103,17 @@ class Library:
     warnings = None  # one in a process, since the library has one log
 
     def __init__(self):
-        name = os.environ.get("ANNEX_LIBRARY", "libannex.so.0")
+        self.name = os.environ.get("ANNEX_LIBRARY", "libannex.so.0")
         try:
-            self.dll = ctypes.CDLL(name)
+            self.dll = ctypes.CDLL(self.name)
             for call, arguments in CALLS.items():
                 getattr(self.dll, call).argtypes = arguments
             self.dll.annex_space_destroy.argtypes = (VOID,)
             self.dll.annex_space_destroy.restype = None
             self.dll.annex_space_get_stats.argtypes = (VOID, ctypes.POINTER(SpaceStats))
             self.dll.annex_space_get_stats.restype = None
+            self.dll.annex_exec_get_stats.argtypes = (VOID, ctypes.POINTER(ExecStats))
+            self.dll.annex_exec_get_stats.restype = None
             self.dll.annex_move_forget.argtypes = (VOID,)
             self.dll.annex_move_forget.restype = None
             self.dll.annex_set_log.argtypes = (VOID, VOID)
@@ -117,6 +135,23 @@ class Library:
 
     def words(self):
         return self.dll.annex_last_error().decode(errors="replace")
+
+    def open_space(self, uris, stores, **opts):
+        """A space over storage, which is added to @stores as it is opened."""
+        for uri in uris:
+            store = ctypes.c_void_p()
+            self("annex_store_open", uri.encode(), None, ctypes.byref(store))
+            stores.append(store)
+        array = (ctypes.c_void_p * len(stores))(*[store.value for store in stores])
+        space = ctypes.c_void_p()
+        self("annex_space_create", ctypes.byref(SpaceOpts(
+            stores=array, n_stores=len(stores), **opts)), ctypes.byref(space))
+        return space
+
+    def space_stats(self, space):
+        stats = SpaceStats()
+        self.dll.annex_space_get_stats(space, ctypes.byref(stats))
+        return {name: getattr(stats, name) for name, _ in SpaceStats._fields_}
 
     @staticmethod
     def give_memory_back():

@@ -17,7 +17,7 @@ import os
 import threading
 import time
 
-from .library import SSD, Error, MemPage, SpaceOpts, SpaceStats
+from .library import SSD, Error, MemPage
 
 SAVED, STATE = "saved", "state"
 PAGE = 4096
@@ -109,19 +109,13 @@ class Memory:
             raise
 
     def open(self, uris, checksum):
-        for uri in uris:
-            store = ctypes.c_void_p()
-            self.library("annex_store_open", uri.encode(), None, ctypes.byref(store))
-            self.stores.append(store)
-        array = (ctypes.c_void_p * len(self.stores))(*[store.value for store in self.stores])
-        opts = SpaceOpts(device=self.budget, stores=array, n_stores=len(self.stores),
-                         fault_bytes=FAULT_BYTES, checksum=checksum)
-        self.library("annex_space_create", ctypes.byref(opts), ctypes.byref(self.space))
+        self.space = self.library.open_space(uris, self.stores, device=self.budget,
+                                             fault_bytes=FAULT_BYTES, checksum=checksum)
 
     def destroy(self):
         """Give all of it back."""
         if self.space:
-            self.last = self.read_stats()
+            self.last = self.library.space_stats(self.space)
             self.library.dll.annex_space_destroy(self.space)
         self.space = ctypes.c_void_p()
         for store in self.stores:
@@ -138,14 +132,9 @@ class Memory:
             self.closing = True
             self.tidy()
 
-    def read_stats(self):
-        stats = SpaceStats()
-        self.library.dll.annex_space_get_stats(self.space, ctypes.byref(stats))
-        return {name: getattr(stats, name) for name, _ in SpaceStats._fields_}
-
     def stats(self):
         with self.entered():
-            told = self.read_stats() if self.space else self.last
+            told = self.library.space_stats(self.space) if self.space else self.last
             return dict(told, waited=self.waited)
 
     # What finalizers leave behind

@@ -68,7 +68,17 @@ class Offload:
         """The space. Files that it makes have no name."""
         with contextlib.ExitStack() as stack:
             uris = [self.own_file(uri, stack) for uri in self.uris]
-            return Memory(self.library, self.budget, uris, self.checksum)
+            return self.open_memory(uris)
+
+    def open_memory(self, uris):
+        return Memory(self.library, self.budget, uris, self.checksum)
+
+    @staticmethod
+    def enter_alone(stack):
+        """One block at a time, until @stack is left."""
+        if not turnstile.acquire(blocking=False):
+            raise Error(errno.EBUSY, "offload: it is on already, and does not nest")
+        stack.callback(turnstile.release)
 
     def own_file(self, uri, stack):
         """Where the file is not there: the URI of one that is this process's only."""
@@ -85,10 +95,8 @@ class Offload:
         return f"file:/proc/self/fd/{file}?" + urllib.parse.urlencode(query)
 
     def __enter__(self):
-        if not turnstile.acquire(blocking=False):
-            raise Error(errno.EBUSY, "offload: it is on already, and does not nest")
         with contextlib.ExitStack() as stack:
-            stack.callback(turnstile.release)
+            self.enter_alone(stack)
             self.memory = self.open()
             memories.add(self.memory)
             self.library.give_memory_back()
@@ -127,12 +135,3 @@ class Offload:
         figures = self.memory.stats()
         self.tell()
         return figures
-
-
-def offload(budget, storage, checksum=False):
-    """While it lasts, tensors that autograd saves and optimizer state live in a space.
-
-    At most @budget of them is in memory at a time, the rest on @storage. With @checksum, what
-    returns is compared with what has left, and an error is raised where it is another.
-    """
-    return Offload(budget, storage, checksum)

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <annex/detail/clock.h>
+#include "core/array.h"
+#include "core/log.h"
+#include "request.h"
+#include "uses.h"
+
+int annex_uses_wait(struct annex_exec *e, struct annex_move *move)
+{
+	uint64_t now = annex_now(), left = e->deadline > now ? e->deadline - now : 0;
+	int err = annex_move_wait(
+		move, (uint32_t)((left + ANNEX_NSEC_PER_MSEC - 1) / ANNEX_NSEC_PER_MSEC));
+
+	e->waited += annex_now() - now;
+	if (err == -ETIMEDOUT)
+		annex_move_forget(move);
+	return err;
+}
+
+static int hold(struct annex_exec *e, const struct annex_exec_use *use, bool on)
+{
+	return annex_tensor_hold(e->space, use->ptr, on, use->how & ANNEX_USE_WRITE);
+}
+
+/* Whether the tensor still lives. Another one may have its address. */
+static bool lives(const struct annex_exec *e, const struct held_use *held, struct tensor_info *info)
+{
+	return !annex_tensor_info(e->space, held->use.ptr, info) && info->serial == held->serial;
+}
+
+void annex_uses_let_go(struct annex_exec *e)
+{
+	struct tensor_info info;
+
+	while (e->n_held) {
+		const struct held_use *held = &e->held[--e->n_held];
+
+		if (lives(e, held, &info))
+			hold(e, &held->use, false);
+		else if (held->number >= 0)
+			annex_log_drop(&e->now, (uint32_t)held->number);
+	}
+}
+
+static int record(struct annex_exec *e, const struct annex_exec_use *use, int64_t *number)
+{
+	struct tensor_info info;
+	struct log_tensor t;
+	int err = annex_tensor_info(e->space, use->ptr, &info);
+
+	*number = -1;
+	if (err)
+		return err;
+	if (!use->how || use->how & ~(uint32_t)(ANNEX_USE_READ | ANNEX_USE_WRITE))
+		return annex_fail(-EINVAL, "exec: a use of %u", use->how);
+	if (info.shared)
+		return 0;
+	t = (struct log_tensor){info.serial, info.bytes, info.ptr, info.serial < e->serial};
+	*number = annex_log_tensor(&e->now, &t);
+	if (*number < 0 || annex_log_use(&e->now, (uint32_t)*number, use->how))
+		return annex_fail(-ENOMEM, "exec: no memory");
+	return 0;
+}
+
+int annex_uses_record(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
+{
+	int64_t number;
+	int err = 0;
+
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = record(e, &uses[i], &number);
+	return err;
+}
+
+static int too_large(const struct annex_exec *e)
+{
+	return annex_fail(-ENOSPC, "exec: what %s uses does not fit into the device tier",
+			  e->now.kernels[e->now.n_kernels - 1].name);
+}
+
+int annex_uses_fit(const struct annex_exec *e)
+{
+	const struct log_kernel *k = &e->now.kernels[e->now.n_kernels - 1];
+	uint64_t bytes = 0;
+
+	for (uint32_t i = k->first; i < e->now.n_uses; i++)
+		bytes += e->now.tensors[e->now.uses[i].tensor].bytes;
+	return bytes <= annex_space_budget(e->space) ? 0 : too_large(e);
+}
+
+static int take_hold(struct annex_exec *e, const struct annex_exec_use *use)
+{
+	struct tensor_info info;
+	int err = annex_tensor_info(e->space, use->ptr, &info);
+
+	if (err)
+		return err;
+	if (!array_grow(e->held, e->n_held, e->held_room))
+		return annex_fail(-ENOMEM, "exec: no memory");
+	err = hold(e, use, true);
+	if (!err)
+		e->held[e->n_held++] = (struct held_use){*use, info.serial, -1};
+	return err;
+}
+
+/* Everything at once, and then wait for all of it, so that little is under way after an error. */
+static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
+		 uint32_t most)
+{
+	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = most};
+	struct annex_move **moves = calloc(n + 1, sizeof(struct annex_move *));
+	int err = moves ? 0 : annex_fail(-ENOMEM, "exec: no memory");
+
+	for (unsigned int i = 0; i < n && !err; i++) {
+		struct tensor_info info;
+
+		err = annex_tensor_info(e->space, uses[i].ptr, &info);
+		if (!err)
+			err = annex_move_begin(e->space, info.ptr, info.bytes, &want, &moves[i]);
+	}
+	for (unsigned int i = 0; moves && i < n && moves[i]; i++) {
+		int rc = annex_uses_wait(e, moves[i]);
+
+		err = err ? err : rc;
+	}
+	free(moves);
+	return err;
+}
+
+int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
+		    uint32_t most)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = take_hold(e, &uses[i]);
+	return err ? err : bring(e, uses, n, most);
+}
+
+/* Tensors that the kernel has made and freed take no room any more. */
+static int fit_now(const struct annex_exec *e)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < e->n_held; i++) {
+		struct tensor_info info;
+
+		if (lives(e, &e->held[i], &info) && !info.shared)
+			bytes += info.bytes;
+	}
+	return bytes <= annex_space_budget(e->space) ? 0 : too_large(e);
+}
+
+int annex_exec_made(struct annex_exec *e, const void *ptr)
+{
+	const struct annex_exec_use use = {ptr, ANNEX_USE_WRITE};
+	uint64_t since = annex_now();
+	int64_t number;
+	int err;
+
+	if (!e->runs)
+		return annex_fail(-EINVAL, "exec: no kernel runs that could make a tensor");
+	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
+	err = record(e, &use, &number);
+	if (!err)
+		err = take_hold(e, &use);
+	if (!err) {
+		e->held[e->n_held - 1].number = number;
+		err = fit_now(e);
+	}
+	if (!err)
+		err = bring(e, &use, 1, UINT32_MAX);
+	e->stall += annex_now() - since;
+	return err;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The executor's state, and the tensors of the kernel that runs.
+ */
+#ifndef ANNEX_MIGRATE_USES_H
+#define ANNEX_MIGRATE_USES_H
+
+#include <annex/exec.h>
+#include "kind.h"
+#include "planning.h"
+#include "probe.h"
+
+/**
+ * struct held_use - A tensor that is held while a kernel runs.
+ * @use: the kernel's use of it.
+ * @serial: serial number of the tensor: another one may be at its address by now.
+ * @number: number in the record, of a tensor that the kernel has made; -1: of another.
+ */
+struct held_use {
+	struct annex_exec_use use;
+	uint64_t serial;
+	int64_t number;
+};
+
+/**
+ * struct annex_exec - @now: the iteration under way; @kinds: those before, and their plans.
+ * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
+ * @held: tensors of the kernel that runs.
+ * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
+ * @deadline: what is waited for now.
+ * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
+ * of the space, when the kernel started. @probes: of faults, before there is a plan;
+ * @reads: of faults that read.
+ */
+struct annex_exec {
+	struct annex_space *space;
+	const struct annex_policy *policy;
+	struct annex_exec_opts opts;
+	struct annex_system system;
+	struct iteration_log now;
+	struct kinds kinds;
+	struct planning *plan, *next;
+	size_t step;
+	struct held_use *held;
+	uint32_t n_held, held_room;
+	uint64_t began, asked, waited, stall, serial, order, deadline, faults;
+	bool iterates, runs, strayed, drifted;
+	struct probes probes, reads;
+	struct annex_exec_stats stats;
+};
+
+/* Wait for a move until @deadline, and count the time. Nothing is left of it afterwards. */
+int annex_uses_wait(struct annex_exec *e, struct annex_move *move);
+
+/* Write uses down as the last kernel's. Tensors that share pages with others come and go with them:
+ * they are brought, and not planned. */
+int annex_uses_record(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n);
+
+/* -ENOSPC: the last kernel's tensors are more than the device tier. */
+int annex_uses_fit(const struct annex_exec *e);
+
+/* Hold tensors, and bring them. @most: pages to come from below; pages that hold nothing yet come
+ * in any case. */
+int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
+		    uint32_t most);
+
+/* The kernel has ended: let its tensors go. Tensors that it has made and freed leave the record. */
+void annex_uses_let_go(struct annex_exec *e);
+
+#endif

@@ -1,0 +1,484 @@
+# SPDX-License-Identifier: MIT
+"""What annex.offload(device_memory=...) claims: whole.py DIRECTORY-OF-annex [--check].
+
+With --check it only says why there is no native part, if that is so. ANNEX_LIBRARY says which
+library.
+"""
+import contextlib
+import ctypes
+import errno
+import gc
+import io
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+
+sys.path.insert(0, sys.argv[1])
+import numpy  # noqa: E402
+import torch  # noqa: E402
+import annex  # noqa: E402
+from annex import library, native  # noqa: E402
+from models import convnet, mlp, numbers, transformer  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+F = torch.nn.functional
+MIB = 1 << 20
+WAIT = 120  # seconds that a plan may take to be made
+passed = failed = 0
+
+
+def claim(words, holds):
+    global passed, failed
+    if holds:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED: {words}")
+
+
+def refused(words, number, pattern, call):
+    try:
+        call()
+        claim(f"{words} is refused", False)
+    except annex.Error as error:
+        text = str(error)
+        claim(f"{words} is refused: {text}", error.errno == number and pattern in text and
+              "\n" not in text)
+
+
+def alike(a, b):
+    return len(a) == len(b) and all(x.dtype == y.dtype and torch.equal(x, y) for x, y in zip(a, b))
+
+
+def whole(memory="4M", storage="mem:256M", **options):
+    return annex.offload(device_memory=memory, storage=storage, **options)
+
+
+def closed(it):
+    gc.collect()
+    return not it.is_open()
+
+
+def ordinary(model, x, target):
+    loss = F.cross_entropy(model(x), target)
+    loss.backward()
+    return loss
+
+
+def accumulated(model, x, target):
+    losses = [F.cross_entropy(model(x[i::2]), target.view(len(x), -1)[i::2].flatten())
+              for i in range(2)]
+    for loss in losses:
+        loss.backward()
+    return losses[-1]
+
+
+def recomputed(model, x, target):
+    x = x.requires_grad_() if x.is_floating_point() else x
+    loss = F.cross_entropy(checkpoint(model, x, use_reentrant=False), target)
+    loss.backward()
+    return loss
+
+
+def mixed(model, x, target):
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = F.cross_entropy(model(x).float(), target)
+    loss.backward()
+    return loss
+
+
+def train(make, optimizer, around, backward=ordinary, iterations=6):
+    """Losses, and all numbers afterwards. One iteration comes after @around, some are before."""
+    torch.manual_seed(7)
+    model, x, target = make()
+    optimizer = optimizer(model.parameters())
+    losses = []
+
+    def run(count):
+        for _ in range(count):
+            optimizer.zero_grad(set_to_none=True)
+            losses.append(backward(model, x, target).detach().clone())
+            losses.extend(p.grad.clone() for p in model.parameters())
+            optimizer.step()
+
+    run(1)
+    with around as it:
+        run(iterations)
+        stats = it.stats() if it else None
+    run(1)
+    return losses, numbers(model, optimizer), stats
+
+
+def compare(words, make, optimizer, backward=ordinary, memory="4M"):
+    plain = train(make, optimizer, contextlib.nullcontext(), backward)
+    it = whole(memory)
+    losses, values, stats = train(make, optimizer, it, backward)
+    claim(f"{words}: the same losses and gradients", alike(plain[0], losses))
+    claim(f"{words}: the same parameters and state", alike(plain[1], values))
+    claim(f"{words}: tensors have left and returned: {stats}",
+          stats["out"] > MIB and stats["in"] > MIB and stats["moved"] > 0)
+    claim(f"{words}: never more than the budget: {stats}", stats["over"] == 0 and
+          stats["ordinary"] == 0)
+    claim(f"{words}: iterations are seen: {stats}", stats["iterations"] == 6)
+    claim(f"{words}: all is freed", closed(it))
+
+
+def check_training():
+    def sgd(p):
+        return torch.optim.SGD(p, lr=1e-2, momentum=0.9)
+
+    def adam(p):
+        return torch.optim.AdamW(p, lr=1e-3)
+
+    def foreach(p):
+        return torch.optim.AdamW(p, lr=1e-3, foreach=True)
+
+    for make in (mlp, convnet, transformer):
+        compare(f"{make.__name__}, SGD", make, sgd)
+        compare(f"{make.__name__}, AdamW", make, adam)
+    compare("foreach", mlp, foreach)
+    compare("gradients of two batches", mlp, adam, accumulated)
+    compare("checkpoints", mlp, adam, recomputed)
+    compare("checkpoints of a transformer", transformer, sgd, recomputed)
+    compare("bfloat16", transformer, adam, mixed)
+
+
+def check_plans():
+    for policy in ("annex", "none"):
+        torch.manual_seed(7)
+        model, x, target = mlp()
+        optimizer = torch.optim.Adam(model.parameters())
+        end = time.monotonic() + WAIT
+        with whole(policy=policy) as it:
+            stats = it.stats()
+            while (stats["iterations"] < 8 or policy == "annex" and not stats["planned"] and
+                   time.monotonic() < end):
+                optimizer.zero_grad()
+                ordinary(model, x, target)
+                optimizer.step()
+                stats = it.stats()
+        claim(f"{policy}: plans: {stats}", (stats["plans"] > 0) == (policy == "annex"))
+        claim(f"{policy}: they are followed", stats["planned"] == (policy == "annex"))
+        del model, optimizer, x, target
+        claim(f"{policy}: all is freed", closed(it))
+    refused("no such policy", errno.EINVAL, "nonsense",
+            lambda: whole(policy="nonsense").__enter__())
+
+
+def check_entry():
+    """Tensors that are there before: their storages move, unless somebody has their address."""
+    first = torch.arange(100000.0)
+    view = first[500:].view(-1, 10)
+    given = torch.arange(100000.0)
+    array = given.numpy()
+    taken = torch.from_numpy(numpy.arange(100000.0))
+    exported = torch.arange(100000.0)
+    capsule = torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(exported))
+    shared = torch.arange(100000.0).share_memory_()
+    small = torch.ones(100)
+    stay = [given, taken, exported, shared, small]
+    before = [t.data_ptr() for t in stay]
+    place = first.data_ptr()
+    with whole() as it:
+        claim("a tensor moves", first.data_ptr() != place)
+        claim("a view moves along", view.data_ptr() == first.data_ptr() + 2000)
+        claim("others stay", [t.data_ptr() for t in stay] == before)
+        stats = it.stats()
+        claim(f"and are counted: {stats}", stats["stayed"] >= 4 and stats["moved"] >= 1)
+        first.add_(1)
+        array[0] = 7
+        capsule[0] = 8
+        claim("numbers", view[0, 0] == 501 and first.double().sum() == 100000 * 99999 / 2 + 100000)
+        claim("those that stay are shared", given[0] == 7 and exported[0] == 8)
+    claim("numbers afterwards", view[0, 0] == 501 and first[-1] == 100000)
+    first[500] = 3
+    claim("views afterwards", view[0, 0] == 3)
+    claim("all is freed after entry", closed(it))
+
+
+def check_numpy():
+    with whole() as it:
+        x = torch.arange(200000.0) * 2
+        array = x.numpy()
+        array[7] = -1
+        claim("NumPy sees a tensor, and it sees NumPy", x[7] == -1 and array[8] == 16)
+        y = torch.zeros(900000)  # makes the first leave
+        claim("a tensor that has left", array[9] == 18 and y.sum() == 0)
+        inner = torch.ones(100000).storage()
+    claim("an array outlives the block", array[7] == -1 and it.is_open())
+    x[7] = 5
+    claim("and is the tensor's", array[7] == 5 and inner[0] == 1)
+    del x
+    claim("an array keeps the space", not closed(it) and array[199999] == 399998)
+    del array, inner, y
+    claim("until it is gone", closed(it))
+    with whole() as it:
+        handle = torch.utils.dlpack.to_dlpack(torch.full((100000,), 2.0))
+    back = torch.utils.dlpack.from_dlpack(handle)
+    claim("DLPack outlives the block", back.sum() == 200000 and it.is_open())
+    del handle, back
+    claim("and then it is freed", closed(it))
+
+
+def check_saving(scratch):
+    torch.manual_seed(7)
+    path = os.path.join(scratch, "state")
+    model, x, target = mlp()
+    optimizer = torch.optim.Adam(model.parameters())
+    with whole("4M") as it:
+        ordinary(model, x, target)
+        optimizer.step()
+        torch.save([model.state_dict(), optimizer.state_dict()], path)
+        buffer = io.BytesIO()
+        torch.save(model.state_dict(), buffer)
+        saved = numbers(model, optimizer)
+        ordinary(model, x, target)
+        optimizer.step()
+        claim("training goes on", not alike(saved, numbers(model, optimizer)))
+        states = torch.load(path)
+        model.load_state_dict(states[0])
+        optimizer.load_state_dict(states[1])
+        claim("a state is loaded", alike(saved, numbers(model, optimizer)))
+        buffer.seek(0)
+        claim("from memory, too", alike([*states[0].values()], [*torch.load(buffer).values()]))
+        del states
+    claim("and is there afterwards", alike(saved, numbers(model, optimizer)))
+    del saved, optimizer  # loaded tensors of its state stay where they are in PyTorch 2
+    claim("all is freed after saving", closed(it))
+
+
+def run_in(it, work):
+    with it:
+        return work()
+
+
+def check_errors(scratch):
+    side = torch.ones(512, 512)
+
+    other = side * 2
+
+    def in_place():
+        torch.addcmul(side, side, other, out=torch.ones(512, 512))
+
+    def backward():
+        torch.ones(512, 512, requires_grad=True).sin().backward(other)
+
+    for words, work, name in (("a sum", lambda: side + other, "aten::add"),
+                              ("a kernel that makes nothing", in_place, "aten::addcmul"),
+                              ("a list", lambda: torch.cat([side, other]), "aten::cat"),
+                              ("backward", backward, "aten::mul")):
+        it = whole("2M")
+        refused(f"{words}, too large", errno.ENOSPC, name, lambda: run_in(it, work))
+        claim(f"{words}: all is freed", closed(it) and bool(side.sum() == side.numel()))
+    it = whole("3M")
+    claim("a budget that is just enough", run_in(it, lambda: side + other).sum() == 3 << 18)
+    refused("nesting", errno.EBUSY, "nest", lambda: run_in(whole(), lambda: run_in(
+        whole(), lambda: None)))
+    it = whole()
+    try:
+        with it:
+            kept = torch.ones(100000)
+            raise KeyError("a fault in the loop")
+    except KeyError:
+        pass
+    claim("a loop that fails leaves nothing", closed(it) and kept.sum() == 100000)
+    claim("a new tensor is ordinary", closed(it) and torch.ones(100000).sum() == 100000)
+    refused("a size that is none", errno.EINVAL, "12Q", lambda: whole("12Q"))
+    refused("no storage", errno.EINVAL, "storage", lambda: whole(storage=[]))
+    refused("a device tier of a page", errno.EINVAL, "device tier",
+            lambda: run_in(whole("4K"), lambda: None))
+    path = os.path.join(scratch, "image")
+    with whole("2M", f"file:{path}", checksum=True) as it:
+        sum(torch.ones(100000) for _ in range(30))
+        claim("its file has no name", not os.path.exists(path))
+    claim("a file is freed", closed(it))
+
+
+def check_failing_storage():
+    def fill():
+        kept = [torch.ones(256, 256) * i for i in range(40)]
+        for tensor in kept:
+            tensor.add_(1)
+
+    for how in ("write", "read"):
+        it = whole("2M", f"mem:64M?fault=error,op={how},count=0")
+        warnings.simplefilter("ignore", RuntimeWarning)
+        refused(f"storage that does not {how}", errno.EIO, "aten::", lambda: run_in(it, fill))
+        claim(f"storage that does not {how}: all is freed", closed(it))
+
+
+def check_blocks():
+    x = torch.ones(300000)
+    for i in range(2):
+        with whole("2M") as it:
+            x += 1
+            y = torch.cat([x[:50000]] * 4)
+        claim(f"block {i}: numbers", x[0] == 2 + i and y.sum() == 200000 * (2 + i))
+        claim(f"block {i}: all is freed", closed(it))
+    with whole("2M") as it:
+        w = torch.ones(100000, requires_grad=True)
+        loss = (w * w).exp().sum()
+    claim("a graph keeps the space", not closed(it))
+    with whole("2M") as second:
+        loss.backward()
+    del loss
+    claim("and works in another block", torch.allclose(w.grad, 2 * w * w.exp()))
+    del w
+    claim("and then both are freed", closed(it) and closed(second))
+    with whole("4M", "mem:1M") as it:
+        many = [torch.full((50000,), float(i)) for i in range(100)]
+        claim("a space without addresses: tensors are ordinary", it.stats()["ordinary"] > 0 and
+              all(t[-1] == i for i, t in enumerate(many)))
+    del many
+    claim("all is freed without addresses", closed(it))
+
+
+def check_threads():
+    """Tensors of other threads are in the space, and come by faults."""
+    sums = []
+
+    def work(seed):
+        kept = [torch.full((100000,), float(seed + i)) for i in range(20)]
+        sums.append(sum(t.double().sum().item() for t in kept) == 100000 * sum(
+            seed + i for i in range(20)))
+
+    with whole("4M") as it:
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+        for thread in threads:
+            thread.start()
+        work(3)
+        for thread in threads:
+            thread.join()
+        queue = [torch.ones(100000) * 3]
+    claim(f"threads have the right sums: {sums}", sums == [True] * 4)
+    thread = threading.Thread(target=queue.clear)
+    thread.start()
+    thread.join()
+    claim("all is freed after threads", closed(it))
+
+
+def check_child(words, work):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            os._exit(0 if work() else 1)
+        except BaseException as error:  # pylint: disable=broad-except
+            print(f"{words}: {error!r}", flush=True)
+            os._exit(2)
+    status = os.waitpid(child, 0)[1]
+    claim(f"{words}: {status}", status == 0)
+
+
+def check_children():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # OpenMP's others are not in a child
+    before = torch.ones(100000)
+    with whole("2M") as it:
+        inside = torch.full((100000,), 3.0)
+
+        def lost(tensor):
+            try:
+                tensor.sum()
+                return False
+            except annex.Error as error:
+                return error.errno == errno.ECHILD
+
+        def own_block():
+            with whole("2M") as second:
+                total = sum((torch.ones(100000) * i).sum().item() for i in range(30))
+            return total == 100000 * 435 and closed(second)
+
+        def drop():
+            nonlocal inside
+            inside = None
+            gc.collect()
+            return torch.ones(1000000).sum() == 1000000
+
+        check_child("a child has ordinary memory", lambda: torch.ones(100000).sum() == 100000)
+        check_child("its parent's tensors are errors", lambda: lost(inside) and lost(before))
+        check_child("a child has a block of its own", own_block)
+        check_child("a child drops its parent's tensors", drop)
+        data = torch.utils.data.TensorDataset(torch.arange(64.0).reshape(8, 8))
+        total = sum(x.sum().item() for (x,) in torch.utils.data.DataLoader(
+            data, num_workers=2, timeout=60))
+        claim("workers of a loader", total == 64 * 63 / 2)
+        claim("the parent has its tensors", inside.sum() == 300000 and before.sum() == 100000)
+    claim("all is freed after children", closed(it))
+    torch.set_num_threads(threads)
+
+
+def check_fallback(scratch):
+    """No compiler: the hooks, and a warning."""
+    program = """if True:
+        import sys, warnings
+        sys.path.insert(0, sys.argv[1])
+        import annex, torch
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            it = annex.offload(device_memory="8M", storage="mem:64M")
+        with it:
+            x = torch.ones(300, 300, requires_grad=True)
+            y = x * 2
+            (y * y).sum().backward()
+            print(len(told), told[0].category.__name__, told[0].message, it.memory.saves > 0)
+        """
+    env = dict(os.environ, XDG_CACHE_HOME=os.path.join(scratch, "cache"), CXX="no-such-compiler")
+    out = subprocess.run([sys.executable, "-c", program, sys.argv[1]], env=env,
+                         stdout=subprocess.PIPE, check=False).stdout.decode()
+    claim(f"without a compiler: {out}", out.startswith("1 RuntimeWarning") and "g++" in out and
+          out.strip().endswith("True"))
+
+
+def check_allocator():
+    """PyTorch's own uses of an allocator, by its addresses."""
+    with whole("2M") as it:
+        x = torch.ones(10)
+        x.resize_(100000)
+        x.fill_(3)
+        storage = torch.ones(100000).storage()
+        storage.resize_(200000)
+        claim("what is resized", x.sum() == 300000 and storage[99999] == 1)
+        claim("64 bytes", all(torch.empty(n).data_ptr() % 64 == 0 for n in (20000, 30001)))
+        empty = torch.empty(100000)
+        ctypes.memset(empty.data_ptr(), 0, 400000)
+        claim("memory that C writes", empty.sum() == 0)
+    x.resize_(300000)
+    claim("a tensor of the block is resized after it", x[99999] == 3)
+    del x, storage, empty
+    claim("all is freed by the allocator", closed(it))
+
+
+def main():
+    try:
+        native.Native.load(library.Library())
+    except native.Unavailable as reason:
+        print(reason)
+        return 1
+    if "--check" in sys.argv:
+        return 0
+    warnings.simplefilter("ignore", FutureWarning)
+    warnings.simplefilter("ignore", UserWarning)
+    with tempfile.TemporaryDirectory() as scratch:
+        check_fallback(scratch)
+        check_errors(scratch)
+        check_saving(scratch)
+    check_entry()
+    check_numpy()
+    check_allocator()
+    check_blocks()
+    check_failing_storage()
+    check_threads()
+    check_children()
+    check_plans()
+    check_training()
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Kernels that make tensors while they run, in a device tier that is too small for all of them,
+ * beside the same in plain memory.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <annex/detail/clock.h>
+#include <annex/exec.h>
+#include "random.h"
+#include "unit.h"
+
+#define MIB (1ull << 20)
+#define LAYERS 12u
+#define WORDS (UNIT_SANITIZED ? 16384u : 32768u) /* of a tensor; sanitizers watch every access */
+#define BYTES (WORDS * sizeof(uint64_t))
+#define WAIT_NS (20 * ANNEX_NSEC_PER_SEC)
+
+struct net {
+	struct annex_space *space; /* NULL: plain memory */
+	struct annex_exec *exec;
+	uint64_t *weight, *act[LAYERS + 1];
+	bool more; /* the first kernel makes one more tensor */
+};
+
+static uint64_t *make(struct net *net)
+{
+	void *p = NULL;
+
+	if (!net->space)
+		return calloc(1, BYTES);
+	CU_ASSERT_EQUAL_FATAL(annex_alloc(net->space, "made", BYTES, &p), 0);
+	return p;
+}
+
+/* As make(), in a kernel. */
+static uint64_t *made(struct net *net)
+{
+	struct annex_space_stats before, after;
+	uint64_t *p = make(net);
+
+	if (!net->space)
+		return p;
+	CU_ASSERT_EQUAL_FATAL(annex_exec_made(net->exec, p), 0);
+	annex_space_get_stats(net->space, &before);
+	for (unsigned int i = 0; i < WORDS; i++)
+		CU_ASSERT_EQUAL_FATAL(p[i], 0);
+	p[0] = p[WORDS - 1] = 1;
+	annex_space_get_stats(net->space, &after);
+	CU_ASSERT_EQUAL(after.faults, before.faults);
+	return p;
+}
+
+static void drop(struct net *net, uint64_t *p)
+{
+	if (!net->space)
+		free(p);
+	else
+		CU_ASSERT_EQUAL(annex_free(net->space, p), 0);
+}
+
+static void before(struct net *net, const char *name, const uint64_t *a, const uint64_t *b)
+{
+	const struct annex_exec_use uses[] = {{a, ANNEX_USE_READ},
+					      {b, ANNEX_USE_READ | ANNEX_USE_WRITE}};
+
+	if (net->exec)
+		CU_ASSERT_EQUAL_FATAL(annex_exec_before(net->exec, name, uses, a ? 2 : 0), 0);
+}
+
+static void after(struct net *net)
+{
+	if (net->exec)
+		CU_ASSERT_EQUAL(annex_exec_after(net->exec), 0);
+}
+
+static void forward(struct net *net, unsigned int l)
+{
+	uint64_t *in = net->act[l], *out;
+
+	before(net, "forward", in, net->weight);
+	drop(net, made(net));
+	out = net->act[l + 1] = made(net);
+	for (unsigned int i = 0; i < WORDS; i++)
+		out[i] = in[i] * 3 + net->weight[(i + 7) % WORDS];
+	after(net);
+}
+
+static void iterate(struct net *net, uint64_t input)
+{
+	uint64_t *more = NULL;
+
+	if (net->exec)
+		CU_ASSERT_EQUAL_FATAL(annex_exec_begin(net->exec), 0);
+	before(net, "read", NULL, NULL);
+	net->act[0] = made(net);
+	for (unsigned int i = 0; i < WORDS; i++)
+		net->act[0][i] = input * i;
+	if (net->more)
+		more = made(net);
+	after(net);
+	for (unsigned int l = 0; l < LAYERS; l++)
+		forward(net, l);
+	for (unsigned int l = LAYERS; l-- > 0;) {
+		before(net, "backward", net->act[l + 1], net->weight);
+		for (unsigned int i = 0; i < WORDS; i++)
+			net->weight[i] += net->act[l + 1][i] >> 3;
+		after(net);
+		drop(net, net->act[l + 1]);
+	}
+	drop(net, net->act[0]);
+	if (more)
+		drop(net, more);
+	if (net->exec)
+		CU_ASSERT_EQUAL(annex_exec_end(net->exec), 0);
+}
+
+/* Until so many iterations in a row were under a plan. */
+static struct annex_exec_stats train(struct net *net, struct net *plain, unsigned int kinds)
+{
+	uint64_t end = annex_now() + WAIT_NS, state = random_seed("made tensors");
+	struct annex_exec_stats st = {0};
+
+	for (unsigned int i = 0, planned = 0; planned < 3 * kinds && annex_now() < end; i++) {
+		const uint64_t input = random_next(&state);
+
+		net->more = plain->more = i % kinds;
+		iterate(net, input);
+		iterate(plain, input);
+		annex_exec_get_stats(net->exec, &st);
+		planned = st.planned ? planned + 1 : 0;
+	}
+	return st;
+}
+
+static void open_net(struct net *net, struct annex_space *space, const char *policy)
+{
+	/* Another plan is one of another kind of iteration, and of no other time. */
+	struct annex_exec_opts opts = {.policy = policy, .drift = 1e6};
+
+	memset(net, 0, sizeof(*net));
+	net->space = space;
+	if (space)
+		CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, &opts, &net->exec), 0);
+	net->weight = make(net);
+	for (unsigned int i = 0; i < WORDS; i++)
+		net->weight[i] = i;
+}
+
+static void run_policy(const char *policy, unsigned int kinds)
+{
+	struct annex_space_opts opts = {.device = 6 * BYTES, .n_stores = 1};
+	struct annex_store *store, *list;
+	struct annex_space_stats moved;
+	struct annex_exec_stats st;
+	struct annex_space *space;
+	struct net net, plain;
+
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:32M", NULL, &store), 0);
+	list = store;
+	opts.stores = &list;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	list = NULL; /* the array is the program's own, and may be gone */
+	open_net(&net, space, policy);
+	open_net(&plain, NULL, NULL);
+	st = train(&net, &plain, kinds);
+	CU_ASSERT(st.planned);
+	CU_ASSERT_EQUAL(st.plans, kinds);
+	CU_ASSERT_FALSE(memcmp(net.weight, plain.weight, BYTES));
+	annex_space_get_stats(space, &moved);
+	CU_ASSERT(moved.out > 0 && moved.in > 0);
+	CU_ASSERT_EQUAL(moved.over, 0);
+	drop(&net, net.weight);
+	drop(&plain, plain.weight);
+	annex_exec_destroy(net.exec);
+	annex_space_destroy(space);
+	CU_ASSERT_EQUAL(annex_store_close(store), 0);
+}
+
+/* Plans are made for tensors that kernels make. Scratch memory of a kernel is in none. */
+static void made_tensors(void)
+{
+	run_policy("annex", 1);
+	run_policy("g10", 1);
+}
+
+/* Iterations of two kinds that differ in a kernel's made tensors only. */
+static void made_tensors_of_two_kinds(void)
+{
+	run_policy("annex", 2);
+}
+
+/* A kernel's tensors are more than the device tier; no kernel runs; nothing is there. */
+static void no_made_tensors(void)
+{
+	struct annex_space_opts opts = {.device = MIB, .host = 8 * MIB};
+	struct annex_space *space;
+	struct annex_exec *e;
+	void *p[3];
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, NULL, &e), 0);
+	for (unsigned int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "part", MIB / 2, &p[i]), 0);
+	CU_ASSERT_EQUAL(annex_exec_made(e, p[0]), -EINVAL);
+	CU_ASSERT_EQUAL(annex_exec_begin(e), 0);
+	CU_ASSERT_EQUAL(annex_exec_made(e, p[0]), -EINVAL);
+	CU_ASSERT_EQUAL(annex_exec_before(e, "large", NULL, 0), 0);
+	CU_ASSERT_EQUAL(annex_exec_made(e, &opts), -EINVAL);
+	CU_ASSERT_EQUAL(annex_exec_made(e, p[0]), 0);
+	CU_ASSERT_EQUAL(annex_exec_made(e, p[1]), 0);
+	CU_ASSERT_EQUAL(annex_exec_made(e, p[2]), -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "large"));
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+	CU_ASSERT_EQUAL(annex_exec_before(e, "next", NULL, 0), 0);
+	CU_ASSERT_EQUAL(annex_exec_made(e, p[2]), 0);
+	CU_ASSERT_EQUAL(annex_exec_end(e), 0);
+	annex_exec_destroy(e);
+	annex_space_destroy(space);
+}
+
+UNIT_SUITE(exec_made, {"made tensors", made_tensors},
+	   {"made tensors of two kinds", made_tensors_of_two_kinds},
+	   {"no made tensors", no_made_tensors})

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tensors in the spaces of blocks, and the allocator that makes them.
+ */
+#ifndef ANNEX_ALLOCATOR_HPP
+#define ANNEX_ALLOCATOR_HPP
+
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/Allocator.h>
+
+extern "C" {
+typedef struct _object PyObject;
+}
+
+namespace torch
+{
+/* As torch/csrc/Exceptions.h has it, which would need the headers of Python and pybind11. */
+struct PyTorchError : public std::exception {
+	PyTorchError() = default;
+	explicit PyTorchError(std::string words) : msg(std::move(words))
+	{
+	}
+	virtual PyObject *python_type() = 0;
+	const char *what() const noexcept override
+	{
+		return msg.c_str();
+	}
+	std::string msg;
+};
+} // namespace torch
+
+namespace
+{
+
+constexpr int WATCH_USER = 3;           /* ANNEX_WATCH_USER */
+constexpr uint32_t READ = 1, WRITE = 2; /* ANNEX_USE_* */
+
+struct Use { /* struct annex_exec_use */
+	const void *ptr;
+	uint32_t how;
+};
+
+/* Functions of libannex (annex/mem.h, annex/exec.h). */
+struct Library {
+	int (*alloc)(void *, const char *, uint64_t, void **);
+	int (*free)(void *, void *);
+	int (*prefetch)(void *, const void *, uint64_t, uint64_t, void **);
+	void (*get_watch)(const void *, int *, bool *);
+	int (*move_wait)(void *, uint32_t);
+	void (*move_forget)(void *);
+	void (*space_destroy)(void *);
+	int (*store_close)(void *);
+	void (*exec_destroy)(void *);
+	int (*exec_begin)(void *);
+	int (*exec_end)(void *);
+	int (*exec_before)(void *, const char *, const Use *, unsigned int);
+	int (*exec_made)(void *, const void *);
+	int (*exec_after)(void *);
+	const char *(*last_error)();
+} lib;
+
+/* One block of annex.offload, with its space. */
+struct Block {
+	void *space, *exec;
+	std::vector<void *> stores;
+	uint64_t smallest, budget;
+	bool user_only = false; /* system calls fail on absent bytes */
+	uint64_t kernels = 0;   /* of this iteration */
+	uint64_t live = 0;      /* tensors in the space */
+	bool left = false;      /* the block has ended */
+	bool owned = true;      /* Python knows it */
+	std::atomic<bool> open{true};
+	std::atomic<uint64_t> refused{0}; /* bytes that there were no addresses for */
+};
+
+/* A tensor in a space. @block: NULL: it is with the parent of this process, which was forked. */
+struct Place {
+	Block *block;
+	size_t bytes;
+};
+
+std::mutex running, table;
+/* For ever: PyTorch may free tensors after this file's destructors. */
+std::unordered_map<void *, Place> &tensors = *new std::unordered_map<void *, Place>;
+std::atomic<Block *> active{nullptr};
+std::atomic<c10::Allocator *> previous{nullptr};
+PyObject *error_type;
+
+struct Failure : public torch::PyTorchError {
+	explicit Failure(int err)
+	    : torch::PyTorchError(std::to_string(-err) + " " + lib.last_error())
+	{
+	}
+	PyObject *python_type() override
+	{
+		return error_type;
+	}
+};
+
+/* How an operator is treated. */
+struct Operator {
+	enum Kind { PASS, KERNEL, ENTER, EXIT } kind = PASS;
+	c10::OperatorName name{"", ""};
+	std::string text;
+	std::vector<uint32_t> how; /* of each argument; 0: it has no tensor */
+};
+
+/* The kernel that this thread runs and records; NULL: none. */
+struct Kernel;
+thread_local Kernel *current;
+
+struct Kernel {
+	Block *block;
+	const Operator *op;
+	bool begun = false;
+
+	void begin(const std::vector<Use> &uses)
+	{
+		int err = lib.exec_before(block->exec, op->text.c_str(), uses.data(),
+					  static_cast<unsigned int>(uses.size()));
+
+		if (err)
+			throw Failure(err);
+		begun = true;
+	}
+
+	/* A kernel that uses no tensor of the space yet begins with the first that it makes. */
+	void made(void *ptr)
+	{
+		if (!begun)
+			begin({});
+		int err = lib.exec_made(block->exec, ptr);
+		if (err)
+			throw Failure(err);
+	}
+};
+
+/* Tensors */
+
+/* The table's lock is not held. */
+void destroy(Block *block)
+{
+	lib.space_destroy(block->space);
+	for (void *store : block->stores)
+		lib.store_close(store);
+	block->open = false;
+}
+
+/* One tensor less, or the end of the block. */
+void settle(Block *block, std::unique_lock<std::mutex> &lock)
+{
+	bool last = block->left && !block->live && block->open;
+	bool gone = block->left && !block->live && !block->owned;
+
+	if (last) {
+		/* Nobody else finds the block any more: no tensor names it. */
+		lock.unlock();
+		destroy(block);
+		lock.lock();
+		gone = !block->owned;
+	}
+	if (gone)
+		delete block;
+}
+
+void drop(void *ptr)
+{
+	std::unique_lock<std::mutex> lock(table);
+	auto found = tensors.find(ptr);
+
+	if (found == tensors.end()) {
+		lock.unlock();
+		previous.load()->raw_deleter()(ptr);
+		return;
+	}
+	Block *block = found->second.block;
+	tensors.erase(found);
+	if (!block)
+		return;
+	lock.unlock();
+	lib.free(block->space, ptr);
+	lock.lock();
+	block->live--;
+	settle(block, lock);
+}
+
+/* Memory of the space; NULL: it has no addresses left, or the block has ended. */
+void *take(Block *block, size_t bytes, const char *name)
+{
+	std::unique_lock<std::mutex> lock(table);
+	void *ptr = nullptr;
+
+	if (block->left)
+		return nullptr;
+	block->live++;
+	lock.unlock();
+	if (lib.alloc(block->space, name, bytes, &ptr)) {
+		block->refused += bytes;
+		ptr = nullptr;
+	}
+	lock.lock();
+	if (ptr)
+		tensors[ptr] = {block, bytes};
+	else
+		block->live--;
+	if (!ptr && block->left)
+		settle(block, lock);
+	return ptr;
+}
+
+/* The allocator of PyTorch's CPU tensors. Storages keep a pointer to it, so it lives for ever. */
+class Spaces final : public c10::Allocator
+{
+      public:
+	/* PyTorch 2.3 and later have the first of the two, earlier ones the second. */
+	c10::DataPtr allocate(size_t bytes)
+	{
+		return get(bytes);
+	}
+	c10::DataPtr allocate(size_t bytes) const
+	{
+		return get(bytes);
+	}
+	c10::DeleterFnPtr raw_deleter() const override
+	{
+		return &drop;
+	}
+	void copy_data(void *to, const void *from, size_t bytes) const
+	{
+		memcpy(to, from, bytes);
+	}
+
+      private:
+	static c10::DataPtr get(size_t bytes)
+	{
+		Block *block = active;
+
+		if (block && bytes >= block->smallest) {
+			Kernel *kernel = current;
+			void *ptr = take(block, bytes,
+					 kernel ? kernel->op->text.c_str() : "tensor");
+
+			if (ptr) {
+				c10::DataPtr data(ptr, ptr, &drop,
+						  c10::Device(c10::DeviceType::CPU));
+
+				if (kernel && kernel->block == block)
+					kernel->made(ptr);
+				else if (block->user_only)
+					memset(ptr, 0, bytes); /* read(2) may fill it next */
+				return data;
+			}
+		}
+		return previous.load()->allocate(bytes);
+	}
+};
+
+Spaces &allocator()
+{
+	static Spaces *spaces = new Spaces;
+
+	return *spaces;
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * PyTorch's tensors in a space of libannex: an allocator for the CPU, and a look at each operator.
+ * native.py compiles this file against the PyTorch that is installed.
+ *
+ * Operators are seen by a dispatch key above all others, which the thread of the block includes. An
+ * exception may leave such a kernel; callbacks of at::RecordFunction have theirs caught and logged.
+ *
+ * Locks: `running` (the kernel that is recorded), then `table` (the tensors of all spaces).
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <new>
+
+#include <c10/core/CPUAllocator.h>
+#include <torch/csrc/api/include/torch/version.h>
+#include "allocator.hpp"
+#include "moves.hpp"
+#include "operators.hpp"
+
+static_assert(TORCH_VERSION_MAJOR == ANNEX_TORCH_MAJOR && TORCH_VERSION_MINOR == ANNEX_TORCH_MINOR,
+	      "these headers are of another PyTorch than the one that is installed");
+
+namespace
+{
+
+/* fork() */
+
+void before_fork()
+{
+	table.lock();
+}
+
+void after_fork()
+{
+	table.unlock();
+}
+
+void in_child()
+{
+	Block *block = active.exchange(nullptr);
+
+	/* Nothing else may come to lie at an address that a tensor still names. */
+	for (auto &entry : tensors) {
+		entry.second.block = nullptr;
+		mmap(entry.first, entry.second.bytes, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	}
+	if (block) {
+		c10::SetCPUAllocator(previous, 0);
+		c10::impl::tls_set_dispatch_key_included(KEY, false);
+	}
+	current = nullptr;
+	new (&running) std::mutex;
+	table.unlock();
+}
+
+} // namespace
+
+/* For native.py */
+extern "C" {
+
+/* Find libannex. @type: the exception of Python that is raised. Return: NULL, or a name that is
+ * missing. */
+const char *annex_native_open(const char *path, PyObject *type)
+{
+	void *dll = dlopen(path, RTLD_NOW);
+	const std::pair<const char *, void *> names[] = {
+		{"annex_alloc", &lib.alloc},
+		{"annex_free", &lib.free},
+		{"annex_prefetch", &lib.prefetch},
+		{"annex_space_get_watch", &lib.get_watch},
+		{"annex_move_wait", &lib.move_wait},
+		{"annex_move_forget", &lib.move_forget},
+		{"annex_space_destroy", &lib.space_destroy},
+		{"annex_store_close", &lib.store_close},
+		{"annex_exec_destroy", &lib.exec_destroy},
+		{"annex_exec_begin", &lib.exec_begin},
+		{"annex_exec_end", &lib.exec_end},
+		{"annex_exec_before", &lib.exec_before},
+		{"annex_exec_made", &lib.exec_made},
+		{"annex_exec_after", &lib.exec_after},
+		{"annex_last_error", &lib.last_error},
+	};
+
+	if (!dll)
+		return path;
+	for (const auto &name : names) {
+		void *function = dlsym(dll, name.first);
+
+		if (!function)
+			return name.first;
+		memcpy(name.second, &function, sizeof(function));
+	}
+	error_type = type;
+	pthread_atfork(before_fork, after_fork, in_child);
+	return nullptr;
+}
+
+/* The space, its stores and the planner are the block's from now on. */
+void *annex_native_enter(void *space, void **stores, size_t n, void *exec, uint64_t smallest,
+			 uint64_t budget)
+{
+	auto *block = new Block;
+
+	block->space = space;
+	block->exec = exec;
+	block->stores.assign(stores, stores + n);
+	block->smallest = smallest;
+	block->budget = budget;
+	int how;
+	bool writes;
+	lib.get_watch(space, &how, &writes);
+	block->user_only = how == WATCH_USER;
+	previous = c10::GetCPUAllocator();
+	return block;
+}
+
+/* Begin, in this thread. Return: 0, or an error of libannex; -EBUSY: somebody's allocator stays. */
+int annex_native_begin(Block *block)
+{
+	int err = lib.exec_begin(block->exec);
+
+	if (err)
+		return err;
+	active = block;
+	c10::SetCPUAllocator(&allocator(), 0);
+	if (c10::GetCPUAllocator() != &allocator()) {
+		active = nullptr;
+		return -EBUSY;
+	}
+	c10::impl::tls_set_dispatch_key_included(KEY, true);
+	return 0;
+}
+
+/* Move tensors to the space: @moved and @stay count storages. */
+void annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64_t *stay)
+{
+	for (c10::StorageImpl *s :
+	     movable(list, block->smallest, previous.load()->raw_deleter(), stay)) {
+		void *ptr = take(block, s->nbytes(), "tensor");
+
+		if (!ptr) {
+			++*stay;
+			continue;
+		}
+		memcpy(ptr, s->data_ptr().get(), s->nbytes());
+		s->set_data_ptr_noswap(
+			c10::DataPtr(ptr, ptr, &drop, c10::Device(c10::DeviceType::CPU)));
+		++*moved;
+	}
+}
+
+/* The block has ended: operators and allocations are as before. */
+void annex_native_end(Block *block)
+{
+	if (active == block) {
+		std::lock_guard<std::mutex> lock(running);
+
+		active = nullptr;
+		c10::impl::tls_set_dispatch_key_included(KEY, false);
+		c10::SetCPUAllocator(previous, 0);
+		lib.exec_end(block->exec);
+	}
+	lib.exec_destroy(block->exec);
+	block->exec = nullptr;
+}
+
+/*
+ * Move tensors from the space to ordinary memory. Return: 0, or the last error. Tensors that there
+ * is no room for, in a full space, come when others have left it.
+ */
+int annex_native_move_out(Block *block, const List *list, char *words, size_t room)
+{
+	uint64_t stay = 0;
+	int failed = 0;
+	bool some = true;
+	std::vector<c10::StorageImpl *> left = movable(list, block->smallest, &drop, &stay);
+
+	while (some && !left.empty()) {
+		std::vector<c10::StorageImpl *> again;
+
+		some = false;
+		for (c10::StorageImpl *s : left) {
+			int err = is_in(block, s) ? move_out(block, s) : 0;
+
+			if (err == -ENOSPC)
+				again.push_back(s);
+			else
+				some = true;
+			if (err) {
+				failed = err;
+				strncpy(words, lib.last_error(), room - 1);
+			}
+		}
+		if (again.empty() && failed == -ENOSPC)
+			failed = 0;
+		left = again;
+	}
+	return failed;
+}
+
+/* Nothing is added any more: the space goes with its last tensor. */
+void annex_native_leave(Block *block)
+{
+	std::unique_lock<std::mutex> lock(table);
+
+	block->left = true;
+	settle(block, lock);
+}
+
+/* @out: whether the space is open, tensors in it, bytes that it had no addresses for. */
+void annex_native_state(Block *block, uint64_t *out)
+{
+	std::lock_guard<std::mutex> lock(table);
+
+	out[0] = block->open;
+	out[1] = block->live;
+	out[2] = block->refused;
+}
+
+/* Whether a tensor lies in a space; in a child, in its parent's. */
+int annex_native_has(void *tensor)
+{
+	c10::StorageImpl *s = storage_of(tensor);
+	std::lock_guard<std::mutex> lock(table);
+
+	return s && tensors.count(s->data_ptr().get());
+}
+
+/* Python does not know the block any more. */
+void annex_native_forget(Block *block)
+{
+	std::unique_lock<std::mutex> lock(table);
+
+	block->owned = false;
+	if (block->left && !block->live && !block->open)
+		delete block;
+}
+}

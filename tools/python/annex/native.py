@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""native.cpp, compiled for the PyTorch that is installed when it is first used, and kept.
+
+It is found again by its source and by the version of PyTorch, in ${XDG_CACHE_HOME:-~/.cache}/annex.
+"""
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import torch
+
+from .library import Error
+
+SOURCES = [os.path.join(os.path.dirname(__file__), name) for name in (
+    "native.cpp", "allocator.hpp", "moves.hpp", "operators.hpp")]
+HEADER = os.path.join("ATen", "core", "Tensor.h")
+OBJECTS = ctypes.POINTER(ctypes.c_void_p)
+U64 = ctypes.c_uint64
+WORDS = 512  # bytes of a message
+
+
+class Unavailable(Exception):
+    """Why there is no native part, and what to install."""
+
+
+class Refused(Error):
+    """As native.cpp raises it, whose words begin with the errno. It becomes an Error."""
+
+    def __new__(cls, words):
+        number, _, rest = words.partition(" ")
+        return Error(int(number), rest)
+
+
+def version():
+    return re.match(r"(\d+)\.(\d+)", torch.__version__).groups()
+
+
+def folder(name, holds, otherwise):
+    """A folder of PyTorch's package, or where distributions put what it @holds."""
+    path = os.path.join(os.path.dirname(torch.__file__), name)
+    return path if os.path.exists(os.path.join(path, holds)) else otherwise
+
+
+def command(compiler, output):
+    major, minor = version()
+    include = folder("include", HEADER, "/usr/include")
+    if not os.path.exists(os.path.join(include, HEADER)):
+        raise Unavailable("PyTorch's headers are not here: apt-get install libtorch-dev")
+    library = folder("lib", "libc10.so", None)
+    return [compiler, f"-std=c++{20 if int(major) > 1 else 17}", "-O2", "-fPIC", "-shared",
+            f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+            f"-DANNEX_TORCH_MAJOR={major}", f"-DANNEX_TORCH_MINOR={minor}",
+            f"-I{include}", f"-I{include}/torch/csrc/api/include",
+            SOURCES[0], "-o", output, *([f"-L{library}"] if library else []),
+            "-ltorch_cpu", "-lc10"]
+
+
+def compile_to(path):
+    """Another process may do the same at the same time."""
+    compiler = shutil.which(os.environ.get("CXX", "g++"))
+    if not compiler:
+        raise Unavailable("there is no C++ compiler: apt-get install g++")
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file, output = tempfile.mkstemp(dir=os.path.dirname(path))
+    except OSError as error:
+        raise Unavailable(f"{os.path.dirname(path)}: {error.strerror}") from None
+    os.close(file)
+    try:
+        done = subprocess.run(command(compiler, output), stderr=subprocess.PIPE, check=False)
+        if done.returncode:
+            lines = done.stderr.decode(errors="replace").splitlines()
+            told = next((line for line in lines if "error" in line), "g++ failed")
+            raise Unavailable(f"{told}: apt-get install g++ libtorch-dev")
+        os.chmod(output, 0o755)
+        os.rename(output, path)
+    finally:
+        if os.path.exists(output):
+            os.unlink(output)
+
+
+def built():
+    """Its path."""
+    key = hashlib.sha256(torch.__version__.encode())
+    for source in SOURCES:
+        with open(source, "rb") as file:
+            key.update(file.read())
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    path = os.path.join(cache, "annex", f"native-{key.hexdigest()[:32]}.so")
+    if not os.path.exists(path):
+        compile_to(path)
+    return path
+
+
+class List(ctypes.Structure):
+    """Tensors and storages of Python, each object once."""
+
+    _fields_ = [("tensors", OBJECTS), ("storages", OBJECTS), ("n_tensors", ctypes.c_size_t),
+                ("n_storages", ctypes.c_size_t)]
+
+    def __init__(self, tensors, storages):
+        self.kept = tensors, storages
+        super().__init__(addresses(tensors), addresses(storages), len(tensors), len(storages))
+
+
+def addresses(objects):
+    return (ctypes.c_void_p * len(objects))(*[o._cdata for o in objects])
+
+
+class Native:
+    """The functions of native.cpp. There is one in a process."""
+
+    known = None
+
+    def __init__(self, library):
+        try:
+            path = built()
+            # Tensors must not be in use while they move: that keeps Python's other threads waiting.
+            dll = ctypes.PyDLL(path)
+            waits = ctypes.CDLL(path)
+        except OSError as error:
+            raise Unavailable(str(error).splitlines()[0]) from None
+        dll.annex_native_open.argtypes = (ctypes.c_char_p, ctypes.py_object)
+        dll.annex_native_open.restype = ctypes.c_char_p
+        missing = dll.annex_native_open(library.name.encode(), Refused)
+        if missing:
+            raise Unavailable(f"{missing.decode()} is not in {library.name}: install this version "
+                              "of Annex")
+        dll.annex_native_enter.argtypes = (ctypes.c_void_p, OBJECTS, ctypes.c_size_t,
+                                           ctypes.c_void_p, U64, U64)
+        dll.annex_native_enter.restype = ctypes.c_void_p
+        for function in (dll.annex_native_begin, waits.annex_native_end, dll.annex_native_leave,
+                         dll.annex_native_forget, dll.annex_native_has):
+            function.argtypes = (ctypes.c_void_p,)
+        dll.annex_native_move_in.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
+                                             ctypes.POINTER(U64), ctypes.POINTER(U64))
+        dll.annex_native_move_out.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
+                                              ctypes.c_char_p, ctypes.c_size_t)
+        dll.annex_native_state.argtypes = (ctypes.c_void_p, ctypes.POINTER(U64))
+        self.dll, self.waits = dll, waits
+
+    @classmethod
+    def load(cls, library):
+        cls.known = cls.known or cls(library)
+        return cls.known
+
+    def has(self, tensor):
+        return bool(self.dll.annex_native_has(tensor._cdata))
+
+
+class Block:
+    """Of native.cpp: a space whose tensors are PyTorch's."""
+
+    def __init__(self, native, library, space, stores, planner, smallest, budget):
+        self.native = native
+        self.library = library
+        array = (ctypes.c_void_p * len(stores))(*[store.value for store in stores])
+        self.handle = native.dll.annex_native_enter(space, array, len(stores), planner, smallest,
+                                                    budget)
+
+    def __del__(self):
+        self.native.dll.annex_native_forget(self.handle)
+
+    def begin(self):
+        code = self.native.dll.annex_native_begin(self.handle)
+        if code < 0:
+            raise Error(-code, "offload: another allocator is in use" if not self.library.words()
+                        else self.library.words())
+
+    def end(self):
+        self.native.waits.annex_native_end(self.handle)
+
+    def leave(self):
+        self.native.dll.annex_native_leave(self.handle)
+
+    def move_in(self, objects):
+        """How many storages were moved, and how many stayed."""
+        moved, stayed = U64(), U64()
+        self.native.dll.annex_native_move_in(self.handle, ctypes.byref(objects),
+                                             ctypes.byref(moved), ctypes.byref(stayed))
+        return moved.value, stayed.value
+
+    def move_out(self, objects):
+        words = ctypes.create_string_buffer(WORDS)
+        code = self.native.dll.annex_native_move_out(self.handle, ctypes.byref(objects), words,
+                                                     WORDS)
+        if code < 0:
+            raise Error(-code, words.value.decode(errors="replace") or os.strerror(-code))
+
+    def state(self):
+        """Whether the space is open, tensors in it, and bytes that it had no addresses for."""
+        out = (U64 * 3)()
+        self.native.dll.annex_native_state(self.handle, out)
+        return bool(out[0]), out[1], out[2]

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Operators of PyTorch: the tensors that each uses, and the steps of optimizers.
+ */
+#ifndef ANNEX_OPERATORS_HPP
+#define ANNEX_OPERATORS_HPP
+
+#include <memory>
+#include <unordered_set>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+#include "allocator.hpp"
+
+namespace
+{
+
+constexpr auto KEY = c10::DispatchKey::TESTING_ONLY_GenericMode;
+/* Kernels of an iteration: a program that has no optimizer does not fill memory with its record. */
+constexpr uint64_t LONGEST = 1 << 20;
+
+/* Operators */
+
+bool is_view(const c10::FunctionSchema &schema)
+{
+	for (const auto &result : schema.returns())
+		if (result.alias_info() && !result.alias_info()->isWrite())
+			return true;
+	return false;
+}
+
+bool starts(const std::string &text, const char *with)
+{
+	return text.compare(0, strlen(with), with) == 0;
+}
+
+/*
+ * Operators that do no work on elements: they make views or memory, or consist of operators. Those
+ * on lists call an operator for each tensor, on CPUs.
+ */
+bool passes(const c10::OperatorHandle &op, const std::string &name)
+{
+	static const char *const idle[] = {"aten::empty", "aten::new_empty", "aten::_foreach_",
+					   "aten::set_",  "aten::detach_",   "profiler::"};
+
+	for (const char *prefix : idle)
+		if (starts(name, prefix))
+			return true;
+	if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+	    !op.hasKernelForDispatchKey(c10::DispatchKey::CPU))
+		return true;
+	return is_view(op.schema());
+}
+
+Operator classify(const c10::OperatorHandle &op)
+{
+	const c10::FunctionSchema &schema = op.schema();
+	Operator o;
+
+	o.name = op.operator_name();
+	o.text = o.name.name;
+	if (starts(o.text, "profiler::_record_function_enter"))
+		o.kind = Operator::ENTER;
+	else if (o.text == "profiler::_record_function_exit")
+		o.kind = Operator::EXIT;
+	else
+		o.kind = passes(op, o.text) ? Operator::PASS : Operator::KERNEL;
+	for (const auto &argument : schema.arguments()) {
+		bool tensor = argument.type()->str().find("Tensor") != std::string::npos;
+		/* Statistics of batch_norm are written, and schemas do not say so. */
+		bool writes = (argument.alias_info() && argument.alias_info()->isWrite()) ||
+			      starts(argument.name(), "running_");
+
+		o.how.push_back(tensor ? READ | (writes ? WRITE : 0) : 0);
+	}
+	return o;
+}
+
+const Operator &look_up(const c10::OperatorHandle &op)
+{
+	static thread_local std::unordered_map<const c10::FunctionSchema *, Operator> known;
+	Operator &o = known[&op.schema()];
+
+	if (o.text.empty() || !(o.name == op.operator_name()))
+		o = classify(op);
+	return o;
+}
+
+void add_use(Block *block, const c10::IValue &value, uint32_t how, std::vector<Use> *uses)
+{
+	if (value.isTensor()) {
+		const at::Tensor &t = value.toTensor();
+
+		if (!t.defined() || !t.unsafeGetTensorImpl()->has_storage())
+			return;
+		const void *ptr = t.storage().data_ptr().get();
+		std::lock_guard<std::mutex> lock(table);
+		auto found = tensors.find(const_cast<void *>(ptr));
+		if (found == tensors.end() || found->second.block != block)
+			return;
+		for (Use &use : *uses)
+			if (use.ptr == ptr) {
+				use.how |= how;
+				return;
+			}
+		uses->push_back({ptr, how});
+	} else if (value.isList()) {
+		for (const c10::IValue &element : value.toListRef())
+			add_use(block, element, how, uses);
+	}
+}
+
+std::vector<Use> uses_of(Block *block, const Operator &o, const torch::jit::Stack &stack)
+{
+	size_t n = o.how.size();
+	std::vector<Use> uses;
+
+	for (size_t i = 0; i < n; i++)
+		if (o.how[i])
+			add_use(block, stack[stack.size() - n + i], o.how[i], &uses);
+	return uses;
+}
+
+void redispatch(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
+{
+	op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, KEY), stack);
+}
+
+/* The next iteration. `running` is held. */
+void turn(Block *block)
+{
+	int err = lib.exec_end(block->exec);
+	std::unique_ptr<Failure> failure(err ? new Failure(err) : nullptr);
+
+	block->kernels = 0;
+	err = lib.exec_begin(block->exec);
+	if (failure)
+		throw *failure;
+	if (err)
+		throw Failure(err);
+}
+
+void next_iteration()
+{
+	std::lock_guard<std::mutex> lock(running);
+	Block *block = active;
+
+	if (block)
+		turn(block);
+}
+
+void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchKeySet keys,
+		torch::jit::Stack *stack)
+{
+	/* Operators that it calls are part of it. */
+	c10::impl::ExcludeDispatchKeyGuard inside{c10::DispatchKeySet(KEY)};
+	std::unique_lock<std::mutex> lock(running, std::try_to_lock);
+	Block *block = active;
+
+	if (!lock.owns_lock() || !block)
+		return redispatch(op, keys, stack);
+	if (++block->kernels > LONGEST)
+		turn(block);
+	Kernel kernel{block, &o};
+	struct End {
+		Kernel *k;
+		~End()
+		{
+			current = nullptr;
+			if (k->begun)
+				lib.exec_after(k->block->exec);
+		}
+	} end{&kernel};
+	std::vector<Use> uses = uses_of(block, o, *stack);
+	current = &kernel;
+	if (!uses.empty())
+		kernel.begin(uses);
+	redispatch(op, keys, stack);
+}
+
+/* Iterations */
+
+/* Records of steps of optimizers that are under way. */
+thread_local std::unordered_set<const void *> steps;
+
+/* PyTorch 1.13 has a tensor. */
+const void *identity(const c10::IValue &record)
+{
+	if (record.isTensor())
+		return record.toTensor().unsafeGetTensorImpl();
+	return record.isObject() ? record.toObjectRef().getSlot(0).toCapsule().get() : nullptr;
+}
+
+void enter(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
+{
+	const c10::IValue &name = (*stack)[stack->size() - op.schema().arguments().size()];
+	bool step = name.isString() && starts(name.toStringRef(), "Optimizer.step#");
+
+	redispatch(op, keys, stack);
+	if (step)
+		steps.insert(identity(stack->back()));
+}
+
+void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
+{
+	const void *record = identity((*stack)[stack->size() - op.schema().arguments().size()]);
+
+	redispatch(op, keys, stack);
+	if (steps.erase(record))
+		next_iteration();
+}
+
+void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
+{
+	const Operator &o = look_up(op);
+
+	switch (o.kind) {
+	case Operator::KERNEL:
+		return run_kernel(op, o, keys, stack);
+	case Operator::ENTER:
+		return enter(op, keys, stack);
+	case Operator::EXIT:
+		return leave(op, keys, stack);
+	default:
+		return redispatch(op, keys, stack);
+	}
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, m)
+{
+	m.fallback(torch::CppFunction::makeFromBoxedFunction<&intercept>());
+}
+
+#endif
