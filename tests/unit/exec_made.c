@@ -38,14 +38,15 @@ static uint64_t *make(struct net *net)
 static uint64_t *made(struct net *net)
 {
 	struct annex_space_stats before, after;
-	uint64_t *p = make(net);
+	uint64_t any = 0, *p = make(net);
 
 	if (!net->space)
 		return p;
 	CU_ASSERT_EQUAL_FATAL(annex_exec_made(net->exec, p), 0);
 	annex_space_get_stats(net->space, &before);
 	for (unsigned int i = 0; i < WORDS; i++)
-		CU_ASSERT_EQUAL_FATAL(p[i], 0);
+		any |= p[i];
+	CU_ASSERT_EQUAL(any, 0);
 	p[0] = p[WORDS - 1] = 1;
 	annex_space_get_stats(net->space, &after);
 	CU_ASSERT_EQUAL(after.faults, before.faults);
@@ -150,7 +151,7 @@ static void open_net(struct net *net, struct annex_space *space, const char *pol
 
 static void run_policy(const char *policy, unsigned int kinds)
 {
-	struct annex_space_opts opts = {.device = 6 * BYTES, .n_stores = 1};
+	struct annex_space_opts opts = {.device = 8 * BYTES, .n_stores = 1};
 	struct annex_store *store, *list;
 	struct annex_space_stats moved;
 	struct annex_exec_stats st;
