@@ -9,7 +9,7 @@
 
 #define FRAME (64u << 10) /* smaller than a GPU's, so that little data has many */
 
-/* What a fresh frame is full of. */
+/* A fresh frame is full of this. */
 static char litter = (char)0xa5;
 
 static int reserve(void *ctx, uint64_t bytes, void **base)

@@ -27,7 +27,7 @@ struct held_use {
  * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
  * @held: tensors of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
- * @deadline: what is waited for now.
+ * @deadline: of the waits of the present call.
  * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
  * of the space, when the kernel started. @probes: of faults, before there is a plan;
  * @reads: of faults that read.

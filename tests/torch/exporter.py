@@ -7,17 +7,7 @@ import tempfile
 sys.path.insert(0, sys.argv[1])
 import torch  # noqa: E402
 import annex_torch  # noqa: E402
-
-passed = failed = 0
-
-
-def claim(words, holds):
-    global passed, failed
-    if holds:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {words}")
+from claims import claim, summary  # noqa: E402
 
 
 def pages(tensors):
@@ -173,8 +163,7 @@ def main():
     running = [t["id"] for t in trace["tensors"] if "running" in t.get("name", "")]
     claim("running statistics are written", len(running) == 2 and all(
         any(r in k["out"] and r in k["in"] for k in trace["kernels"]) for r in running))
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+    return summary()
 
 
 sys.exit(main())

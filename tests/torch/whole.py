@@ -22,37 +22,19 @@ sys.path.insert(0, sys.argv[1])
 import numpy  # noqa: E402
 import torch  # noqa: E402
 import annex  # noqa: E402
+import claims  # noqa: E402
 from annex import library, native  # noqa: E402
+from claims import alike, claim, summary  # noqa: E402
 from models import convnet, mlp, numbers, transformer  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 F = torch.nn.functional
 MIB = 1 << 20
 WAIT = 120  # seconds that a plan may take to be made
-passed = failed = 0
-
-
-def claim(words, holds):
-    global passed, failed
-    if holds:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {words}")
 
 
 def refused(words, number, pattern, call):
-    try:
-        call()
-        claim(f"{words} is refused", False)
-    except annex.Error as error:
-        text = str(error)
-        claim(f"{words} is refused: {text}", error.errno == number and pattern in text and
-              "\n" not in text)
-
-
-def alike(a, b):
-    return len(a) == len(b) and all(x.dtype == y.dtype and torch.equal(x, y) for x, y in zip(a, b))
+    claims.refused(words, (annex.Error, number), pattern, call)
 
 
 def whole(memory="4M", storage="mem:256M", **options):
@@ -477,8 +459,7 @@ def main():
     check_children()
     check_plans()
     check_training()
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+    return summary()
 
 
 sys.exit(main())

@@ -156,29 +156,32 @@ static void other_dram(void)
 	cxlssd_rig_free(&r);
 }
 
+static void write_page(struct cxlssd_rig *r, uint32_t page, uint64_t *rng)
+{
+	unsigned char buf[RIG_PAGE];
+
+	random_fill(rng, buf, sizeof(buf));
+	cxlssd_rig_blocks(r, page, buf);
+}
+
 /* The power is cut dozens of times, in collections, before it is opened to the end. */
 static void cut_again_and_again(void)
 {
 	/* One page less than there can be: each collection copies most of a block. */
 	const uint32_t pages = 63;
 	uint64_t rng = random_seed("again");
-	unsigned char buf[RIG_PAGE];
 	struct cxlssd_rig r;
 
 	cxlssd_rig_make(&r, pages, "&channels=1&pages=32&spare=1&dram=4096");
 	r.again = 62;
 	r.tears = true;
-	for (uint32_t i = 0; i < 3 * pages; i++) {
-		random_fill(&rng, buf, sizeof(buf));
-		cxlssd_rig_blocks(&r, i % pages, buf);
-	}
+	for (uint32_t i = 0; i < 3 * pages; i++)
+		write_page(&r, i % pages, &rng);
 	for (unsigned int i = 0; i < (UNIT_SANITIZED ? 60 : 300) && !r.wrong; i++) {
 		cxlssd_rig_fence(&r);
 		cxlssd_rig_doom(1 + (unsigned int)(random_next(&rng) % 60));
-		while (!cxlssd_rig_dead()) {
-			random_fill(&rng, buf, sizeof(buf));
-			cxlssd_rig_blocks(&r, (uint32_t)(random_next(&rng) % pages), buf);
-		}
+		while (!cxlssd_rig_dead())
+			write_page(&r, (uint32_t)(random_next(&rng) % pages), &rng);
 		cxlssd_rig_cut(&r, NULL, 0, &rng, "dram=4096");
 	}
 	cxlssd_rig_free(&r);
@@ -223,14 +226,6 @@ static void ordered(void)
 		cxlssd_rig_cut(&r, NULL, 0, &rng, dram);
 	}
 	cxlssd_rig_free(&r);
-}
-
-static void write_page(struct cxlssd_rig *r, uint32_t page, uint64_t *rng)
-{
-	unsigned char buf[RIG_PAGE];
-
-	random_fill(rng, buf, sizeof(buf));
-	cxlssd_rig_blocks(r, page, buf);
 }
 
 /* Transactions after pages that last with them, and are programmed again afterwards. */

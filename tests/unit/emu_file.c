@@ -450,7 +450,7 @@ int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *rin
 	return refused_with ? refused_with : __real_io_uring_queue_init_params(entries, ring, p);
 }
 
-/* What cannot have an io_uring is served all the same, and one line says why. */
+/* A file is served without an io_uring too, and one line says why. */
 static void by_threads(void)
 {
 	struct said said = {.level = ANNEX_LOG_WARNING, .word = "by threads, as io_uring is"};

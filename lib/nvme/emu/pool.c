@@ -46,7 +46,7 @@ static ssize_t transfer(const struct io_uring_sqe *e)
 		       : pwritev2(e->fd, v, n, (off_t)e->off, flags);
 }
 
-/* What an io_uring would tell. */
+/* Return: as an io_uring tells it. */
 static int carry_out(const struct io_uring_sqe *e)
 {
 	ssize_t n;
