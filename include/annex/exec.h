@@ -127,7 +127,8 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
  * @ptr: anywhere in the tensor, which is new.
  *
  * Some kernels allocate tensors while they run, so these are unknown when the kernel begins. The
- * tensor's pages come at once, as zeroes, and stay until annex_exec_after(). The kernel uses the
+ * tensor's pages come at once, as zeroes or (annex_alloc_uninit()) anything, and stay until
+ * annex_exec_after(). The kernel uses the
  * tensor in the record too (ANNEX_USE_WRITE), unless it is freed before annex_exec_after(). Plans
  * are for kernels that make the same tensors in the same order.
  *

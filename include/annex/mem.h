@@ -170,6 +170,21 @@ void annex_space_destroy(struct annex_space *s);
 int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr);
 
 /**
+ * annex_alloc_uninit() - A new tensor, whose bytes are anything.
+ * @s: as of annex_alloc().
+ * @name: as of annex_alloc().
+ * @bytes: as of annex_alloc().
+ * @ptr: as of annex_alloc().
+ *
+ * When it is freed, what it has in the device tier stays there for the next such tensor of as many
+ * pages, which then takes no time to be made. It goes when there is another use for the room, and
+ * with annex_space_trim().
+ *
+ * Return: as annex_alloc().
+ */
+int annex_alloc_uninit(struct annex_space *s, const char *name, uint64_t bytes, void **ptr);
+
+/**
  * annex_free() - Give a tensor back, wherever its bytes are.
  * @s: the space.
  * @ptr: the tensor, where it begins; NULL is allowed.
@@ -271,6 +286,14 @@ int annex_let_go(struct annex_space *s, const void *ptr);
 int annex_space_resize(struct annex_space *s, uint64_t device);
 
 /**
+ * annex_space_trim() - Give up what freed tensors have left to the next ones.
+ * @s: the space.
+ *
+ * See annex_alloc_uninit().
+ */
+void annex_space_trim(struct annex_space *s);
+
+/**
  * struct annex_mem_page - Where a page is.
  * @device: it is in the device tier.
  * @below: there is a good copy below, in @tier.
@@ -331,6 +354,7 @@ int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_
 /**
  * struct annex_space_stats - Counters since the space was made.
  * @device: bytes of the device tier in use now.
+ * @kept: of these, bytes that freed tensors left to the next ones (annex_alloc_uninit()).
  * @host: bytes of host memory in use now.
  * @cxl: bytes of CXL memory in use now.
  * @stored: bytes on storage now.
@@ -345,7 +369,7 @@ int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_
  * @over: the most bytes by which held and touched tensors were above the device tier's size.
  */
 struct annex_space_stats {
-	uint64_t device, host, cxl, stored;
+	uint64_t device, kept, host, cxl, stored;
 	uint64_t in, out, below, clean, bounced;
 	uint64_t faults, write_faults, reclaimed;
 	uint64_t over;

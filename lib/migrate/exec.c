@@ -430,6 +430,7 @@ int annex_exec_end(struct annex_exec *e)
 		      ? follow(e, e->now.n_kernels)
 		      : 0;
 	clock_kernel(e, annex_now());
+	annex_uses_see_stay(e);
 	finish(e);
 	lacks = lacks_plan(e);
 	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->now));

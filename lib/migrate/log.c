@@ -182,8 +182,11 @@ int annex_log_trace(const struct iteration_log *log, struct annex_trace **out)
 					 .birth = ANNEX_KERNEL_NONE,
 					 .death = ANNEX_KERNEL_NONE,
 					 .global = log->tensors[i].global};
-		int id = annex_trace_add_tensor(trace, &t);
+		int id;
 
+		if (log->tensors[i].stays)
+			t.death = log->n_kernels - 1;
+		id = annex_trace_add_tensor(trace, &t);
 		err = id < 0 ? id : 0;
 	}
 	for (uint32_t k = 0; k < log->n_kernels && !err; k++)

@@ -15,11 +15,12 @@
  * @bytes: its size.
  * @ptr: where it begins.
  * @global: it lived before the iteration.
+ * @stays: it was made in the iteration, and lived when that ended.
  */
 struct log_tensor {
 	uint64_t serial, bytes;
 	void *ptr;
-	bool global;
+	bool global, stays;
 };
 
 struct log_use {

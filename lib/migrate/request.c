@@ -115,10 +115,41 @@ int annex_free(struct annex_space *s, void *ptr)
 static void may_be_written(struct annex_space *s, const struct tensor *t)
 {
 	uint8_t both = PAGE_DEVICE | PAGE_BELOW;
+	uint32_t end = t->first + t->n, part;
 
-	for (uint32_t i = t->first; i < t->first + t->n; i++)
+	for (uint32_t i = t->first; i < end; i += part) {
+		part = annex_pages_alike(s, i, end - i, both | PAGE_BUSY);
 		if ((s->pages[i].flags & (both | PAGE_BUSY)) == both)
-			annex_pages_dirty(s, i, 1);
+			annex_pages_dirty(s, i, part);
+	}
+}
+
+bool annex_tensor_is_there(struct annex_space *s, const void *ptr)
+{
+	uint8_t mask = PAGE_DEVICE | PAGE_BUSY | PAGE_SHOWN;
+	uint32_t first, n;
+	const struct tensor *t;
+	bool there;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	there = t && (s->pages[t->first].flags & mask) == (PAGE_DEVICE | PAGE_SHOWN) &&
+		annex_pages_alike(s, t->first, t->n, mask) == t->n;
+	pthread_mutex_unlock(&s->lock);
+	return there;
+}
+
+int annex_tensor_write(struct annex_space *s, const void *ptr)
+{
+	uint32_t first, n;
+	struct tensor *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (t)
+		may_be_written(s, t);
+	pthread_mutex_unlock(&s->lock);
+	return t ? 0 : annex_fail(-EINVAL, "write: %p is in no tensor", ptr);
 }
 
 int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes)

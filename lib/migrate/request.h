@@ -16,8 +16,14 @@ int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 
 /*
  * As annex_hold() and annex_let_go(). With @writes the holder may write it: stores to a GPU's
- * memory make no fault that would tell.
+ * memory make no fault that would tell. annex_tensor_is_there(): whether a prefetch of it would do
+ * nothing.
  */
 int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes);
+bool annex_tensor_is_there(struct annex_space *s, const void *ptr);
+
+/* All of it is about to be written: its copies below are no longer good, and writes do not fault.
+ */
+int annex_tensor_write(struct annex_space *s, const void *ptr);
 
 #endif

@@ -49,7 +49,7 @@ static bool may_leave(const struct tensor *t)
 /* The one that was used longest ago, of those with pages that may leave. */
 static struct tensor *oldest(struct annex_space *s)
 {
-	uint32_t i = s->oldest;
+	uint32_t i = s->used.oldest;
 
 	while (i != NO_TENSOR && !may_leave(&s->tensors[i]))
 		i = s->tensors[i].newer;
@@ -59,7 +59,7 @@ static struct tensor *oldest(struct annex_space *s)
 /* Of those with pages that may leave without being written; *@first is one of them. */
 static struct tensor *oldest_clean(struct annex_space *s, uint32_t *first)
 {
-	for (uint32_t i = s->oldest; i != NO_TENSOR; i = s->tensors[i].newer) {
+	for (uint32_t i = s->used.oldest; i != NO_TENSOR; i = s->tensors[i].newer) {
 		struct tensor *t = &s->tensors[i];
 
 		for (*first = t->first; may_leave(t) && *first < t->first + t->n; ++*first)
@@ -118,7 +118,7 @@ static uint32_t spared_by_faults(const struct annex_space *s, uint32_t want)
 {
 	uint32_t floor = FAULT_PARTS * (s->opts.fault_bytes / ANNEX_MEM_PAGE), held = 0, loose = 0;
 
-	for (uint32_t i = s->oldest; i != NO_TENSOR && loose < floor + want;
+	for (uint32_t i = s->used.oldest; i != NO_TENSOR && loose < floor + want;
 	     i = s->tensors[i].newer) {
 		const struct tensor *t = &s->tensors[i];
 
@@ -139,6 +139,8 @@ static bool make_room(struct annex_space *s, uint32_t need, bool fault, struct j
 	while (s->device + need > s->budget + s->leaving) {
 		uint32_t want = s->device + need - s->budget - s->leaving;
 
+		if (annex_tensor_drop_kept(s, want))
+			continue;
 		if (fault)
 			want = spared_by_faults(s, want);
 		if (!want || !reclaim(s, want, start))
@@ -272,7 +274,7 @@ static bool without_room(struct annex_space *s, struct job *job)
 {
 	bool spared = job->kind == JOB_FAULT && !spared_by_faults(s, 1);
 
-	for (uint32_t i = s->oldest; i != NO_TENSOR && !spared; i = s->tensors[i].newer)
+	for (uint32_t i = s->used.oldest; i != NO_TENSOR && !spared; i = s->tensors[i].newer)
 		if (!s->tensors[i].holds && s->tensors[i].resident) {
 			refuse(s, job);
 			return true;

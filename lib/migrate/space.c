@@ -123,9 +123,14 @@ static int make_range(struct annex_space *s)
 
 static int make_tables(struct annex_space *s)
 {
+	static const struct order none = {NO_TENSOR, NO_TENSOR};
+
 	s->n_pages = (uint32_t)(s->opts.size / ANNEX_MEM_PAGE);
 	s->budget = (uint32_t)(s->opts.device / ANNEX_MEM_PAGE);
-	s->open = s->oldest = s->newest = NO_TENSOR;
+	s->open = NO_TENSOR;
+	s->used = none;
+	for (unsigned int i = 0; i < SIZES; i++)
+		s->kept[i] = none;
 	s->pages = calloc(s->n_pages, sizeof(*s->pages));
 	if (!s->pages || annex_runs_init(&s->addresses, s->n_pages))
 		return annex_fail(-ENOMEM, "space: no memory for a table of %u pages", s->n_pages);
@@ -389,6 +394,17 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 	return 0;
 }
 
+void annex_space_trim(struct annex_space *s)
+{
+	struct job_list start = {0};
+
+	pthread_mutex_lock(&s->lock);
+	annex_tensor_drop_kept(s, UINT32_MAX);
+	annex_jobs_settle(s, &start);
+	pthread_mutex_unlock(&s->lock);
+	annex_jobs_start(&start);
+}
+
 uint64_t annex_space_budget(struct annex_space *s)
 {
 	uint64_t bytes;
@@ -408,6 +424,7 @@ void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out)
 	now.device = pages_bytes(s->device);
 	now.host = pages_bytes(s->tiers[ANNEX_TIER_HOST].used);
 	now.cxl = pages_bytes(s->tiers[ANNEX_TIER_CXL].used);
+	now.kept = pages_bytes(s->kept_pages);
 	now.stored = 0;
 	for (unsigned int i = ANNEX_TIER_SSD; i < ANNEX_TIERS; i++)
 		now.stored += pages_bytes(s->tiers[i].used);

@@ -22,9 +22,10 @@
 
 #define NO_TIER UINT8_MAX
 
-#define NO_TENSOR UINT32_MAX /* in the order of use */
+#define NO_TENSOR UINT32_MAX /* in an order */
 #define SHARED_PAGES 16u     /* that small tensors are given places in together */
 #define SMALL 64u            /* bytes, to which these places are aligned */
+#define SIZES 64u            /* lists of kept tensors, by a hash of their size */
 
 /* Of a page that is neither in the device tier nor below, all bytes are zero. */
 #define PAGE_DEVICE 1u  /* it is in the device tier */
@@ -63,13 +64,15 @@ struct page {
  * @jobs: that move its pages.
  * @resident: its pages in the device tier.
  * @leaving: of these, pages on their way out.
- * @older: the tensor that was used before it, by index.
- * @newer: the tensor that was used after it.
+ * @older: the tensor that was used, or kept, before it, by index.
+ * @newer: the tensor after it.
  * @parts: of pages that small tensors share: how many of them live.
  * @fill: bytes given out to small tensors.
  * @starts: a bit for each place where a small tensor begins.
  * @shared: small tensors share it.
+ * @any: its bytes were anything when it was made.
  * @live: it has not been freed.
+ * @kept: it has been freed, and its pages wait for the next @any of its size.
  */
 struct tensor {
 	char *name;
@@ -82,7 +85,7 @@ struct tensor {
 	uint32_t older, newer;
 	uint32_t parts, fill;
 	uint64_t starts[SHARED_PAGES * ANNEX_MEM_PAGE / SMALL / 64];
-	bool shared, live;
+	bool shared, any, live, kept;
 };
 
 /**
@@ -116,6 +119,11 @@ struct tier {
 
 struct frame;
 
+/* struct order - Tensors by age, by index. */
+struct order {
+	uint32_t oldest, newest;
+};
+
 /**
  * struct annex_space - A space. Links' and stores' locks are taken after its own: finish.h.
  * @lock: orders all that changes in it.
@@ -130,10 +138,13 @@ struct frame;
  * @addresses: pages that are in no tensor.
  * @open: the tensor that small ones go to.
  * @spare: entries of @tensors that are free.
- * @oldest: the tensor that was used longest ago, by index.
+ * @used: tensors that live, by their use.
+ * @kept: those whose pages wait, by the time when they were freed. @drop: the list of which the
+ * oldest is dropped next.
  * @jobs: that have not ended.
  * @serials: tensors that there ever were.
  * @device: pages charged to the device tier.
+ * @kept_pages: of these, pages of @kept.
  * @budget: pages that it may have.
  * @leaving: pages on their way out of it.
  * @waiting: jobs that wait for room.
@@ -160,9 +171,10 @@ struct annex_space {
 	struct tensor *tensors;
 	uint32_t n_tensors, tensor_room, spare_room, open;
 	uint32_t *spare, n_spare;
-	uint32_t oldest, newest;
+	struct order used, kept[SIZES];
+	uint32_t drop;
 	uint64_t jobs, serials;
-	uint32_t device, budget, leaving;
+	uint32_t device, kept_pages, budget, leaving;
 	struct job_list waiting, ended;
 	struct tier tiers[ANNEX_TIERS];
 	struct link copies[ANNEX_TIER_SSD];

@@ -57,6 +57,19 @@ int annex_tensor_info(struct annex_space *s, const void *ptr, struct tensor_info
 	return t ? 0 : annex_fail(-EINVAL, "%p is in no tensor", ptr);
 }
 
+bool annex_tensor_lives(struct annex_space *s, const void *ptr, uint64_t serial)
+{
+	uint32_t first, n;
+	const struct tensor *t;
+	bool lives;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	lives = t && t->serial == serial;
+	pthread_mutex_unlock(&s->lock);
+	return lives;
+}
+
 uint64_t annex_tensor_serials(struct annex_space *s)
 {
 	uint64_t n;
@@ -67,38 +80,127 @@ uint64_t annex_tensor_serials(struct annex_space *s)
 	return n;
 }
 
-/* Out of the order of use. */
-static void unlink_used(struct annex_space *s, struct tensor *t)
+static void take_from(struct annex_space *s, struct order *order, struct tensor *t)
 {
 	if (t->older == NO_TENSOR)
-		s->oldest = t->newer;
+		order->oldest = t->newer;
 	else
 		s->tensors[t->older].newer = t->newer;
 	if (t->newer == NO_TENSOR)
-		s->newest = t->older;
+		order->newest = t->older;
 	else
 		s->tensors[t->newer].older = t->older;
 }
 
-static void link_used(struct annex_space *s, struct tensor *t)
+static void add_to(struct annex_space *s, struct order *order, struct tensor *t)
 {
 	uint32_t i = (uint32_t)(t - s->tensors);
 
-	t->older = s->newest;
+	t->older = order->newest;
 	t->newer = NO_TENSOR;
-	if (s->newest == NO_TENSOR)
-		s->oldest = i;
+	if (order->newest == NO_TENSOR)
+		order->oldest = i;
 	else
-		s->tensors[s->newest].newer = i;
-	s->newest = i;
+		s->tensors[order->newest].newer = i;
+	order->newest = i;
 }
 
 void annex_tensor_use(struct annex_space *s, struct tensor *t)
 {
 	if (t->newer == NO_TENSOR)
 		return;
-	unlink_used(s, t);
-	link_used(s, t);
+	take_from(s, &s->used, t);
+	add_to(s, &s->used, t);
+}
+
+/* Everything about pages that do not move. */
+static void clear(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	uint32_t end = first + n, part;
+
+	for (; first < end; first += part) {
+		part = annex_pages_alike(s, first, end - first, PAGE_DEVICE | PAGE_BUSY);
+		if (s->pages[first].flags & PAGE_BUSY)
+			continue;
+		annex_pages_forget(s, first, part);
+		if (s->pages[first].flags & PAGE_DEVICE)
+			annex_pages_drop(s, first, part);
+	}
+}
+
+/* The kept ones of @n pages, and some of other sizes: the product's upper bits are mixed well. */
+static struct order *of_size(struct annex_space *s, uint32_t n)
+{
+	return &s->kept[(n * 2654435761u >> 16) % SIZES];
+}
+
+/* Whether a tensor that is freed leaves its pages to the next one of its size. Copies below are of
+ * no use. */
+static bool keep(struct annex_space *s, struct tensor *t)
+{
+	uint32_t end = t->first + t->n, part;
+
+	if (!t->any || t->jobs || !t->resident || annex_pages_wanted(s, t->first, t->n))
+		return false;
+	for (uint32_t i = t->first; i < end; i += part) {
+		part = annex_pages_alike(s, i, end - i, PAGE_CLEAN);
+		if (s->pages[i].flags & PAGE_CLEAN)
+			annex_pages_dirty(s, i, part);
+		else
+			annex_pages_forget(s, i, part);
+	}
+	add_to(s, of_size(s, t->n), t);
+	s->kept_pages += t->resident;
+	return true;
+}
+
+static void keep_no_more(struct annex_space *s, struct tensor *t)
+{
+	take_from(s, of_size(s, t->n), t);
+	s->kept_pages -= t->resident;
+	t->kept = false;
+}
+
+/* One of @n pages, or NULL. The pages that were given up last are likely to be in the processor's
+ * cache. */
+static struct tensor *take_kept(struct annex_space *s, uint32_t n)
+{
+	uint32_t i = of_size(s, n)->newest;
+
+	while (i != NO_TENSOR && s->tensors[i].n != n)
+		i = s->tensors[i].older;
+	if (i == NO_TENSOR)
+		return NULL;
+	keep_no_more(s, &s->tensors[i]);
+	return &s->tensors[i];
+}
+
+/* Some pages of a kept one, which is forgotten with the last of them. */
+static uint32_t drop_from(struct annex_space *s, struct tensor *t, uint32_t most)
+{
+	uint32_t n, i = t->first;
+
+	while (!(s->pages[i].flags & PAGE_DEVICE))
+		i++;
+	n = annex_pages_alike(s, i, t->first + t->n - i, PAGE_DEVICE);
+	n = n < most ? n : most;
+	annex_pages_drop(s, i, n);
+	s->kept_pages -= n;
+	if (!t->resident) {
+		keep_no_more(s, t);
+		annex_tensor_rest(s, t);
+	}
+	return n;
+}
+
+uint32_t annex_tensor_drop_kept(struct annex_space *s, uint32_t want)
+{
+	uint32_t left = want;
+
+	for (; left && s->kept_pages; s->drop = (s->drop + 1) % SIZES)
+		if (s->kept[s->drop].oldest != NO_TENSOR)
+			left -= drop_from(s, &s->tensors[s->kept[s->drop].oldest], left);
+	return want - left;
 }
 
 /* An entry of the table that is not in use, or NULL. */
@@ -112,13 +214,22 @@ static struct tensor *new_entry(struct annex_space *s)
 	return &s->tensors[s->n_tensors++];
 }
 
+/* Addresses of kept tensors are free when they are wanted. */
+static bool take_addresses(struct annex_space *s, uint32_t n, uint32_t *first)
+{
+	while (!annex_runs_take_all(&s->addresses, n, first))
+		if (!annex_tensor_drop_kept(s, n))
+			return false;
+	return true;
+}
+
 /* @name becomes the tensor's; NULL: it has none. */
 static int create(struct annex_space *s, char *name, uint32_t n, struct tensor **out)
 {
 	uint32_t first;
 	struct tensor *t;
 
-	if (!annex_runs_take_all(&s->addresses, n, &first))
+	if (!take_addresses(s, n, &first))
 		return annex_fail(-ENOSPC, "%s: no %llu bytes of addresses are left of %llu",
 				  name ? name : "space", (ull)pages_bytes(n),
 				  (ull)pages_bytes(s->n_pages));
@@ -138,9 +249,21 @@ static int create(struct annex_space *s, char *name, uint32_t n, struct tensor *
 		memset(&s->pages[i], 0, sizeof(s->pages[i]));
 		s->pages[i].tensor = (uint32_t)(t - s->tensors) + 1;
 	}
-	link_used(s, t);
+	add_to(s, &s->used, t);
 	*out = t;
 	return 0;
+}
+
+/* A kept one lives again. */
+static void revive(struct annex_space *s, char *name, struct tensor *t)
+{
+	free(t->name);
+	t->name = name;
+	t->serial = s->serials++;
+	t->hand = t->first;
+	t->live = true;
+	annex_pages_unfence(s, t->first, t->n);
+	add_to(s, &s->used, t);
 }
 
 static int create_small(struct annex_space *s, uint64_t bytes, void **ptr)
@@ -164,23 +287,28 @@ static int create_small(struct annex_space *s, uint64_t bytes, void **ptr)
 }
 
 /* @name becomes the tensor's. */
-static int create_whole(struct annex_space *s, char *name, uint64_t bytes, void **ptr)
+static int create_whole(struct annex_space *s, char *name, uint64_t bytes, bool any, void **ptr)
 {
 	uint64_t n = (bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE;
 	struct tensor *t;
-	int err;
+	int err = 0;
 
 	if (n > s->n_pages)
 		return annex_fail(-ENOSPC, "%s: %llu bytes in a space of %llu",
 				  name ? name : "space", (ull)bytes, (ull)pages_bytes(s->n_pages));
-	err = create(s, name, (uint32_t)n, &t);
+	t = any ? take_kept(s, (uint32_t)n) : NULL;
+	if (t)
+		revive(s, name, t);
+	else
+		err = create(s, name, (uint32_t)n, &t);
 	if (err)
 		return err;
+	t->any = any;
 	*ptr = s->base + pages_bytes(t->first);
 	return 0;
 }
 
-int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
+static int allocate(struct annex_space *s, const char *name, uint64_t bytes, bool any, void **ptr)
 {
 	bool small = bytes < ANNEX_MEM_PAGE;
 	char *copy = NULL;
@@ -197,7 +325,7 @@ int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **
 			return annex_fail(-ENOMEM, "space: no memory for the name of a tensor");
 	}
 	pthread_mutex_lock(&s->lock);
-	err = small ? create_small(s, bytes, &p) : create_whole(s, copy, bytes, &p);
+	err = small ? create_small(s, bytes, &p) : create_whole(s, copy, bytes, any, &p);
 	pthread_mutex_unlock(&s->lock);
 	if (err)
 		free(copy);
@@ -206,24 +334,19 @@ int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **
 	return err;
 }
 
-/* Everything about pages that do not move. */
-static void clear(struct annex_space *s, uint32_t first, uint32_t n)
+int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
 {
-	uint32_t end = first + n, part;
+	return allocate(s, name, bytes, false, ptr);
+}
 
-	for (; first < end; first += part) {
-		part = annex_pages_alike(s, first, end - first, PAGE_DEVICE | PAGE_BUSY);
-		if (s->pages[first].flags & PAGE_BUSY)
-			continue;
-		annex_pages_forget(s, first, part);
-		if (s->pages[first].flags & PAGE_DEVICE)
-			annex_pages_drop(s, first, part);
-	}
+int annex_alloc_uninit(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
+{
+	return allocate(s, name, bytes, true, ptr);
 }
 
 void annex_tensor_rest(struct annex_space *s, struct tensor *t)
 {
-	if (t->live || t->jobs || !t->n)
+	if (t->live || t->kept || t->jobs || !t->n)
 		return;
 	clear(s, t->first, t->n);
 	for (uint32_t i = t->first; i < t->first + t->n; i++) {
@@ -266,7 +389,9 @@ struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *sh
 	if (s->open == (uint32_t)(t - s->tensors))
 		s->open = NO_TENSOR;
 	t->live = false;
-	unlink_used(s, t);
-	clear(s, t->first, t->n);
+	take_from(s, &s->used, t);
+	t->kept = keep(s, t);
+	if (!t->kept)
+		clear(s, t->first, t->n);
 	return t;
 }

@@ -21,6 +21,9 @@ void annex_tensor_use(struct annex_space *s, struct tensor *t);
  */
 struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *shares);
 
+/* Pages of freed tensors that wait for the next ones leave, @want at most. Return: how many. */
+uint32_t annex_tensor_drop_kept(struct annex_space *s, uint32_t want);
+
 /* A freed one is forgotten when nothing moves it any more. */
 void annex_tensor_rest(struct annex_space *s, struct tensor *t);
 
@@ -33,8 +36,10 @@ struct tensor_info {
 	bool shared;
 };
 
-/* The tensor at @ptr; the lock is not held. -EINVAL: none. The number of tensors so far. */
+/* The tensor at @ptr; the lock is not held. -EINVAL: none. Whether tensor @serial lives there. The
+ * number of tensors so far. */
 int annex_tensor_info(struct annex_space *s, const void *ptr, struct tensor_info *out);
+bool annex_tensor_lives(struct annex_space *s, const void *ptr, uint64_t serial);
 uint64_t annex_tensor_serials(struct annex_space *s);
 
 const char *annex_tensor_name(const struct tensor *t);

@@ -24,20 +24,13 @@ static int hold(struct annex_exec *e, const struct annex_exec_use *use, bool on)
 	return annex_tensor_hold(e->space, use->ptr, on, use->how & ANNEX_USE_WRITE);
 }
 
-/* Whether the tensor still lives. Another one may have its address. */
-static bool lives(const struct annex_exec *e, const struct held_use *held, struct tensor_info *info)
-{
-	return !annex_tensor_info(e->space, held->use.ptr, info) && info->serial == held->serial;
-}
-
 void annex_uses_let_go(struct annex_exec *e)
 {
-	struct tensor_info info;
-
 	while (e->n_held) {
 		const struct held_use *held = &e->held[--e->n_held];
 
-		if (lives(e, held, &info))
+		/* Another one may have its address. */
+		if (annex_tensor_lives(e->space, held->use.ptr, held->serial))
 			hold(e, &held->use, false);
 		else if (held->number >= 0)
 			annex_log_drop(&e->now, (uint32_t)held->number);
@@ -57,7 +50,10 @@ static int record(struct annex_exec *e, const struct annex_exec_use *use, int64_
 		return annex_fail(-EINVAL, "exec: a use of %u", use->how);
 	if (info.shared)
 		return 0;
-	t = (struct log_tensor){info.serial, info.bytes, info.ptr, info.serial < e->serial};
+	t = (struct log_tensor){.serial = info.serial,
+				.bytes = info.bytes,
+				.ptr = info.ptr,
+				.global = info.serial < e->serial};
 	*number = annex_log_tensor(&e->now, &t);
 	if (*number < 0 || annex_log_use(&e->now, (uint32_t)*number, use->how))
 		return annex_fail(-ENOMEM, "exec: no memory");
@@ -72,6 +68,15 @@ int annex_uses_record(struct annex_exec *e, const struct annex_exec_use *uses, u
 	for (unsigned int i = 0; i < n && !err; i++)
 		err = record(e, &uses[i], &number);
 	return err;
+}
+
+void annex_uses_see_stay(struct annex_exec *e)
+{
+	for (uint32_t i = 0; i < e->now.n_tensors; i++) {
+		struct log_tensor *t = &e->now.tensors[i];
+
+		t->stays = !t->global && annex_tensor_lives(e->space, t->ptr, t->serial);
+	}
 }
 
 static int too_large(const struct annex_exec *e)
@@ -116,16 +121,22 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 	for (unsigned int i = 0; i < n && !err; i++) {
 		struct tensor_info info;
 
+		if (annex_tensor_is_there(e->space, uses[i].ptr))
+			continue;
 		err = annex_tensor_info(e->space, uses[i].ptr, &info);
 		if (!err)
 			err = annex_move_begin(e->space, info.ptr, info.bytes, &want, &moves[i]);
 	}
-	for (unsigned int i = 0; moves && i < n && moves[i]; i++) {
-		int rc = annex_uses_wait(e, moves[i]);
+	for (unsigned int i = 0; moves && i < n; i++) {
+		int rc = moves[i] ? annex_uses_wait(e, moves[i]) : 0;
 
 		err = err ? err : rc;
 	}
 	free(moves);
+	/* A write by itself would fault, to be seen. */
+	for (unsigned int i = 0; i < n && !err; i++)
+		if (uses[i].how & ANNEX_USE_WRITE)
+			err = annex_tensor_write(e->space, uses[i].ptr);
 	return err;
 }
 
@@ -145,9 +156,11 @@ static int fit_now(const struct annex_exec *e)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < e->n_held; i++) {
+		const struct held_use *held = &e->held[i];
 		struct tensor_info info;
 
-		if (lives(e, &e->held[i], &info) && !info.shared)
+		if (annex_tensor_lives(e->space, held->use.ptr, held->serial) &&
+		    !annex_tensor_info(e->space, held->use.ptr, &info) && !info.shared)
 			bytes += info.bytes;
 	}
 	return bytes <= annex_space_budget(e->space) ? 0 : too_large(e);

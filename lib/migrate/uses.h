@@ -64,6 +64,9 @@ int annex_uses_fit(const struct annex_exec *e);
 int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
 		    uint32_t most);
 
+/* The iteration has ended: see which of the tensors that were made in it live on. */
+void annex_uses_see_stay(struct annex_exec *e);
+
 /* The kernel has ended: let its tensors go. Tensors that it has made and freed leave the record. */
 void annex_uses_let_go(struct annex_exec *e);
 

@@ -242,7 +242,8 @@ static int replay(struct replay *r)
 	return err ? err : restless(r);
 }
 
-/* struct use_span - The first kernel that uses a tensor, and the one after the last. */
+/* struct use_span - The first kernel that uses a tensor, and the one after the last, or after its
+ * death. */
 struct use_span {
 	uint32_t first, end;
 };
@@ -263,12 +264,15 @@ static struct use_span *find_uses(const struct annex_trace *t)
 			s->end = k + 1;
 		}
 	}
+	for (uint32_t i = 0; i < t->n_tensors; i++)
+		if (uses[i].end && t->tensors[i].death != ANNEX_KERNEL_NONE)
+			uses[i].end = t->tensors[i].death + 1;
 	return uses;
 }
 
 /*
- * Data of a tensor lasts from its first use to its last. Before and after, the tensor may live or
- * not: a step may belong to the iteration before or after.
+ * Data of a tensor lasts from its first use to its death, which may follow from the last. Before
+ * and after, the tensor may live or not: a step may belong to the iteration before or after.
  */
 static int check_lifetime(const struct replay *r, const struct use_span *u)
 {
@@ -277,7 +281,7 @@ static int check_lifetime(const struct replay *r, const struct use_span *u)
 	if ((s->op != ANNEX_PLAN_ALLOC && s->op != ANNEX_PLAN_FREE) || s->kernel <= u->first ||
 	    s->kernel >= u->end)
 		return 0;
-	return fail(r, true, s->tensor, "%s between its uses by kernels %u and %u",
+	return fail(r, true, s->tensor, "%s within its life from kernel %u to kernel %u",
 		    annex_plan_op_name(s->op), u->first, u->end - 1);
 }
 

@@ -22,6 +22,8 @@ struct net {
 	struct annex_exec *exec;
 	uint64_t *weight, *act[LAYERS + 1];
 	bool more; /* the first kernel makes one more tensor */
+	bool late; /* the last activation is freed in the next iteration */
+	uint64_t *left;
 };
 
 static uint64_t *make(struct net *net)
@@ -94,6 +96,9 @@ static void iterate(struct net *net, uint64_t input)
 
 	if (net->exec)
 		CU_ASSERT_EQUAL_FATAL(annex_exec_begin(net->exec), 0);
+	if (net->left)
+		drop(net, net->left);
+	net->left = NULL;
 	before(net, "read", NULL, NULL);
 	net->act[0] = made(net);
 	for (unsigned int i = 0; i < WORDS; i++)
@@ -108,7 +113,10 @@ static void iterate(struct net *net, uint64_t input)
 		for (unsigned int i = 0; i < WORDS; i++)
 			net->weight[i] += net->act[l + 1][i] >> 3;
 		after(net);
-		drop(net, net->act[l + 1]);
+		if (l == LAYERS - 1 && net->late)
+			net->left = net->act[LAYERS];
+		else
+			drop(net, net->act[l + 1]);
 	}
 	drop(net, net->act[0]);
 	if (more)
@@ -149,7 +157,20 @@ static void open_net(struct net *net, struct annex_space *space, const char *pol
 		net->weight[i] = i;
 }
 
-static void run_policy(const char *policy, unsigned int kinds)
+/* Tensors of the plan that die with its last kernel, and not with a use. */
+static unsigned int late_ones(const struct annex_exec *e)
+{
+	const struct annex_trace *trace = NULL;
+	const struct annex_system *sys;
+	unsigned int n = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(annex_exec_plan(e, &trace, &sys));
+	for (uint32_t i = 0; i < trace->n_tensors; i++)
+		n += trace->tensors[i].death == trace->n_kernels - 1;
+	return n;
+}
+
+static void run_policy(const char *policy, unsigned int kinds, bool late)
 {
 	struct annex_space_opts opts = {.device = 8 * BYTES, .n_stores = 1};
 	struct annex_store *store, *list;
@@ -165,7 +186,9 @@ static void run_policy(const char *policy, unsigned int kinds)
 	list = NULL; /* the array is the program's own, and may be gone */
 	open_net(&net, space, policy);
 	open_net(&plain, NULL, NULL);
+	net.late = plain.late = late;
 	st = train(&net, &plain, kinds);
+	CU_ASSERT_EQUAL(late_ones(net.exec), late);
 	CU_ASSERT(st.planned);
 	CU_ASSERT_EQUAL(st.plans, kinds);
 	CU_ASSERT_FALSE(memcmp(net.weight, plain.weight, BYTES));
@@ -174,6 +197,10 @@ static void run_policy(const char *policy, unsigned int kinds)
 	CU_ASSERT_EQUAL(moved.over, 0);
 	drop(&net, net.weight);
 	drop(&plain, plain.weight);
+	if (late) {
+		drop(&net, net.left);
+		drop(&plain, plain.left);
+	}
 	annex_exec_destroy(net.exec);
 	annex_space_destroy(space);
 	CU_ASSERT_EQUAL(annex_store_close(store), 0);
@@ -182,14 +209,20 @@ static void run_policy(const char *policy, unsigned int kinds)
 /* Plans are made for tensors that kernels make. Scratch memory of a kernel is in none. */
 static void made_tensors(void)
 {
-	run_policy("annex", 1);
-	run_policy("g10", 1);
+	run_policy("annex", 1, false);
+	run_policy("g10", 1, false);
+}
+
+/* A tensor that the program frees in the next iteration takes room until the end of its own. */
+static void made_tensors_that_stay(void)
+{
+	run_policy("annex", 1, true);
 }
 
 /* Iterations of two kinds that differ in a kernel's made tensors only. */
 static void made_tensors_of_two_kinds(void)
 {
-	run_policy("annex", 2);
+	run_policy("annex", 2, false);
 }
 
 /* A kernel's tensors are more than the device tier; no kernel runs; nothing is there. */
@@ -222,5 +255,6 @@ static void no_made_tensors(void)
 }
 
 UNIT_SUITE(exec_made, {"made tensors", made_tensors},
+	   {"made tensors that stay", made_tensors_that_stay},
 	   {"made tensors of two kinds", made_tensors_of_two_kinds},
 	   {"no made tensors", no_made_tensors})

@@ -436,6 +436,84 @@ static void locked_memory(void)
 	mem_rig_close(&r);
 }
 
+static char *alloc_any(struct mem_rig *r, uint64_t bytes)
+{
+	void *p = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(annex_alloc_uninit(r->space, "any", bytes, &p), 0);
+	return p;
+}
+
+/* A tensor whose bytes are anything takes over the pages of one that was freed. */
+static void freed_pages_are_used_again(void)
+{
+	struct annex_space_stats st;
+	struct mem_rig r;
+	char *p, *q;
+
+	mem_rig_open(&r, "mem:8M", (struct annex_space_opts){.device = 2 * MIB, .size = 3 * MIB});
+	p = alloc_any(&r, MIB);
+	memset(p, 1, MIB);
+	/* Clean pages and absent ones: copies below are of no use then. */
+	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
+	mem_fetch(&r, p, MIB / 2);
+	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
+	st = mem_stats(&r);
+	CU_ASSERT_EQUAL(st.kept, MIB / 2);
+	CU_ASSERT_EQUAL(st.device, MIB / 2);
+	CU_ASSERT_EQUAL(st.stored, 0);
+	CU_ASSERT_EQUAL(annex_free(r.space, p), -EINVAL);
+	q = alloc_any(&r, MIB / 4);
+	CU_ASSERT_PTR_NOT_EQUAL(q, p);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	q = mem_alloc(&r, "zeroes", MIB);
+	CU_ASSERT_PTR_NOT_EQUAL(q, p);
+	all_are(q, MIB, 0);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	q = alloc_any(&r, MIB);
+	CU_ASSERT_PTR_EQUAL(q, p);
+	CU_ASSERT_EQUAL(mem_stats(&r).kept, 0);
+	st = mem_stats(&r);
+	memset(q, 2, MIB / 2);
+	CU_ASSERT_EQUAL(mem_stats(&r).faults, st.faults);
+	CU_ASSERT_EQUAL(mem_stats(&r).write_faults, st.write_faults);
+	memset(q, 2, MIB);
+	mem_evict(&r, q, MIB, ANNEX_TIER_SSD);
+	all_are(q, MIB, 2);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	CU_ASSERT_EQUAL(mem_stats(&r).kept, MIB);
+	annex_space_trim(r.space);
+	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
+	mem_rig_close(&r);
+}
+
+/* Kept pages leave first, and unwritten; kept addresses are given up. */
+static void kept_pages_make_room(void)
+{
+	uint64_t out;
+	struct mem_rig r;
+	char *p, *q;
+
+	mem_rig_open(&r, "mem:8M", (struct annex_space_opts){.device = 2 * MIB, .size = 3 * MIB});
+	p = alloc_any(&r, 3 * MIB / 2);
+	memset(p, 1, 3 * MIB / 2);
+	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
+	out = mem_stats(&r).out;
+	q = mem_alloc(&r, "q", 3 * MIB / 2);
+	memset(q, 2, 3 * MIB / 2);
+	CU_ASSERT_EQUAL(mem_stats(&r).out, out);
+	CU_ASSERT(mem_stats(&r).kept <= MIB / 2);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	q = alloc_any(&r, MIB);
+	memset(q, 3, MIB);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	q = mem_alloc(&r, "all", 3 * MIB);
+	CU_ASSERT_EQUAL(mem_stats(&r).kept, 0);
+	all_are(q, 3 * MIB, 0);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	mem_rig_close(&r);
+}
+
 UNIT_SUITE(mem, {"there and back", there_and_back}, {"bad calls", waits_for_nothing},
 	   {"what was only read is not written", clean_ones_are_not_written},
 	   {"touches of what is no more", nothing_hangs}, {"devices that fail", devices_that_fail},
@@ -444,4 +522,6 @@ UNIT_SUITE(mem, {"there and back", there_and_back}, {"bad calls", waits_for_noth
 	   {"what is held stays", what_is_held_stays}, {"held zeroes come", held_zeroes_come},
 	   {"freed while it waits", freed_while_it_waits},
 	   {"completions get lost", completions_get_lost}, {"full storage", full_storage},
-	   {"budgets change", budgets_change})
+	   {"budgets change", budgets_change},
+	   {"freed pages are used again", freed_pages_are_used_again},
+	   {"kept pages make room", kept_pages_make_room})

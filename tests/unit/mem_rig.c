@@ -36,8 +36,10 @@ struct annex_space_stats mem_stats(struct mem_rig *r)
 void mem_wait_empty(struct mem_rig *r)
 {
 	uint64_t limit = annex_deadline_ms(WAIT_MS);
-	struct annex_space_stats st = mem_stats(r);
+	struct annex_space_stats st;
 
+	annex_space_trim(r->space);
+	st = mem_stats(r);
 	while ((st.device || st.host || st.stored) && annex_now() < limit) {
 		sched_yield();
 		st = mem_stats(r);
@@ -80,8 +82,23 @@ void mem_change(uint64_t *state, const struct mem_pair *x)
 	memcpy(x->p + at, x->plain + at, n);
 }
 
+/* As programs must do it where nobody hears of touches. */
+static void fill(struct mem_twin *t, const struct mem_pair *x)
+{
+	struct annex_move *m;
+
+	t->wrong += annex_hold(t->r->space, x->p) != 0;
+	if (annex_prefetch(t->r->space, x->p, x->bytes, 0, &m) || annex_move_wait(m, WAIT_MS))
+		t->wrong++;
+	else
+		memcpy(x->p, x->plain, x->bytes);
+	t->wrong += annex_let_go(t->r->space, x->p) != 0;
+}
+
 void mem_renew(struct mem_twin *t, uint64_t *state, struct mem_pair *x)
 {
+	bool any;
+
 	if (x->p) {
 		t->wrong += annex_free(t->r->space, x->p) != 0;
 		free(x->plain);
@@ -89,12 +106,20 @@ void mem_renew(struct mem_twin *t, uint64_t *state, struct mem_pair *x)
 	}
 	x->bytes = random_next(state) % 4 ? random_next(state) % 200000 + 1
 					  : random_next(state) % 3000 + 1;
-	if (annex_alloc(t->r->space, "random", x->bytes, (void **)&x->p)) {
+	/* Few sizes, so that freed pages are used again. */
+	any = random_next(state) % 2;
+	x->bytes = any ? (x->bytes / 50000 + 1) * 40000 : x->bytes;
+	if ((any ? annex_alloc_uninit : annex_alloc)(t->r->space, "random", x->bytes,
+						     (void **)&x->p)) {
 		t->wrong++;
 		x->p = NULL;
 		return;
 	}
 	x->plain = calloc(1, x->bytes);
+	if (any) {
+		random_fill(state, x->plain, x->bytes);
+		fill(t, x);
+	}
 }
 
 void mem_twins(struct mem_rig *r, uint64_t *state, void *(*live)(void *twin))

@@ -236,9 +236,11 @@ static void each_mistake_is_named(void)
 	checked(NULL, 0, sys, "kernel 0 (forward), tensor 2: it is not allocated yet");
 	checked(unborn, N(unborn), sys, "kernel 0 (forward), tensor 2: it is not allocated yet");
 	checked(late, N(late), sys,
-		"step 0, kernel 1 (middle), tensor 2: alloc between its uses by kernels 0 and 3");
+		"step 0, kernel 1 (middle), tensor 2: alloc within its life from kernel 0 to "
+		"kernel 3");
 	checked(early, N(early), sys,
-		"step 1, kernel 3 (backward), tensor 2: free between its uses by kernels 0 and 3");
+		"step 1, kernel 3 (backward), tensor 2: free within its life from kernel 0 to "
+		"kernel 3");
 	checked(never, N(never), sys, "step 0, kernel 0 (forward), tensor 2: alloc of what lives");
 	checked(twice, N(twice), sys, "step 1, kernel 0 (forward), tensor 2: alloc of what lives");
 	checked(again, N(again), sys,
@@ -261,8 +263,8 @@ static void each_mistake_is_named(void)
 static void contents_last(void)
 {
 	const struct annex_plan_step anew[] = {ALLOC(0, 2), FREE(1, 2), ALLOC(3, 2), FREE(4, 2)};
-	const char *words =
-		"step 1, kernel 1 (middle), tensor 2: free between its uses by kernels 0 and 3";
+	const char *words = "step 1, kernel 1 (middle), tensor 2: free within its life from kernel "
+			    "0 to kernel 3";
 	const struct annex_system sys = machine(180, 80, 0);
 	struct annex_trace *t = small_trace();
 	struct annex_plan *p = make(t, &sys, anew, N(anew));
@@ -401,7 +403,7 @@ static void policy_of_ones_own(void)
 		const char *words;
 	} own[] = {
 		{{"good", "", make_good}, 0, NULL},
-		{{"bad", "", make_bad}, -EINVAL, "alloc between its uses"},
+		{{"bad", "", make_bad}, -EINVAL, "alloc within its life"},
 		{{"half", "", make_half}, -ENOSPC, NULL},
 		{{NULL, "", make_good}, -EINVAL, "has a name and a make()"},
 		{{"idle", "", NULL}, -EINVAL, "has a name and a make()"},

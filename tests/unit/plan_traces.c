@@ -41,10 +41,30 @@ static struct annex_trace *begin_trace(void)
 	return t;
 }
 
+static bool is_used(const struct annex_trace *t, uint32_t tensor)
+{
+	for (uint32_t u = 0; u < t->n_uses; u++)
+		if (t->uses[u].tensor == tensor)
+			return true;
+	return false;
+}
+
+/* Some local tensors die with the last kernel, and not with their last use. */
+static void finish_trace(uint64_t *seed, struct annex_trace *t)
+{
+	bool late = !random_below(seed, 3);
+
+	for (uint32_t i = 0; i < t->n_tensors && late; i++)
+		if (!t->tensors[i].global && random_below(seed, 2) && is_used(t, i))
+			t->tensors[i].death = t->n_kernels - 1;
+	CU_ASSERT_EQUAL_FATAL(annex_trace_finish(t), 0);
+}
+
 struct annex_trace *trace_from(const char *tensors, const char *kernels)
 {
 	struct annex_trace *t = begin_trace();
 	char *at = (char *)tensors;
+	bool lives_on[26] = {false};
 
 	while (*at) {
 		uint64_t bytes;
@@ -52,7 +72,8 @@ struct annex_trace *trace_from(const char *tensors, const char *kernels)
 		CU_ASSERT_FATAL((uint32_t)(*at - 'A') == t->n_tensors && at[1] == ':');
 		bytes = (uint64_t)llround(strtod(at + 2, &at) * (double)MIB);
 		add_tensor(t, bytes, *at == 'g');
-		at += strspn(at, "g ");
+		lives_on[t->n_tensors - 1] = *at == 'l';
+		at += strspn(at, "gl ");
 	}
 	at = (char *)kernels;
 	while (*at) {
@@ -71,6 +92,9 @@ struct annex_trace *trace_from(const char *tensors, const char *kernels)
 		CU_ASSERT_EQUAL_FATAL(
 			annex_trace_add_kernel(t, NULL, ns, use[0], n[0], use[1], n[1]), 0);
 	}
+	for (uint32_t i = 0; i < t->n_tensors; i++)
+		if (lives_on[i])
+			t->tensors[i].death = t->n_kernels - 1;
 	CU_ASSERT_EQUAL_FATAL(annex_trace_finish(t), 0);
 	return t;
 }
@@ -147,7 +171,7 @@ struct annex_trace *random_kernels(uint64_t *seed, uint32_t tensors, uint32_t ke
 				in, n_in, out, n_out),
 			0);
 	}
-	CU_ASSERT_EQUAL_FATAL(annex_trace_finish(t), 0);
+	finish_trace(seed, t);
 	return t;
 }
 
@@ -188,7 +212,7 @@ struct annex_trace *random_training(uint64_t *seed, uint32_t layers, uint64_t mo
 	for (uint32_t i = 0; i < layers && optimizer; i++)
 		add_kernel(t, 1 + random_next(seed) % (ns / 4 + 1), (uint32_t[]){4 * i + 1}, 1,
 			   4 * i);
-	CU_ASSERT_EQUAL_FATAL(annex_trace_finish(t), 0);
+	finish_trace(seed, t);
 	return t;
 }
 

@@ -12,8 +12,9 @@
 #define MIB (1ull << 20)
 
 /*
- * trace_from() - Tensors "A:64g B:16": one letter from A on, in order, MiB, g for global. Kernels
- * "10:AB>C 0.5:C": milliseconds, what is read, what is written.
+ * trace_from() - Tensors "A:64g B:16l": one letter from A on, in order, MiB, g for global, l for
+ * one that dies with the last kernel. Kernels "10:AB>C 0.5:C": milliseconds, what is read, what is
+ * written.
  * plan_from() - Steps "1 evict A 64 host; 2 prefetch A 64 keep; 2 free B", a kernel each.
  */
 struct annex_trace *trace_from(const char *tensors, const char *kernels);

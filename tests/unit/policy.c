@@ -383,7 +383,41 @@ static void traces_of_g10(void)
 	}
 }
 
+/* Bytes that are not used again leave before they are freed: else the last tensor has no room. */
+static void tensors_that_die_late(void)
+{
+	struct annex_trace *t = trace_from("A:64l B:64l C:64l D:64l E:64",
+					   "900:>A 900:>B 900:>C 900:>D 900:>E");
+	unsigned int ops[ANNEX_PLAN_OPS] = {0};
+	struct annex_sim_result r;
+	struct annex_vitality *v;
+	struct annex_system sys;
+	struct annex_plan *p;
+	double bound;
+
+	round_system(&sys);
+	sys.gpu = 128 * MIB;
+	sys.host = 0;
+	CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_plan_make(policy("annex"), v, &sys, &p), 0);
+	for (size_t i = 0; i < p->n_steps; i++)
+		ops[p->steps[i].op]++;
+	CU_ASSERT(ops[ANNEX_PLAN_EVICT] >= 3);
+	CU_ASSERT_EQUAL(ops[ANNEX_PLAN_PREFETCH], 0);
+	CU_ASSERT_EQUAL(annex_simulate(&(struct annex_sim_job){t, p}, 1, &sys, NULL, &r), 0);
+	CU_ASSERT(r.iteration < 4.6 && r.in[ANNEX_TIER_SSD] == 0);
+	CU_ASSERT(r.out[ANNEX_TIER_SSD] >= 192 * MIB);
+	/* They cannot be written faster than the link is. */
+	sys.ssd_write = 20.0 * MIB;
+	CU_ASSERT_EQUAL(annex_bound(v, &sys, &bound), 0);
+	CU_ASSERT(bound >= 192 / 20.0);
+	annex_plan_free(p);
+	annex_vitality_destroy(v);
+	annex_trace_free(t);
+}
+
 UNIT_SUITE(policy, {"random small traces", random_small_traces},
 	   {"synthetic training", synthetic_training}, {"degenerate traces", degenerate_traces},
+	   {"tensors that die late", tensors_that_die_late},
 	   {"kernels larger than the GPU", kernels_larger_than_the_gpu},
 	   {"what G10's own simulator says", traces_of_g10})

@@ -10,6 +10,7 @@
 #include <annex/log.h>
 #include <annex/system.h>
 #include <annex/vitality.h>
+#include "plan/trace/ends.h"
 #include "random.h"
 #include "unit.h"
 
@@ -164,6 +165,59 @@ static void reference(void)
 		annex_trace_free(t);
 	}
 	annex_vitality_destroy(NULL);
+}
+
+/* The kernel after the last use. */
+static uint32_t unused_from(const struct annex_trace *t, uint32_t id)
+{
+	uint32_t k = t->n_kernels;
+
+	while (k && !uses(t, k - 1, id))
+		k--;
+	return k;
+}
+
+/* A local tensor that dies later than its last use has one more period, its last. */
+static void compare_ends(const struct annex_vitality *with, const struct annex_vitality *v,
+			 uint32_t id)
+{
+	const struct annex_trace *t = v->trace;
+	const struct annex_life *life = &with->life[id];
+	uint32_t from = unused_from(t, id), n = v->life[id].n_periods, to = v->life[id].death + 1;
+	bool ends = !t->tensors[id].global && from && to > from;
+	const struct annex_period *p = &with->periods[life->period];
+
+	CU_ASSERT_EQUAL_FATAL(life->n_periods, n + ends);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct annex_period *q = &v->periods[v->life[id].period + i];
+
+		CU_ASSERT(p[i].tensor == id && p[i].from == q->from && p[i].to == q->to &&
+			  p[i].ns == q->ns && p[i].wraps == q->wraps);
+		CU_ASSERT(!period_is_end(with, &p[i]));
+	}
+	if (!ends)
+		return;
+	CU_ASSERT(period_is_end(with, &p[n]));
+	CU_ASSERT(p[n].from == from && p[n].to == to && p[n].tensor == id && !p[n].wraps);
+	CU_ASSERT_EQUAL(p[n].ns, v->start[to] - v->start[from]);
+}
+
+static void ends_of_lives(void)
+{
+	uint64_t seed = random_seed("ends of lives");
+
+	for (int i = 0; i < 300; i++) {
+		struct annex_trace *t = random_trace(&seed);
+		struct annex_vitality *v, *with;
+
+		CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+		CU_ASSERT_EQUAL_FATAL(annex_vitality_with_ends(t, &with), 0);
+		for (uint32_t id = 0; id < t->n_tensors; id++)
+			compare_ends(with, v, id);
+		annex_vitality_destroy(with);
+		annex_vitality_destroy(v);
+		annex_trace_free(t);
+	}
 }
 
 /* Tensor i is used by the kernels whose digits uses[i] has; kernel k takes 10^k ns. */
@@ -379,5 +433,5 @@ static void tiers(void)
 UNIT_SUITE(vitality, {"as a reference finds it", reference},
 	   {"periods of local tensors", periods_of_locals},
 	   {"periods of global tensors wrap", periods_of_globals}, {"one kernel", one_kernel},
-	   {"known peaks of real traces", real_traces},
+	   {"ends of lives", ends_of_lives}, {"known peaks of real traces", real_traces},
 	   {"impossible systems are refused by option", systems}, {"names of tiers", tiers})

@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "core/least.h"
 #include "planner.h"
+#include "plan/trace/ends.h"
 
 static uint32_t limit(const struct annex_pass *p, uint32_t len)
 {
@@ -112,25 +113,36 @@ static double time_of(const struct annex_pass *p, uint32_t from, uint32_t len)
 			   : p->when[p->n] - p->when[from] + p->when[end - p->n];
 }
 
+static void price_return(const struct annex_pass *p, uint32_t drop, uint32_t len, uint64_t bytes,
+			 unsigned int below, struct annex_price *price)
+{
+	uint32_t reach = annex_reach(p, LINK_IN, below, (drop + len) % p->n, len - 1,
+				     (double)bytes);
+
+	/* Nothing passes in the slot of the cut itself. */
+	price->in = len > 1 ? annex_link_free(p, LINK_IN, below, (drop + 1) % p->n, len - 1) : 0;
+	price->away = len - reach;
+	price->lead = time_of(p, (drop + price->away) % p->n, reach);
+	price->takes = (double)bytes / p->rate[LINK_IN][below] * 1e9;
+	price->late = fmax((double)bytes - price->in, 0);
+}
+
 bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
 		 unsigned int below, struct annex_price *price)
 {
 	const struct epoch *e = &p->epochs[p->idle[period].epoch];
-	uint32_t len = away(p, period, drop), window = annex_around(p, e->written, drop), reach;
+	uint32_t len = away(p, period, drop), window = annex_around(p, e->written, drop);
 	struct copies c = find_copies(p, period, window, bytes);
 
 	if (!has_room(p, e, window + len + 1, &c, below) ||
 	    !room_for_sooner(p, e, hastened(p, e, window, c.soon, true)))
 		return false;
-	price->writes = e->always ? 0 : c.fresh + c.soon;
-	/* Nothing passes in the slot of the cut itself. */
-	price->in = len > 1 ? annex_link_free(p, LINK_IN, below, (drop + 1) % p->n, len - 1) : 0;
-	reach = annex_reach(p, LINK_IN, below, (drop + len) % p->n, len - 1, (double)bytes);
-	price->away = len - reach;
-	price->lead = time_of(p, (drop + price->away) % p->n, reach);
-	price->takes = (double)bytes / p->rate[LINK_IN][below] * 1e9;
-	price->out = INFINITY;
-	price->late = fmax((double)bytes - price->in, 0);
+	*price = (struct annex_price){.writes = e->always ? 0 : c.fresh + c.soon,
+				      .in = INFINITY,
+				      .out = INFINITY,
+				      .away = len};
+	if (!period_is_end(p->v, &p->v->periods[period]))
+		price_return(p, drop, len, bytes, below, price);
 	if (price->writes) {
 		price->out = annex_link_free(p, LINK_OUT, below, e->written, window);
 		price->late += fmax((double)price->writes - price->out, 0);
@@ -207,7 +219,7 @@ static void bring_back(struct annex_pass *p, uint32_t period, uint32_t drop, uin
 			.dir = LINK_IN,
 			.below = (uint8_t)below};
 
-	if (bytes && !p->err)
+	if (bytes && !p->err && !period_is_end(p->v, &p->v->periods[period]))
 		annex_new_job(p, &j);
 }
 

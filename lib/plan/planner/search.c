@@ -15,6 +15,7 @@
 #include <string.h>
 #include <annex/simulate.h>
 #include "planner.h"
+#include "plan/trace/ends.h"
 #include "plan/policy/policy.h"
 
 #define PERFECT 1.000001 /* times the ideal is as good as it gets */
@@ -24,7 +25,8 @@
 #define SETTLES 2        /* times the best, an iteration takes before memories have settled */
 
 struct search {
-	const struct annex_vitality *v;
+	const struct annex_vitality *given; /* other policies plan for it */
+	struct annex_vitality *v;           /* with the ends of lives */
 	const struct annex_system *sys;
 	struct annex_system alone; /* one GPU with its share of what GPUs share */
 	double *ns;                /* what the next pass reckons with */
@@ -153,7 +155,7 @@ static int try_other(struct search *s, const struct annex_policy *other, double 
 {
 	struct annex_plan *plan = NULL;
 	bool better;
-	int err = other->make(s->v, s->sys, &plan);
+	int err = other->make(s->given, s->sys, &plan);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -225,7 +227,7 @@ static void sign(struct annex_plan *plan)
 static int make(const struct annex_vitality *v, const struct annex_system *sys,
 		struct annex_plan **plan)
 {
-	struct search s = {.v = v, .sys = sys, .alone = share(sys)};
+	struct search s = {.given = v, .sys = sys, .alone = share(sys)};
 	uint32_t n = v->trace->n_kernels;
 	int err = -ENOMEM;
 
@@ -235,12 +237,15 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys,
 	s.best_samples = calloc(n, sizeof(*s.best_samples));
 	s.together = sys->gpus;
 	if (s.ns && s.samples && s.best_samples)
+		err = annex_vitality_with_ends(v->trace, &s.v);
+	if (!err)
 		err = search(&s);
 	/* The others may do something else, which leaves more room. */
 	if (!err && !s.best && sys->gpus > 1) {
 		s.together = 1;
 		err = search(&s);
 	}
+	annex_vitality_destroy(s.v);
 	free(s.ns);
 	free(s.samples);
 	free(s.best_samples);

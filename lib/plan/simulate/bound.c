@@ -7,12 +7,12 @@
  *  - the time of kernels a + 1 to b, which run one after the other;
  *  - what must come in. At the end of a, the GPU holds the tensors of a, and no more than its
  *    capacity. Take these and all that was used before and that kernels a + 1 to b use: of t bytes,
- * at least t - capacity are elsewhere, and by the end of b all have been on the GPU: they passed
+ *    at least t - capacity are elsewhere, and by the end of b all have been on the GPU: they passed
  *    the link. Of them, those that neither host nor CXL memory can hold came from SSDs.
  *  - what must go out. At the end of b, the GPU holds the tensors of b, and no more than its
- *    capacity. Take these and all that kernels a + 1 to b write and that will be used again: of t
- * bytes, at least t - capacity are elsewhere, and of what was written there is no copy older than
- * the window: they passed the link; those that host and CXL memory cannot hold, to SSDs.
+ *    capacity. Take these and all that kernels a + 1 to b write and that lives on: of t bytes,
+ *    at least t - capacity are elsewhere, and of what was written there is no copy older than
+ *    the window: they passed the link; those that host and CXL memory cannot hold, to SSDs.
  *
  * Windows that follow one another add up; the bound is the largest sum of windows from the end of
  * one iteration to the end of the next. It needs no more than that kernels run in order, that the
@@ -35,7 +35,7 @@ struct bound {
 	double in, out, ssd_in, ssd_out; /* bytes a second */
 	double *best;                    /* seconds until so many kernels ended, at least; n + 1 */
 	uint32_t *seen;                  /* of each tensor: the last window that counted it */
-	uint32_t *first, *last;          /* its uses: before and after them it may be nowhere */
+	uint32_t *first;                 /* its first use: before it may be nowhere */
 	uint32_t stamp;
 };
 
@@ -112,7 +112,8 @@ static void windows_out(struct bound *b, uint32_t z)
 			uint32_t i = t->uses[u].tensor;
 
 			if ((t->uses[u].how & ANNEX_USE_WRITE) &&
-			    (t->tensors[i].global || b->last[i] >= z - 1) && first_seen(b, i))
+			    (t->tensors[i].global || b->v->life[i].death >= z - 1) &&
+			    first_seen(b, i))
 				sum += bytes_of(b, i);
 		}
 		reach(b, k, z, seconds(sum - b->capacity, b->out, b->near, b->ssd_out));
@@ -139,9 +140,6 @@ static void find_uses(struct bound *b)
 	for (uint32_t k = b->n; k--;)
 		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++)
 			b->first[t->uses[u].tensor] = k;
-	for (uint32_t k = 0; k < b->n; k++)
-		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++)
-			b->last[t->uses[u].tensor] = k;
 }
 
 static void all_windows(struct bound *b)
@@ -168,8 +166,7 @@ int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, 
 	b.best = calloc((size_t)b.n + 1, sizeof(*b.best));
 	b.seen = calloc(tensors, sizeof(*b.seen));
 	b.first = calloc(tensors, sizeof(*b.first));
-	b.last = calloc(tensors, sizeof(*b.last));
-	if (b.best && b.seen && b.first && b.last) {
+	if (b.best && b.seen && b.first) {
 		find_uses(&b);
 		all_windows(&b);
 		*result = b.best[b.n];
@@ -178,6 +175,5 @@ int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, 
 	free(b.best);
 	free(b.seen);
 	free(b.first);
-	free(b.last);
 	return err;
 }

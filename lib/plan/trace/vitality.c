@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <annex/vitality.h>
 #include "core/log.h"
+#include "ends.h"
 
 /* The first and the last use of each tensor, and how many periods lie between the others. */
 static void find_lives(struct annex_vitality *v)
@@ -34,8 +35,16 @@ static bool rests_at_the_end(const struct annex_vitality *v, const struct annex_
 	return !life->used || life->birth > 0 || life->death + 1 < v->trace->n_kernels;
 }
 
+/* Whether a local tensor rests between its last use and its death. */
+static bool rests_before_death(const struct annex_vitality *v, uint32_t i)
+{
+	const struct annex_tensor *t = &v->trace->tensors[i];
+
+	return v->life[i].used && t->death != ANNEX_KERNEL_NONE && t->death > v->life[i].death;
+}
+
 /* Each tensor's periods follow those of the tensor before it. */
-static uint32_t place_periods(struct annex_vitality *v)
+static uint32_t place_periods(struct annex_vitality *v, bool ends)
 {
 	uint32_t n = 0;
 
@@ -43,6 +52,8 @@ static uint32_t place_periods(struct annex_vitality *v)
 		struct annex_life *life = &v->life[i];
 
 		if (v->trace->tensors[i].global && rests_at_the_end(v, life))
+			life->n_periods++;
+		if (ends && rests_before_death(v, i))
 			life->n_periods++;
 		life->period = n;
 		n += life->n_periods;
@@ -66,7 +77,7 @@ static void add_period(struct annex_vitality *v, uint32_t *next, uint32_t tensor
 }
 
 /* @last: the last use so far, of each tensor; @next: where its next period goes. */
-static void fill_periods(struct annex_vitality *v, uint32_t *last, uint32_t *next)
+static void fill_periods(struct annex_vitality *v, bool ends, uint32_t *last, uint32_t *next)
 {
 	const struct annex_trace *t = v->trace;
 
@@ -89,6 +100,8 @@ static void fill_periods(struct annex_vitality *v, uint32_t *last, uint32_t *nex
 		if (t->tensors[i].global && rests_at_the_end(v, life))
 			add_period(v, &next[i], i, life->used ? life->death + 1 : 0,
 				   life->used ? life->birth : 0);
+		if (ends && rests_before_death(v, i))
+			add_period(v, &next[i], i, life->death + 1, t->tensors[i].death + 1);
 	}
 }
 
@@ -142,7 +155,7 @@ static void sum_bytes(struct annex_vitality *v)
 	}
 }
 
-static int analyse(struct annex_vitality *v)
+static int analyse(struct annex_vitality *v, bool ends)
 {
 	uint32_t n = v->trace->n_tensors;
 	uint32_t *last = malloc((n + 1ull) * sizeof(*last));
@@ -152,11 +165,11 @@ static int analyse(struct annex_vitality *v)
 	if (last && next) {
 		sum_times(v);
 		find_lives(v);
-		v->n_periods = place_periods(v);
+		v->n_periods = place_periods(v, ends);
 		v->periods = malloc((v->n_periods + 1ull) * sizeof(*v->periods));
 	}
 	if (v->periods) {
-		fill_periods(v, last, next);
+		fill_periods(v, ends, last, next);
 		extend_lives(v);
 		sum_bytes(v);
 		err = 0;
@@ -166,7 +179,7 @@ static int analyse(struct annex_vitality *v)
 	return err;
 }
 
-int annex_vitality_create(const struct annex_trace *trace, struct annex_vitality **vitality)
+static int create(const struct annex_trace *trace, bool ends, struct annex_vitality **vitality)
 {
 	struct annex_vitality *v = calloc(1, sizeof(*v));
 	size_t kernels = trace->n_kernels + 1ull; /* each array has an end */
@@ -179,13 +192,23 @@ int annex_vitality_create(const struct annex_trace *trace, struct annex_vitality
 		v->live = calloc(kernels, sizeof(*v->live));
 		v->active = calloc(kernels, sizeof(*v->active));
 	}
-	if (!v || !v->life || !v->start || !v->live || !v->active || analyse(v)) {
+	if (!v || !v->life || !v->start || !v->live || !v->active || analyse(v, ends)) {
 		annex_vitality_destroy(v);
 		return annex_fail(-ENOMEM, "no memory to analyse %u kernels and %u tensors",
 				  trace->n_kernels, trace->n_tensors);
 	}
 	*vitality = v;
 	return 0;
+}
+
+int annex_vitality_create(const struct annex_trace *trace, struct annex_vitality **vitality)
+{
+	return create(trace, false, vitality);
+}
+
+int annex_vitality_with_ends(const struct annex_trace *trace, struct annex_vitality **vitality)
+{
+	return create(trace, true, vitality);
 }
 
 void annex_vitality_destroy(struct annex_vitality *vitality)

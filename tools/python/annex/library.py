@@ -30,8 +30,8 @@ class SpaceOpts(ctypes.Structure):
 
 class SpaceStats(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in (
-        "device", "host", "cxl", "stored", "in", "out", "below", "clean", "bounced", "faults",
-        "write_faults", "reclaimed", "over")]
+        "device", "kept", "host", "cxl", "stored", "in", "out", "below", "clean", "bounced",
+        "faults", "write_faults", "reclaimed", "over")]
 
 
 class ExecOpts(ctypes.Structure):

@@ -68,7 +68,7 @@ const char *annex_native_open(const char *path, PyObject *type)
 {
 	void *dll = dlopen(path, RTLD_NOW);
 	const std::pair<const char *, void *> names[] = {
-		{"annex_alloc", &lib.alloc},
+		{"annex_alloc_uninit", &lib.alloc},
 		{"annex_free", &lib.free},
 		{"annex_prefetch", &lib.prefetch},
 		{"annex_space_get_watch", &lib.get_watch},
