@@ -59,10 +59,11 @@ hdm_tests := $(filter-out hdmkexec,$(sort $(patsubst tests/qemu/guest/%.sh,%,$(w
 
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
+user_suites := exec exec_made mem mem_faults mem_share mem_threads mem_trouble
 gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
 	$(addprefix sane/tool/,$(hostile)) pytorch model tidy kernels-qemu \
 	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
-	unit client riscv install seeds rooms
+	unit unit-user client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 asan/unit asan/tool \
 	sane/tool-all thread/unit-all model-all module-all cuda-all clang guests-all \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
@@ -94,6 +95,10 @@ built/arm64:
 check/unit: built/gcc
 	$(call step,unit tests: long ones,900,$(gcc)/unit,$(gcc)/unit $(minutes) \
 		$(larger))
+# As ordinary users: nobody hears of the kernel's own touches.
+check/unit-user: built/gcc
+	$(call step,unit tests: ordinary users,600,$(gcc)/unit tests/tool/refuse.py,\
+		tests/tool/refuse.py EPERM kernel-faults device -- $(gcc)/unit $(user_suites))
 check/unit-all: built/gcc
 	$(call step,unit tests,1800,,$(gcc)/unit)
 check/seeds: built/gcc

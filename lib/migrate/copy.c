@@ -3,12 +3,33 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/least.h"
 #include "link.h"
 #include "finish.h"
 #include "frames.h"
 #include "job.h"
 
 #define DEPTH 2u /* the next one is known while one is copied */
+
+/*
+ * Memory of a CXL-SSD comes when it is touched, and the kernel's touches may not be heard of. So
+ * this thread touches it: a page, or what is @left, goes by way of a buffer.
+ */
+static ssize_t copy_page(const struct job *job, uint8_t *memory, uint64_t left, off_t at, bool in)
+{
+	uint8_t page[ANNEX_MEM_PAGE];
+	size_t bytes = least(left, sizeof(page));
+	ssize_t n;
+
+	if (in) {
+		memcpy(page, memory, bytes);
+		return pwrite(job->space->file, page, bytes, at);
+	}
+	n = pread(job->space->file, page, bytes, at);
+	if (n > 0)
+		memcpy(memory, page, (size_t)n);
+	return n;
+}
 
 static int copy_file(const struct job *job, void *p, bool in)
 {
@@ -19,6 +40,8 @@ static int copy_file(const struct job *job, void *p, bool in)
 		ssize_t n = in ? pwrite(job->space->file, memory, left, (off_t)at)
 			       : pread(job->space->file, memory, left, (off_t)at);
 
+		if (n < 0 && errno == EFAULT)
+			n = copy_page(job, memory, left, (off_t)at, in);
 		if (n <= 0 && (!n || errno != EINTR))
 			return n ? -errno : -EIO;
 		if (n > 0) {

@@ -81,13 +81,46 @@ static struct lane *page_fault(struct annex_space *s, uint32_t page, bool write_
 	return kick;
 }
 
-/* Pages that a transfer was to find there could not be had before: it faults for itself then. */
-static void let_transfers_fault(struct annex_space *s)
+/* The file has the page, maybe in swap; or it has none, and a transfer is about to fill one. */
+static bool map_alias(struct annex_space *s, struct uffdio_range page)
+{
+	struct uffdio_continue there = {.range = page};
+	struct uffdio_zeropage zero = {.range = page};
+	int err;
+
+	do
+		err = ioctl(s->transfers, UFFDIO_CONTINUE, &there);
+	while (err && errno == EAGAIN);
+	if (err && errno != EEXIST) {
+		do
+			err = ioctl(s->transfers, UFFDIO_ZEROPAGE, &zero);
+		while (err && errno == EAGAIN);
+	}
+	/* Another message of the same page may have come before. */
+	return (!err || errno == EEXIST) && !ioctl(s->transfers, UFFDIO_WAKE, &page);
+}
+
+/* A transfer touches a page that is not mapped: the kernel has taken it back since. */
+static void transfer_fault(struct annex_space *s, const struct uffd_msg *msg)
 {
 	struct uffdio_range alias = {.start = (uintptr_t)s->alias, .len = s->opts.size};
+	uint64_t at = msg->arg.pagefault.address / ANNEX_MEM_PAGE * ANNEX_MEM_PAGE;
 
+	if (map_alias(s, (struct uffdio_range){.start = at, .len = ANNEX_MEM_PAGE}))
+		return;
+	annex_log(ANNEX_LOG_WARNING, "space: transfers fault for themselves, slower: %m");
 	if (ioctl(s->transfers, UFFDIO_UNREGISTER, &alias))
 		annex_log(ANNEX_LOG_WARNING, "space: a transfer hangs: %m");
+}
+
+static void handle_transfers(struct annex_space *s)
+{
+	struct uffd_msg msgs[MSGS];
+	ssize_t got = read(s->transfers, msgs, sizeof(msgs));
+
+	for (ssize_t i = 0; i < got / (ssize_t)sizeof(*msgs); i++)
+		if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
+			transfer_fault(s, &msgs[i]);
 }
 
 static void handle_faults(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)
@@ -139,11 +172,10 @@ static void *help(void *arg)
 	struct annex_space *s = arg;
 	struct pollfd fds[] = {{.fd = s->transfers, .events = POLLIN},
 			       {.fd = s->bell, .events = POLLIN}};
-	struct uffd_msg msgs[MSGS];
 
 	while (!fds[1].revents)
-		if (poll(fds, 2, -1) > 0 && read(s->transfers, msgs, sizeof(msgs)) > 0)
-			let_transfers_fault(s);
+		if (poll(fds, 2, -1) > 0 && fds[0].revents)
+			handle_transfers(s);
 	return NULL;
 }
 

@@ -46,8 +46,10 @@ static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
 	uint32_t first = job->page;
 
 	t->resident += job->n;
-	for (uint32_t i = first; i < first + job->n; i++)
+	for (uint32_t i = first; i < first + job->n; i++) {
+		s->with_copy += (s->pages[i].flags & PAGE_BELOW) != 0;
 		s->pages[i].flags |= PAGE_DEVICE;
+	}
 	if (!job->err) {
 		s->stats.in += job->from.tier == NO_TIER ? 0 : pages_bytes(job->n);
 		if (!job->keep)
@@ -69,6 +71,7 @@ static void now_below(struct annex_space *s, const struct job *job, const uint32
 	for (uint32_t i = 0; i < job->n; i++) {
 		struct page *p = &s->pages[job->page + i];
 
+		s->with_copy += (p->flags & (PAGE_DEVICE | PAGE_BELOW)) == PAGE_DEVICE;
 		p->flags |= PAGE_BELOW;
 		p->tier = job->to.tier;
 		p->loc = job->to.page + i;

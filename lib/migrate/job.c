@@ -6,6 +6,11 @@
 #include "job.h"
 #include "page.h"
 
+/* Since Linux 5.14; not in all headers. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 void *annex_job_memory(const struct job *job, struct place side)
 {
 	struct annex_space *s = job->space;
@@ -67,13 +72,27 @@ void annex_job_hide(struct job *first)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Pages that an ioctl leaves out are faulted in. */
+/* Where nobody hears of a transfer's touches. */
+static void populate(const struct job *job)
+{
+	while (job) {
+		struct uffdio_range range = neighbours(&job);
+
+		madvise((void *)(uintptr_t)range.start, range.len, MADV_POPULATE_WRITE);
+	}
+}
+
+/* Pages that are left out are faulted in. */
 void annex_job_map(const struct job *first)
 {
 	int uffd = first->space->transfers;
 
 	if (!is_mapped(first))
 		return;
+	if (uffd < 0) {
+		populate(first);
+		return;
+	}
 	for (const struct job *job = first; job && first->to.tier == ANNEX_TIER_GPU;) {
 		struct uffdio_zeropage zero = {.range = neighbours(&job)};
 

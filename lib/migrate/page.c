@@ -11,6 +11,8 @@
 #include "page.h"
 #include "tier.h"
 
+#define BOTH (PAGE_DEVICE | PAGE_BELOW)
+
 /* Since Linux 5.18; not in all headers. */
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
@@ -151,8 +153,10 @@ void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n)
 		annex_frames_discharge(s, first, n);
 	else
 		s->device -= n;
-	for (uint32_t i = first; i < first + n; i++)
+	for (uint32_t i = first; i < first + n; i++) {
+		s->with_copy -= (s->pages[i].flags & PAGE_BELOW) != 0;
 		s->pages[i].flags &= (uint8_t) ~(PAGE_DEVICE | PAGE_SHOWN | PAGE_CLEAN);
+	}
 	tensor_of(s, first)->resident -= n;
 }
 
@@ -170,6 +174,7 @@ void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n)
 
 		if (p->flags & PAGE_BELOW)
 			annex_tier_give(s, p->tier, p->loc, 1);
+		s->with_copy -= (p->flags & BOTH) == BOTH;
 		p->flags &= (uint8_t)~PAGE_BELOW;
 	}
 }

@@ -26,13 +26,22 @@ static bool is_clean(const struct page *p)
 	return (p->flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY)) == (PAGE_DEVICE | PAGE_BELOW);
 }
 
+/* Round and round, so that a search does not look again at pages that the last one passed. */
+static uint32_t next_place(struct annex_space *s)
+{
+	s->hand = s->hand + 1 < s->n_pages ? s->hand + 1 : 0;
+	return s->hand;
+}
+
 /* Copies below of pages that are in the device tier as well give up their room, where it is of use.
  */
 static bool give_copies_up(struct annex_space *s)
 {
 	uint32_t given = 0;
 
-	for (uint32_t i = 0; i < s->n_pages && given < JOB_PAGES; i++) {
+	for (uint32_t k = 0; k < s->n_pages && s->with_copy && given < JOB_PAGES; k++) {
+		uint32_t i = next_place(s);
+
 		if (!is_clean(&s->pages[i]) || annex_tier_rests(s, s->pages[i].tier))
 			continue;
 		annex_pages_dirty(s, i, 1);
@@ -56,15 +65,13 @@ static struct tensor *oldest(struct annex_space *s)
 	return i == NO_TENSOR ? NULL : &s->tensors[i];
 }
 
-/* Of those with pages that may leave without being written; *@first is one of them. */
-static struct tensor *oldest_clean(struct annex_space *s, uint32_t *first)
+/* One with pages that may leave without being written; *@first is one of them. */
+static struct tensor *clean_one(struct annex_space *s, uint32_t *first)
 {
-	for (uint32_t i = s->used.oldest; i != NO_TENSOR; i = s->tensors[i].newer) {
-		struct tensor *t = &s->tensors[i];
-
-		for (*first = t->first; may_leave(t) && *first < t->first + t->n; ++*first)
-			if (is_clean(&s->pages[*first]))
-				return t;
+	for (uint32_t k = 0; k < s->n_pages && s->with_copy; k++) {
+		*first = next_place(s);
+		if (is_clean(&s->pages[*first]) && may_leave(tensor_of(s, *first)))
+			return tensor_of(s, *first);
 	}
 	return NULL;
 }
@@ -99,7 +106,7 @@ static uint32_t reclaim(struct annex_space *s, uint32_t want, struct job_list *s
 		if (give_copies_up(s))
 			tier = annex_tier_choose(s);
 		if (tier == NO_TIER)
-			t = oldest_clean(s, &first);
+			t = clean_one(s, &first);
 		if (!t)
 			return 0;
 	}

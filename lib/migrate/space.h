@@ -24,8 +24,9 @@
 
 #define NO_TENSOR UINT32_MAX /* in an order */
 #define SHARED_PAGES 16u     /* that small tensors are given places in together */
-#define SMALL 64u            /* bytes, to which these places are aligned */
-#define SIZES 64u            /* lists of kept tensors, by a hash of their size */
+#define SMALL 64u            /* bytes of such a place */
+#define PLACES (SHARED_PAGES * ANNEX_MEM_PAGE / SMALL)
+#define SIZES 64u /* lists of kept tensors, by a hash of their size */
 
 /* Of a page that is neither in the device tier nor below, all bytes are zero. */
 #define PAGE_DEVICE 1u  /* it is in the device tier */
@@ -67,8 +68,11 @@ struct page {
  * @older: the tensor that was used, or kept, before it, by index.
  * @newer: the tensor after it.
  * @parts: of pages that small tensors share: how many of them live.
- * @fill: bytes given out to small tensors.
+ * @fill: places given out to small tensors.
+ * @next: of those with places that are free, by index. @previous: likewise.
  * @starts: a bit for each place where a small tensor begins.
+ * @taken: a bit for each place that one has.
+ * @dirty: a place has been given back, which may not be zero.
  * @shared: small tensors share it.
  * @any: its bytes were anything when it was made.
  * @live: it has not been freed.
@@ -83,9 +87,9 @@ struct tensor {
 	uint32_t holds, writers, jobs;
 	uint32_t resident, leaving;
 	uint32_t older, newer;
-	uint32_t parts, fill;
-	uint64_t starts[SHARED_PAGES * ANNEX_MEM_PAGE / SMALL / 64];
-	bool shared, any, live, kept;
+	uint32_t parts, fill, next, previous;
+	uint64_t starts[PLACES / 64], taken[PLACES / 64];
+	bool shared, dirty, any, live, kept;
 };
 
 /**
@@ -130,13 +134,13 @@ struct order {
  * @idle: signalled when @jobs is 0.
  * @file: the memory.
  * @uffd: tells @handler of touches of @base.
- * @transfers: tells @helper of touches of @alias.
+ * @transfers: tells @helper of touches of @alias, if those by the kernel are heard of.
  * @bell: ends both threads.
  * @watch: how touches are heard of.
  * @track: writes to clean pages are seen.
  * @frames: of a GPU, one for each @frame_pages of the space.
  * @addresses: pages that are in no tensor.
- * @open: the tensor that small ones go to.
+ * @open: the first tensor with places for small ones.
  * @spare: entries of @tensors that are free.
  * @used: tensors that live, by their use.
  * @kept: those whose pages wait, by the time when they were freed. @drop: the list of which the
@@ -147,6 +151,7 @@ struct order {
  * @kept_pages: of these, pages of @kept.
  * @budget: pages that it may have.
  * @leaving: pages on their way out of it.
+ * @with_copy: pages of it that have a copy below. @hand: where the next search for one begins.
  * @waiting: jobs that wait for room.
  * @ended: jobs that ended without a link; empty when @lock is free: annex_jobs_settle().
  * @copies: links to the tiers that are memory.
@@ -174,7 +179,7 @@ struct annex_space {
 	struct order used, kept[SIZES];
 	uint32_t drop;
 	uint64_t jobs, serials;
-	uint32_t device, kept_pages, budget, leaving;
+	uint32_t device, kept_pages, budget, leaving, with_copy, hand;
 	struct job_list waiting, ended;
 	struct tier tiers[ANNEX_TIERS];
 	struct link copies[ANNEX_TIER_SSD];

@@ -7,6 +7,8 @@
 #include "page.h"
 #include "tensor.h"
 
+#define LOOKS 8u /* shared tensors, at most, that are looked at for a small one */
+
 const char *annex_tensor_name(const struct tensor *t)
 {
 	return t->shared ? "(small tensors)" : t->name ? t->name : "(no name)";
@@ -266,24 +268,106 @@ static void revive(struct annex_space *s, char *name, struct tensor *t)
 	add_to(s, &s->used, t);
 }
 
-static int create_small(struct annex_space *s, uint64_t bytes, void **ptr)
+static bool has_bit(const uint64_t *bits, uint32_t i)
 {
-	uint32_t need = ((uint32_t)bytes + SMALL - 1) / SMALL * SMALL;
-	struct tensor *t = s->open == NO_TENSOR ? NULL : &s->tensors[s->open];
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+static void flip_bit(uint64_t *bits, uint32_t i)
+{
+	bits[i / 64] ^= 1ull << i % 64;
+}
+
+/* It has places that are free. */
+static void open_shared(struct annex_space *s, struct tensor *t)
+{
+	uint32_t i = (uint32_t)(t - s->tensors);
+
+	t->next = s->open;
+	t->previous = NO_TENSOR;
+	if (s->open != NO_TENSOR)
+		s->tensors[s->open].previous = i;
+	s->open = i;
+}
+
+static void close_shared(struct annex_space *s, const struct tensor *t)
+{
+	if (t->previous == NO_TENSOR)
+		s->open = t->next;
+	else
+		s->tensors[t->previous].next = t->next;
+	if (t->next != NO_TENSOR)
+		s->tensors[t->next].previous = t->previous;
+}
+
+/* The first of @need neighbouring places that are free; PLACES: there are none. */
+static uint32_t free_places(const struct tensor *t, uint32_t need)
+{
+	uint32_t n = 0, i = 0;
+
+	while (n < need && i < PLACES)
+		n = has_bit(t->taken, i++) ? 0 : n + 1;
+	return n < need ? PLACES : i - need;
+}
+
+/* A tensor with @need neighbouring places that are free, from *@first on. */
+static int find_shared(struct annex_space *s, uint32_t need, struct tensor **out, uint32_t *first)
+{
+	uint32_t i = s->open;
 	int err;
 
-	if (!t || t->fill + need > pages_bytes(t->n)) {
-		err = create(s, NULL, SHARED_PAGES, &t);
-		if (err)
-			return err;
-		t->shared = true;
-		s->open = (uint32_t)(t - s->tensors);
+	for (unsigned int looks = 0; i != NO_TENSOR && looks < LOOKS; looks++) {
+		*out = &s->tensors[i];
+		*first = free_places(*out, need);
+		if (*first < PLACES)
+			return 0;
+		i = (*out)->next;
 	}
-	*ptr = s->base + pages_bytes(t->first) + t->fill;
-	t->starts[t->fill / SMALL / 64] |= 1ull << t->fill / SMALL % 64;
+	err = create(s, NULL, SHARED_PAGES, out);
+	if (err)
+		return err;
+	(*out)->shared = true;
+	open_shared(s, *out);
+	*first = 0;
+	return 0;
+}
+
+/* *@dirty: its bytes must become zeroes. A GPU's memory is not ours to write: there, places are
+ * given out once. */
+static int create_small(struct annex_space *s, uint64_t bytes, void **ptr, bool *dirty)
+{
+	uint32_t need = ((uint32_t)bytes + SMALL - 1) / SMALL, first;
+	struct tensor *t;
+	int err = find_shared(s, need, &t, &first);
+
+	if (err)
+		return err;
+	*ptr = s->base + pages_bytes(t->first) + first * SMALL;
+	*dirty = t->dirty;
+	flip_bit(t->starts, first);
+	for (uint32_t i = first; i < first + need; i++)
+		flip_bit(t->taken, i);
 	t->fill += need;
 	t->parts++;
+	if (t->fill == PLACES)
+		close_shared(s, t);
 	return 0;
+}
+
+/* A small tensor gives its places back. */
+static void free_small(struct annex_space *s, struct tensor *t, uint32_t first)
+{
+	uint32_t i = first;
+
+	if (s->frames)
+		return;
+	if (t->fill == PLACES)
+		open_shared(s, t);
+	t->dirty = true;
+	do {
+		flip_bit(t->taken, i++);
+		t->fill--;
+	} while (i < PLACES && has_bit(t->taken, i) && !has_bit(t->starts, i));
 }
 
 /* @name becomes the tensor's. */
@@ -310,7 +394,7 @@ static int create_whole(struct annex_space *s, char *name, uint64_t bytes, bool 
 
 static int allocate(struct annex_space *s, const char *name, uint64_t bytes, bool any, void **ptr)
 {
-	bool small = bytes < ANNEX_MEM_PAGE;
+	bool small = bytes < ANNEX_MEM_PAGE, dirty = false;
 	char *copy = NULL;
 	void *p = NULL;
 	int err;
@@ -325,12 +409,14 @@ static int allocate(struct annex_space *s, const char *name, uint64_t bytes, boo
 			return annex_fail(-ENOMEM, "space: no memory for the name of a tensor");
 	}
 	pthread_mutex_lock(&s->lock);
-	err = small ? create_small(s, bytes, &p) : create_whole(s, copy, bytes, any, &p);
+	err = small ? create_small(s, bytes, &p, &dirty) : create_whole(s, copy, bytes, any, &p);
 	pthread_mutex_unlock(&s->lock);
 	if (err)
 		free(copy);
 	else
 		*ptr = p;
+	if (!err && dirty && !any)
+		memset(p, 0, bytes);
 	return err;
 }
 
@@ -365,14 +451,13 @@ void annex_tensor_rest(struct annex_space *s, struct tensor *t)
 static bool begins(struct annex_space *s, struct tensor *t, const void *ptr)
 {
 	uint64_t at = (uintptr_t)ptr - (uintptr_t)s->base - pages_bytes(t->first);
-	uint64_t *word = &t->starts[at / SMALL / 64 % (sizeof(t->starts) / sizeof(*t->starts))];
-	uint64_t bit = 1ull << at / SMALL % 64;
 
 	if (!t->shared)
 		return !at;
-	if (at % SMALL || !(*word & bit))
+	if (at % SMALL || !has_bit(t->starts, (uint32_t)(at / SMALL)))
 		return false;
-	*word &= ~bit;
+	flip_bit(t->starts, (uint32_t)(at / SMALL));
+	free_small(s, t, (uint32_t)(at / SMALL));
 	return true;
 }
 
@@ -386,8 +471,8 @@ struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *sh
 	*shares = t->shared && --t->parts;
 	if (*shares)
 		return t;
-	if (s->open == (uint32_t)(t - s->tensors))
-		s->open = NO_TENSOR;
+	if (t->shared && t->fill < PLACES)
+		close_shared(s, t);
 	t->live = false;
 	take_from(s, &s->used, t);
 	t->kept = keep(s, t);

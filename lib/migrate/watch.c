@@ -66,6 +66,9 @@ static int watch_all(struct annex_space *s)
 	if (s->uffd < 0)
 		return s->uffd;
 	s->user_only = s->watch == ANNEX_WATCH_USER;
+	/* Transfers are the kernel's touches: it would fail those of pages that it takes back. */
+	if (s->user_only)
+		return 0;
 	/* For annex_job_map(). Without, one touch would map neighbours, too. */
 	s->transfers = watch_mapping(s, s->alias, absent);
 	return s->transfers < 0 ? s->transfers : 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include "mem_rig.h"
+#include "migrate/space.h"
 #include "random.h"
 #include "unit.h"
 
@@ -18,8 +19,21 @@ void mem_rig_open(struct mem_rig *r, const char *uri, struct annex_space_opts op
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r->space), 0);
 }
 
+/* What is counted as it goes is what there is. */
+static void check_counts(struct annex_space *s)
+{
+	uint32_t with_copy = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->n_pages; i++)
+		with_copy += (s->pages[i].flags & PAGE_DEVICE) && (s->pages[i].flags & PAGE_BELOW);
+	CU_ASSERT_EQUAL(s->with_copy, with_copy);
+	pthread_mutex_unlock(&s->lock);
+}
+
 void mem_rig_close(struct mem_rig *r)
 {
+	check_counts(r->space);
 	annex_space_destroy(r->space);
 	CU_ASSERT_EQUAL(annex_store_close(r->stores[0]), 0);
 	CU_ASSERT_EQUAL(annex_store_close(r->stores[1]), 0);

@@ -5,12 +5,18 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <annex/detail/atomic.h>
 #include "hdm_rig.h"
+#include "emu_host.h"
 #include "mem_rig.h"
+#include "migrate/space.h"
 #include "migrate/store.h"
 #include "nvme/dev.h"
 #include "random.h"
@@ -209,5 +215,67 @@ static void beside_a_twin(void)
 	hdm_rig_close(&range);
 }
 
+static uint32_t unmapping_ends;
+
+static void *unmap(void *arg)
+{
+	struct mem_rig *r = arg;
+
+	/* Relaxed: only the end is told. */
+	while (!annex_atomic_load(&unmapping_ends, ANNEX_RELAXED))
+		madvise(r->space->alias, r->space->opts.size, MADV_DONTNEED);
+	return NULL;
+}
+
+/* The kernel takes mappings of pages back that a transfer is about to use, as when it swaps. */
+static void move_unmapped(struct mem_rig *r)
+{
+	uint64_t state = random_seed("unmapped meanwhile");
+	uint8_t *p = mem_alloc(r, "p", MIB), *plain = malloc(MIB);
+	struct annex_space *s = r->space;
+	pthread_t thread;
+
+	random_fill(&state, plain, MIB);
+	memcpy(p, plain, MIB);
+	unmapping_ends = 0;
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, unmap, r), 0);
+	for (unsigned int i = 0; i < 200; i++) {
+		mem_evict(r, p, MIB, ANNEX_TIER_SSD);
+		mem_fetch(r, p, MIB);
+		p[i * 4096] = plain[i * 4096] = (uint8_t)i;
+	}
+	annex_atomic_store(&unmapping_ends, 1u, ANNEX_RELAXED);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(memcmp(p, plain, MIB), 0);
+	/* Later transfers are prepared as the first one was. */
+	if (s->transfers >= 0) {
+		struct uffdio_zeropage zero = {
+			.range = {.start = (uintptr_t)s->alias + s->opts.size - 4096, .len = 4096}};
+
+		CU_ASSERT_EQUAL(ioctl(s->transfers, UFFDIO_ZEROPAGE, &zero), 0);
+	}
+	free(plain);
+	mem_rig_close(r);
+}
+
+/* Of a file it is the kernel that moves them. */
+static void unmapped_meanwhile(void)
+{
+	struct annex_space_opts opts = {.device = 4 * MIB, .n_stores = 1};
+	char path[HOST_PATH], uri[HOST_PATH + 32];
+	struct mem_rig r = {0};
+
+	mem_rig_open(&r, "mem:8M", opts);
+	move_unmapped(&r);
+	memset(&r, 0, sizeof(r));
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=8M", path);
+	CU_ASSERT_EQUAL_FATAL(annex_store_open(uri, NULL, &r.stores[0]), 0);
+	opts.stores = r.stores;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
+	move_unmapped(&r);
+	unlink(path);
+}
+
 UNIT_SUITE(mem_threads, {"many touch it", many_touch_it}, {"through buffers", through_buffers},
-	   {"beside a twin", beside_a_twin})
+	   {"beside a twin", beside_a_twin}, {"unmapped meanwhile", unmapped_meanwhile})
