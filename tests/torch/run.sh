@@ -58,6 +58,8 @@ if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 		claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 			"$python" "$here/$part.py" "$tools" "$annex"
 	done
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" "$python" "$here/pages.py" \
+		"$tools" "$annex" "$here"/../../docs/{train-larger,without-root,cannot}.md
 else
 	skip "annex.offload(device_memory=...): $reason"
 fi

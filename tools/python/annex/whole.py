@@ -219,8 +219,9 @@ class Whole(Offload):
         Of several kinds of iterations each has a plan: here is the last one's. @policy, @kernels,
         @steps; @in_bytes, @out_bytes: moved in an iteration; @simulated_s: seconds of an iteration
         by the simulator, @stalled_s of them waiting; @bound_s: that no plan is below; @ideal_s:
-        with memory for everything; @measured_s: the median of the last iterations (None: there is none
-        yet), and the ratios @of_simulated and @of_bound; @machine: options for annex plan show.
+        with memory for everything; @measured_s: the median of the last iterations (None: there is
+        none yet), and the ratios @of_simulated and @of_bound; @machine: options for annex plan
+        show.
         """
         self.inside("plan")
         found = plans.in_use(self.library, self.planner)
