@@ -301,6 +301,32 @@ def check_errors():
             refused(f"storage that cannot {how}", errno.EIO, "use another", lambda: fill(how))
 
 
+def check_ends():
+    """Ctrl-C while a block begins, and while it ends: it comes when all is in its place."""
+    x = torch.full((100000,), 3.0)
+    known, before = annex.whole.known, signal.getsignal(signal.SIGINT)
+
+    def disturbed():
+        for _ in range(2):
+            signal.raise_signal(signal.SIGINT)
+        return known()
+
+    for words, entered in (("begins", False), ("ends", True)):
+        annex.whole.known, came, inside = known if entered else disturbed, False, False
+        it = whole()
+        try:
+            with it:
+                inside, annex.whole.known = True, disturbed
+                y = x + 1
+        except KeyboardInterrupt:
+            came = True
+        annex.whole.known = known
+        claim(f"Ctrl-C while a block {words} comes at its end", came and inside == entered)
+        claim(f"and all is freed: {it.is_open()}", closed(it) and bool((x == 3).all()))
+        claim("and signals are as before", signal.getsignal(signal.SIGINT) is before)
+    claim("a tensor of the block", bool((y == 4).all()))
+
+
 def interrupted(seed, work, it):
     """Ctrl-C after a random time. Return: whether it came."""
     delay = torch.rand(1, generator=torch.Generator().manual_seed(seed)).item() * 0.06
@@ -406,6 +432,7 @@ def main():
     check_full()
     check_no_plan()
     check_errors()
+    check_ends()
     check_interrupt()
     check_structures()
     check_words()
