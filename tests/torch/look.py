@@ -6,15 +6,18 @@ ANNEX is the tool; ANNEX_LIBRARY says which library.
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import math
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import warnings
@@ -196,9 +199,11 @@ def check_endless():
     claim("numbers of an endless iteration", bool((x == 1).all()))
 
 
-def in_terminal(program, *, terminal):
+def in_terminal(program, *, terminal, columns=100):
     """What a program writes to stderr."""
     read, write = pty.openpty() if terminal else os.pipe()
+    if terminal:
+        fcntl.ioctl(write, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     child = subprocess.Popen([sys.executable, "-c", program, TOOLS], stderr=write)
     os.close(write)
     text = b""
@@ -237,6 +242,9 @@ def check_progress():
         claim(f"progress, {words}: {text!r}", code == 0 and bool(lines) == expected)
         claim(f"progress, {words}: nothing else, and nothing is left: {text!r}",
               re.sub(r"\r\033\[Kannex: [^\r\n]*", "", text) == ("\r\033[K" if expected else ""))
+    _, text = in_terminal(program % None, terminal=True, columns=40)
+    lines = re.findall("annex: [^\r]*", text)
+    claim(f"progress in a narrow terminal: {text!r}", {len(line) for line in lines} == {39})
     refused("progress without iterations", errno.EINVAL, "device_memory",
             lambda: annex.offload(budget="1M", storage="mem:64M", progress=True))
 
@@ -344,7 +352,7 @@ def interrupted(seed, work, it):
     return False
 
 
-def check_interrupts(rounds=50):
+def check_interrupts(rounds=30):
     """Ctrl-C at any moment, in a child. Each tensor has been added to as a whole, or not."""
     constants = [torch.full((40000,), float(i)) for i in range(20)]
     counts = [torch.zeros(40000) for _ in range(20)]

@@ -70,7 +70,7 @@ def bound(library, trace, system):
 def machine(system):
     """Options that tell annex plan and annex simulate of the system."""
     given = [(option, getattr(system, member) / unit) for option, member, unit in OPTIONS]
-    return " ".join([f"--{option} {value:.3f}" for option, value in given] +
+    return " ".join([f"--{option} {value:.3f}".rstrip("0").rstrip(".") for option, value in given] +
                     [f"--{flag}" for flag in FLAGS if getattr(system, flag)])
 
 
