@@ -139,7 +139,8 @@ check/fs-suites: built/gcc
 	$(call step,file system: suites,3600,,tests/fs/suites.sh $(gcc)/annex)
 check/pytorch: built/gcc
 	$(call step,pytorch,1200,$(gcc)/libannex.so $(gcc)/tools/*.o $(gcc)/tools/trace \
-		tools/python tests/torch include,\
+		$(gcc)/tools/plan tools/python tests/torch include docs/train-larger.md \
+		docs/without-root.md docs/cannot.md,\
 		env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
 check/pytorch-10000: built/gcc
 	$(call step,pytorch: 10$(comma)000 programs,7200,,env ANNEX_LIBRARY=$(gcc)/libannex.so \

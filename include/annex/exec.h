@@ -157,12 +157,14 @@ int annex_exec_after(struct annex_exec *e);
  * @plans: plans made since the beginning.
  * @plan_err: why the plan that was tried last could not be made, or 0. It is tried again with other
  *	iterations, or another budget.
+ * @planning: a plan is being made.
  */
 struct annex_exec_stats {
 	uint64_t ns, stall_ns;
 	bool planned, strayed;
 	uint64_t iterations, plans;
 	int plan_err;
+	bool planning;
 };
 
 /**
@@ -185,6 +187,16 @@ void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *o
 const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
 					 const struct annex_trace **trace,
 					 const struct annex_system **sys);
+
+/**
+ * annex_exec_trace() - A trace of the last finished iteration, with or without a plan.
+ * @e: the planner.
+ * @trace: the trace, to be given back with annex_trace_free().
+ *
+ * Return: 0; -ENODATA (no iteration has ended, or it had no kernel); -ENOMEM; as
+ * annex_trace_finish().
+ */
+int annex_exec_trace(const struct annex_exec *e, struct annex_trace **trace);
 
 #ifdef __cplusplus
 }

@@ -417,7 +417,7 @@ static void finish(struct annex_exec *e)
 
 int annex_exec_end(struct annex_exec *e)
 {
-	bool seen, lacks;
+	bool seen, anew;
 	int err;
 
 	if (!e->iterates)
@@ -432,19 +432,23 @@ int annex_exec_end(struct annex_exec *e)
 	clock_kernel(e, annex_now());
 	annex_uses_see_stay(e);
 	finish(e);
-	lacks = lacks_plan(e);
+	anew = !err && lacks_plan(e);
 	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->now));
 	seen = annex_kinds_see(&e->kinds, &e->now);
 	e->iterates = false;
 	e->stats.iterations++;
-	if (seen && lacks && !err)
+	anew = anew && seen;
+	if (anew)
 		err = plan_anew(e);
+	/* The plan's thread has the record of its iteration. */
+	e->last = !anew ? &e->kinds.logs[0] : e->next ? &e->next->log : NULL;
 	return err;
 }
 
 void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *out)
 {
 	*out = e->stats;
+	out->planning = e->next;
 }
 
 const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
@@ -456,4 +460,11 @@ const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
 	*trace = e->plan->trace;
 	*sys = &e->plan->sys;
 	return e->plan->plan;
+}
+
+int annex_exec_trace(const struct annex_exec *e, struct annex_trace **trace)
+{
+	if (!e->last || !e->last->n_kernels)
+		return annex_fail(-ENODATA, "exec: no iteration with a kernel has ended");
+	return annex_log_trace(e->last, trace);
 }

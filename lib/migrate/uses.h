@@ -25,6 +25,7 @@ struct held_use {
 /**
  * struct annex_exec - @now: the iteration under way; @kinds: those before, and their plans.
  * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
+ * @last: the record of the last iteration, in one of these; NULL: none.
  * @held: tensors of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: of the waits of the present call.
@@ -40,6 +41,7 @@ struct annex_exec {
 	struct iteration_log now;
 	struct kinds kinds;
 	struct planning *plan, *next;
+	const struct iteration_log *last;
 	size_t step;
 	struct held_use *held;
 	uint32_t n_held, held_room;

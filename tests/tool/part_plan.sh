@@ -24,6 +24,21 @@ holds "both forms say the same" cmp chain.plan.shown chain.bin.shown
 claim "show from standard input" sh -c "'$annex' plan show - <chain.bin"
 holds "the policy is told" grep -q "policy *annex" out
 claim "show lists steps" "$annex" plan show chain.plan --kernel 0
+claim "show how fast it runs" "$annex" plan show chain.plan --trace chain.json "${machine[@]}" \
+	--json
+value "as predicted" iteration_s "$predicted"
+below "no faster than the bound" "$(number bound_s)" "$predicted"
+holds "its biggest tensors" test "$(grep -c '"first_used_by"' out)" -eq 10
+holds "and what moves when: all that comes" awk -F '[:,]' '
+	/"in_bytes"/ { if (!all) all = $2; else sum += $2 }
+	END { exit !(all > 0 && sum == all) }' out
+claim "on a slow SSD" "$annex" plan show chain.plan --trace chain.json "${machine[@]}" \
+	--ssd-read 20M --ssd-write 20M --json
+below "it takes longer" "$predicted" "$(number iteration_s)"
+refused "a machine without a trace" "--trace" "$annex" plan show chain.plan --ssds 2
+claim "for people" "$annex" plan show chain.plan --trace chain.json
+holds "with a table of tensors" grep "^ *tensor .*first used by$" out
+holds "and one of times" grep "^ *start .*GPU memory" out
 claim "simulate a plan" "$annex" simulate chain.json --plan chain.bin "${machine[@]}" --json
 value "it takes as long as predicted" iteration_s "$predicted"
 claim "plan over a plan when told to" "$annex" plan chain.json "${machine[@]}" -o chain.plan \

@@ -573,7 +573,8 @@ def check_damage():
 
 def check_structures(include, scratch):
     """Python's idea of the structures is the header's."""
-    source = "#include <stddef.h>\n#include <stdio.h>\n#include <annex/exec.h>\nint main(void)\n{\n"
+    source = "#include <stddef.h>\n#include <stdio.h>\n#include <annex/exec.h>\n" \
+        "#include <annex/simulate.h>\nint main(void)\n{\n"
     expected = []
     for name, structure in library.STRUCTURES.items():
         source += f'printf("%zu\\n", sizeof(struct {name}));\n'
@@ -581,8 +582,8 @@ def check_structures(include, scratch):
         for field, _ in structure._fields_:
             source += f'printf("%zu\\n", offsetof(struct {name}, {field}));\n'
             expected.append(getattr(structure, field).offset)
-    source += 'printf("%d\\n", ANNEX_TIER_SSD);\n}\n'
-    expected.append(library.SSD)
+    source += 'printf("%d\\n%d\\n", ANNEX_TIER_SSD, ANNEX_TIERS);\n}\n'
+    expected += [library.SSD, library.TIERS]
     program = os.path.join(scratch, "program")
     subprocess.run([os.environ.get("CC", "cc"), "-x", "c", "-I", include, "-o", program, "-"],
                    input=source.encode(), check=True)

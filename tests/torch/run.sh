@@ -54,8 +54,12 @@ claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/fuzz.py" "$tools" --programs 200
 if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/whole.py" "$tools" --check); then
-	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
-		"$python" "$here/whole.py" "$tools"
+	for part in whole look; do
+		claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+			"$python" "$here/$part.py" "$tools" "$annex"
+	done
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" "$python" "$here/pages.py" \
+		"$tools" "$annex" "$here"/../../docs/{train-larger,without-root,cannot}.md
 else
 	skip "annex.offload(device_memory=...): $reason"
 fi

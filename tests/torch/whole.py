@@ -24,6 +24,7 @@ import torch  # noqa: E402
 import annex  # noqa: E402
 import claims  # noqa: E402
 from annex import library, native  # noqa: E402
+from annex.whole import hear  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
 from models import convnet, mlp, numbers, transformer  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
@@ -438,7 +439,7 @@ def check_allocator():
 
 def main():
     try:
-        native.Native.load(library.Library())
+        native.Native.load(library.Library(), hear)
     except native.Unavailable as reason:
         print(reason)
         return 1
@@ -462,4 +463,5 @@ def main():
     return summary()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -208,6 +208,21 @@ static bool is_own(const struct annex_exec *exec)
 	       r.gpu_peak <= sys->gpu;
 }
 
+/* Kernels of the last iteration, by its trace; 0: there is none. */
+static uint32_t traced(const struct annex_exec *exec)
+{
+	struct annex_trace *trace;
+	uint32_t n = 0;
+	int err = annex_exec_trace(exec, &trace);
+
+	CU_ASSERT(!err || err == -ENODATA);
+	if (!err) {
+		n = trace->n_kernels;
+		annex_trace_free(trace);
+	}
+	return n;
+}
+
 static void run_policy(const char *policy, const struct annex_frames *frames, uint64_t *state)
 {
 	struct annex_space_opts opts = {
@@ -217,13 +232,15 @@ static void run_policy(const char *policy, const struct annex_frames *frames, ui
 	struct annex_store *store;
 	struct annex_space *space;
 	struct net net, plain;
-	bool planned = false, strayed = false, by_own = false;
+	bool planned = false, strayed = false, by_own = false, planning = false;
+	uint32_t kernels = 0;
 
 	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:32M", NULL, &store), 0);
 	opts.stores = &store;
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
 	open_net(&net, space, policy);
 	open_net(&plain, NULL, NULL);
+	CU_ASSERT_EQUAL(traced(net.exec), 0);
 	for (unsigned int i = 0; i < ITERATIONS; i++) {
 		uint64_t input = random_next(state);
 		unsigned int layers = i == ITERATIONS * 3 / 4 ? LAYERS / 2 : LAYERS;
@@ -233,12 +250,16 @@ static void run_policy(const char *policy, const struct annex_frames *frames, ui
 		annex_exec_get_stats(net.exec, &st);
 		planned |= st.planned;
 		strayed |= st.strayed;
+		planning |= st.planning;
+		kernels = i ? kernels : traced(net.exec);
+		CU_ASSERT((traced(net.exec) == kernels) == (layers == LAYERS));
 		by_own |= !policy && is_own(net.exec);
 		CU_ASSERT_EQUAL(st.iterations, i + 1);
 		CU_ASSERT(st.stall_ns <= st.ns);
 	}
 	CU_ASSERT(equal(&net, &plain));
 	CU_ASSERT_EQUAL(planned, !policy || strcmp(policy, "none"));
+	CU_ASSERT_EQUAL(planning, planned);
 	CU_ASSERT_EQUAL(by_own, !policy);
 	/* What is only read needs no second copy; without frames, since Linux 6.4. */
 	annex_space_get_stats(space, &moved);

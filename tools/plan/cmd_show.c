@@ -13,8 +13,10 @@
 #include "../out.h"
 #include "../trace/read.h"
 #include "report.h"
+#include "view.h"
 
 struct show_opts {
+	struct machine machine;
 	const char *plan, *trace;
 	uint32_t first, last;
 	bool list, json;
@@ -42,24 +44,6 @@ static int parse_kernels(void *opts, const char *opt, char *arg)
 		err = cli_u32(opt, dots + 2, o->first, ANNEX_TRACE_MAX_KERNELS, &o->last);
 	o->list = true;
 	return err;
-}
-
-/* Whether the plan is one for the trace, on the machine that it was made for. */
-static int check_trace(const struct annex_plan *plan, const struct show_opts *o,
-		       struct annex_trace **trace)
-{
-	struct annex_system sys;
-	int err = trace_read(o->trace, trace);
-
-	if (err)
-		return err;
-	annex_system_init(&sys);
-	sys.gpu = plan->gpu;
-	sys.host = plan->host;
-	sys.cxl = plan->cxl;
-	sys.ssds = ANNEX_MAX_SSDS;
-	err = annex_plan_check(plan, *trace, &sys);
-	return err ? err_lib(err, "%s", o->plan) : 0;
 }
 
 /* A kernel beyond the last has no steps before it; "before" the end there are some. */
@@ -149,30 +133,22 @@ static json_t *step_json(const struct annex_plan_step *s)
 	return one;
 }
 
-static void print_text(const char *text)
-{
-	/* A name from a hostile file shall not write to the terminal what it likes. */
-	for (; text && *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
-}
-
 static void print_step(size_t i, const struct annex_plan_step *s, const struct annex_trace *t)
 {
+	char name[200];
+
 	printf("%8zu %8u %12.6f s  %-8s %8u %14llu bytes", i, s->kernel, (double)s->ns * 1e-9,
 	       ops[s->op], s->tensor, (ull)s->bytes);
 	if (s->tier)
 		printf(" to %s", annex_tier_name(s->tier));
 	if (s->keep)
 		printf(", the copy is kept");
-	if (t && s->kernel < t->n_kernels && t->kernels[s->kernel].name) {
-		printf("  before ");
-		print_text(t->kernels[s->kernel].name);
-	}
+	if (t && s->kernel < t->n_kernels && t->kernels[s->kernel].name)
+		printf("  before %s", view_clean(t->kernels[s->kernel].name, name, sizeof(name)));
 	putchar('\n');
 }
 
-static int report(const struct show_opts *o, const struct annex_plan *plan,
-		  const struct annex_trace *trace)
+static int report(const struct show_opts *o, const struct annex_plan *plan, const struct view *view)
 {
 	json_t *steps = json_array();
 	struct out out;
@@ -182,8 +158,8 @@ static int report(const struct show_opts *o, const struct annex_plan *plan,
 	report_header(plan, &out);
 	report_ops(plan, &out);
 	report_tiers(plan, &out);
-	if (trace)
-		out_bool(&out, "checked", "fits its trace", true);
+	if (o->trace)
+		view_report(view, &out);
 	for (size_t i = 0; i < plan->n_steps && o->list && o->json; i++)
 		if (plan->steps[i].kernel >= o->first && plan->steps[i].kernel <= o->last)
 			json_array_append_new(steps, step_json(&plan->steps[i]));
@@ -194,22 +170,29 @@ static int report(const struct show_opts *o, const struct annex_plan *plan,
 	err = out_end(&out);
 	if (err || o->json)
 		return err;
+	if (o->trace)
+		view_print(view);
+	if (o->trace && o->list)
+		putchar('\n');
 	for (size_t i = 0; i < plan->n_steps && o->list; i++)
 		if (plan->steps[i].kernel >= o->first && plan->steps[i].kernel <= o->last)
-			print_step(i, &plan->steps[i], trace);
+			print_step(i, &plan->steps[i], view->work.traces[0]);
 	return report_printed();
 }
 
 static const struct cli_option options[] = {
 	{"trace", 0, "FILE", 0, OPT_TEXT(struct show_opts, trace),
-	 "Check that the plan is one for this trace, and name kernels"},
+	 "The trace that it is for: how fast it runs, its biggest tensors, and what moves when"},
 	{"kernel", 0, "N..M", 0, OPT_CALL(parse_kernels), "List the steps before these kernels"},
+	CLI_TABLE(struct show_opts, machine, machine_options),
 	CLI_JSON(struct show_opts, json),
 	{0}};
 
-static const char doc[] = "Tell what is in a plan, JSON or binary; - is standard input."
+static const char doc[] = "Tell what is in a plan, JSON or binary; - is standard input. With its "
+			  "trace, also how fast it runs on a machine, with the plan's memories."
 			  "\vExamples:\n"
 			  "  annex plan show bert.plan\n"
+			  "  annex plan show bert.plan --trace bert.json --ssd-read 6.4G\n"
 			  "  annex plan show bert.plan --trace bert.json --kernel 100..120";
 
 int plan_show(int argc, char **argv)
@@ -220,21 +203,25 @@ int plan_show(int argc, char **argv)
 					     CLI_ARG(struct show_opts, plan),
 					     .none = "which plan? Give its file",
 					     .many = "too many arguments: \"%s\""};
-	struct annex_trace *trace = NULL;
+	struct view view = {.plan = NULL};
 	struct annex_plan *plan = NULL;
 	struct show_opts o = {.plan = NULL};
-	int err = cli_parse(&line, argc, argv, &o);
+	int err;
 
+	annex_system_init(&o.machine.sys);
+	err = cli_parse(&line, argc, argv, &o);
+	if (!err && o.machine.given && !o.trace)
+		err = err_set(-EINVAL, "options of the machine are for a plan with its --trace");
 	if (err)
 		return err;
 	err = plan_read(o.plan, &plan);
 	if (!err)
 		err = check_kernels(plan, &o);
 	if (!err && o.trace)
-		err = check_trace(plan, &o, &trace);
+		err = view_open(&view, plan, o.plan, o.trace, &o.machine);
 	if (!err)
-		err = report(&o, plan, trace);
-	annex_trace_free(trace);
+		err = report(&o, plan, &view);
+	view_close(&view);
 	annex_plan_free(plan);
 	return err;
 }

@@ -22,10 +22,9 @@ static int fits(const struct annex_trace *t, uint64_t capacity)
 		for (uint32_t i = t->kernels[k].first; i < t->kernels[k + 1].first; i++)
 			bytes += t->tensors[t->uses[i].tensor].bytes;
 		if (bytes > capacity)
-			return annex_fail(-ENOSPC,
-					  "%s uses %.2f GiB by itself; the GPU has %.2f GiB",
+			return annex_fail(-ENOSPC, "%s uses %llu bytes by itself; the GPU has %llu",
 					  kernel_label(label, k, t->kernels[k].name),
-					  (double)bytes / 0x1p30, (double)capacity / 0x1p30);
+					  (unsigned long long)bytes, (unsigned long long)capacity);
 	}
 	return 0;
 }

@@ -6,16 +6,20 @@
 #define ANNEX_ALLOCATOR_HPP
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/Allocator.h>
+#include "libannex.hpp"
+#include "progress.hpp"
 
 extern "C" {
 typedef struct _object PyObject;
@@ -41,33 +45,6 @@ struct PyTorchError : public std::exception {
 namespace
 {
 
-constexpr int WATCH_USER = 3;           /* ANNEX_WATCH_USER */
-constexpr uint32_t READ = 1, WRITE = 2; /* ANNEX_USE_* */
-
-struct Use { /* struct annex_exec_use */
-	const void *ptr;
-	uint32_t how;
-};
-
-/* Functions of libannex (annex/mem.h, annex/exec.h). */
-struct Library {
-	int (*alloc)(void *, const char *, uint64_t, void **);
-	int (*free)(void *, void *);
-	int (*prefetch)(void *, const void *, uint64_t, uint64_t, void **);
-	void (*get_watch)(const void *, int *, bool *);
-	int (*move_wait)(void *, uint32_t);
-	void (*move_forget)(void *);
-	void (*space_destroy)(void *);
-	int (*store_close)(void *);
-	void (*exec_destroy)(void *);
-	int (*exec_begin)(void *);
-	int (*exec_end)(void *);
-	int (*exec_before)(void *, const char *, const Use *, unsigned int);
-	int (*exec_made)(void *, const void *);
-	int (*exec_after)(void *);
-	const char *(*last_error)();
-} lib;
-
 /* One block of annex.offload, with its space. */
 struct Block {
 	void *space, *exec;
@@ -80,6 +57,8 @@ struct Block {
 	bool owned = true;      /* Python knows it */
 	std::atomic<bool> open{true};
 	std::atomic<uint64_t> refused{0}; /* bytes that there were no addresses for */
+	int plan_err = 0;                 /* why there is no plan, if that is told */
+	Progress progress;
 };
 
 /* A tensor in a space. @block: NULL: it is with the parent of this process, which was forked. */
@@ -94,10 +73,13 @@ std::unordered_map<void *, Place> &tensors = *new std::unordered_map<void *, Pla
 std::atomic<Block *> active{nullptr};
 std::atomic<c10::Allocator *> previous{nullptr};
 PyObject *error_type;
+/* Py_AddPendingCall(), and a function for it that tells warnings, in Python's main thread. */
+int (*add_pending)(int (*)(void *), void *);
+int (*hear)(void *);
 
 struct Failure : public torch::PyTorchError {
-	explicit Failure(int err)
-	    : torch::PyTorchError(std::to_string(-err) + " " + lib.last_error())
+	explicit Failure(int err, const std::string &words = lib.last_error())
+	    : torch::PyTorchError(std::to_string(-err) + " " + words)
 	{
 	}
 	PyObject *python_type() override
@@ -121,15 +103,16 @@ thread_local Kernel *current;
 struct Kernel {
 	Block *block;
 	const Operator *op;
+	std::vector<Use> uses;
 	bool begun = false;
 
-	void begin(const std::vector<Use> &uses)
+	void begin()
 	{
 		int err = lib.exec_before(block->exec, op->text.c_str(), uses.data(),
 					  static_cast<unsigned int>(uses.size()));
 
 		if (err)
-			throw Failure(err);
+			fail(err);
 		begun = true;
 	}
 
@@ -137,10 +120,48 @@ struct Kernel {
 	void made(void *ptr)
 	{
 		if (!begun)
-			begin({});
+			begin();
+		uses.push_back({ptr, WRITE});
 		int err = lib.exec_made(block->exec, ptr);
 		if (err)
-			throw Failure(err);
+			fail(err);
+	}
+
+      private:
+	/* Bytes of its tensors that live. */
+	uint64_t bytes() const
+	{
+		std::lock_guard<std::mutex> lock(table);
+		std::unordered_set<const void *> counted;
+		uint64_t sum = 0;
+
+		for (const Use &use : uses) {
+			auto found = tensors.find(const_cast<void *>(use.ptr));
+
+			if (found != tensors.end() && counted.insert(use.ptr).second)
+				sum += found->second.bytes;
+		}
+		return sum;
+	}
+
+	static const char *advice(int err)
+	{
+		if (err == -ENOSPC)
+			return ": make room on the storage";
+		return err == -EIO ? ": the storage fails, use another" : "";
+	}
+
+	[[noreturn]] void fail(int err) const
+	{
+		uint64_t used = bytes();
+
+		if (err != -ENOSPC || used <= block->budget)
+			throw Failure(err, "offload: " + op->text + ": " + lib.last_error() +
+						   advice(err));
+		throw Failure(err, "offload: " + op->text + " uses " + std::to_string(used) +
+					   " bytes of tensors at once, and device_memory is " +
+					   std::to_string(block->budget) +
+					   ": give it more, or make the batch smaller");
 	}
 };
 
@@ -204,7 +225,8 @@ void *take(Block *block, size_t bytes, const char *name)
 	block->live++;
 	lock.unlock();
 	if (lib.alloc(block->space, name, bytes, &ptr)) {
-		block->refused += bytes;
+		if (!block->refused.fetch_add(bytes))
+			add_pending(hear, nullptr);
 		ptr = nullptr;
 	}
 	lock.lock();

@@ -4,7 +4,7 @@ import ctypes
 import errno
 import os
 
-SSD = 3  # enum annex_tier
+SSD, TIERS = 3, 19  # enum annex_tier
 M_MMAP_THRESHOLD, MMAP_THRESHOLD = -3, 1 << 17  # malloc.h; what glibc begins with
 
 
@@ -44,7 +44,40 @@ class ExecStats(ctypes.Structure):
     _fields_ = [("ns", ctypes.c_uint64), ("stall_ns", ctypes.c_uint64),
                 ("planned", ctypes.c_bool), ("strayed", ctypes.c_bool),
                 ("iterations", ctypes.c_uint64), ("plans", ctypes.c_uint64),
-                ("plan_err", ctypes.c_int)]
+                ("plan_err", ctypes.c_int), ("planning", ctypes.c_bool)]
+
+
+class System(ctypes.Structure):
+    _fields_ = [*[(name, ctypes.c_uint64) for name in ("gpu", "host", "cxl")],
+                *[(name, ctypes.c_double) for name in ("pcie", "host_link", "cxl_rate", "ssd_read",
+                                                       "ssd_write")],
+                *[(name, ctypes.c_uint64) for name in (
+                    "ssd_read_ns", "ssd_write_ns", "ssd_bytes", "ssd_spare", "fault_ns",
+                    "fault_bytes")],
+                ("alloc", ctypes.c_double), ("gpus", ctypes.c_uint32), ("ssds", ctypes.c_uint32),
+                ("strict", ctypes.c_bool), ("frees", ctypes.c_bool)]
+
+
+class Plan(ctypes.Structure):
+    _fields_ = [("policy", ctypes.c_char * 32), ("hash", ctypes.c_uint64),
+                *[(name, ctypes.c_uint32) for name in ("n_kernels", "n_tensors", "flags",
+                                                       "window")],
+                *[(name, ctypes.c_uint64) for name in ("gpu", "host", "cxl")],
+                ("n_steps", ctypes.c_size_t), ("steps", ctypes.c_void_p)]
+
+
+class SimJob(ctypes.Structure):
+    _fields_ = [("trace", ctypes.c_void_p), ("plan", ctypes.POINTER(Plan))]
+
+
+class SimResult(ctypes.Structure):
+    _fields_ = [*[(name, ctypes.c_double) for name in ("ideal", "iteration", "stalled",
+                                                       "overlapped")],
+                ("stalled_kernels", ctypes.c_uint32), ("iterations", ctypes.c_uint32),
+                ("steady", ctypes.c_bool), ("faults", ctypes.c_uint64),
+                ("in", ctypes.c_uint64 * TIERS), ("out", ctypes.c_uint64 * TIERS),
+                *[(name, ctypes.c_uint64) for name in ("ssd_copied", "gpu_peak", "host_peak",
+                                                       "cxl_peak")]]
 
 
 class MemPage(ctypes.Structure):
@@ -53,7 +86,8 @@ class MemPage(ctypes.Structure):
 
 
 STRUCTURES = {"annex_exec_opts": ExecOpts, "annex_exec_stats": ExecStats,
-              "annex_mem_page": MemPage,
+              "annex_mem_page": MemPage, "annex_plan": Plan, "annex_sim_job": SimJob,
+              "annex_sim_result": SimResult, "annex_system": System,
               "annex_store_opts": StoreOpts, "annex_space_opts": SpaceOpts,
               "annex_space_stats": SpaceStats}
 
@@ -74,6 +108,23 @@ CALLS = {
     "annex_mem_lookup": (VOID, VOID, ctypes.POINTER(MemPage)),
     "annex_let_go": (VOID, VOID),
     "annex_exec_create": (VOID, ctypes.POINTER(ExecOpts), OUT),
+    "annex_exec_trace": (VOID, OUT),
+    "annex_trace_write": (VOID, VOID),
+    "annex_plan_write": (ctypes.POINTER(Plan), VOID),
+    "annex_vitality_create": (VOID, OUT),
+    "annex_bound": (VOID, ctypes.POINTER(System), ctypes.POINTER(ctypes.c_double)),
+    "annex_simulate": (ctypes.POINTER(SimJob), ctypes.c_uint, ctypes.POINTER(System), VOID,
+                       ctypes.POINTER(SimResult)),
+}
+# Functions that return nothing.
+ENDS = {
+    "annex_space_destroy": (VOID,),
+    "annex_space_get_stats": (VOID, ctypes.POINTER(SpaceStats)),
+    "annex_exec_get_stats": (VOID, ctypes.POINTER(ExecStats)),
+    "annex_move_forget": (VOID,),
+    "annex_set_log": (VOID, VOID),
+    "annex_trace_free": (VOID,),
+    "annex_vitality_destroy": (VOID,),
 }
 
 
@@ -108,16 +159,11 @@ class Library:
             self.dll = ctypes.CDLL(self.name)
             for call, arguments in CALLS.items():
                 getattr(self.dll, call).argtypes = arguments
-            self.dll.annex_space_destroy.argtypes = (VOID,)
-            self.dll.annex_space_destroy.restype = None
-            self.dll.annex_space_get_stats.argtypes = (VOID, ctypes.POINTER(SpaceStats))
-            self.dll.annex_space_get_stats.restype = None
-            self.dll.annex_exec_get_stats.argtypes = (VOID, ctypes.POINTER(ExecStats))
-            self.dll.annex_exec_get_stats.restype = None
-            self.dll.annex_move_forget.argtypes = (VOID,)
-            self.dll.annex_move_forget.restype = None
-            self.dll.annex_set_log.argtypes = (VOID, VOID)
-            self.dll.annex_set_log.restype = None
+            for end, arguments in ENDS.items():
+                getattr(self.dll, end).argtypes = arguments
+                getattr(self.dll, end).restype = None
+            self.dll.annex_exec_plan.argtypes = (VOID, OUT, ctypes.POINTER(ctypes.POINTER(System)))
+            self.dll.annex_exec_plan.restype = ctypes.POINTER(Plan)
             self.dll.annex_last_error.restype = TEXT
             self.dll.annex_strerror.restype = TEXT
         except (OSError, AttributeError) as missing:

@@ -62,9 +62,11 @@ void in_child()
 /* For native.py */
 extern "C" {
 
-/* Find libannex. @type: the exception of Python that is raised. Return: NULL, or a name that is
- * missing. */
-const char *annex_native_open(const char *path, PyObject *type)
+/*
+ * Find libannex. @type: the exception of Python that is raised. @tell: tells warnings, in Python's
+ * main thread. Return: NULL, or a name that is missing.
+ */
+const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void *))
 {
 	void *dll = dlopen(path, RTLD_NOW);
 	const std::pair<const char *, void *> names[] = {
@@ -72,6 +74,7 @@ const char *annex_native_open(const char *path, PyObject *type)
 		{"annex_free", &lib.free},
 		{"annex_prefetch", &lib.prefetch},
 		{"annex_space_get_watch", &lib.get_watch},
+		{"annex_space_get_stats", &lib.space_get_stats},
 		{"annex_move_wait", &lib.move_wait},
 		{"annex_move_forget", &lib.move_forget},
 		{"annex_space_destroy", &lib.space_destroy},
@@ -82,8 +85,11 @@ const char *annex_native_open(const char *path, PyObject *type)
 		{"annex_exec_before", &lib.exec_before},
 		{"annex_exec_made", &lib.exec_made},
 		{"annex_exec_after", &lib.exec_after},
+		{"annex_exec_get_stats", &lib.exec_get_stats},
+		{"annex_exec_plan", &lib.exec_plan},
 		{"annex_last_error", &lib.last_error},
 	};
+	void *pending = dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
 
 	if (!dll)
 		return path;
@@ -94,6 +100,8 @@ const char *annex_native_open(const char *path, PyObject *type)
 			return name.first;
 		memcpy(name.second, &function, sizeof(function));
 	}
+	memcpy(&add_pending, &pending, sizeof(pending));
+	hear = tell;
 	error_type = type;
 	pthread_atfork(before_fork, after_fork, in_child);
 	return nullptr;
@@ -118,13 +126,17 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *exec, uint6
 	return block;
 }
 
-/* Begin, in this thread. Return: 0, or an error of libannex; -EBUSY: somebody's allocator stays. */
-int annex_native_begin(Block *block)
+/*
+ * Begin, in this thread. @plans: the policy makes some. @lines: progress is shown. Return: 0, or an
+ * error of libannex; -EBUSY: somebody's allocator stays.
+ */
+int annex_native_begin(Block *block, bool plans, bool lines)
 {
 	int err = lib.exec_begin(block->exec);
 
 	if (err)
 		return err;
+	block->progress.begin(block->space, block->exec, plans, lines);
 	active = block;
 	c10::SetCPUAllocator(&allocator(), 0);
 	if (c10::GetCPUAllocator() != &allocator()) {
@@ -164,8 +176,41 @@ void annex_native_end(Block *block)
 		c10::SetCPUAllocator(previous, 0);
 		lib.exec_end(block->exec);
 	}
+	block->progress.clear();
 	lib.exec_destroy(block->exec);
 	block->exec = nullptr;
+}
+
+/* An iteration ends here, if it has a kernel. Return: 0; -1: @words are a Failure's. */
+int annex_native_step(Block *block, char *words, size_t room)
+{
+	if (active != block || current || !block->kernels)
+		return 0;
+	try {
+		next_iteration();
+	} catch (const Failure &failure) {
+		strncpy(words, failure.what(), room - 1);
+		return -1;
+	}
+	return 0;
+}
+
+/* The last iterations: up to ITERATIONS. Return: how many. */
+size_t annex_native_iterations(Block *block, Iteration *list)
+{
+	return block->progress.get(list);
+}
+
+/* The state of planning, in a word or two. The block has not ended. */
+const char *annex_native_planning(Block *block)
+{
+	return block->progress.state();
+}
+
+/* The line of progress is taken away, for others to write there. */
+void annex_native_clear(Block *block)
+{
+	block->progress.clear();
 }
 
 /*

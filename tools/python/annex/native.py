@@ -4,6 +4,7 @@
 It is found again by its source and by the version of PyTorch, in ${XDG_CACHE_HOME:-~/.cache}/annex.
 """
 import ctypes
+import errno
 import hashlib
 import os
 import re
@@ -16,11 +17,14 @@ import torch
 from .library import Error
 
 SOURCES = [os.path.join(os.path.dirname(__file__), name) for name in (
-    "native.cpp", "allocator.hpp", "moves.hpp", "operators.hpp")]
+    "native.cpp", "allocator.hpp", "libannex.hpp", "moves.hpp", "operators.hpp", "progress.hpp")]
 HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64
 WORDS = 512  # bytes of a message
+LOST = errno.EIO, errno.EILSEQ  # with these, tensors are left empty
+ITERATIONS = 8  # that a block remembers (progress.hpp)
+HEAR = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class Unavailable(Exception):
@@ -111,12 +115,22 @@ def addresses(objects):
     return (ctypes.c_void_p * len(objects))(*[o._cdata for o in objects])
 
 
+class Iteration(ctypes.Structure):
+    """Of progress.hpp: one that has ended."""
+
+    _fields_ = [("ns", U64), ("stall_ns", U64), ("in", U64), ("out", U64),
+                ("plan", ctypes.c_void_p)]
+
+
 class Native:
-    """The functions of native.cpp. There is one in a process."""
+    """The functions of native.cpp. There is one in a process. @hear is called, soon, when there is
+    a warning.
+    """
 
     known = None
 
-    def __init__(self, library):
+    def __init__(self, library, hear):
+        self.hear = HEAR(hear)
         try:
             path = built()
             # Tensors must not be in use while they move: that keeps Python's other threads waiting.
@@ -124,18 +138,23 @@ class Native:
             waits = ctypes.CDLL(path)
         except OSError as error:
             raise Unavailable(str(error).splitlines()[0]) from None
-        dll.annex_native_open.argtypes = (ctypes.c_char_p, ctypes.py_object)
+        dll.annex_native_open.argtypes = (ctypes.c_char_p, ctypes.py_object, HEAR)
         dll.annex_native_open.restype = ctypes.c_char_p
-        missing = dll.annex_native_open(library.name.encode(), Refused)
+        missing = dll.annex_native_open(library.name.encode(), Refused, self.hear)
         if missing:
             raise Unavailable(f"{missing.decode()} is not in {library.name}: install this version "
                               "of Annex")
         dll.annex_native_enter.argtypes = (ctypes.c_void_p, OBJECTS, ctypes.c_size_t,
                                            ctypes.c_void_p, U64, U64)
         dll.annex_native_enter.restype = ctypes.c_void_p
-        for function in (dll.annex_native_begin, waits.annex_native_end, dll.annex_native_leave,
-                         dll.annex_native_forget, dll.annex_native_has):
+        for function in (waits.annex_native_end, dll.annex_native_leave, dll.annex_native_clear,
+                         dll.annex_native_forget, dll.annex_native_has, dll.annex_native_planning):
             function.argtypes = (ctypes.c_void_p,)
+        dll.annex_native_planning.restype = ctypes.c_char_p
+        dll.annex_native_begin.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool)
+        waits.annex_native_step.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
+        dll.annex_native_iterations.argtypes = (ctypes.c_void_p, ctypes.POINTER(Iteration))
+        dll.annex_native_iterations.restype = ctypes.c_size_t
         dll.annex_native_move_in.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
                                              ctypes.POINTER(U64), ctypes.POINTER(U64))
         dll.annex_native_move_out.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
@@ -144,8 +163,8 @@ class Native:
         self.dll, self.waits = dll, waits
 
     @classmethod
-    def load(cls, library):
-        cls.known = cls.known or cls(library)
+    def load(cls, library, hear):
+        cls.known = cls.known or cls(library, hear)
         return cls.known
 
     def has(self, tensor):
@@ -165,14 +184,30 @@ class Block:
     def __del__(self):
         self.native.dll.annex_native_forget(self.handle)
 
-    def begin(self):
-        code = self.native.dll.annex_native_begin(self.handle)
+    def begin(self, plans, lines):
+        code = self.native.dll.annex_native_begin(self.handle, plans, lines)
         if code < 0:
             raise Error(-code, "offload: another allocator is in use" if not self.library.words()
                         else self.library.words())
 
     def end(self):
         self.native.waits.annex_native_end(self.handle)
+
+    def step(self):
+        words = ctypes.create_string_buffer(WORDS)
+        if self.native.waits.annex_native_step(self.handle, words, WORDS) < 0:
+            raise Refused(words.value.decode(errors="replace"))
+
+    def iterations(self):
+        """The last ones, in no order."""
+        found = (Iteration * ITERATIONS)()
+        return list(found)[:self.native.dll.annex_native_iterations(self.handle, found)]
+
+    def planning(self):
+        return self.native.dll.annex_native_planning(self.handle).decode()
+
+    def clear(self):
+        self.native.dll.annex_native_clear(self.handle)
 
     def leave(self):
         self.native.dll.annex_native_leave(self.handle)
@@ -189,7 +224,9 @@ class Block:
         code = self.native.dll.annex_native_move_out(self.handle, ctypes.byref(objects), words,
                                                      WORDS)
         if code < 0:
-            raise Error(-code, words.value.decode(errors="replace") or os.strerror(-code))
+            told = words.value.decode(errors="replace") or os.strerror(-code)
+            raise Error(-code, f"offload: {told}: tensors are lost, use another storage"
+                        if -code in LOST else told)
 
     def state(self):
         """Whether the space is open, tensors in it, and bytes that it had no addresses for."""

@@ -110,9 +110,13 @@ class Offload:
             self.stack = stack.pop_all()
         return self
 
+    def heard(self):
+        """Warnings since the last call."""
+        return Library.warnings.take()
+
     def tell(self):
         """Warnings of the library become Python's, each once in a block."""
-        for line in Library.warnings.take():
+        for line in self.heard():
             if line not in self.told:
                 self.told.add(line)
                 warnings.warn(line, RuntimeWarning, stacklevel=3)

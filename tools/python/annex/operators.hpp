@@ -20,7 +20,7 @@ namespace
 
 constexpr auto KEY = c10::DispatchKey::TESTING_ONLY_GenericMode;
 /* Kernels of an iteration: a program that has no optimizer does not fill memory with its record. */
-constexpr uint64_t LONGEST = 1 << 20;
+constexpr uint64_t LONGEST = 1 << 16;
 
 /* Operators */
 
@@ -135,12 +135,18 @@ void turn(Block *block)
 	int err = lib.exec_end(block->exec);
 	std::unique_ptr<Failure> failure(err ? new Failure(err) : nullptr);
 
+	block->progress.ended();
 	block->kernels = 0;
 	err = lib.exec_begin(block->exec);
 	if (failure)
 		throw *failure;
 	if (err)
 		throw Failure(err);
+	ExecStats st;
+	lib.exec_get_stats(block->exec, &st);
+	if (st.plan_err && st.plan_err != block->plan_err)
+		add_pending(hear, nullptr);
+	block->plan_err = st.plan_err;
 }
 
 void next_iteration()
@@ -164,7 +170,8 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 		return redispatch(op, keys, stack);
 	if (++block->kernels > LONGEST)
 		turn(block);
-	Kernel kernel{block, &o};
+	block->progress.update(block->kernels);
+	Kernel kernel{block, &o, uses_of(block, o, *stack)};
 	struct End {
 		Kernel *k;
 		~End()
@@ -174,10 +181,9 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 				lib.exec_after(k->block->exec);
 		}
 	} end{&kernel};
-	std::vector<Use> uses = uses_of(block, o, *stack);
 	current = &kernel;
-	if (!uses.empty())
-		kernel.begin(uses);
+	if (!kernel.uses.empty())
+		kernel.begin();
 	redispatch(op, keys, stack);
 }
 

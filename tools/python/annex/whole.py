@@ -9,11 +9,14 @@ import ctypes
 import errno
 import gc
 import os
+import threading
 import warnings
 import weakref
 
 import torch
 
+from . import plans
+from .interrupts import Interrupts
 from .library import Error, ExecOpts, ExecStats
 from .native import Block, List, Native, Unavailable
 from .offload import Offload
@@ -22,7 +25,10 @@ from .state import Lost
 from .view import storage_of
 
 Storage = type(storage_of(torch.empty(0)))
-blocks = weakref.WeakSet()  # that have begun
+STDERR = 2
+wholes = weakref.WeakSet()  # whose blocks have begun
+FULL = ("offload: the storage has no room: new tensors are in ordinary memory, beyond "
+        "device_memory: give it more (file:PATH?size=64G, or a list of devices)")
 
 
 class Absent(torch.Tensor):
@@ -61,7 +67,7 @@ def known():
 
 def in_child():
     """After fork(): the tensors of a space are with the parent."""
-    if not any(block.state()[1] for block in blocks):
+    if not any(it.block.state()[1] for it in wholes):
         return
     with torch._C.DisableTorchFunction(), torch.no_grad():
         for tensor in tensors():
@@ -73,13 +79,31 @@ def in_child():
 os.register_at_fork(after_in_child=in_child)
 
 
-class Whole(Offload):
-    """@device_memory: bytes, or such as "64M". @policy: of plans (annex/exec.h)."""
+def hear(_):
+    """Warnings are told at once, not when the block ends. Return: 0, for C."""
+    for it in list(wholes):
+        if it.planner and it.pid == os.getpid():
+            it.tell()
+    return 0
 
-    def __init__(self, native, device_memory, storage, checksum, policy):
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+class Whole(Offload):
+    """@device_memory: bytes, or such as "64M". @policy: of plans (annex/exec.h). @progress: whether
+    a line on stderr shows it; None: if that is a terminal.
+    """
+
+    def __init__(self, native, device_memory, storage, checksum, policy, progress):
         super().__init__(device_memory, storage, checksum)
         self.native = native
         self.policy = policy
+        self.lines = os.isatty(STDERR) if progress is None else progress
+        self.interrupts = Interrupts(Whole.__enter__, Whole.__exit__)
+        self.thread = None
         self.block = self.space = self.planner = None
         self.pid = os.getpid()
         self.moved = self.stayed = 0
@@ -103,18 +127,22 @@ class Whole(Offload):
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
+            self.interrupts.watch()
+            stack.callback(self.interrupts.end)
             self.enter_alone(stack)
             self.block = self.open()
-            self.pid = os.getpid()
-            blocks.add(self.block)
+            self.pid, self.thread = os.getpid(), threading.get_ident()
+            wholes.add(self)
             stack.callback(self.block.leave)
             self.library.give_memory_back()
             self.tell()
             stack.callback(self.give_back)
             stack.callback(self.end)
             self.moved, self.stayed = self.block.move_in(known())
-            self.block.begin()
+            self.block.begin(self.policy != "none", self.lines)
             self.stack = stack.pop_all()
+        if self.interrupts.waits:
+            self.__exit__(None, None, None)
         return self
 
     def end(self):
@@ -130,28 +158,54 @@ class Whole(Offload):
 
     def __exit__(self, kind, error, trace):
         if os.getpid() != self.pid:
+            self.interrupts.end()
             return
         self.stack.__exit__(kind, error, trace)
         with contextlib.suppress(*[RuntimeWarning] if error else []):
             self.tell()
 
+    def heard(self):
+        lines = super().heard()
+        if self.block:
+            lines += [FULL] if self.block.state()[2] else []
+            if not self.told.issuperset(lines):
+                self.block.clear()
+        return lines
+
     def figures(self):
         if not self.planner:
-            return self.last
+            return dict(self.last, state="ended")
         planner = ExecStats()
         self.library.dll.annex_exec_get_stats(self.planner, ctypes.byref(planner))
         _, count, ordinary = self.block.state()
         return dict(self.library.space_stats(self.space), plans=planner.plans,
                     planned=planner.planned, iterations=planner.iterations,
                     plan_error=planner.plan_err, tensors=count, ordinary=ordinary,
-                    moved=self.moved, stayed=self.stayed)
+                    moved=self.moved, stayed=self.stayed, state=self.block.planning(),
+                    iteration_s=planner.ns / 1e9, stall_s=planner.stall_ns / 1e9)
+
+    def inside(self, name):
+        """These functions look at iterations, which are the thread's of the block."""
+        if os.getpid() != self.pid:
+            raise Error(errno.ECHILD, "offload: its block began before fork()")
+        if not self.planner:
+            raise Error(errno.EINVAL, f"offload: call {name}() inside of the block")
+        if threading.get_ident() != self.thread:
+            raise Error(errno.EINVAL, f"offload: call {name}() in the thread that began the block")
 
     def stats(self):
-        """Bytes moved and in use (struct annex_space_stats).
+        """A dict. Of planning: @state: "recording" iterations; "a plan is being made"; "planned":
+        the last iteration was under a plan; "strayed": it differed from its plan; "no plan" could
+        be made, and @plan_error (an errno, negative) and a warning say why; "without plans"
+        (policy none); "ended". @plans: made so far; @planned: as @state; @iterations: so far;
+        @iteration_s, @stall_s: seconds of the last one, and how many of them it waited for tensors.
 
-        @plans: made so far; @planned: the last iteration was under one; @iterations; @plan_error:
-        why there is no plan (errno, negative); @tensors: in the space now; @ordinary: bytes that
-        the space had no addresses for; @moved, @stayed: storages at the beginning.
+        Of tensors: @tensors: in the space now; @ordinary: bytes of those that the storage had no
+        room for, so far; @moved, @stayed: storages at the beginning.
+
+        Of bytes (struct annex_space_stats): @device: in memory now; @stored: on storage now; @in,
+        @out: that came and left so far; @clean: left without being written, as the storage had
+        them; @over: beyond device_memory, at most; @faults, and others.
         """
         if os.getpid() != self.pid:
             raise Error(errno.ECHILD, "offload: its block began before fork()")
@@ -159,26 +213,64 @@ class Whole(Offload):
         self.tell()
         return figures
 
+    def plan(self, path=None):
+        """The plan in use, which is written to @path for annex plan show; None: stats()["state"].
+
+        Of several kinds of iterations each has a plan: here is the last one's. @policy, @kernels,
+        @steps; @in_bytes, @out_bytes: moved in an iteration; @simulated_s: seconds of an iteration
+        by the simulator, @stalled_s of them waiting; @bound_s: that no plan is below; @ideal_s:
+        with memory for everything; @measured_s: the median of the last iterations (None: there is
+        none yet), and the ratios @of_simulated and @of_bound; @machine: options for annex plan
+        show.
+        """
+        self.inside("plan")
+        found = plans.in_use(self.library, self.planner)
+        if not found:
+            return None
+        if path is not None:
+            write(path, plans.plan_text(self.library, found))
+        return plans.described(self.library, found, self.block.iterations())
+
+    def trace(self, path=None):
+        """The iteration that the plan in use was made of, or the last one, as annex-trace/1
+        (docs/trace-format.md): written to @path, or returned.
+        """
+        self.inside("trace")
+        text = plans.trace_text(self.library, self.planner)
+        return text if path is None else write(path, text)
+
+    def step(self):
+        """An iteration ends here. A program without an optimizer, which only calls a model, says so
+        after each call, and gets a plan.
+        """
+        self.inside("step")
+        self.block.step()
+
     def is_open(self):
         """Whether tensors are in the space. After the block these keep it."""
         return self.block.state()[0]
 
 
-def offload(budget=None, storage=(), checksum=False, *, device_memory=None, policy="annex"):
+def offload(budget=None, storage=(), checksum=False, *, device_memory=None, policy="annex",
+            progress=None):
     """While it lasts, tensors live in a space, and the rest of them is on @storage.
 
     With @budget: tensors that autograd saves, and optimizer state; at most @budget of them is in
     memory at a time. With @device_memory: all CPU tensors, at most so much in memory at a time,
-    moved by a plan of @policy. With @checksum, what returns is compared with what has left, and an
-    error is raised where it is another.
+    moved by a plan of @policy; @progress: whether a line on stderr shows iterations (None: if that
+    is a terminal). With @checksum, what returns is compared with what has left, and an error is
+    raised where it is another.
     """
     if device_memory is None:
+        if progress:
+            raise Error(errno.EINVAL, "offload: progress is of iterations: give device_memory, "
+                        "not budget")
         return Offload(budget, storage, checksum)
     base = Offload(device_memory, storage, checksum)
     try:
-        native = Native.load(base.library)
+        native = Native.load(base.library, hear)
     except Unavailable as reason:
         warnings.warn(f"offload: only saved tensors and optimizer state are moved: {reason}",
                       RuntimeWarning, stacklevel=2)
         return base
-    return Whole(native, device_memory, storage, checksum, policy)
+    return Whole(native, device_memory, storage, checksum, policy, progress)

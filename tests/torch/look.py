@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: MIT
+"""What annex.offload(device_memory=...) shows of itself: look.py DIRECTORY-OF-annex ANNEX.
+
+ANNEX is the tool; ANNEX_LIBRARY says which library.
+"""
+import contextlib
+import ctypes
+import errno
+import fcntl
+import json
+import math
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+import warnings
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOOLS, TOOL = [os.path.abspath(path) for path in sys.argv[1:3]]
+WAIT = 120  # seconds that a plan may take to be made
+sys.path[:0] = [TOOLS, HERE]
+import torch  # noqa: E402
+import annex  # noqa: E402
+import claims  # noqa: E402
+from annex import library, native  # noqa: E402
+from claims import alike, claim, summary  # noqa: E402
+from models import mlp  # noqa: E402
+from whole import closed, ordinary, whole  # noqa: E402
+
+
+def refused(words, number, pattern, call):
+    claims.refused(words, (annex.Error, number), pattern, call)
+
+
+def told(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode()
+
+
+def shown(plan, trace, machine):
+    return json.loads(told(TOOL, "plan", "show", plan, "--trace", trace, "--json",
+                           *machine.split()))
+
+
+class Training:
+    def __init__(self, batch=256):
+        torch.manual_seed(7)
+        self.model, self.x, self.target = mlp()
+        self.x, self.target = self.x[:batch].clone(), self.target[:batch].clone()
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def step(self, batch=None):
+        self.optimizer.zero_grad()
+        ordinary(self.model, self.x[:batch], self.target[:batch])
+        self.optimizer.step()
+
+    def until(self, it, holds, batch=None):
+        end = time.monotonic() + WAIT
+        self.step(batch)
+        while not holds(it.stats()) and time.monotonic() < end:
+            self.step(batch)
+
+
+def check_plan(scratch):
+    plan, trace = os.path.join(scratch, "a.plan"), os.path.join(scratch, "a.trace")
+    training = Training()
+    with whole() as it:
+        claim("at first there is no plan", it.plan() is None)
+        claim("for it records", it.stats()["state"] == "recording")
+        refused("no iteration yet", errno.ENODATA, "no iteration", it.trace)
+        training.until(it, lambda s: s["planned"] and it.plan()["measured_s"])
+        stats, found = it.stats(), it.plan(plan)
+        it.trace(trace)
+        text = it.trace()
+        other = []
+
+        def elsewhere():
+            with contextlib.suppress(annex.Error):
+                other.append(it.plan())
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        claim("another thread is refused", other == [])
+    claim(f"a state: {stats}", stats["state"] in ("planned", "a plan is being made", "strayed"))
+    claim("seconds of the last iteration", 0 < stats["iteration_s"] and
+          0 <= stats["stall_s"] <= stats["iteration_s"])
+    claim(f"a plan: {found}", found["policy"].startswith("annex") and found["kernels"] > 40 and
+          found["steps"] > 0 and found["in_bytes"] > 0 and found["out_bytes"] > 0)
+    claim("times in their order", 0 < found["ideal_s"] <= found["bound_s"] * 1.0001 and
+          found["bound_s"] <= found["simulated_s"] * 1.0001)
+    claim("measured times", math.isclose(found["of_simulated"] * found["simulated_s"],
+                                         found["measured_s"]) and
+          math.isclose(found["of_bound"] * found["bound_s"], found["measured_s"]))
+    with open(trace, encoding="utf-8") as file:
+        claim("a trace, as text and in a file", file.read() == text)
+    report = shown(plan, trace, found["machine"])
+    claim(f"annex plan show simulates the same: {found}", all(
+        math.isclose(report[key], found[name], rel_tol=1e-6) for key, name in (
+            ("iteration_s", "simulated_s"), ("bound_s", "bound_s"), ("ideal_s", "ideal_s"))))
+    claim("the same kernels and bytes", report["kernels"] == found["kernels"] and
+          report["in_bytes"] == found["in_bytes"] and report["steps"] == found["steps"])
+    biggest = report["biggest"]
+    claim(f"its biggest tensors: {biggest}", [t["bytes"] for t in biggest] == sorted(
+        [t["bytes"] for t in biggest], reverse=True) and biggest[0]["bytes"] == 512 * 512 * 4 and
+        all(t["first_used_by"].startswith("aten::") for t in biggest))
+    claim("when they leave", any(t["evicted_bytes"] and t["leaves_s"] is not None
+                                 for t in biggest))
+    claim("what moves when", sum(p["in_bytes"] for p in report["timeline"]) ==
+          report["in_bytes"] > 0)
+    claim("annex trace show reads it", "aten::" in told(TOOL, "trace", "show", trace))
+    claim("and people read of operators", "aten::" in told(
+        TOOL, "plan", "show", plan, "--trace", trace, *found["machine"].split()))
+    claim("the block has ended", it.stats()["state"] == "ended")
+    refused("a plan after the block", errno.EINVAL, "inside", it.plan)
+    refused("an iteration after the block", errno.EINVAL, "inside", it.step)
+
+
+def check_kinds():
+    """Batches of two sizes: the plan is that of the last iteration's kind."""
+    training = Training()
+    found = {256: [], 128: []}
+    with whole() as it:
+        for batch in (256, 128):
+            training.until(it, lambda s: s["planned"], batch)
+        for batch in (256, 128, 256):
+            training.until(it, lambda s: s["planned"], batch)
+            text = it.trace()
+            found[batch].append(bool(it.plan()) and '"bytes":102400,' in text)
+    claim(f"kinds have plans of their own: {found}", found[256] == [True] * 2 and
+          found[128] == [False])
+
+
+def check_no_plans(scratch):
+    trace, plan = os.path.join(scratch, "b.trace"), os.path.join(scratch, "b.plan")
+    training = Training()
+    with whole(policy="none") as it:
+        for _ in range(3):
+            training.step()
+        claim("without plans", it.plan(plan) is None and not os.path.exists(plan) and
+              it.stats()["state"] == "without plans")
+        it.trace(trace)
+        refused("no such folder", errno.ENOENT, "nowhere",
+                lambda: raise_error(it.trace, os.path.join(scratch, "nowhere", "x")))
+    told(TOOL, "plan", trace, "--gpu", "4M", "--host", "0", "-o", plan)
+    claim("annex plan makes one of its trace", shown(plan, trace, "")["steps"] > 0)
+
+
+def raise_error(call, *arguments):
+    """An ordinary OSError as an annex.Error, for refused()."""
+    try:
+        call(*arguments)
+    except OSError as error:
+        raise annex.Error(error.errno, str(error)) from None
+
+
+def check_inference():
+    """Without an optimizer, it.step() ends iterations, and a plan is made."""
+    model, x, _ = mlp()
+    model.eval()
+    with torch.no_grad():
+        right = model(x)
+        end = time.monotonic() + WAIT
+        with whole("2500K") as it:
+            same = True
+            while not it.stats()["planned"] and time.monotonic() < end:
+                same = same and torch.equal(model(x), right)
+                it.step()
+            it.step()  # an iteration without a kernel is none
+            stats, found = it.stats(), it.plan()
+    claim(f"inference has a plan: {stats}", stats["planned"] and found and found["kernels"] < 50)
+    claim("and right results", same)
+    claim("inference leaves nothing", closed(it))
+
+
+def check_endless():
+    """Without it.step() iterations end by themselves, and their record takes little memory."""
+    x = torch.ones(128, 128)
+
+    def resident():
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096
+
+    with whole("2M", policy="none") as it:
+        for i in range((1 << 16) + 20000):
+            x.neg_()
+            if i == 1000:
+                before = resident()
+        grown = resident() - before
+        stats = it.stats()
+    claim(f"endless iterations end: {stats}", stats["iterations"] == 1)
+    claim(f"and take {grown} bytes", grown < 64 << 20)
+    claim("numbers of an endless iteration", bool((x == 1).all()))
+
+
+def in_terminal(program, *, terminal, columns=100):
+    """What a program writes to stderr."""
+    read, write = pty.openpty() if terminal else os.pipe()
+    if terminal:
+        fcntl.ioctl(write, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    child = subprocess.Popen([sys.executable, "-c", program, TOOLS], stderr=write)
+    os.close(write)
+    text = b""
+    with contextlib.suppress(OSError):  # of a terminal that nobody has open any more
+        while part := os.read(read, 65536):
+            text += part
+    os.close(read)
+    return child.wait(), text.decode()
+
+
+def check_progress():
+    program = """if True:
+        import sys, warnings
+        sys.path.insert(0, sys.argv[1])
+        import annex, torch
+        torch.set_num_threads(1)
+        warnings.simplefilter("ignore")
+        w = torch.ones(256, 256, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        with annex.offload(device_memory="2M", storage="mem:64M", progress=%s) as it:
+            import time
+            end = time.monotonic() + 1
+            while time.monotonic() < end or it.stats()["iterations"] < 30:
+                optimizer.zero_grad()
+                (w * w).sum().backward()
+                optimizer.step()
+        """
+    line = re.compile(r"\r\033\[Kannex: (planned|recording|a plan is being made|strayed), "
+                      r"\d+ iterations?, [0-9.e-]+ s, [0-9.]+ \w+ in, [0-9.]+ \w+ out, "
+                      r"stall [0-9.]+ %")
+    for words, progress, terminal, expected in (
+            ("a terminal", None, True, True), ("no terminal", None, False, False),
+            ("a terminal without", False, True, False), ("a file with", True, False, True)):
+        code, text = in_terminal(program % progress, terminal=terminal)
+        lines = line.findall(text)
+        claim(f"progress, {words}: {text!r}", code == 0 and bool(lines) == expected)
+        claim(f"progress, {words}: nothing else, and nothing is left: {text!r}",
+              re.sub(r"\r\033\[Kannex: [^\r\n]*", "", text) == ("\r\033[K" if expected else ""))
+    _, text = in_terminal(program % None, terminal=True, columns=40)
+    lines = re.findall("annex: [^\r]*", text)
+    claim(f"progress in a narrow terminal: {text!r}", {len(line) for line in lines} == {39})
+    refused("progress without iterations", errno.EINVAL, "device_memory",
+            lambda: annex.offload(budget="1M", storage="mem:64M", progress=True))
+
+
+def check_full():
+    """Tensors that the storage has no room for: one warning, at once, where the program is."""
+    during = []
+
+    def fill():
+        with whole("4M", "mem:1M"):
+            kept = [torch.full((50000,), float(i)) for i in range(100)]
+            during.extend(str(w.message) for w in current)
+            kept.append(torch.ones(50000))
+
+    with warnings.catch_warnings(record=True) as current:
+        warnings.simplefilter("always")
+        fill()
+    told_ones = [w for w in current if "storage has no room" in str(w.message)]
+    claim(f"a full storage is heard once: {current}", len(told_ones) == 1 and
+          told_ones[0].category is RuntimeWarning and "size=" in str(told_ones[0].message))
+    claim("before the block ends", any("no room" in words for words in during))
+    claim("where the program is", told_ones and told_ones[0].filename == __file__)
+
+
+def check_no_plan():
+    """A policy that cannot plan: one warning, at once, and a state."""
+    training = Training()
+    end = time.monotonic() + WAIT
+    with warnings.catch_warnings(record=True) as current:
+        warnings.simplefilter("always")
+        with whole("3M", policy="flashneuron") as it:
+            while not it.figures()["plan_error"] and time.monotonic() < end:
+                training.step()
+            inside = [str(w.message) for w in current]
+            stats, found = it.figures(), it.plan()
+    claim(f"no plan: {stats}", stats["state"] == "no plan" and found is None and
+          stats["plan_error"] == -errno.ENOSPC)
+    claim(f"is heard at once: {inside}", any("no plan by flashneuron" in words
+                                             for words in inside))
+    claim("and once", len([w for w in current if "no plan by" in str(w.message)]) == 1)
+
+
+def check_errors():
+    side, other = torch.ones(512, 512), torch.ones(512, 512)
+
+    def add():
+        with whole("2M"):
+            return side + other
+
+    refused("an operator's bytes", errno.ENOSPC, "aten::add uses 3145728 bytes of tensors at once, "
+            "and device_memory is 2097152", add)
+
+    def fill(how):
+        with whole("2M", f"mem:64M?fault=error,op={how},count=0"):
+            kept = [torch.ones(256, 256) * i for i in range(40)]
+            for tensor in kept:
+                tensor.add_(1)
+
+    for how in ("write", "read"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            refused(f"storage that cannot {how}", errno.EIO, "use another", lambda: fill(how))
+
+
+def check_ends():
+    """Ctrl-C while a block begins, and while it ends: it comes when all is in its place."""
+    x = torch.full((100000,), 3.0)
+    known, before = annex.whole.known, signal.getsignal(signal.SIGINT)
+
+    def disturbed():
+        for _ in range(2):
+            signal.raise_signal(signal.SIGINT)
+        return known()
+
+    for words, entered in (("begins", False), ("ends", True)):
+        annex.whole.known, came, inside = known if entered else disturbed, False, False
+        it = whole()
+        try:
+            with it:
+                inside, annex.whole.known = True, disturbed
+                y = x + 1
+        except KeyboardInterrupt:
+            came = True
+        annex.whole.known = known
+        claim(f"Ctrl-C while a block {words} comes at its end", came and inside == entered)
+        claim(f"and all is freed: {it.is_open()}", closed(it) and bool((x == 3).all()))
+        claim("and signals are as before", signal.getsignal(signal.SIGINT) is before)
+    claim("a tensor of the block", bool((y == 4).all()))
+
+
+def interrupted(seed, work, it):
+    """Ctrl-C after a random time. Return: whether it came."""
+    delay = torch.rand(1, generator=torch.Generator().manual_seed(seed)).item() * 0.06
+    timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        with it:
+            work()
+        timer.join()
+        time.sleep(0)  # it may come between the two
+    except KeyboardInterrupt:
+        return True
+    finally:
+        timer.join()
+    return False
+
+
+def check_interrupts(rounds=30):
+    """Ctrl-C at any moment, in a child. Each tensor has been added to as a whole, or not."""
+    constants = [torch.full((40000,), float(i)) for i in range(20)]
+    counts = [torch.zeros(40000) for _ in range(20)]
+    right, came = True, 0
+    for seed in range(rounds):
+        training = Training(64)
+        it = whole("2500K")
+
+        def work():
+            while True:
+                training.step()
+                for tensor in counts:
+                    tensor.add_(1)
+
+        try:
+            came += interrupted(seed, work, it)
+        except KeyboardInterrupt:
+            came += 1
+        del training
+        if it.block:
+            right = right and closed(it)
+        first = counts[0][0].item()
+        right = right and all(bool((t == t[0]).all()) and t[0].item() in (first, first - 1)
+                              for t in counts)
+        right = right and alike(constants, [torch.full((40000,), float(i)) for i in range(20)])
+        for tensor in counts:
+            tensor.fill_(first)
+        if not right:
+            print(f"interrupt {seed}: {it.is_open() if it.block else None} "
+                  f"{[t[0].item() for t in counts]}")
+            return 1
+    return 0 if came == rounds else 2
+
+
+def check_interrupt():
+    done = subprocess.run([sys.executable, __file__, TOOLS, TOOL, "--interrupts"], check=False,
+                          timeout=300)
+    claim(f"Ctrl-C at random moments: {done.returncode}", done.returncode == 0)
+
+
+def check_structures():
+    """native.cpp's idea of libannex's structures, and Python's of native.cpp's, are right."""
+    source = '#include <cstddef>\n#include <annex/exec.h>\n#include "progress.hpp"\n' \
+        f"static_assert(ITERATIONS == {native.ITERATIONS});\n"
+    for name, header, fields in (
+            ("SpaceStats", "annex_space_stats", library.SpaceStats._fields_),
+            ("ExecStats", "annex_exec_stats", library.ExecStats._fields_),
+            ("Use", "annex_exec_use", (("ptr", None), ("how", None)))):
+        source += f"static_assert(sizeof({name}) == sizeof(struct {header}));\n"
+        for field, _ in fields:
+            source += f"static_assert(offsetof({name}, {field}) == " \
+                f"offsetof(struct {header}, {field}));\n"
+    source += f"static_assert(sizeof(Iteration) == {ctypes.sizeof(native.Iteration)});\n"
+    for field, _ in native.Iteration._fields_:
+        source += f"static_assert(offsetof(Iteration, {field}) == " \
+            f"{getattr(native.Iteration, field).offset});\n"
+    done = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++17", "-fsyntax-only", "-x", "c++",
+                           "-I", os.path.join(HERE, "..", "..", "include"),
+                           "-I", os.path.dirname(native.SOURCES[0]), "-"],
+                          input=source.encode(), stderr=subprocess.PIPE, check=False)
+    claim(f"structures of native.cpp: {done.stderr.decode()}", done.returncode == 0)
+
+
+def check_words():
+    """Each figure is explained where a person looks for it."""
+    words = annex.whole.Whole.stats.__doc__ + annex.whole.Whole.plan.__doc__
+    with whole() as it:
+        keys = set(it.stats()) - {name for name, _ in library.SpaceStats._fields_}
+    claim(f"stats() are explained: {[k for k in keys if f'@{k}' not in words]}",
+          all(f"@{key}" in words for key in keys))
+
+
+def main():
+    warnings.simplefilter("ignore", FutureWarning)
+    torch.set_num_threads(1)
+    if "--interrupts" in sys.argv:
+        return check_interrupts()
+    with tempfile.TemporaryDirectory() as scratch:
+        check_plan(scratch)
+        check_no_plans(scratch)
+    check_kinds()
+    check_inference()
+    check_endless()
+    check_progress()
+    check_full()
+    check_no_plan()
+    check_errors()
+    check_ends()
+    check_interrupt()
+    check_structures()
+    check_words()
+    return summary()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
