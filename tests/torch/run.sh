@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The PyTorch exporter and annex.offload, on the CPU: run.sh ANNEX. Random programs have the seeds 0
-# to 199; the step pytorch-10000 of the check has more. The traces that the exporter writes must
+# to 199, and 0 to 39 of those whose tensors all move; the steps pytorch-10000 and
+# pytorch-memory-10000 of the check have more. The traces that the exporter writes must
 # pass the tool; the library is the one beside it.
 set -u
 
@@ -56,6 +57,8 @@ if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/whole.py" "$tools" --check); then
 	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 		"$python" "$here/whole.py" "$tools"
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+		"$python" "$here/fuzz.py" "$tools" --programs 40 --device-memory
 else
 	skip "annex.offload(device_memory=...): $reason"
 fi
