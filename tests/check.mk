@@ -135,7 +135,7 @@ check/fs-suites: built/gcc
 	$(call step,file system: suites,3600,,tests/fs/suites.sh $(gcc)/annex)
 check/pytorch: built/gcc
 	$(call step,pytorch,1200,$(gcc)/libannex.so $(gcc)/tools/*.o $(gcc)/tools/trace \
-		tools/python tests/torch include,\
+		tools/python tests/torch tests/bench/torch* tests/bench/cxl* include,\
 		env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
 check/pytorch-10000: built/gcc
 	$(call step,pytorch: 10$(comma)000 programs,7200,,env ANNEX_LIBRARY=$(gcc)/libannex.so \
