@@ -424,6 +424,14 @@ bench-migrate:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/run.sh $(OUT) migrate
+# A training in PyTorch: plain, by what else there is in as much memory, and by plan.
+bench-torch:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all
+	$(Q)ANNEX_LIBRARY=$(abspath $(OUT))/libannex.so $(or $(PYTHON),/usr/bin/python3) \
+		tests/bench/torch_bench.py $(OUT)/bench/data --json $(OUT)/bench/torch.json \
+		--plot $(OUT)/bench/torch.svg --threads $(or $(THREADS),2) $(if $(QUICK),--quick)
+	$(Q)tests/bench/met.py $(OUT)/bench/torch.json
 # Simulated machines, against the figures of two papers.
 bench-cxl:
 	@tests/deps.sh demo
@@ -549,6 +557,7 @@ help:
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
+#h bench-torch        compare ways to train in PyTorch in little memory: THREADS=2 QUICK=1 PYTHON=
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h figures-cxl        write docs/figures-cxl.md: these figures beside the papers'
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7
@@ -570,8 +579,9 @@ help:
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
-	bench-ndp bench-migrate ndp-build bench-cxl figures-cxl bench-fs figures-bytefs \
-	bench-query bench-qemu lint fuzz format install install-module uninstall clean help FORCE
+	bench-ndp bench-migrate bench-torch ndp-build bench-cxl figures-cxl bench-fs \
+	figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
+	clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \

@@ -5,12 +5,16 @@ The other run is plain PyTorch whose hooks clone the tensors that annex moves: p
 references, so a write through NumPy changes its saved tensors and gradients. Losses and gradients
 must be equal bit for bit. Clones keep strides, offset and alignment, which choose a kernel's code.
 
+With --device-memory all tensors are moved, by plan: the other run is plain PyTorch as it is, and a
+program is several iterations of training, of which a few leave a step out.
+
 A program is a list of steps. Each draws from a generator of its own, so that a failing program can
 be told without the steps that it does not need. ANNEX_LIBRARY says which library.
 """
 import argparse
 import contextlib
 import ctypes
+import itertools
 import os
 import random
 import signal
@@ -21,7 +25,7 @@ sys.path.insert(0, sys.argv[1])
 import numpy  # noqa: E402
 import torch  # noqa: E402
 import annex  # noqa: E402
-from annex import saved, state  # noqa: E402
+from annex import saved, state, whole  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 F = torch.nn.functional
@@ -30,6 +34,9 @@ LIMIT = 350 << 10  # bytes at which tensors leave, instead of the budget
 SMALLEST = 1024  # instead of 64 KiB, so that programs are quick
 LARGEST = 8192  # elements
 ALIGNED = 64
+ITERATIONS = 8  # of a program with --device-memory
+DRIFT = 0.15  # of them are another program
+HUGE = 1e9  # gradients that are replaced
 POOL = 10  # tensors that steps choose from
 SHAPES = ((32, 48), (33, 65), (8, 256), (4, 4, 10, 10), (2, 12, 8, 8), (8, 12, 20), (2500,))
 DTYPES = (torch.float32,) * 6 + (torch.float64, torch.bfloat16, torch.complex64)
@@ -83,8 +90,10 @@ class Strided(torch.autograd.Function):
 
 
 def bits(tensor):
+    """Its bytes as they are now, in memory that annex does not move."""
     tensor = torch.view_as_real(tensor) if tensor.is_complex() else tensor
-    return tensor.detach().contiguous().flatten().view(torch.uint8)
+    copy = tensor.detach().clone(memory_format=torch.contiguous_format)
+    return copy.flatten().view(torch.uint8).numpy().tobytes()
 
 
 def as_view(rng, t):
@@ -189,31 +198,59 @@ def refill(rng, array, tensor):
 
 
 class Run:
-    """A program under way. @seen: its results, a name with bytes or with the kind of an error."""
+    """A program under way. @seen: its results, a name with bytes or with the kind of an error.
+
+    @kept: leaves of its first iteration by the number of their step. An optimizer trains them.
+    """
 
     def __init__(self, seed, skip, it):
         self.seed = seed
         self.skip = skip
         self.it = it
         self.seen = []
-        self.pool = []
-        self.leaves = []
-        self.buffers = []
-        self.losses = []
-        self.optimizer = None
+        self.kept = {}
+        self.optimizer = self.trainer = None
 
     def go(self):
+        """One iteration."""
+        self.pool, self.leaves, self.buffers, self.losses = [], [], [], []
         steps = random.Random(self.seed).randint(15, 45)
-        for number in range(steps):
-            if number in self.skip:
+        for self.number in range(steps):
+            if self.number in self.skip:
                 continue
-            rng = random.Random(f"{self.seed}.{number}")
-            torch.manual_seed(self.seed * 1000 + number)
-            step = getattr(self, FIRST[number] if number < len(FIRST) else rng.choice(STEPS))
-            self.attempt(f"{number} {step.__name__}", step, rng)
+            rng = random.Random(f"{self.seed}.{self.number}")
+            torch.manual_seed(self.seed * 1000 + self.number)
+            step = getattr(self, FIRST[self.number] if self.number < len(FIRST)
+                           else rng.choice(STEPS))
+            self.attempt(f"{self.number} {step.__name__}", step, rng)
         while self.losses:
             self.attempt("end", self.backward, random.Random(len(self.losses)))
         return self.seen
+
+    def train(self):
+        """Some iterations. A few of them leave a step out."""
+        skip = self.skip
+        for iteration in range(ITERATIONS):
+            rng = random.Random(f"{self.seed}.iteration.{iteration}")
+            drifts = iteration and rng.random() < DRIFT
+            self.skip = skip | ({rng.randrange(len(FIRST), 15)} if drifts else set())
+            self.go()
+            self.attempt(f"iteration {iteration}", self.step, random.Random(self.seed))
+        return self.seen
+
+    def step(self, rng):
+        """It trains all leaves. Numbers stay finite, so that they can differ."""
+        if self.trainer is None:
+            self.trainer = rng.choice((torch.optim.Adam, torch.optim.SGD))(
+                self.leaves, lr=0.01, weight_decay=0.01)
+        for leaf in self.leaves:
+            if leaf.grad is not None:
+                leaf.grad = torch.where(leaf.grad.abs() < HUGE, leaf.grad,
+                                        torch.ones_like(leaf))
+        self.trainer.step()
+        self.trainer.zero_grad()
+        for leaf in self.leaves:
+            self.see(leaf)
 
     def attempt(self, name, step, rng):
         """What PyTorch refuses it refuses in both runs; annex refuses nothing."""
@@ -241,7 +278,8 @@ class Run:
         return t
 
     def leaf(self, rng):
-        t = torch.randn(rng.choice(SHAPES), dtype=rng.choice(DTYPES), requires_grad=True)
+        new = torch.randn(rng.choice(SHAPES), dtype=rng.choice(DTYPES), requires_grad=True)
+        t = self.kept.setdefault(self.number, new)
         self.leaves.append(t)
         self.add(t * 1 if rng.random() < 0.8 else t)
 
@@ -319,13 +357,14 @@ class Run:
         if retain and not last and rng.random() < 0.5:
             self.losses.append(loss)
         twice = retain and not last and rng.random() < 0.2
-        if twice and self.it:  # a graph of gradients keeps what it uses in memory
+        if twice and self.it and self.it.memory:  # a graph of gradients keeps its tensors
             self.it.memory.limit = BUDGET // 2
         grads = torch.autograd.grad(loss, self.leaves, retain_graph=retain, create_graph=twice,
                                     allow_unused=True)
-        for grad in grads:
+        for leaf, grad in zip(self.leaves, grads):
             if grad is not None:
                 self.see(grad)
+                leaf.grad = grad.detach() if last else None
         if not retain:  # others are of the same graph
             self.losses = []
             self.pool = [t.detach() for t in self.pool]
@@ -374,7 +413,7 @@ class Run:
         with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
             (y.sin() * y).tanh().sum().backward()
         wrong = not torch.equal(x.grad, y.grad)
-        for loss in self.losses:
+        for loss in self.losses if self.it.memory else ():  # others are of lost memory
             with contextlib.suppress(RuntimeError, annex.Error):
                 torch.autograd.grad(loss, self.leaves, allow_unused=True)
         if self.optimizer:
@@ -393,56 +432,88 @@ STEPS = (["unary"] * 10 + ["binary"] * 8 + ["view"] * 5 + ["deep"] * 2 + ["share
                              "optimize", "optimize", "fork"])
 
 
-def alike(a, b):
-    return a[0] == b[0] and type(a[1]) is type(b[1]) and (
-        torch.equal(a[1], b[1]) if isinstance(a[1], torch.Tensor) else a[1] == b[1])
+class Saved:
+    """Saved tensors and optimizer state are moved: a program is one iteration."""
 
+    least = LIMIT
+    small = "is too small"
+    most = BUDGET
+    run = Run.go
+    reference = staticmethod(reference)
 
-def fitting(seed, skip):
-    """As compare(), with a larger limit for a program one of whose operators needs more."""
-    limit = LIMIT
-    wrong, out = compare(seed, skip, limit)
-    while wrong and "is too small" in wrong and limit < BUDGET:
-        limit *= 2
-        wrong, out = compare(seed, skip, limit)
-    return wrong, out
-
-
-def plain_run(seed, skip):
-    with reference() as it:
-        return Run(seed, skip, it).go()
-
-
-def undefined(seed, skip, plain):
-    """Whether PyTorch's own kernels read memory that nothing has written: 1.13 has such."""
-    return any(not all(map(alike, plain, plain_run(seed, skip))) for _ in range(4))
-
-
-def compare(seed, skip, limit):
-    """What differs, or None; and the bytes that left memory."""
-    plain = plain_run(seed, skip)
-    try:
+    @staticmethod
+    @contextlib.contextmanager
+    def offload(limit):
         with annex.offload(BUDGET, "mem:64M") as it:
             it.memory.limit = limit
-            own = Run(seed, skip, it).go()
-            out = it.stats()["out"]
+            yield it
+
+
+class All:
+    """All tensors are moved, by plan."""
+
+    least = 1 << 20
+    small = "does not fit"
+    most = 64 * BUDGET
+    run = Run.train
+    reference = contextlib.nullcontext
+
+    @staticmethod
+    def offload(limit):
+        return annex.offload(device_memory=limit, storage="mem:512M")
+
+
+def differ(plain, own):
+    """The first results of two runs that differ, or None. Words of errors are not compared."""
+    end = ("end", "no result")
+    pairs = itertools.zip_longest(plain, own, fillvalue=end)
+    return next(((a, b) for a, b in pairs if a[:2] != b[:2]), None)
+
+
+def fitting(mode, seed, skip):
+    """As compare(), with a larger limit for a program one of whose operators needs more."""
+    limit = mode.least
+    wrong, stats = compare(mode, seed, skip, limit)
+    while wrong and mode.small in wrong and limit < mode.most:
+        limit *= 2
+        wrong, stats = compare(mode, seed, skip, limit)
+    return wrong, stats
+
+
+def plain_run(mode, seed, skip):
+    with mode.reference() as it:
+        return mode.run(Run(seed, skip, it))
+
+
+def undefined(mode, seed, skip, plain):
+    """Whether PyTorch's own kernels read memory that nothing has written: 1.13 has such."""
+    return any(differ(plain, plain_run(mode, seed, skip)) for _ in range(4))
+
+
+def compare(mode, seed, skip, limit):
+    """What differs, or None; and what the library counted."""
+    plain = plain_run(mode, seed, skip)
+    try:
+        with mode.offload(limit) as it:
+            own = mode.run(Run(seed, skip, it))
+            stats = it.stats()
     except annex.Error as error:
-        return f"{error}", 0
-    for a, b in zip(plain, own):
-        if not alike(a, b) and undefined(seed, skip, plain):
-            print(f"seed {seed}: plain PyTorch gives several answers", flush=True)
-            return None, out
-        if not alike(a, b):
-            told = [x[-1] if isinstance(x[-1], str) else "another number" for x in (a, b)]
-            return f"step {b[0]}: {told[0]} without it, {told[1]} with it", out
-    return (None if len(plain) == len(own) else "steps are missing"), out
+        return f"{error}", {"out": 0}
+    pair = differ(plain, own)
+    if pair and undefined(mode, seed, skip, plain):
+        print(f"seed {seed}: plain PyTorch gives several answers", flush=True)
+        pair = None
+    if pair:
+        words = [x[-1] if isinstance(x[-1], str) else "another number" for x in pair]
+        return f"step {pair[1][0]}: {words[0]} without it, {words[1]} with it", stats
+    return None, stats
 
 
-def smallest(seed):
+def smallest(mode, seed):
     """The steps that a failing program does not need."""
     skip = set()
     for number in reversed(range(45)):
-        if fitting(seed, skip | {number})[0]:
+        if fitting(mode, seed, skip | {number})[0]:
             skip.add(number)
     return sorted(skip)
 
@@ -452,25 +523,31 @@ def main():
     parser.add_argument("annex", help="the directory that the package is in")
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first one")
+    parser.add_argument("--device-memory", action="store_true", help="move all tensors, by plan")
     parser.add_argument("--new-seeds", action="store_true", help="begin at a seed of chance")
     parser.add_argument("--skip", default="", help="steps to leave out: 3,4,7")
     args = parser.parse_args()
     skip = {int(number) for number in args.skip.split(",") if number}
     first = int.from_bytes(os.urandom(4), "little") if args.new_seeds else args.seed
+    mode = All if args.device_memory else Saved
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    saved.SMALLEST = state.SMALLEST = SMALLEST
-    failed = moved = 0
+    saved.SMALLEST = state.SMALLEST = whole.SMALLEST = SMALLEST
+    failed = moved = planned = 0
     for seed in range(first, first + args.programs):
-        wrong, out = fitting(seed, skip)
-        moved += out > 0
+        wrong, stats = fitting(mode, seed, skip)
+        moved += stats["out"] > 0
+        planned += stats.get("plans", 0) > 0
         if wrong:
             failed += 1
-            few = ",".join(map(str, sorted(skip) or smallest(seed)))
+            few = ",".join(map(str, sorted(skip) or smallest(mode, seed)))
             print(f"FAILED: {wrong}: {sys.executable} {sys.argv[0]} {args.annex} --programs 1 "
-                  f"--seed {seed}" + (f" --skip {few}" if few else ""), flush=True)
-    print(f"seeds {first} to {first + args.programs - 1}: {moved} programs moved tensors")
-    if args.programs > 10 and moved < args.programs // 2:
+                  f"--seed {seed}" + " --device-memory" * args.device_memory +
+                  (f" --skip {few}" if few else ""), flush=True)
+    print(f"seeds {first} to {first + args.programs - 1}: {moved} programs moved tensors" +
+          f", {planned} had plans" * args.device_memory)
+    wanted = min(moved, planned) if args.device_memory else moved
+    if args.programs > 10 and wanted < args.programs // 2:
         failed += 1
         print("FAILED: fewer than half of them did")
     print(f"{args.programs - min(failed, args.programs)} passed, {failed} failed")

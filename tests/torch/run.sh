@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The PyTorch exporter and annex.offload, on the CPU: run.sh ANNEX. Random programs have the seeds 0
-# to 199; the step pytorch-10000 of the check has more. The traces that the exporter writes must
+# to 199, and 0 to 39 of those whose tensors all move; the steps pytorch-10000 and
+# pytorch-memory-10000 of the check have more. The traces that the exporter writes must
 # pass the tool; the library is the one beside it.
 set -u
 
@@ -11,7 +12,8 @@ tools=$here/../../tools/python
 # Debian's own Python has Debian's PyTorch; another one may come first in the path.
 python=${PYTHON:-/usr/bin/python3}
 dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
+disk=$(mktemp -d -p "$(dirname "$annex")") || exit 1
+trap 'rm -rf "$dir" "$disk"' EXIT
 cd "$dir" || exit 1
 export PYTHONDONTWRITEBYTECODE=1
 claim_log=$dir/log
@@ -60,6 +62,11 @@ if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	done
 	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" "$python" "$here/pages.py" \
 		"$tools" "$annex" "$here"/../../docs/{train-larger,without-root,cannot}.md
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+		"$python" "$here/fuzz.py" "$tools" --programs 40 --device-memory
+	# Storage is written past the page cache, which memory's own file systems cannot.
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+		"$python" "$here/comparison.py" "$disk"
 else
 	skip "annex.offload(device_memory=...): $reason"
 fi

@@ -167,7 +167,11 @@ def check_entry():
     stay = [given, taken, exported, shared, small]
     before = [t.data_ptr() for t in stay]
     place = first.data_ptr()
+    base = torch.ones(300, 300, requires_grad=True) * 1
+    parts = base.unbind()
+    base.add_(1)  # PyTorch refuses most uses of the parts from now on
     with whole() as it:
+        claim("a base moves whose views are stale", base.sum() == 180000 and len(parts) == 300)
         claim("a tensor moves", first.data_ptr() != place)
         claim("a view moves along", view.data_ptr() == first.data_ptr() + 2000)
         claim("others stay", [t.data_ptr() for t in stay] == before)

@@ -44,11 +44,18 @@ def once(objects):
     return list({id(o): o for o in objects}.values())
 
 
+def gradient(tensor):
+    try:
+        return tensor.grad if tensor.is_leaf else None
+    except RuntimeError:  # PyTorch refuses to look at a view whose base was written since
+        return None
+
+
 def tensors():
     """All that Python knows, with their gradients."""
     found = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor) and
              not issubclass(type(o), (Absent, Lost))]
-    return once((*found, *[t.grad for t in found if t.is_leaf and t.grad is not None]))
+    return once((*found, *[g for g in map(gradient, found) if g is not None]))
 
 
 def known():
