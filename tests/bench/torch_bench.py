@@ -26,14 +26,14 @@ PLANNED = "uvm", "annex"
 BOUNDS = 0.95, 0.8, 0.6
 ROOM = 2  # times what a training takes: everything fits
 FULL = {
-    "rounds": 3,
+    "rounds": 2,
     "gpt": ({"width": 256, "layers": 6, "heads": 4, "length": 64, "words": 2000},
             (1, 2, 4, 8, 16)),
     "vit": ({"width": 256, "layers": 6, "heads": 4, "side": 64, "patch": 8, "classes": 100},
             (1, 2, 4, 8, 16)),
     "fits": {"model": "gpt", "batch": 1, "sizes": {"width": 768, "layers": 12, "heads": 12,
                                                    "length": 256, "words": 50257}},
-    "deep": {"model": "deep", "batch": 128, "sizes": {"width": 128, "layers": 220}}}
+    "deep": {"model": "deep", "batch": 128, "sizes": {"width": 128, "layers": 310}}}
 QUICK = {
     "rounds": 1,
     "gpt": ({"width": 128, "layers": 2, "heads": 4, "length": 64, "words": 500}, (2,)),
@@ -116,8 +116,8 @@ class Bench:
         config["memory"] = memory_of(self.runs.run("plain", config))
         reports, why = self.rounds(config, WAYS)
         bound = median(reports["annex"], lambda r: r["ideal_s"] / r["bound_s"])
-        print(f"\n{name}, {self.runs.threads} threads, device memory {config['memory'] / MIB:.1f} "
-              f"MiB, bound {bound:.3f} of full speed")
+        print(f"\n{name}, threads: {self.runs.threads}, device memory "
+              f"{config['memory'] / MIB:.1f} MiB, bound {bound:.3f} of full speed")
         print(f"{'':<12} {'peak MiB':>9} {'s/iteration':>12} {'speed':>6} {'in MiB':>8} "
               f"{'out MiB':>8} {'to plan':>12}  losses")
         for way in WAYS:
@@ -205,7 +205,7 @@ class Bench:
             return
         name = f"{config['model']}, batch {config['batch']}, user {USER}"
         self.figures.add(f"{name}: written / by root", median(some, "out") / median(root, "out"),
-                         "x", within(1, 0.02))
+                         "x", within(1, 0.05))
         self.figures.add(f"{name}: runs with other losses than root's", differ(some, root), "",
                          at_most(0))
 
