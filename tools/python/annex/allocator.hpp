@@ -6,11 +6,14 @@
 #define ANNEX_ALLOCATOR_HPP
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -41,8 +44,8 @@ struct PyTorchError : public std::exception {
 namespace
 {
 
-constexpr int WATCH_USER = 3;           /* ANNEX_WATCH_USER */
-constexpr uint32_t READ = 1, WRITE = 2; /* ANNEX_USE_* */
+constexpr int WATCH_NONE = 0, WATCH_USER = 3; /* ANNEX_WATCH_* */
+constexpr uint32_t READ = 1, WRITE = 2;       /* ANNEX_USE_* */
 
 struct Use { /* struct annex_exec_use */
 	const void *ptr;
@@ -73,11 +76,15 @@ struct Block {
 	void *space, *exec;
 	std::vector<void *> stores;
 	uint64_t smallest, budget;
-	bool user_only = false; /* system calls fail on absent bytes */
-	uint64_t kernels = 0;   /* of this iteration */
-	uint64_t live = 0;      /* tensors in the space */
-	bool left = false;      /* the block has ended */
-	bool owned = true;      /* Python knows it */
+	bool user_only = false;                /* system calls fail on absent bytes */
+	bool watched = true;                   /* touches of absent bytes are served */
+	bool included = false;                 /* the thread had the dispatch key before */
+	std::thread::id thread;                /* of the block: its operators are recorded */
+	std::unordered_set<std::string> large; /* graphs that do not fit */
+	uint64_t kernels = 0;                  /* of this iteration */
+	uint64_t live = 0;                     /* tensors in the space */
+	bool left = false;                     /* the block has ended */
+	bool owned = true;                     /* Python knows it */
 	std::atomic<bool> open{true};
 	std::atomic<uint64_t> refused{0}; /* bytes that there were no addresses for */
 };
@@ -95,20 +102,29 @@ std::atomic<Block *> active{nullptr};
 std::atomic<c10::Allocator *> previous{nullptr};
 PyObject *error_type;
 
+/* The block, in its own thread; NULL elsewhere. */
+Block *own_block()
+{
+	Block *block = active;
+
+	return block && block->thread == std::this_thread::get_id() ? block : nullptr;
+}
+
 struct Failure : public torch::PyTorchError {
-	explicit Failure(int err)
-	    : torch::PyTorchError(std::to_string(-err) + " " + lib.last_error())
+	explicit Failure(int e)
+	    : torch::PyTorchError(std::to_string(-e) + " " + lib.last_error()), err(e)
 	{
 	}
 	PyObject *python_type() override
 	{
 		return error_type;
 	}
+	int err;
 };
 
 /* How an operator is treated. */
 struct Operator {
-	enum Kind { PASS, KERNEL, ENTER, EXIT } kind = PASS;
+	enum Kind { PASS, KERNEL, ENTER, EXIT, GRAPH } kind = PASS;
 	c10::OperatorName name{"", ""};
 	std::string text;
 	std::vector<uint32_t> how; /* of each argument; 0: it has no tensor */
@@ -139,8 +155,19 @@ struct Kernel {
 		if (!begun)
 			begin({});
 		int err = lib.exec_made(block->exec, ptr);
-		if (err)
+		if (err == -ENOSPC && op->kind == Operator::GRAPH && block->watched)
+			end();
+		else if (err)
 			throw Failure(err);
+	}
+
+	/* A graph that is too large ends early: the rest of it comes by page faults. */
+	void end()
+	{
+		current = nullptr;
+		if (begun)
+			lib.exec_after(block->exec);
+		begun = false;
 	}
 };
 

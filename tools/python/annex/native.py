@@ -3,6 +3,7 @@
 
 It is found again by its source and by the version of PyTorch, in ${XDG_CACHE_HOME:-~/.cache}/annex.
 """
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -21,6 +22,7 @@ HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64
 WORDS = 512  # bytes of a message
+KEY = "TESTING_ONLY_GenericMode"  # of dispatch, by which native.cpp sees operators
 
 
 class Unavailable(Exception):
@@ -111,6 +113,30 @@ def addresses(objects):
     return (ctypes.c_void_p * len(objects))(*[o._cdata for o in objects])
 
 
+class Idle:
+    """The dispatch key outside of blocks: it does nothing, and is there.
+
+    torch.compile() makes a graph anew when a thread's keys change, so the thread that imports this
+    package has it always.
+    """
+
+    fallback = None
+
+    @classmethod
+    def begin(cls):
+        cls.fallback = torch._C._dispatch_library("IMPL", "_", KEY, __file__, 1)
+        cls.fallback.fallback_fallthrough()
+
+    @classmethod
+    def end(cls):
+        cls.fallback = None
+
+
+if hasattr(torch._C, "_dispatch_tls_set_dispatch_key_included"):  # PyTorch 2
+    Idle.begin()
+    torch._C._dispatch_tls_set_dispatch_key_included(KEY, True)
+
+
 class Native:
     """The functions of native.cpp. There is one in a process."""
 
@@ -141,6 +167,10 @@ class Native:
         dll.annex_native_move_out.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
                                               ctypes.c_char_p, ctypes.c_size_t)
         dll.annex_native_state.argtypes = (ctypes.c_void_p, ctypes.POINTER(U64))
+        waits.annex_native_graph_begin.argtypes = (ctypes.c_char_p, OBJECTS,
+                                                   ctypes.POINTER(ctypes.c_uint32),
+                                                   ctypes.c_size_t, OBJECTS)
+        waits.annex_native_graph_end.argtypes = (ctypes.c_void_p,)
         self.dll, self.waits = dll, waits
 
     @classmethod
@@ -166,13 +196,31 @@ class Block:
         self.native.dll.annex_native_forget(self.handle)
 
     def begin(self):
+        Idle.end()
         code = self.native.dll.annex_native_begin(self.handle)
         if code < 0:
+            Idle.begin()
             raise Error(-code, "offload: another allocator is in use" if not self.library.words()
                         else self.library.words())
 
     def end(self):
         self.native.waits.annex_native_end(self.handle)
+        Idle.begin()
+
+    @contextlib.contextmanager
+    def graph(self, name, uses):
+        """One operator. @uses: tensors, with how it uses each."""
+        run = ctypes.c_void_p()
+        code = self.native.waits.annex_native_graph_begin(
+            name.encode(), addresses([tensor for tensor, _ in uses]),
+            (ctypes.c_uint32 * len(uses))(*[how for _, how in uses]), len(uses), ctypes.byref(run))
+        if code < 0:
+            raise Error(-code, self.library.words())
+        try:
+            yield
+        finally:
+            if run:
+                self.native.waits.annex_native_graph_end(run)
 
     def leave(self):
         self.native.dll.annex_native_leave(self.handle)

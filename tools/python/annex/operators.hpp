@@ -89,24 +89,28 @@ const Operator &look_up(const c10::OperatorHandle &op)
 	return o;
 }
 
+void add_tensor(Block *block, const c10::TensorImpl *t, uint32_t how, std::vector<Use> *uses)
+{
+	if (!t->has_storage())
+		return;
+	const void *ptr = t->storage().data_ptr().get();
+	std::lock_guard<std::mutex> lock(table);
+	auto found = tensors.find(const_cast<void *>(ptr));
+	if (found == tensors.end() || found->second.block != block)
+		return;
+	for (Use &use : *uses)
+		if (use.ptr == ptr) {
+			use.how |= how;
+			return;
+		}
+	uses->push_back({ptr, how});
+}
+
 void add_use(Block *block, const c10::IValue &value, uint32_t how, std::vector<Use> *uses)
 {
 	if (value.isTensor()) {
-		const at::Tensor &t = value.toTensor();
-
-		if (!t.defined() || !t.unsafeGetTensorImpl()->has_storage())
-			return;
-		const void *ptr = t.storage().data_ptr().get();
-		std::lock_guard<std::mutex> lock(table);
-		auto found = tensors.find(const_cast<void *>(ptr));
-		if (found == tensors.end() || found->second.block != block)
-			return;
-		for (Use &use : *uses)
-			if (use.ptr == ptr) {
-				use.how |= how;
-				return;
-			}
-		uses->push_back({ptr, how});
+		if (value.toTensor().defined())
+			add_tensor(block, value.toTensor().unsafeGetTensorImpl(), how, uses);
 	} else if (value.isList()) {
 		for (const c10::IValue &element : value.toListRef())
 			add_use(block, element, how, uses);
@@ -152,34 +156,57 @@ void next_iteration()
 		turn(block);
 }
 
+/* A kernel while it runs. Operators that it calls are part of it. */
+class Run
+{
+      public:
+	explicit Run(const Operator *op) : kernel{lock.owns_lock() ? own_block() : nullptr, op}
+	{
+		if (kernel.block && ++kernel.block->kernels > LONGEST)
+			turn(kernel.block);
+	}
+	~Run()
+	{
+		kernel.end();
+	}
+	/* NULL: it is not recorded. */
+	Block *block() const
+	{
+		return kernel.block;
+	}
+	void begin(const std::vector<Use> &uses)
+	{
+		current = &kernel;
+		if (!uses.empty())
+			kernel.begin(uses);
+	}
+	/* Whether it has not ended early. */
+	bool is_current() const
+	{
+		return current == &kernel;
+	}
+
+      private:
+	c10::impl::ExcludeDispatchKeyGuard inside{c10::DispatchKeySet(KEY)};
+	std::unique_lock<std::mutex> lock{running, std::try_to_lock};
+	Kernel kernel;
+};
+
 void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchKeySet keys,
 		torch::jit::Stack *stack)
 {
-	/* Operators that it calls are part of it. */
-	c10::impl::ExcludeDispatchKeyGuard inside{c10::DispatchKeySet(KEY)};
-	std::unique_lock<std::mutex> lock(running, std::try_to_lock);
-	Block *block = active;
+	Run run(&o);
 
-	if (!lock.owns_lock() || !block)
-		return redispatch(op, keys, stack);
-	if (++block->kernels > LONGEST)
-		turn(block);
-	Kernel kernel{block, &o};
-	struct End {
-		Kernel *k;
-		~End()
-		{
-			current = nullptr;
-			if (k->begun)
-				lib.exec_after(k->block->exec);
-		}
-	} end{&kernel};
-	std::vector<Use> uses = uses_of(block, o, *stack);
-	current = &kernel;
-	if (!uses.empty())
-		kernel.begin(uses);
+	if (run.block())
+		run.begin(uses_of(run.block(), o, *stack));
 	redispatch(op, keys, stack);
 }
+
+/* A graph that torch.compile() has made: code that touches tensors without operators. */
+struct Graph {
+	Operator op;
+	std::unique_ptr<Run> run;
+};
 
 /* Iterations */
 
@@ -215,6 +242,8 @@ void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::
 
 void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
 {
+	if (!own_block())
+		return redispatch(op, keys, stack);
 	const Operator &o = look_up(op);
 
 	switch (o.kind) {
@@ -229,11 +258,18 @@ void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::j
 	}
 }
 
-} // namespace
+/* The key's fallback while a block lasts; otherwise the key passes, at no cost (native.py). */
+std::unique_ptr<torch::Library> &watch = *new std::unique_ptr<torch::Library>;
 
-TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, m)
+void watch_operators()
 {
-	m.fallback(torch::CppFunction::makeFromBoxedFunction<&intercept>());
+	if (watch) /* in a child that was forked inside of a block */
+		return;
+	watch = std::make_unique<torch::Library>(torch::Library::IMPL, "_", KEY, __FILE__,
+						 __LINE__);
+	watch->fallback(torch::CppFunction::makeFromBoxedFunction<&intercept>());
 }
+
+} // namespace
 
 #endif

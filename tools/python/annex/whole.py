@@ -14,6 +14,7 @@ import weakref
 
 import torch
 
+from .compiled import recorded
 from .library import Error, ExecOpts, ExecStats
 from .native import Block, List, Native, Unavailable
 from .offload import Offload
@@ -113,6 +114,7 @@ class Whole(Offload):
             stack.callback(self.give_back)
             stack.callback(self.end)
             self.moved, self.stayed = self.block.move_in(known())
+            stack.enter_context(recorded(self.block))
             self.block.begin()
             self.stack = stack.pop_all()
         return self
