@@ -56,6 +56,8 @@ if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/whole.py" "$tools" --check); then
 	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 		"$python" "$here/whole.py" "$tools"
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+		"$python" "$here/ranks.py" "$tools"
 else
 	skip "annex.offload(device_memory=...): $reason"
 fi

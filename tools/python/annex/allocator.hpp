@@ -22,6 +22,7 @@
 
 extern "C" {
 typedef struct _object PyObject;
+struct _ts *PyGILState_GetThisThreadState(void);
 }
 
 namespace torch
@@ -60,6 +61,8 @@ struct Library {
 	void (*get_watch)(const void *, int *, bool *);
 	int (*move_wait)(void *, uint32_t);
 	void (*move_forget)(void *);
+	int (*hold)(void *, const void *);
+	int (*let_go)(void *, const void *);
 	void (*space_destroy)(void *);
 	int (*store_close)(void *);
 	void (*exec_destroy)(void *);
@@ -127,6 +130,7 @@ struct Operator {
 	enum Kind { PASS, KERNEL, ENTER, EXIT, GRAPH } kind = PASS;
 	c10::OperatorName name{"", ""};
 	std::string text;
+	bool works = false;        /* its tensors are in use when it has returned */
 	std::vector<uint32_t> how; /* of each argument; 0: it has no tensor */
 };
 
@@ -267,11 +271,17 @@ class Spaces final : public c10::Allocator
 	}
 
       private:
+	/* Threads that Python does not know are those of torch.distributed. */
+	static bool is_for_system_calls(const Block *block)
+	{
+		return block->user_only && !PyGILState_GetThisThreadState();
+	}
+
 	static c10::DataPtr get(size_t bytes)
 	{
 		Block *block = active;
 
-		if (block && bytes >= block->smallest) {
+		if (block && bytes >= block->smallest && !is_for_system_calls(block)) {
 			Kernel *kernel = current;
 			void *ptr = take(block, bytes,
 					 kernel ? kernel->op->text.c_str() : "tensor");

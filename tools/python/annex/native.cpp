@@ -54,6 +54,7 @@ void in_child()
 	}
 	current = nullptr;
 	new (&running) std::mutex;
+	new (&works) std::vector<Work>;
 	table.unlock();
 }
 
@@ -74,6 +75,8 @@ const char *annex_native_open(const char *path, PyObject *type)
 		{"annex_space_get_watch", &lib.get_watch},
 		{"annex_move_wait", &lib.move_wait},
 		{"annex_move_forget", &lib.move_forget},
+		{"annex_hold", &lib.hold},
+		{"annex_let_go", &lib.let_go},
 		{"annex_space_destroy", &lib.space_destroy},
 		{"annex_store_close", &lib.store_close},
 		{"annex_exec_destroy", &lib.exec_destroy},
@@ -168,6 +171,9 @@ void annex_native_end(Block *block)
 		watch.reset();
 		c10::SetCPUAllocator(previous, 0);
 		lib.exec_end(block->exec);
+		/* Tensors of work that goes on stay until they are freed. */
+		let_go_of_works(block);
+		works.clear();
 	}
 	lib.exec_destroy(block->exec);
 	block->exec = nullptr;

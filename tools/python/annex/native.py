@@ -17,7 +17,7 @@ import torch
 from .library import Error
 
 SOURCES = [os.path.join(os.path.dirname(__file__), name) for name in (
-    "native.cpp", "allocator.hpp", "moves.hpp", "operators.hpp")]
+    "native.cpp", "allocator.hpp", "moves.hpp", "operators.hpp", "work.hpp")]
 HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64

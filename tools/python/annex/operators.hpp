@@ -14,6 +14,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 #include "allocator.hpp"
+#include "work.hpp"
 
 namespace
 {
@@ -43,8 +44,9 @@ bool starts(const std::string &text, const char *with)
  */
 bool passes(const c10::OperatorHandle &op, const std::string &name)
 {
-	static const char *const idle[] = {"aten::empty", "aten::new_empty", "aten::_foreach_",
-					   "aten::set_",  "aten::detach_",   "profiler::"};
+	static const char *const idle[] = {
+		"aten::empty",   "aten::new_empty", "aten::_foreach_",   "aten::set_",
+		"aten::detach_", "profiler::",      "_c10d_functional::"};
 
 	for (const char *prefix : idle)
 		if (starts(name, prefix))
@@ -62,6 +64,7 @@ Operator classify(const c10::OperatorHandle &op)
 
 	o.name = op.operator_name();
 	o.text = o.name.name;
+	o.works = starts(o.text, "c10d::");
 	if (starts(o.text, "profiler::_record_function_enter"))
 		o.kind = Operator::ENTER;
 	else if (o.text == "profiler::_record_function_exit")
@@ -70,9 +73,10 @@ Operator classify(const c10::OperatorHandle &op)
 		o.kind = passes(op, o.text) ? Operator::PASS : Operator::KERNEL;
 	for (const auto &argument : schema.arguments()) {
 		bool tensor = argument.type()->str().find("Tensor") != std::string::npos;
-		/* Statistics of batch_norm are written, and schemas do not say so. */
+		/* Statistics of batch_norm are written, and tensors of other processes are read:
+		 * schemas do not say so. */
 		bool writes = (argument.alias_info() && argument.alias_info()->isWrite()) ||
-			      starts(argument.name(), "running_");
+			      starts(argument.name(), "running_") || o.works;
 
 		o.how.push_back(tensor ? READ | (writes ? WRITE : 0) : 0);
 	}
@@ -128,6 +132,17 @@ std::vector<Use> uses_of(Block *block, const Operator &o, const torch::jit::Stac
 	return uses;
 }
 
+std::vector<c10::IValue> tensors_of(const Operator &o, const torch::jit::Stack &stack)
+{
+	size_t n = o.how.size();
+	std::vector<c10::IValue> tensors;
+
+	for (size_t i = 0; i < n; i++)
+		if (o.how[i])
+			tensors.push_back(stack[stack.size() - n + i]);
+	return tensors;
+}
+
 void redispatch(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
 {
 	op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, KEY), stack);
@@ -176,6 +191,7 @@ class Run
 	}
 	void begin(const std::vector<Use> &uses)
 	{
+		let_go_of_works(kernel.block);
 		current = &kernel;
 		if (!uses.empty())
 			kernel.begin(uses);
@@ -196,10 +212,18 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 		torch::jit::Stack *stack)
 {
 	Run run(&o);
+	std::vector<c10::IValue> tensors;
+	std::vector<Use> uses;
 
-	if (run.block())
-		run.begin(uses_of(run.block(), o, *stack));
+	if (run.block()) {
+		uses = uses_of(run.block(), o, *stack);
+		run.begin(uses);
+	}
+	if (o.works)
+		tensors = tensors_of(o, *stack);
 	redispatch(op, keys, stack);
+	if (o.works && run.block())
+		hold_for_work(run.block(), stack->back(), std::move(tensors), std::move(uses));
 }
 
 /* A graph that torch.compile() has made: code that touches tensors without operators. */
