@@ -65,8 +65,8 @@ gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
 	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
 	unit unit-user client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorch-memory-10000 \
-	asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all cuda-all clang \
-	guests-all \
+	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all \
+	cuda-all clang guests-all \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
 	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd \
@@ -150,6 +150,9 @@ check/pytorch-memory-10000: built/gcc
 	$(call step,pytorch: all tensors$(comma) 10$(comma)000 programs,14400,,env \
 		ANNEX_LIBRARY=$(gcc)/libannex.so $(python) tests/torch/fuzz.py tools/python \
 		--programs 10000 --new-seeds --device-memory)
+# PyPI's PyTorch, some GB that are fetched once, and what is used with it.
+check/pytorch-pypi: built/gcc
+	$(call step,pytorch: of PyPI,7200,,tests/torch/pypi.sh $(gcc)/annex $(BUILD)/pypi)
 check/install: built/gcc
 	$(call step,install,300,,tests/install/run.sh $(BUILD))
 

@@ -573,8 +573,8 @@ def check_damage():
 
 def check_structures(include, scratch):
     """Python's idea of the structures is the header's."""
-    source = "#include <stddef.h>\n#include <stdio.h>\n#include <annex/exec.h>\n" \
-        "#include <annex/simulate.h>\nint main(void)\n{\n"
+    headers = "stddef.h", "stdio.h", "annex/device.h", "annex/exec.h", "annex/simulate.h"
+    source = "".join(f"#include <{name}>\n" for name in headers) + "int main(void)\n{\n"
     expected = []
     for name, structure in library.STRUCTURES.items():
         source += f'printf("%zu\\n", sizeof(struct {name}));\n'

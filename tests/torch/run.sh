@@ -19,6 +19,8 @@ export PYTHONDONTWRITEBYTECODE=1
 claim_log=$dir/log
 # shellcheck source=tests/claim.sh
 . "$here/../claim.sh"
+# shellcheck source=tests/torch/claims.sh
+. "$here/claims.sh"
 
 # one_line WORDS PATTERN COMMAND... - It fails, and says why in one line.
 one_line()
@@ -30,22 +32,6 @@ one_line()
 		ok
 	else
 		fail "$words: $*"
-	fi
-}
-
-# claims COMMAND... - Its last line says how many of its own have passed and failed.
-claims()
-{
-	local p='' f=''
-	"$@" >told 2>&1 || failed=$((failed + 1))
-	sed '$d' told
-	read -r p f < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' told)
-	if [ -n "$p" ]; then
-		passed=$((passed + p))
-		[ "$f" -eq 0 ] || failed=$((failed + f - 1))
-	else
-		tail -n 1 told
-		[ $failed -gt 0 ] || failed=1
 	fi
 }
 
@@ -67,6 +53,8 @@ if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	# Storage is written past the page cache, which memory's own file systems cannot.
 	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 		"$python" "$here/comparison.py" "$disk"
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+		"$python" "$here/ranks.py" "$tools"
 else
 	skip "annex.offload(device_memory=...): $reason"
 fi

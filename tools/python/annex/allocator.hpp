@@ -11,6 +11,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -23,6 +24,7 @@
 
 extern "C" {
 typedef struct _object PyObject;
+struct _ts *PyGILState_GetThisThreadState(void);
 }
 
 namespace torch
@@ -50,11 +52,15 @@ struct Block {
 	void *space, *exec;
 	std::vector<void *> stores;
 	uint64_t smallest, budget;
-	bool user_only = false; /* system calls fail on absent bytes */
-	uint64_t kernels = 0;   /* of this iteration */
-	uint64_t live = 0;      /* tensors in the space */
-	bool left = false;      /* the block has ended */
-	bool owned = true;      /* Python knows it */
+	bool user_only = false;                /* system calls fail on absent bytes */
+	bool watched = true;                   /* touches of absent bytes are served */
+	bool included = false;                 /* the thread had the dispatch key before */
+	std::thread::id thread;                /* of the block: its operators are recorded */
+	std::unordered_set<std::string> large; /* graphs that do not fit */
+	uint64_t kernels = 0;                  /* of this iteration */
+	uint64_t live = 0;                     /* tensors in the space */
+	bool left = false;                     /* the block has ended */
+	bool owned = true;                     /* Python knows it */
 	std::atomic<bool> open{true};
 	std::atomic<uint64_t> refused{0}; /* bytes that there were no addresses for */
 	int plan_err = 0;                 /* why there is no plan, if that is told */
@@ -77,22 +83,32 @@ PyObject *error_type;
 int (*add_pending)(int (*)(void *), void *);
 int (*hear)(void *);
 
+/* The block, in its own thread; NULL elsewhere. */
+Block *own_block()
+{
+	Block *block = active;
+
+	return block && block->thread == std::this_thread::get_id() ? block : nullptr;
+}
+
 struct Failure : public torch::PyTorchError {
-	explicit Failure(int err, const std::string &words = lib.last_error())
-	    : torch::PyTorchError(std::to_string(-err) + " " + words)
+	explicit Failure(int e, const std::string &words = lib.last_error())
+	    : torch::PyTorchError(std::to_string(-e) + " " + words), err(e)
 	{
 	}
 	PyObject *python_type() override
 	{
 		return error_type;
 	}
+	int err;
 };
 
 /* How an operator is treated. */
 struct Operator {
-	enum Kind { PASS, KERNEL, ENTER, EXIT } kind = PASS;
+	enum Kind { PASS, KERNEL, ENTER, EXIT, GRAPH } kind = PASS;
 	c10::OperatorName name{"", ""};
 	std::string text;
+	bool works = false;        /* its tensors are in use when it has returned */
 	std::vector<uint32_t> how; /* of each argument; 0: it has no tensor */
 };
 
@@ -123,8 +139,20 @@ struct Kernel {
 			begin();
 		uses.push_back({ptr, WRITE});
 		int err = lib.exec_made(block->exec, ptr);
-		if (err)
+		if (err == -ENOSPC && op->kind == Operator::GRAPH && block->watched)
+			end();
+		else if (err)
 			fail(err);
+	}
+
+	/* A graph that is too large ends early: the rest of it comes by page faults. */
+	void end()
+	{
+		if (current == this)
+			current = nullptr;
+		if (begun)
+			lib.exec_after(block->exec);
+		begun = false;
 	}
 
       private:
@@ -262,11 +290,17 @@ class Spaces final : public c10::Allocator
 	}
 
       private:
+	/* Threads that Python does not know are those of torch.distributed. */
+	static bool is_for_system_calls(const Block *block)
+	{
+		return block->user_only && !PyGILState_GetThisThreadState();
+	}
+
 	static c10::DataPtr get(size_t bytes)
 	{
 		Block *block = active;
 
-		if (block && bytes >= block->smallest) {
+		if (block && bytes >= block->smallest && !is_for_system_calls(block)) {
 			Kernel *kernel = current;
 			void *ptr = take(block, bytes,
 					 kernel ? kernel->op->text.c_str() : "tensor");

@@ -11,8 +11,8 @@
 namespace
 {
 
-constexpr int WATCH_USER = 3;           /* ANNEX_WATCH_USER */
-constexpr uint32_t READ = 1, WRITE = 2; /* ANNEX_USE_* */
+constexpr int WATCH_NONE = 0, WATCH_USER = 3; /* ANNEX_WATCH_* */
+constexpr uint32_t READ = 1, WRITE = 2;       /* ANNEX_USE_* */
 
 struct Use { /* struct annex_exec_use */
 	const void *ptr;
@@ -20,8 +20,8 @@ struct Use { /* struct annex_exec_use */
 };
 
 struct SpaceStats { /* struct annex_space_stats */
-	uint64_t device, host, cxl, stored, in, out, below, clean, bounced, faults, write_faults,
-		reclaimed, over;
+	uint64_t device, kept, host, cxl, stored, in, out, below, clean, bounced, faults,
+		write_faults, reclaimed, over;
 };
 
 struct ExecStats { /* struct annex_exec_stats */
@@ -40,6 +40,8 @@ struct Library {
 	void (*space_get_stats)(const void *, SpaceStats *);
 	int (*move_wait)(void *, uint32_t);
 	void (*move_forget)(void *);
+	int (*hold)(void *, const void *);
+	int (*let_go)(void *, const void *);
 	void (*space_destroy)(void *);
 	int (*store_close)(void *);
 	void (*exec_destroy)(void *);

@@ -5,6 +5,7 @@ import errno
 import os
 
 SSD, TIERS = 3, 19  # enum annex_tier
+PAGE = 4096
 M_MMAP_THRESHOLD, MMAP_THRESHOLD = -3, 1 << 17  # malloc.h; what glibc begins with
 
 
@@ -17,6 +18,10 @@ class StoreOpts(ctypes.Structure):
                 ("read_rate", ctypes.c_double), ("write_rate", ctypes.c_double),
                 ("depth", ctypes.c_uint32), ("timeout_ms", ctypes.c_uint32),
                 ("provider", ctypes.c_void_p)]
+
+
+class Namespace(ctypes.Structure):
+    _fields_ = [("nsid", ctypes.c_uint32), ("block", ctypes.c_uint32), ("blocks", ctypes.c_uint64)]
 
 
 class SpaceOpts(ctypes.Structure):
@@ -86,8 +91,8 @@ class MemPage(ctypes.Structure):
 
 
 STRUCTURES = {"annex_exec_opts": ExecOpts, "annex_exec_stats": ExecStats,
-              "annex_mem_page": MemPage, "annex_plan": Plan, "annex_sim_job": SimJob,
-              "annex_sim_result": SimResult, "annex_system": System,
+              "annex_mem_page": MemPage, "annex_ns": Namespace, "annex_plan": Plan,
+              "annex_sim_job": SimJob, "annex_sim_result": SimResult, "annex_system": System,
               "annex_store_opts": StoreOpts, "annex_space_opts": SpaceOpts,
               "annex_space_stats": SpaceStats}
 
@@ -96,6 +101,8 @@ OUT = ctypes.POINTER(VOID)
 # Functions that return 0 or a negative errno.
 CALLS = {
     "annex_parse_size": (TEXT, ctypes.POINTER(U64)),
+    "annex_dev_open": (TEXT, VOID, OUT),
+    "annex_dev_ns": (VOID, U32, ctypes.POINTER(Namespace)),
     "annex_store_open": (TEXT, ctypes.POINTER(StoreOpts), OUT),
     "annex_store_close": (VOID,),
     "annex_space_create": (ctypes.POINTER(SpaceOpts), OUT),
@@ -118,6 +125,7 @@ CALLS = {
 }
 # Functions that return nothing.
 ENDS = {
+    "annex_dev_close": (VOID,),
     "annex_space_destroy": (VOID,),
     "annex_space_get_stats": (VOID, ctypes.POINTER(SpaceStats)),
     "annex_exec_get_stats": (VOID, ctypes.POINTER(ExecStats)),
@@ -126,6 +134,11 @@ ENDS = {
     "annex_trace_free": (VOID,),
     "annex_vitality_destroy": (VOID,),
 }
+
+
+def ranks():
+    """Which of how many processes on this machine this one is, as torchrun tells."""
+    return int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
 
 
 class WarningPipe:
@@ -182,11 +195,33 @@ class Library:
     def words(self):
         return self.dll.annex_last_error().decode(errors="replace")
 
+    def capacity(self, uri):
+        """Bytes of a device."""
+        device, namespace = ctypes.c_void_p(), Namespace()
+        self("annex_dev_open", uri.encode(), None, ctypes.byref(device))
+        try:
+            self("annex_dev_ns", device, 1, ctypes.byref(namespace))
+            return namespace.block * namespace.blocks
+        finally:
+            self.dll.annex_dev_close(device)
+
+    def part_of(self, uri, least):
+        """What this process uses of storage: ranks share files out evenly, but for their own."""
+        rank, count = ranks()
+        if count < 2 or not uri.startswith("file:") or uri.startswith("file:/proc/self/"):
+            return None
+        part = self.capacity(uri) // count // PAGE * PAGE
+        if part < least:
+            raise Error(errno.ENOSPC, f"offload: {uri} has {part} bytes for each of {count} ranks, "
+                        f"and {least} are the least: make it larger")
+        return StoreOpts(first=rank * part, bytes=part)
+
     def open_space(self, uris, stores, **opts):
         """A space over storage, which is added to @stores as it is opened."""
         for uri in uris:
             store = ctypes.c_void_p()
-            self("annex_store_open", uri.encode(), None, ctypes.byref(store))
+            self("annex_store_open", uri.encode(), self.part_of(uri, opts["device"]),
+                 ctypes.byref(store))
             stores.append(store)
         array = (ctypes.c_void_p * len(stores))(*[store.value for store in stores])
         space = ctypes.c_void_p()

@@ -54,6 +54,7 @@ void in_child()
 	}
 	current = nullptr;
 	new (&running) std::mutex;
+	new (&works) std::vector<Work>;
 	table.unlock();
 }
 
@@ -77,6 +78,8 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 		{"annex_space_get_stats", &lib.space_get_stats},
 		{"annex_move_wait", &lib.move_wait},
 		{"annex_move_forget", &lib.move_forget},
+		{"annex_hold", &lib.hold},
+		{"annex_let_go", &lib.let_go},
 		{"annex_space_destroy", &lib.space_destroy},
 		{"annex_store_close", &lib.store_close},
 		{"annex_exec_destroy", &lib.exec_destroy},
@@ -122,6 +125,7 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *exec, uint6
 	bool writes;
 	lib.get_watch(space, &how, &writes);
 	block->user_only = how == WATCH_USER;
+	block->watched = how != WATCH_NONE;
 	previous = c10::GetCPUAllocator();
 	return block;
 }
@@ -143,6 +147,9 @@ int annex_native_begin(Block *block, bool plans, bool lines)
 		active = nullptr;
 		return -EBUSY;
 	}
+	watch_operators();
+	block->thread = std::this_thread::get_id();
+	block->included = c10::impl::tls_is_dispatch_key_included(KEY);
 	c10::impl::tls_set_dispatch_key_included(KEY, true);
 	return 0;
 }
@@ -172,9 +179,13 @@ void annex_native_end(Block *block)
 		std::lock_guard<std::mutex> lock(running);
 
 		active = nullptr;
-		c10::impl::tls_set_dispatch_key_included(KEY, false);
+		c10::impl::tls_set_dispatch_key_included(KEY, block->included);
+		watch.reset();
 		c10::SetCPUAllocator(previous, 0);
 		lib.exec_end(block->exec);
+		/* Tensors of work that goes on stay until they are freed. */
+		let_go_of_works(block);
+		works.clear();
 	}
 	block->progress.clear();
 	lib.exec_destroy(block->exec);
@@ -254,6 +265,47 @@ void annex_native_leave(Block *block)
 
 	block->left = true;
 	settle(block, lock);
+}
+
+/*
+ * A graph that torch.compile() has made begins. @list: tensors that it uses. @how: of each, READ or
+ * WRITE. @graph: to be ended; NULL: it is not recorded, as it is in another thread, or in a kernel,
+ * or too large. Return: 0, or an error.
+ */
+int annex_native_graph_begin(const char *name, void **list, const uint32_t *how, size_t n,
+			     Graph **graph)
+{
+	Block *block = own_block();
+	auto begun = std::make_unique<Graph>();
+	std::vector<Use> uses;
+
+	*graph = nullptr;
+	if (!block || c10::impl::tls_is_dispatch_key_excluded(KEY) || block->large.count(name))
+		return 0;
+	begun->op.kind = Operator::GRAPH;
+	begun->op.text = name;
+	for (size_t i = 0; i < n; i++)
+		add_tensor(block, static_cast<c10::TensorImpl *>(list[i]), how[i], &uses);
+	try {
+		begun->run = std::make_unique<Run>(&begun->op);
+		if (!begun->run->block())
+			return 0;
+		begun->run->begin(uses);
+	} catch (const Failure &failure) {
+		if (failure.err != -ENOSPC || !block->watched)
+			return failure.err;
+		block->large.insert(name);
+		return 0;
+	}
+	*graph = begun.release();
+	return 0;
+}
+
+void annex_native_graph_end(Graph *graph)
+{
+	if (!graph->run->is_current())
+		graph->run->block()->large.insert(graph->op.text);
+	delete graph;
 }
 
 /* @out: whether the space is open, tensors in it, bytes that it had no addresses for. */

@@ -3,6 +3,7 @@
 
 It is found again by its source and by the version of PyTorch, in ${XDG_CACHE_HOME:-~/.cache}/annex.
 """
+import contextlib
 import ctypes
 import errno
 import hashlib
@@ -17,7 +18,8 @@ import torch
 from .library import Error
 
 SOURCES = [os.path.join(os.path.dirname(__file__), name) for name in (
-    "native.cpp", "allocator.hpp", "libannex.hpp", "moves.hpp", "operators.hpp", "progress.hpp")]
+    "native.cpp", "allocator.hpp", "libannex.hpp", "moves.hpp", "operators.hpp", "progress.hpp",
+    "work.hpp")]
 HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64
@@ -25,6 +27,7 @@ WORDS = 512  # bytes of a message
 LOST = errno.EIO, errno.EILSEQ  # with these, tensors are left empty
 ITERATIONS = 8  # that a block remembers (progress.hpp)
 HEAR = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+KEY = "TESTING_ONLY_GenericMode"  # of dispatch, by which native.cpp sees operators
 
 
 class Unavailable(Exception):
@@ -122,6 +125,30 @@ class Iteration(ctypes.Structure):
                 ("plan", ctypes.c_void_p)]
 
 
+class Idle:
+    """The dispatch key outside of blocks: it does nothing, and is there.
+
+    torch.compile() makes a graph anew when a thread's keys change, so the thread that imports this
+    package has it always.
+    """
+
+    fallback = None
+
+    @classmethod
+    def begin(cls):
+        cls.fallback = torch._C._dispatch_library("IMPL", "_", KEY, __file__, 1)
+        cls.fallback.fallback_fallthrough()
+
+    @classmethod
+    def end(cls):
+        cls.fallback = None
+
+
+if hasattr(torch._C, "_dispatch_tls_set_dispatch_key_included"):  # PyTorch 2
+    Idle.begin()
+    torch._C._dispatch_tls_set_dispatch_key_included(KEY, True)
+
+
 class Native:
     """The functions of native.cpp. There is one in a process. @hear is called, soon, when there is
     a warning.
@@ -160,6 +187,10 @@ class Native:
         dll.annex_native_move_out.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
                                               ctypes.c_char_p, ctypes.c_size_t)
         dll.annex_native_state.argtypes = (ctypes.c_void_p, ctypes.POINTER(U64))
+        waits.annex_native_graph_begin.argtypes = (ctypes.c_char_p, OBJECTS,
+                                                   ctypes.POINTER(ctypes.c_uint32),
+                                                   ctypes.c_size_t, OBJECTS)
+        waits.annex_native_graph_end.argtypes = (ctypes.c_void_p,)
         self.dll, self.waits = dll, waits
 
     @classmethod
@@ -185,13 +216,31 @@ class Block:
         self.native.dll.annex_native_forget(self.handle)
 
     def begin(self, plans, lines):
+        Idle.end()
         code = self.native.dll.annex_native_begin(self.handle, plans, lines)
         if code < 0:
+            Idle.begin()
             raise Error(-code, "offload: another allocator is in use" if not self.library.words()
                         else self.library.words())
 
     def end(self):
         self.native.waits.annex_native_end(self.handle)
+        Idle.begin()
+
+    @contextlib.contextmanager
+    def graph(self, name, uses):
+        """One operator. @uses: tensors, with how it uses each."""
+        run = ctypes.c_void_p()
+        code = self.native.waits.annex_native_graph_begin(
+            name.encode(), addresses([tensor for tensor, _ in uses]),
+            (ctypes.c_uint32 * len(uses))(*[how for _, how in uses]), len(uses), ctypes.byref(run))
+        if code < 0:
+            raise Error(-code, self.library.words())
+        try:
+            yield
+        finally:
+            if run:
+                self.native.waits.annex_native_graph_end(run)
 
     def step(self):
         words = ctypes.create_string_buffer(WORDS)

@@ -14,6 +14,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 #include "allocator.hpp"
+#include "work.hpp"
 
 namespace
 {
@@ -43,8 +44,9 @@ bool starts(const std::string &text, const char *with)
  */
 bool passes(const c10::OperatorHandle &op, const std::string &name)
 {
-	static const char *const idle[] = {"aten::empty", "aten::new_empty", "aten::_foreach_",
-					   "aten::set_",  "aten::detach_",   "profiler::"};
+	static const char *const idle[] = {
+		"aten::empty",   "aten::new_empty", "aten::_foreach_",   "aten::set_",
+		"aten::detach_", "profiler::",      "_c10d_functional::"};
 
 	for (const char *prefix : idle)
 		if (starts(name, prefix))
@@ -62,6 +64,7 @@ Operator classify(const c10::OperatorHandle &op)
 
 	o.name = op.operator_name();
 	o.text = o.name.name;
+	o.works = starts(o.text, "c10d::");
 	if (starts(o.text, "profiler::_record_function_enter"))
 		o.kind = Operator::ENTER;
 	else if (o.text == "profiler::_record_function_exit")
@@ -70,9 +73,10 @@ Operator classify(const c10::OperatorHandle &op)
 		o.kind = passes(op, o.text) ? Operator::PASS : Operator::KERNEL;
 	for (const auto &argument : schema.arguments()) {
 		bool tensor = argument.type()->str().find("Tensor") != std::string::npos;
-		/* Statistics of batch_norm are written, and schemas do not say so. */
+		/* Statistics of batch_norm are written, and tensors of other processes are read:
+		 * schemas do not say so. */
 		bool writes = (argument.alias_info() && argument.alias_info()->isWrite()) ||
-			      starts(argument.name(), "running_");
+			      starts(argument.name(), "running_") || o.works;
 
 		o.how.push_back(tensor ? READ | (writes ? WRITE : 0) : 0);
 	}
@@ -89,24 +93,28 @@ const Operator &look_up(const c10::OperatorHandle &op)
 	return o;
 }
 
+void add_tensor(Block *block, const c10::TensorImpl *t, uint32_t how, std::vector<Use> *uses)
+{
+	if (!t->has_storage())
+		return;
+	const void *ptr = t->storage().data_ptr().get();
+	std::lock_guard<std::mutex> lock(table);
+	auto found = tensors.find(const_cast<void *>(ptr));
+	if (found == tensors.end() || found->second.block != block)
+		return;
+	for (Use &use : *uses)
+		if (use.ptr == ptr) {
+			use.how |= how;
+			return;
+		}
+	uses->push_back({ptr, how});
+}
+
 void add_use(Block *block, const c10::IValue &value, uint32_t how, std::vector<Use> *uses)
 {
 	if (value.isTensor()) {
-		const at::Tensor &t = value.toTensor();
-
-		if (!t.defined() || !t.unsafeGetTensorImpl()->has_storage())
-			return;
-		const void *ptr = t.storage().data_ptr().get();
-		std::lock_guard<std::mutex> lock(table);
-		auto found = tensors.find(const_cast<void *>(ptr));
-		if (found == tensors.end() || found->second.block != block)
-			return;
-		for (Use &use : *uses)
-			if (use.ptr == ptr) {
-				use.how |= how;
-				return;
-			}
-		uses->push_back({ptr, how});
+		if (value.toTensor().defined())
+			add_tensor(block, value.toTensor().unsafeGetTensorImpl(), how, uses);
 	} else if (value.isList()) {
 		for (const c10::IValue &element : value.toListRef())
 			add_use(block, element, how, uses);
@@ -122,6 +130,17 @@ std::vector<Use> uses_of(Block *block, const Operator &o, const torch::jit::Stac
 		if (o.how[i])
 			add_use(block, stack[stack.size() - n + i], o.how[i], &uses);
 	return uses;
+}
+
+std::vector<c10::IValue> tensors_of(const Operator &o, const torch::jit::Stack &stack)
+{
+	size_t n = o.how.size();
+	std::vector<c10::IValue> tensors;
+
+	for (size_t i = 0; i < n; i++)
+		if (o.how[i])
+			tensors.push_back(stack[stack.size() - n + i]);
+	return tensors;
 }
 
 void redispatch(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
@@ -158,34 +177,70 @@ void next_iteration()
 		turn(block);
 }
 
+/* A kernel while it runs. Operators that it calls are part of it. */
+class Run
+{
+      public:
+	explicit Run(const Operator *op) : kernel{lock.owns_lock() ? own_block() : nullptr, op}
+	{
+		if (!kernel.block)
+			return;
+		if (++kernel.block->kernels > LONGEST)
+			turn(kernel.block);
+		kernel.block->progress.update(kernel.block->kernels);
+	}
+	~Run()
+	{
+		kernel.end();
+	}
+	/* NULL: it is not recorded. */
+	Block *block() const
+	{
+		return kernel.block;
+	}
+	void begin(const std::vector<Use> &uses)
+	{
+		let_go_of_works(kernel.block);
+		current = &kernel;
+		kernel.uses = uses;
+		if (!uses.empty())
+			kernel.begin();
+	}
+	/* Whether it has not ended early. */
+	bool is_current() const
+	{
+		return current == &kernel;
+	}
+
+      private:
+	c10::impl::ExcludeDispatchKeyGuard inside{c10::DispatchKeySet(KEY)};
+	std::unique_lock<std::mutex> lock{running, std::try_to_lock};
+	Kernel kernel;
+};
+
 void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchKeySet keys,
 		torch::jit::Stack *stack)
 {
-	/* Operators that it calls are part of it. */
-	c10::impl::ExcludeDispatchKeyGuard inside{c10::DispatchKeySet(KEY)};
-	std::unique_lock<std::mutex> lock(running, std::try_to_lock);
-	Block *block = active;
+	Run run(&o);
+	std::vector<c10::IValue> tensors;
+	std::vector<Use> uses;
 
-	if (!lock.owns_lock() || !block)
-		return redispatch(op, keys, stack);
-	if (++block->kernels > LONGEST)
-		turn(block);
-	block->progress.update(block->kernels);
-	Kernel kernel{block, &o, uses_of(block, o, *stack)};
-	struct End {
-		Kernel *k;
-		~End()
-		{
-			current = nullptr;
-			if (k->begun)
-				lib.exec_after(k->block->exec);
-		}
-	} end{&kernel};
-	current = &kernel;
-	if (!kernel.uses.empty())
-		kernel.begin();
+	if (run.block()) {
+		uses = uses_of(run.block(), o, *stack);
+		run.begin(uses);
+	}
+	if (o.works)
+		tensors = tensors_of(o, *stack);
 	redispatch(op, keys, stack);
+	if (o.works && run.block())
+		hold_for_work(run.block(), stack->back(), std::move(tensors), std::move(uses));
 }
+
+/* A graph that torch.compile() has made: code that touches tensors without operators. */
+struct Graph {
+	Operator op;
+	std::unique_ptr<Run> run;
+};
 
 /* Iterations */
 
@@ -221,6 +276,8 @@ void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::
 
 void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
 {
+	if (!own_block())
+		return redispatch(op, keys, stack);
 	const Operator &o = look_up(op);
 
 	switch (o.kind) {
@@ -235,11 +292,18 @@ void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::j
 	}
 }
 
-} // namespace
+/* The key's fallback while a block lasts; otherwise the key passes, at no cost (native.py). */
+std::unique_ptr<torch::Library> &watch = *new std::unique_ptr<torch::Library>;
 
-TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, m)
+void watch_operators()
 {
-	m.fallback(torch::CppFunction::makeFromBoxedFunction<&intercept>());
+	if (watch) /* in a child that was forked inside of a block */
+		return;
+	watch = std::make_unique<torch::Library>(torch::Library::IMPL, "_", KEY, __FILE__,
+						 __LINE__);
+	watch->fallback(torch::CppFunction::makeFromBoxedFunction<&intercept>());
 }
+
+} // namespace
 
 #endif

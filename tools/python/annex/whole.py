@@ -16,6 +16,7 @@ import weakref
 import torch
 
 from . import plans
+from .compiled import recorded
 from .interrupts import Interrupts
 from .library import Error, ExecOpts, ExecStats
 from .native import Block, List, Native, Unavailable
@@ -146,6 +147,7 @@ class Whole(Offload):
             stack.callback(self.give_back)
             stack.callback(self.end)
             self.moved, self.stayed = self.block.move_in(known())
+            stack.enter_context(recorded(self.block))
             self.block.begin(self.policy != "none", self.lines)
             self.stack = stack.pop_all()
         if self.interrupts.waits:

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# annex.offload with PyPI's PyTorch, on the CPU: pypi.sh ANNEX FOLDER. Its packages, some GB, are
+# fetched into FOLDER once. The library is the one beside ANNEX.
+set -u
+
+library=$(dirname "$(realpath "$1")")/libannex.so || exit 1
+venv=$(realpath -m "$2")
+here=$(cd "$(dirname "$0")" && pwd)
+tools=$here/../../tools/python
+export PYTHONDONTWRITEBYTECODE=1 ANNEX_LIBRARY=$library
+claim_log=$(mktemp) || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir" "$claim_log"' EXIT
+# shellcheck source=tests/claim.sh
+. "$here/../claim.sh"
+# shellcheck source=tests/torch/claims.sh
+. "$here/claims.sh"
+
+fetched()
+{
+	[ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv" || return
+	"$venv/bin/pip" install -q --disable-pip-version-check 'torch==2.15.*' numpy setuptools \
+		'transformers==5.*' accelerate safetensors
+}
+
+claim "PyPI's packages are in $venv" fetched
+[ "$failed" -eq 0 ] || { claims_end; exit; }
+cd "$dir" || exit 1
+for part in whole compiled ranks libraries; do
+	claims "$venv/bin/python" "$here/$part.py" "$tools"
+done
+claims_end
