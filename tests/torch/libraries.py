@@ -150,6 +150,8 @@ def check_files(name, scratch):
         safetensors.torch.save_file(tensors, path)
         claim(f"{name}: a file", same(safetensors.torch.load_file(path)))
         claim(f"{name}: bytes", same(safetensors.torch.load(safetensors.torch.save(tensors))))
+        torch.save(tensors, path)
+        claim(f"{name}: PyTorch's own", same(torch.load(path)))
         claim(f"{name}: tensors have left", it.stats()["out"] > 16 * MIB)
     safetensors.torch.save_file(tensors, path)
     claim(f"{name}: after the block", same(safetensors.torch.load_file(path)))

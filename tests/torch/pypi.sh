@@ -27,6 +27,11 @@ fetched()
 claim "PyPI's packages are in $venv" fetched
 [ "$failed" -eq 0 ] || { claims_end; exit; }
 cd "$dir" || exit 1
+# PyTorch has the compiler look for libraries in Python's folder first, where Debian's PyTorch is.
+lib=$("$venv/bin/python" -c 'import os, torch; print(os.path.dirname(torch.__file__))')/lib
+printf '#!/bin/sh\nexec g++ -L"%s" "$@"\n' "$lib" >cxx
+chmod +x cxx
+export CXX=$dir/cxx TORCHINDUCTOR_CACHE_DIR=$dir/graphs
 for part in whole compiled ranks libraries; do
 	claims "$venv/bin/python" "$here/$part.py" "$tools"
 done
