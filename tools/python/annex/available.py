@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""Memory that this process can still take."""
+import contextlib
+import os
+
+GROUPS = "/sys/fs/cgroup"
+FILES = (("memory.max", "memory.current", "file"),  # cgroup v2
+         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"))  # v1
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="ascii") as file:
+        return file.read()
+
+
+def groups():
+    """Control groups of memory that this process is in, with those above them."""
+    for line in read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        top = os.path.join(GROUPS, "memory") if controllers else GROUPS
+        while path.strip("/"):
+            yield top + path
+            path = os.path.dirname(path)
+        yield top
+
+
+def left(group):
+    """Bytes until its limit; pages of files make room."""
+    for limit, used, files in FILES:
+        with contextlib.suppress(OSError, ValueError):  # there is none, or it is "max"
+            stat = dict(line.split() for line in read(group, "memory.stat").splitlines())
+            yield int(read(group, limit)) - int(read(group, used)) + int(stat[files])
+
+
+def available():
+    """Bytes."""
+    memory = dict(line.split(":") for line in read("/proc/meminfo").splitlines())
+    found = [int(memory["MemAvailable"].split()[0]) << 10]
+    with contextlib.suppress(OSError):
+        for group in groups():
+            found.extend(left(group))
+    return max(min(found), 0)
