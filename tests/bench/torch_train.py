@@ -7,7 +7,6 @@
   memory     bytes of device memory; storage: for annex; group: the cgroup of swap
 """
 import contextlib
-import ctypes
 import json
 import os
 import statistics
@@ -17,7 +16,7 @@ import time
 sys.path.insert(1, os.path.join(os.path.dirname(__file__), "../../tools/python"))
 import torch  # noqa: E402
 import annex  # noqa: E402
-from annex import library, native  # noqa: E402
+from annex import library, native, whole  # noqa: E402
 import torch_models  # noqa: E402
 
 PLANNED = "annex", "uvm"
@@ -28,7 +27,6 @@ OPERATORS = 20000  # of which the mean is taken, each on so many numbers
 FLOATS = 1 << 14
 PAGE = 4096
 KIB = 1024
-RESULT = 1 << 14  # bytes that hold a struct annex_sim_result
 
 
 def peak():
@@ -50,31 +48,14 @@ def join(group):
         file.write("0")
 
 
-class TraceHead(ctypes.Structure):
-    """The beginning of struct annex_trace."""
-
-    _fields_ = [("model", ctypes.c_char_p), ("device", ctypes.c_char_p), ("batch", ctypes.c_uint64),
-                ("tensors", ctypes.c_uint32), ("kernels", ctypes.c_uint32)]
-
-
 def plan_of(it):
     """The plan in use: its kernels, and seconds of an iteration: simulated_s, by its simulation;
     bound_s, that no plan is below; ideal_s, without waits.
     """
-    dll = it.library.dll
-    trace, system, vitality = ctypes.POINTER(TraceHead)(), ctypes.c_void_p(), ctypes.c_void_p()
-    bound, result = ctypes.c_double(), (ctypes.c_double * (RESULT // 8))()
-    dll.annex_exec_plan.restype = ctypes.c_void_p
-    plan = dll.annex_exec_plan(it.planner, ctypes.byref(trace), ctypes.byref(system))
+    plan = it.plan()
     if not plan:
         sys.exit("torch_train: the plan has gone: run it again")
-    job = (ctypes.c_void_p * 2)(ctypes.cast(trace, ctypes.c_void_p), plan)
-    it.library("annex_simulate", job, 1, system, None, result)
-    it.library("annex_vitality_create", trace, ctypes.byref(vitality))
-    it.library("annex_bound", vitality, system, ctypes.byref(bound))
-    dll.annex_vitality_destroy(vitality)
-    return {"kernels": trace.contents.kernels, "ideal_s": result[0], "simulated_s": result[1],
-            "bound_s": bound.value}
+    return {key: plan[key] for key in ("kernels", "ideal_s", "simulated_s", "bound_s")}
 
 
 def surroundings(job):
@@ -160,7 +141,7 @@ def operator(job):
 
 def load():
     """All that is loaded when it is first used, by PyTorch too."""
-    native.Native.load(library.Library())
+    native.Native.load(library.Library(), whole.hear)
     tiny = {"way": "plain", "model": "gpt", "batch": 1,
             "sizes": {"width": 4, "layers": 1, "heads": 1, "length": 2, "words": 4}}
     Training(tiny).iterate(None)
