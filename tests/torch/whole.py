@@ -23,7 +23,7 @@ import numpy  # noqa: E402
 import torch  # noqa: E402
 import annex  # noqa: E402
 import claims  # noqa: E402
-from annex import library, native  # noqa: E402
+from annex import available, library, native  # noqa: E402
 from annex.whole import hear  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
 from models import convnet, mlp, numbers, transformer  # noqa: E402
@@ -325,6 +325,46 @@ def check_blocks():
     claim("all is freed without addresses", closed(it))
 
 
+def check_leaving(scratch):
+    """Tensors that memory has no room for stay in the space, and can be used and saved."""
+    room = annex.whole.available
+    path = os.path.join(scratch, "left")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with whole("2M", "mem:64M") as it:
+            many = [torch.full((256, 1024), float(i)) for i in range(20)]
+            annex.whole.available = lambda: 8 * MIB
+        annex.whole.available = room
+    stay = it.block.state()[1]
+    claim(f"tensors stay, as many as there is no room for: {stay}", 13 <= stay <= 14)
+    words = [str(line.message) for line in told if line.category is RuntimeWarning]
+    claim(f"that is heard: {words}", len(words) == 1 and f"{stay * MIB} bytes" in words[0])
+    claim("they are used", all(t.sum() == i << 18 for i, t in enumerate(many)))
+    torch.save(many, path)
+    claim("they are saved", alike(torch.load(path), many))
+    device = it.library.space_stats(it.space)["kept"]
+    del many
+    claim("they are freed", closed(it) and not device)
+    os.unlink(path)
+
+
+def check_room(scratch):
+    """Memory that is left, by files as control groups have them."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        total = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemTotal"))
+    claim("memory is available", 0 < available.available() <= total)
+    for name, files in (("two", {"memory.max": 5000, "memory.current": 4000}),
+                        ("one", {"memory.limit_in_bytes": 5000, "memory.usage_in_bytes": 4000}),
+                        ("none", {"memory.max": "max", "memory.current": 4000})):
+        group = os.path.join(scratch, name)
+        os.mkdir(group)
+        for file, value in dict(files, **{"memory.stat": "file 300\ntotal_cache 300"}).items():
+            with open(os.path.join(group, file), "w", encoding="ascii") as out:
+                out.write(f"{value}\n")
+        claim(f"a limit of group {name}",
+              list(available.left(group)) == ([1300] if name != "none" else []))
+
+
 def check_threads():
     """Tensors of other threads are in the space, and come by faults."""
     sums = []
@@ -455,6 +495,8 @@ def main():
         check_fallback(scratch)
         check_errors(scratch)
         check_saving(scratch)
+        check_leaving(scratch)
+        check_room(scratch)
     check_entry()
     check_numpy()
     check_allocator()
@@ -467,5 +509,4 @@ def main():
     return summary()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

@@ -235,8 +235,11 @@ void drop(void *ptr)
 	tensors.erase(found);
 	if (!block)
 		return;
+	bool left = block->left;
 	lock.unlock();
 	lib.free(block->space, ptr);
+	if (left) /* no tensor comes that could take its pages over */
+		lib.space_trim(block->space);
 	lock.lock();
 	block->live--;
 	settle(block, lock);

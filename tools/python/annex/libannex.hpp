@@ -43,6 +43,7 @@ struct Library {
 	int (*hold)(void *, const void *);
 	int (*let_go)(void *, const void *);
 	void (*space_destroy)(void *);
+	void (*space_trim)(void *);
 	int (*store_close)(void *);
 	void (*exec_destroy)(void *);
 	int (*exec_begin)(void *);

@@ -81,6 +81,7 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 		{"annex_hold", &lib.hold},
 		{"annex_let_go", &lib.let_go},
 		{"annex_space_destroy", &lib.space_destroy},
+		{"annex_space_trim", &lib.space_trim},
 		{"annex_store_close", &lib.store_close},
 		{"annex_exec_destroy", &lib.exec_destroy},
 		{"annex_exec_begin", &lib.exec_begin},
@@ -225,10 +226,12 @@ void annex_native_clear(Block *block)
 }
 
 /*
- * Move tensors from the space to ordinary memory. Return: 0, or the last error. Tensors that there
- * is no room for, in a full space, come when others have left it.
+ * Move tensors from the space to ordinary memory, @most bytes; *@beyond: bytes that are more, and
+ * stay. Return: 0, or the last error. Tensors that there is no room for, in a full space, come when
+ * others have left it.
  */
-int annex_native_move_out(Block *block, const List *list, char *words, size_t room)
+int annex_native_move_out(Block *block, const List *list, uint64_t most, uint64_t *beyond,
+			  char *words, size_t room)
 {
 	uint64_t stay = 0;
 	int failed = 0;
@@ -240,8 +243,16 @@ int annex_native_move_out(Block *block, const List *list, char *words, size_t ro
 
 		some = false;
 		for (c10::StorageImpl *s : left) {
-			int err = is_in(block, s) ? move_out(block, s) : 0;
+			if (!is_in(block, s))
+				continue;
+			/* Where nobody brings what is touched, tensors cannot be left. */
+			if (block->watched && s->nbytes() > most) {
+				*beyond += s->nbytes();
+				continue;
+			}
+			int err = move_out(block, s);
 
+			most -= err ? 0 : s->nbytes();
 			if (err == -ENOSPC)
 				again.push_back(s);
 			else
@@ -261,6 +272,7 @@ int annex_native_move_out(Block *block, const List *list, char *words, size_t ro
 /* Nothing is added any more: the space goes with its last tensor. */
 void annex_native_leave(Block *block)
 {
+	lib.space_trim(block->space);
 	std::unique_lock<std::mutex> lock(table);
 
 	block->left = true;

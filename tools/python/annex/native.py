@@ -184,8 +184,9 @@ class Native:
         dll.annex_native_iterations.restype = ctypes.c_size_t
         dll.annex_native_move_in.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
                                              ctypes.POINTER(U64), ctypes.POINTER(U64))
-        dll.annex_native_move_out.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
-                                              ctypes.c_char_p, ctypes.c_size_t)
+        dll.annex_native_move_out.argtypes = (ctypes.c_void_p, ctypes.POINTER(List), U64,
+                                              ctypes.POINTER(U64), ctypes.c_char_p,
+                                              ctypes.c_size_t)
         dll.annex_native_state.argtypes = (ctypes.c_void_p, ctypes.POINTER(U64))
         waits.annex_native_graph_begin.argtypes = (ctypes.c_char_p, OBJECTS,
                                                    ctypes.POINTER(ctypes.c_uint32),
@@ -268,14 +269,16 @@ class Block:
                                              ctypes.byref(moved), ctypes.byref(stayed))
         return moved.value, stayed.value
 
-    def move_out(self, objects):
-        words = ctypes.create_string_buffer(WORDS)
-        code = self.native.dll.annex_native_move_out(self.handle, ctypes.byref(objects), words,
-                                                     WORDS)
+    def move_out(self, objects, most):
+        """Up to @most bytes. Returns those that are more, and stay."""
+        words, beyond = ctypes.create_string_buffer(WORDS), U64()
+        code = self.native.dll.annex_native_move_out(self.handle, ctypes.byref(objects), most,
+                                                     ctypes.byref(beyond), words, WORDS)
         if code < 0:
             told = words.value.decode(errors="replace") or os.strerror(-code)
             raise Error(-code, f"offload: {told}: tensors are lost, use another storage"
                         if -code in LOST else told)
+        return beyond.value
 
     def state(self):
         """Whether the space is open, tensors in it, and bytes that it had no addresses for."""

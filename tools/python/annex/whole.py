@@ -16,6 +16,7 @@ import weakref
 import torch
 
 from . import plans
+from .available import available
 from .compiled import recorded
 from .interrupts import Interrupts
 from .library import Error, ExecOpts, ExecStats
@@ -27,7 +28,10 @@ from .view import storage_of
 
 Storage = type(storage_of(torch.empty(0)))
 STDERR = 2
+PARTS = 8  # of memory that is available: one is left to others
 wholes = weakref.WeakSet()  # whose blocks have begun
+STAY = ("offload: memory has no room for all tensors: %u bytes of them stay where they are, and "
+        "keep the space: save them, and drop them")
 FULL = ("offload: the storage has no room: new tensors are in ordinary memory, beyond "
         "device_memory: give it more (file:PATH?size=64G, or a list of devices)")
 
@@ -114,7 +118,7 @@ class Whole(Offload):
         self.thread = None
         self.block = self.space = self.planner = None
         self.pid = os.getpid()
-        self.moved = self.stayed = 0
+        self.moved = self.stayed = self.beyond = 0
         self.last = {}
 
     def open_memory(self, uris):
@@ -161,9 +165,11 @@ class Whole(Offload):
             self.block.end()
 
     def give_back(self):
-        """Tensors that Python knows go to ordinary memory. Others keep the space."""
+        """Tensors that Python knows go to ordinary memory, as far as there is room. Others keep the
+        space.
+        """
         gc.collect()
-        self.block.move_out(known())
+        self.beyond = self.block.move_out(known(), available() // PARTS * (PARTS - 1))
 
     def __exit__(self, kind, error, trace):
         if os.getpid() != self.pid:
@@ -177,6 +183,7 @@ class Whole(Offload):
         lines = super().heard()
         if self.block:
             lines += [FULL] if self.block.state()[2] else []
+            lines += [STAY % self.beyond] if self.beyond else []
             if not self.told.issuperset(lines):
                 self.block.clear()
         return lines
