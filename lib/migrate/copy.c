@@ -69,7 +69,7 @@ static void prepare(struct link *link, struct job *job)
 static void copy(struct link *link, struct job *job)
 {
 	(void)link;
-	if (job->err)
+	if (job->err || job->drop)
 		return;
 	if (job->to.tier == ANNEX_TIER_GPU)
 		job->err = annex_copy_device(job, annex_job_memory(job, job->from), true);

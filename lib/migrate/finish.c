@@ -97,9 +97,11 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 	if (!job->keep)
 		s->leaving -= job->n;
 	t->leaving -= job->n;
-	if (!job->recalled)
+	if (!job->recalled && !job->drop)
 		annex_tier_result(s, job, annex_tensor_name(t));
-	if (job->err) {
+	if (job->drop) {
+		s->stats.clean += job->err ? 0 : pages_bytes(job->n);
+	} else if (job->err) {
 		annex_tier_give(s, job->to.tier, job->to.page, job->n);
 		if (!job->move && !job->recalled)
 			annex_log(ANNEX_LOG_WARNING, "%s: it cannot leave for %s: %s",
@@ -238,7 +240,7 @@ static void finish(struct job *first, struct job_list *start)
 
 	/* Nobody writes the pages of a job, so this needs no lock. */
 	for (job = first; job && crc; crc += job->n, job = job->with)
-		if (!job->err)
+		if (!job->err && !job->drop)
 			job->err = sums(job, crc);
 	annex_job_unmap(first);
 	crc = s->opts.checksum ? sum : NULL;

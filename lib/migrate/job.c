@@ -34,7 +34,7 @@ static struct uffdio_range neighbours(const struct job **job)
 /* Pages that go through a buffer are mapped for their checksums only. */
 static bool is_mapped(const struct job *job)
 {
-	return annex_job_is_stored(job) && job->space->alias &&
+	return annex_job_is_stored(job) && job->space->alias && !job->drop &&
 	       (!job->bounced || job->space->opts.checksum) &&
 	       (job->to.tier == ANNEX_TIER_GPU || job->from.tier == ANNEX_TIER_GPU);
 }

@@ -105,7 +105,8 @@ static void join(struct link *link, struct job_list *queued, struct job *job)
 	job->total = job->n;
 	for (unsigned int n = 1; n < JOINED && link->ops->joins; n++) {
 		next = queued->head;
-		if (!next || job->total + next->n > link->most || !link->ops->joins(last, next))
+		if (!next || job->drop || next->drop || job->total + next->n > link->most ||
+		    !link->ops->joins(last, next))
 			return;
 		last->with = annex_jobs_take(queued);
 		last = next;
@@ -128,9 +129,10 @@ static struct job *choose(struct link *link, bool all)
 			lane = least_served(link, kind);
 		}
 	}
-	if (!lane || (link->ops->ready && !link->ops->ready(link, lane->queued[kind].head)))
+	job = lane ? lane->queued[kind].head : NULL;
+	if (!job || (link->ops->ready && !job->drop && !link->ops->ready(link, job)))
 		return NULL;
-	job = annex_jobs_take(&lane->queued[kind]);
+	annex_jobs_take(&lane->queued[kind]);
 	join(link, &lane->queued[kind], job);
 	link->vtime[kind] = lane->served[kind];
 	lane->served[kind] += (uint64_t)job->total * ANNEX_MEM_PAGE;
@@ -143,7 +145,7 @@ static uint64_t due(struct link *link, const struct job *job)
 	bool out = job->kind == JOB_OUT;
 	uint64_t now = annex_now();
 
-	if (link->rate[out] <= 0)
+	if (link->rate[out] <= 0 || job->drop)
 		return 0;
 	if (link->free_at[out] < now)
 		link->free_at[out] = now;
@@ -152,8 +154,12 @@ static uint64_t due(struct link *link, const struct job *job)
 	return link->free_at[out];
 }
 
-static void count_begin(struct link *link, bool out)
+static void count_begin(struct link *link, const struct job *job)
 {
+	bool out = job->kind == JOB_OUT;
+
+	if (job->drop)
+		return;
 	if (!link->active[out]++)
 		link->since[out] = annex_now();
 }
@@ -162,6 +168,8 @@ static void count_end(struct link *link, const struct job *job)
 {
 	bool out = job->kind == JOB_OUT;
 
+	if (job->drop)
+		return;
 	if (!job->err)
 		link->moved[out] += (uint64_t)job->total * ANNEX_MEM_PAGE;
 	if (!--link->active[out])
@@ -201,7 +209,7 @@ static void pump(struct link *link, bool all)
 	do {
 		for (n = 0; n < most && (jobs[n] = choose(link, all)); n++) {
 			link->flying[jobs[n]->kind]++;
-			count_begin(link, jobs[n]->kind == JOB_OUT);
+			count_begin(link, jobs[n]);
 			jobs[n]->due = due(link, jobs[n]);
 		}
 		if (n && link->ops->prepare)

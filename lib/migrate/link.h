@@ -50,6 +50,7 @@ struct place {
  * @ended: the device has done with it.
  * @bounced: it goes through a buffer.
  * @keep: as in struct want.
+ * @drop: its pages leave, and have a copy: there is nothing to transfer.
  * @refused: it failed since there was no room.
  * @recalled: it did not begin, as a program wants its pages or holds them: they stay.
  * @released: its pages' memory has been given back.
@@ -69,7 +70,7 @@ struct job {
 	uint32_t page, n, total;
 	enum job_kind kind;
 	int err;
-	bool ended, bounced, keep, refused, recalled, released;
+	bool ended, bounced, keep, drop, refused, recalled, released;
 	uint32_t buffer, round;
 	uint64_t token;
 	uint64_t deadline, due, limit;
@@ -110,7 +111,8 @@ struct lane {
  * @poll: tell whether the job has ended, without waiting.
  * @unload: the job has ended and was bounced: take the data out of its buffer.
  * @give_back: free the job's buffer.
- * @ready: take the resources that the job needs to begin; false: there are none now.
+ * @ready: take the resources that the job, which is no @drop, needs to begin; false: there are none
+ *	now.
  * @joins: tell whether @next may be moved together with jobs of which @last is the last.
  * @again: another job's error ended this transfer: carry out each of its jobs by itself, but for
  *	those that were recalled, and set their err.

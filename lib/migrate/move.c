@@ -39,7 +39,8 @@ static struct job *new_job(struct annex_space *s, struct annex_move *move, enum 
 	job->kind = kind;
 	job->page = first;
 	job->n = n;
-	job->deadline = move ? move->want.deadline : 0;
+	/* What needs no write leaves before what does. */
+	job->deadline = kind == JOB_OUT ? 1 : move ? move->want.deadline : 0;
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags |= PAGE_BUSY;
 	tensor_of(s, first)->jobs++;
@@ -144,6 +145,27 @@ static int write_out(struct annex_space *s, struct annex_move *move, unsigned in
 	return (int)n;
 }
 
+/* Pages that have a copy below leave, as somebody has asked for it: it takes time to give memory
+ * back, which is not his. */
+static int drop_later(struct annex_space *s, struct annex_move *move, uint32_t first, uint32_t n,
+		      struct job_list *start)
+{
+	const struct page *p = &s->pages[first];
+	struct job *job = new_job(s, move, JOB_OUT, first, (uint32_t)least(n, JOB_PAGES));
+
+	if (!job)
+		return annex_fail(-ENOMEM, "space: no memory for a transfer");
+	job->from = (struct place){ANNEX_TIER_GPU, first};
+	job->to = (struct place){p->tier, p->loc};
+	job->lane = &s->tiers[p->tier].lane;
+	job->deadline = 0;
+	job->drop = true;
+	s->leaving += job->n;
+	tensor_of(s, first)->leaving += job->n;
+	annex_jobs_add(start, job);
+	return (int)job->n;
+}
+
 static bool is_stored(unsigned int tier)
 {
 	return tier >= ANNEX_TIER_SSD;
@@ -187,6 +209,8 @@ int annex_move_out(struct annex_space *s, struct annex_move *move, unsigned int 
 		return write_out(s, move, tier, first, n, start);
 	if (move && move->want.keep)
 		return (int)n;
+	if (move && !s->frames)
+		return drop_later(s, move, first, n, start);
 	s->stats.clean += pages_bytes(n);
 	annex_pages_drop(s, first, n);
 	return (int)n;

@@ -197,14 +197,14 @@ static void prepare_pages(struct link *link, struct job *first)
 		fill_buffer(store_of(link), first);
 }
 
-/* From @from on, those that can begin together: neither without what they write, nor on two queues.
- */
+/* From @from on, commands that can begin together: neither without what they write, nor on two
+ * queues. */
 static unsigned int alike(const struct annex_store *store, struct job **jobs, unsigned int from,
 			  unsigned int n)
 {
 	unsigned int to = from;
 
-	while (to < n && !jobs[to]->err && qp_of(store, jobs[to]) == qp_of(store, jobs[from]))
+	while (to < n && !jobs[to]->ended && qp_of(store, jobs[to]) == qp_of(store, jobs[from]))
 		to++;
 	return to;
 }
@@ -215,7 +215,7 @@ static void begin(struct link *link, struct job **jobs, unsigned int n)
 
 	for (unsigned int i = 0; i < n; i++) {
 		jobs[i]->limit = annex_deadline_ms(store->opts.timeout_ms);
-		jobs[i]->ended = jobs[i]->err;
+		jobs[i]->ended = jobs[i]->err || jobs[i]->drop;
 	}
 	/* Jobs that programs wait for come first, on their own queue pair. */
 	for (unsigned int from = 0, to; from<n; from = to> from ? to : from + 1) {

@@ -11,7 +11,7 @@ import weakref
 
 import torch
 
-from .library import Error, Library
+from .library import PAGE, Error, Library
 from .memory import Memory
 from .saved import Saver
 from .state import Stepper, lose
@@ -91,7 +91,7 @@ class Offload:
             raise Error(error.errno, f"offload: {path}: {error.strerror}") from None
         stack.callback(os.close, file)  # the library opens it for itself
         if "size" not in dict(query):
-            query.append(("size", str(SPARSE * self.budget)))
+            query.append(("size", str(SPARSE * self.budget // PAGE * PAGE)))
         return f"file:/proc/self/fd/{file}?" + urllib.parse.urlencode(query)
 
     def __enter__(self):
