@@ -263,6 +263,7 @@ static void revive(struct annex_space *s, char *name, struct tensor *t)
 	t->name = name;
 	t->serial = s->serials++;
 	t->hand = t->first;
+	t->holds = t->writers = 0;
 	t->live = true;
 	annex_pages_unfence(s, t->first, t->n);
 	add_to(s, &s->used, t);

@@ -284,6 +284,8 @@ def check_errors(scratch):
         sum(torch.ones(100000) for _ in range(30))
         claim("its file has no name", not os.path.exists(path))
     claim("a file is freed", closed(it))
+    claim("a size that is no multiple of a block",
+          run_in(whole(2000001, f"file:{path}"), lambda: torch.ones(30000).sum()) == 30000)
 
 
 def check_failing_storage():

@@ -517,6 +517,19 @@ static void freed_pages_are_used_again(void)
 	all_are(q, MIB, 2);
 	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
 	CU_ASSERT_EQUAL(mem_stats(&r).kept, MIB);
+	/* A hold ends with its tensor. */
+	q = alloc_any(&r, MIB);
+	memset(q, 3, MIB);
+	CU_ASSERT_EQUAL(annex_hold(r.space, q), 0);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	CU_ASSERT_PTR_EQUAL(alloc_any(&r, MIB), q);
+	CU_ASSERT_EQUAL(annex_let_go(r.space, q), -EINVAL);
+	mem_evict(&r, q, MIB, ANNEX_TIER_SSD);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	CU_ASSERT_EQUAL(mem_stats(&r).kept, 0);
+	q = alloc_any(&r, MIB);
+	memset(q, 4, MIB);
+	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
 	annex_space_trim(r.space);
 	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
 	mem_rig_close(&r);
