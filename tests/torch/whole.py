@@ -301,6 +301,26 @@ def check_failing_storage():
         claim(f"storage that does not {how}: all is freed", closed(it))
 
 
+def check_tiers(scratch):
+    """Tensors leave for ordinary memory, then for CXL memory, then for storage."""
+    path = os.path.join(scratch, "range")
+    cxl = f"shm:{path}?size=3M"
+    with whole("2M", "mem:64M", host="2M", cxl=cxl) as it:
+        many = [torch.full((256, 1024), float(i)) for i in range(12)]
+        stats = it.stats()
+        claim(f"each has some: {stats}", stats["host"] == 2 * MIB and
+              MIB < stats["cxl"] < 3 * MIB and stats["stored"] > 2 * MIB)
+        claim("they come back", all(t.sum() == i << 18 for i, t in enumerate(many)))
+    claim("all is freed with tiers", closed(it) and many[11].sum() == 11 << 18)
+    with whole("2M", "mem:64M", cxl=cxl) as it:  # the range is free again
+        claim("the range is there again", torch.ones(1 << 18).sum() == 1 << 18)
+    os.unlink(path)
+    refused("no such range", errno.ENOENT, "/nowhere",
+            lambda: run_in(whole(cxl="shm:/nowhere/range?size=1M"), lambda: None))
+    refused("host memory without a device tier", errno.EINVAL, "device_memory",
+            lambda: annex.offload("8M", "mem:64M", host="1M"))
+
+
 def check_blocks():
     x = torch.ones(300000)
     for i in range(2):
@@ -498,6 +518,7 @@ def main():
         check_errors(scratch)
         check_saving(scratch)
         check_leaving(scratch)
+        check_tiers(scratch)
         check_room(scratch)
     check_entry()
     check_numpy()

@@ -49,7 +49,7 @@ namespace
 
 /* One block of annex.offload, with its space. */
 struct Block {
-	void *space, *exec;
+	void *space, *exec, *cxl;
 	std::vector<void *> stores;
 	uint64_t smallest, budget;
 	bool user_only = false;                /* system calls fail on absent bytes */
@@ -201,6 +201,7 @@ void destroy(Block *block)
 	lib.space_destroy(block->space);
 	for (void *store : block->stores)
 		lib.store_close(store);
+	lib.hdm_close(block->cxl);
 	block->open = false;
 }
 

@@ -45,6 +45,7 @@ struct Library {
 	void (*space_destroy)(void *);
 	void (*space_trim)(void *);
 	int (*store_close)(void *);
+	void (*hdm_close)(void *);
 	void (*exec_destroy)(void *);
 	int (*exec_begin)(void *);
 	int (*exec_end)(void *);

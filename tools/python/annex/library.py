@@ -39,6 +39,11 @@ class SpaceStats(ctypes.Structure):
         "faults", "write_faults", "reclaimed", "over")]
 
 
+class HdmUsage(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        "table", "poisoned", "used", "free", "largest")]
+
+
 class ExecOpts(ctypes.Structure):
     _fields_ = [("policy", ctypes.c_char_p), ("record", ctypes.c_uint32),
                 ("drift", ctypes.c_double), ("system", ctypes.c_void_p),
@@ -91,10 +96,10 @@ class MemPage(ctypes.Structure):
 
 
 STRUCTURES = {"annex_exec_opts": ExecOpts, "annex_exec_stats": ExecStats,
-              "annex_mem_page": MemPage, "annex_ns": Namespace, "annex_plan": Plan,
-              "annex_sim_job": SimJob, "annex_sim_result": SimResult, "annex_system": System,
-              "annex_store_opts": StoreOpts, "annex_space_opts": SpaceOpts,
-              "annex_space_stats": SpaceStats}
+              "annex_hdm_usage": HdmUsage, "annex_mem_page": MemPage, "annex_ns": Namespace,
+              "annex_plan": Plan, "annex_sim_job": SimJob, "annex_sim_result": SimResult,
+              "annex_system": System, "annex_store_opts": StoreOpts,
+              "annex_space_opts": SpaceOpts, "annex_space_stats": SpaceStats}
 
 VOID, U64, U32, TEXT = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p
 OUT = ctypes.POINTER(VOID)
@@ -105,6 +110,8 @@ CALLS = {
     "annex_dev_ns": (VOID, U32, ctypes.POINTER(Namespace)),
     "annex_store_open": (TEXT, ctypes.POINTER(StoreOpts), OUT),
     "annex_store_close": (VOID,),
+    "annex_hdm_open": (TEXT, VOID, OUT),
+    "annex_hdm_get_usage": (VOID, ctypes.POINTER(HdmUsage)),
     "annex_space_create": (ctypes.POINTER(SpaceOpts), OUT),
     "annex_alloc": (VOID, TEXT, U64, OUT),
     "annex_free": (VOID, VOID),
@@ -126,6 +133,7 @@ CALLS = {
 # Functions that return nothing.
 ENDS = {
     "annex_dev_close": (VOID,),
+    "annex_hdm_close": (VOID,),
     "annex_space_destroy": (VOID,),
     "annex_space_get_stats": (VOID, ctypes.POINTER(SpaceStats)),
     "annex_exec_get_stats": (VOID, ctypes.POINTER(ExecStats)),
@@ -215,6 +223,17 @@ class Library:
             raise Error(errno.ENOSPC, f"offload: {uri} has {part} bytes for each of {count} ranks, "
                         f"and {least} are the least: make it larger")
         return StoreOpts(first=rank * part, bytes=part)
+
+    def open_range(self, uri):
+        """CXL memory: a range, and the bytes that a space can have of it."""
+        cxl, usage = ctypes.c_void_p(), HdmUsage()
+        self("annex_hdm_open", uri.encode(), None, ctypes.byref(cxl))
+        try:
+            self("annex_hdm_get_usage", cxl, ctypes.byref(usage))
+        except Error:
+            self.dll.annex_hdm_close(cxl)
+            raise
+        return cxl, usage.largest // PAGE * PAGE
 
     def open_space(self, uris, stores, **opts):
         """A space over storage, which is added to @stores as it is opened."""

@@ -83,6 +83,7 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 		{"annex_space_destroy", &lib.space_destroy},
 		{"annex_space_trim", &lib.space_trim},
 		{"annex_store_close", &lib.store_close},
+		{"annex_hdm_close", &lib.hdm_close},
 		{"annex_exec_destroy", &lib.exec_destroy},
 		{"annex_exec_begin", &lib.exec_begin},
 		{"annex_exec_end", &lib.exec_end},
@@ -111,13 +112,14 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 	return nullptr;
 }
 
-/* The space, its stores and the planner are the block's from now on. */
-void *annex_native_enter(void *space, void **stores, size_t n, void *exec, uint64_t smallest,
-			 uint64_t budget)
+/* The space, its stores, its CXL memory or NULL, and the planner are the block's from now on. */
+void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *exec,
+			 uint64_t smallest, uint64_t budget)
 {
 	auto *block = new Block;
 
 	block->space = space;
+	block->cxl = cxl;
 	block->exec = exec;
 	block->stores.assign(stores, stores + n);
 	block->smallest = smallest;

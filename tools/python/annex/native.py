@@ -172,7 +172,7 @@ class Native:
             raise Unavailable(f"{missing.decode()} is not in {library.name}: install this version "
                               "of Annex")
         dll.annex_native_enter.argtypes = (ctypes.c_void_p, OBJECTS, ctypes.c_size_t,
-                                           ctypes.c_void_p, U64, U64)
+                                           ctypes.c_void_p, ctypes.c_void_p, U64, U64)
         dll.annex_native_enter.restype = ctypes.c_void_p
         for function in (waits.annex_native_end, dll.annex_native_leave, dll.annex_native_clear,
                          dll.annex_native_forget, dll.annex_native_has, dll.annex_native_planning):
@@ -206,12 +206,12 @@ class Native:
 class Block:
     """Of native.cpp: a space whose tensors are PyTorch's."""
 
-    def __init__(self, native, library, space, stores, planner, smallest, budget):
+    def __init__(self, native, library, space, stores, cxl, planner, smallest, budget):
         self.native = native
         self.library = library
         array = (ctypes.c_void_p * len(stores))(*[store.value for store in stores])
-        self.handle = native.dll.annex_native_enter(space, array, len(stores), planner, smallest,
-                                                    budget)
+        self.handle = native.dll.annex_native_enter(space, array, len(stores), cxl, planner,
+                                                    smallest, budget)
 
     def __del__(self):
         self.native.dll.annex_native_forget(self.handle)

@@ -109,8 +109,10 @@ class Whole(Offload):
     a line on stderr shows it; None: if that is a terminal.
     """
 
-    def __init__(self, native, device_memory, storage, checksum, policy, progress):
+    def __init__(self, native, device_memory, storage, checksum, policy, progress, host, cxl):
         super().__init__(device_memory, storage, checksum)
+        self.host = self.library.size(host)
+        self.cxl = cxl
         self.native = native
         self.policy = policy
         self.lines = os.isatty(STDERR) if progress is None else progress
@@ -123,9 +125,10 @@ class Whole(Offload):
 
     def open_memory(self, uris):
         stores, self.space, self.planner = [], ctypes.c_void_p(), ctypes.c_void_p()
+        cxl, size = self.library.open_range(self.cxl) if self.cxl else (ctypes.c_void_p(), 0)
         try:
-            self.space = self.library.open_space(uris, stores, device=self.budget,
-                                                 checksum=self.checksum)
+            self.space = self.library.open_space(uris, stores, device=self.budget, host=self.host,
+                                                 cxl=cxl, cxl_bytes=size, checksum=self.checksum)
             opts = ExecOpts(policy=self.policy.encode())
             self.library("annex_exec_create", self.space, ctypes.byref(opts),
                          ctypes.byref(self.planner))
@@ -133,8 +136,9 @@ class Whole(Offload):
             self.library.dll.annex_space_destroy(self.space)
             for store in stores:
                 self.library("annex_store_close", store)
+            self.library.dll.annex_hdm_close(cxl)
             raise
-        return Block(self.native, self.library, self.space, stores, self.planner, SMALLEST,
+        return Block(self.native, self.library, self.space, stores, cxl, self.planner, SMALLEST,
                      self.budget)
 
     def __enter__(self):
@@ -267,26 +271,27 @@ class Whole(Offload):
         return self.block.state()[0]
 
 
-def offload(budget=None, storage=(), checksum=False, *, device_memory=None, policy="annex",
-            progress=None):
+def offload(budget=None, storage=(), checksum=False, *, device_memory=None, host=0, cxl=None,
+            policy="annex", progress=None):
     """While it lasts, tensors live in a space, and the rest of them is on @storage.
 
     With @budget: tensors that autograd saves, and optimizer state; at most @budget of them is in
     memory at a time. With @device_memory: all CPU tensors, at most so much in memory at a time,
-    moved by a plan of @policy; @progress: whether a line on stderr shows iterations (None: if that
-    is a terminal). With @checksum, what returns is compared with what has left, and an error is
-    raised where it is another.
+    moved by a plan of @policy, to @storage, to @host bytes of ordinary memory beside, and to the
+    CXL memory @cxl ("numa:1?size=8G", or another range); @progress: whether a line on stderr shows
+    iterations (None: if that is a terminal). With @checksum, what returns is compared with what has
+    left, and an error is raised where it is another.
     """
     if device_memory is None:
-        if progress:
-            raise Error(errno.EINVAL, "offload: progress is of iterations: give device_memory, "
-                        "not budget")
+        if progress or host or cxl:
+            raise Error(errno.EINVAL, "offload: host, cxl and progress are for device_memory, not "
+                        "for budget")
         return Offload(budget, storage, checksum)
     base = Offload(device_memory, storage, checksum)
     try:
         native = Native.load(base.library, hear)
     except Unavailable as reason:
-        warnings.warn(f"offload: only saved tensors and optimizer state are moved: {reason}",
-                      RuntimeWarning, stacklevel=2)
+        warnings.warn("offload: only saved tensors and optimizer state are moved, and to storage "
+                      f"only: {reason}", RuntimeWarning, stacklevel=2)
         return base
-    return Whole(native, device_memory, storage, checksum, policy, progress)
+    return Whole(native, device_memory, storage, checksum, policy, progress, host, cxl)
