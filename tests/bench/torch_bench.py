@@ -3,6 +3,7 @@
 """One training in several ways, in as much memory: a table, and goals.
 
   tests/bench/torch_bench.py DIRECTORY --json FILE [--plot FILE.svg] [--threads N] [--quick]
+    [--train MODEL:BATCH]...
 
 Models are like GPT and ViT. Device memory is a quarter of what plain PyTorch takes beyond a process
 that has only loaded everything. Batches are those whose plan has a bound of 0.95, 0.8 and 0.6 of
@@ -210,7 +211,6 @@ class Bench:
                          at_most(0))
 
     def all(self):
-        self.figures.command = " ".join(sys.argv)
         for model in ("gpt", "vit"):
             shares = self.shares(model)
             for batch in sorted({choose(shares, bound) for bound in BOUNDS}):
@@ -227,6 +227,13 @@ def differ(some, plain):
                for r, p in zip(some, plain))
 
 
+def training(text):
+    model, _, batch = text.partition(":")
+    if model not in ("gpt", "vit") or not batch.isdecimal() or not int(batch):
+        raise argparse.ArgumentTypeError(f"{text}: gpt:4, vit:2")
+    return model, int(batch)
+
+
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         sys.exit(f"torch_bench: {message}")
@@ -239,6 +246,9 @@ def main():
     parser.add_argument("--plot", metavar="FILE.svg", help="speeds of all rows")
     parser.add_argument("--threads", type=int, default=2, help="of PyTorch (2)")
     parser.add_argument("--quick", action="store_true", help="small models, in a minute")
+    parser.add_argument("--train", action="append", metavar="MODEL:BATCH", type=training,
+                        default=[], help="only this one, not those that the bound chooses; again: "
+                        "this one, too")
     args = parser.parse_args()
     if args.threads < 1:
         parser.error("one thread at least")
@@ -247,7 +257,11 @@ def main():
     try:
         with Runs(os.path.abspath(args.directory), args.threads) as runs:
             bench = Bench(runs, QUICK if args.quick else FULL)
-            bench.all()
+            bench.figures.command = " ".join(sys.argv)
+            for model, batch in args.train:
+                bench.train(model, batch)
+            if not args.train:
+                bench.all()
     except Failed as why:
         sys.exit(f"torch_bench: {why}")
     with open(args.json, "w", encoding="utf-8") as file:

@@ -22,7 +22,8 @@ def run(*words):
 
 
 def check_words():
-    for words, pattern in ((("--threads", "0"), "thread"), ((), "json"),
+    for words, pattern in ((("--threads", "0"), "thread"), (("--train", "x:1"), "gpt:4"),
+                           (("--train", "gpt:0"), "gpt:4"), ((), "json"),
                            (("--plot",), "plot")):
         done = run("nowhere", *words, *(("--json", "x") if words else ()))
         lines = done.stderr.decode().splitlines()
