@@ -453,7 +453,7 @@ class All:
     """All tensors are moved, by plan."""
 
     least = 1 << 20
-    small = "does not fit"
+    small = "at once, and device_memory is"
     most = 64 * BUDGET
     run = Run.train
     reference = contextlib.nullcontext
