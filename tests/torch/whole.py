@@ -532,4 +532,5 @@ def main():
     return summary()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
