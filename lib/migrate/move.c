@@ -39,7 +39,7 @@ static struct job *new_job(struct annex_space *s, struct annex_move *move, enum 
 	job->kind = kind;
 	job->page = first;
 	job->n = n;
-	/* What needs no write leaves before what does. */
+	/* Pages that need no write leave before those that do. */
 	job->deadline = kind == JOB_OUT ? 1 : move ? move->want.deadline : 0;
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags |= PAGE_BUSY;

@@ -339,16 +339,21 @@ def interrupted(seed, work, it):
     """Ctrl-C after a random time. Return: whether it came."""
     delay = torch.rand(1, generator=torch.Generator().manual_seed(seed)).item() * 0.06
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told)
     try:
         timer.start()
         with it:
             work()
-        timer.join()
-        time.sleep(0)  # it may come between the two
+        os.read(heard, 1)  # returns when the signal has come
     except KeyboardInterrupt:
         return True
     finally:
         timer.join()
+        signal.set_wakeup_fd(-1)
+        os.close(heard)
+        os.close(told)
     return False
 
 

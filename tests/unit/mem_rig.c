@@ -19,7 +19,7 @@ void mem_rig_open(struct mem_rig *r, const char *uri, struct annex_space_opts op
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r->space), 0);
 }
 
-/* What is counted as it goes is what there is. */
+/* Counters that are kept as pages move are right. */
 static void check_counts(struct annex_space *s)
 {
 	uint32_t with_copy = 0;

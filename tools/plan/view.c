@@ -24,7 +24,7 @@ struct part {
 	uint64_t start, end, gpu, in, out, stalled;
 };
 
-/* What the plan was made for, where no option says otherwise. */
+/* The machine that the plan was made for, where no option says otherwise. */
 static void set_machine(const struct annex_plan *plan, struct machine *m)
 {
 	struct annex_system *sys = &m->sys;
