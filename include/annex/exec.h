@@ -36,9 +36,9 @@ struct annex_exec;
  *	when a kernel wants them, and the least recently used leave.
  * @record: iterations to look at before a plan is made, at least 2. It is made of one that is like
  *	one of the 16 kinds that were seen last; each kind has a plan of its own (2).
- * @drift: a plan is made anew when a kernel takes so many times as long as it did, or as little, in
- *	three iterations (1.3). Its time goes on until the next one, and time spent waiting is not
- *	in it.
+ * @drift: a plan is made anew when kernels take so many times as long as they did, or as little, in
+ *	three iterations (1.3), and that is more than a tenth of the time of all. A kernel's time
+ *	goes on until the next one, without that of calls here.
  * @system: rates of the links, and what faults cost; it is copied, and its sizes are not looked at.
  *	NULL: as they are measured while iterations are recorded.
  * @timeout_ms: how long all of a kernel's tensors may take to come (60000).
@@ -150,7 +150,8 @@ int annex_exec_after(struct annex_exec *e);
 /**
  * struct annex_exec_stats - Of the last finished iteration; @iterations and @plans are totals.
  * @ns: nanoseconds from begin to end.
- * @stall_ns: nanoseconds of @ns that were spent in annex_exec_before().
+ * @stall_ns: nanoseconds of @ns that were spent in annex_exec_before(), annex_exec_made() and
+ *	annex_exec_end().
  * @planned: it was under a plan.
  * @strayed: it differed from the iteration that the plan was made for.
  * @iterations: iterations since the beginning.

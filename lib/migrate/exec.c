@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/clock.h>
@@ -17,12 +18,11 @@
 #define RECORD 2u
 #define DRIFT 1.3
 #define TIMEOUT_MS 60000u
-#define STRIKES 3u  /* iterations that a kernel takes another time, until it counts */
-#define WORTH 1000u /* what takes less than this part of an iteration does not */
-#define SPARE 64u   /* that part of the device tier is not planned for: it is kept free */
-#define FAST 1e11   /* bytes a second of what is not known to be a limit */
-#define SLOW 1e9    /* of a link that has hardly been used */
-#define NS 20000u   /* of storage, before its first byte, unless it was tried */
+#define WORTH 10  /* what takes less than this part of an iteration does not count */
+#define SPARE 64u /* that part of the device tier is not planned for: it is kept free */
+#define FAST 1e11 /* bytes a second of what is not known to be a limit */
+#define SLOW 1e9  /* of a link that has hardly been used */
+#define NS 20000u /* of storage, before its first byte, unless it was tried */
 
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out)
@@ -92,9 +92,9 @@ int annex_exec_begin(struct annex_exec *e)
 	take_plan(e);
 	e->plan = annex_kinds_match(&e->kinds, &e->now, 0);
 	e->iterates = true;
-	e->strayed = e->drifted = false;
+	e->strayed = false;
 	e->step = 0;
-	e->stall = 0;
+	e->stall = e->stalled = 0;
 	e->serial = annex_tensor_serials(e->space);
 	e->began = annex_now();
 	return 0;
@@ -197,22 +197,23 @@ static uint64_t time_of(const struct annex_exec *e, uint32_t k, uint64_t ns)
 
 	if (!e->now.kernels[k].faulted || !e->plan || k >= e->plan->log.n_kernels)
 		return ns;
-	was = e->plan->log.kernels[k].ns;
+	was = e->plan->log.kernels[k].usual;
 	return was < ns ? was : ns;
 }
 
 /*
- * A kernel's time lasts until the program asks for the next one, less the time that it waits for
- * transfers. The cost of touching pages by themselves is part of it.
+ * A kernel's time lasts until the program asks for the next one, less the time that the executor
+ * takes to bring its tensors. The cost of touching pages by themselves is part of it.
  */
 static void clock_kernel(struct annex_exec *e, uint64_t now)
 {
 	uint32_t n = e->now.n_kernels;
 
 	if (n)
-		e->now.kernels[n - 1].ns = time_of(e, n - 1, now - e->asked - e->waited);
+		e->now.kernels[n - 1].ns = time_of(e, n - 1,
+						   now - e->asked - (e->stall - e->stalled));
 	e->asked = now;
-	e->waited = 0;
+	e->stalled = e->stall;
 }
 
 static uint64_t faults_of(struct annex_space *s)
@@ -224,13 +225,12 @@ static uint64_t faults_of(struct annex_space *s)
 }
 
 /*
- * Kernels start here: the processors and the links do what they do beside them. It is no kernel's
- * time. Probes are spread over the iteration.
+ * Kernels start here: the processors and the links do what they do beside them. Probes are spread
+ * over the iteration.
  */
 static void probe(struct annex_exec *e)
 {
 	uint32_t n = e->space->opts.n_stores, apart = e->kinds.logs[0].n_kernels / PROBES + 1;
-	uint64_t since = annex_now();
 
 	if (!e->policy || e->plan || e->next || !e->stats.iterations || e->now.n_kernels % apart)
 		return;
@@ -238,7 +238,6 @@ static void probe(struct annex_exec *e)
 	if (n)
 		annex_probe(e->space, ANNEX_TIER_SSD + e->reads.n % n, &e->reads,
 			    e->opts.timeout_ms);
-	e->waited += annex_now() - since;
 }
 
 static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n)
@@ -298,23 +297,20 @@ int annex_exec_after(struct annex_exec *e)
 	return 0;
 }
 
-/* Whether kernels take another time than when the plan was made. */
-static bool has_drifted(struct annex_exec *e)
+/* Whether kernels usually take another time than when the plan was made, and so much that it
+ * matters. */
+static bool has_drifted(const struct annex_exec *e)
 {
-	const struct iteration_log *log = &e->plan->log;
-	uint64_t least = (annex_now() - e->began) / WORTH;
-	bool drifted = false;
+	const struct iteration_log *made = &e->plan->log, *last = &e->kinds.logs[0];
+	double all = 0, other = 0;
 
-	for (uint32_t k = 0; k < log->n_kernels; k++) {
-		double was = (double)log->kernels[k].ns, is = (double)e->now.kernels[k].ns;
-		bool other = is > was * e->opts.drift || was > is * e->opts.drift;
+	for (uint32_t k = 0; k < made->n_kernels; k++) {
+		double was = (double)made->kernels[k].usual, is = (double)last->kernels[k].usual;
 
-		if (!other || (was < (double)least && is < (double)least))
-			e->plan->strikes[k] = 0;
-		else if (++e->plan->strikes[k] >= STRIKES)
-			drifted = true;
+		all += was;
+		other += fabs(is - was);
 	}
-	return drifted;
+	return other > all / WORTH;
 }
 
 /* Plans are made for rates that a system can have: a link may be slower for a while. */
@@ -369,7 +365,6 @@ static uint64_t room(const struct annex_exec *e)
 static int plan_anew(struct annex_exec *e)
 {
 	struct annex_system sys = e->opts.system ? e->system : measure(e);
-	struct iteration_log log;
 	int err;
 
 	/* Counts and capacities are the space's, whatever the options say of links. */
@@ -382,8 +377,7 @@ static int plan_anew(struct annex_exec *e)
 	e->next = calloc(1, sizeof(*e->next));
 	if (!e->next)
 		return annex_fail(-ENOMEM, "exec: no memory for a plan");
-	log = annex_kinds_take(&e->kinds);
-	err = annex_planning_start(e->next, e->policy, &sys, &log);
+	err = annex_planning_start(e->next, e->policy, &sys, &e->kinds.logs[0]);
 	if (err) {
 		free(e->next);
 		e->next = NULL;
@@ -391,24 +385,25 @@ static int plan_anew(struct annex_exec *e)
 	return err;
 }
 
-/* Whether there is no plan for this kind of iteration that fits the time and the room. */
+/* Whether there is no plan for the last kind of iteration that fits the time and the room. */
 static bool lacks_plan(const struct annex_exec *e)
 {
-	const struct planning *made = annex_kinds_plan(&e->kinds, &e->now);
+	const struct iteration_log *last = &e->kinds.logs[0];
+	const struct planning *made = annex_kinds_plan(&e->kinds, last);
 
-	if (!e->policy || e->next || !e->now.n_kernels)
+	if (!e->policy || e->next || !last->n_kernels)
 		return false;
 	if (made && made->err)
 		return made->sys.gpu != room(e);
-	return made ? made == e->plan && e->drifted : e->stats.iterations + 1 >= e->opts.record;
+	if (made)
+		return made == e->plan && !e->strayed && has_drifted(e);
+	return e->stats.iterations >= e->opts.record;
 }
 
 static void finish(struct annex_exec *e)
 {
 	if (e->plan && e->now.n_kernels != e->plan->log.n_kernels)
 		e->strayed = true;
-	if (e->plan && !e->strayed)
-		e->drifted = has_drifted(e);
 	e->stats.ns = annex_now() - e->began;
 	e->stats.stall_ns = e->stall;
 	e->stats.planned = e->plan && !e->strayed;
@@ -417,7 +412,8 @@ static void finish(struct annex_exec *e)
 
 int annex_exec_end(struct annex_exec *e)
 {
-	bool seen, anew;
+	uint64_t since = annex_now();
+	bool seen;
 	int err;
 
 	if (!e->iterates)
@@ -429,20 +425,15 @@ int annex_exec_end(struct annex_exec *e)
 	err = e->plan && !e->strayed && e->now.n_kernels == e->plan->log.n_kernels
 		      ? follow(e, e->now.n_kernels)
 		      : 0;
+	e->stall += annex_now() - since;
 	clock_kernel(e, annex_now());
 	annex_uses_see_stay(e);
 	finish(e);
-	anew = !err && lacks_plan(e);
-	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->now));
-	seen = annex_kinds_see(&e->kinds, &e->now);
+	seen = annex_kinds_see(&e->kinds, &e->now, e->opts.drift);
+	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->kinds.logs[0]));
 	e->iterates = false;
 	e->stats.iterations++;
-	anew = anew && seen;
-	if (anew)
-		err = plan_anew(e);
-	/* The plan's thread has the record of its iteration. */
-	e->last = !anew ? &e->kinds.logs[0] : e->next ? &e->next->log : NULL;
-	return err;
+	return !err && seen && lacks_plan(e) ? plan_anew(e) : err;
 }
 
 void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *out)
@@ -464,7 +455,9 @@ const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
 
 int annex_exec_trace(const struct annex_exec *e, struct annex_trace **trace)
 {
-	if (!e->last || !e->last->n_kernels)
+	const struct iteration_log *last = &e->kinds.logs[0];
+
+	if (!e->kinds.n_logs || !last->n_kernels)
 		return annex_fail(-ENODATA, "exec: no iteration with a kernel has ended");
-	return annex_log_trace(e->last, trace);
+	return annex_log_trace(last, false, trace);
 }

@@ -26,7 +26,7 @@ static void discard(struct planning *plan)
 	free(plan);
 }
 
-bool annex_kinds_see(struct kinds *k, struct iteration_log *log)
+bool annex_kinds_see(struct kinds *k, struct iteration_log *log, double drift)
 {
 	unsigned int i = 0;
 	bool seen;
@@ -34,6 +34,7 @@ bool annex_kinds_see(struct kinds *k, struct iteration_log *log)
 	while (i < k->n_logs && !annex_log_same(&k->logs[i], log))
 		i++;
 	seen = i < k->n_logs;
+	annex_log_follow(log, seen ? &k->logs[i] : NULL, drift);
 	if (i == KINDS)
 		i--;
 	if (i < k->n_logs)
@@ -44,14 +45,6 @@ bool annex_kinds_see(struct kinds *k, struct iteration_log *log)
 	memset(log, 0, sizeof(*log));
 	log_first(k, i);
 	return seen;
-}
-
-struct iteration_log annex_kinds_take(struct kinds *k)
-{
-	const struct iteration_log log = k->logs[0];
-
-	memmove(&k->logs[0], &k->logs[1], --k->n_logs * sizeof(k->logs[0]));
-	return log;
 }
 
 struct planning *annex_kinds_plan(const struct kinds *k, const struct iteration_log *log)

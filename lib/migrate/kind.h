@@ -19,9 +19,8 @@ struct kinds {
 };
 
 /* annex_kinds_see() - Take an iteration over, which becomes the first. Return: whether there was
- * one of its kind. annex_kinds_take() - The first one is the caller's. */
-bool annex_kinds_see(struct kinds *k, struct iteration_log *log);
-struct iteration_log annex_kinds_take(struct kinds *k);
+ * one of its kind, which it follows: annex_log_follow(). */
+bool annex_kinds_see(struct kinds *k, struct iteration_log *log, double drift);
 
 /* annex_kinds_plan() - The plan that was made of such an iteration; NULL. annex_kinds_match() - One
  * that did not fail, and of which the first @n kernels are alike; NULL. */

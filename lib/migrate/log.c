@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/array.h"
+#include "core/log.h"
 #include "log.h"
+
+#define STRIKES 3 /* iterations that a kernel takes another time, until it counts */
 
 void annex_log_clear(struct iteration_log *log)
 {
@@ -69,10 +72,7 @@ int annex_log_kernel(struct iteration_log *log, const char *name)
 	if (!array_grow(log->kernels, log->n_kernels, log->kernel_room))
 		return -ENOMEM;
 	k = &log->kernels[log->n_kernels];
-	k->name = strdup(name ? name : "");
-	k->first = log->n_uses;
-	k->ns = 0;
-	k->faulted = false;
+	*k = (struct log_kernel){.name = strdup(name ? name : ""), .first = log->n_uses};
 	if (!k->name)
 		return -ENOMEM;
 	log->n_kernels++;
@@ -149,7 +149,73 @@ bool annex_log_same(const struct iteration_log *a, const struct iteration_log *b
 	return true;
 }
 
-static int add_kernel(const struct iteration_log *log, uint32_t k, struct annex_trace *trace)
+static void follow(struct log_kernel *k, const struct log_kernel *before, double drift)
+{
+	double was = (double)before->usual, is = (double)k->ns;
+	bool longer = is > was * drift, shorter = was > is * drift;
+	int sign = longer ? 1 : -1;
+
+	k->usual = before->usual;
+	k->seen = 2;
+	/* Of two, the one that was disturbed less. */
+	if (before->seen < 2 && is < was)
+		k->usual = k->ns;
+	if (before->seen < 2 || (!longer && !shorter))
+		return;
+	k->strikes = (int8_t)(sign * before->strikes > 0 ? before->strikes + sign : sign);
+	k->other = k->ns;
+	if (abs(k->strikes) > 1 && longer == (before->other < k->ns))
+		k->other = before->other;
+	if (abs(k->strikes) < STRIKES)
+		return;
+	k->usual = k->other;
+	k->strikes = 0;
+}
+
+void annex_log_follow(struct iteration_log *log, const struct iteration_log *before, double drift)
+{
+	for (uint32_t i = 0; i < log->n_kernels; i++) {
+		struct log_kernel *k = &log->kernels[i];
+
+		k->usual = k->ns;
+		k->seen = 1;
+		if (before)
+			follow(k, &before->kernels[i], drift);
+	}
+}
+
+static void *copy_of(const void *from, size_t bytes)
+{
+	void *to = malloc(bytes + 1);
+
+	if (to && bytes)
+		memcpy(to, from, bytes);
+	return to;
+}
+
+int annex_log_copy(struct iteration_log *to, const struct iteration_log *from)
+{
+	uint32_t n = 0;
+
+	*to = (struct iteration_log){.n_tensors = from->n_tensors,
+				     .tensor_room = from->n_tensors,
+				     .n_uses = from->n_uses,
+				     .use_room = from->n_uses};
+	to->tensors = copy_of(from->tensors, from->n_tensors * sizeof(*to->tensors));
+	to->uses = copy_of(from->uses, from->n_uses * sizeof(*to->uses));
+	to->kernels = copy_of(from->kernels, from->n_kernels * sizeof(*to->kernels));
+	while (to->kernels && n < from->n_kernels &&
+	       (to->kernels[n].name = strdup(from->kernels[n].name)))
+		n++;
+	to->n_kernels = to->kernel_room = n;
+	if (to->tensors && to->uses && to->kernels && n == from->n_kernels)
+		return 0;
+	annex_log_clear(to);
+	return annex_fail(-ENOMEM, "exec: no memory for a record");
+}
+
+static int add_kernel(const struct iteration_log *log, uint32_t k, bool usual,
+		      struct annex_trace *trace)
 {
 	uint32_t first = log->kernels[k].first, end = uses_end(log, k), n_in = 0, n_out = 0;
 	uint32_t *ids = malloc(2 * (end - first + 1) * sizeof(*ids));
@@ -164,13 +230,14 @@ static int add_kernel(const struct iteration_log *log, uint32_t k, struct annex_
 		if (log->uses[i].how & ANNEX_USE_WRITE)
 			out[n_out++] = log->uses[i].tensor;
 	}
-	err = annex_trace_add_kernel(trace, log->kernels[k].name, log->kernels[k].ns, in, n_in, out,
-				     n_out);
+	err = annex_trace_add_kernel(trace, log->kernels[k].name,
+				     usual ? log->kernels[k].usual : log->kernels[k].ns, in, n_in,
+				     out, n_out);
 	free(ids);
 	return err;
 }
 
-int annex_log_trace(const struct iteration_log *log, struct annex_trace **out)
+int annex_log_trace(const struct iteration_log *log, bool usual, struct annex_trace **out)
 {
 	struct annex_trace *trace;
 	int err = annex_trace_create("recorded", "device tier", 0, &trace);
@@ -190,7 +257,7 @@ int annex_log_trace(const struct iteration_log *log, struct annex_trace **out)
 		err = id < 0 ? id : 0;
 	}
 	for (uint32_t k = 0; k < log->n_kernels && !err; k++)
-		err = add_kernel(log, k, trace);
+		err = add_kernel(log, k, usual, trace);
 	if (!err)
 		err = annex_trace_finish(trace);
 	if (err)

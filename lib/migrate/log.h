@@ -27,15 +27,22 @@ struct log_use {
 	uint32_t tensor, how;
 };
 
-/*
- * struct log_kernel - A kernel of the record. Its uses begin at @first, and end where the uses of
- * the next one begin.
+/**
+ * struct log_kernel - A kernel of the record.
+ * @ns: nanoseconds that it took.
+ * @usual: those that it takes if nothing disturbs it, as far as iterations have shown.
+ * @other: while it takes another time: the one that is nearest to @usual.
+ * @strikes: how often in a row it has taken longer, or (negative) less.
+ * @seen: iterations, up to 2, that @usual is of.
+ * @first: its first use; they end where the uses of the next one begin.
  * @faulted: it ran into faults.
  */
 struct log_kernel {
 	char *name;
-	uint64_t ns;
+	uint64_t ns, usual, other;
 	uint32_t first;
+	int8_t strikes;
+	uint8_t seen;
 	bool faulted;
 };
 
@@ -69,7 +76,17 @@ void annex_log_drop(struct iteration_log *log, uint32_t tensor);
 bool annex_log_alike(const struct iteration_log *a, const struct iteration_log *b, uint32_t k);
 bool annex_log_same(const struct iteration_log *a, const struct iteration_log *b);
 
-/* A trace of it. -EINVAL, -ENOMEM. */
-int annex_log_trace(const struct iteration_log *log, struct annex_trace **trace);
+/*
+ * The iteration comes after @before, which was of its kind (NULL: none was): usual times of kernels
+ * are of both. One changes when a kernel has taken @drift times as long, or as little, in three
+ * iterations.
+ */
+void annex_log_follow(struct iteration_log *log, const struct iteration_log *before, double drift);
+
+/* -ENOMEM: there is no copy. */
+int annex_log_copy(struct iteration_log *to, const struct iteration_log *from);
+
+/* A trace of it, with the usual times of kernels or its own. -EINVAL, -ENOMEM. */
+int annex_log_trace(const struct iteration_log *log, bool usual, struct annex_trace **trace);
 
 #endif

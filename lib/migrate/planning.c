@@ -36,18 +36,16 @@ static void *run(void *arg)
 }
 
 int annex_planning_start(struct planning *p, const struct annex_policy *policy,
-			 const struct annex_system *sys, struct iteration_log *log)
+			 const struct annex_system *sys, const struct iteration_log *log)
 {
 	int err;
 
 	memset(p, 0, sizeof(*p));
 	p->policy = policy;
 	p->sys = *sys;
-	p->log = *log;
-	memset(log, 0, sizeof(*log));
-	p->strikes = calloc(p->log.n_kernels + 1, 1);
-	err = p->strikes ? annex_log_trace(&p->log, &p->trace)
-			 : annex_fail(-ENOMEM, "exec: no memory for a plan");
+	err = annex_log_copy(&p->log, log);
+	if (!err)
+		err = annex_log_trace(&p->log, true, &p->trace);
 	if (!err)
 		err = annex_thread_start(&p->thread, run, p);
 	p->running = !err;
@@ -75,6 +73,5 @@ void annex_planning_clear(struct planning *p)
 	annex_plan_free(p->plan);
 	annex_trace_free(p->trace);
 	annex_log_clear(&p->log);
-	free(p->strikes);
 	memset(p, 0, sizeof(*p));
 }

@@ -12,14 +12,12 @@
 /**
  * struct planning - A thread that makes a plan.
  * @log: the iteration that the plan is made from.
- * @strikes: of each of its kernels, iterations in a row in which it took another time.
  * @done: the thread has ended; @plan or @err is set.
  */
 struct planning {
 	const struct annex_policy *policy;
 	struct annex_system sys;
 	struct iteration_log log;
-	uint8_t *strikes;
 	struct annex_trace *trace;
 	struct annex_plan *plan;
 	pthread_t thread;
@@ -28,9 +26,9 @@ struct planning {
 	int err;
 };
 
-/* Begin. The log is taken over, also after an error. -ENOMEM, -EAGAIN, -EINVAL. */
+/* Begin, with a copy of the log, and kernels' usual times. -ENOMEM, -EAGAIN, -EINVAL. */
 int annex_planning_start(struct planning *p, const struct annex_policy *policy,
-			 const struct annex_system *sys, struct iteration_log *log);
+			 const struct annex_system *sys, const struct iteration_log *log);
 
 /* Whether it has come to its end, which annex_planning_join() then takes. */
 bool annex_planning_ended(const struct planning *p);

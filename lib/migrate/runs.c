@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include "runs.h"
 
 #define BITS 64u
 
-int annex_runs_init(struct runs *r, uint32_t n)
+int annex_runs_init(struct runs *r, uint32_t n, bool low)
 {
 	r->taken = calloc((n + BITS - 1) / BITS + 1, sizeof(*r->taken));
 	r->n = r->free = n;
 	r->hand = 0;
+	r->low = low;
 	return r->taken ? 0 : -ENOMEM;
 }
 
@@ -95,4 +95,6 @@ void annex_runs_give(struct runs *r, uint32_t first, uint32_t n)
 			r->taken[i / BITS] &= ~(1ull << i % BITS);
 			r->free++;
 		}
+	if (r->low && first < r->hand)
+		r->hand = first;
 }

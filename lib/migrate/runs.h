@@ -5,6 +5,7 @@
 #ifndef ANNEX_MIGRATE_RUNS_H
 #define ANNEX_MIGRATE_RUNS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RUNS_MOST (UINT32_MAX - 64) /* pages */
@@ -14,13 +15,15 @@
  * @free: how many are not.
  * @hand: where the next search begins: behind the last run, so that what is taken together lies
  * together.
+ * @low: or before any run that has been given back, so that few pages are ever used.
  */
 struct runs {
 	uint64_t *taken;
 	uint32_t n, free, hand;
+	bool low;
 };
 
-int annex_runs_init(struct runs *r, uint32_t n);
+int annex_runs_init(struct runs *r, uint32_t n, bool low);
 void annex_runs_fini(struct runs *r);
 
 /* Up to @want neighbours: how many there are, at *@first; 0: none is free. */

@@ -132,7 +132,7 @@ static int make_tables(struct annex_space *s)
 	for (unsigned int i = 0; i < SIZES; i++)
 		s->kept[i] = none;
 	s->pages = calloc(s->n_pages, sizeof(*s->pages));
-	if (!s->pages || annex_runs_init(&s->addresses, s->n_pages))
+	if (!s->pages || annex_runs_init(&s->addresses, s->n_pages, true))
 		return annex_fail(-ENOMEM, "space: no memory for a table of %u pages", s->n_pages);
 	return 0;
 }
@@ -162,7 +162,7 @@ static int add_memory(struct annex_space *s, unsigned int tier, void *arena, uin
 	pin(s, tier, arena, bytes);
 	t->runs = &t->own;
 	t->job_pages = JOB_PAGES;
-	if (annex_runs_init(&t->own, (uint32_t)(bytes / ANNEX_MEM_PAGE)))
+	if (annex_runs_init(&t->own, (uint32_t)(bytes / ANNEX_MEM_PAGE), false))
 		return annex_fail(-ENOMEM, "space: no memory for a table of pages");
 	err = annex_copy_start(&s->copies[tier], rate);
 	if (err)

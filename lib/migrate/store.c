@@ -334,7 +334,7 @@ static int prepare(struct annex_store *store, const char *uri)
 			      store->opts.bytes / ns.block);
 	if (err)
 		return err;
-	if (annex_runs_init(&store->runs, (uint32_t)(store->opts.bytes / ANNEX_MEM_PAGE)))
+	if (annex_runs_init(&store->runs, (uint32_t)(store->opts.bytes / ANNEX_MEM_PAGE), false))
 		return annex_fail(-ENOMEM, "%s: no memory for its table of pages", uri);
 	/* Half of a queue: submitting never waits. */
 	most = annex_dev_qp_at(store->dev, 0)->depth / 2;
@@ -414,7 +414,7 @@ static int need_buffers(struct annex_store *store)
 
 	if (store->buffers)
 		return 0;
-	if (annex_runs_init(&store->free_buffers, n))
+	if (annex_runs_init(&store->free_buffers, n, false))
 		return annex_fail(-ENOMEM, "%s: no memory", annex_dev_uri(store->dev));
 	err = annex_dev_alloc(store->dev, ANNEX_PLACE_PROVIDER, bytes, &memory, &store->buffers_at);
 	if (err)

@@ -13,7 +13,6 @@ int annex_uses_wait(struct annex_exec *e, struct annex_move *move)
 	int err = annex_move_wait(
 		move, (uint32_t)((left + ANNEX_NSEC_PER_MSEC - 1) / ANNEX_NSEC_PER_MSEC));
 
-	e->waited += annex_now() - now;
 	if (err == -ETIMEDOUT)
 		annex_move_forget(move);
 	return err;

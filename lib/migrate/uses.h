@@ -25,13 +25,12 @@ struct held_use {
 /**
  * struct annex_exec - @now: the iteration under way; @kinds: those before, and their plans.
  * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
- * @last: the record of the last iteration, in one of these; NULL: none.
  * @held: tensors of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: of the waits of the present call.
- * @asked: when the program asked for the last kernel; @waited: since then, for transfers. @faults:
- * of the space, when the kernel started. @probes: of faults, before there is a plan;
- * @reads: of faults that read.
+ * @asked: when the program asked for the last kernel. @stall: time of this iteration in calls that
+ * bring tensors; @stalled: of that, before @asked. @faults: of the space, when the kernel started.
+ * @probes: of faults, before there is a plan; @reads: of faults that read.
  */
 struct annex_exec {
 	struct annex_space *space;
@@ -41,17 +40,16 @@ struct annex_exec {
 	struct iteration_log now;
 	struct kinds kinds;
 	struct planning *plan, *next;
-	const struct iteration_log *last;
 	size_t step;
 	struct held_use *held;
 	uint32_t n_held, held_room;
-	uint64_t began, asked, waited, stall, serial, order, deadline, faults;
-	bool iterates, runs, strayed, drifted;
+	uint64_t began, asked, stall, stalled, serial, order, deadline, faults;
+	bool iterates, runs, strayed;
 	struct probes probes, reads;
 	struct annex_exec_stats stats;
 };
 
-/* Wait for a move until @deadline, and count the time. Nothing is left of it afterwards. */
+/* Wait for a move until @deadline. Nothing is left of it afterwards. */
 int annex_uses_wait(struct annex_exec *e, struct annex_move *move);
 
 /* Write uses down as the last kernel's. Tensors that share pages with others come and go with them:
