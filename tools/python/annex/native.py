@@ -179,7 +179,8 @@ class Native:
             function.argtypes = (ctypes.c_void_p,)
         dll.annex_native_planning.restype = ctypes.c_char_p
         dll.annex_native_begin.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool)
-        waits.annex_native_step.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
+        waits.annex_native_step.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_char_p,
+                                            ctypes.c_size_t)
         dll.annex_native_iterations.argtypes = (ctypes.c_void_p, ctypes.POINTER(Iteration))
         dll.annex_native_iterations.restype = ctypes.c_size_t
         dll.annex_native_move_in.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
@@ -243,9 +244,10 @@ class Block:
             if run:
                 self.native.waits.annex_native_graph_end(run)
 
-    def step(self):
+    def step(self, graph=False):
+        """@graph: one that was an optimizer's step."""
         words = ctypes.create_string_buffer(WORDS)
-        if self.native.waits.annex_native_step(self.handle, words, WORDS) < 0:
+        if self.native.waits.annex_native_step(self.handle, graph, words, WORDS) < 0:
             raise Refused(words.value.decode(errors="replace"))
 
     def iterations(self):
