@@ -346,6 +346,15 @@ int annex_native_has(void *tensor)
 	return s && tensors.count(s->data_ptr().get());
 }
 
+/* Whether a tensor is without the memory that it had (move_out()). */
+int annex_native_is_lost(void *tensor)
+{
+	c10::StorageImpl *s = storage_of(tensor);
+
+	return s && s->device_type() == c10::DeviceType::CPU && s->nbytes() &&
+	       !s->data_ptr().get();
+}
+
 /* Python does not know the block any more. */
 void annex_native_forget(Block *block)
 {

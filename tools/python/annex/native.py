@@ -24,7 +24,7 @@ HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64
 WORDS = 512  # bytes of a message
-LOST = errno.EIO, errno.EILSEQ  # with these, tensors are left empty
+LOST = errno.EIO, errno.EILSEQ, errno.ENODEV  # with these, tensors are left empty
 ITERATIONS = 8  # that a block remembers (progress.hpp)
 HEAR = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 KEY = "TESTING_ONLY_GenericMode"  # of dispatch, by which native.cpp sees operators
@@ -175,7 +175,8 @@ class Native:
                                            ctypes.c_void_p, ctypes.c_void_p, U64, U64)
         dll.annex_native_enter.restype = ctypes.c_void_p
         for function in (waits.annex_native_end, dll.annex_native_leave, dll.annex_native_clear,
-                         dll.annex_native_forget, dll.annex_native_has, dll.annex_native_planning):
+                         dll.annex_native_forget, dll.annex_native_has, dll.annex_native_is_lost,
+                         dll.annex_native_planning):
             function.argtypes = (ctypes.c_void_p,)
         dll.annex_native_planning.restype = ctypes.c_char_p
         dll.annex_native_begin.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool)
@@ -202,6 +203,9 @@ class Native:
 
     def has(self, tensor):
         return bool(self.dll.annex_native_has(tensor._cdata))
+
+    def is_lost(self, tensor):
+        return bool(self.dll.annex_native_is_lost(tensor._cdata))
 
 
 class Block:
