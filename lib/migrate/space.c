@@ -112,7 +112,10 @@ static int make_range(struct annex_space *s)
 	s->base = map_file(s);
 	s->alias = map_file(s);
 	if (!s->base || !s->alias)
-		return annex_fail(-ENOMEM, "space: no %llu bytes of addresses", (ull)s->opts.size);
+		return annex_fail(-ENOMEM,
+				  "space: no %llu bytes of addresses: raise ulimit -v, "
+				  "or make the storage smaller",
+				  (ull)s->opts.size);
 	/* A child would see pages come and go that nobody brings for it. */
 	madvise(s->base, s->opts.size, MADV_DONTFORK);
 	madvise(s->alias, s->opts.size, MADV_DONTFORK);
@@ -133,7 +136,10 @@ static int make_tables(struct annex_space *s)
 		s->kept[i] = none;
 	s->pages = calloc(s->n_pages, sizeof(*s->pages));
 	if (!s->pages || annex_runs_init(&s->addresses, s->n_pages, true))
-		return annex_fail(-ENOMEM, "space: no memory for a table of %u pages", s->n_pages);
+		return annex_fail(-ENOMEM,
+				  "space: no memory for a table of %u pages: make "
+				  "the device tier and the storage smaller",
+				  s->n_pages);
 	return 0;
 }
 

@@ -8,6 +8,7 @@ import errno
 import gc
 import sys
 import threading
+import time
 import warnings
 
 sys.path.insert(0, sys.argv[1])
@@ -15,10 +16,11 @@ import torch  # noqa: E402
 import annex  # noqa: E402
 import claims  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
-from models import mlp, numbers, transformer  # noqa: E402
+from models import mlp, numbers, small, transformer  # noqa: E402
 from torch._dynamo.utils import counters  # noqa: E402
 
 F = torch.nn.functional
+WAIT = 120  # seconds that a plan may take to be made
 
 
 def whole(memory="24M", storage="mem:256M", **options):
@@ -106,6 +108,94 @@ def check_faults():
     claim(f"graphs do not fault: {faults}", not any(faults))
 
 
+def steps(make, compiled, around):
+    """Losses and all numbers afterwards, graphs, and statistics. A block that makes plans goes on
+    until there is one.
+    """
+    torch._dynamo.reset()
+    counters.clear()
+    torch.manual_seed(7)
+    model, x, target = small()
+    optimizer = make(model.parameters())
+    step = compiled(optimizer)
+    seen, stats = [], None
+    end = time.monotonic() + WAIT
+    with around as it:
+        while len(seen) < 6 or it and not stats["planned"] and time.monotonic() < end:
+            loss = F.cross_entropy(model(x), target)
+            loss.backward()
+            step()
+            optimizer.zero_grad()
+            seen.append(loss.detach().clone())
+            stats = it.stats() if it else None
+            if len(seen) == 6:
+                values = numbers(model, optimizer)
+    return seen[:6] + values, counted(), stats, len(seen)
+
+
+def check_steps():
+    """An optimizer's step that is compiled, or a part of it, ends an iteration."""
+    def method(optimizer):
+        return torch.compile(optimizer.step)
+
+    def function(optimizer):
+        return torch.compile(lambda: optimizer.step())
+
+    def inner(optimizer):
+        """Its record is seen, and the graph in it is one as well."""
+        optimizer._update = torch.compile(type(optimizer)._update)
+        return optimizer.step
+
+    class Plain(torch.optim.Optimizer):
+        def __init__(self, parameters):
+            super().__init__(parameters, {})
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                self._update(group["params"])
+
+        @staticmethod
+        def _update(parameters):
+            for p in parameters:
+                p.add_(p.grad, alpha=-0.01)
+
+    def adamw(parameters):
+        return torch.optim.AdamW(parameters, lr=1e-3)
+
+    for words, make, compiled, memory in (("a step", adamw, method, "4M"),
+                                          ("a function that steps", adamw, function, "4M"),
+                                          ("a step that is too large", adamw, method, "1M"),
+                                          ("a step with a graph in it", Plain, inner, "2M")):
+        plain = steps(make, compiled, contextlib.nullcontext())
+        values, graphs, stats, count = steps(make, compiled, whole(memory))
+        claim(f"{words}: the same numbers", alike(plain[0], values))
+        claim(f"{words}: the same graphs: {plain[1]}, {graphs}",
+              plain[1] == graphs and graphs["stats"]["unique_graphs"] > 0)
+        claim(f"{words}: an iteration ends with each: {count}, {stats}",
+              stats["iterations"] == count and stats["planned"])
+
+
+def check_other_graphs():
+    """Graphs that write tensors, and are no step of an optimizer."""
+    torch._dynamo.reset()
+    model, x, target = small()
+    average = torch.optim.swa_utils.AveragedModel(model)
+    clip = torch.compile(lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1))
+
+    @torch.compile
+    def update():
+        for a, p in zip(average.parameters(), model.parameters()):
+            a.detach().lerp_(p.detach(), 0.5)
+
+    with whole("8M") as it:
+        F.cross_entropy(model(x), target).backward()
+        clip()
+        update()
+        claim(f"clipping and averages end no iteration: {it.stats()}",
+              it.stats()["iterations"] == 0)
+
+
 def check_threads():
     """A block in a thread that has not imported annex."""
     results = []
@@ -151,6 +241,8 @@ def check_errors():
 def main():
     check_training()
     check_faults()
+    check_steps()
+    check_other_graphs()
     check_threads()
     check_errors()
     return summary()

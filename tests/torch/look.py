@@ -10,8 +10,10 @@ import fcntl
 import json
 import math
 import os
+import pathlib
 import pty
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -309,6 +311,48 @@ def check_errors():
             refused(f"storage that cannot {how}", errno.EIO, "use another", lambda: fill(how))
 
 
+def check_removed():
+    """Storage that vanishes: its tensors are errors, and no faults of the process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        kept, it = [], whole("2M", "mem:64M?fault=remove,after=20")
+
+        def fill():
+            with it:
+                for i in range(100):
+                    kept.append(torch.full((1 << 16,), float(i)))
+
+        refused("storage that vanishes", errno.ENODEV, "use another", fill)
+    lost = 0
+    for i, tensor in enumerate(kept):
+        try:
+            claim(f"tensor {i} is whole", tensor.sum() == i << 16)
+        except annex.Error as error:
+            lost += error.errno == errno.EIO and "lost" in str(error)
+    claim(f"{lost} of {len(kept)} tensors are lost", 0 < lost < len(kept))
+    kept.clear()
+    claim("all is freed after that", not it.is_open())
+
+
+def check_arguments(scratch):
+    refused("neither of two sizes", errno.EINVAL, "device_memory", annex.offload)
+    refused("both of them", errno.EINVAL, "not both",
+            lambda: annex.offload("8M", "mem:64M", device_memory="8M"))
+    refused("a path that is no text", errno.EINVAL, "file:PATH",
+            lambda: whole(storage=pathlib.Path(scratch)))
+    claim("a block that has not begun is not open", not whole().is_open())
+    path = os.path.join(scratch, "image")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
+    try:
+        refused("a file that is not made", errno.EFBIG, path,
+                lambda: whole("2M", f"file:{path}").__enter__())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
 def check_ends():
     """Ctrl-C while a block begins, and while it ends: it comes when all is in its place."""
     x = torch.full((100000,), 3.0)
@@ -438,6 +482,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_plan(scratch)
         check_no_plans(scratch)
+        check_arguments(scratch)
     check_kinds()
     check_inference()
     check_endless()
@@ -445,6 +490,7 @@ def main():
     check_full()
     check_no_plan()
     check_errors()
+    check_removed()
     check_ends()
     check_interrupt()
     check_structures()

@@ -20,6 +20,12 @@ import claims  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
 from models import mlp, numbers  # noqa: E402
 
+try:  # PyTorch 2.6 and later
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+except ImportError:
+    fully_shard = None
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "docs", "examples", "ranks.py")
 GUIDE = os.path.join(HERE, "..", "..", "docs", "guide.md")
@@ -40,24 +46,41 @@ def become_nobody():
         os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
-def train(make, around):
+def replicated(model):
+    return torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=1)
+
+
+def sharded(model):
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    for layer in model:
+        if list(layer.parameters()):
+            fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
+def local(tensors):
+    """Of sharded ones, this rank's part."""
+    return [t.to_local() if hasattr(t, "to_local") else t for t in tensors]
+
+
+def train(make, among, around):
     torch.manual_seed(7)
     model, x, target = make()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     x = x + dist.get_rank()
     losses = []
     with around as it:
-        ranks = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=1)
+        ranks = among(model)
+        optimizer = torch.optim.AdamW(ranks.parameters(), lr=1e-3)
         for _ in range(6):
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(ranks(x), target)
             loss.backward()
             losses.append(loss.detach().clone())
-            losses.extend(p.grad.clone() for p in model.parameters())
+            losses.extend(g.clone() for g in local(p.grad for p in ranks.parameters()))
             optimizer.step()
         stats = it.stats() if it else None
         del ranks
-    return losses + numbers(model, optimizer), stats
+    return losses + local(numbers(model, optimizer)), stats
 
 
 def collectives(fill):
@@ -79,12 +102,14 @@ def collectives(fill):
 
 def rank(storage):
     dist.init_process_group("gloo")
-    plain = train(mlp, contextlib.nullcontext())
     become_nobody()
-    values, stats = train(mlp, annex.offload(device_memory="4M", storage=storage))
-    claim("losses, gradients and parameters", alike(plain[0], values))
-    claim(f"tensors have left and returned: {stats}", stats["out"] > MIB and stats["in"] > MIB and
-          stats["over"] == 0 and stats["ordinary"] == 0)
+    for among in (replicated, sharded) if fully_shard else (replicated,):
+        plain = train(mlp, among, contextlib.nullcontext())
+        values, stats = train(mlp, among, annex.offload(device_memory="4M", storage=storage))
+        claim(f"{among.__name__}: losses, gradients and parameters", alike(plain[0], values))
+        claim(f"{among.__name__}: tensors have left and returned: {stats}",
+              stats["out"] > MIB and stats["in"] > MIB and stats["over"] == 0 and
+              stats["ordinary"] == 0 and stats["iterations"] == 6)
     plain = collectives(lambda: None)
     with annex.offload(device_memory="24M", storage=storage) as it:
         values = collectives(lambda: [torch.ones(1 << 19) for _ in range(16)])

@@ -288,6 +288,25 @@ def check_errors(scratch):
           run_in(whole(2000001, f"file:{path}"), lambda: torch.ones(30000).sum()) == 30000)
 
 
+def check_container():
+    """A container's filter, and no /dev/userfaultfd: one line says what to do."""
+    program = """if True:
+        import annex
+        try:
+            with annex.offload(device_memory="4M", storage="mem:64M"):
+                pass
+        except annex.Error as error:
+            print(error)
+        """
+    filters = os.path.join(os.path.dirname(__file__), "..", "tool", "refuse.py")
+    told = subprocess.run(
+        [sys.executable, filters, "EPERM", "userfaultfd", "device", "io_uring", "--",
+         sys.executable, "-c", program], env=dict(os.environ, PYTHONPATH=sys.argv[1]),
+        stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+    claim(f"a container is told what it lacks: {told}", len(told) == 1 and
+          "[Errno 1]" in told[0] and "--security-opt seccomp=unconfined" in told[0])
+
+
 def check_failing_storage():
     def fill():
         kept = [torch.ones(256, 256) * i for i in range(40)]
@@ -319,6 +338,29 @@ def check_tiers(scratch):
             lambda: run_in(whole(cxl="shm:/nowhere/range?size=1M"), lambda: None))
     refused("host memory without a device tier", errno.EINVAL, "device_memory",
             lambda: annex.offload("8M", "mem:64M", host="1M"))
+
+
+def check_transforms():
+    """Operators inside of those of torch.func are operators, too: they wait for no fault."""
+    if not hasattr(torch, "func"):  # PyTorch 1.13
+        return
+    def total(x, y):
+        return (x * y).sin().sum()
+
+    transforms = {"vmap": torch.func.vmap(torch.dot), "grad": torch.func.grad(total),
+                  "grad of each": torch.func.vmap(torch.func.grad(total)),
+                  "jvp": lambda x, y: torch.func.jvp(torch.sin, (x,), (y,))[1]}
+    x, y = torch.rand(256, 256), torch.rand(256, 256)
+    plain = [transform(x, y) for transform in transforms.values()]
+    with whole(policy="none") as it:
+        for (name, transform), result in zip(transforms.items(), plain):
+            many = [torch.ones(MIB // 4) for _ in range(8)]  # the two leave for them
+            before = it.stats()
+            claim(f"{name}: the same numbers", torch.equal(transform(x, y), result))
+            faults = it.stats()["faults"] - before["faults"]
+            moved = it.stats()["in"] - before["in"]
+            claim(f"{name}: {moved} bytes have come, {faults} faults", moved and not faults)
+            del many
 
 
 def check_blocks():
@@ -523,7 +565,9 @@ def main():
     check_entry()
     check_numpy()
     check_allocator()
+    check_transforms()
     check_blocks()
+    check_container()
     check_failing_storage()
     check_threads()
     check_children()

@@ -117,7 +117,10 @@ int annex_fault_parse(const char *spec, struct annex_fault *out)
 	if (next)
 		*next++ = '\0';
 	if (!find(kinds, text, &kind))
-		return annex_fail(-EINVAL, "fault: unknown kind \"%s\"", text);
+		return annex_fail(-EINVAL,
+				  "fault: unknown kind \"%s\": error, delay, lose, "
+				  "reorder, torn, fatal, remove, flip",
+				  text);
 	*out = (struct annex_fault){.kind = (enum annex_fault_kind)kind,
 				    .opcode = -1,
 				    .count = 1,

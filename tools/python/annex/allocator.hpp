@@ -176,7 +176,7 @@ struct Kernel {
 	{
 		if (err == -ENOSPC)
 			return ": make room on the storage";
-		return err == -EIO ? ": the storage fails, use another" : "";
+		return err == -EIO || err == -ENODEV ? ": the storage fails, use another" : "";
 	}
 
 	[[noreturn]] void fail(int err) const

@@ -129,7 +129,13 @@ bool is_in(Block *block, c10::StorageImpl *s)
 	return found != tensors.end() && found->second.block == block;
 }
 
-/* Return: 0, or an error: -EIO and -EILSEQ leave the storage without memory. */
+/* Bytes cannot be read, and will not be. */
+bool is_loss(int err)
+{
+	return err == -EIO || err == -EILSEQ || err == -ENODEV;
+}
+
+/* Return: 0, or an error: a loss leaves the storage without memory. */
 int move_out(Block *block, c10::StorageImpl *s)
 {
 	c10::DataPtr fresh;
@@ -142,7 +148,7 @@ int move_out(Block *block, c10::StorageImpl *s)
 	}
 	err = copy_out(block, static_cast<char *>(fresh.get()),
 		       static_cast<char *>(s->data_ptr().get()), s->nbytes());
-	if (err && err != -EIO && err != -EILSEQ)
+	if (err && !is_loss(err))
 		return err;
 	if (err)
 		fresh = c10::DataPtr(nullptr, c10::Device(c10::DeviceType::CPU));

@@ -195,10 +195,15 @@ void annex_native_end(Block *block)
 	block->exec = nullptr;
 }
 
-/* An iteration ends here, if it has a kernel. Return: 0; -1: @words are a Failure's. */
-int annex_native_step(Block *block, char *words, size_t room)
+/*
+ * An iteration ends here, if it has a kernel. @graph: with a graph that was an optimizer's step, if
+ * no step of PyTorch's has it as a part. Return: 0; -1: @words are a Failure's.
+ */
+int annex_native_step(Block *block, bool graph, char *words, size_t room)
 {
 	if (active != block || current || !block->kernels)
+		return 0;
+	if (graph && (!own_block() || !steps.empty()))
 		return 0;
 	try {
 		next_iteration();
@@ -339,6 +344,15 @@ int annex_native_has(void *tensor)
 	std::lock_guard<std::mutex> lock(table);
 
 	return s && tensors.count(s->data_ptr().get());
+}
+
+/* Whether a tensor is without the memory that it had (move_out()). */
+int annex_native_is_lost(void *tensor)
+{
+	c10::StorageImpl *s = storage_of(tensor);
+
+	return s && s->device_type() == c10::DeviceType::CPU && s->nbytes() &&
+	       !s->data_ptr().get();
 }
 
 /* Python does not know the block any more. */

@@ -24,7 +24,7 @@ HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64
 WORDS = 512  # bytes of a message
-LOST = errno.EIO, errno.EILSEQ  # with these, tensors are left empty
+LOST = errno.EIO, errno.EILSEQ, errno.ENODEV  # with these, tensors are left empty
 ITERATIONS = 8  # that a block remembers (progress.hpp)
 HEAR = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 KEY = "TESTING_ONLY_GenericMode"  # of dispatch, by which native.cpp sees operators
@@ -175,11 +175,13 @@ class Native:
                                            ctypes.c_void_p, ctypes.c_void_p, U64, U64)
         dll.annex_native_enter.restype = ctypes.c_void_p
         for function in (waits.annex_native_end, dll.annex_native_leave, dll.annex_native_clear,
-                         dll.annex_native_forget, dll.annex_native_has, dll.annex_native_planning):
+                         dll.annex_native_forget, dll.annex_native_has, dll.annex_native_is_lost,
+                         dll.annex_native_planning):
             function.argtypes = (ctypes.c_void_p,)
         dll.annex_native_planning.restype = ctypes.c_char_p
         dll.annex_native_begin.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool)
-        waits.annex_native_step.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
+        waits.annex_native_step.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_char_p,
+                                            ctypes.c_size_t)
         dll.annex_native_iterations.argtypes = (ctypes.c_void_p, ctypes.POINTER(Iteration))
         dll.annex_native_iterations.restype = ctypes.c_size_t
         dll.annex_native_move_in.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
@@ -201,6 +203,9 @@ class Native:
 
     def has(self, tensor):
         return bool(self.dll.annex_native_has(tensor._cdata))
+
+    def is_lost(self, tensor):
+        return bool(self.dll.annex_native_is_lost(tensor._cdata))
 
 
 class Block:
@@ -243,9 +248,10 @@ class Block:
             if run:
                 self.native.waits.annex_native_graph_end(run)
 
-    def step(self):
+    def step(self, graph=False):
+        """@graph: one that was an optimizer's step."""
         words = ctypes.create_string_buffer(WORDS)
-        if self.native.waits.annex_native_step(self.handle, words, WORDS) < 0:
+        if self.native.waits.annex_native_step(self.handle, graph, words, WORDS) < 0:
             raise Refused(words.value.decode(errors="replace"))
 
     def iterations(self):

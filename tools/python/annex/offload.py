@@ -58,7 +58,9 @@ class Offload:
         self.library = Library()
         self.checksum = checksum
         self.budget = self.library.size(budget)
-        self.uris = [storage] if isinstance(storage, str) else list(storage)
+        self.uris = [storage] if isinstance(storage, (str, os.PathLike)) else list(storage)
+        if not all(isinstance(uri, str) for uri in self.uris):
+            raise Error(errno.EINVAL, f"offload: storage {storage!r} is no text: file:PATH")
         if not self.uris:
             raise Error(errno.EINVAL, "offload: no storage: file:PATH")
         self.memory = self.saver = self.stack = None
@@ -68,7 +70,17 @@ class Offload:
         """The space. Files that it makes have no name."""
         with contextlib.ExitStack() as stack:
             uris = [self.own_file(uri, stack) for uri in self.uris]
-            return self.open_memory(uris)
+            try:
+                return self.open_memory(uris)
+            except Error as error:
+                raise Error(error.errno, self.named(error.strerror, uris)) from None
+
+    def named(self, words, uris):
+        """The library's words with the program's paths in place of those of own files."""
+        for uri, own in zip(self.uris, uris):
+            if own != uri:
+                words = words.replace(split_file(own)[0], split_file(uri)[0])
+        return words
 
     def open_memory(self, uris):
         return Memory(self.library, self.budget, uris, self.checksum)

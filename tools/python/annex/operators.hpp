@@ -20,6 +20,9 @@ namespace
 {
 
 constexpr auto KEY = c10::DispatchKey::TESTING_ONLY_GenericMode;
+/* Of torch.func, whose tensors have others inside: operators on these are called as well. */
+constexpr c10::DispatchKeySet WRAPPERS({c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+					c10::DispatchKey::FuncTorchDynamicLayerBackMode});
 /* Kernels of an iteration: a program that has no optimizer does not fill memory with its record. */
 constexpr uint64_t LONGEST = 1 << 16;
 
@@ -276,7 +279,7 @@ void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::
 
 void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
 {
-	if (!own_block())
+	if (!own_block() || keys.has_any(WRAPPERS))
 		return redispatch(op, keys, stack);
 	const Operator &o = look_up(op);
 

@@ -39,10 +39,20 @@ FULL = ("offload: the storage has no room: new tensors are in ordinary memory, b
 class Absent(torch.Tensor):
     """In a child that was forked: a tensor that its parent has. Each use is an error."""
 
+    number = errno.ECHILD
+    told = ("offload: this tensor is with the parent of a process that was forked inside of the "
+            "block: use it there, or fork outside")
+
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
-        raise Error(errno.ECHILD, "offload: this tensor is with the parent of a process that was "
-                    "forked inside of the block: use it there, or fork outside")
+        raise Error(cls.number, cls.told)
+
+
+class Gone(Absent):
+    """A tensor that failing storage had when the block ended. PyTorch's kernels would crash."""
+
+    number = errno.EIO
+    told = "offload: this tensor was on storage that fails, and is lost: load or compute it again"
 
 
 def once(objects):
@@ -77,15 +87,19 @@ def known():
         return List(found, once(storages))
 
 
-def in_child():
-    """After fork(): the tensors of a space are with the parent."""
-    if not any(it.block.state()[1] for it in wholes):
-        return
+def become(kind, is_one):
+    """Tensors that have no bytes any more."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
         for tensor in tensors():
-            if Native.known.has(tensor):
+            if is_one(tensor):
                 tensor.data = tensor.new_empty(0)
-                tensor.__class__ = Absent
+                tensor.__class__ = kind
+
+
+def in_child():
+    """After fork(): the tensors of a space are with the parent."""
+    if any(it.block.state()[1] for it in wholes):
+        become(Absent, Native.known.has)
 
 
 os.register_at_fork(after_in_child=in_child)
@@ -173,7 +187,11 @@ class Whole(Offload):
         space.
         """
         gc.collect()
-        self.beyond = self.block.move_out(known(), available() // PARTS * (PARTS - 1))
+        try:
+            self.beyond = self.block.move_out(known(), available() // PARTS * (PARTS - 1))
+        except Error:
+            become(Gone, self.native.is_lost)
+            raise
 
     def __exit__(self, kind, error, trace):
         if os.getpid() != self.pid:
@@ -268,7 +286,7 @@ class Whole(Offload):
 
     def is_open(self):
         """Whether tensors are in the space. After the block these keep it."""
-        return self.block.state()[0]
+        return bool(self.block and self.block.state()[0])
 
 
 def offload(budget=None, storage=(), checksum=False, *, device_memory=None, host=0, cxl=None,
@@ -282,6 +300,10 @@ def offload(budget=None, storage=(), checksum=False, *, device_memory=None, host
     iterations (None: if that is a terminal). With @checksum, what returns is compared with what has
     left, and an error is raised where it is another.
     """
+    if budget is None and device_memory is None:
+        raise Error(errno.EINVAL, 'offload: no size: device_memory="8G", or budget="8G"')
+    if budget is not None and device_memory is not None:
+        raise Error(errno.EINVAL, "offload: give device_memory or budget, not both")
     if device_memory is None:
         if progress or host or cxl:
             raise Error(errno.EINVAL, "offload: host, cxl and progress are for device_memory, not "
