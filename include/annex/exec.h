@@ -97,7 +97,9 @@ int annex_exec_end(struct annex_exec *e);
  * struct annex_exec_use - A kernel uses a tensor.
  * @ptr: anywhere in the tensor.
  * @how: ANNEX_USE_*. In a GPU's memory nobody else sees a kernel's writes: tensors that it only
- *	reads are not written back.
+ *	reads are not written back. ANNEX_USE_WRITE alone is for a kernel that writes all of the
+ *	tensor that is read later: what the tensor held is not brought, and is lost, also where
+ *	annex_exec_before() fails. A kernel that writes a part uses both.
  */
 struct annex_exec_use {
 	const void *ptr;

@@ -76,6 +76,8 @@ static int move_zeroes(struct annex_space *s, struct annex_move *move, enum job_
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
 	job->from.tier = NO_TIER;
 	job->to = (struct place){ANNEX_TIER_GPU, first};
+	job->lane = s->frames ? &s->tiers[ANNEX_TIER_GPU].lane : NULL;
+	job->zeroes = !tensor_of(s, first)->any && !(move && move->want.fresh);
 	annex_jobs_sort_in(&s->waiting, job);
 	return 0;
 }
@@ -151,7 +153,7 @@ static int drop_later(struct annex_space *s, struct annex_move *move, uint32_t f
 		      struct job_list *start)
 {
 	const struct page *p = &s->pages[first];
-	struct job *job = new_job(s, move, JOB_OUT, first, (uint32_t)least(n, JOB_PAGES));
+	struct job *job = new_job(s, move, JOB_OUT, first, (uint32_t)least(n, s->job_pages));
 
 	if (!job)
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
@@ -222,12 +224,14 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 	enum job_kind kind = m->want.urgent ? JOB_FAULT : JOB_IN;
 	int err = 0;
 
+	if (m->want.fresh)
+		annex_pages_forget(s, m->at, n);
 	if (s->pages[m->at].flags & PAGE_BELOW) {
 		n = (uint32_t)least(together(s, m->at, n), m->want.most);
 		err = annex_move_in(s, m, kind, m->at, n);
 		m->want.most -= n;
 	} else if (m->want.urgent || s->user_only || tensor_of(s, m->at)->holds) {
-		n = (uint32_t)least(n, JOB_PAGES);
+		n = (uint32_t)least(n, s->job_pages);
 		err = move_zeroes(s, m, kind, m->at, n);
 	}
 	return err ? err : (int)n;

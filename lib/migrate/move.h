@@ -13,12 +13,13 @@
  * @urgent: a kernel waits for them; pages that hold nothing yet come as well, and with no @most
  * these alone, whatever the others do.
  * @keep: on the way in, copies below stay good; on the way out, pages stay in the device tier too.
+ * @fresh: on the way in, what pages hold is of no use: they are not brought, but made.
  * @most: so many of the pages that are elsewhere.
  * @deadline: as for annex_prefetch().
  */
 struct want {
 	uint8_t to;
-	bool urgent, keep;
+	bool urgent, keep, fresh;
 	uint32_t most;
 	uint64_t deadline;
 };

@@ -186,21 +186,6 @@ static void fill_file(struct annex_space *s, struct job *job)
 		job->err = -errno;
 }
 
-/* Prepare pages before bytes, or zeroes, arrive. */
-static void make_pages(struct annex_space *s, struct job *job)
-{
-	bool zeroes = job->from.tier == NO_TIER;
-
-	if (!s->frames) {
-		if (zeroes)
-			fill_file(s, job);
-		return;
-	}
-	job->err = annex_frames_back(s, job->page, job->n);
-	if (!job->err && zeroes)
-		job->err = annex_frames_zero(s, job->page, job->n);
-}
-
 /* A job that is to bring pages counts from now on. */
 static void charge(struct annex_space *s, const struct job *job)
 {
@@ -210,13 +195,13 @@ static void charge(struct annex_space *s, const struct job *job)
 		s->device += job->n;
 }
 
-/* Charge a job to the device tier. Zeroes are there then; anything else is brought by a link. */
+/* Charge a job to the device tier. Zeroes are there then, if no link brings them. */
 static void admit(struct annex_space *s, struct job *job, struct job_list *start)
 {
 	charge(s, job);
-	if (!job->err)
-		make_pages(s, job);
-	annex_jobs_add(job->err || job->from.tier == NO_TIER ? &s->ended : start, job);
+	if (!job->err && !job->lane)
+		fill_file(s, job);
+	annex_jobs_add(job->err || !job->lane ? &s->ended : start, job);
 }
 
 void annex_room_drop(struct annex_space *s, const struct tensor *t)

@@ -110,9 +110,20 @@ static int take_hold(struct annex_exec *e, const struct annex_exec_use *use)
 	return err;
 }
 
+/* Whether none of the uses reads the tensor: what it holds is of no use then. */
+static bool overwrites(const struct annex_exec_use *uses, unsigned int n,
+		       const struct tensor_info *t)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (uses[i].how & ANNEX_USE_READ &&
+		    (uintptr_t)uses[i].ptr - (uintptr_t)t->ptr < t->bytes)
+			return false;
+	return !t->shared;
+}
+
 /* Everything at once, and then wait for all of it, so that little is under way after an error. */
 static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
-		 uint32_t most)
+		 uint32_t most, bool made)
 {
 	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = most};
 	struct annex_move **moves = calloc(n + 1, sizeof(struct annex_move *));
@@ -124,6 +135,7 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 		if (annex_tensor_is_there(e->space, uses[i].ptr))
 			continue;
 		err = annex_tensor_info(e->space, uses[i].ptr, &info);
+		want.fresh = !err && !made && most && overwrites(uses, n, &info);
 		if (!err)
 			err = annex_move_begin(e->space, info.ptr, info.bytes, &want, &moves[i]);
 	}
@@ -147,7 +159,7 @@ int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, uns
 
 	for (unsigned int i = 0; i < n && !err; i++)
 		err = take_hold(e, &uses[i]);
-	return err ? err : bring(e, uses, n, most);
+	return err ? err : bring(e, uses, n, most, false);
 }
 
 /* Tensors that the kernel has made and freed take no room any more. */
@@ -184,7 +196,7 @@ int annex_exec_made(struct annex_exec *e, const void *ptr)
 		err = fit_now(e);
 	}
 	if (!err)
-		err = bring(e, &use, 1, UINT32_MAX);
+		err = bring(e, &use, 1, UINT32_MAX, true);
 	e->stall += annex_now() - since;
 	return err;
 }
