@@ -33,6 +33,11 @@ extern "C" {
  *	runs meanwhile. Copies in both directions go on at once.
  * @get: copy from addresses with frames, likewise.
  * @zero: set bytes there to 0. It may wait for kernels that run, as @back.
+ * @mark: put a mark behind all that @stream has so far; *mark is moved there, or (NULL) a new one.
+ *	Streams are the GPU's: of CUDA a cudaStream_t, also NULL. NULL: there are no streams.
+ * @await: wait until the mark has passed. Return: 0; an error of what went before it.
+ * @between: nanoseconds from one mark to another; both have passed.
+ * @unmark: give a mark back, whether it has passed or not.
  * @pin: have copies from and to this host memory, of whole pages, go at full speed.
  * @unpin: no longer.
  *
@@ -50,6 +55,10 @@ struct annex_frames {
 	int (*put)(void *ctx, void *to, const void *from, size_t bytes);
 	int (*get)(void *ctx, void *to, const void *from, size_t bytes);
 	int (*zero)(void *ctx, void *at, size_t bytes);
+	int (*mark)(void *ctx, void *stream, void **mark);
+	int (*await)(void *ctx, void *mark);
+	uint64_t (*between)(void *ctx, void *from, void *to);
+	void (*unmark)(void *ctx, void *mark);
 	int (*pin)(void *ctx, void *ptr, size_t bytes);
 	void (*unpin)(void *ctx, void *ptr);
 	void *ctx;

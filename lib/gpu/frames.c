@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include "core/log.h"
 #include "frames.h"
+#include "stream.h"
 
 #define FRAME (64u << 10) /* smaller than a GPU's, so that little data has many */
 
@@ -118,7 +119,8 @@ static void unpin(void *ctx, void *ptr)
 	{                                                                                          \
 		.name = (what), .bytes = FRAME, .reserve = reserve, .release = release,            \
 		.back = back, .bare = bare, .idle = idle, .put = put, .get = put, .zero = zero,    \
-		.pin = pin, .unpin = unpin, .ctx = (with),                                         \
+		.mark = gpu_stream_mark, .await = gpu_stream_await, .between = gpu_stream_between, \
+		.unmark = gpu_stream_unmark, .pin = pin, .unpin = unpin, .ctx = (with),            \
 	}
 
 const struct annex_frames gpu_frames_host = FRAMES("host", &litter);

@@ -237,6 +237,18 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 	return err ? err : (int)n;
 }
 
+/* It goes on when kernels in streams have ended: room for others is as good as made. */
+static int promise(struct annex_space *s, struct annex_move *m)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = m->at; i < m->end && !m->want.keep && n < m->want.most; i++)
+		n += (s->pages[i].flags & (PAGE_DEVICE | PAGE_BUSY)) == PAGE_DEVICE;
+	m->promised = n;
+	s->promised += n;
+	return 0;
+}
+
 /* Return: as step(). */
 static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, struct job_list *start)
 {
@@ -246,7 +258,7 @@ static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, str
 
 	/* A tensor that may be written unseen cannot be saved meanwhile either. */
 	if (t->holds && (!m->want.keep || s->frames || (s->user_only && t->writers)))
-		return -EBUSY;
+		return m->want.patient && t->holds == t->flights ? promise(s, m) : -EBUSY;
 	rc = annex_move_out(s, m, m->want.to, m->at, (uint32_t)least(n, m->want.most), start);
 	if (rc > 0 && device)
 		m->want.most -= (uint32_t)rc;
@@ -319,6 +331,8 @@ static void finish(struct tensor *t, struct annex_move *m)
 static void go_on(struct annex_space *s, struct tensor *t, struct annex_move *m,
 		  struct job_list *start)
 {
+	s->promised -= m->promised;
+	m->promised = 0;
 	if (m->err)
 		m->at = m->end;
 	while (m->at < m->end) {
@@ -345,6 +359,19 @@ void annex_moves_go_on(struct annex_space *s, struct tensor *t, struct job_list 
 		next = m->next;
 		go_on(s, t, m, start);
 	}
+}
+
+void annex_moves_stay(struct annex_space *s, struct tensor *t, struct job_list *start)
+{
+	bool some = false;
+
+	for (struct annex_move *m = t->moves; m; m = m->next)
+		if (m->promised) { /* the plan had another order of kernels */
+			m->err = m->err ? m->err : -EBUSY;
+			some = true;
+		}
+	if (some)
+		annex_moves_go_on(s, t, start);
 }
 
 void annex_moves_cancel(struct annex_space *s, struct tensor *t)

@@ -143,8 +143,8 @@ static uint32_t spared_by_faults(const struct annex_space *s, uint32_t want)
  */
 static bool make_room(struct annex_space *s, uint32_t need, bool fault, struct job_list *start)
 {
-	while (s->device + need > s->budget + s->leaving) {
-		uint32_t want = s->device + need - s->budget - s->leaving;
+	while (s->device + need > s->budget + s->leaving + s->promised) {
+		uint32_t want = s->device + need - s->budget - s->leaving - s->promised;
 
 		if (annex_tensor_drop_kept(s, want))
 			continue;
@@ -266,6 +266,8 @@ static bool without_room(struct annex_space *s, struct job *job)
 {
 	bool spared = job->kind == JOB_FAULT && !spared_by_faults(s, 1);
 
+	if (s->launched)
+		return false;
 	for (uint32_t i = s->used.oldest; i != NO_TENSOR && !spared; i = s->tensors[i].newer)
 		if (!s->tensors[i].holds && s->tensors[i].resident) {
 			refuse(s, job);

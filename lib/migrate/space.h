@@ -62,6 +62,7 @@ struct page {
  * @hand: the page that reclaiming goes on with.
  * @holds: how often it is held, to stay.
  * @writers: of these, holders that may write it, unseen.
+ * @flights: of @holds, those of kernels in streams: also when it is freed they must have ended.
  * @jobs: that move its pages.
  * @resident: its pages in the device tier.
  * @leaving: of these, pages on their way out.
@@ -84,7 +85,7 @@ struct tensor {
 	uint64_t serial;
 	uint32_t first, n;
 	uint32_t hand;
-	uint32_t holds, writers, jobs;
+	uint32_t holds, writers, flights, jobs;
 	uint32_t resident, leaving;
 	uint32_t older, newer;
 	uint32_t parts, fill, next, previous;
@@ -153,6 +154,8 @@ struct order {
  * @kept_pages: of these, pages of @kept.
  * @budget: pages that it may have.
  * @leaving: pages on their way out of it.
+ * @promised: pages that are to leave when kernels in streams have ended.
+ * @launched: kernels in streams that have not ended: what they hold is held no longer soon.
  * @with_copy: pages of it that have a copy below. @hand: where the next search for one begins.
  * @waiting: jobs that wait for room.
  * @ended: jobs that ended without a link; empty when @lock is free: annex_jobs_settle().
@@ -182,7 +185,7 @@ struct annex_space {
 	struct order used, kept[SIZES];
 	uint32_t drop;
 	uint64_t jobs, trims, serials;
-	uint32_t device, kept_pages, budget, leaving, with_copy, hand;
+	uint32_t device, kept_pages, budget, leaving, promised, launched, with_copy, hand;
 	struct job_list waiting, ended;
 	struct tier tiers[ANNEX_TIERS];
 	struct link copies[ANNEX_TIER_SSD];

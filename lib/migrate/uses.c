@@ -21,19 +21,35 @@ int annex_uses_wait(struct annex_exec *e, struct annex_move *move)
 
 static int hold(struct annex_exec *e, const struct annex_exec_use *use, bool on)
 {
-	return annex_tensor_hold(e->space, use->ptr, on, use->how & ANNEX_USE_WRITE);
+	bool writes = use->how & ANNEX_USE_WRITE;
+
+	if (e->flies)
+		return annex_tensor_fly(e->space, use->ptr, on, writes);
+	return annex_tensor_hold(e->space, use->ptr, on, writes);
+}
+
+static bool lives(const struct annex_exec *e, const struct held_use *held)
+{
+	return annex_tensor_lives(e->space, held->use.ptr, held->serial);
+}
+
+void annex_uses_forget_freed(struct annex_exec *e)
+{
+	/* The last one first: their numbers are of a list that gets shorter. */
+	for (uint32_t i = e->n_held; i-- > 0;)
+		if (e->held[i].number >= 0 && !lives(e, &e->held[i]))
+			annex_log_drop(&e->now, (uint32_t)e->held[i].number);
 }
 
 void annex_uses_let_go(struct annex_exec *e)
 {
+	annex_uses_forget_freed(e);
 	while (e->n_held) {
 		const struct held_use *held = &e->held[--e->n_held];
 
-		/* Another one may have its address. */
-		if (annex_tensor_lives(e->space, held->use.ptr, held->serial))
+		/* Another one may have its address, unless kernels in streams keep it. */
+		if (e->flies || lives(e, held))
 			hold(e, &held->use, false);
-		else if (held->number >= 0)
-			annex_log_drop(&e->now, (uint32_t)held->number);
 	}
 }
 

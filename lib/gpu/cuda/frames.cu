@@ -233,6 +233,48 @@ static int zero(void *ctx, void *at, size_t bytes)
 	return err;
 }
 
+static int mark(void *ctx, void *stream, void **mark)
+{
+	struct cuda_frames *f = (struct cuda_frames *)ctx;
+	cudaEvent_t event = (cudaEvent_t)*mark;
+	on_gpu here(f);
+	int err = here.err;
+
+	if (!err && !event)
+		err = cuda_check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "event");
+	if (!err)
+		err = cuda_check(cudaEventRecord(event, (cudaStream_t)stream), "event");
+	if (!err)
+		*mark = event;
+	else if (event && !*mark)
+		cudaEventDestroy(event);
+	return err;
+}
+
+static int await(void *ctx, void *mark)
+{
+	struct cuda_frames *f = (struct cuda_frames *)ctx;
+	on_gpu here(f);
+
+	return here.err ? here.err
+			: cuda_check(cudaEventSynchronize((cudaEvent_t)mark), "a kernel");
+}
+
+static uint64_t between(void *ctx, void *from, void *to)
+{
+	float ms = 0;
+
+	(void)ctx;
+	cuda_check(cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to), "events");
+	return ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+}
+
+static void unmark(void *ctx, void *mark)
+{
+	(void)ctx;
+	cudaEventDestroy((cudaEvent_t)mark);
+}
+
 static int pin(void *ctx, void *ptr, size_t bytes)
 {
 	struct cuda_frames *f = (struct cuda_frames *)ctx;
@@ -294,6 +336,10 @@ static void describe(struct cuda_frames *f)
 	f->ops.put = put;
 	f->ops.get = get;
 	f->ops.zero = zero;
+	f->ops.mark = mark;
+	f->ops.await = await;
+	f->ops.between = between;
+	f->ops.unmark = unmark;
 	f->ops.pin = pin;
 	f->ops.unpin = unpin;
 	f->ops.ctx = f;
