@@ -14,8 +14,10 @@
  *		annex_exec_end(exec);
  *	}
  *
- * A plan says when things move, never what they hold: a wrong one costs time. On a GPU
- * annex_exec_after() comes when the kernel has ended.
+ * A plan says when things move, never what they hold: a wrong one costs time. On a GPU kernels are
+ * launched to streams, after annex_exec_before_on(): annex_exec_after() then comes at once, and the
+ * next kernel may be launched behind this one. After a plain annex_exec_before() the kernel has
+ * ended when annex_exec_after() comes.
  */
 #ifndef ANNEX_EXEC_H
 #define ANNEX_EXEC_H
@@ -87,8 +89,11 @@ int annex_exec_begin(struct annex_exec *e);
  * annex_exec_end() - End an iteration.
  * @e: the planner.
  *
- * Return: 0; -EINVAL: out of turn; -ENOMEM; -EAGAIN (no thread to plan in); or, as
- * annex_exec_before(), an error of the plan's last steps. But for -EINVAL the iteration has ended
+ * Kernels in streams have ended when it returns.
+ *
+ * Return: 0; -EINVAL: out of turn; -ENOMEM; -EAGAIN (no thread to plan in); -EIO: a kernel in a
+ * stream has failed; -ETIMEDOUT: one has not ended; or, as annex_exec_before(), an error of the
+ * plan's last steps. But for -EINVAL the iteration has ended
  * all the same.
  */
 int annex_exec_end(struct annex_exec *e);
@@ -97,7 +102,9 @@ int annex_exec_end(struct annex_exec *e);
  * struct annex_exec_use - A kernel uses a tensor.
  * @ptr: anywhere in the tensor.
  * @how: ANNEX_USE_*. In a GPU's memory nobody else sees a kernel's writes: tensors that it only
- *	reads are not written back.
+ *	reads are not written back. ANNEX_USE_WRITE alone is for a kernel that writes all of the
+ *	tensor that is read later: what the tensor held is not brought, and is lost, also where
+ *	annex_exec_before() fails. A kernel that writes a part uses both.
  */
 struct annex_exec_use {
 	const void *ptr;
@@ -122,6 +129,30 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 		      unsigned int n);
 
 /**
+ * annex_exec_before_on() - Begin a kernel that will be launched to a GPU's stream.
+ * @e: the planner.
+ * @stream: where it will be launched to: of CUDA, a cudaStream_t. It must live until the kernel has
+ *	ended. Of the host (annex_gpu_memory_host()) NULL: the program runs the kernel itself.
+ * @name: as of annex_exec_before().
+ * @uses: as of annex_exec_before().
+ * @n: as of annex_exec_before().
+ *
+ * Returns when the tensors are in the device tier, so that storage's errors, and those of
+ * checksums, are known before the kernel is launched. They stay until the kernel has ended on the
+ * GPU, also if annex_exec_after() comes earlier: kernels may be launched ahead, as many as have
+ * room for their tensors at once. Tensors may be freed as soon as the kernel is launched: their
+ * memory goes to others when it has ended. Kernels of several streams that share tensors must be
+ * ordered by the program.
+ *
+ * How long kernels take is then measured in the stream. annex_exec_end() waits for them.
+ *
+ * Return: as annex_exec_before(); -EOPNOTSUPP: the space is not in a GPU's memory; -EAGAIN: no
+ * thread to wait for kernels in.
+ */
+int annex_exec_before_on(struct annex_exec *e, void *stream, const char *name,
+			 const struct annex_exec_use *uses, unsigned int n);
+
+/**
  * annex_exec_made() - The kernel that runs has made a tensor, and writes it.
  * @e: the planner.
  * @ptr: anywhere in the tensor, which is new.
@@ -140,7 +171,7 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 int annex_exec_made(struct annex_exec *e, const void *ptr);
 
 /**
- * annex_exec_after() - End a kernel.
+ * annex_exec_after() - End a kernel, or (annex_exec_before_on()) say that it was launched.
  * @e: the planner.
  *
  * Return: 0; -EINVAL: out of turn.

@@ -21,14 +21,23 @@ extern "C" {
  *	aligned to a frame.
  * @ctx: passed to all.
  * @release: give them back, when none has a frame any more.
- * @back: put a frame behind the addresses from at on; its contents are not known. Nobody may be
- *	using these addresses then. It may wait for kernels that run, which so must not wait for
- *	calls of the space themselves.
- * @bare: take the frame away. The rules of @back hold.
+ * @back: put n frames behind the neighbouring addresses from at on: frame i is the one behind
+ *	from[i], which may be its own address, or (NULL) new memory. Their contents are not known.
+ *	Nobody may be using any of these addresses then. After an error neither they nor those in
+ *	@from have memory. It may wait for kernels that run, which so must not wait for calls of
+ *	the space themselves.
+ * @bare: give the memory of n neighbouring frames from at on back. The rules of @back hold.
+ * @idle: n frames from at on are not used any more, until @back or @bare names them. NULL: nothing
+ *	is done then. It waits for nothing.
  * @put: copy to addresses with frames. It returns when it is done, and waits for no kernel that
- *	runs meanwhile.
+ *	runs meanwhile. Copies in both directions go on at once.
  * @get: copy from addresses with frames, likewise.
- * @zero: set bytes there to 0, likewise.
+ * @zero: set bytes there to 0. It may wait for kernels that run, as @back.
+ * @mark: put a mark behind all that @stream has so far; *mark is moved there, or (NULL) a new one.
+ *	Streams are the GPU's: of CUDA a cudaStream_t, also NULL. NULL: there are no streams.
+ * @await: wait until the mark has passed. Return: 0; an error of what went before it.
+ * @between: nanoseconds from one mark to another; both have passed.
+ * @unmark: give a mark back, whether it has passed or not.
  * @pin: have copies from and to this host memory, of whole pages, go at full speed.
  * @unpin: no longer.
  *
@@ -40,11 +49,16 @@ struct annex_frames {
 	size_t bytes;
 	int (*reserve)(void *ctx, uint64_t bytes, void **base);
 	void (*release)(void *ctx, void *base, uint64_t bytes);
-	int (*back)(void *ctx, void *at);
-	int (*bare)(void *ctx, void *at);
+	int (*back)(void *ctx, void *at, uint32_t n, void *const *from);
+	int (*bare)(void *ctx, void *at, uint32_t n);
+	void (*idle)(void *ctx, void *at, uint32_t n);
 	int (*put)(void *ctx, void *to, const void *from, size_t bytes);
 	int (*get)(void *ctx, void *to, const void *from, size_t bytes);
 	int (*zero)(void *ctx, void *at, size_t bytes);
+	int (*mark)(void *ctx, void *stream, void **mark);
+	int (*await)(void *ctx, void *mark);
+	uint64_t (*between)(void *ctx, void *from, void *to);
+	void (*unmark)(void *ctx, void *mark);
 	int (*pin)(void *ctx, void *ptr, size_t bytes);
 	void (*unpin)(void *ctx, void *ptr);
 	void *ctx;

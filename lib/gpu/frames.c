@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include "core/log.h"
 #include "frames.h"
+#include "stream.h"
 
 #define FRAME (64u << 10) /* smaller than a GPU's, so that little data has many */
 
@@ -37,9 +38,9 @@ static void release(void *ctx, void *base, uint64_t bytes)
 	munmap(base, bytes);
 }
 
-static int map(void *at, int prot)
+static int map(void *at, uint32_t n, int prot)
 {
-	void *p = mmap(at, FRAME, prot,
+	void *p = mmap(at, (size_t)n * FRAME, prot,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
 			       (prot == PROT_NONE ? MAP_NORESERVE : 0),
 		       -1, 0);
@@ -47,20 +48,43 @@ static int map(void *at, int prot)
 	return p == MAP_FAILED ? annex_fail(-errno, "host: a frame: %m") : 0;
 }
 
-static int back(void *ctx, void *at)
+static int bare(void *ctx, void *at, uint32_t n)
+{
+	(void)ctx;
+	return map(at, n, PROT_NONE);
+}
+
+/* A frame that idles can be used again where it is; elsewhere a new one is as good. */
+static int back(void *ctx, void *at, uint32_t n, void *const *from)
 {
 	const char *full_of = ctx;
-	int err = map(at, PROT_READ | PROT_WRITE);
+	char *p = at;
+	int err = 0;
 
-	if (!err && full_of)
-		memset(at, *full_of, FRAME);
+	for (uint32_t i = 0; i < n && !err; i++, p += FRAME) {
+		if (from[i] == p)
+			err = mprotect(p, FRAME, PROT_READ | PROT_WRITE)
+				      ? annex_fail(-errno, "host: a frame: %m")
+				      : 0;
+		else
+			err = map(p, 1, PROT_READ | PROT_WRITE);
+		if (!err && full_of)
+			memset(p, *full_of, FRAME);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (from[i] && (err || from[i] != (char *)at + (size_t)i * FRAME))
+			bare(ctx, from[i], 1);
+	if (err)
+		bare(ctx, at, n);
 	return err;
 }
 
-static int bare(void *ctx, void *at)
+/* As on a GPU nobody may touch them: whoever does so here crashes. */
+static void idle(void *ctx, void *at, uint32_t n)
 {
 	(void)ctx;
-	return map(at, PROT_NONE);
+	if (mprotect(at, (size_t)n * FRAME, PROT_NONE))
+		annex_log(ANNEX_LOG_WARNING, "host: idle frames can be touched: %m");
 }
 
 static int put(void *ctx, void *to, const void *from, size_t bytes)
@@ -94,8 +118,9 @@ static void unpin(void *ctx, void *ptr)
 #define FRAMES(what, with)                                                                         \
 	{                                                                                          \
 		.name = (what), .bytes = FRAME, .reserve = reserve, .release = release,            \
-		.back = back, .bare = bare, .put = put, .get = put, .zero = zero, .pin = pin,      \
-		.unpin = unpin, .ctx = (with),                                                     \
+		.back = back, .bare = bare, .idle = idle, .put = put, .get = put, .zero = zero,    \
+		.mark = gpu_stream_mark, .await = gpu_stream_await, .between = gpu_stream_between, \
+		.unmark = gpu_stream_unmark, .pin = pin, .unpin = unpin, .ctx = (with),            \
 	}
 
 const struct annex_frames gpu_frames_host = FRAMES("host", &litter);

@@ -9,7 +9,8 @@
 #include "frames.h"
 #include "job.h"
 
-#define DEPTH 2u /* the next one is known while one is copied */
+#define DEPTH 2u     /* the next one is known while one is copied */
+#define GPU_DEPTH 4u /* and that each way */
 
 /*
  * Memory of a CXL-SSD comes when it is touched, and the kernel's touches may not be heard of. So
@@ -71,7 +72,9 @@ static void copy(struct link *link, struct job *job)
 	(void)link;
 	if (job->err || job->drop)
 		return;
-	if (job->to.tier == ANNEX_TIER_GPU)
+	if (job->from.tier == NO_TIER)
+		job->err = annex_frames_make(job->space, job->page, job->n, job->zeroes);
+	else if (job->to.tier == ANNEX_TIER_GPU)
 		job->err = annex_copy_device(job, annex_job_memory(job, job->from), true);
 	else if (job->from.tier == ANNEX_TIER_GPU)
 		job->err = annex_copy_device(job, annex_job_memory(job, job->to), false);
@@ -86,9 +89,23 @@ static const struct link_ops ops = {
 	.at_once = true,
 };
 
+/* Of what comes, one thread puts frames there while the other one copies. */
+static const struct link_ops gpu_ops = {
+	.prepare = prepare,
+	.wait = copy,
+	.ways = true,
+};
+
 int annex_copy_start(struct link *link, double rate)
 {
 	link->depth = DEPTH;
 	link->rate[0] = link->rate[1] = rate;
 	return annex_link_start(link, &ops, 1, annex_jobs_work);
+}
+
+int annex_copy_start_gpu(struct link *link, double rate)
+{
+	link->depth = GPU_DEPTH;
+	link->rate[0] = link->rate[1] = rate;
+	return annex_link_start(link, &gpu_ops, LINK_WORKERS, annex_jobs_work);
 }

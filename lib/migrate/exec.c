@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "core/log.h"
 #include "plan/file.h"
+#include "flight.h"
 #include "kind.h"
 #include "planning.h"
 #include "probe.h"
@@ -64,7 +65,10 @@ void annex_exec_destroy(struct annex_exec *e)
 {
 	if (!e)
 		return;
+	if (e->runs && e->flies)
+		annex_exec_after(e);
 	annex_uses_let_go(e);
+	annex_flights_end(e);
 	if (e->next)
 		annex_kinds_keep(&e->kinds, e->next);
 	annex_kinds_clear(&e->kinds);
@@ -114,6 +118,7 @@ static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
 {
 	const struct log_tensor *t = find(e, step->tensor);
 	struct want want = {
+		.patient = true,
 		.most = (uint32_t)((step->bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE)};
 	struct annex_move *move;
 	int err;
@@ -284,6 +289,25 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 	return err;
 }
 
+int annex_exec_before_on(struct annex_exec *e, void *stream, const char *name,
+			 const struct annex_exec_use *uses, unsigned int n)
+{
+	int err = e->runs ? 0 : annex_flight_prepare(e, stream);
+
+	if (!err)
+		err = annex_exec_before(e, name, uses, n);
+	if (err == -EINVAL && e->runs) /* another kernel's turn */
+		return err;
+	if (!err)
+		err = annex_flight_begin(e);
+	if (err && e->flies) {
+		annex_uses_let_go(e);
+		annex_flight_drop(e);
+		e->runs = false;
+	}
+	return err;
+}
+
 int annex_exec_after(struct annex_exec *e)
 {
 	uint32_t k = e->now.n_kernels - 1;
@@ -291,7 +315,12 @@ int annex_exec_after(struct annex_exec *e)
 	if (!e->runs)
 		return annex_fail(-EINVAL, "exec: no kernel runs");
 	e->now.kernels[k].faulted = faults_of(e->space) != e->faults;
-	annex_uses_let_go(e);
+	if (e->flies) {
+		annex_uses_forget_freed(e);
+		annex_flight_launch(e);
+	} else {
+		annex_uses_let_go(e);
+	}
 	e->runs = e->now.open = false;
 	compare(e, k, k + 1);
 	return 0;
@@ -414,7 +443,7 @@ int annex_exec_end(struct annex_exec *e)
 {
 	uint64_t since = annex_now();
 	bool seen;
-	int err;
+	int err, rc;
 
 	if (!e->iterates)
 		return annex_fail(-EINVAL, "exec: no iteration is under way");
@@ -427,6 +456,8 @@ int annex_exec_end(struct annex_exec *e)
 		      : 0;
 	e->stall += annex_now() - since;
 	clock_kernel(e, annex_now());
+	rc = annex_flights_wait(e);
+	err = err ? err : rc;
 	annex_uses_see_stay(e);
 	finish(e);
 	seen = annex_kinds_see(&e->kinds, &e->now, e->opts.drift);

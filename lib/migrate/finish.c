@@ -198,7 +198,7 @@ static void end(struct annex_space *s, struct job *job, const uint32_t *crc, str
 		s->pages[i].flags &= (uint8_t)~PAGE_BUSY;
 	t->jobs--;
 	s->jobs--;
-	if (crc && !job->err && job->from.tier != ANNEX_TIER_GPU)
+	if (crc && !job->err && job->from.tier != ANNEX_TIER_GPU && job->from.tier != NO_TIER)
 		compare(s, job, t, crc);
 	if (job->to.tier == ANNEX_TIER_GPU)
 		end_in(s, job, t);
@@ -231,16 +231,30 @@ void annex_jobs_settle(struct annex_space *s, struct job_list *start)
 	} while (s->ended.head);
 }
 
+/* Frames that have come to be too many are given back without the lock. */
+static void trim(struct annex_space *s)
+{
+	if (!s->frames || !annex_frames_exceed(s))
+		return;
+	s->trims++;
+	pthread_mutex_unlock(&s->lock);
+	annex_frames_trim(s, false);
+	pthread_mutex_lock(&s->lock);
+	s->trims--;
+	if (!s->jobs)
+		pthread_cond_broadcast(&s->idle);
+}
+
 /* Jobs of one transfer have ended, on a link; no lock is held. */
 static void finish(struct job *first, struct job_list *start)
 {
 	struct annex_space *s = first->space;
-	uint32_t sum[JOB_PAGES], *crc = s->opts.checksum ? sum : NULL;
+	uint32_t sum[JOB_MOST], *crc = s->opts.checksum ? sum : NULL;
 	struct job *job, *next;
 
 	/* Nobody writes the pages of a job, so this needs no lock. */
 	for (job = first; job && crc; crc += job->n, job = job->with)
-		if (!job->err && !job->drop)
+		if (!job->err && !job->drop && job->from.tier != NO_TIER)
 			job->err = sums(job, crc);
 	annex_job_unmap(first);
 	crc = s->opts.checksum ? sum : NULL;
@@ -253,6 +267,7 @@ static void finish(struct job *first, struct job_list *start)
 		crc = crc ? crc + n : NULL;
 	}
 	annex_jobs_settle(s, start);
+	trim(s);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -4,42 +4,89 @@
 #include "core/log.h"
 #include "frames.h"
 
-/**
- * struct frame - @pages: of it that are in the tier, or on their way. @backed: there is memory.
- */
+#define BATCH 64u /* frames that one call of the driver's is about */
+#define SHARE 16u /* a transfer has no more than this part of the device tier */
+
+/* NONE: no memory. IDLE: memory that no page needs. CHANGES: a thread gives or takes memory. */
+enum frame_state { NONE, IDLE, USED, CHANGES };
+
+/* struct frame - @pages: of it that are in the tier, or on their way, by the space's lock. */
 struct frame {
 	uint32_t pages;
-	bool backed;
+	enum frame_state state;
 };
 
-static uint32_t frames_of(const struct annex_space *s)
-{
-	return s->n_pages / s->frame_pages;
-}
+/**
+ * struct frame_table - Frames of a space.
+ * @lock: orders states and what counts them; taken after the space's.
+ * @changed: a frame's state is no longer CHANGES.
+ * @n: frames, with memory or without.
+ * @charged: frames with pages.
+ * @backed: frames with memory, and that are about to have some.
+ * @idle: frames in that state.
+ * @limit: frames that the tier may have.
+ * @hand: the search for idle frames goes on there.
+ */
+struct frame_table {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint32_t n, charged, backed, idle, limit, hand;
+	struct frame of[];
+};
+
+/* struct run - Neighbouring frames that one thread changes: @n from @first, with memory @from. */
+struct run {
+	uint32_t first, n;
+	void *from[BATCH];
+};
 
 static void *address(const struct annex_space *s, uint32_t page)
 {
 	return s->base + pages_bytes(page);
 }
 
-uint64_t annex_frames_least(const struct annex_frames *f)
+static void *frame_address(const struct annex_space *s, uint32_t i)
+{
+	return address(s, i * s->frame_pages);
+}
+
+static uint32_t index_of(const struct annex_space *s, const void *at)
+{
+	return (uint32_t)((uint64_t)((const uint8_t *)at - s->base) / s->opts.frames->bytes);
+}
+
+uint32_t annex_frames_job(uint64_t device)
+{
+	uint32_t n = JOB_PAGES;
+
+	while (n < JOB_MOST && 2 * SHARE * pages_bytes(n) <= device)
+		n *= 2;
+	return n;
+}
+
+uint64_t annex_frames_least(const struct annex_frames *f, uint32_t job_pages)
 {
 	uint64_t pages = f->bytes / ANNEX_MEM_PAGE;
 
 	/* A job that begins with the last page of one. */
-	return ((JOB_PAGES - 2) / pages + 2) * f->bytes;
+	return ((job_pages - 2) / pages + 2) * f->bytes;
 }
 
 int annex_frames_start(struct annex_space *s)
 {
 	const struct annex_frames *f = s->opts.frames;
+	uint32_t n = (uint32_t)(s->opts.size / f->bytes);
 	void *base;
 	int err;
 
 	s->frame_pages = (uint32_t)(f->bytes / ANNEX_MEM_PAGE);
-	s->frames = calloc(s->opts.size / f->bytes, sizeof(*s->frames));
+	s->frames = calloc(1, sizeof(*s->frames) + n * sizeof(s->frames->of[0]));
 	if (!s->frames)
 		return annex_fail(-ENOMEM, "space: no memory for a table of frames");
+	annex_mutex_init(&s->frames->lock);
+	pthread_cond_init(&s->frames->changed, NULL);
+	s->frames->n = n;
+	s->frames->limit = (uint32_t)(s->opts.device / f->bytes);
 	err = f->reserve(f->ctx, s->opts.size, &base);
 	if (err)
 		return err;
@@ -47,27 +94,30 @@ int annex_frames_start(struct annex_space *s)
 	return 0;
 }
 
-static void bare(struct annex_space *s, uint32_t i)
+static int bare(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	const struct annex_frames *f = s->opts.frames;
-	int err = s->frames[i].backed ? f->bare(f->ctx, address(s, i * s->frame_pages)) : 0;
+	int err = f->bare(f->ctx, frame_address(s, first), n);
 
 	if (err)
 		annex_log(ANNEX_LOG_WARNING, "space: %s: memory is not given back: %s", f->name,
 			  annex_last_error());
-	/* After an error it is still there, and used again. */
-	s->frames[i].backed = err;
+	return err;
 }
 
 void annex_frames_stop(struct annex_space *s)
 {
 	const struct annex_frames *f = s->opts.frames;
+	struct frame_table *t = s->frames;
 
-	for (uint32_t i = 0; s->base && i < frames_of(s); i++)
-		bare(s, i);
+	for (uint32_t i = 0; s->base && i < t->n; i++)
+		if (t->of[i].state != NONE)
+			bare(s, i, 1);
 	if (s->base)
 		f->release(f->ctx, s->base, s->opts.size);
-	free(s->frames);
+	pthread_cond_destroy(&t->changed);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
 }
 
 /* Pages of frame @i among those. */
@@ -85,59 +135,225 @@ uint32_t annex_frames_cost(const struct annex_space *s, uint32_t first, uint32_t
 	uint32_t last = (first + n - 1) / s->frame_pages, more = 0;
 
 	for (uint32_t i = first / s->frame_pages; i <= last; i++)
-		more += s->frames[i].pages ? 0 : s->frame_pages;
+		more += s->frames->of[i].pages ? 0 : s->frame_pages;
 	return more;
 }
 
 void annex_frames_charge(struct annex_space *s, uint32_t first, uint32_t n)
 {
-	uint32_t last = (first + n - 1) / s->frame_pages;
+	uint32_t last = (first + n - 1) / s->frame_pages, more = annex_frames_cost(s, first, n);
 
-	s->device += annex_frames_cost(s, first, n);
 	for (uint32_t i = first / s->frame_pages; i <= last; i++)
-		s->frames[i].pages += part(s, i, first, n);
+		s->frames->of[i].pages += part(s, i, first, n);
+	s->device += more;
+	pthread_mutex_lock(&s->frames->lock);
+	s->frames->charged += more / s->frame_pages;
+	pthread_mutex_unlock(&s->frames->lock);
+}
+
+/* No page needs it any more. One that a failed job was to have has no memory. */
+static void rest(struct annex_space *s, uint32_t i)
+{
+	const struct annex_frames *f = s->opts.frames;
+	struct frame_table *t = s->frames;
+
+	t->charged--;
+	if (t->of[i].state != USED)
+		return;
+	if (f->idle)
+		f->idle(f->ctx, frame_address(s, i), 1);
+	t->of[i].state = IDLE;
+	t->idle++;
 }
 
 void annex_frames_discharge(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	uint32_t last = (first + n - 1) / s->frame_pages;
 
+	pthread_mutex_lock(&s->frames->lock);
 	for (uint32_t i = first / s->frame_pages; i <= last; i++) {
-		s->frames[i].pages -= part(s, i, first, n);
-		if (s->frames[i].pages)
+		s->frames->of[i].pages -= part(s, i, first, n);
+		if (s->frames->of[i].pages)
 			continue;
-		bare(s, i);
+		rest(s, i);
 		s->device -= s->frame_pages;
 	}
+	pthread_mutex_unlock(&s->frames->lock);
 }
 
-int annex_frames_back(struct annex_space *s, uint32_t first, uint32_t n)
+void annex_frames_limit(struct annex_space *s, uint32_t pages)
+{
+	pthread_mutex_lock(&s->frames->lock);
+	s->frames->limit = pages / s->frame_pages;
+	pthread_mutex_unlock(&s->frames->lock);
+}
+
+/* Frames that may have memory: what is held may be more than the tier is to have. */
+static uint32_t most(const struct frame_table *t)
+{
+	return t->limit > t->charged ? t->limit : t->charged;
+}
+
+/* An idle one, which changes from now on. There is one. */
+static uint32_t take_idle(struct frame_table *t)
+{
+	while (t->of[t->hand].state != IDLE)
+		t->hand = t->hand + 1 < t->n ? t->hand + 1 : 0;
+	t->of[t->hand].state = CHANGES;
+	t->idle--;
+	return t->hand;
+}
+
+/* Where the memory of frame @i, which has none in use, is to come from; NULL: it is new. */
+static void *source(struct annex_space *s, uint32_t i, bool scarce)
+{
+	struct frame_table *t = s->frames;
+	bool own = t->of[i].state == IDLE;
+
+	t->of[i].state = CHANGES;
+	t->idle -= own;
+	if (own)
+		return frame_address(s, i);
+	if (t->idle && (scarce || t->backed >= most(t)))
+		return frame_address(s, take_idle(t));
+	t->backed++;
+	return NULL;
+}
+
+/*
+ * Some frames from @first to @last that are not used become those of @run. Return: whether all are
+ * used, or another thread's to change; none of the former: @run has none.
+ */
+static bool claim(struct annex_space *s, uint32_t first, uint32_t last, bool scarce,
+		  struct run *run)
+{
+	struct frame_table *t = s->frames;
+	bool changes = false;
+
+	run->n = 0;
+	for (uint32_t i = first; i <= last && run->n < BATCH; i++) {
+		enum frame_state state = t->of[i].state;
+
+		changes |= state == CHANGES;
+		if (state == USED || state == CHANGES) {
+			if (run->n)
+				break;
+			continue;
+		}
+		run->first = run->n ? run->first : i;
+		run->from[run->n++] = source(s, i, scarce);
+	}
+	return run->n || changes;
+}
+
+/* The run has memory now, and where that was there is none; or, after an error, nowhere. */
+static void settle(struct annex_space *s, const struct run *run, int err)
+{
+	struct frame_table *t = s->frames;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		if (run->from[i])
+			t->of[index_of(s, run->from[i])].state = NONE;
+	}
+	for (uint32_t i = run->first; i < run->first + run->n; i++)
+		t->of[i].state = err ? NONE : USED;
+	t->backed -= err ? run->n : 0;
+	pthread_cond_broadcast(&t->changed);
+}
+
+static int back(struct annex_space *s, uint32_t first, uint32_t last)
 {
 	const struct annex_frames *f = s->opts.frames;
-	uint32_t last = (first + n - 1) / s->frame_pages;
+	struct frame_table *t = s->frames;
+	bool scarce = false;
+	struct run run;
 	int err = 0;
 
-	for (uint32_t i = first / s->frame_pages; !err && i <= last; i++) {
-		if (s->frames[i].backed)
+	pthread_mutex_lock(&t->lock);
+	while (!err && claim(s, first, last, scarce, &run)) {
+		if (!run.n) {
+			/* Nothing is kept from others meanwhile. */
+			pthread_cond_wait(&t->changed, &t->lock);
 			continue;
-		err = f->back(f->ctx, address(s, i * s->frame_pages));
-		s->frames[i].backed = !err;
+		}
+		pthread_mutex_unlock(&t->lock);
+		err = f->back(f->ctx, frame_address(s, run.first), run.n, run.from);
+		pthread_mutex_lock(&t->lock);
+		settle(s, &run, err);
+		/* Others use the GPU, too: frames that idle are memory that is there. */
+		if (err == -ENOMEM && !scarce && t->idle) {
+			scarce = true;
+			err = 0;
+		}
 	}
+	pthread_mutex_unlock(&t->lock);
 	return err;
 }
 
-int annex_frames_zero(struct annex_space *s, uint32_t first, uint32_t n)
+int annex_frames_make(struct annex_space *s, uint32_t first, uint32_t n, bool zeroes)
 {
 	const struct annex_frames *f = s->opts.frames;
+	int err = back(s, first / s->frame_pages, (first + n - 1) / s->frame_pages);
 
-	return f->zero(f->ctx, address(s, first), pages_bytes(n));
+	return err || !zeroes ? err : f->zero(f->ctx, address(s, first), pages_bytes(n));
 }
 
-int annex_frames_copy(const struct annex_space *s, uint32_t first, uint32_t n, void *memory,
-		      bool in)
+int annex_frames_copy(struct annex_space *s, uint32_t first, uint32_t n, void *memory, bool in)
 {
 	const struct annex_frames *f = s->opts.frames;
+	int err = in ? annex_frames_make(s, first, n, false) : 0;
 
+	if (err)
+		return err;
 	return in ? f->put(f->ctx, address(s, first), memory, pages_bytes(n))
 		  : f->get(f->ctx, memory, address(s, first), pages_bytes(n));
+}
+
+bool annex_frames_exceed(struct annex_space *s)
+{
+	struct frame_table *t = s->frames;
+	bool exceed;
+
+	pthread_mutex_lock(&t->lock);
+	exceed = t->idle && t->backed > most(t);
+	pthread_mutex_unlock(&t->lock);
+	return exceed;
+}
+
+/* Idle neighbours that are to be given back become those of @run. */
+static bool claim_idle(struct frame_table *t, bool all, struct run *run)
+{
+	if (!t->idle || (!all && t->backed <= most(t)))
+		return false;
+	run->first = take_idle(t);
+	run->n = 1;
+	for (uint32_t i = run->first + 1; i < t->n && t->of[i].state == IDLE && run->n < BATCH &&
+					  (all || t->backed - run->n > most(t));
+	     i++) {
+		t->of[i].state = CHANGES;
+		t->idle--;
+		run->n++;
+	}
+	return true;
+}
+
+void annex_frames_trim(struct annex_space *s, bool all)
+{
+	struct frame_table *t = s->frames;
+	struct run run;
+	int err = 0;
+
+	pthread_mutex_lock(&t->lock);
+	while (!err && claim_idle(t, all, &run)) {
+		pthread_mutex_unlock(&t->lock);
+		err = bare(s, run.first, run.n);
+		pthread_mutex_lock(&t->lock);
+		/* After an error the memory is still there, and used again. */
+		for (uint32_t i = run.first; i < run.first + run.n; i++)
+			t->of[i].state = err ? IDLE : NONE;
+		t->idle += err ? run.n : 0;
+		t->backed -= err ? 0 : run.n;
+		pthread_cond_broadcast(&t->changed);
+	}
+	pthread_mutex_unlock(&t->lock);
 }

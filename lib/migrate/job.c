@@ -120,7 +120,7 @@ static bool leaves(struct annex_space *s, const struct job *first)
 {
 	bool all = true;
 
-	/* Frames are taken away with the lock. */
+	/* Frames are not taken away: they idle. */
 	if (first->from.tier != ANNEX_TIER_GPU || s->frames)
 		return false;
 	pthread_mutex_lock(&s->lock);

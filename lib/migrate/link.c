@@ -67,6 +67,10 @@ void annex_jobs_remove(struct job_list *list, struct job *job)
 /* The first waits for what programs wait for, the others for the rest in turns. */
 static struct link_worker *worker_of(struct link *link, const struct job *job)
 {
+	if (link->ops->ways && job->kind == JOB_OUT)
+		return &link->workers[link->n_workers - 1];
+	if (link->ops->ways)
+		return &link->workers[link->turn++ % (link->n_workers - 1)];
 	if (job->kind == JOB_FAULT || link->n_workers == 1)
 		return &link->workers[0];
 	return &link->workers[1 + link->turn++ % (link->n_workers - 1)];
@@ -228,7 +232,7 @@ static void pump(struct link *link, bool all)
 /* Whether a worker begins transfers when it is called: not the one that faults wait for. */
 static bool may_begin(const struct link *link, const struct link_worker *worker)
 {
-	return link->called && (link->n_workers == 1 || worker != link->workers);
+	return link->called && (link->n_workers == 1 || link->ops->ways || worker != link->workers);
 }
 
 /*

@@ -16,7 +16,8 @@
 #include <annex/mem.h>
 
 #define JOB_PAGES 128u
-#define JOINED 32u /* jobs, at most, that one transfer is made of */
+#define JOB_MOST 1024u /* with a GPU: a copy has its price, however short */
+#define JOINED 32u     /* jobs, at most, that one transfer is made of */
 #define LINK_BATCH 32u
 #define LINK_WORKERS 3u
 
@@ -50,6 +51,7 @@ struct place {
  * @ended: the device has done with it.
  * @bounced: it goes through a buffer.
  * @keep: as in struct want.
+ * @zeroes: its pages come from nowhere; in a GPU's memory, which holds anything, they are zeroed.
  * @drop: its pages leave, and have a copy: there is nothing to transfer.
  * @refused: it failed since there was no room.
  * @recalled: it did not begin, as a program wants its pages or holds them: they stay.
@@ -70,7 +72,7 @@ struct job {
 	uint32_t page, n, total;
 	enum job_kind kind;
 	int err;
-	bool ended, bounced, keep, drop, refused, recalled, released;
+	bool ended, bounced, keep, zeroes, drop, refused, recalled, released;
 	uint32_t buffer, round;
 	uint64_t token;
 	uint64_t deadline, due, limit;
@@ -117,6 +119,7 @@ struct lane {
  * @again: another job's error ended this transfer: carry out each of its jobs by itself, but for
  *	those that were recalled, and set their err.
  * @at_once: wait() carries out jobs that programs wait for, in the thread that adds them.
+ * @ways: the last worker waits for what leaves, the others for what comes: wait() copies.
  */
 struct link_ops {
 	void (*prepare)(struct link *link, struct job *job);
@@ -128,7 +131,7 @@ struct link_ops {
 	bool (*ready)(struct link *link, struct job *job);
 	bool (*joins)(const struct job *last, const struct job *next);
 	void (*again)(struct link *link, struct job *job);
-	bool at_once;
+	bool at_once, ways;
 };
 
 /* Bytes a second that a link can be held back to, or 0. */
@@ -227,9 +230,13 @@ void annex_link_kick(struct lane *lane);
 /* Jobs that are to take any of those pages elsewhere, and are queued here: no more. */
 struct job_list annex_link_recall(struct lane *lane, uint32_t first, uint32_t n);
 
-/* copy.c: a link between tiers that are both memory: its thread copies, @rate bytes a second each
- * way at most (0: no limit). */
+/*
+ * copy.c: a link between tiers that are both memory: its thread copies, @rate bytes a second each
+ * way at most (0: no limit). With a GPU, whose copies go both ways at once, threads of each way do;
+ * and a link of its own gives it frames, and zeroes.
+ */
 int annex_copy_start(struct link *link, double rate);
+int annex_copy_start_gpu(struct link *link, double rate);
 
 /*
  * Copy a job's pages between @p and the device tier, @in or out: by its file, which neither maps

@@ -76,6 +76,8 @@ static int move_zeroes(struct annex_space *s, struct annex_move *move, enum job_
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
 	job->from.tier = NO_TIER;
 	job->to = (struct place){ANNEX_TIER_GPU, first};
+	job->lane = s->frames ? &s->tiers[ANNEX_TIER_GPU].lane : NULL;
+	job->zeroes = !tensor_of(s, first)->any && !(move && move->want.fresh);
 	annex_jobs_sort_in(&s->waiting, job);
 	return 0;
 }
@@ -151,7 +153,7 @@ static int drop_later(struct annex_space *s, struct annex_move *move, uint32_t f
 		      struct job_list *start)
 {
 	const struct page *p = &s->pages[first];
-	struct job *job = new_job(s, move, JOB_OUT, first, (uint32_t)least(n, JOB_PAGES));
+	struct job *job = new_job(s, move, JOB_OUT, first, (uint32_t)least(n, s->job_pages));
 
 	if (!job)
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
@@ -222,15 +224,29 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 	enum job_kind kind = m->want.urgent ? JOB_FAULT : JOB_IN;
 	int err = 0;
 
+	if (m->want.fresh)
+		annex_pages_forget(s, m->at, n);
 	if (s->pages[m->at].flags & PAGE_BELOW) {
 		n = (uint32_t)least(together(s, m->at, n), m->want.most);
 		err = annex_move_in(s, m, kind, m->at, n);
 		m->want.most -= n;
 	} else if (m->want.urgent || s->user_only || tensor_of(s, m->at)->holds) {
-		n = (uint32_t)least(n, JOB_PAGES);
+		n = (uint32_t)least(n, s->job_pages);
 		err = move_zeroes(s, m, kind, m->at, n);
 	}
 	return err ? err : (int)n;
+}
+
+/* It goes on when kernels in streams have ended: room for others is as good as made. */
+static int promise(struct annex_space *s, struct annex_move *m)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = m->at; i < m->end && !m->want.keep && n < m->want.most; i++)
+		n += (s->pages[i].flags & (PAGE_DEVICE | PAGE_BUSY)) == PAGE_DEVICE;
+	m->promised = n;
+	s->promised += n;
+	return 0;
 }
 
 /* Return: as step(). */
@@ -242,7 +258,7 @@ static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, str
 
 	/* A tensor that may be written unseen cannot be saved meanwhile either. */
 	if (t->holds && (!m->want.keep || s->frames || (s->user_only && t->writers)))
-		return -EBUSY;
+		return m->want.patient && t->holds == t->flights ? promise(s, m) : -EBUSY;
 	rc = annex_move_out(s, m, m->want.to, m->at, (uint32_t)least(n, m->want.most), start);
 	if (rc > 0 && device)
 		m->want.most -= (uint32_t)rc;
@@ -315,6 +331,8 @@ static void finish(struct tensor *t, struct annex_move *m)
 static void go_on(struct annex_space *s, struct tensor *t, struct annex_move *m,
 		  struct job_list *start)
 {
+	s->promised -= m->promised;
+	m->promised = 0;
 	if (m->err)
 		m->at = m->end;
 	while (m->at < m->end) {
@@ -341,6 +359,19 @@ void annex_moves_go_on(struct annex_space *s, struct tensor *t, struct job_list 
 		next = m->next;
 		go_on(s, t, m, start);
 	}
+}
+
+void annex_moves_stay(struct annex_space *s, struct tensor *t, struct job_list *start)
+{
+	bool some = false;
+
+	for (struct annex_move *m = t->moves; m; m = m->next)
+		if (m->promised) { /* the plan had another order of kernels */
+			m->err = m->err ? m->err : -EBUSY;
+			some = true;
+		}
+	if (some)
+		annex_moves_go_on(s, t, start);
 }
 
 void annex_moves_cancel(struct annex_space *s, struct tensor *t)

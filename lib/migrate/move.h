@@ -13,12 +13,14 @@
  * @urgent: a kernel waits for them; pages that hold nothing yet come as well, and with no @most
  * these alone, whatever the others do.
  * @keep: on the way in, copies below stay good; on the way out, pages stay in the device tier too.
+ * @fresh: on the way in, what pages hold is of no use: they are not brought, but made.
+ * @patient: on the way out, kernels in streams that use the tensor end first.
  * @most: so many of the pages that are elsewhere.
  * @deadline: as for annex_prefetch().
  */
 struct want {
 	uint8_t to;
-	bool urgent, keep;
+	bool urgent, keep, fresh, patient;
 	uint32_t most;
 	uint64_t deadline;
 };
@@ -32,6 +34,7 @@ struct want {
  * @at: the next page to be looked at.
  * @end: the page after the last one.
  * @jobs: of it that have not ended.
+ * @promised: pages that leave when kernels in streams have ended.
  * @err: the first error, a negative errno.
  * @detached: nobody waits for it.
  * @done: it is not in the tensor's list any more.
@@ -43,7 +46,7 @@ struct annex_move {
 	char *name;
 	struct want want;
 	char victim[ANNEX_MEM_NAME];
-	uint32_t at, end, jobs;
+	uint32_t at, end, jobs, promised;
 	int err;
 	bool detached, done;
 };
@@ -60,7 +63,10 @@ void annex_move_add(struct annex_space *s, struct tensor *t, struct annex_move *
 /* A tensor was freed: its moves end. */
 void annex_moves_cancel(struct annex_space *s, struct tensor *t);
 
-/* A page of a tensor came to rest: its moves go on. */
+/* A kernel uses a tensor: what was to leave after those before it stays. */
+void annex_moves_stay(struct annex_space *s, struct tensor *t, struct job_list *start);
+
+/* A page of a tensor came to rest, or a kernel has ended: its moves go on. */
 void annex_moves_go_on(struct annex_space *s, struct tensor *t, struct job_list *start);
 
 /*

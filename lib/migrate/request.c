@@ -152,6 +152,21 @@ int annex_tensor_write(struct annex_space *s, const void *ptr)
 	return t ? 0 : annex_fail(-EINVAL, "write: %p is in no tensor", ptr);
 }
 
+/* @flies: a kernel in a stream does. */
+static void take_hold(struct annex_space *s, struct tensor *t, bool writes, bool flies,
+		      struct job_list *start)
+{
+	t->holds++;
+	t->writers += writes;
+	t->flights += flies;
+	/* Where the kernel's touches are not heard of, it may write what is held. */
+	if (writes && s->user_only)
+		may_be_written(s, t);
+	annex_moves_stay(s, t, start);
+	annex_tensor_use(s, t);
+	annex_jobs_settle(s, start);
+}
+
 int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes)
 {
 	struct job_list start = {0};
@@ -161,22 +176,54 @@ int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writ
 
 	pthread_mutex_lock(&s->lock);
 	t = annex_tensor_at(s, ptr, 1, &first, &n);
-	if (!t || (!on && (writes ? !t->writers : !t->holds))) {
+	if (!t || (!on && (t->holds <= t->flights || (writes && !t->writers)))) {
 		err = annex_fail(-EINVAL, "hold: %p is in no tensor%s", ptr,
 				 t ? " that is held" : "");
+	} else if (on) {
+		take_hold(s, t, writes, false, &start);
 	} else {
-		t->holds += on ? 1u : -1u;
-		if (writes)
-			t->writers += on ? 1u : -1u;
-		/* Where the kernel's touches are not heard of, it may write what is held. */
-		if (on && writes && s->user_only)
-			may_be_written(s, t);
+		t->holds--;
+		t->writers -= writes;
 		annex_tensor_use(s, t);
 		annex_jobs_settle(s, &start);
 	}
 	pthread_mutex_unlock(&s->lock);
 	annex_jobs_start(&start);
 	return err;
+}
+
+void annex_tensor_land(struct annex_space *s, const void *ptr, bool writes, struct job_list *start)
+{
+	struct tensor *t =
+		tensor_of(s, (uint32_t)(((uintptr_t)ptr - (uintptr_t)s->base) / ANNEX_MEM_PAGE));
+
+	t->holds--;
+	t->writers -= writes;
+	t->flights--;
+	if (t->live)
+		annex_moves_go_on(s, t, start);
+	else if (!t->flights)
+		annex_tensor_gone(s, t);
+}
+
+int annex_tensor_fly(struct annex_space *s, const void *ptr, bool on, bool writes)
+{
+	struct job_list start = {0};
+	uint32_t first, n;
+	struct tensor *t = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	if (on)
+		t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (t)
+		take_hold(s, t, writes, true, &start);
+	if (!on) {
+		annex_tensor_land(s, ptr, writes, &start);
+		annex_jobs_settle(s, &start);
+	}
+	pthread_mutex_unlock(&s->lock);
+	annex_jobs_start(&start);
+	return t || !on ? 0 : annex_fail(-EINVAL, "hold: %p is in no tensor", ptr);
 }
 
 int annex_hold(struct annex_space *s, const void *ptr)

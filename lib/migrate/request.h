@@ -22,6 +22,13 @@ int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writes);
 bool annex_tensor_is_there(struct annex_space *s, const void *ptr);
 
+/*
+ * The same for a kernel in a stream: a tensor that it holds may be freed, and goes when the kernel
+ * has ended. annex_tensor_land() is the end of it, with the lock held.
+ */
+int annex_tensor_fly(struct annex_space *s, const void *ptr, bool on, bool writes);
+void annex_tensor_land(struct annex_space *s, const void *ptr, bool writes, struct job_list *start);
+
 /* All of it is about to be written: its copies below are no longer good, and writes do not fault.
  */
 int annex_tensor_write(struct annex_space *s, const void *ptr);

@@ -143,8 +143,8 @@ static uint32_t spared_by_faults(const struct annex_space *s, uint32_t want)
  */
 static bool make_room(struct annex_space *s, uint32_t need, bool fault, struct job_list *start)
 {
-	while (s->device + need > s->budget + s->leaving) {
-		uint32_t want = s->device + need - s->budget - s->leaving;
+	while (s->device + need > s->budget + s->leaving + s->promised) {
+		uint32_t want = s->device + need - s->budget - s->leaving - s->promised;
 
 		if (annex_tensor_drop_kept(s, want))
 			continue;
@@ -186,21 +186,6 @@ static void fill_file(struct annex_space *s, struct job *job)
 		job->err = -errno;
 }
 
-/* Prepare pages before bytes, or zeroes, arrive. */
-static void make_pages(struct annex_space *s, struct job *job)
-{
-	bool zeroes = job->from.tier == NO_TIER;
-
-	if (!s->frames) {
-		if (zeroes)
-			fill_file(s, job);
-		return;
-	}
-	job->err = annex_frames_back(s, job->page, job->n);
-	if (!job->err && zeroes)
-		job->err = annex_frames_zero(s, job->page, job->n);
-}
-
 /* A job that is to bring pages counts from now on. */
 static void charge(struct annex_space *s, const struct job *job)
 {
@@ -210,13 +195,13 @@ static void charge(struct annex_space *s, const struct job *job)
 		s->device += job->n;
 }
 
-/* Charge a job to the device tier. Zeroes are there then; anything else is brought by a link. */
+/* Charge a job to the device tier. Zeroes are there then, if no link brings them. */
 static void admit(struct annex_space *s, struct job *job, struct job_list *start)
 {
 	charge(s, job);
-	if (!job->err)
-		make_pages(s, job);
-	annex_jobs_add(job->err || job->from.tier == NO_TIER ? &s->ended : start, job);
+	if (!job->err && !job->lane)
+		fill_file(s, job);
+	annex_jobs_add(job->err || !job->lane ? &s->ended : start, job);
 }
 
 void annex_room_drop(struct annex_space *s, const struct tensor *t)
@@ -281,6 +266,8 @@ static bool without_room(struct annex_space *s, struct job *job)
 {
 	bool spared = job->kind == JOB_FAULT && !spared_by_faults(s, 1);
 
+	if (s->launched)
+		return false;
 	for (uint32_t i = s->used.oldest; i != NO_TENSOR && !spared; i = s->tensors[i].newer)
 		if (!s->tensors[i].holds && s->tensors[i].resident) {
 			refuse(s, job);

@@ -55,7 +55,7 @@ static int check_frames(struct annex_space_opts *o)
 	if (frame < ANNEX_MEM_PAGE || frame & (frame - 1))
 		return annex_fail(-EINVAL, "space: %s: frames of %llu bytes", o->frames->name,
 				  (ull)frame);
-	least = annex_frames_least(o->frames);
+	least = annex_frames_least(o->frames, JOB_PAGES);
 	if (o->device < least)
 		return annex_fail(-EINVAL,
 				  "space: a device tier of %llu bytes, at least %llu on %s",
@@ -129,6 +129,7 @@ static int make_tables(struct annex_space *s)
 	static const struct order none = {NO_TENSOR, NO_TENSOR};
 
 	s->n_pages = (uint32_t)(s->opts.size / ANNEX_MEM_PAGE);
+	s->job_pages = s->frames ? annex_frames_job(s->opts.device) : JOB_PAGES;
 	s->budget = (uint32_t)(s->opts.device / ANNEX_MEM_PAGE);
 	s->open = NO_TENSOR;
 	s->used = none;
@@ -157,25 +158,32 @@ static void pin(struct annex_space *s, unsigned int tier, void *arena, uint64_t 
 			  annex_tier_name(tier), annex_last_error());
 }
 
-/* A tier that is memory: its pages, and the thread that copies. */
+/* The threads that copy between the device tier and @tier; in a GPU's own, they make frames. */
+static int start_link(struct annex_space *s, unsigned int tier, double rate)
+{
+	struct link *link = &s->copies[tier];
+	int err = s->frames && tier != ANNEX_TIER_GPU ? annex_copy_start_gpu(link, rate)
+						      : annex_copy_start(link, rate);
+
+	if (!err)
+		annex_link_join(link, &s->tiers[tier].lane);
+	return err;
+}
+
+/* A tier that is memory: its pages, and the threads that copy. */
 static int add_memory(struct annex_space *s, unsigned int tier, void *arena, uint64_t bytes,
 		      double rate)
 {
 	struct tier *t = &s->tiers[tier];
-	int err;
 
 	t->arena = arena;
 	pin(s, tier, arena, bytes);
 	t->runs = &t->own;
-	t->job_pages = JOB_PAGES;
+	t->job_pages = s->job_pages;
 	if (annex_runs_init(&t->own, (uint32_t)(bytes / ANNEX_MEM_PAGE), false))
 		return annex_fail(-ENOMEM, "space: no memory for a table of pages");
-	err = annex_copy_start(&s->copies[tier], rate);
-	if (err)
-		return annex_fail(err, "space: no more threads");
-	annex_link_join(&s->copies[tier], &t->lane);
-	t->present = true;
-	return 0;
+	t->present = !start_link(s, tier, rate);
+	return t->present ? 0 : annex_fail(-EAGAIN, "space: no more threads");
 }
 
 static int add_host(struct annex_space *s)
@@ -264,6 +272,10 @@ static int build(struct annex_space *s)
 		err = make_range(s);
 	if (!err)
 		err = make_tables(s);
+	if (!err && s->frames) {
+		err = start_link(s, ANNEX_TIER_GPU, 0);
+		s->makes = !err;
+	}
 	if (!err && s->opts.host)
 		err = add_host(s);
 	if (!err && s->opts.cxl_bytes)
@@ -309,6 +321,8 @@ static void release(struct annex_space *s)
 			annex_link_stop(&s->copies[i]);
 		annex_runs_fini(&s->tiers[i].own);
 	}
+	if (s->makes)
+		annex_link_stop(&s->copies[ANNEX_TIER_GPU]);
 	if (s->uffd >= 0)
 		close(s->uffd);
 	if (s->transfers >= 0)
@@ -365,7 +379,7 @@ static void settle(struct annex_space *s)
 			annex_moves_cancel(s, &s->tensors[i]);
 	annex_room_drop(s, NULL);
 	annex_jobs_settle(s, &start);
-	while (s->jobs)
+	while (s->jobs || s->trims)
 		pthread_cond_wait(&s->idle, &s->lock);
 	for (uint32_t i = 0; i < s->n_tensors; i++)
 		if (s->tensors[i].n && s->tensors[i].live)
@@ -383,7 +397,7 @@ void annex_space_destroy(struct annex_space *s)
 
 int annex_space_resize(struct annex_space *s, uint64_t device)
 {
-	uint64_t least = s->frames ? annex_frames_least(s->opts.frames) : 0;
+	uint64_t least = s->frames ? annex_frames_least(s->opts.frames, s->job_pages) : 0;
 	struct job_list start = {0};
 
 	least = least > DEVICE_MIN ? least : DEVICE_MIN;
@@ -392,11 +406,15 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 				  (ull)device, (ull)least, (ull)s->opts.size);
 	pthread_mutex_lock(&s->lock);
 	s->budget = (uint32_t)(device / ANNEX_MEM_PAGE);
-	if (s->frames) /* whole ones */
+	if (s->frames) { /* whole ones */
 		s->budget += -s->budget & (s->frame_pages - 1);
+		annex_frames_limit(s, s->budget);
+	}
 	annex_jobs_settle(s, &start);
 	pthread_mutex_unlock(&s->lock);
 	annex_jobs_start(&start);
+	if (s->frames)
+		annex_frames_trim(s, false);
 	return 0;
 }
 
@@ -409,6 +427,8 @@ void annex_space_trim(struct annex_space *s)
 	annex_jobs_settle(s, &start);
 	pthread_mutex_unlock(&s->lock);
 	annex_jobs_start(&start);
+	if (s->frames)
+		annex_frames_trim(s, true);
 }
 
 uint64_t annex_space_budget(struct annex_space *s)

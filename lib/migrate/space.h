@@ -62,6 +62,7 @@ struct page {
  * @hand: the page that reclaiming goes on with.
  * @holds: how often it is held, to stay.
  * @writers: of these, holders that may write it, unseen.
+ * @flights: of @holds, those of kernels in streams: also when it is freed they must have ended.
  * @jobs: that move its pages.
  * @resident: its pages in the device tier.
  * @leaving: of these, pages on their way out.
@@ -84,7 +85,7 @@ struct tensor {
 	uint64_t serial;
 	uint32_t first, n;
 	uint32_t hand;
-	uint32_t holds, writers, jobs;
+	uint32_t holds, writers, flights, jobs;
 	uint32_t resident, leaving;
 	uint32_t older, newer;
 	uint32_t parts, fill, next, previous;
@@ -121,7 +122,7 @@ struct tier {
 	bool present;
 };
 
-struct frame;
+struct frame_table;
 
 /* struct order - Tensors by age, by index. */
 struct order {
@@ -131,7 +132,7 @@ struct order {
 /**
  * struct annex_space - A space. Links' and stores' locks are taken after its own: finish.h.
  * @lock: orders all that changes in it.
- * @idle: signalled when @jobs is 0.
+ * @idle: signalled when @jobs is 0, also when @trims becomes so.
  * @file: the memory.
  * @uffd: tells @handler of touches of @base.
  * @transfers: tells @helper of touches of @alias, if those by the kernel are heard of.
@@ -139,6 +140,7 @@ struct order {
  * @watch: how touches are heard of.
  * @track: writes to clean pages are seen.
  * @frames: of a GPU, one for each @frame_pages of the space.
+ * @job_pages: the most of one transfer, unless a tier has it lower.
  * @addresses: pages that are in no tensor.
  * @open: the first tensor with places for small ones.
  * @spare: entries of @tensors that are free.
@@ -146,16 +148,20 @@ struct order {
  * @kept: those whose pages wait, by the time when they were freed. @drop: the list of which the
  * oldest is dropped next.
  * @jobs: that have not ended.
+ * @trims: threads that give frames back.
  * @serials: tensors that there ever were.
  * @device: pages charged to the device tier.
  * @kept_pages: of these, pages of @kept.
  * @budget: pages that it may have.
  * @leaving: pages on their way out of it.
+ * @promised: pages that are to leave when kernels in streams have ended.
+ * @launched: kernels in streams that have not ended: what they hold is held no longer soon.
  * @with_copy: pages of it that have a copy below. @hand: where the next search for one begins.
  * @waiting: jobs that wait for room.
  * @ended: jobs that ended without a link; empty when @lock is free: annex_jobs_settle().
- * @copies: links to the tiers that are memory.
+ * @copies: links to the tiers that are memory; the first is of a GPU's frames alone.
  * @pinned: tiers that a GPU has pinned.
+ * @makes: the link that makes frames was started.
  * @closing: nothing begins any more.
  * @user_only: touches by the kernel are not heard of, so a prefetch brings zeroes, too.
  * @exceeded: it was logged that more is held than the device tier is to have.
@@ -168,8 +174,8 @@ struct annex_space {
 	uint8_t *base, *alias;
 	enum annex_watch watch;
 	bool track;
-	struct frame *frames;
-	uint32_t frame_pages;
+	struct frame_table *frames;
+	uint32_t frame_pages, job_pages;
 	uint32_t n_pages;
 	struct page *pages;
 	struct runs addresses;
@@ -178,15 +184,15 @@ struct annex_space {
 	uint32_t *spare, n_spare;
 	struct order used, kept[SIZES];
 	uint32_t drop;
-	uint64_t jobs, serials;
-	uint32_t device, kept_pages, budget, leaving, with_copy, hand;
+	uint64_t jobs, trims, serials;
+	uint32_t device, kept_pages, budget, leaving, promised, launched, with_copy, hand;
 	struct job_list waiting, ended;
 	struct tier tiers[ANNEX_TIERS];
 	struct link copies[ANNEX_TIER_SSD];
 	uint32_t next_store;
 	pthread_t handler, helper;
 	bool pinned[ANNEX_TIER_SSD];
-	bool handles, helps, closing, user_only, exceeded;
+	bool handles, helps, makes, closing, user_only, exceeded;
 	struct annex_space_stats stats;
 };
 

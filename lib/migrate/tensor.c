@@ -433,7 +433,7 @@ int annex_alloc_uninit(struct annex_space *s, const char *name, uint64_t bytes, 
 
 void annex_tensor_rest(struct annex_space *s, struct tensor *t)
 {
-	if (t->live || t->kept || t->jobs || !t->n)
+	if (t->live || t->kept || t->jobs || t->flights || !t->n)
 		return;
 	clear(s, t->first, t->n);
 	for (uint32_t i = t->first; i < t->first + t->n; i++) {
@@ -446,6 +446,14 @@ void annex_tensor_rest(struct annex_space *s, struct tensor *t)
 	t->name = NULL;
 	t->n = 0;
 	s->spare[s->n_spare++] = (uint32_t)(t - s->tensors);
+}
+
+void annex_tensor_gone(struct annex_space *s, struct tensor *t)
+{
+	t->kept = keep(s, t);
+	if (!t->kept)
+		clear(s, t->first, t->n);
+	annex_tensor_rest(s, t);
 }
 
 /* Whether a tensor begins there; of small ones, it does so no more. */
@@ -476,6 +484,8 @@ struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *sh
 		close_shared(s, t);
 	t->live = false;
 	take_from(s, &s->used, t);
+	if (t->flights) /* of kernels that may not have run yet */
+		return t;
 	t->kept = keep(s, t);
 	if (!t->kept)
 		clear(s, t->first, t->n);

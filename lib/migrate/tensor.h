@@ -24,6 +24,9 @@ struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *sh
 /* Pages of freed tensors that wait for the next ones leave, @want at most. Return: how many. */
 uint32_t annex_tensor_drop_kept(struct annex_space *s, uint32_t want);
 
+/* The last kernel in a stream that used a freed one has ended. */
+void annex_tensor_gone(struct annex_space *s, struct tensor *t);
+
 /* A freed one is forgotten when nothing moves it any more. */
 void annex_tensor_rest(struct annex_space *s, struct tensor *t);
 

@@ -20,19 +20,35 @@ int annex_uses_wait(struct annex_exec *e, struct annex_move *move)
 
 static int hold(struct annex_exec *e, const struct annex_exec_use *use, bool on)
 {
-	return annex_tensor_hold(e->space, use->ptr, on, use->how & ANNEX_USE_WRITE);
+	bool writes = use->how & ANNEX_USE_WRITE;
+
+	if (e->flies)
+		return annex_tensor_fly(e->space, use->ptr, on, writes);
+	return annex_tensor_hold(e->space, use->ptr, on, writes);
+}
+
+static bool lives(const struct annex_exec *e, const struct held_use *held)
+{
+	return annex_tensor_lives(e->space, held->use.ptr, held->serial);
+}
+
+void annex_uses_forget_freed(struct annex_exec *e)
+{
+	/* The last one first: their numbers are of a list that gets shorter. */
+	for (uint32_t i = e->n_held; i-- > 0;)
+		if (e->held[i].number >= 0 && !lives(e, &e->held[i]))
+			annex_log_drop(&e->now, (uint32_t)e->held[i].number);
 }
 
 void annex_uses_let_go(struct annex_exec *e)
 {
+	annex_uses_forget_freed(e);
 	while (e->n_held) {
 		const struct held_use *held = &e->held[--e->n_held];
 
-		/* Another one may have its address. */
-		if (annex_tensor_lives(e->space, held->use.ptr, held->serial))
+		/* Another one may have its address, unless kernels in streams keep it. */
+		if (e->flies || lives(e, held))
 			hold(e, &held->use, false);
-		else if (held->number >= 0)
-			annex_log_drop(&e->now, (uint32_t)held->number);
 	}
 }
 
@@ -109,9 +125,20 @@ static int take_hold(struct annex_exec *e, const struct annex_exec_use *use)
 	return err;
 }
 
+/* Whether none of the uses reads the tensor: what it holds is of no use then. */
+static bool overwrites(const struct annex_exec_use *uses, unsigned int n,
+		       const struct tensor_info *t)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (uses[i].how & ANNEX_USE_READ &&
+		    (uintptr_t)uses[i].ptr - (uintptr_t)t->ptr < t->bytes)
+			return false;
+	return !t->shared;
+}
+
 /* Everything at once, and then wait for all of it, so that little is under way after an error. */
 static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
-		 uint32_t most)
+		 uint32_t most, bool made)
 {
 	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = most};
 	struct annex_move **moves = calloc(n + 1, sizeof(struct annex_move *));
@@ -123,6 +150,7 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 		if (annex_tensor_is_there(e->space, uses[i].ptr))
 			continue;
 		err = annex_tensor_info(e->space, uses[i].ptr, &info);
+		want.fresh = !err && !made && most && overwrites(uses, n, &info);
 		if (!err)
 			err = annex_move_begin(e->space, info.ptr, info.bytes, &want, &moves[i]);
 	}
@@ -146,7 +174,7 @@ int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, uns
 
 	for (unsigned int i = 0; i < n && !err; i++)
 		err = take_hold(e, &uses[i]);
-	return err ? err : bring(e, uses, n, most);
+	return err ? err : bring(e, uses, n, most, false);
 }
 
 /* Tensors that the kernel has made and freed take no room any more. */
@@ -183,7 +211,7 @@ int annex_exec_made(struct annex_exec *e, const void *ptr)
 		err = fit_now(e);
 	}
 	if (!err)
-		err = bring(e, &use, 1, UINT32_MAX);
+		err = bring(e, &use, 1, UINT32_MAX, true);
 	e->stall += annex_now() - since;
 	return err;
 }

@@ -10,6 +10,8 @@
 #include "planning.h"
 #include "probe.h"
 
+struct flights;
+
 /**
  * struct held_use - A tensor that is held while a kernel runs.
  * @use: the kernel's use of it.
@@ -28,6 +30,7 @@ struct held_use {
  * @held: tensors of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: of the waits of the present call.
+ * @flights: kernels in streams; NULL: none yet. @flies: the kernel that runs is one of them.
  * @asked: when the program asked for the last kernel. @stall: time of this iteration in calls that
  * bring tensors; @stalled: of that, before @asked. @faults: of the space, when the kernel started.
  * @probes: of faults, before there is a plan; @reads: of faults that read.
@@ -44,7 +47,8 @@ struct annex_exec {
 	struct held_use *held;
 	uint32_t n_held, held_room;
 	uint64_t began, asked, stall, stalled, serial, order, deadline, faults;
-	bool iterates, runs, strayed;
+	bool iterates, runs, flies, strayed;
+	struct flights *flights;
 	struct probes probes, reads;
 	struct annex_exec_stats stats;
 };
@@ -67,7 +71,9 @@ int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, uns
 /* The iteration has ended: see which of the tensors that were made in it live on. */
 void annex_uses_see_stay(struct annex_exec *e);
 
-/* The kernel has ended: let its tensors go. Tensors that it has made and freed leave the record. */
+/* The kernel has ended: let its tensors go. Tensors that it has made and freed leave the record,
+ * which annex_uses_forget_freed() does alone. */
 void annex_uses_let_go(struct annex_exec *e);
+void annex_uses_forget_freed(struct annex_exec *e);
 
 #endif

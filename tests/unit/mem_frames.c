@@ -11,6 +11,7 @@
 #include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
 #include <annex/cuda.h>
+#include <annex/exec.h>
 #include "mem_rig.h"
 #include "random.h"
 #include "unit.h"
@@ -201,22 +202,30 @@ struct bad_gpu {
 	uint32_t left, flips;
 };
 
-static int scarce_back(void *ctx, void *at)
+static int scarce_bare(void *ctx, void *at, uint32_t n)
 {
 	struct bad_gpu *bad = ctx;
 
-	if (!bad->left)
-		return annex_gpu_memory_fail(-ENOMEM, "bad GPU: no memory");
-	bad->left--;
-	return host()->back(NULL, at);
+	bad->left += n;
+	return host()->bare(NULL, at, n);
 }
 
-static int scarce_bare(void *ctx, void *at)
+/* Memory that is taken, and not given back, counts. */
+static int scarce_back(void *ctx, void *at, uint32_t n, void *const *from)
 {
 	struct bad_gpu *bad = ctx;
+	uint32_t fresh = 0;
 
-	bad->left++;
-	return host()->bare(NULL, at);
+	for (uint32_t i = 0; i < n; i++)
+		fresh += !from[i];
+	if (fresh > bad->left) {
+		for (uint32_t i = 0; i < n; i++)
+			if (from[i])
+				scarce_bare(bad, from[i], 1);
+		return annex_gpu_memory_fail(-ENOMEM, "bad GPU: no memory");
+	}
+	bad->left -= fresh;
+	return host()->back(NULL, at, n, from);
 }
 
 static int wrong_put(void *ctx, void *to, const void *from, size_t bytes)
@@ -259,7 +268,8 @@ static void no_memory(void)
 	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOMEM);
 	CU_ASSERT_EQUAL(let_go(&r, p), 0);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
-	CU_ASSERT_EQUAL(bad.left, frames);
+	/* Its frames idle, and are all that there is. */
+	CU_ASSERT_EQUAL(bad.left, 0);
 	CU_ASSERT_EQUAL(take(&r, q, MIB), 0);
 	CU_ASSERT_EQUAL(q[MIB - 1], 0);
 	CU_ASSERT_EQUAL(let_go(&r, q), 0);
@@ -267,6 +277,8 @@ static void no_memory(void)
 	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
 	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOMEM);
 	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
+	annex_space_trim(r.space);
+	CU_ASSERT_EQUAL(bad.left, frames);
 	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
 	CU_ASSERT(p[0] == 7 && p[MIB - 1] == 7);
 	CU_ASSERT_EQUAL(let_go(&r, p), 0);
@@ -294,6 +306,167 @@ static void wrong_copies(void)
 	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
 	CU_ASSERT(p[0] == 7 && p[MIB - 1] == 7);
 	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	mem_rig_close(&r);
+}
+
+/* A GPU whose frames and zeroes are counted, and that asks the space something meanwhile. */
+struct counting_gpu {
+	struct annex_frames frames;
+	struct annex_space *space;
+	uint32_t calls, frames_now, most, zeroes;
+};
+
+/* Several threads call; relaxed: counts. */
+static void count_frames(struct counting_gpu *gpu, int32_t more)
+{
+	uint32_t now = annex_atomic_add(&gpu->frames_now, (uint32_t)more, ANNEX_RELAXED) +
+		       (uint32_t)more;
+
+	if (now > annex_atomic_load(&gpu->most, ANNEX_RELAXED))
+		annex_atomic_store(&gpu->most, now, ANNEX_RELAXED);
+}
+
+static int counting_back(void *ctx, void *at, uint32_t n, void *const *from)
+{
+	struct counting_gpu *gpu = ctx;
+
+	annex_atomic_add(&gpu->calls, 1, ANNEX_RELAXED);
+	for (uint32_t i = 0; i < n; i++)
+		count_frames(gpu, !from[i]);
+	/* With the space's lock this would wait for ever. */
+	annex_space_trim(gpu->space);
+	return host()->back(NULL, at, n, from);
+}
+
+static int counting_bare(void *ctx, void *at, uint32_t n)
+{
+	struct counting_gpu *gpu = ctx;
+
+	count_frames(gpu, -(int32_t)n);
+	return host()->bare(NULL, at, n);
+}
+
+static int counting_zero(void *ctx, void *at, size_t bytes)
+{
+	struct counting_gpu *gpu = ctx;
+
+	annex_atomic_add(&gpu->zeroes, 1, ANNEX_RELAXED);
+	return host()->zero(NULL, at, bytes);
+}
+
+static void counting_open(struct mem_rig *r, struct counting_gpu *gpu, uint64_t device)
+{
+	*gpu = (struct counting_gpu){.frames = *host()};
+	gpu->frames.back = counting_back;
+	gpu->frames.bare = counting_bare;
+	gpu->frames.zero = counting_zero;
+	gpu->frames.ctx = gpu;
+	mem_rig_open(r, "mem:64M",
+		     (struct annex_space_opts){
+			     .device = device, .host = 64 * MIB, .frames = &gpu->frames});
+	gpu->space = r->space;
+}
+
+/* A driver takes as long for one frame as for many, and others need the space meanwhile. */
+static void frames_come_together(void)
+{
+	struct counting_gpu gpu;
+	struct mem_rig r;
+	char *p;
+
+	counting_open(&r, &gpu, 64 * MIB);
+	p = mem_alloc(&r, "p", 4 * MIB);
+	CU_ASSERT_EQUAL(take(&r, p, 4 * MIB), 0);
+	CU_ASSERT_EQUAL(annex_atomic_load(&gpu.frames_now, ANNEX_RELAXED), 4 * MIB / FRAME);
+	CU_ASSERT(annex_atomic_load(&gpu.calls, ANNEX_RELAXED) <= 2);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	mem_rig_close(&r);
+	CU_ASSERT_EQUAL(gpu.frames_now, 0);
+}
+
+/* Frames that idle are part of the budget, and go when that gets smaller. */
+static void idle_frames_count(void)
+{
+	struct counting_gpu gpu;
+	struct mem_rig r;
+	char *p[8];
+
+	counting_open(&r, &gpu, 4 * MIB);
+	for (unsigned int round = 0; round < 3; round++)
+		for (unsigned int i = 0; i < 8; i++) {
+			if (!round)
+				p[i] = mem_alloc(&r, "p", MIB);
+			CU_ASSERT_EQUAL(take(&r, p[i], MIB), 0);
+			CU_ASSERT_EQUAL(p[i][MIB - 1], (char)(round ? round + i - 1 : 0));
+			memset(p[i], (int)(round + i), MIB);
+			CU_ASSERT_EQUAL(let_go(&r, p[i]), 0);
+		}
+	CU_ASSERT_EQUAL(annex_atomic_load(&gpu.most, ANNEX_RELAXED), 4 * MIB / FRAME);
+	for (unsigned int i = 0; i < 8; i++)
+		mem_evict(&r, p[i], MIB, ANNEX_TIER_HOST);
+	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
+	CU_ASSERT_EQUAL(annex_space_resize(r.space, 2 * MIB), 0);
+	CU_ASSERT_EQUAL(annex_atomic_load(&gpu.frames_now, ANNEX_RELAXED), 2 * MIB / FRAME);
+	annex_space_trim(r.space);
+	CU_ASSERT_EQUAL(annex_atomic_load(&gpu.frames_now, ANNEX_RELAXED), 0);
+	mem_rig_close(&r);
+}
+
+/* A kernel that writes all of a tensor needs room for it, and nothing else. */
+static void written_is_not_brought(void)
+{
+	const struct annex_exec_opts none = {.policy = "none"};
+	struct annex_exec_use use = {NULL, ANNEX_USE_WRITE}, both[2];
+	struct annex_exec *e;
+	struct counting_gpu gpu;
+	struct mem_rig r;
+	char *p;
+
+	counting_open(&r, &gpu, 4 * MIB);
+	p = mem_alloc(&r, "p", MIB);
+	use.ptr = p + 5;
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(r.space, &none, &e), 0);
+	CU_ASSERT_EQUAL(annex_exec_begin(e), 0);
+	CU_ASSERT_EQUAL(annex_exec_before(e, "new", &use, 1), 0);
+	memset(p, 1, MIB);
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+	CU_ASSERT_EQUAL(annex_atomic_load(&gpu.zeroes, ANNEX_RELAXED), 0);
+	mem_evict(&r, p, MIB, ANNEX_TIER_HOST);
+	CU_ASSERT_EQUAL(annex_exec_before(e, "again", &use, 1), 0);
+	CU_ASSERT_EQUAL(mem_stats(&r).in, 0);
+	CU_ASSERT_EQUAL(mem_stats(&r).host, 0);
+	memset(p, 2, MIB);
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
+	/* Read as well, by whichever of its uses. */
+	both[0] = use;
+	both[1] = (struct annex_exec_use){p + MIB - 1, ANNEX_USE_READ};
+	CU_ASSERT_EQUAL(annex_exec_before(e, "both", both, 2), 0);
+	CU_ASSERT_EQUAL(mem_stats(&r).in, MIB);
+	CU_ASSERT(p[0] == 2 && p[MIB - 1] == 2);
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+	CU_ASSERT_EQUAL(annex_exec_end(e), 0);
+	annex_exec_destroy(e);
+	mem_rig_close(&r);
+}
+
+/* New tensors are zeroes, those whose bytes are anything are not: frames of this GPU hold litter.
+ */
+static void anything_is_not_zeroed(void)
+{
+	struct counting_gpu gpu;
+	struct mem_rig r;
+	void *p, *q;
+
+	counting_open(&r, &gpu, 4 * MIB);
+	p = mem_alloc(&r, "zeroes", MIB);
+	CU_ASSERT_EQUAL_FATAL(annex_alloc_uninit(r.space, "anything", MIB, &q), 0);
+	CU_ASSERT_EQUAL(take(&r, q, MIB), 0);
+	CU_ASSERT_EQUAL(annex_atomic_load(&gpu.zeroes, ANNEX_RELAXED), 0);
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	CU_ASSERT(annex_atomic_load(&gpu.zeroes, ANNEX_RELAXED) > 0);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	CU_ASSERT_EQUAL(let_go(&r, q), 0);
 	mem_rig_close(&r);
 }
 
@@ -408,5 +581,8 @@ static void beside_a_twin(void)
 UNIT_SUITE(mem_frames, {"addresses stay", addresses_stay}, {"frames are shared", frames_are_shared},
 	   {"neighbours leave", neighbours_leave}, {"prefetched stays", prefetched_stays},
 	   {"held is not saved", held_is_not_saved}, {"no memory", no_memory},
-	   {"wrong copies", wrong_copies}, {"bad sizes", bad_sizes},
+	   {"wrong copies", wrong_copies}, {"frames come together", frames_come_together},
+	   {"idle frames count", idle_frames_count},
+	   {"written is not brought", written_is_not_brought},
+	   {"anything is not zeroed", anything_is_not_zeroed}, {"bad sizes", bad_sizes},
 	   {"beside a twin", beside_a_twin})

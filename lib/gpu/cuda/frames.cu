@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * GPU memory in frames, by CUDA's management of virtual memory. Frames that are not in use wait for
- * the next one who wants some: making one costs the driver more than all the rest.
+ * GPU memory in frames, by CUDA's management of virtual memory. Copies of each direction have
+ * streams of their own, which kernels of the program do not delay; so have zeroes.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -10,8 +10,9 @@
 
 #define VMM_DRIVER 11000       /* CUDA's version that has all of it */
 #define USUAL_FRAME (2u << 20) /* where the driver cannot say */
-#define IDLE 32u               /* frames, at most, that wait: the rest is for others */
-#define LANES 4u               /* copies at once: both directions, and two that are prepared */
+#define LANES 2u               /* copies at once in one direction: one, and one that begins */
+
+enum way { IN, OUT, ZERO, WAYS };
 
 /* struct frames_lane - A stream that one thread at a time copies by. */
 struct frames_lane {
@@ -21,17 +22,12 @@ struct frames_lane {
 
 /**
  * struct cuda_frames - @ops: the first member: what spaces know of it.
- * @lock: of @idle, @n_idle frames that are behind no address.
- * @zeroes: a frame of them, pinned: by copy engines, since a kernel may have all of the GPU.
+ * @lanes: streams, by what goes there.
  */
 struct cuda_frames {
 	struct annex_frames ops;
 	struct cuda_gpu *gpu;
-	struct frames_lane lanes[LANES];
-	char *zeroes;
-	pthread_mutex_t lock;
-	CUmemGenericAllocationHandle idle[IDLE];
-	size_t n_idle;
+	struct frames_lane lanes[WAYS][LANES];
 	decltype(&cuMemGetAllocationGranularity) granularity;
 	decltype(&cuMemAddressReserve) reserve;
 	decltype(&cuMemAddressFree) free;
@@ -114,103 +110,97 @@ static void release(void *ctx, void *base, uint64_t bytes)
 	on_gpu here(f);
 
 	f->free((CUdeviceptr)base, bytes);
-	/* Others may want the memory. */
-	pthread_mutex_lock(&f->lock);
-	while (f->n_idle)
-		f->release(f->idle[--f->n_idle]);
-	pthread_mutex_unlock(&f->lock);
 }
 
-/* A frame that is not in use, or a new one. */
-static int get_frame(struct cuda_frames *f, CUmemGenericAllocationHandle *frame)
+/* Put the frame behind @from, or (NULL) a new one, behind @at, which nobody can use yet. */
+static int move(struct cuda_frames *f, char *at, void *from)
 {
 	CUmemAllocationProp prop = properties(f);
-	bool got;
-
-	pthread_mutex_lock(&f->lock);
-	got = f->n_idle;
-	if (got)
-		*frame = f->idle[--f->n_idle];
-	pthread_mutex_unlock(&f->lock);
-	return got ? 0 : check(f->create(frame, f->ops.bytes, &prop, 0), "CUDA: no frame is left");
-}
-
-static void keep_frame(struct cuda_frames *f, CUmemGenericAllocationHandle frame)
-{
-	pthread_mutex_lock(&f->lock);
-	if (f->n_idle < IDLE)
-		f->idle[f->n_idle++] = frame;
-	else
-		f->release(frame);
-	pthread_mutex_unlock(&f->lock);
-}
-
-static int back(void *ctx, void *at)
-{
-	struct cuda_frames *f = (struct cuda_frames *)ctx;
 	CUmemGenericAllocationHandle frame = 0;
-	CUmemAccessDesc access = {properties(f).location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-	CUdeviceptr ptr = (CUdeviceptr)at;
-	on_gpu here(f);
-	int err = here.err;
+	int err;
 
-	if (!err)
-		err = get_frame(f, &frame);
+	if (at == from)
+		return 0;
+	if (from)
+		err = check(f->retain(&frame, from), "CUDA: no frame is behind an address");
+	else
+		err = check(f->create(&frame, f->ops.bytes, &prop, 0), "CUDA: no frame is left");
 	if (err)
 		return err;
-	err = check(f->map(ptr, f->ops.bytes, 0, frame, 0), "CUDA: a frame is not mapped");
-	if (!err) {
-		err = check(f->access(ptr, f->ops.bytes, &access, 1),
-			    "CUDA: a frame cannot be used");
-		if (err)
-			f->unmap(ptr, f->ops.bytes);
-	}
-	if (err)
-		keep_frame(f, frame);
-	else
-		f->release(frame); /* the mapping has it */
+	if (from)
+		err = check(f->unmap((CUdeviceptr)from, f->ops.bytes),
+			    "CUDA: a frame stays mapped");
+	if (!err)
+		err = check(f->map((CUdeviceptr)at, f->ops.bytes, 0, frame, 0),
+			    "CUDA: a frame is not mapped");
+	f->release(frame); /* the mapping has it */
 	return err;
 }
 
-static int bare(void *ctx, void *at)
+static int bare(void *ctx, void *at, uint32_t n)
 {
 	struct cuda_frames *f = (struct cuda_frames *)ctx;
-	CUmemGenericAllocationHandle frame;
 	on_gpu here(f);
 	int err = here.err;
 
-	if (!err)
-		err = check(f->retain(&frame, at), "CUDA: no frame is behind an address");
 	if (err)
 		return err;
-	err = check(f->unmap((CUdeviceptr)at, f->ops.bytes), "CUDA: a frame stays mapped");
-	if (err)
-		f->release(frame);
-	else
-		keep_frame(f, frame);
+	for (uint32_t i = 0; i < n; i++) {
+		CUdeviceptr ptr = (CUdeviceptr)at + i * f->ops.bytes;
+		int rc = check(f->unmap(ptr, f->ops.bytes), "CUDA: a frame stays mapped");
+
+		err = err ? err : rc;
+	}
 	return err;
 }
 
-/* A lane that nobody copies by, or the one that is waited for. It is locked. */
-static struct frames_lane *take_lane(struct cuda_frames *f)
+/* Those that came are usable all at once: the driver takes as long for one. */
+static int back(void *ctx, void *at, uint32_t n, void *const *from)
 {
-	for (struct frames_lane &lane : f->lanes)
+	struct cuda_frames *f = (struct cuda_frames *)ctx;
+	CUmemAccessDesc access = {properties(f).location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	char *p = (char *)at;
+	on_gpu here(f);
+	int err = here.err;
+	uint32_t done = 0;
+
+	while (!err && done < n) {
+		err = move(f, p + done * f->ops.bytes, from[done]);
+		done += !err;
+	}
+	if (!err)
+		err = check(f->access((CUdeviceptr)at, n * f->ops.bytes, &access, 1),
+			    "CUDA: frames cannot be used");
+	/* Then neither side has any: those that came, and those that did not. */
+	for (uint32_t i = 0; err && i < n; i++) {
+		void *has = i < done ? p + i * f->ops.bytes : from[i];
+
+		if (has && !here.err)
+			f->unmap((CUdeviceptr)has, f->ops.bytes);
+	}
+	return err;
+}
+
+/* A lane of that way that nobody copies by, or the one that is waited for. It is locked. */
+static struct frames_lane *take_lane(struct cuda_frames *f, enum way way)
+{
+	for (struct frames_lane &lane : f->lanes[way])
 		if (!pthread_mutex_trylock(&lane.lock))
 			return &lane;
-	pthread_mutex_lock(&f->lanes[0].lock);
-	return &f->lanes[0];
+	pthread_mutex_lock(&f->lanes[way][0].lock);
+	return &f->lanes[way][0];
 }
 
-static int copy(struct cuda_frames *f, void *to, const void *from, size_t bytes,
-		enum cudaMemcpyKind kind)
+static int copy(struct cuda_frames *f, enum way way, void *to, const void *from, size_t bytes)
 {
+	enum cudaMemcpyKind kind = way == IN ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
 	struct frames_lane *lane;
 	on_gpu here(f);
 	int err = here.err;
 
 	if (err)
 		return err;
-	lane = take_lane(f);
+	lane = take_lane(f, way);
 	err = cuda_wait(cudaMemcpyAsync(to, from, bytes, kind, lane->stream), lane->stream,
 			"a copy of a space");
 	pthread_mutex_unlock(&lane->lock);
@@ -219,24 +209,70 @@ static int copy(struct cuda_frames *f, void *to, const void *from, size_t bytes,
 
 static int put(void *ctx, void *to, const void *from, size_t bytes)
 {
-	return copy((struct cuda_frames *)ctx, to, from, bytes, cudaMemcpyHostToDevice);
+	return copy((struct cuda_frames *)ctx, IN, to, from, bytes);
 }
 
 static int get(void *ctx, void *to, const void *from, size_t bytes)
 {
-	return copy((struct cuda_frames *)ctx, to, from, bytes, cudaMemcpyDeviceToHost);
+	return copy((struct cuda_frames *)ctx, OUT, to, from, bytes);
 }
 
 static int zero(void *ctx, void *at, size_t bytes)
 {
 	struct cuda_frames *f = (struct cuda_frames *)ctx;
-	int err = 0;
+	struct frames_lane *lane;
+	on_gpu here(f);
+	int err = here.err;
 
-	for (size_t done = 0, part; !err && done < bytes; done += part) {
-		part = bytes - done < f->ops.bytes ? bytes - done : f->ops.bytes;
-		err = put(f, (char *)at + done, f->zeroes, part);
-	}
+	if (err)
+		return err;
+	lane = take_lane(f, ZERO);
+	err = cuda_wait(cudaMemsetAsync(at, 0, bytes, lane->stream), lane->stream,
+			"zeroes of a space");
+	pthread_mutex_unlock(&lane->lock);
 	return err;
+}
+
+static int mark(void *ctx, void *stream, void **mark)
+{
+	struct cuda_frames *f = (struct cuda_frames *)ctx;
+	cudaEvent_t event = (cudaEvent_t)*mark;
+	on_gpu here(f);
+	int err = here.err;
+
+	if (!err && !event)
+		err = cuda_check(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "event");
+	if (!err)
+		err = cuda_check(cudaEventRecord(event, (cudaStream_t)stream), "event");
+	if (!err)
+		*mark = event;
+	else if (event && !*mark)
+		cudaEventDestroy(event);
+	return err;
+}
+
+static int await(void *ctx, void *mark)
+{
+	struct cuda_frames *f = (struct cuda_frames *)ctx;
+	on_gpu here(f);
+
+	return here.err ? here.err
+			: cuda_check(cudaEventSynchronize((cudaEvent_t)mark), "a kernel");
+}
+
+static uint64_t between(void *ctx, void *from, void *to)
+{
+	float ms = 0;
+
+	(void)ctx;
+	cuda_check(cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to), "events");
+	return ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+}
+
+static void unmark(void *ctx, void *mark)
+{
+	(void)ctx;
+	cudaEventDestroy((cudaEvent_t)mark);
 }
 
 static int pin(void *ctx, void *ptr, size_t bytes)
@@ -300,35 +336,46 @@ static void describe(struct cuda_frames *f)
 	f->ops.put = put;
 	f->ops.get = get;
 	f->ops.zero = zero;
+	f->ops.mark = mark;
+	f->ops.await = await;
+	f->ops.between = between;
+	f->ops.unmark = unmark;
 	f->ops.pin = pin;
 	f->ops.unpin = unpin;
 	f->ops.ctx = f;
 }
 
+/* A kernel of a program may have most of the GPU: zeroes go first as its blocks end. */
+static int open_lanes(struct cuda_frames *f)
+{
+	int least = 0, most = 0, err;
+
+	err = cuda_check(cudaDeviceGetStreamPriorityRange(&least, &most), "streams");
+	for (auto &way : f->lanes)
+		for (struct frames_lane &lane : way) {
+			pthread_mutex_init(&lane.lock, NULL);
+			if (!err)
+				err = cuda_check(cudaStreamCreateWithPriority(
+							 &lane.stream, cudaStreamNonBlocking, most),
+						 "stream");
+		}
+	return err;
+}
+
 int cuda_frames_open(struct cuda_gpu *gpu)
 {
 	struct cuda_frames *f = (struct cuda_frames *)calloc(1, sizeof(*f));
-	int err = 0;
+	int err;
 
 	if (!f)
 		return annex_gpu_memory_fail(-ENOMEM, "CUDA: out of memory");
 	gpu->frames = f;
 	f->gpu = gpu;
 	describe(f);
-	pthread_mutex_init(&f->lock, NULL);
-	for (struct frames_lane &lane : f->lanes) {
-		pthread_mutex_init(&lane.lock, NULL);
-		if (!err)
-			err = cuda_check(
-				cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking),
-				"stream");
-	}
+	err = open_lanes(f);
 	if (err)
 		return err;
 	find_all(f);
-	f->zeroes = (char *)cuda_pinned_alloc(gpu, f->ops.bytes, 4096);
-	if (!f->zeroes)
-		return annex_gpu_memory_fail(-ENOMEM, "CUDA: no pinned memory");
 	gpu->memory.frames = &f->ops;
 	return 0;
 }
@@ -339,12 +386,11 @@ void cuda_frames_close(struct cuda_gpu *gpu)
 
 	if (!f)
 		return;
-	cuda_pinned_free(gpu, f->zeroes, f->ops.bytes);
-	for (struct frames_lane &lane : f->lanes) {
-		if (lane.stream)
-			cudaStreamDestroy(lane.stream);
-		pthread_mutex_destroy(&lane.lock);
-	}
-	pthread_mutex_destroy(&f->lock);
+	for (auto &way : f->lanes)
+		for (struct frames_lane &lane : way) {
+			if (lane.stream)
+				cudaStreamDestroy(lane.stream);
+			pthread_mutex_destroy(&lane.lock);
+		}
 	free(f);
 }
