@@ -73,7 +73,7 @@ static void copy(struct link *link, struct job *job)
 	if (job->err || job->drop)
 		return;
 	if (job->from.tier == NO_TIER)
-		job->err = annex_frames_make(job->space, job->page, job->n, job->zeroes);
+		annex_job_make(job);
 	else if (job->to.tier == ANNEX_TIER_GPU)
 		job->err = annex_copy_device(job, annex_job_memory(job, job->from), true);
 	else if (job->from.tier == ANNEX_TIER_GPU)

@@ -123,6 +123,8 @@ static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
 	struct annex_move *move;
 	int err;
 
+	if (!t && step->op == ANNEX_PLAN_ALLOC && e->plan->log.tensors[step->tensor].any)
+		annex_tensor_expect(e->space, e->plan->log.tensors[step->tensor].bytes);
 	if (!t || step->op == ANNEX_PLAN_ALLOC || step->op == ANNEX_PLAN_FREE)
 		return 0;
 	switch (step->op) {
@@ -357,6 +359,8 @@ static struct annex_system measure(const struct annex_exec *e)
 
 	annex_system_init(&sys);
 	sys.pcie = sys.alloc = FAST;
+	if (e->made_ns)
+		sys.alloc = known((double)e->made_bytes / (double)e->made_ns * 1e9);
 	sys.ssd_read_ns = sys.ssd_write_ns = NS;
 	sys.fault_ns = annex_probe_median(&e->probes);
 	sys.fault_bytes = s->opts.fault_bytes;

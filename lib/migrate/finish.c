@@ -54,7 +54,7 @@ static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
 		s->stats.in += job->from.tier == NO_TIER ? 0 : pages_bytes(job->n);
 		if (!job->keep)
 			annex_pages_forget(s, first, job->n);
-		if (t->live)
+		if (t->live || t->ahead)
 			annex_pages_show(s, first, job->n);
 		return;
 	}

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include "frames.h"
 #include "job.h"
 #include "page.h"
 
@@ -113,6 +116,23 @@ static void unmap_alias(const struct job *job)
 
 		madvise((void *)(uintptr_t)range.start, range.len, MADV_DONTNEED);
 	}
+}
+
+void annex_job_make(struct job *job)
+{
+	struct annex_space *s = job->space;
+	off_t at = (off_t)pages_bytes(job->page);
+	int rc;
+
+	if (s->frames) {
+		job->err = annex_frames_make(s, job->page, job->n, job->zeroes);
+		return;
+	}
+	do
+		rc = fallocate(s->file, 0, at, (off_t)pages_bytes(job->n));
+	while (rc && errno == EINTR);
+	if (rc)
+		job->err = -errno;
 }
 
 /* Whether all of a transfer leaves for good: it has been written, and nobody waits for it. */

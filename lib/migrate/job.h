@@ -12,8 +12,12 @@ void *annex_job_memory(const struct job *job, struct place side);
 
 static inline bool annex_job_is_stored(const struct job *job)
 {
-	return job->from.tier >= ANNEX_TIER_SSD || job->to.tier >= ANNEX_TIER_SSD;
+	return (job->from.tier >= ANNEX_TIER_SSD && job->from.tier != NO_TIER) ||
+	       job->to.tier >= ANNEX_TIER_SSD;
 }
+
+/* Make a job's pages, which hold anything or zeroes, in the thread that calls; set its err. */
+void annex_job_make(struct job *job);
 
 /*
  * A transfer is about to begin: programs do not see any more what leaves the device tier. Jobs of

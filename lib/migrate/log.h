@@ -14,13 +14,14 @@
  * @serial: serial number of the space's tensor.
  * @bytes: its size.
  * @ptr: where it begins.
+ * @any: its bytes were anything when it was made.
  * @global: it lived before the iteration.
  * @stays: it was made in the iteration, and lived when that ended.
  */
 struct log_tensor {
 	uint64_t serial, bytes;
 	void *ptr;
-	bool global, stays;
+	bool any, global, stays;
 };
 
 struct log_use {

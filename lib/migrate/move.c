@@ -66,20 +66,31 @@ int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind 
 	return 0;
 }
 
-/* Neighbouring pages that hold nothing get room, likewise. */
+/* Neighbouring pages that hold nothing get room, likewise. A thread of a link makes them if that
+ * takes long, or nobody waits. */
 static int move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 		       uint32_t first, uint32_t n)
 {
+	bool apart = s->frames || kind == JOB_IN;
 	struct job *job = new_job(s, move, kind, first, n);
 
 	if (!job)
 		return annex_fail(-ENOMEM, "space: no memory for a transfer");
 	job->from.tier = NO_TIER;
 	job->to = (struct place){ANNEX_TIER_GPU, first};
-	job->lane = s->frames ? &s->tiers[ANNEX_TIER_GPU].lane : NULL;
+	job->lane = apart ? &s->tiers[ANNEX_TIER_GPU].lane : NULL;
 	job->zeroes = !tensor_of(s, first)->any && !(move && move->want.fresh);
 	annex_jobs_sort_in(&s->waiting, job);
 	return 0;
+}
+
+void annex_move_make(struct annex_space *s, const struct tensor *t)
+{
+	for (uint32_t at = t->first, end = at + t->n, n; at < end; at += n) {
+		n = (uint32_t)least(end - at, s->job_pages);
+		if (move_zeroes(s, NULL, JOB_IN, at, n))
+			return;
+	}
 }
 
 static int bring_zeroes(struct annex_space *s, uint32_t page)

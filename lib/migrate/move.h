@@ -76,6 +76,9 @@ void annex_moves_go_on(struct annex_space *s, struct tensor *t, struct job_list 
 int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 		  uint32_t first, uint32_t n);
 
+/* Make all pages of a tensor, which has none; some, if there is no memory. */
+void annex_move_make(struct annex_space *s, const struct tensor *t);
+
 /* A program waits for a page that is not in the device tier, and not busy: a job brings it. */
 void annex_move_wanted(struct annex_space *s, uint32_t page);
 

@@ -139,6 +139,22 @@ bool annex_tensor_is_there(struct annex_space *s, const void *ptr)
 	return there;
 }
 
+void annex_tensor_expect(struct annex_space *s, uint64_t bytes)
+{
+	struct job_list start = {0};
+	struct tensor *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_ahead(s, (uint32_t)((bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE));
+	if (t) {
+		annex_move_make(s, t);
+		annex_tensor_rest(s, t); /* there was no memory for a job */
+		annex_jobs_settle(s, &start);
+	}
+	pthread_mutex_unlock(&s->lock);
+	annex_jobs_start(&start);
+}
+
 int annex_tensor_write(struct annex_space *s, const void *ptr)
 {
 	uint32_t first, n;

@@ -29,6 +29,8 @@ bool annex_tensor_is_there(struct annex_space *s, const void *ptr);
 int annex_tensor_fly(struct annex_space *s, const void *ptr, bool on, bool writes);
 void annex_tensor_land(struct annex_space *s, const void *ptr, bool writes, struct job_list *start);
 
+/* A program will want a new tensor of so many bytes, which may be any: its pages are made. */
+void annex_tensor_expect(struct annex_space *s, uint64_t bytes);
 /* All of it is about to be written: its copies below are no longer good, and writes do not fault.
  */
 int annex_tensor_write(struct annex_space *s, const void *ptr);

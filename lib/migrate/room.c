@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/log.h"
 #include "frames.h"
+#include "job.h"
 #include "move.h"
 #include "page.h"
 #include "room.h"
@@ -174,18 +174,6 @@ static uint32_t make_room_for(struct annex_space *s, const struct job *job, stru
 	return cost(s, job);
 }
 
-static void fill_file(struct annex_space *s, struct job *job)
-{
-	off_t at = (off_t)pages_bytes(job->page);
-	int rc;
-
-	do
-		rc = fallocate(s->file, 0, at, (off_t)pages_bytes(job->n));
-	while (rc && errno == EINTR);
-	if (rc)
-		job->err = -errno;
-}
-
 /* A job that is to bring pages counts from now on. */
 static void charge(struct annex_space *s, const struct job *job)
 {
@@ -200,7 +188,7 @@ static void admit(struct annex_space *s, struct job *job, struct job_list *start
 {
 	charge(s, job);
 	if (!job->err && !job->lane)
-		fill_file(s, job);
+		annex_job_make(job);
 	annex_jobs_add(job->err || !job->lane ? &s->ended : start, job);
 }
 

@@ -158,7 +158,7 @@ static void pin(struct annex_space *s, unsigned int tier, void *arena, uint64_t 
 			  annex_tier_name(tier), annex_last_error());
 }
 
-/* The threads that copy between the device tier and @tier; in a GPU's own, they make frames. */
+/* The threads that copy between the device tier and @tier; in its own, they make pages. */
 static int start_link(struct annex_space *s, unsigned int tier, double rate)
 {
 	struct link *link = &s->copies[tier];
@@ -272,7 +272,7 @@ static int build(struct annex_space *s)
 		err = make_range(s);
 	if (!err)
 		err = make_tables(s);
-	if (!err && s->frames) {
+	if (!err) {
 		err = start_link(s, ANNEX_TIER_GPU, 0);
 		s->makes = !err;
 	}

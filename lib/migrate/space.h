@@ -77,7 +77,8 @@ struct page {
  * @shared: small tensors share it.
  * @any: its bytes were anything when it was made.
  * @live: it has not been freed.
- * @kept: it has been freed, and its pages wait for the next @any of its size.
+ * @kept: it has been freed, or was made @ahead, and its pages wait for the next @any of its size.
+ * @ahead: no program has had it: its pages are being made.
  */
 struct tensor {
 	char *name;
@@ -90,7 +91,7 @@ struct tensor {
 	uint32_t older, newer;
 	uint32_t parts, fill, next, previous;
 	uint64_t starts[PLACES / 64], taken[PLACES / 64];
-	bool shared, dirty, any, live, kept;
+	bool shared, dirty, any, live, kept, ahead;
 };
 
 /**
@@ -161,7 +162,7 @@ struct order {
  * @ended: jobs that ended without a link; empty when @lock is free: annex_jobs_settle().
  * @copies: links to the tiers that are memory; the first is of a GPU's frames alone.
  * @pinned: tiers that a GPU has pinned.
- * @makes: the link that makes frames was started.
+ * @makes: the link that makes pages was started.
  * @closing: nothing begins any more.
  * @user_only: touches by the kernel are not heard of, so a prefetch brings zeroes, too.
  * @exceeded: it was logged that more is held than the device tier is to have.

@@ -54,6 +54,7 @@ int annex_tensor_info(struct annex_space *s, const void *ptr, struct tensor_info
 			.bytes = pages_bytes(t->n),
 			.serial = t->serial,
 			.shared = t->shared,
+			.any = t->any,
 		};
 	pthread_mutex_unlock(&s->lock);
 	return t ? 0 : annex_fail(-EINVAL, "%p is in no tensor", ptr);
@@ -136,6 +137,13 @@ static struct order *of_size(struct annex_space *s, uint32_t n)
 	return &s->kept[(n * 2654435761u >> 16) % SIZES];
 }
 
+static void keep_now(struct annex_space *s, struct tensor *t)
+{
+	add_to(s, of_size(s, t->n), t);
+	s->kept_pages += t->resident;
+	t->kept = true;
+}
+
 /* Whether a tensor that is freed leaves its pages to the next one of its size. Copies below are of
  * no use. */
 static bool keep(struct annex_space *s, struct tensor *t)
@@ -151,8 +159,7 @@ static bool keep(struct annex_space *s, struct tensor *t)
 		else
 			annex_pages_forget(s, i, part);
 	}
-	add_to(s, of_size(s, t->n), t);
-	s->kept_pages += t->resident;
+	keep_now(s, t);
 	return true;
 }
 
@@ -165,16 +172,13 @@ static void keep_no_more(struct annex_space *s, struct tensor *t)
 
 /* One of @n pages, or NULL. The pages that were given up last are likely to be in the processor's
  * cache. */
-static struct tensor *take_kept(struct annex_space *s, uint32_t n)
+static struct tensor *find_kept(struct annex_space *s, uint32_t n)
 {
 	uint32_t i = of_size(s, n)->newest;
 
 	while (i != NO_TENSOR && s->tensors[i].n != n)
 		i = s->tensors[i].older;
-	if (i == NO_TENSOR)
-		return NULL;
-	keep_no_more(s, &s->tensors[i]);
-	return &s->tensors[i];
+	return i == NO_TENSOR ? NULL : &s->tensors[i];
 }
 
 /* Some pages of a kept one, which is forgotten with the last of them. */
@@ -256,9 +260,10 @@ static int create(struct annex_space *s, char *name, uint32_t n, struct tensor *
 	return 0;
 }
 
-/* A kept one lives again. */
+/* A kept one lives again, or for the first time. */
 static void revive(struct annex_space *s, char *name, struct tensor *t)
 {
+	keep_no_more(s, t);
 	free(t->name);
 	t->name = name;
 	t->serial = s->serials++;
@@ -381,7 +386,7 @@ static int create_whole(struct annex_space *s, char *name, uint64_t bytes, bool 
 	if (n > s->n_pages)
 		return annex_fail(-ENOSPC, "%s: %llu bytes in a space of %llu",
 				  name ? name : "space", (ull)bytes, (ull)pages_bytes(s->n_pages));
-	t = any ? take_kept(s, (uint32_t)n) : NULL;
+	t = any ? find_kept(s, (uint32_t)n) : NULL;
 	if (t)
 		revive(s, name, t);
 	else
@@ -431,10 +436,28 @@ int annex_alloc_uninit(struct annex_space *s, const char *name, uint64_t bytes, 
 	return allocate(s, name, bytes, true, ptr);
 }
 
+struct tensor *annex_tensor_ahead(struct annex_space *s, uint32_t n)
+{
+	struct tensor *t;
+
+	if (find_kept(s, n) || s->waiting.head || s->device - s->kept_pages + n > s->budget ||
+	    create(s, NULL, n, &t))
+		return NULL;
+	take_from(s, &s->used, t);
+	t->live = false;
+	t->any = t->ahead = true;
+	return t;
+}
+
 void annex_tensor_rest(struct annex_space *s, struct tensor *t)
 {
 	if (t->live || t->kept || t->jobs || t->flights || !t->n)
 		return;
+	if (t->ahead && t->resident && !s->closing) {
+		t->ahead = false;
+		keep_now(s, t);
+		return;
+	}
 	clear(s, t->first, t->n);
 	for (uint32_t i = t->first; i < t->first + t->n; i++) {
 		if (s->pages[i].flags & PAGE_WANTED)
@@ -450,8 +473,7 @@ void annex_tensor_rest(struct annex_space *s, struct tensor *t)
 
 void annex_tensor_gone(struct annex_space *s, struct tensor *t)
 {
-	t->kept = keep(s, t);
-	if (!t->kept)
+	if (!keep(s, t))
 		clear(s, t->first, t->n);
 	annex_tensor_rest(s, t);
 }
@@ -486,8 +508,7 @@ struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *sh
 	take_from(s, &s->used, t);
 	if (t->flights) /* of kernels that may not have run yet */
 		return t;
-	t->kept = keep(s, t);
-	if (!t->kept)
+	if (!keep(s, t))
 		clear(s, t->first, t->n);
 	return t;
 }

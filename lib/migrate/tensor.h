@@ -27,6 +27,13 @@ uint32_t annex_tensor_drop_kept(struct annex_space *s, uint32_t want);
 /* The last kernel in a stream that used a freed one has ended. */
 void annex_tensor_gone(struct annex_space *s, struct tensor *t);
 
+/*
+ * A tensor for the next program that wants one of @n pages, and any bytes. Its pages are to be
+ * made; then it is as if it had been freed. NULL: one waits already, or the device tier has no
+ * room.
+ */
+struct tensor *annex_tensor_ahead(struct annex_space *s, uint32_t n);
+
 /* A freed one is forgotten when nothing moves it any more. */
 void annex_tensor_rest(struct annex_space *s, struct tensor *t);
 
@@ -36,7 +43,7 @@ void annex_tensor_rest(struct annex_space *s, struct tensor *t);
 struct tensor_info {
 	void *ptr;
 	uint64_t bytes, serial;
-	bool shared;
+	bool shared, any;
 };
 
 /* The tensor at @ptr; the lock is not held. -EINVAL: none. Whether tensor @serial lives there. The

@@ -13,6 +13,7 @@ int annex_uses_wait(struct annex_exec *e, struct annex_move *move)
 	int err = annex_move_wait(
 		move, (uint32_t)((left + ANNEX_NSEC_PER_MSEC - 1) / ANNEX_NSEC_PER_MSEC));
 
+	e->waited += annex_now() - now;
 	if (err == -ETIMEDOUT)
 		annex_move_forget(move);
 	return err;
@@ -68,6 +69,7 @@ static int record(struct annex_exec *e, const struct annex_exec_use *use, int64_
 	t = (struct log_tensor){.serial = info.serial,
 				.bytes = info.bytes,
 				.ptr = info.ptr,
+				.any = info.any,
 				.global = info.serial < e->serial};
 	*number = annex_log_tensor(&e->now, &t);
 	if (*number < 0 || annex_log_use(&e->now, (uint32_t)*number, use->how))
@@ -196,7 +198,7 @@ static int fit_now(const struct annex_exec *e)
 int annex_exec_made(struct annex_exec *e, const void *ptr)
 {
 	const struct annex_exec_use use = {ptr, ANNEX_USE_WRITE};
-	uint64_t since = annex_now();
+	uint64_t since = annex_now(), waited = e->waited;
 	int64_t number;
 	int err;
 
@@ -212,6 +214,11 @@ int annex_exec_made(struct annex_exec *e, const void *ptr)
 	}
 	if (!err)
 		err = bring(e, &use, 1, UINT32_MAX, true);
-	e->stall += annex_now() - since;
+	since = annex_now() - since;
+	e->stall += since;
+	if (!err && number >= 0 && !e->plan) {
+		e->made_bytes += e->now.tensors[number].bytes;
+		e->made_ns += since - (e->waited - waited);
+	}
 	return err;
 }

@@ -34,6 +34,8 @@ struct held_use {
  * @asked: when the program asked for the last kernel. @stall: time of this iteration in calls that
  * bring tensors; @stalled: of that, before @asked. @faults: of the space, when the kernel started.
  * @probes: of faults, before there is a plan; @reads: of faults that read.
+ * @waited: of all iterations, for transfers. @made_bytes: of new tensors without a plan, which took
+ * @made_ns beside waits.
  */
 struct annex_exec {
 	struct annex_space *space;
@@ -47,6 +49,7 @@ struct annex_exec {
 	struct held_use *held;
 	uint32_t n_held, held_room;
 	uint64_t began, asked, stall, stalled, serial, order, deadline, faults;
+	uint64_t waited, made_bytes, made_ns;
 	bool iterates, runs, flies, strayed;
 	struct flights *flights;
 	struct probes probes, reads;

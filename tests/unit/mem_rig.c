@@ -5,6 +5,7 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include "mem_rig.h"
+#include "migrate/request.h"
 #include "migrate/space.h"
 #include "random.h"
 #include "unit.h"
@@ -123,6 +124,8 @@ void mem_renew(struct mem_twin *t, uint64_t *state, struct mem_pair *x)
 	/* Few sizes, so that freed pages are used again. */
 	any = random_next(state) % 2;
 	x->bytes = any ? (x->bytes / 50000 + 1) * 40000 : x->bytes;
+	if (any && random_next(state) % 4 == 0)
+		annex_tensor_expect(t->r->space, x->bytes);
 	if ((any ? annex_alloc_uninit : annex_alloc)(t->r->space, "random", x->bytes,
 						     (void **)&x->p)) {
 		t->wrong++;
