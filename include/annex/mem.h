@@ -137,10 +137,10 @@ struct annex_space_opts {
  * In a GPU's memory (the options' frames) tensors are at addresses of the GPU, and nobody sees who
  * touches them. So before a kernel uses a tensor, also a new one, it is held, then prefetched, and
  * waited for; after the kernel's end it is let go. annex_exec_before() and annex_exec_after() do
- * that. Held tensors count as written, but for tensors that a kernel is said to read only
- * (annex/exec.h). The device tier consists of the GPU's frames (of 2 MiB, mostly), which tensors
- * share, and counts whole ones. Bytes go to and from storage by way of buffers (the bounced bytes
- * of struct annex_space_stats).
+ * that, also for kernels that are launched ahead (annex_exec_before_on()). Held tensors count as
+ * written, but for tensors that a kernel is said to read only (annex/exec.h). The device tier
+ * consists of the GPU's frames (of 2 MiB, mostly), which tensors share, and counts whole ones.
+ * Bytes go to and from storage by way of buffers (the bounced bytes of struct annex_space_stats).
  *
  * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -EPERM (not
  * for this user); -ENOSPC (the range); -ENOMEM; -EMFILE; -EAGAIN (no more threads).
@@ -281,7 +281,8 @@ int annex_let_go(struct annex_space *s, const void *ptr);
  *
  * Shrinking evicts the excess in the background.
  *
- * Return: 0, -EINVAL (less than the least, more than the space's size).
+ * Return: 0, -EINVAL (less than the least, which on a GPU is as much as one transfer needs: 6 MiB
+ * with frames of 2 MiB; more than the space's size).
  */
 int annex_space_resize(struct annex_space *s, uint64_t device);
 
@@ -289,7 +290,7 @@ int annex_space_resize(struct annex_space *s, uint64_t device);
  * annex_space_trim() - Give up what freed tensors have left to the next ones.
  * @s: the space.
  *
- * See annex_alloc_uninit().
+ * See annex_alloc_uninit(). Frames of a GPU that idle are given back, too.
  */
 void annex_space_trim(struct annex_space *s);
 

@@ -4,7 +4,8 @@
  *
  * Calls go one way:
  *
- *	request, fault, space, copy, store -> finish -> room -> move -> tensor, job -> page -> tier
+ *	request, fault, space, copy, store, flight -> finish -> room -> move
+ *	-> tensor, job -> page -> tier
  *
  * and to link.c from all that are above room. A job ends in one of two ways, and neither calls
  * back: a link hands it to its worker (annex_jobs_work()) or to the thread that adds it
@@ -17,6 +18,8 @@
  *   @ended is empty when the lock is free.
  * - A link's orders its queues, its workers' lists, and the jobs in them; a store's its free pages.
  *   With neither held is a space's lock taken, or is memory touched that programs have passed.
+ * - A GPU's frames have a lock for their states, which is taken after the space's, or alone.
+ * - Kernels in streams (flight.c) have one, which is taken alone.
  *
  * Jobs that may start are handed to their links without the space's lock, since a link may carry
  * them out in this thread.

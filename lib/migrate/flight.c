@@ -30,7 +30,7 @@ struct flight {
 
 /**
  * struct flights - Kernels under way.
- * @lock: orders all of it but @next; taken before no other.
+ * @lock: orders all of it but @next.
  * @more: a kernel was launched, or @stop.
  * @fewer: one has ended.
  * @next: the one that is about to be launched.

@@ -111,6 +111,19 @@ def compare(words, make, optimizer, backward=ordinary, memory="4M"):
     claim(f"{words}: all is freed", closed(it))
 
 
+def has_fused():
+    """On CPUs, since PyTorch 2.4."""
+    try:
+        fused([torch.zeros(1, requires_grad=True)])
+    except (TypeError, RuntimeError):
+        return False
+    return True
+
+
+def fused(p):
+    return torch.optim.AdamW(p, lr=1e-3, fused=True)
+
+
 def check_training():
     def sgd(p):
         return torch.optim.SGD(p, lr=1e-2, momentum=0.9)
@@ -125,6 +138,8 @@ def check_training():
         compare(f"{make.__name__}, SGD", make, sgd)
         compare(f"{make.__name__}, AdamW", make, adam)
     compare("foreach", mlp, foreach)
+    if has_fused():
+        compare("fused, with less memory than its step", mlp, fused, memory="6M")
     compare("gradients of two batches", mlp, adam, accumulated)
     compare("checkpoints", mlp, adam, recomputed)
     compare("checkpoints of a transformer", transformer, sgd, recomputed)

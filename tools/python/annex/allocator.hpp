@@ -109,6 +109,7 @@ struct Operator {
 	c10::OperatorName name{"", ""};
 	std::string text;
 	bool works = false;        /* its tensors are in use when it has returned */
+	bool splits = false;       /* parts of its lists give what the lists do */
 	std::vector<uint32_t> how; /* of each argument; 0: it has no tensor */
 };
 

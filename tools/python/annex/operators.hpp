@@ -25,6 +25,8 @@ constexpr c10::DispatchKeySet WRAPPERS({c10::DispatchKey::FuncTorchDynamicLayerF
 					c10::DispatchKey::FuncTorchDynamicLayerBackMode});
 /* Kernels of an iteration: a program that has no optimizer does not fill memory with its record. */
 constexpr uint64_t LONGEST = 1 << 16;
+/* Of the device tier, one of which the parameters of a fused optimizer's kernel fill at most. */
+constexpr uint64_t PARTS_OF_STEP = 16;
 
 /* Operators */
 
@@ -68,6 +70,8 @@ Operator classify(const c10::OperatorHandle &op)
 	o.name = op.operator_name();
 	o.text = o.name.name;
 	o.works = starts(o.text, "c10d::");
+	o.splits = starts(o.text, "aten::_fused_") && o.text.back() == '_' &&
+		   schema.returns().empty();
 	if (starts(o.text, "profiler::_record_function_enter"))
 		o.kind = Operator::ENTER;
 	else if (o.text == "profiler::_record_function_exit")
@@ -239,6 +243,72 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 		hold_for_work(run.block(), stack->back(), std::move(tensors), std::move(uses));
 }
 
+/* Steps of fused optimizers: they change each parameter by its own gradient and state. */
+
+/* Tensors of each list; 0: lists differ, or there is none. Empty ones are of what is not used. */
+size_t length_of_lists(const std::vector<c10::IValue> &arguments)
+{
+	size_t length = 0;
+
+	for (const c10::IValue &value : arguments) {
+		size_t n = value.isTensorList() ? value.toTensorVector().size() : 0;
+
+		if (n && length && n != length)
+			return 0;
+		length = n ? n : length;
+	}
+	return length;
+}
+
+uint64_t bytes_at(const std::vector<c10::IValue> &arguments, size_t i)
+{
+	uint64_t bytes = 0;
+
+	for (const c10::IValue &value : arguments)
+		if (value.isTensorList() && !value.toTensorVector().empty())
+			bytes += value.toTensorVector()[i].nbytes();
+	return bytes;
+}
+
+torch::jit::Stack part_of(const std::vector<c10::IValue> &arguments, size_t from, size_t to)
+{
+	torch::jit::Stack part;
+
+	for (const c10::IValue &value : arguments) {
+		std::vector<at::Tensor> all;
+
+		if (value.isTensorList())
+			all = value.toTensorVector();
+		if (all.empty())
+			part.push_back(value);
+		else
+			part.emplace_back(
+				std::vector<at::Tensor>(all.begin() + from, all.begin() + to));
+	}
+	return part;
+}
+
+/* All parameters at once may be more than the device tier: some at a time are a kernel each. */
+void run_parts(const c10::OperatorHandle &op, const Operator &o, c10::DispatchKeySet keys,
+	       torch::jit::Stack *stack)
+{
+	std::vector<c10::IValue> arguments(stack->end() - o.how.size(), stack->end());
+	size_t n = length_of_lists(arguments);
+	uint64_t most = own_block()->budget / PARTS_OF_STEP;
+
+	if (n < 2)
+		return run_kernel(op, o, keys, stack);
+	torch::jit::drop(*stack, o.how.size());
+	for (size_t from = 0, to = 0; from < n; from = to) {
+		uint64_t bytes = bytes_at(arguments, to++);
+
+		while (to < n && bytes + bytes_at(arguments, to) <= most)
+			bytes += bytes_at(arguments, to++);
+		torch::jit::Stack part = part_of(arguments, from, to);
+		run_kernel(op, o, keys, &part);
+	}
+}
+
 /* A graph that torch.compile() has made: code that touches tensors without operators. */
 struct Graph {
 	Operator op;
@@ -285,7 +355,7 @@ void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::j
 
 	switch (o.kind) {
 	case Operator::KERNEL:
-		return run_kernel(op, o, keys, stack);
+		return o.splits ? run_parts(op, o, keys, stack) : run_kernel(op, o, keys, stack);
 	case Operator::ENTER:
 		return enter(op, keys, stack);
 	case Operator::EXIT:
