@@ -431,7 +431,7 @@ bench-torch:
 	$(Q)ANNEX_LIBRARY=$(abspath $(OUT))/libannex.so $(or $(PYTHON),/usr/bin/python3) \
 		tests/bench/torch_bench.py $(OUT)/bench/data --json $(OUT)/bench/torch.json \
 		--plot $(OUT)/bench/torch.svg --threads $(or $(THREADS),2) \
-		$(if $(QUICK),--quick) $(addprefix --train ,$(TRAIN))
+		--rounds $(or $(ROUNDS),1) $(if $(QUICK),--quick) $(addprefix --train ,$(TRAIN))
 	$(Q)tests/bench/met.py $(OUT)/bench/torch.json
 # Simulated machines, against the figures of two papers.
 bench-cxl:
@@ -558,7 +558,7 @@ help:
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
-#h bench-torch        ways to train in PyTorch in little memory: THREADS=2 QUICK=1 TRAIN= PYTHON=
+#h bench-torch        ways to train in PyTorch in little memory: THREADS=2 ROUNDS=1 QUICK=1 TRAIN=
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h figures-cxl        write docs/figures-cxl.md: these figures beside the papers'
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7

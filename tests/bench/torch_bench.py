@@ -27,16 +27,14 @@ PLANNED = "uvm", "annex"
 BOUNDS = 0.95, 0.8, 0.6
 ROOM = 2  # times what a training takes: everything fits
 FULL = {
-    "rounds": 2,
-    "gpt": ({"width": 256, "layers": 6, "heads": 4, "length": 64, "words": 2000},
+    "gpt": ({"width": 512, "layers": 8, "heads": 8, "length": 64, "words": 8000},
             (1, 2, 4, 8, 16)),
-    "vit": ({"width": 256, "layers": 6, "heads": 4, "side": 64, "patch": 8, "classes": 100},
+    "vit": ({"width": 512, "layers": 8, "heads": 8, "side": 64, "patch": 8, "classes": 100},
             (1, 2, 4, 8, 16)),
     "fits": {"model": "gpt", "batch": 1, "sizes": {"width": 768, "layers": 12, "heads": 12,
                                                    "length": 256, "words": 50257}},
     "deep": {"model": "deep", "batch": 128, "sizes": {"width": 128, "layers": 310}}}
 QUICK = {
-    "rounds": 1,
     "gpt": ({"width": 128, "layers": 2, "heads": 4, "length": 64, "words": 500}, (2,)),
     "vit": ({"width": 128, "layers": 2, "heads": 4, "side": 32, "patch": 4, "classes": 100}, (2,)),
     "fits": {"model": "gpt", "batch": 1, "sizes": {"width": 128, "layers": 2, "heads": 4,
@@ -66,8 +64,8 @@ def choose(shares, wanted):
 class Bench:
     """@trainings: (name, bound, rows) of each batch, for the plot."""
 
-    def __init__(self, runs, sizes):
-        self.runs, self.sizes = runs, sizes
+    def __init__(self, runs, sizes, rounds):
+        self.runs, self.sizes, self.count = runs, sizes, rounds
         self.figures = Figures()
         self.trainings = []
 
@@ -92,7 +90,7 @@ class Bench:
     def rounds(self, config, ways):
         """Reports of each way; of one that fails, why."""
         reports, why = {way: [] for way in ways}, {}
-        for number in range(self.sizes["rounds"]):
+        for number in range(self.count):
             turn = number % len(ways)
             for way in ways[turn:] + ways[:turn]:
                 try:
@@ -179,7 +177,7 @@ class Bench:
         self.figures.add("everything fits: runs with other losses than plain",
                          differ(reports["annex"], reports["plain"]), "", at_most(0))
         longer = [self.runs.run("operator", config)["seconds"]
-                  for _ in range(self.sizes["rounds"])]
+                  for _ in range(self.count)]
         self.figures.add("everything fits: an operator takes longer by",
                          1e6 * statistics.median(longer), "us", at_most(3))
 
@@ -187,7 +185,7 @@ class Bench:
         """From the first iteration to a running plan."""
         config = dict(self.sizes["deep"])
         config["memory"] = memory_of(self.runs.run("plain", config))
-        some = [self.runs.run("annex", config) for _ in range(self.sizes["rounds"])]
+        some = [self.runs.run("annex", config) for _ in range(self.count)]
         name = f"{median(some, 'kernels'):.0f} operators"
         self.figures.add(f"{name}: first iteration to running plan", median(some, "until_plan"),
                          "s", at_most(2))
@@ -245,18 +243,19 @@ def main():
     parser.add_argument("--json", required=True, metavar="FILE", help="figures, for met.py")
     parser.add_argument("--plot", metavar="FILE.svg", help="speeds of all rows")
     parser.add_argument("--threads", type=int, default=2, help="of PyTorch (2)")
+    parser.add_argument("--rounds", type=int, default=1, help="of each row (1)")
     parser.add_argument("--quick", action="store_true", help="small models, in a minute")
     parser.add_argument("--train", action="append", metavar="MODEL:BATCH", type=training,
                         default=[], help="only this one, not those that the bound chooses; again: "
                         "this one, too")
     args = parser.parse_args()
-    if args.threads < 1:
-        parser.error("one thread at least")
+    if args.threads < 1 or args.rounds < 1:
+        parser.error("one thread and one round at least")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # swap must not stay
     os.makedirs(args.directory, exist_ok=True)
     try:
         with Runs(os.path.abspath(args.directory), args.threads) as runs:
-            bench = Bench(runs, QUICK if args.quick else FULL)
+            bench = Bench(runs, QUICK if args.quick else FULL, args.rounds)
             bench.figures.command = " ".join(sys.argv)
             for model, batch in args.train:
                 bench.train(model, batch)

@@ -25,6 +25,7 @@ WARM = 3  # iterations before them, without a plan
 TRIES = 200  # iterations in which a plan must have come
 OPERATORS = 20000  # of which the mean is taken, each on so many numbers
 FLOATS = 1 << 14
+SIDE = 256  # of a matrix that is not small
 PAGE = 4096
 KIB = 1024
 
@@ -145,6 +146,8 @@ def load():
     tiny = {"way": "plain", "model": "gpt", "batch": 1,
             "sizes": {"width": 4, "layers": 1, "heads": 1, "length": 2, "words": 4}}
     Training(tiny).iterate(None)
+    matrix = torch.ones(SIDE, SIDE)
+    matrix.mm(matrix)  # BLAS has its buffers from now on
 
 
 def main():
