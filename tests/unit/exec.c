@@ -346,6 +346,7 @@ static void another_system(void)
 	struct annex_exec_stats st;
 	struct annex_store *store;
 	struct net net, plain;
+	uint64_t limit = annex_now() + WAIT_NS;
 	bool planned = false;
 
 	annex_system_init(&sys);
@@ -363,7 +364,7 @@ static void another_system(void)
 	memset(&sys, 0, sizeof(sys));
 	troubles = 0;
 	annex_set_log(count_troubles, NULL);
-	for (unsigned int i = 0; i < 20; i++) {
+	for (unsigned int i = 0; i < 20 || (!planned && annex_now() < limit); i++) {
 		uint64_t input = random_next(&state);
 
 		iterate(&net, input, LAYERS);
