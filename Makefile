@@ -147,6 +147,7 @@ GUEST_BIN := $(GUEST_SRC:tests/qemu/%.c=$(OUT)/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(OUT)/%)
 SONAME := libannex.so.$(SOVERSION)
 SOFILE := libannex.so.$(VERSION)
+CUDA_SONAME := libannex-cuda.so.$(SOVERSION)
 
 say = @printf '  %-7s %s\n' '$(1)' '$(patsubst $(OUT)/%,%,$@)'
 Q := $(if $(V),,@)
@@ -155,7 +156,7 @@ say = @:
 endif
 
 all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex) \
-	$(if $(CUDA),$(OUT)/libannex-cuda.a)
+	$(if $(CUDA),$(OUT)/libannex-cuda.a $(OUT)/$(CUDA_SONAME))
 unit: $(OUT)/unit $(OUT)/unit-client $(OUT)/annex-wrong
 bench-build: $(BENCH_BIN) $(PASS_BIN)
 fuzz-build: $(FUZZ_BIN)
@@ -179,6 +180,13 @@ $(OUT)/libannex.a: $(LIB_OBJ) $(OUT)/libannex.map
 $(OUT)/libannex-cuda.a: $(CUDA_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(CUDA_OBJ)
+# The same for programs that load it, such as Python's: it has CUDA's runtime in it.
+$(OUT)/$(CUDA_SONAME): $(CUDA_OBJ) $(OUT)/$(SOFILE)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(CUDA_SONAME) \
+		-Wl,--exclude-libs,ALL $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
+		-o $@ $(CUDA_OBJ) $(OUT)/$(SOFILE) $(CUDA_LIBS) -lm
+	$(Q)ln -sf $(CUDA_SONAME) $(OUT)/libannex-cuda.so
 NVCC_FLAGS = -std=c++17 -O2 -arch=$(CUDA_ARCH) -Werror all-warnings -Xcompiler -Wall,-fPIC -Iinclude
 $(CUDA_OBJ) $(TOOL_CUDA): $(OUT)/%.o: %.cu
 	$(call say,NVCC)
@@ -502,7 +510,7 @@ install: all install-module $(if $(KERNEL_DOC),man)
 		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
 	$(INSTALL) -m 755 $(OUT)/annex $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(OUT)/libannex.a $(if $(CUDA),$(OUT)/libannex-cuda.a) $(DESTDIR)$(LIBDIR)
-	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(if $(CUDA),$(OUT)/$(CUDA_SONAME)) $(DESTDIR)$(LIBDIR)
 	ln -sf $(SOFILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libannex.so
 	$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)/annex/detail
@@ -526,7 +534,7 @@ install-module:
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex-cuda.a libannex.so $(SONAME) \
-		$(SOFILE))
+		$(SOFILE) $(CUDA_SONAME))
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(DESTDIR)$(MANDIR)/man3/annex_*.3 \
 		$(DESTDIR)$(MANDIR)/man3/ANNEX_*.3
@@ -575,7 +583,7 @@ help:
 #h
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
 #h CROSS_COMPILE=aarch64-linux-gnu- (in build/aarch64), with CPPFLAGS=--sysroot=DIR
-#h CUDA=1 (libannex-cuda.a and annex --gpu too, by NVCC=nvcc for CUDA_ARCH=sm_80)
+#h CUDA=1 (libannex-cuda and annex --gpu too, by NVCC=nvcc for CUDA_ARCH=sm_80)
 #h V=1 (show commands)
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \

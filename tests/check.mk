@@ -261,8 +261,9 @@ check/cuda:
 check/cuda-all:
 	$(call step,cuda dialect: all,1200,,env ALL=1 tests/cuda/run.sh $(BUILD)/cuda)
 check/twin:
-	$(call step,gpu: host twin,600,tests/gpu tests/unit lib include tools/gpu \
-		tools/*.[ch],tests/gpu/run.sh --twin)
+	$(call step,gpu: host twin,600,tests/gpu tests/unit lib include tools/gpu tools/python \
+		tests/torch tests/bench/torch_models.py tools/*.[ch],\
+		env PYTHON=$(python) tests/gpu/run.sh --twin)
 check/style:
 	$(call step,style,900,,tests/lint/run.sh)
 check/rooms: built/gcc

@@ -9,7 +9,8 @@
 # limit; together they take less than eight minutes. Exit 77: there is no GPU, or no nvcc.
 #
 # --twin rehearses the same list on the host: the same device code, run by lanes of warps that
-# threads play. It has no figures, which only a GPU gives.
+# threads play, and PyTorch's training in the host's frames. It has no figures, which only a GPU
+# gives.
 #
 # ANNEX_TEST_DEVICE=pci:ADDRESS: also on that drive, which annex.ko has, with its rings in GPU
 # memory; its first MiB is overwritten.
@@ -27,6 +28,7 @@ cc=${CC:-gcc}
 nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 arch=${CUDA_ARCH:-native}
 san=${SAN:-}
+python=${PYTHON:-python3}
 budget=460 # seconds for all; a step that finds none left has failed
 started=$SECONDS
 mkdir -p "$build/parts" || exit 1
@@ -50,13 +52,17 @@ quoted()
 }
 
 # Without libnuma: spaces have no CXL memory then.
-flags=(-std=gnu11 -O2 -g -Wall -Wextra -pthread -Iinclude -I. -Ilib -Itests/gpu/without/numa)
+flags=(-std=gnu11 -O2 -g -fPIC -Wall -Wextra -pthread -Iinclude -I. -Ilib -Itests/gpu/without/numa)
 sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/gpu/*.c
 	tools/{error,progress}.c tools/gpu/{runner,bench,bench_hot,bench_cold,bench_queue}.c
 	lib/migrate/{copy,fault,finish,frames,job,link,move,page,request,room,runs,space}.c
 	lib/migrate/{store,table,tensor,tier,watch}.c lib/plan/system.c
 	tests/gpu/without/numa/hdm.c
 	tools/gpu/{queues,search,add}.c tests/gpu/{main,rig,arrays,faults,programs,tiers}.c)
+# What else annex.offload for PyTorch needs of the library; files of plans and traces it does not.
+more=(lib/migrate/{exec,flight,kind,log,planning,probe,uses}.c lib/plan/{check,make,place,plan}.c
+	lib/plan/trace/{trace,vitality}.c lib/plan/{simulate,policy,planner}/*.c
+	tests/gpu/without/package.c)
 libs=(-lpthread)
 device=()
 
@@ -88,6 +94,45 @@ all_at_once()
 	timeout 300 xargs -d '\n' -P "$(nproc)" -I{} sh -c '{} || exit 255'
 }
 
+# Libraries for Python: the same objects, and those of @more.
+build_shared()
+{
+	local source objects=()
+	for source in "${more[@]}"; do
+		echo "$cc ${flags[*]} -c -o $(object "$source") $source"
+	done | all_at_once || return
+	for source in "${sources[@]}" "${more[@]}"; do
+		[[ $source != lib/* && $source != tests/gpu/without/* ]] ||
+			objects+=("$(object "$source")")
+	done
+	"$cc" "${flags[@]}" -shared -Wl,-soname,libannex.so.0 -Wl,-Bsymbolic -Wl,-z,defs \
+		-o "$build/libannex.so" "${objects[@]}" "${libs[@]}" -lm || return
+	[ -z "$twin" ] || return 0
+	objects=()
+	for source in lib/gpu/cuda/*.cu; do
+		objects+=("$(object "$source")")
+	done
+	"$nvcc" -arch="$arch" -shared -o "$build/libannex-cuda.so" "${objects[@]}" \
+		-L"$build" -lannex
+}
+
+# A PyTorch program whose tensors are more than the device tier: beside those of C, if it can be.
+train()
+{
+	if [ -n "$san" ]; then
+		echo "without PyTorch's training: Python has no sanitizer"
+	elif ! wait "$checked"; then
+		echo "without PyTorch's training: $(tail -n 1 "$build/check.log")"
+	elif ! build_shared >"$build/shared.log" 2>&1; then
+		tail -n 20 "$build/shared.log"
+		note "libraries for Python" 1 0 shared
+	else
+		ANNEX_LIBRARY=$(realpath "$build/libannex.so") \
+			step train 240 "$python" tests/gpu/train.py ${twin:+--twin} \
+			"$build/parts/train"
+	fi
+}
+
 object()
 {
 	local name=${1//\//-}
@@ -105,8 +150,8 @@ build_all()
 			echo "$cc ${flags[*]} -c -o $(object "$source") $source"
 		done
 		for source in "${device[@]}"; do
-			echo "$nvcc -std=c++17 -O2 -lineinfo -arch=$arch -Iinclude -I." \
-				"-c -o $(object "$source") $source"
+			echo "$nvcc -std=c++17 -O2 -lineinfo -arch=$arch -Xcompiler -fPIC" \
+				"-Iinclude -I. -c -o $(object "$source") $source"
 		done
 	} | all_at_once || return
 	if [ -n "$twin" ]; then
@@ -220,6 +265,10 @@ if [ -z "$twin" ] && command -v nvidia-smi >/dev/null; then
 elif [ -z "$twin" ] && ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
 	skip "no GPU here: tests/gpu/run.sh --twin rehearses without one"
 fi
+# Meanwhile the Python package's compiled part is built, where there is PyTorch.
+[ -n "$san" ] || "$python" tests/gpu/train.py ${twin:+--twin} --check - >"$build/check.log" 2>&1 &
+checked=$!
+trap 'kill "$checked" 2>/dev/null' EXIT
 if ! build_all >"$build/build.log" 2>&1; then
 	tail -n 40 "$build/build.log"
 	note build 1 $((SECONDS - started)) build
@@ -251,6 +300,7 @@ elif [ -n "$sanitizer" ]; then
 else
 	echo "no compute-sanitizer here: not checked by it"
 fi
+train
 
 write_results
 passed=$(list test | grep -c '"passed": true')

@@ -573,8 +573,8 @@ def check_damage():
 
 def check_structures(include, scratch):
     """Python's idea of the structures is the header's."""
-    headers = ("stddef.h", "stdio.h", "annex/device.h", "annex/exec.h", "annex/hdm.h",
-               "annex/simulate.h")
+    headers = ("stddef.h", "stdio.h", "annex/cuda.h", "annex/device.h", "annex/exec.h",
+               "annex/hdm.h", "annex/simulate.h")
     source = "".join(f"#include <{name}>\n" for name in headers) + "int main(void)\n{\n"
     expected = []
     for name, structure in library.STRUCTURES.items():

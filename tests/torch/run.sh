@@ -42,7 +42,7 @@ claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/fuzz.py" "$tools" --programs 200
 if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/whole.py" "$tools" --check); then
-	for part in whole look; do
+	for part in whole look twin; do
 		claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 			"$python" "$here/$part.py" "$tools" "$annex"
 	done

@@ -124,7 +124,7 @@ def fused(p):
     return torch.optim.AdamW(p, lr=1e-3, fused=True)
 
 
-def check_training():
+def check_training(memory="4M"):
     def sgd(p):
         return torch.optim.SGD(p, lr=1e-2, momentum=0.9)
 
@@ -135,15 +135,15 @@ def check_training():
         return torch.optim.AdamW(p, lr=1e-3, foreach=True)
 
     for make in (mlp, convnet, transformer):
-        compare(f"{make.__name__}, SGD", make, sgd)
-        compare(f"{make.__name__}, AdamW", make, adam)
-    compare("foreach", mlp, foreach)
+        compare(f"{make.__name__}, SGD", make, sgd, memory=memory)
+        compare(f"{make.__name__}, AdamW", make, adam, memory=memory)
+    compare("foreach", mlp, foreach, memory=memory)
     if has_fused():
         compare("fused, with less memory than its step", mlp, fused, memory="6M")
-    compare("gradients of two batches", mlp, adam, accumulated)
-    compare("checkpoints", mlp, adam, recomputed)
-    compare("checkpoints of a transformer", transformer, sgd, recomputed)
-    compare("bfloat16", transformer, adam, mixed)
+    compare("gradients of two batches", mlp, adam, accumulated, memory)
+    compare("checkpoints", mlp, adam, recomputed, memory)
+    compare("checkpoints of a transformer", transformer, sgd, recomputed, memory)
+    compare("bfloat16", transformer, adam, mixed, memory)
 
 
 def check_plans():

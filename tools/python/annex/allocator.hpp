@@ -5,10 +5,12 @@
 #ifndef ANNEX_ALLOCATOR_HPP
 #define ANNEX_ALLOCATOR_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -19,6 +21,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include "libannex.hpp"
 #include "progress.hpp"
 
@@ -47,8 +51,32 @@ struct PyTorchError : public std::exception {
 namespace
 {
 
+/* Of dispatch: the threads of a block include it, and operators are seen by it. */
+constexpr auto KEY = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+/* Where the tensors of a block are: the processor's memory, or a GPU's (cuda.hpp). */
+class Side
+{
+      public:
+	virtual ~Side() = default;
+	virtual c10::Device device() const = 0;
+	/* PyTorch allocates by blocks from now on. Return: whether it does. */
+	virtual bool begin() const = 0;
+	virtual void end() const = 0;
+	/* Memory as PyTorch has it without a block; an exception: there is none. */
+	virtual c10::DataPtr ordinary(size_t bytes) const = 0;
+	virtual c10::DeleterFnPtr ordinary_deleter() const = 0;
+	/* Of memory of a space. */
+	virtual c10::DeleterFnPtr deleter() const = 0;
+	/* The stream that this thread launches kernels to. NULL: it runs them itself. */
+	virtual void *stream() const = 0;
+	/* Copy, when kernels that were launched have ended. Return: 0, or an error. */
+	virtual int copy(void *to, const void *from, size_t bytes) const = 0;
+};
+
 /* One block of annex.offload, with its space. */
 struct Block {
+	std::unique_ptr<const Side> side;
 	void *space, *exec, *cxl;
 	std::vector<void *> stores;
 	uint64_t smallest, budget;
@@ -83,12 +111,17 @@ PyObject *error_type;
 int (*add_pending)(int (*)(void *), void *);
 int (*hear)(void *);
 
-/* The block, in its own thread; NULL elsewhere. */
+/*
+ * The block, in its own thread; NULL elsewhere. Where touches are not served, also in threads that
+ * have its key of dispatch: autograd's, of a GPU.
+ */
 Block *own_block()
 {
 	Block *block = active;
 
-	return block && block->thread == std::this_thread::get_id() ? block : nullptr;
+	if (!block || block->thread == std::this_thread::get_id())
+		return block;
+	return !block->watched && c10::impl::tls_is_dispatch_key_included(KEY) ? block : nullptr;
 }
 
 struct Failure : public torch::PyTorchError {
@@ -105,11 +138,12 @@ struct Failure : public torch::PyTorchError {
 
 /* How an operator is treated. */
 struct Operator {
-	enum Kind { PASS, KERNEL, ENTER, EXIT, GRAPH } kind = PASS;
+	enum Kind { PASS, KERNEL, LISTS, ENTER, EXIT, GRAPH } kind = PASS;
 	c10::OperatorName name{"", ""};
 	std::string text;
 	bool works = false;        /* its tensors are in use when it has returned */
 	bool splits = false;       /* parts of its lists give what the lists do */
+	bool gives = false;        /* it does so by a list */
 	std::vector<uint32_t> how; /* of each argument; 0: it has no tensor */
 };
 
@@ -121,12 +155,16 @@ struct Kernel {
 	Block *block;
 	const Operator *op;
 	std::vector<Use> uses;
+	size_t given = 0; /* uses of tensors that the operator was given */
 	bool begun = false;
 
 	void begin()
 	{
-		int err = lib.exec_before(block->exec, op->text.c_str(), uses.data(),
-					  static_cast<unsigned int>(uses.size()));
+		unsigned int n = static_cast<unsigned int>(uses.size());
+		int err = block->watched
+				  ? lib.exec_before(block->exec, op->text.c_str(), uses.data(), n)
+				  : lib.exec_before_on(block->exec, block->side->stream(),
+						       op->text.c_str(), uses.data(), n);
 
 		if (err)
 			fail(err);
@@ -146,6 +184,22 @@ struct Kernel {
 			fail(err);
 	}
 
+	/*
+	 * It has ended with these results. Memory that it has made beside them, such as a
+	 * workspace, it may use again, and no operator names it: it stays where it is.
+	 */
+	void keep(const std::vector<Use> &results)
+	{
+		for (size_t i = given; i < uses.size() && !block->watched; i++) {
+			const void *ptr = uses[i].ptr;
+
+			if (std::none_of(results.begin(), results.end(),
+					 [ptr](const Use &use) { return use.ptr == ptr; }) &&
+			    lives(ptr))
+				lib.hold(block->space, ptr);
+		}
+	}
+
 	/* A graph that is too large ends early: the rest of it comes by page faults. */
 	void end()
 	{
@@ -157,6 +211,13 @@ struct Kernel {
 	}
 
       private:
+	static bool lives(const void *ptr)
+	{
+		std::lock_guard<std::mutex> lock(table);
+
+		return tensors.count(const_cast<void *>(ptr));
+	}
+
 	/* Bytes of its tensors that live. */
 	uint64_t bytes() const
 	{
@@ -223,20 +284,18 @@ void settle(Block *block, std::unique_lock<std::mutex> &lock)
 		delete block;
 }
 
-void drop(void *ptr)
+/* Return: whether it was in a space. */
+bool release(void *ptr)
 {
 	std::unique_lock<std::mutex> lock(table);
 	auto found = tensors.find(ptr);
 
-	if (found == tensors.end()) {
-		lock.unlock();
-		previous.load()->raw_deleter()(ptr);
-		return;
-	}
+	if (found == tensors.end())
+		return false;
 	Block *block = found->second.block;
 	tensors.erase(found);
 	if (!block)
-		return;
+		return true;
 	bool left = block->left;
 	lock.unlock();
 	lib.free(block->space, ptr);
@@ -245,6 +304,13 @@ void drop(void *ptr)
 	lock.lock();
 	block->live--;
 	settle(block, lock);
+	return true;
+}
+
+void drop(void *ptr)
+{
+	if (!release(ptr))
+		previous.load()->raw_deleter()(ptr);
 }
 
 /* Memory of the space; NULL: it has no addresses left, or the block has ended. */
@@ -272,6 +338,22 @@ void *take(Block *block, size_t bytes, const char *name)
 	return ptr;
 }
 
+/* Memory of the space for a tensor of this thread; none: the tensor is to be ordinary. */
+c10::DataPtr make(Block *block, size_t bytes)
+{
+	Kernel *kernel = current;
+	void *ptr = take(block, bytes, kernel ? kernel->op->text.c_str() : "tensor");
+
+	if (!ptr)
+		return {};
+	c10::DataPtr data(ptr, ptr, block->side->deleter(), block->side->device());
+	if (kernel && kernel->block == block)
+		kernel->made(ptr);
+	else if (block->user_only)
+		memset(ptr, 0, bytes); /* read(2) may fill it next */
+	return data;
+}
+
 /* The allocator of PyTorch's CPU tensors. Storages keep a pointer to it, so it lives for ever. */
 class Spaces final : public c10::Allocator
 {
@@ -295,9 +377,14 @@ class Spaces final : public c10::Allocator
 	}
 
       private:
-	/* Threads that Python does not know are those of torch.distributed. */
-	static bool is_for_system_calls(const Block *block)
+	/*
+	 * Threads that Python does not know are those of torch.distributed. Where touches are not
+	 * served, a tensor that no kernel makes may be filled by whoever has its address.
+	 */
+	static bool stays_out(const Block *block)
 	{
+		if (!block->watched)
+			return !current || current->block != block;
 		return block->user_only && !PyGILState_GetThisThreadState();
 	}
 
@@ -305,21 +392,12 @@ class Spaces final : public c10::Allocator
 	{
 		Block *block = active;
 
-		if (block && bytes >= block->smallest && !is_for_system_calls(block)) {
-			Kernel *kernel = current;
-			void *ptr = take(block, bytes,
-					 kernel ? kernel->op->text.c_str() : "tensor");
+		if (block && block->side->device().is_cpu() && bytes >= block->smallest &&
+		    !stays_out(block)) {
+			c10::DataPtr data = make(block, bytes);
 
-			if (ptr) {
-				c10::DataPtr data(ptr, ptr, &drop,
-						  c10::Device(c10::DeviceType::CPU));
-
-				if (kernel && kernel->block == block)
-					kernel->made(ptr);
-				else if (block->user_only)
-					memset(ptr, 0, bytes); /* read(2) may fill it next */
+			if (data)
 				return data;
-			}
 		}
 		return previous.load()->allocate(bytes);
 	}
@@ -331,6 +409,49 @@ Spaces &allocator()
 
 	return *spaces;
 }
+
+class Processor final : public Side
+{
+      public:
+	Processor()
+	{
+		previous = c10::GetCPUAllocator();
+	}
+	c10::Device device() const override
+	{
+		return c10::Device(c10::DeviceType::CPU);
+	}
+	bool begin() const override
+	{
+		c10::SetCPUAllocator(&allocator(), 0);
+		return c10::GetCPUAllocator() == &allocator();
+	}
+	void end() const override
+	{
+		c10::SetCPUAllocator(previous, 0);
+	}
+	c10::DataPtr ordinary(size_t bytes) const override
+	{
+		return previous.load()->allocate(bytes);
+	}
+	c10::DeleterFnPtr ordinary_deleter() const override
+	{
+		return previous.load()->raw_deleter();
+	}
+	c10::DeleterFnPtr deleter() const override
+	{
+		return &drop;
+	}
+	void *stream() const override
+	{
+		return nullptr;
+	}
+	int copy(void *to, const void *from, size_t bytes) const override
+	{
+		memcpy(to, from, bytes);
+		return 0;
+	}
+};
 
 } // namespace
 

@@ -45,8 +45,9 @@ def recorded(block):
 
     def run(graph, inputs):
         step = is_step(graph, inputs)  # the call takes its inputs away
-        with block.graph(f"graph {graph.cache_key[:8]}", uses_of(graph, inputs)):
+        with block.graph(f"graph {graph.cache_key[:8]}", uses_of(graph, inputs)) as made:
             results = call(graph, inputs)
+            made.extend(result for result in results if isinstance(result, torch.Tensor))
         if step:
             block.step(graph=True)
         return results

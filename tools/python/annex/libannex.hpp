@@ -50,6 +50,7 @@ struct Library {
 	int (*exec_begin)(void *);
 	int (*exec_end)(void *);
 	int (*exec_before)(void *, const char *, const Use *, unsigned int);
+	int (*exec_before_on)(void *, void *, const char *, const Use *, unsigned int);
 	int (*exec_made)(void *, const void *);
 	int (*exec_after)(void *);
 	void (*exec_get_stats)(const void *, ExecStats *);

@@ -39,6 +39,12 @@ class SpaceStats(ctypes.Structure):
         "faults", "write_faults", "reclaimed", "over")]
 
 
+class GpuMemory(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in (
+        "name", "device", "pinned", "put", "get", "fill", "reach", "unreach", "flush", "copier",
+        "frames", "ctx")]
+
+
 class HdmUsage(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in (
         "table", "poisoned", "used", "free", "largest")]
@@ -96,7 +102,8 @@ class MemPage(ctypes.Structure):
 
 
 STRUCTURES = {"annex_exec_opts": ExecOpts, "annex_exec_stats": ExecStats,
-              "annex_hdm_usage": HdmUsage, "annex_mem_page": MemPage, "annex_ns": Namespace,
+              "annex_gpu_memory": GpuMemory, "annex_hdm_usage": HdmUsage,
+              "annex_mem_page": MemPage, "annex_ns": Namespace,
               "annex_plan": Plan, "annex_sim_job": SimJob, "annex_sim_result": SimResult,
               "annex_system": System, "annex_store_opts": StoreOpts,
               "annex_space_opts": SpaceOpts, "annex_space_stats": SpaceStats}
@@ -235,12 +242,15 @@ class Library:
             raise
         return cxl, usage.largest // PAGE * PAGE
 
-    def open_space(self, uris, stores, **opts):
-        """A space over storage, which is added to @stores as it is opened."""
+    def open_space(self, uris, stores, provider=None, **opts):
+        """A space over storage, which is added to @stores as it is opened. @provider: of its
+        buffers.
+        """
         for uri in uris:
             store = ctypes.c_void_p()
-            self("annex_store_open", uri.encode(), self.part_of(uri, opts["device"]),
-                 ctypes.byref(store))
+            part = self.part_of(uri, opts["device"]) or StoreOpts()
+            part.provider = provider
+            self("annex_store_open", uri.encode(), part, ctypes.byref(store))
             stores.append(store)
         array = (ctypes.c_void_p * len(stores))(*[store.value for store in stores])
         space = ctypes.c_void_p()

@@ -31,7 +31,8 @@ c10::StorageImpl *storage_of(void *tensor)
 {
 	auto *t = static_cast<c10::TensorImpl *>(tensor);
 
-	if (!t->has_storage() || t->device_type() != c10::DeviceType::CPU)
+	if (!t->has_storage() || (t->device_type() != c10::DeviceType::CPU &&
+				  t->device_type() != c10::DeviceType::CUDA))
 		return nullptr;
 	return t->storage().unsafeGetStorageImpl();
 }
@@ -63,7 +64,7 @@ std::unordered_map<c10::TensorImpl *, size_t> known_holders(void **list, size_t 
  * holders than are known may have been given away by its address (DLPack); a storage that cannot be
  * resized has been (NumPy), or is shared.
  */
-std::vector<c10::StorageImpl *> movable(const List *all, uint64_t smallest,
+std::vector<c10::StorageImpl *> movable(const List *all, const Block *block,
 					c10::DeleterFnPtr deleter, uint64_t *stay)
 {
 	void **list = all->tensors;
@@ -88,7 +89,7 @@ std::vector<c10::StorageImpl *> movable(const List *all, uint64_t smallest,
 	for (const auto &holder : holders) {
 		c10::StorageImpl *s = holder.first;
 
-		if (s->device_type() != c10::DeviceType::CPU || s->nbytes() < smallest)
+		if (s->device() != block->side->device() || s->nbytes() < block->smallest)
 			continue;
 		if (s->resizable() && s->data_ptr().get_deleter() == deleter && !given.count(s) &&
 		    static_cast<size_t>(c10::raw::intrusive_ptr::use_count(s)) == holder.second)
@@ -99,26 +100,71 @@ std::vector<c10::StorageImpl *> movable(const List *all, uint64_t smallest,
 	return found;
 }
 
-/* Copy from the space, whose storage may fail. */
-int copy_out(Block *block, char *to, char *from, uint64_t bytes)
+/* Bytes come to the device tier, from storage that may fail. */
+int bring(Block *block, const char *from, uint64_t bytes)
+{
+	void *move;
+	int err = lib.prefetch(block->space, from, bytes, 0, &move);
+
+	if (err)
+		return err;
+	err = lib.move_wait(move, TIMEOUT_MS);
+	if (err == -ETIMEDOUT)
+		lib.move_forget(move);
+	return err;
+}
+
+/* Copy between a tensor of the space and ordinary memory, @in to the space. */
+int copy_parts(Block *block, char *tensor, char *ordinary, uint64_t bytes, bool in)
 {
 	uint64_t part = std::max<uint64_t>(block->budget / PARTS / 4096 * 4096, 4096), n;
 
 	for (uint64_t at = 0; at < bytes; at += n) {
-		void *move;
-
 		n = std::min(part, bytes - at);
-		int err = lib.prefetch(block->space, from + at, n, 0, &move);
-		if (!err) {
-			err = lib.move_wait(move, TIMEOUT_MS);
-			if (err == -ETIMEDOUT)
-				lib.move_forget(move);
-		}
+		int err = bring(block, tensor + at, n);
+		if (!err)
+			err = in ? block->side->copy(tensor + at, ordinary + at, n)
+				 : block->side->copy(ordinary + at, tensor + at, n);
 		if (err)
 			return err;
-		memcpy(to + at, from + at, n);
 	}
 	return 0;
+}
+
+/* Where touches are not served, what is touched is held. */
+int copy_held(Block *block, void *tensor, void *ordinary, uint64_t bytes, bool in)
+{
+	int err = block->watched ? 0 : lib.hold(block->space, tensor);
+
+	if (err)
+		return err;
+	err = copy_parts(block, static_cast<char *>(tensor), static_cast<char *>(ordinary), bytes,
+			 in);
+	if (!block->watched)
+		lib.let_go(block->space, tensor);
+	return err;
+}
+
+/* Return: whether it is in the space. */
+bool move_in(Block *block, c10::StorageImpl *s)
+{
+	void *old = s->data_ptr().get(), *ptr;
+	int err = 0;
+
+	if (!block->watched && s->nbytes() > block->budget / 2)
+		return false;
+	ptr = take(block, s->nbytes(), "tensor");
+	if (!ptr)
+		return false;
+	c10::DataPtr data(ptr, ptr, block->side->deleter(), block->side->device());
+	if (block->watched)
+		memcpy(ptr, old, s->nbytes());
+	else
+		err = copy_held(block, ptr, old, s->nbytes(), true);
+	if (err)
+		return false;
+	s->set_data_ptr_noswap(std::move(data));
+	return true;
 }
 
 bool is_in(Block *block, c10::StorageImpl *s)
@@ -142,16 +188,15 @@ int move_out(Block *block, c10::StorageImpl *s)
 	int err;
 
 	try {
-		fresh = previous.load()->allocate(s->nbytes());
+		fresh = block->side->ordinary(s->nbytes());
 	} catch (const std::exception &) {
 		return -ENOMEM;
 	}
-	err = copy_out(block, static_cast<char *>(fresh.get()),
-		       static_cast<char *>(s->data_ptr().get()), s->nbytes());
+	err = copy_held(block, s->data_ptr().get(), fresh.get(), s->nbytes(), false);
 	if (err && !is_loss(err))
 		return err;
 	if (err)
-		fresh = c10::DataPtr(nullptr, c10::Device(c10::DeviceType::CPU));
+		fresh = c10::DataPtr(nullptr, block->side->device());
 	s->set_data_ptr_noswap(std::move(fresh));
 	return err;
 }

@@ -14,9 +14,11 @@
 
 #include <new>
 
-#include <c10/core/CPUAllocator.h>
 #include <torch/csrc/api/include/torch/version.h>
 #include "allocator.hpp"
+#ifdef ANNEX_CUDA
+#include "cuda.hpp"
+#endif
 #include "moves.hpp"
 #include "operators.hpp"
 
@@ -44,18 +46,33 @@ void in_child()
 
 	/* Nothing else may come to lie at an address that a tensor still names. */
 	for (auto &entry : tensors) {
+		bool here = entry.second.block && entry.second.block->side->device().is_cpu();
+
 		entry.second.block = nullptr;
-		mmap(entry.first, entry.second.bytes, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		if (here)
+			mmap(entry.first, entry.second.bytes, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			     0);
 	}
 	if (block) {
-		c10::SetCPUAllocator(previous, 0);
+		block->side->end();
 		c10::impl::tls_set_dispatch_key_included(KEY, false);
 	}
 	current = nullptr;
 	new (&running) std::mutex;
 	new (&works) std::vector<Work>;
 	table.unlock();
+}
+
+/* A GPU by its number; -1: the processor. */
+const Side *side_of(int gpu)
+{
+#ifdef ANNEX_CUDA
+	if (gpu >= 0)
+		return new Gpu(gpu);
+#endif
+	(void)gpu;
+	return new Processor;
 }
 
 } // namespace
@@ -88,6 +105,7 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 		{"annex_exec_begin", &lib.exec_begin},
 		{"annex_exec_end", &lib.exec_end},
 		{"annex_exec_before", &lib.exec_before},
+		{"annex_exec_before_on", &lib.exec_before_on},
 		{"annex_exec_made", &lib.exec_made},
 		{"annex_exec_after", &lib.exec_after},
 		{"annex_exec_get_stats", &lib.exec_get_stats},
@@ -112,12 +130,16 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 	return nullptr;
 }
 
-/* The space, its stores, its CXL memory or NULL, and the planner are the block's from now on. */
+/*
+ * The space, its stores, its CXL memory or NULL, and the planner are the block's from now on. @gpu:
+ * the number of the one whose tensors these are; -1: tensors are the processor's.
+ */
 void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *exec,
-			 uint64_t smallest, uint64_t budget)
+			 uint64_t smallest, uint64_t budget, int gpu)
 {
 	auto *block = new Block;
 
+	block->side.reset(side_of(gpu));
 	block->space = space;
 	block->cxl = cxl;
 	block->exec = exec;
@@ -129,7 +151,6 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *
 	lib.get_watch(space, &how, &writes);
 	block->user_only = how == WATCH_USER;
 	block->watched = how != WATCH_NONE;
-	previous = c10::GetCPUAllocator();
 	return block;
 }
 
@@ -145,8 +166,7 @@ int annex_native_begin(Block *block, bool plans, bool lines)
 		return err;
 	block->progress.begin(block->space, block->exec, plans, lines);
 	active = block;
-	c10::SetCPUAllocator(&allocator(), 0);
-	if (c10::GetCPUAllocator() != &allocator()) {
+	if (!block->side->begin()) {
 		active = nullptr;
 		return -EBUSY;
 	}
@@ -161,18 +181,8 @@ int annex_native_begin(Block *block, bool plans, bool lines)
 void annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64_t *stay)
 {
 	for (c10::StorageImpl *s :
-	     movable(list, block->smallest, previous.load()->raw_deleter(), stay)) {
-		void *ptr = take(block, s->nbytes(), "tensor");
-
-		if (!ptr) {
-			++*stay;
-			continue;
-		}
-		memcpy(ptr, s->data_ptr().get(), s->nbytes());
-		s->set_data_ptr_noswap(
-			c10::DataPtr(ptr, ptr, &drop, c10::Device(c10::DeviceType::CPU)));
-		++*moved;
-	}
+	     movable(list, block, block->side->ordinary_deleter(), stay))
+		++*(move_in(block, s) ? moved : stay);
 }
 
 /* The block has ended: operators and allocations are as before. */
@@ -184,7 +194,7 @@ void annex_native_end(Block *block)
 		active = nullptr;
 		c10::impl::tls_set_dispatch_key_included(KEY, block->included);
 		watch.reset();
-		c10::SetCPUAllocator(previous, 0);
+		block->side->end();
 		lib.exec_end(block->exec);
 		/* Tensors of work that goes on stay until they are freed. */
 		let_go_of_works(block);
@@ -243,7 +253,7 @@ int annex_native_move_out(Block *block, const List *list, uint64_t most, uint64_
 	uint64_t stay = 0;
 	int failed = 0;
 	bool some = true;
-	std::vector<c10::StorageImpl *> left = movable(list, block->smallest, &drop, &stay);
+	std::vector<c10::StorageImpl *> left = movable(list, block, block->side->deleter(), &stay);
 
 	while (some && !left.empty()) {
 		std::vector<c10::StorageImpl *> again;
@@ -320,10 +330,17 @@ int annex_native_graph_begin(const char *name, void **list, const uint32_t *how,
 	return 0;
 }
 
-void annex_native_graph_end(Graph *graph)
+/* @results: tensors that it gives. */
+void annex_native_graph_end(Graph *graph, void **results, size_t n)
 {
+	Block *block = graph->run->block();
+	std::vector<Use> uses;
+
 	if (!graph->run->is_current())
-		graph->run->block()->large.insert(graph->op.text);
+		block->large.insert(graph->op.text);
+	for (size_t i = 0; i < n; i++)
+		add_tensor(block, static_cast<c10::TensorImpl *>(results[i]), WRITE, &uses);
+	graph->run->keep(uses);
 	delete graph;
 }
 
@@ -351,8 +368,7 @@ int annex_native_is_lost(void *tensor)
 {
 	c10::StorageImpl *s = storage_of(tensor);
 
-	return s && s->device_type() == c10::DeviceType::CPU && s->nbytes() &&
-	       !s->data_ptr().get();
+	return s && s->nbytes() && !s->data_ptr().get();
 }
 
 /* Python does not know the block any more. */

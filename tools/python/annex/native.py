@@ -18,8 +18,8 @@ import torch
 from .library import Error
 
 SOURCES = [os.path.join(os.path.dirname(__file__), name) for name in (
-    "native.cpp", "allocator.hpp", "libannex.hpp", "moves.hpp", "operators.hpp", "progress.hpp",
-    "work.hpp")]
+    "native.cpp", "allocator.hpp", "cuda.hpp", "libannex.hpp", "moves.hpp", "operators.hpp",
+    "progress.hpp", "work.hpp")]
 HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64
@@ -52,7 +52,19 @@ def folder(name, holds, otherwise):
     return path if os.path.exists(os.path.join(path, holds)) else otherwise
 
 
-def command(compiler, output):
+def cuda_flags():
+    """Of the compiler, for tensors on GPUs."""
+    packages = os.path.join(os.path.dirname(torch.__file__), "..", "nvidia")
+    major = (torch.version.cuda or "").split(".")[0]
+    for place in (os.path.join(packages, f"cu{major}"), os.path.join(packages, "cuda_runtime"),
+                  os.environ.get("CUDA_HOME", "/usr/local/cuda")):
+        include = os.path.join(place, "include")
+        if os.path.exists(os.path.join(include, "cuda_runtime_api.h")):
+            return ["-DANNEX_CUDA", f"-I{include}", "-ltorch_cuda", "-lc10_cuda"]
+    raise Unavailable("CUDA's headers are not here: install its toolkit, and set CUDA_HOME")
+
+
+def command(compiler, output, cuda):
     major, minor = version()
     include = folder("include", HEADER, "/usr/include")
     if not os.path.exists(os.path.join(include, HEADER)):
@@ -63,10 +75,10 @@ def command(compiler, output):
             f"-DANNEX_TORCH_MAJOR={major}", f"-DANNEX_TORCH_MINOR={minor}",
             f"-I{include}", f"-I{include}/torch/csrc/api/include",
             SOURCES[0], "-o", output, *([f"-L{library}"] if library else []),
-            "-ltorch_cpu", "-lc10"]
+            *(cuda_flags() if cuda else []), "-ltorch_cpu", "-lc10"]
 
 
-def compile_to(path):
+def compile_to(path, cuda):
     """Another process may do the same at the same time."""
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if not compiler:
@@ -78,7 +90,7 @@ def compile_to(path):
         raise Unavailable(f"{os.path.dirname(path)}: {error.strerror}") from None
     os.close(file)
     try:
-        done = subprocess.run(command(compiler, output), stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(command(compiler, output, cuda), stderr=subprocess.PIPE, check=False)
         if done.returncode:
             lines = done.stderr.decode(errors="replace").splitlines()
             told = next((line for line in lines if "error" in line), "g++ failed")
@@ -90,16 +102,16 @@ def compile_to(path):
             os.unlink(output)
 
 
-def built():
+def built(cuda):
     """Its path."""
-    key = hashlib.sha256(torch.__version__.encode())
+    key = hashlib.sha256(f"{torch.__version__} {cuda}".encode())
     for source in SOURCES:
         with open(source, "rb") as file:
             key.update(file.read())
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     path = os.path.join(cache, "annex", f"native-{key.hexdigest()[:32]}.so")
     if not os.path.exists(path):
-        compile_to(path)
+        compile_to(path, cuda)
     return path
 
 
@@ -150,16 +162,16 @@ if hasattr(torch._C, "_dispatch_tls_set_dispatch_key_included"):  # PyTorch 2
 
 
 class Native:
-    """The functions of native.cpp. There is one in a process. @hear is called, soon, when there is
-    a warning.
+    """The functions of native.cpp. @hear is called, soon, when there is a warning. @cuda: for
+    tensors on GPUs. There is one of each in a process.
     """
 
-    known = None
+    known = {}
 
-    def __init__(self, library, hear):
+    def __init__(self, library, hear, cuda):
         self.hear = HEAR(hear)
         try:
-            path = built()
+            path = built(cuda)
             # Tensors must not be in use while they move: that keeps Python's other threads waiting.
             dll = ctypes.PyDLL(path)
             waits = ctypes.CDLL(path)
@@ -172,7 +184,8 @@ class Native:
             raise Unavailable(f"{missing.decode()} is not in {library.name}: install this version "
                               "of Annex")
         dll.annex_native_enter.argtypes = (ctypes.c_void_p, OBJECTS, ctypes.c_size_t,
-                                           ctypes.c_void_p, ctypes.c_void_p, U64, U64)
+                                           ctypes.c_void_p, ctypes.c_void_p, U64, U64,
+                                           ctypes.c_int)
         dll.annex_native_enter.restype = ctypes.c_void_p
         for function in (waits.annex_native_end, dll.annex_native_leave, dll.annex_native_clear,
                          dll.annex_native_forget, dll.annex_native_has, dll.annex_native_is_lost,
@@ -193,13 +206,14 @@ class Native:
         waits.annex_native_graph_begin.argtypes = (ctypes.c_char_p, OBJECTS,
                                                    ctypes.POINTER(ctypes.c_uint32),
                                                    ctypes.c_size_t, OBJECTS)
-        waits.annex_native_graph_end.argtypes = (ctypes.c_void_p,)
+        waits.annex_native_graph_end.argtypes = (ctypes.c_void_p, OBJECTS, ctypes.c_size_t)
         self.dll, self.waits = dll, waits
 
     @classmethod
-    def load(cls, library, hear):
-        cls.known = cls.known or cls(library, hear)
-        return cls.known
+    def load(cls, library, hear, cuda=False):
+        if cuda not in cls.known:
+            cls.known[cuda] = cls(library, hear, cuda)
+        return cls.known[cuda]
 
     def has(self, tensor):
         return bool(self.dll.annex_native_has(tensor._cdata))
@@ -209,14 +223,14 @@ class Native:
 
 
 class Block:
-    """Of native.cpp: a space whose tensors are PyTorch's."""
+    """Of native.cpp: a space whose tensors are PyTorch's. @gpu: the number of theirs; -1: none."""
 
-    def __init__(self, native, library, space, stores, cxl, planner, smallest, budget):
+    def __init__(self, native, library, space, stores, cxl, planner, smallest, budget, gpu):
         self.native = native
         self.library = library
         array = (ctypes.c_void_p * len(stores))(*[store.value for store in stores])
         self.handle = native.dll.annex_native_enter(space, array, len(stores), cxl, planner,
-                                                    smallest, budget)
+                                                    smallest, budget, gpu)
 
     def __del__(self):
         self.native.dll.annex_native_forget(self.handle)
@@ -235,18 +249,18 @@ class Block:
 
     @contextlib.contextmanager
     def graph(self, name, uses):
-        """One operator. @uses: tensors, with how it uses each."""
-        run = ctypes.c_void_p()
+        """One operator. @uses: tensors, with how it uses each. Its results come into the list."""
+        run, results = ctypes.c_void_p(), []
         code = self.native.waits.annex_native_graph_begin(
             name.encode(), addresses([tensor for tensor, _ in uses]),
             (ctypes.c_uint32 * len(uses))(*[how for _, how in uses]), len(uses), ctypes.byref(run))
         if code < 0:
             raise Error(-code, self.library.words())
         try:
-            yield
+            yield results
         finally:
             if run:
-                self.native.waits.annex_native_graph_end(run)
+                self.native.waits.annex_native_graph_end(run, addresses(results), len(results))
 
     def step(self, graph=False):
         """@graph: one that was an optimizer's step."""

@@ -11,7 +11,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 #include "allocator.hpp"
 #include "work.hpp"
@@ -19,13 +18,14 @@
 namespace
 {
 
-constexpr auto KEY = c10::DispatchKey::TESTING_ONLY_GenericMode;
-/* Of torch.func, whose tensors have others inside: operators on these are called as well. */
+/* Of torch.func and of subclasses in Python, whose tensors have others inside: operators on these
+ * are called as well. */
 constexpr c10::DispatchKeySet WRAPPERS({c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
-					c10::DispatchKey::FuncTorchDynamicLayerBackMode});
+					c10::DispatchKey::FuncTorchDynamicLayerBackMode,
+					c10::DispatchKey::Python});
 /* Kernels of an iteration: a program that has no optimizer does not fill memory with its record. */
 constexpr uint64_t LONGEST = 1 << 16;
-/* Of the device tier, one of which the parameters of a fused optimizer's kernel fill at most. */
+/* Of the device tier, one of which the tensors of a kernel on lists fill at most. */
 constexpr uint64_t PARTS_OF_STEP = 16;
 
 /* Operators */
@@ -43,15 +43,12 @@ bool starts(const std::string &text, const char *with)
 	return text.compare(0, strlen(with), with) == 0;
 }
 
-/*
- * Operators that do no work on elements: they make views or memory, or consist of operators. Those
- * on lists call an operator for each tensor, on CPUs.
- */
+/* Operators that do no work on elements: they make views or memory, or consist of operators. */
 bool passes(const c10::OperatorHandle &op, const std::string &name)
 {
 	static const char *const idle[] = {
-		"aten::empty",   "aten::new_empty", "aten::_foreach_",   "aten::set_",
-		"aten::detach_", "profiler::",      "_c10d_functional::"};
+		"aten::empty",  "aten::new_empty",     "aten::set_",         "aten::detach_",
+		"profiler::",   "aten::record_stream", "_c10d_functional::"};
 
 	for (const char *prefix : idle)
 		if (starts(name, prefix))
@@ -62,22 +59,33 @@ bool passes(const c10::OperatorHandle &op, const std::string &name)
 	return is_view(op.schema());
 }
 
+Operator::Kind kind_of(const c10::OperatorHandle &op, const std::string &name)
+{
+	if (starts(name, "profiler::_record_function_enter"))
+		return Operator::ENTER;
+	if (name == "profiler::_record_function_exit")
+		return Operator::EXIT;
+	if (starts(name, "aten::_foreach_"))
+		return Operator::LISTS;
+	return passes(op, name) ? Operator::PASS : Operator::KERNEL;
+}
+
 Operator classify(const c10::OperatorHandle &op)
 {
 	const c10::FunctionSchema &schema = op.schema();
+	const auto &returns = schema.returns();
 	Operator o;
 
 	o.name = op.operator_name();
 	o.text = o.name.name;
+	o.kind = kind_of(op, o.text);
 	o.works = starts(o.text, "c10d::");
-	o.splits = starts(o.text, "aten::_fused_") && o.text.back() == '_' &&
-		   schema.returns().empty();
-	if (starts(o.text, "profiler::_record_function_enter"))
-		o.kind = Operator::ENTER;
-	else if (o.text == "profiler::_record_function_exit")
-		o.kind = Operator::EXIT;
-	else
-		o.kind = passes(op, o.text) ? Operator::PASS : Operator::KERNEL;
+	o.gives = returns.size() == 1 && returns[0].type()->str() == "Tensor[]";
+	o.splits = o.kind == Operator::LISTS && o.gives;
+	if (returns.empty())
+		o.splits = o.kind == Operator::LISTS ||
+			   (starts(o.text, "aten::_fused_") && o.text.back() == '_') ||
+			   starts(o.text, "aten::_amp_foreach_");
 	for (const auto &argument : schema.arguments()) {
 		bool tensor = argument.type()->str().find("Tensor") != std::string::npos;
 		/* Statistics of batch_norm are written, and tensors of other processes are read:
@@ -117,11 +125,40 @@ void add_tensor(Block *block, const c10::TensorImpl *t, uint32_t how, std::vecto
 	uses->push_back({ptr, how});
 }
 
+/* A sparse tensor has others inside. */
+void add_sparse(Block *block, const at::Tensor &tensor, uint32_t how, std::vector<Use> *uses)
+{
+	std::vector<at::Tensor> inside;
+
+	switch (tensor.layout()) {
+	case at::kSparse:
+		inside = {tensor._indices(), tensor._values()};
+		break;
+	case at::kSparseCsr:
+	case at::kSparseBsr:
+		inside = {tensor.crow_indices(), tensor.col_indices(), tensor.values()};
+		break;
+	case at::kSparseCsc:
+	case at::kSparseBsc:
+		inside = {tensor.ccol_indices(), tensor.row_indices(), tensor.values()};
+		break;
+	default:
+		break;
+	}
+	for (const at::Tensor &part : inside)
+		add_tensor(block, part.unsafeGetTensorImpl(), how, uses);
+}
+
 void add_use(Block *block, const c10::IValue &value, uint32_t how, std::vector<Use> *uses)
 {
 	if (value.isTensor()) {
-		if (value.toTensor().defined())
-			add_tensor(block, value.toTensor().unsafeGetTensorImpl(), how, uses);
+		const at::Tensor &tensor = value.toTensor();
+
+		if (!tensor.defined())
+			return;
+		add_tensor(block, tensor.unsafeGetTensorImpl(), how, uses);
+		if (tensor.layout() != at::kStrided)
+			add_sparse(block, tensor, how, uses);
 	} else if (value.isList()) {
 		for (const c10::IValue &element : value.toListRef())
 			add_use(block, element, how, uses);
@@ -136,6 +173,15 @@ std::vector<Use> uses_of(Block *block, const Operator &o, const torch::jit::Stac
 	for (size_t i = 0; i < n; i++)
 		if (o.how[i])
 			add_use(block, stack[stack.size() - n + i], o.how[i], &uses);
+	return uses;
+}
+
+std::vector<Use> results_of(Block *block, size_t n, const torch::jit::Stack &stack)
+{
+	std::vector<Use> uses;
+
+	for (size_t i = stack.size() - n; i < stack.size(); i++)
+		add_use(block, stack[i], WRITE, &uses);
 	return uses;
 }
 
@@ -184,6 +230,16 @@ void next_iteration()
 		turn(block);
 }
 
+/* Where touches are not served, kernels of several threads wait for each other: each is told of. */
+std::unique_lock<std::mutex> lock_kernels()
+{
+	Block *block = active;
+
+	if (block && !block->watched)
+		return std::unique_lock<std::mutex>(running);
+	return std::unique_lock<std::mutex>(running, std::try_to_lock);
+}
+
 /* A kernel while it runs. Operators that it calls are part of it. */
 class Run
 {
@@ -210,8 +266,13 @@ class Run
 		let_go_of_works(kernel.block);
 		current = &kernel;
 		kernel.uses = uses;
+		kernel.given = uses.size();
 		if (!uses.empty())
 			kernel.begin();
+	}
+	void keep(const std::vector<Use> &results)
+	{
+		kernel.keep(results);
 	}
 	/* Whether it has not ended early. */
 	bool is_current() const
@@ -221,7 +282,7 @@ class Run
 
       private:
 	c10::impl::ExcludeDispatchKeyGuard inside{c10::DispatchKeySet(KEY)};
-	std::unique_lock<std::mutex> lock{running, std::try_to_lock};
+	std::unique_lock<std::mutex> lock = lock_kernels();
 	Kernel kernel;
 };
 
@@ -239,19 +300,21 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 	if (o.works)
 		tensors = tensors_of(o, *stack);
 	redispatch(op, keys, stack);
+	if (run.block() && !run.block()->watched)
+		run.keep(results_of(run.block(), op.schema().returns().size(), *stack));
 	if (o.works && run.block())
 		hold_for_work(run.block(), stack->back(), std::move(tensors), std::move(uses));
 }
 
-/* Steps of fused optimizers: they change each parameter by its own gradient and state. */
+/* Operators on lists: steps of optimizers change each parameter by its own gradient and state. */
 
-/* Tensors of each list; 0: lists differ, or there is none. Empty ones are of what is not used. */
+/* Elements of each list; 0: lists differ, or there is none. Empty ones are of what is not used. */
 size_t length_of_lists(const std::vector<c10::IValue> &arguments)
 {
 	size_t length = 0;
 
 	for (const c10::IValue &value : arguments) {
-		size_t n = value.isTensorList() ? value.toTensorVector().size() : 0;
+		size_t n = value.isList() ? value.toListRef().size() : 0;
 
 		if (n && length && n != length)
 			return 0;
@@ -265,8 +328,8 @@ uint64_t bytes_at(const std::vector<c10::IValue> &arguments, size_t i)
 	uint64_t bytes = 0;
 
 	for (const c10::IValue &value : arguments)
-		if (value.isTensorList() && !value.toTensorVector().empty())
-			bytes += value.toTensorVector()[i].nbytes();
+		if (value.isTensorList() && !value.toListRef().empty())
+			bytes += value.toListRef()[i].toTensor().nbytes();
 	return bytes;
 }
 
@@ -275,28 +338,30 @@ torch::jit::Stack part_of(const std::vector<c10::IValue> &arguments, size_t from
 	torch::jit::Stack part;
 
 	for (const c10::IValue &value : arguments) {
-		std::vector<at::Tensor> all;
-
-		if (value.isTensorList())
-			all = value.toTensorVector();
-		if (all.empty())
+		if (!value.isList() || value.toListRef().empty()) {
 			part.push_back(value);
-		else
-			part.emplace_back(
-				std::vector<at::Tensor>(all.begin() + from, all.begin() + to));
+			continue;
+		}
+		auto all = value.toList();
+		c10::impl::GenericList some(all.elementType());
+
+		for (size_t i = from; i < to; i++)
+			some.push_back(all.get(i));
+		part.emplace_back(some);
 	}
 	return part;
 }
 
-/* All parameters at once may be more than the device tier: some at a time are a kernel each. */
+/* All tensors at once may be more than the device tier: some at a time are a kernel each. */
 void run_parts(const c10::OperatorHandle &op, const Operator &o, c10::DispatchKeySet keys,
 	       torch::jit::Stack *stack)
 {
 	std::vector<c10::IValue> arguments(stack->end() - o.how.size(), stack->end());
 	size_t n = length_of_lists(arguments);
 	uint64_t most = own_block()->budget / PARTS_OF_STEP;
+	std::vector<at::Tensor> results;
 
-	if (n < 2)
+	if (!o.splits || n < 2)
 		return run_kernel(op, o, keys, stack);
 	torch::jit::drop(*stack, o.how.size());
 	for (size_t from = 0, to = 0; from < n; from = to) {
@@ -306,7 +371,12 @@ void run_parts(const c10::OperatorHandle &op, const Operator &o, c10::DispatchKe
 			bytes += bytes_at(arguments, to++);
 		torch::jit::Stack part = part_of(arguments, from, to);
 		run_kernel(op, o, keys, &part);
+		if (o.gives)
+			for (const at::Tensor &result : part.back().toTensorVector())
+				results.push_back(result);
 	}
+	if (o.gives)
+		stack->emplace_back(std::move(results));
 }
 
 /* A graph that torch.compile() has made: code that touches tensors without operators. */
@@ -347,15 +417,21 @@ void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::
 		next_iteration();
 }
 
+/* On lists, an operator of a GPU is one kernel; one of CPUs calls an operator for each tensor. */
 void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
 {
-	if (!own_block() || keys.has_any(WRAPPERS))
+	Block *block = own_block();
+
+	if (!block || keys.has_any(WRAPPERS))
 		return redispatch(op, keys, stack);
 	const Operator &o = look_up(op);
 
 	switch (o.kind) {
 	case Operator::KERNEL:
 		return o.splits ? run_parts(op, o, keys, stack) : run_kernel(op, o, keys, stack);
+	case Operator::LISTS:
+		return block->watched ? redispatch(op, keys, stack)
+				      : run_parts(op, o, keys, stack);
 	case Operator::ENTER:
 		return enter(op, keys, stack);
 	case Operator::EXIT:

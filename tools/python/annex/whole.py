@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""with annex.offload(device_memory="64M", storage="file:/data/annex.img"): all CPU tensors.
+"""with annex.offload(device_memory="64M", storage="file:/data/annex.img"): a device's tensors.
 
 PyTorch allocates tensors of 64 KiB and more in a space of libannex. Each operator tells the library
 which tensors it uses; the iterations of an optimizer are recorded and planned for (annex/exec.h).
@@ -18,6 +18,7 @@ import torch
 from . import plans
 from .available import available
 from .compiled import recorded
+from .gpu import Gpu, number_of
 from .interrupts import Interrupts
 from .library import Error, ExecOpts, ExecStats
 from .native import Block, List, Native, Unavailable
@@ -98,8 +99,10 @@ def become(kind, is_one):
 
 def in_child():
     """After fork(): the tensors of a space are with the parent."""
+    natives = list(Native.known.values())
     if any(it.block.state()[1] for it in wholes):
-        become(Absent, Native.known.has)
+        become(Absent, lambda tensor: tensor.device.type == "cpu" and
+               any(native.has(tensor) for native in natives))
 
 
 os.register_at_fork(after_in_child=in_child)
@@ -120,11 +123,13 @@ def write(path, text):
 
 class Whole(Offload):
     """@device_memory: bytes, or such as "64M". @policy: of plans (annex/exec.h). @progress: whether
-    a line on stderr shows it; None: if that is a terminal.
+    a line on stderr shows it; None: if that is a terminal. @gpu: whose tensors these are; None: the
+    processor's.
     """
 
-    def __init__(self, native, device_memory, storage, checksum, policy, progress, host, cxl):
+    def __init__(self, native, device_memory, storage, checksum, policy, progress, host, cxl, gpu):
         super().__init__(device_memory, storage, checksum)
+        self.gpu = gpu
         self.host = self.library.size(host)
         self.cxl = cxl
         self.native = native
@@ -137,12 +142,18 @@ class Whole(Offload):
         self.moved = self.stayed = self.beyond = 0
         self.last = {}
 
+    def frames(self):
+        """Memory for the device tier (annex/frames.h); None: the process's."""
+        return self.gpu and self.gpu.memory.frames
+
     def open_memory(self, uris):
         stores, self.space, self.planner = [], ctypes.c_void_p(), ctypes.c_void_p()
         cxl, size = self.library.open_range(self.cxl) if self.cxl else (ctypes.c_void_p(), 0)
         try:
             self.space = self.library.open_space(uris, stores, device=self.budget, host=self.host,
-                                                 cxl=cxl, cxl_bytes=size, checksum=self.checksum)
+                                                 cxl=cxl, cxl_bytes=size, checksum=self.checksum,
+                                                 frames=self.frames(),
+                                                 provider=self.gpu and self.gpu.memory.pinned)
             opts = ExecOpts(policy=self.policy.encode())
             self.library("annex_exec_create", self.space, ctypes.byref(opts),
                          ctypes.byref(self.planner))
@@ -153,7 +164,7 @@ class Whole(Offload):
             self.library.dll.annex_hdm_close(cxl)
             raise
         return Block(self.native, self.library, self.space, stores, cxl, self.planner, SMALLEST,
-                     self.budget)
+                     self.budget, self.gpu.number if self.gpu else -1)
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -168,7 +179,11 @@ class Whole(Offload):
             self.tell()
             stack.callback(self.give_back)
             stack.callback(self.end)
+            if self.gpu:
+                self.gpu.warm()
             self.moved, self.stayed = self.block.move_in(known())
+            if self.gpu:
+                torch.cuda.empty_cache()
             stack.enter_context(recorded(self.block))
             self.block.begin(self.policy != "none", self.lines)
             self.stack = stack.pop_all()
@@ -289,31 +304,36 @@ class Whole(Offload):
         return bool(self.block and self.block.state()[0])
 
 
-def offload(budget=None, storage=(), checksum=False, *, device_memory=None, host=0, cxl=None,
-            policy="annex", progress=None):
+def offload(budget=None, storage=(), checksum=False, *, device_memory=None, device="cpu", host=0,
+            cxl=None, policy="annex", progress=None):
     """While it lasts, tensors live in a space, and the rest of them is on @storage.
 
     With @budget: tensors that autograd saves, and optimizer state; at most @budget of them is in
-    memory at a time. With @device_memory: all CPU tensors, at most so much in memory at a time,
-    moved by a plan of @policy, to @storage, to @host bytes of ordinary memory beside, and to the
-    CXL memory @cxl ("numa:1?size=8G", or another range); @progress: whether a line on stderr shows
-    iterations (None: if that is a terminal). With @checksum, what returns is compared with what has
-    left, and an error is raised where it is another.
+    memory at a time. With @device_memory: all tensors of @device ("cpu", "cuda" or "cuda:1"), at
+    most so much in its memory at a time, moved by a plan of @policy, to @storage, to @host bytes of
+    ordinary memory beside, and to the CXL memory @cxl ("numa:1?size=8G", or another range);
+    @progress: whether a line on stderr shows iterations (None: if that is a terminal). With
+    @checksum, what returns is compared with what has left, and an error is raised where it is
+    another.
     """
     if budget is None and device_memory is None:
         raise Error(errno.EINVAL, 'offload: no size: device_memory="8G", or budget="8G"')
     if budget is not None and device_memory is not None:
         raise Error(errno.EINVAL, "offload: give device_memory or budget, not both")
     if device_memory is None:
-        if progress or host or cxl:
-            raise Error(errno.EINVAL, "offload: host, cxl and progress are for device_memory, not "
-                        "for budget")
+        if progress or host or cxl or device != "cpu":
+            raise Error(errno.EINVAL, "offload: device, host, cxl and progress are for "
+                        "device_memory, not for budget")
         return Offload(budget, storage, checksum)
     base = Offload(device_memory, storage, checksum)
+    number = number_of(device)
+    gpu = None if number is None else Gpu.open(base.library, number)
     try:
-        native = Native.load(base.library, hear)
+        native = Native.load(base.library, hear, bool(gpu))
     except Unavailable as reason:
+        if gpu:
+            raise Error(errno.EOPNOTSUPP, f"offload: tensors on a GPU: {reason}") from None
         warnings.warn("offload: only saved tensors and optimizer state are moved, and to storage "
                       f"only: {reason}", RuntimeWarning, stacklevel=2)
         return base
-    return Whole(native, device_memory, storage, checksum, policy, progress, host, cxl)
+    return Whole(native, device_memory, storage, checksum, policy, progress, host, cxl, gpu)
