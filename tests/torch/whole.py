@@ -104,7 +104,7 @@ def compare(words, make, optimizer, backward=ordinary, memory="4M"):
     claim(f"{words}: the same losses and gradients", alike(plain[0], losses))
     claim(f"{words}: the same parameters and state", alike(plain[1], values))
     claim(f"{words}: tensors have left and returned: {stats}",
-          stats["out"] > MIB and stats["in"] > MIB and stats["moved"] > 0)
+          stats["out"] > MIB and stats["in"] > MIB // 2 and stats["moved"] > 0)
     claim(f"{words}: never more than the budget: {stats}", stats["over"] == 0 and
           stats["ordinary"] == 0)
     claim(f"{words}: iterations are seen: {stats}", stats["iterations"] == 6)
