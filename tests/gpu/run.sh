@@ -59,7 +59,7 @@ sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/gpu/
 	lib/migrate/{store,table,tensor,tier,watch}.c lib/plan/system.c
 	tests/gpu/without/numa/hdm.c
 	tools/gpu/{queues,search,add}.c tests/gpu/{main,rig,arrays,faults,programs,tiers}.c)
-# What else annex.offload for PyTorch needs of the library; files of plans and traces it does not.
+# annex.offload for PyTorch needs more of the library, but no files of plans and traces.
 more=(lib/migrate/{exec,flight,kind,log,planning,probe,uses}.c lib/plan/{check,make,place,plan}.c
 	lib/plan/trace/{trace,vitality}.c lib/plan/{simulate,policy,planner}/*.c
 	tests/gpu/without/package.c)

@@ -154,7 +154,7 @@ static int bare(void *ctx, void *at, uint32_t n)
 	return err;
 }
 
-/* Those that came are usable all at once: the driver takes as long for one. */
+/* Frames that came are made usable all at once: the driver takes as long for one. */
 static int back(void *ctx, void *at, uint32_t n, void *const *from)
 {
 	struct cuda_frames *f = (struct cuda_frames *)ctx;
