@@ -94,6 +94,8 @@ int annex_exec_begin(struct annex_exec *e)
 	if (e->iterates)
 		return annex_fail(-EINVAL, "exec: an iteration is under way");
 	take_plan(e);
+	/* The next iteration is expected to be like the last one, whatever that plan is for. */
+	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->kinds.logs[0]));
 	e->plan = annex_kinds_match(&e->kinds, &e->now, 0);
 	e->iterates = true;
 	e->strayed = false;
@@ -465,7 +467,6 @@ int annex_exec_end(struct annex_exec *e)
 	annex_uses_see_stay(e);
 	finish(e);
 	seen = annex_kinds_see(&e->kinds, &e->now, e->opts.drift);
-	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->kinds.logs[0]));
 	e->iterates = false;
 	e->stats.iterations++;
 	return !err && seen && lacks_plan(e) ? plan_anew(e) : err;

@@ -472,21 +472,22 @@ static void takes_time(void)
 	const uint64_t all = PAGES * 45000ull; /* tR of media=nand */
 
 	for (unsigned int i = 0; i < 2; i++) {
-		uint64_t best = UINT64_MAX;
+		uint64_t alone, best = UINT64_MAX;
 		struct rig r;
 
 		make(&r, 512, "&delay=1&media=nand", params[i]);
 		for (uint32_t page = 0; page < PAGES; page++)
 			write_pages(&r, page, 1, 0);
-		CU_ASSERT(time_reads(&r, 1) >= all);
+		alone = time_reads(&r, 1);
+		CU_ASSERT(alone >= all);
 		/* Others may want the processor: the best of several. */
-		for (unsigned int k = 0; k < 20 && best >= all; k++) {
+		for (unsigned int k = 0; k < 20 && best >= alone; k++) {
 			const uint64_t ns = time_reads(&r, 32);
 
 			best = ns < best ? ns : best;
 		}
 		CU_ASSERT(best >= all / 4);
-		CU_ASSERT(best < all);
+		CU_ASSERT(best < alone);
 		free_rig(&r);
 	}
 }

@@ -24,6 +24,8 @@ struct net {
 	bool more; /* the first kernel makes one more tensor */
 	bool late; /* the last activation is freed in the next iteration */
 	uint64_t *left;
+	unsigned int plans;                  /* when the iteration began */
+	const struct annex_trace *predicted; /* then, that of the plan in use */
 };
 
 static uint64_t *make(struct net *net)
@@ -90,12 +92,24 @@ static void forward(struct net *net, unsigned int l)
 	after(net);
 }
 
+static void begin(struct net *net)
+{
+	const struct annex_system *sys;
+	struct annex_exec_stats st;
+
+	CU_ASSERT_EQUAL_FATAL(annex_exec_begin(net->exec), 0);
+	annex_exec_get_stats(net->exec, &st);
+	net->plans = st.plans;
+	net->predicted = NULL;
+	annex_exec_plan(net->exec, &net->predicted, &sys);
+}
+
 static void iterate(struct net *net, uint64_t input)
 {
 	uint64_t *more = NULL;
 
 	if (net->exec)
-		CU_ASSERT_EQUAL_FATAL(annex_exec_begin(net->exec), 0);
+		begin(net);
 	if (net->left)
 		drop(net, net->left);
 	net->left = NULL;
@@ -225,6 +239,37 @@ static void made_tensors_of_two_kinds(void)
 	run_policy("annex", 2, false);
 }
 
+/* A plan that has been made for another kind does not take the place of the last kind's. */
+static void plan_of_the_last_kind(void)
+{
+	struct annex_space_opts opts = {.device = 8 * BYTES, .host = 64 * BYTES};
+	uint64_t end = annex_now() + WAIT_NS;
+	struct annex_exec_stats st = {0};
+	const struct annex_trace *own;
+	struct annex_space *space;
+	struct net net;
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	open_net(&net, space, "annex");
+	while (!st.planned && annex_now() < end) {
+		iterate(&net, 1);
+		annex_exec_get_stats(net.exec, &st);
+	}
+	own = net.predicted;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(own);
+	for (net.more = true; !st.planning && annex_now() < end;) {
+		iterate(&net, 1);
+		annex_exec_get_stats(net.exec, &st);
+	}
+	for (net.more = false; net.plans < 2 && annex_now() < end;)
+		iterate(&net, 1);
+	CU_ASSERT_EQUAL(net.plans, 2);
+	CU_ASSERT_PTR_EQUAL(net.predicted, own);
+	drop(&net, net.weight);
+	annex_exec_destroy(net.exec);
+	annex_space_destroy(space);
+}
+
 /* A kernel's tensors are more than the device tier; no kernel runs; nothing is there. */
 static void no_made_tensors(void)
 {
@@ -257,4 +302,4 @@ static void no_made_tensors(void)
 UNIT_SUITE(exec_made, {"made tensors", made_tensors},
 	   {"made tensors that stay", made_tensors_that_stay},
 	   {"made tensors of two kinds", made_tensors_of_two_kinds},
-	   {"no made tensors", no_made_tensors})
+	   {"plan of the last kind", plan_of_the_last_kind}, {"no made tensors", no_made_tensors})
