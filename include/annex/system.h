@@ -37,6 +37,7 @@ enum annex_tier {
  */
 #define ANNEX_RATE_MIN 1e6
 #define ANNEX_RATE_MAX 1e18
+#define ANNEX_DUPLEX_MIN 0.25
 
 /**
  * struct annex_system - Sizes in bytes, rates in bytes a second, times in nanoseconds.
@@ -48,6 +49,8 @@ enum annex_tier {
  * @cxl_rate: CXL memory, each way, all GPUs together.
  * @ssd_read: rate of reads from each SSD.
  * @ssd_write: rate of writes to each SSD.
+ * @ssd_duplex: reads and writes of an SSD at the same time: what parts of their rates each has
+ *	add up to so much at most. 2: each is as fast beside the other as alone; 1: they take turns.
  * @ssd_read_ns: latency of a read, beside its bandwidth.
  * @ssd_write_ns: latency of a write, beside its bandwidth.
  * @fault_ns: handling of a page fault, beside the time in which its bytes pass the link.
@@ -71,7 +74,7 @@ enum annex_tier {
 struct annex_system {
 	uint64_t gpu, host, cxl;
 	double pcie, host_link, cxl_rate;
-	double ssd_read, ssd_write;
+	double ssd_read, ssd_write, ssd_duplex;
 	uint64_t ssd_read_ns, ssd_write_ns;
 	uint64_t ssd_bytes, ssd_spare;
 	uint64_t fault_ns, fault_bytes;

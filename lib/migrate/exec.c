@@ -376,10 +376,14 @@ static struct annex_system measure(const struct annex_exec *e)
 		struct link *link = &s->tiers[ANNEX_TIER_SSD + i].store->link;
 		double in = known(annex_link_rate(link, false));
 		double out = known(annex_link_rate(link, true));
+		double parts = annex_link_duplex(link);
 
+		sys.ssd_duplex = parts < sys.ssd_duplex ? parts : sys.ssd_duplex;
 		sys.ssd_read = in < sys.ssd_read ? in : sys.ssd_read;
 		sys.ssd_write = out < sys.ssd_write ? out : sys.ssd_write;
 	}
+	if (sys.ssd_duplex < ANNEX_DUPLEX_MIN)
+		sys.ssd_duplex = ANNEX_DUPLEX_MIN;
 	if (e->reads.n) {
 		double pass = (double)sys.fault_bytes / sys.ssd_read * 1e9;
 		double took = (double)annex_probe_median(&e->reads);

@@ -6,6 +6,8 @@
 #include "link.h"
 
 #define MEASURED (1u << 20) /* bytes, before a rate means something */
+#define STEADY (16u << 20)  /* bytes, before it is preferred to what may have been idle */
+#define SEVERAL 4u          /* transfers, that keep a device busy */
 #define PREPARED 4u         /* transfers, before they begin */
 
 void annex_jobs_add(struct job_list *list, struct job *job)
@@ -158,26 +160,63 @@ static uint64_t due(struct link *link, const struct job *job)
 	return link->free_at[out];
 }
 
-static void count_begin(struct link *link, const struct job *job)
+/* The time since the last call is counted by what has been under way. The lock is held. */
+static void tick(struct link *link)
+{
+	uint64_t now = annex_now(), ns = now - link->since;
+	bool several = link->active[0] + link->active[1] >= SEVERAL;
+
+	link->since = now;
+	for (unsigned int out = 0; out < 2; out++) {
+		struct pace *paces = link->paces[out];
+
+		if (!link->active[out])
+			continue;
+		paces[PACE_ANY].ns += ns;
+		if (several)
+			paces[link->active[!out] ? PACE_BOTH : PACE_ALONE].ns += ns;
+	}
+}
+
+static void count_begin(struct link *link, struct job *job)
 {
 	bool out = job->kind == JOB_OUT;
 
 	if (job->drop)
 		return;
-	if (!link->active[out]++)
-		link->since[out] = annex_now();
+	tick(link);
+	link->active[out]++;
+	for (unsigned int i = 0; i < PACES; i++)
+		job->clocks[i] = link->paces[out][i].ns;
 }
 
+/* Its bytes have passed evenly, as long as it took. */
 static void count_end(struct link *link, const struct job *job)
 {
 	bool out = job->kind == JOB_OUT;
+	struct pace *paces = link->paces[out];
+	uint64_t all;
 
 	if (job->drop)
 		return;
-	if (!job->err)
-		link->moved[out] += (uint64_t)job->total * ANNEX_MEM_PAGE;
-	if (!--link->active[out])
-		link->busy[out] += annex_now() - link->since[out];
+	tick(link);
+	link->active[out]--;
+	all = paces[PACE_ANY].ns - job->clocks[PACE_ANY];
+	for (unsigned int i = 0; i < PACES && all && !job->err; i++)
+		paces[i].bytes += job->total * (double)ANNEX_MEM_PAGE *
+				  (double)(paces[i].ns - job->clocks[i]) / (double)all;
+}
+
+/* The lock is held. */
+static double rate_of(const struct link *link, bool out)
+{
+	const struct pace *p = &link->paces[out][PACE_ALONE];
+
+	if (link->rate[out] > 0)
+		return link->rate[out];
+	if (p->bytes < STEADY)
+		p = &link->paces[out][PACE_ANY];
+	return p->bytes >= MEASURED && p->ns ? p->bytes * 1e9 / (double)p->ns : 0;
 }
 
 double annex_link_rate(struct link *link, bool out)
@@ -185,11 +224,23 @@ double annex_link_rate(struct link *link, bool out)
 	double rate;
 
 	pthread_mutex_lock(&link->lock);
-	rate = link->rate[out];
-	if (rate <= 0 && link->moved[out] >= MEASURED && link->busy[out])
-		rate = (double)link->moved[out] * 1e9 / (double)link->busy[out];
+	rate = rate_of(link, out);
 	pthread_mutex_unlock(&link->lock);
 	return rate;
+}
+
+double annex_link_duplex(struct link *link)
+{
+	const struct pace *in = &link->paces[0][PACE_BOTH], *out = &link->paces[1][PACE_BOTH];
+	double parts = 2;
+
+	pthread_mutex_lock(&link->lock);
+	/* A limit of a direction is its own. */
+	if (link->rate[0] <= 0 && link->rate[1] <= 0 && in->bytes >= STEADY && out->bytes >= STEADY)
+		parts = (in->bytes / rate_of(link, false) + out->bytes / rate_of(link, true)) *
+			1e9 / (double)in->ns;
+	pthread_mutex_unlock(&link->lock);
+	return parts;
 }
 
 static void prepare(struct link *link, struct job **jobs, unsigned int n)

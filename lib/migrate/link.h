@@ -28,6 +28,16 @@ enum job_kind {
 	JOB_KINDS,
 };
 
+/* When bytes pass a link: with a transfer under way; with several, all of them in one direction; or
+ * in both. */
+enum { PACE_ANY, PACE_ALONE, PACE_BOTH, PACES };
+
+/* struct pace - Time, in ns, and the bytes of one direction that passed in it. */
+struct pace {
+	uint64_t ns;
+	double bytes;
+};
+
 /**
  * struct place - Page @page of tier @tier; in the device tier pages are those of the space.
  */
@@ -60,6 +70,7 @@ struct place {
  * @round: of the tier that it goes to, when it was made.
  * @token: of the command.
  * @deadline: as for annex_prefetch().
+ * @clocks: the link's of its direction, when it began.
  * @due: when it may end on a link that is held back, in ns.
  * @limit: when the device is too late with it, in ns.
  */
@@ -75,7 +86,7 @@ struct job {
 	bool ended, bounced, keep, zeroes, drop, refused, recalled, released;
 	uint32_t buffer, round;
 	uint64_t token;
-	uint64_t deadline, due, limit;
+	uint64_t deadline, clocks[PACES], due, limit;
 };
 
 struct job_list {
@@ -168,10 +179,9 @@ struct link_worker {
  * @most: pages of one transfer.
  * @flying: transfers under way, by kind.
  * @vtime: by kind, bytes served to the space whose transfer began last (start-time fair queueing).
- * @active: transfers in and out under way, to measure the rate.
- * @since: when the first of them began, in ns.
- * @busy: time with transfers under way, in ns.
- * @moved: bytes in that time.
+ * @active: transfers in and out under way, to measure rates.
+ * @since: when the clocks were counted last.
+ * @paces: what has passed, in and out.
  * @stop: its workers end.
  * @called: a worker is to begin what is queued.
  */
@@ -186,7 +196,8 @@ struct link {
 	uint32_t depth, most, flying[JOB_KINDS];
 	uint64_t vtime[JOB_KINDS];
 	uint32_t active[2];
-	uint64_t since[2], busy[2], moved[2];
+	uint64_t since;
+	struct pace paces[2][PACES];
 	bool stop, called;
 };
 
@@ -200,8 +211,14 @@ int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int
 /* There are no jobs any more. */
 void annex_link_stop(struct link *link);
 
-/* Bytes a second that have passed, in or @out; its limit, if it is held back; 0: not known. */
+/*
+ * Bytes a second that have passed, in or @out, if that is known while several transfers went in this
+ * direction alone; its limit, if it is held back; 0: not known.
+ */
 double annex_link_rate(struct link *link, bool out);
+
+/* Parts of these rates that both directions have had at once, together: from 2, if not known. */
+double annex_link_duplex(struct link *link);
 
 void annex_link_join(struct link *link, struct lane *lane);
 void annex_link_leave(struct link *link, struct lane *lane);

@@ -48,6 +48,7 @@ void annex_system_init(struct annex_system *sys)
 		.pcie = 15.754e9,
 		.ssd_read = 3.2e9,
 		.ssd_write = 3.2e9,
+		.ssd_duplex = 2,
 		.ssd_read_ns = 12000,
 		.ssd_write_ns = 16000,
 		.fault_ns = 45000,
@@ -86,6 +87,14 @@ static int check_rate(const char *option, double rate)
 	return 0;
 }
 
+static int check_duplex(double parts)
+{
+	if (!(parts >= ANNEX_DUPLEX_MIN && parts <= 2))
+		return annex_fail(-EINVAL, "--ssd-duplex: %g is not from %g to 2", parts,
+				  ANNEX_DUPLEX_MIN);
+	return 0;
+}
+
 static int check_ns(const char *option, uint64_t ns)
 {
 	if (ns > NS_LIMIT)
@@ -113,7 +122,7 @@ int annex_system_check(const struct annex_system *sys)
 	    (err = check_rate("--pcie", sys->pcie)) ||
 	    (err = check_rate("--ssd-read", sys->ssd_read)) ||
 	    (err = check_rate("--ssd-write", sys->ssd_write)) ||
-	    (err = check_rate("--alloc", sys->alloc)) ||
+	    (err = check_duplex(sys->ssd_duplex)) || (err = check_rate("--alloc", sys->alloc)) ||
 	    (err = check_ns("--ssd-read-latency", sys->ssd_read_ns)) ||
 	    (err = check_ns("--ssd-write-latency", sys->ssd_write_ns)) ||
 	    (err = check_ns("--fault", sys->fault_ns)) ||

@@ -63,6 +63,24 @@ static void what_must_go_out(void)
 	annex_trace_free(t);
 }
 
+/* What comes in and what goes out take an SSD's time in turns. */
+static void what_passes_both_ways(void)
+{
+	struct annex_trace *t = trace_from("A:200g B:200g", "10:A>A 10:B>B");
+	struct annex_system sys;
+
+	round_system(&sys);
+	sys.host = 0;
+	CU_ASSERT(is(bound(t, &sys), 2 * 144 * 5));
+	sys.ssd_duplex = 1;
+	CU_ASSERT(is(bound(t, &sys), 2 * 2 * 144 * 5));
+	sys.ssd_write *= 2;
+	CU_ASSERT(is(bound(t, &sys), 2 * 1.5 * 144 * 5));
+	sys.ssd_duplex = 1.25;
+	CU_ASSERT(is(bound(t, &sys), 2 * 1.2 * 144 * 5));
+	annex_trace_free(t);
+}
+
 static void ideal_where_all_fits(void)
 {
 	seed = random_seed("bound");
@@ -93,6 +111,7 @@ static void random_machine(const struct annex_trace *t, struct annex_system *sys
 	sys->cxl_rate = 600.0 * MIB;
 	sys->ssds = 1 + random_below(&seed, 3);
 	sys->ssd_write = (50.0 + random_below(&seed, 400)) * MIB;
+	sys->ssd_duplex = 0.5 + 0.5 * random_below(&seed, 4);
 	sys->alloc = random_below(&seed, 2) ? 1e18 : 1e10;
 }
 
@@ -225,6 +244,7 @@ static void tensors_that_live_longer_than_they_are_used(void)
 }
 
 UNIT_SUITE(bound, {"what must come in", what_must_come_in}, {"what must go out", what_must_go_out},
+	   {"what passes both ways", what_passes_both_ways},
 	   {"the ideal where all fits", ideal_where_all_fits},
 	   {"no policy passes it", no_policy_passes_it},
 	   {"no random plan passes it", no_random_plan_passes_it},

@@ -449,10 +449,12 @@ struct annex_plan *random_plan(uint64_t *seed, const struct annex_trace *t,
 void print_case(const struct annex_trace *t, const struct annex_system *sys,
 		const struct annex_plan *p)
 {
-	fprintf(stderr, "\n%u gpus of %llu host %llu cxl %llu ssds %u pcie %g ssd %g/%g alloc %g\n",
+	fprintf(stderr,
+		"\n%u gpus of %llu host %llu cxl %llu ssds %u pcie %g ssd %g/%g duplex %g "
+		"alloc %g\n",
 		sys->gpus, (unsigned long long)sys->gpu, (unsigned long long)sys->host,
 		(unsigned long long)sys->cxl, sys->ssds, sys->pcie, sys->ssd_read, sys->ssd_write,
-		sys->alloc);
+		sys->ssd_duplex, sys->alloc);
 	annex_trace_write(t, stderr);
 	if (p)
 		annex_plan_write(p, stderr);

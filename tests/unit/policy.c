@@ -200,6 +200,7 @@ static void random_machine(const struct annex_trace *t, uint64_t unit, struct an
 	sys->pcie = (random_below(&seed, 3) ? 1000.0 : 50.0) * MIB * scale;
 	sys->ssd_read = (10.0 + random_below(&seed, 600)) * MIB * scale;
 	sys->ssd_write = (10.0 + random_below(&seed, 600)) * MIB * scale;
+	sys->ssd_duplex = random_below(&seed, 2) ? 2 : 0.5 + 0.25 * random_below(&seed, 6);
 	if (!random_below(&seed, 4))
 		sys->host_link = 700.0 * MIB * scale;
 	sys->alloc = random_below(&seed, 4) ? 80 * sys->pcie : 1e18;

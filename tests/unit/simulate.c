@@ -165,6 +165,20 @@ static void ssd_and_host_share_the_link(void)
 	done(&run);
 }
 
+/* What SSDs read and write at once takes turns, or partly. */
+static void in_turns(void)
+{
+	struct run run = setup("A:64g B:64g C:4g", "10:A>A 10:B>B 1000:C 0:C 0:B 0:A");
+	const char *plan = "2 evict B 20 ssd; 3 evict A 20 ssd; 3 prefetch B 20; 5 prefetch A 20";
+
+	CU_ASSERT(is(ms_of(&run, 1, plan), 1020 + 100 + 100));
+	run.sys.ssd_duplex = 1;
+	CU_ASSERT(is(ms_of(&run, 1, plan), 1020 + 200 + 100));
+	run.sys.ssd_duplex = 1.25;
+	CU_ASSERT(is(ms_of(&run, 1, plan), 1020 + 160 + 100));
+	done(&run);
+}
+
 static void latency_of_reads(void)
 {
 	struct run run = setup("A:64g B:4g", "10:A>A 400:B 10:A");
@@ -468,6 +482,7 @@ static void random_machine(const struct annex_trace *t, struct annex_system *sys
 	sys->cxl_rate = 600.0 * MIB;
 	sys->ssds = random_below(&seed, 3);
 	sys->ssd_write = (50.0 + random_below(&seed, 400)) * MIB;
+	sys->ssd_duplex = 0.5 + 0.5 * random_below(&seed, 4);
 	sys->ssd_read_ns = random_below(&seed, 2) * 2000000;
 	sys->alloc = random_below(&seed, 2) ? 1e18 : 4000.0 * MIB;
 }
@@ -682,7 +697,7 @@ UNIT_SUITE(simulate, {"out and back", out_and_back},
 	   {"what stays may leave again", what_stays_may_leave_again},
 	   {"both ways at once", both_ways_at_once},
 	   {"an SSD and host memory share the link", ssd_and_host_share_the_link},
-	   {"latency of reads", latency_of_reads},
+	   {"in turns", in_turns}, {"latency of reads", latency_of_reads},
 	   {"memory is given out at a rate", memory_is_given_out_at_a_rate},
 	   {"copies leave for free", copies_leave_for_free},
 	   {"writes make copies stale", writes_make_copies_stale},

@@ -346,33 +346,84 @@ static double device(const struct reference *r, unsigned int tier, unsigned int 
 	return kind == IN ? r->sys->ssd_read : r->sys->ssd_write;
 }
 
-/*
- * Fair shares of the link: those that can take the least first, the others share what they leave.
- * Nobody takes more than what may pass it in this step of time.
- */
-static void share(const struct reference *r, unsigned int kind, struct order *const *head,
-		  double *rate)
+/* The first orders of both directions, and what they pass in this step of time. */
+struct flows {
+	struct order *head[ALLOC][ANNEX_TIERS];
+	double most[ALLOC][ANNEX_TIERS], rate[ALLOC][ANNEX_TIERS];
+	bool grows[ALLOC][ANNEX_TIERS];
+};
+
+/* Time of an SSD that a byte takes. */
+static double time_of(const struct reference *r, unsigned int kind, unsigned int tier)
 {
-	double left = r->sys->pcie, most[ANNEX_TIERS];
+	return tier < ANNEX_TIER_SSD || r->sys->ssd_duplex >= 2 ? 0 : 1 / device(r, tier, kind);
+}
+
+/* By how much those that pass the link one way can grow, each. */
+static double link_leaves(const struct reference *r, const struct flows *f, unsigned int kind)
+{
+	double left = r->sys->pcie;
 	unsigned int n = 0;
 
 	for (unsigned int t = 0; t < r->tiers; t++) {
-		most[t] = INFINITY;
-		if (!head[t])
-			continue;
-		most[t] = fmin(device(r, t, kind), there(r, head[t]) / r->dt);
-		n++;
+		left -= f->rate[kind][t];
+		n += f->grows[kind][t];
 	}
-	while (n) {
-		unsigned int slow = 0;
+	return n ? left / n : INFINITY;
+}
 
-		for (unsigned int t = 0; t < r->tiers; t++)
-			if (most[t] < most[slow])
-				slow = t;
-		rate[slow] = fmin(most[slow], left / n--);
-		left -= rate[slow];
-		most[slow] = INFINITY;
+/* Likewise those of one SSD. */
+static double time_leaves(const struct reference *r, const struct flows *f, unsigned int tier)
+{
+	double left = r->sys->ssd_duplex, each = 0;
+
+	for (unsigned int kind = 0; kind < ALLOC; kind++) {
+		left -= f->rate[kind][tier] * time_of(r, kind, tier);
+		each += f->grows[kind][tier] ? time_of(r, kind, tier) : 0;
 	}
+	return each > 0 ? left / each : INFINITY;
+}
+
+static double leaves(const struct reference *r, const struct flows *f, unsigned int kind,
+		     unsigned int tier)
+{
+	return fmin(f->most[kind][tier] - f->rate[kind][tier],
+		    fmin(link_leaves(r, f, kind), time_leaves(r, f, tier)));
+}
+
+/* All grow alike, and each until something that it passes is full. */
+static void share(const struct reference *r, struct flows *f)
+{
+	double step;
+
+	do {
+		step = INFINITY;
+		for (unsigned int i = 0; i < ALLOC * r->tiers; i++)
+			if (f->grows[i / r->tiers][i % r->tiers])
+				step = fmin(step, leaves(r, f, i / r->tiers, i % r->tiers));
+		for (unsigned int i = 0; i < ALLOC * r->tiers; i++)
+			if (f->grows[i / r->tiers][i % r->tiers])
+				f->rate[i / r->tiers][i % r->tiers] += fmax(step, 0);
+		for (unsigned int i = 0; i < ALLOC * r->tiers; i++)
+			if (leaves(r, f, i / r->tiers, i % r->tiers) <= DUST)
+				f->grows[i / r->tiers][i % r->tiers] = false;
+	} while (step < INFINITY);
+}
+
+/* Nobody takes more than what may pass it in this step of time. */
+static void find_flows(struct reference *r, struct flows *f)
+{
+	memset(f, 0, sizeof(*f));
+	for (unsigned int kind = 0; kind < ALLOC; kind++) {
+		heads(r, kind, f->head[kind]);
+		for (unsigned int t = 0; t < r->tiers; t++) {
+			const struct order *o = f->head[kind][t];
+
+			f->grows[kind][t] = o;
+			f->most[kind][t] = o ? fmin(device(r, t, kind), there(r, o) / r->dt) : 0;
+		}
+	}
+	share(r, f);
 }
 
 static void arrive(struct reference *r, struct order *o, double n)
@@ -438,16 +489,11 @@ static void allocate(struct reference *r, struct order *o, double n)
 	r->f[o->tensor].dirty = o->total;
 }
 
-static double flow(struct reference *r, unsigned int kind)
+static double flow(struct reference *r, unsigned int kind, struct order *const *head,
+		   const double *rate)
 {
-	struct order *head[ANNEX_TIERS];
-	double rate[ANNEX_TIERS] = {0}, moved = 0;
+	double moved = 0;
 
-	heads(r, kind, head);
-	if (kind == ALLOC)
-		rate[0] = r->sys->alloc;
-	else
-		share(r, kind, head, rate);
 	for (unsigned int t = 0; t < r->tiers; t++) {
 		struct order *o = head[t];
 		double n;
@@ -466,6 +512,15 @@ static double flow(struct reference *r, unsigned int kind)
 			allocate(r, o, n);
 	}
 	return moved;
+}
+
+static double hand_out(struct reference *r)
+{
+	struct order *head[ANNEX_TIERS];
+	double rate[ANNEX_TIERS] = {r->sys->alloc};
+
+	heads(r, ALLOC, head);
+	return flow(r, ALLOC, head, rate);
 }
 
 /* Orders that are over go. */
@@ -502,14 +557,17 @@ static void settle(struct reference *r)
 	do {
 		tidy(r);
 		give_memory(r);
-	} while (r->sys->alloc >= AT_ONCE && flow(r, ALLOC) > 0);
+	} while (r->sys->alloc >= AT_ONCE && hand_out(r) > 0);
 }
 
 static double pass(struct reference *r)
 {
+	struct flows f;
 	double moved;
 
-	moved = flow(r, OUT) + flow(r, IN) + flow(r, ALLOC);
+	find_flows(r, &f);
+	moved = flow(r, OUT, f.head[OUT], f.rate[OUT]) + flow(r, IN, f.head[IN], f.rate[IN]) +
+		hand_out(r);
 	r->now += r->dt;
 	land(r);
 	settle(r);

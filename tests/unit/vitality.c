@@ -394,6 +394,9 @@ static void systems(void)
 	REFUSED(ssd_read, -3.2e9, "--ssd-read");
 	REFUSED(ssd_read, (double)NAN, "--ssd-read");
 	REFUSED(ssd_write, 3.2, "--ssd-write");
+	REFUSED(ssd_duplex, 0, "--ssd-duplex");
+	REFUSED(ssd_duplex, 2.5, "--ssd-duplex");
+	REFUSED(ssd_duplex, (double)NAN, "--ssd-duplex");
 	REFUSED(alloc, 0, "--alloc");
 	REFUSED(host_link, -1, "--host-link");
 	REFUSED(host_link, (double)NAN, "--host-link");

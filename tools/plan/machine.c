@@ -7,7 +7,7 @@
 #include "../error.h"
 #include "machine.h"
 
-enum kind { SIZE, RATE, TIME, COUNT };
+enum kind { SIZE, RATE, TIME, COUNT, PARTS };
 
 #define MEMBER(m) offsetof(struct annex_system, m)
 #define NO_MEMBER SIZE_MAX
@@ -25,6 +25,7 @@ static const struct field {
 	{"cxl-rate", RATE, MEMBER(cxl_rate), NO_MEMBER},
 	{"ssd-read", RATE, MEMBER(ssd_read), NO_MEMBER},
 	{"ssd-write", RATE, MEMBER(ssd_write), NO_MEMBER},
+	{"ssd-duplex", PARTS, MEMBER(ssd_duplex), NO_MEMBER},
 	{"ssd-read-latency", TIME, MEMBER(ssd_read_ns), NO_MEMBER},
 	{"ssd-write-latency", TIME, MEMBER(ssd_write_ns), NO_MEMBER},
 	{"ssd-size", SIZE, MEMBER(ssd_bytes), NO_MEMBER},
@@ -62,7 +63,7 @@ static void store(struct annex_system *sys, size_t member, enum kind kind, doubl
 {
 	void *at = (char *)sys + member;
 
-	if (kind == RATE)
+	if (kind == RATE || kind == PARTS)
 		*(double *)at = v;
 	else if (kind == COUNT)
 		*(uint32_t *)at = (uint32_t)v;
@@ -79,6 +80,7 @@ static int set(struct annex_system *sys, const struct field *f, const char *what
 		[RATE] = "bytes a second, as in 3.2G (10^9 bytes)",
 		[TIME] = "microseconds",
 		[COUNT] = "a whole number from 0 to 16",
+		[PARTS] = "a number from 0.25 to 2",
 	};
 	double giga_unit = f->kind == SIZE ? 0x1p30 : f->kind == RATE ? 1e9 : 1;
 	double v;
@@ -132,7 +134,7 @@ uint32_t machine_sets(const char *name)
 const char *machine_unit(const char *name)
 {
 	static const char *const units[] = {
-		[SIZE] = "G", [RATE] = "G", [TIME] = "us", [COUNT] = ""};
+		[SIZE] = "G", [RATE] = "G", [TIME] = "us", [COUNT] = "", [PARTS] = ""};
 	const struct field *f = find(name);
 
 	return f ? units[f->kind] : "";
@@ -165,6 +167,8 @@ const struct cli_option machine_options[] = {
 	{"cxl-rate", 0, "RATE", 2, OPT_CALL(parse), "CXL memory, each way, all GPUs together"},
 	{"ssd-read", 0, "RATE", 2, OPT_CALL(parse), "Reads of each SSD (3.2G)"},
 	{"ssd-write", 0, "RATE", 2, OPT_CALL(parse), "Writes of each SSD (3.2G)"},
+	{"ssd-duplex", 0, "PARTS", 2, OPT_CALL(parse),
+	 "Reads and writes at once: 2: each as fast as alone; 1: they take turns (2)"},
 	{"ssd-read-latency", 0, "US", 2, OPT_CALL(parse), "Latency of a read (12)"},
 	{"ssd-write-latency", 0, "US", 2, OPT_CALL(parse), "Latency of a write (16)"},
 	{"ssd-size", 0, "SIZE", 2, OPT_CALL(parse),

@@ -53,21 +53,32 @@ static double between(const struct link *l, uint32_t n, uint32_t from, uint32_t 
 	return before(l, n) - before(l, from) + before(l, end - n);
 }
 
+/* Seconds of SSDs that a byte takes; 0: none. */
+static double takes(const struct annex_pass *p, unsigned int dir, unsigned int below)
+{
+	return p->time.free && below == BELOW_SSD ? p->takes[dir] : 0;
+}
+
 double annex_link_free(const struct annex_pass *p, unsigned int dir, unsigned int below,
 		       uint32_t from, uint32_t len)
 {
-	return fmin(between(&p->pcie[dir], p->n, from, len),
-		    between(&p->below[dir][below], p->n, from, len));
+	double each = takes(p, dir, below);
+	double room = fmin(between(&p->pcie[dir], p->n, from, len),
+			   between(&p->below[dir][below], p->n, from, len));
+
+	return each > 0 ? fmin(room, between(&p->time, p->n, from, len) / each) : room;
 }
 
 double annex_free_at(const struct annex_pass *p, unsigned int dir, unsigned int below,
 		     uint32_t slot)
 {
 	const struct link *l = &p->below[dir][below];
-	double room = p->pcie[dir].free[slot];
+	double room = p->pcie[dir].free[slot], each = takes(p, dir, below);
 
 	if (l->free)
 		room = fmin(room, l->free[slot]);
+	if (each > 0)
+		room = fmin(room, p->time.free[slot] / each);
 	return room;
 }
 
@@ -76,13 +87,13 @@ double annex_free_at(const struct annex_pass *p, unsigned int dir, unsigned int 
  * each how many there were, so that the next walk takes them in one step (union-find's path
  * compression). Slots become empty again only when a transfer is moved: then they may be passed by.
  */
-static uint32_t full_from(const struct annex_pass *p, struct link *l, uint32_t slot)
+static uint32_t full_from(struct link *l, uint32_t slot, double crumb)
 {
 	uint32_t end = slot + 1; /* slots before it are not known to be full */
 
 	if (!l->free)
 		return 0;
-	while (end && l->free[end - 1] < p->crumb)
+	while (end && l->free[end - 1] < crumb)
 		end -= l->skip[end - 1] ? l->skip[end - 1] : 1;
 	for (uint32_t at = slot + 1; at > end;) {
 		uint32_t past = l->skip[at - 1] ? l->skip[at - 1] : 1;
@@ -96,14 +107,17 @@ static uint32_t full_from(const struct annex_pass *p, struct link *l, uint32_t s
 uint32_t annex_skip(struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t slot,
 		    uint32_t most)
 {
+	double each = takes(p, dir, below);
 	uint32_t back = 0;
 
 	while (back <= most) {
 		uint32_t at = (slot + p->n - back) % p->n;
-		uint32_t full = full_from(p, &p->pcie[dir], at);
+		uint32_t full = full_from(&p->pcie[dir], at, p->crumb);
 
 		if (!full)
-			full = full_from(p, &p->below[dir][below], at);
+			full = full_from(&p->below[dir][below], at, p->crumb);
+		if (!full && each > 0)
+			full = full_from(&p->time, at, p->crumb * fmax(p->takes[0], p->takes[1]));
 		if (!full)
 			return back;
 		back += full;
@@ -148,8 +162,11 @@ uint32_t annex_reach(const struct annex_pass *p, unsigned int dir, unsigned int 
 {
 	uint32_t a = back_from(&p->pcie[dir], p->n, to, len, bytes);
 	uint32_t b = back_from(&p->below[dir][below], p->n, to, len, bytes);
+	double each = takes(p, dir, below);
+	uint32_t c = each > 0 ? back_from(&p->time, p->n, to, len, bytes * each) : 0;
 
-	return a > b ? a : b;
+	a = a > b ? a : b;
+	return a > c ? a : c;
 }
 
 static void take(struct link *l, uint32_t n, uint32_t slot, double bytes)
@@ -164,6 +181,10 @@ static void take(struct link *l, uint32_t n, uint32_t slot, double bytes)
 void annex_take(struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t slot,
 		double bytes)
 {
+	double each = takes(p, dir, below);
+
 	take(&p->pcie[dir], p->n, slot, bytes);
 	take(&p->below[dir][below], p->n, slot, bytes);
+	if (each > 0)
+		take(&p->time, p->n, slot, bytes * each);
 }

@@ -164,6 +164,10 @@ static int init_links(struct annex_pass *p)
 						? fmin(rates[d][b], sys->pcie)
 						: sys->pcie;
 	}
+	for (unsigned int d = 0; d < LINKS; d++)
+		p->takes[d] = 1 / rates[d][BELOW_SSD];
+	if (!err && sys->ssds && sys->ssd_duplex < 2)
+		err = link_init(&p->time, p->n, p->ns, sys->ssd_duplex);
 	p->crumb = fmin(CRUMB, p->when[p->n] / p->n * sys->pcie * 1e-9 / 8);
 	p->room[BELOW_HOST] = (int64_t)(sys->host / sys->gpus);
 	p->room[BELOW_CXL] = (int64_t)(sys->cxl / sys->gpus);
@@ -213,6 +217,7 @@ void annex_pass_free(struct annex_pass *p)
 		for (unsigned int b = 0; b < BELOWS; b++)
 			link_free(&p->below[d][b]);
 	}
+	link_free(&p->time);
 	span_free(&p->press);
 	for (unsigned int b = 0; b < BELOWS; b++)
 		span_free(&p->fill[b]);

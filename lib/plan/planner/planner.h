@@ -115,7 +115,9 @@ struct annex_pass {
 	struct span press;        /* bytes on the GPU */
 	struct span fill[BELOWS]; /* bytes below */
 	struct link pcie[LINKS], below[LINKS][BELOWS];
-	struct idle *idle; /* of each period */
+	struct link time;    /* seconds of SSDs, where reads and writes share them */
+	double takes[LINKS]; /* so many for each byte */
+	struct idle *idle;   /* of each period */
 	struct epoch *epochs;
 	uint32_t n_epochs;
 	uint32_t *alloc; /* the slot at which each tensor is allocated */

@@ -14,6 +14,9 @@
  *    at least t - capacity are elsewhere, and of what was written there is no copy older than
  *    the window: they passed the link; those that host and CXL memory cannot hold, to SSDs.
  *
+ *  - what must pass SSDs both ways, where reads and writes share their time. What goes out is
+ *    counted from the window's beginning here: of what kernels a to b write, what lives at its end.
+ *
  * Windows that follow one another add up; the bound is the largest sum of windows from the end of
  * one iteration to the end of the next. It needs no more than that kernels run in order, that the
  * tensors of a kernel are all present when it ends, that memories hold what they hold, and that
@@ -33,9 +36,12 @@ struct bound {
 	uint32_t n, every;
 	double capacity, near;           /* of the GPU; of host and CXL memory */
 	double in, out, ssd_in, ssd_out; /* bytes a second */
-	double *best;                    /* seconds until so many kernels ended, at least; n + 1 */
-	uint32_t *seen;                  /* of each tensor: the last window that counted it */
-	uint32_t *first;                 /* its first use: before it may be nowhere */
+	double duplex;
+	uint32_t *dies, *dying; /* tensors by death: kernel k's begin at dies[k] */
+	uint32_t *written;      /* of each tensor: the last window that has it written */
+	double *best;           /* seconds until so many kernels ended, at least; n + 1 */
+	uint32_t *seen;         /* of each tensor: the last window that counted it */
+	uint32_t *first;        /* its first use: before it may be nowhere */
 	uint32_t stamp;
 };
 
@@ -120,6 +126,61 @@ static void windows_out(struct bound *b, uint32_t z)
 	}
 }
 
+/* Bytes that kernel @k leaves written and alive, and that SSDs must get; @sum: before it. */
+static double written_by(struct bound *b, uint32_t k, double *sum)
+{
+	const struct annex_trace *t = b->v->trace;
+	double others = 0;
+
+	for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
+		uint32_t i = t->uses[u].tensor;
+
+		if ((t->uses[u].how & ANNEX_USE_WRITE) && b->written[i] != b->stamp) {
+			b->written[i] = b->stamp;
+			*sum += bytes_of(b, i);
+		}
+	}
+	/* The kernel's tensors are on the GPU, written or not. */
+	for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++)
+		if (b->written[t->uses[u].tensor] != b->stamp)
+			others += bytes_of(b, t->uses[u].tensor);
+	return fmax(*sum + others - b->capacity - b->near, 0);
+}
+
+/* What dies with kernel @k is not counted after it. */
+static void bury(struct bound *b, uint32_t k, double *sum)
+{
+	for (uint32_t d = b->dies[k]; d < b->dies[k + 1]; d++)
+		if (b->written[b->dying[d]] == b->stamp)
+			*sum -= bytes_of(b, b->dying[d]);
+}
+
+/* All windows that begin when @a kernels ended, by what must pass SSDs both ways. */
+static void windows_both(struct bound *b, uint32_t a)
+{
+	const struct annex_trace *t = b->v->trace;
+	uint32_t before = (a + b->n - 1) % b->n;
+	double in = count_kernel(b, before), out = 0;
+	double read = b->sys->ssd_read * b->sys->ssds, write = b->sys->ssd_write * b->sys->ssds;
+
+	written_by(b, before, &out);
+	bury(b, before, &out);
+	for (uint32_t k = a; k < b->n; k++) {
+		double from, to;
+
+		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
+			uint32_t i = t->uses[u].tensor;
+
+			if ((t->tensors[i].global || b->first[i] < a) && first_seen(b, i))
+				in += bytes_of(b, i);
+		}
+		from = fmax(in - b->capacity - b->near, 0);
+		to = written_by(b, k, &out);
+		reach(b, a, k + 1, (from / read + to / write) / b->duplex);
+		bury(b, k, &out);
+	}
+}
+
 static void init(struct bound *b)
 {
 	const struct annex_system *sys = b->sys;
@@ -130,6 +191,7 @@ static void init(struct bound *b)
 	b->in = b->out = sys->pcie;
 	b->ssd_in = fmin(sys->pcie, sys->ssd_read * sys->ssds);
 	b->ssd_out = fmin(sys->pcie, sys->ssd_write * sys->ssds);
+	b->duplex = sys->ssds ? sys->ssd_duplex : 2;
 	b->every = b->n / BEGINNINGS + 1;
 }
 
@@ -140,6 +202,21 @@ static void find_uses(struct bound *b)
 	for (uint32_t k = b->n; k--;)
 		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++)
 			b->first[t->uses[u].tensor] = k;
+}
+
+/* By counting; global tensors live on. */
+static void find_deaths(struct bound *b)
+{
+	const struct annex_trace *t = b->v->trace;
+
+	for (uint32_t i = 0; i < t->n_tensors; i++)
+		if (!t->tensors[i].global && b->v->life[i].used)
+			b->dies[b->v->life[i].death + 2]++;
+	for (uint32_t k = 2; k < b->n + 2; k++)
+		b->dies[k] += b->dies[k - 1];
+	for (uint32_t i = 0; i < t->n_tensors; i++)
+		if (!t->tensors[i].global && b->v->life[i].used)
+			b->dying[b->dies[b->v->life[i].death + 1]++] = i;
 }
 
 static void all_windows(struct bound *b)
@@ -153,6 +230,8 @@ static void all_windows(struct bound *b)
 			windows_out(b, k);
 		if (k < b->n)
 			windows_in(b, k);
+		if (k < b->n && b->duplex < 2)
+			windows_both(b, k);
 	}
 }
 
@@ -166,8 +245,12 @@ int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, 
 	b.best = calloc((size_t)b.n + 1, sizeof(*b.best));
 	b.seen = calloc(tensors, sizeof(*b.seen));
 	b.first = calloc(tensors, sizeof(*b.first));
-	if (b.best && b.seen && b.first) {
+	b.written = calloc(tensors, sizeof(*b.written));
+	b.dying = calloc(tensors, sizeof(*b.dying));
+	b.dies = calloc((size_t)b.n + 3, sizeof(*b.dies));
+	if (b.best && b.seen && b.first && b.written && b.dying && b.dies) {
 		find_uses(&b);
+		find_deaths(&b);
 		all_windows(&b);
 		*result = b.best[b.n];
 		err = 0;
@@ -175,5 +258,8 @@ int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, 
 	free(b.best);
 	free(b.seen);
 	free(b.first);
+	free(b.written);
+	free(b.dying);
+	free(b.dies);
 	return err;
 }

@@ -149,29 +149,54 @@ static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 	}
 }
 
-/* Sharing: each flow passes its GPU's link and one device, in one direction. */
+/* Each flow passes its GPU's link and one device, in its direction, and an SSD's time. */
+#define PASSES 3
+
+/* struct pipe - Of its @rate, @users take @taken for each byte a second, all together. */
 struct pipe {
-	double rate;
+	double rate, taken;
 	unsigned int users;
 };
 
+/* struct share - A flow, and how much it takes of which pipes for each byte. */
 struct share {
 	struct sim_flow *flow;
-	struct pipe *link, *device;
+	struct pipe *pipes[PASSES];
+	double takes[PASSES];
 };
 
 static double fair(const struct pipe *p)
 {
-	return p->users ? p->rate / p->users : INFINITY;
+	return p->users ? p->rate / p->taken : INFINITY;
+}
+
+static void pass(struct share *sh, unsigned int i, struct pipe *p, double takes)
+{
+	sh->pipes[i] = p;
+	sh->takes[i] = takes;
+	p->taken += takes;
+	p->users++;
+}
+
+static double least_fair(const struct share *sh)
+{
+	double level = INFINITY;
+
+	for (unsigned int i = 0; i < PASSES; i++)
+		level = fmin(level, fair(sh->pipes[i]));
+	return level;
 }
 
 static void fix(struct share *sh, double rate)
 {
 	sh->flow->rate = rate;
-	sh->link->rate = fmax(sh->link->rate - rate, 0);
-	sh->link->users--;
-	sh->device->rate = fmax(sh->device->rate - rate, 0);
-	sh->device->users--;
+	for (unsigned int i = 0; i < PASSES; i++) {
+		struct pipe *p = sh->pipes[i];
+
+		p->rate = fmax(p->rate - rate * sh->takes[i], 0);
+		p->taken -= sh->takes[i];
+		p->users--;
+	}
 	sh->flow = NULL;
 }
 
@@ -188,7 +213,7 @@ static void water(struct share *shares, unsigned int n, struct pipe *pipes, unsi
 			if (!sh->flow)
 				continue;
 			/* Rounding must not keep the fullest pipe from being recognised. */
-			if (fmin(fair(sh->link), fair(sh->device)) <= level * (1 + 1e-12)) {
+			if (least_fair(sh) <= level * (1 + 1e-12)) {
 				fix(sh, level);
 				fixed++;
 			}
@@ -196,39 +221,62 @@ static void water(struct share *shares, unsigned int n, struct pipe *pipes, unsi
 	}
 }
 
-static void share_links(struct sim *s, bool in)
+/* What a tier's device carries in one direction. */
+static double device_rate(const struct sim *s, unsigned int tier, bool in)
 {
 	const struct annex_system *sys = s->sys;
-	struct pipe pipes[ANNEX_MAX_GPUS + ANNEX_TIERS];
-	struct share shares[ANNEX_MAX_GPUS * ANNEX_TIERS];
+
+	if (tier == ANNEX_TIER_GPU)
+		return INFINITY;
+	if (tier == ANNEX_TIER_HOST)
+		return sys->host_link > 0 ? sys->host_link : INFINITY;
+	if (tier == ANNEX_TIER_CXL)
+		return sys->cxl_rate;
+	if (!in && s->busy[tier] > s->now)
+		return 0;
+	return in ? sys->ssd_read : sys->ssd_write;
+}
+
+/* The flows of one direction: links of GPUs, and devices, are pipes of their own in each. */
+static unsigned int add_flows(struct sim *s, bool in, struct pipe *pipes, struct pipe *time,
+			      struct share *shares)
+{
+	double alone = in ? s->sys->ssd_read : s->sys->ssd_write;
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < s->n; i++)
-		pipes[i] = (struct pipe){sys->pcie, 0};
-	for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
-		double rate = in ? sys->ssd_read : sys->ssd_write;
-
-		if (t == ANNEX_TIER_HOST)
-			rate = sys->host_link > 0 ? sys->host_link : INFINITY;
-		else if (t == ANNEX_TIER_CXL)
-			rate = sys->cxl_rate;
-		else if (!in && s->busy[t] > s->now)
-			rate = 0;
-		pipes[s->n + t] = (struct pipe){rate, 0};
-	}
-	pipes[s->n + ANNEX_TIER_GPU] = (struct pipe){INFINITY, 0};
+		pipes[i] = (struct pipe){.rate = s->sys->pcie};
+	for (unsigned int t = 0; t < s->tiers; t++)
+		pipes[s->n + t] = (struct pipe){.rate = device_rate(s, t, in)};
 	for (unsigned int i = 0; i < s->n; i++) {
 		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
 			struct sim_flow *f = in ? &s->gpus[i].in[t] : &s->gpus[i].out[t];
 
 			if (!f->current)
 				continue;
-			shares[n++] = (struct share){f, &pipes[i], &pipes[s->n + t]};
-			pipes[i].users++;
-			pipes[s->n + t].users++;
+			shares[n].flow = f;
+			pass(&shares[n], 0, &pipes[i], 1);
+			pass(&shares[n], 1, &pipes[s->n + t], 1);
+			pass(&shares[n], 2, &time[t], t < ANNEX_TIER_SSD ? 0 : 1 / alone);
+			n++;
 		}
 	}
-	water(shares, n, pipes, s->n + s->tiers);
+	return n;
+}
+
+static void share_links(struct sim *s)
+{
+	struct pipe pipes[2 * (ANNEX_MAX_GPUS + ANNEX_TIERS) + ANNEX_TIERS];
+	struct share shares[2 * ANNEX_MAX_GPUS * ANNEX_TIERS];
+	struct pipe *out = pipes + s->n + s->tiers, *time = out + s->n + s->tiers;
+	unsigned int n;
+
+	for (unsigned int t = 0; t < s->tiers; t++)
+		time[t] = (struct pipe){.rate = s->sys->ssd_duplex < 2 ? s->sys->ssd_duplex
+								       : INFINITY};
+	n = add_flows(s, true, pipes, time, shares);
+	n += add_flows(s, false, out, time, shares + n);
+	water(shares, n, pipes, 3 * s->tiers + 2 * s->n);
 }
 
 void sim_links_start(struct sim *s)
@@ -243,8 +291,7 @@ void sim_links_start(struct sim *s)
 			start_out(g, &g->out[t], t);
 		}
 	}
-	share_links(s, true);
-	share_links(s, false);
+	share_links(s);
 }
 
 static void soonest(const struct sim_flow *f, double now, double *ns)

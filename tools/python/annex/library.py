@@ -66,7 +66,7 @@ class ExecStats(ctypes.Structure):
 class System(ctypes.Structure):
     _fields_ = [*[(name, ctypes.c_uint64) for name in ("gpu", "host", "cxl")],
                 *[(name, ctypes.c_double) for name in ("pcie", "host_link", "cxl_rate", "ssd_read",
-                                                       "ssd_write")],
+                                                       "ssd_write", "ssd_duplex")],
                 *[(name, ctypes.c_uint64) for name in (
                     "ssd_read_ns", "ssd_write_ns", "ssd_bytes", "ssd_spare", "fault_ns",
                     "fault_bytes")],

@@ -9,6 +9,7 @@ FLAGS = ("strict", "frees")
 OPTIONS = (("gpu", "gpu", 1), ("host", "host", 1), ("cxl", "cxl", 1), ("pcie", "pcie", 1),
            ("host-link", "host_link", 1), ("cxl-rate", "cxl_rate", 1),
            ("ssd-read", "ssd_read", 1), ("ssd-write", "ssd_write", 1),
+           ("ssd-duplex", "ssd_duplex", 1),
            ("ssd-read-latency", "ssd_read_ns", 1000), ("ssd-write-latency", "ssd_write_ns", 1000),
            ("alloc", "alloc", 1), ("fault", "fault_ns", 1000), ("fault-size", "fault_bytes", 1),
            ("ssds", "ssds", 1))
