@@ -5,10 +5,7 @@
 #include "core/thread.h"
 #include "link.h"
 
-#define MEASURED (1u << 20) /* bytes, before a rate means something */
-#define STEADY (16u << 20)  /* bytes, before it is preferred to what may have been idle */
-#define SEVERAL 4u          /* transfers, that keep a device busy */
-#define PREPARED 4u         /* transfers, before they begin */
+#define PREPARED 4u /* transfers, before they begin */
 
 void annex_jobs_add(struct job_list *list, struct job *job)
 {
@@ -160,85 +157,24 @@ static uint64_t due(struct link *link, const struct job *job)
 	return link->free_at[out];
 }
 
-/* The time since the last call is counted by what has been under way. The lock is held. */
-static void tick(struct link *link)
-{
-	uint64_t now = annex_now(), ns = now - link->since;
-	bool several = link->active[0] + link->active[1] >= SEVERAL;
-
-	link->since = now;
-	for (unsigned int out = 0; out < 2; out++) {
-		struct pace *paces = link->paces[out];
-
-		if (!link->active[out])
-			continue;
-		paces[PACE_ANY].ns += ns;
-		if (several)
-			paces[link->active[!out] ? PACE_BOTH : PACE_ALONE].ns += ns;
-	}
-}
-
-static void count_begin(struct link *link, struct job *job)
-{
-	bool out = job->kind == JOB_OUT;
-
-	if (job->drop)
-		return;
-	tick(link);
-	link->active[out]++;
-	for (unsigned int i = 0; i < PACES; i++)
-		job->clocks[i] = link->paces[out][i].ns;
-}
-
-/* Its bytes have passed evenly, as long as it took. */
-static void count_end(struct link *link, const struct job *job)
-{
-	bool out = job->kind == JOB_OUT;
-	struct pace *paces = link->paces[out];
-	uint64_t all;
-
-	if (job->drop)
-		return;
-	tick(link);
-	link->active[out]--;
-	all = paces[PACE_ANY].ns - job->clocks[PACE_ANY];
-	for (unsigned int i = 0; i < PACES && all && !job->err; i++)
-		paces[i].bytes += job->total * (double)ANNEX_MEM_PAGE *
-				  (double)(paces[i].ns - job->clocks[i]) / (double)all;
-}
-
-/* The lock is held. */
-static double rate_of(const struct link *link, bool out)
-{
-	const struct pace *p = &link->paces[out][PACE_ALONE];
-
-	if (link->rate[out] > 0)
-		return link->rate[out];
-	if (p->bytes < STEADY)
-		p = &link->paces[out][PACE_ANY];
-	return p->bytes >= MEASURED && p->ns ? p->bytes * 1e9 / (double)p->ns : 0;
-}
-
 double annex_link_rate(struct link *link, bool out)
 {
-	double rate;
+	double rate = link->rate[out];
 
 	pthread_mutex_lock(&link->lock);
-	rate = rate_of(link, out);
+	if (rate <= 0)
+		rate = annex_pace_rate(&link->pace, out);
 	pthread_mutex_unlock(&link->lock);
 	return rate;
 }
 
 double annex_link_duplex(struct link *link)
 {
-	const struct pace *in = &link->paces[0][PACE_BOTH], *out = &link->paces[1][PACE_BOTH];
 	double parts = 2;
 
 	pthread_mutex_lock(&link->lock);
-	/* A limit of a direction is its own. */
-	if (link->rate[0] <= 0 && link->rate[1] <= 0 && in->bytes >= STEADY && out->bytes >= STEADY)
-		parts = (in->bytes / rate_of(link, false) + out->bytes / rate_of(link, true)) *
-			1e9 / (double)in->ns;
+	if (link->rate[0] <= 0 && link->rate[1] <= 0)
+		parts = annex_pace_duplex(&link->pace);
 	pthread_mutex_unlock(&link->lock);
 	return parts;
 }
@@ -264,7 +200,9 @@ static void pump(struct link *link, bool all)
 	do {
 		for (n = 0; n < most && (jobs[n] = choose(link, all)); n++) {
 			link->flying[jobs[n]->kind]++;
-			count_begin(link, jobs[n]);
+			if (!jobs[n]->drop)
+				annex_pace_begin(&link->pace, jobs[n]->kind == JOB_OUT,
+						 &jobs[n]->passing, annex_now());
 			jobs[n]->due = due(link, jobs[n]);
 		}
 		if (n && link->ops->prepare)
@@ -441,6 +379,14 @@ struct job *annex_link_ended(struct link_worker *worker)
 	return job;
 }
 
+static void count_end(struct link *link, const struct job *job, uint64_t now)
+{
+	double bytes = job->err ? 0 : job->total * (double)ANNEX_MEM_PAGE;
+
+	if (!job->drop)
+		annex_pace_end(&link->pace, job->kind == JOB_OUT, &job->passing, bytes, now);
+}
+
 /* Take what has ended off the worker's list, the first of which has for sure. The lock is held. */
 static struct job_list reap(struct link *link, struct link_worker *worker)
 {
@@ -454,7 +400,7 @@ static struct job_list reap(struct link *link, struct link_worker *worker)
 			job->ended = link->ops->poll(link, job);
 		if (job->ended && job->due <= now) {
 			link->flying[job->kind]--;
-			count_end(link, job);
+			count_end(link, job, now);
 			annex_jobs_add(&done, job);
 		} else {
 			annex_jobs_add(&left, job);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <annex/mem.h>
+#include "pace.h"
 
 #define JOB_PAGES 128u
 #define JOB_MOST 1024u /* with a GPU: a copy has its price, however short */
@@ -26,16 +27,6 @@ enum job_kind {
 	JOB_IN,
 	JOB_OUT,
 	JOB_KINDS,
-};
-
-/* When bytes pass a link: with a transfer under way; with several, all of them in one direction; or
- * in both. */
-enum { PACE_ANY, PACE_ALONE, PACE_BOTH, PACES };
-
-/* struct pace - Time, in ns, and the bytes of one direction that passed in it. */
-struct pace {
-	uint64_t ns;
-	double bytes;
 };
 
 /**
@@ -70,7 +61,7 @@ struct place {
  * @round: of the tier that it goes to, when it was made.
  * @token: of the command.
  * @deadline: as for annex_prefetch().
- * @clocks: the link's of its direction, when it began.
+ * @passing: it is under way, for the link's pace.
  * @due: when it may end on a link that is held back, in ns.
  * @limit: when the device is too late with it, in ns.
  */
@@ -86,7 +77,8 @@ struct job {
 	bool ended, bounced, keep, zeroes, drop, refused, recalled, released;
 	uint32_t buffer, round;
 	uint64_t token;
-	uint64_t deadline, clocks[PACES], due, limit;
+	struct passing passing;
+	uint64_t deadline, due, limit;
 };
 
 struct job_list {
@@ -179,9 +171,7 @@ struct link_worker {
  * @most: pages of one transfer.
  * @flying: transfers under way, by kind.
  * @vtime: by kind, bytes served to the space whose transfer began last (start-time fair queueing).
- * @active: transfers in and out under way, to measure rates.
- * @since: when the clocks were counted last.
- * @paces: what has passed, in and out.
+ * @pace: of its transfers, but for drops.
  * @stop: its workers end.
  * @called: a worker is to begin what is queued.
  */
@@ -195,9 +185,7 @@ struct link {
 	uint64_t free_at[2];
 	uint32_t depth, most, flying[JOB_KINDS];
 	uint64_t vtime[JOB_KINDS];
-	uint32_t active[2];
-	uint64_t since;
-	struct pace paces[2][PACES];
+	struct pace pace;
 	bool stop, called;
 };
 
@@ -212,12 +200,10 @@ int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int
 void annex_link_stop(struct link *link);
 
 /*
- * Bytes a second that have passed, in or @out, if that is known while several transfers went in this
- * direction alone; its limit, if it is held back; 0: not known.
+ * Bytes a second in or @out, and parts of both rates at once, as annex_pace_rate() and
+ * annex_pace_duplex(). A link that is held back has its limits, each for itself.
  */
 double annex_link_rate(struct link *link, bool out);
-
-/* Parts of these rates that both directions have had at once, together: from 2, if not known. */
 double annex_link_duplex(struct link *link);
 
 void annex_link_join(struct link *link, struct lane *lane);

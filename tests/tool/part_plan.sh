@@ -76,6 +76,7 @@ below "little is written again" "$(number ssd_write_amplification)" 1.1
 holds "of bytes that are sent to it" test "$written" -gt 0
 claim "on too little" "$annex" simulate llama.json --policy g10 "${small[@]}" --ssd-size 1G
 holds "it cannot run" grep -q "keep more in ssd0 memory than there is" out
+refused "more than both ways" "--ssd-duplex: 3 is not" "$annex" plan llama.json --ssd-duplex 3
 refused "spare flash alone" "--ssd-spare: it is beyond a --ssd-size" "$annex" plan llama.json \
 	--ssd-spare 1G
 

@@ -63,6 +63,34 @@ static void what_must_go_out(void)
 	annex_trace_free(t);
 }
 
+static double simulated(const struct annex_trace *t, const struct annex_system *sys,
+			const char *steps)
+{
+	struct annex_plan *plan = plan_from(t, sys, steps);
+	struct annex_sim_job job = {t, plan};
+	struct annex_sim_result r = {0};
+
+	CU_ASSERT_EQUAL(annex_simulate(&job, 1, sys, NULL, &r), 0);
+	annex_plan_free(plan);
+	return r.iteration;
+}
+
+/* Likewise in the simulator: B comes while A goes. */
+static void what_is_simulated_both_ways(void)
+{
+	struct annex_trace *t = trace_from("A:64g B:64g C:4g", "10:A>A 10:B>B 1000:C 0:C 0:B 0:A");
+	const char *plan = "2 evict B 20 ssd; 3 evict A 20 ssd; 3 prefetch B 20; 5 prefetch A 20";
+	struct annex_system sys;
+
+	round_system(&sys);
+	CU_ASSERT(is(simulated(t, &sys, plan), 1020 + 100 + 100));
+	sys.ssd_duplex = 1;
+	CU_ASSERT(is(simulated(t, &sys, plan), 1020 + 200 + 100));
+	sys.ssd_duplex = 1.25;
+	CU_ASSERT(is(simulated(t, &sys, plan), 1020 + 160 + 100));
+	annex_trace_free(t);
+}
+
 /* What comes in and what goes out take an SSD's time in turns. */
 static void what_passes_both_ways(void)
 {
@@ -244,6 +272,7 @@ static void tensors_that_live_longer_than_they_are_used(void)
 }
 
 UNIT_SUITE(bound, {"what must come in", what_must_come_in}, {"what must go out", what_must_go_out},
+	   {"what is simulated both ways", what_is_simulated_both_ways},
 	   {"what passes both ways", what_passes_both_ways},
 	   {"the ideal where all fits", ideal_where_all_fits},
 	   {"no policy passes it", no_policy_passes_it},

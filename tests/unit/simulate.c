@@ -165,20 +165,6 @@ static void ssd_and_host_share_the_link(void)
 	done(&run);
 }
 
-/* What SSDs read and write at once takes turns, or partly. */
-static void in_turns(void)
-{
-	struct run run = setup("A:64g B:64g C:4g", "10:A>A 10:B>B 1000:C 0:C 0:B 0:A");
-	const char *plan = "2 evict B 20 ssd; 3 evict A 20 ssd; 3 prefetch B 20; 5 prefetch A 20";
-
-	CU_ASSERT(is(ms_of(&run, 1, plan), 1020 + 100 + 100));
-	run.sys.ssd_duplex = 1;
-	CU_ASSERT(is(ms_of(&run, 1, plan), 1020 + 200 + 100));
-	run.sys.ssd_duplex = 1.25;
-	CU_ASSERT(is(ms_of(&run, 1, plan), 1020 + 160 + 100));
-	done(&run);
-}
-
 static void latency_of_reads(void)
 {
 	struct run run = setup("A:64g B:4g", "10:A>A 400:B 10:A");
@@ -190,7 +176,7 @@ static void latency_of_reads(void)
 	done(&run);
 }
 
-static void memory_is_given_out_at_a_rate(void)
+static void memory_at_a_rate(void)
 {
 	struct run run = setup("A:64 B:16", "10:>A 10:A>B");
 
@@ -697,8 +683,7 @@ UNIT_SUITE(simulate, {"out and back", out_and_back},
 	   {"what stays may leave again", what_stays_may_leave_again},
 	   {"both ways at once", both_ways_at_once},
 	   {"an SSD and host memory share the link", ssd_and_host_share_the_link},
-	   {"in turns", in_turns}, {"latency of reads", latency_of_reads},
-	   {"memory is given out at a rate", memory_is_given_out_at_a_rate},
+	   {"latency of reads", latency_of_reads}, {"memory at a rate", memory_at_a_rate},
 	   {"copies leave for free", copies_leave_for_free},
 	   {"writes make copies stale", writes_make_copies_stale},
 	   {"what returns gives room back", what_returns_gives_room_back},
