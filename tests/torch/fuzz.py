@@ -14,6 +14,7 @@ be told without the steps that it does not need. ANNEX_LIBRARY says which librar
 import argparse
 import contextlib
 import ctypes
+import gc
 import itertools
 import os
 import random
@@ -219,7 +220,7 @@ class Run:
             if self.number in self.skip:
                 continue
             rng = random.Random(f"{self.seed}.{self.number}")
-            torch.manual_seed(self.seed * 1000 + self.number)
+            torch.default_generator.manual_seed(self.seed * 1000 + self.number)
             step = getattr(self, FIRST[self.number] if self.number < len(FIRST)
                            else rng.choice(STEPS))
             self.attempt(f"{self.number} {step.__name__}", step, rng)
@@ -533,6 +534,7 @@ def main():
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     saved.SMALLEST = state.SMALLEST = whole.SMALLEST = SMALLEST
+    gc.freeze()  # blocks look through all objects for tensors, of which modules have none
     failed = moved = planned = 0
     for seed in range(first, first + args.programs):
         wrong, stats = fitting(mode, seed, skip)
