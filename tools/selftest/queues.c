@@ -10,6 +10,7 @@
 
 #define BATCH 8u
 #define BATCHES 40u      /* of a thread in a round */
+#define LATE 8u          /* commands that complete late */
 #define SLOT (64u << 10) /* of a buffer, for one command of a batch */
 
 struct queues {
@@ -111,21 +112,20 @@ static int work(void *ctx, unsigned int id, unsigned int n)
 
 static int threads(const struct selftest *s, struct area *a, uint64_t *seed)
 {
-	/* They change when things happen, and nothing else. */
-	const struct annex_fault late[] = {
-		{.kind = ANNEX_FAULT_REORDER, .opcode = -1, .count = 20},
-		{.kind = ANNEX_FAULT_DELAY,
-		 .opcode = -1,
-		 .after = 30,
-		 .count = 3,
-		 .delay_us = 5000},
-	};
+	/*
+	 * They change when things happen, and nothing else: commands are overtaken. None waits for
+	 * a later one, which a thread that is alone on its queue would never submit.
+	 */
+	struct annex_fault late = {.kind = ANNEX_FAULT_DELAY, .opcode = -1, .count = 1};
 	struct queues q = {.a = a, .seed = annex_random(seed)};
 	struct pool *pool;
 	int err = 0;
 
-	for (unsigned int i = 0; i < 2 && !err; i++)
-		err = area_inject(a, &late[i]);
+	for (unsigned int i = 0; i < LATE && !err; i++) {
+		late.after = 3ull * i;
+		late.delay_us = i % 4 ? 300 : 5000;
+		err = area_inject(a, &late);
+	}
 	if (err && err != -ENOTSUP)
 		return err;
 	if (pool_create(s->threads, &pool))
