@@ -543,6 +543,9 @@ uninstall:
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex/detail $(DESTDIR)$(INCLUDEDIR)/annex
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
+dist deb:
+	$(Q)tools/deb/build.sh $(if $(filter deb,$@),packages,tarball) $(BUILD)/$@
+
 clean:
 	rm -rf $(BUILD)
 
@@ -568,9 +571,8 @@ help:
 #h bench-migrate      measure tensors that move between tiers, likewise
 #h bench-torch        ways to train in PyTorch in little memory: THREADS=2 ROUNDS=1 QUICK=1 TRAIN=
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
-#h figures-cxl        write docs/figures-cxl.md: these figures beside the papers'
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7
-#h figures-bytefs     write docs/figures-bytefs.md: these figures beside the paper's claims
+#h figures-cxl figures-bytefs  write docs/figures-*.md: these figures beside the papers'
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
 #h man                section 3 of the manual, from the headers: KERNEL_DOC=FILE
@@ -579,6 +581,7 @@ help:
 #h format             run clang-format on every source
 #h install-module     annex.ko's source for DKMS, and its udev rule; part of install
 #h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
+#h dist deb           the source tarball; Debian packages, which need dpkg-dev, debhelper and more
 #h clean              remove build/
 #h
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
@@ -590,7 +593,7 @@ help:
 	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
 	bench-ndp bench-migrate bench-torch ndp-build bench-cxl figures-cxl bench-fs \
 	figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
-	clean help FORCE
+	dist deb clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \

@@ -70,7 +70,7 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorc
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
 	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd \
-	fs-kills fs-suites
+	fs-kills fs-suites deb
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -153,6 +153,9 @@ check/pytorch-memory-10000: built/gcc
 # PyPI's PyTorch, some GB that are fetched once, and what is used with it.
 check/pytorch-pypi: built/gcc
 	$(call step,pytorch: of PyPI,7200,,tests/torch/pypi.sh $(gcc)/annex $(BUILD)/pypi)
+# For root: chroots of two releases, in which packages are built twice.
+check/deb:
+	$(call step,packages,7200,,tests/install/deb.sh $(BUILD)/deb-test bookworm trixie)
 check/install: built/gcc
 	$(call step,install,300,,tests/install/run.sh $(BUILD))
 

@@ -10,8 +10,9 @@ demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libp
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
 	spin fio git libcunit1-dev gnuplot-nox python3-torch libtorch-dev python3-numpy
 	qemu-user python3-venv clang-19 fuse3 {gcc,g++}-riscv64-linux-gnu)
-# For check-all: programs of others that test file systems; headers that torch.compile() needs.
-fs=("${check[@]}" stress-ng dbench fsmark bonnie++ rocksdb-tools python3-dev)
+# For check-all: programs of others that test file systems; headers that torch.compile() needs;
+# chroots for packages.
+fs=("${check[@]}" stress-ng dbench fsmark bonnie++ rocksdb-tools python3-dev debootstrap)
 # The kernels are not installed: tests/qemu/kernel.sh unpacks them under build/.
 module=(make gcc-12 libelf1 pahole kmod xz-utils sparse perl dkms)
 qemu=("${demo[@]}" "${module[@]}" libcunit1-dev qemu-system-x86 busybox-static fio

@@ -218,9 +218,10 @@ struct Kernel {
 		return tensors.count(const_cast<void *>(ptr));
 	}
 
-	/* Bytes of its tensors that live. */
+	/* Bytes of its tensors that live, as the device tier counts them: in pages. */
 	uint64_t bytes() const
 	{
+		const uint64_t page = 4096;
 		std::lock_guard<std::mutex> lock(table);
 		std::unordered_set<const void *> counted;
 		uint64_t sum = 0;
@@ -229,7 +230,7 @@ struct Kernel {
 			auto found = tensors.find(const_cast<void *>(use.ptr));
 
 			if (found != tensors.end() && counted.insert(use.ptr).second)
-				sum += found->second.bytes;
+				sum += (found->second.bytes + page - 1) / page * page;
 		}
 		return sum;
 	}

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The source tarball, and Debian packages of it: build.sh tarball|packages DIRECTORY. Two runs of
+# the same tree give the same bytes, with git and without.
+set -eu
+export LC_ALL=C
+# Packages are made by what Debian has, whatever else is installed.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+usage="usage: build.sh tarball|packages DIRECTORY"
+what=${1:?$usage}
+mkdir -p "${2:?$usage}"
+out=$(cd "$2" && pwd)
+# What this version is called, and when it was made, is said in one place each.
+version=$(sed -n 's/^VERSION := //p' "$top/Makefile")
+date=$(sed -n 's/^ -- .*>  //p' "$here/changelog" | head -1)
+SOURCE_DATE_EPOCH=$(date -d "$date" +%s)
+export SOURCE_DATE_EPOCH
+name=annex-$version
+tarball=$out/$name.tar.xz
+
+# What git has, or where there is none, all but what was built.
+files()
+{
+	if git -C "$top" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+		git -C "$top" ls-files -z
+	else
+		(cd "$top" && find . \( -path './build*' -o -name .git -o \
+			-name __pycache__ \) -prune -o -type f -printf '%P\0')
+	fi
+}
+
+make_tarball()
+{
+	files | sort -z | tar -C "$top" --null --files-from=- --transform="s|^|$name/|" \
+		--mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+		--mode=u+rw,go-w,a+rX --format=ustar -cf - | xz -6 -T1 >"$tarball.$$"
+	mv "$tarball.$$" "$tarball"
+}
+
+make_packages()
+{
+	local tree=$out/$name
+	command -v dpkg-buildpackage >/dev/null || {
+		echo "deb: no dpkg-buildpackage: apt-get install dpkg-dev debhelper" >&2
+		exit 1
+	}
+	rm -rf "$tree"
+	cp "$tarball" "$out/annex_$version.orig.tar.xz"
+	tar -C "$out" -xf "$tarball"
+	cp -r "$tree/tools/deb" "$tree/debian"
+	rm "$tree/debian/build.sh"
+	(cd "$tree" && dpkg-buildpackage --no-sign --build=full)
+	rm -rf "$tree"
+}
+
+case $what in
+tarball) make_tarball ;;
+packages)
+	make_tarball
+	make_packages
+	;;
+*)
+	echo "$usage" >&2
+	exit 1
+	;;
+esac
