@@ -100,7 +100,7 @@ static void warn_signals(void)
 	/* Relaxed: nothing else is told by it. */
 	if (!annex_atomic_add(&told, 1u, ANNEX_RELAXED))
 		annex_log(ANNEX_LOG_WARNING,
-			  "touches are heard of by signals (SIGSEGV), slower: %s",
+			  "touches of tensors are heard of by signals (SIGSEGV), slower: %s",
 			  annex_last_error());
 }
 

@@ -68,13 +68,13 @@ if "$refuse" EPERM io_uring -- true 2>/dev/null; then
 		rm -f none plain
 		warning='' claim "userfaultfd refused, $err" \
 			"$refuse" $err userfaultfd device -- "$annex" train "${large[@]}"
-		warned "is told" "touches are heard of by signals .*, slower: .*seccomp=unconfined"
+		warned "is told" "touches of tensors are heard of by signals .*, slower: .*seccomp=unconfined"
 		losses >signals.losses
 		holds "what is clean is kept" test "$(number clean_bytes)" -gt 0
 		claim "train by page faults" "$annex" train "${large[@]}"
 		losses >faults.losses
 		holds "the same losses" cmp signals.losses faults.losses
-		warning='warning: touches are' refused "a tensor that does not fit, $err" \
+		warning='warning: touches of' refused "a tensor that does not fit, $err" \
 			"does not fit" "$refuse" $err userfaultfd device -- "$annex" train \
 			--width 512 --steps 1 --device-memory 2M --host 1G
 		warning='' claim "spaces tried in a container, $err" \
