@@ -103,7 +103,8 @@ check/unit-user: built/gcc
 # As in a container: touches are heard of by signals.
 check/unit-contained: built/gcc
 	$(call step,unit tests: in a container,600,$(gcc)/unit tests/tool/refuse.py,\
-		tests/tool/refuse.py EPERM userfaultfd device io_uring -- $(gcc)/unit $(user_suites))
+		tests/tool/refuse.py EPERM userfaultfd device io_uring -- \
+		$(gcc)/unit $(user_suites))
 check/unit-all: built/gcc
 	$(call step,unit tests,1800,,$(gcc)/unit)
 check/seeds: built/gcc

@@ -55,7 +55,7 @@ struct guard {
 };
 
 static struct guard *table;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void take_lock(void)
@@ -73,6 +73,7 @@ static void begin(void)
 	size_t bytes = GUARDS * sizeof(struct guard);
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	pthread_mutex_init(&lock, NULL);
 	if (p == MAP_FAILED)
 		return;
 	if (madvise(p, bytes, MADV_WIPEONFORK)) {
@@ -126,6 +127,7 @@ bool annex_guard_any(void)
 {
 	bool any = false;
 
+	pthread_once(&once, begin);
 	take_lock();
 	for (unsigned int i = 0; table && i < GUARDS; i++)
 		any |= table[i].base != 0;

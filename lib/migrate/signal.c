@@ -25,7 +25,7 @@
 static struct sigaction covered[LEVELS];
 static unsigned int levels; /* handlers of ours that others may call */
 static bool told;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Where the processor does not tell, a read counts as a write, which is slower. */
@@ -133,6 +133,7 @@ static void drop_lock(void)
 
 static void begin(void)
 {
+	pthread_mutex_init(&lock, NULL);
 	pthread_atfork(take_lock, drop_lock, drop_lock);
 }
 
@@ -196,6 +197,7 @@ void annex_signal_end(void)
 
 	if (annex_guard_any())
 		return;
+	pthread_once(&once, begin);
 	take_lock();
 	if (levels && !sigaction(SIGSEGV, NULL, &now) && level_of(&now) == levels - 1 &&
 	    !sigaction(SIGSEGV, &covered[levels - 1], NULL))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """annex.offload(device_memory=...) under a container's filter: contained.py DIRECTORY-OF-annex.
 
-There is no userfaultfd, no /dev/userfaultfd and no io_uring. A model is trained by plain PyTorch and
-in a block; NumPy, Python's lists and another thread read its tensors. All numbers are compared.
+There is no userfaultfd, no /dev/userfaultfd and no io_uring. A model is trained by plain PyTorch
+and in a block; NumPy, Python's lists and another thread read its tensors. All numbers are compared.
 """
 import faulthandler
 import os
