@@ -364,19 +364,39 @@ struct touched {
 };
 
 static __thread sigjmp_buf out;
+static __thread volatile sig_atomic_t touches;
 
 static void jump(int sig)
 {
-	siglongjmp(out, sig);
+	if (touches)
+		siglongjmp(out, sig);
 }
 
 static void *touch_and_jump(void *arg)
 {
 	struct touched *t = arg;
 
-	if (!sigsetjmp(out, 1))
+	if (!sigsetjmp(out, 1)) {
+		touches = 1;
 		(void)*(volatile const char *)t->p;
+	}
+	touches = 0;
 	return NULL;
+}
+
+/* Two pages that take a tenth of a second to come. */
+static char *open_slow(struct touched *t)
+{
+	struct annex_store_opts slow = {.read_rate = 100e3, .depth = 1};
+	struct annex_space_opts opts = {.device = MIB, .stores = t->r.stores, .n_stores = 1};
+	char *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:16M", &slow, &t->r.stores[0]), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &t->r.space), 0);
+	t->p = p = mem_alloc(&t->r, "slow", 2 * PAGE);
+	memset(p, 1, 2 * PAGE);
+	mem_evict(&t->r, p, 2 * PAGE, ANNEX_TIER_SSD);
+	return p;
 }
 
 /* A thread that waits for bytes leaves by a jump from a signal's handler; the bytes come. */
@@ -385,23 +405,9 @@ static void jump_away(void)
 	struct touched t = {0};
 	struct sigaction sa = {.sa_handler = jump}, old;
 	pthread_t thread;
-	uint64_t faults;
-	char *p;
+	char *p = open_slow(&t);
+	uint64_t faults = mem_stats(&t.r).faults;
 
-	CU_ASSERT_EQUAL_FATAL(
-		annex_store_open("mem:16M",
-				 &(struct annex_store_opts){.read_rate = 100e3, .depth = 1},
-				 &t.r.stores[0]),
-		0);
-	CU_ASSERT_EQUAL_FATAL(annex_space_create(&(struct annex_space_opts){.device = MIB,
-									    .stores = t.r.stores,
-									    .n_stores = 1},
-						 &t.r.space),
-			      0);
-	t.p = p = mem_alloc(&t.r, "slow", 2 * PAGE);
-	memset(p, 1, 2 * PAGE);
-	mem_evict(&t.r, p, 2 * PAGE, ANNEX_TIER_SSD);
-	faults = mem_stats(&t.r).faults;
 	CU_ASSERT_EQUAL_FATAL(sigaction(SIGUSR1, &sa, &old), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, touch_and_jump, &t), 0);
 	while (mem_stats(&t.r).faults == faults)
@@ -411,6 +417,36 @@ static void jump_away(void)
 	sigaction(SIGUSR1, &old, NULL);
 	CU_ASSERT(all_are(p, 2 * PAGE, 1));
 	mem_rig_close(&t.r);
+}
+
+static void *touch_and_end(void *arg)
+{
+	(void)*(volatile const char *)((struct touched *)arg)->p;
+	return NULL;
+}
+
+static void destroy_below(void)
+{
+	struct touched t = {0};
+	pthread_t thread;
+	uint64_t faults;
+
+	open_slow(&t);
+	faults = mem_stats(&t.r).faults;
+	alarm(WAIT_MS / 1000);
+	must(!pthread_create(&thread, NULL, touch_and_end, &t));
+	while (mem_stats(&t.r).faults == faults)
+		sched_yield();
+	annex_space_destroy(t.r.space);
+	pthread_join(thread, NULL);
+}
+
+/* The space goes while a thread waits, which is the program's mistake: neither hangs. */
+static void destroyed_meanwhile(void)
+{
+	int sig = ALONE(destroy_below);
+
+	CU_ASSERT(!sig || sig == SIGSEGV);
 }
 
 /* Mappings of the process up to its limit, less some. */
@@ -463,4 +499,5 @@ static void in_pieces(void)
 UNIT_SUITE(mem_signal, {"how it hears", how_it_hears}, {"errno stays", errno_stays},
 	   {"writes are seen", writes_are_seen}, {"no memory is a signal", no_memory_is_a_signal},
 	   {"others' handlers", others_handlers}, {"forked", forked}, {"many spaces", many_spaces},
-	   {"jump away", jump_away}, {"in pieces", in_pieces})
+	   {"jump away", jump_away}, {"destroyed meanwhile", destroyed_meanwhile},
+	   {"in pieces", in_pieces})
