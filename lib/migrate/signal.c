@@ -149,19 +149,22 @@ static unsigned int level_of(const struct sigaction *action)
 	return i;
 }
 
-/* Install the next one over @now. */
+/* Install the next one over @now; or the last one, which no default action calls. */
 static int cover(const struct sigaction *now)
 {
 	struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+	bool calls = now->sa_flags & SA_SIGINFO ||
+		     (now->sa_handler != SIG_DFL && now->sa_handler != SIG_IGN);
+	unsigned int level = levels && !calls ? levels - 1 : levels;
 
-	if (levels == LEVELS)
+	if (level == LEVELS)
 		return -EMFILE;
-	covered[levels] = *now;
-	ours.sa_sigaction = handlers[levels];
+	covered[level] = *now;
+	ours.sa_sigaction = handlers[level];
 	sigemptyset(&ours.sa_mask);
 	if (sigaction(SIGSEGV, &ours, NULL))
 		return -errno;
-	levels++;
+	levels = level + 1;
 	return 0;
 }
 

@@ -248,6 +248,20 @@ static void use_below_later(void)
 	must(mended == 2);
 }
 
+/* Programs may also take the handler away, again and again. */
+static void use_below_none(void)
+{
+	struct mem_rig r;
+	char *ones, *twos;
+
+	open_pair(&r, &ones, &twos);
+	for (unsigned int i = 0; i < 20; i++) {
+		must(signal(SIGSEGV, SIG_DFL) != SIG_ERR);
+		mem_evict(&r, i % 2 ? ones : twos, MIB, ANNEX_TIER_SSD);
+		must(all_are(ones, MIB, 1) && all_are(twos, MIB, 2));
+	}
+}
+
 static void be_lost_below_later(void)
 {
 	struct mem_rig r;
@@ -287,6 +301,7 @@ static void others_handlers(void)
 {
 	CU_ASSERT_EQUAL(ALONE(use_beside_earlier), 0);
 	CU_ASSERT_EQUAL(ALONE(use_below_later), 0);
+	CU_ASSERT_EQUAL(ALONE(use_below_none), 0);
 	CU_ASSERT(UNIT_SANITIZED || ALONE(be_lost_below_later) == SIGSEGV);
 	CU_ASSERT(UNIT_SANITIZED || ALONE(be_lost_below_a_tracer) == SIGSEGV);
 }
