@@ -59,11 +59,11 @@ hdm_tests := $(filter-out hdmkexec,$(sort $(patsubst tests/qemu/guest/%.sh,%,$(w
 
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
-user_suites := exec exec_made mem mem_faults mem_share mem_threads mem_trouble
+user_suites := exec exec_made mem mem_faults mem_share mem_signal mem_threads mem_trouble
 gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
 	$(addprefix sane/tool/,$(hostile)) pytorch model tidy kernels-qemu \
 	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
-	unit unit-user client riscv install seeds rooms
+	unit unit-user unit-contained client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorch-memory-10000 \
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all \
 	cuda-all clang guests-all \
@@ -100,6 +100,11 @@ check/unit: built/gcc
 check/unit-user: built/gcc
 	$(call step,unit tests: ordinary users,600,$(gcc)/unit tests/tool/refuse.py,\
 		tests/tool/refuse.py EPERM kernel-faults device -- $(gcc)/unit $(user_suites))
+# As in a container: touches are heard of by signals.
+check/unit-contained: built/gcc
+	$(call step,unit tests: in a container,600,$(gcc)/unit tests/tool/refuse.py,\
+		tests/tool/refuse.py EPERM userfaultfd device io_uring -- \
+		$(gcc)/unit $(user_suites))
 check/unit-all: built/gcc
 	$(call step,unit tests,1800,,$(gcc)/unit)
 check/seeds: built/gcc
@@ -234,8 +239,8 @@ check/guests-large: built/gcc
 # aarch64, emulated, with a kernel of its own where a suite needs io_uring or userfaultfd.
 kernel_on_arm64 := cache_threads device emu_far emu_fault emu_file emu_io emu_sleep exec rings
 # The emulator has no caches to be flushed, and not the time that these take; the guest has no BLAS.
-never_on_arm64 := $(minutes) $(larger) gpu_% m2func_serve mem mem_faults mem_share mem_threads \
-	mem_trouble ndp_fair ndp_flush train
+never_on_arm64 := $(minutes) $(larger) gpu_% m2func_serve mem mem_faults mem_share mem_signal \
+	mem_threads mem_trouble ndp_fair ndp_flush train
 check/arm64-module:
 	$(call step,module: arm64,1800,,tests/module/run.sh arm64)
 check/arm64-unit: built/arm64

@@ -11,7 +11,8 @@
  *	annex_prefetch(space, ptr, bytes, 0, &move);
  *	annex_move_wait(move, 1000);
  *
- * A thread that touches absent bytes waits until they come (userfaultfd). When the device tier
+ * A thread that touches absent bytes waits until they come (userfaultfd, or SIGSEGV where that is
+ * refused). When the device tier
  * is full, the least recently used bytes leave it. Nothing here says what moves when: plans do
  * (annex/exec.h).
  */
@@ -100,10 +101,6 @@ int annex_store_close(struct annex_store *store);
  * @checksum: bytes that come back are compared with those that left (CRC-32C).
  * @frames: the device tier is memory of this GPU (annex/cuda.h: @frames), which must outlive the
  *	space; see annex_space_create() (memory of the process).
- * @held: the program touches only what its kernels use (annex_exec_before()), and what it holds
- *	and has prefetched. Where userfaultfd(2) is refused, as in a container, the space does
- *	without then, and any other touch of bytes that are not in the device tier ends the program
- *	(SIGSEGV).
  */
 struct annex_space_opts {
 	uint64_t device, host;
@@ -118,7 +115,6 @@ struct annex_space_opts {
 	uint32_t fault_bytes;
 	bool checksum;
 	const struct annex_frames *frames;
-	bool held;
 };
 
 /**
@@ -131,6 +127,13 @@ struct annex_space_opts {
  * device tier fails with EFAULT: hold the tensor and prefetch it first. So does one that writes to
  * bytes that are there and not held, as first writes are to be seen.
  *
+ * Where userfaultfd(2) is refused, as in most containers, touches are heard of by a handler of
+ * SIGSEGV, which is slower, and system calls fail likewise. The handler is there as long as such a
+ * space is; faults elsewhere go to the action that was there before. A handler that the program
+ * installs later is covered in turn when bytes next leave, a tensor is made, or an iteration
+ * begins; until then a touch of absent bytes goes to it. A thread that blocks SIGSEGV and touches
+ * absent bytes ends the process.
+ *
  * Memory that the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA),
  * must be held until that is over: pages that leave meanwhile take none of it along.
  *
@@ -142,8 +145,9 @@ struct annex_space_opts {
  * consists of the GPU's frames (of 2 MiB, mostly), which tensors share, and counts whole ones.
  * Bytes go to and from storage by way of buffers (the bounced bytes of struct annex_space_stats).
  *
- * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -EPERM (not
- * for this user); -ENOSPC (the range); -ENOMEM; -EMFILE; -EAGAIN (no more threads).
+ * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -ENOSPC
+ * (the range); -ENOMEM; -EMFILE (also of more than 64 spaces that use signals); -EAGAIN (no more
+ * threads).
  */
 int annex_space_create(const struct annex_space_opts *opts, struct annex_space **out);
 
@@ -385,16 +389,18 @@ void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out)
 
 /**
  * enum annex_watch - How a space hears of touches of its memory.
- * @ANNEX_WATCH_NONE: it does not, as it is in a GPU's memory, or @held of struct annex_space_opts.
+ * @ANNEX_WATCH_NONE: it does not, as it is in a GPU's memory.
  * @ANNEX_WATCH_SYSCALL: userfaultfd(2).
  * @ANNEX_WATCH_DEVICE: /dev/userfaultfd.
  * @ANNEX_WATCH_USER: userfaultfd(2), of the program's own touches only: see annex_space_create().
+ * @ANNEX_WATCH_SIGNAL: SIGSEGV, of the program's own touches only: see annex_space_create().
  */
 enum annex_watch {
 	ANNEX_WATCH_NONE,
 	ANNEX_WATCH_SYSCALL,
 	ANNEX_WATCH_DEVICE,
 	ANNEX_WATCH_USER,
+	ANNEX_WATCH_SIGNAL,
 };
 
 /**

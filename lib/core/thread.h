@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-/* annex_thread_start() - A thread that no signal handler of the program runs in, but that of
- * annex_mapping_catch(). Return: 0, -EAGAIN. */
+/* annex_thread_start() - A thread that no signal handler of the program runs in, but those of
+ * its own faults (SIGBUS, SIGSEGV). Return: 0, -EAGAIN. */
 int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 #endif

@@ -9,9 +9,7 @@
 #include "stream.h"
 
 #define FRAME (64u << 10) /* smaller than a GPU's, so that little data has many */
-
-/* A fresh frame is full of this. */
-static char litter = (char)0xa5;
+#define LITTER 0xa5       /* a fresh frame is full of it */
 
 static int reserve(void *ctx, uint64_t bytes, void **base)
 {
@@ -57,7 +55,6 @@ static int bare(void *ctx, void *at, uint32_t n)
 /* A frame that idles can be used again where it is; elsewhere a new one is as good. */
 static int back(void *ctx, void *at, uint32_t n, void *const *from)
 {
-	const char *full_of = ctx;
 	char *p = at;
 	int err = 0;
 
@@ -68,8 +65,8 @@ static int back(void *ctx, void *at, uint32_t n, void *const *from)
 				      : 0;
 		else
 			err = map(p, 1, PROT_READ | PROT_WRITE);
-		if (!err && full_of)
-			memset(p, *full_of, FRAME);
+		if (!err)
+			memset(p, LITTER, FRAME);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (from[i] && (err || from[i] != (char *)at + (size_t)i * FRAME))
@@ -115,13 +112,21 @@ static void unpin(void *ctx, void *ptr)
 	(void)ptr;
 }
 
-#define FRAMES(what, with)                                                                         \
-	{                                                                                          \
-		.name = (what), .bytes = FRAME, .reserve = reserve, .release = release,            \
-		.back = back, .bare = bare, .idle = idle, .put = put, .get = put, .zero = zero,    \
-		.mark = gpu_stream_mark, .await = gpu_stream_await, .between = gpu_stream_between, \
-		.unmark = gpu_stream_unmark, .pin = pin, .unpin = unpin, .ctx = (with),            \
-	}
-
-const struct annex_frames gpu_frames_host = FRAMES("host", &litter);
-const struct annex_frames gpu_frames_memory = FRAMES("memory", NULL);
+const struct annex_frames gpu_frames_host = {
+	.name = "host",
+	.bytes = FRAME,
+	.reserve = reserve,
+	.release = release,
+	.back = back,
+	.bare = bare,
+	.idle = idle,
+	.put = put,
+	.get = put,
+	.zero = zero,
+	.mark = gpu_stream_mark,
+	.await = gpu_stream_await,
+	.between = gpu_stream_between,
+	.unmark = gpu_stream_unmark,
+	.pin = pin,
+	.unpin = unpin,
+};

@@ -6,8 +6,8 @@
 
 /*
  * Frames of the host itself. As with a GPU, nothing may touch addresses that have none, and a fresh
- * one of @gpu_frames_host holds anything but zeroes.
+ * one holds anything but zeroes.
  */
-extern const struct annex_frames gpu_frames_host, gpu_frames_memory;
+extern const struct annex_frames gpu_frames_host;
 
 #endif

@@ -13,6 +13,7 @@
 #include "planning.h"
 #include "probe.h"
 #include "request.h"
+#include "signal.h"
 #include "store.h"
 #include "uses.h"
 
@@ -93,6 +94,8 @@ int annex_exec_begin(struct annex_exec *e)
 {
 	if (e->iterates)
 		return annex_fail(-EINVAL, "exec: an iteration is under way");
+	if (e->space->guard)
+		annex_signal_keep();
 	take_plan(e);
 	/* The next iteration is expected to be like the last one, whatever that plan is for. */
 	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->kinds.logs[0]));

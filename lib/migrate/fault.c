@@ -9,6 +9,7 @@
 #include "core/thread.h"
 #include "fault.h"
 #include "finish.h"
+#include "guard.h"
 #include "job.h"
 #include "move.h"
 #include "page.h"
@@ -40,26 +41,34 @@ static struct lane *expedite(struct annex_space *s, uint32_t page)
 	return NULL;
 }
 
-/* Return: the page, if it is in a tensor that lives; else who touched it has a SIGSEGV. */
+/* Whether it is in a tensor that lives; else who touched it has a SIGSEGV. */
 static bool of_tensor(struct annex_space *s, uint32_t page)
 {
 	const struct page *p = &s->pages[page];
 
-	if (p->tensor && tensor_of(s, page)->live && !(p->flags & PAGE_FENCED))
-		return true;
-	annex_pages_fence(s, page, 1);
-	return false;
+	return p->tensor && tensor_of(s, page)->live && !(p->flags & PAGE_FENCED);
 }
 
-static struct lane *page_fault(struct annex_space *s, uint32_t page, bool write_protected,
-			       struct job_list *start)
+/* What is not of a tensor is fenced, which wakes the thread that asked. */
+static void refuse(struct annex_space *s, const struct ask *ask)
 {
-	uint8_t flags = s->pages[page].flags;
-	struct lane *kick = NULL;
-	uint32_t first, n;
+	if (s->guard)
+		annex_guard_refuse(s->guard, ask);
+	annex_pages_fence(s, ask->page, 1);
+}
 
-	if (!of_tensor(s, page))
+static struct lane *page_fault(struct annex_space *s, const struct ask *ask, struct job_list *start)
+{
+	uint32_t page = ask->page, first, n;
+	uint8_t flags = s->pages[page].flags;
+	/* A signal tells of any write, also to a page that has been shown since. */
+	bool write_protected = ask->write && (!s->guard || flags & PAGE_CLEAN);
+	struct lane *kick = NULL;
+
+	if (!of_tensor(s, page)) {
+		refuse(s, ask);
 		return NULL;
+	}
 	annex_tensor_use(s, tensor_of(s, page));
 	if (flags & PAGE_BUSY) {
 		s->stats.faults++;
@@ -123,25 +132,38 @@ static void handle_transfers(struct annex_space *s)
 			transfer_fault(s, &msgs[i]);
 }
 
-static void handle_faults(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)
+static void handle_asks(struct annex_space *s, const struct ask *asks, unsigned int n)
 {
 	struct lane *kick[MSGS] = {NULL};
 	struct job_list start = {0};
 
 	pthread_mutex_lock(&s->lock);
-	for (unsigned int i = 0; i < n; i++) {
-		uint64_t at = msgs[i].arg.pagefault.address - (uintptr_t)s->base;
-
-		if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
-			kick[i] = page_fault(s, (uint32_t)(at / ANNEX_MEM_PAGE),
-					     msgs[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
-					     &start);
-	}
+	for (unsigned int i = 0; i < n; i++)
+		/* One that came too late for the space before may be of a page there. */
+		if (asks[i].page < s->n_pages)
+			kick[i] = page_fault(s, &asks[i], &start);
 	pthread_mutex_unlock(&s->lock);
 	annex_jobs_start(&start);
 	for (unsigned int i = 0; i < n; i++)
 		if (kick[i])
 			annex_link_kick(kick[i]);
+}
+
+static void handle_messages(struct annex_space *s, const struct uffd_msg *msgs, unsigned int n)
+{
+	struct ask asks[MSGS];
+	unsigned int k = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t at = msgs[i].arg.pagefault.address - (uintptr_t)s->base;
+
+		if (msgs[i].event == UFFD_EVENT_PAGEFAULT)
+			asks[k++] = (struct ask){
+				.page = (uint32_t)(at / ANNEX_MEM_PAGE),
+				.write = msgs[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
+			};
+	}
+	handle_asks(s, asks, k);
 }
 
 static void *handle(void *arg)
@@ -158,8 +180,19 @@ static void *handle(void *arg)
 			continue;
 		got = read(s->uffd, msgs, sizeof(msgs));
 		if (got > 0)
-			handle_faults(s, msgs, (unsigned int)((size_t)got / sizeof(*msgs)));
+			handle_messages(s, msgs, (unsigned int)((size_t)got / sizeof(*msgs)));
 	}
+	return NULL;
+}
+
+static void *handle_signals(void *arg)
+{
+	struct annex_space *s = arg;
+	struct ask asks[MSGS];
+	unsigned int n;
+
+	while ((n = annex_guard_take(s->guard, asks, MSGS)))
+		handle_asks(s, asks, n);
 	return NULL;
 }
 
@@ -184,9 +217,11 @@ int annex_fault_start(struct annex_space *s)
 	s->bell = eventfd(0, EFD_CLOEXEC);
 	if (s->bell < 0)
 		return annex_fail(-errno, "space: no eventfd: %m");
-	if (annex_thread_start(&s->handler, handle, s))
+	if (annex_thread_start(&s->handler, s->guard ? handle_signals : handle, s))
 		return annex_fail(-EAGAIN, "space: no more threads");
 	s->handles = true;
+	if (s->transfers < 0)
+		return 0;
 	if (annex_thread_start(&s->helper, help, s))
 		return annex_fail(-EAGAIN, "space: no more threads");
 	s->helps = true;
@@ -197,6 +232,8 @@ void annex_fault_stop(struct annex_space *s)
 {
 	if (s->bell >= 0)
 		eventfd_write(s->bell, 1);
+	if (s->guard)
+		annex_guard_stop(s->guard);
 	if (s->handles)
 		pthread_join(s->handler, NULL);
 	if (s->helps)

@@ -11,7 +11,8 @@
 int annex_fault_start(struct annex_space *s);
 void annex_fault_stop(struct annex_space *s);
 
-/* watch.c: register a space's memory for faults. 0 or a negative errno. */
+/* watch.c: register a space's memory for faults, and no longer. 0 or a negative errno. */
 int annex_watch_start(struct annex_space *s);
+void annex_watch_stop(struct annex_space *s);
 
 #endif

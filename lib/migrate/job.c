@@ -9,11 +9,6 @@
 #include "job.h"
 #include "page.h"
 
-/* Since Linux 5.14; not in all headers. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 void *annex_job_memory(const struct job *job, struct place side)
 {
 	struct annex_space *s = job->space;

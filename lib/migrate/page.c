@@ -6,9 +6,13 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <annex/detail/atomic.h>
+#include "core/least.h"
 #include "core/log.h"
 #include "frames.h"
+#include "guard.h"
 #include "page.h"
+#include "signal.h"
 #include "tier.h"
 
 #define BOTH (PAGE_DEVICE | PAGE_BELOW)
@@ -61,7 +65,9 @@ static void wake(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	struct uffdio_range range = {.start = address(s, first), .len = pages_bytes(n)};
 
-	if (ioctl(s->uffd, UFFDIO_WAKE, &range))
+	if (s->guard)
+		annex_guard_wake(s->guard, first, n);
+	else if (ioctl(s->uffd, UFFDIO_WAKE, &range))
 		annex_log(ANNEX_LOG_WARNING, "space: programs are not woken: %m");
 }
 
@@ -71,6 +77,67 @@ bool annex_pages_wanted(const struct annex_space *s, uint32_t first, uint32_t n)
 		if (s->pages[i].flags & PAGE_WANTED)
 			return true;
 	return false;
+}
+
+static bool protect(struct annex_space *s, uint32_t first, uint32_t n, int rights)
+{
+	return !mprotect(s->base + pages_bytes(first), pages_bytes(n), rights);
+}
+
+static int rights_of(bool clean)
+{
+	return clean ? PROT_READ : PROT_READ | PROT_WRITE;
+}
+
+/*
+ * The kernel splits the mapping where rights differ, up to vm.max_map_count parts. When it is too
+ * much all pages are hidden, which makes it one part, but held ones, which a system call may use.
+ * Rights follow the flags then, so these are changed first.
+ */
+static void start_over(struct annex_space *s)
+{
+	static uint32_t told;
+	uint32_t part;
+
+	/* Relaxed: nothing else is told by it. */
+	if (!annex_atomic_add(&told, 1u, ANNEX_RELAXED))
+		annex_log(ANNEX_LOG_WARNING,
+			  "space: pages are hidden in too many parts, so all are, slower: %m "
+			  "(raise vm.max_map_count)");
+	if (!protect(s, 0, s->n_pages, PROT_NONE))
+		annex_log(ANNEX_LOG_WARNING, "space: pages cannot be hidden: %m");
+	for (uint32_t i = 0; i < s->n_pages; i += part) {
+		uint8_t flags = s->pages[i].flags;
+
+		part = annex_pages_alike(s, i, s->n_pages - i, PAGE_SHOWN | PAGE_CLEAN);
+		if (!(flags & PAGE_SHOWN))
+			continue;
+		part = (uint32_t)least(part, tensor_of(s, i)->first + tensor_of(s, i)->n - i);
+		if (tensor_of(s, i)->holds && protect(s, i, part, rights_of(flags & PAGE_CLEAN)))
+			continue;
+		for (uint32_t k = i; k < i + part; k++)
+			s->pages[k].flags &= (uint8_t) ~(PAGE_SHOWN | PAGE_CLEAN);
+	}
+}
+
+/* Pages of the file are mapped at once: each would fault by itself. */
+static uint32_t put_guarded(struct annex_space *s, uint32_t first, uint32_t n, bool clean)
+{
+	int rights = rights_of(clean);
+
+	if (!protect(s, first, n, rights)) {
+		start_over(s);
+		if (!protect(s, first, n, rights)) {
+			annex_log(ANNEX_LOG_WARNING, "space: a page is not shown: %m");
+			annex_pages_fence(s, first, 1);
+			return 1;
+		}
+	}
+	madvise(s->base + pages_bytes(first), pages_bytes(n),
+		clean ? MADV_POPULATE_READ : MADV_POPULATE_WRITE);
+	if (annex_pages_wanted(s, first, n))
+		wake(s, first, n);
+	return n;
 }
 
 /* Return: how many pages could be shown before an error, or a page that already was. */
@@ -83,6 +150,8 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 
 	if (s->frames)
 		return n;
+	if (s->guard)
+		return put_guarded(s, first, n, clean);
 	/* A thread whose fault has not been read yet is woken when it is read. */
 	if (!annex_pages_wanted(s, first, n))
 		c.mode |= UFFDIO_CONTINUE_MODE_DONTWAKE;
@@ -130,14 +199,31 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	/* Also what a program has locked in memory. */
-	if (!s->frames &&
+	if (!s->frames && !s->guard &&
 	    madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED)) {
 		annex_log(ANNEX_LOG_WARNING, "space: pages stay, as they cannot be hidden: %m");
 		return false;
 	}
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t) ~(PAGE_SHOWN | PAGE_CLEAN);
+	if (s->guard) {
+		annex_signal_keep();
+		if (!protect(s, first, n, PROT_NONE))
+			start_over(s);
+	}
 	return true;
+}
+
+/* Without its pages the file would be zeroes there, for all to see. */
+static void hide_shown(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	uint32_t end = first + n, part;
+
+	for (; first < end; first += part) {
+		part = annex_pages_alike(s, first, end - first, PAGE_SHOWN);
+		if (s->pages[first].flags & PAGE_SHOWN)
+			annex_pages_hide(s, first, part);
+	}
 }
 
 void annex_pages_release(struct annex_space *s, uint32_t first, uint32_t n)
@@ -162,6 +248,8 @@ void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n)
 
 void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
 {
+	if (s->guard)
+		hide_shown(s, first, n);
 	if (!s->frames)
 		annex_pages_release(s, first, n);
 	annex_pages_gone(s, first, n);
@@ -179,6 +267,19 @@ void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n)
 	}
 }
 
+/* Pages that are not shown stay hidden: they are shown as what they are then. */
+static void dirty_guarded(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	uint32_t end = first + n, part;
+
+	for (uint32_t i = first; i < end; i += part) {
+		part = annex_pages_alike(s, i, end - i, PAGE_SHOWN);
+		if (s->pages[i].flags & PAGE_SHOWN && !protect(s, i, part, rights_of(false)))
+			start_over(s);
+	}
+	wake(s, first, n);
+}
+
 void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	struct uffdio_writeprotect wp = {
@@ -188,6 +289,10 @@ void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n)
 	annex_pages_forget(s, first, n);
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags &= (uint8_t)~PAGE_CLEAN;
+	if (s->guard) {
+		dirty_guarded(s, first, n);
+		return;
+	}
 	while (!s->frames && ioctl(s->uffd, UFFDIO_WRITEPROTECT, &wp))
 		if (errno != EAGAIN) {
 			annex_log(ANNEX_LOG_WARNING, "space: pages stay read-only: %m");
@@ -197,7 +302,9 @@ void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n)
 
 void annex_pages_fence(struct annex_space *s, uint32_t first, uint32_t n)
 {
-	if (mprotect(s->base + pages_bytes(first), pages_bytes(n), PROT_NONE))
+	if (s->guard)
+		annex_pages_hide(s, first, n);
+	else if (!protect(s, first, n, PROT_NONE))
 		annex_log(ANNEX_LOG_WARNING,
 			  "space: a program that touches freed memory hangs: %m");
 	for (uint32_t i = first; i < first + n; i++) {
@@ -215,8 +322,8 @@ void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n)
 		part = annex_pages_alike(s, first, end - first, PAGE_FENCED);
 		if (!(s->pages[first].flags & PAGE_FENCED))
 			continue;
-		if (mprotect(s->base + pages_bytes(first), pages_bytes(part),
-			     PROT_READ | PROT_WRITE))
+		/* A guarded one is hidden until it is shown. */
+		if (!s->guard && !protect(s, first, part, rights_of(false)))
 			annex_log(ANNEX_LOG_WARNING, "space: pages cannot be used: %m");
 		for (uint32_t i = first; i < first + part; i++)
 			s->pages[i].flags &= (uint8_t)~PAGE_FENCED;

@@ -5,10 +5,17 @@
 #ifndef ANNEX_MIGRATE_PAGE_H
 #define ANNEX_MIGRATE_PAGE_H
 
+#include <sys/mman.h>
 #include "space.h"
 
 /* Of UFFDIO_CONTINUE, since Linux 6.4; not in all headers: pages are clean. */
 #define CONTINUE_MODE_WP (1ull << 1)
+
+/* Since Linux 5.14; not in all headers. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* Neighbours from @first on, @n at most, that agree in @mask of their flags with the first. */
 uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask);

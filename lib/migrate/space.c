@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <annex/detail/atomic.h>
 #include "link.h"
 #include "core/log.h"
-#include "core/uffd.h"
 #include "fault.h"
 #include "finish.h"
 #include "frames.h"
-#include "gpu/frames.h"
 #include "hdm/hdm.h"
 #include "move.h"
 #include "page.h"
@@ -244,30 +241,10 @@ static int add_store(struct annex_space *s, unsigned int i)
 	return 0;
 }
 
-/* Touches need not be heard of, if they cannot. */
-static void do_without_faults(struct annex_space *s)
-{
-	static uint32_t told;
-	enum uffd_way way;
-	int fd = uffd_open("space", &way);
-
-	if (fd >= 0)
-		close(fd);
-	if (fd != -EPERM && fd != -ENOSYS)
-		return;
-	s->opts.frames = &gpu_frames_memory;
-	/* Once a process; relaxed: nothing else is told by it. */
-	if (!annex_atomic_add(&told, 1u, ANNEX_RELAXED))
-		annex_log(ANNEX_LOG_WARNING, "it does without, slower: %s", annex_last_error());
-}
-
 static int build(struct annex_space *s)
 {
-	int err;
+	int err = check(&s->opts);
 
-	if (s->opts.held && !s->opts.frames)
-		do_without_faults(s);
-	err = check(&s->opts);
 	if (!err)
 		err = make_range(s);
 	if (!err)
@@ -313,6 +290,7 @@ static void release(struct annex_space *s)
 	bool left = true;
 
 	annex_fault_stop(s);
+	annex_watch_stop(s);
 	for (unsigned int i = ANNEX_TIER_SSD; i < ANNEX_TIERS; i++)
 		if (s->tiers[i].present)
 			left &= annex_store_leave(s->tiers[i].store, &s->tiers[i].lane, bytes);

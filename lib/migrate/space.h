@@ -8,6 +8,9 @@
  * taken from the system when it is first written, and given back when a hole is punched: the file's
  * pages are the device tier.
  *
+ * Where userfaultfd is refused, a page that is not shown has no access rights at @base, and a page
+ * that is clean can be read only: a SIGSEGV tells of a touch (guard.h).
+ *
  * With opts.frames, @base is addresses of a GPU instead (frames.h), where nobody sees who touches
  * what: there is no @file, no @alias and no userfaultfd, and programs say beforehand what they use.
  */
@@ -136,6 +139,7 @@ struct order {
  * @idle: signalled when @jobs is 0, also when @trims becomes so.
  * @file: the memory.
  * @uffd: tells @handler of touches of @base.
+ * @guard: tells @handler of touches of @base instead, where there is no @uffd.
  * @transfers: tells @helper of touches of @alias, if those by the kernel are heard of.
  * @bell: ends both threads.
  * @watch: how touches are heard of.
@@ -173,6 +177,7 @@ struct annex_space {
 	struct annex_space_opts opts;
 	int file, uffd, transfers, bell;
 	uint8_t *base, *alias;
+	struct guard *guard;
 	enum annex_watch watch;
 	bool track;
 	struct frame_table *frames;

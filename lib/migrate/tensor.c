@@ -5,6 +5,7 @@
 #include "core/array.h"
 #include "core/log.h"
 #include "page.h"
+#include "signal.h"
 #include "tensor.h"
 
 #define LOOKS 8u /* shared tensors, at most, that are looked at for a small one */
@@ -250,6 +251,8 @@ static int create(struct annex_space *s, char *name, uint32_t n, struct tensor *
 	t->n = n;
 	t->serial = s->serials++;
 	t->live = true;
+	if (s->guard)
+		annex_signal_keep();
 	annex_pages_unfence(s, first, n);
 	for (uint32_t i = first; i < first + n; i++) {
 		memset(&s->pages[i], 0, sizeof(s->pages[i]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Hearing of touches: a userfaultfd for each mapping of a space's memory.
+ * Hearing of touches: a userfaultfd for each mapping of a space's memory, or signals.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -8,12 +8,15 @@
 #include <linux/userfaultfd.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "core/uffd.h"
 #include "page.h"
 #include "fault.h"
+#include "guard.h"
+#include "signal.h"
 
 /* Once a process: every space would say the same. */
 static void warn_untracked(const char *why)
@@ -89,13 +92,54 @@ static void try_tracking(struct annex_space *s)
 	fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ANNEX_MEM_PAGE);
 }
 
+/* Once a process: every space would say the same. */
+static void warn_signals(void)
+{
+	static uint32_t told;
+
+	/* Relaxed: nothing else is told by it. */
+	if (!annex_atomic_add(&told, 1u, ANNEX_RELAXED))
+		annex_log(ANNEX_LOG_WARNING,
+			  "touches of tensors are heard of by signals (SIGSEGV), slower: %s",
+			  annex_last_error());
+}
+
+/* The kernel's own touches have no signal, and transfers are among them. */
+static int watch_by_signals(struct annex_space *s)
+{
+	int err;
+
+	warn_signals();
+	if (mprotect(s->base, s->opts.size, PROT_NONE))
+		return annex_fail(-errno, "space: its pages cannot be hidden: %m");
+	err = annex_guard_start(s->base, s->opts.size, &s->guard);
+	if (err)
+		return err;
+	err = annex_signal_keep();
+	if (err)
+		return annex_fail(err, "space: SIGSEGV cannot be caught: %s", strerror(-err));
+	s->watch = ANNEX_WATCH_SIGNAL;
+	s->user_only = s->track = true;
+	return 0;
+}
+
 int annex_watch_start(struct annex_space *s)
 {
 	int err = watch_all(s);
 
+	if (err == -EPERM || err == -ENOSYS)
+		return watch_by_signals(s);
 	if (!err)
 		try_tracking(s);
 	return err;
+}
+
+void annex_watch_stop(struct annex_space *s)
+{
+	if (!s->guard)
+		return;
+	annex_guard_end(s->guard);
+	annex_signal_end();
 }
 
 void annex_space_get_watch(const struct annex_space *s, enum annex_watch *how, bool *writes)

@@ -116,7 +116,8 @@ purge()
 {
 	apt purge "${packages[@]}" &&
 		! (cd "$root" && find . -xdev \
-			-regex './\(made\|src[12]\|proc\|var/cache\|var/log\)' -prune -o -name '*annex*' -print) | grep .
+			-regex './\(made\|src[12]\|proc\|var/cache\|var/log\)' -prune -o \
+			-name '*annex*' -print) | grep .
 }
 
 run_suite()

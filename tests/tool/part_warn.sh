@@ -68,17 +68,20 @@ if "$refuse" EPERM io_uring -- true 2>/dev/null; then
 		rm -f none plain
 		warning='' claim "userfaultfd refused, $err" \
 			"$refuse" $err userfaultfd device -- "$annex" train "${large[@]}"
-		warned "is told" "it does without, slower: .*seccomp=unconfined"
-		losses >blind.losses
+		warned "is told" "touches of tensors .* by signals .*, slower: .*seccomp=unconfined"
+		losses >signals.losses
 		holds "what is clean is kept" test "$(number clean_bytes)" -gt 0
 		claim "train by page faults" "$annex" train "${large[@]}"
 		losses >faults.losses
-		holds "the same losses" cmp blind.losses faults.losses
-		warning='warning: it does without' refused "a tensor that does not fit, $err" \
+		holds "the same losses" cmp signals.losses faults.losses
+		warning='warning: touches of' refused "a tensor that does not fit, $err" \
 			"does not fit" "$refuse" $err userfaultfd device -- "$annex" train \
 			--width 512 --steps 1 --device-memory 2M --host 1G
+		warning='' claim "spaces tried in a container, $err" \
+			"$refuse" $err userfaultfd device io_uring -- "$annex" selftest \
+			--only spaces --seconds 0
 		claim "doctor, $err" "$refuse" $err userfaultfd device -- "$annex" doctor
-		holds "says so" grep -qE '^space +userfaultfd +missing +only tensors can move' out
+		holds "says so" grep -qE '^space +userfaultfd +missing +refused: .* by signals' out
 		holds "and how to mend it" grep -q '\$ docker run' out
 	done
 	# The rights of a user where vm.unprivileged_userfaultfd is 0.

@@ -42,7 +42,7 @@ claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/fuzz.py" "$tools" --programs 200
 if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/whole.py" "$tools" --check); then
-	for part in whole look twin; do
+	for part in whole look twin contained; do
 		claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 			"$python" "$here/$part.py" "$tools" "$annex"
 	done
@@ -50,6 +50,10 @@ if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 		"$tools" "$annex" "$here"/../../docs/{train-larger,without-root,cannot}.md
 	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 		"$python" "$here/fuzz.py" "$tools" --programs 40 --device-memory
+	# As in a container.
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+		"$here/../tool/refuse.py" EPERM userfaultfd device io_uring -- \
+		"$python" "$here/fuzz.py" "$tools" --programs 10 --device-memory
 	# Storage is written past the page cache, which memory's own file systems cannot.
 	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 		"$python" "$here/comparison.py" "$disk"

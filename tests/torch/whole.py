@@ -303,25 +303,6 @@ def check_errors(scratch):
           run_in(whole(2000001, f"file:{path}"), lambda: torch.ones(30000).sum()) == 30000)
 
 
-def check_container():
-    """A container's filter, and no /dev/userfaultfd: one line says what to do."""
-    program = """if True:
-        import annex
-        try:
-            with annex.offload(device_memory="4M", storage="mem:64M"):
-                pass
-        except annex.Error as error:
-            print(error)
-        """
-    filters = os.path.join(os.path.dirname(__file__), "..", "tool", "refuse.py")
-    told = subprocess.run(
-        [sys.executable, filters, "EPERM", "userfaultfd", "device", "io_uring", "--",
-         sys.executable, "-c", program], env=dict(os.environ, PYTHONPATH=sys.argv[1]),
-        stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
-    claim(f"a container is told what it lacks: {told}", len(told) == 1 and
-          "[Errno 1]" in told[0] and "--security-opt seccomp=unconfined" in told[0])
-
-
 def check_failing_storage():
     def fill():
         kept = [torch.ones(256, 256) * i for i in range(40)]
@@ -582,7 +563,6 @@ def main():
     check_allocator()
     check_transforms()
     check_blocks()
-    check_container()
     check_failing_storage()
     check_threads()
     check_children()

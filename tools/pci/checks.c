@@ -131,15 +131,19 @@ static void check_space(struct checks *c)
 		return;
 	}
 	if (annex_space_create(&opts, &space)) {
-		checks_add(c, "space", "userfaultfd", CHECK_MISSING,
-			   "only tensors can move that kernels use (annex train): %.300s",
+		checks_add(c, "space", "userfaultfd", CHECK_MISSING, "no tensors can move: %.300s",
 			   annex_last_error());
-		checks_mend(c, UNCONFINED);
 		return;
 	}
 	annex_space_get_watch(space, &how, &writes);
 	annex_space_destroy(space);
-	if (how == ANNEX_WATCH_USER) {
+	if (how == ANNEX_WATCH_SIGNAL) {
+		checks_add(
+			c, "space", "userfaultfd", CHECK_MISSING,
+			"refused: touches are heard of by signals (SIGSEGV), slower; system calls "
+			"on tensors that are elsewhere, or not held, fail");
+		checks_mend(c, UNCONFINED);
+	} else if (how == ANNEX_WATCH_USER) {
 		checks_add(c, "space", "userfaultfd", CHECK_MISSING,
 			   "only for the program's own touches: system calls on tensors that are "
 			   "elsewhere, or not held, fail");

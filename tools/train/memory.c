@@ -6,8 +6,6 @@
 #include "../error.h"
 #include "memory.h"
 
-#define TIMEOUT_MS 60000u
-
 static int open_stores(struct memory *m, const struct memory_opts *o)
 {
 	struct annex_store_opts opts = {.read_rate = o->rate, .write_rate = o->rate};
@@ -35,11 +33,8 @@ int memory_open(struct memory *m, const struct memory_opts *o)
 		.size = o->size,
 		.host_rate = o->rate,
 		.checksum = o->checksum,
-		.held = true,
 	};
 	struct annex_exec_opts exec = {.policy = o->policy};
-	enum annex_watch how;
-	bool writes;
 	int err;
 
 	memset(m, 0, sizeof(*m));
@@ -53,9 +48,6 @@ int memory_open(struct memory *m, const struct memory_opts *o)
 		err_lib(err, "cannot make the memory for tensors");
 		goto fail;
 	}
-	annex_space_get_watch(m->space, &how, &writes);
-	m->blind = how == ANNEX_WATCH_NONE;
-	m->device = space.device;
 	err = annex_exec_create(m->space, &exec, &m->exec);
 	if (err) {
 		err_lib(err, "cannot plan");
@@ -106,38 +98,6 @@ int memory_free(struct memory *m, uint64_t n, float **p)
 	*p = NULL;
 	m->now -= n * sizeof(float);
 	return 0;
-}
-
-int memory_use(struct memory *m, const float *p, uint64_t n)
-{
-	const uint64_t bytes = n * sizeof(float);
-	struct annex_move *move;
-	int err;
-
-	if (!m->blind)
-		return 0;
-	if (bytes > m->device)
-		return err_set(-ENOSPC, "a tensor of %llu bytes does not fit into --device-memory",
-			       (ull)bytes);
-	err = annex_hold(m->space, p);
-	if (err)
-		return err_lib(err, "cannot use a tensor");
-	err = annex_prefetch(m->space, p, bytes, 0, &move);
-	if (!err) {
-		err = annex_move_wait(move, TIMEOUT_MS);
-		if (err == -ETIMEDOUT)
-			annex_move_forget(move);
-	}
-	if (!err)
-		return 0;
-	memory_unuse(m, p);
-	return err_lib(err, "cannot use a tensor");
-}
-
-void memory_unuse(struct memory *m, const float *p)
-{
-	if (m->blind)
-		annex_let_go(m->space, p);
 }
 
 int memory_begin(struct memory *m)

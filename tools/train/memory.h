@@ -27,7 +27,6 @@ struct memory_opts {
 
 /*
  * struct memory - The tensors' space; NULL, and no @exec, if their memory is plain.
- * @blind: the space hears of no touches. @device: bytes of its device tier.
  * @began: when the iteration began.
  * @made: files of the stores that were not there before.
  * @now: bytes of the tensors that live, wherever they are.
@@ -41,8 +40,7 @@ struct memory {
 	struct annex_store *stores[ANNEX_MAX_SSDS];
 	char *made[ANNEX_MAX_SSDS];
 	unsigned int n_stores;
-	uint64_t now, peak, device;
-	bool blind;
+	uint64_t now, peak;
 	const char *first, *end;
 	uint64_t began;
 };
@@ -54,11 +52,6 @@ void memory_close(struct memory *m);
 /* memory_alloc() - A tensor of @n numbers, all 0. memory_free() - It ends; *@p becomes NULL. */
 int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p);
 int memory_free(struct memory *m, uint64_t n, float **p);
-
-/* memory_use() - A tensor is to be touched outside of a kernel: where that is not heard of, it is
- * there until memory_unuse(). */
-int memory_use(struct memory *m, const float *p, uint64_t n);
-void memory_unuse(struct memory *m, const float *p);
 
 /* memory_begin() - An iteration begins. memory_end() - It ends, and went so. */
 int memory_begin(struct memory *m);

@@ -180,11 +180,7 @@ static int make(struct model *m, struct param *p, const char *name, uint64_t n, 
 		err = memory_alloc(m->memory, moment, n, &p->v);
 	if (err || !(deviation > 0))
 		return err;
-	err = memory_use(m->memory, p->w, n);
-	if (err)
-		return err;
 	each_run(m->kernels.pool, each_parts(n, PART), draw, &d);
-	memory_unuse(m->memory, p->w);
 	return 0;
 }
 
@@ -197,16 +193,10 @@ static int make_in(struct model *m, uint32_t l, struct param *p, const char *wha
 	return make(m, p, name, n, deviation, seed);
 }
 
-static int set_gain(struct model *m, struct param *p, uint64_t at)
+static void set_gain(struct model *m, struct param *p, uint64_t at)
 {
-	int err = memory_use(m->memory, p->w, p->n);
-
-	if (err)
-		return err;
 	for (uint32_t i = 0; i < m->shape.width; i++)
 		p->w[at + i] = 1;
-	memory_unuse(m->memory, p->w);
-	return 0;
 }
 
 static int make_layer(struct model *m, uint32_t l, uint64_t *seed)
@@ -224,9 +214,11 @@ static int make_layer(struct model *m, uint32_t l, uint64_t *seed)
 		err = make_in(m, l, &y->down, "down", 4 * width * width, small, seed);
 	if (!err)
 		err = make_in(m, l, &y->small, "small", SMALL_WIDTHS * width, 0, seed);
-	if (!err)
-		err = set_gain(m, &y->small, NORM1_GAIN * width);
-	return err ? err : set_gain(m, &y->small, NORM2_GAIN * width);
+	if (err)
+		return err;
+	set_gain(m, &y->small, NORM1_GAIN * width);
+	set_gain(m, &y->small, NORM2_GAIN * width);
+	return 0;
 }
 
 static int make_all(struct model *m, uint64_t seed)
@@ -242,7 +234,9 @@ static int make_all(struct model *m, uint64_t seed)
 		err = make(m, &m->end, "end", 2 * width + KERNEL_BYTES, 0, &seed);
 	if (!err)
 		err = make(m, &m->head, "head", KERNEL_BYTES * width, DEVIATION, &seed);
-	return err ? err : set_gain(m, &m->end, 0);
+	if (!err)
+		set_gain(m, &m->end, 0);
+	return err;
 }
 
 int model_open(struct model *m, const struct shape *shape, struct memory *memory, struct pool *pool,

@@ -11,8 +11,8 @@
 namespace
 {
 
-constexpr int WATCH_NONE = 0, WATCH_USER = 3; /* ANNEX_WATCH_* */
-constexpr uint32_t READ = 1, WRITE = 2;       /* ANNEX_USE_* */
+constexpr int WATCH_NONE = 0, WATCH_USER = 3, WATCH_SIGNAL = 4; /* ANNEX_WATCH_* */
+constexpr uint32_t READ = 1, WRITE = 2;                         /* ANNEX_USE_* */
 
 struct Use { /* struct annex_exec_use */
 	const void *ptr;

@@ -30,7 +30,7 @@ class SpaceOpts(ctypes.Structure):
                 ("stores", ctypes.POINTER(ctypes.c_void_p)), ("n_stores", ctypes.c_uint),
                 ("size", ctypes.c_uint64), ("host_rate", ctypes.c_double),
                 ("cxl_rate", ctypes.c_double), ("fault_bytes", ctypes.c_uint32),
-                ("checksum", ctypes.c_bool), ("frames", ctypes.c_void_p), ("held", ctypes.c_bool)]
+                ("checksum", ctypes.c_bool), ("frames", ctypes.c_void_p)]
 
 
 class SpaceStats(ctypes.Structure):

@@ -149,7 +149,7 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *
 	int how;
 	bool writes;
 	lib.get_watch(space, &how, &writes);
-	block->user_only = how == WATCH_USER;
+	block->user_only = how == WATCH_USER || how == WATCH_SIGNAL;
 	block->watched = how != WATCH_NONE;
 	return block;
 }
@@ -180,8 +180,7 @@ int annex_native_begin(Block *block, bool plans, bool lines)
 /* Move tensors to the space: @moved and @stay count storages. */
 void annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64_t *stay)
 {
-	for (c10::StorageImpl *s :
-	     movable(list, block, block->side->ordinary_deleter(), stay))
+	for (c10::StorageImpl *s : movable(list, block, block->side->ordinary_deleter(), stay))
 		++*(move_in(block, s) ? moved : stay);
 }
 

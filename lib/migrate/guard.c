@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ranges are in a table that is never freed, so that a signal handler can look at it at any time. A
+ * child that was forked finds it empty: nobody serves touches there.
+ *
+ * A thread that touches a page notes the turn of the page's bucket, puts a request into a free
+ * cell, and sleeps until the turn changes. Its request is read after that: whatever shows, fences
+ * or refuses the page changes the turn later than it was noted, so no wake-up is lost. Nothing
+ * points to the thread: it may leave by siglongjmp(3) from another signal's handler.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <annex/detail/atomic.h>
+#include <annex/mem.h>
+#include "core/futex.h"
+#include "core/log.h"
+#include "guard.h"
+
+#define GUARDS 64u  /* ranges at once */
+#define CELLS 128u  /* requests that have not been read */
+#define BUCKETS 16u /* of waiting threads, by page */
+#define NEAR 16u    /* neighbours that are in one bucket */
+#define FOR_EVER UINT64_MAX
+
+/*
+ * struct bucket - Threads that wait for the same pages, and others.
+ * @turn: changes when any of its pages is shown, fenced or refused. A futex.
+ * @refused: the ticket of the last request that was.
+ */
+struct bucket {
+	uint32_t turn, refused;
+};
+
+/*
+ * struct guard - A range.
+ * @base: its first address; 0: the entry is free.
+ * @bytes: its size.
+ * @asked: changes when there is a request. A futex of the one who serves.
+ * @stopped: nobody serves any more.
+ * @read: changes when requests have been read. A futex.
+ * @full: a thread waits for a free cell.
+ * @tickets: given out so far.
+ * @cells: requests: a ticket, the page, and whether it is written; 0: the cell is free.
+ */
+struct guard {
+	uintptr_t base;
+	uint64_t bytes;
+	uint32_t asked, stopped, read, full, tickets;
+	struct bucket buckets[BUCKETS];
+	uint64_t cells[CELLS];
+};
+
+static struct guard *table;
+static pthread_mutex_t lock;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void drop_lock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void begin(void)
+{
+	size_t bytes = GUARDS * sizeof(struct guard);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	pthread_mutex_init(&lock, NULL);
+	if (p == MAP_FAILED)
+		return;
+	if (madvise(p, bytes, MADV_WIPEONFORK)) {
+		munmap(p, bytes);
+		return;
+	}
+	pthread_atfork(take_lock, drop_lock, drop_lock);
+	/* Release: with find(), also when another space was the first. */
+	annex_atomic_store(&table, p, ANNEX_RELEASE);
+}
+
+int annex_guard_start(const void *base, uint64_t bytes, struct guard **out)
+{
+	struct guard *g = NULL;
+
+	pthread_once(&once, begin);
+	if (!table)
+		return annex_fail(-ENOMEM, "space: no memory for a table of ranges");
+	take_lock();
+	for (unsigned int i = 0; i < GUARDS && !g; i++)
+		g = table[i].base ? NULL : &table[i];
+	if (g) {
+		/* Relaxed: with the release below. A thread that came too late for the range
+		 * that was here before may still write a cell: it is read as any other. */
+		for (unsigned int i = 0; i < CELLS; i++)
+			annex_atomic_store(&g->cells[i], 0, ANNEX_RELAXED);
+		annex_atomic_store(&g->stopped, 0, ANNEX_RELAXED);
+		annex_atomic_store(&g->bytes, bytes, ANNEX_RELAXED);
+		/* Release: with find(). */
+		annex_atomic_store(&g->base, (uintptr_t)base, ANNEX_RELEASE);
+	}
+	drop_lock();
+	*out = g;
+	return g ? 0
+		 : annex_fail(-EMFILE, "space: %u of them hear of touches by signals: no more can",
+			      GUARDS);
+}
+
+void annex_guard_end(struct guard *g)
+{
+	if (!g)
+		return;
+	take_lock();
+	/* Relaxed: the turns, which change next, are of release. */
+	annex_atomic_store(&g->base, 0, ANNEX_RELAXED);
+	drop_lock();
+	annex_guard_wake(g, 0, BUCKETS * NEAR);
+}
+
+bool annex_guard_any(void)
+{
+	bool any = false;
+
+	pthread_once(&once, begin);
+	take_lock();
+	for (unsigned int i = 0; table && i < GUARDS; i++)
+		any |= table[i].base != 0;
+	drop_lock();
+	return any;
+}
+
+/* The range that has @at; NULL: none. */
+static struct guard *find(uintptr_t at, uintptr_t *base)
+{
+	/* Acquire: with begin(). */
+	struct guard *g = annex_atomic_load(&table, ANNEX_ACQUIRE);
+
+	for (unsigned int i = 0; g && i < GUARDS; i++, g++) {
+		/* Acquire: with annex_guard_start(): the size is of the range that begins there, or
+		 * of one that has taken its place, and then begins elsewhere. */
+		*base = annex_atomic_load(&g->base, ANNEX_ACQUIRE);
+		if (*base && at >= *base &&
+		    at - *base < annex_atomic_load(&g->bytes, ANNEX_ACQUIRE) &&
+		    annex_atomic_load(&g->base, ANNEX_RELAXED) == *base)
+			return g;
+	}
+	return NULL;
+}
+
+static struct bucket *bucket_of(struct guard *g, uint32_t page)
+{
+	return &g->buckets[page / NEAR % BUCKETS];
+}
+
+static void put(struct guard *g, uint64_t request)
+{
+	for (;;) {
+		/* Acquire: cells that were free at this count are seen as such. */
+		uint32_t read = annex_atomic_load(&g->read, ANNEX_ACQUIRE);
+
+		for (unsigned int i = 0; i < CELLS; i++) {
+			uint64_t none = 0;
+
+			/* Relaxed: all of the request is in this word. */
+			if (annex_atomic_cas(&g->cells[i], &none, request, ANNEX_RELAXED))
+				return;
+		}
+		/* Sequential: annex_guard_take() counts first and looks at this then, so that one
+		 * of the two sees the other. */
+		annex_atomic_store(&g->full, 1, ANNEX_SEQ_CST);
+		futex_sleep(&g->read, read, FOR_EVER, false);
+	}
+}
+
+bool annex_guard_touch(uintptr_t at, bool write)
+{
+	uintptr_t base;
+	struct guard *g = find(at, &base);
+	uint32_t page, turn, ticket;
+	struct bucket *b;
+
+	if (!g)
+		return false;
+	page = (uint32_t)((at - base) / ANNEX_MEM_PAGE);
+	b = bucket_of(g, page);
+	/* Acquire: before the request is put, and with annex_guard_end(): if this turn is one that
+	 * it has made, the base is seen to be gone. */
+	turn = annex_atomic_load(&b->turn, ANNEX_ACQUIRE);
+	if (annex_atomic_load(&g->base, ANNEX_RELAXED) != base)
+		return true;
+	do /* relaxed: a number that no other request has had lately */
+		ticket = annex_atomic_add(&g->tickets, 1, ANNEX_RELAXED);
+	while (!ticket);
+	put(g, (uint64_t)ticket << 32 | page << 1 | write);
+	/* Release: with annex_guard_take(), which finds the request then. */
+	annex_atomic_add(&g->asked, 1, ANNEX_RELEASE);
+	futex_rouse(&g->asked, 1, false);
+	/* Acquire: the page's protection and the refusal are from before the turn. */
+	while (annex_atomic_load(&b->turn, ANNEX_ACQUIRE) == turn)
+		futex_sleep(&b->turn, turn, FOR_EVER, false);
+	/* Relaxed: with the acquire above. */
+	return annex_atomic_load(&b->refused, ANNEX_RELAXED) != ticket;
+}
+
+static unsigned int read_cells(struct guard *g, struct ask *asks, unsigned int most)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < CELLS && n < most; i++) {
+		/* Relaxed: all of the request is in this word, and nobody else empties cells. */
+		uint64_t request = annex_atomic_load(&g->cells[i], ANNEX_RELAXED);
+
+		if (!request)
+			continue;
+		annex_atomic_store(&g->cells[i], 0, ANNEX_RELAXED);
+		asks[n++] = (struct ask){.page = (uint32_t)request >> 1,
+					 .ticket = (uint32_t)(request >> 32),
+					 .write = request & 1};
+	}
+	return n;
+}
+
+unsigned int annex_guard_take(struct guard *g, struct ask *asks, unsigned int most)
+{
+	for (;;) {
+		/* Acquire: requests that were counted are in their cells. */
+		uint32_t asked = annex_atomic_load(&g->asked, ANNEX_ACQUIRE);
+		unsigned int n = read_cells(g, asks, most);
+
+		if (n) {
+			/* Sequential: with put(). */
+			annex_atomic_add(&g->read, 1, ANNEX_SEQ_CST);
+			if (annex_atomic_load(&g->full, ANNEX_SEQ_CST)) {
+				annex_atomic_store(&g->full, 0, ANNEX_SEQ_CST);
+				futex_rouse(&g->read, INT_MAX, false);
+			}
+			return n;
+		}
+		/* Relaxed: with the acquire above. */
+		if (annex_atomic_load(&g->stopped, ANNEX_RELAXED))
+			return 0;
+		futex_sleep(&g->asked, asked, FOR_EVER, false);
+	}
+}
+
+void annex_guard_stop(struct guard *g)
+{
+	annex_atomic_store(&g->stopped, 1, ANNEX_RELAXED);
+	/* Release: with annex_guard_take(). */
+	annex_atomic_add(&g->asked, 1, ANNEX_RELEASE);
+	futex_rouse(&g->asked, 1, false);
+}
+
+void annex_guard_refuse(struct guard *g, const struct ask *ask)
+{
+	/* Relaxed: with the release of the turn, which comes next. */
+	annex_atomic_store(&bucket_of(g, ask->page)->refused, ask->ticket, ANNEX_RELAXED);
+}
+
+void annex_guard_wake(struct guard *g, uint32_t first, uint32_t n)
+{
+	uint32_t near = first / NEAR, end = (first + n - 1) / NEAR + 1;
+
+	end = end - near > BUCKETS ? near + BUCKETS : end;
+	for (; near < end; near++) {
+		struct bucket *b = &g->buckets[near % BUCKETS];
+
+		/* Release: with annex_guard_touch(): protection and refusal come first. */
+		annex_atomic_add(&b->turn, 1, ANNEX_RELEASE);
+		futex_rouse(&b->turn, INT_MAX, false);
+	}
+}
