@@ -198,7 +198,7 @@ check/module:
 check/guests-6.1 check/guests-6.12: check/guests-%: built/gcc
 	$(call step,guests: $*,3000,$(guest_inputs),env KERNEL=$* tests/qemu/run.sh)
 # On the newest kernel once what differs between kernels.
-differs := boot bind hostile place view hdm hdmnvme hdmroom
+differs := boot bind hostile place view hdm hdmnvme hdmroom ng ngblocks nghold ngunplug
 check/guests-7.3: built/gcc
 	$(call step,guests: 7.3,1800,$(guest_inputs),tests/qemu/run.sh -k 7.3 -i 1 -n 1 -c 2 \
 		$(differs))

@@ -131,7 +131,7 @@ bool same_storage(const char *a, const char *b)
 	bool same = false;
 
 	if (uri && !annex_uri_parse(a, &uri[0]) && !annex_uri_parse(b, &uri[1])) {
-		if (traits(a) & traits(b) & ANNEX_TRAIT_PATH)
+		if (traits(a) & traits(b) & (ANNEX_TRAIT_PATH | ANNEX_TRAIT_SHARED))
 			same = same_file(uri[0].body, uri[1].body);
 		else
 			same = traits(a) & traits(b) & ANNEX_TRAIT_PCI &&

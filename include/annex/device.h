@@ -6,7 +6,12 @@
  *   mem:SIZE[?block=512|4096][&namespaces=N]       emulated in the process, RAM behind it
  *   file:PATH[?size=SIZE][&block=512|4096][&direct=0|1][&readonly=0|1][&ns=PATH2]...
  *                                                  the proxy: a file or block device, by io_uring
- * and for both:
+ *   ng:PATH[?readonly=0|1][&force=0|1][&poll=0|1][&ns=PATH2]...
+ *                                                  a namespace that stays the kernel's, by its
+ *                                                  generic device (/dev/ng0n1) and io_uring
+ *   nvme:PATH|DDDD:BB:DD.F[?readonly=0|1][&force=0|1][&poll=0|1]
+ *                                                  all namespaces of a controller (/dev/nvme0)
+ * and for all of these:
  *   serve=caller|thread|busy
  *                         who runs the controller: the threads that use it (default), or a
  *                         thread of its own, which sleeps when nothing is queued; the library's
@@ -14,6 +19,9 @@
  *                         busy it never sleeps, and a bare store, as a GPU makes it, is seen at
  *                         once
  *   fault=SPEC            see struct annex_fault; may be repeated
+ *   force     writes pass although a file system, swap or another device of the kernel's uses the
+ *             namespace or a partition of it; otherwise they end with ANNEX_SC_READ_ONLY (-EROFS)
+ *   poll      completions are looked for, in queues that the kernel's driver has for that
  *
  *   pci:DDDD:BB:DD.F[?sq=PLACE][&cq=PLACE][&wait=poll|sleep]
  *                         a controller that is bound to annex.ko
@@ -108,6 +116,7 @@ unsigned int annex_dev_traits(const char *uri);
  *
  * Return: 0 or a negative errno; annex_last_error() says why. -EINVAL: bad URI or option;
  * -EPROTONOSUPPORT: unknown scheme; -ENOENT, -EACCES, -EISDIR ...: from the file behind it;
+ * -EPERM, -ENOSYS: io_uring is refused (ng: and nvme: have no other way);
  * -ETIMEDOUT: the controller did not become ready; -ENODEV, -EIO: it cannot do what Annex needs, or
  * failed; -ENOMEM.
  */
@@ -187,7 +196,7 @@ int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t 
  * @dev: the device.
  * @fd: the dma-buf.
  * @offset: the first byte in it, page aligned.
- * @ptr: where this process sees that byte; a device that works in the process (mem:, file:) moves
+ * @ptr: where this process sees that byte; a device that works in the process (not pci:) moves
  *	data there. May be NULL for pci:.
  * @len: as of annex_dev_map().
  * @addr: as of annex_dev_map().
@@ -232,7 +241,7 @@ struct annex_copier {
 
 /**
  * annex_dev_map_far() - Map memory that this process does not reach, for a device in the process.
- * @dev: the device; it works in the process (mem:, file:).
+ * @dev: the device; it works in the process (not pci:).
  * @far: its first byte, as @copier has it: page aligned, and in no other memory that is mapped for
  *	the device.
  * @len: its bytes, a multiple of the page size.
@@ -350,8 +359,10 @@ int annex_dev_move_rings(struct annex_dev *dev, unsigned int index,
  * @res: NULL, or room for @n results.
  *
  * The bounded call that most programs want. A command that does not complete within the device's
- * timeout is aborted; if the abort does not end it either, the controller is reset. On return no
- * command of this call is outstanding, so its buffers are the caller's again.
+ * timeout is aborted; if the abort does not end it either, the controller is reset. The kernel's
+ * driver does both where it keeps the drive (ANNEX_TRAIT_SHARED), after half of the timeout and
+ * after all of it. On return no command of this call is outstanding, so its buffers are the
+ * caller's again.
  *
  * Return: 0, or the errno of the first command that failed (annex_nvme_errno()); -ETIMEDOUT when
  * one was late, even if it succeeded in the end (@res has its status), or could not be submitted in
@@ -387,8 +398,9 @@ int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
  * nothing, once the kernel has ended its I/O, for which half a second is waited. Memory (mem:) and
  * controllers with one owner (pci:) are one's own anyway.
  *
- * Return: 0; -EBUSY: somebody else has claimed some of them; -EROFS: the file is read only;
- * -ENXIO: there are no such blocks, or none; or the errno of a file system that has no locks.
+ * Return: 0; -EBUSY: somebody else has claimed some of them, or the kernel uses them; -EROFS: the
+ * file is read only; -ENXIO: there are no such blocks, or none; or the errno of a file system that
+ * has no locks.
  */
 int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks);
 

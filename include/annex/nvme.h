@@ -34,6 +34,7 @@ enum annex_nvm_opcode {
 /* Status without the phase bit: DNR << 14 | M << 13 | CRD << 11 | SCT << 8 | SC (Base 3.3.3.2) */
 #define ANNEX_SC(sct, sc) ((sct) << 8 | (sc))
 #define ANNEX_SC_MASK 0x7ffu /* SCT and SC alone */
+#define ANNEX_SCT_PATH 3u    /* the status code type of errors on the way to the drive */
 #define ANNEX_SC_DNR (1u << 14)
 
 enum annex_nvme_status {

@@ -43,12 +43,16 @@ struct annex_uri {
  * @ANNEX_TRAIT_PCI: its body is PCI addresses.
  * @ANNEX_TRAIT_SERVED: its queues are served in this process.
  * @ANNEX_TRAIT_VOLATILE: its data ends with the handle.
+ * @ANNEX_TRAIT_SHARED: the kernel's driver keeps it, for its other users too. No command can be
+ *	aborted, and the controller cannot be reset: a command that is late ends by the kernel's
+ *	timeout.
  */
 enum annex_trait {
 	ANNEX_TRAIT_PATH = 1,
 	ANNEX_TRAIT_PCI = 2,
 	ANNEX_TRAIT_SERVED = 4,
 	ANNEX_TRAIT_VOLATILE = 8,
+	ANNEX_TRAIT_SHARED = 16,
 };
 
 /**

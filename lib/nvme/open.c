@@ -77,6 +77,12 @@ static const struct {
 	{{"file", "a file or a block device, as file:/dev/nvme1n1",
 	  ANNEX_TRAIT_SERVED | ANNEX_TRAIT_PATH},
 	 annex_emu_open_file},
+	{{"ng", "a namespace of the kernel's NVMe driver, as ng:/dev/ng0n1",
+	  ANNEX_TRAIT_SERVED | ANNEX_TRAIT_SHARED},
+	 annex_emu_open_ng},
+	{{"nvme", "all of a controller's, as nvme:/dev/nvme0 or nvme:0000:00:04.0",
+	  ANNEX_TRAIT_SERVED | ANNEX_TRAIT_SHARED},
+	 annex_emu_open_ng},
 	{{"pci", "an NVMe controller that annex.ko has, as pci:0000:00:04.0", ANNEX_TRAIT_PCI},
 	 annex_module_open},
 };
@@ -118,6 +124,8 @@ static int open_ctrl(struct annex_dev *dev, const struct annex_blocks *blocks)
 		err = annex_emu_open_blocks(uri, blocks, &dev->ctrl);
 	else if (!err)
 		err = open_kind(dev, uri);
+	if (!err)
+		dev->ctrl->timeout_ms = dev->opts.timeout_ms;
 	free(uri);
 	return err;
 }

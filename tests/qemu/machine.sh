@@ -11,13 +11,13 @@
 #   port       the guest's second serial port: results and requests, see guest/lib.sh
 #
 # It reads KERNEL (as in kernel.sh), IOMMU (0 none, 1 strict, lazy, noremap: all but interrupts,
-# rmrr: strict, and firmware wants the first controller to reach memory of its own),
-# NVME and CXL (how many), CXL_SHAPE (flat, tree) and CXL_KIND (volatile, persistent, both) of the
-# devices, CXL_BYTES (of each kind of memory of each, and of their window, if that is larger than
-# 4G), MEM (of the guest), CPU (as QEMU has it), COUNTED (1: one processor, each of whose
-# instructions takes a nanosecond, whatever else the host does), APPEND (kernel parameters), LONG
-# (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the controllers, and
-# of the files behind them).
+# rmrr: strict, and firmware wants the first controller to reach memory of its own), NVME and CXL
+# (how many), NAMESPACES (of each controller), CXL_SHAPE (flat, tree) and CXL_KIND (volatile,
+# persistent, both) of the devices, CXL_BYTES (of each kind of memory of each, and of their window,
+# if that is larger than 4G), MEM (of the guest), CPU (as QEMU has it), COUNTED (1: one processor,
+# each of whose instructions takes a nanosecond, whatever else the host does), APPEND (kernel
+# parameters), LONG (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the
+# controllers, and of the files behind them).
 
 rmrr=$(realpath "$(dirname "${BASH_SOURCE[0]}")/rmrr.py")
 
@@ -57,6 +57,19 @@ arm64()
 	append="console=ttyAMA0 PORT=ttyAMA1 pci=config_acs=0011101@pci:1b36:c"
 }
 
+# more_namespaces N - Of controller N: from the second on, of 64 MiB in blocks of 4096 bytes.
+more_namespaces()
+{
+	local k file block=logical_block_size=4096,physical_block_size=4096
+	for ((k = 2; k <= ${NAMESPACES:-1}; k++)); do
+		file=disk$1-$k
+		rm -f "$file"
+		truncate -s 64M "$file"
+		qemu+=(-blockdev "driver=raw,node-name=$file,file.driver=file,file.filename=$file"
+			-device "nvme-ns,drive=$file,bus=nvme$1,nsid=$k,$block")
+	done
+}
+
 # Only what sits on a root port can be unplugged. A backend of its own survives that, so that the
 # controller can be plugged in again. The kernel's own driver does not use the CMB.
 nvme_options()
@@ -72,6 +85,7 @@ nvme_options()
 			-blockdev "driver=throttle,node-name=disk$i,throttle-group=limit$i,$disk"
 			-device "pcie-root-port,id=port$i,bus=pcie.0,chassis=$((i + 1)),slot=$i"
 			-device "nvme,id=nvme$i,$at,$NVME_OPTIONS")
+		more_namespaces "$i"
 	done
 }
 
@@ -194,5 +208,6 @@ machine()
 	[ "$IOMMU" = 0 ] || append+=" iommu.strict=$([ "$IOMMU" = lazy ] && echo 0 || echo 1)"
 	append+=" LONG=${LONG:-0} ${APPEND:-} KERNEL=$KERNEL SLOW=$(slowness)"
 	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND CXL_BYTES=$CXL_BYTES"
+	append+=" NAMESPACES=${NAMESPACES:-1}"
 	qemu+=(-append "$append IOMMU=$IOMMU NVME=$NVME CXL=$CXL NVME_OPTIONS=$NVME_OPTIONS")
 }

@@ -12,7 +12,8 @@
 #                           of the oldest kernel; cross: two that together have both kernels, with
 #                           an IOMMU and without; all: none, but with ALL=1
 #   # machines: noremap     one whose IOMMU interrupts pass by; rmrr: one whose firmware wants a
-#                           controller to reach memory of its own
+#                           controller to reach memory of its own; spaces: whose controllers have
+#                           three namespaces (NAMESPACES=3)
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
 #                           bridges and a switch, with one. both: one device of both kinds
 #
@@ -56,7 +57,7 @@ shift $((OPTIND - 1))
 
 # Parts of tests, and tests on a machine of their own; the leaks are those of all others. After
 # lockdown nothing is loaded.
-parts='^(lib|intree|failing|format|lab|bench.*|leaks|hdmkexec|lockdown|suites)$'
+parts='^(lib|intree|failing|format|lab|measure|bench.*|leaks|hdmkexec|lockdown|suites)$'
 tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
@@ -280,6 +281,8 @@ odd_cells()
 	! here_too 6.12 || CXL=1 IOMMU=0 CXL_KIND=both run_cell
 	tests=(hdmbounce)
 	! here_too 6.1 || CXL=1 IOMMU=0 APPEND="swiotlb=force ${APPEND:-}" run_cell
+	tests=(ngspaces)
+	! here_too 6.12 || NAMESPACES=3 IOMMU=0 run_cell
 	tests=(hdmkexec)
 	! here_too 6.12 || CXL=2 IOMMU=0 run_cell
 }

@@ -17,7 +17,7 @@ offers()
 	holds "completion of annex $*" test "$(completes "$@")" = "$wanted"
 }
 
-devices='mem: file: pci:'
+devices='mem: file: ng: nvme: pci:'
 ranges='shm: dax: numa: cxlssd: pci:'
 offers "graph" gr
 offers "import gen info bfs cc pagerank sssp" graph ''

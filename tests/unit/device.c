@@ -529,6 +529,9 @@ static void traits(void)
 	CU_ASSERT_EQUAL(annex_dev_traits("mem:1M"), ANNEX_TRAIT_SERVED | ANNEX_TRAIT_VOLATILE);
 	CU_ASSERT_EQUAL(annex_dev_traits("file:/x?size=1M"), ANNEX_TRAIT_SERVED | ANNEX_TRAIT_PATH);
 	CU_ASSERT_EQUAL(annex_dev_traits("pci:0000:00:04.0"), ANNEX_TRAIT_PCI);
+	CU_ASSERT_EQUAL(annex_dev_traits("ng:/dev/ng0n1"), ANNEX_TRAIT_SERVED | ANNEX_TRAIT_SHARED);
+	CU_ASSERT_EQUAL(annex_dev_traits("nvme:0000:00:04.0"),
+			ANNEX_TRAIT_SERVED | ANNEX_TRAIT_SHARED);
 	CU_ASSERT_EQUAL(annex_dev_traits("memory:1M"), 0);
 	CU_ASSERT_EQUAL(annex_dev_traits("me:1M"), 0);
 	CU_ASSERT_EQUAL(annex_dev_traits(""), 0);
@@ -563,7 +566,7 @@ static void schemes(void)
 	struct annex_m2 *m2;
 
 	CU_ASSERT_EQUAL(annex_dev_open("none:/x", NULL, &dev), -EPROTONOSUPPORT);
-	CU_ASSERT_EQUAL(told(annex_dev_scheme_at), 3);
+	CU_ASSERT_EQUAL(told(annex_dev_scheme_at), 5);
 	CU_ASSERT_EQUAL(annex_hdm_open("none:/x", NULL, &hdm), -EPROTONOSUPPORT);
 	CU_ASSERT_EQUAL(told(annex_hdm_scheme_at), 5);
 	CU_ASSERT_EQUAL(annex_m2_open("none:/x", NULL, &m2), -EPROTONOSUPPORT);

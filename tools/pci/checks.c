@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mem:, file:, spaces, limits, NUMA nodes and GPUs.
+ * mem:, file:, ng:, spaces, limits, NUMA nodes and GPUs.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -212,11 +212,38 @@ static void check_gpu(struct checks *c)
 	checks_mend(c, "sudo apt-get install nvidia-open-kernel-dkms");
 }
 
+/* Namespaces of the kernel's driver, by their generic devices. */
+static void check_generic(struct checks *c)
+{
+	unsigned int usable = 0, all;
+	char path[SYSFS_PATH];
+	struct sysfs_dir nodes;
+
+	sysfs_dir(&nodes, c->root, "sys/class/nvme-generic");
+	all = nodes.n;
+	for (unsigned int i = 0; i < all; i++) {
+		sysfs_path(path, c->root, "dev/%s", nodes.name[i]);
+		usable += !access(path, R_OK | W_OK);
+	}
+	sysfs_dir_free(&nodes);
+	if (!all) {
+		checks_add(c, "ng:", "drives", CHECK_UNKNOWN,
+			   "the kernel's NVMe driver has none (/dev/ng0n1)");
+		return;
+	}
+	checks_add(c, "ng:", "drives", usable ? CHECK_OK : CHECK_MISSING,
+		   "%u of %u namespaces of the kernel's driver may be used beside it (/dev/ng*)",
+		   usable, all);
+	if (!usable)
+		checks_mend(c, "sudo annex ...");
+}
+
 void checks_host(struct checks *c)
 {
 	checks_add(c, "mem:", "memory", CHECK_OK, "emulated in the process: nothing is needed");
 	check_file(c);
 	check_io_uring(c);
+	check_generic(c);
 	check_space(c);
 	check_numa(c);
 	check_gpu(c);

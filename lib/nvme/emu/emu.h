@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The emulated NVMe controller: mem: (RAM behind it), file: (the proxy, by io_uring), and what
- * others have behind functions.
+ * The emulated NVMe controller: mem: (RAM behind it), file: (the proxy, by io_uring), ng: (the
+ * kernel's own driver behind it), and what others have behind functions.
  */
 #ifndef ANNEX_EMU_EMU_H
 #define ANNEX_EMU_EMU_H
@@ -27,6 +27,17 @@ int annex_emu_open_mem(const struct annex_uri *uri, struct annex_ctrl **out);
  * Return: as annex_emu_open_mem(), or the errno of the file.
  */
 int annex_emu_open_file(const struct annex_uri *uri, struct annex_ctrl **out);
+
+/**
+ * annex_emu_open_ng() - Likewise for an ng: or nvme: URI.
+ * @uri: the URI.
+ * @out: the controller.
+ *
+ * Return: as annex_emu_open_mem(); -EACCES: the kernel lets this user send no commands; -EPERM,
+ * -ENOSYS: it refuses io_uring; -ENODEV: no such controller or namespace; or the errno of the
+ * device file.
+ */
+int annex_emu_open_ng(const struct annex_uri *uri, struct annex_ctrl **out);
 
 /**
  * annex_emu_open_blocks() - Make a controller whose one namespace is behind functions.

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "direct.h"
+#include "ng.h"
 #include "state.h"
 
 #define CLAIM_MS 500u
@@ -244,6 +245,8 @@ int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first,
 		return 0;
 	if (ns->readonly)
 		return -EROFS;
+	if (ns->ng && annex_emu_ng_in_use(ns->ng, true))
+		return -EBUSY;
 	do {
 		err = lock(ns, F_WRLCK, first << ns->shift, blocks << ns->shift);
 		ns->claimed |= !err;

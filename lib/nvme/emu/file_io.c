@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io.h"
+#include "ng.h"
 #include "ring.h"
 
 /*
@@ -33,6 +34,9 @@ static bool usable(const struct emu_req *req)
 	for (unsigned int i = 0; i < req->nsegs; i++)
 		if (((uintptr_t)req->segs[i].iov_base | req->segs[i].iov_len) & mask)
 			return false;
+	if (req->ns->ng) /* what has to be divided is in one piece */
+		return req->nsegs == 1 ||
+		       (req->nsegs <= req->ns->ng->pieces && req->len <= req->ns->ng->most);
 	return req->nsegs <= (req->ns->fd < 0 ? 1 : IOV_MAX);
 }
 
@@ -44,9 +48,9 @@ static int find_buf(const struct annex_emu *emu, const struct iovec *seg)
 	if (!m || m->buf < 0)
 		return -1;
 	off = addr - m->range.addr;
-	if (off / EMU_BUF_CHUNK != (off + seg->iov_len - 1) / EMU_BUF_CHUNK)
+	if (off / emu->ring->chunk != (off + seg->iov_len - 1) / emu->ring->chunk)
 		return -1;
-	return m->buf + (int)(off / EMU_BUF_CHUNK);
+	return m->buf + (int)(off / emu->ring->chunk);
 }
 
 static uint16_t prepare_rw(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
@@ -183,6 +187,10 @@ bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req)
 		ns = &emu->ns[req->step];
 	sqe = annex_emu_ring_entry(emu);
 	fd = target(emu, ns);
+	if (ns->ng) {
+		annex_emu_ng_issue(emu, req, ns, sqe, fd);
+		return queue(emu, req, sqe);
+	}
 	switch (req->sqe.opcode) {
 	case ANNEX_NVM_FLUSH:
 		io_uring_prep_fsync(sqe, fd, IORING_FSYNC_DATASYNC);

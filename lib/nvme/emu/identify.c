@@ -12,7 +12,7 @@ static_assert(sizeof(struct annex_id_ns) == ANNEX_NVME_PAGE, "Identify Namespace
 static void identify_ctrl(const struct annex_emu *emu, struct annex_id_ctrl *id)
 {
 	*id = (struct annex_id_ctrl){
-		.mdts = EMU_MDTS,
+		.mdts = emu->mdts,
 		.ver = EMU_VERSION,
 		.sqes = 6u << 4 | 6,
 		.cqes = 4u << 4 | 4,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "far.h"
 #include "io.h"
+#include "ng.h"
 #include "ring.h"
 #include "state.h"
 
@@ -16,6 +17,11 @@ static bool changes_data(uint8_t opcode)
 {
 	return opcode == ANNEX_NVM_WRITE || opcode == ANNEX_NVM_WRITE_ZEROES ||
 	       opcode == ANNEX_NVM_DSM;
+}
+
+static bool may_change(const struct emu_ns *ns)
+{
+	return !ns->readonly && (!ns->ng || !annex_emu_ng_in_use(ns->ng, false));
 }
 
 /* NVM 3.2: blocks and their range. */
@@ -81,7 +87,7 @@ static uint16_t decode_fields(struct annex_emu *emu, struct emu_sq *sq, struct e
 	if (sqe->nsid - 1 >= emu->nns)
 		return ANNEX_SC_INVALID_NS;
 	cmd->ns = &emu->ns[sqe->nsid - 1];
-	if (cmd->ns->readonly && changes_data(sqe->opcode))
+	if (changes_data(sqe->opcode) && !may_change(cmd->ns))
 		return ANNEX_SC_READ_ONLY;
 	if (flush)
 		return 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "emu.h"
 #include "far.h"
+#include "ng.h"
 #include "req.h"
 #include "ring.h"
 #include "state.h"
@@ -61,6 +62,8 @@ static struct annex_emu *emu_alloc(void)
 	memset(emu, 0, sizeof(*emu));
 	emu->ctrl = (struct annex_ctrl){.ops = &ops, .queues = EMU_IO_QUEUES, .depth = EMU_DEPTH};
 	emu->next_due = EMU_NEVER;
+	emu->scheme = "file";
+	emu->mdts = EMU_MDTS;
 	emu->doorbells = aligned_alloc(ANNEX_NVME_PAGE, DOORBELL_BYTES);
 	emu->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!emu->doorbells || emu->kick < 0) {
@@ -111,6 +114,7 @@ static void emu_close(struct annex_ctrl *ctrl)
 	flush(emu);
 	annex_emu_ring_close(emu);
 	annex_emu_file_close(emu);
+	annex_emu_ng_close(emu);
 	annex_emu_mem_close(emu);
 	annex_emu_far_close(emu);
 	annex_emu_reqs_close(emu);
@@ -207,6 +211,24 @@ static int open_file(struct annex_emu *emu, const struct annex_uri *uri)
 int annex_emu_open_file(const struct annex_uri *uri, struct annex_ctrl **out)
 {
 	return open_emu(uri, EMU_RING_REQS, NULL, open_file, out);
+}
+
+static int open_ng(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	int err = annex_emu_ng_open(emu, uri);
+
+	if (!err)
+		err = annex_emu_ring_open(emu);
+	if (!err)
+		err = annex_emu_ng_try(emu);
+	if (err) /* then there is nothing to flush */
+		annex_atomic_store(&emu->gone, 1u, ANNEX_RELAXED);
+	return err;
+}
+
+int annex_emu_open_ng(const struct annex_uri *uri, struct annex_ctrl **out)
+{
+	return open_emu(uri, EMU_RING_REQS, NULL, open_ng, out);
 }
 
 int annex_emu_open_blocks(const struct annex_uri *uri, const struct annex_blocks *blocks,

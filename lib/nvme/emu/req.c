@@ -38,7 +38,7 @@ static void init(struct emu_req *req, struct emu_sq *sq)
 	req->status = req->torn = 0;
 	req->fault = 0;
 	req->due = 0;
-	req->far = req->dropped = req->cancelled = req->zeroing = false;
+	req->far = req->dropped = req->cancelled = req->zeroing = req->again = false;
 	req->nsegs = req->seg = 0;
 	req->steps = 1;
 	req->buf = -1;
@@ -151,7 +151,7 @@ static void timer_add(struct annex_emu *emu, struct emu_req *req)
 
 	req->state = EMU_REQ_TIMED;
 	req->due = req->due > now ? req->due : now;
-	if (req->fault == ANNEX_FAULT_DELAY + 1)
+	if (req->fault == ANNEX_FAULT_DELAY + 1 && !req->again)
 		req->due += req->delay_us * 1000ull;
 	while (prev && prev->due > req->due)
 		prev = prev->prev;
@@ -229,17 +229,39 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 	}
 }
 
+/* Its I/O could not be done now: the same once more, after so many nanoseconds. */
+void annex_emu_req_again(struct annex_emu *emu, struct emu_req *req, uint64_t ns)
+{
+	/* Sequentially consistent: see annex_emu_hand_over(). */
+	annex_atomic_sub(&emu->in_flight, 1u, ANNEX_SEQ_CST);
+	req->again = true;
+	req->due = annex_now() + ns;
+	timer_add(emu, req);
+}
+
+static void fire(struct annex_emu *emu, struct emu_req *req)
+{
+	struct emu_sq *sq = req->sq;
+
+	if (req->again) {
+		req->again = false;
+		req->due = 0;
+		annex_emu_ring_start(emu, req);
+		return;
+	}
+	req_post(emu, req, req->status);
+	post_held(emu, sq);
+}
+
 void annex_emu_fire_timers(struct annex_emu *emu)
 {
 	uint64_t now = annex_now();
 
 	while (emu->timers && emu->timers->due <= now) {
 		struct emu_req *req = emu->timers;
-		struct emu_sq *sq = req->sq;
 
 		timer_remove(emu, req);
-		req_post(emu, req, req->status);
-		post_held(emu, sq);
+		fire(emu, req);
 	}
 }
 

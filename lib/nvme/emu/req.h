@@ -14,7 +14,7 @@ enum emu_req_state {
 	EMU_REQ_WAITING, /* for room to move far data through; see far.c */
 	EMU_REQ_MOVING,  /* its far data is about to be moved */
 	EMU_REQ_RING,    /* the kernel has it */
-	EMU_REQ_TIMED,   /* done, its completion waits for a timer */
+	EMU_REQ_TIMED,   /* its completion waits for a timer, or all that is left to do */
 	EMU_REQ_HELD,    /* done, its completion waits for another's */
 };
 
@@ -27,6 +27,7 @@ enum emu_req_state {
  * @fault: the injected fault that the completion suffers.
  * @far: @segs are memory that only the copier reaches, and @bounce is far.c's.
  * @dropped: reset or deleted underway: ends without a completion.
+ * @again: waits for a timer to be carried on with, not completed.
  * @delay_us: delay of the completion.
  * @step: the step that a command of several I/Os is at; see ring.c.
  * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
@@ -50,6 +51,7 @@ struct emu_req {
 	bool dropped;
 	bool cancelled;
 	bool zeroing;
+	bool again;
 	uint32_t delay_us;
 	uint64_t due;
 	unsigned int step, steps;
@@ -71,6 +73,7 @@ struct emu_req *annex_emu_req_own(struct annex_emu *emu);
 uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t want);
 void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req);
 void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t status);
+void annex_emu_req_again(struct annex_emu *emu, struct emu_req *req, uint64_t ns);
 void annex_emu_fire_timers(struct annex_emu *emu);
 bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid);
 void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The io_uring of a file: controller, or its threads: one for all queues, under the async mutex.
+ * The io_uring of a file: or ng: controller, or the threads of a file: controller: one for all
+ * queues, under the async mutex.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "far.h"
+#include "ng.h"
 #include "ring.h"
 
 #define RING_REQS_MIN 64u
 #define BATCH 64u
+#define AGAIN_NS (10 * ANNEX_NSEC_PER_MSEC) /* between tries, while the kernel resets a drive */
 
 static void register_files(struct annex_emu *emu)
 {
@@ -21,7 +24,7 @@ static void register_files(struct annex_emu *emu)
 	emu->ring->fixed_files = !err;
 	if (err)
 		annex_log(ANNEX_LOG_WARNING,
-			  "file: slower, as files are not registered with io_uring: %s",
+			  "%s: slower, as files are not registered with io_uring: %s", emu->scheme,
 			  strerror(-err));
 }
 
@@ -31,11 +34,14 @@ static void register_files(struct annex_emu *emu)
  */
 static int init_uring(struct annex_emu *emu, struct io_uring *uring)
 {
+	/* Entries that hold a command, and all that its completion tells. */
+	const unsigned int more = (emu->passes ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
+				  (emu->polled ? IORING_SETUP_IOPOLL : 0);
 	int err;
 
 	do {
 		struct io_uring_params params = {
-			.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+			.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | more,
 			.cq_entries = 4 * emu->nreqs,
 		};
 
@@ -57,6 +63,8 @@ static const char *why_refused(int err)
 	case -ENOSYS:
 		return ": the kernel has none, or a seccomp filter refuses it (in a container: "
 		       "--security-opt seccomp=unconfined)";
+	case -EINVAL:
+		return ": the kernel is too old (ng: needs Linux 6.1)";
 	default:
 		return "";
 	}
@@ -85,10 +93,10 @@ static int open_either(struct annex_emu *emu, struct emu_ring *ring)
 {
 	int err = init_uring(emu, &ring->uring);
 
-	if (err == -EPERM || err == -ENOSYS)
+	if ((err == -EPERM || err == -ENOSYS) && !emu->passes)
 		return open_pool(emu, ring, err);
-	return err ? annex_fail(err, "file: cannot set io_uring up: %s%s", strerror(-err),
-				why_refused(err))
+	return err ? annex_fail(err, "%s: cannot set io_uring up: %s%s", emu->scheme,
+				strerror(-err), why_refused(err))
 		   : 0;
 }
 
@@ -98,23 +106,24 @@ int annex_emu_ring_open(struct annex_emu *emu)
 	int err;
 
 	if (!ring)
-		return annex_fail(-ENOMEM, "file: no memory for the ring");
+		return annex_fail(-ENOMEM, "%s: no memory for the ring", emu->scheme);
 	ring->zeroes = aligned_alloc(4096, EMU_ZEROES);
 	err = ring->zeroes ? open_either(emu, ring)
-			   : annex_fail(-ENOMEM, "file: no memory for the ring");
+			   : annex_fail(-ENOMEM, "%s: no memory for the ring", emu->scheme);
 	if (err) {
 		free_ring(ring);
 		return err;
 	}
 	memset(ring->zeroes, 0, EMU_ZEROES);
+	ring->chunk = EMU_BUF_CHUNK;
 	emu->ring = ring;
 	if (ring->pool)
 		return 0;
 	err = io_uring_register_buffers_sparse(&ring->uring, EMU_RING_BUFS);
 	ring->fixed_bufs = !err;
 	if (err)
-		annex_log(ANNEX_LOG_INFO, "file: io_uring takes no registered buffers: %s",
-			  strerror(-err));
+		annex_log(ANNEX_LOG_INFO, "%s: io_uring takes no registered buffers: %s",
+			  emu->scheme, strerror(-err));
 	register_files(emu);
 	return 0;
 }
@@ -138,9 +147,9 @@ static int update_buf(struct emu_ring *ring, unsigned int at, uint64_t addr, uin
 	return rc < 0 ? rc : 0;
 }
 
-static unsigned int chunks_of(uint64_t len)
+static unsigned int chunks_of(const struct emu_ring *ring, uint64_t len)
 {
-	uint64_t n = (len + EMU_BUF_CHUNK - 1) / EMU_BUF_CHUNK;
+	uint64_t n = (len + ring->chunk - 1) / ring->chunk;
 
 	return n > EMU_RING_BUFS ? EMU_RING_BUFS + 1 : (unsigned int)n;
 }
@@ -164,32 +173,33 @@ static int find_slots(const struct emu_ring *ring, unsigned int n)
  */
 int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len)
 {
-	unsigned int n = chunks_of(len), i;
 	struct emu_ring *ring = emu->ring;
+	unsigned int n, i;
 	int at, err = 0;
 
 	if (!ring || !ring->fixed_bufs)
 		return -1;
+	n = chunks_of(ring, len);
 	at = find_slots(ring, n);
 	for (i = 0; at >= 0 && !err && i < n; i++) {
-		uint64_t off = i * EMU_BUF_CHUNK;
-		uint64_t part = len - off < EMU_BUF_CHUNK ? len - off : EMU_BUF_CHUNK;
+		uint64_t off = i * ring->chunk;
+		uint64_t part = len - off < ring->chunk ? len - off : ring->chunk;
 
 		err = update_buf(ring, (unsigned int)at + i, addr + off, part);
 		ring->used[(unsigned int)at + i] = !err;
 	}
 	if (at >= 0 && !err)
 		return at;
-	annex_log(ANNEX_LOG_INFO, "file: %llu bytes are not registered with io_uring: %s", (ull)len,
-		  err ? strerror(-err) : "too many ranges");
+	annex_log(ANNEX_LOG_INFO, "%s: %llu bytes are not registered with io_uring: %s",
+		  emu->scheme, (ull)len, err ? strerror(-err) : "too many ranges");
 	if (err)
-		annex_emu_ring_unregister(emu, at, (i - 1) * EMU_BUF_CHUNK);
+		annex_emu_ring_unregister(emu, at, (i - 1) * ring->chunk);
 	return -1;
 }
 
 void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len)
 {
-	for (unsigned int i = 0; buf >= 0 && i < chunks_of(len); i++) {
+	for (unsigned int i = 0; buf >= 0 && i < chunks_of(emu->ring, len); i++) {
 		update_buf(emu->ring, (unsigned int)buf + i, 0, 0);
 		emu->ring->used[(unsigned int)buf + i] = false;
 	}
@@ -242,7 +252,8 @@ void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req)
 		annex_emu_pool_cancel(emu->ring->pool, req);
 		return;
 	}
-	if (req->cancelled || io_uring_sq_space_left(uring) <= emu->nreqs)
+	/* Passthrough takes none back. */
+	if (req->cancelled || emu->passes || io_uring_sq_space_left(uring) <= emu->nreqs)
 		return;
 	req->cancelled = true;
 	sqe = io_uring_get_sqe(uring);
@@ -257,18 +268,19 @@ void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req)
 static void refuse(struct annex_emu *emu, int err)
 {
 	struct io_uring_sq *sq = &emu->ring->uring.sq;
-	unsigned int head = *sq->khead, tail = sq->sqe_tail;
+	unsigned int head = *sq->khead, tail = sq->sqe_tail, shift = emu->passes; /* SQE128 */
 
 	if (!emu->ring->refused)
 		annex_log(ANNEX_LOG_WARNING,
-			  "file: io_uring takes no more I/O, which fails from now on: %s (has the "
+			  "%s: io_uring takes no more I/O, which fails from now on: %s (has the "
 			  "program closed descriptors that are not its own?)",
-			  strerror(-err));
+			  emu->scheme, strerror(-err));
 	emu->ring->refused = true;
 	/* Finishing one may queue another. */
 	sq->sqe_head = sq->sqe_tail = *sq->ktail = head;
 	for (; head != tail; head++) {
-		struct emu_req *req = (void *)(uintptr_t)sq->sqes[head & sq->ring_mask].user_data;
+		struct emu_req *req =
+			(void *)(uintptr_t)sq->sqes[(head & sq->ring_mask) << shift].user_data;
 
 		if (req)
 			annex_emu_ring_finish(emu, req, ANNEX_SC_INTERNAL);
@@ -293,12 +305,32 @@ void annex_emu_ring_submit(struct annex_emu *emu)
 	annex_atomic_store(&emu->backlog, (uint32_t) !!io_uring_sq_ready(uring), ANNEX_RELEASE);
 }
 
+/* A command that was passed on has ended. Return: whether its request has, or waits. */
+static bool reap_passed(struct annex_emu *emu, struct emu_req *req, int *res)
+{
+	uint16_t status = 0;
+
+	if (req->dropped)
+		return false;
+	emu->ring->failed |= *res != 0;
+	if (req->sq && annex_emu_ng_transient(emu, req, *res)) {
+		annex_emu_req_again(emu, req, AGAIN_NS);
+		return true;
+	}
+	if (!annex_emu_ng_result(req, res, &status))
+		return false;
+	ended(emu, req, status);
+	return true;
+}
+
 static void reap_one(struct annex_emu *emu, struct emu_req *req, int res)
 {
 	uint16_t status = 0;
 
 	/* NULL: a cancellation's own. */
-	if (req && (annex_emu_io_result(req, res, &status) || !annex_emu_io_issue(emu, req)))
+	if (!req || (emu->passes && reap_passed(emu, req, &res)))
+		return;
+	if (annex_emu_io_result(req, res, &status) || !annex_emu_io_issue(emu, req))
 		ended(emu, req, status);
 }
 
@@ -316,12 +348,26 @@ static unsigned int reap_uring(struct annex_emu *emu)
 {
 	struct io_uring *uring = &emu->ring->uring;
 	struct io_uring_cqe *cqes[BATCH];
-	unsigned int n = io_uring_peek_batch_cqe(uring, cqes, BATCH);
+	unsigned int n;
+
+	if (emu->polled)
+		io_uring_get_events(uring);
+	n = io_uring_peek_batch_cqe(uring, cqes, BATCH);
 
 	for (unsigned int i = 0; i < n; i++)
 		reap_one(emu, io_uring_cqe_get_data(cqes[i]), cqes[i]->res);
 	io_uring_cq_advance(uring, n);
 	return n;
+}
+
+/* The kernel's driver has lost the drive: waits end now, and nobody hears of what is under way. */
+static void vanish(struct annex_emu *emu)
+{
+	/* Release, and more: who finds the controller stopped finds out why. */
+	annex_atomic_store(&emu->gone, 1u, ANNEX_SEQ_CST);
+	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
+	annex_emu_reqs_end(emu, NULL);
+	annex_emu_wake_all(emu);
 }
 
 /* Return: how many I/Os had ended. */
@@ -335,5 +381,8 @@ unsigned int annex_emu_ring_reap(struct annex_emu *emu)
 	} while (n == BATCH);
 	annex_emu_far_run(emu);
 	annex_emu_ring_submit(emu);
+	if (emu->ring->failed && annex_emu_ng_lost(emu))
+		vanish(emu);
+	emu->ring->failed = false;
 	return total;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The io_uring behind file: namespaces, or threads where the kernel refuses one (pool.h). Functions
- * want the async mutex held unless they say otherwise; most do nothing for a controller without a
- * ring.
+ * The io_uring behind file: and ng: namespaces, or threads where the kernel refuses one (pool.h).
+ * Functions want the async mutex held unless they say otherwise; most do nothing for a controller
+ * without a ring.
  */
 #ifndef ANNEX_EMU_RING_H
 #define ANNEX_EMU_RING_H
@@ -17,14 +17,16 @@
 #define EMU_BUF_CHUNK (1ull << 30) /* the kernel's limit for one registered buffer */
 #define EMU_ZEROES (1u << 20)
 
-/* struct emu_ring - @pool: NULL: there is @uring. */
+/* struct emu_ring - @pool: NULL: there is @uring. @chunk: bytes of a registered buffer. */
 struct emu_ring {
 	struct io_uring uring;
 	struct emu_pool *pool;
 	bool fixed_files;
 	bool fixed_bufs;
 	bool refused; /* that it takes no more has been told */
+	bool failed;  /* a command that was passed on was, since the last look */
 	bool used[EMU_RING_BUFS];
+	uint64_t chunk;
 	char *zeroes; /* EMU_ZEROES of them */
 };
 

@@ -51,6 +51,7 @@
 
 struct annex_emu;
 struct emu_far;
+struct emu_ng;
 struct emu_req;
 struct emu_ring;
 
@@ -66,8 +67,9 @@ struct emu_ns {
 	uint32_t nsid;
 	unsigned int shift; /* log2 of the block size */
 	uint64_t blocks;
-	char *ram; /* mem: */
-	int fd;    /* file:, otherwise -1 */
+	char *ram;         /* mem: */
+	int fd;            /* file: and ng:, otherwise -1 */
+	struct emu_ng *ng; /* ng:, otherwise NULL */
 	bool direct;
 	bool readonly;
 	bool claimed;       /* some of it is kept from others */
@@ -170,7 +172,11 @@ struct annex_emu {
 	uint32_t *doorbells;
 	unsigned int nns;
 	struct emu_ns ns[EMU_NAMESPACES];
-	struct emu_ring *ring;      /* file: */
+	const char *scheme;         /* for messages */
+	uint8_t mdts;               /* as Identify has it */
+	bool polled;                /* the ring's I/O ends when it is looked for only */
+	bool passes;                /* ng: the kernel's driver gets the commands */
+	struct emu_ring *ring;      /* file:, ng: */
 	struct annex_blocks blocks; /* of the namespace behind functions */
 	struct emu_far *far; /* while such memory is mapped; changed while every queue is held */
 	bool threaded;

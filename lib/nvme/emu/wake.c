@@ -40,7 +40,7 @@ void annex_emu_kick(struct annex_emu *emu)
 		return;
 }
 
-static void drain_kick(struct annex_emu *emu)
+static void drain_kick(const struct annex_emu *emu)
 {
 	uint64_t kicks;
 
@@ -93,8 +93,7 @@ void annex_emu_wake_all(struct annex_emu *emu)
 	annex_emu_kick(emu);
 }
 
-/* Wait for the ring or a kick. @until: annex_now(). */
-void annex_emu_poll(struct annex_emu *emu, uint64_t until)
+static void wait_for_events(const struct annex_emu *emu, uint64_t until)
 {
 	struct pollfd fds[2] = {{.fd = emu->kick, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
 	uint64_t now = annex_now();
@@ -106,4 +105,15 @@ void annex_emu_poll(struct annex_emu *emu, uint64_t until)
 		fds[1].fd = annex_emu_ring_fd(emu);
 	if (ppoll(fds, 2, &ts, NULL) > 0 && fds[0].revents)
 		drain_kick(emu);
+}
+
+/* Wait for the ring or a kick. @until: annex_now(). */
+void annex_emu_poll(struct annex_emu *emu, uint64_t until)
+{
+	/* Acquire: as everywhere; nobody but those who look makes such I/O end. */
+	if (emu->polled && annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE)) {
+		sched_yield();
+		return;
+	}
+	wait_for_events(emu, until);
 }

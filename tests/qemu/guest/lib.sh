@@ -94,6 +94,18 @@ slot()
 		dd of="$1" bs=2 seek=$((at / 2)) conv=notrunc 2>/dev/null
 }
 
+# memory_space 0|1 - Whether the controller at $address answers to loads and stores: without, QEMU
+# answers 0.
+memory_space()
+{
+	file=/sys/bus/pci/devices/$address/config
+	low=$(od -An -tu1 -j4 -N1 "$file")
+	# shellcheck disable=SC2059 # an octal number
+	printf "\\$(printf %o $(((low & ~2) | $1 * 2)))" |
+		dd of="$file" bs=1 seek=4 conv=notrunc 2>/dev/null
+	[ $(($(od -An -tu1 -j4 -N1 "$file") & 2)) -eq $(($1 * 2)) ]
+}
+
 # hidden ADDRESS - A device does not answer.
 hidden()
 {

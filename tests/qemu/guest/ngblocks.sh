@@ -1,0 +1,63 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# A namespace of the kernel's driver with metadata, or with blocks that are not of 512 or 4096
+# bytes, is refused, with a line; one of 4096 bytes works.
+# machines: kernel
+# limit: 90
+. /test/lib.sh
+
+# formatted INDEX - As in blocks.sh, and the driver has seen it.
+formatted()
+{
+	format /dev/nvme0 "$1" && within 5 disk 0
+}
+
+# node - The generic device, whatever number it has got.
+node()
+{
+	for node in /dev/ng*n*; do
+		[ -c "$node" ] && return
+	done
+}
+
+refuses()
+{
+	within 5 node && refused "$1" annex verify "ng:$node" --read-only
+}
+
+facts()
+{
+	largest=$(($(cat /sys/block/nvme0n1/queue/max_hw_sectors_kb) * 1024))
+	is "$(ng facts ng:/dev/ng0n1 2>&1)" "$1, $largest"
+}
+
+gone() { ! node; }
+
+# other_blocks BYTES - The same disk, in a controller with such blocks.
+other_blocks()
+{
+	NVME_OPTIONS=$NVME_OPTIONS,logical_block_size=$1,physical_block_size=$1 within 5 plug 0
+}
+
+[ "$NVME" -eq 1 ] || skip "there are several controllers"
+modprobe nvme
+claim "the disk is there" within 10 disk 0 || exit 1
+claim "it is formatted, with metadata" format /dev/nvme0 1
+claim "who opens it is told" refuses "blocks of 2^9 bytes, with 8 of metadata"
+claim "so by the controller" refused "with 8 of metadata" annex verify nvme:/dev/nvme0 --read-only
+claim "it is formatted, with blocks of 4096 bytes" formatted 4
+claim "they are seen" within 5 facts "1 of 65536 x 4096"
+claim "random commands agree with a model, and with the block device" \
+	ng agree ng:/dev/ng0n1 /dev/nvme0n1
+claim "it is formatted as it was" formatted 0
+claim "which is seen" within 5 facts "1 of 524288 x 512"
+
+claim "the controller is pulled" pull 0
+claim "it disappears" within 15 gone
+claim "one with blocks of 8192 bytes is plugged in" other_blocks 8192
+claim "who opens it is told" refuses "blocks of 2^13 bytes, with 0 of metadata"
+claim "it is pulled" pull 0
+claim "it disappears" within 15 gone
+claim "the first is plugged in again" within 5 plug 0
+claim "the disk comes back" within 5 disk 0
+claim "the driver unloads" within 5 rmmod nvme
