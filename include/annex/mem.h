@@ -12,9 +12,8 @@
  *	annex_move_wait(move, 1000);
  *
  * A thread that touches absent bytes waits until they come (userfaultfd, or SIGSEGV where that is
- * refused). When the device tier
- * is full, the least recently used bytes leave it. Nothing here says what moves when: plans do
- * (annex/exec.h).
+ * refused). When the device tier is full, the least recently used bytes leave it. Nothing here says
+ * what moves when: plans do (annex/exec.h).
  */
 #ifndef ANNEX_MEM_H
 #define ANNEX_MEM_H

@@ -170,7 +170,7 @@ bool annex_emu_held(const char *root, const char *disk, char why[EMU_HOLDER_WHY]
 		if (!is_name(entry))
 			continue;
 		snprintf(p.folder + len, sizeof(p.folder) - len, "/%s", entry->d_name);
-		snprintf(p.name, sizeof(p.name), "%s", entry->d_name);
+		snprintf(p.name, sizeof(p.name), "%.*s", NAME - 1, entry->d_name);
 		held = is_partition(p.folder) && part_held(&p, why);
 	}
 	if (dir)
