@@ -202,11 +202,21 @@ struct bad_gpu {
 	uint32_t left, flips;
 };
 
+/* Relaxed, as all of it: several threads of the space count, and nothing is told by it. */
+static bool take_some(uint32_t *left, uint32_t n)
+{
+	uint32_t had = annex_atomic_load(left, ANNEX_RELAXED);
+
+	while (had >= n && !annex_atomic_cas(left, &had, had - n, ANNEX_RELAXED))
+		;
+	return had >= n;
+}
+
 static int scarce_bare(void *ctx, void *at, uint32_t n)
 {
 	struct bad_gpu *bad = ctx;
 
-	bad->left += n;
+	annex_atomic_add(&bad->left, n, ANNEX_RELAXED);
 	return host()->bare(NULL, at, n);
 }
 
@@ -218,13 +228,12 @@ static int scarce_back(void *ctx, void *at, uint32_t n, void *const *from)
 
 	for (uint32_t i = 0; i < n; i++)
 		fresh += !from[i];
-	if (fresh > bad->left) {
+	if (!take_some(&bad->left, fresh)) {
 		for (uint32_t i = 0; i < n; i++)
 			if (from[i])
 				scarce_bare(bad, from[i], 1);
 		return annex_gpu_memory_fail(-ENOMEM, "bad GPU: no memory");
 	}
-	bad->left -= fresh;
 	return host()->back(NULL, at, n, from);
 }
 
