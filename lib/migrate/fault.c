@@ -49,7 +49,7 @@ static bool of_tensor(struct annex_space *s, uint32_t page)
 	return p->tensor && tensor_of(s, page)->live && !(p->flags & PAGE_FENCED);
 }
 
-/* What is not of a tensor is fenced, which wakes the thread that asked. */
+/* A page of no tensor is fenced, which wakes the thread that asked. */
 static void refuse(struct annex_space *s, const struct ask *ask)
 {
 	if (s->guard)

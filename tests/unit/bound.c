@@ -91,7 +91,7 @@ static void what_is_simulated_both_ways(void)
 	annex_trace_free(t);
 }
 
-/* What comes in and what goes out take an SSD's time in turns. */
+/* Reads and writes take an SSD's time in turns. */
 static void what_passes_both_ways(void)
 {
 	struct annex_trace *t = trace_from("A:200g B:200g", "10:A>A 10:B>B");

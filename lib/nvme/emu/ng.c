@@ -208,7 +208,7 @@ static int read_ns(struct annex_emu *emu, const char *path, const struct wish *w
 	return err;
 }
 
-/* What an error leaves open is closed with the controller. */
+/* Files that an error leaves open are closed with the controller. */
 static int open_ns(struct annex_emu *emu, const char *path, const struct wish *wish)
 {
 	struct emu_ns *ns = &emu->ns[emu->nns];

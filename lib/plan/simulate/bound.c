@@ -147,7 +147,7 @@ static double written_by(struct bound *b, uint32_t k, double *sum)
 	return fmax(*sum + others - b->capacity - b->near, 0);
 }
 
-/* What dies with kernel @k is not counted after it. */
+/* Tensors that die with kernel @k are not counted after it. */
 static void bury(struct bound *b, uint32_t k, double *sum)
 {
 	for (uint32_t d = b->dies[k]; d < b->dies[k + 1]; d++)

@@ -221,7 +221,7 @@ static void water(struct share *shares, unsigned int n, struct pipe *pipes, unsi
 	}
 }
 
-/* What a tier's device carries in one direction. */
+/* Bytes a second that a tier's device carries in one direction. */
 static double device_rate(const struct sim *s, unsigned int tier, bool in)
 {
 	const struct annex_system *sys = s->sys;

@@ -11,13 +11,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <annex/device.h>
 #include <annex/log.h>
+#include "die.h"
 #include "tests/unit/random.h"
 
 #define AREA (4u << 20) /* bytes of the disk that are worked on */
@@ -36,17 +36,6 @@ struct work {
 	uint64_t addr;
 	unsigned char *model;
 };
-
-__attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
 
 static void open_it(struct work *w, const char *uri)
 {
@@ -117,7 +106,7 @@ static void deallocate(struct work *w, uint64_t lba, uint32_t blocks)
 	carry_out(w, &io);
 }
 
-/* What deallocated blocks have is not known, so zeroes follow. */
+/* Contents of deallocated blocks are not known, so zeroes follow. */
 static void zero(struct work *w, uint64_t lba, uint32_t blocks)
 {
 	struct annex_io io = command(ANNEX_NVM_WRITE_ZEROES, lba, blocks);
