@@ -60,7 +60,8 @@ hdm_tests := $(filter-out hdmkexec,$(sort $(patsubst tests/qemu/guest/%.sh,%,$(w
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
 user_suites := exec exec_made mem mem_faults mem_share mem_signal mem_threads mem_trouble
-gate := guests-6.12 guests-6.1 guests-7.3 sane/unit thread/unit module \
+gate := guests-nvme-6.12 sane/unit guests-cxl-6.12 guests-nvme-6.1 thread/unit guests-cxl-6.1 \
+	guests-7.3 module \
 	$(addprefix sane/tool/,$(hostile)) pytorch model tidy kernels-qemu \
 	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
 	unit unit-user unit-contained client riscv install seeds rooms
@@ -195,8 +196,12 @@ check/clang:
 check/module:
 	$(call step,module: 6.1$(comma) 6.12$(comma) 7.3,1200,Kbuild Makefile dkms.conf kernel \
 		include/uapi tests/module,tests/module/run.sh)
-check/guests-6.1 check/guests-6.12: check/guests-%: built/gcc
-	$(call step,guests: $*,3000,$(guest_inputs),env KERNEL=$* tests/qemu/run.sh)
+check/guests-nvme-6.1 check/guests-nvme-6.12: check/guests-nvme-%: built/gcc
+	$(call step,guests: NVMe$(comma) $*,2400,$(guest_inputs),env HALF=nvme KERNEL=$* \
+		tests/qemu/run.sh)
+check/guests-cxl-6.1 check/guests-cxl-6.12: check/guests-cxl-%: built/gcc
+	$(call step,guests: CXL$(comma) $*,2400,$(guest_inputs),env HALF=cxl KERNEL=$* \
+		tests/qemu/run.sh)
 # On the newest kernel once what differs between kernels.
 differs := boot bind hostile place view hdm hdmnvme hdmroom ng ngblocks nghold ngunplug
 check/guests-7.3: built/gcc

@@ -17,11 +17,12 @@
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
 #                           bridges and a switch, with one. both: one device of both kinds
 #
-# ALL=1 in the environment: every combination, and every test on each. Lists as in -k 6.1,6.12 make
-# a smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the
-# options; LONG=1 there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU
-# are as in machine.sh; QEMU is as in build.sh. The tests are guest/NAME.sh and programs
-# guest/NAME.c; docs/lab.md says how to write one.
+# ALL=1 in the environment: every combination, and every test on each; HALF=nvme: not those on
+# machines that have CXL memory; HALF=cxl: those alone. Lists as in -k 6.1,6.12 make a smaller
+# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options; LONG=1
+# there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU are as in
+# machine.sh; QEMU is as in build.sh. The tests are guest/NAME.sh and programs guest/NAME.c;
+# docs/lab.md says how to write one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh
@@ -165,7 +166,7 @@ stop_lost()
 # A machine that lost its timer says nothing about the module: once more then.
 run_cell()
 {
-	local dir=$build/qemu/run/$KERNEL-iommu$IOMMU-nvme$NVME
+	local dir=$build/qemu/run/$KERNEL-iommu$IOMMU-nvme$NVME-cxl$CXL
 
 	boot_cell first || boot_cell last
 }
@@ -263,16 +264,24 @@ common()
 	return 1
 }
 
-# An IOMMU that interrupts pass by; one whose firmware has memory of its own. Of CXL memory, two
-# devices that the kernel's own driver can be compared on; four below a switch and two bridges,
-# behind an IOMMU; persistent memory behind the volatile; one whose DMA the kernel sends through
-# buffers of its own; one whose kernel another one follows.
+# An IOMMU that interrupts pass by; one whose firmware has memory of its own; controllers with
+# several namespaces.
 odd_cells()
 {
 	local NVME=1 tests=(boot owners lockdown)
 	! here_too 6.1 || IOMMU=noremap run_cell
 	tests=(rmrr lockdown)
 	! here_too 6.12 || IOMMU=rmrr NVME=2 run_cell
+	tests=(ngspaces)
+	! here_too 6.12 || NAMESPACES=3 IOMMU=0 run_cell
+}
+
+# Two devices that the kernel's own driver can be compared on; four below a switch and two bridges,
+# behind an IOMMU; persistent memory behind the volatile; one whose DMA the kernel sends through
+# buffers of its own; one whose kernel another one follows.
+cxl_cells()
+{
+	local NVME=1 tests
 	fit flat "${hdm[@]}"
 	! here_too 6.12 || CXL=2 IOMMU=0 CPU=max,hypervisor=off run_cell
 	fit tree "${hdm[@]}"
@@ -281,8 +290,6 @@ odd_cells()
 	! here_too 6.12 || CXL=1 IOMMU=0 CXL_KIND=both run_cell
 	tests=(hdmbounce)
 	! here_too 6.1 || CXL=1 IOMMU=0 APPEND="swiotlb=force ${APPEND:-}" run_cell
-	tests=(ngspaces)
-	! here_too 6.12 || NAMESPACES=3 IOMMU=0 run_cell
 	tests=(hdmkexec)
 	! here_too 6.12 || CXL=2 IOMMU=0 run_cell
 }
@@ -311,7 +318,8 @@ for KERNEL in ${kernels//,/ }; do
 		done
 	done
 	names=kernel
-	for cell in "${cells[@]}"; do
+	[ "${HALF:-}" != cxl ] || cells=()
+	for cell in ${cells[@]+"${cells[@]}"}; do
 		IFS=/ read -r KERNEL IOMMU NVME <<<"$cell"
 		[ "$IOMMU" = 0 ] || names+=" iommu"
 		case $KERNEL/$IOMMU in
@@ -322,7 +330,8 @@ for KERNEL in ${kernels//,/ }; do
 		run_cell
 		names=
 	done
-	[ -z "$odd" ] || odd_cells
+	[ -z "$odd" ] || [ "${HALF:-}" = cxl ] || odd_cells
+	[ -z "$odd" ] || [ "${HALF:-}" = nvme ] || cxl_cells
 	coverage_tell
 done
 echo "1..$count"

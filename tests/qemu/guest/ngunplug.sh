@@ -20,7 +20,7 @@ comes_back()
 	claim "the disk disappears within 15 s" within 15 gone
 	claim "the disk is as fast as ever" throttle 0 0
 	claim "a drive is plugged in" within 5 plug 0
-	claim "it appears within 10 s" within 10 there
+	claim "it appears within 30 s" within 30 there
 	claim "the data is whole" life check "$uri"
 }
 
