@@ -16,76 +16,32 @@
 #include "core/mapping.h"
 #include "serve.h"
 
-#define FILES 4         /* in a message; none of them is kept */
 #define HELLO_MS 10000  /* that a process may be silent before it is a client */
 #define REFUSED_MS 1000 /* and one that will be none */
 #define ANSWER_ROOM 16384u
 
-/* struct request - A message, and the files that came with it. */
+/* struct request - A message, and the files that came with it, of which none is kept. */
 struct request {
 	struct annex_m2_message ask;
-	int fd[FILES];
-	unsigned int fds;
+	struct packet_files files;
 };
-
-static void close_files(struct request *r)
-{
-	while (r->fds)
-		close(r->fd[--r->fds]);
-}
-
-static void take_files(struct request *r, struct msghdr *m)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		size_t bytes = c->cmsg_len - CMSG_LEN(0);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < bytes / sizeof(int) && r->fds < FILES; i++)
-			memcpy(&r->fd[r->fds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-	}
-}
 
 /* Return: false: there is none, or it is not one of ours. */
 static bool receive(const struct ndp_peer *p, struct request *r)
 {
-	char control[CMSG_SPACE(FILES * sizeof(int))];
 	struct iovec iov = {&r->ask, sizeof(r->ask)};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = control,
-			   .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(p->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n = packet_receive(p->fd, &iov, 1, &r->files, MSG_DONTWAIT);
 
-	r->fds = 0;
-	if (n < 0)
-		return false;
-	take_files(r, &m);
-	if (n == sizeof(r->ask) && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-	    r->ask.magic == ANNEX_M2_MAGIC)
+	if (n == sizeof(r->ask) && r->ask.magic == ANNEX_M2_MAGIC)
 		return true;
-	close_files(r);
+	packet_close(&r->files);
 	return false;
 }
 
-static bool send_bytes(const struct ndp_peer *p, void *bytes, size_t n, const int *fds,
+static bool send_bytes(const struct ndp_peer *p, const void *bytes, size_t n, const int *fds,
 		       unsigned int nfds)
 {
-	char control[CMSG_SPACE(2 * sizeof(int))] = {0};
-	struct iovec iov = {bytes, n};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *c;
-
-	if (nfds) {
-		m.msg_control = control;
-		m.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
-	}
-	return sendmsg(p->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+	return !packet_send(p->fd, bytes, n, fds, nfds, MSG_DONTWAIT);
 }
 
 static struct annex_m2_message answer_to(const struct annex_m2_message *ask, int result)
@@ -107,12 +63,12 @@ static bool answer(const struct ndp_peer *p, const struct request *r, int result
 static int find_memory(const struct ndp_peer *p, const struct request *r,
 		       const struct ndp_memory **out)
 {
-	int flags = r->fds == 1 ? fcntl(r->fd[0], F_GETFL) : -1;
+	int flags = r->files.n == 1 ? fcntl(r->files.fd[0], F_GETFL) : -1;
 	int mode = flags & O_ACCMODE;
 	struct stat st;
 
 	/* With O_PATH anybody has a file open. */
-	if (flags < 0 || flags & O_PATH || fstat(r->fd[0], &st))
+	if (flags < 0 || flags & O_PATH || fstat(r->files.fd[0], &st))
 		return annex_fail(-EBADF, "NDP: process %d shows no file", p->pid);
 	if (!r->ask.d || r->ask.d & ~3ull)
 		return annex_fail(-EINVAL, "NDP: process %d asks for protection %#llx", p->pid,
@@ -215,7 +171,7 @@ static bool readable(void *ctx)
 	if (!receive(p, &r))
 		return false;
 	more = handle(p, &r);
-	close_files(&r);
+	packet_close(&r.files);
 	return more;
 }
 
@@ -313,7 +269,7 @@ void ndp_peer_run(struct ndp_peer *p)
 		} else {
 			more = handle(p, &r);
 		}
-		close_files(&r);
+		packet_close(&r.files);
 	}
 	if (more && p->front)
 		ndp_front_watch(p->front);

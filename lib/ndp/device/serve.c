@@ -125,7 +125,7 @@ static void rest(struct ndp_server *s, int err)
 static void *serve(void *arg)
 {
 	struct ndp_server *s = arg;
-	struct pollfd fds[2] = {{.fd = s->listener, .events = POLLIN},
+	struct pollfd fds[2] = {{.fd = s->name.fd, .events = POLLIN},
 				{.fd = s->kick, .events = POLLIN}};
 	uint64_t kicks;
 
@@ -137,7 +137,7 @@ static void *serve(void *arg)
 		if (fds[1].revents && read(s->kick, &kicks, sizeof(kicks)) > 0)
 			join_all_over(s);
 		if (fds[0].revents) {
-			int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+			int fd = accept4(s->name.fd, NULL, NULL, SOCK_CLOEXEC);
 
 			if (fd >= 0)
 				take_peer(s, fd);
@@ -150,14 +150,11 @@ static void *serve(void *arg)
 
 static void release(struct ndp_server *s)
 {
-	ndp_name_drop(s);
-	if (s->listener >= 0)
-		close(s->listener);
+	packet_unlisten(&s->name);
 	if (s->kick >= 0)
 		close(s->kick);
 	pthread_mutex_destroy(&s->lock);
 	free(s->memory);
-	free(s->path);
 	free(s);
 }
 
@@ -170,18 +167,17 @@ int ndp_server_open(struct annex_ndp *ndp, const struct ndp_memory *memory, unsi
 	if (!s)
 		return annex_fail(-ENOMEM, "%s: out of memory", path);
 	s->ndp = ndp;
-	s->listener = -1;
+	s->name.fd = -1;
 	s->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&s->lock, NULL);
 	LIST_INIT(&s->peers);
-	s->path = strdup(path);
 	s->memory = calloc(n ? n : 1, sizeof(*memory));
 	s->memories = n;
 	if (s->memory && n)
 		memcpy(s->memory, memory, n * sizeof(*memory));
-	err = s->kick < 0            ? annex_fail(-errno, "%s: %m", path)
-	      : s->path && s->memory ? ndp_name_take(s)
-				     : annex_fail(-ENOMEM, "%s: out of memory", path);
+	err = s->kick < 0 ? annex_fail(-errno, "%s: %m", path)
+	      : s->memory ? packet_listen(path, 0600, &s->name)
+			  : annex_fail(-ENOMEM, "%s: out of memory", path);
 	if (!err) {
 		err = -pthread_create(&s->thread, NULL, serve, s);
 		if (err)

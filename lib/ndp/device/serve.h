@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include "core/packet.h"
 #include "front.h"
 
 #define NDP_PEERS 64u      /* processes that are served at once */
@@ -51,20 +52,16 @@ struct ndp_peer {
 
 /**
  * struct ndp_server - A device that is served at a socket.
+ * @name: where it listens.
  * @kick: eventfd that wakes its thread.
- * @dev: device number of the socket's name.
- * @ino: inode number of it.
  * @lock: for @peers, @served and @refused.
  */
 struct ndp_server {
 	struct annex_ndp *ndp;
 	struct ndp_memory *memory;
 	unsigned int memories;
-	char *path;
-	int listener;
+	struct packet_name name;
 	int kick;
-	dev_t dev;
-	ino_t ino;
 	uint32_t stop;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -82,10 +79,6 @@ int ndp_server_open(struct annex_ndp *ndp, const struct ndp_memory *memory, unsi
 
 /* ndp_server_close() - All its clients are closed, and its name is removed. */
 void ndp_server_close(struct ndp_server *s);
-
-/* name.c: ndp_name_take() - A socket that listens at s->path. ndp_name_drop() - Remove the name. */
-int ndp_name_take(struct ndp_server *s);
-void ndp_name_drop(const struct ndp_server *s);
 
 /* peer.c: ndp_peer_run() - Serve it, until it goes or the server shuts its socket. */
 void ndp_peer_run(struct ndp_peer *p);

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include <annex/detail/clock.h>
-#include "core/log.h"
-#include "serve.h"
+#include "log.h"
+#include "packet.h"
 
 #define LOCK_MS 5000u
 #define NAP_NS 1000000l
@@ -71,60 +72,77 @@ static int bury(const char *path, const struct sockaddr_un *at)
 	return 0;
 }
 
-static int bind_and_listen(struct ndp_server *s, const struct sockaddr_un *at)
+static int bind_and_listen(struct packet_name *name, const struct sockaddr_un *at, mode_t mode)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)at;
 	struct stat st;
 	int err = 0;
 
-	/* The name gets the socket's mode: only this user may connect. */
-	if (fchmod(s->listener, 0600))
-		return annex_fail(-errno, "%s: %m", s->path);
-	if (bind(s->listener, sa, sizeof(*at))) {
+	/* The name gets the socket's mode. */
+	if (fchmod(name->fd, mode))
+		return annex_fail(-errno, "%s: %m", name->path);
+	if (bind(name->fd, sa, sizeof(*at))) {
 		if (errno != EADDRINUSE)
-			return annex_fail(-errno, "%s: %m", s->path);
-		err = bury(s->path, at);
-		if (!err && bind(s->listener, sa, sizeof(*at)))
-			err = annex_fail(-errno, "%s: %m", s->path);
+			return annex_fail(-errno, "%s: %m", name->path);
+		err = bury(name->path, at);
+		if (!err && bind(name->fd, sa, sizeof(*at)))
+			err = annex_fail(-errno, "%s: %m", name->path);
 	}
 	if (err)
 		return err;
-	if (lstat(s->path, &st))
-		return annex_fail(-errno, "%s: %m", s->path);
-	s->dev = st.st_dev;
-	s->ino = st.st_ino;
-	if (listen(s->listener, BACKLOG))
-		return annex_fail(-errno, "%s: %m", s->path);
+	if (lstat(name->path, &st))
+		return annex_fail(-errno, "%s: %m", name->path);
+	name->dev = st.st_dev;
+	name->ino = st.st_ino;
+	/* The mask of the process took bits that others need. */
+	if (mode & (S_IRWXG | S_IRWXO) && chmod(name->path, mode))
+		return annex_fail(-errno, "%s: %m", name->path);
+	if (listen(name->fd, BACKLOG))
+		return annex_fail(-errno, "%s: %m", name->path);
 	return 0;
 }
 
-int ndp_name_take(struct ndp_server *s)
+static int listen_at(struct packet_name *name, mode_t mode)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int dir, err;
 
-	if (!*s->path || strlen(s->path) >= sizeof(at.sun_path))
+	if (!*name->path || strlen(name->path) >= sizeof(at.sun_path))
 		return annex_fail(-ENAMETOOLONG, "\"%.32s\": a socket's name has 1 to %zu bytes",
-				  s->path, sizeof(at.sun_path) - 1);
-	memcpy(at.sun_path, s->path, strlen(s->path));
-	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->listener < 0)
-		return annex_fail(-errno, "%s: %m", s->path);
-	dir = lock_directory(s->path);
+				  name->path, sizeof(at.sun_path) - 1);
+	memcpy(at.sun_path, name->path, strlen(name->path));
+	name->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (name->fd < 0)
+		return annex_fail(-errno, "%s: %m", name->path);
+	dir = lock_directory(name->path);
 	if (dir < 0)
 		return dir;
-	err = bind_and_listen(s, &at);
-	if (err)
-		ndp_name_drop(s);
+	err = bind_and_listen(name, &at, mode);
 	close(dir);
 	return err;
 }
 
-void ndp_name_drop(const struct ndp_server *s)
+int packet_listen(const char *path, mode_t mode, struct packet_name *out)
+{
+	int err;
+
+	*out = (struct packet_name){.path = strdup(path), .fd = -1};
+	err = out->path ? listen_at(out, mode) : annex_fail(-ENOMEM, "%s: out of memory", path);
+	if (err)
+		packet_unlisten(out);
+	return err;
+}
+
+void packet_unlisten(struct packet_name *name)
 {
 	struct stat st;
 
 	/* Not another's, who has it by now. */
-	if (s->ino && !lstat(s->path, &st) && st.st_dev == s->dev && st.st_ino == s->ino)
-		unlink(s->path);
+	if (name->ino && !lstat(name->path, &st) && st.st_dev == name->dev &&
+	    st.st_ino == name->ino)
+		unlink(name->path);
+	if (name->fd >= 0)
+		close(name->fd);
+	free(name->path);
+	*name = (struct packet_name){.fd = -1};
 }

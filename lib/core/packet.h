@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Unix sockets whose messages are whole (SOCK_SEQPACKET), and may carry files.
+ */
+#ifndef ANNEX_CORE_PACKET_H
+#define ANNEX_CORE_PACKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#define PACKET_FILES 4u /* in a message */
+
+/**
+ * struct packet_name - A socket that listens at a path.
+ * @path: where.
+ * @fd: the socket, which does not block.
+ * @dev: device number of its name.
+ * @ino: inode number of it; 0: it has none.
+ */
+struct packet_name {
+	char *path;
+	int fd;
+	dev_t dev;
+	ino_t ino;
+};
+
+/* struct packet_files - Files that came with a message, to be closed by whoever received it. */
+struct packet_files {
+	int fd[PACKET_FILES];
+	unsigned int n;
+};
+
+/*
+ * packet_listen() - Listen at @path, which has the permissions @mode. The name that a dead server
+ * left is replaced, a live one's is not.
+ *
+ * Return: 0; -EADDRINUSE (somebody serves there); -EEXIST (something that is no socket);
+ * -ENAMETOOLONG; -EBUSY (another is being started there); what bind() says.
+ */
+int packet_listen(const char *path, mode_t mode, struct packet_name *out);
+
+/* packet_unlisten() - Close it, and remove its name, if that is not another's by now. Nothing for
+ * one that was not opened. */
+void packet_unlisten(struct packet_name *name);
+
+/*
+ * packet_connect() - To a server at @path; @scheme is for messages. Sending and receiving have
+ * @timeout_ms then. Return: the socket, or -errno, with a line.
+ */
+int packet_connect(const char *scheme, const char *path, uint32_t timeout_ms);
+
+/* packet_send() - @flags as of sendmsg(). Return: 0 or -errno. */
+int packet_send(int sock, const void *bytes, size_t n, const int *fds, unsigned int nfds,
+		int flags);
+
+/*
+ * packet_receive() - @flags as of recvmsg(). Return: bytes, 0 at the end, or -errno; -EBADMSG: the
+ * message was larger than @iov has room for, or had more files, and is lost with all of them.
+ */
+ssize_t packet_receive(int sock, struct iovec *iov, unsigned int niov, struct packet_files *files,
+		       int flags);
+
+/* packet_close() - Close all files that came. */
+void packet_close(struct packet_files *files);
+
+#endif
