@@ -18,10 +18,11 @@ INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
 COMPDIR ?= $(DATADIR)/bash-completion/completions
-# DKMS and udev look in few places; what is installed for oneself alone stays in its own.
+# DKMS, udev and systemd look in few places; what is installed for oneself alone stays in its own.
 system := $(filter /usr /usr/local,$(PREFIX))
 DKMSDIR ?= $(if $(system),/usr,$(PREFIX))/src
 UDEVDIR ?= $(if $(system),/usr,$(PREFIX))/lib/udev/rules.d
+UNITDIR ?= $(if $(system),/usr,$(PREFIX))/lib/systemd/system
 KDIR ?= /lib/modules/$(shell uname -r)/build
 INSTALL ?= install
 PKG_CONFIG ?= pkg-config
@@ -416,67 +417,7 @@ check-debug-kernels:
 lab:
 	@BUILD='$(BUILD)' tests/deps.sh qemu
 	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/qemu/lab.sh
-bench:
-	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/bench/run.sh $(OUT) storage
-bench-plan:
-	@tests/deps.sh demo
-	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/bench/run.sh $(OUT) plan
-bench-ndp:
-	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all bench-build ndp-build
-	$(Q)tests/bench/run.sh $(OUT) ndp
-bench-migrate:
-	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/bench/run.sh $(OUT) migrate
-# A training in PyTorch: plain, by what else there is in as much memory, and by plan.
-bench-torch:
-	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all
-	$(Q)ANNEX_LIBRARY=$(abspath $(OUT))/libannex.so $(or $(PYTHON),/usr/bin/python3) \
-		tests/bench/torch_bench.py $(OUT)/bench/data --json $(OUT)/bench/torch.json \
-		--plot $(OUT)/bench/torch.svg --threads $(or $(THREADS),2) \
-		--rounds $(or $(ROUNDS),1) $(if $(QUICK),--quick) $(addprefix --train ,$(TRAIN))
-	$(Q)tests/bench/met.py $(OUT)/bench/torch.json
-# Simulated machines, against the figures of two papers.
-bench-cxl:
-	@tests/deps.sh demo
-	@+$(MAKE) --no-print-directory all
-	$(Q)mkdir -p $(OUT)/bench
-	$(Q)tests/bench/cxl.py $(OUT) bench
-	$(Q)tests/bench/met.py $(OUT)/bench/cxl.json
-figures-cxl:
-	@tests/deps.sh demo
-	@+$(MAKE) --no-print-directory all
-	$(Q)mkdir -p $(OUT)/bench
-	$(Q)tests/bench/cxl.py $(OUT) figures
-# Both designs of the file system in virtual time; blocks of one beside the kernel's ext4; a mount
-# in real time, beside a directory that FUSE passes through.
-bench-fs:
-	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/bench/fs_bench.py $(OUT) bench
-	$(Q)tests/bench/met.py $(OUT)/bench/fs.json
-	$(Q)tests/bench/fs_kernel.py $(OUT)
-	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
-figures-bytefs:
-	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/bench/fs_kernel.py $(OUT)
-	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
-	$(Q)tests/bench/fs_bench.py $(OUT) figures
-# Queries of annex query, beside DuckDB and Polars.
-bench-query:
-	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all
-	$(Q)BUILD='$(BUILD)' tests/bench/query.sh $(OUT) $(or $(SCALE),1) $(DEVICE)
-# In guests, against the kernel's own driver there.
-bench-qemu:
-	@BUILD='$(BUILD)' tests/deps.sh qemu
-	@+BUILD='$(BUILD)' MAKE='$(MAKE)' tests/bench/qemu.sh $(OUT)
+include tests/bench.mk
 lint: check/style check/tidy
 # Longer than in check; FUZZ_TIME is in seconds for each target.
 fuzz:
@@ -517,6 +458,10 @@ install: all install-module $(if $(KERNEL_DOC),man)
 	$(foreach h,$(HEADERS),$(INSTALL) -m 644 $h $(DESTDIR)$(INCLUDEDIR)/$(h:include/%=%) &&) :
 	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR)
+	sed 's|/usr/bin/annex|$(BINDIR)/annex|' tools/systemd/annex-serve@.service \
+		>$(DESTDIR)$(UNITDIR)/annex-serve@.service
+	$(INSTALL) -m 644 tools/systemd/annex-serve@.socket $(DESTDIR)$(UNITDIR)
 	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(call man_file,$(m)) &&) :
 	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3
 	$(if $(KERNEL_DOC),$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3,@echo \
@@ -538,7 +483,8 @@ uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(DESTDIR)$(MANDIR)/man3/annex_*.3 \
 		$(DESTDIR)$(MANDIR)/man3/ANNEX_*.3
-	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules
+	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules $(DESTDIR)$(UNITDIR)/annex-serve@.service \
+		$(DESTDIR)$(UNITDIR)/annex-serve@.socket
 	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex/detail $(DESTDIR)$(INCLUDEDIR)/annex
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
@@ -570,6 +516,7 @@ help:
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
 #h bench-torch        ways to train in PyTorch in little memory: THREADS=2 ROUNDS=1 QUICK=1 TRAIN=
+#h bench-share        a served device beside the same opened directly: ROUNDS=5 FILE=
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7
 #h figures-cxl figures-bytefs  write docs/figures-*.md: these figures beside the papers'
@@ -591,7 +538,7 @@ help:
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
-	bench-ndp bench-migrate bench-torch ndp-build bench-cxl figures-cxl bench-fs \
+	bench-ndp bench-migrate bench-torch bench-share ndp-build bench-cxl figures-cxl bench-fs \
 	figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
 	dist deb clean help FORCE
 .DELETE_ON_ERROR:

@@ -9,7 +9,7 @@
 
 cli_run cmd_graph, cmd_scan, cmd_query, cmd_trace, cmd_plan, cmd_simulate, cmd_train, cmd_vadd;
 cli_run cmd_copy, cmd_verify, cmd_ndp, cmd_bench, cmd_list, cmd_bind, cmd_unbind, cmd_doctor;
-cli_run cmd_selftest, cmd_cxl, cmd_fs;
+cli_run cmd_selftest, cmd_cxl, cmd_fs, cmd_serve, cmd_part;
 
 cli_run graph_import, graph_gen, graph_info, graph_bfs, graph_cc, graph_pagerank, graph_sssp;
 cli_run scan_import, scan_gen;
@@ -20,6 +20,7 @@ cli_run vadd_gen;
 cli_run ndp_run, ndp_time, ndp_serve, ndp_list;
 cli_run bench_cuda, bench_hdm;
 cli_run cxl_simulate;
+cli_run part_add, part_remove;
 cli_run fs_mkfs, fs_mount, fs_fsck, fs_stat, fs_dump;
 
 #endif

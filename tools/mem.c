@@ -17,9 +17,8 @@ uint64_t mem_limit(void)
 	return machine < groups ? machine : groups;
 }
 
-void *mem_alloc(uint64_t count, size_t size, const char *what)
+void *mem_take(const struct annex_provider *prov, uint64_t count, size_t size, const char *what)
 {
-	const struct annex_provider *prov = annex_provider_huge();
 	uint64_t bytes;
 	void *p;
 
@@ -36,12 +35,20 @@ void *mem_alloc(uint64_t count, size_t size, const char *what)
 	return p;
 }
 
-void mem_free(void *p, uint64_t count, size_t size)
+void mem_give(const struct annex_provider *prov, void *p, uint64_t count, size_t size)
 {
-	const struct annex_provider *prov = annex_provider_huge();
-
 	if (p)
 		prov->free(prov->ctx, p, (count ? count : 1) * size);
+}
+
+void *mem_alloc(uint64_t count, size_t size, const char *what)
+{
+	return mem_take(annex_provider_huge(), count, size, what);
+}
+
+void mem_free(void *p, uint64_t count, size_t size)
+{
+	mem_give(annex_provider_huge(), p, count, size);
 }
 
 /* The number behind @key in a file of the kernel's, in KiB there; 0: not told. */

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <annex/provider.h>
 
 /*
  * mem_alloc() - @count zeroed elements of @size bytes; NULL with the line set when that overflows
@@ -14,6 +15,10 @@
  */
 void *mem_alloc(uint64_t count, size_t size, const char *what);
 void mem_free(void *p, uint64_t count, size_t size);
+
+/* mem_take(), mem_give() - The same, from a provider. */
+void *mem_take(const struct annex_provider *prov, uint64_t count, size_t size, const char *what);
+void mem_give(const struct annex_provider *prov, void *p, uint64_t count, size_t size);
 
 /* mem_limit() - Bytes of the machine's memory, as far as its control groups allow them. */
 uint64_t mem_limit(void);

@@ -44,7 +44,7 @@ enum annex_layout {
  * @layout: how lines lie on several devices.
  * @size: bytes of backing data (default: all that the devices hold). It need not be a multiple of
  *	the line, only of the block.
- * @provider: where lines come from (default annex_provider_huge()).
+ * @provider: where lines come from (default annex_dev_provider() of the first device).
  */
 struct annex_cache_opts {
 	uint64_t bytes;

@@ -11,6 +11,8 @@
  *                                                  generic device (/dev/ng0n1) and io_uring
  *   nvme:PATH|DDDD:BB:DD.F[?readonly=0|1][&force=0|1][&poll=0|1]
  *                                                  all namespaces of a controller (/dev/nvme0)
+ *   unix:PATH?part=NAME[&readonly=0|1]             a part of a device that a daemon serves at a
+ *                                                  socket (annex/serve.h)
  * and for all of these:
  *   serve=caller|thread|busy
  *                         who runs the controller: the threads that use it (default), or a
@@ -138,6 +140,15 @@ void annex_dev_close(struct annex_dev *dev);
  * Return: the URI; it is the device's.
  */
 const char *annex_dev_uri(const struct annex_dev *dev);
+
+/**
+ * annex_dev_provider() - Where memory for its data is best taken from.
+ * @dev: the device.
+ *
+ * Return: annex_provider_shared() for one that another process serves, which copies any other
+ * memory; annex_provider_huge() for all others.
+ */
+const struct annex_provider *annex_dev_provider(const struct annex_dev *dev);
 
 /**
  * annex_dev_ns() - Facts about a namespace.

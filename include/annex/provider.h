@@ -47,6 +47,14 @@ const struct annex_provider *annex_provider_pages(void);
 const struct annex_provider *annex_provider_huge(void);
 
 /**
+ * annex_provider_shared() - Process memory that other processes can be given: sealed memfds.
+ *
+ * A device of another process (unix:) reads and writes it in place; any other memory it copies. A
+ * child has the same memory after a fork, not a copy.
+ */
+const struct annex_provider *annex_provider_shared(void);
+
+/**
  * annex_provider_udmabuf() - Process memory behind dma-bufs (Linux's udmabuf): what memory of
  * another device looks like, on a machine without one.
  *

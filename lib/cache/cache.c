@@ -17,7 +17,16 @@
 
 static bool in_process(const struct annex_provider *p)
 {
-	return p == annex_provider_huge() || p == annex_provider_pages();
+	return p == annex_provider_huge() || p == annex_provider_pages() ||
+	       p == annex_provider_shared();
+}
+
+static const struct annex_provider *find_provider(const struct annex_cache_opts *opts)
+{
+	if (opts->provider)
+		return opts->provider;
+	return opts->ndevs && opts->devs && opts->devs[0] ? annex_dev_provider(opts->devs[0])
+							  : annex_provider_huge();
 }
 
 static int check_sizes(const struct annex_cache *c, const struct annex_cache_opts *opts)
@@ -242,7 +251,7 @@ int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache *
 	c->line_shift = (uint32_t)__builtin_ctz(c->line);
 	c->nsid = opts->nsid ? opts->nsid : 1;
 	c->layout = opts->layout;
-	c->provider = opts->provider ? opts->provider : annex_provider_huge();
+	c->provider = find_provider(opts);
 	err = check_sizes(c, opts);
 	if (!err)
 		err = add_leaves(c, opts);

@@ -88,6 +88,7 @@ struct annex_ctrl_ops {
  * @depth: the most entries of a queue.
  * @pages: as in struct annex_io_limits.
  * @npages: likewise.
+ * @provider: of the memory that it moves data from and to at the least cost; NULL: any is as good.
  * @timeout_ms: how long its user gives a command, once it is open; 0: that was not told.
  * @late: bytes that unmap() took back, and that stay pinned as long as there are the queue pairs
  *	that there were then.
@@ -98,6 +99,7 @@ struct annex_ctrl {
 	uint32_t depth;
 	const uint64_t *pages;
 	uint64_t npages;
+	const struct annex_provider *provider;
 	uint32_t timeout_ms;
 	uint64_t late;
 };

@@ -12,6 +12,11 @@ const char *annex_dev_uri(const struct annex_dev *dev)
 	return dev->uri;
 }
 
+const struct annex_provider *annex_dev_provider(const struct annex_dev *dev)
+{
+	return dev->ctrl->provider ? dev->ctrl->provider : annex_provider_huge();
+}
+
 int annex_dev_ns(const struct annex_dev *dev, uint32_t nsid, struct annex_ns *out)
 {
 	if (!nsid || nsid > dev->nns || !dev->ns[nsid - 1].blocks)

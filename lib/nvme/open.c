@@ -83,6 +83,9 @@ static const struct {
 	{{"nvme", "all of a controller's, as nvme:/dev/nvme0 or nvme:0000:00:04.0",
 	  ANNEX_TRAIT_SERVED | ANNEX_TRAIT_SHARED},
 	 annex_emu_open_ng},
+	{{"unix", "a part of what a daemon serves, as unix:/run/annex/drive0?part=NAME",
+	  ANNEX_TRAIT_SERVED},
+	 annex_emu_open_unix},
 	{{"pci", "an NVMe controller that annex.ko has, as pci:0000:00:04.0", ANNEX_TRAIT_PCI},
 	 annex_module_open},
 };

@@ -17,7 +17,7 @@ offers()
 	holds "completion of annex $*" test "$(completes "$@")" = "$wanted"
 }
 
-devices='mem: file: ng: nvme: pci:'
+devices='mem: file: ng: nvme: unix: pci:'
 ranges='shm: dax: numa: cxlssd: pci:'
 offers "graph" gr
 offers "import gen info bfs cc pagerank sssp" graph ''
@@ -36,6 +36,8 @@ offers "$devices" bench block ''
 offers "random sequential" bench block mem:1M --order ''
 offers "$ranges" bench hdm ''
 offers "queues cold hot" bench cuda ''
+offers "$devices" serve ''
+offers "add remove" part ''
 offers "$ranges" ndp serve ''
 offers "q6 q14 ssb1.1 ssb1.2 ssb1.3" query run ''
 offers "local ndp: pci:" query run --device ''

@@ -69,6 +69,7 @@ struct lanes {
 	struct annex_ns ns;
 	unsigned int n, queues;
 	struct lane *lane;
+	const struct annex_provider *memory;
 	char *buf;
 	uint64_t bytes, addr;
 };

@@ -70,7 +70,8 @@ int lanes_open(struct lanes *ls, const char *uri, const struct lanes_opts *o)
 	err = open_device(ls, uri, o);
 	if (!err) {
 		ls->bytes = ((uint64_t)o->threads * o->depth * each + PAGE - 1) / PAGE * PAGE;
-		ls->buf = mem_alloc(ls->bytes, 1, "buffers of all commands in flight");
+		ls->memory = annex_dev_provider(ls->dev);
+		ls->buf = mem_take(ls->memory, ls->bytes, 1, "buffers of all commands in flight");
 		ls->lane = calloc(o->threads, sizeof(*ls->lane));
 		err = !ls->buf    ? -ENOMEM
 		      : !ls->lane ? err_set(-ENOMEM, "out of memory")
@@ -100,6 +101,6 @@ void lanes_close(struct lanes *ls)
 		free(ls->lane[i].free);
 	}
 	free(ls->lane);
-	mem_free(ls->buf, ls->bytes, 1);
+	mem_give(ls->memory, ls->buf, ls->bytes, 1);
 	memset(ls, 0, sizeof(*ls));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The emulated NVMe controller: mem: (RAM behind it), file: (the proxy, by io_uring), ng: (the
- * kernel's own driver behind it), and what others have behind functions.
+ * kernel's own driver behind it), unix: (a daemon), and what others have behind functions.
  */
 #ifndef ANNEX_EMU_EMU_H
 #define ANNEX_EMU_EMU_H
@@ -38,6 +38,17 @@ int annex_emu_open_file(const struct annex_uri *uri, struct annex_ctrl **out);
  * device file.
  */
 int annex_emu_open_ng(const struct annex_uri *uri, struct annex_ctrl **out);
+
+/**
+ * annex_emu_open_unix() - Likewise for a unix: URI.
+ * @uri: the URI.
+ * @out: the controller.
+ *
+ * Return: as annex_emu_open_mem(); -ENOENT: there is no such part, or no such socket; -EACCES: it
+ * is not for this user; -ECONNREFUSED: nobody serves there; -EUSERS: it has too many clients;
+ * -EPROTO, -EPROTONOSUPPORT: another kind of server, or another version; -ETIMEDOUT.
+ */
+int annex_emu_open_unix(const struct annex_uri *uri, struct annex_ctrl **out);
 
 /**
  * annex_emu_open_blocks() - Make a controller whose one namespace is behind functions.

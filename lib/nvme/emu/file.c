@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "direct.h"
+#include "link.h"
 #include "ng.h"
 #include "state.h"
 
@@ -241,10 +242,12 @@ int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first,
 	uint64_t end = annex_deadline_ms(CLAIM_MS);
 	int err;
 
-	if (ns->fd < 0)
-		return 0;
 	if (ns->readonly)
 		return -EROFS;
+	if (ns->link)
+		return annex_emu_link_claim(ns->link, first << ns->shift, blocks << ns->shift);
+	if (ns->fd < 0)
+		return 0;
 	if (ns->ng && annex_emu_ng_in_use(ns->ng, true))
 		return -EBUSY;
 	do {

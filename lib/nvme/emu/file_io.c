@@ -37,7 +37,7 @@ static bool usable(const struct emu_req *req)
 	if (req->ns->ng) /* what has to be divided is in one piece */
 		return req->nsegs == 1 ||
 		       (req->nsegs <= req->ns->ng->pieces && req->len <= req->ns->ng->most);
-	return req->nsegs <= (req->ns->fd < 0 ? 1 : IOV_MAX);
+	return req->nsegs <= (req->ns->fd < 0 && !req->ns->link ? 1 : IOV_MAX);
 }
 
 static int find_buf(const struct annex_emu *emu, const struct iovec *seg)
@@ -232,6 +232,8 @@ static uint16_t status_of(const struct emu_req *req, int err)
 		return ANNEX_SC_CAPACITY;
 	case -EFAULT:
 		return ANNEX_SC_DATA_TRANSFER;
+	case -ESHUTDOWN: /* unix: nobody serves it now */
+		return ANNEX_SC_NS_NOT_READY;
 	case -EROFS:
 	case -EPERM:
 		return ANNEX_SC_READ_ONLY;

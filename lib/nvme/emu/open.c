@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "emu.h"
 #include "far.h"
+#include "link.h"
 #include "ng.h"
 #include "req.h"
 #include "ring.h"
@@ -229,6 +230,23 @@ static int open_ng(struct annex_emu *emu, const struct annex_uri *uri)
 int annex_emu_open_ng(const struct annex_uri *uri, struct annex_ctrl **out)
 {
 	return open_emu(uri, EMU_RING_REQS, NULL, open_ng, out);
+}
+
+static int open_unix(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	int err;
+
+	emu->scheme = "unix";
+	emu->ctrl.provider = annex_provider_shared();
+	err = annex_emu_ring_open_link(emu, uri);
+	if (err) /* then there is nothing to flush */
+		annex_atomic_store(&emu->gone, 1u, ANNEX_RELAXED);
+	return err;
+}
+
+int annex_emu_open_unix(const struct annex_uri *uri, struct annex_ctrl **out)
+{
+	return open_emu(uri, EMU_LINK_REQS, NULL, open_unix, out);
 }
 
 int annex_emu_open_blocks(const struct annex_uri *uri, const struct annex_blocks *blocks,

@@ -17,9 +17,10 @@
 /*
  * struct emu_pool - @entries: a ring of @mask + 1; they were prepared up to @prepared, may begin up
  * to @submitted, and have begun up to @begun. @done: a ring of twice as many, from @taken to
- * @ended. @event: readable when there are some.
+ * @ended.
  */
 struct emu_pool {
+	struct emu_engine engine;
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	struct io_uring_sqe *entries;
@@ -27,11 +28,15 @@ struct emu_pool {
 	unsigned int mask;
 	unsigned int prepared, submitted, begun;
 	unsigned int ended, taken;
-	int event;
 	bool stop;
 	pthread_t threads[THREADS];
 	unsigned int n_threads;
 };
+
+static struct emu_pool *pool_of(struct emu_engine *e)
+{
+	return (struct emu_pool *)e; /* its first member */
+}
 
 static ssize_t transfer(const struct io_uring_sqe *e)
 {
@@ -74,7 +79,7 @@ static int carry_out(const struct io_uring_sqe *e)
 static void end(struct emu_pool *p, uint64_t data, int res)
 {
 	p->done[p->ended++ & (2 * p->mask + 1)] = (struct emu_done){(void *)(uintptr_t)data, res};
-	eventfd_write(p->event, 1);
+	eventfd_write(p->engine.fd, 1);
 }
 
 static void *run(void *arg)
@@ -102,8 +107,8 @@ static void *run(void *arg)
 
 static void give_back(struct emu_pool *p)
 {
-	if (p->event >= 0)
-		close(p->event);
+	if (p->engine.fd >= 0)
+		close(p->engine.fd);
 	pthread_cond_destroy(&p->work);
 	pthread_mutex_destroy(&p->lock);
 	free(p->entries);
@@ -120,39 +125,10 @@ static unsigned int power_of_two(unsigned int n)
 	return size;
 }
 
-int annex_emu_pool_open(unsigned int entries, struct emu_pool **out)
+static void pool_close(struct emu_engine *e)
 {
-	const unsigned int size = power_of_two(entries);
-	struct emu_pool *p = calloc(1, sizeof(*p));
-	int err = 0;
+	struct emu_pool *p = pool_of(e);
 
-	if (!p)
-		return annex_fail(-ENOMEM, "file: no memory for threads");
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->work, NULL);
-	p->mask = size - 1;
-	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	p->entries = calloc(size, sizeof(*p->entries));
-	p->done = calloc(2 * (size_t)size, sizeof(*p->done));
-	if (p->event < 0)
-		err = annex_fail(-errno, "file: no event for its threads: %m");
-	else if (!p->entries || !p->done)
-		err = annex_fail(-ENOMEM, "file: no memory for threads");
-	while (!err && p->n_threads < THREADS) {
-		err = annex_thread_start(&p->threads[p->n_threads], run, p);
-		p->n_threads += !err;
-	}
-	if (err)
-		annex_emu_pool_close(p);
-	else
-		*out = p;
-	return err;
-}
-
-void annex_emu_pool_close(struct emu_pool *p)
-{
-	if (!p)
-		return;
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
 	pthread_cond_broadcast(&p->work);
@@ -162,16 +138,19 @@ void annex_emu_pool_close(struct emu_pool *p)
 	give_back(p);
 }
 
-struct io_uring_sqe *annex_emu_pool_entry(struct emu_pool *p)
+static struct io_uring_sqe *pool_entry(struct emu_engine *engine)
 {
+	struct emu_pool *p = pool_of(engine);
 	struct io_uring_sqe *e = &p->entries[p->prepared++ & p->mask];
 
 	memset(e, 0, sizeof(*e));
 	return e;
 }
 
-void annex_emu_pool_submit(struct emu_pool *p)
+static void pool_submit(struct emu_engine *e)
 {
+	struct emu_pool *p = pool_of(e);
+
 	pthread_mutex_lock(&p->lock);
 	if (p->prepared - p->submitted > 1)
 		pthread_cond_broadcast(&p->work);
@@ -181,8 +160,10 @@ void annex_emu_pool_submit(struct emu_pool *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-void annex_emu_pool_cancel(struct emu_pool *p, const void *data)
+static void pool_cancel(struct emu_engine *e, const void *data)
 {
+	struct emu_pool *p = pool_of(e);
+
 	pthread_mutex_lock(&p->lock);
 	for (unsigned int i = p->begun; i != p->prepared; i++)
 		if (p->entries[i & p->mask].user_data == (uintptr_t)data)
@@ -190,22 +171,56 @@ void annex_emu_pool_cancel(struct emu_pool *p, const void *data)
 	pthread_mutex_unlock(&p->lock);
 }
 
-unsigned int annex_emu_pool_reap(struct emu_pool *p, struct emu_done *out, unsigned int n)
+static unsigned int pool_reap(struct emu_engine *e, struct emu_done *out, unsigned int n)
 {
+	struct emu_pool *p = pool_of(e);
 	unsigned int got = 0;
 	eventfd_t any;
 
 	pthread_mutex_lock(&p->lock);
-	eventfd_read(p->event, &any);
+	eventfd_read(p->engine.fd, &any);
 	while (got < n && p->taken != p->ended)
 		out[got++] = p->done[p->taken++ & (2 * p->mask + 1)];
 	if (p->taken != p->ended)
-		eventfd_write(p->event, 1);
+		eventfd_write(p->engine.fd, 1);
 	pthread_mutex_unlock(&p->lock);
 	return got;
 }
 
-int annex_emu_pool_fd(const struct emu_pool *p)
+static const struct emu_engine_ops pool_ops = {
+	.entry = pool_entry,
+	.submit = pool_submit,
+	.cancel = pool_cancel,
+	.reap = pool_reap,
+	.close = pool_close,
+};
+
+int annex_emu_pool_open(unsigned int entries, struct emu_engine **out)
 {
-	return p->event;
+	const unsigned int size = power_of_two(entries);
+	struct emu_pool *p = calloc(1, sizeof(*p));
+	int err = 0;
+
+	if (!p)
+		return annex_fail(-ENOMEM, "file: no memory for threads");
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->work, NULL);
+	p->engine.ops = &pool_ops;
+	p->mask = size - 1;
+	p->engine.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->entries = calloc(size, sizeof(*p->entries));
+	p->done = calloc(2 * (size_t)size, sizeof(*p->done));
+	if (p->engine.fd < 0)
+		err = annex_fail(-errno, "file: no event for its threads: %m");
+	else if (!p->entries || !p->done)
+		err = annex_fail(-ENOMEM, "file: no memory for threads");
+	while (!err && p->n_threads < THREADS) {
+		err = annex_thread_start(&p->threads[p->n_threads], run, p);
+		p->n_threads += !err;
+	}
+	if (err)
+		pool_close(&p->engine);
+	else
+		*out = &p->engine;
+	return err;
 }

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "far.h"
+#include "link.h"
 #include "ng.h"
+#include "pool.h"
 #include "ring.h"
 
 #define RING_REQS_MIN 64u
@@ -80,7 +82,7 @@ static int open_pool(struct annex_emu *emu, struct emu_ring *ring, int why)
 		annex_log(ANNEX_LOG_WARNING,
 			  "file: slower, by threads, as io_uring is refused: %s%s", strerror(-why),
 			  why_refused(why));
-	return annex_emu_pool_open(2 * emu->nreqs, &ring->pool);
+	return annex_emu_pool_open(2 * emu->nreqs, &ring->engine);
 }
 
 static void free_ring(struct emu_ring *ring)
@@ -100,24 +102,47 @@ static int open_either(struct annex_emu *emu, struct emu_ring *ring)
 		   : 0;
 }
 
-int annex_emu_ring_open(struct annex_emu *emu)
+static struct emu_ring *alloc_ring(const struct annex_emu *emu)
 {
 	struct emu_ring *ring = calloc(1, sizeof(*ring));
-	int err;
 
-	if (!ring)
-		return annex_fail(-ENOMEM, "%s: no memory for the ring", emu->scheme);
-	ring->zeroes = aligned_alloc(4096, EMU_ZEROES);
-	err = ring->zeroes ? open_either(emu, ring)
-			   : annex_fail(-ENOMEM, "%s: no memory for the ring", emu->scheme);
-	if (err) {
-		free_ring(ring);
-		return err;
+	if (ring)
+		ring->zeroes = aligned_alloc(4096, EMU_ZEROES);
+	if (ring && ring->zeroes) {
+		memset(ring->zeroes, 0, EMU_ZEROES);
+		return ring;
 	}
-	memset(ring->zeroes, 0, EMU_ZEROES);
+	free(ring);
+	annex_fail(-ENOMEM, "%s: no memory for the ring", emu->scheme);
+	return NULL;
+}
+
+int annex_emu_ring_open_link(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	struct emu_ring *ring = alloc_ring(emu);
+	int err = ring ? annex_emu_link_open(emu, uri, &ring->engine) : -ENOMEM;
+
+	if (err && ring)
+		free_ring(ring);
+	if (err)
+		return err;
+	ring->chunk = UINT64_MAX;
+	emu->ring = ring;
+	return 0;
+}
+
+int annex_emu_ring_open(struct annex_emu *emu)
+{
+	struct emu_ring *ring = alloc_ring(emu);
+	int err = ring ? open_either(emu, ring) : -ENOMEM;
+
+	if (err && ring)
+		free_ring(ring);
+	if (err)
+		return err;
 	ring->chunk = EMU_BUF_CHUNK;
 	emu->ring = ring;
-	if (ring->pool)
+	if (ring->engine)
 		return 0;
 	err = io_uring_register_buffers_sparse(&ring->uring, EMU_RING_BUFS);
 	ring->fixed_bufs = !err;
@@ -132,8 +157,8 @@ void annex_emu_ring_close(struct annex_emu *emu)
 {
 	if (!emu->ring)
 		return;
-	if (emu->ring->pool)
-		annex_emu_pool_close(emu->ring->pool);
+	if (emu->ring->engine)
+		emu->ring->engine->ops->close(emu->ring->engine);
 	else
 		io_uring_queue_exit(&emu->ring->uring);
 	free_ring(emu->ring);
@@ -177,6 +202,8 @@ int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len)
 	unsigned int n, i;
 	int at, err = 0;
 
+	if (ring && ring->engine && ring->engine->ops->add)
+		return ring->engine->ops->add(ring->engine, addr, len);
 	if (!ring || !ring->fixed_bufs)
 		return -1;
 	n = chunks_of(ring, len);
@@ -199,6 +226,12 @@ int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len)
 
 void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len)
 {
+	struct emu_engine *e = emu->ring ? emu->ring->engine : NULL;
+
+	if (buf >= 0 && e) {
+		e->ops->remove(e, buf);
+		return;
+	}
 	for (unsigned int i = 0; buf >= 0 && i < chunks_of(emu->ring, len); i++) {
 		update_buf(emu->ring, (unsigned int)buf + i, 0, 0);
 		emu->ring->used[(unsigned int)buf + i] = false;
@@ -245,11 +278,13 @@ void annex_emu_ring_start(struct annex_emu *emu, struct emu_req *req)
 /* Ask the kernel to stop; what it has not yet given to the medium then ends with -ECANCELED. */
 void annex_emu_ring_cancel(struct annex_emu *emu, struct emu_req *req)
 {
+	struct emu_engine *e = emu->ring->engine;
 	struct io_uring *uring = &emu->ring->uring;
 	struct io_uring_sqe *sqe;
 
-	if (emu->ring->pool) {
-		annex_emu_pool_cancel(emu->ring->pool, req);
+	if (e) {
+		if (e->ops->cancel)
+			e->ops->cancel(e, req);
 		return;
 	}
 	/* Passthrough takes none back. */
@@ -293,8 +328,8 @@ void annex_emu_ring_submit(struct annex_emu *emu)
 	struct io_uring *uring = &emu->ring->uring;
 	int rc;
 
-	if (emu->ring->pool) {
-		annex_emu_pool_submit(emu->ring->pool);
+	if (emu->ring->engine) {
+		emu->ring->engine->ops->submit(emu->ring->engine);
 		return;
 	}
 	if (!io_uring_sq_ready(uring))
@@ -334,10 +369,10 @@ static void reap_one(struct annex_emu *emu, struct emu_req *req, int res)
 		ended(emu, req, status);
 }
 
-static unsigned int reap_pool(struct annex_emu *emu)
+static unsigned int reap_engine(struct annex_emu *emu)
 {
 	struct emu_done done[BATCH];
-	unsigned int n = annex_emu_pool_reap(emu->ring->pool, done, BATCH);
+	unsigned int n = emu->ring->engine->ops->reap(emu->ring->engine, done, BATCH);
 
 	for (unsigned int i = 0; i < n; i++)
 		reap_one(emu, done[i].data, done[i].res);
@@ -376,7 +411,7 @@ unsigned int annex_emu_ring_reap(struct annex_emu *emu)
 	unsigned int n, total = 0;
 
 	do {
-		n = emu->ring->pool ? reap_pool(emu) : reap_uring(emu);
+		n = emu->ring->engine ? reap_engine(emu) : reap_uring(emu);
 		total += n;
 	} while (n == BATCH);
 	annex_emu_far_run(emu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The io_uring behind file: and ng: namespaces, or threads where the kernel refuses one (pool.h).
+ * The io_uring behind file: and ng: namespaces, or what is there instead (engine.h).
  * Functions want the async mutex held unless they say otherwise; most do nothing for a controller
  * without a ring.
  */
@@ -8,7 +8,7 @@
 #define ANNEX_EMU_RING_H
 
 #include <liburing.h>
-#include "pool.h"
+#include "engine.h"
 #include "req.h"
 #include "state.h"
 
@@ -17,10 +17,10 @@
 #define EMU_BUF_CHUNK (1ull << 30) /* the kernel's limit for one registered buffer */
 #define EMU_ZEROES (1u << 20)
 
-/* struct emu_ring - @pool: NULL: there is @uring. @chunk: bytes of a registered buffer. */
+/* struct emu_ring - @engine: NULL: there is @uring. @chunk: bytes of a registered buffer. */
 struct emu_ring {
 	struct io_uring uring;
-	struct emu_pool *pool;
+	struct emu_engine *engine;
 	bool fixed_files;
 	bool fixed_bufs;
 	bool refused; /* that it takes no more has been told */
@@ -31,19 +31,21 @@ struct emu_ring {
 };
 
 int annex_emu_ring_open(struct annex_emu *emu);
+int annex_emu_ring_open_link(struct annex_emu *emu, const struct annex_uri *uri);
 void annex_emu_ring_close(struct annex_emu *emu);
 
 /* An entry to prepare: there is room for one of each request. */
 static inline struct io_uring_sqe *annex_emu_ring_entry(struct annex_emu *emu)
 {
-	return emu->ring->pool ? annex_emu_pool_entry(emu->ring->pool)
-			       : io_uring_get_sqe(&emu->ring->uring);
+	struct emu_engine *e = emu->ring->engine;
+
+	return e ? e->ops->entry(e) : io_uring_get_sqe(&emu->ring->uring);
 }
 
 /* Readable when I/O has ended. */
 static inline int annex_emu_ring_fd(const struct annex_emu *emu)
 {
-	return emu->ring->pool ? annex_emu_pool_fd(emu->ring->pool) : emu->ring->uring.ring_fd;
+	return emu->ring->engine ? emu->ring->engine->fd : emu->ring->uring.ring_fd;
 }
 
 /* With every submission queue held instead of the mutex. -1 where there is nothing to register. */

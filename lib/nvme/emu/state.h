@@ -51,6 +51,7 @@
 
 struct annex_emu;
 struct emu_far;
+struct emu_link;
 struct emu_ng;
 struct emu_req;
 struct emu_ring;
@@ -62,14 +63,15 @@ enum emu_serve {
 	EMU_SERVE_BUSY,
 };
 
-/* A namespace: a range of bytes in RAM, in a file, or behind functions. */
+/* A namespace: a range of bytes in RAM, in a file, in another process, or behind functions. */
 struct emu_ns {
 	uint32_t nsid;
 	unsigned int shift; /* log2 of the block size */
 	uint64_t blocks;
-	char *ram;         /* mem: */
-	int fd;            /* file: and ng:, otherwise -1 */
-	struct emu_ng *ng; /* ng:, otherwise NULL */
+	char *ram;             /* mem: */
+	int fd;                /* file: and ng:, otherwise -1 */
+	struct emu_ng *ng;     /* ng:, otherwise NULL */
+	struct emu_link *link; /* unix:, otherwise NULL */
 	bool direct;
 	bool readonly;
 	bool claimed;       /* some of it is kept from others */
@@ -176,7 +178,7 @@ struct annex_emu {
 	uint8_t mdts;               /* as Identify has it */
 	bool polled;                /* the ring's I/O ends when it is looked for only */
 	bool passes;                /* ng: the kernel's driver gets the commands */
-	struct emu_ring *ring;      /* file:, ng: */
+	struct emu_ring *ring;      /* file:, ng:, unix: */
 	struct annex_blocks blocks; /* of the namespace behind functions */
 	struct emu_far *far; /* while such memory is mapped; changed while every queue is held */
 	bool threaded;

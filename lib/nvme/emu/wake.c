@@ -96,6 +96,7 @@ void annex_emu_wake_all(struct annex_emu *emu)
 static void wait_for_events(const struct annex_emu *emu, uint64_t until)
 {
 	struct pollfd fds[2] = {{.fd = emu->kick, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+	struct emu_engine *e = emu->ring ? emu->ring->engine : NULL;
 	uint64_t now = annex_now();
 	uint64_t left = until > now ? until - now : 0;
 	struct timespec ts = {.tv_sec = (time_t)(left / ANNEX_NSEC_PER_SEC),
@@ -103,8 +104,12 @@ static void wait_for_events(const struct annex_emu *emu, uint64_t until)
 
 	if (emu->ring)
 		fds[1].fd = annex_emu_ring_fd(emu);
+	if (e && e->ops->doze)
+		e->ops->doze(e);
 	if (ppoll(fds, 2, &ts, NULL) > 0 && fds[0].revents)
 		drain_kick(emu);
+	if (e && e->ops->rise)
+		e->ops->rise(e);
 }
 
 /* Wait for the ring or a kick. @until: annex_now(). */

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The connection to a daemon: it comes, and comes again.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "core/packet.h"
+#include "link.h"
+
+#define ANSWER_MS 5000u
+
+static int no_daemon(const struct emu_link *l)
+{
+	return annex_fail(-EPROTO, "unix:%s: what answers there serves no device", l->path);
+}
+
+static int gone(const struct emu_link *l, int err)
+{
+	if (err == -EAGAIN || err == -EINTR)
+		return annex_fail(-ETIMEDOUT, "unix:%s: the daemon does not answer", l->path);
+	return annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", l->path);
+}
+
+/* One question, one answer. @files: what came with it, for who asked. */
+static int ask(const struct emu_link *l, struct annex_serve_message *m, int fd,
+	       struct packet_files *files)
+{
+	struct annex_serve_message a = {0};
+	struct iovec iov = {&a, sizeof(a)};
+	ssize_t n;
+	int err;
+
+	m->magic = ANNEX_SERVE_MAGIC;
+	m->version = ANNEX_SERVE_VERSION;
+	files->n = 0;
+	err = packet_send(l->s.sock, m, sizeof(*m), &fd, fd >= 0, 0);
+	if (err)
+		return gone(l, err);
+	n = packet_receive(l->s.sock, &iov, 1, files, 0);
+	if (n <= 0 && n != -EBADMSG)
+		return gone(l, (int)n);
+	if (n != sizeof(a) || a.magic != ANNEX_SERVE_MAGIC || a.ask != m->ask || a.result > 0 ||
+	    a.result < -4095) {
+		packet_close(files);
+		return no_daemon(l);
+	}
+	*m = a;
+	return a.result;
+}
+
+int annex_emu_session_ask(struct emu_link *l, struct annex_serve_message *m, int fd)
+{
+	struct packet_files files = {.n = 0};
+	int err;
+
+	pthread_mutex_lock(&l->lock);
+	err = l->s.sock < 0 ? gone(l, -EPIPE) : ask(l, m, fd, &files);
+	pthread_mutex_unlock(&l->lock);
+	packet_close(&files);
+	return err;
+}
+
+/* The refusal of a part, in words. */
+static int refused(const struct emu_link *l, int err)
+{
+	switch (err) {
+	case 0:
+		return 0;
+	case -ENOENT:
+		return annex_fail(err, "unix:%s: there is no part \"%s\" (annex serve --status %s)",
+				  l->path, l->name, l->path);
+	case -EACCES:
+		return annex_fail(err, "unix:%s: the part \"%s\" is not for this user", l->path,
+				  l->name);
+	case -EUSERS:
+		return annex_fail(err, "unix:%s: it has as many clients as it takes", l->path);
+	case -EPROTONOSUPPORT:
+		return annex_fail(err, "unix:%s: the daemon is of another version", l->path);
+	case -EPROTO:
+	case -ESHUTDOWN:
+	case -ETIMEDOUT:
+		return err;
+	default:
+		return annex_fail(err, "unix:%s: part \"%s\": %s", l->path, l->name,
+				  strerror(-err));
+	}
+}
+
+static int map_region(struct emu_link *l, int fd)
+{
+	struct stat st;
+	char *base;
+
+	if (fstat(fd, &st) || st.st_size != ANNEX_SERVE_REGION)
+		return no_daemon(l);
+	base = mmap(NULL, ANNEX_SERVE_REGION, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return annex_fail(-errno, "unix:%s: its region: %m", l->path);
+	l->s.head = (struct annex_serve_head *)(void *)base;
+	l->s.sq = (struct annex_serve_sqe *)(void *)(base + ANNEX_SERVE_SQ);
+	l->s.cq = (struct annex_serve_cqe *)(void *)(base + ANNEX_SERVE_CQ);
+	l->s.arena = base + ANNEX_SERVE_DATA;
+	return 0;
+}
+
+/* The first time, they are noted; later they must be the same. */
+static int check_facts(struct emu_link *l, const struct annex_serve_message *a)
+{
+	if ((a->b != 512 && a->b != 4096) || !a->a || a->a > UINT64_MAX / a->b ||
+	    a->c < ANNEX_NVME_PAGE)
+		return no_daemon(l);
+	if (l->block && (l->block != a->b || l->blocks != a->a || l->largest > a->c))
+		return annex_fail(-ESTALE, "unix:%s: the part \"%s\" is another one now", l->path,
+				  l->name);
+	l->blocks = a->a;
+	l->block = a->b;
+	l->largest = l->largest ? l->largest : a->c;
+	l->readonly |= a->d & 1;
+	return 0;
+}
+
+static int watch(const struct emu_link *l, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP};
+
+	return epoll_ctl(l->engine.fd, EPOLL_CTL_ADD, fd, &e)
+		       ? annex_fail(-errno, "unix:%s: %m", l->path)
+		       : 0;
+}
+
+static int open_part(struct emu_link *l)
+{
+	struct annex_serve_message m = {.ask = ANNEX_SERVE_OPEN, .a = l->readonly};
+	struct packet_files files;
+	int err;
+
+	memcpy(m.name, l->name, sizeof(m.name));
+	err = refused(l, ask(l, &m, -1, &files));
+	if (!err && files.n != 3)
+		err = no_daemon(l);
+	if (!err)
+		err = check_facts(l, &m);
+	if (!err)
+		err = map_region(l, files.fd[0]);
+	if (!err) {
+		l->s.kick = files.fd[1];
+		l->s.event = files.fd[2];
+		close(files.fd[0]);
+		files.n = 0;
+		err = watch(l, l->s.event);
+	}
+	packet_close(&files);
+	return err;
+}
+
+void annex_emu_session_tell(struct emu_link *l, unsigned int mem)
+{
+	struct emu_link_mem *m = &l->mem[mem];
+	struct annex_serve_message ask = {
+		.ask = ANNEX_SERVE_MAP, .a = mem + 1, .b = m->offset, .c = m->range.len};
+	int err = annex_emu_session_ask(l, &ask, m->fd);
+
+	m->known = !err;
+	if (err && err != -ESHUTDOWN)
+		annex_log(ANNEX_LOG_INFO, "unix:%s: slower: %llu bytes of memory are copied: %s",
+			  l->path, (ull)m->range.len, strerror(-err));
+}
+
+/* What an earlier daemon knew. Who has claimed blocks meanwhile keeps them: then it is too late. */
+static int tell_all(struct emu_link *l)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < ANNEX_SERVE_MEMORIES; i++)
+		if (l->mem[i].used)
+			annex_emu_session_tell(l, i);
+	for (unsigned int i = 0; !err && i < l->nclaims; i++) {
+		struct annex_serve_message m = {
+			.ask = ANNEX_SERVE_CLAIM, .a = l->claims[i].pos, .b = l->claims[i].bytes};
+
+		err = annex_emu_session_ask(l, &m, -1);
+	}
+	return err;
+}
+
+int annex_emu_session_begin(struct emu_link *l)
+{
+	int sock = packet_connect("unix", l->path, ANSWER_MS), err;
+
+	if (sock < 0)
+		return sock;
+	pthread_mutex_lock(&l->lock);
+	l->s.sock = sock;
+	err = watch(l, sock);
+	if (!err)
+		err = open_part(l);
+	pthread_mutex_unlock(&l->lock);
+	if (!err)
+		err = tell_all(l);
+	if (err)
+		annex_emu_session_end(l);
+	return err;
+}
+
+void annex_emu_session_end(struct emu_link *l)
+{
+	pthread_mutex_lock(&l->lock);
+	/* Closed files leave the set of those that are waited for by themselves. */
+	if (l->s.sock >= 0)
+		close(l->s.sock);
+	if (l->s.kick >= 0)
+		close(l->s.kick);
+	if (l->s.event >= 0) {
+		/* The daemon has it too, and would stay in the set by that. */
+		epoll_ctl(l->engine.fd, EPOLL_CTL_DEL, l->s.event, NULL);
+		close(l->s.event);
+	}
+	if (l->s.head)
+		munmap(l->s.head, ANNEX_SERVE_REGION);
+	l->s = (struct emu_session){.sock = -1, .kick = -1, .event = -1};
+	pthread_mutex_unlock(&l->lock);
+}
+
+bool annex_emu_session_alive(const struct emu_link *l)
+{
+	char byte;
+	ssize_t n = recv(l->s.sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n < 0 && (errno == EAGAIN || errno == EINTR);
+}

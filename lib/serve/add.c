@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A new part is zeroed before anybody can open it: what an earlier one left there is nobody's
+ * business. That may take minutes, so it has a thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/least.h"
+#include "core/thread.h"
+#include "server.h"
+
+#define BLOCKS 65536u /* of a command that zeroes */
+
+struct add {
+	struct peer *peer;
+	struct annex_serve_message m;
+	struct part *part;
+};
+
+static int zero(const struct annex_server *s, const struct part *part)
+{
+	uint64_t at = part->first / s->ns.block, left = part->told.bytes / s->ns.block;
+	int err = 0;
+
+	while (left && !err && !annex_atomic_load(&s->stop, ANNEX_ACQUIRE)) {
+		struct annex_io io = {.opcode = ANNEX_NVM_WRITE_ZEROES,
+				      .nsid = s->ns.nsid,
+				      .slba = at,
+				      .nlb = (uint32_t)least(left, BLOCKS)};
+
+		err = annex_dev_io(s->dev, &io, 1, NULL);
+		at += io.nlb;
+		left -= io.nlb;
+	}
+	return left && !err ? -ESHUTDOWN : err;
+}
+
+static int make(const struct annex_server *s, const struct part *part)
+{
+	struct annex_io flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = s->ns.nsid};
+	int err = zero(s, part);
+
+	return err ? err : annex_dev_io(s->dev, &flush, 1, NULL);
+}
+
+/* It is there, or it is not. With the lock held. */
+static int settle(struct annex_server *s, struct part *part, int err)
+{
+	if (!err) {
+		part->live = true;
+		err = table_save(&s->table);
+	}
+	if (err)
+		table_drop(&s->table, part);
+	return err;
+}
+
+static void *run(void *arg)
+{
+	struct add *add = arg;
+	struct peer *p = add->peer;
+	struct annex_server *s = p->s;
+	int err = make(s, add->part);
+
+	pthread_mutex_lock(&s->lock);
+	/* Who has the answer can open the part, and ask for another. */
+	serve_answer(p, &add->m, settle(s, add->part, err));
+	s->adding = p->busy = false;
+	if (serve_hear(p))
+		p->leaving = true;
+	pthread_mutex_unlock(&s->lock);
+	serve_kick(s);
+	free(add);
+	return NULL;
+}
+
+int serve_add(struct peer *p, const struct annex_serve_message *m)
+{
+	struct annex_serve_part told = {.bytes = m->a,
+					.uid = (uint32_t)m->b,
+					.gid = (uint32_t)m->c,
+					.mode = (uint32_t)m->d,
+					.weight = (uint32_t)(m->d >> 32 & INT32_MAX),
+					.first = m->d & ANNEX_SERVE_FIRST ? 1 : 0};
+	struct annex_server *s = p->s;
+	struct add *add = malloc(sizeof(*add));
+	int err;
+
+	if (!add)
+		return -ENOMEM;
+	memcpy(told.name, m->name, sizeof(told.name));
+	*add = (struct add){.peer = p, .m = *m};
+	pthread_mutex_lock(&s->lock);
+	err = s->adding ? -EBUSY : table_add(&s->table, &told, &add->part);
+	if (!err) {
+		/* The one before it does not need the lock any more. */
+		if (s->joinable)
+			pthread_join(s->adder, NULL);
+		s->joinable = !annex_thread_start(&s->adder, run, add);
+		s->adding = p->busy = s->joinable;
+		if (p->busy)
+			serve_ignore(p);
+		if (!s->joinable) {
+			table_drop(&s->table, add->part);
+			err = -EAGAIN;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (err)
+		free(add);
+	return err;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The control thread: takes connections, and whatever comes by them.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "server.h"
+
+#define EVENTS 32
+#define REST_MS 50 /* after a connection that could not be accepted */
+
+static void forget(struct peer *p)
+{
+	struct annex_server *s = p->s;
+
+	pthread_mutex_lock(&s->lock);
+	TAILQ_REMOVE(&s->peers, p, link);
+	s->npeers--;
+	if (p->part) {
+		p->part->told.clients--;
+		s->clients--;
+	}
+	pthread_mutex_unlock(&s->lock);
+	serve_free(p);
+}
+
+/* The worker takes nothing more of it. */
+static void dismiss(struct peer *p)
+{
+	pthread_mutex_lock(&p->s->lock);
+	p->leaving = true;
+	pthread_mutex_unlock(&p->s->lock);
+	serve_ignore(p);
+	serve_kick(p->s);
+}
+
+/* One of those that leave, and that nothing is done for any more. */
+static struct peer *find_left(struct annex_server *s)
+{
+	struct peer *p;
+
+	pthread_mutex_lock(&s->lock);
+	TAILQ_FOREACH(p, &s->peers, link)
+	if (p->leaving && !p->flying && !p->busy)
+		break;
+	pthread_mutex_unlock(&s->lock);
+	return p;
+}
+
+static void forget_left(struct annex_server *s)
+{
+	struct peer *p;
+	eventfd_t any;
+
+	eventfd_read(s->wake, &any);
+	while ((p = find_left(s)))
+		forget(p);
+}
+
+static int welcome(struct annex_server *s, int sock)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+	socklen_t len = sizeof(struct ucred);
+	struct ucred who;
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len)) {
+		free(p);
+		return -errno;
+	}
+	*p = (struct peer){.s = s,
+			   .sock = sock,
+			   .pid = who.pid,
+			   .uid = who.uid,
+			   .gid = who.gid,
+			   .kick = -1,
+			   .event = -1};
+	err = serve_hear(p);
+	if (err) {
+		free(p);
+		return err;
+	}
+	pthread_mutex_lock(&s->lock);
+	TAILQ_INSERT_TAIL(&s->peers, p, link);
+	s->npeers++;
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+/* Who comes when there are too many finds the socket closed. */
+static bool take_connection(struct annex_server *s)
+{
+	int sock = accept4(s->name.fd, NULL, NULL, SOCK_CLOEXEC), err;
+
+	if (sock < 0) {
+		err = -errno;
+		if (err == -EAGAIN || err == -EINTR || err == -ECONNABORTED)
+			return true;
+	} else {
+		err = s->npeers == SERVE_PEERS ? -EUSERS : welcome(s, sock);
+		if (err)
+			close(sock);
+	}
+	if (err)
+		annex_log(ANNEX_LOG_WARNING, "serve: a process has to wait: %s", strerror(-err));
+	return !err;
+}
+
+static bool is_served(struct peer *p)
+{
+	bool served;
+
+	pthread_mutex_lock(&p->s->lock);
+	served = !p->leaving && !p->busy;
+	pthread_mutex_unlock(&p->s->lock);
+	return served;
+}
+
+/* Lowest bit: its eventfd, not its socket. */
+static void take_event(struct annex_server *s, const struct epoll_event *e, bool *rest, bool *left)
+{
+	struct peer *p = e->data.ptr;
+
+	if (e->data.ptr == s)
+		*rest = !take_connection(s);
+	else if (e->data.ptr == &s->wake)
+		*left = true;
+	else if ((uintptr_t)e->data.ptr & 1)
+		serve_wake(s);
+	else if (is_served(p) && !serve_message(p))
+		dismiss(p);
+}
+
+void *serve_control(void *arg)
+{
+	struct annex_server *s = arg;
+	struct epoll_event e[EVENTS];
+	bool rest = false, left;
+
+	/* Acquire: with annex_server_close(). */
+	while (!annex_atomic_load(&s->stop, ANNEX_ACQUIRE)) {
+		/* Without end: it is woken for everything that is no connection. */
+		int n = epoll_wait(s->poll, e, EVENTS, rest ? REST_MS : -1);
+
+		rest = left = false;
+		for (int i = 0; i < n; i++)
+			take_event(s, &e[i], &rest, &left);
+		/* Last: no event names a peer that is freed. */
+		if (left)
+			forget_left(s);
+	}
+	return NULL;
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A process that has connected: what it may ask for over its socket. Nothing that it sends is
+ * believed, and no answer is waited for to be read: who does not take what he asked for is dropped.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "server.h"
+
+#define LISTED 64u /* parts in an answer */
+
+/* Have the device reach it. What need not be pinned is not. */
+static int reach(struct annex_server *s, struct memory *m)
+{
+	int err = annex_dev_map_sparse(s->dev, m->base, m->bytes, &m->addr);
+
+	return err == -EOPNOTSUPP ? annex_dev_map(s->dev, m->base, m->bytes, &m->addr) : err;
+}
+
+static int map_memory(struct annex_server *s, struct memory *m, int fd, uint64_t offset,
+		      uint64_t bytes)
+{
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+	int err;
+
+	if (base == MAP_FAILED)
+		return -errno;
+	*m = (struct memory){.base = base, .bytes = bytes};
+	err = reach(s, m);
+	if (err) {
+		munmap(base, bytes);
+		m->base = NULL;
+	}
+	return err;
+}
+
+static void unmap_memory(struct annex_server *s, struct memory *m)
+{
+	if (!m->base)
+		return;
+	if (annex_dev_unmap(s->dev, m->addr, m->bytes))
+		annex_log(ANNEX_LOG_WARNING, "serve: memory of a client stays mapped: %s",
+			  annex_last_error());
+	else
+		munmap(m->base, m->bytes);
+	m->base = NULL;
+}
+
+static int make_region(void)
+{
+	int fd = memfd_create("annex-serve", MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
+
+	if (fd < 0)
+		return -errno;
+	if (!ftruncate(fd, ANNEX_SERVE_REGION) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* The region's head and queues, and the arena, which the device reaches. */
+static int map_region(struct peer *p, int fd)
+{
+	char *base = mmap(NULL, ANNEX_SERVE_DATA, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int err;
+
+	if (base == MAP_FAILED)
+		return -errno;
+	err = map_memory(p->s, &p->mem[0], fd, ANNEX_SERVE_DATA, ANNEX_SERVE_ARENA);
+	if (err) {
+		munmap(base, ANNEX_SERVE_DATA);
+		return err;
+	}
+	p->head = (struct annex_serve_head *)(void *)base;
+	p->sq = (struct annex_serve_sqe *)(void *)(base + ANNEX_SERVE_SQ);
+	p->cq = (struct annex_serve_cqe *)(void *)(base + ANNEX_SERVE_CQ);
+	return 0;
+}
+
+/* Whether it may have the part, and as what. With the lock held. */
+static int find_part(struct peer *p, const struct annex_serve_message *m, struct part **out)
+{
+	struct annex_server *s = p->s;
+	struct part *part = table_find(&s->table, m->name);
+
+	if (!part || !part->live)
+		return -ENOENT;
+	if (!table_allows(part, p, !m->a))
+		return -EACCES;
+	if (s->clients == s->opts.clients)
+		return -EUSERS;
+	*out = part;
+	return 0;
+}
+
+static int watch_kick(struct peer *p)
+{
+	/* By edges: nobody need take what is in it, and who fills it hurts nobody. */
+	struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = (char *)p + 1};
+
+	p->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return p->kick < 0 || p->event < 0 || epoll_ctl(p->s->poll, EPOLL_CTL_ADD, p->kick, &e)
+		       ? -errno
+		       : 0;
+}
+
+static int make_client(struct peer *p, int *region)
+{
+	int err;
+
+	*region = make_region();
+	if (*region < 0)
+		return *region;
+	err = map_region(p, *region);
+	return err ? err : watch_kick(p);
+}
+
+static int admit(struct peer *p, const struct annex_serve_message *m, struct annex_serve_message *a)
+{
+	struct annex_server *s = p->s;
+	struct part *part = NULL;
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	err = find_part(p, m, &part);
+	if (!err) {
+		p->readonly = m->a || !table_allows(part, p, true);
+		part->told.clients++;
+		s->clients++;
+		a->a = part->told.bytes / s->ns.block;
+		a->b = s->ns.block;
+		a->c = annex_dev_max_transfer(s->dev);
+		a->d = p->readonly;
+		p->part = part; /* from now on the worker looks at it */
+	}
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+static bool open_part(struct peer *p, const struct annex_serve_message *m)
+{
+	struct annex_serve_message a = serve_answer_to(m, 0);
+	int region = -1, fds[3];
+	bool sent;
+
+	a.result = p->head ? -EISCONN : make_client(p, &region);
+	if (!a.result)
+		a.result = admit(p, m, &a);
+	if (a.result) {
+		packet_send(p->sock, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
+		if (region >= 0)
+			close(region);
+		return false;
+	}
+	fds[0] = region;
+	fds[1] = p->kick;
+	fds[2] = p->event;
+	sent = !packet_send(p->sock, &a, sizeof(a), fds, 3, MSG_DONTWAIT);
+	close(region);
+	return sent;
+}
+
+/* It cannot become smaller under us, nor lack pages. */
+static int judge_memory(const struct peer *p, const struct annex_serve_message *m,
+			const struct packet_files *files)
+{
+	struct statfs fs;
+	struct stat st;
+	int seals;
+
+	if (files->n != 1 || fstat(files->fd[0], &st) || fstatfs(files->fd[0], &fs))
+		return -EBADF;
+	seals = fcntl(files->fd[0], F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fs.f_type != TMPFS_MAGIC)
+		return -EPERM;
+	if (!m->a || m->a > ANNEX_SERVE_MEMORIES || p->mem[m->a].base)
+		return -EINVAL;
+	if (!m->c || (m->b | m->c) % ANNEX_NVME_PAGE || m->b > (uint64_t)st.st_size ||
+	    m->c > (uint64_t)st.st_size - m->b)
+		return -EINVAL;
+	return m->c > p->s->opts.memory - p->mapped ? -EDQUOT : 0;
+}
+
+static int map(struct peer *p, const struct annex_serve_message *m,
+	       const struct packet_files *files)
+{
+	struct memory new = {.base = NULL};
+	int err = p->part ? judge_memory(p, m, files) : -ENOTCONN;
+
+	if (!err)
+		err = map_memory(p->s, &new, files->fd[0], m->b, m->c);
+	if (err)
+		return err;
+	p->mapped += m->c;
+	pthread_mutex_lock(&p->s->lock);
+	p->mem[m->a] = new;
+	pthread_mutex_unlock(&p->s->lock);
+	return 0;
+}
+
+static int unmap(struct peer *p, const struct annex_serve_message *m)
+{
+	struct memory old = {.base = NULL};
+	int err = 0;
+
+	if (!m->a || m->a > ANNEX_SERVE_MEMORIES || !p->mem[m->a].base)
+		return -EINVAL;
+	pthread_mutex_lock(&p->s->lock);
+	if (p->mem[m->a].flying)
+		err = -EBUSY;
+	else {
+		old = p->mem[m->a];
+		p->mem[m->a] = (struct memory){.base = NULL};
+	}
+	pthread_mutex_unlock(&p->s->lock);
+	p->mapped -= old.bytes;
+	unmap_memory(p->s, &old);
+	return err;
+}
+
+static bool is_claimed(const struct peer *p, uint64_t pos, uint64_t bytes)
+{
+	for (unsigned int i = 0; i < p->nclaims; i++)
+		if (pos < p->claim[i].pos + p->claim[i].bytes && p->claim[i].pos < pos + bytes)
+			return true;
+	return false;
+}
+
+/* Claims are the control thread's, as are sockets: no lock. */
+static int claim(struct peer *p, const struct annex_serve_message *m)
+{
+	const struct peer *q;
+
+	if (!p->part)
+		return -ENOTCONN;
+	if (p->readonly)
+		return -EROFS;
+	if (!m->b || m->a > p->part->told.bytes || m->b > p->part->told.bytes - m->a)
+		return -ENXIO;
+	if (p->nclaims == SERVE_CLAIMS)
+		return -ENOSPC;
+	pthread_mutex_lock(&p->s->lock); /* of the list, which the worker turns */
+	TAILQ_FOREACH(q, &p->s->peers, link)
+	if (q->part == p->part && q != p && is_claimed(q, m->a, m->b))
+		break;
+	pthread_mutex_unlock(&p->s->lock);
+	if (q)
+		return -EBUSY;
+	p->claim[p->nclaims++] = (struct claim){m->a, m->b};
+	return 0;
+}
+
+static bool may_administer(const struct peer *p)
+{
+	return !p->uid || p->uid == geteuid();
+}
+
+static int remove_part(struct peer *p, const struct annex_serve_message *m)
+{
+	struct annex_server *s = p->s;
+	struct part *part;
+	int err;
+
+	if (!may_administer(p))
+		return -EACCES;
+	pthread_mutex_lock(&s->lock);
+	part = table_find(&s->table, m->name);
+	err = !part ? -ENOENT : part->told.clients || !part->live ? -EBUSY : 0;
+	if (!err) {
+		part->live = false;
+		err = table_save(&s->table);
+		if (err)
+			part->live = true; /* as the file has it */
+		else
+			table_drop(&s->table, part);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+static bool list(struct peer *p, const struct annex_serve_message *m)
+{
+	struct {
+		struct annex_serve_message a;
+		struct annex_serve_part part[LISTED];
+	} buf = {.a = serve_answer_to(m, 0)};
+	struct annex_server *s = p->s;
+
+	pthread_mutex_lock(&s->lock);
+	for (uint64_t i = m->a; i < s->table.n && buf.a.a < LISTED; i++)
+		buf.part[buf.a.a++] = s->table.part[i]->told;
+	buf.a.b = s->table.n;
+	pthread_mutex_unlock(&s->lock);
+	buf.a.c = s->table.bytes;
+	buf.a.d = s->table.block;
+	return !packet_send(p->sock, &buf, sizeof(buf.a) + buf.a.a * sizeof(buf.part[0]), NULL, 0,
+			    MSG_DONTWAIT);
+}
+
+static bool handle(struct peer *p, const struct annex_serve_message *m,
+		   const struct packet_files *files)
+{
+	int result;
+
+	if (m->version != ANNEX_SERVE_VERSION)
+		return !serve_answer(p, m, -EPROTONOSUPPORT);
+	switch (m->ask) {
+	case ANNEX_SERVE_OPEN:
+		return open_part(p, m);
+	case ANNEX_SERVE_LIST:
+		return list(p, m);
+	case ANNEX_SERVE_MAP:
+		result = map(p, m, files);
+		break;
+	case ANNEX_SERVE_UNMAP:
+		result = unmap(p, m);
+		break;
+	case ANNEX_SERVE_CLAIM:
+		result = claim(p, m);
+		break;
+	case ANNEX_SERVE_ADD:
+		result = may_administer(p) ? serve_add(p, m) : -EACCES;
+		if (!result)
+			return true; /* the answer comes later */
+		break;
+	case ANNEX_SERVE_REMOVE:
+		result = remove_part(p, m);
+		break;
+	default:
+		result = -ENOSYS;
+	}
+	return !serve_answer(p, m, result);
+}
+
+bool serve_message(struct peer *p)
+{
+	struct annex_serve_message m;
+	struct iovec iov = {&m, sizeof(m)};
+	struct packet_files files;
+	ssize_t n = packet_receive(p->sock, &iov, 1, &files, MSG_DONTWAIT);
+	bool more = false;
+
+	if (n == -EAGAIN || n == -EINTR)
+		return true;
+	if (n == sizeof(m) && m.magic == ANNEX_SERVE_MAGIC)
+		more = handle(p, &m, &files);
+	if (n >= 0)
+		packet_close(&files);
+	return more;
+}
+
+void serve_free(struct peer *p)
+{
+	for (unsigned int i = 0; i <= ANNEX_SERVE_MEMORIES; i++)
+		unmap_memory(p->s, &p->mem[i]);
+	if (p->head)
+		munmap(p->head, ANNEX_SERVE_DATA);
+	if (p->kick >= 0)
+		close(p->kick);
+	if (p->event >= 0)
+		close(p->event);
+	/* Last: its other end knows by that that nothing of its memory is written any more. */
+	close(p->sock);
+	free(p);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a server, shared by the files of lib/serve.
+ *
+ * Two threads: control.c answers sockets, and worker.c carries commands out. A third one zeroes a
+ * new part (add.c), while it does. The server's lock is for everything that the worker and another
+ * thread use; the worker holds it during each of its rounds, which do not block.
+ *
+ * A client can write all of its region and its memory at any time. So whatever is read there is
+ * read once, and checked afterwards. Files of both are sealed: they do not shrink.
+ */
+#ifndef ANNEX_SERVE_SERVER_H
+#define ANNEX_SERVE_SERVER_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+#include <annex/serve.h>
+#include "core/log.h"
+#include "core/packet.h"
+
+#define SERVE_PEERS (2 * ANNEX_SERVE_CLIENTS) /* sockets, with those that are no clients */
+#define SERVE_FLYING 1000u                    /* commands that the device has, at most */
+
+/**
+ * struct part - A part.
+ * @first: its first byte on the device.
+ * @told: what others are told of it, sizes and counters.
+ * @live: it is in the file, or will be with the next change of that. Others cannot be opened.
+ */
+struct part {
+	uint64_t first;
+	struct annex_serve_part told;
+	bool live;
+};
+
+/**
+ * struct table - The parts, sorted by name.
+ * @path: its file; NULL: it has none.
+ * @bytes: of the device.
+ * @block: of the device.
+ */
+struct table {
+	char *path;
+	uint64_t bytes, block;
+	struct part *part[ANNEX_SERVE_PARTS];
+	unsigned int n;
+};
+
+/* struct memory - Memory of a client. @addr: its device address. @flying: commands that use it. */
+struct memory {
+	char *base;
+	uint64_t bytes, addr;
+	unsigned int flying;
+};
+
+/* struct claim - Bytes of a part that its client keeps from others. */
+struct claim {
+	uint64_t pos, bytes;
+};
+
+#define SERVE_CLAIMS 16u
+
+/**
+ * struct peer - A process that has connected.
+ * @sock: its socket.
+ * @part: what it has opened; NULL: nothing yet.
+ * @readonly: it may not write.
+ * @leaving: it is served no further; freed when @flying is 0.
+ * @busy: a thread makes a part for it, and will answer.
+ * @head: its region, with the parts behind it; NULL: none.
+ * @mem: memory 0 is the arena.
+ * @mapped: bytes of the others.
+ * @flying: its commands that have not ended.
+ * @sq_head: commands taken.
+ * @cq_tail: results put.
+ * @told: results that it was told of.
+ * @credit: bytes that it may move before others are served; negative: those that it had too much.
+ * @kick: it wakes us.
+ * @event: we wake it.
+ */
+struct peer {
+	struct annex_server *s;
+	int sock;
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+	struct part *part;
+	bool readonly, leaving, busy;
+	struct annex_serve_head *head;
+	struct annex_serve_sqe *sq;
+	struct annex_serve_cqe *cq;
+	struct memory mem[ANNEX_SERVE_MEMORIES + 1];
+	uint64_t mapped;
+	unsigned int flying;
+	uint32_t sq_head, cq_tail, told;
+	int64_t credit;
+	int kick, event;
+	struct claim claim[SERVE_CLAIMS];
+	unsigned int nclaims;
+	TAILQ_ENTRY(peer) link;
+};
+
+TAILQ_HEAD(peers, peer);
+
+/* struct flying - A command that the device has. @dsm: where its range is, if it discards. */
+struct flying {
+	uint64_t token;
+	struct peer *peer;
+	uint64_t since;
+	uint64_t len;
+	uint32_t tag;
+	uint16_t mem;
+	uint16_t slot;
+};
+
+/**
+ * struct annex_server - A device that is served.
+ * @dev: the device.
+ * @qp: the worker's queue pair.
+ * @ns: the namespace.
+ * @lock: see above.
+ * @peers: those that have connected, the one to be served next first.
+ * @flying: commands that the device has, @nflying of them; @bytes of data.
+ * @dsm: SERVE_FLYING ranges that the device reads, at device address @dsm_addr; @slot: @nslots that
+ *	are free.
+ * @adding: a part is being made, by thread @adder; @joinable: there is one to be joined.
+ * @went_first: when a command that goes first came last.
+ * @dead: the device is gone: all commands fail.
+ * @stop: its threads end.
+ * @poll: the control thread's set.
+ * @wake: wakes the control thread.
+ * @bell: counts what the worker was woken for, where its queue pair cannot sleep.
+ */
+struct annex_server {
+	struct annex_dev *dev;
+	struct annex_qp *qp;
+	struct annex_ns ns;
+	struct annex_serve_opts opts;
+	struct packet_name name;
+	struct table table;
+	pthread_mutex_t lock;
+	struct peers peers;
+	unsigned int npeers, clients;
+	struct flying flying[SERVE_FLYING];
+	unsigned int nflying;
+	uint64_t bytes;
+	struct annex_dsm_range *dsm;
+	uint64_t dsm_addr;
+	uint16_t slot[SERVE_FLYING];
+	unsigned int nslots;
+	uint64_t went_first;
+	bool dead;
+	bool adding, joinable;
+	pthread_t adder;
+	uint32_t stop;
+	int poll, wake;
+	uint32_t bell;
+	pthread_t worker, control;
+};
+
+/* table.c: with the lock held, but for open and close. -EBADMSG: damaged, with a line. */
+int table_open(struct table *t, const char *path, uint64_t bytes, uint64_t block);
+void table_close(struct table *t);
+struct part *table_find(const struct table *t, const char *name);
+/* A place for a part, not yet in the file. -EEXIST, -EINVAL, -ENOSPC, -ENOMEM. */
+int table_add(struct table *t, const struct annex_serve_part *told, struct part **out);
+void table_drop(struct table *t, struct part *p);
+int table_save(const struct table *t);
+/* Whether a user may read it, and write it. */
+bool table_allows(const struct part *p, const struct peer *peer, bool write);
+
+/* wake.c: serve_kick() - The control thread. serve_wake() - The worker. serve_hear() - The control
+ * thread is woken by what the process sends. serve_ignore() - It is not. */
+void serve_kick(struct annex_server *s);
+void serve_wake(struct annex_server *s);
+int serve_hear(struct peer *p);
+void serve_ignore(const struct peer *p);
+
+/* answer.c: an answer without numbers, and sending one; a negative errno if it is not taken. */
+struct annex_serve_message serve_answer_to(const struct annex_serve_message *m, int result);
+int serve_answer(const struct peer *p, const struct annex_serve_message *m, int result);
+
+/* control.c */
+void *serve_control(void *arg);
+
+/* peer.c: serve_message() - Take a message and answer it. False: there is nothing more to talk
+ * about. serve_free() - It has left, and none of its commands is under way. */
+bool serve_message(struct peer *p);
+void serve_free(struct peer *p);
+
+/* add.c: a thread that makes a part and answers; -EBUSY: it makes another. */
+int serve_add(struct peer *p, const struct annex_serve_message *m);
+
+/* worker.c */
+void *serve_worker(void *arg);
+
+#endif

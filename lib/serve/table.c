@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The table of parts: a line each. It is written anew for each change, beside the old one, which it
+ * replaces when it is whole and durable.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "server.h"
+
+#define HEADER "annex-parts 1 bytes %" PRIu64 " block %" PRIu64 "\n"
+#define LINE                                                                                       \
+	"%s %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIo32 " %" PRIu32 " %" PRIu32 "\n"
+#define SCAN                                                                                       \
+	"%63s %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNo32 " %" SCNu32 " %" SCNu32 "%c"
+#define ALIGN (1ull << 20) /* of a part's first byte */
+
+static bool name_is_good(const char *name)
+{
+	size_t n = strnlen(name, ANNEX_SERVE_NAME);
+
+	if (!n || n == ANNEX_SERVE_NAME || name[0] == '.' || name[0] == '-')
+		return false;
+	while (n && (isascii((unsigned char)name[n - 1]) &&
+		     (isalnum((unsigned char)name[n - 1]) || strchr("._-", name[n - 1]))))
+		n--;
+	return !n;
+}
+
+static bool is_good(const struct annex_serve_part *p)
+{
+	return name_is_good(p->name) && !(p->mode & ~0666u) && p->weight &&
+	       p->weight <= ANNEX_SERVE_WEIGHTS && p->first <= 1;
+}
+
+/* The index where a name is, or would be. */
+static unsigned int search(const struct table *t, const char *name)
+{
+	unsigned int i = 0;
+
+	while (i < t->n && strcmp(t->part[i]->told.name, name) < 0)
+		i++;
+	return i;
+}
+
+struct part *table_find(const struct table *t, const char *name)
+{
+	unsigned int i;
+
+	if (!name_is_good(name))
+		return NULL;
+	i = search(t, name);
+	return i < t->n && !strcmp(t->part[i]->told.name, name) ? t->part[i] : NULL;
+}
+
+static bool is_free(const struct table *t, uint64_t first, uint64_t bytes, uint64_t *behind)
+{
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct part *p = t->part[i];
+
+		if (first < p->first + p->told.bytes && p->first < first + bytes) {
+			*behind = p->first + p->told.bytes;
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool fits(const struct table *t, uint64_t first, uint64_t bytes)
+{
+	return bytes && !(bytes % t->block) && !(first % t->block) && first <= t->bytes &&
+	       bytes <= t->bytes - first;
+}
+
+/* The lowest place of that size. */
+static bool place(const struct table *t, uint64_t bytes, uint64_t *first)
+{
+	uint64_t behind;
+
+	for (*first = 0; fits(t, *first, bytes); *first = (behind + ALIGN - 1) / ALIGN * ALIGN)
+		if (is_free(t, *first, bytes, &behind))
+			return true;
+	return false;
+}
+
+static int insert(struct table *t, const struct part *new, struct part **out)
+{
+	unsigned int i = search(t, new->told.name);
+	struct part *p = malloc(sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	*p = *new;
+	memmove(&t->part[i + 1], &t->part[i], (t->n - i) * sizeof(t->part[0]));
+	t->part[i] = p;
+	t->n++;
+	if (out)
+		*out = p;
+	return 0;
+}
+
+int table_add(struct table *t, const struct annex_serve_part *told, struct part **out)
+{
+	struct part new = {.live = false};
+
+	if (!is_good(told) || !told->bytes || told->bytes % t->block)
+		return -EINVAL;
+	if (table_find(t, told->name))
+		return -EEXIST;
+	if (t->n == ANNEX_SERVE_PARTS || !place(t, told->bytes, &new.first))
+		return -ENOSPC;
+	new.told = *told;
+	return insert(t, &new, out);
+}
+
+void table_drop(struct table *t, struct part *p)
+{
+	unsigned int i = search(t, p->told.name);
+
+	t->n--;
+	memmove(&t->part[i], &t->part[i + 1], (t->n - i) * sizeof(t->part[0]));
+	free(p);
+}
+
+static int write_lines(const struct table *t, FILE *f)
+{
+	fprintf(f, HEADER, t->bytes, t->block);
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct annex_serve_part *p = &t->part[i]->told;
+
+		if (t->part[i]->live)
+			fprintf(f, LINE, p->name, t->part[i]->first, p->bytes, p->uid, p->gid,
+				p->mode, p->weight, p->first);
+	}
+	return fflush(f) || fsync(fileno(f)) ? -errno : 0;
+}
+
+/* A name is durable when its folder is. */
+static int sync_folder(const char *path)
+{
+	char *copy = strdup(path);
+	int fd, err;
+
+	if (!copy)
+		return -ENOMEM;
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(copy);
+	if (fd < 0)
+		return -errno;
+	err = fsync(fd) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+int table_save(const struct table *t)
+{
+	char *path;
+	FILE *f;
+	int err;
+
+	if (!t->path)
+		return 0;
+	if (asprintf(&path, "%s.new", t->path) < 0)
+		return -ENOMEM;
+	f = fopen(path, "we");
+	err = f ? write_lines(t, f) : -errno;
+	if (f && fclose(f) && !err)
+		err = -errno;
+	if (!err && rename(path, t->path))
+		err = -errno;
+	if (err)
+		unlink(path);
+	else
+		err = sync_folder(t->path);
+	if (err)
+		annex_log(ANNEX_LOG_WARNING, "serve: %s cannot be written: %s", t->path,
+			  strerror(-err));
+	free(path);
+	return err;
+}
+
+static bool read_line(struct table *t, const char *line)
+{
+	struct part new = {.live = true};
+	struct annex_serve_part *p = &new.told;
+	uint64_t behind;
+	char end;
+
+	if (sscanf(line, SCAN, p->name, &new.first, &p->bytes, &p->uid, &p->gid, &p->mode,
+		   &p->weight, &p->first, &end) != 9 ||
+	    end != '\n')
+		return false;
+	return is_good(p) && !table_find(t, p->name) && t->n < ANNEX_SERVE_PARTS &&
+	       fits(t, new.first, p->bytes) && is_free(t, new.first, p->bytes, &behind) &&
+	       !insert(t, &new, NULL);
+}
+
+static int read_lines(struct table *t, FILE *f)
+{
+	uint64_t bytes = 0, block = 0;
+	unsigned int number = 1;
+	char line[256];
+
+	if (!fgets(line, sizeof(line), f) || sscanf(line, HEADER, &bytes, &block) != 2)
+		return annex_fail(-EBADMSG, "serve: %s is no table of parts", t->path);
+	if (block != t->block || bytes > t->bytes)
+		return annex_fail(-EBADMSG,
+				  "serve: %s is of a device of %" PRIu64
+				  " bytes in blocks of %" PRIu64 ", this one has %" PRIu64
+				  " and %" PRIu64,
+				  t->path, bytes, block, t->bytes, t->block);
+	for (; fgets(line, sizeof(line), f); number++)
+		if (!read_line(t, line))
+			return annex_fail(-EBADMSG, "serve: %s: line %u makes no sense", t->path,
+					  number + 1);
+	return ferror(f) ? annex_fail(-EIO, "serve: %s cannot be read", t->path) : 0;
+}
+
+int table_open(struct table *t, const char *path, uint64_t bytes, uint64_t block)
+{
+	int err = 0;
+	FILE *f;
+
+	*t = (struct table){.bytes = bytes, .block = block};
+	if (!path)
+		return 0;
+	t->path = strdup(path);
+	if (!t->path)
+		return annex_fail(-ENOMEM, "serve: out of memory");
+	f = fopen(path, "re");
+	if (f) {
+		err = read_lines(t, f);
+		fclose(f);
+	} else if (errno != ENOENT) {
+		err = annex_fail(-errno, "serve: %s: %m", path);
+	}
+	/* What cannot be written is better known now than with the first change. */
+	if (!err) {
+		err = table_save(t);
+		if (err)
+			annex_fail(err, "serve: %s cannot be written: %s", path, strerror(-err));
+	}
+	if (err)
+		table_close(t);
+	return err;
+}
+
+void table_close(struct table *t)
+{
+	while (t->n)
+		free(t->part[--t->n]);
+	free(t->path);
+	t->path = NULL;
+}
+
+/* One of the groups of the process at the other end. */
+static bool in_group(const struct peer *peer, gid_t gid)
+{
+	gid_t groups[1024];
+	socklen_t len = sizeof(groups);
+
+	if (peer->gid == gid)
+		return true;
+	if (getsockopt(peer->sock, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+		return false;
+	for (unsigned int i = 0; i < len / sizeof(groups[0]); i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+bool table_allows(const struct part *p, const struct peer *peer, bool write)
+{
+	unsigned int shift = peer->uid == p->told.uid ? 6 : in_group(peer, p->told.gid) ? 3 : 0;
+	unsigned int bits = write ? 6 : 4;
+
+	return !peer->uid || (p->told.mode >> shift & bits) == bits;
+}

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The worker: takes commands from regions, turn by turn, has the device carry them out, and puts
+ * their results. Turns go by bytes (deficit round robin): each client gets as much credit as the
+ * others, and what it does not use is gone.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include "core/futex.h"
+#include "server.h"
+
+#define CREDIT (64u << 10) /* bytes of a turn, of weight USUAL */
+#define USUAL 100u
+#define LEAST_COST 4096u        /* of a command: it takes time, too */
+#define BYTES_MAX (16u << 20)   /* that the device has: later ones wait for their turn here */
+#define BYTES_BESIDE (1u << 20) /* beside clients that go first */
+#define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
+#define SHARED 128u                          /* commands that the device has of several clients */
+#define BATCH 32u
+#define SPIN_NS 100000u       /* without work, before it sleeps */
+#define SPIN_MANY_NS 2000000u /* while the device has many commands */
+#define MANY 16u
+#define DOZE_MS 500u
+#define ALIGNED 4u
+
+/* struct batch - Commands that are submitted together. */
+struct batch {
+	struct annex_io io[BATCH];
+	struct flying f[BATCH];
+	unsigned int n;
+};
+
+static void leave(struct peer *p, const char *why)
+{
+	annex_log(ANNEX_LOG_WARNING, "serve: process %d is served no further: %s", (int)p->pid,
+		  why);
+	p->leaving = true;
+	serve_ignore(p);
+	serve_kick(p->s);
+}
+
+/* There is room: no more commands are taken than results can be put. */
+static void put(struct peer *p, uint32_t tag, int result)
+{
+	p->cq[p->cq_tail++ % ANNEX_SERVE_ENTRIES] = (struct annex_serve_cqe){tag, result};
+	if (result)
+		p->part->told.failed++;
+}
+
+/* Have it see its results. */
+static void tell(struct peer *p)
+{
+	uint32_t asleep = 1;
+
+	if (p->told == p->cq_tail)
+		return;
+	p->told = p->cq_tail;
+	/* Release: who sees the tail sees the results, and the data that was read. */
+	annex_atomic_store(&p->head->cq_tail.v, p->cq_tail, ANNEX_RELEASE);
+	/* A read-modify-write on both sides, so that one is first: see annex/servewire.h. */
+	if (annex_atomic_add(&p->head->client_sleeps.v, 0u, ANNEX_SEQ_CST) &&
+	    annex_atomic_cas(&p->head->client_sleeps.v, &asleep, 0u, ANNEX_SEQ_CST))
+		eventfd_write(p->event, 1);
+}
+
+/* Commands that it has added; those of who lies are none. */
+static uint32_t waiting(struct peer *p)
+{
+	/* Acquire: pairs with the client's release of its tail. */
+	uint32_t n = annex_atomic_load(&p->head->sq_tail.v, ANNEX_ACQUIRE) - p->sq_head;
+
+	if (n <= ANNEX_SERVE_ENTRIES)
+		return n;
+	leave(p, "its queue makes no sense");
+	return 0;
+}
+
+/* Whether there is room for one more result. */
+static bool has_room(struct peer *p)
+{
+	/* Acquire: pairs with the client's release of its head: it has read those results. */
+	uint32_t n = p->cq_tail - annex_atomic_load(&p->head->cq_head.v, ANNEX_ACQUIRE);
+
+	if (n <= ANNEX_SERVE_ENTRIES)
+		return n + p->flying < ANNEX_SERVE_ENTRIES;
+	leave(p, "its queue makes no sense");
+	return false;
+}
+
+static bool moves_data(const struct annex_serve_sqe *c)
+{
+	return c->op == ANNEX_SERVE_READ || c->op == ANNEX_SERVE_WRITE;
+}
+
+/* Whether a command may be carried out: 0, or the errno of its result. */
+static int judge(const struct peer *p, const struct annex_serve_sqe *c)
+{
+	const struct annex_server *s = p->s;
+	const uint64_t bytes = p->part->told.bytes, mask = s->ns.block - 1;
+	const struct memory *m = &p->mem[c->mem <= ANNEX_SERVE_MEMORIES ? c->mem : 0];
+
+	if (c->op == ANNEX_SERVE_FLUSH)
+		return 0;
+	if (c->op < ANNEX_SERVE_READ || c->op > ANNEX_SERVE_DISCARD || c->flags & ~ANNEX_SERVE_FUA)
+		return -EINVAL;
+	if (c->op != ANNEX_SERVE_READ && p->readonly)
+		return -EROFS;
+	if (!c->len || (c->pos | c->len) & mask)
+		return -EINVAL;
+	if (c->pos > bytes || c->len > bytes - c->pos)
+		return -ERANGE;
+	if (!moves_data(c))
+		return c->len / s->ns.block > (c->op == ANNEX_SERVE_ZERO ? 65536 : UINT32_MAX)
+			       ? -EINVAL
+			       : 0;
+	if (c->len > annex_dev_max_transfer(s->dev) || c->offset % ALIGNED ||
+	    c->mem > ANNEX_SERVE_MEMORIES)
+		return -EINVAL;
+	return c->offset > m->bytes || c->len > m->bytes - c->offset ? -EFAULT : 0;
+}
+
+static void describe(struct annex_server *s, const struct peer *p, const struct annex_serve_sqe *c,
+		     const struct flying *f, struct annex_io *io)
+{
+	static const uint8_t opcodes[] = {
+		[ANNEX_SERVE_READ] = ANNEX_NVM_READ,   [ANNEX_SERVE_WRITE] = ANNEX_NVM_WRITE,
+		[ANNEX_SERVE_FLUSH] = ANNEX_NVM_FLUSH, [ANNEX_SERVE_ZERO] = ANNEX_NVM_WRITE_ZEROES,
+		[ANNEX_SERVE_DISCARD] = ANNEX_NVM_DSM,
+	};
+	const uint64_t slba = (p->part->first + c->pos) / s->ns.block;
+
+	*io = (struct annex_io){.opcode = opcodes[c->op],
+				.flags = c->op == ANNEX_SERVE_WRITE && c->flags ? ANNEX_IO_FUA : 0,
+				.nsid = s->ns.nsid};
+	if (c->op == ANNEX_SERVE_FLUSH)
+		return;
+	io->slba = slba;
+	io->nlb = (uint32_t)(c->len / s->ns.block);
+	if (moves_data(c)) {
+		io->bytes = (uint32_t)c->len;
+		io->addr = p->mem[c->mem].addr + c->offset;
+	}
+	if (c->op != ANNEX_SERVE_DISCARD)
+		return;
+	s->dsm[f->slot] = (struct annex_dsm_range){.nlb = io->nlb, .slba = slba};
+	io->slba = 0;
+	io->nlb = 1;
+	io->bytes = sizeof(s->dsm[0]);
+	io->addr = s->dsm_addr + f->slot * sizeof(s->dsm[0]);
+}
+
+static void account(struct peer *p, const struct annex_serve_sqe *c)
+{
+	struct annex_serve_part *told = &p->part->told;
+
+	told->commands++;
+	if (!moves_data(c))
+		return;
+	told->moved += c->len;
+	told->copied += c->mem ? 0 : c->len;
+}
+
+/* Read once, so that what is checked is what is carried out. */
+static struct annex_serve_sqe load(const struct annex_serve_sqe *at)
+{
+	uint64_t words[sizeof(*at) / 8];
+	struct annex_serve_sqe c;
+
+	for (unsigned int i = 0; i < sizeof(*at) / 8; i++)
+		words[i] = annex_atomic_load((const uint64_t *)(const void *)at + i, ANNEX_RELAXED);
+	memcpy(&c, words, sizeof(c));
+	return c;
+}
+
+/* Take one command. Return: what it costs. */
+static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uint64_t now)
+{
+	const struct annex_serve_sqe c = load(&p->sq[p->sq_head++ % ANNEX_SERVE_ENTRIES]);
+	struct flying *f = &b->f[b->n];
+	int err = s->dead ? -ENODEV : judge(p, &c);
+
+	if (err) {
+		put(p, c.tag, err);
+		return LEAST_COST;
+	}
+	*f = (struct flying){.peer = p,
+			     .since = now,
+			     .len = moves_data(&c) ? c.len : 0,
+			     .tag = c.tag,
+			     .mem = moves_data(&c) ? c.mem : 0,
+			     .slot = s->slot[--s->nslots]};
+	describe(s, p, &c, f, &b->io[b->n]);
+	account(p, &c);
+	p->flying++;
+	p->mem[f->mem].flying++;
+	s->bytes += f->len;
+	b->n++;
+	return f->len > LEAST_COST ? (int64_t)f->len : LEAST_COST;
+}
+
+/* A command has ended, or could not begin. */
+static void end(struct annex_server *s, const struct flying *f, int result)
+{
+	struct peer *p = f->peer;
+
+	s->slot[s->nslots++] = f->slot;
+	p->flying--;
+	p->mem[f->mem].flying--;
+	s->bytes -= f->len;
+	if (!p->leaving)
+		put(p, f->tag, result);
+	else if (!p->flying)
+		serve_kick(s);
+}
+
+static void die(struct annex_server *s)
+{
+	if (!s->dead)
+		annex_log(ANNEX_LOG_ERROR, "serve: %s is gone: all commands fail",
+			  annex_dev_uri(s->dev));
+	s->dead = true;
+}
+
+/* What the device does not take fails: there is room for all of them. */
+static void submit(struct annex_server *s, struct batch *b)
+{
+	uint64_t tokens[BATCH];
+	int got;
+
+	if (!b->n)
+		return;
+	got = annex_qp_submit(s->qp, b->io, b->n, tokens, 0);
+	if (got == -EIO && !annex_dev_recover(s->dev, s->qp, UINT64_MAX))
+		got = annex_qp_submit(s->qp, b->io, b->n, tokens, 0);
+	if (got == -ENODEV || got == -EIO)
+		die(s);
+	for (unsigned int i = 0; i < b->n; i++) {
+		if ((int)i >= got) {
+			end(s, &b->f[i], got < 0 ? got : -EIO);
+			continue;
+		}
+		b->f[i].token = tokens[i];
+		s->flying[s->nflying++] = b->f[i];
+	}
+	b->n = 0;
+}
+
+static bool beside_first(const struct annex_server *s, uint64_t now)
+{
+	return now - s->went_first < FIRST_NS;
+}
+
+/* For this client. A single command passes, however large. */
+static bool device_full(const struct annex_server *s, const struct peer *p, const struct batch *b,
+			uint64_t now)
+{
+	const uint64_t most = beside_first(s, now) ? BYTES_BESIDE : BYTES_MAX;
+	const unsigned int flying = s->nflying + b->n;
+
+	if (flying == SERVE_FLYING || p->part->told.first)
+		return flying == SERVE_FLYING;
+	/* All of them are this one's, or turns are what decides. */
+	return s->bytes >= most || (flying >= SHARED && p->flying < flying);
+}
+
+/* One client's turn. Return: false: the device is full before it has ended. */
+static bool serve_turn(struct annex_server *s, struct peer *p, struct batch *b, uint64_t now)
+{
+	uint32_t n = waiting(p);
+
+	if (p->credit <= 0)
+		p->credit += (int64_t)CREDIT * p->part->told.weight / USUAL;
+	for (; n && p->credit > 0 && !p->leaving && has_room(p); n--) {
+		if (b->n == BATCH)
+			submit(s, b);
+		if (device_full(s, p, b, now))
+			return false;
+		p->credit -= take(s, p, b, now);
+	}
+	if (!n && p->credit > 0)
+		p->credit = 0; /* it is not saved up */
+	return true;
+}
+
+static bool is_active(struct peer *p)
+{
+	return p->part && !p->leaving && waiting(p) && has_room(p);
+}
+
+/* All of those that go first. */
+static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
+{
+	struct peer *p;
+
+	TAILQ_FOREACH(p, &s->peers, link)
+	{
+		if (!p->part || !p->part->told.first || !is_active(p))
+			continue;
+		s->went_first = now;
+		serve_turn(s, p, b, now);
+	}
+}
+
+/* A turn for each client. Return: whether there may be more to take at once. */
+static bool take_all(struct annex_server *s)
+{
+	const uint64_t now = annex_now();
+	struct batch b = {.n = 0};
+	bool any = false, full = false;
+
+	take_first(s, &b, now);
+	for (unsigned int turns = s->npeers; turns; turns--) {
+		struct peer *p = TAILQ_FIRST(&s->peers);
+
+		if (is_active(p)) {
+			any = true;
+			full = !serve_turn(s, p, &b, now);
+		}
+		if (full)
+			break; /* it goes on first */
+		TAILQ_REMOVE(&s->peers, p, link);
+		TAILQ_INSERT_TAIL(&s->peers, p, link);
+	}
+	submit(s, &b);
+	return any && !full;
+}
+
+/* Results that have come. A command that is late is ended by recovery, which takes a while. */
+static bool reap(struct annex_server *s)
+{
+	const uint64_t limit = annex_dev_timeout_ms(s->dev) * ANNEX_NSEC_PER_MSEC;
+	const uint64_t now = annex_now();
+	struct annex_result res;
+	bool any = false;
+
+	annex_qp_help(s->qp);
+	for (unsigned int i = 0; i < s->nflying;) {
+		struct flying *f = &s->flying[i];
+		int rc = annex_qp_collect(s->qp, f->token, &res);
+
+		if (rc == -EINPROGRESS && now - f->since > limit) {
+			annex_log(ANNEX_LOG_WARNING, "serve: %s: a command is late",
+				  annex_dev_uri(s->dev));
+			if (annex_dev_recover(s->dev, s->qp, f->token) == -ENODEV)
+				die(s);
+			rc = annex_qp_collect(s->qp, f->token, &res);
+		}
+		if (rc == -EINPROGRESS) {
+			i++;
+			continue;
+		}
+		end(s, f, rc ? rc : annex_nvme_errno(res.status));
+		s->flying[i] = s->flying[--s->nflying];
+		any = true;
+	}
+	return any;
+}
+
+static bool round_of(struct annex_server *s)
+{
+	struct peer *p;
+	bool any;
+
+	pthread_mutex_lock(&s->lock);
+	/* Acquire: with annex_server_close(). */
+	any = !annex_atomic_load(&s->stop, ANNEX_ACQUIRE) && take_all(s);
+	if (s->nflying)
+		any |= reap(s);
+	TAILQ_FOREACH(p, &s->peers, link)
+	{
+		if (p->part && !p->leaving)
+			tell(p);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return any;
+}
+
+/* Have clients wake us. Return: whether one has added commands meanwhile. */
+static bool say_asleep(struct annex_server *s, uint32_t sleeps)
+{
+	struct peer *p;
+	bool any = false;
+
+	pthread_mutex_lock(&s->lock);
+	TAILQ_FOREACH(p, &s->peers, link)
+	{
+		if (!p->part || p->leaving)
+			continue;
+		/* A read-modify-write on both sides: see annex/servewire.h. */
+		if (sleeps)
+			annex_atomic_or(&p->head->server_sleeps.v, 1u, ANNEX_SEQ_CST);
+		else
+			annex_atomic_store(&p->head->server_sleeps.v, 0u, ANNEX_RELAXED);
+		any |= annex_atomic_load(&p->head->sq_tail.v, ANNEX_SEQ_CST) != p->sq_head &&
+		       has_room(p);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return any;
+}
+
+static bool any_ended(const struct annex_server *s)
+{
+	for (unsigned int i = 0; i < s->nflying; i++)
+		if (annex_qp_peek(s->qp, s->flying[i].token, NULL) != -EINPROGRESS)
+			return true;
+	return false;
+}
+
+/* Until the device has an event, or a client has. */
+static void doze(struct annex_server *s)
+{
+	const struct annex_qp_host *host = &s->qp->host;
+	uint64_t until = annex_deadline_ms(DOZE_MS);
+
+	if (host->sleep) {
+		/* Before clients are looked at: an event after this number ends the sleep. */
+		uint32_t seen = host->event(host->ctrl, s->qp->qid);
+
+		annex_qp_help(s->qp);
+		if (!say_asleep(s, 1) && !any_ended(s))
+			host->sleep(host->ctrl, s->qp->qid, seen, until);
+	} else if (s->nflying) {
+		annex_host_backoff(1);
+		return;
+	} else {
+		uint32_t seen = annex_atomic_load(&s->bell, ANNEX_ACQUIRE);
+
+		if (!say_asleep(s, 1))
+			futex_sleep(&s->bell, seen, until, false);
+	}
+	say_asleep(s, 0);
+}
+
+/* How long it looks without finding anything before it sleeps. */
+static uint64_t patience(const struct annex_server *s)
+{
+	return s->nflying >= MANY || beside_first(s, annex_now()) ? SPIN_MANY_NS : SPIN_NS;
+}
+
+void *serve_worker(void *arg)
+{
+	struct annex_server *s = arg;
+	uint64_t busy = annex_now();
+
+	/* Acquire: with annex_server_close(). */
+	while (!annex_atomic_load(&s->stop, ANNEX_ACQUIRE) || s->nflying) {
+		if (round_of(s)) {
+			busy = annex_now();
+		} else if (annex_now() - busy < patience(s)) {
+			annex_pause();
+		} else {
+			doze(s);
+			busy = annex_now();
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,142 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: MIT
+# One device for many processes: a daemon, its parts, who uses them, and its end.
+
+claim "serve has help" "$annex" serve --help
+holds "with an example" grep -q "annex part add" out
+claim "part add has help" "$annex" part add --help
+claim "part remove has help" "$annex" part remove --help
+
+# served OPTION... - A daemon in the background, which has said that it is ready: $server.
+served()
+{
+	local line
+	mkfifo ready || return
+	timeout 300 "$annex" serve --socket sock "$@" >ready 2>serve.err &
+	server=$!
+	read -r -t 30 line <ready
+	rm ready
+	[[ $line == ready:* || $line == "{" ]]
+}
+
+# ends WORDS - It ends regularly on SIGTERM, and leaves no socket.
+ends()
+{
+	kill -TERM "$server"
+	if wait "$server" && [ ! -e sock ] && [ ! -s serve.err ]; then
+		ok
+	else
+		cat serve.err
+		fail "$1"
+	fi
+}
+
+refused "no device" "name the device" "$annex" serve
+refused "a device that is not there" "cannot open the device" "$annex" serve --socket sock \
+	--table t file:none/none
+truncate -s 64M disk
+refused "no table for data that lasts" "--table FILE is needed" "$annex" serve --socket sock \
+	file:disk
+refused "a table that is none" "is no table of parts" "$annex" serve --socket sock --table disk \
+	file:disk
+refused "a folder that is not there" "No such file" "$annex" serve --socket none/sock mem:1M
+refused "no mode" "permissions to read and write" "$annex" serve --socket sock --mode 0777 mem:1M
+refused "no clients" "--clients 0" "$annex" serve --socket sock --clients 0 mem:1M
+refused "too many clients" "--clients 65" "$annex" serve --socket sock --clients 65 mem:1M
+refused "nobody to ask" "No such file" "$annex" serve --status sock
+refused "nobody to open" "No such file" "$annex" verify "unix:sock?part=a" --read-only
+refused "nobody who could add" "No such file" "$annex" part add sock a 1M
+
+if served --table t file:disk; then
+	ok
+else
+	fail "a daemon gets ready"
+fi
+refused "the same name again" "somebody serves there" "$annex" serve --socket sock mem:1M
+refused "the same device again" "somebody else uses it" "$annex" serve --socket sock2 --table t2 \
+	file:disk
+rm -f t2
+claim "a part" "$annex" part add sock a 16M
+claim "another, of somebody else" "$annex" part add sock b 8M --owner 61234:61235 --mode 0640
+refused "the same part again" "File exists" "$annex" part add sock a 1M
+refused "a part that is too large" "No space left" "$annex" part add sock c 64M
+refused "a size that is no multiple" "a multiple of the block" "$annex" part add sock c 1000
+refused "a name that is a path" "a name is letters" "$annex" part add sock ../c 1M
+refused "no size" "a socket, a part and its size" "$annex" part add sock c
+refused "no such user" "there is no user nobody-of-that-name" \
+	"$annex" part add sock c 1M --owner nobody-of-that-name
+refused "no such part" "No such file" "$annex" part remove sock c
+claim "the daemon's parts" "$annex" serve --status sock
+holds "are a table" grep -qE "^b +8.0 MiB 61234:61235 +0640 +100 +0 " out
+claim "in JSON" "$annex" serve --status sock --json
+value "all of the device" device_bytes 67108864
+holds "both" test "$(grep -c '"name":' out)" = 2
+
+uri="unix:$PWD/sock?part=a"
+claim "verify a part" "$annex" verify "$uri" --overwrite --json
+value "all of it" bytes 16777216
+claim "it is there" "$annex" verify "$uri" --read-only
+claim "with a thread" "$annex" verify "$uri&serve=thread" --read-only
+claim "bench of a part" "$annex" bench block "$uri" --seconds 0.2 --verify
+refused "no part" "part= names a part" "$annex" verify "unix:sock" --read-only
+refused "a part that is not there" "there is no part" "$annex" verify "unix:sock?part=x" --read-only
+refused "no such parameter" "direct" "$annex" verify "$uri&direct=1" --read-only
+refused "writes to one that is read only" "[Rr]ead-only" "$annex" verify "$uri&readonly=1" \
+	--overwrite
+claim "a fault of a part" "$annex" verify "$uri&fault=delay,us=2000,count=20" --overwrite
+# What a bare machine's unit tests say of a device, they say of a part.
+if [ -x "$here/../../build/unit" ]; then
+	for suite in device_io cache_threads; do
+		claim "suite $suite" env ANNEX_TEST_DEVICE="$uri" "$here/../../build/unit" $suite
+	done
+fi
+claim "a graph for a part" "$annex" graph gen kron --scale 12 --output g.csr
+claim "is copied to it" "$annex" copy g.csr "$uri" --overwrite
+claim "and searched there" "$annex" graph bfs g.csr --device "$uri" --cache 256K --json
+claim "training" "$annex" train --steps 12 --width 64 --layers 2 --storage "$uri" --overwrite \
+	--device-memory 8M
+claim "the daemon's counts" "$annex" serve --status sock --json
+holds "no command failed but those that had to" grep -q '"failed":' out
+ends "the daemon ends"
+
+if served --table t file:disk; then
+	ok
+else
+	fail "a daemon starts again"
+fi
+claim "its parts are there" "$annex" serve --status sock --json
+holds "both" test "$(grep -c '"name":' out)" = 2
+claim "removing one" "$annex" part remove sock b
+claim "again" "$annex" serve --status sock --json
+holds "only one" test "$(grep -c '"name":' out)" = 1
+ends "it ends, too"
+
+if served mem:8M --metrics m.prom --json; then
+	ok
+else
+	fail "a daemon of memory, with counters"
+fi
+claim "a part of it" "$annex" part add sock a 4M
+claim "that is used" "$annex" verify "$uri" --overwrite
+ends "it ends with its counters"
+holds "which are Prometheus'" grep -q "^# TYPE annex_part_commands_total counter" m.prom
+
+# A daemon that is killed leaves a name, which the next one takes.
+if served --table t file:disk; then
+	ok
+else
+	fail "a daemon to be killed"
+fi
+child=$(pgrep -P "$server")
+kill -KILL "$child"
+wait "$server" 2>/dev/null
+holds "its name stays" test -S sock
+refused "and nobody is there" "nobody serves" "$annex" serve --status sock
+if served --table t file:disk; then
+	ok
+else
+	fail "the next daemon takes the name"
+fi
+claim "what was written is there" "$annex" serve --status sock
+ends "the last one ends"
+rm -f disk t t.new m.prom g.csr serve.err

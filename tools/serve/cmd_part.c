@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex part: parts of what a daemon serves come and go.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <annex/serve.h>
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "mode.h"
+
+#define MODE_DEFAULT 0600u
+#define WEIGHT_DEFAULT 100u
+
+struct part_opts {
+	const char *arg[3];
+	unsigned int n;
+	const char *owner;
+	uint32_t mode, weight;
+	bool first;
+	bool json;
+};
+
+static const struct cli_option add_options[] = {
+	{"owner", 'o', "USER[:GROUP]", 0, OPT_TEXT(struct part_opts, owner),
+	 "Whose it is (who runs this command)"},
+	{"mode", 'm', "MODE", 0, OPT_CALL_AT(struct part_opts, mode, mode_parse),
+	 "Who may read and write it, as of a file (0600)"},
+	{"weight", 'w', "N", 0, OPT_U32(struct part_opts, weight, 1, ANNEX_SERVE_WEIGHTS),
+	 "Its share of the device's time, beside the others' (100)"},
+	{"first", 0, NULL, 0, OPT_FLAG(struct part_opts, first),
+	 "Its commands need not wait for those of others: for few and small ones"},
+	CLI_JSON(struct part_opts, json),
+	{0}};
+
+static const char add_doc[] =
+	"Make a part of what the daemon at SOCKET serves. It reads as zeroes, and stays until "
+	"annex "
+	"part remove. For root and the daemon's own user."
+	"\vExample:\n"
+	"  annex part add /run/annex/drive0 scratch 100G --owner alice --mode 0640";
+
+static const struct cli_option remove_options[] = {CLI_JSON(struct part_opts, json), {0}};
+
+static const char remove_doc[] = "Remove a part, and what is in it. Nobody may have it open."
+				 "\vExample:\n"
+				 "  annex part remove /run/annex/drive0 scratch";
+
+static int report(const struct part_opts *o, const char *done, uint64_t bytes)
+{
+	char size[OUT_SIZE];
+	struct out out;
+
+	if (!o->json) {
+		if (bytes)
+			printf("%s: %s of %s\n", o->arg[1], done, out_size((double)bytes, size));
+		else
+			printf("%s: %s\n", o->arg[1], done);
+		return fflush(stdout) ? err_sys("cannot write") : 0;
+	}
+	out_init(&out, cli_name(), true);
+	out_text(&out, "part", "part", o->arg[1]);
+	if (bytes)
+		out_bytes(&out, "bytes", "size", bytes);
+	return out_end(&out);
+}
+
+int part_add(int argc, char **argv)
+{
+	static const struct cli_line line = {
+		add_options,
+		"SOCKET NAME SIZE",
+		add_doc,
+		CLI_ARGS(struct part_opts, arg, n, 3),
+		.none = "name a socket, a part and its size",
+		.many = "too many arguments: a socket, a part, a size"};
+	struct part_opts o = {.mode = MODE_DEFAULT, .weight = WEIGHT_DEFAULT};
+	struct annex_serve_part part = {.uid = getuid(), .gid = getgid()};
+	int err = cli_parse(&line, argc, argv, &o);
+
+	if (!err && o.n != 3)
+		err = err_set(-EINVAL, "name a socket, a part and its size");
+	if (!err)
+		err = cli_size("SIZE", o.arg[2], 1, UINT64_MAX, &part.bytes);
+	if (!err && o.owner)
+		err = mode_find_owner(o.owner, &part.uid, &part.gid);
+	if (!err && strlen(o.arg[1]) >= sizeof(part.name))
+		err = err_set(-EINVAL, "%s: a part's name has up to %zu bytes", o.arg[1],
+			      sizeof(part.name) - 1);
+	if (err)
+		return err;
+	strcpy(part.name, o.arg[1]);
+	part.mode = o.mode;
+	part.weight = o.weight;
+	part.first = o.first;
+	err = annex_serve_add(o.arg[0], &part);
+	return err ? err_lib(err, "cannot add %s", o.arg[1]) : report(&o, "a part", part.bytes);
+}
+
+int part_remove(int argc, char **argv)
+{
+	static const struct cli_line line = {remove_options,
+					     "SOCKET NAME",
+					     remove_doc,
+					     CLI_ARGS(struct part_opts, arg, n, 2),
+					     .none = "name a socket and a part",
+					     .many = "too many arguments: a socket and a part"};
+	struct part_opts o = {.n = 0};
+	int err = cli_parse(&line, argc, argv, &o);
+
+	if (!err && o.n != 2)
+		err = err_set(-EINVAL, "name a socket and a part");
+	if (err)
+		return err;
+	err = annex_serve_remove(o.arg[0], o.arg[1]);
+	return err ? err_lib(err, "cannot remove %s", o.arg[1]) : report(&o, "removed", 0);
+}
+
+int cmd_part(int argc, char **argv)
+{
+	static const struct cli_command table[] = {
+		{"add", part_add, "make a part of what a daemon serves"},
+		{"remove", part_remove, "remove a part, and what is in it"},
+		{NULL, NULL, NULL}};
+
+	return cli_dispatch(table, "Parts of what annex serve has.", argc, argv);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex serve: a device for many processes, until it is told to end; and what a daemon serves.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <annex/serve.h>
+#include "../cleanup.h"
+#include "../cli.h"
+#include "../commands.h"
+#include "../error.h"
+#include "../out.h"
+#include "../uri.h"
+#include "metrics.h"
+#include "mode.h"
+
+#define QUEUE_DEPTH 2048u /* of the worker's queue pair: all commands that it has under way */
+
+struct serve_opts {
+	struct annex_serve_opts serve;
+	const char *uri;
+	const char *socket, *table, *metrics;
+	char *made_socket, *made_table;
+	bool status;
+	bool json;
+};
+
+static const struct cli_option options[] = {
+	{"socket", 's', "PATH", 0, OPT_TEXT(struct serve_opts, socket),
+	 "Where processes connect (what systemd passes, else annex-serve.sock in XDG_RUNTIME_DIR "
+	 "or "
+	 "in /run)"},
+	{"table", 0, "FILE", 0, OPT_TEXT(struct serve_opts, table),
+	 "The table of parts, made if there is none (parts in systemd's STATE_DIRECTORY; for mem: "
+	 "none: parts end with the daemon)"},
+	{"mode", 0, "MODE", 0, OPT_CALL_AT(struct serve_opts, serve.mode, mode_parse),
+	 "Who may connect, as of a file (0666: parts have permissions of their own)"},
+	{"clients", 0, "N", 0, OPT_U32(struct serve_opts, serve.clients, 1, ANNEX_SERVE_CLIENTS),
+	 "Clients at once (64)"},
+	{"memory", 0, "SIZE", 0, OPT_SIZE(struct serve_opts, serve.memory, 4096, UINT64_MAX),
+	 "Bytes that each client may have mapped; what is beyond that is copied (1G)"},
+	{"metrics", 0, "FILE", 0, OPT_TEXT(struct serve_opts, metrics),
+	 "Write counters there every ten seconds, in Prometheus' text format"},
+	{"status", 0, NULL, 0, OPT_FLAG(struct serve_opts, status),
+	 "Show what the daemon at a socket serves, and to how many"},
+	CLI_JSON(struct serve_opts, json),
+	{0}};
+
+static const char doc[] =
+	"Own a device, and give parts of it to processes that have no rights on it. Says when it "
+	"is "
+	"ready, and runs until SIGINT or SIGTERM. Parts are made with annex part add; programs "
+	"open "
+	"one as unix:SOCKET?part=NAME.\n\n"
+	"With --status: show the parts of the daemon at SOCKET, and how much is done with each."
+	"\vExamples:\n"
+	"  annex serve file:/dev/nvme1n1 --socket /run/annex/drive0 --table /var/lib/annex/drive0 "
+	"&\n"
+	"  annex part add /run/annex/drive0 scratch 100G --owner alice\n"
+	"  annex bench block 'unix:/run/annex/drive0?part=scratch'\n"
+	"  annex serve --status /run/annex/drive0";
+
+#define FIRST_PASSED 3 /* of descriptors that systemd passes: sd_listen_fds(3) */
+
+/* A socket that systemd made, and what it is called; false: there is none. */
+static bool take_passed(struct serve_opts *o)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	socklen_t len = sizeof(at) - 1;
+
+	if (!pid || !fds || atol(pid) != getpid() || strcmp(fds, "1") != 0 ||
+	    getsockname(FIRST_PASSED, (struct sockaddr *)&at, &len))
+		return false;
+	o->made_socket = strdup(at.sun_path);
+	o->socket = o->made_socket;
+	o->serve.listener = FIRST_PASSED;
+	return o->socket;
+}
+
+static int default_socket(struct serve_opts *o)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+
+	if (o->socket || take_passed(o))
+		return 0;
+	if (asprintf(&o->made_socket, "%s/annex-serve.sock", dir && *dir ? dir : "/run") < 0) {
+		o->made_socket = NULL;
+		return err_set(-ENOMEM, "out of memory");
+	}
+	o->socket = o->made_socket;
+	return 0;
+}
+
+/* Data that outlives the daemon needs a table that does, too. */
+static int default_table(struct serve_opts *o)
+{
+	const char *dir = getenv("STATE_DIRECTORY");
+
+	if (o->table || annex_dev_traits(o->uri) & ANNEX_TRAIT_VOLATILE)
+		return 0;
+	if (!dir || !*dir)
+		return err_set(-EINVAL,
+			       "--table FILE is needed: without it nobody would find the data of "
+			       "%s after a restart",
+			       o->uri);
+	if (asprintf(&o->made_table, "%s/parts", dir) < 0) {
+		o->made_table = NULL;
+		return err_set(-ENOMEM, "out of memory");
+	}
+	o->table = o->made_table;
+	return 0;
+}
+
+static json_t *part_json(const struct annex_serve_part *p)
+{
+	json_t *one = json_object();
+	char mode[8];
+
+	snprintf(mode, sizeof(mode), "%04o", p->mode & 0777);
+	json_object_set_new(one, "name", json_string(p->name));
+	json_object_set_new(one, "bytes", json_integer((json_int_t)p->bytes));
+	json_object_set_new(one, "uid", json_integer(p->uid));
+	json_object_set_new(one, "gid", json_integer(p->gid));
+	json_object_set_new(one, "mode", json_string(mode));
+	json_object_set_new(one, "weight", json_integer(p->weight));
+	json_object_set_new(one, "first", json_boolean(p->first));
+	json_object_set_new(one, "clients", json_integer(p->clients));
+	json_object_set_new(one, "commands", json_integer((json_int_t)p->commands));
+	json_object_set_new(one, "moved_bytes", json_integer((json_int_t)p->moved));
+	json_object_set_new(one, "copied_bytes", json_integer((json_int_t)p->copied));
+	json_object_set_new(one, "failed", json_integer((json_int_t)p->failed));
+	return one;
+}
+
+static void print_table(const struct annex_serve_facts *facts, const struct annex_serve_part *parts)
+{
+	char size[OUT_SIZE], moved[OUT_SIZE], copied[OUT_SIZE], owner[40], weight[12];
+	uint64_t used = 0;
+
+	printf("%-24s %10s %-16s %4s %6s %7s %12s %10s %10s %7s\n", "PART", "SIZE", "OWNER", "MODE",
+	       "WEIGHT", "CLIENTS", "COMMANDS", "MOVED", "COPIED", "FAILED");
+	for (unsigned int i = 0; i < facts->n; i++) {
+		const struct annex_serve_part *p = &parts[i];
+
+		used += p->bytes;
+		snprintf(weight, sizeof(weight), p->first ? "first" : "%u", p->weight);
+		printf("%-24s %10s %-16s %04o %6s %7u %12llu %10s %10s %7llu\n", p->name,
+		       out_size((double)p->bytes, size), mode_owner(p->uid, p->gid, owner),
+		       p->mode & 0777, weight, p->clients, (ull)p->commands,
+		       out_size((double)p->moved, moved), out_size((double)p->copied, copied),
+		       (ull)p->failed);
+	}
+	printf("%u parts, %s of %s\n", facts->n, out_size((double)used, moved),
+	       out_size((double)facts->bytes, size));
+}
+
+static int show_status(const struct serve_opts *o)
+{
+	struct annex_serve_part *parts = calloc(ANNEX_SERVE_PARTS, sizeof(*parts));
+	struct annex_serve_facts facts;
+	struct out out;
+	int err = parts ? annex_serve_list(o->uri, &facts, parts) : -ENOMEM;
+
+	if (err) {
+		err = err_lib(err, "cannot ask");
+	} else if (!o->json) {
+		print_table(&facts, parts);
+		err = fflush(stdout) ? err_sys("cannot write") : 0;
+	} else {
+		json_t *list = json_array();
+
+		for (unsigned int i = 0; i < facts.n; i++)
+			json_array_append_new(list, part_json(&parts[i]));
+		out_init(&out, cli_name(), true);
+		out_bytes(&out, "device_bytes", "device", facts.bytes);
+		out_bytes(&out, "block_bytes", "block", facts.block);
+		out_json(&out, "parts", list);
+		err = out_end(&out);
+	}
+	free(parts);
+	return err;
+}
+
+static int say_ready(const struct serve_opts *o, struct annex_dev *dev)
+{
+	struct annex_ns ns;
+	char uri[ANNEX_URI_MAX], size[OUT_SIZE];
+	struct out out;
+	int err = annex_dev_ns(dev, 1, &ns);
+
+	if (err)
+		return err_lib(err, "cannot serve");
+	if (o->json) {
+		out_init(&out, cli_name(), true);
+		out_bool(&out, "ready", "ready", true);
+		out_text(&out, "socket", "socket", o->socket);
+		out_bytes(&out, "device_bytes", "device", ns.blocks * ns.block);
+		return out_end(&out);
+	}
+	err = path_uri(uri, "unix", o->socket, "part=NAME");
+	if (err)
+		return err;
+	printf("ready: %s at %s\n", out_size((double)(ns.blocks * ns.block), size), uri);
+	return fflush(stdout) ? err_sys("cannot write") : 0;
+}
+
+/* cleanup_hold() has put them off for every thread, so this one takes them here. */
+static int wait_for_the_end(const struct serve_opts *o)
+{
+	const struct timespec period = {.tv_sec = 10};
+	sigset_t set;
+	int sig, err = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	do {
+		err = o->metrics ? metrics_write(o->metrics, o->socket) : 0;
+		sig = o->metrics ? sigtimedwait(&set, NULL, &period) : sigwaitinfo(&set, NULL);
+	} while (!err && sig < 0);
+	return err;
+}
+
+static int serve(struct serve_opts *o)
+{
+	const struct annex_dev_opts opts = {.depth = QUEUE_DEPTH};
+	struct annex_server *server = NULL;
+	struct annex_dev *dev = NULL;
+	int err = annex_dev_open(o->uri, &opts, &dev), end;
+
+	if (err)
+		return err_lib(err, "cannot open the device");
+	o->serve.path = o->socket;
+	o->serve.table = o->table;
+	err = annex_serve(dev, &o->serve, &server);
+	if (err)
+		err = err_lib(err, "cannot serve");
+	if (!err)
+		err = say_ready(o, dev);
+	if (!err)
+		err = wait_for_the_end(o);
+	/* Signals stay put off: a second one must not undo an end that is in order. */
+	end = annex_server_close(server);
+	if (end && !err)
+		err = err_lib(end, "what was written last may be lost");
+	annex_dev_close(dev);
+	return err;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+	static const struct cli_line line = {options,
+					     "DEVICE",
+					     doc,
+					     .list = &uri_devices,
+					     CLI_ARG(struct serve_opts, uri),
+					     .none = "name the device to serve, or with --status a "
+						     "socket",
+					     .many = "too many arguments: one device"};
+	struct serve_opts o = {.uri = NULL};
+	int err = cli_parse(&line, argc, argv, &o);
+
+	if (err)
+		return err;
+	if (o.status)
+		return show_status(&o);
+	err = default_socket(&o);
+	if (!err)
+		err = default_table(&o);
+	if (!err) {
+		cleanup_hold();
+		err = serve(&o);
+	}
+	free(o.made_socket);
+	free(o.made_table);
+	return err;
+}
