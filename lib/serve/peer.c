@@ -18,13 +18,19 @@
 #include <unistd.h>
 #include "server.h"
 
-#define LISTED 64u /* parts in an answer */
+#define LISTED 64u           /* parts in an answer */
+#define PINNED (16ull << 20) /* bytes of a memory, at most */
 
-/* Have the device reach it. What need not be pinned is not. */
+/*
+ * Have the device reach it. A little is pinned, which makes its commands cheaper; of more, pinning
+ * would keep others waiting, and the arena is mostly empty.
+ */
 static int reach(struct annex_server *s, struct memory *m)
 {
-	int err = annex_dev_map_sparse(s->dev, m->base, m->bytes, &m->addr);
+	int err = -EOPNOTSUPP;
 
+	if (m->bytes > PINNED)
+		err = annex_dev_map_sparse(s->dev, m->base, m->bytes, &m->addr);
 	return err == -EOPNOTSUPP ? annex_dev_map(s->dev, m->base, m->bytes, &m->addr) : err;
 }
 
