@@ -99,7 +99,7 @@ static int insert(struct table *t, const struct part *new, struct part **out)
 	if (!p)
 		return -ENOMEM;
 	*p = *new;
-	memmove(&t->part[i + 1], &t->part[i], (t->n - i) * sizeof(t->part[0]));
+	memmove(&t->part[i + 1], &t->part[i], (t->n - i) * sizeof(struct part *));
 	t->part[i] = p;
 	t->n++;
 	if (out)
@@ -126,7 +126,7 @@ void table_drop(struct table *t, struct part *p)
 	unsigned int i = search(t, p->told.name);
 
 	t->n--;
-	memmove(&t->part[i], &t->part[i + 1], (t->n - i) * sizeof(t->part[0]));
+	memmove(&t->part[i], &t->part[i + 1], (t->n - i) * sizeof(struct part *));
 	free(p);
 }
 

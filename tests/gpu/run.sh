@@ -66,7 +66,8 @@ more=(lib/migrate/{exec,flight,kind,log,planning,probe,uses}.c lib/plan/{check,m
 libs=(-lpthread)
 device=()
 
-# file: needs liburing, which is rarely there; mem: does not.
+# What needs liburing, which is rarely there: all but mem:.
+urings='lib/nvme/emu/@(arena|file_io|link|ng|ng_io|pool|ring|session).c'
 if echo '#include <liburing.h>' | "$cc" -E - >/dev/null 2>&1; then
 	libs+=(-luring)
 else
@@ -74,7 +75,8 @@ else
 	flags+=(-Itests/gpu/without)
 	keep=()
 	for source in "${sources[@]}"; do
-		[[ $source == lib/nvme/emu/@(ring|file_io).c ]] || keep+=("$source")
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $source == $urings ]] || keep+=("$source")
 	done
 	sources=("${keep[@]}" tests/gpu/without/ring.c)
 fi
@@ -159,6 +161,27 @@ build_all()
 	else
 		"$nvcc" -arch="$arch" -o "$build/main" "${objects[@]}" "${libs[@]}" -lm
 	fi
+}
+
+# The emulated controllers once more, as on a machine without liburing.
+build_without()
+{
+	local source at objects=()
+	mkdir -p "$build/without" || return
+	: >"$build/without/commands"
+	for source in "${sources[@]}" tests/gpu/without/ring.c; do
+		at=$(object "$source")
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $source != $urings ]] || continue
+		if [[ $source == lib/nvme/emu/* || $source == tests/gpu/without/ring.c ]]; then
+			at=$build/without/${at##*/}
+			echo "$cc -Itests/gpu/without ${flags[*]} -c -o $at $source" \
+				>>"$build/without/commands"
+		fi
+		objects+=("$at")
+	done
+	all_at_once <"$build/without/commands" &&
+		"$cc" "${flags[@]}" -o "$build/main-without" "${objects[@]}" -lpthread -lm
 }
 
 # What a step may take: SECONDS, or what is left of the budget.
@@ -274,6 +297,14 @@ if ! build_all >"$build/build.log" 2>&1; then
 	note build 1 $((SECONDS - started)) build
 	write_results
 	die "does not build"
+fi
+
+if [ -n "$twin" ] && [[ ${libs[*]} == *uring* ]]; then
+	began=$SECONDS
+	build_without >"$build/without.log" 2>&1
+	rc=$?
+	note "without liburing" $rc $((SECONDS - began)) without
+	[ $rc -eq 0 ] || tail -n 20 "$build/without.log"
 fi
 
 for group in arrays faults programs tiers; do

@@ -240,36 +240,49 @@ static void zeroed(void)
 	serve_rig_remove(&r);
 }
 
-static void write_table(const struct serve_rig *r, const char *text)
+static void write_table(const struct serve_rig *r, const char *header, const char *lines)
 {
 	FILE *f = fopen(r->table, "w");
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	fputs(text, f);
+	fputs(header, f);
+	fputs(lines, f);
 	fclose(f);
 }
 
+static void refuses_table(struct serve_rig *r, const char *header, const char *lines)
+{
+	write_table(r, header, lines);
+	CU_ASSERT_EQUAL(serve_rig_start(r, false), -EBADMSG);
+}
+
+#define HEADER "annex-parts 1 bytes 67108864 block 512\n"
+
 static void tables(void)
 {
-	static const char *const bad[] = {
+	static const char *const headers[] = {
 		"",
 		"nonsense\n",
 		"annex-parts 2 bytes 67108864 block 512\n",
 		"annex-parts 1 bytes 67108864 block 4096\n",
 		"annex-parts 1 bytes 671088640 block 512\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4096 0 0 600 100 0",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4096 0 0 600\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4097 0 0 600 100 0 600\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 67109376 0 0 600 100 0 600\n",
-		"annex-parts 1 bytes 67108864 block 512\n../a 0 4096 0 0 600 100 0 600\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4096 0 0 600 100 0\na 8192 4096 0 0 "
-		"600 100 0 600\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4096 0 0 600 100 0\nb 512 4096 0 0 "
-		"600 100 0 600\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4096 0 0 600 100 0 more\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4096 0 0 700 100 0\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4096 0 0 600 0 0\n",
-		"annex-parts 1 bytes 67108864 block 512\na 0 4096 0 0 600 100 2\n",
+	};
+	static const char *const lines[] = {
+		"a 0 4096 0 0 600 100 0",
+		"a 0 4096 0 0 600 100\n",
+		"a 0 4096 0 0 600 100 0 more\n",
+		"a 0 4097 0 0 600 100 0\n",
+		"a 1 4096 0 0 600 100 0\n",
+		"a 0 0 0 0 600 100 0\n",
+		"a 0 67109376 0 0 600 100 0\n",
+		"a 67108864 512 0 0 600 100 0\n",
+		"../a 0 4096 0 0 600 100 0\n",
+		"a 0 4096 0 0 700 100 0\n",
+		"a 0 4096 0 0 600 0 0\n",
+		"a 0 4096 0 0 600 1001 0\n",
+		"a 0 4096 0 0 600 100 2\n",
+		"a 0 4096 0 0 600 100 0\na 8192 4096 0 0 600 100 0\n",
+		"a 0 4096 0 0 600 100 0\nb 512 4096 0 0 600 100 0\n",
 	};
 	struct annex_serve_part told;
 	struct serve_rig r;
@@ -284,10 +297,17 @@ static void tables(void)
 	CU_ASSERT(told.bytes == MIB && told.uid == 17 && told.gid == 18 && told.mode == 0640);
 	CU_ASSERT(serve_rig_part(&r, "b", &told));
 	serve_rig_stop(&r);
-	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		write_table(&r, bad[i]);
-		CU_ASSERT_EQUAL(serve_rig_start(&r, false), -EBADMSG);
-	}
+	for (unsigned int i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		refuses_table(&r, headers[i], "");
+	for (unsigned int i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		refuses_table(&r, HEADER, lines[i]);
+	/* And one that is right, of a device that was smaller. */
+	write_table(&r, "annex-parts 1 bytes 1048576 block 512\n",
+		    "a 0 4096 0 0 600 100 0\nb 4096 512 0 0 666 1000 1\n");
+	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	CU_ASSERT(serve_rig_part(&r, "b", &told));
+	CU_ASSERT(told.bytes == 512 && told.weight == 1000 && told.first == 1);
+	serve_rig_stop(&r);
 	serve_rig_remove(&r);
 }
 

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "direct.h"
-#include "link.h"
 #include "ng.h"
 #include "state.h"
 

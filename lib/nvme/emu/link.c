@@ -10,7 +10,6 @@
 #include "core/racy.h"
 #include "core/shared.h"
 #include "link.h"
-#include "ring.h"
 
 #define ENTRIES (2 * EMU_LINK_REQS) /* one of each request, and what ended before it was sent */
 #define NO_SLOT UINT32_MAX

@@ -12,9 +12,8 @@
 
 #include <annex/servewire.h>
 #include "engine.h"
+#include "ring.h"
 #include "state.h"
-
-#define EMU_LINK_REQS 1024u /* all of them, and the flush of closing, fit into the region */
 
 /**
  * struct emu_session - A connection, while there is one.
@@ -90,8 +89,6 @@ struct emu_link {
 /* link.c: annex_emu_link_open() - By the URI, and the facts of its namespace. */
 int annex_emu_link_open(struct annex_emu *emu, const struct annex_uri *uri,
 			struct emu_engine **out);
-/* -EBUSY: another client has some of them. */
-int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes);
 
 /*
  * session.c: annex_emu_session_begin() - Connect; then the daemon knows memory and claims. -ESTALE:

@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include "emu.h"
 #include "far.h"
-#include "link.h"
 #include "ng.h"
 #include "req.h"
 #include "ring.h"

@@ -221,8 +221,7 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 		/* One at a time: a second one is the later command that the first waits for. */
 		req->state = EMU_REQ_HELD;
 		annex_atomic_store(&sq->held, req, ANNEX_RELAXED);
-	} else if (req->fault == ANNEX_FAULT_DELAY + 1 ||
-		   (req->due && req->due > annex_now())) {
+	} else if (req->fault == ANNEX_FAULT_DELAY + 1 || (req->due && req->due > annex_now())) {
 		timer_add(emu, req);
 	} else {
 		req_post(emu, req, status);

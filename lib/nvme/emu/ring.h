@@ -13,6 +13,7 @@
 #include "state.h"
 
 #define EMU_RING_REQS 4096u
+#define EMU_LINK_REQS 1024u /* unix: all of them, and the flush of closing, fit into its region */
 #define EMU_RING_BUFS 1024u
 #define EMU_BUF_CHUNK (1ull << 30) /* the kernel's limit for one registered buffer */
 #define EMU_ZEROES (1u << 20)

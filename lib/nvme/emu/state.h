@@ -281,6 +281,9 @@ void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri);
 int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
 void annex_emu_file_close(struct annex_emu *emu);
 
+/* link.c: keep bytes of the part from others; -EBUSY: another client has some of them. */
+int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes);
+
 /* blocks.c: functions behind it. */
 int annex_emu_blocks_open(struct annex_emu *emu, const struct annex_uri *uri);
 

@@ -1,17 +1,50 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library on a machine without liburing: in the place of lib/nvme/emu's ring.c and file_io.c. A
- * file: device cannot be opened, and then none of the others is called.
+ * The library on a machine without liburing: in the place of those files of lib/nvme/emu that need
+ * it. Devices but mem: cannot be opened, and then none of the other functions is called.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "core/log.h"
+#include "nvme/emu/ng.h"
 #include "nvme/emu/ring.h"
 
 int annex_emu_ring_open(struct annex_emu *emu)
 {
 	(void)emu;
 	return annex_fail(-EOPNOTSUPP, "file: this program was built without liburing");
+}
+
+int annex_emu_ring_open_link(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	(void)emu;
+	(void)uri;
+	return annex_fail(-EOPNOTSUPP, "unix: this program was built without liburing");
+}
+
+int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes)
+{
+	(void)l;
+	(void)pos;
+	(void)bytes;
+	abort();
+}
+
+int annex_emu_ng_open(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	(void)emu;
+	return annex_fail(-EOPNOTSUPP, "%s: this program was built without liburing", uri->scheme);
+}
+
+int annex_emu_ng_try(struct annex_emu *emu)
+{
+	(void)emu;
+	abort();
+}
+
+void annex_emu_ng_close(struct annex_emu *emu)
+{
+	(void)emu;
 }
 
 void annex_emu_ring_close(struct annex_emu *emu)
