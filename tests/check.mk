@@ -71,7 +71,7 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorc
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
 	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd \
-	fs-kills fs-suites deb
+	fs-kills fs-suites serve-long deb
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -106,6 +106,9 @@ check/unit-contained: built/gcc
 	$(call step,unit tests: in a container,600,$(gcc)/unit tests/tool/refuse.py,\
 		tests/tool/refuse.py EPERM userfaultfd device io_uring -- \
 		$(gcc)/unit $(user_suites))
+# Clients killed, 3,840 of them; daemons, 200; and a hostile client 1,600 times.
+check/serve-long: built/gcc
+	$(call step,serve: long,3600,,env ANNEX_LONG=40 $(gcc)/unit serve_life)
 check/unit-all: built/gcc
 	$(call step,unit tests,1800,,$(gcc)/unit)
 check/seeds: built/gcc

@@ -95,6 +95,26 @@ static int welcome(struct annex_server *s, int sock)
 	return 0;
 }
 
+/* Whether there is room for one more: nobody takes all of it. */
+static bool is_welcome(struct annex_server *s, int sock)
+{
+	socklen_t len = sizeof(struct ucred);
+	struct ucred who;
+	unsigned int n = 0;
+	const struct peer *p;
+
+	if (s->npeers == SERVE_PEERS || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len))
+		return false;
+	if (!who.uid || who.uid == geteuid())
+		return true;
+	/* Only this thread changes the list, but the worker turns it. */
+	pthread_mutex_lock(&s->lock);
+	TAILQ_FOREACH(p, &s->peers, link)
+	n += p->uid == who.uid;
+	pthread_mutex_unlock(&s->lock);
+	return n < SERVE_PEERS_OF_USER;
+}
+
 /* Who comes when there are too many finds the socket closed. */
 static bool take_connection(struct annex_server *s)
 {
@@ -105,7 +125,7 @@ static bool take_connection(struct annex_server *s)
 		if (err == -EAGAIN || err == -EINTR || err == -ECONNABORTED)
 			return true;
 	} else {
-		err = s->npeers == SERVE_PEERS ? -EUSERS : welcome(s, sock);
+		err = is_welcome(s, sock) ? welcome(s, sock) : -EUSERS;
 		if (err)
 			close(sock);
 	}

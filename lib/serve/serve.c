@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "core/least.h"
 #include "core/thread.h"
 #include "server.h"
 
@@ -48,14 +49,12 @@ static int take_device(struct annex_server *s)
 		return err;
 	s->dsm = dsm;
 	s->qp = annex_dev_qp_at(s->dev, 0);
-	while (s->nslots < SERVE_FLYING) {
+	s->most = (unsigned int)least(SERVE_FLYING, s->qp->depth - 1);
+	while (s->nslots < s->most) {
 		s->slot[s->nslots] = (uint16_t)s->nslots;
 		s->nslots++;
 	}
-	return s->qp->depth > SERVE_FLYING
-		       ? 0
-		       : annex_fail(-EINVAL, "serve: %s: queues of %u entries, not %u at least",
-				    annex_dev_uri(s->dev), s->qp->depth, SERVE_FLYING + 1);
+	return 0;
 }
 
 static int watch(struct annex_server *s, int fd, void *ptr)

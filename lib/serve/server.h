@@ -19,6 +19,7 @@
 #include "core/packet.h"
 
 #define SERVE_PEERS (2 * ANNEX_SERVE_CLIENTS) /* sockets, with those that are no clients */
+#define SERVE_PEERS_OF_USER 40u               /* that is neither root nor the daemon's own */
 #define SERVE_FLYING 1000u                    /* commands that the device has, at most */
 
 /**
@@ -120,7 +121,7 @@ struct flying {
  * @ns: the namespace.
  * @lock: see above.
  * @peers: those that have connected, the one to be served next first.
- * @flying: commands that the device has, @nflying of them; @bytes of data.
+ * @flying: commands that the device has, @nflying of them, at most @most; @bytes of data.
  * @dsm: SERVE_FLYING ranges that the device reads, at device address @dsm_addr; @slot: @nslots that
  *	are free.
  * @adding: a part is being made, by thread @adder; @joinable: there is one to be joined.
@@ -142,7 +143,7 @@ struct annex_server {
 	struct peers peers;
 	unsigned int npeers, clients;
 	struct flying flying[SERVE_FLYING];
-	unsigned int nflying;
+	unsigned int nflying, most;
 	uint64_t bytes;
 	struct annex_dsm_range *dsm;
 	uint64_t dsm_addr;

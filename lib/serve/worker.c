@@ -259,8 +259,8 @@ static bool device_full(const struct annex_server *s, const struct peer *p, cons
 	const uint64_t most = beside_first(s, now) ? BYTES_BESIDE : BYTES_MAX;
 	const unsigned int flying = s->nflying + b->n;
 
-	if (flying == SERVE_FLYING || p->part->told.first)
-		return flying == SERVE_FLYING;
+	if (flying == s->most || p->part->told.first)
+		return flying == s->most;
 	/* All of them are this one's, or turns are what decides. */
 	return s->bytes >= most || (flying >= SHARED && p->flying < flying);
 }

@@ -24,9 +24,20 @@
 #define MIB (1ull << 20)
 #define BLOCKS (MIB / 512)
 #define HOSTILE_ROUNDS (UNIT_SANITIZED ? 10u : 40u)
-#define KILLED_CLIENTS (UNIT_SANITIZED ? 20u : 100u)
+#define KILLS 3u /* of AT_ONCE clients each */
+#define AT_ONCE (UNIT_SANITIZED ? 8u : 32u)
+#define AT_ONCE_MOST 32u
 #define KILLED_DAEMONS 5u
 #define LEAVE_MS 10000u
+
+/* So many rounds, or with ANNEX_LONG=N in the environment N times as many. */
+static unsigned int rounds(unsigned int n)
+{
+	const char *text = getenv("ANNEX_LONG");
+	unsigned long times = text ? strtoul(text, NULL, 10) : 1;
+
+	return (unsigned int)(n * (times ? times : 1));
+}
 
 static void begin(struct serve_rig *r, const char *device, bool child)
 {
@@ -231,10 +242,12 @@ static void messages(void)
 	serve_rig_remove(&r);
 }
 
-/* struct user - A thread that works properly, until it is told to stop. */
+/* struct user - A thread that works properly, with @blocks from @first on, until it is told to
+ * stop. */
 struct user {
 	const struct serve_rig *r;
 	char part[2];
+	uint64_t first, blocks;
 	uint32_t stop;
 	unsigned int wrong, rounds;
 };
@@ -254,7 +267,7 @@ static void *use(void *arg)
 	do {
 		struct annex_io io[2] = {{.opcode = ANNEX_NVM_WRITE,
 					  .nsid = 1,
-					  .slba = random_next(&seed) % (BLOCKS - 8),
+					  .slba = u->first + random_next(&seed) % (u->blocks - 7),
 					  .nlb = 8,
 					  .bytes = 4096,
 					  .addr = addr}};
@@ -321,7 +334,7 @@ static void send_nonsense(uint64_t *seed, const struct raw *c)
 static void hostile(void)
 {
 	uint64_t seed = random_seed("serve_life");
-	struct user users[2] = {{.part = "b"}, {.part = "c"}};
+	struct user users[2] = {{.part = "b", .blocks = BLOCKS}, {.part = "c", .blocks = BLOCKS}};
 	pthread_t threads[2];
 	struct serve_rig r;
 
@@ -330,7 +343,7 @@ static void hostile(void)
 		users[i].r = &r;
 		CU_ASSERT_EQUAL(pthread_create(&threads[i], NULL, use, &users[i]), 0);
 	}
-	for (unsigned int i = 0; i < HOSTILE_ROUNDS; i++) {
+	for (unsigned int i = 0; i < rounds(HOSTILE_ROUNDS); i++) {
 		struct raw c;
 
 		raw_open(&r, "a", &c);
@@ -350,9 +363,10 @@ static void hostile(void)
 	serve_rig_remove(&r);
 }
 
-static void work_until_killed(const struct serve_rig *r, int out)
+static void work_until_killed(const struct serve_rig *r, unsigned int number, int out)
 {
-	struct user u = {.r = r, .part = "a"};
+	const uint64_t blocks = BLOCKS / AT_ONCE;
+	struct user u = {.r = r, .part = "a", .first = number * blocks, .blocks = blocks};
 	char byte = 1;
 
 	if (write(out, &byte, 1) == 1)
@@ -360,25 +374,38 @@ static void work_until_killed(const struct serve_rig *r, int out)
 	_exit(1);
 }
 
-static void kill_one(const struct serve_rig *r, uint64_t *seed)
+/* A client with blocks of its own, which has begun. */
+static pid_t start_one(const struct serve_rig *r, unsigned int number)
 {
-	int pipes[2], status;
+	int pipes[2];
 	char byte;
 	pid_t pid;
 
 	CU_ASSERT_EQUAL_FATAL(pipe(pipes), 0);
 	pid = fork();
 	if (!pid)
-		work_until_killed(r, pipes[1]);
+		work_until_killed(r, number, pipes[1]);
 	close(pipes[1]);
 	CU_ASSERT_EQUAL(read(pipes[0], &byte, 1), 1);
 	close(pipes[0]);
-	/* Any moment, of connecting or of work. */
-	for (uint64_t n = random_next(seed) % 3000; n; n--)
-		sched_yield();
-	CU_ASSERT_EQUAL(kill(pid, SIGKILL), 0);
-	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
-	CU_ASSERT(WIFSIGNALED(status));
+	return pid;
+}
+
+/* Several, each at any moment of connecting or of work. */
+static void kill_some(const struct serve_rig *r, uint64_t *seed, unsigned int n)
+{
+	pid_t pid[AT_ONCE_MOST];
+	int status;
+
+	for (unsigned int i = 0; i < n; i++)
+		pid[i] = start_one(r, i);
+	for (unsigned int i = 0; i < n; i++) {
+		for (uint64_t k = random_next(seed) % 3000; k; k--)
+			sched_yield();
+		CU_ASSERT_EQUAL(kill(pid[i], SIGKILL), 0);
+		CU_ASSERT_EQUAL(waitpid(pid[i], &status, 0), pid[i]);
+		CU_ASSERT(WIFSIGNALED(status));
+	}
 }
 
 static unsigned int count_maps(pid_t pid)
@@ -403,8 +430,8 @@ static void killed_clients(void)
 	struct serve_rig r;
 
 	begin(&r, "mem:16M", true);
-	for (unsigned int i = 0; i < KILLED_CLIENTS; i++)
-		kill_one(&r, &seed);
+	for (unsigned int i = 0; i < rounds(KILLS); i++)
+		kill_some(&r, &seed, AT_ONCE);
 	CU_ASSERT(is_left(&r, "a"));
 	CU_ASSERT_EQUAL(count_maps(r.child), 0);
 	serve_rig_kill(&r);
@@ -453,7 +480,7 @@ static void killed_daemons(void)
 	begin(&r, "file", true);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(serve_rig_uri(&r, "a", uri), NULL, &dev), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_map(dev, buf, 4096, &addr), 0);
-	for (unsigned int i = 0; i < KILLED_DAEMONS; i++) {
+	for (unsigned int i = 0; i < rounds(KILLED_DAEMONS); i++) {
 		uint64_t first = n;
 
 		while (n < first + 50)
