@@ -197,6 +197,8 @@ static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uin
 	p->mem[f->mem].flying++;
 	s->bytes += f->len;
 	b->n++;
+	if (!moves_data(&c)) /* a flush, or zeroes: a turn each */
+		return CREDIT;
 	return f->len > LEAST_COST ? (int64_t)f->len : LEAST_COST;
 }
 
