@@ -489,8 +489,10 @@ uninstall:
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex/detail $(DESTDIR)$(INCLUDEDIR)/annex
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
-dist deb:
-	$(Q)tools/deb/build.sh $(if $(filter deb,$@),packages,tarball) $(BUILD)/$@
+dist deb wheel:
+	$(Q)tools/deb/build.sh $(or $($@_is),$@) $(BUILD)/$@
+dist_is := tarball
+deb_is := packages
 
 clean:
 	rm -rf $(BUILD)
@@ -528,7 +530,8 @@ help:
 #h format             run clang-format on every source
 #h install-module     annex.ko's source for DKMS, and its udev rule; part of install
 #h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
-#h dist deb           the source tarball; Debian packages, which need dpkg-dev, debhelper and more
+#h dist deb wheel     the source tarball; Debian packages, which need dpkg-dev, debhelper and more;
+#h                    the Python package, by PYTHON's pip
 #h clean              remove build/
 #h
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
@@ -540,7 +543,7 @@ help:
 	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
 	bench-ndp bench-migrate bench-torch bench-share ndp-build bench-cxl figures-cxl bench-fs \
 	figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
-	dist deb clean help FORCE
+	dist deb wheel clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \

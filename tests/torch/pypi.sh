@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # annex.offload with PyPI's PyTorch, on the CPU: pypi.sh ANNEX FOLDER. Its packages, some GB, are
-# fetched into FOLDER once. The library is the one beside ANNEX.
+# fetched into FOLDER once. The library is the one beside ANNEX, the package is that of a wheel.
 set -u
 
 library=$(dirname "$(realpath "$1")")/libannex.so || exit 1
 venv=$(realpath -m "$2")
 here=$(cd "$(dirname "$0")" && pwd)
-tools=$here/../../tools/python
 export PYTHONDONTWRITEBYTECODE=1 ANNEX_LIBRARY=$library
 claim_log=$(mktemp) || exit 1
 dir=$(mktemp -d) || exit 1
@@ -24,7 +23,20 @@ fetched()
 		'transformers==5.*' accelerate safetensors
 }
 
+# Twice, with the same bytes, and installed in a place of its own.
+wheel()
+{
+	local n
+	for n in 1 2; do
+		PYTHON=$venv/bin/python "$here/../../tools/deb/build.sh" wheel "$dir/wheel$n" ||
+			return
+	done
+	cmp "$dir"/wheel[12]/*.whl && "$venv/bin/pip" install -q --disable-pip-version-check \
+		--no-deps --target "$dir/site" "$dir"/wheel1/*.whl
+}
+
 claim "PyPI's packages are in $venv" fetched
+claim "a wheel is made, and installed" wheel
 [ "$failed" -eq 0 ] || { claims_end; exit; }
 cd "$dir" || exit 1
 # PyTorch has the compiler look for libraries in Python's folder first, where Debian's PyTorch is.
@@ -33,6 +45,6 @@ printf '#!/bin/sh\nexec g++ -L"%s" "$@"\n' "$lib" >cxx
 chmod +x cxx
 export CXX=$dir/cxx TORCHINDUCTOR_CACHE_DIR=$dir/graphs
 for part in whole compiled ranks libraries; do
-	claims "$venv/bin/python" "$here/$part.py" "$tools"
+	claims "$venv/bin/python" "$here/$part.py" "$dir/site"
 done
 claims_end

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The source tarball, and Debian packages of it: build.sh tarball|packages DIRECTORY. Two runs of
-# the same tree give the same bytes, with git and without.
+# The source tarball, Debian packages of it, and the wheel of the Python package: build.sh
+# tarball|packages|wheel DIRECTORY. Two runs of the same tree give the same bytes, with git and
+# without.
 set -eu
 export LC_ALL=C
 # Packages are made by what Debian has, whatever else is installed.
@@ -9,7 +10,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-usage="usage: build.sh tarball|packages DIRECTORY"
+usage="usage: build.sh tarball|packages|wheel DIRECTORY"
 what=${1:?$usage}
 mkdir -p "${2:?$usage}"
 out=$(cd "$2" && pwd)
@@ -56,7 +57,20 @@ make_packages()
 	rm -rf "$tree"
 }
 
+# By the pip of PYTHON, which fetches what builds it.
+make_wheel()
+{
+	local tree=$out/wheel.$$
+	mkdir "$tree"
+	files | grep -z '^tools/python/' | sort -z | tar -C "$top" --null --files-from=- -cf - \
+		--mtime="@$SOURCE_DATE_EPOCH" --mode=u+rw,go-w,a+rX | tar -C "$tree" -xf -
+	"${PYTHON:-python3}" -m pip wheel --quiet --disable-pip-version-check --no-deps \
+		--wheel-dir "$out" "$tree/tools/python"
+	rm -rf "$tree"
+}
+
 case $what in
+wheel) make_wheel ;;
 tarball) make_tarball ;;
 packages)
 	make_tarball
