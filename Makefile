@@ -489,6 +489,16 @@ uninstall:
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex/detail $(DESTDIR)$(INCLUDEDIR)/annex
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
+# An engine for fio, which exports no headers: FIO is its source, of the version that will load it.
+fio-engine: $(OUT)/libannex.so
+	$(Q)[ -n '$(FIO)' ] || { echo "fio-engine: FIO= names fio's source" >&2; exit 1; }
+	$(Q)[ -e '$(FIO)/config-host.h' ] || (cd '$(FIO)' && ./configure >/dev/null)
+	$(Q)mkdir -p $(OUT)/fio
+	$(CC) -std=gnu11 -O2 -g -Wall -Werror -D_GNU_SOURCE -include '$(FIO)/config-host.h' \
+		-isystem '$(FIO)' -Iinclude -shared -fPIC -o $(OUT)/fio/annex.so \
+		tools/fio/engine.c -L$(OUT) -lannex -Wl,-rpath,$(LIBDIR) \
+		-Wl,-rpath,$(abspath $(OUT))
+
 dist deb wheel:
 	$(Q)tools/deb/build.sh $(or $($@_is),$@) $(BUILD)/$@
 dist_is := tarball
@@ -532,6 +542,7 @@ help:
 #h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
 #h dist deb wheel     the source tarball; Debian packages, which need dpkg-dev, debhelper and more;
 #h                    the Python package, by PYTHON's pip
+#h fio-engine         build/fio/annex.so, any device for fio: FIO=SOURCE, its source
 #h clean              remove build/
 #h
 #h BUILD=DIR  CC=gcc|clang  FLAVOUR=release|debug  SAN=address,undefined | thread
@@ -543,7 +554,7 @@ help:
 	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
 	bench-ndp bench-migrate bench-torch bench-share ndp-build bench-cxl figures-cxl bench-fs \
 	figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
-	dist deb wheel clean help FORCE
+	dist deb wheel fio-engine clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \

@@ -71,7 +71,7 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorc
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
 	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd \
-	fs-kills fs-suites serve-long deb
+	fs-kills fs-suites serve-long fio deb
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -109,6 +109,9 @@ check/unit-contained: built/gcc
 # Clients killed, 3,840 of them; daemons, 200; and a hostile client 1,600 times.
 check/serve-long: built/gcc
 	$(call step,serve: long,3600,,env ANNEX_LONG=40 $(gcc)/unit serve_life)
+# The source of Debian's fio is fetched once.
+check/fio: built/gcc
+	$(call step,fio engine,1200,,tests/install/fio.sh $(gcc) $(BUILD)/fio-source)
 check/unit-all: built/gcc
 	$(call step,unit tests,1800,,$(gcc)/unit)
 check/seeds: built/gcc

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex.so: an engine of fio for any device of Annex, by its URI. Built by make fio-engine
+ * FIO=SOURCE, since fio installs no headers; used by fio --ioengine=external:PATH/annex.so.
+ *
+ * Each job opens the device by itself, and has one queue pair of it. Its buffers are memory that
+ * the device reaches without a copy.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <annex/device.h>
+
+#include "fio.h"
+#include "optgroup.h"
+
+#define PAGE 4096u
+#define NAP_SPINS 64u /* looks that find nothing before it naps */
+#define BLOCKS_MOST 65536u
+
+/* struct annex_job - Options. An offset of 0 means none to fio, so something is before them. */
+struct annex_job {
+	void *unused;
+	char *uri;
+	unsigned int nap;
+};
+
+/* struct flight - A command under way. */
+struct flight {
+	uint64_t token;
+	struct io_u *io_u;
+};
+
+/*
+ * struct engine - @ready: commands of @waiting, @n_ready of them, not submitted yet. @flight: those
+ * that are, the oldest first. @ended: what getevents() has found, for event().
+ */
+struct engine {
+	struct annex_dev *dev;
+	struct annex_qp *qp;
+	struct annex_ns ns;
+	const struct annex_provider *memory;
+	void *buf;
+	size_t bytes;
+	uint64_t addr;
+	unsigned int depth;
+	struct annex_io *ready;
+	struct io_u **waiting;
+	unsigned int n_ready;
+	struct flight *flight;
+	unsigned int n_flights;
+	struct io_u **ended;
+};
+
+static struct fio_option options[] = {
+	{
+		.name = "uri",
+		.lname = "Device",
+		.type = FIO_OPT_STR_STORE,
+		.off1 = offsetof(struct annex_job, uri),
+		.help = "The device, as file:/dev/nvme1n1",
+		.category = FIO_OPT_C_ENGINE,
+		.group = FIO_OPT_G_INVALID,
+	},
+	{
+		.name = "nap",
+		.lname = "Nap",
+		.type = FIO_OPT_INT,
+		.off1 = offsetof(struct annex_job, nap),
+		.help = "Microseconds to sleep when nothing has come (0: look again at once)",
+		.def = "0",
+		.category = FIO_OPT_C_ENGINE,
+		.group = FIO_OPT_G_INVALID,
+	},
+	{0},
+};
+
+static int complain(const char *what)
+{
+	log_err("annex: %s: %s\n", what, annex_last_error());
+	return 1;
+}
+
+static void end(struct engine *e)
+{
+	if (!e)
+		return;
+	/* The device first: buffers are its own until then. */
+	annex_dev_close(e->dev);
+	free(e->ready);
+	free(e->waiting);
+	free(e->flight);
+	free(e->ended);
+	free(e);
+}
+
+static struct engine *begin(struct thread_data *td)
+{
+	const struct annex_job *o = td->eo;
+	const unsigned int depth = td->o.iodepth ? td->o.iodepth : 1;
+	const struct annex_dev_opts opts = {.queues = 1, .depth = depth + 2};
+	struct engine *e = calloc(1, sizeof(*e));
+
+	if (!o->uri || !*o->uri) {
+		log_err("annex: --uri= names the device, as file:/dev/nvme1n1\n");
+		free(e);
+		return NULL;
+	}
+	if (!e || annex_dev_open(o->uri, &opts, &e->dev) || annex_dev_ns(e->dev, 1, &e->ns)) {
+		complain(o->uri);
+		end(e);
+		return NULL;
+	}
+	e->depth = depth;
+	e->qp = annex_dev_qp_at(e->dev, 0);
+	e->memory = annex_dev_provider(e->dev);
+	e->ready = calloc(depth, sizeof(*e->ready));
+	e->waiting = calloc(depth, sizeof(*e->waiting));
+	e->flight = calloc(depth, sizeof(*e->flight));
+	e->ended = calloc(depth, sizeof(*e->ended));
+	if (e->ready && e->waiting && e->flight && e->ended)
+		return e;
+	log_err("annex: out of memory\n");
+	end(e);
+	return NULL;
+}
+
+/* Before the jobs begin, in fio's own process: how large the device is. */
+static int annex_setup(struct thread_data *td)
+{
+	struct engine *e = begin(td);
+
+	if (!e)
+		return 1;
+	if (!td->files_index) {
+		add_file(td, "annex", 0, 0);
+		td->o.nr_files = td->o.nr_files ? td->o.nr_files : 1;
+		td->o.open_files++;
+	}
+	td->files[0]->real_file_size = e->ns.blocks * e->ns.block;
+	td->files[0]->filetype = FIO_TYPE_BLOCK;
+	end(e);
+	return 0;
+}
+
+static int annex_init(struct thread_data *td)
+{
+	td->io_ops_data = begin(td);
+	return !td->io_ops_data;
+}
+
+static void annex_cleanup(struct thread_data *td)
+{
+	end(td->io_ops_data);
+	td->io_ops_data = NULL;
+}
+
+static int annex_iomem_alloc(struct thread_data *td, size_t bytes)
+{
+	struct engine *e = td->io_ops_data;
+
+	e->bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+	e->buf = e->memory->alloc(e->memory->ctx, e->bytes, PAGE);
+	if (!e->buf || annex_dev_map(e->dev, e->buf, e->bytes, &e->addr))
+		return complain("memory");
+	td->orig_buffer = e->buf;
+	return 0;
+}
+
+static void annex_iomem_free(struct thread_data *td)
+{
+	struct engine *e = td->io_ops_data;
+
+	if (!e || !e->buf)
+		return;
+	annex_dev_unmap(e->dev, e->addr, e->bytes);
+	e->memory->free(e->memory->ctx, e->buf, e->bytes);
+	e->buf = NULL;
+}
+
+static int annex_file(struct thread_data *td, struct fio_file *file)
+{
+	(void)td;
+	(void)file;
+	return 0; /* there is none: the device is open */
+}
+
+/* The command of an io_u: 0, or a positive errno. */
+static int describe(const struct engine *e, const struct io_u *u, struct annex_io *io)
+{
+	const uint64_t blocks = u->xfer_buflen / e->ns.block;
+
+	*io = (struct annex_io){.nsid = 1, .opcode = ANNEX_NVM_FLUSH};
+	if (ddir_sync(u->ddir))
+		return 0;
+	if ((u->offset | u->xfer_buflen) % e->ns.block || blocks > BLOCKS_MOST)
+		return EINVAL;
+	io->slba = u->offset / e->ns.block;
+	io->nlb = (uint32_t)blocks;
+	io->opcode = ANNEX_NVM_WRITE_ZEROES;
+	if (u->ddir == DDIR_TRIM)
+		return 0;
+	if (u->xfer_buflen > annex_dev_max_transfer(e->dev))
+		return E2BIG;
+	io->opcode = u->ddir == DDIR_READ ? ANNEX_NVM_READ : ANNEX_NVM_WRITE;
+	io->bytes = (uint32_t)u->xfer_buflen;
+	io->addr = e->addr + (uint64_t)((char *)u->xfer_buf - (char *)e->buf);
+	return 0;
+}
+
+static enum fio_q_status annex_queue(struct thread_data *td, struct io_u *u)
+{
+	struct engine *e = td->io_ops_data;
+
+	fio_ro_check(td, u);
+	if (e->n_ready + e->n_flights == e->depth)
+		return FIO_Q_BUSY;
+	u->error = describe(e, u, &e->ready[e->n_ready]);
+	if (u->error)
+		return FIO_Q_COMPLETED;
+	e->waiting[e->n_ready++] = u;
+	return FIO_Q_QUEUED;
+}
+
+static void note_begin(struct thread_data *td, struct io_u **u, unsigned int n)
+{
+	struct timespec now;
+
+	if (!fio_fill_issue_time(td))
+		return;
+	fio_gettime(&now, NULL);
+	for (unsigned int i = 0; i < n; i++) {
+		memcpy(&u[i]->issue_time, &now, sizeof(now));
+		io_u_queued(td, u[i]);
+	}
+	/* What parses results of fio expects that. */
+	if (td->o.read_iolog_file)
+		memcpy(&td->last_issue, &now, sizeof(now));
+}
+
+static int annex_commit(struct thread_data *td)
+{
+	struct engine *e = td->io_ops_data;
+	uint64_t tokens[ANNEX_QP_BATCH];
+
+	for (unsigned int at = 0; at < e->n_ready;) {
+		unsigned int n = e->n_ready - at;
+		int got;
+
+		n = n < ANNEX_QP_BATCH ? n : ANNEX_QP_BATCH;
+		got = annex_qp_submit(e->qp, e->ready + at, n, tokens, annex_deadline_ms(30000));
+		if (got < 0)
+			return got;
+		for (int i = 0; i < got; i++)
+			e->flight[e->n_flights++] =
+				(struct flight){tokens[i], e->waiting[at + (unsigned int)i]};
+		note_begin(td, e->waiting + at, (unsigned int)got);
+		io_u_mark_submit(td, (unsigned int)got);
+		at += (unsigned int)got;
+	}
+	e->n_ready = 0;
+	return 0;
+}
+
+/* Take up to @most results. Commands mostly end in their order. */
+static unsigned int collect(struct engine *e, unsigned int found, unsigned int most)
+{
+	unsigned int kept = 0, i;
+
+	annex_qp_help(e->qp);
+	for (i = 0; i < e->n_flights && found < most; i++) {
+		struct annex_result res;
+		struct flight f = e->flight[i];
+		int rc = annex_qp_collect(e->qp, f.token, &res);
+
+		if (rc == -EINPROGRESS) {
+			e->flight[kept++] = f;
+			continue;
+		}
+		f.io_u->error = rc ? (unsigned int)-rc
+				   : (unsigned int)-annex_nvme_errno(res.status);
+		e->ended[found++] = f.io_u;
+	}
+	memmove(e->flight + kept, e->flight + i, (e->n_flights - i) * sizeof(*e->flight));
+	e->n_flights -= i - kept;
+	return found;
+}
+
+/* The oldest command is late: the library ends it, one way or the other. */
+static void recover(struct engine *e)
+{
+	if (e->n_flights)
+		annex_dev_recover(e->dev, e->qp, e->flight[0].token);
+}
+
+static int annex_getevents(struct thread_data *td, unsigned int min, unsigned int max,
+			   const struct timespec *limit)
+{
+	const struct annex_job *o = td->eo;
+	const struct timespec nap = {.tv_nsec = (long)o->nap * 1000};
+	struct engine *e = td->io_ops_data;
+	const uint64_t late = annex_deadline_ms(annex_dev_timeout_ms(e->dev));
+	uint64_t until = UINT64_MAX;
+	unsigned int found = 0;
+
+	if (limit)
+		until = annex_now() + (uint64_t)limit->tv_sec * ANNEX_NSEC_PER_SEC +
+			(uint64_t)limit->tv_nsec;
+	for (unsigned int round = 0;; round++) {
+		unsigned int before = found;
+
+		found = collect(e, found, max);
+		if (found >= min || !e->n_flights)
+			return (int)found;
+		if (found > before)
+			round = 0;
+		if (o->nap && round >= NAP_SPINS)
+			nanosleep(&nap, NULL);
+		if (round % 1024 != 1023)
+			continue;
+		if (annex_now() >= until)
+			return (int)found;
+		if (annex_now() >= late)
+			recover(e);
+	}
+}
+
+static struct io_u *annex_event(struct thread_data *td, int i)
+{
+	struct engine *e = td->io_ops_data;
+
+	return e->ended[i];
+}
+
+static struct ioengine_ops engine = {
+	.name = "annex",
+	.version = FIO_IOOPS_VERSION,
+	.flags = FIO_DISKLESSIO | FIO_NOEXTEND | FIO_NODISKUTIL | FIO_RAWIO | FIO_MEMALIGN |
+		 FIO_ASYNCIO_SETS_ISSUE_TIME,
+	.setup = annex_setup,
+	.init = annex_init,
+	.cleanup = annex_cleanup,
+	.queue = annex_queue,
+	.commit = annex_commit,
+	.getevents = annex_getevents,
+	.event = annex_event,
+	.open_file = annex_file,
+	.close_file = annex_file,
+	.iomem_alloc = annex_iomem_alloc,
+	.iomem_free = annex_iomem_free,
+	.options = options,
+	.option_struct_size = sizeof(struct annex_job),
+};
+
+void get_ioengine(struct ioengine_ops **ops);
+
+void get_ioengine(struct ioengine_ops **ops)
+{
+	*ops = &engine;
+}
