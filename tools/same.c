@@ -119,6 +119,14 @@ static bool same_pci(const char *a, const char *b)
 	return !pcidev_addr(a, x) && !pcidev_addr(b, y) && !strcmp(x, y);
 }
 
+/* Of a device that somebody serves. */
+static bool same_part(const struct annex_uri *a, const struct annex_uri *b)
+{
+	const char *x = annex_uri_get(a, "part"), *y = annex_uri_get(b, "part");
+
+	return x && y && !strcmp(x, y) && same_file(a->body, b->body);
+}
+
 /* Of a device, or of a range. */
 static unsigned int traits(const char *uri)
 {
@@ -133,6 +141,8 @@ bool same_storage(const char *a, const char *b)
 	if (uri && !annex_uri_parse(a, &uri[0]) && !annex_uri_parse(b, &uri[1])) {
 		if (traits(a) & traits(b) & (ANNEX_TRAIT_PATH | ANNEX_TRAIT_SHARED))
 			same = same_file(uri[0].body, uri[1].body);
+		else if (!strcmp(uri[0].scheme, "unix") && !strcmp(uri[1].scheme, "unix"))
+			same = same_part(&uri[0], &uri[1]);
 		else
 			same = traits(a) & traits(b) & ANNEX_TRAIT_PCI &&
 			       same_pci(uri[0].body, uri[1].body);

@@ -83,6 +83,8 @@ refused "a part that is not there" "there is no part" "$annex" verify "unix:sock
 refused "no such parameter" "direct" "$annex" verify "$uri&direct=1" --read-only
 refused "writes to one that is read only" "[Rr]ead-only" "$annex" verify "$uri&readonly=1" \
 	--overwrite
+refused "the same part twice" "the same device" "$annex" verify "$uri" "unix:sock?part=a" \
+	--overwrite
 claim "a fault of a part" "$annex" verify "$uri&fault=delay,us=2000,count=20" --overwrite
 # What a bare machine's unit tests say of a device, they say of a part.
 if [ -x "$here/../../build/unit" ]; then
