@@ -26,11 +26,11 @@ friendly := $(filter-out $(hostile),$(sort $(patsubst tests/tool/part_%.sh,%,$(w
 	tests/tool/part_*.sh))))
 # Commands that have a folder of their name, which no other command uses but those in uses_NAME. A
 # part of the tool tests that does not name one of them does not run it.
-apart := cxl fs graph ndp plan query scan trace train
+apart := cxl fs graph ndp plan query scan serve trace train
 uses_cxl := plan
 uses_plan := trace
 uses_train := plan query trace
-shared := $(filter-out python $(apart),$(notdir $(patsubst %/,%,$(wildcard tools/*/))))
+shared := $(filter-out python deb fio systemd $(apart),$(notdir $(patsubst %/,%,$(wildcard tools/*/))))
 named = $(foreach c,$(apart),$(if $(shell grep -lw $(c) tests/tool/part_$(1).sh \
 	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c))))
 # Files of other folders that a part reads are named in it.
