@@ -30,7 +30,8 @@ apart := cxl fs graph ndp plan query scan serve trace train
 uses_cxl := plan
 uses_plan := trace
 uses_train := plan query trace
-shared := $(filter-out python deb fio systemd $(apart),$(notdir $(patsubst %/,%,$(wildcard tools/*/))))
+shared := $(filter-out python deb fio systemd $(apart),\
+	$(notdir $(patsubst %/,%,$(wildcard tools/*/))))
 named = $(foreach c,$(apart),$(if $(shell grep -lw $(c) tests/tool/part_$(1).sh \
 	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c))))
 # Files of other folders that a part reads are named in it.

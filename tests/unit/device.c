@@ -295,7 +295,8 @@ static void vectored(void)
 /* Recovery. Timeouts are short here, so that every way out of a silent device is walked. */
 static void fault_case(const char *fault, int first, int second)
 {
-	struct annex_dev_opts opts = {.timeout_ms = 50};
+	/* Short, but longer than a loaded machine lets a thread wait. */
+	struct annex_dev_opts opts = {.timeout_ms = 250};
 	static const char *const serve[] = {"caller", "thread"};
 	char uri[128];
 
