@@ -3,7 +3,7 @@
 # annex bind takes controllers that nobody uses, and only controllers; annex unbind brings the
 # kernel's driver back with the data as it was.
 # machines: cross
-# limit: 90
+# limit: 150
 . /test/lib.sh
 
 # What was chosen for the controller: driver, type of its IOMMU group, override.

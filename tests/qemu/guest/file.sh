@@ -3,6 +3,7 @@
 # Data goes through the annex tool to a disk and comes back as it was: the proxy on the in-tree
 # driver.
 # machines: cross
+# limit: 90
 . /test/lib.sh
 
 size=4194304

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Memory that the kernel's own driver has: ranges on a devdax, and on the NUMA node that it becomes.
-# limit: 150
+# limit: 300
 . /test/lib.sh
 . /test/intree.sh
 

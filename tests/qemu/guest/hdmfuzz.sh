@@ -3,7 +3,7 @@
 # Random calls on CXL memory, and mappings of it, harm nobody and leave nothing behind, also while a
 # device is taken away and given back.
 # machines: tree
-# limit: 150
+# limit: 240
 # long: 300
 . /test/lib.sh
 

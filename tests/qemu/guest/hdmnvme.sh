@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Files and NVMe controllers go into CXL memory and out of it without a copy elsewhere.
 # machines: tree both
-# limit: 120
+# limit: 240
 . /test/lib.sh
 
 # When it is opened, memory of a provider's is tried out, with a page of the process for comparison.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Where the kernel's own driver has a region in a window, a range lies beside it.
 # machines: tree
-# limit: 90
+# limit: 180
 . /test/lib.sh
 . /test/intree.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The module's tracepoints say what is done with CXL memory, and with a controller.
 # machines: flat
-# limit: 60
+# limit: 120
 . /test/lib.sh
 
 with_hdm

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # An owner that is killed with 256 commands in flight leaves nothing behind.
 # machines: cross
-# limit: 60
+# limit: 180
 # long: 900
 . /test/lib.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Owners that fork, become another program, or end without closing, leave nothing behind either.
 # machines: cross
-# limit: 60
+# limit: 180
 . /test/lib.sh
 
 no_pins()

@@ -4,6 +4,7 @@
 # memory, to root neither; one behind a full IOMMU is its owner's as ever. There is no way back, so
 # this is the last test of a boot.
 # machines: noremap rmrr
+# limit: 90
 . /test/lib.sh
 
 lockdown=/sys/kernel/security/lockdown

@@ -3,7 +3,7 @@
 # A drive that the kernel's own driver keeps: the same queues over io_uring's passthrough, beside
 # the kernel's users, with the rights that the kernel gives.
 # machines: kernel
-# limit: 240
+# limit: 480
 . /test/lib.sh
 
 modprobe nvme

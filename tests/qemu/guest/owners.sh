@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A controller has one owner, with the right to be it, and neither the module nor the controller
 # goes away under it unnoticed.
-# limit: 60
+# limit: 150
 . /test/lib.sh
 
 module_stays()

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Data goes through queues that user space fills itself to a controller and comes back as it was.
-# limit: 90
+# limit: 180
 . /test/lib.sh
 
 with_module

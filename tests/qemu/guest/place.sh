@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Data is what it was, wherever queues and data lie.
 # machines: cross
-# limit: 180
+# limit: 300
 . /test/lib.sh
 
 no_such_place()

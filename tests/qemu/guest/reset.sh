@@ -3,7 +3,7 @@
 # A controller that is reset while threads read from it, by the library for commands that come too
 # late, by somebody else, or for an error of PCI Express: every call ends in its time, and what it
 # has read is right.
-# limit: 90
+# limit: 180
 # long: 300
 . /test/lib.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # GPU threads fill queue pairs whose rings lie in memory that only they and the drive reach.
 # machines: iommu
-# limit: 120
+# limit: 300
 . /test/lib.sh
 
 [ -e /dev/udmabuf ] || skip "this kernel makes no dma-bufs of process memory" # Debian's 6.1

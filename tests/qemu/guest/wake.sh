@@ -4,7 +4,7 @@
 # for its devices: it is brought up after, and what they have read is right. Last by its name: in
 # QEMU, ACPI's events do not come back from such a sleep.
 # machines: kernel
-# limit: 60
+# limit: 150
 . /test/lib.sh
 
 # It wakes by its clock, if it sleeps before that rings: to fall asleep takes a busy machine long.
