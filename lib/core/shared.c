@@ -44,7 +44,7 @@ static int make_file(size_t size)
 
 	if (fd < 0)
 		return -1;
-	/* Who is given it can rely on its size. */
+	/* A process that is given the file can rely on its size. */
 	if (!ftruncate(fd, (off_t)size) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return fd;

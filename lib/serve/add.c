@@ -44,7 +44,7 @@ static int make(const struct annex_server *s, const struct part *part)
 	return err ? err : annex_dev_io(s->dev, &flush, 1, NULL);
 }
 
-/* It is there, or it is not. With the lock held. */
+/* The part is there from now on, or is not. With the lock held. */
 static int settle(struct annex_server *s, struct part *part, int err)
 {
 	if (!err) {
@@ -64,7 +64,7 @@ static void *run(void *arg)
 	int err = make(s, add->part);
 
 	pthread_mutex_lock(&s->lock);
-	/* Who has the answer can open the part, and ask for another. */
+	/* A client that has the answer can open the part, and ask for another. */
 	serve_answer(p, &add->m, settle(s, add->part, err));
 	s->adding = p->busy = false;
 	if (serve_hear(p))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is asked of a daemon from outside: its parts.
+ * Questions to a daemon from outside, about its parts.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -40,7 +40,7 @@ static void dismiss(struct peer *p)
 	serve_kick(p->s);
 }
 
-/* One of those that leave, and that nothing is done for any more. */
+/* A peer that leaves, and that nothing is done for any more. */
 static struct peer *find_left(struct annex_server *s)
 {
 	struct peer *p;
@@ -115,7 +115,7 @@ static bool is_welcome(struct annex_server *s, int sock)
 	return n < SERVE_PEERS_OF_USER;
 }
 
-/* Who comes when there are too many finds the socket closed. */
+/* A process that comes when there are too many finds the socket closed. */
 static bool take_connection(struct annex_server *s)
 {
 	int sock = accept4(s->name.fd, NULL, NULL, SOCK_CLOEXEC), err;

@@ -180,7 +180,7 @@ static bool open_part(struct peer *p, const struct annex_serve_message *m)
 	return sent;
 }
 
-/* It cannot become smaller under us, nor lack pages. */
+/* Memory that cannot become smaller under us, nor lack pages. */
 static int judge_memory(const struct peer *p, const struct annex_serve_message *m,
 			const struct packet_files *files)
 {

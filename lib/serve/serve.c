@@ -112,7 +112,7 @@ static int start_threads(struct annex_server *s)
 	return annex_fail(err, "serve: no more threads");
 }
 
-/* Its threads have ended, or never began. */
+/* The threads have ended, or never began. */
 static void release(struct annex_server *s)
 {
 	struct peer *p;

@@ -242,7 +242,7 @@ int table_open(struct table *t, const char *path, uint64_t bytes, uint64_t block
 	} else if (errno != ENOENT) {
 		err = annex_fail(-errno, "serve: %s: %m", path);
 	}
-	/* What cannot be written is better known now than with the first change. */
+	/* A table that cannot be written is better known now than with the first change. */
 	if (!err) {
 		err = table_save(t);
 		if (err)

@@ -225,7 +225,7 @@ static void die(struct annex_server *s)
 	s->dead = true;
 }
 
-/* What the device does not take fails: there is room for all of them. */
+/* Commands that the device does not take fail: there is room for all of them. */
 static void submit(struct annex_server *s, struct batch *b)
 {
 	uint64_t tokens[BATCH];

@@ -78,7 +78,7 @@ static struct annex_io draw(uint64_t *seed, const struct model *m, struct annex_
 	return io;
 }
 
-/* Its data, in the order of the command. */
+/* The data of a command, in its order. */
 static void gather(const struct model *m, const struct annex_io *io, char *data)
 {
 	for (uint32_t i = 0; i < annex_io_pieces(io); i++) {
@@ -209,7 +209,7 @@ static void sizes(void)
 	serve_rig_remove(&r);
 }
 
-/* What was in a part is nobody's business. */
+/* The contents of a part that was removed are nobody's business. */
 static void zeroed(void)
 {
 	struct serve_rig r;
@@ -228,7 +228,7 @@ static void zeroed(void)
 	CU_ASSERT_EQUAL(annex_dev_io(m.dev, &io, 1, NULL), 0);
 	CU_ASSERT_EQUAL(annex_serve_remove(r.path, "a"), -EBUSY);
 	model_close(&m);
-	/* Its connection has been closed; the daemon may not have seen that yet. */
+	/* The connection is closed, but the daemon may not have seen that yet. */
 	until = annex_deadline_ms(PATIENCE_MS);
 	do
 		err = annex_serve_remove(r.path, "a");

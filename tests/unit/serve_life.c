@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A served device and those who use it badly, or end: clients that lie, that give away what they
- * must not, that are killed; and daemons that are.
+ * A served device, and clients that lie, that hand over what they must not, that are killed; and
+ * daemons that are killed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -226,7 +226,7 @@ static void messages(void)
 	CU_ASSERT_EQUAL(raw_ask(sock, &m, -1), -ENOTCONN);
 	m = (struct annex_serve_message){.ask = ANNEX_SERVE_CLAIM, .b = 1};
 	CU_ASSERT_EQUAL(raw_ask(sock, &m, -1), -ENOTCONN);
-	/* What is no message ends the connection. */
+	/* Bytes that are no message end the connection. */
 	CU_ASSERT_EQUAL(send(sock, &byte, 1, 0), 1);
 	CU_ASSERT_EQUAL(recv(sock, large, sizeof(large), 0), 0);
 	close(sock);
@@ -489,7 +489,7 @@ static void killed_daemons(void)
 		serve_rig_kill(&r);
 		CU_ASSERT_EQUAL(write_one(dev, addr, buf, n, false), -EAGAIN);
 		CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, true), 0);
-		/* It is looked for now and then. */
+		/* The client looks for a daemon now and then. */
 		until = annex_deadline_ms(LEAVE_MS);
 		do
 			err = write_one(dev, addr, buf, n, true);

@@ -181,7 +181,7 @@ void raw_open(const struct serve_rig *r, const char *part, struct raw *out)
 	out->region = mmap(NULL, ANNEX_SERVE_REGION, PROT_READ | PROT_WRITE, MAP_SHARED,
 			   files.fd[0], 0);
 	CU_ASSERT_FATAL(out->region != MAP_FAILED);
-	/* What both see stays as large as it is. */
+	/* The region stays as large as it is. */
 	CU_ASSERT_EQUAL(ftruncate(files.fd[0], 4096), -1);
 	close(files.fd[0]);
 	out->kick = files.fd[1];

@@ -233,7 +233,7 @@ static void note_begin(struct thread_data *td, struct io_u **u, unsigned int n)
 		memcpy(&u[i]->issue_time, &now, sizeof(now));
 		io_u_queued(td, u[i]);
 	}
-	/* What parses results of fio expects that. */
+	/* Replayed logs are paced by that. */
 	if (td->o.read_iolog_file)
 		memcpy(&td->last_issue, &now, sizeof(now));
 }

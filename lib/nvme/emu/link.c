@@ -196,7 +196,7 @@ static void link_submit(struct emu_engine *e)
 		l->sent++;
 	if (l->sq_tail == tail)
 		return;
-	/* Release: the daemon that sees it sees the commands, and the data in memory. */
+	/* Release: a daemon that sees the tail sees the commands, and the data in memory. */
 	annex_atomic_store(&head->sq_tail.v, l->sq_tail, ANNEX_RELEASE);
 	/*
 	 * Both sides do a read-modify-write on this word, so one comes first: either this finds

@@ -173,7 +173,7 @@ void annex_emu_session_tell(struct emu_link *l, unsigned int mem)
 			  l->path, (ull)m->range.len, strerror(-err));
 }
 
-/* What an earlier daemon knew. Who has claimed blocks meanwhile keeps them: then it is too late. */
+/* All that an earlier daemon knew. -EBUSY: another client has claimed the blocks meanwhile. */
 static int tell_all(struct emu_link *l)
 {
 	int err = 0;
