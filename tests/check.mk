@@ -193,7 +193,7 @@ check/asan/unit: built/asan
 check/asan/tool: built/asan
 	$(call step,tool tests: gcc sanitizers,1200,,tests/tool/run.sh $(asan)/annex)
 check/thread/unit: built/thread
-	$(call step,unit tests: threads,1200,$(tsan)/unit,$(fixed) $(tsan)/unit $(filter-out \
+	$(call step,unit tests: threads,2400,$(tsan)/unit,$(fixed) $(tsan)/unit $(filter-out \
 		$(not_threads),$(suites)))
 check/thread/unit-all: built/thread
 	$(call step,unit tests: threads$(comma) all,3600,,$(fixed) $(tsan)/unit)
