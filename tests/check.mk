@@ -173,7 +173,7 @@ check/install: built/gcc
 	$(call step,install,300,,tests/install/run.sh $(BUILD))
 
 check/sane/unit: built/sane
-	$(call step,unit tests: sanitizers,1200,$(sane)/unit,$(sane)/unit $(filter-out $(minutes),\
+	$(call step,unit tests: sanitizers,2400,$(sane)/unit,$(sane)/unit $(filter-out $(minutes),\
 		$(suites)))
 $(addprefix check/sane/tool/,$(hostile)): check/sane/tool/%: built/sane
 	$(call step,tool$(comma) sanitizers: $*,900,$(call tool_inputs,$(sane),$*),\
