@@ -496,7 +496,8 @@ static void killed_daemons(void)
 		while (err && annex_now() < until);
 		CU_ASSERT_EQUAL(err, 0);
 		n++;
-		for (uint64_t k = 0; k < n; k++)
+		/* Older ones were written over. */
+		for (uint64_t k = n > BLOCKS ? n - BLOCKS : 0; k < n; k++)
 			CU_ASSERT(is_there(dev, addr, buf, k));
 	}
 	CU_ASSERT_EQUAL(annex_dev_unmap(dev, addr, 4096), 0);
