@@ -9,44 +9,25 @@
 #include <unistd.h>
 #include "core/log.h"
 #include "core/packet.h"
+#include "nvme/emu/ask.h"
 #include <annex/serve.h>
 
 #define ANSWER_MS 10000u
 #define ZERO_MS 3600000u /* a new part is zeroed first */
 
-static int nonsense(const char *path)
-{
-	return annex_fail(-EPROTO, "unix:%s: what answers there serves no device", path);
-}
-
-/* One question, and the answer in *@m, which may have @more behind it, *@nmore bytes. */
+/* One question by a connection of its own. */
 static int ask(const char *path, uint32_t timeout_ms, struct annex_serve_message *m, void *more,
 	       size_t *nmore)
 {
-	struct annex_serve_message a;
-	struct iovec iov[] = {{&a, sizeof(a)}, {more, *nmore}};
 	int sock = packet_connect("unix", path, timeout_ms), err;
-	struct packet_files files = {.n = 0};
-	ssize_t n;
+	struct packet_files files;
 
 	if (sock < 0)
 		return sock;
-	m->magic = ANNEX_SERVE_MAGIC;
-	m->version = ANNEX_SERVE_VERSION;
-	err = packet_send(sock, m, sizeof(*m), NULL, 0, 0);
-	n = err ? err : packet_receive(sock, iov, 2, &files, 0);
-	close(sock);
+	err = annex_emu_ask(sock, path, m, -1, &files, more, nmore);
 	packet_close(&files);
-	if (n == -EAGAIN || n == -EINTR)
-		return annex_fail(-ETIMEDOUT, "unix:%s: the daemon does not answer", path);
-	if (n <= 0 && n != -EBADMSG)
-		return annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", path);
-	if (n < (ssize_t)sizeof(a) || a.magic != ANNEX_SERVE_MAGIC || a.ask != m->ask ||
-	    a.result > 0 || a.result < -4095)
-		return nonsense(path);
-	*m = a;
-	*nmore = (size_t)n - sizeof(a);
-	return 0;
+	close(sock);
+	return err;
 }
 
 static int set_name(struct annex_serve_message *m, const char *name)
@@ -91,24 +72,22 @@ int annex_serve_add(const char *path, const struct annex_serve_part *part)
 					.c = part->gid,
 					.d = part->mode | (uint64_t)part->weight << 32 |
 					     (part->first ? ANNEX_SERVE_FIRST : 0)};
-	size_t none = 0;
 	int err = set_name(&m, part->name);
 
 	if (!err && part->weight > ANNEX_SERVE_WEIGHTS)
 		err = refused(path, m.name, -EINVAL);
 	if (!err)
-		err = ask(path, ZERO_MS, &m, NULL, &none);
+		err = ask(path, ZERO_MS, &m, NULL, NULL);
 	return err ? err : refused(path, part->name, m.result);
 }
 
 int annex_serve_remove(const char *path, const char *name)
 {
 	struct annex_serve_message m = {.ask = ANNEX_SERVE_REMOVE};
-	size_t none = 0;
 	int err = set_name(&m, name);
 
 	if (!err)
-		err = ask(path, ANSWER_MS, &m, NULL, &none);
+		err = ask(path, ANSWER_MS, &m, NULL, NULL);
 	return err ? err : refused(path, name, m.result);
 }
 
@@ -130,7 +109,7 @@ int annex_serve_list(const char *path, struct annex_serve_facts *facts,
 		if (err)
 			return err;
 		if (m.a > ANNEX_SERVE_PARTS - n || room != m.a * sizeof(parts[0]))
-			return nonsense(path);
+			return annex_emu_no_daemon(path);
 		for (unsigned int i = n; i < n + m.a; i++)
 			parts[i].name[ANNEX_SERVE_NAME - 1] = 0;
 		n += (unsigned int)m.a;

@@ -66,7 +66,7 @@ more=(lib/migrate/{exec,flight,kind,log,planning,probe,uses}.c lib/plan/{check,m
 libs=(-lpthread)
 device=()
 
-# What needs liburing, which is rarely there: all but mem:.
+# Files that need liburing, which is rarely there: those of all devices but mem:.
 urings='lib/nvme/emu/@(arena|file_io|link|ng|ng_io|pool|ring|session).c'
 if echo '#include <liburing.h>' | "$cc" -E - >/dev/null 2>&1; then
 	libs+=(-luring)

@@ -84,7 +84,7 @@ refused "no such parameter" "direct" "$annex" verify "$uri&direct=1" --read-only
 refused "writes to one that is read only" "[Rr]ead-only" "$annex" verify "$uri&readonly=1" \
 	--overwrite
 claim "a fault of a part" "$annex" verify "$uri&fault=delay,us=2000,count=20" --overwrite
-# What a bare machine's unit tests say of a device, they say of a part.
+# Unit tests of devices hold of a part, too.
 if [ -x "$here/../../build/unit" ]; then
 	for suite in device_io cache_threads; do
 		claim "suite $suite" env ANNEX_TEST_DEVICE="$uri" "$here/../../build/unit" $suite

@@ -11,49 +11,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "core/packet.h"
+#include "ask.h"
 #include "link.h"
 
 #define ANSWER_MS 5000u
-
-static int no_daemon(const struct emu_link *l)
-{
-	return annex_fail(-EPROTO, "unix:%s: what answers there serves no device", l->path);
-}
-
-static int gone(const struct emu_link *l, int err)
-{
-	if (err == -EAGAIN || err == -EINTR)
-		return annex_fail(-ETIMEDOUT, "unix:%s: the daemon does not answer", l->path);
-	return annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", l->path);
-}
-
-/* One question, one answer. @files: what came with it, for who asked. */
-static int ask(const struct emu_link *l, struct annex_serve_message *m, int fd,
-	       struct packet_files *files)
-{
-	struct annex_serve_message a = {0};
-	struct iovec iov = {&a, sizeof(a)};
-	ssize_t n;
-	int err;
-
-	m->magic = ANNEX_SERVE_MAGIC;
-	m->version = ANNEX_SERVE_VERSION;
-	files->n = 0;
-	err = packet_send(l->s.sock, m, sizeof(*m), &fd, fd >= 0, 0);
-	if (err)
-		return gone(l, err);
-	n = packet_receive(l->s.sock, &iov, 1, files, 0);
-	if (n <= 0 && n != -EBADMSG)
-		return gone(l, (int)n);
-	if (n != sizeof(a) || a.magic != ANNEX_SERVE_MAGIC || a.ask != m->ask || a.result > 0 ||
-	    a.result < -4095) {
-		packet_close(files);
-		return no_daemon(l);
-	}
-	*m = a;
-	return a.result;
-}
 
 int annex_emu_session_ask(struct emu_link *l, struct annex_serve_message *m, int fd)
 {
@@ -61,10 +22,11 @@ int annex_emu_session_ask(struct emu_link *l, struct annex_serve_message *m, int
 	int err;
 
 	pthread_mutex_lock(&l->lock);
-	err = l->s.sock < 0 ? gone(l, -EPIPE) : ask(l, m, fd, &files);
+	err = l->s.sock < 0 ? annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", l->path)
+			    : annex_emu_ask(l->s.sock, l->path, m, fd, &files, NULL, NULL);
 	pthread_mutex_unlock(&l->lock);
 	packet_close(&files);
-	return err;
+	return err ? err : m->result;
 }
 
 /* The refusal of a part, in words. */
@@ -83,10 +45,6 @@ static int refused(const struct emu_link *l, int err)
 		return annex_fail(err, "unix:%s: it has as many clients as it takes", l->path);
 	case -EPROTONOSUPPORT:
 		return annex_fail(err, "unix:%s: the daemon is of another version", l->path);
-	case -EPROTO:
-	case -ESHUTDOWN:
-	case -ETIMEDOUT:
-		return err;
 	default:
 		return annex_fail(err, "unix:%s: part \"%s\": %s", l->path, l->name,
 				  strerror(-err));
@@ -99,7 +57,7 @@ static int map_region(struct emu_link *l, int fd)
 	char *base;
 
 	if (fstat(fd, &st) || st.st_size != ANNEX_SERVE_REGION)
-		return no_daemon(l);
+		return annex_emu_no_daemon(l->path);
 	base = mmap(NULL, ANNEX_SERVE_REGION, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return annex_fail(-errno, "unix:%s: its region: %m", l->path);
@@ -115,7 +73,7 @@ static int check_facts(struct emu_link *l, const struct annex_serve_message *a)
 {
 	if ((a->b != 512 && a->b != 4096) || !a->a || a->a > UINT64_MAX / a->b ||
 	    a->c < ANNEX_NVME_PAGE)
-		return no_daemon(l);
+		return annex_emu_no_daemon(l->path);
 	if (l->block && (l->block != a->b || l->blocks != a->a || l->largest > a->c))
 		return annex_fail(-ESTALE, "unix:%s: the part \"%s\" is another one now", l->path,
 				  l->name);
@@ -142,9 +100,11 @@ static int open_part(struct emu_link *l)
 	int err;
 
 	memcpy(m.name, l->name, sizeof(m.name));
-	err = refused(l, ask(l, &m, -1, &files));
+	err = annex_emu_ask(l->s.sock, l->path, &m, -1, &files, NULL, NULL);
+	if (!err)
+		err = refused(l, m.result);
 	if (!err && files.n != 3)
-		err = no_daemon(l);
+		err = annex_emu_no_daemon(l->path);
 	if (!err)
 		err = check_facts(l, &m);
 	if (!err)

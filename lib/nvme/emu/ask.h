@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ANNEX_EMU_ASK_H
+#define ANNEX_EMU_ASK_H
+
+#include <annex/servewire.h>
+#include "core/packet.h"
+
+/*
+ * annex_emu_ask() - One question to a daemon (annex/servewire.h) at @path, and the answer in *@m,
+ * with its files.
+ * @fd: a file that goes with the question; -1: none does.
+ * @more: takes the bytes that follow the answer, of which there may be *@nmore; then those that
+ *	came. NULL: none may.
+ *
+ * Return: 0, and m->result says how it ended; -ETIMEDOUT; -ESHUTDOWN (the daemon is gone); -EPROTO
+ * (an answer that makes no sense), each with a line, and without files.
+ */
+int annex_emu_ask(int sock, const char *path, struct annex_serve_message *m, int fd,
+		  struct packet_files *files, void *more, size_t *nmore);
+
+/* annex_emu_no_daemon() - The line of -EPROTO. */
+int annex_emu_no_daemon(const char *path);
+
+#endif
