@@ -36,11 +36,14 @@ struct annex_exec;
  * struct annex_exec_opts - Zero means the default.
  * @policy: a policy's name (annex_policy_find(), "annex"), or "none": absent tensors are brought
  *	when a kernel wants them, and the least recently used leave.
- * @record: iterations to look at before a plan is made, at least 2. It is made of one that is like
- *	one of the 16 kinds that were seen last; each kind has a plan of its own (2).
+ * @record: iterations to look at before a plan is made (1). Each kind of iterations has a plan of
+ *	its own. The first two kinds get it at once: an optimizer makes its state in the first
+ *	iteration, whose plan serves the next one until the optimizer's turn. A later kind gets it
+ *	when an iteration is like one of the 16 kinds that were seen last.
  * @drift: a plan is made anew when kernels take so many times as long as they did, or as little, in
- *	three iterations (1.3), and that is more than a tenth of the time of all. A kernel's time
- *	goes on until the next one, without that of calls here.
+ *	three iterations (1.3), and that is more than a tenth of the time of all. If the plan is of
+ *	a kind that was seen once, the second time counts. A kernel's time goes on until the next
+ *	one, without that of calls here.
  * @system: rates of the links, and what faults cost; it is copied, and its sizes are not looked at.
  *	NULL: as they are measured while iterations are recorded.
  * @timeout_ms: how long all of a kernel's tensors may take to come (60000).
@@ -64,7 +67,7 @@ struct annex_exec_opts {
  * @out: the planner, to be given back with annex_exec_destroy().
  *
  * Return: 0; -EINVAL (no such policy; an @own without a name or a make(), or with a @policy; a
- * drift or a record that is not above 1); -ENOMEM.
+ * drift that is not above 1); -ENOMEM.
  */
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out);
@@ -84,6 +87,18 @@ void annex_exec_destroy(struct annex_exec *e);
  * Return: 0; -EINVAL: out of turn.
  */
 int annex_exec_begin(struct annex_exec *e);
+
+/**
+ * annex_exec_restart() - The iteration begins here: what was recorded of it is forgotten.
+ * @e: the planner.
+ *
+ * For a program that has prepared itself, by kernels that do not come again. Kernels in streams
+ * have ended when it returns.
+ *
+ * Return: 0; -EINVAL: out of turn; -EIO, -ETIMEDOUT: as annex_exec_end(), and the iteration begins
+ * all the same.
+ */
+int annex_exec_restart(struct annex_exec *e);
 
 /**
  * annex_exec_end() - End an iteration.
@@ -183,13 +198,15 @@ int annex_exec_after(struct annex_exec *e);
  * @ns: nanoseconds from begin to end.
  * @stall_ns: nanoseconds of @ns that were spent in annex_exec_before(), annex_exec_made() and
  *	annex_exec_end().
- * @planned: it was under a plan.
+ * @planned: it was under a plan, from its first kernel on. A plan that comes in the middle of an
+ *	iteration is followed from there on.
  * @strayed: it differed from the iteration that the plan was made for.
  * @iterations: iterations since the beginning.
  * @plans: plans made since the beginning.
  * @plan_err: why the plan that was tried last could not be made, or 0. It is tried again with other
  *	iterations, or another budget.
  * @planning: a plan is being made.
+ * @until_plan_ns: from the beginning of the first iteration until a plan was followed; 0: none was.
  */
 struct annex_exec_stats {
 	uint64_t ns, stall_ns;
@@ -197,6 +214,7 @@ struct annex_exec_stats {
 	uint64_t iterations, plans;
 	int plan_err;
 	bool planning;
+	uint64_t until_plan_ns;
 };
 
 /**
@@ -212,7 +230,8 @@ void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *o
  * @trace: set to the trace that the plan was made of; left alone without a plan.
  * @sys: set to the system that it was made for, likewise.
  *
- * All three stay until the next annex_exec_begin().
+ * All three stay until the next annex_exec_begin(); without a plan, or astray, until the next
+ * annex_exec_before().
  *
  * Return: the plan; NULL: none.
  */

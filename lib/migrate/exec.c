@@ -17,7 +17,8 @@
 #include "store.h"
 #include "uses.h"
 
-#define RECORD 2u
+#define RECORD 1u
+#define AT_ONCE 2u /* plans that are made of a kind that was seen once: a program's first ones */
 #define DRIFT 1.3
 #define TIMEOUT_MS 60000u
 #define WORTH 10  /* what takes less than this part of an iteration does not count */
@@ -53,13 +54,12 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 	if (e->opts.system)
 		e->system = *e->opts.system;
 	e->space = s;
-	if ((e->policy || !strcmp(name, "none")) && e->opts.drift > 1 && e->opts.record > 1) {
+	if ((e->policy || !strcmp(name, "none")) && e->opts.drift > 1) {
 		*out = e;
 		return 0;
 	}
 	free(e);
-	return annex_fail(-EINVAL, "exec: no policy \"%s\", or a drift or record of 1 or less",
-			  name);
+	return annex_fail(-EINVAL, "exec: no policy \"%s\", or a drift of 1 or less", name);
 }
 
 void annex_exec_destroy(struct annex_exec *e)
@@ -90,6 +90,17 @@ static void take_plan(struct annex_exec *e)
 	e->next = NULL;
 }
 
+static void start(struct annex_exec *e)
+{
+	e->plan = annex_kinds_match(&e->kinds, &e->now, 0);
+	e->strayed = e->joined = false;
+	e->step = 0;
+	e->stall = e->stalled = 0;
+	e->serial = annex_tensor_serials(e->space);
+	e->began = annex_now();
+	e->first = e->stats.iterations ? e->first : e->began;
+}
+
 int annex_exec_begin(struct annex_exec *e)
 {
 	if (e->iterates)
@@ -99,14 +110,22 @@ int annex_exec_begin(struct annex_exec *e)
 	take_plan(e);
 	/* The next iteration is expected to be like the last one, whatever that plan is for. */
 	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->kinds.logs[0]));
-	e->plan = annex_kinds_match(&e->kinds, &e->now, 0);
 	e->iterates = true;
-	e->strayed = false;
-	e->step = 0;
-	e->stall = e->stalled = 0;
-	e->serial = annex_tensor_serials(e->space);
-	e->began = annex_now();
+	start(e);
 	return 0;
+}
+
+int annex_exec_restart(struct annex_exec *e)
+{
+	int err;
+
+	if (!e->iterates || e->runs)
+		return annex_fail(-EINVAL, "exec: no iteration is under way, or a kernel runs");
+	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
+	err = annex_flights_wait(e);
+	annex_log_clear(&e->now);
+	start(e);
+	return err;
 }
 
 /* Where a tensor of the plan is now; NULL: it has not been made yet. */
@@ -164,10 +183,27 @@ static int follow(struct annex_exec *e, uint32_t k)
 
 	if (!e->plan || e->strayed)
 		return 0;
+	if (!e->stats.until_plan_ns)
+		e->stats.until_plan_ns = annex_now() - e->first;
 	plan = e->plan->plan;
 	while (!err && e->step < plan->n_steps && plan->steps[e->step].kernel <= k)
 		err = carry_out(e, &plan->steps[e->step++]);
 	return err;
+}
+
+/* From kernel @next on follow a plan whose first @n kernels are as they were. Return: there is one. */
+static bool change(struct annex_exec *e, uint32_t n, uint32_t next)
+{
+	struct planning *other = annex_kinds_match(&e->kinds, &e->now, n);
+
+	if (!other)
+		return false;
+	e->plan = other;
+	e->strayed = false;
+	for (e->step = 0;
+	     e->step < other->plan->n_steps && other->plan->steps[e->step].kernel < next;)
+		e->step++;
+	return true;
 }
 
 /*
@@ -176,19 +212,18 @@ static int follow(struct annex_exec *e, uint32_t k)
  */
 static void compare(struct annex_exec *e, uint32_t k, uint32_t next)
 {
-	const struct annex_plan *plan;
-	struct planning *other;
+	if (e->plan && !e->strayed && !annex_log_alike(&e->now, &e->plan->log, k))
+		e->strayed = !change(e, k + 1, next);
+}
 
-	if (!e->plan || e->strayed || annex_log_alike(&e->now, &e->plan->log, k))
+/* A plan that comes while an iteration has none is followed from kernel @k on. */
+static void join(struct annex_exec *e, uint32_t k)
+{
+	if ((e->plan && !e->strayed) || !e->next || !annex_planning_ended(e->next))
 		return;
-	other = annex_kinds_match(&e->kinds, &e->now, k + 1);
-	e->strayed = !other;
-	if (!other)
-		return;
-	e->plan = other;
-	plan = other->plan;
-	for (e->step = 0; e->step < plan->n_steps && plan->steps[e->step].kernel < next;)
-		e->step++;
+	e->plan = NULL; /* the new one may be in its place */
+	take_plan(e);
+	e->joined = change(e, k + 1, k);
 }
 
 /* Under unified memory a kernel starts at once, and faults. */
@@ -236,15 +271,32 @@ static uint64_t faults_of(struct annex_space *s)
 	return st.faults;
 }
 
+/* Bytes of the device tier that a plan may fill. */
+static uint64_t room(const struct annex_exec *e)
+{
+	uint64_t budget = annex_space_budget(e->space);
+
+	return budget - budget / SPARE;
+}
+
 /*
  * Kernels start here: the processors and the links do what they do beside them. Probes are spread
- * over the iteration.
+ * over the iteration; it is not known how long the first one is.
  */
+static bool is_probed(const struct annex_exec *e)
+{
+	uint32_t k = e->now.n_kernels, last = e->kinds.logs[0].n_kernels;
+
+	if (!e->policy || e->next || annex_uses_bytes(e) + e->space->opts.fault_bytes > room(e))
+		return false;
+	return e->stats.iterations ? !(k % (last / PROBES + 1)) : !(k & (k - 1));
+}
+
 static void probe(struct annex_exec *e)
 {
-	uint32_t n = e->space->opts.n_stores, apart = e->kinds.logs[0].n_kernels / PROBES + 1;
+	uint32_t n = e->space->opts.n_stores;
 
-	if (!e->policy || e->plan || e->next || !e->stats.iterations || e->now.n_kernels % apart)
+	if (!is_probed(e))
 		return;
 	annex_probe(e->space, ANNEX_TIER_GPU, &e->probes, e->opts.timeout_ms);
 	if (n)
@@ -260,6 +312,7 @@ static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsi
 	if (err)
 		return err;
 	compare(e, k, k);
+	join(e, k);
 	err = annex_uses_fit(e);
 	if (!err)
 		err = follow(e, k);
@@ -344,7 +397,8 @@ static bool has_drifted(const struct annex_exec *e)
 		double was = (double)made->kernels[k].usual, is = (double)last->kernels[k].usual;
 
 		all += was;
-		other += fabs(is - was);
+		if (is > was * e->opts.drift || was > is * e->opts.drift)
+			other += fabs(is - was);
 	}
 	return other > all / WORTH;
 }
@@ -396,14 +450,6 @@ static struct annex_system measure(const struct annex_exec *e)
 	return sys;
 }
 
-/* Bytes of the device tier that a plan may fill. */
-static uint64_t room(const struct annex_exec *e)
-{
-	uint64_t budget = annex_space_budget(e->space);
-
-	return budget - budget / SPARE;
-}
-
 static int plan_anew(struct annex_exec *e)
 {
 	struct annex_system sys = e->opts.system ? e->system : measure(e);
@@ -427,13 +473,14 @@ static int plan_anew(struct annex_exec *e)
 	return err;
 }
 
-/* Whether there is no plan for the last kind of iteration that fits the time and the room. */
-static bool lacks_plan(const struct annex_exec *e)
+/* Whether there is no plan for the last kind of iteration that fits the time and the room. @seen:
+ * not only once. */
+static bool lacks_plan(const struct annex_exec *e, bool seen)
 {
 	const struct iteration_log *last = &e->kinds.logs[0];
 	const struct planning *made = annex_kinds_plan(&e->kinds, last);
 
-	if (!e->policy || e->next || !last->n_kernels)
+	if (!e->policy || e->next || !last->n_kernels || (!seen && e->kinds.n_plans >= AT_ONCE))
 		return false;
 	if (made && made->err)
 		return made->sys.gpu != room(e);
@@ -448,8 +495,8 @@ static void finish(struct annex_exec *e)
 		e->strayed = true;
 	e->stats.ns = annex_now() - e->began;
 	e->stats.stall_ns = e->stall;
-	e->stats.planned = e->plan && !e->strayed;
-	e->stats.strayed = e->plan && e->strayed;
+	e->stats.planned = e->plan && !e->strayed && !e->joined;
+	e->stats.strayed = e->strayed;
 }
 
 int annex_exec_end(struct annex_exec *e)
@@ -476,7 +523,7 @@ int annex_exec_end(struct annex_exec *e)
 	seen = annex_kinds_see(&e->kinds, &e->now, e->opts.drift);
 	e->iterates = false;
 	e->stats.iterations++;
-	return !err && seen && lacks_plan(e) ? plan_anew(e) : err;
+	return !err && lacks_plan(e, seen) ? plan_anew(e) : err;
 }
 
 void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *out)

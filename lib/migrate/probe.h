@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <annex/mem.h>
 
-#define PROBES 16u
+#define PROBES 32u
 
 /* struct probes - Nanoseconds that faults, or reads, took. */
 struct probes {

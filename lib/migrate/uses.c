@@ -102,14 +102,19 @@ static int too_large(const struct annex_exec *e)
 			  e->now.kernels[e->now.n_kernels - 1].name);
 }
 
-int annex_uses_fit(const struct annex_exec *e)
+uint64_t annex_uses_bytes(const struct annex_exec *e)
 {
 	const struct log_kernel *k = &e->now.kernels[e->now.n_kernels - 1];
 	uint64_t bytes = 0;
 
 	for (uint32_t i = k->first; i < e->now.n_uses; i++)
 		bytes += e->now.tensors[e->now.uses[i].tensor].bytes;
-	return bytes <= annex_space_budget(e->space) ? 0 : too_large(e);
+	return bytes;
+}
+
+int annex_uses_fit(const struct annex_exec *e)
+{
+	return annex_uses_bytes(e) <= annex_space_budget(e->space) ? 0 : too_large(e);
 }
 
 static int take_hold(struct annex_exec *e, const struct annex_exec_use *use)

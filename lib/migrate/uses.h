@@ -27,6 +27,7 @@ struct held_use {
 /**
  * struct annex_exec - @now: the iteration under way; @kinds: those before, and their plans.
  * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
+ * @joined: it is in use since the middle of this iteration. @first: when the first one began.
  * @held: tensors of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
  * @deadline: of the waits of the present call.
@@ -49,8 +50,8 @@ struct annex_exec {
 	struct held_use *held;
 	uint32_t n_held, held_room;
 	uint64_t began, asked, stall, stalled, serial, order, deadline, faults;
-	uint64_t waited, made_bytes, made_ns;
-	bool iterates, runs, flies, strayed;
+	uint64_t waited, made_bytes, made_ns, first;
+	bool iterates, runs, flies, strayed, joined;
 	struct flights *flights;
 	struct probes probes, reads;
 	struct annex_exec_stats stats;
@@ -63,7 +64,8 @@ int annex_uses_wait(struct annex_exec *e, struct annex_move *move);
  * they are brought, and not planned. */
 int annex_uses_record(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n);
 
-/* -ENOSPC: the last kernel's tensors are more than the device tier. */
+/* What the last kernel's tensors take. annex_uses_fit() - -ENOSPC: more than the device tier. */
+uint64_t annex_uses_bytes(const struct annex_exec *e);
 int annex_uses_fit(const struct annex_exec *e);
 
 /* Hold tensors, and bring them. @most: pages to come from below; pages that hold nothing yet come

@@ -400,7 +400,7 @@ static void one_kernel(struct annex_exec *e, void *p)
 static void no_plan(void)
 {
 	struct annex_space_opts opts = {.device = MIB, .host = 4 * MIB, .size = 4 * MIB};
-	struct annex_exec_opts bad = {.record = 1};
+	struct annex_exec_opts bad = {.drift = 1};
 	uint64_t end = annex_now() + WAIT_NS;
 	struct annex_exec_stats st = {0};
 	struct annex_space *space;

@@ -86,6 +86,7 @@ struct Block {
 	std::thread::id thread;                /* of the block: its operators are recorded */
 	std::unordered_set<std::string> large; /* graphs that do not fit */
 	uint64_t kernels = 0;                  /* of this iteration */
+	bool learns = false;                   /* the first iteration has begun */
 	uint64_t live = 0;                     /* tensors in the space */
 	bool left = false;                     /* the block has ended */
 	bool owned = true;                     /* Python knows it */

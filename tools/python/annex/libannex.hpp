@@ -30,6 +30,7 @@ struct ExecStats { /* struct annex_exec_stats */
 	uint64_t iterations, plans;
 	int plan_err;
 	bool planning;
+	uint64_t until_plan_ns;
 };
 
 struct Library {
@@ -48,6 +49,7 @@ struct Library {
 	void (*hdm_close)(void *);
 	void (*exec_destroy)(void *);
 	int (*exec_begin)(void *);
+	int (*exec_restart)(void *);
 	int (*exec_end)(void *);
 	int (*exec_before)(void *, const char *, const Use *, unsigned int);
 	int (*exec_before_on)(void *, void *, const char *, const Use *, unsigned int);

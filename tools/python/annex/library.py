@@ -60,7 +60,8 @@ class ExecStats(ctypes.Structure):
     _fields_ = [("ns", ctypes.c_uint64), ("stall_ns", ctypes.c_uint64),
                 ("planned", ctypes.c_bool), ("strayed", ctypes.c_bool),
                 ("iterations", ctypes.c_uint64), ("plans", ctypes.c_uint64),
-                ("plan_err", ctypes.c_int), ("planning", ctypes.c_bool)]
+                ("plan_err", ctypes.c_int), ("planning", ctypes.c_bool),
+                ("until_plan_ns", ctypes.c_uint64)]
 
 
 class System(ctypes.Structure):

@@ -103,6 +103,7 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 		{"annex_hdm_close", &lib.hdm_close},
 		{"annex_exec_destroy", &lib.exec_destroy},
 		{"annex_exec_begin", &lib.exec_begin},
+		{"annex_exec_restart", &lib.exec_restart},
 		{"annex_exec_end", &lib.exec_end},
 		{"annex_exec_before", &lib.exec_before},
 		{"annex_exec_before_on", &lib.exec_before_on},

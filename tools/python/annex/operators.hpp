@@ -196,6 +196,28 @@ std::vector<c10::IValue> tensors_of(const Operator &o, const torch::jit::Stack &
 	return tensors;
 }
 
+bool wants_gradient(const c10::IValue &value)
+{
+	if (value.isTensor())
+		return value.toTensor().defined() && value.toTensor().requires_grad();
+	if (value.isTensorList())
+		for (const c10::IValue &element : value.toListRef())
+			if (wants_gradient(element))
+				return true;
+	return false;
+}
+
+/* Whether it is of a graph for gradients. A program that makes a model computes without. */
+bool learns(const Operator &o, const torch::jit::Stack &stack)
+{
+	size_t n = o.how.size();
+
+	for (size_t i = 0; i < n && at::GradMode::is_enabled(); i++)
+		if (o.how[i] && wants_gradient(stack[stack.size() - n + i]))
+			return true;
+	return false;
+}
+
 void redispatch(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
 {
 	op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, KEY), stack);
@@ -209,6 +231,7 @@ void turn(Block *block)
 
 	block->progress.ended();
 	block->kernels = 0;
+	block->learns = true;
 	err = lib.exec_begin(block->exec);
 	if (failure)
 		throw *failure;
@@ -279,6 +302,14 @@ class Run
 	{
 		return current == &kernel;
 	}
+	/* The first iteration begins with this kernel: before, the program has prepared itself. */
+	void learn()
+	{
+		kernel.block->learns = true;
+		if (int err = lib.exec_restart(kernel.block->exec))
+			throw Failure(err);
+		kernel.block->kernels = 1;
+	}
 
       private:
 	c10::impl::ExcludeDispatchKeyGuard inside{c10::DispatchKeySet(KEY)};
@@ -294,6 +325,8 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 	std::vector<Use> uses;
 
 	if (run.block()) {
+		if (!run.block()->learns && learns(o, *stack))
+			run.learn();
 		uses = uses_of(run.block(), o, *stack);
 		run.begin(uses);
 	}

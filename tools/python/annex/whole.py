@@ -235,7 +235,8 @@ class Whole(Offload):
                     planned=planner.planned, iterations=planner.iterations,
                     plan_error=planner.plan_err, tensors=count, ordinary=ordinary,
                     moved=self.moved, stayed=self.stayed, state=self.block.planning(),
-                    iteration_s=planner.ns / 1e9, stall_s=planner.stall_ns / 1e9)
+                    iteration_s=planner.ns / 1e9, stall_s=planner.stall_ns / 1e9,
+                    until_plan_s=planner.until_plan_ns / 1e9)
 
     def inside(self, name):
         """These functions look at iterations, which are the thread's of the block."""
@@ -251,7 +252,8 @@ class Whole(Offload):
         the last iteration was under a plan; "strayed": it differed from its plan; "no plan" could
         be made, and @plan_error (an errno, negative) and a warning say why; "without plans"
         (policy none); "ended". @plans: made so far; @planned: as @state; @iterations: so far;
-        @iteration_s, @stall_s: seconds of the last one, and how many of them it waited for tensors.
+        @iteration_s, @stall_s: seconds of the last one, and how many of them it waited for tensors;
+        @until_plan_s: from the first one until a plan was followed (0: none was).
 
         Of tensors: @tensors: in the space now; @ordinary: bytes of those that the storage had no
         room for, so far; @moved, @stayed: storages at the beginning.
