@@ -191,7 +191,7 @@ static int follow(struct annex_exec *e, uint32_t k)
 	return err;
 }
 
-/* From kernel @next on follow a plan whose first @n kernels are as they were. Return: there is one. */
+/* From kernel @next on follow a plan whose first @n kernels are as they were, if there is one. */
 static bool change(struct annex_exec *e, uint32_t n, uint32_t next)
 {
 	struct planning *other = annex_kinds_match(&e->kinds, &e->now, n);

@@ -64,7 +64,7 @@ int annex_uses_wait(struct annex_exec *e, struct annex_move *move);
  * they are brought, and not planned. */
 int annex_uses_record(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n);
 
-/* What the last kernel's tensors take. annex_uses_fit() - -ENOSPC: more than the device tier. */
+/* Bytes of the last kernel's tensors. annex_uses_fit() - -ENOSPC: more than the device tier. */
 uint64_t annex_uses_bytes(const struct annex_exec *e);
 int annex_uses_fit(const struct annex_exec *e);
 

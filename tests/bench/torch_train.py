@@ -114,7 +114,7 @@ class Training:
         if self.way in PLANNED:
             first = self.planned.index(True)
             result.update(plan_of(it), recorded=first,
-                          until_plan=self.done[first][0] - self.done[0][0],
+                          until_plan=it.stats()["until_plan_s"],
                           longest=max(d[1] for d in self.done[:first]))
         return result
 
