@@ -78,16 +78,24 @@ void annex_exec_destroy(struct annex_exec *e)
 	free(e);
 }
 
-/* A plan that has been finished is used from now on; one that failed is remembered. */
+/* A plan that has been finished is used from now on; one that failed is remembered, unless it is to
+ * be tried again when its kind is seen again. */
 static void take_plan(struct annex_exec *e)
 {
-	if (!e->next || !annex_planning_ended(e->next))
+	struct planning *made = e->next;
+
+	if (!made || !annex_planning_ended(made))
 		return;
-	annex_planning_join(e->next);
-	e->stats.plan_err = e->next->err;
-	e->stats.plans += !e->next->err;
-	annex_kinds_keep(&e->kinds, e->next);
+	annex_planning_join(made);
 	e->next = NULL;
+	if (made->err && made->once) {
+		annex_planning_clear(made);
+		free(made);
+		return;
+	}
+	e->stats.plan_err = made->err;
+	e->stats.plans += !made->err;
+	annex_kinds_keep(&e->kinds, made);
 }
 
 static void start(struct annex_exec *e)
@@ -450,7 +458,7 @@ static struct annex_system measure(const struct annex_exec *e)
 	return sys;
 }
 
-static int plan_anew(struct annex_exec *e)
+static int plan_anew(struct annex_exec *e, bool seen)
 {
 	struct annex_system sys = e->opts.system ? e->system : measure(e);
 	int err;
@@ -465,7 +473,8 @@ static int plan_anew(struct annex_exec *e)
 	e->next = calloc(1, sizeof(*e->next));
 	if (!e->next)
 		return annex_fail(-ENOMEM, "exec: no memory for a plan");
-	err = annex_planning_start(e->next, e->policy, &sys, &e->kinds.logs[0]);
+	e->soon += !seen;
+	err = annex_planning_start(e->next, e->policy, &sys, &e->kinds.logs[0], !seen);
 	if (err) {
 		free(e->next);
 		e->next = NULL;
@@ -480,7 +489,7 @@ static bool lacks_plan(const struct annex_exec *e, bool seen)
 	const struct iteration_log *last = &e->kinds.logs[0];
 	const struct planning *made = annex_kinds_plan(&e->kinds, last);
 
-	if (!e->policy || e->next || !last->n_kernels || (!seen && e->kinds.n_plans >= AT_ONCE))
+	if (!e->policy || e->next || !last->n_kernels || (!seen && e->soon >= AT_ONCE))
 		return false;
 	if (made && made->err)
 		return made->sys.gpu != room(e);
@@ -523,7 +532,7 @@ int annex_exec_end(struct annex_exec *e)
 	seen = annex_kinds_see(&e->kinds, &e->now, e->opts.drift);
 	e->iterates = false;
 	e->stats.iterations++;
-	return !err && lacks_plan(e, seen) ? plan_anew(e) : err;
+	return !err && lacks_plan(e, seen) ? plan_anew(e, seen) : err;
 }
 
 void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *out)

@@ -27,7 +27,7 @@ static void *run(void *arg)
 
 	p->err = make(p);
 	if (p->err)
-		annex_log(ANNEX_LOG_WARNING,
+		annex_log(p->once ? ANNEX_LOG_INFO : ANNEX_LOG_WARNING,
 			  "exec: no plan by %s, so tensors move when they are used: %s",
 			  p->policy->name, annex_last_error());
 	/* Release: the plan is there; pairs with annex_planning_ended(). */
@@ -36,13 +36,14 @@ static void *run(void *arg)
 }
 
 int annex_planning_start(struct planning *p, const struct annex_policy *policy,
-			 const struct annex_system *sys, const struct iteration_log *log)
+			 const struct annex_system *sys, const struct iteration_log *log, bool once)
 {
 	int err;
 
 	memset(p, 0, sizeof(*p));
 	p->policy = policy;
 	p->sys = *sys;
+	p->once = once;
 	err = annex_log_copy(&p->log, log);
 	if (!err)
 		err = annex_log_trace(&p->log, true, &p->trace);

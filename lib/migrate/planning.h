@@ -12,6 +12,7 @@
 /**
  * struct planning - A thread that makes a plan.
  * @log: the iteration that the plan is made from.
+ * @once: of a kind that was seen once. If it fails, that is no warning yet.
  * @done: the thread has ended; @plan or @err is set.
  */
 struct planning {
@@ -22,13 +23,13 @@ struct planning {
 	struct annex_plan *plan;
 	pthread_t thread;
 	uint32_t done;
-	bool running;
+	bool running, once;
 	int err;
 };
 
 /* Begin, with a copy of the log, and kernels' usual times. -ENOMEM, -EAGAIN, -EINVAL. */
 int annex_planning_start(struct planning *p, const struct annex_policy *policy,
-			 const struct annex_system *sys, const struct iteration_log *log);
+			 const struct annex_system *sys, const struct iteration_log *log, bool once);
 
 /* Whether it has come to its end, which annex_planning_join() then takes. */
 bool annex_planning_ended(const struct planning *p);

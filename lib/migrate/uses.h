@@ -27,6 +27,7 @@ struct held_use {
 /**
  * struct annex_exec - @now: the iteration under way; @kinds: those before, and their plans.
  * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
+ * @soon: plans that were begun of kinds that were seen once.
  * @joined: it is in use since the middle of this iteration. @first: when the first one began.
  * @held: tensors of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
@@ -47,6 +48,7 @@ struct annex_exec {
 	struct kinds kinds;
 	struct planning *plan, *next;
 	size_t step;
+	unsigned int soon;
 	struct held_use *held;
 	uint32_t n_held, held_room;
 	uint64_t began, asked, stall, stalled, serial, order, deadline, faults;

