@@ -29,7 +29,8 @@ struct planning {
 
 /* Begin, with a copy of the log, and kernels' usual times. -ENOMEM, -EAGAIN, -EINVAL. */
 int annex_planning_start(struct planning *p, const struct annex_policy *policy,
-			 const struct annex_system *sys, const struct iteration_log *log, bool once);
+			 const struct annex_system *sys, const struct iteration_log *log,
+			 bool once);
 
 /* Whether it has come to its end, which annex_planning_join() then takes. */
 bool annex_planning_ended(const struct planning *p);
