@@ -70,7 +70,7 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorc
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all \
 	cuda-all clang guests-all \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
-	guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
+	guests-pair guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
 	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd \
 	fs-kills fs-suites serve-long fio deb
 gate := $(addprefix check/,$(gate))
@@ -244,6 +244,9 @@ check/guests-6.12-kcsan check/guests-7.3-kcsan: check/guests-%: built/gcc
 check/guests-fuzz-7.3-kasan: built/gcc
 	$(call step,guests$(comma) long: 7.3-kasan$(comma) random calls,5400,,env LONG=1 \
 		tests/qemu/run.sh -k 7.3-kasan -i 1 -n 1 -c 2 fuzz hdmfuzz)
+# Two machines, one of which uses the other's disk.
+check/guests-pair: built/gcc
+	$(call step,guests: two machines,3600,,tests/qemu/pair.sh /usr/bin/python3)
 # A range of 64 GiB, in 4 GiB of memory.
 check/guests-large: built/gcc
 	$(call step,guests: 64 GiB,900,,env MEM=4G CXL_BYTES=64G COUNTED=1 \

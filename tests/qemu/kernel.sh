@@ -23,7 +23,7 @@ series=$1
 [[ $series != *-* ]] || exec tests/qemu/debug.sh "$series"
 dir=$(realpath -m "${BUILD:-build}")/qemu/kernel/$series
 modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 vfio_pci 9p 9pnet_virtio
-	virtio_pci)
+	virtio_pci virtio_net nvme_tcp nvmet_tcp)
 [ "$series" = 6.1 ] || modules+=(dax_cxl)
 [[ $series == 7.* ]] || modules+=(crc32c_generic)
 packages=()

@@ -15,10 +15,12 @@
 # (how many), NAMESPACES (of each controller), CXL_SHAPE (flat, tree) and CXL_KIND (volatile,
 # persistent, both) of the devices, CXL_BYTES (of each kind of memory of each, and of their window,
 # if that is larger than 4G), MEM (of the guest), CPU (as QEMU has it), COUNTED (1: one processor,
-# each of whose instructions takes a nanosecond, whatever else the host does), APPEND (kernel
-# parameters), LONG (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the
-# controllers, and of the files behind them).
+# each of whose instructions takes a nanosecond, whatever else the host does), SIDE (of two machines
+# on one network: far, or near, in the folder above the other's), APPEND (kernel parameters), LONG
+# (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the controllers, and
+# of the files behind them).
 
+tree=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 rmrr=$(realpath "$(dirname "${BASH_SOURCE[0]}")/rmrr.py")
 
 # slowness - How many times longer things take on this kernel than on others.
@@ -176,6 +178,25 @@ cxl_options()
 	esac
 }
 
+# Two networks of the two machines alone, and this machine's files, to be read. The sockets are the
+# far one's, which starts first, and starts again when it is reset.
+net_options()
+{
+	local i at path=. last=1
+	case ${SIDE:-} in
+	near) at=server=off,reconnect-ms=100 path=far last=2 ;;
+	far) at=server=on ;;
+	*) qemu+=(-no-reboot); return ;;
+	esac
+	[ "$SIDE" = far ] || qemu+=(-no-reboot)
+	for i in 0 1; do
+		qemu+=(-netdev "stream,id=net$i,$at,addr.type=unix,addr.path=$path/net$i"
+			-device "virtio-net-pci,netdev=net$i,bus=pcie.0,mac=52:54:00:00:0$i:0$last")
+	done
+	qemu+=(-fsdev "local,id=outside,path=/,security_model=none,readonly=on"
+		-device "virtio-9p-pci,fsdev=outside,mount_tag=outside,bus=pcie.0")
+}
+
 # initrd_for INITRAMFS - The file to boot from: that one, or in the current folder one that begins
 # with firmware's table. The first port is in the first free slot of q35's bus.
 initrd_for()
@@ -199,15 +220,16 @@ machine()
 	[ "${COUNTED:-0}" = 0 ] ||
 		processors=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -smp 1)
 	$board
-	qemu+=(-nodefaults -no-user-config -display none -no-reboot "${processors[@]}")
+	qemu+=(-nodefaults -no-user-config -display none "${processors[@]}")
 	nvme_options
 	cxl_options
+	net_options
 	qemu+=(-qmp "unix:qmp,server=on,wait=off" -kernel "$1/vmlinuz" -initrd "$(initrd_for "$2")")
 	# An emulated processor does nothing ahead of time; to defend it takes time.
 	append+=" panic=-1 oops=panic mitigations=off"
 	[ "$IOMMU" = 0 ] || append+=" iommu.strict=$([ "$IOMMU" = lazy ] && echo 0 || echo 1)"
 	append+=" LONG=${LONG:-0} ${APPEND:-} KERNEL=$KERNEL SLOW=$(slowness)"
 	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND CXL_BYTES=$CXL_BYTES"
-	append+=" NAMESPACES=${NAMESPACES:-1}"
+	append+=" NAMESPACES=${NAMESPACES:-1} SIDE=${SIDE:-} TREE=$tree BUILD=$build"
 	qemu+=(-append "$append IOMMU=$IOMMU NVME=$NVME CXL=$CXL NVME_OPTIONS=$NVME_OPTIONS")
 }

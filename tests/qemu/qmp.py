@@ -6,7 +6,8 @@ qmp.py SOCKET COMMAND [KEY=VALUE]...   one command: qmp.py qmp device_del id=nvm
 qmp.py SOCKET --serve PORT             serve a guest until it ends: what it writes to its second
                                        serial port is printed, but for the lines
                                        "@host COMMAND [KEY=VALUE]...", which are carried out and
-                                       answered with one line, "ok ..." or "error ..."
+                                       answered with one line, "ok ..." or "error ..."; "@far ..."
+                                       is for the other machine of a pair, whose socket is far/qmp
 
 Besides QEMU's commands a guest has "peek file=cxl0 offset=0 bytes=4096": the MD5 of what lies there
 in the memory of a CXL device; "ndp do=serve file=cxl0 uncached=2M", do=kill, do=end: the program
@@ -154,11 +155,15 @@ def answer(monitor, words):
     return ("ok " if done else "error ") + " ".join(text.split()) + "\n"
 
 
-def serve(monitor, port):
+def serve(path, port):
+    paths, monitors = {"@host": path, "@far": os.path.join("far", path)}, {}
     for line in port.makefile("r", errors="replace", newline="\n"):
         words = line.split()
-        if words[:1] == ["@host"]:
-            port.sendall(answer(monitor, words[1:]).encode())
+        to = words[0] if words else ""
+        if to in paths:
+            if to not in monitors:
+                monitors[to] = Monitor(paths[to])
+            port.sendall(answer(monitors[to], words[1:]).encode())
         else:
             print(line.rstrip("\r\n"), flush=True)
 
@@ -171,7 +176,7 @@ def main(argv):
             # The guest starts when its port is connected.
             port = connect(argv[3])
             try:
-                serve(Monitor(argv[1]), port)
+                serve(argv[1], port)
             finally:
                 if ndp.process:
                     ndp.end("kill")

@@ -13,7 +13,9 @@
 #                           an IOMMU and without; all: none, but with ALL=1
 #   # machines: noremap     one whose IOMMU interrupts pass by; rmrr: one whose firmware wants a
 #                           controller to reach memory of its own; spaces: whose controllers have
-#                           three namespaces (NAMESPACES=3)
+#                           three namespaces (NAMESPACES=3); pair: none but with PAIR=1: two on
+#                           one network, of which the far one's disk is offered to the near one,
+#                           where the tests are
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
 #                           bridges and a switch, with one. both: one device of both kinds
 #
@@ -58,7 +60,7 @@ shift $((OPTIND - 1))
 
 # Parts of tests, and tests on a machine of their own; the leaks are those of all others. After
 # lockdown nothing is loaded.
-parts='^(lib|intree|failing|format|lab|measure|bench.*|leaks|hdmkexec|lockdown|suites)$'
+parts='^(lib|intree|failing|far|format|lab|measure|nvmet|bench.*|leaks|hdmkexec|lockdown|suites)$'
 tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
@@ -150,7 +152,8 @@ show()
 }
 
 qemu_pid=
-trap '[ -z "$qemu_pid" ] || kill "$qemu_pid"; exit 130' INT TERM
+far_pid=
+trap 'for pid in $qemu_pid $far_pid; do kill "$pid"; done; exit 130' INT TERM
 
 # QEMU without KVM may, rarely, lose the interrupt of a processor's timer. A kernel that sets the
 # next one in its handler has none from then on, and notices.
@@ -161,6 +164,27 @@ stop_lost()
 {
 	grep -qm 1 "$lost_timer" < <(tail --pid="$qemu_pid" -n +1 -F "$1" 2>/dev/null) &&
 		kill "$qemu_pid"
+}
+
+# The other machine of a pair, in a folder of its own, as long as this one.
+far_begin()
+{
+	mkdir "$dir/far"
+	(
+		cd "$dir/far" || exit 1
+		SIDE=far APPEND="TESTS=far" machine "$kernel" "$initramfs"
+		exec timeout -k 5 "$1" "${qemu[@]}" -serial file:console -serial file:port \
+			</dev/null >qemu 2>&1
+	) &
+	far_pid=$!
+}
+
+far_end()
+{
+	[ -n "$far_pid" ] || return 0
+	kill "$far_pid" 2>/dev/null
+	wait "$far_pid"
+	far_pid=
 }
 
 # A machine that lost its timer says nothing about the module: once more then.
@@ -179,6 +203,7 @@ boot_cell()
 	limit=$(limit_of "${tests[@]}")
 	cell="$KERNEL/iommu=$IOMMU/nvme=$NVME"
 	[ "$CXL" = 0 ] || cell+="/cxl=$CXL${CXL_SHAPE:+,$CXL_SHAPE}${CXL_KIND:+,$CXL_KIND}"
+	[ "${PAIR:-0}" = 0 ] || cell+="/pair"
 	[ -z "${QEMU:-}" ] || cell+="/qemu=$QEMU"
 	ended=
 	name=
@@ -186,8 +211,10 @@ boot_cell()
 	exec 8>"$dir.lock" && flock -w 600 8 || die "another run.sh keeps $dir"
 	rm -rf "$dir"
 	mkdir -p "$dir" || exit 1
+	[ "${PAIR:-0}" = 0 ] || far_begin "$limit"
 	(
 		cd "$dir" || exit 1
+		[ "${PAIR:-0}" = 0 ] || SIDE=near
 		APPEND="TESTS=$(IFS=,; echo "${tests[*]}") ${APPEND:-}" \
 			machine "$kernel" "$initramfs"
 		exec timeout -k 5 "$limit" "${qemu[@]}" -serial file:console \
@@ -205,6 +232,7 @@ boot_cell()
 	how="QEMU ended with $status after $(since "$start") s, the console with: $(
 		tail -n 1 "$dir/console" 2>/dev/null | tr -d '\r' | cut -c 1-100)"
 	qemu_pid=
+	far_end
 	wait
 	if [ "$1" = first ] && grep -qs "$lost_timer" "$dir/console"; then
 		exec 8>&-
@@ -224,10 +252,11 @@ boot_cell()
 		show "$dir/qemu"
 		show "$dir/serve"
 		show "$dir/console"
+		[ "${PAIR:-0}" = 0 ] || show "$dir/far/console"
 		echo "# whole log: $dir/console"
 	else
 		# The disks are sparse, but not empty.
-		rm -f "$dir"/disk* "$dir"/cxl* "$dir"/pmem*
+		rm -f "$dir"/disk* "$dir"/cxl* "$dir"/pmem* "$dir"/far/disk*
 	fi
 	coverage_add "$dir/gcov"
 	exec 8>&-

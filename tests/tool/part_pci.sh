@@ -202,6 +202,9 @@ echo 0 >there/proc/sys/kernel/io_uring_disabled
 echo 0-1 >there/sys/devices/system/node/has_memory
 echo 0 >there/sys/devices/system/node/has_cpu
 claim "doctor of a copied machine" "$annex" doctor --root there
+holds "no drive of another machine" grep -qE '^ng: +remote +unknown' out
+holds "the command that connects one" grep -q 'nvme connect -t tcp' out
+holds "nothing of what is offered" sh -c '! grep -qE "^ng: +offered" out'
 holds "io_uring" grep -qE '^file: +io_uring +ok' out
 holds "kernel" grep -qE '^pci: +kernel +ok' out
 holds "headers" grep -qE '^pci: +headers +ok' out
@@ -225,6 +228,25 @@ sed -i '/: port[0-9]/d' there/proc/iomem
 ln -s ../../../../bus/pci/devices/0000:00:02.0 there/sys/kernel/iommu_groups/3/devices/0000:00:02.0
 echo 5.15.0 >there/proc/sys/kernel/osrelease
 echo 2 >there/proc/sys/kernel/io_uring_disabled
+for n in 0 1 2; do
+	mkdir -p there/sys/class/nvme/nvme$n
+	echo tcp >there/sys/class/nvme/nvme$n/transport
+	echo live >there/sys/class/nvme/nvme$n/state
+	echo 600 >there/sys/class/nvme/nvme$n/ctrl_loss_tmo
+done
+echo pcie >there/sys/class/nvme/nvme0/transport
+claim "doctor with drives of other machines" "$annex" doctor --root there
+holds "their paths" grep -qE '^ng: +remote +ok +2 paths' out
+echo off >there/sys/class/nvme/nvme1/ctrl_loss_tmo
+mkdir -p there/sys/kernel/config/nvmet/subsystems/{a,b}
+echo 1 >there/sys/kernel/config/nvmet/subsystems/a/attr_allow_any_host
+claim "doctor with one that is waited for" "$annex" doctor --root there
+holds "for ever" grep -qE '^ng: +remote +missing .*nvme1' out
+holds "until when" grep -q 'sudo tee /sys/class/nvme/nvme1/ctrl_loss_tmo' out
+holds "what is offered" grep -qE '^ng: +offered +ok +2 subsystems .* 1 of them' out
+echo connecting >there/sys/class/nvme/nvme2/state
+claim "doctor with one that is lost" "$annex" doctor --root there
+holds "its state" grep -qE '^ng: +remote +missing +1 of 2 .*nvme2: connecting' out
 claim "doctor where io_uring is switched off" "$annex" doctor --root there
 holds "files work" grep -qE '^file: +files +ok' out
 holds "the command that allows io_uring" grep -q 'sysctl -w kernel.io_uring_disabled=0' out

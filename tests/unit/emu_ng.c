@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "nvme/emu/holders.h"
+#include "nvme/emu/tcp.h"
 #include "nvme/emu/ng.h"
 #include "nvme/emu/ring.h"
 #include "unit.h"
@@ -119,6 +121,47 @@ static void holders(void)
 	snprintf(command, sizeof(command), "rm %s/proc/self/mountinfo", root);
 	CU_ASSERT_EQUAL(system(command), 0);
 	CU_ASSERT(annex_emu_held(root, "sda", why)); /* nothing is known */
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	CU_ASSERT_EQUAL(system(command), 0);
+}
+
+/* A disk by several controllers, one by one, a partition, and a volume on top of that. */
+static void over_tcp(void)
+{
+	struct stat disk = {.st_mode = S_IFBLK, .st_rdev = makedev(259, 0)},
+		    node = {.st_mode = S_IFCHR, .st_rdev = makedev(240, 0)},
+		    other = {.st_mode = S_IFBLK, .st_rdev = makedev(259, 1)},
+		    part = {.st_mode = S_IFBLK, .st_rdev = makedev(259, 2)},
+		    file = {.st_mode = S_IFREG, .st_dev = makedev(253, 0)};
+	char root[] = "/tmp/annex-tcp-XXXXXX", command[128];
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(root));
+	put(root, "sys/dev/block/259:0/device/nvme0/transport", "pcie\n");
+	put(root, "sys/dev/block/259:0/device/nqn", "annex\n");
+	put(root, "sys/dev/block/259:1/device/transport", "tcp\n");
+	put(root, "sys/dev/char/240:0/device/nvme0/transport", "pcie\n");
+	put(root, "sys/dev/block/259:0/p/partition", "1\n");
+	snprintf(command, sizeof(command), "ln -s 259:0/p %s/sys/dev/block/259:2", root);
+	CU_ASSERT_EQUAL(system(command), 0);
+	put(root, "sys/dev/block/253:0/slaves/p/dev", "259:2\n");
+	snprintf(command, sizeof(command),
+		 "cd %s/sys/dev/block/253:0/slaves && rm -r p && "
+		 "ln -s ../../259:0/p p",
+		 root);
+	CU_ASSERT_EQUAL(system(command), 0);
+	CU_ASSERT(annex_emu_over_tcp(root, &other));
+	CU_ASSERT_FALSE(annex_emu_over_tcp(root, &disk));
+	CU_ASSERT_FALSE(annex_emu_over_tcp(root, &node));
+	CU_ASSERT_FALSE(annex_emu_over_tcp(root, &part));
+	CU_ASSERT_FALSE(annex_emu_over_tcp(root, &file));
+	put(root, "sys/dev/block/259:0/device/nvme1/transport", "tcp\n");
+	put(root, "sys/dev/char/240:0/device/nvme1/transport", "tcp\n");
+	CU_ASSERT(annex_emu_over_tcp(root, &disk));
+	CU_ASSERT(annex_emu_over_tcp(root, &node));
+	CU_ASSERT(annex_emu_over_tcp(root, &part));
+	CU_ASSERT(annex_emu_over_tcp(root, &file));
+	file.st_dev = makedev(7, 7);
+	CU_ASSERT_FALSE(annex_emu_over_tcp(root, &file));
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	CU_ASSERT_EQUAL(system(command), 0);
 }
@@ -297,5 +340,5 @@ static void errors(void)
 }
 
 UNIT_SUITE(emu_ng, {"what is no drive is refused", refused}, {"who holds a disk", holders},
-	   {"large commands are divided", divided}, {"pieces", pieces},
+	   {"over TCP", over_tcp}, {"large commands are divided", divided}, {"pieces", pieces},
 	   {"zeroes, ranges, flush", without_data}, {"errors", errors});

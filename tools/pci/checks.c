@@ -20,6 +20,7 @@
 /* Queues, a cache of some size and staging buffers. */
 #define MEMLOCK_ENOUGH (64ull << 20)
 
+#define NAME 64u /* bytes for a controller's name, or its state */
 #define UNCONFINED "docker run --security-opt seccomp=unconfined ..."
 #define UNPRIVILEGED "sudo sysctl -w vm.unprivileged_userfaultfd=1"
 
@@ -238,12 +239,92 @@ static void check_generic(struct checks *c)
 		checks_mend(c, "sudo annex ...");
 }
 
+/* struct remote - Controllers that other machines offer: how many, and how many are connected now.
+ * @lost: one that is not; @patient: one whose loss the kernel never gives up on. */
+struct remote {
+	unsigned int all, live;
+	char lost[NAME], state[NAME], patient[NAME];
+};
+
+static void see_remote(const struct checks *c, const char *ctrl, struct remote *r)
+{
+	char text[NAME];
+
+	sysfs_text(text, sizeof(text), c->root, "sys/class/nvme/%s/transport", ctrl);
+	if (!*text || !strcmp(text, "pcie") || !strcmp(text, "apple-nvme"))
+		return;
+	r->all++;
+	sysfs_text(text, sizeof(text), c->root, "sys/class/nvme/%s/state", ctrl);
+	if (!strcmp(text, "live")) {
+		r->live++;
+	} else {
+		snprintf(r->lost, sizeof(r->lost), "%s", ctrl);
+		snprintf(r->state, sizeof(r->state), "%s", text);
+	}
+	sysfs_text(text, sizeof(text), c->root, "sys/class/nvme/%s/ctrl_loss_tmo", ctrl);
+	if (!strcmp(text, "off"))
+		snprintf(r->patient, sizeof(r->patient), "%s", ctrl);
+}
+
+/* Drives of other machines, which the kernel's initiator connects to. */
+static void check_remote(struct checks *c)
+{
+	struct sysfs_dir ctrls;
+	struct remote r = {0};
+
+	sysfs_dir(&ctrls, c->root, "sys/class/nvme");
+	for (unsigned int i = 0; i < ctrls.n; i++)
+		see_remote(c, ctrls.name[i], &r);
+	sysfs_dir_free(&ctrls);
+	if (!r.all) {
+		checks_add(c, "ng:", "remote", CHECK_UNKNOWN,
+			   "no drive of another machine is connected (docs/remote.md)");
+		checks_mend(c, "sudo nvme connect -t tcp -a ADDRESS -s 4420 -n NAME");
+	} else if (r.live < r.all) {
+		checks_add(c, "ng:", "remote", CHECK_MISSING,
+			   "%u of %u paths to other machines' drives are lost (%s: %s)",
+			   r.all - r.live, r.all, r.lost, r.state);
+	} else if (*r.patient) {
+		checks_add(
+			c, "ng:", "remote", CHECK_MISSING,
+			"%u paths to other machines' drives are live; if %s is lost, file: waits "
+			"for ever",
+			r.all, r.patient);
+		checks_mend(c, "echo 600 | sudo tee /sys/class/nvme/%s/ctrl_loss_tmo", r.patient);
+	} else {
+		checks_add(c, "ng:", "remote", CHECK_OK,
+			   "%u paths to other machines' drives are live", r.all);
+	}
+}
+
+/* Drives that this machine offers to others, which root can see. */
+static void check_offered(struct checks *c)
+{
+	unsigned int open = 0, n;
+	struct sysfs_dir names;
+
+	sysfs_dir(&names, c->root, "sys/kernel/config/nvmet/subsystems");
+	n = names.n;
+	for (unsigned int i = 0; i < n; i++)
+		open += sysfs_number(0, c->root,
+				     "sys/kernel/config/nvmet/subsystems/%s/attr_allow_any_host",
+				     names.name[i]) == 1;
+	sysfs_dir_free(&names);
+	if (!n)
+		return;
+	checks_add(c, "ng:", "offered", CHECK_OK,
+		   "%u subsystems to other machines, %u of them to any that can reach this one", n,
+		   open);
+}
+
 void checks_host(struct checks *c)
 {
 	checks_add(c, "mem:", "memory", CHECK_OK, "emulated in the process: nothing is needed");
 	check_file(c);
 	check_io_uring(c);
 	check_generic(c);
+	check_remote(c);
+	check_offered(c);
 	check_space(c);
 	check_numa(c);
 	check_gpu(c);

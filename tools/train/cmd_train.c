@@ -97,7 +97,7 @@ static const struct cli_option options[] = {
 	 "A tier of storage below that, overwritten, as file:PATH?size=4G. May be repeated; a file "
 	 "that it makes is removed in the end"},
 	{"policy", 0, "none|uvm|g10|annex", 3, OPT_CALL(set_policy),
-	 "Who says what moves when, from the third iteration on (annex)"},
+	 "Who says what moves when, from the second iteration on (annex)"},
 	{"rate", 0, "SIZE", 3, OPT_SIZE(struct train_opts, link_rate, LEAST_RATE, 1ull << 42),
 	 "Bytes a second each way that each link is held back to (no limit)"},
 	{"checksum", 0, NULL, 3, OPT_FLAG(struct train_opts, checksum),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "emu.h"
 #include "far.h"
@@ -13,6 +14,7 @@
 #include "req.h"
 #include "ring.h"
 #include "state.h"
+#include "tcp.h"
 
 /* Whole pages of their own, which others can be given to write (a GPU). */
 #define DOORBELL_BYTES                                                                             \
@@ -163,6 +165,17 @@ static int read_serve(const struct annex_uri *uri, enum emu_serve *serve)
 		     : 0;
 }
 
+/* Callers submit by themselves, but where that could end them by a signal. */
+static enum emu_serve usual_serve(const struct annex_emu *emu)
+{
+	struct stat st;
+
+	for (unsigned int i = 0; i < emu->nns; i++)
+		if (emu->ns[i].fd >= 0 && !fstat(emu->ns[i].fd, &st) && annex_emu_over_tcp("", &st))
+			return EMU_SERVE_THREAD;
+	return EMU_SERVE_CALLER;
+}
+
 static int open_emu(const struct annex_uri *uri, uint32_t requests,
 		    const struct annex_blocks *blocks,
 		    int (*backend)(struct annex_emu *emu, const struct annex_uri *uri),
@@ -184,6 +197,8 @@ static int open_emu(const struct annex_uri *uri, uint32_t requests,
 		emu->blocks = *blocks;
 	if (!err)
 		err = backend(emu, uri);
+	if (!err && !annex_uri_get(uri, "serve"))
+		serve = usual_serve(emu);
 	if (!err && serve != EMU_SERVE_CALLER)
 		err = annex_emu_thread_start(emu, serve == EMU_SERVE_BUSY);
 	if (err) {

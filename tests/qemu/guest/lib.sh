@@ -37,11 +37,82 @@ skip()
 # host COMMAND [KEY=VALUE]... - A command of QEMU's monitor, from the inside; one at a time.
 host()
 {
-	report "@host $*"
+	outside "@host $*"
+}
+
+# outside WORDS - The same, to one of the machines.
+outside()
+{
+	report "$*"
 	# shellcheck disable=SC3045 # busybox has it
 	read -r -t $((15 * SLOW)) status answer <&3 || { echo "no answer from outside"; return 1; }
 	echo "$answer"
 	[ "$status" = ok ]
+}
+
+# far_host COMMAND [KEY=VALUE]... - Of the other machine's monitor (machines: pair).
+far_host()
+{
+	outside "@far $*"
+}
+
+# far COMMAND - A command of a shell on the other machine, for whose end this waits.
+far()
+{
+	echo "($*) 2>&1; echo status=\$?" | nc -w $((10 * SLOW)) 10.0.0.1 9 >far_said || return 1
+	sed '/^status=/d' far_said
+	grep -q '^status=0$' far_said
+}
+
+# card N LAST - This machine's card on network N has an address there.
+card()
+{
+	modprobe virtio_pci
+	modprobe virtio_net
+	for card in /sys/class/net/e*; do
+		case $(cat "$card/address") in
+		52:54:00:00:0$1:*) ip addr add "10.0.$1.$2/24" dev "${card##*/}" &&
+			ip link set "${card##*/}" up ;;
+		esac
+	done
+}
+
+# connect N SECONDS - By network N; the disk goes when that is lost for so long.
+connect()
+{
+	echo "transport=tcp,traddr=10.0.$1.1,trsvcid=4420,nqn=annex,\
+reconnect_delay=1,ctrl_loss_tmo=$2,keep_alive_tmo=2" >/dev/nvme-fabrics
+}
+
+# far_disk - It is here: as $far_disk, a block device, and $far_node, a generic one.
+far_disk()
+{
+	for far_node in /dev/ng*n1; do
+		far_disk=/dev/nvme${far_node#/dev/ng}
+		[ -c "$far_node" ] && [ -b "$far_disk" ] && return
+	done
+}
+
+# with_far - The other machine's disk, by network 0; skips the test where there is none.
+with_far()
+{
+	[ "$SIDE" = near ] || skip "there is one machine"
+	modprobe nvme_tcp
+	echo 5 >/sys/module/nvme_core/parameters/admin_timeout
+	card 0 2
+	card 1 2
+	claim "the far machine answers" within 60 far true || exit 1
+	claim "its disk is connected" within 30 connect 0 60 || exit 1
+	claim "and is here" within 10 far_disk || exit 1
+}
+
+# outside_files - The files of the machine outside are at /outside, to be read (machines: pair).
+outside_files()
+{
+	modprobe 9pnet_virtio
+	modprobe 9p
+	mkdir -p /outside
+	mount -t 9p -o trans=virtio,version=9p2000.L,msize=131072,cache=loose,ro outside /outside
 }
 
 # pull N, plug N - Take the controller that is called nvmeN outside from its slot, put it back.

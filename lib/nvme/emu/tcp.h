@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Drives of other machines. Linux sends to the socket of one in the thread that submits, which gets
+ * a SIGPIPE when the connection breaks: that must be one that blocks signals.
+ */
+#ifndef ANNEX_EMU_TCP_H
+#define ANNEX_EMU_TCP_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/*
+ * annex_emu_over_tcp() - Whether what @st is of is reached by NVMe over TCP: the generic device of a
+ * namespace, a block device, a partition, one on top of others, or a file on one. @root: as of
+ * annex_emu_held().
+ */
+bool annex_emu_over_tcp(const char *root, const struct stat *st);
+
+#endif
