@@ -70,9 +70,9 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorc
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all \
 	cuda-all clang guests-all \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
-	guests-pair guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan fuzz analyzer \
-	riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd \
-	fs-kills fs-suites serve-long fio deb
+	guests-pair guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan \
+	fuzz analyzer riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites \
+	arm64-guests arm64-odd fs-kills fs-suites serve-long fio deb
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)

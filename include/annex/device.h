@@ -15,9 +15,10 @@
  *                                                  socket (annex/serve.h)
  * and for all of these:
  *   serve=caller|thread|busy
- *                         who runs the controller: the threads that use it (default, unless it
- *                         is a drive of another machine's, by NVMe over TCP), or a thread of its own, which sleeps when nothing is queued; the library's
- *                         calls wake it, a bare doorbell store is seen within a second. With
+ *                         who runs the controller: the threads that use it (default, but for
+ *                         drives of other machines, by NVMe over TCP), or a thread of its
+ *                         own, which sleeps when nothing is queued; the library's calls wake it,
+ *                         a bare doorbell store is seen within a second. With
  *                         busy it never sleeps, and a bare store, as a GPU makes it, is seen at
  *                         once
  *   fault=SPEC            see struct annex_fault; may be repeated

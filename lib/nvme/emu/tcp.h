@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 
 /*
- * annex_emu_over_tcp() - Whether what @st is of is reached by NVMe over TCP: the generic device of a
- * namespace, a block device, a partition, one on top of others, or a file on one. @root: as of
- * annex_emu_held().
+ * annex_emu_over_tcp() - Whether @st is of something that is reached by NVMe over TCP: the generic
+ * device of a namespace, a block device, a partition, a device on top of others, or a file on one.
+ * @root: as of annex_emu_held().
  */
 bool annex_emu_over_tcp(const char *root, const struct stat *st);
 
