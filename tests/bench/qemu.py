@@ -76,21 +76,21 @@ def nvme(iommu):
         figure(f"{where}: annex / cheaper fio", time / cheap, "x", 0.6, True)
 
 
-def passed_on():
-    """A drive that stays the kernel's, against fio, which passes commands on in the same way."""
+def passed_on(group, drive):
+    """A drive of the kernel's, against fio, which passes commands on in the same way."""
     runs = {}
-    for side, _, rate, time in lines("qemu-ng"):
+    for side, _, rate, time in lines(f"qemu-{group}"):
         runs.setdefault(side, []).append((float(rate), float(time)))
     sides = {side: [statistics.median(column) for column in zip(*rows)]
              for side, rows in runs.items()}
     for side, name in (("fio", "fio io_uring_cmd"), ("fio-batch", "fio io_uring_cmd, 32 at once"),
                        ("annex", "annex")):
-        figure(f"ng: 4096 B: {name}", sides[side][0] / 1e3, "k/s")
-        figure(f"ng: 4096 B: time of the processors, {name}", sides[side][1] * 1e6, "us")
+        figure(f"{drive}: 4096 B: {name}", sides[side][0] / 1e3, "k/s")
+        figure(f"{drive}: 4096 B: time of the processors, {name}", sides[side][1] * 1e6, "us")
     best = max(sides["fio"][0], sides["fio-batch"][0])
     cheap = min(sides["fio"][1], sides["fio-batch"][1])
-    figure("ng: 4096 B: annex / better fio", sides["annex"][0] / best, "x", 1.0)
-    figure("ng: 4096 B: annex / cheaper fio", sides["annex"][1] / cheap, "x", 1.0, True)
+    figure(f"{drive}: 4096 B: annex / better fio", sides["annex"][0] / best, "x", 1.0)
+    figure(f"{drive}: 4096 B: annex / cheaper fio", sides["annex"][1] / cheap, "x", 1.0, True)
 
 
 def hdm(iommu):
@@ -125,8 +125,11 @@ def large():
 
 
 for group in groups:
-    if group in ("large", "ng"):
-        {"large": large, "ng": passed_on}[group]()
+    if group == "large":
+        large()
+        continue
+    if group in ("ng", "nvmf"):
+        passed_on(group, {"ng": "ng", "nvmf": "ng, by NVMe/TCP"}[group])
         continue
     for has_iommu in (0, 1):
         {"nvme": nvme, "hdm": hdm}[group](has_iommu)

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The module in a guest against the kernel's own driver there, on one controller of one boot, in
-# turns (group nvme), a drive that stays the kernel's against fio on the same passthrough (ng), CXL
-# memory that a controller reads into (hdm), and a range of 64 GiB (large):
-# qemu.sh OUT [GROUP]...
+# turns (group nvme), a drive that stays the kernel's against fio on the same passthrough (ng),
+# another guest's drive likewise (nvmf), CXL memory that a controller reads into (hdm), and a range
+# of 64 GiB (large): qemu.sh OUT [GROUP]...
 # Writes OUT/bench/qemu.json, and prints the same as a table. ROUNDS says how often each (5); KERNEL
 # is 6.1 or 6.12. Data that is wrong ends it.
 set -eu
 cd "$(dirname "$0")/../.."
 out=$1
 shift
-[ $# -gt 0 ] || set -- nvme ng hdm large
+[ $# -gt 0 ] || set -- nvme ng nvmf hdm large
 kernel=${KERNEL:-6.12}
 rounds=${ROUNDS:-5}
 # For both sides: queues that are rung through an eventfd, and a file that QEMU reads without
@@ -38,12 +38,13 @@ for iommu in 0 1; do
 		case $group in
 		nvme) boot qemu-iommu$iommu.log -i $iommu bench ;;
 		ng) [ $iommu = 1 ] || boot qemu-ng.log -i 0 benchng ;;
+		nvmf) [ $iommu = 1 ] || PAIR=1 boot qemu-nvmf.log -i 0 benchng ;;
 		hdm) boot qemu-hdm-iommu$iommu.log -i $iommu -c 1 benchhdm ;;
 		large)
 			[ $iommu = 1 ] || MEM=4G CXL_BYTES=64G COUNTED=1 APPEND=preempt=full \
 				boot qemu-large.log -i 0 -c 1 hdmlarge
 			;;
-		*) echo "bench: there are nvme, ng, hdm and large, no $group" >&2; exit 2 ;;
+		*) echo "bench: there are nvme, ng, nvmf, hdm and large, no $group" >&2; exit 2 ;;
 		esac
 	done
 done

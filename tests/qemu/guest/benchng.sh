@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Random reads through the kernel's own driver by io_uring's passthrough: fio's engine for that, and
-# ng:, in turns on one drive. tests/bench/qemu.sh asks for it (group ng).
+# ng:, in turns on one drive, which may be another machine's. tests/bench/qemu.sh asks for it
+# (groups ng and nvmf).
 # limit: 900
 # programs: fio
 . /test/lib.sh
@@ -20,9 +21,14 @@ fio_side()
 		--minimal "$@"
 }
 
-modprobe nvme
-claim "the disk is there" within 10 disk 0 || exit 1
-node=/dev/ng$(disk 0 | sed 's|/dev/nvme||')
+if [ "$SIDE" = near ]; then
+	with_far
+	node=$far_node
+else
+	modprobe nvme
+	claim "the disk is there" within 10 disk 0 || exit 1
+	node=/dev/ng$(disk 0 | sed 's|/dev/nvme||')
+fi
 claim "the pattern is written" annex verify "ng:$node" --overwrite --size 64K || exit 1
 for round in $(seq "$ROUNDS"); do
 	claim "round $round: fio, a call a command" fio_side fio || exit 1
