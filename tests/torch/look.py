@@ -91,6 +91,7 @@ def check_plan(scratch):
         thread.join()
         claim("another thread is refused", other == [])
     claim(f"a state: {stats}", stats["state"] in ("planned", "a plan is being made", "strayed"))
+    claim("seconds until a plan was followed", 0 < stats["until_plan_s"])
     claim("seconds of the last iteration", 0 < stats["iteration_s"] and
           0 <= stats["stall_s"] <= stats["iteration_s"])
     claim(f"a plan: {found}", found["policy"].startswith("annex") and found["kernels"] > 40 and
