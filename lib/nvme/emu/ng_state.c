@@ -2,13 +2,13 @@
 /*
  * Namespaces of the kernel's NVMe driver: whether it uses them, reaches them, and has them.
  */
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "holders.h"
 #include "ng.h"
+#include "tcp.h"
 
 #define LOOK_NS ANNEX_NSEC_PER_SEC /* between looks at who uses a disk */
 
@@ -42,39 +42,12 @@ bool annex_emu_ng_in_use(struct emu_ng *ng, bool now)
 	return annex_atomic_load(&ng->in_use, ANNEX_RELAXED);
 }
 
-/* The state of a controller, in its folder of sysfs. */
-static bool is_live(const char *folder)
-{
-	char path[PATH_MAX], state[16] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/state", folder);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%15s", state) != 1)
-		*state = '\0';
-	if (file)
-		fclose(file);
-	return !strcmp(state, "live");
-}
-
 bool annex_emu_ng_live(const struct emu_ng *ng)
 {
-	char path[PATH_MAX], name[EMU_NG_NAME];
-	const struct dirent *entry;
-	bool live = false;
-	DIR *dir;
+	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/device", ng->node);
-	if (!annex_emu_ng_link(path, name) || strncmp(name, "nvme-subsys", 11))
-		return is_live(path);
-	dir = opendir(path);
-	while (dir && !live && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "%s/device/%.64s", ng->node, entry->d_name);
-		live = is_live(path);
-	}
-	if (dir)
-		closedir(dir);
-	return live;
+	return annex_emu_ctrl_is(path, "state", "live");
 }
 
 bool annex_emu_ng_lost(const struct annex_emu *emu)

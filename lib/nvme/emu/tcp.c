@@ -9,42 +9,53 @@
 
 #define DEEP 8u /* devices on top of each other */
 
-/* A controller's folder in sysfs. */
-static bool is_tcp(const char *folder, const char *name)
+/* Whether a file of that folder begins with the word. */
+static bool has_word(const char *folder, const char *name, const char *file, const char *word)
 {
-	char path[PATH_MAX], transport[16] = "";
-	FILE *file;
+	char path[PATH_MAX], found[16] = "";
+	FILE *text;
 
-	if (snprintf(path, sizeof(path), "%s/%s/transport", folder, name) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/%s/%s", folder, name, file) >= (int)sizeof(path))
 		return false;
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%15s", transport) != 1)
-		*transport = '\0';
-	if (file)
-		fclose(file);
-	return !strcmp(transport, "tcp");
+	text = fopen(path, "re");
+	if (text && fscanf(text, "%15s", found) != 1)
+		*found = '\0';
+	if (text)
+		fclose(text);
+	return !strcmp(found, word);
+}
+
+bool annex_emu_ctrl_is(const char *device, const char *file, const char *word)
+{
+	bool found = has_word(device, ".", file, word);
+	const struct dirent *entry;
+	DIR *dir = found ? NULL : opendir(device);
+
+	while (dir && !found && (entry = readdir(dir)))
+		found = entry->d_name[0] != '.' && has_word(device, entry->d_name, file, word);
+	if (dir)
+		closedir(dir);
+	return found;
 }
 
 static bool disk_is(const char *folder, unsigned int deep);
 
-/* Any of those that a folder of the disk's has. */
-static bool any_is(const char *disk, const char *list, unsigned int deep)
+/* Any of the disks that a disk is on top of. */
+static bool below_is(const char *disk, unsigned int deep)
 {
 	const struct dirent *entry;
 	char path[PATH_MAX];
 	bool found = false;
 	DIR *dir;
 
-	if (snprintf(path, sizeof(path), "%s/%s", disk, list) >= (int)sizeof(path) - NAME_MAX - 1)
-		return false;
+	snprintf(path, sizeof(path), "%.*s/slaves", PATH_MAX - 8, disk);
 	dir = opendir(path);
 	while (dir && !found && (entry = readdir(dir))) {
-		char one[PATH_MAX];
-
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(one, sizeof(one), "%.*s/%s", PATH_MAX - NAME_MAX - 2, path, entry->d_name);
-		found = deep ? disk_is(one, deep - 1) : is_tcp(path, entry->d_name);
+		snprintf(path, sizeof(path), "%.*s/slaves/%s", PATH_MAX - NAME_MAX - 9, disk,
+			 entry->d_name);
+		found = disk_is(path, deep);
 	}
 	if (dir)
 		closedir(dir);
@@ -56,16 +67,16 @@ static bool disk_is(const char *folder, unsigned int deep)
 {
 	char path[PATH_MAX];
 
-	if (is_tcp(folder, "device") || any_is(folder, "device", 0))
+	snprintf(path, sizeof(path), "%.*s/device", PATH_MAX - 8, folder);
+	if (annex_emu_ctrl_is(path, "transport", "tcp"))
 		return true;
 	if (!deep)
 		return false;
-	if (snprintf(path, sizeof(path), "%s/partition", folder) < (int)sizeof(path) &&
-	    !access(path, F_OK)) {
-		snprintf(path, sizeof(path), "%.*s/..", PATH_MAX - 4, folder);
-		return disk_is(path, deep - 1);
-	}
-	return any_is(folder, "slaves", deep);
+	snprintf(path, sizeof(path), "%.*s/partition", PATH_MAX - 11, folder);
+	if (access(path, F_OK))
+		return below_is(folder, deep - 1);
+	snprintf(path, sizeof(path), "%.*s/..", PATH_MAX - 4, folder);
+	return disk_is(path, deep - 1);
 }
 
 bool annex_emu_over_tcp(const char *root, const struct stat *st)

@@ -10,6 +10,12 @@
 #include <sys/stat.h>
 
 /*
+ * annex_emu_ctrl_is() - Whether a controller of the kernel's NVMe driver, or one of those of a
+ * subsystem, has this word in this file. @device: its folder in sysfs.
+ */
+bool annex_emu_ctrl_is(const char *device, const char *file, const char *word);
+
+/*
  * annex_emu_over_tcp() - Whether @st is of something that is reached by NVMe over TCP: the generic
  * device of a namespace, a block device, a partition, a device on top of others, or a file on one.
  * @root: as of annex_emu_held().

@@ -143,7 +143,7 @@ claim "all waits end" given_up
 bright
 claim "the data is whole" life check "$file"
 
-# What is offered is taken back, and offered again; the machine that offers it starts anew.
+# The far machine takes its disk back, offers it again, and starts anew.
 loaded "$uri" 60000 term
 claim "the far machine takes its disk back" far ". /test/nvmet.sh; take_back 0; take_back 1"
 claim "its path is lost" within 30 is_lost 0

@@ -6,7 +6,7 @@
 # limit: 1800
 . /test/lib.sh
 
-# rank N PACKAGE STORAGE - The command of a rank, with annex or what takes its place.
+# rank N PACKAGE STORAGE - The command of a rank, with annex, or a package that moves nothing.
 rank()
 {
 	echo "chroot /outside env OMP_NUM_THREADS=1 HOME=/tmp PYTHONDONTWRITEBYTECODE=1 \
@@ -41,10 +41,10 @@ claim "the machine's files are here" outside_files
 claim "and there" far ". /test/lib.sh; outside_files"
 claim "programs run here" eval "$inside"
 claim "and there" far "$inside"
-stub="printf 'import contextlib\\ndef offload(**_):\\n    return contextlib.nullcontext()\\n' \
+plain="printf 'import contextlib\\ndef offload(**_):\\n    return contextlib.nullcontext()\\n' \
 	>/outside/tmp/annex.py"
-claim "what takes annex's place is here" eval "$stub"
-claim "and there" far "$stub"
+claim "a package that moves nothing is here" eval "$plain"
+claim "and there" far "$plain"
 claim "two ranks train in memory" both plain /tmp
 claim "and with tensors on a drive" both moved "$TREE/tools/python"
 claim "losses of the first are the same" cmp plain0 moved0
