@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.." || exit 1
 excerpt()
 {
 	{ tail -n "$2" "$1"; grep -a '^not ok\|^FAILED' "$1" | head -n 20; } |
-		cut -c 1-200 | sed 's/^/    | /'
+		sed -E 's/^(.{98}).*(.{98})$/\1 ... \2/; s/^/    | /'
 }
 
 # skips N - What to say of so many tests that could not be made.

@@ -6,6 +6,7 @@
 #define ANNEX_CACHE_CACHE_H
 
 #include <annex/cache.h>
+#include <annex/detail/clock.h>
 #include <annex/device.h>
 #include "stats.h"
 

@@ -59,7 +59,8 @@ int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
 /* Wait while a line is busy. Return: 0: it is there; 1: it is absent; or an error. */
 static int wait_one(struct annex_cache *c, uint64_t line)
 {
-	uint64_t deadline = 0, word;
+	struct annex_patience patience = {0, 0};
+	uint64_t word;
 
 	/* Acquire: pairs with annex_line_filled(). */
 	while ((word = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE)) & ANNEX_LINE_BUSY) {
@@ -67,9 +68,9 @@ static int wait_one(struct annex_cache *c, uint64_t line)
 
 		if (err)
 			return err;
-		if (!deadline)
-			deadline = annex_deadline_ms(XFER_PATIENCE_MS(c));
-		else if (annex_now() > deadline)
+		if (!patience.end)
+			patience.end = annex_deadline_ms(XFER_PATIENCE_MS(c));
+		else if (annex_patience_ends(&patience))
 			return -ETIMEDOUT;
 	}
 	return !(word & ANNEX_LINE_VALID);

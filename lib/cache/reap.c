@@ -15,7 +15,7 @@ static void nap(uint32_t *word, uint32_t seen)
 
 int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)
 {
-	uint64_t deadline = 0;
+	struct annex_patience patience = {0, 0};
 
 	for (;;) {
 		/* Acquire: pairs with annex_xfer_end(); the outcome is there. */
@@ -30,9 +30,9 @@ int annex_xfer_wait(struct annex_cache *c, struct annex_xfer *x)
 			annex_xfer_end(c, x, true);
 			continue;
 		}
-		if (!deadline)
-			deadline = annex_deadline_ms(XFER_PATIENCE_MS(c));
-		else if (annex_now() > deadline)
+		if (!patience.end)
+			patience.end = annex_deadline_ms(XFER_PATIENCE_MS(c));
+		else if (annex_patience_ends(&patience))
 			return -ETIMEDOUT;
 		if ((word & XFER_PHASE) != XFER_FLYING)
 			nap(&x->word, word);

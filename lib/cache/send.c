@@ -64,7 +64,8 @@ static int submit(struct outbox *box, struct annex_qp *qp, unsigned int from, ui
 static void post(struct outbox *box)
 {
 	struct annex_qp *qp = annex_dev_qp(box->c->leaves[box->leaf].dev);
-	uint64_t limit = annex_deadline_ms(box->c->timeout_ms), slice = 0;
+	struct annex_patience patience = {annex_deadline_ms(box->c->timeout_ms), 0};
+	uint64_t slice = 0;
 	uint64_t tokens[ANNEX_GROUP];
 	unsigned int done = 0;
 
@@ -79,7 +80,7 @@ static void post(struct outbox *box)
 			done += (unsigned int)rc;
 			continue;
 		}
-		if (!full || !box->wait || annex_now() >= limit) {
+		if (!full || !box->wait || annex_patience_ends(&patience)) {
 			rc = !full ? rc : box->wait ? -ETIMEDOUT : XFER_UNSENT;
 			while (done < box->n)
 				box->cmds[done++]->err = rc;

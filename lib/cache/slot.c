@@ -39,8 +39,8 @@ int annex_slot_wait(struct annex_cache *c, struct annex_slot_wait *wait, unsigne
 	unsigned int progress;
 	uint32_t failed;
 
-	if (!wait->deadline) {
-		wait->deadline = annex_deadline_ms(c->timeout_ms);
+	if (!wait->patience.end) {
+		wait->patience.end = annex_deadline_ms(c->timeout_ms);
 		wait->wb_errors = errors;
 	}
 	wait->failures += errors != wait->wb_errors;
@@ -58,5 +58,5 @@ int annex_slot_wait(struct annex_cache *c, struct annex_slot_wait *wait, unsigne
 	} else {
 		sched_yield();
 	}
-	return annex_now() > wait->deadline ? -EBUSY : 0;
+	return annex_patience_ends(&wait->patience) ? -EBUSY : 0;
 }

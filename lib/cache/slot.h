@@ -19,7 +19,7 @@ uint32_t annex_slot_take(struct annex_cache *c);
  * struct annex_slot_wait - How long a thread has been waiting for a slot. All zero to begin with.
  */
 struct annex_slot_wait {
-	uint64_t deadline;
+	struct annex_patience patience;
 	uint64_t wb_errors;
 	unsigned int failures;
 	unsigned int idle;

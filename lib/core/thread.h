@@ -2,10 +2,27 @@
 #ifndef ANNEX_CORE_THREAD_H
 #define ANNEX_CORE_THREAD_H
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+#include <annex/detail/clock.h>
 
 /* annex_thread_start() - A thread that no signal handler of the program runs in, but those of
  * its own faults (SIGBUS, SIGSEGV). Return: 0, -EAGAIN. */
 int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
+
+/* thread_wait() - Until @cond, whose clock is CLOCK_MONOTONIC, is signalled. Return: 0, or
+ * ETIMEDOUT: @patience has ended. */
+static inline int thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
+			      struct annex_patience *patience)
+{
+	uint64_t until = annex_patience_until(patience);
+	struct timespec ts = {.tv_sec = (time_t)(until / ANNEX_NSEC_PER_SEC),
+			      .tv_nsec = (long)(until % ANNEX_NSEC_PER_SEC)};
+
+	return pthread_cond_timedwait(cond, lock, &ts) && annex_patience_ends(patience) ? ETIMEDOUT
+											: 0;
+}
 
 #endif

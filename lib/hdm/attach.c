@@ -185,28 +185,21 @@ static void *run(void *arg)
 	}
 }
 
-static int wait_until(struct attached *a, uint64_t deadline)
-{
-	struct timespec until = {(time_t)(deadline / ANNEX_NSEC_PER_SEC),
-				 (long)(deadline % ANNEX_NSEC_PER_SEC)};
-
-	return -pthread_cond_timedwait(&a->change, &a->lock, &until);
-}
-
 /* With the lock. */
 static int ask(struct attached *a, enum attach_kind kind, uint64_t at, uint64_t len,
 	       uint64_t deadline)
 {
+	struct annex_patience patience = {deadline, 0};
 	int err = 0;
 
 	while (a->busy && !is_gone(a) && !err)
-		err = wait_until(a, deadline);
+		err = -thread_wait(&a->change, &a->lock, &patience);
 	if (err || is_gone(a))
 		return err;
 	a->busy = true;
 	err = send_one(a, kind, ++a->asked, at, len);
 	while (!err && a->answered != a->asked && !is_gone(a))
-		err = wait_until(a, deadline);
+		err = -thread_wait(&a->change, &a->lock, &patience);
 	a->busy = false;
 	pthread_cond_broadcast(&a->change);
 	return err ? err : a->answered == a->asked ? a->result : 0;

@@ -129,7 +129,6 @@ int annex_exec_restart(struct annex_exec *e)
 
 	if (!e->iterates || e->runs)
 		return annex_fail(-EINVAL, "exec: no iteration is under way, or a kernel runs");
-	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
 	err = annex_flights_wait(e);
 	annex_log_clear(&e->now);
 	start(e);
@@ -345,7 +344,7 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 	err = annex_log_kernel(&e->now, name);
 	if (err)
 		return annex_fail(err, "exec: no memory");
-	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
+	annex_uses_wait_from_now(e);
 	err = prepare(e, uses, n);
 	if (err)
 		annex_uses_let_go(e);
@@ -519,7 +518,7 @@ int annex_exec_end(struct annex_exec *e)
 	if (e->runs)
 		annex_exec_after(e);
 	e->now.open = false;
-	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
+	annex_uses_wait_from_now(e);
 	err = e->plan && !e->strayed && e->now.n_kernels == e->plan->log.n_kernels
 		      ? follow(e, e->now.n_kernels)
 		      : 0;

@@ -216,9 +216,7 @@ static void collect(struct annex_exec *e, struct flight *f)
 
 int annex_flights_wait(struct annex_exec *e)
 {
-	uint64_t end = annex_deadline_ms(e->opts.timeout_ms);
-	struct timespec ts = {.tv_sec = (time_t)(end / ANNEX_NSEC_PER_SEC),
-			      .tv_nsec = (long)(end % ANNEX_NSEC_PER_SEC)};
+	struct annex_patience patience = {annex_deadline_ms(e->opts.timeout_ms), 0};
 	struct flights *fs = e->flights;
 	struct flight *landed;
 	int err, late = 0;
@@ -227,7 +225,7 @@ int annex_flights_wait(struct annex_exec *e)
 		return 0;
 	pthread_mutex_lock(&fs->lock);
 	while (fs->head && !late)
-		late = pthread_cond_timedwait(&fs->fewer, &fs->lock, &ts);
+		late = thread_wait(&fs->fewer, &fs->lock, &patience);
 	landed = fs->landed;
 	fs->landed = NULL;
 	err = fs->err;

@@ -7,6 +7,7 @@
 #include <annex/detail/clock.h>
 #include "core/least.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "move.h"
 #include "page.h"
 #include "tier.h"
@@ -426,11 +427,8 @@ void annex_move_add(struct annex_space *s, struct tensor *t, struct annex_move *
 	go_on(s, t, m, start);
 }
 
-int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
+int annex_move_await(struct annex_move *m, struct annex_patience *patience, uint32_t timeout_ms)
 {
-	uint64_t end = annex_deadline_ms(timeout_ms);
-	struct timespec ts = {.tv_sec = (time_t)(end / ANNEX_NSEC_PER_SEC),
-			      .tv_nsec = (long)(end % ANNEX_NSEC_PER_SEC)};
 	struct annex_space *s = m->space;
 	char text[TEXT];
 	int err = 0;
@@ -438,7 +436,7 @@ int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
 
 	pthread_mutex_lock(&s->lock);
 	while (!m->done && !err)
-		err = pthread_cond_timedwait(&m->ended, &s->lock, &ts);
+		err = thread_wait(&m->ended, &s->lock, patience);
 	done = m->done;
 	pthread_mutex_unlock(&s->lock);
 	if (!done)
@@ -451,6 +449,13 @@ int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
 	}
 	dispose(m);
 	return err;
+}
+
+int annex_move_wait(struct annex_move *m, uint32_t timeout_ms)
+{
+	struct annex_patience patience = {annex_deadline_ms(timeout_ms), 0};
+
+	return annex_move_await(m, &patience, timeout_ms);
 }
 
 void annex_move_forget(struct annex_move *m)

@@ -6,6 +6,7 @@
 #ifndef ANNEX_MIGRATE_MOVE_H
 #define ANNEX_MIGRATE_MOVE_H
 
+#include <annex/detail/clock.h>
 #include "tensor.h"
 
 /**
@@ -59,6 +60,9 @@ struct annex_move *annex_move_new(struct annex_space *s, const struct tensor *t,
 				  const struct want *want);
 void annex_move_add(struct annex_space *s, struct tensor *t, struct annex_move *m,
 		    struct job_list *start);
+
+/* annex_move_wait(), which has @patience of @timeout_ms with several moves. */
+int annex_move_await(struct annex_move *move, struct annex_patience *patience, uint32_t timeout_ms);
 
 /* A tensor was freed: its moves end. */
 void annex_moves_cancel(struct annex_space *s, struct tensor *t);

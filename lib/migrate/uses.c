@@ -7,11 +7,15 @@
 #include "request.h"
 #include "uses.h"
 
+void annex_uses_wait_from_now(struct annex_exec *e)
+{
+	e->patience = (struct annex_patience){annex_deadline_ms(e->opts.timeout_ms), 0};
+}
+
 int annex_uses_wait(struct annex_exec *e, struct annex_move *move)
 {
-	uint64_t now = annex_now(), left = e->deadline > now ? e->deadline - now : 0;
-	int err = annex_move_wait(
-		move, (uint32_t)((left + ANNEX_NSEC_PER_MSEC - 1) / ANNEX_NSEC_PER_MSEC));
+	uint64_t now = annex_now();
+	int err = annex_move_await(move, &e->patience, e->opts.timeout_ms);
 
 	e->waited += annex_now() - now;
 	if (err == -ETIMEDOUT)
@@ -209,7 +213,7 @@ int annex_exec_made(struct annex_exec *e, const void *ptr)
 
 	if (!e->runs)
 		return annex_fail(-EINVAL, "exec: no kernel runs that could make a tensor");
-	e->deadline = annex_deadline_ms(e->opts.timeout_ms);
+	annex_uses_wait_from_now(e);
 	err = record(e, &use, &number);
 	if (!err)
 		err = take_hold(e, &use);

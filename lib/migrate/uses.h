@@ -5,6 +5,7 @@
 #ifndef ANNEX_MIGRATE_USES_H
 #define ANNEX_MIGRATE_USES_H
 
+#include <annex/detail/clock.h>
 #include <annex/exec.h>
 #include "kind.h"
 #include "planning.h"
@@ -31,7 +32,7 @@ struct held_use {
  * @joined: it is in use since the middle of this iteration. @first: when the first one began.
  * @held: tensors of the kernel that runs.
  * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
- * @deadline: of the waits of the present call.
+ * @patience: of the present call's waits.
  * @flights: kernels in streams; NULL: none yet. @flies: the kernel that runs is one of them.
  * @asked: when the program asked for the last kernel. @stall: time of this iteration in calls that
  * bring tensors; @stalled: of that, before @asked. @faults: of the space, when the kernel started.
@@ -51,15 +52,17 @@ struct annex_exec {
 	unsigned int soon;
 	struct held_use *held;
 	uint32_t n_held, held_room;
-	uint64_t began, asked, stall, stalled, serial, order, deadline, faults;
+	uint64_t began, asked, stall, stalled, serial, order, faults;
 	uint64_t waited, made_bytes, made_ns, first;
+	struct annex_patience patience;
 	bool iterates, runs, flies, strayed, joined;
 	struct flights *flights;
 	struct probes probes, reads;
 	struct annex_exec_stats stats;
 };
 
-/* Wait for a move until @deadline. Nothing is left of it afterwards. */
+/* Wait for moves, for the timeout of options together. Nothing is left of them afterwards. */
+void annex_uses_wait_from_now(struct annex_exec *e);
 int annex_uses_wait(struct annex_exec *e, struct annex_move *move);
 
 /* Write uses down as the last kernel's. Tensors that share pages with others come and go with them:

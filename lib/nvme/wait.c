@@ -77,7 +77,7 @@ static bool mark(struct annex_qp *qp, uint64_t token, uint64_t *marked)
 	return annex_atomic_cas(state, &s, *marked, ANNEX_SEQ_CST);
 }
 
-static void watch(struct annex_qp *qp, uint64_t token, uint64_t deadline)
+static void watch(struct annex_qp *qp, uint64_t token, uint64_t until)
 {
 	/* Before looking: an event after this number ends the sleep at once. */
 	uint32_t seen = qp->host.event(qp->host.ctrl, qp->qid);
@@ -86,18 +86,18 @@ static void watch(struct annex_qp *qp, uint64_t token, uint64_t deadline)
 	annex_qp_help(qp);
 	if (mark(qp, token, &marked) &&
 	    annex_atomic_load(&qp->state, ANNEX_ACQUIRE) == ANNEX_QP_LIVE)
-		qp->host.sleep(qp->host.ctrl, qp->qid, seen, deadline);
+		qp->host.sleep(qp->host.ctrl, qp->qid, seen, until);
 	annex_atomic_store(&qp->watched, 0u, ANNEX_SEQ_CST);
 }
 
-static void doze(struct annex_qp *qp, uint64_t token, uint64_t deadline)
+static void doze(struct annex_qp *qp, uint64_t token, uint64_t until)
 {
 	uint64_t marked;
 
 	annex_atomic_add(&qp->dozing, 1u, ANNEX_SEQ_CST);
 	if (mark(qp, token, &marked) && annex_atomic_load(&qp->watched, ANNEX_SEQ_CST) &&
 	    annex_atomic_load(&qp->state, ANNEX_SEQ_CST) == ANNEX_QP_LIVE)
-		futex_sleep(futex_word(&qp->reqs[token & 0xffff].state), (uint32_t)marked, deadline,
+		futex_sleep(futex_word(&qp->reqs[token & 0xffff].state), (uint32_t)marked, until,
 			    false);
 	annex_atomic_sub(&qp->dozing, 1u, ANNEX_SEQ_CST);
 }
@@ -117,6 +117,7 @@ static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *
 		      uint64_t deadline)
 {
 	unsigned int busy = 0; /* rounds since somebody began to deliver */
+	struct annex_patience patience = {deadline, 0};
 
 	for (unsigned int round = 0;; round++) {
 		bool sleepy = round >= SPIN_ROUNDS;
@@ -132,7 +133,7 @@ static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *
 			return rc;
 		if (annex_qp_down(qp))
 			return -EIO;
-		if (annex_now() >= deadline)
+		if (annex_patience_ends(&patience))
 			return -ETIMEDOUT;
 		if ((sleepy || round % GONE_CHECK == GONE_CHECK - 1) && controller_failed(qp)) {
 			annex_qp_break(qp);
@@ -147,12 +148,13 @@ static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *
 		    annex_atomic_load(&qp->state, ANNEX_ACQUIRE) != ANNEX_QP_LIVE) {
 			annex_qp_backoff(busy ? busy : round);
 		} else {
+			uint64_t until = annex_patience_until(&patience);
 			uint32_t nobody = 0;
 
 			if (annex_atomic_cas(&qp->watched, &nobody, 1u, ANNEX_SEQ_CST))
-				watch(qp, token, deadline);
+				watch(qp, token, until);
 			else
-				doze(qp, token, deadline);
+				doze(qp, token, until);
 		}
 	}
 }

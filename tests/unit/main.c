@@ -85,6 +85,8 @@ int main(int argc, char **argv)
 {
 	unsigned int failed, ran;
 
+	/* Of one that never ends, the log must name the test. */
+	setvbuf(stdout, NULL, _IONBF, 0);
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 2;
 	for (int i = 1; i < argc; i++)

@@ -2,10 +2,15 @@
 /*
  * Deadlines. A deadline is a moment of the monotonic clock in nanoseconds; every wait has one. A
  * GPU has a clock of its own, so a deadline is good only on the side that made it.
+ *
+ * A process that is stopped (SIGSTOP, Ctrl-Z, a debugger) must not be late when it goes on, since
+ * its own threads, which serve emulated devices and move tensors, were stopped too. So a wait looks
+ * at the clock every ANNEX_LOOK_NS, and time between two looks beyond that does not count.
  */
 #ifndef ANNEX_CLOCK_H
 #define ANNEX_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <annex/detail/atomic.h>
 
@@ -15,6 +20,7 @@
 
 #define ANNEX_NSEC_PER_SEC 1000000000ull
 #define ANNEX_NSEC_PER_MSEC 1000000ull
+#define ANNEX_LOOK_NS (250 * ANNEX_NSEC_PER_MSEC)
 
 /**
  * annex_now() - Read the monotonic clock.
@@ -49,6 +55,44 @@ static inline ANNEX_HD uint64_t annex_deadline_ms(uint64_t ms)
 	if (ms >= (UINT64_MAX - now) / ANNEX_NSEC_PER_MSEC)
 		return UINT64_MAX;
 	return now + ms * ANNEX_NSEC_PER_MSEC;
+}
+
+/**
+ * struct annex_patience - A wait with a deadline. {deadline, 0} begins one.
+ * @end: the deadline; later by what did not count.
+ * @seen: the last look at the clock; 0: none yet.
+ */
+struct annex_patience {
+	uint64_t end, seen;
+};
+
+/**
+ * annex_patience_ends() - Look whether a wait has reached its deadline.
+ * @p: it; of one thread.
+ *
+ * Return: true if it has.
+ */
+static inline ANNEX_HD bool annex_patience_ends(struct annex_patience *p)
+{
+	uint64_t now = annex_now(), lost = 0;
+
+	if (p->seen && now - p->seen > ANNEX_LOOK_NS)
+		lost = now - p->seen - ANNEX_LOOK_NS;
+	p->end = lost < UINT64_MAX - p->end ? p->end + lost : UINT64_MAX;
+	p->seen = now;
+	return now >= p->end;
+}
+
+/**
+ * annex_patience_until() - Begin to sleep during a wait.
+ * @p: it; of one thread.
+ *
+ * Return: the moment at which annex_patience_ends() is due.
+ */
+static inline ANNEX_HD uint64_t annex_patience_until(struct annex_patience *p)
+{
+	p->seen = annex_now();
+	return p->end < p->seen + ANNEX_LOOK_NS ? p->end : p->seen + ANNEX_LOOK_NS;
 }
 
 #endif

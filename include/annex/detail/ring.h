@@ -423,6 +423,7 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 {
 	/* A caller that may come back looks at a few identifiers only. */
 	uint32_t look = deadline ? 4 * ANNEX_QP_BATCH : qp->depth;
+	struct annex_patience patience = {deadline, 0};
 	bool first = false;
 	int rc = 0;
 
@@ -444,7 +445,7 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 		annex_qp_help(qp);
 		if (!deadline && round)
 			rc = -EAGAIN;
-		else if (deadline && annex_now() >= deadline)
+		else if (deadline && annex_patience_ends(&patience))
 			rc = -ETIMEDOUT;
 		else if (!first && round >= ANNEX_QP_PATIENCE)
 			first = annex_local_cas(&qp->starving, &nobody, 1u, ANNEX_RELAXED);
