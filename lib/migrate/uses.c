@@ -165,6 +165,9 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 		if (!err)
 			err = annex_move_begin(e->space, info.ptr, info.bytes, &want, &moves[i]);
 	}
+	if (!err && !made && most && e->policy && (!e->plan || e->strayed))
+		for (unsigned int i = 0; i < n; i++)
+			annex_ahead(e->space, &e->ahead, uses[i].ptr, !moves[i], &e->order);
 	for (unsigned int i = 0; moves && i < n; i++) {
 		int rc = moves[i] ? annex_uses_wait(e, moves[i]) : 0;
 

@@ -7,6 +7,7 @@
 
 #include <annex/detail/clock.h>
 #include <annex/exec.h>
+#include "ahead.h"
 #include "kind.h"
 #include "planning.h"
 #include "probe.h"
@@ -37,6 +38,7 @@ struct held_use {
  * @asked: when the program asked for the last kernel. @stall: time of this iteration in calls that
  * bring tensors; @stalled: of that, before @asked. @faults: of the space, when the kernel started.
  * @probes: of faults, before there is a plan; @reads: of faults that read.
+ * @ahead: what is used while no plan is followed.
  * @waited: of all iterations, for transfers. @made_bytes: of new tensors without a plan, which took
  * @made_ns beside waits.
  */
@@ -58,6 +60,7 @@ struct annex_exec {
 	bool iterates, runs, flies, strayed, joined;
 	struct flights *flights;
 	struct probes probes, reads;
+	struct ahead ahead;
 	struct annex_exec_stats stats;
 };
 

@@ -67,10 +67,17 @@ def gradient(tensor):
         return None
 
 
-def tensors():
-    """All that Python knows, with their gradients."""
-    found = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor) and
-             not issubclass(type(o), (Absent, Lost))]
+def objects_of(*kinds):
+    """All objects of these classes, and of classes that are made of them."""
+    objects = gc.get_objects()
+    classes = {kind for kind in set(map(type, objects)) if issubclass(kind, kinds)}
+    return [o for o in objects if type(o) in classes]
+
+
+def tensors(objects):
+    """Those among objects, with their gradients."""
+    found = [o for o in objects if isinstance(o, torch.Tensor) and
+             not isinstance(o, (Absent, Lost))]
     return once((*found, *[g for g in map(gradient, found) if g is not None]))
 
 
@@ -80,8 +87,9 @@ def known():
     A storage's object, once made, lives as long as the storage in PyTorch 2. So each gets one.
     """
     with torch._C.DisableTorchFunction():
-        found = tensors()
-        storages = [o for o in gc.get_objects() if issubclass(type(o), Storage)]
+        objects = objects_of(torch.Tensor, Storage)
+        found = tensors(objects)
+        storages = [o for o in objects if isinstance(o, Storage)]
         for tensor in found:
             with contextlib.suppress(RuntimeError, NotImplementedError):  # some have none
                 storages.append(storage_of(tensor))
@@ -91,7 +99,7 @@ def known():
 def become(kind, is_one):
     """Tensors that have no bytes any more."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
-        for tensor in tensors():
+        for tensor in tensors(objects_of(torch.Tensor)):
             if is_one(tensor):
                 tensor.data = tensor.new_empty(0)
                 tensor.__class__ = kind
