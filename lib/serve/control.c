@@ -81,6 +81,7 @@ static int welcome(struct annex_server *s, int sock)
 			   .pid = who.pid,
 			   .uid = who.uid,
 			   .gid = who.gid,
+			   .heard = annex_now(),
 			   .kick = -1,
 			   .event = -1};
 	err = serve_hear(p);
@@ -95,24 +96,51 @@ static int welcome(struct annex_server *s, int sock)
 	return 0;
 }
 
-/* Whether there is room for one more: nobody takes all of it. */
+/* Sockets of a user, or (NULL) of all. *@idlest: of those that are nothing yet, the one that has
+ * said nothing for the longest time; or NULL. */
+static unsigned int count(struct annex_server *s, const uid_t *user, struct peer **idlest)
+{
+	unsigned int n = 0;
+	struct peer *p;
+
+	*idlest = NULL;
+	/* Only this thread changes the list, but the worker turns it. */
+	pthread_mutex_lock(&s->lock);
+	TAILQ_FOREACH(p, &s->peers, link)
+	{
+		if (p->leaving || (user && p->uid != *user))
+			continue;
+		n++;
+		if (!p->part && !p->busy && (!*idlest || p->heard < (*idlest)->heard))
+			*idlest = p;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+/* Have the idlest leave where there are @most already. Return: whether there is room for one more.
+ */
+static bool make_place(struct annex_server *s, const uid_t *user, unsigned int most)
+{
+	struct peer *idlest;
+
+	if (count(s, user, &idlest) < most)
+		return true;
+	if (idlest)
+		dismiss(idlest);
+	return idlest;
+}
+
+/* Nobody takes all of it. */
 static bool is_welcome(struct annex_server *s, int sock)
 {
 	socklen_t len = sizeof(struct ucred);
 	struct ucred who;
-	unsigned int n = 0;
-	const struct peer *p;
 
-	if (s->npeers == SERVE_PEERS || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len))
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len))
 		return false;
-	if (!who.uid || who.uid == geteuid())
-		return true;
-	/* Only this thread changes the list, but the worker turns it. */
-	pthread_mutex_lock(&s->lock);
-	TAILQ_FOREACH(p, &s->peers, link)
-	n += p->uid == who.uid;
-	pthread_mutex_unlock(&s->lock);
-	return n < SERVE_PEERS_OF_USER;
+	return (!who.uid || who.uid == geteuid() || make_place(s, &who.uid, SERVE_PEERS_OF_USER)) &&
+	       make_place(s, NULL, SERVE_PEERS);
 }
 
 /* A process that comes when there are too many finds the socket closed. */

@@ -362,6 +362,7 @@ bool serve_message(struct peer *p)
 
 	if (n == -EAGAIN || n == -EINTR)
 		return true;
+	p->heard = annex_now();
 	if (n == sizeof(m) && m.magic == ANNEX_SERVE_MAGIC)
 		more = handle(p, &m, &files);
 	if (n >= 0)

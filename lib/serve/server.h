@@ -68,6 +68,7 @@ struct claim {
  * @readonly: it may not write.
  * @leaving: it is served no further; freed when @flying is 0.
  * @busy: a thread makes a part for it, and will answer.
+ * @heard: when it last sent something (annex_now()).
  * @head: its region, with the parts behind it; NULL: none.
  * @mem: memory 0 is the arena.
  * @mapped: bytes of the others.
@@ -87,6 +88,7 @@ struct peer {
 	gid_t gid;
 	struct part *part;
 	bool readonly, leaving, busy;
+	uint64_t heard;
 	struct annex_serve_head *head;
 	struct annex_serve_sqe *sq;
 	struct annex_serve_cqe *cq;

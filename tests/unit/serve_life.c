@@ -536,8 +536,36 @@ static void limits(void)
 	serve_rig_remove(&r);
 }
 
+#define CROWD 200u /* more sockets than a daemon has */
+
+/* Processes that connect and ask for nothing give way to those that come; clients do not. */
+static void idle_processes(void)
+{
+	static const struct annex_serve_sqe look = {.op = ANNEX_SERVE_READ, .len = 512};
+	struct annex_dev *dev = NULL;
+	int sock[CROWD];
+	struct serve_rig r;
+	struct raw client;
+	char uri[128];
+
+	begin(&r, "mem:8M", false);
+	raw_open(&r, "a", &client);
+	for (unsigned int i = 0; i < CROWD; i++) {
+		sock[i] = packet_connect("unix", r.path, LEAVE_MS);
+		CU_ASSERT_FATAL(sock[i] >= 0);
+	}
+	CU_ASSERT_EQUAL(annex_dev_open(serve_rig_uri(&r, "b", uri), NULL, &dev), 0);
+	CU_ASSERT_EQUAL(raw_command(&client, &look), 0);
+	annex_dev_close(dev);
+	for (unsigned int i = 0; i < CROWD; i++)
+		close(sock[i]);
+	raw_close(&client);
+	serve_rig_stop(&r);
+	serve_rig_remove(&r);
+}
+
 UNIT_SUITE(serve_life, {"commands that are wrong", wrong_commands},
 	   {"indices that are wrong", wrong_indices}, {"descriptors", descriptors},
 	   {"messages", messages}, {"a client that writes anything", hostile},
 	   {"clients that are killed", killed_clients}, {"daemons that are killed", killed_daemons},
-	   {"limits", limits})
+	   {"limits", limits}, {"idle processes", idle_processes})
