@@ -115,6 +115,7 @@ static void look(struct annex_space *s, struct ahead *a, const void *ptr, bool t
 	}
 	if (!st)
 		return;
+	a->follows = true;
 	ahead = advance(st, t->first, t->first + t->n);
 	if (!there || !st->window)
 		st->window = (uint32_t)least(2 * (uint64_t)(st->window + t->n), most);
@@ -128,6 +129,8 @@ void annex_ahead(struct annex_space *s, struct ahead *a, const void *ptr, bool t
 	struct want want = {.to = ANNEX_TIER_GPU, .keep = true, .most = UINT32_MAX};
 	struct next next = {.n = 0};
 
+	if (there && !a->follows)
+		return;
 	pthread_mutex_lock(&s->lock);
 	look(s, a, ptr, there, &next);
 	pthread_mutex_unlock(&s->lock);

@@ -19,6 +19,7 @@
  * @window: pages that are asked for ahead of those that are used; 0: it has one use so far.
  * @back: it goes to lower addresses.
  * @turn: the stream that gives way to the next new one.
+ * @follows: there has been one with two uses.
  */
 struct ahead {
 	struct ahead_stream {
@@ -26,6 +27,7 @@ struct ahead {
 		bool back;
 	} of[AHEAD_STREAMS];
 	uint32_t turn;
+	bool follows;
 };
 
 /*
