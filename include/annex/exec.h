@@ -35,9 +35,9 @@ struct annex_exec;
 /**
  * struct annex_exec_opts - Zero means the default.
  * @policy: a policy's name (annex_policy_find(), "annex"), or "none": absent tensors are brought
- *	when a kernel wants them, and the least recently used leave. It is so, too, until a policy
- *	has a plan, but that kernels which use tensors in the order in which they were made, or
- *	backwards, have the next ones brought beforehand.
+ *	when a kernel wants them, and the least recently used leave. Until a policy has a plan,
+ *	tensors move likewise; but where kernels use them in the order in which they were made, or
+ *	backwards, the next ones are brought beforehand.
  * @record: iterations to look at before a plan is made (1). Each kind of iterations has a plan of
  *	its own. The first two kinds get it at once: an optimizer makes its state in the first
  *	iteration, whose plan serves the next one until the optimizer's turn. A later kind gets it

@@ -47,8 +47,8 @@ static struct ahead_stream *find(struct ahead *a, uint32_t first, uint32_t end, 
 	return best;
 }
 
-/* What was passed is not of the stream any more. Return: pages that were asked for, and not used.
- */
+/* The stream has come to the tensor, and leaves pages behind. Return: pages that were asked for,
+ * and are not used yet. */
 static uint32_t advance(struct ahead_stream *st, uint32_t first, uint32_t end)
 {
 	if (!st->window)
@@ -136,8 +136,8 @@ void annex_ahead(struct annex_space *s, struct ahead *a, const void *ptr, bool t
 	pthread_mutex_unlock(&s->lock);
 	for (unsigned int i = 0; i < next.n; i++) {
 		want.deadline = ++*order;
-		/* One that was freed meanwhile, or that there is no memory to ask for, does not
-		 * come before it is asked for. */
+		/* A tensor that was freed meanwhile needs nothing, and one that there is no memory
+		 * to ask for comes when a kernel wants it. */
 		annex_move_begin(s, next.of[i].ptr, next.of[i].bytes, &want, NULL);
 	}
 }

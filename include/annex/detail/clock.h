@@ -68,7 +68,7 @@ struct annex_patience {
 
 /**
  * annex_patience_ends() - Look whether a wait has reached its deadline.
- * @p: it; of one thread.
+ * @p: the wait; one thread uses it.
  *
  * Return: true if it has.
  */
@@ -85,7 +85,7 @@ static inline ANNEX_HD bool annex_patience_ends(struct annex_patience *p)
 
 /**
  * annex_patience_until() - Begin to sleep during a wait.
- * @p: it; of one thread.
+ * @p: the wait; one thread uses it.
  *
  * Return: the moment at which annex_patience_ends() is due.
  */
