@@ -73,6 +73,7 @@ int annex_server_close(struct annex_server *s);
  *	letters, digits, '.', '_' and '-', not first '.' or '-'; up to ANNEX_SERVE_NAME - 1. Bytes
  *	are a multiple of the device's block. Of the mode, 4 is to read and 2 is to write, as of a
  *	file: 0600.
+ * @progress: called now and then while the part is zeroed, by this thread; may be NULL.
  *
  * The device's time goes to clients that want it by the weights of their parts, counted in bytes.
  * Clients of a part that goes first need not wait for others, which then have less under way at
@@ -82,7 +83,8 @@ int annex_server_close(struct annex_server *s);
  * Return: 0; -EEXIST; -EINVAL (name, size, mode, weight); -ENOSPC (no room of that size on the
  * device, in the table, or for the table's file); -EACCES; or as opening the device.
  */
-int annex_serve_add(const char *path, const struct annex_serve_part *part);
+int annex_serve_add(const char *path, const struct annex_serve_part *part,
+		    void (*progress)(uint64_t done, uint64_t bytes));
 
 /**
  * annex_serve_remove() - Forget a part, and what is in it.

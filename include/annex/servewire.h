@@ -3,7 +3,8 @@
  * A served device to the byte: what a daemon (annex/serve.h) and its clients (unix:) say to each
  * other over a socket, and in the memory that they share then.
  *
- * The socket carries struct annex_serve_message, of which each is answered by one. ANNEX_SERVE_OPEN
+ * The socket carries struct annex_serve_message, of which each is answered by one, or
+ * more where that is said. ANNEX_SERVE_OPEN
  * gives a client a region, which the daemon made and sealed, and two eventfds. The region is
  *
  *	one page			struct annex_serve_head
@@ -24,7 +25,7 @@
 #include <stdint.h>
 
 #define ANNEX_SERVE_MAGIC 0x73584e41u /* "ANXs" */
-#define ANNEX_SERVE_VERSION 1u
+#define ANNEX_SERVE_VERSION 2u
 #define ANNEX_SERVE_NAME 64u /* bytes of a part's name, with its NUL */
 #define ANNEX_SERVE_ENTRIES 2048u
 #define ANNEX_SERVE_ARENA (32u << 20)
@@ -43,7 +44,8 @@
  * @ANNEX_SERVE_CLAIM: keep bytes of the part from other clients that ask so, until the socket is
  *	closed; a: the first byte; b: bytes.
  * @ANNEX_SERVE_ADD: a new part @name; a: bytes; b: owner; c: group; d: permissions (0600), and from
- *	bit 32 on its weight; bit 63: it goes first.
+ *	bit 32 on its weight; bit 63: it goes first. Answers, while it is zeroed, with the result
+ *	-EINPROGRESS: a: bytes that are zeroes; then the last one.
  * @ANNEX_SERVE_REMOVE: the part @name, of which nobody is a client.
  * @ANNEX_SERVE_LIST: of the parts from number a on. The answer is followed by struct
  *	annex_serve_part; a: how many; b: parts in all; c: bytes of the device; d: of a block.

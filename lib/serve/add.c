@@ -10,7 +10,8 @@
 #include "core/thread.h"
 #include "server.h"
 
-#define BLOCKS 65536u /* of a command that zeroes */
+#define BLOCKS 65536u                       /* of a command that zeroes */
+#define TELL_NS (100 * ANNEX_NSEC_PER_MSEC) /* from one line to the client to the next */
 
 struct add {
 	struct peer *peer;
@@ -18,9 +19,12 @@ struct add {
 	struct part *part;
 };
 
-static int zero(const struct annex_server *s, const struct part *part)
+static int zero(const struct add *add)
 {
+	const struct annex_server *s = add->peer->s;
+	const struct part *part = add->part;
 	uint64_t at = part->first / s->ns.block, left = part->told.bytes / s->ns.block;
+	uint64_t next = annex_now() + TELL_NS;
 	int err = 0;
 
 	while (left && !err && !annex_atomic_load(&s->stop, ANNEX_ACQUIRE)) {
@@ -32,14 +36,19 @@ static int zero(const struct annex_server *s, const struct part *part)
 		err = annex_dev_io(s->dev, &io, 1, NULL);
 		at += io.nlb;
 		left -= io.nlb;
+		if (!err && annex_now() >= next) {
+			serve_tell(add->peer, &add->m, part->told.bytes - left * s->ns.block);
+			next = annex_now() + TELL_NS;
+		}
 	}
 	return left && !err ? -ESHUTDOWN : err;
 }
 
-static int make(const struct annex_server *s, const struct part *part)
+static int make(const struct add *add)
 {
+	const struct annex_server *s = add->peer->s;
 	struct annex_io flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = s->ns.nsid};
-	int err = zero(s, part);
+	int err = zero(add);
 
 	return err ? err : annex_dev_io(s->dev, &flush, 1, NULL);
 }
@@ -61,11 +70,12 @@ static void *run(void *arg)
 	struct add *add = arg;
 	struct peer *p = add->peer;
 	struct annex_server *s = p->s;
-	int err = make(s, add->part);
+	int err = make(add);
 
 	pthread_mutex_lock(&s->lock);
 	/* A client that has the answer can open the part, and ask for another. */
-	serve_answer(p, &add->m, settle(s, add->part, err));
+	if (serve_answer(p, &add->m, settle(s, add->part, err)))
+		p->leaving = true;
 	s->adding = p->busy = false;
 	if (serve_hear(p))
 		p->leaving = true;

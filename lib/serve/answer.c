@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "server.h"
 
@@ -8,6 +11,17 @@ struct annex_serve_message serve_answer_to(const struct annex_serve_message *m, 
 					    .version = ANNEX_SERVE_VERSION,
 					    .ask = m->ask,
 					    .result = result};
+}
+
+/* A client that does not read has room for the last answer. */
+void serve_tell(const struct peer *p, const struct annex_serve_message *m, uint64_t done)
+{
+	struct annex_serve_message a = serve_answer_to(m, -EINPROGRESS);
+	int unread;
+
+	a.a = done;
+	if (!ioctl(p->sock, SIOCOUTQ, &unread) && !unread)
+		packet_send(p->sock, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
 }
 
 int serve_answer(const struct peer *p, const struct annex_serve_message *m, int result)

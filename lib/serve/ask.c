@@ -13,13 +13,12 @@
 #include <annex/serve.h>
 
 #define ANSWER_MS 10000u
-#define ZERO_MS 3600000u /* a new part is zeroed first */
+#define ZERO_MS 600000u /* between two answers while a new part is zeroed */
 
 /* One question by a connection of its own. */
-static int ask(const char *path, uint32_t timeout_ms, struct annex_serve_message *m, void *more,
-	       size_t *nmore)
+static int ask(const char *path, struct annex_serve_message *m, void *more, size_t *nmore)
 {
-	int sock = packet_connect("unix", path, timeout_ms), err;
+	int sock = packet_connect("unix", path, ANSWER_MS), err;
 	struct packet_files files;
 
 	if (sock < 0)
@@ -64,7 +63,29 @@ static int refused(const char *path, const char *name, int err)
 	}
 }
 
-int annex_serve_add(const char *path, const struct annex_serve_part *part)
+/* As ask(), of a part that is zeroed first, which the daemon tells of. */
+static int ask_to_add(const char *path, struct annex_serve_message *m,
+		      void (*progress)(uint64_t done, uint64_t bytes))
+{
+	const uint64_t bytes = m->a;
+	int sock = packet_connect("unix", path, ZERO_MS), err;
+	struct packet_files files;
+
+	if (sock < 0)
+		return sock;
+	err = annex_emu_ask(sock, path, m, -1, &files, NULL, NULL);
+	packet_close(&files);
+	while (!err && m->result == -EINPROGRESS) {
+		if (progress)
+			progress(m->a, bytes);
+		err = annex_emu_hear(sock, path, m);
+	}
+	close(sock);
+	return err;
+}
+
+int annex_serve_add(const char *path, const struct annex_serve_part *part,
+		    void (*progress)(uint64_t done, uint64_t bytes))
 {
 	struct annex_serve_message m = {.ask = ANNEX_SERVE_ADD,
 					.a = part->bytes,
@@ -77,7 +98,7 @@ int annex_serve_add(const char *path, const struct annex_serve_part *part)
 	if (!err && part->weight > ANNEX_SERVE_WEIGHTS)
 		err = refused(path, m.name, -EINVAL);
 	if (!err)
-		err = ask(path, ZERO_MS, &m, NULL, NULL);
+		err = ask_to_add(path, &m, progress);
 	return err ? err : refused(path, part->name, m.result);
 }
 
@@ -87,7 +108,7 @@ int annex_serve_remove(const char *path, const char *name)
 	int err = set_name(&m, name);
 
 	if (!err)
-		err = ask(path, ANSWER_MS, &m, NULL, NULL);
+		err = ask(path, &m, NULL, NULL);
 	return err ? err : refused(path, name, m.result);
 }
 
@@ -102,7 +123,7 @@ int annex_serve_list(const char *path, struct annex_serve_facts *facts,
 		int err;
 
 		m = (struct annex_serve_message){.ask = ANNEX_SERVE_LIST, .a = n};
-		err = ask(path, ANSWER_MS, &m, &parts[n], &room);
+		err = ask(path, &m, &parts[n], &room);
 		if (!err && m.result)
 			err = annex_fail(m.result, "unix:%s: its parts: %s", path,
 					 strerror(-m.result));

@@ -179,8 +179,10 @@ void serve_wake(struct annex_server *s);
 int serve_hear(struct peer *p);
 void serve_ignore(const struct peer *p);
 
-/* answer.c: an answer without numbers, and sending one; a negative errno if it is not taken. */
+/* answer.c: an answer without numbers, and sending one; a negative errno if it is not taken.
+ * serve_tell() - How far it has come, before the answer. */
 struct annex_serve_message serve_answer_to(const struct annex_serve_message *m, int result);
+void serve_tell(const struct peer *p, const struct annex_serve_message *m, uint64_t done);
 int serve_answer(const struct peer *p, const struct annex_serve_message *m, int result);
 
 /* control.c */

@@ -21,6 +21,7 @@ import torch_models  # noqa: E402
 
 PLANNED = "annex", "uvm"
 STEADY = 5  # iterations that are measured
+BLOCKS = 15  # in which operators are measured
 WARM = 3  # iterations before them, without a plan
 TRIES = 200  # iterations in which a plan must have come
 OPERATORS = 20000  # of which the mean is taken, each on so many numbers
@@ -130,7 +131,7 @@ def operator(job):
         return (time.perf_counter() - start) / OPERATORS
 
     longer = []
-    for _ in range(STEADY):
+    for _ in range(BLOCKS):
         plain = seconds()
         with surroundings(dict(job, way="annex")) as it:
             if it.stats()["moved"] < 2:

@@ -477,8 +477,38 @@ static void refusals(void)
 	serve_rig_remove(&r);
 }
 
+static unsigned int tellings;
+static uint64_t told_last;
+
+static void note(uint64_t done, uint64_t bytes)
+{
+	CU_ASSERT_EQUAL(bytes, 256 * MIB);
+	CU_ASSERT(done > told_last && done <= bytes);
+	told_last = done;
+	tellings++;
+}
+
+/* A large part on a slow device: the one who adds it hears how far it has come, or does not. */
+static void told_how_far(void)
+{
+	struct annex_serve_part part = {.name = "a", .bytes = 256 * MIB, .weight = 100};
+	struct serve_rig r;
+
+	serve_rig_make(&r, "mem:256M?fault=delay,op=zeroes,us=60000,count=0");
+	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	tellings = 0;
+	told_last = 0;
+	CU_ASSERT_EQUAL(annex_serve_add(r.path, &part, note), 0);
+	CU_ASSERT(tellings >= 2);
+	CU_ASSERT_EQUAL(annex_serve_remove(r.path, "a"), 0);
+	CU_ASSERT_EQUAL(annex_serve_add(r.path, &part, NULL), 0);
+	serve_rig_stop(&r);
+	serve_rig_remove(&r);
+}
+
 UNIT_SUITE(serve, {"data in place", in_place}, {"data that is copied", copied},
 	   {"on a file", on_a_file}, {"served by a thread", by_a_thread}, {"names", names},
 	   {"sizes", sizes}, {"a new part reads as zeroes", zeroed}, {"tables", tables},
 	   {"a table that cannot be written", unwritable_table}, {"permissions", permissions},
-	   {"read only", readonly}, {"claims", claims}, {"refusals", refusals})
+	   {"read only", readonly}, {"claims", claims}, {"refusals", refusals},
+	   {"how far a new part has come", told_how_far})

@@ -115,7 +115,7 @@ int serve_rig_add(const struct serve_rig *r, const char *name, uint64_t bytes, u
 		memset(part.name, 'n', sizeof(part.name));
 	else
 		strcpy(part.name, name);
-	return annex_serve_add(r->path, &part);
+	return annex_serve_add(r->path, &part, NULL);
 }
 
 const char *serve_rig_uri(const struct serve_rig *r, const char *part, char *buf)

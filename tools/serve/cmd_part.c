@@ -11,6 +11,7 @@
 #include "../commands.h"
 #include "../error.h"
 #include "../out.h"
+#include "../progress.h"
 #include "mode.h"
 
 #define MODE_DEFAULT 0600u
@@ -69,6 +70,11 @@ static int report(const struct part_opts *o, const char *done, uint64_t bytes)
 	return out_end(&out);
 }
 
+static void tell(uint64_t done, uint64_t bytes)
+{
+	progress_update(done, bytes, "bytes");
+}
+
 int part_add(int argc, char **argv)
 {
 	static const struct cli_line line = {
@@ -97,7 +103,9 @@ int part_add(int argc, char **argv)
 	part.mode = o.mode;
 	part.weight = o.weight;
 	part.first = o.first;
-	err = annex_serve_add(o.arg[0], &part);
+	progress_begin("zeroing");
+	err = annex_serve_add(o.arg[0], &part, tell);
+	progress_end();
 	return err ? err_lib(err, "cannot add %s", o.arg[1]) : report(&o, "a part", part.bytes);
 }
 

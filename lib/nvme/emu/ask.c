@@ -8,17 +8,13 @@ int annex_emu_no_daemon(const char *path)
 	return annex_fail(-EPROTO, "unix:%s: what answers there serves no device", path);
 }
 
-int annex_emu_ask(int sock, const char *path, struct annex_serve_message *m, int fd,
-		  struct packet_files *files, void *more, size_t *nmore)
+static int receive(int sock, const char *path, struct annex_serve_message *m, ssize_t n,
+		   struct packet_files *files, void *more, size_t *nmore)
 {
 	struct annex_serve_message a = {0};
 	struct iovec iov[] = {{&a, sizeof(a)}, {more, more ? *nmore : 0}};
-	ssize_t n;
 
-	m->magic = ANNEX_SERVE_MAGIC;
-	m->version = ANNEX_SERVE_VERSION;
 	files->n = 0;
-	n = packet_send(sock, m, sizeof(*m), &fd, fd >= 0, 0);
 	if (!n)
 		n = packet_receive(sock, iov, more ? 2 : 1, files, 0);
 	if (n == -EAGAIN || n == -EINTR)
@@ -34,4 +30,24 @@ int annex_emu_ask(int sock, const char *path, struct annex_serve_message *m, int
 	if (more)
 		*nmore = (size_t)n - sizeof(a);
 	return 0;
+}
+
+int annex_emu_ask(int sock, const char *path, struct annex_serve_message *m, int fd,
+		  struct packet_files *files, void *more, size_t *nmore)
+{
+	ssize_t n;
+
+	m->magic = ANNEX_SERVE_MAGIC;
+	m->version = ANNEX_SERVE_VERSION;
+	n = packet_send(sock, m, sizeof(*m), &fd, fd >= 0, 0);
+	return receive(sock, path, m, n, files, more, nmore);
+}
+
+int annex_emu_hear(int sock, const char *path, struct annex_serve_message *m)
+{
+	struct packet_files files;
+	int err = receive(sock, path, m, 0, &files, NULL, NULL);
+
+	packet_close(&files);
+	return err;
 }

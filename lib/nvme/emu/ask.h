@@ -18,6 +18,9 @@
 int annex_emu_ask(int sock, const char *path, struct annex_serve_message *m, int fd,
 		  struct packet_files *files, void *more, size_t *nmore);
 
+/* annex_emu_hear() - The next answer to the question that *@m is the last answer to. As above. */
+int annex_emu_hear(int sock, const char *path, struct annex_serve_message *m);
+
 /* annex_emu_no_daemon() - The line of -EPROTO. */
 int annex_emu_no_daemon(const char *path);
 
