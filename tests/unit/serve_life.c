@@ -211,7 +211,8 @@ static void descriptors(void)
 
 static void messages(void)
 {
-	struct annex_serve_message m = {.ask = ANNEX_SERVE_LIST, .version = ANNEX_SERVE_VERSION + 1};
+	struct annex_serve_message m = {.ask = ANNEX_SERVE_LIST,
+					.version = ANNEX_SERVE_VERSION + 1};
 	char byte = 'x', large[4096] = {0};
 	struct serve_rig r;
 	struct raw c;

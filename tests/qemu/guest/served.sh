@@ -54,7 +54,8 @@ no_pins()
 }
 
 claim "a daemon has it" served || exit 1
-claim "nobody else has" refused "another program has it open" annex verify "$uri" --read-only --bytes 1M
+claim "nobody else has" refused "another program has it open" \
+	annex verify "$uri" --read-only --bytes 1M
 claim "a part is made" annex part add $socket a 8M --owner nobody
 claim "another" annex part add $socket b 4M
 claim "who has no right to the controller writes a pattern to the first" \
