@@ -215,7 +215,8 @@ class Bench:
         try:
             some = [self.runs.run("annex", config, user=USER) for _ in root]
         except Failed as why:
-            print(f"an ordinary user as root: not here: {why}")
+            print(f"an ordinary user as root: not here: {why} (PYTHON= must be one that {USER} "
+                  "may run, as /usr/bin/python3)")
             return
         name = f"{config['model']}, batch {config['batch']}, user {USER}"
         self.figures.add(f"{name}: written / by root", median(some, "out") / median(root, "out"),
