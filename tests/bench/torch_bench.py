@@ -116,7 +116,7 @@ class Bench:
         if not (reports["order"] and reports["annex"]):
             raise Failed("as-order: needs a row of order, and one of annex")
         beside = median(reports["annex"], "taken") - config["memory"]
-        memory = int(median(reports["order"], "taken") - beside)
+        memory = max(config["memory"], int(median(reports["order"], "taken") - beside))
         return self.runs.run("annex", dict(config, memory=memory))
 
     def train(self, model, batch):
