@@ -13,9 +13,9 @@
 
 #define CREDIT (64u << 10) /* bytes of a turn, of weight USUAL */
 #define USUAL 100u
-#define LEAST_COST 4096u        /* of a command: it takes time, too */
-#define BYTES_MAX (16u << 20)   /* that the device has: later ones wait for their turn here */
-#define BYTES_BESIDE (1u << 20) /* beside clients that go first */
+#define LEAST_COST 4096u          /* of a command: it takes time, too */
+#define BYTES_MAX (16u << 20)     /* that the device has: later ones wait for their turn here */
+#define BYTES_BESIDE (512u << 10) /* beside clients that go first: a command, if it is large */
 #define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
 #define SHARED 128u                          /* commands that the device has of several clients */
 #define BATCH 32u
