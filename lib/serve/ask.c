@@ -15,16 +15,23 @@
 #define ANSWER_MS 10000u
 #define ZERO_MS 600000u /* between two answers while a new part is zeroed */
 
-/* One question by a connection of its own. */
-static int ask(const char *path, struct annex_serve_message *m, void *more, size_t *nmore)
+/* One question by a connection of its own. @progress: of a part that is made; NULL: not wanted. */
+static int ask(const char *path, uint32_t timeout_ms, struct annex_serve_message *m, void *more,
+	       size_t *nmore, void (*progress)(uint64_t done, uint64_t bytes))
 {
-	int sock = packet_connect("unix", path, ANSWER_MS), err;
+	const uint64_t bytes = m->a;
+	int sock = packet_connect("unix", path, timeout_ms), err;
 	struct packet_files files;
 
 	if (sock < 0)
 		return sock;
 	err = annex_emu_ask(sock, path, m, -1, &files, more, nmore);
 	packet_close(&files);
+	while (!err && m->ask == ANNEX_SERVE_ADD && m->result == -EINPROGRESS) {
+		if (progress)
+			progress(m->a, bytes);
+		err = annex_emu_hear(sock, path, m);
+	}
 	close(sock);
 	return err;
 }
@@ -63,27 +70,6 @@ static int refused(const char *path, const char *name, int err)
 	}
 }
 
-/* As ask(), of a part that is zeroed first, which the daemon tells of. */
-static int ask_to_add(const char *path, struct annex_serve_message *m,
-		      void (*progress)(uint64_t done, uint64_t bytes))
-{
-	const uint64_t bytes = m->a;
-	int sock = packet_connect("unix", path, ZERO_MS), err;
-	struct packet_files files;
-
-	if (sock < 0)
-		return sock;
-	err = annex_emu_ask(sock, path, m, -1, &files, NULL, NULL);
-	packet_close(&files);
-	while (!err && m->result == -EINPROGRESS) {
-		if (progress)
-			progress(m->a, bytes);
-		err = annex_emu_hear(sock, path, m);
-	}
-	close(sock);
-	return err;
-}
-
 int annex_serve_add(const char *path, const struct annex_serve_part *part,
 		    void (*progress)(uint64_t done, uint64_t bytes))
 {
@@ -98,7 +84,7 @@ int annex_serve_add(const char *path, const struct annex_serve_part *part,
 	if (!err && part->weight > ANNEX_SERVE_WEIGHTS)
 		err = refused(path, m.name, -EINVAL);
 	if (!err)
-		err = ask_to_add(path, &m, progress);
+		err = ask(path, ZERO_MS, &m, NULL, NULL, progress);
 	return err ? err : refused(path, part->name, m.result);
 }
 
@@ -108,7 +94,7 @@ int annex_serve_remove(const char *path, const char *name)
 	int err = set_name(&m, name);
 
 	if (!err)
-		err = ask(path, &m, NULL, NULL);
+		err = ask(path, ANSWER_MS, &m, NULL, NULL, NULL);
 	return err ? err : refused(path, name, m.result);
 }
 
@@ -123,7 +109,7 @@ int annex_serve_list(const char *path, struct annex_serve_facts *facts,
 		int err;
 
 		m = (struct annex_serve_message){.ask = ANNEX_SERVE_LIST, .a = n};
-		err = ask(path, &m, &parts[n], &room);
+		err = ask(path, ANSWER_MS, &m, &parts[n], &room, NULL);
 		if (!err && m.result)
 			err = annex_fail(m.result, "unix:%s: its parts: %s", path,
 					 strerror(-m.result));
