@@ -30,7 +30,7 @@ static const struct cli_command commands[] = {
 	{"cxl", cmd_cxl, "run programs on simulated memory of CXL-SSDs"},
 	{"fs", cmd_fs, "file systems on CXL-SSDs"},
 	{"serve", cmd_serve, "give many processes parts of one device, without rights on it"},
-	{"part", cmd_part, "make such parts, and remove them"},
+	{"part", cmd_part, "make such parts, change and remove them"},
 	{"bench", cmd_bench, "measure how fast devices, memory ranges and GPU threads are"},
 	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and who uses them"},
 	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},

@@ -69,7 +69,7 @@ int annex_server_close(struct annex_server *s);
 /**
  * annex_serve_add() - Make a part.
  * @path: the socket of a daemon.
- * @part: its name, bytes, uid, gid, mode, weight and first, of which nothing else counts. A name is
+ * @part: its name, bytes, uid, gid, mode, weight, first and rate; nothing else counts. A name is
  *	letters, digits, '.', '_' and '-', not first '.' or '-'; up to ANNEX_SERVE_NAME - 1. Bytes
  *	are a multiple of the device's block. Of the mode, 4 is to read and 2 is to write, as of a
  *	file: 0600.
@@ -77,14 +77,27 @@ int annex_server_close(struct annex_server *s);
  *
  * The device's time goes to clients that want it by the weights of their parts, counted in bytes.
  * Clients of a part that goes first need not wait for others, which then have less under way at
- * once: it is for few small commands. For root and the daemon's own user. Its blocks are zeroed
- * first.
+ * once: it is for few small commands. A part's rate is for all of its clients together; commands
+ * beyond it wait, and are not late by that. For root and the daemon's own user. Its blocks are
+ * zeroed first.
  *
- * Return: 0; -EEXIST; -EINVAL (name, size, mode, weight); -ENOSPC (no room of that size on the
- * device, in the table, or for the table's file); -EACCES; or as opening the device.
+ * Return: 0; -EEXIST; -EINVAL (name, size, mode, weight, rate); -ENOSPC (no room of that size on
+ * the device, in the table, or for the table's file); -EACCES; or as opening the device.
  */
 int annex_serve_add(const char *path, const struct annex_serve_part *part,
 		    void (*progress)(uint64_t done, uint64_t bytes));
+
+/**
+ * annex_serve_set() - Change who may use a part, and how much.
+ * @path: the socket of a daemon.
+ * @part: the name of the part, and the uid, gid, mode, weight, first and rate that it has from now
+ *	on. Nothing else counts.
+ *
+ * Clients that have it open may go on as what they have opened it, by the new weight and rate.
+ *
+ * Return: 0; -ENOENT; -EINVAL; -EACCES; or as annex_serve_add().
+ */
+int annex_serve_set(const char *path, const struct annex_serve_part *part);
 
 /**
  * annex_serve_remove() - Forget a part, and what is in it.

@@ -3,9 +3,9 @@
  * A served device to the byte: what a daemon (annex/serve.h) and its clients (unix:) say to each
  * other over a socket, and in the memory that they share then.
  *
- * The socket carries struct annex_serve_message, of which each is answered by one, or
- * more where that is said. ANNEX_SERVE_OPEN
- * gives a client a region, which the daemon made and sealed, and two eventfds. The region is
+ * The socket carries struct annex_serve_message, of which each is answered by one, or more where
+ * that is said. ANNEX_SERVE_OPEN gives a client a region, which the daemon made and sealed, and two
+ * eventfds. The region is
  *
  *	one page			struct annex_serve_head
  *	ANNEX_SERVE_ENTRIES commands	struct annex_serve_sqe
@@ -13,9 +13,8 @@
  *	ANNEX_SERVE_ARENA bytes		memory for data that lies elsewhere
  *
  * Indices are free-running; an entry's place is its index modulo ANNEX_SERVE_ENTRIES. The client
- * adds commands at sq_tail and takes results at cq_head, the daemon takes commands at sq_head and
- * adds results at cq_tail. A side that will sleep sets its word, looks once more, and is woken by
- * its eventfd from then on.
+ * adds commands at sq_tail and takes results at cq_head, the daemon adds results at cq_tail. A side
+ * that will sleep sets its word, looks once more, and is woken by its eventfd from then on.
  *
  * Both are of one machine: numbers are in its own order.
  */
@@ -25,12 +24,13 @@
 #include <stdint.h>
 
 #define ANNEX_SERVE_MAGIC 0x73584e41u /* "ANXs" */
-#define ANNEX_SERVE_VERSION 2u
+#define ANNEX_SERVE_VERSION 3u
 #define ANNEX_SERVE_NAME 64u /* bytes of a part's name, with its NUL */
 #define ANNEX_SERVE_ENTRIES 2048u
 #define ANNEX_SERVE_ARENA (32u << 20)
 #define ANNEX_SERVE_MEMORIES 64u /* of a client */
 #define ANNEX_SERVE_WEIGHTS 1000u
+#define ANNEX_SERVE_RATE_LEAST (1ull << 20)
 #define ANNEX_SERVE_FIRST (1ull << 63)
 
 /**
@@ -43,9 +43,11 @@
  * @ANNEX_SERVE_UNMAP: a: its number. Commands that use it have ended.
  * @ANNEX_SERVE_CLAIM: keep bytes of the part from other clients that ask so, until the socket is
  *	closed; a: the first byte; b: bytes.
- * @ANNEX_SERVE_ADD: a new part @name; a: bytes; b: owner; c: group; d: permissions (0600), and from
- *	bit 32 on its weight; bit 63: it goes first. Answers, while it is zeroed, with the result
- *	-EINPROGRESS: a: bytes that are zeroes; then the last one.
+ * @ANNEX_SERVE_ADD: a new part @name; a: bytes; b: owner, and from bit 32 on its group; c: rate;
+ *	d: permissions (0600), and from bit 32 on its weight; bit 63: it goes first. Answers, while
+ *	it is zeroed, with the result -EINPROGRESS: a: bytes that are zeroes; then the last one.
+ * @ANNEX_SERVE_SET: the part @name has other numbers from now on; b, c and d as of
+ *	ANNEX_SERVE_ADD.
  * @ANNEX_SERVE_REMOVE: the part @name, of which nobody is a client.
  * @ANNEX_SERVE_LIST: of the parts from number a on. The answer is followed by struct
  *	annex_serve_part; a: how many; b: parts in all; c: bytes of the device; d: of a block.
@@ -56,6 +58,7 @@ enum annex_serve_ask {
 	ANNEX_SERVE_UNMAP,
 	ANNEX_SERVE_CLAIM,
 	ANNEX_SERVE_ADD,
+	ANNEX_SERVE_SET,
 	ANNEX_SERVE_REMOVE,
 	ANNEX_SERVE_LIST,
 };
@@ -92,6 +95,8 @@ struct annex_serve_message {
  * @mode: who may read and write it, as of a file.
  * @weight: its share of the device's time beside others, 1 to ANNEX_SERVE_WEIGHTS.
  * @first: 1: its commands go before those of parts that do not go first.
+ * @rate: bytes a second that its clients together may move, ANNEX_SERVE_RATE_LEAST or more; 0: as
+ *	many as they can.
  * @clients: processes that have it open.
  * @commands: commands that they had carried out since the daemon began.
  * @moved: bytes that those read and wrote.
@@ -106,6 +111,7 @@ struct annex_serve_part {
 	uint32_t weight;
 	uint32_t first;
 	uint32_t clients;
+	uint64_t rate;
 	uint64_t commands;
 	uint64_t moved;
 	uint64_t copied;
@@ -121,14 +127,15 @@ struct annex_serve_word {
 /**
  * struct annex_serve_head - The first page of a region.
  * @sq_tail: the client's.
- * @sq_head: the daemon's.
+ * @beat: the daemon's: a number that changes at least each second while it has commands of this
+ *	client, so that they are not lost, but wait for their turn.
  * @cq_tail: the daemon's.
  * @cq_head: the client's.
  * @server_sleeps: 1: the daemon has to be woken for new commands.
  * @client_sleeps: 1: the client has to be woken for new results.
  */
 struct annex_serve_head {
-	struct annex_serve_word sq_tail, sq_head;
+	struct annex_serve_word sq_tail, beat;
 	struct annex_serve_word cq_tail, cq_head;
 	struct annex_serve_word server_sleeps, client_sleeps;
 };

@@ -24,6 +24,9 @@ struct annex_ctrl;
  * @create: make queue pair @qid of @depth entries, in memory at device addresses.
  * @destroy: end its commands, and forget it.
  * @abort: the Abort command; *@aborted: the controller says that it did.
+ * @beat: a number that changes at least each second while the controller has commands of ours,
+ *	which may wait for their turn behind those of other processes; 0: nobody tells. NULL: nobody
+ *	does.
  * @reset: after which there are no queue pairs, and no command is outstanding.
  * @doorbell: the 32-bit word that is the tail doorbell of SQ @qid (@cq 0) or the head doorbell of
  *	CQ @qid (@cq 1), to be written with plain stores; NULL if there is no such queue id.
@@ -58,6 +61,7 @@ struct annex_ctrl_ops {
 		      uint64_t cq);
 	int (*destroy)(struct annex_ctrl *ctrl, uint16_t qid);
 	int (*abort)(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
+	uint32_t (*beat)(struct annex_ctrl *ctrl);
 	int (*reset)(struct annex_ctrl *ctrl);
 	uint32_t *(*doorbell)(struct annex_ctrl *ctrl, uint16_t qid, int cq);
 	uint32_t *(*shadow)(struct annex_ctrl *ctrl, uint16_t qid, int cq, uint32_t **event);

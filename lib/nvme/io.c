@@ -20,6 +20,8 @@ static int finish(struct annex_dev *dev, struct annex_qp *qp, uint64_t token,
 	/* Recovery completes the token whatever happens, so this takes what is there. */
 	if (annex_qp_collect(qp, token, res))
 		return annex_fail(-EIO, "%s: a command did not end by recovery", dev->uri);
+	if (!res->status) /* it was about to */
+		return 0;
 	if (annex_atomic_load(&qp->state, ANNEX_ACQUIRE) == ANNEX_QP_DEAD)
 		return annex_fail(-ENODEV, "%s: the controller is gone", dev->uri);
 	return annex_fail(-ETIMEDOUT, "%s: a command did not complete in %u ms", dev->uri,

@@ -183,6 +183,37 @@ static bool try_abort(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
 	return true;
 }
 
+/*
+ * A command that is not late, but waits for its turn behind those of other processes, may wait for
+ * as long as the controller says so. Return: whether it has ended.
+ */
+static bool await_turn(struct annex_dev *dev, struct annex_qp *qp, uint64_t token)
+{
+	const struct annex_ctrl_ops *ops = dev->ctrl->ops;
+	uint32_t seen = ops->beat ? ops->beat(dev->ctrl) : 0, beat = seen;
+	uint64_t deadline = annex_deadline_ms(dev->opts.timeout_ms);
+	bool told = false;
+
+	for (unsigned int round = 0; beat && nvme_queue_pending(qp, token); round++) {
+		beat = ops->beat(dev->ctrl);
+		if (beat != seen) {
+			if (!told)
+				annex_log(ANNEX_LOG_WARNING,
+					  "%s: a command has waited for %u ms, and goes on waiting "
+					  "for its turn behind those of other processes",
+					  dev->uri, dev->opts.timeout_ms);
+			told = true;
+			seen = beat;
+			deadline = annex_deadline_ms(dev->opts.timeout_ms);
+		}
+		if (annex_now() >= deadline || annex_qp_down(qp))
+			return false;
+		annex_qp_help(qp);
+		annex_qp_backoff(round);
+	}
+	return beat;
+}
+
 int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token)
 {
 	uint32_t state;
@@ -192,7 +223,9 @@ int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
 	state = annex_atomic_load(&qp->state, ANNEX_ACQUIRE);
 	if (state == ANNEX_QP_DEAD) {
 		err = -ENODEV;
-	} else if (state == ANNEX_QP_BROKEN || nvme_queue_pending(qp, token)) {
+	} else if (state == ANNEX_QP_BROKEN ||
+		   (nvme_queue_pending(qp, token) && !await_turn(dev, qp, token))) {
+		state = annex_atomic_load(&qp->state, ANNEX_ACQUIRE);
 		if (state == ANNEX_QP_LIVE && try_abort(dev, qp, token))
 			annex_log(ANNEX_LOG_WARNING,
 				  "%s: queue %u: a command was aborted after %u ms", dev->uri,

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "core/least.h"
 #include "core/thread.h"
 #include "server.h"
@@ -87,19 +86,13 @@ static void *run(void *arg)
 
 int serve_add(struct peer *p, const struct annex_serve_message *m)
 {
-	struct annex_serve_part told = {.bytes = m->a,
-					.uid = (uint32_t)m->b,
-					.gid = (uint32_t)m->c,
-					.mode = (uint32_t)m->d,
-					.weight = (uint32_t)(m->d >> 32 & INT32_MAX),
-					.first = m->d & ANNEX_SERVE_FIRST ? 1 : 0};
+	const struct annex_serve_part told = serve_part_of(m);
 	struct annex_server *s = p->s;
 	struct add *add = malloc(sizeof(*add));
 	int err;
 
 	if (!add)
 		return -ENOMEM;
-	memcpy(told.name, m->name, sizeof(told.name));
 	*add = (struct add){.peer = p, .m = *m};
 	pthread_mutex_lock(&s->lock);
 	err = s->adding ? -EBUSY : table_add(&s->table, &told, &add->part);

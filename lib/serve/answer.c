@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <linux/sockios.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "server.h"
+
+struct annex_serve_part serve_part_of(const struct annex_serve_message *m)
+{
+	struct annex_serve_part part = {.bytes = m->a,
+					.uid = (uint32_t)m->b,
+					.gid = (uint32_t)(m->b >> 32),
+					.mode = (uint32_t)m->d,
+					.weight = (uint32_t)(m->d >> 32 & INT32_MAX),
+					.first = m->d & ANNEX_SERVE_FIRST ? 1 : 0,
+					.rate = m->c};
+
+	memcpy(part.name, m->name, sizeof(part.name));
+	return part;
+}
 
 struct annex_serve_message serve_answer_to(const struct annex_serve_message *m, int result)
 {

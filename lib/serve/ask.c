@@ -55,8 +55,11 @@ static int refused(const char *path, const char *name, int err)
 		return annex_fail(err,
 				  "unix:%s: part \"%s\": a name is letters, digits, '.', '_' and "
 				  "'-', a size a multiple of the block, permissions as 0640, a "
-				  "weight 1 to 1000",
+				  "weight 1 to 1000, a rate 1 MiB a second or more",
 				  path, name);
+	case -ENOENT:
+		return annex_fail(err, "unix:%s: there is no part \"%s\" (annex serve --status %s)",
+				  path, name, path);
 	case -EBUSY:
 		return annex_fail(err,
 				  "unix:%s: part \"%s\": it has clients, or another part is "
@@ -70,13 +73,13 @@ static int refused(const char *path, const char *name, int err)
 	}
 }
 
-int annex_serve_add(const char *path, const struct annex_serve_part *part,
-		    void (*progress)(uint64_t done, uint64_t bytes))
+static int ask_for(const char *path, uint16_t what, const struct annex_serve_part *part,
+		   uint32_t timeout_ms, void (*progress)(uint64_t done, uint64_t bytes))
 {
-	struct annex_serve_message m = {.ask = ANNEX_SERVE_ADD,
+	struct annex_serve_message m = {.ask = what,
 					.a = part->bytes,
-					.b = part->uid,
-					.c = part->gid,
+					.b = part->uid | (uint64_t)part->gid << 32,
+					.c = part->rate,
 					.d = part->mode | (uint64_t)part->weight << 32 |
 					     (part->first ? ANNEX_SERVE_FIRST : 0)};
 	int err = set_name(&m, part->name);
@@ -84,8 +87,19 @@ int annex_serve_add(const char *path, const struct annex_serve_part *part,
 	if (!err && part->weight > ANNEX_SERVE_WEIGHTS)
 		err = refused(path, m.name, -EINVAL);
 	if (!err)
-		err = ask(path, ZERO_MS, &m, NULL, NULL, progress);
+		err = ask(path, timeout_ms, &m, NULL, NULL, progress);
 	return err ? err : refused(path, part->name, m.result);
+}
+
+int annex_serve_add(const char *path, const struct annex_serve_part *part,
+		    void (*progress)(uint64_t done, uint64_t bytes))
+{
+	return ask_for(path, ANNEX_SERVE_ADD, part, ZERO_MS, progress);
+}
+
+int annex_serve_set(const char *path, const struct annex_serve_part *part)
+{
+	return ask_for(path, ANNEX_SERVE_SET, part, ANSWER_MS, NULL);
 }
 
 int annex_serve_remove(const char *path, const char *name)

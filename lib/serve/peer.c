@@ -298,6 +298,20 @@ static int remove_part(struct peer *p, const struct annex_serve_message *m)
 	return err;
 }
 
+static int set_part(struct peer *p, const struct annex_serve_message *m)
+{
+	const struct annex_serve_part told = serve_part_of(m);
+	int err;
+
+	if (!may_administer(p))
+		return -EACCES;
+	pthread_mutex_lock(&p->s->lock);
+	err = table_set(&p->s->table, &told);
+	pthread_mutex_unlock(&p->s->lock);
+	serve_wake(p->s); /* what waited for the rate */
+	return err;
+}
+
 static bool list(struct peer *p, const struct annex_serve_message *m)
 {
 	struct {
@@ -342,6 +356,9 @@ static bool handle(struct peer *p, const struct annex_serve_message *m,
 		result = may_administer(p) ? serve_add(p, m) : -EACCES;
 		if (!result)
 			return true; /* the answer comes later */
+		break;
+	case ANNEX_SERVE_SET:
+		result = set_part(p, m);
 		break;
 	case ANNEX_SERVE_REMOVE:
 		result = remove_part(p, m);

@@ -27,11 +27,13 @@
  * @first: its first byte on the device.
  * @told: what others are told of it, sizes and counters.
  * @live: it is in the file, or will be with the next change of that. Others cannot be opened.
+ * @next: when its rate allows a command again (annex_now()).
  */
 struct part {
 	uint64_t first;
 	struct annex_serve_part told;
 	bool live;
+	uint64_t next;
 };
 
 /**
@@ -76,6 +78,7 @@ struct claim {
  * @sq_head: commands taken.
  * @cq_tail: results put.
  * @told: results that it was told of.
+ * @beat: as it was told.
  * @credit: bytes that it may move before others are served; negative: those that it had too much.
  * @kick: it wakes us.
  * @event: we wake it.
@@ -95,7 +98,7 @@ struct peer {
 	struct memory mem[ANNEX_SERVE_MEMORIES + 1];
 	uint64_t mapped;
 	unsigned int flying;
-	uint32_t sq_head, cq_tail, told;
+	uint32_t sq_head, cq_tail, told, beat;
 	int64_t credit;
 	int kick, event;
 	struct claim claim[SERVE_CLAIMS];
@@ -168,6 +171,8 @@ struct part *table_find(const struct table *t, const char *name);
 /* A place for a part, not yet in the file. -EEXIST, -EINVAL, -ENOSPC, -ENOMEM. */
 int table_add(struct table *t, const struct annex_serve_part *told, struct part **out);
 void table_drop(struct table *t, struct part *p);
+/* Another owner, mode, weight and rate, in the file too. -ENOENT, -EINVAL, the file's. */
+int table_set(struct table *t, const struct annex_serve_part *told);
 int table_save(const struct table *t);
 /* Whether a user may read it, and write it. */
 bool table_allows(const struct part *p, const struct peer *peer, bool write);
@@ -179,7 +184,9 @@ void serve_wake(struct annex_server *s);
 int serve_hear(struct peer *p);
 void serve_ignore(const struct peer *p);
 
-/* answer.c: an answer without numbers, and sending one; a negative errno if it is not taken.
+/* answer.c: what ANNEX_SERVE_ADD and ANNEX_SERVE_SET ask for. */
+struct annex_serve_part serve_part_of(const struct annex_serve_message *m);
+/* An answer without numbers, and sending one; a negative errno if it is not taken.
  * serve_tell() - How far it has come, before the answer. */
 struct annex_serve_message serve_answer_to(const struct annex_serve_message *m, int result);
 void serve_tell(const struct peer *p, const struct annex_serve_message *m, uint64_t done);

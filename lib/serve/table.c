@@ -17,10 +17,9 @@
 #include "server.h"
 
 #define HEADER "annex-parts 1 bytes %" PRIu64 " block %" PRIu64 "\n"
-#define LINE                                                                                       \
-	"%s %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIo32 " %" PRIu32 " %" PRIu32 "\n"
+#define LINE "%s %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIo32 " %" PRIu32 " %" PRIu32
 #define SCAN                                                                                       \
-	"%63s %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNo32 " %" SCNu32 " %" SCNu32 "%c"
+	"%63s %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNo32 " %" SCNu32 " %" SCNu32 "%n"
 #define ALIGN (1ull << 20) /* of a part's first byte */
 
 static bool name_is_good(const char *name)
@@ -38,7 +37,8 @@ static bool name_is_good(const char *name)
 static bool is_good(const struct annex_serve_part *p)
 {
 	return name_is_good(p->name) && !(p->mode & ~0666u) && p->weight &&
-	       p->weight <= ANNEX_SERVE_WEIGHTS && p->first <= 1;
+	       p->weight <= ANNEX_SERVE_WEIGHTS && p->first <= 1 &&
+	       (!p->rate || p->rate >= ANNEX_SERVE_RATE_LEAST);
 }
 
 /* The index where a name is, or would be. */
@@ -136,9 +136,13 @@ static int write_lines(const struct table *t, FILE *f)
 	for (unsigned int i = 0; i < t->n; i++) {
 		const struct annex_serve_part *p = &t->part[i]->told;
 
-		if (t->part[i]->live)
-			fprintf(f, LINE, p->name, t->part[i]->first, p->bytes, p->uid, p->gid,
-				p->mode, p->weight, p->first);
+		if (!t->part[i]->live)
+			continue;
+		fprintf(f, LINE, p->name, t->part[i]->first, p->bytes, p->uid, p->gid, p->mode,
+			p->weight, p->first);
+		if (p->rate)
+			fprintf(f, " %" PRIu64, p->rate);
+		fputc('\n', f);
 	}
 	return fflush(f) || fsync(fileno(f)) ? -errno : 0;
 }
@@ -187,16 +191,50 @@ int table_save(const struct table *t)
 	return err;
 }
 
+int table_set(struct table *t, const struct annex_serve_part *told)
+{
+	struct part *p = table_find(t, told->name);
+	struct annex_serve_part old;
+	int err;
+
+	if (!p || !p->live)
+		return -ENOENT;
+	if (!is_good(told))
+		return -EINVAL;
+	old = p->told;
+	p->told.uid = told->uid;
+	p->told.gid = told->gid;
+	p->told.mode = told->mode;
+	p->told.weight = told->weight;
+	p->told.first = told->first;
+	p->told.rate = told->rate;
+	p->next = 0;
+	err = table_save(t);
+	if (err)
+		p->told = old;
+	return err;
+}
+
+/* The end of a line: nothing, or a rate. */
+static bool read_rate(const char *end, uint64_t *rate)
+{
+	char newline;
+
+	*rate = 0;
+	return !strcmp(end, "\n") ||
+	       (sscanf(end, " %" SCNu64 "%c", rate, &newline) == 2 && newline == '\n');
+}
+
 static bool read_line(struct table *t, const char *line)
 {
 	struct part new = {.live = true};
 	struct annex_serve_part *p = &new.told;
 	uint64_t behind;
-	char end;
+	int end = 0;
 
 	if (sscanf(line, SCAN, p->name, &new.first, &p->bytes, &p->uid, &p->gid, &p->mode,
-		   &p->weight, &p->first, &end) != 9 ||
-	    end != '\n')
+		   &p->weight, &p->first, &end) != 8 ||
+	    !read_rate(line + end, &p->rate))
 		return false;
 	return is_good(p) && !table_find(t, p->name) && t->n < ANNEX_SERVE_PARTS &&
 	       fits(t, new.first, p->bytes) && is_free(t, new.first, p->bytes, &behind) &&

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include "core/futex.h"
+#include "core/least.h"
 #include "server.h"
 
 #define CREDIT (64u << 10) /* bytes of a turn, of weight USUAL */
@@ -17,7 +18,9 @@
 #define BYTES_MAX (16u << 20)     /* that the device has: later ones wait for their turn here */
 #define BYTES_BESIDE (512u << 10) /* beside clients that go first: a command, if it is large */
 #define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
-#define SHARED 128u                          /* commands that the device has of several clients */
+#define BURST_NS (50 * ANNEX_NSEC_PER_MSEC)  /* of a rate, that may be moved at once */
+#define BEAT_NS (200 * ANNEX_NSEC_PER_MSEC)
+#define SHARED 128u /* commands that the device has of several clients */
 #define BATCH 32u
 #define SPIN_NS 100000u       /* without work, before it sleeps */
 #define SPIN_MANY_NS 2000000u /* while the device has many commands */
@@ -39,6 +42,21 @@ static void leave(struct peer *p, const char *why)
 	p->leaving = true;
 	serve_ignore(p);
 	serve_kick(p->s);
+}
+
+/* Whether the rate of its part allows another command. */
+static bool in_rate(const struct peer *p, uint64_t now)
+{
+	return !p->part->told.rate || now >= p->part->next;
+}
+
+static void charge(struct part *part, uint64_t bytes, uint64_t now)
+{
+	if (!part->told.rate)
+		return;
+	if (part->next + BURST_NS < now)
+		part->next = now - BURST_NS;
+	part->next += bytes * ANNEX_NSEC_PER_SEC / part->told.rate;
 }
 
 /* There is room: no more commands are taken than results can be put. */
@@ -197,9 +215,9 @@ static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uin
 	p->mem[f->mem].flying++;
 	s->bytes += f->len;
 	b->n++;
-	if (!moves_data(&c)) /* a flush, or zeroes: a turn each */
+	if (c.op == ANNEX_SERVE_FLUSH || c.op == ANNEX_SERVE_DISCARD) /* a turn each */
 		return CREDIT;
-	return f->len > LEAST_COST ? (int64_t)f->len : LEAST_COST;
+	return c.len > LEAST_COST ? (int64_t)c.len : LEAST_COST;
 }
 
 /* A command has ended, or could not begin. */
@@ -274,21 +292,25 @@ static bool serve_turn(struct annex_server *s, struct peer *p, struct batch *b, 
 
 	if (p->credit <= 0)
 		p->credit += (int64_t)CREDIT * p->part->told.weight / USUAL;
-	for (; n && p->credit > 0 && !p->leaving && has_room(p); n--) {
+	for (; n && p->credit > 0 && !p->leaving && has_room(p) && in_rate(p, now); n--) {
+		int64_t cost;
+
 		if (b->n == BATCH)
 			submit(s, b);
 		if (device_full(s, p, b, now))
 			return false;
-		p->credit -= take(s, p, b, now);
+		cost = take(s, p, b, now);
+		p->credit -= cost;
+		charge(p->part, (uint64_t)cost, now);
 	}
 	if (!n && p->credit > 0)
 		p->credit = 0; /* it is not saved up */
 	return true;
 }
 
-static bool is_active(struct peer *p)
+static bool is_active(struct peer *p, uint64_t now)
 {
-	return p->part && !p->leaving && waiting(p) && has_room(p);
+	return p->part && !p->leaving && waiting(p) && has_room(p) && in_rate(p, now);
 }
 
 /* All of those that go first. */
@@ -298,7 +320,7 @@ static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
 
 	TAILQ_FOREACH(p, &s->peers, link)
 	{
-		if (!p->part || !p->part->told.first || !is_active(p))
+		if (!p->part || !p->part->told.first || !is_active(p, now))
 			continue;
 		s->went_first = now;
 		serve_turn(s, p, b, now);
@@ -316,7 +338,7 @@ static bool take_all(struct annex_server *s)
 	for (unsigned int turns = s->npeers; turns; turns--) {
 		struct peer *p = TAILQ_FIRST(&s->peers);
 
-		if (is_active(p)) {
+		if (is_active(p, now)) {
 			any = true;
 			full = !serve_turn(s, p, &b, now);
 		}
@@ -360,8 +382,21 @@ static bool reap(struct annex_server *s)
 	return any;
 }
 
+/* Have it see that its commands are not forgotten, which may wait for long. */
+static void beat(struct peer *p, uint64_t now)
+{
+	uint32_t number = (uint32_t)(now / BEAT_NS);
+
+	if (p->beat == number || (!p->flying && !waiting(p)))
+		return;
+	p->beat = number;
+	/* Relaxed: it is no more than a sign of life. */
+	annex_atomic_store(&p->head->beat.v, number, ANNEX_RELAXED);
+}
+
 static bool round_of(struct annex_server *s)
 {
+	const uint64_t now = annex_now();
 	struct peer *p;
 	bool any;
 
@@ -372,16 +407,27 @@ static bool round_of(struct annex_server *s)
 		any |= reap(s);
 	TAILQ_FOREACH(p, &s->peers, link)
 	{
-		if (p->part && !p->leaving)
+		if (p->part && !p->leaving) {
 			tell(p);
+			beat(p, now);
+		}
 	}
 	pthread_mutex_unlock(&s->lock);
 	return any;
 }
 
-/* Have clients wake us. Return: whether one has added commands meanwhile. */
-static bool say_asleep(struct annex_server *s, uint32_t sleeps)
+static bool has_more(const struct peer *p)
 {
+	return annex_atomic_load(&p->head->sq_tail.v, ANNEX_SEQ_CST) != p->sq_head;
+}
+
+/*
+ * Have clients wake us. Return: whether one has added commands meanwhile. *@until: earlier, if the
+ * rate of one that waits allows more by then.
+ */
+static bool say_asleep(struct annex_server *s, uint32_t sleeps, uint64_t *until)
+{
+	const uint64_t now = annex_now();
 	struct peer *p;
 	bool any = false;
 
@@ -395,8 +441,12 @@ static bool say_asleep(struct annex_server *s, uint32_t sleeps)
 			annex_atomic_or(&p->head->server_sleeps.v, 1u, ANNEX_SEQ_CST);
 		else
 			annex_atomic_store(&p->head->server_sleeps.v, 0u, ANNEX_RELAXED);
-		any |= annex_atomic_load(&p->head->sq_tail.v, ANNEX_SEQ_CST) != p->sq_head &&
-		       has_room(p);
+		if (!has_more(p) || !has_room(p))
+			continue;
+		if (in_rate(p, now))
+			any = true;
+		else
+			*until = least(*until, p->part->next);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return any;
@@ -421,7 +471,7 @@ static void doze(struct annex_server *s)
 		uint32_t seen = host->event(host->ctrl, s->qp->qid);
 
 		annex_qp_help(s->qp);
-		if (!say_asleep(s, 1) && !any_ended(s))
+		if (!say_asleep(s, 1, &until) && !any_ended(s))
 			host->sleep(host->ctrl, s->qp->qid, seen, until);
 	} else if (s->nflying) {
 		annex_host_backoff(1);
@@ -429,10 +479,10 @@ static void doze(struct annex_server *s)
 	} else {
 		uint32_t seen = annex_atomic_load(&s->bell, ANNEX_ACQUIRE);
 
-		if (!say_asleep(s, 1))
+		if (!say_asleep(s, 1, &until))
 			futex_sleep(&s->bell, seen, until, false);
 	}
-	say_asleep(s, 0);
+	say_asleep(s, 0, &until);
 }
 
 /* How long it looks without finding anything before it sleeps. */

@@ -5,6 +5,7 @@
 claim "serve has help" "$annex" serve --help
 holds "with an example" grep -q "annex part add" out
 claim "part add has help" "$annex" part add --help
+claim "part set has help" "$annex" part set --help
 claim "part remove has help" "$annex" part remove --help
 
 # served OPTION... - A daemon in the background, which has said that it is ready: $server.
@@ -65,9 +66,18 @@ refused "a name that is a path" "a name is letters" "$annex" part add sock ../c 
 refused "no size" "a socket, a part and its size" "$annex" part add sock c
 refused "no such user" "there is no user nobody-of-that-name" \
 	"$annex" part add sock c 1M --owner nobody-of-that-name
-refused "no such part" "No such file" "$annex" part remove sock c
+refused "no such part" "there is no part" "$annex" part remove sock c
+refused "none to be changed" "there is no part c" "$annex" part set sock c --mode 0640
+refused "no change" "say what is to change" "$annex" part set sock b
+refused "a rate that is too small" "a number from 1048576" "$annex" part set sock b --rate 1000
 claim "the daemon's parts" "$annex" serve --status sock
-holds "are a table" grep -qE "^b +8.0 MiB 61234:61235 +0640 +100 +0 " out
+holds "are a table" grep -qE "^b +8.0 MiB 61234:61235 +0640 +100 +any +0 " out
+claim "another rate and owner" "$annex" part set sock b --rate 4M --owner 61236 --first
+claim "are seen" "$annex" serve --status sock
+holds "and nothing else changed" grep -qE "^b +8.0 MiB 61236:61236 +0640 +first +4.0 MiB +0 " out
+claim "no rate, and a weight" "$annex" part set sock b --rate none --weight 7
+claim "are seen, too" "$annex" serve --status sock
+holds "instead" grep -qE "^b +8.0 MiB 61236:61236 +0640 +7 +any +0 " out
 claim "in JSON" "$annex" serve --status sock --json
 value "all of the device" device_bytes 67108864
 holds "both" test "$(grep -c '"name":' out)" = 2

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <annex/serve.h>
@@ -17,24 +18,44 @@
 #define MODE_DEFAULT 0600u
 #define WEIGHT_DEFAULT 100u
 
+/* @mode and @rate: those bits: nothing was said. @weight: 0: likewise. */
 struct part_opts {
 	const char *arg[3];
 	unsigned int n;
 	const char *owner;
 	uint32_t mode, weight;
+	uint64_t rate;
 	bool first;
 	bool json;
 };
 
-static const struct cli_option add_options[] = {
+#define UNSAID                                                                                     \
+	{                                                                                          \
+		.mode = UINT32_MAX, .rate = UINT64_MAX                                             \
+	}
+
+static int rate_parse(void *member, const char *opt, char *arg)
+{
+	uint64_t *rate = member;
+
+	if (strcmp(arg, "none") != 0)
+		return cli_size(opt, arg, ANNEX_SERVE_RATE_LEAST, INT64_MAX, rate);
+	*rate = 0;
+	return 0;
+}
+
+static const struct cli_option numbers[] = {
 	{"owner", 'o', "USER[:GROUP]", 0, OPT_TEXT(struct part_opts, owner),
-	 "Whose it is (who runs this command)"},
+	 "Whose it is (a new one: who runs this command)"},
 	{"mode", 'm', "MODE", 0, OPT_CALL_AT(struct part_opts, mode, mode_parse),
-	 "Who may read and write it, as of a file (0600)"},
+	 "Who may read and write it, as of a file (a new one: 0600)"},
 	{"weight", 'w', "N", 0, OPT_U32(struct part_opts, weight, 1, ANNEX_SERVE_WEIGHTS),
-	 "Its share of the device's time, beside the others' (100)"},
+	 "Its share of the device's time, beside the others' (a new one: 100)"},
 	{"first", 0, NULL, 0, OPT_FLAG(struct part_opts, first),
 	 "Its commands need not wait for those of others: for few and small ones"},
+	{"rate", 'r', "SIZE|none", 0, OPT_CALL_AT(struct part_opts, rate, rate_parse),
+	 "Bytes that its clients together may move in a second, 1M or more (a new one: none, as "
+	 "many as they can)"},
 	CLI_JSON(struct part_opts, json),
 	{0}};
 
@@ -44,6 +65,14 @@ static const char add_doc[] =
 	"part remove. For root and the daemon's own user."
 	"\vExample:\n"
 	"  annex part add /run/annex/drive0 scratch 100G --owner alice --mode 0640";
+
+static const char set_doc[] =
+	"Change whose a part is, who may use it, and how much. Where nothing is said, it stays as "
+	"it is; its size does. Processes that have it open may go on. For root and the daemon's "
+	"own user."
+	"\vExamples:\n"
+	"  annex part set /run/annex/drive0 scratch --rate 200M\n"
+	"  annex part set /run/annex/drive0 scratch --owner bob --weight 50 --rate none";
 
 static const struct cli_option remove_options[] = {CLI_JSON(struct part_opts, json), {0}};
 
@@ -70,6 +99,24 @@ static int report(const struct part_opts *o, const char *done, uint64_t bytes)
 	return out_end(&out);
 }
 
+/* What was said of a part, over what is there. */
+static int take_numbers(const struct part_opts *o, struct annex_serve_part *part)
+{
+	if (strlen(o->arg[1]) >= sizeof(part->name))
+		return err_set(-EINVAL, "%s: a part's name has up to %zu bytes", o->arg[1],
+			       sizeof(part->name) - 1);
+	strcpy(part->name, o->arg[1]);
+	if (o->mode != UINT32_MAX)
+		part->mode = o->mode;
+	if (o->weight)
+		part->weight = o->weight;
+	if (o->weight || o->first)
+		part->first = o->first;
+	if (o->rate != UINT64_MAX)
+		part->rate = o->rate;
+	return o->owner ? mode_find_owner(o->owner, &part->uid, &part->gid) : 0;
+}
+
 static void tell(uint64_t done, uint64_t bytes)
 {
 	progress_update(done, bytes, "bytes");
@@ -78,35 +125,80 @@ static void tell(uint64_t done, uint64_t bytes)
 int part_add(int argc, char **argv)
 {
 	static const struct cli_line line = {
-		add_options,
+		numbers,
 		"SOCKET NAME SIZE",
 		add_doc,
 		CLI_ARGS(struct part_opts, arg, n, 3),
 		.none = "name a socket, a part and its size",
 		.many = "too many arguments: a socket, a part, a size"};
-	struct part_opts o = {.mode = MODE_DEFAULT, .weight = WEIGHT_DEFAULT};
-	struct annex_serve_part part = {.uid = getuid(), .gid = getgid()};
+	struct part_opts o = UNSAID;
+	struct annex_serve_part part = {
+		.uid = getuid(), .gid = getgid(), .mode = MODE_DEFAULT, .weight = WEIGHT_DEFAULT};
 	int err = cli_parse(&line, argc, argv, &o);
 
 	if (!err && o.n != 3)
 		err = err_set(-EINVAL, "name a socket, a part and its size");
 	if (!err)
 		err = cli_size("SIZE", o.arg[2], 1, UINT64_MAX, &part.bytes);
-	if (!err && o.owner)
-		err = mode_find_owner(o.owner, &part.uid, &part.gid);
-	if (!err && strlen(o.arg[1]) >= sizeof(part.name))
-		err = err_set(-EINVAL, "%s: a part's name has up to %zu bytes", o.arg[1],
-			      sizeof(part.name) - 1);
+	if (!err)
+		err = take_numbers(&o, &part);
 	if (err)
 		return err;
-	strcpy(part.name, o.arg[1]);
-	part.mode = o.mode;
-	part.weight = o.weight;
-	part.first = o.first;
 	progress_begin("zeroing");
 	err = annex_serve_add(o.arg[0], &part, tell);
 	progress_end();
 	return err ? err_lib(err, "cannot add %s", o.arg[1]) : report(&o, "a part", part.bytes);
+}
+
+/* The part as it is. */
+static int find(const char *socket, const char *name, struct annex_serve_part *part)
+{
+	struct annex_serve_part *parts = calloc(ANNEX_SERVE_PARTS, sizeof(*parts));
+	struct annex_serve_facts facts = {.n = 0};
+	int err = parts ? annex_serve_list(socket, &facts, parts) : -ENOMEM;
+
+	if (err)
+		err = err_lib(err, "cannot ask");
+	else
+		err = -ENOENT;
+	for (unsigned int i = 0; i < facts.n && err == -ENOENT; i++) {
+		if (strcmp(parts[i].name, name) != 0)
+			continue;
+		*part = parts[i];
+		err = 0;
+	}
+	free(parts);
+	return err == -ENOENT
+		       ? err_set(err, "there is no part %s (annex serve --status %s)", name, socket)
+		       : err;
+}
+
+int part_set(int argc, char **argv)
+{
+	static const struct cli_line line = {numbers,
+					     "SOCKET NAME",
+					     set_doc,
+					     CLI_ARGS(struct part_opts, arg, n, 2),
+					     .none = "name a socket and a part",
+					     .many = "too many arguments: a socket and a part"};
+	struct part_opts o = UNSAID;
+	struct annex_serve_part part = {.bytes = 0};
+	int err = cli_parse(&line, argc, argv, &o);
+
+	if (!err && o.n != 2)
+		err = err_set(-EINVAL, "name a socket and a part");
+	if (!err && o.mode == UINT32_MAX && !o.weight && !o.first && o.rate == UINT64_MAX &&
+	    !o.owner)
+		err = err_set(-EINVAL, "say what is to change: --owner, --mode, --weight, --first "
+				       "or --rate");
+	if (!err)
+		err = find(o.arg[0], o.arg[1], &part);
+	if (!err)
+		err = take_numbers(&o, &part);
+	if (err)
+		return err;
+	err = annex_serve_set(o.arg[0], &part);
+	return err ? err_lib(err, "cannot change %s", o.arg[1]) : report(&o, "changed", 0);
 }
 
 int part_remove(int argc, char **argv)
@@ -132,6 +224,7 @@ int cmd_part(int argc, char **argv)
 {
 	static const struct cli_command table[] = {
 		{"add", part_add, "make a part of what a daemon serves"},
+		{"set", part_set, "change whose it is, who may use it, and how much"},
 		{"remove", part_remove, "remove a part, and what is in it"},
 		{NULL, NULL, NULL}};
 

@@ -133,6 +133,7 @@ static json_t *part_json(const struct annex_serve_part *p)
 	json_object_set_new(one, "mode", json_string(mode));
 	json_object_set_new(one, "weight", json_integer(p->weight));
 	json_object_set_new(one, "first", json_boolean(p->first));
+	json_object_set_new(one, "rate", json_integer((json_int_t)p->rate));
 	json_object_set_new(one, "clients", json_integer(p->clients));
 	json_object_set_new(one, "commands", json_integer((json_int_t)p->commands));
 	json_object_set_new(one, "moved_bytes", json_integer((json_int_t)p->moved));
@@ -143,21 +144,22 @@ static json_t *part_json(const struct annex_serve_part *p)
 
 static void print_table(const struct annex_serve_facts *facts, const struct annex_serve_part *parts)
 {
-	char size[OUT_SIZE], moved[OUT_SIZE], copied[OUT_SIZE], owner[40], weight[12];
+	char size[OUT_SIZE], rate[OUT_SIZE], moved[OUT_SIZE], copied[OUT_SIZE];
+	char owner[40], weight[12];
 	uint64_t used = 0;
 
-	printf("%-24s %10s %-16s %4s %6s %7s %12s %10s %10s %7s\n", "PART", "SIZE", "OWNER", "MODE",
-	       "WEIGHT", "CLIENTS", "COMMANDS", "MOVED", "COPIED", "FAILED");
+	printf("%-24s %10s %-16s %4s %6s %10s %7s %12s %10s %10s %7s\n", "PART", "SIZE", "OWNER",
+	       "MODE", "WEIGHT", "RATE", "CLIENTS", "COMMANDS", "MOVED", "COPIED", "FAILED");
 	for (unsigned int i = 0; i < facts->n; i++) {
 		const struct annex_serve_part *p = &parts[i];
 
 		used += p->bytes;
 		snprintf(weight, sizeof(weight), p->first ? "first" : "%u", p->weight);
-		printf("%-24s %10s %-16s %04o %6s %7u %12llu %10s %10s %7llu\n", p->name,
+		printf("%-24s %10s %-16s %04o %6s %10s %7u %12llu %10s %10s %7llu\n", p->name,
 		       out_size((double)p->bytes, size), mode_owner(p->uid, p->gid, owner),
-		       p->mode & 0777, weight, p->clients, (ull)p->commands,
-		       out_size((double)p->moved, moved), out_size((double)p->copied, copied),
-		       (ull)p->failed);
+		       p->mode & 0777, weight, p->rate ? out_size((double)p->rate, rate) : "any",
+		       p->clients, (ull)p->commands, out_size((double)p->moved, moved),
+		       out_size((double)p->copied, copied), (ull)p->failed);
 	}
 	printf("%u parts, %s of %s\n", facts->n, out_size((double)used, moved),
 	       out_size((double)facts->bytes, size));

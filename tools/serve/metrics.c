@@ -17,6 +17,8 @@ static const struct metric {
 	size_t at;
 } metrics[] = {
 	{"annex_part_size_bytes", "gauge", "Size of the part.", FIELD(bytes)},
+	{"annex_part_rate_limit_bytes", "gauge", "Bytes a second at most; 0: no limit.",
+	 FIELD(rate)},
 	{"annex_part_commands_total", "counter", "Commands of clients.", FIELD(commands)},
 	{"annex_part_moved_bytes_total", "counter", "Bytes read and written.", FIELD(moved)},
 	{"annex_part_copied_bytes_total", "counter", "Of these, bytes that had to be copied.",

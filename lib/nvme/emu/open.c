@@ -29,6 +29,7 @@ static const struct annex_ctrl_ops ops = {
 	.create = annex_emu_create,
 	.destroy = annex_emu_destroy,
 	.abort = annex_emu_abort,
+	.beat = annex_emu_beat,
 	.reset = annex_emu_reset,
 	.doorbell = annex_emu_doorbell,
 	.map = annex_emu_map,
@@ -92,8 +93,13 @@ static void flush(struct annex_emu *emu)
 	if (emu->ring)
 		annex_emu_ring_submit(emu);
 	pthread_mutex_unlock(&emu->async);
-	while (annex_atomic_load(&emu->flushing, ANNEX_ACQUIRE) && !annex_emu_drain(emu, NULL))
-		;
+	while (annex_atomic_load(&emu->flushing, ANNEX_ACQUIRE))
+		if (annex_emu_drain(emu, NULL)) {
+			annex_log(ANNEX_LOG_WARNING,
+				  "%s: closed without a flush: what was written last may be lost",
+				  annex_last_error());
+			return;
+		}
 }
 
 /* Commands that nobody waits for any more end before their memory does. */

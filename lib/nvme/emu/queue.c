@@ -140,6 +140,13 @@ int annex_emu_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *a
 	return 0;
 }
 
+uint32_t annex_emu_beat(struct annex_ctrl *ctrl)
+{
+	struct emu_link *link = annex_emu_of(ctrl)->ns[0].link;
+
+	return link ? annex_emu_link_beat(link) : 0;
+}
+
 /* Queues and commands are gone at once; it ends when the kernel's I/O has. */
 static int reset(struct annex_emu *emu)
 {

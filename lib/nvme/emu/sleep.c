@@ -16,7 +16,7 @@
 /* While the controller does not run: who waits on it should find out, without spinning. */
 #define STOPPED_NS (10 * ANNEX_NSEC_PER_MSEC)
 #define LEADER_AWAKE UINT32_MAX
-#define DRAIN_SEC 30u /* how long the kernel's I/O may take to end */
+#define DRAIN_MS 30000u /* how long the kernel's I/O may take to end */
 
 /* Work for no particular queue: I/O that has ended, timers, queues that found no request. */
 void annex_emu_pass(struct annex_emu *emu)
@@ -48,18 +48,32 @@ static bool drained(struct annex_emu *emu, const struct emu_sq *sq)
 	return none;
 }
 
+/* Another process ends our commands in the time that a command may take, or never. */
+static uint32_t drain_ms(const struct annex_emu *emu)
+{
+	/* Relaxed: whoever waits a second time is no better off. */
+	if (annex_atomic_load(&emu->stuck, ANNEX_RELAXED))
+		return 0;
+	return emu->ns[0].link ? emu->ctrl.timeout_ms : DRAIN_MS;
+}
+
 /* Wait, for a while, until commands that were told to end have. -ETIMEDOUT. */
 int annex_emu_drain(struct annex_emu *emu, const struct emu_sq *sq)
 {
-	uint64_t deadline = annex_now() + DRAIN_SEC * ANNEX_NSEC_PER_SEC;
+	const uint32_t ms = drain_ms(emu);
+	const uint64_t deadline = annex_deadline_ms(ms);
 
 	for (unsigned int round = 0;; round++) {
 		annex_emu_pass(emu);
-		if (drained(emu, sq))
+		if (drained(emu, sq)) {
+			annex_atomic_store(&emu->stuck, 0u, ANNEX_RELAXED);
 			return 0;
-		if (annex_now() >= deadline)
-			return annex_fail(-ETIMEDOUT, "file: I/O has not ended after %u s",
-					  DRAIN_SEC);
+		}
+		if (annex_now() >= deadline) {
+			annex_atomic_store(&emu->stuck, 1u, ANNEX_RELAXED);
+			return annex_fail(-ETIMEDOUT, "%s: I/O has not ended after %u ms",
+					  emu->scheme, ms);
+		}
 		annex_qp_backoff(round);
 	}
 }

@@ -190,6 +190,7 @@ struct annex_emu {
 	EMU_ALIGNED uint32_t running; /* commands are fetched */
 	uint32_t gone;                /* removed by surprise */
 	uint32_t fatal;               /* CSTS.CFS: stopped until a reset */
+	uint32_t stuck;               /* I/O did not end in time: nobody waits for it again */
 	uint64_t stalled;             /* I/O queues, bit qid - 1, that wait for a request */
 	uint32_t sleepers;            /* threads in sleep() */
 	uint32_t leader;              /* qid + 1 of the thread that blocks in the ring, or 0 */
@@ -283,6 +284,8 @@ void annex_emu_file_close(struct annex_emu *emu);
 
 /* link.c: keep bytes of the part from others; -EBUSY: another client has some of them. */
 int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes);
+/* The daemon's sign of life (annex_ctrl_ops.beat); 0: it is gone. */
+uint32_t annex_emu_link_beat(struct emu_link *l);
 
 /* blocks.c: functions behind it. */
 int annex_emu_blocks_open(struct annex_emu *emu, const struct annex_uri *uri);
@@ -327,6 +330,7 @@ int annex_emu_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint
 		     uint64_t cq);
 int annex_emu_destroy(struct annex_ctrl *ctrl, uint16_t qid);
 int annex_emu_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
+uint32_t annex_emu_beat(struct annex_ctrl *ctrl);
 int annex_emu_reset(struct annex_ctrl *ctrl);
 int annex_emu_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
 

@@ -22,6 +22,12 @@ int annex_emu_ring_open_link(struct annex_emu *emu, const struct annex_uri *uri)
 	return annex_fail(-EOPNOTSUPP, "unix: this program was built without liburing");
 }
 
+uint32_t annex_emu_link_beat(struct emu_link *l)
+{
+	(void)l;
+	abort();
+}
+
 int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes)
 {
 	(void)l;
