@@ -5,7 +5,7 @@
  *
  * The socket carries struct annex_serve_message, of which each is answered by one, or more where
  * that is said. ANNEX_SERVE_OPEN gives a client a region, which the daemon made and sealed, and two
- * eventfds. The region is
+ * files to wake and be woken by. The region is
  *
  *	one page			struct annex_serve_head
  *	ANNEX_SERVE_ENTRIES commands	struct annex_serve_sqe
@@ -14,7 +14,7 @@
  *
  * Indices are free-running; an entry's place is its index modulo ANNEX_SERVE_ENTRIES. The client
  * adds commands at sq_tail and takes results at cq_head, the daemon adds results at cq_tail. A side
- * that will sleep sets its word, looks once more, and is woken by its eventfd from then on.
+ * that will sleep sets its word, looks once more, and is woken from then on.
  *
  * Both are of one machine: numbers are in its own order.
  */
@@ -36,10 +36,11 @@
 /**
  * enum annex_serve_ask - Requests. Numbers a to d of them, and of their answers:
  * @ANNEX_SERVE_OPEN: of the part @name; a: 1 to read only. Answer: a: blocks; b: bytes of a block;
- *	c: bytes of the largest command; d: 1: it is read only. Files: the region, the eventfd that
- *	wakes the daemon, and that which wakes the client.
- * @ANNEX_SERVE_MAP: memory of the memfd that comes along, sealed against shrinking; a: its number,
- *	from 1 to ANNEX_SERVE_MEMORIES; b: the first byte; c: bytes, all whole pages.
+ *	c: bytes of the largest command; d: 1: it is read only; birth. Files: the region, the
+ *	eventfd that wakes the daemon, and the end of a stream socket by which it wakes the client.
+ * @ANNEX_SERVE_MAP: memory of the memfd that comes along, sealed against shrinking and growing,
+ *	with all of its pages there; a: its number, from 1 to ANNEX_SERVE_MEMORIES; b: the first
+ *	byte; c: bytes, all whole pages.
  * @ANNEX_SERVE_UNMAP: a: its number. Commands that use it have ended.
  * @ANNEX_SERVE_CLAIM: keep bytes of the part from other clients that ask so, until the socket is
  *	closed; a: the first byte; b: bytes.
@@ -69,7 +70,7 @@ enum annex_serve_ask {
  * @version: ANNEX_SERVE_VERSION.
  * @ask: enum annex_serve_ask; of an answer, that of the request.
  * @result: of an answer: 0, or a negative errno.
- * @reserved: 0.
+ * @birth: a number that no other part of this name has had, in the answer that says so.
  * @a: a number; see enum annex_serve_ask.
  * @b: likewise.
  * @c: likewise.
@@ -81,7 +82,7 @@ struct annex_serve_message {
 	uint16_t version;
 	uint16_t ask;
 	int32_t result;
-	uint32_t reserved;
+	uint32_t birth;
 	uint64_t a, b, c, d;
 	char name[ANNEX_SERVE_NAME];
 };

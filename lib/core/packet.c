@@ -120,9 +120,20 @@ ssize_t packet_receive(int sock, struct iovec *iov, unsigned int niov, struct pa
 	if (n < 0)
 		return -errno;
 	take_files(&m, files);
-	if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-		packet_close(files);
-		return -EBADMSG;
-	}
-	return n;
+	return m.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EBADMSG : n;
+}
+
+void packet_ring(int sock)
+{
+	/* It fails when enough has rung already, or nobody is there. */
+	while (send(sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
+void packet_hear(int sock)
+{
+	char any[64];
+
+	while (recv(sock, any, sizeof(any), MSG_DONTWAIT) < 0 && errno == EINTR)
+		;
 }

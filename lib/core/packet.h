@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define PACKET_FILES 4u /* in a message */
+#define PACKET_FILES 253u /* in a message: SCM_MAX_FD, so that the kernel itself closes none */
 
 /**
  * struct packet_name - A socket that listens at a path.
@@ -57,12 +57,19 @@ int packet_send(int sock, const void *bytes, size_t n, const int *fds, unsigned 
 
 /*
  * packet_receive() - @flags as of recvmsg(). Return: bytes, 0 at the end, or -errno; -EBADMSG: the
- * message was larger than @iov has room for, or had more files, and is lost with all of them.
+ * message was larger than @iov has room for. In any case @files has those that came.
  */
 ssize_t packet_receive(int sock, struct iovec *iov, unsigned int niov, struct packet_files *files,
 		       int flags);
 
 /* packet_close() - Close all files that came. */
 void packet_close(struct packet_files *files);
+
+/*
+ * packet_ring() - Wake who waits for the other end of a stream socket, which may be anybody's: it
+ * never waits. packet_hear() - Forget what has rung.
+ */
+void packet_ring(int sock);
+void packet_hear(int sock);
 
 #endif

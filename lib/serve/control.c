@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,7 +14,15 @@
 #include "server.h"
 
 #define EVENTS 32
-#define REST_MS 50 /* after a connection that could not be accepted */
+#define REST_MS 50u /* after a connection that could not be accepted */
+
+/* What we touched first of its region is counted as ours for as long as it has that. */
+static void take_back(const struct peer *p)
+{
+	if (p->region >= 0)
+		fallocate(p->region, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, ANNEX_SERVE_DATA,
+			  ANNEX_SERVE_ARENA);
+}
 
 static void forget(struct peer *p)
 {
@@ -27,6 +36,7 @@ static void forget(struct peer *p)
 		s->clients--;
 	}
 	pthread_mutex_unlock(&s->lock);
+	take_back(p);
 	serve_free(p);
 }
 
@@ -83,7 +93,8 @@ static int welcome(struct annex_server *s, int sock)
 			   .gid = who.gid,
 			   .heard = annex_now(),
 			   .kick = -1,
-			   .event = -1};
+			   .event = -1,
+			   .region = -1};
 	err = serve_hear(p);
 	if (err) {
 		free(p);
@@ -100,7 +111,7 @@ static int welcome(struct annex_server *s, int sock)
  * said nothing for the longest time; or NULL. */
 static unsigned int count(struct annex_server *s, const uid_t *user, struct peer **idlest)
 {
-	unsigned int n = 0;
+	unsigned int n = serve_closing(s, user);
 	struct peer *p;
 
 	*idlest = NULL;
@@ -139,8 +150,10 @@ static bool is_welcome(struct annex_server *s, int sock)
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len))
 		return false;
-	return (!who.uid || who.uid == geteuid() || make_place(s, &who.uid, SERVE_PEERS_OF_USER)) &&
-	       make_place(s, NULL, SERVE_PEERS);
+	if (!who.uid || who.uid == geteuid())
+		return make_place(s, NULL, SERVE_PEERS);
+	return make_place(s, &who.uid, SERVE_PEERS_OF_USER) &&
+	       make_place(s, NULL, SERVE_PEERS - SERVE_PEERS_KEPT);
 }
 
 /* A process that comes when there are too many finds the socket closed. */
@@ -187,20 +200,37 @@ static void take_event(struct annex_server *s, const struct epoll_event *e, bool
 		dismiss(p);
 }
 
+/* Hear of connections, or do not. */
+static void listen_for(struct annex_server *s, bool any)
+{
+	struct epoll_event e = {.events = any ? EPOLLIN : 0, .data.ptr = s};
+
+	epoll_ctl(s->poll, EPOLL_CTL_MOD, s->name.fd, &e);
+}
+
 void *serve_control(void *arg)
 {
 	struct annex_server *s = arg;
 	struct epoll_event e[EVENTS];
-	bool rest = false, left;
+	uint64_t until = 0; /* it rests */
+	bool rest, left;
 
 	/* Acquire: with annex_server_close(). */
 	while (!annex_atomic_load(&s->stop, ANNEX_ACQUIRE)) {
 		/* Without end: it is woken for everything that is no connection. */
-		int n = epoll_wait(s->poll, e, EVENTS, rest ? REST_MS : -1);
+		int n = epoll_wait(s->poll, e, EVENTS, until ? (int)REST_MS : -1);
 
 		rest = left = false;
+		if (until && annex_now() >= until) {
+			until = 0;
+			listen_for(s, true);
+		}
 		for (int i = 0; i < n; i++)
 			take_event(s, &e[i], &rest, &left);
+		if (rest) {
+			until = annex_deadline_ms(REST_MS);
+			listen_for(s, false);
+		}
 		/* Last: no event names a peer that is freed. */
 		if (left)
 			forget_left(s);

@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include "server.h"
 
-#define LISTED 64u           /* parts in an answer */
-#define PINNED (16ull << 20) /* bytes of a memory, at most */
+#define LISTED 64u          /* parts in an answer */
+#define PINNED (4ull << 20) /* bytes of a memory, at most */
 
 /*
  * Have the device reach it. A little is pinned, which makes its commands cheaper; of more, pinning
@@ -96,6 +96,22 @@ static int map_region(struct peer *p, int fd)
 	return 0;
 }
 
+static bool may_administer(const struct peer *p)
+{
+	return !p->uid || p->uid == geteuid();
+}
+
+/* No user has more places than are left for others. With the lock held. */
+static bool has_place(const struct peer *p)
+{
+	unsigned int left = p->s->opts.clients - p->s->clients, own = 0;
+	const struct peer *q;
+
+	TAILQ_FOREACH(q, &p->s->peers, link)
+	own += q->part && q->uid == p->uid;
+	return may_administer(p) || own < left;
+}
+
 /* Whether it may have the part, and as what. With the lock held. */
 static int find_part(struct peer *p, const struct annex_serve_message *m, struct part **out)
 {
@@ -106,7 +122,7 @@ static int find_part(struct peer *p, const struct annex_serve_message *m, struct
 		return -ENOENT;
 	if (!table_allows(part, p, !m->a))
 		return -EACCES;
-	if (s->clients == s->opts.clients)
+	if (s->clients == s->opts.clients || !has_place(p))
 		return -EUSERS;
 	*out = part;
 	return 0;
@@ -118,21 +134,53 @@ static int watch_kick(struct peer *p)
 	struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = (char *)p + 1};
 
 	p->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return p->kick < 0 || p->event < 0 || epoll_ctl(p->s->poll, EPOLL_CTL_ADD, p->kick, &e)
-		       ? -errno
-		       : 0;
+	return p->kick < 0 || epoll_ctl(p->s->poll, EPOLL_CTL_ADD, p->kick, &e) ? -errno : 0;
 }
 
-static int make_client(struct peer *p, int *region)
+/*
+ * *@theirs: the other end of a socket. What a client has of an eventfd it could make block, and
+ * fill; a call for a socket says itself that it does not wait. None of theirs comes in by it, as
+ * they could send files.
+ */
+static int make_event(struct peer *p, int *theirs)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+		return -errno;
+	p->event = ends[0];
+	*theirs = ends[1];
+	return shutdown(p->event, SHUT_RD) ? -errno : 0;
+}
+
+static int make_client(struct peer *p, int *theirs)
 {
 	int err;
 
-	*region = make_region();
-	if (*region < 0)
-		return *region;
-	err = map_region(p, *region);
-	return err ? err : watch_kick(p);
+	p->region = make_region();
+	if (p->region < 0)
+		return p->region;
+	err = map_region(p, p->region);
+	if (!err)
+		err = watch_kick(p);
+	if (!err)
+		err = make_event(p, theirs);
+	/* Who connects while the worker sleeps has to wake it. */
+	if (!err)
+		annex_atomic_store(&p->head->server_sleeps.v, 1u, ANNEX_RELAXED);
+	return err;
+}
+
+/* A look before anything is made for it. */
+static int may_open(struct peer *p, const struct annex_serve_message *m)
+{
+	struct part *part;
+	int err;
+
+	pthread_mutex_lock(&p->s->lock);
+	err = find_part(p, m, &part);
+	pthread_mutex_unlock(&p->s->lock);
+	return err;
 }
 
 static int admit(struct peer *p, const struct annex_serve_message *m, struct annex_serve_message *a)
@@ -151,6 +199,7 @@ static int admit(struct peer *p, const struct annex_serve_message *m, struct ann
 		a->b = s->ns.block;
 		a->c = annex_dev_max_transfer(s->dev);
 		a->d = p->readonly;
+		a->birth = part->birth;
 		p->part = part; /* from now on the worker looks at it */
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -160,49 +209,61 @@ static int admit(struct peer *p, const struct annex_serve_message *m, struct ann
 static bool open_part(struct peer *p, const struct annex_serve_message *m)
 {
 	struct annex_serve_message a = serve_answer_to(m, 0);
-	int region = -1, fds[3];
+	int theirs = -1, fds[3];
 	bool sent;
 
-	a.result = p->head ? -EISCONN : make_client(p, &region);
+	a.result = p->head ? -EISCONN : may_open(p, m);
+	if (!a.result)
+		a.result = make_client(p, &theirs);
 	if (!a.result)
 		a.result = admit(p, m, &a);
-	if (a.result) {
-		packet_send(p->sock, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
-		if (region >= 0)
-			close(region);
-		return false;
-	}
-	fds[0] = region;
+	fds[0] = p->region;
 	fds[1] = p->kick;
-	fds[2] = p->event;
-	sent = !packet_send(p->sock, &a, sizeof(a), fds, 3, MSG_DONTWAIT);
-	close(region);
-	return sent;
+	fds[2] = theirs;
+	sent = !packet_send(p->sock, &a, sizeof(a), fds, a.result ? 0 : 3, MSG_DONTWAIT);
+	if (theirs >= 0)
+		close(theirs);
+	return sent && !a.result;
 }
 
-/* Memory that cannot become smaller under us, nor lack pages. */
+/* Whether all of its pages are there: what we touched first would be counted as ours. */
+static bool is_whole(int fd, uint64_t offset, uint64_t bytes)
+{
+	off_t hole = lseek(fd, (off_t)offset, SEEK_HOLE);
+
+	return hole >= 0 && (uint64_t)hole >= offset + bytes;
+}
+
+/* Memory that cannot become smaller under us. */
 static int judge_memory(const struct peer *p, const struct annex_serve_message *m,
 			const struct packet_files *files)
 {
+	const int all = F_SEAL_SHRINK | F_SEAL_GROW;
 	struct statfs fs;
 	struct stat st;
 	int seals;
 
-	if (files->n != 1 || fstat(files->fd[0], &st) || fstatfs(files->fd[0], &fs))
+	if (files->n != 1)
 		return -EBADF;
+	/* First: to ask a file of another kind for more may take as long as its maker likes. */
 	seals = fcntl(files->fd[0], F_GET_SEALS);
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fs.f_type != TMPFS_MAGIC)
+	if (seals < 0 || (seals & all) != all)
+		return -EPERM;
+	if (fstat(files->fd[0], &st) || fstatfs(files->fd[0], &fs))
+		return -EBADF;
+	if (fs.f_type != TMPFS_MAGIC)
 		return -EPERM;
 	if (!m->a || m->a > ANNEX_SERVE_MEMORIES || p->mem[m->a].base)
 		return -EINVAL;
 	if (!m->c || (m->b | m->c) % ANNEX_NVME_PAGE || m->b > (uint64_t)st.st_size ||
 	    m->c > (uint64_t)st.st_size - m->b)
 		return -EINVAL;
-	return m->c > p->s->opts.memory - p->mapped ? -EDQUOT : 0;
+	if (m->c > p->s->opts.memory - p->mapped || (uint64_t)st.st_size > p->s->opts.memory)
+		return -EDQUOT;
+	return is_whole(files->fd[0], m->b, m->c) ? 0 : -ENODATA;
 }
 
-static int map(struct peer *p, const struct annex_serve_message *m,
-	       const struct packet_files *files)
+static int map(struct peer *p, const struct annex_serve_message *m, struct packet_files *files)
 {
 	struct memory new = {.base = NULL};
 	int err = p->part ? judge_memory(p, m, files) : -ENOTCONN;
@@ -211,6 +272,7 @@ static int map(struct peer *p, const struct annex_serve_message *m,
 		err = map_memory(p->s, &new, files->fd[0], m->b, m->c);
 	if (err)
 		return err;
+	packet_close(files); /* at once: the mapping has it, too */
 	p->mapped += m->c;
 	pthread_mutex_lock(&p->s->lock);
 	p->mem[m->a] = new;
@@ -270,11 +332,6 @@ static int claim(struct peer *p, const struct annex_serve_message *m)
 	return 0;
 }
 
-static bool may_administer(const struct peer *p)
-{
-	return !p->uid || p->uid == geteuid();
-}
-
 static int remove_part(struct peer *p, const struct annex_serve_message *m)
 {
 	struct annex_server *s = p->s;
@@ -331,8 +388,7 @@ static bool list(struct peer *p, const struct annex_serve_message *m)
 			    MSG_DONTWAIT);
 }
 
-static bool handle(struct peer *p, const struct annex_serve_message *m,
-		   const struct packet_files *files)
+static bool handle(struct peer *p, const struct annex_serve_message *m, struct packet_files *files)
 {
 	int result;
 
@@ -369,6 +425,18 @@ static bool handle(struct peer *p, const struct annex_serve_message *m,
 	return !serve_answer(p, m, result);
 }
 
+/* Files that nobody wants. Return: false: there are too many of its user's; it has to leave. */
+static bool discard(struct peer *p, const struct packet_files *files)
+{
+	if (!files->n)
+		return true;
+	if ((may_administer(p) || serve_closing(p->s, &p->uid) < SERVE_PEERS_OF_USER) &&
+	    serve_close(p->s, p->uid, files->fd, files->n))
+		return true;
+	p->stray = *files;
+	return false;
+}
+
 bool serve_message(struct peer *p)
 {
 	struct annex_serve_message m;
@@ -382,9 +450,7 @@ bool serve_message(struct peer *p)
 	p->heard = annex_now();
 	if (n == sizeof(m) && m.magic == ANNEX_SERVE_MAGIC)
 		more = handle(p, &m, &files);
-	if (n >= 0)
-		packet_close(&files);
-	return more;
+	return discard(p, &files) && more;
 }
 
 void serve_free(struct peer *p)
@@ -393,11 +459,19 @@ void serve_free(struct peer *p)
 		unmap_memory(p->s, &p->mem[i]);
 	if (p->head)
 		munmap(p->head, ANNEX_SERVE_DATA);
-	if (p->kick >= 0)
+	if (p->kick >= 0) {
+		/* The client may have it for longer, and it would stay watched. */
+		epoll_ctl(p->s->poll, EPOLL_CTL_DEL, p->kick, NULL);
 		close(p->kick);
+	}
 	if (p->event >= 0)
 		close(p->event);
+	if (p->region >= 0)
+		close(p->region);
 	/* Last: its other end knows by that that nothing of its memory is written any more. */
-	close(p->sock);
+	if (!serve_close(p->s, p->uid, &p->sock, 1))
+		close(p->sock);
+	if (p->stray.n && !serve_close(p->s, p->uid, p->stray.fd, p->stray.n))
+		packet_close(&p->stray);
 	free(p);
 }

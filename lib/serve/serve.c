@@ -123,6 +123,7 @@ static void release(struct annex_server *s)
 		TAILQ_REMOVE(&s->peers, p, link);
 		serve_free(p);
 	}
+	serve_closers_end(s);
 	packet_unlisten(&s->name);
 	if (s->poll >= 0)
 		close(s->poll);
@@ -146,6 +147,7 @@ int annex_serve(struct annex_dev *dev, const struct annex_serve_opts *opts,
 	s->dev = dev;
 	s->poll = s->wake = s->name.fd = -1;
 	TAILQ_INIT(&s->peers);
+	TAILQ_INIT(&s->closers);
 	pthread_mutex_init(&s->lock, NULL);
 	err = read_opts(s, opts);
 	if (!err)

@@ -20,20 +20,25 @@
 
 #define SERVE_PEERS (2 * ANNEX_SERVE_CLIENTS) /* sockets, with those that are no clients */
 #define SERVE_PEERS_OF_USER 40u               /* that is neither root nor the daemon's own */
+#define SERVE_PEERS_KEPT 16u                  /* for these */
 #define SERVE_FLYING 1000u                    /* commands that the device has, at most */
 
 /**
  * struct part - A part.
  * @first: its first byte on the device.
+ * @birth: tells it from others of this name.
  * @told: what others are told of it, sizes and counters.
  * @live: it is in the file, or will be with the next change of that. Others cannot be opened.
  * @next: when its rate allows a command again (annex_now()).
+ * @users: clients with commands, a moment ago: they share its weight.
  */
 struct part {
 	uint64_t first;
+	uint32_t birth;
 	struct annex_serve_part told;
 	bool live;
 	uint64_t next;
+	unsigned int users;
 };
 
 /**
@@ -81,7 +86,9 @@ struct claim {
  * @beat: as it was told.
  * @credit: bytes that it may move before others are served; negative: those that it had too much.
  * @kick: it wakes us.
- * @event: we wake it.
+ * @event: our end of a socket, by which we wake it.
+ * @region: the file of its region; -1: there is none.
+ * @stray: files that it has sent in vain.
  */
 struct peer {
 	struct annex_server *s;
@@ -100,7 +107,8 @@ struct peer {
 	unsigned int flying;
 	uint32_t sq_head, cq_tail, told, beat;
 	int64_t credit;
-	int kick, event;
+	int kick, event, region;
+	struct packet_files stray;
 	struct claim claim[SERVE_CLAIMS];
 	unsigned int nclaims;
 	TAILQ_ENTRY(peer) link;
@@ -117,6 +125,7 @@ struct flying {
 	uint32_t tag;
 	uint16_t mem;
 	uint16_t slot;
+	bool first;
 };
 
 /**
@@ -126,11 +135,15 @@ struct flying {
  * @ns: the namespace.
  * @lock: see above.
  * @peers: those that have connected, the one to be served next first.
- * @flying: commands that the device has, @nflying of them, at most @most; @bytes of data.
+ * @closers: what is closed for those that have left, the control thread's.
+ * @flying: commands that the device has, @nflying of them, at most @most.
+ * @load: of these, those of parts that do not go first [0], and that do [1].
  * @dsm: SERVE_FLYING ranges that the device reads, at device address @dsm_addr; @slot: @nslots that
  *	are free.
  * @adding: a part is being made, by thread @adder; @joinable: there is one to be joined.
  * @went_first: when a command that goes first came last.
+ * @taken: commands, for the device.
+ * @counted: when the users of parts were counted.
  * @dead: the device is gone: all commands fail.
  * @stop: its threads end.
  * @poll: the control thread's set.
@@ -146,15 +159,19 @@ struct annex_server {
 	struct table table;
 	pthread_mutex_t lock;
 	struct peers peers;
+	TAILQ_HEAD(, closer) closers;
 	unsigned int npeers, clients;
 	struct flying flying[SERVE_FLYING];
 	unsigned int nflying, most;
-	uint64_t bytes;
+	struct load {
+		unsigned int n;
+		uint64_t bytes;
+	} load[2];
 	struct annex_dsm_range *dsm;
 	uint64_t dsm_addr;
 	uint16_t slot[SERVE_FLYING];
 	unsigned int nslots;
-	uint64_t went_first;
+	uint64_t went_first, counted, taken;
 	bool dead;
 	bool adding, joinable;
 	pthread_t adder;
@@ -191,6 +208,15 @@ struct annex_serve_part serve_part_of(const struct annex_serve_message *m);
 struct annex_serve_message serve_answer_to(const struct annex_serve_message *m, int result);
 void serve_tell(const struct peer *p, const struct annex_serve_message *m, uint64_t done);
 int serve_answer(const struct peer *p, const struct annex_serve_message *m, int result);
+
+/*
+ * closer.c: serve_close() - Files of strangers, which are closed some day; false: no memory.
+ * serve_closing() - Of a user, or (NULL) of all, so often that has not ended. serve_closers_end() -
+ * Without waiting. By one thread.
+ */
+bool serve_close(struct annex_server *s, uid_t uid, const int *fds, unsigned int n);
+unsigned int serve_closing(struct annex_server *s, const uid_t *user);
+void serve_closers_end(struct annex_server *s);
 
 /* control.c */
 void *serve_control(void *arg);

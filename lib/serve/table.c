@@ -12,12 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "server.h"
 
-#define HEADER "annex-parts 1 bytes %" PRIu64 " block %" PRIu64 "\n"
-#define LINE "%s %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIo32 " %" PRIu32 " %" PRIu32
+#define HEADER "annex-parts 2 bytes %" PRIu64 " block %" PRIu64 "\n"
+#define HEADER_SCAN "annex-parts %u bytes %" SCNu64 " block %" SCNu64 "\n"
+#define LINE                                                                                       \
+	"%s %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIo32 " %" PRIu32 " %" PRIu32      \
+	" %" PRIu64 " %" PRIu32 "\n"
 #define SCAN                                                                                       \
 	"%63s %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNo32 " %" SCNu32 " %" SCNu32 "%n"
 #define ALIGN (1ull << 20) /* of a part's first byte */
@@ -91,6 +95,11 @@ static bool place(const struct table *t, uint64_t bytes, uint64_t *first)
 	return false;
 }
 
+static int make_birth(struct part *p)
+{
+	return getrandom(&p->birth, sizeof(p->birth), 0) == sizeof(p->birth) ? 0 : -EIO;
+}
+
 static int insert(struct table *t, const struct part *new, struct part **out)
 {
 	unsigned int i = search(t, new->told.name);
@@ -110,6 +119,7 @@ static int insert(struct table *t, const struct part *new, struct part **out)
 int table_add(struct table *t, const struct annex_serve_part *told, struct part **out)
 {
 	struct part new = {.live = false};
+	int err;
 
 	if (!is_good(told) || !told->bytes || told->bytes % t->block)
 		return -EINVAL;
@@ -118,7 +128,8 @@ int table_add(struct table *t, const struct annex_serve_part *told, struct part 
 	if (t->n == ANNEX_SERVE_PARTS || !place(t, told->bytes, &new.first))
 		return -ENOSPC;
 	new.told = *told;
-	return insert(t, &new, out);
+	err = make_birth(&new);
+	return err ? err : insert(t, &new, out);
 }
 
 void table_drop(struct table *t, struct part *p)
@@ -136,15 +147,13 @@ static int write_lines(const struct table *t, FILE *f)
 	for (unsigned int i = 0; i < t->n; i++) {
 		const struct annex_serve_part *p = &t->part[i]->told;
 
-		if (!t->part[i]->live)
-			continue;
-		fprintf(f, LINE, p->name, t->part[i]->first, p->bytes, p->uid, p->gid, p->mode,
-			p->weight, p->first);
-		if (p->rate)
-			fprintf(f, " %" PRIu64, p->rate);
-		fputc('\n', f);
+		if (t->part[i]->live)
+			fprintf(f, LINE, p->name, t->part[i]->first, p->bytes, p->uid, p->gid,
+				p->mode, p->weight, p->first, p->rate, t->part[i]->birth);
 	}
-	return fflush(f) || fsync(fileno(f)) ? -errno : 0;
+	if (fflush(f) || fsync(fileno(f)))
+		return -errno;
+	return ferror(f) ? -EIO : 0; /* of an earlier line */
 }
 
 /* A name is durable when its folder is. */
@@ -215,17 +224,18 @@ int table_set(struct table *t, const struct annex_serve_part *told)
 	return err;
 }
 
-/* The end of a line: nothing, or a rate. */
-static bool read_rate(const char *end, uint64_t *rate)
+/* The end of a line, which those of version 1 do not have. */
+static bool read_end(const char *end, unsigned int version, struct part *p)
 {
 	char newline;
 
-	*rate = 0;
-	return !strcmp(end, "\n") ||
-	       (sscanf(end, " %" SCNu64 "%c", rate, &newline) == 2 && newline == '\n');
+	if (version == 1)
+		return !strcmp(end, "\n") && !make_birth(p);
+	return sscanf(end, " %" SCNu64 " %" SCNu32 "%c", &p->told.rate, &p->birth, &newline) == 3 &&
+	       newline == '\n';
 }
 
-static bool read_line(struct table *t, const char *line)
+static bool read_line(struct table *t, const char *line, unsigned int version)
 {
 	struct part new = {.live = true};
 	struct annex_serve_part *p = &new.told;
@@ -234,7 +244,7 @@ static bool read_line(struct table *t, const char *line)
 
 	if (sscanf(line, SCAN, p->name, &new.first, &p->bytes, &p->uid, &p->gid, &p->mode,
 		   &p->weight, &p->first, &end) != 8 ||
-	    !read_rate(line + end, &p->rate))
+	    !read_end(line + end, version, &new))
 		return false;
 	return is_good(p) && !table_find(t, p->name) && t->n < ANNEX_SERVE_PARTS &&
 	       fits(t, new.first, p->bytes) && is_free(t, new.first, p->bytes, &behind) &&
@@ -244,11 +254,15 @@ static bool read_line(struct table *t, const char *line)
 static int read_lines(struct table *t, FILE *f)
 {
 	uint64_t bytes = 0, block = 0;
-	unsigned int number = 1;
+	unsigned int number = 1, version = 0;
 	char line[256];
 
-	if (!fgets(line, sizeof(line), f) || sscanf(line, HEADER, &bytes, &block) != 2)
+	if (!fgets(line, sizeof(line), f) ||
+	    sscanf(line, HEADER_SCAN, &version, &bytes, &block) != 3)
 		return annex_fail(-EBADMSG, "serve: %s is no table of parts", t->path);
+	if (version != 1 && version != 2)
+		return annex_fail(-EBADMSG, "serve: %s is a table of version %u, not 1 or 2",
+				  t->path, version);
 	if (block != t->block || bytes > t->bytes)
 		return annex_fail(-EBADMSG,
 				  "serve: %s is of a device of %" PRIu64
@@ -256,7 +270,7 @@ static int read_lines(struct table *t, FILE *f)
 				  " and %" PRIu64,
 				  t->path, bytes, block, t->bytes, t->block);
 	for (; fgets(line, sizeof(line), f); number++)
-		if (!read_line(t, line))
+		if (!read_line(t, line, version))
 			return annex_fail(-EBADMSG, "serve: %s: line %u makes no sense", t->path,
 					  number + 1);
 	return ferror(f) ? annex_fail(-EIO, "serve: %s cannot be read", t->path) : 0;

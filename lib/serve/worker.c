@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * The worker: takes commands from regions, turn by turn, has the device carry them out, and puts
- * their results. Turns go by bytes (deficit round robin): each client gets as much credit as the
- * others, and what it does not use is gone.
+ * their results. Turns go by bytes (deficit round robin): each part gets as much credit as the
+ * others, which its clients share, and what a client does not use is gone.
  */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include "core/futex.h"
 #include "core/least.h"
 #include "server.h"
@@ -15,12 +14,15 @@
 #define CREDIT (64u << 10) /* bytes of a turn, of weight USUAL */
 #define USUAL 100u
 #define LEAST_COST 4096u          /* of a command: it takes time, too */
+#define SLOW_COST (1u << 20)      /* of a flush, and of a discard, which are the device's */
 #define BYTES_MAX (16u << 20)     /* that the device has: later ones wait for their turn here */
 #define BYTES_BESIDE (512u << 10) /* beside clients that go first: a command, if it is large */
 #define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
 #define BURST_NS (50 * ANNEX_NSEC_PER_MSEC)  /* of a rate, that may be moved at once */
 #define BEAT_NS (200 * ANNEX_NSEC_PER_MSEC)
-#define SHARED 128u /* commands that the device has of several clients */
+#define COUNT_NS ANNEX_NSEC_PER_MSEC  /* from one count of a part's users to the next */
+#define SHARED 128u                   /* commands that the device has of several clients */
+#define FIRST_MOST(s) ((s)->most / 2) /* of those that go first */
 #define BATCH 32u
 #define SPIN_NS 100000u       /* without work, before it sleeps */
 #define SPIN_MANY_NS 2000000u /* while the device has many commands */
@@ -80,7 +82,7 @@ static void tell(struct peer *p)
 	/* A read-modify-write on both sides, so that one is first: see annex/servewire.h. */
 	if (annex_atomic_add(&p->head->client_sleeps.v, 0u, ANNEX_SEQ_CST) &&
 	    annex_atomic_cas(&p->head->client_sleeps.v, &asleep, 0u, ANNEX_SEQ_CST))
-		eventfd_write(p->event, 1);
+		packet_ring(p->event);
 }
 
 /* Commands that it has added; those of who lies are none. */
@@ -110,6 +112,12 @@ static bool has_room(struct peer *p)
 static bool moves_data(const struct annex_serve_sqe *c)
 {
 	return c->op == ANNEX_SERVE_READ || c->op == ANNEX_SERVE_WRITE;
+}
+
+/* Whether it takes the device the longer, the more it is about. */
+static bool has_length(const struct annex_serve_sqe *c)
+{
+	return moves_data(c) || c->op == ANNEX_SERVE_ZERO;
 }
 
 /* Whether a command may be carried out: 0, or the errno of its result. */
@@ -205,7 +213,8 @@ static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uin
 	}
 	*f = (struct flying){.peer = p,
 			     .since = now,
-			     .len = moves_data(&c) ? c.len : 0,
+			     .len = has_length(&c) ? c.len : 0,
+			     .first = p->part->told.first,
 			     .tag = c.tag,
 			     .mem = moves_data(&c) ? c.mem : 0,
 			     .slot = s->slot[--s->nslots]};
@@ -213,10 +222,12 @@ static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uin
 	account(p, &c);
 	p->flying++;
 	p->mem[f->mem].flying++;
-	s->bytes += f->len;
+	s->load[f->first].n++;
+	s->load[f->first].bytes += f->len;
 	b->n++;
-	if (c.op == ANNEX_SERVE_FLUSH || c.op == ANNEX_SERVE_DISCARD) /* a turn each */
-		return CREDIT;
+	s->taken++;
+	if (!has_length(&c))
+		return SLOW_COST;
 	return c.len > LEAST_COST ? (int64_t)c.len : LEAST_COST;
 }
 
@@ -228,7 +239,8 @@ static void end(struct annex_server *s, const struct flying *f, int result)
 	s->slot[s->nslots++] = f->slot;
 	p->flying--;
 	p->mem[f->mem].flying--;
-	s->bytes -= f->len;
+	s->load[f->first].n--;
+	s->load[f->first].bytes -= f->len;
 	if (!p->leaving)
 		put(p, f->tag, result);
 	else if (!p->flying)
@@ -272,17 +284,45 @@ static bool beside_first(const struct annex_server *s, uint64_t now)
 	return now - s->went_first < FIRST_NS;
 }
 
-/* For this client. A single command passes, however large. */
+/* For this client. A single command passes, however large; and neither those that go first nor the
+ * others take what is for the rest. */
 static bool device_full(const struct annex_server *s, const struct peer *p, const struct batch *b,
 			uint64_t now)
 {
 	const uint64_t most = beside_first(s, now) ? BYTES_BESIDE : BYTES_MAX;
-	const unsigned int flying = s->nflying + b->n;
+	const struct load *load = &s->load[p->part->told.first];
 
-	if (flying == s->most || p->part->told.first)
-		return flying == s->most;
+	if (s->nflying + b->n == s->most)
+		return true;
+	if (p->part->told.first)
+		return load->n >= FIRST_MOST(s) || load->bytes >= BYTES_MAX;
 	/* All of them are this one's, or turns are what decides. */
-	return s->bytes >= most || (flying >= SHARED && p->flying < flying);
+	return load->bytes >= most || (load->n >= SHARED && p->flying < load->n);
+}
+
+/* Who has many clients gets no more by that. */
+static void count_users(struct annex_server *s, uint64_t now)
+{
+	struct peer *p;
+
+	if (now - s->counted < COUNT_NS)
+		return;
+	s->counted = now;
+	for (unsigned int i = 0; i < s->table.n; i++)
+		s->table.part[i]->users = 0;
+	TAILQ_FOREACH(p, &s->peers, link)
+	{
+		if (p->part && !p->leaving && (p->flying || waiting(p)))
+			p->part->users++;
+	}
+}
+
+/* Of a turn, for one client. */
+static int64_t share(const struct part *part)
+{
+	const int64_t all = (int64_t)CREDIT * part->told.weight / USUAL;
+
+	return part->users > 1 ? all / part->users + 1 : all;
 }
 
 /* One client's turn. Return: false: the device is full before it has ended. */
@@ -291,7 +331,7 @@ static bool serve_turn(struct annex_server *s, struct peer *p, struct batch *b, 
 	uint32_t n = waiting(p);
 
 	if (p->credit <= 0)
-		p->credit += (int64_t)CREDIT * p->part->told.weight / USUAL;
+		p->credit += share(p->part);
 	for (; n && p->credit > 0 && !p->leaving && has_room(p) && in_rate(p, now); n--) {
 		int64_t cost;
 
@@ -327,13 +367,33 @@ static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
 	}
 }
 
+/* Nobody has credit: as many turns at once as the first one to have some needs. */
+static void pass_turns(struct annex_server *s, uint64_t now)
+{
+	int64_t turns = INT64_MAX;
+	struct peer *p;
+
+	TAILQ_FOREACH(p, &s->peers, link)
+	{
+		if (is_active(p, now))
+			turns = (int64_t)least((uint64_t)turns,
+					       (uint64_t)(-p->credit / share(p->part)));
+	}
+	TAILQ_FOREACH(p, &s->peers, link)
+	{
+		if (is_active(p, now))
+			p->credit += turns * share(p->part);
+	}
+}
+
 /* A turn for each client. Return: whether there may be more to take at once. */
 static bool take_all(struct annex_server *s)
 {
-	const uint64_t now = annex_now();
+	const uint64_t now = annex_now(), taken = s->taken;
 	struct batch b = {.n = 0};
 	bool any = false, full = false;
 
+	count_users(s, now);
 	take_first(s, &b, now);
 	for (unsigned int turns = s->npeers; turns; turns--) {
 		struct peer *p = TAILQ_FIRST(&s->peers);
@@ -347,6 +407,8 @@ static bool take_all(struct annex_server *s)
 		TAILQ_REMOVE(&s->peers, p, link);
 		TAILQ_INSERT_TAIL(&s->peers, p, link);
 	}
+	if (any && !full && taken == s->taken)
+		pass_turns(s, now);
 	submit(s, &b);
 	return any && !full;
 }

@@ -263,13 +263,14 @@ static void refuses_table(struct serve_rig *r, const char *header, const char *l
 }
 
 #define HEADER "annex-parts 1 bytes 67108864 block 512\n"
+#define HEADER2 "annex-parts 2 bytes 67108864 block 512\n"
 
 static void tables(void)
 {
 	static const char *const headers[] = {
 		"",
 		"nonsense\n",
-		"annex-parts 2 bytes 67108864 block 512\n",
+		"annex-parts 3 bytes 67108864 block 512\n",
 		"annex-parts 1 bytes 67108864 block 4096\n",
 		"annex-parts 1 bytes 671088640 block 512\n",
 	};
@@ -290,6 +291,11 @@ static void tables(void)
 		"a 0 4096 0 0 600 100 0\na 8192 4096 0 0 600 100 0\n",
 		"a 0 4096 0 0 600 100 0\nb 512 4096 0 0 600 100 0\n",
 	};
+	static const char *const lines2[] = {
+		"a 0 4096 0 0 600 100 0\n",           "a 0 4096 0 0 600 100 0 0\n",
+		"a 0 4096 0 0 600 100 0 0 7",         "a 0 4096 0 0 600 100 0 0 7 more\n",
+		"a 0 4096 0 0 600 100 0 1048575 7\n",
+	};
 	struct annex_serve_part told;
 	struct serve_rig r;
 
@@ -307,6 +313,8 @@ static void tables(void)
 		refuses_table(&r, headers[i], "");
 	for (unsigned int i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		refuses_table(&r, HEADER, lines[i]);
+	for (unsigned int i = 0; i < sizeof(lines2) / sizeof(lines2[0]); i++)
+		refuses_table(&r, HEADER2, lines2[i]);
 	/* And one that is right, of a device that was smaller. */
 	write_table(&r, "annex-parts 1 bytes 1048576 block 512\n",
 		    "a 0 4096 0 0 600 100 0\nb 4096 512 0 0 666 1000 1\n");

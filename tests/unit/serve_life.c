@@ -29,6 +29,7 @@
 #define AT_ONCE_MOST 32u
 #define KILLED_DAEMONS 5u
 #define LEAVE_MS 10000u
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* So many rounds, or with ANNEX_LONG=N in the environment N times as many. */
 static unsigned int rounds(unsigned int n)
@@ -159,17 +160,28 @@ static int sealed(size_t bytes, unsigned int flags, int seals)
 	return fd;
 }
 
+static void fill(int fd, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	CU_ASSERT_FATAL(p != MAP_FAILED);
+	memset(p, 0, bytes);
+	munmap(p, bytes);
+}
+
 static void descriptors(void)
 {
 	struct annex_serve_message unmap = {.ask = ANNEX_SERVE_UNMAP, .a = 1};
 	const struct annex_serve_sqe read = {.op = ANNEX_SERVE_READ, .len = 4096, .mem = 1};
 	struct annex_serve_sqe past = read;
-	int good = sealed(MIB, 0, F_SEAL_SHRINK), open_ended = sealed(MIB, 0, 0);
+	int good = sealed(MIB, 0, SEALS), holes = sealed(MIB, 0, SEALS);
+	int open_ended = sealed(MIB, 0, F_SEAL_SHRINK), large = sealed(3 * MIB, 0, SEALS);
 	int frozen = sealed(MIB, 0, F_SEAL_SHRINK | F_SEAL_WRITE);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), dir = open("/", O_PATH | O_CLOEXEC);
 	struct serve_rig r;
 	struct raw c;
 
+	fill(good, MIB);
 	serve_rig_make(&r, "mem:16M");
 	r.opts.memory = 2 * MIB;
 	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
@@ -192,15 +204,21 @@ static void descriptors(void)
 	CU_ASSERT_EQUAL(map_fd(&c, good, 1, 0, MIB), -EINVAL);
 	CU_ASSERT_EQUAL(map_fd(&c, good, 2, 0, MIB), 0);
 	CU_ASSERT_EQUAL(map_fd(&c, good, 3, 0, MIB), -EDQUOT);
+	CU_ASSERT_EQUAL(map_fd(&c, large, 3, 0, 4096), -EDQUOT);
 	CU_ASSERT_EQUAL(raw_command(&c, &read), 0);
 	past.offset = MIB - 512;
 	CU_ASSERT_EQUAL(raw_command(&c, &past), -EFAULT);
 	CU_ASSERT_EQUAL(raw_ask(c.sock, &unmap, -1), 0);
 	CU_ASSERT_EQUAL(raw_ask(c.sock, &unmap, -1), -EINVAL);
 	CU_ASSERT_EQUAL(raw_command(&c, &read), -EFAULT);
-	CU_ASSERT_EQUAL(map_fd(&c, good, 1, 0, MIB), 0);
+	CU_ASSERT_EQUAL(map_fd(&c, holes, 1, 0, MIB), -ENODATA);
+	fill(holes, 4096);
+	CU_ASSERT_EQUAL(map_fd(&c, holes, 1, 0, 8192), -ENODATA);
+	CU_ASSERT_EQUAL(map_fd(&c, holes, 1, 0, 4096), 0);
 	raw_close(&c);
 	close(good);
+	close(holes);
+	close(large);
 	close(open_ended);
 	close(frozen);
 	close(null);

@@ -71,10 +71,10 @@ static int move(const struct user *u, uint8_t opcode)
 	return annex_dev_io(u->dev, io, PIECES, NULL);
 }
 
-/* Milliseconds that a rate asks for, without what may be moved at once. */
+/* Milliseconds that a rate asks for, without what may be moved at once, and before the last one. */
 static uint64_t least_ms(uint64_t bytes)
 {
-	return bytes * 1000 / RATE - BURST_MS;
+	return (bytes - PIECE) * 1000 / RATE - BURST_MS;
 }
 
 static void *write_all(void *arg)

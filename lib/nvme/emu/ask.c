@@ -19,8 +19,10 @@ static int receive(int sock, const char *path, struct annex_serve_message *m, ss
 		n = packet_receive(sock, iov, more ? 2 : 1, files, 0);
 	if (n == -EAGAIN || n == -EINTR)
 		return annex_fail(-ETIMEDOUT, "unix:%s: the daemon does not answer", path);
-	if (n <= 0 && n != -EBADMSG)
+	if (n <= 0 && n != -EBADMSG) {
+		packet_close(files);
 		return annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", path);
+	}
 	if (n < (ssize_t)sizeof(a) || a.magic != ANNEX_SERVE_MAGIC || a.ask != m->ask ||
 	    a.result > 0 || a.result < -4095) {
 		packet_close(files);

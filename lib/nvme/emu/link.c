@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "core/array.h"
 #include "core/racy.h"
+#include "core/packet.h"
 #include "core/shared.h"
 #include "link.h"
 
@@ -290,7 +292,7 @@ static void link_rise(struct emu_engine *e)
 	eventfd_read(l->own, &any);
 	pthread_mutex_lock(&l->lock);
 	if (l->s.head) {
-		eventfd_read(l->s.event, &any);
+		packet_hear(l->s.event);
 		annex_atomic_and(&l->s.head->client_sleeps.v, 0u, ANNEX_RELAXED); /* saves events */
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -304,6 +306,8 @@ static int link_add(struct emu_engine *e, uint64_t addr, uint64_t len)
 
 	if (!shared_find((const void *)(uintptr_t)addr, len, &m.fd, &m.offset))
 		return -1;
+	/* The daemon takes what is there already, so that it is this process' memory; or none. */
+	madvise((void *)(uintptr_t)addr, len, MADV_POPULATE_WRITE);
 	for (unsigned int i = 0; i < ANNEX_SERVE_MEMORIES; i++) {
 		if (l->mem[i].used)
 			continue;

@@ -20,10 +20,12 @@
  * @sock: the socket; -1: there is none.
  * @kick: wakes the daemon.
  * @event: the daemon wakes us.
+ * @mute: it did not answer in time: nothing more is asked.
  * @head: the region; NULL: there is none.
  */
 struct emu_session {
 	int sock, kick, event;
+	bool mute;
 	struct annex_serve_head *head;
 	struct annex_serve_sqe *sq;
 	struct annex_serve_cqe *cq;
@@ -66,6 +68,7 @@ struct emu_link {
 	char name[ANNEX_SERVE_NAME];
 	bool readonly;
 	uint64_t blocks, block, largest;
+	uint32_t birth;
 	struct io_uring_sqe *entries;
 	unsigned int mask, prepared, sent;
 	struct emu_done *done;

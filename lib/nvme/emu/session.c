@@ -22,8 +22,11 @@ int annex_emu_session_ask(struct emu_link *l, struct annex_serve_message *m, int
 	int err;
 
 	pthread_mutex_lock(&l->lock);
-	err = l->s.sock < 0 ? annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", l->path)
-			    : annex_emu_ask(l->s.sock, l->path, m, fd, &files, NULL, NULL);
+	err = l->s.sock < 0 || l->s.mute
+		      ? annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", l->path)
+		      : annex_emu_ask(l->s.sock, l->path, m, fd, &files, NULL, NULL);
+	if (err) /* what it answers later must not be taken for the next answer */
+		l->s.mute = true;
 	pthread_mutex_unlock(&l->lock);
 	packet_close(&files);
 	return err ? err : m->result;
@@ -39,8 +42,8 @@ static int refused(const struct emu_link *l, int err)
 		return annex_fail(err, "unix:%s: there is no part \"%s\" (annex serve --status %s)",
 				  l->path, l->name, l->path);
 	case -EACCES:
-		return annex_fail(err, "unix:%s: the part \"%s\" is not for this user", l->path,
-				  l->name);
+		return annex_fail(err, "unix:%s: the part \"%s\" is not for this user%s", l->path,
+				  l->name, l->readonly ? "" : " (or to read only: readonly=1)");
 	case -EUSERS:
 		return annex_fail(err, "unix:%s: it has as many clients as it takes", l->path);
 	case -EPROTONOSUPPORT:
@@ -74,11 +77,13 @@ static int check_facts(struct emu_link *l, const struct annex_serve_message *a)
 	if ((a->b != 512 && a->b != 4096) || !a->a || a->a > UINT64_MAX / a->b ||
 	    a->c < ANNEX_NVME_PAGE)
 		return annex_emu_no_daemon(l->path);
-	if (l->block && (l->block != a->b || l->blocks != a->a || l->largest > a->c))
+	if (l->block &&
+	    (l->block != a->b || l->blocks != a->a || l->largest > a->c || l->birth != a->birth))
 		return annex_fail(-ESTALE, "unix:%s: the part \"%s\" is another one now", l->path,
 				  l->name);
 	l->blocks = a->a;
 	l->block = a->b;
+	l->birth = a->birth;
 	l->largest = l->largest ? l->largest : a->c;
 	l->readonly |= a->d & 1;
 	return 0;
