@@ -173,6 +173,31 @@ holds "in silence" test "$(read -r -t 0 -u 9; echo $?)" -ne 0
 exec 9>&-
 lines=
 
+# A device under two names is one, for daemons and for others who write.
+truncate -s 64M behind
+loop=
+if [ "$(id -u)" -eq 0 ] && loop=$(losetup --show -f behind 2>/dev/null) &&
+	mknod node b "0x$(stat -c %t "$loop")" "0x$(stat -c %T "$loop")" &&
+	: 2>/dev/null <node; then
+	for pair in "$loop node" "node $loop" "node node"; do
+		if served --table t2 "file:${pair% *}"; then
+			ok
+		else
+			fail "a daemon on the device ${pair% *}"
+		fi
+		refused "another on ${pair#* }" "somebody else uses it" "$annex" serve \
+			--socket sock2 --table t3 "file:${pair#* }"
+		refused "a graph to ${pair#* }" "another process writes" "$annex" copy g.csr \
+			"file:${pair#* }" --overwrite
+		ends "that of ${pair% *} ends"
+		rm -f t2 t3
+	done
+else
+	skip "a device under two names (no loop device, or no nodes, for this user)"
+fi
+[ -z "$loop" ] || losetup -d "$loop"
+rm -f node behind
+
 # A daemon that is killed leaves a name, which the next one takes.
 if served --table t file:disk; then
 	ok
