@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "claim.h"
 #include "error.h"
@@ -28,7 +31,33 @@ static bool is_at(int fd, const char *path)
 {
 	struct stat x, y;
 
-	return !fstat(fd, &x) && !stat(path, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	if (fstat(fd, &x) || stat(path, &y))
+		return false;
+	if (S_ISBLK(x.st_mode))
+		return S_ISBLK(y.st_mode) && x.st_rdev == y.st_rdev;
+	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Locks are those of a node: of a device's, the one that the kernel has made, as the library's. */
+static int open_node(const char *path)
+{
+	char link[64], target[PATH_MAX], node[PATH_MAX + 8];
+	const char *open_as = path, *name;
+	struct stat st, own;
+	ssize_t n;
+
+	if (!stat(path, &st) && S_ISBLK(st.st_mode)) {
+		snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(st.st_rdev),
+			 minor(st.st_rdev));
+		n = readlink(link, target, sizeof(target) - 1);
+		target[n < 0 ? 0 : n] = '\0';
+		name = strrchr(target, '/');
+		snprintf(node, sizeof(node), "/dev/%s", name ? name + 1 : "");
+		if (!access(node, R_OK | W_OK) && !stat(node, &own) && S_ISBLK(own.st_mode) &&
+		    own.st_rdev == st.st_rdev)
+			open_as = node;
+	}
+	return open(open_as, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
 int claim_file(const char *path, int *fd)
@@ -36,7 +65,7 @@ int claim_file(const char *path, int *fd)
 	int err;
 
 	do {
-		*fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+		*fd = open_node(path);
 		if (*fd < 0)
 			return errno == ENOENT ? -ENOENT : err_sys("cannot open %s", path);
 		err = claim_made(*fd, path);

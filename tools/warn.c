@@ -43,6 +43,17 @@ static void log_warning(void *ctx, enum annex_log_level level, const char *line)
 	pthread_mutex_unlock(&lock);
 }
 
+void warn_say(const char *line)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s", line);
+	err_plain(text, sizeof(text));
+	pthread_mutex_lock(&lock);
+	print(text);
+	pthread_mutex_unlock(&lock);
+}
+
 void warn_init(void)
 {
 	annex_set_log(log_warning, NULL);

@@ -407,7 +407,8 @@ int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
  *
  * Nobody else, in any process, can claim any of them meanwhile. It hinders only those who claim,
  * as everybody should who will overwrite what is there without looking. A killed process keeps
- * nothing, once the kernel has ended its I/O, for which half a second is waited. Memory (mem:) and
+ * nothing, once the kernel has ended its I/O, for which half a second is waited. A device is the
+ * same under each of its names, if this user may open the kernel's own in /dev. Memory (mem:) and
  * controllers with one owner (pci:) are one's own anyway.
  *
  * Return: 0; -EBUSY: somebody else has claimed some of them, or the kernel uses them; -EROFS: the

@@ -33,7 +33,8 @@ struct annex_m2_server;
  *
  * Return: 0; -EINVAL (too many ranges); -EADDRINUSE (somebody serves there); -EEXIST (something
  * that is no socket has that name); -ENAMETOOLONG; -ENOENT, -EACCES (no such directory); -EBUSY
- * (another server is being started there); -EAGAIN (no more threads); -EMFILE; -ENOMEM.
+ * (another server is being started there); -EPERM (another user has made a file @path.lock);
+ * -EAGAIN (no more threads); -EMFILE; -ENOMEM.
  */
 int annex_m2_serve(struct annex_ndp *ndp, struct annex_hdm *const *ranges, unsigned int n,
 		   const char *path, struct annex_m2_server **out);

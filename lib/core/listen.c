@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The name of a server's socket. One that a dead server left is replaced, a live one's is not. The
- * directory is locked meanwhile, so that of two who find a dead one neither removes the other's.
+ * The name of a server's socket. One that a dead server left is replaced, a live one's is not.
+ * Meanwhile a file beside it is locked, NAME.lock, so that of two who find a dead one neither
+ * removes the other's. Nobody else can open that file, let alone lock it. Only who has the lock
+ * removes the file; others who waited find that theirs has no name any more, and begin again.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -23,30 +26,90 @@
 #define NAP_NS 1000000l
 #define BACKLOG 16
 
-static int lock_directory(const char *path)
+/* struct lock - The file that is locked while a name changes hands. */
+struct lock {
+	char *path;
+	int fd;
+};
+
+static bool is_ours(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	       !(st->st_mode & (S_IRWXG | S_IRWXO));
+}
+
+static int open_lock(const char *path, struct lock *lock)
+{
+	/* O_NONBLOCK: a FIFO must not keep us waiting before it is refused. */
+	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	struct stat st;
+	int err;
+
+	lock->fd = open(lock->path, flags, 0600);
+	if (lock->fd >= 0 && !fstat(lock->fd, &st) && is_ours(&st))
+		return 0;
+	err = -errno;
+	if (lock->fd >= 0)
+		close(lock->fd);
+	if (lock->fd < 0 && (lstat(lock->path, &st) || is_ours(&st)))
+		return annex_fail(err, "%s: %s: %s", path, lock->path, strerror(-err));
+	return annex_fail(-EPERM,
+			  "%s: %s is no lock of this user's: remove it, unless another user "
+			  "starts a server there",
+			  path, lock->path);
+}
+
+/* The user before may have removed it. */
+static bool has_name(const struct lock *lock)
+{
+	struct stat a, b;
+
+	return !fstat(lock->fd, &a) && !lstat(lock->path, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* -EAGAIN: somebody has it, or had it until now. */
+static int try_lock(const char *path, struct lock *lock)
+{
+	int err = open_lock(path, lock);
+
+	if (err)
+		return err;
+	if (!flock(lock->fd, LOCK_EX | LOCK_NB))
+		err = has_name(lock) ? 0 : -EAGAIN;
+	else if (errno == EWOULDBLOCK)
+		err = -EAGAIN;
+	else
+		err = annex_fail(-errno, "%s: cannot lock %s: %m", path, lock->path);
+	if (err)
+		close(lock->fd);
+	return err;
+}
+
+static int lock_name(const char *path, struct lock *lock)
 {
 	uint64_t deadline = annex_deadline_ms(LOCK_MS);
 	struct timespec nap = {0, NAP_NS};
-	char *copy = strdup(path);
-	int fd;
+	int err;
 
-	if (!copy)
+	if (asprintf(&lock->path, "%s.lock", path) < 0)
 		return annex_fail(-ENOMEM, "%s: out of memory", path);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	free(copy);
-	if (fd < 0)
-		return annex_fail(-errno, "%s: its directory: %m", path);
-	while (flock(fd, LOCK_EX | LOCK_NB)) {
-		int err = errno == EWOULDBLOCK ? -EBUSY : -errno;
-
-		if (err != -EBUSY || annex_now() >= deadline) {
-			close(fd);
-			return annex_fail(err, "%s: its directory cannot be locked: %s", path,
-					  strerror(-err));
-		}
+	while ((err = try_lock(path, lock)) == -EAGAIN && annex_now() < deadline)
 		nanosleep(&nap, NULL);
-	}
-	return fd;
+	if (err == -EAGAIN)
+		err = annex_fail(-EBUSY, "%s: another server is being started there: %s is locked",
+				 path, lock->path);
+	if (err)
+		free(lock->path);
+	return err;
+}
+
+/* The name goes first: a file of that name that is found later is not locked by us. */
+static void unlock_name(struct lock *lock)
+{
+	unlink(lock->path);
+	close(lock->fd);
+	free(lock->path);
 }
 
 /* Something has that name: 0 when nobody lives there any more and it is removed. */
@@ -105,7 +168,8 @@ static int bind_and_listen(struct packet_name *name, const struct sockaddr_un *a
 static int listen_at(struct packet_name *name, mode_t mode)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	int dir, err;
+	struct lock lock;
+	int err;
 
 	if (!*name->path || strlen(name->path) >= sizeof(at.sun_path))
 		return annex_fail(-ENAMETOOLONG, "\"%.32s\": a socket's name has 1 to %zu bytes",
@@ -114,11 +178,11 @@ static int listen_at(struct packet_name *name, mode_t mode)
 	name->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (name->fd < 0)
 		return annex_fail(-errno, "%s: %m", name->path);
-	dir = lock_directory(name->path);
-	if (dir < 0)
-		return dir;
+	err = lock_name(name->path, &lock);
+	if (err)
+		return err;
 	err = bind_and_listen(name, &at, mode);
-	close(dir);
+	unlock_name(&lock);
 	return err;
 }
 

@@ -34,10 +34,11 @@ struct packet_files {
 
 /*
  * packet_listen() - Listen at @path, which has the permissions @mode. The name that a dead server
- * left is replaced, a live one's is not.
+ * left is replaced, a live one's is not. Meanwhile there is a file @path.lock.
  *
  * Return: 0; -EADDRINUSE (somebody serves there); -EEXIST (something that is no socket);
- * -ENAMETOOLONG; -EBUSY (another is being started there); what bind() says.
+ * -ENAMETOOLONG; -EBUSY (another is being started there); -EPERM (@path.lock is another user's);
+ * what bind() says.
  */
 int packet_listen(const char *path, mode_t mode, struct packet_name *out);
 

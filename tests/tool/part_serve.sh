@@ -13,7 +13,7 @@ served()
 {
 	local line
 	mkfifo ready || return
-	timeout 300 "$annex" serve --socket sock "$@" >ready 2>serve.err &
+	timeout 300 "$annex" serve --socket sock "$@" >ready 2>"${lines:-serve.err}" &
 	server=$!
 	read -r -t 30 line <ready
 	rm ready
@@ -133,6 +133,71 @@ claim "that is used" "$annex" verify "$uri" --overwrite
 ends "it ends with its counters"
 holds "which are Prometheus'" grep -q "^# TYPE annex_part_commands_total counter" m.prom
 
+# says WORDS PATTERN - The daemon's next line on stderr, which is waited for.
+says()
+{
+	local line
+	read -r -t 30 -u 9 line
+	holds "$1" grep -qE "^annex serve: warning: --metrics: $2" <<<"$line"
+}
+
+# Counters that cannot be written: a reason not to start, but none to end.
+refused "counters in a folder that is not there" "cannot write none/m.prom: No such file" \
+	"$annex" serve --socket sock --metrics none/m.prom mem:1M
+holds "before it is ready" test ! -s out
+lines=lines
+mkfifo $lines
+exec 9<>$lines
+mkdir counts
+if served mem:8M --metrics counts/m.prom; then
+	ok
+else
+	fail "a daemon with counters in a folder"
+fi
+child=$(pgrep -P "$server")
+holds "which are there when it is ready" test -s counts/m.prom
+rm -r counts
+kill -USR1 "$child"
+says "without the folder it warns" "cannot write counts/m.prom: No such file"
+kill -USR1 "$child"
+claim "and goes on" "$annex" serve --status sock
+mkdir counts
+kill -USR1 "$child"
+says "when it is back it says so, and has said nothing else" "counts/m.prom is written again"
+holds "it is" test -s counts/m.prom
+rm -r counts
+kill -USR1 "$child"
+says "it warns again" "cannot write counts/m.prom: No such file"
+ends "it ends as it does without"
+holds "in silence" test "$(read -r -t 0 -u 9; echo $?)" -ne 0
+exec 9>&-
+lines=
+
+# A device under two names is one, for daemons and for others who write.
+truncate -s 64M behind
+loop=
+if [ "$(id -u)" -eq 0 ] && loop=$(losetup --show -f behind 2>/dev/null) &&
+	mknod node b "0x$(stat -c %t "$loop")" "0x$(stat -c %T "$loop")" &&
+	: 2>/dev/null <node; then
+	for pair in "$loop node" "node $loop" "node node"; do
+		if served --table t2 "file:${pair% *}"; then
+			ok
+		else
+			fail "a daemon on the device ${pair% *}"
+		fi
+		refused "another on ${pair#* }" "somebody else uses it" "$annex" serve \
+			--socket sock2 --table t3 "file:${pair#* }"
+		refused "a graph to ${pair#* }" "another process writes" "$annex" copy g.csr \
+			"file:${pair#* }" --overwrite
+		ends "that of ${pair% *} ends"
+		rm -f t2 t3
+	done
+else
+	skip "a device under two names (no loop device, or no nodes, for this user)"
+fi
+[ -z "$loop" ] || losetup -d "$loop"
+rm -f node behind
+
 # A daemon that is killed leaves a name, which the next one takes.
 if served --table t file:disk; then
 	ok
@@ -151,4 +216,4 @@ else
 fi
 claim "what was written is there" "$annex" serve --status sock
 ends "the last one ends"
-rm -f disk t t.new m.prom g.csr serve.err
+rm -f lines disk t t.new m.prom g.csr serve.err

@@ -48,7 +48,7 @@ static const struct cli_option options[] = {
 	{"memory", 0, "SIZE", 0, OPT_SIZE(struct serve_opts, serve.memory, 4096, UINT64_MAX),
 	 "Bytes that each client may have mapped; what is beyond that is copied (1G)"},
 	{"metrics", 0, "FILE", 0, OPT_TEXT(struct serve_opts, metrics),
-	 "Write counters there every ten seconds, in Prometheus' text format"},
+	 "Write counters there every ten seconds and on SIGUSR1, in Prometheus' text format"},
 	{"status", 0, NULL, 0, OPT_FLAG(struct serve_opts, status),
 	 "Show what the daemon at a socket serves, and to how many"},
 	CLI_JSON(struct serve_opts, json),
@@ -215,22 +215,32 @@ static int say_ready(const struct serve_opts *o, struct annex_dev *dev)
 	return fflush(stdout) ? err_sys("cannot write") : 0;
 }
 
-/* cleanup_hold() has put them off for every thread, so this one takes them here. */
-static int wait_for_the_end(const struct serve_opts *o)
+/* Signals that end the daemon, and SIGUSR1, which has counters written at once. */
+static void fill(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1);
+}
+
+/* All threads have put these off, so they are taken here. */
+static void wait_for_the_end(const struct serve_opts *o)
 {
 	const struct timespec period = {.tv_sec = 10};
+	bool lost = false;
 	sigset_t set;
-	int sig, err = 0;
+	int sig;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	do {
-		err = o->metrics ? metrics_write(o->metrics, o->socket) : 0;
+	fill(&set);
+	for (;;) {
 		sig = o->metrics ? sigtimedwait(&set, NULL, &period) : sigwaitinfo(&set, NULL);
-	} while (!err && sig < 0);
-	return err;
+		if (sig > 0 && sig != SIGUSR1)
+			return;
+		if (o->metrics)
+			metrics_renew(o->metrics, o->socket, &lost);
+	}
 }
 
 static int serve(struct serve_opts *o)
@@ -247,10 +257,12 @@ static int serve(struct serve_opts *o)
 	err = annex_serve(dev, &o->serve, &server);
 	if (err)
 		err = err_lib(err, "cannot serve");
+	if (!err && o->metrics)
+		err = metrics_write(o->metrics, o->socket);
 	if (!err)
 		err = say_ready(o, dev);
 	if (!err)
-		err = wait_for_the_end(o);
+		wait_for_the_end(o);
 	/* Signals stay put off: a second one must not undo an end that is in order. */
 	end = annex_server_close(server);
 	if (end && !err)
@@ -271,6 +283,7 @@ int cmd_serve(int argc, char **argv)
 					     .many = "too many arguments: one device"};
 	struct serve_opts o = {.uri = NULL};
 	int err = cli_parse(&line, argc, argv, &o);
+	sigset_t set;
 
 	if (err)
 		return err;
@@ -281,6 +294,8 @@ int cmd_serve(int argc, char **argv)
 		err = default_table(&o);
 	if (!err) {
 		cleanup_hold();
+		fill(&set);
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
 		err = serve(&o);
 	}
 	free(o.made_socket);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <annex/serve.h>
 #include "../error.h"
+#include "../warn.h"
 #include "metrics.h"
 
 #define FIELD(f) offsetof(struct annex_serve_part, f)
@@ -77,4 +78,22 @@ int metrics_write(const char *path, const char *socket)
 	err = err ? err_lib(err, "--metrics") : replace(path, &facts, parts);
 	free(parts);
 	return err;
+}
+
+void metrics_renew(const char *path, const char *socket, bool *lost)
+{
+	bool fails = metrics_write(path, socket);
+	char text[1024];
+
+	if (fails != *lost) {
+		if (fails)
+			snprintf(text, sizeof(text), "%s; the device is served all the same",
+				 err_text());
+		else
+			snprintf(text, sizeof(text), "--metrics: %s is written again", path);
+		warn_say(text);
+	}
+	*lost = fails;
+	/* No reason for the command to fail. */
+	err_clear();
 }

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 #include "direct.h"
@@ -224,13 +226,48 @@ void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri)
 		annex_log(ANNEX_LOG_WARNING, "file: %s stays grown: %m", uri->body);
 }
 
+/*
+ * Locks are those of an inode, and each node of a device is another one. So they are taken at the
+ * node that the kernel has made, if there is one and this user may open it; else at @fd. O_EXCL
+ * would be for one opener alone, and last as long as any forked child.
+ */
+static int open_claims(int fd)
+{
+	char link[64], name[EMU_NG_NAME], path[EMU_NG_NAME + 8];
+	struct stat st, node;
+	int claims;
+
+	if (fstat(fd, &st) || (!S_ISBLK(st.st_mode) && !S_ISCHR(st.st_mode)))
+		return fd;
+	snprintf(link, sizeof(link), "/sys/dev/%s/%u:%u", S_ISBLK(st.st_mode) ? "block" : "char",
+		 major(st.st_rdev), minor(st.st_rdev));
+	if (!annex_emu_ng_link(link, name))
+		return fd;
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	if (stat(path, &node) || (node.st_mode & S_IFMT) != (st.st_mode & S_IFMT) ||
+	    node.st_rdev != st.st_rdev || (node.st_dev == st.st_dev && node.st_ino == st.st_ino))
+		return fd;
+	claims = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	return claims < 0 ? fd : claims;
+}
+
+/* With the mutex, as threads may claim at once. */
+static void find_claims(struct annex_emu *emu, struct emu_ns *ns)
+{
+	pthread_mutex_lock(&emu->ctl);
+	if (!ns->claimed)
+		ns->claims = open_claims(ns->fd);
+	ns->claimed = true;
+	pthread_mutex_unlock(&emu->ctl);
+}
+
 /* Locks of the open file: another descriptor has others, also in this process. */
 static int lock(const struct emu_ns *ns, short how, uint64_t pos, uint64_t len)
 {
 	struct flock range = {
 		.l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)pos, .l_len = (off_t)len};
 
-	return fcntl(ns->fd, F_OFD_SETLK, &range) ? -errno : 0;
+	return fcntl(ns->claims, F_OFD_SETLK, &range) ? -errno : 0;
 }
 
 int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks)
@@ -249,9 +286,9 @@ int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first,
 		return 0;
 	if (ns->ng && annex_emu_ng_in_use(ns->ng, true))
 		return -EBUSY;
+	find_claims(annex_emu_of(ctrl), ns);
 	do {
 		err = lock(ns, F_WRLCK, first << ns->shift, blocks << ns->shift);
-		ns->claimed |= !err;
 	} while ((err == -EAGAIN || err == -EACCES) && annex_now() < end && !nanosleep(&nap, NULL));
 	return err == -EAGAIN || err == -EACCES ? -EBUSY : err;
 }
@@ -264,6 +301,8 @@ void annex_emu_file_close(struct annex_emu *emu)
 		/* A child that was forked may have the open file for longer. */
 		if (emu->ns[i].claimed)
 			lock(&emu->ns[i], F_UNLCK, 0, 0);
+		if (emu->ns[i].claimed && emu->ns[i].claims != emu->ns[i].fd)
+			close(emu->ns[i].claims);
 		close(emu->ns[i].fd);
 	}
 }

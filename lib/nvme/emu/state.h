@@ -74,7 +74,8 @@ struct emu_ns {
 	struct emu_link *link; /* unix:, otherwise NULL */
 	bool direct;
 	bool readonly;
-	bool claimed;       /* some of it is kept from others */
+	bool claimed;       /* somebody asked to keep some of it from others: claims is open */
+	int claims;         /* where that is locked: fd, or the device's node in /dev */
 	uint32_t mem_align; /* what O_DIRECT asks of memory */
 };
 
