@@ -458,7 +458,7 @@ install: all install-module $(if $(KERNEL_DOC),man)
 	$(foreach h,$(HEADERS),$(INSTALL) -m 644 $h $(DESTDIR)$(INCLUDEDIR)/$(h:include/%=%) &&) :
 	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
-	$(INSTALL) -d $(DESTDIR)$(UNITDIR)
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(if $(system),$(DESTDIR)/etc/annex)
 	sed 's|/usr/bin/annex|$(BINDIR)/annex|' tools/systemd/annex-serve@.service \
 		>$(DESTDIR)$(UNITDIR)/annex-serve@.service
 	$(INSTALL) -m 644 tools/systemd/annex-serve@.socket $(DESTDIR)$(UNITDIR)
@@ -486,6 +486,7 @@ uninstall:
 	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules $(DESTDIR)$(UNITDIR)/annex-serve@.service \
 		$(DESTDIR)$(UNITDIR)/annex-serve@.socket
 	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
+	$(if $(system),rmdir $(DESTDIR)/etc/annex 2>/dev/null || :)
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex/detail $(DESTDIR)$(INCLUDEDIR)/annex
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 

@@ -215,17 +215,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* The line's, with the lists of names before what follows the options. */
-static char *make_doc(const struct parse *p)
+/* What follows the options, as it is: lists of names, and examples, which argp would wrap. */
+static void put_rest(FILE *f, const struct parse *p, const char *rest)
 {
-	const char *doc = p->line->doc, *rest = strchr(doc, '\v');
-	size_t len, first = rest ? (size_t)(rest - doc) : strlen(doc);
-	char *text = NULL;
-	FILE *f = open_memstream(&text, &len);
-
-	if (!f)
-		return NULL;
-	fprintf(f, "%.*s\v", (int)first, doc);
+	fputc('\n', f);
 	if (p->line->list)
 		put_list(f, p->line->list);
 	for (unsigned int i = 0; i < p->n; i++) {
@@ -237,21 +230,43 @@ static char *make_doc(const struct parse *p)
 		if (list && !again)
 			put_list(f, list);
 	}
-	fputs(rest ? rest + 1 : "", f);
-	return fclose(f) ? NULL : text;
+	if (rest)
+		fprintf(f, "%s\n", rest);
+}
+
+/* Without the blanks that argp leaves at the ends of lines, some of which have nothing else. */
+static void put_trimmed(FILE *f, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n"), n = len;
+
+		while (n && text[n - 1] == ' ')
+			n--;
+		if (n || !len)
+			fprintf(f, "%.*s\n", (int)n, text);
+		text += len + (text[len] == '\n');
+	}
 }
 
 static int help(const struct parse *p, struct argp argp)
 {
-	char *doc = make_doc(p);
+	const char *rest = strchr(p->line->doc, '\v');
+	char *doc = strndup(p->line->doc, strcspn(p->line->doc, "\v")), *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
 
-	if (!doc)
-		return err_set(-ENOMEM, "out of memory");
 	argp.doc = doc;
-	argp_help(&argp, stdout,
-		  ARGP_HELP_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG | ARGP_HELP_POST_DOC,
-		  full_name);
+	if (f && doc)
+		argp_help(&argp, f, ARGP_HELP_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG,
+			  full_name);
 	free(doc);
+	if (!f || fclose(f) || !doc) {
+		free(text);
+		return err_set(-ENOMEM, "out of memory");
+	}
+	put_trimmed(stdout, text);
+	free(text);
+	put_rest(stdout, p, rest ? rest + 1 : NULL);
 	return CLI_HELP;
 }
 

@@ -41,7 +41,7 @@ int path_uri(char *buf, const char *scheme, const char *path, const char *query)
 	for (; *path && at + 3 < room; path++) {
 		unsigned char c = (unsigned char)*path;
 
-		if (c != '?' && c != '&' && c != '%') {
+		if (c >= ' ' && c != 0x7f && c != '?' && c != '&' && c != '%') {
 			buf[at++] = (char)c;
 			continue;
 		}

@@ -45,8 +45,8 @@ static int set_name(struct annex_serve_message *m, const char *name)
 	return 0;
 }
 
-/* The refusal of a change, in words. */
-static int refused(const char *path, const char *name, int err)
+/* The refusal of a change, in words. @what: enum annex_serve_ask. */
+static int refused(const char *path, const char *name, uint16_t what, int err)
 {
 	switch (err) {
 	case 0:
@@ -61,10 +61,17 @@ static int refused(const char *path, const char *name, int err)
 		return annex_fail(err, "unix:%s: there is no part \"%s\" (annex serve --status %s)",
 				  path, name, path);
 	case -EBUSY:
-		return annex_fail(err,
-				  "unix:%s: part \"%s\": it has clients, or another part is "
-				  "being made",
-				  path, name);
+		return annex_fail(err, "unix:%s: part \"%s\": %s", path, name,
+				  what == ANNEX_SERVE_ADD
+					  ? "another part is being made"
+					  : "it has clients, or is still being made");
+	case -ENOSPC:
+		return annex_fail(
+			err,
+			"unix:%s: part \"%s\": no space left, in one piece that begins at "
+			"a multiple of 1 MiB, in the table of %u parts, or on its file "
+			"system",
+			path, name, ANNEX_SERVE_PARTS);
 	case -EACCES:
 		return annex_fail(
 			err, "unix:%s: parts are for root and the daemon's user to change", path);
@@ -85,10 +92,10 @@ static int ask_for(const char *path, uint16_t what, const struct annex_serve_par
 	int err = set_name(&m, part->name);
 
 	if (!err && part->weight > ANNEX_SERVE_WEIGHTS)
-		err = refused(path, m.name, -EINVAL);
+		err = refused(path, m.name, what, -EINVAL);
 	if (!err)
 		err = ask(path, timeout_ms, &m, NULL, NULL, progress);
-	return err ? err : refused(path, part->name, m.result);
+	return err ? err : refused(path, part->name, what, m.result);
 }
 
 int annex_serve_add(const char *path, const struct annex_serve_part *part,
@@ -109,7 +116,7 @@ int annex_serve_remove(const char *path, const char *name)
 
 	if (!err)
 		err = ask(path, ANSWER_MS, &m, NULL, NULL, NULL);
-	return err ? err : refused(path, name, m.result);
+	return err ? err : refused(path, name, ANNEX_SERVE_REMOVE, m.result);
 }
 
 int annex_serve_list(const char *path, struct annex_serve_facts *facts,

@@ -37,7 +37,7 @@ offers "random sequential" bench block mem:1M --order ''
 offers "$ranges" bench hdm ''
 offers "queues cold hot" bench cuda ''
 offers "$devices" serve ''
-offers "add remove" part ''
+offers "add set remove" part ''
 offers "$ranges" ndp serve ''
 offers "q6 q14 ssb1.1 ssb1.2 ssb1.3" query run ''
 offers "local ndp: pci:" query run --device ''
@@ -73,4 +73,16 @@ offers "" plan t.json --output ''
 for scheme in $devices $ranges; do
 	holds "the manual describes $scheme" grep -q "^\.SS.* $scheme" \
 		"$here/../../docs/man/annex-uri.7"
+done
+
+# helps COMMAND - Each example is on a line of its own, and none ends in blanks.
+helps()
+{
+	"$annex" $1 --help >out
+	holds "the help of $1 has no blanks at the ends of lines" test -z "$(grep -n ' $' out)"
+	holds "the examples of $1 are whole" test -z "$(sed '1,/^Examples\{0,1\}[:,]/d' out |
+		grep -v '^  ')"
+}
+for command in "bench block" verify "graph bfs" "graph sssp" list serve "part set" train vadd; do
+	helps "$command"
 done

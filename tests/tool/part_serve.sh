@@ -13,10 +13,11 @@ served()
 {
 	local line
 	mkfifo ready || return
-	timeout 300 "$annex" serve --socket sock "$@" >ready 2>"${lines:-serve.err}" &
+	timeout 300 "$annex" serve --socket "${sock:-sock}" "$@" >ready 2>"${lines:-serve.err}" &
 	server=$!
 	read -r -t 30 line <ready
 	rm ready
+	ready=$line
 	[[ $line == ready:* || $line == "{" ]]
 }
 
@@ -42,6 +43,31 @@ refused "a table that is none" "is no table of parts" "$annex" serve --socket so
 	file:disk
 refused "a folder that is not there" "No such file" "$annex" serve --socket none/sock mem:1M
 refused "no mode" "permissions to read and write" "$annex" serve --socket sock --mode 0777 mem:1M
+refused "a mode for nobody" "nobody but root could connect" "$annex" serve --socket sock \
+	--mode 0 mem:1M
+refused "no device before no table" "unknown scheme" "$annex" serve --socket sock shm:disk
+refused "a status of a mode" "no other option but --json" "$annex" serve --status sock --mode 0600
+refused "a status of another socket" "no other option" "$annex" serve --status --socket sock
+refused "the default socket" "$PWD/annex-serve.sock: No such" env XDG_RUNTIME_DIR="$PWD" \
+	"$annex" serve --status
+refused "two passed sockets" "passed 2 sockets" \
+	sh -c 'LISTEN_PID=$$ LISTEN_FDS=2 exec "$@"' - "$annex" serve mem:1M
+# As systemd starts it, with a socket; its name has gone, for there is no leftover.
+cat >passed.py <<'EOS'
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind("passed")
+os.unlink("passed")
+s.listen()
+os.dup2(s.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execv(sys.argv[1], sys.argv[1:])
+EOS
+refused "a mode of a passed socket" "SocketMode= there" \
+	python3 passed.py "$annex" serve --mode 0600 mem:1M
+refused "another socket than the passed one" "made the socket: passed" \
+	python3 passed.py "$annex" serve --socket sock mem:1M
 refused "no clients" "--clients 0" "$annex" serve --socket sock --clients 0 mem:1M
 refused "too many clients" "--clients 65" "$annex" serve --socket sock --clients 65 mem:1M
 refused "nobody to ask" "No such file" "$annex" serve --status sock
@@ -60,8 +86,19 @@ rm -f t2
 claim "a part" "$annex" part add sock a 16M
 claim "another, of somebody else" "$annex" part add sock b 8M --owner 61234:61235 --mode 0640
 refused "the same part again" "File exists" "$annex" part add sock a 1M
-refused "a part that is too large" "No space left" "$annex" part add sock c 64M
-refused "a size that is no multiple" "a multiple of the block" "$annex" part add sock c 1000
+refused "a part that is too large" "40.0 MiB of 64.0 MiB are free, beside 2 parts" \
+	"$annex" part add sock c 64M
+refused "a size that is no multiple" "1000 bytes are not a multiple of the block, 512" \
+	"$annex" part add sock c 1000
+refused "a name that begins as an option" "begins with a letter" "$annex" part add sock .c 1M
+refused "no name" "1 to 63 bytes" "$annex" part add sock '' 1M
+for owner in :root root: ''; do
+	refused "an owner that is $owner" "give USER or USER:GROUP" \
+		"$annex" part add sock c 1M --owner "$owner"
+done
+refused "nobody's number" "no user 4294967295" "$annex" part add sock c 1M --owner 4294967295
+refused "a part for its daemon" "the daemon's socket alone" \
+	"$annex" part add 'unix:sock?part=c' c 1M
 refused "a name that is a path" "a name is letters" "$annex" part add sock ../c 1M
 refused "no size" "a socket, a part and its size" "$annex" part add sock c
 refused "no such user" "there is no user nobody-of-that-name" \
@@ -70,7 +107,8 @@ refused "no such part" "there is no part" "$annex" part remove sock c
 refused "none to be changed" "there is no part c" "$annex" part set sock c --mode 0640
 refused "no change" "say what is to change" "$annex" part set sock b
 refused "a rate that is too small" "a number from 1048576" "$annex" part set sock b --rate 1000
-claim "the daemon's parts" "$annex" serve --status sock
+claim "the daemon's parts" "$annex" serve --status unix:sock
+holds "are counted" grep -q "^2 parts, 24.0 MiB of 64.0 MiB$" out
 holds "are a table" grep -qE "^b +8.0 MiB 61234:61235 +0640 +100 +any +0 " out
 claim "another rate and owner" "$annex" part set sock b --rate 4M --owner 61236 --first
 claim "are seen" "$annex" serve --status sock
@@ -116,6 +154,8 @@ if served --table t file:disk; then
 else
 	fail "a daemon starts again"
 fi
+holds "with its parts" test "$ready" = \
+	"ready: 64.0 MiB at unix:sock?part=NAME, 2 parts"
 claim "its parts are there" "$annex" serve --status sock --json
 holds "both" test "$(grep -c '"name":' out)" = 2
 claim "removing one" "$annex" part remove sock b
@@ -123,15 +163,41 @@ claim "again" "$annex" serve --status sock --json
 holds "only one" test "$(grep -c '"name":' out)" = 1
 ends "it ends, too"
 
+old=$(umask)
+umask 077
 if served mem:8M --metrics m.prom --json; then
 	ok
 else
 	fail "a daemon of memory, with counters"
 fi
-claim "a part of it" "$annex" part add sock a 4M
+umask "$old"
+claim "a part of it" "$annex" part add unix:sock a 4M
+claim "is one" "$annex" serve --status sock
+holds "part" grep -q "^1 part, 4.0 MiB of 8.0 MiB$" out
 claim "that is used" "$annex" verify "$uri" --overwrite
 ends "it ends with its counters"
 holds "which are Prometheus'" grep -q "^# TYPE annex_part_commands_total counter" m.prom
+holds "for everybody to read" test "$(stat -c %a m.prom)" = 644
+
+sock=$'so\nck'
+served mem:1M
+holds "a line has no other line in it" test "$ready" = \
+	"ready: 1.0 MiB at unix:so%0ack?part=NAME, 0 parts"
+sock=
+kill -TERM "$server"
+holds "it ends" wait "$server"
+long=$(printf '%063d' 0)
+if served mem:8M; then
+	ok
+else
+	fail "a daemon for long names"
+fi
+claim "a long name" "$annex" part add sock "$long" 1M --owner 4294967294:4294967294
+claim "and a short one" "$annex" part add sock a 1M
+claim "are in a table" "$annex" serve --status sock
+holds "whose columns are straight" \
+	test "$(head -n 3 out | awk '{ print length }' | uniq | wc -l)" = 1
+ends "it ends in order"
 
 # says WORDS PATTERN - The daemon's next line on stderr, which is waited for.
 says()
@@ -216,4 +282,4 @@ else
 fi
 claim "what was written is there" "$annex" serve --status sock
 ends "the last one ends"
-rm -f lines disk t t.new m.prom g.csr serve.err
+rm -f lines disk t t.new m.prom g.csr serve.err passed.py

@@ -96,7 +96,7 @@ static const char doc[] =
 	"  annex verify file:/dev/nvme1n1 --overwrite\n"
 	"  annex verify pci:0000:00:04.0 --overwrite --threads 8 --size 64K\n"
 	"  annex verify file:new.img --bytes 1G --seed 7\n"
-	"  annex verify file:new.img --bytes 1G --seed 7 --read-only   after a power cut";
+	"  annex verify file:new.img --bytes 1G --seed 7 --read-only   # after a power cut";
 
 int cmd_verify(int argc, char **argv)
 {

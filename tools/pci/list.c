@@ -356,7 +356,7 @@ static const char doc[] =
 	"\vExamples:\n"
 	"  annex list\n"
 	"  annex list --json\n"
-	"  annex list --root copy       of a machine whose /sys and /proc were copied to copy/";
+	"  annex list --root copy       # of a machine whose /sys and /proc were copied to copy/";
 
 int cmd_list(int argc, char **argv)
 {

@@ -14,13 +14,14 @@
 #include "../out.h"
 #include "../progress.h"
 #include "mode.h"
+#include "socket.h"
 
 #define MODE_DEFAULT 0600u
 #define WEIGHT_DEFAULT 100u
 
 /* @mode and @rate: those bits: nothing was said. @weight: 0: likewise. */
 struct part_opts {
-	const char *arg[3];
+	char *arg[3];
 	unsigned int n;
 	const char *owner;
 	uint32_t mode, weight;
@@ -102,8 +103,8 @@ static int report(const struct part_opts *o, const char *done, uint64_t bytes)
 /* What was said of a part, over what is there. */
 static int take_numbers(const struct part_opts *o, struct annex_serve_part *part)
 {
-	if (strlen(o->arg[1]) >= sizeof(part->name))
-		return err_set(-EINVAL, "%s: a part's name has up to %zu bytes", o->arg[1],
+	if (!*o->arg[1] || strlen(o->arg[1]) >= sizeof(part->name))
+		return err_set(-EINVAL, "\"%s\": a part's name has 1 to %zu bytes", o->arg[1],
 			       sizeof(part->name) - 1);
 	strcpy(part->name, o->arg[1]);
 	if (o->mode != UINT32_MAX)
@@ -120,6 +121,43 @@ static int take_numbers(const struct part_opts *o, struct annex_serve_part *part
 static void tell(uint64_t done, uint64_t bytes)
 {
 	progress_update(done, bytes, "bytes");
+}
+
+static int check_name(const char *name)
+{
+	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "_.-";
+
+	if (name[strspn(name, good)])
+		return err_set(-EINVAL, "%s: a name is letters, digits, '.', '_' and '-'", name);
+	if (*name == '.' || *name == '-')
+		return err_set(-EINVAL, "%s: a name begins with a letter, a digit or '_'", name);
+	return 0;
+}
+
+/* Why a part could not be added, with what the daemon has. */
+static int explain(int err, const char *socket, const struct annex_serve_part *part)
+{
+	struct annex_serve_part *parts = calloc(ANNEX_SERVE_PARTS, sizeof(*parts));
+	struct annex_serve_facts facts = {.n = 0};
+	char free_size[OUT_SIZE], size[OUT_SIZE], why[512];
+	uint64_t used = 0;
+	bool known;
+
+	snprintf(why, sizeof(why), "%s", annex_last_error());
+	known = parts && !annex_serve_list(socket, &facts, parts);
+	for (unsigned int i = 0; i < facts.n; i++)
+		used += parts[i].bytes;
+	free(parts);
+	if (known && err == -EINVAL && part->bytes % facts.block)
+		return err_set(err,
+			       "cannot add %s: %llu bytes are not a multiple of the block, %llu",
+			       part->name, (ull)part->bytes, (ull)facts.block);
+	if (!known || err != -ENOSPC)
+		return err_set(err, "cannot add %s: %s", part->name, why);
+	return err_set(err, "cannot add %s: %s; %s of %s are free, beside %u parts", part->name,
+		       why, out_size((double)(facts.bytes - used), free_size),
+		       out_size((double)facts.bytes, size), facts.n);
 }
 
 int part_add(int argc, char **argv)
@@ -139,15 +177,19 @@ int part_add(int argc, char **argv)
 	if (!err && o.n != 3)
 		err = err_set(-EINVAL, "name a socket, a part and its size");
 	if (!err)
+		err = socket_path(o.arg[0]);
+	if (!err)
 		err = cli_size("SIZE", o.arg[2], 1, UINT64_MAX, &part.bytes);
 	if (!err)
 		err = take_numbers(&o, &part);
+	if (!err)
+		err = check_name(part.name);
 	if (err)
 		return err;
 	progress_begin("zeroing");
 	err = annex_serve_add(o.arg[0], &part, tell);
 	progress_end();
-	return err ? err_lib(err, "cannot add %s", o.arg[1]) : report(&o, "a part", part.bytes);
+	return err ? explain(err, o.arg[0], &part) : report(&o, "a part", part.bytes);
 }
 
 /* The part as it is. */
@@ -192,6 +234,8 @@ int part_set(int argc, char **argv)
 		err = err_set(-EINVAL, "say what is to change: --owner, --mode, --weight, --first "
 				       "or --rate");
 	if (!err)
+		err = socket_path(o.arg[0]);
+	if (!err)
 		err = find(o.arg[0], o.arg[1], &part);
 	if (!err)
 		err = take_numbers(&o, &part);
@@ -214,6 +258,8 @@ int part_remove(int argc, char **argv)
 
 	if (!err && o.n != 2)
 		err = err_set(-EINVAL, "name a socket and a part");
+	if (!err)
+		err = socket_path(o.arg[0]);
 	if (err)
 		return err;
 	err = annex_serve_remove(o.arg[0], o.arg[1]);

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include <annex/serve.h>
@@ -21,17 +19,32 @@
 #include "../uri.h"
 #include "metrics.h"
 #include "mode.h"
+#include "socket.h"
 
 #define QUEUE_DEPTH 2048u /* of the worker's queue pair: all commands that it has under way */
 
 struct serve_opts {
 	struct annex_serve_opts serve;
-	const char *uri;
-	const char *socket, *table, *metrics;
+	char *uri, *socket;
+	const char *table, *metrics;
 	char *made_socket, *made_table;
 	bool status;
 	bool json;
 };
+
+/* To the library, 0 is the default. */
+static int connect_parse(void *member, const char *opt, char *arg)
+{
+	const uint32_t *mode = member;
+	int err = mode_parse(member, opt, arg);
+
+	if (err || *mode)
+		return err;
+	return err_set(-EINVAL,
+		       "%s %s: nobody but root could connect: as 0600, the daemon's user "
+		       "could",
+		       opt, arg);
+}
 
 static const struct cli_option options[] = {
 	{"socket", 's', "PATH", 0, OPT_TEXT(struct serve_opts, socket),
@@ -41,16 +54,16 @@ static const struct cli_option options[] = {
 	{"table", 0, "FILE", 0, OPT_TEXT(struct serve_opts, table),
 	 "The table of parts, made if there is none (parts in systemd's STATE_DIRECTORY; for mem: "
 	 "none: parts end with the daemon)"},
-	{"mode", 0, "MODE", 0, OPT_CALL_AT(struct serve_opts, serve.mode, mode_parse),
+	{"mode", 0, "MODE", 0, OPT_CALL_AT(struct serve_opts, serve.mode, connect_parse),
 	 "Who may connect, as of a file (0666: parts have permissions of their own)"},
 	{"clients", 0, "N", 0, OPT_U32(struct serve_opts, serve.clients, 1, ANNEX_SERVE_CLIENTS),
-	 "Clients at once (64)"},
+	 "Clients at once (64, which is the most)"},
 	{"memory", 0, "SIZE", 0, OPT_SIZE(struct serve_opts, serve.memory, 4096, UINT64_MAX),
 	 "Bytes that each client may have mapped; what is beyond that is copied (1G)"},
 	{"metrics", 0, "FILE", 0, OPT_TEXT(struct serve_opts, metrics),
 	 "Write counters there every ten seconds and on SIGUSR1, in Prometheus' text format"},
 	{"status", 0, NULL, 0, OPT_FLAG(struct serve_opts, status),
-	 "Show what the daemon at a socket serves, and to how many"},
+	 "Show what the daemon at a socket serves, and to how many clients"},
 	CLI_JSON(struct serve_opts, json),
 	{0}};
 
@@ -60,52 +73,44 @@ static const char doc[] =
 	"ready, and runs until SIGINT or SIGTERM. Parts are made with annex part add; programs "
 	"open "
 	"one as unix:SOCKET?part=NAME.\n\n"
-	"With --status: show the parts of the daemon at SOCKET, and how much is done with each."
+	"With --status: show the parts of the daemon at the socket that stands in DEVICE's place, "
+	"and how much is done with each. The default is that of --socket."
 	"\vExamples:\n"
-	"  annex serve file:/dev/nvme1n1 --socket /run/annex/drive0 --table /var/lib/annex/drive0 "
+	"  annex serve file:/dev/nvme1n1 --socket /run/annex/drive0 --table "
+	"/var/lib/annex/drive0.parts "
 	"&\n"
 	"  annex part add /run/annex/drive0 scratch 100G --owner alice\n"
 	"  annex bench block 'unix:/run/annex/drive0?part=scratch'\n"
 	"  annex serve --status /run/annex/drive0";
 
-#define FIRST_PASSED 3 /* of descriptors that systemd passes: sd_listen_fds(3) */
-
-/* A socket that systemd made, and what it is called; false: there is none. */
-static bool take_passed(struct serve_opts *o)
+/* Of options that another one leaves nothing to do for, none is taken in silence. */
+static int find_socket(struct serve_opts *o)
 {
-	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	socklen_t len = sizeof(at) - 1;
+	int err = o->socket ? socket_path(o->socket) : 0;
 
-	if (!pid || !fds || atol(pid) != getpid() || strcmp(fds, "1") != 0 ||
-	    getsockname(FIRST_PASSED, (struct sockaddr *)&at, &len))
-		return false;
-	o->made_socket = strdup(at.sun_path);
-	o->socket = o->made_socket;
-	o->serve.listener = FIRST_PASSED;
-	return o->socket;
-}
-
-static int default_socket(struct serve_opts *o)
-{
-	const char *dir = getenv("XDG_RUNTIME_DIR");
-
-	if (o->socket || take_passed(o))
-		return 0;
-	if (asprintf(&o->made_socket, "%s/annex-serve.sock", dir && *dir ? dir : "/run") < 0) {
-		o->made_socket = NULL;
-		return err_set(-ENOMEM, "out of memory");
-	}
-	o->socket = o->made_socket;
-	return 0;
+	if (!err)
+		err = socket_passed(&o->made_socket, &o->serve.listener);
+	if (!err && o->serve.listener && o->socket)
+		err = err_set(-EINVAL, "--socket %s: systemd has made the socket: %s", o->socket,
+			      o->made_socket);
+	if (!err && o->serve.listener && o->serve.mode)
+		err = err_set(-EINVAL, "--mode: systemd has made the socket: SocketMode= there "
+				       "says who may connect");
+	if (!err && !o->socket && !o->made_socket)
+		err = socket_default(&o->made_socket);
+	if (!o->socket)
+		o->socket = o->made_socket;
+	return err;
 }
 
 /* Data that outlives the daemon needs a table that does, too. */
 static int default_table(struct serve_opts *o)
 {
 	const char *dir = getenv("STATE_DIRECTORY");
+	unsigned int traits = annex_dev_traits(o->uri);
 
-	if (o->table || annex_dev_traits(o->uri) & ANNEX_TRAIT_VOLATILE)
+	/* What is no device is refused as that. */
+	if (o->table || !traits || traits & ANNEX_TRAIT_VOLATILE)
 		return 0;
 	if (!dir || !*dir)
 		return err_set(-EINVAL,
@@ -142,27 +147,58 @@ static json_t *part_json(const struct annex_serve_part *p)
 	return one;
 }
 
+static int widest(int width, const char *text)
+{
+	int n = (int)strlen(text);
+
+	return n > width ? n : width;
+}
+
 static void print_table(const struct annex_serve_facts *facts, const struct annex_serve_part *parts)
 {
 	char size[OUT_SIZE], rate[OUT_SIZE], moved[OUT_SIZE], copied[OUT_SIZE];
-	char owner[40], weight[12];
+	char owner[MODE_OWNER], weight[12];
+	int name_width = 12, owner_width = 12;
 	uint64_t used = 0;
 
-	printf("%-24s %10s %-16s %4s %6s %10s %7s %12s %10s %10s %7s\n", "PART", "SIZE", "OWNER",
-	       "MODE", "WEIGHT", "RATE", "CLIENTS", "COMMANDS", "MOVED", "COPIED", "FAILED");
+	for (unsigned int i = 0; i < facts->n; i++) {
+		mode_owner(parts[i].uid, parts[i].gid, owner);
+		name_width = widest(name_width, parts[i].name);
+		owner_width = widest(owner_width, owner);
+	}
+	printf("%-*s %10s %-*s %4s %6s %10s %7s %12s %10s %10s %7s\n", name_width, "PART", "SIZE",
+	       owner_width, "OWNER", "MODE", "WEIGHT", "RATE", "CLIENTS", "COMMANDS", "MOVED",
+	       "COPIED", "FAILED");
 	for (unsigned int i = 0; i < facts->n; i++) {
 		const struct annex_serve_part *p = &parts[i];
 
 		used += p->bytes;
 		snprintf(weight, sizeof(weight), p->first ? "first" : "%u", p->weight);
-		printf("%-24s %10s %-16s %04o %6s %10s %7u %12llu %10s %10s %7llu\n", p->name,
-		       out_size((double)p->bytes, size), mode_owner(p->uid, p->gid, owner),
-		       p->mode & 0777, weight, p->rate ? out_size((double)p->rate, rate) : "any",
-		       p->clients, (ull)p->commands, out_size((double)p->moved, moved),
+		printf("%-*s %10s %-*s %04o %6s %10s %7u %12llu %10s %10s %7llu\n", name_width,
+		       p->name, out_size((double)p->bytes, size), owner_width,
+		       mode_owner(p->uid, p->gid, owner), p->mode & 0777, weight,
+		       p->rate ? out_size((double)p->rate, rate) : "any", p->clients,
+		       (ull)p->commands, out_size((double)p->moved, moved),
 		       out_size((double)p->copied, copied), (ull)p->failed);
 	}
-	printf("%u parts, %s of %s\n", facts->n, out_size((double)used, moved),
-	       out_size((double)facts->bytes, size));
+	printf("%u part%s, %s of %s\n", facts->n, facts->n == 1 ? "" : "s",
+	       out_size((double)used, moved), out_size((double)facts->bytes, size));
+}
+
+/* The socket is the argument, or the default. */
+static int find_daemon(struct serve_opts *o)
+{
+	int err;
+
+	if (o->socket || o->table || o->metrics || o->serve.mode || o->serve.clients ||
+	    o->serve.memory)
+		return err_set(-EINVAL, "with --status there is a socket, and no other option but "
+					"--json: annex serve --status SOCKET");
+	if (o->uri)
+		return socket_path(o->uri);
+	err = socket_default(&o->made_socket);
+	o->uri = o->made_socket;
+	return err;
 }
 
 static int show_status(const struct serve_opts *o)
@@ -192,26 +228,43 @@ static int show_status(const struct serve_opts *o)
 	return err;
 }
 
+/* How many there are; -1: this user may not connect, by the mode that was given. */
+static int count_parts(const char *socket)
+{
+	struct annex_serve_part *parts = calloc(ANNEX_SERVE_PARTS, sizeof(*parts));
+	struct annex_serve_facts facts;
+	int n = parts && !annex_serve_list(socket, &facts, parts) ? (int)facts.n : -1;
+
+	free(parts);
+	return n;
+}
+
 static int say_ready(const struct serve_opts *o, struct annex_dev *dev)
 {
 	struct annex_ns ns;
 	char uri[ANNEX_URI_MAX], size[OUT_SIZE];
 	struct out out;
-	int err = annex_dev_ns(dev, 1, &ns);
+	int err = annex_dev_ns(dev, 1, &ns), parts;
 
 	if (err)
 		return err_lib(err, "cannot serve");
+	parts = count_parts(o->socket);
 	if (o->json) {
 		out_init(&out, cli_name(), true);
 		out_bool(&out, "ready", "ready", true);
 		out_text(&out, "socket", "socket", o->socket);
 		out_bytes(&out, "device_bytes", "device", ns.blocks * ns.block);
+		if (parts >= 0)
+			out_count(&out, "parts", "parts", (uint64_t)parts);
 		return out_end(&out);
 	}
 	err = path_uri(uri, "unix", o->socket, "part=NAME");
 	if (err)
 		return err;
-	printf("ready: %s at %s\n", out_size((double)(ns.blocks * ns.block), size), uri);
+	printf("ready: %s at %s", out_size((double)(ns.blocks * ns.block), size), uri);
+	if (parts >= 0)
+		printf(", %d part%s", parts, parts == 1 ? "" : "s");
+	putchar('\n');
 	return fflush(stdout) ? err_sys("cannot write") : 0;
 }
 
@@ -271,6 +324,16 @@ static int serve(struct serve_opts *o)
 	return err;
 }
 
+static int find_all(struct serve_opts *o)
+{
+	int err;
+
+	if (!o->uri)
+		return err_set(-EINVAL, "name the device to serve, or with --status a socket");
+	err = find_socket(o);
+	return err ? err : default_table(o);
+}
+
 int cmd_serve(int argc, char **argv)
 {
 	static const struct cli_line line = {options,
@@ -278,8 +341,6 @@ int cmd_serve(int argc, char **argv)
 					     doc,
 					     .list = &uri_devices,
 					     CLI_ARG(struct serve_opts, uri),
-					     .none = "name the device to serve, or with --status a "
-						     "socket",
 					     .many = "too many arguments: one device"};
 	struct serve_opts o = {.uri = NULL};
 	int err = cli_parse(&line, argc, argv, &o);
@@ -287,12 +348,10 @@ int cmd_serve(int argc, char **argv)
 
 	if (err)
 		return err;
-	if (o.status)
-		return show_status(&o);
-	err = default_socket(&o);
-	if (!err)
-		err = default_table(&o);
-	if (!err) {
+	err = o.status ? find_daemon(&o) : find_all(&o);
+	if (!err && o.status) {
+		err = show_status(&o);
+	} else if (!err) {
 		cleanup_hold();
 		fill(&set);
 		pthread_sigmask(SIG_BLOCK, &set, NULL);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <annex/serve.h>
 #include "../error.h"
@@ -57,7 +58,8 @@ static int replace(const char *path, const struct annex_serve_facts *facts,
 	f = fopen(new, "we");
 	if (f) {
 		write_families(f, facts, parts);
-		err = ferror(f) ? -EIO : 0;
+		/* For the exporter, another user's; a service may have a mask of 0077. */
+		err = ferror(f) ? -EIO : fchmod(fileno(f), 0644) ? -errno : 0;
 		if (fclose(f) && !err)
 			err = -errno;
 	}

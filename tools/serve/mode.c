@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,47 +23,54 @@ int mode_parse(void *member, const char *opt, char *arg)
 	return 0;
 }
 
-const char *mode_owner(uint32_t uid, uint32_t gid, char *buf)
+const char *mode_owner(uint32_t uid, uint32_t gid, char buf[MODE_OWNER])
 {
 	const struct passwd *user = getpwuid(uid);
 	const struct group *group = getgrgid(gid);
-	int n = user ? snprintf(buf, 20, "%.19s", user->pw_name) : snprintf(buf, 20, "%u", uid);
+	int n = user ? snprintf(buf, 40, "%.39s", user->pw_name) : snprintf(buf, 40, "%u", uid);
 
 	if (group)
-		snprintf(buf + n, 20, ":%.18s", group->gr_name);
+		snprintf(buf + n, 40, ":%.38s", group->gr_name);
 	else
-		snprintf(buf + n, 20, ":%u", gid);
+		snprintf(buf + n, 40, ":%u", gid);
 	return buf;
+}
+
+/* A number of a user or a group; UINT32_MAX is none, but -1. */
+static bool read_id(const char *text, uint32_t *id)
+{
+	uint64_t number;
+
+	if (text[strspn(text, "0123456789")] || annex_parse_size(text, &number) ||
+	    number >= UINT32_MAX)
+		return false;
+	*id = (uint32_t)number;
+	return true;
 }
 
 static int find_user(const char *name, uint32_t *uid, uint32_t *gid)
 {
 	const struct passwd *user = getpwnam(name);
-	uint64_t number;
 
 	if (user) {
 		*uid = user->pw_uid;
 		*gid = user->pw_gid;
 		return 0;
 	}
-	if (annex_parse_size(name, &number) || number > UINT32_MAX)
+	if (!read_id(name, uid))
 		return err_set(-EINVAL, "--owner: there is no user %s", name);
-	*uid = *gid = (uint32_t)number;
+	*gid = *uid;
 	return 0;
 }
 
 static int find_group(const char *name, uint32_t *gid)
 {
 	const struct group *group = getgrnam(name);
-	uint64_t number;
 
-	if (group) {
-		*gid = group->gr_gid;
-		return 0;
-	}
-	if (annex_parse_size(name, &number) || number > UINT32_MAX)
+	if (!group && !read_id(name, gid))
 		return err_set(-EINVAL, "--owner: there is no group %s", name);
-	*gid = (uint32_t)number;
+	if (group)
+		*gid = group->gr_gid;
 	return 0;
 }
 
@@ -76,7 +84,10 @@ int mode_find_owner(const char *text, uint32_t *uid, uint32_t *gid)
 	group = strchr(copy, ':');
 	if (group)
 		*group++ = 0;
-	err = find_user(copy, uid, gid);
+	if (!*copy || (group && !*group))
+		err = err_set(-EINVAL, "--owner \"%s\": give USER or USER:GROUP", text);
+	else
+		err = find_user(copy, uid, gid);
 	if (!err && group)
 		err = find_group(group, gid);
 	free(copy);

@@ -202,7 +202,7 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 	annex_emu_far_release(emu, req);
 	if (!sq && status)
 		annex_log(ANNEX_LOG_WARNING,
-			  "emulated controller: the flush at its close failed: writes may be lost");
+			  "%s: the flush at its close failed: writes may be lost", emu->scheme);
 	if (!sq)
 		annex_atomic_store(&emu->flushing, 0u, ANNEX_RELEASE);
 	if (!sq || req->dropped) {
