@@ -173,7 +173,7 @@ static int sync_folder(const char *path)
 	return err;
 }
 
-int table_save(const struct table *t)
+static int replace(const struct table *t)
 {
 	char *path;
 	FILE *f;
@@ -193,10 +193,17 @@ int table_save(const struct table *t)
 		unlink(path);
 	else
 		err = sync_folder(t->path);
+	free(path);
+	return err;
+}
+
+int table_save(const struct table *t)
+{
+	int err = replace(t);
+
 	if (err)
 		annex_log(ANNEX_LOG_WARNING, "serve: %s cannot be written: %s", t->path,
 			  strerror(-err));
-	free(path);
 	return err;
 }
 
@@ -296,7 +303,7 @@ int table_open(struct table *t, const char *path, uint64_t bytes, uint64_t block
 	}
 	/* A table that cannot be written is better known now than with the first change. */
 	if (!err) {
-		err = table_save(t);
+		err = replace(t);
 		if (err)
 			annex_fail(err, "serve: %s cannot be written: %s", path, strerror(-err));
 	}

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <annex/serve.h>
@@ -296,6 +297,17 @@ static void wait_for_the_end(const struct serve_opts *o)
 	}
 }
 
+/* A client may send 253 files in a message, and nobody else is to lack one by that. */
+static void allow_files(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 static int serve(struct serve_opts *o)
 {
 	const struct annex_dev_opts opts = {.depth = QUEUE_DEPTH};
@@ -305,6 +317,7 @@ static int serve(struct serve_opts *o)
 
 	if (err)
 		return err_lib(err, "cannot open the device");
+	allow_files();
 	o->serve.path = o->socket;
 	o->serve.table = o->table;
 	err = annex_serve(dev, &o->serve, &server);

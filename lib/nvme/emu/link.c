@@ -71,14 +71,21 @@ static void hang_up(struct emu_link *l)
 static bool reconnect(struct emu_link *l)
 {
 	uint64_t now = annex_now();
+	int err;
 
 	if (now < l->retry_at)
 		return false;
 	l->sq_tail = l->cq_head = 0;
-	if (annex_emu_session_begin(l)) {
+	err = annex_emu_session_begin(l);
+	if (err) {
+		/* That nobody is there yet has been said. */
+		if (err != l->refusal && err != -ECONNREFUSED && err != -ENOENT)
+			annex_log(ANNEX_LOG_WARNING, "%s", annex_last_error());
+		l->refusal = err;
 		l->retry_at = annex_now() + RETRY_NS;
 		return false;
 	}
+	l->refusal = 0;
 	annex_log(ANNEX_LOG_WARNING, "unix:%s: a daemon is there again", l->path);
 	return true;
 }

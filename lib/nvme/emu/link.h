@@ -59,7 +59,8 @@ struct emu_link_slot {
  * ones from @free on. @map: bits of the arena's pages in use, of which those from @page on are
  * looked at first. @own: eventfd of those that ended here. @risen: somebody has waited for the
  * descriptor.
- * @lock: of the socket, @mem and @claims. @retry_at: when to look for a daemon again.
+ * @lock: of the socket, @mem and @claims. @retry_at: when to look for a daemon again. @refusal: what
+ * came of the last look.
  */
 struct emu_link {
 	struct emu_engine engine;
@@ -83,6 +84,7 @@ struct emu_link {
 	uint32_t risen;
 	uint64_t copied;
 	uint64_t retry_at;
+	int refusal;
 	pthread_mutex_t lock;
 	struct emu_link_mem mem[ANNEX_SERVE_MEMORIES];
 	struct emu_link_claim *claims;
