@@ -59,8 +59,8 @@ struct emu_link_slot {
  * ones from @free on. @map: bits of the arena's pages in use, of which those from @page on are
  * looked at first. @own: eventfd of those that ended here. @risen: somebody has waited for the
  * descriptor.
- * @lock: of the socket, @mem and @claims. @retry_at: when to look for a daemon again. @refusal: what
- * came of the last look.
+ * @lock: of the socket, @mem and @claims. @retry_at: when to look for a daemon again. @refusal:
+ * what came of the last look.
  */
 struct emu_link {
 	struct emu_engine engine;
