@@ -72,7 +72,10 @@ static int copy(struct copy *c, int fd)
 	err = storage_open(&s, &c->store, uris, n, padded(c->size), c->store.cache);
 	if (err)
 		return err;
-	err = storage_fill(&s, c->src, fd, c->size);
+	for (unsigned int i = 0; i < n && !err; i++)
+		err = target_claim(&c->targets[i], s.devs[i], bytes);
+	if (!err)
+		err = storage_fill(&s, c->src, fd, c->size);
 	if (storage_close(&s) && !err)
 		err = -EIO;
 	progress_end();

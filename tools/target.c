@@ -145,6 +145,24 @@ int target_init(struct target *t, const char *text, enum target_kind kind, uint6
 	return err;
 }
 
+int target_claim(const struct target *t, struct annex_dev *dev, uint64_t bytes)
+{
+	struct annex_ns ns;
+	uint64_t blocks;
+	int err;
+
+	/* A lock of this command's own would keep it from it. */
+	if (!t->uri || annex_dev_traits(t->uri) & ANNEX_TRAIT_PATH)
+		return 0;
+	err = annex_dev_ns(dev, 1, &ns);
+	if (!err) {
+		blocks = (bytes + ns.block - 1) / ns.block;
+		err = annex_dev_claim(dev, 1, 0, blocks < ns.blocks ? blocks : ns.blocks);
+	}
+	/* Writing says so itself. */
+	return err && err != -EROFS ? err_lib(err, "cannot write to %s", t->uri) : 0;
+}
+
 int target_room(const struct target *t, unsigned int n)
 {
 	int err = 0;

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <annex/device.h>
 #include "tempfile.h"
 
 /*
@@ -34,6 +35,12 @@ struct target {
  */
 int target_init(struct target *t, const char *text, enum target_kind kind, uint64_t bytes,
 		bool overwrite);
+
+/*
+ * target_claim() - Keep others from the first @bytes of @dev, which is open for @t, until it is
+ * closed. Of file: devices target_init() has the claim already.
+ */
+int target_claim(const struct target *t, struct annex_dev *dev, uint64_t bytes);
 
 /* target_room() - Whether the files among @t, @n of them, have room for what they will hold. */
 int target_room(const struct target *t, unsigned int n);

@@ -174,8 +174,13 @@ static int take_target(struct vadd *o)
 
 static int open_output(struct vadd *o)
 {
-	return storage_open(&o->s[C], &o->store, (const char **)&o->target.uri, 1,
-			    o->count * column_size(o->type), o->store.cache / VECTORS);
+	uint64_t bytes = o->count * column_size(o->type);
+	int err = storage_open(&o->s[C], &o->store, (const char **)&o->target.uri, 1, bytes,
+			       o->store.cache / VECTORS);
+
+	if (!err)
+		err = target_claim(&o->target, o->s[C].devs[0], bytes);
+	return err;
 }
 
 static int open_all(struct vadd *o)

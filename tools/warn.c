@@ -27,7 +27,7 @@ static void log_warning(void *ctx, enum annex_log_level level, const char *line)
 	char text[sizeof(said[0])];
 
 	(void)ctx;
-	if (level != ANNEX_LOG_WARNING)
+	if (level != ANNEX_LOG_WARNING && level != ANNEX_LOG_FATAL)
 		return;
 	snprintf(text, sizeof(text), "%s", line);
 	err_plain(text, sizeof(text));

@@ -16,11 +16,14 @@ extern "C" {
  * @ANNEX_LOG_WARNING: worth a person's attention, and no call tells of it: the library goes on, but
  *	more slowly than it could, or something went wrong in the background. Show it.
  * @ANNEX_LOG_INFO: the library's choice where the caller left one. Of use when debugging.
+ * @ANNEX_LOG_FATAL: why the program gets a signal next, which ends most of them (annex/mem.h). Show
+ *	it at once.
  */
 enum annex_log_level {
 	ANNEX_LOG_ERROR,
 	ANNEX_LOG_WARNING,
 	ANNEX_LOG_INFO,
+	ANNEX_LOG_FATAL,
 };
 
 /**
@@ -51,8 +54,9 @@ void annex_set_log(annex_log_fn fn, void *ctx);
  * @level: as of annex_log_fn.
  * @line: as of annex_log_fn.
  *
- * Each ANNEX_LOG_WARNING is one write() of a line, with a newline; other levels are left out. It is
- * for programs whose own code must not run in the library's threads, as that of an interpreter with
+ * Each ANNEX_LOG_WARNING is one write() of a line, with a newline. An ANNEX_LOG_FATAL line goes to
+ * stderr as well, as nobody may read the descriptor any more. Other levels are left out. It is for
+ * programs whose own code must not run in the library's threads, as that of an interpreter with
  * a global lock. A line for which a pipe that does not block has no room is lost.
  */
 void annex_log_to_fd(void *ctx, enum annex_log_level level, const char *line);

@@ -20,21 +20,27 @@ void annex_set_log(annex_log_fn fn, void *ctx)
 	log_ctx = ctx;
 }
 
-void annex_log_to_fd(void *ctx, enum annex_log_level level, const char *line)
+static void write_line(int fd, const char *before, const char *line)
 {
-	char text[sizeof(last_error) + 1];
-	int n = snprintf(text, sizeof(text), "%s\n", line);
+	char text[sizeof(last_error) + 16];
+	int n = snprintf(text, sizeof(text), "%s%s\n", before, line);
 	ssize_t done;
 
-	if (level != ANNEX_LOG_WARNING)
-		return;
 	if (n >= (int)sizeof(text)) {
 		n = sizeof(text) - 1;
 		text[n - 1] = '\n';
 	}
 	do
-		done = write(*(const int *)ctx, text, (size_t)n);
+		done = write(fd, text, (size_t)n);
 	while (done < 0 && errno == EINTR);
+}
+
+void annex_log_to_fd(void *ctx, enum annex_log_level level, const char *line)
+{
+	if (level == ANNEX_LOG_FATAL)
+		write_line(STDERR_FILENO, "annex: ", line);
+	if (level == ANNEX_LOG_FATAL || level == ANNEX_LOG_WARNING)
+		write_line(*(const int *)ctx, "", line);
 }
 
 const char *annex_last_error(void)

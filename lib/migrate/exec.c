@@ -233,12 +233,18 @@ static void join(struct annex_exec *e, uint32_t k)
 	e->joined = change(e, k + 1, k);
 }
 
-/* Under unified memory a kernel starts at once, and faults. */
+/*
+ * Under unified memory a kernel starts at once, and faults; it cannot be told of bytes that storage
+ * does not give back. So this is for programs that ask for such a policy: under a plan that annex
+ * has taken over from one, a kernel starts when everything is there.
+ */
 static bool faults(const struct annex_exec *e)
 {
+	static const char taken_over[] = "annex+";
 	uint32_t both = ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM;
 
-	return e->plan && !e->strayed && (e->plan->plan->flags & both) == both;
+	return e->plan && !e->strayed && (e->plan->plan->flags & both) == both &&
+	       strncmp(e->plan->plan->policy, taken_over, strlen(taken_over));
 }
 
 /*

@@ -11,6 +11,13 @@
 #include "room.h"
 #include "tier.h"
 
+static const char *advice(const struct job *job)
+{
+	if (job->refused || job->from.tier < ANNEX_TIER_SSD || job->from.tier == NO_TIER)
+		return "";
+	return ": use another storage";
+}
+
 /* Programs that wait for any of these pages have a SIGSEGV. */
 static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32_t n,
 		 const struct job *job)
@@ -21,10 +28,10 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 		part = annex_pages_alike(s, first, end - first, PAGE_WANTED);
 		if (!(s->pages[first].flags & PAGE_WANTED))
 			continue;
-		annex_log(ANNEX_LOG_WARNING, "%s: a program that touches it gets a SIGSEGV: %s: %s",
+		annex_log(ANNEX_LOG_FATAL, "%s: a program that touches it gets a SIGSEGV: %s: %s%s",
 			  annex_tensor_name(t),
 			  job->refused ? "nothing leaves for it" : "it cannot be had",
-			  annex_strerror(job->err));
+			  annex_strerror(job->err), advice(job));
 		annex_pages_fence(s, first, part);
 	}
 }

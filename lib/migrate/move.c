@@ -125,7 +125,7 @@ void annex_move_wanted(struct annex_space *s, uint32_t page)
 	else
 		err = bring_zeroes(s, page);
 	if (err) {
-		annex_log(ANNEX_LOG_WARNING,
+		annex_log(ANNEX_LOG_FATAL,
 			  "%s: a program that touches it gets a SIGSEGV: no memory",
 			  annex_tensor_name(tensor_of(s, page)));
 		annex_pages_fence(s, page, 1);

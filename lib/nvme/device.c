@@ -4,8 +4,13 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
+#include <annex/detail/clock.h>
 #include "core/log.h"
 #include "dev.h"
+
+#define CLAIM_MS 500u
+#define CLAIM_NAP_NS 5000000
 
 const char *annex_dev_uri(const struct annex_dev *dev)
 {
@@ -55,6 +60,21 @@ struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index)
 	return index < dev->nio ? dev->io[index].qp : NULL;
 }
 
+/* A process that has ended may not have been seen to. */
+static int claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
+{
+	const struct timespec nap = {.tv_nsec = CLAIM_NAP_NS};
+	uint64_t end = annex_deadline_ms(CLAIM_MS);
+	int err;
+
+	if (!dev->ctrl->ops->claim)
+		return 0;
+	do
+		err = dev->ctrl->ops->claim(dev->ctrl, nsid, first, blocks);
+	while (err == -EBUSY && annex_now() < end && !nanosleep(&nap, NULL));
+	return err;
+}
+
 int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
 {
 	struct annex_ns ns;
@@ -65,8 +85,7 @@ int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64
 	if (!blocks || first > ns.blocks || blocks > ns.blocks - first)
 		return annex_fail(-ENXIO, "%s: namespace %u ends at block %llu", dev->uri, nsid,
 				  (ull)ns.blocks);
-	if (dev->ctrl->ops->claim)
-		err = dev->ctrl->ops->claim(dev->ctrl, nsid, first, blocks);
+	err = claim(dev, nsid, first, blocks);
 	if (err == -EBUSY)
 		return annex_fail(err, "%s: somebody else uses it, or a part of it", dev->uri);
 	return err ? annex_fail(err, "%s: others cannot be kept from it: %s", dev->uri,

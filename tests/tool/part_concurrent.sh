@@ -41,6 +41,31 @@ kill -TERM $holder
 wait $holder 2>/dev/null
 holds "it removes what it made when it is interrupted" test ! -e both/dev
 
+# A part of what a daemon has is claimed through the daemon.
+"$annex" serve mem:64M --socket both/sock >/dev/null 2>both/err1 &
+server=$!
+until "$annex" part add both/sock a 16M >/dev/null 2>err; do
+	kill -0 $server || break
+done
+uri="unix:both/sock?part=a"
+"$annex" bench block "$uri" --write --overwrite --seconds 60 --threads 2 >/dev/null 2>both/err2 &
+holder=$!
+until "$annex" serve --status both/sock --json 2>err | grep -q '"commands": [1-9]'; do
+	kill -0 $holder || break
+done
+for command in "copy both/image $uri" "verify $uri" "bench block $uri --write --seconds 0.01"; do
+	# shellcheck disable=SC2086 # words are wanted
+	refused "${command%% unix*} meanwhile, of a part" "somebody else uses it" \
+		"$annex" $command --overwrite
+done
+claim "a part is read meanwhile" "$annex" bench block "$uri" --seconds 0.01
+kill -TERM $holder
+wait $holder 2>/dev/null
+claim "a part is free again" "$annex" copy both/image "$uri" --overwrite
+claim "and at once" "$annex" verify "$uri" --overwrite
+kill -TERM $server
+wait $server
+
 if timeout 500 "$here/pairs.py" "$annex" >out 2>err; then
 	ok
 else

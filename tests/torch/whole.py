@@ -316,6 +316,27 @@ def check_failing_storage():
         claim(f"storage that does not {how}: all is freed", closed(it))
 
 
+def check_touch():
+    """No error can be raised where an array of NumPy is read: the process ends, with a line."""
+    program = """if True:
+        import sys, warnings
+        sys.path.insert(0, sys.argv[1])
+        warnings.simplefilter("ignore")
+        import annex, torch
+        with annex.offload(device_memory="2M", storage="mem:64M?fault=flip,op=read,count=0",
+                           checksum=True):
+            array = torch.ones(300000).numpy()
+            kept = [torch.ones(100000) for _ in range(20)]
+            array.sum()
+        """
+    ended = subprocess.run([sys.executable, "-c", program, sys.argv[1]], check=False,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    told = ended.stderr.decode()
+    claim(f"a touch of lost bytes: {ended.returncode}: {told}",
+          ended.returncode == -signal.SIGSEGV and told.count("\n") == 1 and
+          told.startswith("annex: aten::ones: ") and "use another storage" in told)
+
+
 def check_tiers(scratch):
     """Tensors leave for ordinary memory, then for CXL memory, then for storage."""
     path = os.path.join(scratch, "range")
@@ -560,6 +581,7 @@ def main():
         check_room(scratch)
     check_entry()
     check_numpy()
+    check_touch()
     check_allocator()
     check_transforms()
     check_blocks()

@@ -66,7 +66,9 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 	}
 	if (!err)
 		err = lanes_open(ls, t->uri ? t->uri : uri, &o->lanes);
-	return err ? err : extent(ls, uri, o->bytes, bytes);
+	if (!err)
+		err = extent(ls, uri, o->bytes, bytes);
+	return err ? err : target_claim(t, ls->dev, *bytes);
 }
 
 void block_close(struct lanes *ls, struct target *t, int err)

@@ -13,7 +13,7 @@ static bool detached;
 
 static void write_line(enum annex_log_level level, const char *text)
 {
-	static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO};
+	static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_CRIT};
 
 	if (detached)
 		syslog(priorities[level], "%s: %s", cli_name(), text);
