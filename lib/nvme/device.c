@@ -60,7 +60,8 @@ struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index)
 	return index < dev->nio ? dev->io[index].qp : NULL;
 }
 
-/* A process that has ended may not have been seen to. */
+/* A process that was killed has its file until the kernel has ended its I/O, and a daemon may not
+ * have seen that its client has left. */
 static int claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
 {
 	const struct timespec nap = {.tv_nsec = CLAIM_NAP_NS};

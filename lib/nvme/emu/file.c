@@ -11,14 +11,11 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 #include "direct.h"
 #include "ng.h"
 #include "state.h"
 
-#define CLAIM_MS 500u
-#define NAP_NS 5000000
 
 struct wish {
 	uint64_t size;  /* 0: as it is */
@@ -273,9 +270,6 @@ static int lock(const struct emu_ns *ns, short how, uint64_t pos, uint64_t len)
 int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks)
 {
 	struct emu_ns *ns = &annex_emu_of(ctrl)->ns[nsid - 1];
-	const struct timespec nap = {.tv_nsec = NAP_NS};
-	/* A process that was killed has its file until the kernel has ended its I/O. */
-	uint64_t end = annex_deadline_ms(CLAIM_MS);
 	int err;
 
 	if (ns->readonly)
@@ -287,9 +281,7 @@ int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first,
 	if (ns->ng && annex_emu_ng_in_use(ns->ng, true))
 		return -EBUSY;
 	find_claims(annex_emu_of(ctrl), ns);
-	do {
-		err = lock(ns, F_WRLCK, first << ns->shift, blocks << ns->shift);
-	} while ((err == -EAGAIN || err == -EACCES) && annex_now() < end && !nanosleep(&nap, NULL));
+	err = lock(ns, F_WRLCK, first << ns->shift, blocks << ns->shift);
 	return err == -EAGAIN || err == -EACCES ? -EBUSY : err;
 }
 
