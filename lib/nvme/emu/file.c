@@ -16,7 +16,6 @@
 #include "ng.h"
 #include "state.h"
 
-
 struct wish {
 	uint64_t size;  /* 0: as it is */
 	uint64_t block; /* 0: what suits */
