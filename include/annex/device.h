@@ -4,7 +4,8 @@
  *
  * URIs:
  *   mem:SIZE[?block=512|4096][&namespaces=N]       emulated in the process, RAM behind it
- *   file:PATH[?size=SIZE][&block=512|4096][&direct=0|1][&readonly=0|1][&ns=PATH2]...
+ *   file:PATH[?size=SIZE][&block=512|4096][&direct=0|1][&readonly=0|1][&force=0|1]
+ *        [&ns=PATH2]...
  *                                                  the proxy: a file or block device, by io_uring
  *   ng:PATH[?readonly=0|1][&force=0|1][&poll=0|1][&ns=PATH2]...
  *                                                  a namespace that stays the kernel's, by its
@@ -23,7 +24,8 @@
  *                         once
  *   fault=SPEC            see struct annex_fault; may be repeated
  *   force     writes pass although a file system, swap or another device of the kernel's uses the
- *             namespace or a partition of it; otherwise they end with ANNEX_SC_READ_ONLY (-EROFS)
+ *             namespace or a partition of it; otherwise they end with ANNEX_SC_READ_ONLY (-EROFS).
+ *             Of file: that is found when it is opened
  *   poll      completions are looked for, in queues that the kernel's driver has for that
  *
  *   pci:DDDD:BB:DD.F[?sq=PLACE][&cq=PLACE][&wait=poll|sleep]

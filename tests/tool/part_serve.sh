@@ -258,6 +258,22 @@ if [ "$(id -u)" -eq 0 ] && loop=$(losetup --show -f behind 2>/dev/null) &&
 		ends "that of ${pair% *} ends"
 		rm -f t2 t3
 	done
+	# And one that the kernel uses is not written to.
+	if mkfs.ext4 -Fq "$loop" 2>/dev/null && mkdir -p mnt && mount "$loop" mnt 2>/dev/null; then
+		"$annex" serve --socket sock2 --table t2 "file:$loop" >out 2>err
+		holds "a mounted device is not served" test $? -eq 1
+		holds "and why" grep -q "is mounted on .*/mnt; force=1 permits" err
+		"$annex" bench block "file:$loop" --write --overwrite --seconds 0.1 >out 2>err
+		holds "nor written to" test $? -eq 1
+		holds "and why" grep -q "is mounted on .*/mnt; force=1 permits" err
+		claim "it is read in silence" \
+			"$annex" bench block "file:$loop?readonly=1" --seconds 0.1
+		umount mnt
+		holds "its file system is whole" e2fsck -fn "$loop" >out 2>&1
+	else
+		skip "a device that is mounted (this user cannot mount)"
+	fi
+	rm -rf mnt t2
 else
 	skip "a device under two names (no loop device, or no nodes, for this user)"
 fi

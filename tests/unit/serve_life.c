@@ -24,7 +24,8 @@
 #define MIB (1ull << 20)
 #define BLOCKS (MIB / 512)
 #define HOSTILE_ROUNDS (UNIT_SANITIZED ? 10u : 40u)
-#define KILLS 3u /* of AT_ONCE clients each */
+#define HOSTILE_MS 600000u /* at least, with ANNEX_LONG */
+#define KILLS 3u           /* of AT_ONCE clients each */
 #define AT_ONCE (UNIT_SANITIZED ? 8u : 32u)
 #define AT_ONCE_MOST 32u
 #define KILLED_DAEMONS 5u
@@ -349,20 +350,25 @@ static void send_nonsense(uint64_t *seed, const struct raw *c)
 	}
 }
 
-/* A client that writes anything anywhere, beside two that are verified. */
+/* A client that writes anything anywhere, beside four that are verified. */
 static void hostile(void)
 {
 	uint64_t seed = random_seed("serve_life");
-	struct user users[2] = {{.part = "b", .blocks = BLOCKS}, {.part = "c", .blocks = BLOCKS}};
-	pthread_t threads[2];
+	const uint64_t until = getenv("ANNEX_LONG") ? annex_deadline_ms(HOSTILE_MS) : 0;
+	struct user users[] = {{.part = "b", .blocks = BLOCKS},
+			       {.part = "c", .blocks = BLOCKS},
+			       {.part = "d", .blocks = BLOCKS / 2},
+			       {.part = "d", .first = BLOCKS / 2, .blocks = BLOCKS / 2}};
+	const unsigned int n = sizeof(users) / sizeof(users[0]);
+	pthread_t threads[sizeof(users) / sizeof(users[0])];
 	struct serve_rig r;
 
 	begin(&r, "mem:16M", false);
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		users[i].r = &r;
 		CU_ASSERT_EQUAL(pthread_create(&threads[i], NULL, use, &users[i]), 0);
 	}
-	for (unsigned int i = 0; i < rounds(HOSTILE_ROUNDS); i++) {
+	for (unsigned int i = 0; i < rounds(HOSTILE_ROUNDS) || annex_now() < until; i++) {
 		struct raw c;
 
 		raw_open(&r, "a", &c);
@@ -372,7 +378,7 @@ static void hostile(void)
 		raw_close(&c);
 	}
 	CU_ASSERT(is_left(&r, "a"));
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		annex_atomic_store(&users[i].stop, 1u, ANNEX_RELEASE);
 		pthread_join(threads[i], NULL);
 		CU_ASSERT_EQUAL(users[i].wrong, 0);

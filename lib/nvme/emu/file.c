@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "direct.h"
+#include "holders.h"
 #include "ng.h"
 #include "state.h"
 
@@ -22,6 +23,7 @@ struct wish {
 	bool direct;
 	bool insists; /* on direct */
 	bool readonly;
+	bool force; /* what the kernel uses */
 };
 
 static int fail_errno(const char *path, const char *what)
@@ -142,6 +144,32 @@ static int open_fd(struct annex_emu *emu, const char *path, const struct wish *w
 	return fd;
 }
 
+/* The kernel's name of a device (sda); false: it is none, or has none. */
+static bool find_name(const struct stat *st, char name[EMU_NG_NAME])
+{
+	char link[64];
+
+	if (!S_ISBLK(st->st_mode) && !S_ISCHR(st->st_mode))
+		return false;
+	snprintf(link, sizeof(link), "/sys/dev/%s/%u:%u", S_ISBLK(st->st_mode) ? "block" : "char",
+		 major(st->st_rdev), minor(st->st_rdev));
+	return annex_emu_ng_link(link, name);
+}
+
+/* Whether the kernel has a file system, swap or another device there: then nobody else writes. */
+static bool is_held(int fd, const char *path)
+{
+	char name[EMU_NG_NAME], why[EMU_HOLDER_WHY];
+	struct stat st;
+
+	if (fstat(fd, &st) || !find_name(&st, name) || !annex_emu_held("", name, why))
+		return false;
+	annex_log(ANNEX_LOG_WARNING,
+		  "file: %s: writes are refused, as %s; force=1 permits them, readonly=1 is silent",
+		  path, why);
+	return true;
+}
+
 static int open_ns(struct annex_emu *emu, const char *path, const struct wish *wish)
 {
 	struct emu_ns ns = {.nsid = emu->nns + 1, .readonly = wish->readonly};
@@ -169,6 +197,7 @@ static int open_ns(struct annex_emu *emu, const char *path, const struct wish *w
 		close(ns.fd);
 		return err;
 	}
+	ns.readonly = ns.readonly || (is_device && !wish->force && is_held(ns.fd, path));
 	/* From here on an error undoes and closes what the controller has. */
 	*kept = ns;
 	emu->nns++;
@@ -180,7 +209,7 @@ static int open_ns(struct annex_emu *emu, const char *path, const struct wish *w
 
 static int read_wish(const struct annex_uri *uri, struct wish *wish)
 {
-	static const char *const keys[] = {"size",  "block", "direct",   "readonly",
+	static const char *const keys[] = {"size",  "block", "direct",   "readonly", "force",
 					   "ns...", "serve", "fault...", NULL};
 	int err = annex_uri_check_keys(uri, keys);
 
@@ -193,6 +222,8 @@ static int read_wish(const struct annex_uri *uri, struct wish *wish)
 	wish->insists = wish->direct && annex_uri_get(uri, "direct");
 	if (!err)
 		err = annex_uri_bool(uri, "readonly", &wish->readonly);
+	if (!err)
+		err = annex_uri_bool(uri, "force", &wish->force);
 	if (!err && wish->block && wish->block != 512 && wish->block != 4096)
 		err = annex_fail(-EINVAL, "file: block=%u is neither 512 nor 4096",
 				 (unsigned int)wish->block);
@@ -229,15 +260,11 @@ void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri)
  */
 static int open_claims(int fd)
 {
-	char link[64], name[EMU_NG_NAME], path[EMU_NG_NAME + 8];
+	char name[EMU_NG_NAME], path[EMU_NG_NAME + 8];
 	struct stat st, node;
 	int claims;
 
-	if (fstat(fd, &st) || (!S_ISBLK(st.st_mode) && !S_ISCHR(st.st_mode)))
-		return fd;
-	snprintf(link, sizeof(link), "/sys/dev/%s/%u:%u", S_ISBLK(st.st_mode) ? "block" : "char",
-		 major(st.st_rdev), minor(st.st_rdev));
-	if (!annex_emu_ng_link(link, name))
+	if (fstat(fd, &st) || !find_name(&st, name))
 		return fd;
 	snprintf(path, sizeof(path), "/dev/%s", name);
 	if (stat(path, &node) || (node.st_mode & S_IFMT) != (st.st_mode & S_IFMT) ||
