@@ -370,19 +370,26 @@ static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
 /* Nobody has credit: as many turns at once as the first one to have some needs. */
 static void pass_turns(struct annex_server *s, uint64_t now)
 {
-	int64_t turns = INT64_MAX;
+	int64_t turns = INT64_MAX, most;
 	struct peer *p;
 
 	TAILQ_FOREACH(p, &s->peers, link)
 	{
-		if (is_active(p, now))
-			turns = (int64_t)least((uint64_t)turns,
-					       (uint64_t)(-p->credit / share(p->part)));
+		if (!is_active(p, now))
+			continue;
+		if (p->credit > 0)
+			return;
+		most = -p->credit / share(p->part);
+		turns = most < turns ? most : turns;
 	}
 	TAILQ_FOREACH(p, &s->peers, link)
 	{
-		if (is_active(p, now))
-			p->credit += turns * share(p->part);
+		if (turns == INT64_MAX || !is_active(p, now))
+			continue;
+		/* Who has become so meanwhile may need less. */
+		most = share(p->part);
+		p->credit += turns * most;
+		p->credit = p->credit < most ? p->credit : most;
 	}
 }
 
