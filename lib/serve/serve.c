@@ -153,9 +153,10 @@ int annex_serve(struct annex_dev *dev, const struct annex_serve_opts *opts,
 	if (!err)
 		err = take_device(s);
 	if (!err)
-		err = table_open(&s->table, opts->table, s->ns.blocks * s->ns.block, s->ns.block);
-	if (!err)
 		err = open_sockets(s);
+	/* Later: who finds another daemon there makes no table. */
+	if (!err)
+		err = table_open(&s->table, opts->table, s->ns.blocks * s->ns.block, s->ns.block);
 	if (!err)
 		err = start_threads(s);
 	if (err)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "server.h"
 
@@ -283,10 +284,34 @@ static int read_lines(struct table *t, FILE *f)
 	return ferror(f) ? annex_fail(-EIO, "serve: %s cannot be read", t->path) : 0;
 }
 
+/* NULL: there is none, or an error. */
+static FILE *open_file(const char *path, int *err)
+{
+	/* O_NONBLOCK: a FIFO must not keep us waiting before it is refused. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	FILE *f = NULL;
+
+	*err = 0;
+	if (fd < 0 && errno == ENOENT)
+		return NULL;
+	if (fd < 0 || fstat(fd, &st))
+		*err = annex_fail(-errno, "serve: %s: %m", path);
+	else if (!S_ISREG(st.st_mode))
+		*err = annex_fail(-EBADMSG, "serve: %s is no file", path);
+	else
+		f = fdopen(fd, "r");
+	if (!f && !*err)
+		*err = annex_fail(-ENOMEM, "serve: out of memory");
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
 int table_open(struct table *t, const char *path, uint64_t bytes, uint64_t block)
 {
-	int err = 0;
 	FILE *f;
+	int err;
 
 	*t = (struct table){.bytes = bytes, .block = block};
 	if (!path)
@@ -294,12 +319,10 @@ int table_open(struct table *t, const char *path, uint64_t bytes, uint64_t block
 	t->path = strdup(path);
 	if (!t->path)
 		return annex_fail(-ENOMEM, "serve: out of memory");
-	f = fopen(path, "re");
+	f = open_file(path, &err);
 	if (f) {
 		err = read_lines(t, f);
 		fclose(f);
-	} else if (errno != ENOENT) {
-		err = annex_fail(-errno, "serve: %s: %m", path);
 	}
 	/* A table that cannot be written is better known now than with the first change. */
 	if (!err) {

@@ -83,6 +83,12 @@ refused "the same name again" "somebody serves there" "$annex" serve --socket so
 refused "the same device again" "somebody else uses it" "$annex" serve --socket sock2 --table t2 \
 	file:disk
 rm -f t2
+mkfifo fifo
+refused "a table that is no file" "is no file" "$annex" serve --socket sock2 --table fifo mem:1M
+rm fifo
+refused "a table at the name of a socket" "sock" "$annex" serve --socket sock2 --table sock mem:1M
+refused "no table for a daemon that is no one" "somebody serves there" "$annex" serve \
+	--socket sock --table t3 mem:1M
 claim "a part" "$annex" part add sock a 16M
 claim "another, of somebody else" "$annex" part add sock b 8M --owner 61234:61235 --mode 0640
 refused "the same part again" "File exists" "$annex" part add sock a 1M
