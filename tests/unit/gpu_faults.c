@@ -10,7 +10,7 @@
 
 #define WARPS 4u
 #define LINE 4096u
-#define PATIENCE_MS 800u
+#define PATIENCE_MS (UNIT_SANITIZED ? 2400u : 800u)
 
 struct work {
 	struct gpu_rig rig;
