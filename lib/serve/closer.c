@@ -86,7 +86,7 @@ unsigned int serve_closing(struct annex_server *s, const uid_t *user)
 
 	for (; c; c = next) {
 		next = TAILQ_NEXT(c, link);
-		if (!forget(s, c, false) && (!user || c->uid == *user))
+		if (!forget(s, c, false) && c->uid == *user)
 			n++;
 	}
 	return n;

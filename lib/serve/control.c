@@ -111,7 +111,7 @@ static int welcome(struct annex_server *s, int sock)
  * said nothing for the longest time; or NULL. */
 static unsigned int count(struct annex_server *s, const uid_t *user, struct peer **idlest)
 {
-	unsigned int n = serve_closing(s, user);
+	unsigned int n = 0;
 	struct peer *p;
 
 	*idlest = NULL;
@@ -147,12 +147,15 @@ static bool is_welcome(struct annex_server *s, int sock)
 {
 	socklen_t len = sizeof(struct ucred);
 	struct ucred who;
+	unsigned int closing;
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len))
 		return false;
+	closing = serve_closing(s, &who.uid);
 	if (!who.uid || who.uid == geteuid())
 		return make_place(s, NULL, SERVE_PEERS);
-	return make_place(s, &who.uid, SERVE_PEERS_OF_USER) &&
+	return closing < SERVE_PEERS_OF_USER &&
+	       make_place(s, &who.uid, SERVE_PEERS_OF_USER - closing) &&
 	       make_place(s, NULL, SERVE_PEERS - SERVE_PEERS_KEPT);
 }
 

@@ -211,8 +211,8 @@ int serve_answer(const struct peer *p, const struct annex_serve_message *m, int 
 
 /*
  * closer.c: serve_close() - Files of strangers, which are closed some day; false: no memory.
- * serve_closing() - Of a user, or (NULL) of all, so often that has not ended. serve_closers_end() -
- * Without waiting. By one thread.
+ * serve_closing() - Of a user, so often that has not ended. serve_closers_end() - Without waiting.
+ * By one thread.
  */
 bool serve_close(struct annex_server *s, uid_t uid, const int *fds, unsigned int n);
 unsigned int serve_closing(struct annex_server *s, const uid_t *user);
