@@ -28,7 +28,8 @@ warned()
 	! annex verify "ng:$node" --overwrite --bytes 1M 2>words
 	cat words
 	grep -q "$node: writes are refused while ${disk#/dev/}p1 is mounted on .*/m;" words &&
-		grep -q "somebody else uses it, or a part of it" words && [ "$(wc -l <words)" -eq 2 ]
+		grep -q "somebody else uses it, or a part of it" words &&
+		[ "$(wc -l <words)" -eq 2 ]
 }
 
 # may_not_claim - Likewise a program that claims blocks before it writes them.
