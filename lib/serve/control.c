@@ -16,7 +16,7 @@
 #define EVENTS 32
 #define REST_MS 50u /* after a connection that could not be accepted */
 
-/* What we touched first of its region is counted as ours for as long as it has that. */
+/* Pages of its region that we touched first count as ours for as long as it has that. */
 static void take_back(const struct peer *p)
 {
 	if (p->region >= 0)

@@ -165,7 +165,7 @@ static int make_client(struct peer *p, int *theirs)
 		err = watch_kick(p);
 	if (!err)
 		err = make_event(p, theirs);
-	/* Who connects while the worker sleeps has to wake it. */
+	/* A client that connects while the worker sleeps has to wake it. */
 	if (!err)
 		annex_atomic_store(&p->head->server_sleeps.v, 1u, ANNEX_RELAXED);
 	return err;

@@ -300,7 +300,7 @@ static bool device_full(const struct annex_server *s, const struct peer *p, cons
 	return load->bytes >= most || (load->n >= SHARED && p->flying < load->n);
 }
 
-/* Who has many clients gets no more by that. */
+/* A part with many clients gets no more by that. */
 static void count_users(struct annex_server *s, uint64_t now)
 {
 	struct peer *p;
@@ -386,7 +386,7 @@ static void pass_turns(struct annex_server *s, uint64_t now)
 	{
 		if (turns == INT64_MAX || !is_active(p, now))
 			continue;
-		/* Who has become so meanwhile may need less. */
+		/* A client that has become so meanwhile may need less. */
 		most = share(p->part);
 		p->credit += turns * most;
 		p->credit = p->credit < most ? p->credit : most;

@@ -19,7 +19,7 @@
 
 #define DATA (1u << 20)
 #define WORDS (DATA / 8)
-/* What ends in time does so on a machine that has other things to do. */
+/* Commands that end in time do so on a machine that has other things to do. */
 #define TIMEOUT_MS (UNIT_SANITIZED ? 3000u : 1000u)
 
 static struct annex_gpu_context *open_on(const char *uri, const struct annex_gpu_opts *opts)

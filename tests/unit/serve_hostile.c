@@ -55,7 +55,7 @@ static void flood(struct raw *c, const struct annex_serve_sqe *sqe, unsigned int
 	eventfd_write(c->kick, 1);
 }
 
-/* What both have a file of, a client can make block, or fill. */
+/* A file that both have, a client can make block, or fill. */
 static void blocking_files(void)
 {
 	struct serve_rig r;

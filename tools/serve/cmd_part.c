@@ -215,6 +215,12 @@ static int find(const char *socket, const char *name, struct annex_serve_part *p
 		       : err;
 }
 
+/* A socket and a part are what the command was given. */
+static int check_two(const struct part_opts *o)
+{
+	return o->n == 2 ? socket_path(o->arg[0]) : err_set(-EINVAL, "name a socket and a part");
+}
+
 int part_set(int argc, char **argv)
 {
 	static const struct cli_line line = {numbers,
@@ -227,14 +233,12 @@ int part_set(int argc, char **argv)
 	struct annex_serve_part part = {.bytes = 0};
 	int err = cli_parse(&line, argc, argv, &o);
 
-	if (!err && o.n != 2)
-		err = err_set(-EINVAL, "name a socket and a part");
+	if (!err)
+		err = check_two(&o);
 	if (!err && o.mode == UINT32_MAX && !o.weight && !o.first && o.rate == UINT64_MAX &&
 	    !o.owner)
 		err = err_set(-EINVAL, "say what is to change: --owner, --mode, --weight, --first "
 				       "or --rate");
-	if (!err)
-		err = socket_path(o.arg[0]);
 	if (!err)
 		err = find(o.arg[0], o.arg[1], &part);
 	if (!err)
@@ -256,10 +260,8 @@ int part_remove(int argc, char **argv)
 	struct part_opts o = {.n = 0};
 	int err = cli_parse(&line, argc, argv, &o);
 
-	if (!err && o.n != 2)
-		err = err_set(-EINVAL, "name a socket and a part");
 	if (!err)
-		err = socket_path(o.arg[0]);
+		err = check_two(&o);
 	if (err)
 		return err;
 	err = annex_serve_remove(o.arg[0], o.arg[1]);
