@@ -11,9 +11,14 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
+#include <annex/detail/clock.h>
 #include "claim.h"
 #include "error.h"
+
+#define DIR_MS 5000u
+#define DIR_NAP_NS 5000000
 
 int claim_made(int fd, const char *path)
 {
@@ -77,15 +82,33 @@ int claim_file(const char *path, int *fd)
 	return err;
 }
 
+/* Names are given in no time. So who has it for longer is somebody else, as anybody may be who can
+ * read the directory. */
+static int lock_dir(int fd, const char *path)
+{
+	const struct timespec nap = {.tv_nsec = DIR_NAP_NS};
+	const uint64_t until = annex_deadline_ms(DIR_MS);
+
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK)
+			return err_sys("cannot lock %s", path);
+		if (annex_now() > until)
+			return err_set(-EBUSY, "another process has had %s locked for %u s", path,
+				       DIR_MS / 1000);
+		nanosleep(&nap, NULL);
+	}
+	return 0;
+}
+
 int claim_dir(const char *path, int *fd)
 {
-	int err = 0;
+	int err;
 
 	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*fd < 0)
 		return err_sys("cannot open %s", path);
-	if (flock(*fd, LOCK_EX)) {
-		err = err_sys("cannot lock %s", path);
+	err = lock_dir(*fd, path);
+	if (err) {
 		close(*fd);
 		*fd = -1;
 	}

@@ -14,8 +14,8 @@
 int claim_file(const char *path, int *fd);
 int claim_made(int fd, const char *path);
 
-/* claim_dir() - Wait for the directory @path, in which names of several files are given.
- * claim_dir_of() - For the one that the file @path is in. */
+/* claim_dir() - Wait for the directory @path, in which names of several files are given, for a few
+ * seconds: -EBUSY, with the line. claim_dir_of() - For the one that the file @path is in. */
 int claim_dir(const char *path, int *fd);
 int claim_dir_of(const char *path, int *fd);
 

@@ -116,14 +116,21 @@ struct peer {
 
 TAILQ_HEAD(peers, peer);
 
-/* struct flying - A command that the device has. @dsm: where its range is, if it discards. */
+/**
+ * struct flying - A command that is being carried out.
+ * @token: the device's, of the piece that it has.
+ * @since: when the device was given that (annex_now()).
+ * @c: what is left of the command, as it was checked, that piece included.
+ * @len: bytes of the piece; 0: of a command without length, which has one piece.
+ * @slot: where its range is, if it discards.
+ * @first: its part goes first.
+ */
 struct flying {
 	uint64_t token;
 	struct peer *peer;
 	uint64_t since;
+	struct annex_serve_sqe c;
 	uint64_t len;
-	uint32_t tag;
-	uint16_t mem;
 	uint16_t slot;
 	bool first;
 };
@@ -136,7 +143,7 @@ struct flying {
  * @lock: see above.
  * @peers: those that have connected, the one to be served next first.
  * @closers: what is closed for those that have left, the control thread's.
- * @flying: commands that the device has, @nflying of them, at most @most.
+ * @flying: commands that are being carried out, @nflying of them, at most @most.
  * @load: of these, those of parts that do not go first [0], and that do [1].
  * @dsm: SERVE_FLYING ranges that the device reads, at device address @dsm_addr; @slot: @nslots that
  *	are free.
@@ -228,6 +235,18 @@ void serve_free(struct peer *p);
 
 /* add.c: a thread that makes a part and answers; -EBUSY: it makes another. */
 int serve_add(struct peer *p, const struct annex_serve_message *m);
+
+/*
+ * command.c: serve_load() - A command, read once, so that what is checked is what is carried out.
+ * serve_moves() - Whether it moves data. serve_has_length() - Whether it takes the device the
+ * longer, the more it is about. serve_judge() - Whether it may be carried out: 0, or the errno of
+ * its result. serve_describe() - The piece of it that the device gets.
+ */
+struct annex_serve_sqe serve_load(const struct annex_serve_sqe *at);
+bool serve_moves(const struct annex_serve_sqe *c);
+bool serve_has_length(const struct annex_serve_sqe *c);
+int serve_judge(const struct peer *p, const struct annex_serve_sqe *c);
+struct annex_io serve_describe(struct annex_server *s, const struct flying *f);
 
 /* worker.c */
 void *serve_worker(void *arg);

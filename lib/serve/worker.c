@@ -2,11 +2,10 @@
 /*
  * The worker: takes commands from regions, turn by turn, has the device carry them out, and puts
  * their results. Turns go by bytes (deficit round robin): each part gets as much credit as the
- * others, which its clients share, and what a client does not use is gone.
+ * others, which its clients share, and what a client does not use is gone. Large commands go in
+ * pieces while others go first.
  */
 #include <errno.h>
-#include <limits.h>
-#include <string.h>
 #include "core/futex.h"
 #include "core/least.h"
 #include "server.h"
@@ -16,7 +15,7 @@
 #define LEAST_COST 4096u          /* of a command: it takes time, too */
 #define SLOW_COST (1u << 20)      /* of a flush, and of a discard, which are the device's */
 #define BYTES_MAX (16u << 20)     /* that the device has: later ones wait for their turn here */
-#define BYTES_BESIDE (512u << 10) /* beside clients that go first: a command, if it is large */
+#define BYTES_BESIDE (256u << 10) /* beside clients that go first: a piece, of a large command */
 #define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
 #define BURST_NS (50 * ANNEX_NSEC_PER_MSEC)  /* of a rate, that may be moved at once */
 #define BEAT_NS (200 * ANNEX_NSEC_PER_MSEC)
@@ -28,7 +27,6 @@
 #define SPIN_MANY_NS 2000000u /* while the device has many commands */
 #define MANY 16u
 #define DOZE_MS 500u
-#define ALIGNED 4u
 
 /* struct batch - Commands that are submitted together. */
 struct batch {
@@ -109,124 +107,61 @@ static bool has_room(struct peer *p)
 	return false;
 }
 
-static bool moves_data(const struct annex_serve_sqe *c)
-{
-	return c->op == ANNEX_SERVE_READ || c->op == ANNEX_SERVE_WRITE;
-}
-
-/* Whether it takes the device the longer, the more it is about. */
-static bool has_length(const struct annex_serve_sqe *c)
-{
-	return moves_data(c) || c->op == ANNEX_SERVE_ZERO;
-}
-
-/* Whether a command may be carried out: 0, or the errno of its result. */
-static int judge(const struct peer *p, const struct annex_serve_sqe *c)
-{
-	const struct annex_server *s = p->s;
-	const uint64_t bytes = p->part->told.bytes, mask = s->ns.block - 1;
-	const struct memory *m = &p->mem[c->mem <= ANNEX_SERVE_MEMORIES ? c->mem : 0];
-
-	if (c->op == ANNEX_SERVE_FLUSH)
-		return 0;
-	if (c->op < ANNEX_SERVE_READ || c->op > ANNEX_SERVE_DISCARD || c->flags & ~ANNEX_SERVE_FUA)
-		return -EINVAL;
-	if (c->op != ANNEX_SERVE_READ && p->readonly)
-		return -EROFS;
-	if (!c->len || (c->pos | c->len) & mask)
-		return -EINVAL;
-	if (c->pos > bytes || c->len > bytes - c->pos)
-		return -ERANGE;
-	if (!moves_data(c))
-		return c->len / s->ns.block > (c->op == ANNEX_SERVE_ZERO ? 65536 : UINT32_MAX)
-			       ? -EINVAL
-			       : 0;
-	if (c->len > annex_dev_max_transfer(s->dev) || c->offset % ALIGNED ||
-	    c->mem > ANNEX_SERVE_MEMORIES)
-		return -EINVAL;
-	return c->offset > m->bytes || c->len > m->bytes - c->offset ? -EFAULT : 0;
-}
-
-static void describe(struct annex_server *s, const struct peer *p, const struct annex_serve_sqe *c,
-		     const struct flying *f, struct annex_io *io)
-{
-	static const uint8_t opcodes[] = {
-		[ANNEX_SERVE_READ] = ANNEX_NVM_READ,   [ANNEX_SERVE_WRITE] = ANNEX_NVM_WRITE,
-		[ANNEX_SERVE_FLUSH] = ANNEX_NVM_FLUSH, [ANNEX_SERVE_ZERO] = ANNEX_NVM_WRITE_ZEROES,
-		[ANNEX_SERVE_DISCARD] = ANNEX_NVM_DSM,
-	};
-	const uint64_t slba = (p->part->first + c->pos) / s->ns.block;
-
-	*io = (struct annex_io){.opcode = opcodes[c->op],
-				.flags = c->op == ANNEX_SERVE_WRITE && c->flags ? ANNEX_IO_FUA : 0,
-				.nsid = s->ns.nsid};
-	if (c->op == ANNEX_SERVE_FLUSH)
-		return;
-	io->slba = slba;
-	io->nlb = (uint32_t)(c->len / s->ns.block);
-	if (moves_data(c)) {
-		io->bytes = (uint32_t)c->len;
-		io->addr = p->mem[c->mem].addr + c->offset;
-	}
-	if (c->op != ANNEX_SERVE_DISCARD)
-		return;
-	s->dsm[f->slot] = (struct annex_dsm_range){.nlb = io->nlb, .slba = slba};
-	io->slba = 0;
-	io->nlb = 1;
-	io->bytes = sizeof(s->dsm[0]);
-	io->addr = s->dsm_addr + f->slot * sizeof(s->dsm[0]);
-}
-
 static void account(struct peer *p, const struct annex_serve_sqe *c)
 {
 	struct annex_serve_part *told = &p->part->told;
 
 	told->commands++;
-	if (!moves_data(c))
+	if (!serve_moves(c))
 		return;
 	told->moved += c->len;
 	told->copied += c->mem ? 0 : c->len;
 }
 
-/* Read once, so that what is checked is what is carried out. */
-static struct annex_serve_sqe load(const struct annex_serve_sqe *at)
+static bool beside_first(const struct annex_server *s, uint64_t now)
 {
-	uint64_t words[sizeof(*at) / 8];
-	struct annex_serve_sqe c;
+	return now - s->went_first < FIRST_NS;
+}
 
-	for (unsigned int i = 0; i < sizeof(*at) / 8; i++)
-		words[i] = annex_atomic_load((const uint64_t *)(const void *)at + i, ANNEX_RELAXED);
-	memcpy(&c, words, sizeof(c));
-	return c;
+/* Bytes that the device has at most of clients that do not go first. */
+static uint64_t most_bytes(const struct annex_server *s, uint64_t now)
+{
+	return beside_first(s, now) ? BYTES_BESIDE : BYTES_MAX;
+}
+
+/* The device is given another piece, which is no larger than what it may have. */
+static void cut(struct annex_server *s, struct flying *f, uint64_t now)
+{
+	f->since = now;
+	f->len = serve_has_length(&f->c) ? f->c.len : 0;
+	if (!f->first)
+		f->len = least(f->len, most_bytes(s, now));
+	s->load[f->first].bytes += f->len;
 }
 
 /* Take one command. Return: what it costs. */
 static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uint64_t now)
 {
-	const struct annex_serve_sqe c = load(&p->sq[p->sq_head++ % ANNEX_SERVE_ENTRIES]);
+	struct annex_serve_sqe c = serve_load(&p->sq[p->sq_head++ % ANNEX_SERVE_ENTRIES]);
 	struct flying *f = &b->f[b->n];
-	int err = s->dead ? -ENODEV : judge(p, &c);
+	int err = s->dead ? -ENODEV : serve_judge(p, &c);
 
 	if (err) {
 		put(p, c.tag, err);
 		return LEAST_COST;
 	}
-	*f = (struct flying){.peer = p,
-			     .since = now,
-			     .len = has_length(&c) ? c.len : 0,
-			     .first = p->part->told.first,
-			     .tag = c.tag,
-			     .mem = moves_data(&c) ? c.mem : 0,
-			     .slot = s->slot[--s->nslots]};
-	describe(s, p, &c, f, &b->io[b->n]);
 	account(p, &c);
+	if (!serve_moves(&c))
+		c.mem = 0;
+	*f = (struct flying){
+		.peer = p, .c = c, .first = p->part->told.first, .slot = s->slot[--s->nslots]};
+	cut(s, f, now);
+	b->io[b->n++] = serve_describe(s, f);
 	p->flying++;
-	p->mem[f->mem].flying++;
+	p->mem[c.mem].flying++;
 	s->load[f->first].n++;
-	s->load[f->first].bytes += f->len;
-	b->n++;
 	s->taken++;
-	if (!has_length(&c))
+	if (!serve_has_length(&c))
 		return SLOW_COST;
 	return c.len > LEAST_COST ? (int64_t)c.len : LEAST_COST;
 }
@@ -238,11 +173,11 @@ static void end(struct annex_server *s, const struct flying *f, int result)
 
 	s->slot[s->nslots++] = f->slot;
 	p->flying--;
-	p->mem[f->mem].flying--;
+	p->mem[f->c.mem].flying--;
 	s->load[f->first].n--;
 	s->load[f->first].bytes -= f->len;
 	if (!p->leaving)
-		put(p, f->tag, result);
+		put(p, f->c.tag, result);
 	else if (!p->flying)
 		serve_kick(s);
 }
@@ -255,7 +190,19 @@ static void die(struct annex_server *s)
 	s->dead = true;
 }
 
-/* Commands that the device does not take fail: there is room for all of them. */
+/* There is room for all of them. Return: as annex_qp_submit(). */
+static int give(struct annex_server *s, const struct annex_io *io, unsigned int n, uint64_t *tokens)
+{
+	int got = annex_qp_submit(s->qp, io, n, tokens, 0);
+
+	if (got == -EIO && !annex_dev_recover(s->dev, s->qp, UINT64_MAX))
+		got = annex_qp_submit(s->qp, io, n, tokens, 0);
+	if (got == -ENODEV || got == -EIO)
+		die(s);
+	return got;
+}
+
+/* Commands that the device does not take fail. */
 static void submit(struct annex_server *s, struct batch *b)
 {
 	uint64_t tokens[BATCH];
@@ -263,11 +210,7 @@ static void submit(struct annex_server *s, struct batch *b)
 
 	if (!b->n)
 		return;
-	got = annex_qp_submit(s->qp, b->io, b->n, tokens, 0);
-	if (got == -EIO && !annex_dev_recover(s->dev, s->qp, UINT64_MAX))
-		got = annex_qp_submit(s->qp, b->io, b->n, tokens, 0);
-	if (got == -ENODEV || got == -EIO)
-		die(s);
+	got = give(s, b->io, b->n, tokens);
 	for (unsigned int i = 0; i < b->n; i++) {
 		if ((int)i >= got) {
 			end(s, &b->f[i], got < 0 ? got : -EIO);
@@ -279,17 +222,11 @@ static void submit(struct annex_server *s, struct batch *b)
 	b->n = 0;
 }
 
-static bool beside_first(const struct annex_server *s, uint64_t now)
-{
-	return now - s->went_first < FIRST_NS;
-}
-
 /* For this client. A single command passes, however large; and neither those that go first nor the
  * others take what is for the rest. */
 static bool device_full(const struct annex_server *s, const struct peer *p, const struct batch *b,
 			uint64_t now)
 {
-	const uint64_t most = beside_first(s, now) ? BYTES_BESIDE : BYTES_MAX;
 	const struct load *load = &s->load[p->part->told.first];
 
 	if (s->nflying + b->n == s->most)
@@ -297,7 +234,7 @@ static bool device_full(const struct annex_server *s, const struct peer *p, cons
 	if (p->part->told.first)
 		return load->n >= FIRST_MOST(s) || load->bytes >= BYTES_MAX;
 	/* All of them are this one's, or turns are what decides. */
-	return load->bytes >= most || (load->n >= SHARED && p->flying < load->n);
+	return load->bytes >= most_bytes(s, now) || (load->n >= SHARED && p->flying < load->n);
 }
 
 /* A part with many clients gets no more by that. */
@@ -420,6 +357,29 @@ static bool take_all(struct annex_server *s)
 	return any && !full;
 }
 
+static bool goes_on(const struct flying *f)
+{
+	return serve_has_length(&f->c) && f->len < f->c.len && !f->peer->leaving;
+}
+
+/* The next piece of a command, whose place in the device is kept. */
+static int go_on(struct annex_server *s, struct flying *f, uint64_t now)
+{
+	struct annex_io io;
+	int got;
+
+	s->load[f->first].bytes -= f->len;
+	f->c.pos += f->len;
+	f->c.offset += f->len;
+	f->c.len -= f->len;
+	cut(s, f, now);
+	io = serve_describe(s, f);
+	got = s->dead ? -ENODEV : give(s, &io, 1, &f->token);
+	if (got == 1)
+		return 0;
+	return got < 0 ? got : -EIO;
+}
+
 /* Results that have come. A command that is late is ended by recovery, which takes a while. */
 static bool reap(struct annex_server *s)
 {
@@ -444,9 +404,17 @@ static bool reap(struct annex_server *s)
 			i++;
 			continue;
 		}
-		end(s, f, rc ? rc : annex_nvme_errno(res.status));
-		s->flying[i] = s->flying[--s->nflying];
 		any = true;
+		rc = rc ? rc : annex_nvme_errno(res.status);
+		if (!rc && goes_on(f)) {
+			rc = go_on(s, f, now);
+			if (!rc) {
+				i++;
+				continue;
+			}
+		}
+		end(s, f, rc);
+		s->flying[i] = s->flying[--s->nflying];
 	}
 	return any;
 }

@@ -34,6 +34,15 @@ cp chain.plan there/a
 ln there/a there/b
 refused "plan and plot in two links to one file" "two files" "$annex" plan chain.json \
 	"${machine[@]}" -o there/a --plot there/b --overwrite
+rm there/*
+exec 8<there
+flock 8
+refused "plan and plot where somebody keeps the directory" "has had there locked for 5 s" \
+	"$annex" plan chain.json "${machine[@]}" -o there/o.plan --plot there/p.svg
+holds "neither of them is there" test -z "$(ls -A there)"
+exec 8<&-
+claim "plan and plot where nobody does any longer" "$annex" plan chain.json "${machine[@]}" \
+	-o there/o.plan --plot there/p.svg
 rm -r there
 refused "a plan without a name" "not the name of a file" "$annex" plan chain.json -o ""
 refused "a plan with the name of a directory" "not the name of a file" "$annex" plan \

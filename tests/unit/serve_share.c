@@ -19,7 +19,9 @@
 #define MOVED (4 * MIB)
 #define PIECES (MOVED / PIECE)
 #define RATE (8 * MIB)
-#define BURST_MS 50u /* as docs/serve.md has it */
+#define BURST_MS 50u        /* as docs/serve.md has it */
+#define LARGE (512u << 10)  /* what the device takes at once */
+#define BESIDE (256u << 10) /* likewise: of a piece beside who goes first */
 
 static struct annex_serve_part usual(const char *name, uint64_t bytes)
 {
@@ -201,5 +203,121 @@ static void changed(void)
 	serve_rig_remove(&r);
 }
 
+static int move_whole(const struct user *u, uint8_t opcode, uint64_t bytes)
+{
+	const struct annex_io io = {.opcode = opcode,
+				    .nsid = 1,
+				    .nlb = (uint32_t)(bytes / 512),
+				    .bytes = opcode == ANNEX_NVM_WRITE_ZEROES ? 0 : (uint32_t)bytes,
+				    .addr = u->addr};
+
+	return annex_dev_io(u->dev, &io, 1, NULL);
+}
+
+/* struct beside - A reader that goes first, beside a writer, of 1 MiB each, in this order. */
+struct beside {
+	struct serve_rig r;
+	struct user reader, writer;
+};
+
+static void open_beside(struct beside *b)
+{
+	struct annex_serve_part first = usual("a", MIB), other = usual("b", MIB);
+
+	first.first = 1;
+	serve_rig_make(&b->r, "mem:16M");
+	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&b->r, false), 0);
+	CU_ASSERT_EQUAL(annex_serve_add(b->r.path, &first, NULL), 0);
+	CU_ASSERT_EQUAL(annex_serve_add(b->r.path, &other, NULL), 0);
+	open_user(&b->r, "a", 0, &b->reader);
+	open_user(&b->r, "b", 0, &b->writer);
+}
+
+static void close_beside(struct beside *b)
+{
+	close_user(&b->reader);
+	close_user(&b->writer);
+	serve_rig_stop(&b->r);
+	serve_rig_remove(&b->r);
+}
+
+/* A command of the writer, right after one of the reader. */
+static int move_beside(const struct beside *b, uint8_t opcode)
+{
+	CU_ASSERT_EQUAL(move_whole(&b->reader, ANNEX_NVM_READ, 512), 0);
+	return move_whole(&b->writer, opcode, LARGE);
+}
+
+/* A device that has a wrong bit in the last byte of each read tells where pieces end. */
+static void count_pieces(const struct beside *b, const char *kept)
+{
+	const uint64_t until = annex_deadline_ms(10000);
+	const char *buf = b->writer.buf;
+	unsigned int wrong, ends;
+
+	do { /* again, if the reader has been away for so long that it does not go first */
+		CU_ASSERT_EQUAL_FATAL(move_beside(b, ANNEX_NVM_READ), 0);
+		wrong = 0;
+		ends = 0;
+		for (unsigned int i = 0; i < LARGE; i++)
+			wrong += buf[i] != kept[i];
+		for (unsigned int i = BESIDE; i <= LARGE; i += BESIDE)
+			ends += buf[i - 1] != kept[i - 1];
+	} while (wrong == 1 && annex_now() < until);
+	CU_ASSERT_EQUAL(ends, LARGE / BESIDE);
+	CU_ASSERT_EQUAL(wrong, LARGE / BESIDE);
+}
+
+static void pieces(void)
+{
+	const struct annex_fault flips = {.kind = ANNEX_FAULT_FLIP, .opcode = ANNEX_NVM_READ};
+	struct annex_serve_part told;
+	struct beside b;
+	uint64_t seed = random_seed("serve_share");
+	char *kept = malloc(LARGE);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
+	open_beside(&b);
+	for (unsigned int i = 0; i < 21; i++) {
+		random_fill(&seed, b.writer.buf, LARGE);
+		memcpy(kept, b.writer.buf, LARGE);
+		CU_ASSERT_EQUAL(move_beside(&b, ANNEX_NVM_WRITE), 0);
+		if (i % 2) {
+			CU_ASSERT_EQUAL(move_beside(&b, ANNEX_NVM_WRITE_ZEROES), 0);
+			memset(kept, 0, LARGE);
+		}
+		random_fill(&seed, b.writer.buf, LARGE);
+		CU_ASSERT_EQUAL(move_beside(&b, ANNEX_NVM_READ), 0);
+		CU_ASSERT_EQUAL(memcmp(b.writer.buf, kept, LARGE), 0);
+	}
+	CU_ASSERT_EQUAL(annex_dev_inject(b.r.dev, &flips), 0);
+	count_pieces(&b, kept);
+	CU_ASSERT(serve_rig_part(&b.r, "b", &told) && !told.failed);
+	free(kept);
+	close_beside(&b);
+}
+
+/* One of a command's pieces fails: so does the command, once. */
+static void piece_fails(void)
+{
+	struct annex_fault fails = {.kind = ANNEX_FAULT_ERROR,
+				    .opcode = ANNEX_NVM_WRITE,
+				    .status = 0x281,
+				    .lba = (MIB + BESIDE) / 512,
+				    .blocks = 1};
+	struct annex_serve_part told;
+	struct beside b;
+
+	open_beside(&b);
+	CU_ASSERT_EQUAL(annex_dev_inject(b.r.dev, &fails), 0);
+	for (unsigned int i = 1; i <= 4; i++) {
+		CU_ASSERT(move_beside(&b, ANNEX_NVM_WRITE) < 0);
+		CU_ASSERT(serve_rig_part(&b.r, "b", &told) && told.failed == i);
+	}
+	CU_ASSERT_EQUAL(move_whole(&b.writer, ANNEX_NVM_WRITE, BESIDE), 0);
+	close_beside(&b);
+}
+
 UNIT_SUITE(serve_share, {"a rate", limited}, {"waiting for a turn is no fault", waits},
-	   {"numbers that change", changed})
+	   {"numbers that change", changed}, {"large commands beside who goes first", pieces},
+	   {"a piece that fails", piece_fails})
