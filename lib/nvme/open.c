@@ -114,6 +114,16 @@ static int open_kind(struct annex_dev *dev, const struct annex_uri *uri)
 	return err ? err : kinds[kind].open(uri, &dev->ctrl);
 }
 
+/* As the caller says, where the URI does not. */
+static void set_alone(const struct annex_dev *dev, struct annex_uri *uri)
+{
+	if (dev->opts.alone && annex_dev_traits(dev->uri) & ANNEX_TRAIT_SERVED &&
+	    !annex_uri_get(uri, "serve") && uri->nparams < ANNEX_URI_PARAMS) {
+		uri->params[uri->nparams].key = "serve";
+		uri->params[uri->nparams++].value = "alone";
+	}
+}
+
 static int open_ctrl(struct annex_dev *dev, const struct annex_blocks *blocks)
 {
 	struct annex_uri *uri = malloc(sizeof(*uri));
@@ -122,6 +132,8 @@ static int open_ctrl(struct annex_dev *dev, const struct annex_blocks *blocks)
 	if (!uri)
 		return annex_fail(-ENOMEM, "%.64s: out of memory", dev->uri);
 	err = annex_uri_parse(dev->uri, uri);
+	if (!err)
+		set_alone(dev, uri);
 	if (!err && blocks)
 		err = annex_emu_open_blocks(uri, blocks, &dev->ctrl);
 	else if (!err)

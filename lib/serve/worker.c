@@ -15,7 +15,7 @@
 #define LEAST_COST 4096u          /* of a command: it takes time, too */
 #define SLOW_COST (1u << 20)      /* of a flush, and of a discard, which are the device's */
 #define BYTES_MAX (16u << 20)     /* that the device has: later ones wait for their turn here */
-#define BYTES_BESIDE (256u << 10) /* beside clients that go first: a piece, of a large command */
+#define BYTES_BESIDE (128u << 10) /* beside clients that go first: a piece, of a large command */
 #define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
 #define BURST_NS (50 * ANNEX_NSEC_PER_MSEC)  /* of a rate, that may be moved at once */
 #define BEAT_NS (200 * ANNEX_NSEC_PER_MSEC)

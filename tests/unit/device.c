@@ -213,6 +213,10 @@ static void reference_file(void)
 	CU_ASSERT_EQUAL(truncate(path, 0), 0);
 	CU_ASSERT_EQUAL(truncate(path, MIB), 0);
 	against_reference(uri, 512);
+	snprintf(uri, sizeof(uri), "file:%s?block=512&serve=alone", path);
+	CU_ASSERT_EQUAL(truncate(path, 0), 0);
+	CU_ASSERT_EQUAL(truncate(path, MIB), 0);
+	against_reference(uri, 512);
 	unlink(path);
 }
 

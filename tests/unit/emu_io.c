@@ -63,6 +63,9 @@ static void everywhere(void (*test)(const char *uri, unsigned int block))
 		on_file(&p, block, "&serve=thread");
 		test(p.uri, block);
 		unlink(p.path);
+		on_file(&p, block, "&serve=alone");
+		test(p.uri, block);
+		unlink(p.path);
 		fd = on_memfd(&p, block);
 		test(p.uri, block);
 		close(fd);

@@ -149,6 +149,8 @@ static void waking(void)
 	wake_on(uri, false);
 	snprintf(uri, sizeof(uri), "file:%s?serve=thread", path);
 	wake_on(uri, false);
+	snprintf(uri, sizeof(uri), "file:%s?serve=alone", path);
+	wake_on(uri, false);
 	unlink(path);
 }
 

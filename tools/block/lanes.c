@@ -44,7 +44,8 @@ static int open_device(struct lanes *ls, const char *uri, const struct lanes_opt
 	uint32_t queues = o->queues ? o->queues : o->threads;
 	uint64_t entries = (uint64_t)(o->threads + queues - 1) / queues * o->depth + 1;
 	struct annex_dev_opts opts = {.queues = queues,
-				      .depth = entries < 65536 ? (uint32_t)entries : 65536};
+				      .depth = entries < 65536 ? (uint32_t)entries : 65536,
+				      .alone = o->threads == 1};
 	int err = annex_dev_open(uri, &opts, &ls->dev);
 
 	if (err)

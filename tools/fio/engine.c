@@ -98,7 +98,7 @@ static struct engine *begin(struct thread_data *td)
 {
 	const struct annex_job *o = td->eo;
 	const unsigned int depth = td->o.iodepth ? td->o.iodepth : 1;
-	const struct annex_dev_opts opts = {.queues = 1, .depth = depth + 2};
+	const struct annex_dev_opts opts = {.queues = 1, .depth = depth + 2, .alone = true};
 	struct engine *e = calloc(1, sizeof(*e));
 
 	if (!o->uri || !*o->uri) {

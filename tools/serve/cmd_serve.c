@@ -310,7 +310,7 @@ static void allow_files(void)
 
 static int serve(struct serve_opts *o)
 {
-	const struct annex_dev_opts opts = {.depth = QUEUE_DEPTH};
+	const struct annex_dev_opts opts = {.depth = QUEUE_DEPTH, .alone = true};
 	struct annex_server *server = NULL;
 	struct annex_dev *dev = NULL;
 	int err = annex_dev_open(o->uri, &opts, &dev), end;

@@ -156,7 +156,7 @@ static int add_faults(struct annex_emu *emu, const struct annex_uri *uri)
 
 static int read_serve(const struct annex_uri *uri, enum emu_serve *serve)
 {
-	static const char *const names[] = {"caller", "thread", "busy"};
+	static const char *const names[] = {"caller", "thread", "busy", "alone"};
 	const char *value = annex_uri_get(uri, "serve");
 
 	*serve = EMU_SERVE_CALLER;
@@ -166,7 +166,7 @@ static int read_serve(const struct annex_uri *uri, enum emu_serve *serve)
 			return 0;
 		}
 	}
-	return value ? annex_fail(-EINVAL, "%s: serve=%s is neither caller, thread nor busy",
+	return value ? annex_fail(-EINVAL, "%s: serve=%s is none of caller, alone, thread and busy",
 				  uri->scheme, value)
 		     : 0;
 }
@@ -199,11 +199,12 @@ static int open_emu(const struct annex_uri *uri, uint32_t requests,
 		err = add_faults(emu, uri);
 	if (!err)
 		err = annex_emu_reqs_open(emu, requests);
+	emu->alone = !err && serve == EMU_SERVE_ALONE;
 	if (!err && blocks)
 		emu->blocks = *blocks;
 	if (!err)
 		err = backend(emu, uri);
-	if (!err && !annex_uri_get(uri, "serve"))
+	if (!err && (emu->alone || !annex_uri_get(uri, "serve")))
 		serve = usual_serve(emu);
 	if (!err && serve != EMU_SERVE_CALLER)
 		err = annex_emu_thread_start(emu, serve == EMU_SERVE_BUSY);

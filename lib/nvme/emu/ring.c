@@ -34,22 +34,33 @@ static void register_files(struct annex_emu *emu)
  * Room for one I/O of each request and its cancellation, so that none is ever refused. Where the
  * user's locked memory (RLIMIT_MEMLOCK) has no room for that, fewer requests have to do.
  */
-static int init_uring(struct annex_emu *emu, struct io_uring *uring)
+static int init_flags(struct annex_emu *emu, struct io_uring *uring, unsigned int flags)
 {
-	/* Entries that hold a command, and all that its completion tells. */
-	const unsigned int more = (emu->passes ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
-				  (emu->polled ? IORING_SETUP_IOPOLL : 0);
 	int err;
 
 	do {
 		struct io_uring_params params = {
-			.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | more,
+			.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | flags,
 			.cq_entries = 4 * emu->nreqs,
 		};
 
 		err = io_uring_queue_init_params(2 * emu->nreqs, uring, &params);
 	} while (err == -ENOMEM && (emu->nreqs /= 2) >= RING_REQS_MIN);
 	return err;
+}
+
+static int init_uring(struct annex_emu *emu, struct io_uring *uring)
+{
+	/* Entries that hold a command, and all that its completion tells. */
+	const unsigned int flags = (emu->passes ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
+				   (emu->polled ? IORING_SETUP_IOPOLL : 0);
+	/* Since Linux 5.19. */
+	const unsigned int quiet = emu->alone
+					   ? IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG
+					   : 0;
+	int err = init_flags(emu, uring, flags | quiet);
+
+	return err == -EINVAL && quiet ? init_flags(emu, uring, flags) : err;
 }
 
 /* The cause of the refusal, and its mend. */

@@ -61,6 +61,7 @@ enum emu_serve {
 	EMU_SERVE_CALLER,
 	EMU_SERVE_THREAD,
 	EMU_SERVE_BUSY,
+	EMU_SERVE_ALONE,
 };
 
 /* A namespace: a range of bytes in RAM, in a file, in another process, or behind functions. */
@@ -177,6 +178,7 @@ struct annex_emu {
 	struct emu_ns ns[EMU_NAMESPACES];
 	const char *scheme;         /* for messages */
 	uint8_t mdts;               /* as Identify has it */
+	bool alone;                 /* one thread alone uses the ring */
 	bool polled;                /* the ring's I/O ends when it is looked for only */
 	bool passes;                /* ng: the kernel's driver gets the commands */
 	struct emu_ring *ring;      /* file:, ng:, unix: */
