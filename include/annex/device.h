@@ -76,10 +76,10 @@ enum annex_place {
  * @provider: where queue memory comes from (default annex_provider_pages()).
  * @sq: where submission queues lie (default ANNEX_PLACE_ANY).
  * @cq: where completion queues lie, likewise.
- * @alone: one thread alone submits commands, and waits for them. What has ended is seen when that
- *	thread looks for it, or calls the kernel, and no sooner: others would wait for that. It saves
- *	an interrupt for each command, a fifth of the rate in virtual machines. (serve=alone;
- *	io_uring's IORING_SETUP_COOP_TASKRUN; of no meaning elsewhere)
+ * @alone: one thread alone submits commands and waits for them. It sees that one has ended when it
+ *	looks, or calls the kernel, and others no sooner than that. This saves an interrupt for each
+ *	command, and with it a fifth of the time in virtual machines. (serve=alone; io_uring's
+ *	IORING_SETUP_COOP_TASKRUN; of no meaning elsewhere)
  */
 struct annex_dev_opts {
 	uint32_t queues;
