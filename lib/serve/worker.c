@@ -22,9 +22,9 @@
 #define COUNT_NS ANNEX_NSEC_PER_MSEC  /* from one count of a part's users to the next */
 #define SHARED 128u                   /* commands that the device has of several clients */
 #define FIRST_MOST(s) ((s)->most / 2) /* of those that go first */
-#define BATCH 8u /* so few that the device begins while others are taken */
-#define SPIN_NS 100000u       /* without work, before it sleeps */
-#define SPIN_MANY_NS 2000000u /* while the device has many commands */
+#define BATCH 8u                      /* so few that the device begins while others are taken */
+#define SPIN_NS 100000u               /* without work, before it sleeps */
+#define SPIN_MANY_NS 2000000u         /* while the device has many commands */
 #define MANY 16u
 #define DOZE_MS 500u
 
