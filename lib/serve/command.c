@@ -3,7 +3,6 @@
  * A command of a client: whether it may be carried out, and what the device is told.
  */
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include "server.h"
 

@@ -119,6 +119,7 @@ TAILQ_HEAD(peers, peer);
 /**
  * struct flying - A command that is being carried out.
  * @token: the device's, of the piece that it has.
+ * @peer: whose it is.
  * @since: when the device was given that (annex_now()).
  * @c: what is left of the command, as it was checked, that piece included.
  * @len: bytes of the piece; 0: of a command without length, which has one piece.
