@@ -191,6 +191,49 @@ fs_mapping()
 		head -c 8)" = 01044480 ]
 }
 
+# A process writes a file by asynchronous O_DIRECT, others read it: read() has the bytes of each write
+# that is complete.
+fs_async()
+{
+	python3 - "$at/async" <<-'END'
+		import ctypes, mmap, os, signal, struct, sys
+		PIECE, PIECES, TURNS = 160 << 12, 4, 50
+		IO_SETUP, IO_GETEVENTS, IO_SUBMIT = 206, 208, 209
+		libc = ctypes.CDLL(None, use_errno=True)
+		def call(*args):
+		    n = libc.syscall(*map(ctypes.c_void_p, args))
+		    assert n >= 0, os.strerror(ctypes.get_errno())
+		    return n
+		fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_DIRECT)
+		os.posix_fallocate(fd, 0, PIECES * PIECE)
+		page = mmap.mmap(-1, PIECE)
+		at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+		context = ctypes.c_ulong()
+		call(IO_SETUP, 1, ctypes.addressof(context))
+		# struct iocb: IOCB_CMD_PWRITE is 1.
+		iocb = ctypes.create_string_buffer(64)
+		pointer, event = ctypes.c_void_p(ctypes.addressof(iocb)), (ctypes.c_int64 * 4)()
+		buffered, stale, readers = os.open(sys.argv[1], os.O_RDONLY), 0, []
+		for i in range(3):
+		    child = os.fork()
+		    while not child and os.getppid() != 1:
+		        for at in range(0, PIECES * PIECE, 1 << 16):
+		            os.pread(buffered, 1 << 16, at)
+		    readers.append(child)
+		for turn in range(TURNS):
+		    page[:] = struct.pack("<Q", turn) * (PIECE // 8)
+		    iocb[:] = struct.pack("<QIiHhIQQqQII", 0, 0, 0, 1, 0, fd, at, PIECE,
+		                          turn % PIECES * PIECE, 0, 0, 0)
+		    call(IO_SUBMIT, context.value, 1, ctypes.addressof(pointer))
+		    call(IO_GETEVENTS, context.value, 1, 1, ctypes.addressof(event), 0)
+		    assert event[2] == PIECE, event[2]
+		    stale += os.pread(buffered, PIECE, turn % PIECES * PIECE) != page[:]
+		for r in readers:
+		    os.kill(r, signal.SIGKILL)
+		sys.exit(f"{stale} of {TURNS} writes are not seen" if stale else 0)
+	END
+}
+
 fs_unnamed()
 {
 	local rc=0
@@ -292,7 +335,7 @@ fs_wrote()
 fs_mounted()
 {
 	local words
-	for words in tree links tmpfile renames sizes direct mapping unnamed attributes group \
+	for words in tree links tmpfile renames sizes direct async mapping unnamed attributes group \
 		extended names full; do
 		holds "$words" "fs_$words"
 	done

@@ -35,11 +35,15 @@ struct server {
 	bool detached;
 };
 
-/* The kernel keeps what it may leave to the file system. */
+/*
+ * The kernel keeps what it may leave to the file system. It drops cached pages again only behind a
+ * synchronous direct write: behind an asynchronous one, pages that were read meanwhile stay stale.
+ */
 static void init(void *ctx, struct fuse_conn_info *conn)
 {
 	const unsigned int without = FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_ATOMIC_O_TRUNC |
-				     FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE;
+				     FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
+				     FUSE_CAP_ASYNC_DIO;
 	const unsigned int with = FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS |
 				  FUSE_CAP_CACHE_SYMLINKS;
 
