@@ -121,6 +121,14 @@ int annex_cxlssd_close(struct annex_cxlssd *s);
 uint64_t annex_cxlssd_bytes(const struct annex_cxlssd *s);
 
 /**
+ * annex_cxlssd_readonly() - Tell whether an endpoint was opened by readonly=1.
+ * @s: the endpoint.
+ *
+ * Return: true: calls that change it return -EROFS, and its file keeps every byte.
+ */
+bool annex_cxlssd_readonly(const struct annex_cxlssd *s);
+
+/**
  * annex_cxlssd_page() - Tell the size of its flash pages, by which blocks are written.
  * @s: the endpoint.
  *

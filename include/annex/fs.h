@@ -70,7 +70,8 @@ struct annex_fs_mkfs_opts {
  * @opts: NULL: the defaults.
  *
  * Return: 0; -EINVAL (pages of another size, a log without transactions, more inodes than 2^32);
- * -ENOSPC (too small); -EFBIG (more than 2^31 blocks); errors of the endpoint.
+ * -ENOSPC (too small); -EFBIG (more than 2^31 blocks); -EROFS (opened by readonly=1); errors of
+ * the endpoint.
  */
 int annex_fs_mkfs(struct annex_cxlssd *s, const struct annex_fs_mkfs_opts *opts);
 
@@ -94,7 +95,7 @@ struct annex_fs_link {
  * @twice: pages are read through the device's DRAM, which caches them as well, and each that is
  *	dirty is written as a block: what a host cache does that knows of neither.
  * @through: whole pages are read from the device, and not kept: the caller keeps them.
- * @read_only: nothing is changed.
+ * @read_only: nothing is changed; needed on an endpoint that was opened by readonly=1.
  * @clock: a clock of virtual nanoseconds: each access to the endpoint begins at it, and moves it on
  *	to when it is done. NULL: real time. The file system is used by one thread then, which may
  *	stand for several, each with a time that it sets before a call.
@@ -116,7 +117,8 @@ struct annex_fs_opts {
  * @out: the file system, to be given back with annex_fs_unmount().
  *
  * Return: 0; -EILSEQ (none there, or its superblock is damaged: annex_fs_check() may help);
- * -EPROTONOSUPPORT (of another version); -EINVAL; -ENOMEM; -EIO; errors of the endpoint.
+ * -EPROTONOSUPPORT (of another version); -EROFS (opened by readonly=1, and not @read_only);
+ * -EINVAL; -ENOMEM; -EIO; errors of the endpoint.
  */
 int annex_fs_mount(struct annex_cxlssd *s, const struct annex_fs_opts *opts, struct annex_fs **out);
 
@@ -515,7 +517,7 @@ struct annex_fs_report {
 /**
  * annex_fs_check() - Look for what is wrong in a file system that is not mounted, and mend it.
  * @s: the endpoint.
- * @mend: change what is wrong.
+ * @mend: change what is wrong; -EROFS on an endpoint that was opened by readonly=1.
  * @tell: called for each problem with @ctx; may be NULL.
  * @ctx: for @tell.
  * @out: counts.

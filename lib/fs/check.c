@@ -498,8 +498,13 @@ int annex_fs_check(struct annex_cxlssd *s, bool mend,
 		   void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
 		   struct annex_fs_report *out)
 {
-	int err = check(s, mend, tell, ctx, out);
+	int err = 0;
 
+	*out = (struct annex_fs_report){0};
+	if (mend && annex_cxlssd_readonly(s))
+		err = annex_fail(-EROFS, "file system: the device was opened for reading only");
+	if (!err)
+		err = check(s, mend, tell, ctx, out);
 	return !err && mend && out->unfinished && out->problems == out->mended ? finish(s, out)
 									       : err;
 }

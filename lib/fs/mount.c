@@ -23,6 +23,13 @@
 #define ALPHA 50u
 #define TOGETHER 4096u /* lines that a transaction must be able to have */
 
+static int check_writable(const struct annex_cxlssd *s)
+{
+	return annex_cxlssd_readonly(s)
+		       ? annex_fail(-EROFS, "file system: the device was opened for reading only")
+		       : 0;
+}
+
 /* The device takes what an operation changes in one transaction. */
 static int check_device(struct annex_cxlssd *s)
 {
@@ -131,6 +138,8 @@ int annex_fs_mount(struct annex_cxlssd *s, const struct annex_fs_opts *opts, str
 	struct fs_node *root;
 	int err = check_device(s);
 
+	if (!err && !(opts && opts->read_only))
+		err = check_writable(s);
 	if (!err && opts && opts->alpha > 100)
 		err = annex_fail(-EINVAL, "file system: alpha %u, 1 to 100", opts->alpha);
 	if (!err)
@@ -229,6 +238,8 @@ int annex_fs_mkfs(struct annex_cxlssd *s, const struct annex_fs_mkfs_opts *opts)
 	struct annex_fs *fs;
 	int err = check_device(s);
 
+	if (!err)
+		err = check_writable(s);
 	if (!err && design >= ANNEX_FS_DESIGNS)
 		err = annex_fail(-EINVAL, "file system: there is no design %d", design);
 	if (!err)

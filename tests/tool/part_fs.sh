@@ -94,6 +94,33 @@ status 0 "it is clean afterwards" "${fs[@]}" fsck bad
 claim "and can be mounted" "${fs[@]}" stat bad
 rm bad
 
+# looks DISK - Commands that only look at it change no byte, and need no right to.
+looks()
+{
+	local sum
+	sum=$(cksum <"$1")
+	chmod 444 "$1"
+	chattr +i "$1" 2>/dev/null
+	if : 2>/dev/null >>"$1"; then
+		skip "a file that this user may not write: no chattr +i here"
+	else
+		refused "a check that mends" "Permission denied|not permitted" "${fs[@]}" fsck "$1"
+	fi
+	claim "sizes" "${fs[@]}" stat "$1"
+	claim "its superblock" "${fs[@]}" dump "$1"
+	claim "its root" "${fs[@]}" dump "$1" --path /
+	claim "a check" "${fs[@]}" fsck -n "$1"
+	[ $# -lt 2 ] || "${@:2}"
+	chattr -i "$1" 2>/dev/null
+	chmod 600 "$1"
+	holds "every byte is as it was" test "$(cksum <"$1")" = "$sum"
+}
+looks disk
+refused "another one on a file to read" "opened for reading only" \
+	"${fs[@]}" mkfs --force 'cxlssd:disk?readonly=1'
+refused "a check that mends it" "opened for reading only" \
+	"${fs[@]}" fsck 'cxlssd:disk?readonly=1'
+
 # run.sh unmounts what is on a directory of this name, whatever happens.
 at=$dir/full
 mkdir "$at"
@@ -110,12 +137,13 @@ mounts()
 }
 
 # unmounted WORDS COMMAND... - A command that ends the server, which has nothing to say.
+check=()
 unmounted()
 {
 	claim "$1" "${@:2}"
 	wait $server && ok || { cp said out; fail "it has written all"; }
 	holds "it is unmounted" eval '! mountpoint -q "$at"'
-	claim "nothing is wrong" "${fs[@]}" fsck disk
+	claim "nothing is wrong" "${fs[@]}" fsck "${check[@]}" disk
 	holds "really" grep -q ': clean$' out
 }
 
@@ -191,8 +219,8 @@ fs_mapping()
 		head -c 8)" = 01044480 ]
 }
 
-# A process writes a file by asynchronous O_DIRECT, others read it: read() has the bytes of each write
-# that is complete.
+# A process writes a file by asynchronous O_DIRECT, others read it: read() has the bytes of each
+# write that is complete.
 fs_async()
 {
 	python3 - "$at/async" <<-'END'
@@ -335,8 +363,8 @@ fs_wrote()
 fs_mounted()
 {
 	local words
-	for words in tree links tmpfile renames sizes direct async mapping unnamed attributes group \
-		extended names full; do
+	for words in tree links tmpfile renames sizes direct async mapping unnamed attributes \
+		group extended names full; do
 		holds "$words" "fs_$words"
 	done
 	claim "df" df "$at"
@@ -395,6 +423,15 @@ fs_busy()
 	exec 5<&-
 }
 
+fs_read_only()
+{
+	local check=(-n)
+	holds "a mount to read" mounts -o ro
+	holds "has what was fsynced" fs_wrote "$at/crash" written
+	holds "and its tree" diff -r "$here/../../include" "$at/tree"
+	unmounted "its end" fusermount3 -u "$at"
+}
+
 fs_killed()
 {
 	local writer
@@ -407,6 +444,7 @@ fs_killed()
 	kill -KILL $server
 	wait $server $writer 2>/dev/null
 	claim "a mount whose process was killed" fusermount3 -u -z "$at"
+	looks disk fs_read_only
 	claim "has nothing wrong" "${fs[@]}" fsck disk
 	holds "really" grep -q ': clean$' out
 	holds "is mounted again" mounts

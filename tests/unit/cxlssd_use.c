@@ -133,7 +133,7 @@ static void full_disk(void)
 		for (uint32_t i = 0; i < LINES; i++)
 			CU_ASSERT_EQUAL(put(s, i, 1), 0);
 		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
-		CU_ASSERT_EQUAL_FATAL(ssd_file_open(path, &none, false, 0, &f), 0);
+		CU_ASSERT_EQUAL_FATAL(ssd_file_open(path, &none, SSD_FILE_MODEL, 0, &f), 0);
 		err = (int)f->pages;
 		ssd_file_close(f);
 		s = must_open(path, drams[d]);
@@ -196,6 +196,61 @@ static void opened_twice(void)
 }
 
 /* In a child: rounds of stores to all lines, each fenced and told of, until it is killed. */
+static void must_refuse(struct annex_cxlssd *s)
+{
+	static const char page[PAGE];
+	struct annex_cxlssd_tx *tx;
+
+	CU_ASSERT(annex_cxlssd_readonly(s));
+	CU_ASSERT_EQUAL(put(s, 1, 3), -EROFS);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "opened for reading only"));
+	CU_ASSERT_EQUAL(annex_cxlssd_write_blocks(s, 0, page, PAGE, NULL), -EROFS);
+	CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 0, PAGE, NULL), -EROFS);
+	CU_ASSERT_EQUAL_FATAL(annex_cxlssd_begin(s, &tx), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_tx_write(tx, 0, page, LINE), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_commit(tx, NULL), -EROFS);
+	CU_ASSERT_EQUAL(annex_cxlssd_fence(s, NULL), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_flush(s, NULL), 0);
+}
+
+/* Two at a time read a file whose journal has lines that flash lacks; none changes a byte. */
+static void only_read(void)
+{
+	const char *more = "dram=16K&log=bytefs&readonly=1";
+	static char was[1 << 20], is[1 << 20];
+	char path[64];
+	struct annex_cxlssd *s, *a, *b;
+	int fd = new_file(path);
+	ssize_t n;
+
+	CU_ASSERT_EQUAL(try_open(path, more, &s), -ENOENT);
+	CU_ASSERT_EQUAL(try_open("", "size=32K&readonly=1", &s), -EINVAL);
+	s = must_open(path, SMALL "&log=bytefs");
+	for (uint32_t i = 0; i < LINES / 8; i++)
+		CU_ASSERT_EQUAL(put(s, i * 8, 1), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_flush(s, NULL), 0);
+	CU_ASSERT_EQUAL(put(s, 8, 2), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_fence(s, NULL), 0);
+	CU_ASSERT_EQUAL(try_open(path, more, &a), -EBUSY);
+	CU_ASSERT_EQUAL(annex_cxlssd_cut(s, NULL, 0), 0);
+	n = pread(fd, was, sizeof(was), 0);
+	CU_ASSERT_FATAL(n > 0 && n < (ssize_t)sizeof(was));
+	a = must_open(path, more);
+	b = must_open(path, more);
+	CU_ASSERT(has(a, 0, 1) && has(a, 8, 2) && has(b, 16, 1));
+	must_refuse(a);
+	CU_ASSERT(has(a, 0, 1) && has(a, 8, 2) && has(b, 8, 2));
+	CU_ASSERT_EQUAL(try_open(path, "dram=16K&log=bytefs", &s), -EBUSY);
+	CU_ASSERT_EQUAL(annex_cxlssd_close(a), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_close(b), 0);
+	CU_ASSERT_EQUAL(pread(fd, is, sizeof(is), 0), n);
+	CU_ASSERT_EQUAL(memcmp(was, is, (size_t)n), 0);
+	s = must_open(path, "dram=16K&log=bytefs");
+	CU_ASSERT(!annex_cxlssd_readonly(s) && has(s, 8, 2) && !put(s, 8, 3));
+	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+	close(fd);
+}
+
 static void store_until_killed(const char *path, const char *more, int out)
 {
 	struct annex_cxlssd *s = NULL;
@@ -444,6 +499,7 @@ static void large_logs(void)
 }
 
 UNIT_SUITE(cxlssd_use, {"no room to make it", no_room_to_make}, {"full disk", full_disk},
-	   {"opened twice", opened_twice}, {"killed", killed}, {"threads", threads},
-	   {"counted pages", counted_pages}, {"counted collections", counted_collections},
-	   {"counted log", counted_log}, {"large logs", large_logs})
+	   {"opened twice", opened_twice}, {"only read", only_read}, {"killed", killed},
+	   {"threads", threads}, {"counted pages", counted_pages},
+	   {"counted collections", counted_collections}, {"counted log", counted_log},
+	   {"large logs", large_logs})

@@ -122,7 +122,7 @@ int fs_dump(int argc, char **argv)
 		return err;
 	if (d.inode && d.path)
 		return err_set(-EINVAL, "--inode and --path: one of them names the file");
-	err = image_open(&i, d.image);
+	err = image_open(&i, d.image, true);
 	if (err)
 		return err;
 	d.lines = json_array();

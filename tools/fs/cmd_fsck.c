@@ -112,7 +112,7 @@ static int run(struct fsck *f)
 	struct image i;
 
 	f->problems = json_array();
-	if (image_open(&i, f->image) || check(f, &i, &r))
+	if (image_open(&i, f->image, f->dry) || check(f, &i, &r))
 		return FAILED;
 	if (r.problems != r.mended)
 		return left(f, i.path, &r);

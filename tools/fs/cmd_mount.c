@@ -144,7 +144,7 @@ static int mount_and_serve(const struct mount_opts *o, const char *dir, int pipe
 {
 	struct traffic traffic;
 	struct image i;
-	int err = image_open(&i, o->args[0]);
+	int err = image_open(&i, o->args[0], o->fs.read_only);
 
 	if (err)
 		return err;
@@ -178,7 +178,8 @@ static const char doc[] =
 	"the background until fusermount3 -u, umount or SIGTERM; it writes back then, when no "
 	"program has a file of it open. A second SIGTERM does not wait for programs. An error "
 	"in writing back is told to syslog, or is the status of --foreground. SSD is the "
-	"path of its file, or a URI; with delay=1 there the device takes the time of its model."
+	"path of its file, or a URI; -o ro only reads it; with delay=1 there the device takes the "
+	"time of its model."
 	"\vExamples:\n"
 	"  annex fs mount disk /mnt\n"
 	"  annex fs mount -o ro,allow_other disk /mnt\n"

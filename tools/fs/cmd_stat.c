@@ -66,7 +66,7 @@ int fs_stat(int argc, char **argv)
 
 	if (err)
 		return err;
-	err = image_open(&i, o.image);
+	err = image_open(&i, o.image, true);
 	if (err)
 		return err;
 	err = image_mount(&i, &opts);

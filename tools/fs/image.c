@@ -46,6 +46,17 @@ static int add_param(char *uri, const char *param)
 	return 0;
 }
 
+/* Whether the URI has @param, with that value. */
+static bool has_param(const struct annex_uri *u, const char *param)
+{
+	char key[ANNEX_URI_MAX];
+	const char *value;
+
+	snprintf(key, sizeof(key), "%.*s", (int)strcspn(param, "="), param);
+	value = annex_uri_get(u, key);
+	return value && !strcmp(value, param + strlen(key) + 1);
+}
+
 static int check_uri(struct image *i, const struct annex_uri *u)
 {
 	if (strcmp(u->scheme, "cxlssd"))
@@ -82,7 +93,7 @@ int image_name(struct image *i, const char *arg, const char *more)
 	}
 	if (!err)
 		err = check_uri(i, u);
-	if (!err && *more)
+	if (!err && *more && !has_param(u, more))
 		err = add_param(i->uri, more);
 	free(u);
 	return err;
@@ -114,9 +125,9 @@ int image_connect(struct image *i)
 	return err_set(err, "%s is in use by another process: end that first", i->path);
 }
 
-int image_open(struct image *i, const char *arg)
+int image_open(struct image *i, const char *arg, bool readonly)
 {
-	int err = image_name(i, arg, "");
+	int err = image_name(i, arg, readonly ? "readonly=1" : "");
 
 	if (err)
 		return err;

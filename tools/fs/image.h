@@ -19,15 +19,15 @@ struct image {
 
 /*
  * image_name() - Fill @uri and @path from an argument, PATH or URI, and parameters that the tool
- * adds ("" or "size=1073741824").
+ * adds ("", "readonly=1" or "size=1073741824").
  */
 int image_name(struct image *i, const char *arg, const char *more);
 
 /*
  * image_open() - The endpoint of a file that is there. It waits for a process that is unmounting
- * it.
+ * it. @readonly: the file is only read.
  */
-int image_open(struct image *i, const char *arg);
+int image_open(struct image *i, const char *arg, bool readonly);
 
 /* image_connect() - The same of what image_name() has named, which may be made. */
 int image_connect(struct image *i);

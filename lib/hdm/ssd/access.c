@@ -17,6 +17,13 @@ int ssd_check(const struct annex_cxlssd *s, uint64_t at, uint64_t bytes)
 			  (ull)at, (ull)s->bytes);
 }
 
+int ssd_check_change(const struct annex_cxlssd *s)
+{
+	if (s->file->readonly)
+		return annex_fail(-EROFS, "%s: opened for reading only", s->file->path);
+	return s->file->failed;
+}
+
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -234,10 +241,10 @@ int ssd_store(struct annex_cxlssd *s, uint64_t at, const char *buf, uint32_t byt
 	const uint32_t in_unit = (uint32_t)(at % s->cache.unit);
 	uint64_t need = 0;
 	uint32_t frame;
-	int err;
+	int err = ssd_check_change(s);
 
-	if (s->file->failed)
-		return s->file->failed;
+	if (err)
+		return err;
 	if (s->log.room)
 		return store_logged(s, at, buf, bytes, t);
 	if (s->c.fetch || bytes < SSD_LINE)

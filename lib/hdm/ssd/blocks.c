@@ -57,6 +57,8 @@ int annex_cxlssd_write_blocks(struct annex_cxlssd *s, uint64_t at, const void *b
 
 	t = ssd_enter(s, t, &own);
 	err = check_blocks(s, at, bytes);
+	if (!err)
+		err = ssd_check_change(s);
 	t->hit = false;
 	for (size_t from = 0; !err && from < bytes; from += s->page_bytes) {
 		const uint32_t page = (uint32_t)((at + from) / s->page_bytes);
@@ -81,7 +83,7 @@ int annex_cxlssd_trim(struct annex_cxlssd *s, uint64_t at, uint64_t bytes,
 	t = ssd_enter(s, t, &own);
 	err = check_blocks(s, at, bytes);
 	if (!err)
-		err = s->file->failed;
+		err = ssd_check_change(s);
 	for (uint64_t from = 0; !err && from < bytes; from += s->page_bytes) {
 		const uint32_t page = (uint32_t)((at + from) / s->page_bytes);
 		const uint64_t bit = 1ull << page % 64;

@@ -139,8 +139,12 @@ int ssd_flush(struct annex_cxlssd *s, uint64_t now)
 {
 	const struct ssd_cache *c = &s->cache;
 	uint64_t done;
-	int err = s->log.room ? ssd_clean_log(s, now) : s->file->failed;
+	int err;
 
+	/* DRAM has nothing that the file lacks. */
+	if (s->file->readonly)
+		return 0;
+	err = s->log.room ? ssd_clean_log(s, now) : s->file->failed;
 	for (uint32_t frame = 0; !err && frame < c->sets * c->ways; frame++)
 		if (c->frames[frame].dirty)
 			err = ssd_clean(s, ssd_cache_unit(c, frame) / (s->page_bytes / c->unit),

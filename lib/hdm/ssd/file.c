@@ -62,12 +62,8 @@ bool ssd_file_forked(const struct ssd_file *f)
 	return !*f->alive;
 }
 
-int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len)
+static int read_disk(struct ssd_file *f, uint64_t at, void *buf, size_t len)
 {
-	if (f->mem) {
-		memcpy(buf, f->mem + at, len);
-		return 0;
-	}
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pread(f->fd, (char *)buf + done, len - done, (off_t)(at + done));
 
@@ -79,6 +75,68 @@ int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len)
 			return annex_fail(-errno, "%s: reading it: %m", f->path);
 	}
 	return 0;
+}
+
+/* Bytes of [@at, @at + @len) up to the end of the block that @at lies in. */
+static size_t in_block(uint64_t at, size_t len)
+{
+	const size_t left = SSD_FILE_BLOCK - at % SSD_FILE_BLOCK;
+
+	return len < left ? len : left;
+}
+
+int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len)
+{
+	int err;
+
+	if (f->mem) {
+		memcpy(buf, f->mem + at, len);
+		return 0;
+	}
+	err = read_disk(f, at, buf, len);
+	for (size_t n, done = 0; !err && f->copies && done < len; done += n) {
+		const char *copy = f->copies[(at + done) / SSD_FILE_BLOCK];
+
+		n = in_block(at + done, len - done);
+		if (copy)
+			memcpy((char *)buf + done, copy + (at + done) % SSD_FILE_BLOCK, n);
+	}
+	return err;
+}
+
+/* The block @i of the file, which its reader is about to change for itself. */
+static int copy_block(struct ssd_file *f, uint64_t i)
+{
+	const uint64_t left = f->len - i * SSD_FILE_BLOCK;
+	char *copy;
+	int err;
+
+	if (f->copies[i])
+		return 0;
+	copy = calloc(1, SSD_FILE_BLOCK);
+	if (!copy)
+		return annex_fail(-ENOMEM, "%s: out of memory", f->path);
+	err = read_disk(f, i * SSD_FILE_BLOCK, copy, left < SSD_FILE_BLOCK ? left : SSD_FILE_BLOCK);
+	if (err)
+		free(copy);
+	else
+		f->copies[i] = copy;
+	return err;
+}
+
+static int write_copies(struct ssd_file *f, uint64_t at, const char *buf, size_t len)
+{
+	int err = 0;
+
+	for (size_t n, done = 0; !err && done < len; done += n) {
+		const uint64_t i = (at + done) / SSD_FILE_BLOCK;
+
+		n = in_block(at + done, len - done);
+		err = copy_block(f, i);
+		if (!err)
+			memcpy(f->copies[i] + (at + done) % SSD_FILE_BLOCK, buf + done, n);
+	}
+	return err;
 }
 
 /* A child of fork() has the lock of the file, but not the state of the process that owns it. */
@@ -98,6 +156,8 @@ int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
 		memcpy(f->mem + at, buf, len);
 		return 0;
 	}
+	if (f->copies)
+		return write_copies(f, at, buf, len);
 	f->dirty = true;
 	for (size_t done = 0; done < len;) {
 		ssize_t n = pwrite(f->fd, (const char *)buf + done, len - done, (off_t)(at + done));
@@ -181,7 +241,8 @@ static int make(struct ssd_file *f, const struct ssd_shape *shape)
 	int err;
 
 	if (!shape->bytes)
-		return annex_fail(-ENOENT, "%s: it is empty; a size makes it", f->path);
+		return annex_fail(-ENOENT, "%s: it is empty; a size makes it, unless readonly=1",
+				  f->path);
 	if (getrandom(&f->salt, sizeof(f->salt), 0) != sizeof(f->salt))
 		return annex_fail(-EIO, "%s: no random number: %m", f->path);
 	f->shape = *shape;
@@ -217,6 +278,11 @@ static int check_header(struct ssd_file *f, const struct ssd_header *h)
 	return 0;
 }
 
+static uint64_t n_copies(const struct ssd_file *f)
+{
+	return whole_blocks(f->len) / SSD_FILE_BLOCK;
+}
+
 static int take_header(struct ssd_file *f, const struct ssd_header *h, uint64_t len)
 {
 	struct ssd_shape *s = &f->shape;
@@ -226,9 +292,13 @@ static int take_header(struct ssd_file *f, const struct ssd_header *h, uint64_t 
 	f->salt = h->salt;
 	if (check_shape(f->path, s))
 		return -EILSEQ;
-	if (lay_out(f) > len)
+	f->len = lay_out(f);
+	if (f->len > len)
 		return annex_fail(-EIO, "%s: the file was cut short", f->path);
-	return 0;
+	if (!f->readonly)
+		return 0;
+	f->copies = calloc(n_copies(f), sizeof(*f->copies));
+	return f->copies ? 0 : annex_fail(-ENOMEM, "%s: out of memory", f->path);
 }
 
 /* Only an empty file is made anew, and one that was being made. */
@@ -258,7 +328,7 @@ static int read_header(struct ssd_file *f, const struct ssd_shape *want)
 static int open_path(struct ssd_file *f, bool may_make)
 {
 	for (int i = 0; i < TRIES; i++) {
-		f->fd = open(f->path, O_RDWR | O_CLOEXEC);
+		f->fd = open(f->path, (f->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 		if (f->fd >= 0 || errno != ENOENT || !may_make)
 			break;
 		f->fd = open(f->path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
@@ -271,7 +341,9 @@ static int open_path(struct ssd_file *f, bool may_make)
 
 static int take_lock(struct ssd_file *f, uint64_t bytes)
 {
-	struct flock from_0 = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = (off_t)bytes};
+	struct flock from_0 = {.l_type = f->readonly ? F_RDLCK : F_WRLCK,
+			       .l_whence = SEEK_SET,
+			       .l_len = (off_t)bytes};
 
 	if (!fcntl(f->fd, F_OFD_SETLK, &from_0))
 		return 0;
@@ -331,8 +403,8 @@ static int open_disk(struct ssd_file *f, const struct ssd_shape *shape, uint64_t
 	return err ? err : read_header(f, shape);
 }
 
-int ssd_file_open(const char *path, const struct ssd_shape *shape, bool durable, uint64_t lock,
-		  struct ssd_file **out)
+int ssd_file_open(const char *path, const struct ssd_shape *shape, enum ssd_file_use use,
+		  uint64_t lock, struct ssd_file **out)
 {
 	const char *name = path ? path : "a CXL-SSD in memory";
 	struct ssd_file *f;
@@ -348,7 +420,8 @@ int ssd_file_open(const char *path, const struct ssd_shape *shape, bool durable,
 		return annex_fail(-ENOMEM, "%s: out of memory", name);
 	}
 	f->fd = -1;
-	f->durable = durable;
+	f->durable = use == SSD_FILE_DURABLE;
+	f->readonly = use == SSD_FILE_READONLY;
 	err = mark_process(f);
 	if (!err)
 		err = path ? open_disk(f, shape, lock) : open_memory(f, shape);
@@ -373,6 +446,9 @@ void ssd_file_close(struct ssd_file *f)
 		munmap(f->mem, f->len);
 	if (f->alive)
 		munmap(f->alive, SSD_FILE_BLOCK);
+	for (uint64_t i = 0; f->copies && i < n_copies(f); i++)
+		free(f->copies[i]);
+	free(f->copies);
 	if (f->fd >= 0)
 		close(f->fd);
 	free(f->path);

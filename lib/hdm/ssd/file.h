@@ -34,8 +34,18 @@ struct ssd_shape {
 	uint64_t half;
 };
 
+/**
+ * enum ssd_file_use - How a file is opened.
+ * @SSD_FILE_DURABLE: to write; ssd_file_sync() waits for the medium.
+ * @SSD_FILE_MODEL: to write; nothing is lost but with the host.
+ * @SSD_FILE_READONLY: to read. Written bytes stay in memory, and go with the struct ssd_file.
+ */
+enum ssd_file_use { SSD_FILE_DURABLE, SSD_FILE_MODEL, SSD_FILE_READONLY };
+
 /*
- * struct ssd_file - An open one. @mem: instead of a file, memory of the process, @len bytes of it.
+ * struct ssd_file - An open one. @mem: instead of a file, memory of the process. @len: bytes of the
+ * memory, or of the file that was there.
+ * @copies: of each block of a @readonly file, its bytes where they were written; else NULL.
  * @salt: a random number of this file alone.
  * @journal, @records, @pages: offsets of the parts.
  * @fresh: it has no header yet. @made: it was not there before.
@@ -48,12 +58,13 @@ struct ssd_file {
 	int fd;
 	char *mem, *alive;
 	uint64_t len;
+	char **copies;
 	char *path;
 	struct ssd_shape shape;
 	uint64_t salt;
 	uint64_t journal, records, pages;
 	bool fresh, made;
-	bool durable, dirty;
+	bool durable, readonly, dirty;
 	uint64_t syncs;
 	int failed;
 };
@@ -62,7 +73,7 @@ struct ssd_file {
  * ssd_file_open() - Open a file, or make it where there is none, or an empty one.
  * @path: NULL: memory of the process.
  * @shape: what a new one gets; with @shape->bytes 0 it must be there.
- * @durable: ssd_file_sync() waits for the medium.
+ * @use: a file that is read is locked against writers only, a file that is written against all.
  * @lock: bytes of it that are locked, from 0 on; 0: all that it may ever have. Any excludes all
  *	others. ssd_file_locked() tells it.
  *
@@ -74,8 +85,8 @@ struct ssd_file {
  * it),
  * -ENOSPC, -EFBIG, -ENOENT and others of open(), -ENOMEM; with a line.
  */
-int ssd_file_open(const char *path, const struct ssd_shape *shape, bool durable, uint64_t lock,
-		  struct ssd_file **out);
+int ssd_file_open(const char *path, const struct ssd_shape *shape, enum ssd_file_use use,
+		  uint64_t lock, struct ssd_file **out);
 void ssd_file_close(struct ssd_file *f);
 
 /* ssd_file_locked() - Whether another open file than @fd has that lock, and *@lock of it. */

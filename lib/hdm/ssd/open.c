@@ -44,10 +44,24 @@ static int read_durable(const struct annex_uri *uri, struct ssd_config *c)
 {
 	const char *name = annex_uri_get(uri, "durable");
 
-	c->durable = !name || !strcmp(name, "host");
-	if (name && !c->durable && strcmp(name, "model"))
+	if (name && strcmp(name, "host") && strcmp(name, "model"))
 		return annex_fail(-EINVAL, "cxlssd: durable=%.32s: host or model", name);
+	c->use = name && !strcmp(name, "model") ? SSD_FILE_MODEL : SSD_FILE_DURABLE;
 	return 0;
+}
+
+/* A range is memory, which is mapped to be written. */
+static int read_readonly(const struct annex_uri *uri, bool range, struct ssd_config *c)
+{
+	bool readonly = false;
+	int err = annex_uri_bool(uri, "readonly", &readonly);
+
+	if (err || !readonly)
+		return err;
+	c->use = SSD_FILE_READONLY;
+	return range || !c->path
+		       ? annex_fail(-EINVAL, "cxlssd: readonly=1 is of a file, and not of a range")
+		       : 0;
 }
 
 static int read_number(const struct annex_uri *uri, const char *key, uint64_t max, uint32_t *out)
@@ -101,11 +115,11 @@ static int read_times(const struct annex_uri *uri, struct ssd_config *c)
 static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *c)
 {
 	static const char *const keys[] = {
-		"window",        "format",        "size",     "media",    "channels",
-		"dies",          "planes",        "pages",    "page",     "spare",
-		"dram",          "log",           "log_size", "unit",     "queue",
-		"durable",       "delay",         "look_ns",  "dram_ns",  "append_ns",
-		"media_percent", "erase_percent", "fetch",    "buffered", NULL};
+		"window",   "format",    "size",          "media",         "channels", "dies",
+		"planes",   "pages",     "page",          "spare",         "dram",     "log",
+		"log_size", "unit",      "queue",         "durable",       "delay",    "look_ns",
+		"dram_ns",  "append_ns", "media_percent", "erase_percent", "fetch",    "buffered",
+		"readonly", NULL};
 	int err = annex_uri_check_keys(uri, range ? keys : keys + 2);
 
 	if (!err && strcmp(uri->scheme, "cxlssd"))
@@ -135,6 +149,8 @@ static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *
 		err = annex_uri_bool(uri, "buffered", &c->buffered);
 	if (!err)
 		err = read_durable(uri, c);
+	if (!err)
+		err = read_readonly(uri, range, c);
 	if (!err && !c->path && !c->bytes)
 		err = annex_fail(-EINVAL, "cxlssd: in memory: say how large, as cxlssd:?size=64M");
 	return err ? err : read_times(uri, c);
@@ -231,11 +247,12 @@ static int make_dram(struct annex_cxlssd *s)
 
 static int open_file(struct annex_cxlssd *s, uint64_t lock)
 {
+	const bool may_make = s->c.bytes && s->c.use != SSD_FILE_READONLY;
 	struct ssd_shape shape = {0};
-	int err = s->c.bytes ? shape_of(&s->c, &shape) : 0;
+	int err = may_make ? shape_of(&s->c, &shape) : 0;
 
 	if (!err)
-		err = ssd_file_open(s->c.path, &shape, s->c.durable, lock, &s->file);
+		err = ssd_file_open(s->c.path, &shape, s->c.use, lock, &s->file);
 	if (err)
 		return err;
 	s->bytes = s->file->shape.bytes;
@@ -349,6 +366,11 @@ int annex_cxlssd_close(struct annex_cxlssd *s)
 uint64_t annex_cxlssd_bytes(const struct annex_cxlssd *s)
 {
 	return s->bytes;
+}
+
+bool annex_cxlssd_readonly(const struct annex_cxlssd *s)
+{
+	return s->file->readonly;
 }
 
 uint32_t annex_cxlssd_page(const struct annex_cxlssd *s)

@@ -32,7 +32,8 @@ struct ssd_config {
 	uint64_t dram, log;
 	uint32_t clean, unit, queue;
 	uint64_t look, dram_ns, append;
-	bool transactions, durable, delay, fetch, buffered;
+	enum ssd_file_use use;
+	bool transactions, delay, fetch, buffered;
 };
 
 /*
@@ -97,6 +98,8 @@ static inline uint64_t ssd_group(const struct annex_cxlssd *s)
 
 /* ssd_check() - Whether [@at, @at + @bytes) is inside: 0, -EINVAL. */
 int ssd_check(const struct annex_cxlssd *s, uint64_t at, uint64_t bytes);
+/* ssd_check_change() - Whether the host may change anything: 0; -EROFS; the error of the file. */
+int ssd_check_change(const struct annex_cxlssd *s);
 /* ssd_load() - Bytes of one unit. ssd_store() - Bytes of one line. */
 int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
 	     struct annex_cxlssd_time *t);

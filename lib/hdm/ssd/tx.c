@@ -206,8 +206,10 @@ static int write_group(struct annex_cxlssd_tx *tx, bool wait)
 static int commit(struct annex_cxlssd_tx *tx, bool wait, struct annex_cxlssd_time *t)
 {
 	struct annex_cxlssd *s = tx->s;
-	int err = complete(tx, t);
+	int err = ssd_check_change(s);
 
+	if (!err)
+		err = complete(tx, t);
 	/* From when it lasts on nothing must fail: the log has room for all of it. */
 	if (!err)
 		err = ssd_make_log_room(s, tx->lines.n, t);
