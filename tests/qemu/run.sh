@@ -201,7 +201,7 @@ boot_cell()
 	local line how status start=$EPOCHREALTIME
 	local limit
 	limit=$(limit_of "${tests[@]}")
-	cell="$KERNEL/iommu=$IOMMU/nvme=$NVME"
+	cell="$(cat "$kernel/release")/iommu=$IOMMU/nvme=$NVME"
 	[ "$CXL" = 0 ] || cell+="/cxl=$CXL${CXL_SHAPE:+,$CXL_SHAPE}${CXL_KIND:+,$CXL_KIND}"
 	[ "${PAIR:-0}" = 0 ] || cell+="/pair"
 	[ -z "${QEMU:-}" ] || cell+="/qemu=$QEMU"

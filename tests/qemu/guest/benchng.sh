@@ -27,7 +27,7 @@ if [ "$SIDE" = near ]; then
 else
 	modprobe nvme
 	claim "the disk is there" within 10 disk 0 || exit 1
-	node=/dev/ng$(disk 0 | sed 's|/dev/nvme||')
+	node=$(generic "$(disk 0)")
 fi
 claim "the pattern is written" annex verify "ng:$node" --overwrite --size 64K || exit 1
 for round in $(seq "$ROUNDS"); do

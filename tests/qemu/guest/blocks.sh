@@ -10,7 +10,7 @@
 # of metadata; 4 to 7: 4096 bytes, likewise.
 formatted()
 {
-	modprobe nvme && within 5 [ -c /dev/nvme0 ] && format /dev/nvme0 "$1" && rmmod nvme
+	modprobe nvme && within 5 ctrl 0 && format "$(ctrl 0)" "$1" && rmmod nvme
 }
 
 # refuses INDEX WORDS

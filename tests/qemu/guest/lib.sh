@@ -87,8 +87,8 @@ reconnect_delay=1,ctrl_loss_tmo=$2,keep_alive_tmo=2" >/dev/nvme-fabrics
 # far_disk - It is here: as $far_disk, a block device, and $far_node, a generic one.
 far_disk()
 {
-	for far_node in /dev/ng*n1; do
-		far_disk=/dev/nvme${far_node#/dev/ng}
+	for far_disk in /dev/nvme*n*; do
+		far_node=$(generic "$far_disk")
 		[ -c "$far_node" ] && [ -b "$far_disk" ] && return
 	done
 }
@@ -280,6 +280,23 @@ disk()
 		[ ! -b "/dev/${block##*/}" ] || { echo "/dev/${block##*/}"; return; }
 	done 2>/dev/null
 	return 1
+}
+
+# ctrl N - The in-tree driver's controller that is called nvmeN outside. Its number need not be that
+# in the names of its disks, which is the subsystem's.
+ctrl()
+{
+	for ctrl in /sys/class/nvme/nvme*; do
+		read -r serial <"$ctrl/serial" && [ "$serial" = "annex$1" ] || continue
+		[ ! -c "/dev/${ctrl##*/}" ] || { echo "/dev/${ctrl##*/}"; return; }
+	done 2>/dev/null
+	return 1
+}
+
+# generic DISK - The generic device of a disk, which has the same numbers.
+generic()
+{
+	echo "/dev/ng${1#/dev/nvme}"
 }
 
 # The PCI addresses of the NVMe controllers.

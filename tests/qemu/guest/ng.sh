@@ -9,8 +9,8 @@
 modprobe nvme
 claim "the disk is there" within 10 disk 0 || exit 1
 disk=$(disk 0)
-node=/dev/ng${disk#/dev/nvme}
-ctrl=${disk%n[0-9]*}
+node=$(generic "$disk")
+ctrl=$(ctrl 0)
 address=$(basename "$(readlink -f "/sys/class/nvme/${ctrl#/dev/}/device")")
 throttle 0 0 >/dev/null
 
@@ -90,7 +90,7 @@ claim "the driver unloads" within 5 rmmod nvme
 modprobe nvme poll_queues=1
 claim "the disk is there" within 10 disk 0 || exit 1
 disk=$(disk 0)
-node=/dev/ng${disk#/dev/nvme}
+node=$(generic "$disk")
 claim "polled, commands agree with a model, and with the block device" \
 	ng agree "ng:$node?poll=1" "$disk"
 claim "and with a thread that serves" ng agree "ng:$node?poll=1&serve=thread" "$disk"

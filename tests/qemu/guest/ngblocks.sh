@@ -9,7 +9,7 @@
 # formatted INDEX - As in blocks.sh, and the driver has seen it.
 formatted()
 {
-	format /dev/nvme0 "$1" && within 5 disk 0
+	format "$(ctrl 0)" "$1" && within 5 disk 0
 }
 
 # node - The generic device, whatever number it has got.
@@ -27,8 +27,9 @@ refuses()
 
 facts()
 {
-	largest=$(($(cat /sys/block/nvme0n1/queue/max_hw_sectors_kb) * 1024))
-	is "$(ng facts ng:/dev/ng0n1 2>&1)" "$1, $largest"
+	disk=$(disk 0) || return 1
+	largest=$(($(cat "/sys/block/${disk#/dev/}/queue/max_hw_sectors_kb") * 1024))
+	is "$(ng facts "ng:$(generic "$disk")" 2>&1)" "$1, $largest"
 }
 
 gone() { ! node; }
@@ -42,13 +43,14 @@ other_blocks()
 [ "$NVME" -eq 1 ] || skip "there are several controllers"
 modprobe nvme
 claim "the disk is there" within 10 disk 0 || exit 1
-claim "it is formatted, with metadata" format /dev/nvme0 1
+claim "it is formatted, with metadata" format "$(ctrl 0)" 1
 claim "who opens it is told" refuses "blocks of 2^9 bytes, with 8 of metadata"
-claim "so by the controller" refused "with 8 of metadata" annex verify nvme:/dev/nvme0 --read-only
+claim "so by the controller" refused "with 8 of metadata" \
+	annex verify "nvme:$(ctrl 0)" --read-only
 claim "it is formatted, with blocks of 4096 bytes" formatted 4
 claim "they are seen" within 5 facts "1 of 65536 x 4096"
 claim "random commands agree with a model, and with the block device" \
-	ng agree ng:/dev/ng0n1 /dev/nvme0n1
+	ng agree "ng:$(generic "$(disk 0)")" "$(disk 0)"
 claim "it is formatted as it was" formatted 0
 claim "which is seen" within 5 facts "1 of 524288 x 512"
 

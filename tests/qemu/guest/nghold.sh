@@ -43,7 +43,7 @@ may_not_claim()
 modprobe nvme
 claim "the disk is there" within 10 disk 0 || exit 1
 disk=$(disk 0)
-node=/dev/ng${disk#/dev/nvme}
+node=$(generic "$disk")
 modprobe ext4
 modprobe crc32c_generic 2>/dev/null
 mkdir -p m
@@ -53,7 +53,7 @@ claim "nobody uses it: writes pass" ng write "ng:$node"
 
 claim "the partition is mounted" mount -t ext2 "${disk}p1" m
 claim "writes are refused" refused "status 0x182" ng write "ng:$node"
-claim "so they are by the controller" refused "status 0x182" ng write "nvme:${disk%n[0-9]*}"
+claim "so they are by the controller" refused "status 0x182" ng write "nvme:$(ctrl 0)"
 claim "who would overwrite it is told of the mount" warned
 claim "and who would claim it, too" may_not_claim
 claim "reads pass" annex bench block "ng:$node" --seconds 1

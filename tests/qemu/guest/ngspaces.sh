@@ -15,7 +15,8 @@ facts()
 # space NSID - As in 0n1: the kernel numbers them in the order in which it finds them.
 space()
 {
-	for block in /sys/block/nvme0n*; do
+	for block in /sys/block/nvme*; do
+		read -r serial <"$block/device/serial" && [ "$serial" = annex0 ] || continue
 		[ "$(cat "$block/nsid")" != "$1" ] || [ ! -c "/dev/ng${block#*/nvme}" ] ||
 			{ echo "${block#*/nvme}"; return; }
 	done
@@ -30,11 +31,11 @@ there()
 [ "$NAMESPACES" -eq 3 ] || skip "a controller has one namespace"
 modprobe nvme
 claim "there are three namespaces" within 10 there || exit 1
-claim "the controller has all" facts nvme:/dev/nvme0 "3 of 524288 x 512"
+claim "the controller has all" facts "nvme:$(ctrl 0)" "3 of 524288 x 512"
 claim "one alone" facts "ng:/dev/ng$second" "1 of 16384 x 4096"
 claim "two in another order" facts "ng:/dev/ng$third?ns=/dev/ng$first" "2 of 16384 x 4096"
 claim "the second agrees with its block device" ng agree "ng:/dev/ng$second" "/dev/nvme$second"
-claim "the first does by the controller" ng agree nvme:/dev/nvme0 "/dev/nvme$first"
+claim "the first does by the controller" ng agree "nvme:$(ctrl 0)" "/dev/nvme$first"
 modprobe ext4
 modprobe crc32c_generic 2>/dev/null
 mkdir m

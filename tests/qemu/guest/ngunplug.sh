@@ -11,7 +11,7 @@ gone() { ! disk 0; }
 # there - The disk and its generic device; sets uri.
 there()
 {
-	uri=ng:/dev/ng$(disk 0 | sed 's|/dev/nvme||') && [ -c "${uri#ng:}" ]
+	disk=$(disk 0) && uri=ng:$(generic "$disk") && [ -c "${uri#ng:}" ]
 }
 
 # comes_back - A drive that was pulled.
