@@ -139,8 +139,13 @@ int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct an
  *
  * Commands still outstanding are ended by the deletion of their queue before any memory is freed.
  * No other thread may be using the device.
+ *
+ * Return: 0, or -EBUSY when the kernel has commands of file: or ng: that did not end within 30 s, as
+ * on a network file system whose server is away. The device is closed, but the kernel may still
+ * read and write memory that is mapped: the caller must not free or reuse it before the process
+ * ends. The library's own buffers of such commands are never freed; a warning tells their bytes.
  */
-void annex_dev_close(struct annex_dev *dev);
+int annex_dev_close(struct annex_dev *dev);
 
 /**
  * annex_dev_uri() - The URI the device was opened with.
@@ -312,7 +317,8 @@ void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, si
  * @addr: its device address.
  * @len: the length that it was mapped with.
  *
- * Return: 0, -ENOENT, or -EBUSY while commands in flight use the range.
+ * Return: 0, -ENOENT, or -EBUSY while commands in flight use the range: its memory must not be freed
+ * or reused. That is the only way to learn it after a call has failed with -ENODEV.
  */
 int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len);
 
@@ -382,7 +388,8 @@ int annex_dev_move_rings(struct annex_dev *dev, unsigned int index,
  * timeout is aborted; if the abort does not end it either, the controller is reset. The kernel's
  * driver does both where it keeps the drive (ANNEX_TRAIT_SHARED), after half of the timeout and
  * after all of it. On return no command of this call is outstanding, so its buffers are the
- * caller's again.
+ * caller's again, unless the call fails with -ENODEV: the kernel may still have commands then, and
+ * annex_dev_unmap() tells by -EBUSY for which memory.
  *
  * Return: 0, or the errno of the first command that failed (annex_nvme_errno()); -ETIMEDOUT when
  * one was late, even if it succeeded in the end (@res has its status), or could not be submitted in

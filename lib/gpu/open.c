@@ -151,11 +151,12 @@ static int build(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opt
 	return ctx->there ? gpu_put(ctx, ctx->there, &ctx->view, sizeof(ctx->view)) : -ENOMEM;
 }
 
-/* The device first: what it reads and writes is freed after it. */
+/* The device first: memory that it reads and writes is freed after it, or never (-EBUSY). */
 static void take_down(struct annex_gpu_context *ctx)
 {
 	gpu_unsee_all(ctx);
-	annex_dev_close(ctx->dev);
+	if (annex_dev_close(ctx->dev))
+		return;
 	gpu_free(ctx, ctx->there, sizeof(ctx->view));
 	gpu_queues_close(ctx);
 	gpu_rings_close(ctx);

@@ -310,19 +310,22 @@ static void stop(struct annex_dev *dev)
 	}
 }
 
-void annex_dev_close(struct annex_dev *dev)
+int annex_dev_close(struct annex_dev *dev)
 {
+	int err = 0;
+
 	if (!dev)
-		return;
+		return 0;
 	if (dev->ctrl) {
 		stop(dev);
 		for (unsigned int i = 0; i < dev->nio; i++)
 			nvme_queue_destroy(dev, &dev->io[i]);
-		dev->ctrl->ops->close(dev->ctrl);
+		err = dev->ctrl->ops->close(dev->ctrl);
 	}
 	pthread_mutex_destroy(&dev->recover_lock);
 	free(dev->io);
 	free(dev->ns);
 	free(dev->uri);
 	free(dev);
+	return err;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -467,10 +468,95 @@ static void by_threads(void)
 	CU_ASSERT_EQUAL(said.times, 1);
 }
 
+/* A file that does not answer before it is let: reads wait here. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool held;
+	unsigned int begun, ended;
+} slow = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+ssize_t __real_preadv2(int fd, const struct iovec *v, int n, off_t at, int flags);
+ssize_t __wrap_preadv2(int fd, const struct iovec *v, int n, off_t at, int flags);
+
+ssize_t __wrap_preadv2(int fd, const struct iovec *v, int n, off_t at, int flags)
+{
+	ssize_t got;
+
+	pthread_mutex_lock(&slow.lock);
+	slow.begun++;
+	pthread_cond_broadcast(&slow.changed);
+	while (slow.held)
+		pthread_cond_wait(&slow.changed, &slow.lock);
+	pthread_mutex_unlock(&slow.lock);
+	got = __real_preadv2(fd, v, n, at, flags);
+	pthread_mutex_lock(&slow.lock);
+	slow.ended++;
+	pthread_cond_broadcast(&slow.changed);
+	pthread_mutex_unlock(&slow.lock);
+	return got;
+}
+
+static void hold_reads(bool held)
+{
+	pthread_mutex_lock(&slow.lock);
+	slow.held = held;
+	pthread_cond_broadcast(&slow.changed);
+	while (!held && slow.begun != slow.ended)
+		pthread_cond_wait(&slow.changed, &slow.lock);
+	pthread_mutex_unlock(&slow.lock);
+}
+
+/*
+ * A read that is given up, into memory at @offset of a page (with 4, through a buffer of the
+ * library's). The device ends at once, and says that the kernel still has memory of the caller's.
+ */
+static void give_up(const char *uri, char *buf, unsigned int offset)
+{
+	struct annex_dev_opts opts = {.timeout_ms = 20, .queues = 1};
+	struct annex_io io = {.opcode = ANNEX_NVM_READ, .nsid = 1, .nlb = 8, .bytes = 4096};
+	struct annex_dev *dev;
+
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, &opts, &dev), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_map(dev, buf, 8192, &io.addr), 0);
+	io.addr += offset;
+	CU_ASSERT_EQUAL(annex_dev_io(dev, &io, 1, NULL), 0);
+	hold_reads(true);
+	CU_ASSERT_EQUAL(annex_dev_io(dev, &io, 1, NULL), -ENODEV);
+	CU_ASSERT_EQUAL(annex_dev_unmap(dev, io.addr - offset, 8192), -EBUSY);
+	CU_ASSERT_EQUAL(annex_dev_close(dev), -EBUSY);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), ": 4096 bytes of memory"));
+	/* The read ends now, into memory that is still there. */
+	hold_reads(false);
+}
+
+static void given_up(void)
+{
+	struct said said = {.level = ANNEX_LOG_WARNING, .word = "are never freed"};
+	const uint32_t patience = annex_emu_drain_ms;
+	char *buf = aligned_alloc(4096, 8192);
+	char path[HOST_PATH], uri[512];
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(buf);
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=1M&direct=0", path);
+	annex_emu_drain_ms = 20;
+	refused_with = -EPERM;
+	annex_set_log(count_lines, &said);
+	give_up(uri, buf, 0);
+	give_up(uri, buf, 4);
+	annex_set_log(NULL, NULL);
+	refused_with = 0;
+	annex_emu_drain_ms = patience;
+	CU_ASSERT_EQUAL(said.times, 2);
+	free(buf);
+	unlink(path);
+}
+
 UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
 	   {"a failed open leaves nothing", failed_open_leaves_nothing}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
 	   {"forced unit access", forced}, {"I/O in flight", in_flight},
 	   {"no direct I/O", no_direct}, {"alignments", alignments},
 	   {"a ring that was taken away", ring_taken}, {"lists are not pinned", lists_not_pinned},
-	   {"by threads", by_threads})
+	   {"by threads", by_threads}, {"a file that never answers", given_up})

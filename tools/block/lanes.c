@@ -92,8 +92,9 @@ int lanes_open(struct lanes *ls, const char *uri, const struct lanes_opts *o)
 
 void lanes_close(struct lanes *ls)
 {
-	/* The device first: the buffers are its own until then. */
-	annex_dev_close(ls->dev);
+	/* The device first: the buffers are its own until then, or for ever (-EBUSY). */
+	const bool busy = annex_dev_close(ls->dev);
+
 	for (unsigned int i = 0; i < ls->n; i++) {
 		free(ls->lane[i].ios);
 		free(ls->lane[i].tokens);
@@ -102,6 +103,7 @@ void lanes_close(struct lanes *ls)
 		free(ls->lane[i].free);
 	}
 	free(ls->lane);
-	mem_give(ls->memory, ls->buf, ls->bytes, 1);
+	if (!busy)
+		mem_give(ls->memory, ls->buf, ls->bytes, 1);
 	memset(ls, 0, sizeof(*ls));
 }

@@ -173,8 +173,12 @@ static void annex_iomem_free(struct thread_data *td)
 
 	if (!e || !e->buf)
 		return;
-	annex_dev_unmap(e->dev, e->addr, e->bytes);
-	e->memory->free(e->memory->ctx, e->buf, e->bytes);
+	/* Memory that the device may still write is lost rather than used again. */
+	if (annex_dev_unmap(e->dev, e->addr, e->bytes) == -EBUSY)
+		log_err("annex: %llu bytes are still in use by the device, and lost\n",
+			(unsigned long long)e->bytes);
+	else
+		e->memory->free(e->memory->ctx, e->buf, e->bytes);
 	e->buf = NULL;
 }
 

@@ -121,21 +121,24 @@ int area_check(struct area *a)
 int area_reopen(struct area *a)
 {
 	char uri[ANNEX_URI_MAX];
+	int err;
 
 	snprintf(uri, sizeof(uri), "%s", annex_dev_uri(a->dev));
 	if (annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)
 		return 0;
-	annex_dev_close(a->dev);
+	err = annex_dev_close(a->dev);
 	a->dev = NULL;
-	return begin(a, uri);
+	if (!err)
+		return begin(a, uri);
+	a->buf = NULL; /* the device may still write it */
+	return err_lib(err, "cannot open %s again", uri);
 }
 
 void area_close(struct area *a)
 {
 	const struct annex_provider *pages = annex_provider_pages();
 
-	annex_dev_close(a->dev);
-	if (a->buf)
+	if (!annex_dev_close(a->dev) && a->buf)
 		pages->free(pages->ctx, a->buf, AREA_BUF);
 	free(a->shadow);
 }

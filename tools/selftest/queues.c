@@ -102,10 +102,10 @@ static int work(void *ctx, unsigned int id, unsigned int n)
 			 "annex_dev_map()");
 	for (unsigned int i = 0; i < BATCHES && !err; i++)
 		err = batch(&w);
-	/* All commands have ended, also after an error. */
-	if (w.addr)
-		tally_call(w.t, annex_dev_unmap(q->a->dev, w.addr, BATCH * SLOT),
-			   "annex_dev_unmap()");
+	/* Memory of commands that have not ended is lost. */
+	if (w.addr &&
+	    tally_call(w.t, annex_dev_unmap(q->a->dev, w.addr, BATCH * SLOT), "annex_dev_unmap()"))
+		return err;
 	pages->free(pages->ctx, w.buf, BATCH * SLOT);
 	return err;
 }

@@ -33,7 +33,7 @@ struct emu_done {
  * @add: have a buffer be reached without a copy, as IORING_OP_READ_FIXED and _WRITE_FIXED name it;
  *	with every submission queue held instead of the mutex. Its number, or -1. NULL: none is.
  * @remove: undo that.
- * @close: what has begun is waited for.
+ * @close: without the mutex. Entries that have begun may not have ended; none begins any more.
  */
 struct emu_engine_ops {
 	struct io_uring_sqe *(*entry)(struct emu_engine *e);

@@ -21,7 +21,7 @@
 	((2 * EMU_QUEUES * EMU_STRIDE + ANNEX_NVME_PAGE - 1) / ANNEX_NVME_PAGE * ANNEX_NVME_PAGE)
 #define MEM_REQS 1024u /* commands, but of file:, that can be held back at once */
 
-static void emu_close(struct annex_ctrl *ctrl);
+static int emu_close(struct annex_ctrl *ctrl);
 
 static const struct annex_ctrl_ops ops = {
 	.status = annex_emu_status,
@@ -83,11 +83,14 @@ static struct annex_emu *emu_alloc(void)
 	return emu;
 }
 
-/* Make written data durable, as far as files are, before they are closed (CC.SHN, Base 3.6). */
-static void flush(struct annex_emu *emu)
+/*
+ * Make written data durable, as far as files are, before they are closed (CC.SHN, Base 3.6).
+ * Return: whether that has ended.
+ */
+static bool flush(struct annex_emu *emu)
 {
 	if (annex_emu_in_ram(emu) || annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
-		return;
+		return true;
 	pthread_mutex_lock(&emu->async);
 	annex_emu_ring_start(emu, annex_emu_req_own(emu));
 	if (emu->ring)
@@ -98,31 +101,59 @@ static void flush(struct annex_emu *emu)
 			annex_log(ANNEX_LOG_WARNING,
 				  "%s: closed without a flush: what was written last may be lost",
 				  annex_last_error());
-			return;
+			return false;
 		}
+	return true;
 }
 
-/* Commands that nobody waits for any more end before their memory does. */
-static void end_all(struct annex_emu *emu)
+/* Commands end before their memory is freed. Return: whether they have. */
+static bool end_all(struct annex_emu *emu)
 {
 	pthread_mutex_lock(&emu->async);
 	annex_emu_reqs_end(emu, NULL);
 	pthread_mutex_unlock(&emu->async);
-	if (annex_emu_drain(emu, NULL))
-		annex_log(ANNEX_LOG_WARNING, "%s", annex_last_error());
+	return !annex_emu_drain(emu, NULL);
 }
 
-static void emu_close(struct annex_ctrl *ctrl)
+/*
+ * The kernel has commands of this controller for as long as the file behind it does not answer. It
+ * reads and writes their buffers until then: the controller, its requests and these buffers are
+ * never freed.
+ */
+static int give_up(struct annex_emu *emu)
+{
+	static struct annex_emu *given_up; /* for leak checkers: the memory stays reachable */
+	struct annex_emu *next = annex_atomic_load(&given_up, ANNEX_RELAXED);
+
+	/* Relaxed: the list is written only. */
+	do
+		emu->given_up = next;
+	while (!annex_atomic_cas(&given_up, &next, emu, ANNEX_RELAXED));
+	annex_fail(
+		-EBUSY,
+		"%s: closed while the kernel has commands that do not end: %llu bytes of memory, "
+		"which it may still read and write, are never freed",
+		emu->scheme, (ull)annex_emu_reqs_bytes(emu));
+	annex_log(ANNEX_LOG_WARNING, "%s", annex_last_error());
+	close(emu->kick);
+	return -EBUSY;
+}
+
+static int emu_close(struct annex_ctrl *ctrl)
 {
 	struct annex_emu *emu = annex_emu_of(ctrl);
+	bool ended;
 
 	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
 	annex_emu_thread_stop(emu);
-	end_all(emu);
-	flush(emu);
-	annex_emu_ring_close(emu);
+	ended = end_all(emu);
+	/* Behind commands that do not end, a flush would not either. */
+	ended = ended && flush(emu);
+	annex_emu_ring_close(emu, ended);
 	annex_emu_file_close(emu);
 	annex_emu_ng_close(emu);
+	if (!ended)
+		return give_up(emu);
 	annex_emu_mem_close(emu);
 	annex_emu_far_close(emu);
 	annex_emu_reqs_close(emu);
@@ -136,6 +167,7 @@ static void emu_close(struct annex_ctrl *ctrl)
 	pthread_mutex_destroy(&emu->ctl);
 	pthread_mutex_destroy(&emu->async);
 	free(emu);
+	return 0;
 }
 
 static int add_faults(struct annex_emu *emu, const struct annex_uri *uri)

@@ -17,7 +17,7 @@
 /*
  * struct emu_pool - @entries: a ring of @mask + 1; they were prepared up to @prepared, may begin up
  * to @submitted, and have begun up to @begun. @done: a ring of twice as many, from @taken to
- * @ended.
+ * @ended. @users: threads, and the one that closes; the last to leave frees the pool.
  */
 struct emu_pool {
 	struct emu_engine engine;
@@ -29,6 +29,7 @@ struct emu_pool {
 	unsigned int prepared, submitted, begun;
 	unsigned int ended, taken;
 	bool stop;
+	unsigned int users;
 	pthread_t threads[THREADS];
 	unsigned int n_threads;
 };
@@ -82,29 +83,6 @@ static void end(struct emu_pool *p, uint64_t data, int res)
 	eventfd_write(p->engine.fd, 1);
 }
 
-static void *run(void *arg)
-{
-	struct emu_pool *p = arg;
-
-	pthread_mutex_lock(&p->lock);
-	for (;;) {
-		struct io_uring_sqe e;
-		int res;
-
-		while (p->begun == p->submitted && !p->stop)
-			pthread_cond_wait(&p->work, &p->lock);
-		if (p->begun == p->submitted)
-			break;
-		e = p->entries[p->begun++ & p->mask];
-		pthread_mutex_unlock(&p->lock);
-		res = e.opcode == IORING_OP_NOP ? -ECANCELED : carry_out(&e);
-		pthread_mutex_lock(&p->lock);
-		end(p, e.user_data, res);
-	}
-	pthread_mutex_unlock(&p->lock);
-	return NULL;
-}
-
 static void give_back(struct emu_pool *p)
 {
 	if (p->engine.fd >= 0)
@@ -116,6 +94,39 @@ static void give_back(struct emu_pool *p)
 	free(p);
 }
 
+/* With the lock held: a thread, or the one that closes, leaves. */
+static void leave(struct emu_pool *p)
+{
+	const bool last = !--p->users;
+
+	pthread_mutex_unlock(&p->lock);
+	if (last)
+		give_back(p);
+}
+
+static void *run(void *arg)
+{
+	struct emu_pool *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct io_uring_sqe e;
+		int res;
+
+		while (p->begun == p->submitted && !p->stop)
+			pthread_cond_wait(&p->work, &p->lock);
+		if (p->stop)
+			break;
+		e = p->entries[p->begun++ & p->mask];
+		pthread_mutex_unlock(&p->lock);
+		res = e.opcode == IORING_OP_NOP ? -ECANCELED : carry_out(&e);
+		pthread_mutex_lock(&p->lock);
+		end(p, e.user_data, res);
+	}
+	leave(p);
+	return NULL;
+}
+
 static unsigned int power_of_two(unsigned int n)
 {
 	unsigned int size = 1;
@@ -125,17 +136,25 @@ static unsigned int power_of_two(unsigned int n)
 	return size;
 }
 
+/* Threads that are in the kernel, for a file that does not answer, are not waited for. */
 static void pool_close(struct emu_engine *e)
 {
 	struct emu_pool *p = pool_of(e);
+	bool busy;
 
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
+	busy = p->begun != p->ended;
 	pthread_cond_broadcast(&p->work);
 	pthread_mutex_unlock(&p->lock);
-	while (p->n_threads)
-		pthread_join(p->threads[--p->n_threads], NULL);
-	give_back(p);
+	for (unsigned int i = 0; i < p->n_threads; i++) {
+		if (busy)
+			pthread_detach(p->threads[i]);
+		else
+			pthread_join(p->threads[i], NULL);
+	}
+	pthread_mutex_lock(&p->lock);
+	leave(p);
 }
 
 static struct io_uring_sqe *pool_entry(struct emu_engine *engine)
@@ -206,6 +225,7 @@ int annex_emu_pool_open(unsigned int entries, struct emu_engine **out)
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	p->engine.ops = &pool_ops;
+	p->users = 1;
 	p->mask = size - 1;
 	p->engine.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->entries = calloc(size, sizeof(*p->entries));
@@ -215,8 +235,11 @@ int annex_emu_pool_open(unsigned int entries, struct emu_engine **out)
 	else if (!p->entries || !p->done)
 		err = annex_fail(-ENOMEM, "file: no memory for threads");
 	while (!err && p->n_threads < THREADS) {
+		pthread_mutex_lock(&p->lock);
 		err = annex_thread_start(&p->threads[p->n_threads], run, p);
 		p->n_threads += !err;
+		p->users += !err;
+		pthread_mutex_unlock(&p->lock);
 	}
 	if (err)
 		pool_close(&p->engine);

@@ -30,6 +30,17 @@ void annex_emu_reqs_close(struct annex_emu *emu)
 	free(emu->reqs);
 }
 
+uint64_t annex_emu_reqs_bytes(const struct annex_emu *emu)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < emu->fresh; i++)
+		for (unsigned int k = 0;
+		     emu->reqs[i].state == EMU_REQ_RING && k < emu->reqs[i].nsegs; k++)
+			bytes += emu->reqs[i].segs[k].iov_len;
+	return bytes;
+}
+
 static void init(struct emu_req *req, struct emu_sq *sq)
 {
 	req->state = EMU_REQ_FETCHED;

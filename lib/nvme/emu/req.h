@@ -69,6 +69,8 @@ struct emu_req {
 /* All of these want the async mutex held, but for open and close. */
 int annex_emu_reqs_open(struct annex_emu *emu, uint32_t n);
 void annex_emu_reqs_close(struct annex_emu *emu);
+/* Bytes of data that the kernel may still read or write. */
+uint64_t annex_emu_reqs_bytes(const struct annex_emu *emu);
 struct emu_req *annex_emu_req_own(struct annex_emu *emu);
 uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t want);
 void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req);

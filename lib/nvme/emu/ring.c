@@ -164,7 +164,7 @@ int annex_emu_ring_open(struct annex_emu *emu)
 	return 0;
 }
 
-void annex_emu_ring_close(struct annex_emu *emu)
+void annex_emu_ring_close(struct annex_emu *emu, bool ended)
 {
 	if (!emu->ring)
 		return;
@@ -172,7 +172,8 @@ void annex_emu_ring_close(struct annex_emu *emu)
 		emu->ring->engine->ops->close(emu->ring->engine);
 	else
 		io_uring_queue_exit(&emu->ring->uring);
-	free_ring(emu->ring);
+	if (ended) /* else it may be writing zeroes */
+		free_ring(emu->ring);
 }
 
 static int update_buf(struct emu_ring *ring, unsigned int at, uint64_t addr, uint64_t len)

@@ -33,7 +33,8 @@ struct emu_ring {
 
 int annex_emu_ring_open(struct annex_emu *emu);
 int annex_emu_ring_open_link(struct annex_emu *emu, const struct annex_uri *uri);
-void annex_emu_ring_close(struct annex_emu *emu);
+/* @ended: the kernel has none of its commands any more. */
+void annex_emu_ring_close(struct annex_emu *emu, bool ended);
 
 /* An entry to prepare: there is room for one of each request. */
 static inline struct io_uring_sqe *annex_emu_ring_entry(struct annex_emu *emu)

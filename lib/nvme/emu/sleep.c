@@ -16,7 +16,8 @@
 /* While the controller does not run: who waits on it should find out, without spinning. */
 #define STOPPED_NS (10 * ANNEX_NSEC_PER_MSEC)
 #define LEADER_AWAKE UINT32_MAX
-#define DRAIN_MS 30000u /* how long the kernel's I/O may take to end */
+
+uint32_t annex_emu_drain_ms = 30000;
 
 /* Work for no particular queue: I/O that has ended, timers, queues that found no request. */
 void annex_emu_pass(struct annex_emu *emu)
@@ -54,7 +55,7 @@ static uint32_t drain_ms(const struct annex_emu *emu)
 	/* Relaxed: whoever waits a second time is no better off. */
 	if (annex_atomic_load(&emu->stuck, ANNEX_RELAXED))
 		return 0;
-	return emu->ns[0].link ? emu->ctrl.timeout_ms : DRAIN_MS;
+	return emu->ns[0].link ? emu->ctrl.timeout_ms : annex_emu_drain_ms;
 }
 
 /* Wait, for a while, until commands that were told to end have. -ETIMEDOUT. */

@@ -188,6 +188,7 @@ struct annex_emu {
 	bool busy;    /* the service thread does not sleep */
 	bool created; /* the first file, by this open */
 	bool grown;
+	struct annex_emu *given_up; /* the one before, of those that were closed too late */
 	uint64_t grown_from; /* its size before that */
 
 	EMU_ALIGNED uint32_t running; /* commands are fetched */
@@ -315,6 +316,8 @@ uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_wake(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 void annex_emu_pass(struct annex_emu *emu);
+/* How long the kernel's I/O may take to end after it was cancelled. Tests make it shorter. */
+extern uint32_t annex_emu_drain_ms;
 int annex_emu_drain(struct annex_emu *emu, const struct emu_sq *sq);
 int annex_emu_thread_start(struct annex_emu *emu, bool busy);
 void annex_emu_thread_stop(struct annex_emu *emu);

@@ -47,7 +47,7 @@ static char *map_file(struct module *p, size_t bytes, uint64_t offset)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static void close_module(struct annex_ctrl *ctrl)
+static int close_module(struct annex_ctrl *ctrl)
 {
 	struct module *p = module_of(ctrl);
 
@@ -66,6 +66,7 @@ static void close_module(struct annex_ctrl *ctrl)
 	free(p->late);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
+	return 0;
 }
 
 static const struct annex_ctrl_ops module_ops = {
