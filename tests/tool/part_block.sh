@@ -94,3 +94,15 @@ refused "no time" "--seconds" "$annex" bench block mem:4M --seconds 0
 refused "a device too small" "not even one" "$annex" bench block mem:4K --size 64K
 refused "pci without the module" "pci:" "$annex" verify pci:0000:00:1f.7 --overwrite
 rm v.img w.img
+
+# Nothing keeps a file system busy when a command has ended: its io_uring has let go of the file.
+if truncate -s 32M fs.img && mkfs.ext4 -q fs.img && mkdir full &&
+	mount -o loop fs.img full 2>/dev/null; then
+	truncate -s 8M full/f
+	for turn in 1 2 3 4 5; do
+		claim "turn $turn: reads of a file" "$annex" bench block file:full/f --ios 100
+		holds "its file system is unmounted" umount full
+		claim "and mounted again" mount -o loop fs.img full
+	done
+	umount full
+fi

@@ -164,6 +164,20 @@ int annex_emu_ring_open(struct annex_emu *emu)
 	return 0;
 }
 
+/*
+ * The kernel frees an io_uring some time after its descriptor is closed, by a worker, and with it
+ * the files and memory that are registered: a file system with such a file cannot be unmounted
+ * until then. To unregister them waits for commands that use them.
+ */
+static void close_uring(struct emu_ring *ring, bool ended)
+{
+	if (ended && ring->fixed_files)
+		io_uring_unregister_files(&ring->uring);
+	if (ended && ring->fixed_bufs)
+		io_uring_unregister_buffers(&ring->uring);
+	io_uring_queue_exit(&ring->uring);
+}
+
 void annex_emu_ring_close(struct annex_emu *emu, bool ended)
 {
 	if (!emu->ring)
@@ -171,7 +185,7 @@ void annex_emu_ring_close(struct annex_emu *emu, bool ended)
 	if (emu->ring->engine)
 		emu->ring->engine->ops->close(emu->ring->engine);
 	else
-		io_uring_queue_exit(&emu->ring->uring);
+		close_uring(emu->ring, ended);
 	if (ended) /* else it may be writing zeroes */
 		free_ring(emu->ring);
 }
