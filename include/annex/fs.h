@@ -15,8 +15,13 @@
  * and a call that changes names or attributes with that of any file. Before that, a loss of power
  * leaves such a call done or not done, and not without those before it. With ANNEX_FS_BYTEFS, the
  * death of the process undoes no such call, and each write of up to ANNEX_FS_WRITE bytes is old or
- * new, never mixed, and of two writes to a file not the later one only. With ANNEX_FS_EXT4_LIKE
- * both are as a loss of power, and each block of a write is old or new.
+ * new, never mixed, and of two writes to a file not the later one only. Without free blocks, a
+ * write to bytes that the file has already is done in pieces of 64 KiB, each of which is old or
+ * new. With ANNEX_FS_EXT4_LIKE both are as a loss of power, and each block of a write is old or
+ * new.
+ *
+ * Room. annex_fs_write() takes no bytes that cannot be written back for want of blocks, and bytes
+ * for which annex_fs_fallocate() has taken blocks never lack any.
  *
  * A file system may be used by any number of threads.
  */

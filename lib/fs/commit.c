@@ -92,7 +92,7 @@ static void undo_one(struct annex_fs *fs, struct fs_undo *u)
 		break;
 	case FS_UNDO_PAGES:
 		u->node->writing = false;
-		fs->reserved += u->node->reserved;
+		fs->reserved += u->node->claim.blocks;
 		break;
 	case FS_UNDO_BIT:
 		fs_bitmap_mark(u->map, u->bit, !u->taken);

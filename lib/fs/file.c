@@ -39,16 +39,24 @@ static int clear(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint32_t b
 {
 	const uint32_t index = (uint32_t)(at / FS_BLOCK), from = at % FS_BLOCK;
 	struct fs_page *p = fs_page_find(fs, n, index);
-	uint32_t pointer, others = 0;
+	struct fs_claim c = {0};
+	uint32_t pointer;
 	int err = fs_map_get(fs, n, index, &pointer);
 
 	if (err || !bytes || ((!p || !p->dirty) && (!pointer || pointer & FS_UNWRITTEN)))
 		return err;
 	err = fs_page_get(fs, n, index, lines(from, from + bytes), &p);
 	if (!err)
-		err = fs_page_reserve(fs, p, &others);
+		err = fs_claim_page(fs, p, &c);
+	if (err == -E2BIG) {
+		c = (struct fs_claim){0};
+		err = fs_file_sync(fs, n);
+		if (!err)
+			err = fs_claim_page(fs, p, &c);
+	}
 	if (err)
 		return err;
+	fs_claim_take(fs, n, &c);
 	memset(p->data + from, 0, bytes);
 	fs_page_soil(fs, p, lines(from, from + bytes));
 	n->i.mtime = n->i.ctime = fs_now();
@@ -181,7 +189,7 @@ static int make_room(struct annex_fs *fs, struct fs_node *n, uint32_t pages)
 /* Pages for all of the bytes, with what they need: afterwards nothing can fail. */
 static int prepare(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint32_t bytes)
 {
-	uint32_t others = 0;
+	struct fs_claim c = {.leaf = n->claim.leaf};
 	int err = 0;
 
 	for (uint64_t from = at; !err && from < at + bytes;
@@ -193,8 +201,10 @@ static int prepare(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint32_t
 		err = fs_page_get(fs, n, (uint32_t)(from / FS_BLOCK), edges(from % FS_BLOCK, end),
 				  &p);
 		if (!err)
-			err = fs_page_reserve(fs, p, &others);
+			err = fs_claim_page(fs, p, &c);
 	}
+	if (!err)
+		fs_claim_take(fs, n, &c);
 	return err;
 }
 
@@ -226,6 +236,11 @@ static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const 
 
 	if (!err)
 		err = prepare(fs, n, at, bytes);
+	if (err == -E2BIG) {
+		err = fs_file_sync(fs, n);
+		if (!err)
+			err = prepare(fs, n, at, bytes);
+	}
 	if (err == -ENOSPC) {
 		/* More may be reserved than is needed. */
 		err = fs_files_sync(fs);
@@ -242,6 +257,7 @@ static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const 
 ssize_t annex_fs_write(struct annex_fs *fs, uint32_t ino, uint64_t at, const void *buf,
 		       size_t bytes)
 {
+	uint32_t piece = ANNEX_FS_WRITE;
 	struct fs_node *n;
 	size_t done = 0;
 	int err = fs_enter(fs, true);
@@ -251,11 +267,16 @@ ssize_t annex_fs_write(struct annex_fs *fs, uint32_t ino, uint64_t at, const voi
 	if (!err && (at > FS_SIZE_MAX || bytes > FS_SIZE_MAX - at))
 		err = -EFBIG;
 	while (!err && done < bytes) {
-		const size_t left = bytes - done, most = ANNEX_FS_WRITE - (at + done) % FS_BLOCK;
+		const size_t left = bytes - done, most = piece - (at + done) % FS_BLOCK;
 		const uint32_t m = (uint32_t)(left < most ? left : most);
 
 		err = write_one(fs, n, at + done, (const char *)buf + done, m);
 		done += err ? 0 : m;
+		/* Blocks that cannot be replaced are written over, as many as the log takes. */
+		if (err == -E2BIG) {
+			piece /= 2;
+			err = 0;
+		}
 	}
 	err = fs_leave(fs, err);
 	return done ? (ssize_t)done : err;
@@ -314,7 +335,7 @@ static int allocate(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint64_
 
 	while (!err && i < behind) {
 		err = fs_node_change(fs, n);
-		for (uint32_t k = 0; !err && k < FS_CUT && i < behind; k++, i++) {
+		for (uint32_t k = 0; !err && k < fs_map_most(fs) && i < behind; k++, i++) {
 			uint32_t pointer, block;
 
 			err = fs_map_get(fs, n, i, &pointer);

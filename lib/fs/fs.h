@@ -132,10 +132,19 @@ struct fs_dir;
 struct fs_page;
 
 /*
+ * struct fs_claim - An upper bound of what dirty pages of a file need when they are written back.
+ * @blocks: free ones. @cost: lines of a transaction of the device, or blocks of the journal's.
+ * @leaf: 1 + the number of the node of the map for which the last page counted missing nodes.
+ */
+struct fs_claim {
+	uint32_t blocks, cost, leaf;
+};
+
+/*
  * struct fs_node - A file that is in use. @refs: references that the caller has. @late: the inode
  * differs from the table's, as a read or a write has changed it. @pages: of it, in no order;
- * @dirty: those that are; @reserved: blocks that they may need; @writing: they go with the
- * operation. @sequence: the transaction that had it last.
+ * @dirty: those that are; @claim: what they need; @writing: they go with the operation.
+ * @sequence: the transaction that had it last.
  */
 struct fs_node {
 	struct fs_node *next;
@@ -149,7 +158,7 @@ struct fs_node {
 	bool dead; /* in the list of those that are to end */
 	struct fs_node *next_dead;
 	uint32_t n_dirty;
-	uint32_t reserved;
+	struct fs_claim claim;
 	uint32_t next_read; /* the page behind those that were read last */
 	uint32_t goal;      /* the block behind the one that it got last */
 	uint64_t sequence;
@@ -241,7 +250,7 @@ struct annex_fs {
 	struct fs_op op;
 	struct fs_journal journal;
 	uint32_t alpha;
-	uint32_t reserved; /* blocks, for dirty pages */
+	uint32_t reserved; /* blocks, of the claims of all files */
 	uint32_t generation;
 	bool read_only;
 	bool twice;   /* pages are cached by the device as well */

@@ -8,11 +8,9 @@
 #include "buf.h"
 #include "dev.h"
 #include "journal.h"
+#include "op.h"
 
-/* An operation changes so many blocks, of pages far apart, each with its own map, and gives back so
- * many. */
-#define LARGEST 640u
-#define REVOKED 8192u
+#define REVOKED 8192u /* blocks that a transaction gives back */
 
 static void put(uint8_t *at, uint64_t v, unsigned int bytes)
 {
@@ -305,7 +303,7 @@ static int commit(struct annex_fs *fs)
 		return err;
 	fs->journal.head = g.at;
 	committed(fs);
-	return fits(fs, fs->super.n_journal / 4 + LARGEST, REVOKED) ? 0 : checkpoint(fs);
+	return fits(fs, fs->super.n_journal / 4 + FS_OP_BLOCKS, REVOKED) ? 0 : checkpoint(fs);
 }
 
 int fs_journal_commit(struct annex_fs *fs)

@@ -64,19 +64,38 @@ static bool reaches(unsigned int height, uint32_t index)
 	return height ? index < span(height) * FS_FAN : index < FS_DIRECT;
 }
 
-int fs_map_get(struct annex_fs *fs, const struct fs_node *n, uint32_t index, uint32_t *pointer)
+int fs_map_find(struct annex_fs *fs, const struct fs_node *n, uint32_t index, uint32_t *pointer,
+		uint32_t *nodes)
 {
+	unsigned int h = n->i.height;
 	uint32_t at;
 	int err = 0;
 
 	*pointer = 0;
-	if (!reaches(n->i.height, index))
+	while (!reaches(h, index))
+		h++;
+	/* The tree grows so often; below the new root nothing leads to the block. */
+	*nodes = h - n->i.height + (h ? h - 1 : 0);
+	if (h > n->i.height)
 		return 0;
-	at = n->i.map[n->i.height ? 0 : index];
-	for (unsigned int h = n->i.height; !err && h && at; h--)
+	at = n->i.map[h ? 0 : index];
+	for (; !err && h && at; h--)
 		err = read_pointer(fs, at, (uint32_t)(index / span(h) % FS_FAN), &at);
 	*pointer = err ? 0 : at;
+	*nodes = h;
 	return err;
+}
+
+int fs_map_get(struct annex_fs *fs, const struct fs_node *n, uint32_t index, uint32_t *pointer)
+{
+	uint32_t nodes;
+
+	return fs_map_find(fs, n, index, pointer, &nodes);
+}
+
+uint32_t fs_map_most(const struct annex_fs *fs)
+{
+	return fs->super.n_journal ? FS_FAN / 8 : FS_FAN;
 }
 
 /* A block for a node. */
@@ -216,7 +235,7 @@ static int cut_node(struct cut *c, uint32_t node, unsigned int height, uint64_t 
 
 int fs_map_cut(struct annex_fs *fs, struct fs_node *n, uint32_t from, uint32_t end, bool *more)
 {
-	struct cut c = {fs, n, from, end, FS_CUT};
+	struct cut c = {fs, n, from, end, fs_map_most(fs)};
 	bool empty = false;
 	int err = fs_op_node(fs, n);
 

@@ -16,6 +16,10 @@ bool fs_map_has(const struct annex_fs *fs, uint32_t block);
 /* fs_map_get() - The pointer to block @index of a file; 0: a hole. */
 int fs_map_get(struct annex_fs *fs, const struct fs_node *n, uint32_t index, uint32_t *pointer);
 
+/* fs_map_find() - The same; *@nodes: blocks for nodes that fs_map_set() would take. */
+int fs_map_find(struct annex_fs *fs, const struct fs_node *n, uint32_t index, uint32_t *pointer,
+		uint32_t *nodes);
+
 /* fs_map_set() - It becomes @pointer, which is not 0. */
 int fs_map_set(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t pointer);
 
@@ -24,8 +28,11 @@ int fs_map_set(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t 
 int fs_map_next(struct annex_fs *fs, const struct fs_node *n, uint32_t *index, uint32_t end,
 		uint32_t *pointer);
 
-/* fs_map_cut() - Give blocks [@from, @end) back, up to FS_CUT of them. *@more: there are more. */
-#define FS_CUT FS_FAN
+/* fs_map_most() - Blocks that one operation takes for a file, or gives back. Each of them can
+ * change two blocks that no other one changes. */
+uint32_t fs_map_most(const struct annex_fs *fs);
+
+/* fs_map_cut() - Give blocks [@from, @end) back, up to fs_map_most(). *@more: there are more. */
 int fs_map_cut(struct annex_fs *fs, struct fs_node *n, uint32_t from, uint32_t end, bool *more);
 
 /* fs_map_pointer() - Pointer @i of a node that lies in these lines. */

@@ -14,6 +14,7 @@
 #include "enter.h"
 #include "journal.h"
 #include "node.h"
+#include "op.h"
 #include "orphan.h"
 #include "page.h"
 #include "replay.h"
@@ -21,7 +22,6 @@
 
 #define CACHE (64ull << 20)
 #define ALPHA 50u
-#define TOGETHER 4096u /* lines that a transaction must be able to have */
 
 static int check_writable(const struct annex_cxlssd *s)
 {
@@ -33,7 +33,7 @@ static int check_writable(const struct annex_cxlssd *s)
 /* The device takes what an operation changes in one transaction. */
 static int check_device(struct annex_cxlssd *s)
 {
-	static const char lines[TOGETHER * FS_LINE];
+	static const char lines[FS_OP_LINES * FS_LINE];
 	struct annex_cxlssd_tx *tx;
 	int err;
 

@@ -10,6 +10,10 @@
 
 #include "fs.h"
 
+/* Lines that the device takes in one transaction, and blocks that the journal has room for. */
+#define FS_OP_LINES 4096u
+#define FS_OP_BLOCKS 640u
+
 void fs_op_free(struct fs_op *op);
 
 /* Notes: a line of a buffer, an inode of a node, a bit of a bitmap changes next; dirty pages of a

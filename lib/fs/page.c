@@ -10,8 +10,12 @@
 #include "page.h"
 
 #define FEW 8u          /* lines that are read one by one, and not as a block */
-#define RESERVE 2u      /* blocks for a page: its own, and one of the map */
 #define MOST_LINES 512u /* that pages of an operation store; further pages are blocks */
+
+/* Cost that a file may claim: annex_fs_rename() writes two files back in one operation, and changes
+ * names. */
+#define MOST_CLAIMED (FS_OP_LINES / 2 - MOST_LINES - 256)
+#define MOST_BLOCKS (FS_OP_BLOCKS / 2 - 16)
 
 int fs_pages_init(struct fs_pages *p, uint64_t bytes)
 {
@@ -170,6 +174,11 @@ static int fill_lines(struct annex_fs *fs, struct fs_page *page, uint32_t block,
 	return err;
 }
 
+static bool is_written(uint32_t pointer)
+{
+	return pointer && !(pointer & FS_UNWRITTEN);
+}
+
 /* A page gets the lines that it needs. */
 static int fill(struct annex_fs *fs, struct fs_page *page, uint64_t need)
 {
@@ -182,7 +191,7 @@ static int fill(struct annex_fs *fs, struct fs_page *page, uint64_t need)
 	err = fs_map_get(fs, page->node, page->index, &pointer);
 	if (err)
 		return err;
-	if (!pointer || pointer & FS_UNWRITTEN) {
+	if (!is_written(pointer)) {
 		zero(page);
 		return 0;
 	}
@@ -200,22 +209,56 @@ int fs_page_get(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint64_t
 	return *out ? fill(fs, *out, need) : -ENOMEM;
 }
 
-int fs_page_reserve(struct annex_fs *fs, struct fs_page *p, uint32_t *others)
+/* Blocks of metadata that a page changes: one of the bitmap. The first page of a leaf adds the
+ * leaf, and three for each new node: the node twice, as the journal counts it, and its bitmap. */
+static uint32_t cost_blocks(const struct fs_page *p, uint32_t pointer, uint32_t nodes, bool leaf)
 {
-	uint32_t pointer;
-	int err;
+	return is_written(pointer) ? 0 : p->own + (leaf ? 1 + 3 * nodes : 0);
+}
 
-	if (p->dirty)
-		return 0;
-	p->in_place = false;
-	if (fs->blocks.free >= fs->reserved + (*others + 1) * RESERVE) {
-		++*others;
-		return 0;
+/* Lines that a page changes: its pointer, the bits of its old and its new block, and for each new
+ * node a pointer and a bit. Without a new block all lines of the page are stored. */
+static uint32_t cost_lines(const struct fs_page *p, uint32_t pointer, uint32_t nodes)
+{
+	return is_written(pointer) && !p->own ? FS_LINES : 3 + 2 * nodes;
+}
+
+/* The map stays as it is while pages are dirty, since all of them go with what changes it. So nodes
+ * that are missing are counted once for pages of a leaf. */
+int fs_claim_page(struct annex_fs *fs, struct fs_page *p, struct fs_claim *c)
+{
+	const uint32_t leaf = 1 + p->index / FS_FAN;
+	const struct fs_node *n = p->node;
+	uint32_t pointer, nodes, cost;
+	int err = p->dirty ? 0 : fs_map_find(fs, n, p->index, &pointer, &nodes);
+
+	if (err || p->dirty)
+		return err;
+	nodes = leaf == c->leaf ? 0 : nodes;
+	/* A block that has been written to is replaced, if there is another one. */
+	p->own = !pointer || (is_written(pointer) && !fs->super.n_journal);
+	if (fs->blocks.free < fs->reserved + c->blocks + p->own + nodes) {
+		if (!pointer)
+			return -ENOSPC;
+		p->own = false;
 	}
-	/* One that has a block can be written there, line by line. */
-	err = fs_map_get(fs, p->node, p->index, &pointer);
-	p->in_place = pointer && !(pointer & FS_UNWRITTEN);
-	return err || p->in_place ? err : -ENOSPC;
+	cost = fs->super.n_journal ? cost_blocks(p, pointer, nodes, leaf != c->leaf)
+				   : cost_lines(p, pointer, nodes);
+	if (n->claim.cost + c->cost + cost > (fs->super.n_journal ? MOST_BLOCKS : MOST_CLAIMED))
+		return -E2BIG;
+	c->blocks += p->own + nodes;
+	c->cost += cost;
+	if (!is_written(pointer) && (nodes || n->i.height))
+		c->leaf = leaf;
+	return 0;
+}
+
+void fs_claim_take(struct annex_fs *fs, struct fs_node *n, const struct fs_claim *c)
+{
+	n->claim.blocks += c->blocks;
+	n->claim.cost += c->cost;
+	n->claim.leaf = c->leaf;
+	fs->reserved += c->blocks;
 }
 
 void fs_page_soil(struct annex_fs *fs, struct fs_page *p, uint64_t lines)
@@ -227,10 +270,6 @@ void fs_page_soil(struct annex_fs *fs, struct fs_page *p, uint64_t lines)
 		n->dirty = p;
 		n->n_dirty++;
 		fs->pages.n_dirty++;
-		if (!p->in_place) {
-			n->reserved += RESERVE;
-			fs->reserved += RESERVE;
-		}
 	}
 	p->dirty |= lines;
 	p->valid |= lines;
@@ -266,12 +305,12 @@ static int write_page(struct annex_fs *fs, struct fs_page *p, bool by_lines)
 
 	if (err)
 		return err;
-	hole = !pointer || pointer & FS_UNWRITTEN;
+	hole = !is_written(pointer);
 	if (!hole && fs->super.n_journal) {
 		err = fill(fs, p, FS_ALL);
 		return err ? err : write_block(fs, p, pointer);
 	}
-	if (!hole && (by_lines || p->in_place))
+	if (!hole && (by_lines || !p->own))
 		return store_lines(fs, p, pointer);
 	if (!by_lines || hole)
 		err = fill(fs, p, FS_ALL);
@@ -318,7 +357,7 @@ int fs_pages_write(struct annex_fs *fs, struct fs_node *n, uint32_t alpha)
 		err = fs_op_pages(fs, n);
 	if (!err) {
 		n->writing = true;
-		fs->reserved -= n->reserved;
+		fs->reserved -= n->claim.blocks;
 	}
 	for (struct fs_page *p = n->dirty; p; p = p->next_dirty)
 		pages[i++] = p;
@@ -347,11 +386,13 @@ void fs_pages_clean(struct annex_fs *fs, struct fs_node *n)
 	for (; n->dirty; n->dirty = n->dirty->next_dirty)
 		n->dirty->dirty = 0;
 	fs->pages.n_dirty -= n->n_dirty;
-	n->n_dirty = n->reserved = 0;
+	n->n_dirty = 0;
+	n->claim = (struct fs_claim){0};
 	n->writing = false;
 }
 
-/* A page is not dirty any more, though nobody wrote it. */
+/* A page is not dirty any more, though nobody wrote it. Other pages may need the nodes that it
+ * claimed. */
 static void drop_dirty(struct annex_fs *fs, struct fs_page *p)
 {
 	struct fs_node *n = p->node;
@@ -362,10 +403,10 @@ static void drop_dirty(struct annex_fs *fs, struct fs_page *p)
 	*at = p->next_dirty;
 	n->n_dirty--;
 	fs->pages.n_dirty--;
-	if (!p->in_place) {
-		n->reserved -= RESERVE;
-		fs->reserved -= RESERVE;
-	}
+	fs->reserved -= n->n_dirty ? p->own : n->claim.blocks;
+	n->claim.blocks -= p->own;
+	if (!n->n_dirty)
+		n->claim = (struct fs_claim){0};
 	p->dirty = 0;
 }
 

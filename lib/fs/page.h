@@ -15,7 +15,7 @@ struct fs_page {
 	struct fs_page *next_dirty;
 	struct fs_node *node;
 	uint32_t index;
-	bool in_place; /* no block is reserved for it: it is written by lines */
+	bool own; /* a block is reserved for it; else it is written to the one that it has */
 	uint64_t valid, dirty;
 	uint8_t data[FS_BLOCK];
 };
@@ -35,9 +35,15 @@ int fs_page_get(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint64_t
 /* fs_page_find() - A page that is here; NULL. */
 struct fs_page *fs_page_find(struct annex_fs *fs, const struct fs_node *n, uint32_t index);
 
-/* fs_page_reserve() - Whether there are blocks for a page that gets dirty, beside @others that do
- * so as well, which it then counts among; -ENOSPC. fs_page_soil() - Its lines are dirty. */
-int fs_page_reserve(struct annex_fs *fs, struct fs_page *p, uint32_t *others);
+/*
+ * fs_claim_page() - Add to a claim on its file what a page needs that gets dirty. -ENOSPC: there
+ * are no blocks for it. -E2BIG: the transaction that writes the file back would not fit.
+ * fs_claim_take() - Pages with the claim get dirty: it is the file's now. A claim begins with the
+ * @leaf of the file's.
+ * fs_page_soil() - Lines of a page are dirty.
+ */
+int fs_claim_page(struct annex_fs *fs, struct fs_page *p, struct fs_claim *c);
+void fs_claim_take(struct annex_fs *fs, struct fs_node *n, const struct fs_claim *c);
 void fs_page_soil(struct annex_fs *fs, struct fs_page *p, uint64_t lines);
 
 /* fs_pages_write() - All dirty pages of a file go with the operation. fs_pages_clean() - It has
