@@ -131,7 +131,8 @@ int annex_fs_mount(struct annex_cxlssd *s, const struct annex_fs_opts *opts, str
  * annex_fs_unmount() - Write back and give back. No other thread may be using it.
  * @fs: the file system; may be NULL.
  *
- * Return: 0, or the first error of annex_fs_fsync(). It is gone in any case.
+ * Return: 0, or the first error of annex_fs_fsync(); annex_last_error() says how many files could
+ * not be written back. It is gone in any case.
  */
 int annex_fs_unmount(struct annex_fs *fs);
 
@@ -402,7 +403,7 @@ int annex_fs_seek(struct annex_fs *fs, uint32_t ino, uint64_t *at, bool hole);
 /**
  * annex_fs_fsync() - Have all writes to a file last that have returned, and all names.
  * @fs: the file system.
- * @ino: the file; 0: all files.
+ * @ino: the file; 0: all files. All others last then, though one has an error.
  *
  * ANNEX_FS_EXT4_LIKE with a clock: while an earlier commit is under way, which others may join
  * with what they do meanwhile, it moves the clock to the end of that, and is to be called again.

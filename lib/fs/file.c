@@ -169,19 +169,20 @@ ssize_t annex_fs_read(struct annex_fs *fs, uint32_t ino, uint64_t at, void *buf,
 	return err ? err : done;
 }
 
-/* Room for more dirty pages: of this file, and of all. */
+/* Room for more dirty pages: of this file, and of all. Another file that cannot be written back
+ * keeps its own, of which it has FS_DIRTY at most. */
 static int make_room(struct annex_fs *fs, struct fs_node *n, uint32_t pages)
 {
-	int err = 0;
+	int err = n->n_dirty + pages > FS_DIRTY ? fs_file_sync(fs, n) : 0;
+	struct fs_page *p = fs->pages.oldest;
+	const struct fs_node *tried = NULL;
 
-	if (n->n_dirty + pages > FS_DIRTY)
-		err = fs_file_sync(fs, n);
-	while (!err && fs->pages.n_dirty + pages > fs->pages.limit / 2) {
-		struct fs_page *p = fs->pages.oldest;
-
-		while (!p->dirty)
-			p = p->newer;
+	for (; !err && p && fs->pages.n_dirty + pages > fs->pages.limit / 2; p = p->newer) {
+		if (!p->dirty || p->node == tried)
+			continue;
+		tried = p->node;
 		err = fs_file_sync(fs, p->node);
+		err = tried == n ? err : 0;
 	}
 	return err;
 }
@@ -242,10 +243,9 @@ static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const 
 			err = prepare(fs, n, at, bytes);
 	}
 	if (err == -ENOSPC) {
-		/* More may be reserved than is needed. */
-		err = fs_files_sync(fs);
-		if (!err)
-			err = fs_commit(fs);
+		/* More may be reserved than is needed. Other files tell of their errors. */
+		fs_files_sync(fs);
+		err = fs_commit(fs);
 		if (!err)
 			err = prepare(fs, n, at, bytes);
 	}
@@ -282,21 +282,35 @@ ssize_t annex_fs_write(struct annex_fs *fs, uint32_t ino, uint64_t at, const voi
 	return done ? (ssize_t)done : err;
 }
 
+static int last(struct annex_fs *fs, const struct fs_node *n)
+{
+	return fs->super.n_journal ? fs_journal_sync(fs, n) : fs_commit(fs);
+}
+
+/* What can be written back lasts, though some file cannot be. */
+static int sync_all(struct annex_fs *fs)
+{
+	const int files = fs_files_sync(fs), dead = fs_dead_end(fs), err = last(fs, NULL);
+
+	return files ? files : dead ? dead : err;
+}
+
+static int sync_one(struct annex_fs *fs, uint32_t ino)
+{
+	struct fs_node *n;
+	int err = fs_node_get(fs, ino, &n);
+
+	if (!err)
+		err = fs_file_sync(fs, n);
+	return err ? err : last(fs, n);
+}
+
 int annex_fs_fsync(struct annex_fs *fs, uint32_t ino)
 {
-	struct fs_node *n = NULL;
 	int err = fs_enter(fs, false);
 
-	if (!err && !fs->read_only) {
-		if (!ino)
-			err = fs_files_sync(fs);
-		else if (!(err = fs_node_get(fs, ino, &n)))
-			err = fs_file_sync(fs, n);
-		if (!err && !ino)
-			err = fs_dead_end(fs);
-		if (!err)
-			err = fs->super.n_journal ? fs_journal_sync(fs, n) : fs_commit(fs);
-	}
+	if (!err && !fs->read_only)
+		err = ino ? sync_one(fs, ino) : sync_all(fs);
 	return fs_leave(fs, err);
 }
 

@@ -162,23 +162,44 @@ int annex_fs_mount(struct annex_cxlssd *s, const struct annex_fs_opts *opts, str
 	return 0;
 }
 
+/* Files without a name that somebody still had in use end; files that could not be written back
+ * are told of. */
+static int end_files(struct annex_fs *fs)
+{
+	uint32_t lost = 0, one = 0;
+	int first = 0;
+
+	for (uint32_t i = 0; i < FS_NODE_CHAINS; i++) {
+		for (struct fs_node *n = fs->nodes.chains[i]; n; n = n->next) {
+			int err = n->i.mode && !n->i.nlink ? fs_node_end(fs, n) : 0;
+
+			first = first ? first : err;
+			if (!n->late && !n->n_dirty)
+				continue;
+			one = lost++ ? one : n->ino;
+		}
+	}
+	return lost ? annex_fail(-EIO,
+				 "file system: %u files cannot be written back, inode %u is one",
+				 lost, one)
+		    : first;
+}
+
+static int write_back(struct annex_fs *fs)
+{
+	const int dead = fs_dead_end(fs), files = fs_files_sync(fs), ends = end_files(fs);
+	const int err = fs->super.n_journal ? fs_journal_close(fs) : fs_commit(fs);
+
+	return files ? files : dead ? dead : ends ? ends : err;
+}
+
 int annex_fs_unmount(struct annex_fs *fs)
 {
-	int err = 0;
+	int err;
 
 	if (!fs)
 		return 0;
-	if (!fs->read_only)
-		err = fs_dead_end(fs);
-	if (!err && !fs->read_only)
-		err = fs_files_sync(fs);
-	/* Files without a name that somebody still had in use. */
-	for (uint32_t i = 0; !fs->read_only && i < FS_NODE_CHAINS; i++)
-		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next)
-			if (n->i.mode && !n->i.nlink)
-				err = fs_node_end(fs, n);
-	if (!err && !fs->read_only)
-		err = fs->super.n_journal ? fs_journal_close(fs) : fs_commit(fs);
+	err = fs->read_only ? 0 : write_back(fs);
 	give_back(fs);
 	return err;
 }

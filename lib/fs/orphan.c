@@ -26,9 +26,8 @@ int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
 	return fs_op_end(fs, fs_node_change(fs, n));
 }
 
-/* Many files are one operation, unless a journal collects these. They leave no list while it goes
- * on. */
-int fs_files_sync(struct annex_fs *fs)
+/* Many files are one operation. They leave no list while it goes on. */
+static int sync_together(struct annex_fs *fs)
 {
 	int err = 0;
 
@@ -36,11 +35,28 @@ int fs_files_sync(struct annex_fs *fs)
 		for (struct fs_node *n = fs->nodes.chains[i]; !err && n; n = n->next) {
 			if (n->late || n->n_dirty)
 				err = fs_node_change(fs, n);
-			if (err || fs->super.n_journal || fs->op.n_undo + fs->op.n_lines > LARGE)
-				err = fs_op_end(fs, err);
+			if (!err && fs->op.n_undo + fs->op.n_lines > LARGE)
+				err = fs_op_end(fs, 0);
 		}
 	}
 	return fs_op_end(fs, err);
+}
+
+/* A journal collects operations. One file's error is not another file's: the first one is told. */
+int fs_files_sync(struct annex_fs *fs)
+{
+	int first = 0;
+
+	if (!fs->super.n_journal && !sync_together(fs))
+		return 0;
+	for (uint32_t i = 0; i < FS_NODE_CHAINS; i++) {
+		for (struct fs_node *n = fs->nodes.chains[i]; n; n = n->next) {
+			int err = fs_file_sync(fs, n);
+
+			first = first ? first : err;
+		}
+	}
+	return first;
 }
 
 int fs_file_cut(struct annex_fs *fs, struct fs_node *n, uint64_t from)
@@ -59,18 +75,17 @@ int fs_file_cut(struct annex_fs *fs, struct fs_node *n, uint64_t from)
 	return err;
 }
 
-int fs_nodes_trim(struct annex_fs *fs)
+void fs_nodes_trim(struct annex_fs *fs)
 {
-	int err = fs->nodes.n_idle > IDLE ? fs_dead_end(fs) : 0;
+	struct fs_node *n, *newer;
 
-	while (!err && fs->nodes.n_idle > IDLE) {
-		struct fs_node *n = fs->nodes.oldest;
-
-		err = fs_file_sync(fs, n);
-		if (!err)
+	if (fs->nodes.n_idle > IDLE)
+		fs_dead_end(fs);
+	for (n = fs->nodes.oldest; n && fs->nodes.n_idle > IDLE; n = newer) {
+		newer = n->newer;
+		if (!fs_file_sync(fs, n))
 			fs_node_give(fs, n);
 	}
-	return err;
 }
 
 /* Pages and names of a file that ends are forgotten. */
@@ -217,12 +232,10 @@ int fs_dead_end(struct annex_fs *fs)
 	return late;
 }
 
-int fs_dead_room(struct annex_fs *fs)
+void fs_dead_room(struct annex_fs *fs)
 {
-	return fs->nodes.dead && (fs->blocks.free < fs->reserved + SCARCE ||
-				  fs->inodes.free < TOGETHER)
-		       ? fs_dead_end(fs)
-		       : 0;
+	if (fs->blocks.free < fs->reserved + SCARCE || fs->inodes.free < TOGETHER)
+		fs_dead_end(fs);
 }
 
 /* Blocks behind the size of a file that has names were to be given back. */

@@ -470,6 +470,28 @@ fs_commits()
 	unmounted "an end" fusermount3 -u "$at"
 }
 
+# A page of a file is damaged in flash, and a part of it is written: the rest cannot be read.
+fs_lost()
+{
+	local place
+	holds "a mount" mounts
+	seq -s damaged 2000 | head -c 4096 >"$at/damaged"
+	unmounted "an end" fusermount3 -u "$at"
+	for place in $(grep -abo "$(seq -s damaged 20)" disk | cut -d: -f1); do
+		printf X | dd of=disk bs=1 seek="$place" conv=notrunc status=none
+	done
+	holds "a mount with a damaged page" mounts
+	dd if=/dev/zero of="$at/damaged" bs=3008 count=1 conv=notrunc status=none
+	echo whole >"$at/beside"
+	claim "its end" fusermount3 -u "$at"
+	wait $server && fail "has a status" || ok
+	holds "says why" grep -q 'not all .* lasts.* 1 files cannot be written back' said
+	holds "mounted again" mounts
+	holds "another file is there" test "$(cat "$at/beside")" = whole
+	rm "$at/damaged" "$at/beside"
+	unmounted "an end" fusermount3 -u "$at"
+}
+
 # Bytes by kind and interface.
 fs_reports()
 {
@@ -500,6 +522,7 @@ if mounts && mountpoint -q "$at"; then
 	fs_busy
 	fs_killed
 	fs_commits
+	fs_lost
 	fs_reports
 	fs_by_blocks
 else
