@@ -243,9 +243,7 @@ static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const 
 			err = prepare(fs, n, at, bytes);
 	}
 	if (err == -ENOSPC) {
-		/* More may be reserved than is needed. Other files tell of their errors. */
-		fs_files_sync(fs);
-		err = fs_commit(fs);
+		err = fs_blocks_free(fs);
 		if (!err)
 			err = prepare(fs, n, at, bytes);
 	}
@@ -340,30 +338,45 @@ static int punch(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint64_t e
 	return err;
 }
 
-/* Holes in a range get blocks that count as zeroes. */
+/* Holes from *@i on get blocks that count as zeroes, in one operation. */
+static int allocate_some(struct annex_fs *fs, struct fs_node *n, uint32_t *i, uint32_t end)
+{
+	const uint32_t from = *i, most = fs_map_most(fs);
+	int err = fs_node_change(fs, n);
+
+	for (uint32_t k = 0; !err && k < most && *i < end; k++, ++*i) {
+		uint32_t pointer, block;
+
+		err = fs_map_get(fs, n, *i, &pointer);
+		if (err || pointer)
+			continue;
+		err = fs_block_take(fs, n->goal, &block);
+		if (err)
+			break;
+		n->goal = block + 1;
+		n->i.blocks++;
+		err = fs_map_set(fs, n, *i, block | FS_UNWRITTEN);
+	}
+	if (!err)
+		n->i.ctime = fs_now();
+	err = fs_op_end(fs, err);
+	*i = err ? from : *i;
+	return err;
+}
+
 static int allocate(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint64_t end)
 {
-	uint32_t i = (uint32_t)(at / FS_BLOCK);
 	const uint32_t behind = (uint32_t)((end + FS_BLOCK - 1) / FS_BLOCK);
+	uint32_t i = (uint32_t)(at / FS_BLOCK);
 	int err = 0;
 
 	while (!err && i < behind) {
-		err = fs_node_change(fs, n);
-		for (uint32_t k = 0; !err && k < fs_map_most(fs) && i < behind; k++, i++) {
-			uint32_t pointer, block;
-
-			err = fs_map_get(fs, n, i, &pointer);
-			if (err || pointer)
-				continue;
-			err = fs_block_take(fs, n->goal, &block);
-			if (err)
-				break;
-			n->goal = block + 1;
-			n->i.blocks++;
-			err = fs_map_set(fs, n, i, block | FS_UNWRITTEN);
+		err = allocate_some(fs, n, &i, behind);
+		if (err == -ENOSPC) {
+			err = fs_blocks_free(fs);
+			if (!err)
+				err = allocate_some(fs, n, &i, behind);
 		}
-		n->i.ctime = fs_now();
-		err = fs_op_end(fs, err);
 		if (!err)
 			err = fs_commit_room(fs);
 	}

@@ -238,6 +238,14 @@ void fs_dead_room(struct annex_fs *fs)
 		fs_dead_end(fs);
 }
 
+/* Other files tell of their errors. */
+int fs_blocks_free(struct annex_fs *fs)
+{
+	fs_files_sync(fs);
+	fs_dead_end(fs);
+	return fs_commit(fs);
+}
+
 /* Blocks behind the size of a file that has names were to be given back. */
 static int end_one(struct annex_fs *fs, struct fs_node *n)
 {

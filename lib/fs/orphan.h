@@ -21,10 +21,12 @@ void fs_nodes_trim(struct annex_fs *fs);
 int fs_node_end(struct annex_fs *fs, struct fs_node *n);
 
 /* fs_node_die() - The same later, with others; a warning tells of those that cannot be freed.
- * fs_dead_end() - Now. fs_dead_room() - When blocks or inodes are short. */
+ * fs_dead_end() - Now. fs_dead_room() - When blocks or inodes are short. fs_blocks_free() - Blocks
+ * get free that such files have, that claims count too often, or that operations gave back. */
 void fs_node_die(struct annex_fs *fs, struct fs_node *n);
 int fs_dead_end(struct annex_fs *fs);
 void fs_dead_room(struct annex_fs *fs);
+int fs_blocks_free(struct annex_fs *fs);
 
 /* fs_orphan_add() - Put a file into the list of those that are to be ended when a crash comes.
  * fs_orphan_remove() - Take it out. fs_orphans_end() - End all of it, at a mount. */

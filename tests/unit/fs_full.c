@@ -433,6 +433,37 @@ static void allocated(void)
 	}
 }
 
+/* Blocks of a file that was removed are there for the next one, however many it takes. */
+static void removed(void)
+{
+	const size_t most = 9 * sizeof(bytes);
+	char *many = calloc(1, most);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(many);
+	for (unsigned int k = 0; k < 8 * ANNEX_FS_DESIGNS; k++) {
+		struct annex_cxlssd *s;
+		struct annex_fs *fs = made("cxlssd:?log=bytefs&durable=model&size=20M&dram=1M",
+					   k / 8, &s);
+
+		for (unsigned int i = 0; i < 3; i++) {
+			const uint32_t f = make(fs, "f");
+
+			if ((i + k) % 2)
+				CU_ASSERT_EQUAL(annex_fs_fallocate(fs, f, 0, most, 0), 0);
+			if (k % 4 > 1)
+				CU_ASSERT_EQUAL(annex_fs_write(fs, f, 0, many, most),
+						(ssize_t)most);
+			if (k % 8 > 3)
+				CU_ASSERT_EQUAL(annex_fs_fsync(fs, f), 0);
+			CU_ASSERT_EQUAL(annex_fs_unlink(fs, ANNEX_FS_ROOT, "f"), 0);
+			annex_fs_forget(fs, f, 1);
+		}
+		CU_ASSERT_EQUAL(annex_fs_unmount(fs), 0);
+		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+	}
+	free(many);
+}
+
 UNIT_SUITE(fs_full, {"every shape", every_shape}, {"overwrites", overwrites},
 	   {"pages far apart", far_apart}, {"nodes of maps", many_nodes},
-	   {"allocated blocks", allocated})
+	   {"allocated blocks", allocated}, {"removed files", removed})
