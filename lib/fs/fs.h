@@ -143,8 +143,8 @@ struct fs_claim {
 /*
  * struct fs_node - A file that is in use. @refs: references that the caller has. @late: the inode
  * differs from the table's, as a read or a write has changed it. @pages: of it, in no order;
- * @dirty: those that are; @claim: what they need; @writing: they go with the operation.
- * @sequence: the transaction that had it last.
+ * @dirty: those that are, @n_holes of them in holes; @claim: what they need; @writing: they go with
+ * the operation. @sequence: the transaction that had it last.
  */
 struct fs_node {
 	struct fs_node *next;
@@ -157,7 +157,7 @@ struct fs_node {
 	bool writing;
 	bool dead; /* in the list of those that are to end */
 	struct fs_node *next_dead;
-	uint32_t n_dirty;
+	uint32_t n_dirty, n_holes;
 	struct fs_claim claim;
 	uint32_t next_read; /* the page behind those that were read last */
 	uint32_t goal;      /* the block behind the one that it got last */

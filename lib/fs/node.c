@@ -307,7 +307,7 @@ void fs_node_attr(const struct fs_node *n, struct annex_fs_attr *out)
 		.gid = i->gid,
 		.rdev = S_ISDIR(i->mode) ? 0 : i->rdev,
 		.size = i->size,
-		.blocks = (uint64_t)i->blocks + n->n_dirty,
+		.blocks = (uint64_t)i->blocks + n->n_holes,
 		.atime = i->atime,
 		.mtime = i->mtime,
 		.ctime = i->ctime,

@@ -236,9 +236,10 @@ int fs_claim_page(struct annex_fs *fs, struct fs_page *p, struct fs_claim *c)
 		return err;
 	nodes = leaf == c->leaf ? 0 : nodes;
 	/* A block that has been written to is replaced, if there is another one. */
-	p->own = !pointer || (is_written(pointer) && !fs->super.n_journal);
+	p->hole = !pointer;
+	p->own = p->hole || (is_written(pointer) && !fs->super.n_journal);
 	if (fs->blocks.free < fs->reserved + c->blocks + p->own + nodes) {
-		if (!pointer)
+		if (p->hole)
 			return -ENOSPC;
 		p->own = false;
 	}
@@ -269,6 +270,7 @@ void fs_page_soil(struct annex_fs *fs, struct fs_page *p, uint64_t lines)
 		p->next_dirty = n->dirty;
 		n->dirty = p;
 		n->n_dirty++;
+		n->n_holes += p->hole;
 		fs->pages.n_dirty++;
 	}
 	p->dirty |= lines;
@@ -386,7 +388,7 @@ void fs_pages_clean(struct annex_fs *fs, struct fs_node *n)
 	for (; n->dirty; n->dirty = n->dirty->next_dirty)
 		n->dirty->dirty = 0;
 	fs->pages.n_dirty -= n->n_dirty;
-	n->n_dirty = 0;
+	n->n_dirty = n->n_holes = 0;
 	n->claim = (struct fs_claim){0};
 	n->writing = false;
 }
@@ -402,6 +404,7 @@ static void drop_dirty(struct annex_fs *fs, struct fs_page *p)
 		at = &(*at)->next_dirty;
 	*at = p->next_dirty;
 	n->n_dirty--;
+	n->n_holes -= p->hole;
 	fs->pages.n_dirty--;
 	fs->reserved -= n->n_dirty ? p->own : n->claim.blocks;
 	n->claim.blocks -= p->own;

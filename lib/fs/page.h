@@ -15,7 +15,8 @@ struct fs_page {
 	struct fs_page *next_dirty;
 	struct fs_node *node;
 	uint32_t index;
-	bool own; /* a block is reserved for it; else it is written to the one that it has */
+	bool hole; /* the file has no block for it; of a page that is dirty */
+	bool own;  /* a block is reserved for it; else it is written to the one that it has */
 	uint64_t valid, dirty;
 	uint8_t data[FS_BLOCK];
 };

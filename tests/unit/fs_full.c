@@ -464,6 +464,44 @@ static void removed(void)
 	free(many);
 }
 
+static uint64_t blocks_of(struct annex_fs *fs, uint32_t f)
+{
+	struct annex_fs_attr a = {0};
+
+	CU_ASSERT_EQUAL(annex_fs_getattr(fs, f, &a), 0);
+	return a.blocks;
+}
+
+/* A block that a file has counts once, whether a page of it is dirty or not. */
+static void counts(void)
+{
+	for (unsigned int d = 0; d < ANNEX_FS_DESIGNS; d++) {
+		struct annex_cxlssd *s;
+		struct annex_fs *fs = made("cxlssd:?log=bytefs&durable=model&size=16M&dram=1M", d,
+					   &s);
+		const uint32_t pre = make(fs, "pre"), f = make(fs, "f");
+		uint64_t blocks;
+
+		CU_ASSERT_EQUAL(annex_fs_fallocate(fs, pre, 0, 2 * BLOCK, 0), 0);
+		CU_ASSERT_EQUAL(annex_fs_write(fs, pre, 0, "ab", 2), 2);
+		CU_ASSERT_EQUAL(blocks_of(fs, pre), 2);
+		CU_ASSERT_EQUAL(annex_fs_write(fs, f, 0, bytes, 5 * BLOCK), 5 * BLOCK);
+		CU_ASSERT_EQUAL(blocks_of(fs, f), 5);
+		CU_ASSERT_EQUAL(annex_fs_write(fs, f, 0, bytes, sizeof(bytes)), sizeof(bytes));
+		CU_ASSERT_EQUAL(annex_fs_fsync(fs, f), 0);
+		blocks = blocks_of(fs, f);
+		CU_ASSERT_EQUAL(annex_fs_write(fs, f, 0, bytes, sizeof(bytes)), sizeof(bytes));
+		CU_ASSERT_EQUAL(blocks_of(fs, f), blocks);
+		CU_ASSERT_EQUAL(annex_fs_write(fs, f, sizeof(bytes), "c", 1), 1);
+		CU_ASSERT_EQUAL(blocks_of(fs, f), blocks + 1);
+		CU_ASSERT_EQUAL(annex_fs_fsync(fs, f), 0);
+		CU_ASSERT_EQUAL(blocks_of(fs, f), blocks + 1);
+		CU_ASSERT_EQUAL(annex_fs_unmount(fs), 0);
+		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+	}
+}
+
 UNIT_SUITE(fs_full, {"every shape", every_shape}, {"overwrites", overwrites},
 	   {"pages far apart", far_apart}, {"nodes of maps", many_nodes},
-	   {"allocated blocks", allocated}, {"removed files", removed})
+	   {"allocated blocks", allocated}, {"removed files", removed},
+	   {"counts of blocks", counts})
