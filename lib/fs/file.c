@@ -16,7 +16,8 @@
 #include "orphan.h"
 #include "page.h"
 
-#define AHEAD 32u /* pages that are read ahead of a reader */
+#define AHEAD 32u        /* pages that are read ahead of a reader */
+#define OVER (64u << 10) /* bytes of which the log takes all lines: fs_claim_page() */
 
 /* Lines of a page that bytes [@from, @end) touch. */
 static uint64_t lines(uint32_t from, uint32_t end)
@@ -242,7 +243,7 @@ static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const 
 		if (!err)
 			err = prepare(fs, n, at, bytes);
 	}
-	if (err == -ENOSPC) {
+	if (err == -ENOSPC || err == -E2BIG) {
 		err = fs_blocks_free(fs);
 		if (!err)
 			err = prepare(fs, n, at, bytes);
@@ -270,9 +271,9 @@ ssize_t annex_fs_write(struct annex_fs *fs, uint32_t ino, uint64_t at, const voi
 
 		err = write_one(fs, n, at + done, (const char *)buf + done, m);
 		done += err ? 0 : m;
-		/* Blocks that cannot be replaced are written over, as many as the log takes. */
-		if (err == -E2BIG) {
-			piece /= 2;
+		/* Blocks that cannot be replaced are written over. */
+		if (err == -E2BIG && piece > OVER) {
+			piece = OVER;
 			err = 0;
 		}
 	}

@@ -2,10 +2,13 @@
 /*
  * Full devices: each write that was accepted reaches the device, whatever the shape of the file.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <annex/fs.h>
 #include "random.h"
 #include "unit.h"
@@ -348,6 +351,33 @@ static void overwrites(void)
 	}
 }
 
+/* Blocks that a write gave back are used for the next one, which is old or new, when a commit frees
+ * them. */
+static void replaced(void)
+{
+	const int fd = memfd_create("flash", MFD_CLOEXEC);
+	struct annex_fs_stats st;
+	struct annex_cxlssd *s;
+	struct annex_fs *fs;
+	char uri[128];
+	uint32_t f;
+
+	snprintf(uri, sizeof(uri),
+		 "cxlssd:/proc/self/fd/%d?size=16M&dram=1M&log=bytefs&durable=host", fd);
+	fs = made(uri, ANNEX_FS_BYTEFS, &s);
+	f = make(fs, "f");
+	CU_ASSERT_EQUAL(annex_fs_write(fs, f, 0, bytes, sizeof(bytes)), sizeof(bytes));
+	fill_up(fs, make(fs, "fill"), 300);
+	for (unsigned int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(annex_fs_write(fs, f, 0, bytes, sizeof(bytes)), sizeof(bytes));
+	CU_ASSERT_EQUAL(annex_fs_fsync(fs, f), 0);
+	annex_fs_get_stats(fs, &st);
+	CU_ASSERT_EQUAL(st.written[ANNEX_FS_DATA][0], 0);
+	CU_ASSERT_EQUAL(annex_fs_unmount(fs), 0);
+	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+	close(fd);
+}
+
 /* Pages far apart need a node of the map in each level. */
 static void far_apart(void)
 {
@@ -502,6 +532,6 @@ static void counts(void)
 }
 
 UNIT_SUITE(fs_full, {"every shape", every_shape}, {"overwrites", overwrites},
-	   {"pages far apart", far_apart}, {"nodes of maps", many_nodes},
-	   {"allocated blocks", allocated}, {"removed files", removed},
-	   {"counts of blocks", counts})
+	   {"replaced blocks", replaced}, {"pages far apart", far_apart},
+	   {"nodes of maps", many_nodes}, {"allocated blocks", allocated},
+	   {"removed files", removed}, {"counts of blocks", counts})
