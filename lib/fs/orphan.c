@@ -10,6 +10,7 @@
 #include "dir.h"
 #include "map.h"
 #include "node.h"
+#include "op.h"
 #include "orphan.h"
 #include "page.h"
 #include "super.h"
@@ -220,9 +221,12 @@ int fs_dead_end(struct annex_fs *fs)
 		t->dead->dead = false;
 		all[n++] = t->dead;
 	}
-	for (uint32_t i = 0; !err && i < n; i++)
+	for (uint32_t i = 0; !err && i < n; i++) {
 		if (may_end(all[i]))
 			err = end(fs, all[i]);
+		if (!err && fs->op.n_undo > (fs->super.n_journal ? FS_OP_BLOCKS / 2 : LARGE))
+			err = fs_op_end(fs, 0);
+	}
 	err = fs_op_end(fs, err);
 	for (uint32_t i = 0; err && i < n; i++) {
 		int one = end_alone(fs, all[i]);

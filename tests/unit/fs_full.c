@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/fs.h>
+#include <annex/log.h>
 #include "random.h"
 #include "unit.h"
 
@@ -494,6 +495,41 @@ static void removed(void)
 	free(many);
 }
 
+static void count_errors(void *ctx, enum annex_log_level level, const char *line)
+{
+	(void)line;
+	*(unsigned int *)ctx += level == ANNEX_LOG_ERROR || level == ANNEX_LOG_WARNING;
+}
+
+/* Files that end together fit the log, or the journal, whatever their maps are. */
+static void many_ends(void)
+{
+	for (unsigned int k = 0; k < 2 * ANNEX_FS_DESIGNS; k++) {
+		const uint64_t pages = k % 2 ? 119 : 39;
+		struct annex_cxlssd *s;
+		struct annex_fs *fs = made("cxlssd:?log=bytefs&durable=model&size=64M&dram=1M",
+					   k / 2, &s);
+		unsigned int errors = 0;
+		char name[] = "a";
+		uint32_t f;
+
+		annex_set_log(count_errors, &errors);
+		for (; *name < 'a' + 28; ++*name) {
+			f = make(fs, name);
+			for (uint64_t i = 1; i <= pages; i++)
+				CU_ASSERT_EQUAL(annex_fs_write(fs, f, i << 32, "data", 4), 4);
+			CU_ASSERT_EQUAL(annex_fs_fsync(fs, f), 0);
+			CU_ASSERT_EQUAL(annex_fs_unlink(fs, ANNEX_FS_ROOT, name), 0);
+			annex_fs_forget(fs, f, 1);
+		}
+		CU_ASSERT_EQUAL(annex_fs_fsync(fs, 0), 0);
+		CU_ASSERT_EQUAL(annex_fs_unmount(fs), 0);
+		annex_set_log(NULL, NULL);
+		CU_ASSERT_EQUAL(errors, 0);
+		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+	}
+}
+
 static uint64_t blocks_of(struct annex_fs *fs, uint32_t f)
 {
 	struct annex_fs_attr a = {0};
@@ -534,4 +570,5 @@ static void counts(void)
 UNIT_SUITE(fs_full, {"every shape", every_shape}, {"overwrites", overwrites},
 	   {"replaced blocks", replaced}, {"pages far apart", far_apart},
 	   {"nodes of maps", many_nodes}, {"allocated blocks", allocated},
-	   {"removed files", removed}, {"counts of blocks", counts})
+	   {"removed files", removed}, {"files that end together", many_ends},
+	   {"counts of blocks", counts})
