@@ -316,6 +316,25 @@ def check_failing_storage():
         claim(f"storage that does not {how}: all is freed", closed(it))
 
 
+def check_full():
+    """A full disk when a block begins: an error in place of a SIGSEGV. All stay whole."""
+    before = [torch.full((MIB // 4,), float(i)) for i in range(12)]
+    large = torch.arange(MIB)  # of more than the device tier
+    for how, status, number, pattern in (("is full", 0x81, errno.ENOSPC, "make room"),
+                                         ("fails", 0x280, errno.EIO, "use another")):
+        it = whole("2M", f"mem:64M?fault=error,op=write,count=0,status={status}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            refused(f"a block that begins where storage {how}", number, pattern,
+                    lambda: run_in(it, lambda: None))
+        claim(f"storage that {how}: tensors are whole",
+              all((t == i).all() for i, t in enumerate(before)) and large.sum() == 549755289600)
+        claim(f"storage that {how}: all is freed", closed(it))
+    it = whole("2M")
+    claim("a block that begins later has them", run_in(it, lambda: it.stats()["moved"] >= 13) and
+          closed(it))
+
+
 def check_touch():
     """No error can be raised where an array of NumPy is read: the process ends, with a line."""
     program = """if True:
@@ -581,6 +600,7 @@ def main():
         check_room(scratch)
     check_entry()
     check_numpy()
+    check_full()
     check_touch()
     check_allocator()
     check_transforms()

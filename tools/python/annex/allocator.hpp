@@ -54,6 +54,9 @@ namespace
 /* Of dispatch: the threads of a block include it, and operators are seen by it. */
 constexpr auto KEY = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
+constexpr uint32_t TIMEOUT_MS = 60000; /* of a move */
+constexpr uint64_t PARTS = 8;          /* of the budget: as much is copied at a time */
+
 /* Where the tensors of a block are: the processor's memory, or a GPU's (cuda.hpp). */
 class Side
 {
@@ -136,6 +139,13 @@ struct Failure : public torch::PyTorchError {
 	}
 	int err;
 };
+
+const char *advice(int err)
+{
+	if (err == -ENOSPC)
+		return ": make room on the storage";
+	return err == -EIO || err == -ENODEV ? ": the storage fails, use another" : "";
+}
 
 /* How an operator is treated. */
 struct Operator {
@@ -236,13 +246,6 @@ struct Kernel {
 		return sum;
 	}
 
-	static const char *advice(int err)
-	{
-		if (err == -ENOSPC)
-			return ": make room on the storage";
-		return err == -EIO || err == -ENODEV ? ": the storage fails, use another" : "";
-	}
-
 	[[noreturn]] void fail(int err) const
 	{
 		uint64_t used = bytes();
@@ -340,6 +343,92 @@ void *take(Block *block, size_t bytes, const char *name)
 	return ptr;
 }
 
+/* The block in whose space a tensor begins; NULL: it is in none. */
+Block *block_of(const void *ptr)
+{
+	std::lock_guard<std::mutex> lock(table);
+	auto found = tensors.find(const_cast<void *>(ptr));
+
+	return found == tensors.end() ? nullptr : found->second.block;
+}
+
+/*
+ * Bytes come to the device tier, from storage that may fail. A touch that they cannot come for
+ * would be a SIGSEGV, so this comes before each touch of our own. @write: also bytes that nothing
+ * has written, which a move makes if it begins while they are held. Other bytes of the same tensor
+ * may have to leave for them, so the hold ends before the wait.
+ */
+int bring(Block *block, const char *from, uint64_t bytes, bool write)
+{
+	void *move;
+	int err = write ? lib.hold(block->space, from) : 0;
+
+	if (err)
+		return err;
+	err = lib.prefetch(block->space, from, bytes, 0, &move);
+	if (write)
+		lib.let_go(block->space, from);
+	if (err)
+		return err;
+	err = lib.move_wait(move, TIMEOUT_MS);
+	if (err == -ETIMEDOUT)
+		lib.move_forget(move);
+	return err;
+}
+
+uint64_t part_of(const Block *block)
+{
+	return std::max<uint64_t>(block->budget / PARTS / 4096 * 4096, 4096);
+}
+
+/* Copy a tensor. @to_in, @from_in: the blocks in whose spaces the two are; NULL: in none. */
+int copy_parts(Block *to_in, char *to, Block *from_in, const char *from, uint64_t bytes)
+{
+	uint64_t part = UINT64_MAX, n;
+	const Side *side = nullptr;
+	int err = 0;
+
+	for (const Block *block : {to_in, from_in}) {
+		if (!block)
+			continue;
+		side = block->side.get();
+		part = std::min(part, part_of(block));
+	}
+	for (uint64_t at = 0; at < bytes && !err; at += n) {
+		n = std::min(part, bytes - at);
+		err = from_in ? bring(from_in, from + at, n, false) : 0;
+		if (!err && to_in)
+			err = bring(to_in, to + at, n, true);
+		if (!err && side)
+			err = side->copy(to + at, from + at, n);
+		else if (!err)
+			memcpy(to + at, from + at, n);
+	}
+	return err;
+}
+
+/* A failure of a tensor of @bytes that no operator makes. */
+Failure failed_for(uint64_t bytes, int err)
+{
+	std::string words = lib.last_error();
+
+	words = "offload: a tensor of " + std::to_string(bytes) + " bytes: " + words;
+	return Failure(err, words + advice(err));
+}
+
+/* All of a new tensor can be written by system calls, as long as its bytes do not leave. */
+void make_pages(Block *block, char *ptr, uint64_t bytes)
+{
+	uint64_t part = part_of(block);
+
+	for (uint64_t at = 0; at < bytes; at += part) {
+		int err = bring(block, ptr + at, std::min(part, bytes - at), true);
+
+		if (err)
+			throw failed_for(bytes, err);
+	}
+}
+
 /* Memory of the space for a tensor of this thread; none: the tensor is to be ordinary. */
 c10::DataPtr make(Block *block, size_t bytes)
 {
@@ -352,7 +441,7 @@ c10::DataPtr make(Block *block, size_t bytes)
 	if (kernel && kernel->block == block)
 		kernel->made(ptr);
 	else if (block->user_only)
-		memset(ptr, 0, bytes); /* read(2) may fill it next */
+		make_pages(block, static_cast<char *>(ptr), bytes); /* read(2) may fill it next */
 	return data;
 }
 
@@ -375,7 +464,11 @@ class Spaces final : public c10::Allocator
 	}
 	void copy_data(void *to, const void *from, size_t bytes) const
 	{
-		memcpy(to, from, bytes);
+		int err = copy_parts(block_of(to), static_cast<char *>(to), block_of(from),
+				     static_cast<const char *>(from), bytes);
+
+		if (err)
+			throw failed_for(bytes, err);
 	}
 
       private:

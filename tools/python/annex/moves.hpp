@@ -16,9 +16,6 @@
 namespace
 {
 
-constexpr uint32_t TIMEOUT_MS = 60000; /* of a move */
-constexpr uint64_t PARTS = 8;          /* of the budget: as much is copied at a time */
-
 /* Tensors that are there already */
 
 /* Tensors and storages that Python knows, each object once. */
@@ -100,46 +97,15 @@ std::vector<c10::StorageImpl *> movable(const List *all, const Block *block,
 	return found;
 }
 
-/* Bytes come to the device tier, from storage that may fail. */
-int bring(Block *block, const char *from, uint64_t bytes)
-{
-	void *move;
-	int err = lib.prefetch(block->space, from, bytes, 0, &move);
-
-	if (err)
-		return err;
-	err = lib.move_wait(move, TIMEOUT_MS);
-	if (err == -ETIMEDOUT)
-		lib.move_forget(move);
-	return err;
-}
-
-/* Copy between a tensor of the space and ordinary memory, @in to the space. */
-int copy_parts(Block *block, char *tensor, char *ordinary, uint64_t bytes, bool in)
-{
-	uint64_t part = std::max<uint64_t>(block->budget / PARTS / 4096 * 4096, 4096), n;
-
-	for (uint64_t at = 0; at < bytes; at += n) {
-		n = std::min(part, bytes - at);
-		int err = bring(block, tensor + at, n);
-		if (!err)
-			err = in ? block->side->copy(tensor + at, ordinary + at, n)
-				 : block->side->copy(ordinary + at, tensor + at, n);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* Where touches are not served, what is touched is held. */
-int copy_held(Block *block, void *tensor, void *ordinary, uint64_t bytes, bool in)
+/* Where touches are not served, a tensor is held while it is copied. */
+template <typename Copy>
+int held(Block *block, const void *tensor, Copy copy)
 {
 	int err = block->watched ? 0 : lib.hold(block->space, tensor);
 
 	if (err)
 		return err;
-	err = copy_parts(block, static_cast<char *>(tensor), static_cast<char *>(ordinary), bytes,
-			 in);
+	err = copy();
 	if (!block->watched)
 		lib.let_go(block->space, tensor);
 	return err;
@@ -148,8 +114,7 @@ int copy_held(Block *block, void *tensor, void *ordinary, uint64_t bytes, bool i
 /* Return: whether it is in the space. */
 bool move_in(Block *block, c10::StorageImpl *s)
 {
-	void *old = s->data_ptr().get(), *ptr;
-	int err = 0;
+	void *ptr;
 
 	if (!block->watched && s->nbytes() > block->budget / 2)
 		return false;
@@ -157,22 +122,14 @@ bool move_in(Block *block, c10::StorageImpl *s)
 	if (!ptr)
 		return false;
 	c10::DataPtr data(ptr, ptr, block->side->deleter(), block->side->device());
-	if (block->watched)
-		memcpy(ptr, old, s->nbytes());
-	else
-		err = copy_held(block, ptr, old, s->nbytes(), true);
+	int err = held(block, ptr, [&] {
+		return copy_parts(block, static_cast<char *>(ptr), nullptr,
+				  static_cast<const char *>(s->data_ptr().get()), s->nbytes());
+	});
 	if (err)
-		return false;
+		throw failed_for(s->nbytes(), err);
 	s->set_data_ptr_noswap(std::move(data));
 	return true;
-}
-
-bool is_in(Block *block, c10::StorageImpl *s)
-{
-	std::lock_guard<std::mutex> lock(table);
-	auto found = tensors.find(s->data_ptr().get());
-
-	return found != tensors.end() && found->second.block == block;
 }
 
 /* Bytes cannot be read, and will not be. */
@@ -192,7 +149,11 @@ int move_out(Block *block, c10::StorageImpl *s)
 	} catch (const std::exception &) {
 		return -ENOMEM;
 	}
-	err = copy_held(block, s->data_ptr().get(), fresh.get(), s->nbytes(), false);
+	const void *old = s->data_ptr().get();
+	err = held(block, old, [&] {
+		return copy_parts(nullptr, static_cast<char *>(fresh.get()), block,
+				  static_cast<const char *>(old), s->nbytes());
+	});
 	if (err && !is_loss(err))
 		return err;
 	if (err)

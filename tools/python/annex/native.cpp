@@ -133,10 +133,11 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 
 /*
  * The space, its stores, its CXL memory or NULL, and the planner are the block's from now on. @gpu:
- * the number of the one whose tensors these are; -1: tensors are the processor's.
+ * the number of the one whose tensors these are; -1: tensors are the processor's. @plans: whether
+ * the policy makes some. @lines: whether progress is shown.
  */
 void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *exec,
-			 uint64_t smallest, uint64_t budget, int gpu)
+			 uint64_t smallest, uint64_t budget, int gpu, bool plans, bool lines)
 {
 	auto *block = new Block;
 
@@ -152,20 +153,17 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *
 	lib.get_watch(space, &how, &writes);
 	block->user_only = how == WATCH_USER || how == WATCH_SIGNAL;
 	block->watched = how != WATCH_NONE;
+	block->progress.begin(space, exec, plans, lines);
 	return block;
 }
 
-/*
- * Begin, in this thread. @plans: the policy makes some. @lines: progress is shown. Return: 0, or an
- * error of libannex; -EBUSY: somebody's allocator stays.
- */
-int annex_native_begin(Block *block, bool plans, bool lines)
+/* Begin, in this thread. Return: 0, or an error of libannex; -EBUSY: somebody's allocator stays. */
+int annex_native_begin(Block *block)
 {
 	int err = lib.exec_begin(block->exec);
 
 	if (err)
 		return err;
-	block->progress.begin(block->space, block->exec, plans, lines);
 	active = block;
 	if (!block->side->begin()) {
 		active = nullptr;
@@ -178,11 +176,22 @@ int annex_native_begin(Block *block, bool plans, bool lines)
 	return 0;
 }
 
-/* Move tensors to the space: @moved and @stay count storages. */
-void annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64_t *stay)
+/*
+ * Move tensors to the space: @moved and @stay count storages. Return: 0; -1: @words are a
+ * Failure's, and those that have moved are in the space.
+ */
+int annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64_t *stay,
+			 char *words, size_t room)
 {
-	for (c10::StorageImpl *s : movable(list, block, block->side->ordinary_deleter(), stay))
-		++*(move_in(block, s) ? moved : stay);
+	try {
+		for (c10::StorageImpl *s :
+		     movable(list, block, block->side->ordinary_deleter(), stay))
+			++*(move_in(block, s) ? moved : stay);
+	} catch (const Failure &failure) {
+		strncpy(words, failure.what(), room - 1);
+		return -1;
+	}
+	return 0;
 }
 
 /* The block has ended: operators and allocations are as before. */
@@ -260,7 +269,7 @@ int annex_native_move_out(Block *block, const List *list, uint64_t most, uint64_
 
 		some = false;
 		for (c10::StorageImpl *s : left) {
-			if (!is_in(block, s))
+			if (block_of(s->data_ptr().get()) != block)
 				continue;
 			/* Where nobody brings what is touched, tensors cannot be left. */
 			if (block->watched && s->nbytes() > most) {

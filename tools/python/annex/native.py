@@ -185,20 +185,20 @@ class Native:
                               "of Annex")
         dll.annex_native_enter.argtypes = (ctypes.c_void_p, OBJECTS, ctypes.c_size_t,
                                            ctypes.c_void_p, ctypes.c_void_p, U64, U64,
-                                           ctypes.c_int)
+                                           ctypes.c_int, ctypes.c_bool, ctypes.c_bool)
         dll.annex_native_enter.restype = ctypes.c_void_p
-        for function in (waits.annex_native_end, dll.annex_native_leave, dll.annex_native_clear,
-                         dll.annex_native_forget, dll.annex_native_has, dll.annex_native_is_lost,
-                         dll.annex_native_planning):
+        for function in (waits.annex_native_end, dll.annex_native_begin, dll.annex_native_leave,
+                         dll.annex_native_clear, dll.annex_native_forget, dll.annex_native_has,
+                         dll.annex_native_is_lost, dll.annex_native_planning):
             function.argtypes = (ctypes.c_void_p,)
         dll.annex_native_planning.restype = ctypes.c_char_p
-        dll.annex_native_begin.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool)
         waits.annex_native_step.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_char_p,
                                             ctypes.c_size_t)
         dll.annex_native_iterations.argtypes = (ctypes.c_void_p, ctypes.POINTER(Iteration))
         dll.annex_native_iterations.restype = ctypes.c_size_t
         dll.annex_native_move_in.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
-                                             ctypes.POINTER(U64), ctypes.POINTER(U64))
+                                             ctypes.POINTER(U64), ctypes.POINTER(U64),
+                                             ctypes.c_char_p, ctypes.c_size_t)
         dll.annex_native_move_out.argtypes = (ctypes.c_void_p, ctypes.POINTER(List), U64,
                                               ctypes.POINTER(U64), ctypes.c_char_p,
                                               ctypes.c_size_t)
@@ -223,29 +223,33 @@ class Native:
 
 
 class Block:
-    """Of native.cpp: a space whose tensors are PyTorch's. @gpu: the number of theirs; -1: none."""
+    """Of native.cpp: a space whose tensors are PyTorch's. @gpu: the number of theirs; -1: none.
+    @plans: the policy makes some. @lines: progress is shown.
+    """
 
-    def __init__(self, native, library, space, stores, cxl, planner, smallest, budget, gpu):
+    def __init__(self, native, library, space, stores, cxl, planner, smallest, budget, gpu, plans,
+                 lines):
         self.native = native
         self.library = library
         array = (ctypes.c_void_p * len(stores))(*[store.value for store in stores])
         self.handle = native.dll.annex_native_enter(space, array, len(stores), cxl, planner,
-                                                    smallest, budget, gpu)
+                                                    smallest, budget, gpu, plans, lines)
 
     def __del__(self):
         self.native.dll.annex_native_forget(self.handle)
 
-    def begin(self, plans, lines):
+    def begin(self):
         Idle.end()
-        code = self.native.dll.annex_native_begin(self.handle, plans, lines)
+        code = self.native.dll.annex_native_begin(self.handle)
         if code < 0:
-            Idle.begin()
             raise Error(-code, "offload: another allocator is in use" if not self.library.words()
                         else self.library.words())
 
     def end(self):
+        """Also of a block that has not begun."""
         self.native.waits.annex_native_end(self.handle)
-        Idle.begin()
+        if not Idle.fallback:
+            Idle.begin()
 
     @contextlib.contextmanager
     def graph(self, name, uses):
@@ -284,9 +288,11 @@ class Block:
 
     def move_in(self, objects):
         """How many storages were moved, and how many stayed."""
-        moved, stayed = U64(), U64()
-        self.native.dll.annex_native_move_in(self.handle, ctypes.byref(objects),
-                                             ctypes.byref(moved), ctypes.byref(stayed))
+        words, moved, stayed = ctypes.create_string_buffer(WORDS), U64(), U64()
+        if self.native.dll.annex_native_move_in(self.handle, ctypes.byref(objects),
+                                                ctypes.byref(moved), ctypes.byref(stayed), words,
+                                                WORDS) < 0:
+            raise Refused(words.value.decode(errors="replace"))
         return moved.value, stayed.value
 
     def move_out(self, objects, most):

@@ -172,7 +172,8 @@ class Whole(Offload):
             self.library.dll.annex_hdm_close(cxl)
             raise
         return Block(self.native, self.library, self.space, stores, cxl, self.planner, SMALLEST,
-                     self.budget, self.gpu.number if self.gpu else -1)
+                     self.budget, self.gpu.number if self.gpu else -1, self.policy != "none",
+                     self.lines)
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -193,7 +194,7 @@ class Whole(Offload):
             if self.gpu:
                 torch.cuda.empty_cache()
             stack.enter_context(recorded(self.block))
-            self.block.begin(self.policy != "none", self.lines)
+            self.block.begin()
             self.stack = stack.pop_all()
         if self.interrupts.waits:
             self.__exit__(None, None, None)
