@@ -458,11 +458,12 @@ def check_room(scratch):
                         ("none", {"memory.max": "max", "memory.current": 4000})):
         group = os.path.join(scratch, name)
         os.mkdir(group)
-        for file, value in dict(files, **{"memory.stat": "file 300\ntotal_cache 300"}).items():
+        stat = {"memory.stat": "file 300\nshmem 100\ntotal_cache 300\ntotal_shmem 100"}
+        for file, value in dict(files, **stat).items():
             with open(os.path.join(group, file), "w", encoding="ascii") as out:
                 out.write(f"{value}\n")
         claim(f"a limit of group {name}",
-              list(available.left(group)) == ([1300] if name != "none" else []))
+              list(available.left(group)) == ([1200] if name != "none" else []))
 
 
 def check_threads():

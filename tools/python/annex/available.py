@@ -4,8 +4,8 @@ import contextlib
 import os
 
 GROUPS = "/sys/fs/cgroup"
-FILES = (("memory.max", "memory.current", "file"),  # cgroup v2
-         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"))  # v1
+FILES = (("memory.max", "memory.current", "file", "shmem"),  # cgroup v2
+         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_shmem"))  # v1
 
 
 def read(*path):
@@ -27,11 +27,12 @@ def groups():
 
 
 def left(group):
-    """Bytes until its limit; pages of files make room."""
-    for limit, used, files in FILES:
+    """Bytes until its limit. Pages of files make room, and those of shared memory do not."""
+    for limit, used, files, shared in FILES:
         with contextlib.suppress(OSError, ValueError):  # there is none, or it is "max"
             stat = dict(line.split() for line in read(group, "memory.stat").splitlines())
-            yield int(read(group, limit)) - int(read(group, used)) + int(stat[files])
+            yield (int(read(group, limit)) - int(read(group, used)) + int(stat[files]) -
+                   int(stat[shared]))
 
 
 def available():
