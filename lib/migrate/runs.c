@@ -59,13 +59,23 @@ static uint32_t search(const struct runs *r, uint32_t from, uint32_t end, uint32
 	return 0;
 }
 
+/* Searches return to the first page from here, unless pages below are too scattered. */
+static uint32_t window(const struct runs *r)
+{
+	uint64_t pages = 2 * (uint64_t)(r->n - r->free) + RUNS_SLACK;
+
+	return r->low || pages > r->n ? r->n : (uint32_t)pages;
+}
+
 static uint32_t take(struct runs *r, uint32_t least, uint32_t want, uint32_t *first)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, end = window(r);
 
 	if (want && r->free >= least)
-		n = search(r, r->hand, r->n, least, want, first);
+		n = search(r, r->hand, end, least, want, first);
 	/* A run may begin before the hand and end behind it. */
+	if (!n && want && r->free >= least)
+		n = search(r, 0, end, least, want, first);
 	if (!n && want && r->free >= least)
 		n = search(r, 0, r->n, least, want, first);
 	for (uint32_t i = *first; i < *first + n; i++)

@@ -9,12 +9,14 @@
 #include <stdint.h>
 
 #define RUNS_MOST (UINT32_MAX - 64) /* pages */
+#define RUNS_SLACK 4096u            /* pages: 16 MiB */
 
 /**
  * struct runs - Which of @n pages are taken, a bit each.
  * @free: how many are not.
  * @hand: where the next search begins: behind the last run, so that what is taken together lies
- * together.
+ * together. It returns to the first page behind twice as many pages as are taken, and RUNS_SLACK: a
+ * sparse file stays near the bytes that are stored in it.
  * @low: or before any run that has been given back, so that few pages are ever used.
  */
 struct runs {

@@ -466,6 +466,24 @@ def check_room(scratch):
               list(available.left(group)) == ([1200] if name != "none" else []))
 
 
+def check_file(scratch):
+    """A sparse file holds about what is stored in it, however long tensors come and go."""
+    path = os.path.join(scratch, "sparse")
+    with open(path, "wb"):
+        pass
+    with whole("2M", f"file:{path}?size=1G", policy="none") as it:
+        most = 0
+        for i in range(20):
+            kept = [torch.full((256, 1024), float(i)) for _ in range(12)]
+            most = max(most, it.stats()["stored"])
+            del kept
+        out = it.stats()["out"]
+    used = os.stat(path).st_blocks * 512
+    claim(f"a file has {used} bytes for {most}, of {out} that were written",
+          most < used <= 2 * most + 17 * MIB < out)
+    os.unlink(path)
+
+
 def check_threads():
     """Tensors of other threads are in the space, and come by faults."""
     sums = []
@@ -599,6 +617,7 @@ def main():
         check_leaving(scratch)
         check_tiers(scratch)
         check_room(scratch)
+        check_file(scratch)
     check_entry()
     check_numpy()
     check_full()
