@@ -10,6 +10,8 @@ struct hierarchy {
 	const char *mount, *file;
 };
 
+enum { V1 = 1, V2 = 2 };
+
 static const struct hierarchy first = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes"};
 static const struct hierarchy second[] = {
 	{"/sys/fs/cgroup", "memory.max"},
@@ -62,7 +64,8 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-uint64_t cgroup_memory(void)
+/* @versions: a bit for each that counts. */
+static uint64_t least_of(unsigned int versions)
 {
 	FILE *f = fopen("/proc/self/cgroup", "re");
 	uint64_t limit = UINT64_MAX;
@@ -75,13 +78,23 @@ uint64_t cgroup_memory(void)
 			continue;
 		*group++ = 0;
 		group[strcspn(group, "\n")] = 0;
-		if (has_memory(list + 1))
+		if (has_memory(list + 1) && versions & V1)
 			limit = less(limit, least(&first, group));
-		else if (!list[1])
+		else if (!list[1] && versions & V2)
 			for (unsigned int i = 0; i < sizeof(second) / sizeof(second[0]); i++)
 				limit = less(limit, least(&second[i], group));
 	}
 	if (f)
 		fclose(f);
 	return limit;
+}
+
+uint64_t cgroup_memory(void)
+{
+	return least_of(V1 | V2);
+}
+
+uint64_t cgroup_memory_v1(void)
+{
+	return least_of(V1);
 }

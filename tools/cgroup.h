@@ -8,4 +8,7 @@
  * and services have them; UINT64_MAX: as many as there are. */
 uint64_t cgroup_memory(void);
 
+/* cgroup_memory_v1() - The same of groups of version 1 alone. */
+uint64_t cgroup_memory_v1(void);
+
 #endif

@@ -404,6 +404,35 @@ fs_tmpfile()
 	EOF
 }
 
+# In a control group of version 1 with little memory, an allocation may wait for a dirty page of a
+# mapping, which the mount is to write back. It is mounted only where the kernel spares it that: by
+# PF_MEMALLOC_NOIO, as /proc tells, or by writing back copies, up to Linux 6.15.
+fs_limited()
+{
+	local group=/sys/fs/cgroup/memory/annex-$$ flags may
+	may=$((0x$(sed -n 's/^CapEff:\s*//p' /proc/self/status) >> 24 & 1)) # CAP_SYS_RESOURCE
+	mkdir "$group" 2>/dev/null && echo 512M >"$group/memory.limit_in_bytes" ||
+		{ skip "a group with little memory: no right to make one of v1"; return; }
+	# shellcheck disable=SC2016 # the inner shell's
+	local inside=(bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group")
+	if printf '%s\n' 6.16 "$(uname -r)" | sort -CV && [ $may -eq 0 ]; then
+		refused "a mount that may hang" "CAP_SYS_RESOURCE" \
+			"${inside[@]}" "${fs[@]}" mount disk "$at"
+	else
+		claim "a mount that does not" "${inside[@]}" "${fs[@]}" mount disk "$at"
+		flags=$(sed 's/.*) //' "/proc/$(tail -n 1 "$group/cgroup.procs")/stat" |
+			cut -d ' ' -f 7)
+		[ $may -eq 0 ] ||
+			holds "waits for no page" test $((flags & 0x80000)) -ne 0
+		claim "its end" fusermount3 -u "$at"
+	fi
+	claim "one to read" "${inside[@]}" "${fs[@]}" mount -o ro disk "$at"
+	claim "its end" fusermount3 -u "$at"
+	claim "which is waited for" "${fs[@]}" fsck disk
+	while [ -n "$(cat "$group/cgroup.procs")" ]; do :; done
+	rmdir "$group"
+}
+
 # A program that has a file open when the signal comes goes on with it.
 fs_busy()
 {
@@ -519,6 +548,7 @@ fs_by_blocks()
 
 if mounts && mountpoint -q "$at"; then
 	fs_mounted
+	fs_limited
 	fs_busy
 	fs_killed
 	fs_commits

@@ -17,6 +17,7 @@
 #include "image.h"
 #include "journal.h"
 #include "mounts.h"
+#include "reclaim.h"
 #include "server.h"
 #include "traffic.h"
 
@@ -208,6 +209,9 @@ int fs_mount(int argc, char **argv)
 		err = check_directory(o->args[1], &dir);
 	if (!err) {
 		o->fs.read_only = read_only(o->options);
+		err = o->fs.read_only ? 0 : reclaim_arrange();
+	}
+	if (!err) {
 		/* The kernel keeps what it reads. */
 		o->fs.through = true;
 		err = run(o, dir);
