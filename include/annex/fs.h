@@ -147,7 +147,7 @@ int annex_fs_unmount(struct annex_fs *fs);
  * @rdev: of a device.
  * @size: bytes.
  * @blocks: of ANNEX_FS_BLOCK bytes that it takes.
- * @atime: of the last read, as mounts with relatime keep it.
+ * @atime: of the last read, as mounts with relatime keep it. Nanoseconds since 1970, or negative.
  * @mtime: of the last change of its bytes.
  * @ctime: of the last change of anything.
  */
@@ -160,7 +160,7 @@ struct annex_fs_attr {
 	uint32_t rdev;
 	uint64_t size;
 	uint64_t blocks;
-	uint64_t atime, mtime, ctime;
+	int64_t atime, mtime, ctime;
 };
 
 /**

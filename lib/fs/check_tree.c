@@ -403,7 +403,7 @@ static int check_inode(struct fs_check *c, uint32_t ino)
 
 struct fs_inode fs_check_dir_of_root(uint32_t permissions)
 {
-	const uint64_t now = fs_now();
+	const int64_t now = fs_now();
 
 	return (struct fs_inode){
 		.mode = (uint16_t)(S_IFDIR | permissions),

@@ -108,10 +108,10 @@ int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx, bool last)
 	return err;
 }
 
-uint64_t fs_now(void)
+int64_t fs_now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }

@@ -26,6 +26,6 @@ int fs_dev_store(struct fs_dev *d, struct annex_cxlssd_tx *tx, enum annex_fs_cla
 int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx, bool last);
 
 /* fs_now() - Nanoseconds since 1970. */
-uint64_t fs_now(void);
+int64_t fs_now(void);
 
 #endif

@@ -146,15 +146,16 @@ static int say_super(const struct dump *d)
 	return err ? err : say_orphans(d);
 }
 
-static void say_time(const struct dump *d, const char *name, uint64_t ns)
+static void say_time(const struct dump *d, const char *name, int64_t ns)
 {
-	const time_t seconds = (time_t)(ns / 1000000000);
+	const int64_t second = 1000000000, part = ns % second;
+	const time_t seconds = (time_t)(ns / second - (part < 0));
 	char text[32];
 	struct tm t;
 
 	if (!gmtime_r(&seconds, &t) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &t))
 		strcpy(text, "?");
-	say(d, "%s: %s.%09uZ", name, text, (unsigned int)(ns % 1000000000));
+	say(d, "%s: %s.%09uZ", name, text, (unsigned int)(part < 0 ? part + second : part));
 }
 
 static const char *type_of(uint32_t mode)

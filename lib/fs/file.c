@@ -108,10 +108,10 @@ static int regular(struct annex_fs *fs, uint32_t ino, struct fs_node **n)
 /* As mounts with relatime do. */
 static void read_now(struct annex_fs *fs, struct fs_node *n)
 {
-	const uint64_t now = fs_now(), day = 86400ull * 1000000000;
+	const int64_t now = fs_now(), day = 86400ll * 1000000000;
 
 	if (fs->read_only ||
-	    (n->i.atime > n->i.mtime && n->i.atime > n->i.ctime && now - n->i.atime < day))
+	    (n->i.atime > n->i.mtime && n->i.atime > n->i.ctime && n->i.atime > now - day))
 		return;
 	n->i.atime = now;
 	n->late = true;

@@ -102,6 +102,8 @@ struct fs_bitmap {
 
 /*
  * struct fs_inode - As the table has it. @height: of the tree of its map; 0: @map names blocks.
+ * @atime, @mtime, @ctime: nanoseconds since 1970. The table has them in two's complement; it had
+ * unsigned numbers once, so times from 2262 to 2554 that were set then are read as before 1970.
  * @rdev: of a device; of a directory its parent. @orphan: the next file without a name, or whose
  * blocks behind its size have not been given back.
  */
@@ -111,7 +113,7 @@ struct fs_inode {
 	uint32_t nlink;
 	uint32_t uid, gid;
 	uint64_t size;
-	uint64_t atime, mtime, ctime;
+	int64_t atime, mtime, ctime;
 	uint32_t blocks;
 	uint32_t generation;
 	uint32_t xattr;

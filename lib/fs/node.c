@@ -96,14 +96,14 @@ void fs_inode_pack(const struct fs_inode *i, uint8_t *first, uint8_t *second)
 	put(&first, i->uid, 4);
 	put(&first, i->gid, 4);
 	put(&first, i->size, 8);
-	put(&first, i->mtime, 8);
-	put(&first, i->ctime, 8);
+	put(&first, (uint64_t)i->mtime, 8);
+	put(&first, (uint64_t)i->ctime, 8);
 	put(&first, i->blocks, 4);
 	put(&first, i->generation, 4);
 	put(&first, i->xattr, 4);
 	put(&first, i->rdev, 4);
 	put(&first, i->orphan, 4);
-	put(&second, i->atime, 8);
+	put(&second, (uint64_t)i->atime, 8);
 	for (unsigned int k = 0; k < FS_DIRECT; k++)
 		put(&second, i->map[k], 4);
 }
@@ -117,14 +117,14 @@ void fs_inode_unpack(struct fs_inode *i, const uint8_t *first, const uint8_t *se
 	i->uid = (uint32_t)get(&first, 4);
 	i->gid = (uint32_t)get(&first, 4);
 	i->size = get(&first, 8);
-	i->mtime = get(&first, 8);
-	i->ctime = get(&first, 8);
+	i->mtime = (int64_t)get(&first, 8);
+	i->ctime = (int64_t)get(&first, 8);
 	i->blocks = (uint32_t)get(&first, 4);
 	i->generation = (uint32_t)get(&first, 4);
 	i->xattr = (uint32_t)get(&first, 4);
 	i->rdev = (uint32_t)get(&first, 4);
 	i->orphan = (uint32_t)get(&first, 4);
-	i->atime = get(&second, 8);
+	i->atime = (int64_t)get(&second, 8);
 	for (unsigned int k = 0; k < FS_DIRECT; k++)
 		i->map[k] = (uint32_t)get(&second, 4);
 }
@@ -230,7 +230,7 @@ bool fs_node_drop(struct annex_fs *fs, struct fs_node *node, uint64_t n)
 
 int fs_node_new(struct annex_fs *fs, const struct annex_fs_new *what, struct fs_node **out)
 {
-	const uint64_t now = fs_now();
+	const int64_t now = fs_now();
 	uint32_t ino;
 	int err = fs_inode_take(fs, &ino);
 

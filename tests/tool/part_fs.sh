@@ -283,6 +283,25 @@ fs_attributes()
 		}; }
 }
 
+# fs_time GIVEN KEPT - A file keeps this time.
+fs_time()
+{
+	touch -d "$1 UTC" "$at/file" && [ "$(TZ=UTC stat -c %y "$at/file")" = "$2 +0000" ] &&
+		[ "$(TZ=UTC stat -c %x "$at/file")" = "$2 +0000" ]
+}
+
+fs_times()
+{
+	echo x >"$at/file"
+	fs_time '1969-12-31 23:59:58.75' '1969-12-31 23:59:58.750000000' &&
+		fs_time '1970-01-01 00:00:00' '1970-01-01 00:00:00.000000000' &&
+		fs_time '1901-12-13 20:45:51' '1901-12-13 20:45:51.000000000' &&
+		fs_time '1677-09-21 00:12:44' '1677-09-21 00:12:44.000000000' &&
+		fs_time '2262-04-11 23:47:16' '2262-04-11 23:47:16.000000000' &&
+		fs_time '1600-01-01 00:00:00' '1677-09-21 00:12:43.145224192' &&
+		fs_time '2500-01-01 00:00:00' '2262-04-11 23:47:16.854775807'
+}
+
 # A directory hands its group on.
 fs_group()
 {
@@ -364,7 +383,7 @@ fs_mounted()
 {
 	local words
 	for words in tree links tmpfile renames sizes direct async mapping unnamed attributes \
-		group extended names full; do
+		times group extended names full; do
 		holds "$words" "fs_$words"
 	done
 	claim "df" df "$at"

@@ -126,9 +126,12 @@ static void files(void)
 	CU_ASSERT_EQUAL_FATAL(annex_fs_mount(s, NULL, &fs), 0);
 	attr.mtime = 1000000000123456789;
 	CU_ASSERT_EQUAL(annex_fs_setattr(fs, fsck.a, &attr, ANNEX_FS_SET_MTIME), 0);
+	attr.mtime = INT64_MIN;
+	CU_ASSERT_EQUAL(annex_fs_setattr(fs, fsck.link, &attr, ANNEX_FS_SET_MTIME), 0);
 	attr.ino = fsck_file(fs, 1, "null", S_IFCHR | 0666);
 	CU_ASSERT_EQUAL(annex_fs_unmount(fs), 0);
 	whole_line(dump(s, fsck.a), "modified: 2001-09-09T01:46:40.123456789Z");
+	whole_line(dump(s, fsck.link), "modified: 1677-09-21T00:12:43.145224192Z");
 	whole_line(dump(s, attr.ino), "device: 0x0");
 	CU_ASSERT_EQUAL(annex_fs_dump(s, 1000, take, NULL), -ESTALE);
 	CU_ASSERT_EQUAL(annex_fs_dump(s, 5000, take, NULL), -ESTALE);

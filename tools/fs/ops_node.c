@@ -5,23 +5,28 @@
 #include "journal.h"
 #include "ops.h"
 
-#define SECOND 1000000000ull
+#define SECOND 1000000000ll
 #define BELIEVED 1.0 /* seconds that the kernel believes names and attributes */
 #define TARGET 4096u /* bytes of a symbolic link, with a zero behind it */
 
-static struct timespec to_timespec(uint64_t ns)
+/* Nanoseconds of a timespec count forward, before 1970 too. */
+static struct timespec to_timespec(int64_t ns)
 {
-	return (struct timespec){(time_t)(ns / SECOND), (long)(ns % SECOND)};
+	const int64_t part = ns % SECOND;
+
+	return (struct timespec){(time_t)(ns / SECOND - (part < 0)),
+				 (long)(part < 0 ? part + SECOND : part)};
 }
 
-/* Times before 1970 and behind 2554 are those. */
-static uint64_t to_ns(const struct timespec *t)
+/* Times before 1677 and behind 2262 become the first and the last one there is. */
+static int64_t to_ns(const struct timespec *t)
 {
-	if (t->tv_sec < 0)
-		return 0;
-	if ((uint64_t)t->tv_sec >= UINT64_MAX / SECOND)
-		return UINT64_MAX;
-	return (uint64_t)t->tv_sec * SECOND + (uint64_t)t->tv_nsec;
+	int64_t ns;
+
+	if (__builtin_mul_overflow(t->tv_sec, SECOND, &ns) ||
+	    __builtin_add_overflow(ns, t->tv_nsec, &ns))
+		return t->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
 }
 
 void ops_stat(const struct annex_fs_attr *a, struct stat *out)
@@ -117,7 +122,7 @@ void ops_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	ops_answer_attr(req, err, &a);
 }
 
-static uint64_t time_of(bool now, const struct timespec *given)
+static int64_t time_of(bool now, const struct timespec *given)
 {
 	struct timespec t = *given;
 
