@@ -179,7 +179,7 @@ struct annex_fs_new {
 /**
  * annex_fs_lookup() - Find a name, and take a reference.
  * @fs: the file system.
- * @parent: a directory; "." and ".." are names in it.
+ * @parent: a directory; "." and ".." are names in it. "." is a name of other files too.
  * @name: of 1 to ANNEX_FS_NAME bytes without a slash.
  * @out: what is known of the file.
  *

@@ -56,25 +56,29 @@ static int find(struct annex_fs *fs, struct fs_node *dir, const char *name, stru
 	return err == -ESTALE ? -EIO : err;
 }
 
-static int lookup(struct annex_fs *fs, struct fs_node *dir, const char *name, struct fs_node **out)
+/* "." names every file: the kernel asks for it when it has a number only, of a file handle. */
+static int lookup(struct annex_fs *fs, uint32_t parent, const char *name, struct fs_node **out)
 {
 	struct fs_name *entry;
+	struct fs_node *dir;
+	int err;
 
-	if (is_dots(name))
-		return fs_node_get(fs, name[1] ? dir->i.rdev : dir->ino, out);
-	return find(fs, dir, name, &entry, out);
+	if (!strcmp(name, "."))
+		return fs_node_get(fs, parent, out);
+	err = directory(fs, parent, &dir);
+	if (err)
+		return err;
+	return is_dots(name) ? fs_node_get(fs, dir->i.rdev, out) : find(fs, dir, name, &entry, out);
 }
 
 int annex_fs_lookup(struct annex_fs *fs, uint32_t parent, const char *name,
 		    struct annex_fs_attr *out)
 {
-	struct fs_node *dir, *n;
+	struct fs_node *n;
 	int err = fs_enter(fs, false);
 
 	if (!err)
-		err = directory(fs, parent, &dir);
-	if (!err)
-		err = lookup(fs, dir, name, &n);
+		err = lookup(fs, parent, name, &n);
 	if (!err) {
 		fs_node_hold(fs, n);
 		fs_node_attr(n, out);

@@ -540,6 +540,57 @@ fs_lost()
 	unmounted "an end" fusermount3 -u "$at"
 }
 
+# handles WHAT FILE - By name_to_handle_at(): note handles of a directory and files in FILE, or open
+# what they are of.
+handles()
+{
+	python3 - "$at" "$1" "$2" <<-'END'
+		import ctypes, os, sys
+		at, what, file = sys.argv[1:]
+		libc = ctypes.CDLL(None, use_errno=True)
+		class Handle(ctypes.Structure):
+		    _fields_ = [("bytes", ctypes.c_uint), ("type", ctypes.c_int),
+		                ("data", ctypes.c_ubyte * 128)]
+		names = ["handles"] + [f"handles/{i}" for i in range(10)]
+		h, mount, fd = Handle(), ctypes.c_int(), os.open(at, os.O_RDONLY)
+		if what == "note":
+		    os.mkdir(f"{at}/handles")
+		    with open(file, "wb") as out:
+		        for name in names:
+		            if name != "handles":
+		                open(f"{at}/{name}", "w").write(name)
+		            h.bytes = 128
+		            assert not libc.name_to_handle_at(fd, name.encode(), ctypes.byref(h),
+		                                              ctypes.byref(mount), 0)
+		            out.write(bytes(h))
+		else:
+		    with open(file, "rb") as noted:
+		        for name in names:
+		            noted.readinto(h)
+		            got = libc.open_by_handle_at(fd, ctypes.byref(h), os.O_RDONLY)
+		            assert got >= 0, f"{name}: {os.strerror(ctypes.get_errno())}"
+		            assert name == "handles" or os.read(got, 99).decode() == name
+		            os.close(got)
+	END
+}
+
+# A kernel that knows nothing of a file but its handle, as that of an NFS server.
+fs_handles()
+{
+	[ "$(id -u)" -eq 0 ] || { skip "file handles: this user is not root"; return; }
+	holds "a mount" mounts
+	holds "has file handles" handles note noted
+	unmounted "its end" fusermount3 -u "$at"
+	holds "mounted again" mounts
+	holds "they are still good" handles open noted
+	rm "$at/handles/9"
+	unmounted "its end" fusermount3 -u "$at"
+	holds "mounted again" mounts
+	holds "one of a file that was removed is not" eval '! handles open noted 2>why'
+	holds "as it is stale" grep -q 'handles/9: Stale' why
+	unmounted "its end" fusermount3 -u "$at"
+}
+
 # Bytes by kind and interface.
 fs_reports()
 {
@@ -567,6 +618,7 @@ fs_by_blocks()
 
 if mounts && mountpoint -q "$at"; then
 	fs_mounted
+	fs_handles
 	fs_limited
 	fs_busy
 	fs_killed
