@@ -448,6 +448,25 @@ def check_leaving(scratch):
     os.unlink(path)
 
 
+def check_stuck():
+    """Tensors that a graph keeps at the end of a block: it tells, and the next block takes them."""
+    model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(3)])
+    numbers_before = [p.detach().clone() for p in model.parameters()]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with whole("8M", "mem:64M") as first:
+            value = (model(torch.ones(64, 512)) ** 2).mean()  # and no backward
+    words = [str(line.message) for line in told if line.category is RuntimeWarning]
+    claim(f"a graph that lives is heard of, with bytes: {words}",
+          len(words) == 1 and f"{first.kept} bytes" in words[0] and first.kept >= 2 * MIB)
+    del value
+    claim("the graph has gone, and weights are there still", not closed(first))
+    with whole("8M", "mem:64M") as second:
+        claim("the next block takes them", not first.is_open() and second.stats()["stayed"] == 0)
+    claim("they return from there", closed(second))
+    claim("with their numbers", alike(numbers_before, [p.detach() for p in model.parameters()]))
+
+
 def check_room(scratch):
     """Memory that is left, by files as control groups have them."""
     with open("/proc/meminfo", encoding="ascii") as file:
@@ -620,6 +639,7 @@ def main():
         check_file(scratch)
     check_entry()
     check_numpy()
+    check_stuck()
     check_full()
     check_touch()
     check_allocator()

@@ -90,7 +90,7 @@ struct Block {
 	std::unordered_set<std::string> large; /* graphs that do not fit */
 	uint64_t kernels = 0;                  /* of this iteration */
 	bool learns = false;                   /* the first iteration has begun */
-	uint64_t live = 0;                     /* tensors in the space */
+	uint64_t live = 0, live_bytes = 0;     /* tensors in the space */
 	bool left = false;                     /* the block has ended */
 	bool owned = true;                     /* Python knows it */
 	std::atomic<bool> open{true};
@@ -298,6 +298,7 @@ bool release(void *ptr)
 	if (found == tensors.end())
 		return false;
 	Block *block = found->second.block;
+	size_t bytes = found->second.bytes;
 	tensors.erase(found);
 	if (!block)
 		return true;
@@ -308,6 +309,7 @@ bool release(void *ptr)
 		lib.space_trim(block->space);
 	lock.lock();
 	block->live--;
+	block->live_bytes -= bytes;
 	settle(block, lock);
 	return true;
 }
@@ -334,10 +336,12 @@ void *take(Block *block, size_t bytes, const char *name)
 		ptr = nullptr;
 	}
 	lock.lock();
-	if (ptr)
+	if (ptr) {
 		tensors[ptr] = {block, bytes};
-	else
+		block->live_bytes += bytes;
+	} else {
 		block->live--;
+	}
 	if (!ptr && block->left)
 		settle(block, lock);
 	return ptr;

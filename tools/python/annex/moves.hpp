@@ -59,10 +59,11 @@ std::unordered_map<c10::TensorImpl *, size_t> known_holders(void **list, size_t 
 /*
  * Storages of tensors, each once, that may get another address. A storage or a tensor that has more
  * holders than are known may have been given away by its address (DLPack); a storage that cannot be
- * resized has been (NumPy), or is shared.
+ * resized has been (NumPy), or is shared. @fits: whether its memory is of the kind that moves.
  */
-std::vector<c10::StorageImpl *> movable(const List *all, const Block *block,
-					c10::DeleterFnPtr deleter, uint64_t *stay)
+template <typename Fits>
+std::vector<c10::StorageImpl *> movable(const List *all, const Block *block, Fits fits,
+					uint64_t *stay)
 {
 	void **list = all->tensors;
 	size_t n = all->n_tensors;
@@ -88,13 +89,25 @@ std::vector<c10::StorageImpl *> movable(const List *all, const Block *block,
 
 		if (s->device() != block->side->device() || s->nbytes() < block->smallest)
 			continue;
-		if (s->resizable() && s->data_ptr().get_deleter() == deleter && !given.count(s) &&
+		if (s->resizable() && fits(s->data_ptr()) && !given.count(s) &&
 		    static_cast<size_t>(c10::raw::intrusive_ptr::use_count(s)) == holder.second)
 			found.push_back(s);
 		else
 			++*stay;
 	}
 	return found;
+}
+
+/* Ordinary memory, or that of a block that has ended, which had to keep it then. */
+bool may_enter(const Block *block, const c10::DataPtr &data)
+{
+	if (data.get_deleter() == block->side->ordinary_deleter())
+		return true;
+	std::lock_guard<std::mutex> lock(table);
+	auto found = tensors.find(data.get());
+
+	return found != tensors.end() && found->second.block && found->second.block->left &&
+	       found->second.block->watched && block->watched;
 }
 
 /* Where touches are not served, a tensor is held while it is copied. */
@@ -114,7 +127,7 @@ int held(Block *block, const void *tensor, Copy copy)
 /* Return: whether it is in the space. */
 bool move_in(Block *block, c10::StorageImpl *s)
 {
-	void *ptr;
+	void *old = s->data_ptr().get(), *ptr;
 
 	if (!block->watched && s->nbytes() > block->budget / 2)
 		return false;
@@ -123,8 +136,8 @@ bool move_in(Block *block, c10::StorageImpl *s)
 		return false;
 	c10::DataPtr data(ptr, ptr, block->side->deleter(), block->side->device());
 	int err = held(block, ptr, [&] {
-		return copy_parts(block, static_cast<char *>(ptr), nullptr,
-				  static_cast<const char *>(s->data_ptr().get()), s->nbytes());
+		return copy_parts(block, static_cast<char *>(ptr), block_of(old),
+				  static_cast<const char *>(old), s->nbytes());
 	});
 	if (err)
 		throw failed_for(s->nbytes(), err);

@@ -184,8 +184,9 @@ int annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64
 			 char *words, size_t room)
 {
 	try {
-		for (c10::StorageImpl *s :
-		     movable(list, block, block->side->ordinary_deleter(), stay))
+		auto fits = [block](const c10::DataPtr &data) { return may_enter(block, data); };
+
+		for (c10::StorageImpl *s : movable(list, block, fits, stay))
 			++*(move_in(block, s) ? moved : stay);
 	} catch (const Failure &failure) {
 		strncpy(words, failure.what(), room - 1);
@@ -262,7 +263,10 @@ int annex_native_move_out(Block *block, const List *list, uint64_t most, uint64_
 	uint64_t stay = 0;
 	int failed = 0;
 	bool some = true;
-	std::vector<c10::StorageImpl *> left = movable(list, block, block->side->deleter(), &stay);
+	auto fits = [block](const c10::DataPtr &data) {
+		return data.get_deleter() == block->side->deleter();
+	};
+	std::vector<c10::StorageImpl *> left = movable(list, block, fits, &stay);
 
 	while (some && !left.empty()) {
 		std::vector<c10::StorageImpl *> again;
@@ -353,7 +357,10 @@ void annex_native_graph_end(Graph *graph, void **results, size_t n)
 	delete graph;
 }
 
-/* @out: whether the space is open, tensors in it, bytes that it had no addresses for. */
+/*
+ * @out: whether the space is open, tensors in it, bytes that it had no addresses for and
+ * bytes of the tensors in it.
+ */
 void annex_native_state(Block *block, uint64_t *out)
 {
 	std::lock_guard<std::mutex> lock(table);
@@ -361,6 +368,7 @@ void annex_native_state(Block *block, uint64_t *out)
 	out[0] = block->open;
 	out[1] = block->live;
 	out[2] = block->refused;
+	out[3] = block->live_bytes;
 }
 
 /* Whether a tensor lies in a space; in a child, in its parent's. */

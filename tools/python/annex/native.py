@@ -307,7 +307,9 @@ class Block:
         return beyond.value
 
     def state(self):
-        """Whether the space is open, tensors in it, and bytes that it had no addresses for."""
-        out = (U64 * 3)()
+        """Whether the space is open, tensors in it, bytes that it had no addresses for, and bytes
+        of the tensors in it.
+        """
+        out = (U64 * 4)()
         self.native.dll.annex_native_state(self.handle, out)
-        return bool(out[0]), out[1], out[2]
+        return bool(out[0]), *out[1:]

@@ -33,6 +33,8 @@ PARTS = 8  # of memory that is available: one is left to others
 wholes = weakref.WeakSet()  # whose blocks have begun
 STAY = ("offload: memory has no room for all tensors: %u bytes of them stay where they are, and "
         "keep the space: save them, and drop them")
+KEPT = ("offload: a graph of autograd, an array or a traceback keeps %u bytes of tensors, which "
+        "stay in the space: drop it, and the next block takes the tensors over")
 FULL = ("offload: the storage has no room: new tensors are in ordinary memory, beyond "
         "device_memory: give it more (file:PATH?size=64G, or a list of devices)")
 
@@ -147,7 +149,7 @@ class Whole(Offload):
         self.thread = None
         self.block = self.space = self.planner = None
         self.pid = os.getpid()
-        self.moved = self.stayed = self.beyond = 0
+        self.moved = self.stayed = self.beyond = self.kept = 0
         self.last = {}
 
     def frames(self):
@@ -208,11 +210,12 @@ class Whole(Offload):
 
     def give_back(self):
         """Tensors that Python knows go to ordinary memory, as far as there is room. Others keep the
-        space.
+        space, until they are freed, or the next block takes them.
         """
         gc.collect()
         try:
             self.beyond = self.block.move_out(known(), available() // PARTS * (PARTS - 1))
+            self.kept = self.block.state()[3] - self.beyond
         except Error:
             become(Gone, self.native.is_lost)
             raise
@@ -230,6 +233,7 @@ class Whole(Offload):
         if self.block:
             lines += [FULL] if self.block.state()[2] else []
             lines += [STAY % self.beyond] if self.beyond else []
+            lines += [KEPT % self.kept] if self.kept else []
             if not self.told.issuperset(lines):
                 self.block.clear()
         return lines
@@ -239,7 +243,7 @@ class Whole(Offload):
             return dict(self.last, state="ended")
         planner = ExecStats()
         self.library.dll.annex_exec_get_stats(self.planner, ctypes.byref(planner))
-        _, count, ordinary = self.block.state()
+        _, count, ordinary, _ = self.block.state()
         return dict(self.library.space_stats(self.space), plans=planner.plans,
                     planned=planner.planned, iterations=planner.iterations,
                     plan_error=planner.plan_err, tensors=count, ordinary=ordinary,
