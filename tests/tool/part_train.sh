@@ -76,6 +76,13 @@ for policy in none uvm g10 annex; do
 			"mem:64M?fault=flip,after=$after,count=0"
 	done
 done
+for policy in none uvm; do
+	warning='warning: .*(cannot leave|gets a SIGSEGV)' refused \
+		"storage that is full before the first iteration, $policy" \
+		"training: layer [0-9]*, [a-z]*: .*No space left" \
+		"$annex" train --text fox --width 256 --device-memory 2M --policy $policy \
+		--storage 'mem:64M?fault=error,op=write,count=0,status=0x81'
+done
 timeout 60 "$annex" train "${small[@]}" --device-memory $((tensors / 4)) --json \
 	--storage 'mem:64M?fault=flip,after=100,count=0' >out 2>err
 holds "a loss that is no number is an error" test $? -eq 1

@@ -16,12 +16,22 @@
 static const struct memory *watched;
 static uint32_t telling;
 
-/* Why the page does not come: it is asked for once more, since a fault tells nobody. */
+/*
+ * Why the page does not come: its tensor is asked for once more, since a fault tells nobody. A move
+ * that begins while the tensor is held makes pages that were never written, too.
+ */
 static void explain(const void *at)
 {
+	const void *cursor = (const void *)((uintptr_t)at / ANNEX_MEM_PAGE * ANNEX_MEM_PAGE);
+	struct annex_mem_tensor tensor = {.bytes = 0};
 	struct annex_move *move;
-	int err = annex_prefetch(watched->space, at, 1, 0, &move);
+	int err;
 
+	annex_mem_next(watched->space, &cursor, &tensor);
+	err = annex_hold(watched->space, tensor.ptr);
+	if (!err)
+		err = annex_prefetch(watched->space, tensor.ptr, tensor.bytes, 0, &move);
+	annex_let_go(watched->space, tensor.ptr);
 	if (!err)
 		err = annex_move_wait(move, WAIT_MS);
 	if (err)

@@ -88,6 +88,8 @@ static int open_all(struct run *r, const struct train_opts *o)
 	err = pool_create(o->threads, &r->pool);
 	if (!err)
 		err = memory_open(&r->memory, &opts);
+	if (!err) /* the first weights are drawn outside of kernels */
+		lost_watch(o->plain ? NULL : &r->memory);
 	if (!err)
 		err = model_open(&r->model, &o->shape, &r->memory, r->pool, o->seed, o->rate);
 	return err;
@@ -95,6 +97,7 @@ static int open_all(struct run *r, const struct train_opts *o)
 
 static void close_all(struct run *r)
 {
+	lost_watch(NULL);
 	model_close(&r->model);
 	memory_close(&r->memory);
 	pool_destroy(r->pool);
@@ -226,11 +229,8 @@ int train_run(struct train *t, const struct train_opts *o)
 		return err_set(-ENOMEM, "out of memory");
 	progress_begin("training");
 	err = open_all(&r, o);
-	if (!err) {
-		lost_watch(o->plain ? NULL : &r.memory);
+	if (!err)
 		err = iterate(&r);
-		lost_watch(NULL);
-	}
 	if (!err || err == -EDOM) {
 		int predicted = predict(&r);
 
