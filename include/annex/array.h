@@ -4,7 +4,7 @@
  *
  * An array is a view: element size, count, and where its first byte lies in the cache's backing
  * data. Views cost nothing; several may share a cache. Every access checks its bounds, in every
- * build.
+ * build. In a child of fork() it returns -ECHILD: see annex/cache.h.
  */
 #ifndef ANNEX_ARRAY_H
 #define ANNEX_ARRAY_H

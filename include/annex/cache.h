@@ -5,6 +5,9 @@
  * All memory is allocated at creation. Each line of the backing data has one 64-bit state word
  * that says whether and in which slot it is cached, how many hold it, and whether it is dirty. A
  * clock hand finds victims; pinned lines are skipped; dirty ones are written back ahead of it.
+ *
+ * A cache is of the process that made it. In a child of fork() all accesses return -ECHILD, and
+ * annex_cache_destroy() writes nothing.
  */
 #ifndef ANNEX_CACHE_H
 #define ANNEX_CACHE_H

@@ -33,6 +33,9 @@
  *                         a controller that is bound to annex.ko
  *   sq, cq    where queues lie: any, provider, host, cmb (enum annex_place)
  *   wait      whether waiting threads look again and again (default), or sleep for an interrupt
+ *
+ * A device is of the process that opened it. In a child of fork() calls return -ECHILD;
+ * annex_dev_close() there frees memory and does nothing else. Open the device again in the child.
  */
 #ifndef ANNEX_DEVICE_H
 #define ANNEX_DEVICE_H
@@ -394,7 +397,7 @@ int annex_dev_move_rings(struct annex_dev *dev, unsigned int index,
  * Return: 0, or the errno of the first command that failed (annex_nvme_errno()); -ETIMEDOUT when
  * one was late, even if it succeeded in the end (@res has its status), or could not be submitted in
  * time; -EINVAL or -E2BIG when a command is malformed or too large (nothing was submitted then);
- * -ENODEV when the controller is gone. Results of commands that were not submitted have the status
+ * -ENODEV when the controller is gone; -ECHILD in a child of fork(). Results of commands that were not submitted have the status
  * ANNEX_SC_ABORTED_BY_HOST.
  */
 int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int n,

@@ -21,6 +21,12 @@ static bool in_process(const struct annex_provider *p)
 	       p == annex_provider_shared();
 }
 
+/* In memory that a child has a copy of. */
+static bool is_private(const struct annex_provider *p)
+{
+	return in_process(p) && p != annex_provider_shared();
+}
+
 static const struct annex_provider *find_provider(const struct annex_cache_opts *opts)
 {
 	if (opts->provider)
@@ -151,6 +157,9 @@ static int map_directory(struct annex_cache *c)
 				  (ull)c->nlines);
 	c->dir_raw = raw;
 	c->dir = (uint64_t *)(void *)(raw + (-(uintptr_t)raw & (HUGE_PAGE - 1)));
+	/* A child finds no line there, and does not get to those of its parent. */
+	if (madvise(raw, c->dir_len, MADV_WIPEONFORK))
+		return annex_fail(-errno, "cache: its directory cannot be kept from children: %m");
 	madvise(raw, c->dir_len, MADV_HUGEPAGE); /* a wish: ordinary pages serve as well */
 	return 0;
 }
@@ -222,11 +231,12 @@ static int unmap_slots(struct annex_cache *c)
 
 static int free_cache(struct annex_cache *c)
 {
-	int err = unmap_slots(c);
+	int err = c->fork.child ? 0 : unmap_slots(c);
 
+	fork_forget(&c->fork);
 	annex_xfers_destroy(c);
 	/* Memory that a device may still write to must not become somebody else's. */
-	if (c->mem && !err)
+	if (c->mem && !err && (!c->fork.child || is_private(c->provider)))
 		c->provider->free(c->provider->ctx, c->mem, c->mem_len);
 	if (c->dir_raw)
 		munmap(c->dir_raw, c->dir_len);
@@ -267,6 +277,7 @@ int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache *
 		free_cache(c);
 		return err;
 	}
+	fork_watch(&c->fork);
 	*out = c;
 	return 0;
 }
@@ -277,6 +288,8 @@ int annex_cache_destroy(struct annex_cache *c)
 
 	if (!c)
 		return 0;
+	if (c->fork.child)
+		return free_cache(c);
 	err = annex_cache_flush(c, 0, UINT64_MAX);
 	while (annex_xfer_wait_any(c))
 		; /* reads ahead that nobody came for */

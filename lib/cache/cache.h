@@ -8,6 +8,7 @@
 #include <annex/cache.h>
 #include <annex/detail/clock.h>
 #include <annex/device.h>
+#include "core/fork.h"
 #include "stats.h"
 
 #define XFER_NONE UINT32_MAX
@@ -53,7 +54,8 @@ struct annex_cache {
 	uint32_t timeout_ms; /* the slowest device's */
 	const struct annex_provider *provider;
 	size_t mem_len;
-	void *dir_raw; /* what was mapped for the directory */
+	struct fork_watch fork; /* a child must not use its copy */
+	void *dir_raw;          /* what was mapped for the directory */
 	size_t dir_len;
 
 	__attribute__((aligned(64))) uint64_t hand; /* next slot of the clock */

@@ -96,6 +96,8 @@ int annex_cache_flush(struct annex_cache *c, uint64_t offset, uint64_t len)
 	uint64_t end;
 	int err;
 
+	if (c->fork.child)
+		return fork_refuse("cache");
 	if (len == UINT64_MAX && offset <= c->size)
 		len = c->size - offset;
 	if (offset > c->size || len > c->size - offset)

@@ -102,6 +102,8 @@ int annex_fill(struct annex_cache *c, const uint64_t *lines, unsigned int n, uns
 	struct annex_slot_wait wait = {0};
 	struct annex_batch batch;
 
+	if (c->fork.child)
+		return fork_refuse("cache");
 	for (;;) {
 		unsigned int i = 0;
 		int rc;

@@ -85,7 +85,7 @@ void annex_prefetch_lines(struct annex_cache *c, const uint64_t *lines, unsigned
 {
 	struct ahead a = {.c = c};
 
-	for (unsigned int i = 0; i < n && start(&a, lines[i]); i++)
+	for (unsigned int i = 0; i < n && !c->fork.child && start(&a, lines[i]); i++)
 		;
 	issue(&a);
 	annex_stat_add(c->shards, STAT_PREFETCHES, a.started);
@@ -96,6 +96,8 @@ int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ra
 {
 	struct ahead a = {.c = c};
 
+	if (c->fork.child)
+		return fork_refuse("cache");
 	for (unsigned int i = 0; i < n; i++)
 		if (ranges[i].offset > c->size || ranges[i].len > c->size - ranges[i].offset)
 			return annex_fail(-ERANGE, "cache: prefetch of %llu bytes at %llu of %llu",

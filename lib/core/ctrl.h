@@ -52,6 +52,8 @@ struct annex_ctrl;
  * @wake: end the sleep of whoever sleeps on CQ @qid.
  * @claim: annex_dev_claim(), of blocks that are there; NULL: the device has one user anyway.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.
+ * @forked: in a child of fork(): close descriptors, and give back nothing else. After it, only @close
+ *	is called, which then releases memory of the process alone.
  * @close: release everything. No other call may be running. -EBUSY: commands have not ended, and
  *	their memory may still be read or written; the controller is released all the same.
  */
@@ -83,6 +85,7 @@ struct annex_ctrl_ops {
 	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
 	int (*claim)(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
 	int (*inject)(struct annex_ctrl *ctrl, const struct annex_fault *fault);
+	void (*forked)(struct annex_ctrl *ctrl);
 	int (*close)(struct annex_ctrl *ctrl);
 };
 

@@ -137,9 +137,8 @@ static int check(const struct annex_hdm *h, size_t bytes, size_t align, const ch
 {
 	int err = name ? hdm_name_test(name) : 0;
 
-	if (h->forked)
-		return annex_fail(-ECHILD, "%s: opened before fork(): open it in the child",
-				  h->uri);
+	if (h->fork.child)
+		return fork_refuse(h->uri);
 	if (!bytes || align > ANNEX_HDM_ALIGN || (align & (align - 1)))
 		return annex_fail(-EINVAL, "%s: %zu bytes aligned to %zu: there are no such pieces",
 				  h->uri, bytes, align);
@@ -178,8 +177,8 @@ int annex_hdm_free(struct annex_hdm *h, void *ptr)
 
 	if (!ptr)
 		return 0;
-	if (h->forked)
-		return annex_fail(-ECHILD, "%s: opened before fork()", h->uri);
+	if (h->fork.child)
+		return fork_refuse(h->uri);
 	if (offset / h->t.g.granule >= h->t.g.granules)
 		return annex_fail(-EINVAL, "%s: %p is not in it", h->uri, ptr);
 	slab = slab_of(h, offset);

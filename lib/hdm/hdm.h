@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <annex/queue.h>
 #include <annex/uri.h>
+#include "core/fork.h"
 #include "core/mapping.h"
 #include "slab.h"
 #include "table.h"
@@ -19,8 +20,7 @@
  * @recall: when to ask the medium next, for small pieces (annex_now()).
  * @looked: the error of the last question, or 0.
  * @owner: this handle's number; runs without a name have it.
- * @forked: this is a child's copy.
- * @next: the next open range, in the list for fork().
+ * @fork: a child must not use its copy.
  */
 struct annex_hdm {
 	struct annex_medium *m;
@@ -33,10 +33,9 @@ struct annex_hdm {
 	int looked;
 	uint32_t timeout_ms;
 	uint32_t owner;
-	bool forked;
+	struct fork_watch fork;
 	struct slabs slabs;
 	struct annex_provider provider;
-	struct annex_hdm *next;
 };
 
 /* open.c: hdm_open_medium() - A range in @m, which is closed with it, and also when that fails.
@@ -53,9 +52,8 @@ int hdm_unlock(struct annex_hdm *h, int err);
 int hdm_join(struct annex_hdm *h);
 bool hdm_alone(const struct annex_hdm *h);
 bool hdm_owner_lives(const struct annex_hdm *h, uint32_t owner);
-/* hdm_enlist() - Have fork() know of it, until hdm_delist(). */
-void hdm_enlist(struct annex_hdm *h);
-void hdm_delist(struct annex_hdm *h);
+/* hdm_watch() - Have fork() know of it, until fork_forget(). */
+void hdm_watch(struct annex_hdm *h);
 
 /* alloc.c: hdm_sweep() - Free the runs of owners who are no more, and ours too if @own. Return how
  * many in *@freed. The lock is held. */

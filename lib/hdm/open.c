@@ -74,7 +74,7 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 	h->timeout_ms = opts && opts->timeout_ms ? opts->timeout_ms : DEFAULT_TIMEOUT_MS;
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->looking, NULL);
-	hdm_enlist(h);
+	hdm_watch(h);
 	hdm_provider_init(h);
 	h->uri = strdup(uri);
 	err = h->uri ? check_medium(h) : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
@@ -155,8 +155,8 @@ void annex_hdm_close(struct annex_hdm *h)
 
 	if (!h)
 		return;
-	hdm_delist(h);
-	if (h->owner < HDM_OWNERS && !h->forked && !hdm_lock(h)) {
+	fork_forget(&h->fork);
+	if (h->owner < HDM_OWNERS && !h->fork.child && !hdm_lock(h)) {
 		if (hdm_sweep(h, true, &freed))
 			annex_log(ANNEX_LOG_WARNING,
 				  "%s: memory of this process stays taken until the range is "

@@ -3,6 +3,7 @@
  * A range among threads and processes: the lock of its table, numbers of its owners, and fork().
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,9 +11,6 @@
 #include "core/log.h"
 #include "hdm.h"
 #include "lock.h"
-
-static pthread_mutex_t list_lock;
-static struct annex_hdm *list;
 
 static int lock_threads(struct annex_hdm *h)
 {
@@ -49,9 +47,8 @@ int hdm_lock(struct annex_hdm *h)
 	uint64_t deadline = annex_deadline_ms(h->timeout_ms);
 	int err;
 
-	if (h->forked)
-		return annex_fail(-ECHILD, "%s: opened before fork(): open it in the child",
-				  h->uri);
+	if (h->fork.child)
+		return fork_refuse(h->uri);
 	err = annex_hdm_check(h);
 	if (err)
 		return err;
@@ -95,55 +92,21 @@ bool hdm_alone(const struct annex_hdm *h)
 	return !lock_taken(h->m->fd, LOCK_OWNER(0), HDM_OWNERS);
 }
 
-static void before_fork(void)
-{
-	pthread_mutex_lock(&list_lock);
-}
-
-static void after_fork(void)
-{
-	pthread_mutex_unlock(&list_lock);
-}
-
 /*
  * The child has a copy of what only one may use. Without the file it holds no lock either, so that
  * what its parent had is free when the parent is dead.
  */
-static void in_child(void)
+static void in_child(struct fork_watch *w)
 {
-	for (struct annex_hdm *h = list; h; h = h->next) {
-		close(h->m->fd);
-		h->m->fd = -1;
-		h->forked = true;
-	}
-	pthread_mutex_unlock(&list_lock);
+	struct annex_hdm *h =
+		(struct annex_hdm *)(void *)((char *)w - offsetof(struct annex_hdm, fork));
+
+	close(h->m->fd);
+	h->m->fd = -1;
 }
 
-static void watch_forks(void)
+void hdm_watch(struct annex_hdm *h)
 {
-	pthread_mutex_init(&list_lock, NULL);
-	pthread_atfork(before_fork, after_fork, in_child);
-}
-
-void hdm_enlist(struct annex_hdm *h)
-{
-	static pthread_once_t watching = PTHREAD_ONCE_INIT;
-
-	pthread_once(&watching, watch_forks);
-	pthread_mutex_lock(&list_lock);
-	h->next = list;
-	list = h;
-	pthread_mutex_unlock(&list_lock);
-}
-
-void hdm_delist(struct annex_hdm *h)
-{
-	struct annex_hdm **at = &list;
-
-	pthread_mutex_lock(&list_lock);
-	while (*at && *at != h)
-		at = &(*at)->next;
-	if (*at)
-		*at = h->next;
-	pthread_mutex_unlock(&list_lock);
+	h->fork.in_child = in_child;
+	fork_watch(&h->fork);
 }

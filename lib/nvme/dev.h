@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <annex/device.h>
 #include "core/ctrl.h"
+#include "core/fork.h"
 
 /**
  * struct nvme_queue - A queue pair and the memory it lives in.
@@ -47,6 +48,7 @@ struct annex_dev {
 	unsigned int nns;
 
 	pthread_mutex_t recover_lock; /* one at a time */
+	struct fork_watch fork;       /* a child must not use its copy */
 };
 
 /* qp.c */

@@ -79,7 +79,7 @@ static int claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t 
 int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
 {
 	struct annex_ns ns;
-	int err = annex_dev_ns(dev, nsid, &ns);
+	int err = dev->fork.child ? fork_refuse(dev->uri) : annex_dev_ns(dev, nsid, &ns);
 
 	if (err)
 		return err;
@@ -96,6 +96,8 @@ int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64
 
 int annex_dev_inject(struct annex_dev *dev, const struct annex_fault *fault)
 {
+	if (dev->fork.child)
+		return fork_refuse(dev->uri);
 	if (!dev->ctrl->ops->inject)
 		return annex_fail(-ENOTSUP, "%s: real hardware takes no faults", dev->uri);
 	return dev->ctrl->ops->inject(dev->ctrl, fault);

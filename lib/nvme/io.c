@@ -55,6 +55,8 @@ int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int
 	struct annex_qp *qp = annex_dev_qp(dev);
 	int first = 0;
 
+	if (dev->fork.child)
+		return fork_refuse(dev->uri);
 	for (unsigned int i = 0; res && i < n; i++)
 		res[i] = (struct annex_result){0, ANNEX_SC_ABORTED_BY_HOST};
 	for (unsigned int i = 0; i < n; i++) {

@@ -13,8 +13,11 @@
 #define LATE_MOST (64ull << 20)
 #define LATE_LEAST (1ull << 20)
 
-static int whole_pages(const struct annex_dev *dev, uint64_t at, size_t len)
+/* Whether such a range can be mapped. */
+static int check(const struct annex_dev *dev, uint64_t at, size_t len)
 {
+	if (dev->fork.child)
+		return fork_refuse(dev->uri);
 	if (at % ANNEX_NVME_PAGE || !len || len % ANNEX_NVME_PAGE)
 		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
 	return 0;
@@ -28,7 +31,7 @@ static bool take_back_late(struct annex_dev *dev, uint64_t least)
 
 int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
 {
-	int err = whole_pages(dev, (uintptr_t)ptr, len);
+	int err = check(dev, (uintptr_t)ptr, len);
 
 	if (!err)
 		err = dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
@@ -39,7 +42,7 @@ int annex_dev_map(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
 
 int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
 {
-	int err = whole_pages(dev, (uintptr_t)ptr, len);
+	int err = check(dev, (uintptr_t)ptr, len);
 
 	if (err)
 		return err;
@@ -51,7 +54,7 @@ int annex_dev_map_sparse(struct annex_dev *dev, void *ptr, size_t len, uint64_t 
 int annex_dev_map_far(struct annex_dev *dev, uint64_t far, size_t len,
 		      const struct annex_copier *copier, uint64_t *addr)
 {
-	int err = whole_pages(dev, far, len);
+	int err = check(dev, far, len);
 
 	if (err)
 		return err;
@@ -77,9 +80,9 @@ int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *p
 {
 	int err;
 
-	if ((uintptr_t)ptr % ANNEX_NVME_PAGE || offset % ANNEX_NVME_PAGE || !len ||
-	    len % ANNEX_NVME_PAGE)
-		return annex_fail(-EINVAL, "%s: mapped memory must be whole pages", dev->uri);
+	err = check(dev, (uintptr_t)ptr | offset, len);
+	if (err)
+		return err;
 	err = map_dmabuf(dev, fd, offset, ptr, len, addr);
 	if (err || !dev->ctrl->ops->map_dmabuf || !ptr)
 		return err;
@@ -91,8 +94,11 @@ int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *p
 
 int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len)
 {
-	int err = dev->ctrl->ops->unmap(dev->ctrl, addr, len);
+	int err;
 
+	if (dev->fork.child)
+		return fork_refuse(dev->uri);
+	err = dev->ctrl->ops->unmap(dev->ctrl, addr, len);
 	take_back_late(dev, LATE_MOST);
 	return err;
 }
@@ -133,6 +139,8 @@ static bool is_provided(const struct annex_dev *dev, enum annex_place place)
 int annex_dev_alloc(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
 		    uint64_t *addr)
 {
+	if (dev->fork.child)
+		return fork_refuse(dev->uri);
 	if (place > ANNEX_PLACE_CMB || !len || len % ANNEX_NVME_PAGE)
 		return annex_fail(-EINVAL, "%s: memory is given out in whole pages", dev->uri);
 	if (is_provided(dev, place))
@@ -160,6 +168,8 @@ void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t 
 void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len,
 		    uint64_t addr)
 {
+	if (dev->fork.child)
+		return; /* the device has the parent's, and copies of it go with the child */
 	nvme_free(dev, place, ptr, len, addr);
 	take_back_late(dev, LATE_MOST);
 }

@@ -3,6 +3,7 @@
  * Opening a device: find its controller by URI, create the queue pairs.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/least.h"
@@ -262,6 +263,23 @@ static int try_provider(struct annex_dev *dev)
 	return err;
 }
 
+static bool is_private(const struct annex_provider *p)
+{
+	return p == annex_provider_pages() || p == annex_provider_huge();
+}
+
+/* Descriptors would keep files and their claims after the parent has ended. */
+static void in_child(struct fork_watch *w)
+{
+	struct annex_dev *dev =
+		(struct annex_dev *)(void *)((char *)w - offsetof(struct annex_dev, fork));
+
+	dev->ctrl->ops->forked(dev->ctrl);
+	/* Queue pairs in memory that parent and child share are the parent's. */
+	for (unsigned int i = 0; i < dev->nio && is_private(dev->opts.provider); i++)
+		annex_atomic_store(&dev->io[i].qp->state, (uint32_t)ANNEX_QP_FORKED, ANNEX_RELAXED);
+}
+
 int nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
 		     const struct annex_dev_opts *opts, struct annex_dev **out)
 {
@@ -287,6 +305,8 @@ int nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
 		annex_dev_close(dev);
 		return err;
 	}
+	dev->fork.in_child = in_child;
+	fork_watch(&dev->fork);
 	*out = dev;
 	return 0;
 }
@@ -316,7 +336,14 @@ int annex_dev_close(struct annex_dev *dev)
 
 	if (!dev)
 		return 0;
-	if (dev->ctrl) {
+	fork_forget(&dev->fork);
+	for (unsigned int i = 0; i < dev->nio && dev->fork.child; i++)
+		if (is_private(dev->opts.provider))
+			dev->opts.provider->free(dev->opts.provider->ctx, dev->io[i].mem,
+						 dev->io[i].bytes);
+	if (dev->fork.child) {
+		err = dev->ctrl->ops->close(dev->ctrl);
+	} else if (dev->ctrl) {
 		stop(dev);
 		for (unsigned int i = 0; i < dev->nio; i++)
 			nvme_queue_destroy(dev, &dev->io[i]);

@@ -219,6 +219,8 @@ int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
 	uint32_t state;
 	int err = 0;
 
+	if (dev->fork.child)
+		return fork_refuse(dev->uri);
 	pthread_mutex_lock(&dev->recover_lock);
 	state = annex_atomic_load(&qp->state, ANNEX_ACQUIRE);
 	if (state == ANNEX_QP_DEAD) {

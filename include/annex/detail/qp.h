@@ -72,6 +72,7 @@ enum annex_qp_state {
 	ANNEX_QP_RESET,  /* being rebuilt: submitters wait, completions are not looked at */
 	ANNEX_QP_DEAD,   /* controller gone: everything ends with -ENODEV */
 	ANNEX_QP_BROKEN, /* the controller broke the protocol or stopped: needs a reset */
+	ANNEX_QP_FORKED, /* a child's copy: everything ends with -ECHILD */
 };
 
 #define ANNEX_CACHE_ALIGNED __attribute__((aligned(64)))

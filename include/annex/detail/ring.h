@@ -377,7 +377,10 @@ static inline ANNEX_HD int annex_qp_down(struct annex_qp *qp)
 {
 	uint32_t state = annex_local_load(&qp->state, ANNEX_ACQUIRE);
 
-	return state == ANNEX_QP_DEAD ? -ENODEV : state == ANNEX_QP_BROKEN ? -EIO : 0;
+	return state == ANNEX_QP_DEAD     ? -ENODEV
+	       : state == ANNEX_QP_BROKEN ? -EIO
+	       : state == ANNEX_QP_FORKED ? -ECHILD
+					  : 0;
 }
 
 /* Try to take up to @want command identifiers, looking at @most of them. Return: how many. */

@@ -67,8 +67,8 @@ static int reopen(const struct annex_hdm *hdm, unsigned int prot)
 	char path[32];
 	int fd;
 
-	if (hdm->forked)
-		return annex_fail(-ECHILD, "%s: opened before fork()", hdm->uri);
+	if (hdm->fork.child)
+		return fork_refuse(hdm->uri);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", hdm->m->fd);
 	fd = open(path, flags);
 	return fd < 0 ? annex_fail(-errno, "%s: %m", hdm->uri) : fd;

@@ -33,6 +33,7 @@ struct emu_done {
  * @add: have a buffer be reached without a copy, as IORING_OP_READ_FIXED and _WRITE_FIXED name it;
  *	with every submission queue held instead of the mutex. Its number, or -1. NULL: none is.
  * @remove: undo that.
+ * @forked: in a child of fork(), by any thread: close descriptors. Nothing is called after it.
  * @close: without the mutex. Entries that have begun may not have ended; none begins any more.
  */
 struct emu_engine_ops {
@@ -44,6 +45,7 @@ struct emu_engine_ops {
 	void (*rise)(struct emu_engine *e);
 	int (*add)(struct emu_engine *e, uint64_t addr, uint64_t len);
 	void (*remove)(struct emu_engine *e, int buf);
+	void (*forked)(struct emu_engine *e);
 	void (*close)(struct emu_engine *e);
 };
 

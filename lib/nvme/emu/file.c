@@ -311,6 +311,17 @@ int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first,
 	return err == -EAGAIN || err == -EACCES ? -EBUSY : err;
 }
 
+void annex_emu_file_forked(const struct annex_emu *emu)
+{
+	for (unsigned int i = 0; i < emu->nns; i++) {
+		if (emu->ns[i].fd < 0)
+			continue;
+		if (emu->ns[i].claimed && emu->ns[i].claims != emu->ns[i].fd)
+			close(emu->ns[i].claims);
+		close(emu->ns[i].fd);
+	}
+}
+
 void annex_emu_file_close(struct annex_emu *emu)
 {
 	for (unsigned int i = 0; i < emu->nns; i++) {

@@ -358,6 +358,17 @@ static void link_close(struct emu_engine *e)
 	free(l);
 }
 
+/* The daemon serves the parent for as long as that has the socket. */
+static void link_forked(struct emu_engine *e)
+{
+	const struct emu_link *l = link_of(e);
+	const int files[] = {l->s.sock, l->s.kick, l->s.event, l->own, e->fd};
+
+	for (unsigned int i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (files[i] >= 0)
+			close(files[i]);
+}
+
 static const struct emu_engine_ops link_ops = {
 	.entry = link_entry,
 	.submit = link_submit,
@@ -366,6 +377,7 @@ static const struct emu_engine_ops link_ops = {
 	.rise = link_rise,
 	.add = link_add,
 	.remove = link_remove,
+	.forked = link_forked,
 	.close = link_close,
 };
 

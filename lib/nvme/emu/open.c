@@ -21,6 +21,7 @@
 	((2 * EMU_QUEUES * EMU_STRIDE + ANNEX_NVME_PAGE - 1) / ANNEX_NVME_PAGE * ANNEX_NVME_PAGE)
 #define MEM_REQS 1024u /* commands, but of file:, that can be held back at once */
 
+static void emu_forked(struct annex_ctrl *ctrl);
 static int emu_close(struct annex_ctrl *ctrl);
 
 static const struct annex_ctrl_ops ops = {
@@ -43,6 +44,7 @@ static const struct annex_ctrl_ops ops = {
 	.sleep = annex_emu_sleep,
 	.claim = annex_emu_file_claim,
 	.inject = annex_emu_inject,
+	.forked = emu_forked,
 	.close = emu_close,
 };
 
@@ -139,23 +141,20 @@ static int give_up(struct annex_emu *emu)
 	return -EBUSY;
 }
 
-static int emu_close(struct annex_ctrl *ctrl)
+static void emu_forked(struct annex_ctrl *ctrl)
 {
 	struct annex_emu *emu = annex_emu_of(ctrl);
-	bool ended;
 
-	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
-	annex_emu_thread_stop(emu);
-	ended = end_all(emu);
-	/* Behind commands that do not end, a flush would not either. */
-	ended = ended && flush(emu);
-	annex_emu_ring_close(emu, ended);
-	annex_emu_file_close(emu);
+	emu->forked = true;
+	annex_emu_ring_forked(emu);
+	annex_emu_file_forked(emu);
+	close(emu->kick);
+}
+
+static void free_emu(struct annex_emu *emu)
+{
 	annex_emu_ng_close(emu);
-	if (!ended)
-		return give_up(emu);
 	annex_emu_mem_close(emu);
-	annex_emu_far_close(emu);
 	annex_emu_reqs_close(emu);
 	for (unsigned int i = 0; i < EMU_QUEUES; i++) {
 		free(emu->sqs[i].segs);
@@ -163,10 +162,32 @@ static int emu_close(struct annex_ctrl *ctrl)
 	}
 	free(emu->maps.v);
 	free(emu->doorbells);
-	close(emu->kick);
 	pthread_mutex_destroy(&emu->ctl);
 	pthread_mutex_destroy(&emu->async);
 	free(emu);
+}
+
+static int emu_close(struct annex_ctrl *ctrl)
+{
+	struct annex_emu *emu = annex_emu_of(ctrl);
+	bool ended;
+
+	if (emu->forked) {
+		free_emu(emu);
+		return 0;
+	}
+	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
+	annex_emu_thread_stop(emu);
+	ended = end_all(emu);
+	/* Behind commands that do not end, a flush would not either. */
+	ended = ended && flush(emu);
+	annex_emu_ring_close(emu, ended);
+	annex_emu_file_close(emu);
+	if (!ended)
+		return give_up(emu);
+	annex_emu_far_close(emu);
+	close(emu->kick);
+	free_emu(emu);
 	return 0;
 }
 

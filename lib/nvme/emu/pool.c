@@ -206,11 +206,18 @@ static unsigned int pool_reap(struct emu_engine *e, struct emu_done *out, unsign
 	return got;
 }
 
+/* Its threads are the parent's. */
+static void pool_forked(struct emu_engine *e)
+{
+	close(e->fd);
+}
+
 static const struct emu_engine_ops pool_ops = {
 	.entry = pool_entry,
 	.submit = pool_submit,
 	.cancel = pool_cancel,
 	.reap = pool_reap,
+	.forked = pool_forked,
 	.close = pool_close,
 };
 

@@ -190,6 +190,14 @@ void annex_emu_ring_close(struct annex_emu *emu, bool ended)
 		free_ring(emu->ring);
 }
 
+void annex_emu_ring_forked(struct annex_emu *emu)
+{
+	if (emu->ring && emu->ring->engine)
+		emu->ring->engine->ops->forked(emu->ring->engine);
+	else if (emu->ring)
+		io_uring_queue_exit(&emu->ring->uring);
+}
+
 static int update_buf(struct emu_ring *ring, unsigned int at, uint64_t addr, uint64_t len)
 {
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)addr, .iov_len = len};

@@ -33,6 +33,8 @@ struct emu_ring {
 
 int annex_emu_ring_open(struct annex_emu *emu);
 int annex_emu_ring_open_link(struct annex_emu *emu, const struct annex_uri *uri);
+/* In a child of fork(): the ring is shared with the parent. */
+void annex_emu_ring_forked(struct annex_emu *emu);
 /* @ended: the kernel has none of its commands any more. */
 void annex_emu_ring_close(struct annex_emu *emu, bool ended);
 

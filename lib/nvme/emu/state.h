@@ -188,6 +188,7 @@ struct annex_emu {
 	bool busy;    /* the service thread does not sleep */
 	bool created; /* the first file, by this open */
 	bool grown;
+	bool forked; /* this is a child's copy */
 	struct annex_emu *given_up; /* the one before, of those that were closed too late */
 	uint64_t grown_from; /* its size before that */
 
@@ -284,6 +285,7 @@ uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri);
 void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri);
 int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
+void annex_emu_file_forked(const struct annex_emu *emu);
 void annex_emu_file_close(struct annex_emu *emu);
 
 /* link.c: keep bytes of the part from others; -EBUSY: another client has some of them. */

@@ -47,6 +47,17 @@ static char *map_file(struct module *p, size_t bytes, uint64_t offset)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+/* Its mappings are not the child's. */
+static void forked(struct annex_ctrl *ctrl)
+{
+	struct module *p = module_of(ctrl);
+
+	close(p->fd);
+	p->fd = -1;
+	p->doorbells = NULL;
+	p->shadow = p->event = NULL;
+}
+
 static int close_module(struct annex_ctrl *ctrl)
 {
 	struct module *p = module_of(ctrl);
@@ -86,6 +97,7 @@ static const struct annex_ctrl_ops module_ops = {
 	.event = module_event,
 	.sleep = module_sleep,
 	.wake = module_wake,
+	.forked = forked,
 	.close = close_module,
 };
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <pthread.h>
+#include "fork.h"
+#include "log.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fork_watch *list;
+
+static void before(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
+{
+	for (struct fork_watch *w = list; w; w = w->next) {
+		w->child = true;
+		if (w->in_child)
+			w->in_child(w);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void begin(void)
+{
+	pthread_atfork(before, in_parent, in_child);
+}
+
+void fork_watch(struct fork_watch *w)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, begin);
+	pthread_mutex_lock(&lock);
+	w->next = list;
+	list = w;
+	pthread_mutex_unlock(&lock);
+}
+
+void fork_forget(struct fork_watch *w)
+{
+	pthread_mutex_lock(&lock);
+	for (struct fork_watch **at = &list; *at; at = &(*at)->next) {
+		if (*at == w) {
+			*at = w->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int fork_refuse(const char *name)
+{
+	return annex_fail(-ECHILD, "%s: opened before fork(): open it in the child", name);
+}
