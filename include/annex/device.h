@@ -36,6 +36,9 @@
  *
  * A device is of the process that opened it. In a child of fork() calls return -ECHILD;
  * annex_dev_close() there frees memory and does nothing else. Open the device again in the child.
+ *
+ * Threads may be cancelled (pthread_cancel(), deferred): that is acted upon outside of the library's
+ * waits. Asynchronous cancellation is not supported.
  */
 #ifndef ANNEX_DEVICE_H
 #define ANNEX_DEVICE_H

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <annex/detail/ring.h>
 #include <annex/warp.h>
+#include "thread.h"
 
 #define SPIN_ROUNDS 16u
 #define YIELD_ROUNDS 24u
@@ -28,6 +29,7 @@ void annex_host_backoff(unsigned int round)
 		longer = (round - YIELD_ROUNDS) / 2;
 		nap.tv_sec = 0;
 		nap.tv_nsec = NAP_NS << (longer < NAP_DOUBLINGS ? longer : NAP_DOUBLINGS);
-		nanosleep(&nap, NULL); /* the caller looks at its deadline between naps */
+		THREAD_KEPT(
+			nanosleep(&nap, NULL)); /* the caller looks at its deadline between naps */
 	}
 }

@@ -10,6 +10,7 @@
 #include <annex/detail/clock.h>
 #include "log.h"
 #include "packet.h"
+#include "thread.h"
 
 /* Signals do not end a wait that has a limit, nor do they make it longer than twice that. */
 static bool goes_on(int sock, uint64_t since)
@@ -77,7 +78,7 @@ int packet_send(int sock, const void *bytes, size_t n, const int *fds, unsigned 
 		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
 	}
-	while (sendmsg(sock, &m, flags | MSG_NOSIGNAL) < 0)
+	while (THREAD_KEPT(sendmsg(sock, &m, flags | MSG_NOSIGNAL)) < 0)
 		if (!goes_on(sock, since))
 			return -errno;
 	return 0;
@@ -115,7 +116,7 @@ ssize_t packet_receive(int sock, struct iovec *iov, unsigned int niov, struct pa
 
 	files->n = 0;
 	do
-		n = recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC);
+		n = THREAD_KEPT(recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC));
 	while (n < 0 && goes_on(sock, since));
 	if (n < 0)
 		return -errno;
@@ -126,7 +127,7 @@ ssize_t packet_receive(int sock, struct iovec *iov, unsigned int niov, struct pa
 void packet_ring(int sock)
 {
 	/* It fails when enough has rung already, or nobody is there. */
-	while (send(sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR)
+	while (THREAD_KEPT(send(sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL)) < 0 && errno == EINTR)
 		;
 }
 
@@ -134,6 +135,6 @@ void packet_hear(int sock)
 {
 	char any[64];
 
-	while (recv(sock, any, sizeof(any), MSG_DONTWAIT) < 0 && errno == EINTR)
+	while (THREAD_KEPT(recv(sock, any, sizeof(any), MSG_DONTWAIT)) < 0 && errno == EINTR)
 		;
 }

@@ -12,6 +12,20 @@
  * its own faults (SIGBUS, SIGSEGV). Return: 0, -EAGAIN. */
 int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
+/*
+ * THREAD_KEPT() - The value of an expression, in which the thread is not cancelled (pthread_cancel()).
+ * Whoever waits for the device has a lock or others' completions, with which it must not end: a
+ * cancellation is acted upon when the program's own code comes to a cancellation point.
+ */
+#define THREAD_KEPT(expr)                                                                          \
+	({                                                                                         \
+		int kept_;                                                                         \
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept_);                            \
+		__typeof__(expr) value_ = (expr);                                                  \
+		pthread_setcancelstate(kept_, NULL);                                               \
+		value_;                                                                            \
+	})
+
 /* thread_wait() - Until @cond, whose clock is CLOCK_MONOTONIC, is signalled. Return: 0, or
  * ETIMEDOUT: @patience has ended. */
 static inline int thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
@@ -21,8 +35,9 @@ static inline int thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
 	struct timespec ts = {.tv_sec = (time_t)(until / ANNEX_NSEC_PER_SEC),
 			      .tv_nsec = (long)(until % ANNEX_NSEC_PER_SEC)};
 
-	return pthread_cond_timedwait(cond, lock, &ts) && annex_patience_ends(patience) ? ETIMEDOUT
-											: 0;
+	return THREAD_KEPT(pthread_cond_timedwait(cond, lock, &ts)) && annex_patience_ends(patience)
+		       ? ETIMEDOUT
+		       : 0;
 }
 
 #endif

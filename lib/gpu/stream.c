@@ -62,7 +62,7 @@ static void *work(void *arg)
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
 		while (s->stop ? false : !s->head || s->held)
-			pthread_cond_wait(&s->change, &s->lock);
+			THREAD_KEPT(pthread_cond_wait(&s->change, &s->lock));
 		w = s->head;
 		if (!w)
 			break;
@@ -180,7 +180,7 @@ int gpu_stream_await(void *ctx, void *mark)
 		return 0;
 	pthread_mutex_lock(&s->lock);
 	while (s->done < m->number)
-		pthread_cond_wait(&s->change, &s->lock);
+		THREAD_KEPT(pthread_cond_wait(&s->change, &s->lock));
 	pthread_mutex_unlock(&s->lock);
 	return 0;
 }

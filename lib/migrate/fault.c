@@ -231,7 +231,7 @@ int annex_fault_start(struct annex_space *s)
 void annex_fault_stop(struct annex_space *s)
 {
 	if (s->bell >= 0)
-		eventfd_write(s->bell, 1);
+		THREAD_KEPT(eventfd_write(s->bell, 1));
 	if (s->guard)
 		annex_guard_stop(s->guard);
 	if (s->handles)

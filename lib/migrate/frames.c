@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "frames.h"
 
 #define BATCH 64u /* frames that one call of the driver's is about */
@@ -273,7 +274,7 @@ static int back(struct annex_space *s, uint32_t first, uint32_t last)
 	while (!err && claim(s, first, last, scarce, &run)) {
 		if (!run.n) {
 			/* Nothing is kept from others meanwhile. */
-			pthread_cond_wait(&t->changed, &t->lock);
+			THREAD_KEPT(pthread_cond_wait(&t->changed, &t->lock));
 			continue;
 		}
 		pthread_mutex_unlock(&t->lock);

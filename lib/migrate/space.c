@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "link.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "fault.h"
 #include "finish.h"
 #include "frames.h"
@@ -358,7 +359,7 @@ static void settle(struct annex_space *s)
 	annex_room_drop(s, NULL);
 	annex_jobs_settle(s, &start);
 	while (s->jobs || s->trims)
-		pthread_cond_wait(&s->idle, &s->lock);
+		THREAD_KEPT(pthread_cond_wait(&s->idle, &s->lock));
 	for (uint32_t i = 0; i < s->n_tensors; i++)
 		if (s->tensors[i].n && s->tensors[i].live)
 			annex_pages_forget(s, s->tensors[i].first, s->tensors[i].n);

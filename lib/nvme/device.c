@@ -7,6 +7,7 @@
 #include <time.h>
 #include <annex/detail/clock.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "dev.h"
 
 #define CLAIM_MS 500u
@@ -72,7 +73,7 @@ static int claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t 
 		return 0;
 	do
 		err = dev->ctrl->ops->claim(dev->ctrl, nsid, first, blocks);
-	while (err == -EBUSY && annex_now() < end && !nanosleep(&nap, NULL));
+	while (err == -EBUSY && annex_now() < end && !THREAD_KEPT(nanosleep(&nap, NULL)));
 	return err;
 }
 

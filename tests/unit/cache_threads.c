@@ -3,6 +3,7 @@
  * Many threads, one cache.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -265,9 +266,74 @@ static void more_threads_than_cores(void)
 	rig_close(&race.rig);
 }
 
+/* Reads lines in no order, until it is cancelled or has read enough. */
+struct wanderer {
+	struct race *race;
+	uint64_t seed;
+	unsigned int left;
+	uint32_t done; /* lines read */
+};
+
+static void *wander_off(void *arg)
+{
+	struct wanderer *w = arg;
+
+	for (; w->left; w->left--) {
+		uint64_t line = random_next(&w->seed) % LINES;
+		void *p;
+
+		if (annex_cache_pin(w->race->rig.c, line, 0, &p)) {
+			wrong(w->race);
+			break;
+		}
+		annex_cache_unpin(w->race->rig.c, line, 0);
+		annex_atomic_add(&w->done, 1u, ANNEX_RELAXED);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+/* Its waits are for other threads, too: it ends between calls, and they go on. */
+static void cancelled(const char *uri)
+{
+	static struct race race;
+	struct wanderer goes = {&race, random_seed("goes"), UINT_MAX, 0};
+	struct wanderer stays = {&race, random_seed("stays"), 2000, 0};
+	pthread_t a, b;
+	void *ended;
+
+	memset(&race, 0, sizeof(race));
+	rig_open(&race.rig, 1, uri, NULL);
+	rig_cache(&race.rig, 16 * 4096, 4096, ANNEX_STRIPE, 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&a, NULL, wander_off, &goes), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&b, NULL, wander_off, &stays), 0);
+	while (annex_atomic_load(&goes.done, ANNEX_RELAXED) < 100)
+		sched_yield();
+	CU_ASSERT_EQUAL(pthread_cancel(a), 0);
+	CU_ASSERT_EQUAL(pthread_join(a, &ended), 0);
+	CU_ASSERT_PTR_EQUAL(ended, PTHREAD_CANCELED);
+	CU_ASSERT_EQUAL(pthread_join(b, NULL), 0);
+	CU_ASSERT_EQUAL(stays.done, 2000);
+	CU_ASSERT_EQUAL(race.bad, 0);
+	rig_close(&race.rig);
+}
+
+static void a_thread_is_cancelled(void)
+{
+	char path[HOST_PATH], uri[512];
+
+	host_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
+	for (unsigned int i = 0; i < 8; i++)
+		cancelled(uri);
+	cancelled("mem:1M?serve=thread");
+	unlink(path);
+}
+
 UNIT_SUITE(cache_threads, {"one read serves all waiters", one_read_serves_all_waiters},
 	   {"one error goes to all waiters", one_error_goes_to_all_waiters},
 	   {"nothing is lost under eviction", nothing_is_lost_under_eviction},
 	   {"nothing is lost with a serving thread", nothing_is_lost_with_a_serving_thread},
 	   {"a file keeps what was destroyed", a_file_keeps_what_was_destroyed},
-	   {"more threads than cores", more_threads_than_cores})
+	   {"more threads than cores", more_threads_than_cores},
+	   {"a thread is cancelled", a_thread_is_cancelled})

@@ -11,6 +11,7 @@
 #include "core/racy.h"
 #include "core/packet.h"
 #include "core/shared.h"
+#include "core/thread.h"
 #include "link.h"
 
 #define ENTRIES (2 * EMU_LINK_REQS) /* one of each request, and what ended before it was sent */
@@ -56,7 +57,7 @@ static void end_all(struct emu_link *l, int res)
 	}
 	while (l->sent != l->prepared)
 		end(l, &l->entries[l->sent++ & l->mask], res);
-	eventfd_write(l->own, 1);
+	THREAD_KEPT(eventfd_write(l->own, 1));
 }
 
 static void hang_up(struct emu_link *l)
@@ -213,7 +214,7 @@ static void link_submit(struct emu_engine *e)
 	 */
 	if (annex_atomic_add(&head->server_sleeps.v, 0u, ANNEX_SEQ_CST) &&
 	    annex_atomic_cas(&head->server_sleeps.v, &asleep, 0u, ANNEX_SEQ_CST))
-		eventfd_write(l->s.kick, 1);
+		THREAD_KEPT(eventfd_write(l->s.kick, 1));
 }
 
 /* A result. One for no command is not taken. */
@@ -269,7 +270,7 @@ static unsigned int link_reap(struct emu_engine *e, struct emu_done *out, unsign
 	while (got < n && l->taken != l->ended)
 		out[got++] = l->done[l->taken++ & (2 * l->mask + 1)];
 	if (l->taken != l->ended)
-		eventfd_write(l->own, 1);
+		THREAD_KEPT(eventfd_write(l->own, 1));
 	return got;
 }
 
@@ -286,7 +287,7 @@ static void link_doze(struct emu_engine *e)
 		annex_atomic_or(&head->client_sleeps.v, 1u, ANNEX_SEQ_CST);
 		if (annex_atomic_load(&head->cq_tail.v, ANNEX_SEQ_CST) !=
 		    annex_atomic_load(&head->cq_head.v, ANNEX_RELAXED))
-			eventfd_write(l->own, 1);
+			THREAD_KEPT(eventfd_write(l->own, 1));
 	}
 	pthread_mutex_unlock(&l->lock);
 }
@@ -296,7 +297,7 @@ static void link_rise(struct emu_engine *e)
 	struct emu_link *l = link_of(e);
 	eventfd_t any;
 
-	eventfd_read(l->own, &any);
+	THREAD_KEPT(eventfd_read(l->own, &any));
 	pthread_mutex_lock(&l->lock);
 	if (l->s.head) {
 		packet_hear(l->s.event);

@@ -197,11 +197,11 @@ static unsigned int pool_reap(struct emu_engine *e, struct emu_done *out, unsign
 	eventfd_t any;
 
 	pthread_mutex_lock(&p->lock);
-	eventfd_read(p->engine.fd, &any);
+	THREAD_KEPT(eventfd_read(p->engine.fd, &any));
 	while (got < n && p->taken != p->ended)
 		out[got++] = p->done[p->taken++ & (2 * p->mask + 1)];
 	if (p->taken != p->ended)
-		eventfd_write(p->engine.fd, 1);
+		THREAD_KEPT(eventfd_write(p->engine.fd, 1));
 	pthread_mutex_unlock(&p->lock);
 	return got;
 }

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "core/thread.h"
 #include "ask.h"
 #include "link.h"
 
@@ -196,7 +197,7 @@ void annex_emu_session_end(struct emu_link *l)
 bool annex_emu_session_alive(const struct emu_link *l)
 {
 	char byte;
-	ssize_t n = recv(l->s.sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = THREAD_KEPT(recv(l->s.sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT));
 
 	return n < 0 && (errno == EAGAIN || errno == EINTR);
 }

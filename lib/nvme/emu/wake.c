@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <unistd.h>
 #include "core/futex.h"
+#include "core/thread.h"
 #include "ring.h"
 #include "state.h"
 
@@ -36,7 +37,7 @@ void annex_emu_kick(struct annex_emu *emu)
 	uint64_t one = 1;
 
 	/* Fails only when the counter is full: then a kick is on its way already. */
-	if (write(emu->kick, &one, sizeof(one)) < 0)
+	if (THREAD_KEPT(write(emu->kick, &one, sizeof(one))) < 0)
 		return;
 }
 
@@ -45,7 +46,7 @@ static void drain_kick(const struct annex_emu *emu)
 	uint64_t kicks;
 
 	/* Fails only when there is nothing to drain. */
-	if (read(emu->kick, &kicks, sizeof(kicks)) < 0)
+	if (THREAD_KEPT(read(emu->kick, &kicks, sizeof(kicks))) < 0)
 		return;
 }
 
@@ -106,7 +107,7 @@ static void wait_for_events(const struct annex_emu *emu, uint64_t until)
 		fds[1].fd = annex_emu_ring_fd(emu);
 	if (e && e->ops->doze)
 		e->ops->doze(e);
-	if (ppoll(fds, 2, &ts, NULL) > 0 && fds[0].revents)
+	if (THREAD_KEPT(ppoll(fds, 2, &ts, NULL)) > 0 && fds[0].revents)
 		drain_kick(emu);
 	if (e && e->ops->rise)
 		e->ops->rise(e);

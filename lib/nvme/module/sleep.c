@@ -11,6 +11,7 @@
 #include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "state.h"
 
 int module_events_init(struct module *p)
@@ -72,7 +73,7 @@ void module_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t
 		return;
 	}
 	/* The module says on its own file when the controller is gone: nothing interrupts then. */
-	if (module_event(ctrl, qid) == seen && ppoll(fds, 2, &ts, NULL) > 0 &&
+	if (module_event(ctrl, qid) == seen && THREAD_KEPT(ppoll(fds, 2, &ts, NULL)) > 0 &&
 	    fds[0].revents & POLLIN)
 		take(e);
 }
