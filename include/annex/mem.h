@@ -168,7 +168,8 @@ void annex_space_destroy(struct annex_space *s);
  *
  * Any thread may call this, and all calls below.
  *
- * Return: 0; -EINVAL (no bytes); -ENOSPC (the space's size is used up); -ENOMEM.
+ * Return: 0; -EINVAL (no bytes); -ENOSPC (the space's size is used up); -ENOMEM; as
+ * annex_move_wait() (a tensor smaller than a page, whose shared page has to come back).
  */
 int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr);
 
@@ -183,7 +184,7 @@ int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **
  * pages, which then takes no time to be made. It goes when there is another use for the room, and
  * with annex_space_trim().
  *
- * Return: as annex_alloc().
+ * Return: as annex_alloc(). No page has to come back.
  */
 int annex_alloc_uninit(struct annex_space *s, const char *name, uint64_t bytes, void **ptr);
 

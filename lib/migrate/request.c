@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <string.h>
 #include "core/log.h"
 #include "finish.h"
 #include "job.h"
@@ -7,6 +8,8 @@
 #include "page.h"
 #include "request.h"
 #include "room.h"
+
+#define PAGE_MS 60000u /* for the page of a small tensor to come */
 
 /* Pages are wanted: jobs that were to take them away, and have not begun, do not begin. */
 static void recall(struct annex_space *s, uint32_t first, uint32_t n)
@@ -88,6 +91,59 @@ int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsi
 	if (tier == ANNEX_TIER_GPU || tier >= ANNEX_TIERS)
 		return annex_fail(-ENXIO, "move: nothing is evicted to tier %u", tier);
 	return annex_move_begin(s, ptr, bytes, &want, move);
+}
+
+/* A page comes for a caller that holds it, and then touches it: a fault could not tell an error. */
+static int bring_page(struct annex_space *s, void *p, uint64_t bytes)
+{
+	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = UINT32_MAX};
+	struct annex_move *move;
+	int err = annex_move_begin(s, p, bytes, &want, &move);
+
+	if (err)
+		return err;
+	err = annex_move_wait(move, PAGE_MS);
+	if (err == -ETIMEDOUT)
+		annex_move_forget(move);
+	return err;
+}
+
+/* The place of a small tensor that was freed becomes zeroes. */
+static int clear(struct annex_space *s, void *p, uint64_t bytes)
+{
+	int err = annex_hold(s, p);
+
+	if (err)
+		return err;
+	if (!annex_tensor_is_there(s, p))
+		err = bring_page(s, p, bytes);
+	if (!err)
+		memset(p, 0, bytes);
+	annex_let_go(s, p);
+	return err;
+}
+
+int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
+{
+	bool dirty;
+	void *p;
+	int err = annex_tensor_new(s, name, bytes, false, &p, &dirty);
+
+	if (!err && dirty) {
+		err = clear(s, p, bytes);
+		if (err)
+			annex_free(s, p);
+	}
+	if (!err)
+		*ptr = p;
+	return err;
+}
+
+int annex_alloc_uninit(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
+{
+	bool dirty;
+
+	return annex_tensor_new(s, name, bytes, true, ptr, &dirty);
 }
 
 int annex_free(struct annex_space *s, void *ptr)

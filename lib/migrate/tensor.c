@@ -401,13 +401,15 @@ static int create_whole(struct annex_space *s, char *name, uint64_t bytes, bool 
 	return 0;
 }
 
-static int allocate(struct annex_space *s, const char *name, uint64_t bytes, bool any, void **ptr)
+int annex_tensor_new(struct annex_space *s, const char *name, uint64_t bytes, bool any, void **ptr,
+		     bool *dirty)
 {
-	bool small = bytes < ANNEX_MEM_PAGE, dirty = false;
+	bool small = bytes < ANNEX_MEM_PAGE;
 	char *copy = NULL;
 	void *p = NULL;
 	int err;
 
+	*dirty = false;
 	if (!bytes)
 		return annex_fail(-EINVAL, "%s: a tensor of no bytes", name ? name : "space");
 	/* The caller's name may lie in the space itself: the handler of its fault needs the
@@ -418,25 +420,13 @@ static int allocate(struct annex_space *s, const char *name, uint64_t bytes, boo
 			return annex_fail(-ENOMEM, "space: no memory for the name of a tensor");
 	}
 	pthread_mutex_lock(&s->lock);
-	err = small ? create_small(s, bytes, &p, &dirty) : create_whole(s, copy, bytes, any, &p);
+	err = small ? create_small(s, bytes, &p, dirty) : create_whole(s, copy, bytes, any, &p);
 	pthread_mutex_unlock(&s->lock);
 	if (err)
 		free(copy);
 	else
 		*ptr = p;
-	if (!err && dirty && !any)
-		memset(p, 0, bytes);
 	return err;
-}
-
-int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
-{
-	return allocate(s, name, bytes, false, ptr);
-}
-
-int annex_alloc_uninit(struct annex_space *s, const char *name, uint64_t bytes, void **ptr)
-{
-	return allocate(s, name, bytes, true, ptr);
 }
 
 struct tensor *annex_tensor_ahead(struct annex_space *s, uint32_t n)

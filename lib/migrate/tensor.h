@@ -11,6 +11,13 @@
 struct tensor *annex_tensor_at(struct annex_space *s, const void *ptr, uint64_t bytes,
 			       uint32_t *first, uint32_t *n);
 
+/*
+ * A new tensor at *@ptr; the lock is not held. *@dirty: a small one, whose bytes are anything.
+ * Return: as annex_alloc().
+ */
+int annex_tensor_new(struct annex_space *s, const char *name, uint64_t bytes, bool any, void **ptr,
+		     bool *dirty);
+
 /* It is now in use. */
 void annex_tensor_use(struct annex_space *s, struct tensor *t);
 

@@ -286,7 +286,27 @@ static void stumbling_storage(void)
 	mem_rig_close(&r);
 }
 
+/* A small tensor in the place of another is an error when its page cannot be read. */
+static void small_ones_need_their_page(void)
+{
+	char *first, *second;
+	void *again = NULL;
+	struct mem_rig r;
+
+	open_on(&r, "mem:8M?fault=error,op=read,count=0", (struct annex_space_opts){.device = MIB});
+	first = mem_alloc(&r, "first", 64);
+	second = mem_alloc(&r, "second", 64);
+	memset(first, 1, 64);
+	memset(second, 2, 64);
+	CU_ASSERT_EQUAL(annex_free(r.space, first), 0);
+	mem_evict(&r, second, 64, ANNEX_TIER_SSD);
+	CU_ASSERT_EQUAL(annex_alloc(r.space, "again", 64, &again), -EIO);
+	CU_ASSERT_PTR_NULL(again);
+	mem_rig_close(&r);
+}
+
 UNIT_SUITE(mem_faults, {"killed at any moment", killed_at_any_moment},
 	   {"a disk that fills", disk_that_fills},
 	   {"errors name the tensor", errors_name_the_tensor},
+	   {"small ones need their page", small_ones_need_their_page},
 	   {"stumbling storage", stumbling_storage})
