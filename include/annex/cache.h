@@ -2,8 +2,9 @@
 /*
  * The software cache: lines of a device's data in memory of a fixed size (BaM section 3.4).
  *
- * All memory is allocated at creation. Each line of the backing data has one 64-bit state word
- * that says whether and in which slot it is cached, how many hold it, and whether it is dirty. A
+ * Memory for lines is allocated at creation. Each line of the backing data has one 64-bit state
+ * word in a directory, whose pages get memory when one of their 512 lines is used first. The word
+ * says whether and in which slot the line is cached, how many hold it, and whether it is dirty. A
  * clock hand finds victims; pinned lines are skipped; dirty ones are written back ahead of it.
  *
  * A cache is of the process that made it. In a child of fork() all accesses return -ECHILD, and
@@ -38,7 +39,8 @@ enum annex_layout {
 
 /**
  * struct annex_cache_opts - How to make a cache. Zero means the default.
- * @bytes: memory for cached lines; rounded down to whole lines. Required.
+ * @bytes: memory for cached lines; rounded down to whole lines. The directory, 8 bytes for each
+ *	line of the backing data, comes beside it. Required.
  * @line: bytes of a line, a power of two from 512 to 1 MiB (default 4096), and a multiple of the
  *	block size.
  * @devs: the devices; they stay open as long as the cache lives. Required.

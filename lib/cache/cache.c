@@ -13,6 +13,7 @@
 #define LINE_MIN 512u
 #define LINE_MAX (1u << 20)
 #define HUGE_PAGE (2ul << 20)
+#define DIR_SHARE 16u /* a directory of at most this share of the lines has huge pages */
 #define SEG_BYTES 16u /* of an SGL descriptor; a PRP entry takes 8 for a page */
 
 static bool in_process(const struct annex_provider *p)
@@ -138,10 +139,12 @@ static int add_leaves(struct annex_cache *c, const struct annex_cache_opts *opts
 
 /*
  * The directory costs memory only for lines that are used: its pages come with the first touch.
- * It begins on a huge page, so that random access to it costs few TLB misses.
+ * A directory that is small beside the lines in memory has huge pages, so that random access costs
+ * few TLB misses. In a larger one a huge page for each touch would take many times @bytes.
  */
-static int map_directory(struct annex_cache *c)
+static int map_directory(struct annex_cache *c, uint64_t bytes)
 {
+	bool huge;
 	char *raw;
 
 	c->nlines = (c->size + c->line - 1) >> c->line_shift;
@@ -160,7 +163,9 @@ static int map_directory(struct annex_cache *c)
 	/* A child finds no line there, and does not get to those of its parent. */
 	if (madvise(raw, c->dir_len, MADV_WIPEONFORK))
 		return annex_fail(-errno, "cache: its directory cannot be kept from children: %m");
-	madvise(raw, c->dir_len, MADV_HUGEPAGE); /* a wish: ordinary pages serve as well */
+	huge = c->nlines * sizeof(*c->dir) <= bytes / DIR_SHARE;
+	/* Only a kernel without huge pages refuses, and it needs neither. */
+	madvise(raw, c->dir_len, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	return 0;
 }
 
@@ -266,7 +271,7 @@ int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache *
 	if (!err)
 		err = add_leaves(c, opts);
 	if (!err)
-		err = map_directory(c);
+		err = map_directory(c, opts->bytes);
 	if (!err) {
 		set_limits(c);
 		err = make_slots(c, opts->bytes);
