@@ -468,6 +468,57 @@ static void by_threads(void)
 	CU_ASSERT_EQUAL(said.times, 1);
 }
 
+static struct {
+	unsigned int times;
+	int error;
+} synced;
+
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+
+int __wrap_fdatasync(int fd)
+{
+	synced.times++;
+	errno = synced.error;
+	return synced.error ? -1 : __real_fdatasync(fd);
+}
+
+/* File systems that are read only refuse to flush. Only written files are flushed. */
+static void nothing_to_flush(void)
+{
+	struct said said = {.level = ANNEX_LOG_WARNING, .word = "writes may be lost"};
+	struct annex_sqe sqe;
+	char path[HOST_PATH];
+	struct host h;
+	char *p;
+
+	host_tmpfile(path);
+	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
+	annex_set_log(count_lines, &said);
+	refused_with = -EPERM;
+	synced.error = EINVAL;
+	synced.times = 0;
+	for (unsigned int i = 0; i < 3; i++) {
+		ready_file(&h, path, i ? "" : "?readonly=1");
+		p = host_alloc(&h, 4096);
+		sqe = host_rw(i < 2 ? ANNEX_NVM_READ : ANNEX_NVM_WRITE, 0, 1, p, NULL);
+		CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+		if (!i) {
+			sqe.opcode = ANNEX_NVM_FLUSH;
+			CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+			sqe.nsid = ANNEX_NSID_ALL;
+			CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+		}
+		host_close(&h);
+		CU_ASSERT_EQUAL(synced.times, i < 2 ? 0 : 1);
+	}
+	synced.error = 0;
+	refused_with = 0;
+	annex_set_log(NULL, NULL);
+	CU_ASSERT_EQUAL(said.times, 1);
+	unlink(path);
+}
+
 /* A file that does not answer before it is let: reads wait here. */
 static struct {
 	pthread_mutex_t lock;
@@ -559,4 +610,5 @@ UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
 	   {"forced unit access", forced}, {"I/O in flight", in_flight},
 	   {"no direct I/O", no_direct}, {"alignments", alignments},
 	   {"a ring that was taken away", ring_taken}, {"lists are not pinned", lists_not_pinned},
-	   {"by threads", by_threads}, {"a file that never answers", given_up})
+	   {"by threads", by_threads}, {"nothing to flush", nothing_to_flush},
+	   {"a file that never answers", given_up})

@@ -174,6 +174,16 @@ static void issue_zeroes(struct annex_emu *emu, struct emu_req *req, struct io_u
 					(off_t)pos, left);
 }
 
+/*
+ * A namespace that is read only has nothing to be flushed, and file systems that are read only
+ * refuse it (EINVAL).
+ */
+static void pass_readonly(const struct annex_emu *emu, struct emu_req *req)
+{
+	while (req->step < req->steps && (req->ns ? req->ns : &emu->ns[req->step])->readonly)
+		req->step++;
+}
+
 bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req)
 {
 	struct emu_ns *ns = req->ns;
@@ -181,6 +191,8 @@ bool annex_emu_io_issue(struct annex_emu *emu, struct emu_req *req)
 	struct io_uring_sqe *sqe;
 	int fd;
 
+	if (req->sqe.opcode == ANNEX_NVM_FLUSH)
+		pass_readonly(emu, req);
 	if (req->step == req->steps)
 		return false;
 	if (!ns) /* flush of all */

@@ -87,8 +87,13 @@ static uint16_t decode_fields(struct annex_emu *emu, struct emu_sq *sq, struct e
 	if (sqe->nsid - 1 >= emu->nns)
 		return ANNEX_SC_INVALID_NS;
 	cmd->ns = &emu->ns[sqe->nsid - 1];
-	if (changes_data(sqe->opcode) && !may_change(cmd->ns))
-		return ANNEX_SC_READ_ONLY;
+	if (changes_data(sqe->opcode)) {
+		if (!may_change(cmd->ns))
+			return ANNEX_SC_READ_ONLY;
+		/* Relaxed: it is read when the controller is closed, which no command outlives. */
+		if (!annex_atomic_load(&emu->wrote, ANNEX_RELAXED))
+			annex_atomic_store(&emu->wrote, 1u, ANNEX_RELAXED);
+	}
 	if (flush)
 		return 0;
 	if (sqe->opcode == ANNEX_NVM_DSM) {

@@ -91,7 +91,8 @@ static struct annex_emu *emu_alloc(void)
  */
 static bool flush(struct annex_emu *emu)
 {
-	if (annex_emu_in_ram(emu) || annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
+	if (annex_emu_in_ram(emu) || !annex_atomic_load(&emu->wrote, ANNEX_RELAXED) ||
+	    annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
 		return true;
 	pthread_mutex_lock(&emu->async);
 	annex_emu_ring_start(emu, annex_emu_req_own(emu));

@@ -193,6 +193,7 @@ struct annex_emu {
 	uint64_t grown_from; /* its size before that */
 
 	EMU_ALIGNED uint32_t running; /* commands are fetched */
+	uint32_t wrote;               /* a command that changes data was fetched */
 	uint32_t gone;                /* removed by surprise */
 	uint32_t fatal;               /* CSTS.CFS: stopped until a reset */
 	uint32_t stuck;               /* I/O did not end in time: nobody waits for it again */
