@@ -81,7 +81,9 @@ int pool_create(unsigned int threads, struct pool **out)
 		cleanup_release();
 		if (err) {
 			pool_destroy(p);
-			return err_set(-err, "cannot start %u threads: use a smaller --threads",
+			return err_set(-err,
+				       "cannot start %u threads: the limit of processes (ulimit "
+				       "-u) or memory allows fewer",
 				       threads);
 		}
 		p->n++;

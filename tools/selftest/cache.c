@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <annex/array.h>
+#include "../error.h"
 #include "../pool.h"
 #include "selftest.h"
 
@@ -175,7 +176,7 @@ static int with_cache(const struct selftest *s, struct elements *e, struct annex
 	if (err)
 		return err;
 	if (pool_create(s->threads, &pool))
-		return tally_memory(e->a->t);
+		return tally_wrong(e->a->t, "%s", err_text());
 	err = pool_run(pool, work, e);
 	pool_destroy(pool);
 	for (unsigned int i = 0; i < s->threads; i++)
@@ -184,7 +185,7 @@ static int with_cache(const struct selftest *s, struct elements *e, struct annex
 		err = failing_flush(e, cache);
 	if (!err)
 		err = failing_read(e);
-	return err == -ENOTSUP ? 0 : err;
+	return err == AREA_NO_FAULTS ? 0 : err;
 }
 
 static int cached(const struct selftest *s, struct area *a, uint64_t *seed)

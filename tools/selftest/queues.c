@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "../error.h"
 #include "../pool.h"
 #include "selftest.h"
 
@@ -126,10 +127,10 @@ static int threads(const struct selftest *s, struct area *a, uint64_t *seed)
 		late.delay_us = i % 4 ? 300 : 5000;
 		err = area_inject(a, &late);
 	}
-	if (err && err != -ENOTSUP)
+	if (err && err != AREA_NO_FAULTS)
 		return err;
 	if (pool_create(s->threads, &pool))
-		return tally_memory(a->t);
+		return tally_wrong(a->t, "%s", err_text());
 	err = pool_run(pool, work, &q);
 	pool_destroy(pool);
 	for (unsigned int i = 0; i < s->threads; i++)
@@ -232,7 +233,7 @@ int selftest_queues(const struct selftest *s, struct tally *t, uint64_t seed)
 		err = threads(s, &a, &seed);
 	for (unsigned int i = 0; i < 4 && !err; i++)
 		err = failing(&a, &seed, i & 1 ? ANNEX_NVM_WRITE : ANNEX_NVM_READ, i & 2);
-	if (!err || err == -ENOTSUP)
+	if (!err || err == AREA_NO_FAULTS)
 		err = area_reopen(&a);
 	if (!err)
 		err = area_check(&a);

@@ -95,7 +95,8 @@ int area_reopen(struct area *a);
 int area_check(struct area *a);
 void area_close(struct area *a);
 
-/* area_inject() - Inject a fault and count it. -ENOTSUP without a reason: not on this device. */
+/* area_inject() - Inject a fault and count it, or return AREA_NO_FAULTS, which is no failure. */
+#define AREA_NO_FAULTS 1 /* the device takes none */
 int area_inject(struct area *a, const struct annex_fault *fault);
 
 /* facts_report() - Write facts of this machine that a failure may depend on, as members of the JSON
