@@ -540,6 +540,29 @@ fs_lost()
 	unmounted "an end" fusermount3 -u "$at"
 }
 
+# Others cut the file of the device, copy another one over it, or put one in its place.
+fs_foreign()
+{
+	local words how
+	cp disk saved
+	claim "another device" "${fs[@]}" mkfs --size 64M other
+	for words in 'cut:truncate -s 0 disk' 'written over:cp other disk' \
+		'put in its place:mv other disk'; do
+		how=${words#*:}
+		holds "a mount" mounts
+		echo before >"$at/before"
+		sync "$at/before"
+		echo after >"$at/after"
+		$how
+		[ "${how%% *}" = mv ] || holds "$how: fsync fails" eval '! sync "$at/after" 2>why'
+		claim "$how: its end" fusermount3 -u "$at"
+		wait $server && fail "$how: has a status" || ok
+		holds "$how: says why" grep -q "${words%%:*}" said
+		cp saved disk
+	done
+	rm saved
+}
+
 # handles WHAT FILE - By name_to_handle_at(): note handles of a directory and files in FILE, or open
 # what they are of.
 handles()
@@ -619,6 +642,7 @@ fs_by_blocks()
 if mounts && mountpoint -q "$at"; then
 	fs_mounted
 	fs_handles
+	fs_foreign
 	fs_limited
 	fs_busy
 	fs_killed

@@ -251,6 +251,35 @@ static void only_read(void)
 	close(fd);
 }
 
+/* Another process cuts the file, or copies another one over it: the next fence says so, all later
+ * calls fail, and so does the close. */
+static void foreign(void)
+{
+	static char other[1 << 20];
+	char path[64], second[64];
+	int fd = new_file(path), fd2 = new_file(second);
+	ssize_t n;
+
+	CU_ASSERT_EQUAL(annex_cxlssd_close(must_open(second, SMALL)), 0);
+	n = pread(fd2, other, sizeof(other), 0);
+	CU_ASSERT_FATAL(n > 0 && n < (ssize_t)sizeof(other));
+	for (int cut = 0; cut < 2; cut++) {
+		struct annex_cxlssd *s = must_open(path, SMALL);
+
+		CU_ASSERT_EQUAL(put(s, 1, 1), 0);
+		CU_ASSERT_EQUAL(annex_cxlssd_fence(s, NULL), 0);
+		CU_ASSERT_EQUAL(put(s, 2, 1), 0);
+		CU_ASSERT_EQUAL(cut ? ftruncate(fd, 0) : pwrite(fd, other, (size_t)n, 0),
+				cut ? 0 : n);
+		CU_ASSERT_EQUAL(annex_cxlssd_fence(s, NULL), -EIO);
+		CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "another process has"));
+		CU_ASSERT_EQUAL(put(s, 3, 1), -EIO);
+		CU_ASSERT_EQUAL(annex_cxlssd_close(s), -EIO);
+	}
+	close(fd);
+	close(fd2);
+}
+
 static void store_until_killed(const char *path, const char *more, int out)
 {
 	struct annex_cxlssd *s = NULL;
@@ -499,7 +528,7 @@ static void large_logs(void)
 }
 
 UNIT_SUITE(cxlssd_use, {"no room to make it", no_room_to_make}, {"full disk", full_disk},
-	   {"opened twice", opened_twice}, {"only read", only_read}, {"killed", killed},
-	   {"threads", threads}, {"counted pages", counted_pages},
+	   {"opened twice", opened_twice}, {"only read", only_read}, {"foreign", foreign},
+	   {"killed", killed}, {"threads", threads}, {"counted pages", counted_pages},
 	   {"counted collections", counted_collections}, {"counted log", counted_log},
 	   {"large logs", large_logs})

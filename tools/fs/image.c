@@ -117,8 +117,10 @@ int image_connect(struct image *i)
 	char where[ANNEX_URI_MAX];
 	int err = connect_patiently(i);
 
-	if (err != -EBUSY)
-		return err ? err_lib(err, "cannot open %s", i->path) : 0;
+	if (err && err != -EBUSY)
+		return err_lib(err, "cannot open %s", i->path);
+	if (!err)
+		return stat(i->path, &i->file) ? err_sys("%s", i->path) : 0;
 	if (mounts_where(i->path, where, sizeof(where)))
 		return err_set(err, "%s is mounted on %s: fusermount3 -u %s", i->path, where,
 			       where);
@@ -160,6 +162,21 @@ int image_unmount(struct image *i, int err)
 	return err_lib(late, "%s: not all that was written since the last fsync lasts", i->path);
 }
 
+/* The file is still the one that has the name: else all that was written is gone with it. */
+static int check_name(const struct image *i)
+{
+	struct stat now;
+
+	if (stat(i->path, &now))
+		return err_sys("%s: it was removed meanwhile", i->path);
+	if (now.st_dev == i->file.st_dev && now.st_ino == i->file.st_ino)
+		return 0;
+	return err_set(-ESTALE,
+		       "%s: another file was put in its place meanwhile, which has nothing of what "
+		       "was written",
+		       i->path);
+}
+
 int image_close(struct image *i, int err)
 {
 	int late;
@@ -167,7 +184,7 @@ int image_close(struct image *i, int err)
 	err = image_unmount(i, err);
 	late = annex_cxlssd_close(i->s);
 	i->s = NULL;
-	if (!late || err)
-		return err;
-	return err_lib(late, "%s: closing it", i->path);
+	if (late && !err)
+		return err_lib(late, "%s: closing it", i->path);
+	return err ? err : check_name(i);
 }

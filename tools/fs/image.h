@@ -7,12 +7,14 @@
 
 #include <stdbool.h>
 #include <annex/fs.h>
+#include <sys/stat.h>
 #include <annex/uri.h>
 
-/* struct image - @uri: as the endpoint is opened. @path: its backing file. */
+/* struct image - @uri: as the endpoint is opened. @path: its backing file, which is @file. */
 struct image {
 	char uri[ANNEX_URI_MAX];
 	char path[ANNEX_URI_MAX];
+	struct stat file;
 	struct annex_cxlssd *s;
 	struct annex_fs *fs;
 };

@@ -175,9 +175,32 @@ int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
 	return 0;
 }
 
+/* The lock keeps no process from cutting the file, or from copying another one over it. */
+static int check_foreign(struct ssd_file *f)
+{
+	struct ssd_header h = {0};
+	struct stat st;
+
+	if (f->mem)
+		return 0;
+	if (fstat(f->fd, &st))
+		return annex_fail(-errno, "%s: %m; nothing more is written", f->path);
+	if ((uint64_t)st.st_size < f->len)
+		return annex_fail(-EIO, "%s: another process has cut it; nothing more is written",
+				  f->path);
+	if (read_disk(f, 0, &h, sizeof(h)) || h.magic != MAGIC || h.salt != f->salt)
+		return annex_fail(
+			-EIO, "%s: another process has written over it; nothing more is written",
+			f->path);
+	return 0;
+}
+
 int ssd_file_sync(struct ssd_file *f)
 {
 	if (check_child(f) || !f->dirty)
+		return f->failed;
+	f->failed = check_foreign(f);
+	if (f->failed)
 		return f->failed;
 	/* The kernel may have given up pages that it could not write: no second try can tell. */
 	if (f->durable && fdatasync(f->fd))
@@ -237,7 +260,6 @@ static int write_header(struct ssd_file *f, bool sealed)
 
 static int make(struct ssd_file *f, const struct ssd_shape *shape)
 {
-	uint64_t len;
 	int err;
 
 	if (!shape->bytes)
@@ -247,9 +269,11 @@ static int make(struct ssd_file *f, const struct ssd_shape *shape)
 		return annex_fail(-EIO, "%s: no random number: %m", f->path);
 	f->shape = *shape;
 	f->fresh = true;
-	len = lay_out(f);
+	f->len = lay_out(f);
 	err = ftruncate(f->fd, 0) ? annex_fail(-errno, "%s: %m", f->path) : write_header(f, false);
-	return err ? err : grow(f, len);
+	if (!err)
+		err = grow(f, f->len);
+	return err;
 }
 
 int ssd_file_seal(struct ssd_file *f)

@@ -44,7 +44,7 @@ enum ssd_file_use { SSD_FILE_DURABLE, SSD_FILE_MODEL, SSD_FILE_READONLY };
 
 /*
  * struct ssd_file - An open one. @mem: instead of a file, memory of the process. @len: bytes of the
- * memory, or of the file that was there.
+ * memory, or of the file.
  * @copies: of each block of a @readonly file, its bytes where they were written; else NULL.
  * @salt: a random number of this file alone.
  * @journal, @records, @pages: offsets of the parts.
@@ -102,7 +102,7 @@ int ssd_file_seal(struct ssd_file *f);
 int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len);
 
 /* ssd_file_write(), ssd_file_sync() - Return: 0, or the error of the first that failed, which was
- * told by a line. */
+ * told by a line. A sync finds that another process has cut the file or written over it: -EIO. */
 int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len);
 int ssd_file_sync(struct ssd_file *f);
 
