@@ -421,31 +421,48 @@ int fs_dir_empty(struct annex_fs *fs, struct fs_node *n)
 	return err ? err : !n->dir->n;
 }
 
+/* The head at line @at, which is in @b, and the line behind all that it is of. */
+static int read_head(struct annex_fs *fs, struct fs_node *n, struct fs_buf *b, uint32_t at,
+		     struct fs_head *h, uint32_t *behind)
+{
+	const uint8_t *payload;
+	int err = fs_line(b, at % FS_LINES, &payload);
+
+	if (err)
+		return err;
+	*h = fs_dir_head(payload);
+	*behind = h->kind == FS_DIR_END ? (at / FS_LINES + 1) * FS_LINES : at + h->lines;
+	return h->kind == FS_DIR_END || sound(fs, h, at % FS_LINES) ? 0 : damaged(n, at);
+}
+
+/* Programs may begin anywhere: *@at moves on to a head, and the first line of a block is one. */
+static int find_head(struct annex_fs *fs, struct fs_node *n, uint32_t *at)
+{
+	uint32_t line = *at / FS_LINES * FS_LINES;
+	struct fs_head h;
+	struct fs_buf *b;
+	int err = get_block(fs, n, *at / FS_LINES, &b);
+
+	while (!err && line < *at)
+		err = read_head(fs, n, b, line, &h, &line);
+	*at = line;
+	return err;
+}
+
 int fs_dir_next(struct annex_fs *fs, struct fs_node *n, uint32_t *at, struct annex_fs_entry *out)
 {
 	const uint32_t blocks = (uint32_t)(n->i.size / FS_BLOCK);
-	const uint8_t *payload;
 	struct fs_head h;
 	struct fs_buf *b;
-	int err = 0;
+	int err = *at / FS_LINES < blocks ? find_head(fs, n, at) : 0;
 
 	while (!err && *at / FS_LINES < blocks) {
 		const uint32_t line = *at % FS_LINES;
 
 		err = get_block(fs, n, *at / FS_LINES, &b);
 		if (!err)
-			err = fs_line(b, line, &payload);
-		if (err)
-			break;
-		h = fs_dir_head(payload);
-		if (h.kind == FS_DIR_END) {
-			*at = (*at / FS_LINES + 1) * FS_LINES;
-			continue;
-		}
-		if (!sound(fs, &h, line))
-			return damaged(n, *at);
-		*at += h.lines;
-		if (h.kind != FS_DIR_NAME)
+			err = read_head(fs, n, b, *at, &h, at);
+		if (err || h.kind != FS_DIR_NAME)
 			continue;
 		err = read_text(b, line, h.length, out->name);
 		out->ino = h.ino;
