@@ -16,6 +16,7 @@ holds "no block is" test "$(number free_blocks)" -eq "$(number blocks)"
 claim "a table of them" "${fs[@]}" stat "cxlssd:$dir/disk?size=64M"
 claim "nothing is wrong in it" "${fs[@]}" fsck disk
 holds "it says so" grep -qx '0 files, 1 directory, .*: clean' out
+holds "and what it has not looked at" grep -q '^data of files were not read' out
 claim "nor by another look" "${fs[@]}" fsck -n disk --json
 holds "in JSON" grep -q '"clean": true' out
 claim "what lies on it" "${fs[@]}" dump disk

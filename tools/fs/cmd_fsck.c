@@ -58,6 +58,7 @@ static int say(const struct annex_fs_report *r)
 		       plural(r->problems, "problem", "problems"), (ull)r->mended);
 	else
 		puts("clean");
+	puts("data of files were not read: where they are damaged, reading them gives EIO");
 	return fflush(stdout) || ferror(stdout) ? err_sys("cannot write") : 0;
 }
 
@@ -121,7 +122,8 @@ static int run(struct fsck *f)
 
 static const char doc[] =
 	"Look for what is wrong in a file system that is not mounted, and mend it. Each problem is "
-	"a line. SSD is the path of its file, or a URI. Files that no directory has a name for get "
+	"a line. Data of files are not read. SSD is the path of its file, or a URI. Files that no "
+	"directory has a name for get "
 	"one in lost+found. The status is that "
 	"of fsck(8): 0 clean, 1 all was mended, 4 problems are left, 8 it could not be checked, 16 "
 	"wrong options."
