@@ -37,8 +37,8 @@
  * A device is of the process that opened it. In a child of fork() calls return -ECHILD;
  * annex_dev_close() there frees memory and does nothing else. Open the device again in the child.
  *
- * Threads may be cancelled (pthread_cancel(), deferred): that is acted upon outside of the library's
- * waits. Asynchronous cancellation is not supported.
+ * Threads may be cancelled (pthread_cancel(), deferred): that is acted upon outside of the
+ * library's waits. Asynchronous cancellation is not supported.
  */
 #ifndef ANNEX_DEVICE_H
 #define ANNEX_DEVICE_H
@@ -146,8 +146,8 @@ int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct an
  * Commands still outstanding are ended by the deletion of their queue before any memory is freed.
  * No other thread may be using the device.
  *
- * Return: 0, or -EBUSY when the kernel has commands of file: or ng: that did not end within 30 s, as
- * on a network file system whose server is away. The device is closed, but the kernel may still
+ * Return: 0, or -EBUSY when the kernel has commands of file: or ng: that did not end within 30 s,
+ * as on a network file system whose server is away. The device is closed, but the kernel may still
  * read and write memory that is mapped: the caller must not free or reuse it before the process
  * ends. The library's own buffers of such commands are never freed; a warning tells their bytes.
  */
@@ -323,8 +323,8 @@ void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, si
  * @addr: its device address.
  * @len: the length that it was mapped with.
  *
- * Return: 0, -ENOENT, or -EBUSY while commands in flight use the range: its memory must not be freed
- * or reused. That is the only way to learn it after a call has failed with -ENODEV.
+ * Return: 0, -ENOENT, or -EBUSY while commands in flight use the range: its memory must not be
+ * freed or reused. After a call has failed with -ENODEV, only this call tells.
  */
 int annex_dev_unmap(struct annex_dev *dev, uint64_t addr, size_t len);
 
@@ -400,8 +400,8 @@ int annex_dev_move_rings(struct annex_dev *dev, unsigned int index,
  * Return: 0, or the errno of the first command that failed (annex_nvme_errno()); -ETIMEDOUT when
  * one was late, even if it succeeded in the end (@res has its status), or could not be submitted in
  * time; -EINVAL or -E2BIG when a command is malformed or too large (nothing was submitted then);
- * -ENODEV when the controller is gone; -ECHILD in a child of fork(). Results of commands that were not submitted have the status
- * ANNEX_SC_ABORTED_BY_HOST.
+ * -ENODEV when the controller is gone; -ECHILD in a child of fork(). Results of commands that were
+ * not submitted have the status ANNEX_SC_ABORTED_BY_HOST.
  */
 int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int n,
 		 struct annex_result *res);

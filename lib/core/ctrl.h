@@ -52,8 +52,8 @@ struct annex_ctrl;
  * @wake: end the sleep of whoever sleeps on CQ @qid.
  * @claim: annex_dev_claim(), of blocks that are there; NULL: the device has one user anyway.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.
- * @forked: in a child of fork(): close descriptors, and give back nothing else. After it, only @close
- *	is called, which then releases memory of the process alone.
+ * @forked: in a child of fork(): close descriptors, and give back nothing else. After it, only
+ *	@close is called, which then releases memory of the process alone.
  * @close: release everything. No other call may be running. -EBUSY: commands have not ended, and
  *	their memory may still be read or written; the controller is released all the same.
  */

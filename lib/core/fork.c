@@ -4,7 +4,8 @@
 #include "fork.h"
 #include "log.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock;
 static struct fork_watch *list;
 
 static void before(void)
@@ -29,13 +30,12 @@ static void in_child(void)
 
 static void begin(void)
 {
+	pthread_mutex_init(&lock, NULL);
 	pthread_atfork(before, in_parent, in_child);
 }
 
 void fork_watch(struct fork_watch *w)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 	pthread_once(&once, begin);
 	pthread_mutex_lock(&lock);
 	w->next = list;
@@ -45,6 +45,7 @@ void fork_watch(struct fork_watch *w)
 
 void fork_forget(struct fork_watch *w)
 {
+	pthread_once(&once, begin);
 	pthread_mutex_lock(&lock);
 	for (struct fork_watch **at = &list; *at; at = &(*at)->next) {
 		if (*at == w) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles that are of one process: after fork() the child has copies of them, which it must not use.
+ * Handles that are of one process: after fork() the child has copies of them, which it must not
+ * use.
  */
 #ifndef ANNEX_CORE_FORK_H
 #define ANNEX_CORE_FORK_H

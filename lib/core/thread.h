@@ -13,9 +13,10 @@
 int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /*
- * THREAD_KEPT() - The value of an expression, in which the thread is not cancelled (pthread_cancel()).
- * Whoever waits for the device has a lock or others' completions, with which it must not end: a
- * cancellation is acted upon when the program's own code comes to a cancellation point.
+ * THREAD_KEPT() - The value of an expression, in which the thread is not cancelled.
+ *
+ * A thread that waits for the device has a lock or others' completions, with which it must not end:
+ * pthread_cancel() is acted upon when the program's own code comes to a cancellation point.
  */
 #define THREAD_KEPT(expr)                                                                          \
 	({                                                                                         \

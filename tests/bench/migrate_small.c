@@ -66,8 +66,8 @@ static double by_calls(const char *path, struct migrate_tensor *tensors, uint64_
 }
 
 /*
- * Each page of a tensor is in the device tier, or none is. The space's own sum does not tell: a fault
- * brings pages around it, which may be those of small tensors that are still to come.
+ * Each page of a tensor is in the device tier, or none is. The space's own sum does not tell: a
+ * fault brings pages around it, which may be those of small tensors that are still to come.
  */
 static void all_are(struct annex_space *s, const struct migrate_tensor *tensors, bool device)
 {

@@ -33,7 +33,7 @@ int elements_open(struct elements *el, struct edges *e, const struct annex_array
 void elements_close(struct elements *el, struct edges *e)
 {
 	held_drop(&el->held);
-	/* Memory that the device may still write is lost: the command ends, and its error is told. */
+	/* Memory that the device may still write is lost. */
 	if (el->blocks && annex_dev_unmap(e->store.devs[0], el->addr, blocks_bytes(e)) == -EBUSY)
 		el->blocks = NULL;
 	free(el->blocks);

@@ -188,9 +188,9 @@ struct annex_emu {
 	bool busy;    /* the service thread does not sleep */
 	bool created; /* the first file, by this open */
 	bool grown;
-	bool forked; /* this is a child's copy */
+	bool forked;                /* this is a child's copy */
 	struct annex_emu *given_up; /* the one before, of those that were closed too late */
-	uint64_t grown_from; /* its size before that */
+	uint64_t grown_from;        /* its size before that */
 
 	EMU_ALIGNED uint32_t running; /* commands are fetched */
 	uint32_t wrote;               /* a command that changes data was fetched */
