@@ -58,6 +58,11 @@ static int make_whole(struct target *t, const char *path)
 	return err_alias(t->path, t->created);
 }
 
+static int refuse(const char *path)
+{
+	return err_set(-EEXIST, "%s holds data: give --overwrite if that may go", path);
+}
+
 /* Whether the data of a file or device behind file: may go; *@grow: it has to be given its size. */
 static int check_file(struct target *t, const char *path, enum target_kind kind, uint64_t bytes,
 		      bool *grow)
@@ -86,7 +91,7 @@ static int check_file(struct target *t, const char *path, enum target_kind kind,
 			       ? takes(t, path, bytes - have)
 			       : 0;
 	}
-	return err_set(-EEXIST, "%s holds data: give --overwrite if that may go", path);
+	return refuse(path);
 }
 
 /* Its text as it was, but for the path of a file that has no name yet. */
@@ -98,6 +103,11 @@ static int name_uri(struct target *t, const char *text)
 		return path_uri(t->uri, "file", t->path, query ? query + 1 : "");
 	snprintf(t->uri, ANNEX_URI_MAX, "%s", text);
 	return 0;
+}
+
+static int refuse_device(const char *text)
+{
+	return err_set(-EEXIST, "%s may hold data: give --overwrite if that may go", text);
 }
 
 static int check(struct target *t, const struct annex_uri *uri, const char *text,
@@ -115,7 +125,7 @@ static int check(struct target *t, const struct annex_uri *uri, const char *text
 			      "%s would be gone when the command ends: write to a file or a device",
 			      text);
 	else if (!t->overwrite)
-		err = err_set(-EEXIST, "%s may hold data: give --overwrite if that may go", text);
+		err = refuse_device(text);
 	if (!err)
 		err = name_uri(t, text);
 	if (err || !grow || annex_uri_get(uri, "size"))
@@ -141,6 +151,27 @@ int target_init(struct target *t, const char *text, enum target_kind kind, uint6
 		err = err ? err_lib(err, "cannot use device %s", text)
 			  : check(t, uri, text, kind, bytes);
 	}
+	free(uri);
+	return err;
+}
+
+int target_look(const char *text, bool overwrite)
+{
+	const unsigned int traits = annex_dev_traits(text);
+	struct annex_uri *uri;
+	struct stat st;
+	int err;
+
+	if (overwrite || traits & ANNEX_TRAIT_VOLATILE || !traits)
+		return 0; /* it is no device: opening it says so */
+	if (!(traits & ANNEX_TRAIT_PATH))
+		return refuse_device(text);
+	uri = malloc(sizeof(*uri));
+	err = uri ? annex_uri_parse(text, uri) : err_set(-ENOMEM, "out of memory");
+	if (uri && err)
+		err = err_lib(err, "cannot use device %s", text);
+	if (!err && !stat(uri->body, &st) && (!S_ISREG(st.st_mode) || st.st_size))
+		err = refuse(uri->body);
 	free(uri);
 	return err;
 }

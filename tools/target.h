@@ -37,6 +37,13 @@ int target_init(struct target *t, const char *text, enum target_kind kind, uint6
 		bool overwrite);
 
 /*
+ * target_look() - Check that the data of device @text may go, for a command that claims it by
+ * itself: it is not there yet, is empty, is of this process alone, or @overwrite says so. -EEXIST,
+ * with the line.
+ */
+int target_look(const char *text, bool overwrite);
+
+/*
  * target_claim() - Keep others from the first @bytes of @dev, which is open for @t, until it is
  * closed. Of file: devices target_init() has the claim already.
  */

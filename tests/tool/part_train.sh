@@ -134,6 +134,17 @@ refused "a budget alone" "--storage" "$annex" train --device-memory 8M
 refused "a small budget" "--device-memory" "$annex" train --device-memory 4K --host 1G
 refused "an unknown policy" "none, uvm, g10, annex" "$annex" train --device-memory 8M --host 1G \
 	--policy lru
+truncate -s 64M kept
+PATH=$PATH:/sbin mkfs.ext4 -q kept 2>/dev/null ||
+	dd if=/dev/urandom of=kept bs=1M count=1 conv=notrunc status=none
+before=$(sha256sum kept)
+refused "storage that holds data" "kept holds data: give --overwrite" "$annex" train \
+	"${small[@]}" --device-memory 2M --storage file:kept
+refused "a device that may hold data" "may hold data: give --overwrite" "$annex" train \
+	"${small[@]}" --device-memory 2M --storage unix:nobody?part=a
+holds "not a byte of it has changed" [ "$before" = "$(sha256sum kept)" ]
+claim "unless it may go" "$annex" train "${small[@]}" --device-memory 2M --storage file:kept \
+	--overwrite
 refused "storage that cannot be written" "nowhere/tensors" "$annex" train "${small[@]}" \
 	--device-memory 2M --storage 'file:nowhere/tensors?size=1M'
 refused "storage that is no device" "cannot store" "$annex" train "${small[@]}" \

@@ -11,6 +11,7 @@
 #include "../newfile.h"
 #include "../plan/gnuplot.h"
 #include "../same.h"
+#include "../target.h"
 #include "../uri.h"
 #include "text.h"
 #include "train.h"
@@ -94,8 +95,9 @@ static const struct cli_option options[] = {
 	{"host", 0, "SIZE", 3, OPT_SIZE(struct train_opts, host, 0, 1ull << 42),
 	 "A tier of host memory below it (none)"},
 	{"storage", 0, "DEVICE", 3, OPT_CALL_OF(add_store, uri_devices),
-	 "A tier of storage below that, overwritten, as file:PATH?size=4G. May be repeated; a file "
-	 "that it makes is removed in the end"},
+	 "A tier of storage below that, as file:PATH?size=4G. May be repeated; a file that it "
+	 "makes "
+	 "is removed in the end, one with data needs --overwrite"},
 	{"policy", 0, "none|uvm|g10|annex", 3, OPT_CALL(set_policy),
 	 "Who says what moves when, from the second iteration on (annex)"},
 	{"rate", 0, "SIZE", 3, OPT_SIZE(struct train_opts, link_rate, LEAST_RATE, 1ull << 42),
@@ -107,7 +109,7 @@ static const struct cli_option options[] = {
 	{"pages", 0, "FILE.csv", 4, OPT_TEXT(struct train_opts, pages),
 	 "Write, in the end, in which tier each page of each tensor is, and where there"},
 	{"overwrite", 0, NULL, 4, OPT_FLAG(struct train_opts, overwrite),
-	 "The files may be there already"},
+	 "The files may be there already, and what --storage holds may go"},
 	CLI_JSON(struct train_opts, json),
 	{0}};
 
@@ -157,6 +159,8 @@ static int train(const struct train_opts *o)
 		err = same_spares(o->pages, o->text);
 	if (!err)
 		err = check_apart(o);
+	for (unsigned int i = 0; i < o->n_stores && !err; i++)
+		err = target_look(o->stores[i], o->overwrite);
 	if (!err)
 		err = train_run(&t, o);
 	if (err && err != -EDOM)
