@@ -181,6 +181,23 @@ static void land(struct owner *o, struct annex_qp *qp)
 	fflush(stdout);
 }
 
+/* The library closes the module's file in a child; a program that uses the module by itself need
+ * not. So there is a second descriptor of it. */
+static void keep_file(void)
+{
+	char path[32], target[64];
+
+	for (int fd = 3; fd < 64; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, target, sizeof(target));
+		if (n > 11 && !memcmp(target, "/dev/annex/", 11) && dup(fd) >= 0)
+			return;
+	}
+	die("no file of the module");
+}
+
 /* What a child inherits: the file, a copy of the memory, and nothing that reaches the device. */
 static void be_child(struct owner *o)
 {
@@ -215,6 +232,8 @@ static void flight(const char *uri, unsigned int n, const char *how)
 		execl("/proc/self/exe", "life", "check", uri, (char *)NULL);
 		die("cannot exec");
 	}
+	if (!strcmp(how, "fork"))
+		keep_file();
 	if ((!strcmp(how, "fork") || !strcmp(how, "finish")) && !fork())
 		be_child(&o);
 	if (!strcmp(how, "finish"))
