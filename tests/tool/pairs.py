@@ -289,7 +289,8 @@ def kinds():
                                    "--threads", "1", "--ios", "200", *more], ANY),
             *([Writer("train", ["train", "--steps", "2", "--layers", "1", "--width", "32",
                                 "--heads", "2", "--batch", "1", "--context", "16", "--threads",
-                                "1", "--device-memory", "2M", "--storage", "file:X"], ANY)]
+                                "1", "--device-memory", "2M", "--storage", "file:X", *more],
+                       ANY)]
               if overwrites else [])], overwrites)
     yield TwoFiles("two files", [
         Writer(f"plan {policy}", ["plan", "t.json", "--policy", policy, "--gpu", "60G", "-o", "X",

@@ -35,7 +35,8 @@ for command in "copy both/image file:both/dev --overwrite" "verify file:both/dev
 		"$annex" $command
 done
 refused "train meanwhile" "somebody else uses it" "$annex" train --steps 1 --layers 1 --width 32 \
-	--heads 2 --batch 1 --context 16 --device-memory 2M --storage file:both/dev
+	--heads 2 --batch 1 --context 16 --device-memory 2M --storage file:both/dev \
+	--overwrite
 holds "the device is there" test -e both/dev
 kill -TERM $holder
 wait $holder 2>/dev/null
