@@ -24,7 +24,7 @@ export PKG_CONFIG_LIBDIR=$root/tree/usr/lib/pkgconfig
 export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
 tree=$root/tree/usr
 lib=$tree/lib
-strict=(-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -pedantic-errors -Wno-overlength-strings)
+strict=(-std=c11 -Wall -Wextra -Werror -pedantic-errors -Wno-overlength-strings)
 
 flags()
 {
