@@ -124,7 +124,7 @@ static int report(const struct cxl_opts *o, const struct matrix_quantity *q)
 		return 0;
 	if (!o->json)
 		return matrix_table(&o->matrix, q);
-	out_init(&out, "cxl simulate", true);
+	out_init(&out, "annex cxl simulate", true);
 	out_json(&out, "runs", matrix_json(&o->matrix));
 	return out_end(&out);
 }
