@@ -65,7 +65,7 @@ gate := guests-nvme-6.12 sane/unit guests-cxl-6.12 guests-nvme-6.1 thread/unit g
 	guests-7.3 module \
 	$(addprefix sane/tool/,$(hostile)) pytorch model tidy kernels-qemu \
 	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
-	unit unit-user unit-contained client riscv install seeds rooms
+	unit unit-user unit-contained bench client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorch-memory-10000 \
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all \
 	cuda-all clang guests-all \
@@ -107,6 +107,10 @@ check/unit-contained: built/gcc
 	$(call step,unit tests: in a container,600,$(gcc)/unit tests/tool/refuse.py,\
 		tests/tool/refuse.py EPERM userfaultfd device io_uring -- \
 		$(gcc)/unit $(user_suites))
+# What benchmarks take for the memory of a program.
+check/bench: built/gcc
+	$(call step,benchmarks: memory of a program,60,,$(gcc)/bench/storage \
+		$(gcc)/bench/peak.json $(gcc)/annex $(gcc)/bench peak)
 # Clients killed, 3,840 of them; daemons, 200; and a hostile client 1,600 times.
 check/serve-long: built/gcc
 	$(call step,serve: long,3600,,env ANNEX_LONG=40 $(gcc)/unit serve_life)

@@ -5,7 +5,6 @@
  */
 #include "plan.h"
 
-/* Costs come first: they are those of programs that are small when this one is (spawn.h). */
 static const struct bench_group groups[] = {
 	{"cost", plan_cost}, {"g10", plan_g10},       {"noise", plan_noise}, {"grid", plan_grid},
 	{"many", plan_many}, {"growth", plan_growth}, {NULL, NULL},

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The storage benchmarks: storage OUTPUT.json TOOL DIR [queue|file|array|graph|mechanisms|
- * range]...
+ * The storage benchmarks: storage OUTPUT.json TOOL DIR [queue|file|array|peak|graph|
+ * mechanisms|range]...
  */
 #include <stdio.h>
 #include <string.h>
 #include "bench.h"
+#include "spawn.h"
 
 static const struct bench_group groups[] = {
-	{"queue", bench_queue},
-	{"file", bench_file},
-	{"array", bench_array},
-	{"graph", bench_graph},
-	{"mechanisms", bench_mechanisms},
-	{"range", bench_range},
-	{NULL, NULL},
+	{"queue", bench_queue}, {"file", bench_file},   {"array", bench_array},
+	{"peak", bench_peak},   {"graph", bench_graph}, {"mechanisms", bench_mechanisms},
+	{"range", bench_range}, {NULL, NULL},
 };
 
 struct annex_dev *bench_open(const char *uri, const struct annex_dev_opts *opts)
