@@ -9,11 +9,12 @@ submake := $(MAKE) --no-print-directory BUILD='$(BUILD)' V='$(V)'
 
 suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
 	$(UNIT_SRC) $(SHIM_SRC)))
-# One thread alone, or threads that other suites have too and that take minutes under TSan.
+# One thread alone, threads that other suites have too and that take minutes under TSan, or children
+# of fork() that start threads, which it refuses.
 not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
 	nvme_ctrl nvme_owner mapping span kernels_% bound cache_layout cache_groups gpu_warp \
 	gpu_elements gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share \
-	fs_check% fs_cuts train% reclaim cxlssd cxlssd_cuts cxlssd_damage cxlssd_time
+	fs_check% fs_cuts forks train% reclaim cxlssd cxlssd_cuts cxlssd_damage cxlssd_time
 # What computes for minutes under sanitizers: the plain build has it; and what is larger there.
 minutes := policy ndp_time
 larger := simulate reclaim
