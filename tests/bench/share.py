@@ -108,6 +108,19 @@ class Bench:
         return (statistics.median(ours), statistics.median(theirs),
                 statistics.median(a / b for a, b in zip(ours, theirs)))
 
+    def processor(self, name, daemon, part, direct):
+        """Processor time of a command, of all that run for it."""
+        times = {"direct": [], "unix:, its client": [], "unix:, the daemon": []}
+        for _ in range(self.options.rounds):
+            times["direct"].append(self.run(*direct)["cpu_s_per_io"])
+            before = daemon.cpu()
+            result = self.run(daemon.uri(part))
+            times["unix:, the daemon"].append((daemon.cpu() - before) / result["ios"])
+            times["unix:, its client"].append(result["cpu_s_per_io"])
+        for whose, values in times.items():
+            self.figures.add(f"{name}, processor time of a command: {whose}",
+                             statistics.median(values) * 1e6, "us")
+
     def verify(self, daemon, part):
         """What is measured is right."""
         subprocess.run([self.tool, "verify", daemon.uri(part), "--overwrite"], check=True,
@@ -127,6 +140,7 @@ class Bench:
                                           "1")
             add("mem:, depth 1, median latency: unix: beyond direct", (ours - theirs) * 1e6, "us",
                 at_most(5))
+            self.processor("mem:", daemon, "a", [f"mem:{PART}"])
             before, since = daemon.cpu(), time.monotonic()
             time.sleep(10)  # the time that is measured
             add("processor of an idle daemon", 100 * (daemon.cpu() - before) /
@@ -161,6 +175,8 @@ class Bench:
                 at_least(0.95))
             add(f"fairness: {CLIENTS} equal clients, slowest / fastest",
                 statistics.median(spread), "", at_least(0.9))
+            self.processor("file:", daemon, names[0],
+                           [f"{device}?readonly=1", "--bytes", PART])
             self.first(daemon)
 
     def first(self, daemon):
