@@ -53,9 +53,15 @@ void annex_emu_ng_close(struct annex_emu *emu)
 	(void)emu;
 }
 
-void annex_emu_ring_close(struct annex_emu *emu)
+void annex_emu_ring_forked(struct annex_emu *emu)
 {
 	(void)emu;
+}
+
+void annex_emu_ring_close(struct annex_emu *emu, bool ended)
+{
+	(void)emu;
+	(void)ended;
 }
 
 int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len)
