@@ -37,8 +37,9 @@ def objects(build):
 def includes(top):
     """Each pair of a file and a folder of another room that it includes a header of."""
     for path in sorted([*top.rglob("*.[ch]"), *top.rglob("*.cu")]):
-        for other in re.findall(r'^#include "(.*)/[^/]*"', path.read_text(), re.MULTILINE):
-            yield str(path), f"lib/{other}"
+        for other in re.findall(r'^#include "(.*)/[^/\n]*"', path.read_text(), re.MULTILINE):
+            beside = path.parent / other
+            yield str(path), str(beside if beside.is_dir() else top / other)
 
 
 def circles(edges):
