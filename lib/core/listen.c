@@ -21,6 +21,7 @@
 #include <annex/detail/clock.h>
 #include "log.h"
 #include "packet.h"
+#include "thread.h"
 
 #define LOCK_MS 5000u
 #define NAP_NS 1000000l
@@ -95,7 +96,7 @@ static int lock_name(const char *path, struct lock *lock)
 	if (asprintf(&lock->path, "%s.lock", path) < 0)
 		return annex_fail(-ENOMEM, "%s: out of memory", path);
 	while ((err = try_lock(path, lock)) == -EAGAIN && annex_now() < deadline)
-		nanosleep(&nap, NULL);
+		THREAD_KEPT(nanosleep(&nap, NULL));
 	if (err == -EAGAIN)
 		err = annex_fail(-EBUSY, "%s: another server is being started there: %s is locked",
 				 path, lock->path);
@@ -125,7 +126,7 @@ static int bury(const char *path, const struct sockaddr_un *at)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return annex_fail(-errno, "%s: %m", path);
-	err = connect(fd, (const struct sockaddr *)at, sizeof(*at)) ? errno : 0;
+	err = THREAD_KEPT(connect(fd, (const struct sockaddr *)at, sizeof(*at))) ? errno : 0;
 	close(fd);
 	if (err != ECONNREFUSED)
 		return annex_fail(-EADDRINUSE, "%s: somebody serves there already", path);

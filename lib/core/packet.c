@@ -32,7 +32,7 @@ static int connect_within(int sock, const struct sockaddr_un *at, uint32_t timeo
 	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) ||
 	    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)))
 		return -errno;
-	while (connect(sock, (const struct sockaddr *)at, sizeof(*at)))
+	while (THREAD_KEPT(connect(sock, (const struct sockaddr *)at, sizeof(*at))))
 		if (!goes_on(sock, since))
 			return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
 	return 0;

@@ -297,10 +297,10 @@ static int greet(const struct attached *a, struct attach_packet *p, uint64_t dea
 			return -EAGAIN;
 		err = 0;
 		/* A signal may end it early. */
-		poll(&fd, 1,
-		     deadline - now < ANNEX_NSEC_PER_SEC
-			     ? 1 + (int)((deadline - now) / ANNEX_NSEC_PER_MSEC)
-			     : 1000);
+		THREAD_KEPT(poll(&fd, 1,
+				 deadline - now < ANNEX_NSEC_PER_SEC
+					 ? 1 + (int)((deadline - now) / ANNEX_NSEC_PER_MSEC)
+					 : 1000));
 	}
 	if (err == -EPIPE || err == -ECONNRESET)
 		return -EAGAIN;

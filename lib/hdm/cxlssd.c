@@ -14,6 +14,7 @@
 #include <annex/detail/clock.h>
 #include "attach.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "hdm.h"
 #include "ssd/ssd.h"
 #include "window.h"
@@ -178,7 +179,7 @@ static int own_or_attach(const struct annex_uri *uri, uint64_t size, uint64_t wi
 			return annex_fail(-EBUSY,
 					  "cxlssd:%s: another process has it, and does not answer",
 					  uri->body);
-		nanosleep(&nap, NULL);
+		THREAD_KEPT(nanosleep(&nap, NULL));
 	}
 }
 

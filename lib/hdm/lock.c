@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <time.h>
 #include <annex/detail/clock.h>
+#include "core/thread.h"
 #include "lock.h"
 
 #define LOCK_AT ((off_t)1 << 62)
@@ -34,7 +35,7 @@ int lock_take(int fd, uint32_t byte, uint64_t deadline)
 	while ((err = lock_try(fd, byte)) == -EAGAIN) {
 		if (annex_now() >= deadline)
 			return -ETIMEDOUT;
-		nanosleep(&nap, NULL);
+		THREAD_KEPT(nanosleep(&nap, NULL));
 		nap.tv_nsec = nap.tv_nsec * 2 < NAP_MOST ? nap.tv_nsec * 2 : NAP_MOST;
 	}
 	return err;

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "core/thread.h"
 #include "bell.h"
 
 static int pair_of_events(struct bell *a, struct bell *b)
@@ -56,11 +57,12 @@ bool bell_drain(const struct bell *b)
 	char rings[256];
 
 	if (!b->socket) {
-		(void)!read(b->in, rings, sizeof(uint64_t)); /* nothing: somebody else was faster */
+		(void)!THREAD_KEPT(read(b->in, rings,
+					sizeof(uint64_t))); /* nothing: somebody else was faster */
 		return true;
 	}
 	/* Once: whoever rings without end must not keep us here. */
-	return recv(b->in, rings, sizeof(rings), MSG_DONTWAIT) != 0;
+	return THREAD_KEPT(recv(b->in, rings, sizeof(rings), MSG_DONTWAIT)) != 0;
 }
 
 void bell_close(struct bell *b)

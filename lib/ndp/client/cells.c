@@ -4,6 +4,7 @@
  */
 #include <time.h>
 #include "core/futex.h"
+#include "core/thread.h"
 #include "m2.h"
 
 static uint64_t *word_of(const struct m2_call *call)
@@ -28,7 +29,9 @@ void m2_rest_on_cell(struct m2_call *call, uint64_t until)
 	uint64_t *word = word_of(call);
 
 	if (m2->link->nap_ns) {
-		nanosleep(&(struct timespec){.tv_nsec = m2->link->nap_ns}, NULL);
+		const struct timespec nap = {.tv_nsec = m2->link->nap_ns};
+
+		THREAD_KEPT(nanosleep(&nap, NULL));
 		return;
 	}
 	/* Counted before the last look; the device stores the answer before it looks at the count.

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "m2.h"
 
 #define ERRNO_MOST 4095
@@ -81,7 +82,7 @@ static void nap(uint64_t ns)
 {
 	struct timespec ts = {.tv_sec = 0, .tv_nsec = (long)ns};
 
-	nanosleep(&ts, NULL);
+	THREAD_KEPT(nanosleep(&ts, NULL));
 }
 
 /* In time with what was waited for so far; not beyond @until. */

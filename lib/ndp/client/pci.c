@@ -11,6 +11,7 @@
 #include <time.h>
 #include <annex/m2serve.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "hdm/hdm.h"
 #include "m2.h"
 #include "hdm/pci.h"
@@ -100,7 +101,7 @@ static int greet(struct annex_m2 *m2, const char *uri)
 		if (annex_now() >= deadline)
 			return annex_fail(
 				-ENODEV, "%s: no device answers calls there: annex ndp serve", uri);
-		nanosleep(&pause, NULL);
+		THREAD_KEPT(nanosleep(&pause, NULL));
 	}
 	return m2_attach(m2, pci_of(m2)->piece.at);
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "hdm/hdm.h"
 #include "m2.h"
 #include "talk.h"
@@ -132,7 +133,7 @@ static void await_end(int sock)
 	if (shutdown(sock, SHUT_WR))
 		return;
 	do
-		n = recv(sock, rest, sizeof(rest), 0);
+		n = THREAD_KEPT(recv(sock, rest, sizeof(rest), 0));
 	while (n > 0 || (n < 0 && errno == EINTR));
 }
 

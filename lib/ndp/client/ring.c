@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <poll.h>
+#include "core/thread.h"
 #include "m2.h"
 
 static uint32_t number_of(const struct m2_call *call)
@@ -101,7 +102,7 @@ static void lead(struct m2_call *call, uint64_t until)
 	reap(m2);
 	if (!marked(call)) {
 		pthread_mutex_unlock(&m2->ring);
-		if (ppoll(&fd, 1, &left, NULL) > 0)
+		if (THREAD_KEPT(ppoll(&fd, 1, &left, NULL)) > 0)
 			(void)bell_drain(&m2->bell); /* m2_down() sees it too */
 		pthread_mutex_lock(&m2->ring);
 		reap(m2);
@@ -121,7 +122,7 @@ static void rest(struct m2_call *call, uint64_t until)
 	pthread_mutex_lock(&m2->ring);
 	if (!marked(call)) {
 		if (m2->leader)
-			pthread_cond_timedwait(&m2->reaped_some, &m2->ring, &at);
+			THREAD_KEPT(pthread_cond_timedwait(&m2->reaped_some, &m2->ring, &at));
 		else
 			lead(call, until);
 	}

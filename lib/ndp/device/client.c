@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "state.h"
 #include "instance.h"
 #include "ndp/harts/rv.h"
@@ -87,7 +88,7 @@ static void end_all(struct ndp_client *c)
 	while (end_one(c))
 		;
 	while (!TAILQ_EMPTY(&c->running) || c->answering)
-		pthread_cond_wait(&c->ndp->settled, &c->ndp->lock);
+		THREAD_KEPT(pthread_cond_wait(&c->ndp->settled, &c->ndp->lock));
 	pthread_mutex_unlock(&c->ndp->lock);
 }
 
@@ -171,7 +172,7 @@ static void forget(struct ndp_client *c)
 
 	while (mark(c, first)) {
 		first = false;
-		pthread_cond_wait(&c->ndp->settled, &c->ndp->lock);
+		THREAD_KEPT(pthread_cond_wait(&c->ndp->settled, &c->ndp->lock));
 	}
 }
 
