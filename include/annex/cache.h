@@ -8,7 +8,7 @@
  * clock hand finds victims; pinned lines are skipped; dirty ones are written back ahead of it.
  *
  * A cache is of the process that made it. In a child of fork() all accesses return -ECHILD, and
- * annex_cache_destroy() writes nothing.
+ * annex_cache_destroy() writes nothing. Threads may be cancelled as annex/device.h says.
  */
 #ifndef ANNEX_CACHE_H
 #define ANNEX_CACHE_H
