@@ -523,7 +523,7 @@ struct annex_fs_report {
 /**
  * annex_fs_check() - Look for what is wrong in a file system that is not mounted, and mend it.
  * @s: the endpoint.
- * @mend: change what is wrong; -EROFS on an endpoint that was opened by readonly=1.
+ * @mend: repair problems; -EROFS on an endpoint that was opened by readonly=1.
  * @tell: called for each problem with @ctx; may be NULL.
  * @ctx: for @tell.
  * @out: counts.

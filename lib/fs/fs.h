@@ -145,8 +145,8 @@ struct fs_claim {
 /*
  * struct fs_node - A file that is in use. @refs: references that the caller has. @late: the inode
  * differs from the table's, as a read or a write has changed it. @pages: of it, in no order;
- * @dirty: those that are, @n_holes of them in holes; @claim: what they need; @writing: they go with
- * the operation. @sequence: the transaction that had it last.
+ * @dirty: the dirty ones, @n_holes of them in holes; @claim: blocks and lines that they need;
+ * @writing: they go with the operation. @sequence: the transaction that had it last.
  */
 struct fs_node {
 	struct fs_node *next;

@@ -37,7 +37,7 @@ int fs_page_get(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint64_t
 struct fs_page *fs_page_find(struct annex_fs *fs, const struct fs_node *n, uint32_t index);
 
 /*
- * fs_claim_page() - Add to a claim on its file what a page needs that gets dirty. -ENOSPC: there
+ * fs_claim_page() - Add the needs of a page that gets dirty to a claim on its file. -ENOSPC: there
  * are no blocks for it. -E2BIG: the transaction that writes the file back would not fit.
  * fs_claim_take() - Pages with the claim get dirty: it is the file's now. A claim begins with the
  * @leaf of the file's.

@@ -565,7 +565,7 @@ fs_foreign()
 }
 
 # handles WHAT FILE - By name_to_handle_at(): note handles of a directory and files in FILE, or open
-# what they are of.
+# these.
 handles()
 {
 	python3 - "$at" "$1" "$2" <<-'END'

@@ -486,7 +486,7 @@ def check_room(scratch):
 
 
 def check_file(scratch):
-    """A sparse file holds about what is stored in it, however long tensors come and go."""
+    """A sparse file holds about the bytes that are stored, however long tensors come and go."""
     path = os.path.join(scratch, "sparse")
     with open(path, "wb"):
         pass

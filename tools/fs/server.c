@@ -36,7 +36,7 @@ struct server {
 };
 
 /*
- * The kernel keeps what it may leave to the file system. It drops cached pages again only behind a
+ * The kernel does the work of capabilities in @without. It drops cached pages again only behind a
  * synchronous direct write: behind an asynchronous one, pages that were read meanwhile stay stale.
  */
 static void init(void *ctx, struct fuse_conn_info *conn)

@@ -178,7 +178,7 @@ int annex_native_begin(Block *block)
 
 /*
  * Move tensors to the space: @moved and @stay count storages. Return: 0; -1: @words are a
- * Failure's, and those that have moved are in the space.
+ * Failure's, and moved tensors are in the space.
  */
 int annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64_t *stay,
 			 char *words, size_t room)
