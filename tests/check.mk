@@ -14,7 +14,8 @@ suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
 not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
 	nvme_ctrl nvme_owner mapping span kernels_% bound cache_layout cache_groups gpu_warp \
 	gpu_elements gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share \
-	fs_check% fs_cuts forks train% reclaim cxlssd cxlssd_cuts cxlssd_damage cxlssd_time
+	fs_check% fs_cuts forks emu_locked train% reclaim cxlssd cxlssd_cuts cxlssd_damage \
+	cxlssd_time
 # What computes for minutes under sanitizers: the plain build has it; and what is larger there.
 minutes := policy ndp_time
 larger := simulate reclaim

@@ -68,6 +68,11 @@ int nvme_queue_stop(struct annex_dev *dev, struct nvme_queue *q);
 /* memory.c: nvme_map_provided() - Let the device reach what its provider has allocated, by the
  * dma-buf that it lies in, if it does. */
 int nvme_map_provided(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
+/* nvme_map_queue() - Likewise of a queue's memory, which a controller in this process reads by
+ * itself: nothing pins it there. nvme_alloc_queue() - annex_dev_alloc() of such memory. */
+int nvme_map_queue(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
+int nvme_alloc_queue(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
+		     uint64_t *addr);
 /* nvme_free() - annex_dev_free(), which leaves the queue pairs alone. */
 void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len, uint64_t addr);
 

@@ -115,7 +115,16 @@ int nvme_map_provided(struct annex_dev *dev, void *ptr, size_t len, uint64_t *ad
 	return map_dmabuf(dev, fd, offset, ptr, len, addr);
 }
 
-static int provide(struct annex_dev *dev, size_t len, void **ptr, uint64_t *addr)
+int nvme_map_queue(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr)
+{
+	if (dev->ctrl->ops->map_sparse)
+		return dev->ctrl->ops->map_sparse(dev->ctrl, ptr, len, addr);
+	return nvme_map_provided(dev, ptr, len, addr);
+}
+
+typedef int (*map_fn)(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
+
+static int provide(struct annex_dev *dev, size_t len, map_fn map, void **ptr, uint64_t *addr)
 {
 	const struct annex_provider *prov = dev->opts.provider;
 	int err;
@@ -124,7 +133,7 @@ static int provide(struct annex_dev *dev, size_t len, void **ptr, uint64_t *addr
 	if (!*ptr)
 		return annex_fail(-ENOMEM, "%s: no %zu bytes of %s memory", dev->uri, len,
 				  prov->name);
-	err = nvme_map_provided(dev, *ptr, len, addr);
+	err = map(dev, *ptr, len, addr);
 	if (err)
 		prov->free(prov->ctx, *ptr, len);
 	return err;
@@ -136,20 +145,32 @@ static bool is_provided(const struct annex_dev *dev, enum annex_place place)
 	       (place == ANNEX_PLACE_ANY && !dev->ctrl->ops->alloc);
 }
 
-int annex_dev_alloc(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
-		    uint64_t *addr)
+static int alloc(struct annex_dev *dev, enum annex_place place, size_t len, map_fn map, void **ptr,
+		 uint64_t *addr)
 {
 	if (dev->fork.child)
 		return fork_refuse(dev->uri);
 	if (place > ANNEX_PLACE_CMB || !len || len % ANNEX_NVME_PAGE)
 		return annex_fail(-EINVAL, "%s: memory is given out in whole pages", dev->uri);
 	if (is_provided(dev, place))
-		return provide(dev, len, ptr, addr);
+		return provide(dev, len, map, ptr, addr);
 	if (!dev->ctrl->ops->alloc)
 		return annex_fail(-EOPNOTSUPP, "%s: it has no memory of its own", dev->uri);
 	if (place == ANNEX_PLACE_ANY)
 		place = ANNEX_PLACE_HOST;
 	return dev->ctrl->ops->alloc(dev->ctrl, place, len, ptr, addr);
+}
+
+int annex_dev_alloc(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
+		    uint64_t *addr)
+{
+	return alloc(dev, place, len, nvme_map_provided, ptr, addr);
+}
+
+int nvme_alloc_queue(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
+		     uint64_t *addr)
+{
+	return alloc(dev, place, len, nvme_map_queue, ptr, addr);
 }
 
 void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len, uint64_t addr)

@@ -26,12 +26,12 @@ static int alloc_rings(struct annex_dev *dev, struct nvme_queue *q)
 {
 	uint32_t depth = q->qp->depth;
 	void *sq, *cq;
-	int err = annex_dev_alloc(dev, dev->opts.sq, sq_bytes(depth), &sq, &q->sq_addr);
+	int err = nvme_alloc_queue(dev, dev->opts.sq, sq_bytes(depth), &sq, &q->sq_addr);
 
 	if (err)
 		return err;
 	q->qp->sq = sq;
-	err = annex_dev_alloc(dev, dev->opts.cq, cq_bytes(depth), &cq, &q->cq_addr);
+	err = nvme_alloc_queue(dev, dev->opts.cq, cq_bytes(depth), &cq, &q->cq_addr);
 	if (!err)
 		q->qp->cq = cq;
 	return err;
@@ -47,14 +47,6 @@ static void free_rings(struct annex_dev *dev, struct nvme_queue *q)
 		nvme_free(dev, dev->opts.cq, q->qp->cq, cq_bytes(depth), q->cq_addr);
 	if (q->qp->sq)
 		nvme_free(dev, dev->opts.sq, q->qp->sq, sq_bytes(depth), q->sq_addr);
-}
-
-/* A controller in the process reads lists by itself: nothing need pin them. */
-static int map_lists(struct annex_dev *dev, struct nvme_queue *q)
-{
-	if (dev->ctrl->ops->map_sparse)
-		return dev->ctrl->ops->map_sparse(dev->ctrl, q->mem, q->mapped, &q->addr);
-	return nvme_map_provided(dev, q->mem, q->mapped, &q->addr);
 }
 
 int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid, uint32_t depth,
@@ -75,7 +67,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 		return annex_fail(-ENOMEM,
 				  "%s: no %zu bytes of %s memory for a queue of %u entries",
 				  dev->uri, q->bytes, prov->name, depth);
-	err = map_lists(dev, q);
+	err = nvme_map_queue(dev, q->mem, q->mapped, &q->addr);
 	if (err) {
 		prov->free(prov->ctx, q->mem, q->bytes);
 		q->mem = NULL;

@@ -244,6 +244,8 @@ int annex_emu_pool_open(unsigned int entries, struct emu_engine **out)
 	while (!err && p->n_threads < THREADS) {
 		pthread_mutex_lock(&p->lock);
 		err = annex_thread_start(&p->threads[p->n_threads], run, p);
+		if (err)
+			annex_fail(err, "file: no more threads (ulimit -u)");
 		p->n_threads += !err;
 		p->users += !err;
 		pthread_mutex_unlock(&p->lock);

@@ -4,15 +4,18 @@
  * queues, under the async mutex.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "far.h"
 #include "link.h"
+#include "locked.h"
 #include "ng.h"
 #include "pool.h"
 #include "ring.h"
 
 #define RING_REQS_MIN 64u
+#define RING_SHARE 32u /* one part in so many of the limit of locked memory */
 #define BATCH 64u
 #define AGAIN_NS (10 * ANNEX_NSEC_PER_MSEC) /* between tries, while the kernel resets a drive */
 
@@ -30,26 +33,26 @@ static void register_files(struct annex_emu *emu)
 			  strerror(-err));
 }
 
-/*
- * Room for one I/O of each request and its cancellation, so that none is ever refused. Where the
- * user's locked memory (RLIMIT_MEMLOCK) has no room for that, fewer requests have to do.
- */
+/* Room for one I/O of each request and its cancellation, so that none is ever refused. */
 static int init_flags(struct annex_emu *emu, struct io_uring *uring, unsigned int flags)
 {
-	int err;
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | flags,
+		.cq_entries = 4 * emu->nreqs,
+	};
 
-	do {
-		struct io_uring_params params = {
-			.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | flags,
-			.cq_entries = 4 * emu->nreqs,
-		};
-
-		err = io_uring_queue_init_params(2 * emu->nreqs, uring, &params);
-	} while (err == -ENOMEM && (emu->nreqs /= 2) >= RING_REQS_MIN);
-	return err;
+	return io_uring_queue_init_params(2 * emu->nreqs, uring, &params);
 }
 
-static int init_uring(struct annex_emu *emu, struct io_uring *uring)
+static uint64_t ring_bytes(const struct annex_emu *emu)
+{
+	const uint64_t one = 2 * sizeof(struct io_uring_sqe) + 4 * sizeof(struct io_uring_cqe) +
+			     2 * sizeof(uint32_t);
+
+	return emu->nreqs * one * (emu->passes ? 2 : 1); /* SQE128, CQE32 */
+}
+
+static int init_full(struct annex_emu *emu, struct io_uring *uring)
 {
 	/* Entries that hold a command, and all that its completion tells. */
 	const unsigned int flags = (emu->passes ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
@@ -63,36 +66,62 @@ static int init_uring(struct annex_emu *emu, struct io_uring *uring)
 	return err == -EINVAL && quiet ? init_flags(emu, uring, flags) : err;
 }
 
-/* The cause of the refusal, and its mend. */
-static const char *why_refused(int err)
+/*
+ * Where the limit of locked memory is small, or other rings have most of it, fewer requests at once
+ * have to do: they leave room for further devices.
+ */
+static int init_uring(struct annex_emu *emu, struct io_uring *uring)
 {
-	switch (err) {
-	case -ENOMEM:
-		return ": the limit of locked memory is too small (ulimit -l)";
-	case -EPERM:
-		return ": kernel.io_uring_disabled or a seccomp filter refuses it (sudo sysctl -w "
-		       "kernel.io_uring_disabled=0; in a container: --security-opt "
-		       "seccomp=unconfined)";
-	case -ENOSYS:
-		return ": the kernel has none, or a seccomp filter refuses it (in a container: "
-		       "--security-opt seccomp=unconfined)";
-	case -EINVAL:
-		return ": the kernel is too old (ng: needs Linux 6.1)";
-	default:
-		return "";
+	const uint32_t all = emu->nreqs;
+	const uint64_t limit = annex_locked_limit();
+	int err;
+
+	while (emu->nreqs > RING_REQS_MIN && ring_bytes(emu) > limit / RING_SHARE)
+		emu->nreqs /= 2;
+	err = init_full(emu, uring);
+	while (err == -ENOMEM && emu->nreqs > RING_REQS_MIN) {
+		emu->nreqs /= 2;
+		err = init_full(emu, uring);
 	}
+	if (err)
+		emu->nreqs = all;
+	else if (emu->nreqs < all)
+		annex_log(ANNEX_LOG_INFO, "%s: at most %u I/Os at once: locked memory is limited",
+			  emu->scheme, emu->nreqs);
+	return err;
+}
+
+/* The cause of the refusal, and its mend. */
+static void why_refused(int err, char *buf, size_t size)
+{
+	const uint64_t limit = annex_locked_limit();
+	const char *why = "";
+
+	if (err == -EPERM)
+		why = ": kernel.io_uring_disabled or a seccomp filter refuses it (sudo sysctl -w "
+		      "kernel.io_uring_disabled=0; in a container: --security-opt "
+		      "seccomp=unconfined)";
+	else if (err == -ENOSYS)
+		why = ": the kernel has none, or a seccomp filter refuses it (in a container: "
+		      "--security-opt seccomp=unconfined)";
+	else if (err == -EINVAL)
+		why = ": the kernel is too old (ng: needs Linux 6.1)";
+	snprintf(buf, size, "%s%s", strerror(-err), why);
+	if (err == -ENOMEM && limit != UINT64_MAX)
+		snprintf(buf, size,
+			 "%s: the limit of locked memory, %llu KiB, has no room left (ulimit -l)",
+			 strerror(-err), (ull)limit >> 10);
 }
 
 /* Threads, where there can be no io_uring. */
-static int open_pool(struct annex_emu *emu, struct emu_ring *ring, int why)
+static int open_pool(struct annex_emu *emu, struct emu_ring *ring, const char *why)
 {
 	static uint32_t told;
 
 	/* Once a process; relaxed: nothing else is told by it. */
 	if (!annex_atomic_add(&told, 1u, ANNEX_RELAXED))
-		annex_log(ANNEX_LOG_WARNING,
-			  "file: slower, by threads, as io_uring is refused: %s%s", strerror(-why),
-			  why_refused(why));
+		annex_log(ANNEX_LOG_WARNING, "file: slower, by threads, as io_uring is refused: %s",
+			  why);
 	return annex_emu_pool_open(2 * emu->nreqs, &ring->engine);
 }
 
@@ -105,12 +134,14 @@ static void free_ring(struct emu_ring *ring)
 static int open_either(struct annex_emu *emu, struct emu_ring *ring)
 {
 	int err = init_uring(emu, &ring->uring);
+	char why[256];
 
-	if ((err == -EPERM || err == -ENOSYS) && !emu->passes)
-		return open_pool(emu, ring, err);
-	return err ? annex_fail(err, "%s: cannot set io_uring up: %s%s", emu->scheme,
-				strerror(-err), why_refused(err))
-		   : 0;
+	if (!err)
+		return 0;
+	why_refused(err, why, sizeof(why));
+	if ((err == -EPERM || err == -ENOSYS || err == -ENOMEM) && !emu->passes)
+		return open_pool(emu, ring, why);
+	return annex_fail(err, "%s: cannot set io_uring up: %s", emu->scheme, why);
 }
 
 static struct emu_ring *alloc_ring(const struct annex_emu *emu)
@@ -176,6 +207,8 @@ static void close_uring(struct emu_ring *ring, bool ended)
 	if (ended && ring->fixed_bufs)
 		io_uring_unregister_buffers(&ring->uring);
 	io_uring_queue_exit(&ring->uring);
+	if (ended)
+		annex_locked_give(ring->locked);
 }
 
 void annex_emu_ring_close(struct annex_emu *emu, bool ended)
@@ -226,50 +259,76 @@ static int find_slots(const struct emu_ring *ring, unsigned int n)
 	return -1;
 }
 
+static void drop_bufs(struct emu_ring *ring, unsigned int at, unsigned int n)
+{
+	for (unsigned int i = at; i < at + n; i++) {
+		update_buf(ring, i, 0, 0);
+		ring->used[i] = false;
+	}
+}
+
+static int fill_bufs(struct emu_ring *ring, unsigned int at, uint64_t addr, uint64_t len)
+{
+	const unsigned int n = chunks_of(ring, len);
+
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t off = i * ring->chunk;
+		uint64_t part = len - off < ring->chunk ? len - off : ring->chunk;
+		int err = update_buf(ring, at + i, addr + off, part);
+
+		if (err) {
+			drop_bufs(ring, at, i);
+			return err;
+		}
+		ring->used[at + i] = true;
+	}
+	return 0;
+}
+
 /*
  * Register mapped memory, so that the kernel need not pin it for each I/O. Pinning can be refused
- * (RLIMIT_MEMLOCK); I/O works without it.
+ * (locked.h); I/O works without it.
  */
 int annex_emu_ring_register(struct annex_emu *emu, uint64_t addr, uint64_t len)
 {
 	struct emu_ring *ring = emu->ring;
-	unsigned int n, i;
-	int at, err = 0;
+	const char *why = "too many ranges";
+	int at, err;
 
 	if (ring && ring->engine && ring->engine->ops->add)
 		return ring->engine->ops->add(ring->engine, addr, len);
 	if (!ring || !ring->fixed_bufs)
 		return -1;
-	n = chunks_of(ring, len);
-	at = find_slots(ring, n);
-	for (i = 0; at >= 0 && !err && i < n; i++) {
-		uint64_t off = i * ring->chunk;
-		uint64_t part = len - off < ring->chunk ? len - off : ring->chunk;
-
-		err = update_buf(ring, (unsigned int)at + i, addr + off, part);
-		ring->used[(unsigned int)at + i] = !err;
+	at = find_slots(ring, chunks_of(ring, len));
+	if (at >= 0 && annex_locked_take(len)) {
+		err = fill_bufs(ring, (unsigned int)at, addr, len);
+		if (!err) {
+			ring->locked += len;
+			return at;
+		}
+		annex_locked_give(len);
+		why = strerror(-err);
+	} else if (at >= 0) {
+		why = "the rest of the limit of locked memory is for rings";
 	}
-	if (at >= 0 && !err)
-		return at;
 	annex_log(ANNEX_LOG_INFO, "%s: %llu bytes are not registered with io_uring: %s",
-		  emu->scheme, (ull)len, err ? strerror(-err) : "too many ranges");
-	if (err)
-		annex_emu_ring_unregister(emu, at, (i - 1) * ring->chunk);
+		  emu->scheme, (ull)len, why);
 	return -1;
 }
 
 void annex_emu_ring_unregister(struct annex_emu *emu, int buf, uint64_t len)
 {
-	struct emu_engine *e = emu->ring ? emu->ring->engine : NULL;
+	struct emu_ring *ring = emu->ring;
 
-	if (buf >= 0 && e) {
-		e->ops->remove(e, buf);
+	if (buf < 0)
+		return;
+	if (ring->engine) {
+		ring->engine->ops->remove(ring->engine, buf);
 		return;
 	}
-	for (unsigned int i = 0; buf >= 0 && i < chunks_of(emu->ring, len); i++) {
-		update_buf(emu->ring, (unsigned int)buf + i, 0, 0);
-		emu->ring->used[(unsigned int)buf + i] = false;
-	}
+	drop_bufs(ring, (unsigned int)buf, chunks_of(ring, len));
+	ring->locked -= len;
+	annex_locked_give(len);
 }
 
 void annex_emu_ring_finish(struct annex_emu *emu, struct emu_req *req, uint16_t status)

@@ -28,7 +28,8 @@ struct emu_ring {
 	bool failed;  /* a command that was passed on was, since the last look */
 	bool used[EMU_RING_BUFS];
 	uint64_t chunk;
-	char *zeroes; /* EMU_ZEROES of them */
+	uint64_t locked; /* bytes that are registered */
+	char *zeroes;    /* EMU_ZEROES of them */
 };
 
 int annex_emu_ring_open(struct annex_emu *emu);
