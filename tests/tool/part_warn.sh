@@ -104,3 +104,61 @@ if "$refuse" EPERM io_uring -- true 2>/dev/null; then
 else
 	echo "skipped: refused system calls (no seccomp filters here)"
 fi
+
+# An ordinary user's limit of locked memory. The kernel adds up what a user's processes have, and
+# what those that ended had shortly before: each command is by another user, who is nobody else.
+# Kernels that count no rings have room for all devices.
+user=$((100000 + 16 * $$))
+# limited BYTES - Have "${as[@]}" run a command by a user that locks at most so many.
+limited()
+{
+	as=(prlimit --memlock="$1:$1")
+	user=$((user + 1))
+	[ "$(id -u)" -ne 0 ] ||
+		as=(setpriv --reuid="$user" --regid="$user" --clear-groups "${as[@]}")
+}
+mkdir -m 777 small
+for name in a b; do
+	"$annex" vadd gen small/$name.f64 --size 1M --seed 1 >held 2>&1
+	chmod 644 small/$name.f64
+done
+cd small || exit 1
+limited 8388608
+if "${as[@]}" test -x "$annex" 2>/dev/null; then
+	for size in 1048576 8388608; do
+		limited $size
+		claim "vadd, $size" "${as[@]}" "$annex" vadd a.f64 b.f64 -o c.f64
+		rm -f c.f64
+		limited $size
+		claim "copies on eight files, $size" "${as[@]}" "$annex" copy a.f64 \
+			--layout replica file:z{1..8}
+		rm -f z?
+	done
+	for size in 65536 16384 0; do
+		limited $size
+		warning='warning: file: slower, by threads, .*: the limit of locked memory, ' \
+			claim "vadd, $size" "${as[@]}" "$annex" vadd a.f64 b.f64 -o c.f64
+		rm -f c.f64
+		limited $size
+		claim "selftest, $size" "${as[@]}" "$annex" selftest --only queues,cache --seconds 0
+		limited $size
+		claim "doctor, $size" "${as[@]}" "$annex" doctor
+		tells="the limit of locked memory, $((size >> 10)) KiB"
+		holds "tells of the limit" grep -qE "^file: +io_uring +(ok|limited +$tells)" out
+		holds "of controllers, too" grep -qE "^pci: +memlock +limited +$tells" out
+	done
+	# A user who has no more threads has no wrong library.
+	self=("$annex" selftest --only queues --seconds 0 --overwrite mem:64M)
+	limited 0
+	refused "neither io_uring nor threads" "file: no more threads|cannot start 4 threads" \
+		"${as[@]}" prlimit --nproc=1 "${self[@]}"
+	limited 8388608
+	refused "selftest without threads" \
+		"^annex selftest: queues: not run to its end: cannot start 4 threads: the limit" \
+		"${as[@]}" prlimit --nproc=1 "${self[@]}"
+	holds "was not wrong" grep -qE "^  queues +not run: cannot start 4 threads" out
+else
+	echo "skipped: limits of locked memory (this user cannot become another)"
+fi
+cd .. || exit 1
+rm -rf small

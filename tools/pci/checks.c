@@ -3,6 +3,7 @@
  * mem:, file:, ng:, spaces, limits, NUMA nodes and GPUs.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <linux/io_uring.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,8 +21,12 @@
 /* Queues, a cache of some size and staging buffers. */
 #define MEMLOCK_ENOUGH (64ull << 20)
 
-#define NAME 64u /* bytes for a controller's name, or its state */
+#define RINGS 16u /* devices at once */
+#define NAME 64u  /* bytes for a controller's name, or its state */
 #define UNCONFINED "docker run --security-opt seccomp=unconfined ..."
+#define MORE_MEMLOCK                                                                               \
+	"echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/annex.conf   # then log "  \
+	"in anew"
 #define UNPRIVILEGED "sudo sysctl -w vm.unprivileged_userfaultfd=1"
 
 void checks_add(struct checks *c, const char *device, const char *name, enum check_state state,
@@ -74,27 +79,64 @@ static void check_file(struct checks *c)
 		close(fd);
 }
 
-/* Return: whether this process may have one; it is not asked of a copied machine. */
-static bool has_io_uring(void)
+/* Rings of the size that serves a device at least. Return: how many of RINGS this process gets. */
+static unsigned int count_rings(int *err)
 {
-	struct io_uring_params params = {0};
-	long fd = syscall(SYS_io_uring_setup, 1u, &params);
+	int fd[RINGS];
+	unsigned int n = 0;
 
-	if (fd >= 0)
-		close((int)fd);
-	return fd >= 0;
+	*err = 0;
+	while (n < RINGS && !*err) {
+		struct io_uring_params params = {.flags = IORING_SETUP_CQSIZE, .cq_entries = 256};
+
+		fd[n] = (int)syscall(SYS_io_uring_setup, 128u, &params);
+		if (fd[n] < 0)
+			*err = -errno;
+		else
+			n++;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		close(fd[i]);
+	return n;
+}
+
+static unsigned long long memlock_kib(void)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	return (unsigned long long)limit.rlim_cur >> 10;
+}
+
+static void add_limited(struct checks *c, unsigned int rings)
+{
+	char few[32];
+
+	snprintf(few, sizeof(few), "room for %u devices", rings);
+	checks_add(c, "file:", "io_uring", CHECK_LIMITED,
+		   "the limit of locked memory, %llu KiB, has %s: files%s are served by threads; "
+		   "slower, results are the same",
+		   memlock_kib(), rings ? few : "no room left", rings ? " of more" : "");
+	checks_mend(c, MORE_MEMLOCK);
 }
 
 static void check_io_uring(struct checks *c)
 {
 	long long off = sysfs_number(-1, c->root, "proc/sys/kernel/io_uring_disabled");
+	unsigned int rings;
+	int err = 0;
 
 	if (*c->root && off < 0) {
 		checks_add(c, "file:", "io_uring", CHECK_UNKNOWN,
 			   "this kernel does not tell; the machine itself can try");
 		return;
 	}
-	if (*c->root ? !off : has_io_uring()) {
+	rings = *c->root ? (off ? 0 : RINGS) : count_rings(&err);
+	if (err == -ENOMEM) {
+		add_limited(c, rings);
+		return;
+	}
+	if (rings) {
 		checks_add(c, "file:", "io_uring", CHECK_OK, "allowed: files are served by it");
 		return;
 	}
@@ -171,11 +213,11 @@ static void check_memlock(struct checks *c)
 		checks_add(c, "pci:", "memlock", CHECK_OK, "%llu MiB of buffers can be pinned",
 			   (unsigned long long)limit.rlim_cur >> 20);
 	} else {
-		checks_add(c, "pci:", "memlock", CHECK_MISSING,
-			   "only %llu KiB of queues and buffers can be pinned for a controller",
-			   (unsigned long long)limit.rlim_cur >> 10);
-		checks_mend(c, "echo '* - memlock unlimited' | sudo tee "
-			       "/etc/security/limits.d/annex.conf   # then log in anew");
+		checks_add(c, "pci:", "memlock", CHECK_LIMITED,
+			   "the limit of locked memory, %llu KiB, is what a controller's queues "
+			   "and buffers have",
+			   memlock_kib());
+		checks_mend(c, MORE_MEMLOCK);
 	}
 }
 
@@ -320,8 +362,9 @@ static void check_offered(struct checks *c)
 void checks_host(struct checks *c)
 {
 	checks_add(c, "mem:", "memory", CHECK_OK, "emulated in the process: nothing is needed");
-	check_file(c);
+	/* First: rings of closed devices take memory until the kernel frees them. */
 	check_io_uring(c);
+	check_file(c);
 	check_generic(c);
 	check_remote(c);
 	check_offered(c);

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-enum check_state { CHECK_OK, CHECK_MISSING, CHECK_UNKNOWN };
+/* CHECK_LIMITED: it is there, and a limit of this user's makes it less. */
+enum check_state { CHECK_OK, CHECK_LIMITED, CHECK_MISSING, CHECK_UNKNOWN };
 
 #define CHECK_TEXT 400
 

@@ -13,7 +13,7 @@
 #include "checks.h"
 #include "look.h"
 
-static const char *const states[] = {"ok", "missing", "unknown"};
+static const char *const states[] = {"ok", "limited", "missing", "unknown"};
 
 /* Without file: nothing of the machine's can be used but memory. */
 static bool default_works(const struct checks *c)

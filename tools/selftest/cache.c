@@ -175,8 +175,9 @@ static int with_cache(const struct selftest *s, struct elements *e, struct annex
 
 	if (err)
 		return err;
-	if (pool_create(s->threads, &pool))
-		return tally_wrong(e->a->t, "%s", err_text());
+	err = pool_create(s->threads, &pool);
+	if (err)
+		return tally_scarce(e->a->t, err, err_text());
 	err = pool_run(pool, work, e);
 	pool_destroy(pool);
 	for (unsigned int i = 0; i < s->threads; i++)

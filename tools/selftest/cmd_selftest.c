@@ -111,8 +111,10 @@ static void run_part(const struct command *c, unsigned int i, struct tally *t, d
 		progress_update((uint64_t)t->seconds, (uint64_t)seconds, "s");
 	} while (!err && !t->skipped && t->seconds < seconds);
 	progress_end();
-	if (err && !t->mismatches)
+	if (err && !t->mismatches && !t->scarce)
 		tally_wrong(t, "%s", annex_strerror(err));
+	if (t->scarce && !t->mismatches)
+		tally_skip(t, t->first, "end other programs, or raise this user's limits (ulimit)");
 }
 
 static void run_parts(struct command *c)
@@ -224,7 +226,7 @@ static int write_report(const struct command *c, const struct out *o)
 	return newfile_close(&n, 1, err);
 }
 
-/* The line of the first part that failed. */
+/* The line of the first part that failed, or of the first that could not go on. */
 static int judge(const struct command *c)
 {
 	char again[1024];
@@ -236,6 +238,10 @@ static int judge(const struct command *c)
 		return err_set(-EILSEQ, "%s: %s. Send a report with the output of: %s --json",
 			       parts[i].name, c->tally[i].first, again);
 	}
+	for (unsigned int i = 0; i < PARTS; i++)
+		if (c->tally[i].scarce)
+			return err_set(c->tally[i].scarce, "%s: not run to its end: %s",
+				       parts[i].name, c->tally[i].first);
 	return 0;
 }
 

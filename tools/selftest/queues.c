@@ -129,8 +129,9 @@ static int threads(const struct selftest *s, struct area *a, uint64_t *seed)
 	}
 	if (err && err != AREA_NO_FAULTS)
 		return err;
-	if (pool_create(s->threads, &pool))
-		return tally_wrong(a->t, "%s", err_text());
+	err = pool_create(s->threads, &pool);
+	if (err)
+		return tally_scarce(a->t, err, err_text());
 	err = pool_run(pool, work, &q);
 	pool_destroy(pool);
 	for (unsigned int i = 0; i < s->threads; i++)

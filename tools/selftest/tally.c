@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <annex/log.h>
+#include "../error.h"
 #include "tally.h"
 
 void tally_add(struct tally *to, const struct tally *from)
@@ -12,6 +14,7 @@ void tally_add(struct tally *to, const struct tally *from)
 	to->bytes += from->bytes;
 	to->faults += from->faults;
 	to->mismatches += from->mismatches;
+	to->scarce = to->scarce ? to->scarce : from->scarce;
 	if (!to->first[0])
 		memcpy(to->first, from->first, sizeof(to->first));
 }
@@ -29,12 +32,30 @@ int tally_wrong(struct tally *t, const char *fmt, ...)
 	return -EILSEQ;
 }
 
+int tally_scarce(struct tally *t, int err, const char *why)
+{
+	t->scarce = err;
+	if (!t->first[0])
+		snprintf(t->first, sizeof(t->first), "%s", why);
+	err_clear(); /* the report tells */
+	return err;
+}
+
+static bool is_scarce(int err)
+{
+	return err == -ENOMEM || err == -EAGAIN || err == -EMFILE || err == -ENFILE ||
+	       err == -ENOSPC || err == -EDQUOT;
+}
+
 int tally_call(struct tally *t, int err, const char *call)
 {
 	const char *why = annex_last_error();
 
+	why = *why ? why : annex_strerror(err);
+	if (is_scarce(err))
+		return tally_scarce(t, err, why);
 	if (err)
-		tally_wrong(t, "%s: %s", call, *why ? why : annex_strerror(err));
+		tally_wrong(t, "%s: %s", call, why);
 	return err;
 }
 
@@ -64,8 +85,7 @@ int tally_value(struct tally *t, const char *what, uint64_t at, int64_t got, int
 
 int tally_memory(struct tally *t)
 {
-	tally_wrong(t, "out of memory");
-	return -ENOMEM;
+	return tally_scarce(t, -ENOMEM, "out of memory");
 }
 
 int tally_skip(struct tally *t, const char *why, const char *mend)

@@ -7,7 +7,9 @@
 
 /*
  * struct tally - The results of a part.
- * @first: the first thing that was wrong; "": nothing.
+ * @first: the first thing that was wrong, or scarce; "": nothing.
+ * @scarce: errno of a resource that this machine or user has no more of; 0: it had enough. It says
+ *	nothing of the library.
  * @skipped: why it cannot run here; "": it can.
  * @mend: what to do about that.
  * @seed: of the round that was wrong.
@@ -17,6 +19,7 @@ struct tally {
 	double seconds;
 	uint64_t seed;
 	char first[256];
+	int scarce;
 	const char *skipped, *mend;
 };
 
@@ -26,7 +29,11 @@ void tally_add(struct tally *to, const struct tally *from);
 /* tally_wrong() - Something is not as it should be. Returns -EILSEQ. */
 int tally_wrong(struct tally *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* tally_call() - @err is what @call returned, which should be 0. Returns @err. */
+/* tally_scarce() - No memory, threads, descriptors or room, for the reason @why. Returns @err. */
+int tally_scarce(struct tally *t, int err, const char *why);
+
+/* tally_call() - @err is what @call returned, which should be 0, or say what is scarce. Returns
+ * @err. */
 int tally_call(struct tally *t, int err, const char *call);
 
 /* tally_same() - Compare @n bytes with @want; the line counts from byte @at. 0, -EILSEQ. */
