@@ -71,13 +71,16 @@ enum annex_place {
 	ANNEX_PLACE_CMB,
 };
 
+/* The largest max_transfer, in bytes. A list of its pages, with its end, fits in a page. */
+#define ANNEX_DEV_TRANSFER_MAX (1u << 20)
+
 /**
  * struct annex_dev_opts - How to open a device. Zero means the default.
  * @queues: number of I/O queue pairs (default 16 of a controller in the process, 4 of others; fewer
  *	where the controller has fewer).
  * @depth: entries of each queue, 2 to 65536 (default 1024; less where CAP.MQES is less).
- * @max_transfer: largest command in bytes (default 512 KiB, at most 1 MiB; less where MDTS is
- *	less).
+ * @max_transfer: largest command in bytes (default 512 KiB, at most ANNEX_DEV_TRANSFER_MAX;
+ *	less where MDTS is less).
  * @timeout_ms: how long a command may take before recovery begins (default 30000).
  * @provider: where queue memory comes from (default annex_provider_pages()).
  * @sq: where submission queues lie (default ANNEX_PLACE_ANY).

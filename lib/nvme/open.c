@@ -20,7 +20,6 @@
 #define DEFAULT_TRANSFER (512u << 10)
 #define DEFAULT_TIMEOUT_MS 30000u
 #define MAX_QUEUES 1024u
-#define MAX_TRANSFER (1u << 20) /* a list of so many pages, and its end, fits in a page */
 #define MIN_LIST 256u
 #define NO_LIMIT_MDTS 31u
 
@@ -43,9 +42,9 @@ static int check_opts(struct annex_dev *dev, const struct annex_dev_opts *opts, 
 		return annex_fail(-EINVAL, "%s: a queue has 2 to 65536 entries", dev->uri);
 	if (o.sq > ANNEX_PLACE_CMB || o.cq > ANNEX_PLACE_CMB)
 		return annex_fail(-EINVAL, "%s: no such place for queues", dev->uri);
-	if (o.max_transfer % ANNEX_NVME_PAGE || o.max_transfer > MAX_TRANSFER)
+	if (o.max_transfer % ANNEX_NVME_PAGE || o.max_transfer > ANNEX_DEV_TRANSFER_MAX)
 		return annex_fail(-EINVAL, "%s: largest transfer: a multiple of %u up to %u",
-				  dev->uri, ANNEX_NVME_PAGE, MAX_TRANSFER);
+				  dev->uri, ANNEX_NVME_PAGE, ANNEX_DEV_TRANSFER_MAX);
 	dev->opts = o;
 	return 0;
 }

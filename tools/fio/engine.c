@@ -5,6 +5,9 @@
  *
  * Each job opens the device by itself, and has one queue pair of it. Its buffers are memory that
  * the device reaches without a copy.
+ *
+ * Trims are Write Zeroes. Flushes stand for fsync() and fdatasync(). With sync= each write has
+ * ANNEX_IO_FUA. Options of fio that no device can honour are refused: see refuse().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,10 +78,80 @@ static struct fio_option options[] = {
 	{0},
 };
 
-static int complain(const char *what)
+/* Return: -@err, since fio takes positive numbers. */
+static int complain(const char *what, int err)
 {
 	log_err("annex: %s: %s\n", what, annex_last_error());
-	return 1;
+	return -err;
+}
+
+/* Options of fio that mean nothing to a device of Annex. Return: 0, or a positive errno. */
+static int refuse(struct thread_data *td, const char *uri)
+{
+	struct thread_options *o = &td->o;
+	const struct {
+		bool given;
+		const char *why;
+	} options[] = {
+		{!uri || !*uri, "--uri= names the device, as file:/dev/nvme1n1"},
+		{fio_option_is_set(o, filename), "filename=: give --uri= for the device"},
+		{fio_option_is_set(o, directory), "directory=: give --uri= for the device"},
+		{fio_option_is_set(o, opendir), "opendir=: give --uri= for the device"},
+		{fio_option_is_set(o, nr_files) && o->nr_files > 1,
+		 "nrfiles=: a job has one device"},
+		{fio_option_is_set(o, mem_type), "mem=, iomem=: buffers are the engine's"},
+		{o->oatomic, "atomic=1: devices do not promise atomic writes"},
+		{o->sync_file_range, "sync_file_range=: there is no page cache; use fsync="},
+		{o->barrier_blocks, "write_barrier=: there are no barriers; use fsync="},
+		{o->zone_mode == ZONE_MODE_ZBD, "zonemode=zbd: devices have no zones"},
+		{fio_option_is_set(o, write_hint), "write_hint=: commands have no hint"},
+		{fio_option_is_set(o, ioscheduler), "ioscheduler=: there is no scheduler"},
+		{fio_option_is_set(o, ioprio), "prio=: commands have no priority"},
+		{fio_option_is_set(o, ioprio_class), "prioclass=: commands have no priority"},
+		{fio_option_is_set(o, fadvise_hint) && o->fadvise_hint != F_ADV_NONE,
+		 "fadvise_hint=: there is no page cache"},
+		{o->pre_read, "pre_read=1: there is no page cache"},
+		{o->unlink || o->unlink_each_loop, "unlink=, unlink_each_loop=: devices stay"},
+		{fio_option_is_set(o, odirect) && !o->odirect &&
+			 !(annex_dev_traits(uri) & ANNEX_TRAIT_PATH),
+		 "direct=0, buffered=1: only file: has a page cache"},
+	};
+
+	for (unsigned int i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (!options[i].given)
+			continue;
+		log_err("annex: %s\n", options[i].why);
+		return EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* Whether one command carries @bytes. Return: 0, or a positive errno. */
+static int check_bytes(const struct engine *e, enum fio_ddir ddir, uint64_t bytes)
+{
+	const uint64_t most = ddir == DDIR_TRIM ? (uint64_t)BLOCKS_MOST * e->ns.block
+						: annex_dev_max_transfer(e->dev);
+
+	if (bytes <= most && bytes % e->ns.block == 0)
+		return 0;
+	log_err("annex: bs=: a %s of %llu bytes; the device takes multiples of %u up to %llu\n",
+		io_ddir_name(ddir), (unsigned long long)bytes, e->ns.block,
+		(unsigned long long)most);
+	return bytes > most ? EMSGSIZE : EINVAL;
+}
+
+static int check_blocks(const struct thread_data *td, const struct engine *e)
+{
+	int err = 0;
+
+	for (enum fio_ddir ddir = DDIR_READ; !err && ddir < DDIR_RWDIR_CNT; ddir++) {
+		if (!(td->o.td_ddir & (1u << ddir)))
+			continue;
+		err = check_bytes(e, ddir, td->o.min_bs[ddir]);
+		if (!err)
+			err = check_bytes(e, ddir, td->o.max_bs[ddir]);
+	}
+	return err;
 }
 
 static void end(struct engine *e)
@@ -94,44 +167,69 @@ static void end(struct engine *e)
 	free(e);
 }
 
-static struct engine *begin(struct thread_data *td)
+/* When fio's direct= is given, it becomes a parameter of a file: URI. */
+static int open_device(struct thread_data *td, const char *uri, struct engine *e)
 {
-	const struct annex_job *o = td->eo;
-	const unsigned int depth = td->o.iodepth ? td->o.iodepth : 1;
-	const struct annex_dev_opts opts = {.queues = 1, .depth = depth + 2, .alone = true};
-	struct engine *e = calloc(1, sizeof(*e));
+	const struct annex_dev_opts opts = {.queues = 1,
+					    .depth = e->depth + 2,
+					    .max_transfer = ANNEX_DEV_TRANSFER_MAX,
+					    .alone = true};
+	char full[ANNEX_URI_MAX + 16];
 
-	if (!o->uri || !*o->uri) {
-		log_err("annex: --uri= names the device, as file:/dev/nvme1n1\n");
-		free(e);
-		return NULL;
+	if (fio_option_is_set(&td->o, odirect) && annex_dev_traits(uri) & ANNEX_TRAIT_PATH) {
+		snprintf(full, sizeof(full), "%.*s%cdirect=%u", ANNEX_URI_MAX, uri,
+			 strchr(uri, '?') ? '&' : '?', td->o.odirect);
+		uri = full;
 	}
-	if (!e || annex_dev_open(o->uri, &opts, &e->dev) || annex_dev_ns(e->dev, 1, &e->ns)) {
-		complain(o->uri);
-		end(e);
-		return NULL;
-	}
-	e->depth = depth;
+	return annex_dev_open(uri, &opts, &e->dev);
+}
+
+/* Return: 0, or a positive errno. */
+static int begin(struct thread_data *td, struct engine **out)
+{
+	const char *uri = ((const struct annex_job *)td->eo)->uri;
+	struct engine *e;
+	int err = refuse(td, uri);
+
+	if (err)
+		return err;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return ENOMEM;
+	e->depth = td->o.iodepth ? td->o.iodepth : 1;
+	err = open_device(td, uri, e);
+	if (!err)
+		err = annex_dev_ns(e->dev, 1, &e->ns);
+	err = err ? complain(uri, err) : check_blocks(td, e);
+	if (err)
+		goto fail;
 	e->qp = annex_dev_qp_at(e->dev, 0);
 	e->memory = annex_dev_provider(e->dev);
-	e->ready = calloc(depth, sizeof(*e->ready));
-	e->waiting = calloc(depth, sizeof(*e->waiting));
-	e->flight = calloc(depth, sizeof(*e->flight));
-	e->ended = calloc(depth, sizeof(*e->ended));
-	if (e->ready && e->waiting && e->flight && e->ended)
-		return e;
+	e->ready = calloc(e->depth, sizeof(*e->ready));
+	e->waiting = calloc(e->depth, sizeof(*e->waiting));
+	e->flight = calloc(e->depth, sizeof(*e->flight));
+	e->ended = calloc(e->depth, sizeof(*e->ended));
+	if (e->ready && e->waiting && e->flight && e->ended) {
+		*out = e;
+		return 0;
+	}
 	log_err("annex: out of memory\n");
+	err = ENOMEM;
+fail:
 	end(e);
-	return NULL;
+	return err;
 }
 
 /* Before the jobs begin, in fio's own process: how large the device is. */
 static int annex_setup(struct thread_data *td)
 {
-	struct engine *e = begin(td);
+	struct engine *e;
+	int err = begin(td, &e);
 
-	if (!e)
+	if (err) {
+		td_verror(td, err, "annex");
 		return 1;
+	}
 	if (!td->files_index) {
 		add_file(td, "annex", 0, 0);
 		td->o.nr_files = td->o.nr_files ? td->o.nr_files : 1;
@@ -145,8 +243,12 @@ static int annex_setup(struct thread_data *td)
 
 static int annex_init(struct thread_data *td)
 {
-	td->io_ops_data = begin(td);
-	return !td->io_ops_data;
+	struct engine *e = NULL;
+	int err = begin(td, &e);
+
+	if (!err)
+		td->io_ops_data = e;
+	return err;
 }
 
 static void annex_cleanup(struct thread_data *td)
@@ -158,11 +260,17 @@ static void annex_cleanup(struct thread_data *td)
 static int annex_iomem_alloc(struct thread_data *td, size_t bytes)
 {
 	struct engine *e = td->io_ops_data;
+	int err;
 
 	e->bytes = (bytes + PAGE - 1) / PAGE * PAGE;
 	e->buf = e->memory->alloc(e->memory->ctx, e->bytes, PAGE);
-	if (!e->buf || annex_dev_map(e->dev, e->buf, e->bytes, &e->addr))
-		return complain("memory");
+	if (!e->buf) {
+		log_err("annex: no memory for buffers of %zu bytes (bs=, iodepth=)\n", e->bytes);
+		return ENOMEM;
+	}
+	err = annex_dev_map(e->dev, e->buf, e->bytes, &e->addr);
+	if (err)
+		return complain("memory", err);
 	td->orig_buffer = e->buf;
 	return 0;
 }
@@ -182,34 +290,72 @@ static void annex_iomem_free(struct thread_data *td)
 	e->buf = NULL;
 }
 
-static int annex_file(struct thread_data *td, struct fio_file *file)
+/* The device is open already. fio would end a job at the end of the device without an error. */
+static int annex_open_file(struct thread_data *td, struct fio_file *file)
+{
+	const struct engine *e = td->io_ops_data;
+	const uint64_t bytes = e->ns.blocks * e->ns.block;
+
+	if (file->file_offset <= bytes && file->io_size <= bytes - file->file_offset)
+		return 0;
+	log_err("annex: offset=%llu and size=%llu are beyond the device, which has %llu bytes\n",
+		(unsigned long long)file->file_offset, (unsigned long long)file->io_size,
+		(unsigned long long)bytes);
+	td_verror(td, ERANGE, "annex");
+	return 1;
+}
+
+static int annex_close_file(struct thread_data *td, struct fio_file *file)
 {
 	(void)td;
 	(void)file;
-	return 0; /* there is none: the device is open */
+	return 0;
 }
 
 /* The command of an io_u: 0, or a positive errno. */
-static int describe(const struct engine *e, const struct io_u *u, struct annex_io *io)
+static int describe(const struct thread_data *td, const struct io_u *u, struct annex_io *io)
 {
-	const uint64_t blocks = u->xfer_buflen / e->ns.block;
+	const struct engine *e = td->io_ops_data;
+	int err;
 
 	*io = (struct annex_io){.nsid = 1, .opcode = ANNEX_NVM_FLUSH};
 	if (ddir_sync(u->ddir))
 		return 0;
-	if ((u->offset | u->xfer_buflen) % e->ns.block || blocks > BLOCKS_MOST)
+	err = check_bytes(e, u->ddir, u->xfer_buflen);
+	if (err)
+		return err;
+	if (u->offset % e->ns.block) {
+		log_err("annex: offset=%llu is not a multiple of the device's blocks of %u bytes\n",
+			(unsigned long long)u->offset, e->ns.block);
 		return EINVAL;
+	}
 	io->slba = u->offset / e->ns.block;
-	io->nlb = (uint32_t)blocks;
+	io->nlb = (uint32_t)(u->xfer_buflen / e->ns.block);
 	io->opcode = ANNEX_NVM_WRITE_ZEROES;
 	if (u->ddir == DDIR_TRIM)
 		return 0;
-	if (u->xfer_buflen > annex_dev_max_transfer(e->dev))
-		return E2BIG;
 	io->opcode = u->ddir == DDIR_READ ? ANNEX_NVM_READ : ANNEX_NVM_WRITE;
+	if (u->ddir == DDIR_WRITE && td->o.sync_io)
+		io->flags = ANNEX_IO_FUA;
 	io->bytes = (uint32_t)u->xfer_buflen;
 	io->addr = e->addr + (uint64_t)((char *)u->xfer_buf - (char *)e->buf);
 	return 0;
+}
+
+/* A trim is carried out at once and alone, since rw=trimwrite writes to its blocks next. */
+static enum fio_q_status trim(struct thread_data *td, struct io_u *u)
+{
+	struct engine *e = td->io_ops_data;
+	struct annex_io io;
+
+	if (e->n_ready + e->n_flights)
+		return FIO_Q_BUSY;
+	u->error = describe(td, u, &io);
+	if (!u->error)
+		u->error = -annex_dev_io(e->dev, &io, 1, NULL);
+	io_u_mark_submit(td, 1);
+	io_u_mark_complete(td, 1);
+	return FIO_Q_COMPLETED;
 }
 
 static enum fio_q_status annex_queue(struct thread_data *td, struct io_u *u)
@@ -217,9 +363,11 @@ static enum fio_q_status annex_queue(struct thread_data *td, struct io_u *u)
 	struct engine *e = td->io_ops_data;
 
 	fio_ro_check(td, u);
+	if (u->ddir == DDIR_TRIM)
+		return trim(td, u);
 	if (e->n_ready + e->n_flights == e->depth)
 		return FIO_Q_BUSY;
-	u->error = describe(e, u, &e->ready[e->n_ready]);
+	u->error = describe(td, u, &e->ready[e->n_ready]);
 	if (u->error)
 		return FIO_Q_COMPLETED;
 	e->waiting[e->n_ready++] = u;
@@ -340,7 +488,7 @@ static struct ioengine_ops engine = {
 	.name = "annex",
 	.version = FIO_IOOPS_VERSION,
 	.flags = FIO_DISKLESSIO | FIO_NOEXTEND | FIO_NODISKUTIL | FIO_RAWIO | FIO_MEMALIGN |
-		 FIO_ASYNCIO_SETS_ISSUE_TIME,
+		 FIO_ASYNCIO_SETS_ISSUE_TIME | FIO_ASYNCIO_SYNC_TRIM | FIO_NO_OFFLOAD,
 	.setup = annex_setup,
 	.init = annex_init,
 	.cleanup = annex_cleanup,
@@ -348,8 +496,8 @@ static struct ioengine_ops engine = {
 	.commit = annex_commit,
 	.getevents = annex_getevents,
 	.event = annex_event,
-	.open_file = annex_file,
-	.close_file = annex_file,
+	.open_file = annex_open_file,
+	.close_file = annex_close_file,
 	.iomem_alloc = annex_iomem_alloc,
 	.iomem_free = annex_iomem_free,
 	.options = options,
