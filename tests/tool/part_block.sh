@@ -28,6 +28,9 @@ claim "bench for a time, verified" "$annex" bench block mem:16M --seconds 0.1 --
 claim "bench with naps" "$annex" bench block mem:4M --ios 2000 --nap 50 --depth 1
 claim "bench writes" "$annex" bench block file:w.img --bytes 1M --write --order sequential \
 	--ios 256 --threads 1 --seed 9 --json
+claim "bench writes to a device with a slow cache" "$annex" bench block --write --ios 8 \
+	'mem:4M?fault=delay,op=flush,us=300000' --json
+holds "the flush is in the time" awk "BEGIN {exit !($(number time_s) >= 0.3)}"
 claim "and what it wrote is right" "$annex" verify file:w.img --read-only --seed 9
 claim "bench of stamped data" "$annex" bench block file:w.img --ios 1000 --verify --seed 9
 

@@ -196,10 +196,11 @@ static int measure(const struct bench *b, struct lanes *ls, struct pool *pool, u
 	if (b->seconds > 0)
 		r.end = r.start + (uint64_t)(b->seconds * 1e9);
 	err = pool_run(pool, work, &r);
-	s = (double)(annex_now() - r.start) / 1e9;
-	to = cpu_now();
+	/* Commands that are only in a cache of the device are not written yet. */
 	if (!err && b->write)
 		err = block_flush(ls);
+	s = (double)(annex_now() - r.start) / 1e9;
+	to = cpu_now();
 	progress_end();
 	if (!err)
 		err = report(&r, from, to, s);
@@ -238,7 +239,8 @@ static const struct cli_option options[] = {
 static const char doc[] =
 	"Read from a device, or write to it, at random places or one after the other, and tell "
 	"commands and bytes a second, latencies (from submission to the look that found the "
-	"completion) and what each command costs the processors."
+	"completion) and what each command costs the processors. Time and costs of writes include "
+	"the flush at their end."
 	"\vExamples:\n"
 	"  annex bench block file:/dev/nvme1n1?readonly=1\n"
 	"  annex bench block pci:0000:00:04.0 --size 512 --depth 256 --threads 4\n"
