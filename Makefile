@@ -220,6 +220,7 @@ $(OUT)/unit: $(UNIT_OBJ) $(UNIT_PARTS) $(SHIM_OBJ) $(SHIM_MODULE) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CUNIT_LIBS) -lm \
 		-Wl,--wrap=ssd_file_write -Wl,--wrap=ssd_file_sync \
+		-Wl,--wrap=annex_emu_direct_find \
 		-Wl,--wrap=io_uring_queue_init_params -Wl,--wrap=preadv2 -Wl,--wrap=fdatasync
 # The tests of near-data kernels with a client alone: the device is another process.
 CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/client/served.c \

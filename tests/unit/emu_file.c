@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "nvme/dev.h"
-#include "nvme/emu/direct.h"
 #include "nvme/emu/ring.h"
 #include "emu_host.h"
 #include "unit.h"
@@ -326,67 +325,6 @@ static void count_lines(void *ctx, enum annex_log_level level, const char *line)
 	said->times += level == said->level && strstr(line, said->word);
 }
 
-/* Files of huge pages have no direct I/O. Only by name it is demanded. */
-static void no_direct(void)
-{
-	int fd = memfd_create("annex-emu", MFD_CLOEXEC | MFD_HUGETLB);
-	struct said said = {.level = ANNEX_LOG_INFO, .word = "buffered"};
-	char path[HOST_PATH];
-	struct stat st;
-
-	if (fd < 0) /* a kernel without huge pages */
-		return;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	annex_set_log(count_lines, &said);
-	CU_ASSERT_EQUAL(try_file(path, "?size=2M&direct=0"), 0);
-	CU_ASSERT_EQUAL(said.times, 0);
-	CU_ASSERT_EQUAL(ftruncate(fd, 0), 0);
-	CU_ASSERT_EQUAL(try_file(path, "?size=2M&direct=1"), -EOPNOTSUPP);
-	CU_ASSERT(strstr(annex_last_error(), "use direct=0") != NULL);
-	CU_ASSERT_EQUAL(said.times, 0);
-	CU_ASSERT_EQUAL(fstat(fd, &st), 0);
-	CU_ASSERT_EQUAL(st.st_size, 0); /* as it was */
-	CU_ASSERT_EQUAL(try_file(path, "?size=2M"), 0);
-	CU_ASSERT_EQUAL(said.times, 1);
-	annex_set_log(NULL, NULL);
-	close(fd);
-}
-
-/* Which blocks fit which alignments. */
-static void alignments(void)
-{
-	static const struct {
-		struct emu_align align;
-		uint64_t size;
-		uint32_t asked;
-		int err;
-		uint32_t block;
-		const char *mend;
-	} cases[] = {
-		{{512, 512}, 512, 0, 0, 512, ""},
-		{{4, 512}, 4096, 4096, 0, 4096, ""},
-		{{512, 4096}, 8192, 0, 0, 4096, ""},
-		{{4096, 4096}, 8192, 4096, 0, 4096, ""},
-		{{512, 1024}, 8192, 0, 0, 4096, ""},
-		{{512, 4096}, 8192, 512, -EINVAL, 0, "use block=4096 or direct=0"},
-		{{512, 4096}, 4096 + 512, 0, -EINVAL, 0, "truncate -s %4096"},
-		{{512, 8192}, 8192, 0, -EOPNOTSUPP, 0, "use direct=0"},
-		{{8192, 512}, 8192, 512, -EOPNOTSUPP, 0, "use direct=0"},
-		{{0, 0}, 8192, 0, -EOPNOTSUPP, 0, "use direct=0"},
-	};
-
-	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char why[EMU_DIRECT_WHY] = "";
-		uint32_t block = 0;
-
-		CU_ASSERT_EQUAL(annex_emu_direct_fit(cases[i].align, cases[i].size, cases[i].asked,
-						     &block, why),
-				cases[i].err);
-		CU_ASSERT_EQUAL(block, cases[i].block);
-		CU_ASSERT(strstr(why, cases[i].mend) != NULL);
-	}
-}
-
 /* Somebody has closed the ring's descriptor: I/O fails at once, and one line says why. */
 static void ring_taken(void)
 {
@@ -455,8 +393,8 @@ int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *rin
 static void by_threads(void)
 {
 	struct said said = {.level = ANNEX_LOG_WARNING, .word = "by threads, as io_uring is"};
-	static void (*const tests[])(void) = {growing, contents,  shrunk,    no_space,
-					      forced,  in_flight, alignments};
+	static void (*const tests[])(void) = {growing,  contents, shrunk,
+					      no_space, forced,   in_flight};
 
 	annex_set_log(count_lines, &said);
 	for (unsigned int i = 0; i < 2 * sizeof(tests) / sizeof(tests[0]); i++) {
@@ -608,7 +546,6 @@ UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
 	   {"a failed open leaves nothing", failed_open_leaves_nothing}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
 	   {"forced unit access", forced}, {"I/O in flight", in_flight},
-	   {"no direct I/O", no_direct}, {"alignments", alignments},
 	   {"a ring that was taken away", ring_taken}, {"queues are not pinned", queues_not_pinned},
 	   {"by threads", by_threads}, {"nothing to flush", nothing_to_flush},
 	   {"a file that never answers", given_up})

@@ -10,28 +10,37 @@
 
 #define BLOCK_MAX 4096u
 
-/* Find out by trying: file systems say so only since Linux 6.1, and not all of them. */
-static struct emu_align try_align(int fd)
+/*
+ * Find out by trying: file systems say so only since Linux 6.1, and not all of them. A read that is
+ * not aligned enough ends with -EINVAL. Any other error says nothing of direct I/O.
+ */
+static int try_align(int fd, struct emu_align *align)
 {
-	struct emu_align align = {0, 0};
 	void *p = aligned_alloc(BLOCK_MAX, BLOCK_MAX);
+	int err = p ? 0 : -ENOMEM;
 
-	for (uint32_t n = 512; p && !align.offset && n <= BLOCK_MAX; n *= 8)
+	for (uint32_t n = 512; !err && !align->offset && n <= BLOCK_MAX; n *= 8) {
 		if (pread(fd, p, n, 0) >= 0)
-			align.mem = align.offset = n;
+			align->mem = align->offset = n;
+		else if (errno != EINVAL && errno != EOPNOTSUPP)
+			err = -errno;
+	}
 	free(p);
-	return align;
+	return err;
 }
 
-struct emu_align annex_emu_direct_find(int fd)
+int annex_emu_direct_find(int fd, struct emu_align *align)
 {
 #ifdef STATX_DIOALIGN
 	struct statx stx;
 
-	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) && stx.stx_mask & STATX_DIOALIGN)
-		return (struct emu_align){stx.stx_dio_mem_align, stx.stx_dio_offset_align};
+	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) && stx.stx_mask & STATX_DIOALIGN) {
+		*align = (struct emu_align){stx.stx_dio_mem_align, stx.stx_dio_offset_align};
+		return 0;
+	}
 #endif
-	return try_align(fd);
+	*align = (struct emu_align){0, 0};
+	return try_align(fd, align);
 }
 
 int annex_emu_direct_fit(struct emu_align align, uint64_t size, uint32_t asked, uint32_t *block,

@@ -15,8 +15,11 @@ struct emu_align {
 	uint32_t offset;
 };
 
-/* annex_emu_direct_find() - The alignments of a file that is open with O_DIRECT. */
-struct emu_align annex_emu_direct_find(int fd);
+/*
+ * annex_emu_direct_find() - The alignments of a file that is open with O_DIRECT. Return: 0, or the
+ * negative errno of a read of its first block.
+ */
+int annex_emu_direct_find(int fd, struct emu_align *align);
 
 /*
  * annex_emu_direct_fit() - Whether blocks of @asked bytes (0: of a size that suits) of a namespace

@@ -66,13 +66,20 @@ static int choose_direct(struct emu_ns *ns, const char *path, const struct wish 
 	const uint32_t asked = (uint32_t)wish->block;
 	struct emu_align align = {0, 0};
 	char why[EMU_DIRECT_WHY];
-	int err;
+	int err = 0;
 
 	*block = asked ? asked : 512;
 	if (!wish->direct)
 		return 0;
 	if (!set_flags(ns->fd, O_DIRECT, 0))
-		align = annex_emu_direct_find(ns->fd);
+		err = annex_emu_direct_find(ns->fd, &align);
+	else if (errno != EINVAL)
+		return fail_errno(path, "set flags of");
+	if (err)
+		return annex_fail(err,
+				  "file: %s: direct I/O was tried, and its first block cannot be "
+				  "read: %s; use direct=0 to go without",
+				  path, strerror(-err));
 	err = annex_emu_direct_fit(align, size, asked, block, why);
 	if (!err) {
 		ns->direct = true;
