@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <time.h>
 #include <annex/detail/clock.h>
+#include "core/holder.h"
+#include "core/log.h"
 #include "core/thread.h"
 #include "lock.h"
 
@@ -46,6 +48,14 @@ void lock_drop(int fd, uint32_t byte)
 	struct flock lock;
 
 	call(fd, F_OFD_SETLK, F_UNLCK, byte, 1, &lock);
+}
+
+int lock_late(int fd, const char *uri, uint32_t ms)
+{
+	char name[HOLDER_NAME];
+
+	holder_name(fd, LOCK_AT + LOCK_TABLE, name);
+	return annex_fail(-ETIMEDOUT, "%s: %s has held its table for %u ms", uri, name, ms);
 }
 
 bool lock_taken(int fd, uint32_t byte, uint32_t n)

@@ -53,14 +53,14 @@ int hdm_lock(struct annex_hdm *h)
 	if (err)
 		return err;
 	err = lock_threads(h);
-	if (!err) {
-		err = lock_take(h->m->fd, LOCK_TABLE, deadline);
-		if (err)
-			pthread_mutex_unlock(&h->lock);
-	}
-	if (err == -ETIMEDOUT)
-		return annex_fail(err, "%s: another process has held its table for %u ms", h->uri,
+	if (err)
+		return annex_fail(err, "%s: another thread has held its table for %u ms", h->uri,
 				  h->timeout_ms);
+	err = lock_take(h->m->fd, LOCK_TABLE, deadline);
+	if (err)
+		pthread_mutex_unlock(&h->lock);
+	if (err == -ETIMEDOUT)
+		return lock_late(h->m->fd, h->uri, h->timeout_ms);
 	if (err)
 		return annex_fail(err, "%s: its table cannot be locked: %s", h->uri,
 				  strerror(-err));

@@ -102,6 +102,8 @@ static int give_size(struct shm *s, uint32_t timeout_ms)
 		return annex_fail(-EINVAL, "shm:%s: no regular file", s->path);
 	/* Processes that make it, or find it empty, grow it once between them. */
 	err = lock_take(s->m.fd, LOCK_TABLE, annex_deadline_ms(timeout_ms));
+	if (err == -ETIMEDOUT)
+		return lock_late(s->m.fd, s->path, timeout_ms);
 	if (err)
 		return say(s, err);
 	err = fstat(s->m.fd, &st) ? say(s, -errno) : 0;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <annex/detail/clock.h>
+#include <annex/log.h>
 #include "hdm/lock.h"
 #include "hdm_rig.h"
 #include "random.h"
@@ -410,6 +412,7 @@ static void waits_end(void)
 	struct seen *s = share_seen();
 	struct annex_hdm *h, *none = NULL;
 	struct hdm_rig r;
+	char name[64];
 	void *p;
 	pid_t child;
 
@@ -426,8 +429,11 @@ static void waits_end(void)
 			pause();
 	}
 	CU_ASSERT(reached(s, 1));
+	snprintf(name, sizeof(name), ": process %d has held its table for 20 ms", (int)child);
 	CU_ASSERT_EQUAL(annex_hdm_alloc(h, 100000, 0, NULL, &p), -ETIMEDOUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), name));
 	CU_ASSERT_EQUAL(annex_hdm_open(r.uri, &opts, &none), -ETIMEDOUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), name));
 	/* The dead hold no lock. */
 	kill(child, SIGKILL);
 	end_of(child);
@@ -435,6 +441,7 @@ static void waits_end(void)
 	/* Nor do threads wait longer for each other. */
 	CU_ASSERT_EQUAL(hdm_lock(h), 0);
 	CU_ASSERT_EQUAL(hdm_lock(h), -ETIMEDOUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "another thread"));
 	CU_ASSERT_EQUAL(hdm_unlock(h, 0), 0);
 	annex_hdm_close(h);
 	hdm_rig_close(&r);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "core/crc32c.h"
+#include "core/holder.h"
 #include "core/log.h"
 #include "file.h"
 
@@ -368,12 +369,15 @@ static int take_lock(struct ssd_file *f, uint64_t bytes)
 	struct flock from_0 = {.l_type = f->readonly ? F_RDLCK : F_WRLCK,
 			       .l_whence = SEEK_SET,
 			       .l_len = (off_t)bytes};
+	char name[HOLDER_NAME];
 
 	if (!fcntl(f->fd, F_OFD_SETLK, &from_0))
 		return 0;
 	f->made = false;
-	if (errno == EAGAIN || errno == EACCES)
-		return annex_fail(-EBUSY, "%s: another process has it", f->path);
+	if (errno == EAGAIN || errno == EACCES) {
+		holder_name(f->fd, 0, name);
+		return annex_fail(-EBUSY, "%s: %s has it", f->path, name);
+	}
 	return annex_fail(-errno, "%s: locking it: %m", f->path);
 }
 
