@@ -286,15 +286,25 @@ fi
 [ -z "$loop" ] || losetup -d "$loop"
 rm -f node behind
 
-# A daemon that is killed leaves a name, which the next one takes.
+# A daemon that is killed leaves a name, which the next one takes. Its reader has lost no writes.
 if served --table t file:disk; then
 	ok
 else
 	fail "a daemon to be killed"
 fi
+claim "a part that is only read" "$annex" part add sock quiet 1M
+"$annex" bench block 'unix:sock?part=quiet' --seconds 60 >out 2>err &
+reader=$!
+until "$annex" serve --status sock | awk '$1 == "quiet" && $7 {found = 1} END {exit !found}' ||
+	! kill -0 $reader; do
+	:
+done
 child=$(pgrep -P "$server")
 kill -KILL "$child"
 wait "$server" 2>/dev/null
+wait $reader
+holds "a reader fails when it is gone" grep -q '^annex bench block: .*unix:sock' err
+holds "and tells of no lost writes" sh -c '! grep -q "writes may be lost" err'
 holds "its name stays" test -S sock
 refused "and nobody is there" "nobody serves" "$annex" serve --status sock
 if served --table t file:disk; then
