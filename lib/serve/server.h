@@ -22,6 +22,8 @@
 #define SERVE_PEERS_OF_USER 40u               /* that is neither root nor the daemon's own */
 #define SERVE_PEERS_KEPT 16u                  /* for these */
 #define SERVE_FLYING 1000u                    /* commands that the device has, at most */
+#define SERVE_BYTES_MAX (16u << 20) /* that the device has: later ones wait for their turn here */
+#define SERVE_BATCH 8u              /* so few that the device begins while others are taken */
 
 /**
  * struct part - A part.
@@ -136,6 +138,13 @@ struct flying {
 	bool first;
 };
 
+/* struct batch - Commands that are submitted together. */
+struct batch {
+	struct annex_io io[SERVE_BATCH];
+	struct flying f[SERVE_BATCH];
+	unsigned int n;
+};
+
 /**
  * struct annex_server - A device that is served.
  * @dev: the device.
@@ -248,6 +257,22 @@ bool serve_moves(const struct annex_serve_sqe *c);
 bool serve_has_length(const struct annex_serve_sqe *c);
 int serve_judge(const struct peer *p, const struct annex_serve_sqe *c);
 struct annex_io serve_describe(struct annex_server *s, const struct flying *f);
+
+/*
+ * flight.c: with the lock held, by the worker. serve_put() - A result; there is room for it.
+ * serve_begin() - A checked command joins a batch. serve_submit() - The device is given a batch;
+ * commands that it does not take fail. serve_reap() - Take results of the device, and have large
+ * commands go on. Return: whether anything has changed. serve_beside_first() - Whether a client
+ * that goes first has been active of late. serve_most_bytes() - Bytes that the device has
+ * at most of clients that do not go first.
+ */
+void serve_put(struct peer *p, uint32_t tag, int result);
+bool serve_beside_first(const struct annex_server *s, uint64_t now);
+uint64_t serve_most_bytes(const struct annex_server *s, uint64_t now);
+void serve_begin(struct annex_server *s, struct peer *p, const struct annex_serve_sqe *c,
+		 struct batch *b, uint64_t now);
+void serve_submit(struct annex_server *s, struct batch *b);
+bool serve_reap(struct annex_server *s);
 
 /* worker.c */
 void *serve_worker(void *arg);

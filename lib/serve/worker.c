@@ -12,28 +12,17 @@
 
 #define CREDIT (64u << 10) /* bytes of a turn, of weight USUAL */
 #define USUAL 100u
-#define LEAST_COST 4096u          /* of a command: it takes time, too */
-#define SLOW_COST (1u << 20)      /* of a flush, and of a discard, which are the device's */
-#define BYTES_MAX (16u << 20)     /* that the device has: later ones wait for their turn here */
-#define BYTES_BESIDE (128u << 10) /* beside clients that go first: a piece, of a large command */
-#define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
-#define BURST_NS (50 * ANNEX_NSEC_PER_MSEC)  /* of a rate, that may be moved at once */
+#define LEAST_COST 4096u     /* of a command: it takes time, too */
+#define SLOW_COST (1u << 20) /* of a flush, and of a discard, which are the device's */
+#define BURST_NS (50 * ANNEX_NSEC_PER_MSEC) /* of a rate, that may be moved at once */
 #define BEAT_NS (200 * ANNEX_NSEC_PER_MSEC)
 #define COUNT_NS ANNEX_NSEC_PER_MSEC  /* from one count of a part's users to the next */
 #define SHARED 128u                   /* commands that the device has of several clients */
 #define FIRST_MOST(s) ((s)->most / 2) /* of those that go first */
-#define BATCH 8u                      /* so few that the device begins while others are taken */
 #define SPIN_NS 100000u               /* without work, before it sleeps */
 #define SPIN_MANY_NS 2000000u         /* while the device has many commands */
 #define MANY 16u
 #define DOZE_MS 500u
-
-/* struct batch - Commands that are submitted together. */
-struct batch {
-	struct annex_io io[BATCH];
-	struct flying f[BATCH];
-	unsigned int n;
-};
 
 static void leave(struct peer *p, const char *why)
 {
@@ -57,14 +46,6 @@ static void charge(struct part *part, uint64_t bytes, uint64_t now)
 	if (part->next + BURST_NS < now)
 		part->next = now - BURST_NS;
 	part->next += bytes * ANNEX_NSEC_PER_SEC / part->told.rate;
-}
-
-/* There is room: no more commands are taken than results can be put. */
-static void put(struct peer *p, uint32_t tag, int result)
-{
-	p->cq[p->cq_tail++ % ANNEX_SERVE_ENTRIES] = (struct annex_serve_cqe){tag, result};
-	if (result)
-		p->part->told.failed++;
 }
 
 /* Have it see its results. */
@@ -118,108 +99,24 @@ static void account(struct peer *p, const struct annex_serve_sqe *c)
 	told->copied += c->mem ? 0 : c->len;
 }
 
-static bool beside_first(const struct annex_server *s, uint64_t now)
-{
-	return now - s->went_first < FIRST_NS;
-}
-
-/* Bytes that the device has at most of clients that do not go first. */
-static uint64_t most_bytes(const struct annex_server *s, uint64_t now)
-{
-	return beside_first(s, now) ? BYTES_BESIDE : BYTES_MAX;
-}
-
-/* The device is given another piece, which is no larger than what it may have. */
-static void cut(struct annex_server *s, struct flying *f, uint64_t now)
-{
-	f->since = now;
-	f->len = serve_has_length(&f->c) ? f->c.len : 0;
-	if (!f->first)
-		f->len = least(f->len, most_bytes(s, now));
-	s->load[f->first].bytes += f->len;
-}
-
 /* Take one command. Return: what it costs. */
 static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uint64_t now)
 {
 	struct annex_serve_sqe c = serve_load(&p->sq[p->sq_head++ % ANNEX_SERVE_ENTRIES]);
-	struct flying *f = &b->f[b->n];
 	int err = s->dead ? -ENODEV : serve_judge(p, &c);
 
 	if (err) {
-		put(p, c.tag, err);
+		serve_put(p, c.tag, err);
 		return LEAST_COST;
 	}
 	account(p, &c);
 	if (!serve_moves(&c))
 		c.mem = 0;
-	*f = (struct flying){
-		.peer = p, .c = c, .first = p->part->told.first, .slot = s->slot[--s->nslots]};
-	cut(s, f, now);
-	b->io[b->n++] = serve_describe(s, f);
-	p->flying++;
-	p->mem[c.mem].flying++;
-	s->load[f->first].n++;
+	serve_begin(s, p, &c, b, now);
 	s->taken++;
 	if (!serve_has_length(&c))
 		return SLOW_COST;
 	return c.len > LEAST_COST ? (int64_t)c.len : LEAST_COST;
-}
-
-/* A command has ended, or could not begin. */
-static void end(struct annex_server *s, const struct flying *f, int result)
-{
-	struct peer *p = f->peer;
-
-	s->slot[s->nslots++] = f->slot;
-	p->flying--;
-	p->mem[f->c.mem].flying--;
-	s->load[f->first].n--;
-	s->load[f->first].bytes -= f->len;
-	if (!p->leaving)
-		put(p, f->c.tag, result);
-	else if (!p->flying)
-		serve_kick(s);
-}
-
-static void die(struct annex_server *s)
-{
-	if (!s->dead)
-		annex_log(ANNEX_LOG_ERROR, "serve: %s is gone: all commands fail",
-			  annex_dev_uri(s->dev));
-	s->dead = true;
-}
-
-/* There is room for all of them. Return: as annex_qp_submit(). */
-static int give(struct annex_server *s, const struct annex_io *io, unsigned int n, uint64_t *tokens)
-{
-	int got = annex_qp_submit(s->qp, io, n, tokens, 0);
-
-	if (got == -EIO && !annex_dev_recover(s->dev, s->qp, UINT64_MAX))
-		got = annex_qp_submit(s->qp, io, n, tokens, 0);
-	if (got == -ENODEV || got == -EIO)
-		die(s);
-	return got;
-}
-
-/* Commands that the device does not take fail. */
-static void submit(struct annex_server *s, struct batch *b)
-{
-	uint64_t tokens[BATCH];
-	int got;
-
-	if (!b->n)
-		return;
-	got = give(s, b->io, b->n, tokens);
-	for (unsigned int i = 0; i < b->n; i++) {
-		if ((int)i >= got) {
-			end(s, &b->f[i], got < 0 ? got : -EIO);
-			continue;
-		}
-		b->f[i].token = tokens[i];
-		s->flying[s->nflying++] = b->f[i];
-	}
-	b->n = 0;
 }
 
 /* For this client. A single command passes, however large; and neither those that go first nor the
@@ -232,9 +129,10 @@ static bool device_full(const struct annex_server *s, const struct peer *p, cons
 	if (s->nflying + b->n == s->most)
 		return true;
 	if (p->part->told.first)
-		return load->n >= FIRST_MOST(s) || load->bytes >= BYTES_MAX;
+		return load->n >= FIRST_MOST(s) || load->bytes >= SERVE_BYTES_MAX;
 	/* All of them are this one's, or turns are what decides. */
-	return load->bytes >= most_bytes(s, now) || (load->n >= SHARED && p->flying < load->n);
+	return load->bytes >= serve_most_bytes(s, now) ||
+	       (load->n >= SHARED && p->flying < load->n);
 }
 
 /* A part with many clients gets no more by that. */
@@ -272,8 +170,8 @@ static bool serve_turn(struct annex_server *s, struct peer *p, struct batch *b, 
 	for (; n && p->credit > 0 && !p->leaving && has_room(p) && in_rate(p, now); n--) {
 		int64_t cost;
 
-		if (b->n == BATCH)
-			submit(s, b);
+		if (b->n == SERVE_BATCH)
+			serve_submit(s, b);
 		if (device_full(s, p, b, now))
 			return false;
 		cost = take(s, p, b, now);
@@ -353,70 +251,8 @@ static bool take_all(struct annex_server *s)
 	}
 	if (any && !full && taken == s->taken)
 		pass_turns(s, now);
-	submit(s, &b);
+	serve_submit(s, &b);
 	return any && !full;
-}
-
-static bool goes_on(const struct flying *f)
-{
-	return serve_has_length(&f->c) && f->len < f->c.len && !f->peer->leaving;
-}
-
-/* The next piece of a command, whose place in the device is kept. */
-static int go_on(struct annex_server *s, struct flying *f, uint64_t now)
-{
-	struct annex_io io;
-	int got;
-
-	s->load[f->first].bytes -= f->len;
-	f->c.pos += f->len;
-	f->c.offset += f->len;
-	f->c.len -= f->len;
-	cut(s, f, now);
-	io = serve_describe(s, f);
-	got = s->dead ? -ENODEV : give(s, &io, 1, &f->token);
-	if (got == 1)
-		return 0;
-	return got < 0 ? got : -EIO;
-}
-
-/* Results that have come. A command that is late is ended by recovery, which takes a while. */
-static bool reap(struct annex_server *s)
-{
-	const uint64_t limit = annex_dev_timeout_ms(s->dev) * ANNEX_NSEC_PER_MSEC;
-	const uint64_t now = annex_now();
-	struct annex_result res;
-	bool any = false;
-
-	annex_qp_help(s->qp);
-	for (unsigned int i = 0; i < s->nflying;) {
-		struct flying *f = &s->flying[i];
-		int rc = annex_qp_collect(s->qp, f->token, &res);
-
-		if (rc == -EINPROGRESS && now - f->since > limit) {
-			annex_log(ANNEX_LOG_WARNING, "serve: %s: a command is late",
-				  annex_dev_uri(s->dev));
-			if (annex_dev_recover(s->dev, s->qp, f->token) == -ENODEV)
-				die(s);
-			rc = annex_qp_collect(s->qp, f->token, &res);
-		}
-		if (rc == -EINPROGRESS) {
-			i++;
-			continue;
-		}
-		any = true;
-		rc = rc ? rc : annex_nvme_errno(res.status);
-		if (!rc && goes_on(f)) {
-			rc = go_on(s, f, now);
-			if (!rc) {
-				i++;
-				continue;
-			}
-		}
-		end(s, f, rc);
-		s->flying[i] = s->flying[--s->nflying];
-	}
-	return any;
 }
 
 /* Have it see that its commands are not forgotten, which may wait for long. */
@@ -441,7 +277,7 @@ static bool round_of(struct annex_server *s)
 	/* Acquire: with annex_server_close(). */
 	any = !annex_atomic_load(&s->stop, ANNEX_ACQUIRE) && take_all(s);
 	if (s->nflying)
-		any |= reap(s);
+		any |= serve_reap(s);
 	TAILQ_FOREACH(p, &s->peers, link)
 	{
 		if (p->part && !p->leaving) {
@@ -525,7 +361,7 @@ static void doze(struct annex_server *s)
 /* How long it looks without finding anything before it sleeps. */
 static uint64_t patience(const struct annex_server *s)
 {
-	return s->nflying >= MANY || beside_first(s, annex_now()) ? SPIN_MANY_NS : SPIN_NS;
+	return s->nflying >= MANY || serve_beside_first(s, annex_now()) ? SPIN_MANY_NS : SPIN_NS;
 }
 
 void *serve_worker(void *arg)

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Commands that the device has: the worker begins them, has them go on piece by piece while others
+ * go first, and ends them with their results.
+ */
+#include <errno.h>
+#include "core/least.h"
+#include "server.h"
+
+#define BYTES_BESIDE (128u << 10) /* beside clients that go first: a piece, of a large command */
+#define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
+
+/* There is room: no more commands are taken than results can be put. */
+void serve_put(struct peer *p, uint32_t tag, int result)
+{
+	p->cq[p->cq_tail++ % ANNEX_SERVE_ENTRIES] = (struct annex_serve_cqe){tag, result};
+	if (result)
+		p->part->told.failed++;
+}
+
+bool serve_beside_first(const struct annex_server *s, uint64_t now)
+{
+	return now - s->went_first < FIRST_NS;
+}
+
+/* Bytes that the device has at most of clients that do not go first. */
+uint64_t serve_most_bytes(const struct annex_server *s, uint64_t now)
+{
+	return serve_beside_first(s, now) ? BYTES_BESIDE : SERVE_BYTES_MAX;
+}
+
+/* The device is given another piece, which is no larger than what it may have. */
+static void cut(struct annex_server *s, struct flying *f, uint64_t now)
+{
+	f->since = now;
+	f->len = serve_has_length(&f->c) ? f->c.len : 0;
+	if (!f->first)
+		f->len = least(f->len, serve_most_bytes(s, now));
+	s->load[f->first].bytes += f->len;
+}
+
+void serve_begin(struct annex_server *s, struct peer *p, const struct annex_serve_sqe *c,
+		 struct batch *b, uint64_t now)
+{
+	struct flying *f = &b->f[b->n];
+
+	*f = (struct flying){
+		.peer = p,
+		.c = *c,
+		.first = p->part->told.first,
+		.slot = s->slot[--s->nslots],
+	};
+	cut(s, f, now);
+	b->io[b->n++] = serve_describe(s, f);
+	p->flying++;
+	p->mem[c->mem].flying++;
+	s->load[f->first].n++;
+}
+
+/* A command has ended, or could not begin. */
+static void end(struct annex_server *s, const struct flying *f, int result)
+{
+	struct peer *p = f->peer;
+
+	s->slot[s->nslots++] = f->slot;
+	p->flying--;
+	p->mem[f->c.mem].flying--;
+	s->load[f->first].n--;
+	s->load[f->first].bytes -= f->len;
+	if (!p->leaving)
+		serve_put(p, f->c.tag, result);
+	else if (!p->flying)
+		serve_kick(s);
+}
+
+static void die(struct annex_server *s)
+{
+	if (!s->dead)
+		annex_log(ANNEX_LOG_ERROR, "serve: %s is gone: all commands fail",
+			  annex_dev_uri(s->dev));
+	s->dead = true;
+}
+
+/* There is room for all of them. Return: as annex_qp_submit(). */
+static int give(struct annex_server *s, const struct annex_io *io, unsigned int n, uint64_t *tokens)
+{
+	int got = annex_qp_submit(s->qp, io, n, tokens, 0);
+
+	if (got == -EIO && !annex_dev_recover(s->dev, s->qp, UINT64_MAX))
+		got = annex_qp_submit(s->qp, io, n, tokens, 0);
+	if (got == -ENODEV || got == -EIO)
+		die(s);
+	return got;
+}
+
+/* Commands that the device does not take fail. */
+void serve_submit(struct annex_server *s, struct batch *b)
+{
+	uint64_t tokens[SERVE_BATCH];
+	int got;
+
+	if (!b->n)
+		return;
+	got = give(s, b->io, b->n, tokens);
+	for (unsigned int i = 0; i < b->n; i++) {
+		if ((int)i >= got) {
+			end(s, &b->f[i], got < 0 ? got : -EIO);
+			continue;
+		}
+		b->f[i].token = tokens[i];
+		s->flying[s->nflying++] = b->f[i];
+	}
+	b->n = 0;
+}
+
+static bool goes_on(const struct flying *f)
+{
+	return serve_has_length(&f->c) && f->len < f->c.len && !f->peer->leaving;
+}
+
+/* The next piece of a command, whose place in the device is kept. */
+static int go_on(struct annex_server *s, struct flying *f, uint64_t now)
+{
+	struct annex_io io;
+	int got;
+
+	s->load[f->first].bytes -= f->len;
+	f->c.pos += f->len;
+	f->c.offset += f->len;
+	f->c.len -= f->len;
+	cut(s, f, now);
+	io = serve_describe(s, f);
+	got = s->dead ? -ENODEV : give(s, &io, 1, &f->token);
+	if (got == 1)
+		return 0;
+	return got < 0 ? got : -EIO;
+}
+
+/* Results that have come. A command that is late is ended by recovery, which takes a while. */
+bool serve_reap(struct annex_server *s)
+{
+	const uint64_t limit = annex_dev_timeout_ms(s->dev) * ANNEX_NSEC_PER_MSEC;
+	const uint64_t now = annex_now();
+	struct annex_result res;
+	bool any = false;
+
+	annex_qp_help(s->qp);
+	for (unsigned int i = 0; i < s->nflying;) {
+		struct flying *f = &s->flying[i];
+		int rc = annex_qp_collect(s->qp, f->token, &res);
+
+		if (rc == -EINPROGRESS && now - f->since > limit) {
+			annex_log(ANNEX_LOG_WARNING, "serve: %s: a command is late",
+				  annex_dev_uri(s->dev));
+			if (annex_dev_recover(s->dev, s->qp, f->token) == -ENODEV)
+				die(s);
+			rc = annex_qp_collect(s->qp, f->token, &res);
+		}
+		if (rc == -EINPROGRESS) {
+			i++;
+			continue;
+		}
+		any = true;
+		rc = rc ? rc : annex_nvme_errno(res.status);
+		if (!rc && goes_on(f)) {
+			rc = go_on(s, f, now);
+			if (!rc) {
+				i++;
+				continue;
+			}
+		}
+		end(s, f, rc);
+		s->flying[i] = s->flying[--s->nflying];
+	}
+	return any;
+}
