@@ -76,10 +76,10 @@ int annex_server_close(struct annex_server *s);
  * @progress: called now and then while the part is zeroed, by this thread; may be NULL.
  *
  * The device's time goes to clients that want it by the weights of their parts, counted in bytes.
- * Clients of a part that goes first need not wait for others, which then have less under way at
- * once: it is for few small commands. A part's rate is for all of its clients together; commands
- * beyond it wait, and are not late by that. For root and the daemon's own user. Its blocks are
- * zeroed first.
+ * Clients of a part that goes first need not wait for others, which then have at most one piece in
+ * flight (struct annex_serve_facts): it is for few small commands. A part's rate is for all of its
+ * clients together; commands beyond it wait, and are not late by that. For root and the daemon's
+ * own user. Its blocks are zeroed first.
  *
  * Return: 0; -EEXIST; -EINVAL (name, size, mode, weight, rate); -ENOSPC (no room of that size on
  * the device, in the table, or for the table's file); -EACCES; or as opening the device.
@@ -112,11 +112,14 @@ int annex_serve_remove(const char *path, const char *name);
  * struct annex_serve_facts - A device that is served.
  * @bytes: bytes of the device.
  * @block: bytes of a block.
+ * @piece: bytes of other clients that the device has at most while a client that goes first is
+ *	active. The daemon adapts it to the device.
  * @n: number of parts.
  */
 struct annex_serve_facts {
 	uint64_t bytes;
 	uint64_t block;
+	uint64_t piece;
 	unsigned int n;
 };
 

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define ANNEX_SERVE_MAGIC 0x73584e41u /* "ANXs" */
-#define ANNEX_SERVE_VERSION 3u
+#define ANNEX_SERVE_VERSION 4u
 #define ANNEX_SERVE_NAME 64u /* bytes of a part's name, with its NUL */
 #define ANNEX_SERVE_ENTRIES 2048u
 #define ANNEX_SERVE_ARENA (32u << 20)
@@ -51,7 +51,8 @@
  *	ANNEX_SERVE_ADD.
  * @ANNEX_SERVE_REMOVE: the part @name, of which nobody is a client.
  * @ANNEX_SERVE_LIST: of the parts from number a on. The answer is followed by struct
- *	annex_serve_part; a: how many; b: parts in all; c: bytes of the device; d: of a block.
+ *	annex_serve_part; a: how many; b: parts in all; c: bytes of the device; d: of a block, and
+ *	from bit 32 on of a piece (struct annex_serve_facts).
  */
 enum annex_serve_ask {
 	ANNEX_SERVE_OPEN = 1,

@@ -142,6 +142,7 @@ int annex_serve_list(const char *path, struct annex_serve_facts *facts,
 			parts[i].name[ANNEX_SERVE_NAME - 1] = 0;
 		n += (unsigned int)m.a;
 	} while (m.a && n < m.b && n < ANNEX_SERVE_PARTS);
-	*facts = (struct annex_serve_facts){.bytes = m.c, .block = m.d, .n = n};
+	*facts = (struct annex_serve_facts){
+		.bytes = m.c, .block = (uint32_t)m.d, .piece = m.d >> 32, .n = n};
 	return 0;
 }

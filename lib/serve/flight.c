@@ -7,7 +7,6 @@
 #include "core/least.h"
 #include "server.h"
 
-#define BYTES_BESIDE (128u << 10) /* beside clients that go first: a piece, of a large command */
 #define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
 
 /* There is room: no more commands are taken than results can be put. */
@@ -23,19 +22,31 @@ bool serve_beside_first(const struct annex_server *s, uint64_t now)
 	return now - s->went_first < FIRST_NS;
 }
 
-/* Bytes that the device has at most of clients that do not go first. */
-uint64_t serve_most_bytes(const struct annex_server *s, uint64_t now)
+/* Bytes that the device may be given of clients that do not go first. */
+uint64_t serve_room(const struct annex_server *s, uint64_t now)
 {
-	return serve_beside_first(s, now) ? BYTES_BESIDE : SERVE_BYTES_MAX;
+	const uint64_t most = serve_beside_first(s, now) ? s->piece.bytes : SERVE_BYTES_MAX;
+
+	return !s->hold && s->load[0].bytes < most ? most - s->load[0].bytes : 0;
+}
+
+/* Whether the device has something of clients that do not go first. */
+bool serve_has_others(const struct annex_server *s)
+{
+	return s->load[0].bytes || s->load[0].unsized;
 }
 
 /* The device is given another piece, which is no larger than what it may have. */
 static void cut(struct annex_server *s, struct flying *f, uint64_t now)
 {
-	f->since = now;
+	f->waits = false;
+	f->since = f->first ? s->looked : now;
 	f->len = serve_has_length(&f->c) ? f->c.len : 0;
-	if (!f->first)
-		f->len = least(f->len, serve_most_bytes(s, now));
+	if (!f->first) {
+		f->len = least(f->len,
+			       serve_beside_first(s, now) ? serve_room(s, now) : SERVE_BYTES_MAX);
+		s->given++;
+	}
 	s->load[f->first].bytes += f->len;
 }
 
@@ -49,12 +60,33 @@ void serve_begin(struct annex_server *s, struct peer *p, const struct annex_serv
 		.c = *c,
 		.first = p->part->told.first,
 		.slot = s->slot[--s->nslots],
+		.beside = serve_has_others(s),
+		.full = !serve_room(s, now),
+		.given = s->given,
 	};
 	cut(s, f, now);
 	b->io[b->n++] = serve_describe(s, f);
 	p->flying++;
 	p->mem[c->mem].flying++;
 	s->load[f->first].n++;
+	s->load[f->first].unsized += !serve_has_length(c);
+}
+
+/* Whether nothing of others was in flight beside a command of a client that goes first. */
+static bool ran_alone(const struct annex_server *s, const struct flying *f)
+{
+	return f->first && !f->beside && f->given == s->given;
+}
+
+/* A command of a client that goes first has succeeded: its time is for the size of pieces. */
+static void observe(struct annex_server *s, const struct flying *f, uint64_t now)
+{
+	if (!f->first || !serve_moves(&f->c))
+		return;
+	if (ran_alone(s, f))
+		serve_piece_alone(&s->piece, now - f->since);
+	else
+		serve_piece_beside(&s->piece, f->full, now - f->since);
 }
 
 /* A command has ended, or could not begin. */
@@ -67,6 +99,9 @@ static void end(struct annex_server *s, const struct flying *f, int result)
 	p->mem[f->c.mem].flying--;
 	s->load[f->first].n--;
 	s->load[f->first].bytes -= f->len;
+	s->load[f->first].unsized -= !serve_has_length(&f->c);
+	if (ran_alone(s, f))
+		s->hold = false;
 	if (!p->leaving)
 		serve_put(p, f->c.tag, result);
 	else if (!p->flying)
@@ -118,59 +153,82 @@ static bool goes_on(const struct flying *f)
 	return serve_has_length(&f->c) && f->len < f->c.len && !f->peer->leaving;
 }
 
+/* A piece has ended, and the next one waits. */
+static void advance(struct annex_server *s, struct flying *f)
+{
+	s->load[f->first].bytes -= f->len;
+	f->c.pos += f->len;
+	f->c.offset += f->len;
+	f->c.len -= f->len;
+	f->len = 0;
+	f->waits = true;
+}
+
 /* The next piece of a command, whose place in the device is kept. */
 static int go_on(struct annex_server *s, struct flying *f, uint64_t now)
 {
 	struct annex_io io;
 	int got;
 
-	s->load[f->first].bytes -= f->len;
-	f->c.pos += f->len;
-	f->c.offset += f->len;
-	f->c.len -= f->len;
 	cut(s, f, now);
 	io = serve_describe(s, f);
 	got = s->dead ? -ENODEV : give(s, &io, 1, &f->token);
 	if (got == 1)
-		return 0;
+		return -EINPROGRESS;
 	return got < 0 ? got : -EIO;
 }
 
-/* Results that have come. A command that is late is ended by recovery, which takes a while. */
-bool serve_reap(struct annex_server *s)
+/* The result of a piece. A command that is late is ended by recovery, which takes a while. */
+static int outcome(struct annex_server *s, const struct flying *f, uint64_t now)
 {
 	const uint64_t limit = annex_dev_timeout_ms(s->dev) * ANNEX_NSEC_PER_MSEC;
-	const uint64_t now = annex_now();
 	struct annex_result res;
+	int rc = annex_qp_collect(s->qp, f->token, &res);
+
+	if (rc == -EINPROGRESS && now - f->since > limit) {
+		annex_log(ANNEX_LOG_WARNING, "serve: %s: a command is late", annex_dev_uri(s->dev));
+		if (annex_dev_recover(s->dev, s->qp, f->token) == -ENODEV)
+			die(s);
+		rc = annex_qp_collect(s->qp, f->token, &res);
+	}
+	return rc ? rc : annex_nvme_errno(res.status);
+}
+
+/* Return: the result of a command; -EINPROGRESS: it has not ended. */
+static int progress(struct annex_server *s, struct flying *f, uint64_t now)
+{
+	if (!f->waits) {
+		int rc = outcome(s, f, now);
+
+		if (rc || !goes_on(f))
+			return rc;
+		advance(s, f);
+	}
+	if (f->peer->leaving)
+		return -ECANCELED;
+	return serve_room(s, now) ? go_on(s, f, now) : -EINPROGRESS;
+}
+
+/* Results that have come. */
+bool serve_reap(struct annex_server *s)
+{
+	const uint64_t now = annex_now(), given = s->given;
 	bool any = false;
 
 	annex_qp_help(s->qp);
 	for (unsigned int i = 0; i < s->nflying;) {
 		struct flying *f = &s->flying[i];
-		int rc = annex_qp_collect(s->qp, f->token, &res);
+		int rc = progress(s, f, now);
 
-		if (rc == -EINPROGRESS && now - f->since > limit) {
-			annex_log(ANNEX_LOG_WARNING, "serve: %s: a command is late",
-				  annex_dev_uri(s->dev));
-			if (annex_dev_recover(s->dev, s->qp, f->token) == -ENODEV)
-				die(s);
-			rc = annex_qp_collect(s->qp, f->token, &res);
-		}
 		if (rc == -EINPROGRESS) {
 			i++;
 			continue;
 		}
 		any = true;
-		rc = rc ? rc : annex_nvme_errno(res.status);
-		if (!rc && goes_on(f)) {
-			rc = go_on(s, f, now);
-			if (!rc) {
-				i++;
-				continue;
-			}
-		}
+		if (!rc)
+			observe(s, f, now);
 		end(s, f, rc);
 		s->flying[i] = s->flying[--s->nflying];
 	}
-	return any;
+	return any || given != s->given;
 }

@@ -381,9 +381,9 @@ static bool list(struct peer *p, const struct annex_serve_message *m)
 	for (uint64_t i = m->a; i < s->table.n && buf.a.a < LISTED; i++)
 		buf.part[buf.a.a++] = s->table.part[i]->told;
 	buf.a.b = s->table.n;
+	buf.a.d = s->table.block | s->piece.bytes << 32;
 	pthread_mutex_unlock(&s->lock);
 	buf.a.c = s->table.bytes;
-	buf.a.d = s->table.block;
 	return !packet_send(p->sock, &buf, sizeof(buf.a) + buf.a.a * sizeof(buf.part[0]), NULL, 0,
 			    MSG_DONTWAIT);
 }

@@ -48,6 +48,7 @@ static int take_device(struct annex_server *s)
 	if (err)
 		return err;
 	s->dsm = dsm;
+	serve_piece_init(&s->piece, s->ns.block, annex_dev_max_transfer(s->dev));
 	s->qp = annex_dev_qp_at(s->dev, 0);
 	s->most = (unsigned int)least(SERVE_FLYING, s->qp->depth - 1);
 	while (s->nslots < s->most) {

@@ -17,6 +17,7 @@
 #include <annex/serve.h>
 #include "core/log.h"
 #include "core/packet.h"
+#include "piece.h"
 
 #define SERVE_PEERS (2 * ANNEX_SERVE_CLIENTS) /* sockets, with those that are no clients */
 #define SERVE_PEERS_OF_USER 40u               /* that is neither root nor the daemon's own */
@@ -122,11 +123,16 @@ TAILQ_HEAD(peers, peer);
  * struct flying - A command that is being carried out.
  * @token: the device's, of the piece that it has.
  * @peer: whose it is.
- * @since: when the device was given that (annex_now()).
+ * @since: when the device was given that (annex_now()); of a client that goes first, when the
+ *	worker had looked for commands before: it came later.
  * @c: what is left of the command, as it was checked, that piece included.
  * @len: bytes of the piece; 0: of a command without length, which has one piece.
  * @slot: where its range is, if it discards.
  * @first: its part goes first.
+ * @waits: a piece has ended, and there is no room for the next one.
+ * @beside: others had something in flight when it began.
+ * @full: they had as much as they may.
+ * @given: pieces that others had been given until then.
  */
 struct flying {
 	uint64_t token;
@@ -135,7 +141,8 @@ struct flying {
 	struct annex_serve_sqe c;
 	uint64_t len;
 	uint16_t slot;
-	bool first;
+	bool first, waits, beside, full;
+	uint64_t given;
 };
 
 /* struct batch - Commands that are submitted together. */
@@ -154,7 +161,12 @@ struct batch {
  * @peers: those that have connected, the one to be served next first.
  * @closers: what is closed for those that have left, the control thread's.
  * @flying: commands that are being carried out, @nflying of them, at most @most.
- * @load: of these, those of parts that do not go first [0], and that do [1].
+ * @load: of these, those of parts that do not go first [0], and that do [1]; @unsized: those
+ *	without length.
+ * @piece: what others may have in flight beside clients that go first.
+ * @hold: others are given nothing, until a command of a client that goes first has run alone.
+ * @given: pieces of others, for the device.
+ * @looked: when the worker looked for commands of clients that go first (annex_now()).
  * @dsm: SERVE_FLYING ranges that the device reads, at device address @dsm_addr; @slot: @nslots that
  *	are free.
  * @adding: a part is being made, by thread @adder; @joinable: there is one to be joined.
@@ -181,14 +193,16 @@ struct annex_server {
 	struct flying flying[SERVE_FLYING];
 	unsigned int nflying, most;
 	struct load {
-		unsigned int n;
+		unsigned int n, unsized;
 		uint64_t bytes;
 	} load[2];
+	struct piece piece;
+	bool hold;
 	struct annex_dsm_range *dsm;
 	uint64_t dsm_addr;
 	uint16_t slot[SERVE_FLYING];
 	unsigned int nslots;
-	uint64_t went_first, counted, taken;
+	uint64_t went_first, looked, counted, taken, given;
 	bool dead;
 	bool adding, joinable;
 	pthread_t adder;
@@ -263,12 +277,13 @@ struct annex_io serve_describe(struct annex_server *s, const struct flying *f);
  * serve_begin() - A checked command joins a batch. serve_submit() - The device is given a batch;
  * commands that it does not take fail. serve_reap() - Take results of the device, and have large
  * commands go on. Return: whether anything has changed. serve_beside_first() - Whether a client
- * that goes first has been active of late. serve_most_bytes() - Bytes that the device has
- * at most of clients that do not go first.
+ * that goes first has been active of late. serve_room() - Bytes that the device may be
+ * given of clients that do not go first. serve_has_others() - Whether it has something of them.
  */
 void serve_put(struct peer *p, uint32_t tag, int result);
 bool serve_beside_first(const struct annex_server *s, uint64_t now);
-uint64_t serve_most_bytes(const struct annex_server *s, uint64_t now);
+uint64_t serve_room(const struct annex_server *s, uint64_t now);
+bool serve_has_others(const struct annex_server *s);
 void serve_begin(struct annex_server *s, struct peer *p, const struct annex_serve_sqe *c,
 		 struct batch *b, uint64_t now);
 void serve_submit(struct annex_server *s, struct batch *b);

@@ -131,8 +131,7 @@ static bool device_full(const struct annex_server *s, const struct peer *p, cons
 	if (p->part->told.first)
 		return load->n >= FIRST_MOST(s) || load->bytes >= SERVE_BYTES_MAX;
 	/* All of them are this one's, or turns are what decides. */
-	return load->bytes >= serve_most_bytes(s, now) ||
-	       (load->n >= SHARED && p->flying < load->n);
+	return !serve_room(s, now) || (load->n >= SHARED && p->flying < load->n);
 }
 
 /* A part with many clients gets no more by that. */
@@ -188,18 +187,34 @@ static bool is_active(struct peer *p, uint64_t now)
 	return p->part && !p->leaving && waiting(p) && has_room(p) && in_rate(p, now);
 }
 
+/* Whether clients that go first may have a turn: some turns wait until nothing of others is in
+ * flight, for no longer than a piece takes, so that times alone are known. */
+static bool may_begin(struct annex_server *s)
+{
+	if (!s->hold && s->load[0].bytes && s->load[0].bytes <= s->piece.bytes &&
+	    !s->load[0].unsized)
+		s->hold = serve_piece_turn(&s->piece);
+	return !s->hold || !serve_has_others(s);
+}
+
 /* All of those that go first. */
 static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
 {
 	struct peer *p;
+	bool any = false;
 
 	TAILQ_FOREACH(p, &s->peers, link)
 	{
 		if (!p->part || !p->part->told.first || !is_active(p, now))
 			continue;
+		any = true;
 		s->went_first = now;
-		serve_turn(s, p, b, now);
+		if (may_begin(s))
+			serve_turn(s, p, b, now);
 	}
+	if (!any && !s->load[1].n)
+		s->hold = false;
+	s->looked = now;
 }
 
 /* Nobody has credit: as many turns at once as the first one to have some needs. */
@@ -271,11 +286,14 @@ static bool round_of(struct annex_server *s)
 {
 	const uint64_t now = annex_now();
 	struct peer *p;
-	bool any;
+	bool any = false;
 
 	pthread_mutex_lock(&s->lock);
 	/* Acquire: with annex_server_close(). */
-	any = !annex_atomic_load(&s->stop, ANNEX_ACQUIRE) && take_all(s);
+	if (!annex_atomic_load(&s->stop, ANNEX_ACQUIRE))
+		any = take_all(s);
+	else
+		s->hold = false; /* nothing that it waits for is taken any more */
 	if (s->nflying)
 		any |= serve_reap(s);
 	TAILQ_FOREACH(p, &s->peers, link)
@@ -328,7 +346,8 @@ static bool say_asleep(struct annex_server *s, uint32_t sleeps, uint64_t *until)
 static bool any_ended(const struct annex_server *s)
 {
 	for (unsigned int i = 0; i < s->nflying; i++)
-		if (annex_qp_peek(s->qp, s->flying[i].token, NULL) != -EINPROGRESS)
+		if (!s->flying[i].waits &&
+		    annex_qp_peek(s->qp, s->flying[i].token, NULL) != -EINPROGRESS)
 			return true;
 	return false;
 }
@@ -356,6 +375,7 @@ static void doze(struct annex_server *s)
 			futex_sleep(&s->bell, seen, until, false);
 	}
 	say_asleep(s, 0, &until);
+	s->looked = annex_now();
 }
 
 /* How long it looks without finding anything before it sleeps. */

@@ -119,11 +119,13 @@ holds "are a table" grep -qE "^b +8.0 MiB 61234:61235 +0640 +100 +any +0 " out
 claim "another rate and owner" "$annex" part set sock b --rate 4M --owner 61236 --first
 claim "are seen" "$annex" serve --status sock
 holds "and nothing else changed" grep -qE "^b +8.0 MiB 61236:61236 +0640 +first +4.0 MiB +0 " out
+holds "and what others may have beside" grep -q "that go first: at most 128.0 KiB in flight$" out
 claim "no rate, and a weight" "$annex" part set sock b --rate none --weight 7
 claim "are seen, too" "$annex" serve --status sock
 holds "instead" grep -qE "^b +8.0 MiB 61236:61236 +0640 +7 +any +0 " out
 claim "in JSON" "$annex" serve --status sock --json
 value "all of the device" device_bytes 67108864
+value "a piece" piece_bytes 131072
 holds "both" test "$(grep -c '"name":' out)" = 2
 
 uri="unix:$PWD/sock?part=a"
@@ -182,6 +184,7 @@ claim "is one" "$annex" serve --status sock
 holds "part" grep -q "^1 part, 4.0 MiB of 8.0 MiB$" out
 claim "that is used" "$annex" verify "$uri" --overwrite
 ends "it ends with its counters"
+holds "and a piece" grep -q "^annex_serve_piece_bytes 131072$" m.prom
 holds "which are Prometheus'" grep -q "^# TYPE annex_part_commands_total counter" m.prom
 holds "for everybody to read" test "$(stat -c %a m.prom)" = 644
 

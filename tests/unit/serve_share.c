@@ -318,6 +318,62 @@ static void piece_fails(void)
 	close_beside(&b);
 }
 
+/* struct bulk - A writer that goes on until it is told to end. */
+struct bulk {
+	const struct beside *b;
+	uint32_t end;
+	int err;
+};
+
+static void *write_on(void *arg)
+{
+	struct bulk *w = arg;
+
+	/* Relaxed: nothing is passed along. */
+	while (!w->err && !annex_atomic_load(&w->end, ANNEX_RELAXED))
+		w->err = move_whole(&w->b->writer, ANNEX_NVM_WRITE, LARGE);
+	return NULL;
+}
+
+static uint64_t piece_of(const struct serve_rig *r)
+{
+	struct annex_serve_part parts[ANNEX_SERVE_PARTS];
+	struct annex_serve_facts facts = {.n = 0};
+
+	CU_ASSERT_EQUAL_FATAL(annex_serve_list(r->path, &facts, parts), 0);
+	return facts.piece;
+}
+
+/* Memory takes much longer for 128 KiB than for 512 bytes: the daemon makes pieces smaller. */
+static void adapts(void)
+{
+	const uint64_t until = annex_deadline_ms(20000);
+	struct beside b;
+	struct bulk w = {.b = &b};
+	uint64_t seed = random_seed("serve_share adapts");
+	char *kept = malloc(LARGE);
+	pthread_t thread;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
+	open_beside(&b);
+	random_fill(&seed, b.writer.buf, LARGE);
+	memcpy(kept, b.writer.buf, LARGE);
+	CU_ASSERT_EQUAL(piece_of(&b.r), BESIDE);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, write_on, &w), 0);
+	while (piece_of(&b.r) >= BESIDE && annex_now() < until)
+		for (unsigned int i = 0; i < 100; i++)
+			CU_ASSERT_EQUAL_FATAL(move_whole(&b.reader, ANNEX_NVM_READ, 512), 0);
+	CU_ASSERT(piece_of(&b.r) < BESIDE);
+	annex_atomic_store(&w.end, 1u, ANNEX_RELAXED);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(w.err, 0);
+	memset(b.writer.buf, 0, LARGE);
+	CU_ASSERT_EQUAL(move_whole(&b.writer, ANNEX_NVM_READ, LARGE), 0);
+	CU_ASSERT_EQUAL(memcmp(b.writer.buf, kept, LARGE), 0);
+	free(kept);
+	close_beside(&b);
+}
+
 UNIT_SUITE(serve_share, {"a rate", limited}, {"waiting for a turn is no fault", waits},
 	   {"numbers that change", changed}, {"large commands beside who goes first", pieces},
-	   {"a piece that fails", piece_fails})
+	   {"a piece that fails", piece_fails}, {"pieces follow the device", adapts})

@@ -157,10 +157,11 @@ static int widest(int width, const char *text)
 
 static void print_table(const struct annex_serve_facts *facts, const struct annex_serve_part *parts)
 {
-	char size[OUT_SIZE], rate[OUT_SIZE], moved[OUT_SIZE], copied[OUT_SIZE];
+	char size[OUT_SIZE], rate[OUT_SIZE], moved[OUT_SIZE], copied[OUT_SIZE], piece[OUT_SIZE];
 	char owner[MODE_OWNER], weight[12];
 	int name_width = 12, owner_width = 12;
 	uint64_t used = 0;
+	bool first = false;
 
 	for (unsigned int i = 0; i < facts->n; i++) {
 		mode_owner(parts[i].uid, parts[i].gid, owner);
@@ -174,6 +175,7 @@ static void print_table(const struct annex_serve_facts *facts, const struct anne
 		const struct annex_serve_part *p = &parts[i];
 
 		used += p->bytes;
+		first |= p->first;
 		snprintf(weight, sizeof(weight), p->first ? "first" : "%u", p->weight);
 		printf("%-*s %10s %-*s %04o %6s %10s %7u %12llu %10s %10s %7llu\n", name_width,
 		       p->name, out_size((double)p->bytes, size), owner_width,
@@ -184,6 +186,9 @@ static void print_table(const struct annex_serve_facts *facts, const struct anne
 	}
 	printf("%u part%s, %s of %s\n", facts->n, facts->n == 1 ? "" : "s",
 	       out_size((double)used, moved), out_size((double)facts->bytes, size));
+	if (first)
+		printf("beside parts that go first: at most %s in flight\n",
+		       out_size((double)facts->piece, piece));
 }
 
 /* The socket is the argument, or the default. */
@@ -222,6 +227,7 @@ static int show_status(const struct serve_opts *o)
 		out_init(&out, cli_name(), true);
 		out_bytes(&out, "device_bytes", "device", facts.bytes);
 		out_bytes(&out, "block_bytes", "block", facts.block);
+		out_bytes(&out, "piece_bytes", "piece", facts.piece);
 		out_json(&out, "parts", list);
 		err = out_end(&out);
 	}

@@ -39,6 +39,12 @@ static void write_families(FILE *f, const struct annex_serve_facts *facts,
 				*(const ull *)(const void *)((const char *)&parts[i] +
 							     metrics[m].at));
 	}
+	fprintf(f,
+		"# HELP annex_serve_piece_bytes Bytes of other parts in flight at most beside "
+		"parts that go first.\n"
+		"# TYPE annex_serve_piece_bytes gauge\n"
+		"annex_serve_piece_bytes %llu\n",
+		(ull)facts->piece);
 	fputs("# HELP annex_part_clients Processes that have it open.\n"
 	      "# TYPE annex_part_clients gauge\n",
 	      f);
