@@ -195,6 +195,51 @@ static void damaged_halves(void)
 	CU_ASSERT_EQUAL(refused, 1);
 }
 
+/* Pages of a closed file, of which the first two were trimmed. */
+static void check_closed(const struct image *m)
+{
+	struct annex_cxlssd *s = image_open(m->path, SMALL "&readonly=1");
+	unsigned char buf[PAGE], zeroes[PAGE] = {0};
+
+	for (unsigned int page = 0; page < 2; page++)
+		CU_ASSERT(!annex_cxlssd_read(s, page * PAGE, buf, PAGE, NULL) &&
+			  !memcmp(buf, zeroes, PAGE));
+	for (unsigned int page = 2; page < PAGES; page++)
+		CU_ASSERT(has(s, page, page));
+	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
+}
+
+/* A file that was closed has its journal twice: damage of one half loses nothing. Damage of both is
+ * told, and changes nothing: without it, all is there. */
+static void damaged_when_closed(void)
+{
+	const unsigned int group = 64 + 72; /* its head, and marks of the trimmed pages */
+	struct annex_cxlssd *s;
+	struct image m;
+
+	filled_image(&m);
+	s = image_open(m.path, SMALL);
+	CU_ASSERT_EQUAL(annex_cxlssd_trim(s, 0, 2 * PAGE, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_cxlssd_close(s), 0);
+	for (unsigned int i = 0; i < 2 * group; i++) {
+		const uint64_t at = SSD_FILE_BLOCK + i / group * m.half + i % group;
+
+		image_flip(&m, at);
+		check_closed(&m);
+		image_flip(&m, SSD_FILE_BLOCK + m.half * !(i / group) + i % group);
+		image_refuse(m.path, SMALL, -EILSEQ, "journal is damaged");
+		image_flip(&m, SSD_FILE_BLOCK + m.half * !(i / group) + i % group);
+		image_flip(&m, at);
+	}
+	check_closed(&m);
+	/* It can be used with one half, which is whole from then on. */
+	image_flip(&m, SSD_FILE_BLOCK + m.half);
+	CU_ASSERT_EQUAL(annex_cxlssd_close(image_open(m.path, SMALL)), 0);
+	image_flip(&m, SSD_FILE_BLOCK);
+	check_closed(&m);
+	close(m.fd);
+}
+
 /* Each bit of flash is checked, also of pages that were programmed last, after a clean close. */
 static void rotten_flash(void)
 {
@@ -319,6 +364,6 @@ static void collected_damage(void)
 
 UNIT_SUITE(cxlssd_damage, {"headers", headers}, {"damaged pages", damaged_pages},
 	   {"damaged journals", damaged_journals}, {"damaged halves", damaged_halves},
-	   {"rotten flash", rotten_flash}, {"rotten records", rotten_records},
-	   {"lines to a damaged page", logged_to_damaged},
+	   {"damage of a closed file", damaged_when_closed}, {"rotten flash", rotten_flash},
+	   {"rotten records", rotten_records}, {"lines to a damaged page", logged_to_damaged},
 	   {"damage that is collected", collected_damage})

@@ -88,7 +88,7 @@ void ssd_make_firm(struct annex_cxlssd *s)
 	ssd_log_firm(&s->log);
 }
 
-int ssd_journal_all(struct annex_cxlssd *s)
+int ssd_journal_all(struct annex_cxlssd *s, bool last)
 {
 	const struct ssd_cache *c = &s->cache;
 	int err;
@@ -101,7 +101,7 @@ int ssd_journal_all(struct annex_cxlssd *s)
 	if (!err)
 		err = add_log(s, 0);
 	if (!err)
-		err = ssd_journal_turn(s->journal, ssd_flash_turn(s->flash));
+		err = ssd_journal_turn(s->journal, ssd_flash_turn(s->flash), last);
 	if (err)
 		ssd_journal_drop(s->journal);
 	else
@@ -125,7 +125,7 @@ int ssd_fence(struct annex_cxlssd *s)
 	}
 	err = ssd_add_loose(s);
 	if (!err && !ssd_journal_fits(s->journal, ssd_group(s)))
-		return ssd_journal_all(s);
+		return ssd_journal_all(s, false);
 	if (!err)
 		err = ssd_journal_append(s->journal, ssd_flash_turn(s->flash), true);
 	if (err)
@@ -151,7 +151,7 @@ int ssd_flush(struct annex_cxlssd *s, uint64_t now)
 					&now, &done);
 	if (err)
 		return err;
-	return s->journal ? ssd_journal_all(s) : ssd_fence(s);
+	return s->journal ? ssd_journal_all(s, false) : ssd_fence(s);
 }
 
 int annex_cxlssd_fence(struct annex_cxlssd *s, struct annex_cxlssd_time *t)

@@ -287,7 +287,7 @@ int ssd_journal_open(struct ssd_file *file, struct ssd_journal **out)
 	j->file = file;
 	if (file->fresh) {
 		j->now = 1;
-		err = ssd_journal_turn(j, 1);
+		err = ssd_journal_turn(j, 1, false);
 	} else {
 		err = load(j);
 	}
@@ -451,7 +451,7 @@ static int close_half(struct ssd_journal *j, unsigned int half, uint64_t at, uin
 	return ssd_file_write(j->file, half_at(j, half) + at, &g, sizeof(g));
 }
 
-int ssd_journal_turn(struct ssd_journal *j, uint64_t seq)
+int ssd_journal_turn(struct ssd_journal *j, uint64_t seq, bool last)
 {
 	const unsigned int older = j->now;
 	const uint64_t at = j->at, index = j->index;
@@ -470,5 +470,5 @@ int ssd_journal_turn(struct ssd_journal *j, uint64_t seq)
 		err = append(j, &g, true);
 	ssd_journal_drop(j);
 	/* The first epoch has no older one. */
-	return err || j->epoch == 1 ? err : close_half(j, older, at, index);
+	return err || last || j->epoch == 1 ? err : close_half(j, older, at, index);
 }

@@ -73,14 +73,15 @@ void ssd_journal_drop(struct ssd_journal *j);
  * ssd_journal_fits() - Whether the group fits into this half, and @more entries after it.
  * ssd_journal_append() - Write it; @seq is larger than any before. With @wait, it is on the medium
  * when this returns, and so is all that was written to the file before.
- * ssd_journal_turn() - Begin the other half with it: it holds all that is needed of this half.
+ * ssd_journal_turn() - Begin the other half with it: it holds all that is needed of this half,
+ * which is closed. @last: this half has the same and stays as good: no group follows in either.
  * Return: 0, or an error of the file. The group is empty then.
  * ssd_journal_waits() - Whether a group was written that need not be on the medium.
  * ssd_journal_settle() - No proof is needed any more: what it is of may be programmed again.
  */
 bool ssd_journal_fits(const struct ssd_journal *j, uint64_t more);
 int ssd_journal_append(struct ssd_journal *j, uint64_t seq, bool wait);
-int ssd_journal_turn(struct ssd_journal *j, uint64_t seq);
+int ssd_journal_turn(struct ssd_journal *j, uint64_t seq, bool last);
 bool ssd_journal_waits(const struct ssd_journal *j);
 int ssd_journal_settle(struct ssd_journal *j);
 

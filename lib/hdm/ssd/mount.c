@@ -140,7 +140,7 @@ int ssd_mount(struct annex_cxlssd *s)
 	free(r.lines);
 	free(r.empty);
 	if (!err)
-		err = ssd_journal_all(s);
+		err = ssd_journal_all(s, false);
 	if (!err)
 		ssd_flash_settle(s->flash);
 	return err;

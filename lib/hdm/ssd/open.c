@@ -358,6 +358,9 @@ int annex_cxlssd_close(struct annex_cxlssd *s)
 	pthread_mutex_lock(&s->lock);
 	if (s->journal)
 		err = ssd_flush(s, s->last);
+	/* Both halves say the same then, so that a file that was closed survives damage of one. */
+	if (!err && s->journal && !s->file->readonly)
+		err = ssd_journal_all(s, true);
 	pthread_mutex_unlock(&s->lock);
 	ssd_close(s);
 	return err;

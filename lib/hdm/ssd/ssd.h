@@ -132,11 +132,12 @@ int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *do
 int ssd_clean_log(struct annex_cxlssd *s, uint64_t now);
 
 /* fence.c, likewise. ssd_fence() - As annex_cxlssd_fence(). ssd_flush() - As annex_cxlssd_flush().
- * ssd_journal_all() - The other half of the journal begins with all that DRAM has.
+ * ssd_journal_all() - The other half of the journal begins with all that DRAM has. @last: as of
+ *	ssd_journal_turn(), after one that was not.
  * ssd_add_line() - A line goes into the next group of the journal. */
 int ssd_fence(struct annex_cxlssd *s);
 int ssd_flush(struct annex_cxlssd *s, uint64_t now);
-int ssd_journal_all(struct annex_cxlssd *s);
+int ssd_journal_all(struct annex_cxlssd *s, bool last);
 
 /* ssd_add_loose() - Stores and trims that do not last yet go to the journal's next group.
  * ssd_make_firm() - It is on the medium. */

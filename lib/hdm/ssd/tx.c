@@ -190,7 +190,7 @@ static int write_group(struct annex_cxlssd_tx *tx, bool wait)
 	if (!err)
 		err = add_all(tx);
 	if (!err && !ssd_journal_fits(s->journal, ssd_group(s))) {
-		err = ssd_journal_all(s);
+		err = ssd_journal_all(s, false);
 		if (!err)
 			err = add_all(tx);
 	}
