@@ -20,6 +20,10 @@
  *   err = annex_gpu_flush(ctx, 0, UINT64_MAX);
  *   annex_gpu_close(ctx);
  *   annex_cuda_close(gpu);
+ *
+ * A context is of the process that opened it. In a child of fork() calls return -ECHILD, device
+ * code on the host gets that error for lines that are not in the cache, and annex_gpu_close() frees
+ * the child's copies and writes nothing.
  */
 #ifndef ANNEX_CUDA_H
 #define ANNEX_CUDA_H
@@ -165,7 +169,7 @@ int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
  * No kernel may be using it, and no other host thread.
  *
  * Return: 0, or the error of the flush: data that was not written is lost. Flush, or recover and
- * flush, before to keep it.
+ * flush, before to keep it. 0 in a child of fork().
  */
 int annex_gpu_close(struct annex_gpu_context *ctx);
 

@@ -12,6 +12,8 @@ int annex_gpu_array_init(struct annex_gpu_array *a, struct annex_gpu_context *ct
 {
 	const struct annex_gpu_cache *view = &ctx->view;
 
+	if (ctx->fork.child)
+		return fork_refuse(annex_dev_uri(ctx->dev));
 	if (!elem || elem & (elem - 1) || elem > annex_gpu_line(ctx))
 		return annex_fail(-EINVAL, "array: an element of %u bytes does not divide the line",
 				  elem);

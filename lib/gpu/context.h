@@ -6,6 +6,7 @@
 #define ANNEX_GPU_CONTEXT_H
 
 #include <annex/cuda.h>
+#include "core/fork.h"
 
 /**
  * struct gpu_queue - A queue pair of the device, and the GPU's copy of it.
@@ -46,6 +47,7 @@ struct gpu_page {
  * @rings: of the GPU's queue pairs, in GPU memory; NULL: they are in pinned memory.
  */
 struct annex_gpu_context {
+	struct fork_watch fork; /* a child must not use its copy */
 	const struct annex_gpu_memory *memory;
 	struct annex_dev *dev;
 	struct annex_qp *own;
@@ -63,7 +65,10 @@ struct annex_gpu_context {
 	bool proxy;
 };
 
-/* memory.c: GPU memory, zeroed; NULL and why. */
+/* memory.c: whether this process may free memory of the context: a child of fork() has copies of
+ * host memory, but no GPU. */
+bool gpu_owns(const struct annex_gpu_context *ctx);
+/* GPU memory, zeroed; NULL and why. */
 void *gpu_alloc(const struct annex_gpu_context *ctx, size_t bytes, const char *what);
 void gpu_free(const struct annex_gpu_context *ctx, void *ptr, size_t bytes);
 int gpu_put(const struct annex_gpu_context *ctx, void *to, const void *from, size_t bytes);

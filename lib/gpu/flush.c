@@ -9,11 +9,15 @@
 
 int annex_gpu_get_error(struct annex_gpu_context *ctx, struct annex_gpu_error *out)
 {
+	if (ctx->fork.child)
+		return fork_refuse(annex_dev_uri(ctx->dev));
 	return gpu_get(ctx, out, &ctx->there->error, sizeof(*out));
 }
 
 int annex_gpu_get_stats(struct annex_gpu_context *ctx, struct annex_gpu_stats *out)
 {
+	if (ctx->fork.child)
+		return fork_refuse(annex_dev_uri(ctx->dev));
 	return gpu_get(ctx, out, &ctx->there->stats, sizeof(*out));
 }
 
@@ -39,6 +43,8 @@ int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len
 	uint64_t first = offset >> ctx->view.line_shift, end;
 	int err;
 
+	if (ctx->fork.child)
+		return fork_refuse(annex_dev_uri(ctx->dev));
 	if (offset > ctx->view.size || (len != UINT64_MAX && len > ctx->view.size - offset))
 		return annex_fail(-ERANGE, "flush: a range behind the %llu bytes of data",
 				  (ull)ctx->view.size);
@@ -57,6 +63,8 @@ int annex_gpu_recover(struct annex_gpu_context *ctx)
 	static const struct annex_gpu_error none;
 	int dead, err;
 
+	if (ctx->fork.child)
+		return fork_refuse(annex_dev_uri(ctx->dev));
 	/* A queue that is broken is mended by a reset, which ends the commands of all. */
 	annex_qp_break(ctx->own);
 	dead = annex_dev_recover(ctx->dev, ctx->own, UINT64_MAX);

@@ -22,11 +22,16 @@ void *gpu_alloc(const struct annex_gpu_context *ctx, size_t bytes, const char *w
 	return ptr;
 }
 
+bool gpu_owns(const struct annex_gpu_context *ctx)
+{
+	return !ctx->fork.child || ctx->memory == annex_gpu_memory_host();
+}
+
 void gpu_free(const struct annex_gpu_context *ctx, void *ptr, size_t bytes)
 {
 	const struct annex_provider *device = ctx->memory->device;
 
-	if (ptr)
+	if (ptr && gpu_owns(ctx))
 		device->free(device->ctx, ptr, gpu_whole_pages(bytes));
 }
 

@@ -154,7 +154,9 @@ static int build(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opt
 /* The device first: memory that it reads and writes is freed after it, or never (-EBUSY). */
 static void take_down(struct annex_gpu_context *ctx)
 {
-	gpu_unsee_all(ctx);
+	fork_forget(&ctx->fork);
+	if (!ctx->fork.child)
+		gpu_unsee_all(ctx);
 	if (annex_dev_close(ctx->dev))
 		return;
 	gpu_free(ctx, ctx->there, sizeof(ctx->view));
@@ -162,6 +164,17 @@ static void take_down(struct annex_gpu_context *ctx)
 	gpu_rings_close(ctx);
 	gpu_slots_close(ctx);
 	free(ctx);
+}
+
+/* Device code that a child runs on the host finds an error; there is no other GPU in a child. */
+static void in_child(struct fork_watch *w)
+{
+	struct annex_gpu_context *ctx =
+		(struct annex_gpu_context *)(void *)((char *)w -
+						     offsetof(struct annex_gpu_context, fork));
+
+	if (gpu_owns(ctx))
+		ctx->there->error.code = -ECHILD;
 }
 
 int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
@@ -183,17 +196,20 @@ int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
 		take_down(ctx);
 		return err;
 	}
+	ctx->fork.in_child = in_child;
+	fork_watch(&ctx->fork);
 	*out = ctx;
 	return 0;
 }
 
 int annex_gpu_close(struct annex_gpu_context *ctx)
 {
-	int err;
+	int err = 0;
 
 	if (!ctx)
 		return 0;
-	err = annex_gpu_flush(ctx, 0, UINT64_MAX);
+	if (!ctx->fork.child)
+		err = annex_gpu_flush(ctx, 0, UINT64_MAX);
 	take_down(ctx);
 	return err;
 }

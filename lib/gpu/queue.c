@@ -143,7 +143,7 @@ void gpu_queues_close(struct annex_gpu_context *ctx)
 	for (uint32_t i = 0; i < ctx->view.nqueues; i++) {
 		struct gpu_queue *q = &ctx->queues[i];
 
-		if (q->staging)
+		if (q->staging && gpu_owns(ctx))
 			pinned->free(pinned->ctx, q->staging, q->staged);
 		gpu_free(ctx, q->copy, q->bytes);
 	}

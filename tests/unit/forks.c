@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices and caches across fork(): a child that uses, closes or leaves its copies is refused, and
- * its parent never notices.
+ * Devices, caches and contexts for GPUs across fork(): a child that uses, closes or leaves its
+ * copies is refused, and its parent never notices.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <annex/array.h>
+#include <annex/cuda.h>
 #include <annex/device.h>
+#include <annex/gpu.h>
 #include "emu_host.h"
 #include "serve_rig.h"
 #include "unit.h"
@@ -27,6 +29,8 @@ struct fixture {
 	struct annex_array array;
 	char *buf;
 	uint64_t addr;
+	struct annex_gpu_context *ctx;
+	struct annex_gpu_array words;
 };
 
 static void begin(struct fixture *f, const char *uri)
@@ -175,6 +179,83 @@ static void served(void)
 	serve_rig_remove(&r);
 }
 
+#define GPU_LINES 64u /* of which a context holds 16, all dirty */
+
+static void gpu_begin(struct fixture *f, const char *uri, bool direct)
+{
+	const struct annex_gpu_opts opts = {
+		.bytes = 16 * 4096, .queues = 1, .timeout_ms = 5000, .direct = direct};
+	uint64_t x;
+
+	CU_ASSERT_EQUAL_FATAL(annex_gpu_open(uri, &opts, annex_gpu_memory_host(), &f->ctx), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_gpu_array_init(&f->words, f->ctx, 0, 8, GPU_LINES * 512), 0);
+	for (uint64_t line = 0; line < GPU_LINES; line++) {
+		x = line + 1;
+		CU_ASSERT_EQUAL_FATAL(annex_gpu_set(&f->words, line * 512, &x), 0);
+	}
+}
+
+static void gpu_end(struct fixture *f)
+{
+	unsigned int wrong = 0;
+
+	for (uint64_t line = 0, x; line < GPU_LINES; line++)
+		wrong += annex_gpu_get(&f->words, line * 512, &x) || x != line + 1;
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_EQUAL(annex_gpu_flush(f->ctx, 0, UINT64_MAX), 0);
+	CU_ASSERT_EQUAL(annex_gpu_close(f->ctx), 0);
+}
+
+/* Return: how many calls were not refused as they should be. */
+static int gpu_use(struct fixture *f)
+{
+	struct annex_fault fault = {.kind = ANNEX_FAULT_LOSE, .count = 1};
+	struct annex_gpu_array array;
+	struct annex_gpu_error error;
+	struct annex_gpu_stats stats;
+	uint64_t x = 0;
+
+	/* The first line was evicted long ago. */
+	return (annex_gpu_get(&f->words, 0, &x) != -ECHILD) +
+	       (annex_gpu_set(&f->words, 0, &x) != -ECHILD) +
+	       (annex_gpu_flush(f->ctx, 0, UINT64_MAX) != -ECHILD) +
+	       (annex_gpu_get_error(f->ctx, &error) != -ECHILD) +
+	       (annex_gpu_get_stats(f->ctx, &stats) != -ECHILD) +
+	       (annex_gpu_recover(f->ctx) != -ECHILD) +
+	       (annex_gpu_array_init(&array, f->ctx, 0, 8, 1) != -ECHILD) +
+	       (annex_dev_inject(annex_gpu_dev(f->ctx), &fault) != -ECHILD) +
+	       (annex_gpu_get(&f->words, 0, &x) != -ECHILD);
+}
+
+static int gpu_give_back(struct fixture *f)
+{
+	return annex_gpu_close(f->ctx) != 0;
+}
+
+static int gpu_use_and_give_back(struct fixture *f)
+{
+	int wrong = gpu_use(f);
+
+	return wrong + gpu_give_back(f);
+}
+
+static void gpu_contexts(void)
+{
+	static int (*const acts[])(struct fixture *) = {NULL, gpu_use, gpu_give_back,
+							gpu_use_and_give_back};
+	char path[HOST_PATH], uri[512];
+	struct fixture f;
+
+	host_tmpfile(path);
+	for (unsigned int i = 0; i < 4 * sizeof(acts) / sizeof(acts[0]); i++) {
+		snprintf(uri, sizeof(uri), "file:%s?size=256K", path);
+		gpu_begin(&f, i & 1 ? uri : "mem:256K", i & 2);
+		in_child(&f, acts[i / 4]);
+		gpu_end(&f);
+	}
+	unlink(path);
+}
+
 /* These children share their parent's memory until they are another program. */
 static void programs(void)
 {
@@ -202,4 +283,5 @@ static void programs(void)
 }
 
 UNIT_SUITE(forks, {"children use, close and leave", children},
-	   {"children of a served device", served}, {"other programs", programs})
+	   {"children of a served device", served},
+	   {"children of a context for a GPU", gpu_contexts}, {"other programs", programs})
