@@ -97,7 +97,11 @@ LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
 CUDA_SRC := $(sort $(wildcard lib/gpu/cuda/*.cu))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
 TOOL_SRC := $(filter-out tools/fio/% $(if $(FUSE),,tools/fs/server.c tools/fs/ops_%.c),$(TOOL_SRC))
-UNIT_SRC := $(sort $(wildcard tests/unit/*.c tests/ndp/*.c))
+# Unit tests: a program a room, which links no more than its tests reach. Files of tests/unit itself
+# are for several of them.
+UNIT_ROOMS := $(patsubst tests/unit/%/,%,$(sort $(wildcard tests/unit/*/))) kernel
+RIG_SRC := $(filter-out %/main.c,$(sort $(wildcard tests/unit/*.c)))
+UNIT_SRC := $(sort $(wildcard tests/unit/*.c tests/unit/*/*.c tests/ndp/*.c))
 SHIM_SRC := $(sort $(wildcard tests/kernel/*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 RVFUZZ_SRC := $(sort $(wildcard tests/rv/*.c))
@@ -131,8 +135,14 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
 # The tool without its main(): what tests link against.
 TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
+UNIT_BIN := $(UNIT_ROOMS:%=$(OUT)/unit-%)
+unit_objects = $(OUT)/tests/unit/main.o \
+	$(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/unit/$(1)/*.c)))
+# The tool as guests have it: main(), and commands of their own.
+GUEST_TOOL := $(OUT)/guest/annex
 # What of the tool is tested by itself.
-UNIT_PARTS := $(patsubst %,$(OUT)/tools/%.o,claim cleanup error input pool progress pci/health \
+unit_with_tools := $(patsubst %,$(OUT)/tools/%.o,claim cleanup error input pool \
+	progress pci/health \
 	$(addprefix train/, adamw attention backward blas each embed forward gelu kernels linear \
 	loss memory model norm scratch text))
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
@@ -140,6 +150,12 @@ SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 SHIM_OF_CXL := $(patsubst %,$(OUT)/shim/%.o,decoder filter mbox media regs window)
 SHIM_OF_NVME := $(patsubst %,$(OUT)/shim/%.o,admin cmb ctrl shadow)
 SHIM_MODULE := $(SHIM_OF_CXL) $(SHIM_OF_NVME)
+unit_with_kernel := $(SHIM_OBJ) $(SHIM_MODULE)
+unit_with_ndp := $(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/ndp/*.c)))
+# Calls that tests take the place of.
+unit_wraps_nvme := annex_emu_direct_find io_uring_queue_init_params preadv2 fdatasync
+unit_wraps_ssd := ssd_file_write ssd_file_sync
+unit_wraps_fs := $(unit_wraps_ssd)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)
 BENCH_OBJ := $(BENCH_SRC:%.c=$(OUT)/%.o)
 RVFUZZ_OBJ := $(RVFUZZ_SRC:%.c=$(OUT)/%.o)
@@ -158,10 +174,11 @@ endif
 
 all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex) \
 	$(if $(CUDA),$(OUT)/libannex-cuda.a $(OUT)/$(CUDA_SONAME))
-unit: $(OUT)/unit $(OUT)/unit-client $(OUT)/annex-wrong
+unit: $(UNIT_BIN) $(OUT)/unit-client
+tool-build: $(OUT)/annex $(OUT)/annex-wrong
 bench-build: $(BENCH_BIN) $(PASS_BIN)
 fuzz-build: $(FUZZ_BIN)
-guest-build: $(GUEST_BIN)
+guest-build: $(GUEST_BIN) $(GUEST_TOOL) $(OUT)/unit-nvme $(OUT)/unit-cache
 rv-build: $(OUT)/rv/rvfuzz
 
 # Both libraries have the names that the public headers declare. The file changes with the names;
@@ -216,16 +233,19 @@ $(OUT)/annex-wrong: $(OUT)/tests/tool/wrong.o $(OUT)/annex
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
-$(OUT)/unit: $(UNIT_OBJ) $(UNIT_PARTS) $(SHIM_OBJ) $(SHIM_MODULE) $(OUT)/whole.a
+$(OUT)/rigs.a: $(RIG_SRC:%.c=$(OUT)/%.o)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(foreach room,$(UNIT_ROOMS),$(eval $(OUT)/unit-$(room): $(call unit_objects,$(room)) \
+	$(unit_with_$(room))))
+$(UNIT_BIN): $(OUT)/unit-%: $(OUT)/rigs.a $(OUT)/whole.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CUNIT_LIBS) -lm \
-		-Wl,--wrap=ssd_file_write -Wl,--wrap=ssd_file_sync \
-		-Wl,--wrap=annex_emu_direct_find \
-		-Wl,--wrap=io_uring_queue_init_params -Wl,--wrap=preadv2 -Wl,--wrap=fdatasync
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) \
+		$(CUNIT_LIBS) -lm $(unit_wraps_$*:%=-Wl$(comma)--wrap=%)
 # The tests of near-data kernels with a client alone: the device is another process.
 CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/client/served.c \
 	tests/unit/main.c tests/unit/hdm_rig.c $(filter-out %_device.c,\
-	$(wildcard tests/unit/kernels_*.c)) $(wildcard tests/ndp/*.c)) \
+	$(wildcard tests/unit/ndp/kernels_*.c)) $(wildcard tests/ndp/*.c)) \
 	$(filter-out $(OUT)/lib/hdm/cxlssd_dev.o,$(filter $(addprefix $(OUT)/lib/,\
 	core/% hdm/% ndp/client/% ndp/kernels/%),$(LIB_OBJ))) \
 	$(filter $(patsubst %.c,$(OUT)/%.o,$(wildcard lib/ndp/*.c)),$(LIB_OBJ))
@@ -263,6 +283,10 @@ $(GUEST_BIN): $(OUT)/guest/%: $(OUT)/tests/qemu/guest/%.o $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) -lm
+$(GUEST_TOOL): $(OUT)/tools/main.o $(OUT)/tests/qemu/commands.o $(OUT)/parts.a $(OUT)/whole.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) -lm
 
 $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
 # One instruction of the harts is a loop over 64 of them. Nobody sees the host's flags, and a
@@ -524,7 +548,7 @@ help:
 #h lab                a shell in a guest: NVME=1 CXL=0 IOMMU=0 KERNEL=6.12 SHARE=DIR
 #h deps               install what check needs from Debian (NO_DEPS=1: never install)
 #h all                libannex.a, libannex.so and annex in build/
-#h unit               the unit test program, build/unit [SUITE]...
+#h unit               the unit tests, build/unit-ROOM [SUITE]...
 #h bench              measure against fio, io_uring, arrays and mmap: table and build/bench/*.json
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise

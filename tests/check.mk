@@ -7,8 +7,11 @@
 step = @BUILD='$(BUILD)' MAKE='$(MAKE)' V='$(V)' tests/step.sh '$(1)' $(2) '$(3)' $(4)
 submake := $(MAKE) --no-print-directory BUILD='$(BUILD)' V='$(V)'
 
-suites := $(sort $(shell sed -n 's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' \
-	$(UNIT_SRC) $(SHIM_SRC)))
+# suites_ROOM are those of a program of unit tests, suites are all.
+$(foreach room,$(UNIT_ROOMS),$(eval suites_$(room) := $(sort $(shell sed -n \
+	's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' tests/unit/$(room)/*.c \
+	$(if $(filter kernel,$(room)),$(SHIM_SRC)) 2>/dev/null))))
+suites := $(foreach room,$(UNIT_ROOMS),$(suites_$(room)))
 # One thread alone, threads that other suites have too and that take minutes under TSan, or children
 # of fork() that start threads, which it refuses.
 not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
@@ -16,9 +19,13 @@ not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri pr
 	gpu_elements gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share \
 	fs_check% fs_cuts forks emu_locked train% reclaim cxlssd cxlssd_cuts cxlssd_damage \
 	cxlssd_time
+thread_rooms := $(foreach room,$(UNIT_ROOMS),$(if $(filter-out $(not_threads),$(suites_$(room))),\
+	$(room)))
 # What computes for minutes under sanitizers: the plain build has it; and what is larger there.
 minutes := policy ndp_time
 larger := simulate reclaim
+long_rooms := $(foreach room,$(UNIT_ROOMS),$(if $(filter $(minutes) $(larger),$(suites_$(room))),\
+	$(room)))
 kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_model
 # Under qemu, those whose kernels have all kinds of loads and stores.
 qemu_suites := kernels_array kernels_column
@@ -28,21 +35,31 @@ friendly := $(filter-out $(hostile),$(sort $(patsubst tests/tool/part_%.sh,%,$(w
 	tests/tool/part_*.sh))))
 # Commands that have a folder of their name, which no other command uses but those in uses_NAME. A
 # part of the tool tests that does not name one of them does not run it.
-apart := cxl fs graph ndp plan query scan serve trace train
+apart := cxl fs graph ndp plan query scan selftest serve trace train
 uses_cxl := plan
 uses_plan := trace
 uses_train := plan query trace
-shared := $(filter-out python deb fio systemd $(apart),\
-	$(notdir $(patsubst %/,%,$(wildcard tools/*/))))
-named = $(foreach c,$(apart),$(if $(shell grep -lw $(c) tests/tool/part_$(1).sh \
-	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c))))
+named = $(sort $(foreach c,$(apart),$(if $(shell grep -lw $(c) tests/tool/part_$(1).sh \
+	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c)))))
+# The objects of such commands with all that these reach, linked but never run: steps whose inputs
+# these are do not run again for what they cannot reach.
+set_of = $(or $(subst $(space),-,$(call named,$(1))),shared)
+sets := $(sort $(foreach part,$(hostile) $(friendly),$(call set_of,$(part))) ndp plan-trace)
+REACHED := $(sets:%=$(OUT)/reached/%)
+reached: $(REACHED)
+$(REACHED): $(OUT)/reached/%: $(TOOL_OBJ) $(OUT)/whole.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LD) -o $@ -e 0 -z muldefs --unresolved-symbols=ignore-all $(filter-out \
+		$(OUT)/tools/commands.o $(foreach c,$(filter-out $(subst -, ,$*),$(apart)),\
+		$(filter $(OUT)/tools/$(c)/%,$(TOOL_OBJ))),$(TOOL_OBJ)) $(OUT)/whole.a
 # Files of other folders that a part reads are named in it.
 read_by = $(wildcard $(shell grep -oE '(docs|lib|tests|tools)/[a-z0-9_./]*[a-z0-9]' \
 	tests/tool/part_$(1).sh))
 # $(call tool_inputs,OUT,PART)
-tool_inputs = $(1)/libannex.a $(1)/tools/*.o $(addprefix $(1)/tools/,$(sort $(shared) \
-	$(call named,$(2)))) tests/tool/run.sh tests/tool/fixtures.sh tests/tool/part_$(2).sh \
-	tests/tool/*.py tests/tool/*.c tests/tool/rv $(call read_by,$(2))
+tool_inputs = $(1)/reached/$(call set_of,$(2)) $(1)/tools/commands.o tests/tool/run.sh \
+	tests/tool/fixtures.sh tests/tool/part_$(2).sh tests/tool/*.py tests/tool/*.c \
+	tests/tool/rv $(call read_by,$(2))
 gcc := $(BUILD)
 sane := $(BUILD)/clang-san-fuzzer
 asan := $(BUILD)/san-address-undefined
@@ -50,9 +67,13 @@ tsan := $(BUILD)/san-thread
 # ThreadSanitizer of this age cannot place its shadow under strong address randomisation.
 fixed := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 python := $(or $(PYTHON),/usr/bin/python3)
-# What guests run: not all that the tool can do, since each boot takes its time.
-guest_inputs := Kbuild Makefile docs/ABI kernel include lib tests/qemu tests/unit tests/kernel \
-	$(wildcard tools/*.c tools/*.h) tools/pci tools/block tools/hdm tools/ndp
+# What guests of the gate run.
+guest_inputs = Kbuild docs/ABI kernel include/uapi tests/qemu $(BUILD)/qemu/kernel/$(1)/release \
+	$(gcc)/unit-nvme $(gcc)/unit-cache $(gcc)/guest/annex $(filter-out %/hdmplan,\
+	$(GUEST_SRC:tests/qemu/%.c=$(gcc)/%))
+kernels := $(patsubst %,$(BUILD)/qemu/kernel/%/release,6.1 6.12 7.3)
+$(kernels): $(BUILD)/qemu/kernel/%/release:
+	@BUILD='$(BUILD)' MAKE='$(MAKE)' tests/qemu/kernel.sh $* >/dev/null
 
 # Kernels that watch themselves.
 debug_kernels := 6.12-kasan 7.3-kasan 6.12-kcsan 7.3-kcsan
@@ -62,12 +83,14 @@ hdm_tests := $(filter-out hdmkexec,$(sort $(patsubst tests/qemu/guest/%.sh,%,$(w
 
 fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
 # The longest first, since what comes last runs alone.
-user_suites := exec exec_made mem mem_faults mem_share mem_signal mem_threads mem_trouble
-gate := guests-nvme-6.12 sane/unit guests-cxl-6.12 guests-nvme-6.1 thread/unit guests-cxl-6.1 \
-	guests-7.3 module \
-	$(addprefix sane/tool/,$(hostile)) pytorch model tidy kernels-qemu \
+user_exec := exec exec_made
+user_migrate := mem mem_faults mem_share mem_signal mem_threads mem_trouble
+gate := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-nvme-6.1 $(addprefix thread/unit/,\
+	$(thread_rooms)) guests-cxl-6.1 $(addprefix sane/unit/,$(UNIT_ROOMS)) guests-7.3 module \
+	$(addprefix sane/tool/,$(hostile)) model tidy kernels-qemu \
 	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
-	unit unit-user unit-contained bench client riscv install seeds rooms
+	$(addprefix unit/,$(long_rooms)) $(foreach room,exec migrate,unit-user/$(room) \
+	unit-contained/$(room)) bench client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorch-memory-10000 \
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all \
 	cuda-all clang guests-all \
@@ -84,66 +107,65 @@ first =
 $(gate) $(more): | $(first)
 
 built/gcc:
-	+$(call step,build: gcc,1800,,$(submake) CC=gcc all unit bench-build rv-build ndp-build \
-		guest-build)
+	+$(call step,build: gcc,1800,,$(submake) CC=gcc all unit tool-build reached bench-build \
+		rv-build ndp-build guest-build)
 built/sane:
 	+$(call step,build: clang$(comma) sanitizers,1800,,$(submake) CC=clang SAN=fuzzer all unit \
-		fuzz-build)
+		tool-build reached fuzz-build)
 built/asan:
 	+$(call step,build: gcc$(comma) sanitizers,1800,,$(submake) CC=gcc \
-		SAN=address$(comma)undefined all unit)
+		SAN=address$(comma)undefined all unit tool-build)
 built/thread:
 	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread unit)
 built/arm64:
 	$(call step,build: arm64,3600,,tests/unit/arm64.sh build)
 
-check/unit: built/gcc
-	$(call step,unit tests: long ones,900,$(gcc)/unit,$(gcc)/unit $(minutes) \
-		$(larger))
+$(addprefix check/unit/,$(long_rooms)): check/unit/%: built/gcc
+	$(call step,unit tests$(comma) long: $*,900,$(gcc)/unit-$*,$(gcc)/unit-$* $(filter \
+		$(minutes) $(larger),$(suites_$*)))
 # As ordinary users: nobody hears of the kernel's own touches.
-check/unit-user: built/gcc
-	$(call step,unit tests: ordinary users,600,$(gcc)/unit tests/tool/refuse.py,\
-		tests/tool/refuse.py EPERM kernel-faults device -- $(gcc)/unit $(user_suites))
+check/unit-user/exec check/unit-user/migrate: check/unit-user/%: built/gcc
+	$(call step,unit tests$(comma) ordinary users: $*,600,$(gcc)/unit-$* tests/tool/refuse.py,\
+		tests/tool/refuse.py EPERM kernel-faults device -- $(gcc)/unit-$* $(user_$*))
 # As in a container: touches are heard of by signals.
-check/unit-contained: built/gcc
-	$(call step,unit tests: in a container,600,$(gcc)/unit tests/tool/refuse.py,\
-		tests/tool/refuse.py EPERM userfaultfd device io_uring -- \
-		$(gcc)/unit $(user_suites))
+check/unit-contained/exec check/unit-contained/migrate: check/unit-contained/%: built/gcc
+	$(call step,unit tests$(comma) in a container: $*,600,$(gcc)/unit-$* tests/tool/refuse.py,\
+		tests/tool/refuse.py EPERM userfaultfd device io_uring -- $(gcc)/unit-$* \
+		$(user_$*))
 # What benchmarks take for the memory of a program.
 check/bench: built/gcc
 	$(call step,benchmarks: memory of a program,60,,$(gcc)/bench/storage \
 		$(gcc)/bench/peak.json $(gcc)/annex $(gcc)/bench peak)
 # Clients killed, 3,840 of them; daemons, 200; and a hostile client 1,600 times.
 check/serve-long: built/gcc
-	$(call step,serve: long,3600,,env ANNEX_LONG=40 $(gcc)/unit serve_life)
+	$(call step,serve: long,3600,,env ANNEX_LONG=40 $(gcc)/unit-serve serve_life)
 # The source of Debian's fio is fetched once.
 check/fio: built/gcc
 	$(call step,fio engine,1200,,tests/install/fio.sh $(gcc) $(BUILD)/fio-source)
 check/unit-all: built/gcc
-	$(call step,unit tests,1800,,$(gcc)/unit)
+	$(call step,unit tests,1800,,tests/unit/run.sh $(gcc))
 check/seeds: built/gcc
-	$(call step,unit tests: seeds that failed,600,$(gcc)/unit tests/unit,tests/unit/seeds.sh \
-		$(gcc)/unit)
+	$(call step,unit tests: seeds that failed,600,$(UNIT_ROOMS:%=$(gcc)/unit-%) tests/unit,\
+		tests/unit/seeds.sh $(gcc))
 check/unit-seeds: built/gcc
-	$(call step,unit tests: new seeds,3600,,tests/unit/seeds.sh $(gcc)/unit 20)
+	$(call step,unit tests: new seeds,3600,,tests/unit/seeds.sh $(gcc) 20)
 check/kernels-qemu: built/gcc
-	$(call step,near-data kernels: qemu,900,$(gcc)/unit $(gcc)/ndp,\
-		env ANNEX_TEST_QEMU=$(gcc)/ndp $(gcc)/unit $(qemu_suites))
+	$(call step,near-data kernels: qemu,900,$(gcc)/unit-ndp $(gcc)/ndp,\
+		env ANNEX_TEST_QEMU=$(gcc)/ndp $(gcc)/unit-ndp $(qemu_suites))
 check/kernels-qemu-all: built/gcc
 	$(call step,near-data kernels: qemu$(comma) all,1800,,env ANNEX_TEST_QEMU=$(gcc)/ndp \
-		$(gcc)/unit $(kernel_suites))
+		$(gcc)/unit-ndp $(kernel_suites))
 check/client: built/gcc
-	$(call step,near-data client alone,300,$(gcc)/unit-client $(gcc)/libannex.a \
-		$(gcc)/tools/*.o $(gcc)/tools/ndp,env ANNEX=$(gcc)/annex $(gcc)/unit-client)
+	$(call step,near-data client alone,300,$(gcc)/unit-client $(gcc)/reached/ndp,\
+		env ANNEX=$(gcc)/annex $(gcc)/unit-client)
 check/riscv: built/gcc
-	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/libannex.a $(gcc)/tools/ndp \
-		$(gcc)/tools/*.o tests/rv,tests/rv/run.sh \
-		$(BUILD) 200000)
+	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/reached/ndp tests/rv,\
+		tests/rv/run.sh $(BUILD) 200000)
 check/riscv-1000000: built/gcc
 	$(call step,riscv: 1$(comma)000$(comma)000,1800,,tests/rv/run.sh $(BUILD) 1000000)
 # The simulator beside the slow ones, on random plans: strict ones, and those that reclaim.
 check/plans-100000: built/gcc
-	$(call step,simulator: 100$(comma)000 plans,7200,,env ANNEX_PLANS=100000 $(gcc)/unit \
+	$(call step,simulator: 100$(comma)000 plans,7200,,env ANNEX_PLANS=100000 $(gcc)/unit-plan \
 		"simulate/as slow as the slow one" "reclaim/as the slow one")
 $(addprefix check/tool/,$(friendly)): check/tool/%: built/gcc
 	$(call step,tool: $*,900,$(call tool_inputs,$(gcc),$*),tests/tool/run.sh $(gcc)/annex $*)
@@ -158,9 +180,9 @@ check/fs-kills: built/gcc
 check/fs-suites: built/gcc
 	$(call step,file system: suites,3600,,tests/fs/suites.sh $(gcc)/annex)
 check/pytorch: built/gcc
-	$(call step,pytorch,1200,$(gcc)/libannex.so $(gcc)/tools/*.o $(gcc)/tools/trace \
-		$(gcc)/tools/plan tools/python tests/torch tests/bench/torch* tests/bench/cxl* \
-		include docs/train-larger.md docs/without-root.md docs/cannot.md,\
+	$(call step,pytorch,1200,$(gcc)/libannex.so $(gcc)/reached/plan-trace \
+		tools/python tests/torch tests/bench/torch* tests/bench/cxl* include \
+		docs/train-larger.md docs/without-root.md docs/cannot.md,\
 		env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
 check/pytorch-10000: built/gcc
 	$(call step,pytorch: 10$(comma)000 programs,7200,,env ANNEX_LIBRARY=$(gcc)/libannex.so \
@@ -178,9 +200,9 @@ check/deb:
 check/install: built/gcc
 	$(call step,install,300,,tests/install/run.sh $(BUILD))
 
-check/sane/unit: built/sane
-	$(call step,unit tests: sanitizers,2400,$(sane)/unit,$(sane)/unit $(filter-out $(minutes),\
-		$(suites)))
+$(addprefix check/sane/unit/,$(UNIT_ROOMS)): check/sane/unit/%: built/sane
+	$(call step,unit tests$(comma) sanitizers: $*,1200,$(sane)/unit-$*,$(sane)/unit-$* \
+		$(filter-out $(minutes),$(suites_$*)))
 $(addprefix check/sane/tool/,$(hostile)): check/sane/tool/%: built/sane
 	$(call step,tool$(comma) sanitizers: $*,900,$(call tool_inputs,$(sane),$*),\
 		tests/tool/run.sh $(sane)/annex $*)
@@ -195,30 +217,33 @@ check/fuzz: built/sane
 	$(call step,fuzz: all$(comma) $(FUZZ_TIME) s each,$$(($(FUZZ_TIME) * 11 + 300)),,\
 		tests/fuzz/run.sh $(sane) $(BUILD)/fuzz $(FUZZ_TIME))
 check/asan/unit: built/asan
-	$(call step,unit tests: gcc sanitizers,1200,,$(asan)/unit)
+	$(call step,unit tests: gcc sanitizers,1200,,tests/unit/run.sh $(asan))
 check/asan/tool: built/asan
 	$(call step,tool tests: gcc sanitizers,1200,,tests/tool/run.sh $(asan)/annex)
-check/thread/unit: built/thread
-	$(call step,unit tests: threads,2400,$(tsan)/unit,$(fixed) $(tsan)/unit $(filter-out \
-		$(not_threads),$(suites)))
+$(addprefix check/thread/unit/,$(thread_rooms)): check/thread/unit/%: built/thread
+	$(call step,unit tests$(comma) threads: $*,1200,$(tsan)/unit-$*,$(fixed) $(tsan)/unit-$* \
+		$(filter-out $(not_threads),$(suites_$*)))
 check/thread/unit-all: built/thread
-	$(call step,unit tests: threads$(comma) all,3600,,$(fixed) $(tsan)/unit)
+	$(call step,unit tests: threads$(comma) all,3600,,$(fixed) tests/unit/run.sh $(tsan))
 check/clang:
 	+$(call step,build: clang,1800,,$(submake) CC=clang all unit)
 
 check/module:
 	$(call step,module: 6.1$(comma) 6.12$(comma) 7.3,1200,Kbuild Makefile dkms.conf kernel \
 		include/uapi tests/module,tests/module/run.sh)
-check/guests-nvme-6.1 check/guests-nvme-6.12: check/guests-nvme-%: built/gcc
-	$(call step,guests: NVMe$(comma) $*,2400,$(guest_inputs),env HALF=nvme KERNEL=$* \
+check/guests-nvme-6.1 check/guests-nvme-6.12: check/guests-nvme-%: built/gcc \
+		| $(BUILD)/qemu/kernel/%/release
+	$(call step,guests: NVMe$(comma) $*,2400,$(call guest_inputs,$*),env HALF=nvme KERNEL=$* \
 		tests/qemu/run.sh)
-check/guests-cxl-6.1 check/guests-cxl-6.12: check/guests-cxl-%: built/gcc
-	$(call step,guests: CXL$(comma) $*,2400,$(guest_inputs),env HALF=cxl KERNEL=$* \
+check/guests-cxl-6.1 check/guests-cxl-6.12: check/guests-cxl-%: built/gcc \
+		| $(BUILD)/qemu/kernel/%/release
+	$(call step,guests: CXL$(comma) $*,2400,$(call guest_inputs,$*),env HALF=cxl KERNEL=$* \
 		tests/qemu/run.sh)
 # On the newest kernel once what differs between kernels.
 differs := boot bind hostile place view hdm hdmnvme hdmroom ng ngblocks nghold ngunplug
-check/guests-7.3: built/gcc
-	$(call step,guests: 7.3,1800,$(guest_inputs),tests/qemu/run.sh -k 7.3 -i 1 -n 1 -c 2 \
+check/guests-7.3: built/gcc | $(BUILD)/qemu/kernel/7.3/release
+	$(call step,guests: 7.3,1800,$(call guest_inputs,7.3),\
+		tests/qemu/run.sh -k 7.3 -i 1 -n 1 -c 2 \
 		$(differs))
 # And with what differs between emulators.
 check/guests-7.2: built/gcc
@@ -269,7 +294,8 @@ check/arm64-unit: built/arm64
 		$(never_on_arm64),$(suites)))
 check/arm64-suites: built/arm64
 	$(call step,unit tests: arm64$(comma) guest,3600,,tests/qemu/run.sh -k arm64 -i 0 -n 1 \
-		-a SUITES=$(subst $(space),$(comma),$(strip $(kernel_on_arm64))) suites)
+		-a SUITES=$(subst $(space),$(comma),$(foreach room,$(UNIT_ROOMS),$(addprefix \
+		$(room)/,$(filter $(kernel_on_arm64),$(suites_$(room)))))) suites)
 # The first driver that a controller has is annex.ko, in a domain that is not strict.
 check/arm64-guests: built/arm64
 	$(call step,guests: arm64,7200,,tests/qemu/run.sh -k arm64 -i 0$(comma)1 -n 1 boot bind \
@@ -285,13 +311,14 @@ check/model-all:
 check/module-all:
 	$(call step,module: 7.2$(comma) and with DKMS,2400,,env ALL=1 tests/module/run.sh)
 check/cuda:
-	$(call step,cuda dialect,600,tests/cuda lib include tools/gpu,\
+	$(call step,cuda dialect,600,tests/cuda lib/gpu include tools/gpu,\
 		tests/cuda/run.sh $(BUILD)/cuda)
 check/cuda-all:
 	$(call step,cuda dialect: all,1200,,env ALL=1 tests/cuda/run.sh $(BUILD)/cuda)
 check/twin:
-	$(call step,gpu: host twin,600,tests/gpu tests/unit lib include tools/gpu tools/python \
-		tests/torch tests/bench/torch_models.py tools/*.[ch],\
+	$(call step,gpu: host twin,600,tests/gpu tests/unit/gpu tests/unit/random.h lib \
+		include tools/gpu tools/python tests/torch tests/bench/torch_models.py \
+		tools/*.[ch],\
 		env PYTHON=$(python) tests/gpu/run.sh --twin)
 check/style:
 	$(call step,style,900,,tests/lint/run.sh)

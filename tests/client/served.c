@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "tests/unit/kernels_rig.h"
+#include "tests/unit/ndp/kernels_rig.h"
 #include "tests/unit/unit.h"
 
 static pid_t server;

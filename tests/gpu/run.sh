@@ -84,7 +84,7 @@ fi
 [ -z "$san" ] || flags+=("-fsanitize=$san" -fno-sanitize-recover=all -fno-omit-frame-pointer)
 [[ $san != *thread* ]] || flags+=(-Wno-tsan)
 if [ -n "$twin" ]; then
-	sources+=(tests/unit/twin.c tests/gpu/twin.c)
+	sources+=(tests/unit/gpu/twin.c tests/gpu/twin.c)
 else
 	[ -n "$nvcc" ] || skip "no nvcc here: install the CUDA toolkit, or name it with NVCC=PATH"
 	sources+=(tests/gpu/real.c)

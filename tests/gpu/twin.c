@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * The host in the place of a GPU: the bodies of all kernels, run by lanes of warps as they are
- * played in tests/unit/twin.c.
+ * played in tests/unit/gpu/twin.c.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <annex/detail/clock.h>
-#include "tests/unit/twin.h"
+#include "tests/unit/gpu/twin.h"
 #include "k_tests.h"
 #include "tests.h"
 #include "tools/gpu/k_bfs.h"

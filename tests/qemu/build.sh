@@ -24,18 +24,19 @@ quietly()
 	}
 }
 
-# build_programs KERNEL - For the machine that it is for; set out to where they are. This and
-# build_module: one at a time in a tree.
+# build_programs KERNEL TARGET... - For the machine that it is for; set out to where they are, and
+# their names for make to begin with, made. This and build_module: one at a time in a tree.
 build_programs()
 {
 	local cross=()
-	out=$build
+	out=$build made=$given
 	if [ "${1##*/}" = arm64 ]; then
-		out=$build/aarch64
+		out=$build/aarch64 made=$given/aarch64
 		cross=(CROSS_COMPILE=aarch64-linux-gnu- CPPFLAGS="--sysroot=$1/root")
 	fi
+	shift
 	quietly "building the tool" "${MAKE:-make}" --no-print-directory -j"$(nproc)" \
-		BUILD="$given" "${cross[@]}" all unit guest-build
+		BUILD="$given" "${cross[@]}" "${@/#=/$made/}"
 }
 
 build_module()
@@ -50,11 +51,12 @@ build_module()
 }
 
 # build_guest SERIES ARCHIVE [PROGRAM]... - Set kernel to its folder, and make the archive with the
-# annex tool, the guest's test programs and these. Set emulator to the program that runs it: QEMU in
-# the environment is its series, if it is to be another than this machine's.
+# guest's test programs, its tool, the unit tests of devices and the cache, and these: annex, the
+# whole tool, or unit-ROOM of the tree, others of this machine. Set emulator to the program that
+# runs it: QEMU in the environment is its series, if it is to be another than this machine's.
 build_guest()
 {
-	local programs program archive=$2 out
+	local programs targets=(guest-build) program archive=$2 out made
 	kernel=$("$here/kernel.sh" "$1") || exit 1
 	emulator=qemu-system-x86_64
 	[ "$1" != arm64 ] || emulator=qemu-system-aarch64
@@ -63,14 +65,22 @@ build_guest()
 	shift 2
 	mkdir -p "$build/qemu" && exec 8>"$build/qemu/lock" && flock -w 600 8 ||
 		die "$build/qemu is being built by somebody else"
-	build_programs "$kernel"
+	for program in "$@"; do
+		[[ ! $program =~ ^(annex|unit-.*)$ ]] || targets+=("=$program")
+	done
+	build_programs "$kernel" "${targets[@]}"
 	build_module "$kernel"
-	programs=("$out/annex" "$out/unit")
+	programs=("$out/guest/annex" "$out/unit-nvme" "$out/unit-cache")
 	for program in "$here"/guest/*.c; do
-		[ ! -e "$program" ] || programs+=("$out/guest/$(basename "$program" .c)")
+		programs+=("$out/guest/$(basename "$program" .c)")
 	done
 	for program in "$@"; do
-		programs+=("$(command -v "$program")") || die "there is no $program on this machine"
+		if [[ $program =~ ^(annex|unit-.*)$ ]]; then
+			programs+=("$out/$program")
+		else
+			programs+=("$(command -v "$program")") ||
+				die "there is no $program on this machine"
+		fi
 	done
 	quietly "packing the guest" "$here/initramfs.sh" "$kernel" "$archive" "${programs[@]}"
 	exec 8>&-

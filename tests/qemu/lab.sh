@@ -19,7 +19,7 @@ mkdir -p "$dir" "$share" || exit 1
 
 exec 7>"$dir/lock"
 flock -n 7 || die "another lab runs in $dir"
-build_guest "$KERNEL" "$dir/initramfs"
+build_guest "$KERNEL" "$dir/initramfs" annex
 
 qmp=$PWD/$here/qmp.py
 read -r rows columns < <(stty size 2>/dev/null || echo 24 80)

@@ -226,7 +226,7 @@ boot_cell()
 	while IFS= read -r line; do
 		judge "$line"
 	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" &&
-		ANNEX=$build/annex python3 "$qmp" qmp --serve port 2>serve)
+		ANNEX=$build/guest/annex python3 "$qmp" qmp --serve port 2>serve)
 	wait $qemu_pid
 	status=$?
 	how="QEMU ended with $status after $(since "$start") s, the console with: $(

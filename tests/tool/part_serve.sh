@@ -141,11 +141,11 @@ refused "writes to one that is read only" "[Rr]ead-only" "$annex" verify "$uri&r
 	--overwrite
 claim "a fault of a part" "$annex" verify "$uri&fault=delay,us=2000,count=20" --overwrite
 # Unit tests of devices hold of a part, too.
-if [ -x "$here/../../build/unit" ]; then
-	for suite in device_io cache_threads; do
-		claim "suite $suite" env ANNEX_TEST_DEVICE="$uri" "$here/../../build/unit" $suite
-	done
-fi
+for suite in nvme/device_io cache/cache_threads; do
+	unit=$here/../../build/unit-${suite%/*}
+	[ ! -x "$unit" ] ||
+		claim "suite ${suite#*/}" env ANNEX_TEST_DEVICE="$uri" "$unit" "${suite#*/}"
+done
 claim "a graph for a part" "$annex" graph gen kron --scale 12 --output g.csr
 claim "is copied to it" "$annex" copy g.csr "$uri" --overwrite
 refused "the same part twice" "the same device" "$annex" copy g.csr "$uri" "unix:sock?part=a" \

@@ -9,6 +9,6 @@ cd "$(dirname "$0")/../.." || exit 1
 
 kernel=$(tests/qemu/kernel.sh arm64) || exit 1
 exec 8>"$build/qemu/lock" && flock -w 3600 8 || die "$build/qemu is being built by somebody else"
-build_programs "$kernel"
+build_programs "$kernel" all unit guest-build
 exec 8>&-
-[ "$*" = build ] || exec qemu-aarch64 -L "$kernel/root" "$out/unit" "$@"
+[ "$*" = build ] || exec env UNDER="qemu-aarch64 -L $kernel/root" tests/unit/run.sh "$out" "$@"

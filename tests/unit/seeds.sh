@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Random unit tests with other seeds than their own: seeds.sh UNIT [ROUNDS]
+# Random unit tests with other seeds than their own: seeds.sh OUT [ROUNDS]
 #
-# Without ROUNDS: the seeds of tests/unit/seeds, each with its suite. With ROUNDS: all suites that
-# draw random numbers, so many times with a new seed each; a seed with which a suite fails is added
-# to tests/unit/seeds.
+# OUT is as in run.sh. Without ROUNDS: the seeds of tests/unit/seeds, each with its suite. With
+# ROUNDS: all suites that draw random numbers, so many times with a new seed each; a seed with which
+# a suite fails is added to tests/unit/seeds.
 set -u
 
-unit=$1
+out=$1
 rounds=${2:-0}
 here=$(dirname "$0")
 log=$(mktemp) || exit 1
@@ -20,7 +20,7 @@ try()
 {
 	local seed=$1
 	shift
-	if ANNEX_SEED=$seed "$unit" "$@" >"$log" 2>&1; then
+	if ANNEX_SEED=$seed "$here/run.sh" "$out" "$@" >"$log" 2>&1; then
 		passed=$((passed + 1))
 		return 0
 	fi
@@ -33,7 +33,7 @@ try()
 random_suites()
 {
 	grep -lE 'random_seed\(|(kernels|gpu)_rig\.h|"train_kernels\.h"' \
-		"$here"/*.c "$here"/../kernel/*.c |
+		"$here"/*/*.c "$here"/../kernel/*.c |
 		xargs sed -n 's/^UNIT_SUITE(\([a-z0-9_]*\),.*/\1/p'
 }
 

@@ -49,7 +49,7 @@ static int say_busy(const struct pcidev *d, const struct user *u)
 {
 	char text[256];
 
-	user_text(u, text, sizeof(text));
+	user_words(u, text, sizeof(text));
 	switch (u->kind) {
 	case USER_MOUNT:
 		return err_set(-EBUSY, "%s is in use: %s: umount %s first", d->addr, text, u->name);

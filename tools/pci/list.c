@@ -164,7 +164,7 @@ static void used_text(char *buf, size_t size, const struct pcidev *d, const stru
 
 	buf[0] = '\0';
 	if (users->n) {
-		user_text(&users->user[0], buf, size - 16);
+		user_words(&users->user[0], buf, size - 16);
 		len = strlen(buf);
 		if (users->n > 1)
 			snprintf(buf + len, size - len, " +%u", users->n - 1);

@@ -429,7 +429,7 @@ const char *user_kind(const struct user *u)
 	return kinds[u->kind];
 }
 
-void user_text(const struct user *u, char *buf, size_t size)
+void user_words(const struct user *u, char *buf, size_t size)
 {
 	switch (u->kind) {
 	case USER_MOUNT:

@@ -50,8 +50,8 @@ struct users {
 int users_find(const char *root, const struct pcidev *devs, unsigned int n, struct users *users);
 void users_free(struct users *users, unsigned int n);
 
-/* user_text() - A user in words, as "/home on nvme0n1p2". */
-void user_text(const struct user *u, char *buf, size_t size);
+/* user_words() - A user in words, as "/home on nvme0n1p2". */
+void user_words(const struct user *u, char *buf, size_t size);
 
 /* user_kind() - Its kind as JSON has it. */
 const char *user_kind(const struct user *u);

@@ -41,8 +41,8 @@ claim "by its address" ng agree "nvme:$address" "$disk"
 claim "it has one namespace, and the largest command of the drive" \
 	facts "nvme:$address" "1 of 524288 x 512, $(largest "${disk#/dev/}")"
 export ANNEX_TEST_DEVICE="ng:$node"
-for suite in device_io cache_threads; do
-	claim "the suite $suite passes on it" unit $suite
+for suite in nvme/device_io cache/cache_threads; do
+	claim "the suite ${suite#*/} passes on it" "unit-${suite%/*}" "${suite#*/}"
 done
 claim "annex verify" annex verify "ng:$node" --overwrite --bytes 16M
 claim "the block device has what it wrote" annex verify "file:$disk" --read-only --bytes 16M
@@ -95,5 +95,5 @@ claim "polled, commands agree with a model, and with the block device" \
 	ng agree "ng:$node?poll=1" "$disk"
 claim "and with a thread that serves" ng agree "ng:$node?poll=1&serve=thread" "$disk"
 export ANNEX_TEST_DEVICE="ng:$node?poll=1"
-claim "the suite device_io passes on it" unit device_io
+claim "the suite device_io passes on it" unit-nvme device_io
 claim "the driver unloads" within 5 rmmod nvme

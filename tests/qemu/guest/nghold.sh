@@ -35,7 +35,7 @@ warned()
 # may_not_claim - Likewise a program that claims blocks before it writes them.
 may_not_claim()
 {
-	! annex selftest --only cache --overwrite "ng:$node" 2>claimed
+	! annex copy a.f64 "ng:$node" --overwrite 2>claimed
 	cat claimed
 	grep -q "somebody else uses it, or a part of it" claimed
 }
@@ -47,6 +47,7 @@ node=$(generic "$disk")
 modprobe ext4
 modprobe crc32c_generic 2>/dev/null
 mkdir -p m
+claim "there is a file to copy" annex vadd gen a.f64 --size 1M
 claim "it gets a partition" within 5 partition
 claim "and a file system on that" mke2fs "${disk}p1"
 claim "nobody uses it: writes pass" ng write "ng:$node"

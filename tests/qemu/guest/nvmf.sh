@@ -4,6 +4,7 @@
 # other machine and what it offers come and go. Waits end in a result or in an error, and what was
 # written is there.
 # machines: pair
+# programs: annex
 # limit: 900
 . /test/lib.sh
 

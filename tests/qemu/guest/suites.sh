@@ -1,10 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Suites of the unit tests, SUITES on the kernel's command line, that an emulated processor alone
-# cannot run: they need io_uring or userfaultfd.
+# Suites of the unit tests that an emulated processor alone cannot run, since they need io_uring or
+# userfaultfd: SUITES on the kernel's command line, as ROOM/SUITE,ROOM/SUITE.
+# programs: unit-exec
 # limit: 1800
 . /test/lib.sh
 
 for suite in $(echo "$SUITES" | tr , ' '); do
-	claim "the suite $suite passes" unit "$suite"
+	claim "the suite $suite passes" "unit-${suite%/*}" "${suite#*/}"
 done

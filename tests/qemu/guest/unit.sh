@@ -14,8 +14,9 @@ esac
 [ "${LONG:-0}" != 1 ] || waits="poll sleep"
 for wait in $waits; do
 	export ANNEX_TEST_DEVICE="$uri?wait=$wait"
-	for suite in device_io cache_threads; do
-		claim "the suite $suite passes on it, with wait=$wait" unit $suite
+	for suite in nvme/device_io cache/cache_threads; do
+		claim "the suite ${suite#*/} passes on it, with wait=$wait" \
+			"unit-${suite%/*}" "${suite#*/}"
 	done
 done
 modprobe nvme

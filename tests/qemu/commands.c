@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The commands of annex that tests in guests run. What these do not reach is not linked, so that a
+ * change of it boots no guest.
+ */
+#include "tools/commands.h"
+
+const struct cli_command tool_commands[] = {
+	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},
+	{"vadd", cmd_vadd, "add two vectors on storage into a third"},
+	{"copy", cmd_copy, "write a file's image to devices, striped or replicated"},
+	{"verify", cmd_verify, "write patterns to a device and check that they come back"},
+	{"ndp", cmd_ndp, "run programs on a near-data processor in software"},
+	{"serve", cmd_serve, "give many processes parts of one device, without rights on it"},
+	{"part", cmd_part, "make such parts, change and remove them"},
+	{"bench", cmd_bench, "measure how fast devices, memory ranges and GPU threads are"},
+	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and who uses them"},
+	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},
+	{"unbind", cmd_unbind, "give them back to the kernel's own driver"},
+	{"doctor", cmd_doctor, "tell what this machine lacks for each kind of device"},
+	{NULL, NULL, NULL}};

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/*
+ * When plans come: after the first iteration, which differs from the others, and in the middle of
+ * one.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <annex/detail/clock.h>
+#include <annex/exec.h>
+#include "tests/unit/unit.h"
+
+#define MIB (1ull << 20)
+#define KERNELS 2000u /* of an iteration */
+#define BEFORE 100u   /* a plan comes */
+#define TRIES 20u     /* in which a plan must come before the iteration ends */
+#define WAIT_NS 20000000000ull
+
+static sem_t allowed; /* to make a plan */
+
+static int make_when_allowed(const struct annex_vitality *v, const struct annex_system *sys,
+			     struct annex_plan **plan)
+{
+	sem_wait(&allowed);
+	return annex_policy_find("annex")->make(v, sys, plan);
+}
+
+static const struct annex_policy gated = {"gated", "annex's, when it is allowed",
+					  make_when_allowed};
+
+static void run(struct annex_exec *e, const char *name, const void *p)
+{
+	const struct annex_exec_use use = {p, ANNEX_USE_READ | ANNEX_USE_WRITE};
+
+	CU_ASSERT_EQUAL(annex_exec_before(e, name, &use, 1), 0);
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+}
+
+static uint32_t planned_kernels(const struct annex_exec *e)
+{
+	const struct annex_trace *trace;
+	const struct annex_system *sys;
+
+	return annex_exec_plan(e, &trace, &sys) ? trace->n_kernels : 0;
+}
+
+/* Return: the kernel before which a plan was there; KERNELS: none. */
+static uint32_t iterate(struct annex_exec *e, const void *p, bool first)
+{
+	uint32_t came = KERNELS;
+
+	CU_ASSERT_EQUAL(annex_exec_begin(e), 0);
+	for (uint32_t k = 0; k < KERNELS; k++) {
+		if (k == BEFORE && !first)
+			sem_post(&allowed);
+		if (k >= BEFORE)
+			sched_yield();
+		run(e, "all", p);
+		if (came == KERNELS && planned_kernels(e))
+			came = k;
+	}
+	if (first)
+		run(e, "state", p);
+	CU_ASSERT_EQUAL(annex_exec_end(e), 0);
+	return came;
+}
+
+/* Return: whether the first plan came before the second iteration's end. */
+static bool try_once(struct annex_space *space, const void *p)
+{
+	const struct annex_exec_opts opts = {.own = &gated};
+	uint64_t since = annex_now();
+	struct annex_exec_stats st;
+	struct annex_exec *e;
+	uint32_t came;
+
+	sem_init(&allowed, 0, 0);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, &opts, &e), 0);
+	CU_ASSERT_EQUAL(iterate(e, p, true), KERNELS);
+	annex_exec_get_stats(e, &st);
+	CU_ASSERT(st.planning && !st.plans && !st.until_plan_ns);
+	came = iterate(e, p, false);
+	annex_exec_get_stats(e, &st);
+	if (came < KERNELS) {
+		CU_ASSERT(came >= BEFORE);
+		/* It has one kernel more. */
+		CU_ASSERT_EQUAL(planned_kernels(e), KERNELS + 1);
+		CU_ASSERT(st.strayed && !st.planned && st.planning);
+		CU_ASSERT(st.until_plan_ns > 0 && st.until_plan_ns < annex_now() - since);
+		while (!st.planned && annex_now() - since < WAIT_NS) {
+			iterate(e, p, false);
+			annex_exec_get_stats(e, &st);
+		}
+		CU_ASSERT(st.planned);
+		CU_ASSERT_EQUAL(planned_kernels(e), KERNELS);
+	}
+	/* A planner that waits for its plan could not be given back. */
+	for (unsigned int i = 0; i < TRIES; i++)
+		sem_post(&allowed);
+	annex_exec_destroy(e);
+	sem_destroy(&allowed);
+	return came < KERNELS;
+}
+
+static void in_the_middle(void)
+{
+	struct annex_space_opts opts = {.device = 4 * MIB, .host = 4 * MIB, .size = 4 * MIB};
+	struct annex_space *space;
+	bool came = false;
+	void *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "all", MIB, &p), 0);
+	for (unsigned int i = 0; i < TRIES && !came; i++)
+		came = try_once(space, p);
+	CU_ASSERT(came);
+	annex_space_destroy(space);
+}
+
+/* A program prepares itself, and then says so: its first iteration is like those after it. */
+static void after_preparation(void)
+{
+	struct annex_space_opts opts = {.device = 4 * MIB, .host = 4 * MIB, .size = 4 * MIB};
+	const struct annex_exec_use use = {.how = ANNEX_USE_WRITE};
+	const struct annex_exec_opts steady = {.drift = 1e6}; /* on a machine that is busy, too */
+	uint64_t since = annex_now();
+	struct annex_exec_stats st = {0};
+	struct annex_space *space;
+	struct annex_exec *e;
+	void *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "all", MIB, &p), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, &steady, &e), 0);
+	CU_ASSERT_EQUAL(annex_exec_restart(e), -EINVAL);
+	CU_ASSERT_EQUAL(annex_exec_begin(e), 0);
+	run(e, "prepare", p);
+	CU_ASSERT_EQUAL(annex_exec_before(e, "nothing", &use, 0), 0);
+	CU_ASSERT_EQUAL(annex_exec_restart(e), -EINVAL);
+	CU_ASSERT_EQUAL(annex_exec_after(e), 0);
+	CU_ASSERT_EQUAL(annex_exec_restart(e), 0);
+	run(e, "all", p);
+	CU_ASSERT_EQUAL(annex_exec_end(e), 0);
+	annex_exec_get_stats(e, &st);
+	CU_ASSERT_EQUAL(st.iterations, 1);
+	CU_ASSERT(st.planning);
+	while (!st.planned && annex_now() - since < WAIT_NS) {
+		CU_ASSERT_EQUAL(annex_exec_begin(e), 0);
+		run(e, "all", p);
+		CU_ASSERT_EQUAL(annex_exec_end(e), 0);
+		annex_exec_get_stats(e, &st);
+	}
+	CU_ASSERT_EQUAL(planned_kernels(e), 1);
+	CU_ASSERT_EQUAL(st.plans, 1);
+	annex_exec_destroy(e);
+	annex_space_destroy(space);
+}
+
+UNIT_SUITE(exec_soon, {"in the middle", in_the_middle}, {"after preparation", after_preparation})

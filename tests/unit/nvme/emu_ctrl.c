@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The emulated controller as a whole: what it says of itself, its queue pairs, mapped memory.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <annex/log.h>
+#include "tests/unit/emu_host.h"
+#include "tests/unit/unit.h"
+
+static int identify(struct host *h, uint32_t cns, uint32_t nsid, void *data)
+{
+	return h->ctrl->ops->identify(h->ctrl, cns, nsid, data);
+}
+
+static void identifying(void)
+{
+	struct annex_id_ctrl id;
+	struct annex_id_ns ns;
+	struct host h;
+
+	host_open(&h, "mem:1M?namespaces=3&block=4096");
+	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_CTRL, 0, &id), 0);
+	CU_ASSERT_EQUAL(id.mdts, 8);
+	CU_ASSERT_EQUAL(id.nn, 3);
+	CU_ASSERT_EQUAL(id.sqes, 0x66);
+	CU_ASSERT_EQUAL(id.cqes, 0x44);
+	CU_ASSERT_EQUAL(id.sgls & 3, 1);
+	CU_ASSERT_EQUAL(id.vwc & 1, 0);
+	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_NS, 3, &ns), 0);
+	CU_ASSERT_EQUAL(ns.nsze, 256);
+	CU_ASSERT_EQUAL(ns.lbaf[ns.flbas & 15].lbads, 12);
+	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_NS, ANNEX_NSID_ALL, &ns), -ENXIO);
+	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_NS, 0, &ns), -ENXIO);
+	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_NS, 4, &ns), -ENXIO);
+	CU_ASSERT_EQUAL(identify(&h, 0x55, 1, &ns), -EINVAL);
+	host_close(&h);
+}
+
+static void bad_queues(void)
+{
+	const struct annex_ctrl_ops *ops;
+	uint64_t p, q, end;
+	struct host h;
+
+	host_ready(&h, "mem:1M");
+	ops = h.ctrl->ops;
+	p = host_addr(host_alloc(&h, 64 << 10));
+	q = host_addr(host_alloc(&h, 64 << 10));
+	end = host_addr(h.mem + HOST_MEM);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 0, 16, p, q), -EINVAL);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 1, 16, p, q), -EEXIST);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, (uint16_t)(h.ctrl->queues + 1), 16, p, q), -EINVAL);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 2, 1, p, q), -EINVAL);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 2, h.ctrl->depth + 1, p, q), -EINVAL);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 2, 16, p + 64, q), -EINVAL);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 2, 16, p, q + 16), -EINVAL);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 2, 16, end, q), -EFAULT);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 2, 16, p, end), -EFAULT);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 2, 65, end - 4096, q), -EFAULT);
+	CU_ASSERT_EQUAL(ops->create(h.ctrl, 2, 257, p, end - 4096), -EFAULT);
+	CU_ASSERT_EQUAL(ops->destroy(h.ctrl, 0), -EINVAL);
+	CU_ASSERT_EQUAL(ops->destroy(h.ctrl, 2), -ENOENT);
+	CU_ASSERT_EQUAL(ops->destroy(h.ctrl, 900), -EINVAL);
+	CU_ASSERT_PTR_NULL(ops->doorbell(h.ctrl, 0, 0));
+	CU_ASSERT_PTR_NULL(ops->doorbell(h.ctrl, 65, 0));
+	host_close(&h);
+}
+
+static const struct annex_sqe flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = 1};
+
+/* Queue pairs that are gone fetch nothing, and can be made again. */
+static void forget_on(const char *uri)
+{
+	struct annex_cqe cqe;
+	struct host h;
+
+	host_ready(&h, uri);
+	for (unsigned int reset = 0; reset < 2; reset++) {
+		CU_ASSERT_EQUAL(reset ? h.ctrl->ops->reset(h.ctrl) : host_destroy(&h, 1), 0);
+		CU_ASSERT_EQUAL(host_destroy(&h, 1), -ENOENT);
+		host_submit(&h, 1, &flush);
+		CU_ASSERT_FALSE(host_wait_ms(&h, 1, &cqe, 5));
+		CU_ASSERT_EQUAL(host_create(&h, 1, 8), 0);
+		CU_ASSERT_EQUAL(host_do(&h, 1, &flush, NULL), 0);
+	}
+	host_close(&h);
+}
+
+static void forgetting(void)
+{
+	forget_on("mem:1M");
+	forget_on("mem:1M?serve=thread");
+	forget_on("mem:1M?serve=busy");
+}
+
+static void aborting_nothing(void)
+{
+	bool aborted = true;
+	struct host h;
+
+	host_ready(&h, "mem:1M");
+	CU_ASSERT_EQUAL(h.ctrl->ops->abort(h.ctrl, 1, 1234, &aborted), 0);
+	CU_ASSERT_FALSE(aborted);
+	CU_ASSERT_EQUAL(h.ctrl->ops->abort(h.ctrl, 999, 1, &aborted), 0);
+	CU_ASSERT_FALSE(aborted);
+	host_close(&h);
+}
+
+static void count_lines(void *ctx, enum annex_log_level level, const char *line)
+{
+	unsigned int *n = ctx;
+
+	*n += level == ANNEX_LOG_WARNING && strstr(line, "completion queue 1") != NULL;
+}
+
+/* A head that no entry was posted for is ignored, and told of once. */
+static void bad_head(void)
+{
+	unsigned int told = 0;
+	struct host h;
+
+	host_ready(&h, "mem:1M");
+	annex_set_log(count_lines, &told);
+	annex_mmio_write32(h.ctrl->ops->doorbell(h.ctrl, 1, 1), 40);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &flush, NULL), 0);
+	annex_mmio_write32(h.ctrl->ops->doorbell(h.ctrl, 1, 1), 40);
+	CU_ASSERT_EQUAL(host_do(&h, 1, &flush, NULL), 0);
+	annex_set_log(NULL, NULL);
+	CU_ASSERT_EQUAL(told, 1);
+	host_close(&h);
+}
+
+static void mapping(void)
+{
+	const struct annex_ctrl_ops *ops;
+	uint64_t addr = 0, a = 0;
+	struct host h;
+	char *p;
+
+	host_ready(&h, "mem:1M");
+	ops = h.ctrl->ops;
+	p = mmap(NULL, 16 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CU_ASSERT_FATAL(p != MAP_FAILED);
+	CU_ASSERT_EQUAL(ops->map(h.ctrl, p + 1, 4096, &addr), -EINVAL);
+	CU_ASSERT_EQUAL(ops->map(h.ctrl, p, 100, &addr), -EINVAL);
+	CU_ASSERT_EQUAL(ops->map(h.ctrl, p, 0, &addr), -EINVAL);
+	CU_ASSERT_EQUAL(ops->map(h.ctrl, p + 4096, 8192, &addr), 0);
+	CU_ASSERT_EQUAL(ops->map(h.ctrl, p, 8192, &a), -EEXIST);
+	CU_ASSERT_EQUAL(ops->map(h.ctrl, p + 8192, 8192, &a), -EEXIST);
+	CU_ASSERT_EQUAL(ops->map(h.ctrl, p, 4096, &a), 0);
+	CU_ASSERT_EQUAL(ops->unmap(h.ctrl, addr, 4096), -ENOENT);
+	CU_ASSERT_EQUAL(ops->unmap(h.ctrl, addr + 4096, 4096), -ENOENT);
+	CU_ASSERT_EQUAL(ops->unmap(h.ctrl, addr, 8192), 0);
+	CU_ASSERT_EQUAL(ops->unmap(h.ctrl, addr, 8192), -ENOENT);
+	CU_ASSERT_EQUAL(ops->unmap(h.ctrl, a, 4096), 0);
+	munmap(p, 16 << 10);
+	CU_ASSERT_EQUAL(ops->map(h.ctrl, p, 16 << 10, &a), -EFAULT);
+	/* Queue memory stays as long as there are queues. */
+	CU_ASSERT_EQUAL(ops->unmap(h.ctrl, host_addr(h.mem), HOST_MEM), -EBUSY);
+	CU_ASSERT_EQUAL(ops->reset(h.ctrl), 0);
+	CU_ASSERT_EQUAL(ops->unmap(h.ctrl, host_addr(h.mem), HOST_MEM), 0);
+	host_close(&h);
+}
+
+static void bad_uris(void)
+{
+	CU_ASSERT_EQUAL(host_try("mem:1M"), 0);
+	CU_ASSERT_EQUAL(host_try("mem:1M?block=4096&namespaces=16&serve=thread"), 0);
+	CU_ASSERT_EQUAL(host_try("mem:"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:0"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:1000"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:many"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:1M?block=1024"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:1M?block=8K"), -ERANGE);
+	CU_ASSERT_EQUAL(host_try("mem:1M?namespaces=0"), -ERANGE);
+	CU_ASSERT_EQUAL(host_try("mem:1M?namespaces=17"), -ERANGE);
+	CU_ASSERT_EQUAL(host_try("mem:1M?colour=red"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:1M?serve=nobody"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:1M?fault=gremlin"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:8388607T"), -ENOMEM);
+	CU_ASSERT(strstr(annex_last_error(), "memory") != NULL);
+}
+
+UNIT_SUITE(emu_ctrl, {"identify", identifying}, {"bad queue pairs", bad_queues},
+	   {"queue pairs that are forgotten", forgetting}, {"abort of nothing", aborting_nothing},
+	   {"bad head", bad_head}, {"mapping", mapping}, {"bad URIs", bad_uris})

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Files under a limit of locked memory, which io_uring is counted against (by some kernels) and
+ * root is not held to: each test is a child that is nobody else's user.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <annex/log.h>
+#include "nvme/dev.h"
+#include "nvme/emu/ring.h"
+#include "tests/unit/emu_host.h"
+#include "tests/unit/unit.h"
+
+#define DEVICES 8u
+#define BYTES (1u << 20)
+#define FIRST_USER 100000 /* this and the next ones, by process number, are nobody's */
+
+static unsigned int told;
+
+static void count_told(void *ctx, enum annex_log_level level, const char *line)
+{
+	(void)ctx;
+	told += level == ANNEX_LOG_WARNING && strstr(line, "by threads, as io_uring is") &&
+		strstr(line, "the limit of locked memory, ");
+}
+
+/* A device whose buffer goes there and back. Return: 0, 1: it is served by threads, -1. */
+static int use_one(const char *path)
+{
+	char *buf = aligned_alloc(4096, BYTES), uri[HOST_PATH + 16];
+	struct annex_io io = {.opcode = ANNEX_NVM_WRITE, .nsid = 1, .nlb = 8, .bytes = 4096};
+	struct annex_dev *dev;
+
+	snprintf(uri, sizeof(uri), "file:%s?direct=0", path);
+	if (!buf || annex_dev_open(uri, NULL, &dev) || annex_dev_map(dev, buf, BYTES, &io.addr))
+		return -1;
+	memset(buf, 0x5a, 4096);
+	if (annex_dev_io(dev, &io, 1, NULL))
+		return -1;
+	memset(buf, 0, 4096);
+	io.opcode = ANNEX_NVM_READ;
+	if (annex_dev_io(dev, &io, 1, NULL) || buf[0] != 0x5a || buf[4095] != 0x5a)
+		return -1;
+	return annex_emu_of(dev->ctrl)->ring->engine != NULL;
+}
+
+/* DEVICES of them, which stay open until the process ends. Return: how many work by threads. */
+static int use_all(const char *path)
+{
+	int threads = 0;
+
+	for (unsigned int i = 0; i < DEVICES; i++) {
+		int by = use_one(path);
+
+		if (by < 0) {
+			fprintf(stderr, "device %u: %s\n", i, annex_last_error());
+			return -1;
+		}
+		threads += by;
+	}
+	return told == (threads > 0) ? threads : -1;
+}
+
+/* Become a user that locks at most @bytes. */
+static bool be_limited(uint64_t bytes)
+{
+	struct rlimit limit = {bytes, bytes};
+	uid_t uid = (uid_t)(FIRST_USER + getpid());
+
+	return !setrlimit(RLIMIT_MEMLOCK, &limit) &&
+	       (getuid() || !(setresgid(uid, uid, uid) || setresuid(uid, uid, uid)));
+}
+
+static int status_of(pid_t child)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* @fn in a child, which returns its exit status, 0 to 127. */
+static int in_child(int (*fn)(const char *path), const char *path, uint64_t bytes)
+{
+	pid_t child = fork();
+
+	if (child)
+		return status_of(child);
+	told = 0;
+	annex_set_log(count_told, NULL);
+	_exit(be_limited(bytes) ? fn(path) & 0x7f : 0x7f);
+}
+
+static void make_file(char *path)
+{
+	host_tmpfile(path);
+	CU_ASSERT_EQUAL_FATAL(truncate(path, BYTES), 0);
+	CU_ASSERT_EQUAL_FATAL(chmod(path, 0666), 0);
+}
+
+/* Every device opens, and one line says which go by threads; from 1 MiB on, none need do. */
+static void any_limit(void)
+{
+	static const uint64_t limits[] = {0, 16 << 10, 64 << 10, 128 << 10, 1 << 20, 8 << 20};
+	char path[HOST_PATH];
+
+	make_file(path);
+	for (unsigned int i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		int threads = in_child(use_all, path, limits[i]);
+
+		CU_ASSERT(threads >= 0 && threads <= (int)DEVICES);
+		CU_ASSERT(threads == 0 || limits[i] < 1 << 20);
+	}
+	unlink(path);
+}
+
+static int use_twice(const char *path)
+{
+	pid_t child;
+	int first = use_all(path);
+
+	if (first)
+		return first;
+	child = fork();
+	return child ? status_of(child) : use_all(path);
+}
+
+/* The default of Debian has room for two processes of one user. */
+static void two_processes(void)
+{
+	char path[HOST_PATH];
+
+	make_file(path);
+	CU_ASSERT_EQUAL(in_child(use_twice, path, 8 << 20), 0);
+	unlink(path);
+}
+
+UNIT_SUITE(emu_locked, {"any limit", any_limit}, {"two processes", two_processes});
