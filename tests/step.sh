@@ -3,11 +3,11 @@
 # One step of the check: step.sh NAME SECONDS INPUTS COMMAND... runs the command, for so many
 # seconds at most, unless it has passed with these inputs; tests/check.mk has the steps.
 #
-# INPUTS are files and folders whose contents decide what the command does; with none, it is run
-# each time. A step that prints "N passed, N failed" last, and perhaps ", N skipped", or CUnit's
-# summary, counts as its tests; any other counts as one. The results are in build/check: NAME.log,
-# NAME.passed (digest of the inputs, numbers of tests), and NAME.end, for check.sh. BUILD and V
-# come from the Makefile.
+# INPUTS are files and folders whose contents decide what the command does (of programs, all but
+# their debug information); with none, it is run each time. A step that prints "N passed, N failed"
+# last, and perhaps ", N skipped", or CUnit's summary, counts as its tests; any other as one. The
+# results are in build/check: NAME.log, NAME.passed (digest of the inputs, numbers of tests), and
+# NAME.end, for check.sh. BUILD and V come from the Makefile.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 [ $# -ge 4 ] || { sed -n '3,11s/^# //p' "$0" >&2; exit 2; }
@@ -41,14 +41,56 @@ count()
 	}' "$at.log"
 }
 
-# The digest of a command, its inputs, what is installed, and how tests count.
+# without_debug SUM FILE - The digest of a program without what debuggers alone read, so that a
+# comment changes nothing; SUM, its whole digest, tells whether that is known. Programs of other
+# machines are taken as they are.
+without_debug()
+{
+	local known=$logs/stripped/$1 bare
+	if [ ! -e "$known" ]; then
+		mkdir -p "${known%/*}"
+		bare=$(mktemp)
+		if objcopy --strip-debug --remove-section=.note.gnu.build-id "$2" "$bare" \
+			2>/dev/null; then
+			sha256sum <"$bare"
+		else
+			echo "$1"
+		fi >"$known.$$"
+		rm -f "$bare"
+		mv "$known.$$" "$known"
+	fi
+	cat "$known"
+}
+
+read_by_tests='^(ANNEX_[A-Z]+|CXL(_[A-Z]+)?|KERNEL|IOMMU|NVME|NAMESPACES|PAIR|QEMU|CPU|MEM'
+read_by_tests+='|ALL|HALF|LONG|APPEND|COUNTED)='
+# What runs programs and builds them, and variables that tests read.
+surroundings()
+{
+	uname -r
+	for tool in gcc clang qemu-system-x86_64 qemu-riscv64 ldd "${PYTHON:-/usr/bin/python3}"; do
+		"$tool" --version
+	done
+	dpkg-query -W python3-torch
+	env | LC_ALL=C sort | grep -E "$read_by_tests"
+} 2>/dev/null
+
+# The digest of a command, its inputs, what it runs on, and how tests count.
 digest()
 {
+	local sum file
 	{
 		echo "$*"
+		surroundings
 		# shellcheck disable=SC2086 # words are wanted
 		find $inputs tests/deps.sh tests/claim.sh tests/step.sh -name __pycache__ -prune \
-			-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+			-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum |
+			while read -r sum file; do
+				case $(head -c 4 "$file" | tr -d '\0') in
+				$'\x7fELF' | '!<ar') sum=$(without_debug "$sum" "$file") ;;
+				esac
+				echo "$sum $file"
+			done
 	} | sha256sum | cut -d ' ' -f 1
 }
 
