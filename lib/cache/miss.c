@@ -45,6 +45,8 @@ static bool claim(struct annex_cache *c, uint64_t line, unsigned int flags,
 
 int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
 {
+	if (err == -ECHILD)
+		return fork_refuse("cache");
 	if (err == -ERANGE)
 		return annex_fail(err, "cache: line %llu of %llu", (ull)line, (ull)c->nlines);
 	if (err == -EBUSY)
@@ -103,7 +105,7 @@ int annex_fill(struct annex_cache *c, const uint64_t *lines, unsigned int n, uns
 	struct annex_batch batch;
 
 	if (c->fork.child)
-		return fork_refuse("cache");
+		return -ECHILD;
 	for (;;) {
 		unsigned int i = 0;
 		int rc;

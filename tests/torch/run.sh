@@ -40,12 +40,16 @@ claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/offload.py" "$tools" "$here/../../include"
 claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/fuzz.py" "$tools" --programs 200
+claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+	timeout 300 "$python" "$here/workers.py" "$tools"
 if reason=$(env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 	"$python" "$here/whole.py" "$tools" --check); then
 	for part in whole look twin contained; do
 		claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
 			"$python" "$here/$part.py" "$tools" "$annex"
 	done
+	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
+		timeout 300 "$python" "$here/workers.py" "$tools" whole
 	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" "$python" "$here/pages.py" \
 		"$tools" "$annex" "$here"/../../docs/{train-larger,without-root,cannot}.md
 	claims env ANNEX_LIBRARY="$(dirname "$annex")/libannex.so" \
