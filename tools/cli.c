@@ -54,7 +54,7 @@ static void print_table(const struct cli_command *table, const char *about)
 
 static bool is_help(const char *arg)
 {
-	return !strcmp(arg, "--help") || !strcmp(arg, "-?");
+	return !strcmp(arg, "--help") || !strcmp(arg, "-h") || !strcmp(arg, "-?");
 }
 
 int cli_dispatch(const struct cli_command *table, const char *about, int argc, char **argv)

@@ -3,6 +3,7 @@
  * annex: work on data larger than memory, straight from storage.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,22 @@
 #include "progress.h"
 #include "warn.h"
 
+/* annex help graph bfs is annex graph bfs --help. */
+static void put_help_last(int argc, char **argv)
+{
+	static char option[] = "--help";
+
+	if (argc < 2 || strcmp(argv[1], "help"))
+		return;
+	memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof(*argv));
+	argv[argc - 1] = option;
+}
+
+static bool is_version(const char *arg)
+{
+	return !strcmp(arg, "--version") || !strcmp(arg, "-V") || !strcmp(arg, "version");
+}
+
 int main(int argc, char **argv)
 {
 	int err;
@@ -21,7 +38,8 @@ int main(int argc, char **argv)
 	cleanup_init();
 	annex_mapping_catch(); /* a file that is truncated is an error, and no end of the program */
 	warn_init();
-	if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
+	put_help_last(argc, argv);
+	if (argc == 2 && is_version(argv[1])) {
 		puts("annex " ANNEX_VERSION);
 		err = CLI_HELP;
 	} else {

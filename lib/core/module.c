@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "log.h"
 #include "module.h"
 
@@ -25,6 +26,15 @@ bool annex_module_name(const char *text, char name[MODULE_NAME])
 	return slot <= 31 && function <= 7;
 }
 
+/* Whether the kernel lists its devices, and this is none of them. */
+static bool is_absent(const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", name);
+	return !access("/sys/bus", F_OK) && access(path, F_OK);
+}
+
 int annex_module_file(const char *name, int *fd)
 {
 	char path[64];
@@ -37,6 +47,8 @@ int annex_module_file(const char *name, int *fd)
 	err = -errno;
 	switch (err) {
 	case -ENOENT:
+		if (is_absent(name))
+			return annex_fail(err, "pci:%s: there is no such device: annex list", name);
 		return annex_fail(err, "pci:%s: not bound to annex.ko: annex bind %s", name, name);
 	case -EBUSY:
 		return annex_fail(err, "pci:%s: another program has it open", name);

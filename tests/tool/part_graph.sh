@@ -3,7 +3,24 @@
 # Graphs that are right: making, importing, searching.
 
 claim "help lists the commands" "$annex" --help
+cp out help
+for words in -h help; do
+	claim "likewise $words" "$annex" $words
+	holds "the same list" cmp out help
+done
+claim "help of a command" "$annex" graph bfs --help
+cp out help
+for words in "graph bfs -h" "help graph bfs"; do
+	# shellcheck disable=SC2086
+	claim "likewise $words" "$annex" $words
+	holds "the same help" cmp out help
+done
+refused "help of no command" "no command \"nonsense\"" "$annex" help nonsense
+claim "version by its name" "$annex" version
+cp out version
 claim "version" "$annex" --version
+holds "the same version" cmp out version
+rm help version
 holds "the version is told" grep -q "^annex [0-9]" out
 for c in "graph import" "graph gen" "graph info" "graph bfs" "graph cc" "graph pagerank" \
 	"graph sssp" scan "scan import" "scan gen" vadd "vadd gen" copy; do

@@ -227,6 +227,7 @@ printf '' >there/sys/firmware/acpi/tables/CEDT
 sed -i '/: port[0-9]/d' there/proc/iomem
 ln -s ../../../../bus/pci/devices/0000:00:02.0 there/sys/kernel/iommu_groups/3/devices/0000:00:02.0
 echo 5.15.0 >there/proc/sys/kernel/osrelease
+echo '#1 SMP Debian 5.15.0-1' >there/proc/sys/kernel/version
 echo 2 >there/proc/sys/kernel/io_uring_disabled
 for n in 0 1 2; do
 	mkdir -p there/sys/class/nvme/nvme$n
@@ -253,6 +254,12 @@ holds "the command that allows io_uring" grep -q 'sysctl -w kernel.io_uring_disa
 holds "an old kernel" grep -qE '^pci: +kernel +missing' out
 holds "no headers, and their package" grep -q 'apt-get install dkms linux-headers-5.15.0' out
 holds "no module" grep -q 'dkms install annex/' out
+echo '#1 SMP PREEMPT_DYNAMIC' >there/proc/sys/kernel/version
+claim "doctor under a kernel of somebody else's" "$annex" doctor --root there
+holds "names no package that there is not" sh -c '! grep -q linux-headers out'
+holds "but says where headers are" grep -qE '^pci: +headers +missing .*the builder of this' out
+echo '#1 SMP Debian 5.15.0-1' >there/proc/sys/kernel/version
+claim "doctor of Debian's again" "$annex" doctor --root there
 holds "windows" grep -qE '^cxl +windows +ok' out
 holds "bridges that nobody holds" grep -qE '^cxl +bridges +ok' out
 holds "memory that nothing uses" grep -q 'sudo annex bind 0000:0f:00.0' out

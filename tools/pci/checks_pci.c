@@ -56,6 +56,24 @@ static bool is_installed(const struct checks *c, const char *release)
 	return found;
 }
 
+/* Kernels that others have built have no packages of headers. */
+static void no_headers(struct checks *c, const char *release)
+{
+	char version[256];
+
+	sysfs_text(version, sizeof(version), c->root, "proc/sys/kernel/version");
+	if (strstr(version, "Debian") || strstr(version, "Ubuntu")) {
+		checks_add(c, "pci:", "headers", CHECK_MISSING, "annex.ko cannot be built for %s",
+			   release);
+		checks_mend(c, "sudo apt-get install dkms linux-headers-%s", release);
+	} else {
+		checks_add(c, "pci:", "headers", CHECK_MISSING,
+			   "annex.ko cannot be built for %s: its headers are not there, and the "
+			   "builder of this kernel has them",
+			   release);
+	}
+}
+
 static void check_module(struct checks *c, const char *release)
 {
 	bool loaded = sysfs_is(c->root, "sys/bus/pci/drivers/annex");
@@ -67,9 +85,7 @@ static void check_module(struct checks *c, const char *release)
 		checks_add(c, "pci:", "headers", CHECK_OK,
 			   "not there, and not needed: annex.ko is built");
 	} else {
-		checks_add(c, "pci:", "headers", CHECK_MISSING, "annex.ko cannot be built for %s",
-			   release);
-		checks_mend(c, "sudo apt-get install dkms linux-headers-%s", release);
+		no_headers(c, release);
 	}
 	if (loaded) {
 		checks_add(c, "pci:", "module", CHECK_OK, "annex.ko is loaded");
