@@ -374,7 +374,7 @@ module_dir = $(BUILD)/module/$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 module_make = $(or $(wildcard $(dir $(KDIR))make),$(MAKE))
 module:
 	@[ -e $(KDIR)/include/generated/utsrelease.h ] || { echo "no kernel headers in $(KDIR):" \
-		"apt-get install linux-headers-$$(uname -r), or KDIR=DIR" >&2; exit 1; }
+		"annex doctor says where they come from; or KDIR=DIR" >&2; exit 1; }
 	$(Q)dir='$(module_dir)'; for file in $(MODULE_SRC); do \
 		cmp -s $$file $$dir/$$file || install -D -m 644 $$file $$dir/$$file || exit; done
 	$(Q)+$(module_make) $(if $(V),,-s) -C $(KDIR) M=$(abspath $(module_dir)) modules
@@ -457,8 +457,8 @@ KERNEL_DOC ?= $(firstword $(wildcard $(KDIR)/scripts/kernel-doc \
 man: $(BUILD)/man/made
 $(BUILD)/man/made: $(wildcard include/annex/*.h docs/man/*.7) docs/man/section3.awk Makefile
 	$(call say,MAN)
-	$(Q)[ -n "$(KERNEL_DOC)" ] || { echo "no kernel-doc, which is in the kernel's headers:" \
-		"apt-get install linux-headers-$$(uname -r), or KERNEL_DOC=FILE" >&2; exit 1; }
+	$(Q)[ -n "$(KERNEL_DOC)" ] || { echo "no kernel-doc, which is in any kernel's headers:" \
+		"apt-get install $$(tests/deps.sh kernel-doc), or KERNEL_DOC=FILE" >&2; exit 1; }
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)for header in $(wildcard include/annex/*.h); do \
 		about=annex_$$(basename $$header .h); \
@@ -501,6 +501,16 @@ install-module:
 	$(INSTALL) -m 644 kernel/60-annex.rules $(DESTDIR)$(UDEVDIR)
 	$(if $(DESTDIR),,$(if $(system),getent group annex >/dev/null || groupadd --system annex))
 
+# Folders of install. uninstall removes them and those above where nothing else is in them, up to
+# the tree or to folders that a system has anyway.
+made_dirs = $(sort $(BINDIR) $(COMPDIR) $(LIBDIR)/pkgconfig $(INCLUDEDIR)/annex/detail $(UDEVDIR) \
+	$(UNITDIR) $(DKMSDIR) $(MANDIR)/man1 $(MANDIR)/man3 $(MANDIR)/man7 \
+	$(if $(system),/etc/annex))
+system_dirs = /etc /usr/lib /usr/src $(BINDIR) $(LIBDIR) $(LIBDIR)/pkgconfig $(INCLUDEDIR) \
+	$(DATADIR) $(MANDIR)
+kept_dirs = $(or $(patsubst %/,%,$(DESTDIR)),$(if $(system),$(system_dirs),\
+	$(patsubst %/,%,$(dir $(PREFIX)))))
+
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex-cuda.a libannex.so $(SONAME) \
@@ -511,8 +521,11 @@ uninstall:
 	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules $(DESTDIR)$(UNITDIR)/annex-serve@.service \
 		$(DESTDIR)$(UNITDIR)/annex-serve@.socket
 	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
-	$(if $(system),rmdir $(DESTDIR)/etc/annex 2>/dev/null || :)
-	-rmdir $(DESTDIR)$(INCLUDEDIR)/annex/detail $(DESTDIR)$(INCLUDEDIR)/annex
+	$(Q)for dir in $(addprefix $(DESTDIR),$(made_dirs)); do \
+		while case "$$dir" in \
+			''|$(subst $(space),|,$(strip $(kept_dirs)))) false;; esac && \
+			{ rmdir "$$dir" 2>/dev/null || [ ! -e "$$dir" ]; }; do dir=$${dir%/*}; \
+		done; done
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
 
 # An engine for fio, which exports no headers: FIO is its source, of the version that will load it.

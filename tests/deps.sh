@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what a target needs and this machine lacks: deps.sh
 # demo|check|fs|module|qemu|debug|arm64.
-# Silent when nothing is missing. NO_DEPS=1 skips it.
+# Silent when nothing is missing. NO_DEPS=1 skips it. deps.sh kernel-doc tells a package with that.
 set -u
 
 demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libpci-dev
@@ -28,6 +28,16 @@ die()
 	exit 1
 }
 
+# The package has the version of a kernel in its name.
+kernel_doc()
+{
+	apt-cache pkgnames linux-kbuild- 2>/dev/null | sort -V | head -n 1
+}
+
+if [ "${1:-}" = kernel-doc ]; then
+	kernel_doc | grep . || echo linux-kbuild-VERSION
+	exit
+fi
 [ -z "${NO_DEPS:-}" ] || exit 0
 case ${1:-} in
 demo) want=("${demo[@]}") ;;
@@ -78,6 +88,15 @@ for package in "${want[@]}"; do
 		missing+=("$package")
 	fi
 done
+
+# Section 3 of the manual is made by kernel-doc, of any kernel.
+case $1 in
+demo | check | fs)
+	name=$(kernel_doc)
+	[ -z "$name" ] || compgen -G '/usr/lib/linux-kbuild-*/scripts/kernel-doc' >/dev/null ||
+		missing+=("$name")
+	;;
+esac
 
 # The newest kernel is in fresh lists only.
 stale=

@@ -265,12 +265,22 @@ own_prefix()
 		[ -e "$prefix/src/annex-$(flags --modversion)/dkms.conf" ] &&
 		[ -e "$prefix/lib/udev/rules.d/60-annex.rules" ] &&
 		"$make" --no-print-directory BUILD="$build" PREFIX="$prefix" uninstall &&
-		! find "$prefix" ! -type d | grep .
+		[ -d "$root" ] && [ ! -e "$prefix" ]
+}
+
+# Folders that hold anything else stay.
+others_stay()
+{
+	local prefix=$root/shared-prefix
+	mkdir -p "$prefix/lib" && touch "$prefix/lib/other" &&
+		"$make" --no-print-directory BUILD="$build" PREFIX="$prefix" install &&
+		"$make" --no-print-directory BUILD="$build" PREFIX="$prefix" uninstall &&
+		[ "$(find "$prefix" -printf '%P ')" = " lib lib/other " ]
 }
 
 nothing_left()
 {
-	! find "$root/tree" ! -type d | grep . && [ ! -e "$tree/include/annex" ]
+	! find "$root/tree" -mindepth 1 | grep .
 }
 
 claim "make install" in_tree install
@@ -300,6 +310,7 @@ claim "bash completion" completes
 claim "the module's source, for DKMS" module_source
 claim "its udev rule" udev_rule
 claim "a prefix of its own keeps everything" own_prefix
+claim "a prefix of others' keeps theirs" others_stay
 claim "make uninstall" in_tree uninstall
 claim "uninstall leaves nothing" nothing_left
 claims_end
