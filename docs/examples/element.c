@@ -9,13 +9,16 @@ int main(int argc, char **argv)
 {
 	struct annex_dev *dev = NULL;
 	struct annex_cache *cache = NULL;
-	struct annex_cache_opts opts = {.bytes = 1ull << 30, .devs = &dev, .ndevs = 1};
+	static struct annex_cache_opts opts; /* zeroes are defaults */
 	struct annex_array a;
 	double x;
 	int err;
 
 	if (argc != 3)
 		return fputs("usage: element URI INDEX\n", stderr), 2;
+	opts.bytes = 1ull << 30;
+	opts.devs = &dev;
+	opts.ndevs = 1;
 	err = annex_dev_open(argv[1], NULL, &dev) || annex_cache_create(&opts, &cache) ||
 	      annex_array_init(&a, cache, 0, sizeof(x), annex_cache_size(cache) / sizeof(x)) ||
 	      annex_array_get(&a, strtoull(argv[2], NULL, 0), &x);

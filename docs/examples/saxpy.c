@@ -46,8 +46,8 @@ static int run(struct annex_m2 *m2, struct annex_hdm *hdm, const char *path)
 
 	if (err)
 		return err;
-	x = x_at;
-	y = y_at;
+	x = (float *)x_at; /* C++ wants the casts */
+	y = (float *)y_at;
 	for (unsigned int i = 0; i < N; i++) {
 		x[i] = (float)i;
 		y[i] = 1;

@@ -56,6 +56,18 @@ build_cxx()
 		-fsyntax-only tests/install/program_cxx.cc
 }
 
+# The examples too, without a warning of g++.
+examples_cxx()
+{
+	local standard
+	command -v g++ >/dev/null || return 0
+	for standard in c++17 c++20; do
+		# shellcheck disable=SC2046
+		g++ -x c++ -std=$standard -Wall -Wextra -Werror $(flags --cflags) -fsyntax-only \
+			docs/examples/*.c tests/install/program_cxx.cc || return
+	done
+}
+
 prints_sum()
 {
 	local out
@@ -291,6 +303,7 @@ claim "it runs" prints_sum env LD_LIBRARY_PATH="$lib" "$root/shared"
 claim "a program links with the static library" build_static
 claim "it runs" prints_sum "$root/static"
 claim "the headers are C++ too" build_cxx
+claim "so are the examples" examples_cxx
 claim "soname" soname
 claim "the shared library exports what the headers declare" exports_headers
 claim "and nothing else" exports_nothing_else
