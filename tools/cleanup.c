@@ -20,10 +20,11 @@ static int slot_of(const char *path)
 	return -1;
 }
 
-static void remove_path(const char *path)
+static int remove_path(const char *path)
 {
-	if (unlink(path) && errno == EISDIR)
-		rmdir(path);
+	int rc = unlink(path);
+
+	return rc && errno == EISDIR ? rmdir(path) : rc;
 }
 
 /* Only async-signal-safe calls here: the program may be anywhere. */
@@ -115,8 +116,10 @@ void cleanup_forget(const char *path)
 	free(copy);
 }
 
-void cleanup_remove(const char *path)
+int cleanup_remove(const char *path)
 {
-	remove_path(path);
+	int err = remove_path(path) && errno != ENOENT ? err_sys("cannot remove %s", path) : 0;
+
 	cleanup_forget(path);
+	return err;
 }

@@ -25,8 +25,9 @@ int cleanup_add(const char *path);
 /* cleanup_all() - Remove all of them; from a signal handler as well. */
 void cleanup_all(void);
 
-/* cleanup_forget() - It was renamed, or is to stay. cleanup_remove() - Remove it now. */
+/* cleanup_forget() - It was renamed, or is to stay. */
 void cleanup_forget(const char *path);
-void cleanup_remove(const char *path);
+/* cleanup_remove() - Remove it now, if it is there. Returns 0, or -errno with the line set. */
+int cleanup_remove(const char *path);
 
 #endif

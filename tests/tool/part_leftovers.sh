@@ -99,3 +99,24 @@ refused "copy whose second file fails" "nowhere" "$annex" copy input.csr file:ma
 refused "vadd that cannot write, by its name" "made" "$annex" vadd input.a input.b \
 	-o 'file:made?fault=error,op=write,count=0'
 rm -f input.*
+
+# A command that cannot remove what it made says so, although all else went well.
+refuse="$here/refuse.py"
+mkdir kept
+printf 'id,x\n1,2\n3,4\n' >input.csv
+if "$refuse" EPERM remove -- true 2>held; then
+	refused "selftest that cannot remove its folder" \
+		"cannot remove kept/annex-selftest\..*not permitted" \
+		"$refuse" EPERM remove -- "$annex" selftest --dir kept --only plans --seconds 0
+	holds "after its report" grep -q 'plans *ok' out
+	refused "train that cannot remove its file" "cannot remove kept/made: .*not permitted" \
+		"$refuse" EPERM remove -- "$annex" train "${small[@]}" \
+		--storage 'file:kept/made?size=64M'
+	refused "scan that cannot remove its columns" \
+		"cannot remove kept/annex-scan\..*not permitted" \
+		env TMPDIR=kept "$refuse" EPERM remove -- "$annex" scan --csv input.csv \
+		--where 'x>2'
+else
+	echo "skipped: commands that cannot remove files (no seccomp)"
+fi
+rm -rf kept input.csv

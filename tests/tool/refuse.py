@@ -3,7 +3,7 @@
 """refuse.py ERRNO WHAT... -- COMMAND... - Run a command with a seccomp filter, as containers have.
 
 WHAT: userfaultfd (the call), kernel-faults (the call, but for the program's own touches),
-device (what /dev/userfaultfd gives), io_uring.
+device (what /dev/userfaultfd gives), io_uring, remove (files and directories).
 """
 import ctypes
 import errno
@@ -15,6 +15,7 @@ import sys
 ARM = platform.machine() == "aarch64"
 USERFAULTFD, IOCTL = (282, 29) if ARM else (323, 16)
 IO_URING_SETUP = 425
+REMOVE = (35,) if ARM else (84, 87, 263)  # unlinkat; rmdir, unlink
 USERFAULTFD_IOC_NEW = 0xAA00
 UFFD_USER_MODE_ONLY = 1
 LD, JEQ, JSET, RET = 0x20, 0x15, 0x45, 0x06
@@ -37,6 +38,8 @@ def rule(what, err):
         return op(LD, 0) + op(JEQ, USERFAULTFD, 0, 1) + refuse
     if what == "io_uring":
         return op(LD, 0) + op(JEQ, IO_URING_SETUP, 0, 1) + refuse
+    if what == "remove":
+        return b"".join(op(LD, 0) + op(JEQ, call, 0, 1) + refuse for call in REMOVE)
     if what == "kernel-faults":
         return (op(LD, 0) + op(JEQ, USERFAULTFD, 0, 3) + op(LD, arg(0)) +
                 op(JSET, UFFD_USER_MODE_ONLY, 1, 0) + refuse)

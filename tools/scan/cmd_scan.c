@@ -182,7 +182,7 @@ static int scan_columns(struct query *q, const struct scan_opts *o, const char *
 	return err;
 }
 
-static void remove_table(const char *dir)
+static int remove_table(const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -197,7 +197,7 @@ static void remove_table(const char *dir)
 	}
 	if (d)
 		closedir(d);
-	cleanup_remove(dir);
+	return cleanup_remove(dir);
 }
 
 /* Here, so that the line names the file of the user and not the directory. */
@@ -228,7 +228,7 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 	const char *tmp = getenv("TMPDIR");
 	struct csv_summary sum;
 	char *dir, *made;
-	int err;
+	int err, left;
 
 	if (asprintf(&dir, "%s/annex-scan.XXXXXX", tmp && *tmp ? tmp : P_tmpdir) < 0)
 		return err_set(-ENOMEM, "out of memory");
@@ -244,7 +244,8 @@ static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 			err = check_columns(q, o->csv, dir, &sum);
 		if (!err)
 			err = scan_columns(q, o, dir, out);
-		remove_table(dir);
+		left = remove_table(dir);
+		err = err ? err : left;
 	}
 	free(dir);
 	return err;

@@ -245,6 +245,20 @@ static int judge(const struct command *c)
 	return 0;
 }
 
+static int run_and_report(struct command *c)
+{
+	struct out out;
+	int err = 0;
+
+	run_parts(c);
+	report(c, &out);
+	if (c->report)
+		err = write_report(c, &out);
+	if (out_end(&out) || err)
+		return err ? err : -EIO;
+	return judge(c);
+}
+
 static const struct cli_option options[] = {
 	{"dir", 0, "DIR", 1, OPT_TEXT(struct command, dir),
 	 "Where its files are made, 64 MiB, and removed (.)"},
@@ -276,8 +290,7 @@ int cmd_selftest(int argc, char **argv)
 {
 	static const struct cli_line line = {.options = options, .doc = doc};
 	struct command c = {.s.threads = THREADS, .seconds = 120};
-	struct out out;
-	int err;
+	int err, left;
 
 	if (getrandom(&c.seed, sizeof(c.seed), 0) != sizeof(c.seed))
 		return err_sys("no random numbers");
@@ -295,14 +308,7 @@ int cmd_selftest(int argc, char **argv)
 	warn_stop();
 	err = place_open(&c.s, c.dir ? c.dir : ".");
 	if (!err)
-		run_parts(&c);
-	place_close(&c.s);
-	if (err)
-		return err;
-	report(&c, &out);
-	if (c.report)
-		err = write_report(&c, &out);
-	if (out_end(&out) || err)
-		return err ? err : -EIO;
-	return judge(&c);
+		err = run_and_report(&c);
+	left = place_close(&c.s);
+	return err ? err : left;
 }

@@ -88,13 +88,16 @@ int place_open(struct selftest *s, const char *dir)
 	return err ? err : try_files(s);
 }
 
-void place_close(struct selftest *s)
+int place_close(struct selftest *s)
 {
 	char *const all[] = {s->hdm, s->storage, s->folder};
+	int first = 0;
 
 	for (unsigned int i = 0; i < 3; i++) {
-		if (all[i])
-			cleanup_remove(all[i]);
+		int err = all[i] ? cleanup_remove(all[i]) : 0;
+
+		first = first ? first : err;
 		free(all[i]);
 	}
+	return first;
 }

@@ -6,9 +6,9 @@
 
 /*
  * place_open() - Make the folder in @dir, if there is room for the files, and say whether files can
- * be used. place_close() - Remove it; in any case.
+ * be used. place_close() - Remove it; in any case. Both return 0, or -errno with the line set.
  */
 int place_open(struct selftest *s, const char *dir);
-void place_close(struct selftest *s);
+int place_close(struct selftest *s);
 
 #endif

@@ -173,7 +173,7 @@ static int train(const struct train_opts *o)
 		err = err ? err : printed;
 	}
 	train_free(&t);
-	return err;
+	return err ? err : t.left;
 }
 
 int cmd_train(int argc, char **argv)

@@ -59,15 +59,21 @@ fail:
 	return err;
 }
 
-void memory_close(struct memory *m)
+int memory_close(struct memory *m)
 {
+	int first = 0;
+
 	annex_exec_destroy(m->exec);
 	annex_space_destroy(m->space);
 	while (m->n_stores)
 		annex_store_close(m->stores[--m->n_stores]);
-	for (unsigned int i = 0; i < ANNEX_MAX_SSDS; i++)
-		scratch_end(m->made[i]);
+	for (unsigned int i = 0; i < ANNEX_MAX_SSDS; i++) {
+		int err = scratch_end(m->made[i]);
+
+		first = first ? first : err;
+	}
 	memset(m, 0, sizeof(*m));
+	return first;
 }
 
 int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p)

@@ -45,9 +45,12 @@ struct memory {
 	uint64_t began;
 };
 
-/* memory_open() - 0 or -errno with the line set. memory_close() - Give back all there is of it. */
+/*
+ * memory_open() - 0 or -errno with the line set. memory_close() - Give back all there is of it.
+ * Likewise, if files of its own could not be removed.
+ */
 int memory_open(struct memory *m, const struct memory_opts *o);
-void memory_close(struct memory *m);
+int memory_close(struct memory *m);
 
 /* memory_alloc() - A tensor of @n numbers, all 0. memory_free() - It ends; *@p becomes NULL. */
 int memory_alloc(struct memory *m, const char *name, uint64_t n, float **p);
@@ -78,7 +81,10 @@ void lost_watch(const struct memory *m);
  */
 int scratch_make(const char *uri, char **path);
 
-/* scratch_end() - Remove it, as a signal that ends the program would have done. */
-void scratch_end(char *path);
+/*
+ * scratch_end() - Remove it, as a signal that ends the program would have done. 0, or -errno with
+ * the line set.
+ */
+int scratch_end(char *path);
 
 #endif

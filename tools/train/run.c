@@ -95,14 +95,17 @@ static int open_all(struct run *r, const struct train_opts *o)
 	return err;
 }
 
-static void close_all(struct run *r)
+static int close_all(struct run *r)
 {
+	int err;
+
 	lost_watch(NULL);
 	model_close(&r->model);
-	memory_close(&r->memory);
+	err = memory_close(&r->memory);
 	pool_destroy(r->pool);
 	text_close(&r->text);
 	free(r->bytes);
+	return err;
 }
 
 static void look(struct run *r, struct train_step *s)
@@ -242,7 +245,7 @@ int train_run(struct train *t, const struct train_opts *o)
 	if (!err && o->pages)
 		err = memory_pages(&r.memory, o->pages, o->overwrite);
 	progress_end();
-	close_all(&r);
+	t->left = close_all(&r);
 	if (err && err != -EDOM)
 		train_free(t);
 	return err;

@@ -48,16 +48,17 @@ int scratch_make(const char *text, char **path)
 	return made < 0 ? made : 0;
 }
 
-void scratch_end(char *path)
+int scratch_end(char *path)
 {
-	int fd;
+	int fd, err = 0;
 
 	/* Unless another process has come to write to it. */
 	if (path && !claim_file(path, &fd)) {
-		cleanup_remove(path);
+		err = cleanup_remove(path);
 		close(fd);
 	} else if (path) {
 		cleanup_forget(path);
 	}
 	free(path);
+	return err;
 }

@@ -53,6 +53,7 @@ struct train_step {
  * @kernel_ns: system time of all threads since @first.
  * @predicted: the simulator's seconds of an iteration with its plan; 0: there is no plan.
  * @times: times of the kernels since @first.
+ * @left: 0, or the errno with which a file of the run's own could not be removed.
  */
 struct train {
 	const struct train_opts *opts;
@@ -64,6 +65,7 @@ struct train {
 	struct annex_exec_stats exec;
 	double predicted;
 	struct model_time times[MODEL_KERNELS];
+	int left;
 };
 
 /*
