@@ -152,7 +152,8 @@ int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct an
  * Return: 0, or -EBUSY when the kernel has commands of file: or ng: that did not end within 30 s,
  * as on a network file system whose server is away. The device is closed, but the kernel may still
  * read and write memory that is mapped: the caller must not free or reuse it before the process
- * ends. The library's own buffers of such commands are never freed; a warning tells their bytes.
+ * ends. Such memory is that for which annex_dev_unmap() returns -EBUSY before the close. The
+ * library's own buffers of such commands are never freed; a warning tells their bytes.
  */
 int annex_dev_close(struct annex_dev *dev);
 
@@ -396,9 +397,12 @@ int annex_dev_move_rings(struct annex_dev *dev, unsigned int index,
  * The bounded call that most programs want. A command that does not complete within the device's
  * timeout is aborted; if the abort does not end it either, the controller is reset. The kernel's
  * driver does both where it keeps the drive (ANNEX_TRAIT_SHARED), after half of the timeout and
- * after all of it. On return no command of this call is outstanding, so its buffers are the
- * caller's again, unless the call fails with -ENODEV: the kernel may still have commands then, and
- * annex_dev_unmap() tells by -EBUSY for which memory.
+ * after all of it.
+ *
+ * On return no command of this call is outstanding, so its buffers are the caller's again, unless
+ * the call fails with -ENODEV. The kernel may still have commands of file: or ng: then, and it
+ * reads and writes their buffers until it answers, also after annex_dev_close(). After -ENODEV the
+ * caller must not free or reuse a buffer before annex_dev_unmap() has returned 0 for it.
  *
  * Return: 0, or the errno of the first command that failed (annex_nvme_errno()); -ETIMEDOUT when
  * one was late, even if it succeeded in the end (@res has its status), or could not be submitted in
