@@ -14,8 +14,8 @@ $(foreach room,$(UNIT_ROOMS),$(eval suites_$(room) := $(sort $(shell sed -n \
 suites := $(foreach room,$(UNIT_ROOMS),$(suites_$(room)))
 # One thread alone, threads that other suites have too and that take minutes under TSan, or children
 # of fork() that start threads, which it refuses.
-not_threads := policy plan% simulate trace vitality generate sum rv_% elf uri prove health cxl_% \
-	nvme_ctrl nvme_owner mapping span kernels_% bound cache_layout cache_groups gpu_warp \
+not_threads := policy plan% simulate flash trace vitality generate sum rv_% elf uri prove health \
+	cxl_% nvme_ctrl nvme_owner mapping span kernels_% bound cache_layout cache_groups gpu_warp \
 	gpu_elements gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share \
 	fs_check% fs_cuts forks emu_locked train% reclaim cxlssd cxlssd_cuts cxlssd_damage \
 	cxlssd_time
