@@ -153,7 +153,7 @@ SHIM_MODULE := $(SHIM_OF_CXL) $(SHIM_OF_NVME)
 unit_with_kernel := $(SHIM_OBJ) $(SHIM_MODULE)
 unit_with_ndp := $(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/ndp/*.c)))
 # Calls that tests take the place of.
-unit_wraps_nvme := annex_emu_direct_find io_uring_queue_init_params preadv2 fdatasync
+unit_wraps_nvme := annex_emu_direct_find fcntl fdatasync io_uring_queue_init_params preadv2
 unit_wraps_ssd := ssd_file_write ssd_file_sync
 unit_wraps_fs := $(unit_wraps_ssd)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(OUT)/%.o)

@@ -18,17 +18,62 @@
 #include "error.h"
 
 #define DIR_MS 5000u
-#define DIR_NAP_NS 5000000
+#define FILE_MS 500u
+#define NAP_NS 5000000
 
+static int nap(void)
+{
+	const struct timespec while_held = {.tv_nsec = NAP_NS};
+
+	return nanosleep(&while_held, NULL);
+}
+
+/* A process that was killed has its claims until the kernel has ended its I/O. */
+static int lock_file(int fd, short how, unsigned int wait_ms)
+{
+	struct flock all = {.l_type = how, .l_whence = SEEK_SET};
+	const uint64_t until = annex_deadline_ms(wait_ms);
+
+	while (fcntl(fd, F_OFD_SETLK, &all)) {
+		if ((errno != EAGAIN && errno != EACCES) || annex_now() > until)
+			return -errno;
+		nap();
+	}
+	return 0;
+}
+
+static int refuse(int fd, const char *path)
+{
+	struct flock other = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	const bool reads = !fcntl(fd, F_OFD_GETLK, &other) && other.l_type == F_RDLCK;
+
+	return err_set(-EBUSY, "another process %s %s", reads ? "reads" : "writes to", path);
+}
+
+static int claim_write(int fd, const char *path, unsigned int wait_ms)
+{
+	int err = lock_file(fd, F_WRLCK, wait_ms);
+
+	if (err == -EAGAIN || err == -EACCES)
+		return refuse(fd, path);
+	return err ? err_set(err, "cannot lock %s: %s", path, strerror(-err)) : 0;
+}
+
+/* A process that has the file at once is alive. */
 int claim_made(int fd, const char *path)
 {
-	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	return claim_write(fd, path, 0);
+}
 
-	if (!fcntl(fd, F_OFD_SETLK, &all))
-		return 0;
-	if (errno == EAGAIN || errno == EACCES)
-		return err_set(-EBUSY, "another process writes to %s", path);
-	return err_sys("cannot lock %s", path);
+int claim_read(int fd, const char *path)
+{
+	int err = lock_file(fd, F_RDLCK, FILE_MS);
+
+	if (err == -EAGAIN || err == -EACCES)
+		return refuse(fd, path);
+	return err ? err_set(-ENOLCK, "writers are not kept from %s while it is read: %s", path,
+			     strerror(-err))
+		   : 0;
 }
 
 /* Whoever had the claim before may have removed it, or put another file in its place. */
@@ -73,7 +118,7 @@ int claim_file(const char *path, int *fd)
 		*fd = open_node(path);
 		if (*fd < 0)
 			return errno == ENOENT ? -ENOENT : err_sys("cannot open %s", path);
-		err = claim_made(*fd, path);
+		err = claim_write(*fd, path, FILE_MS);
 		if (!err && is_at(*fd, path))
 			return 0;
 		close(*fd);
@@ -86,7 +131,6 @@ int claim_file(const char *path, int *fd)
  * read the directory. */
 static int lock_dir(int fd, const char *path)
 {
-	const struct timespec nap = {.tv_nsec = DIR_NAP_NS};
 	const uint64_t until = annex_deadline_ms(DIR_MS);
 
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
@@ -95,7 +139,7 @@ static int lock_dir(int fd, const char *path)
 		if (annex_now() > until)
 			return err_set(-EBUSY, "another process has had %s locked for %u s", path,
 				       DIR_MS / 1000);
-		nanosleep(&nap, NULL);
+		nap();
 	}
 	return 0;
 }

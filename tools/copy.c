@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <annex/detail/clock.h>
 #include <annex/uri.h>
+#include "claim.h"
 #include "cli.h"
 #include "commands.h"
 #include "device.h"
@@ -17,6 +18,7 @@
 #include "same.h"
 #include "target.h"
 #include "uri.h"
+#include "warn.h"
 
 struct copy {
 	struct storage_opts store;
@@ -82,6 +84,19 @@ static int copy(struct copy *c, int fd)
 	return err;
 }
 
+/* A file system without locks keeps no writer out. */
+static int claim_source(int fd, const char *path)
+{
+	int err = claim_read(fd, path);
+
+	if (err == -ENOLCK) {
+		warn_say(err_text());
+		err_clear();
+		err = 0;
+	}
+	return err;
+}
+
 static int report(const struct copy *c, double t)
 {
 	struct out out;
@@ -144,7 +159,9 @@ int cmd_copy(int argc, char **argv)
 		err = err_set(-EINVAL, "%s is not a regular file with data in it", c.src);
 	} else {
 		c.size = (uint64_t)st.st_size;
-		err = copy(&c, fd);
+		err = claim_source(fd, c.src);
+		if (!err)
+			err = copy(&c, fd);
 	}
 	err = target_done(c.targets, c.store.nuris, err);
 	close(fd);

@@ -188,6 +188,22 @@ int storage_close(struct storage *s)
 	return err;
 }
 
+int storage_claim_read(struct storage *s)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < s->ndevs && !err; i++) {
+		struct annex_ns ns;
+
+		err = annex_dev_ns(s->devs[i], 1, &ns);
+		if (!err)
+			err = annex_dev_claim_shared(s->devs[i], 1, 0, ns.blocks);
+		if (err)
+			err_lib(err, "cannot read %s", annex_dev_uri(s->devs[i]));
+	}
+	return err;
+}
+
 /* All of [@at, @at + @len), or a line: the file is shorter than it was when it was opened. */
 static int read_all(int fd, const char *path, void *buf, size_t len, uint64_t at)
 {
@@ -309,7 +325,9 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 	err = storage_open(s, o, o->uris, o->nuris, size, o->cache);
 	if (err)
 		return err;
-	err = mems ? storage_fill(s, path, fd, size) : check_image(s, path, fd, size);
+	err = mems ? storage_fill(s, path, fd, size) : storage_claim_read(s);
+	if (!err && !mems)
+		err = check_image(s, path, fd, size);
 	/* Renewed, so that what has been touched so far is no hit later. */
 	if (!err)
 		err = storage_renew(s, o, size, o->cache);

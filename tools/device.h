@@ -72,6 +72,9 @@ int storage_open(struct storage *s, const struct storage_opts *o, const char *co
 		 unsigned int n, uint64_t size, uint64_t bytes);
 int storage_close(struct storage *s);
 
+/* storage_claim_read() - Keep writers from the devices, which are read, until they are closed. */
+int storage_claim_read(struct storage *s);
+
 /* storage_renew() - Put an empty cache in the place of the present one. */
 int storage_renew(struct storage *s, const struct storage_opts *o, uint64_t size, uint64_t bytes);
 

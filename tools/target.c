@@ -113,12 +113,17 @@ static int refuse_device(const char *text)
 static int check(struct target *t, const struct annex_uri *uri, const char *text,
 		 enum target_kind kind, uint64_t bytes)
 {
-	bool grow = false;
+	bool grow = false, readonly = false;
 	unsigned int traits = annex_dev_traits(text);
 	size_t len;
-	int err = 0;
+	int err;
 
-	if (traits & ANNEX_TRAIT_PATH)
+	err = annex_uri_bool(uri, "readonly", &readonly);
+	if (err)
+		err = err_lib(err, "cannot use device %s", text);
+	else if (readonly)
+		err = err_set(-EROFS, "%s is read-only: leave readonly=1 out to write to it", text);
+	else if (traits & ANNEX_TRAIT_PATH)
 		err = check_file(t, uri->body, kind, bytes, &grow);
 	else if (traits & ANNEX_TRAIT_VOLATILE)
 		err = err_set(-EINVAL,

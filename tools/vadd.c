@@ -119,6 +119,8 @@ static int open_input(struct vadd *o, int i)
 
 	if (!err)
 		err = storage_open(&o->s[i], &o->store, &uri, 1, 0, o->store.cache / VECTORS);
+	if (!err)
+		err = storage_claim_read(&o->s[i]);
 	if (err)
 		return err;
 	err = annex_dev_ns(o->s[i].devs[0], 1, &ns);

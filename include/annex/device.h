@@ -24,6 +24,8 @@
  *                         once. With alone it is one thread that submits and waits, which is not
  *                         interrupted for what has ended: see struct annex_dev_opts
  *   fault=SPEC            see struct annex_fault; may be repeated
+ *   readonly  writes end with ANNEX_SC_READ_ONLY (-EROFS). As long as the device is open, all of it
+ *             is claimed as by annex_dev_claim_shared()
  *   force     writes pass although a file system, swap or another device of the kernel's uses the
  *             namespace or a partition of it; otherwise they end with ANNEX_SC_READ_ONLY (-EROFS).
  *             Of file: that is found when it is opened
@@ -137,6 +139,7 @@ unsigned int annex_dev_traits(const char *uri);
  * Return: 0 or a negative errno; annex_last_error() says why. -EINVAL: bad URI or option;
  * -EPROTONOSUPPORT: unknown scheme; -ENOENT, -EACCES, -EISDIR ...: from the file behind it;
  * -EPERM, -ENOSYS: io_uring is refused (ng: and nvme: have no other way);
+ * -EBUSY: readonly=1, and somebody else has claimed blocks to write to them;
  * -ETIMEDOUT: the controller did not become ready; -ENODEV, -EIO: it cannot do what Annex needs, or
  * failed; -ENOMEM.
  */
@@ -427,23 +430,40 @@ int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int
 int annex_dev_recover(struct annex_dev *dev, struct annex_qp *qp, uint64_t token);
 
 /**
- * annex_dev_claim() - Keep blocks for oneself until the device is closed.
+ * annex_dev_claim() - Keep blocks for oneself, to write to them, until the device is closed.
  * @dev: the device.
  * @nsid: the namespace.
  * @first: the first block.
  * @blocks: how many.
  *
- * Nobody else, in any process, can claim any of them meanwhile. It hinders only those who claim,
- * as everybody should who will overwrite what is there without looking. A killed process keeps
- * nothing, once the kernel has ended its I/O, for which half a second is waited. A device is the
- * same under each of its names, if this user may open the kernel's own in /dev. Memory (mem:) and
- * controllers with one owner (pci:) are one's own anyway.
+ * No other device, in any process, can claim any of them meanwhile, and none can be opened by
+ * readonly=1. A claim hinders only devices that claim: a program should claim blocks before it
+ * overwrites them, and open a device by readonly=1 if it only reads. A killed process keeps no
+ * claim, once the kernel has ended its I/O, for which half a second is waited. A device is the same
+ * under each of its names, and as file: and ng:, if this user may open the kernel's own node of the
+ * block device in /dev. Memory (mem:) and controllers with one owner (pci:) have one user anyway.
  *
  * Return: 0; -EBUSY: somebody else has claimed some of them, or the kernel uses them; -EROFS: the
  * file is read only; -ENXIO: there are no such blocks, or none; or the errno of a file system that
  * has no locks.
  */
 int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks);
+
+/**
+ * annex_dev_claim_shared() - Keep writers from blocks that are read, until the device is closed.
+ * @dev: the device. One that was opened by readonly=1 has claimed all of its blocks so.
+ * @nsid: the namespace.
+ * @first: the first block.
+ * @blocks: how many.
+ *
+ * Other devices can claim them so too, but not by annex_dev_claim(). Whoever may read a file can
+ * thereby keep writers from it. A file system without locks keeps nobody out; a warning says so.
+ * annex_dev_claim() of the same device turns a shared claim into its own.
+ *
+ * Return: 0; -EBUSY: somebody else has claimed some of them to write to them; -ENXIO: there are no
+ * such blocks, or none.
+ */
+int annex_dev_claim_shared(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks);
 
 /**
  * annex_dev_timeout_ms() - The device's command timeout.

@@ -50,7 +50,8 @@ struct annex_ctrl;
  * @sleep: block until CQ @qid may have had an event after @seen, or until @deadline (annex_now()).
  *	May return early.
  * @wake: end the sleep of whoever sleeps on CQ @qid.
- * @claim: annex_dev_claim(), of blocks that are there; NULL: the device has one user anyway.
+ * @claim: annex_dev_claim(), or annex_dev_claim_shared() if @shared, of blocks that are there;
+ *	NULL: the device has one user anyway.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.
  * @forked: in a child of fork(): close descriptors, and give back nothing else. After it, only
  *	@close is called, which then releases memory of the process alone.
@@ -83,7 +84,8 @@ struct annex_ctrl_ops {
 	uint32_t (*event)(struct annex_ctrl *ctrl, uint16_t qid);
 	void (*sleep)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 	void (*wake)(struct annex_ctrl *ctrl, uint16_t qid);
-	int (*claim)(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
+	int (*claim)(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks,
+		     bool shared);
 	int (*inject)(struct annex_ctrl *ctrl, const struct annex_fault *fault);
 	void (*forked)(struct annex_ctrl *ctrl);
 	int (*close)(struct annex_ctrl *ctrl);

@@ -40,6 +40,7 @@ struct annex_dev {
 	struct annex_dev_opts opts;
 	bool sgl;
 	bool compare; /* the Compare command is there */
+	bool reader;  /* opened by readonly=1 */
 	uint32_t max_transfer;
 
 	struct nvme_queue *io;

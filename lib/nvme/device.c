@@ -63,7 +63,8 @@ struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index)
 
 /* A process that was killed has its file until the kernel has ended its I/O, and a daemon may not
  * have seen that its client has left. */
-static int claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
+static int wait_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks,
+		      bool shared)
 {
 	const struct timespec nap = {.tv_nsec = CLAIM_NAP_NS};
 	uint64_t end = annex_deadline_ms(CLAIM_MS);
@@ -72,12 +73,12 @@ static int claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t 
 	if (!dev->ctrl->ops->claim)
 		return 0;
 	do
-		err = dev->ctrl->ops->claim(dev->ctrl, nsid, first, blocks);
+		err = dev->ctrl->ops->claim(dev->ctrl, nsid, first, blocks, shared);
 	while (err == -EBUSY && annex_now() < end && !THREAD_KEPT(nanosleep(&nap, NULL)));
 	return err;
 }
 
-int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
+static int claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks, bool shared)
 {
 	struct annex_ns ns;
 	int err = dev->fork.child ? fork_refuse(dev->uri) : annex_dev_ns(dev, nsid, &ns);
@@ -87,12 +88,23 @@ int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64
 	if (!blocks || first > ns.blocks || blocks > ns.blocks - first)
 		return annex_fail(-ENXIO, "%s: namespace %u ends at block %llu", dev->uri, nsid,
 				  (ull)ns.blocks);
-	err = claim(dev, nsid, first, blocks);
+	err = wait_claim(dev, nsid, first, blocks, shared);
 	if (err == -EBUSY)
-		return annex_fail(err, "%s: somebody else uses it, or a part of it", dev->uri);
+		return annex_fail(err, "%s: somebody else %s it, or a part of it", dev->uri,
+				  shared ? "writes to" : "uses");
 	return err ? annex_fail(err, "%s: others cannot be kept from it: %s", dev->uri,
 				strerror(-err))
 		   : 0;
+}
+
+int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
+{
+	return claim(dev, nsid, first, blocks, false);
+}
+
+int annex_dev_claim_shared(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)
+{
+	return claim(dev, nsid, first, blocks, true);
 }
 
 int annex_dev_inject(struct annex_dev *dev, const struct annex_fault *fault)

@@ -140,6 +140,8 @@ static int open_ctrl(struct annex_dev *dev, const struct annex_blocks *blocks)
 		err = open_kind(dev, uri);
 	if (!err)
 		dev->ctrl->timeout_ms = dev->opts.timeout_ms;
+	if (!err)
+		err = annex_uri_bool(uri, "readonly", &dev->reader);
 	free(uri);
 	return err;
 }
@@ -211,6 +213,17 @@ static int read_identity(struct annex_dev *dev)
 		err = read_namespace(dev, i + 1, &dev->ns[i]);
 out:
 	free(id);
+	return err;
+}
+
+/* A reader keeps writers from all that it may read. */
+static int claim_read(struct annex_dev *dev)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; dev->reader && !err && i < dev->nns; i++)
+		if (dev->ns[i].blocks)
+			err = annex_dev_claim_shared(dev, i + 1, 0, dev->ns[i].blocks);
 	return err;
 }
 
@@ -296,6 +309,8 @@ int nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
 		err = open_ctrl(dev, blocks);
 	if (!err)
 		err = read_identity(dev);
+	if (!err)
+		err = claim_read(dev);
 	if (!err)
 		err = setup_io(dev);
 	if (!err)

@@ -300,10 +300,12 @@ static int unmap(struct peer *p, const struct annex_serve_message *m)
 	return err;
 }
 
-static bool is_claimed(const struct peer *p, uint64_t pos, uint64_t bytes)
+/* Whether it keeps a claim of @c from another client. */
+static bool is_claimed(const struct peer *p, const struct claim *c)
 {
 	for (unsigned int i = 0; i < p->nclaims; i++)
-		if (pos < p->claim[i].pos + p->claim[i].bytes && p->claim[i].pos < pos + bytes)
+		if (c->pos < p->claim[i].pos + p->claim[i].bytes &&
+		    p->claim[i].pos < c->pos + c->bytes && !(c->shared && p->claim[i].shared))
 			return true;
 	return false;
 }
@@ -311,11 +313,12 @@ static bool is_claimed(const struct peer *p, uint64_t pos, uint64_t bytes)
 /* Claims are the control thread's, as are sockets: no lock. */
 static int claim(struct peer *p, const struct annex_serve_message *m)
 {
+	const struct claim c = {m->a, m->b, m->c};
 	const struct peer *q;
 
 	if (!p->part)
 		return -ENOTCONN;
-	if (p->readonly)
+	if (p->readonly && !c.shared)
 		return -EROFS;
 	if (!m->b || m->a > p->part->told.bytes || m->b > p->part->told.bytes - m->a)
 		return -ENXIO;
@@ -323,12 +326,12 @@ static int claim(struct peer *p, const struct annex_serve_message *m)
 		return -ENOSPC;
 	pthread_mutex_lock(&p->s->lock); /* of the list, which the worker turns */
 	TAILQ_FOREACH(q, &p->s->peers, link)
-	if (q->part == p->part && q != p && is_claimed(q, m->a, m->b))
+	if (q->part == p->part && q != p && is_claimed(q, &c))
 		break;
 	pthread_mutex_unlock(&p->s->lock);
 	if (q)
 		return -EBUSY;
-	p->claim[p->nclaims++] = (struct claim){m->a, m->b};
+	p->claim[p->nclaims++] = c;
 	return 0;
 }
 

@@ -64,9 +64,10 @@ struct memory {
 	unsigned int flying;
 };
 
-/* struct claim - Bytes of a part that its client keeps from others. */
+/* struct claim - Bytes of a part that its client keeps from others, or from their writers only. */
 struct claim {
 	uint64_t pos, bytes;
+	bool shared;
 };
 
 #define SERVE_CLAIMS 16u

@@ -158,7 +158,7 @@ class Bench:
             ratios, together, direct, spread = [], [], [], []
             short = self.options.seconds / SHORT
             for i in range(SHORT * self.options.rounds):
-                direct.append(self.run(f"{device}?readonly=1", "--bytes", PART,
+                direct.append(self.run(device, "--bytes", PART,
                                        seconds=short)["iops"])
                 ratios.append(self.run(daemon.uri(names[0]), seconds=short)["iops"] / direct[-1])
                 if i % SHORT:
@@ -176,7 +176,7 @@ class Bench:
             add(f"fairness: {CLIENTS} equal clients, slowest / fastest",
                 statistics.median(spread), "", at_least(0.9))
             self.processor("file:", daemon, names[0],
-                           [f"{device}?readonly=1", "--bytes", PART])
+                           [device, "--bytes", PART])
             self.first(daemon)
 
     def first(self, daemon):

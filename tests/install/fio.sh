@@ -216,5 +216,16 @@ fails()
 }
 claim "an error of the device is one of fio's" fails \
 	"mem:16M?fault=error,op=write,after=100" --rw=write --bs=4k --size=4M
+claim "jobs write beside each other" with "file:$dir/disk" --rw=write --size=1M --numjobs=2
+"$build/annex" bench block "file:$dir/disk?readonly=1" --seconds 60 >/dev/null &
+reader=$!
+until grep -q " OFDLCK .* READ .*:$(stat -c %i "$dir/disk") 0 " /proc/locks; do
+	kill -0 "$reader" || break
+done
+pattern="somebody else uses it"
+claim "no job writes beside a reader" refuses "file:$dir/disk" --rw=write --size=1M
+claim "a job reads beside a reader" with "file:$dir/disk" --rw=read --size=1M
+kill "$reader"
+wait "$reader"
 compare "file:$dir/disk?readonly=1"
 claims_end

@@ -37,10 +37,43 @@ done
 refused "train meanwhile" "somebody else uses it" "$annex" train --steps 1 --layers 1 --width 32 \
 	--heads 2 --batch 1 --context 16 --device-memory 2M --storage file:both/dev \
 	--overwrite
+for command in "verify file:both/dev --read-only" "bench block file:both/dev?readonly=1" \
+	"vadd file:both/dev file:both/image -o both/sum --type f64"; do
+	# shellcheck disable=SC2086 # words are wanted
+	refused "a reader meanwhile: ${command%% file*}" "somebody else writes to it" \
+		"$annex" $command
+done
+refused "a reader meanwhile: copy" "another process writes to both/dev" \
+	"$annex" copy both/dev file:both/copied
 holds "the device is there" test -e both/dev
 kill -TERM $holder
 wait $holder 2>/dev/null
 holds "it removes what it made when it is interrupted" test ! -e both/dev
+
+# Readers share a device, and nobody writes to it as long as they read.
+truncate -s 1M both/dev
+"$annex" bench block "file:both/dev?readonly=1" --seconds 60 --threads 1 >/dev/null 2>&1 &
+holder=$!
+until grep -q " OFDLCK .* READ .*:$(stat -c %i both/dev 2>err) 0 " /proc/locks; do
+	kill -0 $holder || break
+done
+for command in "copy both/image file:both/dev --overwrite" "verify file:both/dev --overwrite" \
+	"bench block file:both/dev --write --overwrite --seconds 0.01"; do
+	# shellcheck disable=SC2086 # words are wanted
+	refused "${command%% file*} beside a reader" "another process reads both/dev" \
+		"$annex" $command
+done
+refused "train beside a reader" "somebody else uses it" "$annex" train --steps 1 --layers 1 \
+	--width 32 --heads 2 --batch 1 --context 16 --device-memory 2M --storage file:both/dev \
+	--overwrite
+refused "serve beside a reader" "somebody else uses it" "$annex" serve file:both/dev \
+	--socket both/sock --table both/table
+claim "another reader" "$annex" bench block "file:both/dev?readonly=1" --seconds 0.01
+refused "a writer that may not write" "leave readonly=1 out" \
+	"$annex" copy both/image "file:both/dev?readonly=1" --overwrite
+kill -TERM $holder
+wait $holder 2>/dev/null
+claim "writers come again" "$annex" verify file:both/dev --overwrite
 
 # A part of what a daemon has is claimed through the daemon.
 "$annex" serve mem:64M --socket both/sock >/dev/null 2>both/err1 &
@@ -59,7 +92,20 @@ for command in "copy both/image $uri" "verify $uri" "bench block $uri --write --
 	refused "${command%% unix*} meanwhile, of a part" "somebody else uses it" \
 		"$annex" $command --overwrite
 done
-claim "a part is read meanwhile" "$annex" bench block "$uri" --seconds 0.01
+claim "the speed of reads is measured meanwhile" "$annex" bench block "$uri" --seconds 0.01
+refused "a reader of the part meanwhile" "somebody else writes to it" \
+	"$annex" verify "$uri&readonly=1" --read-only
+kill -TERM $holder
+wait $holder 2>/dev/null
+"$annex" bench block "$uri&readonly=1" --seconds 60 --threads 1 >/dev/null 2>both/err2 &
+holder=$!
+had=$("$annex" serve --status both/sock --json | sed -n 's/.*"commands": \([0-9]*\).*/\1/p')
+until "$annex" serve --status both/sock --json 2>err | grep -vq "\"commands\": $had"; do
+	kill -0 $holder || break
+done
+refused "copy to a part beside a reader" "somebody else uses it" "$annex" copy both/image "$uri" \
+	--overwrite
+claim "another reader of the part" "$annex" bench block "$uri&readonly=1" --seconds 0.01
 kill -TERM $holder
 wait $holder 2>/dev/null
 claim "a part is free again" "$annex" copy both/image "$uri" --overwrite

@@ -271,7 +271,7 @@ static int bench_block(int argc, char **argv)
 	err = pool_create(b.block.lanes.threads, &pool);
 	if (err)
 		return err;
-	err = block_open(&ls, &t, &b.block, b.uri, b.write, &bytes);
+	err = block_open(&ls, &t, &b.block, b.uri, b.write, b.verify, &bytes);
 	if (!err)
 		err = measure(&b, &ls, pool, bytes);
 	block_close(&ls, &t, err);

@@ -50,7 +50,7 @@ static int extent(const struct lanes *ls, const char *uri, uint64_t asked, uint6
 }
 
 int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, const char *uri,
-	       bool write, uint64_t *bytes)
+	       bool write, bool checks, uint64_t *bytes)
 {
 	int err = 0;
 
@@ -68,6 +68,11 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 		err = lanes_open(ls, t->uri ? t->uri : uri, &o->lanes);
 	if (!err)
 		err = extent(ls, uri, o->bytes, bytes);
+	if (!err && checks) {
+		err = annex_dev_claim_shared(ls->dev, 1, 0, *bytes / ls->ns.block);
+		if (err)
+			err_lib(err, "cannot read %s", uri);
+	}
 	return err ? err : target_claim(t, ls->dev, *bytes);
 }
 

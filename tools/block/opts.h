@@ -31,13 +31,14 @@ extern const struct cli_option block_options[];
 	}
 
 /*
- * block_open() - Open @uri; with @write only if its data may be overwritten. The command uses
+ * block_open() - Open @uri; with @write only if its data may be overwritten, with @checks only if
+ * nobody writes to it. The command uses
  * *@bytes of it. After a success, and also after a failure, call block_close() with the error of
  * the whole command.
  */
 struct target;
 int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, const char *uri,
-	       bool write, uint64_t *bytes);
+	       bool write, bool checks, uint64_t *bytes);
 void block_close(struct lanes *ls, struct target *t, int err);
 
 /* block_flush() - Have all written data reach the medium. */

@@ -72,7 +72,7 @@ static int one(struct verify *v, const char *uri, struct pool *pool, struct out 
 	struct target t;
 	struct lanes ls;
 	uint64_t bytes = 0;
-	int err = block_open(&ls, &t, &v->block, uri, !v->read_only, &bytes);
+	int err = block_open(&ls, &t, &v->block, uri, !v->read_only, v->read_only, &bytes);
 
 	if (!err)
 		err = passes(v, &ls, pool, bytes);

@@ -4,7 +4,9 @@
  * FIO=SOURCE, since fio installs no headers; used by fio --ioengine=external:PATH/annex.so.
  *
  * Each job opens the device by itself, and has one queue pair of it. Its buffers are memory that
- * the device reaches without a copy.
+ * the device reaches without a copy. Jobs may write beside each other, so they share their claim,
+ * which keeps other writers out. A job that writes does not begin while another program uses the
+ * device.
  *
  * Trims are Write Zeroes. Flushes stand for fsync() and fdatasync(). With sync= each write has
  * ANNEX_IO_FUA. Options of fio that no device can honour are refused: see refuse().
@@ -200,6 +202,8 @@ static int begin(struct thread_data *td, struct engine **out)
 	err = open_device(td, uri, e);
 	if (!err)
 		err = annex_dev_ns(e->dev, 1, &e->ns);
+	if (!err)
+		err = annex_dev_claim_shared(e->dev, 1, 0, e->ns.blocks);
 	err = err ? complain(uri, err) : check_blocks(td, e);
 	if (err)
 		goto fail;
@@ -220,13 +224,26 @@ fail:
 	return err;
 }
 
+/* Nobody else uses what a job will write. Before jobs begin, none of fio's has a claim. */
+static int check_alone(struct thread_data *td, struct engine *e)
+{
+	int err = 0;
+
+	if (td_write(td) || td_trim(td))
+		err = annex_dev_claim(e->dev, 1, 0, e->ns.blocks);
+	return err ? complain(annex_dev_uri(e->dev), err) : 0;
+}
+
 /* Before the jobs begin, in fio's own process: how large the device is. */
 static int annex_setup(struct thread_data *td)
 {
-	struct engine *e;
+	struct engine *e = NULL;
 	int err = begin(td, &e);
 
+	if (!err)
+		err = check_alone(td, e);
 	if (err) {
+		end(e);
 		td_verror(td, err, "annex");
 		return 1;
 	}

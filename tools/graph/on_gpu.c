@@ -98,6 +98,17 @@ static int search(struct run *run, struct runner *r, struct annex_gpu_context *c
 	return 0;
 }
 
+static int keep_writers_out(struct annex_gpu_context *ctx, const char *uri)
+{
+	struct annex_dev *dev = annex_gpu_dev(ctx);
+	struct annex_ns ns;
+	int err = annex_dev_ns(dev, 1, &ns);
+
+	if (!err)
+		err = annex_dev_claim_shared(dev, 1, 0, ns.blocks);
+	return err ? err_lib(err, "cannot read %s", uri) : 0;
+}
+
 static int search_on(struct run *run, struct runner *r, struct out *out)
 {
 	struct annex_gpu_opts opts = {
@@ -117,7 +128,8 @@ static int search_on(struct run *run, struct runner *r, struct out *out)
 	err = annex_gpu_open(uri, &opts, r->memory, &ctx);
 	if (err)
 		return err_lib(err, "cannot open device %s for a GPU", uri);
-	if (annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)
+	err = keep_writers_out(ctx, uri);
+	if (!err && annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)
 		err = fill(run, r, ctx);
 	if (!err)
 		err = search(run, r, ctx, out);

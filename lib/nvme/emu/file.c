@@ -262,23 +262,27 @@ void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri)
 
 /*
  * Locks are those of an inode, and each node of a device is another one. So they are taken at the
- * node that the kernel has made, if there is one and this user may open it; else at @fd. O_EXCL
- * would be for one opener alone, and last as long as any forked child.
+ * block device's node that the kernel has made, for its generic device (ng:) too, if this user may
+ * open it; else at the open file. O_EXCL would be for one opener alone, and last as long as any
+ * forked child.
  */
-static int open_claims(int fd)
+static int open_claims(const struct emu_ns *ns)
 {
-	char name[EMU_NG_NAME], path[EMU_NG_NAME + 8];
+	const int flags = fcntl(ns->fd, F_GETFL) & O_ACCMODE;
+	char name[EMU_NG_NAME], found[EMU_NG_NAME], path[EMU_NG_NAME + 8];
 	struct stat st, node;
 	int claims;
 
-	if (fstat(fd, &st) || !find_name(&st, name))
-		return fd;
+	if (fstat(ns->fd, &st) || !find_name(&st, name))
+		return ns->fd;
+	if (ns->ng)
+		snprintf(name, sizeof(name), "%s", ns->ng->disk);
 	snprintf(path, sizeof(path), "/dev/%s", name);
-	if (stat(path, &node) || (node.st_mode & S_IFMT) != (st.st_mode & S_IFMT) ||
-	    node.st_rdev != st.st_rdev || (node.st_dev == st.st_dev && node.st_ino == st.st_ino))
-		return fd;
-	claims = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	return claims < 0 ? fd : claims;
+	if (stat(path, &node) || !S_ISBLK(node.st_mode) || !find_name(&node, found) ||
+	    strcmp(found, name) || (node.st_dev == st.st_dev && node.st_ino == st.st_ino))
+		return ns->fd;
+	claims = open(path, flags | O_CLOEXEC | O_NONBLOCK);
+	return claims < 0 ? ns->fd : claims;
 }
 
 /* With the mutex, as threads may claim at once. */
@@ -286,7 +290,7 @@ static void find_claims(struct annex_emu *emu, struct emu_ns *ns)
 {
 	pthread_mutex_lock(&emu->ctl);
 	if (!ns->claimed)
-		ns->claims = open_claims(ns->fd);
+		ns->claims = open_claims(ns);
 	ns->claimed = true;
 	pthread_mutex_unlock(&emu->ctl);
 }
@@ -300,21 +304,37 @@ static int lock(const struct emu_ns *ns, short how, uint64_t pos, uint64_t len)
 	return fcntl(ns->claims, F_OFD_SETLK, &range) ? -errno : 0;
 }
 
-int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks)
+/* A reader that a file system without locks cannot protect is told so, and goes on. */
+static int share(const struct emu_ns *ns, uint64_t pos, uint64_t len)
+{
+	int err = lock(ns, F_RDLCK, pos, len);
+
+	if (err != -ENOLCK && err != -EOPNOTSUPP && err != -ENOSYS && err != -EINVAL)
+		return err;
+	annex_log(ANNEX_LOG_WARNING,
+		  "file: writers are not kept out while this is read: the file system has no "
+		  "locks: %s",
+		  strerror(-err));
+	return 0;
+}
+
+int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks,
+			 bool shared)
 {
 	struct emu_ns *ns = &annex_emu_of(ctrl)->ns[nsid - 1];
+	const uint64_t pos = first << ns->shift, len = blocks << ns->shift;
 	int err;
 
-	if (ns->readonly)
+	if (ns->readonly && !shared)
 		return -EROFS;
 	if (ns->link)
-		return annex_emu_link_claim(ns->link, first << ns->shift, blocks << ns->shift);
+		return annex_emu_link_claim(ns->link, pos, len, shared);
 	if (ns->fd < 0)
 		return 0;
-	if (ns->ng && annex_emu_ng_in_use(ns->ng, true))
+	if (!shared && ns->ng && annex_emu_ng_in_use(ns->ng, true))
 		return -EBUSY;
 	find_claims(annex_emu_of(ctrl), ns);
-	err = lock(ns, F_WRLCK, first << ns->shift, blocks << ns->shift);
+	err = shared ? share(ns, pos, len) : lock(ns, F_WRLCK, pos, len);
 	return err == -EAGAIN || err == -EACCES ? -EBUSY : err;
 }
 

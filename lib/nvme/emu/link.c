@@ -394,16 +394,17 @@ uint32_t annex_emu_link_beat(struct emu_link *l)
 	return beat;
 }
 
-int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes)
+int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes, bool shared)
 {
-	struct annex_serve_message m = {.ask = ANNEX_SERVE_CLAIM, .a = pos, .b = bytes};
+	struct annex_serve_message m = {
+		.ask = ANNEX_SERVE_CLAIM, .a = pos, .b = bytes, .c = shared};
 	int err;
 
 	if (!array_grow(l->claims, l->nclaims, l->claims_room))
 		return -ENOMEM;
 	err = annex_emu_session_ask(l, &m, -1);
 	if (!err)
-		l->claims[l->nclaims++] = (struct emu_link_claim){pos, bytes};
+		l->claims[l->nclaims++] = (struct emu_link_claim){pos, bytes, shared};
 	return err;
 }
 

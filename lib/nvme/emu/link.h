@@ -40,9 +40,10 @@ struct emu_link_mem {
 	bool used, known;
 };
 
-/* struct emu_link_claim - Bytes of the part that are kept from others. */
+/* struct emu_link_claim - Bytes of the part that are kept from others, or from writers only. */
 struct emu_link_claim {
 	uint64_t pos, bytes;
+	bool shared;
 };
 
 /* struct emu_link_slot - A command under way, and its pages of the arena. */

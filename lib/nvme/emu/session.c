@@ -148,8 +148,9 @@ static int tell_all(struct emu_link *l)
 		if (l->mem[i].used)
 			annex_emu_session_tell(l, i);
 	for (unsigned int i = 0; !err && i < l->nclaims; i++) {
+		const struct emu_link_claim *c = &l->claims[i];
 		struct annex_serve_message m = {
-			.ask = ANNEX_SERVE_CLAIM, .a = l->claims[i].pos, .b = l->claims[i].bytes};
+			.ask = ANNEX_SERVE_CLAIM, .a = c->pos, .b = c->bytes, .c = c->shared};
 
 		err = annex_emu_session_ask(l, &m, -1);
 	}

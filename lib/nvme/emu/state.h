@@ -285,12 +285,16 @@ uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 /* file.c: the files behind it. */
 int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri);
 void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri);
-int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks);
+int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks,
+			 bool shared);
 void annex_emu_file_forked(const struct annex_emu *emu);
 void annex_emu_file_close(struct annex_emu *emu);
 
-/* link.c: keep bytes of the part from others; -EBUSY: another client has some of them. */
-int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes);
+/*
+ * link.c: keep bytes of the part from others, or from their writers only (@shared); -EBUSY: another
+ * client has some of them.
+ */
+int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes, bool shared);
 /* The daemon's sign of life (annex_ctrl_ops.beat); 0: it is gone. */
 uint32_t annex_emu_link_beat(struct emu_link *l);
 

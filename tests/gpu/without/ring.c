@@ -28,11 +28,12 @@ uint32_t annex_emu_link_beat(struct emu_link *l)
 	abort();
 }
 
-int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes)
+int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes, bool shared)
 {
 	(void)l;
 	(void)pos;
 	(void)bytes;
+	(void)shared;
 	abort();
 }
 

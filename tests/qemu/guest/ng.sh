@@ -53,6 +53,30 @@ claim "their sum is written to it through a cache, and verified" sum "ng:$node"
 claim "data is copied to it" annex copy a.f64 "ng:$node" --overwrite
 claim "and is there" eval 'head -c "$(stat -c %s a.f64)" "$disk" | cmp - a.f64'
 
+# Readers share the drive, under both of its names; nobody writes meanwhile.
+# holding KIND - Whether somebody has a lock of the kind.
+holding()
+{
+	grep -q "OFDLCK.* $1 " /proc/locks
+}
+annex bench block "ng:$node?readonly=1" --seconds 600 --threads 1 >/dev/null 2>&1 &
+claim "a reader is there" within 10 holding READ
+claim "nobody copies to what is read" refused "another process reads" \
+	annex copy a.f64 "file:$disk" --overwrite
+claim "nor by its generic device" refused "somebody else uses it" \
+	annex copy a.f64 "ng:$node" --overwrite
+claim "others read" annex bench block "file:$disk?readonly=1" --seconds 0.01
+kill %1
+wait
+annex bench block "ng:$node" --write --overwrite --bytes 1M --seconds 600 >/dev/null 2>&1 &
+claim "a writer is there" within 10 holding WRITE
+for reader in "ng:$node" "file:$disk"; do
+	claim "nobody reads what is written to: $reader" refused "somebody else writes to it" \
+		annex bench block "$reader?readonly=1"
+done
+kill %1
+wait
+
 claim "a file is none" refused "is no generic device" annex verify ng:a.f64 --read-only
 claim "nor is the block device" refused "is no generic device" annex verify "ng:$disk" --read-only
 claim "nor the controller" refused "nvme: takes a controller" annex verify "ng:$ctrl" --read-only

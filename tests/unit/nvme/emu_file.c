@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,6 +407,81 @@ static void by_threads(void)
 	CU_ASSERT_EQUAL(said.times, 1);
 }
 
+/* Readers share a file, and keep writers from it, as writers keep readers. */
+static void readers(void)
+{
+	struct annex_dev *a, *b, *w;
+	char path[HOST_PATH], read[256], write[256];
+
+	host_tmpfile(path);
+	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
+	snprintf(write, sizeof(write), "file:%s", path);
+	snprintf(read, sizeof(read), "file:%s?readonly=1", path);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &a), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &b), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(write, NULL, &w), 0);
+	CU_ASSERT_EQUAL(annex_dev_claim(w, 1, 7, 1), -EBUSY);
+	CU_ASSERT(strstr(annex_last_error(), "somebody else uses it") != NULL);
+	CU_ASSERT_EQUAL(annex_dev_claim_shared(w, 1, 7, 1), 0);
+	CU_ASSERT_EQUAL(annex_dev_claim_shared(w, 1, 2047, 2), -ENXIO);
+	annex_dev_close(a);
+	CU_ASSERT_EQUAL(annex_dev_claim(w, 1, 7, 1), -EBUSY);
+	annex_dev_close(b);
+	CU_ASSERT_EQUAL(annex_dev_claim(w, 1, 7, 1), 0);
+	CU_ASSERT_EQUAL(annex_dev_open(read, NULL, &a), -EBUSY);
+	CU_ASSERT(strstr(annex_last_error(), "somebody else writes to it") != NULL);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(write, NULL, &b), 0);
+	CU_ASSERT_EQUAL(annex_dev_claim_shared(b, 1, 0, 8), -EBUSY);
+	CU_ASSERT_EQUAL(annex_dev_claim_shared(b, 1, 0, 7), 0);
+	annex_dev_close(b);
+	annex_dev_close(w);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &a), 0);
+	CU_ASSERT_EQUAL(annex_dev_claim(a, 1, 0, 1), -EROFS);
+	annex_dev_close(a);
+	unlink(path);
+}
+
+static int lock_errno;
+
+int __real_fcntl(int fd, int cmd, ...);
+int __wrap_fcntl(int fd, int cmd, ...);
+
+int __wrap_fcntl(int fd, int cmd, ...)
+{
+	va_list more;
+	void *arg;
+
+	va_start(more, cmd);
+	arg = va_arg(more, void *);
+	va_end(more);
+	errno = lock_errno;
+	return lock_errno && cmd == F_OFD_SETLK ? -1 : __real_fcntl(fd, cmd, arg);
+}
+
+/* A file system without locks: readers are warned and go on, a claim to write fails. */
+static void no_locks(void)
+{
+	struct said said = {.level = ANNEX_LOG_WARNING, .word = "the file system has no locks"};
+	struct annex_dev *dev;
+	char path[HOST_PATH], uri[256];
+
+	host_tmpfile(path);
+	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
+	annex_set_log(count_lines, &said);
+	lock_errno = ENOLCK;
+	snprintf(uri, sizeof(uri), "file:%s?readonly=1", path);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &dev), 0);
+	CU_ASSERT_EQUAL(said.times, 1);
+	annex_dev_close(dev);
+	snprintf(uri, sizeof(uri), "file:%s", path);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &dev), 0);
+	CU_ASSERT_EQUAL(annex_dev_claim(dev, 1, 0, 1), -ENOLCK);
+	annex_dev_close(dev);
+	lock_errno = 0;
+	annex_set_log(NULL, NULL);
+	unlink(path);
+}
+
 static struct {
 	unsigned int times;
 	int error;
@@ -545,7 +621,7 @@ static void given_up(void)
 UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
 	   {"a failed open leaves nothing", failed_open_leaves_nothing}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
-	   {"forced unit access", forced}, {"I/O in flight", in_flight},
-	   {"a ring that was taken away", ring_taken}, {"queues are not pinned", queues_not_pinned},
-	   {"by threads", by_threads}, {"nothing to flush", nothing_to_flush},
-	   {"a file that never answers", given_up})
+	   {"forced unit access", forced}, {"readers", readers}, {"no locks", no_locks},
+	   {"I/O in flight", in_flight}, {"a ring that was taken away", ring_taken},
+	   {"queues are not pinned", queues_not_pinned}, {"by threads", by_threads},
+	   {"nothing to flush", nothing_to_flush}, {"a file that never answers", given_up})

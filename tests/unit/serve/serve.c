@@ -448,6 +448,35 @@ static void claims(void)
 	serve_rig_remove(&r);
 }
 
+/* Clients that read share a part, and keep those from it that write, as those keep them. */
+static void readers(void)
+{
+	struct annex_dev *a, *b, *w, *none;
+	char uri[128], read[160];
+	struct serve_rig r;
+
+	serve_rig_make(&r, "mem:16M");
+	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", MIB, getuid(), getgid(), 0600), 0);
+	serve_rig_uri(&r, "a", uri);
+	snprintf(read, sizeof(read), "%s&readonly=1", uri);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &a), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &b), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &w), 0);
+	CU_ASSERT_EQUAL(annex_dev_claim(w, 1, 99, 1), -EBUSY);
+	CU_ASSERT_EQUAL(annex_dev_claim_shared(w, 1, 99, 1), 0);
+	CU_ASSERT_EQUAL(annex_dev_claim(a, 1, 99, 1), -EROFS);
+	annex_dev_close(a);
+	annex_dev_close(b);
+	CU_ASSERT_EQUAL(annex_dev_claim(w, 1, 99, 1), 0);
+	CU_ASSERT_EQUAL(annex_dev_open(read, NULL, &none), -EBUSY);
+	annex_dev_close(w);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &a), 0);
+	annex_dev_close(a);
+	serve_rig_stop(&r);
+	serve_rig_remove(&r);
+}
+
 static void refusals(void)
 {
 	static const struct {
@@ -518,5 +547,5 @@ UNIT_SUITE(serve, {"data in place", in_place}, {"data that is copied", copied},
 	   {"on a file", on_a_file}, {"served by a thread", by_a_thread}, {"names", names},
 	   {"sizes", sizes}, {"a new part reads as zeroes", zeroed}, {"tables", tables},
 	   {"a table that cannot be written", unwritable_table}, {"permissions", permissions},
-	   {"read only", readonly}, {"claims", claims}, {"refusals", refusals},
-	   {"how far a new part has come", told_how_far})
+	   {"read only", readonly}, {"claims", claims}, {"readers", readers},
+	   {"refusals", refusals}, {"how far a new part has come", told_how_far})
