@@ -56,7 +56,8 @@ const struct cli_option storage_layout_options[] = {
 
 const struct cli_option storage_cache_options[] = {
 	{"cache", 'c', "SIZE", 2, OPT_CALL(set_cache),
-	 "Memory for the cache, at most: no more than the data can use (256M)"},
+	 "Memory for the lines of the cache, at most: no more than the data can use (256M); its "
+	 "directory takes up to 8 % more"},
 	{"cache-in", 0, "RANGE", 2, OPT_TEXT_OF(struct storage_opts, cache_in, uri_ranges),
 	 "Memory range that the cache lies in, as numa:1?size=1G (ordinary memory)"},
 	{"line", 'l', "SIZE", 2, OPT_CALL(set_line), "Bytes of a cache line, 512 to 1M (4096)"},

@@ -24,7 +24,8 @@ extern "C" {
  * @count: number of elements.
  * @elem: bytes of an element.
  * @per_line: elements in a line.
- * @dir: state words of the cache's lines, copied from @cache for every access.
+ * @dir: state words of the cache's lines, if its directory is flat, or NULL; copied from @cache for
+ *	every access.
  * @mem: slots of the cache, likewise.
  * @elem_shift: log2 of @elem.
  * @line_shift: log2 of the bytes of a line.
@@ -180,7 +181,7 @@ static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint
 	uint64_t byte = a->base + (i << a->elem_shift), line = byte >> a->line_shift, word, slot;
 	uint64_t off = byte & (((uint64_t)1 << a->line_shift) - 1), left;
 
-	if (__builtin_expect(i >= a->count || flags, 0))
+	if (__builtin_expect(i >= a->count || flags || !a->dir, 0))
 		return annex_array_span_slow(a, i, max, flags, span);
 	/* Acquire: the line's bytes are there, once VALID is seen. */
 	word = annex_atomic_add(&a->dir[line], 1, ANNEX_ACQUIRE);

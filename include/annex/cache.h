@@ -2,10 +2,10 @@
 /*
  * The software cache: lines of a device's data in memory of a fixed size (BaM section 3.4).
  *
- * Memory for lines is allocated at creation. Each line of the backing data has one 64-bit state
- * word in a directory, whose pages get memory when one of their 512 lines is used first. The word
- * says whether and in which slot the line is cached, how many hold it, and whether it is dirty. A
- * clock hand finds victims; pinned lines are skipped; dirty ones are written back ahead of it.
+ * Memory for lines is allocated at creation. Each line in use has one 64-bit state word in a
+ * directory, which says whether and in which slot the line is cached, how many hold it, and whether
+ * it is dirty. A clock hand finds victims; pinned lines are skipped; dirty ones are written back
+ * ahead of it.
  *
  * A cache is of the process that made it. In a child of fork() all accesses return -ECHILD, and
  * annex_cache_destroy() writes nothing. Threads may be cancelled as annex/device.h says.
@@ -39,8 +39,9 @@ enum annex_layout {
 
 /**
  * struct annex_cache_opts - How to make a cache. Zero means the default.
- * @bytes: memory for cached lines; rounded down to whole lines. The directory, 8 bytes for each
- *	line of the backing data, comes beside it. Required.
+ * @bytes: memory for cached lines; rounded down to whole lines. The directory comes beside it: 8
+ *	bytes for each line of the backing data, if that is at most a sixteenth of @bytes, otherwise
+ *	at most 36 bytes for each line of these. Required.
  * @line: bytes of a line, a power of two from 512 to 1 MiB (default 4096), and a multiple of the
  *	block size.
  * @devs: the devices; they stay open as long as the cache lives. Required.

@@ -3,6 +3,7 @@
 #include "array.h"
 #include "core/log.h"
 #include "element.h"
+#include "entry.h"
 
 int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t base, uint32_t elem,
 		     uint64_t count)
@@ -25,7 +26,7 @@ int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t 
 	a->count = count;
 	a->elem = elem;
 	a->per_line = cache->line / elem;
-	a->dir = cache->dir;
+	a->dir = annex_is_table(cache) ? NULL : cache->dir;
 	a->mem = cache->mem;
 	a->elem_shift = (uint8_t)__builtin_ctz(elem);
 	a->line_shift = (uint8_t)cache->line_shift;

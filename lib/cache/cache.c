@@ -3,17 +3,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include "core/log.h"
+#include "entry.h"
 #include "layout.h"
 #include "reap.h"
 
 #define LINE_DEFAULT 4096u
 #define LINE_MIN 512u
 #define LINE_MAX (1u << 20)
-#define HUGE_PAGE (2ul << 20)
-#define DIR_SHARE 16u /* a directory of at most this share of the lines has huge pages */
 #define SEG_BYTES 16u /* of an SGL descriptor; a PRP entry takes 8 for a page */
 
 static bool in_process(const struct annex_provider *p)
@@ -137,38 +135,6 @@ static int add_leaves(struct annex_cache *c, const struct annex_cache_opts *opts
 	return err;
 }
 
-/*
- * The directory costs memory only for lines that are used: its pages come with the first touch.
- * A directory that is small beside the lines in memory has huge pages, so that random access costs
- * few TLB misses. In a larger one a huge page for each touch would take many times @bytes.
- */
-static int map_directory(struct annex_cache *c, uint64_t bytes)
-{
-	bool huge;
-	char *raw;
-
-	c->nlines = (c->size + c->line - 1) >> c->line_shift;
-	if (c->size > UINT64_MAX - c->line || c->nlines > SIZE_MAX / 2 / sizeof(*c->dir))
-		return annex_fail(-ENOMEM, "cache: %llu bytes of backing data", (ull)c->size);
-	/* Room to align it, which leaves at least a page behind the last line (array.h looks
-	 * there). */
-	c->dir_len = c->nlines * sizeof(*c->dir) + HUGE_PAGE;
-	raw = mmap(NULL, c->dir_len, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (raw == MAP_FAILED)
-		return annex_fail(-ENOMEM, "cache: no memory for a directory of %llu lines",
-				  (ull)c->nlines);
-	c->dir_raw = raw;
-	c->dir = (uint64_t *)(void *)(raw + (-(uintptr_t)raw & (HUGE_PAGE - 1)));
-	/* A child finds no line there, and does not get to those of its parent. */
-	if (madvise(raw, c->dir_len, MADV_WIPEONFORK))
-		return annex_fail(-errno, "cache: its directory cannot be kept from children: %m");
-	huge = c->nlines * sizeof(*c->dir) <= bytes / DIR_SHARE;
-	/* Only a kernel without huge pages refuses, and it needs neither. */
-	madvise(raw, c->dir_len, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	return 0;
-}
-
 static int make_slots(struct annex_cache *c, uint64_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -243,8 +209,7 @@ static int free_cache(struct annex_cache *c)
 	/* Memory that a device may still write to must not become somebody else's. */
 	if (c->mem && !err && (!c->fork.child || is_private(c->provider)))
 		c->provider->free(c->provider->ctx, c->mem, c->mem_len);
-	if (c->dir_raw)
-		munmap(c->dir_raw, c->dir_len);
+	annex_directory_destroy(c);
 	free(c->owner);
 	free(c->slot_xfer);
 	free(c->slot_retry);
@@ -271,7 +236,7 @@ int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache *
 	if (!err)
 		err = add_leaves(c, opts);
 	if (!err)
-		err = map_directory(c, opts->bytes);
+		err = annex_directory_create(c, opts->bytes);
 	if (!err) {
 		set_limits(c);
 		err = make_slots(c, opts->bytes);

@@ -27,22 +27,27 @@ struct annex_leaf {
 
 struct annex_cache {
 	/* Set at creation, read by every access. */
-	uint64_t *dir; /* one state word a line of the backing data */
-	char *mem;     /* the slots */
+	uint64_t *dir;   /* state words, by entry (entry.h) */
+	uint32_t *heads; /* of a directory that is a table: the chains' first entries, or NULL */
+	char *mem;       /* the slots */
 	struct annex_shard *shards;
 	uint64_t nlines;
-	uint64_t size;
 	uint32_t line;
 	uint32_t line_shift;
 	uint32_t nslots;
+	uint32_t head_shift; /* of a line's hash, to the number of its head */
+	uint64_t size;
+	uint64_t *lines; /* of each entry of a table: its line, */
+	uint32_t *next;  /* and the next in its chain */
 
 	/* Set at creation, read by misses. */
-	uint64_t *owner;      /* of each slot: a line or SLOT_* */
+	uint64_t *owner;      /* of each slot: a line's entry or SLOT_* */
 	uint32_t *slot_xfer;  /* of each slot: the transfer that moves its line, or XFER_NONE */
 	uint64_t *slot_retry; /* of each slot: when its line, whose write failed, may be tried again
 			       */
 	struct annex_xfer *xfers;
 	uint32_t nxfers;
+	uint32_t nentries; /* that a table has room for */
 	struct annex_leaf *leaves;
 	uint32_t nleaves;
 	uint32_t nsid;
@@ -61,6 +66,8 @@ struct annex_cache {
 	__attribute__((aligned(64))) uint64_t hand; /* next slot of the clock */
 	uint64_t clean_hand;                        /* slots before it were looked at for writing */
 	uint64_t xfer_free;                         /* stack of free transfers */
+	uint64_t entry_free;                        /* stack of entries that have been used */
+	uint32_t entries;                           /* that have ever been used */
 	uint32_t xfer_hand;
 	uint32_t groups;   /* vectors of elements that are waiting for lines */
 	uint32_t rotor;    /* spreads reads over replicas */

@@ -14,20 +14,21 @@ static void issue(struct annex_cache *c, struct annex_batch *batch, struct annex
 	annex_issue(c, batch, ISSUE_WRITE, flush);
 }
 
-static void visit(struct annex_cache *c, uint64_t line, struct annex_batch *batch,
+static void visit(struct annex_cache *c, uint64_t entry, struct annex_batch *batch,
 		  struct annex_flush *flush)
 {
 	uint32_t slot = ANNEX_SLOT_NONE;
 
 	/* Somebody else's write of the line: should it fail, the line is dirty again. */
-	while (annex_atomic_load(&c->dir[line], ANNEX_RELAXED) & ANNEX_LINE_WRITEBACK) {
+	while (annex_atomic_load(&c->dir[entry], ANNEX_RELAXED) & ANNEX_LINE_WRITEBACK) {
 		if (batch->n)
 			issue(c, batch, flush);
-		annex_line_wait(c, line);
+		annex_line_wait(c, entry);
 	}
-	if (!annex_write_begin(c, line, 0, &slot))
+	if (!annex_write_begin(c, entry, 0, &slot))
 		return;
-	batch->claims[batch->n].line = line;
+	/* From here on the entry keeps its line. If that is another by now, no harm is done. */
+	batch->claims[batch->n].line = annex_entry_line(c, entry);
 	batch->claims[batch->n++].slot = slot;
 	if (batch->n == ANNEX_GROUP)
 		issue(c, batch, flush);
@@ -41,13 +42,16 @@ static void write_range(struct annex_cache *c, uint64_t first, uint64_t end,
 
 	if (end - first <= c->nslots) {
 		for (uint64_t line = first; line < end; line++)
-			visit(c, line, &batch, flush);
+			visit(c, annex_entry_seek(c, line), &batch, flush);
 	} else {
 		for (uint32_t slot = 0; slot < c->nslots; slot++) {
-			uint64_t line = annex_atomic_load(&c->owner[slot], ANNEX_RELAXED);
+			uint64_t entry = annex_slot_entry(c, slot), line;
 
+			if (entry == ANNEX_SLOT_FREE || entry == ANNEX_SLOT_TAKEN)
+				continue;
+			line = annex_entry_line(c, entry);
 			if (line >= first && line < end)
-				visit(c, line, &batch, flush);
+				visit(c, entry, &batch, flush);
 		}
 	}
 	if (batch.n)

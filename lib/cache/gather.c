@@ -5,11 +5,12 @@
  * A read of cached elements takes no references, which would cost two atomic operations each: it
  * notes where the line is, copies, and looks whether the line is still there (residence: slot and
  * version). The version counts claims in 18 bits; it would have to wrap exactly between the two
- * looks, during a quarter of a million reads of that one line, to fool us.
+ * looks, during a quarter of a million claims with that one word, to fool us.
  */
 #include <errno.h>
 #include "array.h"
 #include "element.h"
+#include "entry.h"
 #include "miss.h"
 #include "cache.h"
 
@@ -36,18 +37,22 @@ static void touch(const struct group *g, unsigned int n)
  * there, and whose copy is worth nothing.
  */
 ELEMENT_INLINE ANNEX_RACY uint64_t copy_cached(const struct annex_array *a, const uint64_t *idx,
-					       unsigned int n, char *out, uint32_t elem)
+					       unsigned int n, char *out, uint32_t elem, bool table)
 {
 	const struct annex_cache *c = a->cache;
 	uint64_t all = ANNEX_LINE_VALID | ANNEX_LINE_REFERENCED, bad = 0;
 	struct group g;
 
 	for (unsigned int k = 0; k < n; k++) {
-		uint64_t byte = a->base + idx[k] * elem;
+		uint64_t byte = a->base + idx[k] * elem, line = byte >> c->line_shift;
+		uint64_t at = table ? annex_table_find(c, line, ENTRY_STEPS) : line;
 
-		g.state[k] = &c->dir[byte >> c->line_shift];
+		g.state[k] = &c->dir[at];
 		/* Acquire: pairs with annex_line_filled(). */
 		g.word[k] = annex_atomic_load(g.state[k], ANNEX_ACQUIRE);
+		/* As long as this word's claim is the last, the entry is the line's. */
+		if (table && annex_entry_line(c, at) != line)
+			g.word[k] = 0;
 		/* An absent line's slot number is 0: readable, and refused below. */
 		g.at[k] = annex_slot_mem(c, annex_word_slot(g.word[k])) + (byte & (c->line - 1));
 		__builtin_prefetch(g.at[k]);
@@ -71,13 +76,15 @@ ELEMENT_INLINE ANNEX_RACY uint64_t copy_cached(const struct annex_array *a, cons
 ANNEX_RACY static uint64_t gather_cached(const struct annex_array *a, const uint64_t *idx,
 					 unsigned int n, char *out)
 {
+	if (annex_is_table(a->cache))
+		return copy_cached(a, idx, n, out, a->elem, true);
 	switch (a->elem) {
 	case 4:
-		return copy_cached(a, idx, n, out, 4);
+		return copy_cached(a, idx, n, out, 4, false);
 	case 8:
-		return copy_cached(a, idx, n, out, 8);
+		return copy_cached(a, idx, n, out, 8, false);
 	default:
-		return copy_cached(a, idx, n, out, a->elem);
+		return copy_cached(a, idx, n, out, a->elem, false);
 	}
 }
 

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
+#include "entry.h"
 #include "miss.h"
 
 #define TABLE (2 * ANNEX_GROUP)
@@ -14,7 +15,8 @@
 /* The different lines of up to ANNEX_GROUP members. */
 struct group {
 	uint64_t lines[ANNEX_GROUP];
-	uint8_t of[ANNEX_GROUP]; /* for each member, which of them */
+	uint64_t at[ANNEX_GROUP]; /* their entries, once they are held */
+	uint8_t of[ANNEX_GROUP];  /* for each member, which of them */
 	unsigned int n;
 };
 
@@ -37,14 +39,8 @@ static void distinct(struct group *g, const uint64_t *lines, unsigned int n)
 	}
 }
 
-static void put(struct annex_cache *c, const uint64_t *lines, unsigned int n, unsigned int flags)
-{
-	for (unsigned int i = 0; i < n; i++)
-		annex_cache_unpin(c, lines[i], flags);
-}
-
 /* Reference all lines of the group and bring in those that are missing. */
-static int pin_distinct(struct annex_cache *c, const struct group *g, unsigned int flags,
+static int pin_distinct(struct annex_cache *c, struct group *g, unsigned int flags,
 			uint64_t *failed)
 {
 	uint64_t missing[ANNEX_GROUP];
@@ -52,20 +48,21 @@ static int pin_distinct(struct annex_cache *c, const struct group *g, unsigned i
 	int err = 0;
 
 	for (i = 0; i < g->n; i++) {
-		uint64_t word = annex_ref_get(&c->dir[g->lines[i]]);
+		struct annex_held held = annex_entry_hold(c, g->lines[i]);
 
-		if (word == ANNEX_LINE_CROWDED) {
+		g->at[i] = held.at;
+		if (held.word == ANNEX_LINE_CROWDED) {
 			*failed = g->lines[i];
-			err = -EBUSY;
+			err = annex_fill_crowded(c);
 			break;
 		}
-		if (!(word & ANNEX_LINE_VALID))
-			missing[nmissing++] = g->lines[i];
+		if (!(held.word & ANNEX_LINE_VALID))
+			missing[nmissing++] = g->at[i];
 	}
 	if (!err && nmissing)
 		err = annex_fill(c, missing, nmissing, flags, failed);
-	if (err)
-		put(c, g->lines, i, 0);
+	for (unsigned int k = 0; err && k < i; k++)
+		annex_entry_put(c, g->at[k]);
 	annex_stat_add(c->shards, STAT_HITS, i - nmissing);
 	annex_stat_add(c->shards, STAT_MISSES, nmissing);
 	return err;
@@ -89,7 +86,7 @@ static int pin_chunk(struct annex_cache *c, const uint64_t *lines, unsigned int 
 		return err;
 	for (unsigned int i = 0; i < n; i++) {
 		/* Relaxed: the reference keeps the slot, and its acquire came before. */
-		uint64_t word = annex_atomic_load(&c->dir[g.lines[g.of[i]]], ANNEX_RELAXED);
+		uint64_t word = annex_atomic_load(&c->dir[g.at[g.of[i]]], ANNEX_RELAXED);
 
 		data[i] = annex_slot_mem(c, annex_word_slot(word));
 	}
@@ -102,7 +99,8 @@ static void unpin_chunk(struct annex_cache *c, const uint64_t *lines, unsigned i
 	struct group g;
 
 	distinct(&g, lines, n);
-	put(c, g.lines, g.n, flags);
+	for (unsigned int i = 0; i < g.n; i++)
+		annex_cache_unpin(c, g.lines[i], flags);
 }
 
 static unsigned int chunk(unsigned int left)

@@ -70,9 +70,9 @@ static void unclaim(struct annex_cache *c, const struct annex_claim *claims, uns
 {
 	for (unsigned int i = 0; i < n; i++) {
 		if (kind == ISSUE_PREFETCH)
-			annex_fill_undo(c, claims[i].line, claims[i].slot);
+			annex_fill_undo(c, claims[i].slot);
 		else
-			annex_line_written(c->dir, claims[i].line, false);
+			annex_line_written(c->dir, annex_slot_entry(c, claims[i].slot), false);
 	}
 }
 

@@ -6,7 +6,7 @@
 #include "reap.h"
 
 /* Join the transfer that moves the line whose word was @word. NULL: none yet, or no more. */
-static struct annex_xfer *join(struct annex_cache *c, uint64_t line, uint64_t word)
+static struct annex_xfer *join(struct annex_cache *c, uint64_t at, uint64_t word)
 {
 	uint64_t moving = ANNEX_LINE_RESIDENCE | ANNEX_LINE_BUSY | ANNEX_LINE_WRITEBACK, now;
 	/* Acquire: pairs with the store after the transfer was taken (issue.c). */
@@ -21,7 +21,7 @@ static struct annex_xfer *join(struct annex_cache *c, uint64_t line, uint64_t wo
 	 * joined. Otherwise it may already carry other lines. The join's acquire keeps these
 	 * loads behind it.
 	 */
-	now = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE);
+	now = annex_atomic_load(&c->dir[at], ANNEX_ACQUIRE);
 	if ((now & moving) == (word & moving) &&
 	    annex_atomic_load(&c->slot_xfer[annex_word_slot(word)], ANNEX_RELAXED) == i)
 		return x;
@@ -29,16 +29,16 @@ static struct annex_xfer *join(struct annex_cache *c, uint64_t line, uint64_t wo
 	return NULL;
 }
 
-int annex_line_wait(struct annex_cache *c, uint64_t line)
+int annex_line_wait(struct annex_cache *c, uint64_t at)
 {
 	/* Acquire: pairs with the claim; the slot's transfer is of this claim or NONE. */
-	uint64_t word = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE);
+	uint64_t word = annex_atomic_load(&c->dir[at], ANNEX_ACQUIRE);
 	struct annex_xfer *x;
 	int err;
 
 	if (!(word & (ANNEX_LINE_BUSY | ANNEX_LINE_WRITEBACK)))
 		return 0;
-	x = join(c, line, word);
+	x = join(c, at, word);
 	if (!x) {
 		sched_yield(); /* its claimer is about to send it, or it has just ended */
 		return 0;
@@ -48,7 +48,7 @@ int annex_line_wait(struct annex_cache *c, uint64_t line)
 	/* Other lines of the transfer may have failed, not this one. */
 	if (!err || err == XFER_UNSENT ||
 	    (word & ANNEX_LINE_BUSY &&
-	     annex_atomic_load(&c->dir[line], ANNEX_RELAXED) & ANNEX_LINE_VALID))
+	     annex_atomic_load(&c->dir[at], ANNEX_RELAXED) & ANNEX_LINE_VALID))
 		return 0;
 	return err;
 }

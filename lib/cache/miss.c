@@ -4,6 +4,7 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include "core/log.h"
+#include "entry.h"
 #include "issue.h"
 #include "line.h"
 #include "miss.h"
@@ -18,10 +19,9 @@
 #define PATIENCE_GROUP 4u
 
 /* Return: false when the line needs a slot and there is none to be had without waiting. */
-static bool claim(struct annex_cache *c, uint64_t line, unsigned int flags,
-		  struct annex_batch *batch)
+static bool claim(struct annex_cache *c, uint64_t at, unsigned int flags, struct annex_batch *batch)
 {
-	uint64_t word = annex_atomic_load(&c->dir[line], ANNEX_RELAXED);
+	uint64_t word = annex_atomic_load(&c->dir[at], ANNEX_RELAXED);
 	uint32_t slot;
 
 	if (word & (ANNEX_LINE_VALID | ANNEX_LINE_BUSY))
@@ -29,18 +29,23 @@ static bool claim(struct annex_cache *c, uint64_t line, unsigned int flags,
 	slot = annex_slot_take(c);
 	if (slot == ANNEX_SLOT_NONE)
 		return false;
-	if (!annex_fill_begin(c, line, slot)) {
+	if (!annex_fill_begin(c, at, slot)) {
 		annex_slot_free(c->owner, slot);
 		return true;
 	}
 	if (flags & ANNEX_PIN_NEW) {
 		memset(annex_slot_mem(c, slot), 0, c->line);
-		annex_line_filled(c->dir, line);
+		annex_line_filled(c->dir, at);
 		return true;
 	}
-	batch->claims[batch->n].line = line;
+	batch->claims[batch->n].line = annex_entry_line(c, at);
 	batch->claims[batch->n++].slot = slot;
 	return true;
+}
+
+int annex_fill_crowded(const struct annex_cache *c)
+{
+	return c->fork.child ? -ECHILD : -EBUSY;
 }
 
 int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
@@ -59,14 +64,14 @@ int annex_fill_fail(const struct annex_cache *c, uint64_t line, int err)
 }
 
 /* Wait while a line is busy. Return: 0: it is there; 1: it is absent; or an error. */
-static int wait_one(struct annex_cache *c, uint64_t line)
+static int wait_one(struct annex_cache *c, uint64_t at)
 {
 	struct annex_patience patience = {0, 0};
 	uint64_t word;
 
 	/* Acquire: pairs with annex_line_filled(). */
-	while ((word = annex_atomic_load(&c->dir[line], ANNEX_ACQUIRE)) & ANNEX_LINE_BUSY) {
-		int err = annex_line_wait(c, line);
+	while ((word = annex_atomic_load(&c->dir[at], ANNEX_ACQUIRE)) & ANNEX_LINE_BUSY) {
+		int err = annex_line_wait(c, at);
 
 		if (err)
 			return err;
@@ -82,15 +87,15 @@ static int wait_one(struct annex_cache *c, uint64_t line)
  * Wait for each line that is on its way. Return: 0: all are there; 1: some are absent, *@failed is
  * one of them; or an error.
  */
-static int wait_all(struct annex_cache *c, const uint64_t *lines, unsigned int n, uint64_t *failed)
+static int wait_all(struct annex_cache *c, const uint64_t *at, unsigned int n, uint64_t *failed)
 {
 	int rc = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		int err = wait_one(c, lines[i]);
+		int err = wait_one(c, at[i]);
 
 		if (err)
-			*failed = lines[i];
+			*failed = annex_entry_line(c, at[i]);
 		if (err < 0)
 			return err;
 		rc |= err;
@@ -98,7 +103,7 @@ static int wait_all(struct annex_cache *c, const uint64_t *lines, unsigned int n
 	return rc;
 }
 
-int annex_fill(struct annex_cache *c, const uint64_t *lines, unsigned int n, unsigned int flags,
+int annex_fill(struct annex_cache *c, const uint64_t *at, unsigned int n, unsigned int flags,
 	       uint64_t *failed)
 {
 	struct annex_slot_wait wait = {0};
@@ -111,12 +116,12 @@ int annex_fill(struct annex_cache *c, const uint64_t *lines, unsigned int n, uns
 		int rc;
 
 		batch.n = 0;
-		while (i < n && claim(c, lines[i], flags, &batch))
+		while (i < n && claim(c, at[i], flags, &batch))
 			i++;
 		if (batch.n)
 			annex_issue(c, &batch, ISSUE_READ, NULL);
 		annex_writeback_ahead(c);
-		rc = wait_all(c, lines, n, failed);
+		rc = wait_all(c, at, n, failed);
 		if (rc <= 0)
 			return rc;
 		if (i < n) {

@@ -52,12 +52,12 @@ static void end_read(struct annex_cache *c, struct annex_xfer *x, uint32_t i, in
 	uint32_t bytes = annex_line_bytes(c, line);
 
 	if (err) {
-		annex_fill_undo(c, line, x->slots[i]);
+		annex_fill_undo(c, x->slots[i]);
 		return;
 	}
 	if (bytes < c->line)
 		memset(annex_slot_mem(c, x->slots[i]) + bytes, 0, c->line - bytes);
-	annex_line_filled(c->dir, line);
+	annex_line_filled(c->dir, annex_slot_entry(c, x->slots[i]));
 	annex_stat_add(c->shards, STAT_BYTES_READ, bytes);
 }
 
@@ -82,7 +82,7 @@ static void end_write(struct annex_cache *c, struct annex_xfer *x, uint32_t i, i
 		annex_stat_add(c->shards, STAT_BYTES_WRITTEN,
 			       (uint64_t)copies * annex_line_bytes(c, line));
 	}
-	annex_line_written(c->dir, line, !err);
+	annex_line_written(c->dir, annex_slot_entry(c, x->slots[i]), !err);
 }
 
 /* The last touch of @flush. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include "core/log.h"
+#include "entry.h"
 #include "issue.h"
 #include "line.h"
 #include "cache.h"
@@ -41,17 +42,30 @@ static bool room(struct ahead *a)
 	return annex_atomic_load(&c->prefetching, ANNEX_RELAXED) < cap;
 }
 
+/* annex_fill_begin() of a line that the caller does not hold. */
+static bool begin(struct annex_cache *c, uint64_t line, uint32_t slot)
+{
+	struct annex_held held = annex_entry_hold(c, line);
+	bool begun;
+
+	if (held.word == ANNEX_LINE_CROWDED)
+		return false;
+	begun = annex_fill_begin(c, held.at, slot);
+	annex_entry_put(c, held.at);
+	return begun;
+}
+
 /* Return: false when no further line can be started. */
 static bool start(struct ahead *a, uint64_t line)
 {
 	struct annex_cache *c = a->c;
-	uint64_t word = annex_atomic_load(&c->dir[line], ANNEX_RELAXED);
+	uint64_t at, word = annex_entry_peek(c, line, &at);
 	uint32_t slot;
 
 	if (word & (ANNEX_LINE_VALID | ANNEX_LINE_BUSY)) {
 		/* Wanted soon: as good as used. */
 		if ((word & (ANNEX_LINE_VALID | ANNEX_LINE_REFERENCED)) == ANNEX_LINE_VALID)
-			annex_atomic_or(&c->dir[line], ANNEX_LINE_REFERENCED, ANNEX_RELAXED);
+			annex_atomic_or(&c->dir[at], ANNEX_LINE_REFERENCED, ANNEX_RELAXED);
 		return true;
 	}
 	if (!room(a))
@@ -59,7 +73,7 @@ static bool start(struct ahead *a, uint64_t line)
 	slot = annex_slot_take(c);
 	if (slot == ANNEX_SLOT_NONE)
 		return false;
-	if (!annex_fill_begin(c, line, slot)) {
+	if (!begin(c, line, slot)) {
 		annex_slot_free(c->owner, slot);
 		return true;
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <annex/detail/clock.h>
+#include "entry.h"
 #include "line.h"
 #include "reap.h"
 #include "slot.h"
@@ -16,15 +17,18 @@
 uint32_t annex_slot_take(struct annex_cache *c)
 {
 	unsigned int moving = 0;
+	uint64_t victim;
 
 	for (uint64_t step = 0; step < 2ull * c->nslots && moving < MOVING_MAX; step++) {
 		/* Relaxed: it only spreads threads over the slots. */
 		uint64_t at = annex_atomic_add(&c->hand, 1, ANNEX_RELAXED);
 		uint32_t slot = (uint32_t)(at % c->nslots);
-		enum annex_look found = annex_slot_look(c->dir, c->owner, slot);
+		enum annex_look found = annex_slot_look(c->dir, c->owner, slot, &victim);
 
-		if (found == ANNEX_LOOK_VICTIM)
+		if (found == ANNEX_LOOK_VICTIM) {
 			annex_stat_add(c->shards, STAT_EVICTIONS, 1);
+			annex_entry_tidy(c, victim);
+		}
 		if (found == ANNEX_LOOK_VICTIM || found == ANNEX_LOOK_FREE)
 			return slot;
 		moving += found == ANNEX_LOOK_MOVING || found == ANNEX_LOOK_DIRTY;

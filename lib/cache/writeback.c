@@ -15,16 +15,16 @@ static bool collect(struct annex_cache *c, uint64_t at, uint64_t forbidden, uint
 		    struct annex_batch *batch)
 {
 	uint32_t slot = (uint32_t)(at % c->nslots);
-	uint64_t line = annex_atomic_load(&c->owner[slot], ANNEX_RELAXED);
+	uint64_t entry = annex_slot_entry(c, slot);
 
-	if (line == ANNEX_SLOT_FREE || line == ANNEX_SLOT_TAKEN)
+	if (entry == ANNEX_SLOT_FREE || entry == ANNEX_SLOT_TAKEN)
 		return false;
 	/* Relaxed: one look too many or too few does no harm. */
 	if (annex_atomic_load(&c->slot_retry[slot], ANNEX_RELAXED) > now)
 		return true;
-	if (!annex_write_begin(c, line, ANNEX_LINE_REFS | forbidden, &slot))
+	if (!annex_write_begin(c, entry, ANNEX_LINE_REFS | forbidden, &slot))
 		return false;
-	batch->claims[batch->n].line = line;
+	batch->claims[batch->n].line = annex_entry_line(c, entry);
 	batch->claims[batch->n++].slot = slot;
 	return false;
 }

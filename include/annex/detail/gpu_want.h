@@ -76,11 +76,12 @@ static inline ANNEX_HD bool annex_gpu_take_victim(struct annex_gpu_cache *c,
 						  struct annex_gpu_job *job)
 {
 	enum annex_look found;
+	uint64_t line;
 
 	if (w->victim == ANNEX_SLOT_NONE)
 		return false;
 	annex_gpu_advance(c, w->victim, job);
-	found = annex_slot_look(c->dir, c->owner, w->victim);
+	found = annex_slot_look(c->dir, c->owner, w->victim, &line);
 	if (found == ANNEX_LOOK_MOVING)
 		return false;
 	w->slot = w->victim;
@@ -96,11 +97,12 @@ static inline ANNEX_HD bool annex_gpu_take_slot(struct annex_gpu_cache *c, struc
 						struct annex_gpu_job *job)
 {
 	uint32_t ends = 0;
+	uint64_t line;
 
 	for (uint32_t i = 0; i < ANNEX_GPU_LOOKS; i++) {
 		/* Relaxed: it only spreads threads over the slots. */
 		uint32_t slot = annex_local_add(&c->hand, 1, ANNEX_RELAXED) % c->nslots;
-		enum annex_look found = annex_slot_look(c->dir, c->owner, slot);
+		enum annex_look found = annex_slot_look(c->dir, c->owner, slot, &line);
 
 		w->slot = slot;
 		if (annex_gpu_found(c, found))

@@ -200,7 +200,8 @@ static inline ANNEX_HD bool annex_ref_put_dirty(uint64_t *state)
 	uint64_t word = annex_local_load(state, ANNEX_RELAXED);
 
 	do {
-		if (!(word & ANNEX_LINE_REFS))
+		/* Only a line that is there can have been changed. */
+		if (!(word & ANNEX_LINE_REFS) || !(word & ANNEX_LINE_VALID))
 			return false;
 		/* Release: the changed bytes; pairs with the acquire of write-backs and pins. */
 	} while (!annex_local_cas(state, &word, (word | ANNEX_LINE_DIRTY) - 1, ANNEX_RELEASE));
@@ -219,9 +220,10 @@ enum annex_look {
 
 /*
  * annex_slot_look() - The clock passes a slot: evict its line, or spare it.
+ * @victim: set to the line that was evicted.
  */
 static inline ANNEX_HD enum annex_look annex_slot_look(uint64_t *dir, uint64_t *owner,
-						       uint32_t slot)
+						       uint32_t slot, uint64_t *victim)
 {
 	/* Acquire: pairs with the slot's release; a free slot's last use is over. */
 	uint64_t line = annex_local_load(&owner[slot], ANNEX_ACQUIRE), word;
@@ -252,6 +254,7 @@ static inline ANNEX_HD enum annex_look annex_slot_look(uint64_t *dir, uint64_t *
 	if (!annex_local_cas(&dir[line], &word, word & ANNEX_LINE_VERSION_MASK, ANNEX_ACQ_REL))
 		return ANNEX_LOOK_MOVING;
 	annex_local_store(&owner[slot], ANNEX_SLOT_TAKEN, ANNEX_RELAXED);
+	*victim = line;
 	return ANNEX_LOOK_VICTIM;
 }
 

@@ -22,11 +22,11 @@ static void fail(struct shared *s)
 	annex_atomic_add(&s->bad, 1, ANNEX_RELAXED);
 }
 
-static void start(struct shared *s, uint64_t slots, uint32_t elem)
+static void start(struct shared *s, const char *uri, uint64_t slots, uint32_t elem)
 {
 	memset(s, 0, sizeof(*s));
 	s->seed = random_seed("array threads");
-	rig_open(&s->r, 1, "mem:256K", NULL);
+	rig_open(&s->r, 1, uri, NULL);
 	rig_cache(&s->r, slots * 512, 512, ANNEX_STRIPE, 0);
 	CU_ASSERT_EQUAL_FATAL(annex_array_init(&s->a, s->r.c, 0, elem, (1 << 18) / elem), 0);
 }
@@ -69,7 +69,7 @@ static void no_addition_is_lost(void)
 	for (uint32_t elem = 4; elem <= 8; elem += 4) {
 		uint64_t before, mask = elem == 8 ? UINT64_MAX : UINT32_MAX;
 
-		start(&s, 24, elem);
+		start(&s, "mem:256K", 24, elem);
 		before = sum(&s);
 		rig_threads(THREADS, add, &s);
 		CU_ASSERT_EQUAL(s.bad, 0);
@@ -123,11 +123,11 @@ static void *scramble(void *arg)
 	return NULL;
 }
 
-static void readers_see_whole_elements_of_their_line(uint64_t slots)
+static void readers_see_whole_elements_of_their_line(const char *uri, uint64_t slots)
 {
 	static struct shared s;
 
-	start(&s, slots, 8);
+	start(&s, uri, slots, 8);
 	for (uint64_t i = 0; i < COUNT; i++) {
 		uint64_t v = stamp(i);
 
@@ -140,12 +140,18 @@ static void readers_see_whole_elements_of_their_line(uint64_t slots)
 
 static void under_eviction(void)
 {
-	readers_see_whole_elements_of_their_line(40);
+	readers_see_whole_elements_of_their_line("mem:256K", 40);
 }
 
 static void mostly_cached(void)
 {
-	readers_see_whole_elements_of_their_line(480);
+	readers_see_whole_elements_of_their_line("mem:256K", 480);
+}
+
+/* The device is so large that the directory is a table. */
+static void mostly_cached_of_much(void)
+{
+	readers_see_whole_elements_of_their_line("mem:1M", 480);
 }
 
 /* 64 threads want 64 lines each, of a cache of 64: they share it in smaller parts, and none fails.
@@ -174,7 +180,7 @@ static void groups_larger_than_the_cache_together(void)
 {
 	static struct shared s;
 
-	start(&s, 64, 8);
+	start(&s, "mem:256K", 64, 8);
 	rig_threads(64, squeeze, &s);
 	CU_ASSERT_EQUAL(s.bad, 0);
 	rig_close(&s.r);
@@ -183,4 +189,5 @@ static void groups_larger_than_the_cache_together(void)
 UNIT_SUITE(array_threads, {"no addition is lost", no_addition_is_lost},
 	   {"readers see whole elements, under eviction", under_eviction},
 	   {"readers see whole elements, mostly cached", mostly_cached},
+	   {"readers see whole elements, mostly cached, of much", mostly_cached_of_much},
 	   {"groups larger than the cache together", groups_larger_than_the_cache_together})

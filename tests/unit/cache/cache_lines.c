@@ -5,11 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "cache_rig.h"
-#include "tests/unit/emu_host.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
@@ -352,46 +349,6 @@ static void a_device_smaller_than_a_line(void)
 	rig_close(&r);
 }
 
-/* Anonymous memory of this process in bytes. */
-static uint64_t anonymous(void)
-{
-	FILE *f = fopen("/proc/self/status", "re");
-	unsigned long kib = 0;
-	char row[256];
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	while (fgets(row, sizeof(row), f))
-		if (sscanf(row, "RssAnon: %lu", &kib) == 1)
-			break;
-	fclose(f);
-	return (uint64_t)kib << 10;
-}
-
-/* 128 lines, each of which is 2 MiB of the directory apart from the others, of 1 TiB. */
-static void a_sparse_directory_takes_no_huge_pages(void)
-{
-	char path[HOST_PATH], uri[HOST_PATH + 32];
-	struct rig r = {.ndevs = 1};
-	uint64_t before;
-	void *p;
-
-	host_tmpfile(path);
-	CU_ASSERT_EQUAL_FATAL(truncate(path, 1ll << 40), 0);
-	snprintf(uri, sizeof(uri), "file:%s?readonly=1", path);
-	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &r.devs[0]), 0);
-	rig_cache(&r, 1 << 20, 4096, ANNEX_STRIPE, 0);
-	before = anonymous();
-	for (uint64_t i = 0; i < 128; i++) {
-		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i << 21, 0, &p), 0);
-		CU_ASSERT_EQUAL(*(uint64_t *)p, 0);
-		annex_cache_unpin(r.c, i << 21, 0);
-	}
-	CU_ASSERT(anonymous() < before + (16u << 20));
-	CU_ASSERT_EQUAL(annex_cache_destroy(r.c), 0);
-	annex_dev_close(r.devs[0]);
-	unlink(path);
-}
-
 UNIT_SUITE(cache_lines,
 	   {"every line of every size is what the device holds", every_line_of_every_size},
 	   {"lines larger than a transfer, on a queue of one", small_transfers_and_blocks_of_4096},
@@ -406,5 +363,4 @@ UNIT_SUITE(cache_lines,
 	   {"write-back goes ahead of the hand", writes_overlap_with_reads},
 	   {"the depth reached is the queue's", the_depth_reached_is_the_queue_s},
 	   {"all pinned is busy", all_pinned_is_busy},
-	   {"a sparse directory takes no huge pages", a_sparse_directory_takes_no_huge_pages},
 	   {"unpin without a pin harms nothing", unpin_without_a_pin_harms_nothing})

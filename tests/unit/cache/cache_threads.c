@@ -202,6 +202,11 @@ static void nothing_is_lost_under_eviction(void)
 	everything_at_once(unit_device(), 40);
 }
 
+static void nothing_is_lost_in_a_table(void)
+{
+	everything_at_once("mem:8M", 40);
+}
+
 static void nothing_is_lost_with_a_serving_thread(void)
 {
 	everything_at_once("mem:1M?serve=thread", 64);
@@ -333,6 +338,7 @@ static void a_thread_is_cancelled(void)
 UNIT_SUITE(cache_threads, {"one read serves all waiters", one_read_serves_all_waiters},
 	   {"one error goes to all waiters", one_error_goes_to_all_waiters},
 	   {"nothing is lost under eviction", nothing_is_lost_under_eviction},
+	   {"nothing is lost in a table", nothing_is_lost_in_a_table},
 	   {"nothing is lost with a serving thread", nothing_is_lost_with_a_serving_thread},
 	   {"a file keeps what was destroyed", a_file_keeps_what_was_destroyed},
 	   {"more threads than cores", more_threads_than_cores})
