@@ -33,7 +33,7 @@ class Served:
         self.path = str(pathlib.Path(folder, "sock"))
         command = [tool, "serve", "--socket", self.path, device]
         if not device.startswith("mem:"):
-            command[2:2] = ["--table", str(pathlib.Path(folder, "table"))]
+            command[2:2] = ["--overwrite", "--table", str(pathlib.Path(folder, "table"))]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         if not self.process.stdout.readline().startswith("ready:"):
             raise SystemExit("share: the daemon does not start")

@@ -67,7 +67,7 @@ refused "train beside a reader" "somebody else uses it" "$annex" train --steps 1
 	--width 32 --heads 2 --batch 1 --context 16 --device-memory 2M --storage file:both/dev \
 	--overwrite
 refused "serve beside a reader" "somebody else uses it" "$annex" serve file:both/dev \
-	--socket both/sock --table both/table
+	--socket both/sock --table both/table --overwrite
 claim "another reader" "$annex" bench block "file:both/dev?readonly=1" --seconds 0.01
 refused "a writer that may not write" "leave readonly=1 out" \
 	"$annex" copy both/image "file:both/dev?readonly=1" --overwrite

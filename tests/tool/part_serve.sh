@@ -74,14 +74,21 @@ refused "nobody to ask" "No such file" "$annex" serve --status sock
 refused "nobody to open" "No such file" "$annex" verify "unix:sock?part=a" --read-only
 refused "nobody who could add" "No such file" "$annex" part add sock a 1M
 
-if served --table t file:disk; then
+# A table gives all of the device away, which holds something else: nothing is made, or written.
+printf data >disk
+truncate -s 64M disk
+before=$(sha256sum <disk)
+refused "a device with data and no table" "disk holds data: give --overwrite if that may go" \
+	"$annex" serve --socket sock --table t file:disk
+holds "its data is as it was" test "$(sha256sum <disk)" = "$before" -a ! -e t
+if served --table t --overwrite file:disk; then
 	ok
 else
 	fail "a daemon gets ready"
 fi
 refused "the same name again" "somebody serves there" "$annex" serve --socket sock mem:1M
 refused "the same device again" "somebody else uses it" "$annex" serve --socket sock2 --table t2 \
-	file:disk
+	--overwrite file:disk
 rm -f t2
 mkfifo fifo
 refused "a table that is no file" "is no file" "$annex" serve --socket sock2 --table fifo mem:1M
@@ -255,13 +262,13 @@ if [ "$(id -u)" -eq 0 ] && loop=$(losetup --show -f behind 2>/dev/null) &&
 	mknod node b "0x$(stat -c %t "$loop")" "0x$(stat -c %T "$loop")" &&
 	: 2>/dev/null <node; then
 	for pair in "$loop node" "node $loop" "node node"; do
-		if served --table t2 "file:${pair% *}"; then
+		if served --table t2 --overwrite "file:${pair% *}"; then
 			ok
 		else
 			fail "a daemon on the device ${pair% *}"
 		fi
 		refused "another on ${pair#* }" "somebody else uses it" "$annex" serve \
-			--socket sock2 --table t3 "file:${pair#* }"
+			--socket sock2 --table t3 --overwrite "file:${pair#* }"
 		refused "a graph to ${pair#* }" "another process writes" "$annex" copy g.csr \
 			"file:${pair#* }" --overwrite
 		ends "that of ${pair% *} ends"
@@ -269,7 +276,7 @@ if [ "$(id -u)" -eq 0 ] && loop=$(losetup --show -f behind 2>/dev/null) &&
 	done
 	# And one that the kernel uses is not written to.
 	if mkfs.ext4 -Fq "$loop" 2>/dev/null && mkdir -p mnt && mount "$loop" mnt 2>/dev/null; then
-		"$annex" serve --socket sock2 --table t2 "file:$loop" >out 2>err
+		"$annex" serve --socket sock2 --table t2 --overwrite "file:$loop" >out 2>err
 		holds "a mounted device is not served" test $? -eq 1
 		holds "and why" grep -q "is mounted on .*/mnt; force=1 permits" err
 		"$annex" bench block "file:$loop" --write --overwrite --seconds 0.1 >out 2>err

@@ -17,6 +17,7 @@
 #include "../commands.h"
 #include "../error.h"
 #include "../out.h"
+#include "../target.h"
 #include "../uri.h"
 #include "metrics.h"
 #include "mode.h"
@@ -29,6 +30,7 @@ struct serve_opts {
 	char *uri, *socket;
 	const char *table, *metrics;
 	char *made_socket, *made_table;
+	bool overwrite;
 	bool status;
 	bool json;
 };
@@ -55,6 +57,8 @@ static const struct cli_option options[] = {
 	{"table", 0, "FILE", 0, OPT_TEXT(struct serve_opts, table),
 	 "The table of parts, made if there is none (parts in systemd's STATE_DIRECTORY; for mem: "
 	 "none: parts end with the daemon)"},
+	{"overwrite", 0, NULL, 0, OPT_FLAG(struct serve_opts, overwrite),
+	 "Make a table for a device that holds data: the data may go"},
 	{"mode", 0, "MODE", 0, OPT_CALL_AT(struct serve_opts, serve.mode, connect_parse),
 	 "Who may connect, as of a file (0666: parts have permissions of their own)"},
 	{"clients", 0, "N", 0, OPT_U32(struct serve_opts, serve.clients, 1, ANNEX_SERVE_CLIENTS),
@@ -78,7 +82,7 @@ static const char doc[] =
 	"and how much is done with each. The default is that of --socket."
 	"\vExamples:\n"
 	"  annex serve file:/dev/nvme1n1 --socket /run/annex/drive0 --table "
-	"/var/lib/annex/drive0.parts "
+	"/var/lib/annex/drive0.parts --overwrite "
 	"&\n"
 	"  annex part add /run/annex/drive0 scratch 100G --owner alice\n"
 	"  annex bench block 'unix:/run/annex/drive0?part=scratch'\n"
@@ -196,8 +200,8 @@ static int find_daemon(struct serve_opts *o)
 {
 	int err;
 
-	if (o->socket || o->table || o->metrics || o->serve.mode || o->serve.clients ||
-	    o->serve.memory)
+	if (o->socket || o->table || o->overwrite || o->metrics || o->serve.mode ||
+	    o->serve.clients || o->serve.memory)
 		return err_set(-EINVAL, "with --status there is a socket, and no other option but "
 					"--json: annex serve --status SOCKET");
 	if (o->uri)
@@ -343,6 +347,14 @@ static int serve(struct serve_opts *o)
 	return err;
 }
 
+/* A device without a table is given away as a whole. With one, its parts alone are written. */
+static int look(const struct serve_opts *o)
+{
+	if (!o->table || !access(o->table, F_OK))
+		return 0;
+	return target_look(o->uri, o->overwrite);
+}
+
 static int find_all(struct serve_opts *o)
 {
 	int err;
@@ -350,7 +362,9 @@ static int find_all(struct serve_opts *o)
 	if (!o->uri)
 		return err_set(-EINVAL, "name the device to serve, or with --status a socket");
 	err = find_socket(o);
-	return err ? err : default_table(o);
+	if (!err)
+		err = default_table(o);
+	return err ? err : look(o);
 }
 
 int cmd_serve(int argc, char **argv)

@@ -10,7 +10,7 @@ part="'unix:$socket?part=a'"
 
 served()
 {
-	start annex serve "$uri" --socket $socket --table /run/parts && hears 20 ready:
+	start annex serve "$uri" --socket $socket --table /run/parts --overwrite && hears 20 ready:
 }
 
 # told NAME - A number of the part, as the daemon has it.
