@@ -71,7 +71,8 @@ json_t *bench_run_usage(const char *dir, char *const argv[], struct bench_usage 
 	int status, err;
 	pid_t pid;
 
-	snprintf(path, sizeof(path), "%s/output.json", dir);
+	/* Another benchmark may run there. */
+	snprintf(path, sizeof(path), "%s/output-%d.json", dir, (int)getpid());
 	posix_spawn_file_actions_init(&fa);
 	posix_spawn_file_actions_addopen(&fa, STDOUT_FILENO, path, O_WRONLY | O_CREAT | O_TRUNC,
 					 0644);
