@@ -95,6 +95,18 @@ double migrate_all(struct annex_space *s, const struct migrate_tensor *tensors, 
 	return seconds;
 }
 
+void migrate_are(struct annex_space *s, const struct migrate_tensor *tensors, unsigned int n,
+		 bool device)
+{
+	struct annex_mem_page page;
+
+	for (unsigned int i = 0; i < n; i++)
+		for (uint64_t at = 0; at < tensors[i].bytes; at += ANNEX_MEM_PAGE)
+			if (annex_mem_lookup(s, tensors[i].p + at, &page) || page.device != device)
+				bench_fail("tensor %u: byte %llu is %sin the device tier", i,
+					   (unsigned long long)at, device ? "not " : "");
+}
+
 int main(int argc, char **argv)
 {
 	bench_command("make bench-migrate");

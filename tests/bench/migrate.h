@@ -31,6 +31,13 @@ void migrate_verify(const struct migrate_tensor *t);
 double migrate_all(struct annex_space *s, const struct migrate_tensor *tensors, unsigned int n,
 		   unsigned int tier);
 
+/*
+ * Each page of all of them is in the device tier, or none is. The space's own sum does not tell: a
+ * fault brings pages around it, which may be those of other tensors that are still to come.
+ */
+void migrate_are(struct annex_space *s, const struct migrate_tensor *tensors, unsigned int n,
+		 bool device);
+
 /* One file a group of figures. */
 void migrate_rates(const struct bench_ctx *ctx);
 void migrate_faults(const struct bench_ctx *ctx);

@@ -65,21 +65,6 @@ static double by_calls(const char *path, struct migrate_tensor *tensors, uint64_
 	return seconds;
 }
 
-/*
- * Each page of a tensor is in the device tier, or none is. The space's own sum does not tell: a
- * fault brings pages around it, which may be those of small tensors that are still to come.
- */
-static void all_are(struct annex_space *s, const struct migrate_tensor *tensors, bool device)
-{
-	struct annex_mem_page page;
-
-	for (unsigned int i = 0; i < TENSORS; i++)
-		for (uint64_t at = 0; at < tensors[i].bytes; at += ANNEX_MEM_PAGE)
-			if (annex_mem_lookup(s, tensors[i].p + at, &page) || page.device != device)
-				bench_fail("tensor %u: byte %llu is %sin the device tier", i,
-					   (unsigned long long)at, device ? "not " : "");
-}
-
 static double by_plan(const char *path, struct migrate_tensor *tensors, uint64_t bytes)
 {
 	struct annex_store *store = migrate_store(path, FILE_BYTES);
@@ -95,11 +80,11 @@ static double by_plan(const char *path, struct migrate_tensor *tensors, uint64_t
 		migrate_fill(&tensors[i]);
 	}
 	seconds = migrate_all(s, tensors, TENSORS, ANNEX_TIER_SSD);
-	all_are(s, tensors, false);
+	migrate_are(s, tensors, TENSORS, false);
 	annex_space_get_stats(s, &st);
 	faults = st.faults;
 	seconds += migrate_all(s, tensors, TENSORS, ANNEX_TIER_GPU);
-	all_are(s, tensors, true);
+	migrate_are(s, tensors, TENSORS, true);
 	annex_space_get_stats(s, &st);
 	if (st.faults != faults)
 		bench_fail("prefetches left %llu faults", (unsigned long long)(st.faults - faults));
