@@ -261,17 +261,16 @@ $(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/ndp: $(NDP_BENCH_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/migrate: $(MIGRATE_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/fs: $(FS_SRC:%.c=$(OUT)/%.o)
-$(OUT)/bench/storage $(OUT)/bench/plan $(OUT)/bench/migrate $(OUT)/bench/fs: $(OUT)/libannex.a
 $(PASS_BIN): $(OUT)/tests/fs/passthrough.o
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS)
 # This one looks inside, at how kernels are run.
-$(OUT)/bench/ndp: $(OUT)/tests/ndp/way.o $(OUT)/whole.a
-$(BENCH_BIN):
+$(OUT)/bench/ndp: $(OUT)/tests/ndp/way.o
+$(BENCH_BIN): $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIB_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) -lm
 $(OUT)/fuzz_cxl: $(patsubst %,$(OUT)/tests/kernel/%.o,hostile rig shim) $(SHIM_OF_CXL)
 $(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
@@ -566,7 +565,7 @@ help:
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
-#h bench-torch        ways to train in PyTorch in little memory: THREADS=2 ROUNDS=1 QUICK=1 TRAIN=
+#h bench-torch        ways to train in PyTorch in little memory: THREADS=2 ROUNDS=1 TRAIN=
 #h bench-share        a served device beside the same opened directly: ROUNDS=5 FILE=
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks, each with the figures that it is to reach; included by the Makefile. What they printed
-# is in docs/benchmarks*.md.
+# is in docs/benchmarks*.md. SMOKE=1 asks for the smoke form: all measurements once, as small as
+# they get, with their data verified and no figure judged. The check runs each target in that form.
+figures = $(OUT)/bench$(if $(SMOKE),/smoke)
 
 bench:
 	@tests/deps.sh check
@@ -22,28 +24,28 @@ bench-migrate:
 bench-share:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
-	$(Q)tests/bench/share.py $(OUT) --rounds $(or $(ROUNDS),5) $(if $(FILE),--file $(FILE))
-	$(Q)tests/bench/met.py $(OUT)/bench/share.json
+	$(Q)tests/bench/share.py $(OUT) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+		$(if $(FILE),--file $(FILE))
+	$(Q)tests/bench/met.py $(figures)/share.json
 # A training in PyTorch: plain, by what else there is in as much memory, and by plan.
 bench-torch:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all
+	$(Q)mkdir -p $(figures)
 	$(Q)ANNEX_LIBRARY=$(abspath $(OUT))/libannex.so $(or $(PYTHON),/usr/bin/python3) \
-		tests/bench/torch_bench.py $(OUT)/bench/data --json $(OUT)/bench/torch.json \
-		--plot $(OUT)/bench/torch.svg --threads $(or $(THREADS),2) \
-		--rounds $(or $(ROUNDS),1) $(if $(QUICK),--quick) $(addprefix --train ,$(TRAIN))
-	$(Q)tests/bench/met.py $(OUT)/bench/torch.json
+		tests/bench/torch_bench.py $(OUT)/bench/data --json $(figures)/torch.json \
+		--plot $(figures)/torch.svg --threads $(or $(THREADS),2) \
+		--rounds $(or $(ROUNDS),1) $(addprefix --train ,$(TRAIN))
+	$(Q)tests/bench/met.py $(figures)/torch.json
 # Simulated machines, against the figures of two papers.
 bench-cxl:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
-	$(Q)mkdir -p $(OUT)/bench
 	$(Q)tests/bench/cxl.py $(OUT) bench
-	$(Q)tests/bench/met.py $(OUT)/bench/cxl.json
+	$(Q)tests/bench/met.py $(figures)/cxl.json
 figures-cxl:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
-	$(Q)mkdir -p $(OUT)/bench
 	$(Q)tests/bench/cxl.py $(OUT) figures
 # Both designs of the file system in virtual time; blocks of one beside the kernel's ext4; a mount
 # in real time, beside a directory that FUSE passes through.
@@ -51,7 +53,7 @@ bench-fs:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/fs_bench.py $(OUT) bench
-	$(Q)tests/bench/met.py $(OUT)/bench/fs.json
+	$(Q)tests/bench/met.py $(figures)/fs.json
 	$(Q)tests/bench/fs_kernel.py $(OUT)
 	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
 figures-bytefs:

@@ -41,10 +41,35 @@ uses_plan := trace
 uses_train := plan query trace
 named = $(sort $(foreach c,$(apart),$(if $(shell grep -lw $(c) tests/tool/part_$(1).sh \
 	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c)))))
+# Benchmarks run once in their smoke form: each target of tests/bench.mk is a step, with all of its
+# groups. Step pytorch runs bench-torch's, by tests/torch/comparison.py, which has claims about it.
+# A target without inputs here runs each time.
+benches := $(filter-out bench-torch,$(shell sed -n 's/^\(bench[a-z-]*\|figures-[a-z]*\):.*/\1/p' \
+	tests/bench.mk))
+of_bench := bench/storage reached/graph
+of_bench-plan := bench/plan reached/plan-trace
+of_bench-ndp := bench/ndp ndp
+of_bench-migrate := bench/migrate reached/plan-query-trace-train
+of_bench-share := reached/serve
+of_bench-cxl := reached/cxl-plan
+of_bench-fs := bench/fs fs/passthrough reached/fs
+of_bench-query := reached/query
+of_figures-cxl := $(of_bench-cxl)
+of_figures-bytefs := $(of_bench-fs)
+scripts_bench-share := tests/bench/share.py
+scripts_bench-cxl := $(wildcard tests/bench/cxl*.py)
+scripts_bench-fs := $(wildcard tests/bench/fs*.py tests/bench/cxl*.py) tests/fs/real.sh \
+	tests/fs/measure.py
+scripts_bench-query := tests/bench/query.sh tests/query
+scripts_figures-cxl := $(scripts_bench-cxl)
+scripts_figures-bytefs := $(scripts_bench-fs)
+bench_inputs = $(if $(of_$(1)),$(addprefix $(gcc)/,$(of_$(1))) $(scripts_$(1)) tests/bench.mk \
+	tests/bench/run.sh tests/bench/met.py tests/bench/figures.py)
 # The objects of such commands with all that these reach, linked but never run: steps whose inputs
 # these are do not run again for what they cannot reach.
 set_of = $(or $(subst $(space),-,$(call named,$(1))),shared)
-sets := $(sort $(foreach part,$(hostile) $(friendly),$(call set_of,$(part))) ndp plan-trace)
+sets := $(sort $(foreach part,$(hostile) $(friendly),$(call set_of,$(part))) ndp plan-trace \
+	$(notdir $(filter reached/%,$(foreach bench,$(benches),$(of_$(bench))))))
 REACHED := $(sets:%=$(OUT)/reached/%)
 reached: $(REACHED)
 $(REACHED): $(OUT)/reached/%: $(TOOL_OBJ) $(OUT)/whole.a
@@ -90,14 +115,15 @@ gate := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-nvme-6.1 $(addprefix thr
 	$(addprefix sane/tool/,$(hostile)) model tidy kernels-qemu \
 	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
 	$(addprefix unit/,$(long_rooms)) $(foreach room,exec migrate,unit-user/$(room) \
-	unit-contained/$(room)) bench client riscv install seeds rooms
+	unit-contained/$(room)) $(filter-out bench-qemu,$(benches)) client riscv install seeds rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorch-memory-10000 \
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all \
 	cuda-all clang guests-all \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-pair guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan \
 	fuzz analyzer riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites \
-	arm64-guests arm64-odd fs-kills fs-suites serve-long fio deb
+	arm64-guests arm64-odd fs-kills fs-suites serve-long fio deb \
+	bench-qemu
 gate := $(addprefix check/,$(gate))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
@@ -132,10 +158,9 @@ check/unit-contained/exec check/unit-contained/migrate: check/unit-contained/%: 
 	$(call step,unit tests$(comma) in a container: $*,600,$(gcc)/unit-$* tests/tool/refuse.py,\
 		tests/tool/refuse.py EPERM userfaultfd device io_uring -- $(gcc)/unit-$* \
 		$(user_$*))
-# What benchmarks take for the memory of a program.
-check/bench: built/gcc
-	$(call step,benchmarks: memory of a program,60,,$(gcc)/bench/storage \
-		$(gcc)/bench/peak.json $(gcc)/annex $(gcc)/bench peak)
+$(addprefix check/,$(benches)): check/%: built/gcc
+	$(call step,smoke form: $*,600,$(call bench_inputs,$*),$(submake) CC=gcc NO_DEPS=1 \
+		SMOKE=1 $*)
 # Clients killed, 3,840 of them; daemons, 200; and a hostile client 1,600 times.
 check/serve-long: built/gcc
 	$(call step,serve: long,3600,,env ANNEX_LONG=40 $(gcc)/unit-serve serve_life)

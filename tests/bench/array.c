@@ -12,7 +12,8 @@
 
 #define GROUP 64u
 #define GROUPS 64u /* between looks at the clock */
-#define ROUND_S 0.5
+#define ROUND_S BENCH_SIZE(0.5, 0.01)
+#define BYTES BENCH_SIZE(1ull << 30, 1ull << 24)
 
 struct arrays {
 	struct annex_array a;
@@ -132,11 +133,11 @@ void bench_array(const struct bench_ctx *ctx)
 {
 	double plain[BENCH_ROUNDS], spans[BENCH_ROUNDS], sums[BENCH_ROUNDS];
 	double pg[BENCH_ROUNDS], ag[BENCH_ROUNDS], gathers[BENCH_ROUNDS];
-	struct annex_dev *dev = bench_open("mem:1G", NULL);
-	struct annex_cache_opts opts = {.bytes = 1ull << 30, .devs = &dev, .ndevs = 1};
+	struct annex_dev *dev = bench_open(bench_smoke ? "mem:16M" : "mem:1G", NULL);
+	struct annex_cache_opts opts = {.bytes = BYTES, .devs = &dev, .ndevs = 1};
 	uint64_t expected = 0;
 	struct annex_cache *cache;
-	struct arrays s = {.count = (1ull << 30) / 8};
+	struct arrays s = {.count = BYTES / 8};
 
 	(void)ctx;
 	if (annex_cache_create(&opts, &cache) || annex_array_init(&s.a, cache, 0, 8, s.count))
@@ -144,21 +145,21 @@ void bench_array(const struct bench_ctx *ctx)
 	fill(&s);
 	for (uint64_t i = 0; i < s.count; i++)
 		expected += value_of(i);
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		plain[r] = sum_rate(&s, sum_plain, expected);
 		spans[r] = sum_rate(&s, sum_spans, expected);
 		pg[r] = gather_rate(&s, r + 1, gather_plain);
 		ag[r] = gather_rate(&s, r + 1, gather_array);
 	}
-	bench_ratios(sums, spans, plain, BENCH_ROUNDS);
-	bench_ratios(gathers, ag, pg, BENCH_ROUNDS);
-	bench_series("plain array, sequential sum of 1 GiB", plain, BENCH_ROUNDS, "GB/s", 0, 0);
-	bench_series("cached array, spans of 4 KiB lines, the same sum", spans, BENCH_ROUNDS,
+	bench_ratios(sums, spans, plain, bench_rounds);
+	bench_ratios(gathers, ag, pg, bench_rounds);
+	bench_series("plain array, sequential sum of 1 GiB", plain, bench_rounds, "GB/s", 0, 0);
+	bench_series("cached array, spans of 4 KiB lines, the same sum", spans, bench_rounds,
 		     "GB/s", 0, 0);
-	bench_series("cached spans / plain array", sums, BENCH_ROUNDS, "x", 0.95, 0);
-	bench_series("plain array, random gathers of 64 over 1 GiB", pg, BENCH_ROUNDS, "M/s", 0, 0);
-	bench_series("cached array, the same gathers", ag, BENCH_ROUNDS, "M/s", 0, 0);
-	bench_series("cached gathers / plain gathers", gathers, BENCH_ROUNDS, "x", 0.5, 0);
+	bench_series("cached spans / plain array", sums, bench_rounds, "x", 0.95, 0);
+	bench_series("plain array, random gathers of 64 over 1 GiB", pg, bench_rounds, "M/s", 0, 0);
+	bench_series("cached array, the same gathers", ag, bench_rounds, "M/s", 0, 0);
+	bench_series("cached gathers / plain gathers", gathers, bench_rounds, "x", 0.5, 0);
 	if (annex_cache_destroy(cache))
 		bench_fail("%s", annex_last_error());
 	annex_dev_close(dev);

@@ -16,6 +16,10 @@ struct annex_dev *bench_open(const char *uri, const struct annex_dev_opts *opts)
 void *bench_map(struct annex_dev *dev, size_t len, uint64_t *addr);
 void bench_unmap(struct annex_dev *dev, void *buf, size_t len, uint64_t addr);
 
+/* Scales of graphs. */
+#define BENCH_LARGE BENCH_SIZE("22", "13")
+#define BENCH_SMALL BENCH_SIZE("14", "12")
+
 /* A Kronecker graph of that scale and 16 edges a vertex, made once; bytes of its edges. */
 void bench_kronecker(const struct bench_ctx *ctx, const char *scale, char *path, size_t len);
 double bench_edge_bytes(const struct bench_ctx *ctx, char *path);

@@ -9,57 +9,11 @@ The tool is OUT/annex. Its reports are kept in OUT/bench/cxl-runs.json until the
 Means of ratios are geometric. Hits are loads whose line was in the endpoint's DRAM; loads of a
 line that was on its way there are not counted as hits.
 """
-import json
-import math
 import sys
-from collections import namedtuple
 from cxl_figures import write_figures
 from cxl_papers import CXL_GPU, PATTERNS, SKYBYTE_CONFIGS, SKYBYTE_SPEED, SKYBYTE_WRITES
 from cxl_runs import ENDED, JOBS, Tool, arithmetic, geometric
-
-
-Goal = namedtuple("Goal", "target least most words")
-
-
-def within(target, share, points=0):
-    """A value that may be off by a share of it, or by points."""
-    off = max(abs(target) * share, points)
-    words = f"{points:g} points" if off == points else f"{100 * share:g} %"
-    return Goal(target, target - off, target + off, f"{target:g} within {words}")
-
-
-def at_least(target):
-    """A lower bound."""
-    return Goal(target, target, math.inf, f">= {target:g}")
-
-
-def at_most(target):
-    """An upper bound."""
-    return Goal(target, -math.inf, target, f"<= {target:g}")
-
-
-def between(target, least, most):
-    """A range around a value."""
-    return Goal(target, least, most, f"{target:g}, from {least:g} to {most:g}")
-
-
-class Figures:
-    """Figures with goals, printed as they are found; those without are yardsticks."""
-
-    def __init__(self):
-        self.list = []
-        self.command = ""
-
-    def add(self, name, value, unit, goal=None):
-        """Print and keep a figure."""
-        met = goal.least <= value <= goal.most if goal else None
-        self.list.append({"figure": name, "value": round(value, 6), "unit": unit,
-                          "target": goal.target if goal else None, "met": met,
-                          "command": self.command})
-        line = f"{name:<72} {value:11.3f} {unit:<7}"
-        if goal:
-            line += f" {goal.words:<24} {'met' if met else 'MISSED'}"
-        print(line.rstrip(), flush=True)
+from figures import Figures, at_least, at_most, between, place, within
 
 
 def bench_hits(figures, runs):
@@ -261,9 +215,7 @@ def bench(tool, out):
     bench_skybyte_speed(figures, matrix)
     bench_skybyte_writes(figures, matrix)
     bench_simulator(figures, tool, matrix)
-    with open(f"{out}/bench/cxl.json", "w", encoding="utf-8") as file:
-        json.dump(figures.list, file, indent=2)
-        file.write("\n")
+    figures.write(f"{place(out)}/cxl.json")
 
 
 if __name__ == "__main__":

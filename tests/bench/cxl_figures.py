@@ -7,6 +7,7 @@ from cxl_papers import (CXL_GPU, LOGS, PATTERNS, SKYBYTE_CONFIGS, SKYBYTE_HOST, 
                         SKYBYTE_MEDIA, SKYBYTE_SPEED, SKYBYTE_THREADS, SKYBYTE_THRESHOLD,
                         SKYBYTE_WRITES)
 from cxl_runs import ENDED, geometric
+from figures import place, sized
 
 TOP = """# CXL-GPU's and SkyByte's figures
 
@@ -21,7 +22,7 @@ Made by `make figures-cxl` on {date}. Times are virtual, so a machine's speed do
 - CXL-GPU's numbers are from its text, SkyByte's from its artifact, whose sizes are 16 times
   ours.
 """
-PAGE = os.path.join(os.path.dirname(__file__), "../../docs/figures-cxl.md")
+PAGES = os.path.join(os.path.dirname(__file__), "../../docs")
 SECTIONS = []
 
 
@@ -444,8 +445,8 @@ def wrap(text):
                          break_long_words=False)
 
 
-def write_page(path, top, sections, tool):
-    """A page: what is above, and a table for each section."""
+def write_page(name, top, sections, tool, out):
+    """A page: what is above, and a table for each section. That of the smoke form is not kept."""
     lines = [top.format(date=datetime.date.today())]
     for title, why, make in sections:
         print(title, flush=True)
@@ -453,10 +454,10 @@ def write_page(path, top, sections, tool):
         lines += [f"## {title}", "", wrap(why), "", *(f"    {c}" for c in commands), "",
                   line(head), "|" + "---|" * len(head)]
         lines += [line([number(cell) for cell in row]) for row in rows] + [""]
-    with open(path, "w", encoding="utf-8") as file:
+    with open(os.path.join(sized(PAGES, place(out)), name), "w", encoding="utf-8") as file:
         file.write("\n".join(lines).rstrip() + "\n")
 
 
-def write_figures(tool, _):
+def write_figures(tool, out):
     """The page."""
-    write_page(PAGE, TOP, SECTIONS, tool)
+    write_page("figures-cxl.md", TOP, SECTIONS, tool, out)

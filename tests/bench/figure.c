@@ -13,6 +13,9 @@
 #include <annex/log.h>
 #include "figure.h"
 
+unsigned int bench_rounds = BENCH_ROUNDS;
+bool bench_smoke;
+
 static char command[512];
 static json_t *figures;
 
@@ -40,6 +43,14 @@ static void print_log(void *unused, enum annex_log_level level, const char *line
 		fprintf(stderr, "  annex: %s\n", line);
 }
 
+void bench_form(void)
+{
+	const char *asked = getenv("SMOKE");
+
+	bench_smoke = asked && *asked;
+	bench_rounds = BENCH_SIZE(BENCH_ROUNDS, 1);
+}
+
 void bench_groups(const struct bench_group *groups, int argc, char **argv)
 {
 	struct bench_ctx ctx;
@@ -47,6 +58,7 @@ void bench_groups(const struct bench_group *groups, int argc, char **argv)
 
 	if (argc < 4)
 		bad_usage(groups, argv[0]);
+	bench_form();
 	annex_set_log(print_log, NULL);
 	ctx = (struct bench_ctx){.dir = argv[3], .tool = argv[2]};
 	figures = json_array();
@@ -114,13 +126,16 @@ static void report(const char *name, double value, const double *spread, const c
 		snprintf(range, sizeof(range), "%.3f to %.3f", spread[0], spread[1]);
 	}
 	json_object_set_new(f, "target", has_target ? json_real(target) : json_null());
-	json_object_set_new(f, "met", has_target ? json_boolean(met) : json_null());
+	json_object_set_new(f, "met", has_target && !bench_smoke ? json_boolean(met) : json_null());
 	json_array_append_new(figures, f);
 	if (value < 0 && value > -0.0005)
 		value = 0; /* is printed without a sign */
 	printf("%-66s %10.3f %-10s %-20s", name, value, unit, range);
 	if (has_target)
-		printf(" %s %-6g %s", at_most ? "<=" : ">=", target, met ? "met" : "MISSED");
+		printf(" %s %-6g %s", at_most ? "<=" : ">=", target,
+		       bench_smoke ? ""
+		       : met       ? "met"
+				   : "MISSED");
 	putchar('\n');
 	fflush(stdout);
 }

@@ -5,10 +5,22 @@
 #ifndef ANNEX_TESTS_FIGURE_H
 #define ANNEX_TESTS_FIGURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Of sides that take turns, so that what the machine does meanwhile is of all of them. */
+/*
+ * Of sides that take turns, so that what the machine does meanwhile is of all of them: at most, and
+ * in this run.
+ */
 #define BENCH_ROUNDS 5
+extern unsigned int bench_rounds;
+
+/*
+ * SMOKE=1 in the environment asks for the smoke form: every measurement once and as small as it
+ * gets, to see that it works. Data are verified as always; met.py judges no figure.
+ */
+extern bool bench_smoke;
+#define BENCH_SIZE(full, smoke) (bench_smoke ? (smoke) : (full))
 
 /**
  * struct bench_ctx - Where a benchmark works.
@@ -29,8 +41,10 @@ struct bench_group {
 /*
  * bench_groups() - A program NAME OUTPUT.json TOOL DIR [GROUP]...: measure all @groups, whose names
  * end with NULL, or those that are named, and write their figures to a file.
+ * bench_form() - Which form is asked for; programs without groups call it first.
  */
 void bench_groups(const struct bench_group *groups, int argc, char **argv);
+void bench_form(void);
 
 /* How the figures that follow can be had again. */
 void bench_command(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

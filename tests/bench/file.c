@@ -18,7 +18,7 @@
 #define DEPTH 256u
 #define PAGE 4096u
 #define BATCH 32u
-#define ROUND_S 2
+#define ROUND_MS BENCH_SIZE(2000, 100)
 
 /* Every page carries its number in its first and last word. */
 static void write_pages(const char *path, uint64_t pages)
@@ -73,7 +73,7 @@ static double fio_rate(const struct bench_ctx *ctx, const char *path, unsigned i
 	snprintf(depth, sizeof(depth), "--iodepth=%u", DEPTH);
 	snprintf(batch, sizeof(batch), "--iodepth_batch_submit=%u", BATCH);
 	snprintf(complete, sizeof(complete), "--iodepth_batch_complete_min=%u", least);
-	snprintf(runtime, sizeof(runtime), "--runtime=%d", ROUND_S);
+	snprintf(runtime, sizeof(runtime), "--runtime=%dms", ROUND_MS);
 	out = bench_run_json(ctx->dir, argv);
 	iops = bench_number(out, "jobs.read.iops");
 	json_decref(out);
@@ -162,7 +162,7 @@ static double proxy_rate(const char *path, uint64_t pages)
 	do {
 		done += turn_over(&r, qp);
 		end = bench_seconds();
-	} while (end - start < ROUND_S);
+	} while (end - start < ROUND_MS / 1e3);
 	for (unsigned int i = 0; i < DEPTH; i++)
 		if (annex_qp_wait(qp, r.tokens[i], NULL, annex_deadline_ms(30000)))
 			bench_fail("a read did not complete");
@@ -178,20 +178,20 @@ static void compare(const struct bench_ctx *ctx, const char *path, uint64_t page
 	double ratio[BENCH_ROUNDS];
 	char name[96];
 
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		all[r] = fio_rate(ctx, path, BATCH);
 		own[r] = proxy_rate(path, pages);
 		any[r] = fio_rate(ctx, path, 1);
 		best[r] = all[r] > any[r] ? all[r] : any[r];
 	}
-	bench_ratios(ratio, own, best, BENCH_ROUNDS);
+	bench_ratios(ratio, own, best, bench_rounds);
 	snprintf(name, sizeof(name), "fio, %s, random 4 KiB reads, depth 256, batches of 32",
 		 where);
-	bench_series(name, all, BENCH_ROUNDS, "k/s", 0, 0);
-	bench_series("the same, takes what is complete", any, BENCH_ROUNDS, "k/s", 0, 0);
-	bench_series("file: the same reads through queue pairs", own, BENCH_ROUNDS, "k/s", 0, 0);
+	bench_series(name, all, bench_rounds, "k/s", 0, 0);
+	bench_series("the same, takes what is complete", any, bench_rounds, "k/s", 0, 0);
+	bench_series("file: the same reads through queue pairs", own, bench_rounds, "k/s", 0, 0);
 	snprintf(name, sizeof(name), "file: / better fio, %s", where);
-	bench_series(name, ratio, BENCH_ROUNDS, "x", 1.0, 0);
+	bench_series(name, ratio, bench_rounds, "x", 1.0, 0);
 }
 
 /* A loop device of a file, which goes when it is closed. Return: its descriptor, < 0: none. */
@@ -219,7 +219,7 @@ static int open_loop(const char *path, char *name, size_t len)
 
 static void in_memory(const struct bench_ctx *ctx)
 {
-	const uint64_t pages = 256ull << 20 >> 12;
+	const uint64_t pages = BENCH_SIZE(256ull, 16ull) << 20 >> 12;
 	char path[64], loop[32];
 	int fd;
 
@@ -237,7 +237,7 @@ static void in_memory(const struct bench_ctx *ctx)
 
 void bench_file(const struct bench_ctx *ctx)
 {
-	const uint64_t pages = 1ull << 30 >> 12;
+	const uint64_t pages = BENCH_SIZE(1024ull, 16ull) << 20 >> 12;
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/random.data", ctx->dir);

@@ -193,11 +193,13 @@ static void play(struct fsb *b)
 
 int main(int argc, char **argv)
 {
-	struct fsb b = {.opts = {.scale = 32, .log = 100, .media = 100, .alpha = 50}};
+	struct fsb b = {.opts = {.log = 100, .media = 100, .alpha = 50}};
 	const struct fsb_work *w = fsb_works;
 
 	/* Memory that is freed is not given back, and need not be had again. */
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	bench_form();
+	b.opts.scale = BENCH_SIZE(32, 512);
 	b.opts.buffered = b.opts.each = true;
 	b.opts.flush = 5000000000;
 	for (int i = 2; i < argc; i++)

@@ -7,10 +7,9 @@
 
 The program is OUT/bench/fs. Its reports are kept in OUT/bench/fs-runs.json until it is newer.
 """
-import json
 import sys
-from cxl import Figures, at_least, at_most
 from cxl_runs import arithmetic
+from figures import Figures, at_least, at_most, place
 from fs_figures import write_figures
 from fs_runs import BYTEFS, CLASSES, CLOSED, DESIGNS, HALVES, WAYS, WORKLOADS, Bench, mean
 
@@ -113,9 +112,7 @@ def bench_all(bench, out):
     bench_cache(figures, bench)
     bench_processor(figures, bench)
     bench_traffic(figures, bench)
-    with open(f"{out}/bench/fs.json", "w", encoding="utf-8") as file:
-        json.dump(figures.list, file, indent=2)
-        file.write("\n")
+    figures.write(f"{place(out)}/fs.json")
 
 
 if __name__ == "__main__":

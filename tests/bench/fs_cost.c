@@ -14,8 +14,9 @@
 #include "fs.h"
 
 #define FILES 1000u
-#define WARM 40u /* rounds before, in which all pages of flash get memory */
-#define ROUNDS 25u
+#define WARM BENCH_SIZE(40u, 0u) /* rounds before, in which all pages of flash get memory */
+#define MOST 25u
+#define ROUNDS BENCH_SIZE(MOST, 1u)
 #define OVER 128u /* pages that are written at once */
 
 const char *const fsb_names[FSB_CALLS] = {"lookup", "getattr", "create", "unlink", "mkdir",
@@ -31,7 +32,7 @@ const uint64_t fsb_copy = 270;
 /* struct costs - @inos: of the files. @ns: of a call, of each round; @copy: of each 4 KiB. */
 struct costs {
 	uint32_t inos[FILES];
-	double ns[FSB_CALLS][ROUNDS], copy[ROUNDS];
+	double ns[FSB_CALLS][MOST], copy[MOST];
 };
 
 /* One call of a kind for file @i. */

@@ -9,9 +9,9 @@
 #include "fs.h"
 
 #define BYTES (32ull << 30)
-#define LOG (256ull << 20)
-#define CACHE (4ull << 30)   /* of the host */
-#define BESIDES (1ull << 20) /* of DRAM that is no log */
+#define LOG (BENCH_SIZE(256ull, 1024ull) << 20) /* a quarter, scaled, is not too small */
+#define CACHE (4ull << 30)                      /* of the host */
+#define BESIDES (1ull << 20)                    /* of DRAM that is no log */
 
 /* A page passes a channel in 20 us. */
 static const char media[] = "read_ns = 40000\n"

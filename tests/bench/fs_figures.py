@@ -6,7 +6,6 @@ from cxl_figures import number, write_page
 from cxl_runs import arithmetic
 from fs_runs import BYTEFS, CLASSES, CLOSED, DESIGNS, HALVES, WAYS, WORKLOADS, mean
 
-PAGE = os.path.join(os.path.dirname(__file__), "../../docs/figures-bytefs.md")
 SECTIONS = []
 TOP = """# ByteFS's figures
 
@@ -270,6 +269,6 @@ def alpha(bench):
                             for v in values], rows)
 
 
-def write_figures(bench, _):
+def write_figures(bench, out):
     """The page."""
-    write_page(PAGE, TOP, SECTIONS, bench)
+    write_page("figures-bytefs.md", TOP, SECTIONS, bench, out)

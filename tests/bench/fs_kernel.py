@@ -14,7 +14,10 @@ import subprocess
 import sys
 import tempfile
 
-SIZE = 1 << 30
+from figures import place, sized
+
+SIZE = sized(1 << 30, 1 << 26)
+FEWER = sized(1, 50)  # of all counts
 SEED = 1
 
 
@@ -33,6 +36,7 @@ class Files:
 
     def __init__(self, at, n, there, width, mean):
         self.rng = random.Random(SEED)
+        n, there = n // FEWER, there // FEWER
         self.at, self.width, self.mean = at, width, mean
         self.there, self.absent = list(range(there)), list(range(there, n))
         for i in range((n + width - 1) // width if width else 0):
@@ -80,7 +84,7 @@ class Files:
 
 def each(n, *steps):
     def run(files):
-        for _ in range(n):
+        for _ in range(n // FEWER):
             for step in steps:
                 step(files)
 
@@ -93,7 +97,7 @@ def small(files):
 
 def directories(make):
     def run(files):
-        for i in range(3000):
+        for i in range(3000 // FEWER):
             (os.mkdir if make else os.rmdir)(f"{files.at}/{i // 100}/d{i}")
 
     return run
@@ -250,8 +254,7 @@ def main():
         kernel, ours = compare(build, work)
         rows.append({"work": work, "ext4": kernel, "ext4_like": ours, "ratio": ours / kernel})
         print(f"{work:16}{kernel:10}{ours:11}{ours / kernel:8.2f}", flush=True)
-    os.makedirs(f"{build}/bench", exist_ok=True)
-    with open(f"{build}/bench/fs_kernel.json", "w", encoding="ascii") as f:
+    with open(f"{place(build)}/fs_kernel.json", "w", encoding="ascii") as f:
         json.dump(rows, f, indent=2)
 
 

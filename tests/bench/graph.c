@@ -146,7 +146,7 @@ static void compare(const struct bench_ctx *ctx, const struct searched *a, char 
 	bench_note("%s: edge bytes %.0f MiB, cache %.0f MiB, cgroup %.0f MiB", a->name,
 		   edges / 1048576, edges / 8 / 1048576, (double)limit / 1048576);
 	run(ctx, a, "", checked); /* against a serial run in memory, untimed */
-	for (unsigned int i = 0; i < BENCH_ROUNDS; i++) {
+	for (unsigned int i = 0; i < bench_rounds; i++) {
 		for (unsigned int k = 0; k < 3; k++) {
 			r = run(ctx, a, cgroup, sides[k]);
 			if (r.found != first.found)
@@ -157,12 +157,12 @@ static void compare(const struct bench_ctx *ctx, const struct searched *a, char 
 	}
 	rmdir(cgroup);
 	snprintf(name, sizeof(name), "%s, Kronecker 22, cache of 1/8 of the edges", a->name);
-	bench_series(name, own, BENCH_ROUNDS, "s", 0, 0);
+	bench_series(name, own, bench_rounds, "s", 0, 0);
 	snprintf(name, sizeof(name), "%s over mmap in the same cgroup", a->name);
-	bench_series(name, normal, BENCH_ROUNDS, "s", 0, 0);
-	bench_series("the same with MADV_RANDOM", random, BENCH_ROUNDS, "s", 0, 0);
+	bench_series(name, normal, bench_rounds, "s", 0, 0);
+	bench_series("the same with MADV_RANDOM", random, bench_rounds, "s", 0, 0);
 	snprintf(name, sizeof(name), "better mmap / cached %s", a->name);
-	bench_series(name, ratio, BENCH_ROUNDS, "x", 2, 0);
+	bench_series(name, ratio, bench_rounds, "x", 2, 0);
 }
 
 void bench_graph(const struct bench_ctx *ctx)
@@ -172,7 +172,7 @@ void bench_graph(const struct bench_ctx *ctx)
 	char path[4096];
 	double edges;
 
-	bench_kronecker(ctx, "22", path, sizeof(path));
+	bench_kronecker(ctx, BENCH_LARGE, path, sizeof(path));
 	edges = bench_edge_bytes(ctx, path);
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		compare(ctx, &all[i], path, edges);

@@ -41,18 +41,18 @@ static void breakdown(const struct bench_ctx *ctx, const char *algorithm, char *
 	double compute[BENCH_ROUNDS], cache[BENCH_ROUNDS], storage[BENCH_ROUNDS];
 	char name[96];
 
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		compute[r] = seconds(ctx, algorithm, path, memory);
 		cache[r] = seconds(ctx, algorithm, path, warm);
 		storage[r] = seconds(ctx, algorithm, path, cold) - cache[r];
 		cache[r] -= compute[r];
 	}
 	snprintf(name, sizeof(name), "%s, Kronecker 22: computing", algorithm);
-	bench_series(name, compute, BENCH_ROUNDS, "s", 0, 0);
+	bench_series(name, compute, bench_rounds, "s", 0, 0);
 	snprintf(name, sizeof(name), "%s: the cache, all in it", algorithm);
-	bench_series(name, cache, BENCH_ROUNDS, "s", 0, 0);
+	bench_series(name, cache, bench_rounds, "s", 0, 0);
 	snprintf(name, sizeof(name), "%s: storage, with a cache of 1/8 of the edges", algorithm);
-	bench_series(name, storage, BENCH_ROUNDS, "s", 0, 0);
+	bench_series(name, storage, bench_rounds, "s", 0, 0);
 }
 
 static void mechanisms(const struct bench_ctx *ctx, const char *algorithm, char *path, char *part)
@@ -60,7 +60,7 @@ static void mechanisms(const struct bench_ctx *ctx, const char *algorithm, char 
 	double s[RUNGS][BENCH_ROUNDS], ratios[BENCH_ROUNDS];
 	char name[96];
 
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		for (unsigned int i = 0; i < RUNGS; i++) {
 			char *const args[] = {"--cache",         part,     "--mechanisms",
 					      (char *)ladder[i], "--cold", NULL};
@@ -69,14 +69,14 @@ static void mechanisms(const struct bench_ctx *ctx, const char *algorithm, char 
 		}
 	}
 	for (unsigned int i = 1; i < RUNGS; i++) {
-		bench_ratios(ratios, s[i - 1], s[i], BENCH_ROUNDS);
+		bench_ratios(ratios, s[i - 1], s[i], bench_rounds);
 		snprintf(name, sizeof(name), "%s, Kronecker 14: %s / %s", algorithm, ladder[i - 1],
 			 ladder[i]);
-		bench_series(name, ratios, BENCH_ROUNDS, "x", 0, 0);
+		bench_series(name, ratios, bench_rounds, "x", 0, 0);
 	}
 	for (unsigned int i = 0; i < RUNGS; i++) {
 		snprintf(name, sizeof(name), "%s, Kronecker 14: %s", algorithm, ladder[i]);
-		bench_series(name, s[i], BENCH_ROUNDS, "s", 0, 0);
+		bench_series(name, s[i], bench_rounds, "s", 0, 0);
 	}
 }
 
@@ -85,8 +85,8 @@ void bench_mechanisms(const struct bench_ctx *ctx)
 	char large[4096], small[4096], all[32], part[32], little[32];
 	double bytes;
 
-	bench_kronecker(ctx, "22", large, sizeof(large));
-	bench_kronecker(ctx, "14", small, sizeof(small));
+	bench_kronecker(ctx, BENCH_LARGE, large, sizeof(large));
+	bench_kronecker(ctx, BENCH_SMALL, small, sizeof(small));
 	bytes = bench_edge_bytes(ctx, large);
 	snprintf(all, sizeof(all), "%llu", (unsigned long long)bytes * 2);
 	snprintf(part, sizeof(part), "%llu", (unsigned long long)bytes / 8 / 4096 * 4096);

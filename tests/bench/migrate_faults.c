@@ -14,8 +14,8 @@
 #include "tests/unit/random.h"
 #include "migrate.h"
 
-#define PAGES 16384u
-#define ROUNDS 3u
+#define PAGES BENCH_SIZE(16384u, 256u)
+#define ROUNDS BENCH_SIZE(3u, 1u)
 
 /* Every page once, in random order. */
 static void shuffle(uint32_t *order, uint64_t *state)

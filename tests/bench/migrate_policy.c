@@ -10,7 +10,8 @@
 #include "migrate.h"
 #include "spawn.h"
 
-#define TRIES 5u
+#define STEPS BENCH_SIZE("8", "3")
+#define TRIES BENCH_SIZE(5u, 2u)
 #define SHARE 0.7 /* of the speed of all memory, for G10 */
 #define NEAR 0.06 /* that is near enough */
 
@@ -45,15 +46,15 @@ static json_t *train(const struct bench_ctx *ctx, const struct side *side, doubl
 			"--layers",
 			"4",
 			"--width",
-			"512",
+			BENCH_SIZE("512", "64"),
 			"--heads",
 			"8",
 			"--context",
-			"256",
+			BENCH_SIZE("256", "32"),
 			"--batch",
 			"4",
 			"--steps",
-			"8",
+			STEPS,
 			"--json",
 			side == &sides[PLAIN] ? "--plain"
 			: side->policy        ? "--policy"
@@ -112,8 +113,8 @@ static void ratio(const char *name, const struct side *over, const struct side *
 {
 	double ratios[BENCH_ROUNDS];
 
-	bench_ratios(ratios, under->took, over->took, BENCH_ROUNDS);
-	bench_series(name, ratios, BENCH_ROUNDS, "x", target, 0);
+	bench_ratios(ratios, under->took, over->took, bench_rounds);
+	bench_series(name, ratios, bench_rounds, "x", target, 0);
 }
 
 /* Speeds first, as series are sorted when they are printed. */
@@ -131,9 +132,9 @@ static void report(void)
 	ratio("g10 / uvm", &sides[G10], &sides[UVM], 1);
 	for (struct side *s = sides; s < sides + SIDES; s++) {
 		snprintf(name, sizeof(name), "%s: iteration", s->name);
-		bench_series(name, s->took, BENCH_ROUNDS, "s", 0, 0);
+		bench_series(name, s->took, bench_rounds, "s", 0, 0);
 		snprintf(name, sizeof(name), "%s: 8 iterations, from start to end", s->name);
-		bench_series(name, s->wall, BENCH_ROUNDS, "s", 0, 0);
+		bench_series(name, s->wall, bench_rounds, "s", 0, 0);
 		snprintf(name, sizeof(name), "%s: moved in an iteration", s->name);
 		if (s->moved > 0)
 			bench_figure(name, s->moved / MIB, "MiB", 0, 0);
@@ -142,7 +143,7 @@ static void report(void)
 		snprintf(name, sizeof(name), "%s: iteration beside the simulator's, off by",
 			 s->name);
 		if (s->apart > 0)
-			bench_series(name, s->off, BENCH_ROUNDS, "x", s->apart, 1);
+			bench_series(name, s->off, bench_rounds, "x", s->apart, 1);
 	}
 }
 
@@ -153,7 +154,7 @@ void migrate_policy(const struct bench_ctx *ctx)
 	double rate = slow_link(ctx, took, bytes / 4, bytes / took);
 	char path[4200];
 
-	for (unsigned int round = 0; round < BENCH_ROUNDS; round++)
+	for (unsigned int round = 0; round < bench_rounds; round++)
 		for (struct side *s = sides; s < sides + SIDES; s++)
 			run(ctx, s, round, bytes / 4, rate, losses);
 	snprintf(path, sizeof(path), "%s/policy.data", ctx->dir);

@@ -8,7 +8,7 @@
 #include "migrate.h"
 #include "spawn.h"
 
-#define TENSOR (64 * MIB)
+#define TENSOR (BENCH_SIZE(64, 1) * MIB)
 #define TENSORS 12u
 #define BYTES (TENSORS * TENSOR)
 
@@ -72,17 +72,17 @@ static void figures(const char *way, const char *words, double *own, double *fio
 	double ratios[BENCH_ROUNDS];
 	char name[128];
 
-	bench_ratios(ratios, own, fio, BENCH_ROUNDS);
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	bench_ratios(ratios, own, fio, bench_rounds);
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		fio[r] /= 1e6;
 		own[r] /= 1e6;
 	}
 	snprintf(name, sizeof(name), "fio, sequential O_DIRECT %s, 512 KiB, depth 32", way);
-	bench_series(name, fio, BENCH_ROUNDS, "MB/s", 0, 0);
+	bench_series(name, fio, bench_rounds, "MB/s", 0, 0);
 	snprintf(name, sizeof(name), "large tensors, %s", words);
-	bench_series(name, own, BENCH_ROUNDS, "MB/s", 0, 0);
+	bench_series(name, own, bench_rounds, "MB/s", 0, 0);
 	snprintf(name, sizeof(name), "large tensors, %s / fio", words);
-	bench_series(name, ratios, BENCH_ROUNDS, "x", 0.95, 0);
+	bench_series(name, ratios, bench_rounds, "x", 0.95, 0);
 }
 
 void migrate_rates(const struct bench_ctx *ctx)
@@ -92,7 +92,7 @@ void migrate_rates(const struct bench_ctx *ctx)
 
 	snprintf(path, sizeof(path), "%s/migrate.data", ctx->dir);
 	fio_rate(ctx, path, "write"); /* the file's blocks are there from now on */
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		fio_write[r] = fio_rate(ctx, path, "write");
 		fio_read[r] = fio_rate(ctx, path, "read");
 		both_ways(path, (uint64_t)r << 32, &out[r], &in[r]);

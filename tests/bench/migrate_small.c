@@ -13,7 +13,8 @@
 #include "tests/unit/random.h"
 #include "migrate.h"
 
-#define TENSORS 10000u
+#define MOST 10000u
+#define TENSORS BENCH_SIZE(MOST, 100u)
 #define SMALLEST 1024u
 #define LARGEST 65536u
 #define FILE_BYTES (TENSORS * (uint64_t)LARGEST)
@@ -97,7 +98,7 @@ static double by_plan(const char *path, struct migrate_tensor *tensors, uint64_t
 
 void migrate_small(const struct bench_ctx *ctx)
 {
-	static struct migrate_tensor tensors[TENSORS];
+	static struct migrate_tensor tensors[MOST];
 	double calls[BENCH_ROUNDS], plan[BENCH_ROUNDS], ratios[BENCH_ROUNDS];
 	uint64_t state = 1, bytes = MIB;
 	char path[4096];
@@ -112,14 +113,14 @@ void migrate_small(const struct bench_ctx *ctx)
 	bytes = whole_pages(bytes + bytes / 16);
 	snprintf(path, sizeof(path), "%s/migrate.data", ctx->dir);
 	by_calls(path, tensors, bytes); /* the file's blocks are there from now on */
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		calls[r] = by_calls(path, tensors, bytes) * 1e3;
 		plan[r] = by_plan(path, tensors, bytes) * 1e3;
 	}
 	unlink(path);
-	bench_ratios(ratios, calls, plan, BENCH_ROUNDS);
+	bench_ratios(ratios, calls, plan, bench_rounds);
 	bench_series("10,000 tensors of 1 to 64 KiB, there and back, one by one", calls,
-		     BENCH_ROUNDS, "ms", 0, 0);
-	bench_series("the same by pre-evictions and prefetches", plan, BENCH_ROUNDS, "ms", 0, 0);
-	bench_series("one by one / planned", ratios, BENCH_ROUNDS, "x", 3, 0);
+		     bench_rounds, "ms", 0, 0);
+	bench_series("the same by pre-evictions and prefetches", plan, bench_rounds, "ms", 0, 0);
+	bench_series("one by one / planned", ratios, bench_rounds, "x", 3, 0);
 }

@@ -9,18 +9,23 @@
 #include "migrate.h"
 #include "spawn.h"
 
-#define STEPS "6"
+#define STEPS BENCH_SIZE("6", "3")
 #define LITTLE (64 * MIB) /* that may be resident beyond the budget */
 
 /* @budget: of the device tier, or 0. */
 static json_t *train(const struct bench_ctx *ctx, uint64_t budget)
 {
 	char tool[4096], device[32], storage[4200];
-	char *argv[] = {tool,        "train",     "--layers", "2",
-			"--width",   "1536",      "--heads",  "8",
-			"--context", "256",       "--batch",  "32",
-			"--steps",   STEPS,       "--json",   "--device-memory",
-			device,      "--storage", storage,    NULL};
+	char *argv[] = {tool,        "train",
+			"--layers",  "2",
+			"--width",   BENCH_SIZE("1536", "64"),
+			"--heads",   "8",
+			"--context", BENCH_SIZE("256", "32"),
+			"--batch",   BENCH_SIZE("32", "4"),
+			"--steps",   STEPS,
+			"--json",    "--device-memory",
+			device,      "--storage",
+			storage,     NULL};
 
 	snprintf(tool, sizeof(tool), "%s", ctx->tool);
 	snprintf(device, sizeof(device), "%llu", (unsigned long long)budget);
@@ -36,7 +41,7 @@ void migrate_train(const struct bench_ctx *ctx)
 	uint64_t budget = 0;
 	char path[4200];
 
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		json_t *all = train(ctx, 0), *less;
 		double resident;
 
@@ -54,12 +59,12 @@ void migrate_train(const struct bench_ctx *ctx)
 	}
 	snprintf(path, sizeof(path), "%s/train.data", ctx->dir);
 	unlink(path);
-	bench_ratios(ratios, part, whole, BENCH_ROUNDS);
-	bench_series("annex train, all memory", whole, BENCH_ROUNDS, "tokens/s", 0, 0);
+	bench_ratios(ratios, part, whole, bench_rounds);
+	bench_series("annex train, all memory", whole, bench_rounds, "tokens/s", 0, 0);
 	bench_series("annex train, device tier of a quarter, storage by O_DIRECT", part,
-		     BENCH_ROUNDS, "tokens/s", 0, 0);
+		     bench_rounds, "tokens/s", 0, 0);
 	bench_series("a quarter / all of the memory, losses equal bit for bit", ratios,
-		     BENCH_ROUNDS, "x", 0.95, 0);
+		     bench_rounds, "x", 0.95, 0);
 	bench_figure("resident beyond the device tier", beyond / MIB, "MiB", (double)LITTLE / MIB,
 		     1);
 }

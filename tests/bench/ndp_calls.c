@@ -9,12 +9,12 @@
 #include <string.h>
 #include "ndp.h"
 
-#define CALLS 2000
+#define CALLS BENCH_SIZE(2000, 20)
 #define MEM_NS 70
 #define IO_NS 2000
 #define RING_NS 4500
 #define KERNEL_US 6.4 /* DLRM(SLS)-B32 */
-#define FLUSH_BYTES (64ull << 20)
+#define FLUSH_BYTES (BENCH_SIZE(64ull, 1ull) << 20)
 
 struct way {
 	const char *name;
@@ -40,7 +40,7 @@ static void measure_all(struct way *ways, unsigned int n)
 
 	for (unsigned int i = 0; i < n; i++)
 		ndp_bench_open(4 << 20, NULL, &ways[i].opts, &b[i]);
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++)
+	for (unsigned int r = 0; r < bench_rounds; r++)
 		for (unsigned int i = 0; i < n; i++) {
 			measure(&b[i], CALLS / 10); /* the device is awake then */
 			ways[i].us[r] = measure(&b[i], CALLS);
@@ -53,9 +53,9 @@ static void less(const char *name, const struct way *way, const struct way *than
 {
 	double share[BENCH_ROUNDS];
 
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++)
+	for (unsigned int r = 0; r < bench_rounds; r++)
 		share[r] = 1 - (way->us[r] + KERNEL_US) / (than->us[r] + KERNEL_US);
-	bench_series(name, share, BENCH_ROUNDS, "of 1", target, 0);
+	bench_series(name, share, bench_rounds, "of 1", target, 0);
 }
 
 /* All lines dirty, as far as the caches hold them. */
@@ -98,17 +98,17 @@ static void measure_flush(void)
 	ndp_bench_open(4 * FLUSH_BYTES, NULL, NULL, &b);
 	data = ndp_bench_alloc(&b, FLUSH_BYTES);
 	to = ndp_bench_alloc(&b, FLUSH_BYTES);
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		soil(data, r);
 		dirty[r] = flush(data);
 		clean[r] = flush(data);
 		soil(data, r);
 		copied[r] = copy(to, data);
 	}
-	bench_series("annex_m2_flush of 64 MiB that was just written", dirty, BENCH_ROUNDS, "GB/s",
+	bench_series("annex_m2_flush of 64 MiB that was just written", dirty, bench_rounds, "GB/s",
 		     0, 0);
-	bench_series("the same, of what is in no cache", clean, BENCH_ROUNDS, "GB/s", 0, 0);
-	bench_series("memcpy of 64 MiB that was just written", copied, BENCH_ROUNDS, "GB/s", 0, 0);
+	bench_series("the same, of what is in no cache", clean, bench_rounds, "GB/s", 0, 0);
+	bench_series("memcpy of 64 MiB that was just written", copied, bench_rounds, "GB/s", 0, 0);
 	ndp_bench_close(&b);
 }
 
@@ -136,12 +136,12 @@ void ndp_calls(const struct bench_ctx *ctx)
 	less("6.4 us kernel end to end, M2func: less than by a ring", &paper[0], &paper[1], 0.53);
 	for (unsigned int i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "null kernel, paper's latencies: %s", paper[i].name);
-		bench_series(name, paper[i].us, BENCH_ROUNDS, "us", 0, 0);
+		bench_series(name, paper[i].us, bench_rounds, "us", 0, 0);
 	}
 	measure_all(real, 4);
 	for (unsigned int i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "null kernel, this machine: %s", real[i].name);
-		bench_series(name, real[i].us, BENCH_ROUNDS, "us", 0, 0);
+		bench_series(name, real[i].us, bench_rounds, "us", 0, 0);
 	}
 	measure_flush();
 }

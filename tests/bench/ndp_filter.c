@@ -9,7 +9,7 @@
 #include "tests/unit/random.h"
 #include "ndp.h"
 
-#define ROWS (64u << 20)
+#define ROWS (BENCH_SIZE(64u, 1u) << 20)
 #define THREADS 2
 #define LO (-500000000)
 #define HI 700000000
@@ -82,7 +82,7 @@ void ndp_filter(const struct bench_ctx *ctx)
 		column[i] = (int32_t)random_next(&state);
 	if (annex_kernels_open(b.m2, b.hdm, &kernels))
 		bench_fail("%s", annex_last_error());
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		double start = bench_seconds();
 
 		if (annex_ndp_filter_i32(kernels, column, ROWS, LO, HI, bitmap))
@@ -92,11 +92,11 @@ void ndp_filter(const struct bench_ctx *ctx)
 		memset(bitmap, 0, ROWS / 8);
 		reads[r] = read_rate(column);
 	}
-	bench_ratios(ratios, filter, reads, BENCH_ROUNDS);
-	bench_series("int32 filter near data, 2 host threads, verified", filter, BENCH_ROUNDS,
+	bench_ratios(ratios, filter, reads, bench_rounds);
+	bench_series("int32 filter near data, 2 host threads, verified", filter, bench_rounds,
 		     "GB/s", 0, 0);
-	bench_series("plain reads, 2 threads", reads, BENCH_ROUNDS, "GB/s", 0, 0);
-	bench_series("filter / plain reads", ratios, BENCH_ROUNDS, "x", 0.4, 0);
+	bench_series("plain reads, 2 threads", reads, bench_rounds, "GB/s", 0, 0);
+	bench_series("filter / plain reads", ratios, bench_rounds, "x", 0.4, 0);
 	annex_kernels_close(kernels);
 	ndp_bench_close(&b);
 }

@@ -425,7 +425,7 @@ static double compare(struct world *w, const struct kernel_case *c)
 		bench_fail("out of memory");
 	w->random = 1;
 	c->prepare(w);
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		qemu[r] = milliseconds(w, c, 1);
 		memcpy(kept, w->out, c->bytes);
 		memset(w->out, 0x77, c->bytes);
@@ -434,11 +434,11 @@ static double compare(struct world *w, const struct kernel_case *c)
 			bench_fail("%s: the device and qemu-riscv64 differ", c->name);
 	}
 	free(kept);
-	bench_ratios(ratios, qemu, device, BENCH_ROUNDS);
+	bench_ratios(ratios, qemu, device, bench_rounds);
 	snprintf(name, sizeof(name), "%s: qemu-riscv64's %.1f ms / the core's %.1f ms", c->name,
-		 bench_median(qemu, BENCH_ROUNDS), bench_median(device, BENCH_ROUNDS));
-	bench_series(name, ratios, BENCH_ROUNDS, "x", 1, 0);
-	return log(bench_median(ratios, BENCH_ROUNDS));
+		 bench_median(qemu, bench_rounds), bench_median(device, bench_rounds));
+	bench_series(name, ratios, bench_rounds, "x", 1, 0);
+	return log(bench_median(ratios, bench_rounds));
 }
 
 /*

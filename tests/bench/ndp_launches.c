@@ -7,7 +7,7 @@
 #include "ndp.h"
 
 #define UNDER_WAY 64
-#define SECONDS 0.3
+#define SECONDS BENCH_SIZE(0.3, 0.01)
 #define MEM_NS 70
 #define IO_NS 2000
 
@@ -42,17 +42,17 @@ static void compare(const char *where, const struct annex_m2_opts *cells,
 
 	ndp_bench_open(4 << 20, NULL, cells, &a);
 	ndp_bench_open(4 << 20, NULL, regs, &b);
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		many[r] = launches(&a);
 		single[r] = launches(&b);
 	}
-	bench_ratios(ratio, many, single, BENCH_ROUNDS);
+	bench_ratios(ratio, many, single, bench_rounds);
 	snprintf(name, sizeof(name), "null kernels, 64 under way, %s: M2func", where);
-	bench_series(name, many, BENCH_ROUNDS, "k/s", 0, 0);
+	bench_series(name, many, bench_rounds, "k/s", 0, 0);
 	snprintf(name, sizeof(name), "null kernels, %s: registers", where);
-	bench_series(name, single, BENCH_ROUNDS, "k/s", 0, 0);
+	bench_series(name, single, bench_rounds, "k/s", 0, 0);
 	snprintf(name, sizeof(name), "null kernels, %s: M2func / registers", where);
-	bench_series(name, ratio, BENCH_ROUNDS, "x", 3, 0);
+	bench_series(name, ratio, bench_rounds, "x", 3, 0);
 	ndp_bench_close(&a);
 	ndp_bench_close(&b);
 }

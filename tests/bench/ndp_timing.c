@@ -13,12 +13,13 @@
 
 #define VA (1ull << 32)
 #define PAGE (2ull << 20) /* of the paper */
-#define NUMBERS (1u << 20)
+#define NUMBERS BENCH_SIZE(1u << 20, 1u << 16)
 #define PAPER_CYCLES 64199
 #define PAPER_NS 6400
 
 /* Table V: 256 requests of 80 rows, 32 at once, of a million rows of 256 floats. */
-enum { ROWS = 1000000, DIM = 256, LOOKUPS = 80, BATCH = 32, BATCHES = 8 };
+enum { ROWS = 1000000, DIM = 256, LOOKUPS = 80, BATCH = 32 };
+#define BATCHES BENCH_SIZE(8u, 1u)
 
 /* struct timed - A device and its memory, which kernels see at VA, their image at the beginning. */
 struct timed {

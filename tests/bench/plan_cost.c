@@ -40,7 +40,7 @@ static void one(const struct bench_ctx *ctx, const struct plan_subject *s)
 	if (s->batch)
 		write_trace(ctx, &t);
 	plan_close(&t);
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		struct bench_usage usage;
 
 		json_decref(bench_run_usage(ctx->dir, argv, &usage));
@@ -50,7 +50,7 @@ static void one(const struct bench_ctx *ctx, const struct plan_subject *s)
 	if (s->batch)
 		remove(t.file);
 	snprintf(name, sizeof(name), "%s: read, plan and simulate", t.label);
-	bench_series(name, seconds, BENCH_ROUNDS, "s", 1, 1);
+	bench_series(name, seconds, bench_rounds, "s", 1, 1);
 	snprintf(name, sizeof(name), "%s: memory for that, most", t.label);
 	bench_figure(name, peak / 1e6, "MB", 200, 1);
 }

@@ -11,11 +11,12 @@
 #include <stdio.h>
 #include "plan.h"
 
-#define ROUNDS 3 /* of which the least counts */
+#define ROUNDS BENCH_SIZE(3, 1) /* of which the least counts */
 
 static const uint32_t sizes[] = {1000, 2000, 4000, 8000, 16000, 32000, 64000, 100000};
-#define SIZES (sizeof(sizes) / sizeof(*sizes))
-#define LARGE 4 /* the upper half, told apart: small sizes take more for each kernel */
+#define MOST (sizeof(sizes) / sizeof(*sizes))
+#define SIZES BENCH_SIZE(MOST, 3)
+#define LARGE (SIZES / 2) /* the upper half, told apart: small sizes take more for each kernel */
 
 /* Seconds that policy annex takes to plan. */
 static double measure(uint32_t kernels)
@@ -60,7 +61,7 @@ static double slope(const double *x, const double *y, unsigned int n)
 
 void plan_growth(const struct bench_ctx *ctx)
 {
-	double x[SIZES], y[SIZES], first = 0, last = 0;
+	double x[MOST], y[MOST], first = 0, last = 0;
 
 	(void)ctx;
 	for (unsigned int i = 0; i < SIZES; i++) {

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include "plan.h"
 
-#define SUBJECTS 4u
+#define MOST_SUBJECTS 4u
+#define SUBJECTS BENCH_SIZE(MOST_SUBJECTS, 2u)
 #define MIXES (SUBJECTS + 1) /* each of them alone, and all in turn */
 #define MOST 8u
 #define POLICIES (PLAN_OTHERS + 1)
 
-static const struct plan_subject subjects[SUBJECTS] = {
+static const struct plan_subject subjects[MOST_SUBJECTS] = {
 	{"bert-large", 32}, {"vit-l16", 64}, {"gpt2-xl", 4}, {"llama-1b", 4}};
 
 /*
@@ -28,13 +29,14 @@ struct cell {
 static const struct {
 	uint32_t gpus, ssds;
 	uint64_t cxl; /* GiB */
-} machines[] = {{1, 2, 0}, {1, 4, 64}, {1, 8, 0}, {2, 1, 64}, {2, 4, 0}, {2, 8, 64},
-		{4, 1, 0}, {4, 2, 64}, {4, 8, 0}, {8, 1, 64}, {8, 2, 0}, {8, 8, 64}};
-#define MACHINES (sizeof(machines) / sizeof(*machines))
+} machines[] = {{1, 2, 0}, {2, 1, 64}, {1, 4, 64}, {1, 8, 0},  {2, 4, 0}, {2, 8, 64},
+		{4, 1, 0}, {4, 2, 64}, {4, 8, 0},  {8, 1, 64}, {8, 2, 0}, {8, 8, 64}};
+#define MOST_MACHINES (sizeof(machines) / sizeof(*machines))
+#define MACHINES BENCH_SIZE(MOST_MACHINES, 2)
 
 struct many {
-	struct plan_trace traces[SUBJECTS];
-	struct cell cells[MIXES * MACHINES];
+	struct plan_trace traces[MOST_SUBJECTS];
+	struct cell cells[(MOST_SUBJECTS + 1) * MOST_MACHINES];
 };
 
 /* A GPU has 20 GiB, and 32 GiB of the host's memory. */
@@ -57,7 +59,7 @@ static double measure(const struct many *m, unsigned int mix, const struct annex
 		      const char *name, struct cell *c)
 {
 	unsigned int first = mix < SUBJECTS ? mix : 0, n = mix < SUBJECTS ? 1 : SUBJECTS;
-	struct annex_plan *plans[SUBJECTS] = {NULL};
+	struct annex_plan *plans[MOST_SUBJECTS] = {NULL};
 	struct annex_sim_job jobs[MOST];
 	struct annex_sim_result r;
 	int err = 0;

@@ -7,12 +7,13 @@
 #include "plan.h"
 
 #define NOISE 0.2
-#define SEEDS 8
+#define SEEDS BENCH_SIZE(8, 1)
 
 static const struct plan_subject subjects[] = {
-	{"bert-256", 0},    {"vit-1280", 0}, {"resnet152-1280", 0},
-	{"bert-base", 256}, {"gpt2-xl", 4},  {"resnet152", 1024},
+	{"bert-256", 0}, {"vit-1280", 0},       {"bert-base", 256},
+	{"gpt2-xl", 4},  {"resnet152-1280", 0}, {"resnet152", 1024},
 };
+#define SUBJECTS BENCH_SIZE(sizeof(subjects) / sizeof(*subjects), 3)
 
 static double noisy(const struct plan_trace *t, const struct annex_system *sys,
 		    const struct annex_plan *plan)
@@ -37,7 +38,7 @@ void plan_noise(const struct bench_ctx *ctx)
 
 	(void)ctx;
 	annex_system_init(&sys);
-	for (unsigned int i = 0; i < sizeof(subjects) / sizeof(*subjects); i++) {
+	for (unsigned int i = 0; i < SUBJECTS; i++) {
 		struct plan_trace t;
 		struct plan_run run;
 		char figure[160];

@@ -1,25 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Figures from the logs of guests: qemu.py DIR COMMAND GROUP... See qemu.sh."""
-import json
 import statistics
 import sys
+from figures import Figures, at_least
+from figures import at_most as upper
 
 folder, command, *groups = sys.argv[1:]
-figures = []
+figures = Figures()
+figures.command = command
 
 
 def figure(name, value, unit, target=None, at_most=False):
     """Print and keep a figure."""
-    met = None
-    if target is not None:
-        met = value <= target if at_most else value >= target
-    figures.append({"figure": name, "value": round(value, 6), "unit": unit, "target": target,
-                    "met": met, "command": command})
-    line = f"{name:<66} {value:10.3f} {unit:<10}"
-    if target is not None:
-        line += f" {'<=' if at_most else '>='} {target:<6g} {'met' if met else 'MISSED'}"
-    print(line.rstrip())
+    goal = upper if at_most else at_least
+    figures.add(name, value, unit, None if target is None else goal(target))
 
 
 def lines(name):
@@ -134,6 +129,4 @@ for group in groups:
         continue
     for has_iommu in (0, 1):
         {"nvme": nvme, "hdm": hdm}[group](has_iommu)
-with open(f"{folder}/qemu.json", "w", encoding="utf-8") as out:
-    json.dump(figures, out, indent=2)
-    out.write("\n")
+figures.write(f"{folder}/qemu.json")

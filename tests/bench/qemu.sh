@@ -5,7 +5,7 @@
 # another guest's drive likewise (nvmf), CXL memory that a controller reads into (hdm), and a range
 # of 64 GiB (large): qemu.sh OUT [GROUP]...
 # Writes OUT/bench/qemu.json, and prints the same as a table. ROUNDS says how often each (5); KERNEL
-# is 6.1 or 6.12. Data that is wrong ends it.
+# is 6.1 or 6.12. Data that is wrong ends it. SMOKE=1 asks for the smoke form.
 set -eu
 cd "$(dirname "$0")/../.."
 out=$1
@@ -13,6 +13,8 @@ shift
 [ $# -gt 0 ] || set -- nvme ng nvmf hdm large
 kernel=${KERNEL:-6.12}
 rounds=${ROUNDS:-5}
+figures=$out/bench
+[ -z "${SMOKE:-}" ] || rounds=1 figures=$out/bench/smoke
 # For both sides: queues that are rung through an eventfd, and a file that QEMU reads without
 # handing each command to a thread. Else the figures are those of QEMU's threads.
 export NVME_EXTRA=${NVME_EXTRA-ioeventfd=on} DISK_EXTRA=${DISK_EXTRA-aio=io_uring}
@@ -20,7 +22,7 @@ export NVME_EXTRA=${NVME_EXTRA-ioeventfd=on} DISK_EXTRA=${DISK_EXTRA-aio=io_urin
 # boot LOG OPTION... - In a guest like that; its lines are in the log.
 boot()
 {
-	local log=$out/bench/$1
+	local log=$figures/$1
 	shift
 	if ! APPEND="ROUNDS=$rounds ${APPEND:-}" \
 		tests/qemu/run.sh -k "$kernel" -n 1 "$@" >"$log" 2>&1; then
@@ -32,7 +34,7 @@ boot()
 		"$(grep -c 'data is right' "$log") times"
 }
 
-mkdir -p "$out/bench"
+mkdir -p "$figures"
 for iommu in 0 1; do
 	for group in "$@"; do
 		case $group in
@@ -49,5 +51,5 @@ for iommu in 0 1; do
 	done
 done
 command="KERNEL=$kernel ROUNDS=$rounds tests/bench/qemu.sh $out $*"
-python3 tests/bench/qemu.py "$out/bench" "$command" "$@"
-exec tests/bench/met.py "$out/bench/qemu.json"
+python3 tests/bench/qemu.py "$figures" "$command" "$@"
+exec tests/bench/met.py "$figures/qemu.json"

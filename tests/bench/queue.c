@@ -13,8 +13,9 @@
 #define BATCH 32u
 #define BLOCK 512u
 #define BLOCKS (64u * (1024 * 1024 / BLOCK)) /* of each device */
-#define ROUND_S 0.5
+#define ROUND_S BENCH_SIZE(0.5, 0.01)
 #define CHECK_EVERY 64u /* batches between looks at the clock */
+#define WAKES 201u
 
 /* Every block carries its number in its first and last word. */
 static void stamp(struct annex_dev *dev)
@@ -198,13 +199,14 @@ static double wake_us(void)
 {
 	struct annex_dev *dev = bench_open("mem:1M?serve=thread", NULL);
 	struct timespec idle = {0, 2000000};
-	double us[201];
+	const unsigned int wakes = BENCH_SIZE(WAKES, 3);
+	double us[WAKES];
 	uint64_t addr;
 	char *buf = bench_map(dev, 4096, &addr);
 	struct annex_io io = {
 		.opcode = ANNEX_NVM_READ, .nsid = 1, .nlb = 1, .bytes = BLOCK, .addr = addr};
 
-	for (unsigned int i = 0; i < 201; i++) {
+	for (unsigned int i = 0; i < wakes; i++) {
 		double start;
 
 		nanosleep(&idle, NULL); /* the idle time that is measured */
@@ -215,7 +217,7 @@ static double wake_us(void)
 	}
 	bench_unmap(dev, buf, 4096, addr);
 	annex_dev_close(dev);
-	return bench_median(us, 201);
+	return bench_median(us, wakes);
 }
 
 /* struct side - A device that is measured. */
@@ -259,7 +261,7 @@ void bench_queue(const struct bench_ctx *ctx)
 	usual = open_side("mem:64M", NULL, buf, len);
 	other = open_side("mem:64M", &own, buf, len);
 	thread = open_side("mem:64M?serve=thread", NULL, buf, len);
-	for (unsigned int r = 0; r < BENCH_ROUNDS; r++) {
+	for (unsigned int r = 0; r < bench_rounds; r++) {
 		nop[r] = nop_rate();
 		one[r] = read_rate(usual.dev, 1, buf, usual.addr);
 		served[r] = read_rate(thread.dev, 1, buf, thread.addr);
@@ -268,22 +270,22 @@ void bench_queue(const struct bench_ctx *ctx)
 		few[r] = read_rate(other.dev, 2, buf, other.addr);
 		set[r] = read_rate(other.dev, 256, buf, other.addr);
 	}
-	bench_ratios(ratio, one, nop, BENCH_ROUNDS);
-	bench_series("io_uring NOPs, batches of 32", nop, BENCH_ROUNDS, "M/s", 0, 0);
-	bench_series("mem: random 512 B reads, batches of 32, 1 thread", one, BENCH_ROUNDS, "M/s",
+	bench_ratios(ratio, one, nop, bench_rounds);
+	bench_series("io_uring NOPs, batches of 32", nop, bench_rounds, "M/s", 0, 0);
+	bench_series("mem: random 512 B reads, batches of 32, 1 thread", one, bench_rounds, "M/s",
 		     0, 0);
-	bench_series("mem: reads with data / io_uring NOPs", ratio, BENCH_ROUNDS, "x", 0.8, 0);
-	bench_series("mem: the same, the controller a thread of its own", served, BENCH_ROUNDS,
+	bench_series("mem: reads with data / io_uring NOPs", ratio, bench_rounds, "x", 0.8, 0);
+	bench_series("mem: the same, the controller a thread of its own", served, bench_rounds,
 		     "M/s", 0, 0);
-	bench_ratios(ratio, many, two, BENCH_ROUNDS);
-	bench_series("mem: the same from 2 threads", two, BENCH_ROUNDS, "M/s", 0, 0);
-	bench_series("mem: the same from 256 threads", many, BENCH_ROUNDS, "M/s", 0, 0);
-	bench_series("mem: 256 threads / 2 threads", ratio, BENCH_ROUNDS, "x", 0.7, 0);
-	bench_ratios(ratio, set, few, BENCH_ROUNDS);
-	bench_series("mem: 2 threads on 64 queue pairs of 256 entries", few, BENCH_ROUNDS, "M/s", 0,
+	bench_ratios(ratio, many, two, bench_rounds);
+	bench_series("mem: the same from 2 threads", two, bench_rounds, "M/s", 0, 0);
+	bench_series("mem: the same from 256 threads", many, bench_rounds, "M/s", 0, 0);
+	bench_series("mem: 256 threads / 2 threads", ratio, bench_rounds, "x", 0.7, 0);
+	bench_ratios(ratio, set, few, bench_rounds);
+	bench_series("mem: 2 threads on 64 queue pairs of 256 entries", few, bench_rounds, "M/s", 0,
 		     0);
-	bench_series("mem: 256 threads on these", set, BENCH_ROUNDS, "M/s", 0, 0);
-	bench_series("mem: 256 threads / 2 threads on these", ratio, BENCH_ROUNDS, "x", 0, 0);
+	bench_series("mem: 256 threads on these", set, bench_rounds, "M/s", 0, 0);
+	bench_series("mem: 256 threads / 2 threads on these", ratio, bench_rounds, "x", 0, 0);
 	close_side(&thread, len);
 	close_side(&other, len);
 	close_side(&usual, len);

@@ -18,11 +18,12 @@ import subprocess
 import tempfile
 import time
 
-from cxl import Figures, at_least, at_most
+from figures import Figures, at_least, at_most, place, sized
 
-CLIENTS = 32
-PART = "64M"
-SHORT = 4  # rounds of the disk's comparisons are shorter, and more: it is not as fast at all times
+CLIENTS = sized(32, 2)
+PART = sized("64M", "1M")
+# Rounds of the disk's comparisons are shorter, and more: it is not as fast at all times.
+SHORT = sized(4, 1)
 
 
 class Served:
@@ -58,7 +59,7 @@ class Served:
     def await_more(self, part):
         """Somebody has begun to use it."""
         before, deadline = self.commands(part), time.monotonic() + 10
-        while self.commands(part) < before + 64:
+        while self.commands(part) < before + sized(64, 1):
             if time.monotonic() > deadline:
                 raise SystemExit(f"share: nobody uses {part}")
 
@@ -125,11 +126,11 @@ class Bench:
         """What is measured is right."""
         subprocess.run([self.tool, "verify", daemon.uri(part), "--overwrite"], check=True,
                        stdout=subprocess.DEVNULL)
-        self.run(daemon.uri(part), "--verify", seconds=1)
+        self.run(daemon.uri(part), "--verify", seconds=sized(1, 0.1))
 
     def memory(self):
         add = self.figures.add
-        with self.served("mem:256M", {"a": [], "verified": []}) as daemon:
+        with self.served(sized("mem:256M", "mem:4M"), {"a": [], "verified": []}) as daemon:
             self.verify(daemon, "verified")
             # Nothing was written to either of them: both read pages of zeroes.
             ours, theirs, ratio = self.rounds(daemon, "a", f"mem:{PART}", "iops")
@@ -142,7 +143,7 @@ class Bench:
                 at_most(5))
             self.processor("mem:", daemon, "a", [f"mem:{PART}"])
             before, since = daemon.cpu(), time.monotonic()
-            time.sleep(10)  # the time that is measured
+            time.sleep(sized(10, 0.1))  # the time that is measured
             add("processor of an idle daemon", 100 * (daemon.cpu() - before) /
                 (time.monotonic() - since), "%", at_most(1))
 
@@ -154,7 +155,7 @@ class Bench:
             for name in [*names, "first"]:  # as blocks that were never written are quick to read
                 subprocess.run([self.tool, "verify", daemon.uri(name), "--overwrite"], check=True,
                                stdout=subprocess.DEVNULL)
-            self.run(daemon.uri(names[0]), "--verify", seconds=1)
+            self.run(daemon.uri(names[0]), "--verify", seconds=sized(1, 0.1))
             ratios, together, direct, spread = [], [], [], []
             short = self.options.seconds / SHORT
             for i in range(SHORT * self.options.rounds):
@@ -191,7 +192,7 @@ class Bench:
         for _ in range(SHORT * self.options.rounds):
             alone.append(self.run(*reader, seconds=short)["latency_p99_s"])
             writes.append(self.run(daemon.uri("c0"), *bulk, seconds=short)["bytes_per_s"])
-            writer = self.start(daemon.uri("c0"), *bulk, seconds=2 * short)
+            writer = self.start(daemon.uri("c0"), *bulk, seconds=sized(2 * short, 2))
             daemon.await_more("c0")
             beside.append(self.run(*reader, seconds=short)["latency_p99_s"])
             kept.append(self.result(writer)["bytes_per_s"])
@@ -205,24 +206,22 @@ class Bench:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--rounds", type=int, default=sized(5, 1))
+    parser.add_argument("--seconds", type=float, default=sized(2, 0.1))
     parser.add_argument("--file", metavar="PATH", help="of the device (OUT/bench/share.img)")
     options = parser.parse_args()
-    folder = pathlib.Path(options.out, "bench")
-    folder.mkdir(exist_ok=True)
+    folder = pathlib.Path(place(options.out))
     path = options.file or folder / "share.img"
     bench = Bench(options.out, options)
     bench.figures.command = "make bench-share"
     bench.memory()
     with open(path, "wb") as file:  # written, not sparse
-        for _ in range(36):
-            file.write(os.urandom(1 << 20) * 64)
+        for _ in range(CLIENTS + 4):
+            file.write(os.urandom(1 << 20) * sized(64, 1))
     bench.file(pathlib.Path(path).resolve())
     if not options.file:
         os.unlink(path)
-    with open(folder / "share.json", "w", encoding="utf-8") as file:
-        json.dump(bench.figures.list, file, indent=2)
+    bench.figures.write(folder / "share.json")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """One training in several ways, in as much memory: a table, and goals.
 
-  tests/bench/torch_bench.py DIRECTORY --json FILE [--plot FILE.svg] [--threads N] [--quick]
+  tests/bench/torch_bench.py DIRECTORY --json FILE [--plot FILE.svg] [--threads N]
     [--train MODEL:BATCH]...
 
 Models are like GPT and ViT. Device memory is a quarter of what plain PyTorch takes beyond a process
@@ -10,16 +10,16 @@ that has only loaded everything. Batches are those whose plan has a bound of 0.9
 the speed without waiting: the bound alone chooses them. Rows take turns, from another one on in
 each round. An iteration is the median of five, after the plan runs; a row is the median of the
 rounds. Losses of each row are compared with those of plain PyTorch, bit for bit. as-order is annex
-whose peak is that of order, which cannot do with the device memory of the others.
+whose peak is that of order, which cannot do with the device memory of the others. SMOKE=1 in the
+environment asks for the smoke form: small models.
 """
 import argparse
-import json
 import math
 import os
 import signal
 import statistics
 import sys
-from cxl import Figures, at_least, at_most, within
+from figures import Figures, at_least, at_most, sized, within
 from torch_plot import plot
 from torch_runs import LEAST, MIB, USER, Failed, Runs
 
@@ -35,7 +35,7 @@ FULL = {
     "fits": {"model": "gpt", "batch": 1, "sizes": {"width": 768, "layers": 12, "heads": 12,
                                                    "length": 256, "words": 50257}},
     "deep": {"model": "deep", "batch": 128, "sizes": {"width": 128, "layers": 310}}}
-QUICK = {
+SMALL = {
     "gpt": ({"width": 128, "layers": 2, "heads": 4, "length": 64, "words": 500}, (2,)),
     "vit": ({"width": 128, "layers": 2, "heads": 4, "side": 32, "patch": 4, "classes": 100}, (2,)),
     "fits": {"model": "gpt", "batch": 1, "sizes": {"width": 128, "layers": 2, "heads": 4,
@@ -260,7 +260,6 @@ def main():
     parser.add_argument("--plot", metavar="FILE.svg", help="speeds of all rows")
     parser.add_argument("--threads", type=int, default=2, help="of PyTorch (2)")
     parser.add_argument("--rounds", type=int, default=1, help="of each row (1)")
-    parser.add_argument("--quick", action="store_true", help="small models, in a minute")
     parser.add_argument("--train", action="append", metavar="MODEL:BATCH", type=training,
                         default=[], help="only this one, not those that the bound chooses; again: "
                         "this one, too")
@@ -271,7 +270,7 @@ def main():
     os.makedirs(args.directory, exist_ok=True)
     try:
         with Runs(os.path.abspath(args.directory), args.threads) as runs:
-            bench = Bench(runs, QUICK if args.quick else FULL, args.rounds)
+            bench = Bench(runs, sized(FULL, SMALL), args.rounds)
             bench.figures.command = " ".join(sys.argv)
             for model, batch in args.train:
                 bench.train(model, batch)
@@ -279,12 +278,10 @@ def main():
                 bench.all()
     except Failed as why:
         sys.exit(f"torch_bench: {why}")
-    with open(args.json, "w", encoding="utf-8") as file:
-        json.dump(bench.figures.list, file, indent=2)
-        file.write("\n")
+    bench.figures.write(args.json)
     if args.plot:
         plot(args.plot, bench.trainings)
-    if any(f["met"] is False and "losses" in f["figure"] for f in bench.figures.list):
+    if any(f["value"] and "losses" in f["figure"] for f in bench.figures.list):
         sys.exit("torch_bench: losses differ")
 
 

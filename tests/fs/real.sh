@@ -5,6 +5,7 @@
 # Prints a table, and writes OUT/bench/fs_real.json. Both lie on the disk that has DIR (the folder
 # of temporary files). In each of ROUNDS rounds (7) both take turns: FILES files of 4 KiB, each with
 # an fsync (1000); and MIB of one file that no cache has (1024). What was written is compared.
+# SMOKE=1 asks for the smoke form.
 set -u
 
 [ "$(id -u)" -eq 0 ] || { echo "a mount in real time: skipped, needs root"; exit 0; }
@@ -13,6 +14,8 @@ out=$(realpath -e "${1:?usage: real.sh OUT [ROUNDS]}") || exit 1
 rounds=${2:-7}
 files=${FILES:-1000}
 mib=${MIB:-1024}
+json=$out/bench/fs_real.json
+[ -z "${SMOKE:-}" ] || rounds=1 files=20 mib=8 json=$out/bench/smoke/fs_real.json
 top=$(mktemp -d "${DIR:-${TMPDIR:-/tmp}}/annex-real.XXXXXX") || exit 1
 declare -A at=([annex]=$top/annex/full [pass]=$top/pass/full) server
 
@@ -72,7 +75,7 @@ measured()
 	echo "$what $side $value" >>"$top/values"
 }
 
-mkdir -p "${at[@]}" "$top/host" "$out/bench" || exit 1
+mkdir -p "${at[@]}" "$top/host" "$(dirname "$json")" || exit 1
 "$out/annex" fs mkfs --size $((mib * 3 / 2 + 64))M "$top/device" >/dev/null || exit 1
 for side in annex pass; do
 	mounted $side
@@ -99,7 +102,7 @@ unmounted annex
 unmounted pass
 "$out/annex" fs fsck -n "$top/device" >"$top/fsck" || { cat "$top/fsck"; die "fsck"; }
 disk=$(findmnt -n -o FSTYPE,SOURCE -T "$top" | tr -s ' ')
-python3 - "$top/values" "$out/bench/fs_real.json" "$rounds" "$disk" "$files" "$mib" <<'END'
+python3 - "$top/values" "$json" "$rounds" "$disk" "$files" "$mib" <<'END'
 import json
 import statistics
 import sys
@@ -145,4 +148,4 @@ for what, words, unit, goal in rows:
 with open(path, "w", encoding="ascii") as file:
     json.dump(figures, file, indent=2)
 END
-"$here/../bench/met.py" "$out/bench/fs_real.json"
+"$here/../bench/met.py" "$json"
