@@ -126,20 +126,17 @@ static void halve(struct piece *p, enum piece_last last)
 static void end_round(struct piece *p)
 {
 	const enum piece_last last = p->last;
-	const bool late = any_late(p);
+	const bool late = any_late(p), full = p->full > PIECE_ROUND / 2;
 
 	p->n = 0;
 	p->last = KEPT;
 	if (late && last == DOUBLED)
 		shrink(p);
-	else if (late && p->excused)
-		stay(p);
-	else if (late)
+	else if (late && !p->excused)
 		halve(p, last);
-	else if (p->full > PIECE_ROUND / 2 && is_early(p) &&
-		 (!p->refused || 2 * p->bytes < p->refused))
+	else if (!late && full && is_early(p) && (!p->refused || 2 * p->bytes < p->refused))
 		grow(p);
-	else if (p->full > PIECE_ROUND / 2)
+	else if (late || full)
 		stay(p);
 }
 
