@@ -75,7 +75,7 @@ surroundings()
 	env | LC_ALL=C sort | grep -E "$read_by_tests"
 } 2>/dev/null
 
-# The digest of a command, its inputs, what it runs on, and how tests count.
+# The digest of a command, its inputs, its surroundings, and the counting of tests.
 digest()
 {
 	local sum file

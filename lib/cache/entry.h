@@ -71,7 +71,7 @@ static inline uint64_t annex_table_find(const struct annex_cache *c, uint64_t li
 	return ENTRY_NONE;
 }
 
-/* The line of an entry. Acquire: what is read afterwards is not older. */
+/* The line of an entry. Acquire: later reads of the entry are not older than its line. */
 static inline uint64_t annex_entry_line(const struct annex_cache *c, uint64_t at)
 {
 	return annex_is_table(c) ? annex_atomic_load(&c->lines[at], ANNEX_ACQUIRE) : at;

@@ -36,7 +36,7 @@ bool serve_has_others(const struct annex_server *s)
 	return s->load[0].bytes || s->load[0].unsized;
 }
 
-/* The device is given another piece, which is no larger than what it may have. */
+/* The device is given another piece, no larger than the room that it has. */
 static void cut(struct annex_server *s, struct flying *f, uint64_t now)
 {
 	f->waits = false;

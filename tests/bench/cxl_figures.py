@@ -446,7 +446,7 @@ def wrap(text):
 
 
 def write_page(name, top, sections, tool, out):
-    """A page: what is above, and a table for each section. That of the smoke form is not kept."""
+    """A page: the lines above, and a table for each section. The smoke form keeps no page."""
     lines = [top.format(date=datetime.date.today())]
     for title, why, make in sections:
         print(title, flush=True)

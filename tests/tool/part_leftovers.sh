@@ -100,7 +100,7 @@ refused "vadd that cannot write, by its name" "made" "$annex" vadd input.a input
 	-o 'file:made?fault=error,op=write,count=0'
 rm -f input.*
 
-# A command that cannot remove what it made says so, although all else went well.
+# A command that cannot remove its files says so, although all else went well.
 refuse="$here/refuse.py"
 mkdir kept
 printf 'id,x\n1,2\n3,4\n' >input.csv

@@ -5,7 +5,7 @@
 # limit: 240
 . /test/lib.sh
 
-# What it says of buffers is in the report.
+# told COMMAND... - Run it, and report its lines about buffers.
 told()
 {
 	"$@" >said.hdmplan 2>&1
