@@ -5,21 +5,11 @@
 # limit: 240
 . /test/lib.sh
 
-# told COMMAND... - Run it, and report its lines about buffers.
-told()
-{
-	"$@" >said.hdmmigrate 2>&1
-	rc=$?
-	cat said.hdmmigrate
-	grep 'by a buffer' said.hdmmigrate | sed 's/^/# /' >&3
-	return $rc
-}
-
 [ "$NVME" -gt 0 ] || skip "there is no NVMe controller"
 with_hdm
 address=$(controllers | head -n 1)
 claim "a controller is bound" annex bind "$address" || exit 1
-claim "a tensor is the same after all ways" told hdmmigrate "pci:$first" "pci:$address"
+claim "a tensor is the same after all ways" tell_buffers hdmmigrate "pci:$first" "pci:$address"
 claim "nothing of it is left" no_range "$first"
 claim "nor pinned" within 10 no_pins
 claim "it unloads" rmmod annex

@@ -5,21 +5,11 @@
 # limit: 240
 . /test/lib.sh
 
-# told COMMAND... - Run it, and report its lines about buffers.
-told()
-{
-	"$@" >said.hdmplan 2>&1
-	rc=$?
-	cat said.hdmplan
-	grep 'by a buffer' said.hdmplan | sed 's/^/# /' >&3
-	return $rc
-}
-
 [ "$NVME" -gt 0 ] || skip "there is no NVMe controller"
 with_hdm
 address=$(controllers | head -n 1)
 claim "a controller is bound" annex bind "$address" || exit 1
-claim "a planned network computes what it should" told hdmplan "pci:$first" "pci:$address"
+claim "a planned network computes what it should" tell_buffers hdmplan "pci:$first" "pci:$address"
 claim "nothing of it is left" no_range "$first"
 claim "nor pinned" within 10 no_pins
 claim "it unloads" rmmod annex

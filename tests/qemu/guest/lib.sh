@@ -390,6 +390,16 @@ sum()
 	annex vadd a.f64 b.f64 --overwrite --verify --cache 768K -o "$@"
 }
 
+# tell_buffers COMMAND... - Run it, and report its lines about buffers.
+tell_buffers()
+{
+	"$@" >said.buffers 2>&1
+	rc=$?
+	cat said.buffers
+	grep 'by a buffer' said.buffers | sed 's/^/# /' >&3
+	return $rc
+}
+
 # range ADDRESS NAME - A fact of the range that a CXL memory device is in; empty without one.
 range()
 {
