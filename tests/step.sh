@@ -3,8 +3,8 @@
 # One step of the check: step.sh NAME SECONDS INPUTS COMMAND... runs the command, for so many
 # seconds at most, unless it has passed with these inputs; tests/check.mk has the steps.
 #
-# INPUTS are files and folders whose contents decide what the command does (of programs, all but
-# their debug information); with none, it is run each time. A step that prints "N passed, N failed"
+# INPUTS are the files and folders that the command depends on; debug information of programs does
+# not count. A step without inputs runs each time. A step that prints "N passed, N failed"
 # last, and perhaps ", N skipped", or CUnit's summary, counts as its tests; any other as one. The
 # results are in build/check: NAME.log, NAME.passed (digest of the inputs, numbers of tests), and
 # NAME.end, for check.sh. BUILD and V come from the Makefile.

@@ -43,8 +43,8 @@
  *	byte; c: bytes, all whole pages.
  * @ANNEX_SERVE_UNMAP: a: its number. Commands that use it have ended.
  * @ANNEX_SERVE_CLAIM: keep bytes of the part from other clients that ask so, until the socket is
- *	closed; a: the first byte; b: bytes; c: 1: shared with others that read, not those that
- *	write.
+ *	closed; a: the first byte; b: bytes; c: 1: shared with other readers, but with no
+ *	writer.
  * @ANNEX_SERVE_ADD: a new part @name; a: bytes; b: owner, and from bit 32 on its group; c: rate;
  *	d: permissions (0600), and from bit 32 on its weight; bit 63: it goes first. Answers, while
  *	it is zeroed, with the result -EINPROGRESS: a: bytes that are zeroes; then the last one.

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Of sides that take turns, so that what the machine does meanwhile is of all of them: at most, and
- * in this run.
+ * Rounds of a comparison: at most, and in this run. The sides take turns in each round, so that the
+ * load of the machine falls on all of them.
  */
 #define BENCH_ROUNDS 5
 extern unsigned int bench_rounds;

@@ -105,8 +105,8 @@ else
 	echo "skipped: refused system calls (no seccomp filters here)"
 fi
 
-# An ordinary user's limit of locked memory. The kernel adds up what a user's processes have, and
-# what those that ended had shortly before: each command is by another user, who is nobody else.
+# An ordinary user's limit of locked memory. The kernel adds up the locked memory of all processes
+# of a user, and gives that of ended ones back late: each command runs as an unused user of its own.
 # Kernels that count no rings have room for all devices.
 user=$((100000 + 16 * $$))
 # limited BYTES - Have "${as[@]}" run a command by a user that locks at most so many.
@@ -147,7 +147,7 @@ if "${as[@]}" test -x "$annex" 2>/dev/null; then
 		holds "tells of the limit" grep -qE "^file: +io_uring +(ok|limited +$tells)" out
 		holds "of controllers, too" grep -qE "^pci: +memlock +limited +$tells" out
 	done
-	# A user who has no more threads has no wrong library. LeakSanitizer would want one.
+	# A library is not called wrong where only threads are missing. LeakSanitizer needs a thread.
 	self=(env "ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0" "$annex" selftest --only queues
 		--seconds 0 --overwrite mem:64M)
 	limited 0
