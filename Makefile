@@ -93,7 +93,7 @@ FUSE := $(shell printf '\043include <fuse3/fuse_lowlevel.h>\n%s\n' \
 FUSE_LIBS := $(if $(FUSE),$(call pkg_libs,fuse3,-lfuse3))
 CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 
-LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
+LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c lib/models/*/*/*.c))
 CUDA_SRC := $(sort $(wildcard lib/gpu/cuda/*.cu))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
 TOOL_SRC := $(filter-out tools/fio/% $(if $(FUSE),,tools/fs/server.c tools/fs/ops_%.c),$(TOOL_SRC))
@@ -116,12 +116,12 @@ STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate% fs%),$(
 BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate fs)
 # Measured beside annex fs mount, where there is libfuse.
 PASS_BIN := $(if $(FUSE),$(OUT)/fs/passthrough)
-HEADERS := $(sort $(wildcard include/annex/*.h include/annex/detail/*.h))
+HEADERS := $(sort $(wildcard $(addprefix include/annex/,*.h detail/*.h models/*.h)))
 MODULE_SRC := Kbuild kernel/Kconfig $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) \
 	include/uapi/annex.h
 MAN := $(sort $(wildcard docs/man/*.[1-9]))
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
-RV_SRC := $(filter lib/ndp/harts/%,$(LIB_SRC))
+RV_SRC := $(filter lib/models/ndp/harts/%,$(LIB_SRC))
 # Two of the sanitizer builds go without: SAN=address,undefined has them.
 HOT := $(if $(filter fuzzer thread,$(SAN)),,$(filter x86_64,$(machine)))
 HOT_SRC := $(if $(HOT),$(shell grep -l RV_HOT $(RV_SRC)))
@@ -151,6 +151,8 @@ SHIM_OF_CXL := $(patsubst %,$(OUT)/shim/%.o,decoder filter mbox media regs windo
 SHIM_OF_NVME := $(patsubst %,$(OUT)/shim/%.o,admin cmb ctrl shadow)
 SHIM_MODULE := $(SHIM_OF_CXL) $(SHIM_OF_NVME)
 unit_with_kernel := $(SHIM_OBJ) $(SHIM_MODULE)
+# The archive gives it to nobody: it registers its kind of range itself.
+unit_with_ssd := $(OUT)/lib/models/ssd/cxlssd.o
 unit_with_ndp := $(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/ndp/*.c)))
 # Calls that tests take the place of.
 unit_wraps_nvme := annex_emu_direct_find fcntl fdatasync io_uring_queue_init_params preadv2
@@ -246,8 +248,7 @@ $(UNIT_BIN): $(OUT)/unit-%: $(OUT)/rigs.a $(OUT)/whole.a
 CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/client/served.c \
 	tests/unit/main.c tests/unit/hdm_rig.c $(filter-out %_device.c,\
 	$(wildcard tests/unit/ndp/kernels_*.c)) $(wildcard tests/ndp/*.c)) \
-	$(filter-out $(OUT)/lib/hdm/cxlssd_dev.o,$(filter $(addprefix $(OUT)/lib/,\
-	core/% hdm/% ndp/client/% ndp/kernels/%),$(LIB_OBJ))) \
+	$(filter $(addprefix $(OUT)/lib/,core/% hdm/% ndp/client/% ndp/kernels/%),$(LIB_OBJ)) \
 	$(filter $(patsubst %.c,$(OUT)/%.o,$(wildcard lib/ndp/*.c)),$(LIB_OBJ))
 $(OUT)/unit-client: $(CLIENT_OBJ)
 	$(call say,LD)
@@ -293,9 +294,9 @@ $(LIB_OBJ): private object_flags := $(LIB_CFLAGS)
 # loops that could be vectors and are not.
 RV_CFLAGS := $(LIB_CFLAGS) $(if $(SAN),,-O3) -ffp-contract=off -fno-math-errno \
 	-fno-trapping-math -Wno-pass-failed $(if $(HOT),-DRV_HOT_COPIES)
-$(filter $(OUT)/lib/ndp/harts/%,$(LIB_OBJ)): private object_flags := $(RV_CFLAGS)
+$(filter $(OUT)/lib/models/ndp/harts/%,$(LIB_OBJ)): private object_flags := $(RV_CFLAGS)
 # It cannot work on shadow stacks: a program with it is not marked for them.
-$(OUT)/lib/hdm/host/fiber.o: private object_flags := $(LIB_CFLAGS) -fcf-protection=none
+$(OUT)/lib/models/host/fiber.o: private object_flags := $(LIB_CFLAGS) -fcf-protection=none
 $(HOT_OBJ): private object_flags := $(RV_CFLAGS) -mavx2 -mfma -mf16c -DRV_AVX2
 # Near-data kernels are part of the library, each as an ELF file. They say how many registers they
 # use, which is checked.
@@ -449,83 +450,7 @@ fuzz:
 format:
 	$(Q)clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
-# Section 3 of the manual: what the kernel's own script makes of the headers' comments, where it is.
-KERNEL_DOC ?= $(firstword $(wildcard $(KDIR)/scripts/kernel-doc \
-	/usr/lib/linux-kbuild-*/scripts/kernel-doc \
-	$(BUILD)/qemu/kernel/*/usr/lib/linux-kbuild-*/scripts/kernel-doc))
-man: $(BUILD)/man/made
-$(BUILD)/man/made: $(wildcard include/annex/*.h docs/man/*.7) docs/man/section3.awk Makefile
-	$(call say,MAN)
-	$(Q)[ -n "$(KERNEL_DOC)" ] || { echo "no kernel-doc, which is in any kernel's headers:" \
-		"apt-get install $$(tests/deps.sh kernel-doc), or KERNEL_DOC=FILE" >&2; exit 1; }
-	$(Q)rm -rf $(@D) && mkdir -p $(@D)
-	$(Q)for header in $(wildcard include/annex/*.h); do \
-		about=annex_$$(basename $$header .h); \
-		[ -e docs/man/$$about.7 ] || about=; \
-		$(KERNEL_DOC) -man $$header 2>$(@D)/log | awk -v dir=$(@D) -v about=$$about \
-			-v header=$${header#include/} -v version=$(VERSION) \
-			-f docs/man/section3.awk || exit; \
-	done
-	$(Q)touch $@
-
-man_file = $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
-install: all install-module $(if $(KERNEL_DOC),man)
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
-		$(DESTDIR)$(INCLUDEDIR)/annex \
-		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
-	$(INSTALL) -m 755 $(OUT)/annex $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 $(OUT)/libannex.a $(if $(CUDA),$(OUT)/libannex-cuda.a) $(DESTDIR)$(LIBDIR)
-	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(if $(CUDA),$(OUT)/$(CUDA_SONAME)) $(DESTDIR)$(LIBDIR)
-	ln -sf $(SOFILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libannex.so
-	$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)/annex/detail
-	$(foreach h,$(HEADERS),$(INSTALL) -m 644 $h $(DESTDIR)$(INCLUDEDIR)/$(h:include/%=%) &&) :
-	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
-	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
-	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(if $(system),$(DESTDIR)/etc/annex)
-	sed 's|/usr/bin/annex|$(BINDIR)/annex|' tools/systemd/annex-serve@.service \
-		>$(DESTDIR)$(UNITDIR)/annex-serve@.service
-	$(INSTALL) -m 644 tools/systemd/annex-serve@.socket $(DESTDIR)$(UNITDIR)
-	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(call man_file,$(m)) &&) :
-	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3
-	$(if $(KERNEL_DOC),$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3,@echo \
-		"section 3 of the manual is left out: make man says what it needs")
-	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
-
-# What annex.ko needs: its sources, for DKMS to build, and who may open what it offers.
-install-module:
-	$(foreach f,dkms.conf $(MODULE_SRC), \
-		$(INSTALL) -D -m 644 $(f) $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)/$(f) &&) :
-	$(INSTALL) -d $(DESTDIR)$(UDEVDIR)
-	$(INSTALL) -m 644 kernel/60-annex.rules $(DESTDIR)$(UDEVDIR)
-	$(if $(DESTDIR),,$(if $(system),getent group annex >/dev/null || groupadd --system annex))
-
-# Folders of install. uninstall removes them and those above where nothing else is in them, up to
-# the tree or to folders that a system has anyway.
-made_dirs = $(sort $(BINDIR) $(COMPDIR) $(LIBDIR)/pkgconfig $(INCLUDEDIR)/annex/detail $(UDEVDIR) \
-	$(UNITDIR) $(DKMSDIR) $(MANDIR)/man1 $(MANDIR)/man3 $(MANDIR)/man7 \
-	$(if $(system),/etc/annex))
-system_dirs = /etc /usr/lib /usr/src $(BINDIR) $(LIBDIR) $(LIBDIR)/pkgconfig $(INCLUDEDIR) \
-	$(DATADIR) $(MANDIR)
-kept_dirs = $(or $(patsubst %/,%,$(DESTDIR)),$(if $(system),$(system_dirs),\
-	$(patsubst %/,%,$(dir $(PREFIX)))))
-
-uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex
-	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex-cuda.a libannex.so $(SONAME) \
-		$(SOFILE) $(CUDA_SONAME))
-	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
-	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(DESTDIR)$(MANDIR)/man3/annex_*.3 \
-		$(DESTDIR)$(MANDIR)/man3/ANNEX_*.3
-	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules $(DESTDIR)$(UNITDIR)/annex-serve@.service \
-		$(DESTDIR)$(UNITDIR)/annex-serve@.socket
-	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
-	$(Q)for dir in $(addprefix $(DESTDIR),$(made_dirs)); do \
-		while case "$$dir" in \
-			''|$(subst $(space),|,$(strip $(kept_dirs)))) false;; esac && \
-			{ rmdir "$$dir" 2>/dev/null || [ ! -e "$$dir" ]; }; do dir=$${dir%/*}; \
-		done; done
-	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
+include tools/install.mk
 
 # An engine for fio, which exports no headers: FIO is its source, of the version that will load it.
 fio-engine: $(OUT)/libannex.so

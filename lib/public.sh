@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 functions()
 {
-	for header in include/annex/*.h include/annex/detail/*.h; do
+	for header in include/annex/*.h include/annex/*/*.h; do
 		printf '#include <%s>\n' "${header#include/}"
 	done | ${CC:-gcc} -E -P -Iinclude -x c - | awk '
 		# Only what stands outside of braces; inline functions begin with static.

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <annex/m2func.h>
+#include <annex/models/ndp.h>
 
 #define N 100000u
 

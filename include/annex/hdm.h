@@ -8,7 +8,7 @@
  *	shm:/path?size=256M	a shared file, also the one behind an emulated CXL device
  *	dax:/dev/dax0.0		a devdax region that the kernel's own drivers made
  *	numa:1?size=1G		memory of one NUMA node
- *	cxlssd:/path?size=1G	a CXL-SSD, which one process has for all (annex/cxlssd.h)
+ *	cxlssd:/path?size=1G	a CXL-SSD, which one process has for all (annex/models/cxlssd.h)
  *	pci:0000:0d:00.0	a CXL device, or several in turns, through annex.ko
  *
  * Pieces with a name are for everybody who opens the range, and stay until they are freed: on a

@@ -17,7 +17,6 @@
 #include <stdint.h>
 #include <annex/hdm.h>
 #include <annex/m2wire.h>
-#include <annex/ndp.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -83,20 +82,6 @@ const struct annex_scheme *annex_m2_scheme_at(unsigned int i);
  * uncached memory, half of it and 31 pieces); as annex_hdm_open() of pci:; -ETIMEDOUT; -ENOMEM.
  */
 int annex_m2_open(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
-
-/**
- * annex_m2_open_local() - Become a client of a device in this process.
- * @ndp: the device.
- * @opts: NULL: the defaults.
- * @out: the client, to be given back with annex_m2_close().
- *
- * The client is privileged: it may shoot down translations. The device may be destroyed first; then
- * every call gives -ENODEV, also those under way.
- *
- * Return: 0; -EINVAL; -ENOSPC; -ENOMEM; -EMFILE; -EAGAIN (no more threads).
- */
-int annex_m2_open_local(struct annex_ndp *ndp, const struct annex_m2_opts *opts,
-			struct annex_m2 **out);
 
 /**
  * annex_m2_close() - End a client: its kernels end, and its mappings and kernels are forgotten.

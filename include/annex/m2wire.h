@@ -26,6 +26,7 @@
 #define ANNEX_M2_STRIDE_MIN 32u
 #define ANNEX_M2_STRIDE_MAX 1024u /* a power of two */
 #define ANNEX_M2_SLOTS_MAX 1024u
+#define ANNEX_M2_RECORDS_MAX 64u /* kernels of a client, at an emulated device */
 
 /* Functions, in the order of Table II; a slot has room for eight. */
 enum annex_m2_function {

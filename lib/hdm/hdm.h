@@ -86,13 +86,27 @@ void hdm_let(struct annex_hdm *h, void *ptr, size_t bytes);
 	ROW(shm, "a file in shared memory, as shm:/dev/shm/range", ANNEX_TRAIT_PATH)               \
 	ROW(dax, "a devdax device, as dax:/dev/dax0.0", ANNEX_TRAIT_PATH)                          \
 	ROW(numa, "memory of a NUMA node, as numa:1?size=1G", ANNEX_TRAIT_VOLATILE)                \
-	ROW(cxlssd, "a CXL-SSD in a file, as cxlssd:/path?size=1G", ANNEX_TRAIT_PATH)              \
 	ROW(pci, "CXL memory that annex.ko has, as pci:0000:0d:00.0", ANNEX_TRAIT_PCI)
 
 #define RANGE_DECLARE(name, summary, traits)                                                       \
 	int hdm_##name##_open(const struct annex_uri *uri, uint32_t timeout_ms,                    \
 			      struct annex_medium **out);
 RANGE_KINDS(RANGE_DECLARE)
+
+/*
+ * struct hdm_scheme - A kind of range that another library adds.
+ * @scheme: its name, a line for people, and traits.
+ * @open: open its medium, as hdm_SCHEME_open() do.
+ * @next: the kind that was added before it.
+ */
+struct hdm_scheme {
+	struct annex_scheme scheme;
+	int (*open)(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
+	struct hdm_scheme *next;
+};
+
+/* open.c: annex_hdm_scheme_add() - For constructors of libraries, which run one after another. */
+void annex_hdm_scheme_add(struct hdm_scheme *kind);
 
 /* unshare.c: hdm_unshare() - Replace the file description that was mapped by one of its own, for
  * locks. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/detail/atomic.h>
 #include "core/log.h"
 #include "core/scheme.h"
 #include "hdm.h"
@@ -99,34 +100,57 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 	return 0;
 }
 
-#define RANGE_ROW(name, summary, traits) {{#name, summary, traits}, hdm_##name##_open},
+#define RANGE_ROW(name, summary, traits) {{#name, summary, traits}, hdm_##name##_open, NULL},
 
-static const struct {
-	struct annex_scheme scheme;
-	int (*open)(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out);
-} kinds[] = {RANGE_KINDS(RANGE_ROW)};
+static const struct hdm_scheme kinds[] = {RANGE_KINDS(RANGE_ROW)};
+static struct hdm_scheme *added;
+
+void annex_hdm_scheme_add(struct hdm_scheme *kind)
+{
+	kind->next = added;
+	/* Release: a thread of the program that finds the kind, by the acquire below, sees its
+	 * members. */
+	annex_atomic_store(&added, kind, ANNEX_RELEASE);
+}
+
+static const struct hdm_scheme *kind_at(unsigned int i)
+{
+	const unsigned int builtin = sizeof(kinds) / sizeof(kinds[0]);
+	const struct hdm_scheme *kind;
+
+	if (i < builtin)
+		return &kinds[i];
+	/* Acquire: pairs with the release in annex_hdm_scheme_add(). */
+	for (kind = annex_atomic_load(&added, ANNEX_ACQUIRE); kind && i > builtin; i--)
+		kind = kind->next;
+	return kind;
+}
 
 const struct annex_scheme *annex_hdm_scheme_at(unsigned int i)
 {
-	return i < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[i].scheme : NULL;
+	const struct hdm_scheme *kind = kind_at(i);
+
+	return kind ? &kind->scheme : NULL;
 }
 
 unsigned int annex_hdm_traits(const char *uri)
 {
 	int kind = scheme_find(uri, annex_hdm_scheme_at);
 
-	return kind < 0 ? 0 : kinds[kind].scheme.traits;
+	return kind < 0 ? 0 : kind_at((unsigned int)kind)->scheme.traits;
 }
 
 static int open_scheme(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out)
 {
-	int err, kind = scheme_find(uri->scheme, annex_hdm_scheme_at);
+	int err, i = scheme_find(uri->scheme, annex_hdm_scheme_at);
+	const struct hdm_scheme *kind;
 
-	if (kind < 0)
+	if (i < 0)
 		return scheme_unknown(uri->scheme, annex_hdm_scheme_at);
-	err = kinds[kind].open(uri, timeout_ms, out);
+	kind = kind_at((unsigned int)i);
+	err = kind->open(uri, timeout_ms, out);
 	if (!err)
-		(*out)->scheme = kinds[kind].scheme.name;
+		(*out)->scheme = kind->scheme.name;
 	return err;
 }
 

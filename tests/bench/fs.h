@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 
 #define FSB_IO ANNEX_FS_WRITE /* bytes of a read or a write at most */
 #define FSB_LOG UINT32_MAX    /* number of the file that all append to */

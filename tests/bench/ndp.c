@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <annex/models/ndp.h>
 #include "ndp.h"
 
 static const struct bench_group groups[] = {

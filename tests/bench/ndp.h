@@ -8,7 +8,7 @@
 
 #include <annex/hdm.h>
 #include <annex/m2func.h>
-#include <annex/ndp.h>
+#include <annex/models/ndp.h>
 #include "figure.h"
 
 /**

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <annex/kernels.h>
+#include <annex/models/ndp.h>
 #include "tests/unit/random.h"
 #include "ndp.h"
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <annex/models/ndp.h>
 #include "tests/unit/random.h"
 #include "hdm/hdm.h"
 #include "ndp.h"

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "ndp/device/time.h"
+#include "models/ndp/device/time.h"
 #include "ndp/kernels/kernels.h"
 #include "ndp/client/load.h"
 #include "tests/unit/random.h"

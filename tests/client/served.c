@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <annex/models/ndp.h>
 #include "tests/unit/ndp/kernels_rig.h"
 #include "tests/unit/unit.h"
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 #include <annex/log.h>
 #include "core/crc32c.h"
 #include "input.h"
@@ -40,7 +40,7 @@ struct step {
 	int32_t value;
 };
 
-/* As they are in a file: lib/hdm/ssd/file.c, flash.c, journal.c. */
+/* As they are in a file: lib/models/ssd/file.c, flash.c, journal.c. */
 struct header {
 	uint64_t magic;
 	uint32_t words[8];

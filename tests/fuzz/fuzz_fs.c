@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <annex/fs.h>
-#include "fs/buf.h"
+#include <annex/models/fs.h>
+#include "models/fs/buf.h"
 
 #define STEPS 64u
 #define FILES 300u /* that a walk looks at */

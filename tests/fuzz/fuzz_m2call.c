@@ -17,8 +17,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <uapi/annex.h>
-#include "ndp/device/front.h"
-#include "ndp/device/guest.h"
+#include <annex/models/ndp.h>
+#include "models/ndp/device/front.h"
+#include "models/ndp/device/guest.h"
 #include "input.h"
 
 #define MEM (64u << 10)

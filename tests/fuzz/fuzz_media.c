@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/log.h>
-#include "hdm/ssd/media.h"
+#include "models/ssd/media.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -224,7 +224,7 @@ same_version()
 headers_alone()
 {
 	local h
-	for h in "$tree"/include/annex/*.h "$tree"/include/annex/detail/*.h; do
+	for h in "$tree"/include/annex/*.h "$tree"/include/annex/*/*.h; do
 		# shellcheck disable=SC2046
 		gcc "${strict[@]}" $(flags --cflags) -fsyntax-only -x c "$h" || return
 	done
@@ -240,7 +240,7 @@ man_pages()
 		[ -f "$tree/share/man/man${page##*.}/${page##*/}" ] || { echo "$page"; bad=1; }
 	done
 	for name in $(lib/public.sh); do
-		! grep -q "^ \* \(.*[ ,]\)\?$name() -" include/annex/*.h include/annex/detail/*.h ||
+		! grep -q "^ \* \(.*[ ,]\)\?$name() -" include/annex/*.h include/annex/*/*.h ||
 			[ -f "$tree/share/man/man3/$name.3" ] || { echo "$name()"; bad=1; }
 	done
 	return $bad

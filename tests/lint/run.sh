@@ -76,7 +76,7 @@ kernel_doc()
 	local kernel script
 	kernel=$(BUILD=$build tests/qemu/kernel.sh 6.12) || return
 	script=$(echo "$kernel"/usr/lib/linux-kbuild-*/scripts/kernel-doc)
-	! "$script" -none include/annex/*.h include/annex/detail/*.h include/uapi/*.h \
+	! "$script" -none include/annex/*.h include/annex/*/*.h include/uapi/*.h \
 		kernel/*.[ch] kernel/*/*.[ch] 2>&1 | grep .
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ndp/harts/rv.h"
+#include "models/ndp/harts/rv.h"
 #include "fuzz.h"
 
 /* struct lanes - Memory: a block for each lane, as it is at first, and as it is now. */

@@ -156,10 +156,10 @@ fs_tree()
 
 fs_links()
 {
-	ln "$at/tree/annex/fs.h" "$at/hard" && ln -s tree/annex/fs.h "$at/soft" &&
+	ln "$at/tree/annex/hdm.h" "$at/hard" && ln -s tree/annex/hdm.h "$at/soft" &&
 		[ "$(stat -c %h "$at/hard")" -eq 2 ] && cmp "$at/hard" "$at/soft" &&
-		rm "$at/hard" && [ "$(stat -c %h "$at/tree/annex/fs.h")" -eq 1 ] &&
-		[ "$(readlink "$at/soft")" = tree/annex/fs.h ] &&
+		rm "$at/hard" && [ "$(stat -c %h "$at/tree/annex/hdm.h")" -eq 1 ] &&
+		[ "$(readlink "$at/soft")" = tree/annex/hdm.h ] &&
 		ln -s "$(printf 'x%.0s' {1..4000})" "$at/long" &&
 		[ "$(readlink "$at/long" | wc -c)" -eq 4001 ]
 }
@@ -399,7 +399,7 @@ fs_mounted()
 	refused "another file system" "is mounted on $at" "${fs[@]}" mkfs --force disk
 	claim "the end of it" fusermount3 -u "$at"
 	claim "which is waited for" "${fs[@]}" stat disk
-	claim "what is in a file" "${fs[@]}" dump disk --path /tree/annex/fs.h
+	claim "what is in a file" "${fs[@]}" dump disk --path /tree/annex/hdm.h
 	holds "read only" mounts -o ro
 	holds "nothing can be made" eval '! touch "$at/new" 2>why && grep -q Read-only why'
 	unmounted "a signal" kill $server

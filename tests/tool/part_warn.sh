@@ -147,7 +147,7 @@ if "${as[@]}" test -x "$annex" 2>/dev/null; then
 		holds "tells of the limit" grep -qE "^file: +io_uring +(ok|limited +$tells)" out
 		holds "of controllers, too" grep -qE "^pci: +memlock +limited +$tells" out
 	done
-	# A library is not called wrong where only threads are missing. LeakSanitizer needs a thread.
+	# No threads does not mean a wrong library. LeakSanitizer needs a thread.
 	self=(env "ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0" "$annex" selftest --only queues
 		--seconds 0 --overwrite mem:64M)
 	limited 0

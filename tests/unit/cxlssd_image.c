@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <annex/log.h>
 #include "cxlssd_image.h"
-#include "hdm/ssd/file.h"
+#include "models/ssd/file.h"
 #include "unit.h"
 
 void image_new(struct image *m)

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 
 #define PAGE 512u
 #define PAGES 64u

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "cxlssd_rig.h"
-#include "hdm/ssd/file.h"
+#include "models/ssd/file.h"
 #include "random.h"
 #include "unit.h"
 

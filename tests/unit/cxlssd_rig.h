@@ -6,7 +6,7 @@
 #ifndef ANNEX_TESTS_CXLSSD_RIG_H
 #define ANNEX_TESTS_CXLSSD_RIG_H
 
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 
 #define RIG_PAGE 512u
 #define RIG_LINES (RIG_PAGE / ANNEX_CXLSSD_LINE)

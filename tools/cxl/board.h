@@ -7,8 +7,8 @@
 #define TOOLS_CXL_BOARD_H
 
 #include <stdbool.h>
-#include <annex/cxlport.h>
-#include <annex/cxltask.h>
+#include <annex/models/cxlport.h>
+#include <annex/models/cxltask.h>
 
 /* Memory below the last-level cache. */
 enum board_memory {
@@ -28,7 +28,7 @@ enum board_memory {
  * @share: data divided by local memory, for UVM and GPUDirect storage.
  * @media, @media_percent, @dram to @append_ns: of the endpoint, as keys of its URI have it; with
  * @log, @log_bytes of @dram are its write log. @promote: pages of more than @hot accesses go to
- * @host bytes of host memory. @policy: of annex/cxltask.h.
+ * @host bytes of host memory. @policy: of annex/models/cxltask.h.
  */
 struct board {
 	uint32_t cores, threads;

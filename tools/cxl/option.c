@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 #include "../error.h"
 #include "option.h"
 #include "ram.h"

@@ -6,7 +6,7 @@
 #ifndef TOOLS_CXL_RAM_H
 #define TOOLS_CXL_RAM_H
 
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 #include "board.h"
 
 #define RAM_LINE 64u
@@ -14,8 +14,8 @@
 
 /*
  * struct ram_stats - Counters of a run. @faults: pages that the host's runtime brought.
- * @reads, @hits, @late: loads that the endpoint's DRAM had, or waited for (annex/cxlssd.h); of
- * SkyByte's, stores as well.
+ * @reads, @hits, @late: loads that the endpoint's DRAM had, or waited for (annex/models/cxlssd.h);
+ * of SkyByte's, stores as well.
  * @flash_writes: pages programmed; @copied: by collection.
  */
 struct ram_stats {

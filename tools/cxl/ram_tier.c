@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <annex/cxltier.h>
+#include <annex/models/cxltier.h>
 #include "../error.h"
 #include "ram.h"
 

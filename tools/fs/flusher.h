@@ -5,7 +5,7 @@
 #ifndef TOOLS_FS_FLUSHER_H
 #define TOOLS_FS_FLUSHER_H
 
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 
 struct flusher;
 

@@ -6,7 +6,7 @@
 #define TOOLS_FS_IMAGE_H
 
 #include <stdbool.h>
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 #include <sys/stat.h>
 #include <annex/uri.h>
 

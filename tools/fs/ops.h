@@ -8,7 +8,7 @@
 #define FUSE_USE_VERSION 314
 
 #include <fuse3/fuse_lowlevel.h>
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 
 /* Since 3.17 libfuse has O_TMPFILE. */
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)

@@ -6,7 +6,7 @@
 #ifndef TOOLS_FS_SERVER_H
 #define TOOLS_FS_SERVER_H
 
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 
 struct server;
 

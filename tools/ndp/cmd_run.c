@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <annex/riscv.h>
+#include <annex/models/riscv.h>
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"

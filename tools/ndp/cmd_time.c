@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/ndp_time.h>
+#include <annex/models/ndp_time.h>
 #include "../cli.h"
 #include "../commands.h"
 #include "../error.h"

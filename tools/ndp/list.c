@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <annex/m2serve.h>
+#include <annex/models/m2serve.h>
 #include <annex/uri.h>
 #include "../cli.h"
 #include "../commands.h"

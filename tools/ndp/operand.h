@@ -7,7 +7,7 @@
 #define TOOLS_NDP_OPERAND_H
 
 #include <stdint.h>
-#include <annex/ndp_time.h>
+#include <annex/models/ndp_time.h>
 
 #define OPERANDS 31u /* of 8 bytes */
 

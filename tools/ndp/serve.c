@@ -7,7 +7,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <annex/m2serve.h>
+#include <annex/models/m2serve.h>
+#include <annex/models/ndp.h>
 #include <annex/uri.h>
 #include "../cleanup.h"
 #include "../cli.h"

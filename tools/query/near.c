@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <string.h>
+#include <annex/models/ndp.h>
 #include "../error.h"
 #include "../uri.h"
 #include "near.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/kernels.h>
+#include <annex/models/ndp.h>
 #include "../uri.h"
 #include "selftest.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <annex/m2serve.h>
+#include <annex/m2wire.h>
 #include "core/log.h"
 #include "core/thread.h"
 #include "hdm/hdm.h"

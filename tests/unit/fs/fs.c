@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 #include <annex/log.h>
 #include "fs_model.h"
 #include "tests/unit/random.h"

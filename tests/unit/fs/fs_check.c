@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "fs/node.h"
+#include "models/fs/node.h"
 #include "fs_check_rig.h"
 #include "tests/unit/unit.h"
 

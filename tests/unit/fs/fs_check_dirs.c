@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "fs/dir.h"
+#include "models/fs/dir.h"
 #include "fs_check_rig.h"
 #include "tests/unit/unit.h"
 

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "fs/buf.h"
-#include "fs/dir.h"
-#include "fs/map.h"
-#include "fs/node.h"
+#include "models/fs/buf.h"
+#include "models/fs/dir.h"
+#include "models/fs/map.h"
+#include "models/fs/node.h"
 #include "fs_check_rig.h"
 #include "tests/unit/unit.h"
 

@@ -5,7 +5,7 @@
 #ifndef ANNEX_TESTS_FS_CHECK_RIG_H
 #define ANNEX_TESTS_FS_CHECK_RIG_H
 
-#include "fs/fs.h"
+#include "models/fs/fs.h"
 
 #define FSCK_BYTES (16u << 20)
 #define FSCK_URI "cxlssd:?size=16M&log=bytefs&durable=model"

@@ -5,7 +5,7 @@
 #ifndef ANNEX_TESTS_FS_CUTS_H
 #define ANNEX_TESTS_FS_CUTS_H
 
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 
 #define FS_CUTS_TEXT 8192u
 #define FS_CUTS_BLOCKS 64u

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "fs/map.h"
+#include "models/fs/map.h"
 #include "fs_check_rig.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 #include <annex/log.h>
 #include "tests/unit/unit.h"
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 #include <annex/log.h>
-#include "fs/journal.h"
-#include "fs/super.h"
+#include "models/fs/journal.h"
+#include "models/fs/super.h"
 #include "tests/unit/unit.h"
 
 #define URI "cxlssd:?size=16M&dram=1M&log=bytefs&durable=model"

@@ -6,7 +6,7 @@
 #ifndef ANNEX_TESTS_FS_MODEL_H
 #define ANNEX_TESTS_FS_MODEL_H
 
-#include <annex/fs.h>
+#include <annex/models/fs.h>
 
 #define MODEL_FILES 96u
 #define MODEL_NAMES 14u

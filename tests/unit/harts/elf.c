@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <annex/log.h>
-#include <annex/riscv.h>
+#include <annex/models/riscv.h>
 #include "ndp/elf.h"
 #include "tests/unit/ndp_asm.h"
 #include "tests/unit/random.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ndp/harts/rv.h"
+#include "models/ndp/harts/rv.h"
 #include "tests/unit/ndp_asm.h"
 #include "tests/unit/random.h"
 #include "rv_rig.h"

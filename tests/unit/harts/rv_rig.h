@@ -5,7 +5,7 @@
 #ifndef ANNEX_TESTS_RV_RIG_H
 #define ANNEX_TESTS_RV_RIG_H
 
-#include "ndp/harts/rv.h"
+#include "models/ndp/harts/rv.h"
 
 #define RIG_CODE 0x1000u
 #define RIG_DATA 0x10000u

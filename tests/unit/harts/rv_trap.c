@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "ndp/harts/rv.h"
+#include "models/ndp/harts/rv.h"
 #include "tests/unit/unit.h"
 
 #define CODE 0x1000u

@@ -190,21 +190,16 @@ static void *live(void *arg)
 static void beside_a_twin(void)
 {
 	uint64_t state = random_seed("beside a twin");
-	struct annex_hdm *ssd = NULL;
 	struct hdm_rig range;
 	struct mem_rig r;
-	int err;
 
 	hdm_rig_open(&range, 8 * MIB, "");
-	/* Its window needs userfaultfd. */
-	err = annex_hdm_open("cxlssd:?size=16M&window=2M", NULL, &ssd);
-	CU_ASSERT_FATAL(!err || err == -EPERM || err == -ENOSYS);
 	for (unsigned int round = 0; round < PROGRAMS / MEM_TWINS; round++) {
 		mem_rig_open(&r, "mem:16M",
 			     (struct annex_space_opts){
 				     .device = MIB + random_next(&state) % (3 * MIB),
 				     .host = MIB,
-				     .cxl = round % 2 || err ? range.h : ssd,
+				     .cxl = range.h,
 				     .cxl_bytes = MIB,
 				     .size = 64 * MIB,
 				     .fault_bytes = 4096u << random_next(&state) % 8,
@@ -214,7 +209,6 @@ static void beside_a_twin(void)
 		mem_wait_empty(&r);
 		mem_rig_close(&r);
 	}
-	annex_hdm_close(ssd);
 	hdm_rig_close(&range);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <annex/models/ndp.h>
 #include "kernels_rig.h"
 #include "tests/unit/unit.h"
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/models/ndp.h>
 #include "kernels_rig.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"

@@ -8,7 +8,7 @@
 #ifndef ANNEX_TESTS_KERNELS_RIG_H
 #define ANNEX_TESTS_KERNELS_RIG_H
 
-#include <annex/m2func.h>
+#include <annex/models/ndp.h>
 #include "tests/unit/hdm_rig.h"
 #include "tests/ndp/host.h"
 #include "tests/ndp/way.h"

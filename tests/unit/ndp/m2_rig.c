@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <annex/models/ndp.h>
 #include "m2_rig.h"
 
 #define POOL (64u << 10)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <annex/models/ndp.h>
 #include "m2_rig.h"
 #include "ndp/kernels/kernels.h"
 

@@ -14,7 +14,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/m2serve.h>
+#include <annex/models/m2serve.h>
+#include <annex/models/ndp.h>
 #include "m2_rig.h"
 #include "ndp/client/talk.h"
 

@@ -3,6 +3,7 @@
  * M2func with many threads, full queues, calls that come to no end, and a device that goes.
  */
 #include <string.h>
+#include <annex/models/ndp.h>
 #include "m2_rig.h"
 
 #define THREADS 64u

@@ -4,6 +4,7 @@
  * when they do not.
  */
 #include <stdio.h>
+#include <annex/models/ndp.h>
 #include "ndp_rig.h"
 
 #define SCRATCHPAD_UPPER (ANNEX_M2_SCRATCHPAD >> 12) /* for lui */

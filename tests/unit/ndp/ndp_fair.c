@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include "ndp/device/state.h"
+#include <annex/models/ndp.h>
+#include "models/ndp/device/state.h"
 #include "ndp_rig.h"
 
 static bool is_answered(const struct answer *a)

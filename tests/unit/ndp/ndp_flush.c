@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/m2serve.h>
+#include <annex/models/m2serve.h>
+#include <annex/models/ndp.h>
 #include "m2_rig.h"
 
 #define PAGE 4096u

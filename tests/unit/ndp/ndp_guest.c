@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uapi/annex.h>
-#include "ndp/device/guest.h"
+#include <annex/models/ndp.h>
+#include "models/ndp/device/guest.h"
 #include "m2_rig.h"
 
 #define PART (2ull << 20) /* the cached one, and the uncached one */

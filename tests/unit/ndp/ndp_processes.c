@@ -11,8 +11,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/m2serve.h>
-#include "ndp/device/state.h"
+#include <annex/models/m2serve.h>
+#include <annex/models/ndp.h>
+#include "models/ndp/device/state.h"
 #include "m2_rig.h"
 
 #define CHILDREN 3u

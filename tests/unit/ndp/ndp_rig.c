@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <annex/models/ndp.h>
 #include "ndp_rig.h"
 
 #define WAIT_MS 60000u

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
-#include <annex/ndp.h>
-#include "ndp/device/engine.h"
-#include "ndp/harts/rv.h"
+#include <annex/models/ndp.h>
+#include "models/ndp/device/engine.h"
+#include "models/ndp/harts/rv.h"
 #include "tests/unit/ndp_asm.h"
 #include "tests/unit/unit.h"
 

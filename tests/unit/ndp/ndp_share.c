@@ -6,7 +6,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include "ndp/device/state.h"
+#include <annex/models/ndp.h>
+#include "models/ndp/device/state.h"
 #include "ndp_rig.h"
 
 static void asynchronous(void)

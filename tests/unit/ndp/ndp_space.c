@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ndp/device/space.h"
+#include "models/ndp/device/space.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

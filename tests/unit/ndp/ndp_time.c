@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ndp/device/time.h"
+#include "models/ndp/device/time.h"
 #include "ndp/kernels/kernels.h"
 #include "ndp/client/load.h"
 #include "tests/unit/unit.h"

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/ndp_time.h>
+#include <annex/models/ndp_time.h>
 #include "ndp/kernels/kernels.h"
 #include "tests/unit/unit.h"
 

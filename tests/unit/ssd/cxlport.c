@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <annex/cxlport.h>
+#include <annex/models/cxlport.h>
 #include <annex/log.h>
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"

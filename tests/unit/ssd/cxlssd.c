@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 #include <annex/log.h>
 #include "tests/unit/cxlssd_image.h"
 #include "tests/unit/emu_host.h"

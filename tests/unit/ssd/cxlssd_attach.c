@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 #include <annex/detail/clock.h>
 #include <annex/hdm.h>
 #include <annex/mapping.h>

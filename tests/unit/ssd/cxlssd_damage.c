@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tests/unit/cxlssd_image.h"
-#include "hdm/ssd/file.h"
+#include "models/ssd/file.h"
 #include "tests/unit/unit.h"
 
 /* A file whose pages hold something, each another thing. */

@@ -10,10 +10,11 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 #include <annex/hdm.h>
 #include <annex/log.h>
 #include <annex/mapping.h>
+#include "tests/unit/mem_rig.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
@@ -270,5 +271,44 @@ static void damaged(void)
 	close(p.fd);
 }
 
+/* Tensors that a space evicts to the endpoint come back as they were. */
+static void tier(void)
+{
+	uint64_t state = random_seed("a tier of tensors");
+	struct mem_pair pairs[4] = {0};
+	struct mem_rig r;
+	struct place p;
+	struct annex_hdm *h;
+
+	make(&p, "&window=2M");
+	h = open_range(&p);
+	mem_rig_open(&r, NULL,
+		     (struct annex_space_opts){
+			     .device = MIB, .cxl = h, .cxl_bytes = 8 * MIB, .size = 16 * MIB});
+	for (unsigned int i = 0; i < 4; i++) {
+		pairs[i].bytes = MIB;
+		pairs[i].p = mem_alloc(&r, "tensor", MIB);
+		pairs[i].plain = calloc(1, MIB);
+	}
+	for (unsigned int round = 0; round < 40; round++) {
+		const struct mem_pair *x = &pairs[random_next(&state) % 4];
+
+		mem_change(&state, x);
+		mem_evict(&r, x->p, x->bytes, ANNEX_TIER_CXL);
+		mem_fetch(&r, x->p, x->bytes);
+		CU_ASSERT_EQUAL(memcmp(x->p, x->plain, x->bytes), 0);
+	}
+	CU_ASSERT(mem_stats(&r).out > 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(annex_free(r.space, pairs[i].p), 0);
+		free(pairs[i].plain);
+	}
+	mem_wait_empty(&r);
+	mem_rig_close(&r);
+	annex_hdm_close(h);
+	close(p.fd);
+}
+
 UNIT_SUITE(cxlssd_range, {"facts", facts}, {"random stores", random_stores}, {"threads", threads},
-	   {"memory for devices", held}, {"a child of fork", child}, {"a damaged page", damaged})
+	   {"memory for devices", held}, {"a child of fork", child}, {"a damaged page", damaged},
+	   {"a tier of tensors", tier})

@@ -16,8 +16,8 @@
 #include <annex/detail/clock.h>
 #include <annex/hdm.h>
 #include "cxlssd_attach_rig.h"
-#include "hdm/attach.h"
-#include "hdm/ssd/file.h"
+#include "models/ssd/attach.h"
+#include "models/ssd/file.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

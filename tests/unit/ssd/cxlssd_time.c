@@ -4,9 +4,9 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 #include <annex/detail/clock.h>
-#include "hdm/ssd/media.h"
+#include "models/ssd/media.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/cxlssd.h>
+#include <annex/models/cxlssd.h>
 #include <annex/log.h>
 #include "tests/unit/emu_host.h"
-#include "hdm/ssd/file.h"
-#include "hdm/ssd/log.h"
+#include "models/ssd/file.h"
+#include "models/ssd/log.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <annex/cxlssd.h>
-#include <annex/cxltask.h>
+#include <annex/models/cxlssd.h>
+#include <annex/models/cxltask.h>
 #include <annex/log.h>
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"

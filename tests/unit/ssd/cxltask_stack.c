@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/cxltask.h>
+#include <annex/models/cxltask.h>
 #include "tests/unit/unit.h"
 
 /* How far a frame is from the first one. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <annex/cxltier.h>
+#include <annex/models/cxltier.h>
 #include <annex/log.h>
 #include "cxltier_rig.h"
 #include "tests/unit/random.h"

@@ -5,7 +5,7 @@
 #ifndef ANNEX_TESTS_CXLTIER_RIG_H
 #define ANNEX_TESTS_CXLTIER_RIG_H
 
-#include <annex/cxltier.h>
+#include <annex/models/cxltier.h>
 
 #define TIER_PAGE 4096u /* of TIER_URI, and of endpoints whose URI has no page= */
 #define TIER_URI "cxlssd:?size=4M&dram=64K"

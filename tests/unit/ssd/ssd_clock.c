@@ -3,7 +3,7 @@
  * Times of flash: what goes at once, and what waits for what.
  */
 #include <string.h>
-#include "hdm/ssd/clock.h"
+#include "models/ssd/clock.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "hdm/ssd/ftl.h"
+#include "models/ssd/ftl.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "hdm/ssd/media.h"
+#include "models/ssd/media.h"
 #include "tests/unit/emu_host.h"
 #include "tests/unit/unit.h"
 

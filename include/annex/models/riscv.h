@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * RISC-V programs on the harts of the near-data processor (annex/models/ndp.h), so that programs
+ * for it, and suites that check its instructions, run as they do under an emulator of user mode.
+ */
+#ifndef ANNEX_RISCV_H
+#define ANNEX_RISCV_H
+
+#include <stdint.h>
+#include <annex/log.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct annex_rv_opts - How a program runs.
+ * @vlen: bits of a vector register, a power of two from 128 to 1024; 0: 256.
+ * @budget: instructions it may execute; 0: any number.
+ * @out: descriptor that its descriptor 1 is.
+ * @err: descriptor that its descriptor 2 is.
+ */
+struct annex_rv_opts {
+	uint32_t vlen;
+	uint64_t budget;
+	int out;
+	int err;
+};
+
+/**
+ * struct annex_rv_result - How it ended.
+ * @status: its argument of exit(), or 128 + @signal.
+ * @signal: 0, or the signal that ended it, in Linux's numbers.
+ * @pc: where it ended.
+ * @instructions: that were executed.
+ */
+struct annex_rv_result {
+	int status;
+	int signal;
+	uint64_t pc;
+	uint64_t instructions;
+};
+
+/**
+ * annex_rv_run() - Run a static Linux program for RV64 until it ends.
+ * @path: the program.
+ * @argv: its arguments, the first of which is its name, NULL at the end.
+ * @opts: how to run it.
+ * @out: how it ended.
+ *
+ * Its instructions are those of IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V and Zvfh. Its
+ * system calls answer as Linux does to a process that is alone, has one hart, and no files but its
+ * descriptors 1 and 2 (annex_riscv(3) lists them).
+ *
+ * Return: 0: it exited, and *@out is filled. Otherwise a negative errno, with the reason in
+ * annex_last_error(). If a signal ended it, *@out is filled too: -EILSEQ: SIGILL; -EFAULT: SIGSEGV
+ * or SIGBUS; -EINTR: SIGTRAP, or a signal that it sent to itself; -ETIME: SIGXCPU, the budget is
+ * used up; -EDEADLK: SIGKILL, it waits for ever. If it did not begin, the signal in *@out is 0:
+ * -ENOENT and other errors of open(); -ENOEXEC, -EINVAL, -E2BIG: not such a program; -ENOMEM.
+ */
+int annex_rv_run(const char *path, char *const argv[], const struct annex_rv_opts *opts,
+		 struct annex_rv_result *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# The manual's section 3, install and uninstall; included by the Makefile.
+
+# Section 3 of the manual: what the kernel's own script makes of the headers' comments, where it is.
+KERNEL_DOC ?= $(firstword $(wildcard $(KDIR)/scripts/kernel-doc \
+	/usr/lib/linux-kbuild-*/scripts/kernel-doc \
+	$(BUILD)/qemu/kernel/*/usr/lib/linux-kbuild-*/scripts/kernel-doc))
+man: $(BUILD)/man/made
+$(BUILD)/man/made: $(wildcard include/annex/*.h include/annex/models/*.h docs/man/*.7) \
+		docs/man/section3.awk Makefile
+	$(call say,MAN)
+	$(Q)[ -n "$(KERNEL_DOC)" ] || { echo "no kernel-doc, which is in any kernel's headers:" \
+		"apt-get install $$(tests/deps.sh kernel-doc), or KERNEL_DOC=FILE" >&2; exit 1; }
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)for header in $(wildcard include/annex/*.h include/annex/models/*.h); do \
+		about=annex_$$(basename $$header .h); \
+		[ -e docs/man/$$about.7 ] || about=; \
+		$(KERNEL_DOC) -man $$header 2>$(@D)/log | awk -v dir=$(@D) -v about=$$about \
+			-v header=$${header#include/} -v version=$(VERSION) \
+			-f docs/man/section3.awk || exit; \
+	done
+	$(Q)touch $@
+
+man_file = $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
+install: all install-module $(if $(KERNEL_DOC),man)
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
+		$(DESTDIR)$(INCLUDEDIR)/annex \
+		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
+	$(INSTALL) -m 755 $(OUT)/annex $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 644 $(OUT)/libannex.a $(if $(CUDA),$(OUT)/libannex-cuda.a) $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(if $(CUDA),$(OUT)/$(CUDA_SONAME)) $(DESTDIR)$(LIBDIR)
+	ln -sf $(SOFILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libannex.so
+	$(INSTALL) -d $(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,detail models)
+	$(foreach h,$(HEADERS),$(INSTALL) -m 644 $h $(DESTDIR)$(INCLUDEDIR)/$(h:include/%=%) &&) :
+	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(if $(system),$(DESTDIR)/etc/annex)
+	sed 's|/usr/bin/annex|$(BINDIR)/annex|' tools/systemd/annex-serve@.service \
+		>$(DESTDIR)$(UNITDIR)/annex-serve@.service
+	$(INSTALL) -m 644 tools/systemd/annex-serve@.socket $(DESTDIR)$(UNITDIR)
+	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(call man_file,$(m)) &&) :
+	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3
+	$(if $(KERNEL_DOC),$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3,@echo \
+		"section 3 of the manual is left out: make man says what it needs")
+	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
+
+# What annex.ko needs: its sources, for DKMS to build, and who may open what it offers.
+install-module:
+	$(foreach f,dkms.conf $(MODULE_SRC), \
+		$(INSTALL) -D -m 644 $(f) $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)/$(f) &&) :
+	$(INSTALL) -d $(DESTDIR)$(UDEVDIR)
+	$(INSTALL) -m 644 kernel/60-annex.rules $(DESTDIR)$(UDEVDIR)
+	$(if $(DESTDIR),,$(if $(system),getent group annex >/dev/null || groupadd --system annex))
+
+# Folders of install. uninstall removes them and those above where nothing else is in them, up to
+# the tree or to folders that a system has anyway.
+made_dirs = $(sort $(BINDIR) $(COMPDIR) $(LIBDIR)/pkgconfig $(UDEVDIR) \
+	$(addprefix $(INCLUDEDIR)/annex/,detail models) $(UNITDIR) $(DKMSDIR) \
+	$(addprefix $(MANDIR)/,man1 man3 man7) \
+	$(if $(system),/etc/annex))
+system_dirs = /etc /usr/lib /usr/src $(BINDIR) $(LIBDIR) $(LIBDIR)/pkgconfig $(INCLUDEDIR) \
+	$(DATADIR) $(MANDIR)
+kept_dirs = $(or $(patsubst %/,%,$(DESTDIR)),$(if $(system),$(system_dirs),\
+	$(patsubst %/,%,$(dir $(PREFIX)))))
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex-cuda.a libannex.so $(SONAME) \
+		$(SOFILE) $(CUDA_SONAME))
+	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
+	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(DESTDIR)$(MANDIR)/man3/annex_*.3 \
+		$(DESTDIR)$(MANDIR)/man3/ANNEX_*.3
+	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules $(DESTDIR)$(UNITDIR)/annex-serve@.service \
+		$(DESTDIR)$(UNITDIR)/annex-serve@.socket
+	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
+	$(Q)for dir in $(addprefix $(DESTDIR),$(made_dirs)); do \
+		while case "$$dir" in \
+			''|$(subst $(space),|,$(strip $(kept_dirs)))) false;; esac && \
+			{ rmdir "$$dir" 2>/dev/null || [ ! -e "$$dir" ]; }; do dir=$${dir%/*}; \
+		done; done
+	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
