@@ -24,7 +24,7 @@ boot()
 {
 	local log=$figures/$1
 	shift
-	if ! APPEND="ROUNDS=$rounds ${APPEND:-}" \
+	if ! APPEND="ROUNDS=$rounds ${SMOKE:+SMOKE=1} ${APPEND:-}" \
 		tests/qemu/run.sh -k "$kernel" -n 1 "$@" >"$log" 2>&1; then
 		tail -n 40 "$log" >&2
 		echo "bench: the guest did not come to its end; whole log: $log" >&2
