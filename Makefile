@@ -95,8 +95,9 @@ CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 
 LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c lib/models/*/*/*.c))
 CUDA_SRC := $(sort $(wildcard lib/gpu/cuda/*.cu))
-TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c))
-TOOL_SRC := $(filter-out tools/fio/% $(if $(FUSE),,tools/fs/server.c tools/fs/ops_%.c),$(TOOL_SRC))
+TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c tools/models/*/*.c))
+TOOL_SRC := $(filter-out tools/fio/% $(if $(FUSE),,$(addprefix tools/models/fs/,server.c \
+	ops_%.c)),$(TOOL_SRC))
 # Unit tests: a program a room, which links no more than its tests reach. Files of tests/unit itself
 # are for several of them.
 UNIT_ROOMS := $(patsubst tests/unit/%/,%,$(sort $(wildcard tests/unit/*/))) kernel
@@ -327,7 +328,7 @@ $(OUT)/lib/ndp/kernels/image.o: private object_flags := $(LIB_CFLAGS) -Wa,-I,$(O
 # Sums over arrays are worth vector instructions, which gcc 12 uses from -O3; both sides get them.
 $(OUT)/tests/bench/array.o: private object_flags := -O3
 # The host's side of annex query, which is measured beside the device's.
-$(OUT)/tools/query/host.o: private object_flags := -O3
+$(OUT)/tools/models/query/host.o: private object_flags := -O3
 # Loops over activations, as vectors; a product and a sum are two roundings everywhere.
 $(filter $(OUT)/tools/train/%,$(TOOL_OBJ)): private object_flags := -O3 -ffp-contract=off \
 	-fno-math-errno -fno-trapping-math

@@ -77,7 +77,8 @@ $(REACHED): $(OUT)/reached/%: $(TOOL_OBJ) $(OUT)/whole.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LD) -o $@ -e 0 -z muldefs --unresolved-symbols=ignore-all $(filter-out \
 		$(OUT)/tools/commands.o $(foreach c,$(filter-out $(subst -, ,$*),$(apart)),\
-		$(filter $(OUT)/tools/$(c)/%,$(TOOL_OBJ))),$(TOOL_OBJ)) $(OUT)/whole.a
+		$(filter $(addprefix $(OUT)/tools/,$(c)/% models/$(c)/%),$(TOOL_OBJ))),\
+		$(TOOL_OBJ)) $(OUT)/whole.a
 # Files of other folders that a part reads are named in it.
 read_by = $(wildcard $(shell grep -oE '(docs|lib|tests|tools)/[a-z0-9_./]*[a-z0-9]' \
 	tests/tool/part_$(1).sh))

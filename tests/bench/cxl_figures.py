@@ -329,14 +329,14 @@ def reserve(tool):
 
 
 @section("SkyByte 14: speed over base", """
-Computation for each access (`.work` in `tools/cxl/sky_*.c`) is fitted on the column of DRAM only.
-Base's time is mostly write backs: when a program begins, its DRAM is full of stored pages of
-other data. (The artifact's base writes back each page that leaves its DRAM, stored to or not,
-which comes to the same.) A log's DRAM begins clean. A promoted page leaves the endpoint's DRAM,
-so later pages find room there and P writes back fewer; radix and srad gain by that, while in the
-artifact P hardly promotes their pages. In bc and dlrm the artifact's P and W gain more: its
-programs come back to pages that ours read once. bfs-dense gains more with W, as its base writes
-back a page for each that it fetches; the artifact's has room, and writes back few.""")
+Computation for each access (`.work` in `tools/models/cxl/sky_*.c`) is fitted on the column of
+DRAM only. Base's time is mostly write backs: when a program begins, its DRAM is full of stored
+pages of other data. (The artifact's base writes back each page that leaves its DRAM, stored to or
+not, which comes to the same.) A log's DRAM begins clean. A promoted page leaves the endpoint's
+DRAM, so later pages find room there and P writes back fewer; radix and srad gain by that, while
+in the artifact P hardly promotes their pages. In bc and dlrm the artifact's P and W gain more:
+its programs come back to pages that ours read once. bfs-dense gains more with W, as its base
+writes back a page for each that it fetches; the artifact's has room, and writes back few.""")
 def speed(tool):
     runs = tool.runs()
     rows = [[w] + [pair(theirs, runs.ratio(w, "base", c))

@@ -19,7 +19,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define BELIEVED 1.0 /* seconds, as tools/fs/ops_node.c has them */
+#define BELIEVED 1.0 /* seconds, as tools/models/fs/ops_node.c has them */
 #define CHAINS 65536u
 
 /* struct node - A file that the kernel knows. @fd: with O_PATH. @refs: of the kernel. */

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "tools/error.h"
-#include "tools/query/import.h"
+#include "tools/models/query/import.h"
 
 #define RANGE_BYTES (4u << 20)
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_KERNEL_NVME_H
 #define TESTS_KERNEL_NVME_H
 
-#include "tests/kernel/shim.h"
+#include "shim.h"
 
 #define NVME_REG_CAP 0x00
 #define NVME_REG_CC 0x14

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <stdarg.h>
 #include <stdio.h>
-#include "tests/kernel/shim.h"
+#include "shim.h"
 
 struct shim shim;
 struct resource iomem_resource = {.end = (1ull << 40) - 1};

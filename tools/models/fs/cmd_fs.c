@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stddef.h>
+#include "tools/cli.h"
+#include "tools/commands.h"
+
+static const struct cli_command commands[] = {
+	{"mkfs", fs_mkfs, "make an empty file system"},
+	{"mount", fs_mount, "show its files in a directory"},
+	{"fsck", fs_fsck, "look for what is wrong in it, and mend it"},
+	{"stat", fs_stat, "tell its sizes, and how much of it is free"},
+	{"dump", fs_dump, "explain what lies on the device"},
+	{NULL, NULL, NULL}};
+
+int cmd_fs(int argc, char **argv)
+{
+	return cli_dispatch(commands, "File systems on CXL-SSDs.", argc, argv);
+}

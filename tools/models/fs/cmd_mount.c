@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex fs mount: a file system as a directory, by FUSE.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tools/cli.h"
+#include "tools/commands.h"
+#include "tools/error.h"
+#include "background.h"
+#include "flusher.h"
+#include "image.h"
+#include "journal.h"
+#include "mounts.h"
+#include "reclaim.h"
+#include "server.h"
+#include "traffic.h"
+
+#define COMMIT 5u /* seconds, as other file systems have it */
+#define CACHE_MAX (1ull << 40)
+
+struct mount_opts {
+	const char *args[2]; /* the device and the directory */
+	unsigned int n_args;
+	char options[PATH_MAX];
+	struct annex_fs_opts fs;
+	uint32_t commit;
+	bool foreground, report, json;
+};
+
+static int add_options(void *opts, const char *opt, char *arg)
+{
+	struct mount_opts *o = opts;
+	const size_t n = strlen(o->options);
+
+	if (n + strlen(arg) + 2 > sizeof(o->options))
+		return err_set(-E2BIG, "%s: too many of them", opt);
+	if (!*arg)
+		return err_set(-EINVAL, "%s: give some, as %s ro,allow_other", opt, opt);
+	if (n)
+		strcat(o->options, ",");
+	strcat(o->options, arg);
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	{"options", 'o', "OPTION,...", 1, OPT_CALL(add_options),
+	 "Of mount(8) and mount.fuse3(8), as ro, allow_other"},
+	{"foreground", 'f', NULL, 1, OPT_FLAG(struct mount_opts, foreground),
+	 "Stay until it is unmounted"},
+	{"cache", 0, "SIZE", 1, OPT_SIZE(struct mount_opts, fs.cache, 2 << 20, CACHE_MAX),
+	 "Host memory for pages that are written (64M)"},
+	{"alpha", 0, "N", 1, OPT_U32(struct mount_opts, fs.alpha, 1, 100),
+	 "A page of which more than N percent have changed is written as a block, others line by "
+	 "line (50)"},
+	{"commit", 0, "SECONDS", 1, OPT_U32(struct mount_opts, commit, 1, 86400),
+	 "What has been changed and not fsynced lasts so often (5)"},
+	{"report", 0, NULL, 1, OPT_FLAG(struct mount_opts, report),
+	 "With --foreground: tell in the end what went over which interface"},
+	CLI_JSON(struct mount_opts, json),
+	{0}};
+
+/* The last of ro and rw counts. */
+static bool read_only(const char *list)
+{
+	bool ro = false;
+
+	for (const char *at = list; *at; at += strcspn(at, ",")) {
+		at += strspn(at, ",");
+		if (!strncmp(at, "ro", 2) && (!at[2] || at[2] == ','))
+			ro = true;
+		if (!strncmp(at, "rw", 2) && (!at[2] || at[2] == ','))
+			ro = false;
+	}
+	return ro;
+}
+
+/* Before anything is opened; *@real is the directory without links. */
+static int check_directory(const char *dir, char **real)
+{
+	struct stat st;
+
+	*real = NULL;
+	if (stat(dir, &st) && errno == ENOTCONN)
+		return err_set(-ENOTCONN,
+			       "%s: something is mounted there, whose process is gone: fusermount3 "
+			       "-u -z %s",
+			       dir, dir);
+	*real = realpath(dir, NULL);
+	if (!*real || stat(*real, &st))
+		return err_sys("%s", dir);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(-ENOTDIR, "%s: no directory", dir);
+	if (mounts_at(*real))
+		return err_set(-EBUSY, "%s: something is mounted there already: umount %s", dir,
+			       dir);
+	return 0;
+}
+
+static int check_fuse(void)
+{
+	int fd;
+
+	if (!server_open)
+		return err_set(-EOPNOTSUPP, "this annex was built without libfuse: apt-get install "
+					    "libfuse3-dev, then make");
+	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return err_set(-EACCES,
+			       "/dev/fuse is not for this user: chmod 666 /dev/fuse, as root");
+	if (fd < 0)
+		return err_sys("/dev/fuse cannot be opened, modprobe fuse makes it");
+	close(fd);
+	return 0;
+}
+
+static int serve(const struct mount_opts *o, const char *dir, struct image *i, int pipe)
+{
+	char *source = realpath(i->path, NULL);
+	const struct server_opts opts = {source, dir, o->options};
+	struct flusher *f = NULL;
+	struct server *s;
+	int err = source ? server_open(&opts, i->fs, &s) : err_sys("%s", i->path);
+
+	free(source);
+	if (err)
+		return err;
+	if (pipe >= 0)
+		err = background_ready(pipe);
+	if (!err && !o->fs.read_only)
+		err = flusher_start(i->fs, o->commit ? o->commit : COMMIT, &f);
+	if (!err)
+		err = server_run(s);
+	flusher_stop(f);
+	server_close(s);
+	return err;
+}
+
+static int mount_and_serve(const struct mount_opts *o, const char *dir, int pipe)
+{
+	struct traffic traffic;
+	struct image i;
+	int err = image_open(&i, o->args[0], o->fs.read_only);
+
+	if (err)
+		return err;
+	err = image_mount(&i, &o->fs);
+	if (!err) {
+		traffic_begin(&traffic, &i);
+		err = serve(o, dir, &i, pipe);
+		traffic_end(&traffic, &i);
+		err = image_unmount(&i, err);
+	}
+	if (!err && o->report)
+		err = traffic_report(&traffic, &i, o->json);
+	return image_close(&i, err);
+}
+
+/* The terminal has nothing of what a process in the background says. */
+static int run(const struct mount_opts *o, const char *dir)
+{
+	int pipe = -1, err = o->foreground ? 0 : background_fork(&pipe);
+
+	if (err)
+		return err > 0 ? 0 : err;
+	err = mount_and_serve(o, dir, pipe);
+	if (err && journal_detached())
+		journal_line(ANNEX_LOG_ERROR, err_text());
+	return err;
+}
+
+static const char doc[] =
+	"Mount a file system on a directory. The command ends when it is mounted, and goes on in "
+	"the background until fusermount3 -u, umount or SIGTERM; it writes back then, when no "
+	"program has a file of it open. A second SIGTERM does not wait for programs. An error "
+	"in writing back is told to syslog, or is the status of --foreground. SSD is the "
+	"path of its file, or a URI; -o ro only reads it; with delay=1 there the device takes the "
+	"time of its model."
+	"\vExamples:\n"
+	"  annex fs mount disk /mnt\n"
+	"  annex fs mount -o ro,allow_other disk /mnt\n"
+	"  annex fs mount 'cxlssd:/data/disk?media=nand&delay=1' /mnt --cache 1G\n"
+	"  fusermount3 -u /mnt";
+
+int fs_mount(int argc, char **argv)
+{
+	static const struct cli_line line = {
+		options, "SSD DIR", doc, CLI_ARGS(struct mount_opts, args, n_args, 2),
+		.none = "name the file of the CXL-SSD and the directory"};
+	struct mount_opts *o = calloc(1, sizeof(*o));
+	char *dir = NULL;
+	int err = o ? cli_parse(&line, argc, argv, o) : err_set(-ENOMEM, "out of memory");
+
+	if (!err && o->n_args < 2)
+		err = err_set(-EINVAL, "name the directory too, as annex fs mount %s /mnt",
+			      o->args[0]);
+	if (!err && (o->report || o->json) && !o->foreground)
+		err = err_set(-EINVAL, "--report and --json need --foreground");
+	if (!err && o->json && !o->report)
+		err = err_set(-EINVAL, "--json needs --report");
+	if (!err)
+		err = check_fuse();
+	if (!err)
+		err = check_directory(o->args[1], &dir);
+	if (!err) {
+		o->fs.read_only = read_only(o->options);
+		err = o->fs.read_only ? 0 : reclaim_arrange();
+	}
+	if (!err) {
+		/* The kernel keeps what it reads. */
+		o->fs.through = true;
+		err = run(o, dir);
+	}
+	free(dir);
+	free(o);
+	return err;
+}

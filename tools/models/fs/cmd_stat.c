@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * annex fs stat: sizes of a file system.
+ */
+#include "tools/cli.h"
+#include "tools/commands.h"
+#include "image.h"
+#include "totals.h"
+
+struct stat_opts {
+	const char *image;
+	bool json;
+};
+
+static const struct cli_option options[] = {CLI_JSON(struct stat_opts, json), {0}};
+
+const char *totals_design(enum annex_fs_design design)
+{
+	return design == ANNEX_FS_BYTEFS ? "bytefs" : "ext4-like";
+}
+
+void totals_report(struct out *out, struct image *i)
+{
+	struct annex_fs_stats s;
+
+	annex_fs_get_stats(i->fs, &s);
+	out_text(out, "design", "design", totals_design(s.design));
+	out_bytes(out, "device_bytes", "device", annex_cxlssd_bytes(i->s));
+	out_bytes(out, "bytes", "for files", s.blocks * ANNEX_FS_BLOCK);
+	out_bytes(out, "free_bytes", "free", s.free_blocks * ANNEX_FS_BLOCK);
+	out_bytes(out, "block_bytes", "block", ANNEX_FS_BLOCK);
+	out_count(out, "blocks", "blocks", s.blocks);
+	out_count(out, "free_blocks", "free blocks", s.free_blocks);
+	out_count(out, "inodes", "inodes", s.inodes);
+	out_count(out, "free_inodes", "free inodes", s.free_inodes);
+}
+
+static int report(struct image *i, bool json)
+{
+	struct out out;
+
+	out_init(&out, cli_name(), json);
+	out_text(&out, "device", "device", i->uri);
+	totals_report(&out, i);
+	return out_end(&out);
+}
+
+static const char doc[] = "Tell the sizes of a file system that is not mounted, and how much of it "
+			  "is free. SSD is the path of its file, or a URI."
+			  "\vExamples:\n"
+			  "  annex fs stat disk\n"
+			  "  annex fs stat cxlssd:/data/disk --json";
+
+int fs_stat(int argc, char **argv)
+{
+	static const struct cli_line line = {options,
+					     "SSD",
+					     doc,
+					     CLI_ARG(struct stat_opts, image),
+					     .none = "name the file of the CXL-SSD, as disk",
+					     .many = "\"%s\" is one device too many"};
+	const struct annex_fs_opts opts = {.read_only = true};
+	struct stat_opts o = {0};
+	struct image i;
+	int err = cli_parse(&line, argc, argv, &o);
+
+	if (err)
+		return err;
+	err = image_open(&i, o.image, true);
+	if (err)
+		return err;
+	err = image_mount(&i, &opts);
+	if (!err)
+		err = report(&i, o.json);
+	return image_close(&i, err);
+}
