@@ -100,20 +100,21 @@ TOOL_SRC := $(filter-out tools/fio/% $(if $(FUSE),,$(addprefix tools/models/fs/,
 	ops_%.c)),$(TOOL_SRC))
 # Unit tests: a program a room, which links no more than its tests reach. Files of tests/unit itself
 # are for several of them.
-UNIT_ROOMS := $(patsubst tests/unit/%/,%,$(sort $(wildcard tests/unit/*/))) kernel
-RIG_SRC := $(filter-out %/main.c,$(sort $(wildcard tests/unit/*.c)))
-UNIT_SRC := $(sort $(wildcard tests/unit/*.c tests/unit/*/*.c tests/ndp/*.c))
+unit_dirs := tests/unit tests/models/unit
+UNIT_ROOMS := $(sort $(notdir $(patsubst %/,%,$(wildcard $(unit_dirs:%=%/*/))))) kernel
+RIG_SRC := $(filter-out %/main.c,$(sort $(wildcard $(unit_dirs:%=%/*.c))))
+UNIT_SRC := $(sort $(wildcard $(unit_dirs:%=%/*.c) $(unit_dirs:%=%/*/*.c) tests/models/ndp/*.c))
 SHIM_SRC := $(sort $(wildcard tests/kernel/*.c))
-FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-RVFUZZ_SRC := $(sort $(wildcard tests/rv/*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c tests/models/fuzz/fuzz_*.c))
+RVFUZZ_SRC := $(sort $(wildcard tests/models/rv/*.c))
 GUEST_SRC := $(sort $(wildcard tests/qemu/guest/*.c))
-BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
+BENCH_SRC := $(sort $(wildcard tests/bench/*.c tests/models/bench/*.c))
 # A program for each table; they share figures and the running of other programs.
 PLAN_SRC := $(filter tests/bench/plan%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
-NDP_BENCH_SRC := $(filter tests/bench/ndp%,$(BENCH_SRC)) tests/bench/figure.c
+NDP_BENCH_SRC := $(filter tests/models/bench/ndp%,$(BENCH_SRC)) tests/bench/figure.c
 MIGRATE_SRC := $(filter tests/bench/migrate%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
-FS_SRC := $(filter tests/bench/fs%,$(BENCH_SRC)) tests/bench/figure.c
-STORAGE_SRC := $(filter-out $(addprefix tests/bench/,plan% ndp% migrate% fs%),$(BENCH_SRC))
+FS_SRC := $(filter tests/models/bench/fs%,$(BENCH_SRC)) tests/bench/figure.c
+STORAGE_SRC := $(filter-out $(addprefix tests/,models/% bench/plan% bench/migrate%),$(BENCH_SRC))
 BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate fs)
 # Measured beside annex fs mount, where there is libfuse.
 PASS_BIN := $(if $(FUSE),$(OUT)/fs/passthrough)
@@ -138,7 +139,7 @@ TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
 UNIT_BIN := $(UNIT_ROOMS:%=$(OUT)/unit-%)
 unit_objects = $(OUT)/tests/unit/main.o \
-	$(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/unit/$(1)/*.c)))
+	$(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard $(unit_dirs:%=%/$(1)/*.c))))
 # The tool as guests have it: main(), and commands of their own.
 GUEST_TOOL := $(OUT)/guest/annex
 # What of the tool is tested by itself.
@@ -154,7 +155,7 @@ SHIM_MODULE := $(SHIM_OF_CXL) $(SHIM_OF_NVME)
 unit_with_kernel := $(SHIM_OBJ) $(SHIM_MODULE)
 # The archive gives it to nobody: it registers its kind of range itself.
 unit_with_ssd := $(OUT)/lib/models/ssd/cxlssd.o
-unit_with_ndp := $(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/ndp/*.c)))
+unit_with_ndp := $(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/models/ndp/*.c)))
 # Calls that tests take the place of.
 unit_wraps_nvme := annex_emu_direct_find fcntl fdatasync io_uring_queue_init_params preadv2
 unit_wraps_ssd := ssd_file_write ssd_file_sync
@@ -164,7 +165,7 @@ BENCH_OBJ := $(BENCH_SRC:%.c=$(OUT)/%.o)
 RVFUZZ_OBJ := $(RVFUZZ_SRC:%.c=$(OUT)/%.o)
 GUEST_OBJ := $(GUEST_SRC:%.c=$(OUT)/%.o)
 GUEST_BIN := $(GUEST_SRC:tests/qemu/%.c=$(OUT)/%)
-FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(OUT)/%)
+FUZZ_BIN := $(patsubst %.c,$(OUT)/%,$(notdir $(FUZZ_SRC)))
 SONAME := libannex.so.$(SOVERSION)
 SOFILE := libannex.so.$(VERSION)
 CUDA_SONAME := libannex-cuda.so.$(SOVERSION)
@@ -246,9 +247,9 @@ $(UNIT_BIN): $(OUT)/unit-%: $(OUT)/rigs.a $(OUT)/whole.a
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) \
 		$(CUNIT_LIBS) -lm $(unit_wraps_$*:%=-Wl$(comma)--wrap=%)
 # The tests of near-data kernels with a client alone: the device is another process.
-CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/client/served.c \
+CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/models/client/served.c \
 	tests/unit/main.c tests/unit/hdm_rig.c $(filter-out %_device.c,\
-	$(wildcard tests/unit/ndp/kernels_*.c)) $(wildcard tests/ndp/*.c)) \
+	$(wildcard tests/models/unit/ndp/kernels_*.c)) $(wildcard tests/models/ndp/*.c)) \
 	$(filter $(addprefix $(OUT)/lib/,core/% hdm/% ndp/client/% ndp/kernels/%),$(LIB_OBJ)) \
 	$(filter $(patsubst %.c,$(OUT)/%.o,$(wildcard lib/ndp/*.c)),$(LIB_OBJ))
 $(OUT)/unit-client: $(CLIENT_OBJ)
@@ -263,21 +264,22 @@ $(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/ndp: $(NDP_BENCH_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/migrate: $(MIGRATE_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/fs: $(FS_SRC:%.c=$(OUT)/%.o)
-$(PASS_BIN): $(OUT)/tests/fs/passthrough.o
+$(PASS_BIN): $(OUT)/tests/models/fs/passthrough.o
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS)
 # This one looks inside, at how kernels are run.
-$(OUT)/bench/ndp: $(OUT)/tests/ndp/way.o
+$(OUT)/bench/ndp: $(OUT)/tests/models/ndp/way.o
 $(BENCH_BIN): $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) -lm
 $(OUT)/fuzz_cxl: $(patsubst %,$(OUT)/tests/kernel/%.o,hostile rig shim) $(SHIM_OF_CXL)
-$(FUZZ_BIN): $(OUT)/%: $(OUT)/tests/fuzz/%.o $(OUT)/parts.a $(OUT)/whole.a
+$(foreach f,$(FUZZ_SRC),$(eval $(OUT)/$(basename $(notdir $(f))): $(f:%.c=$(OUT)/%.o)))
+$(FUZZ_BIN): $(OUT)/parts.a $(OUT)/whole.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ \
-		$(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) $(FUSE_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(filter %.a,$^) $(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) $(FUSE_LIBS) -lm
 
 # A test program in a guest.
 $(GUEST_BIN): $(OUT)/guest/%: $(OUT)/tests/qemu/guest/%.o $(OUT)/whole.a
@@ -314,13 +316,13 @@ $(OUT)/kernels/%.elf: lib/ndp/kernels/%.S $(NDP_INC) lib/ndp/kernels/check.sh
 	$(Q)lib/ndp/kernels/check.sh $(RISCV)objdump $(RISCV)nm $@
 # Each as a program too, for an emulator that it is compared with.
 NDP_PROGRAMS := $(NDP_KERNELS:$(OUT)/kernels/%.elf=$(OUT)/ndp/%)
-$(OUT)/ndp/harness.o: tests/ndp/harness.S
+$(OUT)/ndp/harness.o: tests/models/ndp/harness.S
 	$(call say,RISCV)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NDP_AS) -o $@ $<
-$(OUT)/ndp/%: lib/ndp/kernels/%.S $(NDP_INC) tests/ndp/ecall.inc $(OUT)/ndp/harness.o
+$(OUT)/ndp/%: lib/ndp/kernels/%.S $(NDP_INC) tests/models/ndp/ecall.inc $(OUT)/ndp/harness.o
 	$(call say,RISCV)
-	$(Q)$(NDP_AS) -o $@.o tests/ndp/ecall.inc $<
+	$(Q)$(NDP_AS) -o $@.o tests/models/ndp/ecall.inc $<
 	$(Q)$(RISCV)ld --no-relax -e _start -o $@ $(OUT)/ndp/harness.o $@.o
 ndp-build: $(NDP_PROGRAMS)
 $(OUT)/lib/ndp/kernels/image.o: $(NDP_KERNELS)
@@ -427,7 +429,7 @@ check-all:
 check-riscv:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all rv-build
-	$(Q)tests/rv/run.sh $(OUT) $(or $(COUNT),1000000) $(or $(SEED),1)
+	$(Q)tests/models/rv/run.sh $(OUT) $(or $(COUNT),1000000) $(or $(SEED),1)
 # The module as Debian's kernels see it, without running it.
 check-module:
 	@BUILD='$(BUILD)' tests/deps.sh module

@@ -41,32 +41,32 @@ bench-torch:
 bench-cxl:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
-	$(Q)tests/bench/cxl.py $(OUT) bench
+	$(Q)PYTHONPATH=tests/bench tests/models/bench/cxl.py $(OUT) bench
 	$(Q)tests/bench/met.py $(figures)/cxl.json
 figures-cxl:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
-	$(Q)tests/bench/cxl.py $(OUT) figures
+	$(Q)PYTHONPATH=tests/bench tests/models/bench/cxl.py $(OUT) figures
 # Both designs of the file system in virtual time; blocks of one beside the kernel's ext4; a mount
 # in real time, beside a directory that FUSE passes through.
 bench-fs:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/bench/fs_bench.py $(OUT) bench
+	$(Q)PYTHONPATH=tests/bench tests/models/bench/fs_bench.py $(OUT) bench
 	$(Q)tests/bench/met.py $(figures)/fs.json
-	$(Q)tests/bench/fs_kernel.py $(OUT)
-	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
+	$(Q)PYTHONPATH=tests/bench tests/models/bench/fs_kernel.py $(OUT)
+	$(Q)tests/models/fs/real.sh $(OUT) $(ROUNDS)
 figures-bytefs:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build
-	$(Q)tests/bench/fs_kernel.py $(OUT)
-	$(Q)tests/fs/real.sh $(OUT) $(ROUNDS)
-	$(Q)tests/bench/fs_bench.py $(OUT) figures
+	$(Q)PYTHONPATH=tests/bench tests/models/bench/fs_kernel.py $(OUT)
+	$(Q)tests/models/fs/real.sh $(OUT) $(ROUNDS)
+	$(Q)PYTHONPATH=tests/bench tests/models/bench/fs_bench.py $(OUT) figures
 # Queries of annex query, beside DuckDB and Polars.
 bench-query:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all
-	$(Q)BUILD='$(BUILD)' tests/bench/query.sh $(OUT) $(or $(SCALE),1) $(DEVICE)
+	$(Q)BUILD='$(BUILD)' tests/models/bench/query.sh $(OUT) $(or $(SCALE),1) $(DEVICE)
 # In guests, against the kernel's own driver there.
 bench-qemu:
 	@BUILD='$(BUILD)' tests/deps.sh qemu

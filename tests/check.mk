@@ -9,7 +9,7 @@ submake := $(MAKE) --no-print-directory BUILD='$(BUILD)' V='$(V)'
 
 # suites_ROOM are those of a program of unit tests, suites are all.
 $(foreach room,$(UNIT_ROOMS),$(eval suites_$(room) := $(sort $(shell sed -n \
-	's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' tests/unit/$(room)/*.c \
+	's/^UNIT_SUITE.\([a-z0-9_]*\),.*/\1/p' $(wildcard $(unit_dirs:%=%/$(room)/*.c)) \
 	$(if $(filter kernel,$(room)),$(SHIM_SRC)) 2>/dev/null))))
 suites := $(foreach room,$(UNIT_ROOMS),$(suites_$(room)))
 # One thread alone, threads that other suites have too and that take minutes under TSan, or children
@@ -31,15 +31,16 @@ kernel_suites := kernels_array kernels_column kernels_graph kernels_kv kernels_m
 qemu_suites := kernels_array kernels_column
 # Parts of the tool tests that read what is hostile.
 hostile := bad data input leftovers ndp_run plan_files query report same trace truncated warn
-friendly := $(filter-out $(hostile),$(sort $(patsubst tests/tool/part_%.sh,%,$(wildcard \
-	tests/tool/part_*.sh))))
+parts := $(wildcard tests/tool/part_*.sh tests/models/tool/part_*.sh)
+friendly := $(filter-out $(hostile),$(sort $(patsubst part_%.sh,%,$(notdir $(parts)))))
+part_file = $(filter %/part_$(1).sh,$(parts))
 # Commands that have a folder of their name, which no other command uses but those in uses_NAME. A
 # part of the tool tests that does not name one of them does not run it.
 apart := cxl fs graph ndp plan query scan selftest serve trace train
 uses_cxl := plan
 uses_plan := trace
 uses_train := plan query trace
-named = $(sort $(foreach c,$(apart),$(if $(shell grep -lw $(c) tests/tool/part_$(1).sh \
+named = $(sort $(foreach c,$(apart),$(if $(shell grep -lw $(c) $(part_file) \
 	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c)))))
 # Benchmarks run once in their smoke form: each target of tests/bench.mk is a step, with all of its
 # groups. Step pytorch runs bench-torch's, by tests/torch/comparison.py, which has claims about it.
@@ -57,10 +58,10 @@ of_bench-query := reached/query
 of_figures-cxl := $(of_bench-cxl)
 of_figures-bytefs := $(of_bench-fs)
 scripts_bench-share := tests/bench/share.py
-scripts_bench-cxl := $(wildcard tests/bench/cxl*.py)
-scripts_bench-fs := $(wildcard tests/bench/fs*.py tests/bench/cxl*.py) tests/fs/real.sh \
-	tests/fs/measure.py
-scripts_bench-query := tests/bench/query.sh tests/query
+scripts_bench-cxl := $(wildcard tests/models/bench/cxl*.py)
+scripts_bench-fs := $(wildcard tests/models/bench/fs*.py tests/models/bench/cxl*.py) \
+	tests/models/fs/real.sh tests/models/fs/measure.py
+scripts_bench-query := tests/models/bench/query.sh tests/models/query
 scripts_figures-cxl := $(scripts_bench-cxl)
 scripts_figures-bytefs := $(scripts_bench-fs)
 bench_inputs = $(if $(of_$(1)),$(addprefix $(gcc)/,$(of_$(1))) $(scripts_$(1)) tests/bench.mk \
@@ -81,11 +82,11 @@ $(REACHED): $(OUT)/reached/%: $(TOOL_OBJ) $(OUT)/whole.a
 		$(TOOL_OBJ)) $(OUT)/whole.a
 # Files of other folders that a part reads are named in it.
 read_by = $(wildcard $(shell grep -oE '(docs|lib|tests|tools)/[a-z0-9_./]*[a-z0-9]' \
-	tests/tool/part_$(1).sh))
+	$(part_file)))
 # $(call tool_inputs,OUT,PART)
 tool_inputs = $(1)/reached/$(call set_of,$(2)) $(1)/tools/commands.o tests/tool/run.sh \
-	tests/tool/fixtures.sh tests/tool/part_$(2).sh tests/tool/*.py tests/tool/*.c \
-	tests/tool/rv $(call read_by,$(2))
+	tests/tool/fixtures.sh $(call part_file,$(2)) tests/tool/*.py tests/tool/*.c \
+	tests/models/tool/rv $(call read_by,$(2))
 gcc := $(BUILD)
 sane := $(BUILD)/clang-san-fuzzer
 asan := $(BUILD)/san-address-undefined
@@ -107,7 +108,7 @@ debug_kernels := 6.12-kasan 7.3-kasan 6.12-kcsan 7.3-kcsan
 hdm_tests := $(filter-out hdmkexec,$(sort $(patsubst tests/qemu/guest/%.sh,%,$(wildcard \
 	tests/qemu/guest/hdm*.sh))))
 
-fuzzed := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SRC)))
+fuzzed := $(sort $(patsubst fuzz_%.c,%,$(notdir $(FUZZ_SRC))))
 # The longest first, since what comes last runs alone.
 user_exec := exec exec_made
 user_migrate := mem mem_faults mem_share mem_signal mem_threads mem_trouble
@@ -185,10 +186,10 @@ check/client: built/gcc
 	$(call step,near-data client alone,300,$(gcc)/unit-client $(gcc)/reached/ndp,\
 		env ANNEX=$(gcc)/annex $(gcc)/unit-client)
 check/riscv: built/gcc
-	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/reached/ndp tests/rv,\
-		tests/rv/run.sh $(BUILD) 200000)
+	$(call step,riscv: against qemu,900,$(gcc)/rv $(gcc)/reached/ndp tests/models/rv,\
+		tests/models/rv/run.sh $(BUILD) 200000)
 check/riscv-1000000: built/gcc
-	$(call step,riscv: 1$(comma)000$(comma)000,1800,,tests/rv/run.sh $(BUILD) 1000000)
+	$(call step,riscv: 1$(comma)000$(comma)000,1800,,tests/models/rv/run.sh $(BUILD) 1000000)
 # The simulator beside the slow ones, on random plans: strict ones, and those that reclaim.
 check/plans-100000: built/gcc
 	$(call step,simulator: 100$(comma)000 plans,7200,,env ANNEX_PLANS=100000 $(gcc)/unit-plan \
@@ -202,12 +203,12 @@ check/pairs: built/gcc
 		"$$(date +%s)")
 # Mounted file systems: the process killed, and programs of others that test file systems.
 check/fs-kills: built/gcc
-	$(call step,file system: kills,1800,,tests/fs/kills.py $(gcc)/annex 200)
+	$(call step,file system: kills,1800,,tests/models/fs/kills.py $(gcc)/annex 200)
 check/fs-suites: built/gcc
-	$(call step,file system: suites,3600,,tests/fs/suites.sh $(gcc)/annex)
+	$(call step,file system: suites,3600,,tests/models/fs/suites.sh $(gcc)/annex)
 check/pytorch: built/gcc
 	$(call step,pytorch,1200,$(gcc)/libannex.so $(gcc)/reached/plan-trace \
-		tools/python tests/torch tests/bench/torch* tests/bench/cxl* include \
+		tools/python tests/torch tests/bench/torch* tests/bench/figures.py include \
 		docs/train-larger.md docs/without-root.md docs/cannot.md,\
 		env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
 check/pytorch-10000: built/gcc
@@ -236,7 +237,8 @@ check/sane/tool-all: built/sane
 	$(call step,tool tests: sanitizers$(comma) all,1800,,tests/tool/run.sh $(sane)/annex)
 $(addprefix check/fuzz/,$(fuzzed)): check/fuzz/%: built/sane
 	$(call step,fuzz: $*,600,$(sane)/fuzz_$* tests/fuzz/run.sh \
-		$(wildcard tests/fuzz/seeds/$* tests/fuzz/corpus/$*.tar.xz),\
+		$(foreach dir,tests/fuzz tests/models/fuzz,$(wildcard $(dir)/seeds/$* \
+		$(dir)/corpus/$*.tar.xz)),\
 		tests/fuzz/run.sh $(sane) $(BUILD)/fuzz '' $*)
 FUZZ_TIME ?= 100
 check/fuzz: built/sane
@@ -331,9 +333,9 @@ check/arm64-odd: built/arm64
 		-i lazy$(comma)noremap -n 1 view owners)
 
 check/model:
-	$(call step,model,2400,tests/model,tests/model/run.sh $(BUILD)/model)
+	$(call step,model,2400,tests/promela,tests/promela/run.sh $(BUILD)/model)
 check/model-all:
-	$(call step,model: all,3600,,env ALL=1 tests/model/run.sh $(BUILD)/model)
+	$(call step,model: all,3600,,env ALL=1 tests/promela/run.sh $(BUILD)/model)
 check/module-all:
 	$(call step,module: 7.2$(comma) and with DKMS,2400,,env ALL=1 tests/module/run.sh)
 check/cuda:

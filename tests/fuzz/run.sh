@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Run fuzz targets, two at a time: run.sh DIR-OF-TARGETS WORK-DIR [SECONDS | save | ''] [NAME]...
-# Without a NAME: all. Each starts from tests/fuzz/seeds/NAME and from the inputs in
-# tests/fuzz/corpus/NAME.tar.xz. With SECONDS it runs for so long, with a new seed, and keeps the
+# Without a NAME: all. Each starts from seeds/NAME and from the inputs in corpus/NAME.tar.xz, beside
+# its source. With SECONDS it runs for so long, with a new seed, and keeps the
 # inputs that it finds under WORK-DIR/NAME/corpus; save reduces these to what reaches more code, and
 # packs them. Otherwise it tries the same inputs each time: so a failure is due to a change.
 set -eu
@@ -11,7 +11,7 @@ bin=$1
 work=$2
 seconds=${3:-}
 shift $(($# < 3 ? $# : 3))
-here=$(dirname "$0")
+cd "$(dirname "$0")/../.."
 mkdir -p "$work"
 
 # Inputs to try where no time is given, besides those that are saved: some seconds for each target.
@@ -21,13 +21,15 @@ declare -A runs=([csr]=30000 [cxl]=8000 [cxlssd]=3000 [elf]=400000 [emu]=12000 [
 run_one()
 {
 	local target=$1 name=$2 limit=300 list folder=$work/$2
-	local seeds=("$folder/saved") corpus=$here/corpus/$2.tar.xz
+	local beside=tests/fuzz seeds=("$folder/saved")
+	[ -e "$beside/fuzz_$name.c" ] || beside=tests/models/fuzz
+	local corpus=$beside/corpus/$name.tar.xz
 	local options=(-timeout=10 -rss_limit_mb=2048 -print_final_stats=1
 		-artifact_prefix="$folder/")
 	rm -rf "$folder/saved"
 	mkdir -p "$folder/saved" "$folder/corpus" || return 1
 	[ ! -e "$corpus" ] || tar -xJf "$corpus" -C "$folder/saved" || return 1
-	[ ! -d "$here/seeds/$name" ] || seeds+=("$here/seeds/$name")
+	[ ! -d "$beside/seeds/$name" ] || seeds+=("$beside/seeds/$name")
 	case $seconds in
 	save)
 		rm -rf "$folder/least"
@@ -80,7 +82,7 @@ reap()
 }
 
 names=("$@")
-for source in "$here"/fuzz_*.c; do
+for source in tests/fuzz/fuzz_*.c tests/models/fuzz/fuzz_*.c; do
 	name=${source##*/fuzz_}
 	[ $# -gt 0 ] || names+=("${name%.c}")
 done

@@ -12,7 +12,7 @@ fi
 texts=()
 for file in "$@"; do
 	case $file in
-	LICENSES/* | tests/fuzz/corpus/* | tests/fuzz/seeds/* | *.png | *.svg) ;;
+	LICENSES/* | tests/*fuzz/corpus/* | tests/*fuzz/seeds/* | *.png | *.svg) ;;
 	*) [ -f "$file" ] && texts+=("$file") ;;
 	esac
 done

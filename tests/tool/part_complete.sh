@@ -18,7 +18,7 @@ offers()
 }
 
 devices='mem: file: ng: nvme: unix: pci:'
-ranges='shm: dax: numa: cxlssd: pci:'
+ranges='shm: dax: numa: pci: cxlssd:'
 offers "graph" gr
 offers "import gen info bfs cc pagerank sssp" graph ''
 offers "import gen" scan ''

@@ -7,7 +7,13 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 annex=$here/../../build/annex
-[ $# -eq 0 ] || [ -e "$here/part_$1.sh" ] || { annex=$1; shift; }
+parts=$(printf '%s\n' "$here"/part_*.sh "$here"/../models/tool/part_*.sh)
+# part NAME - The file of a part.
+part()
+{
+	grep "/part_$1\.sh$" <<<"$parts"
+}
+[ $# -eq 0 ] || part "$1" >/dev/null || { annex=$1; shift; }
 annex=$(realpath -e "$annex") || exit 1
 top=$(mktemp -d) || exit 1
 trap 'umount -l "$top"/*/full 2>/dev/null; rm -rf "$top"' EXIT
@@ -91,18 +97,15 @@ patch()
 
 chosen=("$@")
 if [ $# -eq 0 ]; then
-	for part in "$here"/part_*.sh; do
-		part=${part##*/part_}
-		chosen+=("${part%.sh}")
-	done
+	mapfile -t chosen < <(sed 's,.*/part_\(.*\)\.sh$,\1,' <<<"$parts" | sort)
 fi
 for part in "${chosen[@]}"; do
-	[ -e "$here/part_$part.sh" ] || { echo "tool: there is no part $part" >&2; exit 2; }
+	file=$(part "$part") || { echo "tool: there is no part $part" >&2; exit 2; }
 	dir=$top/$part
 	mkdir "$dir" && cd "$dir" && : >out 2>err || exit 1
 	began=$SECONDS
 	# shellcheck source=/dev/null
-	. "$here/part_$part.sh"
+	. "$file"
 	echo "# $part: $((SECONDS - began)) s"
 	cd "$top" || exit 1
 	umount -l "$dir/full" 2>/dev/null

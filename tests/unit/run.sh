@@ -15,7 +15,8 @@ status=0
 room_of()
 {
 	local file
-	file=$(grep -lE "^UNIT_SUITE\(($1)," "$here"/*/*.c "$here"/../kernel/*.c) || {
+	file=$(grep -lE "^UNIT_SUITE\(($1)," "$here"/*/*.c \
+		"$here"/../models/unit/*/*.c "$here"/../kernel/*.c) || {
 		echo "unit: there is no suite $1" >&2
 		exit 2
 	}
@@ -24,7 +25,7 @@ room_of()
 
 declare -A named
 if [ $# -eq 0 ]; then
-	for room in "$here"/*/ "$here/../kernel"; do
+	for room in "$here"/*/ "$here"/../models/unit/*/ "$here/../kernel"; do
 		named[$(basename "$room")]=
 	done
 fi

@@ -36,8 +36,8 @@
  * Entries of a GPU's queue pairs may lie in its own memory (lib/gpu/rings.c): what has system scope
  * below is for a device on the bus, and orders what it reads and writes there too.
  *
- * The model of this protocol is tests/model/queue.pml. Everything here compiles as C11 and as CUDA
- * device code; what only a host can do is behind struct annex_qp_host.
+ * The model of this protocol is tests/promela/queue.pml. Everything here compiles as C11 and as
+ * CUDA device code; functions of a host alone are behind struct annex_qp_host.
  */
 #ifndef ANNEX_RING_H
 #define ANNEX_RING_H
