@@ -8,7 +8,7 @@
  *	shm:/path?size=256M	a shared file, also the one behind an emulated CXL device
  *	dax:/dev/dax0.0		a devdax region that the kernel's own drivers made
  *	numa:1?size=1G		memory of one NUMA node
- *	cxlssd:/path?size=1G	a CXL-SSD, which one process has for all (annex/models/cxlssd.h)
+ *	cxlssd:/path?size=1G	a modelled CXL-SSD in a file (annex/models/cxlssd.h)
  *	pci:0000:0d:00.0	a CXL device, or several in turns, through annex.ko
  *
  * Pieces with a name are for everybody who opens the range, and stay until they are freed: on a
@@ -19,19 +19,8 @@
  * the endpoint, by lines, when annex_hdm_persist() has them and when a page makes room for another
  * (window=BYTES there are at most; all by default). The endpoint's times are not felt, as only
  * touches of pages that are not there are heard. Memory that devices store to must come from
- * annex_hdm_provider(), which keeps it there.
- *
- * The process that opens a cxlssd: file first owns the endpoint and the window, by the keys of its
- * URI. Others that open it attach through the owner, as do further handles of the same process.
- * All map the same pages, and the owner serves their page faults. Stores of an attached process
- * reach the endpoint as the owner's do, when any of them persists the bytes. When the owner closes
- * the range or dies, attached handles lose it: touches are a SIGBUS (annex/mapping.h), calls are
- * -EIO. The same holds when the owner leaves a page fault unanswered for the options' timeout.
- * Stores that were not persisted may be lost then. The next one to open it is the next owner.
- *
- * Attaching takes Linux 5.19, a network namespace that both processes share, and the same user or
- * root. An attached process may do to the range all that the owner may. A file that
- * annex_cxlssd_open() has, or a size= that is wrong, is refused (-EBUSY, -EINVAL).
+ * annex_hdm_provider(), which keeps it there. A cxlssd: file has one handle at a time: another
+ * annex_hdm_open() of it, by this process or by any other, is -EBUSY.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H
@@ -91,15 +80,14 @@ unsigned int annex_hdm_traits(const char *uri);
  *
  * Return: 0; -EINVAL, -ERANGE, -E2BIG (the URI); -EPROTONOSUPPORT (its scheme, a table or a module
  * of another version); -EOPNOTSUPP (a kernel without NUMA; no window for these devices, or no way
- * to empty the processor's caches); -ENOENT, -EACCES (no such file, or not for this user; a process
- * of another user owns the cxlssd: range); -EPERM (firmware has locked the device's decoders);
- * -ENODEV (no such device or node; firmware declares no window); -ENXIO (the driver device_dax does
- * not have it; nothing says where a bridge has its decoders); -EILSEQ (no table, or one that is
- * broken); -EBUSY (format=1, and others use it; the owner of a cxlssd: range does not answer, or
- * annex_cxlssd_open() has its file; the device has another range; another driver has decoders);
- * -EMFILE (1024 handles are open on it); -EIO (its table is on poisoned memory, it was truncated,
- * pages are not on the node, or a device refuses its decoders); -ENOTRECOVERABLE (and does not give
- * them back); -ETIMEDOUT; -ENOSPC; -ENOMEM.
+ * to empty the processor's caches); -ENOENT, -EACCES (no such file, or not for this user); -EPERM
+ * (firmware has locked the device's decoders); -ENODEV (no such device or node; firmware declares
+ * no window); -ENXIO (the driver device_dax does not have it; nothing says where a bridge has its
+ * decoders); -EILSEQ (no table, or one that is broken); -EBUSY (format=1, and others use it; the
+ * cxlssd: file is open already; the device has another range; another driver has decoders); -EMFILE
+ * (1024 handles are open on it); -EIO (its table is on poisoned memory, it was truncated, pages are
+ * not on the node, or a device refuses its decoders); -ENOTRECOVERABLE (and does not give them
+ * back); -ETIMEDOUT; -ENOSPC; -ENOMEM.
  */
 int annex_hdm_open(const char *uri, const struct annex_hdm_opts *opts, struct annex_hdm **out);
 
@@ -292,11 +280,9 @@ void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset);
  * @h: the range.
  *
  * Writers of a shm: range's file can cut it short, which is a SIGBUS for all who have it mapped
- * (annex/mapping.h). A cxlssd: range is gone with the process that owns it. Data that was read from
- * a range is good if this is called afterwards.
+ * (annex/mapping.h). Data that was read from a range is good if this is called afterwards.
  *
- * Return: 0; -EIO: it was truncated or removed, its owner is gone, or its memory was poisoned when
- * it was read.
+ * Return: 0; -EIO: it was truncated or removed, or its memory was poisoned when it was read.
  */
 int annex_hdm_check(struct annex_hdm *h);
 

@@ -29,7 +29,6 @@ struct annex_medium;
  *	they always may.
  * @poison: bring the list of poison up to date, to which more may come, and from which nothing
  *	goes. One call at a time. NULL: it stays as it is.
- * @check: whether the memory is there still: -EIO. NULL: its mapping tells (annex/mapping.h).
  * @close: unmap, and release everything. No other call may be running.
  */
 struct annex_medium_ops {
@@ -39,7 +38,6 @@ struct annex_medium_ops {
 	int (*hold)(struct annex_medium *m, void *ptr, size_t len);
 	void (*let)(struct annex_medium *m, void *ptr, size_t len);
 	int (*poison)(struct annex_medium *m);
-	int (*check)(struct annex_medium *m);
 	void (*close)(struct annex_medium *m);
 };
 

@@ -28,9 +28,7 @@ static int lock_threads(struct annex_hdm *h)
 
 int annex_hdm_check(struct annex_hdm *h)
 {
-	int err = h->m->ops->check ? h->m->ops->check(h->m) : 0;
-
-	return err ? err : annex_mapping_check(h->mapping);
+	return annex_mapping_check(h->mapping);
 }
 
 int hdm_unlock(struct annex_hdm *h, int err)

@@ -115,29 +115,6 @@ static int steps(struct range *r)
 	return err;
 }
 
-/* Named pieces are there as they were. Memory of each handle is not asked. */
-static int reopen(struct range *r)
-{
-	int err;
-
-	if (annex_hdm_traits(r->uri) & ANNEX_TRAIT_VOLATILE)
-		return 0;
-	annex_hdm_close(r->h);
-	r->h = NULL;
-	err = tally_call(r->t, annex_hdm_open(r->uri, NULL, &r->h), r->uri);
-	for (unsigned int i = 0; i < PIECES && !err; i++) {
-		struct piece *x = &r->piece[i];
-
-		if (x->at && !*x->name)
-			r->taken -= x->bytes;
-		if (x->at && !*x->name)
-			x->at = NULL;
-		else if (x->at)
-			err = find(r, x);
-	}
-	return err;
-}
-
 /* Another process takes pieces, says so, and goes on until it is killed. */
 static void child(const char *uri, int said)
 {
@@ -165,8 +142,6 @@ static int killed(struct range *r)
 	int ends[2], err = 0;
 	pid_t pid;
 
-	if (annex_hdm_traits(r->uri) & ANNEX_TRAIT_VOLATILE)
-		return 0;
 	if (pipe(ends))
 		return tally_wrong(r->t, "no pipe");
 	pid = fork();
@@ -182,7 +157,32 @@ static int killed(struct range *r)
 		waitpid(pid, NULL, 0);
 		r->t->faults++;
 	}
-	return err ? err : steps(r);
+	return err;
+}
+
+/* Named pieces are there as they were. Memory of each handle is not asked. */
+static int reopen(struct range *r)
+{
+	int err;
+
+	if (annex_hdm_traits(r->uri) & ANNEX_TRAIT_VOLATILE)
+		return 0;
+	annex_hdm_close(r->h);
+	r->h = NULL;
+	err = killed(r);
+	if (!err)
+		err = tally_call(r->t, annex_hdm_open(r->uri, NULL, &r->h), r->uri);
+	for (unsigned int i = 0; i < PIECES && !err; i++) {
+		struct piece *x = &r->piece[i];
+
+		if (x->at && !*x->name)
+			r->taken -= x->bytes;
+		if (x->at && !*x->name)
+			x->at = NULL;
+		else if (x->at)
+			err = find(r, x);
+	}
+	return err;
 }
 
 static int close_range_of(struct range *r, int err)
@@ -207,8 +207,6 @@ static int live(struct range *r)
 		err = reopen(r);
 	if (!err)
 		err = steps(r);
-	if (!err)
-		err = killed(r);
 	return close_range_of(r, err);
 }
 

@@ -364,14 +364,12 @@ static int open_path(struct ssd_file *f, bool may_make)
 	return f->fd >= 0 ? 0 : annex_fail(-errno, "%s: %m", f->path);
 }
 
-static int take_lock(struct ssd_file *f, uint64_t bytes)
+static int take_lock(struct ssd_file *f)
 {
-	struct flock from_0 = {.l_type = f->readonly ? F_RDLCK : F_WRLCK,
-			       .l_whence = SEEK_SET,
-			       .l_len = (off_t)bytes};
+	struct flock whole = {.l_type = f->readonly ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};
 	char name[HOLDER_NAME];
 
-	if (!fcntl(f->fd, F_OFD_SETLK, &from_0))
+	if (!fcntl(f->fd, F_OFD_SETLK, &whole))
 		return 0;
 	f->made = false;
 	if (errno == EAGAIN || errno == EACCES) {
@@ -379,17 +377,6 @@ static int take_lock(struct ssd_file *f, uint64_t bytes)
 		return annex_fail(-EBUSY, "%s: %s has it", f->path, name);
 	}
 	return annex_fail(-errno, "%s: locking it: %m", f->path);
-}
-
-bool ssd_file_locked(int fd, uint64_t *lock)
-{
-	struct flock found = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	*lock = 0;
-	if (fcntl(fd, F_OFD_GETLK, &found) || found.l_type == F_UNLCK)
-		return false;
-	*lock = (uint64_t)found.l_len;
-	return true;
 }
 
 static int open_memory(struct ssd_file *f, const struct ssd_shape *shape)
@@ -422,17 +409,17 @@ static int mark_process(struct ssd_file *f)
 	return 0;
 }
 
-static int open_disk(struct ssd_file *f, const struct ssd_shape *shape, uint64_t bytes)
+static int open_disk(struct ssd_file *f, const struct ssd_shape *shape)
 {
 	int err = open_path(f, shape->bytes);
 
 	if (!err)
-		err = take_lock(f, bytes);
+		err = take_lock(f);
 	return err ? err : read_header(f, shape);
 }
 
 int ssd_file_open(const char *path, const struct ssd_shape *shape, enum ssd_file_use use,
-		  uint64_t lock, struct ssd_file **out)
+		  struct ssd_file **out)
 {
 	const char *name = path ? path : "a CXL-SSD in memory";
 	struct ssd_file *f;
@@ -452,7 +439,7 @@ int ssd_file_open(const char *path, const struct ssd_shape *shape, enum ssd_file
 	f->readonly = use == SSD_FILE_READONLY;
 	err = mark_process(f);
 	if (!err)
-		err = path ? open_disk(f, shape, lock) : open_memory(f, shape);
+		err = path ? open_disk(f, shape) : open_memory(f, shape);
 	if (err) {
 		ssd_file_close(f);
 		return err;

@@ -74,8 +74,6 @@ struct ssd_file {
  * @path: NULL: memory of the process.
  * @shape: what a new one gets; with @shape->bytes 0 it must be there.
  * @use: a file that is read is locked against writers only, a file that is written against all.
- * @lock: bytes of it that are locked, from 0 on; 0: all that it may ever have. Any excludes all
- *	others. ssd_file_locked() tells it.
  *
  * A fresh file is all zeroes. Its owner writes what it needs from the start, then seals it; if it
  * is closed before, it is empty again, or not there.
@@ -86,11 +84,8 @@ struct ssd_file {
  * -ENOSPC, -EFBIG, -ENOENT and others of open(), -ENOMEM; with a line.
  */
 int ssd_file_open(const char *path, const struct ssd_shape *shape, enum ssd_file_use use,
-		  uint64_t lock, struct ssd_file **out);
+		  struct ssd_file **out);
 void ssd_file_close(struct ssd_file *f);
-
-/* ssd_file_locked() - Whether another open file than @fd has that lock, and *@lock of it. */
-bool ssd_file_locked(int fd, uint64_t *lock);
 
 /* ssd_file_forked() - Whether this is a child of the process that opened it: it writes nothing. */
 bool ssd_file_forked(const struct ssd_file *f);

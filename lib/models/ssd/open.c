@@ -245,14 +245,14 @@ static int make_dram(struct annex_cxlssd *s)
 	return ok ? 0 : annex_fail(-ENOMEM, "%s: out of memory", s->file->path);
 }
 
-static int open_file(struct annex_cxlssd *s, uint64_t lock)
+static int open_file(struct annex_cxlssd *s)
 {
 	const bool may_make = s->c.bytes && s->c.use != SSD_FILE_READONLY;
 	struct ssd_shape shape = {0};
 	int err = may_make ? shape_of(&s->c, &shape) : 0;
 
 	if (!err)
-		err = ssd_file_open(s->c.path, &shape, s->c.use, lock, &s->file);
+		err = ssd_file_open(s->c.path, &shape, s->c.use, &s->file);
 	if (err)
 		return err;
 	s->bytes = s->file->shape.bytes;
@@ -278,16 +278,7 @@ static int open_flash(struct annex_cxlssd *s)
 	return err ? err : ssd_file_seal(s->file);
 }
 
-int ssd_uri_read(const struct annex_uri *uri, uint64_t *bytes)
-{
-	struct ssd_config c = {0};
-	int err = read_uri(uri, true, &c);
-
-	*bytes = c.bytes;
-	return err;
-}
-
-int ssd_open(const struct annex_uri *uri, bool range, uint64_t lock, struct annex_cxlssd **out)
+int ssd_open(const struct annex_uri *uri, bool range, struct annex_cxlssd **out)
 {
 	struct annex_cxlssd *s = calloc(1, sizeof(*s));
 	int err;
@@ -297,7 +288,7 @@ int ssd_open(const struct annex_uri *uri, bool range, uint64_t lock, struct anne
 	pthread_mutex_init(&s->lock, NULL);
 	err = read_uri(uri, range, &s->c);
 	if (!err)
-		err = open_file(s, lock);
+		err = open_file(s);
 	if (!err)
 		err = read_log(uri, &s->c);
 	if (!err)
@@ -322,7 +313,7 @@ int annex_cxlssd_open(const char *text, struct annex_cxlssd **out)
 	int err = uri ? annex_uri_parse(text, uri) : annex_fail(-ENOMEM, "cxlssd: out of memory");
 
 	if (!err)
-		err = ssd_open(uri, false, 0, out);
+		err = ssd_open(uri, false, out);
 	free(uri);
 	return err;
 }

@@ -149,11 +149,8 @@ int ssd_add_line(struct annex_cxlssd *s, uint64_t line, const char *data);
  * the journal. */
 int ssd_mount(struct annex_cxlssd *s);
 
-/* open.c: ssd_open() - As annex_cxlssd_open(); @range: by a URI that may have the keys of a range
- * too. @lock: as of ssd_file_open().
- * ssd_uri_read() - Whether it could be the URI of a range; *@bytes is its size=, or 0. */
-int ssd_open(const struct annex_uri *uri, bool range, uint64_t lock, struct annex_cxlssd **out);
-int ssd_uri_read(const struct annex_uri *uri, uint64_t *bytes);
+/* open.c: ssd_open() - As annex_cxlssd_open(), by a URI that may have the keys of a range too. */
+int ssd_open(const struct annex_uri *uri, bool range, struct annex_cxlssd **out);
 /* ssd_close() - Give everything back, without a flush. */
 void ssd_close(struct annex_cxlssd *s);
 

@@ -6,13 +6,11 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include "core/log.h"
 #include "core/mapping.h"
@@ -20,8 +18,7 @@
 #include "core/uffd.h"
 #include "window.h"
 
-#define PAGE WINDOW_PAGE
-#define TRIES 1000u
+#define PAGE 4096u
 #define MSGS 16u
 #define MOVING 64u /* pages that are never held, so that programs get on */
 
@@ -31,7 +28,6 @@
  * @there: a bit for each page. @ring: those pages, in the order in which they came, @n of them from
  * @first on; @room: as many as there may be.
  * @held: how often each page is, @n_held of them.
- * @views: other mappings of the file.
  * @bell: tells the handler to end. @owner: the process that it runs in.
  */
 struct window {
@@ -46,7 +42,6 @@ struct window {
 	uint32_t *ring, first, n, room;
 	uint16_t *held;
 	uint32_t n_held;
-	struct window_view *views;
 	pid_t owner;
 };
 
@@ -55,20 +50,17 @@ static bool is_there(const struct window *w, uint32_t page)
 	return w->there[page / 64] >> page % 64 & 1;
 }
 
-/* Of another process, it may be gone. */
-static int wake(int uffd, uint64_t addr)
+static struct uffdio_range range_of(const struct window *w, uint32_t page)
 {
-	struct uffdio_range range = {addr, PAGE};
-
-	return ioctl(uffd, UFFDIO_WAKE, &range) ? -errno : 0;
+	return (struct uffdio_range){(uintptr_t)w->base + (uint64_t)page * PAGE, PAGE};
 }
 
-static void wake_own(const struct window *w, uint32_t page)
+static void wake(struct window *w, uint32_t page)
 {
-	int err = wake(w->uffd, (uintptr_t)w->base + (uint64_t)page * PAGE);
+	struct uffdio_range range = range_of(w, page);
 
-	if (err)
-		annex_log(ANNEX_LOG_WARNING, "cxlssd: a program is not woken: %s", strerror(-err));
+	if (ioctl(w->uffd, UFFDIO_WAKE, &range))
+		annex_log(ANNEX_LOG_WARNING, "cxlssd: a program is not woken: %m");
 }
 
 /* Lines of a page that were stored go to the endpoint, runs of them at once. */
@@ -94,41 +86,14 @@ static int write_back(struct window *w, uint32_t page)
 	return err;
 }
 
-/* Threads that store to a protected page wait; without protection they go on. */
-static int set_protection(int uffd, uint64_t addr, bool on)
-{
-	struct uffdio_writeprotect wp = {{addr, PAGE}, on ? UFFDIO_WRITEPROTECT_MODE_WP : 0};
-
-	for (unsigned int i = 0; ioctl(uffd, UFFDIO_WRITEPROTECT, &wp); i++) {
-		if (errno != EAGAIN || i == TRIES)
-			return -errno;
-		sched_yield();
-	}
-	return 0;
-}
-
-/* Stores to the mapping might be lost unseen: its process is told that the range is gone. */
-static void cut(struct window_view *v, int err)
-{
-	annex_log(ANNEX_LOG_WARNING, "cxlssd: an attached process is cut off: %s", strerror(-err));
-	v->cut = true;
-	shutdown(v->conn, SHUT_RDWR);
-}
-
 /* Programs cannot store to a page, but wait, until it is gone. */
 static int protect(struct window *w, uint32_t page)
 {
-	const uint64_t at = (uint64_t)page * PAGE;
-	int err = set_protection(w->uffd, (uintptr_t)w->base + at, true);
+	struct uffdio_writeprotect wp = {range_of(w, page), UFFDIO_WRITEPROTECT_MODE_WP};
 
-	if (err)
-		return annex_fail(err, "cxlssd: a page cannot be protected: %s", strerror(-err));
-	for (struct window_view *v = w->views; v; v = v->next) {
-		err = v->cut ? 0 : set_protection(v->uffd, v->base + at, true);
-		/* A process that died, or has lost that page, does not store to it. */
-		if (err && err != -ESRCH && err != -ENOENT)
-			cut(v, err);
-	}
+	while (ioctl(w->uffd, UFFDIO_WRITEPROTECT, &wp))
+		if (errno != EAGAIN)
+			return annex_fail(-errno, "cxlssd: a page cannot be protected: %m");
 	return 0;
 }
 
@@ -144,13 +109,6 @@ static uint32_t next_victim(struct window *w)
 	return page;
 }
 
-static int give_back(struct window *w, uint32_t page)
-{
-	if (fallocate(w->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)page * PAGE, PAGE))
-		return annex_fail(-errno, "cxlssd: a page is not given back: %m");
-	return 0;
-}
-
 static int evict(struct window *w)
 {
 	const uint32_t page = next_victim(w);
@@ -159,8 +117,8 @@ static int evict(struct window *w)
 
 	if (!err)
 		err = write_back(w, page);
-	if (!err)
-		err = give_back(w, page);
+	if (!err && fallocate(w->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, PAGE))
+		err = annex_fail(-errno, "cxlssd: a page is not given back: %m");
 	if (err)
 		return err;
 	madvise(w->was + at, PAGE, MADV_DONTNEED);
@@ -170,125 +128,62 @@ static int evict(struct window *w)
 	return 0;
 }
 
-/* Behind the end of an empty file there is nothing. */
-void window_lose(int uffd, char *base, uint64_t at)
+/* The page is lost to those that touch it, or they end with a SIGBUS: it is behind the end of an
+ * empty file then. */
+static void give_up(struct window *w, uint32_t page)
 {
 	int fd;
 
-	annex_log(ANNEX_LOG_ERROR, "cxlssd: bytes %llu to %llu cannot be had: %s", (ull)at,
-		  (ull)at + PAGE, annex_last_error());
-	if (!mapping_poison(base + at)) {
-		fd = memfd_create("annex-lost", MFD_CLOEXEC);
-		if (fd < 0 || mmap(base + at, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-				   fd, 0) == MAP_FAILED)
-			annex_log(ANNEX_LOG_ERROR, "cxlssd: who touches them hangs: %m");
-		if (fd >= 0)
-			close(fd);
-	}
-	if (wake(uffd, (uintptr_t)base + at))
-		annex_log(ANNEX_LOG_WARNING, "cxlssd: a program is not woken: %m");
+	annex_log(ANNEX_LOG_ERROR, "cxlssd: bytes %llu to %llu cannot be had: %s", (ull)page * PAGE,
+		  (ull)page * PAGE + PAGE, annex_last_error());
+	if (mapping_poison(w->base + (uint64_t)page * PAGE))
+		return;
+	fd = memfd_create("annex-lost", MFD_CLOEXEC);
+	if (fd < 0 || mmap(w->base + (uint64_t)page * PAGE, PAGE, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		annex_log(ANNEX_LOG_ERROR, "cxlssd: who touches them hangs: %m");
+	if (fd >= 0)
+		close(fd);
 }
 
-/* The file gets a page as the endpoint has it, and threads that wait for it go on. -EEXIST, without
- * a line: the file has one. */
-static int fill(struct window *w, uint32_t page)
+static int bring(struct window *w, uint32_t page)
 {
 	const uint64_t at = (uint64_t)page * PAGE;
 	struct uffdio_copy copy = {
 		.dst = (uintptr_t)w->base + at, .src = (uintptr_t)w->was + at, .len = PAGE};
-
-	while (ioctl(w->uffd, UFFDIO_COPY, &copy)) {
-		if (errno == EEXIST)
-			return -EEXIST;
-		if (errno != EAGAIN)
-			return annex_fail(-errno, "cxlssd: a page cannot be mapped: %m");
-		copy.copy = 0;
-	}
-	return 0;
-}
-
-/* A page that is not there may be in the file nevertheless: an attached process has the file, and
- * may have written to it past its mapping. */
-static int bring(struct window *w, uint32_t page)
-{
-	const uint64_t at = (uint64_t)page * PAGE;
 	int err = w->n == w->room ? evict(w) : 0;
 
 	if (!err)
 		err = annex_cxlssd_read(w->s, at, w->was + at, PAGE, NULL);
 	if (err)
 		return err;
-	err = fill(w, page);
-	for (unsigned int i = 0; err == -EEXIST && i < TRIES; i++) {
-		err = give_back(w, page);
-		err = err ? err : fill(w, page);
+	while (ioctl(w->uffd, UFFDIO_COPY, &copy)) {
+		if (errno != EAGAIN)
+			return annex_fail(-errno, "cxlssd: a page cannot be mapped: %m");
+		copy.copy = 0;
 	}
-	if (err)
-		return err == -EEXIST ? annex_fail(-EIO, "cxlssd: an attached process writes to a "
-							 "page past its mapping")
-				      : err;
 	w->there[page / 64] |= 1ull << page % 64;
 	w->ring[(w->first + w->n++) % w->room] = page;
 	return 0;
 }
 
-/* Another thread's touch may have brought the page already, or one may have made it go. An attached
- * process may have taken a page out of the file that counts as there: it comes again. */
+/* Another thread's touch may have brought the page already, or one may have made it go. */
 static void fault(struct window *w, uint64_t addr, bool protected)
 {
 	const uint32_t page = (uint32_t)((addr - (uintptr_t)w->base) / PAGE);
-	const uint64_t at = (uint64_t)page * PAGE;
+	const bool there = is_there(w, page);
+	struct uffdio_writeprotect open = {range_of(w, page), 0};
 
-	if (!is_there(w, page)) {
-		if (protected)
-			wake_own(w, page);
-		else if (bring(w, page))
-			window_lose(w->uffd, w->base, at);
-	} else if (protected) {
+	if (!there && !protected && bring(w, page)) {
+		give_up(w, page);
+		wake(w, page);
+	} else if (there && protected) {
 		/* It was to go, and could not. */
-		if (set_protection(w->uffd, (uintptr_t)w->base + at, false))
-			wake_own(w, page);
-	} else if (fill(w, page)) {
-		wake_own(w, page);
+		if (ioctl(w->uffd, UFFDIO_WRITEPROTECT, &open))
+			wake(w, page);
+	} else if (there || protected) {
+		wake(w, page);
 	}
-}
-
-void window_join(struct window *w, struct window_view *v)
-{
-	pthread_mutex_lock(&w->lock);
-	v->cut = false;
-	v->next = w->views;
-	w->views = v;
-	pthread_mutex_unlock(&w->lock);
-}
-
-void window_leave(struct window *w, struct window_view *v)
-{
-	struct window_view **at = &w->views;
-
-	pthread_mutex_lock(&w->lock);
-	while (*at && *at != v)
-		at = &(*at)->next;
-	if (*at)
-		*at = v->next;
-	pthread_mutex_unlock(&w->lock);
-}
-
-int window_serve(struct window *w, struct window_view *v, uint64_t at, bool protected)
-{
-	const uint32_t page = (uint32_t)(at / PAGE);
-	int err = 0;
-
-	pthread_mutex_lock(&w->lock);
-	if (!is_there(w, page))
-		err = bring(w, page);
-	else if (!protected)
-		fill(w, page);
-	/* With the lock: the page cannot be on its way out, which is what protects it. */
-	if (!err && set_protection(v->uffd, v->base + at / PAGE * PAGE, false))
-		wake(v->uffd, v->base + at / PAGE * PAGE);
-	pthread_mutex_unlock(&w->lock);
-	return err;
 }
 
 static void *handle(void *arg)
@@ -313,44 +208,31 @@ static void *handle(void *arg)
 	return NULL;
 }
 
-static int listen_to(int uffd, char *base, uint64_t bytes)
+static int watch(struct window *w)
 {
 	struct uffdio_api api = {.api = UFFD_API,
 				 .features = UFFD_FEATURE_MISSING_SHMEM |
 					     UFFD_FEATURE_PAGEFAULT_FLAG_WP |
 					     UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
-	struct uffdio_register reg = {.range = {(uintptr_t)base, bytes},
+	struct uffdio_register reg = {.range = {(uintptr_t)w->base, w->bytes},
 				      .mode = UFFDIO_REGISTER_MODE_MISSING |
 					      UFFDIO_REGISTER_MODE_WP};
+	enum uffd_way way;
 
-	/* A child would see pages that are not there as zeroes. */
-	if (madvise(base, bytes, MADV_DONTFORK))
-		return annex_fail(-errno, "cxlssd: %m");
-	if (ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &reg))
+	w->uffd = uffd_open("cxlssd", &way);
+	if (w->uffd < 0)
+		return w->uffd;
+	if (ioctl(w->uffd, UFFDIO_API, &api) || ioctl(w->uffd, UFFDIO_REGISTER, &reg))
 		return annex_fail(-EOPNOTSUPP,
 				  "cxlssd: this kernel's userfaultfd is too old (Linux 5.19 has "
 				  "all): %m");
-	return 0;
-}
-
-int window_watch(char *base, uint64_t bytes)
-{
-	enum uffd_way way;
-	int uffd = uffd_open("cxlssd", &way);
-	int err = uffd < 0 ? uffd : listen_to(uffd, base, bytes);
-
-	if (err) {
-		if (uffd >= 0)
-			close(uffd);
-		return err;
-	}
 	if (way == UFFD_USER)
 		annex_log(ANNEX_LOG_WARNING,
 			  "cxlssd: system calls on pages that are not there yet fail with EFAULT, "
 			  "as this user has no right to more (sudo sysctl -w "
 			  "vm.unprivileged_userfaultfd=1, or let this user open "
 			  "/dev/userfaultfd)");
-	return uffd;
+	return 0;
 }
 
 static int start(struct window *w)
@@ -358,6 +240,7 @@ static int start(struct window *w)
 	const uint64_t pages = w->bytes / PAGE;
 	void *was = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int err;
 
 	w->was = was == MAP_FAILED ? NULL : was;
 	w->there = calloc((pages + 63) / 64, sizeof(*w->there));
@@ -366,9 +249,12 @@ static int start(struct window *w)
 	w->bell = eventfd(0, EFD_CLOEXEC);
 	if (!w->was || !w->there || !w->ring || !w->held || w->bell < 0)
 		return annex_fail(-ENOMEM, "cxlssd: out of memory");
-	w->uffd = window_watch(w->base, w->bytes);
-	if (w->uffd < 0)
-		return w->uffd;
+	/* A child would see pages that are not there as zeroes. */
+	if (madvise(w->base, w->bytes, MADV_DONTFORK))
+		return annex_fail(-errno, "cxlssd: %m");
+	err = watch(w);
+	if (err)
+		return err;
 	if (annex_thread_start(&w->handler, handle, w))
 		return annex_fail(-EAGAIN, "cxlssd: no more threads");
 	w->handles = true;
@@ -448,17 +334,15 @@ int window_hold(struct window *w, uint64_t at, uint64_t len)
 			      (ull)len);
 }
 
-/* The lock is free between pages: those who wait for theirs get them. */
 int window_persist(struct window *w, uint64_t at, uint64_t len)
 {
 	int err = 0;
 
-	for (uint64_t page = at / PAGE; !err && len && page <= (at + len - 1) / PAGE; page++) {
-		pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&w->lock);
+	for (uint64_t page = at / PAGE; !err && len && page <= (at + len - 1) / PAGE; page++)
 		if (is_there(w, (uint32_t)page))
 			err = write_back(w, (uint32_t)page);
-		pthread_mutex_unlock(&w->lock);
-	}
+	pthread_mutex_unlock(&w->lock);
 	return err ? err : annex_cxlssd_fence(w->s, NULL);
 }
 

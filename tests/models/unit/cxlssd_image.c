@@ -21,7 +21,7 @@ void image_locate(struct image *m)
 	struct ssd_shape none = {0};
 	struct ssd_file *f;
 
-	CU_ASSERT_EQUAL_FATAL(ssd_file_open(m->path, &none, SSD_FILE_MODEL, 0, &f), 0);
+	CU_ASSERT_EQUAL_FATAL(ssd_file_open(m->path, &none, SSD_FILE_MODEL, &f), 0);
 	m->half = f->shape.half;
 	m->records = f->records;
 	m->pages = f->pages;

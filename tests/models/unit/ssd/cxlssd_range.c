@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +42,47 @@ static struct annex_hdm *open_range(const struct place *p)
 	return h;
 }
 
+static void expect_busy(const struct place *p, pid_t holder)
+{
+	struct annex_cxlssd *endpoint = NULL;
+	struct annex_hdm *range = NULL;
+	char words[64];
+
+	snprintf(words, sizeof(words), "process %d has it", holder);
+	if (annex_hdm_open(p->uri, NULL, &range) != -EBUSY || !strstr(annex_last_error(), words) ||
+	    annex_cxlssd_open(p->uri, &endpoint) != -EBUSY)
+		_exit(1);
+}
+
+static void one_handle(void)
+{
+	const pid_t holder = getpid();
+	struct annex_hdm *h;
+	struct place p;
+	int status = -1;
+	pid_t pid;
+
+	make(&p, "");
+	h = open_range(&p);
+	pid = fork();
+	if (!pid) {
+		/* Descriptors of the parent would make the child a holder too. */
+		close_range(3, (unsigned int)p.fd - 1, 0);
+		close_range((unsigned int)p.fd + 1, UINT_MAX, 0);
+		expect_busy(&p, holder);
+		_exit(0);
+	}
+	CU_ASSERT(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+	annex_hdm_close(h);
+	h = open_range(&p);
+	annex_hdm_close(h);
+	close(p.fd);
+}
+
 static void facts(void)
 {
 	struct annex_hdm_info info;
-	struct annex_cxlssd *second = NULL;
+	struct annex_hdm *again = NULL;
 	struct annex_hdm *h;
 	struct place p;
 
@@ -54,7 +92,7 @@ static void facts(void)
 	CU_ASSERT_EQUAL(info.bytes, BYTES);
 	CU_ASSERT_STRING_EQUAL(info.scheme, "cxlssd");
 	CU_ASSERT(info.persistent);
-	CU_ASSERT_EQUAL(annex_cxlssd_open(p.uri, &second), -EBUSY);
+	CU_ASSERT_EQUAL(annex_hdm_open(p.uri, NULL, &again), -EBUSY);
 	annex_hdm_close(h);
 	CU_ASSERT_EQUAL(annex_hdm_open("cxlssd:?size=64K", NULL, &h), -EINVAL);
 	CU_ASSERT_EQUAL(annex_hdm_open("cxlssd:?size=16M&window=4K", NULL, &h), -ERANGE);
@@ -309,6 +347,6 @@ static void tier(void)
 	close(p.fd);
 }
 
-UNIT_SUITE(cxlssd_range, {"facts", facts}, {"random stores", random_stores}, {"threads", threads},
-	   {"memory for devices", held}, {"a child of fork", child}, {"a damaged page", damaged},
-	   {"a tier of tensors", tier})
+UNIT_SUITE(cxlssd_range, {"facts", facts}, {"one handle at a time", one_handle},
+	   {"random stores", random_stores}, {"threads", threads}, {"memory for devices", held},
+	   {"a child of fork", child}, {"a damaged page", damaged}, {"a tier of tensors", tier})

@@ -133,7 +133,7 @@ static void full_disk(void)
 		for (uint32_t i = 0; i < LINES; i++)
 			CU_ASSERT_EQUAL(put(s, i, 1), 0);
 		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
-		CU_ASSERT_EQUAL_FATAL(ssd_file_open(path, &none, SSD_FILE_MODEL, 0, &f), 0);
+		CU_ASSERT_EQUAL_FATAL(ssd_file_open(path, &none, SSD_FILE_MODEL, &f), 0);
 		err = (int)f->pages;
 		ssd_file_close(f);
 		s = must_open(path, drams[d]);
