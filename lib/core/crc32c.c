@@ -62,14 +62,14 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(const uint64_t 
 	return ~_mm_crc32_u32((uint32_t)c, last);
 }
 
-uint32_t crc32c(const uint64_t *words, unsigned int n, uint32_t last)
+uint32_t annex_crc32c(const uint64_t *words, unsigned int n, uint32_t last)
 {
 	if (__builtin_cpu_supports("sse4.2"))
 		return by_instruction(words, n, last);
 	return crc32c_by_table(words, n, last);
 }
 #else
-uint32_t crc32c(const uint64_t *words, unsigned int n, uint32_t last)
+uint32_t annex_crc32c(const uint64_t *words, unsigned int n, uint32_t last)
 {
 	return crc32c_by_table(words, n, last);
 }

@@ -60,7 +60,7 @@ static bool holds(const char *process, const struct wanted *w)
 	return found;
 }
 
-void holder_name(int fd, uint64_t at, char name[HOLDER_NAME])
+void annex_holder_name(int fd, uint64_t at, char name[HOLDER_NAME])
 {
 	struct wanted w = {.at = at};
 	struct dirent *e;

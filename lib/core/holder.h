@@ -8,10 +8,10 @@
 #define HOLDER_NAME 32
 
 /*
- * holder_name() - The holder of a lock of an open file description on byte @at of @fd's file:
+ * annex_holder_name() - The holder of a lock of an open file description on byte @at of @fd's file:
  * "process 1234", or "another process" where this user cannot see the descriptors of that one. The
  * kernel tells no number with such a lock: it is looked for in /proc, which takes milliseconds.
  */
-void holder_name(int fd, uint64_t at, char name[HOLDER_NAME]);
+void annex_holder_name(int fd, uint64_t at, char name[HOLDER_NAME]);
 
 #endif

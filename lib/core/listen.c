@@ -187,18 +187,18 @@ static int listen_at(struct packet_name *name, mode_t mode)
 	return err;
 }
 
-int packet_listen(const char *path, mode_t mode, struct packet_name *out)
+int annex_packet_listen(const char *path, mode_t mode, struct packet_name *out)
 {
 	int err;
 
 	*out = (struct packet_name){.path = strdup(path), .fd = -1};
 	err = out->path ? listen_at(out, mode) : annex_fail(-ENOMEM, "%s: out of memory", path);
 	if (err)
-		packet_unlisten(out);
+		annex_packet_unlisten(out);
 	return err;
 }
 
-void packet_unlisten(struct packet_name *name)
+void annex_packet_unlisten(struct packet_name *name)
 {
 	struct stat st;
 

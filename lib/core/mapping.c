@@ -141,7 +141,7 @@ static bool lose(const void *addr, bool poison)
 	if (!replace(at, to) && !replace(base, end))
 		return false;
 	annex_atomic_store(&m->loss, poison ? LOSS_POISON : LOSS_GONE, ANNEX_RELAXED);
-	/* Release: with mapping_any_lost(). */
+	/* Release: with annex_mapping_any_lost(). */
 	annex_atomic_add(&losses, 1, ANNEX_RELEASE);
 	return true;
 }
@@ -181,7 +181,7 @@ int annex_mapping_catch(void)
 	return err;
 }
 
-bool mapping_poison(const void *addr)
+bool annex_mapping_poison(const void *addr)
 {
 	bool catches;
 
@@ -334,15 +334,15 @@ void annex_mapping_end(struct annex_mapping *m)
 	drop_lock();
 }
 
-bool mapping_any_lost(void)
+bool annex_mapping_any_lost(void)
 {
 	/* Acquire: with lose(). */
 	return annex_atomic_load(&losses, ANNEX_ACQUIRE);
 }
 
-bool mapping_lost(const void *addr, size_t bytes)
+bool annex_mapping_lost(const void *addr, size_t bytes)
 {
 	uintptr_t from = (uintptr_t)addr, base, end;
 
-	return mapping_any_lost() && find(from, from + bytes, true, &base, &end);
+	return annex_mapping_any_lost() && find(from, from + bytes, true, &base, &end);
 }

@@ -61,7 +61,8 @@ int packet_connect(const char *scheme, const char *path, uint32_t timeout_ms)
 	return annex_fail(err, "%s:%s: %s", scheme, path, strerror(-err));
 }
 
-int packet_send(int sock, const void *bytes, size_t n, const int *fds, unsigned int nfds, int flags)
+int annex_packet_send(int sock, const void *bytes, size_t n, const int *fds, unsigned int nfds,
+		      int flags)
 {
 	char control[CMSG_SPACE(PACKET_FILES * sizeof(int))] = {0};
 	struct iovec iov = {(void *)bytes, n};
@@ -84,7 +85,7 @@ int packet_send(int sock, const void *bytes, size_t n, const int *fds, unsigned 
 	return 0;
 }
 
-void packet_close(struct packet_files *files)
+void annex_packet_close(struct packet_files *files)
 {
 	while (files->n)
 		close(files->fd[--files->n]);
@@ -103,8 +104,8 @@ static void take_files(struct msghdr *m, struct packet_files *files)
 	}
 }
 
-ssize_t packet_receive(int sock, struct iovec *iov, unsigned int niov, struct packet_files *files,
-		       int flags)
+ssize_t annex_packet_receive(int sock, struct iovec *iov, unsigned int niov,
+			     struct packet_files *files, int flags)
 {
 	char control[CMSG_SPACE(PACKET_FILES * sizeof(int))];
 	struct msghdr m = {.msg_iov = iov,

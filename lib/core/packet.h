@@ -33,18 +33,18 @@ struct packet_files {
 };
 
 /*
- * packet_listen() - Listen at @path, which has the permissions @mode. The name that a dead server
- * left is replaced, a live one's is not. Meanwhile there is a file @path.lock.
+ * annex_packet_listen() - Listen at @path, which has the permissions @mode. The name that a dead
+ * server left is replaced, a live one's is not. Meanwhile there is a file @path.lock.
  *
  * Return: 0; -EADDRINUSE (somebody serves there); -EEXIST (something that is no socket);
  * -ENAMETOOLONG; -EBUSY (another is being started there); -EPERM (@path.lock is another user's);
  * what bind() says.
  */
-int packet_listen(const char *path, mode_t mode, struct packet_name *out);
+int annex_packet_listen(const char *path, mode_t mode, struct packet_name *out);
 
-/* packet_unlisten() - Close it, and remove its name, if that is not another's by now. Nothing for
- * one that was not opened. */
-void packet_unlisten(struct packet_name *name);
+/* annex_packet_unlisten() - Close it, and remove its name, if that is not another's by now. Nothing
+ * for one that was not opened. */
+void annex_packet_unlisten(struct packet_name *name);
 
 /*
  * packet_connect() - To a server at @path; @scheme is for messages. Sending and receiving have
@@ -52,19 +52,19 @@ void packet_unlisten(struct packet_name *name);
  */
 int packet_connect(const char *scheme, const char *path, uint32_t timeout_ms);
 
-/* packet_send() - @flags as of sendmsg(). Return: 0 or -errno. */
-int packet_send(int sock, const void *bytes, size_t n, const int *fds, unsigned int nfds,
-		int flags);
+/* annex_packet_send() - @flags as of sendmsg(). Return: 0 or -errno. */
+int annex_packet_send(int sock, const void *bytes, size_t n, const int *fds, unsigned int nfds,
+		      int flags);
 
 /*
- * packet_receive() - @flags as of recvmsg(). Return: bytes, 0 at the end, or -errno; -EBADMSG: the
- * message was larger than @iov has room for. In any case @files has those that came.
+ * annex_packet_receive() - @flags as of recvmsg(). Return: bytes, 0 at the end, or -errno;
+ * -EBADMSG: the message was larger than @iov has room for. In any case @files has those that came.
  */
-ssize_t packet_receive(int sock, struct iovec *iov, unsigned int niov, struct packet_files *files,
-		       int flags);
+ssize_t annex_packet_receive(int sock, struct iovec *iov, unsigned int niov,
+			     struct packet_files *files, int flags);
 
-/* packet_close() - Close all files that came. */
-void packet_close(struct packet_files *files);
+/* annex_packet_close() - Close all files that came. */
+void annex_packet_close(struct packet_files *files);
 
 /*
  * packet_ring() - Wake who waits for the other end of a stream socket, which may be anybody's: it

@@ -21,7 +21,7 @@ static int fail(const char *what, int err)
 				  : "");
 }
 
-int uffd_open(const char *what, enum uffd_way *way)
+int annex_uffd_open(const char *what, enum uffd_way *way)
 {
 	int dev, err, fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 

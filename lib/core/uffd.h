@@ -12,8 +12,8 @@
  */
 enum uffd_way { UFFD_CALL, UFFD_DEVICE, UFFD_USER };
 
-/* uffd_open() - A descriptor that does not block, before UFFDIO_API. @what: for the line that says
- * why there is none. Return: it; a negative errno. */
-int uffd_open(const char *what, enum uffd_way *way);
+/* annex_uffd_open() - A descriptor that does not block, before UFFDIO_API. @what: for the line that
+ * says why there is none. Return: it; a negative errno. */
+int annex_uffd_open(const char *what, enum uffd_way *way);
 
 #endif

@@ -101,7 +101,7 @@ int hdm_dax_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_
 		err = check_device(m, uri->body, &align);
 	if (!err) {
 		m->base = annex_medium_map(m->fd, m->bytes, align, MAP_SHARED);
-		err = m->base ? hdm_unshare(m)
+		err = m->base ? annex_hdm_unshare(m)
 			      : annex_fail(-errno, "dax:%s: it cannot be mapped: %m", uri->body);
 	}
 	if (err) {

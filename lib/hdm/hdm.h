@@ -108,9 +108,9 @@ struct hdm_scheme {
 /* open.c: annex_hdm_scheme_add() - For constructors of libraries, which run one after another. */
 void annex_hdm_scheme_add(struct hdm_scheme *kind);
 
-/* unshare.c: hdm_unshare() - Replace the file description that was mapped by one of its own, for
- * locks. */
-int hdm_unshare(struct annex_medium *m);
+/* unshare.c: annex_hdm_unshare() - Replace the file description that was mapped by one of its own,
+ * for locks. */
+int annex_hdm_unshare(struct annex_medium *m);
 
 _Static_assert(ANNEX_MEDIUM_ALIGN % ANNEX_HDM_ALIGN == 0, "pieces are aligned in every process");
 

@@ -54,7 +54,7 @@ int lock_late(int fd, const char *uri, uint32_t ms)
 {
 	char name[HOLDER_NAME];
 
-	holder_name(fd, LOCK_AT + LOCK_TABLE, name);
+	annex_holder_name(fd, LOCK_AT + LOCK_TABLE, name);
 	return annex_fail(-ETIMEDOUT, "%s: %s has held its table for %u ms", uri, name, ms);
 }
 

@@ -137,7 +137,7 @@ static int get_memory(struct annex_medium *m, bool huge)
 		return annex_fail(err, "numa:%d: no %llu bytes%s: %s", m->node, (ull)m->bytes,
 				  huge ? " in huge pages (vm.nr_hugepages)" : "", strerror(-err));
 	err = verify_pages(m, page);
-	return err ? err : hdm_unshare(m);
+	return err ? err : annex_hdm_unshare(m);
 }
 
 int hdm_numa_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_medium **out)

@@ -225,5 +225,5 @@ int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes)
 		return annex_fail(-EINVAL, "%s: %zu bytes at %p are not in it", h->uri, bytes,
 				  addr);
 	err = hdm_persist(h->m, h->m->base + offset, bytes);
-	return mapping_lost(h->m->base, h->m->bytes) ? annex_hdm_check(h) : err;
+	return annex_mapping_lost(h->m->base, h->m->bytes) ? annex_hdm_check(h) : err;
 }

@@ -154,7 +154,7 @@ static int map_file(struct shm *s, const struct annex_uri *uri)
 	s->m.ops = s->m.base ? &direct_ops : &cached_ops;
 	if (!s->m.base)
 		s->m.base = annex_medium_map(s->m.fd, s->m.bytes, 0, MAP_SHARED);
-	err = s->m.base ? hdm_unshare(&s->m) : say(s, -errno);
+	err = s->m.base ? annex_hdm_unshare(&s->m) : say(s, -errno);
 	return err ? err : annex_uri_bool(uri, "persistent", &s->m.persistent);
 }
 

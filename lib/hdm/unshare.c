@@ -8,7 +8,7 @@
 #include "hdm.h"
 
 /* A mapping keeps its file description alive, locks and all, in every child that has it. */
-int hdm_unshare(struct annex_medium *m)
+int annex_hdm_unshare(struct annex_medium *m)
 {
 	char path[32];
 	int fd;

@@ -159,7 +159,7 @@ static struct place summed(const struct job *job)
 static void sum_pages(const struct job *job, const uint8_t *p, uint32_t *crc)
 {
 	for (uint32_t i = 0; i < job->n; i++)
-		crc[i] = crc32c((const void *)(p + pages_bytes(i)), ANNEX_MEM_PAGE / 8, 0);
+		crc[i] = annex_crc32c((const void *)(p + pages_bytes(i)), ANNEX_MEM_PAGE / 8, 0);
 }
 
 /* Pages of a GPU are fetched for it. */

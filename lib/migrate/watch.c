@@ -46,7 +46,7 @@ static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mo
 		.mode = mode,
 	};
 	enum uffd_way way;
-	int err, fd = uffd_open("space", &way);
+	int err, fd = annex_uffd_open("space", &way);
 
 	if (fd < 0)
 		return fd;

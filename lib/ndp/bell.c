@@ -20,7 +20,7 @@ static int pair_of_events(struct bell *a, struct bell *b)
 	return a->out < 0 || b->out < 0 ? -errno : 0;
 }
 
-int bell_pair(struct bell *a, struct bell *b, bool socket)
+int annex_bell_pair(struct bell *a, struct bell *b, bool socket)
 {
 	int fds[2], err;
 
@@ -29,8 +29,8 @@ int bell_pair(struct bell *a, struct bell *b, bool socket)
 	if (!socket) {
 		err = pair_of_events(a, b);
 		if (err) {
-			bell_close(a);
-			bell_close(b);
+			annex_bell_close(a);
+			annex_bell_close(b);
 		}
 		return err;
 	}
@@ -41,7 +41,7 @@ int bell_pair(struct bell *a, struct bell *b, bool socket)
 	return 0;
 }
 
-void bell_ring(const struct bell *b)
+void annex_bell_ring(const struct bell *b)
 {
 	uint64_t one = 1;
 
@@ -52,7 +52,7 @@ void bell_ring(const struct bell *b)
 		return;
 }
 
-bool bell_drain(const struct bell *b)
+bool annex_bell_drain(const struct bell *b)
 {
 	char rings[256];
 
@@ -65,7 +65,7 @@ bool bell_drain(const struct bell *b)
 	return THREAD_KEPT(recv(b->in, rings, sizeof(rings), MSG_DONTWAIT)) != 0;
 }
 
-void bell_close(struct bell *b)
+void annex_bell_close(struct bell *b)
 {
 	if (b->in >= 0)
 		close(b->in);

@@ -22,16 +22,17 @@ struct bell {
 
 #define BELL_NONE ((struct bell){-1, -1, false})
 
-/* bell_pair() - Make both sides; with @socket one of them goes to another process. 0 or -errno. */
-int bell_pair(struct bell *a, struct bell *b, bool socket);
+/* annex_bell_pair() - Make both sides; with @socket one of them goes to another process. 0 or
+ * -errno. */
+int annex_bell_pair(struct bell *a, struct bell *b, bool socket);
 
 /*
- * bell_ring(), bell_drain() - Never block. Rings that were not drained are one. bell_drain():
- * false: the other side is closed, for good.
+ * annex_bell_ring(), annex_bell_drain() - Never block. Rings that were not drained are one.
+ * annex_bell_drain(): false: the other side is closed, for good.
  */
-void bell_ring(const struct bell *b);
-bool bell_drain(const struct bell *b);
+void annex_bell_ring(const struct bell *b);
+bool annex_bell_drain(const struct bell *b);
 
-void bell_close(struct bell *b);
+void annex_bell_close(struct bell *b);
 
 #endif

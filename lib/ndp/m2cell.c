@@ -16,20 +16,20 @@
 #define M2_SANITIZED 1
 #endif
 
-bool m2_layout_right(const struct m2_layout *l)
+bool annex_m2_layout_right(const struct m2_layout *l)
 {
 	return l->stride >= ANNEX_M2_STRIDE_MIN && l->stride <= ANNEX_M2_STRIDE_MAX &&
 	       !(l->stride & (l->stride - 1)) && l->slots && l->slots <= ANNEX_M2_SLOTS_MAX;
 }
 
-uint64_t m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool answer)
+uint64_t annex_m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool answer)
 {
-	uint64_t check = crc32c(payload, n, seq) & 0x7fffffffu;
+	uint64_t check = annex_crc32c(payload, n, seq) & 0x7fffffffu;
 
 	return (answer ? ANNEX_M2_ANSWER : 0) | check << 32 | seq;
 }
 
-unsigned int m2_rest(uint32_t function, const uint64_t *payload, uint32_t stride)
+unsigned int annex_m2_rest(uint32_t function, const uint64_t *payload, uint32_t stride)
 {
 	struct annex_m2_launch launch;
 	uint32_t room = stride - 8 - (uint32_t)sizeof(launch);
@@ -59,7 +59,7 @@ static void load_words(const char *cell, uint64_t *words, unsigned int n)
 }
 
 /*
- * Releases the payload to who acquires the word. Sequentially consistent where m2_fence() is
+ * Releases the payload to who acquires the word. Sequentially consistent where annex_m2_fence() is
  * nothing: who stores then looks whether the other side sleeps, and that side says so before it
  * looks at the word for the last time: one of them sees the other.
  */
@@ -148,7 +148,7 @@ static bool load_vectors(const char *cell, uint64_t *all, uint32_t bytes)
 	return true;
 }
 
-void m2_fence(void)
+void annex_m2_fence(void)
 {
 	__atomic_thread_fence(ANNEX_SEQ_CST);
 }
@@ -169,13 +169,13 @@ static bool load_vectors(const char *cell, uint64_t *all, uint32_t bytes)
 	return false;
 }
 
-void m2_fence(void)
+void annex_m2_fence(void)
 {
 	/* The word's store is sequentially consistent: see store_by_words(). */
 }
 #endif
 
-void m2_store(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word)
+void annex_m2_store_cell(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word)
 {
 	uint64_t all[M2_WORDS];
 
@@ -185,20 +185,20 @@ void m2_store(char *cell, uint32_t stride, const uint64_t *payload, uint64_t wor
 		store_by_words(cell, stride, payload, word);
 }
 
-void m2_store_rest(char *cell, uint32_t stride, const uint64_t *words)
+void annex_m2_store_rest(char *cell, uint32_t stride, const uint64_t *words)
 {
 	if (!store_vectors(cell, words, stride))
 		store_words(cell, words, stride / 8);
 }
 
-uint64_t m2_load(const char *cell, uint32_t stride, uint64_t *all)
+uint64_t annex_m2_load_cell(const char *cell, uint32_t stride, uint64_t *all)
 {
 	if (!load_vectors(cell, all, stride))
 		return load_by_words(cell, stride, all);
 	return all[stride / 8 - 1];
 }
 
-void m2_load_rest(const char *cell, uint32_t stride, uint64_t *words)
+void annex_m2_load_rest(const char *cell, uint32_t stride, uint64_t *words)
 {
 	if (!load_vectors(cell, words, stride))
 		load_words(cell, words, stride / 8);

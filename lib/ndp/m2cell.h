@@ -18,8 +18,8 @@ struct m2_layout {
 	uint32_t kernels;
 };
 
-/* m2_layout_right() - Whether stride and slots are what the protocol allows. */
-bool m2_layout_right(const struct m2_layout *l);
+/* annex_m2_layout_right() - Whether stride and slots are what the protocol allows. */
+bool annex_m2_layout_right(const struct m2_layout *l);
 
 static inline uint64_t m2_cells_at(void)
 {
@@ -65,30 +65,31 @@ static inline uint32_t *m2_word_half(uint64_t *word)
 	return (uint32_t *)word + 1;
 }
 
-/* m2_word() - The word for a payload of @n words. */
-uint64_t m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool answer);
+/* annex_m2_word() - The word for a payload of @n words. */
+uint64_t annex_m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool answer);
 
 /*
- * m2_rest() - How many words of a launch's arguments lie in the slot's last cell, since its own
- * cell, with @payload, has no room for them.
+ * annex_m2_rest() - How many words of a launch's arguments lie in the slot's last cell, since its
+ * own cell, with @payload, has no room for them.
  */
-unsigned int m2_rest(uint32_t function, const uint64_t *payload, uint32_t stride);
+unsigned int annex_m2_rest(uint32_t function, const uint64_t *payload, uint32_t stride);
 
 /*
- * m2_store() - Payload first, its word last, by as few instructions as this processor has for that
- * stride: one where a vector register is as large. Before one looks whether the other side sleeps,
- * m2_fence(). m2_store_rest() - A cell without a word: whose word comes later tells.
+ * annex_m2_store_cell() - Payload first, its word last, by as few instructions as this processor
+ * has for that stride: one where a vector register is as large. Before one looks whether the other
+ * side sleeps,
+ * annex_m2_fence(). annex_m2_store_rest() - A cell without a word: whose word comes later tells.
  */
-void m2_store(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word);
-void m2_store_rest(char *cell, uint32_t stride, const uint64_t *words);
-void m2_fence(void);
+void annex_m2_store_cell(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word);
+void annex_m2_store_rest(char *cell, uint32_t stride, const uint64_t *words);
+void annex_m2_fence(void);
 
 /*
- * m2_load() - Load the word, and all bytes of the cell to @all, by as few instructions likewise:
- * the other side may be writing it, which the checksum tells.
- * m2_load_rest() - Load a cell that has no word.
+ * annex_m2_load_cell() - Load the word, and all bytes of the cell to @all, by as few instructions
+ * likewise: the other side may be writing it, which the checksum tells.
+ * annex_m2_load_rest() - Load a cell that has no word.
  */
-uint64_t m2_load(const char *cell, uint32_t stride, uint64_t *all);
-void m2_load_rest(const char *cell, uint32_t stride, uint64_t *words);
+uint64_t annex_m2_load_cell(const char *cell, uint32_t stride, uint64_t *all);
+void annex_m2_load_rest(const char *cell, uint32_t stride, uint64_t *words);
 
 #endif

@@ -9,11 +9,11 @@
 #include "core/blocks.h"
 
 /*
- * nvme_open_blocks() - As annex_dev_open(), with an emulated controller on @blocks, whatever the
- * scheme of @uri is; the parameters may be serve= and fault=. @blocks is copied, and its functions
- * are needed until the device is closed. NULL: the controller is that of @uri.
+ * annex_nvme_open_blocks() - As annex_dev_open(), with an emulated controller on @blocks, whatever
+ * the scheme of @uri is; the parameters may be serve= and fault=. @blocks is copied, and its
+ * functions are needed until the device is closed. NULL: the controller is that of @uri.
  */
-int nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
-		     const struct annex_dev_opts *opts, struct annex_dev **out);
+int annex_nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
+			   const struct annex_dev_opts *opts, struct annex_dev **out);
 
 #endif

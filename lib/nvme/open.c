@@ -292,8 +292,8 @@ static void in_child(struct fork_watch *w)
 		annex_atomic_store(&dev->io[i].qp->state, (uint32_t)ANNEX_QP_FORKED, ANNEX_RELAXED);
 }
 
-int nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
-		     const struct annex_dev_opts *opts, struct annex_dev **out)
+int annex_nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
+			   const struct annex_dev_opts *opts, struct annex_dev **out)
 {
 	const bool served = blocks || annex_dev_traits(uri) & ANNEX_TRAIT_SERVED;
 	struct annex_dev *dev = calloc(1, sizeof(*dev));
@@ -327,7 +327,7 @@ int nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
 
 int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct annex_dev **out)
 {
-	return nvme_open_blocks(uri, NULL, opts, out);
+	return annex_nvme_open_blocks(uri, NULL, opts, out);
 }
 
 /* The controller forgets queues before any memory that it knows is freed. */

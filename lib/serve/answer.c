@@ -36,12 +36,12 @@ void serve_tell(const struct peer *p, const struct annex_serve_message *m, uint6
 
 	a.a = done;
 	if (!ioctl(p->sock, SIOCOUTQ, &unread) && !unread)
-		packet_send(p->sock, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
+		annex_packet_send(p->sock, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
 }
 
 int serve_answer(const struct peer *p, const struct annex_serve_message *m, int result)
 {
 	struct annex_serve_message a = serve_answer_to(m, result);
 
-	return packet_send(p->sock, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
+	return annex_packet_send(p->sock, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
 }

@@ -26,7 +26,7 @@ static int ask(const char *path, uint32_t timeout_ms, struct annex_serve_message
 	if (sock < 0)
 		return sock;
 	err = annex_emu_ask(sock, path, m, -1, &files, more, nmore);
-	packet_close(&files);
+	annex_packet_close(&files);
 	while (!err && m->ask == ANNEX_SERVE_ADD && m->result == -EINPROGRESS) {
 		if (progress)
 			progress(m->a, bytes);

@@ -220,7 +220,7 @@ static bool open_part(struct peer *p, const struct annex_serve_message *m)
 	fds[0] = p->region;
 	fds[1] = p->kick;
 	fds[2] = theirs;
-	sent = !packet_send(p->sock, &a, sizeof(a), fds, a.result ? 0 : 3, MSG_DONTWAIT);
+	sent = !annex_packet_send(p->sock, &a, sizeof(a), fds, a.result ? 0 : 3, MSG_DONTWAIT);
 	if (theirs >= 0)
 		close(theirs);
 	return sent && !a.result;
@@ -272,7 +272,7 @@ static int map(struct peer *p, const struct annex_serve_message *m, struct packe
 		err = map_memory(p->s, &new, files->fd[0], m->b, m->c);
 	if (err)
 		return err;
-	packet_close(files); /* at once: the mapping has it, too */
+	annex_packet_close(files); /* at once: the mapping has it, too */
 	p->mapped += m->c;
 	pthread_mutex_lock(&p->s->lock);
 	p->mem[m->a] = new;
@@ -387,8 +387,8 @@ static bool list(struct peer *p, const struct annex_serve_message *m)
 	buf.a.d = s->table.block | s->piece.bytes << 32;
 	pthread_mutex_unlock(&s->lock);
 	buf.a.c = s->table.bytes;
-	return !packet_send(p->sock, &buf, sizeof(buf.a) + buf.a.a * sizeof(buf.part[0]), NULL, 0,
-			    MSG_DONTWAIT);
+	return !annex_packet_send(p->sock, &buf, sizeof(buf.a) + buf.a.a * sizeof(buf.part[0]),
+				  NULL, 0, MSG_DONTWAIT);
 }
 
 static bool handle(struct peer *p, const struct annex_serve_message *m, struct packet_files *files)
@@ -445,7 +445,7 @@ bool serve_message(struct peer *p)
 	struct annex_serve_message m;
 	struct iovec iov = {&m, sizeof(m)};
 	struct packet_files files;
-	ssize_t n = packet_receive(p->sock, &iov, 1, &files, MSG_DONTWAIT);
+	ssize_t n = annex_packet_receive(p->sock, &iov, 1, &files, MSG_DONTWAIT);
 	bool more = false;
 
 	if (n == -EAGAIN || n == -EINTR)
@@ -475,6 +475,6 @@ void serve_free(struct peer *p)
 	if (!serve_close(p->s, p->uid, &p->sock, 1))
 		close(p->sock);
 	if (p->stray.n && !serve_close(p->s, p->uid, p->stray.fd, p->stray.n))
-		packet_close(&p->stray);
+		annex_packet_close(&p->stray);
 	free(p);
 }

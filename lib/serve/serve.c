@@ -92,7 +92,7 @@ static int open_sockets(struct annex_server *s)
 	if (s->poll < 0 || s->wake < 0)
 		return annex_fail(-errno, "serve: %m");
 	err = s->opts.listener ? take_listener(s)
-			       : packet_listen(s->opts.path, s->opts.mode, &s->name);
+			       : annex_packet_listen(s->opts.path, s->opts.mode, &s->name);
 	if (!err)
 		err = watch(s, s->name.fd, s);
 	return err ? err : watch(s, s->wake, &s->wake);
@@ -125,7 +125,7 @@ static void release(struct annex_server *s)
 		serve_free(p);
 	}
 	serve_closers_end(s);
-	packet_unlisten(&s->name);
+	annex_packet_unlisten(&s->name);
 	if (s->poll >= 0)
 		close(s->poll);
 	if (s->wake >= 0)

@@ -50,7 +50,7 @@ void fs_mark_put(struct fs_line *lines, uint32_t block, const struct fs_mark *m)
 uint32_t fs_journal_sum(const struct fs_line *lines, uint32_t n, uint32_t before)
 {
 	for (; n--; lines += FS_LINES)
-		before = crc32c((const uint64_t *)(const void *)lines, FS_BLOCK / 8, before);
+		before = annex_crc32c((const uint64_t *)(const void *)lines, FS_BLOCK / 8, before);
 	return before;
 }
 

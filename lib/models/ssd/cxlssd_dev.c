@@ -70,5 +70,5 @@ int annex_cxlssd_open_dev(struct annex_cxlssd *s, const char *params,
 	if (n >= (int)sizeof(uri))
 		return annex_fail(-E2BIG, "cxlssd: parameters of a device: longer than %d bytes",
 				  ANNEX_URI_MAX - 1);
-	return nvme_open_blocks(uri, &blocks, opts, out);
+	return annex_nvme_open_blocks(uri, &blocks, opts, out);
 }

@@ -38,7 +38,7 @@ static uint32_t header_crc(const struct ssd_header *h)
 	uint64_t words[8];
 
 	memcpy(words, h, sizeof(words));
-	return crc32c(words, 8, h->zero);
+	return annex_crc32c(words, 8, h->zero);
 }
 
 static uint64_t whole_blocks(uint64_t bytes)
@@ -373,7 +373,7 @@ static int take_lock(struct ssd_file *f)
 		return 0;
 	f->made = false;
 	if (errno == EAGAIN || errno == EACCES) {
-		holder_name(f->fd, 0, name);
+		annex_holder_name(f->fd, 0, name);
 		return annex_fail(-EBUSY, "%s: %s has it", f->path, name);
 	}
 	return annex_fail(-errno, "%s: locking it: %m", f->path);

@@ -38,7 +38,7 @@ struct ssd_flash {
 /* Memory of the process keeps what it is given. */
 static uint32_t page_sum(const struct ssd_flash *fl, const void *buf)
 {
-	return fl->file->mem ? 0 : crc32c(buf, fl->g.page / 8, 0);
+	return fl->file->mem ? 0 : annex_crc32c(buf, fl->g.page / 8, 0);
 }
 
 static uint32_t plane_of(const struct ssd_flash *fl, uint32_t at)

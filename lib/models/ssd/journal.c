@@ -71,7 +71,7 @@ static uint32_t head_crc(const struct group *g)
 	uint64_t words[7];
 
 	memcpy(words, g, sizeof(words));
-	return crc32c(words, 7, g->behind);
+	return annex_crc32c(words, 7, g->behind);
 }
 
 static uint32_t chain(uint32_t crc, const struct ssd_entry *e)
@@ -79,7 +79,7 @@ static uint32_t chain(uint32_t crc, const struct ssd_entry *e)
 	uint64_t words[9];
 
 	memcpy(words, e, sizeof(words));
-	return crc32c(words, 9, crc);
+	return annex_crc32c(words, 9, crc);
 }
 
 static bool is_head(const struct ssd_journal *j, const struct group *g, uint64_t left)

@@ -30,7 +30,7 @@ static int is_whole(struct ssd_file *file, const struct ssd_record *r, uint32_t 
 		return annex_fail(-ENOMEM, "%s: out of memory", file->path);
 	err = ssd_file_read(file, ssd_page_at(file, at), buf, bytes);
 	if (!err)
-		err = crc32c(buf, bytes / 8, 0) == r->sum;
+		err = annex_crc32c(buf, bytes / 8, 0) == r->sum;
 	free(buf);
 	return err;
 }

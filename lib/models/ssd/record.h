@@ -29,7 +29,7 @@ static inline uint32_t ssd_record_crc(const struct ssd_record *r, uint32_t at)
 {
 	const uint64_t words[] = {r->since, r->turn, r->page | (uint64_t)r->worn << 32, at};
 
-	return crc32c(words, 4, r->sum);
+	return annex_crc32c(words, 4, r->sum);
 }
 
 static inline uint64_t ssd_record_at(const struct ssd_file *f, uint32_t at)

@@ -136,7 +136,7 @@ static void give_up(struct window *w, uint32_t page)
 
 	annex_log(ANNEX_LOG_ERROR, "cxlssd: bytes %llu to %llu cannot be had: %s", (ull)page * PAGE,
 		  (ull)page * PAGE + PAGE, annex_last_error());
-	if (mapping_poison(w->base + (uint64_t)page * PAGE))
+	if (annex_mapping_poison(w->base + (uint64_t)page * PAGE))
 		return;
 	fd = memfd_create("annex-lost", MFD_CLOEXEC);
 	if (fd < 0 || mmap(w->base + (uint64_t)page * PAGE, PAGE, PROT_READ | PROT_WRITE,
@@ -219,7 +219,7 @@ static int watch(struct window *w)
 					      UFFDIO_REGISTER_MODE_WP};
 	enum uffd_way way;
 
-	w->uffd = uffd_open("cxlssd", &way);
+	w->uffd = annex_uffd_open("cxlssd", &way);
 	if (w->uffd < 0)
 		return w->uffd;
 	if (ioctl(w->uffd, UFFDIO_API, &api) || ioctl(w->uffd, UFFDIO_REGISTER, &reg))

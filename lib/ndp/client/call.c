@@ -20,11 +20,11 @@ bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function,
 {
 	uint32_t stride = m2->layout.stride;
 	uint64_t all[M2_WORDS];
-	uint64_t word = m2_load(m2_cell(m2, slot, function), stride, all);
+	uint64_t word = annex_m2_load_cell(m2_cell(m2, slot, function), stride, all);
 
 	if (!(word & ANNEX_M2_ANSWER) || (uint32_t)word != seq)
 		return false;
-	if (m2_word(all, stride / 8 - 1, seq, true) != word)
+	if (annex_m2_word(all, stride / 8 - 1, seq, true) != word)
 		return false;
 	memcpy(out, all, sizeof(*out));
 	return true;
@@ -72,11 +72,11 @@ void m2_store_call(struct m2_call *call)
 	memcpy(all, t->payload, t->bytes);
 	if (t->nargs)
 		memcpy((char *)all + t->bytes, t->args, t->nargs);
-	rest = m2_rest(call->function, all, stride);
+	rest = annex_m2_rest(call->function, all, stride);
 	if (rest)
-		m2_store_rest(m2_cell(m2, call->slot, ANNEX_M2_REST), stride, all + n);
-	call->word = m2_word(all, n + rest, seq, false);
-	m2_store(m2_cell(m2, call->slot, call->function), stride, all, call->word);
+		annex_m2_store_rest(m2_cell(m2, call->slot, ANNEX_M2_REST), stride, all + n);
+	call->word = annex_m2_word(all, n + rest, seq, false);
+	annex_m2_store_cell(m2_cell(m2, call->slot, call->function), stride, all, call->word);
 	if (m2->transport->announce)
 		m2->transport->announce(call);
 }

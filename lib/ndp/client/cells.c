@@ -16,11 +16,11 @@ void m2_wake_device(struct annex_m2 *m2)
 {
 	uint32_t asleep = 1;
 
-	m2_fence();
+	annex_m2_fence();
 	/* Sequentially consistent, with what was stored before the fence. One of many rings. */
 	if (annex_atomic_load(&m2->doors->asleep, ANNEX_SEQ_CST) &&
 	    annex_atomic_cas(&m2->doors->asleep, &asleep, 0u, ANNEX_SEQ_CST))
-		bell_ring(&m2->bell);
+		annex_bell_ring(&m2->bell);
 }
 
 void m2_rest_on_cell(struct m2_call *call, uint64_t until)

@@ -90,7 +90,7 @@ static int read_entries(struct m2_program *p, const struct annex_symbols *s)
 	return err;
 }
 
-int m2_program_read(const void *file, size_t bytes, struct m2_program *out)
+int annex_m2_program_read(const void *file, size_t bytes, struct m2_program *out)
 {
 	struct annex_symbols s;
 	uint64_t whole;
@@ -114,7 +114,7 @@ int m2_program_read(const void *file, size_t bytes, struct m2_program *out)
 	return err ? err : read_entries(out, &s);
 }
 
-void m2_program_place(const struct m2_program *p, const void *file, char *to)
+void annex_m2_program_place(const struct m2_program *p, const void *file, char *to)
 {
 	memset(to, 0, p->image.bytes);
 	memcpy(to, &p->image, sizeof(p->image));
@@ -134,7 +134,7 @@ static int place(struct annex_m2 *m2, struct annex_m2_kernel *k, const struct m2
 
 	if (err)
 		return err;
-	m2_program_place(p, file, k->image);
+	annex_m2_program_place(p, file, k->image);
 	err = m2->head.coherent ? 0 : annex_m2_flush(k->image, k->bytes);
 	if (!err)
 		err = annex_m2_register(m2, k->image, &p->needs, &k->id);
@@ -152,7 +152,7 @@ int annex_m2_load(struct annex_m2 *m2, struct annex_hdm *hdm, const void *elf, s
 	int err = m2_usable(m2);
 
 	if (!err)
-		err = m2_program_read(elf, bytes, &p);
+		err = annex_m2_program_read(elf, bytes, &p);
 	if (err)
 		return err;
 	k = calloc(1, sizeof(*k));

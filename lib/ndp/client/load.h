@@ -17,10 +17,10 @@ struct m2_program {
 	uint32_t base;
 };
 
-/* m2_program_read() - 0; -ENOEXEC, -EINVAL, -E2BIG. */
-int m2_program_read(const void *file, size_t bytes, struct m2_program *out);
+/* annex_m2_program_read() - 0; -ENOEXEC, -EINVAL, -E2BIG. */
+int annex_m2_program_read(const void *file, size_t bytes, struct m2_program *out);
 
-/* m2_program_place() - Its image, at @to, where @out->image.bytes fit. */
-void m2_program_place(const struct m2_program *p, const void *file, char *to);
+/* annex_m2_program_place() - Its image, at @to, where @out->image.bytes fit. */
+void annex_m2_program_place(const struct m2_program *p, const void *file, char *to);
 
 #endif

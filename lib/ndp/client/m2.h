@@ -128,12 +128,12 @@ struct annex_m2 {
 	uint32_t before_ns, after_ns;
 };
 
-/* open.c: m2_create() - Make a handle with checked options; nothing is attached.
- * m2_attach() - Attach the device's region; m2->link->close releases it.
- * m2_free() - Release the handle. */
-int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out);
-int m2_attach(struct annex_m2 *m2, char *region);
-void m2_free(struct annex_m2 *m2);
+/* open.c: annex_m2_create() - Make a handle with checked options; nothing is attached.
+ * annex_m2_attach_region() - Attach the device's region; m2->link->close releases it.
+ * annex_m2_free() - Release the handle. */
+int annex_m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out);
+int annex_m2_attach_region(struct annex_m2 *m2, char *region);
+void annex_m2_free(struct annex_m2 *m2);
 
 /* remote.c, pci.c: annex_m2_open() for each scheme. */
 int m2_open_remote(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);

@@ -35,7 +35,7 @@ static int check_opts(struct annex_m2 *m2)
 	if (o->mem_ns > DELAY_MAX || o->io_ns > DELAY_MAX || o->ring_ns > DELAY_MAX)
 		return annex_fail(-EINVAL, "M2func: latencies of more than a second");
 	m2->layout = (struct m2_layout){.stride = o->stride, .slots = o->slots};
-	if (!m2_layout_right(&m2->layout))
+	if (!annex_m2_layout_right(&m2->layout))
 		return annex_fail(-EINVAL,
 				  "M2func: stride %u, %u slots: a power of two from %u to %u, and "
 				  "up to %u",
@@ -89,7 +89,7 @@ static void choose_latencies(struct annex_m2 *m2)
 	}
 }
 
-int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
+int annex_m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
 {
 	static const struct m2_transport *const transports[] = {
 		[ANNEX_M2_CELLS] = &m2_cells_transport,
@@ -116,7 +116,7 @@ int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
 	if (!err)
 		err = make_slots(m2);
 	if (err) {
-		m2_free(m2);
+		annex_m2_free(m2);
 		return err;
 	}
 	choose_latencies(m2);
@@ -125,7 +125,7 @@ int m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
 	return 0;
 }
 
-int m2_attach(struct annex_m2 *m2, char *region)
+int annex_m2_attach_region(struct annex_m2 *m2, char *region)
 {
 	struct annex_m2_head *head = &m2->head;
 
@@ -143,9 +143,9 @@ int m2_attach(struct annex_m2 *m2, char *region)
 	return 0;
 }
 
-void m2_free(struct annex_m2 *m2)
+void annex_m2_free(struct annex_m2 *m2)
 {
-	bell_close(&m2->bell);
+	annex_bell_close(&m2->bell);
 	if (m2->mine)
 		munmap(m2->mine, ANNEX_M2_PAGE);
 	pthread_cond_destroy(&m2->reaped_some);
@@ -182,7 +182,7 @@ void annex_m2_close(struct annex_m2 *m2)
 	if (!m2)
 		return;
 	m2->link->close(m2);
-	m2_free(m2);
+	annex_m2_free(m2);
 }
 
 void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info)

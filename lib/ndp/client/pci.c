@@ -103,7 +103,7 @@ static int greet(struct annex_m2 *m2, const char *uri)
 				-ENODEV, "%s: no device answers calls there: annex ndp serve", uri);
 		THREAD_KEPT(nanosleep(&pause, NULL));
 	}
-	return m2_attach(m2, pci_of(m2)->piece.at);
+	return annex_m2_attach_region(m2, pci_of(m2)->piece.at);
 }
 
 int m2_open_pci(const char *text, const struct annex_m2_opts *opts, struct annex_m2 **out)
@@ -115,12 +115,12 @@ int m2_open_pci(const char *text, const struct annex_m2_opts *opts, struct annex
 	int err = annex_uri_parse(text, &uri);
 
 	if (!err)
-		err = m2_create(opts, &m2);
+		err = annex_m2_create(opts, &m2);
 	if (err)
 		return err;
 	p = calloc(1, sizeof(*p));
 	if (!p) {
-		m2_free(m2);
+		annex_m2_free(m2);
 		return annex_fail(-ENOMEM, "%.64s: out of memory", text);
 	}
 	m2->behind = p;

@@ -46,7 +46,7 @@ static int ask(struct annex_m2 *m2, const struct annex_m2_message *what, int fd,
 	int err;
 
 	pthread_mutex_lock(&r->lock);
-	err = talk(r->sock, what, fd, &a, NULL, 0, NULL, NULL);
+	err = annex_m2_talk(r->sock, what, fd, &a, NULL, 0, NULL, NULL);
 	pthread_mutex_unlock(&r->lock);
 	if (err)
 		lose(m2);
@@ -173,7 +173,7 @@ static int map_region(struct annex_m2 *m2, struct remote *r, int fd)
 	if (region == MAP_FAILED)
 		return annex_fail(-errno, "%s: the region cannot be mapped: %m", r->uri);
 	r->bytes = (uint64_t)st.st_size;
-	err = m2_attach(m2, region);
+	err = annex_m2_attach_region(m2, region);
 	if (!err && m2->head.bytes != r->bytes)
 		err = annex_fail(-EPROTO, "%s: the region is not as large as it says", r->uri);
 	if (err) {
@@ -191,7 +191,7 @@ static int request_region(struct annex_m2 *m2, struct remote *r)
 	m.a = m2->opts.stride;
 	m.b = m2->opts.slots;
 	m.c = m2->opts.transport;
-	err = talk(r->sock, &m, -1, &a, fds, 2, NULL, NULL);
+	err = annex_m2_talk(r->sock, &m, -1, &a, fds, 2, NULL, NULL);
 	if (err)
 		return err;
 	if (a.result == -ENOSPC)
@@ -209,20 +209,20 @@ int m2_open_remote(const char *uri, const struct annex_m2_opts *opts, struct ann
 {
 	struct annex_m2 *m2;
 	struct remote *r;
-	int err = m2_create(opts, &m2);
+	int err = annex_m2_create(opts, &m2);
 
 	if (err)
 		return err;
 	r = calloc(1, sizeof(*r));
 	if (!r) {
-		m2_free(m2);
+		annex_m2_free(m2);
 		return annex_fail(-ENOMEM, "%.64s: out of memory", uri);
 	}
 	m2->behind = r;
 	m2->link = &remote_link;
 	pthread_mutex_init(&r->lock, NULL);
 	r->uri = strdup(uri);
-	r->sock = r->uri ? talk_connect(uri, m2->opts.timeout_ms)
+	r->sock = r->uri ? annex_m2_talk_connect(uri, m2->opts.timeout_ms)
 			 : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
 	err = r->sock < 0 ? r->sock : request_region(m2, r);
 	if (err) {

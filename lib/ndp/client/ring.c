@@ -103,7 +103,7 @@ static void lead(struct m2_call *call, uint64_t until)
 	if (!marked(call)) {
 		pthread_mutex_unlock(&m2->ring);
 		if (THREAD_KEPT(ppoll(&fd, 1, &left, NULL)) > 0)
-			(void)bell_drain(&m2->bell); /* m2_down() sees it too */
+			(void)annex_bell_drain(&m2->bell); /* m2_down() sees it too */
 		pthread_mutex_lock(&m2->ring);
 		reap(m2);
 	}

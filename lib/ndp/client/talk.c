@@ -9,7 +9,7 @@
 #include "core/packet.h"
 #include "talk.h"
 
-int talk_connect(const char *text, uint32_t timeout_ms)
+int annex_m2_talk_connect(const char *text, uint32_t timeout_ms)
 {
 	static const char *const keys[] = {NULL};
 	struct annex_uri *uri = malloc(sizeof(*uri));
@@ -45,17 +45,17 @@ static int check(const struct annex_m2_message *ask, const struct annex_m2_messa
 	return 0;
 }
 
-int talk(int sock, const struct annex_m2_message *ask, int fd, struct annex_m2_message *a, int *fds,
-	 unsigned int nfds, void *more, size_t *nmore)
+int annex_m2_talk(int sock, const struct annex_m2_message *ask, int fd, struct annex_m2_message *a,
+		  int *fds, unsigned int nfds, void *more, size_t *nmore)
 {
 	struct iovec iov[2] = {{a, sizeof(*a)}, {more, more ? *nmore : 0}};
-	int err = packet_send(sock, ask, sizeof(*ask), &fd, fd >= 0, 0);
+	int err = annex_packet_send(sock, ask, sizeof(*ask), &fd, fd >= 0, 0);
 	struct packet_files got;
 	ssize_t len;
 
 	if (err)
 		return trouble("asking", err);
-	len = packet_receive(sock, iov, more ? 2 : 1, &got, 0);
+	len = annex_packet_receive(sock, iov, more ? 2 : 1, &got, 0);
 	if (len < 0 && len != -EBADMSG)
 		return trouble("its answer", (int)len);
 	if (!len)
@@ -66,7 +66,7 @@ int talk(int sock, const struct annex_m2_message *ask, int fd, struct annex_m2_m
 	if (!err && got.n != (a->result ? 0 : nfds))
 		err = annex_fail(-EPROTO, "ndp: the server gives %u files, not %u", got.n, nfds);
 	if (err)
-		packet_close(&got);
+		annex_packet_close(&got);
 	if (!err && got.n)
 		memcpy(fds, got.fd, got.n * sizeof(int));
 	if (!err && more)

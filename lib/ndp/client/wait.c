@@ -72,7 +72,7 @@ static int examine(struct m2_call *call)
 
 	if (m2_down(m2, &call->heart))
 		return annex_fail(-ENODEV, "M2func: the device is gone");
-	/* Acquire, as in m2_load(). */
+	/* Acquire, as in annex_m2_load_cell(). */
 	word = annex_atomic_load(m2_word_of(cell, m2->layout.stride), ANNEX_ACQUIRE);
 	if (word == call->word)
 		return 0;

@@ -16,16 +16,16 @@ static int receive(int sock, const char *path, struct annex_serve_message *m, ss
 
 	files->n = 0;
 	if (!n)
-		n = packet_receive(sock, iov, more ? 2 : 1, files, 0);
+		n = annex_packet_receive(sock, iov, more ? 2 : 1, files, 0);
 	if (n == -EAGAIN || n == -EINTR)
 		return annex_fail(-ETIMEDOUT, "unix:%s: the daemon does not answer", path);
 	if (n <= 0 && n != -EBADMSG) {
-		packet_close(files);
+		annex_packet_close(files);
 		return annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", path);
 	}
 	if (n < (ssize_t)sizeof(a) || a.magic != ANNEX_SERVE_MAGIC || a.ask != m->ask ||
 	    a.result > 0 || a.result < -4095) {
-		packet_close(files);
+		annex_packet_close(files);
 		return annex_emu_no_daemon(path);
 	}
 	*m = a;
@@ -41,7 +41,7 @@ int annex_emu_ask(int sock, const char *path, struct annex_serve_message *m, int
 
 	m->magic = ANNEX_SERVE_MAGIC;
 	m->version = ANNEX_SERVE_VERSION;
-	n = packet_send(sock, m, sizeof(*m), &fd, fd >= 0, 0);
+	n = annex_packet_send(sock, m, sizeof(*m), &fd, fd >= 0, 0);
 	return receive(sock, path, m, n, files, more, nmore);
 }
 
@@ -50,6 +50,6 @@ int annex_emu_hear(int sock, const char *path, struct annex_serve_message *m)
 	struct packet_files files;
 	int err = receive(sock, path, m, 0, &files, NULL, NULL);
 
-	packet_close(&files);
+	annex_packet_close(&files);
 	return err;
 }

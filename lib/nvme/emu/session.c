@@ -29,7 +29,7 @@ int annex_emu_session_ask(struct emu_link *l, struct annex_serve_message *m, int
 	if (err) /* what it answers later must not be taken for the next answer */
 		l->s.mute = true;
 	pthread_mutex_unlock(&l->lock);
-	packet_close(&files);
+	annex_packet_close(&files);
 	return err ? err : m->result;
 }
 
@@ -122,7 +122,7 @@ static int open_part(struct emu_link *l)
 		files.n = 0;
 		err = watch(l, l->s.event);
 	}
-	packet_close(&files);
+	annex_packet_close(&files);
 	return err;
 }
 

@@ -48,9 +48,9 @@ static void open_timed(struct timed *t, enum k_kernel kernel, uint64_t bytes)
 	*t = (struct timed){.bytes = bytes + 8 * PAGE, .used = PAGE};
 	t->memory = calloc(1, t->bytes);
 	if (!t->memory || ndp_time_open(&ndp_time_table_iv, &t->device) ||
-	    m2_program_read(elf->elf, (size_t)(elf->end - elf->elf), &program))
+	    annex_m2_program_read(elf->elf, (size_t)(elf->end - elf->elf), &program))
 		bench_fail("the timed device: %s", annex_last_error());
-	m2_program_place(&program, elf->elf, t->memory);
+	annex_m2_program_place(&program, elf->elf, t->memory);
 	t->k = (struct ndp_time_kernel){
 		.image = (const struct annex_m2_image *)(const void *)t->memory,
 		.va = VA,

@@ -137,7 +137,7 @@ static void seal_header(struct image *m)
 	uint64_t words[8];
 
 	memcpy(words, h, sizeof(words));
-	h->crc = crc32c(words, 8, h->zero);
+	h->crc = annex_crc32c(words, 8, h->zero);
 }
 
 static struct record *record_of(struct image *m, uint32_t i)
@@ -150,7 +150,7 @@ static void seal_record(struct image *m, uint32_t i)
 	struct record *r = record_of(m, i);
 	const uint64_t words[] = {r->since, r->turn, r->page | (uint64_t)r->worn << 32, i};
 
-	r->crc = crc32c(words, 4, r->sum);
+	r->crc = annex_crc32c(words, 4, r->sum);
 }
 
 /* The group @i of a half; the last one, if there are less. */
@@ -180,11 +180,11 @@ static void seal_group(struct image *m, struct group *g, bool entries)
 		g->chain = 0;
 		for (uint64_t i = 0; i < g->words[5]; i++, e += ENTRY) {
 			memcpy(words, e, sizeof(words));
-			g->chain = crc32c(words, 9, g->chain);
+			g->chain = annex_crc32c(words, 9, g->chain);
 		}
 	}
 	memcpy(words, g, 56);
-	g->crc = crc32c(words, 7, g->behind);
+	g->crc = annex_crc32c(words, 7, g->behind);
 }
 
 static void change_group(struct image *m, const struct step *s)

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct m2_program p;
 	char *image;
 
-	if (m2_program_read(data, size, &p)) {
+	if (annex_m2_program_read(data, size, &p)) {
 		require(*annex_last_error());
 		return 0;
 	}
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* As large as it says, so that a byte beyond is found. */
 	image = malloc(p.image.bytes);
 	require(!!image);
-	m2_program_place(&p, data, image);
+	annex_m2_program_place(&p, data, image);
 	require(!memcmp(image, &p.image, sizeof(p.image)));
 	free(image);
 	return 0;

@@ -107,12 +107,12 @@ static void store(struct ndp_front *f, uint32_t number, uint32_t seq, const uint
 {
 	uint32_t function = number % ANNEX_M2_FUNCTIONS;
 	char *slot = f->region + m2_cells_at() + (uint64_t)(number - function) * STRIDE;
-	unsigned int rest = m2_rest(function, payload, STRIDE), n = STRIDE / 8 - 1;
+	unsigned int rest = annex_m2_rest(function, payload, STRIDE), n = STRIDE / 8 - 1;
 
 	if (rest)
-		m2_store_rest(slot + (size_t)ANNEX_M2_REST * STRIDE, STRIDE, payload + n);
-	m2_store(slot + (size_t)function * STRIDE, STRIDE, payload,
-		 m2_word(payload, n + rest, seq, false));
+		annex_m2_store_rest(slot + (size_t)ANNEX_M2_REST * STRIDE, STRIDE, payload + n);
+	annex_m2_store_cell(slot + (size_t)function * STRIDE, STRIDE, payload,
+			    annex_m2_word(payload, n + rest, seq, false));
 }
 
 /* A call whose word is right; what is in it may be anything. */
@@ -324,7 +324,7 @@ static void be_host(struct input *in, unsigned int mode)
 		opts.memory = mem;
 		opts.memory_bytes = MEM;
 	}
-	require(!bell_pair(&ours, &theirs, false));
+	require(!annex_bell_pair(&ours, &theirs, false));
 	require(!ndp_client_open(ndp, take_number(in, 1) & 1, &c));
 	require(!ndp_front_open(ndp, c, &opts, &ours, &f));
 	require(!ndp_client_map(c, VA, mem, MEM, 3));
@@ -339,7 +339,7 @@ static void be_host(struct input *in, unsigned int mode)
 	for (uint32_t i = 0; i < m2_cells(&f->layout); i++)
 		require(!f->cell[i].busy);
 	ndp_front_close(f);
-	bell_close(&theirs);
+	annex_bell_close(&theirs);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -27,7 +27,8 @@ static _Noreturn void become(const struct ndp_qemu *q, const char *path, int in,
 	_exit(127);
 }
 
-static int talk(pid_t child, int to, int from, const struct ndp_job *job, struct timespec when[2])
+static int annex_m2_talk(pid_t child, int to, int from, const struct ndp_job *job,
+			 struct timespec when[2])
 {
 	ssize_t n = write(to, job, sizeof(*job));
 	int status = 0;
@@ -62,7 +63,7 @@ static int run_once(struct ndp_qemu *q, const char *path, const struct ndp_job *
 		become(q, path, in[0], out[1]);
 	close(in[0]);
 	close(out[1]);
-	err = child < 0 ? -EAGAIN : talk(child, in[1], out[0], job, when);
+	err = child < 0 ? -EAGAIN : annex_m2_talk(child, in[1], out[0], job, when);
 	if (!err)
 		q->seconds = (double)(when[1].tv_sec - when[0].tv_sec) +
 			     (double)(when[1].tv_nsec - when[0].tv_nsec) * 1e-9;

@@ -68,13 +68,13 @@ static int start(const struct place *p)
 {
 	uint64_t since = annex_now();
 	struct packet_name name;
-	int err = packet_listen(p->name, 0600, &name);
+	int err = annex_packet_listen(p->name, 0600, &name);
 
 	if (err)
 		return err;
 	CU_ASSERT(annex_now() - since < SOON);
 	CU_ASSERT_EQUAL(entries(p), 1);
-	packet_unlisten(&name);
+	annex_packet_unlisten(&name);
 	CU_ASSERT_EQUAL(entries(p), 0);
 	return 0;
 }
@@ -179,11 +179,11 @@ static void try_and_tell(const struct place *p, int gate, int end, int out)
 
 	if (read(gate, &byte, 1))
 		_exit(1);
-	err = packet_listen(p->name, 0600, &name);
+	err = annex_packet_listen(p->name, 0600, &name);
 	if (write(out, &err, sizeof(err)) != sizeof(err))
 		_exit(1);
 	err = read(end, &byte, 1) != 0;
-	packet_unlisten(&name);
+	annex_packet_unlisten(&name);
 	_exit(err);
 }
 

@@ -80,7 +80,7 @@ static void how_it_hears(void)
 	enum uffd_way way;
 	struct mem_rig r;
 	bool writes;
-	int fd = uffd_open("test", &way);
+	int fd = annex_uffd_open("test", &way);
 
 	mem_rig_open(&r, NULL, (struct annex_space_opts){.device = MIB});
 	annex_space_get_watch(r.space, &how, &writes);

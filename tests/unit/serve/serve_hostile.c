@@ -125,8 +125,8 @@ static void lingering(void)
 		kill(r.child, SIGSTOP);
 		CU_ASSERT_EQUAL(waitpid(r.child, NULL, WUNTRACED), r.child);
 		if (i) /* no message: the rest is not read */
-			CU_ASSERT_EQUAL(packet_send(sock, "x", 1, NULL, 0, 0), 0);
-		CU_ASSERT_EQUAL(packet_send(sock, &m, sizeof(m), &l[i].end, 1, 0), 0);
+			CU_ASSERT_EQUAL(annex_packet_send(sock, "x", 1, NULL, 0, 0), 0);
+		CU_ASSERT_EQUAL(annex_packet_send(sock, &m, sizeof(m), &l[i].end, 1, 0), 0);
 		close(l[i].end);
 		kill(r.child, SIGCONT);
 		works(&good);

@@ -152,9 +152,9 @@ static int ask(int sock, struct annex_serve_message *m, int fd, struct packet_fi
 	if (!m->version)
 		m->version = ANNEX_SERVE_VERSION;
 	files->n = 0;
-	if (packet_send(sock, m, sizeof(*m), &fd, fd >= 0, 0))
+	if (annex_packet_send(sock, m, sizeof(*m), &fd, fd >= 0, 0))
 		return -EPIPE;
-	n = packet_receive(sock, &iov, 1, files, 0);
+	n = annex_packet_receive(sock, &iov, 1, files, 0);
 	*m = a;
 	return n == sizeof(a) ? a.result : -EPIPE;
 }
@@ -164,7 +164,7 @@ int raw_ask(int sock, struct annex_serve_message *m, int fd)
 	struct packet_files files;
 	int err = ask(sock, m, fd, &files);
 
-	packet_close(&files);
+	annex_packet_close(&files);
 	return err;
 }
 

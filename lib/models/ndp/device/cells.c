@@ -26,7 +26,7 @@ static void ring(struct ndp_front *f, const uint16_t *numbers, unsigned int n)
 {
 	uint32_t stride = f->layout.stride;
 
-	m2_fence();
+	annex_m2_fence();
 	/* Sequentially consistent, with the answers that were stored before the fence: who sleeps
 	 * counts himself before he looks at his cell for the last time. */
 	if (!annex_atomic_load(&f->doors->sleepers, ANNEX_SEQ_CST))
@@ -65,7 +65,8 @@ static void put(struct ndp_cell *c, uint32_t seq, const struct annex_m2_answer *
 
 	memset(payload, 0, stride);
 	memcpy(payload, a, sizeof(*a));
-	m2_store(cell, stride, payload, m2_word(payload, stride / 8 - 1, seq, true));
+	annex_m2_store_cell(cell, stride, payload,
+			    annex_m2_word(payload, stride / 8 - 1, seq, true));
 	if (f->transport == ANNEX_M2_RING) {
 		ndp_ring_post(f, c->number);
 		return;
@@ -171,12 +172,13 @@ static unsigned int load_call(struct ndp_cell *c, uint64_t *all, uint64_t *word)
 	uint32_t stride = f->layout.stride, function = c->number % ANNEX_M2_FUNCTIONS;
 	unsigned int n = stride / 8 - 1, rest;
 
-	*word = m2_load(cell_of(f, c->number), stride, all);
-	rest = m2_rest(function, all, stride);
+	*word = annex_m2_load_cell(cell_of(f, c->number), stride, all);
+	rest = annex_m2_rest(function, all, stride);
 	if (rest)
-		m2_load_rest(cell_of(f, c->number - function + ANNEX_M2_REST), stride, all + n);
+		annex_m2_load_rest(cell_of(f, c->number - function + ANNEX_M2_REST), stride,
+				   all + n);
 	n += rest;
-	return m2_word(all, n, (uint32_t)*word, false) == *word ? n : 0;
+	return annex_m2_word(all, n, (uint32_t)*word, false) == *word ? n : 0;
 }
 
 bool ndp_cell_look(struct ndp_front *f, uint32_t number)
@@ -191,7 +193,7 @@ bool ndp_cell_look(struct ndp_front *f, uint32_t number)
 
 		/*
 		 * Acquires the payload from who stored the word; sequentially consistent, since it
-		 * may be the last look before sleeping: see m2_fence().
+		 * may be the last look before sleeping: see annex_m2_fence().
 		 */
 		seen = annex_atomic_load(m2_word_of(cell_of(f, number), f->layout.stride),
 					 ANNEX_SEQ_CST);

@@ -110,7 +110,7 @@ int ndp_front_open(struct annex_ndp *ndp, struct ndp_client *c, const struct ndp
 	if (!f) {
 		struct bell ours = *bell;
 
-		bell_close(&ours);
+		annex_bell_close(&ours);
 		return annex_fail(-ENOMEM, "M2func: out of memory");
 	}
 	f->ndp = ndp;
@@ -121,7 +121,7 @@ int ndp_front_open(struct annex_ndp *ndp, struct ndp_client *c, const struct ndp
 	f->fd = f->also = -1;
 	f->bell = *bell;
 	pthread_mutex_init(&f->post, NULL);
-	err = m2_layout_right(&f->layout) && opts->transport <= ANNEX_M2_REGS
+	err = annex_m2_layout_right(&f->layout) && opts->transport <= ANNEX_M2_REGS
 		      ? make_region(f)
 		      : annex_fail(-EINVAL, "M2func: no region of %u slots, %u bytes apart",
 				   opts->slots, opts->stride);
@@ -180,7 +180,7 @@ static bool attend(struct ndp_front *f, int wait)
 	if (poll(fds, 2, wait) > 0) {
 		if (fds[0].revents & ~POLLIN) /* it would be readable for ever */
 			return false;
-		if (fds[0].revents && !bell_drain(&f->bell))
+		if (fds[0].revents && !annex_bell_drain(&f->bell))
 			return false;
 		if (fds[1].revents && !f->ready(f->ctx))
 			return false;
@@ -195,7 +195,7 @@ static bool doze(struct ndp_front *f)
 
 	ndp_front_tell(f);
 	ndp_cells_cool(f);
-	/* Sequentially consistent, as the looks that follow: see m2_fence(). */
+	/* Sequentially consistent, as the looks that follow: see annex_m2_fence(). */
 	annex_atomic_store(&f->doors->asleep, 1u, ANNEX_SEQ_CST);
 	more = f->transport == ANNEX_M2_CELLS ? ndp_cells_look_at_all(f) : look(f);
 	ndp_cells_ring(f);
@@ -274,7 +274,7 @@ void ndp_front_end(struct ndp_front *f)
 	f->client = NULL;
 	/* Releases those answers to who acquires it. */
 	annex_atomic_store(&head_of(f)->gone, 1u, ANNEX_RELEASE);
-	bell_ring(&f->bell);
+	annex_bell_ring(&f->bell);
 }
 
 void ndp_front_close(struct ndp_front *f)
@@ -283,7 +283,7 @@ void ndp_front_close(struct ndp_front *f)
 		munmap(f->region, f->bytes);
 	if (f->fd >= 0)
 		close(f->fd);
-	bell_close(&f->bell);
+	annex_bell_close(&f->bell);
 	pthread_mutex_destroy(&f->post);
 	free(f->cell);
 	free(f);

@@ -30,18 +30,18 @@ struct request {
 static bool receive(const struct ndp_peer *p, struct request *r)
 {
 	struct iovec iov = {&r->ask, sizeof(r->ask)};
-	ssize_t n = packet_receive(p->fd, &iov, 1, &r->files, MSG_DONTWAIT);
+	ssize_t n = annex_packet_receive(p->fd, &iov, 1, &r->files, MSG_DONTWAIT);
 
 	if (n == sizeof(r->ask) && r->ask.magic == ANNEX_M2_MAGIC)
 		return true;
-	packet_close(&r->files);
+	annex_packet_close(&r->files);
 	return false;
 }
 
 static bool send_bytes(const struct ndp_peer *p, const void *bytes, size_t n, const int *fds,
 		       unsigned int nfds)
 {
-	return !packet_send(p->fd, bytes, n, fds, nfds, MSG_DONTWAIT);
+	return !annex_packet_send(p->fd, bytes, n, fds, nfds, MSG_DONTWAIT);
 }
 
 static struct annex_m2_message answer_to(const struct annex_m2_message *ask, int result)
@@ -79,7 +79,7 @@ static int find_memory(const struct ndp_peer *p, const struct request *r,
 		*out = &p->s->memory[i];
 		if ((*out)->dev != st.st_dev || (*out)->ino != st.st_ino)
 			continue;
-		if (mapping_lost((*out)->base, (*out)->bytes))
+		if (annex_mapping_lost((*out)->base, (*out)->bytes))
 			return annex_fail(-EIO, "NDP: the memory that process %d shows is lost",
 					  p->pid);
 		return 0;
@@ -171,7 +171,7 @@ static bool readable(void *ctx)
 	if (!receive(p, &r))
 		return false;
 	more = handle(p, &r);
-	packet_close(&r.files);
+	annex_packet_close(&r.files);
 	return more;
 }
 
@@ -180,21 +180,21 @@ static int open_front(struct ndp_peer *p, const struct ndp_front_opts *opts, str
 {
 	struct ndp_client *c;
 	struct bell ours;
-	int err = bell_pair(&ours, theirs, true);
+	int err = annex_bell_pair(&ours, theirs, true);
 
 	if (err)
 		return err;
 	/* Table II: shooting down others' translations is for who may do anything anyway. */
 	err = ndp_client_open(p->s->ndp, !p->uid, &c);
 	if (err) {
-		bell_close(&ours);
-		bell_close(theirs);
+		annex_bell_close(&ours);
+		annex_bell_close(theirs);
 		return err;
 	}
 	err = ndp_front_open(p->s->ndp, c, opts, &ours, out);
 	if (err) {
 		ndp_client_close(c);
-		bell_close(theirs);
+		annex_bell_close(theirs);
 	}
 	return err;
 }
@@ -230,7 +230,7 @@ static bool grant_region(struct ndp_peer *p, const struct request *r)
 	fds[1] = theirs.in;
 	a.a = ndp_client_asid(f->client);
 	sent = send_bytes(p, &a, sizeof(a), fds, 2);
-	bell_close(&theirs);
+	annex_bell_close(&theirs);
 	return sent;
 }
 
@@ -269,7 +269,7 @@ void ndp_peer_run(struct ndp_peer *p)
 		} else {
 			more = handle(p, &r);
 		}
-		packet_close(&r.files);
+		annex_packet_close(&r.files);
 	}
 	if (more && p->front)
 		ndp_front_watch(p->front);

@@ -8,8 +8,8 @@
 
 bool ndp_regs_look(struct ndp_front *f)
 {
-	/* Acquires the cell; sequentially consistent as the look before sleeping: see m2_fence().
-	 */
+	/* Acquires the cell; sequentially consistent as the look before sleeping: see
+	 * annex_m2_fence(). */
 	uint64_t go = annex_atomic_load(&f->doors->go, ANNEX_SEQ_CST);
 	uint32_t number = (uint32_t)go;
 

@@ -11,7 +11,7 @@ bool ndp_ring_look(struct ndp_front *f)
 {
 	/*
 	 * Acquires commands and cells from who moved the tail; sequentially consistent, as the look
-	 * before sleeping: see m2_fence().
+	 * before sleeping: see annex_m2_fence().
 	 */
 	uint32_t tail = annex_atomic_load(&f->doors->tail, ANNEX_SEQ_CST), left = tail - f->head;
 
@@ -50,5 +50,5 @@ void ndp_ring_post(struct ndp_front *f, uint32_t number)
 	annex_atomic_store(at, ANNEX_M2_GO(f->posted, number), ANNEX_SEQ_CST);
 	pthread_mutex_unlock(&f->post);
 	if (annex_atomic_load(&f->doors->sleepers, ANNEX_SEQ_CST))
-		bell_ring(&f->bell);
+		annex_bell_ring(&f->bell);
 }

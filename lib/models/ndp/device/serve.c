@@ -150,7 +150,7 @@ static void *serve(void *arg)
 
 static void release(struct ndp_server *s)
 {
-	packet_unlisten(&s->name);
+	annex_packet_unlisten(&s->name);
 	if (s->kick >= 0)
 		close(s->kick);
 	pthread_mutex_destroy(&s->lock);
@@ -176,7 +176,7 @@ int ndp_server_open(struct annex_ndp *ndp, const struct ndp_memory *memory, unsi
 	if (s->memory && n)
 		memcpy(s->memory, memory, n * sizeof(*memory));
 	err = s->kick < 0 ? annex_fail(-errno, "%s: %m", path)
-	      : s->memory ? packet_listen(path, 0600, &s->name)
+	      : s->memory ? annex_packet_listen(path, 0600, &s->name)
 			  : annex_fail(-ENOMEM, "%s: out of memory", path);
 	if (!err) {
 		err = -pthread_create(&s->thread, NULL, serve, s);

@@ -315,11 +315,12 @@ bool ndp_space_lost(struct ndp_space *s)
 {
 	bool lost = false;
 
-	if (!mapping_any_lost())
+	if (!annex_mapping_any_lost())
 		return false;
 	pthread_mutex_lock(&s->lock);
 	for (unsigned int i = 0; i < NDP_MAPPINGS && !lost; i++)
-		lost = s->mapping[i].bytes && mapping_lost(s->mapping[i].host, s->mapping[i].bytes);
+		lost = s->mapping[i].bytes &&
+		       annex_mapping_lost(s->mapping[i].host, s->mapping[i].bytes);
 	pthread_mutex_unlock(&s->lock);
 	return lost;
 }

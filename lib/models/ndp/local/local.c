@@ -42,7 +42,7 @@ static void end(struct local *l)
 		return;
 	l->open = false;
 	ndp_front_stop(l->front);
-	bell_ring(&l->m2->bell);
+	annex_bell_ring(&l->m2->bell);
 	pthread_join(l->thread, NULL);
 	ndp_front_end(l->front);
 }
@@ -111,7 +111,7 @@ static int start(struct annex_m2 *m2, struct local *l)
 
 	m2->behind = l;
 	m2->link = &local_link;
-	err = m2_attach(m2, l->front->region);
+	err = annex_m2_attach_region(m2, l->front->region);
 	if (!err)
 		err = -pthread_create(&l->thread, NULL, watch_front, l->front);
 	if (err)
@@ -128,13 +128,13 @@ static int open_front(struct annex_ndp *ndp, struct annex_m2 *m2, struct ndp_fro
 					    .transport = m2->opts.transport};
 	struct ndp_client *c;
 	struct bell theirs;
-	int err = bell_pair(&m2->bell, &theirs, false);
+	int err = annex_bell_pair(&m2->bell, &theirs, false);
 
 	if (err)
 		return annex_fail(err, "M2func: no eventfd: %s", strerror(-err));
 	err = ndp_client_open(ndp, true, &c);
 	if (err) {
-		bell_close(&theirs);
+		annex_bell_close(&theirs);
 		return err;
 	}
 	err = ndp_front_open(ndp, c, &opts, &theirs, out);
@@ -148,7 +148,7 @@ int annex_m2_open_local(struct annex_ndp *ndp, const struct annex_m2_opts *opts,
 {
 	struct local *l;
 	struct annex_m2 *m2;
-	int err = m2_create(opts, &m2);
+	int err = annex_m2_create(opts, &m2);
 
 	if (err)
 		return err;
@@ -156,7 +156,7 @@ int annex_m2_open_local(struct annex_ndp *ndp, const struct annex_m2_opts *opts,
 	err = l ? open_front(ndp, m2, &l->front) : annex_fail(-ENOMEM, "M2func: out of memory");
 	if (err) {
 		free(l);
-		m2_free(m2);
+		annex_m2_free(m2);
 		return err;
 	}
 	l->watch.gone = gone;
@@ -167,7 +167,7 @@ int annex_m2_open_local(struct annex_ndp *ndp, const struct annex_m2_opts *opts,
 	if (err) {
 		ndp_front_end(l->front);
 		close_local(m2);
-		m2_free(m2);
+		annex_m2_free(m2);
 		return err;
 	}
 	*out = m2;

@@ -84,11 +84,11 @@ static int list(const char *uri, uint32_t kind, uint64_t of, void *out, size_t e
 	struct annex_m2_message a,
 		m = {.magic = ANNEX_M2_MAGIC, .version = ANNEX_M2_VERSION, .ask = kind, .a = of};
 	size_t n = each * most;
-	int err, sock = talk_connect(uri, TIMEOUT_MS);
+	int err, sock = annex_m2_talk_connect(uri, TIMEOUT_MS);
 
 	if (sock < 0)
 		return sock;
-	err = talk(sock, &m, -1, &a, NULL, 0, out, &n);
+	err = annex_m2_talk(sock, &m, -1, &a, NULL, 0, out, &n);
 	close(sock);
 	if (err)
 		return err;

@@ -217,12 +217,12 @@ int annex_ndp_time_run(struct annex_ndp_time *t, const void *elf, size_t bytes,
 	int err;
 
 	*out = (struct annex_ndp_time_result){.cycles = 0};
-	err = m2_program_read(elf, bytes, &p);
+	err = annex_m2_program_read(elf, bytes, &p);
 	if (!err)
 		err = check_launch(t, &p.needs, l);
 	if (err)
 		return err;
-	m2_program_place(&p, elf, t->image);
+	annex_m2_program_place(&p, elf, t->image);
 	t->image_bytes = p.image.bytes;
 	k.image = (const struct annex_m2_image *)(const void *)t->image;
 	k.isa = (struct rv_isa){t->opts.vlen, p.needs.nx, p.needs.nf, p.needs.nv};

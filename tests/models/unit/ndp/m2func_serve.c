@@ -178,7 +178,7 @@ static int64_t say(int sock, const struct annex_m2_message *m, int fd)
 {
 	struct annex_m2_message a = {0};
 
-	return talk(sock, m, fd, &a, NULL, 0, NULL, NULL) ? 1 : a.result;
+	return annex_m2_talk(sock, m, fd, &a, NULL, 0, NULL, NULL) ? 1 : a.result;
 }
 
 /* struct raw - A client without the library. */
@@ -190,12 +190,12 @@ struct raw {
 static struct raw raw_client(struct served *v)
 {
 	struct annex_m2_message m = message(ANNEX_M2_HELLO), a;
-	struct raw raw = {.sock = talk_connect(v->uri, 5000)};
+	struct raw raw = {.sock = annex_m2_talk_connect(v->uri, 5000)};
 
 	CU_ASSERT_FATAL(raw.sock >= 0);
 	m.a = 128;
 	m.b = 4;
-	CU_ASSERT_EQUAL_FATAL(talk(raw.sock, &m, -1, &a, raw.fds, 2, NULL, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_m2_talk(raw.sock, &m, -1, &a, raw.fds, 2, NULL, NULL), 0);
 	CU_ASSERT_EQUAL_FATAL(a.result, 0);
 	return raw;
 }
@@ -269,7 +269,7 @@ static void out_of_turn(void)
 	int sock;
 
 	begin(&v);
-	sock = talk_connect(v.uri, 5000);
+	sock = annex_m2_talk_connect(v.uri, 5000);
 	CU_ASSERT_EQUAL(say(sock, &m, -1), -ENOTCONN);
 	m = message(ANNEX_M2_UNMAP);
 	CU_ASSERT_EQUAL(say(sock, &m, -1), -ENOTCONN);

@@ -38,7 +38,8 @@ static int64_t say(struct annex_m2 *m2, uint32_t function, uint32_t seq, const v
 	uint64_t all[N] = {0};
 
 	memcpy(all, payload, bytes);
-	m2_store(cell_of(m2, function), STRIDE, all, m2_word(all, N, seq, false) ^ spoil);
+	annex_m2_store_cell(cell_of(m2, function), STRIDE, all,
+			    annex_m2_word(all, N, seq, false) ^ spoil);
 	m2_wake_device(m2);
 	CU_ASSERT_FATAL(answer_of(m2, function, (uint32_t)(seq ^ spoil), a));
 	return a->value;
@@ -193,12 +194,12 @@ static int64_t say_long(struct annex_m2 *m2, uint32_t seq, const struct long_lau
 	uint64_t *rest = all + N;
 
 	memcpy(all, l, sizeof(*l));
-	CU_ASSERT_EQUAL_FATAL(m2_rest(ANNEX_M2_LAUNCH, all, STRIDE), STRIDE / 8);
+	CU_ASSERT_EQUAL_FATAL(annex_m2_rest(ANNEX_M2_LAUNCH, all, STRIDE), STRIDE / 8);
 	all[N] ^= spoil;
-	m2_store_rest(cell_of(m2, ANNEX_M2_REST), STRIDE, rest);
+	annex_m2_store_rest(cell_of(m2, ANNEX_M2_REST), STRIDE, rest);
 	all[N] ^= spoil;
-	m2_store(cell_of(m2, ANNEX_M2_LAUNCH), STRIDE, all,
-		 m2_word(all, N + STRIDE / 8, seq, false));
+	annex_m2_store_cell(cell_of(m2, ANNEX_M2_LAUNCH), STRIDE, all,
+			    annex_m2_word(all, N + STRIDE / 8, seq, false));
 	m2_wake_device(m2);
 	CU_ASSERT_FATAL(answer_of(m2, ANNEX_M2_LAUNCH, seq, a));
 	return a->value;
@@ -225,15 +226,15 @@ static void two_cells(void)
 	/* Nothing may be behind the arguments. */
 	l.args[5] = 1;
 	CU_ASSERT_EQUAL(say_long(r.m2, 2, &l, 0, &a), -EINVAL);
-	words[STRIDE / 8 - 1] = m2_word(words, N, 1, false);
-	m2_store_rest(cell_of(r.m2, ANNEX_M2_REST), STRIDE, words);
+	words[STRIDE / 8 - 1] = annex_m2_word(words, N, 1, false);
+	annex_m2_store_rest(cell_of(r.m2, ANNEX_M2_REST), STRIDE, words);
 	l.args[5] = 0;
 	l.head.args = 32; /* they fit in the one, so the other is nobody's */
 	CU_ASSERT_EQUAL(say(r.m2, ANNEX_M2_LAUNCH, 3, &l, 56, 0, &a), -EINVAL);
 	/* So often that the device has looked at all that it looks at. */
 	for (unsigned int i = 0; i < m2_cells(&r.m2->layout); i++)
 		CU_ASSERT_EQUAL(annex_m2_poll(r.m2, 1, NULL), -ENOENT);
-	m2_load_rest(cell_of(r.m2, ANNEX_M2_REST), STRIDE, found);
+	annex_m2_load_rest(cell_of(r.m2, ANNEX_M2_REST), STRIDE, found);
 	CU_ASSERT_EQUAL(memcmp(words, found, sizeof(words)), 0);
 	m2_rig_close(&r);
 }
@@ -338,11 +339,11 @@ static void *rage(void *arg)
 			uint64_t all[N];
 
 			random_fill(&v->seed, all, sizeof(all));
-			m2_store(m2_cell(v->m2, 0, f), STRIDE, all,
-				 m2_word(all, N, (uint32_t)value % 4, false));
+			annex_m2_store_cell(m2_cell(v->m2, 0, f), STRIDE, all,
+					    annex_m2_word(all, N, (uint32_t)value % 4, false));
 		}
 		if (!(value % 64))
-			bell_ring(&v->m2->bell);
+			annex_bell_ring(&v->m2->bell);
 	}
 	return NULL;
 }

@@ -148,9 +148,9 @@ static struct annex_m2 *client(struct guest *v, uint64_t at)
 	const struct annex_m2_opts opts = {.stride = 128, .slots = 4, .timeout_ms = M2_RIG_LONG_MS};
 	struct annex_m2 *m2 = NULL;
 
-	CU_ASSERT_EQUAL_FATAL(m2_create(&opts, &m2), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_m2_create(&opts, &m2), 0);
 	m2->link = &link_of_guest;
-	CU_ASSERT_EQUAL_FATAL(m2_attach(m2, v->mem + at), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_m2_attach_region(m2, v->mem + at), 0);
 	return m2;
 }
 

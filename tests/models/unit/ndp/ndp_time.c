@@ -43,9 +43,9 @@ static struct rig *setup(enum k_kernel kernel, size_t bytes)
 	r->bytes = CODE + bytes;
 	r->used = CODE;
 	r->memory = calloc(1, r->bytes);
-	CU_ASSERT_EQUAL_FATAL(m2_program_read(elf->elf, (size_t)(elf->end - elf->elf), &program),
-			      0);
-	m2_program_place(&program, elf->elf, r->memory);
+	CU_ASSERT_EQUAL_FATAL(
+		annex_m2_program_read(elf->elf, (size_t)(elf->end - elf->elf), &program), 0);
+	annex_m2_program_place(&program, elf->elf, r->memory);
 	r->params = ndp_time_table_iv;
 	r->k = (struct ndp_time_kernel){
 		.image = (const struct annex_m2_image *)r->memory,
