@@ -32,7 +32,14 @@ disk()
 	mkdir -p "$pci/devices/$1/nvme/$2/$3"
 }
 
-# block NAME NUMBER [HOLDER] - A block device, or with a p before its last number a partition.
+# partition DISK NAME - A partition in its disk's folder.
+partition()
+{
+	mkdir -p "there/sys/class/block/$1/$2"
+	echo 1 >"there/sys/class/block/$1/$2/partition"
+}
+
+# block NAME NUMBER [HOLDER] - A block device.
 block()
 {
 	local at=there/sys/class/block/$1
@@ -51,7 +58,8 @@ printf 'Disk of\033[31m tests       \n' >$pci/devices/0000:00:04.0/nvme/nvme0/mo
 # CMBSZ: 64 units of 4 KiB, or of 1 MiB.
 echo $((64 << 12 | 0x1f)) >$pci/devices/0000:00:04.0/nvme/nvme0/cmbsz
 block nvme0n1 259:0
-mkdir -p there/sys/class/block/nvme0n1/nvme0n1p1 there/sys/class/block/nvme0n1/nvme0n1p2
+partition nvme0n1 nvme0n1p1
+partition nvme0n1 nvme0n1p2
 block nvme0n1p1 259:1
 block nvme0n1p2 259:2 dm-0
 block dm-0 253:0
@@ -116,7 +124,8 @@ echo 0 >$hdm/events/fatal
 	echo '  00000000-00000000 : portable'
 	echo '    00000000-00000000 : port12'
 } >there/proc/iomem
-mkdir -p there/proc/4242/fd there/sys/class/block/nvme1n1/nvme1n1p1
+mkdir -p there/proc/4242/fd
+partition nvme1n1 nvme1n1p1
 block nvme1n1p1 259:6
 echo reader >there/proc/4242/comm
 ln -s /dev/annex/0000:00:06.0 there/proc/4242/fd/7

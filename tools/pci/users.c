@@ -10,9 +10,6 @@
 #include "sysfs.h"
 #include "users.h"
 
-/* Holders of holders: no sane stack of block devices is deeper. */
-#define DEPTH 8
-
 static int oom(void)
 {
 	return err_set(-ENOMEM, "out of memory");
@@ -35,7 +32,7 @@ static int add_user(struct users *u, const struct user *user)
 	return 0;
 }
 
-static int add_block(struct users *u, const char *name, bool disk)
+static int add_block(struct users *u, const char *name, const char *label, bool disk)
 {
 	struct users_block *grown, *b;
 
@@ -49,48 +46,32 @@ static int add_block(struct users *u, const char *name, bool disk)
 	b = &grown[u->n_blocks++];
 	memset(b, 0, sizeof(*b));
 	snprintf(b->name, sizeof(b->name), "%s", name);
+	snprintf(b->label, sizeof(b->label), "%s", label);
 	b->disk = disk;
 	return 0;
 }
 
-/* A block device, and those that hold it. */
-static int add_stack(const char *root, struct users *u, const char *name, bool disk, int depth)
+/* An entry of annex_disk_walk(). */
+static int add_entry(const struct annex_disk_entry *entry, void *arg)
 {
-	struct user holder = {.kind = USER_HOLDER};
-	struct users_block *b;
-	struct sysfs_dir dir;
-	int err = add_block(u, name, disk);
+	struct users *u = arg;
+	struct user user = {};
 
-	if (err || depth == DEPTH)
-		return err;
-	b = &u->block[u->n_blocks - 1];
-	sysfs_text(b->number, sizeof(b->number), root, "sys/class/block/%s/dev", name);
-	sysfs_text(b->label, sizeof(b->label), root, "sys/class/block/%s/dm/name", name);
-	snprintf(holder.device, sizeof(holder.device), "%s", name);
-	sysfs_dir(&dir, root, "sys/class/block/%s/holders", name);
-	for (unsigned int i = 0; i < dir.n && !err; i++) {
-		snprintf(holder.name, sizeof(holder.name), "%s", dir.name[i]);
-		err = add_user(u, &holder);
-		if (!err)
-			err = add_stack(root, u, dir.name[i], false, depth + 1);
-	}
-	sysfs_dir_free(&dir);
-	return err;
+	if (entry->use == ANNEX_DISK_NODE)
+		return add_block(u, entry->device, entry->name, false);
+	user.kind = (enum user_kind)entry->use;
+	snprintf(user.device, sizeof(user.device), "%s", entry->device);
+	snprintf(user.name, sizeof(user.name), "%s", entry->name);
+	return add_user(u, &user);
 }
 
-/* A namespace and its partitions, whose folders are inside its own. */
 static int add_disk(const char *root, struct users *u, const char *name)
 {
-	size_t len = strlen(name);
-	struct sysfs_dir dir;
-	int err = add_stack(root, u, name, true, 0);
+	int err = add_block(u, name, "", true);
 
-	sysfs_dir(&dir, root, "sys/class/block/%s", name);
-	for (unsigned int i = 0; i < dir.n && !err; i++)
-		if (!strncmp(dir.name[i], name, len) && dir.name[i][len] == 'p')
-			err = add_stack(root, u, dir.name[i], false, 0);
-	sysfs_dir_free(&dir);
-	return err;
+	if (!err)
+		err = annex_disk_walk(root, name, add_entry, u);
+	return err ? err_lib(err, "%s", name) : 0;
 }
 
 /*
@@ -103,7 +84,7 @@ static int add_namespace(const char *root, struct users *u, const char *name)
 	int subsystem, path, ns;
 
 	if (!strncmp(name, "ng", 2))
-		return add_block(u, name, false);
+		return add_block(u, name, "", false);
 	if (sscanf(name, "nvme%dc%dn%d", &subsystem, &path, &ns) == 3)
 		snprintf(head, sizeof(head), "nvme%dn%d", subsystem, ns);
 	else if (sscanf(name, "nvme%dn%d", &subsystem, &ns) == 2)
@@ -120,7 +101,7 @@ static int add_namespaces(const char *root, struct users *u, const struct pcidev
 
 	sysfs_dir(&ctrl, root, "sys/bus/pci/devices/%s/nvme", d->addr);
 	for (unsigned int c = 0; c < ctrl.n && !err; c++) {
-		err = add_block(u, ctrl.name[c], false);
+		err = add_block(u, ctrl.name[c], "", false);
 		sysfs_dir(&dir, root, "sys/bus/pci/devices/%s/nvme/%s", d->addr, ctrl.name[c]);
 		for (unsigned int i = 0; i < dir.n && !err; i++)
 			err = add_namespace(root, u, dir.name[i]);
@@ -141,7 +122,7 @@ static int add_region(const char *root, struct users *u, const char *mem, const 
 	for (unsigned int i = 0; i < dir.n && !err; i++) {
 		if (!region_is_dax(dir.name[i]))
 			continue;
-		err = add_block(u, dir.name[i], false);
+		err = add_block(u, dir.name[i], "", false);
 		snprintf(dax.device, sizeof(dax.device), "%s", dir.name[i]);
 		if (!err && sysfs_link(dax.name, sizeof(dax.name), root,
 				       "sys/bus/cxl/devices/%s/dax_%s/%s/driver", region, region,
@@ -163,7 +144,7 @@ static int add_memory(const char *root, struct users *u, const struct pcidev *d)
 	if (!region_memdev(root, d->addr, mem))
 		return 0;
 	snprintf(node, sizeof(node), "cxl/%s", mem);
-	err = add_block(u, node, false);
+	err = add_block(u, node, "", false);
 	if (!err)
 		err = region_list(root, mem, &regions);
 	if (err)
@@ -180,7 +161,7 @@ static int add_blocks(const char *root, struct users *u, const struct pcidev *d)
 	int err;
 
 	snprintf(node, sizeof(node), "annex/%s", d->addr);
-	err = add_block(u, node, false);
+	err = add_block(u, node, "", false);
 	if (err)
 		return err;
 	return d->kind == PCIDEV_NVME ? add_namespaces(root, u, d) : add_memory(root, u, d);
@@ -210,90 +191,6 @@ static bool is_device(const struct users_block *b, const char *path)
 	if (!strcmp(name, b->name))
 		return true;
 	return b->label[0] && !strncmp(name, "mapper/", 7) && !strcmp(name + 7, b->label);
-}
-
-/* \040 and its like, as the kernel writes spaces in paths. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		if (s[0] == '\\' && isdigit(s[1]) && isdigit(s[2]) && isdigit(s[3])) {
-			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
-}
-
-/* One line of mountinfo, proc(5). A file system of several devices has none of their numbers. */
-static int check_mount(char *line, struct users *users, unsigned int n)
-{
-	struct user user = {.kind = USER_MOUNT};
-	char number[24], source[256] = "", *rest;
-
-	if (sscanf(line, "%*s %*s %23s %*s %159s", number, user.name) != 2)
-		return 0;
-	rest = strstr(line, " - ");
-	if (rest && sscanf(rest, " - %*s %255s", source) == 1)
-		unescape(source);
-	unescape(user.name);
-	for (unsigned int i = 0; i < n; i++) {
-		for (unsigned int k = 0; k < users[i].n_blocks; k++) {
-			const struct users_block *b = &users[i].block[k];
-
-			if (strcmp(b->number, number) != 0 && !is_device(b, source))
-				continue;
-			snprintf(user.device, sizeof(user.device), "%s", b->name);
-			if (add_user(&users[i], &user))
-				return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-/* One line of /proc/swaps: the first word is the device. */
-static int check_swap(char *line, struct users *users, unsigned int n)
-{
-	struct user user = {.kind = USER_SWAP};
-	char source[256];
-
-	if (sscanf(line, "%255s", source) != 1)
-		return 0;
-	unescape(source);
-	for (unsigned int i = 0; i < n; i++) {
-		for (unsigned int k = 0; k < users[i].n_blocks; k++) {
-			const struct users_block *b = &users[i].block[k];
-
-			if (!is_device(b, source))
-				continue;
-			snprintf(user.device, sizeof(user.device), "%s", b->name);
-			if (add_user(&users[i], &user))
-				return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-static int each_line(const char *root, const char *file,
-		     int (*check)(char *line, struct users *users, unsigned int n),
-		     struct users *users, unsigned int n)
-{
-	char path[SYSFS_PATH], *line = NULL;
-	size_t size = 0;
-	int err = 0;
-	FILE *f;
-
-	sysfs_path(path, root, "%s", file);
-	f = fopen(path, "re");
-	while (f && !err && getline(&line, &size, f) > 0)
-		err = check(line, users, n);
-	free(line);
-	if (f)
-		fclose(f);
-	return err;
 }
 
 /* A file that a process has open. */
@@ -396,10 +293,6 @@ int users_find(const char *root, const struct pcidev *devs, unsigned int n, stru
 	memset(users, 0, n * sizeof(*users));
 	for (unsigned int i = 0; i < n && !err; i++)
 		err = add_blocks(root, &users[i], &devs[i]);
-	if (!err && n)
-		err = each_line(root, "proc/self/mountinfo", check_mount, users, n);
-	if (!err && n)
-		err = each_line(root, "proc/swaps", check_swap, users, n);
 	if (!err && n)
 		err = check_processes(root, users, n);
 	for (unsigned int i = 0; i < n && !err; i++)

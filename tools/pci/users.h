@@ -7,15 +7,16 @@
 #ifndef TOOLS_PCI_USERS_H
 #define TOOLS_PCI_USERS_H
 
+#include <annex/disk.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include "pcidev.h"
 
 /* In the order in which they must end. */
 enum user_kind {
-	USER_MOUNT,
-	USER_SWAP,
-	USER_HOLDER,
+	USER_MOUNT = ANNEX_DISK_MOUNT,
+	USER_SWAP = ANNEX_DISK_SWAP,
+	USER_HOLDER = ANNEX_DISK_HOLDER,
 	USER_PROCESS,
 	USER_DAX,
 	USER_REGION,
@@ -33,8 +34,7 @@ struct user {
 /* struct users_block - A node: of a namespace, a partition, what lies on top, or of memory. */
 struct users_block {
 	char name[64];
-	char label[64];  /* of the device mapper */
-	char number[24]; /* MAJOR:MINOR */
+	char label[128]; /* of the device mapper */
 	bool disk;       /* a whole namespace */
 };
 

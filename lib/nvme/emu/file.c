@@ -13,7 +13,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "direct.h"
-#include "holders.h"
 #include "ng.h"
 #include "state.h"
 
@@ -166,10 +165,10 @@ static bool find_name(const struct stat *st, char name[EMU_NG_NAME])
 /* Whether the kernel has a file system, swap or another device there: then nobody else writes. */
 static bool is_held(int fd, const char *path)
 {
-	char name[EMU_NG_NAME], why[EMU_HOLDER_WHY];
+	char name[EMU_NG_NAME], why[EMU_USE_WHY];
 	struct stat st;
 
-	if (fstat(fd, &st) || !find_name(&st, name) || !annex_emu_held("", name, why))
+	if (fstat(fd, &st) || !find_name(&st, name) || !annex_emu_used(name, why))
 		return false;
 	annex_log(ANNEX_LOG_WARNING,
 		  "file: %s: writes are refused, as %s; force=1 permits them, readonly=1 is silent",

@@ -13,6 +13,7 @@
 
 #define EMU_NG_NAME 32   /* bytes for the name of a device in sysfs */
 #define EMU_NG_PATH 4200 /* and for a path: as long as a URI, and a folder */
+#define EMU_USE_WHY 352  /* and for a clause of annex_emu_used() */
 
 /**
  * struct emu_ng - A namespace of the kernel's driver.
@@ -44,7 +45,11 @@ int annex_emu_ng_open(struct annex_emu *emu, const struct annex_uri *uri);
 int annex_emu_ng_try(struct annex_emu *emu);
 void annex_emu_ng_close(struct annex_emu *emu);
 
-/* ng_state.c: whether the kernel uses it, or a partition of it, and force=1 was not given; looks
+/* ng_state.c: whether the kernel uses the disk @disk (sda), or may use it; @why is then a clause,
+ * "sda1 is mounted on /mnt". */
+bool annex_emu_used(const char *disk, char why[EMU_USE_WHY]);
+
+/* Whether the kernel uses it, or a partition of it, and force=1 was not given; looks
  * once a second, or at once. */
 bool annex_emu_ng_in_use(struct emu_ng *ng, bool now);
 

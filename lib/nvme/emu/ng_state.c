@@ -2,20 +2,45 @@
 /*
  * Namespaces of the kernel's NVMe driver: whether it uses them, reaches them, and has them.
  */
+#include <annex/disk.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "holders.h"
+#include "core/log.h"
 #include "ng.h"
 #include "tcp.h"
 
 #define LOOK_NS ANNEX_NSEC_PER_SEC /* between looks at who uses a disk */
 
+/* The first use ends the walk. */
+static int say_use(const struct annex_disk_entry *entry, void *why)
+{
+	static const char *const words[] = {
+		[ANNEX_DISK_MOUNT] = " is mounted on ",
+		[ANNEX_DISK_SWAP] = " is swap",
+		[ANNEX_DISK_HOLDER] = " is held by ",
+	};
+
+	if (entry->use == ANNEX_DISK_NODE)
+		return 0;
+	snprintf(why, EMU_USE_WHY, "%s%s%s", entry->device, words[entry->use], entry->name);
+	return 1;
+}
+
+bool annex_emu_used(const char *disk, char why[EMU_USE_WHY])
+{
+	int err = annex_disk_walk("", disk, say_use, why);
+
+	if (err < 0)
+		snprintf(why, EMU_USE_WHY, "%s", annex_last_error());
+	return err;
+}
+
 static void look(struct emu_ng *ng)
 {
-	char why[EMU_HOLDER_WHY];
-	uint32_t held = annex_emu_held("", ng->disk, why);
+	char why[EMU_USE_WHY];
+	uint32_t held = annex_emu_used(ng->disk, why);
 
 	/* Relaxed: the answer stands for itself. */
 	if (annex_atomic_load(&ng->in_use, ANNEX_RELAXED) == held)

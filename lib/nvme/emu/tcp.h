@@ -18,7 +18,7 @@ bool annex_emu_ctrl_is(const char *device, const char *file, const char *word);
 /*
  * annex_emu_over_tcp() - Whether @st is of something that is reached by NVMe over TCP: the generic
  * device of a namespace, a block device, a partition, a device on top of others, or a file on one.
- * @root: as of annex_emu_held().
+ * @root: folder that has the /proc and /sys to read, "" for those of this machine.
  */
 bool annex_emu_over_tcp(const char *root, const struct stat *st);
 

@@ -4,6 +4,7 @@
  * passed on. Guests have drives to do that with: tests/qemu/guest/ng*.sh.
  */
 #define _GNU_SOURCE
+#include <annex/disk.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nvme_ioctl.h>
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "nvme/emu/holders.h"
 #include "nvme/emu/tcp.h"
 #include "nvme/emu/ng.h"
 #include "nvme/emu/ring.h"
@@ -77,7 +77,7 @@ static void put(const char *root, const char *path, const char *format, ...)
 static void quiet(const char *root)
 {
 	put(root, "sys/class/block/sda/dev", "8:0\n");
-	put(root, "sys/class/block/sda/sda1/dev", "8:1\n");
+	put(root, "sys/class/block/sda1/dev", "8:1\n");
 	put(root, "sys/class/block/sda/sda1/partition", "1\n");
 	put(root, "sys/class/block/sda/queue/dev", "8:16\n"); /* no partition */
 	put(root, "proc/self/mountinfo",
@@ -86,41 +86,76 @@ static void quiet(const char *root)
 	put(root, "proc/swaps", "Filename Type Size Used Priority\n/dev/sdb2 partition 1 0 -2\n");
 }
 
-static void holders(void)
+/* Append an entry to text, "sda1 mount /mnt; "; a mount on /stop ends the walk. */
+static int note(const struct annex_disk_entry *entry, void *arg)
 {
-	char root[] = "/tmp/annex-holders-XXXXXX", command[128], why[EMU_HOLDER_WHY] = "";
+	static const char *const uses[] = {"mount", "swap", "holder", "node"};
+	char *text = arg;
+	size_t len = strlen(text);
+
+	snprintf(text + len, 512 - len, "%s %s %s; ", entry->device, uses[entry->use], entry->name);
+	return strcmp(entry->name, "/stop") ? 0 : 7;
+}
+
+static const char *walk(const char *root, const char *disk, int expected)
+{
+	static char text[512];
+
+	text[0] = '\0';
+	CU_ASSERT_EQUAL(annex_disk_walk(root, disk, note, text), expected);
+	return text;
+}
+
+static void mounts(const char *root)
+{
+	put(root, "proc/self/mountinfo", "24 1 8:1 / /mnt rw - ext4 /dev/root rw\n");
+	CU_ASSERT_STRING_EQUAL(walk(root, "sda", 0), "sda node ; sda1 node ; sda1 mount /mnt; ");
+	put(root, "proc/self/mountinfo", "24 1 8:0 / /a\\040b rw - ext4 /dev/root rw\n");
+	CU_ASSERT_STRING_EQUAL(walk(root, "sda", 0), "sda node ; sda mount /a b; sda1 node ; ");
+	put(root, "proc/self/mountinfo", "24 1 0:40 / /b rw shared:2 - btrfs /dev/sda1 rw\n");
+	CU_ASSERT_STRING_EQUAL(walk(root, "sda", 0), "sda node ; sda1 node ; sda1 mount /b; ");
+	put(root, "proc/self/mountinfo", "24 1 8:16 / /mnt rw - ext4 /dev/sdb rw\n");
+	CU_ASSERT_STRING_EQUAL(walk(root, "sda", 0), "sda node ; sda1 node ; ");
+	put(root, "proc/self/mountinfo", "24 1 8:0 / /stop rw - ext4 /dev/sda rw\n");
+	CU_ASSERT_STRING_EQUAL(walk(root, "sda", 7), "sda node ; sda mount /stop; ");
+}
+
+/* A volume on a partition, which is mounted by its label. */
+static void volume(const char *root)
+{
+	put(root, "sys/class/block/sda1/holders/dm-0", "");
+	put(root, "sys/class/block/dm-0/dev", "253:0\n");
+	put(root, "sys/class/block/dm-0/dm/name", "vg-data\n");
+	put(root, "proc/self/mountinfo", "24 1 0:40 / /v rw - btrfs /dev/mapper/vg-data rw\n");
+	CU_ASSERT_STRING_EQUAL(walk(root, "sda", 0),
+			       "sda node ; sda1 node ; sda1 holder dm-0; dm-0 node vg-data; "
+			       "dm-0 mount /v; ");
+}
+
+static void users(void)
+{
+	char root[] = "/tmp/annex-users-XXXXXX", command[128];
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(root));
 	quiet(root);
-	CU_ASSERT_FALSE(annex_emu_held(root, "sda", why));
-	CU_ASSERT_FALSE(annex_emu_held(root, "sdc", why)); /* is not there */
-
-	put(root, "proc/self/mountinfo", "24 1 8:1 / /mnt rw - ext4 /dev/root rw\n");
-	CU_ASSERT(annex_emu_held(root, "sda", why));
-	CU_ASSERT_STRING_EQUAL(why, "sda1 is mounted on /mnt");
-	put(root, "proc/self/mountinfo", "24 1 8:0 / /mnt rw - ext4 /dev/root rw\n");
-	CU_ASSERT(annex_emu_held(root, "sda", why));
-	CU_ASSERT_STRING_EQUAL(why, "sda is mounted on /mnt");
-	put(root, "proc/self/mountinfo", "24 1 0:40 / /b rw shared:2 - btrfs /dev/sda1 rw\n");
-	CU_ASSERT(annex_emu_held(root, "sda", why));
-	CU_ASSERT_STRING_EQUAL(why, "sda1 is mounted on /b");
-	put(root, "proc/self/mountinfo", "24 1 8:16 / /mnt rw - ext4 /dev/sdb rw\n");
-	CU_ASSERT_FALSE(annex_emu_held(root, "sda", why));
-
-	put(root, "proc/swaps", "Filename Type Size Used Priority\n/dev/sda1 partition 1 0 -2\n");
-	CU_ASSERT(annex_emu_held(root, "sda", why));
-	CU_ASSERT_STRING_EQUAL(why, "sda1 is swap");
+	CU_ASSERT_STRING_EQUAL(walk(root, "sda", 0), "sda node ; sda1 node ; ");
+	CU_ASSERT_STRING_EQUAL(walk(root, "none", 0), "none node ; ");
+	mounts(root);
 	quiet(root);
-	put(root, "sys/class/block/sda/sda1/holders/dm-0", "");
-	CU_ASSERT(annex_emu_held(root, "sda", why));
-	CU_ASSERT_STRING_EQUAL(why, "sda1 is held by dm-0");
-	snprintf(command, sizeof(command), "rm -r %s/sys/class/block/sda/sda1/holders", root);
-	CU_ASSERT_EQUAL(system(command), 0);
-	CU_ASSERT_FALSE(annex_emu_held(root, "sda", why));
+	put(root, "proc/swaps", "Filename Type Size Used Priority\n/dev/sda1 partition 1 0 -2\n");
+	CU_ASSERT_STRING_EQUAL(walk(root, "sda", 0), "sda node ; sda1 node ; sda1 swap ; ");
+	quiet(root);
+	volume(root);
+	/* A stack without an end: that of a hostile or broken copy. */
+	put(root, "sys/class/block/dm-0/holders/dm-0", "");
+	quiet(root);
+	walk(root, "sda", 0);
 
 	snprintf(command, sizeof(command), "rm %s/proc/self/mountinfo", root);
 	CU_ASSERT_EQUAL(system(command), 0);
-	CU_ASSERT(annex_emu_held(root, "sda", why)); /* nothing is known */
+	walk(root, "sdc", -EIO);
+	CU_ASSERT_STRING_EQUAL(annex_last_error(),
+			       "sdc may be mounted, as /proc/self/mountinfo cannot be read");
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	CU_ASSERT_EQUAL(system(command), 0);
 }
@@ -339,6 +374,7 @@ static void errors(void)
 	free(f.emu);
 }
 
-UNIT_SUITE(emu_ng, {"what is no drive is refused", refused}, {"who holds a disk", holders},
-	   {"over TCP", over_tcp}, {"large commands are divided", divided}, {"pieces", pieces},
+UNIT_SUITE(emu_ng, {"what is no drive is refused", refused},
+	   {"the users of a disk are found", users}, {"over TCP", over_tcp},
+	   {"large commands are divided", divided}, {"pieces", pieces},
 	   {"zeroes, ranges, flush", without_data}, {"errors", errors});
