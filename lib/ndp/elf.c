@@ -73,21 +73,6 @@ static int add_segment(struct annex_elf *elf, const Elf64_Phdr *p, unsigned int 
 	return 0;
 }
 
-/* The segment whose bytes in the file include the program headers tells where they are. */
-static void find_headers(struct annex_elf *elf, const Elf64_Ehdr *h)
-{
-	uint64_t size = h->e_phnum * sizeof(Elf64_Phdr);
-
-	elf->nheaders = h->e_phnum;
-	for (unsigned int i = 0; i < elf->nsegments; i++) {
-		const struct annex_elf_segment *s = &elf->segment[i];
-
-		if (h->e_phoff >= s->offset && h->e_phoff - s->offset <= s->file_bytes &&
-		    s->file_bytes - (h->e_phoff - s->offset) >= size)
-			elf->headers = s->va + (h->e_phoff - s->offset);
-	}
-}
-
 static bool is_code(const struct annex_elf *elf, uint64_t va)
 {
 	for (unsigned int i = 0; i < elf->nsegments; i++)
@@ -120,6 +105,5 @@ int annex_elf_parse(const void *file, size_t bytes, struct annex_elf *out)
 	if (!is_code(out, out->entry) || out->entry % 2)
 		return annex_fail(-EINVAL, "begins at 0x%llx, where there is no code",
 				  (ull)out->entry);
-	find_headers(out, &h);
 	return 0;
 }

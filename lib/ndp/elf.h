@@ -19,8 +19,6 @@
  * @entry: address of the first instruction.
  * @low: address of the first byte of memory.
  * @high: address behind the last byte.
- * @headers: address of the program headers in memory; 0: they are not loaded.
- * @nheaders: number of program headers.
  * @nsegments: number of segments.
  * @pie: it may be moved, by a multiple of a page.
  * @segment: the segments.
@@ -28,8 +26,6 @@
 struct annex_elf {
 	uint64_t entry;
 	uint64_t low, high;
-	uint64_t headers;
-	unsigned int nheaders;
 	unsigned int nsegments;
 	bool pie;
 	struct annex_elf_segment {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RISC-V programs on the harts of the near-data processor (annex/models/ndp.h), so that programs
- * for it, and suites that check its instructions, run as they do under an emulator of user mode.
+ * RISC-V programs on the harts of the near-data processor (annex/models/ndp.h): small ones, and
+ * suites that check its instructions.
  */
 #ifndef ANNEX_RISCV_H
 #define ANNEX_RISCV_H
@@ -42,21 +42,22 @@ struct annex_rv_result {
 };
 
 /**
- * annex_rv_run() - Run a static Linux program for RV64 until it ends.
+ * annex_rv_run() - Run a simple static program for RV64 until it ends.
  * @path: the program.
  * @argv: its arguments, the first of which is its name, NULL at the end.
  * @opts: how to run it.
  * @out: how it ended.
  *
- * Its instructions are those of IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V and Zvfh. Its
- * system calls answer as Linux does to a process that is alone, has one hart, and no files but its
- * descriptors 1 and 2 (annex_riscv(3) lists them).
+ * Its instructions are those of IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V and Zvfh. It
+ * begins with its arguments on a stack of 8 MiB, and with an empty environment. Its system calls
+ * are exit, exit_group, write to descriptors 1 and 2, and brk for a heap of up to 4 GiB; any other
+ * one ends it. It cannot store to its code.
  *
  * Return: 0: it exited, and *@out is filled. Otherwise a negative errno, with the reason in
  * annex_last_error(). If a signal ended it, *@out is filled too: -EILSEQ: SIGILL; -EFAULT: SIGSEGV
- * or SIGBUS; -EINTR: SIGTRAP, or a signal that it sent to itself; -ETIME: SIGXCPU, the budget is
- * used up; -EDEADLK: SIGKILL, it waits for ever. If it did not begin, the signal in *@out is 0:
- * -ENOENT and other errors of open(); -ENOEXEC, -EINVAL, -E2BIG: not such a program; -ENOMEM.
+ * or SIGBUS; -EINTR: SIGTRAP, a breakpoint; -ENOSYS: SIGSYS, another system call; -ETIME: SIGXCPU,
+ * the budget is used up. If it did not begin, the signal in *@out is 0: -ENOENT and other errors of
+ * open(); -ENOEXEC, -EINVAL, -E2BIG: not such a program; -ENOMEM.
  */
 int annex_rv_run(const char *path, char *const argv[], const struct annex_rv_opts *opts,
 		 struct annex_rv_result *out);

@@ -42,14 +42,15 @@ static const struct cli_option options[] = {
 	{0}};
 
 static const char doc[] =
-	"Run a static Linux program for RV64 (IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V, "
-	"Zvfh) on one hart of the near-data processor. It is alone and has no files but its output "
-	"(annex_riscv(3) lists system calls). The status is the program's, or 128 and the number "
-	"of the signal that ended it: SIGSEGV, SIGILL, SIGXCPU when the budget is used up.\n\n"
+	"Run a simple static program for RV64 (IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V, "
+	"Zvfh) on one hart of the near-data processor. Its system calls are exit, write and brk; "
+	"any other one ends it. The status is the program's, or 128 and the number of the signal "
+	"that ended it: SIGSEGV, SIGILL, SIGSYS for a system call, SIGXCPU when the budget is used "
+	"up.\n\n"
 	"What follows the program's name are its own arguments. With --json, stdout has the report "
 	"and the program's goes to stderr."
 	"\vExample:\n"
-	"  riscv64-linux-gnu-gcc -static -O2 hello.c -o hello\n"
+	"  riscv64-linux-gnu-gcc -static -nostdlib -O2 hello.c -o hello\n"
 	"  annex ndp run --vlen 512 hello world";
 
 /* Options end where the program is named: those behind it are its own. */

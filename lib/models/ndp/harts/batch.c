@@ -100,12 +100,6 @@ void rv_round(struct rv_batch *b)
 	b->quick = !b->exact && !any;
 }
 
-void rv_refetch(struct rv_batch *b)
-{
-	b->exact = b->code->flags_seen;
-	rv_round(b);
-}
-
 uint64_t *rv_x(struct rv_batch *b, unsigned int reg)
 {
 	return b->x[reg];

@@ -49,9 +49,9 @@ static void decode(const char *text, size_t left, const struct rv_isa *isa, stru
 }
 
 /* A compressed instruction that is none is told as it was fetched. */
-static void fill(struct rv_code *code, const char *text, uint64_t from, uint64_t to)
+static void fill(struct rv_code *code, const char *text)
 {
-	for (uint64_t at = from; at < to; at += 2) {
+	for (uint64_t at = 0; at < code->bytes; at += 2) {
 		struct rv_insn *in = &code->insn[at / 2];
 
 		decode(text + at, code->bytes - at, &code->isa, in);
@@ -75,18 +75,10 @@ int rv_code_create(const void *text, size_t bytes, uint64_t va, const struct rv_
 	if (!code)
 		return -ENOMEM;
 	*code = (struct rv_code){.va = va, .bytes = bytes, .isa = *isa};
-	fill(code, text, 0, bytes);
+	fill(code, text);
 	rv_find_named(code);
 	*out = code;
 	return 0;
-}
-
-/* An instruction that begins in the two bytes before may end in these. */
-void rv_code_update(struct rv_code *code, const char *text, uint64_t from, uint64_t to)
-{
-	from = (from & ~1ull) - (from >= 2 ? 2 : 0);
-	to = (to + 1) & ~1ull;
-	fill(code, text, from, to < code->bytes ? to : code->bytes);
 }
 
 void rv_code_destroy(struct rv_code *code)

@@ -143,20 +143,13 @@ static void ebreak(struct rv_batch *b, const struct rv_insn *in)
 	rv_halt(b, RV_EBREAK, (unsigned int)__builtin_ctzll(b->group), 0);
 }
 
-/* Pairs with the fences and atomics of harts in other threads; whatever kind it is, it is full. */
+/* Pairs with the fences and atomics of harts in other threads; whatever kind it is, it is full.
+ * Code never changes, so fence.i needs no more. */
 static void fence(struct rv_batch *b, const struct rv_insn *in)
 {
 	(void)b;
 	(void)in;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-/* Kernels cannot change their code; a program's user decodes it anew. */
-static void fence_code(struct rv_batch *b, const struct rv_insn *in)
-{
-	(void)in;
-	if (!b->opts.ecall_ends)
-		rv_halt(b, RV_FENCE_CODE, (unsigned int)__builtin_ctzll(b->group), 0);
 }
 
 /* The batch's user knows the time, and how many instructions there were before. */
@@ -187,7 +180,7 @@ unsigned int rv_decode_csr(uint32_t bits, struct rv_insn *in)
 
 	in->unit = RV_ALU;
 	if ((bits & 0x7f) == 0x0f) {
-		in->op = f3 == 0 ? fence : f3 == 1 ? fence_code : NULL;
+		in->op = f3 <= 1 ? fence : NULL;
 		in->unit = RV_LSU;
 		return in->op ? RV_NONE : 0;
 	}

@@ -4,8 +4,8 @@
  * lanes of a batch, run the same code: an instruction is fetched and dispatched once for all lanes
  * that are at it. Lanes that part at a branch meet again where their ways do.
  *
- * Code is decoded once, when it is given (rv_code), and changes only by rv_code_update(); data is
- * reached through the spans of an rv_mem, and nothing else. A batch belongs to one thread.
+ * Code is decoded once, when it is given (rv_code), and never changes. Data is reached through the
+ * spans of an rv_mem, and nothing else. A batch belongs to one thread.
  */
 #ifndef ANNEX_NDP_HARTS_RV_H
 #define ANNEX_NDP_HARTS_RV_H
@@ -64,16 +64,9 @@ int rv_code_create(const void *text, size_t bytes, uint64_t va, const struct rv_
 		   struct rv_code **out);
 void rv_code_destroy(struct rv_code *code);
 
-/*
- * rv_code_update() - Decode bytes [@from, @to) anew, of @text, which is all of the code. Not while
- * a batch runs it; rv_refetch() tells the batch afterwards.
- */
-void rv_code_update(struct rv_code *code, const char *text, uint64_t from, uint64_t to);
-
 enum rv_why {
 	RV_ENDED,      /* no lane runs any more */
 	RV_ECALL,      /* only when ecall does not end a lane; the pc is at it */
-	RV_FENCE_CODE, /* fence.i, likewise */
 	RV_COUNTER,    /* a read of cycle, time or instret, likewise; @value: the instruction */
 	RV_EBREAK,     /* the pc is at it, as with all that follow */
 	RV_ILLEGAL,    /* @value: the instruction */
@@ -99,8 +92,8 @@ struct rv_batch;
 
 /**
  * struct rv_opts - Options of a batch.
- * @ecall_ends: ecall ends a lane, fence.i does nothing, and counters are illegal; otherwise all of
- *	them stop the batch, and its user does what they ask for.
+ * @ecall_ends: ecall ends a lane, and counters are illegal; otherwise both stop the batch, and its
+ *	user does what they ask for.
  * @stop: when another thread stores something else than zero there, rv_run() returns soon.
  */
 struct rv_opts {
@@ -131,9 +124,6 @@ uint64_t *rv_pc(struct rv_batch *b);                  /* [RV_LANES] */
  * that were with it are at that instruction, which lower ones may have executed already.
  */
 struct rv_stop rv_run(struct rv_batch *b, uint64_t budget, uint64_t *done);
-
-/* rv_refetch() - Its code has been updated. Not while rv_run() is under way. */
-void rv_refetch(struct rv_batch *b);
 
 /* rv_forget() - Look spans up anew: the memory has changed. Not while rv_run() is under way. */
 void rv_forget(struct rv_batch *b);
