@@ -152,8 +152,7 @@ int annex_array_span_slow(const struct annex_array *a, uint64_t i, uint64_t max,
 static inline void annex_array_ahead(const struct annex_array *a, uint64_t line)
 {
 	uint64_t word = annex_atomic_load(&a->dir[line + 1], ANNEX_RELAXED);
-	uint64_t slot = word >> ANNEX_LINE_SLOT_SHIFT & (((uint64_t)1 << ANNEX_LINE_SLOT_BITS) - 1);
-	const char *next = a->mem + (slot << a->line_shift);
+	const char *next = a->mem + ((uint64_t)annex_word_slot(word) << a->line_shift);
 
 	for (unsigned int i = 0; i < 512; i += 64)
 		__builtin_prefetch(next + i, 0, 2);
@@ -178,7 +177,7 @@ static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint
 				   unsigned int flags, struct annex_span *span)
 {
 	const uint64_t usual = ANNEX_LINE_VALID | ANNEX_LINE_REFERENCED;
-	uint64_t byte = a->base + (i << a->elem_shift), line = byte >> a->line_shift, word, slot;
+	uint64_t byte = a->base + (i << a->elem_shift), line = byte >> a->line_shift, word;
 	uint64_t off = byte & (((uint64_t)1 << a->line_shift) - 1), left;
 
 	if (__builtin_expect(i >= a->count || flags || !a->dir, 0))
@@ -189,12 +188,11 @@ static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint
 		annex_atomic_sub(&a->dir[line], 1, ANNEX_RELEASE);
 		return annex_array_span_slow(a, i, max, flags, span);
 	}
-	slot = word >> ANNEX_LINE_SLOT_SHIFT & (((uint64_t)1 << ANNEX_LINE_SLOT_BITS) - 1);
 	annex_array_ahead(a, line);
 	left = (((uint64_t)1 << a->line_shift) - off) >> a->elem_shift;
 	if (left > a->count - i)
 		left = a->count - i;
-	span->data = a->mem + (slot << a->line_shift) + off;
+	span->data = a->mem + ((uint64_t)annex_word_slot(word) << a->line_shift) + off;
 	span->count = max && max < left ? max : left;
 	span->line = line;
 	span->flags = ANNEX_SPAN_HIT;
