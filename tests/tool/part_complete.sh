@@ -54,7 +54,7 @@ offers "$ranges" selftest --range ''
 offers "$devices" train --storage ''
 offers "simulate" cxl ''
 offers "cxl-gpu conv3 cfd" cxl simulate c
-offers "mkfs mount fsck stat dump" fs ''
+offers "mkfs mount fsck stat" fs ''
 offers "--design= --force --inodes= --size= --json --help" fs mkfs --
 offers "" fs mount ''
 offers "dram dynamic ds" cxl simulate --config d

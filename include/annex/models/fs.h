@@ -537,18 +537,6 @@ int annex_fs_check(struct annex_cxlssd *s, bool mend,
 		   void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
 		   struct annex_fs_report *out);
 
-/**
- * annex_fs_dump() - Explain a file system, or one of its files, in lines of text.
- * @s: the endpoint.
- * @ino: the file; 0: the superblock.
- * @line: called for each line with @ctx.
- * @ctx: for @line.
- *
- * Return: 0; as annex_fs_lookup(); -EILSEQ.
- */
-int annex_fs_dump(struct annex_cxlssd *s, uint32_t ino, void (*line)(void *ctx, const char *text),
-		  void *ctx);
-
 #ifdef __cplusplus
 }
 #endif

@@ -19,13 +19,6 @@ holds "it says so" grep -qx '0 files, 1 directory, .*: clean' out
 holds "and what it has not looked at" grep -q '^data of files were not read' out
 claim "nor by another look" "${fs[@]}" fsck -n disk --json
 holds "in JSON" grep -q '"clean": true' out
-claim "what lies on it" "${fs[@]}" dump disk
-claim "the root" "${fs[@]}" dump disk --inode 1
-mv out root
-claim "by its name" "${fs[@]}" dump disk --path /
-holds "is the same" cmp out root
-claim "in JSON" "${fs[@]}" dump disk --path / --json
-value "has its number" inode 1
 claim "small ones" "${fs[@]}" mkfs 'cxlssd:small?size=1M'
 claim "of a device whose data are no file system" "$annex" bench hdm 'cxlssd:range?size=16M' \
 	--bytes 8M --seconds 0.01
@@ -34,7 +27,7 @@ refused "that are no file system" "annex fs mkfs makes one" "${fs[@]}" stat rang
 claim "unless it is told to" "${fs[@]}" mkfs --force range
 rm -f small range
 
-for command in mkfs stat fsck dump; do
+for command in mkfs stat fsck; do
 	refused "$command of nothing" "name the file" "${fs[@]}" $command
 	refused "$command of two" "one device too many" "${fs[@]}" $command disk disk
 	refused "$command in memory" "ends with the process" "${fs[@]}" $command 'cxlssd:?size=64M'
@@ -58,9 +51,6 @@ refused "no size" "--size=1G" "${fs[@]}" mkfs new
 echo text >text
 refused "over a text" "no backing file" "${fs[@]}" mkfs --force text
 refused "a text" "no backing file" "${fs[@]}" stat text
-refused "no such name" "No such file" "${fs[@]}" dump disk --path /nothing
-refused "no such number" "no file has the number" "${fs[@]}" dump disk --inode 2000
-refused "two names" "one of them" "${fs[@]}" dump disk --path / --inode 1
 refused "one name only" "name the directory too" "${fs[@]}" mount disk
 
 # status NUMBER WORDS COMMAND... - It ends with this status.
@@ -108,8 +98,6 @@ looks()
 		refused "a check that mends" "Permission denied|not permitted" "${fs[@]}" fsck "$1"
 	fi
 	claim "sizes" "${fs[@]}" stat "$1"
-	claim "its superblock" "${fs[@]}" dump "$1"
-	claim "its root" "${fs[@]}" dump "$1" --path /
 	claim "a check" "${fs[@]}" fsck -n "$1"
 	[ $# -lt 2 ] || "${@:2}"
 	chattr -i "$1" 2>/dev/null
@@ -399,7 +387,6 @@ fs_mounted()
 	refused "another file system" "is mounted on $at" "${fs[@]}" mkfs --force disk
 	claim "the end of it" fusermount3 -u "$at"
 	claim "which is waited for" "${fs[@]}" stat disk
-	claim "what is in a file" "${fs[@]}" dump disk --path /tree/annex/hdm.h
 	holds "read only" mounts -o ro
 	holds "nothing can be made" eval '! touch "$at/new" 2>why && grep -q Read-only why'
 	unmounted "a signal" kill $server

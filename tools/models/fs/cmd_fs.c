@@ -8,7 +8,6 @@ static const struct cli_command commands[] = {
 	{"mount", fs_mount, "show its files in a directory"},
 	{"fsck", fs_fsck, "look for what is wrong in it, and mend it"},
 	{"stat", fs_stat, "tell its sizes, and how much of it is free"},
-	{"dump", fs_dump, "explain what lies on the device"},
 	{NULL, NULL, NULL}};
 
 int cmd_fs(int argc, char **argv)
