@@ -129,13 +129,21 @@ HOT := $(if $(filter fuzzer thread,$(SAN)),,$(filter x86_64,$(machine)))
 HOT_SRC := $(if $(HOT),$(shell grep -l RV_HOT $(RV_SRC)))
 HOT_OBJ := $(HOT_SRC:%.c=$(OUT)/%.avx2.o)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o) $(HOT_OBJ)
+# libannex-models is what stands in for hardware; nothing in libannex knows it.
+MODELS_OBJ := $(filter $(OUT)/lib/models/%,$(LIB_OBJ))
+PRODUCT_OBJ := $(filter-out $(MODELS_OBJ),$(LIB_OBJ))
 CUDA_OBJ := $(CUDA_SRC:%.cu=$(OUT)/%.o)
 # The tool's own kernels, and what a program with kernels is linked with.
 TOOL_CUDA := $(if $(CUDA),$(patsubst %.cu,$(OUT)/%.o,$(sort $(wildcard tools/*/*.cu))))
 CUDA_LIBS := $(if $(CUDA),-L$(dir $(NVCC))../lib64 -lcudart_static -ldl -lrt -lstdc++)
 TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/%.o)
+# annex, and annex-models, which has all of its commands and those of the models.
+ANNEX_OBJ := $(filter-out $(OUT)/tools/models/%,$(TOOL_OBJ))
+ANNEX_MODELS_OBJ := $(filter-out $(OUT)/tools/package.o,$(TOOL_OBJ))
+MODELS_COMMANDS := cxl fs ndp query
+MODELS_BIN := annex-models $(MODELS_COMMANDS:%=annex-%)
 # The tool without its main(): what tests link against.
-TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(TOOL_OBJ))
+TOOL_PARTS := $(filter-out $(OUT)/tools/main.o,$(ANNEX_MODELS_OBJ))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(OUT)/%.o)
 UNIT_BIN := $(UNIT_ROOMS:%=$(OUT)/unit-%)
 unit_objects = $(OUT)/tests/unit/main.o \
@@ -166,9 +174,8 @@ RVFUZZ_OBJ := $(RVFUZZ_SRC:%.c=$(OUT)/%.o)
 GUEST_OBJ := $(GUEST_SRC:%.c=$(OUT)/%.o)
 GUEST_BIN := $(GUEST_SRC:tests/qemu/%.c=$(OUT)/%)
 FUZZ_BIN := $(patsubst %.c,$(OUT)/%,$(notdir $(FUZZ_SRC)))
-SONAME := libannex.so.$(SOVERSION)
-SOFILE := libannex.so.$(VERSION)
 CUDA_SONAME := libannex-cuda.so.$(SOVERSION)
+LIBRARIES := libannex libannex-models
 
 say = @printf '  %-7s %s\n' '$(1)' '$(patsubst $(OUT)/%,%,$@)'
 Q := $(if $(V),,@)
@@ -176,7 +183,8 @@ ifneq ($(V),)
 say = @:
 endif
 
-all: $(OUT)/libannex.a $(OUT)/$(SOFILE) $(OUT)/annex.pc $(if $(TOOL_SRC),$(OUT)/annex) \
+all: $(foreach l,$(LIBRARIES),$(OUT)/$l.a $(OUT)/$l.so) $(OUT)/annex.pc $(OUT)/annex-models.pc \
+	$(OUT)/annex $(MODELS_BIN:%=$(OUT)/%) \
 	$(if $(CUDA),$(OUT)/libannex-cuda.a $(OUT)/$(CUDA_SONAME))
 unit: $(UNIT_BIN) $(OUT)/unit-client
 tool-build: $(OUT)/annex $(OUT)/annex-wrong
@@ -185,29 +193,38 @@ fuzz-build: $(FUZZ_BIN)
 guest-build: $(GUEST_BIN) $(GUEST_TOOL) $(OUT)/unit-nvme $(OUT)/unit-cache
 rv-build: $(OUT)/rv/rvfuzz
 
-# Both libraries have the names that the public headers declare. The file changes with the names;
-# two makes at once do not disturb each other.
-$(OUT)/libannex.map: $(HEADERS) lib/public.sh
-	$(Q)mkdir -p $(@D) && CC='$(CC) $(CPPFLAGS)' lib/public.sh --map > $@.$$$$ && \
+# The libraries have the names that the public headers declare. The file changes with the names; two
+# makes at once do not disturb each other.
+$(LIBRARIES:%=$(OUT)/%.map): $(OUT)/%.map: $(HEADERS) lib/public.sh lib/models/needs.txt
+	$(Q)mkdir -p $(@D) && CC='$(CC) $(CPPFLAGS)' lib/public.sh --map $* > $@.$$$$ && \
 		if cmp -s $@.$$$$ $@; then rm $@.$$$$; else mv $@.$$$$ $@; fi
+$(OUT)/libannex.a $(OUT)/libannex.so: $(PRODUCT_OBJ)
+$(OUT)/libannex-models.a $(OUT)/libannex-models.so: $(MODELS_OBJ)
+$(OUT)/libannex-models.so: $(OUT)/libannex.so
 # In the static library the others are made local to its one object. Tests of what is inside link
 # with whole.a.
-$(OUT)/libannex.a: $(LIB_OBJ) $(OUT)/libannex.map
+$(LIBRARIES:%=$(OUT)/%.a): $(OUT)/%.a: $(OUT)/%.map
 	$(call say,AR)
-	$(Q)$(LD) -r -o $(OUT)/libannex.o $(LIB_OBJ)
-	$(Q)sed -n 's/^\t\(annex_.*\);$$/\1/p' $(OUT)/libannex.map > $(OUT)/public
-	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/public $(OUT)/libannex.o
-	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/libannex.o
+	$(Q)$(LD) -r -o $(OUT)/$*.o $(filter %.o,$^)
+	$(Q)sed -n 's/^\t\(annex_.*\);$$/\1/p' $< > $(OUT)/$*.public
+	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/$*.public $(OUT)/$*.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(OUT)/$*.o
+$(LIBRARIES:%=$(OUT)/%.so): $(OUT)/%.so: $(OUT)/%.map
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$*.so.$(SOVERSION) \
+		-Wl,--version-script=$< $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
+		-o $@.$(VERSION) $(filter %.o,$^) $(filter %.so,$^) $(LIB_LIBS) -lm
+	$(Q)ln -sf $*.so.$(VERSION) $@.$(SOVERSION) && ln -sf $*.so.$(SOVERSION) $@
 # Beside it, for programs that have a GPU's threads use devices: libannex-cuda.a, libannex, cudart.
 $(OUT)/libannex-cuda.a: $(CUDA_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(CUDA_OBJ)
 # The same for programs that load it, such as Python's: it has CUDA's runtime in it.
-$(OUT)/$(CUDA_SONAME): $(CUDA_OBJ) $(OUT)/$(SOFILE)
+$(OUT)/$(CUDA_SONAME): $(CUDA_OBJ) $(OUT)/libannex.so
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(CUDA_SONAME) \
 		-Wl,--exclude-libs,ALL $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
-		-o $@ $(CUDA_OBJ) $(OUT)/$(SOFILE) $(CUDA_LIBS) -lm
+		-o $@ $(CUDA_OBJ) $(OUT)/libannex.so $(CUDA_LIBS) -lm
 	$(Q)ln -sf $(CUDA_SONAME) $(OUT)/libannex-cuda.so
 NVCC_FLAGS = -std=c++17 -O2 -arch=$(CUDA_ARCH) -Werror all-warnings -Xcompiler -Wall,-fPIC -Iinclude
 $(CUDA_OBJ) $(TOOL_CUDA): $(OUT)/%.o: %.cu
@@ -217,23 +234,21 @@ $(CUDA_OBJ) $(TOOL_CUDA): $(OUT)/%.o: %.cu
 $(OUT)/whole.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
-$(OUT)/$(SOFILE): $(LIB_OBJ) $(OUT)/libannex.map
+cuda_parts := $(TOOL_CUDA) $(if $(CUDA),$(OUT)/libannex-cuda.a)
+TOOL_LIBS = $(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) $(FUSE_LIBS) $(CUDA_LIBS) -lm
+$(OUT)/annex: $(ANNEX_OBJ) $(cuda_parts) $(OUT)/libannex.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) \
-		-Wl,--version-script=$(OUT)/libannex.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
-		-o $@ $(LIB_OBJ) $(LIB_LIBS) -lm
-	$(Q)ln -sf $(SOFILE) $(OUT)/$(SONAME) && ln -sf $(SONAME) $(OUT)/libannex.so
-$(OUT)/annex: $(TOOL_OBJ) $(TOOL_CUDA) $(if $(CUDA),$(OUT)/libannex-cuda.a) $(OUT)/libannex.a
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(filter-out $(FUSE_LIBS),$(TOOL_LIBS))
+$(OUT)/annex-models: $(ANNEX_MODELS_OBJ) $(cuda_parts) $(OUT)/libannex-models.a $(OUT)/libannex.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(PCI_LIBS) $(CSV_LIBS) \
-		$(FUSE_LIBS) $(CUDA_LIBS) -lm
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
+$(MODELS_COMMANDS:%=$(OUT)/annex-%): $(OUT)/annex-models
+	$(Q)ln -sf annex-models $@
 # The tool with some of its calls made wrong: its selftest has to notice.
 $(OUT)/annex-wrong: $(OUT)/tests/tool/wrong.o $(OUT)/annex
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_OBJ) $(TOOL_CUDA) \
-		$(if $(CUDA),$(OUT)/libannex-cuda.a) $(OUT)/libannex.a $(LIB_LIBS) $(PCI_LIBS) \
-		$(CSV_LIBS) $(FUSE_LIBS) $(CUDA_LIBS) -lm -Wl,--wrap=annex_hdm_find \
-		-Wl,--wrap=annex_ndp_filter_i32 -Wl,--wrap=annex_simulate
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(ANNEX_OBJ) $(cuda_parts) $(OUT)/libannex.a \
+		$(TOOL_LIBS) -Wl,--wrap=annex_hdm_find -Wl,--wrap=annex_simulate
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
@@ -384,7 +399,7 @@ module:
 	@echo '  KO      $(module_dir)/annex.ko'
 
 # Made anew each time: it depends on where things are installed, and nothing depends on it.
-$(OUT)/annex.pc: lib/annex.pc.in FORCE
+$(OUT)/annex.pc $(OUT)/annex-models.pc: $(OUT)/%.pc: lib/%.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@PRIVATE_LIBS@|$(LIB_LIBS) -lm|' \

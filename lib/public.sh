@@ -1,16 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Print the functions that the public headers declare without a body, one a line: the library's ABI.
-# Those of CUDA are in a library of their own.
-# With --map, as its version script.
+# Print the functions that the public headers of a library declare without a body, one a line: its
+# ABI. public.sh [libannex | libannex-models]; those of CUDA are in a library of their own.
+# With --map before the name: its version script.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 
-functions()
+map=
+[ "${1:-}" != --map ] || { map=1; shift; }
+library=${1:-libannex}
+
+# declared HEADER...
+declared()
 {
-	for header in include/annex/*.h include/annex/*/*.h; do
-		printf '#include <%s>\n' "${header#include/}"
-	done | ${CC:-gcc} -E -P -Iinclude -x c - | awk '
+	printf '#include <%s>\n' "${@#include/}" | ${CC:-gcc} -E -P -Iinclude -x c - | awk '
 		# Only what stands outside of braces; inline functions begin with static.
 		depth == 0 && !/(^|[ )])(static|typedef|extern inline) / &&
 		!/[ *]annex_cuda_/ && match($0, /[ *]annex_[a-z0-9_]+\(/) {
@@ -19,10 +22,25 @@ functions()
 		{ depth += gsub(/{/, "{") - gsub(/}/, "}") }' | sort -u
 }
 
-if [ "${1:-}" = --map ]; then
+functions()
+{
+	local product=(include/annex/*.h include/annex/detail/*.h)
+	case $library in
+	libannex) declared "${product[@]}" ;;
+	*) comm -13 <(declared "${product[@]}") <(declared include/annex/models/*.h) ;;
+	esac
+}
+
+if [ "$map" ]; then
 	printf 'ANNEX_0 {\nglobal:\n'
 	functions | sed 's/.*/\t&;/'
 	printf 'local:\n\t*;\n};\n'
+	# For libannex-models of the same version alone.
+	if [ "$library" = libannex ]; then
+		printf 'ANNEX_MODELS {\nglobal:\n'
+		sed 's/.*/\t&;/' lib/models/needs.txt
+		printf '};\n'
+	fi
 else
 	functions
 fi

@@ -72,21 +72,22 @@ set_of = $(or $(subst $(space),-,$(call named,$(1))),shared)
 sets := $(sort $(foreach part,$(hostile) $(friendly),$(call set_of,$(part))) ndp plan-trace \
 	$(notdir $(filter reached/%,$(foreach bench,$(benches),$(of_$(bench))))))
 REACHED := $(sets:%=$(OUT)/reached/%)
+# not_reached NAME - Objects of no command in the set.
+not_reached = $(addprefix $(OUT)/tools/,commands.o package.o $(foreach c,$(filter-out \
+	$(subst -, ,$(1)),$(apart)),$(c)/% models/$(c)/%))
 reached: $(REACHED)
 $(REACHED): $(OUT)/reached/%: $(TOOL_OBJ) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(LD) -o $@ -e 0 -z muldefs --unresolved-symbols=ignore-all $(filter-out \
-		$(OUT)/tools/commands.o $(foreach c,$(filter-out $(subst -, ,$*),$(apart)),\
-		$(filter $(addprefix $(OUT)/tools/,$(c)/% models/$(c)/%),$(TOOL_OBJ))),\
-		$(TOOL_OBJ)) $(OUT)/whole.a
+	$(Q)$(LD) -o $@ -e 0 -z muldefs --unresolved-symbols=ignore-all \
+		$(filter-out $(call not_reached,$*),$(TOOL_OBJ)) $(OUT)/whole.a
 # Files of other folders that a part reads are named in it.
 read_by = $(wildcard $(shell grep -oE '(docs|lib|tests|tools)/[a-z0-9_./]*[a-z0-9]' \
 	$(part_file)))
 # $(call tool_inputs,OUT,PART)
-tool_inputs = $(1)/reached/$(call set_of,$(2)) $(1)/tools/commands.o tests/tool/run.sh \
-	tests/tool/fixtures.sh $(call part_file,$(2)) tests/tool/*.py tests/tool/*.c \
-	tests/models/tool/rv $(call read_by,$(2))
+tool_inputs = $(1)/reached/$(call set_of,$(2)) $(1)/tools/commands.o $(1)/tools/package.o \
+	tests/tool/run.sh tests/tool/fixtures.sh $(call part_file,$(2)) tests/tool/*.py \
+	tests/tool/*.c tests/models/tool/rv $(call read_by,$(2))
 gcc := $(BUILD)
 sane := $(BUILD)/clang-san-fuzzer
 asan := $(BUILD)/san-address-undefined

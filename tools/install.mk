@@ -26,14 +26,18 @@ install: all install-module $(if $(KERNEL_DOC),man)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
 		$(DESTDIR)$(INCLUDEDIR)/annex \
 		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
-	$(INSTALL) -m 755 $(OUT)/annex $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 $(OUT)/libannex.a $(if $(CUDA),$(OUT)/libannex-cuda.a) $(DESTDIR)$(LIBDIR)
-	$(INSTALL) -m 755 $(OUT)/$(SOFILE) $(if $(CUDA),$(OUT)/$(CUDA_SONAME)) $(DESTDIR)$(LIBDIR)
-	ln -sf $(SOFILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libannex.so
+	$(INSTALL) -m 755 $(OUT)/annex $(OUT)/annex-models $(DESTDIR)$(BINDIR)
+	$(foreach c,$(MODELS_COMMANDS),ln -sf annex-models $(DESTDIR)$(BINDIR)/annex-$(c) &&) :
+	$(INSTALL) -m 644 $(LIBRARIES:%=$(OUT)/%.a) $(if $(CUDA),$(OUT)/libannex-cuda.a) \
+		$(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(LIBRARIES:%=$(OUT)/%.so.$(VERSION)) \
+		$(if $(CUDA),$(OUT)/$(CUDA_SONAME)) $(DESTDIR)$(LIBDIR)
+	$(foreach l,$(LIBRARIES:%=$(DESTDIR)$(LIBDIR)/%.so), \
+		ln -sf $(notdir $l).$(VERSION) $l.$(SOVERSION) && \
+		ln -sf $(notdir $l).$(SOVERSION) $l &&) :
 	$(INSTALL) -d $(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,detail models)
 	$(foreach h,$(HEADERS),$(INSTALL) -m 644 $h $(DESTDIR)$(INCLUDEDIR)/$(h:include/%=%) &&) :
-	$(INSTALL) -m 644 $(OUT)/annex.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(INSTALL) -m 644 $(OUT)/annex.pc $(OUT)/annex-models.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
 	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(if $(system),$(DESTDIR)/etc/annex)
 	sed 's|/usr/bin/annex|$(BINDIR)/annex|' tools/systemd/annex-serve@.service \
@@ -65,10 +69,11 @@ kept_dirs = $(or $(patsubst %/,%,$(DESTDIR)),$(if $(system),$(system_dirs),\
 	$(patsubst %/,%,$(dir $(PREFIX)))))
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/annex $(DESTDIR)$(COMPDIR)/annex
-	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libannex.a libannex-cuda.a libannex.so $(SONAME) \
-		$(SOFILE) $(CUDA_SONAME))
-	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/annex.pc $(foreach m,$(MAN),$(call man_file,$(m)))
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,annex $(MODELS_BIN)) $(DESTDIR)$(COMPDIR)/annex
+	rm -f $(foreach l,$(LIBRARIES),$(addprefix $(DESTDIR)$(LIBDIR)/$l,.a .so .so.$(SOVERSION) \
+		.so.$(VERSION))) $(addprefix $(DESTDIR)$(LIBDIR)/,libannex-cuda.a $(CUDA_SONAME))
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,annex.pc annex-models.pc) \
+		$(foreach m,$(MAN),$(call man_file,$(m)))
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(DESTDIR)$(MANDIR)/man3/annex_*.3 \
 		$(DESTDIR)$(MANDIR)/man3/ANNEX_*.3
 	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules $(DESTDIR)$(UNITDIR)/annex-serve@.service \

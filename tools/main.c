@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "error.h"
+#include "package.h"
 #include "progress.h"
 #include "warn.h"
 
@@ -31,10 +32,43 @@ static bool is_version(const char *arg)
 	return !strcmp(arg, "--version") || !strcmp(arg, "-V") || !strcmp(arg, "version");
 }
 
+/* annex-fs is annex fs. Return: the words, or @argv. */
+static char **put_command_first(int *argc, char **argv)
+{
+	const struct cli_command *cmd = tool_commands;
+	char *name = strrchr(argv[0], '/'), **words;
+
+	name = name ? name + 1 : argv[0];
+	if (strncmp(name, "annex-", 6))
+		return argv;
+	while (cmd->name && strcmp(cmd->name, name + 6))
+		cmd++;
+	words = cmd->name ? calloc((size_t)*argc + 2, sizeof(*words)) : NULL;
+	if (!words)
+		return argv;
+	memcpy(words + 1, argv, (size_t)*argc * sizeof(*words));
+	words[0] = argv[0];
+	words[1] = name + 6;
+	++*argc;
+	return words;
+}
+
+static int run(int argc, char **argv)
+{
+	int err = package_range(argv);
+
+	return err ? err
+		   : cli_dispatch(tool_commands,
+				  "Work on data larger than memory, straight from storage.", argc,
+				  argv);
+}
+
 int main(int argc, char **argv)
 {
+	char **given = argv;
 	int err;
 
+	argv = put_command_first(&argc, argv);
 	cleanup_init();
 	annex_mapping_catch(); /* a file that is truncated is an error, and no end of the program */
 	warn_init();
@@ -43,9 +77,7 @@ int main(int argc, char **argv)
 		puts("annex " ANNEX_VERSION);
 		err = CLI_HELP;
 	} else {
-		err = cli_dispatch(tool_commands,
-				   "Work on data larger than memory, straight from storage.", argc,
-				   argv);
+		err = run(argc, argv);
 	}
 	progress_end();
 	/* Whatever else went wrong went wrong because of it. */
@@ -58,5 +90,7 @@ int main(int argc, char **argv)
 	if (err)
 		fprintf(stderr, "%s: %s\n", cli_name(),
 			*err_text() ? err_text() : annex_strerror(err));
+	if (argv != given)
+		free(argv);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -13,7 +13,7 @@ claim_log=$dir/log
 # shellcheck source=tests/claim.sh
 . tests/claim.sh
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' tools/deb/changelog)
-packages=(annex annex-dkms libannex-dev libannex0 python3-annex)
+packages=(annex annex-dkms annex-models libannex-dev libannex-models0 libannex0 python3-annex)
 
 [ "$(id -u)" -eq 0 ] || { skip "packages: chroots need root"; claims_end; exit; }
 

@@ -28,7 +28,7 @@ strict=(-std=c11 -Wall -Wextra -Werror -pedantic-errors -Wno-overlength-strings)
 
 flags()
 {
-	pkg-config "$@" annex
+	pkg-config "$@" "${package:-annex}"
 }
 
 build_shared()
@@ -64,7 +64,8 @@ examples_cxx()
 	for standard in c++17 c++20; do
 		# shellcheck disable=SC2046
 		g++ -x c++ -std=$standard -Wall -Wextra -Werror $(flags --cflags) -fsyntax-only \
-			docs/examples/*.c tests/install/program_cxx.cc || return
+			docs/examples/*.c docs/models/examples/*.c tests/install/program_cxx.cc ||
+			return
 	done
 }
 
@@ -76,26 +77,33 @@ prints_sum()
 
 exports_headers()
 {
-	diff <(lib/public.sh) \
-		<(nm -D --defined-only "$lib/libannex.so" |
-			sed -n 's/.* T \([^@]*\).*/\1/p' | sort -u)
+	diff <(lib/public.sh) <(nm -D --defined-only "$lib/libannex.so" |
+		sed -n 's/.* T \([^@]*\)@@ANNEX_0$/\1/p' | sort -u) &&
+		diff <(lib/public.sh libannex-models) \
+			<(nm -D --defined-only "$lib/libannex-models.so" |
+				sed -n 's/.* T \([^@]*\)@@ANNEX_0$/\1/p' | sort -u)
 }
 
 exports_nothing_else()
 {
-	! nm -D --defined-only "$lib/libannex.so" | grep -v ' T annex_\| A ANNEX_'
+	! nm -D --defined-only "$lib/libannex.so" "$lib/libannex-models.so" | grep . |
+		grep -v ' T annex_\| A ANNEX_\|^/'
 }
 
 static_names()
 {
-	diff <(lib/public.sh) \
-		<(nm -g --defined-only "$lib/libannex.a" | awk 'NF == 3 { print $3 }' | sort -u)
+	diff <(lib/public.sh | sort -u - lib/models/needs.txt) \
+		<(nm -g --defined-only "$lib/libannex.a" | awk 'NF == 3 { print $3 }' | sort -u) &&
+		diff <(lib/public.sh libannex-models) <(nm -g --defined-only \
+			"$lib/libannex-models.a" | awk 'NF == 3 { print $3 }' | sort -u)
 }
 
 examples()
 {
-	local example
-	for example in docs/examples/*.c; do
+	local example package
+	for example in docs/examples/*.c docs/models/examples/*.c; do
+		package=annex
+		[[ $example != docs/models/* ]] || package=annex-models
 		# shellcheck disable=SC2046
 		gcc "${strict[@]}" -Wshadow $(flags --cflags) -o "$root/example" "$example" \
 			$(flags --libs) || return
@@ -137,9 +145,9 @@ kernel_in_c()
 # On a device in this process, and on one of another.
 saxpy_runs()
 {
-	local range="shm:$root/saxpy.range" ready
+	local range="shm:$root/saxpy.range" ready package=annex-models
 	# shellcheck disable=SC2046
-	gcc "${strict[@]}" $(flags --cflags) -o "$root/saxpy" docs/examples/saxpy.c \
+	gcc "${strict[@]}" $(flags --cflags) -o "$root/saxpy" docs/models/examples/saxpy.c \
 		$(flags --libs) || return
 	export LD_LIBRARY_PATH=$lib
 	"$root/saxpy" "$root/saxpy.elf" "$range?size=16M" >"$root/out" &&
@@ -310,12 +318,12 @@ claim "and nothing else" exports_nothing_else
 claim "so does the static library, and nothing else" static_names
 claim "the examples build" examples
 claim "docs/examples/element.c reads a file" reads_a_file
-claim "a kernel in C builds by its one command" kernel_in_c docs/examples/kernels/saxpy.c
+claim "a kernel in C builds by its one command" kernel_in_c docs/models/examples/kernels/saxpy.c
 claim "and runs on devices" saxpy_runs
-claim "another one builds" kernel_in_c docs/examples/kernels/dot.c
+claim "another one builds" kernel_in_c docs/models/examples/kernels/dot.c
 claim "and gives what the host's loop gives" dot_is_right
 claim "a kernel for gcc 12 builds by its one command" \
-	kernel_in_c docs/examples/kernels/vadd.c riscv64-linux-gnu-gcc
+	kernel_in_c docs/models/examples/kernels/vadd.c riscv64-linux-gnu-gcc
 claim "and adds" vadd_is_right
 claim "a kernel that wants a stack ends there" no_stack
 claim "man pages" man_pages

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 WHERE = pathlib.Path(__file__).with_name("rooms.txt")
+NEEDS = pathlib.Path("lib/models/needs.txt")  # private functions of libannex that models call
 
 
 def objects(build):
@@ -91,6 +92,16 @@ def main():
             other = str(pathlib.Path(target).parent)
             if other != room and floor.get(other, -1) >= floor[room]:
                 faults.append(f"{source}: calls {target}, which is not below it")
+    models = {s for s in needs if s.startswith("lib/models/")}
+    taken = {n for s in models for n in needs[s]
+             if n in defines and not defines[n].startswith("lib/models/")}
+    listed = set(NEEDS.read_text().split())
+    public = set(subprocess.run(["lib/public.sh"], check=True, capture_output=True,
+                                text=True).stdout.split())
+    for name in sorted(taken - public - listed):
+        faults.append(f"{NEEDS}: lacks {name}, which the models call")
+    for name in sorted(listed - taken):
+        faults.append(f"{NEEDS}: {name} is called by no model")
     for source, other in includes(pathlib.Path("lib")):
         room = str(pathlib.Path(source).parent)
         if other not in floor or floor[other] >= floor.get(room, -1):

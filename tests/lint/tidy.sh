@@ -18,7 +18,7 @@ flags=(-std=gnu11 -DANNEX_VERSION='""' -Iinclude -I. -Ilib)
 # tests/module checks that. Near-data kernels are of another machine, and fio's engine has its
 # headers; tests/install builds them.
 mapfile -t files < <(git ls-files -co --exclude-standard '*.c' ':!kernel/' ':!tests/kernel/' \
-	':!docs/examples/kernels/' ':!tools/fio/' |
+	':!docs/models/examples/kernels/' ':!tools/fio/' |
 	while read -r file; do [ -f "$file" ] && echo "$file"; done)
 
 # one FILE FLAGS... - Fails with what was found.

@@ -18,7 +18,7 @@ offers()
 }
 
 devices='mem: file: ng: nvme: unix: pci:'
-ranges='shm: dax: numa: pci: cxlssd:'
+ranges='shm: dax: numa: pci:'
 offers "graph" gr
 offers "import gen info bfs cc pagerank sssp" graph ''
 offers "import gen" scan ''
@@ -38,17 +38,17 @@ offers "$ranges" bench hdm ''
 offers "queues cold hot" bench cuda ''
 offers "$devices" serve ''
 offers "add set remove" part ''
-offers "$ranges" ndp serve ''
+offers "$ranges cxlssd:" ndp serve ''
 offers "q6 q14 ssb1.1 ssb1.2 ssb1.3" query run ''
 offers "local ndp: pci:" query run --device ''
-offers "$ranges" query load --range ''
+offers "$ranges cxlssd:" query load --range ''
 offers "f64 f32 i64 i32 u64 u32" vadd a b --type ''
 offers "f64 f32 i64 i32 u64 u32" vadd gen --type ''
 offers "fp32 tf32 fp16 bf16" trace gen gpt2 --dtype ''
 offers "sgd momentum adam" trace gen gpt2 --optimizer ''
 offers "a10 a100-40 a100-80" trace gen gpt2 --gpu a1
 offers "bert-base bert-large" trace gen bert
-offers "queues cache spaces ranges near plans" selftest --only ''
+offers "queues cache spaces ranges plans" selftest --only ''
 offers "$devices" selftest --overwrite ''
 offers "$ranges" selftest --range ''
 offers "$devices" train --storage ''

@@ -55,3 +55,13 @@ if command -v script >/dev/null; then
 	holds "and reads it then" grep -q "model *gpt2" out
 fi
 rm -f pipe hole input.json
+
+# The models' programs may be missing.
+cp "$annex" alone
+refused "a command of the models alone" "^annex fs: this needs the package annex-models" \
+	./alone fs stat x
+refused "a range of the models alone" "this needs the package annex-models" \
+	./alone bench hdm 'cxlssd:?size=16M'
+claim "such a range with them" "$annex" bench hdm --seconds 0.1 'cxlssd:?size=16M'
+claim "a program of the models by its name" "$annex-fs" mkfs --help
+rm alone

@@ -25,7 +25,7 @@
 
 static const struct selftest_part parts[] = {
 	{"queues", selftest_queues}, {"cache", selftest_cache}, {"spaces", selftest_spaces},
-	{"ranges", selftest_ranges}, {"near", selftest_near},   {"plans", selftest_plans},
+	{"ranges", selftest_ranges}, {"plans", selftest_plans},
 };
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
@@ -277,8 +277,8 @@ static const struct cli_option options[] = {
 	{0}};
 
 static const char doc[] =
-	"Check the library on this machine and its storage: queues, cache, spaces, ranges, "
-	"near-data calls and plans, on random inputs and with injected faults, each compared with "
+	"Check the library on this machine and its storage: queues, cache, spaces, ranges "
+	"and plans, on random inputs and with injected faults, each compared with "
 	"a plain computation. It writes only to files that it makes, and removes."
 	"\vExamples:\n"
 	"  annex selftest --dir /mnt/nvme\n"

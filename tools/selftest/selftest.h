@@ -48,7 +48,6 @@ int selftest_queues(const struct selftest *s, struct tally *t, uint64_t seed);
 int selftest_cache(const struct selftest *s, struct tally *t, uint64_t seed);
 int selftest_spaces(const struct selftest *s, struct tally *t, uint64_t seed);
 int selftest_ranges(const struct selftest *s, struct tally *t, uint64_t seed);
-int selftest_near(const struct selftest *s, struct tally *t, uint64_t seed);
 int selftest_plans(const struct selftest *s, struct tally *t, uint64_t seed);
 
 /* pick() - A number below @n. fill() - Random bytes. */

@@ -6,7 +6,7 @@
 #include "../error.h"
 #include "../mem.h"
 #include "../out.h"
-#include "tools/models/query/median.h"
+#include "../median.h"
 #include "blas.h"
 #include "train.h"
 

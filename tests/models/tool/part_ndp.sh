@@ -187,7 +187,7 @@ if serve shm:range; then
 else
 	fail "it serves what is there"
 fi
-kill -KILL "$(pgrep -P "$server" -x annex)"
+kill -KILL "$(pgrep -P "$server" -x annex-ndp)"
 wait "$server" 2>/dev/null
 holds "one that is killed leaves a name" test -S sock
 refused "where nobody is" "nobody serves there" "$annex" ndp list sock
@@ -197,7 +197,7 @@ else
 	fail "which another takes over"
 fi
 claim "and it answers" "$annex" ndp list sock
-pid=$(pgrep -P "$server" -x annex)
+pid=$(pgrep -P "$server" -x annex-ndp)
 free=0
 while [ -e "/proc/$pid/fd/$free" ]; do
 	free=$((free + 1))

@@ -5,7 +5,7 @@
 #include <annex/detail/clock.h>
 #include "tools/error.h"
 #include "answer.h"
-#include "median.h"
+#include "tools/median.h"
 
 /* struct columns - What is read of the rows that passed. @promoted, @known: of parts, a bit each.
  */

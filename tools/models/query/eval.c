@@ -7,7 +7,7 @@
 #include "tools/progress.h"
 #include "eval.h"
 #include "host.h"
-#include "median.h"
+#include "tools/median.h"
 
 /* struct times - What one run took: each condition, putting them together, all. */
 struct times {

@@ -2,8 +2,8 @@
 /*
  * Of several measurements the one in the middle: what a busy machine adds to some is not in it.
  */
-#ifndef TOOLS_QUERY_MEDIAN_H
-#define TOOLS_QUERY_MEDIAN_H
+#ifndef TOOLS_MEDIAN_H
+#define TOOLS_MEDIAN_H
 
 #include <stdint.h>
 
