@@ -312,7 +312,8 @@ check/guests-large: built/gcc
 	$(call step,guests: 64 GiB,900,,env MEM=4G CXL_BYTES=64G COUNTED=1 \
 		tests/qemu/run.sh -c 1 -a preempt=full hdmlarge)
 # aarch64, emulated, with a kernel of its own where a suite needs io_uring or userfaultfd.
-kernel_on_arm64 := cache_threads device emu_far emu_fault emu_file emu_io emu_sleep exec rings
+kernel_on_arm64 := cache_threads cxlssd_range device emu_far emu_fault emu_file emu_io emu_locked \
+	emu_ng emu_sleep exec rings serve
 # The emulator has no caches to be flushed, and not the time that these take; the guest has no BLAS.
 never_on_arm64 := $(minutes) $(larger) gpu_% m2func_serve mem mem_faults mem_share mem_signal \
 	mem_threads mem_trouble ndp_fair ndp_flush train
