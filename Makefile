@@ -121,7 +121,6 @@ PASS_BIN := $(if $(FUSE),$(OUT)/fs/passthrough)
 HEADERS := $(sort $(wildcard $(addprefix include/annex/,*.h detail/*.h models/*.h)))
 MODULE_SRC := Kbuild kernel/Kconfig $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) \
 	include/uapi/annex.h
-MAN := $(sort $(wildcard docs/man/*.[1-9]))
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
 RV_SRC := $(filter lib/models/ndp/harts/%,$(LIB_SRC))
 # Two of the sanitizer builds go without: SAN=address,undefined has them.
@@ -515,7 +514,7 @@ help:
 #h figures-cxl figures-bytefs  write docs/figures-*.md: these figures beside the papers'
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
-#h man                section 3 of the manual, from the headers: KERNEL_DOC=FILE
+#h man                sections 3 and 7 of the manual, from the headers: KERNEL_DOC=FILE
 #h lint               style, kernel-doc, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source

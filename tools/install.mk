@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: MIT
-# The manual's section 3, install and uninstall; included by the Makefile.
+# The manual, install and uninstall; included by the Makefile.
 
-# Section 3 of the manual: what the kernel's own script makes of the headers' comments, where it is.
+# Sections 3 and 7 are made of the headers: 3 of what the kernel's own script, where it is, makes of
+# the comments on functions; 7 of each header's first comment.
 KERNEL_DOC ?= $(firstword $(wildcard $(KDIR)/scripts/kernel-doc \
 	/usr/lib/linux-kbuild-*/scripts/kernel-doc \
 	$(BUILD)/qemu/kernel/*/usr/lib/linux-kbuild-*/scripts/kernel-doc))
+public := $(wildcard include/annex/*.h include/annex/models/*.h)
+page = $(BUILD)/man/annex_$(basename $(notdir $(1))).7
 man: $(BUILD)/man/made
-$(BUILD)/man/made: $(wildcard include/annex/*.h include/annex/models/*.h docs/man/*.7) \
-		docs/man/section3.awk Makefile
+$(BUILD)/man/made: $(public) docs/man/section3.awk $(foreach h,$(public),$(call page,$(h)))
 	$(call say,MAN)
 	$(Q)[ -n "$(KERNEL_DOC)" ] || { echo "no kernel-doc, which is in any kernel's headers:" \
 		"apt-get install $$(tests/deps.sh kernel-doc), or KERNEL_DOC=FILE" >&2; exit 1; }
-	$(Q)rm -rf $(@D) && mkdir -p $(@D)
-	$(Q)for header in $(wildcard include/annex/*.h include/annex/models/*.h); do \
-		about=annex_$$(basename $$header .h); \
-		[ -e docs/man/$$about.7 ] || about=; \
-		$(KERNEL_DOC) -man $$header 2>$(@D)/log | awk -v dir=$(@D) -v about=$$about \
-			-v header=$${header#include/} -v version=$(VERSION) \
-			-f docs/man/section3.awk || exit; \
+	$(Q)rm -f $(@D)/*.3
+	$(Q)for header in $(public); do \
+		$(KERNEL_DOC) -man $$header 2>$(@D)/log | awk -v dir=$(@D) \
+			-v about=annex_$$(basename $$header .h) -v header=$${header#include/} \
+			-v version=$(VERSION) -f docs/man/section3.awk || exit; \
 	done
 	$(Q)touch $@
 
+define page_rule
+$(call page,$(1)): $(1) docs/man/section7.awk Makefile
+	@mkdir -p $$(@D)
+	$(Q)awk -v header=$(1:include/%=%) -v name=$$(basename $$(notdir $$@)) \
+		-v version=$(VERSION) -f docs/man/section7.awk $$< >$$@
+endef
+$(foreach h,$(public),$(eval $(call page_rule,$(h))))
+
+MAN := $(sort $(wildcard docs/man/*.1) $(foreach h,$(public),$(call page,$(h))))
 man_file = $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
-install: all install-module $(if $(KERNEL_DOC),man)
+install: all install-module $(MAN) $(if $(KERNEL_DOC),man)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
 		$(DESTDIR)$(INCLUDEDIR)/annex \
 		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))

@@ -2,7 +2,7 @@
 # Split what kernel-doc -man makes of a header into pages of section 3: a file in `dir`, which is
 # empty, for each function, structure and enumeration; one for both where they have one name.
 # `header` is what programs include, `version` is Annex's, and `about` the page of section 7 about
-# the header, if there is one.
+# the header.
 
 # A declaration without its fonts, one parameter or member a line.
 function declare(line)
@@ -75,6 +75,5 @@ synopsis {
 END {
 	close(page)
 	for (page in pages)
-		if (about)
-			print ".SH SEE ALSO\n.BR " about " (7)" >> page
+		print ".SH SEE ALSO\n.BR " about " (7)" >> page
 }

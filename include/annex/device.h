@@ -2,39 +2,7 @@
 /*
  * Devices: an NVMe controller and its namespaces, reached through queue pairs only.
  *
- * URIs:
- *   mem:SIZE[?block=512|4096][&namespaces=N]       emulated in the process, RAM behind it
- *   file:PATH[?size=SIZE][&block=512|4096][&direct=0|1][&readonly=0|1][&force=0|1]
- *        [&ns=PATH2]...
- *                                                  the proxy: a file or block device, by io_uring
- *   ng:PATH[?readonly=0|1][&force=0|1][&poll=0|1][&ns=PATH2]...
- *                                                  a namespace that stays the kernel's, by its
- *                                                  generic device (/dev/ng0n1) and io_uring
- *   nvme:PATH|DDDD:BB:DD.F[?readonly=0|1][&force=0|1][&poll=0|1]
- *                                                  all namespaces of a controller (/dev/nvme0)
- *   unix:PATH?part=NAME[&readonly=0|1]             a part of a device that a daemon serves at a
- *                                                  socket (annex/serve.h)
- * and for all of these:
- *   serve=caller|alone|thread|busy
- *                         who runs the controller: the threads that use it (default, but for
- *                         drives of other machines, by NVMe over TCP), or a thread of its
- *                         own, which sleeps when nothing is queued; the library's calls wake it,
- *                         a bare doorbell store is seen within a second. With
- *                         busy it never sleeps, and a bare store, as a GPU makes it, is seen at
- *                         once. With alone it is one thread that submits and waits, which is not
- *                         interrupted for what has ended: see struct annex_dev_opts
- *   fault=SPEC            see struct annex_fault; may be repeated
- *   readonly  writes end with ANNEX_SC_READ_ONLY (-EROFS). As long as the device is open, all of it
- *             is claimed as by annex_dev_claim_shared()
- *   force     writes pass although a file system, swap or another device of the kernel's uses the
- *             namespace or a partition of it; otherwise they end with ANNEX_SC_READ_ONLY (-EROFS).
- *             Of file: that is found when it is opened
- *   poll      completions are looked for, in queues that the kernel's driver has for that
- *
- *   pci:DDDD:BB:DD.F[?sq=PLACE][&cq=PLACE][&wait=poll|sleep]
- *                         a controller that is bound to annex.ko
- *   sq, cq    where queues lie: any, provider, host, cmb (enum annex_place)
- *   wait      whether waiting threads look again and again (default), or sleep for an interrupt
+ * A URI names a device: see annex/uri.h.
  *
  * A device is of the process that opened it. In a child of fork() calls return -ECHILD;
  * annex_dev_close() there frees memory and does nothing else. Open the device again in the child.
@@ -132,7 +100,7 @@ unsigned int annex_dev_traits(const char *uri);
 
 /**
  * annex_dev_open() - Bring a controller up and create its queue pairs.
- * @uri: what to open, as above.
+ * @uri: what to open.
  * @opts: NULL for the defaults.
  * @out: the device, to be given back with annex_dev_close().
  *

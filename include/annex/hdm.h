@@ -3,17 +3,23 @@
  * Memory ranges: CXL memory and what stands in for it, mapped, given out in pieces, made persistent
  * where the medium is. HDM is CXL's word: host-managed device memory (CXL 3.1, section 3.3).
  *
- * A range is named by a URI (annex-uri(7)):
- *
- *	shm:/path?size=256M	a shared file, also the one behind an emulated CXL device
- *	dax:/dev/dax0.0		a devdax region that the kernel's own drivers made
- *	numa:1?size=1G		memory of one NUMA node
- *	cxlssd:/path?size=1G	a modelled CXL-SSD in a file (annex/models/cxlssd.h)
- *	pci:0000:0d:00.0	a CXL device, or several in turns, through annex.ko
+ * A URI names a range: see annex/uri.h. A table at its beginning says which bytes are taken. Memory
+ * that is all zeroes gets a new table. Other contents are refused, unless the URI has format=1.
  *
  * Pieces with a name are for everybody who opens the range, and stay until they are freed: on a
  * persistent range over restarts too. Pieces without one belong to the handle, and end with it;
  * what a process had when it was killed is taken back by whoever needs it.
+ *
+ * Taking or freeing a run of pages is one store of 8 bytes with a check of its own; its name is
+ * written and persisted before. So the table is right after a crash at any moment, and a piece with
+ * a name is there as a whole or not at all. Names that annex_hdm_publish() gives are in a journal
+ * before, which the next user of the range completes. Damage to the table is found at the next open
+ * or use.
+ *
+ * Pieces of up to 8 KiB without a name are cut from runs of 64 KiB in the process, without a call
+ * of the kernel. Locks are those of open file descriptions (fcntl(2), F_OFD_SETLK): they do not
+ * reach out of a virtual machine. A program that touches a range whose file somebody truncated gets
+ * a SIGBUS, unless it has called annex_mapping_catch(); calls on the range are -EIO then.
  *
  * A mapping of a cxlssd: range shows pages of the endpoint from their first touch on. Stores reach
  * the endpoint, by lines, when annex_hdm_persist() has them and when a page makes room for another

@@ -238,14 +238,18 @@ headers_alone()
 	done
 }
 
-# Every page is installed, every function with kernel-doc has one, and groff has nothing to say.
+# Each header has a page, each function with kernel-doc has one, and groff has nothing to say.
 man_pages()
 {
 	local page name bad=0
 	# shellcheck disable=SC2015
 	groff -man -ww -z -Tutf8 "$tree"/share/man/man?/* 2>&1 | grep . && bad=1
-	for page in docs/man/*.[1-9]; do
-		[ -f "$tree/share/man/man${page##*.}/${page##*/}" ] || { echo "$page"; bad=1; }
+	for page in docs/man/*.1; do
+		[ -f "$tree/share/man/man1/${page##*/}" ] || { echo "$page"; bad=1; }
+	done
+	for page in include/annex/*.h include/annex/models/*.h; do
+		page=annex_$(basename "$page" .h).7
+		[ -s "$tree/share/man/man7/$page" ] || { echo "$page"; bad=1; }
 	done
 	for name in $(lib/public.sh); do
 		! grep -q "^ \* \(.*[ ,]\)\?$name() -" include/annex/*.h include/annex/*/*.h ||

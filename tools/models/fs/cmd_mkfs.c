@@ -156,7 +156,7 @@ static int check_size(const struct mkfs *m, const struct image *i)
 
 static const char doc[] =
 	"Make an empty file system on a CXL-SSD. SSD is the path of its file, or a URI as "
-	"cxlssd:PATH?KEY=VALUE, whose parameters are in annex-uri(7). Its log is log=bytefs, of "
+	"cxlssd:PATH?KEY=VALUE, whose parameters are in annex_uri(7). Its log is log=bytefs, of "
 	"512 "
 	"KiB at least (dram=1M). The root directory belongs to who makes it."
 	"\vExamples:\n"
