@@ -243,11 +243,11 @@ $(OUT)/annex-models: $(ANNEX_MODELS_OBJ) $(cuda_parts) $(OUT)/libannex-models.a 
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(TOOL_LIBS)
 $(MODELS_COMMANDS:%=$(OUT)/annex-%): $(OUT)/annex-models
 	$(Q)ln -sf annex-models $@
-# The tool with some of its calls made wrong: its selftest has to notice.
+# The tool with a call made wrong: its selftest has to notice.
 $(OUT)/annex-wrong: $(OUT)/tests/tool/wrong.o $(OUT)/annex
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(ANNEX_OBJ) $(cuda_parts) $(OUT)/libannex.a \
-		$(TOOL_LIBS) -Wl,--wrap=annex_hdm_find -Wl,--wrap=annex_simulate
+		$(TOOL_LIBS) -Wl,--wrap=annex_hdm_find
 $(OUT)/parts.a: $(TOOL_PARTS)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
@@ -348,7 +348,7 @@ $(OUT)/tools/models/query/host.o: private object_flags := -O3
 # Loops over activations, as vectors; a product and a sum are two roundings everywhere.
 $(filter $(OUT)/tools/train/%,$(TOOL_OBJ)): private object_flags := -O3 -ffp-contract=off \
 	-fno-math-errno -fno-trapping-math
-$(addprefix $(OUT)/tools/,main.o pci/checks_pci.o selftest/facts.o): private object_flags := \
+$(addprefix $(OUT)/tools/,main.o pci/checks_pci.o): private object_flags := \
 	-DANNEX_VERSION='"$(VERSION)"'
 define compile
 	$(call say,CC)

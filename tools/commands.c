@@ -22,5 +22,5 @@ const struct cli_command tool_commands[] = {
 	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},
 	{"unbind", cmd_unbind, "give them back to the kernel's own driver"},
 	{"doctor", cmd_doctor, "tell what this machine lacks for each kind of device"},
-	{"selftest", cmd_selftest, "check the library here, against plain computations"},
+	{"selftest", cmd_selftest, "check storage by random work, compared with plain arrays"},
 	{NULL, NULL, NULL}};

@@ -48,7 +48,7 @@ offers "fp32 tf32 fp16 bf16" trace gen gpt2 --dtype ''
 offers "sgd momentum adam" trace gen gpt2 --optimizer ''
 offers "a10 a100-40 a100-80" trace gen gpt2 --gpu a1
 offers "bert-base bert-large" trace gen bert
-offers "queues cache spaces ranges plans" selftest --only ''
+offers "queues cache spaces ranges" selftest --only ''
 offers "$devices" selftest --overwrite ''
 offers "$ranges" selftest --range ''
 offers "$devices" train --storage ''

@@ -12,7 +12,7 @@ holds "the guide has docs/examples/element.c" \
 	END
 
 smaller=(-e 's/--scale 22/--scale 12/' -e 's/10M/100K/' -e 's/256M/4M/' -e 's/1G/64M/'
-	-e 's/ssd=3.2,6.4,12.8 //' -e 's/selftest/& --only plans --seconds 0/'
+	-e 's/ssd=3.2,6.4,12.8 //' -e 's/selftest/& --seconds 0/'
 	-e 's/skybyte/& --scale 0.01/')
 command -v gnuplot >/dev/null || smaller+=(-e 's/--plot [a-z]*\.svg//')
 command -v dpkg-query >/dev/null || smaller+=(-e '/import debian/d')

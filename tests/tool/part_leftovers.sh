@@ -105,10 +105,6 @@ refuse="$here/refuse.py"
 mkdir kept
 printf 'id,x\n1,2\n3,4\n' >input.csv
 if "$refuse" EPERM remove -- true 2>held; then
-	refused "selftest that cannot remove its folder" \
-		"cannot remove kept/annex-selftest\..*not permitted" \
-		"$refuse" EPERM remove -- "$annex" selftest --dir kept --only plans --seconds 0
-	holds "after its report" grep -q 'plans *ok' out
 	refused "train that cannot remove its file" "cannot remove kept/made: .*not permitted" \
 		"$refuse" EPERM remove -- "$annex" train "${small[@]}" \
 		--storage 'file:kept/made?size=64M'
