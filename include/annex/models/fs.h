@@ -121,7 +121,7 @@ struct annex_fs_opts {
  * @opts: NULL: the defaults.
  * @out: the file system, to be given back with annex_fs_unmount().
  *
- * Return: 0; -EILSEQ (none there, or its superblock is damaged: annex_fs_check() may help);
+ * Return: 0; -EILSEQ (none there, or its superblock is damaged);
  * -EPROTONOSUPPORT (of another version); -EROFS (opened by readonly=1, and not @read_only);
  * -EINVAL; -ENOMEM; -EIO; errors of the endpoint.
  */
@@ -495,46 +495,32 @@ struct annex_fs_stats {
 void annex_fs_get_stats(struct annex_fs *fs, struct annex_fs_stats *out);
 
 /**
- * struct annex_fs_problem - One that annex_fs_check() found.
- * @what: in words.
- * @mended: it is no more.
- */
-struct annex_fs_problem {
-	const char *what;
-	bool mended;
-};
-
-/**
  * struct annex_fs_report - Counts of annex_fs_check().
  * @files: inodes in use.
  * @directories: of these.
  * @blocks: in use.
  * @unfinished: files that a crash left to be freed or to be cut, which is no problem: the next
- *	mount does it, and so does a check that mends.
+ *	mount does it.
  * @problems: found.
- * @mended: of these.
  */
 struct annex_fs_report {
 	uint64_t files, directories, blocks;
 	uint64_t unfinished;
-	uint64_t problems, mended;
+	uint64_t problems;
 };
 
 /**
- * annex_fs_check() - Look for what is wrong in a file system that is not mounted, and mend it.
+ * annex_fs_check() - Look for what is wrong in a file system that is not mounted. Nothing is
+ * written.
  * @s: the endpoint.
- * @mend: repair problems; -EROFS on an endpoint that was opened by readonly=1.
- * @tell: called for each problem with @ctx; may be NULL.
+ * @tell: called for each problem with @ctx and a line without its end; may be NULL.
  * @ctx: for @tell.
  * @out: counts.
- *
- * Files that no directory has a name for get one in lost+found.
  *
  * Return: 0, whether there are problems or not; -EILSEQ (no file system: neither superblock can be
  * read); -EPROTONOSUPPORT (of another version); -ENOMEM; errors of the endpoint.
  */
-int annex_fs_check(struct annex_cxlssd *s, bool mend,
-		   void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
+int annex_fs_check(struct annex_cxlssd *s, void (*tell)(void *ctx, const char *what), void *ctx,
 		   struct annex_fs_report *out);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * File systems are checked: first inodes and their blocks, then names from the root on, then files
- * without a name, then what is counted, last the bitmaps, which are made of what was found.
+ * without a name, then counts, last the bitmaps, which are compared with all that was found.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,21 +15,7 @@
 #include "node.h"
 #include "super.h"
 
-#define LOST "lost+found"
 #define DIRECTORY (S_IFDIR >> 12)
-
-/* A superblock is written again, its other lines as they are. */
-static int write_super(struct fs_check *c, uint32_t block)
-{
-	uint8_t payload[FS_PAYLOAD];
-	struct check_block *b;
-	int err = fs_check_get(c, block, &b);
-
-	fs_super_pack(&c->super, payload);
-	if (!err)
-		fs_check_set(c, b, 0, payload);
-	return err;
-}
 
 static bool is_lost(int err)
 {
@@ -58,24 +44,22 @@ static int check_super(struct fs_check *c)
 	if (!err && !late && !memcmp(&c->super, &other, sizeof(other)))
 		return 0;
 	c->super = err ? other : c->super;
-	fs_check_tell(c, true, "the superblock in block %u is damaged", err ? 0 : copy);
-	return write_super(c, err ? 0 : copy);
+	fs_check_tell(c, "the superblock in block %u is damaged", err ? 0 : copy);
+	return 0;
 }
 
 /* The first orphan; damage counts as none. */
 static int read_orphan(struct fs_check *c, uint32_t *ino)
 {
-	static const uint8_t none[FS_PAYLOAD];
 	struct check_block *b;
 	int err = fs_check_get(c, 0, &b);
 
 	if (err)
 		return err;
-	if (!fs_check_good(b, 1)) {
-		fs_check_tell(c, true, "line 1 of the superblock is damaged");
-		fs_check_set(c, b, 1, none);
-	}
-	*ino = fs_map_pointer(b->lines[1].payload, 0);
+	if (fs_check_good(b, 1))
+		*ino = fs_map_pointer(b->lines[1].payload, 0);
+	else
+		fs_check_tell(c, "line 1 of the superblock is damaged");
 	return 0;
 }
 
@@ -95,7 +79,7 @@ static int check_orphans(struct fs_check *c)
 	}
 	c->listed = !ino && !left;
 	if (!err && !c->listed)
-		fs_check_tell(c, true, "the list of orphans is damaged");
+		fs_check_tell(c, "the list of orphans is damaged");
 	return err;
 }
 
@@ -105,12 +89,9 @@ static uint32_t links_of(const struct check_inode *f)
 	return f->links + (f->type == DIRECTORY && f->flags & CHECK_SEEN ? 2 : 0);
 }
 
-/* A mount may end them: those that have names have as many as they say. Else all leave the list,
- * and are told of later. */
-static int settle_orphans(struct fs_check *c)
+/* A mount may end them: those that have names have as many as they say. */
+static int check_ends(struct fs_check *c)
 {
-	static const uint8_t none[FS_PAYLOAD];
-	struct check_block *b;
 	unsigned int bad;
 	struct fs_inode i;
 	int err = 0;
@@ -121,11 +102,6 @@ static int settle_orphans(struct fs_check *c)
 		err = fs_check_read(c, ino, &i, &bad);
 		c->listed = links_of(&c->inodes[ino]) == i.nlink;
 	}
-	if (err || c->listed)
-		return err;
-	err = fs_check_get(c, 0, &b);
-	if (!err && memcmp(b->lines[1].payload, none, FS_PAYLOAD) != 0)
-		fs_check_set(c, b, 1, none);
 	return err;
 }
 
@@ -150,7 +126,7 @@ static bool can_be(const uint8_t *text, uint32_t n)
 
 #define WHY 64u
 
-/* Whether a name must go, and why. */
+/* Whether a name is wrong, and why. */
 static bool is_wrong(const struct fs_check *c, const struct check_dir *d,
 		     const struct check_name *n, char *why)
 {
@@ -165,13 +141,13 @@ static bool is_wrong(const struct fs_check *c, const struct check_dir *d,
 	return true;
 }
 
-static int check_name(struct fs_check *c, const struct check_dir *d, const struct check_name *n)
+static void check_name(struct fs_check *c, const struct check_dir *d, const struct check_name *n)
 {
 	char text[4 * ANNEX_FS_NAME + 1], why[WHY];
-	struct check_inode *f = NULL;
 
 	if (!is_wrong(c, d, n, why)) {
-		f = &c->inodes[n->ino];
+		struct check_inode *f = &c->inodes[n->ino];
+
 		if (f->type == DIRECTORY) {
 			c->inodes[d->ino].links++;
 			enqueue(c, n->ino, d->ino);
@@ -179,12 +155,11 @@ static int check_name(struct fs_check *c, const struct check_dir *d, const struc
 			f->links++;
 		}
 		if (f->type == n->type)
-			return 0;
+			return;
 		snprintf(why, WHY, "has another type than inode %u", n->ino);
 	}
 	fs_check_escape(text, d->texts + n->text, n->length);
-	fs_check_tell(c, true, "directory %u: the name \"%s\" %s", d->ino, text, why);
-	return check_dir_set(c, d, n, f ? f->type : 0);
+	fs_check_tell(c, "directory %u: the name \"%s\" %s", d->ino, text, why);
 }
 
 /* Directories that are in the queue, and those below them. */
@@ -198,92 +173,29 @@ static int check_names(struct fs_check *c)
 
 		err = check_dir_load(c, ino, &d);
 		for (uint32_t k = 0; !err && k < d.n_names; k++)
-			err = check_name(c, &d, &d.names[k]);
+			check_name(c, &d, &d.names[k]);
 		check_dir_free(&d);
 		c->first = c->inodes[ino].next;
 	}
 	return err;
 }
 
-static int make_lost(struct fs_check *c, struct check_dir *root, uint32_t *out)
-{
-	const struct fs_inode lost = fs_check_dir_of_root(0700);
-	uint32_t ino = ANNEX_FS_ROOT;
-	int err;
-
-	while (ino < c->super.inodes && c->inodes[ino].type)
-		ino++;
-	if (ino == c->super.inodes)
-		return -ENOSPC;
-	err = check_dir_add(c, root, LOST, ino, DIRECTORY);
-	if (!err)
-		err = fs_check_write(c, ino, &lost);
-	if (err)
-		return err;
-	c->inodes[ino] = (struct check_inode){
-		.parent = ANNEX_FS_ROOT, .type = DIRECTORY, .flags = CHECK_SEEN};
-	c->inodes[ANNEX_FS_ROOT].links++;
-	*out = ino;
-	return 0;
-}
-
-/* Where files without a name go; the root, when another file has its name, or it cannot be made. */
-static int open_lost(struct fs_check *c, struct check_dir *lost)
-{
-	const struct check_name *name;
-	uint32_t ino = 0;
-	int err = check_dir_load(c, ANNEX_FS_ROOT, lost);
-
-	if (err)
-		return err;
-	name = check_dir_find(lost, LOST);
-	if (name && c->inodes[name->ino].type == DIRECTORY)
-		ino = name->ino;
-	else if (!name)
-		err = make_lost(c, lost, &ino);
-	if (!ino)
-		return err == -ENOSPC ? 0 : err;
-	check_dir_free(lost);
-	return err ? err : check_dir_load(c, ino, lost);
-}
-
-/* A file gets a name there. */
-static int adopt(struct fs_check *c, struct check_dir *lost, uint32_t ino)
-{
-	struct check_inode *f = &c->inodes[ino];
-	char name[32];
-	int err = lost->ino ? 0 : open_lost(c, lost);
-
-	if (err)
-		return err;
-	snprintf(name, sizeof(name), "#%u", ino);
-	for (uint32_t k = 1; check_dir_find(lost, name); k++)
-		snprintf(name, sizeof(name), "#%u.%u", ino, k);
-	err = check_dir_add(c, lost, name, ino, f->type);
-	fs_check_tell(c, !err, "inode %u: no directory has a name for it", ino);
-	if (err) {
-		f->flags |= CHECK_LEFT;
-		return err == -ENOSPC ? 0 : err;
-	}
-	if (f->type != DIRECTORY) {
-		f->links++;
-		return 0;
-	}
-	c->inodes[lost->ino].links++;
-	enqueue(c, ino, lost->ino);
-	return check_names(c);
-}
-
-/* Whether a directory has not been reached from the root, and is to stay. */
+/* Whether a directory has not been reached from the root. */
 static bool is_astray(const struct fs_check *c, uint32_t ino)
 {
 	const struct check_inode *f = &c->inodes[ino];
 
-	return f->type == DIRECTORY && !(f->flags & (CHECK_SEEN | CHECK_LEFT | CHECK_ENDS));
+	return f->type == DIRECTORY && !(f->flags & (CHECK_SEEN | CHECK_ENDS));
 }
 
-/* Its parent is none of these; or, when they go in a circle, @any. */
-static int adopt_directory(struct fs_check *c, struct check_dir *lost, uint32_t ino, bool any)
+static void tell_nameless(struct fs_check *c, uint32_t ino)
+{
+	fs_check_tell(c, "inode %u: no directory has a name for it", ino);
+}
+
+/* A directory without a name, whose parent is none of these; or, when they go in a circle, @any.
+ * Those below it have names. */
+static int check_astray(struct fs_check *c, uint32_t ino, bool any)
 {
 	unsigned int bad;
 	struct fs_inode i;
@@ -294,37 +206,36 @@ static int adopt_directory(struct fs_check *c, struct check_dir *lost, uint32_t 
 	err = fs_check_read(c, ino, &i, &bad);
 	if (err || (!any && i.rdev < c->super.inodes && is_astray(c, i.rdev)))
 		return err;
-	return adopt(c, lost, ino);
+	tell_nameless(c, ino);
+	enqueue(c, ino, i.rdev);
+	return check_names(c);
 }
 
-/* Whether a file has no name; directories have been seen, or are to be freed. */
-static bool is_nameless(const struct fs_check *c, uint32_t ino, bool ends)
+/* A file without a name; its one link counts as told. */
+static void check_nameless(struct fs_check *c, uint32_t ino)
 {
-	const struct check_inode *f = &c->inodes[ino];
+	struct check_inode *f = &c->inodes[ino];
 
-	return f->type && !f->links && !(f->flags & (CHECK_SEEN | CHECK_LEFT)) &&
-	       !(f->flags & CHECK_ENDS) == !ends;
+	if (!f->type || f->links || f->flags & CHECK_SEEN)
+		return;
+	if (!(f->flags & CHECK_ENDS)) {
+		tell_nameless(c, ino);
+		f->links++;
+	} else if (!c->listed) {
+		fs_check_tell(c, "inode %u: it has no name any more, and was to be freed", ino);
+		f->flags |= CHECK_TOLD;
+	}
 }
 
 static int check_lost(struct fs_check *c)
 {
-	struct check_dir lost = {0};
 	int err = 0;
 
 	for (uint32_t any = 0; any < 2; any++)
 		for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++)
-			err = adopt_directory(c, &lost, ino, any);
-	for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++) {
-		if (c->listed || !is_nameless(c, ino, true))
-			continue;
-		fs_check_tell(c, true, "inode %u: it has no name any more, and was to be freed",
-			      ino);
-		err = fs_check_end(c, ino);
-	}
+			err = check_astray(c, ino, any);
 	for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++)
-		if (is_nameless(c, ino, false))
-			err = adopt(c, &lost, ino);
-	check_dir_free(&lost);
+		check_nameless(c, ino);
 	return err;
 }
 
@@ -335,29 +246,17 @@ static int check_links(struct fs_check *c, uint32_t ino)
 	const uint32_t links = f->links + (f->type == DIRECTORY ? 2 : 0);
 	unsigned int bad;
 	struct fs_inode i;
-	bool changed = false;
 	int err = fs_check_read(c, ino, &i, &bad);
 
 	if (err)
 		return err;
-	if (i.nlink != links) {
-		fs_check_tell(c, true, "inode %u: it has %u links, not %u", ino, links, i.nlink);
-		i.nlink = links;
-		changed = true;
-	}
-	if (f->type == DIRECTORY && i.rdev != f->parent) {
-		fs_check_tell(c, true, "directory %u: its parent is %u, not %u", ino, f->parent,
-			      i.rdev);
-		i.rdev = f->parent;
-		changed = true;
-	}
-	if (i.flags & FS_ORPHAN) {
-		fs_check_tell(c, true, "inode %u: it is in the list of orphans", ino);
-		i.flags = 0;
-		i.orphan = 0;
-		changed = true;
-	}
-	return changed ? fs_check_write(c, ino, &i) : 0;
+	if (i.nlink != links)
+		fs_check_tell(c, "inode %u: it has %u links, not %u", ino, links, i.nlink);
+	if (f->type == DIRECTORY && i.rdev != f->parent)
+		fs_check_tell(c, "directory %u: its parent is %u, not %u", ino, f->parent, i.rdev);
+	if (i.flags & FS_ORPHAN)
+		fs_check_tell(c, "inode %u: it is in the list of orphans", ino);
+	return 0;
 }
 
 static int count(struct fs_check *c)
@@ -371,7 +270,7 @@ static int count(struct fs_check *c)
 		c->out->directories += f->type == DIRECTORY;
 		if (c->listed && f->flags & CHECK_ORPHAN)
 			c->out->unfinished++;
-		else if (f->type && !(f->flags & CHECK_LEFT))
+		else if (f->type && !(f->flags & CHECK_TOLD))
 			err = check_links(c, ino);
 	}
 	c->out->blocks = c->super.blocks - 1 - c->super.data - c->free;
@@ -408,9 +307,8 @@ static int check_bitmap(struct fs_check *c, const char *name, uint32_t start, ui
 		good = fs_check_good(b, line % FS_LINES);
 		if (good && !memcmp(b->lines[line % FS_LINES].payload, payload, FS_PAYLOAD))
 			continue;
-		fs_check_tell(c, true, "line %u of the bitmap of %s is %s", line, name,
+		fs_check_tell(c, "line %u of the bitmap of %s is %s", line, name,
 			      good ? "wrong" : "damaged");
-		fs_check_set(c, b, line % FS_LINES, payload);
 	}
 	return err;
 }
@@ -436,7 +334,7 @@ static int check_all(struct fs_check *c)
 		err = check_names(c);
 	}
 	if (!err)
-		err = settle_orphans(c);
+		err = check_ends(c);
 	if (!err)
 		err = check_lost(c);
 	if (!err)
@@ -445,12 +343,11 @@ static int check_all(struct fs_check *c)
 		err = check_bitmap(c, "inodes", s->ibitmap, s->inodes, inode_taken);
 	if (!err)
 		err = check_bitmap(c, "blocks", s->bbitmap, blocks, block_taken);
-	return err ? err : fs_check_flush(c);
+	return err;
 }
 
-static int check(struct annex_cxlssd *s, bool mend,
-		 void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
-		 struct annex_fs_report *out)
+int annex_fs_check(struct annex_cxlssd *s, void (*tell)(void *ctx, const char *what), void *ctx,
+		   struct annex_fs_report *out)
 {
 	struct fs_check *c = calloc(1, sizeof(*c));
 	int err;
@@ -459,7 +356,6 @@ static int check(struct annex_cxlssd *s, bool mend,
 	if (!c)
 		return annex_fail(-ENOMEM, "file system: out of memory");
 	c->dev.s = s;
-	c->mend = mend;
 	c->tell = tell;
 	c->ctx = ctx;
 	c->out = out;
@@ -473,38 +369,4 @@ static int check(struct annex_cxlssd *s, bool mend,
 	free(c->taken);
 	free(c);
 	return err;
-}
-
-/* A mount ends what is unfinished; the counts are those afterwards. */
-static int finish(struct annex_cxlssd *s, struct annex_fs_report *out)
-{
-	struct annex_fs_report after;
-	struct annex_fs *fs;
-	int err = annex_fs_mount(s, NULL, &fs);
-
-	if (!err)
-		err = annex_fs_unmount(fs);
-	if (!err)
-		err = check(s, false, NULL, NULL, &after);
-	if (err)
-		return err;
-	out->files = after.files;
-	out->directories = after.directories;
-	out->blocks = after.blocks;
-	return 0;
-}
-
-int annex_fs_check(struct annex_cxlssd *s, bool mend,
-		   void (*tell)(void *ctx, const struct annex_fs_problem *p), void *ctx,
-		   struct annex_fs_report *out)
-{
-	int err = 0;
-
-	*out = (struct annex_fs_report){0};
-	if (mend && annex_cxlssd_readonly(s))
-		err = annex_fail(-EROFS, "file system: the device was opened for reading only");
-	if (!err)
-		err = check(s, mend, tell, ctx, out);
-	return !err && mend && out->unfinished && out->problems == out->mended ? finish(s, out)
-									       : err;
 }

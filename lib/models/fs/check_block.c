@@ -12,21 +12,17 @@
 #include "check.h"
 #include "dev.h"
 
-#define TOGETHER 15u /* blocks of a transaction: 960 lines */
-
-void fs_check_tell(struct fs_check *c, bool can, const char *fmt, ...)
+void fs_check_tell(struct fs_check *c, const char *fmt, ...)
 {
 	char what[CHECK_TEXT + 256];
-	const struct annex_fs_problem p = {what, can && c->mend};
 	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
 	c->out->problems++;
-	c->out->mended += p.mended;
 	if (c->tell)
-		c->tell(c->ctx, &p);
+		c->tell(c->ctx, what);
 }
 
 void fs_check_escape(char *to, const uint8_t *text, uint32_t length)
@@ -77,17 +73,12 @@ static void give(struct fs_check *c, struct check_block *b)
 	free(b);
 }
 
-static bool is_dirty(const struct check_block *b)
-{
-	return b->changed || b->whole;
-}
-
-/* One that has not changed makes room for @b; the others stay until they are committed. */
+/* One that differs from the device's stays; another makes room for @b. */
 static void remember(struct fs_check *c, struct check_block *b)
 {
 	struct check_block **slot = &c->recent[c->cursor++ % CHECK_RECENT];
 
-	if (*slot && !is_dirty(*slot))
+	if (*slot && !(*slot)->kept)
 		give(c, *slot);
 	*slot = b;
 }
@@ -99,9 +90,8 @@ static int read_block(struct fs_check *c, struct check_block *b)
 	if (err != -EIO)
 		return err;
 	/* The device's log may have some lines of a page that is damaged. */
-	fs_check_tell(c, true, "block %u cannot be read", b->block);
-	b->whole = true;
-	c->n_changed++;
+	fs_check_tell(c, "block %u cannot be read", b->block);
+	b->kept = true;
 	for (uint32_t i = 0; i < FS_LINES; i++) {
 		err = fs_dev_read(&c->dev, ANNEX_FS_INODE,
 				  ((uint64_t)b->block * FS_LINES + i) * FS_LINE, &b->lines[i],
@@ -116,17 +106,10 @@ static int read_block(struct fs_check *c, struct check_block *b)
 	return 0;
 }
 
-static int make_room(struct fs_check *c)
-{
-	return c->mend && c->n_changed >= TOGETHER ? fs_check_flush(c) : 0;
-}
-
 int fs_check_get(struct fs_check *c, uint32_t block, struct check_block **out)
 {
-	int err = make_room(c);
+	int err;
 
-	if (err)
-		return err;
 	*out = find(c, block);
 	if (*out)
 		return 0;
@@ -141,21 +124,17 @@ int fs_check_get(struct fs_check *c, uint32_t block, struct check_block **out)
 	return err;
 }
 
-int fs_check_new(struct fs_check *c, uint32_t block, struct check_block **out)
+int fs_check_put(struct fs_check *c, uint32_t block, const struct fs_line *lines)
 {
-	int err = make_room(c);
+	struct check_block *b = find(c, block);
 
-	if (err)
-		return err;
-	*out = find(c, block);
-	if (!*out)
-		*out = add(c, block);
-	if (!*out)
+	if (!b)
+		b = add(c, block);
+	if (!b)
 		return -ENOMEM;
-	c->n_changed += !is_dirty(*out);
-	(*out)->whole = true;
-	(*out)->lost = 0;
-	memset((*out)->lines, 0, sizeof((*out)->lines));
+	b->kept = true;
+	b->lost = 0;
+	memcpy(b->lines, lines, sizeof(b->lines));
 	return 0;
 }
 
@@ -164,26 +143,12 @@ bool fs_check_good(const struct check_block *b, uint32_t line)
 	return !(b->lost >> line & 1) && fs_line_good(&b->lines[line], b->block, line);
 }
 
-void fs_check_set(struct fs_check *c, struct check_block *b, uint32_t line, const uint8_t *payload)
+void fs_check_set(struct check_block *b, uint32_t line, const uint8_t *payload)
 {
-	c->n_changed += !is_dirty(b);
-	b->changed |= 1ull << line;
+	b->kept = true;
 	b->lost &= ~(1ull << line);
 	memcpy(b->lines[line].payload, payload, FS_PAYLOAD);
 	b->lines[line].crc = fs_line_sum(&b->lines[line], b->block, line);
-}
-
-static int store(struct fs_check *c, struct annex_cxlssd_tx *tx, const struct check_block *b)
-{
-	const uint64_t lines = b->whole ? FS_ALL : b->changed;
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < FS_LINES; i++)
-		if (lines >> i & 1)
-			err = fs_dev_store(&c->dev, tx, ANNEX_FS_INODE,
-					   ((uint64_t)b->block * FS_LINES + i) * FS_LINE,
-					   &b->lines[i], FS_LINE);
-	return err;
 }
 
 void fs_check_free(struct fs_check *c)
@@ -191,27 +156,4 @@ void fs_check_free(struct fs_check *c)
 	for (uint32_t i = 0; i < CHECK_CHAINS; i++)
 		while (c->chains[i])
 			give(c, c->chains[i]);
-	memset(c->recent, 0, sizeof(c->recent));
-	c->n_changed = 0;
-}
-
-int fs_check_flush(struct fs_check *c)
-{
-	struct annex_cxlssd_tx *tx;
-	int err;
-
-	if (!c->mend || !c->n_changed)
-		return 0;
-	err = fs_dev_begin(&c->dev, &tx);
-	if (err)
-		return err;
-	for (uint32_t i = 0; i < CHECK_CHAINS; i++)
-		for (struct check_block *b = c->chains[i]; !err && b; b = b->next)
-			err = store(c, tx, b);
-	if (!err)
-		err = fs_dev_commit(&c->dev, tx, true);
-	else
-		annex_cxlssd_abort(tx);
-	fs_check_free(c);
-	return err;
 }

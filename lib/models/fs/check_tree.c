@@ -44,8 +44,8 @@ int fs_check_write(struct fs_check *c, uint32_t ino, const struct fs_inode *i)
 	err = fs_check_get(c, block, &b);
 	if (err)
 		return err;
-	fs_check_set(c, b, line, first);
-	fs_check_set(c, b, line + 1, second);
+	fs_check_set(b, line, first);
+	fs_check_set(b, line + 1, second);
 	return 0;
 }
 
@@ -63,23 +63,6 @@ bool fs_check_claim(struct fs_check *c, uint32_t block)
 	c->taken[i / 64] |= 1ull << i % 64;
 	c->free--;
 	return true;
-}
-
-void fs_check_drop(struct fs_check *c, uint32_t block)
-{
-	const uint32_t i = block - c->super.data;
-
-	c->taken[i / 64] &= ~(1ull << i % 64);
-	c->free++;
-}
-
-uint32_t fs_check_take(struct fs_check *c)
-{
-	const uint32_t n = c->super.blocks - 1 - c->super.data;
-
-	while (!fs_check_claim(c, c->super.data + c->next_free))
-		c->next_free = (c->next_free + 1) % n;
-	return c->super.data + c->next_free;
 }
 
 /* Blocks below one pointer of a node. */
@@ -105,9 +88,9 @@ static int walk_line(struct check_walk *w, uint32_t node, uint32_t line, unsigne
 	if (err)
 		return err;
 	if (!fs_check_good(b, line)) {
-		fs_check_tell(w->c, true, "inode %u: line %u of block %u of its map is damaged",
-			      w->ino, line, node);
-		fs_check_set(w->c, b, line, payload);
+		fs_check_tell(w->c, "inode %u: line %u of block %u of its map is damaged", w->ino,
+			      line, node);
+		fs_check_set(b, line, payload);
 		return 0;
 	}
 	memcpy(payload, b->lines[line].payload, FS_PAYLOAD);
@@ -127,7 +110,7 @@ static int walk_line(struct check_walk *w, uint32_t node, uint32_t line, unsigne
 	if (!err && changed)
 		err = fs_check_get(w->c, node, &b);
 	if (!err && changed)
-		fs_check_set(w->c, b, line, payload);
+		fs_check_set(b, line, payload);
 	return err;
 }
 
@@ -156,30 +139,20 @@ static bool keep_claim(struct check_walk *w, uint64_t index, uint32_t pointer, u
 {
 	const uint32_t block = pointer & ~FS_UNWRITTEN;
 
-	if (index >= w->end)
-		return false;
 	if (!fs_check_has(w->c, block) || (pointer != block && (height || w->directory)) ||
 	    index >= (w->directory ? NAMES_MAX : FS_BLOCKS_MAX)) {
-		fs_check_tell(w->c, true, "inode %u: its pointer for block %llu, 0x%08x, cannot be",
+		fs_check_tell(w->c, "inode %u: its pointer for block %llu, 0x%08x, cannot be",
 			      w->ino, (ull)index, pointer);
 		return false;
 	}
 	if (!fs_check_claim(w->c, block)) {
-		fs_check_tell(w->c, true, "inode %u: block %u is another's already", w->ino, block);
+		fs_check_tell(w->c, "inode %u: block %u is another's already", w->ino, block);
 		return false;
 	}
 	w->blocks++;
 	if (!height)
 		w->last = index + 1;
 	return true;
-}
-
-static bool keep_none(struct check_walk *w, uint64_t index, uint32_t pointer, unsigned int height)
-{
-	(void)index;
-	(void)height;
-	fs_check_drop(w->c, pointer & ~FS_UNWRITTEN);
-	return true; /* the node is walked still */
 }
 
 /* Whether a block has a list of attributes; as xattr.c reads it. */
@@ -198,7 +171,7 @@ static bool is_list(const struct check_block *b)
 	return at <= FS_LINES * FS_PAYLOAD;
 }
 
-static int check_xattrs(struct check_walk *w, struct fs_inode *i, bool *changed)
+static int check_xattrs(struct check_walk *w, const struct fs_inode *i)
 {
 	struct check_block *b;
 	int err;
@@ -206,40 +179,27 @@ static int check_xattrs(struct check_walk *w, struct fs_inode *i, bool *changed)
 	if (!i->xattr)
 		return 0;
 	if (!fs_check_claim(w->c, i->xattr)) {
-		fs_check_tell(w->c, true,
+		fs_check_tell(w->c,
 			      "inode %u: the block of its extended attributes, %u, is another's "
 			      "already",
 			      w->ino, i->xattr);
-		i->xattr = 0;
-		*changed = true;
 		return 0;
 	}
+	w->blocks++;
 	err = fs_check_get(w->c, i->xattr, &b);
-	if (err || is_list(b)) {
-		w->blocks++;
-		return err;
-	}
-	fs_check_tell(w->c, true, "inode %u: its extended attributes are damaged", w->ino);
-	fs_check_drop(w->c, i->xattr);
-	i->xattr = 0;
-	*changed = true;
-	return 0;
+	if (!err && !is_list(b))
+		fs_check_tell(w->c, "inode %u: its extended attributes are damaged", w->ino);
+	return err;
 }
 
 /* An inode's size and its number of blocks. */
-static void check_sums(struct check_walk *w, struct fs_inode *i, bool *changed)
+static void check_sums(const struct check_walk *w, const struct fs_inode *i)
 {
-	if (S_ISREG(i->mode) && i->size > FS_SIZE_MAX) {
-		fs_check_tell(w->c, true, "inode %u: no file has %llu bytes", w->ino, (ull)i->size);
-		i->size = w->last * FS_BLOCK;
-		*changed = true;
-	}
-	if (i->blocks != w->blocks) {
-		fs_check_tell(w->c, true, "inode %u: it has %u blocks, not %u", w->ino, w->blocks,
+	if (S_ISREG(i->mode) && i->size > FS_SIZE_MAX)
+		fs_check_tell(w->c, "inode %u: no file has %llu bytes", w->ino, (ull)i->size);
+	if (i->blocks != w->blocks)
+		fs_check_tell(w->c, "inode %u: it has %u blocks, not %u", w->ino, w->blocks,
 			      i->blocks);
-		i->blocks = w->blocks;
-		*changed = true;
-	}
 }
 
 static int forget(struct fs_check *c, uint32_t ino)
@@ -254,7 +214,7 @@ static int forget(struct fs_check *c, uint32_t ino)
 /* The blocks of an inode. */
 static int claim(struct fs_check *c, uint32_t ino)
 {
-	struct check_walk w = {.c = c, .ino = ino, .keep = keep_claim, .end = UINT64_MAX};
+	struct check_walk w = {.c = c, .ino = ino, .keep = keep_claim};
 	bool changed = false;
 	unsigned int bad;
 	struct fs_inode i;
@@ -263,41 +223,19 @@ static int claim(struct fs_check *c, uint32_t ino)
 	if (err)
 		return err;
 	w.directory = !S_ISREG(i.mode);
-	/* Blocks behind its size were to be given back. */
-	if (!c->listed && S_ISREG(i.mode) && i.flags & FS_ORPHAN && i.size <= FS_SIZE_MAX)
-		w.end = (i.size + FS_BLOCK - 1) / FS_BLOCK;
 	if (S_ISLNK(i.mode) && i.size > FS_INLINE &&
 	    (!i.map[0] || !keep_claim(&w, 0, i.map[0], 0))) {
-		fs_check_tell(c, true, "inode %u: the target of the link is lost", ino);
+		fs_check_tell(c, "inode %u: the target of the link is lost", ino);
 		return forget(c, ino);
 	}
 	if (!S_ISLNK(i.mode))
 		err = fs_check_walk(&w, &i, &changed);
 	if (!err)
-		err = check_xattrs(&w, &i, &changed);
+		err = check_xattrs(&w, &i);
 	if (err)
 		return err;
-	check_sums(&w, &i, &changed);
+	check_sums(&w, &i);
 	return changed ? fs_check_write(c, ino, &i) : 0;
-}
-
-int fs_check_end(struct fs_check *c, uint32_t ino)
-{
-	struct check_walk w = {.c = c, .ino = ino, .keep = keep_none};
-	bool changed = false;
-	unsigned int bad;
-	struct fs_inode i;
-	int err = fs_check_read(c, ino, &i, &bad);
-
-	if (!err && !S_ISLNK(i.mode))
-		err = fs_check_walk(&w, &i, &changed);
-	if (err)
-		return err;
-	if (S_ISLNK(i.mode) && i.size > FS_INLINE)
-		fs_check_drop(c, i.map[0]);
-	if (i.xattr)
-		fs_check_drop(c, i.xattr);
-	return forget(c, ino);
 }
 
 static bool has_type(const struct fs_inode *i)
@@ -321,21 +259,20 @@ static bool check_map(struct fs_check *c, uint32_t ino, struct fs_inode *i)
 	bool changed = false;
 
 	if (i->height > (mapped ? FS_HEIGHT : 0)) {
-		fs_check_tell(c, true, "inode %u: its map cannot have a height of %u", ino,
-			      i->height);
+		fs_check_tell(c, "inode %u: its map cannot have a height of %u", ino, i->height);
 		i->height = 0;
 		if (!S_ISLNK(i->mode))
 			memset(i->map, 0, sizeof(i->map));
 		changed = true;
 	}
 	if (i->height && any(i, 1)) {
-		fs_check_tell(c, true, "inode %u: its map has more than one root", ino);
+		fs_check_tell(c, "inode %u: its map has more than one root", ino);
 		memset(i->map + 1, 0, sizeof(i->map) - sizeof(i->map[0]));
 		changed = true;
 	}
 	if (mapped || S_ISLNK(i->mode) || (!i->size && !any(i, 0)))
 		return changed;
-	fs_check_tell(c, true, "inode %u: it is no file that has data", ino);
+	fs_check_tell(c, "inode %u: it is no file that has data", ino);
 	i->size = 0;
 	memset(i->map, 0, sizeof(i->map));
 	return true;
@@ -347,19 +284,18 @@ static bool check_fields(struct fs_check *c, uint32_t ino, struct fs_inode *i)
 	bool changed = check_map(c, ino, i);
 
 	if (i->flags & ~FS_ORPHAN) {
-		fs_check_tell(c, true, "inode %u: unknown flags 0x%02x", ino, i->flags);
+		fs_check_tell(c, "inode %u: unknown flags 0x%02x", ino, i->flags);
 		i->flags &= FS_ORPHAN;
 		changed = true;
 	}
 	if (i->orphan >= c->super.inodes || (i->orphan && !(i->flags & FS_ORPHAN))) {
-		fs_check_tell(c, true, "inode %u: inode %u cannot be the next orphan", ino,
-			      i->orphan);
+		fs_check_tell(c, "inode %u: inode %u cannot be the next orphan", ino, i->orphan);
 		i->orphan = 0;
 		changed = true;
 	}
 	if (i->xattr && !fs_check_has(c, i->xattr)) {
-		fs_check_tell(c, true, "inode %u: its extended attributes cannot lie in block %u",
-			      ino, i->xattr);
+		fs_check_tell(c, "inode %u: its extended attributes cannot lie in block %u", ino,
+			      i->xattr);
 		i->xattr = 0;
 		changed = true;
 	}
@@ -387,43 +323,29 @@ static int check_inode(struct fs_check *c, uint32_t ino)
 		return err;
 	for (uint32_t line = 0; line < 2; line++)
 		if (bad >> line & 1)
-			fs_check_tell(c, true, "inode %u: line %u is damaged", ino, line);
+			fs_check_tell(c, "inode %u: line %u is damaged", ino, line);
 	if (bad)
 		return forget(c, ino);
 	if (!i.mode)
 		return 0;
 	if (!ino || !has_type(&i) || (S_ISLNK(i.mode) && (!i.size || i.size >= FS_BLOCK))) {
-		fs_check_tell(c, true, "inode %u: no file has mode 0%o and %llu bytes%s", ino,
-			      i.mode, (ull)i.size, ino ? "" : ", nor this number");
+		fs_check_tell(c, "inode %u: no file has mode 0%o and %llu bytes%s", ino, i.mode,
+			      (ull)i.size, ino ? "" : ", nor this number");
 		return forget(c, ino);
 	}
 	note(c, ino, &i);
 	return check_fields(c, ino, &i) ? fs_check_write(c, ino, &i) : 0;
 }
 
-struct fs_inode fs_check_dir_of_root(uint32_t permissions)
-{
-	const int64_t now = fs_now();
-
-	return (struct fs_inode){
-		.mode = (uint16_t)(S_IFDIR | permissions),
-		.nlink = 2,
-		.atime = now,
-		.mtime = now,
-		.ctime = now,
-		.generation = (uint32_t)(now >> 20),
-		.rdev = ANNEX_FS_ROOT,
-	};
-}
-
+/* Where the root is none, an empty one stands for it. */
 static int make_root(struct fs_check *c)
 {
-	const struct fs_inode root = fs_check_dir_of_root(0755);
+	const struct fs_inode root = {.mode = S_IFDIR, .nlink = 2, .rdev = ANNEX_FS_ROOT};
 	int err;
 
 	if (c->inodes[ANNEX_FS_ROOT].type == S_IFDIR >> 12)
 		return 0;
-	fs_check_tell(c, true, "inode %u: it is the root, and no directory", ANNEX_FS_ROOT);
+	fs_check_tell(c, "inode %u: it is the root, and no directory", ANNEX_FS_ROOT);
 	err = forget(c, ANNEX_FS_ROOT);
 	c->inodes[ANNEX_FS_ROOT].type = S_IFDIR >> 12;
 	return err ? err : fs_check_write(c, ANNEX_FS_ROOT, &root);
@@ -438,14 +360,12 @@ int fs_check_inodes(struct fs_check *c)
 	return err ? err : make_root(c);
 }
 
-/* Files that are to be freed claim last. */
 int fs_check_claims(struct fs_check *c)
 {
 	int err = 0;
 
-	for (uint32_t pass = 0; pass < 2; pass++)
-		for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++)
-			if (c->inodes[ino].type && !(c->inodes[ino].flags & CHECK_ENDS) == !pass)
-				err = claim(c, ino);
+	for (uint32_t ino = 1; !err && ino < c->super.inodes; ino++)
+		if (c->inodes[ino].type)
+			err = claim(c, ino);
 	return err;
 }

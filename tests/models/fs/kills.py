@@ -5,7 +5,7 @@
   kills.py ANNEX [ROUNDS [SEED]]
 
 In each of ROUNDS rounds (20) writers work on a file system until its process gets SIGKILL, at a
-random moment. Then annex fs fsck finds it clean, without mending; it is mounted again; and each
+random moment. Then annex fs fsck finds it clean; it is mounted again; and each
 writer finds what it was promised (promises.py). Every fourth time the process that mounts it again
 is killed as well. After EPOCH rounds there is a new file system, of another size and with other
 options. One line for each round that is wrong; the last line counts. KEEP=DIR has copies of the
@@ -115,7 +115,7 @@ class Server:
     def check(self):
         """Nothing is wrong. Return: whether nothing is left to be done either: a mount frees files
         that had no name and were open, and blocks behind a new size."""
-        done = self.run("fsck", "-n", "--json", self.uri)
+        done = self.run("fsck", "--json", self.uri)
         if done.returncode:
             words = (done.stdout + done.stderr).strip().replace("\n", "; ")
             raise Failed(f"fsck, status {done.returncode}: {words}")

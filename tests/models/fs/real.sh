@@ -100,7 +100,7 @@ for ((round = 0; round < rounds; round++)); do
 done
 unmounted annex
 unmounted pass
-"$out/annex" fs fsck -n "$top/device" >"$top/fsck" || { cat "$top/fsck"; die "fsck"; }
+"$out/annex" fs fsck "$top/device" >"$top/fsck" || { cat "$top/fsck"; die "fsck"; }
 disk=$(findmnt -n -o FSTYPE,SOURCE -T "$top" | tr -s ' ')
 python3 - "$top/values" "$json" "$rounds" "$disk" "$files" "$mib" <<'END'
 import json

@@ -70,7 +70,7 @@ checked()
 	rc=$?
 	server=
 	claim "$1: it has written all: $(head -c 200 "$top/said")" test $rc -eq 0
-	claim "$1: nothing is wrong in the file system" "$annex" fs fsck -n "$device"
+	claim "$1: nothing is wrong in the file system" "$annex" fs fsck "$device"
 }
 
 killed()
@@ -83,7 +83,7 @@ killed()
 remounted()
 {
 	claim "$1: unmounted after a kill" umount -l "$at"
-	claim "$1: nothing is wrong after a kill" "$annex" fs fsck -n "$device"
+	claim "$1: nothing is wrong after a kill" "$annex" fs fsck "$device"
 	claim "$1: mounted again" mounted
 }
 

@@ -6,7 +6,7 @@
 static const struct cli_command commands[] = {
 	{"mkfs", fs_mkfs, "make an empty file system"},
 	{"mount", fs_mount, "show its files in a directory"},
-	{"fsck", fs_fsck, "look for what is wrong in it, and mend it"},
+	{"fsck", fs_fsck, "look for what is wrong in it"},
 	{"stat", fs_stat, "tell its sizes, and how much of it is free"},
 	{NULL, NULL, NULL}};
 

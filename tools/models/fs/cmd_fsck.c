@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "tools/cli.h"
 #include "tools/commands.h"
 #include "tools/error.h"
@@ -13,32 +12,27 @@
 #include "tools/progress.h"
 #include "image.h"
 
-enum { CLEAN = 0, MENDED = 1, LEFT = 4, FAILED = 8, USAGE = 16 };
+enum { CLEAN = 0, LEFT = 4, FAILED = 8, USAGE = 16 };
 
 struct fsck {
 	const char *image;
-	bool dry, json;
+	bool json;
 	json_t *problems;
 };
 
-static const struct cli_option options[] = {
-	{"dry-run", 'n', NULL, 1, OPT_FLAG(struct fsck, dry), "Mend nothing"},
-	CLI_JSON(struct fsck, json),
-	{0}};
+static const struct cli_option options[] = {CLI_JSON(struct fsck, json), {0}};
 
-static void tell(void *ctx, const struct annex_fs_problem *p)
+static void tell(void *ctx, const char *what)
 {
 	struct fsck *f = ctx;
 	char text[512];
 
-	snprintf(text, sizeof(text), "%s", p->what);
+	snprintf(text, sizeof(text), "%s", what);
 	err_plain(text, sizeof(text));
 	if (f->json)
-		json_array_append_new(
-			f->problems,
-			json_pack("{s:o?, s:b}", "what", json_string(text), "mended", p->mended));
+		json_array_append_new(f->problems, json_string(text));
 	else
-		printf("%s%s\n", text, p->mended ? " (mended)" : "");
+		puts(text);
 }
 
 static const char *plural(uint64_t n, const char *one, const char *many)
@@ -54,8 +48,7 @@ static int say(const struct annex_fs_report *r)
 	       (ull)r->directories, plural(r->directories, "directory", "directories"),
 	       (ull)r->blocks, plural(r->blocks, "block", "blocks"));
 	if (r->problems)
-		printf("%llu %s, %llu mended\n", (ull)r->problems,
-		       plural(r->problems, "problem", "problems"), (ull)r->mended);
+		printf("%llu %s\n", (ull)r->problems, plural(r->problems, "problem", "problems"));
 	else
 		puts("clean");
 	puts("data of files were not read: where they are damaged, reading them gives EIO");
@@ -76,7 +69,6 @@ static int report(struct fsck *f, const char *device, const struct annex_fs_repo
 	out_count(&out, "blocks", "blocks", r->blocks);
 	out_count(&out, "unfinished", "unfinished", r->unfinished);
 	out_count(&out, "problems", "problems", r->problems);
-	out_count(&out, "mended", "mended", r->mended);
 	out_json(&out, "list", json_incref(f->problems));
 	return out_end(&out);
 }
@@ -86,7 +78,7 @@ static int check(struct fsck *f, struct image *i, struct annex_fs_report *r)
 	int err;
 
 	progress_begin("checking");
-	err = annex_fs_check(i->s, !f->dry, tell, f, r);
+	err = annex_fs_check(i->s, tell, f, r);
 	progress_end();
 	if (err == -EILSEQ)
 		err_lib(err, "%s: no file system: annex fs mkfs makes one", i->path);
@@ -96,39 +88,29 @@ static int check(struct fsck *f, struct image *i, struct annex_fs_report *r)
 	return err ? err : report(f, i->uri, r);
 }
 
-static int left(const struct fsck *f, const char *path, const struct annex_fs_report *r)
-{
-	const uint64_t n = r->problems - r->mended;
-
-	err_set(-EBADMSG, "%s: %llu %s left: %s", path, (ull)n,
-		plural(n, "problem is", "problems are"),
-		f->dry ? "run it without --dry-run, which mends"
-		       : "copy what can be read, then annex fs mkfs --force");
-	return LEFT;
-}
-
 static int run(struct fsck *f)
 {
 	struct annex_fs_report r = {0};
 	struct image i;
 
 	f->problems = json_array();
-	if (image_open(&i, f->image, f->dry) || check(f, &i, &r))
+	if (image_open(&i, f->image, true) || check(f, &i, &r))
 		return FAILED;
-	if (r.problems != r.mended)
-		return left(f, i.path, &r);
-	return r.mended ? MENDED : CLEAN;
+	if (!r.problems)
+		return CLEAN;
+	err_set(-EBADMSG, "%s: %llu %s: copy what can be read, then annex fs mkfs --force", i.path,
+		(ull)r.problems, plural(r.problems, "problem", "problems"));
+	return LEFT;
 }
 
 static const char doc[] =
-	"Look for what is wrong in a file system that is not mounted, and mend it. Each problem is "
-	"a line. Data of files are not read. SSD is the path of its file, or a URI. Files that no "
-	"directory has a name for get "
-	"one in lost+found. The status is that "
-	"of fsck(8): 0 clean, 1 all was mended, 4 problems are left, 8 it could not be checked, 16 "
-	"wrong options."
+	"Look for what is wrong in a file system that is not mounted. Each problem is a line; "
+	"nothing "
+	"is written. Data of files are not read. SSD is the path of its file, or a URI. The status "
+	"is that of fsck(8): 0 clean, 4 there are problems, 8 it could not be checked, 16 wrong "
+	"options."
 	"\vExamples:\n"
-	"  annex fs fsck --dry-run disk\n"
+	"  annex fs fsck disk\n"
 	"  annex fs fsck cxlssd:/data/disk --json";
 
 int fs_fsck(int argc, char **argv)

@@ -145,10 +145,10 @@ int image_mount(struct image *i, const struct annex_fs_opts *opts)
 	if (err == -EILSEQ)
 		return err_lib(err,
 			       "%s: no file system can be mounted: annex fs mkfs makes one, annex "
-			       "fs fsck mends one",
+			       "fs fsck looks at a damaged one",
 			       i->path);
 	if (err == -EIO)
-		return err_lib(err, "%s: annex fs fsck mends what it can", i->path);
+		return err_lib(err, "%s: annex fs fsck tells what is wrong", i->path);
 	return err ? err_lib(err, "%s", i->path) : 0;
 }
 

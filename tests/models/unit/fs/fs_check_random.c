@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Damage of any kind to the metadata of a file system: a check ends, and nothing is wrong then.
+ * Damage of any kind to the metadata of a file system: a check ends, and a file system in which it
+ * finds nothing can be used.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "fs_check_rig.h"
@@ -63,7 +63,7 @@ static void rig_make(struct rig *r, const char *test)
 	r->rng = random_seed(test);
 	r->s = fsck_make(FSCK_URI);
 	add_all(r);
-	r->used = fsck_super.data + (uint32_t)fsck_check(r->s, false, NULL).blocks + 64;
+	r->used = fsck_super.data + (uint32_t)fsck_check(r->s, NULL).blocks + 64;
 	r->image = malloc((size_t)(r->used + 1) * FS_BLOCK);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(r->image);
 	CU_ASSERT_EQUAL(
@@ -118,7 +118,7 @@ static void use_directory(struct rig *r, struct annex_fs *fs, uint32_t dir)
 	}
 }
 
-/* A file system that was mended can be used. */
+/* A file system with nothing wrong can be used. */
 static void use(struct rig *r)
 {
 	struct annex_fs_attr attr;
@@ -129,25 +129,17 @@ static void use(struct rig *r)
 		if (!annex_fs_getattr(fs, ino, &attr) && S_ISDIR(attr.mode))
 			use_directory(r, fs, ino);
 	CU_ASSERT_EQUAL(annex_fs_unmount(fs), 0);
-	CU_ASSERT_EQUAL(fsck_walk(r->s), fsck_check(r->s, false, NULL).files);
-	CU_ASSERT_EQUAL(fsck_check(r->s, false, NULL).problems, 0);
+	CU_ASSERT_EQUAL(fsck_walk(r->s), fsck_check(r->s, NULL).files);
+	CU_ASSERT_EQUAL(fsck_check(r->s, NULL).problems, 0);
 }
 
-/* Nothing is wrong afterwards, except what there was no room for. */
 static void check_all(struct rig *r)
 {
-	const struct annex_fs_report told = fsck_check(r->s, false, NULL);
-	const struct annex_fs_report mended = fsck_check(r->s, true, NULL);
-	const struct annex_fs_report after = fsck_check(r->s, false, NULL);
+	const struct annex_fs_report told = fsck_check(r->s, NULL);
 
-	CU_ASSERT(told.problems == mended.problems && told.files == mended.files &&
-		  told.blocks == mended.blocks && !told.mended);
-	CU_ASSERT_EQUAL(after.problems, mended.problems - mended.mended);
-	CU_ASSERT(after.files == mended.files && after.blocks == mended.blocks);
-	if (after.problems)
-		return;
-	CU_ASSERT_EQUAL(fsck_walk(r->s), after.files);
-	if (!(random_next(&r->rng) % 8))
+	if (!told.problems && !told.unfinished)
+		CU_ASSERT_EQUAL(fsck_walk(r->s), told.files);
+	if (!told.problems && !(random_next(&r->rng) % 8))
 		use(r);
 }
 
@@ -167,11 +159,9 @@ static void bit_flips(void)
 
 		fsck_flip(r.s, block, bit);
 		check_all(&r);
-		if (fsck_count_wrong(r.s) > 1)
-			CU_FAIL("a bit harms one file at most");
 		restore(&r);
 	}
-	CU_ASSERT_EQUAL(fsck_check(r.s, false, NULL).problems, 0);
+	CU_ASSERT_EQUAL(fsck_check(r.s, NULL).problems, 0);
 	rig_free(&r);
 }
 
@@ -261,97 +251,15 @@ static void garbage(void)
 		if (k % 2)
 			check_all(&r);
 		else
-			CU_ASSERT_EQUAL(annex_fs_check(r.s, true, NULL, NULL, &out), -EILSEQ);
+			CU_ASSERT_EQUAL(annex_fs_check(r.s, NULL, NULL, &out), -EILSEQ);
 		restore(&r);
 	}
 	rig_free(&r);
 }
 
-/* struct tape - Copies of a backing file, as the death of the process would leave it. */
-struct tape {
-	int from, to;
-	uint32_t left; /* problems until the copy is made */
-};
-
-static void record(void *ctx, const struct annex_fs_problem *p)
-{
-	struct tape *t = ctx;
-	struct stat st;
-	off_t at = 0;
-
-	(void)p;
-	if (!t->left || --t->left)
-		return;
-	CU_ASSERT_EQUAL(fstat(t->from, &st), 0);
-	while (at < st.st_size)
-		CU_ASSERT_FATAL(sendfile(t->to, t->from, &at, (size_t)(st.st_size - at)) > 0);
-}
-
 static void uri_of(int fd, char *uri, size_t n)
 {
 	snprintf(uri, n, "cxlssd:/proc/self/fd/%d?size=16M&log=bytefs&durable=model", fd);
-}
-
-/* So many inodes are wrong that they are mended in several transactions. */
-static void spoil_many(struct annex_cxlssd *s)
-{
-	for (uint32_t ino = fsck.many + 1; ino < fsck.one; ino++) {
-		struct fs_inode i = fsck_get_inode(s, ino);
-
-		if (!i.mode)
-			continue;
-		i.nlink += 2;
-		i.blocks += 3;
-		fsck_put_inode(s, ino, &i);
-	}
-}
-
-/* Mending that is cut short is mended. */
-static void cut_short(void)
-{
-	const unsigned int rounds = UNIT_SANITIZED ? 10 : 40;
-	uint64_t rng = random_seed("cut short");
-	unsigned int partly = 0;
-	char uri[128];
-
-	for (unsigned int k = 0; k < rounds; k++) {
-		struct tape t = {memfd_create("from", MFD_CLOEXEC), memfd_create("to", MFD_CLOEXEC),
-				 1 + (uint32_t)(random_next(&rng) % 2500)};
-		struct annex_fs_report out, after;
-		struct annex_cxlssd *s;
-		struct rig r = {0};
-
-		uri_of(t.from, uri, sizeof(uri));
-		s = fsck_make(uri);
-		r.s = s;
-		r.rng = random_next(&rng);
-		add_all(&r);
-		/* The files of a large directory are lost, or a part of them, and others. */
-		if (k % 3)
-			fsck_spoil(s, fsck_get_inode(s, fsck.many).map[0], 0);
-		else
-			fsck_set_pointer(s, fsck_get_inode(s, fsck.many).map[0], 2, 0);
-		if (k % 3 == 1)
-			change_line(&r);
-		spoil_many(s);
-		CU_ASSERT_EQUAL(annex_cxlssd_fence(s, NULL), 0);
-		CU_ASSERT_EQUAL(annex_fs_check(s, true, record, &t, &out), 0);
-		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
-		uri_of(t.to, uri, sizeof(uri));
-		if (!t.left) {
-			CU_ASSERT_EQUAL_FATAL(annex_cxlssd_open(uri, &s), 0);
-			after = fsck_check(s, true, NULL);
-			partly += after.problems < out.problems;
-			CU_ASSERT_EQUAL(after.problems, after.mended);
-			CU_ASSERT_EQUAL(after.files, out.files);
-			CU_ASSERT_EQUAL(fsck_check(s, false, NULL).problems, 0);
-			CU_ASSERT_EQUAL(fsck_walk(s), after.files);
-			CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
-		}
-		close(t.from);
-		close(t.to);
-	}
-	CU_ASSERT(partly > rounds / 4);
 }
 
 /* Where a page of flash lies in a backing file. */
@@ -403,19 +311,11 @@ static void damaged_pages(void)
 		CU_ASSERT_EQUAL(pwrite(fd, page + 5, 1, at), 1);
 		CU_ASSERT_EQUAL_FATAL(annex_cxlssd_open(uri, &s), 0);
 		CU_ASSERT(k > 2 || annex_fs_mount(s, NULL, &fs) != 0);
-		fsck_check(s, true, "cannot be read");
-		CU_ASSERT_EQUAL(fsck_check(s, false, NULL).problems, 0);
-		fsck_walk(s);
-		CU_ASSERT(k == 2 || fsck_count_wrong(s) == (k == 3));
-		/* It is written, and can be read from flash. */
-		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
-		CU_ASSERT_EQUAL_FATAL(annex_cxlssd_open(uri, &s), 0);
-		CU_ASSERT_EQUAL(fsck_check(s, false, NULL).problems, 0);
+		fsck_check(s, "cannot be read");
 		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
 		close(fd);
 	}
 }
 
 UNIT_SUITE(fs_check_random, {"bits that flip", bit_flips}, {"lines that are wrong", wrong_lines},
-	   {"garbage", garbage}, {"mending that is cut short", cut_short},
-	   {"damaged pages of flash", damaged_pages})
+	   {"garbage", garbage}, {"damaged pages of flash", damaged_pages})

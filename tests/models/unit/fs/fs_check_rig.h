@@ -24,15 +24,11 @@ struct annex_cxlssd *fsck_make(const char *uri);
 uint32_t fsck_file(struct annex_fs *fs, uint32_t parent, const char *name, uint32_t mode);
 const char *fsck_long_name(char c);
 
-/* fsck_count_wrong() - Files of which something is lost. fsck_walk() - Look at each that has a
- * name; how many there are. */
-uint32_t fsck_count_wrong(struct annex_cxlssd *s);
+/* fsck_walk() - Look at each file that has a name; how many there are. */
 uint32_t fsck_walk(struct annex_cxlssd *s);
 
-/* fsck_check() - Check; a problem is told in the words @want, if not NULL. fsck_mends() - Damage is
- * told so, and mended, with @wrong files of which something is lost. The endpoint is closed. */
-struct annex_fs_report fsck_check(struct annex_cxlssd *s, bool mend, const char *want);
-void fsck_mends(struct annex_cxlssd *s, const char *want, uint32_t wrong);
+/* fsck_check() - Check; a problem is told in the words @want, if not NULL; no byte changes. */
+struct annex_fs_report fsck_check(struct annex_cxlssd *s, const char *want);
 
 /* Lines, with the checksum that they should have; bits that make it wrong. */
 struct fs_line fsck_get_line(struct annex_cxlssd *s, uint32_t block, uint32_t line);

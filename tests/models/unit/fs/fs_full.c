@@ -236,7 +236,7 @@ static void remount(struct rig *r)
 	struct annex_fs_report report;
 
 	CU_ASSERT_EQUAL(annex_fs_unmount(r->fs), 0);
-	CU_ASSERT_EQUAL(annex_fs_check(r->s, false, NULL, NULL, &report), 0);
+	CU_ASSERT_EQUAL(annex_fs_check(r->s, NULL, NULL, &report), 0);
 	CU_ASSERT_EQUAL(report.problems, 0);
 	CU_ASSERT_EQUAL_FATAL(annex_fs_mount(r->s, &r->opts, &r->fs), 0);
 	compare(r);
@@ -438,7 +438,7 @@ static void many_nodes(void)
 						   ANNEX_FS_PUNCH_HOLE | ANNEX_FS_KEEP_SIZE),
 				0);
 		CU_ASSERT_EQUAL(annex_fs_unmount(fs), 0);
-		CU_ASSERT_EQUAL(annex_fs_check(s, false, NULL, NULL, &report), 0);
+		CU_ASSERT_EQUAL(annex_fs_check(s, NULL, NULL, &report), 0);
 		CU_ASSERT_EQUAL(report.problems, 0);
 		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
 	}
