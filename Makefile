@@ -427,11 +427,17 @@ train-demo:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
 	@tests/train_demo.sh $(OUT)
-check:
+check: steps = $(gate)
+check-product: steps = $(gate_product)
+check-models: steps = $(gate_models)
+check check-product check-models:
 	@tests/deps.sh check && BUILD='$(BUILD)' tests/deps.sh qemu
 	@rm -f $(BUILD)/check/*.end
-	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds)' $(gate); \
+	@+$(MAKE) --no-print-directory -k $(at_once) first='$(builds)' $(steps); \
 		BUILD='$(BUILD)' tests/check.sh end
+# The seconds of each step, of its last run.
+check-times:
+	@BUILD='$(BUILD)' tests/check.sh times
 # Beside check: every machine and sanitizer, random tests with new seeds, and what takes hours.
 check-all:
 	@tests/deps.sh fs && BUILD='$(BUILD)' tests/deps.sh debug && \
@@ -492,6 +498,8 @@ help:
 #h demo               install what is missing, build, search two graphs from storage
 #h train-demo         train a small GPT with all the memory it wants, then with a quarter: STEPS=5
 #h check              install what is missing, build, run every test and check
+#h check-product check-models  the halves of check: the product, and the models beside it
+#h check-times        how long each step of the check took
 #h check-qemu         tests in guests: KERNEL=6.1,6.12,7.3 QEMU=11.1 IOMMU=0,1 NVME=1,4 ALL=1
 #h check-riscv        the RISC-V core against qemu-riscv64: COUNT=1000000 SEED=1
 #h check-all          beside check: every machine, sanitizer and seed; hours
@@ -531,8 +539,9 @@ help:
 #h V=1 (show commands)
 
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
-	check-all check-module check-qemu check-riscv check-debug-kernels lab bench bench-plan \
-	bench-ndp bench-migrate bench-torch bench-share ndp-build bench-cxl figures-cxl bench-fs \
+	check-product check-models check-times check-all check-module check-qemu check-riscv \
+	check-debug-kernels lab bench bench-plan bench-ndp bench-migrate \
+	bench-torch bench-share ndp-build bench-cxl figures-cxl bench-fs \
 	figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
 	dist deb wheel fio-engine clean help FORCE
 .DELETE_ON_ERROR:

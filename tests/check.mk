@@ -110,24 +110,44 @@ hdm_tests := $(filter-out hdmkexec,$(sort $(patsubst tests/qemu/guest/%.sh,%,$(w
 	tests/qemu/guest/hdm*.sh))))
 
 fuzzed := $(sort $(patsubst fuzz_%.c,%,$(notdir $(FUZZ_SRC))))
-# The longest first, since what comes last runs alone.
+# Rooms, parts, fuzz targets and benchmarks of the models.
+model_rooms := $(notdir $(patsubst %/,%,$(wildcard tests/models/unit/*/)))
+model_parts := $(patsubst tests/models/tool/part_%.sh,%,$(filter tests/models/%,$(parts)))
+model_fuzzed := $(patsubst tests/models/fuzz/fuzz_%.c,%,$(filter tests/models/%,$(FUZZ_SRC)))
+model_benches := bench-ndp bench-cxl bench-fs bench-query
+# Both gates, the longest first, since the last steps run alone. TSan takes minutes for rooms fs and
+# ssd, most of whose tests have one thread: check-all has these.
 user_exec := exec exec_made
 user_migrate := mem mem_faults mem_share mem_signal mem_threads mem_trouble
-gate := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-nvme-6.1 $(addprefix thread/unit/,\
-	$(thread_rooms)) guests-cxl-6.1 $(addprefix sane/unit/,$(UNIT_ROOMS)) guests-7.3 module \
-	$(addprefix sane/tool/,$(hostile)) model tidy kernels-qemu \
-	cuda style twin $(addprefix fuzz/,$(fuzzed)) $(addprefix tool/,$(friendly)) \
-	$(addprefix unit/,$(long_rooms)) $(foreach room,exec migrate,unit-user/$(room) \
-	unit-contained/$(room)) $(filter-out bench-qemu,$(benches)) client riscv install seeds rooms
+gate_product := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-6.1 guests-7.3 \
+	$(addprefix thread/unit/,$(filter-out $(model_rooms),$(thread_rooms))) \
+	$(addprefix sane/unit/,$(filter-out $(model_rooms),$(UNIT_ROOMS))) module \
+	$(addprefix sane/tool/,$(filter-out $(model_parts),$(hostile))) promela tidy cuda \
+	style twin \
+	$(addprefix fuzz/,$(filter-out $(model_fuzzed),$(fuzzed))) \
+	$(addprefix tool/,$(filter-out $(model_parts),$(friendly))) \
+	$(addprefix unit/,$(filter-out $(model_rooms),$(long_rooms))) \
+	$(addprefix unit-contained/,exec migrate) \
+	$(filter-out bench-qemu figures-% $(model_benches),$(benches)) install seeds rooms
+gate_models := $(addprefix sane/unit/,$(filter $(model_rooms),$(UNIT_ROOMS))) \
+	$(addprefix thread/unit/,$(filter-out fs ssd,$(filter $(model_rooms),$(thread_rooms)))) \
+	$(addprefix sane/tool/,$(filter $(model_parts),$(hostile))) kernels-qemu \
+	$(addprefix fuzz/,$(filter $(model_fuzzed),$(fuzzed))) \
+	$(addprefix tool/,$(filter $(model_parts),$(friendly))) \
+	$(addprefix unit/,$(filter $(model_rooms),$(long_rooms))) \
+	$(model_benches) client riscv rooms
 more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 pytorch-memory-10000 \
-	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all model-all module-all \
-	cuda-all clang guests-all \
+	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all promela-all module-all \
+	cuda-all clang guests-all $(addprefix unit-user/,exec migrate) \
+	$(addprefix thread/unit/,fs ssd) $(filter figures-%,$(benches)) \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
 	guests-pair guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan \
 	fuzz analyzer riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites \
 	arm64-guests arm64-odd fs-kills fs-suites serve-long fio deb \
 	bench-qemu
-gate := $(addprefix check/,$(gate))
+gate_product := $(addprefix check/,$(gate_product))
+gate_models := $(addprefix check/,$(gate_models))
+gate := $(gate_product) $(filter-out $(gate_product),$(gate_models))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
 .PHONY: $(gate) $(more) $(builds) built/asan built/arm64
@@ -260,25 +280,22 @@ check/clang:
 check/module:
 	$(call step,module: 6.1$(comma) 6.12$(comma) 7.3,1200,Kbuild Makefile dkms.conf kernel \
 		include/uapi tests/module,tests/module/run.sh)
-check/guests-nvme-6.1 check/guests-nvme-6.12: check/guests-nvme-%: built/gcc \
-		| $(BUILD)/qemu/kernel/%/release
+check/guests-nvme-6.12: check/guests-nvme-%: built/gcc | $(BUILD)/qemu/kernel/%/release
 	$(call step,guests: NVMe$(comma) $*,2400,$(call guest_inputs,$*),env HALF=nvme KERNEL=$* \
 		tests/qemu/run.sh)
-check/guests-cxl-6.1 check/guests-cxl-6.12: check/guests-cxl-%: built/gcc \
-		| $(BUILD)/qemu/kernel/%/release
+check/guests-cxl-6.12: check/guests-cxl-%: built/gcc | $(BUILD)/qemu/kernel/%/release
 	$(call step,guests: CXL$(comma) $*,2400,$(call guest_inputs,$*),env HALF=cxl KERNEL=$* \
 		tests/qemu/run.sh)
-# On the newest kernel once what differs between kernels.
-differs := boot bind hostile place view hdm hdmnvme hdmroom ng ngblocks nghold ngunplug
-check/guests-7.3: built/gcc | $(BUILD)/qemu/kernel/7.3/release
-	$(call step,guests: 7.3,1800,$(call guest_inputs,7.3),\
-		tests/qemu/run.sh -k 7.3 -i 1 -n 1 -c 2 \
-		$(differs))
+# On the oldest and the newest kernel once what differs between kernels.
+differs := boot bind hostile view hdm hdmnvme hdmroom ngblocks nghold ngunplug
+check/guests-6.1 check/guests-7.3: check/guests-%: built/gcc | $(BUILD)/qemu/kernel/%/release
+	$(call step,guests: $*,1800,$(call guest_inputs,$*),\
+		tests/qemu/run.sh -k $* -i 1 -n 1 -c 2 $(differs))
 # And with what differs between emulators.
 check/guests-7.2: built/gcc
 	$(call step,guests: 7.2 on QEMU 11.1,3600,,env QEMU=11.1 CXL_SHAPE=tree \
 		CPU=max$(comma)hypervisor=off tests/qemu/run.sh -k 7.2 -i 1 -n 1 -c 4 $(differs) \
-		hdmpoison hdmregs hdmtool reset unplug unplugged)
+		place ng hdmpoison hdmregs hdmtool reset unplug unplugged)
 check/guests-7.3-all: built/gcc
 	$(call step,guests: 7.3$(comma) all machines,5400,,env ALL=1 KERNEL=7.3 tests/qemu/run.sh)
 check/guests-all: built/gcc
@@ -334,10 +351,10 @@ check/arm64-odd: built/arm64
 	$(call step,guests: arm64$(comma) other IOMMUs,600,,tests/qemu/run.sh -k arm64 \
 		-i lazy$(comma)noremap -n 1 view owners)
 
-check/model:
-	$(call step,model,2400,tests/promela,tests/promela/run.sh $(BUILD)/model)
-check/model-all:
-	$(call step,model: all,3600,,env ALL=1 tests/promela/run.sh $(BUILD)/model)
+check/promela:
+	$(call step,promela,2400,tests/promela,tests/promela/run.sh $(BUILD)/model)
+check/promela-all:
+	$(call step,promela: all,3600,,env ALL=1 tests/promela/run.sh $(BUILD)/model)
 check/module-all:
 	$(call step,module: 7.2$(comma) and with DKMS,2400,,env ALL=1 tests/module/run.sh)
 check/cuda:

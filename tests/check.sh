@@ -3,6 +3,7 @@
 # Prints what steps of the check have left in build/check (tests/step.sh):
 #
 #   check.sh step FILE.end   a step that has ended, in a line; of one that failed, what it said last
+#   check.sh times           the seconds of each step when it last ran, and their sum
 #   check.sh end             what failed, once more, and the sum of all; fails if a step has
 #
 # BUILD comes from the Makefile.
@@ -53,7 +54,14 @@ end()
 	[ $bad -eq 0 ] && [ $all -gt 0 ]
 }
 
+times()
+{
+	sort -rn "${BUILD:-build}"/check/*.time |
+		awk -F '\t' '{ printf "%6d s  %s\n", $1, $2; sum += $1 }
+			END { printf "%6d s  all, where steps run one by one\n", sum }'
+}
+
 case ${1:-} in
-step | end) "$@" ;;
+step | end | times) "$@" ;;
 *) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
 esac

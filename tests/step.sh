@@ -7,7 +7,7 @@
 # not count. A step without inputs runs each time. A step that prints "N passed, N failed"
 # last, and perhaps ", N skipped", or CUnit's summary, counts as its tests; any other as one. The
 # results are in build/check: NAME.log, NAME.passed (digest of the inputs, numbers of tests), and
-# NAME.end, for check.sh. BUILD and V come from the Makefile.
+# NAME.end and NAME.time, for check.sh. BUILD and V come from the Makefile.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 [ $# -ge 4 ] || { sed -n '3,11s/^# //p' "$0" >&2; exit 2; }
@@ -119,6 +119,8 @@ rc=$?
 read -r failed passed skipped < <(count $rc)
 [ "$failed" -ne 0 ] || [ -z "$of" ] ||
 	printf '%s\n%s %s\n' "$of" "$passed" "$skipped" >"$at.passed"
-ended "$failed" "$passed" "$skipped" $((SECONDS - start))
+seconds=$((SECONDS - start))
+printf '%s\t%s\n' "$seconds" "$name" >"$at.time"
+ended "$failed" "$passed" "$skipped" "$seconds"
 [ -z "${V:-}" ] || cat "$at.log"
 [ "$failed" -eq 0 ]
