@@ -81,6 +81,11 @@ kernel_doc()
 }
 
 claim "house style" tests/lint/style.sh
+if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
+	claim "messages of commits" tests/lint/commits.sh
+else
+	skip "messages of commits: this is no clone"
+fi
 claim "kernel-doc" kernel_doc
 claim "clang-format (make format repairs it)" formatted
 claim "sparse" sparse_clean
