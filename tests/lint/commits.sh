@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Messages of commits: commits.sh [FILE]. FILE is a message, as git's hook commit-msg gives it, of what
-# is staged; `git config core.hooksPath tests/lint/hooks` installs the hook. Without FILE: messages
-# since the last release, or since 2026-11-29, when these rules began.
+# Messages of commits: commits.sh [FILE]. FILE is the message of the staged changes, as git gives it
+# to the hook commit-msg, which `git config core.hooksPath tests/lint/hooks` installs. Without FILE:
+# messages since the last release, or since 2026-11-29, when these rules began.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -47,6 +47,7 @@ git rev-parse -q --verify "$from^{commit}" >/dev/null || from=
 rc=0
 for commit in $(git rev-list --min-parents=1 HEAD ${from:+"^$from"}); do
 	git log -1 --format=%B "$commit" |
-		judge "${commit:0:12}" "$(git show -M --numstat --format= "$commit" | changed)" || rc=1
+		judge "${commit:0:12}" \
+			"$(git show -M --numstat --format= "$commit" | changed)" || rc=1
 done
 exit $rc
