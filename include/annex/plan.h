@@ -172,7 +172,7 @@ int annex_plan_check(const struct annex_plan *plan, const struct annex_trace *tr
 		     const struct annex_system *sys);
 
 /**
- * annex_plan_read() - Read annex-plan/1, JSON or binary.
+ * annex_plan_read() - Read annex-plan/1.
  * @path: the file; "-" is standard input.
  * @plan: the plan, to be given back with annex_plan_free().
  *
@@ -199,15 +199,6 @@ int annex_plan_parse(const void *data, size_t len, struct annex_plan **plan);
  * Return: 0; -EIO when @f takes no more.
  */
 int annex_plan_write(const struct annex_plan *plan, FILE *f);
-
-/**
- * annex_plan_write_binary() - Write a plan in binary, 40 bytes a step or less.
- * @plan: the plan.
- * @f: where to.
- *
- * Return: as annex_plan_write().
- */
-int annex_plan_write_binary(const struct annex_plan *plan, FILE *f);
 
 /**
  * struct annex_policy - A way to make plans: one of the library's, or a program's own.

@@ -30,12 +30,7 @@ int annex_policy_sound(const struct annex_policy *policy);
 /* annex_plan_op_name() - "alloc", "free", ... as in files. */
 const char *annex_plan_op_name(unsigned int op);
 
-/* The two forms: json.c and binary.c. */
-#define PLAN_MAGIC                                                                                 \
-	"\x8e"                                                                                     \
-	"ANXPLN\n"
-#define PLAN_MAGIC_LEN 8
+/* annex_plan_parse_json() - The members of a plan and its steps, not their limits. */
 int annex_plan_parse_json(const char *text, size_t len, struct annex_plan *plan);
-int annex_plan_parse_binary(const unsigned char *data, size_t len, struct annex_plan *plan);
 
 #endif

@@ -352,7 +352,7 @@ int annex_plan_parse_json(const char *text, size_t len, struct annex_plan *plan)
 	int more;
 
 	if (annex_walk_enter(&r.walk, '{'))
-		return annex_fail(-EINVAL, "neither JSON nor the binary form of annex-plan/1");
+		return annex_fail(-EINVAL, "no JSON object of annex-plan/1");
 	while ((more = annex_walk_more(&r.walk, '}', &first)) > 0) {
 		int err = read_member(&r, plan, &seen);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files of plans, of either form.
+ * Files of plans.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,10 +20,7 @@ int annex_plan_parse(const void *data, size_t len, struct annex_plan **plan)
 	*plan = NULL;
 	if (!p)
 		return annex_fail(-ENOMEM, "no memory for a plan");
-	if (len && *(const unsigned char *)data == (unsigned char)PLAN_MAGIC[0])
-		err = annex_plan_parse_binary(data, len, p);
-	else
-		err = annex_plan_parse_json(data, len, p);
+	err = annex_plan_parse_json(data, len, p);
 	if (!err)
 		err = annex_plan_sound(p);
 	if (err) {

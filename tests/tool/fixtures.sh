@@ -55,11 +55,10 @@ make_trace()
 	machine=(--gpu 1G --host 512M --ssd-read 3.2G --ssd-write 3.2G)
 }
 
-# Of the first trace, in both forms.
+# Of the first trace.
 make_plans()
 {
-	"$annex" plan chain.json "${machine[@]}" -o chain.plan >out &&
-		"$annex" plan chain.json "${machine[@]}" -o chain.bin --binary >out
+	"$annex" plan chain.json "${machine[@]}" -o chain.plan >out
 }
 
 # In the folder broken, a gnuplot that fails.

@@ -11,17 +11,11 @@ below "the bound is one" "$(number bound_s)" "$predicted"
 below "a GPU is not more than full" "$(number gpu_peak_bytes)" $((1 << 30))
 below "nor is the host" "$(number host_peak_bytes)" $((512 << 20))
 steps=$(number steps)
-claim "plan in the binary form" "$annex" plan chain.json "${machine[@]}" -o chain.bin --binary
-holds "which is smaller" test "$(stat -c %s chain.bin)" -lt $((108 + 40 * steps))
-for file in chain.plan chain.bin; do
-	claim "show $file" "$annex" plan show $file --trace chain.json --kernel 0..48 --json
-	value "all steps" steps "$steps"
-	holds "it fits its trace" test "$(fact checked)" = true
-	holds "all are listed" test "$(grep -c '"op"' out)" -eq "$steps"
-	mv out "$file.shown"
-done
-holds "both forms say the same" cmp chain.plan.shown chain.bin.shown
-claim "show from standard input" sh -c "'$annex' plan show - <chain.bin"
+claim "show the plan" "$annex" plan show chain.plan --trace chain.json --kernel 0..48 --json
+value "all steps" steps "$steps"
+holds "it fits its trace" test "$(fact checked)" = true
+holds "all are listed" test "$(grep -c '"op"' out)" -eq "$steps"
+claim "show from standard input" sh -c "'$annex' plan show - <chain.plan"
 holds "the policy is told" grep -q "policy *annex" out
 claim "show lists steps" "$annex" plan show chain.plan --kernel 0
 claim "show how fast it runs" "$annex" plan show chain.plan --trace chain.json "${machine[@]}" \
@@ -39,7 +33,7 @@ refused "a machine without a trace" "--trace" "$annex" plan show chain.plan --ss
 claim "for people" "$annex" plan show chain.plan --trace chain.json
 holds "with a table of tensors" grep "^ *tensor .*first used by$" out
 holds "and one of times" grep "^ *start .*GPU memory" out
-claim "simulate a plan" "$annex" simulate chain.json --plan chain.bin "${machine[@]}" --json
+claim "simulate a plan" "$annex" simulate chain.json --plan chain.plan "${machine[@]}" --json
 value "it takes as long as predicted" iteration_s "$predicted"
 claim "plan over a plan when told to" "$annex" plan chain.json "${machine[@]}" -o chain.plan \
 	--overwrite
@@ -225,7 +219,6 @@ refused "sweep over what is no option" "colour" "$annex" simulate chain.json --p
 refused "sweep over no rate" "ssd 0" "$annex" simulate chain.json --policy g10 --sweep ssd=0,1
 refused "sweep twice" "twice" "$annex" simulate chain.json --policy g10 --sweep ssd=1 ssd=2
 refused "plot of several policies" "--plot" "$annex" simulate chain.json --policy all --plot bad.svg
-refused "plan without its name" "--binary" "$annex" plan chain.json --binary
 claim "a plan nobody keeps" "$annex" plan chain.json -o /dev/null
 mkfifo pipe.plan
 cat pipe.plan >piped.plan &
@@ -237,8 +230,6 @@ refused "plan in no directory" "nowhere" "$annex" plan chain.json -o nowhere/bad
 refused "plan and plot in one file" "two files" "$annex" plan chain.json -o bad.svg --plot bad.svg
 refused "a plan for another trace" "chain.plan.*another trace|chain.plan.*kernels" "$annex" plan \
 	show chain.plan --trace second.json
-head -c 200 chain.bin >bad.plan
-refused "truncated binary plan" "truncated" "$annex" plan show bad.plan
 head -c 2000 chain.plan >bad.plan
 refused "truncated plan" "step" "$annex" plan show bad.plan
 sed '0,/"op":"alloc"/s//"op":"move"/' chain.plan >bad.plan

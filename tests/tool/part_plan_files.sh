@@ -47,16 +47,11 @@ rm -r there
 refused "a plan without a name" "not the name of a file" "$annex" plan chain.json -o ""
 refused "a plan with the name of a directory" "not the name of a file" "$annex" plan \
 	chain.json -o there/
-for form in "" --binary; do
-	# shellcheck disable=SC2086 # nothing, or one option
-	refused "a plan on a full disk $form" "/dev/full: .*No space left" "$annex" plan \
-		chain.json "${machine[@]}" -o /dev/full $form
-done
+refused "a plan on a full disk" "/dev/full: .*No space left" "$annex" plan chain.json \
+	"${machine[@]}" -o /dev/full
 
 claim "a plan to standard output" "$annex" plan chain.json "${machine[@]}" -o -
 holds "is the plan, and no more" cmp out chain.plan
-claim "a binary plan to standard output" "$annex" plan chain.json "${machine[@]}" -o - --binary
-holds "is that" cmp out chain.bin
 holds "and no file is called so" test ! -e -
 refused "a plan to standard output that is full" "standard output: .*No space left" sh -c \
 	"'$annex' plan chain.json -o - >/dev/full"

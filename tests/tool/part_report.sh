@@ -63,17 +63,17 @@ claim "a sweep of times" "$annex" simulate chain.json --policy g10 --sweep fault
 holds "in microseconds" grep -q '"fault": 45.0' out
 refused "kernels behind the last" "--kernel 99999..100000: .* 0 to 47, and 48" "$annex" plan show \
 	chain.plan --kernel 99999..100000
-refused "a kernel behind the last" "--kernel 49: " "$annex" plan show chain.bin --kernel 49
+refused "a kernel behind the last" "--kernel 49: " "$annex" plan show chain.plan --kernel 49
 claim "the end" "$annex" plan show chain.plan --kernel 48
 
 refused "a trace as a plan" "chain.json: this is a trace, not a plan" "$annex" plan show chain.json
 refused "a trace as the plan to run" "is a trace, not a plan" "$annex" simulate chain.json --plan \
 	chain.json
 refused "a plan as a trace to plan" "chain.plan is a plan, not a trace" "$annex" plan chain.plan
-refused "a binary plan as a trace" "chain.bin is a plan, not a trace" "$annex" simulate chain.bin \
-	--policy g10
-refused "a plan as the trace of a plan" "chain.bin is a plan, not" "$annex" plan show chain.plan \
-	--trace chain.bin
+refused "a plan as a trace to run" "chain.plan is a plan, not a trace" "$annex" simulate \
+	chain.plan --policy g10
+refused "a plan as the trace of a plan" "chain.plan is a plan, not" "$annex" plan show chain.plan \
+	--trace chain.plan
 for spoil in 's/annex-plan/annex-map/' 's/"kernels":/"kernels":-/' 's/"host":/"colour":/' \
 	's/"lazy":/"lazy":1,"x":/' 's/"trace":"/"trace":"x/' \
 	's/"policy":"/&more than thirty-one characters /'; do

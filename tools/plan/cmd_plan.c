@@ -20,7 +20,7 @@ struct plan_opts {
 	struct machine machine;
 	const char *policy, *output, *plot;
 	char *trace;
-	bool binary, overwrite, bound, json;
+	bool overwrite, bound, json;
 };
 
 /* Whether standard output is taken, so that the report cannot be there. */
@@ -33,8 +33,6 @@ static int check_opts(const struct plan_opts *o)
 {
 	if (o->bound && (o->output || o->plot))
 		return err_set(-EINVAL, "--bound makes no plan: it goes without -o and --plot");
-	if (o->binary && !o->output)
-		return err_set(-EINVAL, "--binary is how -o FILE is written: name the file");
 	if (newfile_stdout(o->output) && newfile_stdout(o->plot))
 		return err_set(-EINVAL, "-o - and --plot -: only one can go to standard output");
 	if (o->json && is_silent(o))
@@ -65,11 +63,9 @@ static int tell_bound(const struct plan_opts *o, const struct work *w)
 	return out_end(&out);
 }
 
-static int write_plan(const struct plan_opts *o, const struct annex_plan *plan,
-		      struct newfile *file)
+static int write_plan(const struct annex_plan *plan, struct newfile *file)
 {
-	int err = o->binary ? annex_plan_write_binary(plan, file->f)
-			    : annex_plan_write(plan, file->f);
+	int err = annex_plan_write(plan, file->f);
 
 	return err ? err_lib(err, "%s", file->path) : 0;
 }
@@ -90,7 +86,7 @@ static int make_files(const struct plan_opts *o, const struct work *w,
 	if (!err && o->output)
 		err = newfile_open(&files[n], o->output, o->overwrite);
 	if (!err && o->output)
-		err = write_plan(o, plan, &files[n++]);
+		err = write_plan(plan, &files[n++]);
 	return newfile_close(files, n, err);
 }
 
@@ -162,8 +158,6 @@ static const struct cli_option options[] = {
 	 "No plan: only the time of an iteration that none can be below"},
 	{"output", 'o', "FILE", 3, OPT_TEXT(struct plan_opts, output),
 	 "Write the plan (-: to standard output, and no report)"},
-	{"binary", 0, NULL, 3, OPT_FLAG(struct plan_opts, binary),
-	 "In the compact form, instead of JSON"},
 	{"plot", 0, "FILE.svg", 3, OPT_TEXT(struct plan_opts, plot),
 	 "Draw memory before and after, and the link, over time (-: as for -o)"},
 	{"overwrite", 0, NULL, 3, OPT_FLAG(struct plan_opts, overwrite),
@@ -182,7 +176,7 @@ static const char doc[] =
 	"  annex plan bert.json --gpu 24G --host 64G --ssd-read 6.4G --ssd-write 5G --plot "
 	"bert.svg\n"
 	"  annex plan bert.json --gpu 24G --bound\n"
-	"  annex plan bert.json --cxl 256G --cxl-rate 20G --binary -o bert.plan\n"
+	"  annex plan bert.json --cxl 256G --cxl-rate 20G -o bert.plan\n"
 	"  annex plan show bert.plan --trace bert.json --kernel 100..120";
 
 int cmd_plan(int argc, char **argv)

@@ -188,7 +188,7 @@ static const struct cli_option options[] = {
 	CLI_JSON(struct show_opts, json),
 	{0}};
 
-static const char doc[] = "Tell what is in a plan, JSON or binary; - is standard input. With its "
+static const char doc[] = "Tell what is in a plan; - is standard input. With its "
 			  "trace, also how fast it runs on a machine, with the plan's memories."
 			  "\vExamples:\n"
 			  "  annex plan show bert.plan\n"

@@ -9,12 +9,10 @@
 #include "../progress.h"
 #include "read.h"
 
-/* Whether a file begins like a plan of either form. */
+/* Whether a file begins like a plan. */
 static bool is_plan(const char *path)
 {
-	static const char binary[] = "\x8e"
-				     "ANXPLN",
-			  json[] = "\"annex-plan/";
+	static const char name[] = "\"annex-plan/";
 	struct stat st;
 	char head[512];
 	size_t n;
@@ -25,8 +23,7 @@ static bool is_plan(const char *path)
 		return false;
 	n = fread(head, 1, sizeof(head), f);
 	fclose(f);
-	return (n >= sizeof(binary) - 1 && !memcmp(head, binary, sizeof(binary) - 1)) ||
-	       memmem(head, n, json, sizeof(json) - 1);
+	return memmem(head, n, name, sizeof(name) - 1);
 }
 
 int trace_read(const char *path, struct annex_trace **trace)
