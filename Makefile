@@ -522,7 +522,7 @@ help:
 #h figures-cxl figures-bytefs  write docs/figures-*.md: these figures beside the papers'
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
-#h man                sections 3 and 7 of the manual, from the headers: KERNEL_DOC=FILE
+#h man                the manual, from --help and the headers: HELP2MAN=, KERNEL_DOC=FILE
 #h lint               style, kernel-doc, clang-format, clang-tidy, sparse, shellcheck, codespell
 #h fuzz               the fuzz targets, FUZZ_TIME=600 seconds each
 #h format             run clang-format on every source

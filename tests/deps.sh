@@ -8,7 +8,7 @@ set -u
 demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libpci-dev
 	libcsv-dev libfuse3-dev binutils-riscv64-linux-gnu libopenblas0-pthread)
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
-	spin fio git libcunit1-dev gnuplot-nox python3-torch libtorch-dev python3-numpy
+	help2man spin fio git libcunit1-dev gnuplot-nox python3-torch libtorch-dev python3-numpy
 	qemu-user python3-venv clang-19 fuse3 {gcc,g++}-riscv64-linux-gnu)
 # For check-all: programs of others that test file systems; headers that torch.compile() needs;
 # chroots for packages.

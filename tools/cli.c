@@ -47,9 +47,14 @@ char *cli_names(const struct cli_list *list, char *buf, size_t size)
 
 static void print_table(const struct cli_command *table, const char *about)
 {
-	printf("Usage: %s COMMAND [OPTION...]\n%s\n\n", full_name, about);
+	const char *rest = strchr(about, '\v');
+
+	printf("Usage: %s COMMAND [OPTION...]\n%.*s\n\n", full_name, (int)strcspn(about, "\v"),
+	       about);
 	put_list(stdout, &(struct cli_list){.arg = "COMMAND", .commands = table});
 	printf("`%s COMMAND --help' tells the options of each and shows examples.\n", full_name);
+	if (rest)
+		printf("\n%s\n", rest + 1);
 }
 
 static bool is_help(const char *arg)
@@ -257,7 +262,7 @@ static int help(const struct parse *p, struct argp argp)
 
 	argp.doc = doc;
 	if (f && doc)
-		argp_help(&argp, f, ARGP_HELP_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG,
+		argp_help(&argp, f, ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG,
 			  full_name);
 	free(doc);
 	if (!f || fclose(f) || !doc) {

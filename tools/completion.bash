@@ -50,9 +50,8 @@ _annex_arguments()
 	*)
 		_annex_listed COMMAND "$@"
 		# The first word of the usage that is neither the command nor an option.
-		argument=$("$@" --help 2>/dev/null </dev/null | sed -n '/^[^U ]/q;p' | tr '\n' ' ' |
-			sed 's/\[-[^][]*\(\[[^]]*\]\)\{0,1\}\]//g' |
-			awk -v n=$(($# + 2)) '{ gsub(/[][]/, ""); print $n }')
+		argument=$("$@" --help 2>/dev/null </dev/null |
+			awk -v n=$(($# + 3)) '{ gsub(/[][]/, ""); print $n; exit }')
 		[[ $argument == COMMAND ]] || _annex_words "$argument" "$@"
 		;;
 	esac

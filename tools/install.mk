@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: MIT
 # The manual, install and uninstall; included by the Makefile.
 
-# Sections 3 and 7 are made of the headers: 3 of what the kernel's own script, where it is, makes of
-# the comments on functions; 7 of each header's first comment.
+# Section 1 is made of what --help of each command says. Sections 3 and 7 are made of the headers: 3
+# of what the kernel's own script, where it is, makes of the comments on functions; 7 of each
+# header's first comment.
 KERNEL_DOC ?= $(firstword $(wildcard $(KDIR)/scripts/kernel-doc \
 	/usr/lib/linux-kbuild-*/scripts/kernel-doc \
 	$(BUILD)/qemu/kernel/*/usr/lib/linux-kbuild-*/scripts/kernel-doc))
 public := $(wildcard include/annex/*.h include/annex/models/*.h)
 page = $(BUILD)/man/annex_$(basename $(notdir $(1))).7
-man: $(BUILD)/man/made
+HELP2MAN ?= $(shell command -v help2man)
+man: $(BUILD)/man1/made $(BUILD)/man/made
+$(BUILD)/man1/made: $(OUT)/annex $(OUT)/annex-models docs/man/section1.sh Makefile
+	$(call say,MAN)
+	$(Q)[ -n "$(HELP2MAN)" ] || { echo "no help2man: apt-get install help2man" >&2; exit 1; }
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)docs/man/section1.sh $(OUT)/annex $(@D) $(VERSION)
+	$(Q)touch $@
+
 $(BUILD)/man/made: $(public) docs/man/section3.awk $(foreach h,$(public),$(call page,$(h)))
 	$(call say,MAN)
 	$(Q)[ -n "$(KERNEL_DOC)" ] || { echo "no kernel-doc, which is in any kernel's headers:" \
@@ -29,12 +38,11 @@ $(call page,$(1)): $(1) docs/man/section7.awk Makefile
 endef
 $(foreach h,$(public),$(eval $(call page_rule,$(h))))
 
-MAN := $(sort $(wildcard docs/man/*.1) $(foreach h,$(public),$(call page,$(h))))
-man_file = $(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
-install: all install-module $(MAN) $(if $(KERNEL_DOC),man)
+MAN7 := $(foreach h,$(public),$(call page,$(h)))
+install: all install-module $(MAN7) $(if $(HELP2MAN),$(BUILD)/man1/made) \
+		$(if $(KERNEL_DOC),$(BUILD)/man/made)
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(COMPDIR) \
-		$(DESTDIR)$(INCLUDEDIR)/annex \
-		$(sort $(dir $(foreach m,$(MAN),$(call man_file,$(m)))))
+		$(addprefix $(DESTDIR)$(MANDIR)/man,1 3 7)
 	$(INSTALL) -m 755 $(OUT)/annex $(OUT)/annex-models $(DESTDIR)$(BINDIR)
 	$(foreach c,$(MODELS_COMMANDS),ln -sf annex-models $(DESTDIR)$(BINDIR)/annex-$(c) &&) :
 	$(INSTALL) -m 644 $(LIBRARIES:%=$(OUT)/%.a) $(if $(CUDA),$(OUT)/libannex-cuda.a) \
@@ -52,8 +60,9 @@ install: all install-module $(MAN) $(if $(KERNEL_DOC),man)
 	sed 's|/usr/bin/annex|$(BINDIR)/annex|' tools/systemd/annex-serve@.service \
 		>$(DESTDIR)$(UNITDIR)/annex-serve@.service
 	$(INSTALL) -m 644 tools/systemd/annex-serve@.socket $(DESTDIR)$(UNITDIR)
-	$(foreach m,$(MAN),$(INSTALL) -m 644 $(m) $(call man_file,$(m)) &&) :
-	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 $(MAN7) $(DESTDIR)$(MANDIR)/man7
+	$(if $(HELP2MAN),$(INSTALL) -m 644 $(BUILD)/man1/*.1 $(DESTDIR)$(MANDIR)/man1,@echo \
+		"section 1 of the manual is left out: make man says what it needs")
 	$(if $(KERNEL_DOC),$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3,@echo \
 		"section 3 of the manual is left out: make man says what it needs")
 	$(if $(DESTDIR),,ldconfig 2>/dev/null || :)
@@ -81,10 +90,10 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,annex $(MODELS_BIN)) $(DESTDIR)$(COMPDIR)/annex
 	rm -f $(foreach l,$(LIBRARIES),$(addprefix $(DESTDIR)$(LIBDIR)/$l,.a .so .so.$(SOVERSION) \
 		.so.$(VERSION))) $(addprefix $(DESTDIR)$(LIBDIR)/,libannex-cuda.a $(CUDA_SONAME))
-	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,annex.pc annex-models.pc) \
-		$(foreach m,$(MAN),$(call man_file,$(m)))
-	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(DESTDIR)$(MANDIR)/man3/annex_*.3 \
-		$(DESTDIR)$(MANDIR)/man3/ANNEX_*.3
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,annex.pc annex-models.pc)
+	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(addprefix $(DESTDIR)$(MANDIR)/,\
+		man1/annex.1 man1/annex-*.1 man3/annex_*.3 man3/ANNEX_*.3 \
+		$(MAN7:$(BUILD)/man/%=man7/%))
 	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules $(DESTDIR)$(UNITDIR)/annex-serve@.service \
 		$(DESTDIR)$(UNITDIR)/annex-serve@.socket
 	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)

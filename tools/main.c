@@ -53,14 +53,34 @@ static char **put_command_first(int *argc, char **argv)
 	return words;
 }
 
+static const char about[] =
+	"Work on data larger than memory, straight from storage."
+	"\vSizes take the suffixes K, M, G and T (powers of 1024), rates the same letters (powers\n"
+	"of 1000 bytes a second). --json reports one JSON object in base units. A command that\n"
+	"runs longer than a second shows its progress on a terminal.\n\n"
+	"A file that a command makes gets its name when it is whole; nothing stays of it when the\n"
+	"command fails or is killed. A file system without O_TMPFILE has it as NAME.Xyz123 until\n"
+	"then, which only SIGKILL leaves. vadd and copy write to a file of --overwrite where it "
+	"is;\n"
+	"other commands replace it.\n\n"
+	"No command reads and writes the same file or device, whatever it is called. A file or\n"
+	"device that a command writes to is that command's until it ends: readers and other\n"
+	"writers fail. Readers share. Only bench block reads beside a writer.\n\n"
+	"The exit status is 0, or 1 after one line on standard error that says what failed. ndp\n"
+	"run and fs fsck have others: see there. Warnings are lines on standard error and change\n"
+	"neither the exit status nor standard output.\n\n"
+	"Examples:\n"
+	"  annex doctor\n"
+	"  annex graph gen kron --scale 22 -o kron22.csr\n"
+	"  annex graph cc kron22.csr --cache 64M\n"
+	"  annex trace gen bert-base --batch 256 -o bert.json\n"
+	"  annex simulate bert.json --policy all --gpu 24G --host 32G";
+
 static int run(int argc, char **argv)
 {
 	int err = package_range(argv);
 
-	return err ? err
-		   : cli_dispatch(tool_commands,
-				  "Work on data larger than memory, straight from storage.", argc,
-				  argv);
+	return err ? err : cli_dispatch(tool_commands, about, argc, argv);
 }
 
 int main(int argc, char **argv)

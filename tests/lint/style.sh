@@ -47,13 +47,13 @@ function licence(file) {
 
 function needs_spdx(file) {
 	return source || script || file ~ /(^|\/)(Makefile|Kbuild)$|\.(conf|rules)$/ ||
-	       file ~ /\.(awk|py|bash|map|in|pml|cu|cc|[1-9])$/
+	       file ~ /\.(awk|py|bash|map|in|pml|cu|cc)$/
 }
 
 function end_file(    want, most) {
 	if (last == "")
 		return
-	# A file of tests may have more to say about one noun; a page of a manual has one command.
+	# A file of tests may have more to say about one noun.
 	most = last ~ /^(tests|docs)\// ? 700 : 600
 	if (lines > most)
 		printf "%s:%d: longer than %d lines: more than one noun?\n", last, lines, most
@@ -75,7 +75,6 @@ FNR == 1 {
 	header = FILENAME ~ /\.h$/
 	script = /^#!/
 	prose = FILENAME ~ /\.md$/
-	page = FILENAME ~ /\.[1-9]$/
 	lint = FILENAME ~ /^tests\/lint\//
 	spdx = guard = endif_seen = func_start = comment = 0
 }
@@ -87,7 +86,7 @@ FNR <= 3 && match($0, /SPDX-License-Identifier: /) {
 }
 /[ \t]$/ { say("trailing space") }
 /\r/ { say("carriage return") }
-!prose && !page && columns($0) > 100 { say("longer than 100 columns") }
+!prose && columns($0) > 100 { say("longer than 100 columns") }
 !lint && /(TODO|FIXME|XXX[^X]|HACK)/ && !/mktemp|XXXXXX/ { say("unfinished business") }
 !lint && /(^|[^A-Za-z0-9_.$}])\/(work|home|root)\// { say("path of somebody'\''s machine") }
 !lint && /(^|[^A-Za-z0-9_.$}])\/tmp\// && !/\/tmp\/annex|TMPDIR/ {

@@ -105,7 +105,10 @@ static const char doc[] =
 	"Arguments are those of the kernel, 8 bytes each: numbers (0x too), or arrays, of which it "
 	"gets the address: zero:SIZE, random:SIZE, file:PATH. Each begins a page of 2 MiB. Behind "
 	"--, numbers may be negative."
-	"\vExamples, with docs/models/examples/kernels/dot.c and a kernel of the library:\n"
+	"\vEach micro-thread is executed when it gets its slot, and its work is then timed. One "
+	"that\n"
+	"waits for another spins until the budget is used up.\n\n"
+	"Examples:\n"
 	"  annex ndp time dot.elf random:4M 1048576 zero:8 8 --pool random:4M --save 3=sum\n"
 	"  annex ndp time vadd_i32.elf random:4M random:4M zero:4M 1048576 32 \\\n"
 	"    --pool 3 --pool-bytes 1M --channels 16 --json";

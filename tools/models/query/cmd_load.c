@@ -136,7 +136,16 @@ static const char doc[] =
 	"part (for q14) or orders (with lineitem, for the queries of SSB, whose lineorder and date "
 	"follow from both). Kept are the columns that queries read, each as a piece of the range. "
 	"A file is checked before anything is stored. tpchgen-cli from PyPI makes such files."
-	"\vExamples:\n"
+	"\vFiles follow RFC 4180. A table is a piece of the range, query/TABLE: l_partkey, "
+	"p_partkey\n"
+	"and the columns of SSB are 32-bit integers, l_shipdate is in days since 1970-01-01, "
+	"l_quantity,\n"
+	"l_extendedprice and l_discount are hundredths of 64 bits, p_type has 25 characters.\n\n"
+	"All that one command loads is there in one step. --overwrite needs room for new tables\n"
+	"beside the old. Of several loads at once each replaces the one before; without\n"
+	"--overwrite the first remains and the others fail. A load that is killed leaves "
+	"nothing.\n\n"
+	"Examples:\n"
 	"  tpchgen-cli csv -s 0.1 --tables=lineitem,part,orders --output-dir=tpch\n"
 	"  annex query load --range 'shm:/dev/shm/tpch?size=512M' tpch/*.csv";
 
