@@ -206,7 +206,7 @@ static int free_cache(struct annex_cache *c)
 
 	fork_forget(&c->fork);
 	annex_xfers_destroy(c);
-	/* Memory that a device may still write to must not become somebody else's. */
+	/* Memory that a device may still write to stays allocated. */
 	if (c->mem && !err && (!c->fork.child || is_private(c->provider)))
 		c->provider->free(c->provider->ctx, c->mem, c->mem_len);
 	annex_directory_destroy(c);
@@ -262,7 +262,7 @@ int annex_cache_destroy(struct annex_cache *c)
 		return free_cache(c);
 	err = annex_cache_flush(c, 0, UINT64_MAX);
 	while (annex_xfer_wait_any(c))
-		; /* reads ahead that nobody came for */
+		; /* reads ahead that no thread waited for */
 	kept = free_cache(c);
 	return err ? err : kept;
 }

@@ -60,7 +60,7 @@ struct annex_cache {
 	const struct annex_provider *provider;
 	size_t mem_len;
 	struct fork_watch fork; /* a child must not use its copy */
-	void *dir_raw;          /* what was mapped for the directory */
+	void *dir_raw;          /* the mapping of the directory */
 	size_t dir_len;
 
 	__attribute__((aligned(64))) uint64_t hand; /* next slot of the clock */
@@ -71,7 +71,7 @@ struct annex_cache {
 	uint32_t xfer_hand;
 	uint32_t groups;   /* vectors of elements that are waiting for lines */
 	uint32_t rotor;    /* spreads reads over replicas */
-	uint64_t inflight; /* commands submitted whose end nobody has seen */
+	uint64_t inflight; /* commands submitted and not reaped */
 	uint64_t depth_max;
 	uint64_t prefetching; /* lines that are being read ahead */
 	uint64_t wb_errors;   /* failed write-backs, and the errno of the last */

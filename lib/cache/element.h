@@ -14,7 +14,7 @@
 
 /*
  * From shared memory, racing with the next fill of the slot where no reference is held; the line's
- * word is then looked at again. Acquire: what is read afterwards is not older.
+ * word is then looked at again. Acquire: later reads see data that is at least as new.
  */
 ELEMENT_INLINE ANNEX_RACY void annex_element_load(void *to, const void *from, uint32_t elem)
 {

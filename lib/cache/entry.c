@@ -69,7 +69,7 @@ int annex_directory_create(struct annex_cache *c, uint64_t bytes)
 	if (!c->dir)
 		return annex_fail(-ENOMEM, "cache: no memory for a directory of %llu lines",
 				  (ull)c->nlines);
-	/* A child finds no line there, and does not get to those of its parent. */
+	/* A child finds no line there, and does not reach its parent's lines. */
 	if (madvise(c->dir_raw, c->dir_len, MADV_WIPEONFORK))
 		return annex_fail(-errno, "cache: its directory cannot be kept from children: %m");
 	return 0;
@@ -136,7 +136,7 @@ static uint32_t take(struct annex_cache *c)
 
 	if (at != ENTRY_NONE)
 		return at;
-	/* Relaxed: only the number matters; nobody else knows the entry. */
+	/* Relaxed: only the number matters; no other thread knows the entry. */
 	at = annex_atomic_load(&c->entries, ANNEX_RELAXED);
 	do {
 		if (at == c->nentries)
@@ -216,7 +216,7 @@ uint64_t annex_table_seek(struct annex_cache *c, uint64_t line)
 	return at;
 }
 
-/* Whether the word of an absent line that nobody holds is now that of a free entry. */
+/* Whether the word of an absent line without references is now that of a free entry. */
 static bool set_free(uint64_t *state)
 {
 	uint64_t word = annex_atomic_load(state, ANNEX_RELAXED);

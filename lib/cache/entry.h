@@ -19,7 +19,7 @@
 #define ENTRY_NONE 0u               /* of a table: never of a line; its word stays 0 */
 #define ENTRY_FREE ANNEX_LINE_DIRTY /* of a table: set in the word of an entry of no line */
 #define ENTRY_NO_LINE UINT64_MAX
-#define ENTRY_LOCKED (1u << 31) /* a head: somebody changes the chain */
+#define ENTRY_LOCKED (1u << 31) /* a head: a thread changes the chain */
 #define ENTRY_STEPS 32u         /* of a search without the lock, which may have left its chain */
 
 /**

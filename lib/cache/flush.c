@@ -19,7 +19,7 @@ static void visit(struct annex_cache *c, uint64_t entry, struct annex_batch *bat
 {
 	uint32_t slot = ANNEX_SLOT_NONE;
 
-	/* Somebody else's write of the line: should it fail, the line is dirty again. */
+	/* Another thread writes the line: should that fail, the line is dirty again. */
 	while (annex_atomic_load(&c->dir[entry], ANNEX_RELAXED) & ANNEX_LINE_WRITEBACK) {
 		if (batch->n)
 			issue(c, batch, flush);
@@ -84,7 +84,7 @@ static int flush_devices(struct annex_cache *c)
 	struct annex_io io = {.opcode = ANNEX_NVM_FLUSH, .nsid = c->nsid};
 	int first = 0;
 
-	annex_xfer_collect(c); /* the queues may be full of what nobody has looked at */
+	annex_xfer_collect(c); /* the queues may be full of commands that nothing has reaped */
 	for (uint32_t i = 0; i < c->nleaves; i++) {
 		int err = annex_dev_io(c->leaves[i].dev, &io, 1, NULL);
 

@@ -137,7 +137,7 @@ static int move_pinned(const struct part *p, unsigned int from, unsigned int n)
 static int move_parts(const struct part *p, unsigned int n)
 {
 	struct annex_cache *c = p->a->cache;
-	/* Relaxed: an estimate; who is wrong about it finds the cache busy and halves. */
+	/* Relaxed: an estimate; a thread that is wrong finds the cache busy and halves. */
 	uint32_t groups = annex_atomic_add(&c->groups, 1, ANNEX_RELAXED) + 1;
 	uint32_t part = c->nslots / 4 / groups;
 	int err = 0;

@@ -39,7 +39,7 @@ static void distinct(struct group *g, const uint64_t *lines, unsigned int n)
 	}
 }
 
-/* Reference all lines of the group and bring in those that are missing. */
+/* Reference all lines of the group and read the missing ones. */
 static int pin_distinct(struct annex_cache *c, struct group *g, unsigned int flags,
 			uint64_t *failed)
 {
@@ -139,7 +139,7 @@ int annex_pin_group(struct annex_cache *c, const uint64_t *lines, unsigned int n
 	int err;
 
 	/*
-	 * Lines that were zeroed for a group that then fails would hide what is on the device: a
+	 * Lines that were zeroed for a group that then fails would hide the device's data: a
 	 * group reads its lines.
 	 */
 	flags &= ~ANNEX_PIN_NEW;

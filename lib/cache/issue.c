@@ -59,7 +59,7 @@ static void prepare(struct annex_cache *c, struct annex_xfer *x, const struct an
 		x->leaf = annex_atomic_add(&c->rotor, 1, ANNEX_RELAXED) % c->nleaves;
 	for (unsigned int i = 0; i < n; i++) {
 		x->slots[i] = claims[i].slot;
-		/* Release: who finds the transfer here finds it prepared. */
+		/* Release: a thread that finds the transfer here finds it prepared. */
 		annex_atomic_store(&c->slot_xfer[claims[i].slot], (uint32_t)(x - c->xfers),
 				   ANNEX_RELEASE);
 	}

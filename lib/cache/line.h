@@ -12,11 +12,11 @@
 /**
  * annex_fill_begin() - Claim an absent line, held, for @slot, which the caller took from the clock.
  *
- * Return: false when somebody else has claimed it; the slot is still the caller's.
+ * Return: false when another thread has claimed it; the slot is still the caller's.
  */
 static inline bool annex_fill_begin(struct annex_cache *c, uint64_t at, uint32_t slot)
 {
-	/* Seen by whoever sees the claim, which is a release. */
+	/* Visible to each thread that sees the claim, which is a release. */
 	annex_atomic_store(&c->slot_xfer[slot], XFER_NONE, ANNEX_RELAXED);
 	return annex_line_claim(c->dir, c->owner, at, slot);
 }
@@ -39,7 +39,7 @@ static inline bool annex_write_begin(struct annex_cache *c, uint64_t at, uint64_
 {
 	if (!annex_line_clean(c->dir, at, forbidden, slot))
 		return false;
-	/* Until this, who waits for the line may join a transfer of the past: a needless wait. */
+	/* Until this, a waiter may join an earlier transfer of the slot: a needless wait. */
 	annex_atomic_store(&c->slot_xfer[*slot], XFER_NONE, ANNEX_RELAXED);
 	return true;
 }

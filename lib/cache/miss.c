@@ -13,7 +13,7 @@
 
 /*
  * How often to look at a cache of pinned lines. A group holds lines that others may be waiting for
- * while they hold what it wants: it had better let go soon and begin again.
+ * while they hold lines that it wants: it releases its lines soon and begins again.
  */
 #define PATIENCE_ONE 1024u
 #define PATIENCE_GROUP 4u

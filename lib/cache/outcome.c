@@ -73,7 +73,7 @@ static void end_write(struct annex_cache *c, struct annex_xfer *x, uint32_t i, i
 		annex_atomic_store(&c->slot_retry[x->slots[i]], annex_now() + RETRY_NS,
 				   ANNEX_RELAXED);
 		annex_atomic_store(&c->wb_err, err, ANNEX_RELAXED);
-		/* Release: who sees the count sees the errno. */
+		/* Release: a thread that sees the count sees the errno. */
 		annex_atomic_add(&c->wb_errors, 1, ANNEX_RELEASE);
 	}
 	if (!err) {

@@ -26,7 +26,7 @@ static void issue(struct ahead *a)
 
 /*
  * Whether one more line may be read ahead. A quarter of the slots may be on their way, and one
- * call starts at most half of them, so that what comes first is still there when it is wanted.
+ * call starts at most half of them, so that the first lines are still there when they are wanted.
  */
 static bool room(struct ahead *a)
 {

@@ -53,7 +53,7 @@ static bool reap(struct annex_cache *c, struct annex_xfer *x)
 }
 
 /*
- * Look at the next @n transfers in turn and end what has completed, so that none is forgotten
+ * Look at the next @n transfers in turn and end completed ones, so that none is forgotten
  * while others are used.
  */
 static void sweep(struct annex_cache *c, unsigned int n)

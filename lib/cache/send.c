@@ -38,8 +38,8 @@ static void count(struct annex_cache *c, uint64_t cmds)
 }
 
 /*
- * The queue has no identifier free. They may all belong to completed commands of ours that nobody
- * has looked at, so take the results of every transfer, these held ones included.
+ * The queue has no identifier free. They may all belong to completed commands of ours that nothing
+ * has reaped, so take the results of every transfer, including the caller's.
  */
 static void make_room(struct outbox *box)
 {
@@ -48,7 +48,7 @@ static void make_room(struct outbox *box)
 	annex_xfer_collect(box->c);
 }
 
-/* One attempt. A queue that somebody's command has broken is brought back first, once. */
+/* One attempt. A queue that another thread's command has broken is recovered first, once. */
 static int submit(struct outbox *box, struct annex_qp *qp, unsigned int from, uint64_t *tokens,
 		  uint64_t deadline)
 {

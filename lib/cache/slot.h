@@ -26,7 +26,7 @@ struct annex_slot_wait {
 };
 
 /**
- * annex_slot_wait() - After annex_slot_take() brought none: wait for what may change that.
+ * annex_slot_wait() - After annex_slot_take() brought none: wait for an event that may free one.
  *
  * @patience: how often to look again when all are pinned, in case their holders are about to go.
  *

@@ -7,7 +7,7 @@
 #define WINDOW_MAX 1024u
 
 /*
- * Claim the dirty line in a slot, if nobody holds it and it lacks the @forbidden bits.
+ * Claim the dirty line in a slot, if it has no references and none of the @forbidden bits.
  *
  * Return: true, and nothing claimed, when a write of it has failed too recently.
  */

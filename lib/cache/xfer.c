@@ -92,11 +92,11 @@ static void push(struct annex_cache *c, struct annex_xfer *x)
 	do {
 		annex_atomic_store(&x->next, (uint32_t)head, ANNEX_RELAXED);
 		next = ((head >> 32) + 1) << 32 | (uint32_t)(x - c->xfers);
-		/* Release: whoever pops it finds nobody's traces. */
+		/* Release: the thread that pops it sees it reset. */
 	} while (!annex_atomic_cas(&c->xfer_free, &head, next, ANNEX_RELEASE));
 }
 
-/* Done without waiters is free. Nobody joins any more, so exactly one thread comes to do this. */
+/* Done without waiters is free. No thread joins any more, so exactly one comes to do this. */
 static void recycle(struct annex_cache *c, struct annex_xfer *x)
 {
 	annex_atomic_store(&x->word, (uint32_t)XFER_FREE, ANNEX_RELAXED);

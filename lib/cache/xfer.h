@@ -3,9 +3,9 @@
  * Transfers: runs of lines on their way between slots and devices.
  *
  * A thread that reads ahead may never come back for its lines, so no transfer belongs to a thread:
- * whoever needs one of its lines, or a slot, ends it. One thread at a time is its reaper, polls or
- * waits for its commands, and carries the outcome to the lines; others that wait for it sleep on
- * its word.
+ * any thread that needs one of its lines, or a slot, ends it. One thread at a time is its reaper,
+ * polls or waits for its commands, and carries the outcome to the lines; others that wait for it
+ * sleep on its word.
  *
  *	free --> held (being prepared and sent) --> flying <--> reaping --> done --> free
  *
@@ -58,7 +58,7 @@ struct annex_cmd {
  * @word: phase and number of waiters.
  * @next: the next free transfer.
  * @write: a write-back; else a read.
- * @prefetch: a read that nobody had asked for when it began.
+ * @prefetch: a read that no thread had asked for when it began.
  * @first: its first line.
  * @stride: lines from one to the next, which are neighbours on their device.
  * @count: number of lines.
