@@ -5,6 +5,7 @@
  */
 #include "attribute.h"
 #include "hdm.h"
+#include "member.h"
 #include "range.h"
 
 static struct annex_hdm *attribute_hdm(struct device *dev)
@@ -24,7 +25,7 @@ static unsigned long attribute_what(struct device_attribute *attr)
 
 static ssize_t users_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%u\n", annex_range_users(attribute_hdm(dev)));
+	return sysfs_emit(buf, "%u\n", annex_member_users(attribute_hdm(dev)));
 }
 
 static ssize_t refusals_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -56,7 +57,7 @@ static int attribute_of_range(const struct annex_range *r, unsigned long what, c
 	case GRANULARITY:
 		return sysfs_emit(buf, "%u\n", r->granularity);
 	case ENDED:
-		return sysfs_emit(buf, "%u\n", r->ended);
+		return sysfs_emit(buf, "%u\n", annex_range_state(r) != ANNEX_RANGE_LIVE);
 	case WAYS:
 		return sysfs_emit(buf, "%u\n", r->n);
 	}
@@ -66,14 +67,13 @@ static int attribute_of_range(const struct annex_range *r, unsigned long what, c
 
 static ssize_t range_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	const struct annex_range *r;
-	int bytes = 0;
+	struct annex_range *r = annex_range_of(attribute_hdm(dev));
+	int bytes;
 
-	annex_ranges_lock();
-	r = attribute_hdm(dev)->range;
-	if (r)
-		bytes = attribute_of_range(r, attribute_what(attr), buf);
-	annex_ranges_unlock();
+	if (!r)
+		return 0;
+	bytes = attribute_of_range(r, attribute_what(attr), buf);
+	annex_range_put(r);
 	return bytes;
 }
 

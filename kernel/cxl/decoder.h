@@ -26,7 +26,7 @@ struct annex_setup {
 };
 
 /**
- * struct annex_decoders - The decoders of a component. The ranges' lock protects it.
+ * struct annex_decoders - The decoders of a component. The decoders' lock (range.h) protects it.
  * @regs: mapped registers; NULL: the component is gone.
  * @phys: physical address of the registers.
  * @name: name of the component, for lines in the log.

@@ -15,7 +15,7 @@ ANNEX_IMPORT_NS(DMA_BUF);
 
 /*
  * struct annex_export - A dma-buf.
- * @list: of the range's (the ranges' lock). @base, @bytes: which addresses.
+ * @list: of the range's (the range's lock). @base, @bytes: which addresses.
  * @range: held. @dmabuf: holds this.
  * @ended: it can be mapped no more. @maps: by how many it is mapped. Both under the dma-buf's
  *	reservation lock; @maps is read without it.
@@ -132,10 +132,10 @@ static void export_release(struct dma_buf *dmabuf)
 {
 	struct annex_export *e = dmabuf->priv;
 
-	annex_ranges_lock();
+	mutex_lock(&e->range->lock);
 	list_del(&e->list);
-	annex_range_put(e->range);
-	annex_ranges_unlock();
+	mutex_unlock(&e->range->lock);
+	annex_range_leave(e->range);
 	kfree(e);
 }
 
@@ -159,6 +159,22 @@ static int export(struct annex_export *e)
 	return PTR_ERR_OR_ZERO(e->dmabuf);
 }
 
+/* One lock for both: the end of the range tells all dma-bufs in the list. */
+static int export_join(struct annex_export *e)
+{
+	struct annex_range *r = e->range;
+	int err;
+
+	mutex_lock(&r->lock);
+	err = annex_range_state(r) == ANNEX_RANGE_LIVE ? export(e) : -ENODEV;
+	if (!err) {
+		annex_range_join(r);
+		list_add(&e->list, &r->exports);
+	}
+	mutex_unlock(&r->lock);
+	return err;
+}
+
 int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
 			struct annex_ioc_hdm_dmabuf *args)
 {
@@ -175,13 +191,7 @@ int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
 	e->range = r;
 	e->base = r->base + args->offset;
 	e->bytes = args->bytes;
-	annex_ranges_lock();
-	err = r->ended ? -ENODEV : export(e);
-	if (!err) {
-		r->refs++;
-		list_add(&e->list, &r->exports);
-	}
-	annex_ranges_unlock();
+	err = export_join(e);
 	if (err) {
 		kfree(e);
 		return err;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/bitfield.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/slab.h>
 #include "attribute.h"
 #include "cxl.h"
 #include "debug.h"
 #include "hdm.h"
+#include "member.h"
 #include "node.h"
 #include "poison.h"
-#include "range.h"
 #include "user.h"
 
 static void hdm_free(struct device *dev)
@@ -100,7 +99,7 @@ static int hdm_start(struct annex_hdm *hdm)
 /* Nothing of the module's reaches it any more. */
 static void hdm_stop(struct annex_hdm *hdm, unsigned long patience)
 {
-	annex_range_evict(hdm, patience);
+	annex_member_evict(hdm, patience);
 	annex_media_end(&hdm->media);
 	annex_mbox_end(&hdm->mbox);
 	annex_regs_exit(&hdm->regs);
@@ -142,7 +141,7 @@ static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		 hdm->bytes[ANNEX_HDM_VOLATILE], hdm->bytes[ANNEX_HDM_PERSISTENT]);
 	return 0;
 stop:
-	hdm_stop(hdm, ANNEX_RANGE_REMOVAL);
+	hdm_stop(hdm, ANNEX_MEMBER_REMOVAL);
 	pci_release_mem_regions(pdev);
 disable:
 	pci_disable_device(pdev);
@@ -158,79 +157,10 @@ static void hdm_remove(struct pci_dev *pdev)
 
 	annex_debug_remove(hdm);
 	cdev_device_del(&hdm->cdev, &hdm->dev);
-	hdm_stop(hdm, ANNEX_RANGE_REMOVAL);
+	hdm_stop(hdm, ANNEX_MEMBER_REMOVAL);
 	pci_release_mem_regions(pdev);
 	pci_disable_device(pdev);
 	put_device(&hdm->dev);
-}
-
-/*
- * Firmware may have given its memory out by DVSEC ranges, which count as long as HDM decoding is
- * off (CXL 3.1 section 8.1.3.8): addresses would lead elsewhere if it were switched on.
- */
-static int hdm_check_ranges(struct annex_hdm *hdm)
-{
-	int at = hdm->regs.dvsec;
-	u32 low, high, base[2];
-	u64 from, bytes;
-	u16 cap;
-
-	if (annex_decoders_on(&hdm->decoders))
-		return 0;
-	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CAP, &cap);
-	for (unsigned int i = 0; i < FIELD_GET(CXL_DEVICE_CAP_RANGES, cap); i++) {
-		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_SIZE_HIGH(i), &high);
-		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_SIZE_LOW(i), &low);
-		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_BASE_HIGH(i), &base[1]);
-		pci_read_config_dword(hdm->pdev, at + CXL_DEVICE_BASE_LOW(i), &base[0]);
-		bytes = (u64)high << 32 | (low & CXL_DEVICE_RANGE_MASK);
-		from = (u64)base[1] << 32 | (base[0] & CXL_DEVICE_RANGE_MASK);
-		if (!bytes)
-			continue;
-		return annex_hdm_refuse(hdm, -EBUSY,
-					"firmware has 0x%llx bytes at 0x%llx by DVSEC range %u",
-					bytes, from, i + 1);
-	}
-	return 0;
-}
-
-int annex_hdm_check(struct annex_hdm *hdm)
-{
-	int at = hdm->regs.dvsec;
-	u16 ctrl, lock;
-
-	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, &ctrl);
-	if (ctrl & CXL_DEVICE_CTRL_MEM)
-		return hdm_check_ranges(hdm);
-	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_LOCK, &lock);
-	if (lock & CXL_DEVICE_LOCKED)
-		return annex_hdm_refuse(hdm, -EPERM, "firmware has locked it without CXL.mem");
-	return 0;
-}
-
-void annex_hdm_enable(struct annex_hdm *hdm)
-{
-	int at = hdm->regs.dvsec;
-	u16 ctrl;
-
-	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, &ctrl);
-	if (ctrl & CXL_DEVICE_CTRL_MEM)
-		return;
-	pci_write_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, ctrl | CXL_DEVICE_CTRL_MEM);
-	hdm->mem_enabled = true;
-}
-
-void annex_hdm_disable(struct annex_hdm *hdm)
-{
-	int at = hdm->regs.dvsec;
-	u16 ctrl;
-
-	if (!hdm->mem_enabled)
-		return;
-	hdm->mem_enabled = false;
-	pci_read_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, &ctrl);
-	if (ctrl != U16_MAX)
-		pci_write_config_word(hdm->pdev, at + CXL_DEVICE_CTRL, ctrl & ~CXL_DEVICE_CTRL_MEM);
 }
 
 static const struct pci_device_id hdm_no_ids[] = {{}};
@@ -238,14 +168,14 @@ static const struct pci_device_id hdm_no_ids[] = {{}};
 /* Processes run on: nobody may make a range now. The next kernel finds the device as it was. */
 static void hdm_shutdown(struct pci_dev *pdev)
 {
-	hdm_stop(pci_get_drvdata(pdev), ANNEX_RANGE_SHUTDOWN);
+	hdm_stop(pci_get_drvdata(pdev), ANNEX_MEMBER_SHUTDOWN);
 }
 
 /* Also of a bus reset through sysfs, which nobody can refuse. */
 static void hdm_reset_done(struct pci_dev *pdev)
 {
 	pci_save_state(pdev); /* whoever restored it has used it up */
-	annex_range_verify(pci_get_drvdata(pdev));
+	annex_member_verify(pci_get_drvdata(pdev));
 }
 
 static pci_ers_result_t hdm_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
@@ -269,13 +199,13 @@ static pci_ers_result_t hdm_slot_reset(struct pci_dev *pdev)
 	pci_save_state(pdev);
 	if (!pci_device_is_present(pdev))
 		return PCI_ERS_RESULT_DISCONNECT;
-	annex_range_verify(pci_get_drvdata(pdev));
+	annex_member_verify(pci_get_drvdata(pdev));
 	return PCI_ERS_RESULT_RECOVERED;
 }
 
 static void hdm_recovered(struct pci_dev *pdev)
 {
-	annex_range_verify(pci_get_drvdata(pdev));
+	annex_member_verify(pci_get_drvdata(pdev));
 }
 
 static const struct pci_error_handlers hdm_errors = {
@@ -290,7 +220,7 @@ static int hdm_suspend(struct device *dev)
 {
 	struct annex_hdm *hdm = dev_get_drvdata(dev);
 
-	if (!annex_range_live(hdm))
+	if (!annex_member_busy(hdm))
 		return 0;
 	dev_warn(&hdm->dev, "no suspend: its range is in use\n");
 	return -EBUSY;

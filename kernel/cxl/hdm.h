@@ -4,12 +4,15 @@
  *
  * Lock order, outermost first:
  *
- *	ranges' lock (range.h) > range.view
+ *	range.lock (range.h) > a dma-buf's reservation lock, range.view
  *	media.talk > mbox.lock > media.lock > range.view
+ *	media.talk > ranges' lock (range.h)
  *	mmap_lock of a caller > range.view
  *
  * media.talk, mbox.lock and gate.lock (filter.h), under which a device is waited for, are never
- * taken under the ranges' lock; gate.lock, which is held for a second at most, is taken under none.
+ * taken under the locks of ranges. gate.lock, which is held for a second at most, the ranges' lock
+ * and the decoders' lock are taken while none of this list but media.talk is held, and no lock of
+ * this list is taken under them.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H
@@ -39,8 +42,7 @@ struct dentry;
  * @serial: serial number.
  * @bytes: capacity, by kind (ANNEX_HDM_VOLATILE, _PERSISTENT).
  * @mem_enabled: this driver has set Mem_Enable.
- * @range: range that the device is a member of, or NULL (the ranges' lock).
- * @making: a range of it is being made; read without the lock, written under it.
+ * @range: range that the device is a member of, or NULL (written under the ranges' lock).
  * @users: number of open files (the ranges' lock).
  * @refusals: number of calls that were refused.
  * @debug: its folder in debugfs.
@@ -58,23 +60,12 @@ struct annex_hdm {
 	u64 bytes[2];
 	bool mem_enabled;
 	struct annex_range *range;
-	bool making;
 	unsigned int users;
 	atomic64_t refusals;
 	struct dentry *debug;
 };
 
 extern struct pci_driver annex_hdm_driver;
-
-/*
- * annex_hdm_check() - Whether its memory is free to be decoded. -EPERM: firmware has locked it
- * without Mem_Enable; -EBUSY: firmware has given it out by DVSEC ranges. Errors have a line.
- */
-int annex_hdm_check(struct annex_hdm *hdm);
-/* annex_hdm_enable() - Set Mem_Enable. */
-void annex_hdm_enable(struct annex_hdm *hdm);
-/* annex_hdm_disable() - Clear Mem_Enable, if annex_hdm_enable() has set it. */
-void annex_hdm_disable(struct annex_hdm *hdm);
 
 #define annex_hdm_refuse(hdm, err, fmt, ...)                                                       \
 	({                                                                                         \

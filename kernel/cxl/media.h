@@ -18,8 +18,8 @@
 /**
  * struct annex_media - Poison and events of a device.
  * @talk: serialises commands to the device, which may take a minute. Taken before the mailbox's.
- * @lock: protects the members below, for moments. Taken last, after @talk, the mailbox's and the
- *	ranges' lock.
+ * @lock: protects the members below, for moments. Taken after @talk and the mailbox's
+ *	lock.
  * @status: mapped Event Status register; NULL: the device is gone. Written under both locks.
  * @mbox: mailbox of the device.
  * @pdev: the device.

@@ -45,7 +45,7 @@ static vm_fault_t page_fault(struct vm_fault *vmf)
 	vm_fault_t ret;
 
 	down_read(&r->view);
-	if (r->ended || vmf->pgoff >= r->bytes >> PAGE_SHIFT)
+	if (r->state != ANNEX_RANGE_LIVE || vmf->pgoff >= r->bytes >> PAGE_SHIFT)
 		ret = VM_FAULT_SIGBUS;
 	else if (test_bit(vmf->pgoff, r->bad))
 		ret = VM_FAULT_HWPOISON;
@@ -95,7 +95,7 @@ int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma)
 		return annex_hdm_refuse(user->hdm, -ENXIO, "mmap before ANNEX_IOC_HDM_RANGE");
 	vm_flags_clear(vma, VM_MAYEXEC);
 	down_read(&r->view);
-	if (!r->ended)
+	if (r->state == ANNEX_RANGE_LIVE)
 		err = page_choose(r, user, vma, at, bytes);
 	up_read(&r->view);
 	trace_annex_hdm_map(dev_name(&user->hdm->dev), at, bytes, err);
@@ -194,7 +194,7 @@ void annex_page_exit(struct annex_range *r, struct annex_user *user)
 void annex_page_end(struct annex_range *r)
 {
 	down_write(&r->view);
-	r->ended = true;
+	annex_range_set(r, ANNEX_RANGE_ENDING);
 	page_zap(r, 0, r->bytes);
 	up_write(&r->view);
 }
@@ -326,7 +326,7 @@ static int page_take(struct annex_range *r, struct annex_user *user, struct anne
 	down_write(&r->view);
 	if (piece->bytes <= r->uc)
 		at = bitmap_find_next_zero_area(r->pieces, pages, 0, want, 0);
-	if (r->ended)
+	if (r->state != ANNEX_RANGE_LIVE)
 		err = -ENODEV;
 	else if (at < pages)
 		err = page_may_have(r, piece) ? 0 : -EMFILE;

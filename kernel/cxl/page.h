@@ -25,7 +25,7 @@ void annex_page_join(struct annex_range *r, struct annex_user *user);
 void annex_page_leave(struct annex_range *r, struct annex_user *user);
 /* annex_page_exit() - Free the pieces that the calling process, which ends, has by a file. */
 void annex_page_exit(struct annex_range *r, struct annex_user *user);
-/* annex_page_end() - Remove all pages from page tables, and let no more in. */
+/* annex_page_end() - Remove all pages from page tables, and let no more in: the range is ENDING. */
 void annex_page_end(struct annex_range *r);
 /*
  * annex_page_idle() - Whether nobody holds a page of a range that has ended. The next call begins

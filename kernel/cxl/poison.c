@@ -59,21 +59,14 @@ void annex_poison_apply(struct annex_range *r)
 	annex_range_wake(r);
 }
 
-/* Every page may be in the list: without the ranges' lock, but not without the range. */
 void annex_poison_update(struct annex_hdm *hdm)
 {
-	struct annex_range *r;
+	struct annex_range *r = annex_range_of(hdm);
 
-	annex_ranges_lock();
-	r = hdm->range;
-	if (r && !r->ended) {
-		r->refs++;
-		annex_ranges_unlock();
-		annex_poison_apply(r);
-		annex_ranges_lock();
-		annex_range_put(r);
-	}
-	annex_ranges_unlock();
+	if (!r)
+		return;
+	annex_poison_apply(r);
+	annex_range_put(r);
 }
 
 u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 first, u32 room,

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a range, and its host addresses: a window, and committed HDM decoders (CXL 3.1
+ * section 8.2.4.20) in its members and on the route to them. Owns the work queue of ending ranges.
+ */
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include "caches.h"
 #include "cxl.h"
-#include "export.h"
-#include "page.h"
-#include "poison.h"
+#include "dvsec.h"
 #include "range.h"
-#include "trace.h"
 
 #define LOOK (HZ / 50)     /* between two looks for pages that are held, at first */
 #define LOOK_MOST (HZ / 4) /* and after many */
-#define PATIENCE (5 * HZ)  /* for the end of one range, before there is another */
 
-static DEFINE_MUTEX(lock);
-static DECLARE_WAIT_QUEUE_HEAD(settled); /* a range was made, or cut */
+static DEFINE_MUTEX(list);
+static DEFINE_MUTEX(decoding);
 static struct workqueue_struct *queue;
 
 int annex_ranges_init(void)
@@ -31,12 +31,128 @@ void annex_ranges_exit(void)
 
 void annex_ranges_lock(void)
 {
-	mutex_lock(&lock);
+	mutex_lock(&list);
 }
 
 void annex_ranges_unlock(void)
 {
-	mutex_unlock(&lock);
+	mutex_unlock(&list);
+}
+
+struct annex_range *annex_range_alloc(const struct annex_want *want, work_func_t end)
+{
+	struct annex_range *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+
+	if (!r)
+		return NULL;
+	kref_init(&r->refs);
+	mutex_init(&r->lock);
+	r->nusers = 1;
+	init_completion(&r->made);
+	init_completion(&r->gone);
+	r->kind = want->kind;
+	init_rwsem(&r->view);
+	mutex_init(&r->gate.lock);
+	INIT_LIST_HEAD(&r->users);
+	INIT_LIST_HEAD(&r->exports);
+	INIT_DELAYED_WORK(&r->end, end);
+	for (r->n = 0; r->n < want->n; r->n++) {
+		r->members[r->n] = want->members[r->n];
+		get_device(&r->members[r->n]->dev);
+	}
+	return r;
+}
+
+static void range_free(struct kref *refs)
+{
+	struct annex_range *r = container_of(refs, struct annex_range, refs);
+
+	for (unsigned int i = 0; i < r->n; i++)
+		put_device(&r->members[i]->dev);
+	kvfree(r->bad);
+	kvfree(r->pieces);
+	kfree(r);
+}
+
+void annex_range_put(struct annex_range *r)
+{
+	kref_put(&r->refs, range_free);
+}
+
+struct annex_range *annex_range_of(struct annex_hdm *hdm)
+{
+	struct annex_range *r;
+
+	annex_ranges_lock();
+	r = hdm->range;
+	if (r && annex_range_state(r) == ANNEX_RANGE_MAKING)
+		r = NULL;
+	if (r)
+		kref_get(&r->refs);
+	annex_ranges_unlock();
+	return r;
+}
+
+void annex_range_set(struct annex_range *r, enum annex_range_state state)
+{
+	lockdep_assert_held_write(&r->view);
+	smp_store_release(&r->state, state); /* pairs with annex_range_state() */
+}
+
+int annex_range_join(struct annex_range *r)
+{
+	lockdep_assert_held(&r->lock);
+	if (annex_range_state(r) != ANNEX_RANGE_LIVE)
+		return -ENODEV;
+	r->nusers++;
+	kref_get(&r->refs);
+	return 0;
+}
+
+/* Queued work has a reference. */
+void annex_range_try_end(struct annex_range *r)
+{
+	kref_get(&r->refs);
+	if (mod_delayed_work(queue, &r->end, 0))
+		annex_range_put(r); /* it was queued already */
+}
+
+bool annex_range_try_again(struct annex_range *r)
+{
+	r->pause = clamp(2 * r->pause, (unsigned long)LOOK, (unsigned long)LOOK_MOST);
+	return queue_delayed_work(queue, &r->end, r->pause);
+}
+
+/* The last user leaves no page tables behind. */
+static bool range_end_unused(struct annex_range *r)
+{
+	if (--r->nusers)
+		return false;
+	down_write(&r->view);
+	if (r->state == ANNEX_RANGE_LIVE)
+		annex_range_set(r, ANNEX_RANGE_ENDING);
+	up_write(&r->view);
+	return true;
+}
+
+void annex_range_leave(struct annex_range *r)
+{
+	bool last;
+
+	mutex_lock(&r->lock);
+	last = range_end_unused(r);
+	mutex_unlock(&r->lock);
+	if (last) {
+		annex_range_try_end(r);
+		flush_work(&r->end.work); /* most often nobody has a page: it is gone now */
+	}
+	annex_range_put(r);
+}
+
+void annex_range_wake(struct annex_range *r)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		wake_up_all(&r->members[i]->media.wait);
 }
 
 /* Whether its kind of memory, and all of its decoders, leave room on a device; how much. */
@@ -137,396 +253,114 @@ static int range_commit_members(struct annex_range *r)
 			.list = r->dpa[i] - annex_decoders_used(&hdm->decoders),
 		};
 
-		err = annex_hdm_check(hdm);
+		err = annex_dvsec_check(hdm);
 		if (!err)
 			err = annex_decoder_commit(&hdm->decoders, &setup, &r->ids[i]);
 		if (err)
 			break;
 		r->committed++;
 		/* Not before: until HDM decoding is on, DVSEC ranges count. */
-		annex_hdm_enable(hdm);
+		annex_dvsec_enable(hdm);
 	}
 	return err;
 }
 
-static void range_take_back(struct annex_range *r)
+static int range_release_decoders(struct annex_range *r)
 {
-	r->stuck |= annex_route_release(&r->route) != 0;
+	int err = annex_route_release(&r->route);
+
 	while (r->committed) {
 		struct annex_hdm *hdm = r->members[--r->committed];
 
-		r->stuck |= annex_decoder_release(&hdm->decoders, r->ids[r->committed]) != 0;
-		annex_hdm_disable(hdm);
+		if (annex_decoder_release(&hdm->decoders, r->ids[r->committed]))
+			err = -ENOTRECOVERABLE;
+		annex_dvsec_disable(hdm);
 	}
 	annex_route_drop(&r->route);
-	if (r->stuck)
-		dev_err(&r->members[0]->dev,
-			"decoders stay committed: 0x%llx + 0x%llx are lost until the next boot\n",
-			r->base, r->bytes);
+	return err;
 }
 
-/* Without pages any more, or yet: take back whatever is there, in the reverse order. */
-static void range_cut(struct annex_range *r)
-{
-	lockdep_assert_held(&lock);
-	range_take_back(r);
-	if (r->res && !r->stuck)
-		release_mem_region(r->base, r->bytes);
-	r->res = NULL;
-	for (unsigned int i = 0; i < r->n; i++)
-		if (r->members[i]->range == r)
-			WRITE_ONCE(r->members[i]->range, NULL);
-	r->live = false;
-	wake_up_all(&settled);
-	/* What addresses are called in the kernel's tree is in the module. */
-	if (!r->stuck)
-		module_put(THIS_MODULE);
-}
-
-static void range_drop(struct annex_range *r)
-{
-	for (unsigned int i = 0; i < r->n; i++)
-		put_device(&r->members[i]->dev);
-	kvfree(r->bad);
-	kvfree(r->pieces);
-	kfree(r);
-}
-
-/*
- * Not while the work is on its way to the lock: it may be the last thing that happens to it. One
- * that waits for its time is due at once: no timer is left when the range is cut, and with the last
- * of them the queue may go.
- */
-static void range_look(struct annex_range *r, unsigned long delay)
-{
-	if (!r->queued || cancel_delayed_work(&r->end))
-		queue_delayed_work(queue, &r->end, delay);
-	r->queued = true;
-}
-
-/*
- * Cut a range that has ended, if nobody holds a page. The lock is everybody's, and terabytes have
- * many pages: they are looked at, and go, without it, by one at a time. It stays live meanwhile, so
- * nobody frees it.
- */
-static void range_try_cut(struct annex_range *r)
-{
-	bool idle;
-
-	if (!r->live || r->busy)
-		return;
-	r->busy = true;
-	mutex_unlock(&lock);
-	idle = annex_page_idle(r);
-	mutex_lock(&lock);
-	if (idle && annex_export_idle(r)) {
-		mutex_unlock(&lock);
-		annex_page_unmake(r);
-		annex_caches_flush(r->base, r->bytes); /* back to the devices */
-		mutex_lock(&lock);
-		range_cut(r);
-	}
-	r->busy = false;
-}
-
-static void range_end_work(struct work_struct *work)
-{
-	struct annex_range *r = container_of(to_delayed_work(work), struct annex_range, end);
-	bool all;
-
-	mutex_lock(&lock);
-	r->queued = false;
-	range_try_cut(r);
-	if (r->live) {
-		r->pause = clamp(2 * r->pause, (unsigned long)LOOK, (unsigned long)LOOK_MOST);
-		range_look(r, r->pause);
-	}
-	all = !r->live && !r->refs && !r->queued;
-	mutex_unlock(&lock);
-	if (all)
-		range_drop(r);
-}
-
-/*
- * No new use of it; cut it as soon as can be. Page tables may have all of its pages, so they are
- * gone through without the lock.
- */
-static void range_end(struct annex_range *r)
-{
-	r->refs++;
-	mutex_unlock(&lock);
-	annex_page_end(r);
-	mutex_lock(&lock);
-	annex_export_end(r);
-	range_look(r, 0);
-	annex_range_put(r);
-}
-
-static int range_start(struct annex_range *r, const struct annex_want *want)
+static int range_reserve(struct annex_range *r, const struct annex_want *want)
 {
 	struct pci_dev *pdevs[ANNEX_HDM_MEMBERS];
 	int err = annex_caches_check(r->members[0]);
 
-	if (!err)
-		err = range_find_memory(r, want);
+	if (err)
+		return err;
+	err = range_find_memory(r, want);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < r->n; i++)
 		pdevs[i] = r->members[i]->pdev;
 	err = annex_route_find(&r->route, pdevs, r->n);
-	if (!err)
-		err = range_take_window(r, want);
-	if (!err)
-		err = range_commit_members(r);
-	if (!err)
-		err = annex_route_commit(&r->route, r->base, r->bytes, r->granularity);
-	return err;
+	if (err)
+		return err;
+	err = range_take_window(r, want);
+	if (err)
+		return err;
+	err = range_commit_members(r);
+	if (err)
+		return err;
+	return annex_route_commit(&r->route, r->base, r->bytes, r->granularity);
 }
 
-static void range_set_making(struct annex_range *r, bool making)
-{
-	for (unsigned int i = 0; i < r->n; i++)
-		WRITE_ONCE(r->members[i]->making, making);
-	if (!making)
-		wake_up_all(&settled);
-}
-
-/*
- * With its decoders, the pages, without the lock as far as that takes time. Poison that comes
- * meanwhile finds the range in its members, but nobody else gets it before it is made.
- */
-static int range_make(struct annex_range *r)
+int annex_range_reserve(struct annex_range *r, const struct annex_want *want)
 {
 	int err;
 
-	range_set_making(r, true);
-	mutex_unlock(&lock);
-	annex_caches_flush(r->base, r->bytes);
-	err = annex_page_make(r);
-	if (err)
-		annex_page_unmake(r);
-	mutex_lock(&lock);
-	for (unsigned int i = 0; i < r->n && !err; i++)
-		WRITE_ONCE(r->members[i]->range, r); /* some look without the lock */
-	if (!err) {
-		mutex_unlock(&lock);
-		annex_poison_apply(r);
-		mutex_lock(&lock);
-	}
-	range_set_making(r, false);
+	mutex_lock(&decoding);
+	err = range_reserve(r, want);
+	mutex_unlock(&decoding);
 	return err;
 }
 
-static struct annex_range *range_alloc(const struct annex_want *want)
+void annex_range_release(struct annex_range *r, bool stuck)
 {
-	struct annex_range *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
-
-	if (!r)
-		return NULL;
-	r->refs = 1;
-	r->live = true;
-	r->kind = want->kind;
-	init_rwsem(&r->view);
-	mutex_init(&r->gate.lock);
-	INIT_LIST_HEAD(&r->users);
-	INIT_LIST_HEAD(&r->exports);
-	INIT_DELAYED_WORK(&r->end, range_end_work);
-	for (r->n = 0; r->n < want->n; r->n++) {
-		r->members[r->n] = want->members[r->n];
-		get_device(&r->members[r->n]->dev);
-	}
-	__module_get(THIS_MODULE); /* who asks has a file open */
-	return r;
+	mutex_lock(&decoding);
+	stuck |= range_release_decoders(r) != 0;
+	if (stuck)
+		dev_err(&r->members[0]->dev,
+			"decoders stay committed: 0x%llx + 0x%llx are lost until the next boot\n",
+			r->base, r->bytes);
+	else if (r->res)
+		release_mem_region(r->base, r->bytes);
+	mutex_unlock(&decoding);
+	/* The resource of a stuck range points to a name in this module: keep it loaded. */
+	if (!stuck)
+		module_put(THIS_MODULE);
 }
 
-static struct annex_range *range_create(const struct annex_want *want)
+bool annex_range_lost(struct annex_range *r, struct annex_hdm *hdm)
 {
-	struct annex_range *r = range_alloc(want);
-	int err;
-
-	if (!r)
-		return ERR_PTR(-ENOMEM);
-	err = range_start(r, want);
-	r->stuck = err == -ENOTRECOVERABLE;
-	if (!err)
-		err = range_make(r);
-	trace_annex_hdm_range(dev_name(&r->members[0]->dev), r->base, r->bytes, r->n, err);
-	if (err) {
-		range_cut(r);
-		range_drop(r);
-		return ERR_PTR(err);
-	}
-	dev_info(&r->members[0]->dev, "range of 0x%llx bytes at 0x%llx, %u ways\n", r->bytes,
-		 r->base, r->n);
-	return r;
-}
-
-static bool range_same(const struct annex_range *r, const struct annex_want *want)
-{
-	return r->kind == want->kind && (!want->bytes || want->bytes == r->bytes) &&
-	       want->wc == r->wc && want->uc == r->uc && want->n == r->n &&
-	       (!want->granularity || want->granularity == r->granularity) &&
-	       !memcmp(r->members, want->members, want->n * sizeof(want->members[0]));
-}
-
-static struct annex_hdm *range_find_unsettled(const struct annex_want *want)
-{
-	for (unsigned int i = 0; i < want->n; i++) {
-		struct annex_hdm *hdm = want->members[i];
-
-		if (hdm->making || (hdm->range && hdm->range->ended))
-			return hdm;
-	}
-	return NULL;
-}
-
-/*
- * Until one that somebody makes is made. The last job's range may need a moment as well: io_uring
- * lets go of its buffers after their process.
- */
-static int range_wait(const struct annex_want *want)
-{
-	struct annex_hdm *hdm = range_find_unsettled(want);
-	long left = PATIENCE;
-
-	lockdep_assert_held(&lock);
-	while (hdm && left > 0) {
-		bool making = hdm->making;
-
-		mutex_unlock(&lock);
-		if (!making)
-			left = wait_event_killable_timeout(settled, !READ_ONCE(hdm->range), left);
-		else if (wait_event_killable(settled, !READ_ONCE(hdm->making)))
-			left = -EINTR;
-		mutex_lock(&lock);
-		hdm = range_find_unsettled(want);
-	}
-	return left < 0 ? -EINTR : 0;
-}
-
-struct annex_range *annex_range_get(struct annex_hdm *hdm, const struct annex_want *want)
-{
-	struct annex_range *r;
-	int err = range_wait(want);
-
-	if (err)
-		return ERR_PTR(err);
-	r = hdm->range;
-	for (unsigned int i = 0; i < want->n; i++) {
-		if (want->members[i]->gone)
-			return ERR_PTR(-ENODEV);
-		if (want->members[i]->range != r)
-			return ERR_PTR(annex_hdm_refuse(want->members[i], -EBUSY,
-							"range: it is part of another one"));
-	}
-	if (!r && !want->paced)
-		return ERR_PTR(-EAGAIN);
-	if (!r)
-		return range_create(want);
-	if (r->ended) {
-		annex_hdm_refuse(hdm, -EBUSY, "range: pages of the last one are still held");
-		return ERR_PTR(-EBUSY);
-	}
-	if (!range_same(r, want)) {
-		annex_hdm_refuse(hdm, -EBUSY,
-				 "range: there is one of %u ways and 0x%llx (0x%llx, 0x%llx) bytes",
-				 r->n, r->bytes, r->wc, r->uc);
-		return ERR_PTR(-EBUSY);
-	}
-	r->refs++;
-	return r;
-}
-
-void annex_range_put(struct annex_range *r)
-{
-	lockdep_assert_held(&lock);
-	if (--r->refs)
-		return;
-	/* There are no page tables any more; most often nobody has a page either. */
-	if (r->live)
-		annex_page_end(r);
-	range_try_cut(r);
-	range_look(r, 0);
-}
-
-/* Until the range of a device that somebody makes is made. */
-static void range_wait_made(struct annex_hdm *hdm)
-{
-	while (hdm->making) {
-		mutex_unlock(&lock);
-		wait_event(settled, !READ_ONCE(hdm->making));
-		mutex_lock(&lock);
-	}
-}
-
-static const char stays[] = "its decoders stay committed";
-
-void annex_range_evict(struct annex_hdm *hdm, unsigned long patience)
-{
-	mutex_lock(&lock);
-	WRITE_ONCE(hdm->gone, true); /* so this is the last range that is made of it */
-	range_wait_made(hdm);
-	if (hdm->range)
-		range_end(hdm->range);
-	mutex_unlock(&lock);
-	wait_event_timeout(settled, !READ_ONCE(hdm->range), patience);
-	mutex_lock(&lock);
-	/* Others wait for this to end. The work does the rest. */
-	if (hdm->range)
-		dev_warn(&hdm->dev, "removed, and somebody holds pages of its range: %s\n", stays);
-	hdm->decoders.regs = NULL;
-	hdm->mem_enabled = false;
-	mutex_unlock(&lock);
-}
-
-void annex_range_verify(struct annex_hdm *hdm)
-{
-	struct annex_range *r;
 	u64 base, bytes;
 	bool lost = false;
 
-	mutex_lock(&lock);
-	range_wait_made(hdm);
-	r = hdm->range;
-	for (unsigned int i = 0; r && !r->ended && i < r->n; i++)
+	mutex_lock(&decoding);
+	for (unsigned int i = 0; i < r->committed; i++)
 		lost |= r->members[i] == hdm &&
 			!annex_decoder_range(&hdm->decoders, r->ids[i], &base, &bytes);
-	if (lost) {
-		dev_err(&hdm->dev, "a reset took its decoders: the range ends, data is lost\n");
-		range_end(r);
-	}
-	mutex_unlock(&lock);
+	mutex_unlock(&decoding);
+	return lost;
 }
 
-bool annex_range_live(struct annex_hdm *hdm)
+void annex_range_forget(struct annex_hdm *hdm)
 {
-	return READ_ONCE(hdm->making) || READ_ONCE(hdm->range);
-}
-
-void annex_range_wake(struct annex_range *r)
-{
-	for (unsigned int i = 0; i < r->n; i++)
-		wake_up_all(&r->members[i]->media.wait);
-}
-
-unsigned int annex_range_users(struct annex_hdm *hdm)
-{
-	unsigned int users;
-
-	mutex_lock(&lock);
-	users = hdm->users + (hdm->range ? annex_export_count(hdm->range) : 0);
-	if (hdm->range && hdm->range->ended)
-		users++; /* whoever holds its pages */
-	mutex_unlock(&lock);
-	return users;
+	mutex_lock(&decoding);
+	hdm->decoders.regs = NULL;
+	hdm->mem_enabled = false;
+	mutex_unlock(&decoding);
 }
 
 void annex_range_decoders(struct annex_hdm *hdm, struct seq_file *to)
 {
-	mutex_lock(&lock);
-	if (hdm->range)
-		annex_route_show(&hdm->range->route, to);
+	struct annex_range *r = annex_range_of(hdm);
+
+	mutex_lock(&decoding);
+	if (r)
+		annex_route_show(&r->route, to);
 	if (hdm->decoders.regs)
 		annex_decoders_show(&hdm->decoders, to);
-	mutex_unlock(&lock);
+	mutex_unlock(&decoding);
+	if (r)
+		annex_range_put(r);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The route from a window to the devices of a range: host bridges and switches, whose decoders are
- * shared by ranges. The ranges' lock protects all of it.
+ * shared by ranges. The decoders' lock (range.h) protects all of it.
  */
 #ifndef ANNEX_ROUTE_H
 #define ANNEX_ROUTE_H

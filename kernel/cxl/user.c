@@ -9,6 +9,7 @@
 #include "cxl.h"
 #include "export.h"
 #include "hdm.h"
+#include "member.h"
 #include "page.h"
 #include "poison.h"
 #include "range.h"
@@ -52,10 +53,10 @@ static int user_release(struct inode *inode, struct file *file)
 
 	if (user->range)
 		annex_page_leave(user->range, user); /* which may wait for the device */
+	if (user->range)
+		annex_range_leave(user->range);
 	annex_ranges_lock();
 	hdm->users--;
-	if (user->range)
-		annex_range_put(user->range);
 	annex_ranges_unlock();
 	kfree(user);
 	put_device(&hdm->dev);
@@ -187,7 +188,6 @@ static void user_tell(struct annex_hdm *hdm, struct annex_ioc_hdm_info *args)
 		.persistent_bytes = hdm->bytes[ANNEX_HDM_PERSISTENT],
 		.granule = CXL_GRANULE,
 		.status = readq(hdm->regs.memdev),
-		.range_bytes = hdm->range ? hdm->range->bytes : 0,
 		.poison = READ_ONCE(hdm->media.npoison),
 		.users = hdm->users,
 	};
@@ -198,6 +198,7 @@ static long user_info(void *self, void *arg)
 	struct annex_user *user = self;
 	struct annex_ioc_hdm_info *args = arg;
 	struct annex_hdm *hdm = user->hdm;
+	struct annex_range *r;
 	u32 abi = args->abi;
 
 	annex_media_fetch(&hdm->media); /* what it has to say, for those who read counters then */
@@ -208,6 +209,11 @@ static long user_info(void *self, void *arg)
 	}
 	user_tell(hdm, args);
 	annex_ranges_unlock();
+	r = annex_range_of(hdm);
+	if (r) {
+		args->range_bytes = r->bytes;
+		annex_range_put(r);
+	}
 	BUILD_BUG_ON(sizeof(args->health) < CXL_HEALTH_BYTES);
 	if (!annex_mbox_call(&hdm->mbox, CXL_OP_GET_HEALTH, NULL, 0, args->health,
 			     CXL_HEALTH_BYTES))
@@ -275,20 +281,17 @@ static int user_join(struct annex_user *user, const struct annex_want *want,
 	struct annex_range *r;
 
 	lockdep_assert_held(&user->reading);
-	annex_ranges_lock();
 	if (user->range)
-		r = ERR_PTR(annex_hdm_refuse(user->hdm, -EBUSY, "range: this file has one"));
-	else
-		r = annex_range_get(user->hdm, want);
-	if (!IS_ERR(r)) {
-		annex_page_join(r, user);
-		smp_store_release(&user->range, r); /* mmap() and calls see it whole */
-		args->bytes = r->bytes;
-		args->granularity = r->granularity;
-		args->base = r->base;
-	}
-	annex_ranges_unlock();
-	return PTR_ERR_OR_ZERO(r);
+		return annex_hdm_refuse(user->hdm, -EBUSY, "range: this file has one");
+	r = annex_member_join(user->hdm, want);
+	if (IS_ERR(r))
+		return PTR_ERR(r);
+	annex_page_join(r, user);
+	smp_store_release(&user->range, r); /* mmap() and calls see it whole */
+	args->bytes = r->bytes;
+	args->granularity = r->granularity;
+	args->base = r->base;
+	return 0;
 }
 
 static int user_make_range(struct annex_user *user, struct annex_ioc_hdm_range *args, bool paced)

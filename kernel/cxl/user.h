@@ -35,12 +35,12 @@ struct annex_piece {
  * @hdm: the device.
  * @mapping: address space whose mappings show the range.
  * @greeted: the ABI versions have been compared.
- * @range: range that the file has joined, for good; written under the ranges' lock.
+ * @range: range that the file has joined, for good; written under @reading.
  * @list: entry in the range's users (the range's view).
  * @pieces: pieces of the file (the range's view).
  * @struck: value of the range's @struck up to which the file knows the poison.
  * @telling: that value when the first part of a list was copied.
- * @reading: serialises read().
+ * @reading: serialises read() and the calls that join a range.
  * @reader: position in the events (@reading).
  */
 struct annex_user {
@@ -50,7 +50,7 @@ struct annex_user {
 	struct annex_range *range;
 	struct list_head list, pieces;
 	u64 struck, telling;
-	struct mutex reading; /* protects the reader */
+	struct mutex reading; /* protects the reader and the range */
 	struct annex_reader reader;
 };
 

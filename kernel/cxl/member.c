@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Devices as members of ranges: makes, finds and ends the range of a device. No specification; owns
+ * annex_hdm.range and annex_hdm.gone.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include "caches.h"
+#include "export.h"
+#include "member.h"
+#include "page.h"
+#include "poison.h"
+#include "range.h"
+#include "trace.h"
+
+#define PATIENCE (5 * HZ) /* for the end of one range, before there is another */
+
+/* Without pages any more, or yet. @stuck: as in annex_range_release(). */
+static void member_release(struct annex_range *r, bool stuck)
+{
+	annex_range_release(r, stuck);
+	annex_ranges_lock();
+	for (unsigned int i = 0; i < r->n; i++)
+		WRITE_ONCE(r->members[i]->range, NULL);
+	annex_ranges_unlock();
+	down_write(&r->view);
+	annex_range_set(r, ANNEX_RANGE_GONE);
+	up_write(&r->view);
+	complete_all(&r->gone);
+	annex_range_put(r); /* the members' */
+}
+
+/* Terabytes have many pages, so no lock is held while they are looked at and freed. */
+static void member_try_release(struct annex_range *r)
+{
+	bool idle;
+
+	if (annex_range_state(r) != ANNEX_RANGE_ENDING || !annex_page_idle(r))
+		return;
+	mutex_lock(&r->lock);
+	idle = annex_export_idle(r);
+	mutex_unlock(&r->lock);
+	if (!idle)
+		return;
+	annex_page_unmake(r);
+	annex_caches_flush(r->base, r->bytes); /* back to the devices */
+	member_release(r, false);
+}
+
+static void member_end_work(struct work_struct *work)
+{
+	struct annex_range *r = container_of(to_delayed_work(work), struct annex_range, end);
+
+	member_try_release(r);
+	if (annex_range_state(r) == ANNEX_RANGE_GONE || !annex_range_try_again(r))
+		annex_range_put(r);
+}
+
+/* No new use of it; it is released as soon as can be. */
+static void member_end(struct annex_range *r)
+{
+	mutex_lock(&r->lock);
+	if (annex_range_state(r) == ANNEX_RANGE_LIVE) {
+		annex_page_end(r);
+		annex_export_end(r);
+	}
+	mutex_unlock(&r->lock);
+	annex_range_try_end(r);
+}
+
+/*
+ * Poison that comes before the range is LIVE is in the lists, which annex_poison_apply() reads
+ * afterwards; annex_poison_update() applies poison that comes later.
+ */
+static int member_make_pages(struct annex_range *r)
+{
+	int err;
+
+	annex_caches_flush(r->base, r->bytes);
+	err = annex_page_make(r);
+	if (err) {
+		annex_page_unmake(r);
+		return err;
+	}
+	down_write(&r->view);
+	annex_range_set(r, ANNEX_RANGE_LIVE);
+	up_write(&r->view);
+	annex_poison_apply(r);
+	return 0;
+}
+
+/* A range that its members have, which others wait for. */
+static struct annex_range *member_make(struct annex_range *r, const struct annex_want *want)
+{
+	int err = annex_range_reserve(r, want);
+
+	if (!err)
+		err = member_make_pages(r);
+	trace_annex_hdm_range(dev_name(&r->members[0]->dev), r->base, r->bytes, r->n, err);
+	if (err)
+		member_release(r, err == -ENOTRECOVERABLE);
+	else
+		dev_info(&r->members[0]->dev, "range of 0x%llx bytes at 0x%llx, %u ways\n",
+			 r->bytes, r->base, r->n);
+	complete_all(&r->made);
+	if (!err)
+		return r;
+	annex_range_put(r);
+	return ERR_PTR(err);
+}
+
+/* A range of these devices that is being made, or ends. Under the ranges' lock. */
+static struct annex_range *member_find_unsettled(const struct annex_want *want)
+{
+	for (unsigned int i = 0; i < want->n; i++) {
+		struct annex_range *r = want->members[i]->range;
+
+		if (r && (!completion_done(&r->made) || annex_range_state(r) != ANNEX_RANGE_LIVE))
+			return r;
+	}
+	return NULL;
+}
+
+/*
+ * The last job's range may need a moment: io_uring lets go of its buffers after their process.
+ * Returns what is left of the patience, or -ERESTARTSYS.
+ */
+static long member_wait(struct annex_range *r, long left)
+{
+	int err = wait_for_completion_killable(&r->made);
+
+	if (err)
+		return err;
+	if (annex_range_state(r) == ANNEX_RANGE_LIVE)
+		return left;
+	return wait_for_completion_killable_timeout(&r->gone, left);
+}
+
+/* The range of all these devices; @fresh: it is theirs from now on. Under the ranges' lock. */
+static struct annex_range *member_claim(struct annex_hdm *hdm, const struct annex_want *want,
+					struct annex_range *fresh)
+{
+	struct annex_range *r = hdm->range;
+
+	for (unsigned int i = 0; i < want->n; i++) {
+		if (want->members[i]->gone)
+			return ERR_PTR(-ENODEV);
+		if (want->members[i]->range != r)
+			return ERR_PTR(annex_hdm_refuse(want->members[i], -EBUSY,
+							"range: it is part of another one"));
+	}
+	if (!r && !fresh)
+		return ERR_PTR(-EAGAIN);
+	if (!r) {
+		r = fresh;
+		__module_get(THIS_MODULE); /* the caller has a file open */
+		for (unsigned int i = 0; i < want->n; i++)
+			WRITE_ONCE(want->members[i]->range, r);
+	}
+	kref_get(&r->refs);
+	return r;
+}
+
+/* The same, once other ranges of these devices have ended. With a reference. */
+static struct annex_range *member_take(struct annex_hdm *hdm, const struct annex_want *want,
+				       struct annex_range *fresh, long *left)
+{
+	struct annex_range *r;
+
+	annex_ranges_lock();
+	while (*left > 0) {
+		r = member_find_unsettled(want);
+		if (!r)
+			break;
+		kref_get(&r->refs);
+		annex_ranges_unlock();
+		*left = member_wait(r, *left);
+		annex_range_put(r);
+		annex_ranges_lock();
+	}
+	r = *left < 0 ? ERR_PTR(-EINTR) : member_claim(hdm, want, fresh);
+	annex_ranges_unlock();
+	return r;
+}
+
+static bool member_wants(const struct annex_range *r, const struct annex_want *want)
+{
+	return r->kind == want->kind && (!want->bytes || want->bytes == r->bytes) &&
+	       want->wc == r->wc && want->uc == r->uc && want->n == r->n &&
+	       (!want->granularity || want->granularity == r->granularity) &&
+	       !memcmp(r->members, want->members, want->n * sizeof(want->members[0]));
+}
+
+/* Become a user of a range. -ENODEV: it is ending. */
+static int member_use(struct annex_hdm *hdm, struct annex_range *r, const struct annex_want *want)
+{
+	int err;
+
+	if (annex_range_state(r) != ANNEX_RANGE_LIVE)
+		return -ENODEV;
+	if (!member_wants(r, want))
+		return annex_hdm_refuse(hdm, -EBUSY,
+					"range: another one of %u ways is there (%llx)", r->n,
+					r->bytes);
+	mutex_lock(&r->lock);
+	err = annex_range_join(r);
+	mutex_unlock(&r->lock);
+	return err;
+}
+
+struct annex_range *annex_member_join(struct annex_hdm *hdm, const struct annex_want *want)
+{
+	struct annex_range *fresh = NULL, *r;
+	long left = PATIENCE;
+	int err;
+
+	if (want->paced) {
+		fresh = annex_range_alloc(want, member_end_work);
+		if (!fresh)
+			return ERR_PTR(-ENOMEM);
+	}
+	do {
+		r = member_take(hdm, want, fresh, &left);
+		if (r == fresh && fresh)
+			return member_make(r, want);
+		err = PTR_ERR_OR_ZERO(r);
+		if (!err) {
+			err = member_use(hdm, r, want);
+			annex_range_put(r);
+		}
+	} while (err == -ENODEV && !IS_ERR(r) && left > 0);
+	if (fresh)
+		annex_range_put(fresh);
+	if (err == -ENODEV && !IS_ERR(r))
+		err = annex_hdm_refuse(hdm, -EBUSY, "range: pages of the last one are still held");
+	return err ? ERR_PTR(err) : r;
+}
+
+/* The range of a device, once it is made, with a reference; or NULL. */
+static struct annex_range *member_wait_made(struct annex_hdm *hdm)
+{
+	struct annex_range *r;
+
+	annex_ranges_lock();
+	r = hdm->range;
+	if (r)
+		kref_get(&r->refs);
+	annex_ranges_unlock();
+	if (r)
+		wait_for_completion(&r->made);
+	return r;
+}
+
+static const char stays[] = "its decoders stay committed";
+
+void annex_member_evict(struct annex_hdm *hdm, unsigned long patience)
+{
+	struct annex_range *r;
+
+	annex_ranges_lock();
+	WRITE_ONCE(hdm->gone, true); /* no range is made of it any more */
+	annex_ranges_unlock();
+	r = member_wait_made(hdm);
+	if (r) {
+		member_end(r);
+		/* Others wait for this to end. The work does the rest. */
+		if (!wait_for_completion_timeout(&r->gone, patience))
+			dev_warn(&hdm->dev, "removed, and somebody holds pages of its range: %s\n",
+				 stays);
+		annex_range_put(r);
+	}
+	annex_range_forget(hdm);
+}
+
+void annex_member_verify(struct annex_hdm *hdm)
+{
+	struct annex_range *r = member_wait_made(hdm);
+
+	if (!r)
+		return;
+	if (annex_range_state(r) == ANNEX_RANGE_LIVE && annex_range_lost(r, hdm)) {
+		dev_err(&hdm->dev, "a reset took its decoders: the range ends, data is lost\n");
+		member_end(r);
+	}
+	annex_range_put(r);
+}
+
+bool annex_member_busy(struct annex_hdm *hdm)
+{
+	return READ_ONCE(hdm->range);
+}
+
+unsigned int annex_member_users(struct annex_hdm *hdm)
+{
+	struct annex_range *r = annex_range_of(hdm);
+	unsigned int users;
+
+	annex_ranges_lock();
+	users = hdm->users;
+	annex_ranges_unlock();
+	if (!r)
+		return users;
+	mutex_lock(&r->lock);
+	users += annex_export_count(r);
+	mutex_unlock(&r->lock);
+	if (annex_range_state(r) == ANNEX_RANGE_ENDING)
+		users++; /* processes that hold its pages */
+	annex_range_put(r);
+	return users;
+}
