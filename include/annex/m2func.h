@@ -29,31 +29,18 @@ struct annex_m2;
 
 /**
  * struct annex_m2_opts - How to be a client. Zero means the default.
- * @transport: M2func's cells; or, for comparison, a command ring with doorbell and completions, or
- *	single-shot registers: one call at a time, one kernel at a time (M2NDP section II-C).
  * @stride: bytes of a cell, a power of two from 32 to 1024 (64). A launch takes 32 of them, and the
  *	kernel's arguments the rest; arguments that do not fit take another cell of the slot.
- * @slots: how many threads call at once, up to 1024 (16; registers: 1). Others wait for their turn.
+ * @slots: how many threads call at once, up to 1024 (16). Others wait for their turn.
  * @timeout_ms: how long a call may take (30000).
- * @interrupt: of a ring: threads sleep at once until a completion rings, instead of looking for it
- *	first.
  * @mem_ns: a latency of the paper, to be added (0): a round trip of CXL.mem, half of it before a
- *	store, half after the answer was seen.
- * @io_ns: likewise: a round trip of CXL.io, half of it before a register is written, half before
- *	and half after each read of the status.
- * @ring_ns: likewise: time of a ring from doorbell to launch, before the doorbell, and one and a
- *	half @io_ns after a completion. With 70, 2000 and 4500 for the three that is Figure 4: 0.07,
- *	3 and 7.5 microseconds for a launch that waits.
+ *	store, half after the answer was seen. With 70 that is Figure 4.
  */
 struct annex_m2_opts {
-	enum annex_m2_transport transport;
 	uint32_t stride;
 	uint32_t slots;
 	uint32_t timeout_ms;
-	bool interrupt;
 	uint32_t mem_ns;
-	uint32_t io_ns;
-	uint32_t ring_ns;
 };
 
 /**
@@ -68,7 +55,7 @@ const struct annex_scheme *annex_m2_scheme_at(unsigned int i);
  * annex_m2_open() - Become a client of a device that another process serves, or of one behind
  * annex.ko.
  * @uri: ndp:/path/to/socket, as `annex ndp serve` makes it; or the range, with the uncached memory
- *	that it has: pci:0000:0d:00.0?m2func=2M. There only M2func's own transport is to be had.
+ *	that it has: pci:0000:0d:00.0?m2func=2M.
  * @opts: NULL: the defaults.
  * @out: the client, to be given back with annex_m2_close().
  *
@@ -77,9 +64,9 @@ const struct annex_scheme *annex_m2_scheme_at(unsigned int i);
  * Return: 0; -EINVAL (the URI, an option); -EPROTONOSUPPORT (its scheme, or a device of another
  * version); -ENOENT, -ECONNREFUSED (no such socket, nobody serves it); -EACCES (not for this user);
  * -ENOSPC (the device has no room for more clients, the range no uncached memory); -EPROTO (the
- * answer is not a device's); -ENODEV (of pci: no device answers there in timeout_ms); -EOPNOTSUPP
- * (of pci: another transport); -EMFILE (no more files; of pci: this process has its share of the
- * uncached memory, half of it and 31 pieces); as annex_hdm_open() of pci:; -ETIMEDOUT; -ENOMEM.
+ * answer is not a device's); -ENODEV (of pci: no device answers there in timeout_ms); -EMFILE (no
+ * more files; of pci: this process has its share of the uncached memory, half of it and 31 pieces);
+ * as annex_hdm_open() of pci:; -ETIMEDOUT; -ENOMEM.
  */
 int annex_m2_open(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
 
@@ -94,7 +81,6 @@ void annex_m2_close(struct annex_m2 *m2);
 /**
  * struct annex_m2_info - Facts about the device, and the terms that client and device agreed on.
  * @version: version of the protocol.
- * @transport: how calls reach the device.
  * @stride: bytes of a cell.
  * @slots: calls at once.
  * @asid: the device's number of this client.
@@ -112,7 +98,6 @@ void annex_m2_close(struct annex_m2 *m2);
  */
 struct annex_m2_info {
 	uint32_t version;
-	enum annex_m2_transport transport;
 	uint32_t stride;
 	uint32_t slots;
 	uint32_t asid;

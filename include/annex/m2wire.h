@@ -8,7 +8,7 @@
  *	one page		struct annex_m2_head, which the device writes
  *	@slots call slots	one for each thread that calls; each has ANNEX_M2_FUNCTIONS cells
  *	@kernels records	struct annex_m2_record, which the device writes
- *	from the next page on	struct annex_m2_doors: what other transports have, and sleepers
+ *	from the next page on	struct annex_m2_doors: whether each side sleeps
  *
  * A cell is @stride bytes, at offset function * stride of its slot as in Table II. A call is stored
  * to it, payload first and the word at its end last, by one vector store or several stores in
@@ -100,47 +100,19 @@ struct annex_m2_record {
 	uint64_t launches;
 };
 
-/**
- * enum annex_m2_transport - How the device comes to look at a cell.
- * @ANNEX_M2_CELLS: M2func: it sees every store.
- * @ANNEX_M2_RING: a ring, where a call is announced by its number and answered by a completion.
- * @ANNEX_M2_REGS: registers, one call at a time, in slot 0.
- *
- * Ring and registers are for comparison (M2NDP section II-C), and have the same cells.
- */
-enum annex_m2_transport {
-	ANNEX_M2_CELLS,
-	ANNEX_M2_RING,
-	ANNEX_M2_REGS,
-};
-
-#define ANNEX_M2_RING_DEPTH ANNEX_M2_SLOTS_MAX
-/* The number of a cell is slot * ANNEX_M2_FUNCTIONS + function. */
-#define ANNEX_M2_GO(count, cell) ((uint64_t)(count) << 32 | (cell))
-
 /*
- * @tail: doorbell of the ring: how many calls were announced, ever.
+ * A page, where each side's word has a line of its own.
+ *
  * @sleepers: threads of the host that sleep until a cell is answered: the device wakes them, if it
  *	can.
- * @go: the register that starts a call, ANNEX_M2_GO() with another count each time.
- * @head: calls taken out of the ring.
  * @asleep: 1: the device sleeps, and wants its bell to be rung after a store; only an emulated one
  *	does.
- * @done: the last @go that was carried out.
- * @command: numbers of cells.
- * @completion: ANNEX_M2_GO(), counted from 1 on.
  */
 struct annex_m2_doors {
-	uint32_t tail;
 	uint32_t sleepers;
-	uint64_t go;
-	uint64_t of_host[6];
-	uint32_t head;
+	uint32_t of_host[15];
 	uint32_t asleep;
-	uint64_t done;
-	uint64_t of_device[502];
-	uint32_t command[ANNEX_M2_RING_DEPTH];
-	uint64_t completion[ANNEX_M2_RING_DEPTH];
+	uint32_t of_device[1007];
 };
 
 /* Payloads. Bytes behind them in a cell are zero, but for the arguments of a launch. */
@@ -237,8 +209,8 @@ struct annex_m2_image {
  * asked over a Unix socket of type SOCK_SEQPACKET, one message and one answer at a time.
  */
 enum annex_m2_ask {
-	/* a is the stride, b the slots, c the transport. The answer has two files: the region, and
-	 * a socket where each side sends a byte to wake the other. */
+	/* a is the stride, b the slots. The answer has two files: the region, and a socket where
+	 * each side sends a byte to wake the other. */
 	ANNEX_M2_HELLO = 1,
 	/* a is the address, b the bytes, c the offset in the file that comes along; d has bit 0 to
 	 * read the memory, bit 1 to write it. */
@@ -264,7 +236,7 @@ struct annex_m2_message {
  * @asid: the device's number of it.
  * @pid: its process.
  * @uid: its user.
- * @transport: enum annex_m2_transport.
+ * @zero: nothing.
  * @kernels: kernels that it has registered.
  * @maps: mappings.
  * @mapped: bytes of its mappings.
@@ -278,7 +250,7 @@ struct annex_m2_listed {
 	uint32_t asid;
 	uint32_t pid;
 	uint32_t uid;
-	uint32_t transport;
+	uint32_t zero;
 	uint32_t kernels;
 	uint32_t maps;
 	uint64_t mapped;
@@ -302,6 +274,6 @@ ANNEX_M2_ASSERT(sizeof(struct annex_m2_answer) == 24);
 ANNEX_M2_ASSERT(sizeof(struct annex_m2_image) == 64);
 ANNEX_M2_ASSERT(sizeof(struct annex_m2_message) == 56);
 ANNEX_M2_ASSERT(sizeof(struct annex_m2_listed) == 72);
-ANNEX_M2_ASSERT(sizeof(struct annex_m2_doors) == 16384);
+ANNEX_M2_ASSERT(sizeof(struct annex_m2_doors) == ANNEX_M2_PAGE);
 
 #endif

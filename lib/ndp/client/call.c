@@ -77,8 +77,6 @@ void m2_store_call(struct m2_call *call)
 		annex_m2_store_rest(m2_cell(m2, call->slot, ANNEX_M2_REST), stride, all + n);
 	call->word = annex_m2_word(all, n + rest, seq, false);
 	annex_m2_store_cell(m2_cell(m2, call->slot, call->function), stride, all, call->word);
-	if (m2->transport->announce)
-		m2->transport->announce(call);
 }
 
 void m2_end(const struct m2_call *call, int err)
@@ -96,11 +94,11 @@ int m2_call_until(struct annex_m2 *m2, enum annex_m2_function function, const st
 		err = m2_begin(&call, true);
 	if (err)
 		return err;
-	m2_delay(m2->before_ns);
+	m2_delay(m2->opts.mem_ns / 2);
 	m2_store_call(&call);
 	m2_wake_device(m2);
 	err = m2_wait(&call);
-	m2_delay(m2->after_ns);
+	m2_delay(m2->opts.mem_ns / 2);
 	m2_end(&call, err);
 	*out = call.answer;
 	return err;

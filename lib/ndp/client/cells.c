@@ -23,7 +23,7 @@ void m2_wake_device(struct annex_m2 *m2)
 		annex_bell_ring(&m2->bell);
 }
 
-void m2_rest_on_cell(struct m2_call *call, uint64_t until)
+void m2_rest(struct m2_call *call, uint64_t until)
 {
 	struct annex_m2 *m2 = call->m2;
 	uint64_t *word = word_of(call);
@@ -42,5 +42,3 @@ void m2_rest_on_cell(struct m2_call *call, uint64_t until)
 	/* Relaxed: who sees it too late wakes nobody. */
 	annex_atomic_sub(&m2->doors->sleepers, 1u, ANNEX_RELAXED);
 }
-
-const struct m2_transport m2_cells_transport = {.rest = m2_rest_on_cell};

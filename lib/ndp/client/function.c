@@ -114,33 +114,12 @@ int m2_launch_ready(struct annex_m2 *m2, struct annex_m2_launch *ask, size_t nar
 		       : annex_m2_flush((void *)(uintptr_t)ask->base, ask->bound - ask->base);
 }
 
-/* Registers are one kernel's until it has ended. */
-static int launch_on_registers(struct annex_m2 *m2, const struct m2_text *text, uint64_t deadline,
-			       struct annex_m2_answer *a)
+static int launch(struct annex_m2 *m2, struct annex_m2_launch *ask, const void *args, size_t nargs,
+		  struct annex_m2_answer *a)
 {
-	uint64_t since = annex_now();
-	int err;
-
-	deadline = deadline ? deadline : annex_deadline_ms(m2->opts.timeout_ms);
-	for (;;) {
-		err = m2_call_until(m2, ANNEX_M2_LAUNCH, text, not_before(deadline), a);
-		if (err || a->value != -EBUSY || annex_now() >= deadline)
-			return err;
-		nap_after(since, deadline);
-	}
-}
-
-int m2_launch_one(struct annex_m2 *m2, struct annex_m2_launch *ask, const void *args, size_t nargs,
-		  uint64_t deadline, struct annex_m2_answer *a)
-{
-	const struct m2_text text = {ask, sizeof(*ask), args, nargs};
 	int err = m2_launch_ready(m2, ask, nargs);
 
-	if (err)
-		return err;
-	if (m2->opts.transport == ANNEX_M2_REGS)
-		return launch_on_registers(m2, &text, deadline, a);
-	return m2_call_until(m2, ANNEX_M2_LAUNCH, &text, deadline, a);
+	return err ? err : m2_call(m2, ANNEX_M2_LAUNCH, ask, sizeof(*ask), args, nargs, a);
 }
 
 int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t bytes,
@@ -149,7 +128,7 @@ int annex_m2_launch(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t
 	struct annex_m2_launch ask = {
 		.id = id, .base = (uintptr_t)pool, .bound = (uintptr_t)pool + bytes};
 	struct annex_m2_answer a = {0};
-	int err = m2_launch_one(m2, &ask, args, nargs, 0, &a);
+	int err = launch(m2, &ask, args, nargs, &a);
 
 	if (!err)
 		err = m2_verdict("launch", &a, NULL);
@@ -164,7 +143,7 @@ int annex_m2_run(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t by
 	struct annex_m2_launch ask = {
 		.id = id, .sync = 1, .base = (uintptr_t)pool, .bound = (uintptr_t)pool + bytes};
 	struct annex_m2_answer a = {0};
-	int err = m2_launch_one(m2, &ask, args, nargs, 0, &a);
+	int err = launch(m2, &ask, args, nargs, &a);
 
 	if (end)
 		*end = (struct annex_m2_end){0};

@@ -17,13 +17,11 @@
  * struct m2_slot - The state of one thread's call, on a cache line of its own.
  * @state: enum m2_slot_state.
  * @stuck: the function whose answer did not come in time.
- * @completed: ring: how many completions of it came, ever.
  * @seq: number of each cell's last call.
  */
 struct m2_slot {
 	uint32_t state;
 	uint32_t stuck;
-	uint32_t completed;
 	uint32_t seq[ANNEX_M2_FUNCTIONS];
 } __attribute__((aligned(M2_LINE)));
 
@@ -47,7 +45,6 @@ struct m2_heart {
 /*
  * struct m2_call - A call under way.
  * @tries: how often it was stored.
- * @seen: ring: of the slot's completions.
  * @deadline: 0: it begins when a clock is first looked at.
  */
 struct m2_call {
@@ -55,24 +52,11 @@ struct m2_call {
 	uint32_t slot;
 	uint32_t function;
 	uint32_t tries;
-	uint32_t seen;
 	uint64_t deadline;
 	uint64_t word;
 	struct m2_text text;
 	struct m2_heart heart;
 	struct annex_m2_answer answer;
-};
-
-/*
- * struct m2_transport - How the device comes to know of a call, and the host of its answer.
- * @announce: it is stored; NULL: the device sees stores.
- * @answered: whether its cell is worth a look; NULL: always.
- * @rest: sleep until it may have been answered, at the latest until @until.
- */
-struct m2_transport {
-	void (*announce)(struct m2_call *call);
-	bool (*answered)(struct m2_call *call);
-	void (*rest)(struct m2_call *call, uint64_t until);
 };
 
 /*
@@ -98,19 +82,11 @@ struct m2_link {
  * @gone: the device was seen to have gone.
  * @released: futex word: changes when a slot is given back.
  * @waiters: threads that wait for a slot.
- * @ring: ring transport: taken to announce and to reap.
- * @announced: ring transport: calls announced.
- * @reaped: ring transport: answers reaped.
- * @leader: one thread waits for the bell and reaps for all; the others wait on @reaped_some.
- * @go: register transport: calls so far.
- * @before_ns: latency to be added before a call is stored.
- * @after_ns: latency to be added after an answer came.
  */
 struct annex_m2 {
 	struct annex_m2_opts opts;
 	struct annex_m2_head head;
 	struct m2_layout layout;
-	const struct m2_transport *transport;
 	const struct m2_link *link;
 	void *behind;
 	char *region;
@@ -120,12 +96,6 @@ struct annex_m2 {
 	uint32_t gone;
 	struct m2_slot *slot;
 	uint32_t released, waiters;
-	pthread_mutex_t ring;
-	pthread_cond_t reaped_some;
-	uint32_t announced, reaped;
-	bool leader;
-	uint32_t go;
-	uint32_t before_ns, after_ns;
 };
 
 /* open.c: annex_m2_create() - Make a handle with checked options; nothing is attached.
@@ -159,7 +129,7 @@ int m2_call(struct annex_m2 *m2, enum annex_m2_function function, const void *pa
 /* m2_usable() - 0; -ENODEV, -ECHILD. */
 int m2_usable(struct annex_m2 *m2);
 /* m2_begin() - Begin a call: take a slot; errors as m2_call().
- * m2_store_call() - Store its cell and announce it; call m2_wake_device() afterwards.
+ * m2_store_call() - Store its cell; call m2_wake_device() afterwards.
  * m2_end() - Give the slot of a call back that ended with @err. */
 int m2_begin(struct m2_call *call, bool wait);
 void m2_store_call(struct m2_call *call);
@@ -184,7 +154,7 @@ bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function,
 #define M2_LATER 1
 int m2_look(struct m2_call *call, bool slow);
 int m2_wait(struct m2_call *call);
-bool m2_slow(const struct annex_m2 *m2, unsigned int round);
+bool m2_slow(unsigned int round);
 bool m2_over(struct m2_call *call, unsigned int round);
 bool m2_late(struct m2_call *call);
 void m2_back_off(struct m2_call *call, unsigned int round, uint64_t nap_ns);
@@ -194,16 +164,12 @@ void m2_delay(uint64_t ns);
 /* function.c: m2_verdict() - The errno that an answer means, with a line; *@end: where the kernel
  * ended. */
 int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m2_end *end);
-/* m2_launch_one() - As annex_m2_launch() or, if @ask->sync, annex_m2_run(), until @deadline. */
-int m2_launch_one(struct annex_m2 *m2, struct annex_m2_launch *ask, const void *args, size_t nargs,
-		  uint64_t deadline, struct annex_m2_answer *a);
 /* m2_launch_ready() - Before any: its number of arguments, and the pool's cache lines. */
 int m2_launch_ready(struct annex_m2 *m2, struct annex_m2_launch *ask, size_t nargs);
 
-/* cells.c, ring.c, regs.c */
-extern const struct m2_transport m2_cells_transport, m2_ring_transport, m2_regs_transport;
-/* m2_wake_device() - After something was stored, if it sleeps. */
+/* cells.c: m2_wake_device() - After something was stored, if it sleeps.
+ * m2_rest() - Sleep until a call may have been answered, at the latest until @until. */
 void m2_wake_device(struct annex_m2 *m2);
-void m2_rest_on_cell(struct m2_call *call, uint64_t until);
+void m2_rest(struct m2_call *call, uint64_t until);
 
 #endif

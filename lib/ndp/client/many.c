@@ -93,7 +93,7 @@ static void take_off_all(struct many *m)
 
 	if (m->next == m->n)
 		return;
-	m2_delay(m->m2->before_ns);
+	m2_delay(m->m2->opts.mem_ns / 2);
 	while (m->next < m->n && m->flying < FLIGHTS && take_off(m, !m->flying))
 		;
 	if (m->flying > before)
@@ -148,7 +148,7 @@ static void await(struct many *m)
 	struct m2_call *oldest = &m->flight[m->order[0]].call;
 
 	for (unsigned int round = 1;; round++) {
-		if (collect(m, m2_slow(m->m2, round)))
+		if (collect(m, m2_slow(round)))
 			break;
 		if (m2_over(oldest, round)) {
 			give_up(m);
@@ -156,7 +156,7 @@ static void await(struct many *m)
 		}
 		m2_back_off(oldest, round, NAP_NS);
 	}
-	m2_delay(m->m2->after_ns);
+	m2_delay(m->m2->opts.mem_ns / 2);
 }
 
 static void launch_all(struct many *m)
@@ -167,19 +167,6 @@ static void launch_all(struct many *m)
 		take_off_all(m);
 		if (m->flying)
 			await(m);
-	}
-}
-
-/* Registers are one kernel's at a time. */
-static void launch_one_by_one(struct many *m)
-{
-	for (; m->next < m->n; m->next++) {
-		struct annex_m2_job *job = &m->jobs[m->next];
-		struct annex_m2_launch ask = ask_of(m, job);
-		struct annex_m2_answer a = {0};
-		int err = m2_launch_one(m->m2, &ask, job->args, job->nargs, m->deadline, &a);
-
-		conclude(job, err, &a);
 	}
 }
 
@@ -196,10 +183,7 @@ static int launch_many(struct annex_m2 *m2, struct annex_m2_job *jobs, size_t n,
 		jobs[i].instance = 0;
 		jobs[i].end = (struct annex_m2_end){0};
 	}
-	if (m2->opts.transport == ANNEX_M2_REGS)
-		launch_one_by_one(&m);
-	else
-		launch_all(&m);
+	launch_all(&m);
 	for (size_t i = 0; i < n; i++)
 		if (jobs[i].err)
 			return jobs[i].err;

@@ -23,17 +23,9 @@ static int check_opts(struct annex_m2 *m2)
 
 	o->stride = o->stride ? o->stride : DEFAULT_STRIDE;
 	o->timeout_ms = o->timeout_ms ? o->timeout_ms : DEFAULT_TIMEOUT_MS;
-	if (o->transport > ANNEX_M2_REGS)
-		return annex_fail(-EINVAL, "M2func: no transport %u", (unsigned int)o->transport);
-	if (o->transport == ANNEX_M2_REGS && o->slots > 1)
-		return annex_fail(-EINVAL, "M2func: registers take one call at a time, not %u",
-				  o->slots);
-	if (!o->slots)
-		o->slots = o->transport == ANNEX_M2_REGS ? 1 : DEFAULT_SLOTS;
-	if (o->interrupt && o->transport != ANNEX_M2_RING)
-		return annex_fail(-EINVAL, "M2func: only a ring has interrupts");
-	if (o->mem_ns > DELAY_MAX || o->io_ns > DELAY_MAX || o->ring_ns > DELAY_MAX)
-		return annex_fail(-EINVAL, "M2func: latencies of more than a second");
+	o->slots = o->slots ? o->slots : DEFAULT_SLOTS;
+	if (o->mem_ns > DELAY_MAX)
+		return annex_fail(-EINVAL, "M2func: a latency of more than a second");
 	m2->layout = (struct m2_layout){.stride = o->stride, .slots = o->slots};
 	if (!annex_m2_layout_right(&m2->layout))
 		return annex_fail(-EINVAL,
@@ -70,34 +62,9 @@ static int make_slots(struct annex_m2 *m2)
 	return 0;
 }
 
-/* Figure 4 of M2NDP; of registers the status has its own, each time. */
-static void choose_latencies(struct annex_m2 *m2)
-{
-	const struct annex_m2_opts *o = &m2->opts;
-
-	switch (o->transport) {
-	case ANNEX_M2_CELLS:
-		m2->before_ns = m2->after_ns = o->mem_ns / 2;
-		break;
-	case ANNEX_M2_RING:
-		m2->before_ns = o->ring_ns;
-		m2->after_ns = o->io_ns + o->io_ns / 2;
-		break;
-	case ANNEX_M2_REGS:
-		m2->before_ns = o->io_ns / 2;
-		break;
-	}
-}
-
 int annex_m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
 {
-	static const struct m2_transport *const transports[] = {
-		[ANNEX_M2_CELLS] = &m2_cells_transport,
-		[ANNEX_M2_RING] = &m2_ring_transport,
-		[ANNEX_M2_REGS] = &m2_regs_transport,
-	};
 	struct annex_m2 *m2 = calloc(1, sizeof(*m2));
-	pthread_condattr_t monotonic;
 	int err;
 
 	if (!m2)
@@ -105,11 +72,6 @@ int annex_m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
 	if (opts)
 		m2->opts = *opts;
 	m2->bell = BELL_NONE;
-	pthread_mutex_init(&m2->ring, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&m2->reaped_some, &monotonic);
-	pthread_condattr_destroy(&monotonic);
 	err = check_opts(m2);
 	if (!err)
 		err = make_mine(m2);
@@ -119,8 +81,6 @@ int annex_m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out)
 		annex_m2_free(m2);
 		return err;
 	}
-	choose_latencies(m2);
-	m2->transport = transports[m2->opts.transport];
 	*out = m2;
 	return 0;
 }
@@ -148,8 +108,6 @@ void annex_m2_free(struct annex_m2 *m2)
 	annex_bell_close(&m2->bell);
 	if (m2->mine)
 		munmap(m2->mine, ANNEX_M2_PAGE);
-	pthread_cond_destroy(&m2->reaped_some);
-	pthread_mutex_destroy(&m2->ring);
 	free(m2->slot);
 	free(m2);
 }
@@ -191,7 +149,6 @@ void annex_m2_get_info(const struct annex_m2 *m2, struct annex_m2_info *info)
 
 	*info = (struct annex_m2_info){
 		.version = h->version,
-		.transport = m2->opts.transport,
 		.stride = h->stride,
 		.slots = h->slots,
 		.asid = h->asid,

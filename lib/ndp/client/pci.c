@@ -128,10 +128,7 @@ int m2_open_pci(const char *text, const struct annex_m2_opts *opts, struct annex
 	layout = m2->layout;
 	layout.kernels = ANNEX_M2_RECORDS_MAX;
 	p->piece.bytes = m2_bytes(&layout);
-	if (m2->opts.transport != ANNEX_M2_CELLS)
-		err = annex_fail(-EOPNOTSUPP, "%.64s: only M2func's own transport", text);
-	if (!err)
-		err = hdm_piece_open(&uri, &p->piece);
+	err = hdm_piece_open(&uri, &p->piece);
 	if (!err)
 		err = greet(m2, text);
 	if (err) {

@@ -190,7 +190,6 @@ static int request_region(struct annex_m2 *m2, struct remote *r)
 
 	m.a = m2->opts.stride;
 	m.b = m2->opts.slots;
-	m.c = m2->opts.transport;
 	err = annex_m2_talk(r->sock, &m, -1, &a, fds, 2, NULL, NULL);
 	if (err)
 		return err;

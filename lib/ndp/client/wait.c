@@ -112,10 +112,9 @@ static int settle(struct m2_call *call)
 
 int m2_look(struct m2_call *call, bool slow)
 {
-	const struct m2_transport *t = call->m2->transport;
 	int err = 0;
 
-	if ((!t->answered || t->answered(call)) && take_answer(call))
+	if (take_answer(call))
 		return settle(call);
 	if (slow)
 		err = examine(call);
@@ -126,9 +125,9 @@ int m2_look(struct m2_call *call, bool slow)
 	return M2_LATER;
 }
 
-bool m2_slow(const struct annex_m2 *m2, unsigned int round)
+bool m2_slow(unsigned int round)
 {
-	return round >= YIELDS || m2->opts.interrupt;
+	return round >= YIELDS;
 }
 
 bool m2_late(struct m2_call *call)
@@ -140,16 +139,16 @@ bool m2_late(struct m2_call *call)
 
 bool m2_over(struct m2_call *call, unsigned int round)
 {
-	return (m2_slow(call->m2, round) || round % CLOCK_EVERY == 0) && m2_late(call);
+	return (m2_slow(round) || round % CLOCK_EVERY == 0) && m2_late(call);
 }
 
 void m2_back_off(struct m2_call *call, unsigned int round, uint64_t nap_ns)
 {
 	uint64_t until;
 
-	if (m2_slow(call->m2, round)) {
+	if (m2_slow(round)) {
 		until = annex_now() + nap_ns;
-		call->m2->transport->rest(call, until < call->deadline ? until : call->deadline);
+		m2_rest(call, until < call->deadline ? until : call->deadline);
 	} else if (round < LOOKS) {
 		annex_pause();
 	} else {
@@ -162,7 +161,7 @@ int m2_wait(struct m2_call *call)
 	struct annex_m2 *m2 = call->m2;
 
 	for (unsigned int round = 1;; round++) {
-		int rc = m2_look(call, m2_slow(m2, round));
+		int rc = m2_look(call, m2_slow(round));
 
 		if (rc != M2_LATER)
 			return rc;

@@ -34,17 +34,17 @@ static void register_null(struct ndp_bench *b)
 {
 	const uint32_t ecall = 0x73;
 	const struct annex_m2_needs needs = {.nx = 3};
-	struct annex_m2_image *image = ndp_bench_alloc(b, 4096);
 
-	*image = (struct annex_m2_image){
+	b->image = ndp_bench_alloc(b, 4096);
+	*b->image = (struct annex_m2_image){
 		.magic = ANNEX_M2_IMAGE_MAGIC,
 		.version = ANNEX_M2_VERSION,
-		.bytes = sizeof(*image) + sizeof(ecall),
+		.bytes = sizeof(*b->image) + sizeof(ecall),
 		.bodies = 1,
-		.body = {sizeof(*image)},
+		.body = {sizeof(*b->image)},
 	};
-	memcpy(image + 1, &ecall, sizeof(ecall));
-	check(annex_m2_register(b->m2, image, &needs, &b->null));
+	memcpy(b->image + 1, &ecall, sizeof(ecall));
+	check(annex_m2_register(b->m2, b->image, &needs, &b->null));
 }
 
 void ndp_bench_open(uint64_t bytes, const struct annex_ndp_opts *ndp,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A kernel that does nothing, called over each of the three transports, with the paper's link
+ * A kernel that does nothing, called by M2func and by its two rivals, with the paper's link
  * latencies and without (M2NDP, section II-C and Figure 4); and what it costs a host whose caches
  * the device does not see to write its data back before such a call.
  */
@@ -16,34 +16,46 @@
 #define KERNEL_US 6.4 /* DLRM(SLS)-B32 */
 #define FLUSH_BYTES (BENCH_SIZE(64ull, 1ull) << 20)
 
+/* struct way - M2func, or a rival; @mem_ns: M2func's latency, to be added. */
 struct way {
 	const char *name;
-	struct annex_m2_opts opts;
+	bool is_rival;
+	uint32_t mem_ns;
+	struct ndp_rival_opts rival;
 	double us[BENCH_ROUNDS];
 };
 
 /* Of one call, from the store to the answer; all polling but where a ring has its interrupt. */
-static double measure(struct ndp_bench *b, unsigned int calls)
+static double measure(struct ndp_bench *b, struct ndp_rival *r, unsigned int calls)
 {
 	double start = bench_seconds();
 
 	for (unsigned int i = 0; i < calls; i++)
-		if (annex_m2_run(b->m2, b->null, b->piece, 32, NULL, 0, NULL))
+		if (r)
+			ndp_rival_run(r);
+		else if (annex_m2_run(b->m2, b->null, b->piece, 32, NULL, 0, NULL))
 			bench_fail("%s", annex_last_error());
 	return (bench_seconds() - start) / calls * 1e6;
 }
 
-/* In turns, since the machine is noisy. */
+/* In turns, since the machine is noisy. A rival's front end polls, so it is there in its turn. */
 static void measure_all(struct way *ways, unsigned int n)
 {
 	struct ndp_bench b[4];
 
 	for (unsigned int i = 0; i < n; i++)
-		ndp_bench_open(4 << 20, NULL, &ways[i].opts, &b[i]);
+		ndp_bench_open(4 << 20, NULL, &(struct annex_m2_opts){.mem_ns = ways[i].mem_ns},
+			       &b[i]);
 	for (unsigned int r = 0; r < bench_rounds; r++)
 		for (unsigned int i = 0; i < n; i++) {
-			measure(&b[i], CALLS / 10); /* the device is awake then */
-			ways[i].us[r] = measure(&b[i], CALLS);
+			struct ndp_rival *rival = ways[i].is_rival
+							  ? ndp_rival_open(&b[i], &ways[i].rival)
+							  : NULL;
+
+			measure(&b[i], rival, CALLS / 10); /* the device is awake then */
+			ways[i].us[r] = measure(&b[i], rival, CALLS);
+			if (rival)
+				ndp_rival_close(rival);
 		}
 	for (unsigned int i = 0; i < n; i++)
 		ndp_bench_close(&b[i]);
@@ -115,17 +127,17 @@ static void measure_flush(void)
 void ndp_calls(const struct bench_ctx *ctx)
 {
 	struct way real[] = {
-		{"M2func", {.transport = ANNEX_M2_CELLS}, {0}},
-		{"ring", {.transport = ANNEX_M2_RING}, {0}},
-		{"registers", {.transport = ANNEX_M2_REGS}, {0}},
-		{"ring, doorbell and eventfd",
-		 {.transport = ANNEX_M2_RING, .interrupt = true},
-		 {0}},
+		{.name = "M2func"},
+		{.name = "ring", .is_rival = true},
+		{.name = "registers", .is_rival = true, .rival = {.registers = true}},
+		{.name = "ring, doorbell and eventfd", .is_rival = true, .rival = {.sleeps = true}},
 	};
 	struct way paper[] = {
-		{"M2func", {.transport = ANNEX_M2_CELLS, .mem_ns = MEM_NS}, {0}},
-		{"ring", {.transport = ANNEX_M2_RING, .io_ns = IO_NS, .ring_ns = RING_NS}, {0}},
-		{"registers", {.transport = ANNEX_M2_REGS, .io_ns = IO_NS}, {0}},
+		{.name = "M2func", .mem_ns = MEM_NS},
+		{.name = "ring", .is_rival = true, .rival = {.io_ns = IO_NS, .ring_ns = RING_NS}},
+		{.name = "registers",
+		 .is_rival = true,
+		 .rival = {.registers = true, .io_ns = IO_NS}},
 	};
 	char name[128];
 

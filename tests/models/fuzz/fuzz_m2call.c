@@ -33,7 +33,7 @@
 #define FIRST (PART + ANNEX_M2_PAGE)
 #define ROOM (32u << 10) /* of a region: 62 of them */
 
-enum { HOSTS = 3, ATTACHING = 3, GUEST = 4, MODES = 5 };
+enum { ATTACHING = 3, GUEST = 4, MODES = 5 }; /* below: a host that attaches nothing */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -157,30 +157,12 @@ static void call(struct ndp_front *f, struct input *in)
 	}
 	store(f, number, how & 16 ? (uint32_t)take_number(in, 4) : m2_next(f->cell[number].last),
 	      all);
-	/* As hosts of other transports announce it. */
-	if (f->transport == ANNEX_M2_RING) {
-		f->doors->command[f->doors->tail % ANNEX_M2_RING_DEPTH] = number;
-		f->doors->tail++;
-	} else if (f->transport == ANNEX_M2_REGS) {
-		f->doors->go += ANNEX_M2_GO(1, 0);
-		f->doors->go = (f->doors->go & ~0xffffffffull) | number;
-	}
 }
 
 static void look(struct ndp_front *f)
 {
-	switch (f->transport) {
-	case ANNEX_M2_CELLS:
-		ndp_cells_look_at_all(f);
-		ndp_cells_look(f);
-		break;
-	case ANNEX_M2_RING:
-		ndp_ring_look(f);
-		break;
-	case ANNEX_M2_REGS:
-		ndp_regs_look(f);
-		break;
-	}
+	ndp_cells_look_at_all(f);
+	ndp_cells_look(f);
 	ndp_assist(f->ndp);
 }
 
@@ -195,7 +177,7 @@ static void step(struct ndp_front *f, struct input *in)
 		annex_atomic_store(&words[at], take_number(in, 8), ANNEX_RELAXED);
 		break;
 	case 1:
-		f->doors->tail = (uint32_t)take_number(in, 4);
+		f->doors->sleepers = (uint32_t)take_number(in, 4);
 		break;
 	case 2:
 		at = take_number(in, 2) % (MEM - 8);
@@ -319,7 +301,6 @@ static void be_host(struct input *in, unsigned int mode)
 	bool answered = false;
 
 	memset(mem, 0, MEM);
-	opts.transport = (enum annex_m2_transport)(mode % HOSTS);
 	if (mode == ATTACHING) {
 		opts.memory = mem;
 		opts.memory_bytes = MEM;

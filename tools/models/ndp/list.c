@@ -27,13 +27,6 @@ static const char doc[] = "Show the processes that a near-data processor serves:
 			  "\vExample:\n"
 			  "  annex ndp list /run/annex-ndp.sock";
 
-static const char *transport_name(uint32_t transport)
-{
-	static const char *const names[] = {"M2func", "ring", "registers"};
-
-	return transport < sizeof(names) / sizeof(names[0]) ? names[transport] : "?";
-}
-
 static json_t *kernels_json(const char *uri, const struct annex_m2_listed *l)
 {
 	struct annex_m2_record all[ANNEX_M2_RECORDS_MAX];
@@ -61,7 +54,6 @@ static json_t *client_json(const char *uri, const struct annex_m2_listed *l)
 	json_object_set_new(one, "asid", json_integer(l->asid));
 	json_object_set_new(one, "pid", json_integer(l->pid));
 	json_object_set_new(one, "uid", json_integer(l->uid));
-	json_object_set_new(one, "transport", json_string(transport_name(l->transport)));
 	json_object_set_new(one, "maps", json_integer(l->maps));
 	json_object_set_new(one, "mapped_bytes", json_integer((json_int_t)l->mapped));
 	json_object_set_new(one, "calls", json_integer((json_int_t)l->calls));
@@ -88,9 +80,9 @@ static void report(struct out *out, const char *uri, const struct annex_m2_liste
 		json_array_append_new(list, client_json(uri, l));
 		if (i < ROWS)
 			out_row(out, "process",
-				"%u: %s, %u kernels, %llu launches, %llu calls, %s mapped", l->pid,
-				transport_name(l->transport), l->kernels, (ull)l->launches,
-				(ull)l->calls, out_size((double)l->mapped, size));
+				"%u: %u kernels, %llu launches, %llu calls, %s mapped", l->pid,
+				l->kernels, (ull)l->launches, (ull)l->calls,
+				out_size((double)l->mapped, size));
 	}
 	out_count(out, "processes", "processes", n);
 	out_count(out, "launches", "launches", launches);

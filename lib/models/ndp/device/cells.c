@@ -67,33 +67,20 @@ static void put(struct ndp_cell *c, uint32_t seq, const struct annex_m2_answer *
 	memcpy(payload, a, sizeof(*a));
 	annex_m2_store_cell(cell, stride, payload,
 			    annex_m2_word(payload, stride / 8 - 1, seq, true));
-	if (f->transport == ANNEX_M2_RING) {
-		ndp_ring_post(f, c->number);
-		return;
-	}
-	if (f->transport == ANNEX_M2_REGS)
-		ndp_regs_done(f);
 	ring_later(f, c->number);
 }
 
 /*
- * The call of a cell has been carried out, or refused for good. Where every store is seen, the cell
- * is given back to the watching thread (release) after the answer is there, or that thread would
- * take the call for one that is repeated. Else before, so that who announces the next call is not
- * overlooked.
+ * The call of a cell has been carried out, or refused for good. The cell is given back to the
+ * watching thread (release) after the answer is there, or that thread would take the call for one
+ * that is repeated.
  */
 static void settle(struct ndp_cell *c, const struct annex_m2_answer *a)
 {
-	bool seen = c->f->transport == ANNEX_M2_CELLS;
-	uint32_t seq = c->seq;
-
 	c->kept = *a;
-	c->last = seq;
-	if (seen)
-		put(c, seq, a);
+	c->last = c->seq;
+	put(c, c->seq, a);
 	annex_atomic_store(&c->busy, 0u, ANNEX_RELEASE);
-	if (!seen)
-		put(c, seq, a);
 }
 
 /* As ndp_done: here, or in a thread of the device. */
@@ -105,9 +92,6 @@ static void answered(void *ctx, const struct annex_m2_answer *a)
 
 	if (a->value >= 0 && (function == ANNEX_M2_REGISTER || function == ANNEX_M2_UNREGISTER))
 		ndp_front_tell(f);
-	if (function == ANNEX_M2_LAUNCH && a->value > 0)
-		/* Relaxed: the registers are looked at when this call is not busy any more. */
-		annex_atomic_store(&f->instance, (uint64_t)a->value, ANNEX_RELAXED);
 	settle(c, a);
 }
 
@@ -138,7 +122,6 @@ static void attach(struct ndp_cell *c, uint32_t function, const uint64_t *payloa
 /* @bytes: of the payload. */
 static bool begin(struct ndp_cell *c, uint64_t word, const uint64_t *payload, uint32_t bytes)
 {
-	static const struct annex_m2_answer taken = {.value = -EBUSY};
 	struct ndp_front *f = c->f;
 	uint32_t seq = (uint32_t)word, function = c->number % ANNEX_M2_FUNCTIONS;
 
@@ -156,9 +139,7 @@ static bool begin(struct ndp_cell *c, uint64_t word, const uint64_t *payload, ui
 	c->word = word;
 	/* Relaxed: this thread alone looks at it before ndp_call() hands the cell on. */
 	annex_atomic_store(&c->busy, 1u, ANNEX_RELAXED);
-	if (function == ANNEX_M2_LAUNCH && f->transport == ANNEX_M2_REGS && ndp_regs_taken(f))
-		settle(c, &taken);
-	else if (f->opts.memory && (function == ANNEX_M2_ATTACH || function == ANNEX_M2_DETACH))
+	if (f->opts.memory && (function == ANNEX_M2_ATTACH || function == ANNEX_M2_DETACH))
 		attach(c, function, payload);
 	else
 		ndp_call(f->client, function, payload, bytes, answered, c);

@@ -117,11 +117,9 @@ int ndp_front_open(struct annex_ndp *ndp, struct ndp_client *c, const struct ndp
 	f->client = c;
 	f->layout = (struct m2_layout){opts->stride, opts->slots, ANNEX_M2_KERNELS};
 	f->opts = *opts;
-	f->transport = opts->transport;
 	f->fd = f->also = -1;
 	f->bell = *bell;
-	pthread_mutex_init(&f->post, NULL);
-	err = annex_m2_layout_right(&f->layout) && opts->transport <= ANNEX_M2_REGS
+	err = annex_m2_layout_right(&f->layout)
 		      ? make_region(f)
 		      : annex_fail(-EINVAL, "M2func: no region of %u slots, %u bytes apart",
 				   opts->slots, opts->stride);
@@ -156,19 +154,6 @@ bool ndp_front_watches(const struct ndp_front *f)
 	return watched == f;
 }
 
-static bool look(struct ndp_front *f)
-{
-	switch (f->transport) {
-	case ANNEX_M2_CELLS:
-		return ndp_cells_look(f);
-	case ANNEX_M2_RING:
-		return ndp_ring_look(f);
-	case ANNEX_M2_REGS:
-		break;
-	}
-	return ndp_regs_look(f);
-}
-
 /* Attend to anything but calls, for up to @wait milliseconds. Return: whether to go on. */
 static bool attend(struct ndp_front *f, int wait)
 {
@@ -197,7 +182,7 @@ static bool doze(struct ndp_front *f)
 	ndp_cells_cool(f);
 	/* Sequentially consistent, as the looks that follow: see annex_m2_fence(). */
 	annex_atomic_store(&f->doors->asleep, 1u, ANNEX_SEQ_CST);
-	more = f->transport == ANNEX_M2_CELLS ? ndp_cells_look_at_all(f) : look(f);
+	more = ndp_cells_look_at_all(f);
 	ndp_cells_ring(f);
 	more = attend(f, more ? 0 : f->opts.doze_ms ? f->opts.doze_ms : DOZE_MS);
 	/* Relaxed: who sees it too late rings in vain. */
@@ -208,7 +193,7 @@ static bool doze(struct ndp_front *f)
 /* Carry out a call before looking for the next one. Return: whether there was something. */
 static bool work(struct ndp_front *f)
 {
-	bool some = look(f);
+	bool some = ndp_cells_look(f);
 
 	return ndp_assist(f->ndp) || some;
 }
@@ -284,7 +269,6 @@ void ndp_front_close(struct ndp_front *f)
 	if (f->fd >= 0)
 		close(f->fd);
 	annex_bell_close(&f->bell);
-	pthread_mutex_destroy(&f->post);
 	free(f->cell);
 	free(f);
 }

@@ -19,7 +19,6 @@
  * struct ndp_front_opts - How to make a front end.
  * @stride: bytes from one cell of the region to the next.
  * @slots: slots of the region.
- * @transport: how cells are announced.
  * @region: existing memory for the region; NULL: new memory.
  * @room: bytes of @region.
  * @doze_ms: how long to sleep between looks where nothing rings; 0: a default.
@@ -29,7 +28,6 @@
 struct ndp_front_opts {
 	uint32_t stride;
 	uint32_t slots;
-	enum annex_m2_transport transport;
 	char *region;
 	uint64_t room;
 	int doze_ms;
@@ -77,11 +75,6 @@ struct ndp_cell {
  * @hot: cells that were called since the thread last dozed; each look is at all of them.
  * @cold: the next cell to look at of all others.
  * @unrung: cells that were answered since the thread last looked for a host that sleeps.
- * @head: ring transport: calls taken.
- * @posted: ring transport: answers posted.
- * @post: ring transport: taken to post.
- * @go: register transport: the last call.
- * @instance: register transport: the instance that it launched.
  * @also: another descriptor to watch; -1: none.
  * @ready: called when @also is readable; false: the front end shall end.
  */
@@ -90,7 +83,6 @@ struct ndp_front {
 	struct ndp_client *client;
 	struct ndp_front_opts opts;
 	struct m2_layout layout;
-	enum annex_m2_transport transport;
 	int fd;
 	char *region;
 	uint64_t bytes;
@@ -103,11 +95,6 @@ struct ndp_front {
 	uint16_t hot[NDP_HOT];
 	unsigned int nunrung;
 	uint16_t unrung[NDP_UNRUNG];
-	uint32_t head;
-	uint32_t posted;
-	pthread_mutex_t post;
-	uint64_t go;
-	uint64_t instance;
 	uint32_t stop;
 	int also;
 	bool (*ready)(void *ctx);
@@ -158,17 +145,8 @@ bool ndp_cell_look(struct ndp_front *f, uint32_t number);
 void ndp_cells_cool(struct ndp_front *f);
 void ndp_cells_ring(struct ndp_front *f);
 
-/* ring.c: ndp_ring_post() - Cell @number has its answer. From any thread. */
-bool ndp_ring_look(struct ndp_front *f);
-void ndp_ring_post(struct ndp_front *f, uint32_t number);
-
 /* attach.c: ndp_front_attach() - ANNEX_M2_ATTACH and _DETACH, of a process that may: 0, or an
  * errno. */
 int ndp_front_attach(struct ndp_front *f, uint32_t function, const struct annex_m2_attach *asked);
-
-/* regs.c: ndp_regs_taken() - Whether the kernel that was launched last runs still. */
-bool ndp_regs_look(struct ndp_front *f);
-bool ndp_regs_taken(struct ndp_front *f);
-void ndp_regs_done(struct ndp_front *f);
 
 #endif

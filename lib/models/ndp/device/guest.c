@@ -150,8 +150,7 @@ static struct ndp_front *serve_region(struct ndp_guest *g, const struct ndp_fron
 static void begin(struct ndp_guest *g, struct guest_client *c, const struct annex_filter_entry *e)
 {
 	struct annex_m2_head *wish = (void *)(g->base + e->base);
-	struct ndp_front_opts opts = {.transport = ANNEX_M2_CELLS,
-				      .region = (char *)wish,
+	struct ndp_front_opts opts = {.region = (char *)wish,
 				      .room = e->bound - e->base,
 				      .doze_ms = DOZE_MS,
 				      .memory = g->base,

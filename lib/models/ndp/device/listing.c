@@ -14,7 +14,6 @@ static struct annex_m2_listed describe(const struct ndp_peer *p)
 	struct annex_m2_listed l = {.asid = ndp_client_asid(p->front->client),
 				    .pid = (uint32_t)p->pid,
 				    .uid = p->uid,
-				    .transport = p->transport,
 				    .maps = p->maps,
 				    .mapped = p->mapped};
 

@@ -202,16 +202,14 @@ static int open_front(struct ndp_peer *p, const struct ndp_front_opts *opts, str
 static bool grant_region(struct ndp_peer *p, const struct request *r)
 {
 	const struct annex_m2_message *ask = &r->ask;
-	struct ndp_front_opts opts = {.stride = (uint32_t)ask->a,
-				      .slots = (uint32_t)ask->b,
-				      .transport = (enum annex_m2_transport)ask->c};
+	struct ndp_front_opts opts = {.stride = (uint32_t)ask->a, .slots = (uint32_t)ask->b};
 	struct annex_m2_message a = answer_to(ask, 0);
 	struct ndp_front *f;
 	struct bell theirs;
 	int fds[2];
 	bool sent;
 
-	if (ask->a > ANNEX_M2_STRIDE_MAX || ask->b > ANNEX_M2_SLOTS_MAX || ask->c > ANNEX_M2_REGS)
+	if (ask->a > ANNEX_M2_STRIDE_MAX || ask->b > ANNEX_M2_SLOTS_MAX)
 		a.result = -EINVAL;
 	else
 		a.result = open_front(p, &opts, &theirs, &f);
@@ -224,7 +222,6 @@ static bool grant_region(struct ndp_peer *p, const struct request *r)
 	f->ctx = p;
 	pthread_mutex_lock(&p->s->lock);
 	p->front = f;
-	p->transport = opts.transport;
 	pthread_mutex_unlock(&p->s->lock);
 	fds[0] = f->fd;
 	fds[1] = theirs.in;

@@ -44,7 +44,6 @@ struct ndp_peer {
 	pthread_t thread;
 	uint32_t over;
 	struct ndp_front *front;
-	uint32_t transport;
 	uint32_t maps;
 	uint64_t mapped;
 	LIST_ENTRY(ndp_peer) link;

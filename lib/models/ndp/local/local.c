@@ -123,9 +123,7 @@ static int start(struct annex_m2 *m2, struct local *l)
 
 static int open_front(struct annex_ndp *ndp, struct annex_m2 *m2, struct ndp_front **out)
 {
-	const struct ndp_front_opts opts = {.stride = m2->opts.stride,
-					    .slots = m2->opts.slots,
-					    .transport = m2->opts.transport};
+	const struct ndp_front_opts opts = {.stride = m2->opts.stride, .slots = m2->opts.slots};
 	struct ndp_client *c;
 	struct bell theirs;
 	int err = annex_bell_pair(&m2->bell, &theirs, false);

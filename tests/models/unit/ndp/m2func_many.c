@@ -76,9 +76,6 @@ static void run_many(void)
 	run_over(NULL);
 	run_over(&(struct annex_m2_opts){.slots = 1});
 	run_over(&(struct annex_m2_opts){.slots = 64, .mem_ns = 1000});
-	run_over(&(struct annex_m2_opts){.transport = ANNEX_M2_RING, .slots = 64});
-	run_over(&(struct annex_m2_opts){.transport = ANNEX_M2_RING, .interrupt = true});
-	run_over(&(struct annex_m2_opts){.transport = ANNEX_M2_REGS});
 }
 
 /* They do not wait: all are under way at the same time, each with a number of its own. */
@@ -109,7 +106,6 @@ static void launch_many(void)
 {
 	launch_over(NULL);
 	launch_over(&(struct annex_m2_opts){.slots = 3});
-	launch_over(&(struct annex_m2_opts){.transport = ANNEX_M2_RING});
 }
 
 /* One that fails keeps no other from running. */
@@ -173,9 +169,9 @@ static void some_are_refused(void)
 }
 
 /* In one time for all: what was stored is given up, what was not, has found no slot. */
-static void over_in_time(enum annex_m2_transport transport)
+static void they_end_in_time(void)
 {
-	const struct annex_m2_opts opts = {.transport = transport, .slots = 2, .timeout_ms = 200};
+	const struct annex_m2_opts opts = {.slots = 2, .timeout_ms = 200};
 	uint64_t since, deadline = annex_deadline_ms(M2_RIG_LONG_MS);
 	struct annex_m2_job jobs[5];
 	struct m2_rig r;
@@ -197,12 +193,6 @@ static void over_in_time(enum annex_m2_transport transport)
 		;
 	CU_ASSERT_EQUAL(of_error(jobs, 5, 0), 5);
 	m2_rig_close(&r);
-}
-
-static void they_end_in_time(void)
-{
-	over_in_time(ANNEX_M2_CELLS);
-	over_in_time(ANNEX_M2_RING);
 }
 
 /* struct band - A thread that runs many, again and again. */
@@ -234,9 +224,9 @@ static void *play(void *arg)
 }
 
 /* Slots are everybody's. */
-static void bands(enum annex_m2_transport transport)
+static void many_by_many(void)
 {
-	const struct annex_m2_opts opts = {.transport = transport, .slots = 5};
+	const struct annex_m2_opts opts = {.slots = 5};
 	pthread_t threads[3];
 	struct band b[3];
 	struct m2_rig r;
@@ -255,12 +245,6 @@ static void bands(enum annex_m2_transport transport)
 	for (unsigned int i = 0; i < 72; i++)
 		CU_ASSERT_EQUAL(r.pool[4 * i], 20);
 	m2_rig_close(&r);
-}
-
-static void many_by_many(void)
-{
-	bands(ANNEX_M2_CELLS);
-	bands(ANNEX_M2_RING);
 }
 
 static void *run_gates(void *arg)
@@ -339,42 +323,6 @@ static void waits_end_in_time(void)
 	m2_rig_close(&r);
 }
 
-static void complete(struct annex_m2 *m2, uint32_t n, uint32_t slot)
-{
-	uint64_t c = ANNEX_M2_GO(n, slot * ANNEX_M2_FUNCTIONS + ANNEX_M2_POLL);
-
-	annex_atomic_store(&m2->doors->completion[(n - 1) % ANNEX_M2_RING_DEPTH], c, ANNEX_SEQ_CST);
-}
-
-/*
- * Each completion of a slot is worth a look of its own, whoever took it out of the ring: one that
- * is late must not hide the one after it.
- */
-static void every_completion_counts(void)
-{
-	const struct annex_m2_opts opts = {.transport = ANNEX_M2_RING, .slots = 2};
-	const struct m2_transport *ring = &m2_ring_transport;
-	struct m2_call mine, others;
-	struct m2_rig r;
-
-	m2_rig_open(&r, &opts);
-	mine = (struct m2_call){.m2 = r.m2, .slot = 0, .function = ANNEX_M2_POLL};
-	others = (struct m2_call){.m2 = r.m2, .slot = 1, .function = ANNEX_M2_POLL};
-	mine.seen = r.m2->slot[0].completed;
-	others.seen = r.m2->slot[1].completed;
-	/* By hand, and the device has no calls: the numbers are the next ones. */
-	complete(r.m2, r.m2->reaped + 1, 0);
-	CU_ASSERT(!ring->answered(&others));
-	CU_ASSERT(ring->answered(&mine));
-	CU_ASSERT(!ring->answered(&mine));
-	complete(r.m2, r.m2->reaped + 1, 0);
-	complete(r.m2, r.m2->reaped + 2, 1);
-	CU_ASSERT(ring->answered(&others));
-	CU_ASSERT(ring->answered(&mine));
-	CU_ASSERT(!ring->answered(&mine) && !ring->answered(&others));
-	m2_rig_close(&r);
-}
-
 /* What runs is not unloaded, and the handle is there to try again. */
 static void kernels_are_closed_when_they_can_be(void)
 {
@@ -406,5 +354,4 @@ UNIT_SUITE(m2func_many, {"run many", run_many}, {"launch many", launch_many},
 	   {"they end in time", they_end_in_time}, {"many by many", many_by_many},
 	   {"destroyed meanwhile", destroyed_meanwhile}, {"not in a child", not_in_a_child},
 	   {"waits end in time", waits_end_in_time},
-	   {"every completion counts", every_completion_counts},
 	   {"kernels are closed when they can be", kernels_are_closed_when_they_can_be})

@@ -117,13 +117,10 @@ static void serve_over(const struct annex_m2_opts *opts)
 	end(&v);
 }
 
-static void all_transports(void)
+static void calls(void)
 {
 	serve_over(NULL);
 	serve_over(&(struct annex_m2_opts){.stride = 64, .slots = 3});
-	serve_over(&(struct annex_m2_opts){.transport = ANNEX_M2_RING});
-	serve_over(&(struct annex_m2_opts){.transport = ANNEX_M2_RING, .interrupt = true});
-	serve_over(&(struct annex_m2_opts){.transport = ANNEX_M2_REGS});
 }
 
 static void clients_apart(void)
@@ -353,14 +350,14 @@ static void listed(void)
 
 	begin(&v);
 	CU_ASSERT_EQUAL(annex_m2_list(v.uri, all), 0);
-	m2 = client_with_map(&v, &(struct annex_m2_opts){.transport = ANNEX_M2_RING});
+	m2 = client_with_map(&v, NULL);
 	annex_m2_get_info(m2, &info);
 	id = m2_rig_register(m2, m2_rig_counter(&v.r), 8);
 	for (unsigned int i = 0; i < 3; i++)
 		annex_m2_run(m2, id, v.r.pool, 32, &one, 8, NULL);
 	CU_ASSERT_EQUAL_FATAL(annex_m2_list(v.uri, all), 1);
 	CU_ASSERT(all[0].pid == (uint32_t)getpid() && all[0].uid == getuid());
-	CU_ASSERT(all[0].asid == info.asid && all[0].transport == ANNEX_M2_RING);
+	CU_ASSERT_EQUAL(all[0].asid, info.asid);
 	CU_ASSERT(all[0].kernels == 1 && all[0].launches == 3 && all[0].calls == 4);
 	CU_ASSERT(all[0].maps == 1 && all[0].mapped == M2_RIG_BYTES);
 	CU_ASSERT(!all[0].torn && !all[0].lost && !all[0].repeated);
@@ -451,46 +448,37 @@ static void serve_in_child(struct served *v)
 
 static void killed_and_restarted(void)
 {
-	static const struct annex_m2_opts all[] = {
-		{.slots = 2},
-		{.transport = ANNEX_M2_RING},
-		{.transport = ANNEX_M2_RING, .interrupt = true},
-		{.transport = ANNEX_M2_REGS},
-	};
+	const struct annex_m2_opts opts = {.slots = 2};
+	uint64_t one = 1, before;
+	struct annex_m2 *m2;
+	struct m2_run run;
 	struct served v;
+	uint32_t id;
 
 	prepare(&v);
-	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		uint64_t one = 1, before;
-		struct m2_run run;
-		struct annex_m2 *m2;
-		uint32_t id;
-
-		serve_in_child(&v);
-		memset(v.r.pool, 0, 4096);
-		m2 = client_with_map(&v, &all[i]);
-		run = (struct m2_run){.m2 = m2,
-				      .id = m2_rig_register(m2, m2_rig_gate(&v.r), 0),
-				      .pool = v.r.pool};
-		m2_run_start(&run);
-		CU_ASSERT(m2_rig_becomes(&v.r.pool[1]));
-		kill(v.child, SIGKILL);
-		waitpid(v.child, NULL, 0);
-		CU_ASSERT_EQUAL(m2_run_end(&run), -ENODEV);
-		CU_ASSERT_EQUAL(annex_m2_poll(m2, 1, NULL), -ENODEV);
-		annex_m2_close(m2);
-		CU_ASSERT_EQUAL(annex_m2_open(v.uri, NULL, &m2), -ECONNREFUSED);
-		/* Another one takes the name over. */
-		serve_in_child(&v);
-		m2 = client_with_map(&v, &all[i]);
-		id = m2_rig_register(m2, m2_rig_counter(&v.r), 8);
-		before = v.r.pool[8];
-		CU_ASSERT_EQUAL(annex_m2_run(m2, id, &v.r.pool[8], 32, &one, 8, NULL), 0);
-		CU_ASSERT_EQUAL(v.r.pool[8], before + 1);
-		annex_m2_close(m2);
-		kill(v.child, SIGKILL);
-		waitpid(v.child, NULL, 0);
-	}
+	serve_in_child(&v);
+	memset(v.r.pool, 0, 4096);
+	m2 = client_with_map(&v, &opts);
+	run = (struct m2_run){
+		.m2 = m2, .id = m2_rig_register(m2, m2_rig_gate(&v.r), 0), .pool = v.r.pool};
+	m2_run_start(&run);
+	CU_ASSERT(m2_rig_becomes(&v.r.pool[1]));
+	kill(v.child, SIGKILL);
+	waitpid(v.child, NULL, 0);
+	CU_ASSERT_EQUAL(m2_run_end(&run), -ENODEV);
+	CU_ASSERT_EQUAL(annex_m2_poll(m2, 1, NULL), -ENODEV);
+	annex_m2_close(m2);
+	CU_ASSERT_EQUAL(annex_m2_open(v.uri, NULL, &m2), -ECONNREFUSED);
+	/* Another one takes the name over. */
+	serve_in_child(&v);
+	m2 = client_with_map(&v, &opts);
+	id = m2_rig_register(m2, m2_rig_counter(&v.r), 8);
+	before = v.r.pool[8];
+	CU_ASSERT_EQUAL(annex_m2_run(m2, id, &v.r.pool[8], 32, &one, 8, NULL), 0);
+	CU_ASSERT_EQUAL(v.r.pool[8], before + 1);
+	annex_m2_close(m2);
+	kill(v.child, SIGKILL);
+	waitpid(v.child, NULL, 0);
 	CU_ASSERT_EQUAL(unlink(v.path), 0);
 	end(&v);
 }
@@ -570,7 +558,7 @@ static void other_users(void)
 	end(&v);
 }
 
-UNIT_SUITE(m2func_serve, {"all transports", all_transports}, {"clients apart", clients_apart},
+UNIT_SUITE(m2func_serve, {"calls", calls}, {"clients apart", clients_apart},
 	   {"read only", read_only}, {"forged handles", forged_handles},
 	   {"out of turn", out_of_turn}, {"slow clients", slow_clients},
 	   {"as many as it can", as_many_as_it_can}, {"listed", listed}, {"names", names},

@@ -74,21 +74,10 @@ static void more_threads_than_slots(void)
 	many_over(&(struct annex_m2_opts){.slots = 1});
 }
 
-static void many_on_a_ring(void)
-{
-	many_over(&(struct annex_m2_opts){.transport = ANNEX_M2_RING});
-	many_over(&(struct annex_m2_opts){.transport = ANNEX_M2_RING, .interrupt = true});
-}
-
-static void many_on_registers(void)
-{
-	many_over(&(struct annex_m2_opts){.transport = ANNEX_M2_REGS});
-}
-
 /* A call that is given up keeps its slot until its answer comes, and only so long. */
-static void given_up(enum annex_m2_transport transport)
+static void calls_given_up(void)
 {
-	const struct annex_m2_opts opts = {.transport = transport, .slots = 1, .timeout_ms = 200};
+	const struct annex_m2_opts opts = {.slots = 1, .timeout_ms = 200};
 	uint64_t deadline = annex_deadline_ms(M2_RIG_LONG_MS);
 	struct m2_rig r;
 	uint32_t id;
@@ -106,13 +95,6 @@ static void given_up(enum annex_m2_transport transport)
 	CU_ASSERT_EQUAL(err, -ENOENT);
 	CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, NULL, 0, NULL), 0);
 	m2_rig_close(&r);
-}
-
-static void calls_given_up(void)
-{
-	given_up(ANNEX_M2_CELLS);
-	given_up(ANNEX_M2_RING);
-	given_up(ANNEX_M2_REGS);
 }
 
 /* Eight run, but for one place that is kept for others, and eight wait: the next one is told so,
@@ -140,34 +122,13 @@ static void full_queues(void)
 	m2_rig_close(&r);
 }
 
-/* Registers are one kernel's until it has ended: the next launch waits, up to its deadline. */
-static void registers_are_one_kernels(void)
-{
-	const struct annex_m2_opts opts = {.transport = ANNEX_M2_REGS, .timeout_ms = 200};
-	uint64_t first, second;
-	struct m2_rig r;
-	uint32_t id;
-
-	m2_rig_open(&r, &opts);
-	id = m2_rig_register(r.m2, m2_rig_gate(&r), 0);
-	CU_ASSERT_EQUAL(annex_m2_launch(r.m2, id, r.pool, 32, NULL, 0, &first), 0);
-	CU_ASSERT_EQUAL(annex_m2_launch(r.m2, id, r.pool + 4, 32, NULL, 0, &second), -EBUSY);
-	CU_ASSERT_EQUAL(annex_m2_poll(r.m2, first, NULL), 1);
-	m2_rig_let_go(&r.pool[0]);
-	CU_ASSERT_EQUAL(annex_m2_launch(r.m2, id, r.pool + 4, 32, NULL, 0, &second), 0);
-	m2_rig_let_go(&r.pool[4]);
-	CU_ASSERT_EQUAL(annex_m2_wait(r.m2, second, M2_RIG_LONG_MS, NULL), 0);
-	m2_rig_close(&r);
-}
-
 /* Under way or not, calls of a device that was destroyed end. */
-static void destroyed(enum annex_m2_transport transport, bool interrupt)
+static void destroyed_in_a_call(void)
 {
-	const struct annex_m2_opts opts = {.transport = transport, .interrupt = interrupt};
 	struct m2_run run;
 	struct m2_rig r;
 
-	m2_rig_open(&r, &opts);
+	m2_rig_open(&r, NULL);
 	run = (struct m2_run){
 		.m2 = r.m2, .id = m2_rig_register(r.m2, m2_rig_gate(&r), 0), .pool = r.pool};
 	m2_run_start(&run);
@@ -179,14 +140,6 @@ static void destroyed(enum annex_m2_transport transport, bool interrupt)
 	CU_ASSERT_EQUAL(annex_m2_map(r.m2, r.hdm, NULL, 0, 1), -ENODEV);
 	CU_ASSERT_EQUAL(annex_m2_unmap(r.m2, r.pool, 4096), -ENODEV);
 	m2_rig_close(&r);
-}
-
-static void destroyed_in_a_call(void)
-{
-	destroyed(ANNEX_M2_CELLS, false);
-	destroyed(ANNEX_M2_RING, false);
-	destroyed(ANNEX_M2_RING, true);
-	destroyed(ANNEX_M2_REGS, false);
 }
 
 /* What a client has ends with it, and others do not notice. */
@@ -226,9 +179,7 @@ static void unmapped_while_it_runs(void)
 }
 
 UNIT_SUITE(m2func_threads, {"more threads than slots", more_threads_than_slots},
-	   {"many on a ring", many_on_a_ring}, {"many on registers", many_on_registers},
 	   {"calls given up", calls_given_up}, {"full queues", full_queues},
-	   {"registers are one kernel's", registers_are_one_kernels},
 	   {"destroyed in a call", destroyed_in_a_call},
 	   {"closed while it runs", closed_while_it_runs},
 	   {"unmapped while it runs", unmapped_while_it_runs})

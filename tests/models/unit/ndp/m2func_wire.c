@@ -144,23 +144,18 @@ static void lost(void)
 /* The library finds its way back when it has lost count, and carries nothing out twice. */
 static void lost_count(void)
 {
-	static const enum annex_m2_transport all[] = {ANNEX_M2_CELLS, ANNEX_M2_RING, ANNEX_M2_REGS};
+	uint64_t one = 1;
+	struct m2_rig r;
+	uint32_t id;
 
-	for (unsigned int i = 0; i < 3; i++) {
-		const struct annex_m2_opts opts = {.transport = all[i], .slots = 1};
-		uint64_t one = 1;
-		struct m2_rig r;
-		uint32_t id;
-
-		m2_rig_open(&r, &opts);
-		id = m2_rig_register(r.m2, m2_rig_counter(&r), 8);
-		for (unsigned int k = 0; k < 10; k++) {
-			r.m2->slot[0].seq[ANNEX_M2_LAUNCH] += k % 3;
-			CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, &one, 8, NULL), 0);
-		}
-		CU_ASSERT_EQUAL(r.pool[0], 10);
-		m2_rig_close(&r);
+	m2_rig_open(&r, &(struct annex_m2_opts){.slots = 1});
+	id = m2_rig_register(r.m2, m2_rig_counter(&r), 8);
+	for (unsigned int k = 0; k < 10; k++) {
+		r.m2->slot[0].seq[ANNEX_M2_LAUNCH] += k % 3;
+		CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, &one, 8, NULL), 0);
 	}
+	CU_ASSERT_EQUAL(r.pool[0], 10);
+	m2_rig_close(&r);
 }
 
 static void numbers_go_round(void)
@@ -349,10 +344,8 @@ static void *rage(void *arg)
 }
 
 /* While another client is served as if nothing were. */
-static void rage_over(enum annex_m2_transport transport)
+static void random_bytes(void)
 {
-	const struct annex_m2_opts opts = {.transport = transport,
-					   .slots = transport == ANNEX_M2_REGS ? 1 : 16};
 	struct vandal v = {.seed = random_seed("rage")};
 	uint64_t one = 1;
 	struct m2_rig r;
@@ -360,7 +353,7 @@ static void rage_over(enum annex_m2_transport transport)
 	uint32_t id;
 
 	m2_rig_open(&r, NULL);
-	v.m2 = m2_rig_client(&r, &opts);
+	v.m2 = m2_rig_client(&r, NULL);
 	CU_ASSERT_EQUAL(annex_m2_unmap(v.m2, annex_hdm_at(r.hdm, 0), M2_RIG_BYTES), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, rage, &v), 0);
 	id = m2_rig_register(r.m2, m2_rig_counter(&r), 8);
@@ -372,13 +365,6 @@ static void rage_over(enum annex_m2_transport transport)
 	annex_m2_close(v.m2);
 	CU_ASSERT_EQUAL(annex_m2_run(r.m2, id, r.pool, 32, &one, 8, NULL), 0);
 	m2_rig_close(&r);
-}
-
-static void random_bytes(void)
-{
-	rage_over(ANNEX_M2_CELLS);
-	rage_over(ANNEX_M2_RING);
-	rage_over(ANNEX_M2_REGS);
 }
 
 UNIT_SUITE(m2func_wire, {"torn", torn}, {"repeated", repeated}, {"lost", lost},
