@@ -30,16 +30,19 @@ eighth()
 
 start=$SECONDS
 say "1. The dependencies of this machine's Debian packages, as a graph"
-run graph import debian -o "$data/debian.csr" --overwrite
-cache=$(eighth "$data/debian.csr")
+awk=$(realpath "$(dirname "$0")/../docs/examples/packages.awk")
+(cd "$data" && { apt-cache dumpavail || cat /var/lib/dpkg/status; } | awk -f "$awk") \
+	>"$data/packages.snap"
+run graph import snap "$data/packages.snap" -o "$data/packages.csr" --overwrite
+cache=$(eighth "$data/packages.csr")
 
 say "2. What apt pulls in, searched from storage (cache: $cache, one eighth of the edges)"
 # On a machine without apt's package the search starts where the most edges are.
-"$annex" graph bfs "$data/debian.csr" --source apt >/dev/null 2>&1 && apt=(--source apt)
-run graph bfs "$data/debian.csr" ${apt[@]+"${apt[@]}"} --cache "$cache" --verify
+line=$(grep -nx apt "$data/packages.txt" | cut -d: -f1) && apt=(--source $((line - 1)))
+run graph bfs "$data/packages.csr" ${apt[@]+"${apt[@]}"} --cache "$cache" --verify
 
 say "3. Which packages hang together"
-run graph cc "$data/debian.csr" --cache "$cache" --verify
+run graph cc "$data/packages.csr" --cache "$cache" --verify
 
 say "4. A Kronecker graph of scale $scale"
 [ -s "$data/kron$scale.csr" ] || run graph gen kron --scale "$scale" -o "$data/kron$scale.csr"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Any text as a graph in one of the text formats (the first byte chooses which): a list that is
- * accepted names only vertices it has, and becomes sorted rows.
+ * Any text as an edge list (the first byte chooses whether it has weights): a list that is accepted
+ * names only vertices it has, and becomes sorted rows.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,22 +21,6 @@ static void require(int truth)
 		abort();
 }
 
-static int read_as(int format, FILE *f, struct list *l)
-{
-	switch (format) {
-	case 0:
-		return mtx_read(f, "input", false, l);
-	case 1:
-		return mtx_read(f, "input", true, l);
-	case 2:
-		return snap_read(f, "input", false, l);
-	case 3:
-		return snap_read(f, "input", true, l);
-	default:
-		return debian_read(f, "input", l);
-	}
-}
-
 static void check_names(const struct list *l)
 {
 	uint64_t names = 0;
@@ -54,7 +38,7 @@ static void check_rows(struct list *l)
 
 	require(pool || !pool_create(1, &pool));
 	build_list_source(l, &src);
-	require(!build_csr(pool, &src, l->undirected, &d));
+	require(!build_csr(pool, &src, false, &d));
 	require(d.edges + d.duplicates + d.loops <= l->edges * 2);
 	for (uint64_t v = 0; v < d.vertices; v++)
 		for (uint64_t i = d.offsets[v] + 1; i < d.offsets[v + 1]; i++)
@@ -72,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f = fmemopen((void *)(data + 1), size - 1, "r");
 	require(f != NULL);
 	err_clear();
-	if (read_as(data[0] % 5, f, &l)) {
+	if (snap_read(f, "input", data[0] & 1, &l)) {
 		require(*err_text());
 	} else {
 		for (uint64_t i = 0; i < l.edges; i++)

@@ -116,29 +116,6 @@ make_text()
 	}' >fox
 }
 
-make_packages()
-{
-	cat >packages <<-END
-		Package: editor
-		Version: 1.0
-		Depends: libc (>= 2.36), spell-dictionary | dict-en, missing-package
-		Recommends: help
-		Description: edits
-		 a long text: with colons, and | bars
-
-		Package: libc
-		Version: 2.36
-
-		Package: dict-en
-		Provides: spell-dictionary (= 1),
-		 words
-		Depends: libc:any
-
-		Package: help
-		Pre-Depends: libc
-	END
-}
-
 # Of a table with quoted names, empty fields and text.
 make_csv()
 {
@@ -157,12 +134,11 @@ make_victims()
 	make_graph
 	make_path
 	make_ids
-	make_packages
 	make_csv
 	"$annex" graph gen kron --scale 12 --weights --ids 8 -o wide.csr &&
 		"$annex" graph gen kron --scale 12 --weights --seed 2 -o k2.csr &&
 		"$annex" graph gen urand --scale 10 --degree 4 -o u.csr &&
-		"$annex" graph import debian packages -o deb.csr &&
+		"$annex" graph import snap ids.txt -o ids.csr &&
 		"$annex" copy k2.csr file:a.img file:b.img &&
 		"$annex" copy k.csr file:c.img file:d.img --layout replica &&
 		"$annex" scan gen --rows 100000 --selectivity 0.01 -o trips &&

@@ -64,7 +64,7 @@ offers "none uvm g10 annex" train --policy ''
 offers "annex" plan t.json --policy a
 offers "annex all" simulate t.json --policy a
 offers "gpu= gpus=" simulate t.json --sweep g
-offers "mtx snap debian" graph import ''
+offers "snap" graph import ''
 offers "kron urand" graph gen ''
 offers "4 8" graph gen kron --ids ''
 offers "" plan t.json --output ''

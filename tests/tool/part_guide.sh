@@ -15,7 +15,7 @@ smaller=(-e 's/--scale 22/--scale 12/' -e 's/10M/100K/' -e 's/256M/4M/' -e 's/1G
 	-e 's/ssd=3.2,6.4,12.8 //' -e 's/selftest/& --seconds 0/'
 	-e 's/skybyte/& --scale 0.01/')
 command -v gnuplot >/dev/null || smaller+=(-e 's/--plot [a-z]*\.svg//')
-command -v dpkg-query >/dev/null || smaller+=(-e '/import debian/d')
+command -v apt-cache >/dev/null || smaller+=(-e '/packages/d')
 [[ -w /dev/fuse && -n $(command -v fusermount3) ]] ||
 	smaller+=(-e '/fs mount/d' -e '/^fusermount3/d')
 mapfile -t lines < <(sed -n '/^## The tool$/,/^## How/{/^```$/,/^```$/p}' "$guide" |
@@ -26,6 +26,7 @@ ln -s "$annex" bin/annex
 path=$PATH
 PATH=$PWD/bin:$PATH
 cd tour || exit 1
+cp "$here/../../docs/examples/packages.awk" .
 for line in "${lines[@]}"; do
 	case $line in
 	*' & #'*)

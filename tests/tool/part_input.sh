@@ -37,9 +37,6 @@ refused "a kernel in a pipe" "not a regular file" "$annex" ndp time pipe zero:40
 refused "a CSV file without end" "not a regular file" "$annex" scan --csv /dev/zero --where 'a>1'
 refused "a graph without end" "line of more than 16777216 bytes" "$annex" graph import snap \
 	/dev/zero -o made.csr
-refused "a matrix without end" "line of more than" "$annex" graph import mtx /dev/zero -o made.csr
-refused "packages without end" "line of more than" "$annex" graph import debian /dev/zero \
-	-o made.csr
 truncate -s 20M hole
 refused "a CSV file of zeroes" "field of more than 64 KiB" "$annex" scan --csv hole --where 'a>1'
 refused "a text of the kernel's files" "0 bytes of text" "$annex" train --text /proc/self

@@ -4,7 +4,7 @@
 #include "../commands.h"
 
 static const struct cli_command commands[] = {
-	{"import", graph_import, "read a graph from a text format or from Debian's package lists"},
+	{"import", graph_import, "read a graph from an edge list"},
 	{"gen", graph_gen, "make a Kronecker or uniform random graph"},
 	{"info", graph_info, "tell what a graph file holds"},
 	{"bfs", graph_bfs, "breadth-first search from a vertex"},

@@ -37,7 +37,7 @@ static int check_output(const struct make_opts *o)
 
 /* Rows, file, report: what import and gen have in common. */
 static int finish(const struct make_opts *o, const struct build_source *src, bool both,
-		  struct csr_data *d, uint64_t unresolved)
+		  struct csr_data *d)
 {
 	struct pool *pool = NULL;
 	struct stat st;
@@ -61,8 +61,6 @@ static int finish(const struct make_opts *o, const struct build_source *src, boo
 	out_count(&out, "edges", "edges", d->edges);
 	out_count(&out, "self_loops", "self loops left out", d->loops);
 	out_count(&out, "duplicates", "duplicates left out", d->duplicates);
-	if (d->flags & CSR_NAMED)
-		out_count(&out, "unresolved", "unresolved names", unresolved);
 	out_bytes(&out, "bytes", "size", (uint64_t)st.st_size);
 	out_seconds(&out, "time_s", "time", (double)(annex_now() - o->start) / 1e9);
 	return out_end(&out);
@@ -74,20 +72,12 @@ static int read_input(const struct make_opts *o, struct list *l)
 	int err;
 
 	progress_begin("reading");
-	if (!o->args[1] && !strcmp(o->args[0], "debian"))
-		return debian_import(l);
 	if (!o->args[1])
-		return err_set(-EINVAL, "which file? annex graph import %s INPUT -o FILE",
-			       o->args[0]);
+		return err_set(-EINVAL, "which file? annex graph import snap INPUT -o FILE");
 	f = input_stream(o->args[1]);
 	if (!f)
 		return -EINVAL;
-	if (!strcmp(o->args[0], "mtx"))
-		err = mtx_read(f, o->args[1], o->weights, l);
-	else if (!strcmp(o->args[0], "snap"))
-		err = snap_read(f, o->args[1], o->weights, l);
-	else
-		err = debian_read(f, o->args[1], l);
+	err = snap_read(f, o->args[1], o->weights, l);
 	if (f != stdin)
 		fclose(f);
 	return err;
@@ -122,15 +112,11 @@ static const struct cli_option import_options[] = {
 	 "Take values (third column) as weights, rounded"},
 	{0}};
 
-static const char *const formats[] = {"mtx", "snap", "debian", NULL};
+static const char *const formats[] = {"snap", NULL};
 
 static const char *format_at(unsigned int i, char *summary)
 {
-	static const char *const about[] = {
-		"Matrix Market", "two ids a line, # comments",
-		"stanzas as in a Packages file; without INPUT, those of apt-cache dumpavail", ""};
-
-	strcpy(summary, about[i]);
+	strcpy(summary, "two ids a line, # comments");
 	return formats[i];
 }
 
@@ -140,13 +126,13 @@ static const char import_doc[] =
 	"Read a graph and write it as a graph file. Self loops and duplicates are left out. INPUT "
 	"- is standard input."
 	"\vExamples:\n"
-	"  annex graph import debian -o debian.csr\n"
 	"  annex graph import snap soc-LiveJournal1.txt -o lj.csr\n"
-	"  annex graph import mtx road.mtx --undirected --weights -o road.csr";
+	"  awk '!/^%/ && n++' road.mtx | annex graph import snap - --undirected --weights -o "
+	"road.csr";
 
 int graph_import(int argc, char **argv)
 {
-	static const struct cli_line line = {import_options, "FORMAT [INPUT]", import_doc,
+	static const struct cli_line line = {import_options, "FORMAT INPUT", import_doc,
 					     CLI_ARG_2(struct make_opts, args),
 					     .list = &format_list};
 	char names[CLI_SUMMARY];
@@ -166,18 +152,16 @@ int graph_import(int argc, char **argv)
 		err = check_output(&o);
 	if (!err && o.args[1])
 		err = same_spares(o.output, o.args[1]);
-	if (!err && o.weights && !strcmp(o.args[0], "debian"))
-		err = err_set(-EINVAL, "--weights: dependencies have no weights");
 	if (!err)
 		err = read_input(&o, &l);
 	if (!err) {
 		d.vertices = l.vertices;
-		d.flags = (l.undirected || o.undirected ? 0 : CSR_DIRECTED) |
-			  (l.weighted ? CSR_WEIGHTED : 0) | (l.names ? CSR_NAMED : 0);
+		d.flags = (o.undirected ? 0 : CSR_DIRECTED) | (l.weighted ? CSR_WEIGHTED : 0) |
+			  (l.names ? CSR_NAMED : 0);
 		d.names = l.names;
 		d.names_len = l.names_len;
 		build_list_source(&l, &src);
-		err = finish(&o, &src, l.undirected || o.undirected, &d, l.unresolved);
+		err = finish(&o, &src, o.undirected, &d);
 	}
 	build_free(&d);
 	list_free(&l);
@@ -267,7 +251,7 @@ int graph_gen(int argc, char **argv)
 	d.flags = o.weights ? CSR_WEIGHTED : 0;
 	err = gen_init(&o.gen, &src);
 	if (!err)
-		err = finish(&o, &src, true, &d, 0);
+		err = finish(&o, &src, true, &d);
 	gen_free(&o.gen);
 	build_free(&d);
 	return err;

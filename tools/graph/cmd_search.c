@@ -46,7 +46,7 @@ static const struct cli_option bfs_options[] = {
 
 static const char bfs_doc[] =
 	"Breadth-first search: how many edges away every vertex is.\n\n" RUN_DOC "\vExamples:\n"
-	"  annex graph bfs debian.csr --source apt --cache 256K --verify\n"
+	"  annex graph bfs lj.csr --source 4847 --cache 256K --verify\n"
 	"  annex graph bfs kron22.csr --cache 64M --line 4096\n"
 	"  annex graph bfs kron22.csr --device file:/mnt/a/k.img --device file:/mnt/b/k.img\n"
 	"  annex graph bfs kron27.csr --gpu --cache 8G --verify";

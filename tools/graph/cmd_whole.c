@@ -33,7 +33,7 @@ static void cc_done(struct run *run)
 static const char cc_doc[] =
 	"Connected components; of a directed graph, the weakly connected ones.\n\n" RUN_DOC
 	"\vExample:\n"
-	"  annex graph cc debian.csr --cache 256K --verify";
+	"  annex graph cc lj.csr --cache 256K --verify";
 
 int graph_cc(int argc, char **argv)
 {
@@ -110,7 +110,7 @@ static const struct cli_option pagerank_options[] = {{"iterations", 0, "N", 0,
 
 static const char pagerank_doc[] = "PageRank with a damping of 0.85, until all ranks together "
 				   "change by less than 1e-6.\n\n" RUN_DOC "\vExample:\n"
-				   "  annex graph pagerank debian.csr --cache 256K --iterations 50";
+				   "  annex graph pagerank lj.csr --cache 256K --iterations 50";
 
 int graph_pagerank(int argc, char **argv)
 {

@@ -15,6 +15,31 @@
 #include "idmap.h"
 #include "list.h"
 
+/* The number @v of line @line as a weight, rounded. */
+static int take_weight(const char *path, uint64_t line, double v, uint32_t *weight)
+{
+	if (!(v >= 0 && v <= 4294967295.0))
+		return err_set(-EINVAL, "%s, line %llu: weight %g is not from 0 to 4294967295",
+			       path, (ull)line, v);
+	*weight = (uint32_t)(v + 0.5 > 4294967295.0 ? v : v + 0.5);
+	return 0;
+}
+
+/* Read the next word of *@p as a number and move *@p behind it. */
+static bool take_number(char **p, uint64_t *v)
+{
+	char *end;
+
+	while (isspace((unsigned char)**p))
+		++*p;
+	if (!isdigit((unsigned char)**p))
+		return false;
+	errno = 0;
+	*v = strtoull(*p, &end, 10);
+	*p = end;
+	return !errno;
+}
+
 static int read_line(const char *path, uint64_t line, char *p, bool weights, struct idmap *ids,
 		     struct list *l)
 {
@@ -27,7 +52,7 @@ static int read_line(const char *path, uint64_t line, char *p, bool weights, str
 		p++;
 	if (!*p || *p == '#')
 		return 0;
-	if (!list_number(&p, &a) || !list_number(&p, &b))
+	if (!take_number(&p, &a) || !take_number(&p, &b))
 		return err_set(-EINVAL, "%s, line %" PRIu64 ": an edge is two vertex ids", path,
 			       line);
 	if (weights) {
@@ -37,7 +62,7 @@ static int read_line(const char *path, uint64_t line, char *p, bool weights, str
 			return err_set(-EINVAL,
 				       "%s, line %" PRIu64 ": no third column to be the weight",
 				       path, line);
-		err = list_weight(path, line, v, &w);
+		err = take_weight(path, line, v, &w);
 		if (err)
 			return err;
 	}
