@@ -21,17 +21,24 @@ Made by `make figures-cxl` on {date}. Times are virtual, so a machine's speed do
   there are "late", and no hits.
 - CXL-GPU's numbers are from its text, SkyByte's from its artifact, whose sizes are 16 times
   ours.
+- Asides, which vary the choices that the papers leave open, are in `build/bench/asides-cxl.md`.
 """
 PAGES = os.path.join(os.path.dirname(__file__), "../../../docs")
 SECTIONS = []
+ASIDES = []
 
 
-def section(title, why):
-    """A function that makes a table: its commands, its head and its rows."""
-    def keep(make):
-        SECTIONS.append((title, why, make))
-        return make
-    return keep
+def keep_in(sections):
+    """A decorator of functions that make a table: its commands, its head and its rows."""
+    def section(title, why):
+        def keep(make):
+            sections.append((title, why, make))
+            return make
+        return keep
+    return section
+
+
+section, aside = keep_in(SECTIONS), keep_in(ASIDES)
 
 
 def number(value):
@@ -73,7 +80,7 @@ def sweep_rows(runs, option, values, first, config, theirs):
 
 @section("CXL-GPU 9a: an endpoint of DRAM", """
 At 200 MHz a core's other threads hide the latency of loads from an endpoint of DRAM, so CXL costs
-less than the paper's 19.7 %; the next table has faster clocks. The time with UVM is nearly
+less than the paper's 19.7 %; an aside has faster clocks. The time with UVM is nearly
 proportional to the cost of the host's runtime for a page, `--runtime`, whose unit the paper lost;
 `make bench-cxl` says for which cost each of the paper's ratios comes out.""")
 def endpoint_of_dram(tool):
@@ -94,7 +101,7 @@ def endpoint_of_dram(tool):
             rows)
 
 
-@section("Sensitivity of 9a to the GPU's clock", """
+@aside("Sensitivity of 9a to the GPU's clock", """
 Percent of CXL over GPU DRAM on an endpoint of DRAM. The shorter an instruction, the less of a
 load's latency do other threads hide. No one clock gives all of the paper's percentages.""")
 def clock(tool):
@@ -112,7 +119,7 @@ def clock(tool):
 A speculative read is of 1 KiB at most, and CXL fetches sectors of 128 bytes. So where nothing is
 read twice one load of 16 waits instead of one of 2, and SR gains 8 x at most on vectors, not 15.6
 x. Loads at random do not use the neighbours that SR asks for, so SR gains nothing on path, bfs and
-gnn, which wait for reads of flash more than for programs and channels, as the next table shows. A
+gnn, which wait for reads of flash more than for programs and channels, as an aside shows. A
 stored sector that leaves DRAM has its whole page read and programmed. DS gains where stores wait,
 and nothing where a workload hardly stores (rsum, gemm).""")
 def endpoint_of_znand(tool):
@@ -150,7 +157,7 @@ def media_file(tool, name, read, program, rate):
     return path
 
 
-@section("Sensitivity of 9b: which part of the flash is waited for", """
+@aside("Sensitivity of 9b: which part of the flash is waited for", """
 Time over that of GPU DRAM with Z-NAND, and with Z-NAND of which one thing is faster: programs (5
 us), reads (0.3 us), rate of a channel (12 GB/s). Workloads of a quarter of the size.""")
 def parts_of_flash(tool):
@@ -197,7 +204,7 @@ def media(tool):
              "SR over CXL, x", "DS over SR, x"], rows)
 
 
-@section("Sensitivity of 9b and 9c to the times of the flash", """
+@aside("Sensitivity of 9b and 9c to the times of the flash", """
 The paper does not give the times of its media. Here they are half and one and a half of the data
 sheets' on Z-NAND. Workloads of a quarter of the size.""")
 def media_percent(tool):
@@ -243,7 +250,7 @@ def hit_speeds(tool):
     return (["annex cxl simulate cxl-gpu --show slowdown"], ["time", "x"], rows)
 
 
-@section("Sensitivity of 9d to the endpoint's DRAM", """
+@aside("Sensitivity of 9d to the endpoint's DRAM", """
 The data are 8 MiB. The paper has no size of that DRAM. Hits in Rand are nearly proportional to
 it; Seq and Around hardly change, as a line is used soon after it is fetched. So it can be fitted
 on Rand only, and 128 KiB is the best of these.""")
@@ -260,7 +267,7 @@ def dram_size(tool):
             [["paper"] + paper] + rows)
 
 
-@section("Sensitivity of 9d to the number of threads", """
+@aside("Sensitivity of 9d to the number of threads", """
 Hits, and time over that of GPU DRAM. With 256 threads, 4 warps a core, and 512, more loads are
 under way than the memory queue has entries, so speculation for those that wait in the SR queue
 comes early enough: naive's hits in Rand are above the paper's then. Its time hardly falls, since
@@ -309,7 +316,7 @@ def stores(tool):
              "DS store, us"], rows)
 
 
-@section("Sensitivity of 9e to the memory reserved for stores", """
+@aside("Sensitivity of 9e to the memory reserved for stores", """
 The paper does not say how much GPU memory is reserved. It is fitted on "up to 4 x for bfs", DS over
 SR in 9c. bfs stores to nearly 2 MiB of its 8 MiB: with less, what is reserved fills, and stores
 wait then; with 2 MiB none ever waits.""")
@@ -445,8 +452,8 @@ def wrap(text):
                          break_long_words=False)
 
 
-def write_page(name, top, sections, tool, out):
-    """A page: the lines above, and a table for each section. The smoke form keeps no page."""
+def write_page(path, top, sections, tool):
+    """A page: the lines above, and a table for each section."""
     lines = [top.format(date=datetime.date.today())]
     for title, why, make in sections:
         print(title, flush=True)
@@ -454,10 +461,17 @@ def write_page(name, top, sections, tool, out):
         lines += [f"## {title}", "", wrap(why), "", *(f"    {c}" for c in commands), "",
                   line(head), "|" + "---|" * len(head)]
         lines += [line([number(cell) for cell in row]) for row in rows] + [""]
-    with open(os.path.join(sized(PAGES, place(out)), name), "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines).rstrip() + "\n")
 
 
+def write_pages(name, top, sections, asides, tool, out):
+    """A page in docs, but not in the smoke form, and asides in the folder of figures."""
+    write_page(os.path.join(sized(PAGES, place(out)), f"figures-{name}.md"), top, sections, tool)
+    write_page(os.path.join(place(out), f"asides-{name}.md"),
+               f"# Beside figures-{name}.md\n\nMade on {{date}}.\n", asides, tool)
+
+
 def write_figures(tool, out):
-    """The page."""
-    write_page("figures-cxl.md", TOP, SECTIONS, tool, out)
+    """The pages."""
+    write_pages("cxl", TOP, SECTIONS, ASIDES, tool, out)

@@ -2,11 +2,13 @@
 """docs/figures-bytefs.md: both designs of the file system, and what moves their figures."""
 import json
 import os
-from cxl_figures import number, write_page
+from cxl_figures import keep_in, number, write_pages
 from cxl_runs import arithmetic
 from fs_runs import BYTEFS, CLASSES, CLOSED, DESIGNS, HALVES, WAYS, WORKLOADS, mean
 
 SECTIONS = []
+ASIDES = []
+section, aside = keep_in(SECTIONS), keep_in(ASIDES)
 TOP = """# ByteFS's figures
 
 Made by `make figures-bytefs` on {date}. `make bench-fs` compares the figures that have goals.
@@ -34,15 +36,9 @@ machine. Real times are marked as such.
   all files, for bytefs by one call for each file. At the end of a run it is, too, within its time.
 - **Bytes** of all reads are compared with those that were written. After a run the file system is
   mounted anew, and all of its files are.
+- **Asides**: bytes of each interface, real times of calls, and the choices that move these figures
+  are in `build/bench/asides-bytefs.md`.
 """
-
-
-def section(title, why):
-    """A function that makes a table: its commands, its head and its rows."""
-    def keep(make):
-        SECTIONS.append((title, why, make))
-        return make
-    return keep
 
 
 @section("The abstract's claims", """
@@ -169,20 +165,20 @@ def traffic_rows(bench, way):
             for w in WORKLOADS for d in DESIGNS]
 
 
-@section("Bytes written to the endpoint", """
+@aside("Bytes written to the endpoint", """
 MiB by bytes, and MiB by blocks, of each class.""")
 def written(bench):
     return (["build/bench/fs WORKLOAD design=bytefs|ext4-like"], ["", *CLASSES],
             traffic_rows(bench, "written"))
 
 
-@section("Bytes read from the endpoint", "The same.")
+@aside("Bytes read from the endpoint", "The same.")
 def read(bench):
     return (["build/bench/fs WORKLOAD design=bytefs|ext4-like"], ["", *CLASSES],
             traffic_rows(bench, "read"))
 
 
-@section("Real time of an operation", """
+@aside("Real time of an operation", """
 Microseconds of the processor that the library takes for an operation of the workload, without
 FUSE, with what emulates the endpoint and memory that is used for the first time; the machine is
 shared, so these vary.""")
@@ -205,25 +201,25 @@ def sweep(bench, option, values, names):
                             for n in names], rows)
 
 
-@section("Sensitivity: size of the log", """
+@aside("Sensitivity: size of the log", """
 bytefs over ext4-like, with a log of a quarter to twice of the artifact's.""")
 def log(bench):
     return sweep(bench, "log", (25, 50, 100, 200), ("1/4", "1/2", "1", "2"))
 
 
-@section("Sensitivity: times of flash", """
+@aside("Sensitivity: times of flash", """
 All times of flash and of its channels, a quarter to four times of the artifact's.""")
 def media(bench):
     return sweep(bench, "media", (25, 100, 400), ("1/4", "1", "4"))
 
 
-@section("Sensitivity: answers without a write buffer", """
+@aside("Sensitivity: answers without a write buffer", """
 A block that is written is answered for when flash has it (`buffered=0`).""")
 def buffered(bench):
     return sweep(bench, "buffered", (1, 0), ("buffered", "not"))
 
 
-@section("Sensitivity: reads that interrupt programs", """
+@aside("Sensitivity: reads that interrupt programs", """
 bytefs over ext4-like, when a program makes way for a read within 1 us, as Z-NAND's does; the
 artifact's flash has no such thing. A log that is cleaned programs many pages at once, and an
 ext4-like commit too; without this, reads wait for all of them.""")
@@ -231,14 +227,14 @@ def suspend(bench):
     return sweep(bench, "suspend", (0, 1000), ("no", "yes"))
 
 
-@section("Sensitivity: cores", """
+@aside("Sensitivity: cores", """
 bytefs over ext4-like, when threads share cores. The library has one lock, so that its calls take
 turns on one core; the kernel's file systems have locks of directories and of files.""")
 def cores(bench):
     return sweep(bench, "cores", (0, 1), ("one a thread", "1"))
 
 
-@section("Sensitivity: a write back in one call", """
+@aside("Sensitivity: a write back in one call", """
 bytefs over ext4-like, when a call of `annex_fs_fsync()` writes all files of bytefs back, and not a
 call for each (`each=0`): the model of the flash serves requests in the order of calls, so those of
 other threads that come during that call are served behind it.""")
@@ -246,14 +242,14 @@ def each(bench):
     return sweep(bench, "each", (1, 0), ("one a call", "all"))
 
 
-@section("Sensitivity: interval of the write back", """
+@aside("Sensitivity: interval of the write back", """
 The interval scales with the counts and sizes; here it does not, so that hardly a run lasts so
 long, and its end writes all back.""")
 def flush(bench):
     return sweep(bench, "flush", (5000, 160000), ("5 s / 32", "5 s"))
 
 
-@section("Sensitivity: ALPHA", """
+@aside("Sensitivity: ALPHA", """
 Percent of a page's lines; when more are dirty, the page is written as a block. Speed and flash
 writes of bytefs over those with 50. With 100 all data go through the log, which is cleaned to flash
 by as many programs, and no call waits for a write command.""")
@@ -271,5 +267,5 @@ def alpha(bench):
 
 
 def write_figures(bench, out):
-    """The page."""
-    write_page("figures-bytefs.md", TOP, SECTIONS, bench, out)
+    """The pages."""
+    write_pages("bytefs", TOP, SECTIONS, ASIDES, bench, out)

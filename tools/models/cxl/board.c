@@ -17,7 +17,7 @@
  * runtime takes "500" a page in the text, whose unit is lost: microseconds.
  * The endpoint: as many dies as program 3 GB/s (983 ZET), with blocks of few pages, since there are
  * little data, and erases that are as much shorter. @unit follows from the 47.4 % of hits that the
- * text has for vectors: half of the lines of 64 bytes. Fitted (docs/figures-cxl.md): @dram, and
+ * text has for vectors: half of the lines of 64 bytes. Fitted (make figures-cxl): @dram, and
  * the memory reserved for stores, on DS' "up to 4 x for bfs".
  * Not in the text, and chosen: 20 ns in the last-level cache, @spare.
  */
