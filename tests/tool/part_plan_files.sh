@@ -73,6 +73,9 @@ if command -v gnuplot >/dev/null; then
 	make_broken
 	refused "a plan without its plot" "gnuplot failed" env PATH="$dir/broken:$PATH" "$annex" \
 		plan chain.json "${machine[@]}" --plot left.svg -o left.plan
+	printf '#!/bin/sh\necho "<svg>"\n' >broken/gnuplot
+	refused "a plot that is cut short" "cut short" env PATH="$dir/broken:$PATH" "$annex" \
+		plan chain.json "${machine[@]}" --plot left.svg -o left.plan
 	claim "plan and plot" "$annex" plan chain.json "${machine[@]}" --plot both.svg -o both.plan
 	holds "the plot is whole" grep -q '</svg>' both.svg
 	holds "and so is the plan" cmp both.plan chain.plan

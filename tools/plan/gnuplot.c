@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <annex/detail/clock.h>
 #include "../error.h"
 #include "gnuplot.h"
 
-#define SECONDS 60
+#define SECONDS "60"
 
 extern char **environ;
 
@@ -51,126 +48,74 @@ FILE *gnuplot_begin(unsigned int width, unsigned int height)
 	return f;
 }
 
-/* The child reads @in, writes @out, and complains to @complain. */
-static int spawn(int in, int out, int complain, pid_t *pid)
+/* Run gnuplot, whose input, output and complaints are @files, and wait for it. */
+static int run(FILE *const files[3], int *status)
 {
-	char *const argv[] = {(char *)"gnuplot", NULL};
+	char *const argv[] = {(char *)"timeout", (char *)"-sKILL",  (char *)"--foreground",
+			      (char *)SECONDS,   (char *)"gnuplot", NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t all;
+	pid_t pid;
 	int err;
 
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, complain, STDERR_FILENO);
+	for (int i = 0; i < 3; i++)
+		posix_spawn_file_actions_adddup2(&actions, fileno(files[i]), i);
 	posix_spawnattr_init(&attr);
 	sigemptyset(&all);
 	posix_spawnattr_setsigmask(&attr, &all);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	err = posix_spawnp(pid, argv[0], &actions, &attr, argv, environ);
+	err = posix_spawnp(&pid, argv[0], &actions, &attr, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
 	errno = err;
-	return err ? err_sys("cannot run gnuplot") : 0;
-}
-
-/* struct child - What it draws goes to @svg, what it complains of to @first, as far as it fits. */
-struct child {
-	pid_t pid;
-	struct pollfd pipes[2]; /* its output, its complaints; -1 once it has closed one */
-	struct newfile *svg;
-	char first[300];
-	size_t fill;
-};
-
-enum { DRAWS, COMPLAINS };
-
-/* gnuplot does not look at whether it can write: what it draws passes here, where one does. */
-static int take(struct child *c, unsigned int which)
-{
-	char buf[4096];
-	ssize_t n = read(c->pipes[which].fd, buf, sizeof(buf));
-	size_t room = sizeof(c->first) - 1 - c->fill;
-
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return 0;
-	if (n <= 0) {
-		c->pipes[which].fd = -1;
-	} else if (which == COMPLAINS) {
-		room = (size_t)n < room ? (size_t)n : room;
-		memcpy(c->first + c->fill, buf, room);
-		c->fill += room;
-	} else if (fwrite(buf, 1, (size_t)n, c->svg->f) != (size_t)n) {
-		return err_sys("cannot write %s", c->svg->path);
-	}
+	if (err)
+		return err_sys("cannot run gnuplot");
+	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+		;
 	return 0;
 }
 
-/* Until it closes both pipes, which it does by ending; bounded. */
-static int listen_to(struct child *c)
+/* gnuplot does not notice a full disk: its plot goes to a temporary file, and has to be whole. */
+static int keep(FILE *drawn, struct newfile *svg)
 {
-	uint64_t end = annex_now() + SECONDS * ANNEX_NSEC_PER_SEC;
-	int err = 0;
+	char buf[4096] = "";
+	size_t n;
 
-	while (!err && (c->pipes[DRAWS].fd >= 0 || c->pipes[COMPLAINS].fd >= 0)) {
-		uint64_t now = annex_now();
-		int n = now < end ? poll(c->pipes, 2, (int)((end - now) / 1000000) + 1) : 0;
-
-		if (!n)
-			err = err_set(-ETIMEDOUT, "gnuplot did not end within %d s", SECONDS);
-		for (unsigned int i = 0; i < 2 && n > 0 && !err; i++)
-			if (c->pipes[i].fd >= 0 && c->pipes[i].revents)
-				err = take(c, i);
-	}
-	return err;
-}
-
-static int wait_for(struct child *c, int err)
-{
-	int status = 0;
-
-	if (err)
-		kill(c->pid, SIGKILL);
-	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return !err && status ? err_set(-EIO, "gnuplot failed: %s", c->first) : err;
-}
-
-static int run(int in, struct newfile *svg)
-{
-	struct child c = {.svg = svg};
-	int draws[2], complains[2], err;
-
-	if (pipe2(draws, O_CLOEXEC))
-		return err_sys("cannot make a pipe");
-	if (pipe2(complains, O_CLOEXEC)) {
-		close(draws[0]);
-		close(draws[1]);
-		return err_sys("cannot make a pipe");
-	}
-	c.pipes[DRAWS] = (struct pollfd){.fd = draws[0], .events = POLLIN};
-	c.pipes[COMPLAINS] = (struct pollfd){.fd = complains[0], .events = POLLIN};
-	err = spawn(in, draws[1], complains[1], &c.pid);
-	close(draws[1]);
-	close(complains[1]);
-	if (!err)
-		err = wait_for(&c, listen_to(&c));
-	close(draws[0]);
-	close(complains[0]);
-	return err;
+	if (fseek(drawn, -16, SEEK_END) || !fread(buf, 1, 16, drawn) || !strstr(buf, "</svg>"))
+		return err_set(-EIO, "the plot is cut short: is TMPDIR full?");
+	rewind(drawn);
+	while ((n = fread(buf, 1, sizeof(buf), drawn)))
+		if (fwrite(buf, 1, n, svg->f) != n)
+			return err_sys("cannot write %s", svg->path);
+	return 0;
 }
 
 int gnuplot_end(FILE *script, struct newfile *svg)
 {
-	int err;
+	FILE *drawn = tmpfile(), *complaints = tmpfile();
+	char first[300] = "";
+	int err, status = 0;
 
-	if (fflush(script) || ferror(script)) {
+	if (!drawn || !complaints || fflush(script) || ferror(script)) {
 		err = err_sys("cannot write a temporary file");
 	} else {
 		rewind(script);
-		err = run(fileno(script), svg);
+		err = run((FILE *const[]){script, drawn, complaints}, &status);
 	}
+	if (!err && status) {
+		rewind(complaints);
+		first[fread(first, 1, sizeof(first) - 1, complaints)] = '\0';
+		err = (WIFSIGNALED(status) || WEXITSTATUS(status) == 128 + SIGKILL)
+			      ? err_set(-ETIMEDOUT, "gnuplot did not end within " SECONDS " s")
+			      : err_set(-EIO, "gnuplot failed: %s", first);
+	}
+	if (!err)
+		err = keep(drawn, svg);
 	fclose(script);
+	if (drawn)
+		fclose(drawn);
+	if (complaints)
+		fclose(complaints);
 	return err;
 }
