@@ -151,9 +151,7 @@ unit_objects = $(OUT)/tests/unit/main.o \
 GUEST_TOOL := $(OUT)/guest/annex
 # What of the tool is tested by itself.
 unit_with_tools := $(patsubst %,$(OUT)/tools/%.o,claim cleanup error input pool \
-	progress pci/health \
-	$(addprefix train/, adamw attention backward blas each embed forward gelu kernels linear \
-	loss memory model norm scratch text))
+	progress pci/health)
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 # What of the module reads registers and tables, for tests outside of a kernel.
 SHIM_OF_CXL := $(patsubst %,$(OUT)/shim/%.o,decoder filter mbox media regs window)
@@ -187,7 +185,7 @@ all: $(foreach l,$(LIBRARIES),$(OUT)/$l.a $(OUT)/$l.so) $(OUT)/annex.pc $(OUT)/a
 	$(if $(CUDA),$(OUT)/libannex-cuda.a $(OUT)/$(CUDA_SONAME))
 unit: $(UNIT_BIN) $(OUT)/unit-client
 tool-build: $(OUT)/annex $(OUT)/annex-wrong
-bench-build: $(BENCH_BIN) $(PASS_BIN)
+bench-build: $(BENCH_BIN) $(PASS_BIN) $(OUT)/train
 fuzz-build: $(FUZZ_BIN)
 guest-build: $(GUEST_BIN) $(GUEST_TOOL) $(OUT)/unit-nvme $(OUT)/unit-cache
 rv-build: $(OUT)/rv/rvfuzz
@@ -282,6 +280,10 @@ $(PASS_BIN): $(OUT)/tests/models/fs/passthrough.o
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS)
+# An example that is measured, and run in guests.
+$(OUT)/train: $(OUT)/docs/examples/train.o $(OUT)/libannex.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) -lm
 # This one looks inside, at how kernels are run.
 $(OUT)/bench/ndp: $(OUT)/tests/models/ndp/way.o
 $(BENCH_BIN): $(OUT)/whole.a
@@ -345,9 +347,7 @@ $(OUT)/lib/ndp/kernels/image.o: private object_flags := $(LIB_CFLAGS) -Wa,-I,$(O
 $(OUT)/tests/bench/array.o: private object_flags := -O3
 # The host's side of annex query, which is measured beside the device's.
 $(OUT)/tools/models/query/host.o: private object_flags := -O3
-# Loops over activations, as vectors; a product and a sum are two roundings everywhere.
-$(filter $(OUT)/tools/train/%,$(TOOL_OBJ)): private object_flags := -O3 -ffp-contract=off \
-	-fno-math-errno -fno-trapping-math
+$(OUT)/docs/examples/train.o: private object_flags := -O3
 $(addprefix $(OUT)/tools/,main.o pci/checks_pci.o): private object_flags := \
 	-DANNEX_VERSION='"$(VERSION)"'
 define compile
@@ -422,10 +422,10 @@ demo:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
 	@tests/demo.sh $(OUT)
-# The same model trained with all the memory it wants, and with a quarter of it.
+# A network trained by a plan in a quarter of its memory, beside plain memory.
 train-demo:
 	@tests/deps.sh demo
-	@+$(MAKE) --no-print-directory all
+	@+$(MAKE) --no-print-directory $(OUT)/train
 	@tests/train_demo.sh $(OUT)
 check: steps = $(gate)
 check-product: steps = $(gate_product)
@@ -496,7 +496,7 @@ clean:
 help:
 	@sed -n 's/^#h *//p' $(firstword $(MAKEFILE_LIST))
 #h demo               install what is missing, build, search two graphs from storage
-#h train-demo         train a small GPT with all the memory it wants, then with a quarter: STEPS=5
+#h train-demo         train a network by a plan, with a quarter of its memory: STEPS=8
 #h check              install what is missing, build, run every test and check
 #h check-product check-models  the halves of check: the product, and the models beside it
 #h check-times        how long each step of the check took

@@ -17,7 +17,7 @@ suites := $(foreach room,$(UNIT_ROOMS),$(suites_$(room)))
 not_threads := policy plan% simulate flash trace vitality generate sum rv_% elf uri prove health \
 	cxl_% nvme_ctrl nvme_owner mapping span kernels_% bound cache_layout cache_groups gpu_warp \
 	gpu_elements gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share \
-	fs_check% fs_cuts forks emu_locked train% reclaim cxlssd cxlssd_cuts cxlssd_damage \
+	fs_check% fs_cuts forks emu_locked reclaim cxlssd cxlssd_cuts cxlssd_damage \
 	cxlssd_time
 thread_rooms := $(foreach room,$(UNIT_ROOMS),$(if $(filter-out $(not_threads),$(suites_$(room))),\
 	$(room)))
@@ -36,10 +36,9 @@ friendly := $(filter-out $(hostile),$(sort $(patsubst part_%.sh,%,$(notdir $(par
 part_file = $(filter %/part_$(1).sh,$(parts))
 # Commands that have a folder of their name, which no other command uses but those in uses_NAME. A
 # part of the tool tests that does not name one of them does not run it.
-apart := cxl fs graph ndp plan query scan selftest serve trace train
+apart := cxl fs graph ndp plan query scan selftest serve trace
 uses_cxl := plan
 uses_plan := trace
-uses_train := plan query trace
 named = $(sort $(foreach c,$(apart),$(if $(shell grep -lw $(c) $(part_file) \
 	$(if $(filter concurrent,$(1)),tests/tool/pairs.py)),$(c) $(uses_$(c)))))
 # Benchmarks run once in their smoke form: each target of tests/bench.mk is a step, with all of its
@@ -50,7 +49,7 @@ benches := $(filter-out bench-torch,$(shell sed -n 's/^\(bench[a-z-]*\|figures-[
 of_bench := bench/storage reached/graph
 of_bench-plan := bench/plan reached/plan-trace
 of_bench-ndp := bench/ndp ndp
-of_bench-migrate := bench/migrate reached/plan-query-trace-train
+of_bench-migrate := bench/migrate train
 of_bench-share := reached/serve
 of_bench-cxl := reached/cxl-plan
 of_bench-fs := bench/fs fs/passthrough reached/fs
@@ -331,9 +330,9 @@ check/guests-large: built/gcc
 # aarch64, emulated, with a kernel of its own where a suite needs io_uring or userfaultfd.
 kernel_on_arm64 := cache_threads cxlssd_range device emu_far emu_fault emu_file emu_io emu_locked \
 	emu_ng emu_sleep exec rings serve
-# The emulator has no caches to be flushed, and not the time that these take; the guest has no BLAS.
+# The emulator has no caches to be flushed, and not the time that these take.
 never_on_arm64 := $(minutes) $(larger) gpu_% m2func_serve mem mem_faults mem_share mem_signal \
-	mem_threads mem_trouble ndp_fair ndp_flush train
+	mem_threads mem_trouble ndp_fair ndp_flush
 check/arm64-module:
 	$(call step,module: arm64,1800,,tests/module/run.sh arm64)
 check/arm64-unit: built/arm64

@@ -6,7 +6,7 @@
 set -u
 
 demo=(gcc libc6-dev make pkg-config liburing-dev libjansson-dev libnuma-dev libpci-dev
-	libcsv-dev libfuse3-dev binutils-riscv64-linux-gnu libopenblas0-pthread)
+	libcsv-dev libfuse3-dev binutils-riscv64-linux-gnu)
 check=("${demo[@]}" clang libclang-rt-14-dev clang-tidy clang-format sparse shellcheck codespell
 	help2man spin fio git libcunit1-dev gnuplot-nox python3-torch libtorch-dev python3-numpy
 	qemu-user python3-venv clang-19 fuse3 {gcc,g++}-riscv64-linux-gnu)
@@ -59,7 +59,6 @@ if ! command -v dpkg-query >/dev/null; then
 	done
 	# It tells pkg-config nothing.
 	echo '#include <csv.h>' | gcc -E - >/dev/null 2>&1 || lacks+=" libcsv"
-	PATH=$PATH:/sbin ldconfig -p | grep -q 'libopenblas\.so\.0' || lacks+=" libopenblas"
 	[ -z "${lacks:-}" ] && exit 0
 	die "not a Debian system; install these with their headers, then use NO_DEPS=1:$lacks"
 fi

@@ -8,7 +8,6 @@ const struct cli_command tool_commands[] = {
 	{"trace", cmd_trace, "show and make traces of training iterations"},
 	{"plan", cmd_plan, "plan when each tensor leaves the GPU and when it returns"},
 	{"simulate", cmd_simulate, "say how fast a plan or a policy runs, and what bounds it"},
-	{"train", cmd_train, "train a small GPT with less memory than its tensors take"},
 	{"vadd", cmd_vadd, "add two vectors on storage into a third"},
 	{"copy", cmd_copy, "write a file's image to devices, striped or replicated"},
 	{"verify", cmd_verify, "write patterns to a device and check that they come back"},

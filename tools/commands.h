@@ -10,7 +10,7 @@
 /* The commands of the program, for main(); ends with an empty entry. */
 extern const struct cli_command tool_commands[];
 
-cli_run cmd_graph, cmd_scan, cmd_query, cmd_trace, cmd_plan, cmd_simulate, cmd_train, cmd_vadd;
+cli_run cmd_graph, cmd_scan, cmd_query, cmd_trace, cmd_plan, cmd_simulate, cmd_vadd;
 cli_run cmd_copy, cmd_verify, cmd_ndp, cmd_bench, cmd_list, cmd_bind, cmd_unbind, cmd_doctor;
 cli_run cmd_selftest, cmd_cxl, cmd_fs, cmd_serve, cmd_part;
 

@@ -76,14 +76,3 @@ uint64_t mem_anonymous(void)
 {
 	return kib_of("/proc/self/status", "RssAnon");
 }
-
-uint64_t mem_resident(void)
-{
-	/* Shared pages by how many share them, here two mappings of one. */
-	return kib_of("/proc/self/smaps_rollup", "Pss");
-}
-
-uint64_t mem_peak(void)
-{
-	return kib_of("/proc/self/status", "VmHWM");
-}

@@ -29,11 +29,4 @@ uint64_t mem_available(void);
 /* mem_anonymous() - Bytes of anonymous memory that the process has resident; 0: not told. */
 uint64_t mem_anonymous(void);
 
-/*
- * mem_resident() - Bytes of any kind that it has resident, each page once; 0: not told.
- * mem_peak() - The most so far, in which a page counts as often as it is mapped.
- */
-uint64_t mem_resident(void);
-uint64_t mem_peak(void);
-
 #endif

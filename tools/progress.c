@@ -10,13 +10,11 @@
 static const char *activity;
 static uint64_t started, next;
 static bool shown;
-static char note[80];
 
 void progress_begin(const char *what)
 {
 	progress_end();
 	activity = what;
-	note[0] = '\0';
 	started = annex_now();
 	annex_atomic_store(&next, isatty(STDERR_FILENO) ? started + ANNEX_NSEC_PER_SEC : UINT64_MAX,
 			   ANNEX_RELEASE);
@@ -34,24 +32,14 @@ void progress_update(uint64_t done, uint64_t total, const char *unit)
 	    !annex_atomic_cas(&next, &due, now + ANNEX_NSEC_PER_SEC / 5, ANNEX_ACQ_REL))
 		return;
 	if (total)
-		fprintf(stderr, "\r\033[K  %s: %.0f %% of %llu %s, %.0f s%s", activity,
+		fprintf(stderr, "\r\033[K  %s: %.0f %% of %llu %s, %.0f s", activity,
 			100.0 * (double)done / (double)total, (unsigned long long)total, unit,
-			(double)(now - started) / 1e9, note);
+			(double)(now - started) / 1e9);
 	else
-		fprintf(stderr, "\r\033[K  %s: %llu %s, %.0f s%s", activity,
-			(unsigned long long)done, unit, (double)(now - started) / 1e9, note);
+		fprintf(stderr, "\r\033[K  %s: %llu %s, %.0f s", activity, (unsigned long long)done,
+			unit, (double)(now - started) / 1e9);
 	fflush(stderr);
 	annex_atomic_store(&shown, true, ANNEX_RELAXED);
-}
-
-void progress_note(const char *fmt, ...)
-{
-	va_list ap;
-	int n = snprintf(note, sizeof(note), "; ");
-
-	va_start(ap, fmt);
-	vsnprintf(note + n, sizeof(note) - (size_t)n, fmt, ap);
-	va_end(ap);
 }
 
 const char *progress_clear(void)

@@ -13,9 +13,6 @@ void progress_begin(const char *what);
 /* progress_update() - @done of @total are through (@total 0: unknown). Any thread, any rate. */
 void progress_update(uint64_t done, uint64_t total, const char *unit);
 
-/* progress_note() - Set the end of the line; only the thread that updates may call it. */
-void progress_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 /* progress_clear() - Write this before another line, which takes the place of the progress line. */
 const char *progress_clear(void);
 

@@ -6,6 +6,7 @@
 #ifndef ANNEX_TESTS_BENCH_MIGRATE_H
 #define ANNEX_TESTS_BENCH_MIGRATE_H
 
+#include <jansson.h>
 #include <annex/mem.h>
 #include "figure.h"
 
@@ -37,6 +38,16 @@ double migrate_all(struct annex_space *s, const struct migrate_tensor *tensors, 
  */
 void migrate_are(struct annex_space *s, const struct migrate_tensor *tensors, unsigned int n,
 		 bool device);
+
+/* struct migrate_job - Words of docs/examples/train.c. @rate: bytes a second, or 0. */
+struct migrate_job {
+	const char *layers, *width, *batch, *steps, *policy;
+	double device, rate;
+};
+
+/* migrate_run() - Its report. migrate_forget() - Remove the file that it leaves. */
+json_t *migrate_run(const struct bench_ctx *ctx, const struct migrate_job *job);
+void migrate_forget(const struct bench_ctx *ctx);
 
 /* One file a group of figures. */
 void migrate_rates(const struct bench_ctx *ctx);

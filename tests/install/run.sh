@@ -127,6 +127,15 @@ reads_a_file()
 	[ "$out" = 12 ]
 }
 
+# docs/examples/train.c: each loss is that of plain memory, and iterations went by a plan.
+trains_by_plan()
+{
+	# shellcheck disable=SC2046
+	gcc -O2 $(flags --cflags) -o "$root/train" docs/examples/train.c $(flags --libs) &&
+		LD_LIBRARY_PATH=$lib "$root/train" 8 256 32 8 "file:$root/tensors?size=16M" \
+			1200000 >"$root/report" && ! grep -q '"planned": 0' "$root/report"
+}
+
 # kernel_in_c SOURCE [COMPILER] - The command of docs/m2func.md for kernels in C, by clang-19 or
 # that one, with the installed headers.
 kernel_in_c()
@@ -322,6 +331,7 @@ claim "and nothing else" exports_nothing_else
 claim "so does the static library, and nothing else" static_names
 claim "the examples build" examples
 claim "docs/examples/element.c reads a file" reads_a_file
+claim "docs/examples/train.c trains by a plan" trains_by_plan
 claim "a kernel in C builds by its one command" kernel_in_c docs/models/examples/kernels/saxpy.c
 claim "and runs on devices" saxpy_runs
 claim "another one builds" kernel_in_c docs/models/examples/kernels/dot.c

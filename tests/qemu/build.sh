@@ -52,8 +52,8 @@ build_module()
 
 # build_guest SERIES ARCHIVE [PROGRAM]... - Set kernel to its folder, and make the archive with the
 # guest's test programs, its tool, the unit tests of devices and the cache, and these: annex, the
-# whole tool, or unit-ROOM of the tree, others of this machine. Set emulator to the program that
-# runs it: QEMU in the environment is its series, if it is to be another than this machine's.
+# whole tool, unit-ROOM or train of the tree, others of this machine. Set emulator to the program
+# that runs it: QEMU in the environment is its series, if it is to be another than this machine's.
 build_guest()
 {
 	local programs targets=(guest-build) program archive=$2 out made
@@ -66,7 +66,7 @@ build_guest()
 	mkdir -p "$build/qemu" && exec 8>"$build/qemu/lock" && flock -w 600 8 ||
 		die "$build/qemu is being built by somebody else"
 	for program in "$@"; do
-		[[ ! $program =~ ^(annex|unit-.*)$ ]] || targets+=("=$program")
+		[[ ! $program =~ ^(annex|train|unit-.*)$ ]] || targets+=("=$program")
 	done
 	build_programs "$kernel" "${targets[@]}"
 	build_module "$kernel"
@@ -75,7 +75,7 @@ build_guest()
 		programs+=("$out/guest/$(basename "$program" .c)")
 	done
 	for program in "$@"; do
-		if [[ $program =~ ^(annex|unit-.*)$ ]]; then
+		if [[ $program =~ ^(annex|train|unit-.*)$ ]]; then
 			programs+=("$out/$program")
 		else
 			programs+=("$(command -v "$program")") ||

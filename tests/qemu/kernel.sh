@@ -27,7 +27,7 @@ modules=(nvme cxl_acpi cxl_pci cxl_mem cxl_port device_dax kmem ext4 vfio_pci 9p
 [ "$series" = 6.1 ] || modules+=(dax_cxl)
 [[ $series == 7.* ]] || modules+=(crc32c_generic)
 packages=()
-[ "$series" != arm64 ] || packages=(busybox-static libc6-dev libopenblas0-pthread
+[ "$series" != arm64 ] || packages=(busybox-static libc6-dev
 	lib{uring,jansson,numa,pci,csv,cunit1}-dev)
 
 die()
@@ -91,7 +91,6 @@ fetch_arm64()
 	lists_begin "$dir" arm64 bookworm bookworm-backports
 	fetch 6.12 arm64
 	lists_unpack "$dir" "${packages[@]}"
-	ln -s openblas-pthread/libopenblas.so.0 "$dir/root/usr/lib/aarch64-linux-gnu/"
 	printf '%s\n' '#!/bin/sh' 'exec make ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- "$@"' \
 		>"$dir/make"
 	chmod +x "$dir/make"

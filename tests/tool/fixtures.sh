@@ -40,12 +40,6 @@ below()
 		'BEGIN { exit !(a != "" && b != "" && a <= b * (1 + 1e-9)) }'
 }
 
-# losses - All of the last claim.
-losses()
-{
-	sed -n '/"losses"/,/]/p' out
-}
-
 # A trace, others, and the machine that plans of them are for.
 make_trace()
 {
@@ -106,14 +100,6 @@ make_path()
 make_ids()
 {
 	printf '# a comment\n100\t200\n200\t300\n300\t300\n100\t200\n' >ids.txt
-}
-
-make_text()
-{
-	awk 'BEGIN {
-		for (i = 0; i < 400; i++)
-			print "the quick brown fox jumps over the lazy dog"
-	}' >fox
 }
 
 # Of a table with quoted names, empty fields and text.

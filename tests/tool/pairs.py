@@ -286,12 +286,7 @@ def kinds():
             *[Writer(f"verify {n}", ["verify", "file:X", "--bytes", "256K", "--seed", str(n),
                                      "--threads", "1", *more], 256 << 10) for n in (1, 2)],
             Writer("bench block", ["bench", "block", "file:X", "--bytes", "256K", "--write",
-                                   "--threads", "1", "--ios", "200", *more], ANY),
-            *([Writer("train", ["train", "--steps", "2", "--layers", "1", "--width", "32",
-                                "--heads", "2", "--batch", "1", "--context", "16", "--threads",
-                                "1", "--device-memory", "2M", "--storage", "file:X", *more],
-                       ANY)]
-              if overwrites else [])], overwrites)
+                                   "--threads", "1", "--ios", "200", *more], ANY)], overwrites)
     yield TwoFiles("two files", [
         Writer(f"plan {policy}", ["plan", "t.json", "--policy", policy, "--gpu", "60G", "-o", "X",
                                   "--plot", "X.svg", "--overwrite"])

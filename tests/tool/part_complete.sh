@@ -51,7 +51,6 @@ offers "bert-base bert-large" trace gen bert
 offers "queues cache spaces ranges" selftest --only ''
 offers "$devices" selftest --overwrite ''
 offers "$ranges" selftest --range ''
-offers "$devices" train --storage ''
 offers "simulate" cxl ''
 offers "cxl-gpu conv3 cfd" cxl simulate c
 offers "mkfs mount fsck stat" fs ''
@@ -60,7 +59,6 @@ offers "" fs mount ''
 offers "dram dynamic ds" cxl simulate --config d
 offers "store store-p99" cxl simulate --show st
 offers "link= link-rate=" cxl simulate --sweep link
-offers "none uvm g10 annex" train --policy ''
 offers "annex" plan t.json --policy a
 offers "annex all" simulate t.json --policy a
 offers "gpu= gpus=" simulate t.json --sweep g
@@ -83,6 +81,6 @@ helps()
 	holds "the examples of $1 are whole" test -z "$(sed '1,/^Examples\{0,1\}[:,]/d' out |
 		grep -v '^  ')"
 }
-for command in "bench block" verify "graph bfs" "graph sssp" list serve "part set" train vadd; do
+for command in "bench block" verify "graph bfs" "graph sssp" list serve "part set" vadd; do
 	helps "$command"
 done

@@ -34,9 +34,6 @@ for command in "copy both/image file:both/dev --overwrite" "verify file:both/dev
 	refused "${command%% file*} meanwhile" "another process writes to both/dev" \
 		"$annex" $command
 done
-refused "train meanwhile" "somebody else uses it" "$annex" train --steps 1 --layers 1 --width 32 \
-	--heads 2 --batch 1 --context 16 --device-memory 2M --storage file:both/dev \
-	--overwrite
 for command in "verify file:both/dev --read-only" "bench block file:both/dev?readonly=1" \
 	"vadd file:both/dev file:both/image -o both/sum --type f64"; do
 	# shellcheck disable=SC2086 # words are wanted
@@ -63,9 +60,6 @@ for command in "copy both/image file:both/dev --overwrite" "verify file:both/dev
 	refused "${command%% file*} beside a reader" "another process reads both/dev" \
 		"$annex" $command
 done
-refused "train beside a reader" "somebody else uses it" "$annex" train --steps 1 --layers 1 \
-	--width 32 --heads 2 --batch 1 --context 16 --device-memory 2M --storage file:both/dev \
-	--overwrite
 refused "serve beside a reader" "somebody else uses it" "$annex" serve file:both/dev \
 	--socket both/sock --table both/table --overwrite
 claim "another reader" "$annex" bench block "file:both/dev?readonly=1" --seconds 0.01

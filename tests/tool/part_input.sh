@@ -9,8 +9,6 @@ for number in ' 5' '+5' 0x10 5s '' . e3 nan inf -1; do
 		"--seconds=$number"
 	refused "a share of $number" "--selectivity" "$annex" scan gen -o table \
 		"--selectivity=$number"
-	refused "a learning rate of $number" "--learning-rate" "$annex" train \
-		"--learning-rate=$number"
 	refused "noise of $number" "--noise" "$annex" simulate input.json --policy uvm \
 		"--noise=$number"
 	refused "endurance of $number" "--endurance" "$annex" simulate input.json --policy uvm \
@@ -39,7 +37,6 @@ refused "a graph without end" "line of more than 16777216 bytes" "$annex" graph 
 	/dev/zero -o made.csr
 truncate -s 20M hole
 refused "a CSV file of zeroes" "field of more than 64 KiB" "$annex" scan --csv hole --where 'a>1'
-refused "a text of the kernel's files" "0 bytes of text" "$annex" train --text /proc/self
 if command -v script >/dev/null; then
 	# The terminal's output goes to out; the writer comes when the command has said so.
 	script -qec "'$annex' trace show pipe" /dev/null >out 2>&1 </dev/null &

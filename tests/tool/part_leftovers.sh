@@ -56,8 +56,6 @@ for sig in INT TERM HUP KILL; do
 	interrupted $sig "copy" "$annex" copy input.csr "file:made.a?$slow,op=write" file:made.b
 	[ $sig = KILL ] && continue
 	interrupted $sig "scan gen" "$annex" scan gen --rows 20M -o made
-	interrupted $sig "train" "$annex" train --steps 100000 --layers 2 --width 64 \
-		--device-memory 8M --storage 'file:made?size=64M'
 	interrupted $sig "verify" "$annex" verify "file:made?$slow,op=write" --bytes 1M
 	interrupted $sig "bench" "$annex" bench block "file:made?$slow,op=write" --bytes 1M --write
 done
@@ -80,20 +78,8 @@ limited "scan gen" 64 "$annex" scan gen --rows 1M -o made
 limited "trace gen" 64 "$annex" trace gen synthetic --kernels 20000 -o made.json
 limited "verify" 64 "$annex" verify file:made --bytes 1M
 limited "bench" 64 "$annex" bench block file:made --bytes 1M --write
-limited "train" 64 "$annex" train --steps 1 --device-memory 8M --storage 'file:made?size=64M'
 limited "bench hdm" 64 "$annex" bench hdm 'shm:made?size=8M'
 
-small=(--layers 2 --width 64 --heads 4 --context 32 --steps 3 --device-memory 2M)
-claim "train on a file of its own" "$annex" train "${small[@]}" --storage 'file:made?size=64M'
-holds "the file is gone" test ! -e made
-: >made
-claim "train on a file that was there" "$annex" train "${small[@]}" --storage 'file:made?size=64M'
-holds "the file stays" test -e made
-rm -f made
-refused "train that fails" "does not fit" "$annex" train "${small[@]}" --width 512 \
-	--storage 'file:made?size=64M'
-refused "train with a second file that fails" "nowhere" "$annex" train "${small[@]}" \
-	--storage 'file:made?size=64M' --storage 'file:nowhere/made?size=64M'
 refused "copy whose second file fails" "nowhere" "$annex" copy input.csr file:made \
 	file:nowhere/made
 refused "vadd that cannot write, by its name" "made" "$annex" vadd input.a input.b \
@@ -105,9 +91,6 @@ refuse="$here/refuse.py"
 mkdir kept
 printf 'id,x\n1,2\n3,4\n' >input.csv
 if "$refuse" EPERM remove -- true 2>held; then
-	refused "train that cannot remove its file" "cannot remove kept/made: .*not permitted" \
-		"$refuse" EPERM remove -- "$annex" train "${small[@]}" \
-		--storage 'file:kept/made?size=64M'
 	refused "scan that cannot remove its columns" \
 		"cannot remove kept/annex-scan\..*not permitted" \
 		env TMPDIR=kept "$refuse" EPERM remove -- "$annex" scan --csv input.csv \

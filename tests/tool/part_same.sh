@@ -20,8 +20,6 @@ for name in ./one hard symbolic; do
 		--layout replica --overwrite
 	refused "a search on one file twice, $name" "the same device" "$annex" graph bfs g.csr \
 		--device file:one --device "file:$name"
-	refused "tensors on one file twice, $name" "the same device" "$annex" train --steps 1 \
-		--device-memory 4M --storage file:one --storage "file:$name"
 	holds "it is as before, $name" cmp one before
 done
 if loop=$(losetup --show -f one 2>/dev/null); then
@@ -48,19 +46,6 @@ done
 refused "a graph over its input, by a link" "what is read" "$annex" graph import snap symbolic \
 	-o edges --overwrite
 holds "the edges are as before" cmp edges before
-
-mkdir texts
-seq 1 1000 >texts/numbers
-cp texts/numbers before
-ln texts/numbers texts/hard
-refused "tensors over a text" "would overwrite" "$annex" train --text texts/numbers --steps 1 \
-	--device-memory 4M --storage 'file:texts/hard?size=64M'
-refused "a table of pages over a text" "what is read" "$annex" train --text texts --steps 1 \
-	--pages texts/numbers --overwrite
-refused "tensors over a table of pages" "would overwrite" "$annex" train --text texts --steps 1 \
-	--device-memory 4M --storage 'file:pages?size=64M' --pages pages
-holds "the text is as before" cmp texts/numbers before
-rm -r texts
 
 echo 'o_orderkey|' >orders.csv
 cp orders.csv before

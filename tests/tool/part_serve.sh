@@ -158,8 +158,6 @@ claim "is copied to it" "$annex" copy g.csr "$uri" --overwrite
 refused "the same part twice" "the same device" "$annex" copy g.csr "$uri" "unix:sock?part=a" \
 	--overwrite
 claim "and searched there" "$annex" graph bfs g.csr --device "$uri" --cache 256K --json
-claim "training" "$annex" train --steps 12 --width 64 --layers 2 --storage "$uri" --overwrite \
-	--device-memory 8M
 claim "the daemon's counts" "$annex" serve --status sock --json
 holds "no command failed but those that had to" grep -q '"failed":' out
 ends "the daemon ends"

@@ -14,9 +14,6 @@ query load|no range of Annex|--range shm:img rows.csv
 query load|no range of Annex|--range shm:img --overwrite rows.csv
 trace gen|img is there already|synthetic -o img
 plan|img is there already|trace.json -o img
-train|img holds data: give --overwrite|SMALL --device-memory 2M --storage file:img
-train|img is there already|SMALL --plot img
-train|img is there already|SMALL --pages img
 vadd|img holds data: give --overwrite|a.f64 a.f64 -o img
 vadd|img holds data: give --overwrite|a.f64 a.f64 -o file:img
 vadd gen|img is there already|img --size 4096

@@ -2,16 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Warnings, and what containers and file systems refuse.
 
-make_text
 # refuse ERRNO WHAT... -- COMMAND... - The command, with a seccomp filter: see refuse.py.
 refuse="$here/refuse.py"
-model=(--text fox --layers 2 --width 32 --heads 4 --context 16 --batch 4 --steps 2
-	--device-memory 1M --storage 'mem:16M' --json)
-filed=("${model[@]/mem:16M/file:plain?size=16M}")
-# Larger than its memory: much of it leaves, and some has not changed since it came.
-large=(--text fox --layers 6 --width 64 --heads 4 --context 32 --batch 4 --steps 4
-	--policy none --device-memory 1M --storage 'mem:64M' --json)
-
 # warned WORDS PATTERN - The last command said one line on stderr, a warning that matches.
 warned()
 {
@@ -59,24 +51,7 @@ if "$refuse" EPERM io_uring -- true 2>/dev/null; then
 		claim "doctor, $err" "$refuse" $err io_uring -- "$annex" doctor
 		holds "says so" grep -qE '^file: +io_uring +missing +.* by threads' out
 		holds "and that files work" grep -qE '^file: +files +ok' out
-		warning='' claim "train in a container, $err" \
-			"$refuse" $err io_uring -- "$annex" train "${filed[@]}"
-		losses >threads.losses
-		claim "train with all rights, from a file" "$annex" train "${filed[@]}"
-		losses >ring.losses
-		holds "the same losses" cmp threads.losses ring.losses
-		rm -f none plain
-		warning='' claim "userfaultfd refused, $err" \
-			"$refuse" $err userfaultfd device -- "$annex" train "${large[@]}"
-		warned "is told" "touches of tensors .* by signals .*, slower: .*seccomp=unconfined"
-		losses >signals.losses
-		holds "what is clean is kept" test "$(number clean_bytes)" -gt 0
-		claim "train by page faults" "$annex" train "${large[@]}"
-		losses >faults.losses
-		holds "the same losses" cmp signals.losses faults.losses
-		warning='warning: touches of' refused "a tensor that does not fit, $err" \
-			"does not fit" "$refuse" $err userfaultfd device -- "$annex" train \
-			--width 512 --steps 1 --device-memory 2M --host 1G
+		rm -f none
 		warning='' claim "spaces tried in a container, $err" \
 			"$refuse" $err userfaultfd device io_uring -- "$annex" selftest \
 			--only spaces --seconds 0
@@ -91,16 +66,6 @@ if "$refuse" EPERM io_uring -- true 2>/dev/null; then
 	holds "of writes as everybody" grep -qE "^$("$annex" doctor | grep '^space  *writes')$" out
 	holds "and how to mend it" grep -q 'sysctl -w vm.unprivileged_userfaultfd=1' out
 	claim "doctor's JSON" "$refuse" EPERM kernel-faults device -- "$annex" doctor --json
-	claim "train without that right" \
-		"$refuse" EPERM kernel-faults device -- "$annex" train "${large[@]}"
-	losses >user.losses
-	user=$(number clean_bytes)
-	claim "train with all rights" "$annex" train "${large[@]}"
-	losses >root.losses
-	root=$(number clean_bytes)
-	holds "the same losses" cmp user.losses root.losses
-	holds "what is clean is kept as for root: $user, $root" \
-		test "$user" -eq "$root" -a "$root" -gt 0
 else
 	echo "skipped: refused system calls (no seccomp filters here)"
 fi

@@ -4,7 +4,7 @@
 # other machine and what it offers come and go. Waits end in a result or in an error, and what was
 # written is there.
 # machines: pair
-# programs: annex
+# programs: annex train
 # limit: 900
 . /test/lib.sh
 
@@ -37,16 +37,6 @@ link()
 gone()
 {
 	! far_disk && [ -z "$(ls /sys/class/nvme-subsystem)" ]
-}
-
-# train NAME OPTION... - Its losses are a file of that name.
-train()
-{
-	name=$1
-	shift
-	# shellcheck disable=SC2086 # words are wanted
-	annex train $small "$@" >report || return 1
-	sed -n '/"losses"/,/]/p' report >"$name" && [ -s "$name" ]
 }
 
 # loaded URI MS UNTIL - Threads read and verify, in waits of so long at most.
@@ -87,14 +77,8 @@ claim "a graph is generated" annex graph gen kron --scale 10 -o graph.csr
 claim "it is copied there" annex copy graph.csr "$uri" --overwrite
 claim "it is searched, and verified" annex graph bfs graph.csr --device "$uri" --verify
 claim "and by the block device" annex graph bfs graph.csr --device "$file&readonly=1" --verify
-claim "a library for training is there" outside_files
-libraries=/outside/usr/lib/x86_64-linux-gnu
-export LD_LIBRARY_PATH=$libraries/openblas-pthread:$libraries
-small="--text /test/lib.sh --steps 6 --layers 2 --width 64 --context 32 --batch 4 --json"
-claim "a model is trained in memory" train plain --plain
-claim "and in a space there" train space --device-memory 1M --storage "$uri" --overwrite
-claim "losses are the same" cmp plain space
-unset LD_LIBRARY_PATH
+claim "a network is trained in a space there, as in plain memory" \
+	train 8 256 32 6 "$uri" 1200000
 
 claim "a second path" within 10 connect 1 60
 claim "is live" within 10 is_live 1
