@@ -75,7 +75,8 @@ const char *annex_last_error(void);
  * annex_strerror() - Words for an error of this library; any thread may ask.
  * @err: a negative errno.
  *
- * They are those of strerror(), but for -EILSEQ: here it says that data is not what was written.
+ * They are those of strerror(), but for -EILSEQ: here it says that data differs from the written
+ * data.
  */
 const char *annex_strerror(int err);
 

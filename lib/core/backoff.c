@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * How long a thread that waits stays away from what it waits for.
+ * How long a waiting thread sleeps between two looks.
  */
 #include <sched.h>
 #include <time.h>

@@ -25,8 +25,8 @@ struct annex_ctrl;
  * @destroy: end its commands, and forget it.
  * @abort: the Abort command; *@aborted: the controller says that it did.
  * @beat: a number that changes at least each second while the controller has commands of ours,
- *	which may wait for their turn behind those of other processes; 0: nobody tells. NULL: nobody
- *	does.
+ *	which may wait for their turn behind other processes; 0: unknown. NULL: no
+ *	controller of this kind tells.
  * @reset: after which there are no queue pairs, and no command is outstanding.
  * @doorbell: the 32-bit word that is the tail doorbell of SQ @qid (@cq 0) or the head doorbell of
  *	CQ @qid (@cq 1), to be written with plain stores; NULL if there is no such queue id.
@@ -41,15 +41,15 @@ struct annex_ctrl;
  * @map_dmabuf: let it reach memory behind a dma-buf, which is at @ptr in this process if not NULL.
  * @alloc: zeroed memory of the controller's side, ANNEX_PLACE_HOST or _CMB; NULL: it has none.
  * @free: give such memory back.
- * @rung: the tail doorbell of SQ @qid was written. The controller may carry out what it announces
- *	in this thread. NULL where doorbells are hardware.
- * @assist: lend this thread to the controller for one pass over what concerns queue pair @qid;
+ * @rung: the tail doorbell of SQ @qid was written. The controller may carry out the announced
+ *	commands in this thread. NULL where doorbells are hardware.
+ * @assist: lend this thread to the controller for one pass over the work of queue pair @qid;
  *	never blocks. NULL where the controller needs no help. A caller of @rung or @assist looks
  *	at CQ @qid afterwards: completions posted there meanwhile make no event.
  * @event: the number of the last event on CQ @qid; @sleep waits for the next. NULL: poll only.
  * @sleep: block until CQ @qid may have had an event after @seen, or until @deadline (annex_now()).
  *	May return early.
- * @wake: end the sleep of whoever sleeps on CQ @qid.
+ * @wake: wake threads that sleep on CQ @qid.
  * @claim: annex_dev_claim(), or annex_dev_claim_shared() if @shared, of blocks that are there;
  *	NULL: the device has one user anyway.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.

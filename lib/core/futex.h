@@ -23,7 +23,7 @@ static inline void futex_sleep(uint32_t *word, uint32_t seen, uint64_t until, bo
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET | own, seen, &ts, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-/* futex_rouse() - Wake up to @n of those who sleep on it. Return: how many there were. */
+/* futex_rouse() - Wake up to @n threads that sleep on it. Return: their number. */
 static inline long futex_rouse(uint32_t *word, int n, bool shared)
 {
 	int own = shared ? 0 : FUTEX_PRIVATE_FLAG;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The name of a server's socket. One that a dead server left is replaced, a live one's is not.
- * Meanwhile a file beside it is locked, NAME.lock, so that of two who find a dead one neither
- * removes the other's. Nobody else can open that file, let alone lock it. Only who has the lock
- * removes the file; others who waited find that theirs has no name any more, and begin again.
+ * Meanwhile a file beside it is locked, NAME.lock, so that of two
+ * processes that find a dead one neither removes the other's. Other users can neither open nor lock
+ * that file. Only the process with the lock removes it; processes that waited find that theirs has
+ * no name any more, and begin again.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -69,7 +70,7 @@ static bool has_name(const struct lock *lock)
 	       a.st_ino == b.st_ino;
 }
 
-/* -EAGAIN: somebody has it, or had it until now. */
+/* -EAGAIN: another process has it, or had it until now. */
 static int try_lock(const char *path, struct lock *lock)
 {
 	int err = open_lock(path, lock);
@@ -113,7 +114,7 @@ static void unlock_name(struct lock *lock)
 	free(lock->path);
 }
 
-/* Something has that name: 0 when nobody lives there any more and it is removed. */
+/* Something has that name: 0 when its server is dead and the name is removed. */
 static int bury(const char *path, const struct sockaddr_un *at)
 {
 	struct stat st;
@@ -129,7 +130,7 @@ static int bury(const char *path, const struct sockaddr_un *at)
 	err = THREAD_KEPT(connect(fd, (const struct sockaddr *)at, sizeof(*at))) ? errno : 0;
 	close(fd);
 	if (err != ECONNREFUSED)
-		return annex_fail(-EADDRINUSE, "%s: somebody serves there already", path);
+		return annex_fail(-EADDRINUSE, "%s: another process serves there already", path);
 	if (unlink(path))
 		return annex_fail(-errno, "%s: what a dead server left cannot be removed: %m",
 				  path);
@@ -202,7 +203,7 @@ void annex_packet_unlisten(struct packet_name *name)
 {
 	struct stat st;
 
-	/* Not another's, who has it by now. */
+	/* Not that of another server by now. */
 	if (name->ino && !lstat(name->path, &st) && st.st_dev == name->dev &&
 	    st.st_ino == name->ino)
 		unlink(name->path);

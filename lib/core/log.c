@@ -50,7 +50,7 @@ const char *annex_last_error(void)
 
 const char *annex_strerror(int err)
 {
-	return err == -EILSEQ ? "the data is not what was written" : strerror(-err);
+	return err == -EILSEQ ? "the data differs from the written data" : strerror(-err);
 }
 
 void annex_log(enum annex_log_level level, const char *fmt, ...)

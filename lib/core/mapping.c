@@ -73,7 +73,7 @@ static void begin(void)
 	pthread_atfork(take_lock, drop_lock, drop_lock);
 }
 
-/* Whether the slot is in use, and what it has then. */
+/* Whether the slot is in use, and its mapping then. */
 static bool read_slot(const struct annex_mapping *m, uintptr_t *base, uintptr_t *end)
 {
 	/* Acquire, and the fence: both addresses are of the same number. */
@@ -104,7 +104,7 @@ static struct chunk *chunk_behind(const struct chunk *c)
 	return annex_atomic_load(&c->next, ANNEX_ACQUIRE);
 }
 
-/* The mapping that has a byte of [@from, @to), of those that are lost if @lost; NULL: none. */
+/* The mapping that has a byte of [@from, @to), a lost one if @lost; NULL: none. */
 static struct annex_mapping *find(uintptr_t from, uintptr_t to, bool lost, uintptr_t *base,
 				  uintptr_t *end)
 {
@@ -112,8 +112,8 @@ static struct annex_mapping *find(uintptr_t from, uintptr_t to, bool lost, uintp
 		for (unsigned int i = 0; i < CHUNK; i++) {
 			struct annex_mapping *m = &c->slot[i];
 
-			/* Relaxed: who reads what was lost came through the handler himself, or is
-			 * told by locks of who did. */
+			/* Relaxed: a thread that reads lost bytes came through the handler itself,
+			 * or is ordered by locks behind one that did. */
 			if (lost && !annex_atomic_load(&m->loss, ANNEX_RELAXED))
 				continue;
 			if (read_slot(m, base, end) && *base < to && from < *end)
@@ -151,7 +151,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
-	/* Codes above 0 are of the kernel, for a touch; anybody may send the others. */
+	/* Codes above 0 are of the kernel, for an access; any process may send the others. */
 	if (info->si_code > 0 && lose(info->si_addr, info->si_code == BUS_MCEERR_AR)) {
 		errno = saved;
 	} else if (before.sa_flags & SA_SIGINFO) {
@@ -264,7 +264,7 @@ int annex_mapping_watch(const char *name, int fd, const void *addr, size_t bytes
 	return 0;
 }
 
-/* The number may be of another file by now, as in a child that has closed what was its parent's. */
+/* The number may be of another file by now, as in a child that has closed its parent's file. */
 static bool is_cut(const struct annex_mapping *m)
 {
 	uint64_t bytes = m->end - m->base;

@@ -13,7 +13,7 @@ bool annex_mapping_any_lost(void);
 bool annex_mapping_lost(const void *addr, size_t bytes);
 
 /* annex_mapping_poison() - Lose the page at @addr, as if it were poisoned and had been touched.
- * Return: false: the process does not catch that, or nobody watches the page. */
+ * Return: false: the process does not catch that, or the page is not watched. */
 bool annex_mapping_poison(const void *addr);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The medium of a memory range (annex/hdm.h): mapped memory, a file to lock, and what it takes to
- * make stores last.
+ * The medium of a memory range (annex/hdm.h): mapped memory, a file to lock, and how stores
+ * become durable.
  *
  * The ranges (lib/hdm) sit above this interface; below it are shared files, devdax, NUMA nodes, and
  * memory that a kernel module offers.
@@ -25,7 +25,7 @@ struct annex_medium;
  *	writing back the cache lines and a fence are enough.
  * @dmabuf: the descriptor of a dma-buf that holds the byte @offset of the range, and *@at where in
  *	it; it stays the medium's. NULL: it is memory of the process like any other.
- * @hold: devices may reach [@ptr, @ptr + @len) while nobody hears of it, until @let: -ENOMEM. NULL:
+ * @hold: devices may access [@ptr, @ptr + @len) unseen, until @let: -ENOMEM. NULL:
  *	they always may.
  * @poison: bring the list of poison up to date, to which more may come, and from which nothing
  *	goes. One call at a time. NULL: it stays as it is.
@@ -46,12 +46,12 @@ struct annex_medium_ops {
  * @scheme: of its URIs, once it is open.
  * @base: where it is mapped, on a multiple of ANNEX_MEDIUM_ALIGN.
  * @bytes: its size, a multiple of 4096.
- * @fd: an open file description for advisory locks that all who share it see. It is not the one
- *	that is mapped, since a mapping would keep it, and its locks, when the process is dead and
- *	a child of it is not.
+ * @fd: an open file description for advisory locks, which all sharers see. It is not the mapped
+ *	one, since a mapping would keep it, and its locks, when the process is dead and a child
+ *	of it is not.
  * @node: the NUMA node it is on; -1: not known.
  * @persistent: its data survives a loss of power.
- * @scratch: its data means nothing before somebody uses it as a range.
+ * @scratch: its data means nothing before its first use as a range.
  * @poison: ranges of bytes that must not be touched, sorted and disjoint.
  * @npoison: number of those ranges.
  */

@@ -57,7 +57,7 @@ int packet_connect(const char *scheme, const char *path, uint32_t timeout_ms)
 	if (err == -EPROTOTYPE)
 		return annex_fail(-EPROTO, "%s:%s: not a device's socket", scheme, path);
 	if (err == -ECONNREFUSED)
-		return annex_fail(err, "%s:%s: nobody serves there", scheme, path);
+		return annex_fail(err, "%s:%s: no process serves there", scheme, path);
 	return annex_fail(err, "%s:%s: %s", scheme, path, strerror(-err));
 }
 
@@ -127,7 +127,7 @@ ssize_t annex_packet_receive(int sock, struct iovec *iov, unsigned int niov,
 
 void packet_ring(int sock)
 {
-	/* It fails when enough has rung already, or nobody is there. */
+	/* It fails when enough rings are pending, or the other end is closed. */
 	while (THREAD_KEPT(send(sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL)) < 0 && errno == EINTR)
 		;
 }

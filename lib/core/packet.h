@@ -26,7 +26,7 @@ struct packet_name {
 	ino_t ino;
 };
 
-/* struct packet_files - Files that came with a message, to be closed by whoever received it. */
+/* struct packet_files - Files that came with a message; its receiver closes them. */
 struct packet_files {
 	int fd[PACKET_FILES];
 	unsigned int n;
@@ -36,7 +36,7 @@ struct packet_files {
  * annex_packet_listen() - Listen at @path, which has the permissions @mode. The name that a dead
  * server left is replaced, a live one's is not. Meanwhile there is a file @path.lock.
  *
- * Return: 0; -EADDRINUSE (somebody serves there); -EEXIST (something that is no socket);
+ * Return: 0; -EADDRINUSE (another process serves there); -EEXIST (something that is no socket);
  * -ENAMETOOLONG; -EBUSY (another is being started there); -EPERM (@path.lock is another user's);
  * what bind() says.
  */
@@ -58,7 +58,8 @@ int annex_packet_send(int sock, const void *bytes, size_t n, const int *fds, uns
 
 /*
  * annex_packet_receive() - @flags as of recvmsg(). Return: bytes, 0 at the end, or -errno;
- * -EBADMSG: the message was larger than @iov has room for. In any case @files has those that came.
+ * -EBADMSG: the message was larger than @iov has room for. In any case @files has the received
+ * files.
  */
 ssize_t annex_packet_receive(int sock, struct iovec *iov, unsigned int niov,
 			     struct packet_files *files, int flags);
@@ -67,8 +68,8 @@ ssize_t annex_packet_receive(int sock, struct iovec *iov, unsigned int niov,
 void annex_packet_close(struct packet_files *files);
 
 /*
- * packet_ring() - Wake who waits for the other end of a stream socket, which may be anybody's: it
- * never waits. packet_hear() - Forget what has rung.
+ * packet_ring() - Wake the waiter at the other end of a stream socket, which may be hostile: it
+ * never waits. packet_hear() - Forget the rings so far.
  */
 void packet_ring(int sock);
 void packet_hear(int sock);

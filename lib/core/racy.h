@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stretches that copy what others may be changing meanwhile, as a device does: a line that is
+ * Stretches that copy memory that others may be changing, as a device does: a line that is
  * changed while its write is in flight is dirty again afterwards. ANNEX_RACY hides only a function
- * itself from the race detector; the stretch hides what it calls, memcpy() too. A suppression by
+ * itself from the race detector; the stretch hides its callees, memcpy() too. A suppression by
  * name would not do: the detector forgets the stack of an older access, and then reports it.
  */
 #ifndef ANNEX_CORE_RACY_H

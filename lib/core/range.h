@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* struct range - The first member of what is known of one. */
+/* struct range - The first member of a structure about one. */
 struct range {
 	uint64_t addr, len;
 };

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <annex/detail/clock.h>
 
-/* annex_thread_start() - A thread that no signal handler of the program runs in, but those of
- * its own faults (SIGBUS, SIGSEGV). Return: 0, -EAGAIN. */
+/* annex_thread_start() - A thread in which handlers of the program run for its own faults
+ * (SIGBUS, SIGSEGV) alone. Return: 0, -EAGAIN. */
 int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /*

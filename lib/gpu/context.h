@@ -10,7 +10,7 @@
 
 /**
  * struct gpu_queue - A queue pair of the device, and the GPU's copy of it.
- * @host: the device's own queue pair, to which nobody submits; a reset makes it anew.
+ * @host: the device's own queue pair, idle; a reset makes it again.
  * @sq: the SQ's doorbell as the GPU sees it.
  * @cq: the CQ's doorbell as the GPU sees it.
  * @copy: GPU memory with struct annex_qp, its turns and its requests; behind them the GPU's notes
@@ -41,7 +41,7 @@ struct gpu_page {
 /**
  * struct annex_gpu_context
  * @own: the queue pair of host threads.
- * @view: what was put into GPU memory at @there; what changes there is not in it.
+ * @view: the bytes put into GPU memory at @there; later changes there are not in it.
  * @proxy: the device moves data by this process's threads.
  * @table: of device addresses (struct annex_io_limits), in GPU memory; NULL: there is none.
  * @rings: of the GPU's queue pairs, in GPU memory; NULL: they are in pinned memory.

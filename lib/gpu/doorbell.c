@@ -34,8 +34,8 @@ int gpu_see(struct annex_gpu_context *ctx, uint32_t *word, bool io, uint32_t **s
 		if (ctx->npages == GPU_PAGES)
 			return annex_fail(-E2BIG, "%s: more than %u pages of doorbells",
 					  annex_dev_uri(ctx->dev), GPU_PAGES);
-		/* Pages of annex.ko are there once they were touched, which who pins them does not.
-		 */
+		/* annex.ko inserts a doorbell page on first access. Pinning does not access it:
+		 * read it. */
 		annex_mmio_read32(word);
 		err = memory->reach(memory->ctx, at, ANNEX_NVME_PAGE, io, &ptr);
 		if (err)

@@ -76,7 +76,7 @@ static int back(void *ctx, void *at, uint32_t n, void *const *from)
 	return err;
 }
 
-/* As on a GPU nobody may touch them: whoever does so here crashes. */
+/* As on a GPU the host must not access them: a thread that does crashes here. */
 static void idle(void *ctx, void *at, uint32_t n)
 {
 	(void)ctx;

@@ -73,7 +73,7 @@ static int arrives(const struct proof *p)
 	return err ? err : !memcmp(p->page, p->other, bytes);
 }
 
-/* 1: it finds there what is there, as far as it can compare. 0: it does not. */
+/* 1: it finds the bytes there, as far as it can compare. 0: it does not. */
 static int is_read(const struct proof *p)
 {
 	struct annex_result res = {0};
@@ -119,6 +119,6 @@ int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr)
 	if (got < 0)
 		return got;
 	return got ? 0
-		   : annex_fail(-EIO, "%s: what it moves to and from %s memory gets lost",
+		   : annex_fail(-EIO, "%s: data that it moves to and from %s memory is lost",
 				annex_dev_uri(ctx->dev), ctx->memory->device->name);
 }

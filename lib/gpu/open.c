@@ -26,7 +26,7 @@ static int check_place(const struct annex_uri *uri, const char *key,
 			  key, place, opts->gpu_rings ? "its own" : "pinned (provider)");
 }
 
-/* A proxy that nobody wakes: GPU threads store to doorbells, and that is all they do. */
+/* A proxy that needs no wake-ups: GPU threads only store to doorbells. */
 static int check_serve(const struct annex_uri *uri, const char **more)
 {
 	const char *serve = annex_uri_get(uri, "serve");
@@ -34,7 +34,7 @@ static int check_serve(const struct annex_uri *uri, const char **more)
 	*more = serve ? "" : uri->nparams ? "&serve=busy" : "?serve=busy";
 	if (!serve || !strcmp(serve, "busy"))
 		return 0;
-	return annex_fail(-EINVAL, "%s: serve=%.32s: nobody wakes it for GPU threads: serve=busy",
+	return annex_fail(-EINVAL, "%s: serve=%.32s: GPU threads cannot wake it: use serve=busy",
 			  uri->scheme, serve);
 }
 

@@ -2,9 +2,9 @@
 /*
  * Rings in GPU memory, which the drive reaches by a dma-buf of it.
  *
- * GPU threads then look at their own memory, as they do again and again, and what crosses the bus
- * is what must: the drive's reads of commands and its writes of completions. The order of things is
- * the same as with rings in host memory (annex/detail/ring.h says what each fence is for):
+ * GPU threads then look at their own memory, as they do again and again, and only the drive's reads
+ * of commands and its writes of completions cross the bus. The order is the same as with rings in
+ * host memory (annex/detail/ring.h says what each fence is for):
  *
  * - A command is written by plain stores and announced by a doorbell, a store that releases with
  *   system scope. Another device's reads from the GPU are then answered by the same L2 cache that
@@ -13,7 +13,7 @@
  * - A completion is looked for by a load that acquires with system scope, so none of an older line
  *   in the cache next to the thread is seen afterwards: neither of the entry nor of data.
  * - A drive's writes come in order as long as they take one way. So data comes to the GPU as well
- *   (struct annex_gpu_opts); whoever makes dma-bufs for a GPU knows that it keeps that order.
+ *   (struct annex_gpu_opts); the code that makes dma-bufs for a GPU knows that it keeps that order.
  * - Lists stay in pinned host memory. They are written before the doorbell's release, which also
  *   waits for stores to host memory, and are read by the drive after its doorbell.
  *

@@ -13,7 +13,7 @@
  * @number: of the work that it is.
  * @ns: when it was passed last.
  * @queued: times that it is in the stream.
- * @gone: nobody but the stream has it.
+ * @gone: only the stream has it.
  */
 struct mark {
 	struct gpu_stream *stream;

@@ -20,10 +20,10 @@ void gpu_stream_close(struct gpu_stream *s);
 /* Put a function there. Return: 0; -ENOMEM. */
 int gpu_stream_put(struct gpu_stream *s, void (*run)(void *arg), void *arg);
 
-/* Hold back what has not begun, or let it go. */
+/* Hold back work that has not begun, or release it. */
 void gpu_stream_hold(struct gpu_stream *s, bool on);
 
-/* As of struct annex_frames; what goes to no stream (NULL) has passed at once. */
+/* As of struct annex_frames; work of no stream (NULL) has passed at once. */
 int gpu_stream_mark(void *ctx, void *stream, void **mark);
 int gpu_stream_await(void *ctx, void *mark);
 uint64_t gpu_stream_between(void *ctx, void *from, void *to);

@@ -86,7 +86,7 @@ if served --table t --overwrite file:disk; then
 else
 	fail "a daemon gets ready"
 fi
-refused "the same name again" "somebody serves there" "$annex" serve --socket sock mem:1M
+refused "the same name again" "another process serves there" "$annex" serve --socket sock mem:1M
 refused "the same device again" "somebody else uses it" "$annex" serve --socket sock2 --table t2 \
 	--overwrite file:disk
 rm -f t2
@@ -94,7 +94,7 @@ mkfifo fifo
 refused "a table that is no file" "is no file" "$annex" serve --socket sock2 --table fifo mem:1M
 rm fifo
 refused "a table at the name of a socket" "sock" "$annex" serve --socket sock2 --table sock mem:1M
-refused "no table for a daemon that is no one" "somebody serves there" "$annex" serve \
+refused "no table for a daemon that is no one" "another process serves there" "$annex" serve \
 	--socket sock --table t3 mem:1M
 claim "a part" "$annex" part add sock a 16M
 claim "another, of somebody else" "$annex" part add sock b 8M --owner 61234:61235 --mode 0640

@@ -82,7 +82,7 @@ void cuda_device_free(void *ctx, void *ptr, size_t size)
 }
 
 /*
- * Whether a kernel that runs sees what others write to this GPU's memory as it came. Otherwise a
+ * Whether a running kernel sees writes of others to this GPU's memory in their order. Otherwise a
  * completion might be there before its data.
  */
 static bool keeps_order(const struct cuda_gpu *gpu)

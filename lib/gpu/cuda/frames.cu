@@ -21,8 +21,8 @@ struct frames_lane {
 };
 
 /**
- * struct cuda_frames - @ops: the first member: what spaces know of it.
- * @lanes: streams, by what goes there.
+ * struct cuda_frames - @ops: the first member: the part that spaces know.
+ * @lanes: streams, by direction.
  */
 struct cuda_frames {
 	struct annex_frames ops;
@@ -112,7 +112,7 @@ static void release(void *ctx, void *base, uint64_t bytes)
 	f->free((CUdeviceptr)base, bytes);
 }
 
-/* Put the frame behind @from, or (NULL) a new one, behind @at, which nobody can use yet. */
+/* Put the frame behind @from, or (NULL) a new one, behind @at, which is not in use yet. */
 static int move(struct cuda_frames *f, char *at, void *from)
 {
 	CUmemAllocationProp prop = properties(f);
@@ -171,7 +171,7 @@ static int back(void *ctx, void *at, uint32_t n, void *const *from)
 	if (!err)
 		err = check(f->access((CUdeviceptr)at, n * f->ops.bytes, &access, 1),
 			    "CUDA: frames cannot be used");
-	/* Then neither side has any: those that came, and those that did not. */
+	/* Then no frame stays, moved or not. */
 	for (uint32_t i = 0; err && i < n; i++) {
 		void *has = i < done ? p + i * f->ops.bytes : from[i];
 
@@ -181,7 +181,7 @@ static int back(void *ctx, void *at, uint32_t n, void *const *from)
 	return err;
 }
 
-/* A lane of that way that nobody copies by, or the one that is waited for. It is locked. */
+/* An idle lane of that way, or the one to wait for. It is locked. */
 static struct frames_lane *take_lane(struct cuda_frames *f, enum way way)
 {
 	for (struct frames_lane &lane : f->lanes[way])
@@ -301,14 +301,14 @@ template <typename F> static bool find(F *fn, const char *name)
 	if (cudaGetDriverEntryPointByVersion(name, &at, VMM_DRIVER, cudaEnableDefault, &found) !=
 		    cudaSuccess ||
 	    found != cudaDriverEntryPointSuccess) {
-		cudaGetLastError(); /* what comes next is not to blame for it */
+		cudaGetLastError(); /* later calls are not to blame for it */
 		return false;
 	}
 	*fn = (F)at;
 	return at;
 }
 
-/* What of it is not there, reserve() says, if somebody asks for it. */
+/* reserve() reports missing functions, if a caller asks for one. */
 static void find_all(struct cuda_frames *f)
 {
 	CUmemAllocationProp prop = properties(f);

@@ -16,7 +16,7 @@ int cuda_check(cudaError_t err, const char *what)
 	if (err == cudaSuccess)
 		return 0;
 	snprintf(why, sizeof(why), "CUDA: %s: %s", what, cudaGetErrorString(err));
-	cudaGetLastError(); /* said; what comes next is not to blame for it */
+	cudaGetLastError(); /* reported; later calls are not to blame for it */
 	switch (err) {
 	case cudaErrorNoDevice:
 	case cudaErrorInsufficientDriver:
@@ -37,7 +37,7 @@ int cuda_check(cudaError_t err, const char *what)
 
 int cuda_wait(cudaError_t err, cudaStream_t stream, const char *what)
 {
-	/* Also after an error: what was put into the stream before it still moves memory. */
+	/* Also after an error: earlier copies of the stream still move memory. */
 	cudaError_t end = cudaStreamSynchronize(stream);
 
 	return cuda_check(err != cudaSuccess ? err : end, what);

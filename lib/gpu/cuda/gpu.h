@@ -37,7 +37,7 @@ struct cuda_gpu {
 
 /* Have annex_last_error() say what CUDA said. Return: an errno for it; 0 for success. */
 int cuda_check(cudaError_t err, const char *what);
-/* The same for what was put into a stream, when it has ended. */
+/* The same for work in a stream, when it has ended. */
 int cuda_wait(cudaError_t err, cudaStream_t stream, const char *what);
 
 /* device.cu */

@@ -175,7 +175,8 @@ value "no processes" processes 0
 holds "no clients" grep -q '"clients": \[\]' out
 claim "as a table" "$annex" ndp list sock
 holds "with its counters" grep -q "launches *0" out
-refused "a second one there" "somebody serves there" "$annex" ndp serve --socket sock shm:range
+refused "a second one there" "another process serves there" "$annex" ndp serve --socket sock \
+	shm:range
 refused "a file in its way" "no socket" "$annex" ndp serve --socket range shm:range
 kill -TERM "$server"
 holds "it ends when told" wait "$server"
@@ -190,7 +191,7 @@ fi
 kill -KILL "$(pgrep -P "$server" -x annex-ndp)"
 wait "$server" 2>/dev/null
 holds "one that is killed leaves a name" test -S sock
-refused "where nobody is" "nobody serves there" "$annex" ndp list sock
+refused "where nobody is" "no process serves there" "$annex" ndp list sock
 if serve --threads 1 --units 2 shm:range; then
 	ok
 else
