@@ -363,23 +363,23 @@ struct annex_ioc_hdm_dmabuf {
 #define ANNEX_M2FUNC_SHARE 2
 
 /**
- * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory for the
- * process that asks alone, until the file is closed or the process ends. It is zeroed, and has an
- * entry in the device's filter, below; a child that is forked does not have it mapped. Where a
- * process closed its copy of the file, which another one has open, before it ended, that is found
- * out when somebody asks for a piece next.
+ * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory, as a file of
+ * its own, which only the address space of the caller can map. The piece is zeroed, and has an
+ * entry in the device's filter, below. It is freed when the last descriptor and mapping of its file
+ * is gone. A child that is forked inherits no mapping; the file keeps the device's file open.
  * @size: in: bytes of this structure.
- * @rsvd: in: 0.
+ * @fd: out: its descriptor, closed on exec, for mmap() from offset 0: -EACCES in another address
+ *	space, -EINVAL beyond its end, private or executable.
  * @bytes: in: how much, whole pages; -ENOSPC when there is no such piece, or no entry; -EMFILE when
- *	the process that asks would have more than ANNEX_M2FUNC_PIECES of the range, or more than
- *	one part in ANNEX_M2FUNC_SHARE of its uncached memory, over all of its files; -EINVAL: not
- *	whole pages, or @rsvd; -ENXIO: the file has no range; -ENODEV: it has ended; -ENOMEM.
- * @offset: out: where in the range, for mmap(). Any other file's mmap() there is -EACCES, and any
- *	other process's, also by the same file.
+ *	the address space would have more than ANNEX_M2FUNC_PIECES of the range, or more than one
+ *	part in ANNEX_M2FUNC_SHARE of its uncached memory, or when there are no more descriptors;
+ *	-EINVAL: not whole pages; -ENXIO: the file has no range; -ENODEV: it has ended; -ENOMEM,
+ *	-ENFILE.
+ * @offset: out: where in the range. mmap() of the device's file there is -EACCES.
  */
 struct annex_ioc_hdm_m2func {
 	__u32 size;
-	__u32 rsvd;
+	__s32 fd;
 	__aligned_u64 bytes;
 	__aligned_u64 offset;
 };

@@ -4,8 +4,9 @@
 #include <linux/io.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include "filter.h"
-#include "user.h"
+#include "piece.h"
 
 #define LOOK_MS 2
 #define DEAD (HZ / 5) /* a device whose beat stands still so long is none */
@@ -158,16 +159,14 @@ static bool filter_heard(struct annex_gate *g)
 	return !g->deaf;
 }
 
-bool annex_filter_remove(struct annex_gate *g, const struct list_head *pieces)
+bool annex_filter_remove(struct annex_gate *g, const struct annex_piece *piece)
 {
-	const struct annex_piece *piece;
 	bool free = true;
 
 	mutex_lock(&g->lock);
 	if (g->at) {
 		filter_begin_change(g);
-		list_for_each_entry(piece, pieces, list)
-			filter_write_entry(g, piece, 0);
+		filter_write_entry(g, piece, 0);
 		filter_end_change(g);
 		free = filter_heard(g);
 	}

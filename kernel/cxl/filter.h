@@ -12,7 +12,6 @@
 #include <uapi/annex.h>
 
 struct annex_piece;
-struct list_head;
 
 /**
  * struct annex_gate - The filter of a range.
@@ -46,10 +45,10 @@ void annex_filter_exit(struct annex_gate *g);
 /* annex_filter_add() - Zero a piece, and add its entry. -ENOSPC, -ENODEV, -EINTR (killed). */
 int annex_filter_add(struct annex_gate *g, struct annex_piece *piece);
 /*
- * annex_filter_remove() - Remove the entries of a file's pieces. Returns whether the pages may be
+ * annex_filter_remove() - Remove the entry of a piece. Returns whether its pages may be
  * given to others: a device that lives, but does not acknowledge within a second, may still answer
  * calls there. A device that has acknowledged nothing since then is not waited for again.
  */
-bool annex_filter_remove(struct annex_gate *g, const struct list_head *pieces);
+bool annex_filter_remove(struct annex_gate *g, const struct annex_piece *piece);
 
 #endif

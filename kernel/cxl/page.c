@@ -3,7 +3,6 @@
 #include <linux/fs.h>
 #include <linux/io.h>
 #include <linux/mm.h>
-#include <linux/pid.h>
 #include <linux/sched.h>
 #include "compat.h"
 #include "filter.h"
@@ -12,21 +11,6 @@
 #include "trace.h"
 #include "user.h"
 
-/*
- * Whether it is the calling process's by this file: neither that of a child that inherits the file,
- * nor of whoever shared the memory of an owner that is gone. Each piece is one run of pages.
- */
-static bool page_has_piece(const struct annex_user *user, u64 at, u64 bytes)
-{
-	const struct annex_piece *piece;
-
-	list_for_each_entry(piece, &user->pieces, list)
-		if (piece->ready && piece->owner == task_tgid(current) && at >= piece->offset &&
-		    at + bytes <= piece->offset + piece->bytes)
-			return true;
-	return false;
-}
-
 static vm_fault_t page_insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -34,8 +18,6 @@ static vm_fault_t page_insert(struct annex_range *r, struct vm_fault *vmf, u64 a
 
 	if (at < r->cached)
 		return annex_insert_page(vmf, r->base + at);
-	if (at >= r->cached + r->wc && !page_has_piece(vma->vm_file->private_data, at, PAGE_SIZE))
-		return VM_FAULT_SIGBUS;
 	return vmf_insert_pfn(vma, addr, PHYS_PFN(r->base + at));
 }
 
@@ -57,11 +39,14 @@ static vm_fault_t page_fault(struct vm_fault *vmf)
 
 static const struct vm_operations_struct ops = {.fault = page_fault};
 
-static int page_choose(struct annex_range *r, struct annex_user *user, struct vm_area_struct *vma,
-		       u64 at, u64 bytes)
+void annex_page_show(struct annex_range *r, struct vm_area_struct *vma)
 {
-	u64 uc = r->cached + r->wc;
+	vma->vm_private_data = r; /* the file has a reference, and the mapping the file */
+	vma->vm_ops = &ops;
+}
 
+static int page_choose(struct annex_range *r, struct vm_area_struct *vma, u64 at, u64 bytes)
+{
 	if (bytes > r->bytes || at > r->bytes - bytes)
 		return -EINVAL;
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
@@ -70,16 +55,11 @@ static int page_choose(struct annex_range *r, struct annex_user *user, struct vm
 		return 0;
 	}
 	vm_flags_set(vma, VM_IO | VM_PFNMAP);
-	if (at >= r->cached && at + bytes <= uc) {
-		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
-		return 0;
-	}
-	if (at < uc)
+	if (at >= r->cached + r->wc)
+		return -EACCES; /* a piece has a file of its own */
+	if (at < r->cached || at + bytes > r->cached + r->wc)
 		return -EINVAL; /* more than one part */
-	if (!page_has_piece(user, at, bytes))
-		return -EACCES;
-	vm_flags_set(vma, VM_DONTCOPY);
-	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
 	return 0;
 }
 
@@ -96,15 +76,13 @@ int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma)
 	vm_flags_clear(vma, VM_MAYEXEC);
 	down_read(&r->view);
 	if (r->state == ANNEX_RANGE_LIVE)
-		err = page_choose(r, user, vma, at, bytes);
+		err = page_choose(r, vma, at, bytes);
 	up_read(&r->view);
 	trace_annex_hdm_map(dev_name(&user->hdm->dev), at, bytes, err);
-	if (!err) {
-		vma->vm_private_data = r; /* the file has a reference, and the mapping the file */
-		vma->vm_ops = &ops;
-	}
+	if (!err)
+		annex_page_show(r, vma);
 	if (err == -EACCES)
-		return annex_hdm_refuse(user->hdm, err, "mmap: 0x%llx is not this process's", at);
+		return annex_hdm_refuse(user->hdm, err, "mmap: 0x%llx is for pieces", at);
 	return err == -EINVAL ? annex_hdm_refuse(user->hdm, err, "mmap: 0x%llx + 0x%llx", at, bytes)
 			      : err;
 }
@@ -116,19 +94,6 @@ void annex_page_join(struct annex_range *r, struct annex_user *user)
 	up_write(&r->view);
 }
 
-static void page_give_back(struct annex_range *r, const struct annex_piece *piece)
-{
-	lockdep_assert_held_write(&r->view);
-	bitmap_clear(r->pieces, (piece->offset - r->cached - r->wc) >> PAGE_SHIFT,
-		     piece->bytes >> PAGE_SHIFT);
-}
-
-static void page_drop(struct annex_piece *piece)
-{
-	put_pid(piece->owner);
-	kfree(piece);
-}
-
 static void page_zap(struct annex_range *r, u64 at, u64 bytes)
 {
 	struct annex_user *user;
@@ -138,57 +103,11 @@ static void page_zap(struct annex_range *r, u64 at, u64 bytes)
 		unmap_mapping_range(user->mapping, at, bytes, 1);
 }
 
-/* What a file has, all of it or of one process, on its way out. */
-static void page_collect(struct annex_range *r, struct annex_user *user, const struct pid *owner,
-			 struct list_head *out)
-{
-	struct annex_piece *piece, *next;
-
-	lockdep_assert_held_write(&r->view);
-	list_for_each_entry_safe(piece, next, &user->pieces, list)
-		if (!owner || piece->owner == owner) {
-			page_zap(r, piece->offset, piece->bytes);
-			list_move(&piece->list, out);
-		}
-}
-
-/* Nobody has them, nor can map them. */
-static void page_free_pieces(struct annex_range *r, struct annex_user *user,
-			     struct list_head *pieces)
-{
-	struct annex_piece *piece, *next;
-	bool free = list_empty(pieces) || annex_filter_remove(&r->gate, pieces);
-
-	if (!free)
-		dev_warn(&user->hdm->dev, "m2func: the device holds on to a file's pieces\n");
-	down_write(&r->view);
-	list_for_each_entry_safe(piece, next, pieces, list) {
-		if (free)
-			page_give_back(r, piece);
-		page_drop(piece);
-	}
-	up_write(&r->view);
-}
-
 void annex_page_leave(struct annex_range *r, struct annex_user *user)
 {
-	LIST_HEAD(pieces);
-
 	down_write(&r->view);
-	page_collect(r, user, NULL, &pieces);
 	list_del(&user->list);
 	up_write(&r->view);
-	page_free_pieces(r, user, &pieces);
-}
-
-void annex_page_exit(struct annex_range *r, struct annex_user *user)
-{
-	LIST_HEAD(pieces);
-
-	down_write(&r->view);
-	page_collect(r, user, task_tgid(current), &pieces);
-	up_write(&r->view);
-	page_free_pieces(r, user, &pieces);
 }
 
 void annex_page_end(struct annex_range *r)
@@ -260,8 +179,8 @@ int annex_page_make(struct annex_range *r)
 	void *at;
 
 	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
-	r->pieces = kvcalloc(BITS_TO_LONGS((r->uc >> PAGE_SHIFT) + 1), sizeof(long), GFP_KERNEL);
-	if (!r->bad || !r->pieces)
+	r->uncached = kvcalloc(BITS_TO_LONGS((r->uc >> PAGE_SHIFT) + 1), sizeof(long), GFP_KERNEL);
+	if (!r->bad || !r->uncached)
 		return -ENOMEM;
 	if (r->wc)
 		err = arch_io_reserve_memtype_wc(r->base + r->cached, r->wc);
@@ -269,7 +188,7 @@ int annex_page_make(struct annex_range *r)
 		return annex_hdm_refuse(r->members[0], err, "range: it cannot be write-combining");
 	r->combining = r->wc;
 	if (r->uc) {
-		__set_bit(0, r->pieces); /* for the table */
+		__set_bit(0, r->uncached); /* for the table */
 		err = annex_filter_init(&r->gate, r->base + r->bytes - r->uc, r->uc,
 					r->bytes - r->uc);
 		if (err)
@@ -299,98 +218,4 @@ void annex_page_unmake(struct annex_range *r)
 		arch_io_free_memtype_wc(r->base + r->cached, r->wc);
 	r->paged = false;
 	r->combining = false;
-}
-
-/* Whether a process may have one more, by what it has over all of its files. */
-static bool page_may_have(const struct annex_range *r, const struct annex_piece *more)
-{
-	const struct annex_piece *piece;
-	const struct annex_user *user;
-	u64 bytes = more->bytes;
-	unsigned int n = 1;
-
-	list_for_each_entry(user, &r->users, list)
-		list_for_each_entry(piece, &user->pieces, list)
-			if (piece->owner == more->owner) {
-				bytes += piece->bytes;
-				n++;
-			}
-	return n <= ANNEX_M2FUNC_PIECES && bytes <= r->uc / ANNEX_M2FUNC_SHARE;
-}
-
-static int page_take(struct annex_range *r, struct annex_user *user, struct annex_piece *piece)
-{
-	unsigned long pages = r->uc >> PAGE_SHIFT, want = piece->bytes >> PAGE_SHIFT, at = pages;
-	int err = -ENOSPC;
-
-	down_write(&r->view);
-	if (piece->bytes <= r->uc)
-		at = bitmap_find_next_zero_area(r->pieces, pages, 0, want, 0);
-	if (r->state != ANNEX_RANGE_LIVE)
-		err = -ENODEV;
-	else if (at < pages)
-		err = page_may_have(r, piece) ? 0 : -EMFILE;
-	if (!err) {
-		bitmap_set(r->pieces, at, want);
-		piece->offset = r->cached + r->wc + ((u64)at << PAGE_SHIFT);
-		list_add(&piece->list, &user->pieces);
-	}
-	up_write(&r->view);
-	return err;
-}
-
-static bool page_is_dead(struct pid *owner)
-{
-	bool dead;
-
-	rcu_read_lock();
-	dead = !pid_task(owner, PIDTYPE_TGID);
-	rcu_read_unlock();
-	return dead;
-}
-
-/* A process that closed its file before it ended, which another one has, told nobody. */
-static void page_bury(struct annex_range *r, struct annex_user *by)
-{
-	struct annex_piece *piece, *next;
-	struct annex_user *user;
-	LIST_HEAD(pieces);
-
-	down_write(&r->view);
-	list_for_each_entry(user, &r->users, list)
-		list_for_each_entry_safe(piece, next, &user->pieces, list)
-			if (piece->ready && page_is_dead(piece->owner)) {
-				page_zap(r, piece->offset, piece->bytes);
-				list_move(&piece->list, &pieces);
-			}
-	up_write(&r->view);
-	page_free_pieces(r, by, &pieces);
-}
-
-int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, u64 *offset)
-{
-	struct annex_piece *piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
-	int err;
-
-	if (!piece)
-		return -ENOMEM;
-	piece->bytes = bytes;
-	piece->owner = get_pid(task_tgid(current));
-	page_bury(r, user);
-	err = page_take(r, user, piece);
-	if (err) {
-		page_drop(piece);
-		return err;
-	}
-	err = annex_filter_add(&r->gate, piece);
-	down_write(&r->view);
-	piece->ready = !err; /* it can be mapped now */
-	*offset = piece->offset;
-	if (err) {
-		list_del(&piece->list);
-		page_give_back(r, piece);
-		page_drop(piece);
-	}
-	up_write(&r->view);
-	return err;
 }

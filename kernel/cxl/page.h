@@ -20,11 +20,11 @@ int annex_page_make(struct annex_range *r);
 void annex_page_unmake(struct annex_range *r);
 /* annex_page_mmap() - mmap() of a file. */
 int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma);
+/* annex_page_show() - Have faults in a new mapping show the range, by offsets in the range. */
+void annex_page_show(struct annex_range *r, struct vm_area_struct *vma);
 /* annex_page_join() - Let a file map the range, until annex_page_leave(). */
 void annex_page_join(struct annex_range *r, struct annex_user *user);
 void annex_page_leave(struct annex_range *r, struct annex_user *user);
-/* annex_page_exit() - Free the pieces that the calling process, which ends, has by a file. */
-void annex_page_exit(struct annex_range *r, struct annex_user *user);
 /* annex_page_end() - Remove all pages from page tables, and let no more in: the range is ENDING. */
 void annex_page_end(struct annex_range *r);
 /*
@@ -38,10 +38,5 @@ bool annex_page_idle(struct annex_range *r);
  */
 bool annex_page_strike(struct annex_range *r, u64 first, u64 last);
 void annex_page_struck(struct annex_range *r, u64 first, u64 last);
-/*
- * annex_page_piece() - Give uncached pages to the calling process, by a file. @offset: their place
- * in the range. -ENOSPC; -EMFILE: the process has its share.
- */
-int annex_page_piece(struct annex_range *r, struct annex_user *user, u64 bytes, u64 *offset);
 
 #endif

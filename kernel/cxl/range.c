@@ -53,6 +53,7 @@ struct annex_range *annex_range_alloc(const struct annex_want *want, work_func_t
 	r->kind = want->kind;
 	init_rwsem(&r->view);
 	mutex_init(&r->gate.lock);
+	INIT_LIST_HEAD(&r->pieces);
 	INIT_LIST_HEAD(&r->users);
 	INIT_LIST_HEAD(&r->exports);
 	INIT_DELAYED_WORK(&r->end, end);
@@ -70,7 +71,7 @@ static void range_free(struct kref *refs)
 	for (unsigned int i = 0; i < r->n; i++)
 		put_device(&r->members[i]->dev);
 	kvfree(r->bad);
-	kvfree(r->pieces);
+	kvfree(r->uncached);
 	kfree(r);
 }
 

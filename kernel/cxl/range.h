@@ -69,7 +69,8 @@ enum annex_range_state {
  * @view: protects the members below.
  * @bad: bitmap of poisoned pages; bits are only set.
  * @struck: number of times that @bad has grown; also read without the view.
- * @pieces: bitmap of uncached pages that are in use.
+ * @uncached: bitmap of uncached pages that are in use.
+ * @pieces: pieces of the uncached part.
  * @users: open files, whose page tables may have pages.
  * @exports: dma-bufs (@lock).
  */
@@ -98,7 +99,8 @@ struct annex_range {
 	struct rw_semaphore view;
 	unsigned long *bad;
 	u64 struck;
-	unsigned long *pieces;
+	unsigned long *uncached;
+	struct list_head pieces;
 	struct list_head users;
 	struct list_head exports;
 };

@@ -2,7 +2,6 @@
 #include <linux/file.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/poll.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "caches.h"
@@ -11,6 +10,7 @@
 #include "hdm.h"
 #include "member.h"
 #include "page.h"
+#include "piece.h"
 #include "poison.h"
 #include "range.h"
 #include "user.h"
@@ -26,8 +26,8 @@ static int user_open(struct inode *inode, struct file *file)
 	if (!user)
 		return -ENOMEM;
 	user->hdm = hdm;
+	user->file = file;
 	user->mapping = inode->i_mapping;
-	INIT_LIST_HEAD(&user->pieces);
 	mutex_init(&user->reading);
 	annex_ranges_lock();
 	gone = hdm->gone;
@@ -52,7 +52,7 @@ static int user_release(struct inode *inode, struct file *file)
 	struct annex_hdm *hdm = user->hdm;
 
 	if (user->range)
-		annex_page_leave(user->range, user); /* which may wait for the device */
+		annex_page_leave(user->range, user);
 	if (user->range)
 		annex_range_leave(user->range);
 	annex_ranges_lock();
@@ -60,21 +60,6 @@ static int user_release(struct inode *inode, struct file *file)
 	annex_ranges_unlock();
 	kfree(user);
 	put_device(&hdm->dev);
-	return 0;
-}
-
-/*
- * A descriptor is closed. When its process ends, and not when one of its copies is, its pieces are
- * free, though another process may have the file as well.
- */
-static int user_flush(struct file *file, fl_owner_t id)
-{
-	struct annex_user *user = file->private_data;
-	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with user_join()'s */
-
-	/* Threads count themselves out of @live before they give up their files. */
-	if (r && current->flags & PF_EXITING && !atomic_read(&current->signal->live))
-		annex_page_exit(r, user);
 	return 0;
 }
 
@@ -359,15 +344,15 @@ static long user_m2func(void *self, void *arg)
 
 	if (!r)
 		return -ENXIO;
-	if (args->rsvd || !args->bytes || !PAGE_ALIGNED(args->bytes))
+	if (!args->bytes || !PAGE_ALIGNED(args->bytes))
 		return annex_hdm_refuse(user->hdm, -EINVAL, "m2func: 0x%llx bytes", args->bytes);
-	err = annex_page_piece(r, user, args->bytes, &args->offset);
+	err = annex_piece_create(r, user, args);
 	if (err == -ENOSPC)
 		annex_hdm_refuse(user->hdm, err, "m2func: no 0x%llx uncached bytes are free",
 				 args->bytes);
 	else if (err == -EMFILE)
-		annex_hdm_refuse(user->hdm, err, "m2func: 0x%llx bytes: the process has its share",
-				 args->bytes);
+		annex_hdm_refuse(user->hdm, err,
+				 "m2func: 0x%llx bytes: no share or descriptor left", args->bytes);
 	return err;
 }
 
@@ -474,7 +459,6 @@ static int user_mmap(struct file *file, struct vm_area_struct *vma)
 const struct file_operations annex_user_ops = {
 	.owner = THIS_MODULE,
 	.open = user_open,
-	.flush = user_flush,
 	.release = user_release,
 	.read = user_read,
 	.unlocked_ioctl = user_ioctl,

@@ -14,30 +14,13 @@ struct annex_hdm;
 struct annex_range;
 
 /**
- * struct annex_piece - Uncached pages that a process has by a file, as long as both exist.
- * @list: entry in the file's pieces.
- * @offset: first byte, in the range.
- * @bytes: its size.
- * @owner: the process that asked for it, with a reference.
- * @ready: the pages are zeroed, and the filter has them.
- * @entry: index in the filter.
- */
-struct annex_piece {
-	struct list_head list;
-	u64 offset, bytes;
-	struct pid *owner;
-	bool ready;
-	unsigned int entry;
-};
-
-/**
  * struct annex_user - An open file.
  * @hdm: the device.
+ * @file: the file, which frees this structure.
  * @mapping: address space whose mappings show the range.
  * @greeted: the ABI versions have been compared.
  * @range: range that the file has joined, for good; written under @reading.
  * @list: entry in the range's users (the range's view).
- * @pieces: pieces of the file (the range's view).
  * @struck: value of the range's @struck up to which the file knows the poison.
  * @telling: that value when the first part of a list was copied.
  * @reading: serialises read() and the calls that join a range.
@@ -45,10 +28,11 @@ struct annex_piece {
  */
 struct annex_user {
 	struct annex_hdm *hdm;
+	struct file *file;
 	struct address_space *mapping;
 	bool greeted;
 	struct annex_range *range;
-	struct list_head list, pieces;
+	struct list_head list;
 	u64 struck, telling;
 	struct mutex reading; /* protects the reader and the range */
 	struct annex_reader reader;

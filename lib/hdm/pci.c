@@ -306,17 +306,17 @@ int hdm_piece_open(const struct annex_uri *uri, struct hdm_piece *out)
 		return err;
 	err = ask(r, r->members[0], ANNEX_IOC_HDM_M2FUNC, &args, "no uncached memory of it");
 	if (!err) {
-		out->at = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->members[0],
-			       (off_t)args.offset);
+		out->at = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, args.fd, 0);
 		if (out->at == MAP_FAILED) {
 			out->at = NULL;
 			err = annex_fail(-errno, "pci:%s: its uncached memory cannot be mapped: %m",
 					 r->name);
 		}
+		close(args.fd); /* the mapping keeps the piece */
 	}
 	if (!err) {
 		out->fd = r->members[0];
-		r->members[0] = -1; /* the piece is this file's */
+		r->members[0] = -1;
 	}
 	close_range_of(&r->m);
 	return err;

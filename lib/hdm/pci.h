@@ -11,7 +11,8 @@
 /**
  * struct hdm_piece - Uncached memory of a range, zeroed, that nobody else has.
  * @bytes: whole pages.
- * @fd: whose it is.
+ * @at: where it is mapped; the mapping keeps it.
+ * @fd: file of its first device.
  */
 struct hdm_piece {
 	void *at;

@@ -211,11 +211,8 @@ static bool has(uint64_t *piece)
 	return *piece == 0x4d324e4450;
 }
 
-/*
- * Another process with the same file asks for a large piece, and maps it; there is no room for
- * another one. @closes: it closes the file before it ends.
- */
-static long child_asks(int fd, bool closes)
+/* Another process with the same file takes a large piece, and maps it; no second one is left. */
+static long child_asks(int fd)
 {
 	struct annex_ioc_hdm_m2func more = {.size = sizeof(more), .bytes = PART / 2};
 	pid_t pid = fork();
@@ -225,11 +222,9 @@ static long child_asks(int fd, bool closes)
 		long err = call(fd, ANNEX_IOC_HDM_M2FUNC, &more);
 
 		if (!err)
-			err = map_at(fd, more.offset, PART / 2) ? 0 : -errno;
+			err = map_at(more.fd, 0, PART / 2) ? 0 : -errno;
 		if (!err && call(fd, ANNEX_IOC_HDM_M2FUNC, &more) != -ENOSPC)
 			err = -EEXIST;
-		if (closes)
-			close(fd);
 		_exit((int)-err);
 	}
 	waitpid(pid, &status, 0);
@@ -240,21 +235,24 @@ static long child_asks(int fd, bool closes)
 static void share(int fd, int other)
 {
 	struct annex_ioc_hdm_m2func more = {.size = sizeof(more)};
+	int fds[ANNEX_M2FUNC_PIECES];
 
 	more.bytes = PART - 9 * PAGE; /* one is the filter's */
 	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: all the rest");
 	more.bytes = PAGE;
-	for (unsigned int i = 2; i < ANNEX_M2FUNC_PIECES; i++)
+	for (unsigned int i = 2; i < ANNEX_M2FUNC_PIECES; i++) {
 		expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: so many pieces");
+		fds[i] = more.fd;
+	}
 	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: and not one more");
 	expect(-EMFILE, call(fd, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: nor by another file");
-	expect(0, child_asks(other, false), "m2func: another process has its own share");
+	expect(0, child_asks(other), "m2func: another process has its own share");
 	more.bytes = PART / 2;
 	/* Not -ENOSPC: there is room. */
 	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more),
 	       "m2func: which is free when it ends, though the file is open");
-	expect(0, child_asks(other, true), "m2func: so is that of one that closes it before");
-	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: there is room again");
+	for (unsigned int i = 2; i < ANNEX_M2FUNC_PIECES; i++)
+		close(fds[i]);
 	close(other);
 }
 
@@ -279,14 +277,16 @@ static void pieces(int fd)
 	mine.bytes = 4 * PAGE;
 	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: a piece");
 	expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: one for another file");
-	expect(0, try_rw(fd, mine.offset, 4 * PAGE), "its own can be mapped");
-	expect(-EACCES, try_rw(fd, theirs.offset, PAGE), "the other's cannot");
-	expect(-EACCES, try_rw(other, mine.offset, PAGE), "nor the other way round");
-	expect(-EACCES, try_rw(fd, mine.offset, 5 * PAGE), "nor more than the piece");
-	piece = map_at(other, theirs.offset, 4 * PAGE);
+	expect(0, try_rw(mine.fd, 0, 4 * PAGE), "it can be mapped");
+	expect(0, try_rw(mine.fd, 3 * PAGE, PAGE), "or a part of it");
+	expect(-EACCES, try_rw(fd, mine.offset, PAGE), "not by the device's file");
+	expect(-EINVAL, try_rw(mine.fd, 0, 5 * PAGE), "nor more than the piece");
+	expect(-EINVAL, try_rw(mine.fd, 4 * PAGE, PAGE), "nor behind it");
+	expect(FD_CLOEXEC, fcntl(mine.fd, F_GETFD), "it is closed on exec");
+	piece = map_at(theirs.fd, 0, 4 * PAGE);
 	*piece = 0x4d324e4450;
 	munmap(piece, 4 * PAGE);
-	piece = map_at(fd, mine.offset, 4 * PAGE);
+	piece = map_at(mine.fd, 0, 4 * PAGE);
 	*piece = 0x4d324e4450;
 	expect(true, has(piece), "it keeps what is stored");
 	pid = fork();
@@ -297,14 +297,15 @@ static void pieces(int fd)
 	       "a child that is forked does not have it");
 	pid = fork();
 	if (!pid)
-		_exit(try_rw(fd, mine.offset, PAGE) != -EACCES);
+		_exit(try_rw(mine.fd, 0, PAGE) != -EACCES);
 	waitpid(pid, &status, 0);
 	expect(0, status, "nor can it map it by the file that it has as well");
-	expect(0, try_rw(fd, mine.offset, PAGE), "which leaves it its owner's");
+	expect(0, try_rw(mine.fd, 0, PAGE), "which leaves it its owner's");
 	share(fd, other);
+	close(theirs.fd);
 	theirs.bytes = PART / 2 - 4 * PAGE;
-	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &theirs), "a file that is closed gives them back");
-	piece = map_at(fd, theirs.offset, 4 * PAGE);
+	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &theirs), "a piece that is closed is free");
+	piece = map_at(theirs.fd, 0, 4 * PAGE);
 	expect(0, (long)*piece, "without what was in them");
 	expect(-EACCES, try_rw(fd, GRANULE - PART, PAGE), "the filter cannot be mapped");
 }

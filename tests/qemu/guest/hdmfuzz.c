@@ -44,8 +44,7 @@ static unsigned int naddresses;
 static const char *nvme;
 static double deadline;
 /* Guesses, not to be relied on: others change them at any time. */
-static volatile int files[FILES], bufs[BUFS];
-static volatile uint64_t pieces[KNOWN];
+static volatile int files[FILES], bufs[BUFS], pieces[BUFS];
 static volatile uint32_t maps[KNOWN];
 static volatile unsigned long done;
 static int nvme_fd;
@@ -141,14 +140,18 @@ static void do_dmabuf(struct fuzzer *f)
 
 static void do_piece(struct fuzzer *f)
 {
+	unsigned int i = (unsigned int)draw(&f->state, BUFS);
 	struct annex_ioc_hdm_m2func args = {
 		.size = size_of(f, ANNEX_IOC_HDM_M2FUNC),
-		.rsvd = (uint32_t)maybe(&f->state, 0),
 		.bytes = maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE),
 	};
+	int old = pieces[i];
 
-	if (!call(f, some_file(f), ANNEX_IOC_HDM_M2FUNC, &args))
-		pieces[draw(&f->state, KNOWN)] = args.offset;
+	if (call(f, some_file(f), ANNEX_IOC_HDM_M2FUNC, &args))
+		return;
+	pieces[i] = args.fd;
+	if (old >= 0)
+		close(old);
 }
 
 static void do_poison(struct fuzzer *f)
@@ -220,14 +223,14 @@ static void drop_view(struct fuzzer *f, unsigned int i)
 
 static void do_mmap(struct fuzzer *f)
 {
-	const uint64_t offsets[] = {draw(&f->state, SIZE / PAGE) * PAGE,
-				    draw(&f->state, 16) * PAGE,
-				    SIZE - 2 * PART - PAGE,
-				    SIZE - 2 * PART,
-				    SIZE - PART,
-				    pieces[draw(&f->state, KNOWN)]};
+	const uint64_t offsets[] = {draw(&f->state, SIZE / PAGE) * PAGE, draw(&f->state, 16) * PAGE,
+				    SIZE - 2 * PART - PAGE, SIZE - 2 * PART, SIZE - PART};
+	bool piece = rarely(&f->state, 5);
+	int fd = piece ? pieces[draw(&f->state, BUFS)] : some_file(f);
+	uint64_t whole = draw(&f->state, 2) * PAGE;
 	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
-	uint64_t offset = maybe(&f->state, offsets[draw(&f->state, 6)]) & ~(PAGE - 1);
+	uint64_t offset = maybe(&f->state, piece ? whole : offsets[draw(&f->state, 5)]) &
+			  ~(PAGE - 1);
 	size_t bytes = (size_t)maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE);
 	int prot = rarely(&f->state, 50) ? PROT_READ | PROT_EXEC : PROT_READ | PROT_WRITE;
 	void *at;
@@ -235,7 +238,7 @@ static void do_mmap(struct fuzzer *f)
 	drop_view(f, i);
 	if (bytes % PAGE || !bytes || bytes > 1ull << 30)
 		bytes = PAGE;
-	at = mmap(NULL, bytes, prot, rarely(&f->state, 50) ? MAP_PRIVATE : MAP_SHARED, some_file(f),
+	at = mmap(NULL, bytes, prot, rarely(&f->state, 50) ? MAP_PRIVATE : MAP_SHARED, fd,
 		  (off_t)offset);
 	if (at == MAP_FAILED)
 		return;

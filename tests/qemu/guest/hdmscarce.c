@@ -130,16 +130,28 @@ static long unmap_dmabuf(void)
 	return result(ioctl(nvme, ANNEX_IOC_UNMAP, &args));
 }
 
-/* The last that was had, and that of the file that stays. */
-static uint64_t piece, own_piece;
+/* The last that was had, and that of the file that stays. One that was made, but could not be told,
+ * has the lowest number that was free. */
+static int piece, own_piece;
 
 static long take_piece(void)
 {
 	struct annex_ioc_hdm_m2func args = {.size = sizeof(args), .bytes = PAGE};
-	long err = result(ioctl(fd, ANNEX_IOC_HDM_M2FUNC, &args));
+	int next = dup(fd);
+	long err;
 
-	piece = args.offset;
+	close(next);
+	err = result(ioctl(fd, ANNEX_IOC_HDM_M2FUNC, &args));
+	if (err == -EFAULT)
+		close(next);
+	piece = err ? -1 : args.fd;
 	return err;
+}
+
+static long close_piece(void)
+{
+	close(piece);
+	return leave();
 }
 
 static char *view;
@@ -162,7 +174,8 @@ static long view_combining(void)
 
 static long view_piece(void)
 {
-	return view_at(own_piece);
+	view = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, own_piece, 0);
+	return view == MAP_FAILED ? -errno : 0;
 }
 
 static long unview(void)
@@ -238,6 +251,8 @@ static long become_user(void)
 	if (!err)
 		err = take_piece();
 	if (!err)
+		close(piece);
+	if (!err)
 		err = view_cached();
 	if (!err)
 		err = touch();
@@ -257,7 +272,7 @@ static const struct thing without_range[] = {
 
 static const struct thing with_range[] = {
 	{"join a range", greet_beside, make_range, leave, false},
-	{"take a piece", join_beside, take_piece, leave, false},
+	{"take a piece", join_beside, take_piece, close_piece, false},
 	{"export a dma-buf", NULL, export_memory, close_dmabuf, false},
 	{"see cached memory", NULL, view_cached, unview, false},
 	{"touch cached memory", view_cached, touch, unview, false},
@@ -298,6 +313,7 @@ static void calls(const char *node)
 	own_piece = piece;
 	all(with_range, sizeof(with_range) / sizeof(with_range[0]));
 	by_controller(node);
+	close(own_piece);
 	say(!close_file(), "it is closed");
 }
 
