@@ -10,11 +10,6 @@
 
 #define POLL_US 100
 
-u32 annex_ctrl_csts(struct annex_ctrl *ctrl)
-{
-	return ctrl->gone ? U32_MAX : readl(ctrl->bar + NVME_REG_CSTS);
-}
-
 /* Bridges reach no memory on their own account. */
 static int ctrl_is_other(struct device *dev, void *data)
 {

@@ -9,6 +9,7 @@
 
 #include <linux/cdev.h>
 #include <linux/device.h>
+#include <linux/io.h>
 #include <linux/mutex.h>
 #include <linux/nvme.h>
 #include <linux/pci.h>
@@ -111,7 +112,11 @@ void annex_ctrl_free(struct annex_ctrl *ctrl);
  */
 int annex_ctrl_reset(struct annex_ctrl *ctrl);
 /* annex_ctrl_csts() - The CSTS register; all ones when the controller is gone. */
-u32 annex_ctrl_csts(struct annex_ctrl *ctrl);
+static inline u32 annex_ctrl_csts(struct annex_ctrl *ctrl)
+{
+	return ctrl->gone ? U32_MAX : readl(ctrl->bar + NVME_REG_CSTS);
+}
+
 /*
  * annex_ctrl_alone() - Check that no other device is in its IOMMU group, and so in its domain,
  * where an owner could reach the memory of that device. -EPERM, with a line.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -12,7 +13,11 @@
 
 #define MOST_MAPS 1000000u
 
-int annex_map_charge(struct annex_map *map, unsigned long pages)
+/*
+ * Count pages against RLIMIT_MEMLOCK of the caller's user, which is the same after a fork, an exec
+ * and the end of a process. Once a mapping; -ENOMEM with a line.
+ */
+static int map_charge(struct annex_map *map, unsigned long pages)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT, now;
 
@@ -123,7 +128,7 @@ static void map_drop(struct annex_map *map)
 	if (map->kind == ANNEX_MAP_USER)
 		annex_unpin(map);
 	else if (map->kind == ANNEX_MAP_DMABUF)
-		annex_peer_drop(map);
+		cancel_work_sync(&map->moved); /* which takes the controller's lock */
 	else if (map->kind == ANNEX_MAP_HOST)
 		for (unsigned long i = 0; i < map->npages; i++)
 			put_page(map->pages[i]); /* the owner may still see some of them */
@@ -159,7 +164,7 @@ static int map_prepare(struct annex_map *map, const struct annex_ioc_map *args)
 	int err = 0;
 
 	if (map->kind == ANNEX_MAP_USER || map->kind == ANNEX_MAP_HOST)
-		err = annex_map_charge(map, map->bytes >> PAGE_SHIFT);
+		err = map_charge(map, map->bytes >> PAGE_SHIFT);
 	if (!err && map->kind == ANNEX_MAP_USER)
 		err = annex_pin(map, args->addr);
 	if (!err && map->kind == ANNEX_MAP_HOST)
@@ -186,6 +191,17 @@ static int map_publish(struct annex_owner *owner, struct annex_map *map)
 	return 0;
 }
 
+/* All of a dma-buf is pinned, and known by its pages, however little of it is mapped. */
+static int map_peer(struct annex_map *map, int fd)
+{
+	int err = annex_peer_open(map, fd);
+
+	if (err)
+		return err;
+	err = map_charge(map, PAGE_ALIGN(map->dmabuf->size) >> PAGE_SHIFT);
+	return err ? err : annex_peer_map(map);
+}
+
 static int map_locked(struct annex_owner *owner, struct annex_map *map, struct annex_ioc_map *args,
 		      struct annex_ioc_seg **segs)
 {
@@ -206,7 +222,7 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 		err = map_cmb(map);
 		break;
 	case ANNEX_MAP_DMABUF:
-		err = annex_peer_map(map, args->fd);
+		err = map_peer(map, args->fd);
 		break;
 	}
 	args->nsegs = map->nsegs;
@@ -227,7 +243,7 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 }
 
 int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
-		     struct annex_ioc_seg **segs)
+		     struct annex_ioc_seg **segs, work_func_t moved)
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
 	struct annex_map *map;
@@ -243,7 +259,7 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 	map->kind = args->kind;
 	map->bytes = args->bytes;
 	map->offset = args->offset;
-	annex_peer_init(map);
+	INIT_WORK(&map->moved, moved);
 	err = map_prepare(map, args);
 	if (!err) {
 		mutex_lock(&ctrl->lock);

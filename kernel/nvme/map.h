@@ -71,15 +71,11 @@ struct annex_map {
 
 /*
  * annex_map_create() - ANNEX_IOC_MAP. @segs: a copy of the @args->nsegs runs, which the caller
- * copies to user space and frees: the mapping may be removed meanwhile.
+ * copies to user space and frees: the mapping may be removed meanwhile. @moved: function of its
+ * work, for a dma-buf whose exporter takes the memory away.
  */
 int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
-		     struct annex_ioc_seg **segs);
-/*
- * annex_map_charge() - Count @pages against RLIMIT_MEMLOCK of the caller's user, who is the same
- * after a fork, an exec and the end of a process. Once a mapping; -ENOMEM with a line.
- */
-int annex_map_charge(struct annex_map *map, unsigned long pages);
+		     struct annex_ioc_seg **segs, work_func_t moved);
 /* annex_map_remove() - ANNEX_IOC_UNMAP. */
 int annex_map_remove(struct annex_owner *owner, u32 id);
 /*
@@ -105,10 +101,9 @@ int annex_pin_map(struct annex_map *map);
 void annex_pin_cut(struct annex_map *map);
 void annex_unpin(struct annex_map *map);
 
-/* peer.c: a dma-buf. annex_peer_drop() waits for what the controller's lock is needed for. */
-void annex_peer_init(struct annex_map *map);
-int annex_peer_map(struct annex_map *map, int fd);
+/* peer.c: a dma-buf. annex_peer_open() finds it, and annex_peer_map() attaches it. */
+int annex_peer_open(struct annex_map *map, int fd);
+int annex_peer_map(struct annex_map *map);
 void annex_peer_cut(struct annex_map *map);
-void annex_peer_drop(struct annex_map *map);
 
 #endif

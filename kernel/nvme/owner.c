@@ -11,7 +11,6 @@
 #include "map.h"
 #include "owner.h"
 #include "queue.h"
-#include "trace.h"
 #include "view.h"
 
 static bool allow_no_iommu;
@@ -19,21 +18,16 @@ module_param(allow_no_iommu, bool, 0444);
 MODULE_PARM_DESC(allow_no_iommu,
 		 "without an IOMMU let CAP_SYS_RAWIO open controllers, and so reach all memory");
 
-int annex_owner_reset(struct annex_owner *owner)
+/* The exporter of a dma-buf takes its memory away: reset, and cut. */
+static void owner_revoke(struct work_struct *work)
 {
-	int err = annex_ctrl_reset(owner->ctrl);
+	struct annex_map *map = container_of(work, struct annex_map, moved);
+	struct annex_ctrl *ctrl = map->ctrl;
 
-	trace_annex_reset(&owner->ctrl->dev, err);
-	annex_queue_forget(owner);
-	return err;
-}
-
-void annex_owner_revoke(struct annex_ctrl *ctrl, struct annex_map *map)
-{
 	mutex_lock(&ctrl->lock);
 	if (ctrl->owner && map->live && !ctrl->gone) {
 		dev_warn(&ctrl->dev, "a dma-buf was taken away: reset\n");
-		annex_owner_reset(ctrl->owner);
+		annex_queue_reset(ctrl->owner);
 		annex_map_cut(map);
 	}
 	mutex_unlock(&ctrl->lock);
@@ -69,7 +63,7 @@ void annex_owner_pause(struct annex_ctrl *ctrl)
 static void owner_bring_up(struct annex_ctrl *ctrl)
 {
 	if (ctrl->owner)
-		annex_owner_reset(ctrl->owner);
+		annex_queue_reset(ctrl->owner);
 	else
 		annex_ctrl_reset(ctrl);
 }
@@ -167,7 +161,7 @@ static int owner_release(struct inode *inode, struct file *file)
 	mutex_lock(&ctrl->lock);
 	/* Commands may be in flight, and the admin queue may have been rung. */
 	if (!ctrl->gone && owner->greeted && file->f_mode & FMODE_WRITE)
-		annex_owner_reset(owner);
+		annex_queue_reset(owner);
 	owner_end(owner, &maps);
 	ctrl->owner = NULL;
 	mutex_unlock(&ctrl->lock);
@@ -226,7 +220,7 @@ static int owner_identify_into(struct annex_owner *owner, struct annex_ioc_ident
 		return annex_refuse(owner->ctrl, -EINVAL, "identify: cns %u", args->cns);
 	status = annex_admin_identify(owner->ctrl, args->cns, args->nsid);
 	if (status < 0)
-		return annex_owner_reset(owner) ? -ENODEV : status;
+		return annex_queue_reset(owner) ? -ENODEV : status;
 	args->status = status;
 	memcpy(data, owner->ctrl->admin.data.at, ANNEX_PAGE);
 	if (status)
@@ -258,7 +252,7 @@ static long owner_map(void *self, void *arg)
 	struct annex_owner *owner = self;
 	struct annex_ioc_map *args = arg;
 	struct annex_ioc_seg *segs;
-	int err = annex_map_create(owner, args, &segs);
+	int err = annex_map_create(owner, args, &segs, owner_revoke);
 
 	if (err)
 		return err;
@@ -311,7 +305,7 @@ static long owner_state(void *self, void *arg)
 
 static long owner_reset(void *self, void *arg)
 {
-	return annex_owner_reset(self);
+	return annex_queue_reset(self);
 }
 
 static const struct annex_call owner_calls[] = {

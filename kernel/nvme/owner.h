@@ -9,7 +9,6 @@
 #include <linux/xarray.h>
 
 struct annex_ctrl;
-struct annex_map;
 
 /**
  * struct annex_owner - An open file.
@@ -30,8 +29,6 @@ struct annex_owner {
 
 extern const struct file_operations annex_owner_ops;
 
-/* Reset the controller, whose queue pairs are gone then. Under its lock. 0 or -ENODEV. */
-int annex_owner_reset(struct annex_owner *owner);
 /* annex_owner_evict() - Stop the controller, which is removed, and end its owner's queues. */
 void annex_owner_evict(struct annex_ctrl *ctrl);
 /*
@@ -46,7 +43,5 @@ void annex_owner_resume(struct annex_ctrl *ctrl);
  */
 void annex_owner_sleep(struct annex_ctrl *ctrl, bool reachable);
 void annex_owner_wake(struct annex_ctrl *ctrl);
-/* annex_owner_revoke() - The exporter of a dma-buf takes its memory away: reset, and cut. */
-void annex_owner_revoke(struct annex_ctrl *ctrl, struct annex_map *map);
 
 #endif

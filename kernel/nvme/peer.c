@@ -10,7 +10,6 @@
 #include "compat.h"
 #include "ctrl.h"
 #include "map.h"
-#include "owner.h"
 
 ANNEX_IMPORT_NS(DMA_BUF);
 
@@ -28,24 +27,6 @@ static const struct dma_buf_attach_ops attach_ops = {
 	.allow_peer2peer = true,
 	.ANNEX_DMABUF_MOVED = peer_move_notify,
 };
-
-/* Pinned memory that its exporter takes away all the same is gone for the owner's commands. */
-static void peer_take_away(struct work_struct *work)
-{
-	struct annex_map *map = container_of(work, struct annex_map, moved);
-
-	annex_owner_revoke(map->ctrl, map);
-}
-
-void annex_peer_init(struct annex_map *map)
-{
-	INIT_WORK(&map->moved, peer_take_away);
-}
-
-void annex_peer_drop(struct annex_map *map)
-{
-	cancel_work_sync(&map->moved);
-}
 
 /* Until the memory is where the exporter says: whoever can be told of moves is not made to wait. */
 static int peer_settle(struct annex_map *map)
@@ -119,7 +100,7 @@ static int peer_read_segs(struct annex_map *map)
 	return at >= end ? 0 : -EINVAL;
 }
 
-int annex_peer_map(struct annex_map *map, int fd)
+int annex_peer_open(struct annex_map *map, int fd)
 {
 	int err;
 
@@ -131,11 +112,13 @@ int annex_peer_map(struct annex_map *map, int fd)
 	}
 	if (map->offset + map->bytes > map->dmabuf->size)
 		return annex_refuse(map->ctrl, -EINVAL, "map: beyond the end of the dma-buf");
-	/* All of it is kept in its place and known by its pages, however little of it is mapped. */
-	err = annex_map_charge(map, PAGE_ALIGN(map->dmabuf->size) >> PAGE_SHIFT);
-	if (err)
-		return err;
-	err = peer_attach(map);
+	return 0;
+}
+
+int annex_peer_map(struct annex_map *map)
+{
+	int err = peer_attach(map);
+
 	if (err)
 		return annex_refuse(map->ctrl, err, "map: the dma-buf cannot be attached");
 	return peer_read_segs(map);

@@ -189,7 +189,7 @@ static int queue_tell(struct annex_owner *owner, const struct annex_queue *q, u3
 		*status = got;
 		return got ? annex_refuse(ctrl, -EIO, "queue %u: status 0x%03x", q->qid, got) : 0;
 	}
-	return annex_owner_reset(owner) ? -ENODEV : got;
+	return annex_queue_reset(owner) ? -ENODEV : got;
 }
 
 int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args)
@@ -245,7 +245,7 @@ int annex_queue_delete(struct annex_owner *owner, u32 qid)
 	trace_annex_queue_delete(&ctrl->dev, qid, err);
 	atomic64_inc(&ctrl->count.deletes);
 	if (err)
-		return annex_owner_reset(owner) ? -ENODEV : -EIO;
+		return annex_queue_reset(owner) ? -ENODEV : -EIO;
 	xa_erase(&owner->queues, qid);
 	queue_put(q);
 	return 0;
@@ -268,7 +268,7 @@ int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args)
 	status = annex_admin_run(ctrl, &cmd, &result);
 	args->aborted = !status && !(result & 1);
 	if (status < 0)
-		return annex_owner_reset(owner) ? -ENODEV : status;
+		return annex_queue_reset(owner) ? -ENODEV : status;
 	return 0;
 }
 
@@ -281,4 +281,13 @@ void annex_queue_forget(struct annex_owner *owner)
 		xa_erase(&owner->queues, qid);
 		queue_put(q);
 	}
+}
+
+int annex_queue_reset(struct annex_owner *owner)
+{
+	int err = annex_ctrl_reset(owner->ctrl);
+
+	trace_annex_reset(&owner->ctrl->dev, err);
+	annex_queue_forget(owner);
+	return err;
 }

@@ -41,6 +41,8 @@ int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args);
 /* 0; -ENOENT; -EIO: the controller had to be reset, and all queue pairs are gone. */
 int annex_queue_delete(struct annex_owner *owner, u32 qid);
 int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args);
+/* annex_queue_reset() - Reset the controller, and free all queue pairs. 0 or -ENODEV. */
+int annex_queue_reset(struct annex_owner *owner);
 /* annex_queue_forget() - Free all queue pairs of an owner, after a reset. */
 void annex_queue_forget(struct annex_owner *owner);
 

@@ -143,6 +143,8 @@ for one in "${series[@]}"; do
 	claim "$one: $words" warns_nothing
 	[ "$one" != "${series[0]}" ] || [ ${#sparse[@]} -eq 0 ] ||
 		claim "$one: fails without sparse, and for what it finds" heeds_sparse
+	claim "$one: calls between its files go in no circle" tests/lint/rooms.py \
+		"$build/strict/module/$release" kernel
 	claim "$one: it is for $release" for_this_kernel "$ko"
 	claim "$one: no device has it loaded" loaded_by_nothing
 	[ "$one" != "${series[0]}" ] ||
