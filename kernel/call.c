@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls by tables (ioctl): finds the row, copies and checks the arguments, and takes the lock
+ * that the row asks for. Owns nothing.
+ */
 #include <linux/mutex.h>
 #include <linux/uaccess.h>
 #include "call.h"

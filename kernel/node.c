@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices /dev/annex/ADDRESS. Owns the class and the minor numbers.
+ */
 #include <linux/idr.h>
 #include "compat.h"
 #include "node.h"

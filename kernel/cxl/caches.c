@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * CPU caches of addresses that lead to other memory. Owns the pace at which users may have caches
+ * emptied.
+ */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * HDM decoders: commit and release (CXL 3.1 section 8.2.4.20). Owns the decoders that this driver
+ * has committed in a component.
+ */
 #include <linux/bitfield.h>
 #include <linux/io.h>
 #include <linux/iopoll.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * A range's cacheable memory as dma-bufs. Owns the range's list of dma-bufs.
+ */
 #include <linux/dma-buf.h>
 #include <linux/dma-map-ops.h>
 #include <linux/dma-resv.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The packet filter in the first uncached page (section III-B of M2NDP). Owns the table, but for
+ * two words of the device.
+ */
 #include <linux/delay.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/io.h>

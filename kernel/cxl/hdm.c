@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * A CXL memory device and its driver: probe, removal, reset, errors of the bus, power. Owns the
+ * device structure.
+ */
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/slab.h>
 #include "attribute.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The mailbox of a memory device (CXL 3.1 section 8.2.8.4). Owns its registers.
+ */
 #include <linux/bitfield.h>
 #include <linux/device.h>
 #include <linux/io-64-nonatomic-lo-hi.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The poison list and the event records of a memory device (CXL 3.1 section 8.2.9). Owns copies of
+ * both, and the device's event interrupts.
+ */
 #include <linux/bitfield.h>
 #include <linux/interrupt.h>
 #include <linux/io.h>

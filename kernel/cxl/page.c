@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The pages of a range in page tables. Owns the range's struct pages, and the bitmaps of poisoned
+ * and of uncached pages.
+ */
 #include <linux/bitmap.h>
 #include <linux/fs.h>
 #include <linux/io.h>

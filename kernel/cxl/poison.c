@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The poison lists of devices, applied to the pages of their range. Owns nothing.
+ */
 #include <linux/bitmap.h>
 #include <linux/math64.h>
 #include <linux/sched.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The registers of a component: the Register Locator DVSEC (CXL 3.1 section 8.1.9), capability
+ * arrays (sections 8.2.4, 8.2.8). Owns their mappings.
+ */
 #include <linux/bitfield.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/iopoll.h>

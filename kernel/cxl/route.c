@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Host bridges and switches between a window and devices. Owns the list of ports, whose
+ * decoders ranges share.
+ */
 #include <linux/acpi.h>
 #include <linux/list.h>
 #include <linux/slab.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * An open file of a CXL memory device: its calls, read() and poll(). Owns the file's place in the
+ * events and in the poison.
+ */
 #include <linux/file.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/poll.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * CXL windows of host addresses: the CEDT (CXL 3.1 section 9.18.1). Owns the addresses that it
+ * takes.
+ */
 #include <linux/acpi.h>
 #include <linux/mm.h>
 #include <linux/sched.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Controller memory (NVMe Base 2.0 section 8.5). Owns the bitmap of its pages.
+ */
 #include <linux/bitmap.h>
 #include <linux/io-64-nonatomic-hi-lo.h>
 #include <linux/sizes.h>

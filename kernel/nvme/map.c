@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that a controller may reach. Owns the owner's table of mappings, and what they count
+ * against RLIMIT_MEMLOCK.
+ */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/sched/mm.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The owner of a controller: an open file and its calls. Owns the controller's use by one file, and
+ * its reset.
+ */
 #include <linux/capability.h>
 #include <linux/moduleparam.h>
 #include <linux/poll.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * I/O queue pairs in the owner's memory (NVMe Base 2.0 sections 5.4 to 5.7). Owns the owner's
+ * table of queues.
+ */
 #include <linux/eventfd.h>
 #include <linux/interrupt.h>
 #include <linux/slab.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Shadow doorbells (NVMe Base 2.0 section 5.8). Owns their two pages.
+ */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include "ctrl.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * A controller's doorbells and memory in the owner's page tables. Owns what is mapped, and the page
+ * that takes stores after a reset.
+ */
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <uapi/annex.h>
