@@ -83,6 +83,7 @@ kernel_doc()
 claim "house style" tests/lint/style.sh
 if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
 	claim "messages of commits" tests/lint/commits.sh
+	claim "plain words (tests/lint/prose.py ROOM shows the others)" tests/lint/prose.py
 else
 	skip "messages of commits: this is no clone"
 fi
