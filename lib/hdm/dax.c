@@ -43,7 +43,7 @@ static bool read_number(dev_t dev, const char *attr, long long *value)
 	return sscanf(text, "%lli", value) == 1;
 }
 
-/* Where its links lead: the subsystem is dax, and what is on an NVDIMM bus survives. */
+/* Where its links lead: the subsystem is dax, and memory on an NVDIMM bus survives. */
 static bool links_to(dev_t dev, const char *link, const char *word)
 {
 	char path[96], to[PATH_MAX];

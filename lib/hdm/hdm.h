@@ -44,7 +44,7 @@ int hdm_open_medium(struct annex_medium *m, const char *uri, const struct annex_
 		    bool anew, struct annex_hdm **out);
 
 /* share.c: hdm_lock() - The table for this thread alone: -ETIMEDOUT, -ECHILD, -EIO (it is lost).
- * hdm_unlock() - Returns @err of what was done meanwhile, or -EIO, if it was lost then. */
+ * hdm_unlock() - Returns @err of the work meanwhile, or -EIO, if the table was lost then. */
 int hdm_lock(struct annex_hdm *h);
 int hdm_unlock(struct annex_hdm *h, int err);
 /* hdm_join() - Take a number, with the lock: -EMFILE. hdm_alone() - Whether no other handle has
@@ -55,7 +55,7 @@ bool hdm_owner_lives(const struct annex_hdm *h, uint32_t owner);
 /* hdm_watch() - Have fork() know of it, until fork_forget(). */
 void hdm_watch(struct annex_hdm *h);
 
-/* alloc.c: hdm_sweep() - Free the runs of owners who are no more, and ours too if @own. Return how
+/* alloc.c: hdm_sweep() - Free the runs of dead owners, and ours too if @own. Return how
  * many in *@freed. The lock is held. */
 int hdm_sweep(struct annex_hdm *h, bool own, uint32_t *freed);
 /* hdm_take_run(), hdm_give_run() - Granules for this handle alone, without the lock. */

@@ -22,8 +22,8 @@ void lock_drop(int fd, uint32_t byte);
 /* lock_late() - Tell which process has had the table's lock for @ms. Return: -ETIMEDOUT. */
 int lock_late(int fd, const char *uri, uint32_t ms);
 
-/* lock_taken() - Whether another file description has one of @n from @byte on; of those that cannot
- * be asked for it has. */
+/* lock_taken() - Whether another file description has one of @n from @byte on; true for bytes
+ * that cannot be asked for. */
 bool lock_taken(int fd, uint32_t byte, uint32_t n);
 
 #endif

@@ -36,7 +36,7 @@ static void copy_slot(const struct hdm_table *t, uint32_t index, struct hdm_slot
 {
 	uint64_t words[WORDS];
 
-	/* Relaxed, once each: the lock of the range orders them with whoever wrote them. */
+	/* Relaxed, once each: the lock of the range orders them with their writer. */
 	for (unsigned int i = 0; i < WORDS; i++)
 		words[i] = annex_atomic_load(slot_at(t, index) + i, ANNEX_RELAXED);
 	memcpy(out, words, sizeof(*out));

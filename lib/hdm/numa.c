@@ -49,7 +49,7 @@ static int read_node(const struct annex_uri *uri, int *node)
 	return 0;
 }
 
-/* Bytes that the node can give, those of the page cache among them. */
+/* Bytes that the node can give, the page cache included. */
 static uint64_t node_room(int node)
 {
 	static const char *const keys[] = {"MemFree:", "Active(file):", "Inactive(file):"};

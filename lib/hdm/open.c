@@ -24,7 +24,7 @@ static int read_table(struct annex_hdm *h, bool anew)
 {
 	int err = anew ? -ENODATA : hdm_table_read(&h->t);
 
-	/* Nobody can have stored anything in what means nothing, unless he still uses it. */
+	/* Scratch memory holds no data of others, unless another handle still uses it. */
 	if (err == -EILSEQ && h->m->scratch && hdm_alone(h)) {
 		annex_log(ANNEX_LOG_WARNING,
 			  "%s: its table was damaged and is made anew: what was there is forgotten",
@@ -36,7 +36,7 @@ static int read_table(struct annex_hdm *h, bool anew)
 	return err;
 }
 
-/* An owner with the number of one who is dead begins with nothing. */
+/* An owner that takes the number of a dead one begins with nothing. */
 static int enter(struct annex_hdm *h, bool anew)
 {
 	uint32_t freed;

@@ -9,7 +9,7 @@
 #include "core/medium.h"
 
 /**
- * struct hdm_piece - Uncached memory of a range, zeroed, that nobody else has.
+ * struct hdm_piece - Uncached memory of a range, zeroed, of this process alone.
  * @bytes: whole pages.
  * @at: where it is mapped; the mapping keeps it.
  * @fd: file of its first device.
@@ -23,8 +23,8 @@ struct hdm_piece {
 /**
  * hdm_piece_open() - Join a range, or create it, and have a piece of @out->bytes.
  * @uri: pci:DDDD:BB:DD.F[,DDDD:BB:DD.F...][?size=, granularity=, persistent=, m2func=]: several
- *	devices are interleaved, in this order; m2func of its bytes are not mapped for those who
- *	open the range, but had by this.
+ *	devices are interleaved, in this order; m2func of its bytes are not mapped with the
+ *	range, but given out by this.
  *
  * Return: 0; as annex_module_file(); -EPROTONOSUPPORT (another version of the module); -EINVAL;
  * -ENOMEM; -ENODEV (no memory device); -EBUSY, -EOPNOTSUPP as ANNEX_IOC_HDM_RANGE; -ENOSPC (as

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Poisoned granules of a range, a bit for each. Poison may come while the range is
- * open, and stays as long as it is; so bits are set and never cleared, and who looks at one needs
+ * open, and stays as long as it is; so bits are set and never cleared, and reading one needs
  * no lock. A bit that is set a moment too late is like poison that came a moment later.
  */
 #include <errno.h>

@@ -6,9 +6,9 @@
  *	then		entries: the granule of the piece, that of the piece before it of that name
  *			(0: none), and its name slot
  *
- * Slots and entries are made to last before word 0 is stored, and it is cleared when what they say
- * is done. Whoever takes the lock finds it full only if the process that filled it died, or the
- * power failed; then it does the rest (hdm_redo()).
+ * Slots and entries are made to last before word 0 is stored, and it is cleared when their changes
+ * are made. A handle that takes the lock finds it full only if the process that filled it died, or
+ * the power failed; then it does the rest (hdm_redo()).
  */
 #include <errno.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static int broken(const struct hdm_table *t)
 
 static int store_count(struct hdm_table *t, uint64_t n)
 {
-	/* Release: behind the entries, for who looks after a crash. */
+	/* Release: behind the entries, for a reader after a crash. */
 	annex_atomic_store(journal(t), n ? JOURNAL_FULL | n << COUNT_SHIFT : 0, ANNEX_RELEASE);
 	return hdm_persist(t->m, journal(t), sizeof(uint64_t));
 }
@@ -58,7 +58,7 @@ static int find_before(const struct hdm_table *t, uint32_t at, const struct hdm_
 	return err || !strcmp(old.name, slot->name) ? err : broken(t);
 }
 
-/* Nothing in an entry is believed: anybody may have written it. */
+/* Nothing in an entry is believed: any process may have written it. */
 static int redo(struct hdm_table *t, uint64_t entry)
 {
 	uint32_t at = entry & GRANULE_MASK, before = entry >> BEFORE_SHIFT & GRANULE_MASK;
@@ -114,7 +114,7 @@ static int find_run(struct annex_hdm *h, const struct annex_hdm_piece *p, struct
 	return 0;
 }
 
-/* Write the name slot of a piece, behind those of the pieces before it, and the journal's entry. */
+/* Write the name slot of a piece, behind the slots of earlier pieces, and the journal's entry. */
 static int prepare(struct annex_hdm *h, const struct annex_hdm_piece *p, bool replace,
 		   uint32_t *index, uint64_t *entry)
 {

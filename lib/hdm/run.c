@@ -40,7 +40,7 @@ int hdm_run_broken(const struct hdm_table *t, uint32_t at)
 
 int hdm_run_at(const struct hdm_table *t, uint32_t at, struct hdm_run *r)
 {
-	/* Relaxed: the lock of the range orders it with whoever wrote it. */
+	/* Relaxed: the lock of the range orders it with its writer. */
 	uint64_t word = annex_atomic_load(word_of(t, at), ANNEX_RELAXED);
 	uint64_t low = word & ((1ull << CHECK_SHIFT) - 1);
 
@@ -108,7 +108,7 @@ static int store(struct hdm_table *t, uint32_t at, uint64_t word)
 		t->hint = t->g.first;
 	t->seen = gen + 1;
 	annex_atomic_store(gen_of(t), t->seen, ANNEX_RELAXED);
-	/* Release: behind the number, and behind the slot of its name, for who looks after a crash.
+	/* Release: behind the number, and behind the slot of its name, for a reader after a crash.
 	 */
 	annex_atomic_store(word_of(t, at), word, ANNEX_RELEASE);
 	return hdm_persist(t->m, word_of(t, at), sizeof(word));

@@ -41,7 +41,7 @@ static void read_head(const struct hdm_table *t, struct hdm_head *h)
 {
 	const uint64_t *from = (const void *)t->m->base;
 
-	/* Relaxed, once each: the lock of the range orders them with whoever wrote them. */
+	/* Relaxed, once each: the lock of the range orders them with their writer. */
 	h->magic = annex_atomic_load(&from[0], ANNEX_RELAXED);
 	h->version = annex_atomic_load(&from[1], ANNEX_RELAXED);
 	h->bytes = annex_atomic_load(&from[2], ANNEX_RELAXED);
@@ -123,7 +123,7 @@ static int store_magic(struct hdm_table *t, uint64_t magic)
 {
 	uint64_t *to = (void *)t->m->base;
 
-	/* Release: whoever maps the range finds what was written before. */
+	/* Release: a process that maps the range finds the earlier stores. */
 	annex_atomic_store(to, magic, ANNEX_RELEASE);
 	return hdm_persist(t->m, to, sizeof(*to));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a range: what of it is taken, by whom, and under which names.
+ * The table of a range: taken granules, their owners and their names.
  *
  *	byte 0		struct hdm_head: magic, version, bytes of the range, check
  *	byte 64		the number of changes so far
@@ -11,8 +11,8 @@
  * offsets in the table that could lie. A granule is a page, or more where there would be too many.
  *
  * A run of granules is taken by one word, that of its first granule: kind, length, an index, and a
- * check of the three and the place. All other words are zero: those inside of runs, which are
- * skipped, and those of free granules. So taking a run is one store of 8 bytes, freeing it is
+ * check of the three and the place. All other words are zero: words inside of runs, which are
+ * skipped, and words of free granules. So taking a run is one store of 8 bytes, freeing it is
  * another, and after any crash each run is there or is not. Nothing has to be repaired.
  *
  * A name slot is in use if it names a run whose word names the slot. It is written first, and made
@@ -25,7 +25,7 @@
  *
  * Formatting begins and ends with a store to the magic, so that a table half made is made again.
  *
- * Changes are made by one handle at a time. Other processes may write to the table what they like:
+ * Changes are made by one handle at a time. Other processes may write anything to the table:
  * each word is loaded once, and believed in nothing that would lead outside of the range.
  */
 #ifndef ANNEX_HDM_TABLE_H
@@ -107,7 +107,7 @@ int hdm_table_format(struct hdm_table *t);
 /* run.c: hdm_run_at() - The run that begins at granule @at; free granules come one at a time. */
 int hdm_run_at(const struct hdm_table *t, uint32_t at, struct hdm_run *r);
 /* hdm_run_find() - Room for @len granules on a multiple of @align of them; -ENOSPC, without a line.
- * hdm_run_commit(), hdm_run_clear() - Take what was found; give it back. */
+ * hdm_run_commit(), hdm_run_clear() - Take the found run; give it back. */
 int hdm_run_find(struct hdm_table *t, uint32_t len, uint32_t align, uint32_t *at);
 int hdm_run_commit(struct hdm_table *t, const struct hdm_run *r);
 int hdm_run_clear(struct hdm_table *t, uint32_t at);

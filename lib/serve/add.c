@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A new part is zeroed before anybody can open it: what an earlier one left there is nobody's
- * business. That may take minutes, so it has a thread.
+ * A new part is zeroed before a client can open it, so that no client reads data of an earlier
+ * part. That may take minutes, so it has a thread.
  */
 #include <errno.h>
 #include <stdlib.h>

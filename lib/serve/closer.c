@@ -13,7 +13,7 @@
 enum state { CLOSING, CLOSED, FORGOTTEN };
 
 /*
- * struct closer - Files to be closed. @state: the thread's and the server's: who comes last frees
+ * struct closer - Files to be closed. @state: the thread's and the server's: the last one frees
  * it. @begun: there is a thread.
  */
 struct closer {
@@ -32,7 +32,7 @@ static void *run(void *arg)
 
 	for (unsigned int i = 0; i < c->n; i++)
 		close(c->fd[i]);
-	/* Acquire and release: who frees it has seen the other's last use of it. */
+	/* Acquire and release: the side that frees it has seen the other's last use. */
 	if (!annex_atomic_cas(&c->state, &state, (uint32_t)CLOSED, ANNEX_ACQ_REL))
 		free(c);
 	return NULL;

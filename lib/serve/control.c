@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The control thread: takes connections, and whatever comes by them.
+ * The control thread: takes connections and their messages.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -107,8 +107,8 @@ static int welcome(struct annex_server *s, int sock)
 	return 0;
 }
 
-/* Sockets of a user, or (NULL) of all. *@idlest: of those that are nothing yet, the one that has
- * said nothing for the longest time; or NULL. */
+/* Sockets of a user, or (NULL) of all. *@idlest: the socket without a part that has been
+ * silent for the longest time; or NULL. */
 static unsigned int count(struct annex_server *s, const uid_t *user, struct peer **idlest)
 {
 	unsigned int n = 0;
@@ -142,7 +142,7 @@ static bool make_place(struct annex_server *s, const uid_t *user, unsigned int m
 	return idlest;
 }
 
-/* Nobody takes all of it. */
+/* No user takes all sockets. */
 static bool is_welcome(struct annex_server *s, int sock)
 {
 	socklen_t len = sizeof(struct ucred);

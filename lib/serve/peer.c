@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process that has connected: what it may ask for over its socket. Nothing that it sends is
- * believed, and no answer is waited for to be read: who does not take what he asked for is dropped.
+ * A connected process: its requests over its socket. Nothing that it sends is
+ * believed, and the daemon waits for no answer to be read: a client that does not read is dropped.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -130,7 +130,8 @@ static int find_part(struct peer *p, const struct annex_serve_message *m, struct
 
 static int watch_kick(struct peer *p)
 {
-	/* By edges: nobody need take what is in it, and who fills it hurts nobody. */
+	/* Edge-triggered: the eventfd is never drained, so a client that fills it harms only
+	 * itself. */
 	struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = (char *)p + 1};
 
 	p->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -428,7 +429,7 @@ static bool handle(struct peer *p, const struct annex_serve_message *m, struct p
 	return !serve_answer(p, m, result);
 }
 
-/* Files that nobody wants. Return: false: there are too many of its user's; it has to leave. */
+/* Unwanted files. Return: false: there are too many of its user's; it has to leave. */
 static bool discard(struct peer *p, const struct packet_files *files)
 {
 	if (!files->n)

@@ -65,7 +65,7 @@ static int watch(struct annex_server *s, int fd, void *ptr)
 	return epoll_ctl(s->poll, EPOLL_CTL_ADD, fd, &e) ? annex_fail(-errno, "serve: %m") : 0;
 }
 
-/* Somebody else has made it, and keeps its name. */
+/* Another process has made it, and keeps its name. */
 static int take_listener(struct annex_server *s)
 {
 	int fd = s->opts.listener, type = 0, listens = 0;
@@ -155,7 +155,7 @@ int annex_serve(struct annex_dev *dev, const struct annex_serve_opts *opts,
 		err = take_device(s);
 	if (!err)
 		err = open_sockets(s);
-	/* Later: who finds another daemon there makes no table. */
+	/* Later: a daemon that finds another one there makes no table. */
 	if (!err)
 		err = table_open(&s->table, opts->table, s->ns.blocks * s->ns.block, s->ns.block);
 	if (!err)

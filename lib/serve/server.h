@@ -6,7 +6,7 @@
  * new part (add.c), while it does. The server's lock is for everything that the worker and another
  * thread use; the worker holds it during each of its rounds, which do not block.
  *
- * A client can write all of its region and its memory at any time. So whatever is read there is
+ * A client can write all of its region and its memory at any time. So each word there is
  * read once, and checked afterwards. Files of both are sealed: they do not shrink.
  */
 #ifndef ANNEX_SERVE_SERVER_H
@@ -19,7 +19,7 @@
 #include "core/packet.h"
 #include "piece.h"
 
-#define SERVE_PEERS (2 * ANNEX_SERVE_CLIENTS) /* sockets, with those that are no clients */
+#define SERVE_PEERS (2 * ANNEX_SERVE_CLIENTS) /* sockets, of clients and others */
 #define SERVE_PEERS_OF_USER 40u               /* that is neither root nor the daemon's own */
 #define SERVE_PEERS_KEPT 16u                  /* for these */
 #define SERVE_FLYING 1000u                    /* commands that the device has, at most */
@@ -30,7 +30,7 @@
  * struct part - A part.
  * @first: its first byte on the device.
  * @birth: tells it from others of this name.
- * @told: what others are told of it, sizes and counters.
+ * @told: its public facts, sizes and counters.
  * @live: it is in the file, or will be with the next change of that. Others cannot be opened.
  * @next: when its rate allows a command again (annex_now()).
  * @users: clients with commands, a moment ago: they share its weight.
@@ -75,7 +75,7 @@ struct claim {
 /**
  * struct peer - A process that has connected.
  * @sock: its socket.
- * @part: what it has opened; NULL: nothing yet.
+ * @part: its part; NULL: none is open yet.
  * @readonly: it may not write.
  * @leaving: it is served no further; freed when @flying is 0.
  * @busy: a thread makes a part for it, and will answer.
@@ -88,7 +88,7 @@ struct claim {
  * @cq_tail: results put.
  * @told: results that it was told of.
  * @beat: as it was told.
- * @credit: bytes that it may move before others are served; negative: those that it had too much.
+ * @credit: bytes that it may move before others are served; negative: bytes that it had too much.
  * @kick: it wakes us.
  * @event: our end of a socket, by which we wake it.
  * @region: the file of its region; -1: there is none.
@@ -126,7 +126,7 @@ TAILQ_HEAD(peers, peer);
  * @peer: whose it is.
  * @since: when the device was given that (annex_now()); of a client that goes first, when the
  *	worker had looked for commands before: it came later.
- * @c: what is left of the command, as it was checked, that piece included.
+ * @c: the rest of the command, as it was checked, with that piece.
  * @len: bytes of the piece; 0: of a command without length, which has one piece.
  * @slot: where its range is, if it discards.
  * @first: its part goes first.
@@ -159,12 +159,12 @@ struct batch {
  * @qp: the worker's queue pair.
  * @ns: the namespace.
  * @lock: see above.
- * @peers: those that have connected, the one to be served next first.
- * @closers: what is closed for those that have left, the control thread's.
+ * @peers: connected processes, the one to be served next first.
+ * @closers: files to be closed for peers that have left, the control thread's.
  * @flying: commands that are being carried out, @nflying of them, at most @most.
- * @load: of these, those of parts that do not go first [0], and that do [1]; @unsized: those
- *	without length.
- * @piece: what others may have in flight beside clients that go first.
+ * @load: of these, commands of parts that do not go first [0], and that do [1]; @unsized:
+ *	of these, commands without length.
+ * @piece: bytes that others may have in flight beside clients that go first.
  * @hold: others are given nothing, until a command of a client that goes first has run alone.
  * @given: pieces of others, for the device.
  * @looked: when the worker looked for commands of clients that go first (annex_now()).
@@ -262,7 +262,7 @@ void serve_free(struct peer *p);
 int serve_add(struct peer *p, const struct annex_serve_message *m);
 
 /*
- * command.c: serve_load() - A command, read once, so that what is checked is what is carried out.
+ * command.c: serve_load() - A command, read once, so that its checked form is carried out.
  * serve_moves() - Whether it moves data. serve_has_length() - Whether it takes the device the
  * longer, the more it is about. serve_judge() - Whether it may be carried out: 0, or the errno of
  * its result. serve_describe() - The piece of it that the device gets.

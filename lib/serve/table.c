@@ -232,7 +232,7 @@ int table_set(struct table *t, const struct annex_serve_part *told)
 	return err;
 }
 
-/* The end of a line, which those of version 1 do not have. */
+/* The end of a line, which lines of version 1 lack. */
 static bool read_end(const char *end, unsigned int version, struct part *p)
 {
 	char newline;

@@ -18,7 +18,7 @@
 #define BEAT_NS (200 * ANNEX_NSEC_PER_MSEC)
 #define COUNT_NS ANNEX_NSEC_PER_MSEC  /* from one count of a part's users to the next */
 #define SHARED 128u                   /* commands that the device has of several clients */
-#define FIRST_MOST(s) ((s)->most / 2) /* of those that go first */
+#define FIRST_MOST(s) ((s)->most / 2) /* commands of clients that go first */
 #define SPIN_NS 100000u               /* without work, before it sleeps */
 #define SPIN_MANY_NS 2000000u         /* while the device has many commands */
 #define MANY 16u
@@ -56,7 +56,7 @@ static void tell(struct peer *p)
 	if (p->told == p->cq_tail)
 		return;
 	p->told = p->cq_tail;
-	/* Release: who sees the tail sees the results, and the data that was read. */
+	/* Release: a client that sees the tail sees the results, and the data of reads. */
 	annex_atomic_store(&p->head->cq_tail.v, p->cq_tail, ANNEX_RELEASE);
 	/* A read-modify-write on both sides, so that one is first: see annex/servewire.h. */
 	if (annex_atomic_add(&p->head->client_sleeps.v, 0u, ANNEX_SEQ_CST) &&
@@ -64,7 +64,7 @@ static void tell(struct peer *p)
 		packet_ring(p->event);
 }
 
-/* Commands that it has added; those of who lies are none. */
+/* Commands that it has added; 0 if its tail is impossible. */
 static uint32_t waiting(struct peer *p)
 {
 	/* Acquire: pairs with the client's release of its tail. */
@@ -99,7 +99,7 @@ static void account(struct peer *p, const struct annex_serve_sqe *c)
 	told->copied += c->mem ? 0 : c->len;
 }
 
-/* Take one command. Return: what it costs. */
+/* Take one command. Return: its cost. */
 static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uint64_t now)
 {
 	struct annex_serve_sqe c = serve_load(&p->sq[p->sq_head++ % ANNEX_SERVE_ENTRIES]);
@@ -119,8 +119,8 @@ static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uin
 	return c.len > LEAST_COST ? (int64_t)c.len : LEAST_COST;
 }
 
-/* For this client. A single command passes, however large; and neither those that go first nor the
- * others take what is for the rest. */
+/* For this client. A single command passes, however large; neither clients that go first nor the
+ * others take the share of the rest. */
 static bool device_full(const struct annex_server *s, const struct peer *p, const struct batch *b,
 			uint64_t now)
 {
@@ -197,7 +197,7 @@ static bool may_begin(struct annex_server *s)
 	return !s->hold || !serve_has_others(s);
 }
 
-/* All of those that go first. */
+/* All commands of clients that go first. */
 static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
 {
 	struct peer *p;
@@ -217,7 +217,7 @@ static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
 	s->looked = now;
 }
 
-/* Nobody has credit: as many turns at once as the first one to have some needs. */
+/* No client has credit: as many turns at once as the first one to have some needs. */
 static void pass_turns(struct annex_server *s, uint64_t now)
 {
 	int64_t turns = INT64_MAX, most;
