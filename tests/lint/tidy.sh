@@ -15,10 +15,10 @@ mkdir -p "$dir" || exit 1
 export dir checks
 flags=(-std=gnu11 -DANNEX_VERSION='""' -Iinclude -I. -Ilib)
 # What clang-tidy looks for is not what kernel code is like, nor what is compiled with its headers;
-# tests/module checks that. Near-data kernels are of another machine, and fio's engine has its
-# headers; tests/install builds them.
+# tests/module checks that. Near-data kernels and programs on harts are of another machine, and
+# fio's engine has its headers; their tests build them.
 mapfile -t files < <(git ls-files -co --exclude-standard '*.c' ':!kernel/' ':!tests/kernel/' \
-	':!docs/models/examples/kernels/' ':!tools/fio/' |
+	':!docs/models/examples/kernels/' ':!tests/models/tool/rv/' ':!tools/fio/' |
 	while read -r file; do [ -f "$file" ] && echo "$file"; done)
 
 # one FILE FLAGS... - Fails with what was found.

@@ -58,7 +58,7 @@ static void compare(struct tally *t, const unsigned char *got, const unsigned ch
 	if (i == n || t->err)
 		return;
 	t->err = -EILSEQ;
-	snprintf(t->line, sizeof(t->line), "byte %llu is 0x%02x, not 0x%02x", (ull)(at + i), got[i],
+	snprintf(t->line, sizeof(t->line), "byte %llu is 0x%02x, not 0x%02x", (ull)at + i, got[i],
 		 want[at + i]);
 }
 
