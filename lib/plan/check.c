@@ -17,8 +17,8 @@
 
 /*
  * struct replay - An iteration being done.
- * @used: bytes of each memory that is limited. @room: what there is of it.
- * @step, @kernel: what is being done.
+ * @used: bytes of each memory that is limited. @room: its size.
+ * @step, @kernel: the current ones.
  * @judge: whether it is looked at: the first iteration leads to where the others start.
  */
 struct replay {
@@ -136,7 +136,7 @@ static int do_step(struct replay *r)
 	return r->judge && s->op != ANNEX_PLAN_FREE ? check_room(r, true, s->tensor) : 0;
 }
 
-/* The kernel finds its tensors, and leaves those that it writes without copies. */
+/* The kernel finds its tensors, and leaves its outputs without copies. */
 static int do_kernel(struct replay *r)
 {
 	const struct annex_kernel *k = &r->trace->kernels[r->kernel];
@@ -204,7 +204,7 @@ static bool same_place(const struct place *a, const struct place *b)
 	       !memcmp(a->out, b->out, sizeof(a->out));
 }
 
-/* It goes on and on: what is not where it was when the iteration began. */
+/* No steady state: a tensor is not where it was when the iteration began. */
 static int restless(struct replay *r)
 {
 	uint32_t n = r->trace->n_tensors, i = 0;

@@ -4,7 +4,7 @@
  * is done at once.
  *
  * A byte is on the GPU without a valid copy (dirty), on the GPU with one (clean), or only below
- * (out). Which byte is where does not matter: those of a tensor move alike.
+ * (out). Which byte is where does not matter: the bytes of a tensor move alike.
  */
 #ifndef ANNEX_PLAN_PLACE_H
 #define ANNEX_PLAN_PLACE_H
@@ -38,7 +38,7 @@ uint64_t annex_place_evict(struct place *p, uint64_t bytes, unsigned int tier);
 uint64_t annex_place_save(struct place *p, uint64_t bytes, unsigned int tier);
 uint64_t annex_place_prefetch(struct place *p, uint64_t bytes, bool keep);
 
-/* annex_place_write() - A kernel writes the tensor: what is on the GPU has no valid copy now. */
+/* annex_place_write() - A kernel writes the tensor: bytes on the GPU have no valid copy now. */
 void annex_place_write(struct place *p);
 
 /**

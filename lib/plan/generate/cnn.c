@@ -48,7 +48,7 @@ static int usual(unsigned int i, struct annex_trace_spec *spec)
 	return 0;
 }
 
-/* conv 1x1, conv 3x3, conv 1x1 to four times as many channels, and the sum with what came in. */
+/* conv 1x1, conv 3x3, conv 1x1 to four times as many channels, and the sum with the input. */
 static void bottleneck(struct gen_net *net, struct gen_image *im, uint64_t width, uint64_t stride)
 {
 	struct gen_image side = *im;

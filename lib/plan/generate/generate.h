@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Families of models. Each knows its models by number, says what is usual for one, and builds it.
+ * Families of models. Each knows its models by number, their defaults, and how to build one.
  */
 #ifndef ANNEX_PLAN_GENERATE_GENERATE_H
 #define ANNEX_PLAN_GENERATE_GENERATE_H

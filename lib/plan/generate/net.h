@@ -3,7 +3,7 @@
  * A model being written down as kernels: forward operations as they are added, each remembered on a
  * tape, then the tape backwards, then the optimizer (the way of autograd).
  *
- * The first error stays in the net, and whatever follows does nothing: models need not look.
+ * The first error stays in the net, and later calls do nothing: models need not look.
  */
 #ifndef ANNEX_PLAN_GENERATE_NET_H
 #define ANNEX_PLAN_GENERATE_NET_H
@@ -23,7 +23,7 @@
  * PASS: the gradient of the output is that of each input: no kernel.
  * JOINT: one kernel makes the gradients of inputs and weights.
  * VIEW: the outputs are parts of the input: no forward kernel.
- * GATHER: of what it reads, it touches as much as it writes.
+ * GATHER: of its inputs, it reads as many bytes as it writes.
  * ATTENTION: its multiplications are between activations.
  */
 #define GEN_READS_IN 1u
@@ -72,7 +72,7 @@ struct gen_net {
 	enum annex_dtype dtype;
 	enum annex_optimizer optimizer;
 	struct annex_work work;
-	char scope[32]; /* of the names of what is added: "encoder.3." */
+	char scope[32]; /* of the names of added values: "encoder.3." */
 	struct gen_value *values;
 	struct gen_op *tape;
 	uint32_t n_values, room_values, n_ops, room_ops;
@@ -86,7 +86,7 @@ int annex_gen_init(struct gen_net *net, const struct annex_trace_spec *spec);
 void annex_gen_free(struct gen_net *net);
 
 /**
- * annex_gen_scope() - Begin the names of what follows with @part, @i and dots; NULL: with nothing.
+ * annex_gen_scope() - Begin later names with @part, @i and dots; NULL: with nothing.
  */
 void annex_gen_scope(struct gen_net *net, const char *part, uint64_t i);
 
@@ -132,7 +132,7 @@ uint32_t annex_gen_op(struct gen_net *net, const struct gen_op *op);
 void annex_gen_train(struct gen_net *net, uint32_t loss);
 
 /**
- * annex_gen_tensor() - A tensor of the trace with bytes rounded up to pages, for what is no value.
+ * annex_gen_tensor() - A tensor of the trace with bytes rounded up to pages, which is no value.
  * annex_gen_kernel() - The next kernel, timed by the roofline. It moves @uses->bytes.
  */
 struct gen_uses {

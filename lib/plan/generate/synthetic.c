@@ -33,7 +33,7 @@ struct layer {
 	double size, weight_size, ns[4];
 	uint32_t from;
 	uint32_t out, weight, grad, weight_grad, skip_grad, state[2];
-	uint32_t skips, next; /* those that skip from here: a list by index + 1 */
+	uint32_t skips, next; /* skips from here: a list by index + 1 */
 };
 
 struct synthetic {
@@ -141,7 +141,7 @@ static void forward(struct synthetic *s, uint32_t i)
 	kernel(s, "Layer_Forward", l->ns[0], &u);
 }
 
-/* @grad: that of the layer's output, with those that skips have brought added in place. */
+/* @grad: gradient of the layer's output, with gradients of skips added in place. */
 static void backward(struct synthetic *s, uint32_t i)
 {
 	struct layer *l = &s->layer[i];

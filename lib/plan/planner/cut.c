@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * One cut: what it costs, and what it does to memories and links.
+ * One cut: its cost, and its effect on memories and links.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,8 +23,8 @@ static uint32_t away(const struct annex_pass *p, uint32_t period, uint32_t drop)
 }
 
 /*
- * struct copies - Of @bytes more that leave in a period: those that have a copy in time (@clean),
- * those whose copy must be made earlier than was planned (@soon), and those without (@fresh).
+ * struct copies - Of @bytes more that leave in a period: bytes with a copy in time (@clean), with a
+ * copy that must be made earlier than was planned (@soon), and without one (@fresh).
  */
 struct copies {
 	uint64_t clean, soon, fresh;
@@ -235,7 +235,7 @@ static void keep_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 				 (int64_t)e->at[b]);
 	if (gap && e->copied)
 		p->idle[e->last].keep = e->copied;
-	/* Of copies for later periods, those that are made before this one. */
+	/* Copies for later periods that are made before this one. */
 	if (e->until > end)
 		p->idle[period].keep = in_time(p, e, window);
 	if (end > e->until) {

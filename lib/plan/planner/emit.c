@@ -11,7 +11,7 @@
 struct emit {
 	struct annex_pass *p;
 	struct annex_plan *plan;
-	uint64_t *keep; /* of each period: what is still to return and keep its copy */
+	uint64_t *keep; /* of each period: bytes still to return that keep their copy */
 	uint32_t *row;  /* the slices of a slot */
 	uint32_t n_row;
 };
@@ -166,7 +166,7 @@ static int emit_cuts(struct emit *e)
 	return err;
 }
 
-/* Frees and cuts make room; then come transfers, then what is born. */
+/* Frees and cuts make room; then come transfers, then births. */
 static int emit_all(struct emit *e)
 {
 	struct annex_pass *p = e->p;

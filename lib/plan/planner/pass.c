@@ -12,7 +12,7 @@
 /* Steps for less than this are not worth it, unless kernels are so short. */
 #define CRUMB (256.0 * 1024)
 
-/* Tensors in the order of their births, by counting; those that are not born are left out. */
+/* Tensors in the order of their births, by counting; unborn ones are left out. */
 static uint32_t by_birth(const struct annex_pass *p, uint32_t *first, uint32_t *order)
 {
 	const struct annex_trace *t = p->v->trace;
@@ -74,7 +74,7 @@ static int schedule_allocs(struct annex_pass *p, int64_t *live)
 
 /*
  * The epochs of a tensor: one from each kernel that writes it to the next. A period belongs to the
- * epoch of the last write before it; what is born was written by its first kernel.
+ * epoch of the last write before it; a new tensor was written by its first kernel.
  */
 static void find_epochs(struct annex_pass *p, const uint32_t *first, const uint32_t *users,
 			const uint8_t *writes, uint32_t tensor)

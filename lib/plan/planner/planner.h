@@ -111,7 +111,7 @@ struct annex_pass {
 	uint32_t n;
 	const double *ns;         /* how long each slot is */
 	uint64_t capacity;        /* of the GPU */
-	int64_t room[BELOWS];     /* of what is below, this GPU's share */
+	int64_t room[BELOWS];     /* of lower tiers, this GPU's share */
 	struct span press;        /* bytes on the GPU */
 	struct span fill[BELOWS]; /* bytes below */
 	struct link pcie[LINKS], below[LINKS][BELOWS];

@@ -4,9 +4,9 @@
  *
  * The first passes reckon with kernels that never wait, and differ in taste. Where the links cannot
  * keep up, kernels do wait, and a transfer has more time than was reckoned: further passes take the
- * times that the simulator measured of the best. A plan of G10's stands beside those that are not
- * perfect, so that none is slower than that, and beside those that are far from the ideal, one of
- * each other baseline.
+ * times that the simulator measured of the best. A plan of G10's stands beside imperfect plans, so
+ * that none is slower than that, and a plan of each other baseline beside plans that are far from
+ * the ideal.
  */
 #include <errno.h>
 #include <math.h>

@@ -13,7 +13,7 @@
 #include "planner.h"
 
 #define LOOK 12            /* candidates compared for each cut */
-#define PASS_BY 128        /* of them and of those that cannot leave */
+#define PASS_BY 128        /* of them and of tensors that cannot leave */
 #define GRAIN (2ull << 20) /* cuts are multiples of it, or whole tensors */
 #define SMALL 4096         /* tensors below this part of the GPU come last */
 
@@ -144,7 +144,7 @@ static bool find_tier(const struct walk_select *w, uint32_t drop, uint32_t perio
 	return found;
 }
 
-/* How much of a period a cut takes: what is needed, or all when little would be left. */
+/* Bytes of a period that a cut takes: the need, or all when little would be left. */
 static uint64_t cut_size(const struct annex_pass *p, uint32_t period, uint64_t need)
 {
 	uint64_t left = size(p, period) - p->idle[period].out;

@@ -11,7 +11,7 @@
 
 struct above {
 	struct span depth; /* below the line: less than 0 as long as a kernel counts */
-	struct sum ns;     /* of those that count */
+	struct sum ns;     /* of kernels that count */
 };
 
 /*

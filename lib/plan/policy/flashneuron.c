@@ -28,7 +28,7 @@ struct flash {
 	uint64_t room;    /* for activations that stay */
 	uint32_t *left;   /* of each tensor: the kernel at which it leaves, or ANNEX_KERNEL_NONE */
 	struct queues births, leaves, deaths; /* of tensors that @lasting() */
-	/* The rehearsal: what is where, when, and the writes to the SSD in their order. */
+	/* The rehearsal: places and times of tensors, and the writes to the SSD in order. */
 	struct heap heap;
 	uint64_t *at;
 	uint8_t *where;
@@ -104,9 +104,9 @@ static int choose(struct flash *f)
 }
 
 /*
- * A rehearsal with FlashNeuron's allocator: one block of memory a tensor, what stays from the left
- * and what leaves from the right. It tells when each tensor can be asked back, and whether memory
- * falls into pieces that are too small.
+ * A rehearsal with FlashNeuron's allocator: one block of memory a tensor, lasting tensors from the
+ * left and leaving ones from the right. It tells when each tensor can be asked back, and whether
+ * memory falls into pieces that are too small.
  */
 static bool allocate(struct flash *f, uint32_t i)
 {
@@ -122,7 +122,7 @@ static void release(struct flash *f, uint32_t i)
 	f->where[i] = NOWHERE;
 }
 
-/* The oldest write to the SSD ends; what it wrote is off the GPU. */
+/* The oldest write to the SSD ends; its tensor is off the GPU. */
 static bool finish_write(struct flash *f)
 {
 	if (f->written == f->n_writes)
@@ -191,7 +191,7 @@ static bool lasting(const struct flash *f, uint32_t i)
 	       f->v->life[i].birth != f->v->life[i].death;
 }
 
-/* The kernel is about to run: what it needs is allocated, and what it does not need leaves. */
+/* The kernel is about to run: its tensors are allocated, and unneeded ones leave. */
 static int before_kernel(struct flash *f, uint32_t k)
 {
 	const struct annex_trace *t = f->v->trace;
@@ -359,7 +359,7 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys,
 
 	if (!err)
 		err = setup(&f);
-	/* Steps of a kernel are done in this order: what leaves makes room for what comes. */
+	/* Steps of a kernel are done in this order: evictions make room for the others. */
 	if (!err)
 		err = lifetimes(&f, ANNEX_PLAN_FREE);
 	if (!err)

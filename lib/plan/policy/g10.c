@@ -41,7 +41,7 @@ struct move {
 
 /*
  * Values that an eviction changes are kept in trees. Sizes and times are whole bytes and
- * nanoseconds, so that equal gains are equal to the last bit, whatever was added before.
+ * nanoseconds, so that equal gains are equal to the last bit, in any order of additions.
  */
 struct g10 {
 	const struct annex_vitality *v;
@@ -167,7 +167,7 @@ static void empty(struct g10 *g, const struct move *m)
 	above_fall(&g->excess, from % g->n, m->back - from, bytes_of(g, m));
 }
 
-/* A period that wraps: estimated by itself, without what others leave of the links. */
+/* A period that wraps: estimated by itself, as if the links were idle. */
 static int looped(struct g10 *g, struct move *m, int64_t bytes, unsigned int tier, double move_us)
 {
 	uint32_t tensor = g->v->periods[m->period].tensor;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A GPU with memory for everything: what others are measured against.
+ * A GPU with memory for everything: the yardstick of other policies.
  */
 #include "policy.h"
 

@@ -121,8 +121,8 @@ int64_t span_at(const struct span *s, uint32_t at)
 }
 
 /*
- * Down to the last leaf of the span, past the left neighbour of each right child: of those that
- * hold enough, the deepest lies last. @least is less what the ancestors carry.
+ * Down to the last leaf of the span, past the left neighbour of each right child: of nodes that
+ * hold enough, the deepest lies last. @least excludes the ancestors' amounts.
  */
 static uint32_t last_straight(const struct span *s, uint32_t from, uint32_t to, int64_t least)
 {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /*
- * struct span_node - The most below a node, without what its ancestors carry, and what it carries:
+ * struct span_node - The most below a node, without its ancestors' amounts, and its own amount:
  * added to all below it. Both in one place, since a walk to the root needs both and a large tree
  * is in no near cache.
  */

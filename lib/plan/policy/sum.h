@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums over kernels of what is never negative: change one, sum those before a kernel, find where a
- * sum is reached, all in logarithmic time. Whole numbers, so that what has been taken away leaves
- * nothing behind: kernels without anything sum up to zero, not to what rounding left.
+ * Sums over kernels of amounts that are never negative: change one, sum up to a kernel, find where
+ * a sum is reached, all in logarithmic time. Whole numbers, so that a removed amount leaves nothing
+ * behind: kernels without anything sum up to zero, not to what rounding left.
  */
 #ifndef ANNEX_PLAN_POLICY_SUM_H
 #define ANNEX_PLAN_POLICY_SUM_H

@@ -5,16 +5,16 @@
  * Let a window go from the end of kernel a to the end of kernel b, later in the iteration. It takes
  * at least
  *  - the time of kernels a + 1 to b, which run one after the other;
- *  - what must come in. At the end of a, the GPU holds the tensors of a, and no more than its
+ *  - bytes that must come in. At the end of a, the GPU holds the tensors of a, and no more than its
  *    capacity. Take these and all that was used before and that kernels a + 1 to b use: of t bytes,
  *    at least t - capacity are elsewhere, and by the end of b all have been on the GPU: they passed
- *    the link. Of them, those that neither host nor CXL memory can hold came from SSDs.
- *  - what must go out. At the end of b, the GPU holds the tensors of b, and no more than its
+ *    the link. Bytes of them that neither host nor CXL memory can hold came from SSDs.
+ *  - bytes that must go out. At the end of b, the GPU holds the tensors of b, and no more than its
  *    capacity. Take these and all that kernels a + 1 to b write and that lives on: of t bytes,
- *    at least t - capacity are elsewhere, and of what was written there is no copy older than
- *    the window: they passed the link; those that host and CXL memory cannot hold, to SSDs.
+ *    at least t - capacity are elsewhere, and written bytes have no copy older than the
+ *    window: they passed the link; bytes that host and CXL memory cannot hold, to SSDs.
  *
- *  - what must pass SSDs both ways, where reads and writes share their time. What goes out is
+ *  - bytes that must pass SSDs both ways, where reads and writes share their time. Output is
  *    counted from the window's beginning here: of what kernels a to b write, what lives at its end.
  *
  * Windows that follow one another add up; the bound is the largest sum of windows from the end of
@@ -87,7 +87,7 @@ static void reach(struct bound *b, uint32_t from, uint32_t to, double s)
 	b->best[to] = fmax(b->best[to], b->best[from] + fmax(ran, s));
 }
 
-/* All windows that begin when @a kernels ended, by what they must bring in. */
+/* All windows that begin when @a kernels ended, by bytes that must come in. */
 static void windows_in(struct bound *b, uint32_t a)
 {
 	const struct annex_trace *t = b->v->trace;
@@ -105,8 +105,8 @@ static void windows_in(struct bound *b, uint32_t a)
 }
 
 /*
- * All windows that end when @z kernels ended, by what must go out: backwards from it. How long it
- * takes to get to their beginnings is known, since ends are taken in order.
+ * All windows that end when @z kernels ended, by bytes that must go out: backwards from it. How
+ * long it takes to get to their beginnings is known, since ends are taken in order.
  */
 static void windows_out(struct bound *b, uint32_t z)
 {
@@ -155,7 +155,7 @@ static void bury(struct bound *b, uint32_t k, double *sum)
 			*sum -= bytes_of(b, b->dying[d]);
 }
 
-/* All windows that begin when @a kernels ended, by what must pass SSDs both ways. */
+/* All windows that begin when @a kernels ended, by bytes through SSDs both ways. */
 static void windows_both(struct bound *b, uint32_t a)
 {
 	const struct annex_trace *t = b->v->trace;

@@ -6,7 +6,7 @@
 #include "flash.h"
 
 #define NONE UINT32_MAX
-#define SPARE 3u /* blocks, at least: one open, and those that are kept free */
+#define SPARE 3u /* blocks, at least: one open, and the free ones */
 
 /* struct part - Bytes of an owner in a block; a list of each owner in the order of writing. */
 struct part {
@@ -90,8 +90,8 @@ static uint32_t victim(const struct flash *f)
 }
 
 /*
- * Its valid bytes go to the open block, which is empty: closed blocks are more than what is valid
- * fills, so that one of them has room for less than a block.
+ * Its valid bytes go to the open block, which is empty: closed blocks are more than the valid bytes
+ * fill, so that one of them has room for less than a block.
  */
 static void collect(struct flash *f, uint32_t block, uint64_t *copied)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flash of an SSD as its translation layer sees it: what is written goes to one open block
- * after the other, and lies there until its block is erased. When few blocks are free, garbage
+ * The flash of an SSD as its translation layer sees it: written bytes go to one open block
+ * after the other, and lie there until its block is erased. When few blocks are free, garbage
  * collection takes the one with the least valid bytes, and writes those again (greedy, one open
  * block; G10, section 5, has SSD-Sim for it).
  */
@@ -19,13 +19,13 @@ struct flash;
 
 /*
  * flash_create() - Flash that shows @bytes and has @spare more, in whole blocks and at least three,
- * for @owners who write. NULL: out of memory.
+ * for @owners writers. NULL: out of memory.
  */
 struct flash *flash_create(uint64_t bytes, uint64_t spare, uint32_t owners);
 void flash_destroy(struct flash *f);
 
 /*
- * flash_write() - An owner's next bytes. All that are valid must be no more than what it shows.
+ * flash_write() - An owner's next bytes. Valid bytes must be no more than the flash shows.
  * @copied: grows by the bytes that garbage collection wrote again for them.
  * Return: 0 or -ENOMEM.
  */

@@ -86,7 +86,7 @@ static bool carry_out_all(struct sim_gpu *g)
 	return true;
 }
 
-/* Bytes that take @s to fetch, from what has a latency of @ns: each fault pays it. */
+/* Bytes that take @s to fetch, from a tier with a latency of @ns: each fault pays it. */
 static void faulted(struct sim_gpu *g, uint64_t bytes, double s, uint64_t ns)
 {
 	const struct annex_system *sys = g->sim->sys;
@@ -130,7 +130,8 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 		faulted(g, sum, fmax(striped, (double)sum / sys->pcie), sys->ssd_read_ns);
 }
 
-/* Tensors of the next @window kernels are not reclaimed; from one iteration on, those of all. */
+/* Tensors of the next @window kernels are not reclaimed; from one iteration on, tensors of all
+ * kernels. */
 static void guard(struct sim_gpu *g)
 {
 	uint32_t n = g->trace->n_kernels;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Links of the simulator: chunks under way, and how they share what they pass.
+ * Links of the simulator: chunks in flight, and how they share links and devices.
  *
  * Every chunk passes its GPU's link and its tier's device. Rates are max-min fair: all grow
  * together, and those stop that pass something full.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memories of the simulator: who asks for bytes, who gives them back, and what is reclaimed.
+ * Memories of the simulator: requests, releases and reclaim of bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -405,7 +405,7 @@ static bool arriving(const struct sim_gpu *g, const struct sim_tensor *t)
 	return any;
 }
 
-/* struct copies - Bytes on the GPU that have a copy, or will when what is under way is done. */
+/* struct copies - Bytes on the GPU that have a copy, or will after the transfers in flight. */
 struct copies {
 	uint64_t bytes;
 	unsigned int tiers; /* where; a bit each */
@@ -465,11 +465,12 @@ bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
 	for (const struct sim_request *r = t->requests; r; r = r->sibling)
 		if (r->kind == SIM_OUT && !r->stale)
 			gone += r->left + r->moving - r->stay - r->forget;
-	/* Of several places the nearest comes first; and who waits for the memory must have it. */
+	/* Of several places the nearest comes first; and a waiter for the memory must get it. */
 	return !t->leaving || (!g->gate && bytes >= gone);
 }
 
-/* The least recently used bytes leave, until those on the way, and those that left, are enough. */
+/* The least recently used bytes leave, until bytes on their way out, and bytes that left, are
+ * enough. */
 static void reclaim(struct sim_gpu *g, bool guarded)
 {
 	const struct annex_system *sys = g->sim->sys;

@@ -101,7 +101,7 @@ static int setup(struct sim *s, struct sim_gpu *g, const struct annex_sim_job *j
 	err = fits(t, g->capacity);
 	if (err)
 		return err;
-	/* The check has seen that what a plan says keeps to them; what is reclaimed must too. */
+	/* The check has seen that the plan's steps keep to them; reclaim must too. */
 	for (unsigned int i = ANNEX_TIER_HOST; i < ANNEX_TIERS; i++)
 		g->room[i] = UINT64_MAX / 2;
 	if (g->plan->flags & ANNEX_PLAN_RECLAIM) {

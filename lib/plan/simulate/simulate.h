@@ -4,8 +4,8 @@
  * and steps (gpu.c), how iterations ended (steady.c), and the loop over events (simulate.c). Each
  * uses only those before it.
  *
- * Memory moves in chunks. A request for GPU memory waits in its GPU's gate, in order; whoever is
- * first takes what is free. So a later request never holds what an earlier one waits for, and a
+ * Memory moves in chunks. A request for GPU memory waits in its GPU's gate, in order; the first
+ * one takes free memory. So a later request never holds memory that an earlier one waits for, and a
  * plan whose steps fit when each is done at once always goes on. Where memory is reclaimed a
  * request is in the gate only while it is the first of its flow (G10 4.6: memory is allocated when
  * a batch of migrations is formed).
@@ -21,7 +21,7 @@
 
 /* Small against tensors, large against the events that they cost. */
 #define SIM_CHUNK (4ull << 20)
-/* So much is reclaimed ahead of what needs it, so that both directions of the link are busy. */
+/* Bytes reclaimed ahead of their use, so that both directions of the link are busy. */
 #define SIM_RECLAIM (4 * SIM_CHUNK)
 
 enum sim_kind { SIM_IN, SIM_ALLOC, SIM_OUT };
@@ -34,15 +34,15 @@ struct sim_request {
 	uint32_t tensor;
 	uint8_t kind, tier, keep, reclaim;
 	uint64_t left;    /* neither started nor, for SIM_IN and SIM_ALLOC, given memory */
-	uint64_t asked;   /* of @left, what it waits for in the gate */
+	uint64_t asked;   /* of @left, bytes that it waits for in the gate */
 	uint64_t granted; /* has memory, not started */
 	uint64_t moving;  /* the chunk under way */
-	uint64_t stay;    /* SIM_OUT: of @left and @moving, what stays on the GPU with a copy */
-	uint64_t forget;  /* SIM_OUT: of @moving, what stays without one */
-	double lands;     /* when the latency of its last chunk is over */
-	bool gated;       /* waits in the gate */
-	bool first;       /* went before all others: a kernel waits for it */
-	bool stale;       /* the tensor was written or freed: the chunk is worth nothing */
+	uint64_t stay;   /* SIM_OUT: of @left and @moving, bytes that stay on the GPU with a copy */
+	uint64_t forget; /* SIM_OUT: of @moving, bytes that stay without one */
+	double lands;    /* when the latency of its last chunk is over */
+	bool gated;      /* waits in the gate */
+	bool first;      /* went before all others: a kernel waits for it */
+	bool stale;      /* the tensor was written or freed: the chunk is worth nothing */
 };
 
 /*
@@ -92,7 +92,7 @@ struct sim_gpu {
 	double issued, end; /* when its steps were carried out; when it ends */
 	double cost;        /* its time, with noise */
 	double fault;       /* latencies of its faults */
-	double fetch;       /* time to fetch what they ask for, at the full rate of its tier */
+	double fetch;       /* time to fetch their bytes, at the full rate of the tier */
 	/* Of this iteration and the one before. */
 	double began, time;
 	uint32_t owner; /* of its first tensor, in flash */
@@ -141,7 +141,7 @@ static inline void sim_give(struct sim_gpu *g, uint32_t tensor, unsigned int tie
 		flash_trim(g->sim->flash[tier], g->owner + tensor, bytes);
 }
 
-/* Whoever does not say which SSD has all of them, as one striped device: each in turn. */
+/* A policy that names no SSD has all of them, as one striped device: each in turn. */
 static inline unsigned int sim_ssd(struct sim_gpu *g)
 {
 	uint32_t ssds = g->sim->sys->ssds, first = (uint32_t)(g - g->sim->gpus);
@@ -155,7 +155,7 @@ static inline unsigned int sim_ssd(struct sim_gpu *g)
 void sim_fetch(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes, bool keep,
 	       bool first);
 void sim_born(struct sim_gpu *g, uint32_t tensor, bool first);
-/* A kernel waits for what was asked for: it goes before all that was asked for earlier. */
+/* A kernel waits for a request: it goes before all earlier requests. */
 void sim_hurry(struct sim_gpu *g, uint32_t tensor);
 /* Take a request out of its flow. */
 void sim_unqueue(struct sim_flow *f, struct sim_request *r);
@@ -164,7 +164,7 @@ void sim_evict(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int 
 void sim_save(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int tier);
 /*
  * Up to @bytes that were to leave stay, with the copy that they would have left if they @keep it;
- * what is left of @bytes must be fetched.
+ * the rest of @bytes must be fetched.
  */
 void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes, bool keep);
 /* A kernel writes it: its copies are worth nothing. */
@@ -176,8 +176,8 @@ void sim_touch(struct sim_gpu *g, uint32_t tensor);
 void sim_pump(struct sim_gpu *g);
 bool sim_ready(const struct sim_gpu *g, uint32_t tensor);
 /*
- * Whether a step does now what it does when all before it is done: what is to leave may still be on
- * its way in, and what is to return on its way out, with somebody waiting for its memory.
+ * Whether a step has the same effect now as after all earlier steps: a tensor to leave may still be
+ * on its way in, and a tensor to return on its way out, with a waiter for its memory.
  */
 bool sim_can_evict(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes);
 bool sim_can_save(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes);
@@ -204,7 +204,7 @@ bool sim_links_busy(const struct sim_gpu *g);
 
 /* It is the turn of the next kernel's steps, or of those at the end of the iteration. */
 void sim_gpu_next(struct sim_gpu *g);
-/* Carry out what is due now: a kernel ends, steps are issued, a kernel starts. */
+/* Carry out events that are due now: a kernel ends, steps are issued, a kernel starts. */
 void sim_gpu_run(struct sim_gpu *g);
 
 /*

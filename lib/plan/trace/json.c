@@ -64,7 +64,7 @@ static int check_keys(const struct place *p, json_t *obj, const char *const *key
 	return 0;
 }
 
-/* Members that may be missing: then what is in @value stays. */
+/* Members that may be missing: then @value stays as it is. */
 static int get_number(const struct place *p, json_t *obj, const char *key, uint64_t min,
 		      uint64_t max, uint64_t *value)
 {
@@ -124,7 +124,7 @@ static int get_kernel(const struct place *p, json_t *obj, const char *key, uint3
 	return err;
 }
 
-/* Ids of tensors: of all, in the order of the file, or of those that one kernel uses. */
+/* Ids of tensors: of all, in the order of the file, or of tensors that one kernel uses. */
 struct id_list {
 	uint32_t *id;
 	size_t n, room;
@@ -341,7 +341,7 @@ static int read_member(struct reader *r, json_t *header, const char *key)
 		err = annex_walk_value(&r->walk, &value);
 	if (!err && json_object_set_new(header, key, value))
 		err = annex_fail(-ENOMEM, "no memory for the trace");
-	/* No need to read on; but what is a trace may come last. */
+	/* No need to read on; but the format of a trace may come last. */
 	if (!err && json_object_get(header, "format"))
 		err = check_header(header);
 	return err;

@@ -216,7 +216,7 @@ struct seen {
 	uint32_t first, last, use;
 };
 
-/* Make one use of all that a kernel says of a tensor; what is left moves up to @at. */
+/* Make one use of all uses of a tensor by a kernel; the rest moves up to @at. */
 static int merge_kernel(struct annex_trace *t, uint32_t k, uint32_t end, struct seen *seen,
 			uint32_t *at)
 {

@@ -43,7 +43,7 @@ static bool rests_before_death(const struct annex_vitality *v, uint32_t i)
 	return v->life[i].used && t->death != ANNEX_KERNEL_NONE && t->death > v->life[i].death;
 }
 
-/* Each tensor's periods follow those of the tensor before it. */
+/* Each tensor's periods follow the periods of the tensor before it. */
 static uint32_t place_periods(struct annex_vitality *v, bool ends)
 {
 	uint32_t n = 0;
