@@ -313,6 +313,7 @@ int main(int argc, char **argv)
 {
 	static struct net net, plain;
 	double predicted, n;
+	bool wrong = false;
 	size_t bytes;
 
 	if (argc < 7 || argc > 9)
@@ -326,7 +327,7 @@ int main(int argc, char **argv)
 		return fputs("train: no such network\n", stderr), 2;
 	rows = width * batch;
 	square = width * width;
-	n = (double)(steps - steps / 2);
+	n = (double)(steps - (steps >> 1));
 	bytes = sizeof(float) * (layers * (2 * square + rows) + square + 4 * rows);
 	open_space(&net, argv[5], bytes, strtoull(argv[6], NULL, 0), argc > 7 ? argv[7] : "annex",
 		   argc > 8 ? strtod(argv[8], NULL) : 0);
@@ -341,10 +342,8 @@ int main(int argc, char **argv)
 	       " \"losses\": [",
 	       bytes, net.moved / n, net.planned, plain.s / n, net.s / n, net.stall_s / n,
 	       predicted);
-	for (size_t i = 0; i < steps; i++)
+	for (size_t i = 0; i < steps; wrong |= net.losses[i] != plain.losses[i], i++)
 		printf("%s%.17g", i ? ", " : "", net.losses[i]);
 	puts("]}");
-	if (!memcmp(net.losses, plain.losses, sizeof(net.losses)))
-		return 0;
-	return fputs("train: losses are not those of plain memory\n", stderr), 1;
+	return wrong ? fputs("train: losses are not those of plain memory\n", stderr), 1 : 0;
 }
