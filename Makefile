@@ -398,11 +398,11 @@ module:
 	@echo '  KO      $(module_dir)/annex.ko'
 
 # Made anew each time: it depends on where things are installed, and nothing depends on it.
+pc = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	-e 's|@PRIVATE_LIBS@|$(LIB_LIBS) -lm|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|'
 $(OUT)/annex.pc $(OUT)/annex-models.pc: $(OUT)/%.pc: lib/%.pc.in FORCE
 	@mkdir -p $(@D)
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		-e 's|@PRIVATE_LIBS@|$(LIB_LIBS) -lm|' \
-		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' $< > $@.$$$$ && mv $@.$$$$ $@
+	@$(pc) $< > $@.$$$$ && mv $@.$$$$ $@
 
 # Objects depend on how they were made: other flags make them again.
 flags = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIB_CFLAGS) $(RV_CFLAGS)

@@ -54,7 +54,8 @@ install: all install-module $(MAN7) $(if $(HELP2MAN),$(BUILD)/man1/made) \
 		ln -sf $(notdir $l).$(SOVERSION) $l &&) :
 	$(INSTALL) -d $(addprefix $(DESTDIR)$(INCLUDEDIR)/annex/,detail models)
 	$(foreach h,$(HEADERS),$(INSTALL) -m 644 $h $(DESTDIR)$(INCLUDEDIR)/$(h:include/%=%) &&) :
-	$(INSTALL) -m 644 $(OUT)/annex.pc $(OUT)/annex-models.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(foreach p,annex annex-models,$(pc) lib/$(p).pc.in \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/$(p).pc &&) :
 	$(INSTALL) -m 644 tools/completion.bash $(DESTDIR)$(COMPDIR)/annex
 	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(if $(system),$(DESTDIR)/etc/annex)
 	sed 's|/usr/bin/annex|$(BINDIR)/annex|' tools/systemd/annex-serve@.service \

@@ -314,7 +314,7 @@ wait $reader
 holds "a reader fails when it is gone" grep -q '^annex bench block: .*unix:sock' err
 holds "and tells of no lost writes" sh -c '! grep -q "writes may be lost" err'
 holds "its name stays" test -S sock
-refused "and nobody is there" "nobody serves" "$annex" serve --status sock
+refused "and nobody is there" "no process serves there" "$annex" serve --status sock
 if served --table t file:disk; then
 	ok
 else
