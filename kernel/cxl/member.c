@@ -123,7 +123,7 @@ static struct annex_range *member_find_unsettled(const struct annex_want *want)
 
 /*
  * The last job's range may need a moment: io_uring lets go of its buffers after their process.
- * Returns what is left of the patience, or -ERESTARTSYS.
+ * Returns the rest of the patience, or -ERESTARTSYS.
  */
 static long member_wait(struct annex_range *r, long left)
 {

@@ -13,7 +13,7 @@ struct annex_hdm;
 struct annex_range;
 struct annex_want;
 
-/* How long the end of a device waits for those who hold pages. */
+/* How long the end of a device waits for holders of pages. */
 #define ANNEX_MEMBER_REMOVAL (10 * HZ) /* hotplug of the whole machine waits for it */
 #define ANNEX_MEMBER_SHUTDOWN (2 * HZ)
 

@@ -77,7 +77,7 @@ static const struct file_operations ops = {
 	.release = piece_release,
 };
 
-/* Whether a process may have one more, by what it has of the range. */
+/* Whether a process may have one more piece, by its pages of the range. */
 static bool piece_is_allowed(const struct annex_range *r, const struct annex_piece *more)
 {
 	const struct annex_piece *p;

@@ -124,7 +124,7 @@ void annex_ranges_exit(void);
 void annex_ranges_lock(void);
 void annex_ranges_unlock(void);
 
-/* annex_range_state() - The state; what was written before a LIVE state is seen with it. */
+/* annex_range_state() - The state; a reader of LIVE sees all earlier stores. */
 static inline enum annex_range_state annex_range_state(const struct annex_range *r)
 {
 	return smp_load_acquire(&r->state); /* pairs with annex_range_set() */

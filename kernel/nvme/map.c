@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that a controller may reach. Owns the owner's table of mappings, and what they count
+ * Memory that a controller may reach. Owns the owner's table of mappings, and their charge
  * against RLIMIT_MEMLOCK.
  */
 #include <linux/dma-buf.h>

@@ -510,8 +510,8 @@ struct annex_fs_report {
 };
 
 /**
- * annex_fs_check() - Look for what is wrong in a file system that is not mounted. Nothing is
- * written.
+ * annex_fs_check() - Look for errors in a file system that is not mounted. The call writes
+ * nothing.
  * @s: the endpoint.
  * @tell: called for each problem with @ctx and a line without its end; may be NULL.
  * @ctx: for @tell.

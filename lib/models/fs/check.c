@@ -89,7 +89,7 @@ static uint32_t links_of(const struct check_inode *f)
 	return f->links + (f->type == DIRECTORY && f->flags & CHECK_SEEN ? 2 : 0);
 }
 
-/* A mount may end them: those that have names have as many as they say. */
+/* A mount may end them: files with names have as many names as they say. */
 static int check_ends(struct fs_check *c)
 {
 	unsigned int bad;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of annex_fs_check(), which trusts nothing that it reads. Inodes and maps lose what is
- * wrong with them in blocks in memory, so that each problem is found once.
+ * The parts of annex_fs_check(), which trusts nothing that it reads. Bad parts of inodes and maps
+ * are dropped from blocks in memory, so that each problem is found once.
  */
 #ifndef ANNEX_FS_CHECK_H
 #define ANNEX_FS_CHECK_H

@@ -93,7 +93,7 @@ static bool is_head(const struct scan *s, const struct fs_head *h, uint32_t line
 			      h->type && h->lines == fs_dir_lines(h->length));
 }
 
-/* Whether the lines behind a head are good, those that are free too: names will be put there. */
+/* Whether the lines behind a head are good, free ones too: names will be put there. */
 static bool is_whole(struct scan *s, const struct fs_head *h, uint32_t line)
 {
 	bool whole = true;

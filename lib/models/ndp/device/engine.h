@@ -3,7 +3,7 @@
  * The near-data processor behind its front ends: clients with address spaces, kernels, launches,
  * and the units that run them on the host's threads. M2NDP sections III-C to III-J.
  *
- * Front ends watch a client's region and make calls of what they find.
+ * Front ends watch a client's region and make calls of the cells that they find.
  */
 #ifndef ANNEX_NDP_DEVICE_ENGINE_H
 #define ANNEX_NDP_DEVICE_ENGINE_H
