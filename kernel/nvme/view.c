@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A controller's doorbells and memory in the owner's page tables. Owns the mapped pages, and the page
- * that takes stores after a reset.
+ * A controller's doorbells and memory in the owner's page tables. Owns the mapped pages, and the
+ * page that takes stores after a reset.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
