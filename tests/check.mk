@@ -364,7 +364,7 @@ check/cuda-all:
 check/twin:
 	$(call step,gpu: host twin,600,tests/gpu tests/unit/gpu tests/unit/random.h lib \
 		include tools/gpu tools/python tests/torch tests/bench/torch_models.py \
-		tools/*.[ch],\
+		tools/common,\
 		env PYTHON=$(python) tests/gpu/run.sh --twin)
 check/style:
 	$(call step,style,900,,tests/lint/run.sh)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "commands.h"
+#include "tools/common/commands.h"
 
 const struct cli_command tool_commands[] = {
 	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},

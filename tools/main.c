@@ -9,12 +9,12 @@
 #include <string.h>
 #include <annex/log.h>
 #include <annex/mapping.h>
-#include "cleanup.h"
-#include "commands.h"
-#include "error.h"
+#include "tools/common/cleanup.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
 #include "package.h"
-#include "progress.h"
-#include "warn.h"
+#include "tools/common/progress.h"
+#include "tools/common/warn.h"
 
 /* annex help graph bfs is annex graph bfs --help. */
 static void put_help_last(int argc, char **argv)

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "commands.h"
-#include "error.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
 #include "package.h"
 
 #define RANGE "cxlssd:"

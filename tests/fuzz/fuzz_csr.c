@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "tools/graph/algo.h"
 #include "tools/graph/csr.h"
 

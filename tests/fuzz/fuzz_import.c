@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "tools/graph/build.h"
 #include "tools/graph/list.h"
 

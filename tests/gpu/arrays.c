@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "rig.h"
-#include "tools/error.h"
+#include "tools/common/error.h"
 
 /* Mixed operations, then all elements; flushed in between, so that both ways are gone. */
 static int mixed(struct runner *r, const struct rig_opts *opts)

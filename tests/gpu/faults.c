@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include "rig.h"
-#include "tools/error.h"
+#include "tools/common/error.h"
 
 #define SHORT_MS 300u /* what a lost command takes */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include "tests.h"
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "tools/gpu/bench.h"
 
 #define NO_GPU 77 /* what this returns then, as test runners take it */

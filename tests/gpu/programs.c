@@ -9,7 +9,7 @@
 #include <string.h>
 #include "tests/unit/random.h"
 #include "rig.h"
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "tools/gpu/add.h"
 #include "tools/gpu/search.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "tests/unit/random.h"
 #include "rig.h"
-#include "tools/error.h"
+#include "tools/common/error.h"
 
 #define FEW 32u        /* slots */
 #define AT_ONCE 65536u /* threads */

@@ -16,7 +16,7 @@ uint64_t tests_seed(void);
 /* tests_small() - Whether inputs shall be small: on the host, or under a tool that is slow. */
 bool tests_small(void);
 
-/* struct gpu_test - A claim; @run returns 0, or -errno with the line set (tools/error.h). */
+/* struct gpu_test - A claim; @run returns 0, or -errno with the line set (tools/common/error.h). */
 struct gpu_test {
 	const char *name;
 	int (*run)(struct runner *r);

@@ -10,7 +10,7 @@
 #include "tests/unit/random.h"
 #include "k_tests.h"
 #include "tests.h"
-#include "tools/error.h"
+#include "tools/common/error.h"
 
 #define TENSORS 24u
 #define WAIT_MS 30000u

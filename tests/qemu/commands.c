@@ -3,7 +3,7 @@
  * The commands of annex that tests in guests run. What these do not reach is not linked, so that a
  * change of it boots no guest.
  */
-#include "tools/commands.h"
+#include "tools/common/commands.h"
 
 const struct cli_command tool_commands[] = {
 	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},

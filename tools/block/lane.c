@@ -5,7 +5,7 @@
 #include <time.h>
 #include <annex/detail/clock.h>
 #include <annex/log.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "lane.h"
 
 #define SPINS 256u       /* looks in vain, then the thread lets others run */

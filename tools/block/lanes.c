@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../error.h"
-#include "../mem.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
 #include "lane.h"
 
 #define PAGE 4096u

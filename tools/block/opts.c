@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <annex/uri.h>
-#include "../cli.h"
-#include "../error.h"
-#include "../mem.h"
-#include "../out.h"
-#include "../pool.h"
-#include "../target.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
+#include "tools/common/out.h"
+#include "tools/common/pool.h"
+#include "tools/common/target.h"
 #include "opts.h"
 #include "pattern.h"
 

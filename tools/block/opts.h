@@ -6,8 +6,8 @@
 #define TOOLS_BLOCK_OPTS_H
 
 #include <stdbool.h>
-#include "../cli.h"
-#include "../pool.h"
+#include "tools/common/cli.h"
+#include "tools/common/pool.h"
 #include "lane.h"
 
 /*

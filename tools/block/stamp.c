@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 #include <annex/detail/atomic.h>
-#include "../error.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "opts.h"
 #include "pattern.h"
 #include "stamp.h"

@@ -7,7 +7,7 @@
 #define TOOLS_BLOCK_STAMP_H
 
 #include <stdint.h>
-#include "../pool.h"
+#include "tools/common/pool.h"
 #include "lane.h"
 
 enum order_kind { ORDER_RANDOM, ORDER_UP, ORDER_DOWN };

@@ -4,12 +4,12 @@
  */
 #include <errno.h>
 #include <annex/detail/clock.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
-#include "../target.h"
-#include "../uri.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/target.h"
+#include "tools/common/uri.h"
 #include "opts.h"
 #include "stamp.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <annex/detail/clock.h>
-#include "../error.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "add.h"
 
 #define HELD 8u /* lines of each cache that a warp has, or has asked for, at least */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "bench.h"
 
 void bench_add(struct gpu_bench *b, const char *key, const char *label, double value,

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/clock.h>
-#include "../error.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "bench.h"
 
 /* struct cold_case - A line size, the names of its figures, and what is wanted of it. */

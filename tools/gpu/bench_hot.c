@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include "../error.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "bench.h"
 
 #define LINE 4096u

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <annex/detail/clock.h>
-#include "../error.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "bench.h"
 #include "queues.h"
 

@@ -4,11 +4,11 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../mem.h"
-#include "../out.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
+#include "tools/common/out.h"
 #include "bench.h"
 
 struct bench {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/clock.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "queues.h"
 
 #define STALL_MS 10000u

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "runner.h"
 
 #define PIECE (64ull << 20) /* of an upload */

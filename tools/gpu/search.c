@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <string.h>
-#include "../error.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "search.h"
 
 /* A search's data in GPU memory. */

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 #include <annex/detail/atomic.h>
-#include "../mem.h"
-#include "../progress.h"
+#include "tools/common/mem.h"
+#include "tools/common/progress.h"
 #include "algo.h"
 
 struct search {

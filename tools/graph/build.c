@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/atomic.h>
-#include "../error.h"
-#include "../mem.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
+#include "tools/common/progress.h"
 #include "build.h"
 
 #define ROWS 4096u /* rows that a thread takes at a time */

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "../pool.h"
+#include "tools/common/pool.h"
 #include "csr.h"
 #include "list.h"
 

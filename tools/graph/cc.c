@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 #include <annex/detail/atomic.h>
-#include "../mem.h"
-#include "../progress.h"
+#include "tools/common/mem.h"
+#include "tools/common/progress.h"
 #include "algo.h"
 
 static uint32_t up(struct cc *r, uint32_t v)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stddef.h>
-#include "../cli.h"
-#include "../commands.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
 
 static const struct cli_command commands[] = {
 	{"import", graph_import, "read a graph from an edge list"},

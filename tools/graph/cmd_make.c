@@ -7,16 +7,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <annex/detail/clock.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../input.h"
-#include "../mem.h"
-#include "../out.h"
-#include "../output.h"
-#include "../pool.h"
-#include "../progress.h"
-#include "../same.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/input.h"
+#include "tools/common/mem.h"
+#include "tools/common/out.h"
+#include "tools/common/output.h"
+#include "tools/common/pool.h"
+#include "tools/common/progress.h"
+#include "tools/common/same.h"
 #include "build.h"
 #include "gen.h"
 

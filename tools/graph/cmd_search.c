@@ -3,7 +3,7 @@
  * annex graph bfs and sssp: from one vertex.
  */
 #include <stddef.h>
-#include "../commands.h"
+#include "tools/common/commands.h"
 #include "run.h"
 
 static int bfs_do(struct run *run, struct edges *e)

@@ -3,7 +3,7 @@
  * annex graph cc and pagerank: over the whole graph.
  */
 #include <stddef.h>
-#include "../commands.h"
+#include "tools/common/commands.h"
 #include "run.h"
 
 #define TOP 5 /* vertices that pagerank names */

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/uri.h>
-#include "../error.h"
-#include "../mem.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
 #include "csr.h"
 
 static const char *const section_names[] = {"row offsets", "edges", "weights", "names"};

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "../cleanup.h"
-#include "../error.h"
-#include "../output.h"
-#include "../progress.h"
-#include "../tempfile.h"
+#include "tools/common/cleanup.h"
+#include "tools/common/error.h"
+#include "tools/common/output.h"
+#include "tools/common/progress.h"
+#include "tools/common/tempfile.h"
 #include "csr.h"
 
 #define BUFFER (1u << 20)

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "../error.h"
-#include "../mem.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
+#include "tools/common/progress.h"
 #include "edges.h"
 
 #define BLOCK_BYTES (64u << 10)

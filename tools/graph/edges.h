@@ -13,8 +13,8 @@
 
 #include <annex/array.h>
 #include <annex/mapping.h>
-#include "../device.h"
-#include "../pool.h"
+#include "tools/common/device.h"
+#include "tools/common/pool.h"
 #include "csr.h"
 
 enum edges_access { EDGES_ARRAY, EDGES_MMAP, EDGES_MEMORY };

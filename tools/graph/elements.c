@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/io.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "elements.h"
 
 static size_t blocks_bytes(const struct edges *e)

@@ -6,7 +6,7 @@
 #ifndef TOOLS_GRAPH_ELEMENTS_H
 #define TOOLS_GRAPH_ELEMENTS_H
 
-#include "../held.h"
+#include "tools/common/held.h"
 #include "edges.h"
 
 /* Of a warp: as many elements are asked for together. */

@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 #include <annex/detail/random.h>
-#include "../mem.h"
+#include "tools/common/mem.h"
 #include "gen.h"
 
 /* Probabilities in units of 2^-32. */

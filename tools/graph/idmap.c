@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "csr.h"
 #include "idmap.h"
 

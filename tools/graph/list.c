@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "list.h"
 
 int list_add(struct list *l, uint32_t from, uint32_t to, uint32_t weight)

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 #include <annex/uri.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "../gpu/search.h"
-#include "../mem.h"
-#include "../uri.h"
+#include "tools/common/mem.h"
+#include "tools/common/uri.h"
 #include "run.h"
 
 #define PIECE (32ull << 20) /* of a file that is copied to a mem: device */

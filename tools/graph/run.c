@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <annex/detail/clock.h>
-#include "../cli.h"
-#include "../error.h"
-#include "../mem.h"
-#include "../progress.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
+#include "tools/common/progress.h"
 #include "run.h"
 
 static const char *const access_names[] = {"array", "mmap", "memory", NULL};

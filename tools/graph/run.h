@@ -5,9 +5,9 @@
 #ifndef TOOLS_GRAPH_RUN_H
 #define TOOLS_GRAPH_RUN_H
 
-#include "../cli.h"
-#include "../device.h"
-#include "../out.h"
+#include "tools/common/cli.h"
+#include "tools/common/device.h"
+#include "tools/common/out.h"
 #include "algo.h"
 
 struct run {

@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../error.h"
-#include "../input.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/input.h"
+#include "tools/common/progress.h"
 #include "idmap.h"
 #include "list.h"
 

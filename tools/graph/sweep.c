@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 #include <annex/detail/atomic.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "edges.h"
 #include "elements.h"
 

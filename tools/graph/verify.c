@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../error.h"
-#include "../mem.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
+#include "tools/common/progress.h"
 #include "algo.h"
 
 struct plain {

@@ -7,8 +7,8 @@
 #include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
 #include <annex/detail/random.h>
-#include "../error.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "access.h"
 
 #define LINE 64u

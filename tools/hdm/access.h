@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 #include <annex/hdm.h>
-#include "../pool.h"
+#include "tools/common/pool.h"
 
 /* struct memory - Memory that is measured, and its name for errors. */
 struct memory {

@@ -7,12 +7,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <annex/provider.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
-#include "../progress.h"
-#include "../uri.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/progress.h"
+#include "tools/common/uri.h"
 #include "access.h"
 #include "pairs.h"
 

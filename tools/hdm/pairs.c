@@ -4,7 +4,7 @@
 #include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
 #include <annex/detail/random.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "pairs.h"
 
 #define HELD 64u

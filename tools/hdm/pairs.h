@@ -6,7 +6,7 @@
 #define TOOLS_HDM_PAIRS_H
 
 #include <annex/hdm.h>
-#include "../pool.h"
+#include "tools/common/pool.h"
 
 /*
  * pairs_run() - Pieces of 64 to 1087 bytes, some of which each thread holds, taken from @h, or by

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
-#include "../progress.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/progress.h"
 #include "binding.h"
-#include "pcidev.h"
-#include "sysfs.h"
+#include "tools/common/pcidev.h"
+#include "tools/common/sysfs.h"
 #include "users.h"
 
 /* struct bind_job - @pick: @n devices of @list, each once. */

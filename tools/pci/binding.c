@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../cleanup.h"
-#include "../error.h"
+#include "tools/common/cleanup.h"
+#include "tools/common/error.h"
 #include "binding.h"
-#include "sysfs.h"
+#include "tools/common/sysfs.h"
 
 /* The slowest device stops within this time; a device that has used it up gets AGAIN_MS more. */
 #define WAIT_MS 60000

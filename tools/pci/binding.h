@@ -6,7 +6,7 @@
 #ifndef TOOLS_PCI_BINDING_H
 #define TOOLS_PCI_BINDING_H
 
-#include "pcidev.h"
+#include "tools/common/pcidev.h"
 #include "users.h"
 
 /*

@@ -16,7 +16,7 @@
 #include <annex/log.h>
 #include <annex/mem.h>
 #include "checks.h"
-#include "sysfs.h"
+#include "tools/common/sysfs.h"
 
 /* Queues, a cache of some size and staging buffers. */
 #define MEMLOCK_ENOUGH (64ull << 20)

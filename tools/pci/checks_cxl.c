@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "binding.h"
 #include "checks.h"
-#include "pcidev.h"
-#include "sysfs.h"
+#include "tools/common/pcidev.h"
+#include "tools/common/sysfs.h"
 #include "users.h"
 
 static void check_drivers(struct checks *c)

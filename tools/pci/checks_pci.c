@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "binding.h"
 #include "checks.h"
-#include "pcidev.h"
-#include "sysfs.h"
+#include "tools/common/pcidev.h"
+#include "tools/common/sysfs.h"
 #include "users.h"
 
 /* The oldest kernel that annex.ko builds for. */

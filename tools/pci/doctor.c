@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
-#include "../warn.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/warn.h"
 #include "checks.h"
 #include "look.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "grid.h"
 
 void grid_init(struct grid *g, unsigned int cols)

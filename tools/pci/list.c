@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
 #include "grid.h"
-#include "pcidev.h"
+#include "tools/common/pcidev.h"
 #include "look.h"
 #include "memory.h"
 #include "users.h"

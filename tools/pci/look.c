@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include "../cli.h"
-#include "../error.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
 #include "look.h"
-#include "sysfs.h"
+#include "tools/common/sysfs.h"
 
 static int set_root(void *look, const char *opt, char *arg)
 {

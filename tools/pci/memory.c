@@ -8,7 +8,7 @@
 #include "binding.h"
 #include "memory.h"
 #include "region.h"
-#include "sysfs.h"
+#include "tools/common/sysfs.h"
 
 const char *memory_log(unsigned int log)
 {

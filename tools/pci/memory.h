@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "health.h"
-#include "pcidev.h"
+#include "tools/common/pcidev.h"
 
 #define MEMORY_MEMBERS 8
 #define MEMORY_LOGS 4

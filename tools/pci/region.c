@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "region.h"
-#include "sysfs.h"
+#include "tools/common/sysfs.h"
 
 /* @head, a number, and nothing behind. */
 static bool is_numbered(const char *name, const char *head)

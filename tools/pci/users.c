@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "region.h"
-#include "sysfs.h"
+#include "tools/common/sysfs.h"
 #include "users.h"
 
 static int oom(void)

@@ -10,7 +10,7 @@
 #include <annex/disk.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include "pcidev.h"
+#include "tools/common/pcidev.h"
 
 /* In the order in which they must end. */
 enum user_kind {

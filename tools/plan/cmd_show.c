@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/plan.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
 #include "../trace/read.h"
 #include "report.h"
 #include "view.h"

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
-#include "../same.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/same.h"
 #include "../trace/read.h"
 #include "gnuplot.h"
 #include "machine.h"

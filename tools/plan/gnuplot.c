@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "gnuplot.h"
 
 #define SECONDS "60"

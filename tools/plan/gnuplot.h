@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include "../newfile.h"
+#include "tools/common/newfile.h"
 
 /* gnuplot_check() - Before the work: whether there is a gnuplot, and @path may be made. */
 int gnuplot_check(const char *path, bool overwrite);

@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../cli.h"
-#include "../error.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
 #include "machine.h"
 
 enum kind { SIZE, RATE, TIME, COUNT, PARTS };

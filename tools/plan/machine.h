@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 #include <annex/system.h>
-#include "../cli.h"
+#include "tools/common/cli.h"
 
 /*
  * struct machine - The machine to plan for.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <math.h>
 #include <stdio.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "report.h"
 
 #define YEAR (365.0 * 86400)

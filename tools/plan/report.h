@@ -5,9 +5,9 @@
 #ifndef TOOLS_PLAN_REPORT_H
 #define TOOLS_PLAN_REPORT_H
 
-#include "../out.h"
+#include "tools/common/out.h"
 #include "work.h"
-#include "../newfile.h"
+#include "tools/common/newfile.h"
 
 /* 30 drive writes a day for five years, of the 3.2 TB of G10's SSD (section 7.7). */
 #define REPORT_ENDURANCE (30.0 * 5 * 365 * 3.2e12)

@@ -7,7 +7,7 @@
 #define TOOLS_PLAN_SWEEP_H
 
 #include <jansson.h>
-#include "../newfile.h"
+#include "tools/common/newfile.h"
 #include "work.h"
 
 #define SWEEP_AXES 6

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <stdlib.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "gnuplot.h"
 #include "report.h"
 

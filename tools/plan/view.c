@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "report.h"
 #include "view.h"
 

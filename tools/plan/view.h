@@ -5,7 +5,7 @@
 #ifndef TOOLS_PLAN_VIEW_H
 #define TOOLS_PLAN_VIEW_H
 
-#include "../out.h"
+#include "tools/common/out.h"
 #include "machine.h"
 #include "work.h"
 

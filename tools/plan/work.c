@@ -6,7 +6,7 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include <annex/log.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "../trace/read.h"
 #include "work.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <annex/plan.h>
 #include <annex/simulate.h>
-#include "../cli.h"
+#include "tools/common/cli.h"
 
 /* struct work - @n traces, each analysed. A zeroed one is empty. */
 struct work {

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <annex/detail/random.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../input.h"
-#include "../out.h"
-#include "../output.h"
-#include "../progress.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/input.h"
+#include "tools/common/out.h"
+#include "tools/common/output.h"
+#include "tools/common/progress.h"
 #include "csv.h"
 #include "table.h"
 

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../error.h"
-#include "../progress.h"
-#include "../records.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
+#include "tools/common/records.h"
 #include "csv.h"
 #include "table.h"
 

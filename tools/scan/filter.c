@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../cli.h"
-#include "../error.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
 #include "filter.h"
 
 static bool known_op(const char *op)

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "../column.h"
+#include "tools/common/column.h"
 
 #define FILTER_NAME 128
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "../error.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "query.h"
 
 static long double element(enum column_type type, const void *p)

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/uri.h>
-#include "../blocks.h"
-#include "../error.h"
-#include "../held.h"
-#include "../mem.h"
-#include "../progress.h"
-#include "../uri.h"
+#include "tools/common/blocks.h"
+#include "tools/common/error.h"
+#include "tools/common/held.h"
+#include "tools/common/mem.h"
+#include "tools/common/progress.h"
+#include "tools/common/uri.h"
 #include "query.h"
 #include "table.h"
 

@@ -7,8 +7,8 @@
 #define TOOLS_SCAN_QUERY_H
 
 #include <annex/array.h>
-#include "../device.h"
-#include "../pool.h"
+#include "tools/common/device.h"
+#include "tools/common/pool.h"
 #include "filter.h"
 
 #define QUERY_COLUMNS 16

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "../claim.h"
-#include "../cleanup.h"
-#include "../error.h"
+#include "tools/common/claim.h"
+#include "tools/common/cleanup.h"
+#include "tools/common/error.h"
 #include "table.h"
 
 static char *column_path(const char *dir, const char *name, enum column_type type)

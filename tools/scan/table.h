@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "../column.h"
+#include "tools/common/column.h"
 
 #define TABLE_COLUMNS 64
 

@@ -6,15 +6,15 @@
 #include <sys/random.h>
 #include <annex/detail/clock.h>
 #include <annex/uri.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
-#include "../output.h"
-#include "../progress.h"
-#include "../tempfile.h"
-#include "../uri.h"
-#include "../warn.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/output.h"
+#include "tools/common/progress.h"
+#include "tools/common/tempfile.h"
+#include "tools/common/uri.h"
+#include "tools/common/warn.h"
 #include "selftest.h"
 
 #define PARTS 4u

@@ -6,7 +6,7 @@
 #include <annex/device.h>
 #include <annex/hdm.h>
 #include <annex/mem.h>
-#include "../cleanup.h"
+#include "tools/common/cleanup.h"
 #include "selftest.h"
 
 #define WAIT_MS 60000u

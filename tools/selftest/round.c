@@ -8,8 +8,8 @@
 #include <annex/device.h>
 #include <annex/log.h>
 #include <annex/provider.h>
-#include "../error.h"
-#include "../pool.h"
+#include "tools/common/error.h"
+#include "tools/common/pool.h"
 #include "selftest.h"
 
 #define STEPS 300u /* of a thread */

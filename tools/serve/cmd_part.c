@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 #include <annex/serve.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
-#include "../progress.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/progress.h"
 #include "mode.h"
 #include "socket.h"
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/serve.h>
-#include "../error.h"
-#include "../warn.h"
+#include "tools/common/error.h"
+#include "tools/common/warn.h"
 #include "metrics.h"
 
 #define FIELD(f) offsetof(struct annex_serve_part, f)

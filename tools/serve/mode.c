@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/uri.h>
-#include "../cli.h"
-#include "../error.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
 #include "mode.h"
 
 int mode_parse(void *member, const char *opt, char *arg)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <annex/log.h>
 #include <annex/uri.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "socket.h"
 
 #define FIRST_PASSED 3 /* of descriptors that systemd passes: sd_listen_fds(3) */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stddef.h>
-#include "../cli.h"
-#include "../commands.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
 
 static const struct cli_command commands[] = {
 	{"show", trace_show, "what an iteration does to memory: lifetimes, pressure, idle times"},

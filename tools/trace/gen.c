@@ -9,11 +9,11 @@
 #include <annex/log.h>
 #include <annex/trace.h>
 #include <annex/vitality.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../newfile.h"
-#include "../out.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/newfile.h"
+#include "tools/common/out.h"
 
 struct gen_opts {
 	struct annex_trace_spec spec;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "../error.h"
-#include "../input.h"
-#include "../progress.h"
+#include "tools/common/error.h"
+#include "tools/common/input.h"
+#include "tools/common/progress.h"
 #include "read.h"
 
 /* Whether a file begins like a plan. */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <annex/trace.h>
 #include <annex/vitality.h>
-#include "../cli.h"
-#include "../commands.h"
-#include "../error.h"
-#include "../out.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
 #include "read.h"
 #include "show_periods.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <annex/system.h>
-#include "../error.h"
+#include "tools/common/error.h"
 #include "show_periods.h"
 
 /* Upper limits of the classes of G10's figure 4; the last class has none. */

@@ -6,7 +6,7 @@
 #define TOOLS_TRACE_SHOW_PERIODS_H
 
 #include <annex/vitality.h>
-#include "../out.h"
+#include "tools/common/out.h"
 
 /* show_periods() - Report the inactive periods; 0, or -ENOMEM with the line set. */
 int show_periods(struct out *o, const struct annex_vitality *v);

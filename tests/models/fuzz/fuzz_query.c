@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "tools/models/query/import.h"
 
 #define RANGE_BYTES (4u << 20)

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/cli.h"
-#include "tools/error.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
 #include "board.h"
 
 /*

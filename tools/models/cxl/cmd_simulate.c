@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/commands.h"
-#include "tools/error.h"
-#include "tools/out.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
 #include "tools/plan/gnuplot.h"
-#include "tools/pool.h"
+#include "tools/common/pool.h"
 #include "matrix.h"
 
 #define MAX_WORDS 64

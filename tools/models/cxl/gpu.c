@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 
 #define STEPS 3
 

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "sim.h"
 
 /* Instructions since the last time become time. */

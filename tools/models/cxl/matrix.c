@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/atomic.h>
-#include "tools/error.h"
-#include "tools/pool.h"
-#include "tools/progress.h"
+#include "tools/common/error.h"
+#include "tools/common/pool.h"
+#include "tools/common/progress.h"
 #include "matrix.h"
 #include "option.h"
 

@@ -6,7 +6,7 @@
 #define TOOLS_CXL_MATRIX_H
 
 #include <jansson.h>
-#include "tools/newfile.h"
+#include "tools/common/newfile.h"
 #include "config.h"
 #include "sim.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <annex/models/cxlssd.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "option.h"
 #include "ram.h"
 

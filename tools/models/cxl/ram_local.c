@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/error.h"
-#include "tools/mem.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
 #include "ram.h"
 
 /* struct local - @up, @down: of the link, whose requests take @link_ns; rate 0: there is none. */

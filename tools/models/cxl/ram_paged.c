@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/error.h"
-#include "tools/mem.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
 #include "ram.h"
 
 #define NONE UINT32_MAX

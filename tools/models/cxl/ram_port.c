@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "ram.h"
 
 /* struct port - @up, @down: of the link. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "ram.h"
 #include "work.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <annex/models/cxltier.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "ram.h"
 
 /* struct tier - One that promotes. */

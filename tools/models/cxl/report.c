@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "tools/plan/gnuplot.h"
 #include "matrix.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "tools/error.h"
-#include "tools/mem.h"
+#include "tools/common/error.h"
+#include "tools/common/mem.h"
 #include "sim.h"
 
 #define L1_WAYS 4u

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "sky.h"
 
 int sky_zipf_init(struct sky_zipf *z, uint32_t n, double theta)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <stddef.h>
-#include "tools/mem.h"
+#include "tools/common/mem.h"
 #include "gpu.h"
 #include "ram.h"
 #include "sky.h"

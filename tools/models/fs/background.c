@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "background.h"
 #include "journal.h"
 

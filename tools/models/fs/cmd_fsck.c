@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "tools/cli.h"
-#include "tools/commands.h"
-#include "tools/error.h"
-#include "tools/out.h"
-#include "tools/progress.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/progress.h"
 #include "image.h"
 
 enum { CLEAN = 0, LEFT = 4, FAILED = 8, USAGE = 16 };

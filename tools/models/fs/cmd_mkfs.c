@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "tools/cleanup.h"
-#include "tools/cli.h"
-#include "tools/commands.h"
-#include "tools/error.h"
-#include "tools/out.h"
+#include "tools/common/cleanup.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
 #include "image.h"
 #include "totals.h"
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tools/cli.h"
-#include "tools/commands.h"
-#include "tools/error.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
 #include "background.h"
 #include "flusher.h"
 #include "image.h"

@@ -2,8 +2,8 @@
 /*
  * annex fs stat: sizes of a file system.
  */
-#include "tools/cli.h"
-#include "tools/commands.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
 #include "image.h"
 #include "totals.h"
 

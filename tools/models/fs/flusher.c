@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <annex/log.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "flusher.h"
 #include "journal.h"
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <annex/device.h>
 #include <annex/hdm.h>
-#include "tools/error.h"
-#include "tools/uri.h"
+#include "tools/common/error.h"
+#include "tools/common/uri.h"
 #include "image.h"
 #include "mounts.h"
 

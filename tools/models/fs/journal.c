@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
-#include "tools/cli.h"
-#include "tools/error.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
 #include "journal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
-#include "tools/cgroup.h"
-#include "tools/error.h"
+#include "tools/common/cgroup.h"
+#include "tools/common/error.h"
 #include "reclaim.h"
 
 #ifndef PR_SET_IO_FLUSHER

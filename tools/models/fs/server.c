@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "journal.h"
 #include "mounts.h"
 #include "ops.h"

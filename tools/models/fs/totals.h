@@ -2,7 +2,7 @@
 #ifndef TOOLS_FS_TOTALS_H
 #define TOOLS_FS_TOTALS_H
 
-#include "tools/out.h"
+#include "tools/common/out.h"
 #include "image.h"
 
 /* totals_design() - The name of a design. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stdio.h>
-#include "tools/cli.h"
-#include "tools/error.h"
-#include "tools/out.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
 #include "totals.h"
 #include "traffic.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <stddef.h>
-#include "tools/cli.h"
-#include "tools/commands.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
 
 static const struct cli_command commands[] = {
 	{"run", ndp_run, "run a RISC-V program on the processor's harts"},

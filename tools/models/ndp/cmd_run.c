@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 #include <annex/models/riscv.h>
-#include "tools/cli.h"
-#include "tools/commands.h"
-#include "tools/error.h"
-#include "tools/out.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
 
 struct run_opts {
 	uint32_t vlen;

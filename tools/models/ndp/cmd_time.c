@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/models/ndp_time.h>
-#include "tools/cli.h"
-#include "tools/commands.h"
-#include "tools/error.h"
-#include "tools/input.h"
-#include "tools/newfile.h"
-#include "tools/same.h"
-#include "tools/out.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/input.h"
+#include "tools/common/newfile.h"
+#include "tools/common/same.h"
+#include "tools/common/out.h"
 #include "operand.h"
 
 #define BASE (1ull << 32)      /* of the arrays */

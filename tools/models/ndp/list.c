@@ -7,11 +7,11 @@
 #include <string.h>
 #include <annex/models/m2serve.h>
 #include <annex/uri.h>
-#include "tools/cli.h"
-#include "tools/commands.h"
-#include "tools/error.h"
-#include "tools/out.h"
-#include "tools/uri.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/uri.h"
 
 #define ROWS 48u /* of processes in the table; JSON has all */
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/detail/random.h>
-#include "tools/cli.h"
-#include "tools/error.h"
+#include "tools/common/cli.h"
+#include "tools/common/error.h"
 #include "operand.h"
 
 #define PAGE (2ull << 20) /* the paper's */

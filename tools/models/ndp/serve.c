@@ -10,12 +10,12 @@
 #include <annex/models/m2serve.h>
 #include <annex/models/ndp.h>
 #include <annex/uri.h>
-#include "tools/cleanup.h"
-#include "tools/cli.h"
-#include "tools/commands.h"
-#include "tools/error.h"
-#include "tools/out.h"
-#include "tools/uri.h"
+#include "tools/common/cleanup.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/uri.h"
 
 #define UNCACHED (2ull << 20)
 

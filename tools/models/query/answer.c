@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <annex/detail/clock.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "answer.h"
-#include "tools/median.h"
+#include "median.h"
 
 /* struct columns - What is read of the rows that passed. @promoted, @known: of parts, a bit each.
  */

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include <annex/uri.h>
-#include "tools/cli.h"
-#include "tools/commands.h"
-#include "tools/error.h"
-#include "tools/out.h"
-#include "tools/progress.h"
-#include "tools/same.h"
-#include "tools/uri.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/progress.h"
+#include "tools/common/same.h"
+#include "tools/common/uri.h"
 #include "import.h"
 
 #define FILES 3 /* a table each */

@@ -3,8 +3,8 @@
  * annex query: TPC-H's and SSB's queries that filter, evaluated near the data.
  */
 #include <stddef.h>
-#include "tools/cli.h"
-#include "tools/commands.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
 
 static const struct cli_command commands[] = {
 	{"load", query_load, "read TPC-H tables from CSV files into a memory range"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <stdlib.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "dates.h"
 
 int dates_add(struct dates *d, int32_t key, int32_t date)

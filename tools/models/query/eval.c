@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/clock.h>
-#include "tools/error.h"
-#include "tools/progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "eval.h"
 #include "host.h"
-#include "tools/median.h"
+#include "median.h"
 
 /* struct times - What one run took: each condition, putting them together, all. */
 struct times {

@@ -6,7 +6,7 @@
 #ifndef TOOLS_QUERY_EVAL_H
 #define TOOLS_QUERY_EVAL_H
 
-#include "tools/pool.h"
+#include "tools/common/pool.h"
 #include "near.h"
 #include "question.h"
 #include "store.h"

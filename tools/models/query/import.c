@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/error.h"
-#include "tools/progress.h"
+#include "tools/common/error.h"
+#include "tools/common/progress.h"
 #include "import.h"
-#include "tools/records.h"
+#include "tools/common/records.h"
 
 /* More than that of a field is not shown. */
 #define SHOWN 40

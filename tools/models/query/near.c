@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 #include <annex/models/ndp.h>
-#include "tools/error.h"
-#include "tools/uri.h"
+#include "tools/common/error.h"
+#include "tools/common/uri.h"
 #include "near.h"
 
 static const char *near_at(unsigned int i, char *summary)

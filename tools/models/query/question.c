@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "question.h"
 
 #define YEAR_MAX 9999

@@ -5,7 +5,7 @@
 #ifndef TOOLS_QUERY_QUESTION_H
 #define TOOLS_QUERY_QUESTION_H
 
-#include "tools/cli.h"
+#include "tools/common/cli.h"
 #include "tpch.h"
 
 #define QUESTION_CONDS 4u

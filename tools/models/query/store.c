@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include "tools/error.h"
+#include "tools/common/error.h"
 #include "store.h"
 
 #define MAGIC 0x3279726575716e61ull /* "anquery2" */

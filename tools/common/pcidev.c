@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <pci/pci.h>
-#include "../error.h"
+#include "error.h"
 #include "pcidev.h"
 #include "sysfs.h"
 

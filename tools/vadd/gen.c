@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/random.h>
-#include "cli.h"
-#include "commands.h"
-#include "column.h"
-#include "error.h"
-#include "out.h"
-#include "output.h"
-#include "progress.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/column.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/output.h"
+#include "tools/common/progress.h"
 
 struct vadd_gen {
 	const char *name;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../progress.h"
+#include "progress.h"
 #include "sysfs.h"
 
 /* How often a wait is shown. */

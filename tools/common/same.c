@@ -13,7 +13,7 @@
 #include <annex/uri.h>
 #include "error.h"
 #include "newfile.h"
-#include "pci/pcidev.h"
+#include "pcidev.h"
 #include "same.h"
 
 /* The first line of a file in the directory of the block device @dev in sysfs, or NULL. */

@@ -10,18 +10,18 @@
 #include <annex/array.h>
 #include <annex/detail/clock.h>
 #include <annex/uri.h>
-#include "blocks.h"
-#include "cli.h"
-#include "column.h"
-#include "commands.h"
-#include "device.h"
-#include "error.h"
-#include "gpu/add.h"
-#include "out.h"
-#include "progress.h"
-#include "same.h"
-#include "target.h"
-#include "uri.h"
+#include "tools/common/blocks.h"
+#include "tools/common/cli.h"
+#include "tools/common/column.h"
+#include "tools/common/commands.h"
+#include "tools/common/device.h"
+#include "tools/common/error.h"
+#include "tools/gpu/add.h"
+#include "tools/common/out.h"
+#include "tools/common/progress.h"
+#include "tools/common/same.h"
+#include "tools/common/target.h"
+#include "tools/common/uri.h"
 enum { A, B, C, VECTORS };
 
 struct vadd {

@@ -8,17 +8,17 @@
 #include <unistd.h>
 #include <annex/detail/clock.h>
 #include <annex/uri.h>
-#include "claim.h"
-#include "cli.h"
-#include "commands.h"
-#include "device.h"
-#include "error.h"
-#include "out.h"
-#include "progress.h"
-#include "same.h"
-#include "target.h"
-#include "uri.h"
-#include "warn.h"
+#include "tools/common/claim.h"
+#include "tools/common/cli.h"
+#include "tools/common/commands.h"
+#include "tools/common/device.h"
+#include "tools/common/error.h"
+#include "tools/common/out.h"
+#include "tools/common/progress.h"
+#include "tools/common/same.h"
+#include "tools/common/target.h"
+#include "tools/common/uri.h"
+#include "tools/common/warn.h"
 
 struct copy {
 	struct storage_opts store;
