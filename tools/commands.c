@@ -17,7 +17,7 @@ const struct cli_command tool_commands[] = {
 	{"serve", cmd_serve, "give many processes parts of one device, without rights on it"},
 	{"part", cmd_part, "make such parts, change and remove them"},
 	{"bench", cmd_bench, "measure how fast devices, memory ranges and GPU threads are"},
-	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and who uses them"},
+	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and their users"},
 	{"bind", cmd_bind, "hand NVMe controllers and CXL memory to the kernel module annex"},
 	{"unbind", cmd_unbind, "give them back to the kernel's own driver"},
 	{"doctor", cmd_doctor, "tell what this machine lacks for each kind of device"},

@@ -63,7 +63,7 @@ static const char about[] =
 	"then, which only SIGKILL leaves. vadd and copy write to a file of --overwrite where it "
 	"is;\n"
 	"other commands replace it.\n\n"
-	"No command reads and writes the same file or device, whatever it is called. A file or\n"
+	"No command reads and writes the same file or device, by any of its names. A file or\n"
 	"device that a command writes to is that command's until it ends: readers and other\n"
 	"writers fail. Readers share. Only bench block reads beside a writer.\n\n"
 	"The exit status is 0, or 1 after one line on standard error that says what failed. ndp\n"

@@ -20,7 +20,7 @@ refused "a cache elsewhere" "without --cache-in" "$annex" graph bfs k.csr --gpu 
 	--cache-in shm:none?size=1M
 refused "threads of the host, sums" "without --gpu" "$annex" vadd x.f64 y.f64 -o gpu.f64 --gpu \
 	--threads 2
-refused "sums that would be gone" "keep what they hold" "$annex" vadd x.f64 y.f64 -o mem:1M --gpu
+refused "sums that would be gone" "keep their data" "$annex" vadd x.f64 y.f64 -o mem:1M --gpu
 why='built without CUDA: build it with make CUDA=1|cannot use GPU 0: CUDA: '
 if "$annex" bench cuda queues --threads 256 --commands 1 >out 2>err; then
 	claim "search by a GPU" "$annex" graph bfs k.csr --gpu --cache 1M --verify

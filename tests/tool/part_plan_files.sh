@@ -8,7 +8,7 @@ keeps()
 	local file=$1 sum
 	shift
 	sum=$(sha256sum "$file")
-	refused "$1" "is also what is read" "${@:2}"
+	refused "$1" "is also an input" "${@:2}"
 	holds "$1: $file is as it was" test "$(sha256sum "$file")" = "$sum"
 }
 

@@ -30,7 +30,8 @@ static uint64_t number_in(const char *path)
 	return is ? n : UINT64_MAX;
 }
 
-/* Of a group, and of those that it is in. In a container its path may be that of the host's. */
+/* Least of a group and its ancestors. In a container the path may be relative to the host's root.
+ */
 static uint64_t least(const struct hierarchy *h, const char *group)
 {
 	char at[PATH_MAX], path[2 * PATH_MAX];

@@ -76,7 +76,7 @@ int claim_read(int fd, const char *path)
 		   : 0;
 }
 
-/* Whoever had the claim before may have removed it, or put another file in its place. */
+/* The previous owner of the claim may have removed the file, or put another in its place. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat x, y;
@@ -88,7 +88,7 @@ static bool is_at(int fd, const char *path)
 	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Locks are those of a node: of a device's, the one that the kernel has made, as the library's. */
+/* Lock the node that the kernel made for a device, as the library does. */
 static int open_node(const char *path)
 {
 	char link[64], target[PATH_MAX], node[PATH_MAX + 8];
@@ -127,8 +127,8 @@ int claim_file(const char *path, int *fd)
 	return err;
 }
 
-/* Names are given in no time. So who has it for longer is somebody else, as anybody may be who can
- * read the directory. */
+/* A command holds this lock only while it renames. Another program that can read the directory may
+ * hold it for longer: give up then. */
 static int lock_dir(int fd, const char *path)
 {
 	const uint64_t until = annex_deadline_ms(DIR_MS);

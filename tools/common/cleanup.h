@@ -9,9 +9,9 @@
 void cleanup_init(void);
 
 /*
- * cleanup_hold() - Put these signals off, so that what is made can also be noted before one of them
- * comes. cleanup_release() - Let them come, as soon as it was called as often. Only the main thread
- * takes signals (pool.c).
+ * cleanup_hold() - Delay these signals, so that a file is recorded before one of them arrives.
+ * cleanup_release() - Deliver them again after as many calls. Only the main thread takes signals
+ * (pool.c).
  */
 void cleanup_hold(void);
 void cleanup_release(void);

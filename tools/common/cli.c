@@ -220,7 +220,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* What follows the options, as it is: lists of names, and examples, which argp would wrap. */
+/* Print the text below the options unchanged: argp would wrap lists of names and examples. */
 static void put_rest(FILE *f, const struct parse *p, const char *rest)
 {
 	fputc('\n', f);

@@ -45,7 +45,7 @@ char *cli_names(const struct cli_list *list, char *buf, size_t size);
 
 /*
  * cli_dispatch() - Run the subcommand that argv[1] names, from a table that ends with a NULL name.
- * --help lists them after @about; what stands behind a \v there comes last.
+ * --help lists them after @about; text behind a \v in @about comes last.
  */
 int cli_dispatch(const struct cli_command *table, const char *about, int argc, char **argv);
 

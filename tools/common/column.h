@@ -25,7 +25,7 @@ struct column_file {
 	char *buf;
 	uint32_t fill;
 	uint64_t bytes;
-	bool unpadded;  /* to be as long as what was put */
+	bool unpadded;  /* the file ends with the last value, not with a block */
 	bool temporary; /* cleanup_remove() is the caller's */
 };
 

@@ -329,7 +329,7 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 	err = mems ? storage_fill(s, path, fd, size) : storage_claim_read(s);
 	if (!err && !mems)
 		err = check_image(s, path, fd, size);
-	/* Renewed, so that what has been touched so far is no hit later. */
+	/* A new cache: lines read so far must not count as hits later. */
 	if (!err)
 		err = storage_renew(s, o, size, o->cache);
 	if (err)

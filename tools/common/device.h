@@ -57,7 +57,7 @@ struct storage {
 	struct annex_hdm *range;
 	const char *range_uri;
 	struct annex_cache *cache;
-	uint64_t bytes; /* of the cache: what was asked for, or what the data can use */
+	uint64_t bytes; /* size of the cache: as asked for, or less where the data is smaller */
 	struct annex_cache_stats base;
 };
 

@@ -133,7 +133,7 @@ int err_mappings(void)
 {
 	int err = annex_mapping_check_all();
 
-	return err ? err_lib(err, "what was read is lost") : 0;
+	return err ? err_lib(err, "the data read is incomplete") : 0;
 }
 
 const char *err_text(void)

@@ -25,7 +25,7 @@ int err_lib(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
  */
 int err_alias(const char *path, const char *name);
 
-/* err_mappings() - 0, or the line and -EIO: what was mapped was taken away, so results are void. */
+/* err_mappings() - 0, or the line and -EIO: a mapped file was truncated, so results are void. */
 int err_mappings(void);
 
 /*

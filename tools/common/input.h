@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files that commands read: what cannot be read to its end is refused, and a pipe that nobody
- * writes to is told of.
+ * Files that commands read: a file that cannot be read to its end is refused, and a pipe without a
+ * writer gives a message.
  */
 #ifndef TOOLS_INPUT_H
 #define TOOLS_INPUT_H
@@ -14,7 +14,8 @@
 /* input_file() - Open a regular file, which can be read twice. NULL, with the line set. */
 FILE *input_file(const char *path);
 
-/* input_stream() - Open whatever can be read once; "-" is stdin. NULL, with the line set. */
+/* input_stream() - Open a file that is read once, or a pipe; "-" is stdin. NULL, with the line set.
+ */
 FILE *input_stream(const char *path);
 
 /* input_await() - On a terminal, say that @path is a pipe, whose opening may take a while. */

@@ -109,7 +109,8 @@ int newfile_close(struct newfile *n, unsigned int count, int err)
 
 	for (unsigned int i = 0; i < count; i++)
 		err = finish(&n[i], err);
-	/* Neither a signal nor names of others come between those of files that belong together. */
+	/* Files of one set get their names together: no signal and no other command comes between.
+	 */
 	cleanup_hold();
 	if (!err && count > 1 && n[0].temp.path)
 		err = claim_dir_of(n[0].path, &dir);

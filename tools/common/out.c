@@ -31,7 +31,7 @@ void out_row(struct out *o, const char *label, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(o->row[o->rows].value, sizeof(o->row[0].value), fmt, ap);
 	va_end(ap);
-	/* A name from a hostile file shall not write to the terminal what it likes. */
+	/* A name from a hostile file must not send control sequences to the terminal. */
 	for (char *p = o->row[o->rows].value; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';

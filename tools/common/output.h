@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file that a command is going to make: what is there stays unless its owner says otherwise, and
- * what cannot fit is refused before the work, not after it.
+ * A file that a command is going to make: an existing file stays unless --overwrite is given, and
+ * data that cannot fit is refused before the work, not after it.
  */
 #ifndef TOOLS_OUTPUT_H
 #define TOOLS_OUTPUT_H

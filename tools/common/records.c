@@ -14,7 +14,7 @@
 
 #define CHUNK (256u << 10)
 
-/* struct reader - @next: the line after what was read so far. @cr: it ended with a CR. */
+/* struct reader - @next: the first line not read yet. @cr: it ended with a CR. */
 struct reader {
 	struct records *r;
 	unsigned int fields;
@@ -46,7 +46,7 @@ static uint64_t newlines(const char *s, size_t n)
 	return lines;
 }
 
-/* libcsv cannot be stopped from here: what comes after an error is passed over. */
+/* libcsv cannot be stopped from a callback: fields after an error are ignored. */
 static void on_field(void *data, size_t n, void *ctx)
 {
 	struct reader *x = ctx;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest field that is read; those of TPC-H have 199 characters at most. */
+/* The longest field that is read. Fields of TPC-H have 199 characters at most. */
 #define RECORDS_FIELD (64u << 10)
 #define RECORDS_FIELDS 1024u
 

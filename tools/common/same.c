@@ -119,7 +119,7 @@ static bool same_pci(const char *a, const char *b)
 	return !pcidev_addr(a, x) && !pcidev_addr(b, y) && !strcmp(x, y);
 }
 
-/* Of a device that somebody serves. */
+/* Of a device behind annex serve. */
 static bool same_part(const struct annex_uri *a, const struct annex_uri *b)
 {
 	const char *x = annex_uri_get(a, "part"), *y = annex_uri_get(b, "part");
@@ -172,7 +172,7 @@ int same_spares(const char *path, const char *input)
 		return 0;
 	if (!same_stat(x, y) && !is_inside(path, y))
 		return 0;
-	return err_set(-EINVAL, "%s is also what is read: choose another name", path);
+	return err_set(-EINVAL, "%s is also an input: choose another name", path);
 }
 
 int same_apart(const char *const *uris, unsigned int n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether two names stand for the same storage, whatever they are called: by symbolic and hard
- * links, as a loop device and the file behind it, as a disk and its partition. Commands ask before
+ * Whether two names stand for the same storage: through symbolic and hard links, as a loop device
+ * and its backing file, as a disk and its partition. Commands ask before
  * they write, so that no input is overwritten and no device is taken for two.
  */
 #ifndef TOOLS_SAME_H
@@ -12,7 +12,7 @@
 /* same_file() - Whether two paths do, or would once both are made. */
 bool same_file(const char *a, const char *b);
 
-/* same_storage() - Whether two URIs do; those that are none will be refused by who opens them. */
+/* same_storage() - Whether two URIs do. Opening an invalid URI fails later. */
 bool same_storage(const char *a, const char *b);
 
 /*

@@ -31,8 +31,8 @@ bool sysfs_link(char *buf, size_t size, const char *root, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /*
- * struct sysfs_dir - The names in a folder, sorted, without those that begin with a dot. None where
- * there is no folder.
+ * struct sysfs_dir - The names in a folder, sorted, without hidden ones. None where there is no
+ * folder.
  */
 struct sysfs_dir {
 	char **name;

@@ -13,16 +13,16 @@
 
 /*
  * enum target_kind - How a new file is made. TARGET_WHOLE: it gets its name in target_done(), when
- * it is whole. TARGET_BED: at once, for what is tried out on it.
+ * it is whole. TARGET_BED: at once, for benchmarks that write to it.
  */
 enum target_kind { TARGET_WHOLE, TARGET_BED };
 
 struct target {
 	char *uri;            /* with the size where it was missing */
 	char *created;        /* NULL, or the file that was not there before */
-	struct tempfile file; /* what it is until it has its name */
+	struct tempfile file; /* the file until it has its name */
 	char *path;           /* of @file */
-	int fd;               /* -1, or a claim on what was there (claim.h) */
+	int fd;               /* -1, or a claim on the existing file (claim.h) */
 	bool overwrite;
 	char *grows; /* NULL, or the file that will take @need more bytes */
 	uint64_t need;
@@ -49,7 +49,7 @@ int target_look(const char *text, bool overwrite);
  */
 int target_claim(const struct target *t, struct annex_dev *dev, uint64_t bytes);
 
-/* target_room() - Whether the files among @t, @n of them, have room for what they will hold. */
+/* target_room() - Whether the file systems of the @n targets @t have room for their files. */
 int target_room(const struct target *t, unsigned int n);
 
 /*

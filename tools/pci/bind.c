@@ -68,10 +68,11 @@ static int say_busy(const struct pcidev *d, const struct user *u)
 			       "%s is in use: %s: echo 0 > /sys/bus/cxl/devices/%s/commit first",
 			       d->addr, text, u->name);
 	case USER_COUNT:
-		return err_set(-EBUSY,
-			       "%s is in use: %s, not by a process that has it open: end who has a "
-			       "dma-buf of it, or pages of it under way",
-			       d->addr, text);
+		return err_set(
+			-EBUSY,
+			"%s is in use: %s, not by a process that has it open: end the process "
+			"that holds a dma-buf of it, or waits for I/O to its pages",
+			d->addr, text);
 	case USER_PROCESS:
 		break;
 	}

@@ -15,8 +15,8 @@
 #define AGAIN_MS 3000
 
 /*
- * struct change - Writes on behalf of one device. The locks of a device that is stuck are held
- * against reads too, so what is to be put back is what has been written, not what can be read.
+ * struct change - Writes on behalf of one device. A stuck device blocks reads of its attributes
+ * too, so the values to restore are noted when they are replaced.
  */
 struct change {
 	const char *addr;
@@ -192,8 +192,8 @@ static int make_strict(struct change *c, const struct pcidev *d)
 }
 
 /*
- * struct claims - Namespaces that nobody else may begin to use. To open a disk exclusively claims
- * its partitions too, so each disk is enough.
+ * struct claims - Namespaces kept from other users. An exclusive open of a disk claims its
+ * partitions too, so each disk is enough.
  */
 struct claims {
 	int *fd;

@@ -12,7 +12,7 @@
 /*
  * binding_take() - Give @d to annex.ko: off its driver, a controller into a strict IOMMU domain,
  * bound. No other program can begin to use its namespaces meanwhile. On success @d says how it is
- * now; on failure the device is where it was, or the line says what could not be put back.
+ * now; on failure the device is where it was, or the line names the setting that was not restored.
  */
 int binding_take(struct pcidev *d, const struct users *users);
 

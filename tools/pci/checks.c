@@ -151,13 +151,14 @@ static void check_io_uring(struct checks *c)
 static void check_writes(struct checks *c, bool writes)
 {
 	if (writes) {
-		checks_add(c, "space", "writes", CHECK_OK,
-			   "first writes are seen: what is only read is not written out again");
+		checks_add(
+			c, "space", "writes", CHECK_OK,
+			"first writes are seen: data that is only read is not written out again");
 		return;
 	}
 	checks_add(c, "space", "writes", CHECK_MISSING,
-		   "first writes are not seen (Linux can tell since 6.4): what is only read is "
-		   "written out, too; slower, results are the same");
+		   "first writes are not seen (Linux 6.4 and newer): data that is only read is "
+		   "written out too, which is slower; results are the same");
 }
 
 /* A space is made: there is no better proof. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requirements of CXL memory: windows of the firmware's, a device that is annex.ko's, bridges whose
- * decoders nobody holds; and for other uses the kernel's own drivers.
+ * Requirements of CXL memory: windows from the firmware, a device bound to annex.ko, bridges with
+ * free decoders; and for other uses the kernel's own drivers.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static void say_devices(struct checks *c, unsigned int all, unsigned int ours, u
 	if (!ours && one)
 		checks_mend(c, "sudo annex bind %s", one->addr);
 	else if (!ours)
-		checks_mend(c, "annex list   # who uses them");
+		checks_mend(c, "annex list   # names their users");
 }
 
 static int check_devices(struct checks *c, const struct pcidev_list *list, unsigned int *all)

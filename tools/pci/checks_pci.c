@@ -196,7 +196,7 @@ static int check_controllers(struct checks *c, const struct pcidev_list *list)
 		       : "there is no NVMe controller on PCI",
 		   all, ours, idle);
 	if (all && !(ours + idle))
-		checks_mend(c, "annex list   # who uses them");
+		checks_mend(c, "annex list   # names their users");
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 #define HEALTH_NO_DEGREES INT32_MIN
 
 /*
- * struct health - @n words of what is not as it should be; 0: all is.
+ * struct health - @n words, each a fault; 0: the device is healthy.
  * @life: percent of it that is used; negative: not told.
  * @degrees: Celsius, or HEALTH_NO_DEGREES. The others are counts.
  */

@@ -19,7 +19,7 @@
 #define COLS 10
 #define MEMORY_COLS 7
 
-/* struct seen - A device, and what was found of it. @memory: of CXL memory. */
+/* struct seen - A device and its findings. @memory: of CXL memory. */
 struct seen {
 	const struct pcidev *d;
 	const struct users *users;
@@ -349,10 +349,11 @@ static int list_devices(const struct look *look)
 
 static const char doc[] =
 	"NVMe controllers and CXL memory devices: address, driver, IOMMU group and the type of its "
-	"domain, NUMA node, link, controller memory buffer, and who uses it. What is not known is "
-	"-; the buffer is known while the nvme driver uses it. Of CXL memory also its capacity, "
-	"records of poison and of events, its health, and the range that annex.ko made of it; ? is "
-	"what the device or its driver does not tell, or only to those who may use it."
+	"domain, NUMA node, link, controller memory buffer, and users. A - stands for an unknown "
+	"value; the buffer is known while the nvme driver uses it. CXL memory also has its "
+	"capacity, records of poison and of events, health, and the range that annex.ko made of "
+	"it; a ? stands for a value that the device or its driver does not tell, or tells only to "
+	"users with rights on it."
 	"\vExamples:\n"
 	"  annex list\n"
 	"  annex list --json\n"

@@ -29,7 +29,7 @@ static void of_kernel(const char *root, const struct pcidev *d, struct memory *m
 					      d->addr, mem, kinds[i]);
 }
 
-/* Any number of files may be open, so to ask is nobody's trouble. */
+/* Opening the device to ask disturbs no owner: any number of files may be open. */
 static void ask_module(const struct pcidev *d, struct memory *m)
 {
 	struct annex_ioc_hdm_info info = {.size = sizeof(info), .abi = ANNEX_ABI};

@@ -19,7 +19,7 @@ struct memory_range {
 	int64_t base; /* negative: not known */
 	uint64_t bytes;
 	bool persistent;
-	bool ended; /* its users are gone, but for pages that somebody holds */
+	bool ended; /* its users are gone, but pages of it are still referenced */
 	unsigned int granularity;
 	unsigned int n;
 	char member[MEMORY_MEMBERS][PCIDEV_ADDR];

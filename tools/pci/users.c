@@ -345,7 +345,7 @@ void user_words(const struct user *u, char *buf, size_t size)
 		snprintf(buf, size, "process %d (%s)", u->pid, u->name);
 		break;
 	}
-	/* A name that somebody chose shall not write to the terminal what it likes. */
+	/* A name must not send control sequences to the terminal. */
 	for (char *p = buf; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';

@@ -31,7 +31,7 @@ struct user {
 	unsigned int count; /* users in the module whose processes are not seen */
 };
 
-/* struct users_block - A node: of a namespace, a partition, what lies on top, or of memory. */
+/* struct users_block - A node: of a namespace, a partition, a stacked device, or memory. */
 struct users_block {
 	char name[64];
 	char label[128]; /* of the device mapper */
@@ -46,7 +46,7 @@ struct users {
 	bool partial; /* processes of other users could not be looked at */
 };
 
-/* users_find() - For each of @n devices, into the array @users; what must end first is first. */
+/* users_find() - Of each of @n devices into the array @users, in the order in which to end them. */
 int users_find(const char *root, const struct pcidev *devs, unsigned int n, struct users *users);
 void users_free(struct users *users, unsigned int n);
 

@@ -62,7 +62,7 @@ static void prefetch(void *ctx, uint64_t block)
 	struct vadd *o = ctx;
 	uint64_t at = block * o->block, n = o->count - at < o->block ? o->count - at : o->block;
 
-	/* A hint: what it does not bring, the span will. */
+	/* A hint: the span reads the lines that it misses. */
 	annex_array_prefetch(&o->v[A], at, n);
 	annex_array_prefetch(&o->v[B], at, n);
 }
@@ -212,7 +212,7 @@ static int add_all(struct vadd *o, struct pool *pool)
 	struct blocks b = {.ctx = o, .prefetch = prefetch, .work = add_block};
 	int err;
 
-	/* Half of a thread's share of the cache is for what is read ahead. */
+	/* Half of a thread's share of the cache is for prefetched blocks. */
 	while (block > 1 && block * 4 > lines)
 		block /= 2;
 	b.ahead = lines / 2 / block > BLOCKS_AHEAD ? BLOCKS_AHEAD
@@ -290,7 +290,7 @@ static void report_gpu(const struct vadd *o, const struct gpu_add *a, const char
 	out_rate(out, "write_bytes_per_s", "written", (double)a->written / a->seconds, "B");
 }
 
-/* The sums by a GPU. Its contexts are closed again: who verifies begins with the devices. */
+/* Add on a GPU. Its contexts are closed again: verification opens the devices itself. */
 static int add_on_gpu(struct vadd *o, struct runner *r, struct out *out)
 {
 	static const uint32_t types[] = {
@@ -370,7 +370,7 @@ static int check_gpu(const struct vadd *o)
 		if (annex_dev_traits(o->name[i]) & ANNEX_TRAIT_VOLATILE)
 			return err_set(-EINVAL,
 				       "%s: with --gpu name files, or devices that keep "
-				       "what they hold",
+				       "their data",
 				       o->name[i]);
 	return 0;
 }
