@@ -4,31 +4,8 @@
  * out, so it is stored again.
  */
 #include <errno.h>
-#include <string.h>
 #include "core/log.h"
 #include "m2.h"
-
-char *m2_cell(const struct annex_m2 *m2, uint32_t slot, uint32_t function)
-{
-	uint64_t number = (uint64_t)slot * ANNEX_M2_FUNCTIONS + function;
-
-	return m2->region + m2_cells_at() + number * m2->layout.stride;
-}
-
-bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function, uint32_t seq,
-		    struct annex_m2_answer *out)
-{
-	uint32_t stride = m2->layout.stride;
-	uint64_t all[M2_WORDS];
-	uint64_t word = annex_m2_load_cell(m2_cell(m2, slot, function), stride, all);
-
-	if (!(word & ANNEX_M2_ANSWER) || (uint32_t)word != seq)
-		return false;
-	if (annex_m2_word(all, stride / 8 - 1, seq, true) != word)
-		return false;
-	memcpy(out, all, sizeof(*out));
-	return true;
-}
 
 int m2_usable(struct annex_m2 *m2)
 {
@@ -57,26 +34,6 @@ int m2_begin(struct m2_call *call, bool wait)
 			"M2func: %zu bytes of arguments; a stride of %u leaves room for %u", nargs,
 			call->m2->layout.stride, m2_args_most(call->m2));
 	return m2_slot_take(call, wait);
-}
-
-void m2_store_call(struct m2_call *call)
-{
-	struct annex_m2 *m2 = call->m2;
-	const struct m2_text *t = &call->text;
-	uint32_t stride = m2->layout.stride,
-		 seq = m2_next(m2->slot[call->slot].seq[call->function]);
-	unsigned int n = stride / 8 - 1, rest;
-	uint64_t all[M2_WORDS];
-
-	memset(all, 0, t->bytes + t->nargs > 8 * n ? 2 * stride - 8 : 8 * n);
-	memcpy(all, t->payload, t->bytes);
-	if (t->nargs)
-		memcpy((char *)all + t->bytes, t->args, t->nargs);
-	rest = annex_m2_rest(call->function, all, stride);
-	if (rest)
-		annex_m2_store_rest(m2_cell(m2, call->slot, ANNEX_M2_REST), stride, all + n);
-	call->word = annex_m2_word(all, n + rest, seq, false);
-	annex_m2_store_cell(m2_cell(m2, call->slot, call->function), stride, all, call->word);
 }
 
 void m2_end(const struct m2_call *call, int err)

@@ -1,15 +1,53 @@
 // SPDX-License-Identifier: MIT
 /*
- * M2func itself: one store, one load (M2NDP figure 4a).
+ * The cells of a call: one store, one load (M2NDP figure 4a).
  */
+#include <string.h>
 #include <time.h>
 #include "core/futex.h"
 #include "core/thread.h"
 #include "m2.h"
 
-static uint64_t *word_of(const struct m2_call *call)
+char *m2_cell(const struct annex_m2 *m2, uint32_t slot, uint32_t function)
 {
-	return m2_word_of(m2_cell(call->m2, call->slot, call->function), call->m2->layout.stride);
+	uint64_t number = (uint64_t)slot * ANNEX_M2_FUNCTIONS + function;
+
+	return m2->region + m2_cells_at() + number * m2->layout.stride;
+}
+
+bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function, uint32_t seq,
+		    struct annex_m2_answer *out)
+{
+	uint32_t stride = m2->layout.stride;
+	uint64_t all[M2_WORDS];
+	uint64_t word = annex_m2_load_cell(m2_cell(m2, slot, function), stride, all);
+
+	if (!(word & ANNEX_M2_ANSWER) || (uint32_t)word != seq)
+		return false;
+	if (annex_m2_word(all, stride / 8 - 1, seq, true) != word)
+		return false;
+	memcpy(out, all, sizeof(*out));
+	return true;
+}
+
+void m2_store_call(struct m2_call *call)
+{
+	struct annex_m2 *m2 = call->m2;
+	const struct m2_text *t = &call->text;
+	uint32_t stride = m2->layout.stride,
+		 seq = m2_next(m2->slot[call->slot].seq[call->function]);
+	unsigned int n = stride / 8 - 1, rest;
+	uint64_t all[M2_WORDS];
+
+	memset(all, 0, t->bytes + t->nargs > 8 * n ? 2 * stride - 8 : 8 * n);
+	memcpy(all, t->payload, t->bytes);
+	if (t->nargs)
+		memcpy((char *)all + t->bytes, t->args, t->nargs);
+	rest = annex_m2_rest(call->function, all, stride);
+	if (rest)
+		annex_m2_store_rest(m2_cell(m2, call->slot, ANNEX_M2_REST), stride, all + n);
+	call->word = annex_m2_word(all, n + rest, seq, false);
+	annex_m2_store_cell(m2_cell(m2, call->slot, call->function), stride, all, call->word);
 }
 
 void m2_wake_device(struct annex_m2 *m2)
@@ -26,7 +64,8 @@ void m2_wake_device(struct annex_m2 *m2)
 void m2_rest(struct m2_call *call, uint64_t until)
 {
 	struct annex_m2 *m2 = call->m2;
-	uint64_t *word = word_of(call);
+	char *cell = m2_cell(m2, call->slot, call->function);
+	uint64_t *word = m2_word_of(cell, m2->layout.stride);
 
 	if (m2->link->nap_ns) {
 		const struct timespec nap = {.tv_nsec = m2->link->nap_ns};

@@ -98,7 +98,7 @@ struct annex_m2 {
 	uint32_t released, waiters;
 };
 
-/* open.c: annex_m2_create() - Make a handle with checked options; nothing is attached.
+/* handle.c: annex_m2_create() - Make a handle with checked options; nothing is attached.
  * annex_m2_attach_region() - Attach the device's region; m2->link->close releases it.
  * annex_m2_free() - Release the handle. */
 int annex_m2_create(const struct annex_m2_opts *opts, struct annex_m2 **out);
@@ -129,17 +129,11 @@ int m2_call(struct annex_m2 *m2, enum annex_m2_function function, const void *pa
 /* m2_usable() - 0; -ENODEV, -ECHILD. */
 int m2_usable(struct annex_m2 *m2);
 /* m2_begin() - Begin a call: take a slot; errors as m2_call().
- * m2_store_call() - Store its cell; call m2_wake_device() afterwards.
  * m2_end() - Give the slot of a call back that ended with @err. */
 int m2_begin(struct m2_call *call, bool wait);
-void m2_store_call(struct m2_call *call);
 void m2_end(const struct m2_call *call, int err);
 /* m2_args_most() - Bytes of arguments that a launch takes. */
 uint32_t m2_args_most(const struct annex_m2 *m2);
-char *m2_cell(const struct annex_m2 *m2, uint32_t slot, uint32_t function);
-/* m2_read_answer() - Whether the cell has the answer to @seq; false also when it is torn. */
-bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function, uint32_t seq,
-		    struct annex_m2_answer *out);
 
 /*
  * wait.c: m2_look() - Look for the answer of a call; store the call again if it was torn or lost on
@@ -167,8 +161,17 @@ int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m
 /* m2_launch_ready() - Before any: its number of arguments, and the pool's cache lines. */
 int m2_launch_ready(struct annex_m2 *m2, struct annex_m2_launch *ask, size_t nargs);
 
-/* cells.c: m2_wake_device() - After something was stored, if it sleeps.
- * m2_rest() - Sleep until a call may have been answered, at the latest until @until. */
+/*
+ * cells.c: m2_cell() - The cell of a function in a slot.
+ * m2_store_call() - Store a call in its cell; call m2_wake_device() afterwards.
+ * m2_read_answer() - Whether the cell has the answer to @seq; false also when it is torn.
+ * m2_wake_device() - Wake the device, if it sleeps, after a store.
+ * m2_rest() - Sleep until the device may have answered a call, at most until @until.
+ */
+char *m2_cell(const struct annex_m2 *m2, uint32_t slot, uint32_t function);
+void m2_store_call(struct m2_call *call);
+bool m2_read_answer(const struct annex_m2 *m2, uint32_t slot, uint32_t function, uint32_t seq,
+		    struct annex_m2_answer *out);
 void m2_wake_device(struct annex_m2 *m2);
 void m2_rest(struct m2_call *call, uint64_t until);
 
