@@ -40,7 +40,7 @@ int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len
 	const struct annex_gpu_memory *memory = ctx->memory;
 	struct annex_io io = {.opcode = ANNEX_NVM_FLUSH, .nsid = ctx->view.nsid};
 	struct annex_result res = {0};
-	uint64_t first = offset >> ctx->view.line_shift, end;
+	uint64_t first = offset >> ctx->view.line_shift, end, mask;
 	int err;
 
 	if (ctx->fork.child)
@@ -49,7 +49,8 @@ int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len
 		return annex_fail(-ERANGE, "flush: a range behind the %llu bytes of data",
 				  (ull)ctx->view.size);
 	end = len == UINT64_MAX ? ctx->view.size : offset + len;
-	end = (end + annex_gpu_line(ctx) - 1) >> ctx->view.line_shift;
+	mask = (1ull << ctx->view.line_shift) - 1;
+	end = (end + mask) >> ctx->view.line_shift;
 	err = recorded(ctx); /* of a kernel before; it would also end this one */
 	if (!err)
 		err = memory->flush(memory->ctx, ctx->there, ctx->view.nslots, first, end - first);

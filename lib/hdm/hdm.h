@@ -55,10 +55,15 @@ bool hdm_owner_lives(const struct annex_hdm *h, uint32_t owner);
 /* hdm_watch() - Have fork() know of it, until fork_forget(). */
 void hdm_watch(struct annex_hdm *h);
 
-/* alloc.c: hdm_sweep() - Free the runs of dead owners, and ours too if @own. Return how
- * many in *@freed. The lock is held. */
+/*
+ * owned.c: hdm_sweep() - With the lock, free the runs of dead owners, and ours too if @own; their
+ * number goes to *@freed.
+ * hdm_find_run() - With the lock, find free granules for @bytes, aligned to @align granules.
+ * hdm_take_run() - Take granules for this handle alone; takes the lock.
+ * hdm_give_run() - Give them back; takes the lock.
+ */
 int hdm_sweep(struct annex_hdm *h, bool own, uint32_t *freed);
-/* hdm_take_run(), hdm_give_run() - Granules for this handle alone, without the lock. */
+int hdm_find_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *len, uint32_t *at);
 int hdm_take_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *at);
 int hdm_give_run(struct annex_hdm *h, uint32_t at);
 

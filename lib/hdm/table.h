@@ -131,7 +131,23 @@ int hdm_name_put(struct hdm_table *t, const char *name, uint64_t bytes, uint32_t
 /* hdm_name_check() - Whether the run @r has a name that no other run has: 0, or -EILSEQ. */
 int hdm_name_check(const struct hdm_table *t, const struct hdm_run *r);
 
-/* publish.c: hdm_redo() - Do what the journal says, if it says something. */
+/*
+ * struct hdm_entry - One entry of the journal.
+ * @at: granule of the piece that gets the name.
+ * @before: granule of the piece that had it; 0: none.
+ * @index: the name slot.
+ */
+struct hdm_entry {
+	uint32_t at, before, index;
+};
+
+/*
+ * journal.c: hdm_journal_write() - Store entry @i; nothing happens yet.
+ * hdm_journal_commit() - Make the first @n entries last, and carry them out.
+ * hdm_redo() - Carry out the entries of a process that died, if there are any.
+ */
+void hdm_journal_write(struct hdm_table *t, unsigned int i, const struct hdm_entry *e);
+int hdm_journal_commit(struct hdm_table *t, unsigned int n);
 int hdm_redo(struct hdm_table *t);
 
 /* persist.c */
