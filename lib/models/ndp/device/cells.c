@@ -9,6 +9,27 @@
 
 #define LOOKS 16u /* at a call that is torn: it may be in the middle of being stored */
 #define COLD 4u   /* cells that were not called lately, a look */
+#define RECORD_WORDS (ANNEX_M2_KERNELS * sizeof(struct annex_m2_record) / 8)
+
+static _Thread_local const struct ndp_front *watched;
+
+void ndp_cells_watch(const struct ndp_front *f)
+{
+	watched = f;
+}
+
+void ndp_cells_tell(struct ndp_front *f)
+{
+	struct annex_m2_record all[ANNEX_M2_KERNELS];
+	uint64_t words[RECORD_WORDS];
+	uint64_t *to = (uint64_t *)(void *)(f->region + m2_records_at(&f->layout));
+
+	ndp_records(f->client, all);
+	memcpy(words, all, sizeof(all));
+	/* Relaxed: the answer that is stored afterwards orders them for who waits for it. */
+	for (unsigned int i = 0; i < RECORD_WORDS; i++)
+		annex_atomic_store(&to[i], words[i], ANNEX_RELAXED);
+}
 
 static char *cell_of(const struct ndp_front *f, uint32_t number)
 {
@@ -47,7 +68,7 @@ static void ring_later(struct ndp_front *f, uint32_t number)
 {
 	const uint16_t one = (uint16_t)number;
 
-	if (!ndp_front_watches(f)) {
+	if (watched != f) {
 		ring(f, &one, 1);
 		return;
 	}
@@ -91,7 +112,7 @@ static void answered(void *ctx, const struct annex_m2_answer *a)
 	uint32_t function = c->number % ANNEX_M2_FUNCTIONS;
 
 	if (a->value >= 0 && (function == ANNEX_M2_REGISTER || function == ANNEX_M2_UNREGISTER))
-		ndp_front_tell(f);
+		ndp_cells_tell(f);
 	settle(c, a);
 }
 

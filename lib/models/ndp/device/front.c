@@ -27,7 +27,6 @@
 #define TICK_NS ANNEX_NSEC_PER_MSEC /* between looks at what is not a call */
 #define AWAKE_ROUNDS 128u           /* before others are let run between rounds */
 #define CLOCK_EVERY 16u             /* rounds */
-#define RECORD_WORDS (ANNEX_M2_KERNELS * sizeof(struct annex_m2_record) / 8)
 
 static struct annex_m2_head *head_of(struct ndp_front *f)
 {
@@ -134,26 +133,6 @@ int ndp_front_open(struct annex_ndp *ndp, struct ndp_client *c, const struct ndp
 	return 0;
 }
 
-void ndp_front_tell(struct ndp_front *f)
-{
-	struct annex_m2_record all[ANNEX_M2_KERNELS];
-	uint64_t words[RECORD_WORDS];
-	uint64_t *to = (uint64_t *)(void *)(f->region + m2_records_at(&f->layout));
-
-	ndp_records(f->client, all);
-	memcpy(words, all, sizeof(all));
-	/* Relaxed: the answer that is stored afterwards orders them for who waits for it. */
-	for (unsigned int i = 0; i < RECORD_WORDS; i++)
-		annex_atomic_store(&to[i], words[i], ANNEX_RELAXED);
-}
-
-static _Thread_local const struct ndp_front *watched;
-
-bool ndp_front_watches(const struct ndp_front *f)
-{
-	return watched == f;
-}
-
 /* Attend to anything but calls, for up to @wait milliseconds. Return: whether to go on. */
 static bool attend(struct ndp_front *f, int wait)
 {
@@ -178,7 +157,7 @@ static bool doze(struct ndp_front *f)
 {
 	bool more;
 
-	ndp_front_tell(f);
+	ndp_cells_tell(f);
 	ndp_cells_cool(f);
 	/* Sequentially consistent, as the looks that follow: see annex_m2_fence(). */
 	annex_atomic_store(&f->doors->asleep, 1u, ANNEX_SEQ_CST);
@@ -233,7 +212,7 @@ void ndp_front_watch(struct ndp_front *f)
 {
 	bool more = true;
 
-	watched = f;
+	ndp_cells_watch(f);
 	while (more) {
 		ndp_lend(f->ndp);
 		more = serve(f);
@@ -242,7 +221,7 @@ void ndp_front_watch(struct ndp_front *f)
 		if (more)
 			more = doze(f);
 	}
-	watched = NULL;
+	ndp_cells_watch(NULL);
 }
 
 void ndp_front_stop(struct ndp_front *f)

@@ -111,9 +111,6 @@ int ndp_front_open(struct annex_ndp *ndp, struct ndp_client *c, const struct ndp
 /* ndp_front_watch() - Serve it, in the calling thread, until ndp_front_stop() or @ready says so. */
 void ndp_front_watch(struct ndp_front *f);
 
-/* ndp_front_watches() - Whether the calling thread is in ndp_front_watch(). */
-bool ndp_front_watches(const struct ndp_front *f);
-
 /* ndp_front_stop() - From another thread, which then makes its descriptors readable. */
 void ndp_front_stop(struct ndp_front *f);
 
@@ -126,24 +123,23 @@ void ndp_front_close(struct ndp_front *f);
 /* ndp_front_get_stats() - From any thread. */
 void ndp_front_get_stats(const struct ndp_front *f, struct ndp_front_stats *out);
 
-/* ndp_front_tell() - The kernels that are registered, for the client to see. */
-void ndp_front_tell(struct ndp_front *f);
-
 /*
- * cells.c
- *
- * ndp_cells_look() - Serve the next cell that was called, so that what it asks for can be carried
- * out before the next one is served. ndp_cells_look_at_all() - Serve each once. Return: whether
- * there was something. ndp_cell_look() - Serve one. Return: whether there was something, or will be
- * soon. ndp_cells_cool() - Nothing has come for a while: no cell is looked at more often than
- * others. ndp_cells_ring() - Wake hosts that sleep until what the watching thread has answered is
- * answered.
+ * cells.c: ndp_cells_look() - Serve the next cell that was called, so that its call can be carried
+ * out before the next one is served. Return: whether there was a call.
+ * ndp_cells_look_at_all() - Serve each cell once. Return: whether there was a call.
+ * ndp_cell_look() - Serve one cell. Return: whether there was a call, or will be one soon.
+ * ndp_cells_cool() - Forget which cells are called often, after a time without calls.
+ * ndp_cells_ring() - Wake hosts that sleep on answers of the watching thread.
+ * ndp_cells_watch() - The calling thread watches @f from now on, or, with NULL, no front end.
+ * ndp_cells_tell() - Store the records of the registered kernels for the client.
  */
 bool ndp_cells_look(struct ndp_front *f);
 bool ndp_cells_look_at_all(struct ndp_front *f);
 bool ndp_cell_look(struct ndp_front *f, uint32_t number);
 void ndp_cells_cool(struct ndp_front *f);
 void ndp_cells_ring(struct ndp_front *f);
+void ndp_cells_watch(const struct ndp_front *f);
+void ndp_cells_tell(struct ndp_front *f);
 
 /* attach.c: ndp_front_attach() - ANNEX_M2_ATTACH and _DETACH, of a process that may: 0, or an
  * errno. */

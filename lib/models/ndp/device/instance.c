@@ -14,7 +14,6 @@
 #include "core/log.h"
 #include "instance.h"
 #include "state.h"
-#include "schedule.h"
 #include "unit.h"
 
 #define ID_BITS 20u /* of an instance's number: where its answer is kept */

@@ -41,4 +41,11 @@ void ndp_instance_admit(struct annex_ndp *ndp);
 /* ndp_reply() - Lets go of the lock meanwhile. */
 void ndp_reply(struct annex_ndp *ndp, const struct ndp_reply *reply);
 
+/*
+ * ready.c: ndp_schedule() - Queue the instance again when its number of ready units has changed.
+ * ndp_wake() - Wake a thread, if there is work that none is about to take.
+ */
+void ndp_schedule(struct ndp_instance *in);
+void ndp_wake(struct annex_ndp *ndp);
+
 #endif

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
-#include "schedule.h"
 #include "state.h"
+#include "turn.h"
 
 #define SPIN_NS 20000u
 #define SLICE 32768u        /* instructions of a turn */

@@ -3,18 +3,12 @@
  * The client that gets the next thread: the one whose units have been busy least, its instances in
  * turn. All locked.
  */
-#ifndef ANNEX_NDP_DEVICE_SCHEDULE_H
-#define ANNEX_NDP_DEVICE_SCHEDULE_H
+#ifndef ANNEX_NDP_DEVICE_TURN_H
+#define ANNEX_NDP_DEVICE_TURN_H
 
 #include "instance.h"
 #include "state.h"
 #include "unit.h"
-
-/* ndp_schedule() - Queue the instance anew after the number of its ready units has changed. */
-void ndp_schedule(struct ndp_instance *in);
-
-/* ndp_wake() - Wake a thread, if there is work that none is about to take. */
-void ndp_wake(struct annex_ndp *ndp);
 
 /**
  * struct ndp_turn - A unit in the hands of a thread.

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "schedule.h"
+#include "turn.h"
 
 /* The usual most that a turn takes. Only a longer turn is examined. */
 #define NS_A_TURN 1000u
@@ -17,43 +17,6 @@
 #define OVERLONG 4u         /* times that, and threads that poll leave the client alone */
 #define APART 64u           /* times what it took: so little of their time a client can waste */
 #define MEASURED_NS 200000u /* how old the last look at the processor's time may be */
-
-static void activate(struct ndp_client *c)
-{
-	struct annex_ndp *ndp = c->ndp;
-
-	/* A client that was idle has no credit from that time. */
-	if (c->used < ndp->floor)
-		c->used = ndp->floor;
-	TAILQ_INSERT_TAIL(&ndp->active, c, turn);
-}
-
-void ndp_schedule(struct ndp_instance *in)
-{
-	struct ndp_client *c = in->client;
-	struct annex_ndp *ndp = c->ndp;
-	unsigned int count = in->left ? in->nready : 0;
-
-	if (count && !in->counted) {
-		if (TAILQ_EMPTY(&c->active))
-			activate(c);
-		TAILQ_INSERT_TAIL(&c->active, in, turn);
-	} else if (!count && in->counted) {
-		TAILQ_REMOVE(&c->active, in, turn);
-		if (TAILQ_EMPTY(&c->active))
-			TAILQ_REMOVE(&ndp->active, c, turn);
-	}
-	/* Relaxed: who sees it takes the lock, and looks again. */
-	annex_atomic_store(&ndp->nready, ndp->nready + count - in->counted, ANNEX_RELAXED);
-	in->counted = count;
-	ndp_wake(ndp);
-}
-
-void ndp_wake(struct annex_ndp *ndp)
-{
-	if (ndp->nready && ndp->sleeping && !ndp->spinning && ndp->lent <= ndp->assisting)
-		pthread_cond_signal(&ndp->work);
-}
 
 /* The client whose units have been busy least; with @brief of those that a polling thread may
  * serve. */
