@@ -161,6 +161,22 @@ unit_with_kernel := $(SHIM_OBJ) $(SHIM_MODULE)
 # The archive gives it to nobody: it registers its kind of range itself.
 unit_with_ssd := $(OUT)/lib/models/ssd/cxlssd.o
 unit_with_ndp := $(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/models/ndp/*.c)))
+# Rooms of lib that the tests of a room reach: to build them takes these rooms only.
+unit_lib_core := core
+unit_lib_tools := core
+unit_lib_plan := core plan
+unit_lib_cache := core nvme cache
+unit_lib_gpu := core nvme gpu
+unit_lib_serve := core nvme cache gpu serve
+unit_lib_hdm := core nvme cache hdm
+unit_lib_nvme := core nvme hdm ndp
+unit_lib_migrate := core nvme hdm plan migrate
+unit_lib_exec := core nvme hdm gpu plan migrate
+unit_lib_client := core hdm ndp
+unit_lib_harts := core ndp models/ndp/harts
+unit_lib_ndp := core hdm ndp models/ndp
+unit_lib_fs := core models/ssd models/fs
+unit_lib_ssd := core nvme hdm plan migrate models/host models/ssd
 # Calls that tests take the place of.
 unit_wraps_nvme := annex_emu_direct_find fcntl fdatasync io_uring_queue_init_params preadv2
 unit_wraps_ssd := ssd_file_write ssd_file_sync
@@ -254,17 +270,21 @@ $(OUT)/rigs.a: $(RIG_SRC:%.c=$(OUT)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(foreach room,$(UNIT_ROOMS),$(eval $(OUT)/unit-$(room): $(call unit_objects,$(room)) \
 	$(unit_with_$(room))))
-$(UNIT_BIN): $(OUT)/unit-%: $(OUT)/rigs.a $(OUT)/whole.a
+unit_archives := $(patsubst %,$(OUT)/tests/lib-%.a,$(UNIT_ROOMS) client)
+$(foreach room,$(UNIT_ROOMS) client,$(eval $(OUT)/tests/lib-$(room).a: $(filter \
+	$(unit_lib_$(room):%=$(OUT)/lib/%/%),$(LIB_OBJ))))
+$(unit_archives):
+	$(call say,AR)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcsT $@ $^
+$(UNIT_BIN): $(OUT)/unit-%: $(OUT)/rigs.a $(OUT)/tests/lib-%.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) \
 		$(CUNIT_LIBS) -lm $(unit_wraps_$*:%=-Wl$(comma)--wrap=%)
 # The tests of near-data kernels with a client alone: the device is another process.
-CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/models/client/served.c \
-	tests/unit/main.c tests/unit/hdm_rig.c $(filter-out %_device.c,\
-	$(wildcard tests/models/unit/ndp/kernels_*.c)) $(wildcard tests/models/ndp/*.c)) \
-	$(filter $(addprefix $(OUT)/lib/,core/% hdm/% ndp/client/% ndp/kernels/%),$(LIB_OBJ)) \
-	$(filter $(patsubst %.c,$(OUT)/%.o,$(wildcard lib/ndp/*.c)),$(LIB_OBJ))
-$(OUT)/unit-client: $(CLIENT_OBJ)
+CLIENT_OBJ := $(patsubst %.c,$(OUT)/%.o,tests/models/client/served.c tests/unit/main.c \
+	$(filter-out %_device.c,$(wildcard tests/models/unit/ndp/kernels_*.c)) \
+	$(wildcard tests/models/ndp/*.c))
+$(OUT)/unit-client: $(CLIENT_OBJ) $(OUT)/rigs.a $(OUT)/tests/lib-client.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(NUMA_LIBS) $(CUNIT_LIBS) -lm
 $(OUT)/rv/rvfuzz: $(RVFUZZ_OBJ) $(OUT)/whole.a
