@@ -80,6 +80,14 @@ $(REACHED): $(OUT)/reached/%: $(TOOL_OBJ) $(OUT)/whole.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LD) -o $@ -e 0 -z muldefs --unresolved-symbols=ignore-all \
 		$(filter-out $(call not_reached,$*),$(TOOL_OBJ)) $(OUT)/whole.a
+# What annex.offload reaches, by the names of functions in its files.
+reached: $(OUT)/reached/torch
+$(OUT)/reached/torch: $(wildcard tools/python/annex/*.[ch]pp tools/python/annex/*.py) \
+		$(OUT)/whole.a
+	$(call say,LD)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LD) -o $@ -e 0 --unresolved-symbols=ignore-all $$(grep -ohE 'annex_[a-z0-9_]+' \
+		$(filter tools/%,$^) | sort -u | sed 's/^/-u /') $(OUT)/whole.a
 # Files of other folders that a part reads are named in it.
 read_by = $(wildcard $(shell grep -oE '(docs|lib|tests|tools)/[a-z0-9_./]*[a-z0-9]' \
 	$(part_file)))
@@ -227,7 +235,7 @@ check/fs-kills: built/gcc
 check/fs-suites: built/gcc
 	$(call step,file system: suites,3600,,tests/models/fs/suites.sh $(gcc)/annex)
 check/pytorch: built/gcc
-	$(call step,pytorch,1200,$(gcc)/libannex.so $(gcc)/reached/plan-trace \
+	$(call step,pytorch,1200,$(gcc)/reached/torch $(gcc)/reached/plan-trace \
 		tools/python tests/torch tests/bench/torch* tests/bench/figures.py include \
 		docs/train-larger.md docs/without-root.md docs/cannot.md,\
 		env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
@@ -362,9 +370,9 @@ check/cuda:
 check/cuda-all:
 	$(call step,cuda dialect: all,1200,,env ALL=1 tests/cuda/run.sh $(BUILD)/cuda)
 check/twin:
-	$(call step,gpu: host twin,600,tests/gpu tests/unit/gpu tests/unit/random.h lib \
-		include tools/gpu tools/python tests/torch tests/bench/torch_models.py \
-		tools/common,\
+	$(call step,gpu: host twin,600,tests/gpu tests/unit/gpu tests/unit/random.h \
+		$(addprefix lib/,core nvme gpu migrate plan) include tools/gpu tools/common \
+		tools/python tests/torch tests/bench/torch_models.py,\
 		env PYTHON=$(python) tests/gpu/run.sh --twin)
 check/style:
 	$(call step,style,900,,tests/lint/run.sh)

@@ -3,7 +3,7 @@
 # Prints what steps of the check have left in build/check (tests/step.sh):
 #
 #   check.sh step FILE.end   a step that has ended, in a line; of one that failed, what it said last
-#   check.sh times           the seconds of each step when it last ran, and their sum
+#   check.sh times           the seconds of each step when it last ran, and those of processors
 #   check.sh end             what failed, once more, and the sum of all; fails if a step has
 #
 # BUILD comes from the Makefile.
@@ -56,9 +56,14 @@ end()
 
 times()
 {
+	echo "    time  processors  step"
 	sort -rn "${BUILD:-build}"/check/*.time |
-		awk -F '\t' '{ printf "%6d s  %s\n", $1, $2; sum += $1 }
-			END { printf "%6d s  all, where steps run one by one\n", sum }'
+		awk -F '\t' -v n="$(nproc)" '
+		{ printf "%6d s %9d s  %s\n", $1, $2, $3; sum += $1; cpu += $2 }
+		END {
+			printf "%6d s %9d s  all\n", sum, cpu
+			printf "%6d s              at least, on %d processors\n", cpu / n, n
+		}'
 }
 
 case ${1:-} in

@@ -120,7 +120,10 @@ read -r failed passed skipped < <(count $rc)
 [ "$failed" -ne 0 ] || [ -z "$of" ] ||
 	printf '%s\n%s %s\n' "$of" "$passed" "$skipped" >"$at.passed"
 seconds=$((SECONDS - start))
-printf '%s\t%s\n' "$seconds" "$name" >"$at.time"
+# Of its processes: user, system.
+times >"$at.time"
+processor=$(sed -E '1d; s/([0-9]+)m([0-9]+)\.[0-9]+s/\1*60+\2/g; s/ /+/' "$at.time")
+printf '%s\t%s\t%s\n' "$seconds" $((processor)) "$name" >"$at.time"
 ended "$failed" "$passed" "$skipped" "$seconds"
 [ -z "${V:-}" ] || cat "$at.log"
 [ "$failed" -eq 0 ]
