@@ -12,9 +12,7 @@
 #include "tools/common/cleanup.h"
 #include "tools/common/commands.h"
 #include "tools/common/error.h"
-#include "package.h"
 #include "tools/common/progress.h"
-#include "tools/common/warn.h"
 
 /* annex help graph bfs is annex graph bfs --help. */
 static void put_help_last(int argc, char **argv)

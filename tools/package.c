@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include "tools/common/commands.h"
 #include "tools/common/error.h"
-#include "package.h"
 
 #define RANGE "cxlssd:"
 

@@ -3,8 +3,11 @@
  * annex bench block: how many commands a second a device carries out, and what each costs.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <annex/detail/clock.h>
 #include <annex/detail/random.h>
 #include "tools/common/cli.h"
@@ -14,11 +17,52 @@
 #include "tools/common/progress.h"
 #include "tools/common/target.h"
 #include "tools/common/uri.h"
-#include "cpu.h"
 #include "hist.h"
 #include "opts.h"
 #include "pattern.h"
 #include "stamp.h"
+
+/*
+ * struct cpu_use - Seconds of processors, up to now. Only differences mean something.
+ * @own: of this process, in user space and in the kernel.
+ * @machine: of the whole machine, all but idle time and waits for I/O; negative: unknown.
+ */
+struct cpu_use {
+	double own, machine;
+};
+
+/*
+ * Time that has passed less what /proc/stat says was idle. Not the sum of what it says was busy:
+ * that is counted in whole ticks, which miss a thread that works and sleeps between two of them.
+ */
+static double machine(void)
+{
+	unsigned long long idle, iowait, steal;
+	FILE *f = fopen("/proc/stat", "re");
+	double tick = (double)sysconf(_SC_CLK_TCK), cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+	double now = (double)annex_now() / 1e9;
+	int n;
+
+	if (!f)
+		return -1;
+	n = fscanf(f, "cpu %*u %*u %*u %llu %llu %*u %*u %llu", &idle, &iowait, &steal);
+	fclose(f);
+	if (n != 3)
+		return -1;
+	/* Time that the hypervisor took away is nobody's work here. */
+	return cpus * now - (double)(idle + iowait + steal) / tick;
+}
+
+static struct cpu_use cpu_now(void)
+{
+	struct cpu_use use = {.machine = machine()};
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	use.own = (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+		  (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6;
+	return use;
+}
 
 #define CLOCK_EVERY 64u /* commands between two looks at the clock */
 

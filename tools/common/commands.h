@@ -26,4 +26,10 @@ cli_run cxl_simulate;
 cli_run part_add, part_set, part_remove;
 cli_run fs_mkfs, fs_mount, fs_fsck, fs_stat;
 
+/*
+ * package_range() - Become annex-models if a word of the command line is a range that only that
+ * program has. Return: 0: none is; -errno, with the line.
+ */
+int package_range(char **argv);
+
 #endif

@@ -10,7 +10,6 @@
 #include "mem.h"
 #include "pool.h"
 #include "progress.h"
-#include "same.h"
 #include "uri.h"
 
 #define SPARE_LINES 64 /* beyond the data, or twice the threads: enough for each to hold some */

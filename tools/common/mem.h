@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Big arrays: one entry a vertex or an edge, accessed at random, hence in huge pages.
+ * Memory: big arrays in huge pages, and how much of it a command may use.
  */
 #ifndef TOOLS_MEM_H
 #define TOOLS_MEM_H
@@ -20,8 +20,10 @@ void mem_free(void *p, uint64_t count, size_t size);
 void *mem_take(const struct annex_provider *prov, uint64_t count, size_t size, const char *what);
 void mem_give(const struct annex_provider *prov, void *p, uint64_t count, size_t size);
 
-/* mem_limit() - Bytes of the machine's memory, as far as its control groups allow them. */
+/* mem_limit() - Bytes of the machine's memory, as far as the control groups of this process allow
+ * them. mem_limit_v1() - The limit of groups of version 1 alone; UINT64_MAX: none. */
 uint64_t mem_limit(void);
+uint64_t mem_limit_v1(void);
 
 /* mem_available() - Bytes of it that can be had now, as the kernel estimates; 0: not told. */
 uint64_t mem_available(void);

@@ -2,15 +2,16 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "claim.h"
 #include "cleanup.h"
 #include "error.h"
 #include "newfile.h"
-#include "output.h"
 
 /* The stream has a descriptor of its own, since the name is given after it is closed. */
 static int make_temp(struct newfile *n)
@@ -49,7 +50,7 @@ int newfile_check(const char *path, bool overwrite)
 
 	if (!len || path[len - 1] == '/')
 		return err_set(-EINVAL, "\"%s\" is not the name of a file", path);
-	return newfile_stream(path) ? 0 : output_check(path, overwrite);
+	return newfile_stream(path) ? 0 : newfile_regular(path, overwrite);
 }
 
 int newfile_open(struct newfile *n, const char *path, bool overwrite)
@@ -68,7 +69,7 @@ int newfile_open(struct newfile *n, const char *path, bool overwrite)
 		n->f = fopen(path, "we");
 		return n->f ? 0 : err_sys("cannot open %s", path);
 	}
-	err = output_check(path, overwrite);
+	err = newfile_regular(path, overwrite);
 	if (err)
 		return err;
 	return make_temp(n);
@@ -88,7 +89,7 @@ static int finish(struct newfile *n, int err)
 		err = err_mappings();
 	/* Once more: what the name stands for may have changed since the work began. */
 	if (!err && n->temp.path)
-		err = output_check(n->path, n->overwrite);
+		err = newfile_regular(n->path, n->overwrite);
 	return err;
 }
 
@@ -127,4 +128,66 @@ int newfile_close(struct newfile *n, unsigned int count, int err)
 		close(dir);
 	cleanup_release();
 	return err;
+}
+
+static int check_parent(const char *path)
+{
+	char *copy = strdup(path);
+	int err = 0;
+
+	if (!copy)
+		return err_set(-ENOMEM, "out of memory");
+	if (access(dirname(copy), W_OK | X_OK))
+		err = err_sys("cannot create %s", path);
+	free(copy);
+	return err;
+}
+
+int newfile_regular(const char *path, bool overwrite)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? check_parent(path) : err_sys("cannot create %s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(-EEXIST,
+			       "%s is there already, and is not a regular file: choose "
+			       "another name",
+			       path);
+	if (!overwrite)
+		return err_set(-EEXIST,
+			       "%s is there already: remove it, choose another name, or "
+			       "give --overwrite",
+			       path);
+	return check_parent(path);
+}
+
+int newfile_room(const char *path, uint64_t bytes)
+{
+	char *copy = strdup(path);
+	struct statvfs fs;
+	bool known;
+	uint64_t room;
+
+	if (!copy)
+		return err_set(-ENOMEM, "out of memory");
+	known = !statvfs(path, &fs) || !statvfs(dirname(copy), &fs);
+	free(copy);
+	/* Some file systems do not tell. */
+	if (!known || !fs.f_blocks || __builtin_mul_overflow(fs.f_bavail, fs.f_frsize, &room) ||
+	    bytes <= room)
+		return 0;
+	return err_set(-ENOSPC, "no space for %s: it takes %llu bytes, and %llu are free", path,
+		       (ull)bytes, (ull)room);
+}
+
+dev_t newfile_fs(const char *path)
+{
+	char *copy = strdup(path);
+	struct stat st = {.st_dev = 0};
+
+	if (copy && stat(path, &st) && stat(dirname(copy), &st))
+		st.st_dev = 0;
+	free(copy);
+	return st.st_dev;
 }

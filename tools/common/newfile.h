@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A file that is there complete or not at all: it is named when it is whole (tempfile.h). A
- * device or a pipe, as /dev/null, is written as it is; "-" is standard output.
+ * device or a pipe, as /dev/null, is written as it is; "-" is standard output. An existing file
+ * stays unless --overwrite is given, and data that cannot fit is refused before the work.
  */
 #ifndef TOOLS_NEWFILE_H
 #define TOOLS_NEWFILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 #include "tempfile.h"
 
 /* As many as belong together at most. */
@@ -36,5 +39,17 @@ bool newfile_stream(const char *path);
  */
 int newfile_open(struct newfile *n, const char *path, bool overwrite);
 int newfile_close(struct newfile *n, unsigned int count, int err);
+
+/*
+ * newfile_regular() - Whether @path may be made: its directory is there and nothing of that name, or
+ * a regular file (no link to one) and @overwrite.
+ */
+int newfile_regular(const char *path, bool overwrite);
+
+/* newfile_room() - Whether @bytes more fit where @path is, or will be. */
+int newfile_room(const char *path, uint64_t bytes);
+
+/* newfile_fs() - The file system that @path is on, or will be; 0: it is not known. */
+dev_t newfile_fs(const char *path);
 
 #endif

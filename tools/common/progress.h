@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One line on a terminal's stderr, from the moment that a command has run for a second.
+ * Lines on standard error while a command runs: its progress, on a terminal and after a second, and
+ * warnings: each different one of the library once, and the command's own.
  */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
@@ -21,5 +22,12 @@ void progress_now(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* progress_end() - Take the line away. */
 void progress_end(void);
+
+/* warn_init() - From now on. warn_stop() - No more, for a command that tells of them itself. */
+void warn_init(void);
+void warn_stop(void);
+
+/* warn_say() - A warning of a command, each time: of something without which it goes on. */
+void warn_say(const char *line);
 
 #endif

@@ -11,7 +11,7 @@
 #include "claim.h"
 #include "cleanup.h"
 #include "error.h"
-#include "output.h"
+#include "newfile.h"
 #include "target.h"
 #include "uri.h"
 
@@ -209,9 +209,9 @@ int target_room(const struct target *t, unsigned int n)
 		if (!t[i].grows)
 			continue;
 		for (unsigned int k = 0; k < n; k++)
-			if (t[k].grows && output_fs(t[k].grows) == output_fs(t[i].grows))
+			if (t[k].grows && newfile_fs(t[k].grows) == newfile_fs(t[i].grows))
 				need += t[k].need;
-		err = output_room(t[i].grows, need);
+		err = newfile_room(t[i].grows, need);
 	}
 	return err;
 }

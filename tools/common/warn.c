@@ -7,7 +7,6 @@
 #include "cli.h"
 #include "error.h"
 #include "progress.h"
-#include "warn.h"
 
 #define LINES 32
 

@@ -15,10 +15,8 @@
 #include "tools/common/error.h"
 #include "tools/common/out.h"
 #include "tools/common/progress.h"
-#include "tools/common/same.h"
-#include "tools/common/target.h"
 #include "tools/common/uri.h"
-#include "tools/common/warn.h"
+#include "tools/common/target.h"
 
 struct copy {
 	struct storage_opts store;

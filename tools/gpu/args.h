@@ -172,4 +172,15 @@ struct gpu_args_bfs {
 
 #define GPU_FAR 0xffffffffu /* depth and parent of a vertex that was not reached */
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* gpu_entries - The kernels that CUDA launches, by enum gpu_kernel. */
+extern const void *const gpu_entries[GPU_KERNEL_END];
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

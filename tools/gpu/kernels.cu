@@ -2,7 +2,7 @@
 /*
  * The programs' kernels: a thread of the grid calls the body.
  */
-#include "entry.h"
+#include "args.h"
 #include "grid.h"
 #include "k_bfs.h"
 #include "k_queue.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <annex/detail/clock.h>
-#include "entry.h"
+#include "args.h"
 #include "runner.h"
 
 /*

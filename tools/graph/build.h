@@ -36,4 +36,21 @@ void build_free(struct csr_data *d);
 /* build_list_source() - The edges of a list as a source. */
 void build_list_source(struct list *l, struct build_source *src);
 
+/*
+ * struct gen - A synthetic graph with the parameters of the GAP benchmark suite: 2^@scale vertices
+ * and @degree times as many edges, a function of @seed alone.
+ */
+struct gen {
+	bool kron; /* or uniform random */
+	uint32_t scale;
+	uint32_t degree;
+	uint64_t seed;
+	bool weights;
+	uint32_t *place; /* where the permutation puts each vertex */
+};
+
+/* gen_init() - Make @g a source of edges. gen_free() - Free what that took. */
+int gen_init(struct gen *g, struct build_source *src);
+void gen_free(struct gen *g);
+
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex graph import, gen and info.
+ * annex graph, and annex graph import, gen and info.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,12 +13,11 @@
 #include "tools/common/input.h"
 #include "tools/common/mem.h"
 #include "tools/common/out.h"
-#include "tools/common/output.h"
+#include "tools/common/newfile.h"
 #include "tools/common/pool.h"
 #include "tools/common/progress.h"
-#include "tools/common/same.h"
+#include "tools/common/uri.h"
 #include "build.h"
-#include "gen.h"
 
 struct make_opts {
 	const char *args[2], *output; /* a format, and an input */
@@ -32,7 +31,7 @@ static int check_output(const struct make_opts *o)
 {
 	if (!o->output)
 		return err_set(-EINVAL, "where to? Name the graph file with -o FILE");
-	return output_check(o->output, o->overwrite);
+	return newfile_regular(o->output, o->overwrite);
 }
 
 /* Rows, file, report: what import and gen have in common. */
@@ -217,7 +216,7 @@ static int check_fit(const struct make_opts *o)
 	if (available && memory > available)
 		return err_set(-ENOMEM, "this graph takes %llu bytes of memory, and %llu are free",
 			       (ull)memory, (ull)available);
-	return output_room(o->output, file);
+	return newfile_room(o->output, file);
 }
 
 int graph_gen(int argc, char **argv)
@@ -313,4 +312,19 @@ int graph_info(int argc, char **argv)
 	report_info(&g, &out);
 	csr_close(&g);
 	return out_end(&out);
+}
+
+static const struct cli_command commands[] = {
+	{"import", graph_import, "read a graph from an edge list"},
+	{"gen", graph_gen, "make a Kronecker or uniform random graph"},
+	{"info", graph_info, "tell what a graph file holds"},
+	{"bfs", graph_bfs, "breadth-first search from a vertex"},
+	{"cc", graph_cc, "connected components"},
+	{"pagerank", graph_pagerank, "rank vertices by the links to them"},
+	{"sssp", graph_sssp, "shortest paths from a vertex"},
+	{NULL, NULL, NULL}};
+
+int cmd_graph(int argc, char **argv)
+{
+	return cli_dispatch(commands, "Graphs whose edges stay on storage.", argc, argv);
 }

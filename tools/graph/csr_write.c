@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "tools/common/cleanup.h"
 #include "tools/common/error.h"
-#include "tools/common/output.h"
+#include "tools/common/newfile.h"
 #include "tools/common/progress.h"
 #include "tools/common/tempfile.h"
 #include "csr.h"
@@ -125,7 +125,7 @@ static int write_all(struct writer *w, const struct csr_data *d)
 		w->err = err_set(-ENOMEM, "out of memory");
 	} else {
 		w->total = fill_header(h, d);
-		w->err = output_room(w->path, w->total);
+		w->err = newfile_room(w->path, w->total);
 		put(w, h, sizeof(*h));
 		put(w, d->offsets, (d->vertices + 1) * 8);
 		pad(w);
@@ -159,7 +159,7 @@ int csr_write(const char *path, bool overwrite, const struct csr_data *d)
 	cleanup_hold();
 	/* Once more: what the name stands for may have changed since the work began. */
 	if (!err)
-		err = output_check(path, overwrite);
+		err = newfile_regular(path, overwrite);
 	if (!err)
 		err = tempfile_name(&temp, overwrite);
 	tempfile_close(&temp);

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <annex/detail/random.h>
 #include "tools/common/mem.h"
-#include "gen.h"
+#include "build.h"
 
 /* Probabilities in units of 2^-32. */
 #define KRON_A 2448131359u   /* 0.57 */

@@ -6,6 +6,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <annex/detail/atomic.h>
+#include <annex/detail/clock.h>
+#include <annex/detail/random.h>
 #include <annex/provider.h>
 #include "tools/common/cli.h"
 #include "tools/common/commands.h"
@@ -14,7 +18,95 @@
 #include "tools/common/progress.h"
 #include "tools/common/uri.h"
 #include "access.h"
-#include "pairs.h"
+
+#define HELD 64u
+#define CLOCK_EVERY 256u /* pairs between two looks at the clock */
+
+/* struct pairs - Pieces that the threads take and give back. */
+struct pairs {
+	struct annex_hdm *h;
+	uint64_t end, done;
+};
+
+/* struct held - A piece, and what its first word is. */
+struct held {
+	uint64_t *p;
+	uint64_t mark;
+};
+
+static int pairs_free(struct annex_hdm *h, struct held *x)
+{
+	int err = 0;
+
+	if (x->p && *x->p != x->mark)
+		return err_set(-EBADMSG, "a piece was given to two threads");
+	if (h)
+		err = annex_hdm_free(h, x->p);
+	else
+		free(x->p);
+	x->p = NULL;
+	return err ? err_lib(err, "a piece could not be freed") : 0;
+}
+
+static int pairs_alloc(struct annex_hdm *h, struct held *x, size_t bytes, uint64_t mark)
+{
+	void *p = NULL;
+	int err;
+
+	if (h)
+		err = annex_hdm_alloc(h, bytes, 0, NULL, &p);
+	else
+		err = (p = malloc(bytes)) ? 0 : -ENOMEM;
+	if (err)
+		return h ? err_lib(err, "no piece of %zu bytes", bytes)
+			 : err_set(err, "out of memory");
+	x->p = p;
+	x->mark = *x->p = mark;
+	return 0;
+}
+
+static int pairs_work(void *ctx, unsigned int id, unsigned int n)
+{
+	struct pairs *j = ctx;
+	struct held held[HELD] = {{NULL, 0}};
+	uint64_t rng = id + 1, pairs = 0;
+	int err = 0;
+
+	(void)n;
+	do {
+		for (unsigned int i = 0; i < CLOCK_EVERY && !err; i++) {
+			uint64_t r = annex_random(&rng);
+			struct held *x = &held[r % HELD];
+
+			err = pairs_free(j->h, x);
+			if (!err)
+				err = pairs_alloc(j->h, x, 64 + (r >> 8) % 1024, r);
+		}
+		pairs += CLOCK_EVERY;
+	} while (!err && annex_now() < j->end);
+	for (unsigned int i = 0; i < HELD; i++) {
+		int last = pairs_free(j->h, &held[i]);
+
+		err = err ? err : last;
+	}
+	annex_atomic_add(&j->done, pairs, ANNEX_RELAXED);
+	return err;
+}
+
+/*
+ * Pieces of 64 to 1087 bytes, some of which each thread holds, taken from @h, or by malloc() if it
+ * is NULL, and given back: *@rate pairs a second of all threads. -EBADMSG, with the line, when two
+ * threads have the same piece.
+ */
+static int pairs_run(struct annex_hdm *h, struct pool *pool, double seconds, double *rate)
+{
+	uint64_t start = annex_now();
+	struct pairs j = {.h = h, .end = start + (uint64_t)(seconds * 1e9)};
+	int err = pool_run(pool, pairs_work, &j);
+
+	*rate = (double)j.done * 1e9 / (double)(annex_now() - start);
+	return err;
+}
 
 #define DEFAULT_BYTES (64ull << 20)
 #define LEAST (64u << 10)

@@ -2,7 +2,7 @@
 /*
  * annex-models has the ranges of the models itself.
  */
-#include "tools/package.h"
+#include "tools/common/commands.h"
 
 int package_range(char **argv)
 {

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/common/error.h"
-#include "binding.h"
 #include "checks.h"
 #include "tools/common/pcidev.h"
 #include "tools/common/sysfs.h"

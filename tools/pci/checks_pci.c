@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tools/common/error.h"
-#include "binding.h"
 #include "checks.h"
 #include "tools/common/pcidev.h"
 #include "tools/common/sysfs.h"

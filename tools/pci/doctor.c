@@ -9,7 +9,7 @@
 #include "tools/common/commands.h"
 #include "tools/common/error.h"
 #include "tools/common/out.h"
-#include "tools/common/warn.h"
+#include "tools/common/progress.h"
 #include "checks.h"
 #include "look.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of a CXL memory device: capacity, the range that annex.ko made of it, poison, events,
- * and how it says that it is.
+ * CXL memory: the state of a device (capacity, the range that annex.ko made of it, poison, events,
+ * health), and the kernel's own view: a memory device for each, regions made of several, devdax
+ * made of regions.
  */
 #ifndef TOOLS_PCI_MEMORY_H
 #define TOOLS_PCI_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "health.h"
 #include "tools/common/pcidev.h"
+#include "health.h"
 
 #define MEMORY_MEMBERS 8
 #define MEMORY_LOGS 4
@@ -44,5 +45,23 @@ void memory_read(const char *root, const struct pcidev *d, struct memory *m);
 
 /* memory_log() - The name of a log. */
 const char *memory_log(unsigned int log);
+
+#define REGION_NAME 32
+
+/* region_memdev() - The name of the memory device at PCI address @addr, "mem0"; false: none. */
+bool region_memdev(const char *root, const char *addr, char mem[REGION_NAME]);
+
+/* struct region_list - Regions that are committed: their decoders are. */
+struct region_list {
+	char (*name)[REGION_NAME];
+	unsigned int n;
+};
+
+/* region_list() - List the regions that @mem is a part of. 0 or -ENOMEM with the line set. */
+int region_list(const char *root, const char *mem, struct region_list *list);
+void region_list_free(struct region_list *list);
+
+/* region_is_dax() - Whether @name is that of a devdax, "dax0.0". */
+bool region_is_dax(const char *name);
 
 #endif

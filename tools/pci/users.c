@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "tools/common/error.h"
-#include "region.h"
+#include "memory.h"
 #include "tools/common/sysfs.h"
 #include "users.h"
 

@@ -11,7 +11,7 @@
 #include "tools/common/error.h"
 #include "tools/common/newfile.h"
 #include "tools/common/out.h"
-#include "tools/common/same.h"
+#include "tools/common/uri.h"
 #include "gnuplot.h"
 #include "machine.h"
 #include "report.h"

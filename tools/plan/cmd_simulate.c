@@ -9,7 +9,7 @@
 #include "tools/common/commands.h"
 #include "tools/common/error.h"
 #include "tools/common/out.h"
-#include "tools/common/same.h"
+#include "tools/common/uri.h"
 #include "../trace/read.h"
 #include "gnuplot.h"
 #include "machine.h"

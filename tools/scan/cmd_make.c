@@ -11,9 +11,8 @@
 #include "tools/common/error.h"
 #include "tools/common/input.h"
 #include "tools/common/out.h"
-#include "tools/common/output.h"
+#include "tools/common/newfile.h"
 #include "tools/common/progress.h"
-#include "csv.h"
 #include "table.h"
 
 struct make_opts {
@@ -77,7 +76,7 @@ static int fill(struct table_writer *t, const struct make_opts *o)
 	static const double most[] = {0, 100, 5, 3, 20, 10};
 	unsigned int n = sizeof(columns) / sizeof(columns[0]);
 	uint64_t state = o->seed;
-	int err = output_room(o->output, n * ((o->rows * 8 + 4095) / 4096 * 4096));
+	int err = newfile_room(o->output, n * ((o->rows * 8 + 4095) / 4096 * 4096));
 
 	if (!err)
 		err = table_create(t, o->output, false);

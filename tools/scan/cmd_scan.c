@@ -17,9 +17,8 @@
 #include "tools/common/input.h"
 #include "tools/common/out.h"
 #include "tools/common/progress.h"
-#include "csv.h"
-#include "query.h"
 #include "table.h"
+#include "query.h"
 
 struct scan_opts {
 	struct storage_opts store;

@@ -10,7 +10,6 @@
 #include "tools/common/error.h"
 #include "tools/common/progress.h"
 #include "tools/common/records.h"
-#include "csv.h"
 #include "table.h"
 
 enum kind { KIND_INT, KIND_FLOAT, KIND_TEXT };

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/uri.h>
-#include "tools/common/blocks.h"
+#include "tools/common/pool.h"
 #include "tools/common/error.h"
 #include "tools/common/held.h"
 #include "tools/common/mem.h"

@@ -47,4 +47,17 @@ int table_create(struct table_writer *t, const char *dir, bool temporary);
 int table_add(struct table_writer *t, const char *name, enum column_type type);
 int table_close(struct table_writer *t, int err);
 
+struct csv_summary {
+	uint64_t rows;
+	unsigned int columns; /* written */
+	unsigned int texts;   /* left out */
+	char names[512];      /* of those written, or as many as fit */
+};
+
+/*
+ * csv_import() - Read @path, twice, into the new table @dir. Of a @temporary table, the removal of
+ * files and directory is left to the caller.
+ */
+int csv_import(const char *path, const char *dir, bool temporary, struct csv_summary *sum);
+
 #endif

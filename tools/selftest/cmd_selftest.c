@@ -10,11 +10,10 @@
 #include "tools/common/commands.h"
 #include "tools/common/error.h"
 #include "tools/common/out.h"
-#include "tools/common/output.h"
+#include "tools/common/newfile.h"
 #include "tools/common/progress.h"
 #include "tools/common/tempfile.h"
 #include "tools/common/uri.h"
-#include "tools/common/warn.h"
 #include "selftest.h"
 
 #define PARTS 4u
@@ -61,7 +60,7 @@ static int open_file(const char *dir, const char *scheme, struct tempfile *file,
 	int err;
 
 	snprintf(path, sizeof(path), "%s/annex-selftest", dir);
-	err = output_room(path, 32 << 20);
+	err = newfile_room(path, 32 << 20);
 	if (!err)
 		err = tempfile_open(file, path);
 	if (err)

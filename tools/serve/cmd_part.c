@@ -13,8 +13,7 @@
 #include "tools/common/error.h"
 #include "tools/common/out.h"
 #include "tools/common/progress.h"
-#include "mode.h"
-#include "socket.h"
+#include "daemon.h"
 
 #define MODE_DEFAULT 0600u
 #define WEIGHT_DEFAULT 100u

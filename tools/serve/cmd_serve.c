@@ -19,9 +19,7 @@
 #include "tools/common/out.h"
 #include "tools/common/target.h"
 #include "tools/common/uri.h"
-#include "metrics.h"
-#include "mode.h"
-#include "socket.h"
+#include "daemon.h"
 
 #define QUEUE_DEPTH 2048u /* of the worker's queue pair: all commands that it has under way */
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <annex/serve.h>
 #include "tools/common/error.h"
-#include "tools/common/warn.h"
-#include "metrics.h"
+#include "tools/common/progress.h"
+#include "daemon.h"
 
 #define FIELD(f) offsetof(struct annex_serve_part, f)
 

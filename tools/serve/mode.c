@@ -9,7 +9,7 @@
 #include <annex/uri.h>
 #include "tools/common/cli.h"
 #include "tools/common/error.h"
-#include "mode.h"
+#include "daemon.h"
 
 int mode_parse(void *member, const char *opt, char *arg)
 {

@@ -10,7 +10,7 @@
 #include <annex/log.h>
 #include <annex/uri.h>
 #include "tools/common/error.h"
-#include "socket.h"
+#include "daemon.h"
 
 #define FIRST_PASSED 3 /* of descriptors that systemd passes: sd_listen_fds(3) */
 

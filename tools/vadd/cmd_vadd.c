@@ -10,7 +10,7 @@
 #include <annex/array.h>
 #include <annex/detail/clock.h>
 #include <annex/uri.h>
-#include "tools/common/blocks.h"
+#include "tools/common/pool.h"
 #include "tools/common/cli.h"
 #include "tools/common/column.h"
 #include "tools/common/commands.h"
@@ -19,9 +19,8 @@
 #include "tools/gpu/add.h"
 #include "tools/common/out.h"
 #include "tools/common/progress.h"
-#include "tools/common/same.h"
-#include "tools/common/target.h"
 #include "tools/common/uri.h"
+#include "tools/common/target.h"
 enum { A, B, C, VECTORS };
 
 struct vadd {

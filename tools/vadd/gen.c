@@ -12,7 +12,7 @@
 #include "tools/common/column.h"
 #include "tools/common/error.h"
 #include "tools/common/out.h"
-#include "tools/common/output.h"
+#include "tools/common/newfile.h"
 #include "tools/common/progress.h"
 
 struct vadd_gen {
@@ -61,7 +61,7 @@ int vadd_gen(int argc, char **argv)
 		return err;
 	if (!o.name || !o.size || o.size % 4096)
 		return err_set(-EINVAL, "name one file, and with --size a multiple of 4096 bytes");
-	err = output_room(o.name, o.size);
+	err = newfile_room(o.name, o.size);
 	if (!err)
 		err = column_create(&f, o.name);
 	if (err)

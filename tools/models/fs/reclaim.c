@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
-#include "tools/common/cgroup.h"
+#include "tools/common/mem.h"
 #include "tools/common/error.h"
 #include "reclaim.h"
 
@@ -26,7 +26,7 @@ static bool has_copies(void)
 
 int reclaim_arrange(void)
 {
-	const unsigned long long limit = cgroup_memory_v1();
+	const unsigned long long limit = mem_limit_v1();
 
 	if (!prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) || limit >= UNLIMITED || has_copies())
 		return 0;

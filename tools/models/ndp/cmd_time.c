@@ -12,7 +12,7 @@
 #include "tools/common/error.h"
 #include "tools/common/input.h"
 #include "tools/common/newfile.h"
-#include "tools/common/same.h"
+#include "tools/common/uri.h"
 #include "tools/common/out.h"
 #include "operand.h"
 

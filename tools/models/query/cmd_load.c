@@ -12,7 +12,6 @@
 #include "tools/common/error.h"
 #include "tools/common/out.h"
 #include "tools/common/progress.h"
-#include "tools/common/same.h"
 #include "tools/common/uri.h"
 #include "import.h"
 
