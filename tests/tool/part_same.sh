@@ -38,12 +38,12 @@ ln edges hard
 ln -s edges symbolic
 cp edges before
 for name in edges ./edges hard; do
-	refused "a graph over its input, $name" "what is read" "$annex" graph import snap edges \
+	refused "a graph over its input, $name" "is also an input" "$annex" graph import snap edges \
 		-o $name --overwrite
-	refused "a graph over its standard input, $name" "what is read" sh -c \
+	refused "a graph over its standard input, $name" "is also an input" sh -c \
 		"'$annex' graph import snap - -o $name --overwrite <edges"
 done
-refused "a graph over its input, by a link" "what is read" "$annex" graph import snap symbolic \
+refused "a graph over its input, by a link" "is also an input" "$annex" graph import snap symbolic \
 	-o edges --overwrite
 holds "the edges are as before" cmp edges before
 
@@ -51,7 +51,7 @@ echo 'o_orderkey|' >orders.csv
 cp orders.csv before
 refused "a range over a table" "is the file" "$annex" query load \
 	--range 'shm:./orders.csv?size=64M&format=1' orders.csv
-refused "a kernel's array over its file" "what is read" "$annex" ndp time kernel.elf \
+refused "a kernel's array over its file" "is also an input" "$annex" ndp time kernel.elf \
 	file:orders.csv --save 1=./orders.csv --overwrite
 holds "the table is as before" cmp orders.csv before
 rm -f edges hard symbolic before orders.csv g.csr
