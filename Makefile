@@ -539,7 +539,7 @@ help:
 #h bench-share        a served device beside the same opened directly: ROUNDS=5 FILE=
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7
-#h figures-cxl figures-bytefs  write docs/figures-*.md: these figures beside the papers', and asides
+#h figures-cxl figures-bytefs  write docs/models/figures-*.md, figures beside the papers'
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
 #h man                the manual, from --help and the headers: HELP2MAN=, KERNEL_DOC=FILE

@@ -3,7 +3,7 @@
 """Figures of CXL-GPU and SkyByte, beside the same of annex cxl simulate.
 
   tests/models/bench/cxl.py OUT bench     write OUT/bench/cxl.json, and print it as a table
-  tests/models/bench/cxl.py OUT figures   write docs/figures-cxl.md
+  tests/models/bench/cxl.py OUT figures   write docs/models/figures-cxl.md
 
 The tool is OUT/annex. Its reports are kept in OUT/bench/cxl-runs.json until the tool is newer.
 Means of ratios are geometric. Hits are loads whose line was in the endpoint's DRAM; loads of a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/figures-cxl.md: a table for each figure of the papers, with theirs beside ours."""
+"""docs/models/figures-cxl.md: a table for each figure of the papers, with theirs beside ours."""
 import datetime
 import os
 import textwrap
@@ -23,7 +23,7 @@ Made by `make figures-cxl` on {date}. Times are virtual, so a machine's speed do
   ours.
 - Asides, which vary the choices that the papers leave open, are in `build/bench/asides-cxl.md`.
 """
-PAGES = os.path.join(os.path.dirname(__file__), "../../../docs")
+PAGES = os.path.join(os.path.dirname(__file__), "../../../docs/models")
 SECTIONS = []
 ASIDES = []
 
@@ -466,7 +466,7 @@ def write_page(path, top, sections, tool):
 
 
 def write_pages(name, top, sections, asides, tool, out):
-    """A page in docs, but not in the smoke form, and asides in the folder of figures."""
+    """A page in docs/models, but not in the smoke form, and asides in the folder of figures."""
     write_page(os.path.join(sized(PAGES, place(out)), f"figures-{name}.md"), top, sections, tool)
     write_page(os.path.join(place(out), f"asides-{name}.md"),
                f"# Beside figures-{name}.md\n\nMade on {{date}}.\n", asides, tool)

@@ -3,7 +3,7 @@
 """Both designs of the file system in virtual time, with filebench's personalities.
 
   tests/models/bench/fs_bench.py OUT bench     write OUT/bench/fs.json, and print it as a table
-  tests/models/bench/fs_bench.py OUT figures   write docs/figures-bytefs.md
+  tests/models/bench/fs_bench.py OUT figures   write docs/models/figures-bytefs.md
 
 The program is OUT/bench/fs. Its reports are kept in OUT/bench/fs-runs.json until it is newer.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/figures-bytefs.md: both designs of the file system, and what moves their figures."""
+"""docs/models/figures-bytefs.md: both designs of the file system, and what moves their figures."""
 import json
 import os
 from cxl_figures import keep_in, number, write_pages

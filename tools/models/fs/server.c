@@ -38,7 +38,7 @@ struct server {
 /*
  * The kernel does the work of capabilities in @without. It drops cached pages again only behind a
  * synchronous direct write: behind an asynchronous one, pages that were read meanwhile stay stale.
- * The daemon cannot drop them without the risk of a hang (docs/benchmarks-fs.md).
+ * The daemon cannot drop them without the risk of a hang (docs/models/benchmarks-fs.md).
  */
 static void init(void *ctx, struct fuse_conn_info *conn)
 {
