@@ -12,39 +12,38 @@ section, aside = keep_in(SECTIONS), keep_in(ASIDES)
 TOP = """# ByteFS's figures
 
 Made by `make figures-bytefs` on {date}. `make bench-fs` compares the figures that have goals.
-Speeds are of virtual time: models of the endpoint, the link and the processor give them, not the
-machine. Real times are marked as such.
+Speeds are in virtual time: models of the endpoint, the link and the processor determine them, not
+the machine. The page marks real times.
 
-- **Designs**: `bytefs`, and `ext4-like` of the same library, which keeps the same metadata by
-  blocks in a journal and data in order before them. Neither is a kernel's file system.
+- **Designs**: `bytefs`, and `ext4-like` of the same library, which keeps the same metadata in
+  blocks with a journal, and writes data in order before them. Neither is a kernel's file system.
 - **Workloads**: filebench's personalities with the numbers of the artifact's files. As in
-  filebench, files are taken in rotation, and those that exist before a run were made in an order
-  of chance. The last four run until so many reads and writes were done as in the artifact; stat
-  asks for each file a hundred times on average.
-- **Scale**: counts of files and of rounds, the endpoint, its log, the host's cache and the interval
-  of the write back are a 32nd of the artifact's. Times are not, nor is the number of channels; nor
-  are the widths of directories, but create's. All runs of `make bench-fs` take less than two
-  minutes then.
-- **Threads** are virtual: the one that is earliest makes its next call. Each has a core to itself,
-  and nobody waits for a lock.
-- **The processor**: each kind of call takes a time of one table for both designs, which is that of
+  filebench, files are used in rotation, and existing files were made in random order before the
+  run. The last four run until they have done as many reads and writes as the artifact's; stat asks
+  for each file a hundred times on average.
+- **Scale**: numbers of files and rounds, the endpoint, its log, the host's cache and the write-back
+  interval are 1/32 of the artifact's. Times, the number of channels, and the widths of directories
+  except create's are not scaled. All runs of `make bench-fs` together take less than two minutes.
+- **Threads** are virtual: the earliest one makes its next call. Each has a core to itself, and none
+  waits for a lock.
+- **The processor**: each kind of call takes a time from one table for both designs, measured from
   the library's calls for bytefs (`tests/models/bench/fs_cost.c`).
 - **The kernel's caches**: the library sees all reads and writes. The number of a file's inode is
-  known once it was looked up, as by the kernel's cache of names. Caches are empty before delete,
+  known after its first lookup, as in the kernel's cache of names. Caches are empty before delete,
   rmdir and stat, as in the artifact.
-- **Write back**: every 5 s, scaled, all that was written is written back: by `annex_fs_fsync()` of
-  all files, for bytefs by one call for each file. At the end of a run it is, too, within its time.
-- **Bytes** of all reads are compared with those that were written. After a run the file system is
-  mounted anew, and all of its files are.
-- **Asides**: bytes of each interface, real times of calls, and the choices that move these figures
-  are in `build/bench/asides-bytefs.md`.
+- **Write-back**: every 5 s, scaled, `annex_fs_fsync()` writes back all files, for bytefs with one
+  call for each file. The last write-back, at the end of a run, counts in its time.
+- **Verification**: all bytes read are compared with the bytes written. After a run the file system
+  is mounted again, and all of its files are compared.
+- **Asides**: `build/bench/asides-bytefs.md` has bytes of each interface, real times of calls, and
+  the effect of open choices on these figures.
 """
 
 
 @section("The abstract's claims", """
-ByteFS (arXiv:2501.04993) is known to us by its abstract: "up to" over workloads that it does not
-name, against file systems that it does not name here. Ours is against the design `ext4-like` of
-the same library.""")
+Only the abstract of ByteFS (arXiv:2501.04993) is available to us. It says "up to", and names
+neither workloads nor file systems. Our figures compare with the design `ext4-like` of the same
+library.""")
 def claims(bench):
     return (["make bench-fs"], ["claim", "paper", "ours"], [
         ["faster, largest, x", 2.7, max(bench.faster(w) for w in WORKLOADS)],
@@ -66,7 +65,7 @@ def claims(bench):
 
 
 def beside(bench, name):
-    """What another program measured, if it has run: its list."""
+    """The list of measurements of another program, if it has run."""
     path = os.path.join(os.path.dirname(bench.kept), name)
     if not os.path.exists(path):
         return []
@@ -75,9 +74,9 @@ def beside(bench, name):
 
 
 @section("Blocks beside the kernel's ext4", """
-Blocks of 4 KiB that the design ext4-like writes by `annex fs mount`, and those that the kernel's
-ext4 writes to a loop device, for the same calls of one process: from a new mount to the end of the
-unmount. They are to be within 20 %.""")
+Blocks of 4 KiB that the design ext4-like writes by `annex fs mount`, and blocks that the
+kernel's ext4 writes to a loop device, for the same calls of one process, from a new mount to the
+end of the unmount. The goal is a difference of at most 20 %.""")
 def kernel(bench):
     return (["tests/models/bench/fs_kernel.py build"],
             ["workload", "ext4", "ext4-like", "ratio, x"],
@@ -86,12 +85,12 @@ def kernel(bench):
 
 
 @section("A mount in real time", """
-`annex fs mount` with `durable=host`, beside a directory of the same disk that a FUSE file system of
-its own passes through; medians of rounds in turns. A file that is created, written and synced costs
-one sync of the disk on both sides: the create waits for none, and the transaction that names the
-page has a proof of it. New blocks of flash are cleared 64 KiB ahead, since ext4 notes in its own
-journal which parts of the file have been written.
-Both figures depend on the disk, of a virtual machine here, and change from run to run.""")
+`annex fs mount` with `durable=host`, beside a directory of the same disk that a separate FUSE
+file system passes through; medians of alternating rounds. A file that is created, written and
+synced costs one sync of the disk on both sides: the create waits for none, and the transaction
+that names the page proves that the page is there. New blocks of flash are cleared 64 KiB ahead,
+because ext4 records the written parts of the file in its own journal. Both figures depend on the
+disk, here a virtual machine's, and change from run to run.""")
 def real(bench):
     return (["tests/models/fs/real.sh build"], ["figure", "value", "at least"],
             [[row["figure"] + ", " + row["unit"], row["value"], row["target"] or ""]
@@ -101,11 +100,11 @@ def real(bench):
 @section("The model", """
 The endpoint is the artifact's: 16 channels of one die, pages of 4 KiB, blocks of 128 pages, 32
 GiB, a read 40 us, a program 60 us, an erase 2 ms, 20 us for a page on a channel, a log of 256
-MiB. Its DRAM has 1 MiB beside the log. A block that is written is answered for when the device's
-buffer has it. The link adds 1 us to a load, 0.5 us to each run of bytes that is stored, 1 us to a
-read command, 20 us to a write command, as the artifact has it. The host's cache has 4 GiB. Below
-are the times of calls that the table of the processor's time was made of. An unlink puts the inode
-into the list of orphans; 32 of them are freed in one transaction.""")
+MiB. Its DRAM has 1 MiB beside the log. The write of a block completes when it is in the device's
+buffer. As in the artifact, the link adds 1 us to a load, 0.5 us to each stored run of bytes, 1
+us to a read command and 20 us to a write command. The host's cache has 4 GiB. The table has the
+times of calls from which the processor's times were derived. An unlink puts the inode into the
+list of orphans; one transaction frees 32 of them.""")
 def model(bench):
     costs = bench.costs(BYTEFS)
     return (["build/bench/fs costs"], ["call", "real time now, us"],
@@ -113,20 +112,20 @@ def model(bench):
 
 
 @section("Speed", """
-Operations a second of virtual time: each step of a round is one, open and close too. The time ends
-when all threads have ended and all was written back. Programs of flash take most of create, varmail
-and fileserver: 5 us a page with 16 dies. In create, ext4-like programs as many pages for its
-journal as for data, although 12 threads share each commit. In mkdir a new directory has a block,
-which ext4-like writes to the journal and to its place; bytefs need not write it, as it is zero, and
-little more than the processor's time is left. So this quotient is one of flash and of a processor's
-model: with all calls on one core it is a seventh of that ("cores"). rmdir reads these blocks, to
-see that directories are empty; bytefs' are not in flash. In delete, bytefs waits for reads of
-inodes, which wait for flash while the log is cleaned: see "reads that interrupt programs". In
-webproxy and webserver nearly all time goes to reads of flash, as the fileset is larger than the
-host's cache and files come in rotation. Caching twice costs
-nothing here: the endpoint's DRAM has the log only, so pages that both cache take no room from
-others. Few lines are stored again before their page is cleaned, so in varmail a page as a block
-costs less than lines, which are read, merged and programmed later.""")
+Operations a second of virtual time: each step of a round is one operation, open and close
+included. The time ends when all threads have ended and all data is written back. Flash programs
+take most of the time in create, varmail and fileserver: 5 us a page with 16 dies. In create,
+ext4-like programs as many pages for its journal as for data, although 12 threads share each
+commit. In mkdir a new directory has a block, which ext4-like writes to the journal and to its
+place. bytefs does not write it, as it is zero, so little more than the processor's time is left.
+This ratio therefore compares flash with a model of a processor: with all calls on one core it is
+a seventh ("cores"). rmdir reads these blocks to see that directories are empty; the blocks of
+bytefs are not in flash. In delete, bytefs waits for reads of inodes, which wait for flash while
+the log is cleaned: see "reads that interrupt programs". In webproxy and webserver nearly all
+time goes to reads of flash, because the files exceed the host's cache and are used in rotation.
+Double caching costs nothing here: the endpoint's DRAM has only the log, so pages in both caches
+displace no others. Few lines are stored again before their page is cleaned, so in varmail a page
+as a block costs less than lines, which are read, merged and programmed later.""")
 def speed(bench):
     rows = [[w] + [bench.run(w, d).speed() for d in DESIGNS]
             + [bench.faster(w), bench.run(w, BYTEFS, "twice=1").speed(), bench.coordinated(w)]
@@ -138,12 +137,12 @@ def speed(bench):
 
 
 @section("Flash writes", """
-Pages of 4 KiB that flash programmed, those of garbage collection too, from a flush of the endpoint
-before the run to one behind it. A workload for which flash programs nothing counts as 1. Write
-amplification is bytes that flash programmed over bytes that the workload wrote. The flush has flash
-hold all of bytefs' log; what ext4-like's journal has for its places is written there later, and
-counts in the columns "until unmounted" only. (There, it counts what the journal had before the
-run, too.)""")
+Pages of 4 KiB that flash programmed, garbage collection included, from a flush of the endpoint
+before the run to a flush after it. A workload without flash programs counts as 1. Write
+amplification is the ratio of bytes that flash programmed to bytes that the workload wrote. The
+flush moves all of bytefs' log to flash. Blocks in ext4-like's journal are written to their
+places later, so they count only in the columns "until unmounted", together with the journal's
+content from before the run.""")
 def writes(bench):
     rows = [[w] + [bench.run(w, d).pages() for d in DESIGNS] + [bench.fewer(w)]
             + [bench.run(w, d).amplification() for d in DESIGNS]
@@ -235,9 +234,9 @@ def cores(bench):
 
 
 @aside("Sensitivity: a write back in one call", """
-bytefs over ext4-like, when a call of `annex_fs_fsync()` writes all files of bytefs back, and not a
-call for each (`each=0`): the model of the flash serves requests in the order of calls, so those of
-other threads that come during that call are served behind it.""")
+bytefs over ext4-like, when a call of `annex_fs_fsync()` writes all files of bytefs back, and not
+a call for each (`each=0`): the model of the flash serves requests in the order of calls, so
+those of other threads that come during that call are served behind it.""")
 def each(bench):
     return sweep(bench, "each", (1, 0), ("one a call", "all"))
 
@@ -251,8 +250,8 @@ def flush(bench):
 
 @aside("Sensitivity: ALPHA", """
 Percent of a page's lines; when more are dirty, the page is written as a block. Speed and flash
-writes of bytefs over those with 50. With 100 all data go through the log, which is cleaned to flash
-by as many programs, and no call waits for a write command.""")
+writes of bytefs over those with 50. With 100 all data go through the log, which is cleaned to
+flash by as many programs, and no call waits for a write command.""")
 def alpha(bench):
     values = (1, 25, 50, 75, 100)
 
