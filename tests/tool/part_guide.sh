@@ -18,7 +18,7 @@ command -v gnuplot >/dev/null || smaller+=(-e 's/--plot [a-z]*\.svg//')
 command -v apt-cache >/dev/null || smaller+=(-e '/packages/d')
 [[ -w /dev/fuse && -n $(command -v fusermount3) ]] ||
 	smaller+=(-e '/fs mount/d' -e '/^fusermount3/d')
-mapfile -t lines < <(sed -n '/^## The tool$/,/^## How/{/^```$/,/^```$/p}' "$guide" |
+mapfile -t lines < <(sed -n '/^## The tool$/,${/^```$/,/^```$/p}' "$guide" |
 	sed -e '/^```$/d' "${smaller[@]}")
 holds "the list is there" test ${#lines[@]} -gt 20
 mkdir bin tour
