@@ -345,5 +345,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < steps; wrong |= net.losses[i] != plain.losses[i], i++)
 		printf("%s%.17g", i ? ", " : "", net.losses[i]);
 	puts("]}");
-	return wrong ? fputs("train: losses are not those of plain memory\n", stderr), 1 : 0;
+	return wrong ? fputs("train: losses differ from plain memory's\n", stderr), 1 : 0;
 }

@@ -20,7 +20,7 @@ finish()
 		END { if (examples) print ".fi" }'
 }
 
-# page COMMAND SUMMARY ALSO - Its page, and those of its subcommands.
+# page COMMAND SUMMARY ALSO - Write the pages of a command and of its subcommands.
 page()
 {
 	local name summary row rows also=$3
