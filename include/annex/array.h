@@ -2,9 +2,9 @@
 /*
  * Arrays on storage: typed elements behind a cache (BaM section 3.5).
  *
- * An array is a view: element size, count, and where its first byte lies in the cache's backing
- * data. Views cost nothing; several may share a cache. Every access checks its bounds, in every
- * build. In a child of fork() it returns -ECHILD: see annex/cache.h.
+ * An array is a view: element size, count, and the offset of its first byte in the cache's backing
+ * data. Views take no memory; several may share a cache. Every access checks its bounds, in every
+ * build. In a child of fork() accesses return -ECHILD: see annex/cache.h.
  */
 #ifndef ANNEX_ARRAY_H
 #define ANNEX_ARRAY_H
@@ -18,14 +18,14 @@ extern "C" {
 #endif
 
 /**
- * struct annex_array - A view of @count elements of @elem bytes each. Read it, do not write it.
+ * struct annex_array - A view of @count elements of @elem bytes each. Read only for callers.
  * @cache: the cache.
  * @base: byte offset of element 0 in the backing data.
  * @count: number of elements.
  * @elem: bytes of an element.
  * @per_line: elements in a line.
- * @dir: state words of the cache's lines, if its directory is flat, or NULL; copied from @cache for
- *	every access.
+ * @dir: state words of the cache's lines if its directory is flat, otherwise NULL; copied from
+ *	@cache for fast access.
  * @mem: slots of the cache, likewise.
  * @elem_shift: log2 of @elem.
  * @line_shift: log2 of the bytes of a line.
@@ -50,8 +50,8 @@ struct annex_array {
  * @elem: element size: a power of two that divides the line.
  * @count: number of elements.
  *
- * Return: 0; -EINVAL (@elem does not divide the line, @base is not a multiple of it); -ERANGE
- * (it would end behind the backing data).
+ * Return: 0; -EINVAL (elem does not divide the line, or base is not a multiple of it); -ERANGE
+ * (the view exceeds the backing data).
  */
 int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t base, uint32_t elem,
 		     uint64_t count);
@@ -60,10 +60,10 @@ int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t 
  * annex_array_get() - Copy an element out.
  * @a: the array.
  * @i: index of the element.
- * @out: where its bytes go.
+ * @out: receives its bytes.
  *
- * Elements of 1, 2, 4 and 8 bytes are read and written whole: concurrent readers see the old or the
- * new value.
+ * Elements of 1, 2, 4 and 8 bytes are read and written atomically: concurrent readers see the old
+ * or the new value.
  *
  * Return: 0, -ERANGE (no such element), or an error as annex_cache_pin().
  */
@@ -75,21 +75,21 @@ int annex_array_get(const struct annex_array *a, uint64_t i, void *out);
  * @i: index of the element.
  * @val: its new bytes.
  *
- * As annex_array_get().
+ * Atomic as annex_array_get().
  *
  * Return: as annex_array_get().
  */
 int annex_array_set(const struct annex_array *a, uint64_t i, const void *val);
 
 /**
- * annex_array_gather() - out[k] = array[idx[k]] for k < @n, misses read all at once.
+ * annex_array_gather() - out[k] = array[idx[k]] for k < @n; all misses are read at once.
  * @a: the array.
  * @idx: @n indices, in any order.
- * @n: number of elements; large vectors are worked through in groups.
+ * @n: number of elements; large vectors are split into groups.
  * @out: room for @n elements.
  *
  * Return: 0; -ERANGE (an index is out of bounds); other errors as annex_cache_pin(), with an
- * unspecified part done.
+ * unspecified part of the elements copied.
  */
 int annex_array_gather(const struct annex_array *a, const uint64_t *idx, unsigned int n, void *out);
 
@@ -97,7 +97,7 @@ int annex_array_gather(const struct annex_array *a, const uint64_t *idx, unsigne
  * annex_array_scatter() - array[idx[k]] = vals[k] for k < @n.
  * @a: the array.
  * @idx: @n indices, in any order; of equal indices the last one wins.
- * @n: number of elements; large vectors are worked through in groups.
+ * @n: number of elements; large vectors are split into groups.
  * @vals: @n elements.
  *
  * Return: as annex_array_gather(); after -ERANGE nothing was written.
@@ -110,9 +110,9 @@ int annex_array_scatter(const struct annex_array *a, const uint64_t *idx, unsign
  * @a: the array.
  * @i: index of the element.
  * @delta: value to add.
- * @old: NULL, or where the value before goes.
+ * @old: NULL, or receives the previous value.
  *
- * Return: 0, -EINVAL (the element size is another), -ERANGE, or as annex_cache_pin().
+ * Return: 0, -EINVAL (the element size is not 4), -ERANGE, or as annex_cache_pin().
  */
 int annex_array_add_u32(const struct annex_array *a, uint64_t i, uint32_t delta, uint32_t *old);
 
@@ -121,18 +121,18 @@ int annex_array_add_u32(const struct annex_array *a, uint64_t i, uint32_t delta,
  * @a: the array.
  * @i: index of the element.
  * @delta: value to add.
- * @old: NULL, or where the value before goes.
+ * @old: NULL, or receives the previous value.
  *
- * Return: as annex_array_add_u32().
+ * Return: as annex_array_add_u32(), with an element size of 8.
  */
 int annex_array_add_u64(const struct annex_array *a, uint64_t i, uint64_t delta, uint64_t *old);
 
 /**
- * struct annex_span - A run of elements held in memory.
- * @data: the element asked for and its neighbours after it, up to the end of the line.
+ * struct annex_span - A run of elements in a pinned line.
+ * @data: the first element; the others follow it, up to the end of the line.
  * @count: number of elements in the span.
  * @line: the line's number, for annex_array_span_end().
- * @flags: the flags that it was pinned with, likewise.
+ * @flags: the flags that the line was pinned with, likewise.
  */
 struct annex_span {
 	void *data;
@@ -141,13 +141,13 @@ struct annex_span {
 	unsigned int flags;
 };
 
-/* annex_array_span() for spans that write, and for lines that are not there. */
+/* annex_array_span() for spans that write, and for lines that are not cached. */
 int annex_array_span_slow(const struct annex_array *a, uint64_t i, uint64_t max, unsigned int flags,
 			  struct annex_span *span);
 
 /*
- * The beginning of the next line, into the second-level cache: processors fetch ahead within a page
- * only. The directory goes on behind the last line; a line that is absent names slot 0, harmlessly.
+ * Prefetch the beginning of the next line into the second-level cache: processors prefetch within a
+ * page only. The directory has a word after the last line, and an absent line names slot 0.
  */
 static inline void annex_array_ahead(const struct annex_array *a, uint64_t line)
 {
@@ -158,20 +158,20 @@ static inline void annex_array_ahead(const struct annex_array *a, uint64_t line)
 		__builtin_prefetch(next + i, 0, 2);
 }
 
-#define ANNEX_SPAN_HIT (1u << 31) /* struct annex_span: found by the inline path */
+#define ANNEX_SPAN_HIT (1u << 31) /* flag of struct annex_span: pinned by the inline path */
 
 /**
  * annex_array_span() - Pin the line of element @i for reuse (BaM's reference reuse).
  * @a: the array.
  * @i: index of the first element.
  * @max: take at most this many elements (0: to the end of the line).
- * @flags: ANNEX_PIN_WRITE, or 0. ANNEX_PIN_NEW is taken only if the span covers its whole line.
+ * @flags: ANNEX_PIN_WRITE, or 0. ANNEX_PIN_NEW takes effect only if the span covers its whole line.
  * @span: the span to fill.
  *
- * Inline, because a sum over lines of 4 KiB loses time against a plain array only between two
- * lines.
+ * Inline, because the step from one line to the next is all that a sum over lines of 4 KiB costs
+ * more than a sum over a plain array.
  *
- * Return: 0, or an error as annex_array_get(). Give it back with annex_array_span_end().
+ * Return: 0, or an error as annex_array_get(). Unpin with annex_array_span_end().
  */
 static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint64_t max,
 				   unsigned int flags, struct annex_span *span)
@@ -182,7 +182,7 @@ static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint
 
 	if (__builtin_expect(i >= a->count || flags || !a->dir, 0))
 		return annex_array_span_slow(a, i, max, flags, span);
-	/* Acquire: the line's bytes are there, once VALID is seen. */
+	/* Acquire: a thread that sees VALID sees the line's bytes. */
 	word = annex_atomic_add(&a->dir[line], 1, ANNEX_ACQUIRE);
 	if (__builtin_expect((word & (usual | ANNEX_LINE_CROWDED)) != usual, 0)) {
 		annex_atomic_sub(&a->dir[line], 1, ANNEX_RELEASE);
@@ -200,7 +200,7 @@ static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint
 }
 
 /**
- * annex_array_span_end() - Give a span back. A second time does nothing.
+ * annex_array_span_end() - Unpin a span. A second call does nothing.
  * @a: the array.
  * @span: the span.
  */
@@ -212,7 +212,7 @@ void annex_array_span_end(const struct annex_array *a, struct annex_span *span);
  * @i: index of the first element.
  * @n: number of elements.
  *
- * Return: as annex_cache_prefetch(); -ERANGE also when the array ends before the last of them.
+ * Return: as annex_cache_prefetch(); -ERANGE also if the array ends before the last element.
  */
 int64_t annex_array_prefetch(const struct annex_array *a, uint64_t i, uint64_t n);
 

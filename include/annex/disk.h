@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Disks: which parts of the kernel use one. File systems, swap and other block devices (the device
- * mapper, md) lie on a disk, on its partitions, or on block devices on top of these. Processes that
- * have a disk open are not looked for.
+ * mapper, md) may be on a disk, on its partitions, or on block devices on top of these. Processes
+ * that have a disk open are not reported.
  */
 #ifndef ANNEX_DISK_H
 #define ANNEX_DISK_H
@@ -41,21 +41,20 @@ struct annex_disk_entry {
 /**
  * typedef annex_disk_fn - Receives one entry.
  * @entry: valid until the callback returns.
- * @arg: as annex_disk_walk() was given it.
+ * @arg: the argument of annex_disk_walk().
  * Return: 0 to go on; other values end the walk.
  */
 typedef int (*annex_disk_fn)(const struct annex_disk_entry *entry, void *arg);
 
 /**
  * annex_disk_walk() - Visit the block devices of a disk, and their users in the kernel.
- * @root: folder that has the /proc, /sys and /dev to read; "" for those of this machine.
+ * @root: folder with the /proc, /sys and /dev to read; "" for this machine's own.
  * @disk: name of the disk, as in /sys/class/block.
  * @visit: called for each entry. A block device comes before its uses. One that lies on several
  *	block devices of the disk comes once for each of these.
  * @arg: passed to it.
  * Any thread may call it. A disk that does not exist has one entry, ANNEX_DISK_NODE.
- * Return: 0; the value of @visit that ended the walk; -EIO if /proc/self/mountinfo cannot be read,
- * so that nothing is known.
+ * Return: 0; the value of @visit that ended the walk; -EIO if /proc/self/mountinfo cannot be read.
  */
 int annex_disk_walk(const char *root, const char *disk, annex_disk_fn visit, void *arg);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs whose iterations are alike, such as training: what each kernel uses is written down
- * once, a plan is made of it, and from then on tensors leave the device tier and return to it
- * before anybody waits for them (G10 section 4, TERAIO).
+ * Programs whose iterations are alike, such as training. The executor records which tensors each
+ * kernel uses and makes a plan from the record. From then on it evicts tensors from the device tier
+ * and prefetches them before a kernel needs them (G10 section 4, TERAIO).
  *
  *	annex_exec_create(space, &(struct annex_exec_opts){.policy = "annex"}, &exec);
  *	for (;;) {
@@ -14,10 +14,10 @@
  *		annex_exec_end(exec);
  *	}
  *
- * A plan says when things move, never what they hold: a wrong one costs time. On a GPU kernels are
- * launched to streams, after annex_exec_before_on(): annex_exec_after() then comes at once, and the
- * next kernel may be launched behind this one. After a plain annex_exec_before() the kernel has
- * ended when annex_exec_after() comes.
+ * A plan affects when tensors move, never their contents: a wrong plan only costs time. On a GPU,
+ * call annex_exec_before_on(), launch the kernel to a stream, and call annex_exec_after() at once;
+ * the next kernel may be launched while this one runs. After annex_exec_before(), the program calls
+ * annex_exec_after() when the kernel has ended.
  */
 #ifndef ANNEX_EXEC_H
 #define ANNEX_EXEC_H
@@ -34,24 +34,26 @@ struct annex_exec;
 
 /**
  * struct annex_exec_opts - Zero means the default.
- * @policy: a policy's name (annex_policy_find(), "annex"), or "none": absent tensors are brought
- *	when a kernel wants them, and the least recently used leave. Until a policy has a plan,
- *	tensors move likewise; but where kernels use them in the order in which they were made, or
- *	backwards, the next ones are brought beforehand.
- * @record: iterations to look at before a plan is made (1). Each kind of iterations has a plan of
- *	its own. The first two kinds get it at once: an optimizer makes its state in the first
- *	iteration, whose plan serves the next one until the optimizer's turn. A later kind gets it
- *	when an iteration is like one of the 16 kinds that were seen last.
- * @drift: a plan is made anew when kernels take so many times as long as they did, or as little, in
- *	three iterations (1.3), and that is more than a tenth of the time of all. If the plan is of
- *	a kind that was seen once, the second time counts. A kernel's time goes on until the next
- *	one, without that of calls here.
- * @system: rates of the links, and what faults cost; it is copied, and its sizes are not looked at.
- *	NULL: as they are measured while iterations are recorded.
- * @timeout_ms: how long all of a kernel's tensors may take to come (60000).
- * @own: a policy that the program brings, in place of @policy, which is then NULL. It stays valid
- *	until annex_exec_destroy(). Its make() is called in a thread of the library, and a plan that
- *	annex_plan_check() refuses is not followed.
+ * @policy: name of a policy (annex_policy_find(); default "annex"), or "none": a tensor is brought
+ *	in when a kernel needs it, and the least recently used tensors are evicted. Until a policy
+ *	has a plan, tensors move in the same way, except that the next tensors are prefetched while
+ *	kernels use tensors in the order of their allocation, or in reverse.
+ * @record: number of iterations to record before a plan is made (default 1). Each kind of iteration
+ *	has its own plan. The first two kinds get one at once: an optimizer allocates its state in
+ *	the first iteration, whose plan then serves the next iteration up to the optimizer's
+ *	kernels. A later kind gets a plan when an iteration equals one of the last 16 kinds.
+ * @drift: ratio of measured to planned kernel time above which the executor replans (default 1.3;
+ *	must be greater than 1). It replans after three consecutive iterations in which kernels ran
+ *	slower than @drift times, or faster than 1/@drift times, the time in the plan, if the
+ *	differences add up to more than 10 % of the planned time of all kernels. For a plan made
+ *	from a kind that had occurred once, its second occurrence suffices. A kernel's time runs
+ *	from its start to the start of the next kernel, excluding time spent in this library.
+ * @system: rates of the links and costs of faults, copied; its sizes are ignored. NULL: the rates
+ *	measured while iterations are recorded.
+ * @timeout_ms: time limit for bringing in all tensors of a kernel, in milliseconds (default 60000).
+ * @own: the program's own policy, in place of @policy, which must then be NULL. It must stay valid
+ *	until annex_exec_destroy(). A thread of the library calls its make(). A plan that
+ *	annex_plan_check() rejects is not used.
  */
 struct annex_exec_opts {
 	const char *policy;
@@ -64,18 +66,18 @@ struct annex_exec_opts {
 
 /**
  * annex_exec_create() - Make a planner for one space, to be used by one thread at a time.
- * @s: the space; it must outlive it.
- * @opts: NULL: the defaults.
- * @out: the planner, to be given back with annex_exec_destroy().
+ * @s: the space; it must outlive the planner.
+ * @opts: the options; NULL means the defaults.
+ * @out: the planner; release it with annex_exec_destroy().
  *
- * Return: 0; -EINVAL (no such policy; an @own without a name or a make(), or with a @policy; a
- * drift that is not above 1); -ENOMEM.
+ * Return: 0; -EINVAL (unknown policy; own without a name or a make(), or together with policy;
+ * drift not above 1); -ENOMEM.
  */
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out);
 
 /**
- * annex_exec_destroy() - Free a planner. The space stays as it is.
+ * annex_exec_destroy() - Free a planner. The space and its tensors are left unchanged.
  * @e: the planner; NULL is allowed.
  */
 void annex_exec_destroy(struct annex_exec *e);
@@ -84,21 +86,22 @@ void annex_exec_destroy(struct annex_exec *e);
  * annex_exec_begin() - Begin an iteration.
  * @e: the planner.
  *
- * Tensors that were allocated before, and are not freed in it, live across iterations.
+ * A tensor that was allocated before the iteration, and is not freed in it, lives across
+ * iterations.
  *
- * Return: 0; -EINVAL: out of turn.
+ * Return: 0; -EINVAL: an iteration has already begun.
  */
 int annex_exec_begin(struct annex_exec *e);
 
 /**
- * annex_exec_restart() - The iteration begins here: what was recorded of it is forgotten.
+ * annex_exec_restart() - Restart the iteration here, and discard its record so far.
  * @e: the planner.
  *
- * For a program that has prepared itself, by kernels that do not come again. Kernels in streams
- * have ended when it returns.
+ * For programs that begin with preparatory kernels that later iterations do not repeat. Waits for
+ * kernels in streams to end.
  *
- * Return: 0; -EINVAL: out of turn; -EIO, -ETIMEDOUT: as annex_exec_end(), and the iteration begins
- * all the same.
+ * Return: 0; -EINVAL: called out of order; -EIO, -ETIMEDOUT: as annex_exec_end(), but the iteration
+ * has been restarted.
  */
 int annex_exec_restart(struct annex_exec *e);
 
@@ -106,22 +109,23 @@ int annex_exec_restart(struct annex_exec *e);
  * annex_exec_end() - End an iteration.
  * @e: the planner.
  *
- * Kernels in streams have ended when it returns.
+ * Waits for kernels in streams to end.
  *
- * Return: 0; -EINVAL: out of turn; -ENOMEM; -EAGAIN (no thread to plan in); -EIO: a kernel in a
- * stream has failed; -ETIMEDOUT: one has not ended; or, as annex_exec_before(), an error of the
- * plan's last steps. But for -EINVAL the iteration has ended
- * all the same.
+ * Return: 0; -EINVAL: called out of order; -ENOMEM; -EAGAIN: the planning thread could not be
+ * started; -EIO: a kernel in a stream has failed; -ETIMEDOUT: a kernel has not ended; or an error
+ * of the plan's last steps, as annex_exec_before(). After any error except -EINVAL the iteration
+ * has ended.
  */
 int annex_exec_end(struct annex_exec *e);
 
 /**
- * struct annex_exec_use - A kernel uses a tensor.
- * @ptr: anywhere in the tensor.
- * @how: ANNEX_USE_*. In a GPU's memory nobody else sees a kernel's writes: tensors that it only
- *	reads are not written back. ANNEX_USE_WRITE alone is for a kernel that writes all of the
- *	tensor that is read later: what the tensor held is not brought, and is lost, also where
- *	annex_exec_before() fails. A kernel that writes a part uses both.
+ * struct annex_exec_use - Use of a tensor by a kernel.
+ * @ptr: any address in the tensor.
+ * @how: ANNEX_USE_*. The library cannot observe a kernel's writes to GPU memory and relies on these
+ *	bits: a tensor that is only read is not written back. Use ANNEX_USE_WRITE alone if the
+ *	kernel overwrites every byte that is read later. The old contents are then not brought in,
+ *	and are lost even if annex_exec_before() fails. Set both bits for a kernel that writes a
+ *	part.
  */
 struct annex_exec_use {
 	const void *ptr;
@@ -129,18 +133,19 @@ struct annex_exec_use {
 };
 
 /**
- * annex_exec_before() - Begin a kernel: bring its tensors to the device tier.
+ * annex_exec_before() - Begin a kernel: bring its tensors into the device tier.
  * @e: the planner.
  * @name: the kernel's name.
- * @uses: the tensors that it uses.
+ * @uses: the tensors that the kernel uses.
  * @n: number of uses.
  *
- * Returns when they are there; there they stay until annex_exec_after().
+ * Returns when all of these tensors are in the device tier. They stay there until
+ * annex_exec_after().
  *
- * Return: 0; -EINVAL (out of turn; no such tensor; a use that is none); -ENOSPC (their bytes do not
- * fit, or nothing can leave for them); -EIO and others of storage, with the tensor named in
- * annex_last_error(); -ETIMEDOUT; -ENOMEM. After an error the kernel must not run, and the
- * iteration ends with annex_exec_end().
+ * Return: 0; -EINVAL (called out of order; no such tensor; bad bits in how); -ENOSPC (the tensors
+ * do not fit, or nothing can be evicted for them); -EIO and other errors of storage, with the
+ * tensor named in annex_last_error(); -ETIMEDOUT; -ENOMEM. After an error the kernel must not run,
+ * and the program ends the iteration with annex_exec_end().
  */
 int annex_exec_before(struct annex_exec *e, const char *name, const struct annex_exec_use *uses,
 		      unsigned int n);
@@ -148,67 +153,67 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 /**
  * annex_exec_before_on() - Begin a kernel that will be launched to a GPU's stream.
  * @e: the planner.
- * @stream: where it will be launched to: of CUDA, a cudaStream_t. It must live until the kernel has
- *	ended. Of the host (annex_gpu_memory_host()) NULL: the program runs the kernel itself.
- * @name: as of annex_exec_before().
- * @uses: as of annex_exec_before().
- * @n: as of annex_exec_before().
+ * @stream: the stream that it will be launched to, with CUDA a cudaStream_t. It must live until the
+ *	kernel has ended. With annex_gpu_memory_host() NULL: the program runs the kernel itself.
+ * @name: as for annex_exec_before().
+ * @uses: as for annex_exec_before().
+ * @n: as for annex_exec_before().
  *
- * Returns when the tensors are in the device tier, so that storage's errors, and those of
- * checksums, are known before the kernel is launched. They stay until the kernel has ended on the
- * GPU, also if annex_exec_after() comes earlier: kernels may be launched ahead, as many as have
- * room for their tensors at once. Tensors may be freed as soon as the kernel is launched: their
- * memory goes to others when it has ended. Kernels of several streams that share tensors must be
- * ordered by the program.
+ * Returns when the tensors are in the device tier, so that errors of storage and of checksums are
+ * reported before the launch. The tensors stay there until the kernel has ended on the GPU, even
+ * if annex_exec_after() is called earlier. Kernels may therefore be launched ahead, as long as the
+ * tensors of all of them fit at once. A tensor may be freed as soon as the kernel is launched; its
+ * memory is reused when the kernel has ended. The program must order kernels of different streams
+ * that share tensors.
  *
- * How long kernels take is then measured in the stream. annex_exec_end() waits for them.
+ * The time of these kernels is measured in the stream. annex_exec_end() waits for them.
  *
- * Return: as annex_exec_before(); -EOPNOTSUPP: the space is not in a GPU's memory; -EAGAIN: no
- * thread to wait for kernels in.
+ * Return: as annex_exec_before(); -EOPNOTSUPP: the space is not in a GPU's memory; -EAGAIN: the
+ * thread that waits for kernels could not be started.
  */
 int annex_exec_before_on(struct annex_exec *e, void *stream, const char *name,
 			 const struct annex_exec_use *uses, unsigned int n);
 
 /**
- * annex_exec_made() - The kernel that runs has made a tensor, and writes it.
+ * annex_exec_made() - Declare a tensor that the running kernel has allocated and will write.
  * @e: the planner.
- * @ptr: anywhere in the tensor, which is new.
+ * @ptr: any address in the new tensor.
  *
- * Some kernels allocate tensors while they run, so these are unknown when the kernel begins. The
- * tensor's pages come at once, as zeroes or (annex_alloc_uninit()) anything, and stay until
- * annex_exec_after(). The kernel uses the
- * tensor in the record too (ANNEX_USE_WRITE), unless it is freed before annex_exec_after(). Plans
- * are for kernels that make the same tensors in the same order.
+ * For kernels that allocate tensors while they run. The tensor gets device memory at once and keeps
+ * it until annex_exec_after(). Its contents are zeroes, or undefined after annex_alloc_uninit().
+ * The record counts it as a use by this kernel (ANNEX_USE_WRITE), unless it is freed before
+ * annex_exec_after(). A plan applies while kernels allocate the same tensors in the same order.
  *
  * Return: 0; -EINVAL (no kernel runs; no such tensor); -ENOSPC (the kernel's tensors do not fit
- * into the device tier, or nothing can leave for this one); -EIO and others of storage, as
- * annex_exec_before(); -ETIMEDOUT; -ENOMEM. After an error the kernel still runs: it must not touch
- * this tensor, and annex_exec_after() ends it.
+ * into the device tier, or nothing can be evicted for this one); -EIO and other errors of storage,
+ * as annex_exec_before(); -ETIMEDOUT; -ENOMEM. After an error the kernel still runs until
+ * annex_exec_after(), but it must not touch this tensor.
  */
 int annex_exec_made(struct annex_exec *e, const void *ptr);
 
 /**
- * annex_exec_after() - End a kernel, or (annex_exec_before_on()) say that it was launched.
+ * annex_exec_after() - End a kernel; after annex_exec_before_on(): declare it launched.
  * @e: the planner.
  *
- * Return: 0; -EINVAL: out of turn.
+ * Return: 0; -EINVAL: no kernel was begun.
  */
 int annex_exec_after(struct annex_exec *e);
 
 /**
- * struct annex_exec_stats - Of the last finished iteration; @iterations and @plans are totals.
- * @ns: nanoseconds from begin to end.
- * @stall_ns: nanoseconds of @ns that were spent in annex_exec_before(), annex_exec_made() and
+ * struct annex_exec_stats - Figures of the last finished iteration, and totals.
+ * @ns: nanoseconds from annex_exec_begin() to annex_exec_end().
+ * @stall_ns: nanoseconds of @ns spent in annex_exec_before(), annex_exec_made() and
  *	annex_exec_end().
- * @planned: it was under a plan, from its first kernel on. A plan that comes in the middle of an
- *	iteration is followed from there on.
- * @strayed: it differed from the iteration that the plan was made for.
- * @iterations: iterations since the beginning.
- * @plans: plans made since the beginning.
- * @plan_err: why the plan that was tried last could not be made, or 0. It is tried again with other
- *	iterations, or another budget.
+ * @planned: the iteration followed a plan from its first kernel on. A plan that is finished in the
+ *	middle of an iteration is followed from there on.
+ * @strayed: the iteration differed from the one that the plan was made for.
+ * @iterations: total number of iterations.
+ * @plans: total number of plans made.
+ * @plan_err: 0, or the error of the last attempt to plan. The executor tries again when the
+ *	iterations or the budget change.
  * @planning: a plan is being made.
- * @until_plan_ns: from the beginning of the first iteration until a plan was followed; 0: none was.
+ * @until_plan_ns: nanoseconds from the start of the first iteration until a plan was first
+ *	followed; 0: no plan was followed yet.
  */
 struct annex_exec_stats {
 	uint64_t ns, stall_ns;
@@ -227,15 +232,15 @@ struct annex_exec_stats {
 void annex_exec_get_stats(const struct annex_exec *e, struct annex_exec_stats *out);
 
 /**
- * annex_exec_plan() - The plan in use, for tools to look at.
+ * annex_exec_plan() - The plan in use, for inspection.
  * @e: the planner.
- * @trace: set to the trace that the plan was made of; left alone without a plan.
- * @sys: set to the system that it was made for, likewise.
+ * @trace: set to the trace that the plan was made from; unchanged if there is no plan.
+ * @sys: set to the system that the plan was made for, likewise.
  *
- * All three stay until the next annex_exec_begin(); without a plan, or astray, until the next
- * annex_exec_before().
+ * All three stay valid until the next annex_exec_begin(). If there is no plan, or the iteration
+ * has strayed from it, they stay valid until the next annex_exec_before() only.
  *
- * Return: the plan; NULL: none.
+ * Return: the plan, or NULL.
  */
 const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
 					 const struct annex_trace **trace,
@@ -244,9 +249,9 @@ const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
 /**
  * annex_exec_trace() - A trace of the last finished iteration, with or without a plan.
  * @e: the planner.
- * @trace: the trace, to be given back with annex_trace_free().
+ * @trace: the trace; release it with annex_trace_free().
  *
- * Return: 0; -ENODATA (no iteration has ended, or it had no kernel); -ENOMEM; as
+ * Return: 0; -ENODATA (no iteration has ended, or the last had no kernel); -ENOMEM; or as
  * annex_trace_finish().
  */
 int annex_exec_trace(const struct annex_exec *e, struct annex_trace **trace);

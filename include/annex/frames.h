@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a GPU for a space (annex/mem.h): addresses that stay, and frames that come and go
- * behind them.
+ * Memory of a GPU for a space (annex/mem.h): fixed addresses, and frames of memory that are mapped
+ * and unmapped there.
  */
 #ifndef ANNEX_FRAMES_H
 #define ANNEX_FRAMES_H
@@ -14,35 +14,35 @@ extern "C" {
 #endif
 
 /**
- * struct annex_frames - A GPU's addresses, and its memory in frames.
+ * struct annex_frames - A GPU's address space, and its memory in frames.
  * @name: for messages.
- * @bytes: of a frame, a power of two of at least 4096.
- * @reserve: take bytes of addresses, whole frames, with no memory behind them; *base is the first,
+ * @bytes: bytes of a frame, a power of two, at least 4096.
+ * @reserve: reserve addresses for bytes, in whole frames, without memory; sets *base to the first,
  *	aligned to a frame.
  * @ctx: passed to all.
- * @release: give them back, when none has a frame any more.
- * @back: put n frames behind the neighbouring addresses from at on: frame i is the one behind
- *	from[i], which may be its own address, or (NULL) new memory. Their contents are not known.
- *	Nobody may be using any of these addresses then. After an error neither they nor those in
- *	@from have memory. It may wait for kernels that run, which so must not wait for calls of
- *	the space themselves.
- * @bare: give the memory of n neighbouring frames from at on back. The rules of @back hold.
- * @idle: n frames from at on are not used any more, until @back or @bare names them. NULL: nothing
- *	is done then. It waits for nothing.
- * @put: copy to addresses with frames. It returns when it is done, and waits for no kernel that
- *	runs meanwhile. Copies in both directions go on at once.
+ * @release: free reserved addresses, when no frame is mapped there.
+ * @back: map n frames at consecutive addresses from at on. Frame i is the one mapped at from[i],
+ *	which may be its own address, or new memory if from[i] is NULL. The contents are undefined.
+ *	No access to any of these addresses may be in flight. After an error no frame is mapped at
+ *	these addresses or at those in from. The call may wait for running kernels, so these must
+ *	not wait for calls on the space.
+ * @bare: unmap and free n consecutive frames from at on. The rules of @back apply.
+ * @idle: note that n frames from at on are unused until @back or @bare names them. It does not
+ *	wait. May be NULL.
+ * @put: copy to addresses with frames. It returns when the copy is done, and does not wait for
+ *	running kernels. Copies in both directions may run at once.
  * @get: copy from addresses with frames, likewise.
- * @zero: set bytes there to 0. It may wait for kernels that run, as @back.
- * @mark: put a mark behind all that @stream has so far; *mark is moved there, or (NULL) a new one.
- *	Streams are the GPU's: of CUDA a cudaStream_t, also NULL. NULL: there are no streams.
- * @await: wait until the mark has passed. Return: 0; an error of what went before it.
- * @between: nanoseconds from one mark to another; both have passed.
- * @unmark: give a mark back, whether it has passed or not.
- * @pin: have copies from and to this host memory, of whole pages, go at full speed.
- * @unpin: no longer.
+ * @zero: set bytes at addresses with frames to 0. It may wait for running kernels, as @back.
+ * @mark: record an event after all work in @stream so far; *mark is reused, or (NULL) set to a new
+ *	event. With CUDA a stream is a cudaStream_t, which may be NULL. NULL: there are no streams.
+ * @await: wait until an event has passed. Return: 0, or the error of the work before it.
+ * @between: nanoseconds between two events that have passed.
+ * @unmark: free an event, whether it has passed or not.
+ * @pin: pin host memory, in whole pages, so that copies from and to it run at full speed.
+ * @unpin: undo @pin.
  *
- * Errors are negative errnos, said by annex_gpu_memory_fail(). Any thread may call any of them, and
- * several at once, for different addresses.
+ * Functions return 0 or a negative errno, set by annex_gpu_memory_fail(). Any thread may call them,
+ * several at once for different addresses.
  */
 struct annex_frames {
 	const char *name;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces of models that nobody has to run: what one training iteration does to memory follows from
- * the arithmetic of its layers, and how long each kernel takes from a roofline of a named GPU.
+ * Traces of models, computed without running them: memory use follows from the arithmetic of the
+ * layers, and kernel times from a roofline of a named GPU.
  *
- * Weights and optimizer state are global; activations live from their forward kernel to the
- * backward kernels that read them; the gradient of a weight dies in the optimizer's kernel for it,
- * and those come at the end, as in PyTorch. The same specification gives the same trace on every
- * machine.
+ * Weights and optimizer state are global. Activations live from their forward kernel to the
+ * backward kernels that read them. The optimizer's kernels are at the end, as in PyTorch, and the
+ * gradient of a weight is freed after the one for that weight. A specification gives the same trace
+ * on every machine.
  */
 #ifndef ANNEX_GENERATE_H
 #define ANNEX_GENERATE_H
@@ -19,8 +19,8 @@ extern "C" {
 #endif
 
 /**
- * enum annex_dtype - Number format that a model computes in.
- * @ANNEX_DTYPE_USUAL: the usual one of the model.
+ * enum annex_dtype - Number format of a model.
+ * @ANNEX_DTYPE_USUAL: the model's default.
  * @ANNEX_DTYPE_FP32: 4 bytes, no tensor cores.
  * @ANNEX_DTYPE_TF32: 4 bytes, on tensor cores.
  * @ANNEX_DTYPE_FP16: 2 bytes; the optimizer keeps master weights of 4.
@@ -37,8 +37,8 @@ enum annex_dtype {
 };
 
 /**
- * enum annex_optimizer - How weights are updated.
- * @ANNEX_OPTIMIZER_USUAL: the usual one of the model.
+ * enum annex_optimizer - Optimizer that updates the weights.
+ * @ANNEX_OPTIMIZER_USUAL: the model's default.
  * @ANNEX_OPTIMIZER_SGD: no state.
  * @ANNEX_OPTIMIZER_MOMENTUM: state of 4 bytes a parameter.
  * @ANNEX_OPTIMIZER_ADAM: state of 8 bytes a parameter.
@@ -53,8 +53,8 @@ enum annex_optimizer {
 };
 
 /**
- * struct annex_trace_spec - Parameters of a trace. Numbers that are 0 mean the usual of the model;
- * numbers that the model does not have must be 0.
+ * struct annex_trace_spec - Parameters of a trace. 0 means the model's default. Parameters that the
+ * model does not have must be 0.
  * @model: one of annex_model_at().
  * @gpu: one of annex_gpu_at(); NULL: "a100-40".
  * @batch: samples in a batch.
@@ -62,11 +62,11 @@ enum annex_optimizer {
  * @layers: layers.
  * @hidden: width; feed-forward layers keep their ratio to it.
  * @image: width and height of images, in pixels.
- * @kernels: of the model "synthetic", a random trace in the shape of training: number of kernels.
- *	Sizes shrink as kernels get more, so that memory pressure over time hardly depends on their
+ * @kernels: number of kernels of the model "synthetic", a random trace in the shape of training.
+ *	Sizes of tensors are scaled, so that memory pressure over time hardly depends on this
  *	number.
- * @seed: of "synthetic": seed of its random numbers.
- * @peak: of "synthetic": bytes that live at its peak (120 GiB).
+ * @seed: seed of the random numbers of "synthetic".
+ * @peak: peak of the live bytes of "synthetic" (default 120 GiB).
  * @dtype: the number format.
  * @optimizer: the optimizer.
  */
@@ -79,21 +79,21 @@ struct annex_trace_spec {
 };
 
 /**
- * annex_trace_generate() - Make the trace.
+ * annex_trace_generate() - Generate a trace.
  * @spec: its parameters.
- * @trace: the trace, to be given back with annex_trace_free().
+ * @trace: the trace; release it with annex_trace_free().
  *
- * Return: 0; -EINVAL (no such model or GPU, numbers that do not fit each other); -E2BIG (a tensor
- * or the trace beyond ANNEX_TRACE_MAX_*); -ENOMEM.
+ * Return: 0; -EINVAL (no such model or GPU, or inconsistent parameters); -E2BIG (a tensor or the
+ * trace exceeds ANNEX_TRACE_MAX_*); -ENOMEM.
  */
 int annex_trace_generate(const struct annex_trace_spec *spec, struct annex_trace **trace);
 
 /**
  * struct annex_work - Size of a model.
- * @params: trained parameters; a matrix that two layers share counts once.
- * @forward_flops: operations of matrix multiplications and convolutions of one forward pass; two
- *	for a multiply and add.
- * @attention_flops: the part of @forward_flops that multiplies activations with each other.
+ * @params: number of trained parameters; a matrix shared by two layers counts once.
+ * @forward_flops: operations of matrix multiplications and convolutions in one forward pass; a
+ *	multiply-add counts as two.
+ * @attention_flops: the part of @forward_flops that multiplies activations with activations.
  */
 struct annex_work {
 	uint64_t params;
@@ -112,9 +112,9 @@ int annex_trace_work(const struct annex_trace_spec *spec, struct annex_work *wor
 /**
  * struct annex_model - A model by name.
  * @name: name for struct annex_trace_spec.
- * @summary: one line for people.
- * @batch: the usual batch; 0: it has none.
- * @seq: the usual sequence, in tokens; 0: it has none.
+ * @summary: one line for users.
+ * @batch: default batch; 0: not applicable.
+ * @seq: default sequence, in tokens; 0: not applicable.
  */
 struct annex_model {
 	const char *name;
@@ -123,7 +123,7 @@ struct annex_model {
 };
 
 /**
- * annex_model_at() - Walk over the models.
+ * annex_model_at() - Iterate over the models.
  * @i: from 0 up to the first NULL.
  *
  * Return: the model, or NULL.
@@ -133,11 +133,11 @@ const struct annex_model *annex_model_at(unsigned int i);
 /**
  * struct annex_gpu - A GPU by name, from its maker's data sheet (dense rates, no sparsity).
  * @name: name for struct annex_trace_spec.
- * @summary: one line for people.
- * @memory: bytes.
- * @bandwidth: bytes a second.
- * @flops: operations a second, by enum annex_dtype; 0: it cannot.
- * @launch_ns: nanoseconds that each kernel takes besides.
+ * @summary: one line for users.
+ * @memory: bytes of memory.
+ * @bandwidth: memory bandwidth, in bytes per second.
+ * @flops: operations per second, by enum annex_dtype; 0: not supported.
+ * @launch_ns: overhead of a kernel, in nanoseconds.
  */
 struct annex_gpu {
 	const char *name;
@@ -149,7 +149,7 @@ struct annex_gpu {
 };
 
 /**
- * annex_gpu_at() - Walk over the GPUs.
+ * annex_gpu_at() - Iterate over the GPUs.
  * @i: from 0 up to the first NULL.
  *
  * Return: the GPU, or NULL.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays on storage for GPU threads (BaM section 3.5): the same elements as annex/array.h, in the
- * same places, through a cache in GPU memory.
+ * Arrays on storage for GPU threads (BaM section 3.5): the same elements in the same layout as in
+ * annex/array.h, through a cache in GPU memory.
  *
- * Everything here is device code, called by as many threads at once as there are. Lanes of a warp
- * that want the same line share one read of it. A call that cannot do its work returns a negative
- * errno, in bounded time: no wait is longer than twice the context's timeout, and after the first
- * error, which the host finds in the context, all that need the device return it at once.
+ * This is device code, which any number of threads may call at once. Lanes of a warp that need the
+ * same line share one read of it. Calls fail with a negative errno in bounded time: no wait is
+ * longer than twice the context's timeout. After the first error, which is recorded in the context
+ * for the host, all calls that need the device return it at once.
  *
- * Everything also compiles for a host, where tests run it.
+ * This header also compiles for a host, where tests run it.
  */
 #ifndef ANNEX_GPU_H
 #define ANNEX_GPU_H
@@ -20,12 +20,12 @@ extern "C" {
 #endif
 
 /**
- * struct annex_gpu_array - A view of @count elements, passed to kernels by value. Made on the host.
+ * struct annex_gpu_array - A view of @count elements. Made on the host, passed to kernels by value.
  * @cache: the context, in GPU memory.
- * @dir: state words of the context's lines, copied from @cache for every access.
+ * @dir: state words of the context's lines, copied from @cache for fast access.
  * @mem: slots of the context, likewise.
  * @base: byte offset of element 0 in the backing data, a multiple of the element.
- * @count: how many elements. base + (count << elem_shift) is at most the context's size.
+ * @count: number of elements. base + (count << elem_shift) is at most the context's size.
  * @elem_shift: log2 of an element's bytes, at most @line_shift.
  * @line_shift: log2 of the bytes of a line, copied from @cache too.
  */
@@ -39,13 +39,13 @@ struct annex_gpu_array {
 	uint32_t line_shift;
 };
 
-/* The byte of element @i in the backing data. */
+/* Byte offset of element @i in the backing data. */
 static inline ANNEX_HD uint64_t annex_gpu_byte(const struct annex_gpu_array *a, uint64_t i)
 {
 	return a->base + (i << a->elem_shift);
 }
 
-/* Where a byte of the backing data is, whose line is in @slot. */
+/* Address of a byte of the backing data whose line is in @slot. */
 static inline ANNEX_HD char *annex_gpu_where(const struct annex_gpu_array *a, uint32_t slot,
 					     uint64_t byte)
 {
@@ -55,8 +55,8 @@ static inline ANNEX_HD char *annex_gpu_where(const struct annex_gpu_array *a, ui
 }
 
 /*
- * From a slot. Elements of up to 8 bytes go in one access, longer ones in words. Acquire: the look
- * at the line's word that follows is not older.
+ * Load an element from a slot: up to 8 bytes in one access, longer elements word by word. Acquire:
+ * the load of the line's word that follows is not reordered before.
  */
 ANNEX_RACY static inline ANNEX_HD void annex_gpu_load(void *to, char *from, uint32_t elem_shift)
 {
@@ -82,7 +82,7 @@ ANNEX_RACY static inline ANNEX_HD void annex_gpu_load(void *to, char *from, uint
 	}
 }
 
-/* To a slot. Relaxed: letting the line go publishes it. */
+/* Store an element to a slot. Relaxed: the release of the line's reference publishes it. */
 static inline ANNEX_HD void annex_gpu_store(char *to, const void *from, uint32_t elem_shift)
 {
 	uint64_t v8;
@@ -108,9 +108,9 @@ static inline ANNEX_HD void annex_gpu_store(char *to, const void *from, uint32_t
 }
 
 /*
- * Read an element whose line is there, without a reference, which would cost two atomic operations:
- * the line's word, the element, the word again. Lanes need not talk to each other for that, since
- * the machine joins their loads of one word. Return: whether what was read is the element.
+ * Read an element of a cached line without a reference, which would cost two atomic operations:
+ * load the line's word, the element, and the word again. Lanes need no communication for that,
+ * since the GPU coalesces their loads of one word. Return: whether the read is valid.
  */
 ANNEX_RACY static inline ANNEX_HD bool annex_gpu_read_hot(const struct annex_gpu_array *a,
 							  uint64_t byte, void *out)
@@ -122,7 +122,7 @@ ANNEX_RACY static inline ANNEX_HD bool annex_gpu_read_hot(const struct annex_gpu
 	if (!(word & ANNEX_LINE_VALID))
 		return false;
 	annex_gpu_load(out, annex_gpu_where(a, annex_word_slot(word), byte), a->elem_shift);
-	/* Relaxed: after the element, by that one's acquire. */
+	/* Relaxed: ordered after the element by the acquire of its load. */
 	now = annex_local_load(state, ANNEX_RELAXED);
 	if ((now ^ word) & ANNEX_LINE_RESIDENCE)
 		return false;
@@ -131,7 +131,7 @@ ANNEX_RACY static inline ANNEX_HD bool annex_gpu_read_hot(const struct annex_gpu
 	return true;
 }
 
-/* The operation on an element while its line is held. */
+/* Operation on an element while its line is referenced. */
 enum annex_gpu_op {
 	ANNEX_GPU_OP_GET,
 	ANNEX_GPU_OP_SET,
@@ -139,7 +139,7 @@ enum annex_gpu_op {
 	ANNEX_GPU_OP_ADD64,
 };
 
-/* @val: where the element goes or comes from; for additions the value to add, then the old one. */
+/* @val: destination or source of the element; for additions the summand, then the old value. */
 static inline ANNEX_HD void annex_gpu_do(const struct annex_gpu_array *a, enum annex_gpu_op op,
 					 char *at, void *val)
 {
@@ -156,16 +156,16 @@ static inline ANNEX_HD void annex_gpu_do(const struct annex_gpu_array *a, enum a
 		*sum64 = annex_local_add((uint64_t *)(void *)at, *sum64, ANNEX_RELAXED);
 }
 
-/* The lanes that are here together for the same cache: those here for another do other jobs. */
+/* The active lanes with the same cache. Lanes with another cache run other jobs. */
 static inline ANNEX_HD uint32_t annex_gpu_together(const struct annex_gpu_cache *c)
 {
 	return annex_warp_match(annex_warp_active(), (uint64_t)(uintptr_t)c);
 }
 
 /*
- * Do something to an element of each lane, as their lines come. A lane does it and lets its line go
- * before it leaves the loop: behind a loop a GPU may make lanes wait for each other, and those that
- * are still inside may be waiting for the slot.
+ * Carry out an operation on an element of each lane, as their lines arrive. A lane releases its
+ * line before it leaves the loop: a GPU may make lanes wait for each other after the loop, and
+ * lanes that are still inside may need the slot.
  */
 ANNEX_GPU_COLD static ANNEX_HD int annex_gpu_access(const struct annex_gpu_array *a, uint64_t byte,
 						    enum annex_gpu_op op, void *val)
@@ -191,12 +191,12 @@ ANNEX_GPU_COLD static ANNEX_HD int annex_gpu_access(const struct annex_gpu_array
  * annex_gpu_get() - Copy an element out.
  * @a: the array.
  * @i: index of the element.
- * @out: where its bytes go.
+ * @out: receives its bytes.
  *
- * Elements of 1, 2, 4 and 8 bytes are read and written whole.
+ * Elements of 1, 2, 4 and 8 bytes are read and written atomically.
  *
  * Return: 0; -ERANGE (no such element; not recorded in the context); the context's first error:
- * -EIO and other errnos of a command; -ETIMEDOUT; -EBUSY (no slot came free in time); -ENODEV.
+ * -EIO and other errnos of a command; -ETIMEDOUT; -EBUSY (no slot was freed in time); -ENODEV.
  */
 static inline ANNEX_HD int annex_gpu_get(const struct annex_gpu_array *a, uint64_t i, void *out)
 {
@@ -210,7 +210,7 @@ static inline ANNEX_HD int annex_gpu_get(const struct annex_gpu_array *a, uint64
 }
 
 /**
- * annex_gpu_set() - Set an element. Of lanes that set one element at once, any wins.
+ * annex_gpu_set() - Set an element. If several lanes set it at once, any of them wins.
  * @a: the array.
  * @i: index of the element.
  * @val: its new bytes.
@@ -230,9 +230,9 @@ static inline ANNEX_HD int annex_gpu_set(const struct annex_gpu_array *a, uint64
  * @a: the array.
  * @i: index of the element.
  * @delta: value to add.
- * @old: NULL, or where the value before goes.
+ * @old: NULL, or receives the previous value.
  *
- * Return: as annex_gpu_get(); -EINVAL (the element size is another).
+ * Return: as annex_gpu_get(); -EINVAL (the element size is not 4).
  */
 static inline ANNEX_HD int annex_gpu_add32(const struct annex_gpu_array *a, uint64_t i,
 					   uint32_t delta, uint32_t *old)
@@ -254,9 +254,9 @@ static inline ANNEX_HD int annex_gpu_add32(const struct annex_gpu_array *a, uint
  * @a: the array.
  * @i: index of the element.
  * @delta: value to add.
- * @old: NULL, or where the value before goes.
+ * @old: NULL, or receives the previous value.
  *
- * Return: as annex_gpu_add32().
+ * Return: as annex_gpu_add32(), with an element size of 8.
  */
 static inline ANNEX_HD int annex_gpu_add64(const struct annex_gpu_array *a, uint64_t i,
 					   uint64_t delta, uint64_t *old)
@@ -274,10 +274,10 @@ static inline ANNEX_HD int annex_gpu_add64(const struct annex_gpu_array *a, uint
 }
 
 /**
- * struct annex_gpu_span - A run of elements held in GPU memory.
- * @data: the element asked for and its neighbours after it, up to the end of the line.
+ * struct annex_gpu_span - A run of elements in a pinned line in GPU memory.
+ * @data: the first element; the others follow it, up to the end of the line.
  * @count: number of elements in the span.
- * @want: the line, and the lanes that hold it.
+ * @want: the line, and the lanes that pin it.
  */
 struct annex_gpu_span {
 	void *data;
@@ -286,21 +286,22 @@ struct annex_gpu_span {
 };
 
 /**
- * annex_gpu_span() - Hold the line of element @i for reuse (BaM's reference reuse).
+ * annex_gpu_span() - Pin the line of element @i for reuse (BaM's reference reuse).
  * @a: the array.
- * @lanes: a mask of the lanes that make this call together; annex_warp_active(): all that run here.
+ * @lanes: mask of the lanes that make this call together, for example annex_warp_active().
  * @i: index of the first element.
  * @max: take at most this many elements (0: to the end of the line).
- * @flags: ANNEX_PIN_WRITE, or 0. ANNEX_PIN_NEW: the lanes that ask for this line overwrite all of
- *	it, which is taken only from a span that covers its whole line.
+ * @flags: ANNEX_PIN_WRITE, or 0. ANNEX_PIN_NEW: the lanes that request this line overwrite all of
+ *	it; takes effect only if the span covers its whole line.
  * @span: the span to fill.
  *
- * Lanes that ask for the same line in one call hold it together, have the same result, and must end
- * the span together. A warp had better hold few lines at once: when all slots are held, a lane that
- * wants another line waits, and lanes with different lines may go on only when all of them have
- * theirs: such lanes had better come one line after the other, each with all that want it.
+ * Lanes that request the same line in one call pin it together, get the same result, and must end
+ * the span together. A warp should pin few lines at once: if all slots are pinned, a lane that
+ * needs another line waits. Lanes with different lines may not return before all of them have their
+ * line, so a warp should call this for one line after the other, each time with all lanes that need
+ * it.
  *
- * Return: as annex_gpu_get(). Give it back with annex_gpu_span_end().
+ * Return: as annex_gpu_get(). Unpin with annex_gpu_span_end().
  */
 ANNEX_GPU_COLD static ANNEX_HD int annex_gpu_span(const struct annex_gpu_array *a, uint32_t lanes,
 						  uint64_t i, uint64_t max, uint32_t flags,
@@ -336,7 +337,7 @@ ANNEX_GPU_COLD static ANNEX_HD int annex_gpu_span(const struct annex_gpu_array *
 }
 
 /**
- * annex_gpu_span_end() - Give a span back. A second time does nothing.
+ * annex_gpu_span_end() - Unpin a span. A second call does nothing.
  * @a: the array.
  * @span: the span.
  */
@@ -350,11 +351,11 @@ static inline ANNEX_HD void annex_gpu_span_end(const struct annex_gpu_array *a,
 }
 
 /**
- * annex_gpu_prefetch() - Start reading the line of an element, if it is not there; does not wait.
+ * annex_gpu_prefetch() - Start reading the line of an element if it is not cached; does not wait.
  * @a: the array.
  * @i: index of the element.
  *
- * A hint: with no slot or no queue entry at hand, nothing happens.
+ * A hint: nothing happens if no slot or no queue entry is free.
  *
  * Return: 0; -ERANGE; the context's first error.
  */
@@ -378,10 +379,10 @@ ANNEX_GPU_COLD static ANNEX_HD int annex_gpu_prefetch(const struct annex_gpu_arr
 }
 
 /**
- * struct annex_gpu_ticket - A read under way.
+ * struct annex_gpu_ticket - An asynchronous read.
  * @i: index of the element.
- * @value: its bytes, once it is @there.
- * @there: the element was there at the start, and was read then.
+ * @value: its bytes, if @there.
+ * @there: the element's line was cached at the start, and the element was read then.
  */
 struct annex_gpu_ticket {
 	uint64_t i;
@@ -395,9 +396,9 @@ struct annex_gpu_ticket {
  * @i: index of the element.
  * @ticket: the read, for annex_gpu_finish().
  *
- * An element of at most 8 bytes that is there at the start is read then. A ticket holds no line and
- * no slot, so any number may be open, and one may be forgotten; a line that had to go before its
- * ticket was finished is read again.
+ * An element of at most 8 bytes in a cached line is read at once. A ticket pins no line and no
+ * slot, so any number may be open, and a ticket need not be finished. A line that is evicted before
+ * annex_gpu_finish() is read again.
  *
  * Return: as annex_gpu_get().
  */
@@ -414,7 +415,7 @@ static inline ANNEX_HD int annex_gpu_start(const struct annex_gpu_array *a, uint
  * annex_gpu_finish() - Wait for a read, and copy its element out.
  * @a: the array.
  * @ticket: from annex_gpu_start().
- * @out: where the element's bytes go.
+ * @out: receives the element's bytes.
  *
  * Return: as annex_gpu_get().
  */

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory ranges: CXL memory and what stands in for it, mapped, given out in pieces, made persistent
- * where the medium is. HDM is CXL's word: host-managed device memory (CXL 3.1, section 3.3).
+ * Memory ranges: CXL memory, or other memory in its place, that is mapped, allocated in pieces, and
+ * persisted if the medium is persistent. HDM is CXL's term: host-managed device memory (CXL 3.1,
+ * section 3.3).
  *
- * A URI names a range: see annex/uri.h. A table at its beginning says which bytes are taken. Memory
- * that is all zeroes gets a new table. Other contents are refused, unless the URI has format=1.
+ * A range is named by a URI: see annex/uri.h. A table at its beginning records which bytes are
+ * allocated. Memory that is all zeroes gets a new table. Other contents are rejected, unless the
+ * URI has format=1.
  *
- * Pieces with a name are for everybody who opens the range, and stay until they are freed: on a
- * persistent range over restarts too. Pieces without one belong to the handle, and end with it;
- * what a process had when it was killed is taken back by whoever needs it.
+ * A piece with a name is visible to every handle of the range and stays until it is freed, on a
+ * persistent range also across restarts. A piece without a name belongs to the handle and is freed
+ * with it. The pieces of a killed process are freed by the next process that needs the room.
  *
- * Taking or freeing a run of pages is one store of 8 bytes with a check of its own; its name is
- * written and persisted before. So the table is right after a crash at any moment, and a piece with
- * a name is there as a whole or not at all. Names that annex_hdm_publish() gives are in a journal
- * before, which the next user of the range completes. Damage to the table is found at the next open
- * or use.
+ * Allocating or freeing a run of pages is a single store of 8 bytes that includes a checksum; the
+ * name is written and persisted before. So the table is consistent after a crash at any time, and a
+ * piece with a name exists as a whole or not at all. annex_hdm_publish() writes names to a journal
+ * first, which the next user of the range completes. Damage to the table is detected at the next
+ * open or use.
  *
- * Pieces of up to 8 KiB without a name are cut from runs of 64 KiB in the process, without a call
- * of the kernel. Locks are those of open file descriptions (fcntl(2), F_OFD_SETLK): they do not
- * reach out of a virtual machine. A program that touches a range whose file somebody truncated gets
- * a SIGBUS, unless it has called annex_mapping_catch(); calls on the range are -EIO then.
+ * Pieces of up to 8 KiB without a name are allocated within the process from runs of 64 KiB,
+ * without a system call. Locks are open file description locks (fcntl(2), F_OFD_SETLK), which do
+ * not work between virtual machines. An access to a range whose file was truncated raises SIGBUS,
+ * unless the program has called annex_mapping_catch(); calls on the range then return -EIO.
  *
- * A mapping of a cxlssd: range shows pages of the endpoint from their first touch on. Stores reach
- * the endpoint, by lines, when annex_hdm_persist() has them and when a page makes room for another
- * (window=BYTES there are at most; all by default). The endpoint's times are not felt, as only
- * touches of pages that are not there are heard. Memory that devices store to must come from
- * annex_hdm_provider(), which keeps it there. A cxlssd: file has one handle at a time: another
- * annex_hdm_open() of it, by this process or by any other, is -EBUSY.
+ * A mapping of a cxlssd: range shows a page of the endpoint from its first access on. Stores reach
+ * the endpoint, line by line, by annex_hdm_persist() and when the page is evicted from the window
+ * (window=SIZE; by default it holds all pages). The endpoint's latencies do not delay the program,
+ * since only accesses to absent pages are observed. Memory that devices store to must come from
+ * annex_hdm_provider(), which pins it in the window. A cxlssd: file has one handle at a time:
+ * another annex_hdm_open() of it, by this or another process, returns -EBUSY.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H
@@ -46,13 +48,13 @@ struct annex_hdm;
 
 #define ANNEX_HDM_LINE 64u           /* every piece begins on its own cache line */
 #define ANNEX_HDM_ALIGN (2u << 20)   /* the largest alignment of a piece */
-#define ANNEX_HDM_PUBLISHED 8u       /* pieces that annex_hdm_publish() takes at most */
+#define ANNEX_HDM_PUBLISHED 8u       /* most pieces for one annex_hdm_publish() */
 #define ANNEX_HDM_NAME 104u          /* the longest name of a piece, with its NUL */
 #define ANNEX_HDM_MIN (256ull << 10) /* the smallest range */
 
 /**
- * struct annex_hdm_opts - How to open a range. Zero means the default.
- * @timeout_ms: how long a call waits for other processes (default 30000).
+ * struct annex_hdm_opts - Options of annex_hdm_open(). Zero means the default.
+ * @timeout_ms: time limit for waiting for other processes, in milliseconds (default 30000).
  */
 struct annex_hdm_opts {
 	uint32_t timeout_ms;
@@ -70,51 +72,52 @@ const struct annex_scheme *annex_hdm_scheme_at(unsigned int i);
  * annex_hdm_traits() - Tell the kind of a range from its URI, without opening it.
  * @uri: its URI.
  *
- * Return: bits of enum annex_trait (annex/uri.h); 0 for what is no range's.
+ * Return: bits of enum annex_trait (annex/uri.h); 0 if the URI names no range.
  */
 unsigned int annex_hdm_traits(const char *uri);
 
 /**
- * annex_hdm_open() - Map a range, and check or make the table of its pieces.
+ * annex_hdm_open() - Map a range, and check or create the table of its pieces.
  * @uri: shm:, dax:, numa:, cxlssd: or pci:.
- * @opts: NULL: the defaults.
- * @out: the range, to be given back with annex_hdm_close().
+ * @opts: the options; NULL means the defaults.
+ * @out: the range; release it with annex_hdm_close().
  *
- * Memory that is all zeroes where the table goes gets a new one. Anything else that is no table is
- * somebody's data, and is refused unless the URI says format=1. The handle may be used by any
- * number of threads. It is of no use in a child of fork(), but to be closed: open the range there.
+ * If the memory of the table is all zeroes, a new table is written. If it has other contents that
+ * are no table, they count as foreign data and the call fails, unless the URI has format=1. Any
+ * number of threads may use the handle. In a child of fork() it can only be closed: open the range
+ * again there.
  *
- * Return: 0; -EINVAL, -ERANGE, -E2BIG (the URI); -EPROTONOSUPPORT (its scheme, a table or a module
- * of another version); -EOPNOTSUPP (a kernel without NUMA; no window for these devices, or no way
- * to empty the processor's caches); -ENOENT, -EACCES (no such file, or not for this user); -EPERM
+ * Return: 0; -EINVAL, -ERANGE, -E2BIG (the URI); -EPROTONOSUPPORT (unknown scheme; a table or a
+ * module of another version); -EOPNOTSUPP (a kernel without NUMA; no window for these devices; no
+ * way to flush the processor's caches); -ENOENT, -EACCES (no such file, or no permission); -EPERM
  * (firmware has locked the device's decoders); -ENODEV (no such device or node; firmware declares
- * no window); -ENXIO (the driver device_dax does not have it; nothing says where a bridge has its
- * decoders); -EILSEQ (no table, or one that is broken); -EBUSY (format=1, and others use it; the
- * cxlssd: file is open already; the device has another range; another driver has decoders); -EMFILE
- * (1024 handles are open on it); -EIO (its table is on poisoned memory, it was truncated, pages are
- * not on the node, or a device refuses its decoders); -ENOTRECOVERABLE (and does not give them
- * back); -ETIMEDOUT; -ENOSPC; -ENOMEM.
+ * no window); -ENXIO (the device is not bound to device_dax; the decoders of a bridge are not
+ * described); -EILSEQ (no table, or a damaged one); -EBUSY (format=1, and other handles are open;
+ * the cxlssd: file is already open; the device has another range; another driver uses decoders);
+ * -EMFILE (1024 handles are open); -EIO (the table is on poisoned memory, the file was truncated,
+ * pages are not on the node, or a device rejects its decoders); -ENOTRECOVERABLE (a device neither
+ * accepts nor releases its decoders); -ETIMEDOUT; -ENOSPC; -ENOMEM.
  */
 int annex_hdm_open(const char *uri, const struct annex_hdm_opts *opts, struct annex_hdm **out);
 
 /**
- * annex_hdm_close() - Free the pieces without a name that came from this handle, and unmap.
+ * annex_hdm_close() - Unmap a range, and free the pieces without a name of this handle.
  * @h: the range; may be NULL.
  *
- * No other thread may be using it.
+ * No other thread may be using the handle.
  */
 void annex_hdm_close(struct annex_hdm *h);
 
 /**
- * struct annex_hdm_info - Facts about a range.
- * @base: where it is mapped.
- * @bytes: its size with its table.
- * @granule: pieces of more than 8 KiB, and those with a name, take whole ones of so many bytes.
- * @node: the NUMA node that it is on; -1: not known.
- * @persistent: data given to annex_hdm_persist() survives a loss of power.
- * @flush: how that is done: "clwb", "clflushopt", "clflush", "dc cvap", "dc cvac", "msync"; "none":
- *	the range is volatile, and annex_hdm_persist() does nothing.
- * @scheme: of its URI.
+ * struct annex_hdm_info - Properties of a range.
+ * @base: address of its mapping.
+ * @bytes: its size, including the table.
+ * @granule: unit of allocation in bytes, for pieces of more than 8 KiB and pieces with a name.
+ * @node: its NUMA node; -1: unknown.
+ * @persistent: data passed to annex_hdm_persist() survives a power loss.
+ * @flush: instruction or call that annex_hdm_persist() uses: "clwb", "clflushopt", "clflush", "dc
+ *	cvap", "dc cvac", "msync"; "none": the range is volatile, and the call does nothing.
+ * @scheme: scheme of its URI.
  */
 struct annex_hdm_info {
 	void *base;
@@ -127,63 +130,64 @@ struct annex_hdm_info {
 };
 
 /**
- * annex_hdm_get_info() - Read the facts about a range.
+ * annex_hdm_get_info() - Read the properties of a range.
  * @h: the range.
- * @info: the facts.
+ * @info: the properties.
  */
 void annex_hdm_get_info(const struct annex_hdm *h, struct annex_hdm_info *info);
 
 /**
- * annex_hdm_persist() - Have stores reach a persistent medium.
+ * annex_hdm_persist() - Flush stores to the persistent medium.
  * @h: the range.
  * @addr: first byte.
- * @bytes: how many bytes.
+ * @bytes: number of bytes.
  *
- * By the processor's best instruction, and a fence; by msync() for a file in a page cache. Does
- * nothing on a volatile range.
+ * Uses the processor's best flush instruction and a fence, or msync() for a file in the page cache.
+ * Does nothing on a volatile range.
  *
- * Return: 0; -EINVAL (not in the range); -EIO and whatever else msync() says.
+ * Return: 0; -EINVAL (not in the range); -EIO and other errors of msync().
  */
 int annex_hdm_persist(struct annex_hdm *h, const void *addr, size_t bytes);
 
 /**
- * annex_hdm_alloc() - Take a piece of the range; its contents are undefined.
+ * annex_hdm_alloc() - Allocate a piece of the range, with undefined contents.
  * @h: the range.
- * @bytes: at least 1.
- * @align: a power of two up to ANNEX_HDM_ALIGN; 0: ANNEX_HDM_LINE. It holds in every process.
- * @name: other handles find it by this name, as long as nobody frees it; NULL: it is this handle's
- *	alone. Printable ASCII.
- * @out: the piece, to be given back with annex_hdm_free().
+ * @bytes: size, at least 1.
+ * @align: a power of two up to ANNEX_HDM_ALIGN; 0: ANNEX_HDM_LINE. The piece has this alignment in
+ *	every process.
+ * @name: name by which other handles find the piece until it is freed, in printable ASCII; NULL:
+ *	the piece belongs to this handle.
+ * @out: the piece; release it with annex_hdm_free().
  *
- * Small pieces without a name cost no call of the kernel most of the time. After a crash, of the
- * process or of the machine, a piece with a name is there as a whole or not at all.
+ * Small pieces without a name rarely need a system call. After a crash, of the process or of the
+ * machine, a piece with a name exists as a whole or not at all.
  *
- * No piece lies on poison that the medium knows of, also when it has come while the range was open:
- * it is asked whenever granules are taken, and for small pieces a hundred times a second at most.
+ * Pieces are never allocated on memory that the medium reports as poisoned, even if the poison
+ * appeared while the range was open: the medium is asked at each allocation of granules, and for
+ * small pieces at most a hundred times a second.
  *
- * Return: 0; -EINVAL; -ENAMETOOLONG; -EEXIST (there is one of that name); -ENOSPC (no room);
- * -EMFILE (no room for more names, of which there can be one for eight granules, 16 to 4096);
- * -EILSEQ (the table was damaged); -EIO (it is on poisoned memory); -ENODEV (the device was
- * removed); -ETIMEDOUT; -ECHILD (the handle is of before fork()); -ENOMEM.
+ * Return: 0; -EINVAL; -ENAMETOOLONG; -EEXIST (the name exists); -ENOSPC (no room); -EMFILE (too
+ * many names: there is room for one per eight granules, at least 16 and at most 4096); -EILSEQ (the
+ * table is damaged); -EIO (the table is on poisoned memory); -ENODEV (the device was removed);
+ * -ETIMEDOUT; -ECHILD (the handle was opened before fork()); -ENOMEM.
  */
 int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char *name, void **out);
 
 /**
- * annex_hdm_free() - Give a piece back: one that this handle has, or any that has a name.
+ * annex_hdm_free() - Free a piece of this handle, or any piece with a name.
  * @h: the range.
  * @ptr: the piece; NULL is allowed.
  *
- * Return: 0, also for NULL; -EINVAL (no such piece); -EPERM (another handle's); -EILSEQ,
+ * Return: 0, also for NULL; -EINVAL (no such piece); -EPERM (a piece of another handle); -EILSEQ,
  * -ETIMEDOUT, -ECHILD.
  */
 int annex_hdm_free(struct annex_hdm *h, void *ptr);
 
 /**
- * struct annex_hdm_piece - A piece that gets a name.
- * @ptr: from annex_hdm_alloc() of this handle, without a name, and larger than 8 KiB when it was
- *	taken.
- * @bytes: length that struct annex_hdm_block will tell, at most as many as were taken.
- * @name: printable ASCII, as of annex_hdm_alloc().
+ * struct annex_hdm_piece - A piece to publish, and its name.
+ * @ptr: a piece that annex_hdm_alloc() of this handle returned without a name, of more than 8 KiB.
+ * @bytes: length for struct annex_hdm_block, at most the allocated size.
+ * @name: its name, as for annex_hdm_alloc().
  */
 struct annex_hdm_piece {
 	void *ptr;
@@ -192,32 +196,32 @@ struct annex_hdm_piece {
 };
 
 /**
- * annex_hdm_publish() - Give pieces their names, all in one step.
+ * annex_hdm_publish() - Name several pieces in one atomic step.
  * @h: the range.
  * @pieces: the pieces, with different names.
  * @n: number of pieces, 1 to ANNEX_HDM_PUBLISHED.
- * @replace: pieces that have these names are freed in the same step.
+ * @replace: free existing pieces with these names in the same step.
  *
- * They are for everybody from then on, and stay when the handle is closed. So data is built in
- * pieces that nobody else sees, which are free if the process dies, and is there as a whole then:
- * of several processes that do so at once the last one has replaced all of the others, or the first
- * one remains if @replace is false. After a crash all of them have their names, or none. Persist
- * the contents of the pieces before.
+ * From then on the pieces are visible to every handle, and stay when this handle is closed. So a
+ * program can build data in private pieces, which are freed if it dies, and then publish the data
+ * as a whole. If several processes publish the same names at once, the last one replaces the
+ * others, or with @replace false the first one wins. After a crash all pieces have their names, or
+ * none has. Persist the contents of the pieces before.
  *
- * Return: 0; -EINVAL (no such piece or name, or one of them twice); -EEXIST (@replace is false);
- * -EMFILE (no room for more names); -EILSEQ, -ETIMEDOUT, -ECHILD, -EIO.
+ * Return: 0; -EINVAL (no such piece or name, or one of them twice); -EEXIST (a name exists, and
+ * replace is false); -EMFILE (too many names); -EILSEQ, -ETIMEDOUT, -ECHILD, -EIO.
  */
 int annex_hdm_publish(struct annex_hdm *h, const struct annex_hdm_piece *pieces, unsigned int n,
 		      bool replace);
 
 /**
- * struct annex_hdm_block - A piece of the range as its table knows it.
- * @offset: from the base; the same in every process.
- * @bytes: of a piece with a name, the bytes that were asked for; else whole granules, small pieces
- *	together.
- * @owned: it has no name and is this handle's.
- * @dead: it has no name, and its handle is no more.
- * @name: "": none.
+ * struct annex_hdm_block - An entry of a range's table.
+ * @offset: offset from the base, the same in every process.
+ * @bytes: requested size of a piece with a name; otherwise whole granules, which may hold many
+ *	small pieces.
+ * @owned: the piece has no name and belongs to this handle.
+ * @dead: the piece has no name, and its handle no longer exists.
+ * @name: its name, or "".
  */
 struct annex_hdm_block {
 	uint64_t offset;
@@ -228,31 +232,31 @@ struct annex_hdm_block {
 };
 
 /**
- * annex_hdm_find() - Look a piece up by its name.
+ * annex_hdm_find() - Look up a piece by its name.
  * @h: the range.
  * @name: the name.
  * @out: the piece.
  *
- * Return: 0; -ENOENT (there is none: no line for annex_last_error()); -EILSEQ, -ETIMEDOUT, -ECHILD.
+ * Return: 0; -ENOENT (no such piece; annex_last_error() is not set); -EILSEQ, -ETIMEDOUT, -ECHILD.
  */
 int annex_hdm_find(struct annex_hdm *h, const char *name, struct annex_hdm_block *out);
 
 /**
- * annex_hdm_next() - Walk over the pieces, in the order of their offsets.
+ * annex_hdm_next() - Iterate over the pieces, in the order of their offsets.
  * @h: the range.
- * @cursor: 0 at first; the call moves it on.
+ * @cursor: 0 at first; each call advances it.
  * @out: the piece.
  *
- * Return: 1 and a piece in *@out; 0: there are no more; -EILSEQ, -ETIMEDOUT, -ECHILD.
+ * Return: 1 and a piece in *@out; 0: no more pieces; -EILSEQ, -ETIMEDOUT, -ECHILD.
  */
 int annex_hdm_next(struct annex_hdm *h, uint64_t *cursor, struct annex_hdm_block *out);
 
 /**
  * struct annex_hdm_usage - Occupancy of a range, in bytes of whole granules.
- * @table: taken by the table itself.
- * @poisoned: free, but never given out.
- * @used: taken by all handles.
- * @free: all that is left.
+ * @table: bytes of the table itself.
+ * @poisoned: free bytes that are never allocated.
+ * @used: bytes allocated by all handles.
+ * @free: bytes that can be allocated.
  * @largest: the longest run of free bytes.
  */
 struct annex_hdm_usage {
@@ -275,20 +279,21 @@ int annex_hdm_get_usage(struct annex_hdm *h, struct annex_hdm_usage *out);
 /**
  * annex_hdm_at() - The address of an offset.
  * @h: the range.
- * @offset: from the base, as struct annex_hdm_block has it.
+ * @offset: offset from the base, as in struct annex_hdm_block.
  *
- * Return: the address; NULL: it is outside.
+ * Return: the address, or NULL if the offset is outside of the range.
  */
 void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset);
 
 /**
- * annex_hdm_check() - Whether the memory of the range is there still, and has been so far.
+ * annex_hdm_check() - Check that the memory of the range has been intact so far.
  * @h: the range.
  *
- * Writers of a shm: range's file can cut it short, which is a SIGBUS for all who have it mapped
- * (annex/mapping.h). Data that was read from a range is good if this is called afterwards.
+ * Users who can write the file of a shm: range can truncate it, after which accesses to the mapping
+ * raise SIGBUS (annex/mapping.h). Data that was read from a range is valid if this call returns 0
+ * afterwards.
  *
- * Return: 0; -EIO: it was truncated or removed, or its memory was poisoned when it was read.
+ * Return: 0; -EIO: the range was truncated or removed, or poisoned memory was read.
  */
 int annex_hdm_check(struct annex_hdm *h);
 
@@ -296,7 +301,7 @@ int annex_hdm_check(struct annex_hdm *h);
  * annex_hdm_provider() - The range as a provider of memory.
  * @h: the range.
  *
- * Queues, buffers and cache lines created with it live in the range, as pieces without a name.
+ * The provider allocates pieces without a name, for queues, buffers and cache lines.
  *
  * Return: the provider; it lives as long as the handle.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One I/O command as its caller describes it, and its way into a submission queue entry.
+ * A caller's description of an I/O command, and its conversion to a submission queue entry.
  *
  * Compiles as C11 and as CUDA device code.
  */
@@ -25,7 +25,7 @@ struct annex_seg {
 };
 
 #define ANNEX_IO_FUA (1u << 0) /* read, write: from or to the medium, not a volatile cache */
-#define ANNEX_IO_SGL (1u << 1) /* describe the data by SGLs even where PRPs would do */
+#define ANNEX_IO_SGL (1u << 1) /* describe the data by SGLs even if PRPs suffice */
 
 /**
  * struct annex_io - A command.
@@ -54,8 +54,8 @@ struct annex_io {
 };
 
 /**
- * struct annex_result - How a command ended.
- * @status: NVMe status field without the phase tag, as the controller gave it; 0 is success.
+ * struct annex_result - Result of a command.
+ * @status: NVMe status field of the controller, without the phase tag; 0 is success.
  * @dw0: command specific.
  */
 struct annex_result {
@@ -65,7 +65,7 @@ struct annex_result {
 
 /**
  * annex_nvme_errno() - The errno for an NVMe status.
- * @status: as struct annex_result has it.
+ * @status: as in struct annex_result.
  *
  * Return: 0 for success, otherwise a negative errno.
  */
@@ -110,9 +110,9 @@ static inline ANNEX_HD int annex_nvme_errno(uint16_t status)
  * struct annex_io_limits - Limits of a queue pair's commands.
  * @list_bytes: memory for the PRP or SGL list of one command.
  * @max_transfer: largest data of one command.
- * @sgl: the controller takes SGLs.
- * @pages: the controller's address of each page of device addresses, 0 where nothing is mapped;
- *	NULL: they are the same.
+ * @sgl: the controller supports SGLs.
+ * @pages: the controller's address of each page of device addresses, 0 for unmapped pages; NULL:
+ *	the addresses are the same.
  * @npages: number of @pages.
  */
 struct annex_io_limits {
@@ -125,7 +125,7 @@ struct annex_io_limits {
 
 #define ANNEX_IO_NOWHERE (~0ull - ANNEX_NVME_PAGE + 1) /* a page that no bus has */
 
-/* The address that the controller knows a device address by. */
+/* The controller's address of a device address. */
 static inline ANNEX_HD uint64_t annex_io_addr(const struct annex_io_limits *limits, uint64_t addr)
 {
 	uint64_t i = addr / ANNEX_NVME_PAGE, page;
@@ -186,13 +186,13 @@ static inline ANNEX_HD bool annex_io_has_blocks(const struct annex_io *io)
 }
 
 /**
- * annex_io_check() - Whether a command is well formed and fits the limits.
+ * annex_io_check() - Validate a command against the limits.
  * @io: the command.
- * @limits: the queue pair's.
+ * @limits: the queue pair's limits.
  *
- * Addresses are not judged here: the controller (or its IOMMU) does that.
+ * Addresses are not validated here: the controller (or its IOMMU) does that.
  *
- * Return: 0, -EINVAL, or -E2BIG (more data or more pieces than one command can carry).
+ * Return: 0, -EINVAL, or -E2BIG (too much data or too many pieces for one command).
  */
 static inline ANNEX_HD int annex_io_check(const struct annex_io *io,
 					  const struct annex_io_limits *limits)
@@ -215,7 +215,7 @@ static inline ANNEX_HD int annex_io_check(const struct annex_io *io,
 	for (uint32_t i = 0; i < annex_io_pieces(io); i++) {
 		struct annex_seg s = annex_io_piece(io, i);
 
-		/* Nothing in the last page: what walks the pages must not wrap around. */
+		/* Reject the last page: walks over the pages must not wrap around. */
 		if (!s.len || s.len > io->bytes || s.addr >= 0 - (uint64_t)ANNEX_NVME_PAGE - s.len)
 			return -EINVAL;
 		sum += s.len;
@@ -279,18 +279,18 @@ static inline ANNEX_HD void annex_io_build_prp(struct annex_sqe *sqe, const stru
 	if (pages <= 2)
 		return;
 	sqe->dptr[1] = annex_io_addr(limits, list_addr);
-	/* A caller that takes the blocks for larger finds no page, and no old one. */
+	/* If the controller assumes larger blocks, it finds an invalid page, and no stale one. */
 	list[k] = 0;
 }
 
 /**
- * annex_io_build() - Make the submission queue entry of a command that annex_io_check() passed.
+ * annex_io_build() - Make the submission queue entry of a command that annex_io_check() accepted.
  * @sqe: the entry.
  * @io: the command.
- * @limits: the queue pair's.
- * @cid: its identifier.
- * @list: the command's list memory, as long as the limits say and not crossing a page.
- * @list_addr: its device address.
+ * @limits: the queue pair's limits.
+ * @cid: its command identifier.
+ * @list: memory for the command's list, of limits->list_bytes, within a page.
+ * @list_addr: device address of @list.
  */
 static inline ANNEX_HD void annex_io_build(struct annex_sqe *sqe, const struct annex_io *io,
 					   const struct annex_io_limits *limits, uint16_t cid,

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Near-data kernels for databases, graphs and models: work that reads much and computes little,
- * done where the data lies (M2NDP, section IV-B).
+ * done in the memory device (M2NDP, section IV-B).
  *
  *	annex_kernels_open(m2, hdm, &k);
  *	annex_ndp_filter_i32(k, column, rows, 18, 65, bitmap);
  *	annex_kernels_close(k);
  *
- * Every call waits until its kernel has ended. Unless it says otherwise, what pointers lead to lies
- * in memory that the device was given with annex_m2_map(), and begins on a multiple of
- * ANNEX_NDP_ALIGN bytes, as pieces of a range do. Lengths may be anything: whole pieces are the
- * device's business. Results must not overlap what is read, unless it says so.
+ * Every call waits until its kernel has ended. Unless stated otherwise, arguments point to memory
+ * that was mapped for the device by annex_m2_map(), aligned to ANNEX_NDP_ALIGN bytes as pieces of a
+ * range are. Lengths may be arbitrary. Results must not overlap inputs, unless stated otherwise.
  *
- * Unless it says more, a call returns 0, -EINVAL (a pointer that is not aligned, an argument out of
- * range), or what annex_m2_load() and annex_m2_run() return, -EFAULT above all: an array that the
- * device was not given.
+ * Unless stated otherwise, a call returns 0, -EINVAL (a pointer that is not aligned, an argument
+ * out of range), or an error of annex_m2_load() and annex_m2_run(), such as -EFAULT for an array
+ * that is not mapped.
  */
 #ifndef ANNEX_KERNELS_H
 #define ANNEX_KERNELS_H
@@ -35,11 +34,11 @@ struct annex_kernels;
 
 /**
  * annex_kernels_open() - The kernels that come with the library, for one device.
- * @m2: the device, which has all of @hdm mapped to read and to write.
- * @hdm: where kernels are put when they are first needed, and what calls need for themselves.
- * @out: the kernels, to be given back with annex_kernels_close().
+ * @m2: the device, with all of @hdm mapped for reads and writes.
+ * @hdm: range for kernels, which are loaded on first use, and for temporary data of calls.
+ * @out: the kernels; release it with annex_kernels_close().
  *
- * The handle may be used by any number of threads. @m2 and @hdm must outlive it.
+ * Any number of threads may use the handle. @m2 and @hdm must outlive it.
  *
  * Return: 0; -ENOMEM.
  */
@@ -49,11 +48,11 @@ int annex_kernels_open(struct annex_m2 *m2, struct annex_hdm *hdm, struct annex_
  * annex_kernels_close() - Unload the kernels.
  * @k: the kernels; may be NULL.
  *
- * No other thread may be using it.
+ * No other thread may be using the handle.
  *
- * Return: 0, also when the device is gone; else @k is still open, with the kernels that could not
- * be unloaded: -EBUSY (one runs still, after a call that was not answered in time), as
- * annex_m2_unload().
+ * Return: 0, also if the device is gone; -EBUSY (a kernel is still running, after a call that timed
+ * out); as annex_m2_unload(). After an error @k is still open, with the kernels that could not be
+ * unloaded.
  */
 int annex_kernels_close(struct annex_kernels *k);
 
@@ -85,16 +84,16 @@ int annex_ndp_add_f32(struct annex_kernels *k, const float *a, const float *b, f
  * @k: the kernels.
  * @to: first byte.
  * @value: the value of each byte.
- * @bytes: how many bytes.
+ * @bytes: number of bytes.
  */
 int annex_ndp_memset(struct annex_kernels *k, void *to, int value, size_t bytes);
 
 /**
  * annex_ndp_copy() - Copy bytes, as memcpy() does.
  * @k: the kernels.
- * @to: where they go.
- * @from: where they are; need not be aligned.
- * @bytes: how many bytes.
+ * @to: destination.
+ * @from: source; need not be aligned.
+ * @bytes: number of bytes.
  */
 int annex_ndp_copy(struct annex_kernels *k, void *to, const void *from, size_t bytes);
 
@@ -123,8 +122,8 @@ int annex_ndp_sum_i64(struct annex_kernels *k, const int64_t *data, size_t n, in
  * @n: number of elements.
  * @sum: anywhere in the process's memory.
  *
- * The order depends on @n and on the device, so one and the same device gives the same sum each
- * time; another order may differ by 2^-52 of the sum of magnitudes for each power of two in @n.
+ * The order of additions depends on @n and on the device, so a device gives the same sum each time.
+ * Sums in another order may differ by 2^-52 of the sum of magnitudes for each power of two in @n.
  */
 int annex_ndp_sum_f32(struct annex_kernels *k, const float *data, size_t n, double *sum);
 
@@ -135,13 +134,13 @@ int annex_ndp_sum_f32(struct annex_kernels *k, const float *data, size_t n, doub
  * @k: the kernels.
  * @data: @n integers.
  * @n: number of values, less than 2^32.
- * @low: the least value of bin 0.
+ * @low: the smallest value of bin 0.
  * @shift: log2 of the width of a bin.
  * @bins: number of bins, 1 to ANNEX_NDP_BINS, and bins << shift at most 2^32.
  * @counts: one for each bin; anywhere in the process's memory; overwritten.
  *
- * Bin i has the values from @low + (i << @shift) up to, not including, those of the next one.
- * Values in no bin are not counted.
+ * Bin i counts values from @low + (i << @shift) up to, but not including, the first of bin i + 1.
+ * Values outside of all bins are not counted.
  */
 int annex_ndp_histogram_i32(struct annex_kernels *k, const int32_t *data, size_t n, int32_t low,
 			    unsigned int shift, size_t bins, uint64_t *counts);
@@ -152,16 +151,16 @@ int annex_ndp_histogram_i32(struct annex_kernels *k, const int32_t *data, size_t
  * ANNEX_NDP_BITMAP() - Bytes of a bitmap.
  * @rows: number of rows.
  *
- * Bit i % 8 of byte i / 8 is row i's, as in Apache Arrow. Bits behind the last row are 0.
+ * Row i is bit i % 8 of byte i / 8, as in Apache Arrow. Bits after the last row are 0.
  */
 #define ANNEX_NDP_BITMAP(rows) (((size_t)(rows) + 7) / 8)
 
 /**
- * annex_ndp_filter_i32() - Rows whose value is at least @lo and at most @hi: a bit each.
+ * annex_ndp_filter_i32() - Bitmap of rows whose value is at least @lo and at most @hi.
  * @k: the kernels.
  * @column: @n values.
  * @n: number of rows.
- * @lo: the least value.
+ * @lo: the smallest value.
  * @hi: the largest value.
  * @bitmap: ANNEX_NDP_BITMAP(n) bytes.
  */
@@ -169,9 +168,9 @@ int annex_ndp_filter_i32(struct annex_kernels *k, const int32_t *column, size_t 
 			 int32_t hi, uint8_t *bitmap);
 
 /**
- * annex_ndp_filter_date() - Rows from one day up to, not including, another: a bit each.
+ * annex_ndp_filter_date() - Bitmap of rows from @from up to, but not including, @to.
  * @k: the kernels.
- * @days: @n days, counted from any day on.
+ * @days: @n days, counted from an arbitrary day.
  * @n: number of rows.
  * @from: the first day.
  * @to: the day after the last one.
@@ -181,11 +180,11 @@ int annex_ndp_filter_date(struct annex_kernels *k, const int32_t *days, size_t n
 			  int32_t to, uint8_t *bitmap);
 
 /**
- * annex_ndp_filter_decimal() - Rows whose decimal is at least @lo and at most @hi: a bit each.
+ * annex_ndp_filter_decimal() - Bitmap of rows whose decimal is at least @lo and at most @hi.
  * @k: the kernels.
- * @column: @n decimals, as integers of one scale: 0.05 is 5, if it is 2.
+ * @column: @n decimals, as integers of the same scale: with scale 2, 0.05 is 5.
  * @n: number of rows.
- * @lo: the least value, of that scale.
+ * @lo: the smallest value, in that scale.
  * @hi: the largest value, likewise.
  * @bitmap: ANNEX_NDP_BITMAP(n) bytes.
  */
@@ -195,14 +194,14 @@ int annex_ndp_filter_decimal(struct annex_kernels *k, const int64_t *column, siz
 #define ANNEX_NDP_PREFIX 56u
 
 /**
- * annex_ndp_filter_prefix() - Rows of a column of strings that begin with a prefix: a bit each.
+ * annex_ndp_filter_prefix() - Bitmap of rows whose string begins with a prefix.
  * @k: the kernels.
  * @column: @n strings of @width bytes.
  * @width: bytes of a string.
  * @n: number of rows.
  * @prefix: the prefix; anywhere in the process's memory.
- * @length: its bytes, up to ANNEX_NDP_PREFIX; more than @width is -EINVAL. With 0 bytes every row
- *	begins with it.
+ * @length: bytes of the prefix, up to ANNEX_NDP_PREFIX and @width, otherwise -EINVAL. Every row
+ *	begins with a prefix of 0 bytes.
  * @bitmap: ANNEX_NDP_BITMAP(n) bytes.
  */
 int annex_ndp_filter_prefix(struct annex_kernels *k, const char *column, size_t width, size_t n,
@@ -240,10 +239,10 @@ struct annex_ndp_kv;
 /**
  * annex_ndp_kv_create() - Make a hash table in the range of the kernels.
  * @k: the kernels; they must outlive the handle.
- * @name: it stays, and others find it by this name, as a whole table; NULL: it ends with the
- *	handle.
- * @entries: keys that it has room for, up to 2^32.
- * @out: the table, to be given back with annex_ndp_kv_close().
+ * @name: name by which other handles find the complete table, which outlives this handle; NULL: the
+ *	table is freed with the handle.
+ * @entries: capacity in keys, up to 2^32.
+ * @out: the table; release it with annex_ndp_kv_close().
  *
  * Return: 0; -EINVAL; as annex_hdm_alloc(), annex_ndp_memset() and annex_hdm_publish().
  */
@@ -252,16 +251,16 @@ int annex_ndp_kv_create(struct annex_kernels *k, const char *name, uint64_t entr
 
 /**
  * annex_ndp_kv_open() - Open a hash table by its name.
- * @k: the kernels, with the range that it is in; they must outlive the handle.
- * @name: its name.
- * @out: the table, to be given back with annex_ndp_kv_close().
+ * @k: the kernels of the table's range; they must outlive the handle.
+ * @name: the table's name.
+ * @out: the table; release it with annex_ndp_kv_close().
  *
  * Return: 0; -ENOENT; -EILSEQ (the piece of that name is no table); -ENOMEM; as annex_hdm_find().
  */
 int annex_ndp_kv_open(struct annex_kernels *k, const char *name, struct annex_ndp_kv **out);
 
 /**
- * annex_ndp_kv_close() - Close a hash table; without a name, it ends.
+ * annex_ndp_kv_close() - Close a hash table, and free it if it has no name.
  * @kv: the table; may be NULL.
  */
 void annex_ndp_kv_close(struct annex_ndp_kv *kv);
@@ -279,11 +278,11 @@ uint64_t annex_ndp_kv_count(const struct annex_ndp_kv *kv);
  * @kv: the table.
  * @keys: ANNEX_NDP_KEY bytes for each key.
  * @n: number of keys.
- * @values: ANNEX_NDP_VALUE bytes for each key; values of keys that are not there are left alone.
- * @found: for each key: whether it is there.
+ * @values: ANNEX_NDP_VALUE bytes for each key; unchanged for keys that are not found.
+ * @found: set for each key to whether it was found.
  *
- * Keys, values and @found are anywhere in the process's memory. A value that another call writes at
- * the same time may be read half old, half new.
+ * Keys, values and @found are anywhere in the process's memory. A value that another call sets at
+ * the same time may be read as a mixture of the old and the new value.
  */
 int annex_ndp_kv_get(struct annex_ndp_kv *kv, const void *keys, size_t n, void *values,
 		     bool *found);
@@ -292,12 +291,12 @@ int annex_ndp_kv_get(struct annex_ndp_kv *kv, const void *keys, size_t n, void *
  * annex_ndp_kv_set() - Set the values of keys.
  * @kv: the table.
  * @keys: ANNEX_NDP_KEY bytes for each key; anywhere in the process's memory.
- * @values: ANNEX_NDP_VALUE bytes for each key; anywhere in the process's memory. Of a key that is
- *	there several times, the last value stays.
+ * @values: ANNEX_NDP_VALUE bytes for each key; anywhere in the process's memory. If a key is
+ *	repeated, its last value is stored.
  * @n: number of keys.
  *
- * Calls at the same time, by threads or processes, leave the table whole; a key that several of
- * them set has a mixture of their values at worst.
+ * Concurrent calls, by threads or processes, keep the table consistent. If several of them set the
+ * same key, its value may be a mixture of theirs.
  *
  * Return: 0; -ENOSPC: there was no room for some of the new keys; the others were set.
  */
@@ -308,9 +307,9 @@ int annex_ndp_kv_set(struct annex_ndp_kv *kv, const void *keys, const void *valu
 /**
  * struct annex_ndp_csr - A sparse matrix, row by row.
  * @rows: number of rows.
- * @first: @rows + 1 indices: entries of row i are those from first[i] to first[i + 1] - 1.
- * @column: of each entry; less than 2^30.
- * @value: of each entry; a graph needs none.
+ * @first: @rows + 1 indices: row i has the entries first[i] to first[i + 1] - 1.
+ * @column: column of each entry; less than 2^30.
+ * @value: value of each entry; not used for graphs.
  *
  * Only @first must be aligned.
  */
@@ -328,8 +327,8 @@ struct annex_ndp_csr {
  * @x: a float for each column.
  * @y: a float for each row.
  *
- * Products of a row are added up in an order of the device's own: the error is at most 2^-24 of the
- * sum of their magnitudes for each of them.
+ * The device chooses the order in which it adds up the products of a row: the error is at most
+ * 2^-24 of the sum of their magnitudes, times their number.
  */
 int annex_ndp_spmv(struct annex_kernels *k, const struct annex_ndp_csr *a, const float *x,
 		   float *y);
@@ -337,12 +336,12 @@ int annex_ndp_spmv(struct annex_kernels *k, const struct annex_ndp_csr *a, const
 /**
  * annex_ndp_pagerank() - One step: next = (1 - damping) / vertices + damping * incoming rank.
  * @k: the kernels.
- * @in: edges by their ends: columns of row i are the vertices that lead to i.
- * @out_degree: edges out of each vertex. Vertices without any give nothing away (as in GAP's
- *	benchmark).
- * @damping: share of a vertex's rank that its edges carry.
- * @rank: rank of each vertex now.
- * @next: rank of each vertex afterwards.
+ * @in: incoming edges: the columns of row i are the vertices with an edge to i.
+ * @out_degree: number of outgoing edges of each vertex. Vertices without any pass on no rank (as in
+ *	GAP's benchmark).
+ * @damping: share of a vertex's rank that its edges pass on.
+ * @rank: rank of each vertex before the step.
+ * @next: rank of each vertex after the step.
  */
 int annex_ndp_pagerank(struct annex_kernels *k, const struct annex_ndp_csr *in,
 		       const uint32_t *out_degree, float damping, const float *rank, float *next);
@@ -350,10 +349,10 @@ int annex_ndp_pagerank(struct annex_kernels *k, const struct annex_ndp_csr *in,
 #define ANNEX_NDP_FAR UINT32_MAX
 
 /**
- * struct annex_ndp_edges - A graph as a list of edges; best in order of @from.
+ * struct annex_ndp_edges - A graph as a list of edges, for speed sorted by @from.
  * @n: number of edges.
- * @from: vertex that each edge begins at.
- * @to: vertex that each edge leads to.
+ * @from: source of each edge.
+ * @to: destination of each edge.
  * @weight: length of each edge.
  *
  * Only @to must be aligned.
@@ -369,12 +368,12 @@ struct annex_ndp_edges {
  * annex_ndp_sssp_relax() - One round of shortest paths.
  * @k: the kernels.
  * @edges: the graph.
- * @distance: of each vertex, less than 2^30 of them: 0 of the source, ANNEX_NDP_FAR where no path
- *	is known yet. Sums that large are no path.
- * @changed: whether some distance has become less. When none has, they are the shortest ones; the
- *	number of rounds to there depends on the order in which edges are done.
+ * @distance: distance of each of less than 2^30 vertices: 0 for the source, ANNEX_NDP_FAR if no
+ *	path is known yet. Larger sums do not count as paths.
+ * @changed: set to whether a distance decreased. If none did, all distances are final. The number
+ *	of rounds until then depends on the order in which the device takes the edges.
  *
- * Afterwards no distance is more than that of a neighbour plus the edge from there.
+ * Afterwards no distance exceeds that of a neighbour before the call plus the edge from there.
  */
 int annex_ndp_sssp_relax(struct annex_kernels *k, const struct annex_ndp_edges *edges,
 			 uint32_t *distance, bool *changed);
@@ -387,8 +386,8 @@ int annex_ndp_sssp_relax(struct annex_kernels *k, const struct annex_ndp_edges *
  * @table: rows of @dim floats.
  * @dim: floats in a row, a multiple of 16.
  * @indices: rows to add up.
- * @first: @batch + 1 indices: sum i is of those from first[i] to first[i + 1] - 1, added up in that
- *	order.
+ * @first: @batch + 1 indices: sum i adds up the rows indices[first[i]] to indices[first[i + 1] -
+ *	1], in that order.
  * @batch: number of sums.
  * @out: @batch rows of @dim floats.
  *
@@ -426,15 +425,15 @@ int annex_ndp_gemv_f16(struct annex_kernels *k, const uint16_t *w, const uint16_
 		       size_t columns, float *y);
 
 /**
- * annex_ndp_softmax() - exp(x) of each row, divided by their sum, which does not overflow.
+ * annex_ndp_softmax() - exp(x) of each element, divided by the sum of its row, without overflow.
  * @k: the kernels.
  * @in: @rows rows of @columns floats.
  * @rows: number of rows.
  * @columns: floats in a row.
  * @out: as many floats; may be @in.
  *
- * The relative error is 2^-16 at most in rows of up to 65536; results below 2^-126 are 0. NaN where
- * a row has one, or nothing but minus infinity.
+ * The relative error is at most 2^-16 in rows of up to 65536; results below 2^-126 are 0. Results
+ * are NaN if the row has a NaN, or only minus infinity.
  */
 int annex_ndp_softmax(struct annex_kernels *k, const float *in, size_t rows, size_t columns,
 		      float *out);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mapped files that others can cut short. A touch behind the new end of a file, of poisoned memory,
- * or of a device that was removed, is a SIGBUS, which kills a program that has no handler.
+ * Mapped files that other processes can truncate. An access behind the new end of such a file, to
+ * poisoned memory, or to a removed device raises SIGBUS, which kills a program without a handler.
  *
- * The library knows all ranges that are open (annex_hdm_open()). It installs no handler unasked:
- * annex_mapping_catch() does, and mappings are lost then, instead of the process.
+ * After annex_mapping_catch() such an access costs the mapping and not the process. The library
+ * watches all open ranges (annex_hdm_open()) by itself, but installs no handler without this call.
  */
 #ifndef ANNEX_MAPPING_H
 #define ANNEX_MAPPING_H
@@ -18,24 +18,24 @@ extern "C" {
 struct annex_mapping;
 
 /**
- * annex_mapping_catch() - Survive a SIGBUS in a mapping that is watched.
+ * annex_mapping_catch() - Install a SIGBUS handler for watched mappings.
  *
- * From the page that was touched on, or that page alone if it is poisoned, the mapping is replaced
- * by zeroed memory of the process, and it is lost: annex_mapping_check() says so, and so do the
- * calls of the library that use it. Any other SIGBUS goes to the handler that was there before.
- * Threads that touch mappings must not block SIGBUS.
+ * The handler replaces the mapping by zeroed memory of the process, from the accessed page on, or
+ * only that page if it is poisoned. The mapping is then lost: annex_mapping_check() and calls of
+ * the library that use it fail. Any other SIGBUS goes to the previous handler. Threads that access
+ * mappings must not block SIGBUS.
  *
- * Return: 0, also when it was called before; -errno of sigaction().
+ * Return: 0, also if it was called before; the negative errno of sigaction().
  */
 int annex_mapping_catch(void);
 
 /**
- * annex_mapping_watch() - Have a mapping watched until annex_mapping_end().
- * @name: of the file, for messages.
- * @fd: the file, open as long as the mapping is watched; -1: there is none to look at.
- * @addr: where it is mapped, in whole pages.
+ * annex_mapping_watch() - Watch a mapping until annex_mapping_end().
+ * @name: name of the file, for messages.
+ * @fd: the file, which must stay open meanwhile; -1: none.
+ * @addr: address of the mapping, page aligned.
  * @bytes: length of the mapping.
- * @out: the mapping, to be given back with annex_mapping_end().
+ * @out: the mapping; release it with annex_mapping_end().
  *
  * Return: 0; -ENOMEM.
  */
@@ -43,27 +43,27 @@ int annex_mapping_watch(const char *name, int fd, const void *addr, size_t bytes
 			struct annex_mapping **out);
 
 /**
- * annex_mapping_check() - Whether all that was mapped has been there so far.
+ * annex_mapping_check() - Check that a mapping has been intact so far.
  * @m: the mapping; may be NULL.
  *
- * Data that was read from a mapping is good only if this is called afterwards, and returns 0. A
- * file that was cut short and has grown again is told from its blocks, on tmpfs, ext4 and XFS, if
- * it had all of them when it was mapped.
+ * Data that was read from a mapping is valid only if this returns 0 afterwards. A file that was
+ * truncated and has grown again is detected by its blocks, on tmpfs, ext4 and XFS, if all of them
+ * were allocated when it was mapped.
  *
- * Return: 0; -EIO: it is lost, with a line.
+ * Return: 0; -EIO: the mapping is lost; annex_last_error() says why.
  */
 int annex_mapping_check(struct annex_mapping *m);
 
 /**
- * annex_mapping_check_all() - annex_mapping_check() of all mappings that this process has had
- * watched so far.
+ * annex_mapping_check_all() - annex_mapping_check() for all mappings that this process has ever
+ * watched.
  *
  * Return: as annex_mapping_check().
  */
 int annex_mapping_check_all(void);
 
 /**
- * annex_mapping_end() - Watch a mapping no more: before it is unmapped.
+ * annex_mapping_end() - Stop watching a mapping. Call it before munmap().
  * @m: the mapping; may be NULL.
  */
 void annex_mapping_end(struct annex_mapping *m);

@@ -11,9 +11,9 @@
  *	annex_prefetch(space, ptr, bytes, 0, &move);
  *	annex_move_wait(move, 1000);
  *
- * A thread that touches absent bytes waits until they come (userfaultfd, or SIGSEGV where that is
- * refused). When the device tier is full, the least recently used bytes leave it. Nothing here says
- * what moves when: plans do (annex/exec.h).
+ * A thread that accesses absent bytes waits until they are in the device tier (userfaultfd, or
+ * SIGSEGV if that is refused). When the device tier is full, the least recently used bytes are
+ * evicted. Plans (annex/exec.h) move tensors ahead of their use.
  */
 #ifndef ANNEX_MEM_H
 #define ANNEX_MEM_H
@@ -36,16 +36,16 @@ struct annex_store;
 
 /**
  * struct annex_store_opts - How to use storage. Zero means the default.
- * @first: first byte of the namespace to use, a multiple of 4096 (0).
- * @bytes: bytes to use, a multiple of 4096 (all from @first on).
- * @nsid: the namespace (1).
- * @read_rate: bytes a second that are read, at most, and at least a page; to rehearse slower
- *	hardware (no limit).
- * @write_rate: bytes a second that are written, likewise.
- * @depth: transfers under way at once, up to half of what the device's queues hold (32).
- * @timeout_ms: of a command (30000).
- * @provider: of its queues and buffers; for spaces in a GPU's memory pinned memory is quicker
- *	(annex_provider_pages()).
+ * @first: first byte of the namespace to use, a multiple of 4096 (default 0).
+ * @bytes: bytes to use, a multiple of 4096 (default: all from @first on).
+ * @nsid: the namespace (default 1).
+ * @read_rate: largest rate of reads in bytes per second, at least a page per second, to imitate
+ *	slower hardware (default: no limit).
+ * @write_rate: largest rate of writes, likewise.
+ * @depth: transfers in flight, at most half of the entries of the device's queues (default 32).
+ * @timeout_ms: time limit of a command in milliseconds (default 30000).
+ * @provider: provider of queues and buffers (default annex_provider_pages()). Pinned memory is
+ *	faster for spaces in a GPU's memory.
  */
 struct annex_store_opts {
 	uint64_t first, bytes;
@@ -59,15 +59,15 @@ struct annex_store_opts {
 /**
  * annex_store_open() - Storage that spaces of this process evict to, each with its fair share.
  * @uri: any device (annex/device.h). Its contents are overwritten.
- * @opts: NULL: the defaults.
- * @out: the storage, to be given back with annex_store_close().
+ * @opts: the options; NULL means the defaults.
+ * @out: the storage; release it with annex_store_close().
  *
- * Which blocks hold what is known to this process only: with it, everything there is forgotten, and
- * the next one finds all of it free. The part that is used is claimed (annex_dev_claim()): a file
- * serves several stores, also of several processes, by parts.
+ * The map of the blocks is in this process only: when it ends, the contents are lost and the next
+ * process finds all blocks free. The used part is claimed (annex_dev_claim()), so a file can serve
+ * several stores, also of several processes, each with its own part.
  *
- * Return: 0; -EINVAL (options); -ENOSPC (no 4096 bytes there); -EBUSY (another store has it, or
- * some of it); as annex_dev_open() and annex_dev_claim(); -ENOMEM; -EAGAIN (no more threads).
+ * Return: 0; -EINVAL (options); -ENOSPC (less than 4096 bytes); -EBUSY (another store uses some of
+ * these bytes); as annex_dev_open() and annex_dev_claim(); -ENOMEM; -EAGAIN (too many threads).
  */
 int annex_store_open(const char *uri, const struct annex_store_opts *opts,
 		     struct annex_store **out);
@@ -76,30 +76,32 @@ int annex_store_open(const char *uri, const struct annex_store_opts *opts,
  * annex_store_close() - Close storage.
  * @store: the storage; NULL is allowed.
  *
- * Return: 0; -EBUSY: a space uses it, and it stays open.
+ * Return: 0; -EBUSY: a space uses the storage, which stays open.
  */
 int annex_store_close(struct annex_store *store);
 
 /**
- * struct annex_space_opts - How to make a space. Sizes in bytes, rounded up to pages. Zero means
- * the default.
- * @device: the device tier. At least a megabyte, and on a GPU two frames of 2 MiB. Held tensors
- *	(annex_hold()) may exceed it; programs that then touch others find room for four times
- *	@fault_bytes beside them.
- * @host: bytes of the process's memory (none).
- * @node: NUMA node of that memory, if @bind.
- * @bind: that memory is on @node.
- * @cxl: range with CXL memory (none).
+ * struct annex_space_opts - Options of annex_space_create(). Sizes are in bytes and rounded up to
+ * pages. Zero means the default.
+ * @device: size of the device tier, at least 1 MiB, on a GPU at least two frames of 2 MiB. Held
+ *	tensors (annex_hold()) may exceed it. There is then still room for four times @fault_bytes
+ *	of other tensors that the program accesses.
+ * @host: size of the host tier (default: none).
+ * @node: NUMA node of the host tier, if @bind.
+ * @bind: allocate the host tier on @node.
+ * @cxl: range with CXL memory (default: none).
  * @cxl_bytes: bytes to allocate in that range.
- * @stores: storage: tiers ANNEX_TIER_SSD and up (none).
+ * @stores: storage: tiers ANNEX_TIER_SSD and up (default: none).
  * @n_stores: number of @stores.
- * @size: bytes of all tensors together (all tiers together, and at least that of the device tier).
- * @host_rate: bytes a second to and from host memory, each way, at most (no limit).
- * @cxl_rate: bytes a second to and from CXL memory, each way, at most (no limit).
- * @fault_bytes: bytes that are brought for one fault, a power of two of pages (65536).
- * @checksum: bytes that come back are compared with those that left (CRC-32C).
- * @frames: the device tier is memory of this GPU (annex/cuda.h: @frames), which must outlive the
- *	space; see annex_space_create() (memory of the process).
+ * @size: largest sum of the sizes of all tensors (default: the size of all tiers together, and at
+ *	least that of the device tier).
+ * @host_rate: largest rate to and from host memory, each way, in bytes per second (default: no
+ *	limit).
+ * @cxl_rate: largest rate to and from CXL memory, likewise.
+ * @fault_bytes: bytes brought in for one page fault, a power of two of pages (default 65536).
+ * @checksum: verify a CRC-32C of bytes that return to the device tier.
+ * @frames: the GPU memory that is the device tier (annex/cuda.h: frames); it must outlive the
+ *	space, see annex_space_create() (default: memory of the process).
  */
 struct annex_space_opts {
 	uint64_t device, host;
@@ -118,98 +120,100 @@ struct annex_space_opts {
 
 /**
  * annex_space_create() - Make a space. Stores and range must outlive it.
- * @opts: its tiers.
- * @out: the space, to be given back with annex_space_destroy().
+ * @opts: the options.
+ * @out: the space; release it with annex_space_destroy().
  *
- * Without the right to handle the kernel's own page faults (CAP_SYS_PTRACE, or
- * vm.unprivileged_userfaultfd), a system call that is given an address whose bytes are not in the
- * device tier fails with EFAULT: hold the tensor and prefetch it first. So does one that writes to
- * bytes that are there and not held, as first writes are to be seen.
+ * Handling the kernel's own page faults requires CAP_SYS_PTRACE or vm.unprivileged_userfaultfd.
+ * Without it, a system call fails with EFAULT if it gets an address whose bytes are not in the
+ * device tier: hold the tensor and prefetch it first. A system call that writes to resident bytes
+ * that are not held fails likewise, because first writes are tracked by page faults.
  *
- * Where userfaultfd(2) is refused, as in most containers, touches are heard of by a handler of
- * SIGSEGV, which is slower, and system calls fail likewise. The handler is there as long as such a
- * space is; faults elsewhere go to the action that was there before. A handler that the program
- * installs later is covered in turn when bytes next leave, a tensor is made, or an iteration
- * begins; until then a touch of absent bytes goes to it. A thread that blocks SIGSEGV and touches
- * absent bytes ends the process.
+ * If userfaultfd(2) is refused, as in most containers, a SIGSEGV handler takes its place. It is
+ * slower, and system calls fail in the same way. The handler is installed while such a space exists
+ * and passes other faults to the previous action. If the program installs a handler later, the
+ * library installs its own in front of that when it next evicts bytes, a tensor is allocated, or an
+ * iteration begins; until then accesses to absent bytes reach the program's handler. A thread that
+ * blocks SIGSEGV and accesses absent bytes ends the process.
  *
- * Memory that the kernel is to read or write there by itself, later (O_DIRECT, io_uring, RDMA),
- * must be held until that is over: pages that leave meanwhile take none of it along.
+ * Hold memory that the kernel accesses asynchronously (O_DIRECT, io_uring, RDMA) until the
+ * operation has ended: data that arrives while a page is being evicted would be lost.
  *
- * In a GPU's memory (the options' frames) tensors are at addresses of the GPU, and nobody sees who
- * touches them. So before a kernel uses a tensor, also a new one, it is held, then prefetched, and
- * waited for; after the kernel's end it is let go. annex_exec_before() and annex_exec_after() do
- * that, also for kernels that are launched ahead (annex_exec_before_on()). Held tensors count as
- * written, but for tensors that a kernel is said to read only (annex/exec.h). The device tier
- * consists of the GPU's frames (of 2 MiB, mostly), which tensors share, and counts whole ones.
- * Bytes go to and from storage by way of buffers (the bounced bytes of struct annex_space_stats).
+ * In a GPU's memory (the frames of the options) tensors have GPU addresses, and accesses cannot be
+ * observed. So each tensor of a kernel, also a new one, must be held and prefetched before the
+ * launch, and the hold released after the kernel's end. annex_exec_before() and annex_exec_after()
+ * do that, and annex_exec_before_on() for kernels that are launched ahead. Held tensors count as
+ * dirty, except those declared as read only (annex/exec.h). The device tier consists of frames of
+ * the GPU, usually of 2 MiB, which tensors share; whole frames are charged. Transfers to and from
+ * storage pass bounce buffers (bounced in struct annex_space_stats).
  *
- * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd cannot do it); -ENOSPC
- * (the range); -ENOMEM; -EMFILE (also of more than 64 spaces that use signals); -EAGAIN (no more
- * threads).
+ * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd lacks a feature); -ENOSPC
+ * (the range is full); -ENOMEM; -EMFILE (also for more than 64 spaces that use signals); -EAGAIN
+ * (too many threads).
  */
 int annex_space_create(const struct annex_space_opts *opts, struct annex_space **out);
 
 /**
- * annex_space_destroy() - Wait for transfers under way, and give everything back.
+ * annex_space_destroy() - Wait for transfers in flight, and free the space with its tensors.
  * @s: the space; NULL is allowed.
  *
- * No other thread may be using the space, or touch its tensors. Moves that were asked for must have
- * been waited for.
+ * No other thread may use the space or access its tensors. All moves must have ended
+ * (annex_move_wait()) or be forgotten.
  */
 void annex_space_destroy(struct annex_space *s);
 
 /**
- * annex_alloc() - A new tensor, all zeroes. It takes no memory before it is written.
+ * annex_alloc() - Allocate a zeroed tensor. It occupies no memory before it is written.
  * @s: the space.
- * @name: for messages; copied; may be NULL. Tensors smaller than a page share pages, and have none.
+ * @name: its name in messages; copied; may be NULL. Tensors smaller than a page share pages and
+ *	have no name.
  * @bytes: its size.
- * @ptr: the tensor, aligned to 64 bytes; to be given back with annex_free().
+ * @ptr: set to its address, aligned to 64 bytes. Free it with annex_free().
  *
- * Any thread may call this, and all calls below.
+ * Any thread may call this, and all functions below.
  *
  * Return: 0; -EINVAL (no bytes); -ENOSPC (the space's size is used up); -ENOMEM; as
- * annex_move_wait() (a tensor smaller than a page, whose shared page has to come back).
+ * annex_move_wait() (the page of a tensor smaller than a page could not be brought in).
  */
 int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **ptr);
 
 /**
- * annex_alloc_uninit() - A new tensor, whose bytes are anything.
- * @s: as of annex_alloc().
- * @name: as of annex_alloc().
- * @bytes: as of annex_alloc().
- * @ptr: as of annex_alloc().
+ * annex_alloc_uninit() - Allocate a tensor with undefined contents.
+ * @s: as for annex_alloc().
+ * @name: as for annex_alloc().
+ * @bytes: as for annex_alloc().
+ * @ptr: as for annex_alloc().
  *
- * When it is freed, what it has in the device tier stays there for the next such tensor of as many
- * pages, which then takes no time to be made. It goes when there is another use for the room, and
- * with annex_space_trim().
+ * When the tensor is freed, its pages in the device tier are kept for the next such tensor of the
+ * same number of pages, which is then allocated without delay. Kept pages are freed when the room
+ * is needed, and by annex_space_trim().
  *
- * Return: as annex_alloc(). No page has to come back.
+ * Return: as annex_alloc(), except for the errors of annex_move_wait().
  */
 int annex_alloc_uninit(struct annex_space *s, const char *name, uint64_t bytes, void **ptr);
 
 /**
- * annex_free() - Give a tensor back, wherever its bytes are.
+ * annex_free() - Free a tensor in all tiers.
  * @s: the space.
- * @ptr: the tensor, where it begins; NULL is allowed.
+ * @ptr: the tensor's first byte; NULL is allowed.
  *
- * Transfers of it that are under way end by themselves; their moves tell -ECANCELED.
+ * Transfers in flight end by themselves; their moves end with -ECANCELED.
  *
  * Return: 0; -EINVAL: no tensor begins there.
  */
 int annex_free(struct annex_space *s, void *ptr);
 
 /**
- * annex_prefetch() - Bring bytes to the device tier, in the background.
+ * annex_prefetch() - Bring bytes into the device tier, in the background.
  * @s: the space.
- * @ptr: anywhere in a tensor.
- * @bytes: how many bytes, in that tensor; the pages that they are in are moved.
- * @deadline: when they are wanted (annex_now()); earlier ones go first. 0: at once.
- * @move: for annex_move_wait() or annex_move_forget(), one of which must come; NULL: nobody waits,
- *	and an error is logged only.
+ * @ptr: any address in a tensor.
+ * @bytes: number of bytes, within that tensor; whole pages are moved.
+ * @deadline: time at which they are needed (annex_now()). Earlier deadlines go first. 0: at once.
+ * @move: set to the move, for one call of annex_move_wait() or annex_move_forget(). NULL: errors
+ *	are only logged.
  *
- * Bytes that nothing has written are zeroes, and take room when they are touched. If their tensor
- * is held (annex_hold()), they come too: once the move is done, no touch of it waits or fails.
+ * Pages that were never written are zeroes and get memory when they are accessed. If their tensor
+ * is held (annex_hold()), they get memory now: once the move is done, no access to it waits or
+ * fails.
  *
  * Return: 0; -EINVAL (not in one tensor); -ENOMEM.
  */
@@ -217,53 +221,53 @@ int annex_prefetch(struct annex_space *s, const void *ptr, uint64_t bytes, uint6
 		   struct annex_move **move);
 
 /**
- * annex_pre_evict() - Take bytes out of the device tier, or from another tier, in the background.
+ * annex_pre_evict() - Evict bytes from the device tier or another tier, in the background.
  * @s: the space.
- * @ptr: as of annex_prefetch().
- * @bytes: as of annex_prefetch().
- * @tier: where to: ANNEX_TIER_HOST, _CXL, or _SSD and up. Bytes that have a copy below that is
- *	still good keep that one, and are not written again; bytes on storage stay on that storage.
- * @move: as of annex_prefetch(). It tells of a full tier (-ENOSPC), and of a tensor that is held
- *	(-EBUSY).
+ * @ptr: as for annex_prefetch().
+ * @bytes: as for annex_prefetch().
+ * @tier: the destination: ANNEX_TIER_HOST, _CXL, or _SSD and up. Bytes with a valid copy in a lower
+ *	tier keep that copy and are not written again; bytes on storage stay on that storage.
+ * @move: as for annex_prefetch(). It ends with -ENOSPC if the tier is full, and with -EBUSY if the
+ *	tensor is held.
  *
- * Until the turn of a page has come, a program has it as before, and its writes go along. Bytes
- * that are held (annex_hold()) or prefetched by then stay; bytes that are touched later come back.
+ * Each page stays accessible until it is evicted, with all writes made until then. Pages that are
+ * held (annex_hold()) or prefetched by that time stay; pages that are accessed later return.
  * Neither is an error.
  *
- * Return: as annex_prefetch(); -ENXIO: there is no such tier.
+ * Return: as annex_prefetch(); -ENXIO: no such tier.
  */
 int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsigned int tier,
 		    struct annex_move **move);
 
 /**
  * annex_move_wait() - Wait until a move is done.
- * @move: the move; unless -ETIMEDOUT is returned, it is no more afterwards.
- * @timeout_ms: for up to so long.
+ * @move: the move; it is freed unless -ETIMEDOUT is returned.
+ * @timeout_ms: time limit in milliseconds.
  *
- * Return: 0; its error: -EIO and others of the device, -ENOSPC, -EILSEQ (a checksum), -ECANCELED
- * (freed meanwhile), with the tensor's name in annex_last_error(). When bytes cannot come because
- * others that are to leave for them cannot be written, the move has the error of those, and their
- * tensor's name. -ETIMEDOUT: not in time, and it can be waited for again.
+ * Return: 0, or the move's error, with the tensor's name in annex_last_error(): -EIO and other
+ * errors of the device, -ENOSPC, -EILSEQ (a checksum), -ECANCELED (the tensor was freed). If bytes
+ * could not be brought in because others could not be evicted, the error and the name are those of
+ * the failed eviction. -ETIMEDOUT: the move goes on and can be waited for again.
  */
 int annex_move_wait(struct annex_move *move, uint32_t timeout_ms);
 
 /**
- * annex_move_forget() - Give a move up; it goes on by itself.
- * @move: the move, which is no more afterwards; NULL is allowed.
+ * annex_move_forget() - Free a move without waiting; the transfer goes on.
+ * @move: the move; NULL is allowed.
  *
- * Afterwards an error is logged only.
+ * A later error is only logged.
  */
 void annex_move_forget(struct annex_move *move);
 
 /**
  * annex_hold() - Keep bytes of a tensor in the device tier until annex_let_go().
  * @s: the space.
- * @ptr: anywhere in the tensor.
+ * @ptr: any address in the tensor.
  *
- * Bytes that are in the device tier stay there; others are not brought. Holds are counted. When all
- * that is in the device tier is held, prefetched bytes wait, but bytes that a program touches, and
- * a kernel's tensors (annex_exec_before()), come all the same, beyond the tier's size; that is
- * logged once, and counted (over in struct annex_space_stats).
+ * Bytes that are in the device tier stay there; others are not brought in. Holds are counted. When
+ * all bytes in the device tier are held, prefetches wait, but bytes that the program accesses and
+ * tensors of a kernel (annex_exec_before()) are brought in beyond the tier's size. The excess is
+ * logged once and counted (over in struct annex_space_stats).
  *
  * Return: 0, -EINVAL: no tensor there.
  */
@@ -272,7 +276,7 @@ int annex_hold(struct annex_space *s, const void *ptr);
 /**
  * annex_let_go() - Undo one annex_hold().
  * @s: the space.
- * @ptr: anywhere in the tensor.
+ * @ptr: any address in the tensor.
  *
  * Return: as annex_hold().
  */
@@ -285,27 +289,27 @@ int annex_let_go(struct annex_space *s, const void *ptr);
  *
  * Shrinking evicts the excess in the background.
  *
- * Return: 0, -EINVAL (less than the least, which on a GPU is as much as one transfer needs: 6 MiB
- * with frames of 2 MiB; more than the space's size).
+ * Return: 0; -EINVAL (more than the space's size; less than the minimum, which on a GPU is the room
+ * of one transfer: 6 MiB with frames of 2 MiB).
  */
 int annex_space_resize(struct annex_space *s, uint64_t device);
 
 /**
- * annex_space_trim() - Give up what freed tensors have left to the next ones.
+ * annex_space_trim() - Free the pages that annex_alloc_uninit() keeps of freed tensors.
  * @s: the space.
  *
- * See annex_alloc_uninit(). Frames of a GPU that idle are given back, too.
+ * Idle frames of a GPU are freed, too.
  */
 void annex_space_trim(struct annex_space *s);
 
 /**
- * struct annex_mem_page - Where a page is.
- * @device: it is in the device tier.
- * @below: there is a good copy below, in @tier.
- * @busy: it moves.
+ * struct annex_mem_page - Location of a page.
+ * @device: the page is in the device tier.
+ * @below: there is a valid copy in @tier.
+ * @busy: the page is being moved.
  * @tier: the tier of that copy.
- * @at: byte offset of that copy from where the space's part of @tier begins; on storage, from the
- *	first byte that is used of it.
+ * @at: byte offset of that copy from the start of the space's part of @tier; on storage, from the
+ *	first byte that the storage uses.
  */
 struct annex_mem_page {
 	bool device, below, busy;
@@ -314,28 +318,29 @@ struct annex_mem_page {
 };
 
 /**
- * annex_mem_lookup() - Where a page is.
+ * annex_mem_lookup() - Look up the location of a page.
  * @s: the space.
  * @ptr: an address in the page.
- * @out: the page.
+ * @out: its location.
  *
- * Return: 0; -EINVAL: in no tensor.
+ * Return: 0; -EINVAL: no tensor has this page.
  */
 int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_page *out);
 
 #define ANNEX_MEM_NAME 64u
 
 /**
- * struct annex_mem_tensor - Where a tensor's pages are; small tensors that share pages are one.
- * @name: as it was given, as far as there is room for it.
+ * struct annex_mem_tensor - Location of a tensor's pages. Small tensors that share pages count as
+ * one.
+ * @name: its name, truncated to ANNEX_MEM_NAME.
  * @ptr: its first page.
  * @bytes: bytes of its pages.
  * @device: bytes in the device tier.
- * @zero: bytes in no tier, as they are zeroes.
- * @moving: bytes on their way.
- * @below: bytes with a good copy in a tier below, by tier; a byte that is in the device tier too
- *	counts in both.
- * @held: number of holds on it (annex_hold()).
+ * @zero: bytes in no tier, which are zeroes.
+ * @moving: bytes being moved.
+ * @below: bytes with a valid copy in each lower tier. Bytes that are in the device tier too count
+ *	in both.
+ * @held: number of holds (annex_hold()).
  */
 struct annex_mem_tensor {
 	char name[ANNEX_MEM_NAME];
@@ -346,32 +351,32 @@ struct annex_mem_tensor {
 };
 
 /**
- * annex_mem_next() - Walk over the tensors, in the order of addresses.
+ * annex_mem_next() - Iterate over the tensors, in the order of addresses.
  * @s: the space.
- * @cursor: NULL in the beginning; the call moves it on. Tensors that are made or freed meanwhile
- *	may be seen or not.
- * @out: the tensor; annex_mem_lookup() tells of its pages.
+ * @cursor: NULL at first; each call advances it. Tensors that are allocated or freed meanwhile may
+ *	be missed.
+ * @out: the tensor; annex_mem_lookup() has its pages.
  *
- * Return: 1; 0: there are no more.
+ * Return: 1; 0: no more tensors.
  */
 int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_tensor *out);
 
 /**
- * struct annex_space_stats - Counters since the space was made.
+ * struct annex_space_stats - Counters since the space was created.
  * @device: bytes of the device tier in use now.
- * @kept: of these, bytes that freed tensors left to the next ones (annex_alloc_uninit()).
+ * @kept: of these, bytes kept of freed tensors (annex_alloc_uninit()).
  * @host: bytes of host memory in use now.
  * @cxl: bytes of CXL memory in use now.
  * @stored: bytes on storage now.
  * @in: bytes moved into the device tier.
  * @out: bytes moved out of the device tier.
  * @below: bytes moved between lower tiers.
- * @clean: bytes that left the device tier and were not written, as they had not changed.
- * @bounced: bytes that passed a buffer on the way, as the device cannot reach the memory itself.
- * @faults: faults of programs on absent bytes.
- * @write_faults: faults of programs that wrote to clean bytes.
- * @reclaimed: bytes that left because others wanted the room.
- * @over: the most bytes by which held and touched tensors were above the device tier's size.
+ * @clean: bytes evicted without a write, because they had not changed.
+ * @bounced: bytes copied through a bounce buffer, because the device cannot reach the memory.
+ * @faults: page faults of the program on absent bytes.
+ * @write_faults: page faults of the program that wrote to clean bytes.
+ * @reclaimed: bytes evicted to make room for others.
+ * @over: largest excess of held and accessed bytes over the device tier's size.
  */
 struct annex_space_stats {
 	uint64_t device, kept, host, cxl, stored;
@@ -388,12 +393,12 @@ struct annex_space_stats {
 void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out);
 
 /**
- * enum annex_watch - How a space hears of touches of its memory.
- * @ANNEX_WATCH_NONE: it does not, as it is in a GPU's memory.
+ * enum annex_watch - How a space observes accesses to its memory.
+ * @ANNEX_WATCH_NONE: not at all: the space is in a GPU's memory.
  * @ANNEX_WATCH_SYSCALL: userfaultfd(2).
  * @ANNEX_WATCH_DEVICE: /dev/userfaultfd.
- * @ANNEX_WATCH_USER: userfaultfd(2), of the program's own touches only: see annex_space_create().
- * @ANNEX_WATCH_SIGNAL: SIGSEGV, of the program's own touches only: see annex_space_create().
+ * @ANNEX_WATCH_USER: userfaultfd(2), for accesses from user space only: see annex_space_create().
+ * @ANNEX_WATCH_SIGNAL: SIGSEGV, for accesses from user space only: see annex_space_create().
  */
 enum annex_watch {
 	ANNEX_WATCH_NONE,
@@ -404,13 +409,13 @@ enum annex_watch {
 };
 
 /**
- * annex_space_get_watch() - How a space hears of touches.
+ * annex_space_get_watch() - How a space observes accesses.
  * @s: the space.
- * @how: the way.
- * @writes: whether first writes are seen.
+ * @how: set to the mechanism.
+ * @writes: set to whether first writes are observed.
  *
- * Where they are not, a page that a program has touched counts as written: more is written out,
- * and that is all. An ANNEX_LOG_WARNING tells why, once in a process.
+ * If first writes are not observed, a page counts as dirty as soon as the program accesses it, so
+ * more bytes are written out. An ANNEX_LOG_WARNING gives the reason, once per process.
  */
 void annex_space_get_watch(const struct annex_space *s, enum annex_watch *how, bool *writes);
 

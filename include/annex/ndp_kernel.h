@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Near-data kernels in C: what a kernel's own source includes, which a compiler for riscv64 makes
- * into an ELF file for annex_m2_load(). clang from 17 on has vector intrinsics (riscv_vector.h)
- * too; docs/m2func.md has the command.
+ * Near-data kernels in C: the header for the source of a kernel, which a compiler for riscv64 makes
+ * into an ELF file for annex_m2_load(). clang has vector intrinsics (riscv_vector.h) from version
+ * 17 on; docs/m2func.md has the command.
  *
  *	struct args {
  *		const int32_t *b;
@@ -16,9 +16,9 @@
  *		...
  *	}
  *
- * There is no stack: what calls other functions, or has more variables than there are registers,
- * ends with -EFAULT at an address below 0. Have functions inlined. Variables that are not constant
- * are one and the same for all micro-threads, so they are for atomics.
+ * There is no stack: a function that calls others, or spills registers, ends with -EFAULT at an
+ * address below 0. Inline all functions. Static variables are shared by all micro-threads, so use
+ * atomics for them.
  */
 #ifndef ANNEX_NDP_KERNEL_H
 #define ANNEX_NDP_KERNEL_H
@@ -26,15 +26,15 @@
 #include <stdint.h>
 #include <annex/m2wire.h>
 
-/* The unit's scratchpad. The kernel's arguments are at its beginning, zeroes behind them. */
+/* The unit's scratchpad: the kernel's arguments, then zeroes. */
 #define ANNEX_KERNEL_SCRATCHPAD ((void *)ANNEX_M2_SCRATCHPAD)
 
 /**
- * ANNEX_KERNEL() - Needs of the kernel: numbers, once in its source.
- * @x: integer registers: 16 is x0 to x15, the last of which is a5. 32 is always enough, and less
- *	means more micro-threads at once: all 16 of a sub-core, if the registers of one are at most
- *	768 bytes on Table IV's device (8 for each of @x and @f, 32 for each of @v). A register
- *	beyond the number ends the kernel with -ENOEXEC.
+ * ANNEX_KERNEL() - Declare the resources that the kernel needs, once in its source.
+ * @x: number of integer registers: 16 is x0 to x15 (a5). 32 always suffices; fewer registers allow
+ *	more micro-threads at once. On Table IV's device all 16 of a sub-core run if the registers
+ *	of one have at most 768 bytes (8 for each of @x and @f, 32 for each of @v). Use of another
+ *	register ends the kernel with -ENOEXEC.
  * @f: floating-point registers, likewise.
  * @v: vector registers, likewise.
  * @scratchpad: bytes of the scratchpad, arguments included.
@@ -56,8 +56,8 @@
 	}
 
 /*
- * An entry: x1 and x2 become arguments, and the stack pointer is 0, from where every access is a
- * fault. When the function returns, the micro-thread ends.
+ * An entry point: x1 and x2 become arguments, and the stack pointer is 0, so that every access to
+ * the stack is a fault. When the function returns, the micro-thread ends.
  */
 #define ANNEX_KERNEL_ENTRY(name, first, second)                                                    \
 	__attribute__((noinline, used)) static void annex_kernel_##name(first, second);            \
@@ -77,8 +77,8 @@
 /**
  * ANNEX_KERNEL_BODY() - The head of a function that micro-threads run.
  * @n: number of the body, from 0 to 7.
- * @piece: name of its void *: its 32 or 64 bytes of the pool region.
- * @offset: name of its uint64_t: where these are in the region.
+ * @piece: name of its void * to its 32 or 64 bytes of the pool region.
+ * @offset: name of its uint64_t with the offset of these bytes in the region.
  */
 #define ANNEX_KERNEL_BODY(n, piece, offset)                                                        \
 	ANNEX_KERNEL_ENTRY(body##n, void *piece ANNEX_KERNEL_UNUSED,                               \
@@ -87,8 +87,8 @@
 /**
  * ANNEX_KERNEL_INIT() - The head of a function that runs before the bodies, once for each slot of a
  * micro-thread.
- * @slots: name of a uint64_t: how many slots the device has.
- * @slot: name of a uint64_t: the number of this one.
+ * @slots: name of a uint64_t with the number of slots of the device.
+ * @slot: name of a uint64_t with the number of this slot.
  */
 #define ANNEX_KERNEL_INIT(slots, slot)                                                             \
 	ANNEX_KERNEL_ENTRY(init, uint64_t slots ANNEX_KERNEL_UNUSED,                               \
@@ -96,8 +96,8 @@
 
 /**
  * ANNEX_KERNEL_FINI() - The head of a function that runs after the bodies, likewise.
- * @slots: as of ANNEX_KERNEL_INIT().
- * @slot: as of ANNEX_KERNEL_INIT().
+ * @slots: as for ANNEX_KERNEL_INIT().
+ * @slot: as for ANNEX_KERNEL_INIT().
  */
 #define ANNEX_KERNEL_FINI(slots, slot)                                                             \
 	ANNEX_KERNEL_ENTRY(fini, uint64_t slots ANNEX_KERNEL_UNUSED,                               \

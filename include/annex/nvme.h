@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVMe as it looks in memory: queue entries, identify data, status codes.
+ * NVMe data structures: queue entries, identify data, status codes.
  *
  * Names and numbers follow the NVM Express Base Specification 2.0 and the NVM Command Set
- * Specification 1.0; the figure or section is named beside each group. Everything here is little
- * endian, as is every machine that Annex runs on (checked in lib/core/log.c).
+ * Specification 1.0; each group names its figure or section. All numbers are little endian, as is
+ * every machine that Annex runs on (checked in lib/core/log.c).
  */
 #ifndef ANNEX_NVME_H
 #define ANNEX_NVME_H
@@ -34,7 +34,7 @@ enum annex_nvm_opcode {
 /* Status without the phase bit: DNR << 14 | M << 13 | CRD << 11 | SCT << 8 | SC (Base 3.3.3.2) */
 #define ANNEX_SC(sct, sc) ((sct) << 8 | (sc))
 #define ANNEX_SC_MASK 0x7ffu /* SCT and SC alone */
-#define ANNEX_SCT_PATH 3u    /* the status code type of errors on the way to the drive */
+#define ANNEX_SCT_PATH 3u    /* status code type of path related errors */
 #define ANNEX_SC_DNR (1u << 14)
 
 enum annex_nvme_status {

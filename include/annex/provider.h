@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory providers: where queues, buffers and cache lines live is one argument, never a hidden
- * malloc.
+ * Memory providers: sources of memory for queues, buffers and cache lines, chosen by the caller.
  */
 #ifndef ANNEX_PROVIDER_H
 #define ANNEX_PROVIDER_H
@@ -18,8 +17,9 @@ extern "C" {
  * @name: for messages.
  * @alloc: returns @size zeroed bytes aligned to @align (a power of two), or NULL.
  * @free: gives back what @alloc returned, with the same size.
- * @dmabuf: the descriptor of the dma-buf that @ptr, which @alloc returned, begins in, and *@offset
- *	where in it; NULL: it is ordinary process memory. The descriptor stays the provider's.
+ * @dmabuf: returns the descriptor of the dma-buf that contains @ptr, which @alloc returned, and
+ *	sets *@offset to the offset there. The provider owns the descriptor. NULL: this is ordinary
+ *	process memory.
  * @ctx: passed to all.
  *
  * A provider must outlive everything created with it. Its functions may be called from any
@@ -39,26 +39,26 @@ struct annex_provider {
 const struct annex_provider *annex_provider_pages(void);
 
 /**
- * annex_provider_huge() - Process memory in huge pages where the kernel has them to give.
+ * annex_provider_huge() - Process memory in transparent huge pages, if the kernel has them.
  *
- * Transparent huge pages are asked for (MADV_HUGEPAGE); without them it is ordinary memory. Saves
- * TLB misses on caches of many megabytes.
+ * Uses MADV_HUGEPAGE; otherwise this is ordinary memory. Avoids TLB misses on caches of many
+ * megabytes.
  */
 const struct annex_provider *annex_provider_huge(void);
 
 /**
- * annex_provider_shared() - Process memory that other processes can be given: sealed memfds.
+ * annex_provider_shared() - Process memory that can be shared with other processes: sealed memfds.
  *
- * A device of another process (unix:) reads and writes it in place; any other memory it copies. A
- * child has the same memory after a fork, not a copy.
+ * A device of another process (unix:) reads and writes this memory in place; data in other memory
+ * is copied. After fork() parent and child share this memory.
  */
 const struct annex_provider *annex_provider_shared(void);
 
 /**
- * annex_provider_udmabuf() - Process memory behind dma-bufs (Linux's udmabuf): what memory of
- * another device looks like, on a machine without one.
+ * annex_provider_udmabuf() - Process memory with dma-bufs (Linux's udmabuf), to imitate memory of
+ * another device.
  *
- * Its alloc needs /dev/udmabuf, and returns NULL without.
+ * Its alloc returns NULL if there is no /dev/udmabuf.
  */
 const struct annex_provider *annex_provider_udmabuf(void);
 

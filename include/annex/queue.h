@@ -2,10 +2,10 @@
 /*
  * NVMe queue pairs for many concurrent submitters: submit, then poll or wait.
  *
- * A submitted command is known by a token until its result has been taken, or the token abandoned.
- * Any number of threads may use one queue pair at once; completions are delivered by whoever looks,
- * to whomever they belong. annex/detail/ring.h tells how the rings are shared. Everything here
- * compiles as C11 and as CUDA device code.
+ * A token identifies a submitted command until its result has been taken or the token has been
+ * abandoned. Any number of threads may use a queue pair at once; a thread that polls delivers the
+ * completions of other threads too. annex/detail/ring.h describes how the rings are shared. This
+ * header compiles as C11 and as CUDA device code.
  */
 #ifndef ANNEX_QUEUE_H
 #define ANNEX_QUEUE_H
@@ -20,19 +20,19 @@ extern "C" {
  * annex_qp_submit() - Submit a batch of commands; does not wait for their completion.
  * @qp: the queue pair.
  * @ios: the commands.
- * @n: how many.
- * @tokens: one token a command, each to be taken by annex_qp_poll() or annex_qp_wait(), or given up
- *	by annex_qp_abandon().
- * @deadline: how long to wait for the first free command identifier (annex_now()); 0: not at all.
- *	Once something is submitted the call does not wait any more, since the identifiers it would
- *	wait for may be those of its own caller.
+ * @n: number of commands.
+ * @tokens: set to one token per command. Pass each to annex_qp_poll(), annex_qp_wait() or
+ *	annex_qp_abandon().
+ * @deadline: latest time (annex_now()) to wait for the first free command identifier; 0: do not
+ *	wait. The call does not wait for more identifiers, because the caller itself may hold all
+ *	others.
  *
- * Each ANNEX_QP_BATCH commands ring the doorbell at most once. Buffers must stay mapped and
- * untouched until the command is complete. Any number of threads may submit at once.
+ * The doorbell is written at most once per ANNEX_QP_BATCH commands. Buffers must stay mapped and
+ * unmodified until the command is complete. Any number of threads may submit at once.
  *
- * Return: how many were submitted, from the first (fewer than @n when the queue is full);
- * -EINVAL or -E2BIG (annex_io_check(); nothing was submitted); -EAGAIN (@deadline 0, none free);
- * -ETIMEDOUT; -EIO (the queue needs a reset: annex_dev_recover()); -ENODEV.
+ * Return: number of submitted commands, from the first on (fewer than @n if the queue is full);
+ * -EINVAL or -E2BIG (annex_io_check(); nothing was submitted); -EAGAIN (@deadline is 0 and no
+ * identifier is free); -ETIMEDOUT; -EIO (the queue needs a reset: annex_dev_recover()); -ENODEV.
  */
 static inline ANNEX_HD int annex_qp_submit(struct annex_qp *qp, const struct annex_io *ios,
 					   unsigned int n, uint64_t *tokens, uint64_t deadline)
@@ -67,12 +67,12 @@ static inline ANNEX_HD int annex_qp_submit(struct annex_qp *qp, const struct ann
 }
 
 /**
- * annex_qp_peek() - See whether a token's result has been delivered, and leave it there.
+ * annex_qp_peek() - Read a token's result, if it has been delivered, without taking it.
  * @qp: the queue pair.
  * @token: the command.
- * @res: NULL, or where its result goes.
+ * @res: NULL, or receives its result.
  *
- * As long as it is not collected, the identifier and what belongs to it stay the token's.
+ * Until annex_qp_collect() the token keeps its command identifier and list memory.
  *
  * Return: as annex_qp_collect().
  */
@@ -100,12 +100,12 @@ static inline ANNEX_HD int annex_qp_peek(struct annex_qp *qp, uint64_t token,
 }
 
 /**
- * annex_qp_collect() - Take the result of a token if it has been delivered; nothing more.
+ * annex_qp_collect() - Take the result of a token if it has been delivered.
  * @qp: the queue pair.
  * @token: the command.
- * @res: NULL, or where its result goes.
+ * @res: NULL, or receives its result.
  *
- * Does not look at the completion queue: for taking many tokens after one annex_qp_process().
+ * Does not poll the completion queue: for collecting many tokens after one annex_qp_process().
  *
  * Return: 0 (complete: the token is used up), -EINPROGRESS, -EINVAL (no such token).
  */
@@ -119,8 +119,8 @@ static inline ANNEX_HD int annex_qp_collect(struct annex_qp *qp, uint64_t token,
 		return rc;
 	state = &qp->reqs[token & 0xffff].state;
 	/*
-	 * Relaxed: nobody else changes it now. Release: list memory and result are no longer used;
-	 * pairs with the next taker.
+	 * Relaxed: no other thread changes the word now. Release: list memory and result are no
+	 * longer used; pairs with the next reservation.
 	 */
 	annex_local_store(
 		state, (annex_local_load(state, ANNEX_RELAXED) & ANNEX_REQ_KEEP) + ANNEX_REQ_NEXT,
@@ -129,12 +129,12 @@ static inline ANNEX_HD int annex_qp_collect(struct annex_qp *qp, uint64_t token,
 }
 
 /**
- * annex_qp_poll() - See whether a command has completed, without waiting.
+ * annex_qp_poll() - Check whether a command has completed, without waiting.
  * @qp: the queue pair.
  * @token: the command.
- * @res: NULL, or where its result goes.
+ * @res: NULL, or receives its result.
  *
- * Completions of others are delivered on the way. One thread at a time may poll a token.
+ * Also delivers completions of other tokens. One thread at a time may poll a token.
  *
  * Return: 0 (complete: the token is used up), -EINPROGRESS, -EINVAL (no such token).
  */
@@ -150,7 +150,7 @@ static inline ANNEX_HD int annex_qp_poll(struct annex_qp *qp, uint64_t token,
 }
 
 /**
- * annex_qp_abandon() - Give a token up.
+ * annex_qp_abandon() - Abandon a token.
  * @qp: the queue pair.
  * @token: the token.
  *
@@ -167,7 +167,7 @@ static inline ANNEX_HD void annex_qp_abandon(struct annex_qp *qp, uint64_t token
 	r = &qp->reqs[token & 0xffff];
 	s = annex_local_load(&r->state, ANNEX_ACQUIRE);
 	while (ANNEX_REQ_MATCHES(s, token) && ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN) {
-		/* Release: whatever the owner did with the request is over. */
+		/* Release: the owner's accesses to the request come before. */
 		if (annex_local_cas(&r->state, &s, (s & ANNEX_REQ_KEEP) | ANNEX_REQ_ORPHAN,
 				    ANNEX_RELEASE))
 			return;
@@ -179,10 +179,10 @@ static inline ANNEX_HD void annex_qp_abandon(struct annex_qp *qp, uint64_t token
  * annex_qp_wait() - Wait until a command has completed, or until a deadline.
  * @qp: the queue pair.
  * @token: the command.
- * @res: NULL, or where its result goes.
- * @deadline: a moment of annex_now().
+ * @res: NULL, or receives its result.
+ * @deadline: latest time to wait (annex_now()).
  *
- * Spins a little, then sleeps where the controller can wake it, else yields.
+ * Spins briefly, then sleeps if the controller can wake it, otherwise yields.
  *
  * Return: 0 (complete: the token is used up); -ETIMEDOUT, or -EIO when the controller has failed
  * (the token is still valid, annex_dev_recover() completes it); -EINVAL (no such token).
@@ -212,9 +212,9 @@ static inline ANNEX_HD int annex_qp_wait(struct annex_qp *qp, uint64_t token,
 /**
  * annex_qp_submit_sqe() - Submit one raw submission queue entry (host only).
  * @qp: the queue pair.
- * @sqe: complete but for the identifier; its data pointers are used as they are.
+ * @sqe: complete except for the command identifier; its data pointers are used unchanged.
  * @token: set to the command's token.
- * @deadline: as of annex_qp_submit().
+ * @deadline: as for annex_qp_submit().
  *
  * For commands that struct annex_io does not describe.
  *

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device for many processes: a daemon that owns it gives each client, over a Unix socket, queues
- * in memory that both see, and a part of the blocks. Clients open unix:PATH?part=NAME
- * (annex/device.h), without any rights on the device.
+ * A device for many processes. A daemon owns the device and gives each client, over a Unix socket,
+ * queues in shared memory and a part of the blocks. Clients open unix:PATH?part=NAME
+ * (annex/device.h), and need no permission on the device.
  *
- * Parts have a name, a size, an owner and permissions, as files have. They are kept in a table, a
- * text file, and outlive the daemon. A new part reads as zeroes.
+ * A part has a name, a size, an owner and permissions, like a file. The table of parts is a text
+ * file and outlives the daemon. A new part reads as zeroes.
  */
 #ifndef ANNEX_SERVE_H
 #define ANNEX_SERVE_H
@@ -19,19 +19,20 @@ extern "C" {
 
 struct annex_server;
 
-#define ANNEX_SERVE_CLIENTS 64u /* at once, at most */
+#define ANNEX_SERVE_CLIENTS 64u /* most clients at once */
 #define ANNEX_SERVE_PARTS 256u
 
 /**
- * struct annex_serve_opts - How to serve. Zero means the default.
- * @path: the socket. Required, unless there is @listener.
- * @listener: a socket of type SOCK_SEQPACKET that listens already, as systemd passes one; the
- *	server closes it, and leaves its name. 0: there is none.
- * @table: the file of the table of parts, made if there is none; NULL: parts end with the daemon.
- * @mode: who may connect, as of a file (default 0666: parts have permissions of their own).
- * @clients: clients at once (default and at most ANNEX_SERVE_CLIENTS).
- * @memory: bytes that each client may have the daemon map, beside its region (default 1 GiB). What
- *	is beyond that is copied.
+ * struct annex_serve_opts - Options of annex_serve(). Zero means the default.
+ * @path: path of the socket. Required without @listener.
+ * @listener: a listening socket of type SOCK_SEQPACKET, for example from systemd. The server closes
+ *	it and does not unlink its name. 0: none.
+ * @table: path of the table of parts, created if it does not exist; NULL: parts are lost when the
+ *	daemon ends.
+ * @mode: file mode of the socket (default 0666: parts have permissions of their own).
+ * @clients: most clients at once (default and maximum ANNEX_SERVE_CLIENTS).
+ * @memory: bytes that the daemon maps for each client, in addition to its region (default 1 GiB).
+ *	Data in other memory is copied.
  */
 struct annex_serve_opts {
 	const char *path;
@@ -44,23 +45,25 @@ struct annex_serve_opts {
 
 /**
  * annex_serve() - Begin to serve the first namespace of a device.
- * @dev: the device, which no one else uses. All of it is claimed (annex_dev_claim()).
+ * @dev: the device, without other users. All of its blocks are claimed (annex_dev_claim()).
  * @opts: the options.
- * @out: the server, to be given back with annex_server_close().
+ * @out: the server; release it with annex_server_close().
  *
- * Two threads of the library serve. The device must stay open until annex_server_close().
+ * The server runs in two threads of the library. The device must stay open until
+ * annex_server_close().
  *
- * Return: 0; -EADDRINUSE (somebody serves there); -EEXIST (something that is no socket has that
- * name); -ENAMETOOLONG; -EBUSY (somebody else uses the device); -EBADMSG (the table is damaged, or
- * another device's); the errno of the table's file or of the socket; -EMFILE; -ENOMEM.
+ * Return: 0; -EADDRINUSE (a daemon serves at this path); -EEXIST (the path is not a socket);
+ * -ENAMETOOLONG; -EBUSY (the device has another user); -EBADMSG (the table is damaged, or belongs
+ * to another device); the errno of the table's file or of the socket; -EMFILE; -ENOMEM.
  */
 int annex_serve(struct annex_dev *dev, const struct annex_serve_opts *opts,
 		struct annex_server **out);
 
 /**
- * annex_server_close() - End a server: commands of clients that it has begun end, later ones fail,
- * what was written is flushed, and the socket's name is removed.
+ * annex_server_close() - End a server.
  * @s: the server; may be NULL.
+ *
+ * Waits for commands in flight, fails later ones, flushes the device, and unlinks the socket.
  *
  * Return: 0, or the errno of the flush.
  */
@@ -69,38 +72,39 @@ int annex_server_close(struct annex_server *s);
 /**
  * annex_serve_add() - Make a part.
  * @path: the socket of a daemon.
- * @part: its name, bytes, uid, gid, mode, weight, first and rate; nothing else counts. A name is
- *	letters, digits, '.', '_' and '-', not first '.' or '-'; up to ANNEX_SERVE_NAME - 1. Bytes
- *	are a multiple of the device's block. Of the mode, 4 is to read and 2 is to write, as of a
- *	file: 0600.
- * @progress: called now and then while the part is zeroed, by this thread; may be NULL.
+ * @part: its name, bytes, uid, gid, mode, weight, first and rate; other members are ignored. The
+ *	name consists of letters, digits, '.', '_' and '-', does not begin with '.' or '-', and has
+ *	at most ANNEX_SERVE_NAME - 1 bytes. Bytes must be a multiple of the device's block. The mode
+ *	has read and write bits, as for a file, for example 0600.
+ * @progress: called from time to time by this thread while the part is zeroed; may be NULL.
  *
- * The device's time goes to clients that want it by the weights of their parts, counted in bytes.
- * Clients of a part that goes first need not wait for others, which then have at most one piece in
- * flight (struct annex_serve_facts): it is for few small commands. A part's rate is for all of its
- * clients together; commands beyond it wait, and are not late by that. For root and the daemon's
- * own user. Its blocks are zeroed first.
+ * Busy parts share the device's bandwidth in proportion to their weights. A part with first set has
+ * priority: while its clients are active, other clients have at most one piece in flight (struct
+ * annex_serve_facts). Use it for few small commands. The rate limits all clients of a part
+ * together; delayed commands do not time out. Requires root or the daemon's user. The blocks are
+ * zeroed before the part can be opened.
  *
- * Return: 0; -EEXIST; -EINVAL (name, size, mode, weight, rate); -ENOSPC (no room of that size on
- * the device, in the table, or for the table's file); -EACCES; or as opening the device.
+ * Return: 0; -EEXIST; -EINVAL (name, size, mode, weight, rate); -ENOSPC (no such run of free
+ * blocks, or no room in the table or for its file); -EACCES; or as opening the device.
  */
 int annex_serve_add(const char *path, const struct annex_serve_part *part,
 		    void (*progress)(uint64_t done, uint64_t bytes));
 
 /**
- * annex_serve_set() - Change who may use a part, and how much.
+ * annex_serve_set() - Change the owner, permissions and limits of a part.
  * @path: the socket of a daemon.
- * @part: the name of the part, and the uid, gid, mode, weight, first and rate that it has from now
- *	on. Nothing else counts.
+ * @part: the name of the part, and its new uid, gid, mode, weight, first and rate. Other members
+ *	are ignored.
  *
- * Clients that have it open may go on as what they have opened it, by the new weight and rate.
+ * The new weight and rate apply at once; new permissions do not affect clients that have the part
+ * open.
  *
  * Return: 0; -ENOENT; -EINVAL; -EACCES; or as annex_serve_add().
  */
 int annex_serve_set(const char *path, const struct annex_serve_part *part);
 
 /**
- * annex_serve_remove() - Forget a part, and what is in it.
+ * annex_serve_remove() - Remove a part and its data.
  * @path: the socket of a daemon.
  * @name: the part.
  *
@@ -109,10 +113,10 @@ int annex_serve_set(const char *path, const struct annex_serve_part *part);
 int annex_serve_remove(const char *path, const char *name);
 
 /**
- * struct annex_serve_facts - A device that is served.
- * @bytes: bytes of the device.
+ * struct annex_serve_facts - A served device.
+ * @bytes: size of the device.
  * @block: bytes of a block.
- * @piece: bytes of other clients that the device has at most while a client that goes first is
+ * @piece: largest number of bytes of other clients in flight while a client with priority is
  *	active. The daemon adapts it to the device.
  * @n: number of parts.
  */
@@ -124,10 +128,10 @@ struct annex_serve_facts {
 };
 
 /**
- * annex_serve_list() - The parts that a daemon serves, and to how many.
- * @path: its socket.
+ * annex_serve_list() - List the parts of a daemon's device.
+ * @path: the daemon's socket.
  * @facts: the device.
- * @parts: its parts, by name.
+ * @parts: its parts, sorted by name.
  *
  * Return: 0; or as opening the device.
  */

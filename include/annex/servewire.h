@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A served device to the byte: what a daemon (annex/serve.h) and its clients (unix:) say to each
- * other over a socket, and in the memory that they share then.
+ * Protocol between the daemon of a served device (annex/serve.h) and its clients (unix:): messages
+ * on a socket, and the layout of shared memory.
  *
- * The socket carries struct annex_serve_message, of which each is answered by one, or more where
- * that is said. ANNEX_SERVE_OPEN gives a client a region, which the daemon made and sealed, and two
- * files to wake and be woken by. The region is
+ * The socket carries struct annex_serve_message. Each request has one answer, or several if its
+ * description says so. ANNEX_SERVE_OPEN gives a client a region of memory, which the daemon created
+ * and sealed, and two files for wakeups in both directions. The region consists of
  *
  *	one page			struct annex_serve_head
  *	ANNEX_SERVE_ENTRIES commands	struct annex_serve_sqe
  *	ANNEX_SERVE_ENTRIES results	struct annex_serve_cqe
- *	ANNEX_SERVE_ARENA bytes		memory for data that lies elsewhere
+ *	ANNEX_SERVE_ARENA bytes		bounce buffer for data in other memory
  *
- * Indices are free-running; an entry's place is its index modulo ANNEX_SERVE_ENTRIES. The client
- * adds commands at sq_tail and takes results at cq_head, the daemon adds results at cq_tail. A side
- * that will sleep sets its word, looks once more, and is woken from then on.
+ * Indices are free-running; an entry's slot is its index modulo ANNEX_SERVE_ENTRIES. The client
+ * adds commands at sq_tail and takes results at cq_head, the daemon adds results at cq_tail. Before
+ * a side sleeps, it sets its word and checks the queue once more; from then on the other side wakes
+ * it.
  *
- * Both are of one machine: numbers are in its own order.
+ * Both sides run on one machine: numbers are in native byte order.
  */
 #ifndef ANNEX_SERVEWIRE_H
 #define ANNEX_SERVEWIRE_H
@@ -28,32 +29,32 @@
 #define ANNEX_SERVE_NAME 64u /* bytes of a part's name, with its NUL */
 #define ANNEX_SERVE_ENTRIES 2048u
 #define ANNEX_SERVE_ARENA (32u << 20)
-#define ANNEX_SERVE_MEMORIES 64u /* of a client */
+#define ANNEX_SERVE_MEMORIES 64u /* most mappings of a client */
 #define ANNEX_SERVE_WEIGHTS 1000u
 #define ANNEX_SERVE_RATE_LEAST (1ull << 20)
 #define ANNEX_SERVE_FIRST (1ull << 63)
 
 /**
- * enum annex_serve_ask - Requests. Numbers a to d of them, and of their answers:
- * @ANNEX_SERVE_OPEN: of the part @name; a: 1 to read only. Answer: a: blocks; b: bytes of a block;
- *	c: bytes of the largest command; d: 1: it is read only; birth. Files: the region, the
- *	eventfd that wakes the daemon, and the end of a stream socket by which it wakes the client.
- * @ANNEX_SERVE_MAP: memory of the memfd that comes along, sealed against shrinking and growing,
- *	with all of its pages there; a: its number, from 1 to ANNEX_SERVE_MEMORIES; b: the first
- *	byte; c: bytes, all whole pages.
- * @ANNEX_SERVE_UNMAP: a: its number. Commands that use it have ended.
- * @ANNEX_SERVE_CLAIM: keep bytes of the part from other clients that ask so, until the socket is
- *	closed; a: the first byte; b: bytes; c: 1: shared with other readers, but with no
- *	writer.
- * @ANNEX_SERVE_ADD: a new part @name; a: bytes; b: owner, and from bit 32 on its group; c: rate;
- *	d: permissions (0600), and from bit 32 on its weight; bit 63: it goes first. Answers, while
- *	it is zeroed, with the result -EINPROGRESS: a: bytes that are zeroes; then the last one.
- * @ANNEX_SERVE_SET: the part @name has other numbers from now on; b, c and d as of
- *	ANNEX_SERVE_ADD.
- * @ANNEX_SERVE_REMOVE: the part @name, of which nobody is a client.
- * @ANNEX_SERVE_LIST: of the parts from number a on. The answer is followed by struct
- *	annex_serve_part; a: how many; b: parts in all; c: bytes of the device; d: of a block, and
- *	from bit 32 on of a piece (struct annex_serve_facts).
+ * enum annex_serve_ask - Requests, with members a to d of struct annex_serve_message.
+ * @ANNEX_SERVE_OPEN: open the part @name; a: 1 to read only. Answer: a: blocks; b: bytes of a
+ *	block; c: bytes of the largest command; d: 1: it is read only; birth. Passed files: the
+ *	region, the eventfd that wakes the daemon, and a stream socket by which the daemon wakes the
+ *	client.
+ * @ANNEX_SERVE_MAP: map memory of the passed memfd, sealed against shrinking and growing, with all
+ *	of its pages allocated; a: number of the mapping, from 1 to ANNEX_SERVE_MEMORIES; b: first
+ *	byte; c: bytes; both multiples of the page size.
+ * @ANNEX_SERVE_UNMAP: a: number of the mapping. No command that uses it may be in flight.
+ * @ANNEX_SERVE_CLAIM: claim bytes of the part until the socket is closed; a: first byte; b: bytes;
+ *	c: 0: exclusive; 1: shared with other readers.
+ * @ANNEX_SERVE_ADD: create the part @name; a: bytes; b: owner, and from bit 32 on its group; c:
+ *	rate; d: permissions (0600), and from bit 32 on its weight; bit 63: priority (first). While
+ *	the part is zeroed there are answers with the result -EINPROGRESS; a: zeroed bytes. One more
+ *	answer follows.
+ * @ANNEX_SERVE_SET: change the part @name; b, c and d as for ANNEX_SERVE_ADD.
+ * @ANNEX_SERVE_REMOVE: remove the part @name, which must have no clients.
+ * @ANNEX_SERVE_LIST: list parts from number a on. The answer is followed by an array of struct
+ *	annex_serve_part; a: its length; b: number of all parts; c: bytes of the device; d: bytes of
+ *	a block, and from bit 32 on of a piece (struct annex_serve_facts).
  */
 enum annex_serve_ask {
 	ANNEX_SERVE_OPEN = 1,
@@ -70,14 +71,14 @@ enum annex_serve_ask {
  * struct annex_serve_message - A request, or its answer.
  * @magic: ANNEX_SERVE_MAGIC.
  * @version: ANNEX_SERVE_VERSION.
- * @ask: enum annex_serve_ask; of an answer, that of the request.
+ * @ask: enum annex_serve_ask; an answer repeats that of the request.
  * @result: of an answer: 0, or a negative errno.
- * @birth: a number that no other part of this name has had, in the answer that says so.
- * @a: a number; see enum annex_serve_ask.
+ * @birth: in the answer to ANNEX_SERVE_OPEN: a number that no other part of this name has had.
+ * @a: see enum annex_serve_ask.
  * @b: likewise.
  * @c: likewise.
  * @d: likewise.
- * @name: of a part, with its NUL.
+ * @name: name of a part, with its NUL.
  */
 struct annex_serve_message {
 	uint32_t magic;
@@ -90,21 +91,21 @@ struct annex_serve_message {
 };
 
 /**
- * struct annex_serve_part - A part, as ANNEX_SERVE_LIST tells of it.
+ * struct annex_serve_part - A part, in the answer to ANNEX_SERVE_LIST.
  * @name: its name, with a NUL.
  * @bytes: its size.
  * @uid: its owner.
  * @gid: its group.
- * @mode: who may read and write it, as of a file.
- * @weight: its share of the device's time beside others, 1 to ANNEX_SERVE_WEIGHTS.
- * @first: 1: its commands go before those of parts that do not go first.
- * @rate: bytes a second that its clients together may move, ANNEX_SERVE_RATE_LEAST or more; 0: as
- *	many as they can.
- * @clients: processes that have it open.
- * @commands: commands that they had carried out since the daemon began.
- * @moved: bytes that those read and wrote.
- * @copied: of these, bytes by way of the arena.
- * @failed: commands that ended with an error.
+ * @mode: its permissions, as for a file.
+ * @weight: its share of the device's bandwidth relative to other parts, 1 to ANNEX_SERVE_WEIGHTS.
+ * @first: 1: its commands have priority over those of parts with 0.
+ * @rate: limit for all of its clients together in bytes per second, at least
+ *	ANNEX_SERVE_RATE_LEAST; 0: no limit.
+ * @clients: number of processes that have it open.
+ * @commands: number of commands since the daemon began.
+ * @moved: bytes that these commands read and wrote.
+ * @copied: of these, bytes copied through the arena.
+ * @failed: number of commands that ended with an error.
  */
 struct annex_serve_part {
 	char name[ANNEX_SERVE_NAME];
@@ -121,7 +122,7 @@ struct annex_serve_part {
 	uint64_t failed;
 };
 
-/* struct annex_serve_word - A word with a cache line of its own. */
+/* struct annex_serve_word - A word on a cache line of its own. */
 struct annex_serve_word {
 	uint32_t v;
 	uint32_t line[15];
@@ -129,13 +130,13 @@ struct annex_serve_word {
 
 /**
  * struct annex_serve_head - The first page of a region.
- * @sq_tail: the client's.
- * @beat: the daemon's: a number that changes at least each second while it has commands of this
- *	client, so that they are not lost, but wait for their turn.
- * @cq_tail: the daemon's.
- * @cq_head: the client's.
- * @server_sleeps: 1: the daemon has to be woken for new commands.
- * @client_sleeps: 1: the client has to be woken for new results.
+ * @sq_tail: written by the client.
+ * @beat: heartbeat, written by the daemon: it changes at least once a second while the daemon has
+ *	commands of this client, which are then delayed and not lost.
+ * @cq_tail: written by the daemon.
+ * @cq_head: written by the client.
+ * @server_sleeps: 1: the client must wake the daemon for new commands.
+ * @client_sleeps: 1: the daemon must wake the client for new results.
  */
 struct annex_serve_head {
 	struct annex_serve_word sq_tail, beat;
@@ -146,19 +147,19 @@ struct annex_serve_head {
 enum annex_serve_op {
 	ANNEX_SERVE_READ = 1,
 	ANNEX_SERVE_WRITE,
-	ANNEX_SERVE_FLUSH,   /* of the whole device */
-	ANNEX_SERVE_ZERO,    /* @len bytes read as zeroes from now on */
-	ANNEX_SERVE_DISCARD, /* @len bytes need not be kept */
+	ANNEX_SERVE_FLUSH,   /* flush the whole device */
+	ANNEX_SERVE_ZERO,    /* zero @len bytes */
+	ANNEX_SERVE_DISCARD, /* discard @len bytes */
 };
 
-#define ANNEX_SERVE_FUA 1u /* a write is durable when it has ended */
+#define ANNEX_SERVE_FUA 1u /* the write is durable when it has ended */
 
 /**
  * struct annex_serve_sqe - A command.
  * @op: enum annex_serve_op.
  * @flags: ANNEX_SERVE_FUA.
- * @mem: where the data is: 0: in the arena; otherwise the number of a memory.
- * @tag: comes back with the result.
+ * @mem: location of the data: 0: the arena; otherwise the number of a mapping.
+ * @tag: returned with the result.
  * @pos: first byte in the part, a multiple of the block.
  * @len: bytes, a multiple of the block.
  * @offset: first byte of the data in the memory, a multiple of 4.
@@ -174,7 +175,7 @@ struct annex_serve_sqe {
 };
 
 /**
- * struct annex_serve_cqe - How a command ended.
+ * struct annex_serve_cqe - Result of a command.
  * @tag: the command's.
  * @result: 0, or a negative errno.
  */

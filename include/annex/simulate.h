@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one judge of plans: an event-driven simulator of kernels, links and memories, and a lower
- * bound that no plan can pass.
+ * Evaluation of plans: an event-driven simulator of kernels, links and memories, and a lower bound
+ * on the time of an iteration under any plan.
  */
 #ifndef ANNEX_SIMULATE_H
 #define ANNEX_SIMULATE_H
@@ -30,11 +30,11 @@ struct annex_sim_job {
  * struct annex_sim_sample - One kernel of the last iteration of GPU 0, for plots.
  * @start: nanoseconds from the start of that iteration.
  * @end: nanoseconds from the start of that iteration.
- * @gpu: bytes in use on the GPU while it ran (the most).
- * @in: bytes that its link brought.
- * @out: bytes that its link took away.
+ * @gpu: largest number of bytes in use on the GPU meanwhile.
+ * @in: bytes that the GPU's link moved to it.
+ * @out: bytes that the GPU's link moved away from it.
  *
- * Samples follow each other without gaps; the last one ends with the iteration.
+ * Samples have no gaps between them; the last one ends with the iteration.
  */
 struct annex_sim_sample {
 	uint64_t start, end;
@@ -43,27 +43,26 @@ struct annex_sim_sample {
 };
 
 /**
- * struct annex_sim_result - The last iteration. Times in seconds.
- * @ideal: the sum of the times of its kernels, with their noise; of several GPUs, the most.
- * @iteration: its time, of the GPU that took longest.
- * @stalled: time that kernels took beyond their own, of that GPU.
- * @overlapped: time in which links moved data while a kernel ran unhindered, of that GPU.
- * @stalled_kernels: kernels that took longer than their time, by @stalled seconds together, of that
- *	GPU.
+ * struct annex_sim_result - The last iteration. Times are in seconds.
+ * @ideal: sum of the times of its kernels, with their noise; of several GPUs, the largest sum.
+ * @iteration: time of the iteration, on the GPU that took longest.
+ * @stalled: time that kernels of that GPU waited for data.
+ * @overlapped: time in which links of that GPU moved data while a kernel ran without waiting.
+ * @stalled_kernels: number of kernels of that GPU that waited.
  * @iterations: number of iterations that were run.
- * @steady: all is where it was an iteration before, and took as long; or, where memory is reclaimed
- *	and no iteration is quite like another, the means of four and of the four before agree
- *	within half a percent: then @iteration and @ideal are such means.
- *	With annex_system.ssd_bytes also: each block of flash was erased, or there were 64
+ * @steady: all bytes are where they were an iteration before, and the iteration took as long. With
+ *	reclaim, where iterations differ slightly: the means of the last four iterations and of the
+ *	four before agree within half a percent, and @iteration and @ideal are such means. With
+ *	ssd_bytes in struct annex_system also: every block of flash was erased, or there were 64
  *	iterations.
  * @faults: page faults, of all GPUs.
- * @in: bytes that came from each tier, of all GPUs.
- * @out: bytes that went to each tier, of all GPUs.
- * @ssd_copied: bytes that garbage collection wrote again in an iteration, on all SSDs: the mean of
- *	the last four.
- * @gpu_peak: the most bytes on the fullest GPU.
- * @host_peak: the most bytes of host memory that all GPUs took.
- * @cxl_peak: the most bytes of CXL memory that all GPUs took.
+ * @in: bytes read from each tier, of all GPUs.
+ * @out: bytes written to each tier, of all GPUs.
+ * @ssd_copied: bytes that garbage collection rewrote per iteration, on all SSDs: the mean of the
+ *	last four iterations.
+ * @gpu_peak: peak of the bytes on the fullest GPU.
+ * @host_peak: peak of the bytes in host memory, of all GPUs.
+ * @cxl_peak: peak of the bytes in CXL memory, of all GPUs.
  */
 struct annex_sim_result {
 	double ideal, iteration;
@@ -77,14 +76,16 @@ struct annex_sim_result {
 };
 
 /**
- * struct annex_sim_options - How to simulate. Zeroes are the defaults.
- * @iterations: so many, and report the last; 0: until they are steady.
- * @limit: seconds; an iteration that takes longer ends the simulation with -ETIME, unless it is the
- *	first, which finds the memories as no iteration leaves them. 0: none.
- * @noise: each kernel takes 1 +- this share of its time, drawn anew each iteration from @seed.
+ * struct annex_sim_options - Options of annex_simulate(). Zero means the default.
+ * @iterations: number of iterations to run, of which the last is reported; 0: until they are
+ *	steady.
+ * @limit: limit of an iteration in seconds; a longer one ends the simulation with -ETIME, except
+ *	the first iteration, which begins with empty memories. 0: no limit.
+ * @noise: relative noise of kernel times: each time is multiplied by a random factor within
+ *	1 +- @noise, drawn for each iteration.
  * @seed: seed of @noise.
- * @samples: NULL, or n_kernels of GPU 0's trace.
- * @gpus: NULL, or one for each job: the result of each GPU by itself.
+ * @samples: NULL, or an array for the n_kernels of GPU 0's trace.
+ * @gpus: NULL, or an array for the result of each job's GPU.
  */
 struct annex_sim_options {
 	uint32_t iterations;
@@ -96,30 +97,28 @@ struct annex_sim_options {
 };
 
 /**
- * annex_simulate() - Run jobs, one a GPU, on a system with as many.
+ * annex_simulate() - Simulate jobs, one per GPU.
  * @jobs: the jobs.
- * @n: how many.
+ * @n: number of jobs.
  * @sys: the system.
- * @opts: NULL: the defaults.
+ * @opts: the options; NULL means the defaults.
  * @result: the result.
  *
- * Deterministic. The simulator checks as it goes that no kernel starts (with ANNEX_PLAN_OVERLAP:
- * ends) without its tensors, that no byte is lost or doubled, and that no memory is ever more than
- * full.
+ * Deterministic. The simulator verifies that no kernel starts (with ANNEX_PLAN_OVERLAP: ends)
+ * without its tensors, that no byte is lost or duplicated, and that no memory exceeds its capacity.
  *
  * Return: 0; -EINVAL (annex_system_check() or annex_plan_check() fails, or @n is 0 or more than the
- * system's GPUs); -ENOSPC (a kernel does not fit, or bytes that must leave find no room below);
- * -EDEADLK (the plan stops for ever: a kernel waits for bytes that no step brings); -ETIME (@opts'
- * limit); -ENOMEM.
+ * system's GPUs); -ENOSPC (a kernel does not fit, or evicted bytes find no room in lower tiers);
+ * -EDEADLK (a kernel waits for bytes that no step brings in); -ETIME (limit of @opts); -ENOMEM.
  */
 int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
 		   const struct annex_sim_options *opts, struct annex_sim_result *result);
 
 /**
- * annex_bound() - A time that no plan's steady iteration can be shorter than, on one of the GPUs.
+ * annex_bound() - Lower bound on the time of a steady iteration on one GPU, under any plan.
  * @v: vitality of the trace.
- * @sys: the system. Memory and links that its GPUs share count as if this one had all of them.
- * @seconds: the time.
+ * @sys: the system. The bound assumes that this GPU has all of the shared memory and links.
+ * @seconds: set to the bound.
  *
  * Return: 0 or -ENOMEM.
  */

@@ -16,7 +16,7 @@ extern "C" {
 #define ANNEX_MAX_GPUS 16
 
 /**
- * enum annex_tier - Where bytes of a tensor may be. SSD number i is ANNEX_TIER_SSD + i.
+ * enum annex_tier - Location of a tensor's bytes. SSD number i is ANNEX_TIER_SSD + i.
  * @ANNEX_TIER_GPU: memory of the GPU.
  * @ANNEX_TIER_HOST: host memory.
  * @ANNEX_TIER_CXL: CXL memory.
@@ -32,8 +32,8 @@ enum annex_tier {
 };
 
 /*
- * Rates of a system. At 1 MB/s the largest trace moves within 2^63 ns. So little is more likely a
- * unit forgotten: rates are given in bytes a second, or in G of them.
+ * Limits of a system's rates, in bytes per second. At 1 MB/s the largest trace moves within 2^63
+ * ns. A lower rate is probably a wrong unit.
  */
 #define ANNEX_RATE_MIN 1e6
 #define ANNEX_RATE_MAX 1e18
@@ -42,34 +42,34 @@ enum annex_tier {
 /**
  * struct annex_system - Sizes in bytes, rates in bytes a second, times in nanoseconds.
  * @gpu: memory of each GPU.
- * @host: host memory, which all GPUs share; 0: none.
- * @cxl: CXL memory, which all GPUs share; 0: none. SSDs are unlimited.
- * @pcie: each GPU's link, each way at once; everything passes it.
- * @host_link: host memory, each way, all GPUs together; 0: only the links of the GPUs limit it.
- * @cxl_rate: CXL memory, each way, all GPUs together.
+ * @host: host memory, shared by all GPUs; 0: none.
+ * @cxl: CXL memory, shared by all GPUs; 0: none. SSDs are unlimited.
+ * @pcie: rate of each GPU's link, in each direction; all transfers pass it.
+ * @host_link: rate of host memory, in each direction, for all GPUs together; 0: limited only by the
+ *	links of the GPUs.
+ * @cxl_rate: rate of CXL memory, in each direction, for all GPUs together.
  * @ssd_read: rate of reads from each SSD.
  * @ssd_write: rate of writes to each SSD.
- * @ssd_duplex: reads and writes of an SSD at the same time: what parts of their rates each has
- *	add up to so much at most. 2: each is as fast beside the other as alone; 1: they take turns.
- * @ssd_read_ns: latency of a read, beside its bandwidth.
- * @ssd_write_ns: latency of a write, beside its bandwidth.
- * @fault_ns: handling of a page fault, beside the time in which its bytes pass the link.
- * @fault_bytes: bytes that a page fault brings, at most: those of a tensor that a kernel finds
- *	absent are brought by so many faults, one after the other, each with the latency of a read
- *	if they are on SSDs.
- * @alloc: bytes a second that a GPU can allocate, beside its kernels.
+ * @ssd_duplex: largest sum of the fractions of @ssd_read and @ssd_write that an SSD reaches when it
+ *	reads and writes at once. 2: reads and writes do not slow each other; 1: they take turns.
+ * @ssd_read_ns: latency of a read, in addition to its transfer time.
+ * @ssd_write_ns: latency of a write, in addition to its transfer time.
+ * @fault_ns: time to handle a page fault, in addition to the transfer time of its bytes.
+ * @fault_bytes: most bytes that one page fault brings in. Absent bytes of a kernel's tensor are
+ *	brought in by consecutive faults of this size, each with the latency of a read if they are
+ *	on SSDs.
+ * @alloc: rate at which a GPU can allocate memory while kernels run.
  * @gpus: number of GPUs, at least 1.
- * @ssd_bytes: flash of each SSD that tensors may fill; 0: as much as they need, and no garbage
- *	collection. Other data that stays there fills blocks of its own, and is no part of it. At
- *	most 64 TiB, as @ssd_spare.
+ * @ssd_bytes: flash of each SSD for tensors; 0: unlimited, without garbage collection. Other data
+ *	on the SSD fills blocks of its own and is not included. At most 64 TiB, as @ssd_spare.
  * @ssd_spare: flash of each SSD beyond @ssd_bytes (over-provisioning), at least three blocks of
  *	64 MiB; only with @ssd_bytes.
- * @ssds: number of SSDs, which policies, and what reclaims, use as one striped device.
- * @strict: kernels begin when all their tensors are there, and cannot be stopped to wait for one:
- *	annex plans none that begins before (ANNEX_PLAN_OVERLAP), but where faults bring what is
- *	late (ANNEX_PLAN_RECLAIM).
- * @frees: programs free tensors that are dead, and plans for unified memory say so; without it,
- *	whoever allocates for them keeps the memory, and the driver does not know.
+ * @ssds: number of SSDs. Policies and reclaim use them as one striped device.
+ * @strict: a kernel cannot start before all of its tensors are in GPU memory. The policy "annex"
+ *	then makes no plan with ANNEX_PLAN_OVERLAP, except with ANNEX_PLAN_RECLAIM, where page
+ *	faults bring in absent bytes.
+ * @frees: programs free dead tensors, and plans for unified memory have these steps. Otherwise the
+ *	program's allocator keeps the memory, and the driver does not know that it is unused.
  */
 struct annex_system {
 	uint64_t gpu, host, cxl;
@@ -92,10 +92,10 @@ struct annex_system {
 void annex_system_init(struct annex_system *sys);
 
 /**
- * annex_system_check() - Whether such a machine can exist.
+ * annex_system_check() - Validate a system.
  * @sys: the system.
  *
- * Rates are from ANNEX_RATE_MIN to ANNEX_RATE_MAX.
+ * Rates must be from ANNEX_RATE_MIN to ANNEX_RATE_MAX.
  *
  * Return: 0, or -EINVAL with the member named in annex_last_error().
  */

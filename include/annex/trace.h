@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces: what one training iteration does to memory.
+ * Traces: the memory use of one training iteration.
  *
- * A trace is a list of tensors and a list of kernels in execution order; each kernel names its time
- * on the GPU, with all its data resident, and the tensors it reads and writes. Global tensors
- * (weights, optimizer state) live across iterations; the others are born and die inside one
+ * A trace is a list of tensors and a list of kernels in execution order. Each kernel has its time
+ * on the GPU, with all its data resident, and the tensors that it reads and writes. Global tensors
+ * (weights, optimizer state) live across iterations; the others are allocated and freed within one
  * (G10 section 4.2). File format: annex-trace/1, docs/trace-format.md.
  */
 #ifndef ANNEX_TRACE_H
@@ -19,14 +19,14 @@
 extern "C" {
 #endif
 
-/* Limits of a trace; readers refuse more. */
+/* Limits of a trace; larger traces are rejected. */
 #define ANNEX_TRACE_MAX_TENSORS (1u << 22)
 #define ANNEX_TRACE_MAX_KERNELS (1u << 22)
 #define ANNEX_TRACE_MAX_USES (1u << 26)
 #define ANNEX_TRACE_MAX_BYTES (1ull << 50) /* of all tensors together */
 #define ANNEX_TRACE_MAX_NS (1ull << 53)    /* of all kernels together: exact as a double */
 
-/* No kernel; of a tensor whose birth or death follows from its uses. */
+/* No kernel: the birth or death of a tensor follows from its uses. */
 #define ANNEX_KERNEL_NONE UINT32_MAX
 
 /**
@@ -53,14 +53,14 @@ enum annex_tensor_role {
 
 /**
  * struct annex_tensor - One tensor; its id is its index.
- * @name: for people; may be NULL.
+ * @name: for messages; may be NULL.
  * @bytes: size, at least 1.
- * @birth: a tensor that is not global is allocated before this kernel. Birth and death contain
- *	every use; ANNEX_KERNEL_NONE: the first use (and a birth that equals that is made
- *	ANNEX_KERNEL_NONE). A tensor that no kernel uses has both or neither.
- * @death: it is freed after this kernel; ANNEX_KERNEL_NONE: the last use, likewise.
+ * @birth: kernel before which a tensor that is not global is allocated; ANNEX_KERNEL_NONE: before
+ *	its first use (an equal number is replaced by ANNEX_KERNEL_NONE). No use may be outside of
+ *	birth and death. A tensor without uses has both or neither.
+ * @death: kernel after which it is freed; ANNEX_KERNEL_NONE: after its last use, likewise.
  * @role: enum annex_tensor_role.
- * @global: it lives across iterations.
+ * @global: the tensor lives across iterations.
  */
 struct annex_tensor {
 	char *name;
@@ -74,7 +74,7 @@ struct annex_tensor {
 #define ANNEX_USE_WRITE 2
 
 /**
- * struct annex_use - A kernel uses a tensor.
+ * struct annex_use - Use of a tensor by a kernel.
  * @tensor: the tensor.
  * @how: ANNEX_USE_READ, ANNEX_USE_WRITE or both.
  */
@@ -85,9 +85,10 @@ struct annex_use {
 
 /**
  * struct annex_kernel - One kernel; its number is its index.
- * @name: for people; may be NULL.
+ * @name: for messages; may be NULL.
  * @ns: nanoseconds with all data resident.
- * @first: index of its first use; the next kernel's @first ends them. Each tensor appears once.
+ * @first: index of its first use; the uses end at the next kernel's @first. Each tensor appears
+ *	once.
  */
 struct annex_kernel {
 	char *name;
@@ -96,7 +97,7 @@ struct annex_kernel {
 };
 
 /**
- * struct annex_trace - One iteration. Read it, do not write it.
+ * struct annex_trace - One iteration. Read only for callers.
  * @model: name of the model; may be NULL.
  * @device: name of the GPU; may be NULL.
  * @batch: samples in a batch; 0: not known.
@@ -119,18 +120,18 @@ struct annex_trace {
 /**
  * annex_trace_read() - Read annex-trace/1 from a file.
  * @path: the file; "-" is standard input.
- * @trace: the trace, to be given back with annex_trace_free().
+ * @trace: the trace; release it with annex_trace_free().
  *
- * Return: 0; -EINVAL (not such a file, or it contradicts itself; annex_last_error() names the
- * kernel or tensor); -E2BIG (beyond ANNEX_TRACE_MAX_*); -ENOMEM; an error of reading.
+ * Return: 0; -EINVAL (the format, or an inconsistent trace; annex_last_error() names the kernel or
+ * tensor); -E2BIG (beyond ANNEX_TRACE_MAX_*); -ENOMEM; an error of reading.
  */
 int annex_trace_read(const char *path, struct annex_trace **trace);
 
 /**
  * annex_trace_parse() - Read annex-trace/1 from memory.
  * @text: the file's contents.
- * @len: their bytes.
- * @trace: the trace, to be given back with annex_trace_free().
+ * @len: number of bytes.
+ * @trace: the trace; release it with annex_trace_free().
  *
  * Return: as annex_trace_read().
  */
@@ -139,11 +140,11 @@ int annex_trace_parse(const char *text, size_t len, struct annex_trace **trace);
 /**
  * annex_trace_write() - Write annex-trace/1, one tensor and one kernel a line.
  * @trace: the trace.
- * @f: where to.
+ * @f: the stream to write to.
  *
  * Reading it back gives an equal trace.
  *
- * Return: 0, -ENOMEM, or -EIO when @f takes no more.
+ * Return: 0; -ENOMEM; -EIO (writing to @f failed).
  */
 int annex_trace_write(const struct annex_trace *trace, FILE *f);
 
@@ -152,7 +153,7 @@ int annex_trace_write(const struct annex_trace *trace, FILE *f);
  * @model: name of the model; copied; NULL is allowed.
  * @device: name of the GPU; copied; NULL is allowed.
  * @batch: samples in a batch; 0: not known.
- * @trace: the trace, to be given back with annex_trace_free().
+ * @trace: the trace; release it with annex_trace_free().
  *
  * Return: 0; -EINVAL with the reason in annex_last_error(); -ENOMEM.
  */
@@ -174,9 +175,9 @@ int annex_trace_add_tensor(struct annex_trace *trace, const struct annex_tensor 
  * @trace: the trace.
  * @name: its name; copied; NULL is allowed.
  * @ns: nanoseconds with all data resident.
- * @in: ids of tensors that it reads, which may be added later.
+ * @in: ids of tensors that it reads; the tensors may be added later.
  * @n_in: number of ids.
- * @out: ids of tensors that it writes, likewise. A tensor may be in both, or twice in one.
+ * @out: ids of tensors that it writes, likewise. A tensor may be in both, and repeated.
  * @n_out: number of ids.
  *
  * Return: 0; else as annex_trace_add_tensor(), with the kernel named.
@@ -186,7 +187,7 @@ int annex_trace_add_kernel(struct annex_trace *trace, const char *name, uint64_t
 			   unsigned int n_out);
 
 /**
- * annex_trace_finish() - Check a trace; it may now be used, and no longer grows.
+ * annex_trace_finish() - Validate a trace. Afterwards it can be used, but not extended.
  * @trace: the trace.
  *
  * Return: 0; else as annex_trace_add_tensor(), with the kernel or tensor named.
@@ -200,10 +201,10 @@ int annex_trace_finish(struct annex_trace *trace);
 void annex_trace_free(struct annex_trace *trace);
 
 /**
- * annex_trace_hash() - 64 bits (FNV-1a) over all that a plan depends on.
+ * annex_trace_hash() - 64-bit hash (FNV-1a) of everything that a plan depends on.
  * @trace: the trace.
  *
- * These are sizes, lifetimes, times and uses. Names and roles do not count.
+ * Includes sizes, lifetimes, times and uses, but neither names nor roles.
  *
  * Return: the hash.
  */

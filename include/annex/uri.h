@@ -2,104 +2,109 @@
 /*
  * URIs of devices and memory ranges: SCHEME:BODY[?KEY=VALUE[&KEY=VALUE]...]
  *
- * In the body and in values, %XX stands for a byte, so that a path may hold '?', '&' and '%'. A URI
- * has at most 4095 bytes and 32 parameters. Unknown parameters are refused, and so are repeated
- * ones, except ns, fault and poison. Sizes take the suffixes K, M, G and T (powers of 1024).
+ * In the body and in values, %XX stands for a byte, so that a path may contain '?', '&' and '%'. A
+ * URI has at most 4095 bytes and 32 parameters. Unknown parameters are rejected, and so are
+ * repeated ones, except ns, fault and poison. Sizes take the suffixes K, M, G and T (powers of
+ * 1024).
  *
  * A device (annex/device.h) is an NVMe controller with its namespaces:
  *
- *	mem:SIZE	A controller emulated in the process, with memory behind it. A page comes
- *			with its first write.
- *	file:PATH	The proxy: a file or a block device behind the queues, through io_uring.
- *			It needs no root and no kernel module.
+ *	mem:SIZE	A controller emulated in the process, with memory behind it. A page is
+ *			allocated on its first write.
+ *	file:PATH	The proxy: an emulated controller in front of a file or a block device,
+ *			through io_uring. It needs neither root nor a kernel module.
  *	ng:PATH		A namespace that stays with the kernel's NVMe driver, by its generic device
- *			(/dev/ng0n1). File systems on it stay mounted. Commands pass by io_uring,
- *			not through the block layer. Blocks have 512 or 4096 bytes and no metadata.
- *			Linux 6.1; before 6.2 only root may send commands.
+ *			(/dev/ng0n1). File systems on it stay mounted. Commands are passed by
+ *			io_uring and bypass the block layer. Blocks have 512 or 4096 bytes and no
+ *			metadata. Linux 6.1; before 6.2 only root may send commands.
  *	nvme:PATH	The same for all namespaces of a controller, by its device (/dev/nvme0) or
  *			its PCI address, in the order of their identifiers.
  *	unix:PATH	A part of a device that another process serves (annex serve), by the path of
- *			its socket. Data in memory of annex_dev_provider() stays where it is; other
- *			data is copied. Commands end with -EAGAIN while no process serves.
+ *			its socket. Data in memory of annex_dev_provider() is not copied; other data
+ *			is. Commands end with -EAGAIN while no process serves.
  *	pci:ADDRESS	A controller that is bound to annex.ko (annex bind), as 0000:00:04.0. The
  *			domain 0000: may be left out.
  *
- *	size=SIZE	file: make the file, or grow it sparsely, to this size. If the open fails,
- *			the file is as it was, or removed again.
+ *	size=SIZE	file: create the file with this size, or extend it sparsely. If the open
+ *			fails, the old size is restored, and a new file is removed.
  *	block=N		mem:, file: bytes of a logical block, 512 or 4096.
  *	namespaces=N	mem: number of namespaces, of SIZE each.
- *	direct=0|1	file: go around the page cache (O_DIRECT). By default this is done where the
- *			file system and the blocks allow it. direct=1 fails elsewhere (-EOPNOTSUPP,
- *			-EINVAL).
- *	ns=PATH2	file:, ng: one namespace more, on another file of fixed size or another
+ *	direct=0|1	file: bypass the page cache (O_DIRECT). The default is 1 if the file system
+ *			and the blocks allow it. direct=1 fails otherwise (-EOPNOTSUPP, -EINVAL).
+ *	ns=PATH2	file:, ng: one more namespace, on another file of fixed size or another
  *			drive. May be repeated.
  *	readonly=0|1	file:, ng:, nvme:, unix: writes end with ANNEX_SC_READ_ONLY (-EROFS). While
- *			the device is open, all of it is claimed as by annex_dev_claim_shared():
- *			writers that claim blocks are kept out, readers share. A file system without
- *			locks keeps nobody out, and a warning says so.
- *	force=0|1	file:, ng:, nvme: let writes pass although a file system, swap or another
- *			device of the kernel's uses the namespace or a partition of it. Otherwise
- *			writes end with ANNEX_SC_READ_ONLY (-EROFS) and a warning. The kernel is
- *			asked when file: is opened, and once a second by ng: and nvme:. Mounts of
- *			other mount namespaces are not seen.
- *	poll=0|1	ng:, nvme: look for completions instead of taking interrupts. It needs Linux
- *			6.12 and queues for it (modprobe nvme poll_queues=2), or is -EOPNOTSUPP.
- *	part=NAME	unix: the part. Required.
- *	sq=PLACE	pci: place of submission queues: host (contiguous host memory, the default),
- *			cmb (the controller memory buffer), provider (the program's memory), or any.
- *	cq=PLACE	pci: place of completion queues, likewise.
- *	wait=poll|sleep	pci: waiting threads look again and again (default), or sleep for an
- *			interrupt.
- *	serve=WHO	all but pci: the thread that runs the controller. caller: the threads that
- *			use it (default). thread: one of its own, which sleeps when nothing is
- *			queued; calls of the library wake it, and it sees a bare doorbell store
- *			within a second (default for drives by NVMe over TCP). busy: one of its own
- *			that never sleeps, for doorbells that a GPU stores to. alone: one thread of
- *			the program submits and waits, see struct annex_dev_opts.
- *	fault=SPEC	all but pci: the controller makes a mistake, see annex_fault_parse(). May be
- *			repeated.
+ *			the device is open, all of its blocks are claimed as by
+ *			annex_dev_claim_shared(): other readers may open it, writers that claim
+ *			blocks may not. On a file system without locks no writer is excluded, and a
+ *			warning is logged.
+ *	force=0|1	file:, ng:, nvme: 1: allow writes even if a file system, swap or another
+ *			block device uses the namespace or one of its partitions. 0 (default): such
+ *			writes end with ANNEX_SC_READ_ONLY (-EROFS), and a warning is logged. The
+ *			check runs when file: is opened, and once a second for ng: and nvme:. It
+ *			does not cover mounts in other mount namespaces.
+ *	poll=0|1	ng:, nvme: 1: poll for completions instead of taking interrupts. Requires
+ *			Linux 6.12 and poll queues (modprobe nvme poll_queues=2), otherwise
+ *			-EOPNOTSUPP.
+ *	part=NAME	unix: name of the part. Required.
+ *	sq=PLACE	pci: location of submission queues: host (contiguous host memory, the
+ *			default), cmb (the controller memory buffer), provider (the program's
+ *			memory), or any.
+ *	cq=PLACE	pci: location of completion queues, likewise.
+ *	wait=poll|sleep	pci: waiting threads poll (default), or sleep until an interrupt.
+ *	serve=THREAD	all but pci: the thread that runs the emulated controller.
+ *			caller (default): the threads that submit and wait.
+ *			thread (default for drives by NVMe over TCP): a thread of its own, which
+ *			sleeps when the queues are empty. Calls of the library wake it; after a
+ *			doorbell store without such a call it may sleep for up to a second.
+ *			busy: a thread of its own that never sleeps, for doorbells that a GPU
+ *			stores to.
+ *			alone: the only thread of the program that submits and waits, see struct
+ *			annex_dev_opts.
+ *	fault=SPEC	all but pci: inject a fault, see annex_fault_parse(). May be repeated.
  *
- * Drives of the kernel (ng:, nvme:) cannot abort commands or be reset from here. The kernel does
- * that when a command has taken half of the device's timeout, at least a second. Commands that it
- * ends while it resets the drive are sent again. A drive that is pulled is gone (-ENODEV).
+ * This library can neither abort commands on drives of the kernel (ng:, nvme:) nor reset them. The
+ * kernel does so when a command has taken half of the device's timeout, at least a second. Commands
+ * that end because the kernel resets the drive are sent again. After a drive was unplugged,
+ * commands end with -ENODEV.
  *
- * The limit of locked memory (ulimit -l) is for all processes of a user. The io_uring of a file:
- * device takes a 32nd of it (16 KiB at least), registered memory of a process a quarter; commands
- * on other memory take a little longer. Threads serve a device for whose io_uring no room is left,
- * and a warning tells so.
+ * The limit on locked memory (ulimit -l) covers all processes of a user. The io_uring of a file:
+ * device takes 1/32 of it (at least 16 KiB), and registered memory of a process a quarter; commands
+ * on unregistered memory take a little longer. If there is no room for the io_uring, threads do the
+ * I/O of the device, and a warning is logged.
  *
- * A memory range (annex/hdm.h) is memory that is mapped and given out in pieces:
+ * A memory range (annex/hdm.h) is mapped memory that is allocated in pieces:
  *
  *	shm:PATH	A shared file, which may also be the memory of an emulated CXL device. It is
  *			persistent if the file is on a DAX file system, otherwise volatile.
  *	dax:PATH	A devdax region, as the drivers of CXL and of persistent memory make them
  *			(/dev/dax0.0). It is persistent if it is on an NVDIMM bus.
- *	numa:NODE	Memory of a NUMA node, where the kernel puts CXL memory that it uses itself.
- *			No other process can open it.
+ *	numa:NODE	Memory of a NUMA node, for CXL memory that the kernel uses as its own
+ *			memory. No other process can open it.
  *	cxlssd:PATH	A modelled CXL-SSD in a file; without PATH in memory of the process. Its
  *			keys are in annex/models/cxlssd.h.
- *	pci:A[,A]...	A CXL device that is bound to annex.ko, or 2, 4 or 8 of them in turns. The
- *			first open makes the range, later ones with the same devices join it, and
- *			the last close frees the decoders. Persistent memory keeps its contents;
- *			volatile memory is not cleared but counts as lost.
+ *	pci:A[,A]...	A CXL device that is bound to annex.ko, or 2, 4 or 8 of them, interleaved.
+ *			The first open makes the range, later ones with the same devices join it,
+ *			and the last close frees the decoders. Persistent memory keeps its contents;
+ *			volatile memory is not cleared, but its contents count as lost.
  *
- *	size=SIZE	shm: make the file if there is none, fill it if it is empty; otherwise it
- *			must be that large. numa: required. pci: a multiple of 256M for each device;
- *			by default all that is free, or the size of the range to join.
+ *	size=SIZE	shm: create the file with this size, or extend it if it is empty; any other
+ *			file must have this size. numa: required. pci: a multiple of 256M for each
+ *			device; the default is all free memory, or the size of the range to join.
  *	persistent=0|1	shm: whether the contents count as persistent, without DAX by msync(2).
  *			pci: which memory of a device that has both kinds; by default the volatile.
- *	format=1	shm:, dax:, pci: begin with a new table, whatever was there. Refused while
- *			others use the range.
- *	poison=OFFSET	shm: treat the page there as poisoned: it is never given out. May be
- *			repeated.
- *	huge=0|1	numa: use huge pages of 2 MiB, which must be set aside (vm.nr_hugepages).
- *	granularity=N	pci: bytes that lie on one device in a row, a power of two from 256 to 16K;
- *			by default the window's.
- *	m2func=SIZE	pci: uncached bytes at the end, had in pieces, for function calls by stores,
- *			a multiple of 2M. To join a range, name as many as it has. A process gets at
- *			most half of them, in 31 pieces (-EMFILE).
- *	window=SIZE	cxlssd: host memory that the range is seen through, at least 1M; by default
- *			all of it.
+ *	format=1	shm:, dax:, pci: write a new table and discard the old contents. Fails while
+ *			other handles are open on the range.
+ *	poison=OFFSET	shm: treat the page at this offset as poisoned: it is never allocated. May
+ *			be repeated.
+ *	huge=0|1	numa: use huge pages of 2 MiB, which must be reserved (vm.nr_hugepages).
+ *	granularity=N	pci: interleave granularity in bytes, a power of two from 256 to 16K; the
+ *			default is the window's.
+ *	m2func=SIZE	pci: uncached bytes at the end for function calls by stores, a multiple of
+ *			2M, allocated in pieces. To join a range, give the size that it has. A
+ *			process gets at most half of these bytes, in at most 31 pieces (-EMFILE).
+ *	window=SIZE	cxlssd: host memory that backs the mapping, at least 1M; the default is the
+ *			size of the range.
  *
  * A near-data processor (annex/m2func.h) is ndp:PATH, the socket of annex ndp serve.
  *
@@ -129,12 +134,12 @@ extern "C" {
 #define ANNEX_URI_PARAMS 32
 
 /**
- * struct annex_uri - A URI in its parts. Strings point into @text.
+ * struct annex_uri - A parsed URI. Strings point into @text.
  * @scheme: the part before the first colon.
- * @body: the part behind it, unescaped.
+ * @body: the part after it, unescaped.
  * @nparams: number of parameters.
  * @params: key, and unescaped value, of each parameter.
- * @text: the strings' bytes.
+ * @text: storage of the strings.
  */
 struct annex_uri {
 	const char *scheme;
@@ -148,15 +153,15 @@ struct annex_uri {
 };
 
 /**
- * enum annex_trait - Facts that a URI alone tells of a device or a range: annex_dev_traits(),
- * annex_hdm_traits().
- * @ANNEX_TRAIT_PATH: its body is the path of a file.
- * @ANNEX_TRAIT_PCI: its body is PCI addresses.
- * @ANNEX_TRAIT_SERVED: its queues are served in this process.
- * @ANNEX_TRAIT_VOLATILE: its data ends with the handle.
- * @ANNEX_TRAIT_SHARED: the kernel's driver keeps it, for its other users too. No command can be
- *	aborted, and the controller cannot be reset: a command that is late ends by the kernel's
- *	timeout.
+ * enum annex_trait - Properties of a device or a range that follow from its URI:
+ * annex_dev_traits(), annex_hdm_traits().
+ * @ANNEX_TRAIT_PATH: the body is the path of a file.
+ * @ANNEX_TRAIT_PCI: the body is PCI addresses.
+ * @ANNEX_TRAIT_SERVED: this process serves its queues.
+ * @ANNEX_TRAIT_VOLATILE: its data is lost when the handle is closed.
+ * @ANNEX_TRAIT_SHARED: the kernel's driver keeps the device, which may have other users. The
+ *	library can neither abort commands nor reset the controller: late commands end by the
+ *	kernel's timeout.
  */
 enum annex_trait {
 	ANNEX_TRAIT_PATH = 1,
@@ -179,7 +184,7 @@ struct annex_scheme {
 };
 
 /**
- * annex_uri_parse() - Split a URI.
+ * annex_uri_parse() - Parse a URI.
  * @uri: the URI.
  * @out: its parts.
  *
@@ -198,9 +203,9 @@ int annex_uri_parse(const char *uri, struct annex_uri *out);
 const char *annex_uri_get(const struct annex_uri *uri, const char *key);
 
 /**
- * annex_uri_check_keys() - Refuse unknown and repeated parameters.
+ * annex_uri_check_keys() - Reject unknown and repeated parameters.
  * @uri: the URI.
- * @keys: keys that are allowed, NULL at the end; a key with three dots behind ("fault...") may be
+ * @keys: allowed keys, terminated by NULL; a key followed by three dots ("fault...") may be
  *	repeated.
  *
  * Return: 0 or -EINVAL, with the key named in annex_last_error().
@@ -211,9 +216,9 @@ int annex_uri_check_keys(const struct annex_uri *uri, const char *const *keys);
  * annex_uri_u64() - A parameter as a number (annex_parse_size()).
  * @uri: the URI.
  * @key: the key.
- * @min: the least value that is allowed.
- * @max: the largest value that is allowed.
- * @value: the number; left alone when the parameter is absent.
+ * @min: the smallest allowed value.
+ * @max: the largest allowed value.
+ * @value: the number; unchanged if the parameter is absent.
  *
  * Return: 0; -EINVAL or -ERANGE, with the parameter named in annex_last_error().
  */
@@ -224,7 +229,7 @@ int annex_uri_u64(const struct annex_uri *uri, const char *key, uint64_t min, ui
  * annex_uri_bool() - A parameter as 0 or 1.
  * @uri: the URI.
  * @key: the key.
- * @value: the value; left alone when the parameter is absent.
+ * @value: the value; unchanged if the parameter is absent.
  *
  * Return: as annex_uri_u64().
  */

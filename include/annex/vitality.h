@@ -3,8 +3,8 @@
  * Tensor vitality analysis (G10 section 4.2): births, deaths, inactive periods, memory pressure.
  *
  * A tensor is active while a kernel that uses it runs, and inactive between two uses. A global
- * tensor's last inactive period wraps into the next iteration. All of it takes time and memory in
- * proportion to the number of uses.
+ * tensor's last inactive period wraps into the next iteration. The analysis takes time and memory
+ * in proportion to the number of uses.
  */
 #ifndef ANNEX_VITALITY_H
 #define ANNEX_VITALITY_H
@@ -18,12 +18,12 @@ extern "C" {
 #endif
 
 /**
- * struct annex_period - A tensor is not used from kernel @from up to kernel @to.
+ * struct annex_period - An inactive period of a tensor.
  * @tensor: the tensor.
- * @from: the first kernel without it: the one after its last use (n_kernels after the last one).
- * @to: the kernel that uses it again; @to <= @from when the period wraps into the next iteration.
- * @ns: nanoseconds that it lasts without stalls.
- * @wraps: the period goes on in the next iteration.
+ * @from: the kernel after its last use (n_kernels if that was the last kernel).
+ * @to: the kernel that uses it next; @to <= @from if the period wraps into the next iteration.
+ * @ns: length in nanoseconds, without stalls.
+ * @wraps: the period continues in the next iteration.
  *
  * A global tensor that no kernel uses has one period, from 0 to 0. Periods of a tensor are
  * neighbours, in the order of @from.
@@ -36,12 +36,12 @@ struct annex_period {
 };
 
 /**
- * struct annex_life - When a tensor lives. A global tensor lives always (0 and n_kernels - 1).
- * @birth: first kernel that it lives in.
- * @death: last kernel that it lives in.
+ * struct annex_life - Lifetime of a tensor; of a global tensor 0 to n_kernels - 1.
+ * @birth: first kernel of its lifetime.
+ * @death: last kernel of its lifetime.
  * @period: index of its first period.
- * @n_periods: number of its periods, which follow each other.
- * @used: false when no kernel uses it.
+ * @n_periods: number of its periods, which are consecutive.
+ * @used: false if no kernel uses it.
  */
 struct annex_life {
 	uint32_t birth, death;
@@ -50,18 +50,18 @@ struct annex_life {
 };
 
 /**
- * struct annex_vitality - Vitality of a trace. Read it, do not write it.
+ * struct annex_vitality - Vitality of a trace. Read only for callers.
  * @trace: the trace.
- * @life: of each tensor.
- * @periods: of all tensors.
+ * @life: lifetime of each tensor.
+ * @periods: inactive periods of all tensors.
  * @n_periods: number of @periods.
- * @start: nanoseconds at which each kernel starts when nothing stalls; start[n_kernels] is the
- *	ideal iteration.
- * @live: bytes that live while each kernel runs: the memory pressure with nothing evicted.
- * @active: bytes that each kernel uses.
+ * @start: start time of each kernel without stalls, in nanoseconds; start[n_kernels] is the length
+ *	of the ideal iteration.
+ * @live: bytes of live tensors during each kernel: the memory pressure without evictions.
+ * @active: bytes of tensors that each kernel uses.
  * @global_bytes: bytes of global tensors.
  * @peak_bytes: the largest of @live.
- * @peak_kernel: the first kernel that has it.
+ * @peak_kernel: the first kernel with @peak_bytes.
  */
 struct annex_vitality {
 	const struct annex_trace *trace;
@@ -78,7 +78,7 @@ struct annex_vitality {
 /**
  * annex_vitality_create() - Analyse a trace.
  * @trace: the trace, which must outlive the result.
- * @vitality: the result, to be given back with annex_vitality_destroy().
+ * @vitality: the result; release it with annex_vitality_destroy().
  *
  * Return: 0 or -ENOMEM.
  */

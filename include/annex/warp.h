@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Warps: the lanes of a GPU that run together, and what they tell each other.
+ * Warps: the lanes of a GPU that run together, and communication between them.
  *
- * On a GPU these are single instructions. On a host a thread is a warp of one lane, unless it plays
- * a lane of a larger one: tests run device code on such warps.
+ * On a GPU these are single instructions. On a host a thread is a warp of one lane, unless it
+ * emulates a lane of a larger warp: tests run device code on such warps.
  *
- * A mask names lanes, a bit each. All lanes of a mask must make the same call with that mask, and
- * it returns when all have come; other lanes are not concerned.
+ * A mask has a bit for each lane. All lanes of a mask must make the same call with that mask. The
+ * call returns when all of them have made it; other lanes are not affected.
  */
 #ifndef ANNEX_WARP_H
 #define ANNEX_WARP_H
@@ -22,7 +22,7 @@ extern "C" {
 #define ANNEX_WARP_LANES 32u
 
 /**
- * struct annex_host_warp - A warp that is played on a host. Each function is called by a lane.
+ * struct annex_host_warp - A warp that is emulated on a host. Each function is called by a lane.
  * @active: annex_warp_active().
  * @lane: annex_lane().
  * @block: annex_warp_block().
@@ -30,7 +30,7 @@ extern "C" {
  * @shfl: annex_warp_shfl().
  * @ballot: annex_warp_ballot().
  * @sync: annex_warp_sync().
- * @pause: annex_warp_pause(): the lane waits for others: let them run.
+ * @pause: annex_warp_pause(): let other lanes run.
  */
 struct annex_host_warp {
 	uint32_t (*active)(void);
@@ -44,22 +44,22 @@ struct annex_host_warp {
 };
 
 /**
- * annex_host_warp() - The warp that the calling thread plays in (host only).
+ * annex_host_warp() - The warp that the calling thread is a lane of (host only).
  *
  * Return: the warp; NULL: none.
  */
 const struct annex_host_warp *annex_host_warp(void);
 
 /**
- * annex_host_warp_set() - Set the warp that the calling thread plays in, before its first call.
- * @warp: the warp; it must stay.
+ * annex_host_warp_set() - Make the calling thread a lane of a warp, before its first call.
+ * @warp: the warp; it must outlive the thread.
  */
 void annex_host_warp_set(const struct annex_host_warp *warp);
 
 /**
- * annex_warp_active() - The lanes that make this call together with the caller; it is one of them.
+ * annex_warp_active() - The lanes that make this call together with the caller, which is included.
  *
- * Which lanes run together is the machine's choice: only what a program costs may depend on it.
+ * The hardware chooses which lanes run together: only performance may depend on it.
  */
 static inline ANNEX_HD uint32_t annex_warp_active(void)
 {
@@ -110,7 +110,7 @@ static inline ANNEX_HD uint32_t annex_warp_block(void)
 }
 
 /**
- * annex_warp_match() - The lanes that call with the same value.
+ * annex_warp_match() - The lanes with the caller's value.
  * @mask: the lanes that make this call.
  * @value: the value.
  *
@@ -131,10 +131,10 @@ static inline ANNEX_HD uint32_t annex_warp_match(uint32_t mask, uint64_t value)
 }
 
 /**
- * annex_warp_shfl() - The value of another lane. No memory is ordered by it.
+ * annex_warp_shfl() - The value of another lane. It does not order memory.
  * @mask: the lanes that make this call.
  * @value: the caller's value.
- * @from: the lane to ask, one of @mask.
+ * @from: the other lane, one of @mask.
  *
  * Return: its value.
  */
@@ -154,7 +154,7 @@ static inline ANNEX_HD uint64_t annex_warp_shfl(uint32_t mask, uint64_t value, u
 }
 
 /**
- * annex_warp_ballot() - The lanes that call with true.
+ * annex_warp_ballot() - The lanes whose value is true.
  * @mask: the lanes that make this call.
  * @value: the caller's vote.
  *
@@ -179,7 +179,7 @@ static inline ANNEX_HD uint32_t annex_warp_ballot(uint32_t mask, bool value)
 }
 
 /**
- * annex_warp_sync() - Wait for lanes; the stores of each are seen by the others.
+ * annex_warp_sync() - Barrier between lanes; afterwards each sees the stores of the others.
  * @mask: the lanes that make this call.
  */
 static inline ANNEX_HD void annex_warp_sync(uint32_t mask)
@@ -195,7 +195,7 @@ static inline ANNEX_HD void annex_warp_sync(uint32_t mask)
 }
 
 /**
- * annex_warp_pause() - The caller waits for something: let other lanes and warps go first.
+ * annex_warp_pause() - Let other lanes and warps run, within a polling loop.
  */
 static inline ANNEX_HD void annex_warp_pause(void)
 {
@@ -211,7 +211,7 @@ static inline ANNEX_HD void annex_warp_pause(void)
 #endif
 }
 
-/* The lowest lane of a mask, which is not empty. */
+/* The lowest lane of a mask that is not empty. */
 static inline ANNEX_HD uint32_t annex_warp_first(uint32_t mask)
 {
 #if ANNEX_ON_GPU
@@ -226,7 +226,7 @@ static inline ANNEX_HD uint32_t annex_warp_first(uint32_t mask)
 #endif
 }
 
-/* How many lanes a mask has. */
+/* Number of lanes in a mask. */
 static inline ANNEX_HD uint32_t annex_warp_count(uint32_t mask)
 {
 #if ANNEX_ON_GPU

@@ -2,14 +2,14 @@
 /*
  * Atomics and waiting primitives in the three dialects of the hot paths: gcc, clang, CUDA.
  *
- * Shared words are plain fixed-width integers (CUDA does not know _Atomic) and are touched only
+ * Shared words are plain fixed-width integers (CUDA does not know _Atomic) and are accessed only
  * through these macros. On a GPU the operations of annex_atomic_*() have system scope, because the
  * other side of a queue may be the CPU or a device on the bus.
  *
- * annex_local_*() are for words that, while kernels run, only threads of one kind look at: those of
- * one GPU, or those of the host. On a GPU they have device scope, which is cheaper. Order that is
- * handed on from one to the other holds: a doorbell, stored with system scope, is behind all that
- * its writer has seen by words of device scope.
+ * annex_local_*() are for words that, while kernels run, are accessed either by threads of one GPU
+ * only, or by threads of the host only. On a GPU they have device scope, which is cheaper. Order is
+ * transitive across scopes: a doorbell, stored with system scope, is ordered after everything that
+ * its writer has observed through words of device scope.
  */
 #ifndef ANNEX_ATOMIC_H
 #define ANNEX_ATOMIC_H
@@ -24,7 +24,7 @@
 #define ANNEX_HD
 #endif
 
-/* Defined while code for the GPU itself is compiled: no system calls, no host helpers there. */
+/* 1 while code for the GPU itself is compiled, without system calls and host functions. */
 #ifdef __CUDA_ARCH__
 #define ANNEX_ON_GPU 1
 #else
@@ -91,20 +91,20 @@
 #endif
 
 /*
- * For functions that read what others may be writing, and know afterwards whether that was so. The
- * race detector cannot follow that.
+ * For functions that read memory which other threads may be writing, and detect that afterwards.
+ * The race detector would report such reads.
  */
 #if ANNEX_ON_GPU
 #define ANNEX_RACY
-#elif defined(__clang__) /* which otherwise still looks at atomics */
+#elif defined(__clang__) /* no_sanitize would still instrument atomics */
 #define ANNEX_RACY __attribute__((disable_sanitizer_instrumentation))
 #else
 #define ANNEX_RACY __attribute__((no_sanitize("thread")))
 #endif
 
 /*
- * annex_atomic_cas() is strong: when it fails, *e is the value found, which has been acquired where
- * success would have acquired.
+ * annex_atomic_cas() is strong. When it fails, *e is the current value, loaded with acquire order
+ * if success has acquire order.
  */
 #define ANNEX_CAS_FAILED(o)                                                                        \
 	((o) == ANNEX_RELAXED || (o) == ANNEX_RELEASE ? ANNEX_RELAXED : ANNEX_ACQUIRE)
@@ -115,7 +115,7 @@
 static inline ANNEX_HD void annex_pause(void)
 {
 #if defined(__CUDA_ARCH__)
-	/* A warp that spins takes issue slots from those that work: let it go for a while. */
+	/* A spinning warp takes issue slots from working warps: sleep briefly. */
 	__asm__ volatile("nanosleep.u32 100;");
 #elif defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
@@ -127,9 +127,9 @@ static inline ANNEX_HD void annex_pause(void)
 }
 
 /*
- * Fences between host threads and a device on the bus: of reads, of writes, of both. On Arm acquire
- * and release order what processors see; a device may be beyond these (outer shareable), and Linux
- * takes it to be.
+ * Fences between host threads and a device on the bus: for reads, for writes, for both. On Arm,
+ * acquire and release order accesses between processors only (inner shareable); like Linux, assume
+ * that devices are outer shareable.
  */
 #if defined(__aarch64__) && !ANNEX_ON_GPU
 #define annex_dma_rmb() __asm__ volatile("dmb oshld" ::: "memory")
@@ -156,7 +156,7 @@ static inline ANNEX_HD uint32_t annex_mmio_read32(uint32_t *reg)
 /**
  * annex_mmio_write32() - Write a device register, after everything written before it.
  * @reg: the register, in mapped device memory or in the memory of a proxy.
- * @val: what to write.
+ * @val: the value.
  *
  * The release order makes commands in queue memory visible to the controller before the doorbell
  * that announces them.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlines. A deadline is a moment of the monotonic clock in nanoseconds; every wait has one. A
- * GPU has a clock of its own, so a deadline is good only on the side that made it.
+ * Deadlines. A deadline is a time of the monotonic clock in nanoseconds; every wait has one. A GPU
+ * has a clock of its own, so a deadline is valid only on the side that made it.
  *
- * A process that is stopped (SIGSTOP, Ctrl-Z, a debugger) must not be late when it goes on, since
- * its own threads, which serve emulated devices and move tensors, were stopped too. So a wait looks
- * at the clock every ANNEX_LOOK_NS, and time between two looks beyond that does not count.
+ * Waits must not time out because the process was stopped (SIGSTOP, Ctrl-Z, a debugger), since its
+ * own threads, which serve emulated devices and move tensors, were stopped too. So a wait reads the
+ * clock every ANNEX_LOOK_NS, and longer intervals between two readings count as ANNEX_LOOK_NS.
  */
 #ifndef ANNEX_CLOCK_H
 #define ANNEX_CLOCK_H
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* The host's, in the library: strict C11 has no monotonic clock. */
+/* The host's clock, in the library: strict C11 has no monotonic clock. */
 uint64_t annex_host_now(void);
 
 #ifdef __cplusplus
@@ -47,10 +47,10 @@ static inline ANNEX_HD uint64_t annex_now(void)
 }
 
 /**
- * annex_deadline_ms() - Make a deadline from a span of time.
+ * annex_deadline_ms() - Make a deadline from a time span.
  * @ms: milliseconds from now.
  *
- * Return: that moment of annex_now(), or never (UINT64_MAX) if that is too far away.
+ * Return: the deadline, or UINT64_MAX (never) on overflow.
  */
 static inline ANNEX_HD uint64_t annex_deadline_ms(uint64_t ms)
 {
@@ -63,15 +63,15 @@ static inline ANNEX_HD uint64_t annex_deadline_ms(uint64_t ms)
 
 /**
  * struct annex_patience - A wait with a deadline. {deadline, 0} begins one.
- * @end: the deadline; later by what did not count.
- * @seen: the last look at the clock; 0: none yet.
+ * @end: the deadline, extended by time that did not count.
+ * @seen: the last reading of the clock; 0: none yet.
  */
 struct annex_patience {
 	uint64_t end, seen;
 };
 
 /**
- * annex_patience_ends() - Look whether a wait has reached its deadline.
+ * annex_patience_ends() - Check whether a wait has reached its deadline.
  * @p: the wait; one thread uses it.
  *
  * Return: true if it has.
@@ -91,7 +91,7 @@ static inline ANNEX_HD bool annex_patience_ends(struct annex_patience *p)
  * annex_patience_until() - Begin to sleep during a wait.
  * @p: the wait; one thread uses it.
  *
- * Return: the moment at which annex_patience_ends() is due.
+ * Return: the time at which to call annex_patience_ends().
  */
 static inline ANNEX_HD uint64_t annex_patience_until(struct annex_patience *p)
 {

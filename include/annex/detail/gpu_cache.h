@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cache of a GPU: lines of a device's data in GPU memory, brought in and written back by the
- * GPU's own threads. Programs include annex/gpu.h.
+ * The cache of a GPU: lines of a device's data in GPU memory, read and written back by the GPU's
+ * own threads. Programs include annex/gpu.h.
  *
- * Everything here is device code that also compiles for a host, where tests run it.
+ * This is device code, which also compiles for a host, where tests run it.
  */
 #ifndef ANNEX_GPU_CACHE_H
 #define ANNEX_GPU_CACHE_H
@@ -17,15 +17,15 @@ extern "C" {
 #endif
 
 /**
- * struct annex_gpu_queue - A queue pair that GPU threads fill.
- * @qp: the copy of the device's struct annex_qp: itself, its sq_seq, cq_seq and reqs in GPU memory,
- *	its rings, lists and doorbells where the device reads and writes them.
- * @slots: of each command identifier: the slot that it moves, in GPU memory.
- * @staging: one line for each command identifier (depth - 1 of them), where the device and the GPU
- *	both reach it: identifier C moves its data at @staging + C * line. So memory that a lost
- *	command may still write to is set aside with its identifier. Unused with struct
- *	annex_gpu_cache.direct.
- * @staging_addr: its device address.
+ * struct annex_gpu_queue - A queue pair for GPU threads.
+ * @qp: a copy of the device's struct annex_qp in GPU memory, with its sq_seq, cq_seq and reqs;
+ *	rings, lists and doorbells are in memory that the device can access.
+ * @slots: slot that the command of each identifier moves, in GPU memory.
+ * @staging: one line for each command identifier (depth - 1 of them), in memory that both the
+ *	device and the GPU can access: identifier C moves its data at @staging + C * line. So memory
+ *	that a lost command may still write to stays reserved with its identifier. Unused with
+ *	struct annex_gpu_cache.direct.
+ * @staging_addr: device address of @staging.
  */
 struct annex_gpu_queue {
 	struct annex_qp *qp;
@@ -38,20 +38,25 @@ struct annex_gpu_queue {
 enum annex_gpu_phase {
 	ANNEX_MOVE_NONE,
 	ANNEX_MOVE_SENT,
-	ANNEX_MOVE_TAKEN, /* a thread looks at it, or carries out what its end means */
+	ANNEX_MOVE_TAKEN, /* a thread polls it, or handles its end */
 	ANNEX_MOVE_LOST,  /* given up: the slot waits for the host's recovery */
 };
 
 #define ANNEX_MOVE_PHASE(s) ((s)&3u)
 #define ANNEX_MOVE_WRITE 4u       /* a write-back, not a read */
-#define ANNEX_MOVE_QUEUE_SHIFT 8u /* above it: which queue */
+#define ANNEX_MOVE_QUEUE_SHIFT 8u /* number of the queue */
 
 /*
  * struct annex_gpu_move - The command that reads or writes a slot's line.
+ * @token: the command.
+ * @line: the line.
+ * @deadline: time at which the command is given up.
  * @state: enum annex_gpu_phase, ANNEX_MOVE_WRITE, queue << ANNEX_MOVE_QUEUE_SHIFT.
+ * @rsvd: padding.
  *
- * It belongs to the slot and not to the thread that sent it, so whoever needs the line, or a slot,
- * takes the completion, and nobody depends on another thread coming back. All zero: none.
+ * It belongs to the slot and not to the thread that sent the command: any thread that needs the
+ * line, or a slot, takes the completion, so that no thread depends on another. All zero: no
+ * command.
  */
 struct annex_gpu_move {
 	uint64_t token;
@@ -62,10 +67,10 @@ struct annex_gpu_move {
 };
 
 /**
- * struct annex_gpu_error - The first error, as the host finds it after a kernel.
+ * struct annex_gpu_error - The first error, for the host after a kernel.
  * @code: negative errno, 0 for none.
- * @block: the thread block that it happened in.
- * @line: the line that it is about, UINT64_MAX for none.
+ * @block: the thread block in which it occurred.
+ * @line: the line in question, UINT64_MAX for none.
  */
 struct annex_gpu_error {
 	int32_t code;
@@ -74,16 +79,16 @@ struct annex_gpu_error {
 };
 
 /**
- * struct annex_gpu_stats - Counters since creation. Hits are not among them: to count one would
- * cost as much as the hit.
- * @misses: lines that a warp wanted at once and that were not there; one for all of its lanes.
+ * struct annex_gpu_stats - Counters since creation. Hits are not counted, because counting costs as
+ * much as a hit.
+ * @misses: requested lines that were not cached; one for all lanes of a warp that request the line.
  * @prefetches: lines whose read was started by annex_gpu_prefetch() or annex_gpu_start().
  * @reads: lines that were read.
  * @writes: lines that were written.
- * @evictions: valid lines given up for others.
+ * @evictions: valid lines evicted.
  * @errors: commands that failed or were given up.
- * @bytes_read: bytes that commands have read; only of those that succeeded.
- * @bytes_written: bytes that commands have written, likewise.
+ * @bytes_read: bytes that successful commands have read.
+ * @bytes_written: bytes that successful commands have written.
  */
 struct annex_gpu_stats {
 	uint64_t misses;
@@ -96,33 +101,33 @@ struct annex_gpu_stats {
 	uint64_t bytes_written;
 };
 
-/* Rare paths with many callers: one copy each, called. */
+/* Rare paths with many callers: not inlined. */
 #define ANNEX_GPU_COLD __attribute__((noinline, unused))
 #define ANNEX_GPU_ALIGNED __attribute__((aligned(128))) /* a line of a GPU's second-level cache */
 
 /**
- * struct annex_gpu_cache - A context as kernels see it, in GPU memory. The host side fills it.
- * @dir: one state word (annex/detail/line.h) a line of the backing data; all zero to begin with.
- * @owner: of each slot: a line, ANNEX_SLOT_FREE to begin with.
- * @moves: of each slot: the command that moves its line; all zero to begin with.
+ * struct annex_gpu_cache - A context for kernels, in GPU memory. The host fills it.
+ * @dir: state word (annex/detail/line.h) of each line of the backing data; initially zero.
+ * @owner: line in each slot; initially ANNEX_SLOT_FREE.
+ * @moves: command that moves the line of each slot; initially zero.
  * @mem: the slots, aligned to 16 bytes.
  * @queues: the queue pairs.
  * @mem_addr: with @direct, the device address of slot 0.
  * @size: bytes of the backing data.
- * @nlines: lines of the backing data; the last may be a part.
- * @timeout_ns: how long a command may take, and how long a thread waits for a slot.
+ * @nlines: lines of the backing data; the last may be partial.
+ * @timeout_ns: time limit of a command, and of a wait for a slot, in nanoseconds.
  * @nslots: at least 2, less than 2^ANNEX_LINE_SLOT_BITS.
  * @line_shift: log2 of the bytes of a line; a line fits into one command.
  * @block_shift: log2 of the device's block.
  * @nsid: the namespace.
  * @nqueues: number of queue pairs, at most 65535.
- * @direct: data goes straight to and from the slots, without staging.
+ * @direct: the device accesses the slots directly, without staging.
  * @error: the first error.
  * @hand: next slot of the clock.
  * @stats: the counters.
  *
- * @error, @hand and @stats change while kernels run. All of it lies in GPU memory, as atomics on
- * host memory do not work over PCIe.
+ * @error, @hand and @stats change while kernels run. The whole structure is in GPU memory, because
+ * atomics on host memory do not work over PCIe.
  */
 struct annex_gpu_cache {
 	uint64_t *dir;
@@ -150,8 +155,8 @@ struct annex_gpu_cache {
  * annex_gpu_failed() - The first error of the context, or 0.
  * @c: the context.
  *
- * Kernels that run long may ask, and stop. Until the host has recovered, calls that need the device
- * return this error at once; elements of lines that are there can still be read.
+ * Long kernels can check this, and stop. Until the host has recovered the context, calls that need
+ * the device return this error at once; elements of cached lines can still be read.
  *
  * Return: the error, a negative errno; 0: none.
  */
@@ -162,10 +167,10 @@ static inline ANNEX_HD int annex_gpu_failed(struct annex_gpu_cache *c)
 }
 
 /**
- * annex_gpu_fail() - Record an error, if it is the first; a kernel may do so with its own.
+ * annex_gpu_fail() - Record an error if it is the first. Kernels may record errors of their own.
  * @c: the context.
  * @err: a negative errno.
- * @line: the line that it is about, UINT64_MAX for none.
+ * @line: the line in question, UINT64_MAX for none.
  *
  * Return: @err.
  */

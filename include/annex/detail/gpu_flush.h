@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU's part of a flush: dirty lines go to the device. Programs include annex/gpu.h.
+ * The GPU's part of a flush: writing dirty lines to the device. Programs include annex/gpu.h.
  */
 #ifndef ANNEX_GPU_FLUSH_H
 #define ANNEX_GPU_FLUSH_H
@@ -11,17 +11,17 @@
 extern "C" {
 #endif
 
-/* How far the flush of a slot has come. */
+/* Progress of the flush of a slot. */
 struct annex_gpu_flush {
 	uint64_t first;
 	uint64_t n;
 	uint64_t deadline;
 	uint32_t slot;
-	bool sent; /* what was dirty at the beginning is on its way */
+	bool sent; /* the write of the line's dirty bytes was sent */
 	int err;
 };
 
-/* The line in the slot, if there is one to be looked at. */
+/* The line in the slot, if it is within the range; otherwise UINT64_MAX. */
 static inline ANNEX_HD uint64_t annex_gpu_flush_line(struct annex_gpu_cache *c,
 						     const struct annex_gpu_flush *f)
 {
@@ -30,7 +30,7 @@ static inline ANNEX_HD uint64_t annex_gpu_flush_line(struct annex_gpu_cache *c,
 	return line >= f->first && line - f->first < f->n && line < c->nlines ? line : UINT64_MAX;
 }
 
-/* Do what needs no waiting for a slot. Return: whether it is flushed, or cannot be. */
+/* Take the steps for a slot that need no waiting. Return: whether the flush has ended or failed. */
 static inline ANNEX_HD bool annex_gpu_flush_step(struct annex_gpu_cache *c,
 						 struct annex_gpu_flush *f,
 						 struct annex_gpu_job *job)
@@ -41,7 +41,7 @@ static inline ANNEX_HD bool annex_gpu_flush_step(struct annex_gpu_cache *c,
 	if (f->err)
 		return true;
 	annex_gpu_advance(c, f->slot, job);
-	/* Acquire: pairs with the release of whoever ends it; what that changed is seen. */
+	/* Acquire: pairs with the release of the thread that ended it, and sees its changes. */
 	if (annex_local_load(&c->moves[f->slot].state, ANNEX_ACQUIRE) == ANNEX_MOVE_NONE) {
 		line = annex_gpu_flush_line(c, f);
 		if (line == UINT64_MAX || f->sent)
@@ -64,14 +64,14 @@ static inline ANNEX_HD bool annex_gpu_flush_step(struct annex_gpu_cache *c,
 }
 
 /**
- * annex_gpu_flush_slot() - Write the line in a slot back, if it is dirty; wait for it.
+ * annex_gpu_flush_slot() - Write the line in a slot back if it is dirty, and wait for the write.
  * @c: the context.
- * @slot: each lane another, below the context's nslots.
+ * @slot: the slot, a different one for each lane, below the context's nslots.
  * @first: first line to write back.
- * @n: number of lines; lines in other slots are left alone.
+ * @n: number of lines; a line outside of this range is skipped.
  *
- * The host runs it over all slots. When it returns, no command that was sent before moves the
- * slot's line.
+ * The host runs it over all slots. When it returns, no earlier command for the slot's line is in
+ * flight.
  *
  * Return: 0, or the context's first error: the line stays dirty.
  */

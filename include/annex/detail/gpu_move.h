@@ -2,8 +2,8 @@
 /*
  * Commands that move lines between a device and a GPU's slots. Programs include annex/gpu.h.
  *
- * One lane sends a command or finds it complete; whatever has to be copied or zeroed then is a job
- * that all lanes of its warp do together. Nothing here waits for the device.
+ * One lane sends a command or finds it complete. If data must then be copied or zeroed, that is a
+ * job, which all lanes of its warp carry out together. No function here waits for the device.
  */
 #ifndef ANNEX_GPU_MOVE_H
 #define ANNEX_GPU_MOVE_H
@@ -16,18 +16,18 @@ extern "C" {
 
 enum annex_gpu_job_kind {
 	ANNEX_JOB_NONE,
-	ANNEX_JOB_IN,   /* a read has come: staging to slot, then the line is there */
-	ANNEX_JOB_OUT,  /* a write-back begins: slot to staging, then it is sent */
-	ANNEX_JOB_ZERO, /* a line that will be overwritten: zeroes, then it is there */
+	ANNEX_JOB_IN,   /* a read has ended: copy staging to slot, then the line is valid */
+	ANNEX_JOB_OUT,  /* a write-back begins: copy slot to staging, then send it */
+	ANNEX_JOB_ZERO, /* a line that will be overwritten: zero it, then it is valid */
 };
 
 /*
- * struct annex_gpu_job - Work that a lane has begun; annex_gpu_run_jobs() carries it on.
+ * struct annex_gpu_job - Work that a lane has begun, for annex_gpu_run_jobs().
  * @line: the line.
  * @slot: its slot.
- * @queue: the queue pair whose staging it uses; for ANNEX_JOB_OUT reserved, which keeps the queue's
- *	gate open.
- * @cid: the command identifier, likewise.
+ * @queue: the queue pair whose staging memory it uses; for ANNEX_JOB_OUT the caller is inside the
+ *	queue's gate.
+ * @cid: the command identifier; for ANNEX_JOB_OUT reserved.
  * @kind: enum annex_gpu_job_kind.
  */
 struct annex_gpu_job {
@@ -54,7 +54,7 @@ static inline ANNEX_HD void annex_gpu_count(uint64_t *counter, uint64_t n)
 	annex_local_add(counter, n, ANNEX_RELAXED);
 }
 
-/* Bytes of a line that exist on the device: the last line may be a part. */
+/* Bytes of a line that exist on the device: the last line may be partial. */
 static inline ANNEX_HD uint32_t annex_gpu_line_bytes(const struct annex_gpu_cache *c, uint64_t line)
 {
 	uint64_t left = c->size - (line << c->line_shift);
@@ -63,12 +63,12 @@ static inline ANNEX_HD uint32_t annex_gpu_line_bytes(const struct annex_gpu_cach
 }
 
 /*
- * Take a command identifier, of any queue, without waiting. The caller is inside that queue's gate
+ * Take a command identifier of any queue, without waiting. The caller is inside that queue's gate
  * until it sends the command or calls annex_gpu_unreserve(). Return: 0; -EAGAIN; -EIO, -ENODEV.
  */
 static inline ANNEX_HD int annex_gpu_reserve(struct annex_gpu_cache *c, struct annex_gpu_job *job)
 {
-	/* Blocks keep to a queue each, so that their commands share doorbells. */
+	/* A thread block prefers one queue, so that its commands share doorbells. */
 	uint32_t q = annex_warp_block() % c->nqueues;
 	int rc = -EAGAIN;
 
@@ -90,7 +90,7 @@ static inline ANNEX_HD void annex_gpu_unreserve(struct annex_gpu_cache *c,
 	annex_qp_leave(qp);
 }
 
-/* The same line's place on the device, as a command with data at @addr. */
+/* A command for a line, with its data at @addr. */
 static inline ANNEX_HD struct annex_io annex_gpu_io(const struct annex_gpu_cache *c, uint64_t line,
 						    uint8_t opcode, uint64_t addr)
 {
@@ -110,9 +110,9 @@ static inline ANNEX_HD struct annex_io annex_gpu_io(const struct annex_gpu_cache
 }
 
 /*
- * Send the command of a job that has a reservation, and hand it to the slot. The line is busy, or
- * in write-back, so nobody else touches the slot's record. Return: 0, or -EAGAIN: the queue went
- * down, nothing was sent.
+ * Send the command of a job that has a reservation, and record it in the slot's move. The line is
+ * busy, or in write-back, so no other thread accesses that record. Return: 0, or -EAGAIN: the queue
+ * went down, nothing was sent.
  */
 static inline ANNEX_HD int annex_gpu_send(struct annex_gpu_cache *c,
 					  const struct annex_gpu_job *job, uint8_t opcode)
@@ -136,16 +136,16 @@ static inline ANNEX_HD int annex_gpu_send(struct annex_gpu_cache *c,
 	m->token = annex_qp_token(q->qp, job->cid);
 	m->line = job->line;
 	m->deadline = annex_now() + c->timeout_ns;
-	/* Relaxed: who reads it looks at the slot's own record before it believes it. */
+	/* Relaxed: a hint, which its reader verifies by the slot's record. */
 	annex_local_store(&q->slots[job->cid], job->slot, ANNEX_RELAXED);
 	err = annex_qp_enqueue(q->qp, &sqe, &job->cid, 1);
-	/* Release: the record is there for who takes it. */
+	/* Release: the record before its state; pairs with annex_gpu_advance(). */
 	if (!err)
 		annex_local_store(&m->state, state, ANNEX_RELEASE);
 	return err;
 }
 
-/* Count a failed command, and tell everybody else of it. */
+/* Count a failed command, and record the error. */
 static inline ANNEX_HD void annex_gpu_move_failed(struct annex_gpu_cache *c, int err, uint64_t line)
 {
 	annex_gpu_count(&c->stats.errors, 1);
@@ -153,8 +153,8 @@ static inline ANNEX_HD void annex_gpu_move_failed(struct annex_gpu_cache *c, int
 }
 
 /*
- * The command of a slot has ended, with @err, and whatever it brought is in the slot. The caller
- * has taken it, and @state is what it was before.
+ * The command of a slot has ended with @err, and data of a read is in the slot. The caller has
+ * taken the move; @state is its previous state.
  */
 static inline ANNEX_HD void annex_gpu_finish_move(struct annex_gpu_cache *c, uint32_t slot,
 						  uint32_t state, int err)
@@ -163,7 +163,7 @@ static inline ANNEX_HD void annex_gpu_finish_move(struct annex_gpu_cache *c, uin
 	struct annex_qp *qp = c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp;
 	uint64_t line = m->line, bytes = annex_gpu_line_bytes(c, line);
 
-	/* Its staging has been read: another command may have it. */
+	/* The data was copied from its staging memory: another command may use that. */
 	annex_qp_collect(qp, m->token, NULL);
 	/* Relaxed: the line's transition below publishes it. */
 	annex_local_store(&m->state, (uint32_t)ANNEX_MOVE_NONE, ANNEX_RELAXED);
@@ -186,29 +186,29 @@ static inline ANNEX_HD void annex_gpu_finish_move(struct annex_gpu_cache *c, uin
 }
 
 /*
- * Give up the command of a slot. The device may still carry it out, so until the host has reset it
- * nobody gets the slot, and a line that was being written stays where it is, and cannot be written
- * again: of two writes of a line the older one might come last.
+ * Give up the command of a slot. The device may still carry it out, so the slot is not reused until
+ * the host has reset the device. A line that was being written stays there and cannot be written
+ * again: of two writes of a line the older one might take effect last.
  */
 static inline ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint32_t slot,
 						uint32_t state, int why)
 {
 	struct annex_gpu_move *m = &c->moves[slot];
 
-	/* First: from here on nobody claims the line anew. */
+	/* First: from here on the line is not claimed again. */
 	annex_gpu_move_failed(c, why, m->line);
 	annex_qp_abandon(c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp, m->token);
 	if (!(state & ANNEX_MOVE_WRITE)) {
 		annex_local_store(&c->owner[slot], ANNEX_SLOT_TAKEN, ANNEX_RELAXED);
 		annex_line_absent(c->dir, m->line);
 	}
-	/* Relaxed: nobody but the host takes it from here. */
+	/* Relaxed: only the host takes it from here. */
 	annex_local_store(&m->state, state - ANNEX_MOVE_SENT + ANNEX_MOVE_LOST, ANNEX_RELAXED);
 }
 
 /*
- * annex_gpu_advance() - See whether the command of a slot has ended, and do what that means.
- * @job: set to ANNEX_JOB_IN when a line has arrived and is to be copied.
+ * annex_gpu_advance() - Check whether the command of a slot has ended, and handle its end.
+ * @job: set to ANNEX_JOB_IN if a line has arrived and must be copied.
  *
  * Return: whether anything changed.
  */
@@ -224,7 +224,7 @@ static inline ANNEX_HD bool annex_gpu_advance(struct annex_gpu_cache *c, uint32_
 	if (ANNEX_MOVE_PHASE(state) != ANNEX_MOVE_SENT)
 		return false;
 	taken = state - ANNEX_MOVE_SENT + ANNEX_MOVE_TAKEN;
-	/* Acquire: pairs with the sender's release; the record is there. One thread gets it. */
+	/* Acquire: pairs with the release in annex_gpu_send(). One thread takes the record. */
 	if (!annex_local_cas(&m->state, &state, taken, ANNEX_ACQUIRE))
 		return false;
 	qp = c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp;
@@ -239,7 +239,7 @@ static inline ANNEX_HD bool annex_gpu_advance(struct annex_gpu_cache *c, uint32_
 			why = -ETIMEDOUT;
 		if (why)
 			annex_gpu_lose_move(c, slot, state, why);
-		else /* Release: hands the record on. */
+		else /* Release: passes the record on. */
 			annex_local_store(&m->state, state, ANNEX_RELEASE);
 		return why != 0;
 	}
@@ -256,17 +256,17 @@ static inline ANNEX_HD bool annex_gpu_advance(struct annex_gpu_cache *c, uint32_
 	return true;
 }
 
-#define ANNEX_GPU_REAP 32u /* identifiers looked at in one go */
+#define ANNEX_GPU_REAP 32u /* identifiers that one call checks */
 
 /*
- * With all identifiers in use, some may be those of reads that have long come and that nobody has
- * asked for since: look for such.
+ * All identifiers are in use, some perhaps by reads that have ended and were not requested since:
+ * look for one of them.
  */
 static inline ANNEX_HD void annex_gpu_reap(struct annex_gpu_cache *c, struct annex_gpu_job *job)
 {
 	struct annex_gpu_queue *q = &c->queues[job->queue];
 	uint32_t ids = q->qp->depth - 1;
-	/* Relaxed, as all here: it spreads threads, and what is found is looked at again. */
+	/* Relaxed, as all loads here: only hints, which annex_gpu_advance() verifies. */
 	uint32_t at = annex_local_add(&q->qp->cid_hint, ANNEX_GPU_REAP, ANNEX_RELAXED);
 
 	for (uint32_t i = 0; i < ANNEX_GPU_REAP && i < ids && !job->kind; i++) {
@@ -304,8 +304,8 @@ static inline ANNEX_HD void annex_gpu_copy(struct annex_gpu_piece *__restrict__ 
 }
 
 /*
- * The same out of a slot: other warps may change elements meanwhile. Then the line is dirty again
- * afterwards, and each element in the copy is the old or the new one.
+ * The same from a slot, where other warps may change elements meanwhile. The line is then dirty
+ * again afterwards, and each element in the copy has its old or its new value.
  */
 ANNEX_RACY static inline ANNEX_HD void annex_gpu_copy_out(struct annex_gpu_piece *to,
 							  const struct annex_gpu_piece *from,
@@ -352,8 +352,8 @@ static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
 	qp = c->queues[job->queue].qp;
 	if (job->kind == ANNEX_JOB_IN) {
 		/*
-		 * The device writes data to the GPU, and says so in host memory: two ways, on which
-		 * the word may be faster. Its answer to a read comes behind its data.
+		 * The device writes data to the GPU and the completion to host memory: the
+		 * completion may arrive first. A read of a register flushes the device's writes.
 		 */
 		if (c->direct)
 			annex_mmio_read32(qp->sq_doorbell.reg);
@@ -365,7 +365,7 @@ static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
 }
 
 /*
- * annex_gpu_run_jobs() - Carry on what lanes have begun: all of @mask call it, with a job or none.
+ * annex_gpu_run_jobs() - Carry out the jobs of all lanes of @mask, each with a job or none.
  */
 static inline ANNEX_HD void annex_gpu_run_jobs(struct annex_gpu_cache *c, uint32_t mask,
 					       struct annex_gpu_job *job)
@@ -378,7 +378,7 @@ static inline ANNEX_HD void annex_gpu_run_jobs(struct annex_gpu_cache *c, uint32
 
 	if (!todo)
 		return;
-	/* All lanes may now read the memory that the job's lane has acquired. */
+	/* All lanes may then read the memory that the job's lane has acquired. */
 	annex_warp_sync(mask);
 	for (uint32_t left = todo; left; left &= left - 1) {
 		uint32_t from = annex_warp_first(left);
@@ -388,7 +388,7 @@ static inline ANNEX_HD void annex_gpu_run_jobs(struct annex_gpu_cache *c, uint32
 		annex_gpu_copy_job(c, (uint32_t)p >> 28, (uint32_t)(p >> 32), (uint32_t)s >> 16,
 				   (uint32_t)s & 0xffff, rank, lanes);
 	}
-	/* And what all of them have copied, the job's lane publishes. */
+	/* The job's lane publishes the copies of all lanes. */
 	annex_warp_sync(mask);
 	if (job->kind)
 		annex_gpu_end_job(c, job);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a warp gets the lines that its lanes want. Programs include annex/gpu.h.
+ * Acquisition of the lines that a warp's lanes request. Programs include annex/gpu.h.
  *
- * The lanes go through it together, round by round. In a round the first lane of those that want
- * the same line does what can be done for it without waiting: takes its completion, or a slot and
- * a command for it, or begins the write-back that a slot needs; then all do the jobs that came up.
- * Lanes whose line is there leave. So a warp never waits with a claim that it has not sent, and
- * never holds one line while it waits for another, unless a program holds it as a span.
+ * The lanes run in rounds. Lanes that request the same line have a leader, the first of them. In a
+ * round each leader takes the steps for its line that need no waiting: it takes a completion, or a
+ * slot and a command for the line, or begins the write-back that frees a slot. Then all lanes carry
+ * out the resulting jobs, and lanes whose line is valid leave. So a warp never waits with a claim
+ * whose command was not sent, and never holds one line while it waits for another, unless the
+ * program pins it as a span.
  */
 #ifndef ANNEX_GPU_WANT_H
 #define ANNEX_GPU_WANT_H
@@ -18,17 +19,22 @@ extern "C" {
 #endif
 
 #define ANNEX_GPU_LOOKS 64u /* slots that the clock passes in one round */
-#define ANNEX_GPU_ENDS 4u   /* commands of others that are looked at on the way */
-#define ANNEX_GPU_PAUSES 8u /* pauses between two rounds, at most */
+#define ANNEX_GPU_ENDS 4u   /* other commands that are polled meanwhile */
+#define ANNEX_GPU_PAUSES 8u /* most pauses between two rounds */
 
 /*
- * struct annex_gpu_want - A line that a lane wants.
- * @lanes: lanes that want the same line.
+ * struct annex_gpu_want - A line that a lane requests.
+ * @line: the line.
+ * @deadline: time at which the request fails.
+ * @flags: ANNEX_PIN_*.
+ * @lanes: lanes that request the same line.
  * @victim: a slot whose line is being written back for this, or ANNEX_SLOT_NONE.
- * @slot: where the line is, in the end.
- * @leader: the caller acts for them.
+ * @slot: the line's slot, in the end.
+ * @round: rounds so far.
+ * @leader: the caller acts for @lanes.
  * @held: the leader has a reference.
- * @sent: its read was begun by the caller.
+ * @sent: the caller has begun the read.
+ * @err: 0, or the error.
  */
 struct annex_gpu_want {
 	uint64_t line;
@@ -44,7 +50,7 @@ struct annex_gpu_want {
 	int err;
 };
 
-/* The write-back of a dirty line, with the job's reservation. Return: whether it begins. */
+/* Begin the write-back of a dirty line, with the job's reservation. Return: whether it begins. */
 static inline ANNEX_HD bool annex_gpu_begin_write(struct annex_gpu_cache *c, uint32_t slot,
 						  uint64_t forbidden, struct annex_gpu_job *job)
 {
@@ -59,7 +65,7 @@ static inline ANNEX_HD bool annex_gpu_begin_write(struct annex_gpu_cache *c, uin
 	return true;
 }
 
-/* Whether a look at a slot has brought it. */
+/* Whether annex_slot_look() got the slot. */
 static inline ANNEX_HD bool annex_gpu_found(struct annex_gpu_cache *c, enum annex_look found)
 {
 	if (found == ANNEX_LOOK_VICTIM)
@@ -68,8 +74,8 @@ static inline ANNEX_HD bool annex_gpu_found(struct annex_gpu_cache *c, enum anne
 }
 
 /*
- * A slot whose write-back is over goes to who waited for it, if it is still unused: the clock's
- * hand has passed it, and would find the next dirty line. Return: whether @w has the slot.
+ * Take the slot whose write-back this request waited for, if it is still unused: the clock's hand
+ * has passed it, and would find the next dirty line. Return: whether @w has the slot.
  */
 static inline ANNEX_HD bool annex_gpu_take_victim(struct annex_gpu_cache *c,
 						  struct annex_gpu_want *w,
@@ -90,7 +96,7 @@ static inline ANNEX_HD bool annex_gpu_take_victim(struct annex_gpu_cache *c,
 }
 
 /*
- * Take a slot from the clock. The job's reservation goes to the write-back of a dirty victim.
+ * Take a slot from the clock, or begin the write-back of a dirty victim with the job's reservation.
  * Return: whether @w has a slot.
  */
 static inline ANNEX_HD bool annex_gpu_take_slot(struct annex_gpu_cache *c, struct annex_gpu_want *w,
@@ -100,7 +106,7 @@ static inline ANNEX_HD bool annex_gpu_take_slot(struct annex_gpu_cache *c, struc
 	uint64_t line;
 
 	for (uint32_t i = 0; i < ANNEX_GPU_LOOKS; i++) {
-		/* Relaxed: it only spreads threads over the slots. */
+		/* Relaxed: only spreads threads over the slots. */
 		uint32_t slot = annex_local_add(&c->hand, 1, ANNEX_RELAXED) % c->nslots;
 		enum annex_look found = annex_slot_look(c->dir, c->owner, slot, &line);
 
@@ -128,8 +134,8 @@ static inline ANNEX_HD bool annex_gpu_take_slot(struct annex_gpu_cache *c, struc
 }
 
 /*
- * Begin to read an absent line, as far as that goes without waiting. Return: 0, whatever became of
- * it, or an error.
+ * Begin to read an absent line, as far as possible without waiting. Return: 0, also if the read was
+ * not begun, or an error.
  */
 static inline ANNEX_HD int annex_gpu_begin_read(struct annex_gpu_cache *c, struct annex_gpu_want *w,
 						struct annex_gpu_job *job)
@@ -140,7 +146,7 @@ static inline ANNEX_HD int annex_gpu_begin_read(struct annex_gpu_cache *c, struc
 
 	if (job->kind || (waiting && !got && w->victim != ANNEX_SLOT_NONE))
 		return 0;
-	/* The identifier first: who has none had better not evict anything. */
+	/* The identifier first: without one, a line would be evicted in vain. */
 	err = annex_gpu_reserve(c, job);
 	if (err) {
 		if (got)
@@ -171,7 +177,7 @@ static inline ANNEX_HD int annex_gpu_begin_read(struct annex_gpu_cache *c, struc
 	return 0;
 }
 
-/* A leader's part in a round. Return: whether its line is there, or never will be (err). */
+/* A leader's part in a round. Return: whether its line is valid, or the request failed (err). */
 static inline ANNEX_HD bool annex_gpu_step(struct annex_gpu_cache *c, struct annex_gpu_want *w,
 					   struct annex_gpu_job *job)
 {
@@ -179,7 +185,7 @@ static inline ANNEX_HD bool annex_gpu_step(struct annex_gpu_cache *c, struct ann
 
 	/* Acquire: pairs with annex_line_filled(). */
 	word = annex_local_load(state, ANNEX_ACQUIRE);
-	/* A GPU has more threads than there is room for attempts: who sees a crowd makes none. */
+	/* A GPU has more threads than the count has room for: try only without CROWDED. */
 	if (!w->held)
 		word = word & ANNEX_LINE_CROWDED ? ANNEX_LINE_CROWDED : annex_ref_get(state);
 	w->held = w->held || word != ANNEX_LINE_CROWDED;
@@ -198,7 +204,7 @@ static inline ANNEX_HD bool annex_gpu_step(struct annex_gpu_cache *c, struct ann
 		w->err = annex_gpu_begin_read(c, w, job);
 	now = annex_now();
 	if (!w->round)
-		w->deadline = now + 2 * c->timeout_ns; /* its own command's, and one before it */
+		w->deadline = now + 2 * c->timeout_ns; /* for its command, and one before it */
 	else if (now >= w->deadline && !job->kind && !w->err)
 		w->err = annex_gpu_fail(c, word & ANNEX_LINE_BUSY ? -ETIMEDOUT : -EBUSY, w->line);
 	return w->err != 0;
@@ -207,12 +213,12 @@ static inline ANNEX_HD bool annex_gpu_step(struct annex_gpu_cache *c, struct ann
 #define ANNEX_GPU_TRIES 4u
 
 /*
- * annex_gpu_want_ahead() - Try to begin the reads that the lanes of @mask want, without waiting.
+ * annex_gpu_want_ahead() - Try to begin the reads that the lanes of @mask request, without waiting.
  */
 static inline ANNEX_HD void annex_gpu_want_ahead(struct annex_gpu_cache *c, uint32_t mask,
 						 struct annex_gpu_want *w)
 {
-	/* Dirty lines in the clock's way begin to be written, and are passed. */
+	/* Each try may begin the write-back of a dirty line and skip its slot. */
 	for (uint32_t i = 0; i < ANNEX_GPU_TRIES; i++) {
 		struct annex_gpu_job job = annex_gpu_no_job();
 		uint64_t word = annex_local_load(&c->dir[w->line], ANNEX_RELAXED);
@@ -231,7 +237,7 @@ static inline ANNEX_HD void annex_gpu_want_ahead(struct annex_gpu_cache *c, uint
 }
 
 /*
- * annex_gpu_want_begin() - Say what each lane of @mask wants.
+ * annex_gpu_want_begin() - Begin the requests of the lanes of @mask.
  * @flags: ANNEX_PIN_*.
  */
 static inline ANNEX_HD void annex_gpu_want_begin(uint32_t mask, uint64_t line, uint32_t flags,
@@ -240,7 +246,7 @@ static inline ANNEX_HD void annex_gpu_want_begin(uint32_t mask, uint64_t line, u
 	w->line = line;
 	w->deadline = 0;
 	w->flags = flags;
-	/* Threads that write a line and threads that read it hold it separately. */
+	/* Threads that write a line and threads that read it take separate references. */
 	w->lanes = annex_warp_match(mask, line << 2 | flags);
 	w->victim = ANNEX_SLOT_NONE;
 	w->slot = 0;
@@ -254,7 +260,7 @@ static inline ANNEX_HD void annex_gpu_want_begin(uint32_t mask, uint64_t line, u
 /*
  * annex_gpu_want_round() - One round of all lanes of @mask.
  *
- * Return: whether the caller's line is there, or there is an error; the same for all of w->lanes.
+ * Return: whether the caller's line is valid or the request failed; the same for all of w->lanes.
  */
 static inline ANNEX_HD bool annex_gpu_want_round(struct annex_gpu_cache *c, uint32_t mask,
 						 struct annex_gpu_want *w)
@@ -267,18 +273,18 @@ static inline ANNEX_HD bool annex_gpu_want_round(struct annex_gpu_cache *c, uint
 	annex_gpu_run_jobs(c, mask, &job);
 	if (done && w->err && w->held)
 		annex_ref_put(&c->dir[w->line]);
-	/* The leader's news: whether it is done, the error, the slot. */
+	/* The leader's result: whether it is done, the error, the slot. */
 	news = (uint64_t)done << 63 | (uint64_t)(uint32_t)-w->err << 32 | w->slot;
 	news = annex_warp_shfl(mask, news, annex_warp_first(w->lanes));
 	w->slot = (uint32_t)news;
 	w->err = -(int)(news >> 32 & 0x7fffffff);
 	done = news >> 63;
 	if (done) {
-		/* The leader has acquired the line's bytes, and a shuffle orders no memory. */
+		/* Only the leader has acquired the bytes; a shuffle does not order memory. */
 		annex_warp_sync(w->lanes);
 		return true;
 	}
-	/* The longer it takes, the more time for the device, and for other warps. */
+	/* Back off: more time for the device and for other warps with each round. */
 	for (uint32_t i = 0; i <= w->round && i < ANNEX_GPU_PAUSES; i++)
 		annex_warp_pause();
 	w->round++;
@@ -286,12 +292,12 @@ static inline ANNEX_HD bool annex_gpu_want_round(struct annex_gpu_cache *c, uint
 }
 
 /*
- * annex_gpu_want_end() - Let the line go; all of w->lanes call it, after a round without an error.
+ * annex_gpu_want_end() - Release the line. All of w->lanes call it, after a round without an error.
  */
 static inline ANNEX_HD void annex_gpu_want_end(struct annex_gpu_cache *c,
 					       const struct annex_gpu_want *w)
 {
-	/* All have finished with the bytes; what they stored is what the leader publishes. */
+	/* All lanes have finished with the bytes; the leader publishes their stores. */
 	annex_warp_sync(w->lanes);
 	if (!w->leader)
 		return;

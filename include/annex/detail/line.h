@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The word that says all about a line of a cache, and how it changes; the same on CPU and GPU.
+ * The state word of a cache line, and its transitions; the same on CPU and GPU.
  *
- * The life of a line:
+ * States of a line:
  *
  *	absent -- claim, with a slot --> busy -- read arrives --> valid -- evicted --> absent
  *	                                 busy -- read fails ---> absent
  *
- * Whoever wants a line holds a reference first, in whatever state the line is; every transition
- * keeps the references. A valid line without any may be evicted when it is clean. Nothing but a
- * claim gives a line a slot, and nothing but eviction or a failed read takes it away, so a slot
- * always has one owner: a line, the thread that took it from the clock, or nobody.
+ * A thread that needs a line takes a reference first, in any state of the line; transitions keep
+ * the references. A valid line without references may be evicted if it is clean. A line gets a slot
+ * only by a claim, and loses it only by eviction or a failed read. So a slot has exactly one owner,
+ * a line or the thread that took it from the clock, or is free.
  *
  * The functions work on two arrays: @dir has the word of each line, @owner the owner of each slot.
- * Their threads are those of one GPU, or of the host.
+ * Only threads of one GPU, or only threads of the host, access them.
  */
 #ifndef ANNEX_LINE_H
 #define ANNEX_LINE_H
@@ -26,31 +26,31 @@
 extern "C" {
 #endif
 
-#define ANNEX_PIN_WRITE (1u << 0) /* the holder will change the line; unpin then marks it dirty */
-#define ANNEX_PIN_NEW (1u << 1)   /* the holder overwrites all of it: a miss does not read */
+#define ANNEX_PIN_WRITE (1u << 0) /* the caller will change the line; unpin marks it dirty */
+#define ANNEX_PIN_NEW (1u << 1)   /* the caller overwrites all of it: a miss does not read */
 
 #define ANNEX_LINE_REFS 0x7fffull          /* references */
-#define ANNEX_LINE_CROWDED (1ull << 14)    /* refused from here; the rest is for attempts */
+#define ANNEX_LINE_CROWDED (1ull << 14)    /* limit of references; the rest is for attempts */
 #define ANNEX_LINE_VALID (1ull << 15)      /* the slot holds the line */
 #define ANNEX_LINE_BUSY (1ull << 16)       /* the slot is being filled */
 #define ANNEX_LINE_DIRTY (1ull << 17)      /* changed since the last write-back began */
 #define ANNEX_LINE_REFERENCED (1ull << 18) /* used since the clock hand last passed */
-#define ANNEX_LINE_WRITEBACK (1ull << 19)  /* a write of it is in flight */
+#define ANNEX_LINE_WRITEBACK (1ull << 19)  /* a write-back is in flight */
 #define ANNEX_LINE_SLOT_SHIFT 20
 #define ANNEX_LINE_SLOT_BITS 26
 #define ANNEX_LINE_SLOT_MASK ((((uint64_t)1 << ANNEX_LINE_SLOT_BITS) - 1) << ANNEX_LINE_SLOT_SHIFT)
-/* 18 bits, one more with each claim */
+/* 18 bits, incremented by each claim */
 #define ANNEX_LINE_VERSION_ONE ((uint64_t)1 << (ANNEX_LINE_SLOT_SHIFT + ANNEX_LINE_SLOT_BITS))
 #define ANNEX_LINE_VERSION_MASK (~(ANNEX_LINE_VERSION_ONE - 1))
 
-/* Facts that stay the same as long as a line stays in its slot. */
+/* Bits that do not change while a line stays in its slot. */
 #define ANNEX_LINE_RESIDENCE (ANNEX_LINE_VALID | ANNEX_LINE_SLOT_MASK | ANNEX_LINE_VERSION_MASK)
 
-#define ANNEX_SLOT_FREE UINT64_MAX        /* owner of a slot that nobody uses */
+#define ANNEX_SLOT_FREE UINT64_MAX        /* owner of a free slot */
 #define ANNEX_SLOT_TAKEN (UINT64_MAX - 1) /* owner of a slot between clock and claim */
 #define ANNEX_SLOT_NONE UINT32_MAX
 
-/* Where a line is that is valid or busy; 0 for others. */
+/* Slot of a valid or busy line; 0 for others. */
 static inline ANNEX_HD uint32_t annex_word_slot(uint64_t word)
 {
 	return (uint32_t)((word & ANNEX_LINE_SLOT_MASK) >> ANNEX_LINE_SLOT_SHIFT);
@@ -59,7 +59,7 @@ static inline ANNEX_HD uint32_t annex_word_slot(uint64_t word)
 /*
  * annex_line_claim() - Make an absent line busy in @slot, which the caller took from the clock.
  *
- * Return: false when somebody else has claimed it; the slot is still the caller's.
+ * Return: false if another thread has claimed it; the caller then keeps the slot.
  */
 static inline ANNEX_HD bool annex_line_claim(uint64_t *dir, uint64_t *owner, uint64_t line,
 					     uint32_t slot)
@@ -73,7 +73,7 @@ static inline ANNEX_HD bool annex_line_claim(uint64_t *dir, uint64_t *owner, uin
 			ANNEX_LINE_VERSION_ONE) |
 		       ANNEX_LINE_BUSY | ANNEX_LINE_REFERENCED |
 		       (uint64_t)slot << ANNEX_LINE_SLOT_SHIFT;
-		/* Release: who sees the slot sees that nothing moves its line yet. */
+		/* Release: a thread that sees the slot sees that its line does not move yet. */
 	} while (!annex_local_cas(&dir[line], &word, next, ANNEX_ACQ_REL));
 	/* Relaxed: the clock checks the line's word before it believes an owner. */
 	annex_local_store(&owner[slot], line, ANNEX_RELAXED);
@@ -81,36 +81,36 @@ static inline ANNEX_HD bool annex_line_claim(uint64_t *dir, uint64_t *owner, uin
 }
 
 /*
- * annex_line_filled() - A busy line's data is there.
+ * annex_line_filled() - A busy line's data has arrived: make it valid.
  */
 static inline ANNEX_HD void annex_line_filled(uint64_t *dir, uint64_t line)
 {
-	/* Release: the data before VALID; pairs with the acquire of whoever uses it. */
+	/* Release: the data before VALID; pairs with the acquire of its readers. */
 	annex_local_add(&dir[line], ANNEX_LINE_VALID - ANNEX_LINE_BUSY, ANNEX_RELEASE);
 }
 
 /*
- * annex_line_absent() - A busy line's data did not come; its slot is the caller's.
+ * annex_line_absent() - The read of a busy line failed: make it absent. The caller gets its slot.
  */
 static inline ANNEX_HD void annex_line_absent(uint64_t *dir, uint64_t line)
 {
-	/* Release: whatever was written into the slot is over before it is used again. */
+	/* Release: writes to the slot come before its next use. */
 	annex_local_and(&dir[line], ANNEX_LINE_REFS | ANNEX_LINE_VERSION_MASK, ANNEX_ACQ_REL);
 }
 
 /*
- * annex_slot_free() - Nobody uses a slot any more.
+ * annex_slot_free() - Free a slot.
  */
 static inline ANNEX_HD void annex_slot_free(uint64_t *owner, uint32_t slot)
 {
-	/* Release: its last use is over; pairs with the acquire of the clock. */
+	/* Release: its last use comes before; pairs with the acquire of the clock. */
 	annex_local_store(&owner[slot], ANNEX_SLOT_FREE, ANNEX_RELEASE);
 }
 
 /*
- * annex_line_clean() - Begin the write-back of a dirty line; its bytes from now on are written.
- * @forbidden: bits that must be clear (ANNEX_LINE_REFS, ANNEX_LINE_REFERENCED), besides.
- * @slot: where the line must be, ANNEX_SLOT_NONE for anywhere; set to where it is.
+ * annex_line_clean() - Begin the write-back of a dirty line, with its current bytes.
+ * @forbidden: additional bits that must be clear (ANNEX_LINE_REFS, ANNEX_LINE_REFERENCED).
+ * @slot: slot that the line must be in, or ANNEX_SLOT_NONE for any; set to its slot.
  */
 static inline ANNEX_HD bool annex_line_clean(uint64_t *dir, uint64_t line, uint64_t forbidden,
 					     uint32_t *slot)
@@ -124,8 +124,8 @@ static inline ANNEX_HD bool annex_line_clean(uint64_t *dir, uint64_t line, uint6
 		if (*slot != ANNEX_SLOT_NONE && annex_word_slot(word) != *slot)
 			return false;
 		/*
-		 * Acquire: pairs with the unpin that made it dirty; its stores are visible to the
-		 * device. Release: a store that comes after this sets DIRTY again.
+		 * Acquire: pairs with the unpin that made it dirty, whose stores are then visible
+		 * to the device. Release: the unpin of a later store sets DIRTY again.
 		 */
 	} while (!annex_local_cas(&dir[line], &word,
 				  (word & ~ANNEX_LINE_DIRTY) | ANNEX_LINE_WRITEBACK,
@@ -135,7 +135,7 @@ static inline ANNEX_HD bool annex_line_clean(uint64_t *dir, uint64_t line, uint6
 }
 
 /*
- * annex_line_written() - The write-back ended. A line that was not written is as dirty as before.
+ * annex_line_written() - End a write-back. If it failed, the line is dirty again.
  */
 static inline ANNEX_HD void annex_line_written(uint64_t *dir, uint64_t line, bool ok)
 {
@@ -145,7 +145,7 @@ static inline ANNEX_HD void annex_line_written(uint64_t *dir, uint64_t line, boo
 	annex_local_and(&dir[line], ~ANNEX_LINE_WRITEBACK, ANNEX_RELEASE);
 }
 
-/* The line was there, had been used before, and can be referenced once more: nothing to be done. */
+/* The line is valid, marked as referenced, and has room for a reference: the fast path. */
 static inline ANNEX_HD bool annex_ref_usual(uint64_t word)
 {
 	const uint64_t usual = ANNEX_LINE_VALID | ANNEX_LINE_REFERENCED;
@@ -154,15 +154,15 @@ static inline ANNEX_HD bool annex_ref_usual(uint64_t word)
 }
 
 /*
- * annex_ref_get() - Take a reference on a line, in whatever state it is.
+ * annex_ref_get() - Take a reference on a line, in any state.
  * @state: the line's word.
  *
- * Return: the word before, with ANNEX_LINE_VALID only when the line is there and may be used; or
- * ANNEX_LINE_CROWDED alone, and no reference, when there are too many.
+ * Return: the previous word, with ANNEX_LINE_VALID only if the line may be used; or
+ * ANNEX_LINE_CROWDED alone, and no reference, if there are too many.
  */
 static inline ANNEX_HD uint64_t annex_ref_get(uint64_t *state)
 {
-	/* Acquire: pairs with annex_line_filled(); the data is there. */
+	/* Acquire: pairs with annex_line_filled(): the data is visible. */
 	uint64_t word = annex_local_add(state, 1, ANNEX_ACQUIRE);
 
 	if (__builtin_expect(annex_ref_usual(word), 1))
@@ -171,18 +171,18 @@ static inline ANNEX_HD uint64_t annex_ref_get(uint64_t *state)
 		annex_local_sub(state, 1, ANNEX_RELAXED);
 		return ANNEX_LINE_CROWDED;
 	}
-	/* The second chance: written only when it changes. */
+	/* The second chance of the clock; written only if it changes. */
 	if (word & ANNEX_LINE_VALID)
 		annex_local_or(state, ANNEX_LINE_REFERENCED, ANNEX_RELAXED);
 	return word;
 }
 
 /*
- * annex_ref_put() - Give a reference back. Return: false, and nothing done, if there was none.
+ * annex_ref_put() - Release a reference. Return: false, without effect, if there was none.
  */
 static inline ANNEX_HD bool annex_ref_put(uint64_t *state)
 {
-	/* Release: the holder has finished with the bytes; pairs with the eviction's acquire. */
+	/* Release: accesses to the bytes come before; pairs with the eviction's acquire. */
 	uint64_t word = annex_local_sub(state, 1, ANNEX_RELEASE);
 
 	if (__builtin_expect((word & ANNEX_LINE_REFS) != 0, 1))
@@ -192,15 +192,15 @@ static inline ANNEX_HD bool annex_ref_put(uint64_t *state)
 }
 
 /*
- * annex_ref_put_dirty() - The same for a holder who has changed the line: dirty and one reference
- * less in one step, so that no eviction comes between.
+ * annex_ref_put_dirty() - Release the reference of a thread that has changed the line: set DIRTY in
+ * the same step, so that the line is not evicted in between.
  */
 static inline ANNEX_HD bool annex_ref_put_dirty(uint64_t *state)
 {
 	uint64_t word = annex_local_load(state, ANNEX_RELAXED);
 
 	do {
-		/* Only a line that is there can have been changed. */
+		/* Only a valid line can have been changed. */
 		if (!(word & ANNEX_LINE_REFS) || !(word & ANNEX_LINE_VALID))
 			return false;
 		/* Release: the changed bytes; pairs with the acquire of write-backs and pins. */
@@ -208,24 +208,24 @@ static inline ANNEX_HD bool annex_ref_put_dirty(uint64_t *state)
 	return true;
 }
 
-/* The state in which the clock found a slot. */
+/* Result of annex_slot_look(). With FREE and VICTIM the caller owns the slot. */
 enum annex_look {
 	ANNEX_LOOK_PINNED,
 	ANNEX_LOOK_MOVING,
 	ANNEX_LOOK_DIRTY,
-	ANNEX_LOOK_SPARED, /* its second chance */
-	ANNEX_LOOK_FREE,   /* the slot is the caller's; it was free, */
-	ANNEX_LOOK_VICTIM, /* or its line was evicted */
+	ANNEX_LOOK_SPARED, /* the line used its second chance */
+	ANNEX_LOOK_FREE,   /* the slot was free */
+	ANNEX_LOOK_VICTIM, /* its line was evicted */
 };
 
 /*
- * annex_slot_look() - The clock passes a slot: evict its line, or spare it.
- * @victim: set to the line that was evicted.
+ * annex_slot_look() - Advance the clock over a slot: evict its line, or spare it.
+ * @victim: set to the evicted line.
  */
 static inline ANNEX_HD enum annex_look annex_slot_look(uint64_t *dir, uint64_t *owner,
 						       uint32_t slot, uint64_t *victim)
 {
-	/* Acquire: pairs with the slot's release; a free slot's last use is over. */
+	/* Acquire: pairs with annex_slot_free(): a free slot's last use is over. */
 	uint64_t line = annex_local_load(&owner[slot], ANNEX_ACQUIRE), word;
 
 	if (line == ANNEX_SLOT_FREE &&
@@ -247,9 +247,9 @@ static inline ANNEX_HD enum annex_look annex_slot_look(uint64_t *dir, uint64_t *
 	if (word & ANNEX_LINE_DIRTY)
 		return ANNEX_LOOK_DIRTY;
 	/*
-	 * Acquire: pairs with the release of the last unpin and of the write-back; nobody reads
-	 * or writes the slot any more. Release: a reader without a reference that sees new data
-	 * in the slot also sees that the line has gone.
+	 * Acquire: pairs with the release of the last unpin and of the write-back: the slot has no
+	 * more readers or writers. Release: a reader without a reference that sees new data in the
+	 * slot also sees that the line was evicted.
 	 */
 	if (!annex_local_cas(&dir[line], &word, word & ANNEX_LINE_VERSION_MASK, ANNEX_ACQ_REL))
 		return ANNEX_LOOK_MOVING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of a queue pair. annex/detail/ring.h tells how threads share them. Programs
+ * The structures of a queue pair. annex/detail/ring.h describes how threads share them. Programs
  * include annex/queue.h.
  */
 #ifndef ANNEX_QP_H
@@ -17,8 +17,8 @@ extern "C" {
 struct annex_ctrl;
 
 /*
- * struct annex_qp_host - Calls of the controller for host threads, beyond memory; see
- * lib/core/ctrl.h. Any function may be NULL. Never called on a GPU.
+ * struct annex_qp_host - Functions of the controller for host threads; see lib/core/ctrl.h. Any of
+ * them may be NULL. Never called on a GPU.
  */
 struct annex_qp_host {
 	struct annex_ctrl *ctrl;
@@ -39,7 +39,7 @@ enum annex_req_state {
 };
 
 #define ANNEX_REQ_STATE(s) ((s)&3)
-#define ANNEX_REQ_ASLEEP 4u  /* with TAKEN: its owner sleeps until it is delivered */
+#define ANNEX_REQ_ASLEEP 4u  /* with TAKEN: the owner sleeps until delivery */
 #define ANNEX_REQ_KEEP ~7ull /* the generation */
 #define ANNEX_REQ_NEXT 8u    /* to the next generation */
 #define ANNEX_REQ_MATCHES(s, token) ((s) << 13 >> 16 == (token) >> 16)
@@ -47,6 +47,9 @@ enum annex_req_state {
 /*
  * struct annex_req - One command identifier.
  * @state: generation and enum annex_req_state.
+ * @dw0: result of the command.
+ * @status: result of the command.
+ * @rsvd: padding.
  */
 struct annex_req {
 	uint64_t state;
@@ -56,10 +59,10 @@ struct annex_req {
 };
 
 /*
- * struct annex_doorbell - Where the controller is told of a queue's new tail, or head.
+ * struct annex_doorbell - Doorbell of a queue, for a new tail or head.
  * @reg: the register.
- * @shadow: memory that the controller looks at (Base 5.8); NULL: it has none.
- * @event: where it says up to which value it looks by itself.
+ * @shadow: shadow doorbell in memory that the controller polls (Base 5.8); NULL: none.
+ * @event: the controller's event index: values up to it need no write of the register.
  */
 struct annex_doorbell {
 	uint32_t *reg;
@@ -69,16 +72,16 @@ struct annex_doorbell {
 
 enum annex_qp_state {
 	ANNEX_QP_LIVE,
-	ANNEX_QP_RESET,  /* being rebuilt: submitters wait, completions are not looked at */
-	ANNEX_QP_DEAD,   /* controller gone: everything ends with -ENODEV */
-	ANNEX_QP_BROKEN, /* the controller broke the protocol or stopped: needs a reset */
-	ANNEX_QP_FORKED, /* a child's copy: everything ends with -ECHILD */
+	ANNEX_QP_RESET,  /* being rebuilt: submitters wait, completions are ignored */
+	ANNEX_QP_DEAD,   /* controller gone: all commands end with -ENODEV */
+	ANNEX_QP_BROKEN, /* the controller violated the protocol or stopped: needs a reset */
+	ANNEX_QP_FORKED, /* a child's copy: all calls end with -ECHILD */
 };
 
 #define ANNEX_CACHE_ALIGNED __attribute__((aligned(64)))
 
 /**
- * struct annex_qp - A submission queue and its completion queue. Read no field of it directly.
+ * struct annex_qp - A submission queue and its completion queue. Its members are private.
  */
 struct annex_qp {
 	/* private: Set at creation, only read afterwards. */
@@ -94,7 +97,7 @@ struct annex_qp {
 	struct annex_io_limits limits;
 	uint32_t depth;
 	uint16_t qid;
-	uint64_t stall_ns; /* how long a turn may take to come before the queue counts as broken */
+	uint64_t stall_ns; /* longest wait for a turn before the queue counts as broken */
 	struct annex_qp_host host;
 
 	ANNEX_CACHE_ALIGNED uint32_t state; /* enum annex_qp_state */
@@ -103,14 +106,14 @@ struct annex_qp {
 
 	ANNEX_CACHE_ALIGNED uint64_t sq_ticket;
 	uint32_t cid_hint;
-	uint32_t starving; /* a thread goes first */
+	uint32_t starving; /* a thread has priority */
 
 	ANNEX_CACHE_ALIGNED uint64_t sq_tail;
 	uint32_t sq_moving;
 
 	ANNEX_CACHE_ALIGNED uint64_t cq_head;
 	uint64_t sq_head;
-	uint64_t cq_claimed; /* completions before it are claimed: a hint where to look */
+	uint64_t cq_claimed; /* completions before it are claimed: a hint where to begin */
 	uint32_t cq_moving;
 
 	/* Host threads that sleep; see lib/nvme/wait.c. */

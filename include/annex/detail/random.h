@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SplitMix64: a counter, and a hash of it (Steele, Lea, Flood 2014). The same numbers for the same
- * start, on every machine.
+ * SplitMix64: a counter, and a hash of it (Steele, Lea, Flood 2014). A start value gives the same
+ * numbers on every machine.
  */
 #ifndef ANNEX_RANDOM_H
 #define ANNEX_RANDOM_H
@@ -18,7 +18,7 @@ static inline ANNEX_HD uint64_t annex_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* annex_random_unit() - The next number as one from 0 to 1, 1 excluded. */
+/* annex_random_unit() - The next number, scaled to [0, 1). */
 static inline ANNEX_HD double annex_random_unit(uint64_t *state)
 {
 	return (double)(annex_random(state) >> 11) / 9007199254740992.0;

@@ -10,34 +10,34 @@
  * Then one of the submitters moves the tail over the run of marked entries and rings the doorbell
  * once for all of them.
  *
- * Dequeue. Any thread that looks at the completion queue claims new entries one by one (again one
- * word per entry: 2 * turn unclaimed, + 1 claimed, + 2 delivered), whosever command they complete,
+ * Dequeue. Any thread that polls the completion queue claims new entries one by one (again one word
+ * per entry: 2 * turn unclaimed, + 1 claimed, + 2 delivered), also of other threads' commands,
  * writes the result into the request and marks the entry. One thread moves the head over the run
  * of delivered entries, rings the doorbell once, reads the controller's SQ head from the last of
  * them, and frees the submission entries up to it for their next turn.
  *
- * Moving is a critical section that nobody waits for: a thread that finds it taken leaves a count,
- * and the thread inside goes round again before it leaves. So a mark is never left behind, and a
+ * Moving is a critical section without waiting: a thread that finds it taken increments a count,
+ * and the thread inside repeats its work before it leaves. So a mark is never left behind, and a
  * submitter never depends on another one being scheduled to leave the queue.
  *
  * At most depth - 1 commands are outstanding, because there are depth - 1 identifiers; entries are
  * freed one late (entry e of the next turn is freed when the head is past e + 1), so that tail and
  * head never meet on a full queue, with any depth from 2. As an identifier is held before a ticket
- * is taken, at least one of the depth - 1 tickets before it has completed, so the wait for the
- * turn is only for a head movement under way, never for the medium.
+ * is taken, at least one of the depth - 1 tickets before it has completed. So a wait for the turn
+ * only waits for a head movement in progress, never for the medium.
  *
  * Giving up. A thread that stops waiting abandons its token: identifier, list memory and buffer
- * stay reserved until the completion arrives or the queue is reset. Nobody gives up while holding
- * a ticket: it writes its entry first.
+ * stay reserved until the completion arrives or the queue is reset. A thread never gives up while
+ * it holds a ticket: it writes its entry first.
  *
  * A queue pair is for host threads or for GPU threads, not for both: a GPU cannot wake a host
- * thread whose completion it delivers. So of all words here only doorbells, entries and lists are
- * shared with the controller; the others are touched by threads of one kind (annex_local_*()).
- * Entries of a GPU's queue pairs may lie in its own memory (lib/gpu/rings.c): what has system scope
- * below is for a device on the bus, and orders what it reads and writes there too.
+ * thread whose completion it delivers. So only doorbells, entries and lists are shared with the
+ * controller; all other words are accessed by threads of one kind (annex_local_*()). Entries of a
+ * GPU's queue pairs may be in its own memory (lib/gpu/rings.c): accesses with system scope below
+ * are ordered for a device on the bus, also when it accesses GPU memory.
  *
- * The model of this protocol is tests/promela/queue.pml. Everything here compiles as C11 and as
- * CUDA device code; functions of a host alone are behind struct annex_qp_host.
+ * The model of this protocol is tests/promela/queue.pml. This header compiles as C11 and as CUDA
+ * device code; functions for hosts only are behind struct annex_qp_host.
  */
 #ifndef ANNEX_RING_H
 #define ANNEX_RING_H
@@ -50,17 +50,18 @@
 extern "C" {
 #endif
 
-#define ANNEX_QP_BATCH 32u    /* commands that one pass of a submitter carries */
-#define ANNEX_QP_PATIENCE 48u /* rounds of waiting for an identifier, then a thread goes first */
+#define ANNEX_QP_BATCH 32u    /* most commands of one pass of a submitter */
+#define ANNEX_QP_PATIENCE 48u /* rounds without an identifier before a thread gets priority */
 
 /*
- * A new value, after @old, which nobody else changes. Full order: the entries first, and the event
- * index only after the shadow, since the controller writes the one and then reads the other.
+ * Store a new value to a shadow doorbell, whose only writer is the caller. Full order: entries
+ * before the shadow, and the shadow before the load of the event index, since the controller stores
+ * the event index and then loads the shadow.
  */
 static inline ANNEX_HD void annex_shadow(uint32_t *shadow, uint32_t old, uint32_t value)
 {
 #if ANNEX_ON_GPU
-	/* Its atomics do not reach host memory. */
+	/* Atomics of a GPU do not work on host memory. */
 	(void)old;
 	annex_atomic_store(shadow, value, ANNEX_RELEASE);
 	annex_atomic_fence(ANNEX_SEQ_CST);
@@ -72,9 +73,8 @@ static inline ANNEX_HD void annex_shadow(uint32_t *shadow, uint32_t old, uint32_
 }
 
 /*
- * Tell the controller of a new value. With a shadow the register is written only when the
- * controller asked to hear of a value that was passed just now; as in virtio, the differences are
- * modulo 2^16.
+ * Announce a new value to the controller. With a shadow doorbell the register is written only if
+ * the value passes the controller's event index; as in virtio, differences are modulo 2^16.
  */
 static inline ANNEX_HD void annex_ring(const struct annex_doorbell *bell, uint32_t value)
 {
@@ -84,7 +84,7 @@ static inline ANNEX_HD void annex_ring(const struct annex_doorbell *bell, uint32
 		annex_mmio_write32(bell->reg, value);
 		return;
 	}
-	old = annex_atomic_load(bell->shadow, ANNEX_RELAXED); /* nobody else writes it */
+	old = annex_atomic_load(bell->shadow, ANNEX_RELAXED); /* the caller is its only writer */
 	annex_shadow(bell->shadow, old, value);
 	event = annex_atomic_load(bell->event, ANNEX_SEQ_CST);
 	if ((uint16_t)(value - event - 1) < (uint16_t)(value - old))
@@ -97,7 +97,7 @@ void annex_host_wake(struct annex_qp *qp, uint64_t *state);
 int annex_host_wait(struct annex_qp *qp, uint64_t token, struct annex_result *res,
 		    uint64_t deadline);
 
-/* A place in a ring that is never wrapped, and its entry and turn. */
+/* A free-running position in a ring, and its entry and turn. */
 struct annex_pos {
 	uint64_t n;
 	uint64_t turn;
@@ -124,9 +124,9 @@ static inline ANNEX_HD void annex_pos_next(const struct annex_qp *qp, struct ann
 }
 
 /*
- * The gate. Resetting a queue rewrites its rings; it closes the gate (state), then waits until
- * nobody is inside (active). Both sides store, then load the other's word: sequentially
- * consistent, so that either the thread sees the gate closed or the reset sees the thread.
+ * The gate. Resetting a queue rewrites its rings; it closes the gate (state), then waits until no
+ * thread is inside (active). Both sides store, then load the other's word: sequentially consistent,
+ * so that either the thread sees the gate closed or the reset sees the thread.
  */
 static inline ANNEX_HD bool annex_qp_enter(struct annex_qp *qp)
 {
@@ -139,11 +139,11 @@ static inline ANNEX_HD bool annex_qp_enter(struct annex_qp *qp)
 
 static inline ANNEX_HD void annex_qp_leave(struct annex_qp *qp)
 {
-	/* Release: what this thread did in the rings is visible to the reset that sees 0. */
+	/* Release: this thread's accesses to the rings come before a reset that sees 0. */
 	annex_local_sub(&qp->active, 1, ANNEX_RELEASE);
 }
 
-/* Mark the queue as in need of a reset; a reset or removal already under way stands. */
+/* Mark the queue as in need of a reset, unless a reset or removal is already in progress. */
 static inline ANNEX_HD void annex_qp_break(struct annex_qp *qp)
 {
 	uint32_t live = ANNEX_QP_LIVE;
@@ -151,7 +151,7 @@ static inline ANNEX_HD void annex_qp_break(struct annex_qp *qp)
 	if (!annex_local_cas(&qp->state, &live, (uint32_t)ANNEX_QP_BROKEN, ANNEX_SEQ_CST))
 		return;
 #if !ANNEX_ON_GPU
-	/* The watcher finds out, and each sleeper that leaves wakes the next (lib/nvme/wait.c). */
+	/* Wake the watcher; each sleeper that leaves wakes the next (lib/nvme/wait.c). */
 	if (qp->host.wake)
 		qp->host.wake(qp->host.ctrl, qp->qid);
 #endif
@@ -159,9 +159,9 @@ static inline ANNEX_HD void annex_qp_break(struct annex_qp *qp)
 
 /*
  * Write a completion into its request. The claim on the CQ entry makes this thread the only one
- * to deliver it; the CAS is against the owner abandoning the token, and against a controller that
- * completes an identifier twice. Return: the state word on which the owner sleeps, to be given to
- * annex_qp_wake(), or NULL.
+ * to deliver it; the CAS detects an owner that abandons the token, and a controller that completes
+ * an identifier twice. Return: the state word on which the owner sleeps, for annex_qp_wake(), or
+ * NULL.
  */
 static inline ANNEX_HD uint64_t *annex_qp_deliver(struct annex_qp *qp, uint16_t cid,
 						  uint16_t status, uint32_t dw0)
@@ -186,12 +186,12 @@ static inline ANNEX_HD uint64_t *annex_qp_deliver(struct annex_qp *qp, uint16_t 
 			annex_local_add(&qp->spurious, 1, ANNEX_RELAXED);
 			return NULL;
 		}
-		/* Release: the result is there before DONE; pairs with the acquire in poll. */
+		/* Release: the result before DONE; pairs with the acquire in annex_qp_peek(). */
 	} while (!annex_local_cas(&r->state, &s, next, ANNEX_RELEASE));
 	return s & ANNEX_REQ_ASLEEP ? &r->state : NULL;
 }
 
-/* Wake the host threads that sleep on these state words. None of them is a GPU's. */
+/* Wake the host threads that sleep on these state words. GPU threads never sleep. */
 static inline ANNEX_HD void annex_qp_wake(struct annex_qp *qp, uint64_t *const *asleep, uint32_t n)
 {
 #if !ANNEX_ON_GPU
@@ -205,8 +205,8 @@ static inline ANNEX_HD void annex_qp_wake(struct annex_qp *qp, uint64_t *const *
 }
 
 /*
- * Free submission entries up to the head that the controller reported. Only the thread inside the
- * head movement comes here. Return: false when the reported head is outside what was submitted.
+ * Free submission entries up to the head that the controller reported. Called only by the thread
+ * that moves the head. Return: false if the reported head is not among the submitted entries.
  */
 static inline ANNEX_HD bool annex_qp_free_entries(struct annex_qp *qp, uint32_t reported)
 {
@@ -217,7 +217,7 @@ static inline ANNEX_HD bool annex_qp_free_entries(struct annex_qp *qp, uint32_t 
 	if (reported >= qp->depth)
 		return false;
 	moved = (reported + qp->depth - entry) % qp->depth;
-	/* Acquire: pairs with the tail's release, so that a head beyond it is really wrong. */
+	/* Acquire: pairs with the tail's release: a head beyond the tail is an error. */
 	if (head + moved > annex_local_load(&qp->sq_tail, ANNEX_ACQUIRE))
 		return false;
 	/* Entries are freed one late: see the top of this file. */
@@ -233,11 +233,11 @@ static inline ANNEX_HD bool annex_qp_free_entries(struct annex_qp *qp, uint32_t 
 
 static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
 {
-	/* Acquire on entry, release on exit: the movers' own fields are handed on. */
+	/* Acquire on entry, release on exit: for the members that only movers access. */
 	uint32_t seen = annex_local_add(&qp->cq_moving, 1, ANNEX_ACQ_REL);
 
 	if (seen)
-		return; /* the thread inside goes round again */
+		return; /* the thread inside repeats its work */
 	seen = 1;
 	do {
 		uint64_t head = annex_local_load(&qp->cq_head, ANNEX_RELAXED);
@@ -253,7 +253,7 @@ static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
 			continue;
 		if (!annex_qp_free_entries(qp, sq_head))
 			annex_qp_break(qp);
-		/* Release: who starts at the new head sees the marks behind it. */
+		/* Release: a thread that starts at the new head sees the marks before it. */
 		annex_local_store(&qp->cq_head, p.n, ANNEX_RELEASE);
 		annex_ring(&qp->cq_doorbell, p.entry);
 		/* A waiter that misses this movement must see the count: full order. */
@@ -261,11 +261,11 @@ static inline ANNEX_HD void annex_qp_move_head(struct annex_qp *qp)
 }
 
 /**
- * annex_qp_process() - Deliver the completions that have arrived, whosever they are.
+ * annex_qp_process() - Deliver the completions that have arrived, of all threads' commands.
  * @qp: the queue pair.
  *
- * Return: how many this call delivered; -EBUSY when it delivered none and another thread is in
- * the middle of delivering one.
+ * Return: number of completions that this call delivered; -EBUSY if it delivered none while another
+ * thread is delivering one.
  */
 static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 {
@@ -279,7 +279,7 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 	if (!annex_qp_enter(qp))
 		return 0;
 	from = annex_local_load(&qp->cq_head, ANNEX_ACQUIRE);
-	/* Relaxed: whatever was written there, entries before it had been claimed then. */
+	/* Relaxed: all entries before any value of it were claimed when it was written. */
 	claimed = annex_local_load(&qp->cq_claimed, ANNEX_RELAXED);
 	p = annex_pos_at(qp, claimed > from ? claimed : from);
 	for (uint32_t i = 0; i < qp->depth; i++, annex_pos_next(qp, &p)) {
@@ -288,13 +288,13 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 
 		s = annex_local_load(seq, ANNEX_ACQUIRE);
 		if (s == 2 * p.turn) {
-			/* Acquire: the phase tag is written last; the rest is there with it. */
+			/* Acquire: the phase tag is written last, after the rest of the entry. */
 			word = annex_atomic_load((uint32_t *)(void *)&qp->cq[p.entry].cid,
 						 ANNEX_ACQUIRE);
 			annex_dma_rmb();
 			if ((word >> 16 & 1) == (p.turn & 1))
-				break; /* phase of the turn before: nothing new */
-			/* Acquire and release: of two threads one claims, after all before it. */
+				break; /* phase of the previous turn: nothing new */
+			/* Acquire and release: one thread claims, after earlier claims. */
 			if (annex_local_cas(seq, &s, s + 1, ANNEX_ACQ_REL)) {
 				uint64_t *owner = annex_qp_deliver(qp, (uint16_t)word,
 								   (uint16_t)(word >> 17),
@@ -317,13 +317,13 @@ static inline ANNEX_HD int annex_qp_process(struct annex_qp *qp)
 			break; /* the head has moved a whole turn past us */
 	}
 	if (delivered) {
-		/* Relaxed: nobody has to begin here, or to see this at once. */
+		/* Relaxed: only a hint where to begin. */
 		if (p.n > annex_local_load(&qp->cq_claimed, ANNEX_RELAXED))
 			annex_local_store(&qp->cq_claimed, p.n, ANNEX_RELAXED);
 		annex_qp_move_head(qp);
 	}
 	annex_qp_leave(qp);
-	/* Last: who is woken may take this core at once, and here nobody waits for us. */
+	/* Last: a woken thread may preempt this one, for which no thread waits from here on. */
 	annex_qp_wake(qp, asleep, sleepers);
 	return delivered ? delivered : others ? -EBUSY : 0;
 }
@@ -345,13 +345,13 @@ static inline ANNEX_HD void annex_qp_move_tail(struct annex_qp *qp)
 			annex_pos_next(qp, &p);
 		if (p.n == tail)
 			continue;
-		/* Release: before the doorbell, so that no reported head is beyond it. */
+		/* Release: before the doorbell, so that no valid reported head is beyond it. */
 		annex_local_store(&qp->sq_tail, p.n, ANNEX_RELEASE);
 		annex_ring(&qp->sq_doorbell, p.entry);
 	} while (!annex_local_cas(&qp->sq_moving, &seen, 0u, ANNEX_ACQ_REL));
 }
 
-/* Let a thread that has waited @round times wait a little longer: spin, yield, nap. */
+/* Back off after @round rounds of waiting: spin, yield, nap. */
 static inline ANNEX_HD void annex_qp_backoff(unsigned int round)
 {
 #if ANNEX_ON_GPU
@@ -362,7 +362,7 @@ static inline ANNEX_HD void annex_qp_backoff(unsigned int round)
 #endif
 }
 
-/* Have the controller go on, and deliver. Return: as annex_qp_process(). */
+/* Let an emulated controller make progress, and deliver. Return: as annex_qp_process(). */
 static inline ANNEX_HD int annex_qp_help(struct annex_qp *qp)
 {
 #if !ANNEX_ON_GPU
@@ -372,7 +372,7 @@ static inline ANNEX_HD int annex_qp_help(struct annex_qp *qp)
 	return annex_qp_process(qp);
 }
 
-/* Why a queue cannot be entered: 0 while it is being reset (wait), else an errno. */
+/* Reason that a queue cannot be entered: 0 while it is being reset (wait), otherwise an errno. */
 static inline ANNEX_HD int annex_qp_down(struct annex_qp *qp)
 {
 	uint32_t state = annex_local_load(&qp->state, ANNEX_ACQUIRE);
@@ -383,7 +383,7 @@ static inline ANNEX_HD int annex_qp_down(struct annex_qp *qp)
 					  : 0;
 }
 
-/* Try to take up to @want command identifiers, looking at @most of them. Return: how many. */
+/* Try to take up to @want command identifiers among @most of them. Return: number of them. */
 static inline ANNEX_HD uint32_t annex_qp_take(struct annex_qp *qp, uint32_t want, uint16_t *cids,
 					      uint32_t most)
 {
@@ -396,7 +396,7 @@ static inline ANNEX_HD uint32_t annex_qp_take(struct annex_qp *qp, uint32_t want
 	for (uint32_t tries = 0; tries < most && got < want; tries++) {
 		uint64_t s = annex_local_load(&qp->reqs[i].state, ANNEX_RELAXED);
 
-		/* Acquire: pairs with the release that freed it; the list memory is ours. */
+		/* Acquire: pairs with the release that freed it, and its list memory. */
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_FREE &&
 		    annex_local_cas(&qp->reqs[i].state, &s, s | ANNEX_REQ_TAKEN, ANNEX_ACQUIRE))
 			cids[got++] = (uint16_t)i;
@@ -417,14 +417,14 @@ static inline ANNEX_HD void annex_qp_untake(struct annex_qp *qp, const uint16_t 
 
 /*
  * Enter the queue and take 1 to @want command identifiers. On success the caller is inside the
- * gate and goes on with annex_qp_enqueue(). Identifiers go to whoever comes when one is free, which
- * is fast, until a thread has looked in vain for long: then it goes first. Return: how many, or an
- * error of annex_qp_submit().
+ * gate and goes on with annex_qp_enqueue(). Identifiers are taken in no order, which is fast, until
+ * a thread has waited for ANNEX_QP_PATIENCE rounds and gets priority. Return: number of
+ * identifiers, or an error of annex_qp_submit().
  */
 static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, uint16_t *cids,
 					    uint64_t deadline)
 {
-	/* A caller that may come back looks at a few identifiers only. */
+	/* A caller that can wait scans a few identifiers only. */
 	uint32_t look = deadline ? 4 * ANNEX_QP_BATCH : qp->depth;
 	struct annex_patience patience = {deadline, 0};
 	bool first = false;
@@ -434,7 +434,7 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 		uint32_t nobody = 0;
 
 		if (annex_qp_enter(qp)) {
-			/* Relaxed, here and below: a courtesy that orders nothing. */
+			/* Relaxed, here and below: priority orders no other memory. */
 			if (first || !annex_local_load(&qp->starving, ANNEX_RELAXED))
 				rc = (int)annex_qp_take(qp, want, cids, look);
 			if (rc)
@@ -461,9 +461,9 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 }
 
 /*
- * Wait until the entry at @p is free for its turn. It comes when a head movement that is under way
- * ends, so helping with completions is all there is to do. Return: false when the queue left the
- * live state, which it also does when the turn does not come within the stall limit.
+ * Wait until the entry at @p is free for its turn, which it is at the end of a head movement in
+ * progress, so help with completions meanwhile. Return: false if the queue left the live state,
+ * also because the turn did not come within the stall limit.
  */
 static inline ANNEX_HD bool annex_qp_wait_turn(struct annex_qp *qp, const struct annex_pos *p)
 {
@@ -485,26 +485,26 @@ static inline ANNEX_HD bool annex_qp_wait_turn(struct annex_qp *qp, const struct
 }
 
 /*
- * Put commands with reserved identifiers into the queue, and leave it. Return: 0; -EAGAIN when the
- * queue went down meanwhile: nothing was submitted then, and the identifiers are given back.
+ * Put commands with reserved identifiers into the queue, and leave it. Return: 0; -EAGAIN if the
+ * queue went down meanwhile: nothing was submitted, and the identifiers are free again.
  */
 static inline ANNEX_HD int annex_qp_enqueue(struct annex_qp *qp, const struct annex_sqe *sqes,
 					    const uint16_t *cids, uint32_t n)
 {
-	/* Tickets only order themselves; the entries' own words order the rest. */
+	/* Relaxed: tickets need no order with other memory; the entries' words have it. */
 	struct annex_pos p = annex_pos_at(qp, annex_local_add(&qp->sq_ticket, n, ANNEX_RELAXED));
 	int err = 0;
 
 	for (uint32_t i = 0; i < n; i++, annex_pos_next(qp, &p)) {
 		if (!annex_qp_wait_turn(qp, &p)) {
-			/* The rings will be rebuilt: holes do not matter any more. */
+			/* The rings will be rebuilt, so holes do not matter. */
 			if (!i)
 				annex_qp_untake(qp, cids, n);
 			err = i ? 0 : -EAGAIN;
 			break;
 		}
 		qp->sq[p.entry] = sqes[i];
-		/* Release: the command is in the entry before its mark. */
+		/* Release: the command before its mark. */
 		annex_local_store(&qp->sq_seq[p.entry], 2 * p.turn + 1, ANNEX_RELEASE);
 	}
 	annex_qp_move_tail(qp);
@@ -512,7 +512,7 @@ static inline ANNEX_HD int annex_qp_enqueue(struct annex_qp *qp, const struct an
 #if !ANNEX_ON_GPU
 	if (qp->host.rung) {
 		qp->host.rung(qp->host.ctrl, qp->qid);
-		/* Commands may have been carried out on the spot: see who they were for. */
+		/* The controller may have completed commands at once: deliver these. */
 		annex_qp_process(qp);
 	}
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's side of a CXL-SSD: a root port that reads speculatively and stores deterministically
+ * The host's side of a CXL-SSD: a root port with speculative reads and deterministic stores
  * (CXL-GPU, "Pushing GPU memory boundaries with the integration of CXL technologies"). Each
- * mechanism can be left out.
+ * mechanism can be disabled.
  *
- * Loads and stores come in virtual time, in the order of their times, each no earlier than the one
- * before. Two queues are below the port: the memory queue has the requests that the endpoint has
- * not answered yet; loads that find it full wait in the speculative reader's (SR) queue.
+ * Loads and stores have virtual times, which must not decrease from call to call. The port has two
+ * queues: the memory queue has requests that the endpoint has not answered yet; loads that find it
+ * full wait in the queue of the speculative reader (SR).
  *
- * Ordering and durability. A store is seen by every later load of this port when it has returned.
- * It lasts when a later annex_cxlport_fence() has returned. With deterministic stores, lines lie in
- * local memory while the endpoint is busy, and loads see these; whoever uses the endpoint past the
- * port sees what lay there before, until annex_cxlport_fence().
+ * Ordering and durability. A store that has returned is visible to every later load of this port.
+ * It is durable when a later annex_cxlport_fence() has returned. With deterministic stores, lines
+ * stay in local memory while the endpoint is busy, and loads see these lines. Direct accesses to
+ * the endpoint see the older bytes until annex_cxlport_fence().
  *
- * One thread at a time.
+ * One thread at a time may use a port.
  */
 #ifndef ANNEX_CXLPORT_H
 #define ANNEX_CXLPORT_H
@@ -30,12 +30,12 @@ struct annex_cxlport;
  * enum annex_cxlport_reads - Speculative reads: requests to the endpoint (MemSpecRd, CXL 2.0) to
  * fetch bytes into its DRAM before they are read.
  * @ANNEX_CXLPORT_PLAIN: none.
- * @ANNEX_CXLPORT_NAIVE: the line of each load, as soon as it comes.
- * @ANNEX_CXLPORT_DYNAMIC: from the line of each load on, 256 bytes up to 1 KiB: more while the
- *	endpoint says that its load is light, less while it is moderate, none from when it is severe
- *	until it is light.
- * @ANNEX_CXLPORT_WINDOW: as many bytes before the load and behind it: the fewer before it the more
- *	requests there are under way, and behind it the more wait.
+ * @ANNEX_CXLPORT_NAIVE: the line of each load, at its arrival.
+ * @ANNEX_CXLPORT_DYNAMIC: 256 bytes to 1 KiB from the line of each load on: more while the endpoint
+ *	reports a light load, less while the load is moderate, none after a severe load until it is
+ *	light again.
+ * @ANNEX_CXLPORT_WINDOW: the same number of bytes around the load. More requests in flight reduce
+ *	the part before the load, more waiting loads the part after it.
  */
 enum annex_cxlport_reads {
 	ANNEX_CXLPORT_PLAIN,
@@ -45,14 +45,14 @@ enum annex_cxlport_reads {
 };
 
 /**
- * struct annex_cxlport_opts - Mechanisms and times. Zero means the default.
- * @reads: speculative reads (none).
- * @deterministic: stores are released at once, and kept in local memory while the endpoint has
- *	internal tasks (no).
- * @link_ns: of a request or a response on the link (20).
- * @local_ns: of a store to local memory, or a load from it (46).
- * @queue: entries of the memory queue, and of the SR queue (32).
- * @reserved: bytes of local memory for lines that wait (1 MiB).
+ * struct annex_cxlport_opts - Options of annex_cxlport_create(). Zero means the default.
+ * @reads: speculative reads (default: none).
+ * @deterministic: stores complete at once, and stay in local memory while the endpoint runs
+ *	internal tasks.
+ * @link_ns: latency of a request or a response on the link (default 20).
+ * @local_ns: latency of a store to local memory, or a load from it (default 46).
+ * @queue: entries of the memory queue, and of the SR queue (default 32).
+ * @reserved: bytes of local memory for waiting lines (default 1 MiB).
  */
 struct annex_cxlport_opts {
 	enum annex_cxlport_reads reads;
@@ -64,10 +64,10 @@ struct annex_cxlport_opts {
 };
 
 /**
- * annex_cxlport_switches() - Switch mechanisms by their names.
- * @names: "none", or some of "naive", "dynamic", "sr" (of which the last counts) and "ds", with
- *	commas between.
- * @opts: gets them.
+ * annex_cxlport_switches() - Select mechanisms by their names.
+ * @names: "none", or a comma-separated list of "naive", "dynamic", "sr" (the last one of these
+ *	counts) and "ds".
+ * @opts: set to the mechanisms.
  *
  * Return: 0; -EINVAL (another name).
  */
@@ -75,9 +75,9 @@ int annex_cxlport_switches(const char *names, struct annex_cxlport_opts *opts);
 
 /**
  * annex_cxlport_create() - Make a port to an endpoint.
- * @s: the endpoint, which outlives the port.
- * @opts: NULL: the defaults.
- * @out: the port, to be given back with annex_cxlport_destroy().
+ * @s: the endpoint, which must outlive the port.
+ * @opts: the options; NULL means the defaults.
+ * @out: the port; release it with annex_cxlport_destroy().
  *
  * Return: 0; -EINVAL (no queue entry, less than a line reserved); -ENOMEM.
  */
@@ -85,21 +85,21 @@ int annex_cxlport_create(struct annex_cxlssd *s, const struct annex_cxlport_opts
 			 struct annex_cxlport **out);
 
 /**
- * annex_cxlport_destroy() - Give the port back.
+ * annex_cxlport_destroy() - Fence, and free a port.
  * @p: the port; may be NULL.
  *
- * Return: 0; an error of annex_cxlport_fence(), which it does first.
+ * Return: 0, or an error of annex_cxlport_fence().
  */
 int annex_cxlport_destroy(struct annex_cxlport *p);
 
 /**
  * annex_cxlport_load() - Load bytes of one line.
  * @p: the port.
- * @at: offset of the first.
- * @buf: where they go.
- * @bytes: how many, up to the end of the line of ANNEX_CXLSSD_LINE bytes.
- * @t: @now: when the load comes; gets @done: when the bytes are there, @hit and @late of the
- *	endpoint, @told: when the request was taken into the memory queue.
+ * @at: offset of the first byte.
+ * @buf: receives the bytes.
+ * @bytes: number of bytes, up to the end of the line of ANNEX_CXLSSD_LINE bytes.
+ * @t: now is the time of the load. Sets done to the arrival of the bytes, told to the entry of the
+ *	request into the memory queue, and hit and late as the endpoint does.
  *
  * Return: as annex_cxlssd_read().
  */
@@ -109,11 +109,11 @@ int annex_cxlport_load(struct annex_cxlport *p, uint64_t at, void *buf, size_t b
 /**
  * annex_cxlport_store() - Store bytes of one line.
  * @p: the port.
- * @at: offset of the first.
+ * @at: offset of the first byte.
  * @buf: the bytes.
- * @bytes: how many, up to the end of the line.
- * @t: @now: when the store comes; gets @told: when the program may go on, @done: when it is
- *	answered.
+ * @bytes: number of bytes, up to the end of the line.
+ * @t: now is the time of the store. Sets told to the time at which the program may continue, and
+ *	done to the arrival of the answer.
  *
  * Return: as annex_cxlssd_write().
  */
@@ -121,26 +121,26 @@ int annex_cxlport_store(struct annex_cxlport *p, uint64_t at, const void *buf, s
 			struct annex_cxlssd_time *t);
 
 /**
- * annex_cxlport_fence() - Have all stores last that have returned.
+ * annex_cxlport_fence() - Make all completed stores durable.
  * @p: the port.
- * @t: as above.
+ * @t: as for annex_cxlport_store().
  *
  * Return: as annex_cxlssd_fence().
  */
 int annex_cxlport_fence(struct annex_cxlport *p, struct annex_cxlssd_time *t);
 
 /**
- * struct annex_cxlport_stats - Since the port was made.
+ * struct annex_cxlport_stats - Counters since the port was created.
  * @loads: loads.
  * @stores: stores.
- * @hits: loads that the endpoint's DRAM had, or that were on their way there.
- * @late: of these, those that were on their way.
+ * @hits: loads of lines that were in the endpoint's DRAM, or being fetched.
+ * @late: of these, lines that were being fetched.
  * @local: loads of lines that waited in local memory.
  * @speculated: speculative reads.
- * @speculated_bytes: bytes of these.
- * @halts: times that they were halted.
+ * @speculated_bytes: bytes of speculative reads.
+ * @halts: number of times that speculative reads were halted.
  * @kept: stores that waited in local memory.
- * @most_kept: lines that waited at once.
+ * @most_kept: most lines that waited at once.
  */
 struct annex_cxlport_stats {
 	uint64_t loads;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks on cores in virtual time: threads of a program that give their core to another one when a
- * CXL-SSD says that its answer will take long (SkyByte, arXiv:2501.10682).
+ * Tasks on cores in virtual time: threads of a program that yield their core to another one when a
+ * CXL-SSD announces a long latency (SkyByte, arXiv:2501.10682).
  *
  * Tasks are cooperative: one runs at a time, in one thread of the process, until it waits. Each is
- * bound to a core, whose clock advances as its tasks work and wait. A task that asks for its turn
- * goes on when no core's clock is behind its own: so requests to the endpoint come in the order of
+ * bound to a core, whose clock advances as its tasks work and wait. annex_cxltask_turn() returns
+ * when no core's clock is behind the task's own: so requests reach the endpoint in the order of
  * their times (annex/models/cxlport.h, annex/models/cxltier.h).
  */
 #ifndef ANNEX_CXLTASK_H
@@ -22,10 +22,10 @@ struct annex_cxltasks;
 struct annex_cxltask;
 
 /**
- * enum annex_cxltask_policy - Which of a core's ready tasks goes on.
- * @ANNEX_CXLTASK_ROUND_ROBIN: the one after the last.
- * @ANNEX_CXLTASK_RANDOM: any.
- * @ANNEX_CXLTASK_FAIRNESS: the one that has had the least time.
+ * enum annex_cxltask_policy - Choice of the next task among a core's ready tasks.
+ * @ANNEX_CXLTASK_ROUND_ROBIN: the task after the last one.
+ * @ANNEX_CXLTASK_RANDOM: a random task.
+ * @ANNEX_CXLTASK_FAIRNESS: the task that has run for the shortest time.
  */
 enum annex_cxltask_policy {
 	ANNEX_CXLTASK_ROUND_ROBIN,
@@ -36,14 +36,14 @@ enum annex_cxltask_policy {
 #define ANNEX_CXLTASK_NEVER UINT64_MAX
 
 /**
- * struct annex_cxltasks_opts - Cores.
- * @cores: their number, at least 1.
- * @policy: as above.
- * @threshold_ns: a task whose wait is announced to be longer gives its core up;
- *	ANNEX_CXLTASK_NEVER: none does.
- * @switch_ns: that a core takes to go over to another task.
+ * struct annex_cxltasks_opts - Options of annex_cxltasks_create().
+ * @cores: number of cores, at least 1.
+ * @policy: choice of the next task.
+ * @threshold_ns: a task yields its core if a longer wait is announced; ANNEX_CXLTASK_NEVER: it
+ *	never does.
+ * @switch_ns: time of a switch to another task.
  * @stack: bytes of a task's stack; 0: 64 KiB.
- * @seed: of the random policy.
+ * @seed: seed of the random policy.
  */
 struct annex_cxltasks_opts {
 	uint32_t cores;
@@ -56,23 +56,23 @@ struct annex_cxltasks_opts {
 
 /**
  * annex_cxltasks_create() - Make cores without tasks.
- * @opts: as above.
- * @out: to be given back with annex_cxltasks_destroy().
+ * @opts: the options.
+ * @out: the cores; release it with annex_cxltasks_destroy().
  *
- * Return: 0; -EINVAL (no core, a policy that is none, a stack of less than 16 KiB or more than
- * 1 GiB); -ENOMEM.
+ * Return: 0; -EINVAL (no core, an unknown policy, a stack of less than 16 KiB or more than 1 GiB);
+ * -ENOMEM.
  */
 int annex_cxltasks_create(const struct annex_cxltasks_opts *opts, struct annex_cxltasks **out);
 
 /**
- * annex_cxltasks_destroy() - Give them back.
- * @all: the cores, which do not run; may be NULL.
+ * annex_cxltasks_destroy() - Free the cores.
+ * @all: the cores, which must not be running; may be NULL.
  */
 void annex_cxltasks_destroy(struct annex_cxltasks *all);
 
 /**
- * annex_cxltasks_add() - Add a task: to core 0, 1 and so on, and to core 0 again.
- * @all: the cores, which do not run.
+ * annex_cxltasks_add() - Add a task to the next core, in a round robin from core 0.
+ * @all: the cores, which must not be running.
  * @fn: the task, which ends when it returns.
  * @arg: its argument.
  *
@@ -82,11 +82,11 @@ int annex_cxltasks_add(struct annex_cxltasks *all, void (*fn)(struct annex_cxlta
 		       void *arg);
 
 /**
- * struct annex_cxltasks_stats - Of a run.
- * @ns: when the last task ended; the run began at 0.
- * @idle_ns: that cores had no ready task, or stood still while one waited, added up over cores,
- *	each until @ns.
- * @switches: times that a core went over to another task.
+ * struct annex_cxltasks_stats - Result of a run.
+ * @ns: time at which the last task ended; the run began at 0.
+ * @idle_ns: sum over all cores of the time until @ns without a ready task or with a task that
+ *	waited on its core.
+ * @switches: number of switches to another task.
  */
 struct annex_cxltasks_stats {
 	uint64_t ns;
@@ -95,16 +95,16 @@ struct annex_cxltasks_stats {
 };
 
 /**
- * annex_cxltasks_run() - Run all tasks to their ends; a second time, tell again how the run was.
+ * annex_cxltasks_run() - Run all tasks until they end. A second call returns the same result.
  * @all: the cores.
- * @out: what they did.
+ * @out: the result.
  *
- * The same tasks run in the same way every time.
+ * Runs are deterministic.
  */
 void annex_cxltasks_run(struct annex_cxltasks *all, struct annex_cxltasks_stats *out);
 
 /**
- * annex_cxltask_core() - Tell a task's core.
+ * annex_cxltask_core() - A task's core.
  * @t: the task.
  *
  * Return: its number.
@@ -112,7 +112,7 @@ void annex_cxltasks_run(struct annex_cxltasks *all, struct annex_cxltasks_stats 
 uint32_t annex_cxltask_core(const struct annex_cxltask *t);
 
 /**
- * annex_cxltask_now() - Tell the time.
+ * annex_cxltask_now() - A task's time.
  * @t: the running task.
  *
  * Return: nanoseconds since the run began.
@@ -120,14 +120,14 @@ uint32_t annex_cxltask_core(const struct annex_cxltask *t);
 uint64_t annex_cxltask_now(const struct annex_cxltask *t);
 
 /**
- * annex_cxltask_work() - Let time pass in which the task works.
+ * annex_cxltask_work() - Advance the core's clock by the task's work.
  * @t: the running task.
  * @ns: nanoseconds.
  */
 void annex_cxltask_work(struct annex_cxltask *t, uint64_t ns);
 
 /**
- * annex_cxltask_turn() - Go on when all other cores have come as far.
+ * annex_cxltask_turn() - Wait until no other core's clock is behind.
  * @t: the running task.
  */
 void annex_cxltask_turn(struct annex_cxltask *t);
@@ -135,19 +135,19 @@ void annex_cxltask_turn(struct annex_cxltask *t);
 /**
  * annex_cxltask_wait() - Wait for an answer.
  * @t: the running task.
- * @until: when the answer comes.
- * @told: when it is known that it takes until then.
+ * @until: arrival of the answer.
+ * @told: time at which @until is known.
  *
- * Up to @told the core stands still, and to @until if that is not longer than the threshold. Else
- * the core takes other tasks meanwhile, and goes back to this one when it is its turn again.
+ * The core is idle until @told, and until @until if the remaining wait does not exceed the
+ * threshold. Otherwise the core runs other tasks, and returns to this one by its policy.
  */
 void annex_cxltask_wait(struct annex_cxltask *t, uint64_t until, uint64_t told);
 
 /**
- * annex_cxltask_barrier() - Wait until all tasks that have not ended are here.
+ * annex_cxltask_barrier() - Wait until all tasks that have not ended are at the barrier.
  * @t: the running task.
  *
- * The core takes other tasks meanwhile.
+ * The core runs other tasks meanwhile.
  */
 void annex_cxltask_barrier(struct annex_cxltask *t);
 

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two tiers of memory: hot pages of a CXL-SSD lie in host memory (SkyByte, arXiv:2501.10682).
+ * Two tiers of memory: hot pages of a CXL-SSD are kept in host memory (SkyByte, arXiv:2501.10682).
  *
- * Loads and stores come in virtual time, in the order of their times, each no earlier than the one
- * before. The tier counts accesses to each page of the endpoint. A page that is hot is promoted: it
- * is copied to host memory, by a load of the whole page that the endpoint serves beside the
- * program's. Until the copy has arrived, loads and stores go to the endpoint; afterwards they take
- * the time of host memory, and the endpoint's DRAM is told that it need not have the page
- * (annex_cxlssd_release()). A page that is colder makes room (it is demoted): its dirty lines, and
- * no others, are stored to the endpoint.
+ * Loads and stores have virtual times, which must not decrease from call to call. The tier counts
+ * accesses to each page of the endpoint. It promotes hot pages: it copies them to host memory, by a
+ * load of the whole page that the endpoint serves in addition to the program's. Until the copy has
+ * arrived, loads and stores go to the endpoint; afterwards they take the time of host memory, and
+ * the endpoint's DRAM may drop the page (annex_cxlssd_release()). A colder page is demoted to make
+ * room: its dirty lines are stored to the endpoint.
  *
- * Migration takes a part of the link at most: pages that are promoted, and lines of pages that are
- * demoted, take turns at @rate of struct annex_cxltier_opts. A promotion, with the demotion that
- * makes room for it, begins only when the one before would have ended at that rate. So in any
- * stretch of time from one beginning to another, no more is moved than the rate allows. A hot page
- * that comes in between stays where it is; it is tried again at its next access.
+ * The rate of struct annex_cxltier_opts limits the bytes of promoted pages and of dirty lines of
+ * demoted pages. A promotion, with the demotion that makes room for it, begins only when the
+ * previous one would have ended at that rate. A hot page that is accessed before stays in place;
+ * the tier tries again at its next access.
  *
- * Ordering and durability. A store is seen by every later load of this tier when it has returned.
- * It lasts when a later annex_cxltier_fence() has returned. Dirty lines of promoted pages lie in
- * host memory until then: whoever uses the endpoint past the tier sees older bytes, and a loss of
- * power loses them. As long as there is a tier, nobody stores to the endpoint past it: promoted
- * pages would not have these bytes.
+ * Ordering and durability. A store that has returned is visible to every later load of this tier.
+ * It is durable when a later annex_cxltier_fence() has returned. Until then dirty lines of promoted
+ * pages are in host memory: direct accesses to the endpoint see older bytes, and a power loss loses
+ * them. While a tier exists, do not store to the endpoint directly: promoted pages would not have
+ * these bytes.
  *
- * One thread at a time.
+ * One thread at a time may use a tier.
  */
 #ifndef ANNEX_CXLTIER_H
 #define ANNEX_CXLTIER_H
@@ -35,18 +33,18 @@ extern "C" {
 
 struct annex_cxltier;
 
-/* No page is ever hot: @hot of struct annex_cxltier_opts. */
+/* Promote no pages: value for hot of struct annex_cxltier_opts. */
 #define ANNEX_CXLTIER_NEVER 0xffffffffu
 
 /**
- * struct annex_cxltier_opts - Sizes and times. Zero means the default.
- * @host: bytes of host memory for promoted pages (16 MiB).
- * @hot: accesses to a page from which it is hot, up to 65535 (16), or ANNEX_CXLTIER_NEVER. All
- *	counts are halved after every 4 * @hot accesses for each page of host memory. A page is only
- *	promoted in the place of one with at most half its count. A demoted page starts at 0.
- * @rate: bytes a second that migration moves at most, both directions together (1 GiB).
- * @link_ns: nanoseconds of a request or a response on the link (20).
- * @local_ns: nanoseconds of an access to host memory (46).
+ * struct annex_cxltier_opts - Options of annex_cxltier_create(). Zero means the default.
+ * @host: bytes of host memory for promoted pages (default 16 MiB).
+ * @hot: number of accesses that makes a page hot, up to 65535 (default 16), or ANNEX_CXLTIER_NEVER.
+ *	All counts are halved after every 4 * @hot accesses for each page of host memory. A page
+ *	only replaces a page with at most half its count. A demoted page starts at 0.
+ * @rate: limit of migration in bytes per second, for both directions together (default 1 GiB).
+ * @link_ns: latency of a request or a response on the link, in nanoseconds (default 20).
+ * @local_ns: latency of an access to host memory, in nanoseconds (default 46).
  */
 struct annex_cxltier_opts {
 	uint64_t host;
@@ -58,9 +56,9 @@ struct annex_cxltier_opts {
 
 /**
  * annex_cxltier_create() - Make a tier over an endpoint.
- * @s: the endpoint, which outlives the tier.
- * @opts: NULL: the defaults.
- * @out: the tier, to be given back with annex_cxltier_destroy().
+ * @s: the endpoint, which must outlive the tier.
+ * @opts: the options; NULL means the defaults.
+ * @out: the tier; release it with annex_cxltier_destroy().
  *
  * Return: 0; -EINVAL (less host memory than a page of the endpoint, @hot above 65535); -ENOMEM.
  */
@@ -68,23 +66,23 @@ int annex_cxltier_create(struct annex_cxlssd *s, const struct annex_cxltier_opts
 			 struct annex_cxltier **out);
 
 /**
- * annex_cxltier_destroy() - Give the tier back.
+ * annex_cxltier_destroy() - Fence, and free a tier.
  * @tier: the tier; may be NULL.
  *
- * Return: 0; an error of annex_cxltier_fence(), which it does first. The tier is gone in any case.
+ * Return: 0, or an error of annex_cxltier_fence(). The tier is freed in any case.
  */
 int annex_cxltier_destroy(struct annex_cxltier *tier);
 
 /**
  * annex_cxltier_load() - Load bytes.
  * @tier: the tier.
- * @at: offset of the first.
- * @buf: where they go.
- * @bytes: how many. They may cross pages, which are loaded at the same time then.
- * @t: @now: when the load comes; gets @done: when the bytes are there, and @told: when the host
- *	knows @done, so that it can switch to another thread instead of waiting; both at the host.
- *	@hit and @late are the endpoint's, @hit and not @late if host memory served all of it. @load
- *	is of the endpoint's last response.
+ * @at: offset of the first byte.
+ * @buf: receives the bytes.
+ * @bytes: number of bytes. Several pages are loaded at the same time.
+ * @t: now is the time of the load. Sets done to the arrival of the bytes at the host, and told to
+ *	the time at which the host knows done, so that it can switch to another thread instead of
+ *	waiting. hit and late are the endpoint's; hit without late if host memory served all bytes.
+ *	load is that of the endpoint's last response.
  *
  * Return: as annex_cxlssd_read().
  */
@@ -94,10 +92,10 @@ int annex_cxltier_load(struct annex_cxltier *tier, uint64_t at, void *buf, size_
 /**
  * annex_cxltier_store() - Store bytes.
  * @tier: the tier.
- * @at: offset of the first.
+ * @at: offset of the first byte.
  * @buf: the bytes.
- * @bytes: how many. They may cross pages, which are stored to at the same time then.
- * @t: as above.
+ * @bytes: number of bytes. Several pages are stored to at the same time.
+ * @t: as for annex_cxltier_load().
  *
  * Return: as annex_cxlssd_write().
  */
@@ -105,29 +103,29 @@ int annex_cxltier_store(struct annex_cxltier *tier, uint64_t at, const void *buf
 			struct annex_cxlssd_time *t);
 
 /**
- * annex_cxltier_fence() - Have all stores last that have returned.
+ * annex_cxltier_fence() - Make all completed stores durable.
  * @tier: the tier.
- * @t: as above; @told is @done.
+ * @t: as for annex_cxltier_load(); told equals done.
  *
- * Dirty lines of promoted pages are stored to the endpoint, and are clean then; the pages stay.
- * These are the program's own stores, so @rate does not hold them back.
+ * Stores dirty lines of promoted pages to the endpoint; the pages stay, and are clean. These are
+ * the program's own stores, so the rate does not limit them.
  *
  * Return: as annex_cxlssd_fence(); the first error of annex_cxlssd_write(): lines that could not be
- * written are still dirty, and loads see them. The next fence tries again.
+ * written stay dirty, and visible to loads. The next fence tries again.
  */
 int annex_cxltier_fence(struct annex_cxltier *tier, struct annex_cxlssd_time *t);
 
 /**
- * struct annex_cxltier_stats - Since the tier was made.
- * @loads: loads, one for each page that they touched.
+ * struct annex_cxltier_stats - Counters since the tier was created.
+ * @loads: loads, one for each accessed page.
  * @stores: stores, likewise.
- * @host: of both, those that host memory served.
- * @promoted: pages that were promoted.
- * @demoted: pages that were demoted.
- * @moved_bytes: bytes of these, both directions.
+ * @host: loads and stores that host memory served.
+ * @promoted: promoted pages.
+ * @demoted: demoted pages.
+ * @moved_bytes: bytes moved by promotions and demotions.
  * @fenced_bytes: bytes of dirty lines that fences stored to the endpoint.
  * @refused: accesses to hot pages that were not promoted because of the rate.
- * @resident: pages that are in host memory now, or on their way there.
+ * @resident: pages that are in host memory now, or being copied there.
  */
 struct annex_cxltier_stats {
 	uint64_t loads;

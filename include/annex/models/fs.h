@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file system on a CXL-SSD (ByteFS, arXiv:2501.04993): each update
- * goes by the interface that costs least. Inodes, bitmaps, directories and small writes are stored
- * byte by byte into the device's log, whole pages are written as blocks, and a transaction of the
- * device makes all that an operation changes last together. The endpoint (annex/models/cxlssd.h)
- * has log=bytefs and pages of 4096 bytes.
+ * A file system on a CXL-SSD (ByteFS, arXiv:2501.04993). Each update uses the cheaper interface of
+ * the device: inodes, bitmaps, directories and small writes are stored by bytes into the device's
+ * log, and whole pages are written as blocks. A transaction of the device makes the changes of an
+ * operation durable together. The endpoint (annex/models/cxlssd.h) needs log=bytefs and pages of
+ * 4096 bytes.
  *
- * Files are named by the numbers of their inodes, as by FUSE: annex_fs_lookup() and the calls that
- * make a file take a reference, which annex_fs_forget() gives back. A file without a name lives
- * until its last reference is given back. Permissions are the caller's part; ownership and modes
- * are only kept.
+ * Files are identified by inode numbers, as in FUSE. annex_fs_lookup() and calls that create a file
+ * take a reference, which annex_fs_forget() releases. A file without a name exists until its last
+ * reference is released. The caller checks permissions; this library only stores ownership and
+ * modes.
  *
- * Ordering and durability. All that has returned lasts with the next annex_fs_fsync() of its file,
- * and a call that changes names or attributes with that of any file. Before that, a loss of power
- * leaves such a call done or not done, and not without those before it. With ANNEX_FS_BYTEFS, the
- * death of the process undoes no such call, and each write of up to ANNEX_FS_WRITE bytes is old or
- * new, never mixed, and of two writes to a file not the later one only. Without free blocks, a
- * write to bytes that the file has already is done in pieces of 64 KiB, each of which is old or
- * new. With ANNEX_FS_EXT4_LIKE both are as a loss of power, and each block of a write is old or
- * new.
+ * Ordering and durability. Completed writes to a file become durable with the next annex_fs_fsync()
+ * of that file, completed changes of names and attributes with the next annex_fs_fsync() of any
+ * file. Before that, a power loss leaves each such change done or undone, and none done without the
+ * earlier ones. With ANNEX_FS_BYTEFS, the death of the process undoes no completed change of names
+ * or attributes; each write of up to ANNEX_FS_WRITE bytes is atomic, and of two writes to a file
+ * never only the later one remains. If there are no free blocks, overwrites are atomic in pieces of
+ * 64 KiB. With ANNEX_FS_EXT4_LIKE the death of the process is as a power loss, and writes are
+ * atomic per block.
  *
- * Room. annex_fs_write() takes no bytes that cannot be written back for want of blocks, and bytes
- * for which annex_fs_fallocate() has taken blocks never lack any.
+ * Space. annex_fs_write() accepts only bytes for which there are blocks, and writes to a range of
+ * annex_fs_fallocate() never fail for lack of blocks.
  *
- * A file system may be used by any number of threads.
+ * Any number of threads may use a file system.
  */
 #ifndef ANNEX_FS_H
 #define ANNEX_FS_H
@@ -42,16 +42,16 @@ struct annex_fs;
 
 #define ANNEX_FS_ROOT 1u
 #define ANNEX_FS_BLOCK 4096u
-#define ANNEX_FS_NAME 255u      /* bytes of a name */
-#define ANNEX_FS_WRITE 1048576u /* bytes that are written as one */
-#define ANNEX_FS_XATTRS 3840u   /* bytes of a file's extended attributes, 3 more for each */
+#define ANNEX_FS_NAME 255u      /* most bytes of a name */
+#define ANNEX_FS_WRITE 1048576u /* most bytes of an atomic write */
+#define ANNEX_FS_XATTRS 3840u   /* bytes of a file's extended attributes, plus 3 for each */
 
 /**
- * enum annex_fs_design - By which interface of the endpoint a file system is kept.
+ * enum annex_fs_design - Design of a file system.
  * @ANNEX_FS_BYTEFS: as above.
- * @ANNEX_FS_EXT4_LIKE: by blocks, to compare with: metadata go to a journal of blocks, and from
- *	there to their places; data go to their places before (ordered).
- * @ANNEX_FS_DESIGNS: how many there are.
+ * @ANNEX_FS_EXT4_LIKE: by blocks, for comparison: metadata is written to a journal of blocks, and
+ *	from there to its final place, after the data (ordered mode).
+ * @ANNEX_FS_DESIGNS: number of designs.
  */
 enum annex_fs_design {
 	ANNEX_FS_BYTEFS,
@@ -60,9 +60,9 @@ enum annex_fs_design {
 };
 
 /**
- * struct annex_fs_mkfs_opts - Sizes and kind of a new file system. Zero means the default.
- * @inodes: files that it can have (one for each 16 KiB, at least 1024).
- * @design: how it is kept.
+ * struct annex_fs_mkfs_opts - Options of annex_fs_mkfs(). Zero means the default.
+ * @inodes: number of inodes (default: one for each 16 KiB, at least 1024).
+ * @design: the design.
  */
 struct annex_fs_mkfs_opts {
 	uint64_t inodes;
@@ -70,20 +70,21 @@ struct annex_fs_mkfs_opts {
 };
 
 /**
- * annex_fs_mkfs() - Make an empty file system. All that the endpoint had is gone.
+ * annex_fs_mkfs() - Make an empty file system, and discard the contents of the endpoint.
  * @s: the endpoint.
- * @opts: NULL: the defaults.
+ * @opts: the options; NULL means the defaults.
  *
- * Return: 0; -EINVAL (pages of another size, a log without transactions, more inodes than 2^32);
+ * Return: 0; -EINVAL (wrong page size, a log without transactions, more inodes than 2^32);
  * -ENOSPC (too small); -EFBIG (more than 2^31 blocks); -EROFS (opened by readonly=1); errors of
  * the endpoint.
  */
 int annex_fs_mkfs(struct annex_cxlssd *s, const struct annex_fs_mkfs_opts *opts);
 
 /**
- * struct annex_fs_link - Virtual nanoseconds that accesses take beyond those of the endpoint.
- * @load: loads of bytes that lie together, there and back.
- * @store: stores of bytes that lie together.
+ * struct annex_fs_link - Latencies of the link, in virtual nanoseconds, in addition to the
+ * endpoint's.
+ * @load: round trip of loads of contiguous bytes.
+ * @store: stores of contiguous bytes.
  * @read: a command that reads blocks.
  * @write: a command that writes blocks.
  */
@@ -93,18 +94,18 @@ struct annex_fs_link {
 };
 
 /**
- * struct annex_fs_opts - How a file system is used. Zero means the default.
- * @cache: bytes of host memory for pages of files (64 MiB).
- * @alpha: percent of a page's lines; when more of them are dirty, the page is written as a block,
- *	else line by line (50). 1: always as a block; 100: always by lines.
- * @twice: pages are read through the device's DRAM, which caches them as well, and each that is
- *	dirty is written as a block: what a host cache does that knows of neither.
- * @through: whole pages are read from the device, and not kept: the caller keeps them.
- * @read_only: nothing is changed; needed on an endpoint that was opened by readonly=1.
- * @clock: a clock of virtual nanoseconds: each access to the endpoint begins at it, and moves it on
- *	to when it is done. NULL: real time. The file system is used by one thread then, which may
- *	stand for several, each with a time that it sets before a call.
- * @link: with @clock: how far away the endpoint is.
+ * struct annex_fs_opts - Options of annex_fs_mount(). Zero means the default.
+ * @cache: host memory for pages of files, in bytes (default 64 MiB).
+ * @alpha: write a dirty page as a block if more than this percentage of its lines is dirty,
+ *	otherwise line by line (default 50). 1: always as a block; 100: always by lines.
+ * @twice: read pages through the device's DRAM, which then caches them as well, and write every
+ *	dirty page as a block: the behaviour of an unmodified page cache.
+ * @through: read whole pages from the device without caching them: the caller caches them.
+ * @read_only: change nothing; required if the endpoint was opened with readonly=1.
+ * @clock: a clock of virtual nanoseconds. Each access to the endpoint begins at its time and
+ *	advances it to the end of the access. Then only one thread may use the file system; it may
+ *	simulate several threads by setting the clock before each call. NULL: real time.
+ * @link: with @clock: latencies of the link to the endpoint.
  */
 struct annex_fs_opts {
 	uint64_t cache;
@@ -116,40 +117,40 @@ struct annex_fs_opts {
 };
 
 /**
- * annex_fs_mount() - Use a file system, and finish what a crash left half done.
- * @s: the endpoint, which outlives it, and which nobody else writes to.
- * @opts: NULL: the defaults.
- * @out: the file system, to be given back with annex_fs_unmount().
+ * annex_fs_mount() - Mount a file system, and complete operations that a crash interrupted.
+ * @s: the endpoint. It must outlive the file system, which must be its only writer.
+ * @opts: the options; NULL means the defaults.
+ * @out: the file system; release it with annex_fs_unmount().
  *
- * Return: 0; -EILSEQ (none there, or its superblock is damaged);
- * -EPROTONOSUPPORT (of another version); -EROFS (opened by readonly=1, and not @read_only);
+ * Return: 0; -EILSEQ (no file system, or its superblock is damaged); -EPROTONOSUPPORT (another
+ * version); -EROFS (the endpoint was opened with readonly=1, but the options lack read_only);
  * -EINVAL; -ENOMEM; -EIO; errors of the endpoint.
  */
 int annex_fs_mount(struct annex_cxlssd *s, const struct annex_fs_opts *opts, struct annex_fs **out);
 
 /**
- * annex_fs_unmount() - Write back and give back. No other thread may be using it.
+ * annex_fs_unmount() - Write all files back, and unmount. No other thread may use the file system.
  * @fs: the file system; may be NULL.
  *
- * Return: 0, or the first error of annex_fs_fsync(); annex_last_error() says how many files could
- * not be written back. It is gone in any case.
+ * Return: 0, or the first error of annex_fs_fsync(); annex_last_error() has the number of files
+ * that could not be written back. The file system is unmounted in any case.
  */
 int annex_fs_unmount(struct annex_fs *fs);
 
 /**
  * struct annex_fs_attr - A file's attributes. Times are nanoseconds since 1970.
  * @ino: number of its inode.
- * @generation: of this use of the inode.
- * @mode: type and permissions, as stat() has them.
- * @nlink: names, or of a directory 2 and its subdirectories.
+ * @generation: generation of the inode.
+ * @mode: type and permissions, as in struct stat.
+ * @nlink: number of names; of a directory 2 plus the number of its subdirectories.
  * @uid: owner.
  * @gid: group.
- * @rdev: of a device.
- * @size: bytes.
- * @blocks: of ANNEX_FS_BLOCK bytes that it takes.
- * @atime: of the last read, as mounts with relatime keep it. Nanoseconds since 1970, or negative.
- * @mtime: of the last change of its bytes.
- * @ctime: of the last change of anything.
+ * @rdev: number of a device node.
+ * @size: size in bytes.
+ * @blocks: number of allocated blocks of ANNEX_FS_BLOCK bytes.
+ * @atime: time of the last read, updated as with relatime. May be negative.
+ * @mtime: time of the last change of the contents.
+ * @ctime: time of the last change of contents or attributes.
  */
 struct annex_fs_attr {
 	uint32_t ino;
@@ -164,11 +165,11 @@ struct annex_fs_attr {
 };
 
 /**
- * struct annex_fs_new - A file to be made.
- * @mode: with its type.
+ * struct annex_fs_new - Attributes of a new file.
+ * @mode: type and permissions.
  * @uid: owner.
  * @gid: group.
- * @rdev: of a device.
+ * @rdev: number of a device node.
  */
 struct annex_fs_new {
 	uint32_t mode;
@@ -177,30 +178,30 @@ struct annex_fs_new {
 };
 
 /**
- * annex_fs_lookup() - Find a name, and take a reference.
+ * annex_fs_lookup() - Look up a name, and take a reference on the file.
  * @fs: the file system.
- * @parent: a directory; "." and ".." are names in it. "." is a name of other files too.
- * @name: of 1 to ANNEX_FS_NAME bytes without a slash.
- * @out: what is known of the file.
+ * @parent: the directory. "." and ".." are valid names; "." is valid for other files too.
+ * @name: name of 1 to ANNEX_FS_NAME bytes without a slash.
+ * @out: set to the file's attributes.
  *
- * Return: 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -ESTALE (no such inode); -EIO (a checksum is wrong).
+ * Return: 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -ESTALE (no such inode); -EIO (wrong checksum).
  */
 int annex_fs_lookup(struct annex_fs *fs, uint32_t parent, const char *name,
 		    struct annex_fs_attr *out);
 
 /**
- * annex_fs_forget() - Give references back.
+ * annex_fs_forget() - Release references.
  * @fs: the file system.
  * @ino: the file.
- * @n: how many.
+ * @n: number of references.
  */
 void annex_fs_forget(struct annex_fs *fs, uint32_t ino, uint64_t n);
 
 /**
- * annex_fs_getattr() - Tell what is known of a file.
+ * annex_fs_getattr() - Read a file's attributes.
  * @fs: the file system.
  * @ino: the file.
- * @out: gets it.
+ * @out: set to the attributes.
  *
  * Return: as annex_fs_lookup().
  */
@@ -216,25 +217,25 @@ int annex_fs_getattr(struct annex_fs *fs, uint32_t ino, struct annex_fs_attr *ou
 #define ANNEX_FS_SET_CTIME (1u << 6)
 
 /**
- * annex_fs_setattr() - Change attributes; a size cuts the file, or makes a hole behind it.
+ * annex_fs_setattr() - Change attributes. A new size truncates the file, or extends it by a hole.
  * @fs: the file system.
  * @ino: the file.
- * @attr: the values, and afterwards all that is known of the file.
- * @set: which of them, ANNEX_FS_SET_.... The type of a file stays.
+ * @attr: the new values; set to all attributes of the file.
+ * @set: the members to change, ANNEX_FS_SET_.... The type of a file cannot be changed.
  *
- * Return: as annex_fs_lookup(); -EISDIR, -EINVAL (a size of what is no regular file); -EFBIG;
+ * Return: as annex_fs_lookup(); -EISDIR, -EINVAL (size of a file that is not regular); -EFBIG;
  * -EROFS.
  */
 int annex_fs_setattr(struct annex_fs *fs, uint32_t ino, struct annex_fs_attr *attr,
 		     unsigned int set);
 
 /**
- * annex_fs_make() - Make a file, a directory or another node, and take a reference.
+ * annex_fs_make() - Create a file, a directory or another node, and take a reference.
  * @fs: the file system.
- * @parent: the directory; 0: the file has no name (O_TMPFILE), until annex_fs_link().
+ * @parent: the directory; 0: the file has no name (O_TMPFILE) until annex_fs_link().
  * @name: its name.
- * @what: what it is to be.
- * @out: what is known of it.
+ * @what: its attributes.
+ * @out: set to its attributes.
  *
  * Return: as annex_fs_lookup(); -EEXIST; -ENOSPC (blocks, or inodes); -EROFS.
  */
@@ -242,13 +243,13 @@ int annex_fs_make(struct annex_fs *fs, uint32_t parent, const char *name,
 		  const struct annex_fs_new *what, struct annex_fs_attr *out);
 
 /**
- * annex_fs_symlink() - Make a symbolic link, and take a reference.
+ * annex_fs_symlink() - Create a symbolic link, and take a reference.
  * @fs: the file system.
  * @parent: the directory.
  * @name: its name.
- * @target: of 1 to 4095 bytes.
- * @what: owner; the mode is that of a link.
- * @out: what is known of it.
+ * @target: its target, of 1 to 4095 bytes.
+ * @what: its owner and group; other members are ignored.
+ * @out: set to its attributes.
  *
  * Return: as annex_fs_make().
  */
@@ -259,20 +260,20 @@ int annex_fs_symlink(struct annex_fs *fs, uint32_t parent, const char *name, con
  * annex_fs_readlink() - Read a symbolic link.
  * @fs: the file system.
  * @ino: the link.
- * @buf: gets the target, with a zero behind it.
- * @bytes: room; 4096 is always enough.
+ * @buf: receives the target, terminated by a NUL.
+ * @bytes: size of @buf; 4096 always suffices.
  *
- * Return: 0; as annex_fs_lookup(); -EINVAL (no link); -ERANGE (no room).
+ * Return: 0; as annex_fs_lookup(); -EINVAL (not a link); -ERANGE (@buf is too small).
  */
 int annex_fs_readlink(struct annex_fs *fs, uint32_t ino, char *buf, size_t bytes);
 
 /**
- * annex_fs_link() - Give a file another name, and take a reference.
+ * annex_fs_link() - Add a name for a file, and take a reference.
  * @fs: the file system.
- * @ino: the file, no directory.
- * @parent: the directory.
- * @name: the name.
- * @out: what is known of it.
+ * @ino: the file, which must not be a directory.
+ * @parent: the directory of the new name.
+ * @name: the new name.
+ * @out: set to the file's attributes.
  *
  * Return: as annex_fs_make(); -EPERM (a directory); -EMLINK.
  */
@@ -299,32 +300,32 @@ int annex_fs_unlink(struct annex_fs *fs, uint32_t parent, const char *name);
  */
 int annex_fs_rmdir(struct annex_fs *fs, uint32_t parent, const char *name);
 
-/* As renameat2() has them. */
+/* As for renameat2(). */
 #define ANNEX_FS_NOREPLACE (1u << 0)
 #define ANNEX_FS_EXCHANGE (1u << 1)
 #define ANNEX_FS_WHITEOUT (1u << 2)
 
 /**
- * annex_fs_rename() - Move a file to another name, and replace what is there.
+ * annex_fs_rename() - Rename a file, and replace a file of the new name.
  * @fs: the file system.
- * @from: the directory.
- * @name: the name in it.
- * @to: the other directory.
- * @other: the other name.
+ * @from: the old directory.
+ * @name: the old name.
+ * @to: the new directory.
+ * @other: the new name.
  * @flags: ANNEX_FS_NOREPLACE, ..._EXCHANGE, ..._WHITEOUT.
  *
- * Return: as annex_fs_make(); -EINVAL (a directory into itself; flags that exclude each other);
- * -EISDIR, -ENOTDIR, -ENOTEMPTY (what is there cannot be replaced).
+ * Return: as annex_fs_make(); -EINVAL (a directory into itself; incompatible flags); -EISDIR,
+ * -ENOTDIR, -ENOTEMPTY (the file of the new name cannot be replaced).
  */
 int annex_fs_rename(struct annex_fs *fs, uint32_t from, const char *name, uint32_t to,
 		    const char *other, unsigned int flags);
 
 /**
- * struct annex_fs_entry - A name in a directory.
- * @next: where the names behind it begin.
+ * struct annex_fs_entry - A directory entry.
+ * @next: position of the next entry.
  * @ino: its file.
  * @type: S_IFMT bits of the file's mode.
- * @name: with a zero behind it.
+ * @name: its name, terminated by a NUL.
  */
 struct annex_fs_entry {
 	uint64_t next;
@@ -334,14 +335,14 @@ struct annex_fs_entry {
 };
 
 /**
- * annex_fs_readdir() - Read one name of a directory.
+ * annex_fs_readdir() - Read one entry of a directory.
  * @fs: the file system.
  * @ino: the directory.
- * @at: 0, or @next of the entry before. "." and ".." come first. A name that is neither made nor
- *	removed meanwhile comes once.
- * @out: the name.
+ * @at: 0, or next of the previous entry. "." and ".." are first. A name that is neither created nor
+ *	removed meanwhile is returned once.
+ * @out: the entry.
  *
- * Return: 1; 0: there are no more; as annex_fs_lookup().
+ * Return: 1; 0: no more entries; as annex_fs_lookup().
  */
 int annex_fs_readdir(struct annex_fs *fs, uint32_t ino, uint64_t at, struct annex_fs_entry *out);
 
@@ -350,11 +351,11 @@ int annex_fs_readdir(struct annex_fs *fs, uint32_t ino, uint64_t at, struct anne
  * @fs: the file system.
  * @ino: the file.
  * @at: offset of the first byte.
- * @buf: where they go.
- * @bytes: how many.
+ * @buf: receives the bytes.
+ * @bytes: number of bytes.
  *
- * Return: bytes read, fewer at the end of the file; as annex_fs_lookup(); -EISDIR, -EINVAL (no
- * regular file).
+ * Return: number of bytes read, fewer at the end of the file; as annex_fs_lookup(); -EISDIR,
+ * -EINVAL (not a regular file).
  */
 ssize_t annex_fs_read(struct annex_fs *fs, uint32_t ino, uint64_t at, void *buf, size_t bytes);
 
@@ -364,24 +365,24 @@ ssize_t annex_fs_read(struct annex_fs *fs, uint32_t ino, uint64_t at, void *buf,
  * @ino: the file.
  * @at: offset of the first byte.
  * @buf: the bytes.
- * @bytes: how many.
+ * @bytes: number of bytes.
  *
- * Return: @bytes; fewer, when the rest does not fit; -ENOSPC; -EFBIG; as annex_fs_read(); -EROFS.
+ * Return: @bytes, or fewer if the rest does not fit; -ENOSPC; -EFBIG; as annex_fs_read(); -EROFS.
  */
 ssize_t annex_fs_write(struct annex_fs *fs, uint32_t ino, uint64_t at, const void *buf,
 		       size_t bytes);
 
-/* As fallocate() has them. */
+/* As for fallocate(). */
 #define ANNEX_FS_KEEP_SIZE (1u << 0)
 #define ANNEX_FS_PUNCH_HOLE (1u << 1)
 #define ANNEX_FS_ZERO_RANGE (1u << 4)
 
 /**
- * annex_fs_fallocate() - Take blocks for a range of a file, or give them back.
+ * annex_fs_fallocate() - Allocate blocks for a range of a file, or free them.
  * @fs: the file system.
  * @ino: the file.
  * @at: offset of the range.
- * @bytes: of it.
+ * @bytes: bytes of the range.
  * @mode: 0, or ANNEX_FS_KEEP_SIZE, ..._PUNCH_HOLE with it, ..._ZERO_RANGE.
  *
  * Return: 0; -EOPNOTSUPP (another mode); as annex_fs_write().
@@ -390,29 +391,30 @@ int annex_fs_fallocate(struct annex_fs *fs, uint32_t ino, uint64_t at, uint64_t 
 		       unsigned int mode);
 
 /**
- * annex_fs_seek() - Find data or a hole.
+ * annex_fs_seek() - Find the next data or hole.
  * @fs: the file system.
  * @ino: the file.
- * @at: from where on; moves to there.
- * @hole: a hole, which the end of the file is too.
+ * @at: offset to begin at; set to the offset found.
+ * @hole: find a hole, as which the end of the file counts; otherwise find data.
  *
- * Return: 0; -ENXIO (@at is at the end, or no data follow); as annex_fs_read().
+ * Return: 0; -ENXIO (@at is at the end, or no data follows); as annex_fs_read().
  */
 int annex_fs_seek(struct annex_fs *fs, uint32_t ino, uint64_t *at, bool hole);
 
 /**
- * annex_fs_fsync() - Have all writes to a file last that have returned, and all names.
+ * annex_fs_fsync() - Make completed writes to a file durable, and completed changes of all names.
  * @fs: the file system.
- * @ino: the file; 0: all files. All others last then, though one has an error.
+ * @ino: the file; 0: all files, where an error of one file does not affect the others.
  *
- * ANNEX_FS_EXT4_LIKE with a clock: while an earlier commit is under way, which others may join
- * with what they do meanwhile, it moves the clock to the end of that, and is to be called again.
+ * With ANNEX_FS_EXT4_LIKE and a clock, the call may find an earlier commit in progress, which
+ * further operations may still join. It then advances the clock to the end of that commit and
+ * returns -EAGAIN: call it again.
  *
- * Return: 0; as annex_fs_write(); -EAGAIN (then).
+ * Return: 0; as annex_fs_write(); -EAGAIN.
  */
 int annex_fs_fsync(struct annex_fs *fs, uint32_t ino);
 
-/* As setxattr() has them. */
+/* As for setxattr(). */
 #define ANNEX_FS_XATTR_CREATE (1u << 0)
 #define ANNEX_FS_XATTR_REPLACE (1u << 1)
 
@@ -420,13 +422,13 @@ int annex_fs_fsync(struct annex_fs *fs, uint32_t ino);
  * annex_fs_setxattr() - Set an extended attribute, or remove it.
  * @fs: the file system.
  * @ino: the file.
- * @name: of 1 to ANNEX_FS_NAME bytes.
- * @value: its value; NULL: it is removed.
- * @bytes: of @value.
+ * @name: name of 1 to ANNEX_FS_NAME bytes.
+ * @value: its value; NULL: remove the attribute.
+ * @bytes: bytes of @value.
  * @flags: ANNEX_FS_XATTR_CREATE, ..._REPLACE.
  *
- * Return: 0; as annex_fs_make(); -EEXIST, -ENODATA (by @flags, or none to remove); -ENOSPC (no room
- * for it with the others); -ERANGE (the name).
+ * Return: 0; as annex_fs_make(); -EEXIST, -ENODATA (by @flags, or no attribute to remove); -ENOSPC
+ * (all attributes of the file exceed ANNEX_FS_XATTRS); -ERANGE (the name).
  */
 int annex_fs_setxattr(struct annex_fs *fs, uint32_t ino, const char *name, const void *value,
 		      size_t bytes, unsigned int flags);
@@ -436,10 +438,10 @@ int annex_fs_setxattr(struct annex_fs *fs, uint32_t ino, const char *name, const
  * @fs: the file system.
  * @ino: the file.
  * @name: its name.
- * @buf: gets the value.
- * @bytes: room; 0: only its size is asked.
+ * @buf: receives the value.
+ * @bytes: size of @buf; 0: return the size of the value only.
  *
- * Return: size of the value; -ENODATA; -ERANGE (no room); as annex_fs_lookup().
+ * Return: size of the value; -ENODATA; -ERANGE (@buf is too small); as annex_fs_lookup().
  */
 ssize_t annex_fs_getxattr(struct annex_fs *fs, uint32_t ino, const char *name, void *buf,
 			  size_t bytes);
@@ -448,17 +450,17 @@ ssize_t annex_fs_getxattr(struct annex_fs *fs, uint32_t ino, const char *name, v
  * annex_fs_listxattr() - List the names of extended attributes.
  * @fs: the file system.
  * @ino: the file.
- * @buf: gets them, with a zero behind each.
- * @bytes: room; 0: only the size is asked.
+ * @buf: receives the names, each terminated by a NUL.
+ * @bytes: size of @buf; 0: return the size of the list only.
  *
- * Return: bytes of the list; -ERANGE (no room); as annex_fs_lookup().
+ * Return: bytes of the list; -ERANGE (@buf is too small); as annex_fs_lookup().
  */
 ssize_t annex_fs_listxattr(struct annex_fs *fs, uint32_t ino, char *buf, size_t bytes);
 
-/* Kinds of bytes that go to the endpoint. */
+/* Classes of bytes on the endpoint. */
 enum annex_fs_class {
 	ANNEX_FS_INODE, /* inodes, the superblock, extended attributes */
-	ANNEX_FS_MAP,   /* which blocks a file has */
+	ANNEX_FS_MAP,   /* block maps of files */
 	ANNEX_FS_BITMAP,
 	ANNEX_FS_DIRECTORY,
 	ANNEX_FS_JOURNAL, /* of ANNEX_FS_EXT4_LIKE */
@@ -467,15 +469,15 @@ enum annex_fs_class {
 };
 
 /**
- * struct annex_fs_stats - Of a file system.
- * @design: how it is kept.
- * @blocks: for data and directories.
- * @free_blocks: of these.
- * @inodes: files that it can have.
- * @free_inodes: of these.
- * @read: bytes since it was mounted, by class; of each, by bytes and by blocks.
- * @written: likewise.
- * @commits: transactions.
+ * struct annex_fs_stats - Sizes and counters of a file system.
+ * @design: the design.
+ * @blocks: number of blocks for data and directories.
+ * @free_blocks: number of free blocks.
+ * @inodes: number of inodes.
+ * @free_inodes: number of free inodes.
+ * @read: bytes read since the mount, by class and by interface: bytes, blocks.
+ * @written: bytes written, likewise.
+ * @commits: number of transactions.
  * @cached: bytes of pages in host memory.
  */
 struct annex_fs_stats {
@@ -490,18 +492,18 @@ struct annex_fs_stats {
 /**
  * annex_fs_get_stats() - Read the counters.
  * @fs: the file system.
- * @out: gets them.
+ * @out: the counters.
  */
 void annex_fs_get_stats(struct annex_fs *fs, struct annex_fs_stats *out);
 
 /**
  * struct annex_fs_report - Counts of annex_fs_check().
- * @files: inodes in use.
- * @directories: of these.
- * @blocks: in use.
- * @unfinished: files that a crash left to be freed or to be cut, which is no problem: the next
- *	mount does it.
- * @problems: found.
+ * @files: number of inodes in use.
+ * @directories: of these, directories.
+ * @blocks: number of blocks in use.
+ * @unfinished: number of files whose removal or truncation a crash interrupted. The next mount
+ *	completes it, so this is no problem.
+ * @problems: number of problems.
  */
 struct annex_fs_report {
 	uint64_t files, directories, blocks;
@@ -510,15 +512,14 @@ struct annex_fs_report {
 };
 
 /**
- * annex_fs_check() - Look for errors in a file system that is not mounted. The call writes
- * nothing.
+ * annex_fs_check() - Check a file system that is not mounted, without writing to it.
  * @s: the endpoint.
- * @tell: called for each problem with @ctx and a line without its end; may be NULL.
- * @ctx: for @tell.
- * @out: counts.
+ * @tell: called for each problem with @ctx and a line without a newline; may be NULL.
+ * @ctx: passed to @tell.
+ * @out: the counts.
  *
- * Return: 0, whether there are problems or not; -EILSEQ (no file system: neither superblock can be
- * read); -EPROTONOSUPPORT (of another version); -ENOMEM; errors of the endpoint.
+ * Return: 0, also if there are problems; -EILSEQ (no file system: neither superblock can be read);
+ * -EPROTONOSUPPORT (another version); -ENOMEM; errors of the endpoint.
  */
 int annex_fs_check(struct annex_cxlssd *s, void (*tell)(void *ctx, const char *what), void *ctx,
 		   struct annex_fs_report *out);

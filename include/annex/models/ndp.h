@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A near-data processor in software: it stands in for a CXL memory that runs kernels on what lies
- * in it (M2NDP sections III and IV), in this process or, through a socket, for others.
+ * A near-data processor in software. It replaces a CXL memory device that runs kernels on its data
+ * (M2NDP sections III and IV), for this process or, through a socket, for others.
  */
 #ifndef ANNEX_NDP_H
 #define ANNEX_NDP_H
@@ -19,22 +19,22 @@ extern "C" {
 struct annex_ndp;
 
 /**
- * struct annex_ndp_opts - How to make a processor. Zero means the default, which is M2NDP's Table
+ * struct annex_ndp_opts - Options of annex_ndp_create(). Zero means the default, from M2NDP's Table
  * IV.
- * @threads: threads of the host (default: as many as it has processors, at most @units). Threads
- *	that look for clients' calls run kernels as well.
- * @units: NDP units (32).
- * @subcores: sub-cores of each unit (4).
- * @slots: micro-thread slots of a sub-core (16).
- * @vlen: bits of a vector register, 128 to 1024 (256).
- * @piece: bytes of the pool region for one micro-thread, 32 or 64 (32).
- * @scratchpad: bytes of a unit (128 KiB).
- * @running: kernel instances at once (48). Some of these, and of @waiting, are kept for processes
- *	that have none, up to half; a launch of a process that has no other under way waits at
- *	worst, and is not refused.
- * @waiting: launches that wait for one to end (64).
- * @budget: instructions that a kernel instance may execute (100 billion).
- * @deadline_ms: how long an instance may run (30000).
+ * @threads: number of host threads (default: the number of processors, at most @units). Threads
+ *	that poll for clients' calls run kernels as well.
+ * @units: NDP units (default 32).
+ * @subcores: sub-cores of each unit (default 4).
+ * @slots: micro-thread slots of a sub-core (default 16).
+ * @vlen: bits of a vector register, 128 to 1024 (default 256).
+ * @piece: bytes of the pool region for one micro-thread, 32 or 64 (default 32).
+ * @scratchpad: bytes of a unit's scratchpad (default 128 KiB).
+ * @running: most kernel instances at once (default 48). Up to half of these, and of @waiting, are
+ *	reserved for processes without an instance: the first launch of a process may wait, but is
+ *	never rejected.
+ * @waiting: most waiting launches (default 64).
+ * @budget: most instructions of a kernel instance (default 100 billion).
+ * @deadline_ms: time limit of an instance in milliseconds (default 30000).
  */
 struct annex_ndp_opts {
 	uint32_t threads;
@@ -51,30 +51,30 @@ struct annex_ndp_opts {
 };
 
 /**
- * annex_ndp_create() - Make a processor. Its threads sleep while there is nothing to do.
- * @opts: NULL: the defaults.
- * @out: the processor, to be given back with annex_ndp_destroy().
+ * annex_ndp_create() - Make a processor. Its threads sleep while they are idle.
+ * @opts: the options; NULL means the defaults.
+ * @out: the processor; release it with annex_ndp_destroy().
  *
- * Return: 0; -EINVAL (an option out of range); -ENOMEM; -EAGAIN (no more threads).
+ * Return: 0; -EINVAL (an option out of range); -ENOMEM; -EAGAIN (too many threads).
  */
 int annex_ndp_create(const struct annex_ndp_opts *opts, struct annex_ndp **out);
 
 /**
- * annex_ndp_destroy() - End everything that runs, and release it. Clients get -ENODEV.
+ * annex_ndp_destroy() - End all kernels, and free a processor. Clients get -ENODEV.
  * @ndp: the processor; may be NULL.
  */
 void annex_ndp_destroy(struct annex_ndp *ndp);
 
 /**
- * annex_m2_open_local() - Become a client of a device in this process.
+ * annex_m2_open_local() - Connect to a device in this process.
  * @ndp: the device.
- * @opts: NULL: the defaults.
- * @out: the client, to be given back with annex_m2_close().
+ * @opts: the options; NULL means the defaults.
+ * @out: the client; release it with annex_m2_close().
  *
- * The client is privileged: it may shoot down translations. The device may be destroyed first; then
- * every call gives -ENODEV, also those under way.
+ * The client is privileged: it may call annex_m2_shootdown(). The device may be destroyed first;
+ * then all calls, also calls in progress, return -ENODEV.
  *
- * Return: 0; -EINVAL; -ENOSPC; -ENOMEM; -EMFILE; -EAGAIN (no more threads).
+ * Return: 0; -EINVAL; -ENOSPC; -ENOMEM; -EMFILE; -EAGAIN (too many threads).
  */
 int annex_m2_open_local(struct annex_ndp *ndp, const struct annex_m2_opts *opts,
 			struct annex_m2 **out);

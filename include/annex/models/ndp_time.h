@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long a near-data kernel would take on M2NDP's device, in cycles: a model of its units,
- * caches, network, DRAM and CXL link (section IV), which runs the kernel as it counts.
+ * The time of a near-data kernel on M2NDP's device, in cycles: a model of its units, caches,
+ * network, DRAM and CXL link (section IV), which also executes the kernel.
  *
  *	annex_ndp_time_open(NULL, &t);
  *	annex_ndp_time_map(t, va, memory, bytes);
  *	annex_ndp_time_run(t, elf, elf_bytes, &launch, &result);
  *	annex_ndp_time_close(t);
  *
- * Micro-threads have no order among each other (III-D): each is executed when it gets its slot, and
- * what it did is then timed. So one that waits for another spins until the budget is used up.
+ * Micro-threads are unordered (III-D). Each is executed when it gets its slot, and its instructions
+ * are timed afterwards. So a micro-thread that waits for another spins until the budget is used up.
  */
 #ifndef ANNEX_NDP_TIME_H
 #define ANNEX_NDP_TIME_H
@@ -25,28 +25,28 @@ extern "C" {
 struct annex_ndp_time;
 
 /**
- * struct annex_ndp_time_opts - The device. Zero means the default, which is Table IV's.
- * @units: NDP units, up to 256 (32).
- * @subcores: sub-cores of each unit, up to 16 (4).
- * @slots: micro-thread slots of a sub-core, up to 64 (16).
- * @mhz: of units, network and caches, 100 to 10000 (2000).
- * @register_file: bytes of a unit, up to 1 MiB (48 KiB); where the kernel's registers need more,
- *	fewer micro-threads run at once.
- * @l1_bytes: bytes of a unit's cache, up to 1 MiB (128 KiB); the kernel's scratchpad is taken from
- *	it.
- * @l1_ways: its ways (16).
- * @l1_cycles: cycles of a hit (4).
- * @tlb_entries: for data, of a unit, up to 65536 (256).
- * @l2_bytes: bytes of the cache in front of a channel, up to 8 MiB (128 KiB).
- * @l2_ways: its ways (16).
- * @l2_cycles: cycles of a hit (7).
- * @channels: of DRAM, a power of two up to 128 (32).
- * @dram_mhz: its command clock, 100 to 10000 (800: LPDDR5-6400); 32 bytes of a channel take 2 of
- *	it. Latencies are in these clocks.
- * @link_ns: load to use over CXL, up to 1000000 (150).
- * @vlen: bits of a vector register, a power of two from 128 to 1024 (256).
- * @piece: bytes of the pool region for a micro-thread, 32 or 64 (32).
- * @budget: instructions of all micro-threads of a launch (2^32).
+ * struct annex_ndp_time_opts - The device. Zero means the default, from Table IV.
+ * @units: NDP units, up to 256 (default 32).
+ * @subcores: sub-cores of each unit, up to 16 (default 4).
+ * @slots: micro-thread slots of a sub-core, up to 64 (default 16).
+ * @mhz: clock of units, network and caches, 100 to 10000 (default 2000).
+ * @register_file: bytes of a unit's register file, up to 1 MiB (default 48 KiB); if the kernel's
+ *	registers need more, fewer micro-threads run at once.
+ * @l1_bytes: bytes of a unit's cache, up to 1 MiB (default 128 KiB), which includes the kernel's
+ *	scratchpad.
+ * @l1_ways: its ways (default 16).
+ * @l1_cycles: cycles of a hit (default 4).
+ * @tlb_entries: entries of a unit's data TLB, up to 65536 (default 256).
+ * @l2_bytes: bytes of the cache of a DRAM channel, up to 8 MiB (default 128 KiB).
+ * @l2_ways: its ways (default 16).
+ * @l2_cycles: cycles of a hit (default 7).
+ * @channels: DRAM channels, a power of two up to 128 (default 32).
+ * @dram_mhz: DRAM command clock, 100 to 10000 (default 800: LPDDR5-6400); a channel moves 32 bytes
+ *	in 2 of these clocks. DRAM latencies are in these clocks.
+ * @link_ns: load-to-use latency over CXL, up to 1000000 (default 150).
+ * @vlen: bits of a vector register, a power of two from 128 to 1024 (default 256).
+ * @piece: bytes of the pool region for a micro-thread, 32 or 64 (default 32).
+ * @budget: most instructions of all micro-threads of a launch (default 2^32).
  *
  * Ways are 1 to 64, cycles 1 to 1000; a cache has room for a line of 128 bytes in each way.
  */
@@ -72,13 +72,13 @@ struct annex_ndp_time_opts {
 };
 
 /**
- * enum annex_ndp_part - Parts of a sub-core that instructions are issued to.
- * @ANNEX_NDP_ALU: scalar arithmetic, products too.
- * @ANNEX_NDP_SFU: scalar quotients, remainders, roots.
+ * enum annex_ndp_part - Functional units of a sub-core.
+ * @ANNEX_NDP_ALU: scalar arithmetic, including multiplication.
+ * @ANNEX_NDP_SFU: scalar division, remainder, square root.
  * @ANNEX_NDP_LSU: scalar loads and stores.
  * @ANNEX_NDP_BRANCH: branches.
- * @ANNEX_NDP_VALU: vector arithmetic, products too.
- * @ANNEX_NDP_VSFU: vector quotients, remainders, roots.
+ * @ANNEX_NDP_VALU: vector arithmetic, including multiplication.
+ * @ANNEX_NDP_VSFU: vector division, remainder, square root.
  * @ANNEX_NDP_VLSU: vector loads and stores.
  */
 enum annex_ndp_part {
@@ -97,7 +97,7 @@ enum annex_ndp_part {
  * @pool: first address of the micro-thread pool region, within one mapping.
  * @pool_bytes: bytes of the pool region.
  * @args: arguments of the kernel.
- * @nargs: their bytes: as many as the kernel says.
+ * @nargs: bytes of the arguments, as declared by the kernel.
  */
 struct annex_ndp_time_launch {
 	uint64_t pool;
@@ -108,26 +108,25 @@ struct annex_ndp_time_launch {
 
 /**
  * struct annex_ndp_time_result - Times and counters of a launch.
- * @cycles: from the first micro-thread to the last answer of memory.
+ * @cycles: cycles from the first micro-thread to the last answer of memory.
  * @ns: nanoseconds of @cycles.
- * @link_ns: nanoseconds of the launch on the link, there and back, beside that.
- * @threads: micro-threads, those of initializer and finalizer too.
- * @slots: micro-thread slots of a sub-core that its registers leave room for.
- * @instructions: all of them.
+ * @link_ns: round trip of the launch on the link in nanoseconds, in addition to @ns.
+ * @threads: micro-threads, including those of initializer and finalizer.
+ * @slots: micro-thread slots of a sub-core that can be used with the kernel's registers.
+ * @instructions: number of executed instructions.
  * @issued: instructions by enum annex_ndp_part.
- * @busy: cycles that parts of each kind were taken, all of them together.
- * @l1_hits: sectors of 32 bytes that the L1s had.
- * @l1_misses: sectors that they had not.
- * @l2_hits: sectors that the L2s had.
- * @l2_misses: sectors that they had not.
+ * @busy: busy cycles by enum annex_ndp_part, added up over all units of a kind.
+ * @l1_hits: hits of the L1s, in sectors of 32 bytes.
+ * @l1_misses: misses of the L1s, in sectors.
+ * @l2_hits: hits of the L2s, in sectors.
+ * @l2_misses: misses of the L2s, in sectors.
  * @tlb_misses: page-table walks.
- * @dram_read: bytes.
- * @dram_written: bytes.
- * @row_hits: accesses that found their row open.
- * @row_misses: accesses that did not.
- * @pc: instruction that it ended at in an error, as an offset from the beginning of the kernel's
- *	image; else 0.
- * @addr: address that it wanted to reach there, or the instruction itself; else 0.
+ * @dram_read: bytes read from DRAM.
+ * @dram_written: bytes written to DRAM.
+ * @row_hits: DRAM accesses to an open row.
+ * @row_misses: other DRAM accesses.
+ * @pc: instruction at which the kernel failed, as an offset in its image; otherwise 0.
+ * @addr: address that it accessed there, or the instruction itself; otherwise 0.
  */
 struct annex_ndp_time_result {
 	uint64_t cycles;
@@ -147,57 +146,57 @@ struct annex_ndp_time_result {
 };
 
 /**
- * annex_ndp_time_open() - Make such a device. It may be used by one thread at a time.
- * @opts: NULL: the defaults.
- * @out: the device, to be given back with annex_ndp_time_close().
+ * annex_ndp_time_open() - Make such a device. One thread at a time may use it.
+ * @opts: the options; NULL means the defaults.
+ * @out: the device; release it with annex_ndp_time_close().
  *
  * Return: 0; -EINVAL (an option out of range); -ENOMEM.
  */
 int annex_ndp_time_open(const struct annex_ndp_time_opts *opts, struct annex_ndp_time **out);
 
 /**
- * annex_ndp_time_close() - Release the device.
+ * annex_ndp_time_close() - Free the device.
  * @t: the device; may be NULL.
  */
 void annex_ndp_time_close(struct annex_ndp_time *t);
 
 /**
- * annex_ndp_time_get_opts() - The device as it is: no zeroes.
+ * annex_ndp_time_get_opts() - The options in effect, with defaults in place of zeroes.
  * @t: the device.
  * @opts: its options.
  */
 void annex_ndp_time_get_opts(const struct annex_ndp_time *t, struct annex_ndp_time_opts *opts);
 
 /**
- * annex_ndp_time_map() - Let kernels read and write memory.
+ * annex_ndp_time_map() - Map memory for kernels.
  * @t: the device.
- * @va: the kernels' address of it: its own, or another that is the same modulo 64.
+ * @va: address for kernels, congruent to @memory modulo 64.
  * @memory: first byte.
- * @bytes: how many bytes.
+ * @bytes: number of bytes.
  *
- * The address decides which channels data is on, and in which pages of 2 MiB: for the same figures
- * each time, choose @va.
+ * The address determines the channels and the 2 MiB pages of the data: for reproducible figures,
+ * choose a fixed @va.
  *
- * Return: 0; -EINVAL (empty, beyond the end, not the same modulo 64); -EEXIST (some of it is
- * mapped, or below 2^32, where the scratchpad and the kernel are); -ENOMEM.
+ * Return: 0; -EINVAL (empty, overflow, not congruent modulo 64); -EEXIST (some of it is mapped, or
+ * below 2^32, where the scratchpad and the kernel are); -ENOMEM.
  */
 int annex_ndp_time_map(struct annex_ndp_time *t, uint64_t va, void *memory, uint64_t bytes);
 
 /**
- * annex_ndp_time_run() - Run a kernel, and count. Memory is as the kernel leaves it.
+ * annex_ndp_time_run() - Execute and time a kernel, which changes mapped memory.
  * @t: the device.
- * @elf: as annex_m2_load() takes it.
+ * @elf: as for annex_m2_load().
  * @bytes: bytes of the file.
  * @launch: the launch.
  * @out: times and counters.
  *
  * L2s and TLBs keep their contents for the next launch.
  *
- * Return: 0; errors of annex_m2_load() for an ELF file; -EINVAL (registers or scratchpad that there
- * is no room for, another size of arguments, an empty pool region); -EFAULT (the pool region is not
+ * Return: 0; errors of annex_m2_load() for an ELF file; -EINVAL (too many registers, too much
+ * scratchpad, a wrong size of arguments, an empty pool region); -EFAULT (the pool region is not
  * mapped); -ENOMEM; errors of micro-threads, with pc and addr in *@out: -EFAULT, -ENOEXEC (illegal
- * instruction), -EDOM (ebreak), and -ETIME (the budget is used up); -EIO: the model itself stands
- * still. After an error caches are empty.
+ * instruction), -EDOM (ebreak), and -ETIME (the budget is used up); -EIO: the model makes no
+ * progress. An error empties the caches.
  */
 int annex_ndp_time_run(struct annex_ndp_time *t, const void *elf, size_t bytes,
 		       const struct annex_ndp_time_launch *launch,
