@@ -11,17 +11,16 @@ from figures import place, sized
 
 TOP = """# CXL-GPU's and SkyByte's figures
 
-Made by `make figures-cxl` on {date}. Times are virtual, so a machine's speed does not change them.
-`make bench-cxl` compares the figures that have goals.
+Made by `make figures-cxl` on {date}. Times are virtual, so they do not depend on the speed of the
+machine. `make bench-cxl` compares the figures that have goals.
 
 - A cell with two numbers has the paper's first, then ours. A cell with one number is ours.
-- Means of ratios are geometric. Means of hit rates are arithmetic. The papers seldom say which
-  mean they use.
-- Hits are loads whose line was in the endpoint's DRAM. Loads of a line that was on its way
-  there are "late", and no hits.
-- CXL-GPU's numbers are from its text, SkyByte's from its artifact, whose sizes are 16 times
-  ours.
-- Asides, which vary the choices that the papers leave open, are in `build/bench/asides-cxl.md`.
+- Means of ratios are geometric, means of hit rates arithmetic. The papers seldom say which mean
+  they use.
+- Hits are loads whose line was in the endpoint's DRAM. Loads of a line that was on its way there
+  are "late", and are not hits.
+- CXL-GPU's numbers are from its text, SkyByte's from its artifact, whose sizes are 16 times ours.
+- `build/bench/asides-cxl.md` has asides, which vary the choices that the papers leave open.
 """
 PAGES = os.path.join(os.path.dirname(__file__), "../../../docs/models")
 SECTIONS = []
@@ -57,7 +56,7 @@ def pair(theirs, ours):
 
 
 def percent(ratio):
-    """A ratio as what it is more than 1."""
+    """The excess of a ratio over 1, in percent."""
     return 100 * (ratio - 1)
 
 
@@ -79,10 +78,10 @@ def sweep_rows(runs, option, values, first, config, theirs):
 
 
 @section("CXL-GPU 9a: an endpoint of DRAM", """
-At 200 MHz a core's other threads hide the latency of loads from an endpoint of DRAM, so CXL costs
-less than the paper's 19.7 %; an aside has faster clocks. The time with UVM is nearly
-proportional to the cost of the host's runtime for a page, `--runtime`, whose unit the paper lost;
-`make bench-cxl` says for which cost each of the paper's ratios comes out.""")
+At 200 MHz a core's other threads hide the latency of loads from an endpoint of DRAM, so CXL
+costs less than the paper's 19.7 %; an aside has faster clocks. The time with UVM is nearly
+proportional to the cost of the host's runtime for a page, `--runtime`. The paper does not state
+its unit; `make bench-cxl` prints the cost that gives each of the paper's ratios.""")
 def endpoint_of_dram(tool):
     ended, matrix = tool.runs(ENDED), tool.runs()
     rows = []
@@ -102,8 +101,8 @@ def endpoint_of_dram(tool):
 
 
 @aside("Sensitivity of 9a to the GPU's clock", """
-Percent of CXL over GPU DRAM on an endpoint of DRAM. The shorter an instruction, the less of a
-load's latency do other threads hide. No one clock gives all of the paper's percentages.""")
+Percent of CXL over GPU DRAM on an endpoint of DRAM. Shorter instructions let other threads hide
+less of a load's latency. No single clock gives all of the paper's percentages.""")
 def clock(tool):
     steps = ("5000", "2500", "1000", "500")
     runs = tool.runs(f"{ENDED} --sweep instruction={','.join(steps)} --scale 0.25")
@@ -116,12 +115,12 @@ def clock(tool):
 
 
 @section("CXL-GPU 9b: an endpoint of Z-NAND", """
-A speculative read is of 1 KiB at most, and CXL fetches sectors of 128 bytes. So where nothing is
-read twice one load of 16 waits instead of one of 2, and SR gains 8 x at most on vectors, not 15.6
-x. Loads at random do not use the neighbours that SR asks for, so SR gains nothing on path, bfs and
-gnn, which wait for reads of flash more than for programs and channels, as an aside shows. A
-stored sector that leaves DRAM has its whole page read and programmed. DS gains where stores wait,
-and nothing where a workload hardly stores (rsum, gemm).""")
+A speculative read has at most 1 KiB, and CXL fetches sectors of 128 bytes. If nothing is read
+twice, one load of 16 waits instead of one of 2, so SR gains at most 8 x on vectors, not 15.6 x.
+Random loads do not use the neighbours that SR fetches, so SR gains nothing on path, bfs and gnn.
+These wait for flash reads more than for programs and channels, as an aside shows. When a stored
+sector leaves DRAM, its whole page is read and programmed. DS gains where stores wait, and
+nothing for workloads with few stores (rsum, gemm).""")
 def endpoint_of_znand(tool):
     runs = tool.runs()
     rows = [[w] + [runs.ratio(w, c, "dram") for c in ("cxl", "sr", "ds")]
@@ -158,8 +157,8 @@ def media_file(tool, name, read, program, rate):
 
 
 @aside("Sensitivity of 9b: which part of the flash is waited for", """
-Time over that of GPU DRAM with Z-NAND, and with Z-NAND of which one thing is faster: programs (5
-us), reads (0.3 us), rate of a channel (12 GB/s). Workloads of a quarter of the size.""")
+Time relative to GPU DRAM with Z-NAND, and with Z-NAND in which one part is faster: programs (5
+us), reads (0.3 us), rate of a channel (12 GB/s). Workloads have a quarter of the size.""")
 def parts_of_flash(tool):
     files = {name: media_file(tool, name, *numbers) for name, numbers in FASTER.items()}
     runs = tool.runs("path bfs gnn stencil vadd --config dram,sr,ds --sweep media=znand,"
@@ -178,9 +177,9 @@ HARD = "vadd path bfs --config dram,cxl,sr,ds"
 
 
 @section("CXL-GPU 9c: media of the endpoint", """
-On all three media one load of 16 waits with SR in vadd, and it waits for as long as the medium
-reads; so SR gains about as much on each, and NAND stays far from GPU DRAM. path and bfs do not
-use what SR fetches, on any medium.""")
+With SR in vadd, one load of 16 waits on all three media, for as long as a read of the medium. So
+SR gains about as much on each, and NAND stays far from GPU DRAM. path and bfs do not use the
+data that SR fetches, on any medium.""")
 def media(tool):
     runs = tool.runs(f"{HARD} --sweep media={','.join(MEDIA)}")
     rows = []
@@ -205,8 +204,8 @@ def media(tool):
 
 
 @aside("Sensitivity of 9b and 9c to the times of the flash", """
-The paper does not give the times of its media. Here they are half and one and a half of the data
-sheets' on Z-NAND. Workloads of a quarter of the size.""")
+The paper does not give the times of its media. Here they are half and one and a half times those
+in the data sheets, on Z-NAND. Workloads have a quarter of the size.""")
 def media_percent(tool):
     percents = ("50", "100", "150")
     runs = tool.runs(f"{HARD} --sweep media-percent={','.join(percents)} --scale 0.25")
@@ -219,11 +218,11 @@ def media_percent(tool):
 
 
 @section("CXL-GPU 9d: hit rates of the endpoint's DRAM", """
-The size of that DRAM is fitted on the CXL column. With 8 cores of 8 threads in step there are
-seldom more loads than the memory queue has entries. So the naive speculative read, of the line of
-the load itself, is issued with the load, and its line is late, not there. The paper may count
-some late lines as hits; the rows "with late" count them all. In Rand the neighbours that the
-dynamic length fetches are seldom wanted.""")
+The size of that DRAM is fitted on the CXL column. With 8 cores of 8 threads in step, loads
+seldom exceed the entries of the memory queue. So the naive speculative read, of the line of the
+load itself, is issued together with the load, and its line is late. The paper may count some
+late lines as hits; the rows "with late" count them all. In Rand the neighbours that the dynamic
+length fetches are seldom used.""")
 def hit_rates(tool):
     runs = tool.runs()
     configs = ("cxl", "naive", "dynamic", "sr")
@@ -240,7 +239,7 @@ def hit_rates(tool):
 
 @section("CXL-GPU 9d: speeds", """
 Naive speculation comes too late to help, for the reason above. The dynamic length fetches
-neighbours of the line of a load, and has most of the gain; on Around, SR's choice of the window's
+neighbours of a load's line and has most of the gain; on Around, SR's choice of the window's
 start adds little to it.""")
 def hit_speeds(tool):
     runs = tool.runs()
@@ -251,9 +250,9 @@ def hit_speeds(tool):
 
 
 @aside("Sensitivity of 9d to the endpoint's DRAM", """
-The data are 8 MiB. The paper has no size of that DRAM. Hits in Rand are nearly proportional to
-it; Seq and Around hardly change, as a line is used soon after it is fetched. So it can be fitted
-on Rand only, and 128 KiB is the best of these.""")
+The data has 8 MiB; the paper does not give the size of that DRAM. Hits in Rand are nearly
+proportional to it. Seq and Around hardly change, because a line is used soon after it is
+fetched. So only Rand can fit the size, and 128 KiB is the best of these.""")
 def dram_size(tool):
     sizes = ("64K", "96K", "128K", "192K", "256K")
     works = " ".join(sum(PATTERNS.values(), []))
@@ -268,11 +267,11 @@ def dram_size(tool):
 
 
 @aside("Sensitivity of 9d to the number of threads", """
-Hits, and time over that of GPU DRAM. With 256 threads, 4 warps a core, and 512, more loads are
-under way than the memory queue has entries, so speculation for those that wait in the SR queue
-comes early enough: naive's hits in Rand are above the paper's then. Its time hardly falls, since
-the flash passes no more pages than before. With so many threads the DRAM of 128 KiB is too small
-for what larger speculative reads bring, and dynamic and SR lose most of their gain.""")
+Hits, and time relative to GPU DRAM. With 256 threads, 4 warps a core, and with 512, more loads
+are in flight than the memory queue has entries, so speculation for loads in the SR queue comes
+early enough: naive's hits in Rand exceed the paper's then. Its time hardly falls, because the
+flash delivers no more pages than before. With so many threads, the DRAM of 128 KiB is too small
+for larger speculative reads, and dynamic and SR lose most of their gain.""")
 def threads_of_gpu(tool):
     values, configs = ["64", "256", "512"], ("cxl", "naive", "dynamic", "sr")
     works = " ".join(sum(PATTERNS.values(), []))
@@ -297,9 +296,9 @@ def latencies(numbers, *names):
 
 @section("CXL-GPU 9e: stores of bfs", """
 In bfs a store waits for the endpoint's queue, which is full of stores that wait for flash. DS
-answers a store from GPU memory, but waits, too, when flash takes the reserve's stores more slowly
-than they come. The paper has a curve only; `make bench-cxl` asks for a 99th percentile that is 20
-times as long with SR. An interval is the last of a twelfth of a run.""")
+answers a store from GPU memory, but it also waits when stores arrive faster than flash takes
+them from the reserve. The paper has only a curve; the goal in `make bench-cxl` is a 99th
+percentile that is 20 times as long with SR. An interval is the last one of a twelfth of a run.""")
 def stores(tool):
     runs = tool.runs("bfs --config sr,ds")
     both = [runs.get("bfs", config) for config in ("sr", "ds")]
@@ -317,9 +316,9 @@ def stores(tool):
 
 
 @aside("Sensitivity of 9e to the memory reserved for stores", """
-The paper does not say how much GPU memory is reserved. It is fitted on "up to 4 x for bfs", DS over
-SR in 9c. bfs stores to nearly 2 MiB of its 8 MiB: with less, what is reserved fills, and stores
-wait then; with 2 MiB none ever waits.""")
+The paper does not say how much GPU memory is reserved. Here it is fitted on "up to 4 x for bfs",
+DS over SR in 9c. bfs stores to nearly 2 MiB of its 8 MiB. With less memory the reserve fills,
+and stores wait; with 2 MiB no store waits.""")
 def reserve(tool):
     values = ["512K", "1M", "1664K", "2M", "4M"]
     sweep = tool.runs(f"bfs --config sr,ds --sweep reserve={','.join(values)}")
@@ -337,13 +336,14 @@ def reserve(tool):
 
 @section("SkyByte 14: speed over base", """
 Computation for each access (`.work` in `tools/models/cxl/sky_*.c`) is fitted on the column of
-DRAM only. Base's time is mostly write backs: when a program begins, its DRAM is full of stored
-pages of other data. (The artifact's base writes back each page that leaves its DRAM, stored to or
-not, which comes to the same.) A log's DRAM begins clean. A promoted page leaves the endpoint's
-DRAM, so later pages find room there and P writes back fewer; radix and srad gain by that, while
-in the artifact P hardly promotes their pages. In bc and dlrm the artifact's P and W gain more:
-its programs come back to pages that ours read once. bfs-dense gains more with W, as its base
-writes back a page for each that it fetches; the artifact's has room, and writes back few.""")
+DRAM only. Base's time is mostly write-backs: when a program begins, its DRAM is full of stored
+pages of other data. (The artifact's base writes back each page that leaves its DRAM, stored to
+or not, with the same effect.) A log's DRAM begins clean. A promoted page leaves the endpoint's
+DRAM, so later pages fit there and P writes back fewer. radix and srad gain by that, while the
+artifact's P hardly promotes their pages. In bc and dlrm the artifact's P and W gain more: its
+programs return to pages that ours read once. bfs-dense gains more with W, because its base
+writes back a page for each page that it fetches; the artifact's base has free DRAM and writes
+back few.""")
 def speed(tool):
     runs = tool.runs()
     rows = [[w] + [pair(theirs, runs.ratio(w, "base", c))
@@ -357,12 +357,12 @@ def speed(tool):
 
 
 @section("SkyByte 18: pages of flash that base writes for each of a variant", """
-Of variants with a log, what a flush at the end programs is counted as well, since the artifact
-does so: it runs a program twice, and counts the pages that the first run leaves in the log as
-written by the second. Without that they program nothing but in srad, as so small a footprint does
-not fill the log. A variant that writes no page counts as one that writes one. bfs-dense reaches
-few vertices, whose depths are in 22 pages, and its base writes back a page for each that it
-fetches; the artifact's has room in its DRAM, and writes back 5,227 pages in all.""")
+For variants with a log, the programs of a final flush count as well. The artifact does the same:
+it runs a program twice, and counts the pages that the first run leaves in the log as written by
+the second. Without the flush these variants program nothing except in srad, because so small a
+footprint does not fill the log. A variant that writes no page counts as one page. bfs-dense
+reaches few vertices, whose depths are in 22 pages, and its base writes back a page for each page
+that it fetches; the artifact's base has free DRAM and writes back 5,227 pages in all.""")
 def flash_writes(tool):
     runs = tool.runs()
     configs = SKYBYTE_CONFIGS[:-1]
@@ -377,8 +377,9 @@ def flash_writes(tool):
 
 
 @section("SkyByte: threads", """
-Time of Full over that of 8 threads. Threads beyond 8 run while others wait for flash. With 32 and
-40 threads srad's time grows on DRAM only, too: they have unequal parts of the image.""")
+Time of Full relative to 8 threads. Threads beyond 8 run while others wait for flash. With 32 and
+40 threads srad's time grows also on DRAM only, because the threads have unequal parts of the
+image.""")
 def threads(tool):
     counts = list(SKYBYTE_THREADS)
     runs = tool.runs(f"skybyte --config full --sweep threads={','.join(counts)}")
@@ -387,9 +388,9 @@ def threads(tool):
 
 
 @section("SkyByte: threshold of a switch", """
-Time of Full over that with 2 us. A threshold above the announced wait for a page is never
-reached, so from there on all thresholds give the same time. The artifact's srad announces longer
-waits than ours.""")
+Time of Full relative to 2 us. A threshold above the announced wait for a page is never reached,
+so all higher thresholds give the same time. The artifact's srad announces longer waits than
+ours.""")
 def threshold(tool):
     values = ["2", "5", "10", "20", "40", "80"]
     theirs = {w: {"80": time} for w, time in SKYBYTE_THRESHOLD.items()}
@@ -399,9 +400,9 @@ def threshold(tool):
 
 
 @section("SkyByte: size of the write log", """
-Time of WP over that with 4 MiB, the artifact's 64 MiB. The log is a part of the endpoint's DRAM,
-so a large one leaves less to cached pages. Programs
-whose hot pages are in host memory send few stores to the log, so most are flat.""")
+Time of WP relative to 4 MiB, the artifact's 64 MiB. The log is a part of the endpoint's DRAM, so
+a large log leaves less for cached pages. Programs with hot pages in host memory send few stores
+to the log, so most rows are flat.""")
 def log(tool):
     values = ["32K", "128K", "512K", "1M", "4M", "16M"]
     runs = tool.runs(f"skybyte --config wp --sweep log={','.join(values)}")
@@ -410,8 +411,8 @@ def log(tool):
 
 
 @section("SkyByte: media", """
-Time of WP over that with ULL at 100 %. Theirs beside `nand` is their MLC. Percentages are of the
-times of the medium.""")
+Time of WP relative to ULL at 100 %. The artifact's value beside `nand` is its MLC. Percentages
+are of the times of the medium.""")
 def flash_media(tool):
     names, percents = ("ull", "slc", "nand"), ("50", "100", "150")
     runs = tool.runs(f"skybyte --config wp --sweep media={','.join(names)} "
@@ -431,8 +432,8 @@ def flash_media(tool):
 
 
 @section("SkyByte: host memory", """
-Time of Full over that with 256 MiB, the artifact's 4 GB. The artifact's least is 0.5 GB, our
-column of 32 MiB. Hot pages of these programs are at most about 32 MiB, so only smaller host
+Time of Full relative to 256 MiB, the artifact's 4 GB. The artifact's smallest memory is 0.5 GB,
+our column of 32 MiB. Hot pages of these programs have at most about 32 MiB, so only smaller host
 memories change their times.""")
 def host(tool):
     values = ["4M", "8M", "16M", "32M", "64M", "256M"]
