@@ -61,7 +61,7 @@ int annex_admin_init(struct annex_ctrl *ctrl)
 	return err;
 }
 
-/* What was bounced comes back from the bounce buffers, so pages are filled after this. */
+/* Unmapping copies bounced data back into the pages, so fill them afterwards. */
 static void admin_unmap(struct annex_ctrl *ctrl)
 {
 	admin_area_unmap(ctrl, &ctrl->admin.sq);
@@ -83,15 +83,15 @@ static struct nvme_command *admin_slot(struct annex_admin *a, unsigned int i)
 }
 
 /*
- * The controller may fetch an entry at any time, for an owner who has rung ahead: its first word,
- * which says what it is, is good only while all others are.
+ * After an owner has rung the doorbell, the controller may fetch an entry at any time. The first
+ * word has the opcode, and is valid only while all other words are.
  */
 static void admin_fill(struct nvme_command *slot, const struct nvme_command *cmd)
 {
 	__le32 *to = (__le32 *)slot;
 
 	memcpy(to + 1, (const __le32 *)cmd + 1, sizeof(*cmd) - sizeof(*to));
-	dma_wmb(); /* the rest of the entry is there before its first word */
+	dma_wmb(); /* write the rest of the entry before its first word */
 	WRITE_ONCE(to[0], *(const __le32 *)cmd);
 }
 
@@ -100,7 +100,7 @@ static void admin_scrub(struct nvme_command *slot)
 	__le32 *to = (__le32 *)slot;
 
 	WRITE_ONCE(to[0], cpu_to_le32(REFUSED));
-	dma_wmb(); /* it is refused before the rest of it goes */
+	dma_wmb(); /* write the reserved opcode before clearing the rest */
 	memset(to + 1, 0, sizeof(*slot) - sizeof(*to));
 }
 
@@ -109,7 +109,7 @@ int annex_admin_begin(struct annex_ctrl *ctrl)
 	struct annex_admin *a = &ctrl->admin;
 	int err;
 
-	a->broken = true; /* until it has its pages */
+	a->broken = true; /* until the pages are mapped */
 	admin_unmap(ctrl);
 	for (unsigned int i = 0; i < ANNEX_ADMIN_DEPTH; i++)
 		admin_scrub(admin_slot(a, i));
@@ -138,7 +138,7 @@ static const struct nvme_completion *admin_head(const struct annex_admin *a)
 	return (const struct nvme_completion *)a->cq.at + a->head;
 }
 
-/* 1: the entry at the head is new; 0: not yet; -ENODEV, -EIO: nothing will come. */
+/* 1: the entry at the head is new; 0: not yet; -ENODEV, -EIO: no completion will come. */
 static int admin_look(struct annex_ctrl *ctrl)
 {
 	struct annex_admin *a = &ctrl->admin;
@@ -150,7 +150,7 @@ static int admin_look(struct annex_ctrl *ctrl)
 	csts = annex_ctrl_csts(ctrl);
 	if (csts == U32_MAX)
 		return -ENODEV;
-	/* Not ready: something else has reset it, and it forgot the command. */
+	/* Not ready: the controller was reset meanwhile, and the command is lost. */
 	return csts & NVME_CSTS_CFS || !(csts & NVME_CSTS_RDY) ? -EIO : 0;
 }
 
@@ -160,7 +160,7 @@ static int admin_take(struct annex_ctrl *ctrl, u16 id, u32 *result)
 	struct annex_admin *a = &ctrl->admin;
 	struct nvme_completion cqe;
 
-	dma_rmb(); /* the rest of the entry is read after its phase */
+	dma_rmb(); /* read the rest of the entry after its phase tag */
 	cqe = *admin_head(a);
 	if (++a->head == ANNEX_ADMIN_DEPTH) {
 		a->head = 0;
@@ -183,14 +183,14 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 	lockdep_assert_held(&ctrl->lock);
 	if (a->broken)
 		return -EIO;
-	if (!++a->next) /* 0 is what entries that are not in use have */
+	if (!++a->next) /* unused entries have identifier 0 */
 		++a->next;
 	cmd->common.command_id = a->next;
 	admin_fill(slot, cmd);
 	admin_area_give(ctrl, &a->sq);
 	if (++a->tail == ANNEX_ADMIN_DEPTH)
 		a->tail = 0;
-	/* writel() makes the entry visible to the controller first. */
+	/* writel() orders the entry before the doorbell. */
 	writel(a->tail, ctrl->bar + NVME_REG_DBS);
 	err = read_poll_timeout(admin_look, got, got, POLL_US, TIMEOUT_US, false, ctrl);
 	if (!err)
@@ -210,7 +210,7 @@ int annex_admin_identify(struct annex_ctrl *ctrl, u8 cns, u32 nsid)
 	struct nvme_command cmd = {};
 	int status;
 
-	if (ctrl->admin.broken) /* it may have no pages */
+	if (ctrl->admin.broken) /* the data page may be unmapped */
 		return -EIO;
 	memset(ctrl->admin.data.at, 0, ANNEX_PAGE);
 	admin_area_give(ctrl, &ctrl->admin.data);

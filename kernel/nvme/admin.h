@@ -2,11 +2,11 @@
 /*
  * The admin queue (NVMe Base 2.0 section 5).
  *
- * It lies in the owner's IOMMU domain, and its doorbells share a page with those of the owner's
- * queues. So a hostile owner may ring them at any time, and may have the controller write wherever
- * it may write itself. The controller may only read the submission queue, and only write the
- * completion queue and the page for data. Unused entries hold a command that every controller
- * refuses, and an unexpected completion leads to a reset.
+ * The admin queue is in the owner's IOMMU domain, and its doorbells share a page with the owner's
+ * doorbells. A hostile owner can ring them at any time, and can have the controller write to any
+ * address that the domain lets it write. The submission queue is therefore mapped for reading only,
+ * the completion queue and the data page for writing only. Unused entries hold a reserved opcode,
+ * which every controller refuses, and an unexpected completion leads to a reset.
  */
 #ifndef ANNEX_ADMIN_H
 #define ANNEX_ADMIN_H
@@ -21,10 +21,10 @@ struct nvme_command;
 
 /**
  * struct annex_area - A page that the controller may either read or write.
- * @at: where the CPU sees it.
- * @addr: DMA address.
- * @way: what the controller may do with it.
- * @mapped: it may, now.
+ * @at: kernel address.
+ * @addr: DMA address, while @mapped.
+ * @way: direction of the controller's accesses.
+ * @mapped: the controller can reach the page.
  */
 struct annex_area {
 	void *at;
@@ -40,9 +40,9 @@ struct annex_area {
  * @data: data page.
  * @tail: tail of the submission queue.
  * @head: head of the completion queue.
- * @next: command identifier that is used next.
+ * @next: identifier of the next command.
  * @phase: phase tag of the next completion.
- * @broken: a completion was unexpected, or late; until the next reset.
+ * @broken: a completion was unexpected or late; cleared by a reset.
  */
 struct annex_admin {
 	struct annex_area sq, cq, data;
@@ -53,14 +53,17 @@ struct annex_admin {
 
 int annex_admin_init(struct annex_ctrl *ctrl);
 void annex_admin_exit(struct annex_ctrl *ctrl);
-/* annex_admin_begin() - Empty queues, told to a controller that is disabled. 0 or -ENOMEM. */
+/*
+ * annex_admin_begin() - Empty the queues, and program their addresses into a controller that is
+ * disabled. 0 or -ENOMEM.
+ */
 int annex_admin_begin(struct annex_ctrl *ctrl);
 /*
- * annex_admin_run() - One command. The status field of its completion (0: success), or -ENODEV,
- * -ETIMEDOUT, -EIO (it is broken, or the controller reports a fatal status).
+ * annex_admin_run() - Run a command. Returns the status field of its completion (0: success), or
+ * -ENODEV, -ETIMEDOUT, -EIO (the queue is broken, or the controller reports a fatal status).
  */
 int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *result);
-/* annex_admin_identify() - Identify, into @admin.data.at. As annex_admin_run(). */
+/* annex_admin_identify() - Run Identify into @admin.data.at. Returns as annex_admin_run(). */
 int annex_admin_identify(struct annex_ctrl *ctrl, u8 cns, u32 nsid);
 
 #endif

@@ -8,7 +8,7 @@
 #include <uapi/annex.h>
 #include "ctrl.h"
 
-#define CMB_MOST SZ_1G /* of it, the first so many bytes are used */
+#define CMB_MOST SZ_1G /* the rest of larger controller memory is not used */
 #define WIPE_STEP SZ_1M
 
 static u32 cmb_flags_of(u32 cmbsz)
@@ -33,14 +33,14 @@ int annex_cmb_init(struct annex_ctrl *ctrl)
 	u64 unit, offset, bytes, end;
 	u32 size, loc, bar;
 
-	if (NVME_CAP_CMBS(ctrl->cap)) /* its registers are hidden until then */
+	if (NVME_CAP_CMBS(ctrl->cap)) /* CMBLOC and CMBSZ read as zero until CRE is set */
 		writel(NVME_CMBMSC_CRE, ctrl->bar + NVME_REG_CMBMSC);
 	size = readl(ctrl->bar + NVME_REG_CMBSZ);
 	if (!size || size == U32_MAX)
 		return 0;
 	loc = readl(ctrl->bar + NVME_REG_CMBLOC);
 	bar = NVME_CMB_BIR(loc);
-	/* 4 KiB << 4 * SZU; 64 GiB is the largest that is defined. */
+	/* 4 KiB << 4 * SZU; 64 GiB is the largest defined unit. */
 	if ((size >> NVME_CMBSZ_SZU_SHIFT & NVME_CMBSZ_SZU_MASK) > 6 || bar >= PCI_STD_NUM_BARS)
 		return 0;
 	unit = 1ull << (12 + 4 * (size >> NVME_CMBSZ_SZU_SHIFT & NVME_CMBSZ_SZU_MASK));
@@ -75,8 +75,8 @@ void annex_cmb_exit(struct annex_ctrl *ctrl)
 void annex_cmb_begin(struct annex_ctrl *ctrl)
 {
 	/*
-	 * The same address as on the bus: the host bridges' windows are kept out of every IOMMU
-	 * domain of PCI devices, so no mapped memory has it too.
+	 * Use the bus address: the DMA layer reserves the host bridges' windows in IOMMU domains of
+	 * PCI devices, so no mapping can get the same address.
 	 */
 	if (ctrl->cmb.pages && NVME_CAP_CMBS(ctrl->cap))
 		hi_lo_writeq(NVME_CMBMSC_CRE | NVME_CMBMSC_CMSE | ctrl->cmb.bus,

@@ -10,7 +10,7 @@
 
 #define POLL_US 100
 
-/* Bridges reach no memory on their own account. */
+/* Bridges do not access memory themselves. */
 static int ctrl_is_other(struct device *dev, void *data)
 {
 	struct annex_ctrl *ctrl = data;
@@ -65,7 +65,7 @@ bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr)
 {
 	if (!ctrl->iommu)
 		return !dma_need_sync(&ctrl->pdev->dev, addr);
-	/* Only what an untrusted device shares a page with is bounced. */
+	/* Only untrusted devices get bounce buffers, for memory that does not fill a page. */
 	return !ctrl->pdev->untrusted && dev_is_dma_coherent(&ctrl->pdev->dev);
 }
 
@@ -74,7 +74,7 @@ int annex_ctrl_unseen(struct annex_ctrl *ctrl)
 	return annex_refuse(ctrl, -EOPNOTSUPP, "map: bounced, or not coherent");
 }
 
-/* Also of a controller that nobody else may touch any more. */
+/* Unlike annex_ctrl_csts(), also of a controller that is gone. */
 static u32 ctrl_read_csts(struct annex_ctrl *ctrl)
 {
 	return readl(ctrl->bar + NVME_REG_CSTS);
@@ -103,7 +103,7 @@ static int ctrl_disable(struct annex_ctrl *ctrl)
 	return ctrl_wait_status(ctrl, NVME_CSTS_RDY, 0);
 }
 
-/* How many queue pairs it grants; the number does not survive a reset. */
+/* Request queue pairs; @got: the number granted, until the next reset. */
 static int ctrl_set_queues(struct annex_ctrl *ctrl, u32 want, u32 *got)
 {
 	struct nvme_command cmd = {};
@@ -139,13 +139,13 @@ static int ctrl_enable(struct annex_ctrl *ctrl)
 	return err ? err : annex_shadow_begin(ctrl);
 }
 
-/* Nothing reaches memory after this, even from a controller that does not listen. */
+/* No access reaches memory after this, even from a controller that does not answer. */
 static void ctrl_silence(struct annex_ctrl *ctrl)
 {
 	pci_clear_master(ctrl->pdev);
 	if (!pci_device_is_present(ctrl->pdev))
 		return;
-	/* Reads come back behind the posted writes that were under way. */
+	/* The read completes after posted writes that were in flight. */
 	readl(ctrl->bar + NVME_REG_CSTS);
 }
 
@@ -183,7 +183,7 @@ static void ctrl_read_limits(struct annex_ctrl *ctrl)
 	ctrl->max_transfer = id->mdts && shift < 32 ? 1u << shift : 0;
 }
 
-/* First bytes after the doorbells that are something else's: the MSI-X table, its pending bits. */
+/* End of the doorbells: the MSI-X table or pending bit array, or the end of BAR 0. */
 static u64 ctrl_doorbell_end(struct annex_ctrl *ctrl)
 {
 	static const int where[] = {PCI_MSIX_TABLE, PCI_MSIX_PBA};
@@ -207,7 +207,7 @@ static int ctrl_place_doorbells(struct annex_ctrl *ctrl)
 
 	if (end >= NVME_REG_DBS)
 		pairs = round_down(end - NVME_REG_DBS, PAGE_SIZE) / (2 * stride);
-	if (pairs < 2) /* the admin queue's, and one */
+	if (pairs < 2) /* admin queue, and one I/O queue pair */
 		return annex_refuse(ctrl, -EOPNOTSUPP, "its doorbells share a page with others");
 	ctrl->queues = min_t(u64, ctrl->queues, pairs - 1);
 	ctrl->door_bytes = PAGE_ALIGN(2 * (ctrl->queues + 1) * stride);
@@ -226,7 +226,7 @@ static int ctrl_identify(struct annex_ctrl *ctrl, bool *shadow)
 	return 0;
 }
 
-/* Data that a command moves is its blocks and nothing else, of 512 or of 4096 bytes. */
+/* Commands must transfer blocks of 512 or 4096 bytes without metadata. */
 int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid)
 {
 	const struct nvme_id_ns *id = ctrl->admin.data.at;
@@ -264,7 +264,7 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	if (!err)
 		err = ctrl_disable(ctrl);
 	if (!err) {
-		pci_set_master(ctrl->pdev); /* not before: it may have been left running */
+		pci_set_master(ctrl->pdev); /* not before: the controller may have been running */
 		err = annex_admin_init(ctrl);
 	}
 	if (!err)
@@ -274,7 +274,7 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	if (!err)
 		err = ctrl_identify(ctrl, &shadow);
 	if (!err)
-		err = ctrl_place_doorbells(ctrl); /* no more of them than there are queues */
+		err = ctrl_place_doorbells(ctrl); /* again: for the granted queues only */
 	if (!err)
 		err = annex_shadow_init(ctrl, shadow);
 	if (!err)
@@ -287,7 +287,7 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	return 0;
 }
 
-/* With a notice, so that it saves what it has in caches (NVMe Base 2.0 section 3.6). */
+/* Normal shutdown, so that the controller saves cached data (NVMe Base 2.0 section 3.6). */
 static void ctrl_shut_down(struct annex_ctrl *ctrl)
 {
 	u32 cc;

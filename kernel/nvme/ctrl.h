@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A controller: its registers, its life, and what its parts share.
+ * A controller: registers, lifetime, and the state that its files share.
  *
  * Locks, outermost first: @lock, the caller's mmap_lock, @view.
  */
@@ -20,7 +20,7 @@
 #include "cmb.h"
 #include "shadow.h"
 
-#define ANNEX_PAGE 4096u /* of PRPs, whatever the host's pages are: CC.MPS is 0 */
+#define ANNEX_PAGE 4096u /* page size of the controller: CC.MPS is 0 */
 #define ANNEX_MAX_QUEUES 1024u
 
 struct annex_owner;
@@ -43,17 +43,17 @@ struct annex_count {
  * struct annex_ctrl - A controller.
  * @dev: device of the character device; its last reference frees this structure.
  * @cdev: character device.
- * @pdev: PCI device; not to be touched when @gone.
- * @lock: serialises calls, resets and removal. Never held while user memory is touched, except to
+ * @pdev: PCI device; must not be accessed when @gone.
+ * @lock: serialises calls, resets and removal. Never held while user memory is accessed, except to
  *	pin it.
- * @view: protects page tables of user space: held for reading to insert a page, for writing to
- *	change what may be inserted. Taken for reading under the caller's mmap_lock.
- * @open: mappings show doorbells and controller memory, and not @sink (@view).
- * @gone: the controller is removed, or dead beyond a reset. Written under @lock and @view.
- * @asleep: it has no power, or does not answer, until annex_ctrl_wake().
+ * @view: protects user page tables: held for reading to insert a page, for writing to change the
+ *	pages that faults insert. Taken for reading under the caller's mmap_lock.
+ * @open: faults insert doorbells and controller memory rather than @sink (@view).
+ * @gone: the controller was removed, or failed a reset. Written under @lock and @view.
+ * @asleep: the controller has no power or does not answer, until annex_ctrl_wake().
  * @bar: mapped BAR 0.
- * @bar_bytes: its size.
- * @door_bytes: bytes of doorbells from 0x1000 on, in pages that hold nothing else.
+ * @bar_bytes: size of BAR 0.
+ * @door_bytes: bytes of doorbells from 0x1000 on, in pages without other registers.
  * @sink: page that mappings show in place of doorbells and controller memory.
  * @cap: CAP register.
  * @queues: number of I/O queue pairs that the controller grants.
@@ -64,7 +64,7 @@ struct annex_count {
  * @admin: admin queue.
  * @shadow: shadow doorbells.
  * @cmb: controller memory.
- * @wait: sleepers in poll().
+ * @wait: waiters in poll().
  * @owner: the open file, or NULL.
  * @count: counters.
  */
@@ -96,19 +96,19 @@ struct annex_ctrl {
 
 /* annex_ctrl_start() - Bring a controller up after probe. 0 or a negative errno. */
 int annex_ctrl_start(struct annex_ctrl *ctrl);
-/* annex_ctrl_stop() - Stop all access to memory, by any means. The controller is gone then. */
+/* annex_ctrl_stop() - Stop all accesses to memory. The controller is gone afterwards. */
 void annex_ctrl_stop(struct annex_ctrl *ctrl);
 /*
- * annex_ctrl_sleep() - Let nobody at it until annex_ctrl_wake(), after which it wants a reset;
- * @reachable: it is shut down.
+ * annex_ctrl_sleep() - Block all accesses until annex_ctrl_wake(), which must be followed by a
+ * reset. A @reachable controller is shut down.
  */
 void annex_ctrl_sleep(struct annex_ctrl *ctrl, bool reachable);
 void annex_ctrl_wake(struct annex_ctrl *ctrl);
-/* annex_ctrl_free() - Free its queues and pages, when the owner's mappings are cut. */
+/* annex_ctrl_free() - Free the module's queues and pages, after the owner's mappings. */
 void annex_ctrl_free(struct annex_ctrl *ctrl);
 /*
- * annex_ctrl_reset() - Reset the controller: all I/O queues end. -ENODEV: it does not come back,
- * and is stopped.
+ * annex_ctrl_reset() - Reset the controller, which ends all I/O queues. -ENODEV: it failed to
+ * become ready, and is stopped.
  */
 int annex_ctrl_reset(struct annex_ctrl *ctrl);
 /* annex_ctrl_csts() - The CSTS register; all ones when the controller is gone. */
@@ -118,36 +118,35 @@ static inline u32 annex_ctrl_csts(struct annex_ctrl *ctrl)
 }
 
 /*
- * annex_ctrl_alone() - Check that no other device is in its IOMMU group, and so in its domain,
- * where an owner could reach the memory of that device. -EPERM, with a line.
+ * annex_ctrl_alone() - Check that no other device shares its IOMMU group: an owner could reach the
+ * memory of a device in the same domain. -EPERM, with a line.
  */
 int annex_ctrl_alone(struct annex_ctrl *ctrl);
 /*
- * annex_ctrl_direct() - Check that firmware asks for no memory that the controller reaches whatever
- * the owner maps (IOMMU_RESV_DIRECT, as of an RMRR; not those that are relaxable, which Linux may
- * leave out). -EPERM, with a line; -ENOMEM.
+ * annex_ctrl_direct() - Check that firmware demands no direct mapping (IOMMU_RESV_DIRECT, as of an
+ * RMRR), which the controller could reach without the owner mapping it. Relaxable ones, which Linux
+ * may leave out, are allowed. -EPERM, with a line; -ENOMEM.
  */
 int annex_ctrl_direct(struct annex_ctrl *ctrl);
 /*
- * annex_ctrl_domain() - Whether what is between the controller and memory lets it reach what is
- * mapped and nothing else. -EPERM, with a line: identity, or one that forgets unmapped pages late.
+ * annex_ctrl_domain() - Check that the IOMMU domain, if there is one, gives access to mapped memory
+ * only. -EPERM, with a line: an identity domain, or one with lazy invalidation.
  */
 int annex_ctrl_domain(struct annex_ctrl *ctrl);
 
 /*
- * annex_ctrl_namespace() - Check what annex_admin_identify() was told of a namespace, which may be
- * none: -EOPNOTSUPP, with a line: it has metadata, or other blocks than the library's.
+ * annex_ctrl_namespace() - Check the data of annex_admin_identify() for a namespace, which may be
+ * inactive. -EOPNOTSUPP, with a line: metadata, or blocks of neither 512 nor 4096 bytes.
  */
 int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid);
 
 /*
- * annex_ctrl_sees() - Whether the controller and the CPU see the same bytes behind an address at
- * any time: queues are polled by both, so a bounce buffer, or caches that are not kept in step,
- * would not do.
+ * annex_ctrl_sees() - Whether the controller and the CPU access the memory at @addr coherently.
+ * Both poll queues, so neither bounce buffers nor incoherent caches would work.
  */
 bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr);
 
-/* annex_ctrl_unseen() - Refuse to map what it does not see so: -EOPNOTSUPP, with a line. */
+/* annex_ctrl_unseen() - Refuse a mapping that is not coherent: -EOPNOTSUPP, with a line. */
 int annex_ctrl_unseen(struct annex_ctrl *ctrl);
 
 #define annex_refuse(ctrl, err, fmt, ...)                                                          \

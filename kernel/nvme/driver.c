@@ -2,8 +2,8 @@
 /*
  * The driver of NVMe controllers.
  *
- * The table of devices is empty: a controller comes here only when somebody with the right to says
- * so (driver_override), never because the module was loaded.
+ * The table of devices is empty: the driver binds to a controller only by driver_override, never
+ * because the module was loaded.
  */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
@@ -28,7 +28,7 @@ static const struct annex_node_type ctrl_node = {
 	.release = driver_free,
 };
 
-/* The character device's half, which its last user frees. */
+/* The state of the character device, which its last reference frees. */
 static struct annex_ctrl *driver_make(struct pci_dev *pdev)
 {
 	struct annex_ctrl *ctrl = kzalloc(sizeof(*ctrl), GFP_KERNEL);
@@ -94,10 +94,10 @@ static void driver_take_vectors(struct annex_ctrl *ctrl)
 {
 	int n = pci_alloc_irq_vectors(ctrl->pdev, 2, ctrl->queues + 1, PCI_IRQ_MSIX);
 
-	ctrl->vectors = n > 0 ? n : 0; /* without any, completions are polled for */
+	ctrl->vectors = n > 0 ? n : 0; /* without vectors, completions are polled */
 }
 
-/* driver_override matches whatever it is written to. */
+/* driver_override matches devices of any class. */
 static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct annex_ctrl *ctrl;
@@ -129,7 +129,7 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err)
 		goto stop;
 	driver_take_vectors(ctrl);
-	pci_save_state(pdev); /* for after an error of the bus */
+	pci_save_state(pdev); /* restored after a bus error */
 	pci_set_drvdata(pdev, ctrl);
 	err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
 	if (err)
@@ -161,7 +161,7 @@ static void driver_remove(struct pci_dev *pdev)
 	put_device(&ctrl->dev);
 }
 
-/* remove may still come. */
+/* driver_remove() may still follow. */
 static void driver_shutdown(struct pci_dev *pdev)
 {
 	annex_owner_evict(pci_get_drvdata(pdev));
@@ -174,7 +174,7 @@ static void driver_reset_prepare(struct pci_dev *pdev)
 
 static void driver_reset_done(struct pci_dev *pdev)
 {
-	pci_save_state(pdev); /* whoever restored it has used it up */
+	pci_save_state(pdev); /* the restore has consumed the saved state */
 	annex_owner_resume(pci_get_drvdata(pdev));
 }
 
@@ -184,7 +184,7 @@ static pci_ers_result_t driver_error_detected(struct pci_dev *pdev, pci_channel_
 
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
-	dev_warn(&ctrl->dev, "a PCI error: it is reset\n");
+	dev_warn(&ctrl->dev, "PCI error: resetting the controller\n");
 	annex_owner_sleep(ctrl, false);
 	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER
 					      : PCI_ERS_RESULT_NEED_RESET;

@@ -18,8 +18,8 @@
 #define MOST_MAPS 1000000u
 
 /*
- * Count pages against RLIMIT_MEMLOCK of the caller's user, which is the same after a fork, an exec
- * and the end of a process. Once a mapping; -ENOMEM with a line.
+ * Charge pages to the caller's user, against RLIMIT_MEMLOCK: unlike the process, the user remains
+ * the same after fork, exec and exit. Once for each mapping; -ENOMEM with a line.
  */
 static int map_charge(struct annex_map *map, unsigned long pages)
 {
@@ -121,21 +121,21 @@ void annex_map_cut(struct annex_map *map)
 		annex_peer_cut(map);
 		break;
 	}
-	if (map->live && map->id) /* not one that came to nothing */
+	if (map->live && map->id) /* without an identifier it was never counted in @maps */
 		atomic64_inc(&ctrl->count.unmaps);
 	map->live = false;
 }
 
-/* Without the lock: pages and accounts. */
+/* Free the pages and their charge, without the lock. */
 static void map_drop(struct annex_map *map)
 {
 	if (map->kind == ANNEX_MAP_USER)
 		annex_unpin(map);
 	else if (map->kind == ANNEX_MAP_DMABUF)
-		cancel_work_sync(&map->moved); /* which takes the controller's lock */
+		cancel_work_sync(&map->moved); /* the work takes the controller's lock */
 	else if (map->kind == ANNEX_MAP_HOST)
 		for (unsigned long i = 0; i < map->npages; i++)
-			put_page(map->pages[i]); /* the owner may still see some of them */
+			put_page(map->pages[i]); /* the owner may still have some of them mapped */
 	map_uncharge(map);
 	kvfree(map->pages);
 	kvfree(map->segs);
@@ -162,7 +162,7 @@ static int map_check(struct annex_ctrl *ctrl, const struct annex_ioc_map *args)
 	return 0;
 }
 
-/* What may sleep for long, or touches the caller's memory. */
+/* The steps that may sleep for long or access the caller's memory, without the lock. */
 static int map_prepare(struct annex_map *map, const struct annex_ioc_map *args)
 {
 	int err = 0;
@@ -185,7 +185,7 @@ static int map_publish(struct annex_owner *owner, struct annex_map *map)
 		if (annex_cmb_hits(ctrl, map->segs[i].addr, map->segs[i].bytes))
 			return annex_refuse(ctrl, -EADDRINUSE, "map: address of its own memory");
 	down_write(&ctrl->view);
-	/* Not one that was taken back just now, which page tables may still have. */
+	/* Cyclic: page tables may still have pages of an identifier that was freed recently. */
 	err = xa_alloc_cyclic(&owner->maps, &map->id, map, XA_LIMIT(1, MOST_MAPS), &owner->next,
 			      GFP_KERNEL_ACCOUNT);
 	up_write(&ctrl->view);
@@ -195,7 +195,7 @@ static int map_publish(struct annex_owner *owner, struct annex_map *map)
 	return 0;
 }
 
-/* All of a dma-buf is pinned, and known by its pages, however little of it is mapped. */
+/* Charge the whole dma-buf: all of it is pinned, even if only a part is mapped. */
 static int map_peer(struct annex_map *map, int fd)
 {
 	int err = annex_peer_open(map, fd);
@@ -276,7 +276,7 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 	return err;
 }
 
-/* Whether late commands fail once it is unmapped: a domain's type can be changed under a driver. */
+/* Whether late commands fail after an unmap; the type of the domain can change under a driver. */
 static bool map_strict(struct annex_ctrl *ctrl)
 {
 	return !annex_ctrl_domain(ctrl) && ctrl->iommu;
@@ -297,7 +297,7 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 	else if (map->users)
 		err = annex_refuse(ctrl, -EBUSY, "unmap: a queue lies in mapping %u", id);
 	else if (!map_strict(ctrl) && !xa_empty(&owner->queues))
-		err = -EBUSY; /* nothing wrong: the caller does not know of the IOMMU */
+		err = -EBUSY; /* no line: the caller cannot know the type of the domain */
 	if (!err) {
 		down_write(&ctrl->view);
 		xa_erase(&owner->maps, id);

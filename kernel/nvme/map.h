@@ -22,24 +22,24 @@ struct user_struct;
 
 /**
  * struct annex_map - A mapping.
- * @list: entry in a list of mappings to be dropped.
+ * @list: entry in a list of mappings to be freed.
  * @ctrl: the controller.
- * @user: user against whose limit the pages are counted, with a reference; NULL: none are.
- * @mm: process that shows them as pinned, with a reference.
+ * @user: user that is charged for the pages, with a reference; NULL: no pages are charged.
+ * @mm: address space that accounts the pages as pinned, with a reference.
  * @id: as in struct annex_ioc_map, like the next two.
  * @kind: ANNEX_MAP_*.
- * @bytes: its size.
+ * @bytes: size.
  * @users: number of queues in it (the controller's lock).
- * @pages: pages of the host's size, of pinned and of new host memory.
+ * @pages: host pages, of pinned and of new host memory.
  * @npages: number of @pages.
- * @charged: number of pages counted.
+ * @charged: number of pages charged.
  * @sgt: DMA mapping of pinned memory.
  * @peer: DMA mapping of a dma-buf.
  * @addr: DMA address of new host memory.
  * @dmabuf: the dma-buf of ANNEX_MAP_DMABUF.
  * @attach: attachment to it.
- * @moved: work that follows when its exporter moves it.
- * @offset: first byte in it.
+ * @moved: work that revokes the mapping after its exporter has moved the memory.
+ * @offset: first byte in the dma-buf.
  * @first: first page of controller memory.
  * @live: the controller can reach the mapping.
  * @segs: runs of device addresses.
@@ -71,37 +71,37 @@ struct annex_map {
 
 /*
  * annex_map_create() - ANNEX_IOC_MAP. @segs: a copy of the @args->nsegs runs, which the caller
- * copies to user space and frees: the mapping may be removed meanwhile. @moved: function of its
- * work, for a dma-buf whose exporter takes the memory away.
+ * copies to user space and frees: the mapping may be removed meanwhile. @moved: work function for a
+ * dma-buf whose exporter moves the memory.
  */
 int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 		     struct annex_ioc_seg **segs, work_func_t moved);
 /* annex_map_remove() - ANNEX_IOC_UNMAP. */
 int annex_map_remove(struct annex_owner *owner, u32 id);
 /*
- * annex_map_cut() - Take a mapping without queues away from the controller. Under the controller's
+ * annex_map_cut() - Unmap memory without queues in it from the controller. Under the controller's
  * lock.
  */
 void annex_map_cut(struct annex_map *map);
 /*
- * annex_map_cut_all() - Take all mappings of @owner, who has no queues, away from the controller.
- * Under the controller's lock; the mappings go to @list, for annex_map_drop_all() without it.
+ * annex_map_cut_all() - Unmap all memory of @owner, which has no queues, from the controller. Under
+ * the controller's lock; the mappings go to @list, for annex_map_drop_all() without it.
  */
 void annex_map_cut_all(struct annex_owner *owner, struct list_head *list);
 void annex_map_drop_all(struct list_head *list);
 /*
- * annex_map_addr() - Device address of @bytes from @offset on. -EINVAL: they are not all inside;
- * -EOPNOTSUPP: they are not contiguous.
+ * annex_map_addr() - Device address of @bytes from @offset on. -EINVAL: beyond the mapping;
+ * -EOPNOTSUPP: not contiguous.
  */
 int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr);
 
-/* pin.c: user memory. annex_pin() sleeps as long as the caller's page faults do. */
+/* pin.c: user memory. annex_pin() waits for the caller's page faults. */
 int annex_pin(struct annex_map *map, u64 addr);
 int annex_pin_map(struct annex_map *map);
 void annex_pin_cut(struct annex_map *map);
 void annex_unpin(struct annex_map *map);
 
-/* peer.c: a dma-buf. annex_peer_open() finds it, and annex_peer_map() attaches it. */
+/* peer.c: a dma-buf. annex_peer_open() looks it up, annex_peer_map() attaches it. */
 int annex_peer_open(struct annex_map *map, int fd);
 int annex_peer_map(struct annex_map *map);
 void annex_peer_cut(struct annex_map *map);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The owner of a controller: an open file and its calls. Owns the controller's use by one file, and
- * its reset.
+ * The owner of a controller: an open file and its calls. Lets one file at a time use the
+ * controller, and resets it.
  */
 #include <linux/capability.h>
 #include <linux/moduleparam.h>
@@ -22,7 +22,7 @@ module_param(allow_no_iommu, bool, 0444);
 MODULE_PARM_DESC(allow_no_iommu,
 		 "without an IOMMU let CAP_SYS_RAWIO open controllers, and so reach all memory");
 
-/* The exporter of a dma-buf takes its memory away: reset, and cut. */
+/* The exporter of a dma-buf has moved the memory: reset the controller, then unmap. */
 static void owner_revoke(struct work_struct *work)
 {
 	struct annex_map *map = container_of(work, struct annex_map, moved);
@@ -37,7 +37,7 @@ static void owner_revoke(struct work_struct *work)
 	mutex_unlock(&ctrl->lock);
 }
 
-/* Nothing of the owner's reaches the controller, or is reached by it, any more. */
+/* End the queues of an owner, and unmap its memory. */
 static void owner_end(struct annex_owner *owner, struct list_head *maps)
 {
 	annex_queue_forget(owner);
@@ -105,7 +105,7 @@ static int owner_may_open(struct annex_ctrl *ctrl)
 		err = annex_ctrl_alone(ctrl);
 	if (!err)
 		err = annex_ctrl_direct(ctrl);
-	/* Data written to where interrupts are raised must not raise those of others. */
+	/* Without isolated MSI a DMA write can raise interrupts of other devices. */
 	safe = ctrl->iommu && annex_isolated_msi(&ctrl->pdev->dev);
 	if (err || safe)
 		return err;
@@ -143,7 +143,7 @@ static int owner_open(struct inode *inode, struct file *file)
 		err = annex_cmb_wipe(ctrl);
 	if (!err) {
 		clear_page(page_address(ctrl->sink));
-		ctrl->cmb.used = true; /* commands reach all of it, whatever is mapped */
+		ctrl->cmb.used = true; /* commands reach all of it, also unmapped parts */
 		ctrl->owner = owner;
 		atomic64_inc(&ctrl->count.opens);
 		get_device(&ctrl->dev);
@@ -209,7 +209,7 @@ static long owner_info(void *self, void *arg)
 	if (abi != ANNEX_ABI)
 		return annex_refuse(ctrl, -EPROTONOSUPPORT, "version %u, this is %u", abi,
 				    ANNEX_ABI);
-	WRITE_ONCE(owner->greeted, true); /* calls look at it without a lock */
+	WRITE_ONCE(owner->greeted, true); /* calls read it without a lock */
 	return 0;
 }
 
@@ -232,7 +232,7 @@ static int owner_identify_into(struct annex_owner *owner, struct annex_ioc_ident
 	return args->cns == NVME_ID_CNS_NS ? annex_ctrl_namespace(owner->ctrl, args->nsid) : 0;
 }
 
-/* The caller's page is written without the lock, which mmap() takes too. */
+/* Copy to the caller's page without the lock: its page fault may take long. */
 static long owner_identify(void *self, void *arg)
 {
 	struct annex_owner *owner = self;
@@ -268,7 +268,7 @@ static long owner_map(void *self, void *arg)
 	return err;
 }
 
-/* Nobody knows its name. */
+/* The caller did not get the identifier. */
 static void owner_undo_map(void *self, void *arg)
 {
 	annex_map_remove(self, ((struct annex_ioc_map *)arg)->id);
@@ -294,7 +294,7 @@ static long owner_abort(void *self, void *arg)
 	return annex_queue_abort(self, arg);
 }
 
-/* A controller that is gone has a state too. */
+/* Also of a controller that is gone. */
 static long owner_state(void *self, void *arg)
 {
 	struct annex_ctrl *ctrl = ((struct annex_owner *)self)->ctrl;

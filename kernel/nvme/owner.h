@@ -29,7 +29,7 @@ struct annex_owner {
 
 extern const struct file_operations annex_owner_ops;
 
-/* annex_owner_evict() - Stop the controller, which is removed, and end its owner's queues. */
+/* annex_owner_evict() - Stop a controller that is being removed, and end its owner's queues. */
 void annex_owner_evict(struct annex_ctrl *ctrl);
 /*
  * annex_owner_pause() - Before the PCI core resets the controller: hold calls and doorbells until
@@ -38,8 +38,8 @@ void annex_owner_evict(struct annex_ctrl *ctrl);
 void annex_owner_pause(struct annex_ctrl *ctrl);
 void annex_owner_resume(struct annex_ctrl *ctrl);
 /*
- * annex_owner_sleep() - No calls and doorbells reach the controller, which loses power, or (not
- * @reachable) does not answer, until annex_owner_wake() brings it up, without its queue pairs.
+ * annex_owner_sleep() - Block calls and doorbells of a controller that loses power, or (not
+ * @reachable) does not answer, until annex_owner_wake() brings it up without its queue pairs.
  */
 void annex_owner_sleep(struct annex_ctrl *ctrl, bool reachable);
 void annex_owner_wake(struct annex_ctrl *ctrl);

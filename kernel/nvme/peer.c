@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of another device, by dma-buf: pinned where it is, so that it does not move while queues
- * use it.
+ * Memory of another device, by dma-buf. Pins it, so that it does not move while queues use it.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -15,7 +14,7 @@ ANNEX_IMPORT_NS(DMA_BUF);
 
 #define SETTLE (5 * HZ)
 
-/* The exporter's lock is held: what ends the queues comes after. */
+/* Called with the exporter's lock held: the work resets the controller without it. */
 static void peer_move_notify(struct dma_buf_attachment *attach)
 {
 	struct annex_map *map = attach->importer_priv;
@@ -28,7 +27,7 @@ static const struct dma_buf_attach_ops attach_ops = {
 	.ANNEX_DMABUF_MOVED = peer_move_notify,
 };
 
-/* Until the memory is where the exporter says: whoever can be told of moves is not made to wait. */
+/* Dynamic importers must wait for the exporter's fences themselves. */
 static int peer_settle(struct annex_map *map)
 {
 	long left = dma_resv_wait_timeout(map->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true, SETTLE);
@@ -68,7 +67,7 @@ static int peer_attach(struct annex_map *map)
 	return 0;
 }
 
-/* What of the exporter's runs lies in [offset, offset + bytes). */
+/* Collect the exporter's runs within [offset, offset + bytes). */
 static int peer_read_segs(struct annex_map *map)
 {
 	u64 at = 0, end = map->offset + map->bytes;

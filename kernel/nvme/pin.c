@@ -12,12 +12,12 @@
 
 #define BATCH 512ul /* pages a call */
 #define LARGE (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
-/* Only memory is taken that needs none; and a page may be mapped twice then. */
+/* Only coherent memory is accepted, which needs no sync; so a page may be mapped twice. */
 #define NO_SYNC DMA_ATTR_SKIP_CPU_SYNC
 
 /*
- * A file system that tracks what is dirty writes a page protects it, and does not expect a device
- * to write on. Kernels of today refuse such pins themselves; 6.1 does not.
+ * A file system with writeback write-protects a page while it writes it, and does not expect a
+ * device to keep writing to it. Newer kernels refuse such pins themselves; 6.1 does not.
  */
 static int pin_may(struct page *page)
 {
@@ -25,10 +25,10 @@ static int pin_may(struct page *page)
 	struct address_space *mapping;
 	bool ok;
 
-	/* CXL memory has pages of this kind too; those of a file system are not pinned for long. */
+	/* CXL memory has ZONE_DEVICE pages; FOLL_LONGTERM refuses ones of file systems. */
 	if (folio_test_anon(folio) || is_zone_device_page(page))
 		return 0;
-	/* Or truncation takes the mapping away. A file system may sit on it for long. */
+	/* Keep truncation from clearing the mapping. A file system may hold the lock for long. */
 	if (folio_lock_killable(folio))
 		return -EINTR;
 	mapping = folio_mapping(folio);
@@ -37,7 +37,7 @@ static int pin_may(struct page *page)
 	return ok ? 0 : -EOPNOTSUPP;
 }
 
-/* What the kernel's own refusal was about. */
+/* Whether the kernel refused to pin because the page is of a file with writeback. */
 static bool pin_written_back(u64 addr)
 {
 	struct vm_area_struct *vma;
@@ -113,7 +113,7 @@ static int pin_read_segs(struct annex_map *map)
 	return 0;
 }
 
-/* There is no room in the kernel's own buffers for what it would send through them. */
+/* A mapping that needs bounce buffers can fail because they are too small. */
 static int pin_unmappable(struct annex_map *map, int err)
 {
 	if (dma_max_mapping_size(&map->ctrl->pdev->dev) == SIZE_MAX)
@@ -143,14 +143,14 @@ void annex_pin_cut(struct annex_map *map)
 {
 	if (!map->live)
 		return;
-	/* A strict domain has forgotten the addresses when this returns. */
+	/* A strict domain has invalidated the addresses when this returns. */
 	dma_unmap_sgtable(&map->ctrl->pdev->dev, &map->sgt, DMA_BIDIRECTIONAL, NO_SYNC);
 	sg_free_table(&map->sgt);
 }
 
 void annex_unpin(struct annex_map *map)
 {
-	/* A page that the controller never reached may be of a file that must not become dirty. */
+	/* Without @segs the controller never reached the pages: do not make a file dirty. */
 	if (map->npages)
 		unpin_user_pages_dirty_lock(map->pages, map->npages, map->segs);
 }

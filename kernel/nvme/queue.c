@@ -22,7 +22,7 @@ static irqreturn_t queue_completed(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Vector 0 is the admin queue's, which is polled; queue Q has vector Q. */
+/* Vector 0 is for the admin queue, which is polled; queue Q has vector Q. */
 static int queue_hook(struct annex_queue *q, int eventfd)
 {
 	struct annex_ctrl *ctrl = q->ctrl;
@@ -73,7 +73,7 @@ static u64 queue_cq_bytes(const struct annex_queue *q)
 	return (u64)q->depth * sizeof(struct nvme_completion);
 }
 
-/* Whether two rings of either share a byte, as the controller sees them. */
+/* Whether rings of two queue pairs overlap, by device addresses. */
 static bool queue_collide(const struct annex_queue *a, const struct annex_queue *b)
 {
 	return queue_overlap(a->sq_addr, queue_sq_bytes(a), b->sq_addr, queue_sq_bytes(b)) ||
@@ -82,7 +82,7 @@ static bool queue_collide(const struct annex_queue *a, const struct annex_queue 
 	       queue_overlap(a->cq_addr, queue_cq_bytes(a), b->cq_addr, queue_cq_bytes(b));
 }
 
-/* Find one ring. */
+/* Look up the device address of one ring, and count the queue in its mapping. */
 static int queue_place(struct annex_owner *owner, u32 id, u64 offset, u64 bytes, u32 cmb_flag,
 		       struct annex_map **map, u64 *addr)
 {
@@ -178,7 +178,10 @@ static int queue_delete_one(struct annex_ctrl *ctrl, u8 opcode, u32 qid)
 	return annex_admin_run(ctrl, &cmd, NULL);
 }
 
-/* Without a completion queue left behind. Anything else but success ends in a reset. */
+/*
+ * Create both queues. If the controller refuses the submission queue, delete the completion queue.
+ * If that fails, or a command ends without a status, reset the controller.
+ */
 static int queue_tell(struct annex_owner *owner, const struct annex_queue *q, u32 *status)
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
@@ -268,7 +271,7 @@ int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args)
 		return annex_refuse(ctrl, -ENOENT, "abort: no queue %u", args->qid);
 	cmd.abort.opcode = nvme_admin_abort_cmd;
 	cmd.abort.sqid = cpu_to_le16(args->qid);
-	cmd.abort.cid = (__force u16)cpu_to_le16(args->cid); /* the header forgets its order */
+	cmd.abort.cid = (__force u16)cpu_to_le16(args->cid); /* the header lacks __le16 */
 	status = annex_admin_run(ctrl, &cmd, &result);
 	args->aborted = !status && !(result & 1);
 	if (status < 0)

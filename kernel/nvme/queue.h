@@ -21,10 +21,10 @@ struct eventfd_ctx;
  * @cq: mapping that the completion queue is in.
  * @sq_addr: device address of the submission queue.
  * @cq_addr: device address of the completion queue.
- * @qid: its identifier.
+ * @qid: identifier.
  * @depth: entries of each queue.
- * @event: eventfd that its interrupt signals; NULL: there is none.
- * @irq: its interrupt.
+ * @event: eventfd that the interrupt signals; NULL: completions are polled.
+ * @irq: interrupt number; 0: no interrupt.
  */
 struct annex_queue {
 	struct annex_ctrl *ctrl;
@@ -36,9 +36,9 @@ struct annex_queue {
 	int irq;
 };
 
-/* All under the controller's lock. */
+/* Call these under the controller's lock. */
 int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args);
-/* 0; -ENOENT; -EIO: the controller had to be reset, and all queue pairs are gone. */
+/* annex_queue_delete() - 0; -ENOENT; -EIO: the controller was reset, and all queue pairs ended. */
 int annex_queue_delete(struct annex_owner *owner, u32 qid);
 int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args);
 /* annex_queue_reset() - Reset the controller, and free all queue pairs. 0 or -ENODEV. */

@@ -10,7 +10,7 @@ int annex_shadow_init(struct annex_ctrl *ctrl, bool supported)
 {
 	struct annex_shadow *s = &ctrl->shadow;
 
-	/* One page holds them all, or they are not used (Base 5.8: each buffer is one page). */
+	/* Each buffer is one page (Base 5.8): do not use them for more doorbells. */
 	if (!supported || ctrl->door_bytes > PAGE_SIZE)
 		return 0;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -39,7 +39,7 @@ void annex_shadow_exit(struct annex_ctrl *ctrl)
 		if (!s->page[i])
 			continue;
 		dma_unmap_page(&ctrl->pdev->dev, s->addr[i], PAGE_SIZE, DMA_BIDIRECTIONAL);
-		__free_page(s->page[i]); /* no page table has it: the view has ended */
+		__free_page(s->page[i]); /* the view has ended: no page table has the page */
 		s->page[i] = NULL;
 	}
 }

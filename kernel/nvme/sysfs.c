@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/annex/NAME/count/: what a controller has seen since it was bound.
+ * /sys/class/annex/NAME/count/: counters of a controller since it was bound.
  */
 #include "ctrl.h"
 #include "sysfs.h"

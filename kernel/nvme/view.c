@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A controller's doorbells and memory in the owner's page tables. Owns the mapped pages, and the
- * page that takes stores after a reset.
+ * dummy page that replaces them during and after a reset.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -12,7 +12,7 @@
 #include "owner.h"
 #include "view.h"
 
-#define OFFSET_SHIFT (32 - PAGE_SHIFT) /* of vm_pgoff: which thing, above pages within it */
+#define OFFSET_SHIFT (32 - PAGE_SHIFT) /* of vm_pgoff: number of the object, above its pages */
 #define FIRST_NEW 3
 
 static unsigned long view_which(const struct vm_area_struct *vma)
@@ -31,7 +31,7 @@ void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map)
 		unmap_mapping_range(ctrl->owner->mapping, ANNEX_MMAP_NEW(map->id), map->bytes, 1);
 }
 
-/* What is the controller's; new host memory stays where it is seen. */
+/* Remove the pages of the controller; new host memory stays mapped. */
 static void view_zap(struct annex_ctrl *ctrl)
 {
 	const struct annex_map *map;
@@ -49,7 +49,7 @@ void annex_view_open(struct annex_ctrl *ctrl)
 	down_write(&ctrl->view);
 	ctrl->open = true;
 	up_write(&ctrl->view);
-	view_zap(ctrl); /* the sink's pages give way */
+	view_zap(ctrl); /* remove the dummy page */
 }
 
 void annex_view_close(struct annex_ctrl *ctrl)
@@ -63,13 +63,13 @@ void annex_view_close(struct annex_ctrl *ctrl)
 void annex_view_end(struct annex_ctrl *ctrl)
 {
 	down_write(&ctrl->view);
-	WRITE_ONCE(ctrl->gone, true); /* poll() looks at it without a lock */
+	WRITE_ONCE(ctrl->gone, true); /* poll() reads it without a lock */
 	ctrl->open = false;
 	up_write(&ctrl->view);
 	view_zap(ctrl);
 }
 
-/* The page of the controller's that a fault asks for; the sink where there is none. */
+/* The page to be inserted by a fault: the controller's, or else the dummy page. */
 static unsigned long view_find_pfn(struct annex_ctrl *ctrl, struct annex_owner *owner,
 				   unsigned long thing, unsigned long page)
 {
@@ -98,7 +98,7 @@ static vm_fault_t view_fault(struct vm_fault *vmf)
 
 	down_read(&ctrl->view);
 	pfn = view_find_pfn(ctrl, owner, view_which(vma), page);
-	/* Uncached, some processors would show what was in it before its zeroes left the caches. */
+	/* Cached: uncached reads could return old data before the zeroes leave the caches. */
 	if (pfn == page_to_pfn(ctrl->sink))
 		prot = vm_get_page_prot(vma->vm_flags);
 	ret = vmf_insert_pfn_prot(vma, vmf->address & PAGE_MASK, pfn, prot);
@@ -109,8 +109,8 @@ static vm_fault_t view_fault(struct vm_fault *vmf)
 static const struct vm_operations_struct device_ops = {.fault = view_fault};
 
 /*
- * Not by reference, which a direct transfer or a pipe could keep longer than the file: the next
- * owner has the same.
+ * Map without page references: a direct transfer or a pipe could keep them longer than the file,
+ * and the next owner gets the same pages.
  */
 static int view_map_by_fault(struct vm_area_struct *vma)
 {
@@ -155,7 +155,7 @@ int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
 	unsigned long thing = view_which(vma);
 	int err = -EINVAL;
 
-	/* First: of such a file no mapping is VM_SHARED. */
+	/* Check this first: mappings of a file opened for reading lack VM_SHARED. */
 	if (!(file->f_mode & FMODE_WRITE))
 		return annex_refuse(ctrl, -EACCES, "mmap: opened for reading");
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)

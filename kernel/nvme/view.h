@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The mappings of user space: doorbells, shadow doorbells, new host memory, controller memory. All
- * but host memory is inserted by faults and removed by a reset or a removal. A page that nothing
- * reads is inserted then, so that stores of an owner who does not know yet go nowhere.
+ * but host memory is inserted by faults and removed by a reset or a removal. Faults then insert a
+ * dummy page, so that stores of an owner that has not noticed the reset have no effect.
  */
 #ifndef ANNEX_VIEW_H
 #define ANNEX_VIEW_H
@@ -16,7 +16,7 @@ struct vm_area_struct;
 void annex_view_open(struct annex_ctrl *ctrl);
 /* annex_view_close() - Remove its pages from all page tables, until annex_view_open(). */
 void annex_view_close(struct annex_ctrl *ctrl);
-/* annex_view_end() - Remove them for good: the controller is gone. */
+/* annex_view_end() - Remove the pages for good: the controller is gone. */
 void annex_view_end(struct annex_ctrl *ctrl);
 /* annex_view_forget() - Remove the pages of one mapping of controller memory. */
 void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map);
